@@ -104,6 +104,9 @@ func (p *program) runReport(args []string, f reportFlags) error {
 		}
 		document.Comparison = b.Compare(first)
 	}
+	for _, problem := range r.Problems() {
+		p.warn("%s", problem)
+	}
 	return p.writeReport(&document, f.format, p.glyphs(&s))
 }
 

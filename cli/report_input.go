@@ -64,19 +64,13 @@ func processOf(p *recording.ProcessRow) evaluation.Process {
 }
 
 func addDay(b *evaluation.Builder, r *recording.Recording, from, to time.Time) error {
-	minutes, err := r.GPUMinutes(from, to)
-	if err != nil {
-		return err
-	}
-	for i := range minutes {
-		m := &minutes[i]
+	err := r.GPUMinutes(from, to, func(m *recording.GPUMinute) {
 		b.AddMinute(&evaluation.Minute{
 			Time: m.Time, GPUUUID: m.GPUUUID, Covered: m.Covered,
-			Used: spread(m.Used), Free: spread(m.Free), Allocated: spread(m.Allocated), Cached: spread(m.Cached), Fragmented: spread(m.Fragmented),
-			Other: spread(m.Other), Unknown: spread(m.Unknown), Utilization: percents(m.Utilization),
+			Used: spread(m.Used), Free: mean(m.Free), Allocated: mean(m.Allocated), Cached: mean(m.Cached), Fragmented: mean(m.Fragmented),
+			Other: mean(m.Other), Unknown: mean(m.Unknown), Utilization: percents(m.Utilization),
 		})
-	}
-	rows, err := r.Process5Min(from, to)
+	})
 	if err != nil {
 		return err
 	}
@@ -84,14 +78,16 @@ func addDay(b *evaluation.Builder, r *recording.Recording, from, to time.Time) e
 	if err != nil {
 		return err
 	}
-	for i := range rows {
-		f := &rows[i]
+	err = r.Process5Min(from, to, func(f *recording.Process5Min) {
 		retries := quantity.From(int(f.AllocRetries.Or(0)), f.AllocRetries.Source())
 		b.AddFiveMinutes(&evaluation.FiveMinutes{
 			Time: f.Time, Process: f.Row(), Covered: f.Covered,
-			Used: spread(f.Used), Allocated: spread(f.Allocated), Cached: spread(f.Cached), Fragmented: spread(f.Fragmented), Other: spread(f.Other),
+			Used: spread(f.Used), Allocated: mean(f.Allocated), Cached: mean(f.Cached), Fragmented: mean(f.Fragmented), Other: mean(f.Other),
 			Utilization: percents(f.Utilization), Retries: retries, Steps: counted.at(f.Row(), f.Time),
 		})
+	})
+	if err != nil {
+		return err
 	}
 	return addEvents(b, r, from, to)
 }
@@ -162,15 +158,11 @@ func addAlerts(b *evaluation.Builder, r *recording.Recording, from, to time.Time
 	if err != nil {
 		return err
 	}
-	type moment struct {
-		gpu string
-		at  int64
-	}
-	full := map[moment]*snapshot.FullIn{}
+	full := map[int64]*snapshot.FullIn{} // by alert: this is one day
 	for i := range forecasts {
 		f := &forecasts[i]
 		if median, ok := f.FullMedian.Value(); ok {
-			full[moment{f.GPUUUID, f.Time.UnixNano()}] = &snapshot.FullIn{Median: median, Earliest: f.FullEarliest.Or(0), Latest: f.FullLatest.Or(0)}
+			full[f.Alert] = &snapshot.FullIn{Median: median, Earliest: f.FullEarliest.Or(0), Latest: f.FullLatest.Or(0)}
 		}
 	}
 	alerts, err := r.Alerts(from, to)
@@ -181,7 +173,7 @@ func addAlerts(b *evaluation.Builder, r *recording.Recording, from, to time.Time
 		a := &alerts[i]
 		b.AddAlert(evaluation.Alert{
 			Time: a.Time, Since: a.Since, Kind: a.Kind, GPUUUID: a.GPUUUID, Instance: a.Instance, Process: a.Row(), Message: a.Message,
-			FullIn: full[moment{a.GPUUUID, a.Time.UnixNano()}],
+			FullIn: full[a.ID],
 		})
 	}
 	return nil
@@ -213,13 +205,11 @@ func stayed(r *recording.Recording, a *recording.Action) (out [len(evaluation.St
 }
 
 func spread(s recording.Sum) evaluation.Spread {
-	size := func(v quantity.Optional[int64]) snapshot.Bytes {
-		return quantity.From(quantity.Bytes(v.Or(0)), v.Source())
-	}
-	return evaluation.Spread{Min: size(s.Min), Mean: size(s.Mean), Max: size(s.Max)}
+	return evaluation.Spread{Min: s.Min, Mean: s.Mean, Max: s.Max}
 }
 
+func mean(v snapshot.Bytes) evaluation.Spread { return evaluation.Spread{Mean: v} }
+
 func percents(u recording.Utilization) evaluation.Percents {
-	whole := func(v snapshot.Int) snapshot.Float { return quantity.From(float64(v.Or(0)), v.Source()) }
-	return evaluation.Percents{Min: whole(u.Min), Mean: u.Mean, Max: whole(u.Max)}
+	return evaluation.Percents{Mean: u.Mean, Max: quantity.From(float64(u.Max.Or(0)), u.Max.Source())}
 }

@@ -66,7 +66,7 @@ func TestReport(t *testing.T) {
 	where := demoRecording(t, time.Hour)
 	for name, test := range map[string]func(*testing.T, string){
 		"in each format": reportInEachFormat, "of the demo": reportOfTheDemo, "in eighty columns": reportInEightyColumns,
-		"compares": reportCompares, "refuses with advice": reportRefusesWithAdvice,
+		"compares": reportCompares, "says what is damaged": reportSaysWhatIsDamaged, "refuses with advice": reportRefusesWithAdvice,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, where) })
 	}
@@ -122,6 +122,21 @@ func reportInEachFormat(t *testing.T, where string) {
 		if format == "json" {
 			conforms(t, "report", "the report", []byte(out))
 		}
+	}
+}
+
+// A day that cannot be read is named; the others are evaluated.
+func reportSaysWhatIsDamaged(t *testing.T, where string) {
+	directory := t.TempDir()
+	if err := os.CopyFS(directory, os.DirFS(where)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(directory, "2026-11-19.db"), bytes.Repeat([]byte("no database "), 500), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, problem, code := reported(t, directory, "--since", "30d")
+	if code != 0 || !strings.Contains(out, "recorded 54 min") || strings.Count(problem, "2026-11-19.db: not a recording of vramscope") != 1 {
+		t.Errorf("exit code %d, %q:\n%.500s", code, problem, out)
 	}
 }
 

@@ -94,7 +94,7 @@ func (r *Recording) eachDay(from, to time.Time, scan func(*sql.Rows) error, quer
 		if err == nil {
 			err = each(ctx, d.db, scan, query, args...)
 		}
-		if err != nil {
+		if err = r.unless(path, err); err != nil {
 			return fmt.Errorf("recording: %s: %w", path, err)
 		}
 	}

@@ -32,9 +32,8 @@ func fill(into reflect.Value, values *[]any, uuids map[int64]string, processes m
 			compute, _ := take().(int64)
 			*f = snapshot.InstanceID{MIG: mig, GPU: uint32(gpu), Compute: uint32(compute)}
 		case *Sum:
-			f.Min, f.Mean, f.Max = optional[int64](take()), optional[int64](take()), optional[int64](take())
+			f.Min, f.Mean, f.Max = optional[quantity.Bytes](take()), optional[quantity.Bytes](take()), optional[quantity.Bytes](take())
 		case *Utilization:
-			f.Min = optional[int](take())
 			if mean, ok := take().(float64); ok {
 				f.Mean = quantity.From(mean, quantity.Computed)
 			}
@@ -135,25 +134,6 @@ func (d *dayReader) uuids() (map[int64]string, error) {
 		all[id] = uuid
 		return err
 	}, "SELECT gpu, uuid FROM gpus")
-	return all, err
-}
-
-// processes are the day's processes.
-func (d *dayReader) processes() (map[int64]*ProcessRow, error) {
-	uuids, err := d.uuids()
-	if err != nil {
-		return nil, err
-	}
-	all := make(map[int64]*ProcessRow)
-	err = each(ctx, d.db, func(rows *sql.Rows) error {
-		var first, last, retries sql.NullInt64
-		p, err := scanProcess(rows, uuids, &first, &last, &retries)
-		all[p.id] = &ProcessRow{
-			Process: p.Last, First: moment(first.Int64), Last: moment(last.Int64), Ended: p.Ended, ExitStatus: p.ExitStatus,
-			OutOfMemoryCount: p.OutOfMemoryCount, AllocRetries: known[int64](retries, quantity.Probe),
-		}
-		return err
-	}, "SELECT "+processColumns+", p.first_ns, p.last_ns, p.alloc_retries FROM processes p")
 	return all, err
 }
 

@@ -23,6 +23,7 @@ type Recording struct {
 
 	mu       sync.Mutex
 	open     map[string]*dayReader
+	last     describedDay
 	problems map[string]error // by day: the first
 }
 
@@ -87,6 +88,16 @@ func (r *Recording) note(path string, err error) error {
 	return err
 }
 
+// unless is an error that ends what is asked of all days: one that is no damage. Damage
+// is a problem of its day.
+func (r *Recording) unless(path string, err error) error {
+	if err != nil && damaged(err) {
+		_ = r.note(path, err)
+		return nil
+	}
+	return err
+}
+
 // Close closes the databases.
 func (r *Recording) Close() error {
 	r.mu.Lock()
@@ -120,7 +131,7 @@ func (r *Recording) day(path string) (*dayReader, error) {
 		return nil, r.note(path, err)
 	}
 	d.file = now
-	d.problem = func(err error) { _ = r.note(path, err) }
+	d.problem, d.last = func(err error) { _ = r.note(path, err) }, &r.last
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if other := r.open[path]; other != nil {
@@ -192,6 +203,7 @@ type dayReader struct {
 	file    os.FileInfo // as it was opened
 	db      *sql.DB
 	problem func(error)
+	last    *describedDay // shared by all days
 
 	mu     sync.Mutex
 	series map[int64]seriesOf // those that were looked up: they never change
@@ -216,7 +228,7 @@ func openReader(path string) (*dayReader, error) {
 	}
 	// A day that nobody reads any more costs nothing after a minute.
 	db.SetConnMaxIdleTime(time.Minute)
-	return &dayReader{path: path, db: db, series: make(map[int64]seriesOf), problem: func(error) {}}, nil
+	return &dayReader{path: path, db: db, series: make(map[int64]seriesOf), problem: func(error) {}, last: new(describedDay)}, nil
 }
 
 // openWhole opens a database with its log. SQLite must be able to write beside it

@@ -1,11 +1,7 @@
 package recording
 
 import (
-	"database/sql"
-	"fmt"
-	"reflect"
 	"slices"
-	"strings"
 	"time"
 
 	"vramscope/internal/quantity"
@@ -59,6 +55,7 @@ type OOM struct {
 type Alert struct {
 	Time time.Time `column:"from_ns"`
 	To   time.Time `column:"to_ns"` // zero while it stands
+	ID   int64     `column:"alert"` // unique within a day
 	Subject
 	Since    time.Time          `column:"since_ns"`
 	Kind     snapshot.AlertKind `column:"kind"`
@@ -82,7 +79,7 @@ type Action struct {
 type Forecast struct {
 	Time time.Time `column:"time_ns"`
 	Subject
-	Alert        int64                            `column:"alert"` // unique within a day
+	Alert        int64                            `column:"alert"` // its ID
 	Horizon      time.Duration                    `column:"horizon_ns"`
 	Median       snapshot.Bytes                   `column:"median_bytes"`
 	Lower80      snapshot.Bytes                   `column:"lower_80_bytes"`
@@ -96,44 +93,43 @@ type Forecast struct {
 
 // Sum is a figure over a stretch of time.
 type Sum struct {
-	Min, Mean, Max quantity.Optional[int64] // bytes
+	Min, Mean, Max snapshot.Bytes
 }
 
 // Utilization is per cent over a stretch of time.
 type Utilization struct {
-	Min, Max snapshot.Int
-	Mean     snapshot.Float
+	Mean snapshot.Float
+	Max  snapshot.Int
 }
 
-// GPUMinute is a GPU in the minute that begins at Time.
+// GPUMinute is a GPU in the minute that begins at Time. The parts are means.
 type GPUMinute struct {
 	Time        time.Time `column:"time_ns"`
 	Subject     `column:"gpu"`
-	Covered     time.Duration `column:"covered_ns"` // how much of it was measured
-	Processes   snapshot.Int  `column:"processes"`
-	Used        Sum           `column:"used"`
-	Free        Sum           `column:"free"`
-	Allocated   Sum           `column:"allocated"`
-	Cached      Sum           `column:"cached"`
-	Fragmented  Sum           `column:"fragmented"`
-	Other       Sum           `column:"other"`
-	Unknown     Sum           `column:"unknown"`
-	Utilization Utilization   `column:"utilization"`
+	Covered     time.Duration  `column:"covered_ns"` // how much of it was measured
+	Processes   snapshot.Int   `column:"processes"`
+	Used        Sum            `column:"used"`
+	Free        snapshot.Bytes `column:"free_mean_bytes"`
+	Allocated   snapshot.Bytes `column:"allocated_mean_bytes"`
+	Cached      snapshot.Bytes `column:"cached_mean_bytes"`
+	Fragmented  snapshot.Bytes `column:"fragmented_mean_bytes"`
+	Other       snapshot.Bytes `column:"other_mean_bytes"`
+	Unknown     snapshot.Bytes `column:"unknown_mean_bytes"`
+	Utilization Utilization    `column:"utilization"`
 }
 
-// Process5Min is a row in the five minutes that begin at Time.
+// Process5Min is a row in the five minutes that begin at Time. The parts are means.
 type Process5Min struct {
-	Time             time.Time `column:"time_ns"`
-	Subject          `column:"process"`
-	Covered          time.Duration            `column:"covered_ns"`
-	Used             Sum                      `column:"used"`
-	Allocated        Sum                      `column:"allocated"`
-	Cached           Sum                      `column:"cached"`
-	Fragmented       Sum                      `column:"fragmented"`
-	Other            Sum                      `column:"other"`
-	Utilization      Utilization              `column:"sm_utilization"`
-	OutOfMemoryCount quantity.Optional[int64] `column:"out_of_memory_count"`
-	AllocRetries     quantity.Optional[int64] `column:"alloc_retries"`
+	Time         time.Time `column:"time_ns"`
+	Subject      `column:"process"`
+	Covered      time.Duration            `column:"covered_ns"`
+	Used         Sum                      `column:"used"`
+	Allocated    snapshot.Bytes           `column:"allocated_mean_bytes"`
+	Cached       snapshot.Bytes           `column:"cached_mean_bytes"`
+	Fragmented   snapshot.Bytes           `column:"fragmented_mean_bytes"`
+	Other        snapshot.Bytes           `column:"other_mean_bytes"`
+	Utilization  Utilization              `column:"sm_utilization"`
+	AllocRetries quantity.Optional[int64] `column:"alloc_retries"`
 }
 
 // OOMs are the out-of-memory errors in [from, to), oldest first, as all rows are.
@@ -156,14 +152,15 @@ func (r *Recording) Forecasts(from, to time.Time) ([]Forecast, error) {
 	return rows[Forecast](r, "forecasts", from, to)
 }
 
-// GPUMinutes are the minutes that begin in [from, to).
-func (r *Recording) GPUMinutes(from, to time.Time) ([]GPUMinute, error) {
-	return rows[GPUMinute](r, "gpu_minute", from, to)
+// GPUMinutes visits the minutes that begin in [from, to). The row is valid until
+// visit returns: a month of eight GPUs has 350,000.
+func (r *Recording) GPUMinutes(from, to time.Time, visit func(*GPUMinute)) error {
+	return eachRow(r, "gpu_minute", from, to, visit)
 }
 
-// Process5Min are the five minutes that begin in [from, to).
-func (r *Recording) Process5Min(from, to time.Time) ([]Process5Min, error) {
-	return rows[Process5Min](r, "process_5min", from, to)
+// Process5Min visits the five minutes that begin in [from, to), as GPUMinutes does.
+func (r *Recording) Process5Min(from, to time.Time, visit func(*Process5Min)) error {
+	return eachRow(r, "process_5min", from, to, visit)
 }
 
 // Processes are those that ran in [from, to), by their first moment. One that ran
@@ -173,11 +170,11 @@ func (r *Recording) Processes(from, to time.Time) ([]ProcessRow, error) {
 	at := make(map[snapshot.RowID]int)
 	for _, path := range r.between(from, to) {
 		d, err := r.day(path)
-		if err != nil {
-			return nil, err
+		var found map[int64]*ProcessRow
+		if err == nil {
+			found, err = d.processes()
 		}
-		found, err := d.processes()
-		if err != nil {
+		if err = r.unless(path, err); err != nil {
 			return nil, err
 		}
 		for _, p := range found {
@@ -204,79 +201,4 @@ func larger(a, b snapshot.Bytes) snapshot.Bytes {
 		return a
 	}
 	return b
-}
-
-// rows reads a table over all days.
-func rows[T any](r *Recording, table string, from, to time.Time) ([]T, error) {
-	var all []T
-	for _, path := range r.between(from, to) {
-		d, err := r.day(path)
-		if err != nil {
-			return all, err
-		}
-		if all, err = dayRows(d, all, table, from.UnixNano(), to.UnixNano()); err != nil {
-			return all, fmt.Errorf("recording: %s: %s: %w", path, table, err)
-		}
-	}
-	return all, nil
-}
-
-// dayRows reads a day's table.
-func dayRows[T any](d *dayReader, all []T, table string, from, to int64) ([]T, error) {
-	var names []string
-	fieldColumns(reflect.TypeFor[T](), func(name string) { names = append(names, name) })
-	uuids, err := d.uuids()
-	if err != nil {
-		return all, err
-	}
-	processes, err := d.processes()
-	if err != nil {
-		return all, err
-	}
-	order := names[0] // the time
-	err = each(ctx, d.db, func(rows *sql.Rows) error {
-		values := make([]any, len(names))
-		pointers := make([]any, len(names))
-		for i := range values {
-			pointers[i] = &values[i]
-		}
-		if err := rows.Scan(pointers...); err != nil {
-			return err
-		}
-		var row T
-		fill(reflect.ValueOf(&row).Elem(), &values, uuids, processes)
-		all = append(all, row)
-		return nil
-	}, fmt.Sprintf("SELECT %s FROM %s WHERE %s >= ? AND %[3]s < ? ORDER BY %[3]s", strings.Join(names, ", "), table, order), from, to)
-	return all, err
-}
-
-// fieldColumns visits the columns of a type, in the order in which fill takes their values.
-func fieldColumns(t reflect.Type, visit func(string)) {
-	for i := range t.NumField() {
-		f := t.Field(i)
-		column := f.Tag.Get("column")
-		switch f.Type {
-		case reflect.TypeFor[Subject]():
-			for _, id := range []string{"gpu", "process"} {
-				if column != "" && column != id {
-					id = "NULL" // the table has the other alone
-				}
-				visit(id)
-			}
-		case reflect.TypeFor[snapshot.InstanceID]():
-			visit("mig_gpu")
-			visit("mig_compute")
-		case reflect.TypeFor[Sum]():
-			visit(column + "_min_bytes")
-			visit(column + "_mean_bytes")
-			visit(column + "_max_bytes")
-		case reflect.TypeFor[Utilization]():
-			visit(column + "_min_percent")
-			visit(column + "_mean_percent")
-			visit(column + "_max_percent")
-		default:
-			visit(column)
-		}
-	}
 }

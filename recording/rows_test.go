@@ -24,13 +24,9 @@ func TestSumsAreThoseOfTheTicks(t *testing.T) {
 	}
 	r := q.end()
 	from, to := moments[0].Time.Truncate(time.Hour), q.now.Add(time.Hour)
-	minutes, err := r.GPUMinutes(from, to)
-	if err != nil || len(minutes) != 2*13 {
-		t.Fatalf("%d minutes, %v", len(minutes), err)
-	}
-	fives, err := r.Process5Min(from, to)
-	if err != nil || len(fives) == 0 {
-		t.Fatalf("%d times five minutes, %v", len(fives), err)
+	minutes, fives := all(t, from, to, r.GPUMinutes), all(t, from, to, r.Process5Min)
+	if len(minutes) != 2*13 || len(fives) == 0 {
+		t.Fatalf("%d minutes, %d times five", len(minutes), len(fives))
 	}
 	for _, m := range minutes {
 		sumsEqual(t, moments, m.Time, time.Minute, m.Covered, m.Used, func(s *snapshot.Snapshot) (snapshot.Bytes, bool) {
@@ -41,7 +37,11 @@ func TestSumsAreThoseOfTheTicks(t *testing.T) {
 		}
 	}
 	for _, f := range fives {
-		sumsEqual(t, moments, f.Time, 5*time.Minute, f.Covered, f.Allocated, func(s *snapshot.Snapshot) (snapshot.Bytes, bool) {
+		allocated := allocatedSum(t, r, f.Time, f.Process.ID.Process.PID)
+		if f.Allocated != allocated.Mean {
+			t.Errorf("mean allocated memory is %v, want %v", f.Allocated, allocated.Mean)
+		}
+		sumsEqual(t, moments, f.Time, 5*time.Minute, f.Covered, allocated, func(s *snapshot.Snapshot) (snapshot.Bytes, bool) {
 			p := s.Row(f.Row())
 			if p == nil {
 				return snapshot.Bytes{}, false
@@ -49,6 +49,30 @@ func TestSumsAreThoseOfTheTicks(t *testing.T) {
 			return p.Allocated, true
 		})
 	}
+}
+
+// allocatedSum reads what only SQL asks for.
+func allocatedSum(t *testing.T, r *Recording, at time.Time, pid int) (s Sum) {
+	t.Helper()
+	d, err := r.day(r.all()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var low, mean, high any
+	if !d.row([]any{&low, &mean, &high}, `SELECT allocated_min_bytes, allocated_mean_bytes, allocated_max_bytes
+		FROM process_5min JOIN processes USING (process) WHERE time_ns = ? AND pid = ?`, at.UnixNano(), pid) {
+		t.Fatalf("no five minutes of %d at %v", pid, at)
+	}
+	return Sum{optional[quantity.Bytes](low), optional[quantity.Bytes](mean), optional[quantity.Bytes](high)}
+}
+
+// all are the rows that are visited.
+func all[T any](t *testing.T, from, to time.Time, each func(from, to time.Time, visit func(*T)) error) (rows []T) {
+	t.Helper()
+	if err := each(from, to, func(row *T) { rows = append(rows, *row) }); err != nil {
+		t.Fatal(err)
+	}
+	return rows
 }
 
 // sumsEqual compares with the sums made of the ticks. A session's first tick counts

@@ -67,8 +67,8 @@ func TestOlderVersion(t *testing.T) {
 	}
 	r := read(t, q.w.directory)
 	look(r)
-	if minutes, err := r.GPUMinutes(moments[0].Time, q.now); err != nil || len(minutes) != 0 {
-		t.Errorf("%+v, %v", minutes, err)
+	if minutes := all(t, moments[0].Time, q.now, r.GPUMinutes); len(minutes) != 0 {
+		t.Errorf("%+v", minutes)
 	}
 	again := newQuiet(t, q.w.directory, Options{})
 	again.now = q.now
@@ -78,7 +78,7 @@ func TestOlderVersion(t *testing.T) {
 	}
 	r = again.end()
 	has(t, r, moments)
-	if minutes, err := r.GPUMinutes(moments[0].Time.Truncate(60e9), again.now); err != nil || len(minutes) == 0 {
-		t.Errorf("after the recorder added it: %+v, %v", minutes, err)
+	if minutes := all(t, moments[0].Time.Truncate(60e9), again.now, r.GPUMinutes); len(minutes) == 0 {
+		t.Error("no minutes after the recorder added the table")
 	}
 }

@@ -1,0 +1,65 @@
+package cli
+
+import (
+	"testing"
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/recording"
+	evaluation "vramscope/recording/report"
+	"vramscope/sampler/snapshot"
+	"vramscope/sampler/snapshot/snapshottest"
+)
+
+// Two alerts of a GPU at one tick have each their own forecast: that of the GPU, and
+// that of an instance of it.
+func TestAlertsOfOneTick(t *testing.T) {
+	directory := t.TempDir()
+	w, err := recording.Create(directory, recording.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	instance := snapshot.InstanceID{MIG: true, GPU: 1}
+	for second := 0; second < 180; second += 10 {
+		snap := *snapshottest.DayOne()
+		snap.Time, snap.Interval, snap.Ended, snap.Alerts = begin.Add(time.Duration(second)*time.Second), 10*time.Second, nil, nil
+		gpu := snap.GPUs[0]
+		gpu.Memory.Used = quantity.From(gpu.Memory.Total.Or(0)/2, quantity.Driver)
+		if second >= 120 {
+			gpu.Memory.Used = gpu.Memory.Total
+		}
+		full := func(in time.Duration) ([]snapshot.Prediction, *snapshot.FullIn) {
+			return []snapshot.Prediction{{Horizon: time.Minute}}, &snapshot.FullIn{Median: in, Earliest: in - 10*time.Second, Latest: in + 10*time.Second}
+		}
+		gpu.Predicted, gpu.FullIn = full(time.Minute)
+		in := snapshot.Instance{ID: instance}
+		in.Predicted, in.FullIn = full(9 * time.Minute)
+		gpu.Instances = []snapshot.Instance{in}
+		snap.GPUs, snap.Rows = []snapshot.GPU{gpu}, nil
+		if second >= 60 {
+			alert := snapshot.Alert{Kind: snapshot.AlertFullIn, GPUUUID: gpu.UUID, Since: begin.Add(time.Minute)}
+			other := alert
+			other.Instance = instance
+			snap.Alerts = []snapshot.Alert{alert, other}
+		}
+		if err := w.Append(&snap, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := recording.Open(directory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = r.Close() }()
+	b, err := reportOf(r, evaluation.Question{From: begin, To: begin.Add(3 * time.Minute), By: "gpu"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := b.Report(begin).Forecaster; f.Alerts != 1 || f.Hits != 1 || f.IntervalOf != 1 || f.IntervalHeld != 1 {
+		t.Errorf("%+v", f)
+	}
+}
