@@ -1,0 +1,175 @@
+package recording
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"vramscope/internal/needs"
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+func TestSecondWriterIsRefused(t *testing.T) {
+	q := newQuiet(t, t.TempDir(), Options{})
+	_, err := Create(q.w.directory, Options{})
+	if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("PID %d records there", os.Getpid())) {
+		t.Errorf("a second writer: %v", err)
+	}
+	q.record(3)
+	q.end()
+	again, err := Create(q.w.directory, Options{})
+	if err != nil {
+		t.Fatalf("after the first one has ended: %v", err)
+	}
+	if err := again.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestFilesAreTheOwnersAlone(t *testing.T) {
+	directory := filepath.Join(t.TempDir(), "state", "recordings")
+	q := newQuiet(t, directory, Options{})
+	q.record(3)
+	entries, err := os.ReadDir(directory)
+	if err != nil || len(entries) < 4 { // the database, its log and index, the lock
+		t.Fatalf("%v, %v", entries, err)
+	}
+	for _, e := range entries {
+		if info, err := e.Info(); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v", e.Name(), info.Mode(), err)
+		}
+	}
+	if info, err := os.Stat(directory); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("the folder: %v, %v", info.Mode(), err)
+	}
+}
+
+func tmpfs(t *testing.T, size quantity.Bytes) string {
+	t.Helper()
+	directory := t.TempDir()
+	if err := unix.Mount("tmpfs", directory, "tmpfs", 0, fmt.Sprintf("size=%d", size)); err != nil {
+		if errors.Is(err, unix.EPERM) && os.Getuid() != 0 {
+			t.Skip("mounting needs root")
+		}
+		needs.Missing(t, "no file system can be mounted: %v", err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(directory, unix.MNT_DETACH) })
+	return directory
+}
+
+func TestFullDisk(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	directory := tmpfs(t, 2*quantity.MiB)
+	ballast := filepath.Join(directory, "ballast")
+	if err := os.WriteFile(ballast, make([]byte, quantity.MiB), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	q := newQuiet(t, directory, Options{})
+	var safe []*snapshot.Snapshot
+	for q.w.State().Recording {
+		moments := q.record(10)
+		if q.w.State().Recording {
+			safe = append(safe, moments...)
+		}
+		if len(safe) > 100_000 {
+			t.Fatal("the disk is never full")
+		}
+	}
+	if s := q.w.State(); s.Reason != "the disk is full" || s.Lost == 0 || s.Ticks != int64(len(safe)) || s.Since.IsZero() {
+		t.Errorf("full after %d ticks: %+v", len(safe), s)
+	}
+	q.record(10)
+	if q.w.State().Recording {
+		t.Error("it records on a full disk")
+	}
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	after := q.record(200)
+	if s := q.w.State(); !s.Recording || s.Reason != "" {
+		t.Errorf("with room again: %+v", s)
+	}
+	r := q.end()
+	has(t, r, safe)
+	has(t, r, after)
+	if problems := r.Problems(); len(problems) > 0 {
+		t.Error(problems)
+	}
+}
+
+func remount(t *testing.T, directory string, flags uintptr) {
+	t.Helper()
+	if err := unix.Mount("", directory, "", unix.MS_REMOUNT|flags, ""); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestFolderTurnsReadOnly(t *testing.T) {
+	directory := tmpfs(t, 4*quantity.MiB)
+	q := newQuiet(t, directory, Options{})
+	before := q.record(200)
+	q.w.drop(unix.EROFS) // as of a write
+	_ = q.w.lock.Close()
+	remount(t, directory, unix.MS_RDONLY)
+	q.record(10)
+	if s := q.w.State(); s.Recording || s.Reason != "the folder cannot be written" || s.Lost != 10 {
+		t.Errorf("read-only: %+v", s)
+	}
+	remount(t, directory, 0)
+	after := q.record(200)
+	if s := q.w.State(); !s.Recording || s.Reason != "" || s.Lost != 10 {
+		t.Errorf("writable again: %+v", s)
+	}
+	r := q.end()
+	has(t, r, before)
+	has(t, r, after)
+	if problems := r.Problems(); len(problems) > 0 {
+		t.Error(problems)
+	}
+}
+
+func TestReadOnlyFolder(t *testing.T) {
+	directory := tmpfs(t, 4*quantity.MiB)
+	q := newQuiet(t, directory, Options{})
+	moments := q.record(200)
+	if err := q.w.end(); err != nil {
+		t.Fatal(err)
+	}
+	remount(t, directory, unix.MS_RDONLY)
+	if _, err := Create(directory, Options{}); err == nil || !strings.Contains(err.Error(), "read-only") {
+		t.Errorf("recording into it: %v", err)
+	}
+	has(t, read(t, directory), moments)
+}
+
+func TestSlowDiskIsAGap(t *testing.T) {
+	w, err := newWriter(t.TempDir(), Options{}) // nobody writes
+	if err != nil {
+		t.Fatal(err)
+	}
+	box := newSynthetic(1, 1)
+	lost := 0
+	for range queueTicks + 5 {
+		if w.Append(box.next(), nil) != nil {
+			lost++
+		}
+	}
+	if s := w.State(); lost != 5 || s.Lost != 5 {
+		t.Errorf("%d lost, state %+v", lost, s)
+	}
+	go w.run()
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if s := w.State(); s.Ticks != queueTicks || s.Lost != 5 {
+		t.Errorf("at the end: %+v", s)
+	}
+}

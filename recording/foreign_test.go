@@ -1,0 +1,134 @@
+package recording
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestForeignAndDamagedFiles(t *testing.T) {
+	directory := t.TempDir()
+	q := newQuiet(t, directory, Options{})
+	q.record(3)
+	q.end()
+	good := filepath.Join(directory, fileOf(q.now))
+	content, err := os.ReadFile(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	newer := bytes.Clone(content)
+	newer[63]++ // the lowest byte of user_version
+	foreign := bytes.Clone(content)
+	foreign[68]++ // of application_id
+	for _, c := range []struct {
+		name, want string
+		content    []byte
+	}{
+		{"text", "not a recording of vramscope", []byte(strings.Repeat("hello, world\n", 1000))},
+		{"foreign", "not a recording of vramscope", foreign},
+		{"header", "not a recording of vramscope", append(make([]byte, 100), content[100:]...)},
+		{"newer", "update vramscope", newer},
+		{"empty", "nothing is recorded in it", nil},
+		{"cut", "damaged", content[:5000]},
+		{"page 1", "damaged", append(append(bytes.Clone(content[:100]), make([]byte, 4000)...), content[4100:]...)},
+	} {
+		path := filepath.Join(t.TempDir(), fileOf(q.now))
+		if err := os.WriteFile(path, c.content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r, err := Open(path)
+		if err == nil {
+			r.At(q.now)
+			err = errors.New(strings.Join(r.Problems(), "; "))
+			_ = r.Close()
+		}
+		if !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+		if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, c.content) {
+			t.Errorf("%s: reading it has changed it", c.name)
+		}
+		w := newQuiet(t, filepath.Dir(path), Options{})
+		w.now = q.now
+		w.record(3)
+		s := w.w.State()
+		if refused := c.name == "newer"; refused == s.Recording || refused && !strings.Contains(s.Reason, c.want) {
+			t.Errorf("%s: recording into its folder: %+v", c.name, s)
+		}
+		_ = w.w.end() // it may have nothing
+		if c.name == "newer" || c.name == "empty" {
+			continue
+		}
+		if aside, err := os.ReadFile(strings.TrimSuffix(path, suffix) + "-damaged" + suffix); err != nil || !bytes.Equal(aside, c.content) {
+			t.Errorf("%s: it is not set aside as it was: %v", c.name, err)
+		}
+	}
+	for _, path := range []string{"/nonexistent", t.TempDir()} {
+		if _, err := Open(path); err == nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
+func TestCorruptPage(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	directory := t.TempDir()
+	q := newQuiet(t, directory, Options{})
+	moments := q.record(1500)
+	q.end()
+	path := filepath.Join(directory, fileOf(q.now))
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const page = 4096
+	told, most := 0, 0
+	pages := 0
+	for n := 1; n < len(content)/page; n += 2 {
+		pages++
+		broken := bytes.Clone(content)
+		for i := range page {
+			broken[n*page+i] = byte(q.random.Uint32())
+		}
+		if err := os.WriteFile(path, broken, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r, err := Open(path)
+		if err != nil && strings.Contains(err.Error(), "is damaged") {
+			told++ // the schema: nothing of the day can be read
+			continue
+		}
+		if err != nil {
+			t.Fatalf("page %d: %v", n, err)
+		}
+		whole := 0
+		for i := 0; i < len(moments); i += 100 {
+			then, ok := r.At(moments[i].Time)
+			if ok && then.Time.Equal(moments[i].Time) && len(then.Rows) == 6 && then.Row(moments[i].Rows[5].ID) != nil && then.Row(moments[i].Rows[5].ID).Used == moments[i].Rows[5].Used {
+				whole++
+			}
+		}
+		_, _ = r.Processes(moments[0].Time, q.now) // the problem is told below
+		r.Events(0)
+		if len(r.Problems()) > 0 {
+			told++
+		} else if whole < 15 {
+			t.Errorf("page %d: %d moments of 15, and no problem: %v", n, whole, r.Problems())
+		}
+		if whole >= 13 {
+			most++
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Logf("of %d pages, %d show as a problem, and with %d nearly all moments can be read", pages, told, most)
+	if most < pages/2 || told == 0 { // a small file has few leaves
+		t.Errorf("of %d pages, %d show as a problem, and with %d nearly all moments can be read", pages, told, most)
+	}
+}
