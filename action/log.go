@@ -34,8 +34,8 @@ const (
 // Entry is a line of the log, which escapes its text.
 type Entry struct {
 	Time    string `json:"time"`
-	Action  string `json:"action"`  // "flush", "attach", "signal"
-	Outcome string `json:"outcome"` // "begin" before; after, "refused", "failed", or what was done
+	Action  string `json:"action"`  // "flush", "attach", "signal"; "guard" for a decision without an action
+	Outcome string `json:"outcome"` // "begin" before; after, "refused", "failed", or what was done or decided
 
 	// Who wants it, and why.
 	UID  int    `json:"uid"`
@@ -58,6 +58,7 @@ type Entry struct {
 	Version     string   `json:"version,omitempty"`
 
 	// What came of it.
+	Expected     *quantity.Bytes `json:"expected_bytes,omitempty"`     // of a flush
 	FreedBytes   *quantity.Bytes `json:"freed_bytes,omitempty"`        // by the probe
 	DriverBytes  *quantity.Bytes `json:"driver_freed_bytes,omitempty"` // by how much the driver's figure fell
 	StandstillMS *float64        `json:"standstill_ms,omitempty"`
@@ -106,6 +107,14 @@ func (l *Log) Do(e Entry, act func(*Entry) error) (err error) {
 }
 
 var errPanic = errors.New("vramscope panicked: it may be done or not")
+
+// Record logs what was decided and is no action.
+func (l *Log) Record(e Entry) error {
+	if l == nil {
+		return nil
+	}
+	return l.write(&e)
+}
 
 // Check is nil if a line could be written, else why not. It changes nothing.
 func (l *Log) Check() error { return checkLog(l.Directory) }

@@ -18,6 +18,9 @@ type Origin struct {
 // Key is the origin of what is done on the screen.
 func Key(name string) Origin { return Origin{By: "key", Why: "key " + name} }
 
+// Policy is the origin of what a rule of the guard has done.
+func Policy(rule string) Origin { return Origin{By: "policy", Why: rule} }
+
 // Command is the origin of what a command of vramscope does.
 func Command(name string) Origin { return Origin{By: "command", Why: "vramscope " + name} }
 

@@ -14,6 +14,7 @@ import (
 	"vramscope/cli/config"
 	"vramscope/daemon"
 	"vramscope/daemon/socket"
+	"vramscope/guard"
 	"vramscope/sampler"
 )
 
@@ -23,6 +24,7 @@ type daemonFlags struct {
 	keep     string
 	maxSize  string
 	commands string
+	guard    string
 }
 
 func (p *program) daemon() *cobra.Command {
@@ -33,13 +35,16 @@ func (p *program) daemon() *cobra.Command {
 		Long: `Samples as the monitor does, without a screen, until SIGTERM. With --record, or
 record = true in [daemon] of the configuration, it records what it samples.
 Monitors on this box get from it what only it may ask or has seen. [alerts] exec
-is a command that it runs when an alert is raised about your processes.
+is a command that it runs when an alert is raised about your processes. With
+rules in [guard] it guards: it reports what it would flush, or with --guard=act
+flushes (docs/guard.md).
 
 There is one for each user. Root's is the box's: share in [daemon] lets other
 users read numbers from it, never command lines or paths. SIGHUP has it read its
 configuration anew. docs/daemon.md has the rest, and units for systemd.`,
 		Example: `  vramscope daemon --record
   vramscope daemon --record --keep 7d --max-size 1GiB
+  vramscope daemon --record --guard=act
   systemctl enable --now vramscope-daemon    root's, with contrib/systemd's unit`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.runDaemon(cmd, &f) },
@@ -49,6 +54,10 @@ configuration anew. docs/daemon.md has the rest, and units for systemd.`,
 	flags.StringVar(&f.keep, "keep", "", "how long recordings are kept (30d)")
 	flags.StringVar(&f.maxSize, "max-size", "", "how large all recordings may become (4GiB)")
 	flags.StringVar(&f.commands, "commands", "", "what is recorded of command lines: name or full (name)")
+	modes := []string{string(guard.Off), string(guard.DryRun), string(guard.Act)}
+	flags.Var(&choice{to: &f.guard, words: modes, holder: "MODE"}, "guard", "what the guard may do: off, dry-run or act (dry-run)")
+	flags.Lookup("guard").NoOptDefVal = string(guard.DryRun)
+	_ = cmd.RegisterFlagCompletionFunc("guard", cobra.FixedCompletions(modes, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
 	nameValues(cmd, map[string]string{"keep": "TIME", "max-size": "SIZE", "commands": "WHAT"})
 	return cmd
 }
@@ -64,7 +73,7 @@ func (p *program) daemonSettings(cmd *cobra.Command, f *daemonFlags) (config.Set
 	}
 	for _, o := range config.Options() {
 		value, known := map[string]string{
-			"recording.keep": f.keep, "recording.max_size": f.maxSize, "recording.commands": f.commands,
+			"recording.keep": f.keep, "recording.max_size": f.maxSize, "recording.commands": f.commands, "guard.mode": f.guard,
 		}[o.Key]
 		if !known || value == "" {
 			continue
@@ -73,6 +82,12 @@ func (p *program) daemonSettings(cmd *cobra.Command, f *daemonFlags) (config.Set
 			return s, usage("--%s: %v", daemonFlagOf(o.Key), err)
 		}
 	}
+	if f.guard != "" && f.guard != string(guard.Off) && len(s.Guard.Rules) == 0 {
+		return s, usage("--guard: the configuration has no [[guard.rule]]: docs/guard.md has examples")
+	}
+	if s.ReadOnly && s.Guard.Mode == guard.Act && len(s.Guard.Rules) > 0 {
+		return s, usage("read-only is set, and guard.mode is act: one of the two must go")
+	}
 	if _, err := socket.ParseShare(s.Share); err != nil {
 		return s, usage("daemon.%v", err)
 	}
@@ -80,7 +95,7 @@ func (p *program) daemonSettings(cmd *cobra.Command, f *daemonFlags) (config.Set
 }
 
 func daemonFlagOf(key string) string {
-	return map[string]string{"recording.keep": "keep", "recording.max_size": "max-size", "recording.commands": "commands"}[key]
+	return map[string]string{"recording.keep": "keep", "recording.max_size": "max-size", "recording.commands": "commands", "guard.mode": "guard"}[key]
 }
 
 func (p *program) runDaemon(cmd *cobra.Command, f *daemonFlags) error {
@@ -114,11 +129,13 @@ func (p *program) runDaemon(cmd *cobra.Command, f *daemonFlags) error {
 	}
 	p.watchUpgrades(src, previous, cancel)
 	src.options.OpenDeadline = onceOpening
+	guarding := src.newGuard(s.Guard)
 	sampling := sampler.New(src.options)
 	previous.close()
 	waitForProbes := src.listen(ctx, cancel)
 
 	o := p.daemonOptions(src, &s, sampling, directory)
+	src.bindGuard(guarding, sampling, &o)
 	o.Signals = signals
 	o.Check = func() error { _, err := p.daemonSettings(cmd, f); return err }
 	err = daemon.Run(ctx, o)

@@ -82,7 +82,11 @@ func (p *program) watch(ctx context.Context, src *sources, s *config.Settings, i
 		src.options.Restore = previous.history
 	}
 	p.watchUpgrades(src, previous, cancel)
+	watching := src.watchGuard(s)
 	sampling := sampler.New(src.options)
+	if watching != nil {
+		watching.Note = sampling.Note
+	}
 	screen := handedScreen{goesOn: previous != nil, view: previous.viewpoint()}
 	previous.close()
 	src.catchUp(sampling, 5*time.Second) // so that the first screen has a history

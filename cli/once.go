@@ -106,6 +106,7 @@ func (p *program) runOnce(ctx context.Context, f onceFlags) error {
 		return err
 	}
 	src.lookOnce()
+	src.watchGuard(&s)
 	snap, err := p.observe(ctx, src, &s, sampler.New(src.options), f.watch)
 	if snap == nil || err != nil && f.format != "json" {
 		return err

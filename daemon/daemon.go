@@ -35,6 +35,13 @@ type Recorder interface {
 	Close() error
 }
 
+// Guard is what the daemon needs of a guard. The sampler shows it the snapshots.
+type Guard interface {
+	socket.Guard
+	// Run carries out what it decides, until the context ends.
+	Run(ctx context.Context)
+}
+
 // Options are what a daemon runs with.
 type Options struct {
 	Directory string // of socket and lock; made by the caller
@@ -45,6 +52,7 @@ type Options struct {
 	Answers   func() []probe.Answer // of the probes; nil where none are read
 	Recorder  Recorder              // nil: nothing is recorded
 	Alerts    *Alerts               // nil: no command is run
+	Guard     Guard                 // nil: there is none
 	// Check reads the configuration anew, and returns why it is refused.
 	Check   func() error
 	Log     *slog.Logger
@@ -70,6 +78,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	server, err := socket.Listen(socket.Options{
 		Directory: o.Directory, Share: o.Share, Latest: o.Sampling.Latest, Answers: o.Answers, History: o.Past, Status: d.status,
+		Guard: o.Guard,
 	})
 	if err != nil {
 		return err
@@ -93,6 +102,9 @@ func Run(ctx context.Context, o Options) (err error) {
 	start("sampler", func() error { return o.Sampling.Run(ctx) })
 	if o.Alerts != nil {
 		start("alerts", func() error { o.Alerts.run(ctx); return nil })
+	}
+	if o.Guard != nil {
+		start("guard", func() error { o.Guard.Run(ctx); return nil })
 	}
 	err = d.loop(ctx)
 	cancel(nil)

@@ -27,8 +27,12 @@ func (d *daemon) logChanges(snap *snapshot.Snapshot, events []snapshot.Event) {
 		switch e.Kind {
 		case snapshot.EventGPULost, snapshot.EventXID:
 			d.Log.Warn(text.Clean(e.Message), "gpu", e.GPU, "event", string(e.Kind))
-		case snapshot.EventGPUBack, snapshot.EventAlarm, snapshot.EventCleared:
+		case snapshot.EventGPUBack, snapshot.EventAlarm, snapshot.EventCleared, snapshot.EventGuard:
 			d.Log.Info(text.Clean(e.Message), "gpu", e.GPU, "event", string(e.Kind))
+		case snapshot.EventFlush:
+			if e.Decision != nil {
+				d.Log.Info(text.Clean(e.Message), "gpu", e.GPU, "event", string(e.Kind))
+			}
 		}
 	}
 }
@@ -62,6 +66,9 @@ func (d *daemon) sentence(snap *snapshot.Snapshot) string {
 		s += "; recording paused: " + d.paused
 	case d.Recorder != nil:
 		s += "; recording"
+	}
+	if d.Guard != nil {
+		s += "; guard " + string(d.Guard.State().Mode)
 	}
 	if snap.Simulated {
 		s += "; simulated"

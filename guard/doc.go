@@ -3,7 +3,7 @@
 // no IO. It never ends a process.
 //
 //	Policy ─┐
-//	Snapshot ─→ Decide ─┬─ act ──→ execute ─→ action/flush ─→ Finished ─┐
+//	Snapshot ─→ Decide ─┬─ act ──→ runner ─→ action/flush ─→ Finished ─┐
 //	                    ├─ would (dry-run), nothing, came back, tripped │
 //	                    └────────────→ event, recording, audit log ←────┘
 //

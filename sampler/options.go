@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"vramscope/sampler/alert"
+	"vramscope/sampler/snapshot"
 )
 
 // Options wires a Sampler to its sources.
@@ -30,6 +31,9 @@ type Options struct {
 	Only       []string
 	Thresholds alert.Thresholds
 	Simulated  bool
+	// Guard looks at each snapshot before it is published, and is its guard's state.
+	// It must not wait. Nil: there is none.
+	Guard func(*snapshot.Snapshot) *snapshot.Guard
 }
 
 // The bounds of the interval between ticks.

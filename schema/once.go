@@ -17,6 +17,7 @@ type Document struct {
 	Holders    []Holder   `json:"holders"`
 	HostMemory HostMemory `json:"host_memory"`
 	Alerts     []Alert    `json:"alerts"`
+	Guard      *Guard     `json:"guard"`
 }
 
 // Driver is the driver as a whole.
@@ -68,6 +69,7 @@ func Of(snap *snapshot.Snapshot) Document {
 		Holders:    holdersOf(snap.Holders),
 		HostMemory: HostMemory{snap.Host.MemoryTotal, snap.Host.MemoryUsed},
 		Alerts:     make([]Alert, 0, len(snap.Alerts)),
+		Guard:      GuardOf(snap.Guard),
 	}
 	place := make(map[string]int, len(snap.GPUs))
 	for i := range snap.GPUs {

@@ -44,6 +44,7 @@ func (d *Document) Snapshot() *snapshot.Snapshot {
 	for i := range d.Alerts {
 		s.Alerts = append(s.Alerts, d.Alerts[i].restore(s))
 	}
+	s.Guard = d.Guard.Restore()
 	return s
 }
 

@@ -107,6 +107,7 @@ func TestSchemaFilesHaveTheFieldsOfTheTypes(t *testing.T) {
 		"headroom": reflect.TypeFor[HeadroomDocument](), "why": reflect.TypeFor[Why](), "backtest": reflect.TypeFor[Backtest](),
 		"alert":  reflect.TypeFor[AlertDocument](),
 		"report": reflect.TypeFor[Report](),
+		"guard":  reflect.TypeFor[GuardDocument](),
 	} {
 		file := name + ".schema.json"
 		f.compare(t, file, "the document", f.load(t, file), in)

@@ -49,7 +49,9 @@ func (f *Flusher) Run(ctx context.Context, r Request) (Result, error) {
 	before := f.Sample(context.WithoutCancel(ctx))
 	entry := action.NewEntry("flush", r.Process, r.Origin)
 	entry.About(before, r.Process)
-	entry.Level, entry.Devices = string(r.Level), r.Devices
+	entry.Level, entry.Devices, entry.Reason = string(r.Level), r.Devices, r.Reason
+	expected := Returnable(before, r)
+	entry.Expected = &expected
 	if refusal := Refusal(before, r); refusal != nil {
 		if r.DryRun {
 			return Result{}, refusal

@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode"
 
+	"vramscope/guard"
 	"vramscope/sampler"
 )
 
@@ -33,6 +34,7 @@ func TestInForceReadsBack(t *testing.T) {
 		ASCII: true, ReadOnly: true, Mouse: true, GraphWindow: 90 * time.Minute, Sort: "SM%", IdleAfter: time.Hour, LowMemory: 0,
 		Record: true, Share: "group:gpu users", Keep: 90 * time.Minute, MaxSize: 3 << 29, Commands: "full",
 		AlertCommand: []string{"/bin/sh", "-c", "a, \"b\" \\ \n", ""},
+		Guard:        guard.Policy{Mode: guard.Off, Every: 500 * time.Millisecond, MaxPerMinute: 60},
 	}
 	var back Settings
 	if err := back.parse("config.toml", []byte(InForce("none", &s))); err != nil {
@@ -110,6 +112,8 @@ func FuzzConfig(f *testing.F) {
 		"gpus = [[1], {a=1}]\n[x]\ny=1", "gpus = [0, '01', \"GPU-\\u001b\"]\ninterval = 1.5\nsort='sm%'", "graph_window = \"auto\"\nlow_memory_percent = 0",
 		"interval = \"1e3s\"\n", "interval = 1e300", "\"\\u001b[2J\" = 1", "idle_minutes = 9223372036854775807", "theme = \"\\u202E\"", "theme = \"\\u20E2\"",
 		strings.Repeat("[", 300), strings.Repeat("a.", 300) + "a = 1", "gpus = " + strings.Repeat("[", 300), "a = " + strings.Repeat("{a=", 200),
+		example, "guard.rule = [{name='x', when={free_below='1%'}, goal={free='2%'}, gpu=3}]", "[[guard.importance]]\nmatch={user='\\u202e'}", "[guard.rule.x]\n[[guard.rule]]",
+		"[[guard.rule]]\n[guard.rule.when]\nfor='1s'\n[guard]\nmode='off'", "[[guard.rule.when]]",
 		"daemon.record = true\n[recording]\nkeep = \"90m\"\nmax_size = '17MiB'", "[alerts]\nexec = [\"a,b\", '']", "[daemon]\n[gpus]", "\"daemon.record\" = true",
 	} {
 		f.Add(content)

@@ -15,6 +15,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
 
+	"vramscope/guard"
 	"vramscope/internal/install"
 	"vramscope/internal/process"
 	"vramscope/internal/text"
@@ -83,6 +84,11 @@ func (s *Settings) Load(named string) error {
 			return refuse("alerts.exec: %v", err)
 		}
 	}
+	if len(s.Guard.Rules) > 0 && s.Guard.Mode != guard.Off { // what is done to processes, perhaps by --guard=act
+		if _, err := install.Trusted(path); err != nil {
+			return refuse("guard.rule: %v", err)
+		}
+	}
 	return nil
 }
 
@@ -103,6 +109,7 @@ func (s *Settings) parse(path string, content []byte) error {
 	}
 	parser, table := unstable.Parser{}, ""
 	parser.Reset(content)
+	lists := guardLists{lines: make(map[string]int)}
 	for parser.NextExpression() {
 		expression := parser.Expression()
 		key, line := keyOf(&parser, expression)
@@ -110,6 +117,9 @@ func (s *Settings) parse(path string, content []byte) error {
 			table = ""
 		}
 		key = table + key
+		if lists.take(expression.Kind, key, line) {
+			continue
+		}
 		header := expression.Kind == unstable.Table && isTable(key)
 		if header {
 			table = key + "."
@@ -124,6 +134,9 @@ func (s *Settings) parse(path string, content []byte) error {
 			}
 			return refuse("%s:%d: %s: %v", path, line, text.Clean(key), err)
 		}
+	}
+	if wrong := s.setGuardLists(values["guard"]); wrong != nil {
+		return refuse("%s:%d: %s", path, lists.line(wrong.path), wrong)
 	}
 	return nil
 }
@@ -273,50 +286,3 @@ func (k Kind) wants() string {
 		return "a text in quotes"
 	}
 }
-
-// DefaultFile is a configuration file with every key at its default, explained.
-func DefaultFile() string {
-	s := Defaults()
-	var b strings.Builder
-	b.WriteString("# The configuration of vramscope, with every key at its default.\n")
-	b.WriteString("# Flags on the command line override it.\n")
-	table := ""
-	for _, o := range Options() {
-		b.WriteString("\n")
-		o.writeTable(&b, &table)
-		for line := range strings.SplitSeq(o.Comment, "\n") {
-			b.WriteString("# " + line + "\n")
-		}
-		if o.Flag != "" {
-			b.WriteString("# Flag: --" + o.Flag + "\n")
-		}
-		b.WriteString(o.name() + " = " + o.Literal(&s) + "\n")
-	}
-	return b.String()
-}
-
-// InForce is the settings of a run, as a configuration file.
-func InForce(path string, s *Settings) string {
-	var b strings.Builder
-	if _, err := os.Stat(path); err != nil {
-		path += " (not there)"
-	}
-	b.WriteString("# " + text.Clean(path) + "\n")
-	table := ""
-	for _, o := range Options() {
-		o.writeTable(&b, &table)
-		fmt.Fprintf(&b, "%s = %s\n", o.name(), o.Literal(s))
-	}
-	return b.String()
-}
-
-// writeTable begins the option's table, where it is not the current one.
-func (o *Option) writeTable(b *strings.Builder, current *string) {
-	if table, _, dotted := strings.Cut(o.Key, "."); dotted && table != *current {
-		*current = table
-		b.WriteString("[" + table + "]\n")
-	}
-}
-
-// name is the key in its table.
-func (o *Option) name() string { return o.Key[strings.LastIndexByte(o.Key, '.')+1:] }

@@ -149,6 +149,24 @@ func Options() []Option {
 			Set:     func(s *Settings) func(string) error { return s.setAlertCommand },
 			Literal: func(s *Settings) string { return tomlList(s.AlertCommand) },
 		},
+		{
+			Key: "guard.mode", Kind: words,
+			Comment: "What the guard may do where [[guard.rule]] has rules (docs/guard.md): \"off\",\n\"dry-run\" (it reports what it would do) or \"act\" (in the daemon alone).",
+			Set:     func(s *Settings) func(string) error { return s.setGuardMode },
+			Literal: func(s *Settings) string { return tomlString(string(s.Guard.Mode)) },
+		},
+		{
+			Key: "guard.every", Kind: period,
+			Comment: "Time between two looks of it: from 100ms to 1m.",
+			Set:     func(s *Settings) func(string) error { return s.setGuardEvery },
+			Literal: func(s *Settings) string { return strconv.Quote(quantity.BriefDuration(s.Guard.Every)) },
+		},
+		{
+			Key: "guard.max_per_minute", Kind: number,
+			Comment: "At most so many flushes a minute, on all GPUs together: 1 to 60.",
+			Set:     func(s *Settings) func(string) error { return s.setGuardRate },
+			Literal: func(s *Settings) string { return strconv.Itoa(s.Guard.MaxPerMinute) },
+		},
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"vramscope/guard"
 	"vramscope/internal/quantity"
 	"vramscope/sampler"
 	"vramscope/sampler/alert"
@@ -35,6 +36,8 @@ type Settings struct {
 	MaxSize      quantity.Bytes
 	Commands     string   // "name" or "full"
 	AlertCommand []string // nil: none
+
+	Guard guard.Policy // without rules there is no guard
 }
 
 // Defaults are the settings without a configuration file and flags.
@@ -49,6 +52,7 @@ func Defaults() Settings {
 		Keep:      30 * 24 * time.Hour,
 		MaxSize:   4 * quantity.GiB,
 		Commands:  "name",
+		Guard:     guard.Policy{Mode: guard.DryRun, Every: time.Second, MaxPerMinute: guard.DefaultMaxPerMinute},
 	}
 }
 
@@ -169,4 +173,27 @@ func (s *Settings) Thresholds() alert.Thresholds {
 		return alert.Thresholds{LowMemoryFraction: -1} // off
 	}
 	return alert.Thresholds{LowMemoryFraction: float64(s.LowMemory) / 100}
+}
+
+func (s *Settings) setGuardMode(value string) error {
+	mode := guard.Mode(value)
+	if mode != guard.Off && mode != guard.DryRun && mode != guard.Act {
+		return fmt.Errorf("%q is none of off, dry-run and act", value)
+	}
+	s.Guard.Mode = mode
+	return nil
+}
+
+func (s *Settings) setGuardEvery(value string) (err error) {
+	s.Guard.Every, err = Duration(value, sampler.MinInterval, sampler.MaxInterval)
+	return err
+}
+
+func (s *Settings) setGuardRate(value string) error {
+	rate, err := strconv.Atoi(value)
+	if err != nil || rate < 1 || rate > 60 {
+		return fmt.Errorf("%q is out of range: a whole number of flushes, 1 to 60", value)
+	}
+	s.Guard.MaxPerMinute = rate
+	return nil
 }

@@ -93,6 +93,8 @@ func (s *Server) answer(line []byte, owner bool) []byte {
 		a.Points = points(s.options.History.Series(r.key(), time.Unix(0, r.FromNS), time.Unix(0, r.ToNS), r.Buckets))
 	case cmdEvents:
 		a.Events = s.events(r.Limit, owner)
+	case cmdGuard, cmdPause:
+		return encode(s.guard(&r, owner))
 	default:
 		return encode(refuse(r.ID, probe.UnknownCommand, "there is no such command"))
 	}
@@ -117,6 +119,27 @@ func document(snap *snapshot.Snapshot, owner bool) *schema.Document {
 	}
 	doc := schema.Of(snap)
 	return &doc
+}
+
+// guard answers what the guard does. Others than the owner and root read its mode,
+// and cannot pause it.
+func (s *Server) guard(r *request, owner bool) *answer {
+	a := &answer{ID: r.ID, OK: true}
+	switch {
+	case s.options.Guard == nil:
+		return refuse(r.ID, notFound, "the daemon has no guard: its configuration has no [[guard.rule]], or its mode is off")
+	case r.Cmd == cmdPause && !owner:
+		return refuse(r.ID, probe.Forbidden, "only root and the daemon's user may pause its guard")
+	case r.Cmd == cmdPause:
+		a.Guard = schema.GuardOf(s.options.Guard.Pause(time.Now().Add(time.Duration(r.ForNS))))
+	default:
+		state := s.options.Guard.State()
+		if !owner {
+			state = numbersOfGuard(state)
+		}
+		a.Guard = schema.GuardOf(state)
+	}
+	return a
 }
 
 func points(found []snapshot.Point) []point {

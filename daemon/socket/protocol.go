@@ -23,6 +23,7 @@ const (
 	maxBuckets = 2048     // of a series in one answer
 	maxEvents  = 2000
 	maxUUID    = 96
+	maxPause   = 24 * time.Hour // of the guard
 )
 
 // The commands.
@@ -34,6 +35,8 @@ const (
 	cmdSeries   = "series"
 	cmdSpan     = "span"
 	cmdEvents   = "events"
+	cmdGuard    = "guard"       // the guard's state
+	cmdPause    = "guard_pause" // has the guard do nothing for a while
 )
 
 // request is a line from a client.
@@ -44,6 +47,7 @@ type request struct {
 
 	TimeNS int64 `json:"time_ns,omitempty"` // of at
 	Limit  int   `json:"limit,omitempty"`   // of events
+	ForNS  int64 `json:"for_ns,omitempty"`  // of guard_pause; 0 ends a pause
 
 	// Of series.
 	Metric          string  `json:"metric,omitempty"`
@@ -92,6 +96,7 @@ type answer struct {
 	OldestNS  int64            `json:"oldest_ns,omitempty"`
 	NewestNS  int64            `json:"newest_ns,omitempty"`
 	Events    []event          `json:"events,omitempty"`
+	Guard     *schema.Guard    `json:"guard,omitempty"`
 }
 
 // point is a bucket of a series: last, least and most, or null where it is unknown.
@@ -122,6 +127,8 @@ func (r *request) check() error {
 	switch {
 	case r.ID > 1<<53:
 		return fmt.Errorf("%w: id is %d", errRequest, r.ID)
+	case r.ForNS < 0 || r.ForNS > int64(maxPause):
+		return fmt.Errorf("%w: for_ns is %d: at most %s", errRequest, r.ForNS, maxPause)
 	case r.Cmd != cmdSeries:
 		return nil
 	case len(r.GPU) > maxUUID:

@@ -9,6 +9,7 @@ import (
 
 	"vramscope/internal/process"
 	"vramscope/probe"
+	"vramscope/sampler/snapshot"
 )
 
 // ownReader is what reads the probes that this user may ask. sampler.ProbeReader
@@ -27,6 +28,7 @@ type Reader struct {
 
 	asked   chan struct{} // closed after the first attempt
 	answers atomic.Pointer[[]probe.Answer]
+	guard   atomic.Pointer[snapshot.Guard]
 
 	mu     sync.Mutex
 	client *Client // nil while there is no daemon
@@ -70,6 +72,7 @@ func (r *Reader) Run(ctx context.Context) {
 func (r *Reader) follow(ctx context.Context, client *Client, first func()) error {
 	defer func() { _ = client.Close() }() // only asked
 	r.set(client, nil)
+	defer r.guard.Store(nil)
 	for ctx.Err() == nil {
 		interval, answers := lookInterval, []probe.Answer{}
 		var err error
@@ -84,6 +87,12 @@ func (r *Reader) follow(ctx context.Context, client *Client, first func()) error
 			return err
 		}
 		r.answers.Store(&answers)
+		if err := r.askGuard(ctx, client); err != nil {
+			return err
+		}
+		if r.Guard() != nil {
+			interval = askInterval
+		}
 		first()
 		pause(ctx, interval)
 	}

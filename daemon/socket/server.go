@@ -22,6 +22,14 @@ type Options struct {
 	Answers   func() []probe.Answer     // of the probes; nil where none are read
 	History   snapshot.History
 	Status    func() Status // but for Proto, PID, UID and View
+	Guard     Guard         // nil: there is none
+}
+
+// Guard is what the requests about the guard need.
+type Guard interface {
+	State() *snapshot.Guard
+	// Pause has it do nothing until a time, and ends a pause by one that has passed.
+	Pause(until time.Time) *snapshot.Guard
 }
 
 // The limits on clients.

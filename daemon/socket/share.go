@@ -69,13 +69,21 @@ func numbers(snap *snapshot.Snapshot) *snapshot.Snapshot {
 	for i := range snap.Rows {
 		out.Rows[i] = numbersOf(&snap.Rows[i])
 	}
-	out.Ended = nil
+	out.Ended, out.Guard = nil, numbersOfGuard(snap.Guard)
 	out.Holders = numbersOfHolders(snap.Holders)
 	out.GPUs = slices.Clone(snap.GPUs)
 	for i := range out.GPUs {
 		out.GPUs[i].Holders = numbersOfHolders(out.GPUs[i].Holders)
 	}
 	return &out
+}
+
+// numbersOfGuard is the guard's state without what it knows of processes.
+func numbersOfGuard(g *snapshot.Guard) *snapshot.Guard {
+	if g == nil {
+		return nil
+	}
+	return &snapshot.Guard{Mode: g.Mode, ByDaemon: g.ByDaemon, Paused: g.Paused}
 }
 
 func numbersOfHolders(holders []snapshot.Holder) []snapshot.Holder {
@@ -106,7 +114,7 @@ func numbersOf(p *snapshot.Process) snapshot.Process {
 // name out of it. What was done to a process is its user's and root's matter.
 func sharedEvent(e *snapshot.Event) bool {
 	switch e.Kind {
-	case snapshot.EventFlush, snapshot.EventAttach, snapshot.EventSignal:
+	case snapshot.EventFlush, snapshot.EventAttach, snapshot.EventSignal, snapshot.EventGuard:
 		return false
 	default:
 		e.Name = ""

@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"context"
+	"os"
+
+	"vramscope/cli/config"
+	"vramscope/daemon"
+	"vramscope/guard"
+	"vramscope/guard/runner"
+	"vramscope/sampler"
+	"vramscope/sampler/snapshot"
+)
+
+// guardOwner is whose guard this process runs.
+func guardOwner() guard.Owner {
+	uid := os.Geteuid()
+	return guard.Owner{UID: uint32(uid), Root: uid == 0}
+}
+
+// newGuard makes the guard that a policy asks for, and has the sampler show it its
+// snapshots; nil where the policy asks for none.
+func (src *sources) newGuard(policy guard.Policy) *runner.Runner {
+	if len(policy.Rules) == 0 || policy.Mode == guard.Off {
+		return nil
+	}
+	r := runner.New(guard.New(policy, guardOwner()))
+	r.Clock = src.options.Clock
+	src.options.Guard = r.Observe
+	return r
+}
+
+// bindGuard gives a daemon's guard its means.
+func (src *sources) bindGuard(r *runner.Runner, sampling *sampler.Sampler, o *daemon.Options) {
+	if r == nil {
+		return
+	}
+	r.Flusher = src.flusher(func(ctx context.Context) *snapshot.Snapshot {
+		ctx, cancel := context.WithTimeout(ctx, sampleTimeout)
+		defer cancel()
+		return sampling.Refresh(ctx)
+	})
+	r.Note, r.Log = sampling.Note, src.log
+	r.Failed = func(err error) { o.Log.Error("a decision of the guard is not logged", "error", err.Error()) }
+	o.Guard = r
+}
+
+// watchGuard is the monitor's guard: the daemon's state where that has one, else a
+// dry run of its own, whatever the mode: only a daemon acts.
+func (src *sources) watchGuard(s *config.Settings) *runner.Runner {
+	policy := s.Guard
+	if policy.Mode == guard.Act {
+		policy.Mode = guard.DryRun
+	}
+	own := src.newGuard(policy)
+	if src.daemon == nil {
+		return own
+	}
+	src.options.Guard = func(snap *snapshot.Snapshot) *snapshot.Guard {
+		if g := src.daemon.Guard(); g != nil || own == nil {
+			return g
+		}
+		return own.Observe(snap)
+	}
+	return own
+}

@@ -1,0 +1,199 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"vramscope/action"
+	"vramscope/action/flush"
+	"vramscope/guard"
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+// Flusher flushes: a *flush.Flusher, without a Note of its own.
+type Flusher interface {
+	Run(context.Context, flush.Request) (flush.Result, error)
+}
+
+// Runner runs an engine. Its methods may be called by any goroutine.
+type Runner struct {
+	// Flusher carries out; nil where the engine is never in mode act.
+	Flusher Flusher
+	// Note takes the events. It must not wait.
+	Note func(snapshot.Event)
+	// Log takes the decisions that are no flush; nil: none. A flush logs itself.
+	Log *action.Log
+	// Failed takes an audit log that cannot be written; may be nil.
+	Failed func(error)
+	Clock  func() time.Time
+
+	mu     sync.Mutex
+	engine *guard.Engine
+	latest *snapshot.Snapshot
+
+	waiting chan job
+}
+
+// job is a decision to carry out.
+type job struct {
+	decision guard.Decision
+	device   string
+}
+
+// mostWaiting is how many flushes can wait: at most one a GPU does.
+const mostWaiting = 64
+
+// New makes a Runner; set its fields before it observes.
+func New(engine *guard.Engine) *Runner {
+	return &Runner{engine: engine, waiting: make(chan job, mostWaiting), Clock: time.Now}
+}
+
+// Observe looks at the next snapshot, and returns the guard's state.
+func (r *Runner) Observe(snap *snapshot.Snapshot) *snapshot.Guard {
+	r.mu.Lock()
+	r.latest = snap
+	decisions := r.engine.Decide(snap)
+	r.mu.Unlock()
+	r.publish(snap, decisions)
+	for _, d := range decisions {
+		if d.Kind != guard.Acts {
+			continue
+		}
+		select {
+		case r.waiting <- job{decision: d, device: snap.DeviceUUID(d.Row)}:
+		default:
+			r.finish(d, guard.Outcome{Time: r.Clock(), Refused: "too many flushes are under way"})
+		}
+	}
+	return r.State()
+}
+
+// State is the guard's state.
+func (r *Runner) State() *snapshot.Guard {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.engine.State()
+}
+
+// Pause has the guard do nothing until a time; one that has passed ends a pause.
+func (r *Runner) Pause(until time.Time) *snapshot.Guard {
+	r.mu.Lock()
+	d, snap := r.engine.Pause(until), r.latest
+	r.mu.Unlock()
+	r.publish(snap, []guard.Decision{d})
+	return r.State()
+}
+
+// Run carries out decisions until the context ends. A flush under way is finished.
+func (r *Runner) Run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case j := <-r.waiting:
+			r.finish(j.decision, r.Carry(ctx, j.decision, j.device))
+		}
+	}
+}
+
+// Carry carries out one decision on a device and returns what came of it. A gradual
+// flush stops as soon as enough is free.
+func (r *Runner) Carry(ctx context.Context, d guard.Decision, device string) guard.Outcome {
+	steps, stop := context.WithCancel(ctx)
+	defer stop()
+	goal, free := d.Goal.Or(0), d.Free.Or(0)
+	result, err := r.Flusher.Run(steps, flush.Request{
+		Process: d.Row.Process, Level: flush.Level(d.Level), Devices: []string{device}, Origin: action.Policy(d.Rule), Reason: d.Reason,
+		Progress: func(so flush.Result) {
+			if free+so.Freed() >= goal {
+				stop()
+			}
+		},
+	})
+	o := guard.Outcome{Time: r.Clock(), Freed: result.Freed(), Reason: result.Reason}
+	switch dropped, known := result.DriverFreed().Value(); {
+	case err != nil && len(result.Devices) == 0:
+		o.Refused = action.Reason(err)
+	case err != nil:
+		o.Reason = action.Reason(err)
+		fallthrough
+	case known && !wholeGPU(&result): // else others allocate in the same figure
+		o.Driver = quantity.From(dropped, quantity.Driver)
+	}
+	return o
+}
+
+func wholeGPU(result *flush.Result) bool {
+	for i := range result.Devices {
+		if result.Devices[i].Whole {
+			return true
+		}
+	}
+	return false
+}
+
+// finish hands an outcome to the engine, with its events.
+func (r *Runner) finish(d guard.Decision, o guard.Outcome) {
+	r.mu.Lock()
+	decisions, snap := r.engine.Finished(d, o), r.latest
+	r.mu.Unlock()
+	r.publish(snap, decisions)
+}
+
+// publish makes events of decisions, and lines of the audit log.
+func (r *Runner) publish(snap *snapshot.Snapshot, decisions []guard.Decision) {
+	for i := range decisions {
+		d := &decisions[i]
+		if d.Kind == guard.Acts {
+			continue // its outcome follows, and the flush is logged by itself
+		}
+		if r.Note != nil {
+			r.Note(EventOf(d))
+		}
+		if err := r.record(snap, d); err != nil && r.Failed != nil {
+			r.Failed(err)
+		}
+	}
+}
+
+// EventOf is the event of a decision.
+func EventOf(d *guard.Decision) snapshot.Event {
+	kept := *d
+	e := snapshot.Event{
+		Time: d.Time, Kind: snapshot.EventGuard, GPU: d.GPU, GPUUUID: d.GPUUUID, Row: d.Row, User: d.User, Name: d.Name,
+		Message: "guard: " + d.Message, Bytes: d.Expected, Decision: &kept,
+	}
+	if d.Kind == guard.Flushed {
+		e.Kind = snapshot.EventFlush
+	}
+	if d.Measured.Known() {
+		e.Bytes = d.Measured
+	}
+	return e
+}
+
+// record logs a decision that is no flush: one that was done or refused has its lines.
+func (r *Runner) record(snap *snapshot.Snapshot, d *guard.Decision) error {
+	if r.Log == nil || d.Kind == guard.Flushed || d.Kind == guard.Refused {
+		return nil
+	}
+	e := action.NewEntry("guard", d.Row.Process, action.Policy(d.Rule))
+	e.About(snap, d.Row.Process)
+	e.Outcome, e.Reason, e.Level = string(d.Kind), d.Reason, d.Level
+	if d.GPUUUID != "" {
+		e.GPUs, e.Devices = []int{d.GPU}, []string{d.GPUUUID}
+	}
+	if amount, ok := d.Expected.Value(); ok {
+		e.Expected = &amount
+	}
+	if amount, ok := d.Measured.Value(); ok {
+		e.DriverBytes = &amount
+	}
+	return r.Log.Record(e)
+}
+
+// ErrOff says that there is no guard.
+var ErrOff = errors.New("no guard is configured")

@@ -1,0 +1,189 @@
+package schema
+
+import (
+	"time"
+
+	"vramscope/internal/process"
+	"vramscope/internal/quantity"
+	"vramscope/internal/text"
+	"vramscope/sampler/snapshot"
+)
+
+// GuardVersion is the schema of guard log and guard replay.
+const GuardVersion = "vramscope/guard/1"
+
+// Guard is the state of the guard that looks after the box.
+type Guard struct {
+	Mode        string          `json:"mode"`
+	ByDaemon    bool            `json:"by_daemon"`
+	PausedUntil Time            `json:"paused_until"`
+	Rules       []GuardRule     `json:"rules"`
+	Standings   []GuardStanding `json:"standings"`
+	Decisions   []Decision      `json:"decisions"`
+}
+
+// GuardRule is a rule of the guard.
+type GuardRule struct {
+	Name  string `json:"name"`
+	Off   Text   `json:"off"`
+	Holds Time   `json:"holds_since"`
+}
+
+// Row identifies a process on a GPU or MIG instance.
+type Row struct {
+	PID             int     `json:"pid"`
+	StartTimeTicks  uint64  `json:"start_time_ticks"`
+	PIDNamespace    uint64  `json:"pid_namespace"`
+	GPUUUID         string  `json:"gpu_uuid"`
+	GPUInstance     *uint32 `json:"gpu_instance"`
+	ComputeInstance *uint32 `json:"compute_instance"`
+}
+
+// GuardStanding is what the guard thinks of a process.
+type GuardStanding struct {
+	Process    Row            `json:"process"`
+	Importance int            `json:"importance"`
+	Order      int            `json:"order"` // 0: it is not flushed now
+	Reason     Text           `json:"reason"`
+	FreesBytes quantity.Bytes `json:"frees_bytes"`
+	StaysBytes snapshot.Bytes `json:"stays_bytes"`
+}
+
+// Decision is a decision of the guard.
+type Decision struct {
+	Time          Time           `json:"time"`
+	Kind          string         `json:"kind"`
+	Rule          Text           `json:"rule"`
+	GPU           *int           `json:"gpu"`
+	Process       *Row           `json:"process"`
+	User          Text           `json:"user"`
+	Name          Text           `json:"name"`
+	Level         Text           `json:"level"`
+	FreeBytes     snapshot.Bytes `json:"free_bytes"`
+	GoalBytes     snapshot.Bytes `json:"goal_bytes"`
+	ExpectedBytes snapshot.Bytes `json:"expected_bytes"`
+	MeasuredBytes snapshot.Bytes `json:"measured_bytes"`
+	Reason        string         `json:"reason"`
+	Message       string         `json:"message"`
+}
+
+// GuardDocument is what guard log and guard replay write.
+type GuardDocument struct {
+	Schema    string       `json:"schema"`
+	Decisions []Decision   `json:"decisions"`
+	Replay    *GuardReplay `json:"replay"` // null but for guard replay
+}
+
+// GuardReplay is what a policy would have done over a recording.
+type GuardReplay struct {
+	From           Time           `json:"from"`
+	To             Time           `json:"to"`
+	ObservedSecond float64        `json:"observed_seconds"`
+	Flushes        int            `json:"flushes"`
+	FreedBytes     quantity.Bytes `json:"freed_bytes"`
+	StayedBytes    quantity.Bytes `json:"stayed_bytes"` // a minute after
+	CameBack       int            `json:"came_back"`
+	BelowWithout   int            `json:"times_below_without"`
+	BelowWith      int            `json:"times_below_with"`
+	SecondsWithout float64        `json:"seconds_below_without"`
+	SecondsWith    float64        `json:"seconds_below_with"`
+	OutOfMemory    int            `json:"out_of_memory_events"`
+}
+
+// GuardOf is a guard's state; nil where there is none.
+func GuardOf(g *snapshot.Guard) *Guard {
+	if g == nil {
+		return nil
+	}
+	out := &Guard{
+		Mode: string(g.Mode), ByDaemon: g.ByDaemon, PausedUntil: Time(g.Paused),
+		Rules: []GuardRule{}, Standings: []GuardStanding{}, Decisions: DecisionsOf(g.Decisions),
+	}
+	for _, r := range g.Rules {
+		out.Rules = append(out.Rules, GuardRule{Name: r.Name, Off: Text(r.Off), Holds: Time(r.Reached)})
+	}
+	for _, s := range g.Standings {
+		out.Standings = append(out.Standings, GuardStanding{
+			Process: rowOf(s.Row), Importance: s.Importance, Order: s.Order, Reason: Text(s.Reason), FreesBytes: s.Frees, StaysBytes: s.Stays,
+		})
+	}
+	return out
+}
+
+// DecisionsOf are decisions, in their order.
+func DecisionsOf(decisions []snapshot.GuardDecision) []Decision {
+	out := make([]Decision, 0, len(decisions))
+	for i := range decisions {
+		d := &decisions[i]
+		one := Decision{
+			Time: Time(d.Time), Kind: string(d.Kind), Rule: Text(d.Rule), User: Text(d.User), Name: Text(d.Name), Level: Text(d.Level),
+			FreeBytes: d.Free, GoalBytes: d.Goal, ExpectedBytes: d.Expected, MeasuredBytes: d.Measured, Reason: d.Reason, Message: d.Message,
+		}
+		if d.GPUUUID != "" {
+			one.GPU = &d.GPU
+		}
+		if d.Row.Process.PID != 0 {
+			row := rowOf(d.Row)
+			one.Process = &row
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
+func rowOf(id snapshot.RowID) Row {
+	row := Row{PID: id.Process.PID, StartTimeTicks: id.Process.StartTime, PIDNamespace: id.Process.Namespace, GPUUUID: id.GPUUUID}
+	if id.Instance.MIG {
+		row.GPUInstance, row.ComputeInstance = &id.Instance.GPU, &id.Instance.Compute
+	}
+	return row
+}
+
+// mostGuarded bounds the lists of a guard that comes from outside.
+const mostGuarded = 4096
+
+// Restore is the state that a document describes; nil where it describes none.
+// Texts of a document from outside are cleaned.
+func (g *Guard) Restore() *snapshot.Guard {
+	if g == nil {
+		return nil
+	}
+	out := &snapshot.Guard{Mode: snapshot.GuardMode(g.Mode), ByDaemon: g.ByDaemon, Paused: time.Time(g.PausedUntil)}
+	for _, r := range g.Rules[:min(len(g.Rules), mostGuarded)] {
+		out.Rules = append(out.Rules, snapshot.GuardRule{Name: text.Clean(r.Name), Off: text.Clean(string(r.Off)), Reached: time.Time(r.Holds)})
+	}
+	for _, s := range g.Standings[:min(len(g.Standings), mostGuarded)] {
+		out.Standings = append(out.Standings, snapshot.GuardStanding{
+			Row: s.Process.restore(), Importance: s.Importance, Order: max(s.Order, 0), Reason: text.Clean(string(s.Reason)),
+			Frees: max(min(s.FreesBytes, mostBytes), 0), Stays: sane(s.StaysBytes, quantity.Computed),
+		})
+	}
+	for i := range g.Decisions[:min(len(g.Decisions), mostGuarded)] {
+		out.Decisions = append(out.Decisions, g.Decisions[i].restore())
+	}
+	return out
+}
+
+func (r *Row) restore() snapshot.RowID {
+	id := snapshot.RowID{Process: process.Identity{PID: r.PID, StartTime: r.StartTimeTicks, Namespace: r.PIDNamespace}, GPUUUID: r.GPUUUID}
+	if r.GPUInstance != nil && r.ComputeInstance != nil {
+		id.Instance = snapshot.InstanceID{MIG: true, GPU: *r.GPUInstance, Compute: *r.ComputeInstance}
+	}
+	return id
+}
+
+func (d *Decision) restore() snapshot.GuardDecision {
+	out := snapshot.GuardDecision{
+		Time: time.Time(d.Time), Kind: snapshot.GuardDecisionKind(d.Kind), Rule: text.Clean(string(d.Rule)), User: text.Clean(string(d.User)), Name: text.Clean(string(d.Name)),
+		Level: text.Clean(string(d.Level)), Free: sane(d.FreeBytes, quantity.Driver), Goal: sane(d.GoalBytes, quantity.Computed),
+		Expected: sane(d.ExpectedBytes, quantity.Probe), Measured: signed(d.MeasuredBytes), Reason: text.Clean(d.Reason), Message: text.Clean(d.Message),
+	}
+	if d.GPU != nil {
+		out.GPU = *d.GPU
+	}
+	if d.Process != nil {
+		out.Row = d.Process.restore()
+		out.GPUUUID, out.Instance = out.Row.GPUUUID, out.Row.Instance
+	}
+	return out
+}
