@@ -14,6 +14,9 @@ func (d *day) writeEvent(e *snapshot.Event, snap *snapshot.Snapshot) {
 	message := text.Clean(e.Message)
 	d.exec("INSERT INTO events (time_ns, kind, severity, gpu, process, user, name, message, bytes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
 		at, e.Kind, e.Severity, gpu, process, words(e.User), words(e.Name), message, number(e.Bytes))
+	if e.Decision != nil {
+		d.writeDecision(at, e.Decision, gpu, process)
+	}
 	switch e.Kind {
 	case snapshot.EventFlush, snapshot.EventAttach, snapshot.EventSignal:
 		d.exec("INSERT INTO actions (time_ns, kind, gpu, process, message, freed_bytes) VALUES (?, ?, ?, ?, ?, ?)",
@@ -21,6 +24,15 @@ func (d *day) writeEvent(e *snapshot.Event, snap *snapshot.Snapshot) {
 	case snapshot.EventOutOfMemory:
 		d.writeOOM(at, e, snap, gpu, process)
 	}
+}
+
+// writeDecision records what the guard decided.
+func (d *day) writeDecision(at int64, of *snapshot.GuardDecision, gpu, process any) {
+	migGPU, migCompute := instanceColumns(of.Instance)
+	d.exec(`INSERT INTO decisions (time_ns, kind, rule, gpu, mig_gpu, mig_compute, process, user, name, level,
+		free_bytes, goal_bytes, expected_bytes, measured_bytes, reason, message) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		at, of.Kind, words(of.Rule), gpu, migGPU, migCompute, process, words(of.User), words(of.Name), words(of.Level),
+		number(of.Free), number(of.Goal), number(of.Expected), number(of.Measured), words(of.Reason), words(of.Message))
 }
 
 // writeOOM records an out-of-memory error with what was known at that tick.

@@ -75,6 +75,24 @@ type Action struct {
 	Freed   snapshot.Bytes     `column:"freed_bytes"`
 }
 
+// Decision is what the guard decided.
+type Decision struct {
+	Time time.Time `column:"time_ns"`
+	Subject
+	Kind     snapshot.GuardDecisionKind `column:"kind"`
+	Rule     string                     `column:"rule"`
+	User     string                     `column:"user"`
+	Name     string                     `column:"name"`
+	Level    string                     `column:"level"`
+	Free     snapshot.Bytes             `column:"free_bytes"`
+	Goal     snapshot.Bytes             `column:"goal_bytes"`
+	Expected snapshot.Bytes             `column:"expected_bytes"`
+	Measured snapshot.Bytes             `column:"measured_bytes"`
+	Reason   string                     `column:"reason"`
+	Message  string                     `column:"message"`
+	Instance snapshot.InstanceID
+}
+
 // Forecast is what was forecast when an alert was raised, at one horizon.
 type Forecast struct {
 	Time time.Time `column:"time_ns"`
@@ -145,6 +163,11 @@ func (r *Recording) Alerts(from, to time.Time) ([]Alert, error) {
 // Actions are what was done in [from, to).
 func (r *Recording) Actions(from, to time.Time) ([]Action, error) {
 	return rows[Action](r, "actions", from, to)
+}
+
+// Decisions are those of the guard in [from, to).
+func (r *Recording) Decisions(from, to time.Time) ([]Decision, error) {
+	return rows[Decision](r, "decisions", from, to)
 }
 
 // Forecasts are those of the alerts that were raised in [from, to).

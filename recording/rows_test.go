@@ -119,7 +119,10 @@ func TestPlainRows(t *testing.T) {
 	snap.Alerts = []snapshot.Alert{alert}
 	q.w.write(tick{snap, []snapshot.Event{
 		{Time: snap.Time, Kind: snapshot.EventOutOfMemory, GPUUUID: gpu.UUID, Row: key, User: "alice", Message: "out of memory\x1b[31m x1"},
-		{Time: snap.Time, Kind: snapshot.EventFlush, GPUUUID: gpu.UUID, Row: key, Message: "freed 3G", Bytes: quantity.From(3*quantity.GiB, quantity.Driver)},
+		{Time: snap.Time, Kind: snapshot.EventFlush, GPUUUID: gpu.UUID, Row: key, Message: "freed 3G", Bytes: quantity.From(3*quantity.GiB, quantity.Driver), Decision: &snapshot.GuardDecision{
+			Time: snap.Time, Kind: snapshot.GuardFlushed, Rule: "room", GPUUUID: gpu.UUID, Row: key, Level: "gradual", User: "alice",
+			Expected: quantity.From(4*quantity.GiB, quantity.Probe), Measured: quantity.From(3*quantity.GiB, quantity.Driver), Reason: "5G free\x1b",
+		}},
 	}})
 	q.snap.Alerts, q.snap.GPUs[0].FullIn, q.snap.GPUs[0].Predicted = nil, nil, nil
 	gone := q.snap.Rows[5]
@@ -137,6 +140,11 @@ func TestPlainRows(t *testing.T) {
 	actions, err := r.Actions(from, to)
 	if err != nil || len(actions) != 1 || actions[0].Row() != key || actions[0].Kind != snapshot.EventFlush || actions[0].Freed.Or(0) != 3*quantity.GiB {
 		t.Errorf("%+v, %v", actions, err)
+	}
+	decisions, err := r.Decisions(from, to)
+	if err != nil || len(decisions) != 1 || decisions[0].Row() != key || decisions[0].Kind != snapshot.GuardFlushed || decisions[0].Rule != "room" ||
+		decisions[0].Expected.Or(0) != 4*quantity.GiB || decisions[0].Measured.Or(0) != 3*quantity.GiB || decisions[0].Free.Known() || decisions[0].Reason != "5G free?" {
+		t.Errorf("%+v, %v", decisions, err)
 	}
 	alerts, err := r.Alerts(from, to)
 	if err != nil || len(alerts) != 1 || alerts[0].Kind != alert.Kind || alerts[0].Severity != alert.Severity || alerts[0].Row() != key ||

@@ -21,7 +21,7 @@ var schema string
 // The database says whose it is and of which version.
 const (
 	applicationID = 0x76726d73 // "vrms"
-	schemaVersion = 2
+	schemaVersion = 3
 )
 
 // Errors of a database that cannot be read.

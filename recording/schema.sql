@@ -93,6 +93,15 @@ CREATE TABLE actions (
 );
 CREATE INDEX action_time ON actions (time_ns);
 
+-- What the guard decided (docs/guard.md): kind is would, flushed, refused, nothing, came_back, tripped, paused or
+-- resumed. measured_bytes is by the driver.
+CREATE TABLE decisions (
+  decision INTEGER PRIMARY KEY, time_ns INTEGER NOT NULL, kind TEXT NOT NULL, rule TEXT,
+  gpu INTEGER REFERENCES gpus, mig_gpu INTEGER, mig_compute INTEGER, process INTEGER REFERENCES processes, user TEXT, name TEXT, level TEXT,
+  free_bytes INTEGER, goal_bytes INTEGER, expected_bytes INTEGER, measured_bytes INTEGER, reason TEXT, message TEXT
+);
+CREATE INDEX decision_time ON decisions (time_ns);
+
 -- An out-of-memory error of a process; detail is JSON.
 CREATE TABLE ooms (
   oom INTEGER PRIMARY KEY, time_ns INTEGER NOT NULL, gpu INTEGER REFERENCES gpus, process INTEGER REFERENCES processes,
