@@ -50,10 +50,11 @@ const (
 
 	scales    = 8         // rows of lows: the slots of the last have two hours
 	lowCap    = 20        // lows of a row
-	onLine    = 0.96      // share of the lows' variance that the line of a leak explains: of five steps
+	onLine    = 0.97      // share of the lows' variance that the line of a leak explains: of six steps,
+	evenly    = 0.99      // and while a first epoch may last, of ten
 	freed     = 0.1       // more than this share of what was freed before must be new
 	plateau   = 0.25      // rises by less than this share of the growth that follows
-	epoch     = 45 * 60   // a first epoch that is longer is rare
+	epoch     = 3600      // a first epoch that is longer is rare
 	dayCourse = 3 * 3600  // in which memory doubles; a day's sine needs 3.8 hours
 	halfDay   = 13 * 3600 // and an hour: so long no day rises
 

@@ -63,12 +63,13 @@
 // # Known limits
 //
 // docs/forecast.md has the figures. A leak that began with the series is called one
-// after 48 minutes, because a first epoch looks the same until it ends; one that begins
-// out of a plateau after eight; one that takes more than three hours to double the
-// memory after half a day, because a day's load looks the same. The mark ends up to a
-// quarter of an hour after the leak. Growth that fades is extended as a line until the
-// lines bend. Ten minutes ahead an uneven sawtooth is forecast no better than by naive.
-// A forecast made before a change is wrong, and its interval with it; for half a minute
-// after, intervals are too narrow. Where several jobs share a GPU, one that ends is a
-// step, and what was learnt of it stays.
+// after eight minutes if it is even, else after an hour, because a first epoch looks
+// the same until it ends; one that begins out of a plateau after eight; one that
+// takes more than three hours to double the memory after half a day, because a day's
+// load looks the same. The mark ends up to a quarter of an hour after the leak.
+// Growth that fades is extended as a line until the lines bend. Ten minutes ahead an
+// uneven sawtooth is forecast no better than by naive. A forecast made before a
+// change is wrong, and its interval with it; for half a minute after, intervals are
+// too narrow. Where several jobs share a GPU, one that ends is a step, and what was
+// learnt of it stays.
 package forecast

@@ -158,7 +158,7 @@ func TestLeakIsForecastFromIrregularSamples(t *testing.T) {
 	if !ok || math.Abs(full.Median.Seconds()-250) > 0.05*250 {
 		t.Errorf("got %+v %v, want 250 s", full, ok)
 	}
-	if f.Trend() != Growing {
+	if f.Trend() != Leak {
 		t.Errorf("it is %v", f.Trend())
 	}
 }

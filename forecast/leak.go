@@ -7,12 +7,13 @@ import "math"
 // steps of a staircase. The newest lows of a row are a leak if
 //
 //   - they lie on a line that rises: it explains nearly all of their variance;
-//   - growth does not slow down: the second half grows by as much as the first, but
-//     for one slot's growth;
+//   - growth does not slow down: a parabola through them does not bend down by more
+//     than twice its standard error;
 //   - it is new: above everything that was there before;
-//   - it has lasted: for most of an hour, as a first epoch may, or it began out of a
-//     plateau that was as long, or it is a leak already. Growth that is as slow as a
-//     day's course must have lasted for nearly half a day.
+//   - it is no warm-up, first epoch or day's course: it lasts for longer than one, or
+//     it began out of a plateau that was as long, or it has been even since the job
+//     began, closer to a line and bent neither way, or it is a leak already. Growth
+//     that is as slow as a day's course must have lasted for nearly half a day.
 type lows struct {
 	Rows   [scales]lowRow
 	Lowest float32 // of the open minute
@@ -86,25 +87,27 @@ func (l *lows) leak(row, n int, slot float64) float64 {
 		return 0
 	}
 	y := r.Lows[begins:r.Size]
-	from, to := float64(y[0]), float64(y[n-1])
-	var sum, squares, products, largest float64
-	for i, v := range y {
-		d := float64(v) - from
+	from, to, size := float64(y[0]), float64(y[n-1]), float64(n)
+	var sum, squares, rises, bends float64
+	for i, v := range y { // orthogonal polynomials of the first and second degree
+		d, x := float64(v)-from, float64(i)-(size-1)/2
 		sum += d
 		squares += d * d
-		products += (float64(i) - float64(n-1)/2) * d
-		largest = max(largest, float64(v-y[max(i-1, 0)]))
+		rises += x * d
+		bends += (x*x - (size*size-1)/12) * d
 	}
-	slope := products * 12 / float64(n*(n*n-1))
-	line := slope*products > onLine*(squares-sum*sum/float64(n))
-	first, second := float64(y[(n-1)/2])-from, to-float64(y[n/2])
-	if top := l.highestBefore(row, n); slope <= 0 || !line || second < first-largest ||
+	xx := size * (size*size - 1) / 12
+	total, straight, bent := squares-sum*sum/size, rises*rises/xx, bends*bends/(xx*(size*size-4)/15)
+	line := straight > onLine*total
+	curved := bent*(size-3) > 4*(total-straight-bent)+least*mebibyte
+	if top := l.highestBefore(row, n); rises <= 0 || !line || curved && bends < 0 ||
 		to-max(top, from) < max(notable*to, least, freed*(top-from)) {
 		return 0
 	}
-	lasted, rate := slot*float64(n), slope/slot
+	lasted, rate := slot*size, rises/xx/slot
 	settled := begins >= n && math.Abs(from-float64(r.Lows[begins-n])) < plateau*(to-from)
-	if lasted < epoch && !settled && l.Rate == 0 || to > dayCourse*rate && lasted < halfDay {
+	even := begins < 2 && r.Size < lowCap && straight > evenly*total && !curved
+	if lasted < epoch && !settled && !even && l.Rate == 0 || to > dayCourse*rate && lasted < halfDay {
 		return 0
 	}
 	return rate
