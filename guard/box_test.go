@@ -101,6 +101,9 @@ func (b *box) snapshot() *snapshot.Snapshot {
 	return s
 }
 
+// row is a process as the next snapshot has it.
+func (b *box) row(r *row) *snapshot.Process { return b.snapshot().Row(r.id()) }
+
 // flush does what a decision asks for, and returns the outcome.
 func (b *box) flush(d Decision) Outcome {
 	for _, r := range b.rows {

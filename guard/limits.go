@@ -29,11 +29,10 @@ const (
 	tripShare = .1
 )
 
-// limited is why there can be no action now, "" where there can.
+// limited is why a rule can do nothing now, "" where it can.
 func (e *Engine) limited(at *placeState, t *trace) string {
-	e.actions = slices.DeleteFunc(e.actions, func(then time.Time) bool { return e.now.Sub(then) >= time.Minute })
-	if len(e.actions) >= e.policy.MaxPerMinute {
-		return fmt.Sprintf("the limit of %d actions a minute is reached", e.policy.MaxPerMinute)
+	if limit := e.tooMany(); limit != "" {
+		return limit
 	}
 	at.tokens = min(at.tokens+e.now.Sub(at.filled).Minutes(), repeatBurst)
 	at.filled = e.now
@@ -43,12 +42,21 @@ func (e *Engine) limited(at *placeState, t *trace) string {
 	return ""
 }
 
+// tooMany is why there can be no action at all now.
+func (e *Engine) tooMany() string {
+	e.actions = slices.DeleteFunc(e.actions, func(then time.Time) bool { return e.now.Sub(then) >= time.Minute })
+	if len(e.actions) >= e.policy.MaxPerMinute {
+		return fmt.Sprintf("the limit of %d actions a minute is reached", e.policy.MaxPerMinute)
+	}
+	return ""
+}
+
 // begin counts an action that is given out.
 func (e *Engine) begin(d *Decision) {
 	t := e.traces[d.Row]
 	at := e.at(place{d.GPUUUID, d.Instance})
 	if t.flushes > 0 {
-		at.tokens--
+		at.tokens = max(at.tokens-1, 0) // a rescue does not ask for one
 	}
 	t.flushes++
 	t.busy = true

@@ -80,7 +80,7 @@ func (e *Engine) Rescue(snap *snapshot.Snapshot, ask Ask) []Decision {
 		if need <= 0 && len(out) > 0 {
 			break
 		}
-		if limit := e.limited(at, e.traces[p.ID]); limit != "" {
+		if e.tooMany() != "" {
 			break
 		}
 		give := d
@@ -97,18 +97,19 @@ func (e *Engine) Rescue(snap *snapshot.Snapshot, ask Ask) []Decision {
 		out = append(out, give)
 	}
 	if len(out) == 0 {
-		return refuse("%s", "the limit of actions a minute is reached")
+		return refuse("%s", e.tooMany())
 	}
 	return e.finish(out)
 }
 
 // rescues reports whether a row gives memory for another of that importance. A rescue
-// does not ask what should stay free: the allocation fails now.
+// asks neither what should stay free nor whom the rules leave alone for a while: the
+// allocation fails now, and that costs more than a flush in vain.
 func (e *Engine) rescues(snap *snapshot.Snapshot, p *snapshot.Process, importance int) bool {
 	w, t := e.worthOf(p), e.traces[p.ID]
 	if t == nil || e.standing[p.ID] == nil || w.value >= importance {
 		return false
 	}
 	may := e.mine(snap, p) || slices.ContainsFunc(e.rulesAt(snap, p.ID.GPUUUID), func(r *Rule) bool { return e.may(snap, p, r.Users) })
-	return may && e.untouchable(snap, p, w) == "" && t.waits(e.now, p) == "" && expected(p, Selective) >= least
+	return may && e.untouchable(snap, p, w) == "" && !t.busy && expected(p, Selective) >= least
 }
