@@ -87,7 +87,7 @@ func (a *Allocator) checkLargest() error {
 	return nil
 }
 
-// checkFailed bounds the allocations that failed, and sorts them.
+// checkFailed bounds the allocations that failed and those that were rescued, and sorts them.
 func (d *Device) checkFailed() error {
 	d.OutOfMemory = d.OutOfMemory[max(len(d.OutOfMemory)-maxFailed, 0):]
 	for i := range d.OutOfMemory {
@@ -101,6 +101,9 @@ func (d *Device) checkFailed() error {
 			}
 		}
 		f.Allocator, f.API, f.Library = clip(f.Allocator), clip(f.API), clip(f.Library)
+	}
+	if r := d.Rescues; r != nil && (r.Succeeded < 0 || r.Asked < r.Succeeded || r.Last.TimeNS <= 0 || !plausible(r.Last.Bytes) || r.Last.WaitedMS < 0) {
+		return fmt.Errorf("impossible rescues: %+v", *r)
 	}
 	slices.SortStableFunc(d.OutOfMemory, func(a, b FailedAllocation) int { return cmp.Compare(a.TimeNS, b.TimeNS) })
 	return nil

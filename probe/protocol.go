@@ -45,6 +45,24 @@ type Device struct {
 	Allocators []Allocator     `json:"allocators"`
 	// OutOfMemory are the newest allocations that failed, the newest last.
 	OutOfMemory []FailedAllocation `json:"out_of_memory,omitempty"`
+	// Rescues are nil where no allocation waited for memory to be freed.
+	Rescues *Rescues `json:"rescues,omitempty"`
+}
+
+// Rescues counts allocations that the driver refused, and that waited for the daemon
+// to free what other processes cache.
+type Rescues struct {
+	Asked     int64  `json:"asked"`     // since the start
+	Succeeded int64  `json:"succeeded"` // got their memory
+	Last      Rescue `json:"last"`
+}
+
+// Rescue is one of them.
+type Rescue struct {
+	TimeNS    int64          `json:"time_ns"` // its end
+	Bytes     quantity.Bytes `json:"bytes"`   // asked for
+	WaitedMS  int64          `json:"waited_ms"`
+	Succeeded bool           `json:"succeeded"`
 }
 
 // FailedAllocation is an allocation that failed for lack of memory. With an API it

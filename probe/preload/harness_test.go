@@ -150,6 +150,7 @@ type run struct {
 	lines  *bufio.Scanner
 	out    []string // its lines before "ready"
 	stderr *strings.Builder
+	errno  int // of what it did last
 	exited bool
 }
 

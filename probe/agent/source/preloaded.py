@@ -47,6 +47,8 @@ class _Preloaded:
                 failed = ours.get("out_of_memory", []) + theirs.get("out_of_memory", [])
                 if failed:
                     ours["out_of_memory"] = sorted(failed, key=lambda error: error["time_ns"])
+                if "rescues" in theirs:
+                    ours["rescues"] = theirs["rescues"]
             elif len(report["devices"]) < _MAX_DEVICES:
                 # No Python library reports this device. Nothing of it can be flushed, so it needs no ordinal.
                 theirs["allocators"] = self._further(theirs["allocators"], [])

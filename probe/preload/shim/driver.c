@@ -124,6 +124,15 @@ const struct gpu *gpu_of(int device)
 	return gpu;
 }
 
+int gpu_uuid(int device, char uuid[UUID_SIZE])
+{
+	const struct gpu *gpu = &driver.devices[device];
+	if (!__atomic_load_n(&gpu->known, __ATOMIC_ACQUIRE))
+		return 0;
+	memcpy(uuid, gpu->uuid, UUID_SIZE);
+	return 1;
+}
+
 int device_pools(int device, struct pool list[POOLS])
 {
 	const struct driver *calls = own_driver_calls();

@@ -6,6 +6,8 @@
 
 enum { KEPT = 8 };
 
+#define SECOND 1000000000ULL
+
 struct failure {
 	uint64_t time; /* nanoseconds since 1970 */
 	uint64_t size, caller;
@@ -18,15 +20,33 @@ static struct {
 	struct failure list[KEPT]; /* a ring */
 } failures;
 
-void failure_note(uint8_t device, uint64_t size, enum api api, uint64_t caller)
+static uint64_t now_ns(void)
 {
 	struct timespec now;
 	clock_gettime(CLOCK_REALTIME_COARSE, &now);
-	uint64_t time = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	return (uint64_t)now.tv_sec * SECOND + (uint64_t)now.tv_nsec;
+}
+
+void failure_note(uint8_t device, uint64_t size, enum api api, uint64_t caller)
+{
+	uint64_t time = now_ns();
 	stats_lock(&failures.lock);
 	failures.list[failures.count++ % KEPT] =
 		(struct failure){ .time = time, .size = size, .caller = caller, .device = device, .api = (uint8_t)api };
 	stats_unlock(&failures.lock);
+}
+
+int failure_repeated(uint8_t device, uint64_t size)
+{
+	uint64_t now = now_ns();
+	int found = 0;
+	stats_lock(&failures.lock);
+	for (unsigned int i = 0; i < KEPT && i < failures.count; i++) {
+		const struct failure *failure = &failures.list[i];
+		found |= failure->device == device && failure->size == size && now - failure->time < SECOND;
+	}
+	stats_unlock(&failures.lock);
+	return found;
 }
 
 void failures_report(struct text *text, int device)

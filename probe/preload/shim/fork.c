@@ -4,6 +4,7 @@
  * serving starts again. An exec closes all descriptors and needs nothing else.
  */
 #include "fork.h"
+#include "rescue.h"
 
 void reset_after_fork(void)
 {
@@ -20,4 +21,5 @@ void reset_after_fork(void)
 	captures_reset();
 	survey_reset();
 	failures_reset();
+	rescue_reset();
 }

@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include "server.h"
+#include "rescue.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -82,6 +83,7 @@ static int is_known_thread(void)
 static void at_exit(void *unused)
 {
 	(void)unused;
+	rescue_close();
 	if (!serves())
 		return;
 	driver_close();
@@ -130,6 +132,7 @@ static int prepare(void)
 	server.pid = getpid();
 	main_thread_open(&server.main_thread);
 	address_environment(&server.address);
+	rescue_open(server.address.runtime);
 	return server.answer.at && server.flushed.at && server.wakeup.number >= 0;
 }
 

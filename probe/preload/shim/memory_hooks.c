@@ -4,6 +4,7 @@
  * if the call fails.
  */
 #include "hooks.h"
+#include "rescue.h"
 
 static void allocated(CUresult answer, const CUdeviceptr *pointer, struct entry entry, int outer)
 {
@@ -25,7 +26,10 @@ static void allocated(CUresult answer, const CUdeviceptr *pointer, struct entry 
 
 HOOK(cuMemAlloc_v2, (pointer, size), CUdeviceptr *pointer, size_t size)
 {
+	struct rescue rescue;
 	CUresult answer = real(pointer, size);
+	if (answer == CUDA_ERROR_OUT_OF_MEMORY && rescue_begin(&rescue, outer, place_now().device, size))
+		answer = rescue_end(&rescue, real(pointer, size));
 	allocated(answer, pointer, (struct entry){ .size = size, .kind = RAW, .api = API_ALLOC, .caller = frame_caller(caller) }, outer);
 	return answer;
 }
@@ -33,7 +37,10 @@ HOOK(cuMemAlloc_v2, (pointer, size), CUdeviceptr *pointer, size_t size)
 HOOK(cuMemAllocPitch_v2, (pointer, pitch, width, height, element), CUdeviceptr *pointer, size_t *pitch, size_t width,
      size_t height, unsigned int element)
 {
+	struct rescue rescue;
 	CUresult answer = real(pointer, pitch, width, height, element);
+	if (answer == CUDA_ERROR_OUT_OF_MEMORY && rescue_begin(&rescue, outer, place_now().device, (uint64_t)width * height))
+		answer = rescue_end(&rescue, real(pointer, pitch, width, height, element));
 	uint64_t size = (answer == CUDA_SUCCESS ? (uint64_t)*pitch : (uint64_t)width) * height;
 	allocated(answer, pointer, (struct entry){ .size = size, .kind = RAW, .api = API_ALLOC_PITCH, .caller = frame_caller(caller) }, outer);
 	return answer;
@@ -105,6 +112,7 @@ static void pooled(CUresult answer, const CUdeviceptr *pointer, struct entry ent
 	}
 	if (answer != CUDA_SUCCESS || capture_of(stream))
 		return;
+	rescue_pooled();
 	entry.kind = POOLED;
 	if (!entry.pool)
 		entry.pool = pool_current(device);
@@ -114,7 +122,10 @@ static void pooled(CUresult answer, const CUdeviceptr *pointer, struct entry ent
 static inline CUresult noted_allocation(allocate_async real, struct frame caller, int outer, CUdeviceptr *pointer, size_t size,
                                         CUstream stream)
 {
+	struct rescue rescue;
 	CUresult answer = real(pointer, size, stream);
+	if (answer == CUDA_ERROR_OUT_OF_MEMORY && rescue_begin(&rescue, outer, place_now().device, size))
+		answer = rescue_end(&rescue, real(pointer, size, stream));
 	pooled(answer, pointer, (struct entry){ .size = size, .api = API_ALLOC_ASYNC, .caller = frame_caller(caller) }, stream, outer);
 	return answer;
 }
@@ -122,7 +133,10 @@ static inline CUresult noted_allocation(allocate_async real, struct frame caller
 static inline CUresult noted_from_pool(allocate_from_pool real, struct frame caller, int outer, CUdeviceptr *pointer, size_t size,
                                        CUmemoryPool pool, CUstream stream)
 {
+	struct rescue rescue;
 	CUresult answer = real(pointer, size, pool, stream);
+	if (answer == CUDA_ERROR_OUT_OF_MEMORY && rescue_begin(&rescue, outer, place_now().device, size))
+		answer = rescue_end(&rescue, real(pointer, size, pool, stream));
 	struct entry entry = { .size = size, .api = API_ALLOC_FROM_POOL, .caller = frame_caller(caller), .pool = (uint64_t)(uintptr_t)pool };
 	pooled(answer, pointer, entry, stream, outer);
 	return answer;

@@ -3,6 +3,7 @@
  * keyed by address, so only the outermost hook of a call counts.
  */
 #include "hooks.h"
+#include "rescue.h"
 
 static CUresult retained(CUresult answer, const CUcontext *context, CUdevice device, int outer)
 {
@@ -158,6 +159,9 @@ HOOK(cuMemCreate, (handle, size, properties, flags), CUmemGenericAllocationHandl
 	if (!outer || !properties || properties->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
 		return answer;
 	int device = properties->location.id;
+	struct rescue rescue;
+	if (answer == CUDA_ERROR_OUT_OF_MEMORY && rescue_begin(&rescue, outer, device, size))
+		answer = rescue_end(&rescue, real(handle, size, properties, flags));
 	if (answer == CUDA_SUCCESS) {
 		vmm_created(*handle, size, device, frame_caller(caller));
 		serve_wanted();

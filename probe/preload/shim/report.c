@@ -3,7 +3,7 @@
  * pools, for each device on which the program has a context or memory.
  */
 #define _GNU_SOURCE
-#include "serve.h"
+#include "rescue.h"
 
 #include <time.h>
 #include <unistd.h>
@@ -131,6 +131,7 @@ static void report_device(struct text *text, int device, const struct sums *sums
 		         (big)reserved, (big)used, (big)(reserved - used), (big)(reserved - used));
 	text_add(text, "]");
 	failures_report(text, device);
+	rescue_report(text, device);
 	text_add(text, "}");
 }
 

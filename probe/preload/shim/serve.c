@@ -11,6 +11,7 @@
  */
 #define _GNU_SOURCE
 #include "server.h"
+#include "rescue.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -140,6 +141,10 @@ static void check_socket(void)
 	if (server.checked && now - server.checked < CHECK_TIME)
 		return;
 	server.checked = now;
+	if (driver_enter()) {
+		rescue_prepare();
+		driver_leave();
+	}
 	if (server.bound && descriptor_listens(&server.address.listener) && address_is_valid(&server.address))
 		return;
 	if (server.bound)

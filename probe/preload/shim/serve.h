@@ -39,6 +39,7 @@ struct gpu {
 	int known;
 };
 const struct gpu *gpu_of(int device);
+int gpu_uuid(int device, char uuid[UUID_SIZE]); /* as gpu_of, without a CUDA call; 0: it is not known yet */
 struct pool_stats {
 	uint64_t used, reserved, used_high, reserved_high, threshold;
 };
@@ -127,6 +128,8 @@ enum program {
 };
 /* Under server_loop. */
 enum program program_now(const struct main_thread *thread, int own_threads);
+/* Whether the main thread has more filters now, or what it has is not known. For one thread at a time, without a lock. */
+int sealed(const struct main_thread *thread);
 /* In the last thread: ends the program as its main thread has ended, or returns if that called pthread_exit. */
 void end_program(const struct main_thread *thread);
 

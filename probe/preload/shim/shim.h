@@ -4,7 +4,7 @@
  *
  *   program ── cuMemAlloc, dlsym, cuGetProcAddress ──→ memory_hooks.c, object_hooks.c, stream_hooks.c, resolve.c
  *                                                │  the real call, with the caller's arguments
- *                                                ├─→ libcuda
+ *                                                ├─→ libcuda    (refused: rescue.c asks the daemon, and the call is made again)
  *                                                └─→ ledger.c  pools.c  vmm.c  contexts.c  capture.c
  *                                                              ↓
  *   monitor ── socket ── serve.c ── answer.c ── report.c, flush.c ──→ libcuda: attributes, trims
@@ -42,6 +42,8 @@ void count_out_of_memory(uint8_t device);
 
 /* failures.c */
 void failure_note(uint8_t device, uint64_t size, enum api api, uint64_t caller);
+/* Whether the same failed within the last second. */
+int failure_repeated(uint8_t device, uint64_t size);
 void failures_reset(void);
 
 /* frames.c: a call's return address, where the called function's frame ends, and the caller's rbp. */

@@ -24,8 +24,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Of the status file, whose list of groups may be long, or of stat. Guarded by server_loop. */
-static char text[64 << 10];
+/* Of the status file, whose list of groups may be long, or of stat. */
+typedef char contents[64 << 10];
+static contents common; /* guarded by server_loop */
 
 /* The filters that the process may have; -1: as many as process 1. */
 static int expected;
@@ -37,7 +38,7 @@ static int open_file(const char *path)
 }
 
 /* The number behind "\nNAME:\t"; -1: there is none. */
-static int number(const char *name)
+static int number(const char *text, const char *name)
 {
 	const char *at = strstr(text, name);
 	int sum = 0;
@@ -48,19 +49,19 @@ static int number(const char *name)
 	return sum;
 }
 
-static void read_file(int file)
+static void read_file(int file, contents text)
 {
 	size_t used = 0;
 	long length;
-	while (used < sizeof text - 1 && (length = syscall(SYS_pread64, file, text + used, sizeof text - 1 - used, (long)used)) > 0)
+	while (used < sizeof(contents) - 1 && (length = syscall(SYS_pread64, file, text + used, sizeof(contents) - 1 - used, (long)used)) > 0)
 		used += (size_t)length;
 	text[used] = 0;
 }
 
 /* Strict mode is more than any number of filters. Linux before 5.9 does not count them. */
-static int filters(void)
+static int filters(const char *text)
 {
-	int mode = number("\nSeccomp:\t"), count = number("\nSeccomp_filters:\t");
+	int mode = number(text, "\nSeccomp:\t"), count = number(text, "\nSeccomp_filters:\t");
 	return mode <= 0 ? 0 : mode == 1 ? __INT_MAX__ : count >= 0 ? count : 1;
 }
 
@@ -69,9 +70,9 @@ static int filters_of(const char *path)
 	int file = open_file(path), count = -1;
 	if (file < 0)
 		return -1;
-	read_file(file);
-	if (number("\nThreads:\t") > 0)
-		count = filters();
+	read_file(file, common);
+	if (number(common, "\nThreads:\t") > 0)
+		count = filters(common);
 	(void)syscall(SYS_close, file);
 	return count;
 }
@@ -109,21 +110,28 @@ void main_thread_open(struct main_thread *thread)
 
 enum program program_now(const struct main_thread *thread, int own_threads)
 {
-	read_file(thread->status.number);
-	int threads = number("\nThreads:\t");
+	read_file(thread->status.number, common);
+	int threads = number(common, "\nThreads:\t");
 	if (threads <= 0)
 		return UNKNOWN;
-	if (threads <= own_threads + 1 && strstr(text, "\nState:\tZ")) /* the main thread is still counted */
+	if (threads <= own_threads + 1 && strstr(common, "\nState:\tZ")) /* the main thread is still counted */
 		return ENDED;
-	return filters() > expected ? SEALED : RUNNING;
+	return filters(common) > expected ? SEALED : RUNNING;
+}
+
+int sealed(const struct main_thread *thread)
+{
+	static contents text;
+	read_file(thread->status.number, text);
+	return number(text, "\nThreads:\t") <= 0 || filters(text) > expected;
 }
 
 /* The last field of a stat file, as in wait's status; 0 also if it cannot be read. */
 static int exit_code(const struct main_thread *thread)
 {
-	read_file(thread->stat.number);
-	const char *last = strrchr(text, ' ');
-	return last && strchr(text, ')') ? atoi(last + 1) : 0;
+	read_file(thread->stat.number, common);
+	const char *last = strrchr(common, ' ');
+	return last && strchr(common, ')') ? atoi(last + 1) : 0;
 }
 
 void end_program(const struct main_thread *thread)

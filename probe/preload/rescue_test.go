@@ -1,0 +1,396 @@
+//go:build linux
+
+package preload_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"vramscope/internal/fakedriver"
+)
+
+// rescuer is a daemon of a test's own: what it answers is the test's.
+type rescuer struct {
+	*box
+	path   string
+	answer func(*rescuer, net.Conn) // to a rescue; nil: memory is freed
+
+	neighbour *run // has most of the GPU
+
+	mu       sync.Mutex
+	asked    []string
+	rescued  []string
+	listener net.Listener
+}
+
+const (
+	tight  = 2 << 30 // free on the GPU at first
+	wanted = 4 << 30 // what the program asks for
+)
+
+func newRescuer(t *testing.T, answer func(*rescuer, net.Conn)) *rescuer {
+	t.Helper()
+	r := &rescuer{box: newBox(t), answer: answer}
+	r.environ = append(r.environ, "VRAMSCOPE_RESCUE=1")
+	r.path = filepath.Join(r.runtime, "vramscope", "daemon.sock")
+	if err := os.Mkdir(filepath.Dir(r.path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	gpu := fakedriver.Box(4, 0).GPUs[0]
+	r.neighbour = r.startIn(r.environ, r.program())
+	r.neighbour.expect(fmt.Sprintf("alloc %d", gpu.Free-2*gpu.Context-tight), "1×0")
+	return r
+}
+
+// program is what allocates.
+func (r *rescuer) program() string {
+	return build(r, "refused", []string{"testdata/refused.c"}, "-DLINKED", "-L", filepath.Dir(r.driver), "-lcuda")
+}
+
+// release has the neighbour free its memory.
+func (r *rescuer) release() {
+	if answer, _, _ := r.neighbour.do("release"); answer != "1×0" {
+		r.Errorf("the neighbour's free: %s", answer)
+	}
+}
+
+func (r *rescuer) listen() *rescuer {
+	r.Helper()
+	var err error
+	if r.listener, err = net.Listen("unix", r.path); err != nil {
+		r.Fatal(err)
+	}
+	r.Cleanup(func() { _ = r.listener.Close() }) // the test may have
+	go func() {
+		for {
+			conn, err := r.listener.Accept()
+			if err != nil {
+				return
+			}
+			go r.serve(conn)
+		}
+	}()
+	return r
+}
+
+func (r *rescuer) serve(conn net.Conn) {
+	defer func() { _ = conn.Close() }() // the program may have closed it
+	in := bufio.NewScanner(conn)
+	for in.Scan() {
+		r.mu.Lock()
+		if strings.Contains(in.Text(), `"cmd":"rescued"`) {
+			r.rescued = append(r.rescued, in.Text())
+			r.mu.Unlock()
+			continue
+		}
+		r.asked = append(r.asked, in.Text())
+		r.mu.Unlock()
+		if r.answer != nil {
+			r.answer(r, conn)
+			continue
+		}
+		r.release()
+		_, _ = io.WriteString(conn, `{"id":1,"ok":true,"rescue":{}}`+"\n") // the program may be gone
+	}
+}
+
+func (r *rescuer) count() (asked, rescued int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.asked), len(r.rescued)
+}
+
+// refusing starts the program whose allocations are refused.
+func (r *rescuer) refusing() *run {
+	r.Helper()
+	p := r.startIn(append(r.environ, "LD_PRELOAD="+r.library), r.program())
+	p.socket() // what the library does once it serves has been done
+	return p
+}
+
+// do has the program do a thing, and is its answer without the milliseconds.
+func (r *run) do(line string) (answer string, took time.Duration, descriptors int) {
+	r.Helper()
+	if _, err := io.WriteString(r.in, line+"\n"); err != nil {
+		r.Fatal(err)
+	}
+	if !r.lines.Scan() {
+		r.Fatalf("%s: it has ended: %s", line, r.stderr)
+	}
+	answer, rest, _ := strings.Cut(r.lines.Text(), " errno ")
+	if rest != "" {
+		var ms int
+		if _, err := fmt.Sscanf(rest, "%d ms %d descriptors %d", &r.errno, &ms, &descriptors); err != nil {
+			r.Fatal(err)
+		}
+		took = time.Duration(ms) * time.Millisecond
+	}
+	return answer, took, descriptors
+}
+
+func (r *run) expect(line, want string) time.Duration {
+	r.Helper()
+	got, took, _ := r.do(line)
+	if got != want {
+		r.Errorf("%s: %s, want %s", line, got, want)
+	}
+	return took
+}
+
+const outOfMemory = "1×2" // one call, CUDA_ERROR_OUT_OF_MEMORY
+
+func alloc(how string, more ...any) string {
+	return strings.TrimSpace(fmt.Sprintln(append([]any{how, wanted}, more...)...))
+}
+
+// TestRescue: the call that would have failed succeeds, in every way to allocate
+// but managed memory, which takes nothing of the GPU.
+func TestRescue(t *testing.T) {
+	for _, how := range []string{"alloc", "pitch", "create", "async"} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			r := newRescuer(t, nil).listen()
+			p := r.refusing()
+			_, _, before := p.do("managed 4096")
+			p.expect(alloc(how), "1×0")
+			_, _, after := p.do("managed 4096")
+			if asked, rescued := r.count(); asked != 1 || before != after {
+				t.Errorf("asked %d times, %d rescued; %d descriptors before, %d after", asked, rescued, before, after)
+			}
+			await(t, "what came of it", func() bool { _, rescued := r.count(); return rescued == 1 })
+			var request struct {
+				Cmd, GPU string
+				Bytes    uint64
+			}
+			if err := json.Unmarshal([]byte(r.asked[0]), &request); err != nil || request.Cmd != "rescue" || request.Bytes != wanted ||
+				request.GPU != fakedriver.Box(4, 0).GPUs[0].UUID || !strings.Contains(r.rescued[0], `"succeeded":true`) {
+				t.Errorf("asked %s, then %s: %v", r.asked[0], r.rescued[0], err)
+			}
+			if report := p.report(); len(report.Devices) != 1 || report.Devices[0].Rescues == nil ||
+				report.Devices[0].Rescues.Asked != 1 || report.Devices[0].Rescues.Succeeded != 1 || len(report.Devices[0].OutOfMemory) != 0 {
+				t.Errorf("it reports %+v", report.Devices)
+			}
+			p.end()
+		})
+	}
+}
+
+// TestNoRescue: the plain error, at once, with errno as the driver leaves it.
+func TestNoRescue(t *testing.T) {
+	refusing := func(r *rescuer, conn net.Conn) {
+		_, _ = io.WriteString(conn, `{"id":1,"ok":false,"error":{"code":"busy","message":"\"ok\":true is not here"}}`+"\n")
+	}
+	for name, play := range map[string]func(t *testing.T){
+		"no daemon": func(t *testing.T) {
+			r := newRescuer(t, nil)
+			p := r.refusing()
+			quickly(t, p.expect(alloc("alloc", 1000), "1000×2"))
+			r.sameErrno(p)
+		},
+		"not asked for": func(t *testing.T) {
+			r := newRescuer(t, nil).listen()
+			r.environ = append(r.environ, "VRAMSCOPE_RESCUE=0")
+			quickly(t, r.refusing().expect(alloc("alloc", 3), "3×2"))
+			asks(t, r, 0)
+		},
+		"refused": func(t *testing.T) {
+			r := newRescuer(t, refusing).listen()
+			// The door is closed after the first.
+			p := r.refusing()
+			quickly(t, p.expect(alloc("alloc"), outOfMemory))
+			r.sameErrno(p)
+			quickly(t, p.expect(alloc("alloc", 1000), "1000×2"))
+			asks(t, r, 1)
+		},
+		"freed too little": func(t *testing.T) {
+			r := newRescuer(t, func(_ *rescuer, conn net.Conn) { _, _ = io.WriteString(conn, "{\"id\":1,\"ok\":true}\n") }).listen()
+			p := r.refusing()
+			quickly(t, p.expect(alloc("alloc", 1000), "1000×2"))
+			await(t, "what came of it", func() bool { _, rescued := r.count(); return rescued == 1 })
+			if !strings.Contains(r.rescued[0], `"succeeded":false`) {
+				t.Errorf("it says %s", r.rescued[0])
+			}
+			asks(t, r, 1)
+		},
+		"silent": func(t *testing.T) {
+			r := newRescuer(t, func(*rescuer, net.Conn) {}).listen()
+			p := r.refusing()
+			if took := p.expect(alloc("alloc"), outOfMemory); took < 1900*time.Millisecond || took > 2*time.Second+timeout/4 {
+				t.Errorf("it stood for %s", took)
+			}
+			quickly(t, p.expect(alloc("alloc"), outOfMemory))
+		},
+		"silent, and signals": func(t *testing.T) {
+			r := newRescuer(t, func(*rescuer, net.Conn) {}).listen()
+			p := r.refusing()
+			p.expect("signals", "0")
+			if took := p.expect(alloc("alloc"), outOfMemory); took < 1900*time.Millisecond || took > 2*time.Second+timeout/4 {
+				t.Errorf("it stood for %s", took)
+			}
+		},
+		"gone in the middle": func(t *testing.T) {
+			r := newRescuer(t, func(r *rescuer, conn net.Conn) { _ = conn.Close() }).listen()
+			quickly(t, r.refusing().expect(alloc("alloc"), outOfMemory))
+		},
+		"never accepts": func(t *testing.T) {
+			r := newRescuer(t, nil)
+			listener, err := net.Listen("unix", r.path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = listener.Close() }() // nothing was accepted
+			r.refusing().expect(alloc("alloc"), outOfMemory)
+		},
+		"writes without end": func(t *testing.T) {
+			r := newRescuer(t, func(_ *rescuer, conn net.Conn) {
+				for {
+					if _, err := io.WriteString(conn, strings.Repeat("x", 4096)); err != nil {
+						return
+					}
+				}
+			}).listen()
+			quickly(t, r.refusing().expect(alloc("alloc"), outOfMemory))
+		},
+		"a capture": func(t *testing.T) {
+			r := newRescuer(t, nil).listen()
+			p := r.refusing()
+			p.expect("capture", "0")
+			quickly(t, p.expect(alloc("alloc", 2), "2×2"))
+			asks(t, r, 0)
+			p.expect("captured", "0")
+			p.expect(alloc("alloc"), "1×0")
+		},
+		"managed": func(t *testing.T) {
+			r := newRescuer(t, nil).listen()
+			quickly(t, r.refusing().expect(fmt.Sprintf("managed %d 2", uint64(1)<<60), "2×2"))
+			asks(t, r, 0)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			play(t)
+		})
+	}
+}
+
+// sameErrno checks what a call left in errno: the neighbour, without the library, has the same refused.
+func (r *rescuer) sameErrno(p *run) {
+	r.Helper()
+	r.neighbour.expect(alloc("alloc"), outOfMemory)
+	if p.errno != r.neighbour.errno {
+		r.Errorf("errno is %d, and %d without the library", p.errno, r.neighbour.errno)
+	}
+}
+
+func quickly(t *testing.T, took time.Duration) {
+	t.Helper()
+	if took > 1500*time.Millisecond { // less than a rescue waits
+		t.Errorf("it stood for %s", took)
+	}
+}
+
+func asks(t *testing.T, r *rescuer, want int) {
+	t.Helper()
+	if asked, _ := r.count(); asked != want {
+		t.Errorf("the daemon was asked %d times, want %d", asked, want)
+	}
+}
+
+// TestRescueOfEightThreads: one asks and the others fail at once.
+func TestRescueOfEightThreads(t *testing.T) {
+	t.Parallel()
+	hold := make(chan struct{})
+	r := newRescuer(t, func(r *rescuer, conn net.Conn) {
+		<-hold
+		r.release()
+		_, _ = io.WriteString(conn, "{\"id\":1,\"ok\":true}\n")
+	}).listen()
+	p := r.refusing()
+	go func() {
+		await(t, "a rescue", func() bool { asked, _ := r.count(); return asked > 0 })
+		time.Sleep(200 * time.Millisecond) // the others fail meanwhile
+		close(hold)
+	}()
+	p.expect(alloc("alloc", 1, 8), "1×0 7×2")
+	asks(t, r, 1)
+	p.end()
+}
+
+// TestRescueAfterItsOwnCache: in a process that may cache a failure counts when it is repeated.
+func TestRescueAfterItsOwnCache(t *testing.T) {
+	t.Parallel()
+	r := newRescuer(t, nil).listen()
+	p := r.refusing()
+	p.expect("async 4096", "1×0") // its pool may cache
+	p.expect(alloc("alloc"), outOfMemory)
+	asks(t, r, 0)
+	p.expect(alloc("alloc"), "1×0")
+	asks(t, r, 1)
+}
+
+// TestRescueAndItsDescriptor: the program closes all that are not its own while it
+// waits, and has files of its own under their numbers.
+func TestRescueAndItsDescriptor(t *testing.T) {
+	t.Parallel()
+	r := newRescuer(t, func(*rescuer, net.Conn) {}).listen()
+	p := r.refusing()
+	p.expect("closing", "0")
+	p.expect(alloc("alloc"), outOfMemory)
+	if _, _, descriptors := p.do("managed 4096"); descriptors < 61 {
+		t.Errorf("%d descriptors are left: a file of the program's was closed", descriptors)
+	}
+}
+
+// TestRescueOfAnotherUsersDaemon: it is not asked.
+func TestRescueOfAnotherUsersDaemon(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can be several users")
+	}
+	t.Parallel()
+	r := newRescuer(t, nil)
+	const other = 12345
+	// What listens says yes to all.
+	listen := `import os, socket, sys
+s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); os.chmod(sys.argv[1], 0o777); s.listen()
+print("listening", flush=True)
+while True:
+    c, _ = s.accept()
+    line = c.recv(4096)
+    print(line, flush=True)
+    if line: c.send(b'{"id":1,"ok":true}\n')`
+	helper := exec.Command("/usr/bin/python3", "-c", listen, r.path)
+	helper.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: other, Gid: other}}
+	if err := errors.Join(os.Chmod(r.runtime, 0o755), os.Chown(filepath.Dir(r.path), other, other)); err != nil {
+		t.Fatal(err)
+	}
+	out, err := helper.StdoutPipe()
+	if err == nil {
+		err = helper.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _, _ = helper.Process.Kill(), helper.Wait() }() // it only listens
+	lines := bufio.NewScanner(out)
+	if !lines.Scan() || lines.Text() != "listening" {
+		t.Fatalf("%q, %v", lines.Text(), lines.Err())
+	}
+	// The directory is not the user's, so the library's own socket is elsewhere.
+	p := r.startIn(append(r.environ, "LD_PRELOAD="+r.library), r.program())
+	p.expect(alloc("alloc", 2), "2×2") // the second asks, whether or not it was ready for the first
+	if !lines.Scan() || lines.Text() != "b''" {
+		t.Errorf("another user's daemon reads %q, want nothing", lines.Text())
+	}
+}

@@ -1,0 +1,149 @@
+/*
+ * A program whose allocations may fail. Reads lines and prints for each what came
+ * of it: the answers of its calls, errno behind them, how long they took in
+ * milliseconds, and how many descriptors are open.
+ *
+ *   alloc|pitch|managed|create|async BYTES [TIMES [THREADS]]
+ *   release               free what was allocated last
+ *   capture | captured    begin and end a capture
+ *   closing               a thread closes all descriptors above 2 in 100 ms, and opens others
+ *   signals               an interval timer interrupts all waits
+ */
+#define _GNU_SOURCE
+#include "api.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+static CUcontext context;
+static CUstream stream;
+
+static struct {
+	char how[16];
+	size_t bytes;
+	int times, answers[1024], error;
+	pthread_mutex_t lock;
+} work = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static double now(void)
+{
+	struct timespec time;
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (double)time.tv_sec * 1e3 + (double)time.tv_nsec / 1e6;
+}
+
+static int descriptors(void)
+{
+	int count = 0;
+	DIR *list = opendir("/proc/self/fd");
+	while (list && readdir(list))
+		count++;
+	if (list)
+		closedir(list);
+	return count;
+}
+
+static int try(void)
+{
+	static CUdeviceptr pointer;
+	size_t pitch;
+	CUmemGenericAllocationHandle handle;
+	CUmemAllocationProp properties = { .type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
+	if (!strcmp(work.how, "release"))
+		return cuMemFree_v2(pointer);
+	if (!strcmp(work.how, "pitch"))
+		return cuMemAllocPitch_v2(&pointer, &pitch, work.bytes >> 16, 1 << 16, 16);
+	if (!strcmp(work.how, "managed"))
+		return cuMemAllocManaged(&pointer, work.bytes, 1);
+	if (!strcmp(work.how, "create"))
+		return cuMemCreate(&handle, work.bytes, &properties, 0);
+	if (!strcmp(work.how, "async"))
+		return cuMemAllocAsync(&pointer, work.bytes, stream);
+	return cuMemAlloc_v2(&pointer, work.bytes);
+}
+
+static void *all_times(void *unused)
+{
+	cuCtxSetCurrent(context);
+	for (int i = 0; i < work.times; i++) {
+		errno = 77;
+		int answer = try();
+		pthread_mutex_lock(&work.lock);
+		work.answers[answer < 1024 ? answer : 1023]++;
+		work.error = errno;
+		pthread_mutex_unlock(&work.lock);
+	}
+	return unused;
+}
+
+static void allocate(const char *line)
+{
+	int threads = 1;
+	double began = now();
+	pthread_t made[64];
+	memset(work.answers, 0, sizeof work.answers);
+	work.times = 1;
+	sscanf(line, "%15s %zu %d %d", work.how, &work.bytes, &work.times, &threads);
+	if (threads == 1)
+		all_times(NULL); /* on the main thread */
+	for (int i = 0; threads > 1 && i < threads; i++)
+		pthread_create(&made[i], NULL, all_times, NULL);
+	for (int i = 0; threads > 1 && i < threads; i++)
+		pthread_join(made[i], NULL);
+	for (int i = 0; i < 1024; i++)
+		if (work.answers[i])
+			printf("%d×%d ", work.answers[i], i);
+	printf("errno %d ms %.0f descriptors %d\n", work.error, now() - began, descriptors());
+}
+
+static void *close_all(void *unused)
+{
+	usleep(100 * 1000);
+	for (int i = 3; i < 1024; i++)
+		close(i);
+	for (int i = 3; i < 64; i++)
+		(void)!dup(2); /* the program's own files have the numbers now */
+	return unused;
+}
+
+static void nothing(int number)
+{
+	(void)number;
+}
+
+int main(void)
+{
+	char line[256];
+	pthread_t thread;
+	CUgraph graph;
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	cuInit(0);
+	cuDevicePrimaryCtxRetain(&context, 0);
+	cuCtxSetCurrent(context);
+	cuStreamCreate(&stream, 0);
+	printf("ready\n");
+	while (fgets(line, sizeof line, stdin)) {
+		if (!strncmp(line, "captured", 8)) {
+			printf("%d\n", cuStreamEndCapture(stream, &graph));
+		} else if (!strncmp(line, "capture", 7)) {
+			printf("%d\n", cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+		} else if (!strncmp(line, "closing", 7)) {
+			printf("%d\n", pthread_create(&thread, NULL, close_all, NULL));
+		} else if (!strncmp(line, "signals", 7)) {
+			struct sigaction action = { .sa_handler = nothing }; /* no SA_RESTART */
+			struct itimerval often = { { 0, 3000 }, { 0, 3000 } };
+			printf("%d\n", sigaction(SIGALRM, &action, NULL) | setitimer(ITIMER_REAL, &often, NULL));
+		} else {
+			allocate(line);
+		}
+	}
+	exit(7);
+}
