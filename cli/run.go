@@ -51,13 +51,19 @@ use CUDA it does nothing. With --preload it goes into Python as well, with
 with a sanitizer or against musl run unchanged, without a probe: --verbose and
 vramscope doctor say why.
 
+With --rescue, which implies --preload, an allocation that the driver refuses
+for lack of memory waits up to two seconds while a daemon whose guard acts frees
+what less important processes cache, and is then tried once more
+(docs/preload.md). Without such a daemon it fails at once, as by itself.
+
 Where the probe's files cannot be written, a line on standard error says so, and
 CMD is started without a probe.
 
 The exit code is CMD's; 127 if CMD was not found, 126 if it cannot be run.`,
 		Example: `  vramscope run -- python3 train.py --epochs 3
   vramscope run -- torchrun --nproc-per-node 8 train.py
-  vramscope run -- ./simulation --steps 1000`,
+  vramscope run -- ./simulation --steps 1000
+  vramscope run --rescue -- python3 train.py`,
 		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault), // any program
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -66,9 +72,13 @@ The exit code is CMD's; 127 if CMD was not found, 126 if it cannot be run.`,
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			if preloading.Wanted && preloading.Unwanted {
+			switch {
+			case preloading.Wanted && preloading.Unwanted:
 				return usage("--preload and --no-preload contradict each other")
+			case preloading.Rescue && preloading.Unwanted:
+				return usage("--rescue and --no-preload contradict each other")
 			}
+			preloading.Wanted = preloading.Wanted || preloading.Rescue
 			return p.become(args, preloading, verbose)
 		},
 	}
@@ -77,6 +87,7 @@ The exit code is CMD's; 127 if CMD was not found, 126 if it cannot be run.`,
 	cmd.Flags().BoolVar(&verbose, "verbose", false, "say what is done")
 	cmd.Flags().BoolVar(&preloading.Wanted, "preload", false, "the native probe in Python programs as well")
 	cmd.Flags().BoolVar(&preloading.Unwanted, "no-preload", false, "no native probe")
+	cmd.Flags().BoolVar(&preloading.Rescue, "rescue", false, "an allocation that would fail first asks the guard for memory")
 	return cmd
 }
 
@@ -190,6 +201,9 @@ func (p *program) withProbes(c launch.Command, preloading launch.Preloading, ver
 	}
 	if verbose {
 		p.warn("%s is preloaded; it serves as soon as a GPU is used", library)
+	}
+	if preloading.Rescue {
+		environ = launch.WithRescue(environ)
 	}
 	return launch.WithPreload(environ, library)
 }

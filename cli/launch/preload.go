@@ -12,6 +12,7 @@ import (
 // Preloading is whether a command gets the native probe.
 type Preloading struct {
 	Wanted, Unwanted bool // --preload, --no-preload
+	Rescue           bool // --rescue
 }
 
 // Decide says whether a library goes into LD_PRELOAD, and if not, why. Shells
@@ -42,6 +43,13 @@ func WithPreload(environ []string, library string) []string {
 		options = strings.TrimPrefix(options+":verify_asan_link_order=0", ":")
 	}
 	return append(environ, "LD_PRELOAD="+strings.Join(append(others(list), library), ":"), "ASAN_OPTIONS="+options)
+}
+
+// WithRescue is an environment in which the native probe asks the daemon for memory
+// before an allocation fails.
+func WithRescue(environ []string) []string {
+	_, environ = split(environ, "VRAMSCOPE_RESCUE")
+	return append(environ, "VRAMSCOPE_RESCUE=1")
 }
 
 // WithoutPreload is an environment without the native probe, and whether it was there.

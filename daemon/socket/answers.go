@@ -20,8 +20,10 @@ import (
 )
 
 // serve answers a client's requests, one at a time.
-func (s *Server) serve(ctx context.Context, conn *net.UnixConn, own *budget, owner bool) {
+func (s *Server) serve(ctx context.Context, c *client, own *budget) {
+	conn := c.conn
 	in := newLines(conn, maxRequest)
+	defer c.end(Rescued{})
 	for ctx.Err() == nil {
 		_ = conn.SetReadDeadline(time.Now().Add(idleTime)) // a closed connection fails below
 		line, err := in.next(func() { _ = conn.SetReadDeadline(time.Now().Add(lineTime)) })
@@ -32,18 +34,22 @@ func (s *Server) serve(ctx context.Context, conn *net.UnixConn, own *budget, own
 			return
 		}
 		var reply []byte
+		var r *request // that takes longer, of others' time
 		act := func() time.Duration {
 			began := time.Now()
-			reply = s.answer(line, owner)
+			reply, r = s.answer(line, c)
 			// To send a byte takes about a nanosecond.
 			return time.Since(began) + requestCost + time.Duration(len(reply))
 		}
 		own.use(ctx, func() time.Duration {
-			if owner {
+			if c.owner {
 				return act()
 			}
 			return s.others.use(ctx, act)
 		})
+		if r != nil {
+			reply = encode(s.rescue(ctx, c, r))
+		}
 		if reply == nil || !s.send(conn, reply) {
 			return // the daemon ends, or the client does not read
 		}
@@ -60,15 +66,27 @@ func refuse(id uint64, code probe.Code, format string, args ...any) *answer {
 	return &answer{ID: id, Error: &probe.Error{Code: code, Message: fmt.Sprintf(format, args...)}}
 }
 
-// answer is the line that answers a request.
-func (s *Server) answer(line []byte, owner bool) []byte {
+// answer is the line that answers a request, or the request where that is a rescue,
+// which waits for other processes.
+func (s *Server) answer(line []byte, c *client) ([]byte, *request) {
 	var r request
 	if err := json.Unmarshal(line, &r); err != nil {
-		return encode(refuse(0, probe.BadRequest, "a request is a JSON object"))
+		return encode(refuse(0, probe.BadRequest, "a request is a JSON object")), nil
 	}
 	if err := r.check(); err != nil {
-		return encode(refuse(r.ID, probe.BadRequest, "%v", err))
+		return encode(refuse(r.ID, probe.BadRequest, "%v", err)), nil
 	}
+	switch r.Cmd {
+	case cmdRescue:
+		return nil, &r
+	case cmdRescued:
+		return encode(s.rescued(c, &r)), nil
+	}
+	return s.known(&r, c.owner), nil
+}
+
+// known answers from what is known.
+func (s *Server) known(r *request, owner bool) []byte {
 	a := &answer{ID: r.ID, OK: true}
 	switch r.Cmd {
 	case cmdHello:
@@ -94,7 +112,7 @@ func (s *Server) answer(line []byte, owner bool) []byte {
 	case cmdEvents:
 		a.Events = s.events(r.Limit, owner)
 	case cmdGuard, cmdPause:
-		return encode(s.guard(&r, owner))
+		return encode(s.guard(r, owner))
 	default:
 		return encode(refuse(r.ID, probe.UnknownCommand, "there is no such command"))
 	}

@@ -24,6 +24,7 @@ const (
 	maxEvents  = 2000
 	maxUUID    = 96
 	maxPause   = 24 * time.Hour // of the guard
+	maxAsked   = 1 << 50        // bytes of one allocation
 )
 
 // The commands.
@@ -37,6 +38,8 @@ const (
 	cmdEvents   = "events"
 	cmdGuard    = "guard"       // the guard's state
 	cmdPause    = "guard_pause" // has the guard do nothing for a while
+	cmdRescue   = "rescue"      // have memory freed for an allocation that has failed
+	cmdRescued  = "rescued"     // what came of it
 )
 
 // request is a line from a client.
@@ -60,6 +63,11 @@ type request struct {
 	FromNS          int64   `json:"from_ns,omitempty"`
 	ToNS            int64   `json:"to_ns,omitempty"`
 	Buckets         int     `json:"buckets,omitempty"`
+
+	// Of rescue, with GPU, and of rescued.
+	Bytes     int64 `json:"bytes,omitempty"`
+	Succeeded bool  `json:"succeeded,omitempty"`
+	WaitedMS  int64 `json:"waited_ms,omitempty"`
 }
 
 // Status is what a daemon says of itself.
@@ -97,6 +105,7 @@ type answer struct {
 	NewestNS  int64            `json:"newest_ns,omitempty"`
 	Events    []event          `json:"events,omitempty"`
 	Guard     *schema.Guard    `json:"guard,omitempty"`
+	Rescue    *Room            `json:"rescue,omitempty"`
 }
 
 // point is a bucket of a series: last, least and most, or null where it is unknown.
@@ -129,10 +138,14 @@ func (r *request) check() error {
 		return fmt.Errorf("%w: id is %d", errRequest, r.ID)
 	case r.ForNS < 0 || r.ForNS > int64(maxPause):
 		return fmt.Errorf("%w: for_ns is %d: at most %s", errRequest, r.ForNS, maxPause)
-	case r.Cmd != cmdSeries:
-		return nil
 	case len(r.GPU) > maxUUID:
 		return fmt.Errorf("%w: gpu has %d bytes", errRequest, len(r.GPU))
+	case r.Cmd == cmdRescue && (r.GPU == "" || r.Bytes <= 0 || r.Bytes > maxAsked):
+		return fmt.Errorf("%w: a rescue needs a gpu, and bytes from 1 to %d", errRequest, int64(maxAsked))
+	case r.WaitedMS < 0:
+		return fmt.Errorf("%w: waited_ms is %d", errRequest, r.WaitedMS)
+	case r.Cmd != cmdSeries:
+		return nil
 	case r.Buckets < 1 || r.Buckets > maxBuckets:
 		return fmt.Errorf("%w: buckets is %d: 1 to %d", errRequest, r.Buckets, maxBuckets)
 	case r.ToNS <= r.FromNS || r.FromNS < 0:

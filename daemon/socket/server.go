@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"vramscope/internal/process"
 	"vramscope/probe"
 	"vramscope/sampler/snapshot"
 )
@@ -23,6 +24,10 @@ type Options struct {
 	History   snapshot.History
 	Status    func() Status // but for Proto, PID, UID and View
 	Guard     Guard         // nil: there is none
+	// Rescuer frees memory for processes whose allocation has failed, and Identify is
+	// which process has a pid; nil: nobody does.
+	Rescuer  Rescuer
+	Identify func(pid int) (process.Identity, error)
 }
 
 // Guard is what the requests about the guard need.
@@ -181,7 +186,7 @@ func (s *Server) admit(ctx context.Context, conn *net.UnixConn) {
 			delete(s.open, conn)
 			s.mu.Unlock()
 		}()
-		s.serve(ctx, conn, budget, owner(peer.Uid))
+		s.serve(ctx, &client{conn: conn, uid: peer.Uid, pid: int(peer.Pid), owner: owner(peer.Uid)}, budget)
 	}()
 }
 

@@ -444,7 +444,7 @@ func TestRequestsAreChecked(t *testing.T) {
 		`{"id":1,"cmd":"series","metric":"used_bytes","gpu":"` + strings.Repeat("x", 100) + `","from_ns":1,"to_ns":2,"buckets":1}`: "gpu has 100 bytes",
 		`{"id":1,"cmd":"at","time_ns":1}`: "not_found",
 	} {
-		got := string(s.answer([]byte(request), false))
+		got := string(s.reply([]byte(request), false))
 		if !strings.Contains(got, want) || strings.Count(got, "\n") != 1 {
 			t.Errorf("%s: %s", request, got)
 		}
@@ -464,7 +464,7 @@ func FuzzRequest(f *testing.F) {
 		History: history{snapshottest.History(b.latest.Load())}, Status: func() Status { return Status{} },
 	}}
 	f.Fuzz(func(t *testing.T, line []byte, owner bool) {
-		got := s.answer(line, owner)
+		got := s.reply(line, owner)
 		if !json.Valid(got) || got[len(got)-1] != '\n' {
 			t.Errorf("%q is answered %q", line, got)
 		}
@@ -482,7 +482,7 @@ func FuzzAnswer(f *testing.F) {
 		History: history{snapshottest.History(b.latest.Load())}, Status: func() Status { return Status{} },
 	}}
 	for line := range strings.Lines(everything()) {
-		f.Add(s.answer([]byte(line), true))
+		f.Add(s.reply([]byte(line), true))
 	}
 	f.Add([]byte(`{"id":1,"ok":true,"processes":[{"pid":1,"start_time_ticks":1,"time_ns":1,"devices":[{"uuid":"GPU-1","allocators":[{"kind":"x","reserved_bytes":-1}]}]}],"points":[null,[1,2,3]]}`))
 	f.Fuzz(func(t *testing.T, line []byte) {

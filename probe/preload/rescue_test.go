@@ -166,7 +166,7 @@ func TestRescue(t *testing.T) {
 			_, _, before := p.do("managed 4096")
 			p.expect(alloc(how), "1×0")
 			_, _, after := p.do("managed 4096")
-			if asked, rescued := r.count(); asked != 1 || before != after {
+			if asked, rescued := r.count(); asked != 1 || after > before {
 				t.Errorf("asked %d times, %d rescued; %d descriptors before, %d after", asked, rescued, before, after)
 			}
 			await(t, "what came of it", func() bool { _, rescued := r.count(); return rescued == 1 })
@@ -387,10 +387,24 @@ while True:
 	if !lines.Scan() || lines.Text() != "listening" {
 		t.Fatalf("%q, %v", lines.Text(), lines.Err())
 	}
-	// The directory is not the user's, so the library's own socket is elsewhere.
+	got := make(chan string, 1)
+	go func() {
+		lines.Scan()
+		got <- lines.Text()
+	}()
+	// The directory is not the user's, so the library's own socket is elsewhere, and
+	// nothing shows when it is ready.
 	p := r.startIn(append(r.environ, "LD_PRELOAD="+r.library), r.program())
-	p.expect(alloc("alloc", 2), "2×2") // the second asks, whether or not it was ready for the first
-	if !lines.Scan() || lines.Text() != "b''" {
-		t.Errorf("another user's daemon reads %q, want nothing", lines.Text())
-	}
+	await(t, "a connection", func() bool {
+		p.expect(alloc("alloc"), outOfMemory)
+		select {
+		case line := <-got:
+			if line != "b''" {
+				t.Errorf("another user's daemon reads %s", line)
+			}
+			return true
+		default:
+			return false
+		}
+	})
 }

@@ -178,7 +178,7 @@ static int transmit(const struct rescue *rescue, const char *line, int length)
 	       syscall(SYS_sendto, rescue->daemon.number, line, (size_t)length, MSG_NOSIGNAL | MSG_DONTWAIT, NULL, 0) == length;
 }
 
-/* The daemon's answer: 1: the call is to be tried again; 0: it is not, or there was none in time; -1: this daemon rescues nobody. */
+/* Whether the daemon answers in time that there is room. */
 static int answered(const struct rescue *rescue)
 {
 	char line[ANSWER];
@@ -201,32 +201,27 @@ static int answered(const struct rescue *rescue)
 			return 0;
 		have += (size_t)got;
 		line[have] = 0;
-		/* A quote within a JSON string is escaped: these are fields. */
+		/* A quote within a JSON string is escaped: this is a field. */
 		if (strchr(line, '\n'))
-			return strstr(line, "\"ok\":true") ? 1 : strstr(line, "\"code\":\"unsupported\"") ? -1 : 0;
+			return strstr(line, "\"ok\":true") != NULL;
 		if (have == sizeof line - 1)
 			return 0;
 	}
 	return 0;
 }
 
-static int ask(struct rescue *rescue)
+static int ask(struct rescue *rescue, const char *uuid)
 {
 	char line[256];
-	char uuid[UUID_SIZE];
-	if (!gpu_uuid(rescue->device, uuid))
-		return 0;
 	int length = snprintf(line, sizeof line, "{\"id\":1,\"cmd\":\"rescue\",\"gpu\":\"%s\",\"bytes\":%llu}\n", uuid,
 	                      (big)rescue->bytes);
-	for (int i = 0; i < PLACES; i++) {
+	/* Root's may have no guard that acts, or one for root's processes only. */
+	for (int i = 0; i < PLACES && left(rescue) > 0; i++) {
 		if (!reach(rescue, rescues.places[i]))
 			continue;
-		int answer = transmit(rescue, line, length) ? answered(rescue) : 0;
-		if (answer > 0)
+		if (transmit(rescue, line, length) && answered(rescue))
 			return 1;
 		descriptor_close(&rescue->daemon);
-		if (answer == 0)
-			return 0;
 	}
 	return 0;
 }
@@ -253,12 +248,15 @@ int rescue_begin(struct rescue *rescue, int outer, int device, uint64_t size)
 {
 	if (!outer || !__atomic_load_n(&rescues.open, __ATOMIC_ACQUIRE) || device < 0 || device >= DEVICES || captures_running() || (may_cache() && !failure_repeated((uint8_t)device, size)))
 		return 0;
+	char uuid[UUID_SIZE];
+	if (!gpu_uuid(device, uuid))
+		return 0; /* the serving thread has not seen the device yet */
 	int before = errno;
 	*rescue = (struct rescue){ .daemon = { .number = -1 }, .began = milliseconds(), .bytes = size, .device = device };
 	int wanted = 0;
 	if (admitted(rescue->began)) {
 		/* A child that was made without atfork handlers is another process. */
-		wanted = !sealed(&server.main_thread) && getpid() == server.pid && ask(rescue) &&
+		wanted = !sealed(&server.main_thread) && getpid() == server.pid && ask(rescue, uuid) &&
 		         __atomic_load_n(&rescues.open, __ATOMIC_ACQUIRE);
 		if (!wanted) {
 			descriptor_close(&rescue->daemon);

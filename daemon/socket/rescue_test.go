@@ -1,0 +1,145 @@
+package socket
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"vramscope/internal/process"
+	"vramscope/probe"
+)
+
+// reply is the answer to a line, of a connection on which nothing came before.
+func (s *Server) reply(line []byte, owner bool) []byte {
+	c := &client{owner: owner}
+	out, r := s.answer(line, c)
+	if r != nil {
+		out = encode(s.rescue(context.Background(), c, r))
+	}
+	return out
+}
+
+// fakeRescuer answers as the test wants.
+type fakeRescuer struct {
+	err   error
+	asked chan Asker
+	ended chan Rescued
+}
+
+func (f *fakeRescuer) Rescue(_ context.Context, a Asker) (Room, func(Rescued), error) {
+	f.asked <- a
+	return Room{FreedBytes: 3, FreeBytes: 5}, func(r Rescued) { f.ended <- r }, f.err
+}
+
+// conversation is a connection to a server with a rescuer.
+type conversation struct {
+	*testing.T
+	net.Conn
+	in      *bufio.Reader
+	rescuer *fakeRescuer
+}
+
+func converse(t *testing.T, rescuer *fakeRescuer) *conversation {
+	t.Helper()
+	rescuer.asked, rescuer.ended = make(chan Asker, 9), make(chan Rescued, 9)
+	b := newBox()
+	directory := t.TempDir()
+	table := process.NewTable("/proc")
+	s, err := Listen(Options{
+		Directory: directory, Latest: b.latest.Load, Status: func() Status { return Status{} },
+		Rescuer: rescuer, Identify: table.Identify,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { s.Serve(ctx); close(done) }()
+	t.Cleanup(func() { cancel(); <-done })
+	conn, err := net.Dial("unix", filepath.Join(directory, Name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() }) // the test may have
+	return &conversation{T: t, Conn: conn, in: bufio.NewReader(conn), rescuer: rescuer}
+}
+
+func (c *conversation) expect(request, want string) {
+	c.Helper()
+	if _, err := io.WriteString(c, request+"\n"); err != nil {
+		c.Fatal(err)
+	}
+	line, err := c.in.ReadString('\n')
+	if err != nil || !strings.Contains(line, want) {
+		c.Errorf("%s: %q, %v, want %q", request, line, err, want)
+	}
+}
+
+func (c *conversation) outcome() Rescued {
+	c.Helper()
+	select {
+	case r := <-c.rescuer.ended:
+		return r
+	case <-time.After(time.Minute):
+		c.Fatal("nothing is said of what came of it")
+		return Rescued{}
+	}
+}
+
+const rescueRequest = `{"id":1,"cmd":"rescue","gpu":"GPU-1","bytes":4096}`
+
+// TestRescueIsAnswered: the kernel says who asks; the shim takes the answer by its "ok".
+func TestRescueIsAnswered(t *testing.T) {
+	c := converse(t, &fakeRescuer{})
+	c.expect(rescueRequest, `{"id":1,"ok":true,"rescue":{"freed_bytes":3,"free_bytes":5}}`)
+	own, err := process.NewTable("/proc").Identify(os.Getpid())
+	if a := <-c.rescuer.asked; err != nil || a.Process != own || a.UID != uint32(os.Geteuid()) || a.GPU != "GPU-1" || a.Bytes != 4096 {
+		t.Errorf("asked by %+v, want %+v: %v", a, own, err)
+	}
+	c.expect(`{"id":2,"cmd":"rescued","succeeded":true,"waited_ms":38}`, `"ok":true`)
+	if r := c.outcome(); r != (Rescued{Known: true, Succeeded: true, Waited: 38 * time.Millisecond}) {
+		t.Errorf("it ended with %+v", r)
+	}
+	c.expect(`{"id":3,"cmd":"rescued","succeeded":true}`, "there was no rescue")
+}
+
+// TestRescueThatIsNotReported: the process ends, or asks again.
+func TestRescueThatIsNotReported(t *testing.T) {
+	c := converse(t, &fakeRescuer{})
+	c.expect(rescueRequest, `"ok":true`)
+	c.expect(rescueRequest, `"ok":true`)
+	if r := c.outcome(); r != (Rescued{}) {
+		t.Errorf("the first ended with %+v", r)
+	}
+	_ = c.Close() // without a word
+	if r := c.outcome(); r != (Rescued{}) {
+		t.Errorf("the second ended with %+v", r)
+	}
+}
+
+// TestRescueIsRefused: as the rescuer says, and for what cannot be.
+func TestRescueIsRefused(t *testing.T) {
+	c := converse(t, &fakeRescuer{err: &probe.Error{Code: probe.Busy, Message: "one is under way"}})
+	c.expect(rescueRequest, `{"id":1,"ok":false,"error":{"code":"busy","message":"one is under way"}}`)
+	for _, impossible := range []string{
+		`{"id":1,"cmd":"rescue","bytes":4096}`, `{"id":1,"cmd":"rescue","gpu":"GPU-1"}`, `{"id":1,"cmd":"rescue","gpu":"GPU-1","bytes":-1}`,
+		`{"id":1,"cmd":"rescue","gpu":"GPU-1","bytes":9007199254740992}`, `{"id":1,"cmd":"rescued","waited_ms":-1}`,
+		`{"id":1,"cmd":"rescue","gpu":"` + strings.Repeat("x", 100) + `","bytes":1}`,
+	} {
+		c.expect(impossible, `"code":"bad_request"`)
+	}
+	c.expect(`{"id":1,"cmd":"rescued"}`, "there was no rescue")
+	if len(c.rescuer.asked) != 1 {
+		t.Errorf("asked %d times, want once", len(c.rescuer.asked))
+	}
+	s := &Server{}
+	if got := string(s.reply([]byte(rescueRequest), true)); !strings.Contains(got, `"code":"unsupported"`) {
+		t.Errorf("without a guard: %s", got)
+	}
+}
