@@ -35,14 +35,18 @@ func (src *sources) bindGuard(r *runner.Runner, sampling *sampler.Sampler, o *da
 	if r == nil {
 		return
 	}
-	r.Flusher = src.flusher(func(ctx context.Context) *snapshot.Snapshot {
+	r.Sample = func(ctx context.Context) *snapshot.Snapshot {
 		ctx, cancel := context.WithTimeout(ctx, sampleTimeout)
 		defer cancel()
 		return sampling.Refresh(ctx)
-	})
+	}
+	r.Flusher = src.flusher(r.Sample)
 	r.Note, r.Log = sampling.Note, src.log
 	r.Failed = func(err error) { o.Log.Error("a decision of the guard is not logged", "error", err.Error()) }
 	o.Guard = r
+	if src.table != nil {
+		o.Identify = src.table.Identify
+	}
 }
 
 // watchGuard is the monitor's guard: the daemon's state where that has one, else a

@@ -12,6 +12,7 @@ import (
 
 	"vramscope/daemon/socket"
 	"vramscope/internal/panics"
+	"vramscope/internal/process"
 	"vramscope/internal/text"
 	"vramscope/probe"
 	"vramscope/sampler/snapshot"
@@ -38,6 +39,7 @@ type Recorder interface {
 // Guard is what the daemon needs of a guard. The sampler shows it the snapshots.
 type Guard interface {
 	socket.Guard
+	socket.Rescuer
 	// Run carries out what it decides, until the context ends.
 	Run(ctx context.Context)
 }
@@ -53,6 +55,8 @@ type Options struct {
 	Recorder  Recorder              // nil: nothing is recorded
 	Alerts    *Alerts               // nil: no command is run
 	Guard     Guard                 // nil: there is none
+	// Identify is which process has a pid; nil: nobody can ask for a rescue.
+	Identify func(pid int) (process.Identity, error)
 	// Check reads the configuration anew, and returns why it is refused.
 	Check   func() error
 	Log     *slog.Logger
@@ -76,10 +80,13 @@ func Run(ctx context.Context, o Options) (err error) {
 	if o.Past == nil {
 		o.Past = o.History
 	}
-	server, err := socket.Listen(socket.Options{
+	listening := socket.Options{
 		Directory: o.Directory, Share: o.Share, Latest: o.Sampling.Latest, Answers: o.Answers, History: o.Past, Status: d.status,
-		Guard: o.Guard,
-	})
+	}
+	if o.Guard != nil {
+		listening.Guard, listening.Rescuer, listening.Identify = o.Guard, o.Guard, o.Identify
+	}
+	server, err := socket.Listen(listening)
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ func (d *day) writeEvent(e *snapshot.Event, snap *snapshot.Snapshot) {
 		d.writeDecision(at, e.Decision, gpu, process)
 	}
 	switch e.Kind {
-	case snapshot.EventFlush, snapshot.EventAttach, snapshot.EventSignal:
+	case snapshot.EventFlush, snapshot.EventAttach, snapshot.EventSignal, snapshot.EventRescued, snapshot.EventNotRescued:
 		d.exec("INSERT INTO actions (time_ns, kind, gpu, process, message, freed_bytes) VALUES (?, ?, ?, ?, ?, ?)",
 			at, e.Kind, gpu, process, message, number(e.Bytes))
 	case snapshot.EventOutOfMemory:

@@ -105,7 +105,7 @@ type answer struct {
 	NewestNS  int64            `json:"newest_ns,omitempty"`
 	Events    []event          `json:"events,omitempty"`
 	Guard     *schema.Guard    `json:"guard,omitempty"`
-	Rescue    *Room            `json:"rescue,omitempty"`
+	Rescue    *room            `json:"rescue,omitempty"`
 }
 
 // point is a bucket of a series: last, least and most, or null where it is unknown.

@@ -9,50 +9,35 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"vramscope/guard"
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 	"vramscope/probe"
 )
 
-// Asker is a process whose allocation the driver has refused.
-type Asker struct {
-	Process process.Identity // as the kernel has it
-	UID     uint32
-	GPU     string // UUID of the GPU or MIG instance
-	Bytes   quantity.Bytes
-}
-
 // Rescuer has other processes free memory for one whose allocation has failed.
 type Rescuer interface {
-	// Rescue returns when there is room, or an error, a *probe.Error, at once where
+	// Rescue returns when there is room, or an error, a *guard.NoRescue, at once where
 	// there is none to be had. The function takes what came of it then.
-	Rescue(ctx context.Context, asker Asker) (Room, func(Rescued), error)
+	Rescue(ctx context.Context, ask guard.Ask) (guard.Room, func(guard.Rescued), error)
 }
 
-// Room is what a rescue has made.
-type Room struct {
+// room is a guard.Room in an answer.
+type room struct {
 	FreedBytes quantity.Bytes `json:"freed_bytes"`
 	FreeBytes  quantity.Bytes `json:"free_bytes"` // on the device
-}
-
-// Rescued is what came of an allocation that was tried again.
-type Rescued struct {
-	Known     bool // the process has reported it
-	Succeeded bool
-	Waited    time.Duration // of the thread that allocates
 }
 
 // client is one connection.
 type client struct {
 	conn  *net.UnixConn
-	uid   uint32
 	pid   int // in the daemon's namespace; 0: of another one
 	owner bool
-	ended func(Rescued) // of its rescue; nil: none is open
+	ended func(guard.Rescued) // of its rescue; nil: none is open
 }
 
 // end ends a rescue whose client has not said what came of it.
-func (c *client) end(outcome Rescued) {
+func (c *client) end(outcome guard.Rescued) {
 	if c.ended != nil {
 		c.ended(outcome)
 		c.ended = nil
@@ -67,21 +52,21 @@ func (s *Server) rescue(ctx context.Context, c *client, r *request) *answer {
 	if s.options.Rescuer == nil || s.options.Identify == nil {
 		return refuse(r.ID, probe.Unsupported, "no guard acts here")
 	}
-	c.end(Rescued{})
+	c.end(guard.Rescued{})
 	id, err := s.identify(c)
 	if err != nil {
 		return refuse(r.ID, probe.Forbidden, "%v", err)
 	}
-	room, ended, err := s.options.Rescuer.Rescue(ctx, Asker{Process: id, UID: c.uid, GPU: r.GPU, Bytes: quantity.Bytes(r.Bytes)})
+	made, ended, err := s.options.Rescuer.Rescue(ctx, guard.Ask{Process: id, GPUUUID: r.GPU, Bytes: quantity.Bytes(r.Bytes)})
 	if err != nil {
-		refusal, is := errors.AsType[*probe.Error](err)
-		if !is {
-			refusal = &probe.Error{Code: probe.Internal, Message: err.Error()}
+		code := probe.Internal
+		if why, is := errors.AsType[*guard.NoRescue](err); is {
+			code = probe.Code(why.Code)
 		}
-		return &answer{ID: r.ID, Error: refusal}
+		return refuse(r.ID, code, "%v", err)
 	}
 	c.ended = ended
-	return &answer{ID: r.ID, OK: true, Rescue: &room}
+	return &answer{ID: r.ID, OK: true, Rescue: &room{FreedBytes: made.Freed, FreeBytes: made.Free}}
 }
 
 // identify is which process is at the other end. It waits for an answer, so a pid that
@@ -114,6 +99,6 @@ func (s *Server) rescued(c *client, r *request) *answer {
 	if c.ended == nil {
 		return refuse(r.ID, probe.BadRequest, "there was no rescue")
 	}
-	c.end(Rescued{Known: true, Succeeded: r.Succeeded, Waited: min(time.Duration(r.WaitedMS)*time.Millisecond, mostWaited)})
+	c.end(guard.Rescued{Known: true, Succeeded: r.Succeeded, Waited: min(time.Duration(r.WaitedMS)*time.Millisecond, mostWaited)})
 	return &answer{ID: r.ID, OK: true}
 }

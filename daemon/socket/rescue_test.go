@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"vramscope/guard"
 	"vramscope/internal/process"
-	"vramscope/probe"
 )
 
 // reply is the answer to a line, of a connection on which nothing came before.
@@ -28,13 +28,13 @@ func (s *Server) reply(line []byte, owner bool) []byte {
 // fakeRescuer answers as the test wants.
 type fakeRescuer struct {
 	err   error
-	asked chan Asker
-	ended chan Rescued
+	asked chan guard.Ask
+	ended chan guard.Rescued
 }
 
-func (f *fakeRescuer) Rescue(_ context.Context, a Asker) (Room, func(Rescued), error) {
+func (f *fakeRescuer) Rescue(_ context.Context, a guard.Ask) (guard.Room, func(guard.Rescued), error) {
 	f.asked <- a
-	return Room{FreedBytes: 3, FreeBytes: 5}, func(r Rescued) { f.ended <- r }, f.err
+	return guard.Room{Freed: 3, Free: 5}, func(r guard.Rescued) { f.ended <- r }, f.err
 }
 
 // conversation is a connection to a server with a rescuer.
@@ -47,7 +47,7 @@ type conversation struct {
 
 func converse(t *testing.T, rescuer *fakeRescuer) *conversation {
 	t.Helper()
-	rescuer.asked, rescuer.ended = make(chan Asker, 9), make(chan Rescued, 9)
+	rescuer.asked, rescuer.ended = make(chan guard.Ask, 9), make(chan guard.Rescued, 9)
 	b := newBox()
 	directory := t.TempDir()
 	table := process.NewTable("/proc")
@@ -81,14 +81,14 @@ func (c *conversation) expect(request, want string) {
 	}
 }
 
-func (c *conversation) outcome() Rescued {
+func (c *conversation) outcome() guard.Rescued {
 	c.Helper()
 	select {
 	case r := <-c.rescuer.ended:
 		return r
 	case <-time.After(time.Minute):
 		c.Fatal("nothing is said of what came of it")
-		return Rescued{}
+		return guard.Rescued{}
 	}
 }
 
@@ -99,11 +99,11 @@ func TestRescueIsAnswered(t *testing.T) {
 	c := converse(t, &fakeRescuer{})
 	c.expect(rescueRequest, `{"id":1,"ok":true,"rescue":{"freed_bytes":3,"free_bytes":5}}`)
 	own, err := process.NewTable("/proc").Identify(os.Getpid())
-	if a := <-c.rescuer.asked; err != nil || a.Process != own || a.UID != uint32(os.Geteuid()) || a.GPU != "GPU-1" || a.Bytes != 4096 {
+	if a := <-c.rescuer.asked; err != nil || a.Process != own || a.GPUUUID != "GPU-1" || a.Bytes != 4096 {
 		t.Errorf("asked by %+v, want %+v: %v", a, own, err)
 	}
 	c.expect(`{"id":2,"cmd":"rescued","succeeded":true,"waited_ms":38}`, `"ok":true`)
-	if r := c.outcome(); r != (Rescued{Known: true, Succeeded: true, Waited: 38 * time.Millisecond}) {
+	if r := c.outcome(); r != (guard.Rescued{Known: true, Succeeded: true, Waited: 38 * time.Millisecond}) {
 		t.Errorf("it ended with %+v", r)
 	}
 	c.expect(`{"id":3,"cmd":"rescued","succeeded":true}`, "there was no rescue")
@@ -114,18 +114,18 @@ func TestRescueThatIsNotReported(t *testing.T) {
 	c := converse(t, &fakeRescuer{})
 	c.expect(rescueRequest, `"ok":true`)
 	c.expect(rescueRequest, `"ok":true`)
-	if r := c.outcome(); r != (Rescued{}) {
+	if r := c.outcome(); r != (guard.Rescued{}) {
 		t.Errorf("the first ended with %+v", r)
 	}
 	_ = c.Close() // without a word
-	if r := c.outcome(); r != (Rescued{}) {
+	if r := c.outcome(); r != (guard.Rescued{}) {
 		t.Errorf("the second ended with %+v", r)
 	}
 }
 
 // TestRescueIsRefused: as the rescuer says, and for what cannot be.
 func TestRescueIsRefused(t *testing.T) {
-	c := converse(t, &fakeRescuer{err: &probe.Error{Code: probe.Busy, Message: "one is under way"}})
+	c := converse(t, &fakeRescuer{err: &guard.NoRescue{Code: guard.RescueBusy, Reason: "one is under way"}})
 	c.expect(rescueRequest, `{"id":1,"ok":false,"error":{"code":"busy","message":"one is under way"}}`)
 	for _, impossible := range []string{
 		`{"id":1,"cmd":"rescue","bytes":4096}`, `{"id":1,"cmd":"rescue","gpu":"GPU-1"}`, `{"id":1,"cmd":"rescue","gpu":"GPU-1","bytes":-1}`,

@@ -22,6 +22,8 @@ type Flusher interface {
 type Runner struct {
 	// Flusher carries out; nil where the engine is never in mode act.
 	Flusher Flusher
+	// Sample takes a fresh snapshot, which the runner observes too; for rescues.
+	Sample func(context.Context) *snapshot.Snapshot
 	// Note takes the events. It must not wait.
 	Note func(snapshot.Event)
 	// Log takes the decisions that are no flush; nil: none. A flush logs itself.
@@ -35,6 +37,9 @@ type Runner struct {
 	latest *snapshot.Snapshot
 
 	waiting chan job
+
+	rescues map[string]*rescues // by the UUID of GPU or instance
+	carried sync.WaitGroup      // flushes of rescues
 }
 
 // job is a decision to carry out.
@@ -48,7 +53,7 @@ const mostWaiting = 64
 
 // New makes a Runner; set its fields before it observes.
 func New(engine *guard.Engine) *Runner {
-	return &Runner{engine: engine, waiting: make(chan job, mostWaiting), Clock: time.Now}
+	return &Runner{engine: engine, waiting: make(chan job, mostWaiting), rescues: make(map[string]*rescues), Clock: time.Now}
 }
 
 // Observe looks at the next snapshot, and returns the guard's state.
@@ -92,6 +97,7 @@ func (r *Runner) Run(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
+			r.carried.Wait()
 			return
 		case j := <-r.waiting:
 			r.finish(j.decision, r.Carry(ctx, j.decision, j.device))

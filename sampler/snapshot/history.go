@@ -56,7 +56,11 @@ const (
 	EventFlush       EventKind = "flush"
 	EventAttach      EventKind = "attach"
 	EventSignal      EventKind = "signal"
-	EventGuard       EventKind = "guard" // what the guard decided; a flush that it did is an EventFlush
+	// An allocation that the driver had refused was tried again after others had freed
+	// memory for it; or it was not, or in vain.
+	EventRescued    EventKind = "rescued"
+	EventNotRescued EventKind = "not_rescued"
+	EventGuard      EventKind = "guard" // what the guard decided; a flush that it did is an EventFlush
 )
 
 // Event is one line of the event log.

@@ -1,0 +1,214 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"vramscope/guard"
+	"vramscope/internal/process"
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+const (
+	// rescueTime is less than the two seconds that a process waits.
+	rescueTime = 1800 * time.Millisecond
+	// mostRescues begin in a minute on a GPU: each takes a sample.
+	mostRescues = 20
+	// slack is how much more may be free on a GPU than it has room for: the driver
+	// allocates in pages, and what it holds back is not in its figure.
+	slack = 32 * quantity.MiB
+)
+
+// rescues are those of one GPU.
+type rescues struct {
+	underWay bool
+	begun    []time.Time // in the last minute
+}
+
+// giver is a process that gave memory.
+type giver struct {
+	row   snapshot.RowID
+	name  string
+	freed quantity.Bytes
+}
+
+// Rescue has less important processes free memory for one whose allocation has
+// failed, and returns when there is room; the function takes what came of the
+// allocation then. Where there is no room to be had the error, a *guard.NoRescue, comes
+// at once.
+func (r *Runner) Rescue(ctx context.Context, ask guard.Ask) (guard.Room, func(guard.Rescued), error) {
+	if mode := r.State().Mode; mode != guard.Act || r.Flusher == nil || r.Sample == nil {
+		return refuse(guard.NotActing, "the guard does not act: its mode is %s", mode)
+	}
+	began := r.Clock()
+	if refusal := r.admit(ask.GPUUUID, began); refusal != nil {
+		return guard.Room{}, nil, refusal
+	}
+	defer r.release(ask.GPUUUID)
+	ctx, cancel := context.WithTimeout(ctx, rescueTime)
+	defer cancel()
+	snap := r.Sample(ctx)
+	g, in := snap.Device(ask.GPUUUID)
+	if g == nil {
+		return refuse(guard.NoRoom, "the GPU is not known")
+	}
+	device := ask.GPUUUID
+	ask.GPUUUID = g.UUID
+	m := &g.Memory
+	if in != nil {
+		m = &in.Memory
+	}
+	if free, known := snapshot.FreeOf(m).Value(); known && free >= ask.Bytes+slack {
+		// Whoever asks does not know better than the driver: nobody gives.
+		return guard.Room{Free: free}, func(guard.Rescued) {}, nil
+	}
+	givers, reason := r.give(ctx, snap, ask, device)
+	room := guard.Room{Free: r.freeOn(device)}
+	for _, by := range givers {
+		room.Freed += by.freed
+	}
+	switch {
+	case len(givers) > 0 && room.Free >= ask.Bytes:
+		return room, func(came guard.Rescued) { r.noteRescue(ask, givers, came, "") }, nil
+	case len(givers) > 0:
+		reason = fmt.Sprintf("%s freed, and %s are free", room.Freed, room.Free)
+	}
+	waited := r.Clock().Sub(began)
+	r.noteRescue(ask, givers, guard.Rescued{Known: true, Waited: waited}, reason)
+	return refuse(guard.NoRoom, "%s", reason)
+}
+
+func refuse(code string, format string, args ...any) (guard.Room, func(guard.Rescued), error) {
+	return guard.Room{}, nil, &guard.NoRescue{Code: code, Reason: fmt.Sprintf(format, args...)}
+}
+
+// admit lets one rescue at a time begin on a GPU, and so many in a minute.
+func (r *Runner) admit(uuid string, now time.Time) *guard.NoRescue {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.latest == nil {
+		return &guard.NoRescue{Code: guard.RescueBusy, Reason: "there is no snapshot yet"}
+	}
+	if g, _ := r.latest.Device(uuid); g == nil {
+		return &guard.NoRescue{Code: guard.NoRoom, Reason: "the GPU is not known"}
+	}
+	of := r.rescues[uuid]
+	if of == nil {
+		of = &rescues{}
+		r.rescues[uuid] = of
+	}
+	of.begun = slices.DeleteFunc(of.begun, func(then time.Time) bool { return now.Sub(then) >= time.Minute })
+	switch {
+	case of.underWay:
+		return &guard.NoRescue{Code: guard.RescueBusy, Reason: "another rescue is under way on this GPU"}
+	case len(of.begun) >= mostRescues:
+		return &guard.NoRescue{Code: guard.RescueLimit, Reason: "the limit of " + strconv.Itoa(mostRescues) + " rescues a minute on a GPU is reached"}
+	}
+	of.underWay = true
+	of.begun = append(of.begun, now)
+	return nil
+}
+
+func (r *Runner) release(uuid string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.rescues[uuid].underWay = false
+}
+
+// give carries out what the engine decides until there is room, and returns who gave;
+// or why nobody did.
+func (r *Runner) give(ctx context.Context, snap *snapshot.Snapshot, ask guard.Ask, device string) (givers []giver, reason string) {
+	r.mu.Lock()
+	decisions := r.engine.Rescue(snap, ask)
+	r.mu.Unlock()
+	for _, d := range decisions {
+		if d.Kind != guard.Acts {
+			return nil, d.Reason
+		}
+		if ctx.Err() != nil || r.freeOn(device) >= ask.Bytes {
+			r.finish(d, guard.Outcome{Time: r.Clock(), Refused: "the rescue has ended before"})
+			continue
+		}
+		done := make(chan guard.Outcome, 1)
+		// It may take longer than the rescue, and is finished.
+		r.carried.Go(func() {
+			o := r.Carry(context.WithoutCancel(ctx), d, device)
+			r.finish(d, o)
+			done <- o
+		})
+		select {
+		case o := <-done:
+			reason = o.Refused
+			if o.Refused == "" {
+				givers = append(givers, giver{row: d.Row, name: d.Name, freed: o.Driver.Or(o.Freed)})
+			}
+		case <-ctx.Done():
+			reason = "PID " + strconv.Itoa(d.Row.Process.PID) + " has not freed its memory in time"
+		}
+	}
+	return givers, reason
+}
+
+// freeOn is how much is free on a GPU or instance by the newest snapshot; 0 where
+// that is not known.
+func (r *Runner) freeOn(device string) quantity.Bytes {
+	r.mu.Lock()
+	g, in := r.latest.Device(device)
+	r.mu.Unlock()
+	switch {
+	case in != nil:
+		return snapshot.FreeOf(&in.Memory).Or(0)
+	case g != nil:
+		return snapshot.FreeOf(&g.Memory).Or(0)
+	}
+	return 0
+}
+
+// noteRescue makes the event of a rescue: who asked for how much, who gave, how long
+// the caller stood, and whether the allocation then succeeded.
+func (r *Runner) noteRescue(ask guard.Ask, givers []giver, came guard.Rescued, reason string) {
+	if r.Note == nil {
+		return
+	}
+	r.mu.Lock()
+	snap := r.latest
+	r.mu.Unlock()
+	e := snapshot.Event{
+		Time: r.Clock(), Kind: snapshot.EventNotRescued, Severity: snapshot.Notice, GPUUUID: ask.GPUUUID,
+		Row: snapshot.RowID{Process: ask.Process, GPUUUID: ask.GPUUUID}, Bytes: quantity.From(ask.Bytes, quantity.Probe),
+	}
+	if g := snap.GPU(ask.GPUUUID); g != nil {
+		e.GPU = g.Index
+	}
+	for p := range snap.ProcessRows(ask.Process) {
+		if p.ID.GPUUUID == ask.GPUUUID {
+			e.Row, e.User = p.ID, p.User
+			e.Name, _, _ = strings.Cut(process.ShortCommand(p.Command, p.Name), " ")
+		}
+	}
+	gave := ""
+	for i, by := range givers {
+		gave += [...]string{"; ", ", "}[min(i, 1)] + fmt.Sprintf("%s by %d %s", by.freed, by.row.Process.PID, by.name)
+	}
+	stood := ""
+	if came.Waited > 0 {
+		stood = " after " + came.Waited.Round(time.Millisecond).String()
+	}
+	switch {
+	case came.Known && came.Succeeded:
+		e.Kind, e.Severity = snapshot.EventRescued, 0
+		e.Message = fmt.Sprintf("rescued: an allocation of %s succeeded%s%s", ask.Bytes, stood, gave)
+	case reason != "":
+		e.Message = fmt.Sprintf("not rescued: an allocation of %s%s: %s%s", ask.Bytes, stood, reason, gave)
+	case came.Known:
+		e.Message = fmt.Sprintf("not rescued: an allocation of %s failed again%s%s", ask.Bytes, stood, gave)
+	default:
+		e.Message = fmt.Sprintf("not rescued: what came of an allocation of %s was not reported%s", ask.Bytes, gave)
+	}
+	r.Note(e)
+}
