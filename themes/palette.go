@@ -66,8 +66,9 @@ func (p palette) theme(name string, dark bool) Styles {
 	}
 }
 
-// The hues are the same in every theme: slate other, grey unknown, blue
-// allocated, magenta fragmented, cyan returnable. They differ in lightness too,
+// The hues are the same in every theme: slate other, dim grey unknown, calm blue
+// allocated, magenta fragmented, and a bright accent for what a flush frees, the one
+// part that the reader can act on. They differ in lightness too,
 // so that readers who see no hue, and photocopies, distinguish them.
 
 // night is for dark grounds, from black to Solarized's base03.
@@ -76,10 +77,11 @@ func (p palette) night() Styles {
 	s.Dim, s.Header, s.Rule = p.color("#93a1b0"), p.color("#93a1b0"), p.color("#7d8b9a")
 	s.Key = p.bold("#8fc1ff")
 	s.Alarm, s.Leak, s.Warning = p.alarm("#ff6b6b"), p.bold("#ff7b72"), p.color("#e3b341")
-	s.Other, s.Unknown = p.color("#6f7ea3"), p.color("#b9bfc8")
-	s.Allocated, s.Fragmented = p.color("#4292f5"), p.color("#d88aec")
-	s.Returnable, s.Free = p.color("#7ee8df"), p.color("#66717e")
-	s.History, s.Median = p.color("#4292f5"), p.color("#f0c674")
+	s.Solid = true
+	s.Other, s.Unknown = p.color("#7684ad"), p.color("#74787f")
+	s.Allocated, s.Fragmented = p.color("#4b93f7"), p.color("#cf7fe6")
+	s.Returnable, s.Free = p.color("#4fe3cb"), p.color("#66717e")
+	s.History, s.Median = p.color("#4b93f7"), p.color("#f0c674")
 	s.Bounds, s.Capacity = p.color("#a3a8b0"), p.color("#ff7b72")
 	return s
 }
@@ -90,10 +92,11 @@ func (p palette) day() Styles {
 	s.Dim, s.Header, s.Rule = p.color("#57606a"), p.color("#57606a"), p.color("#67707a")
 	s.Key = p.bold("#0b4fa8")
 	s.Alarm, s.Leak, s.Warning = p.alarm("#b3141d"), p.bold("#b3141d"), p.color("#7d5300")
-	s.Other, s.Unknown = p.color("#2f3e5c"), p.color("#747a82")
-	s.Allocated, s.Fragmented = p.color("#1f66d0"), p.color("#80218f")
-	s.Returnable, s.Free = p.color("#0e97a0"), p.color("#8a929b")
-	s.History, s.Median = p.color("#1f66d0"), p.color("#7d5300")
+	s.Solid = true
+	s.Other, s.Unknown = p.color("#5a6685"), p.color("#84898f")
+	s.Allocated, s.Fragmented = p.color("#2b6fd6"), p.color("#96279f")
+	s.Returnable, s.Free = p.color("#008c82"), p.color("#8a929b")
+	s.History, s.Median = p.color("#2b6fd6"), p.color("#7d5300")
 	s.Bounds, s.Capacity = p.color("#646b74"), p.color("#b3141d")
 	return s
 }
@@ -102,10 +105,10 @@ func (p palette) day() Styles {
 // and dims nothing: for projectors, sunlight and tired eyes.
 func (p palette) contrast(dark bool) Styles {
 	s := p.plain(dark)
-	s.Header = s.Strong
+	s.Header, s.Solid = s.Strong, true
 	if dark {
 		s.Alarm, s.Leak, s.Warning = p.alarm("#ff8080"), p.bold("#ff8080"), p.bold("#ffe14d")
-		s.Other, s.Unknown = p.color("#8c96c4"), p.color("#d5d9de")
+		s.Other, s.Unknown = p.color("#8f9bcb"), p.color("#8d9299")
 		s.Allocated, s.Fragmented = p.color("#70b1ff"), p.color("#ff9dff")
 		s.Returnable, s.Free = p.color("#a0fff4"), p.color("#a0a6ad")
 		s.History, s.Median = p.color("#70b1ff"), p.color("#ffe14d")
@@ -127,12 +130,15 @@ func (p palette) contrast(dark bool) Styles {
 func (p palette) okabeIto(dark bool) Styles {
 	if dark {
 		s := p.night()
+		s.Solid = false
 		s.Other, s.Unknown = p.color("#7d828c"), p.color("#b8bcc4")
 		s.Allocated, s.Fragmented, s.Returnable = p.color("#3a9bdc"), p.color("#e69f00"), p.color("#f0e442")
 		s.Warning, s.Median = p.color("#f0e442"), p.color("#e69f00")
 		return s
 	}
 	s := p.day()
+	s.Solid = false
+	s.Other, s.Unknown = p.color("#2f3e5c"), p.color("#747a82")
 	s.Allocated, s.Fragmented, s.Returnable = p.color("#0072b2"), p.color("#a04300"), p.color("#009e73")
 	return s
 }

@@ -74,5 +74,8 @@ type Styles struct {
 
 	Other, Unknown, Allocated, Fragmented, Returnable, Free Style // parts of a bar
 
+	// Solid: the colours of the parts tell them apart; else textures do.
+	Solid bool
+
 	History, Median, Bounds, Capacity Style // curves of the graph
 }

@@ -15,7 +15,7 @@ func TestForgedSizeIsIgnored(t *testing.T) {
 	m.untilText("Esc closes ┐")
 	m.resize(100, 30)
 	m.press("q")
-	m.untilText(" GPU ▓oth")
+	m.untilText(" GPU ■ oth")
 	m.press("q")
 	m.ends(0, soon)
 	m.restored()

@@ -24,7 +24,7 @@ func (st *state) dayOne(lk *cell.Appearance) bool {
 // writeDayOne says how to get a probe, in the longest wording that fits.
 func writeDayOne(l *cell.Line, lk *cell.Appearance) {
 	s := &lk.Styles
-	sign := []cell.Span{{s.Unknown, lk.Glyphs.Unknown}, {s.Text, " = contents unknown. "}}
+	sign := []cell.Span{lk.Swatches()[1], {s.Text, " = contents unknown. "}}
 	run := []cell.Span{{s.Dim, `Start jobs with "`}, {s.Key, "vramscope run -- CMD"}, {s.Dim, `"`}}
 	ways := run
 	if lk.Keys.Has(keys.Attach) {

@@ -23,3 +23,34 @@ func (a *Appearance) Known(known bool) themes.Style {
 	}
 	return a.Styles.Dim
 }
+
+// Inks are how the parts of a bar are drawn: other, unknown, allocated, fragmented,
+// cached and free. Where their colours differ enough all parts have one glyph, which
+// leaves a thin gap between neighbouring lines; else each has its texture.
+func (a *Appearance) Inks() [6]Span {
+	s, g := &a.Styles, &a.Glyphs
+	inks := [6]Span{
+		{s.Other, g.Other}, {s.Unknown, g.Unknown}, {s.Allocated, g.Allocated},
+		{s.Fragmented, g.Fragmented}, {s.Returnable, g.Returnable}, {s.Free, g.Free},
+	}
+	if a.Solid() {
+		for i := range inks[:5] {
+			inks[i].Text = g.Solid
+		}
+	}
+	return inks
+}
+
+// Swatches are the same for a legend, in which a swatch must not look like data.
+func (a *Appearance) Swatches() [6]Span {
+	swatches := a.Inks()
+	if a.Solid() {
+		for i := range swatches[:5] {
+			swatches[i].Text = a.Glyphs.Swatch
+		}
+	}
+	return swatches
+}
+
+// Solid reports whether bars are drawn in colours alone, without textures.
+func (a *Appearance) Solid() bool { return a.Styles.Solid && !a.Glyphs.ASCII }

@@ -57,24 +57,18 @@ func (b Parts) Spans(lk *Appearance, capacity quantity.Bytes, cells int) []Span 
 
 // draw calls run for each run of one glyph.
 func (b Parts) draw(lk *Appearance, capacity quantity.Bytes, cells int, run func(style themes.Style, glyph string, n int)) {
-	s, g := &lk.Styles, &lk.Glyphs
-	inks := [...]struct {
-		style *themes.Style
-		glyph string
-	}{
-		{&s.Other, g.Other}, {&s.Unknown, g.Unknown}, {&s.Allocated, g.Allocated}, {&s.Fragmented, g.Fragmented}, {&s.Returnable, g.Returnable},
-	}
+	inks := lk.Inks()
 	drawn, sum := 0, 0.0
 	for i, part := range b {
 		sum += float64(max(part, 0))
 		end := boundary(sum, capacity, cells)
 		if end > drawn {
-			run(*inks[i].style, inks[i].glyph, end-drawn)
+			run(inks[i].Style, inks[i].Text, end-drawn)
 			drawn = end
 		}
 	}
 	if drawn < cells {
-		run(s.Free, g.Free, cells-drawn)
+		run(inks[5].Style, inks[5].Text, cells-drawn)
 	}
 }
 

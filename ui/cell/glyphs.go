@@ -3,6 +3,7 @@ package cell
 // Glyphs is a set of glyphs that the screen is drawn with.
 type Glyphs struct {
 	Other, Unknown, Allocated, Fragmented, Returnable, Free string
+	Solid, Swatch                                           string // of every part, where colours tell them apart
 	Pending                                                 string // freed, but a stream may still use it: only on the map of segments
 	MIGBorder                                               string
 	Dash                                                    string // an unknown value
@@ -23,7 +24,7 @@ type Glyphs struct {
 // UnicodeGlyphs are for a terminal with UTF-8.
 func UnicodeGlyphs() Glyphs {
 	return Glyphs{
-		Other: "▓", Unknown: "▄", Allocated: "█", Fragmented: "▒", Returnable: "░", Free: "·", Pending: "▅",
+		Other: "▓", Unknown: "▄", Allocated: "█", Fragmented: "▒", Returnable: "░", Free: "·", Solid: "▇", Swatch: "■", Pending: "▅",
 		MIGBorder: "│", Dash: "–", Up: "↑", Down: "↓", Sawtooth: "~", Leak: "L",
 		SortDown: "▼", SortUp: "▲", Rule: "─", Corners: [4]string{"┌", "┐", "└", "┘"}, Side: "│",
 		Ellipsis: "…", EnDash: "–", Times: "×",

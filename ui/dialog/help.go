@@ -178,11 +178,12 @@ func (h Help) signs() [][]cell.Span {
 	if !h.look.Keys.Has(keys.Flush) {
 		cached = ": unused"
 	}
+	part := h.look.Swatches()
 	return [][]cell.Span{
-		{head("BAR"), {s.Other, g.Other}, words(" other: context, libraries   "), {s.Unknown, g.Unknown},
-			words(" unknown: no probe   "), {s.Allocated, g.Allocated}, words(" allocated")},
-		{head(""), {s.Fragmented, g.Fragmented}, words(" fragmented, or cached by JAX   "), {s.Returnable, g.Returnable},
-			words(" cached" + cached + "   "), {s.Free, g.Free}, words(" free")},
+		{head("BAR"), part[0], words(" other: context, libraries   "), part[1],
+			words(" unknown: no probe   "), part[2], words(" allocated")},
+		{head(""), part[3], words(" fragmented, or cached by JAX   "), part[4],
+			words(" cached" + cached + "   "), part[5], words(" free")},
 		{head("ROW"), {s.Leak, g.Leak}, words(" leak   " + g.Up + " growing   " + g.Down + " shrinking   " + g.Sawtooth +
 			" up and down   (33G) not returnable")},
 		{head(""), {s.Dim, g.Dash}, words(" not known   5:1 GPU 5, MIG instance 1   ? another container's process")},

@@ -6,7 +6,6 @@ import (
 	"vramscope/internal/quantity"
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
-	"vramscope/themes"
 	"vramscope/ui/cell"
 )
 
@@ -179,32 +178,41 @@ func (p *Panel) writeTitles(l *cell.Line, c columns, legend bool) {
 	}
 }
 
-// WriteLegend names the textures of the bar as fully as so many cells allow.
+// legendForm is a wording of the legend.
+type legendForm struct {
+	gap   string
+	names [6]string
+}
+
+// WriteLegend names the parts of the bar as fully as so many cells allow. Swatches
+// stand apart from their names; that free memory is dots needs no name there.
 func WriteLegend(l *cell.Line, lk *cell.Appearance, cells int) {
-	s, g := &lk.Styles, &lk.Glyphs
-	glyphs := [...]string{g.Other, g.Unknown, g.Allocated, g.Fragmented, g.Returnable, g.Free}
-	for _, form := range [...]struct {
-		gap   string
-		names [6]string
-	}{
+	forms := [...]legendForm{
 		{"  ", [6]string{" other", " unknown", " allocated", " fragmented", " cached", " free"}},
 		{" ", [6]string{"other", "unknown", "alloc", "frag", "cached", "free"}},
 		{" ", [6]string{"oth", "unk", "alc", "frg", "cac", ""}},
-	} {
-		need := len(form.gap) * 5
-		for _, name := range form.names {
+	}
+	parts := len(forms[0].names)
+	if lk.Solid() {
+		forms[1].names = [6]string{" other", " unknown", " alloc", " frag", " cached"}
+		forms[2].names = [6]string{" oth", " unk", " alc", " frg", " cac"}
+		parts--
+	}
+	swatches := lk.Swatches()
+	for _, form := range forms {
+		need := len(form.gap) * (parts - 1)
+		for _, name := range form.names[:parts] {
 			need += 1 + len(name)
 		}
 		if need > cells {
 			continue
 		}
-		styles := [...]*themes.Style{&s.Other, &s.Unknown, &s.Allocated, &s.Fragmented, &s.Returnable, &s.Free}
-		for i, name := range form.names {
+		for i, name := range form.names[:parts] {
 			if i > 0 {
 				l.Skip(len(form.gap))
 			}
-			l.Put(*styles[i], glyphs[i])
-			l.Put(s.Header, name)
+			l.Put(swatches[i].Style, swatches[i].Text)
+			l.Put(lk.Styles.Header, name)
 		}
 		return
 	}

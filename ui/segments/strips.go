@@ -153,15 +153,15 @@ func (p Panel) strip(l *cell.Line, cells []mapCell) {
 
 // ink is how a state is drawn.
 func (p Panel) ink(state snapshot.BlockState) (themes.Style, string) {
-	s, g := &p.Appearance.Styles, &p.Appearance.Glyphs
+	inks := p.Appearance.Inks()
 	switch state {
 	case snapshot.BlockPending:
-		return s.Allocated, g.Pending
+		return p.Appearance.Styles.Allocated, p.Appearance.Glyphs.Pending
 	case snapshot.BlockCached:
-		return s.Returnable, g.Returnable
+		return inks[4].Style, inks[4].Text
 	case snapshot.BlockFragmented:
-		return s.Fragmented, g.Fragmented
+		return inks[3].Style, inks[3].Text
 	default:
-		return s.Allocated, g.Allocated
+		return inks[2].Style, inks[2].Text
 	}
 }

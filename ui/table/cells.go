@@ -178,8 +178,9 @@ func (t *Table) trend(p *snapshot.Process) (string, themes.Style) {
 // sparkWindow is what the column LAST 10m shows.
 const sparkWindow = 10 * time.Minute
 
-// writeSpark draws the highest used memory of each minute, so that no spike vanishes, on a
-// scale of at least a tenth of it, so that noise stays flat.
+// writeSpark draws the highest used memory of each minute, so that no spike vanishes, on
+// the scale of the capacity: what is steady is as high as it is full. Where that would
+// hide a change of more than a tenth, the change fills the scale.
 func (t *Table) writeSpark(l *cell.Line, p *snapshot.Process, cells int) {
 	g := &t.Appearance.Glyphs
 	if t.History == nil || len(g.Spark) == 0 {
@@ -194,7 +195,11 @@ func (t *Table) writeSpark(l *cell.Line, p *snapshot.Process, cells int) {
 			low, high = min(low, point.Max), max(high, point.Max)
 		}
 	}
-	span := max(high-low, high/10, 1)
+	span := max(high-low, 1)
+	if span < high/10 {
+		capacity, _ := t.capacityFor(p)
+		low, span = 0, max(int64(capacity), high)
+	}
 	for i := range cells {
 		if i >= len(points) || !points[i].Known {
 			l.Skip(1)
