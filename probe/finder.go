@@ -138,14 +138,33 @@ func (f *Finder) fromEnvironment(pid int, who owner) []string {
 // environmentSize is how much is read of an environment.
 const environmentSize = 256 << 10
 
-// sharesMounts reports whether a process is in this program's mount namespace.
+// sharesMounts reports whether a process serves where this program would list it: in
+// the same mount namespace, or in directories that are the same in both. A hardened
+// service has a namespace of its own.
 func (f *Finder) sharesMounts(pid int) bool {
 	theirs, err := os.Readlink(filepath.Join(f.proc, strconv.Itoa(pid), "ns/mnt"))
 	if err != nil {
 		return false
 	}
-	ours, err := os.Readlink(filepath.Join(f.proc, "self/ns/mnt"))
-	return err == nil && theirs == ours
+	if ours, err := os.Readlink(filepath.Join(f.proc, "self/ns/mnt")); err == nil && theirs == ours {
+		return true
+	}
+	who, err := ownerOf(f.proc, pid)
+	if err != nil {
+		return false
+	}
+	for _, path := range f.usual(pid, who) {
+		parent := filepath.Dir(path)
+		there, err := os.Stat(filepath.Join(f.rootOf(pid), parent))
+		here, ours := os.Stat(parent)
+		if errors.Is(err, fs.ErrNotExist) && errors.Is(ours, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil || ours != nil || !os.SameFile(there, here) {
+			return false
+		}
+	}
+	return true
 }
 
 // rootOf is a path to the root directory that a process sees.

@@ -22,11 +22,13 @@ type place struct{ device, inode uint64 }
 type names struct {
 	changed time.Time // when the directory was, by its file system
 	found   []string
+	listed  time.Time
 }
 
 const (
-	// A directory that has changed so lately may change again without another time.
-	settledAfter  = 2 * time.Second
+	// A directory that changes all the time is listed so often: a thousand processes
+	// are searched for one after the other. What is missed is found by the next search.
+	listInterval  = time.Second
 	maxListings   = 256  // containers each have one
 	maxRemembered = 1024 // names of one: anybody can make more
 )
@@ -41,17 +43,20 @@ func (l *listings) in(dir *os.File) []string {
 	l.mu.Lock()
 	known, ok := l.known[at]
 	l.mu.Unlock()
-	if ok && known.changed.Equal(changed) {
+	now := time.Now()
+	// One that had changed just before it was listed may have changed again at the same time.
+	settled := known.changed.Equal(changed) && known.listed.Sub(changed) > listInterval
+	if ok && (settled || now.Sub(known.listed) < listInterval) {
 		return known.found
 	}
 	found := namesWith(dir, directoryName+"-")
-	if age := time.Since(changed); age > settledAfter && len(found) <= maxRemembered {
+	if len(found) <= maxRemembered {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if l.known == nil || len(l.known) >= maxListings {
 			l.known = make(map[place]names)
 		}
-		l.known[at] = names{changed, found}
+		l.known[at] = names{changed, found, now}
 	}
 	return found
 }
