@@ -28,12 +28,16 @@ type measured struct {
 	firstFrame     time.Duration
 }
 
-// warmUp passes between the first frame and the measuring.
-const warmUp = 3 * time.Second
+// warmUp passes between the first frame and the measuring. A daemon has none: after a
+// minute it looks for the probes of new processes as seldom as it ever does.
+const (
+	warmUp       = 3 * time.Second
+	daemonWarmUp = time.Minute
+)
 
 // watch runs a program on the stage under a pseudo-terminal and measures it
-// for so long.
-func (s *stage) watch(length time.Duration, command []string) (measured, error) {
+// for so long. A daemon shows nothing.
+func (s *stage) watch(length time.Duration, command []string, daemon bool) (measured, error) {
 	var m measured
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Env = s.environment
@@ -51,12 +55,16 @@ func (s *stage) watch(length time.Duration, command []string) (measured, error) 
 	var total atomic.Int64
 	first := make(chan time.Duration, 1)
 	go read(terminal, begin, &total, first)
-	select {
-	case m.firstFrame = <-first:
-	case <-time.After(20 * time.Second):
-		return m, fmt.Errorf("no GPU was shown within 20 s")
+	if daemon {
+		time.Sleep(daemonWarmUp)
+	} else {
+		select {
+		case m.firstFrame = <-first:
+		case <-time.After(20 * time.Second):
+			return m, fmt.Errorf("no GPU was shown within 20 s")
+		}
+		time.Sleep(warmUp)
 	}
-	time.Sleep(warmUp)
 
 	cpu, bytes, from := cpuTime(cmd.Process.Pid), total.Load(), time.Now()
 	time.Sleep(length)
