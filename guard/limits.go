@@ -126,6 +126,9 @@ func (e *Engine) Finished(d Decision, o Outcome) []Decision {
 		e.succeeded(d.Rule)
 		t.wait(o.Time, cooldown, "flushed at "+o.Time.Format(time.TimeOnly))
 		t.flushed = &flushed{decision: done, end: o.Time, freed: max(measured, 0)}
+		if before, ok := t.used.Value(); ok { // a program takes memory again before the next snapshot
+			t.flushed.base = quantity.From(max(before-measured, 0), quantity.Computed)
+		}
 	}
 	return e.finish(out)
 }

@@ -67,12 +67,12 @@ func (e *Engine) Rescue(snap *snapshot.Snapshot, ask Ask) []Decision {
 	for p := range snap.GPURows(g.UUID) {
 		if p.ID.Instance == where.instance && p.ID.Process != ask.Process && e.rescues(snap, p, own) {
 			givers = append(givers, p)
-			all += expected(p, Selective)
+			all += e.given(p, Selective)
 		}
 	}
 	need := ask.Bytes - free
 	if all < need {
-		return refuse("%s are missing, and less important processes cache %s", max(need, 0), all)
+		return refuse("%s are missing, and less important processes can spare %s", max(need, 0), all)
 	}
 	slices.SortFunc(givers, func(a, b *snapshot.Process) int { return firstToGive(e.standing[a.ID], e.standing[b.ID]) })
 	var out []Decision
@@ -84,16 +84,16 @@ func (e *Engine) Rescue(snap *snapshot.Snapshot, ask Ask) []Decision {
 			break
 		}
 		give := d
-		amount := expected(p, Gradual)
 		give.Level = string(Gradual)
-		if amount < need && evictable(p) >= least {
-			give.Level, amount = string(Selective), expected(p, Selective)
+		if e.given(p, Gradual) < need && evictable(p) >= least {
+			give.Level = string(Selective)
 		}
+		amount := expected(p, Level(give.Level))
 		give.Kind, give.Row, give.User, give.Name = Acts, p.ID, p.User, nameOf(p)
 		give.Expected = quantity.From(amount, quantity.Probe)
 		give.Reason = fmt.Sprintf("PID %d is short of %s; importance %d, which is less than its %d", ask.Process.PID, max(ask.Bytes-free, 0), e.worthOf(p).value, own)
 		e.begin(&give)
-		need -= amount
+		need -= e.given(p, Level(give.Level))
 		out = append(out, give)
 	}
 	if len(out) == 0 {
@@ -102,14 +102,26 @@ func (e *Engine) Rescue(snap *snapshot.Snapshot, ask Ask) []Decision {
 	return e.finish(out)
 }
 
+// given is what a row's flush leaves to others at a level. What its program needed
+// within the last seconds it takes again at once: to take that from it would only have
+// its next allocation fail. Of a row that is not known for long it is all.
+func (e *Engine) given(p *snapshot.Process, at Level) quantity.Bytes {
+	const seconds = 2 // buckets: 10 to 20 s, in which a training makes a step
+	amount := e.traces[p.ID].spare(e.now, p, seconds).Or(p.Frees())
+	if at != Gradual {
+		amount += evictable(p)
+	}
+	return min(amount, p.Used.Or(amount))
+}
+
 // rescues reports whether a row gives memory for another of that importance. A rescue
-// asks neither what should stay free nor whom the rules leave alone for a while: the
-// allocation fails now, and that costs more than a flush in vain.
+// asks neither what the next minutes need nor whom the rules leave alone for a while:
+// the allocation fails now, and that costs more than a flush in vain.
 func (e *Engine) rescues(snap *snapshot.Snapshot, p *snapshot.Process, importance int) bool {
 	w, t := e.worthOf(p), e.traces[p.ID]
 	if t == nil || e.standing[p.ID] == nil || w.value >= importance {
 		return false
 	}
 	may := e.mine(snap, p) || slices.ContainsFunc(e.rulesAt(snap, p.ID.GPUUUID), func(r *Rule) bool { return e.may(snap, p, r.Users) })
-	return may && e.untouchable(snap, p, w) == "" && !t.busy && expected(p, Selective) >= least
+	return may && e.untouchable(snap, p, w) == "" && !t.busy && e.given(p, Selective) >= least
 }

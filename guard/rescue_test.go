@@ -56,3 +56,38 @@ func TestRescueKeepsToLimitAMinute(t *testing.T) {
 		t.Error("none a minute later")
 	}
 }
+
+// What a program needs again within seconds is not given away: that would have its
+// own next allocation fail.
+func TestRescueTakesNothingThatIsNeededAtOnce(t *testing.T) {
+	asker := &row{command: "train.py", allocated: 60 * gib}
+	giver := &row{command: "test.py", allocated: gib, cached: 14 * gib}
+	b := newBox(asker, giver)
+	p := rooms(Act, Importance{Command: "train.py", Value: 500})
+	p.Rules[0].When.FreeBelow = percent(1)
+	e := New(p, alice)
+	ask := Ask{Process: asker.id().Process, GPUUUID: uuid, Bytes: 10 * gib}
+	b.run(e, 60, func(second int) {
+		giver.allocated, giver.cached = giver.cached, giver.allocated // a step of two seconds
+	})
+	if d := e.Rescue(b.snapshot(), ask); len(of(d, Acts)) > 0 {
+		t.Errorf("a working process gives: %+v", d)
+	}
+	giver.allocated, giver.cached = gib, 14*gib
+	b.run(e, 20, nil) // it works no more
+	if d := e.Rescue(b.snapshot(), ask); len(of(d, Acts)) != 1 {
+		t.Errorf("an idle process gives nothing: %+v", d)
+	}
+}
+
+// A program may take its memory again before the next snapshot shows that it was free.
+func TestMemoryThatIsBackAtTheNextSnapshotCameBack(t *testing.T) {
+	working := &row{command: "train.py", allocated: 60 * gib, cached: 15 * gib}
+	b := newBox(working)
+	e := New(rooms(Act), alice)
+	all := b.run(e, 3600, func(int) { working.cached = 15 * gib })
+	flushes, back := len(of(all, Flushed)), len(of(all, CameBack))
+	if flushes == 0 || flushes > 6 || back != flushes {
+		t.Errorf("%d flushes in an hour, of which %d came back", flushes, back)
+	}
+}

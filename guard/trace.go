@@ -100,13 +100,19 @@ func (t *trace) add(now time.Time, p *snapshot.Process) {
 // stays is how much of what a flush frees should stay free: less what the peak of
 // the last ten minutes needs back.
 func (t *trace) stays(now time.Time, p *snapshot.Process) snapshot.Bytes {
+	return t.spare(now, p, peakBuckets)
+}
+
+// spare is what is cached less what the peak of so many buckets needs back; unknown
+// where the row has not been watched for long.
+func (t *trace) spare(now time.Time, p *snapshot.Process, buckets int) snapshot.Bytes {
 	allocated, ok := p.Allocated.Value()
 	if !ok || now.Sub(t.began) < watchedLeast {
 		return snapshot.Bytes{}
 	}
 	highest, number := allocated, now.UnixNano()/int64(peakBucket)
 	for _, b := range t.peaks {
-		if number-b.at < int64(peakBuckets) {
+		if number-b.at < int64(buckets) {
 			highest = max(highest, b.allocated)
 		}
 	}
