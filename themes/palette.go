@@ -27,6 +27,9 @@ func (p palette) style(s lipgloss.Style) Style {
 	if c := s.GetForeground(); c != (lipgloss.NoColor{}) {
 		s = s.Foreground(p.profile.Convert(c))
 	}
+	if c := s.GetBackground(); c != (lipgloss.NoColor{}) {
+		s = s.Background(p.profile.Convert(c))
+	}
 	open, _, _ := strings.Cut(s.Render("x"), "x")
 	if open == "" {
 		return Style{}
@@ -50,6 +53,14 @@ func ink(hex string) lipgloss.Style { return lipgloss.NewStyle().Foreground(lipg
 
 // theme is a theme by its name.
 func (p palette) theme(name string, dark bool) Styles {
+	s := p.named(name, dark)
+	if s.Ahead != (Style{}) {
+		s.joinAreas(p)
+	}
+	return s
+}
+
+func (p palette) named(name string, dark bool) Styles {
 	switch {
 	case name == "mono" || p.profile <= colorprofile.ASCII:
 		return p.plain(dark)
@@ -83,6 +94,7 @@ func (p palette) night() Styles {
 	s.Returnable, s.Free = p.color("#4fe3cb"), p.color("#66717e")
 	s.History, s.Median = p.color("#4b93f7"), p.color("#f0c674")
 	s.Bounds, s.Capacity = p.color("#a3a8b0"), p.color("#ff7b72")
+	s.Ahead, s.Band = p.color("#27436b"), p.color("#4b5260")
 	return s
 }
 
@@ -98,6 +110,7 @@ func (p palette) day() Styles {
 	s.Returnable, s.Free = p.color("#008c82"), p.color("#8a929b")
 	s.History, s.Median = p.color("#2b6fd6"), p.color("#7d5300")
 	s.Bounds, s.Capacity = p.color("#646b74"), p.color("#b3141d")
+	s.Ahead, s.Band = p.color("#b7cdf0"), p.color("#cdd3db")
 	return s
 }
 
@@ -113,6 +126,7 @@ func (p palette) contrast(dark bool) Styles {
 		s.Returnable, s.Free = p.color("#a0fff4"), p.color("#a0a6ad")
 		s.History, s.Median = p.color("#70b1ff"), p.color("#ffe14d")
 		s.Bounds, s.Capacity = p.color("#c8ccd2"), p.color("#ff8080")
+		s.Ahead, s.Band = p.color("#35588a"), p.color("#5c6473")
 		return s
 	}
 	s.Alarm, s.Leak, s.Warning = p.alarm("#8f0000"), p.bold("#8f0000"), p.bold("#5c3d00")
@@ -121,6 +135,7 @@ func (p palette) contrast(dark bool) Styles {
 	s.Returnable, s.Free = p.color("#007f7a"), p.color("#5f666e")
 	s.History, s.Median = p.color("#0c3fae"), p.color("#5c3d00")
 	s.Bounds, s.Capacity = p.color("#565c64"), p.color("#8f0000")
+	s.Ahead, s.Band = p.color("#a3bdea"), p.color("#bdc5d0")
 	return s
 }
 

@@ -78,4 +78,32 @@ type Styles struct {
 	Solid bool
 
 	History, Median, Bounds, Capacity Style // curves of the graph
+	Ahead, Band                       Style // areas of the forecast: below its interval, and the interval; zero: no areas
+
+	edges map[edge]Style
+}
+
+// edge is a cell in which one area ends and another begins.
+type edge struct{ lower, upper Style }
+
+// Edge is the style of a cell whose lower part is in the colour of one style and the rest
+// in that of another: a glyph of it fills the cell from below.
+func (s *Styles) Edge(lower, upper Style) Style {
+	if style, ok := s.edges[edge{lower, upper}]; ok {
+		return style
+	}
+	return lower
+}
+
+// joinAreas makes the edges between the areas of a graph.
+func (s *Styles) joinAreas(p palette) {
+	areas := []Style{s.Other, s.Unknown, s.Allocated, s.Fragmented, s.Returnable, s.Ahead, s.Band}
+	s.edges = make(map[edge]Style)
+	for _, lower := range append(areas, s.Median) {
+		for _, upper := range areas {
+			if lower != upper {
+				s.edges[edge{lower, upper}] = p.style(lower.Lipgloss().Background(upper.Lipgloss().GetForeground()))
+			}
+		}
+	}
 }

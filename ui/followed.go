@@ -1,19 +1,20 @@
 package ui
 
 import (
+	"time"
+
 	"vramscope/metric"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
 	"vramscope/ui/graph"
-	"vramscope/ui/table"
 )
 
 // graphAbout is the graph of a series at the shown moment.
 func graphAbout(st *state, lk *cell.Appearance, key snapshot.SeriesKey) graph.Graph {
 	g := graph.Graph{
-		Appearance: lk, History: st.history, Window: st.window,
+		Appearance: lk, History: st.history, Window: st.window, Lines: st.lines, Stacks: st.stacks,
 		At: st.now, Running: !st.frozen && st.past.IsZero(),
-		Subject: graph.SubjectOf(st.shown, key),
+		Subject: graph.SubjectOf(st.shown, key), Since: st.knownSince(key),
 	}
 	if st.shown != nil {
 		g.At, g.Interval = st.shown.Time, st.shown.Interval
@@ -21,32 +22,53 @@ func graphAbout(st *state, lk *cell.Appearance, key snapshot.SeriesKey) graph.Gr
 	return g
 }
 
-// followed is the series that the graph shows: of the pinned row, else of the
-// alarm, else of the process under the cursor, else of the GPU in focus, else of
-// the GPU of the table's first row.
-func followed(st *state, rows []table.Row) snapshot.SeriesKey {
-	if st.pinned != nil {
-		return *st.pinned
+// knownSince is where the history of a series can begin: with the process, else with
+// the history itself.
+func (st *state) knownSince(key snapshot.SeriesKey) time.Time {
+	if st.history == nil {
+		return time.Time{}
 	}
+	oldest, _ := st.history.Span()
+	if p := st.shown.Row(key.Row); p != nil && p.Started.After(oldest) {
+		return p.Started
+	}
+	return oldest
+}
+
+// followed is the series that the graph shows. It follows the user: the pinned series,
+// else the GPU in focus, else the process under the cursor; and only then the GPU of
+// the worst alarm, else the fullest one.
+func followed(st *state) snapshot.SeriesKey {
 	s := st.shown
-	if s == nil {
+	switch {
+	case st.pinned != nil:
+		return *st.pinned
+	case s == nil:
 		return snapshot.SeriesKey{}
+	case st.Focus != nil:
+		return snapshot.SeriesKey{Metric: metric.Used, GPUUUID: st.Focus.GPUUUID, Instance: st.Focus.Instance}
+	case st.Cursor.Active:
+		return graph.UsedBy(st.Cursor.ID)
 	}
 	if a := alarmed(s, st.alert); a != nil {
 		return snapshot.SeriesKey{Metric: metric.Used, GPUUUID: a.GPUUUID, Instance: a.Instance}
 	}
-	switch {
-	case st.Cursor.Active:
-		return graph.UsedBy(st.Cursor.ID)
-	case st.Focus != nil:
-		return snapshot.SeriesKey{Metric: metric.Used, GPUUUID: st.Focus.GPUUUID, Instance: st.Focus.Instance}
-	case len(rows) > 0:
-		return snapshot.SeriesKey{Metric: metric.Used, GPUUUID: rows[0].Process.ID.GPUUUID}
-	case len(s.GPUs) > 0:
-		return snapshot.SeriesKey{Metric: metric.Used, GPUUUID: s.GPUs[0].UUID}
-	default:
-		return snapshot.SeriesKey{}
+	return snapshot.SeriesKey{Metric: metric.Used, GPUUUID: fullest(s)}
+}
+
+// fullest is the GPU with the largest share of its memory in use, "" where there is none.
+func fullest(s *snapshot.Snapshot) string {
+	most, uuid := -1.0, ""
+	for i := range s.GPUs {
+		gpu, share := &s.GPUs[i], 0.0
+		if used, ok := gpu.Memory.Used.Value(); ok && gpu.State == snapshot.GPUOK {
+			share = float64(used) / float64(max(gpu.Memory.Capacity().Or(1), 1))
+		}
+		if share > most {
+			most, uuid = share, gpu.UUID
+		}
 	}
+	return uuid
 }
 
 // alarmed is the urgent alert on the alert line, else the worst urgent one, or nil.

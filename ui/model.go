@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"vramscope/ui/cell"
+	"vramscope/ui/graph"
 	"vramscope/ui/keys"
 	"vramscope/ui/table"
 
@@ -80,6 +81,7 @@ func newModel(options Options, t terminal.Traits) (*model, error) {
 		mouse:     options.Mouse,
 		Listing:   table.Listing{Tags: make(map[snapshot.RowID]bool), Sort: table.Order{Column: cmp.Or(options.Sort, "USED")}},
 		window:    options.GraphWindow,
+		stacks:    &graph.Stacks{},
 	}
 	if options.Resume != nil {
 		m.resume(options.Resume)

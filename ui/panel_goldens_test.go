@@ -172,7 +172,7 @@ func TestPanelsFillEverySize(t *testing.T) {
 	st.history = memoryHistory{uitest.CurveHistory{Now: uitest.DrawnAt, Every: time.Second, Since: time.Hour, Curve: uitest.Leak, Log: uitest.EventLog()}}
 	p := st.shown.Rows[0]
 	panels := map[string]panel{
-		"graph": graphAbout(st, lk, followed(st, nil)), "detail": newDetail(st, lk, nil, true), "beside": newDetail(st, lk, nil, false),
+		"graph": graphAbout(st, lk, followed(st)), "detail": newDetail(st, lk, nil, true), "beside": newDetail(st, lk, nil, false),
 		"help": dialog.NewHelp(lk), "events": dialog.NewEvents(lk, st.scene()), "signal": dialog.NewSignal(lk, st.scene(), p.ID),
 		"environment": dialog.NewEnvironment(lk, &p).Fill([]string{"A=b"}, nil), "prompt": newPrompt(lk, "find", "日本語"),
 		"no detail": newDetail(&state{now: uitest.DrawnAt}, lk, nil, true),

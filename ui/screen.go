@@ -72,7 +72,7 @@ func drawMain(out []string, st *state, lk *cell.Appearance, lay *layout, t *tabl
 
 // beside draws the graph with the detail at its right, where that has room.
 func beside(st *state, lk *cell.Appearance, lay *layout, rows []table.Row) []string {
-	lines := graphAbout(st, lk, followed(st, rows)).Render(lay.graph.cells, lay.graph.rows)
+	lines := graphAbout(st, lk, followed(st)).Render(lay.graph.cells, lay.graph.rows)
 	if lay.detail.rows == 0 {
 		return lines
 	}

@@ -92,3 +92,18 @@ func (m *model) graphRows() int {
 	room := lay.above().rows
 	return newDetail(&m.st, &m.look, m.table().Rows, true).graphRows(m.st.width, room)
 }
+
+// graphStyle switches between areas and curves alone.
+func (m *model) graphStyle() bool {
+	switch {
+	case !m.look.Areas():
+		m.say("this theme and terminal have lines alone")
+	case m.st.lines:
+		m.st.lines = false
+		m.say("graph style area")
+	default:
+		m.st.lines = true
+		m.say("graph style lines")
+	}
+	return true
+}

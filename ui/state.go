@@ -7,6 +7,7 @@ import (
 	"vramscope/ui/cell"
 	"vramscope/ui/dialog"
 	"vramscope/ui/gpus"
+	"vramscope/ui/graph"
 	"vramscope/ui/table"
 )
 
@@ -38,6 +39,8 @@ type state struct {
 	alert  int                 // which of the alerts is on the alert line
 	pinned *snapshot.SeriesKey // P: the series of the graph; nil: it follows
 	window time.Duration       // the graph's, back from now
+	stacks *graph.Stacks       // the parts in the graph
+	lines  bool                // Z: the graph has curves alone, no areas
 
 	detail   bool           // Enter: the detail fills the screen above the alert line
 	segments *segmentMap    // v: the map that replaces the graph of the detail; nil: the graph

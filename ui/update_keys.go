@@ -215,6 +215,8 @@ func (m *model) lookKey(id keys.ID) (bool, tea.Cmd) {
 		return m.pin(), nil
 	case keys.Zoom:
 		return m.zoom(), nil
+	case keys.GraphStyle:
+		return m.graphStyle(), nil
 	case keys.Environment:
 		return m.askEnvironment()
 	case keys.Copy:

@@ -25,6 +25,7 @@ type Viewpoint struct {
 	Detail bool
 	Pinned *snapshot.SeriesKey // nil: the graph follows
 	Window time.Duration       // of the graph; 0 goes by its height
+	Lines  bool                // the graph's style
 
 	Theme   string
 	Mouse   bool
@@ -36,7 +37,7 @@ func (m *model) viewpoint() Viewpoint {
 	st := &m.st
 	v := Viewpoint{
 		Sort: st.Sort.Column, Reversed: st.Sort.Reversed, Filter: st.Filter, Find: st.find, Mine: st.Mine, Tree: st.Tree,
-		Detail: st.detail, Pinned: st.pinned, Window: st.window, Theme: m.theme, Mouse: st.mouse, HintOff: st.hintOff,
+		Detail: st.detail, Pinned: st.pinned, Window: st.window, Lines: st.lines, Theme: m.theme, Mouse: st.mouse, HintOff: st.hintOff,
 	}
 	if st.Cursor.Active {
 		id := st.Cursor.ID
@@ -70,7 +71,7 @@ func (m *model) resume(v *Viewpoint) {
 		st.Focus = &table.Focus{GPUUUID: v.FocusGPU, Instance: v.Focus}
 	}
 	st.detail = v.Detail
-	st.pinned = v.Pinned
+	st.pinned, st.lines = v.Pinned, v.Lines
 	if v.Window > 0 {
 		st.window = v.Window
 	}

@@ -47,11 +47,9 @@ func (s *screen) row(b *strings.Builder, y int) {
 		if bg != s.bg {
 			fmt.Fprintf(b, `<rect x="%d" y="%d" width="%d" height="%d" fill="%s"/>`, left, top, (end-x)*cellWidth, cellHeight, hex(bg))
 		}
-		if opacity, half, ok := block(content(cell)); ok {
-			y0, h := top, cellHeight
-			if half {
-				y0, h = top+cellHeight/2, cellHeight-cellHeight/2
-			}
+		if opacity, eighths, ok := block(content(cell)); ok {
+			h := cellHeight * eighths / 8
+			y0 := top + cellHeight - h
 			fmt.Fprintf(b, `<rect x="%d" y="%d" width="%d" height="%d" fill="%s" fill-opacity="%.2f"/>`, left, y0, (end-x)*cellWidth, h, hex(fg), opacity)
 		} else {
 			s.text(b, x, end, y, top, fg, bold)
@@ -102,21 +100,21 @@ func content(c *uv.Cell) string {
 	return c.Content
 }
 
-// block is how a block element covers its cell.
-func block(glyph string) (opacity float64, lowerHalf, ok bool) {
+// block is how a block element covers its cell: so many eighths from below.
+func block(glyph string) (opacity float64, eighths int, ok bool) {
 	switch glyph {
-	case "█":
-		return 1, false, true
 	case "▓":
-		return .72, false, true
+		return .72, 8, true
 	case "▒":
-		return .48, false, true
+		return .48, 8, true
 	case "░":
-		return .26, false, true
-	case "▄":
-		return 1, true, true
+		return .26, 8, true
 	}
-	return 0, false, false
+	const lower = "▁▂▃▄▅▆▇█"
+	if i := strings.Index(lower, glyph); glyph != "" && i >= 0 {
+		return 1, i/len("█") + 1, true
+	}
+	return 0, 0, false
 }
 
 func (s *screen) colours(c *uv.Cell) (fg, bg color.RGBA, bold bool) {

@@ -16,6 +16,8 @@ type curves struct {
 	capacity             float64       // NaN where not known
 	ahead                time.Duration // what of the width is future
 	any                  bool          // there is at least one sample
+	parts                stack         // of the history, where an area is drawn
+	now                  int           // the column of the newest sample
 }
 
 // curves reads the history and, where there is a forecast, shares the width with it.
@@ -29,7 +31,11 @@ func (g Graph) curves(columns int) curves {
 	if c.ahead > 0 {
 		now = int(math.Round(float64(columns-1) * float64(g.Window) / float64(g.Window+c.ahead)))
 	}
+	c.now = now
 	c.history = g.past(now + 1)
+	if g.area() {
+		c.parts = g.stack(c.history, now+1)
+	}
 	c.any = slices.ContainsFunc(c.history, func(v float64) bool { return !math.IsNaN(v) })
 	for len(c.history) < columns {
 		c.history = append(c.history, math.NaN())
@@ -41,7 +47,10 @@ func (g Graph) curves(columns int) curves {
 }
 
 // past is the maximum in each column's time, the last one's ending at g.At.
-func (g Graph) past(columns int) []float64 {
+func (g Graph) past(columns int) []float64 { return g.series(g.Subject.Key, columns) }
+
+// series is past of any series.
+func (g Graph) series(key snapshot.SeriesKey, columns int) []float64 {
 	values := make([]float64, columns)
 	for i := range values {
 		values[i] = math.NaN()
@@ -50,7 +59,7 @@ func (g Graph) past(columns int) []float64 {
 		return values
 	}
 	each := g.Window / time.Duration(columns-1)
-	points := g.History.Series(g.Subject.Key, g.At.Add(-g.Window-each), g.At, columns)
+	points := g.History.Series(key, g.At.Add(-g.Window-each), g.At, columns)
 	for i := range min(len(points), columns) {
 		if points[i].Known {
 			values[i] = max(float64(points[i].Max), 0)
@@ -161,6 +170,9 @@ func between(predicted []snapshot.Prediction, used quantity.Bytes, distance time
 // extremes are the least of history and median and the most of all but the capacity.
 func (c *curves) extremes() (low, high float64) {
 	low = lowest(append(slices.Clone(c.history), c.median...))
+	if inUse := c.leastInUse(); inUse < low {
+		low = inUse
+	}
 	high = math.NaN()
 	for _, series := range [...][]float64{c.history, c.median, c.upper} {
 		for _, v := range series {
@@ -170,6 +182,22 @@ func (c *curves) extremes() (low, high float64) {
 		}
 	}
 	return low, high
+}
+
+// leastInUse is a little below the least that was in use, without what is fragmented or
+// cached, so that an area shows how the parts share the memory; NaN without an area.
+func (c *curves) leastInUse() float64 {
+	low, high := math.NaN(), 0.0
+	for i, v := range c.history[:len(c.parts)] {
+		if math.IsNaN(v) {
+			continue
+		}
+		high = max(high, v)
+		if below := v - c.parts[i][partFragmented] - c.parts[i][partCached]; !(low <= below) {
+			low = below
+		}
+	}
+	return max(low-max(high-low, high/10)/3, 0)
 }
 
 // lowest is the least of the values that are known, NaN where none is.

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"strings"
 	"time"
 
 	"vramscope/internal/quantity"
@@ -18,6 +19,9 @@ type Graph struct {
 	At         time.Time     // the right end of what is known
 	Running    bool          // At is now; else the screen is frozen or in the past
 	Interval   time.Duration // between samples: a pause up to this long is no gap
+	Lines      bool          // curves alone, where an area is possible too
+	Stacks     *Stacks       // what was last read; nil: read anew at each frame
+	Since      time.Time     // where the subject's history begins; zero: before any window
 
 	ahead time.Duration // of the width, what the forecast takes; set by Render
 }
@@ -52,45 +56,57 @@ func (g Graph) Render(width, height int) []string {
 	scale := scaleOf(curves, rows)
 	lines := make([]string, 0, height)
 	lines = append(lines, g.title(width, len(curves.median) > 0, scale.unit))
-	lines = append(lines, plot(g.Appearance, curves, scale, g.axis(columns), width)...)
+	lines = append(lines, plot(g.Appearance, &curves, scale, g.axis(columns), width)...)
 	if !curves.any {
 		lines[1+rows/2] = g.nothing(width)
 	}
 	return cell.Fill(lines, width, height)
 }
 
-// WindowFor returns the set window, else 5 minutes, 10 in a tall panel.
+// WindowFor returns the set window, else one that grows with the history from one
+// minute to 5, and to 10 in a tall panel.
 func (g Graph) WindowFor(height int) time.Duration {
-	switch {
-	case g.Window > 0:
+	if g.Window > 0 {
 		return g.Window
-	case height >= 16:
-		return 10 * time.Minute
-	default:
-		return 5 * time.Minute
 	}
+	widest := 5 * time.Minute
+	if height >= 16 {
+		widest = 10 * time.Minute
+	}
+	for _, window := range [...]time.Duration{time.Minute, 2 * time.Minute, 5 * time.Minute} {
+		if !g.Since.IsZero() && g.At.Sub(g.Since) <= window {
+			return window
+		}
+	}
+	return widest
 }
 
-// horizon is how far ahead a forecast is drawn: as far as the window goes back, within
-// limits. It is 0 without a forecast, or where "now" could not be labelled.
+// horizon is how far ahead a forecast is drawn: at most 40 % of the width. It is 0
+// without a forecast, or where "now" could not be labelled.
 func (g Graph) horizon(columns int) time.Duration {
-	ahead := 15 * time.Minute
-	switch {
-	case len(g.Subject.Predicted) == 0 || !g.Subject.Used.Known() || g.Window > 2*time.Hour:
-		return 0
-	case g.Window <= 10*time.Minute:
-		ahead = min(g.Window, 5*time.Minute)
-	}
-	if ticksFor(g.Window, ahead, columns) == 0 {
+	if len(g.Subject.Predicted) == 0 || !g.Subject.Used.Known() || g.Window > 2*time.Hour {
 		return 0
 	}
-	return ahead
+	for _, ahead := range [...]time.Duration{
+		15 * time.Minute, 5 * time.Minute, 3 * time.Minute, 2 * time.Minute, time.Minute, 30 * time.Second,
+	} {
+		if ahead <= g.Window*2/3 && ticksFor(g.Window, ahead, columns) > 0 {
+			return ahead
+		}
+	}
+	return 0
 }
+
+// area reports whether the parts are drawn as areas: in colours that tell them apart.
+func (g Graph) area() bool { return !g.Lines && g.Appearance.Areas() }
 
 // title is "── GPU 3 used, 5m back and 5m ahead ──── ─ used  - forecast … ──".
 func (g Graph) title(width int, forecast bool, unit quantity.Bytes) string {
 	s, glyphs := &g.Appearance.Styles, &g.Appearance.Glyphs
 	name := text.Clean(g.Subject.Name)
+	if g.area() {
+		name = strings.TrimSuffix(name, " used")
+	}
 	if letter := unitLetter(unit); letter != "G" {
 		name += " in " + letter
 	}
@@ -105,12 +121,23 @@ func (g Graph) title(width int, forecast bool, unit quantity.Bytes) string {
 func (g Graph) legend(room int, forecast bool, glyphs *cell.Glyphs) []cell.Span {
 	s := &g.Appearance.Styles
 	var used []cell.Span
-	if g.Subject.Name != "used" { // the title has said it
+	switch {
+	case g.area():
+		for i, name := range [...]string{"other", "unknown", "allocated", "fragmented", "cached"} {
+			if i > 0 {
+				used = append(used, cell.Span{s.Dim, " "})
+			}
+			used = append(used, g.Appearance.Swatches()[i], cell.Span{s.Dim, " " + name})
+		}
+	case g.Subject.Name != "used": // the title has said it
 		used = []cell.Span{{s.History, historyMark(glyphs)}, {s.Dim, " used"}}
 	}
 	var curves []cell.Span
 	if forecast {
 		curves = []cell.Span{{s.Median, glyphs.Median}, {s.Dim, " forecast  "}, {s.Bounds, glyphs.Bound}, {s.Dim, " 80 % range"}}
+		if g.area() {
+			curves = []cell.Span{{s.Median, glyphs.Rule}, {s.Dim, " forecast  "}, {s.Band, glyphs.Swatch}, {s.Dim, " 80 % range"}}
+		}
 	}
 	var capacity, until []cell.Span
 	if g.Subject.Capacity.Known() {
@@ -120,7 +147,7 @@ func (g Graph) legend(room int, forecast bool, glyphs *cell.Glyphs) []cell.Span 
 			until = append(capacity[:2:2], cell.Span{s.Text, clock})
 		}
 	}
-	for _, candidate := range [][][]cell.Span{{used, curves, until}, {used, curves, capacity}, {curves, capacity}, {capacity}} {
+	for _, candidate := range [][][]cell.Span{{used, curves, until}, {used, curves, capacity}, {used, curves}, {curves, until}, {curves, capacity}, {capacity}} {
 		var parts []cell.Span
 		for _, part := range candidate {
 			if len(part) == 0 {

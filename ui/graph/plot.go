@@ -82,7 +82,7 @@ func (a timeAxis) label(seconds float64) string {
 
 // plot draws the rows, the time axis and its labels. Series are in row units with fixed
 // bounds, because asciigraph would round its own and change the number of rows.
-func plot(lk *cell.Appearance, c curves, scale yAxis, axis timeAxis, width int) []string {
+func plot(lk *cell.Appearance, c *curves, scale yAxis, axis timeAxis, width int) []string {
 	g := &lk.Glyphs
 	const most = 5 // capacity, bounds, median, history
 	series := make([][]float64, 0, most)
@@ -101,7 +101,8 @@ func plot(lk *cell.Appearance, c curves, scale yAxis, axis timeAxis, width int) 
 		capacity[i] = c.capacity
 	}
 	add(capacity, markCapacity, asciigraph.CreateCharSet(g.Capacity))
-	if len(c.median) > 0 {
+	area := len(c.parts) > 0
+	if len(c.median) > 0 && !area {
 		lower := slices.Clone(c.lower)
 		for i, v := range lower {
 			if scale.below(v) {
@@ -110,9 +111,13 @@ func plot(lk *cell.Appearance, c curves, scale yAxis, axis timeAxis, width int) 
 		}
 		add(lower, markBounds, asciigraph.CreateCharSet(g.Bound))
 		add(c.upper, markBounds, asciigraph.CreateCharSet(g.Bound))
+	}
+	if len(c.median) > 0 {
 		add(c.median, markMedian, asciigraph.CreateCharSet(g.Median))
 	}
-	add(c.history, markHistory, historyChars(g))
+	if !area {
+		add(c.history, markHistory, historyChars(g))
+	}
 
 	text := asciigraph.PlotMany(series,
 		asciigraph.Height(scale.rows-1), asciigraph.LowerBound(0), asciigraph.UpperBound(float64(scale.rows-1)),
@@ -127,9 +132,15 @@ func plot(lk *cell.Appearance, c curves, scale yAxis, axis timeAxis, width int) 
 	)
 	lines := make([]string, 0, scale.rows+2)
 	l := cell.NewLine(width)
+	under := newArea(lk, c, scale)
 	for row := range strings.SplitSeq(text, "\n") {
 		l.Reset(width)
-		lines = append(lines, restyled(lk, l, row))
+		if area && len(lines) < scale.rows {
+			under.row = scale.rows - 1 - len(lines)
+			lines = append(lines, restyled(lk, l, row, &under))
+			continue
+		}
+		lines = append(lines, restyled(lk, l, row, nil))
 	}
 	return lines
 }
@@ -151,8 +162,9 @@ func historyChars(g *cell.Glyphs) asciigraph.CharSet {
 // historyMark stands for the history in the legend.
 func historyMark(g *cell.Glyphs) string { return historyChars(g).Horizontal }
 
-// restyled writes a row with the theme's colours and, in ASCII, another axis.
-func restyled(lk *cell.Appearance, l *cell.Line, row string) string {
+// restyled writes a row with the theme's colours and, in ASCII, another axis. The area
+// shows where no curve is.
+func restyled(lk *cell.Appearance, l *cell.Line, row string, under *area) string {
 	mark := asciigraph.Default
 	for row != "" {
 		run, rest, coloured := strings.Cut(row, "\x1b[")
@@ -160,7 +172,11 @@ func restyled(lk *cell.Appearance, l *cell.Line, row string) string {
 			if lk.Glyphs.ASCII {
 				run = asciiAxis.Replace(run)
 			}
-			l.Put(inkOf(mark, &lk.Styles), run)
+			if under == nil {
+				l.Put(inkOf(mark, &lk.Styles), run)
+			} else {
+				under.write(l, mark, run)
+			}
 		}
 		if !coloured {
 			break
@@ -171,6 +187,9 @@ func restyled(lk *cell.Appearance, l *cell.Line, row string) string {
 			mark = asciigraph.AnsiColor(code[1] - '0')
 		}
 		row = after
+	}
+	if under != nil {
+		under.write(l, asciigraph.Default, strings.Repeat(" ", max(leftCells+under.columns()-l.Used(), 0)))
 	}
 	return l.String()
 }

@@ -18,6 +18,7 @@ type Subject struct {
 	Capacity  snapshot.Bytes
 	Predicted []snapshot.Prediction
 	FullIn    *snapshot.FullIn
+	Rows      []snapshot.RowID // the processes that the memory belongs to
 }
 
 // UsedBy is the series of a row's used memory.
@@ -29,6 +30,7 @@ func UsedBy(id snapshot.RowID) snapshot.SeriesKey {
 func SubjectOf(s *snapshot.Snapshot, key snapshot.SeriesKey) Subject {
 	subject := Subject{Key: key, Name: "used", Full: "full"}
 	gpu := s.GPU(key.GPUUUID)
+	subject.Rows = rowsOf(s, key)
 	if key.Row != (snapshot.RowID{}) {
 		subject.Name = "PID " + strconv.Itoa(key.Row.Process.PID) + " used"
 		p := s.Row(key.Row)
@@ -59,6 +61,26 @@ func SubjectOf(s *snapshot.Snapshot, key snapshot.SeriesKey) Subject {
 	subject.Name = "GPU " + string(cell.AppendIndex(nil, gpu.Index, number)) + " used"
 	subject.Used, subject.Capacity = memory.Used, memory.Capacity()
 	return subject
+}
+
+// rowsOf are the rows, running or ended, that a series is the sum of.
+func rowsOf(s *snapshot.Snapshot, key snapshot.SeriesKey) []snapshot.RowID {
+	if key.Row != (snapshot.RowID{}) {
+		return []snapshot.RowID{key.Row}
+	}
+	var ids []snapshot.RowID
+	add := func(p *snapshot.Process) {
+		if p.ID.GPUUUID == key.GPUUUID && (!key.Instance.MIG || p.ID.Instance == key.Instance) && p.Runtime != "" {
+			ids = append(ids, p.ID)
+		}
+	}
+	for p := range s.GPURows(key.GPUUUID) {
+		add(p)
+	}
+	for i := range s.Ended {
+		add(&s.Ended[i].Last)
+	}
+	return ids
 }
 
 // Reachable is the most that a process could use beside the others on its GPU or instance.

@@ -37,6 +37,7 @@ const (
 	Tree
 	Pin
 	Zoom
+	GraphStyle
 	Environment
 	Events
 	Copy

@@ -47,6 +47,7 @@ func bindingTable() []binding {
 		{ID: Pin, scope: InMain | InDetail, Group: GroupLook, Binding: on("P", "pin the graph", "P")},
 		{ID: Zoom, scope: InMain | InDetail, Group: GroupLook, Binding: on("z", "graph window", "z"),
 			hints: []Hint{{InDetail, 8, 8, "z", "window"}}},
+		{ID: GraphStyle, scope: InMain | InDetail, Group: GroupLook, Binding: on("Z", "graph style", "Z")},
 		{ID: Environment, scope: inTable | InDetail, Group: GroupLook, needs: CanEnvironment,
 			Binding: on("e", "environment", "e"), hints: []Hint{{InDetail, 6, 6, "e", "env"}}},
 		{ID: Events, scope: InMain | InDetail | InNoDriver, Group: GroupLook, Binding: on("E", "events", "E"),

@@ -1,0 +1,145 @@
+package graph
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"vramscope/internal/process"
+	"vramscope/metric"
+	"vramscope/sampler/snapshot"
+	"vramscope/ui/uitest"
+)
+
+// partsHistory answers each metric with its own steady amount, in GiB.
+type partsHistory struct {
+	uitest.CurveHistory
+	of map[metric.ID]float64
+}
+
+func (h partsHistory) Series(key snapshot.SeriesKey, from, to time.Time, buckets int) []snapshot.Point {
+	gib, ok := h.of[key.Metric]
+	c := h.CurveHistory
+	c.Now, c.Every, c.Since = uitest.DrawnAt, time.Second, time.Hour
+	c.Curve = func(time.Duration) float64 {
+		if !ok {
+			return math.NaN()
+		}
+		return gib
+	}
+	return c.Series(key, from, to, buckets)
+}
+
+// areaGraph is a GPU of 80 GiB with 60 in use: by one process with a probe that holds 50
+// of them, and one without.
+func areaGraph(t *testing.T) Graph {
+	g := leakGraph(uitest.Appearance(t, "dark", false), time.Hour, false)
+	g.History = partsHistory{of: map[metric.ID]float64{
+		metric.Used: 60, metric.Allocated: 30, metric.Cached: 12, metric.Fragmented: 6, metric.Returnable: 10,
+	}}
+	g.Window = 5 * time.Minute
+	g.Subject.Rows = []snapshot.RowID{{Process: process.Identity{PID: 7, StartTime: 1}, GPUUUID: "GPU-3"}}
+	return g
+}
+
+// TestStackExplainsUsedMemory: the parts add up to the used memory; what a flush does not
+// free of the cached memory counts as fragmented.
+func TestStackExplainsUsedMemory(t *testing.T) {
+	g := areaGraph(t)
+	used := g.past(60)
+	for i, c := range g.stackOf(used, 60) {
+		sum := 0.0
+		for _, v := range c {
+			sum += v / (1 << 30)
+		}
+		if math.Abs(sum-60) > 1e-3 {
+			t.Fatalf("column %d: the parts make %.2f of 60 GiB", i, sum)
+		}
+		want := column{partOther: 12, partUnknown: 0, partAllocated: 30, partFragmented: 8, partCached: 10}
+		for k := range want {
+			if math.Abs(c[k]/(1<<30)-want[k]) > 1e-3 {
+				t.Fatalf("column %d: part %d is %.2f GiB, want %.2f", i, k, c[k]/(1<<30), want[k])
+			}
+		}
+	}
+}
+
+func TestStackFitsReadingsOfDifferentMoments(t *testing.T) {
+	c := column{partUnknown: 40}
+	c.add(60, 50, 10, 0, 10) // the row was read when it held more
+	c.fit(40)
+	sum := 0.0
+	for _, v := range c {
+		if v < 0 {
+			t.Errorf("a negative part: %v", c)
+		}
+		sum += v
+	}
+	if math.Abs(sum-40) > 1e-9 {
+		t.Errorf("the parts make %v of 40", sum)
+	}
+}
+
+// TestAreaReachesUsed: the area is as high as used memory in eighths of a row, in the
+// bar's colours from below, and Z's lines draw none.
+func TestAreaReachesUsed(t *testing.T) {
+	g := areaGraph(t)
+	lines := g.Render(100, 16+around)
+	s := &g.Appearance.Styles
+	for name, style := range map[string]string{
+		"other": string(s.Other.Append(nil, "█")), "allocated": string(s.Allocated.Append(nil, "█")), "cached": string(s.Returnable.Append(nil, "█")),
+	} {
+		open, _, _ := strings.Cut(style, "█")
+		if !strings.Contains(strings.Join(lines, "\n"), open) {
+			t.Errorf("no area of %s", name)
+		}
+	}
+	height := 0.0
+	for _, line := range lines[1 : 1+16] {
+		cells := []rune(ansi.Strip(line))
+		at := strings.IndexRune("▁▂▃▄▅▆▇█", cells[50])
+		switch {
+		case at < 0:
+		case height == 0: // the top
+			height = float64(at/len("█")+1) / 8
+		default: // full, also where two parts share the cell
+			height++
+		}
+	}
+	if want := 60/(79.0/15) + .5; math.Abs(height-want) > .13 {
+		t.Errorf("the area is %.2f rows high, want %.2f", height, want)
+	}
+	g.Lines = true
+	if text := strings.Join(g.Render(100, 16+around), ""); strings.ContainsAny(text, "█▇▆▅") {
+		t.Error("lines alone have an area")
+	}
+}
+
+// TestForecastTakesAtMostFortyPercent: of any window.
+func TestForecastTakesAtMostFortyPercent(t *testing.T) {
+	for _, window := range []time.Duration{time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 30 * time.Minute, 2 * time.Hour} {
+		g := leakGraph(uitest.Appearance(t, "", false), 3*time.Hour, true)
+		g.Window = window
+		for _, columns := range []int{70, 113, 193} {
+			if ahead := g.horizon(columns); ahead*10 > (window+ahead)*4 || ahead == 0 {
+				t.Errorf("%v back in %d columns: %v ahead", window, columns, ahead)
+			}
+		}
+	}
+}
+
+// TestWindowGrowsWithTheHistory: from a minute on.
+func TestWindowGrowsWithTheHistory(t *testing.T) {
+	g := leakGraph(uitest.Appearance(t, "", false), time.Hour, true)
+	for age, want := range map[time.Duration]time.Duration{
+		10 * time.Second: time.Minute, 90 * time.Second: 2 * time.Minute, 4 * time.Minute: 5 * time.Minute, 2 * time.Hour: 10 * time.Minute,
+	} {
+		g.Since = g.At.Add(-age)
+		if got := g.WindowFor(16); got != want {
+			t.Errorf("after %v the window is %v, want %v", age, got, want)
+		}
+	}
+}

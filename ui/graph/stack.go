@@ -1,0 +1,137 @@
+package graph
+
+import (
+	"math"
+	"time"
+
+	"vramscope/metric"
+	"vramscope/sampler/snapshot"
+)
+
+// stack is the parts of used memory by column, in bytes, in the order of a bar: other,
+// unknown, allocated, fragmented, cached. What no probe explains is unknown.
+type stack []column
+
+// column is the parts in one column.
+type column [5]float64
+
+// parts of a stack, in its order.
+const (
+	partOther = iota
+	partUnknown
+	partAllocated
+	partFragmented
+	partCached
+)
+
+// Stacks keeps the parts that were last read: between two samples nothing of them
+// changes, however many frames are drawn.
+type Stacks struct {
+	of    stackKey
+	parts stack
+}
+
+type stackKey struct {
+	series  snapshot.SeriesKey
+	at      time.Time
+	window  time.Duration
+	columns int
+	rows    int
+}
+
+// stack is stackOf, read once.
+func (g Graph) stack(used []float64, columns int) stack {
+	if g.Stacks == nil {
+		return g.stackOf(used, columns)
+	}
+	of := stackKey{g.Subject.Key, g.At, g.Window, columns, len(g.Subject.Rows)}
+	if g.Stacks.of != of {
+		*g.Stacks = Stacks{of, g.stackOf(used, columns)}
+	}
+	return g.Stacks.parts
+}
+
+// stackOf reads the parts of the rows that the subject consists of. Their sum in a
+// column is the used memory there.
+func (g Graph) stackOf(used []float64, columns int) stack {
+	s := make(stack, len(used))
+	for i, v := range used {
+		if !math.IsNaN(v) {
+			s[i][partUnknown] = v
+		}
+	}
+	if g.History == nil {
+		return s
+	}
+	for _, id := range g.Subject.Rows {
+		row := func(m metric.ID) []float64 {
+			return g.series(snapshot.SeriesKey{Metric: m, GPUUUID: id.GPUUUID, Instance: id.Instance, Row: id}, columns)
+		}
+		allocated := row(metric.Allocated)
+		if !known(allocated) {
+			continue
+		}
+		held, cached := row(metric.Used), row(metric.Cached)
+		fragmented, returnable := row(metric.Fragmented), row(metric.Returnable)
+		for i := range columns {
+			if math.IsNaN(allocated[i]) || math.IsNaN(held[i]) {
+				continue
+			}
+			s[i].add(held[i], allocated[i], or0(cached[i]), or0(fragmented[i]), returnable[i])
+		}
+	}
+	for i := range s {
+		s[i].fit(used[i])
+	}
+	return s
+}
+
+// add moves what a row explains from unknown to its parts; see snapshot.Process.Kept.
+func (p *column) add(held, allocated, cached, fragmented, returnable float64) {
+	if math.IsNaN(returnable) {
+		returnable = cached
+	}
+	fragmented += max(cached-returnable, 0)
+	allocated = max(allocated-max(returnable-cached, 0), 0)
+	p[partAllocated] += allocated
+	p[partFragmented] += fragmented
+	p[partCached] += returnable
+	p[partOther] += max(held-allocated-fragmented-returnable, 0)
+	p[partUnknown] -= held
+}
+
+// fit makes the parts add up to the used memory: readings of different moments do not.
+func (p *column) fit(used float64) {
+	if math.IsNaN(used) {
+		*p = column{}
+		return
+	}
+	sum := 0.0
+	p[partUnknown] = max(p[partUnknown], 0)
+	for _, v := range p {
+		sum += v
+	}
+	if sum > used && sum > 0 {
+		for i := range p {
+			p[i] *= used / sum
+		}
+	} else {
+		p[partUnknown] += used - sum
+	}
+}
+
+func known(values []float64) bool {
+	for _, v := range values {
+		if !math.IsNaN(v) {
+			return true
+		}
+	}
+	return false
+}
+
+func or0(v float64) float64 {
+	if math.IsNaN(v) {
+		return 0
+	}
+	return v
+}
