@@ -18,9 +18,10 @@ const Version = "vramscope-daemon/1"
 
 // The limits of the protocol.
 const (
-	maxRequest = 4 << 10  // bytes of a line from a client
-	maxAnswer  = 16 << 20 // bytes of a line from a daemon: 1,024 processes take 3 MiB
-	maxBuckets = 2048     // of a series in one answer
+	maxRequest = 4 << 10            // bytes of a line from a client
+	maxAnswer  = 16 << 20           // bytes of a line from a daemon: 1,024 processes take 3 MiB
+	maxBuckets = 2048               // of a series in one answer
+	maxSpan    = 8 * 24 * time.Hour // of a series: a month of one is a second of reading
 	maxEvents  = 2000
 	maxUUID    = 96
 	maxPause   = 24 * time.Hour // of the guard
@@ -150,6 +151,8 @@ func (r *request) check() error {
 		return fmt.Errorf("%w: buckets is %d: 1 to %d", errRequest, r.Buckets, maxBuckets)
 	case r.ToNS <= r.FromNS || r.FromNS < 0:
 		return fmt.Errorf("%w: from_ns to to_ns is no time", errRequest)
+	case time.Duration(r.ToNS-r.FromNS) > maxSpan:
+		return fmt.Errorf("%w: from_ns to to_ns is %v: at most %v", errRequest, time.Duration(r.ToNS-r.FromNS), maxSpan)
 	case r.metric() == metric.Count:
 		return fmt.Errorf("%w: there is no such metric", errRequest)
 	}
