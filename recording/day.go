@@ -186,16 +186,16 @@ func (d *day) seal() {
 }
 
 // sample writes a figure into a column, which is made when there is a first one.
-// A tick without a figure is a gap.
-func (d *day) sample(c **column, id metric.ID, value snapshot.Float, gpu int64, instance snapshot.InstanceID, process any) {
+// A tick without a figure is a gap. The process is 0 for a figure of a GPU.
+func (d *day) sample(c **column, id metric.ID, value snapshot.Float, gpu int64, instance snapshot.InstanceID, process int64) {
 	v, known := value.Value()
 	if *c == nil {
-		if !known && (process == nil || id != metric.Used) { // a row always has used memory: it shows that it is there
+		if !known && (process == 0 || id != metric.Used) { // a row always has used memory: it shows that it is there
 			return
 		}
 		d.series++
 		migGPU, migCompute := instanceColumns(instance)
-		d.exec("INSERT INTO series VALUES (?, ?, ?, ?, ?, ?, ?)", d.series, d.session, metric.Table[id].Name, gpu, migGPU, migCompute, process)
+		d.exec("INSERT INTO series VALUES (?, ?, ?, ?, ?, ?, ?)", d.series, d.session, metric.Table[id].Name, gpu, migGPU, migCompute, orNull(process))
 		*c = d.block.column(d.series)
 	}
 	if known {

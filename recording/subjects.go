@@ -24,12 +24,12 @@ func (d *day) writeGPU(now int64, weight time.Duration, g *snapshot.GPU, snap *s
 			g.Index, text.Clean(g.Name), g.PCIBusID, number(g.Memory.Total), number(g.Memory.Reserved), now, r.id)
 	}
 	for _, id := range recordedOfGPU {
-		d.sample(&r.columns[id], id, g.Value(id), r.id, snapshot.InstanceID{}, nil)
+		d.sample(&r.columns[id], id, g.Value(id), r.id, snapshot.InstanceID{}, 0)
 	}
 	for i := range g.Instances {
 		in := &g.Instances[i]
 		c := r.instances[in.ID]
-		d.sample(&c, metric.Used, in.Memory.Value(metric.Used), r.id, in.ID, nil)
+		d.sample(&c, metric.Used, in.Memory.Value(metric.Used), r.id, in.ID, 0)
 		if c != nil {
 			r.instances[in.ID] = c
 		}

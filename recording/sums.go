@@ -17,7 +17,22 @@ type sum struct {
 	covered  int64   // ns
 }
 
-func (s *sum) add(v int64, weight time.Duration) {
+// figure is a value that may be unknown. It is made of every row at every tick.
+type figure struct {
+	value int64
+	known bool
+}
+
+func figureOf[T quantity.Bytes | int](v quantity.Optional[T]) figure {
+	value, known := v.Value()
+	return figure{int64(value), known}
+}
+
+func (s *sum) add(f figure, weight time.Duration) {
+	if !f.known {
+		return
+	}
+	v := f.value
 	if s.covered == 0 {
 		s.min, s.max = v, v
 	}
@@ -76,13 +91,11 @@ func (s *gpuSums) add(now int64, weight time.Duration, g *snapshot.GPU, snap *sn
 	}
 	s.processes = max(s.processes, n)
 	s.covered += int64(weight)
-	for i, v := range [len(gpuParts)]any{
-		number(g.Memory.Used), number(g.Memory.Free), number(g.Parts.Allocated), number(cached), number(fragmented),
-		number(g.Parts.Other), number(g.Parts.Unknown), number(g.Utilization),
+	for i, v := range [len(gpuParts)]figure{
+		figureOf(g.Memory.Used), figureOf(g.Memory.Free), figureOf(g.Parts.Allocated), figureOf(cached), figureOf(fragmented),
+		figureOf(g.Parts.Other), figureOf(g.Parts.Unknown), figureOf(g.Utilization),
 	} {
-		if v, ok := v.(int64); ok {
-			s.parts[i].add(v, weight)
-		}
+		s.parts[i].add(v, weight)
 	}
 	return false
 }
@@ -106,12 +119,10 @@ func (s *processSums) add(now int64, weight time.Duration, p *snapshot.Process) 
 		return false
 	}
 	s.covered += int64(weight)
-	for i, v := range [len(processParts)]any{
-		number(p.Used), number(p.Allocated), number(p.Cached), number(p.Fragmented), number(p.Other), number(p.SMUtilization),
+	for i, v := range [len(processParts)]figure{
+		figureOf(p.Used), figureOf(p.Allocated), figureOf(p.Cached), figureOf(p.Fragmented), figureOf(p.Other), figureOf(p.SMUtilization),
 	} {
-		if v, ok := v.(int64); ok {
-			s.parts[i].add(v, weight)
-		}
+		s.parts[i].add(v, weight)
 	}
 	return false
 }
