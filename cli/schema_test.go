@@ -76,6 +76,7 @@ func TestCommandsConformToTheSchemas(t *testing.T) {
 	for command, name := range map[string]string{
 		"once --demo --format json": "once", "once --demo --watch 1s --format json": "once",
 		"flush 2963112 --demo --yes --format json": "flush", "flush 2963112 --demo --dry-run --format json": "flush",
+		"advise --demo --format json":                "advise",
 		"headroom --need 20GiB --demo --format json": "headroom", "headroom --need 20GiB --for 10m --demo --format json": "headroom",
 		"backtest " + trace + " --format json": "backtest",
 	} {

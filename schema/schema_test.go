@@ -106,8 +106,8 @@ func TestSchemaFilesHaveTheFieldsOfTheTypes(t *testing.T) {
 		"once": reflect.TypeFor[Document](), "flush": reflect.TypeFor[FlushDocument](),
 		"headroom": reflect.TypeFor[HeadroomDocument](), "why": reflect.TypeFor[Why](), "backtest": reflect.TypeFor[Backtest](),
 		"alert":  reflect.TypeFor[AlertDocument](),
-		"report": reflect.TypeFor[Report](),
-		"guard":  reflect.TypeFor[GuardDocument](),
+		"report": reflect.TypeFor[Report](), "advise": reflect.TypeFor[Advise](),
+		"guard": reflect.TypeFor[GuardDocument](),
 	} {
 		file := name + ".schema.json"
 		f.compare(t, file, "the document", f.load(t, file), in)

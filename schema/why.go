@@ -60,6 +60,10 @@ type WhyAdvice struct {
 	Bytes  quantity.Bytes `json:"bytes"`
 	Enough bool           `json:"enough"`
 	Price  Text           `json:"price"`
+
+	Rule    string `json:"rule"`
+	Setting Text   `json:"setting"`
+	Source  Text   `json:"source"`
 }
 
 // WhyOf makes the document of an explanation.
@@ -85,7 +89,7 @@ func WhyOf(e *why.Evidence, v *why.Verdict) Why {
 		w.Neighbours = append(w.Neighbours, whyProcess(&e.Neighbours[i].Process))
 	}
 	for _, a := range v.Advice {
-		w.Advice = append(w.Advice, WhyAdvice{Text(a.Text), a.Bytes, a.Enough, Text(a.Price)})
+		w.Advice = append(w.Advice, WhyAdvice{Text(a.Text), a.Bytes.Or(0), a.Enough, Text(a.Price), string(a.Rule), Text(a.Setting), Text(a.Source)})
 	}
 	return w
 }

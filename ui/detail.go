@@ -41,6 +41,7 @@ type detail struct {
 	noDriver bool
 	full     bool        // it has the screen; else it stands beside the main graph
 	graph    graph.Graph // of the full screen
+	advised  string      // what would save memory; "" where nothing is known to
 	segments *segmentMap // the map in the place of the graph, nil where there is none
 }
 
@@ -78,6 +79,9 @@ func newDetail(st *state, lk *cell.Appearance, rows []table.Row, whole bool) det
 	}
 	d.noDriver = st.noDriver()
 	if whole {
+		if st.advised.row == id {
+			d.advised = st.advised.line
+		}
 		d.graph = graphAbout(st, lk, graph.UsedBy(id))
 		d.graph.Subject.Name = "used"
 		if st.segments != nil && st.segments.row == id {
@@ -148,6 +152,9 @@ func (d detail) graphRows(width, height int) int {
 func (d detail) aboveGraph(width, height int) []string {
 	lines := append(d.above(width, height), "")
 	lines = append(lines, d.totals(width)...)
+	if d.advised != "" {
+		lines = append(lines, d.text(width, cell.Span{d.look.Styles.Dim, text.Pad("advice", partName)}, cell.Span{d.look.Styles.Text, d.advised}))
+	}
 	outlook := d.outlook(width)
 	// What the allocators say one by one comes where the graph stays as it is.
 	if room := height - len(lines) - len(outlook) - graph.GoodHeight; room > 2 {

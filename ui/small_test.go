@@ -3,6 +3,7 @@ package ui
 import (
 	"strings"
 	"testing"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -15,7 +16,7 @@ import (
 func withLog(t *testing.T, width, height int) *testModel {
 	t.Helper()
 	m := newTestModel(t, snapshottest.DrawnBox(), func(o *Options) {
-		o.History = memoryHistory{uitest.CurveHistory{Now: uitest.DrawnAt, Log: uitest.EventLog()}}
+		o.History = memoryHistory{uitest.CurveHistory{Now: uitest.DrawnAt, Every: time.Second, Curve: uitest.Leak, Log: uitest.EventLog()}}
 	})
 	m.send(tea.WindowSizeMsg{Width: width, Height: height})
 	return m

@@ -43,6 +43,7 @@ type state struct {
 	lines  bool                // Z: the graph has curves alone, no areas
 
 	detail   bool           // Enter: the detail fills the screen above the alert line
+	advised  advised        // the best advice for the process of the detail
 	segments *segmentMap    // v: the map that replaces the graph of the detail; nil: the graph
 	overlay  dialog.Overlay // nil: none
 	typing   *typing        // the line being typed, in the place of the keys line; nil: none

@@ -14,6 +14,7 @@ import (
 
 // update takes a message and reports whether the screen changed.
 func (m *model) update(msg tea.Msg) (changed bool, cmd tea.Cmd) {
+	defer m.keepAdvice()
 	if changed, taken := m.takeAnswer(msg); taken {
 		if m.ending && !m.answers.Expected(m.options.Now()) {
 			m.end()

@@ -129,7 +129,7 @@ func (p *page) figure(name string, value snapshot.Bytes, prefix string) {
 }
 
 func (p *page) advice(a Advice) {
-	line := fmt.Sprintf("%s  %s", a.Bytes, a.Text)
+	line := fmt.Sprintf("%s  %s", a.Bytes.Or(0), a.Text)
 	if !a.Enough {
 		line += "; not enough alone"
 	}

@@ -66,6 +66,8 @@ type Process struct {
 
 	// Steps are the training steps since the program began; unknown where nothing counts them.
 	Steps quantity.Optional[int64]
+	// Optimizer is the class of the optimizer that makes them, "AdamW"; "" where unknown. Hostile input.
+	Optimizer string
 
 	Peak            Bytes // highest used since vramscope saw it
 	Trend           Trend

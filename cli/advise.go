@@ -1,0 +1,250 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"vramscope/cli/config"
+	"vramscope/daemon/socket"
+	"vramscope/guard/advice"
+	"vramscope/internal/process"
+	"vramscope/internal/text"
+	"vramscope/recording"
+	"vramscope/sampler"
+	"vramscope/sampler/snapshot"
+	"vramscope/schema"
+)
+
+type adviseFlags struct {
+	watch  time.Duration
+	format string
+}
+
+func (p *program) advise() *cobra.Command {
+	f := adviseFlags{}
+	var watch string
+	cmd := &cobra.Command{
+		Use:   "advise [PID]",
+		Short: "which settings would save GPU memory, how much, at what price",
+		Long: `Names at most three settings or changes for each process, those that would bring
+most first: each with the figures that it follows from, the bytes that it would
+bring, its price and its documentation. It changes nothing, and advises nothing
+that is in force.
+
+One sample shows little: the past comes from a recording (vramscope daemon
+--record), from a running daemon, or from --watch. docs/advice.md has the rules.`,
+		Example: `  vramscope advise
+  vramscope advise 4711
+  vramscope advise --watch 10m
+  vramscope advise --format json | jq -r '.processes[].advice[].setting'`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usage("advise takes one PID, not %d", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if watch != "" {
+				var err error
+				if f.watch, err = config.Duration(watch, time.Second, 24*time.Hour); err != nil {
+					return usage("--watch: %v", err)
+				}
+			}
+			return p.runAdvise(cmd.Context(), f, args)
+		},
+	}
+	cmd.Flags().StringVar(&watch, "watch", "", "observe for this long first, 1s to 24h")
+	choiceFlag(cmd, &f.format, "format", "f", "text", "json")
+	nameValues(cmd, map[string]string{"watch": "DURATION"})
+	return cmd
+}
+
+// advisePast is how long a simulated box has run: enough for the rules of ten minutes.
+const advisePast = 15 * time.Minute
+
+func (p *program) runAdvise(ctx context.Context, f adviseFlags, args []string) error {
+	pid := 0
+	if len(args) > 0 {
+		var err error
+		if pid, err = strconv.Atoi(args[0]); err != nil || pid <= 0 {
+			return usage("%q is not a PID", text.Clean(args[0]))
+		}
+	}
+	s, err := p.settings()
+	if err != nil {
+		return err
+	}
+	src, err := p.sources(&s, cmp.Or(f.watch, advisePast))
+	if err != nil {
+		return err
+	}
+	src.lookOnce()
+	snap, history, closing, err := p.observePast(ctx, src, &s, f.watch)
+	if err != nil {
+		return err
+	}
+	defer closing()
+	doc := schema.Advise{Schema: "vramscope/advise/1", Time: schema.Time(snap.Time), Host: snap.Host.Name, Simulated: snap.Simulated, Processes: []schema.Advised{}}
+	if oldest, _ := history.Span(); oldest.Before(snap.Time) {
+		doc.Since = schema.Time(oldest)
+	}
+	names := map[int]string{}
+	for i := range snap.Rows {
+		row := &snap.Rows[i]
+		names[row.ID.Process.PID], _, _ = strings.Cut(process.ShortCommand(row.Command, row.Name), " ")
+		if pid == 0 || row.ID.Process.PID == pid {
+			doc.Processes = append(doc.Processes, schema.AdvisedOf(snap, row, src.advice(ctx, snap, history, row.ID)))
+		}
+	}
+	if pid != 0 && len(doc.Processes) == 0 {
+		return &failure{code: exitFailure, message: fmt.Sprintf("PID %d uses no GPU here", pid), advice: []string{"  vramscope once   lists the processes that do"}}
+	}
+	return p.printAs(f.format, doc, adviseText(&doc, names, pid != 0, cmp.Or(p.outputWidth(), 100)))
+}
+
+// observePast takes a snapshot, and the longest past there is of it: what is watched
+// now, a recording's or a daemon's.
+func (p *program) observePast(ctx context.Context, src *sources, s *config.Settings, watch time.Duration) (*snapshot.Snapshot, snapshot.History, func(), error) {
+	sampling, nothing := sampler.New(src.options), func() {}
+	if src.replay != nil {
+		src.catchUp(sampling, s.Interval)
+		snap := sampling.Tick(src.options.Clock())
+		return snap, sampling.History(), nothing, p.unusable(snap, src, s)
+	}
+	if watch > 0 {
+		snap, err := p.observe(ctx, src, s, sampling, watch)
+		return snap, sampling.History(), nothing, err
+	}
+	ctx, end := src.listenFor(ctx)
+	snap := src.look(ctx, sampling)
+	if err := p.unusable(snap, src, s); err != nil {
+		end()
+		return nil, nil, nil, err
+	}
+	if r, err := recording.Open(cmp.Or(p.recordings, recordingsOf(false))); err == nil {
+		const recent = time.Minute // an older one is not of these processes' present
+		if _, newest := r.Span(); snap.Time.Sub(newest) < recent {
+			return snap, r, func() { _ = r.Close(); end() }, nil // it was only read
+		}
+		_ = r.Close() // it was only read
+	}
+	src.daemon.Settle(ctx)
+	before := socket.NewPast(src.daemon)
+	if oldest, _ := before.Span(); !oldest.IsZero() {
+		return snap, before, end, nil
+	}
+	return snap, sampling.History(), end, nil
+}
+
+// advice is what a row needs, with its environment where that can be read, and a map
+// of its memory where one would help.
+func (src *sources) advice(ctx context.Context, snap *snapshot.Snapshot, history snapshot.History, id snapshot.RowID) []advice.Advice {
+	in := advice.Input{Snapshot: snap, History: history}
+	if src.table != nil {
+		in.Environment = environmentOf(src.table, id.Process)
+	}
+	if advice.NeedsMap(in, id) && src.segments != nil {
+		take := src.segmentsAction(func() *snapshot.Snapshot { return snap })
+		if found, err := take(ctx, id.Process, id.GPUUUID); err == nil { // without it there is only less advice
+			in.Map = &found
+		}
+	}
+	return advice.Of(in, id)
+}
+
+// environmentOf is nil where it may not be read: then it is unknown.
+func environmentOf(table *process.Table, id process.Identity) []process.Variable {
+	variables, err := table.Environment(id)
+	if err != nil {
+		return nil
+	}
+	return variables
+}
+
+// adviseText is a paragraph for each process that needs advice:
+//
+//	PID 4711 (train.py, alice) on GPU 3, 76.0G
+//	  12.4G  PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: the 12.4G …
+//	         price: …
+//	         https://…
+func adviseText(doc *schema.Advise, names map[int]string, named bool, width int) string {
+	var b strings.Builder
+	if doc.Simulated {
+		b.WriteString("SIMULATED\n")
+	}
+	const indent = "         "
+	advised, unprobed := 0, 0
+	for i := range doc.Processes {
+		p := &doc.Processes[i]
+		if !p.Probe {
+			unprobed++
+		}
+		if len(p.Advice) == 0 {
+			continue
+		}
+		if advised++; advised > 1 {
+			b.WriteString("\n")
+		}
+		used := "–"
+		if v, ok := p.UsedBytes.Value(); ok {
+			used = v.String()
+		}
+		fmt.Fprintf(&b, "PID %d (%s, %s) on GPU %d, %s\n", p.PID, cmp.Or(text.Clean(names[p.PID]), "?"), cmp.Or(text.Clean(string(p.User)), "?"), p.GPU, used)
+		for _, a := range p.Advice {
+			amount := "–"
+			if v, ok := a.Bytes.Value(); ok {
+				amount = v.String()
+			}
+			lines := folded(string(a.Text)+".", width-len(indent))
+			if a.Price != "" {
+				lines = append(lines, folded("price: "+string(a.Price), width-len(indent))...)
+			}
+			if a.Source != "" {
+				lines = append(lines, string(a.Source))
+			}
+			fmt.Fprintf(&b, "  %5s  %s\n", amount, strings.Join(lines, "\n"+indent))
+		}
+	}
+	if advised == 0 {
+		b.WriteString("no advice: no rule of docs/advice.md holds by the figures that are known\n")
+	}
+	if advised == 0 || !named {
+		b.WriteString(adviseLimits(doc, unprobed))
+	}
+	return b.String()
+}
+
+// adviseLimits is what the figures do not cover.
+func adviseLimits(doc *schema.Advise, unprobed int) string {
+	var s string
+	if unprobed > 0 {
+		s += fmt.Sprintf("\n%s no probe: hardly anything is known of %s (vramscope run, vramscope attach)\n",
+			text.Plural(unprobed, "process has", "processes have"), map[bool]string{true: "it", false: "them"}[unprobed == 1])
+	}
+	since := time.Time(doc.Since)
+	if since.IsZero() || time.Time(doc.Time).Sub(since) < time.Hour {
+		s += "\nmost rules look at ten minutes to two hours: vramscope daemon --record keeps the past, --watch 10m observes first\n"
+	}
+	return s
+}
+
+// folded breaks a sentence at spaces.
+func folded(s string, width int) (lines []string) {
+	line := ""
+	for word := range strings.FieldsSeq(s) {
+		if line != "" && text.Width(line)+1+text.Width(word) > width {
+			lines, line = append(lines, line), ""
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+	}
+	return append(lines, line)
+}

@@ -1,0 +1,196 @@
+package advice
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"vramscope/internal/quantity"
+	"vramscope/internal/text"
+	"vramscope/metric"
+	"vramscope/sampler/snapshot"
+)
+
+// fragmentedShare is the part of reserved memory from which fragmentation is worth a change.
+const fragmentedShare = 0.1
+
+// Fragmented is advice for an allocator with so much free memory between its blocks;
+// false where it is too little, or in force.
+func Fragmented(kind, config string, free, reserved quantity.Bytes) (Advice, bool) {
+	if kind != "pytorch" || float64(free) < fragmentedShare*float64(reserved) || sets(config, "expandable_segments:true") {
+		return Advice{}, false
+	}
+	return expandable.of(free, "%s: the %s that is free between its blocks becomes usable", expandable.Setting, free), true
+}
+
+// failures are errors and new tries for lack of memory, of the process's allocator.
+func (f *facts) failures() int64 {
+	if f.process.Probe == nil {
+		return 0
+	}
+	return f.process.Probe.OutOfMemoryCount.Or(0) + f.process.Probe.AllocRetries.Or(0)
+}
+
+func fragmentation(f *facts) []Advice {
+	a := f.allocator
+	if a == nil || f.failures() == 0 || f.unexpandable() {
+		return nil
+	}
+	free, reserved := a.Fragmented.Or(0), a.Reserved.Or(0)
+	one, ok := Fragmented(a.Kind, f.config, free, reserved)
+	if !ok || free < least {
+		return nil
+	}
+	one.Text += "; " + text.Plural(int(f.failures()), "allocation", "allocations") + " had to be tried again or failed"
+	return []Advice{one}
+}
+
+// unexpandable reports a program that cannot have expandable segments: vLLM with its
+// sleep mode refuses them, and PyTorch before 2.1 does not know them.
+func (f *facts) unexpandable() bool {
+	var major, minor int
+	if _, err := fmt.Sscanf(f.process.RuntimeVersion, "%d.%d", &major, &minor); err == nil && (major < 2 || major == 2 && minor < 1) {
+		return true
+	}
+	return slices.ContainsFunc(f.process.Command, func(word string) bool { return strings.HasPrefix(word, "--enable-sleep-mode") })
+}
+
+// NeedsMap reports whether a map of the process's memory may lead to advice.
+func NeedsMap(in Input, id snapshot.RowID) bool {
+	f := gather(in, id)
+	return f != nil && f.mayLimitSplits()
+}
+
+func (f *facts) mayLimitSplits() bool {
+	a := f.allocator
+	return a != nil && a.Kind == "pytorch" && f.failures() > 0 && f.unexpandable() &&
+		!sets(f.config, "expandable_segments:true", "max_split_size_mb", "roundup_power2_divisions") &&
+		a.Fragmented.Or(0) >= least && float64(a.Fragmented.Or(0)) >= fragmentedShare*float64(a.Reserved.Or(0))
+}
+
+// splits is for programs that cannot have expandable segments, and needs the map.
+func splits(f *facts) []Advice {
+	a := f.allocator
+	if f.Map == nil || !f.mayLimitSplits() {
+		return nil
+	}
+	// A segment that small blocks have cut: what of it is free, and the largest live block.
+	var cut, live quantity.Bytes
+	var sizes []quantity.Bytes
+	large := 0
+	for i := range f.Map.Segments {
+		s := &f.Map.Segments[i]
+		if s.Expandable || s.Private {
+			continue
+		}
+		var free, largest quantity.Bytes
+		for _, b := range s.Blocks {
+			switch b.State {
+			case snapshot.BlockFragmented:
+				free += b.Size
+			case snapshot.BlockLive, snapshot.BlockPending:
+				largest = max(largest, b.Size)
+				if b.Size >= quantity.MiB {
+					large++
+					sizes = append(sizes, b.Size)
+				}
+			}
+		}
+		if free >= s.Size/2 && largest > 0 && largest <= s.Size/4 {
+			cut, live = cut+free, max(live, largest)
+		}
+	}
+	if cut < least || float64(cut) < fragmentedShare*float64(a.Reserved.Or(0)) {
+		return nil
+	}
+	var all []Advice
+	limit := splitLimit(int64((live + quantity.MiB - 1) / quantity.MiB))
+	all = append(all, limit.of(cut, "%s: segments that blocks of up to %s have cut keep %s free", limit.Setting, live, cut))
+	// Many sizes: rounded up, they fit where others were.
+	slices.Sort(sizes)
+	distinct := len(slices.Compact(sizes))
+	if rounded := f.process.Allocated.Or(0) / 16; distinct > large/2 && distinct >= fewestSteps && cut-rounded >= least {
+		all = append(all, roundup.of(cut-rounded, "%s: %d of %d large blocks differ in size, and %s is free between them; rounding takes about %s",
+			roundup.Setting, distinct, large, cut, rounded))
+	}
+	return all
+}
+
+// cachedLong is a cache that stayed for hours while a neighbour is short.
+func cachedLong(f *facts) []Advice {
+	a := f.allocator
+	if a == nil || a.Kind != "pytorch" || sets(f.config, "garbage_collection_threshold") {
+		return nil
+	}
+	total, known := f.gpu.Memory.Total.Value()
+	short := f.short()
+	points := f.points(metric.Cached, cachedTime, cachedTime/120)
+	if !known || short == nil || !f.covers(points, cachedTime, cachedTime/120) {
+		return nil
+	}
+	stayed := quantity.Bytes(points[0].Min)
+	for _, p := range points {
+		stayed = min(stayed, quantity.Bytes(p.Min))
+	}
+	stayed = min(stayed, f.process.Returnable.Or(0))
+	if stayed < max(quantity.GiB, f.share(fragmentedShare)) {
+		return nil
+	}
+	// Collection begins at .8 of the limit: the limit leaves what is allocated at its peak below that.
+	limit := collection(min(float64(a.PeakAllocated.Or(f.process.Allocated.Or(0)))/0.8/float64(total), 0.95))
+	return []Advice{limit.of(stayed, "%s, or the guard (docs/guard.md): %s has been cached for %s, and PID %d is short of memory",
+		limit.Setting, stayed, quantity.BriefDuration(cachedTime), short.ID.Process.PID)}
+}
+
+// preallocation is what JAX and TensorFlow hold without using it.
+func preallocation(f *facts) []Advice {
+	if f.allocator == nil {
+		return nil
+	}
+	held := f.process.Unreturnable().Or(0)
+	if held < max(quantity.GiB, f.share(fragmentedShare)) {
+		return nil
+	}
+	one, ok := Preallocated(f.process, f.environment)
+	if !ok || one.Bytes.Or(0) < least {
+		return nil
+	}
+	all := []Advice{one}
+	total, known := f.gpu.Memory.Total.Value()
+	peak, measured := f.allocator.PeakAllocated.Value()
+	if f.allocator.Kind == "jax" && known && measured && total > 0 {
+		share := min(float64(peak)*1.2/float64(total)+.005, .99)
+		if brings := f.allocator.Reserved.Or(0) - quantity.Bytes(share*float64(total)); brings >= least {
+			m := jaxFraction(share)
+			all = append(all, m.of(brings, "%s: its highest peak was %s", m.Setting, peak))
+		}
+	}
+	return all
+}
+
+// Preallocated is advice for a process of JAX or TensorFlow that holds what it does not
+// use. What it used at its peak it would keep, too: neither frees before its end.
+func Preallocated(p *snapshot.Process, environment string) (Advice, bool) {
+	held := p.Unreturnable().Or(0)
+	for i := range p.Allocators {
+		a := &p.Allocators[i]
+		config := a.Config + " " + environment
+		var m Measure
+		switch {
+		case a.Kind == "jax" && !sets(config, "XLA_PYTHON_CLIENT_PREALLOCATE=false", "XLA_PYTHON_CLIENT_PREALLOCATE=0", "XLA_PYTHON_CLIENT_ALLOCATOR=platform", "XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async"):
+			m = jaxGrows
+		case a.Kind == "tensorflow" && sets(config, "TF_GPU_ALLOCATOR=cuda_malloc_async"):
+			continue
+		case a.Kind == "tensorflow" && sets(config, "TF_FORCE_GPU_ALLOW_GROWTH=true", "memory_growth=true"):
+			m = tfAsync
+		case a.Kind == "tensorflow":
+			m = tfGrows
+		default:
+			continue
+		}
+		reserved := a.Reserved.Or(held + p.Allocated.Or(0))
+		one := m.of(min(held, reserved-a.PeakAllocated.Or(p.Allocated.Or(0))), "%s: it holds %s, and %s of that is allocated", m.Setting, reserved, p.Allocated.Or(0))
+		return one, one.Bytes.Or(0) > 0
+	}
+	return Advice{}, false
+}

@@ -1,0 +1,142 @@
+package advice
+
+import (
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/metric"
+	"vramscope/sampler/snapshot"
+)
+
+// The stretches of time that rules look at.
+const (
+	stepTime   = 2 * time.Minute // for what is allocated at a step's end
+	loopTime   = 10 * time.Minute
+	hour       = time.Hour
+	cachedTime = 2 * time.Hour
+)
+
+// fewestSteps are the steps after which a program has had its first peaks.
+const fewestSteps = 20
+
+// facts are the measured figures of a process.
+type facts struct {
+	Input
+	now         time.Time
+	process     *snapshot.Process
+	allocator   *snapshot.Allocator // its PyTorch, JAX or TensorFlow one; nil without
+	config      string              // that of the allocator, and the environment
+	environment string
+	gpu         *snapshot.GPU
+	capacity    snapshot.Bytes // of its GPU or MIG instance
+	neighbours  []*snapshot.Process
+
+	trough snapshot.Bytes // allocated at a step's end
+	tooth  snapshot.Bytes // the allocator's peak less the trough
+	steps  quantity.Optional[int64]
+}
+
+func gather(in Input, id snapshot.RowID) *facts {
+	p := in.Snapshot.Row(id)
+	if p == nil || p.Probe != nil && (p.Probe.Rejected != "" || p.Probe.Doubted || p.Probe.State == snapshot.ProbeSilent) {
+		return nil
+	}
+	f := &facts{Input: in, now: in.Snapshot.Time, process: p, gpu: in.Snapshot.GPU(id.GPUUUID), environment: environment(in.Environment)}
+	if f.gpu == nil || f.gpu.State != snapshot.GPUOK {
+		return nil
+	}
+	f.capacity = f.gpu.Memory.Capacity()
+	if instance := f.gpu.Instance(id.Instance); id.Instance.MIG && instance != nil {
+		f.capacity = instance.Memory.Capacity()
+	}
+	for row := range in.Snapshot.GPURows(id.GPUUUID) {
+		if row.ID.Instance == id.Instance && row.ID.Process != id.Process {
+			f.neighbours = append(f.neighbours, row)
+		}
+	}
+	for i := range p.Allocators {
+		switch a := &p.Allocators[i]; a.Kind {
+		case "pytorch", "jax", "tensorflow":
+			f.allocator = a
+		}
+	}
+	f.config = f.environment
+	if f.allocator != nil {
+		f.config += f.allocator.Config
+	}
+	f.measureSteps()
+	return f
+}
+
+// points are a metric of the row in buckets, oldest first; only those with a sample.
+func (f *facts) points(id metric.ID, back, bucket time.Duration) (known []snapshot.Point) {
+	if f.History == nil {
+		return nil
+	}
+	key := snapshot.SeriesKey{Metric: id, GPUUUID: f.process.ID.GPUUUID, Instance: f.process.ID.Instance, Row: f.process.ID}
+	for _, point := range f.History.Series(key, f.now.Add(-back), f.now, int(back/bucket)) {
+		if point.Known {
+			known = append(known, point)
+		}
+	}
+	return known
+}
+
+// covers reports whether samples reach back for nearly so long, without great gaps.
+func (f *facts) covers(points []snapshot.Point, back, bucket time.Duration) bool {
+	return len(points) > 0 && f.now.Sub(points[0].Time) >= back*9/10 && len(points) >= int(back/bucket)*9/10
+}
+
+// measureSteps finds what a step takes and frees. One sample a second does not see a
+// step's peak: that is the allocator's own, which nobody resets.
+func (f *facts) measureSteps() {
+	steps := f.points(metric.Steps, stepTime, time.Second)
+	if f.process.Steps.Or(0) < fewestSteps || len(steps) < 2 || steps[len(steps)-1].Last == steps[0].Last {
+		return
+	}
+	f.steps = quantity.From(steps[len(steps)-1].Last-steps[0].Last, quantity.Probe)
+	allocated := f.points(metric.Allocated, stepTime, time.Second)
+	if len(allocated) < fewestSteps {
+		return
+	}
+	trough := quantity.Bytes(allocated[0].Min)
+	for _, point := range allocated {
+		trough = min(trough, quantity.Bytes(point.Min))
+	}
+	f.trough = quantity.From(trough, quantity.Computed)
+	if f.allocator == nil {
+		return
+	}
+	if peak, ok := f.allocator.PeakAllocated.Value(); ok && peak > trough {
+		f.tooth = quantity.From(peak-trough, quantity.Computed)
+	}
+}
+
+// share is a part of the capacity, 0 where that is unknown.
+func (f *facts) share(part float64) quantity.Bytes {
+	return quantity.Bytes(part * float64(f.capacity.Or(0)))
+}
+
+// short reports whether a neighbour lacks memory, or had an error for it.
+func (f *facts) short() *snapshot.Process {
+	for _, n := range f.neighbours {
+		if p := n.Probe; p != nil && (p.OutOfMemoryCount.Or(0) > 0 || p.AllocRetries.Or(0) > 0) {
+			return n
+		}
+	}
+	return nil
+}
+
+// events are the newest of a kind on the process's GPU, in the last hour.
+func (f *facts) events(kind snapshot.EventKind) (found []snapshot.Event) {
+	if f.History == nil {
+		return nil
+	}
+	const read = 500
+	for _, e := range f.History.Events(read) {
+		if e.Kind == kind && e.GPUUUID == f.process.ID.GPUUUID && f.now.Sub(e.Time) <= hour && !e.Time.After(f.now) {
+			found = append(found, e)
+		}
+	}
+	return found
+}

@@ -1,0 +1,157 @@
+package advice
+
+import (
+	"fmt"
+	"strings"
+
+	"vramscope/internal/process"
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+// Rule names a condition.
+type Rule string
+
+// The rules.
+const (
+	Fragmentation Rule = "fragmentation"
+	Splits        Rule = "splits"
+	CachedLong    Rule = "cached_long"
+	FlushedInVain Rule = "flushed_in_vain"
+	EmptiedInLoop Rule = "emptied_in_loop"
+	Preallocation Rule = "preallocation"
+	Optimizer     Rule = "optimizer"
+	Limits        Rule = "limits"
+	Activations   Rule = "activations"
+	RoomToGrow    Rule = "room_to_grow"
+	Contexts      Rule = "contexts"
+	Leak          Rule = "leak"
+	Idle          Rule = "idle"
+	Returnable    Rule = "returnable" // of a neighbour, after an out-of-memory event
+	LimitTooLow   Rule = "limit_too_low"
+)
+
+// Measure is what can be done.
+type Measure struct {
+	Rule    Rule
+	Setting string // as its framework spells it; "" for a change of the program
+	Price   string // "" where there is none
+	Source  string // URL of the documentation; "" where it is vramscope's own
+}
+
+// Advice is a measure for a process.
+type Advice struct {
+	Measure
+	Text  string         // what to do, and the figures that it follows from
+	Bytes snapshot.Bytes // that it would bring; unknown where it brings time, or where that was not measured
+}
+
+// Where the settings are documented.
+const (
+	sourceAllocator  = "https://docs.pytorch.org/docs/stable/notes/cuda.html#optimizing-memory-usage-with-pytorch-cuda-alloc-conf"
+	sourceManagement = "https://docs.pytorch.org/docs/stable/notes/cuda.html#memory-management"
+	sourceFraction   = "https://docs.pytorch.org/docs/stable/generated/torch.cuda.memory.set_per_process_memory_fraction.html"
+	sourceCheckpoint = "https://docs.pytorch.org/docs/stable/checkpoint.html"
+	sourceAMP        = "https://docs.pytorch.org/docs/stable/amp.html"
+	sourceMap        = "https://docs.pytorch.org/docs/stable/torch_cuda_memory.html"
+	sourceTuning     = "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html"
+	source8bit       = "https://huggingface.co/docs/bitsandbytes/main/en/optimizers"
+	sourceJAX        = "https://docs.jax.dev/en/latest/gpu_memory_allocation.html"
+	sourceTF         = "https://www.tensorflow.org/guide/gpu#limiting_gpu_memory_growth"
+	sourceLazy       = "https://docs.nvidia.com/cuda/cuda-programming-guide/04-special-topics/lazy-loading.html"
+	sourceMPS        = "https://docs.nvidia.com/deploy/mps/appendix-tools-and-interface-reference.html"
+)
+
+const allocatorVariable = "PYTORCH_CUDA_ALLOC_CONF="
+
+// The measures, those with a figure in their setting as functions.
+var (
+	expandable = Measure{Fragmentation, allocatorVariable + "expandable_segments:True",
+		"its tensors cannot be shared with other processes by CUDA IPC in every release", sourceAllocator}
+	roundup = Measure{Splits, allocatorVariable + "roundup_power2_divisions:8",
+		"each block is rounded up, by an eighth at most", sourceAllocator}
+	jaxGrows = Measure{Preallocation, "XLA_PYTHON_CLIENT_PREALLOCATE=false",
+		"slower allocations; near the GPU's end more fragmentation", sourceJAX}
+	tfGrows = Measure{Preallocation, "TF_FORCE_GPU_ALLOW_GROWTH=true", "more fragmentation", sourceTF}
+	tfAsync = Measure{Preallocation, "TF_GPU_ALLOCATOR=cuda_malloc_async", "another allocator: CUDA 11.2 or newer", sourceTF}
+
+	checkpointing = Measure{Activations, "torch.utils.checkpoint", "20 to 30 % more time a step", sourceCheckpoint}
+	mixed         = Measure{Activations, "torch.autocast", "lower precision; float16 needs a gradient scaler", sourceAMP}
+	accumulation  = Measure{Activations, "", "more, smaller launches a step; batch normalization sees smaller batches", sourceTuning}
+	eightBit      = Measure{Optimizer, "bitsandbytes.optim.Adam8bit", "quantized state: compare the loss. FSDP divides it by the number of ranks instead", source8bit}
+	largerBatch   = Measure{RoomToGrow, "", "another batch size may need another learning rate", ""}
+
+	noFlush      = Measure{FlushedInVain, "", "", sourceManagement}
+	noEmptyCache = Measure{EmptiedInLoop, "", "", sourceManagement}
+
+	lazy           = Measure{Contexts, "CUDA_MODULE_LOADING=LAZY", "a kernel's first launch takes longer", sourceLazy}
+	fewerProcesses = Measure{Contexts, "", "threads, or one server for several models, in place of processes", ""}
+	compareMaps    = Measure{Leak, "", "", sourceMap}
+	flushIdle      = Measure{Idle, "", "it allocates again what it needs", ""}
+	endIdle        = Measure{Idle, "", "its state is lost", ""}
+
+	flushNeighbour = Measure{Returnable, "", "it allocates again what it needs", ""}
+	higherLimit    = Measure{LimitTooLow, "torch.cuda.set_per_process_memory_fraction", "the others on the device have less", sourceFraction}
+)
+
+// leastSplit is the least that PyTorch 2.8 takes: more than 20.
+const leastSplit = 21
+
+func splitLimit(mib int64) Measure {
+	return Measure{Splits, fmt.Sprintf(allocatorVariable+"max_split_size_mb:%d", max(mib, leastSplit)),
+		"larger free blocks serve only requests of nearly their size", sourceAllocator}
+}
+
+// collection needs the limit: PyTorch collects only where one below 1 is set.
+func collection(limit float64) Measure {
+	return Measure{CachedLong, allocatorVariable + "garbage_collection_threshold:0.8",
+		fmt.Sprintf("it needs torch.cuda.set_per_process_memory_fraction(%.2f), a limit that it cannot exceed; allocations cost again", limit), sourceAllocator}
+}
+
+func fraction(limit float64) Measure {
+	return Measure{Limits, fmt.Sprintf("torch.cuda.set_per_process_memory_fraction(%.2f)", limit),
+		"it cannot use more, also where more is free; under MPS CUDA_MPS_PINNED_DEVICE_MEM_LIMIT does the same", sourceFraction}
+}
+
+func jaxFraction(share float64) Measure {
+	return Measure{Preallocation, fmt.Sprintf("XLA_CLIENT_MEM_FRACTION=%.2f", share),
+		"an error where it needs more; older releases call it XLA_PYTHON_CLIENT_MEM_FRACTION", sourceJAX}
+}
+
+func (m *Measure) of(bytes quantity.Bytes, format string, args ...any) Advice {
+	return Advice{Measure: *m, Text: fmt.Sprintf(format, args...), Bytes: quantity.From(bytes, quantity.Computed)}
+}
+
+// sets reports whether a configuration, of an allocator or an environment, has one
+// of the settings.
+func sets(config string, settings ...string) bool {
+	config = strings.ReplaceAll(strings.ToLower(config), " ", "")
+	for _, s := range settings {
+		if strings.Contains(config, strings.ToLower(s)) {
+			return true
+		}
+	}
+	return false
+}
+
+// environment is a process's as one text, "" where it cannot be read.
+func environment(variables []process.Variable) string {
+	var b strings.Builder
+	for _, v := range variables {
+		b.WriteString(v.Name + "=" + v.Value + "\n")
+	}
+	return b.String()
+}
+
+// Settings are all settings that advice names, with a figure where they have one: for
+// the tests that hold their spelling to the frameworks'.
+func Settings() (all []string) {
+	limit, collected, share, jax := splitLimit(0), collection(.5), fraction(.5), jaxFraction(.5)
+	for _, m := range []*Measure{
+		&expandable, &limit, &roundup, &collected, &share, &jaxGrows, &jax, &tfGrows, &tfAsync,
+		&checkpointing, &mixed, &eightBit, &lazy, &higherLimit,
+	} {
+		all = append(all, m.Setting)
+	}
+	return all
+}

@@ -1,0 +1,56 @@
+package advice
+
+import (
+	"net/url"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// testdata/spelled.txt is how the frameworks spell their settings: scripts/real-libraries
+// holds it to their parsers and to the text of their wheels.
+func TestSettingsAreSpelledAsTheFrameworksDo(t *testing.T) {
+	content, err := os.ReadFile("testdata/spelled.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	spelled := strings.Fields(string(content))
+	for _, s := range Settings() {
+		if !slices.Contains(spelled, s) {
+			t.Errorf("testdata/spelled.txt has no %q", s)
+		}
+	}
+	if len(spelled) != len(Settings()) {
+		t.Errorf("%d settings are spelled, and there are %d", len(spelled), len(Settings()))
+	}
+	// Each setting of a story is one of these, but for its figure.
+	figure := regexp.MustCompile(`[0-9]*\.?[0-9]+`)
+	for _, c := range stories {
+		b := newBox()
+		c.set(b)
+		for _, a := range b.advice() {
+			if a.Setting != "" && !slices.ContainsFunc(spelled, func(s string) bool {
+				return figure.ReplaceAllString(s, "N") == figure.ReplaceAllString(a.Setting, "N")
+			}) {
+				t.Errorf("%s advises %q, which is not among the settings", a.Rule, a.Setting)
+			}
+		}
+	}
+}
+
+func TestSourcesAreAddresses(t *testing.T) {
+	for _, c := range stories {
+		b := newBox()
+		c.set(b)
+		for _, a := range b.advice() {
+			if address, err := url.Parse(a.Source); err != nil || a.Source != "" && (address.Scheme != "https" || address.Host == "") {
+				t.Errorf("%s: %q", a.Rule, a.Source)
+			}
+			if a.Setting != "" && a.Source == "" {
+				t.Errorf("%s advises %s, and names no documentation", a.Rule, a.Setting)
+			}
+		}
+	}
+}

@@ -1,0 +1,61 @@
+package advice
+
+import (
+	"cmp"
+	"slices"
+
+	"vramscope/internal/process"
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+// most is how many are given: who reads ten changes makes none.
+const most = 3
+
+// least is what a change must bring: less does not repay a restart.
+const least = 256 * quantity.MiB
+
+// Input is what advice is made of. What is nil is unknown.
+type Input struct {
+	Snapshot    *snapshot.Snapshot
+	History     snapshot.History
+	Environment []process.Variable   // of the process
+	Map         *snapshot.SegmentMap // of its PyTorch allocator
+}
+
+// Of is the advice for a row, best first.
+func Of(in Input, id snapshot.RowID) []Advice {
+	f := gather(in, id)
+	if f == nil {
+		return nil
+	}
+	var all []Advice
+	for _, rule := range []func(*facts) []Advice{
+		leaks, fragmentation, splits, cachedLong, flushedInVain, emptiedInLoop, preallocation,
+		optimizer, limits, activations, roomToGrow, contexts, idle,
+	} {
+		all = append(all, rule(f)...)
+	}
+	return best(all)
+}
+
+// best takes one of each rule, what brings most first, and then what is left.
+// A leak comes first: whatever else is done, it takes it.
+func best(all []Advice) []Advice {
+	slices.SortStableFunc(all, func(a, b Advice) int {
+		if leak := a.Rule == Leak; leak != (b.Rule == Leak) {
+			return map[bool]int{true: -1, false: 1}[leak]
+		}
+		return cmp.Compare(b.Bytes.Or(0), a.Bytes.Or(0))
+	})
+	var first, rest []Advice
+	for _, a := range all {
+		if slices.ContainsFunc(first, func(b Advice) bool { return b.Rule == a.Rule }) {
+			rest = append(rest, a)
+		} else {
+			first = append(first, a)
+		}
+	}
+	all = append(first, rest...)
+	return all[:min(len(all), most)]
+}

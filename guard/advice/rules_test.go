@@ -1,0 +1,319 @@
+package advice
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"vramscope/internal/process"
+	"vramscope/internal/quantity"
+	"vramscope/internal/text"
+	"vramscope/metric"
+	"vramscope/sampler/snapshot"
+)
+
+// story is a box that fires a rule, and what keeps it from firing.
+type story struct {
+	rule    Rule
+	set     func(*box)
+	setting string         // a part of it
+	text    string         // a part of it
+	bytes   quantity.Bytes // -1: unknown
+	unless  map[string]func(*box)
+}
+
+var stories = []story{
+	{Fragmentation, fragments, "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", "the 6.00G that is free between its blocks becomes usable; 3 allocations had", 6 * gib, map[string]func(*box){
+		"in force": func(b *box) { b.p.Allocators[0].Config = "expandable_segments:True" },
+		"in force by the environment": func(b *box) {
+			b.Environment = []process.Variable{{Name: "PYTORCH_CUDA_ALLOC_CONF", Value: "max_split_size_mb:64, expandable_segments:True"}}
+		},
+		"no allocation failed": func(b *box) { b.p.Probe.AllocRetries = count(0) },
+		"too little":           func(b *box) { b.p.Allocators[0].Fragmented = amount(2 * gib) },
+		"an old PyTorch":       func(b *box) { b.p.RuntimeVersion = "2.0.1" },
+		"vLLM's sleep mode":    func(b *box) { b.p.Command = []string{"vllm", "serve", "--enable-sleep-mode"} },
+		"another allocator":    func(b *box) { b.p.Allocators[0].Kind = "cuda_pool" },
+		"unknown":              func(b *box) { b.p.Allocators[0].Fragmented = snapshot.Bytes{} },
+		"a rejected probe":     func(b *box) { b.p.Probe.Rejected = "reports 512T" },
+		"a lost GPU":           func(b *box) { b.gpu.State = snapshot.GPULost },
+	}},
+	{Splits, func(b *box) {
+		fragments(b)
+		b.p.Command = []string{"vllm", "serve", "--enable-sleep-mode"}
+		b.Map = &snapshot.SegmentMap{}
+		for range 6 {
+			b.Map.Segments = append(b.Map.Segments, snapshot.Segment{Size: gib, Blocks: []snapshot.Block{{Size: 40 * mib}, {Size: 984 * mib, State: snapshot.BlockFragmented}}})
+		}
+	}, "PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:40", "blocks of up to 40M have cut keep 5.77G free", 6 * 984 * mib, map[string]func(*box){
+		"it can have expandable segments": func(b *box) { b.p.Command, b.p.RuntimeVersion = nil, "2.1.0" },
+		"no map":                          func(b *box) { b.Map = nil },
+		"expandable segments":             func(b *box) { b.p.Allocators[0].Config = "expandable_segments:True" },
+		"in force":                        func(b *box) { b.p.Allocators[0].Config = "max_split_size_mb:64" },
+		"blocks as large as pages":        func(b *box) { b.Map.Segments = b.Map.Segments[:1] },
+	}},
+	{CachedLong, func(b *box) {
+		b.p.Cached, b.p.Returnable = amount(20*gib), amount(20*gib)
+		b.p.Allocators[0].PeakAllocated = amount(32 * gib)
+		b.past.series[metric.Cached] = always(18 * gib)
+		b.neighbour(40 * gib).Probe.OutOfMemoryCount = count(1)
+	}, "PYTORCH_CUDA_ALLOC_CONF=garbage_collection_threshold:0.8", "18.0G has been cached for 2h, and PID 101 is short of memory", 18 * gib, map[string]func(*box){
+		"nobody is short": func(b *box) { b.snap.Rows[1].Probe.OutOfMemoryCount = count(0) },
+		"in force":        func(b *box) { b.p.Allocators[0].Config = "garbage_collection_threshold:0.6" },
+		"not for so long": func(b *box) { b.past.since = time.Hour },
+		"it was used once": func(b *box) {
+			b.past.series[metric.Cached] = func(ago time.Duration) quantity.Bytes {
+				return map[bool]quantity.Bytes{true: 0, false: 18 * gib}[ago > 30*time.Minute && ago < 31*time.Minute]
+			}
+		},
+		"no flush frees it": func(b *box) { b.p.Returnable = amount(0) },
+	}},
+	{FlushedInVain, func(b *box) {
+		for i := range 4 {
+			b.past.events = append(b.past.events, snapshot.Event{Time: now.Add(-time.Duration(10*i+5) * time.Minute), Kind: snapshot.EventFlush, GPUUUID: "GPU-0", Row: b.p.ID, Bytes: amount(4 * gib)})
+		}
+		b.past.series[metric.Used] = func(ago time.Duration) quantity.Bytes {
+			if after := (10*time.Minute - (ago+5*time.Minute)%(10*time.Minute)) % (10 * time.Minute); after < 20*time.Second {
+				return 26 * gib
+			}
+			return 30 * gib
+		}
+	}, "", "do not flush it: 4 flushes of the last hour, of 16.0G together, came back within a minute", -1, map[string]func(*box){
+		"it stayed free": func(b *box) { b.past.series[metric.Used] = always(26 * gib) },
+		"twice only":     func(b *box) { b.past.events = b.past.events[:2] },
+		"of another": func(b *box) {
+			for i := range b.past.events {
+				b.past.events[i].Row.Process.PID = 7
+			}
+		},
+		"not measured": func(b *box) { b.past.series[metric.Used] = nil },
+	}},
+	{EmptiedInLoop, func(b *box) {
+		b.past.series[metric.Allocated] = always(20 * gib)
+		b.past.series[metric.Cached] = func(ago time.Duration) quantity.Bytes {
+			return map[bool]quantity.Bytes{true: 6 * gib, false: 0}[int(ago/time.Second)%10 < 5]
+		}
+	}, "", "leave torch.cuda.empty_cache() out of the loop: its cache was emptied 59 times in ten minutes, of 6.00G each time", -1, map[string]func(*box){
+		"it was allocated": func(b *box) {
+			cached := b.past.series[metric.Cached]
+			b.past.series[metric.Allocated] = func(ago time.Duration) quantity.Bytes { return 26*gib - cached(ago) }
+		},
+		"it stays": func(b *box) { b.past.series[metric.Cached] = always(6 * gib) },
+		"flushes did it": func(b *box) {
+			for i := range 60 {
+				b.past.events = append(b.past.events, snapshot.Event{Time: now.Add(-time.Duration(i) * 10 * time.Second), Kind: snapshot.EventFlush, GPUUUID: "GPU-0", Row: b.p.ID})
+			}
+		},
+		"another allocator": func(b *box) { b.p.Allocators[0].Kind = "cupy" },
+	}},
+	{Preallocation, func(b *box) { preallocates(b, "jax") }, "XLA_PYTHON_CLIENT_PREALLOCATE=false", "it holds 60.0G, and 4.00G of that is allocated", 55 * gib, map[string]func(*box){
+		"in force": func(b *box) { b.p.Allocators[0].Config = "XLA_PYTHON_CLIENT_PREALLOCATE=false" },
+		"in force by the environment": func(b *box) {
+			b.Environment = []process.Variable{{Name: "XLA_PYTHON_CLIENT_ALLOCATOR", Value: "platform"}}
+		},
+		"it uses it": func(b *box) { b.p.Cached, b.p.Allocated = amount(3*gib), amount(57*gib) },
+		"PyTorch":    func(b *box) { b.p.Allocators[0].Kind = "pytorch" },
+	}},
+	{Preallocation, func(b *box) { preallocates(b, "tensorflow") }, "TF_FORCE_GPU_ALLOW_GROWTH=true", "it holds 60.0G", 55 * gib, map[string]func(*box){
+		"another allocator": func(b *box) { b.p.Allocators[0].Config = "TF_GPU_ALLOCATOR=cuda_malloc_async" },
+	}},
+	{Preallocation, func(b *box) {
+		preallocates(b, "tensorflow")
+		b.p.Allocators[0].Config = "memory_growth=True"
+	}, "TF_GPU_ALLOCATOR=cuda_malloc_async", "it holds 60.0G", 55 * gib, nil},
+	{Optimizer, func(b *box) {
+		b.trains(32*gib, 34*gib)
+		b.p.Optimizer = "AdamW"
+	}, "bitsandbytes.optim.Adam8bit", "in place of AdamW: of the 32.0G at a step's end about half is its state", 12 * gib, map[string]func(*box){
+		"SGD":            func(b *box) { b.p.Optimizer = "SGD" },
+		"unknown":        func(b *box) { b.p.Optimizer = "" },
+		"8 bits already": func(b *box) { b.p.Optimizer = "Adam8bit" },
+		"no steps":       func(b *box) { b.past.series[metric.Steps] = always(3000) },
+		"a small model":  func(b *box) { b.trains(2*gib, 34*gib) },
+	}},
+	{Limits, func(b *box) {
+		b.p.Peak, b.p.Allocators[0].PeakAllocated = amount(60*gib), amount(30*gib)
+		n := b.neighbour(40 * gib)
+		n.Probe.OutOfMemoryCount = count(2)
+	}, "torch.cuda.set_per_process_memory_fraction(0.42)", "the peaks of 2 processes add up to 100G of 80.0G, and PID 101 was short of memory", 28024661607, map[string]func(*box){
+		"they fit":        func(b *box) { b.snap.Rows[1].Peak = amount(10 * gib) },
+		"nobody is short": func(b *box) { b.snap.Rows[1].Probe.OutOfMemoryCount = count(0) },
+		"it needs it":     func(b *box) { b.p.Allocators[0].PeakAllocated = amount(58 * gib) },
+		"the smaller one": func(b *box) { b.snap.Rows[1].Peak = amount(70 * gib) },
+		"alone":           func(b *box) { b.snap.Rows = b.snap.Rows[:1] },
+	}},
+	{Activations, tall, "torch.utils.checkpoint", "about 60 % of the 44.0G that it takes and frees in a step", 44 * gib * 6 / 10, map[string]func(*box){
+		"there is room": func(b *box) { b.p.Used, b.p.Allocators[0].PeakReserved = amount(30*gib), amount(32*gib) },
+		"no steps":      func(b *box) { b.p.Steps = snapshotSteps() },
+		"a small tooth": func(b *box) { b.trains(70*gib, 74*gib) },
+		"no peak":       func(b *box) { b.p.Allocators[0].PeakAllocated = snapshot.Bytes{} },
+		"no past":       func(b *box) { b.History = nil },
+	}},
+	{RoomToGrow, func(b *box) { b.trains(6*gib, 16*gib) }, "", "the batch could grow about 7.0×, by a step's 10.0G: no more than 30.0G of 80.0G was used in an hour", 46 * gib, map[string]func(*box){
+		"it was full once": func(b *box) {
+			b.past.series[metric.Used] = func(ago time.Duration) quantity.Bytes {
+				return map[bool]quantity.Bytes{true: 70 * gib, false: 30 * gib}[ago > 40*time.Minute && ago < 41*time.Minute]
+			}
+		},
+		"a neighbour":      func(b *box) { b.neighbour(gib) },
+		"too short a time": func(b *box) { b.past.since = 20 * time.Minute },
+		"no steps":         func(b *box) { b.p.Steps = snapshotSteps() },
+	}},
+	{Contexts, func(b *box) {
+		b.p.Other = amount(3 * gib / 2)
+		for range 3 {
+			b.neighbour(5 * gib).Other = amount(2 * gib)
+		}
+	}, "", "fewer processes: 4 on this GPU have 7.50G outside of their allocators", 3 * gib / 2, map[string]func(*box){
+		"small contexts": func(b *box) { b.p.Other = amount(gib / 2) },
+		"few processes":  func(b *box) { b.snap.Rows = b.snap.Rows[:2] },
+		"unknown":        func(b *box) { b.p.Other = snapshot.Bytes{} },
+	}},
+	{Leak, func(b *box) {
+		b.p.GrowthPerSecond = amount(2 * mib)
+		b.snap.Alerts = []snapshot.Alert{{Kind: snapshot.AlertLeak, Row: b.p.ID, Since: now.Add(-20 * time.Minute)}}
+	}, "", "a leak: what its allocator (pytorch) has allocated grows by 120M a minute, noticed at 11:40:00. Compare two maps: vramscope snapshot 100", 2400 * mib, map[string]func(*box){
+		"no alarm":   func(b *box) { b.snap.Alerts = nil },
+		"of another": func(b *box) { b.snap.Alerts[0].Row.Process.PID = 7 },
+	}},
+	{Idle, func(b *box) {
+		b.p.Cached, b.p.Returnable, b.p.SMUtilization = amount(9*gib), amount(9*gib), quantity.From(0, quantity.Driver)
+		b.past.series[metric.SMUtilization] = func(ago time.Duration) quantity.Bytes {
+			return map[bool]quantity.Bytes{true: 80, false: 0}[ago > 42*time.Minute]
+		}
+	}, "", "idle for 42m with 30.0G: a flush frees 9.00G (vramscope flush 100), its end all of it", 9 * gib, map[string]func(*box){
+		"it works": func(b *box) { b.p.SMUtilization = quantity.From(3, quantity.Driver) },
+		"it worked": func(b *box) {
+			b.past.series[metric.SMUtilization] = func(ago time.Duration) quantity.Bytes {
+				return map[bool]quantity.Bytes{true: 80, false: 0}[ago > 4*time.Minute]
+			}
+		},
+		"little":      func(b *box) { b.p.Used = amount(gib / 2) },
+		"not watched": func(b *box) { b.past.since = 3 * time.Minute },
+	}},
+	{Idle, func(b *box) {
+		b.p.Probe, b.p.Allocators = nil, nil
+		b.p.Returnable, b.p.Cached = snapshot.Bytes{}, snapshot.Bytes{}
+		b.gpu.IdleSince = now.Add(-time.Hour)
+	}, "", "idle for 1h with 30.0G, of which no flush frees anything: its end frees it", 30 * gib, map[string]func(*box){
+		"the GPU works": func(b *box) { b.gpu.IdleSince = time.Time{} },
+		"it is new":     func(b *box) { b.p.Started = now.Add(-time.Minute) },
+	}},
+}
+
+func snapshotSteps() quantity.Optional[int64] { return quantity.Optional[int64]{} }
+
+func fragments(b *box) {
+	b.p.Fragmented, b.p.Probe.AllocRetries = amount(6*gib), count(3)
+	b.p.Allocators[0].Fragmented = amount(6 * gib)
+}
+
+func preallocates(b *box, kind string) {
+	b.p.Used, b.p.Allocated, b.p.Cached, b.p.Returnable = amount(61*gib), amount(4*gib), amount(56*gib), amount(0)
+	b.p.Allocators[0] = snapshot.Allocator{Kind: kind, Basis: "largest_free", Reserved: amount(60 * gib), Allocated: amount(4 * gib), Cached: amount(56 * gib), Returnable: amount(0), PeakAllocated: amount(5 * gib)}
+}
+
+func tall(b *box) {
+	b.trains(30*gib, 74*gib)
+	b.p.Used = amount(76 * gib)
+}
+
+func TestRulesFire(t *testing.T) {
+	for _, s := range stories {
+		b := newBox()
+		if all := b.advice(); len(all) > 0 {
+			t.Fatalf("the box needs advice before the story: %+v", all)
+		}
+		s.set(b)
+		all := b.advice()
+		a := of(all, s.rule)
+		if a == nil {
+			t.Errorf("%s does not fire: %+v", s.rule, all)
+			continue
+		}
+		bytes, known := a.Bytes.Value()
+		if !strings.Contains(a.Setting, s.setting) || s.setting == "" && a.Setting != "" || !strings.Contains(a.Text, s.text) ||
+			known != (s.bytes >= 0) || known && max(bytes-s.bytes, s.bytes-bytes) > mib {
+			t.Errorf("%s: %q, %q, %v; want %q, %q, %v", s.rule, a.Setting, a.Text, a.Bytes, s.setting, s.text, s.bytes)
+		}
+		for why, undo := range s.unless {
+			b := newBox()
+			s.set(b)
+			undo(b)
+			if a := of(b.advice(), s.rule); a != nil {
+				t.Errorf("%s fires although %s: %+v", s.rule, why, a)
+			}
+		}
+	}
+}
+
+// Every rule has a story.
+func TestEveryRuleHasAStory(t *testing.T) {
+	covered := map[Rule]bool{Returnable: true, LimitTooLow: true} // recording/why has theirs
+	for _, s := range stories {
+		covered[s.rule] = true
+	}
+	for _, rule := range []Rule{Fragmentation, Splits, CachedLong, FlushedInVain, EmptiedInLoop, Preallocation, Optimizer, Limits,
+		Activations, RoomToGrow, Contexts, Leak, Idle, Returnable, LimitTooLow} {
+		if !covered[rule] {
+			t.Errorf("%s has no story", rule)
+		}
+	}
+}
+
+// At most three, of different rules before several of one, a leak first, then what brings most.
+func TestBestComesFirst(t *testing.T) {
+	b := newBox()
+	tall(b)
+	fragments(b)
+	b.p.Optimizer = "Adam"
+	b.p.GrowthPerSecond = amount(mib)
+	b.snap.Alerts = []snapshot.Alert{{Kind: snapshot.AlertLeak, Row: b.p.ID, Since: now}}
+	var rules []Rule
+	for _, a := range b.advice() {
+		rules = append(rules, a.Rule)
+	}
+	if got, want := fmt.Sprint(rules), fmt.Sprint([]Rule{Leak, Activations, Optimizer}); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	b = newBox()
+	tall(b)
+	if all := b.advice(); len(all) != 3 || all[0].Setting != "torch.utils.checkpoint" || all[1].Setting != "torch.autocast" {
+		t.Errorf("%+v", all)
+	}
+}
+
+// What another user's probe says is cleaned.
+func TestHostileTextIsCleaned(t *testing.T) {
+	for _, s := range stories {
+		b := newBox()
+		s.set(b)
+		b.p.Optimizer = "Adam\x1b[2J\n"
+		b.p.Name, b.p.User = "\x1b[2J", "\x1b"
+		for i := range b.p.Allocators {
+			b.p.Allocators[i].Config += "\x1b[2J"
+		}
+		for _, a := range b.advice() {
+			if text.Clean(a.Text) != a.Text || text.Clean(a.Setting) != a.Setting {
+				t.Errorf("%q %q", a.Text, a.Setting)
+			}
+		}
+	}
+}
+
+func TestNoFiguresNoAdvice(t *testing.T) {
+	b := newBox()
+	tall(b)
+	fragments(b)
+	bare := snapshot.Process{ID: b.p.ID, Used: b.p.Used, Steps: b.p.Steps}
+	*b.p = bare
+	if all := b.advice(); len(all) > 0 {
+		t.Errorf("%+v", all)
+	}
+	if all := Of(b.Input, snapshot.RowID{}); all != nil {
+		t.Errorf("of no row: %+v", all)
+	}
+	if all := Of(Input{}, b.p.ID); all != nil {
+		t.Errorf("of no snapshot: %+v", all)
+	}
+}

@@ -1,0 +1,110 @@
+package advice
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/metric"
+)
+
+const (
+	// Checkpointing frees 60 to 70 % of the activations; the lower figure.
+	checkpointedShare = 0.6
+	// Half of the activations' bytes are in tensors that mixed precision halves, or a half batch.
+	halved = 0.5
+	// nearFull is the share of a GPU from which a process is short of memory.
+	nearFull = 0.9
+	// farBelow is the share of a GPU below which its memory is hardly used.
+	farBelow = 0.6
+	// margin is left free of a GPU by a larger batch.
+	margin = 0.05
+)
+
+// Checkpointing is advice for a process that takes and frees so much in a step.
+func Checkpointing(tooth quantity.Bytes) Advice {
+	return checkpointing.of(quantity.Bytes(checkpointedShare*float64(tooth)),
+		"activation checkpointing: about 60 %% of the %s that it takes and frees in a step", tooth)
+}
+
+func activations(f *facts) []Advice {
+	tooth, ok := f.tooth.Value()
+	if !ok || tooth < max(least, f.share(.1)) || f.process.Used.Or(0)+f.peakGap() < f.share(nearFull) && f.failures() == 0 {
+		return nil
+	}
+	half := quantity.Bytes(halved * float64(tooth))
+	return []Advice{
+		Checkpointing(tooth),
+		mixed.of(half, "mixed precision (torch.autocast), if it trains in float32: about half of the %s that it takes and frees in a step", tooth),
+		accumulation.of(half, "half the batch, and gradients accumulated over two: about half of the %s that it takes and frees in a step", tooth),
+	}
+}
+
+// peakGap is how much more the process reserved at its peak than now.
+func (f *facts) peakGap() quantity.Bytes {
+	if f.allocator == nil || !f.allocator.PeakReserved.Known() || !f.allocator.Reserved.Known() {
+		return 0
+	}
+	return max(f.allocator.PeakReserved.Or(0)-f.allocator.Reserved.Or(0), 0)
+}
+
+// optimizer is for Adam's two averages: 8 of the 12 to 16 bytes that a float32
+// parameter takes at a step's end, with its own 4 and those of the gradient, if kept.
+func optimizer(f *facts) []Advice {
+	trough, ok := f.trough.Value()
+	name := f.process.Optimizer
+	if !ok || !strings.Contains(name, "Adam") || strings.Contains(name, "8bit") || trough < f.share(.3) {
+		return nil
+	}
+	state := trough / 2
+	return []Advice{eightBit.of(state*3/4, "%s in place of %s: of the %s at a step's end about half is its state, in 32 bits if the parameters are", eightBit.Setting, cleaned(name), trough)}
+}
+
+// roomToGrow is a GPU that has been far from full for an hour.
+func roomToGrow(f *facts) []Advice {
+	tooth, ok := f.tooth.Value()
+	used := f.points(metric.Used, hour, 15*time.Second)
+	if !ok || tooth < least || len(f.neighbours) > 0 || !f.capacity.Known() || !f.covers(used, hour, 15*time.Second) {
+		return nil
+	}
+	var peak quantity.Bytes
+	for _, p := range used {
+		peak = max(peak, quantity.Bytes(p.Max))
+	}
+	peak = max(peak, f.process.Used.Or(0)+f.peakGap())
+	room := f.share(1 - margin)
+	if peak > f.share(farBelow) {
+		return nil
+	}
+	grows := float64(room-f.trough.Or(0)-max(f.process.Other.Or(0), 0)) / float64(tooth)
+	if grows < 1.2 {
+		return nil
+	}
+	return []Advice{largerBatch.of(room-peak, "the batch could grow about %s×, by a step's %s: no more than %s of %s was used in an hour. Approach it by halves",
+		strconv.FormatFloat(min(grows, 64), 'f', 1, 64), tooth, peak, f.capacity.Or(0))}
+}
+
+// leaks says where to look.
+func leaks(f *facts) []Advice {
+	for i := range f.Snapshot.Alerts {
+		alert := &f.Snapshot.Alerts[i]
+		rate, known := f.process.GrowthPerSecond.Value()
+		if alert.Row != f.process.ID || alert.Kind != "leak" || !known || rate <= 0 {
+			continue
+		}
+		whose := "its memory"
+		if n := len(f.process.Allocators); n == 1 {
+			whose = "what its allocator (" + cleaned(f.process.Allocators[0].Kind) + ") has allocated"
+		}
+		a := compareMaps.of(rate*quantity.Bytes(max(f.now.Sub(alert.Since), 0)/time.Second), "a leak: %s grows by %s a minute, noticed at %s",
+			whose, rate*60, alert.Since.Format(time.TimeOnly))
+		if steps, ok := f.steps.Value(); ok {
+			a.Text += ", " + (rate * quantity.Bytes(stepTime/time.Second) / quantity.Bytes(steps)).String() + " a step"
+		}
+		pid := strconv.Itoa(f.process.ID.Process.PID)
+		a.Text += ". Compare two maps: vramscope snapshot " + pid + " -o a.pickle, later -o b.pickle"
+		return []Advice{a}
+	}
+	return nil
+}
