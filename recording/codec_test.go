@@ -63,8 +63,10 @@ func TestFlippedBitInventsNothing(t *testing.T) {
 			t.Fatal("nothing was flipped")
 		}
 		r := read(t, q.w.directory)
-		whole := 0
-		for _, want := range moments {
+		whole, looked := 0, 0
+		for i := 0; i < len(moments); i += 5 {
+			want := moments[i]
+			looked++
 			got, ok := r.At(want.Time)
 			if !ok || got.Sequence != uint64(want.Time.UnixNano()) {
 				continue // it shows a tick before
@@ -73,8 +75,8 @@ func TestFlippedBitInventsNothing(t *testing.T) {
 				whole++
 			}
 		}
-		if whole == 0 || whole == len(moments) {
-			t.Errorf("%s: %d of %d moments are whole", table, whole, len(moments))
+		if whole == 0 || whole == looked {
+			t.Errorf("%s: %d of %d moments are whole", table, whole, looked)
 		}
 		if problems := strings.Join(r.Problems(), ""); !strings.Contains(problems, "is damaged") {
 			t.Errorf("%s: %d bits are flipped, and the problem is %q", table, flipped, problems)

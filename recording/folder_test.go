@@ -115,7 +115,7 @@ func remount(t *testing.T, directory string, flags uintptr) {
 func TestFolderTurnsReadOnly(t *testing.T) {
 	directory := tmpfs(t, 4*quantity.MiB)
 	q := newQuiet(t, directory, Options{})
-	before := q.record(200)
+	before := q.record(20)
 	q.w.drop(unix.EROFS) // as of a write
 	_ = q.w.lock.Close()
 	remount(t, directory, unix.MS_RDONLY)
@@ -124,7 +124,7 @@ func TestFolderTurnsReadOnly(t *testing.T) {
 		t.Errorf("read-only: %+v", s)
 	}
 	remount(t, directory, 0)
-	after := q.record(200)
+	after := q.record(20)
 	if s := q.w.State(); !s.Recording || s.Reason != "" || s.Lost != 10 {
 		t.Errorf("writable again: %+v", s)
 	}

@@ -94,7 +94,7 @@ func seekTest(t *testing.T, gpus, rows int, days []int) {
 	r := read(t, directory)
 	oldest, newest := r.Span()
 	opened := time.Since(began)
-	n := 200
+	n := 60
 	if os.Getenv("VRAMSCOPE_FULL") != "" {
 		n = 2000
 	}
