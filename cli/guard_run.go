@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"os"
+	"time"
 
 	"vramscope/cli/config"
 	"vramscope/daemon"
@@ -67,4 +68,19 @@ func (src *sources) watchGuard(s *config.Settings) *runner.Runner {
 		return own.Observe(snap)
 	}
 	return own
+}
+
+// pauseGuard pauses the guard that the monitor shows: the daemon's, else its own; nil
+// where neither can be there.
+func (src *sources) pauseGuard(own *runner.Runner) func(context.Context, time.Duration) error {
+	if own == nil && src.daemon == nil {
+		return nil
+	}
+	return func(ctx context.Context, d time.Duration) error {
+		if own != nil && (src.daemon == nil || src.daemon.Guard() == nil) {
+			own.Pause(own.Clock().Add(d))
+			return nil
+		}
+		return src.daemon.PauseGuard(ctx, d)
+	}
 }

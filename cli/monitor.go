@@ -99,6 +99,7 @@ func (p *program) watch(ctx context.Context, src *sources, s *config.Settings, i
 		}
 	}()
 
+	screen.pauseGuard = src.pauseGuard(watching)
 	err := p.show(ctx, cancel, sampling, src, s, input, &screen)
 	cancel(nil)
 	src.inflight.end(actionTimeout)
@@ -124,6 +125,8 @@ func (p *program) watch(ctx context.Context, src *sources, s *config.Settings, i
 type handedScreen struct {
 	goesOn bool // from another process's
 	view   *ui.Viewpoint
+
+	pauseGuard func(context.Context, time.Duration) error // nil where there is no guard
 }
 
 // show runs the screen. A restarted one shows its history also without a driver.
@@ -161,6 +164,7 @@ func (p *program) show(ctx context.Context, failed context.CancelCauseFunc, samp
 		Environment: src.environment(),
 		SavePage:    func(at time.Time, page string) (string, error) { return saveWhy(stateHome(), at, page) },
 		Save:        func(snap *snapshot.Snapshot) (string, error) { return saveSnapshot(stateHome(), snap) },
+		PauseGuard:  screen.pauseGuard,
 		LookNow:     sampling.SampleNow,
 		Doctor:      func() []string { return p.report(src, s, sampling.Latest(), nil) },
 		Resume:      screen.view,

@@ -39,6 +39,7 @@ type detail struct {
 	gpuFull  quantity.Bytes         // used memory at which its GPU is full; 0 where not known
 	away     bool                   // its GPU does not answer
 	noDriver bool
+	guard    string      // what the guard thinks of it, "" where nothing
 	full     bool        // it has the screen; else it stands beside the main graph
 	graph    graph.Graph // of the full screen
 	advised  string      // what would save memory; "" where nothing is known to
@@ -78,6 +79,9 @@ func newDetail(st *state, lk *cell.Appearance, rows []table.Row, whole bool) det
 		d.away = gpu.State != snapshot.GPUOK && gpu.State != ""
 	}
 	d.noDriver = st.noDriver()
+	if of := standingOf(s, id); of != nil {
+		d.guard = standingWords(of, s.Guard.Mode)
+	}
 	if whole {
 		if st.advised.row == id {
 			d.advised = st.advised.line
@@ -172,8 +176,11 @@ func (d detail) above(width, height int) []string {
 		cell.Span{s.Strong, "GPU " + d.index}, cell.Span{s.Strong, "  PID " + strconv.Itoa(p.ID.Process.PID)},
 		cell.Span{s.Text, "  " + cell.UserName(p) + "  " + cell.ShortCommand(p)})}
 	lines = append(lines, d.command(width, d.commandLines(height))...)
-	lines = append(lines, d.text(width, cell.Span{s.Text, strings.Join(d.facts(true), ", ")}), d.text(width, d.state()...), "")
-	return append(lines, d.parts(width)...)
+	lines = append(lines, d.text(width, cell.Span{s.Text, strings.Join(d.facts(true), ", ")}), d.text(width, d.state()...))
+	if d.guard != "" {
+		lines = append(lines, d.text(width, cell.Span{s.Text, d.guard}))
+	}
+	return append(append(lines, ""), d.parts(width)...)
 }
 
 // beside stands at the right of the main graph.

@@ -92,6 +92,7 @@ func headerItems(st *state, lk *cell.Appearance) []cell.Span {
 		return append(items, cell.Span{s.Warning, words})
 	}
 	items = append(items, cell.Span{s.Text, boxName(shown, lk, pane, wide)})
+	items = append(items, cell.Span{guardStyle(shown, st.moment(), s), guardWords(shown, st.moment())})
 	if pane {
 		return items
 	}

@@ -68,6 +68,8 @@ type Options struct {
 	Save func(*snapshot.Snapshot) (path string, err error)
 	// SavePage writes the explanation of an event of this time to a file. Nil: it is not saved.
 	SavePage func(at time.Time, page string) (path string, err error)
+	// PauseGuard has the guard do nothing for a while; 0 ends that. Nil: no such key.
+	PauseGuard func(context.Context, time.Duration) error
 	// LookNow retries the driver at once. Nil: no such key.
 	LookNow func()
 	// Doctor is the report of vramscope doctor, for a box without a driver. Nil: no
@@ -124,6 +126,7 @@ func (o Options) abilities(t terminal.Traits) keys.Ability {
 		keys.CanSave:        o.Save != nil,
 		keys.CanLookNow:     o.LookNow != nil,
 		keys.CanDoctor:      o.Doctor != nil,
+		keys.CanPauseGuard:  o.PauseGuard != nil,
 	} {
 		if bound {
 			can |= ability

@@ -74,6 +74,8 @@ func (m *model) pressOverlay(name string) (changed bool, cmd tea.Cmd, taken bool
 		switch d := next.(type) {
 		case dialog.Signal:
 			return true, m.sendSignal(d), true
+		case dialog.Pause:
+			return true, m.pauseGuard(d), true
 		case dialog.Flush:
 			return true, m.startFlush(d, false), true
 		case dialog.Attach:

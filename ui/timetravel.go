@@ -74,7 +74,7 @@ func (m *model) travel(to time.Time) (bool, tea.Cmd) {
 	}
 	history := m.options.History
 	return true, m.request(to, func() pastMsg {
-		then, _ := history.At(to)
+		then := momentAt(history, to)
 		return pastMsg{snapshot: then, at: to}
 	})
 }
@@ -107,10 +107,10 @@ func (m *model) toEvent(forward bool) (bool, tea.Cmd) {
 			events = near(history.Events(0), from, forward)
 		}
 		if len(events) == 0 {
-			then, _ := history.At(from)
+			then := momentAt(history, from)
 			return pastMsg{snapshot: then, at: from, note: map[bool]string{true: "no later event", false: "no earlier event"}[forward]}
 		}
-		then, _ := history.At(events[0].Time)
+		then := momentAt(history, events[0].Time)
 		return pastMsg{snapshot: then, at: events[0].Time, note: eventsNote(events)}
 	})
 }

@@ -76,7 +76,7 @@ func afterEscape(msg tea.KeyPressMsg) (key tea.KeyPressMsg, merged bool) {
 // noKey explains a key that is bound elsewhere or with other options.
 func (m *model) noKey(name string) bool {
 	switch {
-	case m.st.readOnly && keys.New(keys.CanFlush|keys.CanSignal|keys.CanAttach, false).Match(name, m.st.scope(), false) != keys.None:
+	case m.st.readOnly && keys.New(keys.CanFlush|keys.CanSignal|keys.CanAttach|keys.CanPauseGuard, false).Match(name, m.st.scope(), false) != keys.None:
 		m.say("--read-only: actions are disabled")
 		return true
 	case m.st.past.IsZero() || m.look.Keys.Match(name, m.st.scope(), false) == keys.None:
@@ -231,6 +231,8 @@ func (m *model) lookKey(id keys.ID) (bool, tea.Cmd) {
 		return m.openAttach()
 	case keys.Signal:
 		return m.openSignal(), nil
+	case keys.PauseGuard:
+		return m.openOverlay(dialog.NewPause(&m.look, m.st.scene())), nil
 	case keys.Tag, keys.Untag:
 		return m.tag(id == keys.Tag), nil
 	case keys.Freeze:

@@ -307,6 +307,9 @@ func (e Events) message(event *snapshot.Event) string {
 			s = strings.TrimPrefix(rest, text.Clean(event.User)+" ")
 		}
 	}
+	if event.Decision != nil {
+		s = strings.Replace(s, "PID "+strconv.Itoa(event.Row.Process.PID)+" ", "", 1) // it has a column
+	}
 	if name := text.Clean(event.Name); name != "" {
 		s = name + ": " + s
 	}
@@ -322,6 +325,11 @@ func (e Events) style(event *snapshot.Event) (themes.Style, string) {
 	case event.Kind == snapshot.EventStarted || event.Kind == snapshot.EventEnded:
 		return s.Text, "  "
 	case event.Kind == snapshot.EventGPUBack || event.Kind == snapshot.EventDriverBack || event.Kind == snapshot.EventCleared:
+		return s.Text, "  "
+	case event.Kind == snapshot.EventGuard:
+		if event.Decision != nil && event.Decision.Kind == snapshot.GuardTripped {
+			return s.Warning, "  "
+		}
 		return s.Text, "  "
 	case event.Kind == snapshot.EventFlush || event.Kind == snapshot.EventAttach || event.Kind == snapshot.EventSignal:
 		return s.Strong, "  "

@@ -50,6 +50,7 @@ const (
 	MapAgain
 	Tag
 	Untag
+	PauseGuard
 
 	Freeze
 	Back10s
@@ -93,12 +94,13 @@ const (
 	CanCopy        // copy through the terminal
 	CanSuspend     // stop, under a shell with job control
 	CanRun         // the command that starts a process with a probe
+	CanPauseGuard  // pause the guard
 	CanSample      // the box is read while the screen shows it
 )
 
 // AllAbilities is every ability.
 const AllAbilities = CanSignal | CanFlush | CanAttach | CanMap | CanSave |
-	CanEnvironment | CanLookNow | CanDoctor | CanCopy | CanSuspend | CanRun | CanSample
+	CanEnvironment | CanLookNow | CanDoctor | CanCopy | CanSuspend | CanRun | CanPauseGuard | CanSample
 
 // Scope is the part of the screen that receives the keys.
 type Scope uint8

@@ -1,0 +1,149 @@
+package ui
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"vramscope/sampler/snapshot"
+	"vramscope/sampler/snapshot/snapshottest"
+)
+
+// guarded is the drawn box under a guard of that mode.
+func guarded(mode snapshot.GuardMode) *snapshot.Snapshot {
+	s := snapshottest.DrawnBox()
+	s.Guard = &snapshot.Guard{Mode: mode, Standings: []snapshot.GuardStanding{
+		{Row: snapshottest.RowID(s, snapshottest.Leaking), Importance: -500, Order: 2, Frees: 11 * gb},
+		{Row: snapshottest.RowID(s, 1288410), Reason: "protected by the configuration"},
+	}}
+	return s
+}
+
+func TestGuardInTheHeader(t *testing.T) {
+	for _, c := range []struct {
+		mode   snapshot.GuardMode
+		paused time.Duration
+		want   string
+	}{
+		{snapshot.GuardDryRun, 0, "  GUARD dry-run  "}, {snapshot.GuardAct, 0, "  GUARD  "},
+		{snapshot.GuardAct, 9*time.Minute + 59*time.Second, "  GUARD paused 9m  "}, {snapshot.GuardAct, -time.Second, "  GUARD  "},
+	} {
+		s := guarded(c.mode)
+		if c.paused != 0 {
+			s.Guard.Paused = s.Time.Add(c.paused)
+		}
+		for _, width := range []int{60, 80, 120} {
+			if header := frame(screenOf(s, width, 24), drawnLook(t))[0]; !strings.Contains(header, c.want) {
+				t.Errorf("%d cells, %+v: %q", width, c, header)
+			}
+		}
+	}
+	s := guarded(snapshot.GuardOff)
+	if header := frame(screenOf(s, 80, 24), drawnLook(t))[0]; strings.Contains(header, "GUARD") {
+		t.Errorf("a guard that is off: %q", header)
+	}
+}
+
+func TestGuardInTheDetail(t *testing.T) {
+	for pid, want := range map[int]string{
+		snapshottest.Leaking: "guard: importance -500, would be flushed second, 11.0G expected",
+		1288410:              "guard: importance 0, not flushed: protected by the configuration",
+	} {
+		st := screenOf(guarded(snapshot.GuardDryRun), 80, 24).at(pid, 0)
+		st.detail = true
+		if text := strings.Join(frame(st, drawnLook(t)), "\n"); !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
+
+// TestPausingTheGuard: A asks first and says what it means; y pauses for ten minutes, and
+// while it is paused ends the pause.
+func TestPausingTheGuard(t *testing.T) {
+	var asked []time.Duration
+	var refused error
+	s := guarded(snapshot.GuardAct)
+	s.Guard.ByDaemon = true
+	m := newTestModel(t, s, func(o *Options) {
+		o.PauseGuard = func(_ context.Context, d time.Duration) error { asked = append(asked, d); return refused }
+	})
+	m.now = s.Time
+	m.press("A")
+	m.shows("Pause the guard")
+	m.shows("for everybody on this box")
+	m.shows("releases no memory")
+	m.press("esc")
+	m.press("A", "enter")
+	if len(asked) > 0 {
+		t.Fatal("it was paused without y")
+	}
+	m.now = m.now.Add(time.Second)
+	m.press("y")
+	m.shows("the guard is paused for 10m")
+	s.Guard.Paused = m.now.Add(9 * time.Minute)
+	m.tick(s)
+	m.press("A")
+	m.shows("End the pause")
+	m.now = m.now.Add(time.Second)
+	m.press("y")
+	if len(asked) != 2 || asked[0] != 10*time.Minute || asked[1] != 0 {
+		t.Errorf("asked for %v", asked)
+	}
+	refused = errors.New("only root and the daemon's user may pause its guard")
+	m.press("A")
+	m.now = m.now.Add(time.Second)
+	m.press("y")
+	m.shows("only root and the daemon's user may")
+}
+
+func TestNoGuardToPause(t *testing.T) {
+	m := newTestModel(t, snapshottest.DrawnBox(), func(o *Options) {
+		o.PauseGuard = func(context.Context, time.Duration) error { t.Error("paused"); return nil }
+	})
+	m.press("A")
+	m.shows("no [[guard.rule]]")
+	m.now = m.now.Add(time.Second)
+	m.press("y", "esc")
+	m.send(tea.WindowSizeMsg{Width: 40, Height: 12})
+	m = newTestModel(t, guarded(snapshot.GuardAct), func(o *Options) {
+		o.ReadOnly = true
+		o.PauseGuard = func(context.Context, time.Duration) error { return nil }
+	})
+	m.press("A")
+	m.shows("--read-only: actions are disabled")
+}
+
+// TestGuardOfThePast: a moment of the past has the guard of that time, by its decisions.
+func TestGuardOfThePast(t *testing.T) {
+	box := snapshottest.DrawnBox()
+	at := box.Time
+	decided := func(ago time.Duration, kind snapshot.GuardDecisionKind) snapshot.Event {
+		return snapshot.Event{Time: at.Add(-ago), Kind: snapshot.EventGuard, Decision: &snapshot.GuardDecision{Time: at.Add(-ago), Kind: kind}}
+	}
+	history := decidedHistory{fakeHistory{[]*snapshot.Snapshot{box}}, []snapshot.Event{
+		decided(-time.Minute, snapshot.GuardFlushed), decided(time.Minute, snapshot.GuardNothing), decided(2*time.Minute, snapshot.GuardWould),
+	}}
+	g := momentAt(history, at).Guard
+	if g == nil || g.Mode != snapshot.GuardDryRun || len(g.Decisions) != 2 {
+		t.Fatalf("the guard was %+v", g)
+	}
+	if box.Guard != nil {
+		t.Error("a published snapshot was changed")
+	}
+	history.events = history.events[1:2]
+	if g := momentAt(history, at).Guard; g != nil {
+		t.Errorf("a guard of unknown mode is %+v", g)
+	}
+}
+
+// decidedHistory is a history with a log.
+type decidedHistory struct {
+	fakeHistory
+	events []snapshot.Event
+}
+
+func (h decidedHistory) Events(int) []snapshot.Event { return h.events }
