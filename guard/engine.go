@@ -159,7 +159,7 @@ const remembered = 32
 // note puts decisions into words and remembers them.
 func (e *Engine) note(decisions []Decision) {
 	for i := range decisions {
-		decisions[i].Message = sentence(&decisions[i])
+		decisions[i].Message = decisions[i].Sentence()
 		e.recent = append([]Decision{decisions[i]}, e.recent[:min(len(e.recent), remembered-1)]...)
 	}
 }

@@ -60,7 +60,7 @@ func (e *Engine) apply(snap *snapshot.Snapshot, rule int) (out []Decision) {
 	}
 	for i := range snap.GPUs {
 		g := &snap.GPUs[i]
-		if !r.covers(g) {
+		if !r.Covers(g) {
 			continue
 		}
 		if len(g.Instances) == 0 && !g.MIG {

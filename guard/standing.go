@@ -150,14 +150,14 @@ func firstToGive(a, b *snapshot.GuardStanding) int {
 func (e *Engine) rulesAt(snap *snapshot.Snapshot, uuid string) (rules []*Rule) {
 	g := snap.GPU(uuid)
 	for i := range e.policy.Rules {
-		if r := &e.policy.Rules[i]; g != nil && r.covers(g) && e.rules[i].off == "" {
+		if r := &e.policy.Rules[i]; g != nil && r.Covers(g) && e.rules[i].off == "" {
 			rules = append(rules, r)
 		}
 	}
 	return rules
 }
 
-// covers reports whether a rule is for a GPU.
-func (r *Rule) covers(g *snapshot.GPU) bool {
+// Covers reports whether a rule is for a GPU.
+func (r *Rule) Covers(g *snapshot.GPU) bool {
 	return len(r.GPUs) == 0 || slices.Contains(r.GPUs, g.UUID) || slices.Contains(r.GPUs, fmt.Sprint(g.Index))
 }

@@ -82,7 +82,8 @@ func (t *trace) add(now time.Time, p *snapshot.Process) {
 	before, had := t.cached.Value()
 	after, has := p.Cached.Value()
 	// An allocator that frees most of a large cache was asked to.
-	if had && has && !t.busy && before >= least && after < before/4 {
+	own := t.busy || t.flushed != nil && now.Sub(t.flushed.end) <= settleTime
+	if had && has && !own && before >= least && after < before/4 {
 		was, ok := t.reserved.Value()
 		if is, also := reservedOf(p).Value(); ok && also && was-is >= before/2 {
 			t.emptied = now

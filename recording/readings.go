@@ -128,21 +128,27 @@ type readColumn struct {
 	store.Block
 }
 
+// columnsOf are the columns of a block. A day of an older version has one connection:
+// their series are looked up after the rows are read.
 func (d *dayReader) columnsOf(session, from int64) (columns []readColumn, err error) {
+	var ids []int64
 	err = each(ctx, d.db, func(rows *sql.Rows) error {
 		var series, codec int64
 		var data sql.RawBytes
 		if err := rows.Scan(&series, &codec, &data); err != nil {
 			return err
 		}
-		c := readColumn{of: d.seriesOf(series)}
+		var c readColumn
 		if err := decodeChunk(&c.Block, codec, series, from, data); err != nil {
 			d.problem(err) // a gap
 			return nil
 		}
-		columns = append(columns, c)
+		columns, ids = append(columns, c), append(ids, series)
 		return nil
 	}, "SELECT c.series, c.codec, c.data FROM chunks c JOIN series s ON s.series = c.series WHERE c.from_ns = ? AND s.session = ?", from, session)
+	for i, id := range ids {
+		columns[i].of = d.seriesOf(id)
+	}
 	return columns, err
 }
 

@@ -62,6 +62,10 @@ func TestOlderVersion(t *testing.T) {
 		if p, err := r.Processes(from, to); err != nil || len(p) != 6 || p[0].AllocRetries.Known() || p[0].RuntimeVersion != "" {
 			t.Errorf("%+v, %v", p, err)
 		}
+		n := 0
+		if err := r.Readings(from, to, func(*Reading) error { n++; return nil }); err != nil || n < len(moments) {
+			t.Errorf("%d readings, %v", n, err)
+		}
 		if problems := r.Problems(); len(problems) > 0 {
 			t.Error(problems)
 		}

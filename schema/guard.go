@@ -76,18 +76,18 @@ type GuardDocument struct {
 
 // GuardReplay is what a policy would have done over a recording.
 type GuardReplay struct {
-	From           Time           `json:"from"`
-	To             Time           `json:"to"`
-	ObservedSecond float64        `json:"observed_seconds"`
-	Flushes        int            `json:"flushes"`
-	FreedBytes     quantity.Bytes `json:"freed_bytes"`
-	StayedBytes    quantity.Bytes `json:"stayed_bytes"` // a minute after
-	CameBack       int            `json:"came_back"`
-	BelowWithout   int            `json:"times_below_without"`
-	BelowWith      int            `json:"times_below_with"`
-	SecondsWithout float64        `json:"seconds_below_without"`
-	SecondsWith    float64        `json:"seconds_below_with"`
-	OutOfMemory    int            `json:"out_of_memory_events"`
+	From            Time           `json:"from"`
+	To              Time           `json:"to"`
+	ObservedSeconds float64        `json:"observed_seconds"`
+	Flushes         int            `json:"flushes"`
+	FreedBytes      quantity.Bytes `json:"freed_bytes"`
+	StayedBytes     quantity.Bytes `json:"stayed_bytes"` // a minute after
+	CameBack        int            `json:"came_back"`
+	BelowWithout    int            `json:"times_below_without"`
+	BelowWith       int            `json:"times_below_with"`
+	SecondsWithout  float64        `json:"seconds_below_without"`
+	SecondsWith     float64        `json:"seconds_below_with"`
+	OutOfMemory     int            `json:"out_of_memory_events"`
 }
 
 // GuardOf is a guard's state; nil where there is none.

@@ -1,6 +1,8 @@
 package snapshot
 
 import (
+	"fmt"
+	"strconv"
 	"time"
 
 	"vramscope/internal/quantity"
@@ -77,4 +79,42 @@ type GuardDecision struct {
 	Measured Bytes  // by how much the driver's figure fell; of came_back: what came back
 	Reason   string
 	Message  string // the whole as a sentence
+}
+
+// Sentence is the decision in one line: what, to whom, the figures, and why.
+func (d *GuardDecision) Sentence() string {
+	s := ""
+	pid := "PID " + strconv.Itoa(d.Row.Process.PID)
+	switch d.Kind {
+	case GuardActs:
+		s = fmt.Sprintf("flushing %s (%s), %s expected", pid, d.Level, d.Expected.Or(0))
+	case GuardWould:
+		s = fmt.Sprintf("would flush %s (%s), %s expected", pid, d.Level, d.Expected.Or(0))
+	case GuardFlushed:
+		s = fmt.Sprintf("flushed %s (%s), %s freed of %s expected", pid, d.Level, d.Measured.Or(0), d.Expected.Or(0))
+	case GuardRefused:
+		s = fmt.Sprintf("could not flush %s (%s)", pid, d.Level)
+	case GuardCameBack:
+		return "memory of " + pid + ": " + d.Reason + d.ofRule()
+	case GuardTripped:
+		return "turned off" + d.ofRule() + ": " + d.Reason
+	case GuardNothing:
+		s = "did nothing"
+	case GuardPaused:
+		s = "paused"
+	case GuardResumed:
+		s = "goes on"
+	}
+	if d.Reason != "" {
+		s += ": " + d.Reason
+	}
+	return s + d.ofRule()
+}
+
+// ofRule is " [name]".
+func (d *GuardDecision) ofRule() string {
+	if d.Rule == "" {
+		return ""
+	}
+	return " [" + d.Rule + "]"
 }

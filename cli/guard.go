@@ -1,0 +1,172 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"vramscope/cli/config"
+	"vramscope/guard"
+	"vramscope/internal/quantity"
+	"vramscope/internal/text"
+)
+
+func (p *program) guardCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:         "guard check|log|replay",
+		Annotations: map[string]string{looksAtNoBox: ""},
+		Short:       "release by policy: check it, what it did, what it would do",
+		Long: `vramscope daemon frees cached memory by the rules in [guard] of its
+configuration: dry-run, in which it only reports what it would do, or act.
+
+  check    validates a configuration, and says in plain words what it means
+  log      what the guard has decided
+  replay   what a policy would have done over a recording`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usage("guard has check, log and replay, not %q", text.Clean(args[0]))
+			}
+			return nil
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return usage("guard needs one of check, log and replay")
+		},
+	}
+	cmd.AddCommand(p.guardCheck(), p.guardLog(), p.guardReplay())
+	for _, sub := range cmd.Commands() {
+		sub.Flags().BoolP("help", "h", false, "help for "+sub.Name())
+	}
+	return cmd
+}
+
+func (p *program) guardCheck() *cobra.Command {
+	return &cobra.Command{
+		Use:         "check [FILE]",
+		Annotations: map[string]string{looksAtNoBox: ""},
+		Short:       "validate a configuration, and say what its guard does",
+		Long: `Reads a configuration as the daemon would, and says in plain words what its
+[guard] means. Without FILE it is the configuration that is in force. An error
+names line and key, and the exit code is 2.`,
+		Example: `  vramscope guard check
+  vramscope guard check /etc/xdg/vramscope/config.toml`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: cobra.FixedCompletions([]string{"toml"}, cobra.ShellCompDirectiveFilterFileExt),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				p.flags.config = args[0]
+			}
+			s, err := p.settings()
+			if err != nil {
+				return err
+			}
+			return p.print([]byte(policyInWords(&s, p.configPath())))
+		},
+	}
+}
+
+// policyInWords says what a policy means.
+func policyInWords(s *config.Settings, path string) string {
+	var b strings.Builder
+	policy := &s.Guard
+	fmt.Fprintf(&b, "%s\n\n", text.Clean(path))
+	switch {
+	case len(policy.Rules) == 0:
+		b.WriteString("There is no guard: the configuration has no [[guard.rule]].\n")
+		return b.String()
+	case policy.Mode == guard.Off:
+		b.WriteString("The guard is off. With mode = \"dry-run\" or \"act\":\n")
+	case policy.Mode == guard.DryRun:
+		b.WriteString("The guard reports what it would do, and does nothing (dry-run).\n")
+	default:
+		b.WriteString("The daemon's guard acts: it flushes. A monitor only reports what it would do.\n")
+	}
+	fmt.Fprintf(&b, "It looks every %s, and flushes at most %s a minute.\n",
+		quantity.BriefDuration(policy.Every), text.Plural(policy.MaxPerMinute, "time", "times"))
+	for i := range policy.Rules {
+		b.WriteString("\n" + ruleInWords(&policy.Rules[i]))
+	}
+	b.WriteString("\n" + importanceInWords(policy.Importance))
+	return b.String()
+}
+
+func ruleInWords(r *guard.Rule) string {
+	where := "every GPU"
+	if len(r.GPUs) == 1 {
+		where = "GPU " + r.GPUs[0]
+	} else if len(r.GPUs) > 1 {
+		where = "GPUs " + strings.Join(r.GPUs, ", ")
+	}
+	var conditions []string
+	if !r.When.FreeBelow.Zero() {
+		conditions = append(conditions, "less than "+r.When.FreeBelow.String()+" is free")
+	}
+	if r.When.FullWithin > 0 {
+		conditions = append(conditions, "it will be full within "+quantity.BriefDuration(r.When.FullWithin)+" by the forecast's median")
+	}
+	when := strings.Join(conditions, " and ")
+	if r.When.For > 0 {
+		when += ", for " + quantity.BriefDuration(r.When.For) + " without a break"
+	}
+	users := "your own processes only"
+	if r.Users == guard.All {
+		users = "any user's processes, where root runs the daemon; else your own"
+	}
+	var steps []string
+	for i, step := range r.Steps {
+		steps = append(steps, fmt.Sprintf("    %d. %-10s %s", i+1, step, stepsInWords[step]))
+	}
+	return fmt.Sprintf(`%s
+  on       %s
+  when     %s
+  until    %s is free
+  touches  %s
+  steps    each until nothing is left that it frees, or the goal is reached
+%s
+`, text.Clean(r.Name), where, when, r.Goal, users, strings.Join(steps, "\n"))
+}
+
+var stepsInWords = map[guard.Level]string{
+	guard.Gradual:   "caches that should stay free",
+	guard.Selective: "also caches that programs have registered, of known size",
+	guard.Urgent:    "also what the program needs back within ten minutes",
+}
+
+func importanceInWords(entries []guard.Importance) string {
+	s := "The least important goes first. Every process counts 0, or less by its own VRAMSCOPE_IMPORTANCE.\n"
+	if len(entries) == 0 {
+		return s + "Processes of a distributed job are never touched.\n"
+	}
+	s = "The least important goes first. The first entry that matches sets a process's importance;\n" +
+		"its own VRAMSCOPE_IMPORTANCE may only lower it. Others count 0.\n"
+	distributed := false
+	for i := range entries {
+		e := &entries[i]
+		var of []string
+		for _, part := range []struct{ what, pattern string }{{"user", e.User}, {"command", e.Command}, {"job", e.Job}} {
+			if part.pattern != "" {
+				of = append(of, part.what+" "+text.Clean(part.pattern))
+			}
+		}
+		worth := fmt.Sprintf("%+d", e.Value)
+		if e.Protect {
+			worth = "protected"
+		}
+		if e.Distributed {
+			distributed = true
+			worth += ", also in a distributed job"
+		}
+		s += fmt.Sprintf("  %-10s %s\n", worth, strings.Join(of, ", "))
+	}
+	if distributed {
+		return s + "Processes of other distributed jobs are never touched.\n"
+	}
+	return s + "Processes of a distributed job are never touched.\n"
+}
+
+// decisionLine is a decision in a log: "03:12:07 GPU 0  flushed PID …".
+func decisionLine(at time.Time, gpu string, message string) string {
+	return at.Local().Format(time.DateTime) + "  " + gpu + text.Clean(message) + "\n"
+}

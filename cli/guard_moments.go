@@ -1,0 +1,108 @@
+package cli
+
+import (
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/metric"
+	"vramscope/recording"
+	"vramscope/sampler/snapshot"
+)
+
+// eachMoment visits every recorded moment in [from, to) as a snapshot, from the
+// samples alone: At, which also has what is beside them, would take a hundred times
+// as long. What GPUs are is described anew every describeEvery.
+func eachMoment(r *recording.Recording, from, to time.Time, visit func(*snapshot.Snapshot)) error {
+	m := moments{recording: r, visit: visit}
+	err := r.Readings(from, to, func(reading *recording.Reading) error {
+		if !reading.Time.Equal(m.at) {
+			m.finish()
+			m.begin(reading)
+		}
+		m.add(reading)
+		return nil
+	})
+	m.finish()
+	return err
+}
+
+// describeEvery is how long a description of the GPUs stands: a lost one is in it.
+const describeEvery = 5 * time.Minute
+
+type moments struct {
+	recording *recording.Recording
+	visit     func(*snapshot.Snapshot)
+
+	at        time.Time
+	base      *snapshot.Snapshot
+	described time.Time
+	gpus      map[string]func(metric.ID) snapshot.Float
+	instances map[string]map[snapshot.InstanceID]snapshot.Float
+	rows      []snapshot.Process
+	simulated bool
+}
+
+func (m *moments) begin(reading *recording.Reading) {
+	m.at, m.simulated = reading.Time, reading.Simulated
+	m.gpus = make(map[string]func(metric.ID) snapshot.Float)
+	m.instances = make(map[string]map[snapshot.InstanceID]snapshot.Float)
+	m.rows = nil
+	if m.base == nil || m.at.Sub(m.described) >= describeEvery {
+		if base, ok := m.recording.At(m.at); ok {
+			m.base = base
+		}
+		m.described = m.at
+	}
+}
+
+func (m *moments) add(reading *recording.Reading) {
+	value := valuesOf(reading)
+	switch {
+	case reading.Process != nil:
+		p := reading.Process.WithoutFigures()
+		p.SetFigures(value)
+		if g := m.base.GPU(p.ID.GPUUUID); g != nil {
+			p.GPU = g.Index
+		}
+		m.rows = append(m.rows, p)
+	case reading.Instance.MIG:
+		if m.instances[reading.GPUUUID] == nil {
+			m.instances[reading.GPUUUID] = make(map[snapshot.InstanceID]snapshot.Float)
+		}
+		m.instances[reading.GPUUUID][reading.Instance] = value(metric.Used)
+	default:
+		m.gpus[reading.GPUUUID] = value
+	}
+}
+
+// valuesOf copies what a reading has: it is valid during the visit alone.
+func valuesOf(reading *recording.Reading) func(metric.ID) snapshot.Float {
+	var all [metric.Count]snapshot.Float
+	for id := range metric.Count {
+		if v, ok := reading.Value(id); ok {
+			all[id] = quantity.From(float64(v), metric.Table[id].Source)
+		}
+	}
+	return func(id metric.ID) snapshot.Float { return all[id] }
+}
+
+func (m *moments) finish() {
+	if m.at.IsZero() || m.base == nil {
+		return
+	}
+	snap := &snapshot.Snapshot{
+		Time: m.at, Past: true, Simulated: m.simulated, Host: m.base.Host, ProbeSeen: true, Rows: m.rows,
+		Driver: snapshot.Driver{State: snapshot.DriverOK},
+	}
+	snapshot.SortRows(snap.Rows)
+	for i := range m.base.GPUs {
+		g := m.base.GPUs[i]
+		value, ok := m.gpus[g.UUID]
+		if !ok {
+			continue // it did not answer
+		}
+		g.SetFigures(snap.Rows, value, func(id snapshot.InstanceID) snapshot.Float { return m.instances[g.UUID][id] })
+		snap.GPUs = append(snap.GPUs, g)
+	}
+	m.visit(snap)
+}

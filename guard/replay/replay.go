@@ -1,0 +1,248 @@
+package replay
+
+import (
+	"slices"
+	"time"
+
+	"vramscope/forecast"
+	"vramscope/guard"
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+// Summary is what would have come of the policy.
+type Summary struct {
+	From, To                    time.Time
+	Observed                    time.Duration // without gaps
+	Flushes                     int
+	Freed                       quantity.Bytes
+	Stayed                      quantity.Bytes // of Freed, a minute after
+	CameBack                    int
+	BelowWithout, BelowWith     int // how often free memory fell below a rule's threshold
+	SecondsWithout, SecondsWith float64
+}
+
+// Replay replays one policy.
+type Replay struct {
+	policy    guard.Policy
+	engine    *guard.Engine
+	ledgers   map[snapshot.RowID]*ledger
+	forecasts map[string]*forecast.Forecaster
+	below     map[string]*[2]bool // by GPU: without, with
+	watched   []watched
+	summary   Summary
+	before    time.Time
+}
+
+// ledger is what a flushed process would reserve.
+type ledger struct {
+	reserved quantity.Bytes
+	saved    quantity.Bytes // less than was recorded, at the newest step
+}
+
+// watched is a flush of which is counted what stays free.
+type watched struct {
+	row   snapshot.RowID
+	freed quantity.Bytes
+	at    time.Time
+}
+
+const (
+	// A longer step is a gap: nothing is known of that time.
+	longestStep = 30 * time.Second
+	stayTime    = time.Minute
+)
+
+// New begins a replay. The policy acts, whatever its mode.
+func New(policy guard.Policy, owner guard.Owner) *Replay {
+	policy.Mode = guard.Act
+	return &Replay{
+		policy: policy, engine: guard.New(policy, owner), ledgers: make(map[snapshot.RowID]*ledger),
+		forecasts: make(map[string]*forecast.Forecaster), below: make(map[string]*[2]bool),
+	}
+}
+
+// Step takes the next moment, and returns what would have been decided. The snapshot
+// becomes the replay's.
+func (r *Replay) Step(snap *snapshot.Snapshot) (all []guard.Decision) {
+	step := snap.Time.Sub(r.before)
+	if r.before.IsZero() || step > longestStep || step < 0 {
+		step = 0
+	}
+	if r.before.IsZero() {
+		r.summary.From = snap.Time
+	}
+	r.before, r.summary.To = snap.Time, snap.Time
+	r.summary.Observed += step
+	r.count(snap, step, 0)
+	r.adjust(snap)
+	r.count(snap, step, 1)
+	r.settle(snap)
+	for _, d := range r.engine.Decide(snap) {
+		switch d.Kind {
+		case guard.Acts:
+			all = append(all, r.engine.Finished(d, r.flush(snap, &d))...)
+			continue
+		case guard.CameBack:
+			r.summary.CameBack++
+		}
+		all = append(all, d)
+	}
+	return all
+}
+
+// Summary is of all steps so far.
+func (r *Replay) Summary() Summary {
+	s := r.summary
+	for _, w := range r.watched { // the recording ends before its minute
+		s.Stayed += r.stays(&w)
+	}
+	return s
+}
+
+// stays is what is still free of a flush.
+func (r *Replay) stays(w *watched) quantity.Bytes {
+	if l := r.ledgers[w.row]; l != nil {
+		return min(w.freed, l.saved)
+	}
+	return 0
+}
+
+// flush does to the ledger what a flush would have done.
+func (r *Replay) flush(snap *snapshot.Snapshot, d *guard.Decision) guard.Outcome {
+	p := snap.Row(d.Row)
+	freed := min(p.Returnable.Or(0), p.Cached.Or(p.Returnable.Or(0)))
+	l := r.ledgers[d.Row]
+	if l == nil {
+		l = &ledger{}
+		r.ledgers[d.Row] = l
+	}
+	l.reserved, l.saved = reserved(p)-freed, l.saved+freed
+	r.summary.Flushes++
+	r.summary.Freed += freed
+	r.watched = append(r.watched, watched{d.Row, freed, snap.Time})
+	return guard.Outcome{Time: snap.Time, Freed: freed, Driver: quantity.From(freed, quantity.Computed)}
+}
+
+func reserved(p *snapshot.Process) quantity.Bytes {
+	return p.Allocated.Or(0) + p.Cached.Or(0) + p.Fragmented.Or(0)
+}
+
+// adjust takes from a snapshot what would have been free.
+func (r *Replay) adjust(snap *snapshot.Snapshot) {
+	freed := make(map[string]quantity.Bytes)
+	type instance struct {
+		uuid string
+		id   snapshot.InstanceID
+	}
+	instances := make(map[instance]quantity.Bytes)
+	for id := range r.ledgers {
+		if snap.Row(id) == nil {
+			delete(r.ledgers, id)
+		}
+	}
+	for i := range snap.Rows {
+		p := &snap.Rows[i]
+		l := r.ledgers[p.ID]
+		if l == nil || !p.Allocated.Known() {
+			continue
+		}
+		// What it needs it would have taken again, and what it frees by itself is free.
+		l.reserved = min(max(l.reserved, p.Allocated.Or(0)+p.Fragmented.Or(0)), reserved(p))
+		less := min(max(reserved(p)-l.reserved, 0), p.Cached.Or(0))
+		l.saved = less
+		if less <= 0 {
+			delete(r.ledgers, p.ID)
+			continue
+		}
+		p.Used, p.Cached, p.Returnable = minus(p.Used, less), minus(p.Cached, less), minus(p.Returnable, less)
+		freed[p.ID.GPUUUID] += less
+		instances[instance{p.ID.GPUUUID, p.ID.Instance}] += less
+	}
+	for i := range snap.GPUs {
+		g := &snap.GPUs[i]
+		take(&g.Memory, freed[g.UUID])
+		for j := range g.Instances {
+			take(&g.Instances[j].Memory, instances[instance{g.UUID, g.Instances[j].ID}])
+		}
+		r.predict(snap.Time, g)
+	}
+}
+
+// predict makes the forecast that a rule may ask for: of the GPU's memory as a whole,
+// which the monitor's forecast refines by processes.
+func (r *Replay) predict(now time.Time, g *snapshot.GPU) {
+	used, ok := g.Memory.Used.Value()
+	free, also := snapshot.FreeOf(&g.Memory).Value()
+	if !ok || !also {
+		return
+	}
+	f := r.forecasts[g.UUID]
+	if f == nil {
+		f = forecast.New()
+		r.forecasts[g.UUID] = f
+	}
+	f.Observe(now, int64(used))
+	if full, ok := f.FullIn(int64(free)); ok {
+		g.FullIn = &snapshot.FullIn{Median: full.Median, Earliest: full.Earliest, Latest: full.Latest}
+	}
+}
+
+func minus(b snapshot.Bytes, less quantity.Bytes) snapshot.Bytes {
+	v, ok := b.Value()
+	if !ok {
+		return b
+	}
+	return quantity.From(max(v-less, 0), quantity.Computed)
+}
+
+func take(m *snapshot.Memory, less quantity.Bytes) {
+	m.Used = minus(m.Used, less)
+	if free, ok := m.Free.Value(); ok {
+		m.Free = quantity.From(free+less, quantity.Computed)
+	}
+}
+
+// settle counts what has stayed free of the flushes of a minute ago.
+func (r *Replay) settle(snap *snapshot.Snapshot) {
+	r.watched = slices.DeleteFunc(r.watched, func(w watched) bool {
+		if snap.Time.Sub(w.at) < stayTime {
+			return false
+		}
+		r.summary.Stayed += r.stays(&w)
+		return true
+	})
+}
+
+// count counts how often and how long free memory is below a rule's threshold.
+func (r *Replay) count(snap *snapshot.Snapshot, step time.Duration, which int) {
+	for i := range snap.GPUs {
+		g := &snap.GPUs[i]
+		free, ok := snapshot.FreeOf(&g.Memory).Value()
+		capacity, limited := g.Memory.Capacity().Value()
+		if !ok || !limited || g.State != snapshot.GPUOK {
+			continue
+		}
+		low := false
+		for j := range r.policy.Rules {
+			rule := &r.policy.Rules[j]
+			low = low || rule.Covers(g) && !rule.When.FreeBelow.Zero() && free < rule.When.FreeBelow.Of(capacity)
+		}
+		was := r.below[g.UUID]
+		if was == nil {
+			was = new([2]bool)
+			r.below[g.UUID] = was
+		}
+		times, seconds := &r.summary.BelowWithout, &r.summary.SecondsWithout
+		if which == 1 {
+			times, seconds = &r.summary.BelowWith, &r.summary.SecondsWith
+		}
+		if low {
+			*seconds += step.Seconds()
+			if !was[which] {
+				*times++
+			}
+		}
+		was[which] = low
+	}
+}
