@@ -19,6 +19,7 @@ const (
 	Flushed  = snapshot.GuardFlushed
 	Refused  = snapshot.GuardRefused
 	Nothing  = snapshot.GuardNothing
+	Reached  = snapshot.GuardReached
 	CameBack = snapshot.GuardCameBack
 	Tripped  = snapshot.GuardTripped
 	Paused   = snapshot.GuardPaused

@@ -27,7 +27,7 @@ func TestFlushesLeastImportantAndStopsAtGoal(t *testing.T) {
 	if want := "flushed PID 101 (gradual), 8.00G freed of 8.00G expected: 5.00G free of 80.0G, the rule asks for 10%"; !strings.HasPrefix(d.Message, want) {
 		t.Errorf("message %q", d.Message)
 	}
-	if reached := of(all, Nothing); len(reached) != 1 || !strings.Contains(reached[0].Reason, "goal is reached after 1 flush") {
+	if reached := of(all, Reached); len(reached) != 1 || !strings.Contains(reached[0].Reason, "goal is reached after 1 flush") {
 		t.Errorf("%v", reached)
 	}
 }

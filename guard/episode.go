@@ -2,7 +2,6 @@ package guard
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -30,14 +29,13 @@ type episode struct {
 
 	said   string // the reason that was given last
 	saidAt time.Time
+	again  bool // it was given in an episode before this one
 }
 
 const (
 	// settleTime is how long after an action the figures of a GPU settle: a driver
 	// shows what was freed within a second, and the next tick reads it.
 	settleTime = 3 * time.Second
-	// sayAgain is the least time between two times that the same reason is given.
-	sayAgain = 5 * time.Minute
 	// flightTime is when an action of which nothing was heard is given up: four
 	// steps, each with the probe's ten seconds, and the pauses between.
 	flightTime = time.Minute
@@ -102,7 +100,7 @@ func (e *Engine) applyAt(rule int, snap *snapshot.Snapshot, g *snapshot.GPU, whe
 	ep.active = true
 	if free >= r.Goal.Of(capacity) {
 		out := e.reached(r, ep, s)
-		e.episodes[key] = &episode{said: ep.said, saidAt: ep.saidAt}
+		e.episodes[key] = &episode{said: ep.said, saidAt: ep.saidAt, again: true}
 		return out
 	}
 	return e.pursue(rule, ep, s)
@@ -125,7 +123,7 @@ func (e *Engine) reached(r *Rule, ep *episode, s *scene) []Decision {
 		return nil
 	}
 	d := e.about(r, s)
-	d.Kind, d.Reason = Nothing, "the goal is reached after "+text.Plural(ep.acted, "flush", "flushes")
+	d.Kind, d.Reason = Reached, "the goal is reached after "+text.Plural(ep.acted, "flush", "flushes")
 	if e.policy.Mode == DryRun {
 		d.Reason = "the goal is reached, without a flush"
 	}
@@ -202,15 +200,16 @@ func (e *Engine) gives(r *Rule, ep *episode, s *scene, p *snapshot.Process, step
 	if before, was := ep.done[p.ID]; was {
 		return before == Gradual && step != Gradual && evictable(p) >= least && !e.traces[p.ID].busy
 	}
-	if e.traces[p.ID].waits(e.now, p) != "" || expected(p, step) < least {
+	worth := worthwhile(s.capacity)
+	if e.traces[p.ID].waits(e.now, p) != "" || expected(p, step) < worth {
 		return false
 	}
 	stays := e.standing[p.ID].Stays.Or(0)
 	switch step {
 	case Gradual:
-		return stays >= least
+		return stays >= worth
 	case Selective:
-		return stays+evictable(p) >= least
+		return stays+evictable(p) >= worth
 	}
 	return true
 }
@@ -252,40 +251,4 @@ func (r *Rule) because(s *scene) string {
 		parts = append(parts, "full in "+quantity.Duration(s.fullIn.Median)+", the rule asks for "+quantity.Duration(r.When.FullWithin))
 	}
 	return strings.Join(parts, "; ")
-}
-
-// nothing gives the reason for which nothing is done, on change.
-func (e *Engine) nothing(r *Rule, ep *episode, s *scene, why string) []Decision {
-	if ep.said == why && e.now.Sub(ep.saidAt) < sayAgain || e.now.Sub(ep.saidAt) < time.Minute && !ep.saidAt.IsZero() {
-		return nil
-	}
-	ep.said, ep.saidAt = why, e.now
-	d := e.about(r, s)
-	d.Kind, d.Reason = Nothing, why
-	return []Decision{d}
-}
-
-// whyNone is why no row gives anything.
-func (e *Engine) whyNone(r *Rule, s *scene) string {
-	var reasons []string
-	for p := range s.snap.GPURows(s.uuid) {
-		if p.ID.Instance != s.instance {
-			continue
-		}
-		why := e.standing[p.ID].Reason
-		if !e.may(s.snap, p, r.Users) {
-			why = "another user's process"
-		}
-		if why != "" && why != "nothing to free" && !slices.Contains(reasons, why) {
-			reasons = append(reasons, why)
-		}
-	}
-	switch n := len(reasons); {
-	case n == 0:
-		return "nothing that a flush frees is cached there"
-	case n > 2:
-		return strings.Join(reasons[:2], "; ") + "; and " + text.Plural(n-2, "reason", "reasons") + " more"
-	default:
-		return strings.Join(reasons, "; ")
-	}
 }

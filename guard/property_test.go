@@ -181,7 +181,7 @@ func explains(t *testing.T, seed uint64, d *Decision) {
 		ok = ok && d.Rule != "" && d.Expected.Known() && d.Free.Known() && d.Goal.Known() && d.Level != "" && d.Row.Process.PID != 0
 	case Flushed, CameBack:
 		ok = ok && d.Rule != "" && d.Expected.Known() && d.Measured.Known()
-	case Nothing:
+	case Nothing, Reached:
 		ok = ok && d.Rule != "" && d.Free.Known()
 	}
 	if !ok {

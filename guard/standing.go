@@ -14,6 +14,11 @@ import (
 // driver's figure nothing could be measured.
 const least = 64 * quantity.MiB
 
+// worthwhile is the least that a rule flushes for on a GPU of that capacity: a part
+// of it in two hundred. A flush stops the program for a moment, and a threshold is
+// some per cent of the GPU: crumbs would have a full server flushed for ever.
+func worthwhile(capacity quantity.Bytes) quantity.Bytes { return max(least, capacity/200) }
+
 // untouchable is why no rule may touch the row, "" where one may: what holds
 // whoever's it is.
 func (e *Engine) untouchable(snap *snapshot.Snapshot, p *snapshot.Process, w worth) string {
@@ -107,6 +112,13 @@ func (e *Engine) judge(snap *snapshot.Snapshot) {
 		s := &snapshot.GuardStanding{Row: p.ID, Importance: w.value, Frees: expected(p, Gradual), Stays: t.stays(e.now, p)}
 		e.standing[p.ID] = s
 		where := place{p.ID.GPUUUID, p.ID.Instance}
+		worth := least
+		if g := snap.GPU(where.uuid); g != nil {
+			worth = worthwhile(g.Memory.Capacity().Or(0))
+			if in := g.Instance(where.instance); in != nil {
+				worth = worthwhile(in.Memory.Capacity().Or(0))
+			}
+		}
 		rules := e.rulesAt(snap, p.ID.GPUUUID)
 		switch {
 		case len(rules) == 0:
@@ -118,9 +130,9 @@ func (e *Engine) judge(snap *snapshot.Snapshot) {
 		}
 		switch {
 		case s.Reason != "":
-		case expected(p, Urgent) < least:
+		case expected(p, Urgent) < worth:
 			s.Reason = "nothing to free"
-		case s.Stays.Or(0) < least && evictable(p) < least:
+		case s.Stays.Or(0) < worth && evictable(p) < worth:
 			s.Reason = "it needs again what it caches: urgent only"
 		}
 		if s.Reason == "" {

@@ -93,8 +93,8 @@ CREATE TABLE actions (
 );
 CREATE INDEX action_time ON actions (time_ns);
 
--- What the guard decided (docs/guard.md): kind is would, flushed, refused, nothing, came_back, tripped, paused or
--- resumed. measured_bytes is by the driver.
+-- What the guard decided (docs/guard.md): kind is would, flushed, refused, nothing, reached, came_back, tripped,
+-- paused or resumed. measured_bytes is by the driver.
 CREATE TABLE decisions (
   decision INTEGER PRIMARY KEY, time_ns INTEGER NOT NULL, kind TEXT NOT NULL, rule TEXT,
   gpu INTEGER REFERENCES gpus, mig_gpu INTEGER, mig_compute INTEGER, process INTEGER REFERENCES processes, user TEXT, name TEXT, level TEXT,

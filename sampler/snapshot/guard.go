@@ -55,6 +55,7 @@ const (
 	GuardFlushed  GuardDecisionKind = "flushed"   // it was done
 	GuardRefused  GuardDecisionKind = "refused"   // it could not be done
 	GuardNothing  GuardDecisionKind = "nothing"   // nothing is done, for a reason
+	GuardReached  GuardDecisionKind = "reached"   // a rule's goal is reached
 	GuardCameBack GuardDecisionKind = "came_back" // the process took the memory again within a minute
 	GuardTripped  GuardDecisionKind = "tripped"   // a rule was turned off
 	GuardPaused   GuardDecisionKind = "paused"
@@ -96,6 +97,8 @@ func (d *GuardDecision) Sentence() string {
 		s = fmt.Sprintf("could not flush %s (%s)", pid, d.Level)
 	case GuardCameBack:
 		return "memory of " + pid + ": " + d.Reason + d.ofRule()
+	case GuardReached:
+		return d.Reason + d.ofRule()
 	case GuardTripped:
 		return "turned off" + d.ofRule() + ": " + d.Reason
 	case GuardNothing:
