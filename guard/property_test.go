@@ -70,10 +70,11 @@ func (c *course) step(second int) {
 		room := c.box.total - c.box.used()
 		switch c.kinds[i] {
 		case 0: // a peak every minute, which the cache keeps
-			if second%60 == 10*i%60 {
+			switch second % 60 {
+			case 10 * i % 60:
 				take := min(quantity.Bytes(c.random.IntN(8))*gib, room+r.cached)
 				r.allocated, r.cached = r.allocated+take, max(r.cached-take, 0)
-			} else if second%60 == (10*i+5)%60 {
+			case (10*i + 5) % 60:
 				free := min(quantity.Bytes(c.random.IntN(8))*gib, r.allocated)
 				r.allocated, r.cached = r.allocated-free, r.cached+free
 			}
