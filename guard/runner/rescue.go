@@ -196,7 +196,7 @@ func (r *Runner) noteRescue(ask guard.Ask, givers []giver, came guard.Rescued, r
 		gave += [...]string{"; ", ", "}[min(i, 1)] + fmt.Sprintf("%s by %d %s", by.freed, by.row.Process.PID, by.name)
 	}
 	stood := ""
-	if came.Waited > 0 {
+	if came.Waited >= time.Millisecond {
 		stood = " after " + came.Waited.Round(time.Millisecond).String()
 	}
 	switch {

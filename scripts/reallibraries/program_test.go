@@ -38,10 +38,11 @@ type job struct {
 
 // The ways in which a probe gets into a program.
 const (
-	byRun    = "run"
-	byAttach = "attach"
-	withShim = "run --preload"
-	unprobed = "none"
+	byRun      = "run"
+	byAttach   = "attach"
+	withShim   = "run --preload"
+	withRescue = "run --rescue"
+	unprobed   = "none"
 )
 
 // program is a job that runs. Its pid is that of whoever has begun to allocate: its
@@ -89,6 +90,14 @@ func beyondCore(t *testing.T) {
 // library. It ends with the test.
 func start(t *testing.T, j job) *program {
 	t.Helper()
+	p := box(t, j)
+	p.launch()
+	return p
+}
+
+// box is a box of its own for a job, and for others beside it.
+func box(t *testing.T, j job) *program {
+	t.Helper()
 	runtime, err := fakedriver.CompileRuntime()
 	if err != nil {
 		t.Fatal(err)
@@ -97,12 +106,12 @@ func start(t *testing.T, j job) *program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	box := fakedriver.Box(gpus, 0)
-	box.Driver = fakedriver.RuntimeDriver()
+	machine := fakedriver.Box(gpus, 0)
+	machine.Driver = fakedriver.RuntimeDriver()
 	state := filepath.Join(t.TempDir(), "state")
-	box.MustWrite(t, state)
+	machine.MustWrite(t, state)
 	p := &program{t: t, job: j}
-	for _, gpu := range box.GPUs {
+	for _, gpu := range machine.GPUs {
 		p.capacity = append(p.capacity, int64(gpu.Free))
 	}
 	library := fakedriver.Build(t, fakedriver.Current)
@@ -115,7 +124,6 @@ func start(t *testing.T, j job) *program {
 	for _, name := range []string{"XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_STATE_HOME"} {
 		p.environment = append(p.environment, name+"="+p.own)
 	}
-	p.launch()
 	return p
 }
 
@@ -136,6 +144,8 @@ func (p *program) launch() {
 		needs.Tool(p.t, "gdb")
 	case withShim:
 		command = append([]string{j.vramscope, "run", "--preload", "--"}, command...)
+	case withRescue:
+		command = append([]string{j.vramscope, "run", "--rescue", "--"}, command...)
 	default:
 		command = append([]string{j.vramscope, "run", "--"}, command...)
 	}

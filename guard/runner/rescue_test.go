@@ -1,0 +1,211 @@
+package runner
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"vramscope/action/flush"
+	"vramscope/guard"
+	"vramscope/internal/process"
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+const (
+	gib  = quantity.GiB
+	uuid = "GPU-0"
+)
+
+// box is a GPU of 80 GiB, on which what a flush frees is free at the next sample.
+type box struct {
+	*Runner
+	flush func(pid int) (freed, real quantity.Bytes) // by the probe, and really
+
+	mu      sync.Mutex
+	cached  map[int]quantity.Bytes // by pid
+	flushed []int
+	events  []snapshot.Event
+}
+
+const (
+	asker    = 100 // has 40 GiB allocated
+	notebook = 101 // caches 20 GiB, importance -100
+	test     = 102 // caches 15 GiB, importance -200
+)
+
+func newBox(mode guard.Mode) *box {
+	b := &box{cached: map[int]quantity.Bytes{asker: 0, notebook: 20 * gib, test: 15 * gib}}
+	b.flush = func(pid int) (freed, real quantity.Bytes) { return b.cached[pid], b.cached[pid] }
+	percent := func(p float64) guard.Amount { return guard.Amount{Percent: p} }
+	b.Runner = New(guard.New(guard.Policy{
+		Mode:       mode,
+		Rules:      []guard.Rule{{Name: "r", When: guard.When{FreeBelow: percent(1)}, Goal: guard.Amount{Percent: 2}}},
+		Importance: []guard.Importance{{Command: "notebook*", Value: -100}, {Command: "test*", Value: -200}},
+	}, guard.Owner{UID: 1000}))
+	b.Flusher = b
+	b.Sample = func(context.Context) *snapshot.Snapshot {
+		snap := b.snapshot()
+		b.Observe(snap)
+		return snap
+	}
+	b.Note = func(e snapshot.Event) { b.mu.Lock(); b.events = append(b.events, e); b.mu.Unlock() }
+	b.Sample(context.Background())
+	return b
+}
+
+func (b *box) snapshot() *snapshot.Snapshot {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	known := func(v quantity.Bytes) snapshot.Bytes { return quantity.From(v, quantity.Driver) }
+	s := &snapshot.Snapshot{Time: time.Now(), Interval: time.Second, Host: snapshot.Host{User: "alice"}, Driver: snapshot.Driver{State: snapshot.DriverOK}}
+	used := quantity.Bytes(0)
+	for pid, command := range map[int]string{asker: "train.py", notebook: "notebook.py", test: "test.py"} {
+		allocated := map[int]quantity.Bytes{asker: 40 * gib}[pid]
+		used += allocated + b.cached[pid]
+		s.Rows = append(s.Rows, snapshot.Process{
+			ID:   snapshot.RowID{Process: identity(pid), GPUUUID: uuid},
+			User: "alice", UID: quantity.From(uint32(1000), quantity.System), Command: []string{command}, Name: command,
+			Started: s.Time.Add(-time.Hour), Used: known(allocated + b.cached[pid]), Allocated: known(allocated), Cached: known(b.cached[pid]),
+			Fragmented: known(0), Returnable: known(b.cached[pid]), Probe: &snapshot.Probe{State: snapshot.ProbeLive, Capabilities: []string{"flush"}},
+			Wishes: process.Wishes{Distributed: quantity.From("", quantity.System)},
+		})
+	}
+	s.GPUs = []snapshot.GPU{{UUID: uuid, State: snapshot.GPUOK, Memory: snapshot.Memory{Total: known(80 * gib), Used: known(used), Free: known(80*gib - used)}}}
+	return s
+}
+
+func identity(pid int) process.Identity {
+	return process.Identity{PID: pid, StartTime: 1, Namespace: 1}
+}
+
+// Run is the Flusher of the box.
+func (b *box) Run(_ context.Context, r flush.Request) (flush.Result, error) {
+	pid := r.Process.PID
+	freed, real := b.flush(pid)
+	b.mu.Lock()
+	b.cached[pid] -= real
+	b.flushed = append(b.flushed, pid)
+	b.mu.Unlock()
+	b.Sample(context.Background()) // as action/flush does
+	d := flush.Device{UUID: uuid, Before: freed, DriverBefore: quantity.From(real, quantity.Driver), DriverAfter: quantity.From(quantity.Bytes(0), quantity.Driver)}
+	return flush.Result{Devices: []flush.Device{d}}, nil
+}
+
+func (b *box) rescue(need quantity.Bytes) (guard.Room, func(guard.Rescued), string) {
+	room, ended, err := b.Rescue(context.Background(), guard.Ask{Process: identity(asker), GPUUUID: uuid, Bytes: need})
+	if err != nil {
+		return room, ended, err.(*guard.NoRescue).Code //nolint:errorlint,forcetypeassert // as the socket takes it
+	}
+	return room, ended, ""
+}
+
+func (b *box) event(t *testing.T, kind snapshot.EventKind, words ...string) {
+	t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, e := range b.events {
+		if e.Kind != kind || e.Row.Process.PID != asker {
+			continue
+		}
+		for _, word := range words {
+			if !strings.Contains(e.Message, word) {
+				t.Errorf("the event %q lacks %q", e.Message, word)
+			}
+		}
+		return
+	}
+	t.Errorf("no event %s among %+v", kind, b.events)
+}
+
+// TestRescueTakesWhatIsNeeded: from the least important first, and no more.
+func TestRescueTakesWhatIsNeeded(t *testing.T) {
+	b := newBox(guard.Act)
+	room, ended, refused := b.rescue(15 * gib) // 5 GiB are free
+	if refused != "" || room != (guard.Room{Freed: 15 * gib, Free: 20 * gib}) || len(b.flushed) != 1 || b.flushed[0] != test {
+		t.Fatalf("%+v, refused %q, flushed %d", room, refused, b.flushed)
+	}
+	ended(guard.Rescued{Known: true, Succeeded: true, Waited: 38 * time.Millisecond})
+	b.event(t, snapshot.EventRescued, "15.0G succeeded after 38ms", "15.0G by 102 test.py")
+}
+
+// TestRescueTakesNothingInVain: what cannot be had in full is not taken in part.
+func TestRescueTakesNothingInVain(t *testing.T) {
+	b := newBox(guard.Act)
+	if _, _, refused := b.rescue(70 * gib); refused != guard.NoRoom || len(b.flushed) > 0 {
+		t.Errorf("refused %q, flushed %d", refused, b.flushed)
+	}
+	b.event(t, snapshot.EventNotRescued, "are missing")
+}
+
+// TestRescueOfAClaim: who asks for what is free has nobody flushed.
+func TestRescueOfAClaim(t *testing.T) {
+	b := newBox(guard.Act)
+	if room, _, refused := b.rescue(4 * gib); refused != "" || room != (guard.Room{Free: 5 * gib}) || len(b.flushed) > 0 {
+		t.Errorf("%+v, refused %q, flushed %d", room, refused, b.flushed)
+	}
+}
+
+// TestRescueFromALyingNeighbour: the driver's figure counts.
+func TestRescueFromALyingNeighbour(t *testing.T) {
+	b := newBox(guard.Act)
+	b.flush = func(int) (freed, real quantity.Bytes) { return 15 * gib, 0 }
+	if _, _, refused := b.rescue(15 * gib); refused != guard.NoRoom {
+		t.Errorf("refused %q", refused)
+	}
+	b.event(t, snapshot.EventNotRescued, "0 freed, and 5.00G are free")
+}
+
+// TestRescueFromANeighbourThatHangs: it is answered in time, another meanwhile at
+// once, and the flush is finished.
+func TestRescueFromANeighbourThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBox(guard.Act)
+		b.flush = func(int) (freed, real quantity.Bytes) { time.Sleep(time.Minute); return 15 * gib, 15 * gib }
+		began := time.Now()
+		go func() {
+			time.Sleep(time.Second)
+			if _, _, refused := b.rescue(15 * gib); refused != guard.RescueBusy || time.Since(began) != time.Second {
+				t.Errorf("a second rescue: %q after %s", refused, time.Since(began))
+			}
+		}()
+		if _, _, refused := b.rescue(15 * gib); refused != guard.NoRoom || time.Since(began) >= 2*time.Second {
+			t.Errorf("%q after %s", refused, time.Since(began))
+		}
+		b.event(t, snapshot.EventNotRescued, "has not freed its memory in time")
+		b.carried.Wait()
+		if b.cached[test] != 0 {
+			t.Error("the flush was not finished")
+		}
+	})
+}
+
+// TestRescuesAreLimited: each takes a sample.
+func TestRescuesAreLimited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBox(guard.Act)
+		for i := range mostRescues {
+			if _, _, refused := b.rescue(70 * gib); refused != guard.NoRoom {
+				t.Fatalf("rescue %d: %q", i, refused)
+			}
+		}
+		if _, _, refused := b.rescue(70 * gib); refused != guard.RescueLimit {
+			t.Errorf("one too many: %q", refused)
+		}
+		time.Sleep(time.Minute)
+		if _, _, refused := b.rescue(70 * gib); refused != guard.NoRoom {
+			t.Errorf("a minute later: %q", refused)
+		}
+	})
+}
+
+// TestNoRescueInDryRun: the guard does nothing, and says so at once.
+func TestNoRescueInDryRun(t *testing.T) {
+	b := newBox(guard.DryRun)
+	if _, _, refused := b.rescue(15 * gib); refused != guard.NotActing || len(b.flushed) > 0 || len(b.events) > 0 {
+		t.Errorf("refused %q, flushed %d, %d events", refused, b.flushed, len(b.events))
+	}
+}
