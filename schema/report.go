@@ -84,6 +84,9 @@ type ReportFailures struct {
 	OutOfMemoryPerHour *float64 `json:"out_of_memory_per_hour"`
 	Retries            *int64   `json:"alloc_retries"`
 	RetriesPerHour     *float64 `json:"alloc_retries_per_hour"`
+	// Allocations that waited for others to free memory, of GPUs and the total.
+	Rescued    int `json:"rescued_count"`
+	NotRescued int `json:"not_rescued_count"`
 }
 
 // ReportPoint is a bucket of a GPU's timeline: means over its recorded time, and

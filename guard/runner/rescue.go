@@ -68,10 +68,11 @@ func (r *Runner) Rescue(ctx context.Context, ask guard.Ask) (guard.Room, func(gu
 		return guard.Room{Free: free}, func(guard.Rescued) {}, nil
 	}
 	givers, reason := r.give(ctx, snap, ask, device)
-	room := guard.Room{Free: r.freeOn(device)}
+	room := guard.Room{}
 	for _, by := range givers {
 		room.Freed += by.freed
 	}
+	room.Free = r.await(ctx, device, ask.Bytes, snapshot.FreeOf(m).Or(0)+room.Freed)
 	switch {
 	case len(givers) > 0 && room.Free >= ask.Bytes:
 		return room, func(came guard.Rescued) { r.noteRescue(ask, givers, came, "") }, nil
@@ -152,6 +153,26 @@ func (r *Runner) give(ctx context.Context, snap *snapshot.Snapshot, ask guard.As
 		}
 	}
 	return givers, reason
+}
+
+// settlePause is between two looks at a figure that has not followed yet.
+const settlePause = 50 * time.Millisecond
+
+// await returns how much is free on a device. Where as much as is needed should be, by
+// what processes have freed, it waits for the device's figure: that of a process may
+// be newer.
+func (r *Runner) await(ctx context.Context, device string, needed, expected quantity.Bytes) quantity.Bytes {
+	free := r.freeOn(device)
+	for free < needed && expected >= needed {
+		select {
+		case <-ctx.Done():
+			return free
+		case <-time.After(settlePause):
+		}
+		r.Sample(ctx)
+		free = r.freeOn(device)
+	}
+	return free
 }
 
 // freeOn is how much is free on a GPU or instance by the newest snapshot; 0 where

@@ -27,6 +27,7 @@ type box struct {
 
 	mu      sync.Mutex
 	cached  map[int]quantity.Bytes // by pid
+	behind  time.Time              // until then the GPU's figure is an old one
 	flushed []int
 	events  []snapshot.Event
 }
@@ -73,6 +74,9 @@ func (b *box) snapshot() *snapshot.Snapshot {
 			Fragmented: known(0), Returnable: known(b.cached[pid]), Probe: &snapshot.Probe{State: snapshot.ProbeLive, Capabilities: []string{"flush"}},
 			Wishes: process.Wishes{Distributed: quantity.From("", quantity.System)},
 		})
+	}
+	if s.Time.Before(b.behind) {
+		used += 15 * gib
 	}
 	s.GPUs = []snapshot.GPU{{UUID: uuid, State: snapshot.GPUOK, Memory: snapshot.Memory{Total: known(80 * gib), Used: known(used), Free: known(80*gib - used)}}}
 	return s
@@ -179,6 +183,22 @@ func TestRescueFromANeighbourThatHangs(t *testing.T) {
 		b.carried.Wait()
 		if b.cached[test] != 0 {
 			t.Error("the flush was not finished")
+		}
+	})
+}
+
+// TestRescueAwaitsTheFigure: a process's figure has fallen, and the GPU's has not yet.
+func TestRescueAwaitsTheFigure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBox(guard.Act)
+		b.flush = func(int) (freed, real quantity.Bytes) {
+			b.behind = time.Now().Add(300 * time.Millisecond)
+			return 15 * gib, 15 * gib
+		}
+		began := time.Now()
+		room, _, refused := b.rescue(15 * gib)
+		if took := time.Since(began); refused != "" || room.Free != 20*gib || took != 300*time.Millisecond {
+			t.Errorf("%+v, refused %q after %s", room, refused, took)
 		}
 	})
 }

@@ -272,6 +272,13 @@ func TestNoRescue(t *testing.T) {
 			p.expect("captured", "0")
 			p.expect(alloc("alloc"), "1×0")
 		},
+		"sealed": func(t *testing.T) {
+			r := newRescuer(t, nil).listen()
+			p := r.refusing()
+			p.expect("seal", "0")
+			quickly(t, p.expect(alloc("alloc", 2), "2×2"))
+			asks(t, r, 0)
+		},
 		"managed": func(t *testing.T) {
 			r := newRescuer(t, nil).listen()
 			quickly(t, r.refusing().expect(fmt.Sprintf("managed %d 2", uint64(1)<<60), "2×2"))

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"vramscope/sampler/snapshot"
 	"vramscope/schema"
 )
 
@@ -45,6 +46,32 @@ func TestGPUsAreMeasuredOverRecordedTime(t *testing.T) {
 	// What nobody reported is unknown.
 	if second := r.GPUs[1]; second.Memory.Allocated != nil || second.UtilizationPercent != nil || second.IdleHours != nil || a.Memory.Unknown != nil {
 		t.Errorf("%+v", second)
+	}
+}
+
+func TestRescuesAreCounted(t *testing.T) {
+	b := newBox("gpu", 2)
+	for _, gpu := range []string{gpuA, gpuB} {
+		b.AddMinute(&Minute{Time: at(0), GPUUUID: gpu, Covered: time.Minute, Used: level80(8)})
+	}
+	for i, a := range []Action{
+		{Kind: snapshot.EventRescued, GPUUUID: gpuA}, {Kind: snapshot.EventRescued, GPUUUID: gpuA}, {Kind: snapshot.EventNotRescued, GPUUUID: gpuB},
+		{Kind: snapshot.EventFlush, GPUUUID: gpuA},
+	} {
+		a.Time = at(0).Add(time.Duration(i) * time.Second)
+		b.AddAction(a)
+	}
+	r := b.report()
+	for _, c := range []struct {
+		of             schema.ReportFailures
+		rescued, other int
+	}{{r.GPUs[0].Failures, 2, 0}, {r.GPUs[1].Failures, 0, 1}, {r.Total.Failures, 2, 1}} {
+		if c.of.Rescued != c.rescued || c.of.NotRescued != c.other {
+			t.Errorf("%d rescued, %d not; want %d, %d", c.of.Rescued, c.of.NotRescued, c.rescued, c.other)
+		}
+	}
+	if len(r.Events) != 4 {
+		t.Errorf("%d events on the timeline", len(r.Events))
 	}
 }
 

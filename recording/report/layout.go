@@ -247,6 +247,9 @@ func (l *layouter) hours() Table {
 	t := Table{Title: "Memory over time", Note: "GiB·h; out-of-memory errors (OOM) and alloc retries, in all and per hour", Columns: append(memoryColumns(),
 		Column{Title: "OOM", Short: "OOM"}, Column{Title: "per h", Short: "OOM/H", Wide: true},
 		Column{Title: "Retries", Short: "RETRY"}, Column{Title: "per h", Short: "RETRY/H", Wide: true})}
+	if f := &l.report.Total.Failures; f.Rescued+f.NotRescued > 0 {
+		t.Note += fmt.Sprintf("; allocations rescued: %d, asked for in vain: %d", f.Rescued, f.NotRescued)
+	}
 	add := func(name string, m *schema.ReportMemory, f *schema.ReportFailures, all bool) {
 		row := Row{Cells: []string{name}, All: all}
 		for _, a := range amounts(m) {

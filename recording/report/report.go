@@ -35,6 +35,7 @@ func (b *Builder) Report(now time.Time) schema.Report {
 		}
 		gpu := g.document()
 		gpu.Failures = failures(b.oomsOf(g.UUID), retries[g.UUID], g.recorded)
+		b.countRescues(&gpu.Failures, g.UUID)
 		out.GPUs = append(out.GPUs, gpu)
 		all.join(&g.memory)
 		if n := retries[g.UUID]; n != nil {
@@ -48,6 +49,7 @@ func (b *Builder) Report(now time.Time) schema.Report {
 	out.Total = schema.ReportTotal{
 		RecordedSeconds: all.recorded.Seconds(), Memory: all.document(), Failures: failures(len(b.ooms), allRetries, b.recordedTime()),
 	}
+	b.countRescues(&out.Total.Failures, "")
 	out.Total.UtilizationPercent, out.Total.IdleHours = all.load()
 	for _, p := range b.processes {
 		out.Total.WastedGiBHours += p.wasted
@@ -89,6 +91,20 @@ func (b *Builder) oomsOf(uuid string) (n int) {
 	return n
 }
 
+// countRescues counts the rescues on a GPU, on all where none is named.
+func (b *Builder) countRescues(f *schema.ReportFailures, uuid string) {
+	for i := range b.actions {
+		a := &b.actions[i]
+		switch {
+		case uuid != "" && a.GPUUUID != uuid:
+		case a.Kind == snapshot.EventRescued:
+			f.Rescued++
+		case a.Kind == snapshot.EventNotRescued:
+			f.NotRescued++
+		}
+	}
+}
+
 func (b *Builder) retriesByGPU() map[string]*int64 {
 	sums := map[string]*int64{}
 	for id, p := range b.processes {
@@ -122,7 +138,7 @@ func (b *Builder) events() []schema.ReportEvent {
 	}
 	for i := range b.actions {
 		a := &b.actions[i]
-		if a.Kind == snapshot.EventFlush {
+		if a.Kind == snapshot.EventFlush || a.Kind == snapshot.EventRescued || a.Kind == snapshot.EventNotRescued {
 			events = append(events, schema.ReportEvent{
 				Time: schema.Time(a.Time), GPU: b.index(a.GPUUUID), UUID: a.GPUUUID, Kind: string(a.Kind),
 				Process: schema.Text(b.label(a.Process)), Message: schema.Text(text.Clean(a.Message)),

@@ -46,6 +46,16 @@ func peaks(base, peak, every, from int) (c course) {
 	return c
 }
 
+// grows takes so much more each second, from a time on.
+func grows(base, end, perSecond, from int) (c course) {
+	c = course{{0, base}}
+	for at := from; base < end; at++ {
+		base += perSecond
+		c = append(c, [2]int{at, base})
+	}
+	return c
+}
+
 func leaks(perSecond int) (c course) {
 	for at := range int(storyTime / time.Second) {
 		c = append(c, [2]int{at, at * perSecond})
@@ -54,7 +64,7 @@ func leaks(perSecond int) (c course) {
 }
 
 var stories = []story{
-	{"idle notebooks beside a training", map[string]course{"notebook": idles(22), "batch": idles(18), "train": {{0, 10}, {pressure, 50}}}},
+	{"idle notebooks beside a training", map[string]course{"notebook": idles(22), "batch": idles(18), "train": grows(10, 50, 2, 22)}},
 	{"two trainings whose peaks meet", map[string]course{"train": peaks(15, 50, 6, pressure), "train2": peaks(15, 45, 5, 3)}},
 	{"batch tests that come and go", map[string]course{"train": {{0, 35}, {pressure, 60}}, "batch": peaks(0, 24, 4, 1), "notebook": idles(5)}},
 	{"a job that starts large beside idle cache", map[string]course{"notebook": idles(30), "batch": idles(15), "train": {{0, 0}, {pressure, 55}}}},

@@ -7,6 +7,7 @@
  *   release               free what was allocated last
  *   capture | captured    begin and end a capture
  *   closing               a thread closes all descriptors above 2 in 100 ms, and opens others
+ *   seal                  a filter that kills for a socket comes for the main thread
  *   signals               an interval timer interrupts all waits
  */
 #define _GNU_SOURCE
@@ -14,11 +15,15 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
@@ -114,6 +119,21 @@ static void *close_all(void *unused)
 	return unused;
 }
 
+/* Kills for all that a rescue does beyond reading the main thread's status. */
+static int seal(void)
+{
+	static const unsigned int denied[] = { SYS_socket, SYS_connect, SYS_ppoll, SYS_recvfrom, SYS_sendto, SYS_getsockopt };
+	struct sock_filter code[32] = { BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)) };
+	unsigned short count = 1;
+	for (size_t i = 0; i < sizeof denied / sizeof *denied; i++) {
+		code[count++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, denied[i], 0, 1);
+		code[count++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
+	}
+	code[count++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	struct sock_fprog program = { .len = count, .filter = code };
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) | prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
 static void nothing(int number)
 {
 	(void)number;
@@ -137,6 +157,8 @@ int main(void)
 			printf("%d\n", cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
 		} else if (!strncmp(line, "closing", 7)) {
 			printf("%d\n", pthread_create(&thread, NULL, close_all, NULL));
+		} else if (!strncmp(line, "seal", 4)) {
+			printf("%d\n", seal());
 		} else if (!strncmp(line, "signals", 7)) {
 			struct sigaction action = { .sa_handler = nothing }; /* no SA_RESTART */
 			struct itimerval often = { { 0, 3000 }, { 0, 3000 } };
