@@ -30,7 +30,7 @@ const (
 	straight   = 0.8  // share of the variance that a course explains: of a step, a line explains 3/4; a ramp is above after 16 s
 	farMiss    = 2.5  // usual 80 % bounds that no noise makes: three standard deviations
 	bent       = 0.4  // a series without a course explains less
-	until      = 2.5  // horizons that a course is followed: then forecasts made since have come due
+	until      = 1.5  // horizons that a course is followed: then forecasts made since have come due
 	ended      = 0.15 // quick time constants for which a series that has ended to rise lies below its line
 	sure       = 1.9  // quick time constants for which a course must have lasted: by then a server has its KV cache
 	topSeconds = 800  // how long the highest level is remembered: longer than steps are apart

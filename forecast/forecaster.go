@@ -119,7 +119,7 @@ func (s *state) observe(now int64, y float64) {
 	}
 	s.Count++
 	s.Now, s.Last, s.Gap = now, y, false
-	s.look()
+	s.look(seconds, change)
 }
 
 // begin forgets all of the job before but the sizes of errors: jobs end and begin again.

@@ -17,14 +17,14 @@ func (f *Forecaster) FullIn(free int64) (FullIn, bool) { return WhenFull(free, f
 // WhenFull is when several series together will have grown by free bytes: the first
 // time at which the median path is there and still is at the next horizon. A passing
 // peak does not count, but the peaks of a rising sawtooth do, and so does a new course
-// before the experts follow it. A rise that only the last seconds show counts once
-// it is sure: right after a burst its forecasts come true. Earliest is the same for a path that is higher by the
-// upper half of the 80 % interval, Latest for the lower bound of the experts' forecast
-// alone, later by the usual time between samples; errors of several series count as
-// independent. WhenFull is false beyond the last horizon, where no series is
-// known for long enough (one that is not counts as constant), and for a time longer
-// than the past, but for a new course: a rise of unknown age lasts as long again at
-// even odds.
+// before the experts follow it. A rise that only the last seconds show counts once it
+// has lasted for as long as a server takes its KV cache. Earliest is the same for a
+// path that is higher by the upper half of the 80 % interval, Latest for the lower
+// bound of the experts' forecast alone, later by the usual time between samples;
+// errors of several series count as independent. WhenFull is false beyond the last
+// horizon, where no series is known for long enough (one that is not counts as
+// constant), and for a time longer than the past, but for a new course: a rise of
+// unknown age lasts as long again at even odds.
 func WhenFull(free int64, series ...*Forecaster) (FullIn, bool) {
 	var median, above, below path
 	step, known := 0.0, int64(0)

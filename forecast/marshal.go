@@ -9,7 +9,7 @@ import (
 )
 
 // format is the version of the layout of state.
-const format = 11
+const format = 12
 
 // image is a marshalled Forecaster, little-endian. A checksum follows it.
 type image struct {

@@ -5,14 +5,14 @@ import "math"
 // outlook is the forecast at a horizon, relative to the newest sample.
 type outlook struct {
 	Change float64
-	Rise   float64 // Change if that is sure to last, or what fills a GPU sooner: a peak, or a new course
+	Rise   float64 // Change if that is sure to last, or a peak that fills a GPU sooner
 	Spread spread
 }
 
 // look makes the forecasts. Each horizon lends its experience to the next longer one.
-func (s *state) look() {
+func (s *state) look(seconds, change float64) {
 	p := s.panel()
-	s.follow(p.quick)
+	s.follow(p.quick, seconds, change)
 	age := float64(s.Now-s.Course.Since) / 1e9
 	shorter, before := verdict{}, 0.0
 	for i := range s.Records {
@@ -24,8 +24,8 @@ func (s *state) look() {
 			change = 0
 		}
 		o.Change = max(change, -s.Last)
-		o.Rise = o.Change // what reverts to a level does not fill a GPU
-		if best == driftQuick && !s.Course.Sure || best == reverting {
+		o.Rise = o.Change
+		if best == driftQuick && !s.Course.Sure || best == reverting { // what returns to a level does not fill a GPU
 			o.Rise = min(o.Change, 0)
 		}
 		if p.hasPhase && s.Without&PartCrest == 0 {
@@ -33,6 +33,7 @@ func (s *state) look() {
 		}
 		if s.Course.Announced && h > age/until {
 			o.Rise = max(o.Rise, s.Course.Slope*h)
+			o.Change = o.Rise
 		}
 		switch {
 		case r.Errors.Size >= enoughResiduals:
@@ -67,27 +68,31 @@ func wider(expert int, believed, farther float64) float64 {
 	}
 }
 
-// course is a rise that has begun lately, by the quick line.
+// course is a rise that has begun lately, by the quick line. It has its own line, which
+// knows nothing of what was before and so has the slope of a ramp from the first second.
 type course struct {
-	Since      int64   // the last sample before it, ns
-	Top, Usual float64 // the highest level until then, and the usual error, bytes
-	Slope      float64 // bytes per second
-	Sure       bool    // it has lasted and still rises
-	Announced  bool    // it is straight, leads where the series has not been, and will fill a GPU
+	Since      int64      // the last sample before it, ns
+	Top, Usual float64    // the highest level until then, and the usual error, bytes
+	Line       regression // since then
+	Slope      float64    // bytes per second
+	Sure       bool       // it has lasted and still rises
+	Announced  bool       // it is straight, leads where the series has not been, and will fill a GPU
 }
 
 // follow takes the newest quick line. After a burst of loading that has ended the
 // series lies below that line.
-func (s *state) follow(quick line) {
+func (s *state) follow(quick line, seconds, change float64) {
 	c := &s.Course
 	if quick == (line{}) {
 		return // too few samples, as after a pause
 	}
 	if s.Without&PartCourse != 0 || quick.explained < bent || quick.slope < 0 || s.Seasons.swings(s.Now) {
 		*c = course{Since: s.Now, Top: s.Top.Height, Usual: max(s.Outlook[0].Spread.Upper80, mebibyte)}
+		c.Line.observe(0, 0)
 		return
 	}
-	c.Slope = quick.slope
+	c.Line.observe(seconds/longTau, change)
+	c.Slope = c.Line.line(longTau).slope
 	c.Sure = float64(s.Now-c.Since) > sure*1e9*quickTau(s.Step) && quick.height < ended*quick.slope*quickTau(s.Step)
 	c.Announced = c.Sure && quick.explained > straight &&
 		s.Last-c.Top > farMiss*c.Usual*math.Sqrt(float64(s.Now-c.Since)/float64(Horizons[0])) && c.Since-s.Began > leastPast
