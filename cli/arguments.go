@@ -146,6 +146,14 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	return f
 }
 
+// oneRecording refuses more than one argument.
+func oneRecording(cmd *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return usage("%s takes one FILE or DIR, not %d", cmd.Name(), len(args))
+	}
+	return nil
+}
+
 // onePID refuses all but one argument; advice says how to find PIDs.
 func onePID(advice string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {

@@ -26,7 +26,7 @@ func (p *program) openRecordedTrace(path string) (*backtest.Trace, string, error
 	if err != nil {
 		return nil, where, err
 	}
-	defer func() { _ = r.Close() }() // nothing was written
+	defer p.closeRecording(r)
 	trace, err := recordedTrace(r)
 	return trace, filepath.Base(where), err
 }

@@ -39,16 +39,16 @@ themselves: docs/recording.md.`,
 		Example: `  vramscope export --from 03:00 --to 03:30 --format csv > night.csv
   vramscope export --metric used_bytes,cached_bytes | jq -c 'select(.pid == 4711)'
   vramscope export recordings/2026-11-21.db | gzip > day.jsonl.gz`,
-		Args:              cobra.MaximumNArgs(1),
+		Args:              oneRecording,
 		ValidArgsFunction: cobra.FixedCompletions([]string{"db"}, cobra.ShellCompDirectiveFilterFileExt),
 		RunE:              func(_ *cobra.Command, args []string) error { return p.runExport(args, f) },
 	}
 	choiceFlag(cmd, &f.format, "format", "f", "jsonl", "csv")
 	cmd.Flags().StringVar(&f.from, "from", "", "from this time on")
 	cmd.Flags().StringVar(&f.to, "to", "", "up to this time")
-	cmd.Flags().StringSliceVar(&f.metrics, "metric", nil, "only these metrics, as docs/json.md names them")
+	cmd.Flags().StringSliceVar(&f.metrics, "metric", nil, "only these metrics, comma-separated, as docs/json.md names them")
 	cmd.Flags().Lookup("metric").DefValue = "" // not "(default [])" in the help
-	nameValues(cmd, map[string]string{"from": "TIME", "to": "TIME", "metric": "NAME,…"})
+	nameValues(cmd, map[string]string{"from": "TIME", "to": "TIME", "metric": "NAMES"})
 	return cmd
 }
 
@@ -64,7 +64,7 @@ func (p *program) runExport(args []string, f exportFlags) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = r.Close() }() // nothing was written
+	defer p.closeRecording(r)
 	oldest, newest := r.Span()
 	to, err := momentFlag(r, where, "to", f.to, newest.Add(1))
 	if err != nil {
@@ -187,14 +187,9 @@ func csvLines(out *bufio.Writer, ids []metric.ID) func(*recording.Reading) error
 	for _, id := range ids {
 		fields = append(fields, metric.Table[id].Name)
 	}
-	begun := false
+	_ = table.Write(fields) // the writer keeps an error
+	table.Flush()
 	return func(r *recording.Reading) error {
-		if !begun {
-			begun = true
-			if err := table.Write(fields); err != nil {
-				return err
-			}
-		}
 		e := exportedOf(r)
 		clear(fields)
 		fields[0], fields[1], fields[2] = csvTimeExactly(r.Time), strconv.FormatBool(e.Simulated), string(e.UUID)

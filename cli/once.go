@@ -22,13 +22,15 @@ type onceFlags struct {
 	line   bool
 	watch  time.Duration
 	at     string // a moment of a recording
+
+	recording []string // another than this user's
 }
 
 func (p *program) once() *cobra.Command {
 	var f onceFlags
 	var watch string
 	cmd := &cobra.Command{
-		Use:   "once",
+		Use:   "once [--at TIME [FILE|DIR]]",
 		Short: "one snapshot: a table, JSON, CSV or one line",
 		Long: `Writes one snapshot of every GPU and every process on it, and ends.
 
@@ -44,8 +46,12 @@ while first, so that forecasts, rates and alerts are in the snapshot.`,
   vramscope once --line             for a status bar
   vramscope once --watch 60s        with forecasts
   vramscope once --at 03:12         what was there then, from a recording`,
-		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Args: oneRecording,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 && f.at == "" {
+				return usage("once takes FILE or DIR with --at alone: %q", text.Clean(args[0]))
+			}
+			f.recording = args
 			if f.line && cmd.Flags().Changed("format") {
 				return usage("--line or --format, not both")
 			}
@@ -64,25 +70,25 @@ while first, so that forecasts, rates and alerts are in the snapshot.`,
 	choiceFlag(cmd, &f.format, "format", "f", "table", "json", "csv")
 	cmd.Flags().BoolVar(&f.line, "line", false, "one line, for a status bar")
 	cmd.Flags().StringVar(&watch, "watch", "", "observe for this long first, 1s to 1h")
-	cmd.Flags().StringVar(&f.at, "at", "", "a moment of your own recordings: 03:12 or '2026-11-21 03:12'")
+	cmd.Flags().StringVar(&f.at, "at", "", "a moment of FILE or DIR, or your own recordings: 03:12 or '2026-11-21 03:12'")
 	nameValues(cmd, map[string]string{"watch": "DURATION", "at": "TIME"})
 	return cmd
 }
 
-// recorded is the snapshot of a moment of this user's recordings.
-func (p *program) recorded(at string) (*snapshot.Snapshot, error) {
-	r, where, err := p.openRecording(nil)
+// recorded is the snapshot of a moment of a recording.
+func (p *program) recorded(at string, args []string) (*snapshot.Snapshot, error) {
+	r, where, err := p.openRecording(args)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = r.Close() }() // nothing was written
+	defer p.closeRecording(r)
 	t, err := momentOf(r, where, "at", at)
 	if err != nil {
 		return nil, err
 	}
 	then, ok := r.At(t)
 	if !ok {
-		return nil, &failure{code: exitFailure, message: "nothing is recorded of " + at}
+		return nil, &failure{code: exitFailure, message: "nothing is recorded of " + text.Clean(at)}
 	}
 	return then, nil
 }
@@ -94,7 +100,7 @@ func (p *program) runOnce(ctx context.Context, f onceFlags) error {
 		return err
 	}
 	if f.at != "" {
-		then, err := p.recorded(f.at)
+		then, err := p.recorded(f.at, f.recording)
 		if err != nil {
 			return err
 		}

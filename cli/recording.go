@@ -37,17 +37,42 @@ func (p *program) openRecording(args []string) (r *recording.Recording, where st
 	if r, err = recording.Open(where); err == nil {
 		return r, where, nil
 	}
+	return nil, where, p.noRecording(err, where, len(args) == 0)
+}
+
+// noRecording is the failure to open a recording, with what to do.
+func (p *program) noRecording(err error, where string, own bool) error {
 	f := &failure{code: exitFailure, err: err, message: text.Clean(err.Error())}
 	switch {
 	case errors.Is(err, recording.ErrForeign):
 		f.advice = []string{"  vramscope daemon --record   makes recordings; docs/recording.md has their format"}
+		return f
 	case errors.Is(err, fs.ErrPermission):
 		f.advice = []string{"  a recording can be read by the user who made it, and by root"}
-	case errors.Is(err, fs.ErrNotExist) && len(args) == 0:
-		f.message = "nothing is recorded in " + text.Clean(where)
-		f.advice = []string{"  vramscope daemon --record   records from now on", "  DIR or FILE as an argument reads another recording"}
+		return f
+	case errors.Is(err, fs.ErrNotExist) && !own:
+		f.message = text.Clean(where) + ": there is no such file or directory"
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, recording.ErrEmpty):
+		f.message = "there is no recording in " + text.Clean(where)
 	}
-	return nil, where, f
+	f.advice = []string{"  vramscope daemon --record   records from now on"}
+	if !own {
+		return f
+	}
+	f.advice = append(f.advice, "  FILE or DIR                 reads another recording")
+	if r, err := recording.Open(filepath.Join(where, "simulated")); err == nil {
+		_ = r.Close() // nothing was written
+		f.advice = append(f.advice, "  --demo                      reads that of the simulated box")
+	}
+	return f
+}
+
+// closeRecording closes a recording, and warns of the days that could not be read.
+func (p *program) closeRecording(r *recording.Recording) {
+	for _, problem := range r.Problems() {
+		p.warn("%s", problem)
+	}
+	_ = r.Close() // nothing was written
 }
 
 // momentOf reads the value of a flag as a moment of a recording.

@@ -123,6 +123,10 @@ func TestExportWritesEverySample(t *testing.T) {
 	if got := strings.Join(rows[0], ","); got != "time,simulated,uuid,gpu_instance,compute_instance,pid,start_time,user,name,used_bytes,power_watts" {
 		t.Error(got)
 	}
+	empty, errs, code := command(t, "export", directory, "--format", "csv", "--metric", "used_bytes", "--from", "12:01:00.1", "--to", "12:01:00.2")
+	if code != exitOK || empty != "time,simulated,uuid,gpu_instance,compute_instance,pid,start_time,user,name,used_bytes\n" {
+		t.Errorf("exit code %d: %s%q of a time without samples", code, errs, empty)
+	}
 	if got := rows[1][0]; got != noon.Format("2006-01-02T15:04:05.000Z07:00") || rows[1][1] != "true" {
 		t.Error(rows[1])
 	}
@@ -142,6 +146,10 @@ func TestOnceOfTheRecordedPast(t *testing.T) {
 	at, err := momentOf(r, where, "at", "12:01")
 	if err != nil || !at.Equal(noon.Add(time.Minute)) {
 		t.Fatalf("%v, %v", at, err)
+	}
+	table, errs, code := command(t, "once", "--at", "12:01", directory)
+	if code != exitOK || !strings.Contains(table, "SIMULATED") {
+		t.Errorf("exit code %d: %s%s", code, errs, table)
 	}
 	got, _ := r.At(at)
 	want, _ := live.At(at)
@@ -173,7 +181,12 @@ func TestWrongTimesAndRecordings(t *testing.T) {
 		{[]string{"export", directory, "--metric", "bytes"}, exitUsage, []string{`"bytes" is not recorded: used_bytes`}},
 		{[]string{"export", t.TempDir()}, exitFailure, []string{"there is no recording", "vramscope daemon --record"}},
 		{[]string{"export", foreign}, exitFailure, []string{"not a recording of vramscope"}},
-		{[]string{"export", filepath.Join(directory, "none.db")}, exitFailure, []string{"no such file"}},
+		{[]string{"export", filepath.Join(directory, "none.db")}, exitFailure, []string{"none.db: there is no such file or directory", "vramscope daemon --record"}},
+		{[]string{"export", directory, "another"}, exitUsage, []string{"export takes one FILE or DIR, not 2"}},
+		{[]string{"replay", directory, "another"}, exitUsage, []string{"replay takes one FILE or DIR, not 2"}},
+		{[]string{"report", directory, "another", "third"}, exitUsage, []string{"report takes one FILE or DIR, not 3"}},
+		{[]string{"once", directory}, exitUsage, []string{"once takes FILE or DIR with --at alone"}},
+		{[]string{"once", "--at", "11:00", directory}, exitFailure, []string{"--at 11:00: nothing is recorded of that time"}},
 		{[]string{"replay", directory, "--at", "03:12", "--event", "oom"}, exitUsage, []string{"leave one out"}},
 		{[]string{"replay", directory, "--event", "flood"}, exitUsage, []string{`"flood" is not oom, alarm`}},
 		{[]string{"replay", directory}, exitUsage, []string{"replay needs a terminal"}},

@@ -41,7 +41,7 @@ Times are local: 03:12 (the last one), '2026-11-21 03:12', or RFC 3339.`,
   vramscope replay --at 03:12
   vramscope replay --event oom
   vramscope replay recordings/2026-11-21.db`,
-		Args:              cobra.MaximumNArgs(1),
+		Args:              oneRecording,
 		ValidArgsFunction: cobra.FixedCompletions([]string{"db"}, cobra.ShellCompDirectiveFilterFileExt),
 		RunE:              func(cmd *cobra.Command, args []string) error { return p.runReplay(cmd.Context(), args, f) },
 	}
@@ -88,7 +88,7 @@ func (p *program) runReplay(ctx context.Context, args []string, f replayFlags) e
 		return err
 	}
 	if r, ok := history.(*recording.Recording); ok {
-		defer func() { _ = r.Close() }() // nothing was written
+		defer p.closeRecording(r)
 	}
 	input, err := p.keyboard()
 	if err != nil {

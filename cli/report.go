@@ -3,7 +3,7 @@ package cli
 import (
 	"cmp"
 	"fmt"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -46,7 +46,6 @@ change. It says which differences are beyond the noise of the hours.
   vramscope report --from 03:00 --to 04:30 --format markdown
   vramscope report --since 7d --format html > report.html
   vramscope report --compare '2026-11-18..2026-11-19' '2026-11-19..2026-11-20'`,
-		Args:              cobra.MaximumNArgs(2),
 		ValidArgsFunction: cobra.FixedCompletions([]string{"db"}, cobra.ShellCompDirectiveFilterFileExt),
 		RunE:              func(_ *cobra.Command, args []string) error { return p.runReport(args, f) },
 	}
@@ -54,7 +53,7 @@ change. It says which differences are beyond the noise of the hours.
 	flags.StringVar(&f.since, "since", "", "the last so long (24h)")
 	flags.StringVar(&f.from, "from", "", "from this time on")
 	flags.StringVar(&f.to, "to", "", "up to this time")
-	flags.StringVar(&f.compare, "compare", "", "compare with this period; the argument that follows is the other")
+	flags.StringVar(&f.compare, "compare", "", "compare with this period; an argument is the other")
 	choiceFlag(cmd, &f.by, "by", "", evaluation.Groupings...)
 	choiceFlag(cmd, &f.format, "format", "f", "text", "markdown", "json", "html")
 	nameValues(cmd, map[string]string{"since": "TIME", "from": "TIME", "to": "TIME", "compare": "A..B"})
@@ -74,11 +73,12 @@ func (p *program) runReport(args []string, f reportFlags) error {
 		if f.since != "" || f.from != "" || f.to != "" {
 			return usage("--compare names both periods: leave out --since, --from and --to")
 		}
-		if len(args) == 0 || !strings.Contains(args[0], "..") {
+		at := slices.IndexFunc(args, isPeriod)
+		if at < 0 {
 			return &failure{code: exitUsage, message: "--compare takes two periods",
 				advice: []string{"  vramscope report --compare 03:00..06:00 09:00..12:00"}}
 		}
-		second, args = args[0], args[1:]
+		second, args = args[at], slices.Delete(slices.Clone(args), at, at+1)
 	}
 	if len(args) > 1 {
 		return usage("report takes one FILE or DIR, not %d", len(args))
@@ -87,7 +87,7 @@ func (p *program) runReport(args []string, f reportFlags) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = r.Close() }() // nothing was written
+	defer p.closeRecording(r)
 	shown, before, err := f.periods(r, where, second)
 	if err != nil {
 		return err
@@ -103,9 +103,6 @@ func (p *program) runReport(args []string, f reportFlags) error {
 			return err
 		}
 		document.Comparison = b.Compare(first)
-	}
-	for _, problem := range r.Problems() {
-		p.warn("%s", problem)
 	}
 	return p.writeReport(&document, f.format, p.glyphs(&s))
 }
@@ -178,6 +175,10 @@ func (p *program) evaluate(r *recording.Recording, over period, by, where string
 	if err != nil {
 		return nil, &failure{code: exitFailure, err: err, message: text.Clean(err.Error()),
 			advice: []string{"  what can be read of a damaged file is in docs/recording.md"}}
+	}
+	if oldest, newest := r.Span(); b.Empty() && newest.Sub(oldest) < 2*time.Minute {
+		return nil, &failure{code: exitFailure, message: fmt.Sprintf("%s has %s so far; a report is of whole minutes", text.Clean(where), newest.Sub(oldest).Round(time.Second)),
+			advice: []string{"  try again in two minutes"}}
 	}
 	if b.Empty() {
 		return nil, &failure{code: exitFailure, message: fmt.Sprintf("nothing is recorded from %s to %s: the recording has a gap there", clock(over.from), clock(over.to)),

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -39,6 +40,16 @@ func parsePeriod(s string, newest time.Time) (p period, err error) {
 		return p, err
 	}
 	return p, p.check()
+}
+
+// isPeriod reports whether an argument is "A..B", and not a path as "../recordings".
+func isPeriod(s string) bool {
+	a, b, ok := strings.Cut(s, "..")
+	if !ok || a == "" || b == "" {
+		return false
+	}
+	_, err := os.Stat(s)
+	return err != nil
 }
 
 func (p *period) check() error {

@@ -134,6 +134,11 @@ func reportSaysWhatIsDamaged(t *testing.T, where string) {
 	if err := os.WriteFile(filepath.Join(directory, "2026-11-19.db"), bytes.Repeat([]byte("no database "), 500), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	for _, args := range [][]string{{"export", directory}, {"once", "--at", "2026-11-20 12:30", directory}, {"why", "--file", directory, "2963112"}} {
+		if _, problem, code := command(t, args...); code != 0 || strings.Count(problem, "2026-11-19.db: not a recording of vramscope") != 1 {
+			t.Errorf("%v: exit code %d, %q", args, code, problem)
+		}
+	}
 	out, problem, code := reported(t, directory, "--since", "30d")
 	if code != 0 || !strings.Contains(out, "recorded 54 min") || strings.Count(problem, "2026-11-19.db: not a recording of vramscope") != 1 {
 		t.Errorf("exit code %d, %q:\n%.500s", code, problem, out)
@@ -227,6 +232,9 @@ func reportCompares(t *testing.T, where string) {
 	if code != 0 {
 		t.Fatal(problem)
 	}
+	if swapped, problem, code := reported(t, where, "--compare", "12:00..12:20", "12:25..13:00"); code != 0 || swapped != out {
+		t.Errorf("exit code %d with the folder first: %s", code, problem)
+	}
 	for _, want := range []string{"COMPARED  with 2026-11-20 12:00 to 2026-11-20 12:20 UTC, recorded 19 min 50 s", "FIGURE", "utilization", "too few hours to tell"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
@@ -270,6 +278,37 @@ func reportRefusesWithAdvice(t *testing.T, where string) {
 				t.Errorf("%s: no %q in %q", name, want, problem)
 			}
 		}
+	}
+}
+
+// A recording has no sum of the minute that has just begun.
+func TestReportOfTheFirstMinute(t *testing.T) {
+	directory := t.TempDir()
+	w, err := recording.Create(directory, recording.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.Close() }) // it was read before
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	clock := func() time.Time { return now }
+	box, err := simulator.New(simulator.Options{Clock: clock})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sampling := sampler.New(sampler.Options{Devices: box, Probes: box, Processes: box, Clock: clock, Simulated: true, Deadline: time.Minute, Interval: time.Second})
+	for range 3 {
+		now = now.Add(time.Second)
+		if err := w.Append(sampling.Tick(now), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var problem string
+	if !eventually(func() bool {
+		var code int
+		_, problem, code = reported(t, directory)
+		return code == exitFailure && strings.Contains(problem, " so far; a report is of whole minutes")
+	}) {
+		t.Error(problem)
 	}
 }
 

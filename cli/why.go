@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -68,19 +67,16 @@ func (p *program) runWhy(_ context.Context, f whyFlags, args []string) error {
 			return usage("%q is not a PID", text.Clean(args[0]))
 		}
 	}
-	path := f.file
-	if path == "" {
-		path = cmp.Or(p.recordings, recordingsOf(p.flags.demo))
-		if _, err := os.Stat(path); err != nil {
-			return noRecording(path)
-		}
+	var path []string
+	if f.file != "" {
+		path = []string{f.file}
 	}
-	r, err := recording.Open(path)
+	r, where, err := p.openRecording(path)
 	if err != nil {
-		return &failure{code: exitFailure, message: err.Error(), advice: recordAdvice}
+		return err
 	}
-	defer func() { _ = r.Close() }() // it was only read
-	event, err := p.whichEvent(r, pid, f.at)
+	defer p.closeRecording(r)
+	event, err := whichEvent(r, where, pid, f.at)
 	if err != nil {
 		return err
 	}
@@ -93,14 +89,8 @@ func (p *program) runWhy(_ context.Context, f whyFlags, args []string) error {
 	return p.printAs(f.format, schema.WhyOf(evidence, &verdict), page.String())
 }
 
-var recordAdvice = []string{"  vramscope daemon --record   records from now on", "  --file PATH                 another recording"}
-
-func noRecording(path string) error {
-	return &failure{code: exitFailure, message: "there is no recording in " + path, advice: recordAdvice}
-}
-
 // whichEvent is the event to explain.
-func (p *program) whichEvent(r *recording.Recording, pid int, at string) (*snapshot.Event, error) {
+func whichEvent(r *recording.Recording, where string, pid int, at string) (*snapshot.Event, error) {
 	var events []snapshot.Event // the newest first
 	for _, e := range r.EventsOf(snapshot.EventOutOfMemory, 0) {
 		if pid == 0 || e.Row.Process.PID == pid {
@@ -108,12 +98,12 @@ func (p *program) whichEvent(r *recording.Recording, pid int, at string) (*snaps
 		}
 	}
 	oldest, newest := r.Span()
-	span := fmt.Sprintf("the recording is of %s to %s", oldest.Format(time.DateTime), newest.Format(time.DateTime))
+	span := fmt.Sprintf("the recording is of %s to %s", clock(oldest.Local()), clock(newest.Local()))
 	switch {
 	case pid != 0 && len(events) == 0:
 		return withoutEvent(r, pid, span)
 	case at != "":
-		return eventAt(events, at, oldest, newest, span)
+		return eventAt(r, where, events, at, span)
 	case len(events) == 0:
 		return nil, &failure{code: exitFailure, message: "no process has run out of memory; " + span,
 			advice: []string{"  Only a probe sees that: vramscope run -- COMMAND, vramscope attach PID"}}
@@ -121,44 +111,21 @@ func (p *program) whichEvent(r *recording.Recording, pid int, at string) (*snaps
 	return &events[0], nil
 }
 
-func eventAt(events []snapshot.Event, at string, oldest, newest time.Time, span string) (*snapshot.Event, error) {
-	moment, err := timeOfDay(at, newest)
+func eventAt(r *recording.Recording, where string, events []snapshot.Event, at, span string) (*snapshot.Event, error) {
+	moment, err := momentOf(r, where, "at", at)
 	if err != nil {
 		return nil, err
-	}
-	if moment.Before(oldest.Add(-time.Minute)) || moment.After(newest.Add(time.Minute)) {
-		return nil, &failure{code: exitFailure, message: moment.Format(time.DateTime) + " is outside: " + span}
 	}
 	if len(events) == 0 {
 		return nil, &failure{code: exitFailure, message: "no process has run out of memory; " + span}
 	}
 	nearest := slices.MinFunc(events, func(a, b snapshot.Event) int {
-		return int(a.Time.Sub(moment).Abs() - b.Time.Sub(moment).Abs())
+		return cmp.Compare(a.Time.Sub(moment).Abs(), b.Time.Sub(moment).Abs())
 	})
 	if off := nearest.Time.Sub(moment).Abs(); off > 10*time.Minute {
-		return nil, &failure{code: exitFailure, message: fmt.Sprintf("no process ran out of memory then; the nearest event is of %s", nearest.Time.Format(time.DateTime))}
+		return nil, &failure{code: exitFailure, message: "no process ran out of memory then; the nearest event is of " + clock(nearest.Time.Local())}
 	}
 	return &nearest, nil
-}
-
-// timeOfDay is a time, of the newest day where none is given.
-func timeOfDay(s string, newest time.Time) (time.Time, error) {
-	for _, layout := range []string{"2006-01-02 15:04:05", "2006-01-02 15:04", time.RFC3339, "15:04:05", "15:04"} {
-		t, err := time.ParseInLocation(layout, s, time.Local)
-		if err != nil {
-			continue
-		}
-		if layout[0] == '2' {
-			return t, nil
-		}
-		day := newest.Local()
-		t = time.Date(day.Year(), day.Month(), day.Day(), t.Hour(), t.Minute(), t.Second(), 0, time.Local)
-		if t.After(newest.Add(time.Minute)) {
-			t = t.AddDate(0, 0, -1)
-		}
-		return t, nil
-	}
-	return time.Time{}, usage("--at: %q is no time: write '03:12' or '2026-11-21 03:12'", text.Clean(s))
 }
 
 // withoutEvent is the end of a process of which no out-of-memory event is known:

@@ -83,11 +83,11 @@ func TestWhyWithoutAnEvent(t *testing.T) {
 		want []string
 	}{
 		{[]string{"--file", t.TempDir()}, exitFailure, []string{"there is no recording", "vramscope daemon --record"}},
-		{[]string{"--file", filepath.Join(directory, "none.db")}, exitFailure, []string{"no such file", "vramscope daemon --record"}},
+		{[]string{"--file", filepath.Join(directory, "none.db")}, exitFailure, []string{"none.db: there is no such file or directory", "vramscope daemon --record"}},
 		{[]string{"--file", quiet}, exitFailure, []string{"no process has run out of memory; the recording is of 2026-11-20 12:00:00 to 2026-11-20 12:02:29", "vramscope attach PID"}},
 		{[]string{"--file", quiet, "--at", "12:01"}, exitFailure, []string{"no process has run out of memory"}},
 		{[]string{"--file", directory, "999999999"}, exitFailure, []string{"the recording has no PID 999999999; the recording is of"}},
-		{[]string{"--file", directory, "--at", "2026-11-20 13:00"}, exitFailure, []string{"2026-11-20 13:00:00 is outside: the recording is of"}},
+		{[]string{"--file", directory, "--at", "2026-11-20 13:00"}, exitFailure, []string{"--at 2026-11-20 13:00: nothing is recorded of that time", "has 2026-11-20 12:00:00 to"}},
 		{[]string{"--file", directory, "--at", "soon"}, exitUsage, []string{`"soon" is no time`}},
 		{[]string{"--file", directory, "train.py"}, exitUsage, []string{`"train.py" is not a PID`}},
 		{[]string{"--file", directory, "--last", strconv.Itoa(failed.Row.Process.PID)}, exitUsage, []string{"one of PID, --last and --at"}},

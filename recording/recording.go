@@ -43,7 +43,7 @@ func Open(path string) (*Recording, error) {
 			return nil, err
 		}
 		if len(paths) == 0 {
-			return nil, fmt.Errorf("recording: %s: there is no recording; vramscope daemon --record makes one", path)
+			return nil, fmt.Errorf("recording: %s: %w", path, ErrEmpty)
 		}
 		r.paths = paths
 	} else {

@@ -27,7 +27,9 @@ const (
 // Errors of a database that cannot be read.
 var (
 	ErrForeign = errors.New("not a recording of vramscope")
-	ErrNewer   = errors.New("made by a newer vramscope")
+	// ErrEmpty is what Open returns of a directory without a recording.
+	ErrEmpty = errors.New("there is no recording")
+	ErrNewer = errors.New("made by a newer vramscope")
 )
 
 // open opens a database in a mode, with these pragmas.
