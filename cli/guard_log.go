@@ -77,8 +77,8 @@ func (p *program) runGuardLog(f guardLogFlags) error {
 func (p *program) decisions(file string, since time.Time) ([]snapshot.GuardDecision, string, error) {
 	where := cmp.Or(file, p.recordings, recordingsOf(p.flags.demo))
 	r, err := recording.Open(where)
-	if err != nil && (file != "" || !errors.Is(err, fs.ErrNotExist)) {
-		return nil, where, &failure{code: exitFailure, err: err, message: err.Error(), advice: recordAdvice}
+	if err != nil && (file != "" || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, recording.ErrEmpty)) {
+		return nil, where, p.noRecording(err, where, file == "")
 	}
 	if err == nil {
 		defer func() { _ = r.Close() }() // it was only read

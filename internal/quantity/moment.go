@@ -32,7 +32,7 @@ func ParseMoment(text string, newest time.Time) (time.Time, error) {
 		}
 		year, month, day := newest.Date()
 		last := func(day int) time.Time {
-			return time.Date(year, month, day, t.Hour(), t.Minute(), t.Second(), 0, newest.Location())
+			return time.Date(year, month, day, t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), newest.Location())
 		}
 		if t = last(day); t.After(newest) {
 			t = last(day - 1)

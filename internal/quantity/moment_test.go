@@ -13,6 +13,7 @@ func TestParseMoment(t *testing.T) {
 		"03:12":                     time.Date(2026, 11, 22, 3, 12, 0, 0, zone),
 		"12:30":                     newest,
 		"12:30:01":                  time.Date(2026, 11, 21, 12, 30, 1, 0, zone),
+		"12:29:00.5":                time.Date(2026, 11, 22, 12, 29, 0, 5e8, zone),
 		" 23:00 ":                   time.Date(2026, 11, 21, 23, 0, 0, 0, zone),
 		"2026-11-20":                time.Date(2026, 11, 20, 0, 0, 0, 0, zone),
 		"2026-11-20 03:12":          time.Date(2026, 11, 20, 3, 12, 0, 0, zone),
