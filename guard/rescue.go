@@ -114,6 +114,16 @@ func (e *Engine) given(p *snapshot.Process, at Level) quantity.Bytes {
 	return min(amount, p.Used.Or(amount))
 }
 
+// UnderWay reports whether a flush is under way on the GPU, for which a rescue can wait.
+func (e *Engine) UnderWay(uuid string) bool {
+	for where, at := range e.places {
+		if where.uuid == uuid && at.flight != nil && e.now.Sub(at.flight.Time) < flightTime {
+			return true
+		}
+	}
+	return false
+}
+
 // rescues reports whether a row gives memory for another of that importance. A rescue
 // asks neither what the next minutes need nor whom the rules leave alone for a while:
 // the allocation fails now, and that costs more than a flush in vain.

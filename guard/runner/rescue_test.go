@@ -25,6 +25,8 @@ type box struct {
 	*Runner
 	flush func(pid int) (freed, real quantity.Bytes) // by the probe, and really
 
+	after func() // it is freed
+
 	mu      sync.Mutex
 	cached  map[int]quantity.Bytes // by pid
 	behind  time.Time              // until then the GPU's figure is an old one
@@ -94,6 +96,9 @@ func (b *box) Run(_ context.Context, r flush.Request) (flush.Result, error) {
 	b.cached[pid] -= real
 	b.flushed = append(b.flushed, pid)
 	b.mu.Unlock()
+	if b.after != nil {
+		b.after()
+	}
 	b.Sample(context.Background()) // as action/flush does
 	d := flush.Device{UUID: uuid, Before: freed, DriverBefore: quantity.From(real, quantity.Driver), DriverAfter: quantity.From(quantity.Bytes(0), quantity.Driver)}
 	return flush.Result{Devices: []flush.Device{d}}, nil
@@ -184,6 +189,27 @@ func TestRescueFromANeighbourThatHangs(t *testing.T) {
 		if b.cached[test] != 0 {
 			t.Error("the flush was not finished")
 		}
+	})
+}
+
+// TestRescueDoesNotAwaitTheComparison: the caller goes on when there is room, and the
+// next rescue waits until the flush has ended.
+func TestRescueDoesNotAwaitTheComparison(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBox(guard.Act)
+		compares := 400 * time.Millisecond
+		b.after = func() { time.Sleep(compares) }
+		began := time.Now()
+		room, ended, refused := b.rescue(15 * gib)
+		if took := time.Since(began); refused != "" || room.Freed != 15*gib || took != settlePause {
+			t.Errorf("%+v, refused %q after %s", room, refused, took)
+		}
+		ended(guard.Rescued{Known: true, Succeeded: true})
+		b.event(t, snapshot.EventRescued, "15.0G by 102 test.py")
+		if room, _, refused := b.rescue(40 * gib); refused != "" || room.Freed != 20*gib || time.Since(began) != compares+2*settlePause {
+			t.Errorf("the next: %+v, refused %q after %s", room, refused, time.Since(began))
+		}
+		b.carried.Wait()
 	})
 }
 
