@@ -1,6 +1,9 @@
 package ui
 
-import "vramscope/ui/gpus"
+import (
+	"vramscope/ui/gpus"
+	"vramscope/ui/graph"
+)
 
 // layout is the rectangles of the screen.
 //
@@ -53,6 +56,8 @@ type box struct {
 	opened    int  // MIG instances of the GPU in focus
 	noDriver  bool // the driver's screen replaces the GPU lines
 	tableOnly bool // a pane too small for both shows the table
+	focused   bool // a GPU or instance is in focus
+	inFocus   int  // running processes there
 }
 
 // arrange places everything on a screen of width×height.
@@ -100,29 +105,46 @@ func twoColumns(width, height int, b box) bool {
 
 // withTable gives rows to the table, the graph, MIG lines, the graph, and the table again.
 func (lay *layout) withTable(gpuRows, free int, b box) {
+	if table := tableInFocus(b); b.focused && !b.noDriver && free-table >= graph.LeastHeight {
+		lay.stack(1, gpuRows, 0, table, free-table)
+		lay.besideGraph()
+		return
+	}
 	table := min(free, tableGood)
 	if rest := free - max(b.instances-b.opened, 0) - graphLeast; b.gpus <= fewGPUs && rest >= tableFew {
 		table = min(table, rest)
 	}
 	free -= table
-	graph := 0
+	curve := 0
 	if free >= graphLeast && !b.noDriver {
-		graph = graphLeast
-		free -= graph
+		curve = graphLeast
+		free -= curve
 	}
 	if more := b.instances - b.opened; more > 0 && more <= free && lay.gpuColumns == 1 {
 		lay.instances = true
 		gpuRows, free = gpuRows+more, free-more
 	}
-	if graph > 0 {
+	if curve > 0 {
 		more := min(free, graphMost-graphLeast)
-		graph, free = graph+more, free-more
+		curve, free = curve+more, free-more
 	}
-	lay.stack(1, gpuRows, 0, table+free, graph)
-	if graph == graphMost && lay.width >= detailWidth && lay.height >= detailHeight {
+	lay.stack(1, gpuRows, 0, table+free, curve)
+	lay.besideGraph()
+}
+
+// besideGraph puts the detail beside a high graph on a large screen.
+func (lay *layout) besideGraph() {
+	if lay.graph.rows >= graphMost && lay.width >= detailWidth && lay.height >= detailHeight {
 		lay.graph.cells = lay.width * 3 / 5
-		lay.detail = rect{lay.graph.top, lay.graph.cells + 1, graph, lay.width - lay.graph.cells - 1}
+		lay.detail = rect{lay.graph.top, lay.graph.cells + 1, lay.graph.rows, lay.width - lay.graph.cells - 1}
 	}
+}
+
+// tableInFocus is the rows of a table that lists one GPU: the graph of that GPU gets the
+// others. They come in fours, so that a process more or less moves nothing.
+func tableInFocus(b box) int {
+	const step = 4
+	return 1 + (b.inFocus/step+1)*step
 }
 
 // pane is for a low screen: alert and keys share a line, then the header goes.

@@ -1,6 +1,11 @@
 package ui
 
-import "testing"
+import (
+	"strings"
+	"testing"
+
+	"vramscope/sampler/snapshot/snapshottest"
+)
 
 // TestFewGPUsGetAGraph: a workstation's screen of 80×24 shows the graph
 // and still five rows and more; a server's, or one with MIG instances to show, does not
@@ -23,6 +28,21 @@ func TestFewGPUsGetAGraph(t *testing.T) {
 		lay := arrange(c.width, c.height, c.box)
 		if lay.rows() != c.rows || lay.graph.rows != c.graph || lay.gpus.rows != c.gpus {
 			t.Errorf("%s: %d rows, a graph of %d, %d of GPUs; want %d, %d, %d", c.name, lay.rows(), lay.graph.rows, lay.gpus.rows, c.rows, c.graph, c.gpus)
+		}
+	}
+}
+
+// TestFocusGivesRowsToTheGraph: the rows that the table of one GPU does not need show
+// that GPU's graph.
+func TestFocusGivesRowsToTheGraph(t *testing.T) {
+	for _, size := range [][2]int{{100, 34}, {80, 24}, {120, 40}, {200, 50}} {
+		st := focused(screenOf(snapshottest.DrawnBox(), size[0], size[1]), 3)
+		lay := arrange(st.width, st.height, st.box())
+		if lay.table.rows < 1+2 || lay.table.rows > 1+4 || lay.graph.rows < 7 {
+			t.Errorf("%v: %d rows of table, %d of graph", size, lay.table.rows, lay.graph.rows)
+		}
+		if text := strings.Join(frame(st, drawnLook(t)), "\n"); !strings.Contains(text, "── GPU 3 used") {
+			t.Errorf("%v: no graph of the GPU in focus:\n%s", size, text)
 		}
 	}
 }

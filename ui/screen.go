@@ -154,6 +154,14 @@ func (st *state) box() box {
 		return b
 	}
 	b.gpus = len(st.shown.GPUs)
+	if f := st.Focus; f != nil {
+		b.focused = true
+		for p := range st.shown.GPURows(f.GPUUUID) {
+			if !f.Instance.MIG || p.ID.Instance == f.Instance {
+				b.inFocus++
+			}
+		}
+	}
 	for i := range st.shown.GPUs {
 		gpu := &st.shown.GPUs[i]
 		b.instances += len(gpu.Instances)

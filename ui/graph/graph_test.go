@@ -66,8 +66,12 @@ func TestGraphTopRowIsTheCapacityAndFloorIsRound(t *testing.T) {
 			t.Errorf("row %d is %q, want %q", i, lines[i][:12], want)
 		}
 	}
-	tall := leakGraph(lk, time.Hour, false).Render(120, 16+around)
-	if got := tall[16]; !strings.HasPrefix(got, "    0┤") {
+	tall := leakGraph(lk, time.Hour, false)
+	if got := tall.Render(120, 16+around)[16]; strings.HasPrefix(got, "    0┤") {
+		t.Error("the axis starts at 0, which leaves most of the panel empty")
+	}
+	tall.History = uitest.CurveHistory{Curve: func(time.Duration) float64 { return 20 }, Now: uitest.DrawnAt, Every: time.Second, Since: time.Hour}
+	if got := tall.Render(120, 16+around)[16]; !strings.HasPrefix(got, "    0┤") {
 		t.Errorf("with 16 rows the axis starts at 0, not %q", got[:12])
 	}
 }

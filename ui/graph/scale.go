@@ -9,8 +9,9 @@ import (
 )
 
 // yAxis maps bytes to rows. The top row is the capacity or, where that is unknown
-// or below the data, the data's maximum. The bottom row is 0 in a tall panel, else
-// a round number below the data, so that the change fills the panel. The lower
+// or below the data, the data's maximum. The bottom row is 0 in a tall panel that this
+// does not leave half empty, else a round number below the data, so that the change
+// fills the panel. The lower
 // bound of a forecast, which is 0 for a job that may end soon, takes at most half of
 // the rows and is not drawn below them: history and median would be a flat line.
 type yAxis struct {
@@ -74,7 +75,7 @@ func (s yAxis) below(amount float64) bool {
 func roundFloor(low, top float64, rows int) (floor, step float64) {
 	intervals := float64(rows - 1)
 	fromZero := top / intervals
-	if rows >= rowsFromZero {
+	if rows >= rowsFromZero && low < top/2 { // else half of the panel would say nothing
 		return 0, fromZero
 	}
 	// A flat line is not magnified without end: the panel spans at least a
