@@ -187,7 +187,7 @@ type legendForm struct {
 // WriteLegend names the parts of the bar as fully as so many cells allow. Swatches
 // stand apart from their names; that free memory is dots needs no name there.
 func WriteLegend(l *cell.Line, lk *cell.Appearance, cells int) {
-	forms := [...]legendForm{
+	forms := []legendForm{
 		{"  ", [6]string{" other", " unknown", " allocated", " fragmented", " cached", " free"}},
 		{" ", [6]string{"other", "unknown", "alloc", "frag", "cached", "free"}},
 		{" ", [6]string{"oth", "unk", "alc", "frg", "cac", ""}},
@@ -196,6 +196,7 @@ func WriteLegend(l *cell.Line, lk *cell.Appearance, cells int) {
 	if lk.Solid() {
 		forms[1].names = [6]string{" other", " unknown", " alloc", " frag", " cached"}
 		forms[2].names = [6]string{" oth", " unk", " alc", " frg", " cac"}
+		forms = append(forms, legendForm{" ", [6]string{"oth", "unk", "alc", "frg", "cac"}})
 		parts--
 	}
 	swatches := lk.Swatches()

@@ -45,3 +45,17 @@ func TestBarWordsAreWhole(t *testing.T) {
 		}
 	}
 }
+
+// TestLegendAtEveryBar: a bar of 24 cells and more has its legend, in textures and in
+// colours alone.
+func TestLegendAtEveryBar(t *testing.T) {
+	for _, theme := range []string{"", "dark"} {
+		for cells := 27; cells < 80; cells++ {
+			l := cell.NewLine(cells)
+			WriteLegend(l, uitest.Appearance(t, theme, false), cells)
+			if !strings.Contains(ansi.Strip(l.String()), "unk") {
+				t.Errorf("theme %q: no legend in %d cells", theme, cells)
+			}
+		}
+	}
+}
