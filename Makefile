@@ -62,3 +62,7 @@ golden: ## rewrite the golden files from what the code draws now
 forecast-table: ## measure the forecaster beside baselines and write docs/forecast.md (RECORDING=FILE: a real one too)
 	$(GO) run ./internal/forecastlab/table -write docs/forecast.md $(if $(RECORDING),-recording $(RECORDING))
 	$(GO) run ./internal/forecastlab/table -ablation -write docs/forecast.md
+
+.PHONY: guard-table
+guard-table: ## play the guard's stories and write docs/guard.md
+	$(GO) run ./internal/guardlab/table -first 20000 -write docs/guard.md

@@ -1,0 +1,129 @@
+package bed
+
+import (
+	"time"
+
+	"vramscope/guard"
+	"vramscope/internal/guardlab/story"
+	"vramscope/internal/guardlab/world"
+	"vramscope/internal/process"
+	"vramscope/internal/quantity"
+	"vramscope/sampler"
+)
+
+// Latency is from a sample to the flush that follows from it: the decision, the
+// probe's socket, and its thread, which waits for Python's lock.
+const Latency = 100 * time.Millisecond
+
+// Result is what came of a story under a policy.
+type Result struct {
+	world.Result
+	Tripped int // rules that the circuit breaker turned off
+	Asked   int // rescues
+	Rescued int // of them: after which there was room
+}
+
+// Play plays a story with the parameters of a seed.
+func Play(s story.Story, seed uint64, p Policy, cost world.Cost, length time.Duration) Result {
+	w := s.Draw(seed).World(seed, cost)
+	if !p.guards() {
+		w.Run(length, nil)
+		return Result{Result: w.Result()}
+	}
+	b := &bed{
+		world: w, sampler: w.NewSampler(), doors: make(map[process.Identity]*door),
+		engine: guard.New(p.configuration(w.Jobs), guard.Owner{Root: true}),
+	}
+	if p.Rescue {
+		w.Rescue = b.rescue
+	}
+	w.Run(length, b.tick)
+	b.result.Result = w.Result()
+	return b.result
+}
+
+type bed struct {
+	world   *world.World
+	sampler *sampler.Sampler
+	engine  *guard.Engine
+	doors   map[process.Identity]*door
+	result  Result
+}
+
+func (b *bed) tick() {
+	decisions := b.engine.Decide(b.sampler.Tick(b.world.Time()))
+	for _, d := range decisions {
+		if d.Kind == guard.Acts {
+			b.world.After(Latency, func() { b.flush(d) })
+		}
+	}
+}
+
+// flush carries a decision out.
+func (b *bed) flush(d guard.Decision) (freed quantity.Bytes) {
+	outcome := guard.Outcome{Time: b.world.Time(), Refused: "the process has ended"}
+	if j := b.job(d.Row.Process); j != nil {
+		freed = j.Flush()
+		outcome.Freed, outcome.Driver, outcome.Refused = freed, quantity.From(freed, quantity.Driver), ""
+	}
+	for _, after := range b.engine.Finished(d, outcome) {
+		if after.Kind == guard.Tripped {
+			b.result.Tripped++
+		}
+	}
+	return freed
+}
+
+func (b *bed) job(id process.Identity) *world.Job {
+	for _, j := range b.world.Jobs {
+		if j.Running() && j.Identity() == id {
+			return j
+		}
+	}
+	return nil
+}
+
+// The limits of probe/preload/shim/rescue.c.
+const (
+	mostRescues = 10 // a minute
+	closed      = time.Minute
+)
+
+// door is what a process knows of its rescues.
+type door struct {
+	begun       []time.Duration // of the last minute
+	closedUntil time.Duration
+}
+
+// rescue is World.Rescue. The asker waits for each flush in turn.
+func (b *bed) rescue(asker *world.Job, size quantity.Bytes) time.Duration {
+	now, d := b.world.Now(), b.doors[asker.Identity()]
+	if d == nil {
+		d = &door{}
+		b.doors[asker.Identity()] = d
+	}
+	for len(d.begun) > 0 && now-d.begun[0] >= time.Minute {
+		d.begun = d.begun[1:]
+	}
+	if now < d.closedUntil || len(d.begun) >= mostRescues {
+		return 0
+	}
+	d.begun = append(d.begun, now)
+	b.result.Asked++
+	waited := Latency
+	snap := b.sampler.Tick(b.world.Time())
+	var freed quantity.Bytes
+	for _, give := range b.engine.Rescue(snap, guard.Ask{Process: asker.Identity(), GPUUUID: world.UUID, Bytes: size}) {
+		if give.Kind == guard.Acts {
+			freed += b.flush(give)
+			waited += b.world.Cost.Sync
+		}
+	}
+	if b.world.Used()+size <= b.world.Capacity() {
+		b.result.Rescued++
+	}
+	if freed == 0 {
+		d.closedUntil = now + closed
+	}
+	return waited
+}

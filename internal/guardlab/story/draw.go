@@ -1,0 +1,49 @@
+package story
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"vramscope/internal/guardlab/world"
+	"vramscope/internal/quantity"
+)
+
+// draw draws parameters. Sizes are shares of the GPU's memory.
+type draw struct {
+	*rand.Rand
+	total, context quantity.Bytes
+}
+
+// fits is what so many jobs can allocate: the rest is their contexts, the driver's
+// part, and what rounding and fragments cost.
+func (d draw) fits(jobs int) float64 {
+	const rest = .08
+	return 1 - rest - float64(jobs)*float64(d.context)/float64(d.total)
+}
+
+// between is uniform.
+func (d draw) between(low, high float64) float64 { return low + (high-low)*d.Float64() }
+
+func (d draw) duration(low, high time.Duration) time.Duration {
+	return low + time.Duration(d.Float64()*float64(high-low))
+}
+
+// share is so much of the GPU's memory.
+func (d draw) share(s float64) quantity.Bytes { return quantity.Bytes(s * float64(d.total)) }
+
+// until draws anew until the parameters are as they must be.
+func until(ok func() bool) {
+	for range 1_000_000 {
+		if ok() {
+			return
+		}
+	}
+	panic("story: no parameters are as they must be")
+}
+
+// drawn is a duration that is drawn each time.
+type drawn struct{ low, high time.Duration }
+
+func (d drawn) draw(j *world.Job) time.Duration {
+	return d.low + time.Duration(j.Random.Float64()*float64(d.high-d.low))
+}

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"vramscope/internal/guardlab/bed"
+	"vramscope/internal/guardlab/story"
+	"vramscope/internal/guardlab/world"
+)
+
+// sweepSeeds of each story are played at each cost: few, as all of them are compared
+// with themselves.
+const sweepSeeds = 6
+
+// sweep is what the cost of a flush does to the steps of all jobs.
+func sweep(of seeds, length time.Duration) string {
+	of.count = min(of.count, sweepSeeds)
+	var stories []story.Story
+	for _, s := range story.All() {
+		if s.Kind != story.Unwinnable {
+			stories = append(stories, s)
+		}
+	}
+	all := bed.Policies()
+	var policies []bed.Policy
+	titles := []string{"steps of all jobs, at a cost of"}
+	for _, p := range all {
+		if p.Name == "none" || p.Name == "forecast + importance" || p.Name == "with rescue" {
+			policies = append(policies, p)
+		}
+	}
+	for _, p := range policies[1:] {
+		titles = append(titles, p.Name, "13 "+stories[len(stories)-1].Name+": "+p.Name)
+	}
+	var rows [][]string
+	for _, sync := range []time.Duration{5 * time.Millisecond, 50 * time.Millisecond, 500 * time.Millisecond} {
+		for _, perGiB := range []time.Duration{100 * time.Microsecond, time.Millisecond, 10 * time.Millisecond} {
+			m := measure(stories, policies, of, world.Cost{Sync: sync, PerGiB: perGiB}, length)
+			row := []string{fmt.Sprintf("%s, %s/GiB", sync, perGiB)}
+			for p := 1; p < len(policies); p++ {
+				for _, kind := range []story.Kind{story.Winnable, story.Harmless} {
+					row = append(row, change(m.pooled(kind, p).work.Hours(), m.pooled(kind, 0).work.Hours()))
+				}
+			}
+			rows = append(rows, row)
+		}
+	}
+	return grid(titles, rows)
+}

@@ -1,0 +1,88 @@
+package world
+
+import (
+	"time"
+
+	"vramscope/internal/quantity"
+)
+
+// Result is what came of a run.
+type Result struct {
+	Time        time.Duration
+	OutOfMemory []Failure
+	Flushes     []Flush
+	Allocated   float64 // of the GPU's memory, averaged over time
+	Work        time.Duration
+	Important   time.Duration // work of the important jobs
+}
+
+// Failure is an out-of-memory event.
+type Failure struct {
+	At        time.Duration
+	Job       string
+	Important bool
+}
+
+// Flush is a flush for others' sake.
+type Flush struct {
+	At    time.Duration
+	Job   string
+	Freed quantity.Bytes
+	Back  quantity.Bytes // what of it the process reserved again within a minute
+}
+
+// account measures.
+type account struct {
+	allocated quantity.Bytes // by all jobs, now
+	byteHours float64
+	failures  []Failure
+	flushes   []Flush
+	open      []openFlush // oldest first
+}
+
+// openFlush is a flush of the last minute.
+type openFlush struct {
+	index int // in flushes
+	job   *Job
+	life  int
+	floor quantity.Bytes // what the process had reserved after it
+}
+
+const comesBack = time.Minute
+
+func (a *account) pass(w *World, d time.Duration) {
+	a.byteHours += float64(a.allocated) * d.Hours()
+	for len(a.open) > 0 && w.now+d-a.flushes[a.open[0].index].At > comesBack {
+		a.open = a.open[1:]
+	}
+}
+
+func (a *account) failed(j *Job) {
+	a.failures = append(a.failures, Failure{At: j.world.now, Job: j.Name, Important: j.Important})
+}
+
+func (a *account) flushed(j *Job, freed quantity.Bytes) {
+	a.flushes = append(a.flushes, Flush{At: j.world.now, Job: j.Name, Freed: freed})
+	a.open = append(a.open, openFlush{len(a.flushes) - 1, j, j.lives, j.reserved})
+}
+
+func (a *account) reserved(j *Job) {
+	for _, f := range a.open {
+		if flush := &a.flushes[f.index]; f.job == j && f.life == j.lives {
+			flush.Back = max(flush.Back, min(flush.Freed, j.reserved-f.floor))
+		}
+	}
+}
+
+// Result is what came of the run so far.
+func (w *World) Result() Result {
+	r := Result{Time: w.now, OutOfMemory: w.account.failures, Flushes: w.account.flushes}
+	r.Allocated = w.account.byteHours / (float64(w.Total) * w.now.Hours())
+	for _, j := range w.Jobs {
+		r.Work += j.Done()
+		if j.Important {
+			r.Important += j.Done()
+		}
+	}
+	return r
+}

@@ -1,0 +1,20 @@
+// Package world is one simulated GPU that several jobs share, for the guard's
+// evaluation. A job is a program in Go that computes for a time, allocates and
+// frees; its allocator is that of PyTorch or JAX (sampler/simulator/allocator), and
+// an allocation that fails ends it, as in life:
+//
+//	Program ─ Allocate ─→ allocator ─ Reserve ─→ the GPU: is there room?
+//	   ↑                      ↑ 1. no: frees its own cache, tries again
+//	   │                      └ 2. no: asks World.Rescue, tries again
+//	   └─ 3. no: an out-of-memory event. The process ends, and starts again from its
+//	      last checkpoint after Spec.Restart
+//
+// Time is simulated, from event to event, and what follows from a seed is the same
+// each time. What a flush costs is a parameter (Cost): the process that flushes
+// stands still, and what it reserves again takes time.
+//
+// The World is the driver, the probes and /proc for a real sampler (sources.go).
+// Computing time is not shared: each job runs as if the GPU's cores were its own.
+//
+// Start reading at World.Run and Job.run.
+package world

@@ -1,0 +1,142 @@
+package world
+
+import (
+	"errors"
+	"iter"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"vramscope/internal/process"
+	"vramscope/internal/quantity"
+	"vramscope/sampler/simulator/allocator"
+)
+
+// Spec is a job.
+type Spec struct {
+	Name       string // of its program, and its user's
+	Importance int    // −1000 to 1000
+	Important  bool   // the evaluation counts its out-of-memory events apart
+	Context    quantity.Bytes
+	Region     quantity.Bytes // reserved at the start, as JAX does; 0: PyTorch's allocator
+	Start      time.Duration
+	Restart    time.Duration // from an out-of-memory event to the next start
+	Pause      time.Duration // from a regular end to the next start
+	// Program runs one life of the job, as a coroutine: in Job.Compute and Job.Idle
+	// the time of the others passes. It returns nil where the work is done, and any
+	// error that the Job's methods have returned.
+	Program func(*Job) error
+}
+
+// Job is a job that is run again and again: each life is a process.
+type Job struct {
+	Spec
+	Random *rand.Rand // of this life
+
+	world    *World
+	slot     int
+	lives    int
+	identity process.Identity
+	started  time.Duration
+	wake     time.Duration
+	idle     bool // it waits for a person, not for the GPU
+
+	// The coroutine.
+	yield func(time.Duration) bool
+	next  func() (time.Duration, bool)
+	end   func()
+	err   error
+
+	// Memory.
+	cache    *allocator.Caching // nil with a region
+	region   *allocator.BestFit
+	context  quantity.Bytes // 0 before it is there
+	reserved quantity.Bytes
+	refused  int           // by the driver, in this allocation
+	owed     time.Duration // that memory has cost and that has not passed yet
+
+	// Work, in time that it takes a job that never waits.
+	done, unsaved time.Duration
+}
+
+const never = time.Duration(math.MaxInt64)
+
+// errEnded unwinds a program when the World ends.
+var errEnded = errors.New("world: the end")
+
+// Running reports whether there is a process.
+func (j *Job) Running() bool { return j.next != nil }
+
+// Identity is that of the process, or of the last one.
+func (j *Job) Identity() process.Identity { return j.identity }
+
+// Done is the work that the job has done and not lost.
+func (j *Job) Done() time.Duration { return j.done + j.unsaved }
+
+// run runs the program until it waits, starting it if it does not run.
+func (j *Job) run() {
+	if !j.Running() {
+		j.start()
+	}
+	wait, ok := j.next()
+	if ok {
+		j.wake = j.world.now + wait
+		return
+	}
+	j.stopProgram()
+	j.wake = j.world.now + j.Pause
+	if j.err != nil {
+		j.wake = j.world.now + j.Restart
+		j.unsaved = 0
+	}
+	j.done, j.unsaved = j.done+j.unsaved, 0
+}
+
+// start makes a process. Each life draws from numbers of its own, so that a life
+// that ends early does not change the ones after it.
+func (j *Job) start() {
+	w := j.world
+	const hostNamespace = 4026531836
+	j.lives++
+	w.nextPID++
+	j.identity = process.Identity{PID: w.nextPID, StartTime: uint64(w.now/(10*time.Millisecond)) + 1, Namespace: hostNamespace}
+	j.started, j.idle = w.now, false
+	j.Random = rand.New(rand.NewPCG(w.seed, uint64(j.slot)<<32|uint64(j.lives)))
+	j.next, j.end = iter.Pull(func(yield func(time.Duration) bool) {
+		j.yield = yield
+		if j.err = j.open(); j.err == nil {
+			j.err = j.Program(j)
+		}
+	})
+}
+
+// stopProgram ends the process; the driver takes its memory back.
+func (j *Job) stopProgram() {
+	j.end()
+	j.next, j.end, j.yield = nil, nil, nil
+	j.world.account.allocated -= j.stats().Allocated
+	j.world.release(j.context + j.reserved)
+	j.cache, j.region, j.context, j.reserved, j.owed = nil, nil, 0, 0, 0
+}
+
+// Compute uses the GPU for a time, and for what memory has cost since the last one.
+func (j *Job) Compute(d time.Duration) error { return j.wait(d, false) }
+
+// Idle waits for a person.
+func (j *Job) Idle(d time.Duration) error { return j.wait(d, true) }
+
+func (j *Job) wait(d time.Duration, idle bool) error {
+	j.idle = idle
+	d, j.owed = d+j.owed, 0
+	if !j.yield(d) {
+		return errEnded
+	}
+	j.idle = false
+	return nil
+}
+
+// Work counts work that is done and would be lost in an out-of-memory event.
+func (j *Job) Work(d time.Duration) { j.unsaved += d }
+
+// Save keeps the work so far.
+func (j *Job) Save() { j.done, j.unsaved = j.done+j.unsaved, 0 }

@@ -1,0 +1,131 @@
+package world
+
+import (
+	"errors"
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/simulator/allocator"
+)
+
+// Block is allocated memory.
+type Block = *allocator.Block
+
+// open makes the CUDA context and the allocator.
+func (j *Job) open() error {
+	if !j.world.take(j.Context) {
+		return j.fail(allocator.ErrOutOfMemory)
+	}
+	j.context = j.Context
+	if j.Region == 0 {
+		j.cache = allocator.NewCaching((*device)(j))
+		return nil
+	}
+	var err error
+	j.refused = 0
+	j.region, err = allocator.NewBestFit((*device)(j), j.Region)
+	return j.fail(err)
+}
+
+// Allocate takes memory, or fails with an out-of-memory event.
+func (j *Job) Allocate(size quantity.Bytes) (b Block, err error) {
+	j.refused = 0
+	before := j.stats().Allocated
+	if j.region != nil {
+		b, err = j.region.Allocate(size)
+	} else {
+		b, err = j.cache.Allocate(size)
+	}
+	j.world.account.allocated += j.stats().Allocated - before
+	return b, j.fail(err)
+}
+
+// Free gives memory back to the allocator.
+func (j *Job) Free(b Block) {
+	before := j.stats().Allocated
+	if j.region != nil {
+		j.region.Free(b)
+	} else {
+		j.cache.Free(b)
+	}
+	j.world.account.allocated += j.stats().Allocated - before
+}
+
+// fail counts an out-of-memory event.
+func (j *Job) fail(err error) error {
+	if errors.Is(err, allocator.ErrOutOfMemory) {
+		j.world.account.failed(j)
+	}
+	return err
+}
+
+// stats are the allocator's.
+func (j *Job) stats() allocator.Stats {
+	switch {
+	case j.cache != nil:
+		return j.cache.Stats()
+	case j.region != nil:
+		return j.region.Stats()
+	}
+	return allocator.Stats{}
+}
+
+// Used is what the process uses.
+func (j *Job) Used() quantity.Bytes { return j.context + j.reserved }
+
+// Flush has the process free its cache, for somebody else's sake, and returns how
+// much that was. The process stands still meanwhile.
+func (j *Job) Flush() quantity.Bytes {
+	if !j.Running() || j.cache == nil {
+		return 0
+	}
+	freed := j.cache.Flush()
+	if !j.idle {
+		j.wake += j.world.Cost.Sync
+	}
+	j.world.account.flushed(j, freed)
+	return freed
+}
+
+// device is the GPU as a job's allocator sees it.
+type device Job
+
+// Reserve is cudaMalloc.
+func (d *device) Reserve(size quantity.Bytes) bool {
+	j := (*Job)(d)
+	w := j.world
+	if !w.take(size) {
+		j.refused++
+		if j.refused == 1 && j.cache != nil {
+			j.owed += w.Cost.Sync // the allocator now frees its own cache
+			return false
+		}
+		if w.Rescue == nil {
+			return false
+		}
+		j.owed += w.Rescue(j, size)
+		if !w.take(size) {
+			return false
+		}
+	}
+	j.reserved += size
+	j.owed += time.Duration(float64(w.Cost.PerGiB) * float64(size) / float64(quantity.GiB))
+	w.account.reserved(j)
+	return true
+}
+
+// Release is cudaFree.
+func (d *device) Release(size quantity.Bytes) {
+	d.reserved -= size
+	d.world.release(size)
+}
+
+func (w *World) take(size quantity.Bytes) bool {
+	if w.used+size > w.Capacity() {
+		return false
+	}
+	w.used += size
+	return true
+}
+
+func (w *World) release(size quantity.Bytes) { w.used -= size }

@@ -1,0 +1,132 @@
+package world
+
+import (
+	"time"
+
+	"vramscope/internal/process"
+	"vramscope/internal/quantity"
+	"vramscope/nvml"
+	"vramscope/probe"
+	"vramscope/sampler"
+)
+
+// UUID is that of the GPU.
+const UUID = "GPU-00000000-0000-0000-0000-000000000000"
+
+// epoch is when a World begins.
+var epoch = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
+
+// NewSampler is the monitor's, on this World. It is ticked with Time.
+func (w *World) NewSampler() *sampler.Sampler {
+	return sampler.New(sampler.Options{
+		Devices: sources{w}, Probes: sources{w}, Processes: sources{w},
+		Deadline: time.Hour, OpenDeadline: time.Hour, // of real time: no answer is late
+		Interval: Tick, Clock: w.Time, Simulated: true,
+	})
+}
+
+// Time is now.
+func (w *World) Time() time.Time { return epoch.Add(w.now) }
+
+// sources are the driver, the probes and /proc.
+type sources struct{ *World }
+
+func (w sources) device() nvml.Device { return nvml.Device{UUID: UUID, Name: "simulated"} }
+
+func (w sources) Open() (nvml.Driver, []nvml.Device, error) {
+	return nvml.Driver{Version: "simulated"}, []nvml.Device{w.device()}, nil
+}
+
+func (sources) Close() error { return nil }
+
+func (w sources) Read(device nvml.Device) (nvml.Reading, error) {
+	r := nvml.Reading{Device: device, Time: w.Time(), Memory: nvml.Memory{
+		Total: driver(w.Total), Used: driver(w.used), Free: driver(w.Capacity() - w.used), Reserved: driver(w.Reserved),
+	}}
+	for _, j := range w.Jobs {
+		if j.context == 0 {
+			continue
+		}
+		busy := 0
+		if !j.idle {
+			const computing = 97
+			busy = computing
+		}
+		if !r.Utilization.Known() || busy > 0 {
+			r.Utilization = driver(busy)
+		}
+		r.Processes = append(r.Processes, nvml.Process{
+			PID: j.identity.PID, Type: nvml.Compute, Used: driver(j.Used()), SMUtilization: driver(busy),
+		})
+	}
+	return r, nil
+}
+
+func (w sources) Processes(_ time.Time, pids []int) map[int]process.Info {
+	infos := make(map[int]process.Info, len(pids))
+	for _, pid := range pids {
+		if j := w.running(pid); j != nil {
+			infos[pid] = process.Info{
+				Identity: j.identity, UID: quantity.From(uint32(pid), quantity.System),
+				User: j.Name, Name: "python3", Command: []string{"python3", j.Name + ".py"}, Started: epoch.Add(j.started),
+			}
+		}
+	}
+	return infos
+}
+
+func (w sources) Alive(id process.Identity) bool {
+	j := w.running(id.PID)
+	return j != nil && j.identity == id
+}
+
+func (sources) Host(time.Time) process.Host { return process.Host{Name: "simulated", User: "root"} }
+
+func (sources) Unasked() int { return 0 }
+
+// Answers are the probes' figures of this moment.
+func (w sources) Answers() []probe.Answer {
+	var answers []probe.Answer
+	for _, j := range w.Jobs {
+		if j.context > 0 {
+			answers = append(answers, j.answer())
+		}
+	}
+	return answers
+}
+
+func (j *Job) answer() probe.Answer {
+	s, at, total := j.stats(), j.world.Time(), j.world.Total
+	count := func(n int) *int64 { wide := int64(n); return &wide }
+	a := probe.Allocator{
+		ReservedBytes: &s.Reserved, AllocatedBytes: &s.Allocated, CachedBytes: &s.Cached, FragmentedBytes: &s.Fragmented,
+		ReturnableBytes: &s.Returnable, LargestFreeBytes: &s.LargestFree,
+		PeakAllocatedBytes: &s.PeakAllocated, PeakReservedBytes: &s.PeakReserved,
+	}
+	hello := probe.Hello{Proto: probe.Version, PID: j.identity.PID, StartTime: j.identity.StartTime, StartedBy: "run"}
+	if j.region != nil {
+		a.Kind, a.Basis = "jax", probe.LargestFree
+		hello.Runtimes = []probe.Runtime{{Name: "JAX"}}
+	} else {
+		a.Kind, a.Basis = "pytorch", probe.Stranded
+		a.PendingBytes, a.Blocks, a.Segments, a.StrandedSegments = &s.Pending, count(s.Blocks), count(s.Segments), count(s.Stranded)
+		a.OutOfMemoryCount, a.AllocRetries = count(s.OutOfMemory), count(s.Retries)
+		hello.Runtimes, hello.Capabilities = []probe.Runtime{{Name: "PyTorch"}}, []string{"flush"}
+	}
+	return probe.Answer{
+		Process: j.identity, Hello: hello, Since: epoch.Add(j.started), At: at,
+		Report: probe.Report{TimeNS: at.UnixNano(), Devices: []probe.Device{{UUID: UUID, TotalBytes: &total, Allocators: []probe.Allocator{a}}}},
+	}
+}
+
+// running is the process with a pid, nil where there is none.
+func (w *World) running(pid int) *Job {
+	for _, j := range w.Jobs {
+		if j.Running() && j.identity.PID == pid {
+			return j
+		}
+	}
+	return nil
+}
+
+func driver[T any](v T) quantity.Optional[T] { return quantity.From(v, quantity.Driver) }
