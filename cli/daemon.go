@@ -131,11 +131,19 @@ func (p *program) runDaemon(cmd *cobra.Command, f *daemonFlags) error {
 	src.options.OpenDeadline = onceOpening
 	guarding := src.newGuard(s.Guard)
 	sampling := sampler.New(src.options)
+	kept, known := previous.guardKept()
 	previous.close()
 	waitForProbes := src.listen(ctx, cancel)
 
 	o := p.daemonOptions(src, &s, sampling, directory)
 	src.bindGuard(guarding, sampling, &o)
+	switch {
+	case guarding == nil || previous == nil:
+	case known:
+		guarding.TakeOver(kept)
+	default:
+		o.Log.Warn("the guard's pause and back-offs are lost over the restart")
+	}
 	o.Signals = signals
 	o.Check = func() error { _, err := p.daemonSettings(cmd, f); return err }
 	err = daemon.Run(ctx, o)
@@ -143,7 +151,11 @@ func (p *program) runDaemon(cmd *cobra.Command, f *daemonFlags) error {
 	waitForProbes()
 	if errors.Is(err, errUpgraded) || errors.Is(err, daemon.ErrReload) {
 		signal.Ignore(syscall.SIGHUP) // a second one does not end the new process before it listens
-		return p.restart(sampling, nil)
+		var left guard.Kept
+		if guarding != nil {
+			left = guarding.Keep()
+		}
+		return p.restart(sampling, left)
 	}
 	if running, is := errors.AsType[*daemon.Running](err); is {
 		return &failure{code: exitFailure, err: running, message: running.Error()}

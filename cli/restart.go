@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"vramscope/guard"
 	"vramscope/nvml"
 	"vramscope/sampler"
 	"vramscope/ui"
@@ -78,8 +79,8 @@ func (w *upgradeWatch) mayRestart() bool {
 }
 
 // restart replaces this process; it returns only if that fails. The sampler is
-// nil where it did not end in time.
-func (p *program) restart(sampling *sampler.Sampler, view *ui.Viewpoint) error {
+// nil where it did not end in time. The view is the screen's, or a daemon's guard's.
+func (p *program) restart(sampling *sampler.Sampler, view any) error {
 	number := "-"
 	if sampling != nil {
 		if file, err := keepHistory(sampling, view); err == nil {
@@ -165,6 +166,15 @@ func (h *handover) viewpoint() *ui.Viewpoint {
 	return view
 }
 
+// guardKept is what a daemon's guard continues from; false where it is not known.
+func (h *handover) guardKept() (kept guard.Kept, ok bool) {
+	if h == nil || h.file == nil {
+		return kept, false
+	}
+	err := gob.NewDecoder(h.history).Decode(&kept)
+	return kept, err == nil
+}
+
 func (h *handover) close() {
 	if h != nil && h.file != nil {
 		_ = h.file.Close() // it was only read from
@@ -182,7 +192,7 @@ func (nothingKept) Read([]byte) (int, error) {
 const historySeals = unix.F_SEAL_SEAL | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE
 
 // keepHistory saves history and view into a file in memory that the next process inherits.
-func keepHistory(sampling *sampler.Sampler, view *ui.Viewpoint) (*os.File, error) {
+func keepHistory(sampling *sampler.Sampler, view any) (*os.File, error) {
 	fd, err := unix.MemfdCreate("vramscope-history", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
 		return nil, fmt.Errorf("a file in memory: %w", err)

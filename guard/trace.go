@@ -71,6 +71,9 @@ func level(p *snapshot.Process) snapshot.Bytes {
 }
 
 func (t *trace) add(now time.Time, p *snapshot.Process) {
+	if t.began.IsZero() {
+		t.began = now // it was taken over
+	}
 	if allocated, ok := p.Allocated.Value(); ok {
 		number := now.UnixNano() / int64(peakBucket)
 		b := &t.peaks[int(number%int64(peakBuckets)+int64(peakBuckets))%peakBuckets]

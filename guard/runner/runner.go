@@ -92,6 +92,20 @@ func (r *Runner) Pause(until time.Time) *snapshot.Guard {
 	return r.State()
 }
 
+// Keep is what the runner of the process that takes over continues from.
+func (r *Runner) Keep() guard.Kept {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.engine.Keep()
+}
+
+// TakeOver continues from what another runner has kept.
+func (r *Runner) TakeOver(k guard.Kept) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.engine.TakeOver(k, r.Clock())
+}
+
 // Run carries out decisions until the context ends. A flush under way is finished.
 func (r *Runner) Run(ctx context.Context) {
 	for {

@@ -2,6 +2,8 @@ package process
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -38,4 +40,29 @@ func wishesIn(environment []byte) Wishes {
 		}
 	}
 	return w
+}
+
+// mostThreads are looked at of a process: a PyTorch program has one or two hundred.
+const mostThreads = 512
+
+// ncclThread is a thread by which a process communicates through NCCL, "" where it has
+// none. That the library is loaded says nothing: every PyTorch wheel links it.
+// Sources: ProcessGroupNCCL.cpp of PyTorch (pt_nccl_watchdg, pt_nccl_heartbt), and
+// NCCL's, where NCCL_SET_THREAD_NAME=1.
+func ncclThread(directory string) string {
+	tasks, err := os.Open(filepath.Join(directory, "task"))
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = tasks.Close() }() // only read
+	names, _ := tasks.Readdirnames(mostThreads)
+	var buf [64]byte
+	for _, name := range names {
+		n, err := readOnce(filepath.Join(directory, "task", name, "comm"), buf[:])
+		comm := string(buf[:max(n, 0)])
+		if err == nil && (strings.HasPrefix(comm, "pt_nccl_") || strings.HasPrefix(comm, "NCCL ")) {
+			return "an NCCL thread"
+		}
+	}
+	return ""
 }

@@ -1,0 +1,43 @@
+package guard
+
+import (
+	"bytes"
+	"encoding/gob"
+	"testing"
+	"time"
+)
+
+// A pause, a back-off and a rule that was turned off survive the daemon's SIGHUP.
+func TestKeptOverARestart(t *testing.T) {
+	b := newBox(&row{allocated: 60 * gib, cached: 15 * gib})
+	old := New(rooms(Act), alice)
+	all := b.run(old, 60, func(int) { b.rows[0].cached = 15 * gib }) // it comes back
+	if len(of(all, CameBack)) != 1 {
+		t.Fatalf("%v", all)
+	}
+	old.rules[0].failures = 2
+	old.Pause(b.now.Add(30 * time.Second))
+	var file bytes.Buffer
+	var kept Kept
+	if err := gob.NewEncoder(&file).Encode(old.Keep()); err != nil {
+		t.Fatal(err)
+	}
+	if err := gob.NewDecoder(&file).Decode(&kept); err != nil {
+		t.Fatal(err)
+	}
+	next := New(rooms(Act), alice)
+	next.TakeOver(kept, b.now)
+	if !next.State().Paused.Equal(old.paused) || next.rules[0].failures != 2 {
+		t.Errorf("%+v", next.State())
+	}
+	until := old.traces[b.rows[0].id()].until
+	for _, d := range b.run(next, 300, func(int) { b.rows[0].cached = 15 * gib }) {
+		if d.Kind == Acts && d.Time.Before(until) {
+			t.Errorf("flushed at %s, the back-off ends at %s", d.Time, until)
+		}
+		if d.Kind == Acts {
+			return
+		}
+	}
+	t.Error("it is never flushed again")
+}
