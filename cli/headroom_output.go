@@ -134,7 +134,11 @@ func flushList(h *headroom.Place) string {
 		if i > 0 {
 			s += ", "
 		}
-		s += fmt.Sprintf("%d (%s, %s)", f.Process.ID.Process.PID, cmp.Or(text.Clean(f.Process.User), "?"), f.Process.ReturnableBound().Amount(f.Returns))
+		s += fmt.Sprintf("%d (%s, %s", f.Process.ID.Process.PID, cmp.Or(text.Clean(f.Process.User), "?"), f.Process.ReturnableBound().Amount(f.Returns))
+		if claimed := f.Claimed.Or(0); claimed > 0 {
+			s += ", and by its word " + claimed.String() + " with --level selective"
+		}
+		s += ")"
 		if missing -= f.Stays; missing <= 0 {
 			return s
 		}
@@ -179,7 +183,7 @@ func placeOf(h *headroom.Place) schema.Place {
 		f := &h.Flushable[i]
 		out.Flushable = append(out.Flushable, schema.Flushable{
 			PID: f.Process.ID.Process.PID, StartTime: schema.Time(f.Process.Started), User: schema.Text(f.Process.User), Name: schema.Text(f.Process.Name),
-			ReturnableBytes: f.Returns, StayingBytes: f.Stays,
+			ReturnableBytes: f.Returns, StayingBytes: f.Stays, EvictableBytes: f.Claimed,
 		})
 	}
 	return out

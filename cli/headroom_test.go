@@ -66,6 +66,9 @@ func TestHeadroomNow(t *testing.T) {
 		{"a probe that is silent", 15 * gib, 9 * gib, func(s *snapshot.Snapshot) { s.Rows[0].Probe.State = snapshot.ProbeSilent }, headroom.No, 5 * gib, "5.00G short"},
 		{"a probe that claims too much", 15 * gib, 9 * gib, func(s *snapshot.Snapshot) { s.Rows[0].Probe.Mismatch = true }, headroom.No, 5 * gib, "5.00G short"},
 		{"another container's", 15 * gib, 9 * gib, func(s *snapshot.Snapshot) { s.Rows[0].ID.Process.StartTime = 0 }, headroom.No, 5 * gib, "5.00G short"},
+		{"caches, by its word", 15 * gib, 4 * gib, func(s *snapshot.Snapshot) {
+			s.Rows[0].Evictable = []snapshot.Evictable{{Name: "kv", Bytes: bytesOf(3 * gib)}, {Name: "loader"}}
+		}, headroom.No, 5 * gib, "5.00G short, also after a flush of 100 (bob, 4.00G, and by its word 3.00G with --level selective)"},
 		{"a pool", 15 * gib, 9 * gib, func(s *snapshot.Snapshot) {
 			s.Rows[0].Allocators = []snapshot.Allocator{{Kind: "cuda_pool", Basis: "post_flush", Cached: bytesOf(gib)}}
 		}, headroom.AfterFlush, 5 * gib, "flush 100 (bob, about 9.00G)"},

@@ -15,6 +15,9 @@ type Flushable struct {
 	Process *snapshot.Process
 	Returns quantity.Bytes // what the flush frees
 	Stays   quantity.Bytes // the part of it that stays free for as long as is asked
+	// Claimed is how large the caches are that a selective flush evicts besides: the
+	// program's word, which no verdict rests on.
+	Claimed snapshot.Bytes
 }
 
 // findReturnable adds up what flushes of the place's processes would free,
@@ -32,12 +35,12 @@ func (p *Place) findReturnable(snap *snapshot.Snapshot, history snapshot.History
 			continue
 		}
 		p.Exact = p.Exact && row.ReturnableBound() == snapshot.Exactly
-		returns := row.Returnable.Or(0)
-		if returns <= 0 {
+		returns, claimed := row.Returnable.Or(0), claimedBy(snap, row)
+		if returns <= 0 && claimed.Or(0) <= 0 {
 			continue
 		}
 		stays := lasting(snap, history, row, returns, q.Length)
-		p.Flushable = append(p.Flushable, Flushable{row, returns, stays})
+		p.Flushable = append(p.Flushable, Flushable{row, returns, stays, claimed})
 		all += returns
 		staying += stays
 	}
@@ -46,6 +49,24 @@ func (p *Place) findReturnable(snap *snapshot.Snapshot, history snapshot.History
 		p.Returnable = quantity.From(all, quantity.Computed)
 		p.Staying = quantity.From(staying, quantity.Computed)
 	}
+}
+
+// claimedBy adds up the sizes of the program's caches that are known. Nothing shows on
+// which of several GPUs a cache is.
+func claimedBy(snap *snapshot.Snapshot, p *snapshot.Process) (sum snapshot.Bytes) {
+	rows := 0
+	for range snap.ProcessRows(p.ID.Process) {
+		rows++
+	}
+	if rows > 1 {
+		return sum
+	}
+	for i := range p.Evictable {
+		if p.Evictable[i].Bytes.Known() {
+			sum = quantity.Sum(sum, p.Evictable[i].Bytes)
+		}
+	}
+	return sum
 }
 
 // lasting is how much of what a flush frees stays free for a while: a process

@@ -145,6 +145,7 @@ func (r *Report) check() error {
 	if !countable(r.Steps) {
 		return fmt.Errorf("steps is %d", *r.Steps)
 	}
+	r.Optimizer = clip(r.Optimizer)
 	return nil
 }
 

@@ -32,9 +32,11 @@ const (
 
 // Report is the answer to the command "stats".
 type Report struct {
-	TimeNS  int64    `json:"time_ns"`         // Unix time of the reading in the probe process
-	Steps   *int64   `json:"steps,omitempty"` // training steps since the program began; nil where nothing counts them
-	Devices []Device `json:"devices"`
+	TimeNS int64  `json:"time_ns"`         // Unix time of the reading in the probe process
+	Steps  *int64 `json:"steps,omitempty"` // training steps since the program began; nil where nothing counts them
+	// Optimizer is the class of what makes them, "AdamW"; "" where unknown, or where there are several.
+	Optimizer string   `json:"optimizer,omitempty"`
+	Devices   []Device `json:"devices"`
 }
 
 // Device is one GPU as a probe process sees it. UUID is in NVML's form:

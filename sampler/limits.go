@@ -105,18 +105,37 @@ func (l *limits) device(where place) *deviceLimit {
 }
 
 // caches are the program's caches. Their sizes are the program's word: where they
-// exceed what the process can hold, they are unknown.
+// exceed what the process can hold, or what its allocators have allocated, they are
+// unknown.
 func (l *limits) caches(p *snapshot.Process) []snapshot.Evictable {
 	var sum quantity.Bytes
 	for i := range p.Evictable {
 		sum += p.Evictable[i].Bytes.Or(0)
 	}
-	if most := l.processes[p.ID.Process]; sum > most+snapshot.Tolerance(most) {
+	most := l.processes[p.ID.Process]
+	if allocated, ok := l.allocated(p.ID.Process); ok {
+		most = min(most, allocated)
+	}
+	if sum > most+snapshot.Tolerance(most) {
 		for i := range p.Evictable {
 			p.Evictable[i].Bytes = snapshot.Bytes{}
 		}
 	}
 	return p.Evictable
+}
+
+// allocated is what a process has allocated on all its GPUs; false where that is unknown on one.
+func (l *limits) allocated(id process.Identity) (sum quantity.Bytes, known bool) {
+	for i := range l.rows {
+		if p := &l.rows[i]; p.ID.Process == id {
+			allocated, ok := p.Allocated.Value()
+			if !ok {
+				return 0, false
+			}
+			sum, known = sum+allocated, true
+		}
+	}
+	return sum, known
 }
 
 // forgetReports forgets the rows that no probe has reported on in this tick.

@@ -103,7 +103,7 @@ func (s *Sampler) addDevice(now time.Time, m *merged, place map[snapshot.RowID]i
 	p := &m.rows[at]
 	s.noteFailures(now, id, p, d)
 	if a.Report.Steps != nil && age < silentAfter {
-		p.Steps = optionalOf(a.Report.Steps)
+		p.Steps, p.Optimizer = optionalOf(a.Report.Steps), a.Report.Optimizer
 	}
 	of := probeOf(a, age)
 	p.Probe = &of

@@ -280,15 +280,15 @@ func TestProbesThatDisagreeOnASizeLeaveItUnknown(t *testing.T) {
 	}
 }
 
-// TestSizesOfCachesAreBounded by what their process uses on all GPUs.
+// TestSizesOfCachesAreBounded by what their process uses, and has allocated, on all GPUs.
 func TestSizesOfCachesAreBounded(t *testing.T) {
 	for _, c := range []struct {
 		size  quantity.Bytes
 		known bool
-	}{{4 * gib, true}, {9 * gib, false}, {quantity.PiB, false}} {
+	}{{gib / 4, true}, {gib, false}, {9 * gib, false}, {quantity.PiB, false}} {
 		b := newBox(1)
-		b.report(100, "GPU-0", 80*gib)
-		small := gib
+		b.report(100, "GPU-0", 80*gib) // it has allocated 1 GiB
+		small := gib / 8
 		b.answers[0].Hello.Evictable = []probe.Evictable{{Name: "kv", Bytes: &c.size}, {Name: "loader", Bytes: &small}, {Name: "kv2", Bytes: &c.size}}
 		p := b.tick(b.sampler()).Rows[0]
 		if len(p.Evictable) != 3 || p.Evictable[0].Bytes.Known() != c.known {

@@ -64,4 +64,5 @@ type Flushable struct {
 	Name            Text           `json:"name"`
 	ReturnableBytes quantity.Bytes `json:"returnable_bytes"`
 	StayingBytes    quantity.Bytes `json:"staying_bytes"`
+	EvictableBytes  snapshot.Bytes `json:"evictable_bytes"`
 }

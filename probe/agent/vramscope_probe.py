@@ -3430,6 +3430,9 @@ class _Steps:
             steps = self.count()
             if steps is not None:
                 report["steps"] = steps
+                optimizer = self.optimizer()
+                if optimizer:
+                    report["optimizer"] = optimizer
         except Exception:
             _log_failure("counting steps")
 
@@ -3512,6 +3515,11 @@ class _Steps:
         if self._compiled() and all(now - member[3] > self._IDLE_TIME for member in members.values()):
             return None  # its steps may be part of a compiled graph
         return self._before + self._least(members.values())
+
+    def optimizer(self):
+        """The class of the optimizer that makes the steps, or None if there are several classes or none."""
+        known = {type(one).__name__ for one in (entry[0]() for entry in list(self._counted.values())) if one is not None}
+        return _clip(known.pop()) if len(known) == 1 else None
 
     @staticmethod
     def _least(members):

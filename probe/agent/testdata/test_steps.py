@@ -26,6 +26,17 @@ class Steps(Case):
         job.do("steps(a, 12)")
         self.assertEqual(steps(), 42)
 
+    def test_the_class_of_the_optimizer_is_reported(self):
+        job, monitor = self.begin("class AdamW(o.Optimizer): pass\na = AdamW()")[0], None
+        monitor = self.monitor(job)
+        self.assertNotIn("optimizer", monitor.ask("stats"))
+        job.do("steps(a, 2)")
+        self.assertEqual(monitor.ask("stats").get("optimizer"), "AdamW")
+        job.do("b = o.Optimizer(); steps(b, 2)")
+        self.assertNotIn("optimizer", monitor.ask("stats"))
+        job.do("del b; import gc; gc.collect() and None")
+        self.assertEqual(monitor.ask("stats").get("optimizer"), "AdamW")
+
     def test_the_slowest_of_several_counts(self):
         job, steps = self.begin("a, b = o.Optimizer(), o.Optimizer()")
         steps()
