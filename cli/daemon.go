@@ -15,6 +15,7 @@ import (
 	"vramscope/daemon"
 	"vramscope/daemon/socket"
 	"vramscope/guard"
+	"vramscope/recording"
 	"vramscope/sampler"
 )
 
@@ -175,7 +176,7 @@ func (p *program) daemonOptions(src *sources, s *config.Settings, sampling *samp
 	if s.Record {
 		recordings := cmp.Or(p.recordings, recordingsOf(p.flags.demo))
 		o.Recorder = p.newRecorder(s, recordings)
-		o.Past = &longPast{live: o.History, directory: recordings, now: p.now}
+		o.Past = recording.Whole(o.History, (&longPast{directory: recordings, now: p.now}).before)
 	}
 	if len(s.AlertCommand) > 0 {
 		o.Alerts = daemon.NewAlerts(s.AlertCommand, p.now(), o.Log)

@@ -83,6 +83,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	listening := socket.Options{
 		Directory: o.Directory, Share: o.Share, Latest: o.Sampling.Latest, Answers: o.Answers, History: o.Past, Status: d.status,
 	}
+	listening.Failed = func(err error) { o.Log.Error("panic at a client's request", "error", err) }
 	if o.Guard != nil {
 		listening.Guard, listening.Rescuer, listening.Identify = o.Guard, o.Guard, o.Identify
 	}

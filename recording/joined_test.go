@@ -35,6 +35,12 @@ func TestJoinedHistoriesAreOne(t *testing.T) {
 	if oldest, newest := j.Span(); !oldest.Equal(start.Add(time.Second)) || !newest.Equal(now) {
 		t.Errorf("span %v to %v", oldest, newest)
 	}
+	used := snapshot.SeriesKey{Metric: metric.Used, GPUUUID: b.sampler.Latest().GPUs[0].UUID}
+	for i, p := range j.Whole().Series(used, start, now, 30) {
+		if !p.Known {
+			t.Errorf("who waits gets a gap at %v, bucket %d", p.Time, i)
+		}
+	}
 	for _, at := range []time.Time{seam.Add(-100 * time.Second), seam.Add(-time.Second), seam, now} {
 		got, ok := j.At(at)
 		want, _ := whole.At(at)

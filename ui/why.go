@@ -4,6 +4,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"vramscope/recording/why"
+	"vramscope/sampler/snapshot"
 	"vramscope/ui/dialog"
 )
 
@@ -11,6 +12,9 @@ import (
 func (m *model) explain(w dialog.Why) tea.Cmd {
 	history, event := m.st.history, *w.Event()
 	return func() tea.Msg {
+		if joined, ok := history.(interface{ Whole() snapshot.History }); ok {
+			history = joined.Whole() // a frame does not wait for the earlier one; this may
+		}
 		evidence := why.Gather(history, &event)
 		return whyMsg{event: event, evidence: evidence, verdict: why.Judge(evidence)}
 	}

@@ -112,24 +112,6 @@ type answer struct {
 // point is a bucket of a series: last, least and most, or null where it is unknown.
 type point *[3]int64
 
-// event is an event, with the identity of its process.
-type event struct {
-	TimeNS          int64          `json:"time_ns"`
-	Kind            string         `json:"kind"`
-	Severity        uint8          `json:"severity"`
-	GPU             int            `json:"gpu"`
-	UUID            string         `json:"gpu_uuid"`
-	PID             int            `json:"pid"`
-	StartTime       uint64         `json:"start_time_ticks"`
-	Namespace       uint64         `json:"pid_namespace"`
-	GPUInstance     *uint32        `json:"gpu_instance"`
-	ComputeInstance *uint32        `json:"compute_instance"`
-	User            string         `json:"user"`
-	Name            string         `json:"name"`
-	Message         string         `json:"message"`
-	Bytes           snapshot.Bytes `json:"bytes"`
-}
-
 var errRequest = errors.New("not a request")
 
 // check returns what is wrong with a request's fields.
@@ -210,30 +192,6 @@ func seriesRequest(key snapshot.SeriesKey, from, to time.Time, buckets int) requ
 	}
 	r.GPUInstance, r.ComputeInstance = instanceFields(in)
 	return r
-}
-
-func eventOf(e *snapshot.Event) event {
-	out := event{
-		TimeNS: e.Time.UnixNano(), Kind: string(e.Kind), Severity: uint8(e.Severity), GPU: e.GPU, UUID: e.GPUUUID,
-		PID: e.Row.Process.PID, StartTime: e.Row.Process.StartTime, Namespace: e.Row.Process.Namespace,
-		User: utf8Of(e.User), Name: utf8Of(e.Name), Message: utf8Of(e.Message), Bytes: e.Bytes,
-	}
-	out.GPUInstance, out.ComputeInstance = instanceFields(e.Row.Instance)
-	return out
-}
-
-func (e *event) snapshot() snapshot.Event {
-	out := snapshot.Event{
-		Time: time.Unix(0, e.TimeNS), Kind: snapshot.EventKind(e.Kind), Severity: min(snapshot.Severity(e.Severity), snapshot.Urgent),
-		GPU: e.GPU, GPUUUID: e.UUID, User: e.User, Name: e.Name, Message: e.Message, Bytes: e.Bytes,
-	}
-	if e.PID > 0 {
-		out.Row = snapshot.RowID{
-			Process: process.Identity{PID: e.PID, StartTime: e.StartTime, Namespace: e.Namespace},
-			GPUUUID: e.UUID, Instance: instanceOf(e.GPUInstance, e.ComputeInstance),
-		}
-	}
-	return out
 }
 
 // utf8Of is a text as JSON can hold it.

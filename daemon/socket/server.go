@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"vramscope/internal/panics"
 	"vramscope/internal/process"
 	"vramscope/probe"
 	"vramscope/sampler/snapshot"
@@ -23,6 +24,7 @@ type Options struct {
 	Answers   func() []probe.Answer     // of the probes; nil where none are read
 	History   snapshot.History
 	Status    func() Status // but for Proto, PID, UID and View
+	Failed    func(error)   // takes a panic, which ends the client's connection; may be nil
 	Guard     Guard         // nil: there is none
 	// Rescuer frees memory for processes whose allocation has failed, and Identify is
 	// which process has a pid; nil: nobody does.
@@ -133,6 +135,7 @@ func (s *Server) accept(ctx context.Context) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
+		defer s.caught() // then it accepts anew
 		// A flood of connections costs no more than this many a second.
 		slots := newBudget(float64(requestCost)/float64(acceptPeriod), acceptBurst*requestCost)
 		for {
@@ -180,6 +183,7 @@ func (s *Server) admit(ctx context.Context, conn *net.UnixConn) {
 	}
 	go func() {
 		defer s.clients.Done()
+		defer s.caught()
 		defer func() {
 			_ = conn.Close() // nothing is left to send
 			s.mu.Lock()
@@ -188,6 +192,13 @@ func (s *Server) admit(ctx context.Context, conn *net.UnixConn) {
 		}()
 		s.serve(ctx, &client{conn: conn, pid: int(peer.Pid), owner: owner(peer.Uid)}, budget)
 	}()
+}
+
+// caught hands a panic on. What a client can send must not end the daemon.
+func (s *Server) caught() {
+	if c := panics.Catch(recover()); c != nil && s.options.Failed != nil {
+		s.options.Failed(c)
+	}
 }
 
 // full reports whether a user may open no more connections. The lock is held.

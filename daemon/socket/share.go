@@ -119,6 +119,11 @@ func sharedEvent(e *snapshot.Event) bool {
 		return false
 	default:
 		e.Name = ""
+		if of := e.OutOfMemory; of != nil {
+			numbers := *of
+			numbers.API, numbers.Library, numbers.Config = "", "", ""
+			e.OutOfMemory = &numbers
+		}
 		return true
 	}
 }

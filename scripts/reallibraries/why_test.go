@@ -165,7 +165,12 @@ func (w *whyBox) play(t *testing.T, s whyStory) {
 	if s.both {
 		both.Go(func() { _ = other.step("do", map[string]any{"code": s.fails}, new(any)) }) // it fails, too
 	}
-	if err := failing.step("do", map[string]any{"code": s.fails}, new(any)); err == nil || !strings.Contains(err.Error(), "out of memory") {
+	err := failing.step("do", map[string]any{"code": s.fails}, new(any))
+	switch {
+	case err != nil && s.hidden && strings.Contains(err.Error(), "NVML_SUCCESS == r"):
+		both.Wait()
+		t.Skipf("this PyTorch asserts that the driver lists processes, and has no out-of-memory error: %v", err)
+	case err == nil || !strings.Contains(err.Error(), "out of memory"):
 		t.Fatalf("it did not run out of memory: %v", err)
 	}
 	both.Wait()

@@ -1,0 +1,202 @@
+package socket
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"vramscope/internal/process"
+	"vramscope/internal/quantity"
+	"vramscope/probe"
+	"vramscope/sampler/snapshot"
+	"vramscope/sampler/snapshot/snapshottest"
+)
+
+// asClient makes this test binary a client: the tests start it as other users.
+const asClient = "VRAMSCOPE_TEST_CLIENT"
+
+func TestMain(m *testing.M) {
+	if directory := os.Getenv(asClient); directory != "" {
+		os.Exit(beClient(directory))
+	}
+	os.Exit(m.Run())
+}
+
+// beClient sends standard input to a daemon's socket and writes the first line of
+// each answer; with VRAMSCOPE_TEST_DIAL it uses the Client.
+func beClient(directory string) int {
+	if os.Getenv("VRAMSCOPE_TEST_DIAL") != "" {
+		owner, _ := strconv.Atoi(os.Getenv("VRAMSCOPE_TEST_DIAL"))
+		client, err := Dial(context.Background(), []Place{{directory, uint32(owner)}})
+		if err != nil {
+			fmt.Println(err)
+			return 1
+		}
+		fmt.Println(client.Status().View)
+		return 0
+	}
+	conn, err := net.Dial("unix", filepath.Join(directory, Name))
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	out, in := bufio.NewReader(conn), bufio.NewScanner(os.Stdin)
+	for in.Scan() {
+		fmt.Fprintln(conn, in.Text())
+		line, err := out.ReadString('\n')
+		if err != nil {
+			fmt.Println(err)
+			return 1
+		}
+		fmt.Print(line)
+	}
+	return 0
+}
+
+// box is what a test's daemon serves.
+type box struct {
+	latest  atomic.Pointer[snapshot.Snapshot]
+	answers []probe.Answer
+}
+
+// secret is what others must never read.
+const secret = "secret"
+
+func newBox() *box {
+	b := &box{}
+	snap := snapshottest.DrawnBox()
+	for i := range snap.Rows {
+		p := &snap.Rows[i]
+		p.Name, p.Command = secret+"-name", []string{"python", secret + ".py", "--token=" + secret}
+		p.Job, p.Evictable = process.Job{Kind: "slurm", ID: secret}, []snapshot.Evictable{{Name: secret}}
+		for j := range p.Allocators {
+			p.Allocators[j].Config, p.Allocators[j].Largest = secret, []snapshot.Allocation{{Bytes: 1, Library: secret}}
+		}
+	}
+	for i := range snap.Ended {
+		snap.Ended[i].Last.Command = []string{secret}
+	}
+	holders := []snapshot.Holder{{Name: secret, Command: []string{secret}, Job: process.Job{Kind: "service", ID: secret}}}
+	snap.Holders = holders
+	for i := range snap.GPUs {
+		snap.GPUs[i].Holders = holders
+	}
+	b.latest.Store(snap)
+	size := func(n quantity.Bytes) *quantity.Bytes { return &n }
+	self, _ := process.NewTable("/proc").Look(os.Getpid())
+	b.answers = []probe.Answer{{
+		Process: self.Identity, At: time.Now(), Hello: probe.Hello{
+			Proto: probe.Version, Runtimes: []probe.Runtime{{Name: "PyTorch", Version: "2.8.0"}},
+			Capabilities: []string{"flush"}, Evictable: []probe.Evictable{{Name: secret}},
+		},
+		Report: probe.Report{TimeNS: time.Now().UnixNano(), Devices: []probe.Device{{UUID: "GPU-1", Allocators: []probe.Allocator{{
+			Kind: "pytorch", Basis: probe.Stranded, ReservedBytes: size(30 << 30), AllocatedBytes: size(1 << 30), CachedBytes: size(29 << 30), FragmentedBytes: size(0),
+			ReturnableBytes: size(29 << 30), Config: secret, Largest: []probe.Allocation{{Bytes: 1, Library: secret}},
+		}}}}},
+	}}
+	return b
+}
+
+var failedAllocation = snapshot.OutOfMemory{
+	Requested: quantity.From(10*quantity.GiB, quantity.Probe), Free: quantity.From(quantity.GiB, quantity.Probe), Allocator: "pytorch",
+	API: "cuMemAlloc", Library: secret + ".so", Config: secret + ":True",
+}
+
+// history has the events of actions beside the drawn ones.
+type history struct{ snapshot.History }
+
+func (h history) Events(limit int) []snapshot.Event {
+	return append([]snapshot.Event{
+		{Time: snapshottest.Now(), Kind: snapshot.EventFlush, Message: "flush by " + secret, Name: secret},
+		{Time: snapshottest.Now(), Kind: snapshot.EventOutOfMemory, Message: "out of memory", GPUUUID: "GPU-1", OutOfMemory: &failedAllocation},
+		{Time: snapshottest.Now(), Kind: snapshot.EventStarted, Message: "started", Name: secret, GPUUUID: "GPU-1"},
+	}, h.History.Events(limit)...)
+}
+
+// serve starts a daemon's end in a directory that other users may enter.
+func serve(t *testing.T, b *box, share Share) (directory string, s *Server) {
+	t.Helper()
+	directory, err := os.MkdirTemp("", "vs")
+	if err == nil {
+		err = os.Chmod(directory, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(directory) })
+	s, err = Listen(Options{
+		Directory: directory, Share: share, Latest: b.latest.Load, Answers: func() []probe.Answer { return b.answers },
+		History: history{snapshottest.History(b.latest.Load())}, Status: func() Status { return Status{Recording: "off"} },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() { defer close(ended); s.Serve(ctx) }()
+	t.Cleanup(func() { cancel(); <-ended })
+	return directory, s
+}
+
+func mustShare(t *testing.T, value string) Share {
+	t.Helper()
+	share, err := ParseShare(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return share
+}
+
+// as runs a client as another user, with requests, and gives what it writes.
+func as(t *testing.T, uid, gid uint32, directory, requests string, environ ...string) string {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("only root can be several users")
+	}
+	executable, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Others may not enter the directory that the test was built in.
+	copied := filepath.Join(directory, "client")
+	if content, err := os.ReadFile(executable); err != nil {
+		t.Fatal(err)
+	} else if _, err := os.Stat(copied); err != nil {
+		if err := os.WriteFile(copied, content, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command(copied)
+	cmd.Env = append(append(os.Environ(), asClient+"="+directory), environ...)
+	cmd.Stdin, cmd.Dir = strings.NewReader(requests), "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: gid}}
+	out, err := cmd.Output()
+	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+const alice, bob = 12345, 12346
+
+// everything asks for all that a daemon can be asked.
+func everything() string {
+	return `{"id":1,"cmd":"hello","proto":"vramscope-daemon/1"}
+{"id":2,"cmd":"snapshot"}
+{"id":3,"cmd":"reports"}
+{"id":4,"cmd":"at","time_ns":` + strconv.FormatInt(snapshottest.Now().Add(-time.Minute).UnixNano(), 10) + `}
+{"id":5,"cmd":"events"}
+{"id":6,"cmd":"span"}
+`
+}

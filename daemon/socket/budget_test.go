@@ -1,0 +1,26 @@
+package socket
+
+import (
+	"context"
+	"testing"
+	"time"
+)
+
+// TestBudgetBoundsAClient: what a client asks for in a loop takes its rate of a core.
+func TestBudgetBoundsAClient(t *testing.T) {
+	b := newBudget(.02, 10*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	cost := time.Duration(0)
+	began := time.Now()
+	for ctx.Err() == nil {
+		cost += b.use(ctx, func() time.Duration { return 5 * time.Millisecond })
+	}
+	// Saved up, earned, and the one request that went into debt.
+	if most := 10*time.Millisecond + time.Duration(.02*float64(time.Since(began))) + 5*time.Millisecond; cost > most {
+		t.Errorf("used %s of at most %s", cost, most)
+	}
+	if cost < 15*time.Millisecond {
+		t.Errorf("used only %s", cost)
+	}
+}

@@ -1,0 +1,69 @@
+package socket
+
+import (
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// TestOnlyRootsOrOnesOwnDaemonIsTrusted: another user's socket is not spoken to.
+func TestOnlyRootsOrOnesOwnDaemonIsTrusted(t *testing.T) {
+	directory, _ := serve(t, newBox(), mustShare(t, "all"))
+	if got := as(t, alice, alice, directory, "", "VRAMSCOPE_TEST_DIAL=0"); got != "numbers\n" {
+		t.Errorf("root's daemon: %q", got)
+	}
+	// The directory is alice's as far as she says; it is root's.
+	if got := as(t, alice, alice, directory, "", "VRAMSCOPE_TEST_DIAL="+strconv.Itoa(alice)); !strings.Contains(got, "belongs to user 0") {
+		t.Errorf("a directory of root's taken for her own: %q", got)
+	}
+	for name, spoil := range map[string]func() error{
+		"belongs to user":        func() error { return os.Lchown(directory, bob, bob) },
+		"can be written by":      func() error { return os.Chmod(directory, 0o777) },
+		"is not a socket of":     func() error { return os.Lchown(filepath.Join(directory, Name), bob, bob) },
+		"is a symbolic link, or": nil,
+	} {
+		place := Place{directory, 0}
+		if spoil == nil {
+			link := filepath.Join(t.TempDir(), "link")
+			if err := os.Symlink(directory, link); err != nil {
+				t.Fatal(err)
+			}
+			place.Directory = link
+		} else if err := spoil(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Dial(t.Context(), []Place{place}); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := errors.Join(os.Lchown(directory, 0, 0), os.Chmod(directory, 0o755), os.Lchown(filepath.Join(directory, Name), 0, 0)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestSquattersSocketIsRefused: whoever listens must be who owns the socket.
+func TestSquattersSocketIsRefused(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can be several users")
+	}
+	directory, err := os.MkdirTemp("", "vs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(directory) })
+	listener, err := net.Listen("unix", filepath.Join(directory, Name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	if err := errors.Join(os.Lchown(directory, bob, bob), os.Lchown(filepath.Join(directory, Name), bob, bob)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Dial(t.Context(), []Place{{directory, bob}}); err == nil || !strings.Contains(err.Error(), "is served by user 0") {
+		t.Errorf("%v", err)
+	}
+}

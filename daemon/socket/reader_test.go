@@ -1,0 +1,46 @@
+package socket
+
+import (
+	"errors"
+	"os"
+	"testing"
+	"time"
+
+	"vramscope/internal/process"
+	"vramscope/probe"
+)
+
+// TestReaderPrefersItsOwnAnswers: the daemon's word is for processes that this
+// user may not ask.
+func TestReaderPrefersItsOwnAnswers(t *testing.T) {
+	id := func(pid int, ns uint64) process.Identity {
+		return process.Identity{PID: pid, StartTime: 10, Namespace: ns}
+	}
+	at := time.Now()
+	own := []probe.Answer{{Process: id(1, 5), At: at}, {Process: id(2, 0), Err: errors.New("silent")}}
+	r := NewReader(fixed(own), []Place{}, time.Now)
+	if got := r.Answers(); len(got) != 2 {
+		t.Errorf("without a daemon: %+v", got)
+	}
+	r.answers.Store(&[]probe.Answer{{Process: id(1, 0), At: at, Daemon: true}, {Process: id(2, 7), At: at, Daemon: true}, {Process: id(3, 7), At: at, Daemon: true}})
+	got := r.Answers()
+	if len(got) != 3 || got[0].Daemon || !got[1].Daemon || !got[2].Daemon {
+		t.Errorf("%+v", got)
+	}
+	if own[1].Daemon {
+		t.Error("the monitor's own answers were changed")
+	}
+}
+
+type fixed []probe.Answer
+
+func (f fixed) Answers() []probe.Answer { return f }
+func (f fixed) Unasked() int            { return 0 }
+
+func TestNoDaemonIsNoError(t *testing.T) {
+	for _, places := range [][]Place{nil, {{t.TempDir(), uint32(os.Geteuid())}}, {{"/nonexistent", 0}}} {
+		if client, err := Dial(t.Context(), places); client != nil || !Absent(err) {
+			t.Errorf("%v: %v", places, err)
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package recording
+
+import (
+	"time"
+
+	"vramscope/sampler/snapshot"
+)
+
+// whole is a live history with an earlier one before it: who asks it waits for the
+// earlier one, where a Joined answers at once.
+type whole struct {
+	live    snapshot.History
+	earlier func() snapshot.History // nil while there is none
+}
+
+// Whole is a live history and what was before it, for those who can wait for the
+// disk. The earlier history is nil until there is one.
+func Whole(live snapshot.History, earlier func() snapshot.History) snapshot.History {
+	return &whole{live, earlier}
+}
+
+// Whole is all that it joins: who asks waits for the earlier history.
+func (j *Joined) Whole() snapshot.History {
+	return Whole(j.live, func() snapshot.History {
+		before, _, _ := j.earlier()
+		return before
+	})
+}
+
+func (w *whole) before() (snapshot.History, bool) {
+	before := w.earlier()
+	return before, before != nil
+}
+
+// began is when the live history begins; zero while it is empty.
+func (w *whole) began() time.Time {
+	oldest, _ := w.live.Span()
+	return oldest
+}
+
+// At implements snapshot.History.
+func (w *whole) At(t time.Time) (*snapshot.Snapshot, bool) {
+	if began := w.began(); !began.IsZero() && !t.Before(began) {
+		return w.live.At(t)
+	}
+	if before, ok := w.before(); ok {
+		return before.At(t)
+	}
+	return nil, false
+}
+
+// Span implements snapshot.History.
+func (w *whole) Span() (oldest, newest time.Time) {
+	oldest, newest = w.live.Span()
+	before, ok := w.before()
+	if !ok {
+		return oldest, newest
+	}
+	if from, to := before.Span(); !from.IsZero() && (oldest.IsZero() || from.Before(oldest)) {
+		oldest = from
+		if newest.Before(to) {
+			newest = to
+		}
+	}
+	return oldest, newest
+}
+
+// Series implements snapshot.History.
+func (w *whole) Series(key snapshot.SeriesKey, from, to time.Time, buckets int) []snapshot.Point {
+	points := w.live.Series(key, from, to, buckets)
+	if began := w.began(); !began.IsZero() && !from.Before(began) {
+		return points
+	}
+	before, ok := w.before()
+	if !ok {
+		return points
+	}
+	for i, recorded := range before.Series(key, from, to, buckets) {
+		if !points[i].Known {
+			points[i] = recorded
+		}
+	}
+	return points
+}
+
+// Events implements snapshot.History.
+func (w *whole) Events(limit int) []snapshot.Event {
+	events := w.live.Events(limit)
+	if limit > 0 && len(events) >= limit {
+		return events
+	}
+	before, ok := w.before()
+	if !ok {
+		return events
+	}
+	began := w.began()
+	for _, e := range before.Events(limit) {
+		if limit > 0 && len(events) >= limit {
+			break
+		}
+		if began.IsZero() || e.Time.Before(began) {
+			events = append(events, e)
+		}
+	}
+	return events
+}
