@@ -284,3 +284,15 @@ func TestBacktestReadsARecording(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 }
+
+// What a command cannot read of a recording is said, and the rest is read.
+func TestDamagedDayIsNamed(t *testing.T) {
+	directory, _, _ := recorded(t)
+	if err := os.WriteFile(filepath.Join(directory, "2001-01-01.db"), []byte(strings.Repeat("no database ", 500)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, errs, code := command(t, "export", directory)
+	if code != exitOK || strings.Count(out, "\n") < 30*8 || strings.Count(errs, "2001-01-01.db: not a recording of vramscope") != 1 {
+		t.Errorf("exit code %d, %d lines, %q", code, strings.Count(out, "\n"), errs)
+	}
+}

@@ -27,14 +27,15 @@ type Reading struct {
 func (r *Reading) Value(id metric.ID) (int64, bool) { return r.figures.value[id], r.figures.known[id] }
 
 // Readings visits all that was recorded in [from, to), by time; at each tick GPUs
-// come first, then instances, then processes. An error of visit ends it.
+// come first, then instances, then processes. An error of visit ends it; damage ends
+// its day, and Problems says so.
 func (r *Recording) Readings(from, to time.Time, visit func(*Reading) error) error {
 	for _, path := range r.between(from, to) {
 		d, err := r.day(path)
-		if err != nil {
-			return err
+		if err == nil {
+			err = d.readings(from.UnixNano(), to.UnixNano(), visit)
 		}
-		if err := d.readings(from.UnixNano(), to.UnixNano(), visit); err != nil {
+		if err = r.unless(path, err); err != nil {
 			return fmt.Errorf("recording: %s: %w", path, err)
 		}
 	}
