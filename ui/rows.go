@@ -45,12 +45,15 @@ func (m *model) widestCommand() int {
 	return max(widest-t.CommandCells(m.st.width), 0)
 }
 
-// nextSort sorts by the next shown column, in its natural direction.
-func (m *model) nextSort() bool {
+// stepSort sorts by the next shown column, or the one before, in its natural direction.
+func (m *model) stepSort(by int) bool {
 	t := m.table()
 	titles := t.SortTitles(m.st.width)
 	at := slices.Index(titles, t.Order().Column)
-	return m.sortBy(titles[(at+1)%len(titles)])
+	if at < 0 && by < 0 {
+		at = 0
+	}
+	return m.sortBy(titles[(at+by+len(titles))%len(titles)])
 }
 
 func (m *model) sortBy(title string) bool {

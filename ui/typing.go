@@ -2,6 +2,7 @@ package ui
 
 import (
 	"slices"
+	"strconv"
 
 	"vramscope/ui/table"
 
@@ -52,11 +53,14 @@ func (m *model) typed(msg tea.KeyPressMsg) (bool, tea.Cmd) {
 		if e.kind == typingTime {
 			return m.toTyped(e.prompt.value())
 		}
-		if e.kind == typingFind && e.prompt.value() == "" {
+		switch {
+		case e.kind == typingFind && e.prompt.value() == "":
 			m.st.find = e.before // Enter alone repeats the search
 			if m.st.find != "" {
 				m.findNext(1)
 			}
+		case e.kind == typingFind && m.find(0, 1):
+			m.say(m.found())
 		}
 	case dialog.Closed:
 		m.st.typing = nil
@@ -117,8 +121,24 @@ func (m *model) findNext(step int) bool {
 	}
 	if !m.find(step, step) {
 		m.say("no row contains " + m.st.find)
+		return true
 	}
+	m.say(m.found())
 	return true
+}
+
+// found is "2 of 5 rows contain train": which match the cursor is on.
+func (m *model) found() string {
+	which, all := 0, 0
+	for _, id := range m.rowIDs() {
+		if p := findProcess(m.st.shown, id); p == nil || !table.Matches(p, m.st.find) {
+			continue
+		}
+		if all++; id == m.st.Cursor.ID {
+			which = all
+		}
+	}
+	return strconv.Itoa(which) + " of " + strconv.Itoa(all) + " with " + m.st.find
 }
 
 // find puts the cursor on the first match from so many rows past it.

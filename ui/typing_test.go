@@ -71,3 +71,27 @@ func TestPasteIsNotTakenForKeys(t *testing.T) {
 		t.Errorf("the filter is %q", m.st.Filter)
 	}
 }
+
+// TestFindSaysWhichMatch: Enter and n say which of how many rows it is.
+func TestFindSaysWhichMatch(t *testing.T) {
+	m := newTestModel(t, smallBox(4, 3, 0), nil)
+	m.press("/", "b", "o", "b", "enter")
+	m.shows("1 of 4 with bob")
+	m.press("n")
+	m.shows("2 of 4 with bob")
+	m.press("N", "N")
+	m.shows("4 of 4 with bob")
+}
+
+// TestSortStepsBothWays: S goes back to where s came from.
+func TestSortStepsBothWays(t *testing.T) {
+	m := newTestModel(t, smallBox(4, 3, 0), nil)
+	m.press("s")
+	if m.st.Sort.Column == "USED" {
+		t.Fatal("s does not sort by another column")
+	}
+	m.press("S")
+	if m.st.Sort.Column != "USED" {
+		t.Errorf("s S sorts by %s", m.st.Sort.Column)
+	}
+}

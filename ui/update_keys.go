@@ -204,7 +204,9 @@ func (m *model) lookKey(id keys.ID) (bool, tea.Cmd) {
 		m.toTop()
 		return true, nil
 	case keys.Sort:
-		return m.nextSort(), nil
+		return m.stepSort(1), nil
+	case keys.SortBack:
+		return m.stepSort(-1), nil
 	case keys.Reverse:
 		return m.reverse(), nil
 	case keys.Tree:

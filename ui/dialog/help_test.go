@@ -18,7 +18,7 @@ func TestHelpAsDrawn(t *testing.T) {
 		"│   PgUp PgDn page            / F3      find (n N)      a         attach probe │",
 		"│   Home End  ends (g G)      \\ F4 f    filter          x F9      signal       │",
 		"│   ← →       scroll text     u         only mine       A         pause guard  │",
-		"│   Tab       next panel      s F6      sort column     Space U   tag, untag   │",
+		"│   Tab       next panel      s S  F6   sort column     Space U   tag, untag   │",
 		"│   0-9       that GPU        r         reverse       BACK IN TIME             │",
 		"│   !         next alert      t F5      tree            p         freeze screen│",
 		"│   Esc       back, all       P         pin the graph   , .       10 s         │",

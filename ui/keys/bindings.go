@@ -33,6 +33,7 @@ const (
 	Filter
 	Mine
 	Sort
+	SortBack
 	Reverse
 	Tree
 	Pin
