@@ -95,7 +95,14 @@ func (f *facts) measureSteps() {
 		return
 	}
 	f.steps = quantity.From(steps[len(steps)-1].Last-steps[0].Last, quantity.Probe)
+	// The optimizer makes its state in the first step: before, less is allocated at a step's end.
 	allocated := f.points(metric.Allocated, stepTime, time.Second)
+	for len(steps) > 0 && steps[0].Min < fewestSteps {
+		steps = steps[1:]
+	}
+	for len(allocated) > 0 && (len(steps) == 0 || allocated[0].Time.Before(steps[0].Time)) {
+		allocated = allocated[1:]
+	}
 	if len(allocated) < fewestSteps {
 		return
 	}

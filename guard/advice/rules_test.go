@@ -247,6 +247,21 @@ func TestRulesFire(t *testing.T) {
 	}
 }
 
+// What was allocated before the first steps, without an optimizer's state, is no step's end.
+func TestStepsEndLeavesTheStartOut(t *testing.T) {
+	b := newBox()
+	tall(b)
+	b.p.Steps = count(80)
+	b.past.series[metric.Steps] = func(ago time.Duration) quantity.Bytes { return max(80-quantity.Bytes(ago/time.Second), 0) }
+	steady := b.past.series[metric.Allocated]
+	b.past.series[metric.Allocated] = func(ago time.Duration) quantity.Bytes {
+		return map[bool]quantity.Bytes{true: 10 * gib, false: steady(ago)}[ago > 62*time.Second]
+	}
+	if a := of(b.advice(), Activations); a == nil || !strings.Contains(a.Text, "of the 44.0G that it takes") {
+		t.Errorf("%+v", a)
+	}
+}
+
 // Every rule has a story.
 func TestEveryRuleHasAStory(t *testing.T) {
 	covered := map[Rule]bool{Returnable: true, LimitTooLow: true} // recording/why has theirs
