@@ -2,6 +2,7 @@ package advice
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"vramscope/internal/text"
 	"vramscope/metric"
 	"vramscope/sampler/snapshot"
+	"vramscope/sampler/snapshot/snapshottest"
 )
 
 // story is a box that fires a rule, and what keeps it from firing.
@@ -330,5 +332,21 @@ func TestNoFiguresNoAdvice(t *testing.T) {
 	}
 	if all := Of(Input{}, b.p.ID); all != nil {
 		t.Errorf("of no snapshot: %+v", all)
+	}
+}
+
+// Whatever a box looks like, with a past or without: at most three, none twice.
+func TestAdviceOfDrawnBoxes(t *testing.T) {
+	for name, snap := range map[string]*snapshot.Snapshot{
+		"drawn": snapshottest.DrawnBox(), "day one": snapshottest.DayOne(), "no driver": snapshottest.NoDriver(), "sixteen": snapshottest.SixteenGPUs(),
+	} {
+		for i := range snap.Rows {
+			all := Of(Input{Snapshot: snap}, snap.Rows[i].ID)
+			for j, a := range all {
+				if len(all) > 3 || a.Text == "" || slices.ContainsFunc(all[:j], func(b Advice) bool { return b.Text == a.Text }) {
+					t.Errorf("%s: %+v", name, all)
+				}
+			}
+		}
 	}
 }
