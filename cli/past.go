@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"time"
 
 	"vramscope/daemon/socket"
 	"vramscope/internal/panics"
@@ -11,7 +12,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// takePast puts this user's recordings, or else what a daemon remembers, before the
+// takePast puts this user's recordings and what a daemon remembers before the
 // history of a sampler that has ticked, and warms its forecasters with them. It
 // returns at the end of the context; a panic is given to failed.
 func (p *program) takePast(ctx context.Context, past *recording.Joined, sampling *sampler.Sampler, src *sources, failed context.CancelCauseFunc) {
@@ -20,16 +21,37 @@ func (p *program) takePast(ctx context.Context, past *recording.Joined, sampling
 			failed(c)
 		}
 	}()
-	var before snapshot.History
+	var own snapshot.History
 	if r, err := recording.Open(cmp.Or(p.recordings, recordingsOf(false))); err == nil {
 		defer func() { _ = r.Close() }() // nothing was written
-		before = r
-	} else {
+		own = r
+	}
+	before := own
+	if own == nil || !goesOn(own, p.now()) {
 		src.daemon.Settle(ctx)
-		before = socket.NewPast(src.daemon)
+		before = pastOf(own, socket.NewPast(src.daemon))
 	}
 	if past.Before(before) {
 		sampling.Warm(before)
 		<-ctx.Done()
 	}
+}
+
+// goesOn reports whether a recording is being written: it commits every two seconds,
+// and samples are at most a minute apart.
+func goesOn(recorded snapshot.History, now time.Time) bool {
+	_, newest := recorded.Span()
+	return now.Sub(newest) < 2*time.Minute
+}
+
+// pastOf is what a daemon has and, before that, what this user's recordings have,
+// which may have ended long ago. Either may have nothing.
+func pastOf(own, daemon snapshot.History) snapshot.History {
+	if own == nil {
+		return daemon
+	}
+	if oldest, _ := daemon.Span(); oldest.IsZero() {
+		return own
+	}
+	return recording.Whole(daemon, func() snapshot.History { return own })
 }

@@ -27,6 +27,12 @@ func (j *Joined) Whole() snapshot.History {
 	})
 }
 
+// Away is that of the live history: a Joined asks it.
+func (w *whole) Away() bool {
+	remote, ok := w.live.(interface{ Away() bool })
+	return ok && remote.Away()
+}
+
 func (w *whole) before() (snapshot.History, bool) {
 	before := w.earlier()
 	return before, before != nil
