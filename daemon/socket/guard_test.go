@@ -1,0 +1,100 @@
+package socket
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"vramscope/internal/process"
+	"vramscope/sampler/snapshot"
+)
+
+// fakeGuard is paused as the test asks.
+type fakeGuard struct {
+	mu    sync.Mutex
+	state snapshot.Guard
+}
+
+func (g *fakeGuard) State() *snapshot.Guard {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	state := g.state
+	return &state
+}
+
+func (g *fakeGuard) Pause(until time.Time) *snapshot.Guard {
+	g.mu.Lock()
+	g.state.Paused = until
+	g.mu.Unlock()
+	return g.State()
+}
+
+func guarded() *fakeGuard {
+	row := snapshot.RowID{Process: process.Identity{PID: 7, StartTime: 9}, GPUUUID: "GPU-0"}
+	return &fakeGuard{state: snapshot.Guard{
+		Mode: snapshot.GuardAct, Rules: []snapshot.GuardRule{{Name: "secret plan"}},
+		Standings: []snapshot.GuardStanding{{Row: row, Importance: -5, Order: 1}},
+		Decisions: []snapshot.GuardDecision{{Kind: snapshot.GuardFlushed, Row: row, Name: "secret.py", Reason: "low\x1b[2J", Message: "flushed PID 7"}},
+	}}
+}
+
+func TestGuardStateAndPause(t *testing.T) {
+	directory := t.TempDir()
+	guard := guarded()
+	s, err := Listen(Options{Directory: directory, Latest: newBox().latest.Load, Status: func() Status { return Status{} }, Guard: guard})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { s.Serve(ctx); close(done) }()
+	defer func() { cancel(); <-done }()
+	conn, err := dial(directory, uint32(os.Geteuid()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newClient(conn)
+	defer func() { _ = c.Close() }() // the test is over
+	g, err := c.Guard(ctx)
+	if err != nil || g.Mode != snapshot.GuardAct || !g.ByDaemon || len(g.Standings) != 1 || g.Standings[0].Importance != -5 || g.Decisions[0].Reason != "low?[2J" {
+		t.Errorf("%+v, %v", g, err)
+	}
+	began := time.Now()
+	if g, err = c.PauseGuard(ctx, 10*time.Minute); err != nil || g.Paused.Before(began.Add(10*time.Minute).Truncate(time.Second)) {
+		t.Errorf("%+v, %v", g, err)
+	}
+	if g, err = c.PauseGuard(ctx, 0); err != nil || g.Paused.After(time.Now()) {
+		t.Errorf("the pause goes on: %+v, %v", g, err)
+	}
+	if _, err = c.PauseGuard(ctx, 25*time.Hour); err == nil || !strings.Contains(err.Error(), "for_ns") {
+		t.Errorf("25 hours: %v", err)
+	}
+}
+
+// Others read the guard's mode, and pause nothing.
+func TestOthersCannotPauseTheGuard(t *testing.T) {
+	guard := guarded()
+	s := &Server{options: Options{Guard: guard}}
+	if got := string(s.reply([]byte(`{"id":1,"cmd":"guard_pause","for_ns":1000}`), false)); !strings.Contains(got, `"forbidden"`) || !guard.State().Paused.IsZero() {
+		t.Errorf("%s", got)
+	}
+	got := string(s.reply([]byte(`{"id":1,"cmd":"guard"}`), false))
+	if !strings.Contains(got, `"mode":"act"`) || strings.Contains(got, "secret") || strings.Contains(got, `"pid"`) {
+		t.Errorf("%s", got)
+	}
+	s.options.Guard = nil
+	if got := string(s.reply([]byte(`{"id":1,"cmd":"guard"}`), true)); !strings.Contains(got, `"not_found"`) {
+		t.Errorf("%s", got)
+	}
+}
+
+func TestReaderWithoutGuard(t *testing.T) {
+	r := NewReader(fixed{}, []Place{{Directory: filepath.Join(t.TempDir(), "none"), Owner: uint32(os.Geteuid())}}, time.Now)
+	if err := r.PauseGuard(context.Background(), time.Minute); err == nil || r.Guard() != nil {
+		t.Errorf("%v, %+v", err, r.Guard())
+	}
+}
