@@ -228,3 +228,25 @@ func TestForecastIsACondition(t *testing.T) {
 		t.Errorf("full in two minutes: %v", all)
 	}
 }
+
+// The flusher samples while it flushes: then the newest snapshot at its end shows
+// already what was freed, and nothing has come back.
+func TestSampleDuringTheFlushIsNoReturn(t *testing.T) {
+	b := newBox(&row{allocated: 60 * gib, cached: 15 * gib})
+	e := New(rooms(Act), alice)
+	var all []Decision
+	for range 120 {
+		for _, d := range e.Decide(b.snapshot()) {
+			all = append(all, d)
+			if d.Kind == Acts {
+				o := b.flush(d)
+				all = append(all, e.Decide(b.snapshot())...)
+				o.Time = b.now
+				all = append(all, e.Finished(d, o)...)
+			}
+		}
+	}
+	if len(of(all, Flushed)) != 1 || len(of(all, CameBack)) != 0 {
+		t.Errorf("%v", all)
+	}
+}

@@ -59,7 +59,7 @@ func (e *Engine) begin(d *Decision) {
 		at.tokens = max(at.tokens-1, 0) // a rescue does not ask for one
 	}
 	t.flushes++
-	t.busy = true
+	t.busy, t.begun = true, t.used
 	flight := *d
 	at.flight = &flight
 	e.actions = append(e.actions, e.now)
@@ -126,7 +126,7 @@ func (e *Engine) Finished(d Decision, o Outcome) []Decision {
 		e.succeeded(d.Rule)
 		t.wait(o.Time, cooldown, "flushed at "+o.Time.Format(time.TimeOnly))
 		t.flushed = &flushed{decision: done, end: o.Time, freed: max(measured, 0)}
-		if before, ok := t.used.Value(); ok { // a program takes memory again before the next snapshot
+		if before, ok := t.begun.Value(); ok { // a program takes memory again before the next snapshot
 			t.flushed.base = quantity.From(max(before-measured, 0), quantity.Computed)
 		}
 	}

@@ -36,7 +36,8 @@ type trace struct {
 	lowAt          time.Time
 	emptied        time.Time // when its cache was emptied, but not by this guard
 
-	busy    bool // a flush of it is under way
+	busy    bool           // a flush of it is under way
+	begun   snapshot.Bytes // what it used when that began
 	flushed *flushed
 	flushes int       // since it was first seen
 	stage   int       // of the back-off; 0: none
