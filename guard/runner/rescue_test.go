@@ -206,7 +206,7 @@ func TestRescueDoesNotAwaitTheComparison(t *testing.T) {
 		}
 		ended(guard.Rescued{Known: true, Succeeded: true})
 		b.event(t, snapshot.EventRescued, "15.0G by 102 test.py")
-		if room, _, refused := b.rescue(40 * gib); refused != "" || room.Freed != 20*gib || time.Since(began) != compares+2*settlePause {
+		if room, _, refused := b.rescue(40 * gib); refused != "" || room.Freed != 20*gib || time.Since(began) < compares || time.Since(began) > 2*compares {
 			t.Errorf("the next: %+v, refused %q after %s", room, refused, time.Since(began))
 		}
 		b.carried.Wait()

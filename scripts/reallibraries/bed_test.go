@@ -197,7 +197,7 @@ func (s *shared) play(programs map[string]*program, story story) (r played) {
 	log := s.log()
 	r.flushes, r.freed = sumOf(log, `guard: flushed PID \d+ .*?, (\S+) freed`)
 	_, r.back = sumOf(log, `(\S+) of \S+ came back`)
-	r.rescued = strings.Count(log, " rescued: ")
+	r.rescued = strings.Count(log, "INFO rescued: ")
 	s.Logf("%s: %+v\n%s", story.name, r, log)
 	return r
 }
