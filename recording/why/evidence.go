@@ -29,6 +29,7 @@ type Evidence struct {
 	Allocated   snapshot.Bytes
 	LargestFree snapshot.Bytes
 	Steps       quantity.Optional[int64] // made while the samples in Long were taken
+	Rescue      string                   // why the guard had no memory for it; "" where it was not asked, as far as is known
 
 	// Samples of the last minutes, and of up to a day, oldest first. Both end with the event.
 	Recent, Long []Sample
@@ -86,12 +87,32 @@ func Gather(history snapshot.History, event *snapshot.Event) *Evidence {
 	e.read(history, oldest, newest)
 	e.fromFailure(history, event.OutOfMemory)
 	e.estimateFree(history)
+	e.Rescue = rescueOf(history, event)
 	if e.Free.Known() && e.Capacity.Known() && len(e.Recent) > 0 && !e.FreeAbout {
 		if used, ok := e.Used.Value(); ok { // exact, where a sample may be a second old
 			e.Recent[len(e.Recent)-1].Others = computed(max(e.Capacity.Or(0)-e.Free.Or(0)-used, 0))
 		}
 	}
 	return e
+}
+
+const (
+	// rescueNear is how far from an error the rescue is that preceded it: a sample shows
+	// the error a tick later, and the event bears its time.
+	rescueNear = 10 * time.Second
+	// mostEvents are looked through, the newest first.
+	mostEvents = 2000
+)
+
+// rescueOf is what the guard said to the allocation.
+func rescueOf(history snapshot.History, event *snapshot.Event) string {
+	for _, e := range history.Events(mostEvents) {
+		near := event.Time.Sub(e.Time).Abs() <= rescueNear
+		if near && e.Kind == snapshot.EventNotRescued && e.Row.Process == event.Row.Process && e.Row.GPUUUID == event.Row.GPUUUID {
+			return e.Message
+		}
+	}
+	return ""
 }
 
 func (e *Evidence) fromSnapshot(at *snapshot.Snapshot, event *snapshot.Event) {

@@ -22,6 +22,9 @@ func Page(e *Evidence, v *Verdict, width int) []Line {
 	p := page{width: max(width, 20)}
 	p.text(fmt.Sprintf("%s  %s  %s", e.Event.Time.Format(time.DateTime), e.Place, text.Clean(e.GPU)))
 	p.text(what(e))
+	if e.Rescue != "" {
+		p.text("The guard was asked: " + text.Clean(e.Rescue) + ".")
+	}
 	p.heading("VERDICT: " + v.Cause.Title())
 	for _, reason := range v.Reasons {
 		p.text(reason)

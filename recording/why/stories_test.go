@@ -28,6 +28,7 @@ type story struct {
 	hidden     bool    // the driver does not report what the neighbours use
 	late       float64 // the seconds by which the probe's figures are older than the driver's
 	failure    *snapshot.OutOfMemory
+	events     []snapshot.Event
 }
 
 func id(n int) snapshot.RowID {
@@ -37,7 +38,7 @@ func id(n int) snapshot.RowID {
 func (h *story) Span() (time.Time, time.Time) {
 	return failedAt.Add(-h.from), failedAt.Add(time.Second)
 }
-func (h *story) Events(int) []snapshot.Event { return nil }
+func (h *story) Events(int) []snapshot.Event { return h.events }
 
 func (h *story) used(n int, t time.Time) quantity.Bytes {
 	s := failedAt.Sub(t).Seconds()

@@ -331,7 +331,8 @@ func (e Events) style(event *snapshot.Event) (themes.Style, string) {
 			return s.Warning, "  "
 		}
 		return s.Text, "  "
-	case event.Kind == snapshot.EventFlush || event.Kind == snapshot.EventAttach || event.Kind == snapshot.EventSignal:
+	case event.Kind == snapshot.EventFlush || event.Kind == snapshot.EventAttach || event.Kind == snapshot.EventSignal ||
+		event.Kind == snapshot.EventRescued:
 		return s.Strong, "  "
 	default:
 		return s.Warning, "  "
