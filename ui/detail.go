@@ -195,6 +195,10 @@ func (d detail) beside(width, height int) []string {
 		d.text(width, cell.Span{s.Text, strings.Join(append([]string{"GPU " + d.index}, d.facts(false)...), ", ")}),
 		d.text(width, d.state()...),
 	}
+	if d.guard != "" {
+		lines = append(lines, d.text(width, cell.Span{s.Text, d.guard}))
+	}
+	who := len(lines)
 	lines = append(lines, d.parts(width)...)
 	totals, outlook := d.totals(width), d.outlook(width)
 	if room := height - len(lines) - len(totals) - len(outlook) - 2; room > 0 {
@@ -206,7 +210,7 @@ func (d detail) beside(width, height int) []string {
 		lines = append(lines, strings.Repeat(" ", width))
 	}
 	if len(lines)+len(totals)+1 <= height {
-		lines = append(lines[:4:4], append([]string{strings.Repeat(" ", width)}, lines[4:]...)...)
+		lines = append(lines[:who:who], append([]string{strings.Repeat(" ", width)}, lines[who:]...)...)
 	}
 	return append(lines, totals...)
 }

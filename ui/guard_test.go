@@ -58,6 +58,10 @@ func TestGuardInTheDetail(t *testing.T) {
 		if text := strings.Join(frame(st, drawnLook(t)), "\n"); !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
+		st = screenOf(guarded(snapshot.GuardDryRun), 200, 50).at(pid, 0)
+		if text := strings.Join(frame(st, drawnLook(t)), "\n"); !strings.Contains(text, want) {
+			t.Errorf("no %q beside the graph:\n%s", want, text)
+		}
 	}
 }
 
