@@ -18,9 +18,21 @@ const (
 	leakLeastPart = 0.2              // of what the process used
 )
 
-// leakOf looks for a leak of allocated memory that leads up to the event.
+// leakOf looks for a leak of allocated memory that leads up to the event. One that
+// began late is looked for in the last half, quarter, eighth… of the samples.
 func leakOf(e *Evidence) (Verdict, bool) {
-	minima, times := minimaOf(e.Long)
+	samples := e.Long
+	v, found := leakIn(e, samples, e.Steps)
+	for !found && len(samples) >= 2*leakWindows {
+		samples = samples[len(samples)/2:]
+		v, found = leakIn(e, samples, quantity.Optional[int64]{}) // its steps are not counted apart
+	}
+	return v, found
+}
+
+// leakIn looks for a leak in samples in which so many steps were made.
+func leakIn(e *Evidence, samples []Sample, steps quantity.Optional[int64]) (Verdict, bool) {
+	minima, times := minimaOf(samples)
 	if len(minima) < leakWindows {
 		return Verdict{}, false
 	}
@@ -34,7 +46,7 @@ func leakOf(e *Evidence) (Verdict, bool) {
 			steady = steady && rise >= mean/leakUnsteady && rise <= mean*leakUnsteady
 		}
 		took := e.Event.Time.Sub(times[first])
-		if !steady || float64(leaked) < leakLeastPart*float64(e.Used.Or(0)) || e.Steps.Or(0) < leakSteps && took < leakLongTime {
+		if !steady || float64(leaked) < leakLeastPart*float64(e.Used.Or(0)) || steps.Or(0) < leakSteps && took < leakLongTime {
 			continue
 		}
 		v := Verdict{Cause: Leak, Since: times[first], Leaked: leaked}
@@ -43,7 +55,7 @@ func leakOf(e *Evidence) (Verdict, bool) {
 		if took > 0 {
 			reason += fmt.Sprintf(": %s a minute", quantity.Bytes(float64(leaked)/took.Minutes()))
 		}
-		if steps, ok := e.Steps.Value(); ok && steps > 0 {
+		if steps, ok := steps.Value(); ok && steps > 0 {
 			reason += fmt.Sprintf(", through %d training steps", steps)
 		}
 		v.Reasons = append(v.Reasons, reason+".")
