@@ -126,7 +126,7 @@ var stories = []story{
 	{Optimizer, func(b *box) {
 		b.trains(32*gib, 34*gib)
 		b.p.Optimizer = "AdamW"
-	}, "bitsandbytes.optim.Adam8bit", "in place of AdamW: of the 32.0G at a step's end about half is its state", 12 * gib, map[string]func(*box){
+	}, "bitsandbytes.optim.Adam8bit", "in place of AdamW: of the 32.0G at a step's end half or more is its state", 12 * gib, map[string]func(*box){
 		"SGD":            func(b *box) { b.p.Optimizer = "SGD" },
 		"unknown":        func(b *box) { b.p.Optimizer = "" },
 		"8 bits already": func(b *box) { b.p.Optimizer = "Adam8bit" },

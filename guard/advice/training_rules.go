@@ -58,7 +58,7 @@ func optimizer(f *facts) []Advice {
 		return nil
 	}
 	state := trough / 2
-	return []Advice{eightBit.of(state*3/4, "%s in place of %s: of the %s at a step's end about half is its state, in 32 bits if the parameters are", eightBit.Setting, cleaned(name), trough)}
+	return []Advice{eightBit.of(state*3/4, "%s in place of %s: of the %s at a step's end half or more is its state, unless that is in fewer bits than the parameters", eightBit.Setting, cleaned(name), trough)}
 }
 
 // roomToGrow is a GPU that has been far from full for an hour.
