@@ -79,10 +79,15 @@ func (p *program) runExport(args []string, f exportFlags) error {
 	}
 	out := bufio.NewWriterSize(p.stdout, 64<<10)
 	line := f.lines(out, ids)
-	if err := r.Readings(from, to, line); err != nil {
-		return err
+	var unwritten error
+	err = r.Readings(from, to, func(x *recording.Reading) error { unwritten = line(x); return unwritten })
+	if unwritten == nil && err == nil {
+		unwritten = out.Flush()
 	}
-	return out.Flush()
+	if unwritten != nil {
+		return fmt.Errorf("export: %w", unwritten) // the recording is not at fault
+	}
+	return err
 }
 
 // ids are the metrics to write.

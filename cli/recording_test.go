@@ -132,6 +132,21 @@ func TestExportWritesEverySample(t *testing.T) {
 	}
 }
 
+func TestExportToAFullDisk(t *testing.T) {
+	directory, _, _ := recorded(t)
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer func() { _ = full.Close() }() // nothing can be written
+	for _, format := range []string{"csv", "jsonl"} {
+		p := &program{stdout: full, getenv: func(string) string { return "" }, now: time.Now}
+		if err := p.runExport([]string{directory}, exportFlags{format: format}); err == nil || !strings.HasPrefix(err.Error(), "export: write /dev/full") {
+			t.Errorf("%s: %v", format, err)
+		}
+	}
+}
+
 func TestOnceOfTheRecordedPast(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow")
