@@ -22,6 +22,9 @@ const (
 	// slack is how much more may be free on a GPU than it has room for: the driver
 	// allocates in pages, and what it holds back is not in its figure.
 	slack = 32 * quantity.MiB
+	// claimLooks are how often it is looked again where as much seems to be free as a
+	// process could not get.
+	claimLooks = 4
 	// settlePause is between two looks at how much is free.
 	settlePause = 50 * time.Millisecond
 )
@@ -55,26 +58,31 @@ func (r *Runner) Rescue(ctx context.Context, ask guard.Ask) (guard.Room, func(gu
 	ctx, cancel := context.WithTimeout(ctx, rescueTime)
 	defer cancel()
 	snap := r.Sample(ctx)
-	g, in := snap.Device(ask.GPUUUID)
+	g, _ := snap.Device(ask.GPUUUID)
 	if g == nil {
 		return refuse(guard.NoRoom, "the GPU is not known")
 	}
 	device := ask.GPUUUID
 	ask.GPUUUID = g.UUID
-	m := &g.Memory
-	if in != nil {
-		m = &in.Memory
+	free := r.freeOn(device)
+	for range claimLooks {
+		if free < ask.Bytes+slack || ctx.Err() != nil {
+			break
+		}
+		r.pause(ctx) // the driver's answer may have missed the sample
+		snap = r.Sample(ctx)
+		free = r.freeOn(device)
 	}
-	if free, known := snapshot.FreeOf(m).Value(); known && free >= ask.Bytes+slack {
+	if free >= ask.Bytes+slack {
 		// Whoever asks does not know better than the driver: nobody gives.
-		return guard.Room{Free: free}, func(guard.Rescued) {}, nil
+		return guard.Room{Free: free}, func(came guard.Rescued) { r.noteRescue(ask, nil, came, "") }, nil
 	}
 	givers, reason := r.give(ctx, snap, ask, device)
 	room := guard.Room{}
 	for _, by := range givers {
 		room.Freed += by.freed
 	}
-	room.Free = r.await(ctx, device, ask.Bytes, snapshot.FreeOf(m).Or(0)+room.Freed)
+	room.Free = r.await(ctx, device, ask.Bytes, free+room.Freed)
 	switch {
 	case len(givers) > 0 && room.Free >= ask.Bytes:
 		return room, func(came guard.Rescued) { r.noteRescue(ask, givers, came, "") }, nil
@@ -176,10 +184,7 @@ func (r *Runner) decide(ctx context.Context, snap *snapshot.Snapshot, ask guard.
 			return r.engine.Rescue(snap, ask)
 		}
 		r.mu.Unlock()
-		select {
-		case <-ctx.Done():
-		case <-time.After(settlePause):
-		}
+		r.pause(ctx)
 		snap = r.Sample(ctx)
 	}
 }
@@ -190,15 +195,20 @@ func (r *Runner) decide(ctx context.Context, snap *snapshot.Snapshot, ask guard.
 func (r *Runner) await(ctx context.Context, device string, needed, expected quantity.Bytes) quantity.Bytes {
 	free := r.freeOn(device)
 	for free < needed && expected >= needed {
-		select {
-		case <-ctx.Done():
+		if r.pause(ctx); ctx.Err() != nil {
 			return free
-		case <-time.After(settlePause):
 		}
 		r.Sample(ctx)
 		free = r.freeOn(device)
 	}
 	return free
+}
+
+func (r *Runner) pause(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(settlePause):
+	}
 }
 
 // freeOn is how much is free on a GPU or instance by the newest snapshot; 0 where

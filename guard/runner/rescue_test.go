@@ -30,6 +30,7 @@ type box struct {
 	mu      sync.Mutex
 	cached  map[int]quantity.Bytes // by pid
 	behind  time.Time              // until then the GPU's figure is an old one
+	late    quantity.Bytes         // by which it differs
 	flushed []int
 	events  []snapshot.Event
 }
@@ -78,7 +79,7 @@ func (b *box) snapshot() *snapshot.Snapshot {
 		})
 	}
 	if s.Time.Before(b.behind) {
-		used += 15 * gib
+		used += b.late
 	}
 	s.GPUs = []snapshot.GPU{{UUID: uuid, State: snapshot.GPUOK, Memory: snapshot.Memory{Total: known(80 * gib), Used: known(used), Free: known(80*gib - used)}}}
 	return s
@@ -158,6 +159,18 @@ func TestRescueOfAClaim(t *testing.T) {
 	}
 }
 
+// TestRescueByAnOldFigure: the driver's answer missed the sample, which shows memory
+// that is no longer free.
+func TestRescueByAnOldFigure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBox(guard.Act)
+		b.late, b.behind = -20*gib, time.Now().Add(100*time.Millisecond)
+		if room, _, refused := b.rescue(15 * gib); refused != "" || room.Freed != 15*gib {
+			t.Errorf("%+v, refused %q", room, refused)
+		}
+	})
+}
+
 // TestRescueFromALyingNeighbour: the driver's figure counts.
 func TestRescueFromALyingNeighbour(t *testing.T) {
 	b := newBox(guard.Act)
@@ -218,7 +231,7 @@ func TestRescueAwaitsTheFigure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBox(guard.Act)
 		b.flush = func(int) (freed, real quantity.Bytes) {
-			b.behind = time.Now().Add(300 * time.Millisecond)
+			b.late, b.behind = 15*gib, time.Now().Add(300*time.Millisecond)
 			return 15 * gib, 15 * gib
 		}
 		began := time.Now()
