@@ -84,7 +84,7 @@ func (r *Runner) Rescue(ctx context.Context, ask guard.Ask) (guard.Room, func(gu
 	}
 	room.Free = r.await(ctx, device, ask.Bytes, free+room.Freed)
 	switch {
-	case len(givers) > 0 && room.Free >= ask.Bytes:
+	case reason == "" && room.Free >= ask.Bytes:
 		return room, func(came guard.Rescued) { r.noteRescue(ask, givers, came, "") }, nil
 	case len(givers) > 0:
 		reason = fmt.Sprintf("%s freed, and %s are free", room.Freed, room.Free)
@@ -135,12 +135,11 @@ func (r *Runner) release(uuid string) {
 // or why nobody did.
 func (r *Runner) give(ctx context.Context, snap *snapshot.Snapshot, ask guard.Ask, device string) (givers []giver, reason string) {
 	before := r.freeOn(device)
-	decisions := r.decide(ctx, snap, ask)
-	for _, d := range decisions {
+	for i, d := range r.decide(ctx, snap, ask, device) {
 		if d.Kind != guard.Acts {
 			return nil, d.Reason
 		}
-		if ctx.Err() != nil || r.freeOn(device) >= ask.Bytes {
+		if ctx.Err() != nil || i > 0 && r.freeOn(device) >= ask.Bytes {
 			r.finish(d, guard.Outcome{Time: r.Clock(), Refused: "the rescue has ended before"})
 			continue
 		}
@@ -174,9 +173,13 @@ func (r *Runner) give(ctx context.Context, snap *snapshot.Snapshot, ask guard.As
 	return givers, reason
 }
 
-// decide asks the engine who gives, once no other flush is under way on the GPU.
-func (r *Runner) decide(ctx context.Context, snap *snapshot.Snapshot, ask guard.Ask) []guard.Decision {
-	for {
+// decide asks the engine who gives, once no other flush is under way on the GPU:
+// nobody, where that one has made room.
+func (r *Runner) decide(ctx context.Context, snap *snapshot.Snapshot, ask guard.Ask, device string) []guard.Decision {
+	for waited := false; ; waited = true {
+		if waited && r.freeOn(device) >= ask.Bytes {
+			return nil
+		}
 		r.mu.Lock()
 		waits := r.engine.UnderWay(ask.GPUUUID) && ctx.Err() == nil
 		if !waits {

@@ -171,6 +171,28 @@ func TestRescueByAnOldFigure(t *testing.T) {
 	})
 }
 
+// TestRescueAwaitsAnotherFlush: one that a rule has begun makes room, and nobody else gives.
+func TestRescueAwaitsAnotherFlush(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBox(guard.Act)
+		// The rescue of another process, on behalf of a rule's flush.
+		b.flush = func(pid int) (freed, real quantity.Bytes) {
+			time.Sleep(2 * time.Second)
+			return b.cached[pid], b.cached[pid]
+		}
+		if _, _, refused := b.rescue(15 * gib); refused != guard.NoRoom {
+			t.Fatalf("the first: %q", refused)
+		}
+		room, ended, refused := b.rescue(15 * gib)
+		if refused != "" || room.Free != 20*gib || len(b.flushed) != 1 {
+			t.Errorf("%+v, refused %q, flushed %d", room, refused, b.flushed)
+		}
+		ended(guard.Rescued{Known: true, Succeeded: true})
+		b.event(t, snapshot.EventRescued, "15.0G succeeded")
+		b.carried.Wait()
+	})
+}
+
 // TestRescueFromALyingNeighbour: the driver's figure counts.
 func TestRescueFromALyingNeighbour(t *testing.T) {
 	b := newBox(guard.Act)
