@@ -140,9 +140,15 @@ func TestExportToAFullDisk(t *testing.T) {
 	}
 	defer func() { _ = full.Close() }() // nothing can be written
 	for _, format := range []string{"csv", "jsonl"} {
-		p := &program{stdout: full, getenv: func(string) string { return "" }, now: time.Now}
-		if err := p.runExport([]string{directory}, exportFlags{format: format}); err == nil || !strings.HasPrefix(err.Error(), "export: write /dev/full") {
-			t.Errorf("%s: %v", format, err)
+		said, err := os.Create(filepath.Join(t.TempDir(), "err"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := &program{stdout: full, stderr: said, getenv: func(string) string { return "" }, now: time.Now}
+		code := p.run([]string{"export", directory, "--format", format})
+		_ = said.Close() // it is read next
+		if message, err := os.ReadFile(said.Name()); code != exitFailure || err != nil || !strings.Contains(string(message), "export: write /dev/full: no space left") {
+			t.Errorf("%s: exit code %d, %q %v", format, code, message, err)
 		}
 	}
 }
