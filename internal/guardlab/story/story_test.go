@@ -72,3 +72,14 @@ func TestSameSeedGivesTheSameStory(t *testing.T) {
 		}
 	}
 }
+
+// Every seed has parameters.
+func TestEverySeedHasAStory(t *testing.T) {
+	for _, s := range All() {
+		for seed := uint64(4000); seed < 4300; seed++ {
+			if len(s.Draw(seed).Jobs) < 2 {
+				t.Fatalf("%s: seed %d has no jobs", s.Name, seed)
+			}
+		}
+	}
+}

@@ -104,9 +104,13 @@ func idleNotebooks(d draw) []world.Spec {
 func growingServer(d draw) []world.Spec {
 	var w, a, e, weights, longest float64
 	grows, serverFirst := 0, d.IntN(2) == 0
+	most := .1
+	if serverFirst && fails-d.fits(2) >= 1.5*most {
+		most = .15 // large contexts on a small GPU leave no others
+	}
 	until(func() bool {
 		w, a, e = d.between(.1, .35), d.between(.03, .15), d.between(.05, .35)
-		weights, longest, grows = d.between(.1, .3), d.between(.02, .1), 6+d.IntN(10)
+		weights, longest, grows = d.between(.1, .3), d.between(.02, most), 6+d.IntN(10)
 		if serverFirst {
 			return w+a+weights+2*longest <= d.fits(2) && w+e+weights+1.5*longest >= fails && w+e+weights <= d.fits(2)
 		}
