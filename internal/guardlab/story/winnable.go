@@ -105,7 +105,7 @@ func growingServer(d draw) []world.Spec {
 	var w, a, e, weights, longest float64
 	grows, serverFirst := 0, d.IntN(2) == 0
 	most := .1
-	if serverFirst && fails-d.fits(2) >= 1.5*most {
+	if serverFirst && fails-d.fits(2) >= 1.5*most-.03 {
 		most = .15 // large contexts on a small GPU leave no others
 	}
 	until(func() bool {
