@@ -12,6 +12,9 @@ type Kept struct {
 	Paused time.Time
 	Rows   map[snapshot.RowID]KeptRow
 	Rules  map[string]KeptRule // by name
+	// Actions are those of the last minute: reading the configuration anew does not
+	// raise the limit.
+	Actions []time.Time
 }
 
 // KeptRow is a row that was flushed.
@@ -30,8 +33,11 @@ type KeptRule struct {
 
 // Keep is what the next engine takes over.
 func (e *Engine) Keep() Kept {
-	k := Kept{Paused: e.paused, Rows: make(map[snapshot.RowID]KeptRow), Rules: make(map[string]KeptRule)}
+	k := Kept{Paused: e.paused, Rows: make(map[snapshot.RowID]KeptRow), Rules: make(map[string]KeptRule), Actions: e.actions}
 	for id, t := range e.traces {
+		if t.busy { // its outcome is lost
+			t.wait(e.now, flightTime, "a flush of it was not reported")
+		}
 		if t.flushes > 0 {
 			k.Rows[id] = KeptRow{Until: t.until, Why: t.why, Stage: t.stage, Flushes: t.flushes}
 		}
@@ -45,7 +51,7 @@ func (e *Engine) Keep() Kept {
 // TakeOver continues from what another engine has kept. A rule of another name begins
 // anew: to have one that was turned off in force again, rename it or restart the daemon.
 func (e *Engine) TakeOver(k Kept, now time.Time) {
-	e.paused = k.Paused
+	e.paused, e.actions = k.Paused, k.Actions
 	for id, row := range k.Rows {
 		e.traces[id] = &trace{seen: now, until: row.Until, why: row.Why, stage: row.Stage, flushes: row.Flushes}
 	}

@@ -41,3 +41,29 @@ func TestKeptOverARestart(t *testing.T) {
 	}
 	t.Error("it is never flushed again")
 }
+
+// A flush that is under way at SIGHUP is not begun again by the next engine, and the
+// limit of actions a minute goes on.
+func TestFlushUnderWayOverARestart(t *testing.T) {
+	b := newBox(&row{allocated: 60 * gib, cached: 15 * gib})
+	old := New(rooms(Act), alice)
+	var acts []Decision
+	for len(acts) == 0 {
+		acts = of(old.Decide(b.snapshot()), Acts)
+	}
+	policy := rooms(Act)
+	policy.MaxPerMinute = 1
+	next := New(policy, alice)
+	kept := old.Keep()
+	next.TakeOver(kept, b.now)
+	if len(next.actions) != 1 {
+		t.Errorf("%d actions in the last minute, want 1", len(next.actions))
+	}
+	for _, d := range of(b.run(next, 300, nil), Acts) {
+		if since := d.Time.Sub(acts[0].Time); since < flightTime {
+			t.Errorf("flushed again after %s", since)
+		}
+		return
+	}
+	t.Error("it is never flushed again")
+}

@@ -2,6 +2,7 @@ package guard
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"vramscope/internal/process"
 	"vramscope/sampler/snapshot"
@@ -47,51 +48,30 @@ func (entry *Importance) matches(p *snapshot.Process) bool {
 }
 
 // matches reports whether a text is of a pattern: "*" is any text, "?" any
-// character, the rest is itself. An empty pattern matches everything.
+// character, the rest is itself. An empty pattern matches everything. A command line
+// may be hostile: no pattern takes more than the product of the lengths.
 func matches(pattern, text string) bool {
 	if pattern == "" {
 		return true
 	}
-	parts := strings.Split(pattern, "*")
-	rest, ok := cutStart(text, parts[0])
-	if !ok || len(parts) == 1 {
-		return ok && rest == ""
-	}
-	for _, part := range parts[1 : len(parts)-1] {
-		if rest, ok = cutFirst(rest, part); !ok {
+	var afterStar, tried string // where to go on when the rest does not match
+	starred := false
+	for text != "" {
+		wanted, wide := utf8.DecodeRuneInString(pattern)
+		is, long := utf8.DecodeRuneInString(text)
+		switch {
+		case pattern != "" && wanted == '*':
+			pattern = pattern[1:]
+			afterStar, tried, starred = pattern, text, true
+		case pattern != "" && (wanted == '?' || wanted == is):
+			pattern, text = pattern[wide:], text[long:]
+		case starred: // the star takes one character more
+			_, long = utf8.DecodeRuneInString(tried)
+			tried = tried[long:]
+			pattern, text = afterStar, tried
+		default:
 			return false
 		}
 	}
-	last := []rune(parts[len(parts)-1])
-	runes := []rune(rest)
-	if len(runes) < len(last) {
-		return false
-	}
-	end, ok := cutStart(string(runes[len(runes)-len(last):]), string(last))
-	return ok && end == ""
-}
-
-// cutStart cuts a part, in which "?" is any character, from the start of a text.
-func cutStart(text, part string) (rest string, ok bool) {
-	runes, wanted := []rune(text), []rune(part)
-	if len(runes) < len(wanted) {
-		return text, false
-	}
-	for i, r := range wanted {
-		if r != '?' && r != runes[i] {
-			return text, false
-		}
-	}
-	return string(runes[len(wanted):]), true
-}
-
-// cutFirst cuts a text after the first place at which the part is.
-func cutFirst(text, part string) (rest string, ok bool) {
-	runes := []rune(text)
-	for i := range len(runes) + 1 {
-		if rest, ok = cutStart(string(runes[i:]), part); ok {
-			return rest, true
-		}
-	}
-	return text, false
+	return strings.Trim(pattern, "*") == ""
 }

@@ -85,6 +85,9 @@ func (r *Runner) State() *snapshot.Guard {
 
 // Pause has the guard do nothing until a time; one that has passed ends a pause.
 func (r *Runner) Pause(until time.Time) *snapshot.Guard {
+	if !until.After(r.Clock()) {
+		until = time.Time{} // the newest snapshot is older
+	}
 	r.mu.Lock()
 	d, snap := r.engine.Pause(until), r.latest
 	r.mu.Unlock()
@@ -114,9 +117,28 @@ func (r *Runner) Run(ctx context.Context) {
 			r.carried.Wait()
 			return
 		case j := <-r.waiting:
-			r.finish(j.decision, r.Carry(ctx, j.decision, j.device))
+			o := guard.Outcome{Time: r.Clock(), Refused: r.tooLate(&j.decision)}
+			if o.Refused == "" {
+				o = r.Carry(ctx, j.decision, j.device)
+			}
+			r.finish(j.decision, o)
 		}
 	}
+}
+
+// mostWait is how long a decision waits for flushes on other GPUs: the figures that it
+// was taken by are older then.
+const mostWait = 5 * time.Second
+
+// tooLate is why a decision that has waited is not carried out any more.
+func (r *Runner) tooLate(d *guard.Decision) string {
+	switch waited := r.Clock().Sub(d.Time); {
+	case !r.State().Paused.IsZero():
+		return "the guard has been paused"
+	case waited > mostWait:
+		return "it has waited " + waited.Round(time.Second).String() + " for flushes on other GPUs"
+	}
+	return ""
 }
 
 // Carry carries out one decision on a device and returns what came of it. A gradual

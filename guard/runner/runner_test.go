@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"vramscope/action"
 	"vramscope/action/flush"
@@ -66,5 +67,59 @@ func TestCarryAsksForWhatWasDecided(t *testing.T) {
 	}
 	if a := f.asked; a.Process != id || a.Level != flush.Selective || len(a.Devices) != 1 || a.Devices[0] != "MIG-1" || a.DryRun || a.Origin != action.Policy("room") || a.Reason != "low" {
 		t.Errorf("%+v", a)
+	}
+}
+
+// counting is a flusher that counts.
+type counting struct{ flushes int }
+
+func (f *counting) Run(context.Context, flush.Request) (flush.Result, error) {
+	f.flushes++
+	return flush.Result{}, &process.Refusal{Reason: "no"}
+}
+
+// A decision that has waited for a flush on another GPU is not carried out when the
+// guard has been paused meanwhile, nor by figures that are old.
+func TestDecisionThatHasWaited(t *testing.T) {
+	now := time.Date(2026, 11, 22, 3, 0, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		after  time.Duration
+		paused bool
+		want   int
+	}{
+		"at once": {0, false, 1},
+		"paused":  {time.Second, true, 0},
+		"old":     {time.Minute, false, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := New(guard.New(guard.Policy{Mode: guard.Act}, guard.Owner{}))
+			f := &counting{}
+			done := make(chan snapshot.Event, 4)
+			r.Flusher, r.Clock = f, func() time.Time { return now.Add(c.after) }
+			if c.paused {
+				r.Pause(now.Add(time.Hour))
+			}
+			r.Note = func(e snapshot.Event) { done <- e }
+			r.waiting <- job{decision: guard.Decision{Kind: guard.Acts, Time: now, Rule: "room"}}
+			ctx, cancel := context.WithCancel(context.Background())
+			ended := make(chan struct{})
+			go func() { r.Run(ctx); close(ended) }()
+			e := <-done
+			cancel()
+			<-ended
+			if f.flushes != c.want || e.Decision.Kind != guard.Refused {
+				t.Errorf("%d flushes, want %d: %+v", f.flushes, c.want, e)
+			}
+		})
+	}
+}
+
+// A pause ends also where the newest snapshot is older than the request.
+func TestPauseIsEnded(t *testing.T) {
+	r := New(guard.New(guard.Policy{Mode: guard.Act}, guard.Owner{}))
+	r.Observe(&snapshot.Snapshot{Time: time.Now().Add(-time.Second)})
+	r.Pause(time.Now().Add(time.Hour))
+	if g := r.Pause(time.Now()); !g.Paused.IsZero() || g.Decisions[0].Kind != guard.Resumed {
+		t.Errorf("%+v", g)
 	}
 }
