@@ -6,14 +6,12 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/pelletier/go-toml/v2/unstable"
 
 	"vramscope/guard"
-	"vramscope/internal/quantity"
 	"vramscope/internal/text"
 )
 
@@ -117,8 +115,11 @@ func of[T any](r *reader, key, wants string) (value T, ok bool) {
 }
 
 func (r *reader) text(key string) string {
-	value, _ := of[string](r, key, "a text")
-	if strings.ContainsFunc(value, func(c rune) bool { return c < ' ' || c == 0x7f }) {
+	value, there := of[string](r, key, "a text")
+	switch {
+	case there && value == "": // else it would mean what the key's absence means: any, or none
+		r.fail(key, errors.New("it is empty"))
+	case strings.ContainsFunc(value, func(c rune) bool { return c < ' ' || c == 0x7f }):
 		r.fail(key, errors.New("it has a character that cannot be shown"))
 	}
 	return value
@@ -226,7 +227,10 @@ func readRule(r *reader) guard.Rule {
 	if rule.Users != guard.Own && rule.Users != guard.All {
 		r.fail("users", fmt.Errorf("%q is neither own nor all", string(rule.Users)))
 	}
-	items, _ := of[[]any](r, "steps", `a list: ["gradual", "selective", "urgent"]`)
+	items, named := of[[]any](r, "steps", `a list: ["gradual", "selective", "urgent"]`)
+	if named && len(items) == 0 {
+		r.fail("steps", errors.New("the list is empty: without the key it is all three"))
+	}
 	for _, item := range items {
 		step, ok := item.(string)
 		if !ok {
@@ -261,37 +265,4 @@ func readImportance(r *reader) guard.Importance {
 		r.fail("match", errors.New(`say whose: match = { user = "ci" }, with command or job besides or instead; "*" is any`))
 	}
 	return entry
-}
-
-// amount is a share, "10%", or a size, "8GiB".
-func (r *reader) amount(key string) (a guard.Amount) {
-	value := r.text(key)
-	if value == "" {
-		return a
-	}
-	number, share := strings.CutSuffix(value, "%")
-	if !share {
-		size, err := quantity.ParseBytes(value)
-		if err == nil && size <= 0 {
-			err = fmt.Errorf("%s is no amount", value)
-		}
-		r.fail(key, err)
-		return guard.Amount{Bytes: max(size, 0)}
-	}
-	percent, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-	if err != nil || !(percent > 0 && percent < 100) {
-		r.fail(key, fmt.Errorf("%q is no share: write 10%%, or a size like 8GiB", value))
-		return a
-	}
-	return guard.Amount{Percent: percent}
-}
-
-func (r *reader) duration(key string, least time.Duration) time.Duration {
-	value := r.text(key)
-	if value == "" {
-		return 0
-	}
-	d, err := Duration(value, least, 24*time.Hour)
-	r.fail(key, err)
-	return d
 }

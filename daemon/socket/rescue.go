@@ -31,7 +31,8 @@ type room struct {
 // client is one connection.
 type client struct {
 	conn  *net.UnixConn
-	pid   int // in the daemon's namespace; 0: of another one
+	pid   int    // in the daemon's namespace; 0: of another one
+	since uint64 // in ticks, as start times of processes
 	owner bool
 	ended func(guard.Rescued) // of its rescue; nil: none is open
 }
@@ -69,15 +70,18 @@ func (s *Server) rescue(ctx context.Context, c *client, r *request) *answer {
 	return &answer{ID: r.ID, OK: true, Rescue: &room{FreedBytes: made.Freed, FreeBytes: made.Free}}
 }
 
-// identify is which process is at the other end. It waits for an answer, so a pid that
-// has its connection still open is not another's by now.
+// identify is which process is at the other end, and that has connected: it waits for an
+// answer, and its pid is not another's by now, to whom it has passed the connection.
 func (s *Server) identify(c *client) (process.Identity, error) {
 	if c.pid <= 0 {
 		return process.Identity{}, errors.New("your process is in a pid namespace that is not visible here")
 	}
 	id, err := s.options.Identify(c.pid)
-	if err != nil {
+	switch {
+	case err != nil:
 		return id, err
+	case id.StartTime > c.since:
+		return id, errors.New("the process that connected has ended")
 	}
 	raw, err := c.conn.SyscallConn()
 	if err != nil {

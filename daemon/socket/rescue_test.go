@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -43,6 +44,7 @@ type conversation struct {
 	net.Conn
 	in      *bufio.Reader
 	rescuer *fakeRescuer
+	younger atomic.Bool // processes seem to have started after the connection
 }
 
 func converse(t *testing.T, rescuer *fakeRescuer) *conversation {
@@ -51,9 +53,17 @@ func converse(t *testing.T, rescuer *fakeRescuer) *conversation {
 	b := newBox()
 	directory := t.TempDir()
 	table := process.NewTable("/proc")
+	c := &conversation{T: t, rescuer: rescuer}
+	identify := func(pid int) (process.Identity, error) {
+		id, err := table.Identify(pid)
+		if c.younger.Load() {
+			id.StartTime = process.Ticks() + 1
+		}
+		return id, err
+	}
 	s, err := Listen(Options{
 		Directory: directory, Latest: b.latest.Load, Status: func() Status { return Status{} },
-		Rescuer: rescuer, Identify: table.Identify,
+		Rescuer: rescuer, Identify: identify,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +77,8 @@ func converse(t *testing.T, rescuer *fakeRescuer) *conversation {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() }) // the test may have
-	return &conversation{T: t, Conn: conn, in: bufio.NewReader(conn), rescuer: rescuer}
+	c.Conn, c.in = conn, bufio.NewReader(conn)
+	return c
 }
 
 func (c *conversation) expect(request, want string) {
@@ -107,6 +118,18 @@ func TestRescueIsAnswered(t *testing.T) {
 		t.Errorf("it ended with %+v", r)
 	}
 	c.expect(`{"id":3,"cmd":"rescued","succeeded":true}`, "there was no rescue")
+}
+
+// TestRescueOfAnothersPID: the process that connected has passed its connection on and
+// ended, and its pid is a younger process's.
+func TestRescueOfAnothersPID(t *testing.T) {
+	c := converse(t, &fakeRescuer{})
+	c.expect(`{"id":1,"cmd":"rescued"}`, "there was no rescue") // it is connected
+	c.younger.Store(true)
+	c.expect(rescueRequest, `"code":"forbidden"`)
+	if len(c.rescuer.asked) > 0 {
+		t.Errorf("asked in the name of %+v", <-c.rescuer.asked)
+	}
 }
 
 // TestRescueThatIsNotReported: the process ends, or asks again.

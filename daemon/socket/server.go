@@ -156,6 +156,7 @@ func (s *Server) accept(ctx context.Context) <-chan struct{} {
 // admit starts a client, or sends the reason and closes the connection.
 func (s *Server) admit(ctx context.Context, conn *net.UnixConn) {
 	peer, err := peerOf(conn)
+	since := process.Ticks()
 	var refusal *probe.Error
 	var budget *budget
 	s.mu.Lock()
@@ -190,7 +191,7 @@ func (s *Server) admit(ctx context.Context, conn *net.UnixConn) {
 			delete(s.open, conn)
 			s.mu.Unlock()
 		}()
-		s.serve(ctx, &client{conn: conn, pid: int(peer.Pid), owner: owner(peer.Uid)}, budget)
+		s.serve(ctx, &client{conn: conn, pid: int(peer.Pid), since: since, owner: owner(peer.Uid)}, budget)
 	}()
 }
 

@@ -48,8 +48,8 @@ func readFacts(root string, pid int, hostname string) facts {
 	environment, err := ReadLimited(filepath.Join(dir, "environ"), environmentSize)
 	if err == nil {
 		f.wishes = wishesIn(environment)
-		if f.wishes.Distributed.Or("") == "" {
-			f.wishes.Distributed = quantity.From(ncclThread(dir), quantity.System)
+		if thread := ncclThread(dir); thread != "" && f.wishes.Distributed.Or("") == "" {
+			f.wishes.Distributed = quantity.From(thread, quantity.System)
 		}
 	}
 	switch uid, known := f.uid.Value(); {

@@ -1,7 +1,10 @@
 package process
 
 import (
+	"math"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"vramscope/internal/quantity"
 )
@@ -93,4 +96,14 @@ func Started(boot time.Time, ticks uint64) time.Time {
 // SinceBoot converts a start time from clock ticks.
 func SinceBoot(ticks uint64) time.Duration {
 	return time.Duration(ticks) * (time.Second / ticksPerSecond)
+}
+
+// Ticks is the present as Identity.StartTime counts it: whoever has started by now has
+// no later one.
+func Ticks() uint64 {
+	var sinceBoot unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &sinceBoot); err != nil {
+		return math.MaxUint64
+	}
+	return uint64(sinceBoot.Nano()) / (uint64(time.Second) / ticksPerSecond)
 }

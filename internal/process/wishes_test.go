@@ -3,6 +3,7 @@ package process
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -12,7 +13,7 @@ func TestWishes(t *testing.T) {
 		known       bool
 		distributed string
 	}{
-		"":                                   {},
+		"A=b\x00":                            {},
 		"VRAMSCOPE_IMPORTANCE=-500\x00A=b":   {-500, true, ""},
 		"VRAMSCOPE_IMPORTANCE=high":          {},
 		"WORLD_SIZE=1\x00RANK=0":             {},
@@ -26,6 +27,21 @@ func TestWishes(t *testing.T) {
 		if distributed, ok := w.Distributed.Value(); value != want.importance || known != want.known || distributed != want.distributed || !ok {
 			t.Errorf("%q: %+v", environment, w)
 		}
+	}
+}
+
+// A program that sets its title writes over its environment: what that said is not known.
+func TestWishesOfAnEnvironmentThatIsNotWhole(t *testing.T) {
+	for name, environment := range map[string]string{
+		"empty": "", "cleared": "\x00\x00\x00\x00", "a title": "ray::Worker.step\x00\x00\x00", "its end": "p --lr=1\x00\x00\x00",
+		"the rest": "title\x00\x00A=b\x00", "cut": "A=" + strings.Repeat("x", environmentSize-2),
+	} {
+		if w := wishesIn([]byte(environment)); w.Distributed.Known() {
+			t.Errorf("%s: %+v", name, w)
+		}
+	}
+	if w := wishesIn([]byte("title\x00\x00WORLD_SIZE=4\x00")); w.Distributed.Or("") != "WORLD_SIZE=4" {
+		t.Errorf("%+v", w)
 	}
 }
 

@@ -5,6 +5,10 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
+
+	"vramscope/guard"
+	"vramscope/internal/quantity"
 )
 
 // mostGPU is the highest index in a range: no box has more GPUs.
@@ -25,6 +29,9 @@ func (r *reader) gpus(key string) (gpus []string) {
 		}
 	default:
 		items = []any{value}
+	}
+	if len(items) == 0 {
+		r.fail(key, errors.New("the list is empty: without the key it is every GPU"))
 	}
 	for _, item := range items {
 		switch item := item.(type) {
@@ -63,4 +70,37 @@ func gpuRange(item string) ([]string, error) {
 		gpus = append(gpus, strconv.FormatUint(i, 10))
 	}
 	return gpus, nil
+}
+
+// amount is a share, "10%", or a size, "8GiB".
+func (r *reader) amount(key string) (a guard.Amount) {
+	value := r.text(key)
+	if value == "" {
+		return a
+	}
+	number, share := strings.CutSuffix(value, "%")
+	if !share {
+		size, err := quantity.ParseBytes(value)
+		if err == nil && size <= 0 {
+			err = fmt.Errorf("%s is no amount", value)
+		}
+		r.fail(key, err)
+		return guard.Amount{Bytes: max(size, 0)}
+	}
+	percent, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	if err != nil || !(percent > 0 && percent < 100) {
+		r.fail(key, fmt.Errorf("%q is no share: write 10%%, or a size like 8GiB", value))
+		return a
+	}
+	return guard.Amount{Percent: percent}
+}
+
+func (r *reader) duration(key string, least time.Duration) time.Duration {
+	value := r.text(key)
+	if value == "" {
+		return 0
+	}
+	d, err := Duration(value, least, 24*time.Hour)
+	r.fail(key, err)
+	return d
 }
