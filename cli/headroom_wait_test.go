@@ -50,6 +50,9 @@ func (s *shared) String() string {
 // waitFor starts `headroom --need 30GiB --wait …` on a GPU whose only process uses 70 GiB.
 func waitFor(t *testing.T, args ...string) *waitingBox {
 	t.Helper()
+	if !haveCgo() {
+		t.Skip("built without cgo: no driver can be read")
+	}
 	library := fakedriver.Build(t, fakedriver.Current)
 	b := &waitingBox{T: t, state: fakedriver.Box(1, 0), path: filepath.Join(t.TempDir(), "state")}
 	b.state.GPUs[0].Start(fakedriver.NewProcess(uint64(os.Getpid()), 70<<30))
