@@ -60,6 +60,7 @@ func processOf(p *recording.ProcessRow) evaluation.Process {
 	}
 	return evaluation.Process{
 		ID: p.ID, Started: p.Started, User: p.User, Name: p.Name, Command: command, Job: job, First: p.First, Last: p.Last,
+		Watched: p.OutOfMemoryCount.Known(),
 	}
 }
 

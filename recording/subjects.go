@@ -125,7 +125,7 @@ func (d *day) updateNames(r *rowRecord, p *snapshot.Process) {
 func (d *day) updateRow(r *rowRecord, last int64) {
 	p := r.last
 	oom, retries := counts(p)
-	d.exec("UPDATE processes SET last_ns = max(last_ns, ?), peak_bytes = max(coalesce(peak_bytes, ?), coalesce(?, peak_bytes)), used_bytes = coalesce(?, used_bytes), out_of_memory_count = ?, alloc_retries = ? WHERE process = ?",
+	d.exec("UPDATE processes SET last_ns = max(last_ns, ?), peak_bytes = max(coalesce(peak_bytes, ?), coalesce(?, peak_bytes)), used_bytes = coalesce(?, used_bytes), out_of_memory_count = coalesce(?, out_of_memory_count), alloc_retries = coalesce(?, alloc_retries) WHERE process = ?",
 		last, number(p.Peak), number(p.Peak), number(p.Used), number(oom), number(retries), r.id)
 }
 

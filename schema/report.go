@@ -80,7 +80,7 @@ type ReportAmount struct {
 
 // ReportFailures is how often memory ran out, in all and per recorded hour.
 type ReportFailures struct {
-	OutOfMemory        int      `json:"out_of_memory_count"`
+	OutOfMemory        *int64   `json:"out_of_memory_count"` // null where nothing watched for it
 	OutOfMemoryPerHour *float64 `json:"out_of_memory_per_hour"`
 	Retries            *int64   `json:"alloc_retries"`
 	RetriesPerHour     *float64 `json:"alloc_retries_per_hour"`

@@ -67,7 +67,7 @@ func (b *Builder) AddGPU(g GPU) {
 // described anew.
 func (b *Builder) AddProcess(p Process) {
 	if known := b.processes[p.ID]; known != nil {
-		p.First = known.First
+		p.First, p.Watched = known.First, p.Watched || known.Watched
 		known.Process = p
 		return
 	}
@@ -164,12 +164,12 @@ func share(v, whole float64) *float64 {
 	return &percent
 }
 
-// perHour is a count over time; nil where there is none.
-func perHour(count int64, over time.Duration) *float64 {
-	if over <= 0 {
+// perHour is a count over time; nil where either is unknown.
+func perHour(count *int64, over time.Duration) *float64 {
+	if count == nil || over <= 0 {
 		return nil
 	}
-	rate := float64(count) / over.Hours()
+	rate := float64(*count) / over.Hours()
 	return &rate
 }
 

@@ -104,7 +104,7 @@ func (b *Builder) Compare(first *Builder) *schema.ReportComparison {
 	line("cached", "percent", percentOf(func(h *hour) *part { return &h.cached }))
 	line("fragmented", "percent", percentOf(func(h *hour) *part { return &h.fragmented }))
 	line("utilization", "percent", func(h *hour) float64 { return h.busy / h.busyOver.Hours() })
-	out.Lines = append(out.Lines, rates("out of memory", len(first.ooms), len(b.ooms), first.recordedTime(), b.recordedTime()))
+	out.Lines = append(out.Lines, rates("out of memory", first.allOOMs(), b.allOOMs(), first.recordedTime(), b.recordedTime()))
 	line("alloc retries", "per_hour", func(h *hour) float64 { return float64(h.retries) })
 	for _, command := range b.steppingCommands(first) {
 		line("steps of "+command, "per_second", func(h *hour) float64 {

@@ -86,16 +86,16 @@ func TestStudentsQuantiles(t *testing.T) {
 
 func TestRatesOfErrorsAreCompared(t *testing.T) {
 	for _, c := range []struct {
-		first, second int
+		first, second int64
 		hours         time.Duration // of the second; the first has 24
 		beyond        bool
 	}{{0, 0, 24, false}, {0, 5, 24, false}, {0, 9, 24, true}, {12, 1, 24, true}, {24, 1, 1, false}, {3, 4, 24, false}, {400, 480, 24, true}} {
-		line := rates("out of memory", c.first, c.second, 24*time.Hour, c.hours*time.Hour)
+		line := rates("out of memory", &c.first, &c.second, 24*time.Hour, c.hours*time.Hour)
 		if line.BeyondNoise == nil || *line.BeyondNoise != c.beyond {
 			t.Errorf("%d in 24 h and %d in %d h: %v", c.first, c.second, c.hours, *line.BeyondNoise)
 		}
 	}
-	if line := rates("out of memory", 1, 1, 0, time.Hour); line.BeyondNoise != nil || line.First != nil {
+	if line := rates("out of memory", new(int64(1)), new(int64(1)), 0, time.Hour); line.BeyondNoise != nil || line.First != nil {
 		t.Errorf("%+v", line)
 	}
 }
@@ -116,6 +116,7 @@ func TestPeriodsAreCompared(t *testing.T) {
 		return b.Builder
 	}
 	before, after := period(60, 2), period(40, 2.5)
+	after.AddProcess(Process{ID: row(1, gpuA), Command: "train.py", Watched: true})
 	for m := range 20 {
 		before.AddOutOfMemory(OutOfMemory{Time: at(60 * m), GPUUUID: gpuA, Process: snapshot.RowID{}})
 	}

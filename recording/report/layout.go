@@ -255,7 +255,7 @@ func (l *layouter) hours() Table {
 		for _, a := range amounts(m) {
 			row.Cells = append(row.Cells, l.figure(gibHoursOf(a)))
 		}
-		row.Cells = append(row.Cells, fmt.Sprint(f.OutOfMemory), l.figure(f.OutOfMemoryPerHour), l.count(f.Retries), l.figure(f.RetriesPerHour))
+		row.Cells = append(row.Cells, l.count(f.OutOfMemory), l.figure(f.OutOfMemoryPerHour), l.count(f.Retries), l.figure(f.RetriesPerHour))
 		t.Rows = append(t.Rows, row)
 	}
 	for i := range l.report.GPUs {

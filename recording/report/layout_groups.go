@@ -66,16 +66,10 @@ func (l *layouter) wasters() Table {
 // failing are those that ran out of memory or whose allocator tried again.
 func (l *layouter) failing() Table {
 	groups := slices.DeleteFunc(slices.Clone(l.report.Groups), func(g schema.ReportGroup) bool {
-		return g.Failures.OutOfMemory == 0 && (g.Failures.Retries == nil || *g.Failures.Retries == 0)
+		return countOf(g.Failures.OutOfMemory) == 0 && countOf(g.Failures.Retries) == 0
 	})
-	retries := func(g *schema.ReportGroup) int64 {
-		if g.Failures.Retries == nil {
-			return 0
-		}
-		return *g.Failures.Retries
-	}
 	slices.SortStableFunc(groups, func(a, b schema.ReportGroup) int {
-		return cmp.Or(cmp.Compare(b.Failures.OutOfMemory, a.Failures.OutOfMemory), cmp.Compare(retries(&b), retries(&a)))
+		return cmp.Or(cmp.Compare(countOf(b.Failures.OutOfMemory), countOf(a.Failures.OutOfMemory)), cmp.Compare(countOf(b.Failures.Retries), countOf(a.Failures.Retries)))
 	})
 	return l.table("Out of memory", "errors (OOM) and alloc retries, in all and per hour", groups,
 		[]Column{{Title: "OOM", Short: "OOM"}, {Title: "per h", Short: "OOM/H"}, {Title: "Retries", Short: "RETRY"}, {Title: "per h", Short: "RETRY/H", Wide: true}, {Title: "Peak", Short: "PEAK", Wide: true}},
@@ -85,8 +79,16 @@ func (l *layouter) failing() Table {
 				peak = v.String()
 			}
 			f := &g.Failures
-			return []string{fmt.Sprint(f.OutOfMemory), l.figure(f.OutOfMemoryPerHour), l.count(f.Retries), l.figure(f.RetriesPerHour), peak}
+			return []string{l.count(f.OutOfMemory), l.figure(f.OutOfMemoryPerHour), l.count(f.Retries), l.figure(f.RetriesPerHour), peak}
 		})
+}
+
+// countOf is a count to order by.
+func countOf(n *int64) int64 {
+	if n == nil {
+		return 0
+	}
+	return *n
 }
 
 // throughput are those whose steps are counted.

@@ -97,15 +97,15 @@ func quantileT(freedom float64) float64 {
 }
 
 // rates compares counts of rare events in two times.
-func rates(name string, first, second int, overFirst, overSecond time.Duration) schema.ReportCompared {
-	line := schema.ReportCompared{Name: name, Unit: "per_hour", First: perHour(int64(first), overFirst), Second: perHour(int64(second), overSecond)}
+func rates(name string, first, second *int64, overFirst, overSecond time.Duration) schema.ReportCompared {
+	line := schema.ReportCompared{Name: name, Unit: "per_hour", First: perHour(first, overFirst), Second: perHour(second, overSecond)}
 	if line.First == nil || line.Second == nil {
 		return line
 	}
 	line.Difference = finite(*line.Second - *line.First)
 	// If the rates are the same, each event falls into the second with this chance.
 	chance := overSecond.Hours() / (overFirst.Hours() + overSecond.Hours())
-	beyond := binomialTails(first+second, second, chance) < level
+	beyond := binomialTails(int(*first+*second), int(*second), chance) < level
 	line.BeyondNoise = &beyond
 	return line
 }

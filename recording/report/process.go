@@ -21,7 +21,7 @@ type processSums struct {
 	peak     snapshot.Bytes
 
 	retries, steps counter
-	ooms           int
+	ooms           *int64 // nil where nothing watched for them
 }
 
 // counter follows a count that a probe reports; it begins anew where a probe does.

@@ -6,6 +6,7 @@ import (
 
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
+	"vramscope/schema"
 )
 
 func count(n int) snapshot.Int { return quantity.From(n, quantity.Probe) }
@@ -90,7 +91,7 @@ func TestGroupsSumTheirProcesses(t *testing.T) {
 			t.Fatalf("by %s: %+v", by, r.Groups)
 		}
 		first := r.Groups[0]
-		if first.Processes != 2 || len(first.GPUs) != 2 || first.Failures.OutOfMemory != 2 || first.PID != nil || *first.Failures.Retries != 10 {
+		if first.Processes != 2 || len(first.GPUs) != 2 || *first.Failures.OutOfMemory != 2 || first.PID != nil || *first.Failures.Retries != 10 {
 			t.Errorf("by %s: %+v", by, first)
 		}
 		about(t, "used", first.UsedGiBHours, 5)
@@ -123,5 +124,33 @@ func TestCountersBeginAnewWithTheirProbe(t *testing.T) {
 	}
 	if c = (counter{}); c.known {
 		t.Error("known before it was counted")
+	}
+}
+
+func TestErrorsThatNobodyWatchedForAreUnknown(t *testing.T) {
+	b := newBox("gpu", 1)
+	b.use(0, 60, 24, 50)
+	for _, g := range []string{gpuA, gpuB} {
+		b.AddMinute(&Minute{Time: at(0), GPUUUID: g, Covered: time.Minute, Used: level80(24)})
+	}
+	b.five(b.started(1, 0, "alice", "simulate"), 0, 24, 0, Percents{})
+	watched := row(2, gpuB)
+	b.AddProcess(Process{ID: watched, Command: "train.py", First: at(0), Last: at(60), Watched: true})
+	b.AddProcess(Process{ID: watched, Command: "train.py", First: at(0), Last: at(60)}) // of the next day, without its probe
+	b.five(watched, 0, 24, 0, Percents{})
+	r := b.report()
+	for what, f := range map[string]schema.ReportFailures{"GPU": r.GPUs[0].Failures, "process": r.Groups[0].Failures} {
+		if f.OutOfMemory != nil || f.OutOfMemoryPerHour != nil {
+			t.Errorf("%s: %d errors, which nobody watched for", what, *f.OutOfMemory)
+		}
+	}
+	for what, f := range map[string]schema.ReportFailures{"GPU": r.GPUs[1].Failures, "process": r.Groups[1].Failures, "total": r.Total.Failures} {
+		if f.OutOfMemory == nil || *f.OutOfMemory != 0 {
+			t.Errorf("%s: errors of a process that was watched are unknown", what)
+		}
+	}
+	b.AddOutOfMemory(OutOfMemory{Time: at(1), GPUUUID: gpuA, Process: row(1, gpuA)})
+	if n := b.report().GPUs[0].Failures.OutOfMemory; n == nil || *n != 1 {
+		t.Error("an error that was seen is not counted")
 	}
 }

@@ -26,7 +26,7 @@ func (b *Builder) Report(now time.Time) schema.Report {
 		Schema: schema.ReportVersion, Time: schema.Time(now), Host: schema.Text(text.Clean(b.host)), Simulated: b.simulated,
 		Period: b.period(), GPUs: []schema.ReportGPU{}, By: b.question.By, Flushes: b.flushes(),
 	}
-	retries := b.retriesByGPU()
+	retries, ooms := b.retriesByGPU(), b.oomsByGPU()
 	var all memory
 	var allRetries *int64
 	for _, g := range b.gpus {
@@ -34,20 +34,14 @@ func (b *Builder) Report(now time.Time) schema.Report {
 			continue
 		}
 		gpu := g.document()
-		gpu.Failures = failures(b.oomsOf(g.UUID), retries[g.UUID], g.recorded)
+		gpu.Failures = failures(ooms[g.UUID], retries[g.UUID], g.recorded)
 		b.countRescues(&gpu.Failures, g.UUID)
 		out.GPUs = append(out.GPUs, gpu)
 		all.join(&g.memory)
-		if n := retries[g.UUID]; n != nil {
-			sum := *n
-			if allRetries != nil {
-				sum += *allRetries
-			}
-			allRetries = &sum
-		}
+		allRetries = sumOf(allRetries, retries[g.UUID])
 	}
 	out.Total = schema.ReportTotal{
-		RecordedSeconds: all.recorded.Seconds(), Memory: all.document(), Failures: failures(len(b.ooms), allRetries, b.recordedTime()),
+		RecordedSeconds: all.recorded.Seconds(), Memory: all.document(), Failures: failures(b.allOOMs(), allRetries, b.recordedTime()),
 	}
 	b.countRescues(&out.Total.Failures, "")
 	out.Total.UtilizationPercent, out.Total.IdleHours = all.load()
@@ -73,22 +67,46 @@ func (b *Builder) period() schema.ReportPeriod {
 // countOutOfMemory gives each process its errors.
 func (b *Builder) countOutOfMemory() {
 	for _, p := range b.processes {
-		p.ooms = 0
+		p.ooms = nil
+		if p.Watched {
+			p.ooms = new(int64)
+		}
 	}
 	for i := range b.ooms {
 		if p := b.processes[b.ooms[i].Process]; p != nil {
-			p.ooms++
+			p.ooms = sumOf(p.ooms, new(int64(1)))
 		}
 	}
 }
 
-func (b *Builder) oomsOf(uuid string) (n int) {
-	for i := range b.ooms {
-		if b.ooms[i].GPUUUID == uuid {
-			n++
+// oomsByGPU counts the errors on each GPU that had some, or a process that was watched.
+func (b *Builder) oomsByGPU() map[string]*int64 {
+	sums := map[string]*int64{}
+	for id, p := range b.processes {
+		if p.Watched && sums[id.GPUUUID] == nil {
+			sums[id.GPUUUID] = new(int64)
 		}
 	}
-	return n
+	for i := range b.ooms {
+		uuid := b.ooms[i].GPUUUID
+		sums[uuid] = sumOf(sums[uuid], new(int64(1)))
+	}
+	return sums
+}
+
+func (b *Builder) allOOMs() (sum *int64) {
+	for _, n := range b.oomsByGPU() {
+		sum = sumOf(sum, n)
+	}
+	return sum
+}
+
+// sumOf adds counts; nil is an unknown one.
+func sumOf(a, b *int64) *int64 {
+	if a == nil || b == nil {
+		return cmp.Or(a, b)
+	}
+	return new(*a + *b)
 }
 
 // countRescues counts the rescues on a GPU, on all where none is named.
@@ -109,21 +127,14 @@ func (b *Builder) retriesByGPU() map[string]*int64 {
 	sums := map[string]*int64{}
 	for id, p := range b.processes {
 		if p.retries.known {
-			if sums[id.GPUUUID] == nil {
-				sums[id.GPUUUID] = new(int64)
-			}
-			*sums[id.GPUUUID] += p.retries.sum
+			sums[id.GPUUUID] = sumOf(sums[id.GPUUUID], &p.retries.sum)
 		}
 	}
 	return sums
 }
 
-func failures(ooms int, retries *int64, over time.Duration) schema.ReportFailures {
-	out := schema.ReportFailures{OutOfMemory: ooms, OutOfMemoryPerHour: perHour(int64(ooms), over), Retries: retries}
-	if retries != nil {
-		out.RetriesPerHour = perHour(*retries, over)
-	}
-	return out
+func failures(ooms, retries *int64, over time.Duration) schema.ReportFailures {
+	return schema.ReportFailures{OutOfMemory: ooms, OutOfMemoryPerHour: perHour(ooms, over), Retries: retries, RetriesPerHour: perHour(retries, over)}
 }
 
 // events are those that a timeline shows, alerts excepted.
@@ -175,7 +186,7 @@ type group struct {
 func (b *Builder) groups() (out []schema.ReportGroup, leftOut int) {
 	byName := map[any]*group{}
 	for id, p := range b.processes {
-		if p.recorded == 0 && p.ooms == 0 {
+		if p.recorded == 0 && countOf(p.ooms) == 0 {
 			continue
 		}
 		key, name := b.groupOf(p)
@@ -250,12 +261,9 @@ func (g *group) add(p *processSums) {
 	if highest, ok := p.peak.Value(); ok && highest >= g.PeakBytes.Or(0) {
 		g.PeakBytes = p.peak
 	}
-	g.Failures.OutOfMemory += p.ooms
+	g.Failures.OutOfMemory = sumOf(g.Failures.OutOfMemory, p.ooms)
 	if p.retries.known {
-		if g.retries == nil {
-			g.retries = new(int64)
-		}
-		*g.retries += p.retries.sum
+		g.retries = sumOf(g.retries, &p.retries.sum)
 	}
 	// A process counts its steps once, whatever GPUs it is on.
 	if p.steps.since > 0 && !g.identities[p.ID.Process] {

@@ -26,6 +26,7 @@ type Process struct {
 	Job     string
 	First   time.Time // when it was first recorded
 	Last    time.Time
+	Watched bool // a probe counts its out-of-memory errors
 }
 
 // Spread is what a size was over some time.

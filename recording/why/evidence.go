@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
-	"vramscope/metric"
 	"vramscope/sampler/snapshot"
 )
 
@@ -33,6 +32,7 @@ type Evidence struct {
 
 	// Samples of the last minutes, and of up to a day, oldest first. Both end with the event.
 	Recent, Long []Sample
+	Gap          bool        // Recent begins after a gap, and not with the history
 	Neighbours   []Neighbour // largest first
 }
 
@@ -63,6 +63,8 @@ const (
 	recentSamples = 600
 	longTime      = 24 * time.Hour
 	longSamples   = 1440
+	// Samples that begin so much later than those minutes leave open what was before.
+	lateTime = recentTime / 10
 	// A neighbour that took memory within one sampling interval shows in the next sample.
 	after = 3 * time.Second
 	// A process that ends with its error takes some seconds to be gone.
@@ -185,105 +187,10 @@ func (e *Evidence) otherOf(history snapshot.History) snapshot.Bytes {
 	return snapshot.Bytes{}
 }
 
-// read takes the samples from the history.
-func (e *Evidence) read(history snapshot.History, oldest, newest time.Time) {
-	to := e.Event.Time
-	e.Recent = e.samples(history, latest(oldest, to.Add(-recentTime)), to, recentSamples)
-	e.Long = e.samples(history, latest(oldest, to.Add(-longTime)), to, longSamples)
-	for i := range e.Neighbours {
-		n := &e.Neighbours[i]
-		n.Used = uses(history, n.Process.ID, e.Event.Row.GPUUUID, latest(oldest, to.Add(-recentTime)), earliest(newest, to.Add(after)), recentSamples)
-		n.Before = uses(history, n.Process.ID, e.Event.Row.GPUUUID, latest(oldest, to.Add(-longTime)), earliest(newest, to.Add(after)), longSamples)
-	}
-	steps := history.Series(snapshot.SeriesKey{Metric: metric.Steps, Row: e.Event.Row}, latest(oldest, to.Add(-longTime)), to, longSamples)
-	var first, last *snapshot.Point
-	for i := range steps {
-		if steps[i].Known {
-			if first == nil {
-				first = &steps[i]
-			}
-			last = &steps[i]
-		}
-	}
-	if first != nil {
-		e.Steps = quantity.From(last.Last-first.Min, quantity.Probe)
-	}
-	for _, point := range history.Series(snapshot.SeriesKey{Metric: metric.Used, Row: e.Event.Row}, to, latest(newest, to), 200) {
-		if point.Known {
-			e.Later = point.Time.Sub(to)
-		}
-	}
-}
-
-// samples joins the series of the process and its device.
-func (e *Evidence) samples(history snapshot.History, from, to time.Time, most int) []Sample {
-	buckets := min(most, max(int(to.Sub(from)/time.Second), 1))
-	if !to.After(from) {
-		return nil
-	}
-	row := e.Event.Row
-	of := func(id metric.ID) []snapshot.Point {
-		return history.Series(snapshot.SeriesKey{Metric: id, Row: row}, from, to, buckets)
-	}
-	used, allocated := of(metric.Used), of(metric.Allocated)
-	total := history.Series(snapshot.SeriesKey{Metric: metric.Used, GPUUUID: row.GPUUUID, Instance: row.Instance}, from, to, buckets)
-	var samples []Sample
-	seen := false
-	for i, point := range total {
-		if !point.Known {
-			continue
-		}
-		s := Sample{Time: point.Time}
-		switch {
-		case used[i].Known:
-			s.Used, seen = computed(quantity.Bytes(used[i].Max)), true
-			s.Others = computed(quantity.Bytes(max(point.Last-used[i].Last, 0)))
-		case !seen:
-			s.Used, s.Others = computed(0), computed(quantity.Bytes(point.Last)) // it had not started
-		default:
-			continue // it was not read in this stretch
-		}
-		if allocated[i].Known {
-			s.Allocated = computed(quantity.Bytes(allocated[i].Min))
-		}
-		samples = append(samples, s)
-	}
-	if !seen { // the driver does not report what it uses
-		for i := range samples {
-			samples[i].Used, samples[i].Others = snapshot.Bytes{}, snapshot.Bytes{}
-		}
-	}
-	return samples
-}
-
-func uses(history snapshot.History, id snapshot.RowID, uuid string, from, to time.Time, most int) []Use {
-	if !to.After(from) {
-		return nil
-	}
-	buckets := min(most, max(int(to.Sub(from)/time.Second), 1))
-	total := history.Series(snapshot.SeriesKey{Metric: metric.Used, GPUUUID: uuid, Instance: id.Instance}, from, to, buckets)
-	points := history.Series(snapshot.SeriesKey{Metric: metric.Used, Row: id}, from, to, buckets)
-	var used []Use
-	seen := false
-	for i, point := range points {
-		if point.Known {
-			seen = true
-			used = append(used, Use{point.Time, quantity.Bytes(point.Last)})
-		} else if !seen && total[i].Known {
-			used = append(used, Use{point.Time, 0})
-		}
-	}
-	if !seen {
-		return nil
-	}
-	return used
-}
-
 // estimateFree takes what the driver had free at the samples before and after,
 // where the process does not know it.
 func (e *Evidence) estimateFree(history snapshot.History) {
-	requested, known := e.Requested.Value()
-	if e.Free.Known() || !known {
+	if e.Free.Known() {
 		return
 	}
 	most := quantity.Bytes(-1)
@@ -302,9 +209,7 @@ func (e *Evidence) estimateFree(history snapshot.History) {
 		}
 		most = max(most, e.Capacity.Or(0)-used)
 	}
-	if most < requested {
-		e.Free, e.FreeAbout = computed(max(most, 0)), true
-	}
+	e.Free, e.FreeAbout = computed(max(most, 0)), true
 }
 
 func computed(v quantity.Bytes) snapshot.Bytes { return quantity.From(v, quantity.Computed) }

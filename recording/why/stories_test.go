@@ -22,6 +22,7 @@ var failedAt = time.Date(2026, 11, 21, 3, 12, 0, 0, time.UTC)
 // the event; -1 is not there, and of allocated not known.
 type story struct {
 	from       time.Duration // of the history, before the event
+	gap        time.Duration // without a sample, until 30 s before the event
 	own        func(s float64) (reserved, allocated quantity.Bytes)
 	steps      func(s float64) int64
 	neighbours []func(s float64) quantity.Bytes
@@ -97,7 +98,7 @@ func (h *story) Series(key snapshot.SeriesKey, from, to time.Time, buckets int) 
 	for i := range points {
 		t := from.Add(to.Sub(from) * time.Duration(i+1) / time.Duration(buckets))
 		points[i].Time = t
-		if t.Before(oldest) || t.After(newest) {
+		if t.Before(oldest) || t.After(newest) || t.Before(failedAt.Add(-30*time.Second)) && t.After(failedAt.Add(-30*time.Second-h.gap)) {
 			continue
 		}
 		v := int64(-1)

@@ -53,14 +53,6 @@ type Verdict struct {
 	Advice  []Advice       // at most three, best first
 }
 
-// Growth is how a neighbour grew. Neighbour is nil where no process whose use is
-// known accounts for it.
-type Growth struct {
-	Neighbour  *Neighbour
-	From, To   quantity.Bytes
-	Began, End time.Time
-}
-
 // The rules' thresholds.
 const (
 	// Below this share of reserved, free memory between blocks is no fragmentation.
@@ -95,7 +87,7 @@ func judge(e *Evidence) Verdict {
 		}}
 	}
 	free, known := e.Free.Value()
-	if !known {
+	if !known || e.FreeAbout && free >= requested {
 		return unknown("what was free on the device when the allocation failed")
 	}
 	if limit, ok := e.Limit.Value(); ok && e.Reserved.Known() && e.Reserved.Or(0)+requested > limit && free >= requested {
@@ -164,7 +156,7 @@ func grown(e *Evidence, requested, free, used, capacity quantity.Bytes) Verdict 
 	}
 	reference, before, ok := referenceOf(e, needed, short)
 	if !ok {
-		return unknown("what the process and its neighbours used before: the history begins too late")
+		return unknown("what the process and its neighbours used before: " + map[bool]string{true: "there is a gap in the history", false: "the history begins too late"}[e.Gap])
 	}
 	growth, ownGrowth := others-reference.Others.Or(others), needed-reference.Used.Or(0)
 	if end, came := cameLater(e, needed); came && !before && !leaking && growth >= short {
@@ -178,8 +170,8 @@ func grown(e *Evidence, requested, free, used, capacity quantity.Bytes) Verdict 
 		return unknown(fmt.Sprintf("why it failed: at %s it had as much, and since then nothing else has grown by the %s that it lacked",
 			reference.Time.Format(time.TimeOnly), short))
 	case !leaking && beginsLate(e):
-		return unknown(fmt.Sprintf("which of them grew before %s, when the history begins: since then it grew by %s with that, and all else on the device by %s",
-			reference.Time.Format(time.TimeOnly), ownGrowth, growth))
+		return unknown(fmt.Sprintf("which of them grew before %s, when %s: since then it grew by %s with that, and all else on the device by %s",
+			reference.Time.Format(time.TimeOnly), map[bool]string{true: "a gap in the history ends", false: "the history begins"}[e.Gap], ownGrowth, growth))
 	case leaking, float64(growth) <= ownShare*float64(ownGrowth), growth < short:
 		return own(needs, fmt.Sprintf("Since %s it has grown by %s with that, and all else on the device by %s.",
 			reference.Time.Format(time.TimeOnly), ownGrowth, growth))
@@ -191,7 +183,7 @@ func grown(e *Evidence, requested, free, used, capacity quantity.Bytes) Verdict 
 // beginsLate reports that the process was there before the history began, minutes ago.
 func beginsLate(e *Evidence) bool {
 	first := e.Recent[0]
-	return first.Used.Or(0) > 0 && e.Event.Time.Sub(first.Time) < recentTime*9/10
+	return first.Used.Or(0) > 0 && e.Event.Time.Sub(first.Time) < recentTime-lateTime
 }
 
 // cameLater reports whether the process grew only after all else on the device had
@@ -247,61 +239,6 @@ func referenceOf(e *Evidence, needed, short quantity.Bytes) (reference Sample, b
 		return Sample{}, false, false
 	}
 	return e.Recent[0], false, true
-}
-
-// neighbourOf names who grew since the reference.
-func neighbourOf(e *Evidence, reference Sample, growth, short quantity.Bytes, before bool) Verdict {
-	v := Verdict{Cause: NeighbourTook}
-	var most quantity.Bytes
-	for i := range e.Neighbours {
-		n := &e.Neighbours[i]
-		for _, used := range [][]Use{n.Used, n.Before} {
-			if g, ok := growthOf(used, reference.Time); ok {
-				if rise := g.To - g.From; rise > most {
-					g.Neighbour, most, v.By = n, rise, &g
-				}
-				break
-			}
-		}
-	}
-	if v.By == nil || most < growth/2 {
-		v.By = &Growth{From: reference.Others.Or(0), To: reference.Others.Or(0) + growth, Began: reference.Time, End: e.Event.Time}
-		v.Reasons = append(v.Reasons, fmt.Sprintf(
-			"Memory of others on the device grew by %s since %s; no process whose use is known accounts for it.", growth, reference.Time.Format(time.TimeOnly)))
-	} else {
-		v.Reasons = append(v.Reasons, fmt.Sprintf("%s grew from %s to %s between %s and %s.", nameOf(&v.By.Neighbour.Process),
-			v.By.From, v.By.To, v.By.Began.Format(time.TimeOnly), v.By.End.Format(time.TimeOnly)))
-	}
-	v.Reasons = append(v.Reasons, fmt.Sprintf("All else on the device grew by %s, and %s was lacking.", growth, short))
-	if before {
-		v.Reasons = append(v.Reasons, fmt.Sprintf("The process needed no more than it had at %s.", reference.Time.Format(time.TimeOnly)))
-	}
-	return v
-}
-
-// growthOf is how a use has changed since a moment; false where its beginning is not known.
-func growthOf(used []Use, since time.Time) (g Growth, ok bool) {
-	start := -1
-	for i := range used {
-		if !used[i].Time.After(since) || i == 0 && (used[0].Used == 0 || used[0].Time.Sub(since) <= after) {
-			start = i
-		}
-	}
-	if start < 0 || start == len(used)-1 {
-		return g, false
-	}
-	g.From, g.To = used[start].Used, used[len(used)-1].Used
-	tenth := (g.To - g.From) / 10
-	g.Began, g.End = used[start].Time, used[len(used)-1].Time
-	for _, u := range used[start:] {
-		if u.Used <= g.From+tenth {
-			g.Began = u.Time
-		}
-	}
-	for i := len(used) - 1; i >= start && used[i].Used >= g.To-tenth; i-- {
-		g.End = used[i].Time
-	}
-	return g, true
 }
 
 func unknown(missing ...string) Verdict { return Verdict{Cause: CannotTell, Missing: missing} }

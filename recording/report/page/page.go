@@ -124,11 +124,15 @@ func tiles(r *schema.Report) []tile {
 	if f.False > 0 {
 		alerts.Text += fmt.Sprintf("; %d false", f.False)
 	}
+	count := "–"
+	if n := all.Failures.OutOfMemory; n != nil {
+		count = fmt.Sprint(*n)
+	}
 	return []tile{
 		used,
 		{known(all.UtilizationPercent, "%.0f %%"), "mean utilization"},
 		wasted,
-		{fmt.Sprint(all.Failures.OutOfMemory), "out-of-memory errors, " + known(all.Failures.OutOfMemoryPerHour, "%.2g an hour")},
+		{count, "out-of-memory errors, " + known(all.Failures.OutOfMemoryPerHour, "%.2g an hour")},
 		alerts,
 	}
 }

@@ -1,0 +1,71 @@
+package why
+
+import (
+	"fmt"
+	"time"
+
+	"vramscope/internal/quantity"
+)
+
+// Growth is how a neighbour grew. Neighbour is nil where no process whose use is
+// known accounts for it.
+type Growth struct {
+	Neighbour  *Neighbour
+	From, To   quantity.Bytes
+	Began, End time.Time
+}
+
+// neighbourOf names who grew since the reference.
+func neighbourOf(e *Evidence, reference Sample, growth, short quantity.Bytes, before bool) Verdict {
+	v := Verdict{Cause: NeighbourTook}
+	var most quantity.Bytes
+	for i := range e.Neighbours {
+		n := &e.Neighbours[i]
+		for _, used := range [][]Use{n.Used, n.Before} {
+			if g, ok := growthOf(used, reference.Time); ok {
+				if rise := g.To - g.From; rise > most {
+					g.Neighbour, most, v.By = n, rise, &g
+				}
+				break
+			}
+		}
+	}
+	if v.By == nil || most < growth/2 {
+		v.By = &Growth{From: reference.Others.Or(0), To: reference.Others.Or(0) + growth, Began: reference.Time, End: e.Event.Time}
+		v.Reasons = append(v.Reasons, fmt.Sprintf(
+			"Memory of others on the device grew by %s since %s; no process whose use is known accounts for it.", growth, reference.Time.Format(time.TimeOnly)))
+	} else {
+		v.Reasons = append(v.Reasons, fmt.Sprintf("%s grew from %s to %s between %s and %s.", nameOf(&v.By.Neighbour.Process),
+			v.By.From, v.By.To, v.By.Began.Format(time.TimeOnly), v.By.End.Format(time.TimeOnly)))
+	}
+	v.Reasons = append(v.Reasons, fmt.Sprintf("All else on the device grew by %s, and %s was lacking.", growth, short))
+	if before {
+		v.Reasons = append(v.Reasons, fmt.Sprintf("The process needed no more than it had at %s.", reference.Time.Format(time.TimeOnly)))
+	}
+	return v
+}
+
+// growthOf is how a use has changed since a moment; false where its beginning is not known.
+func growthOf(used []Use, since time.Time) (g Growth, ok bool) {
+	start := -1
+	for i := range used {
+		if !used[i].Time.After(since) || i == 0 && (used[0].Used == 0 || used[0].Time.Sub(since) <= after) {
+			start = i
+		}
+	}
+	if start < 0 || start == len(used)-1 {
+		return g, false
+	}
+	g.From, g.To = used[start].Used, used[len(used)-1].Used
+	tenth := (g.To - g.From) / 10
+	g.Began, g.End = used[start].Time, used[len(used)-1].Time
+	for _, u := range used[start:] {
+		if u.Used <= g.From+tenth {
+			g.Began = u.Time
+		}
+	}
+	for i := len(used) - 1; i >= start && used[i].Used >= g.To-tenth; i-- {
+		g.End = used[i].Time
+	}
+	return g, true
+}
