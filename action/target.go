@@ -78,7 +78,6 @@ func NewEvent(now time.Time, snap *snapshot.Snapshot, kind snapshot.EventKind, i
 	}
 	p := rows[0]
 	event.GPU, event.GPUUUID, event.Row = p.GPU, p.ID.GPUUUID, p.ID
-	event.User, event.Bytes = p.User, p.Used
-	event.Name, _, _ = strings.Cut(process.ShortCommand(p.Command, p.Name), " ")
+	event.User, event.Name, event.Bytes = p.User, p.ProgramName(), p.Used
 	return event
 }

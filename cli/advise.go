@@ -97,7 +97,7 @@ func (p *program) runAdvise(ctx context.Context, f adviseFlags, args []string) e
 	names := map[int]string{}
 	for i := range snap.Rows {
 		row := &snap.Rows[i]
-		names[row.ID.Process.PID], _, _ = strings.Cut(process.ShortCommand(row.Command, row.Name), " ")
+		names[row.ID.Process.PID] = row.ProgramName()
 		if pid == 0 || row.ID.Process.PID == pid {
 			doc.Processes = append(doc.Processes, schema.AdvisedOf(snap, row, src.advice(ctx, snap, history, row.ID)))
 		}

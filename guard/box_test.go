@@ -87,8 +87,8 @@ func (b *box) snapshot() *snapshot.Snapshot {
 		probe := *r.probe
 		p := snapshot.Process{
 			ID: r.id(), User: r.user, UID: quantity.From(r.uid, quantity.System), Command: []string{r.command}, Name: r.command, Started: r.started,
-			Wishes: process.Wishes{Importance: r.importance, Distributed: quantity.From(r.distributed, quantity.System)},
-			Used:   known(r.allocated + r.cached), Probe: &probe,
+			Hints: process.Hints{Importance: r.importance, Distributed: quantity.From(r.distributed, quantity.System)},
+			Used:  known(r.allocated + r.cached), Probe: &probe,
 		}
 		if !r.unknown {
 			p.Allocated, p.Cached, p.Fragmented, p.Returnable = known(r.allocated), known(r.cached), known(0), known(r.cached)

@@ -43,18 +43,19 @@ type Outcome struct {
 
 // Engine decides. It is not safe for concurrent use.
 type Engine struct {
-	policy Policy
-	owner  Owner
+	policy   Policy
+	patterns []patterns // as policy.Importance
+	owner    Owner
 
-	began  time.Time // of the first snapshot
-	now    time.Time // of the newest
-	looked time.Time // when the rules were last applied
-	paused time.Time
+	began   time.Time // of the first snapshot
+	now     time.Time // of the newest
+	applied time.Time // when the rules last were
+	paused  time.Time
 
 	traces   map[snapshot.RowID]*trace
 	rules    []ruleState // as policy.Rules
 	episodes map[episodeKey]*episode
-	places   map[place]*placeState
+	devices  map[device]*deviceState
 	actions  []time.Time // of the last minute
 	standing map[snapshot.RowID]*snapshot.GuardStanding
 	state    *snapshot.Guard
@@ -67,18 +68,18 @@ type ruleState struct {
 	off      string
 }
 
-// place is a GPU or, where it is cut, one of its MIG instances.
-type place struct {
+// device is a GPU or, where it is divided, one of its MIG instances.
+type device struct {
 	uuid     string
 	instance snapshot.InstanceID
 }
 
-// placeState is what happens on a place.
-type placeState struct {
-	flight *Decision // that was given out and has not finished
-	until  time.Time // nothing is done before: figures settle
-	tokens float64   // flushes of processes that were flushed before
-	filled time.Time
+// deviceState is what the guard has done on a device.
+type deviceState struct {
+	inFlight *Decision // that was returned and has not finished
+	until    time.Time // nothing is done before: figures settle
+	tokens   float64   // flushes of processes that were flushed before
+	filled   time.Time
 }
 
 // New makes an Engine that has seen nothing.
@@ -90,6 +91,9 @@ func New(p Policy, owner Owner) *Engine {
 		}
 	}
 	e := &Engine{policy: p, owner: owner, rules: make([]ruleState, len(p.Rules))}
+	for i := range p.Importance {
+		e.patterns = append(e.patterns, p.Importance[i].patterns())
+	}
 	e.forget()
 	e.state = e.newState(nil)
 	return e
@@ -99,9 +103,9 @@ func New(p Policy, owner Owner) *Engine {
 func (e *Engine) forget() {
 	e.traces = make(map[snapshot.RowID]*trace)
 	e.episodes = make(map[episodeKey]*episode)
-	e.places = make(map[place]*placeState)
+	e.devices = make(map[device]*deviceState)
 	e.standing = make(map[snapshot.RowID]*snapshot.GuardStanding)
-	e.actions, e.began, e.looked = nil, time.Time{}, time.Time{}
+	e.actions, e.began, e.applied = nil, time.Time{}, time.Time{}
 }
 
 // Decide looks at the next snapshot. At most one decision a GPU is Acts: it is to
@@ -124,9 +128,9 @@ func (e *Engine) Decide(snap *snapshot.Snapshot) []Decision {
 		out = append(out, Decision{Time: e.now, Kind: Resumed, Reason: "the pause is over"})
 	}
 	e.judge(snap)
-	due := e.now.Sub(e.began) >= watchedLeast && (e.looked.IsZero() || e.now.Sub(e.looked) >= e.policy.Every)
+	due := e.now.Sub(e.began) >= watchedLeast && (e.applied.IsZero() || e.now.Sub(e.applied) >= e.policy.Every)
 	if e.policy.Mode != Off && e.paused.IsZero() && due && snap.Driver.State == snapshot.DriverOK {
-		e.looked = e.now
+		e.applied = e.now
 		for i := range e.policy.Rules {
 			out = append(out, e.apply(snap, i)...)
 		}
@@ -189,12 +193,12 @@ func (e *Engine) newState(snap *snapshot.Snapshot) *snapshot.Guard {
 	return g
 }
 
-// at is the state of a place.
-func (e *Engine) at(where place) *placeState {
-	s := e.places[where]
+// stateOf is the state of a device.
+func (e *Engine) stateOf(d device) *deviceState {
+	s := e.devices[d]
 	if s == nil {
-		s = &placeState{tokens: repeatBurst, filled: e.now}
-		e.places[where] = s
+		s = &deviceState{tokens: repeatBurst, filled: e.now}
+		e.devices[d] = s
 	}
 	return s
 }

@@ -12,45 +12,45 @@ import (
 
 type episodeKey struct {
 	rule  int
-	where place
+	where device
 }
 
-// episode is a rule's condition on a place, from the moment at which it holds until
+// episode is a rule's condition on a device, from the moment at which it holds until
 // the goal is reached.
 type episode struct {
-	since    time.Time // the condition has held without a break; zero while it does not
-	active   bool      // it has held for as long as the rule asks
-	step     int       // of the rule's
-	done     map[snapshot.RowID]Level
-	acted    int
-	promised quantity.Bytes // in dry-run: what was not freed
-	rest     time.Time      // in dry-run: nothing new before
-	rests    int
+	since      time.Time // the condition has held without a break; zero while it does not
+	active     bool      // it has held for as long as the rule asks
+	step       int       // of the rule's
+	done       map[snapshot.RowID]Level
+	acted      int
+	wouldFree  quantity.Bytes // in dry-run: by the decisions so far
+	quietUntil time.Time      // in dry-run: the same decisions would follow
+	restarts   int            // in dry-run
 
-	said   string // the reason that was given last
-	saidAt time.Time
-	again  bool // it was given in an episode before this one
+	reported   string // the last reason for doing nothing, without its digits
+	reportedAt time.Time
+	inherited  bool // it was reported in an episode before this one
 }
 
 const (
 	// settleTime is how long after an action the figures of a GPU settle: a driver
 	// shows what was freed within a second, and the next tick reads it.
 	settleTime = 3 * time.Second
-	// flightTime is when an action of which nothing was heard is given up: four
+	// actionTimeout is when an action without an outcome is given up: four
 	// steps, each with the probe's ten seconds, and the pauses between.
-	flightTime = time.Minute
+	actionTimeout = time.Minute
 )
 
-// scene is a place in a snapshot, with the figures that rules ask for.
-type scene struct {
-	place
+// view is a device in a snapshot, with the figures that rules ask for.
+type view struct {
+	device
 	snap           *snapshot.Snapshot
 	gpu            *snapshot.GPU
 	free, capacity quantity.Bytes
 	fullIn         *snapshot.FullIn
 }
 
-// apply applies a rule to all its places.
+// apply applies a rule to all its devices.
 func (e *Engine) apply(snap *snapshot.Snapshot, rule int) (out []Decision) {
 	r := &e.policy.Rules[rule]
 	if e.rules[rule].off != "" {
@@ -62,17 +62,17 @@ func (e *Engine) apply(snap *snapshot.Snapshot, rule int) (out []Decision) {
 			continue
 		}
 		if len(g.Instances) == 0 && !g.MIG {
-			out = append(out, e.applyAt(rule, snap, g, place{uuid: g.UUID}, &g.Memory, g.FullIn)...)
+			out = append(out, e.applyAt(rule, snap, g, device{uuid: g.UUID}, &g.Memory, g.FullIn)...)
 		}
 		for j := range g.Instances {
 			in := &g.Instances[j]
-			out = append(out, e.applyAt(rule, snap, g, place{g.UUID, in.ID}, &in.Memory, in.FullIn)...)
+			out = append(out, e.applyAt(rule, snap, g, device{g.UUID, in.ID}, &in.Memory, in.FullIn)...)
 		}
 	}
 	return out
 }
 
-func (e *Engine) applyAt(rule int, snap *snapshot.Snapshot, g *snapshot.GPU, where place, m *snapshot.Memory, fullIn *snapshot.FullIn) []Decision {
+func (e *Engine) applyAt(rule int, snap *snapshot.Snapshot, g *snapshot.GPU, where device, m *snapshot.Memory, fullIn *snapshot.FullIn) []Decision {
 	key := episodeKey{rule, where}
 	ep := e.episodes[key]
 	if ep == nil {
@@ -85,9 +85,9 @@ func (e *Engine) applyAt(rule int, snap *snapshot.Snapshot, g *snapshot.GPU, whe
 		ep.since = time.Time{} // nothing is known of it
 		return nil
 	}
-	s := &scene{place: where, snap: snap, gpu: g, free: free, capacity: capacity, fullIn: fullIn}
+	v := &view{device: where, snap: snap, gpu: g, free: free, capacity: capacity, fullIn: fullIn}
 	r := &e.policy.Rules[rule]
-	switch holds := r.holds(s); {
+	switch holds := r.holds(v); {
 	case !ep.active && !holds:
 		ep.since = time.Time{}
 		return nil
@@ -99,30 +99,30 @@ func (e *Engine) applyAt(rule int, snap *snapshot.Snapshot, g *snapshot.GPU, whe
 	}
 	ep.active = true
 	if free >= r.Goal.Of(capacity) {
-		out := e.reached(r, ep, s)
-		e.episodes[key] = &episode{said: ep.said, saidAt: ep.saidAt, again: true}
+		out := e.reached(r, ep, v)
+		e.episodes[key] = &episode{reported: ep.reported, reportedAt: ep.reportedAt, inherited: true}
 		return out
 	}
-	return e.pursue(rule, ep, s)
+	return e.pursue(rule, ep, v)
 }
 
 // holds reports whether the rule's condition is met.
-func (r *Rule) holds(s *scene) bool {
-	if below := r.When.FreeBelow; !below.Zero() && s.free >= below.Of(s.capacity) {
+func (r *Rule) holds(v *view) bool {
+	if below := r.When.FreeBelow; !below.Zero() && v.free >= below.Of(v.capacity) {
 		return false
 	}
-	if within := r.When.FullWithin; within > 0 && (s.fullIn == nil || s.fullIn.Median > within) {
+	if within := r.When.FullWithin; within > 0 && (v.fullIn == nil || v.fullIn.Median > within) {
 		return false
 	}
-	return s.free < r.Goal.Of(s.capacity)
+	return v.free < r.Goal.Of(v.capacity)
 }
 
 // reached ends an episode in which something was done.
-func (e *Engine) reached(r *Rule, ep *episode, s *scene) []Decision {
+func (e *Engine) reached(r *Rule, ep *episode, v *view) []Decision {
 	if ep.acted == 0 {
 		return nil
 	}
-	d := e.about(r, s)
+	d := e.newDecision(r, v)
 	d.Kind, d.Reason = Reached, "the goal is reached after "+text.Plural(ep.acted, "flush", "flushes")
 	if e.policy.Mode == DryRun {
 		d.Reason = "the goal is reached, without a flush"
@@ -130,58 +130,58 @@ func (e *Engine) reached(r *Rule, ep *episode, s *scene) []Decision {
 	return []Decision{d}
 }
 
-// about begins a decision about a place.
-func (e *Engine) about(r *Rule, s *scene) Decision {
+// newDecision begins a decision about a device.
+func (e *Engine) newDecision(r *Rule, v *view) Decision {
 	return Decision{
-		Time: e.now, Rule: r.Name, GPU: s.gpu.Index, GPUUUID: s.uuid, Instance: s.instance,
-		Free: quantity.From(s.free, quantity.Driver), Goal: quantity.From(r.Goal.Of(s.capacity), quantity.Computed),
+		Time: e.now, Rule: r.Name, GPU: v.gpu.Index, GPUUUID: v.uuid, Instance: v.instance,
+		Free: quantity.From(v.free, quantity.Driver), Goal: quantity.From(r.Goal.Of(v.capacity), quantity.Computed),
 	}
 }
 
 // pursue takes the next step towards the goal.
-func (e *Engine) pursue(rule int, ep *episode, s *scene) []Decision {
-	r, at := &e.policy.Rules[rule], e.at(s.place)
-	goal := r.Goal.Of(s.capacity)
+func (e *Engine) pursue(rule int, ep *episode, v *view) []Decision {
+	r, state := &e.policy.Rules[rule], e.stateOf(v.device)
+	goal := r.Goal.Of(v.capacity)
 	switch {
-	case at.flight != nil && e.now.Sub(at.flight.Time) < flightTime, e.now.Before(at.until), e.now.Before(ep.rest):
+	case state.inFlight != nil && e.now.Sub(state.inFlight.Time) < actionTimeout, e.now.Before(state.until), e.now.Before(ep.quietUntil):
 		return nil
-	case s.free+ep.promised >= goal: // in dry-run
+	case v.free+ep.wouldFree >= goal: // in dry-run
 		ep.restart(e.now)
 		return nil
 	}
-	if at.flight != nil {
-		e.abandon(at)
+	if state.inFlight != nil {
+		e.abandon(state)
 	}
 	for ; ep.step < len(r.Steps); ep.step++ {
-		candidate := e.next(r, ep, s, r.Steps[ep.step])
+		candidate := e.next(r, ep, v, r.Steps[ep.step])
 		if candidate == nil {
 			continue
 		}
-		if limit := e.limited(at, e.traces[candidate.ID]); limit != "" {
-			return e.nothing(r, ep, s, limit)
+		if limit := e.limited(state, e.traces[candidate.ID]); limit != "" {
+			return e.nothing(r, ep, v, limit)
 		}
-		return []Decision{e.flush(rule, ep, s, candidate, r.Steps[ep.step])}
+		return []Decision{e.flush(rule, ep, v, candidate, r.Steps[ep.step])}
 	}
-	out := e.nothing(r, ep, s, e.whyNone(r, s))
+	out := e.nothing(r, ep, v, e.whyNone(r, v))
 	ep.step, ep.done = 0, nil
-	if ep.promised > 0 {
+	if ep.wouldFree > 0 {
 		ep.restart(e.now)
 	}
 	return out
 }
 
-// restart lets a dry run rest: the memory is as it was, and the same would be said.
+// restart has a dry run wait: nothing was freed, and it would decide the same again.
 func (ep *episode) restart(now time.Time) {
-	ep.rest = now.Add(backOff[min(ep.rests, len(backOff)-1)])
-	ep.rests++
-	ep.step, ep.done, ep.promised = 0, nil, 0
+	ep.quietUntil = now.Add(backOff[min(ep.restarts, len(backOff)-1)])
+	ep.restarts++
+	ep.step, ep.done, ep.wouldFree = 0, nil, 0
 }
 
 // next is the row that gives next at a step, nil where there is none.
-func (e *Engine) next(r *Rule, ep *episode, s *scene, step Level) *snapshot.Process {
+func (e *Engine) next(r *Rule, ep *episode, v *view, step Level) *snapshot.Process {
 	var best *snapshot.Process
-	for p := range s.snap.GPURows(s.uuid) {
-		if p.ID.Instance != s.instance || !e.gives(r, ep, s, p, step) {
+	for p := range v.snap.GPURows(v.uuid) {
+		if p.ID.Instance != v.instance || !e.gives(r, ep, v, p, step) {
 			continue
 		}
 		if best == nil || firstToGive(e.standing[p.ID], e.standing[best.ID]) < 0 {
@@ -193,40 +193,40 @@ func (e *Engine) next(r *Rule, ep *episode, s *scene, step Level) *snapshot.Proc
 
 // gives reports whether a row gives memory at a step. A step that is the same as the
 // one before it for the process is skipped.
-func (e *Engine) gives(r *Rule, ep *episode, s *scene, p *snapshot.Process, step Level) bool {
-	if !e.may(s.snap, p, r.Users) || e.untouchable(s.snap, p, e.worthOf(p)) != "" {
+func (e *Engine) gives(r *Rule, ep *episode, v *view, p *snapshot.Process, step Level) bool {
+	if !e.allowed(v.snap, p, r.Users) || e.exclusion(v.snap, p, e.importanceOf(p)) != "" {
 		return false
 	}
 	if before, was := ep.done[p.ID]; was {
 		return before == Gradual && step != Gradual && evictable(p) >= least && !e.traces[p.ID].busy
 	}
-	worth := worthwhile(s.capacity)
-	if e.traces[p.ID].waits(e.now, p) != "" || expected(p, step) < worth {
+	minimum := minFlushOn(v.capacity)
+	if e.traces[p.ID].waits(e.now, p) != "" || expected(p, step) < minimum {
 		return false
 	}
 	stays := e.standing[p.ID].Stays.Or(0)
 	switch step {
 	case Gradual:
-		return stays >= worth
+		return stays >= minimum
 	case Selective:
-		return stays+evictable(p) >= worth
+		return stays+evictable(p) >= minimum
 	}
 	return true
 }
 
 // flush decides that a row is flushed.
-func (e *Engine) flush(rule int, ep *episode, s *scene, p *snapshot.Process, step Level) Decision {
+func (e *Engine) flush(rule int, ep *episode, v *view, p *snapshot.Process, step Level) Decision {
 	r := &e.policy.Rules[rule]
-	d := e.about(r, s)
+	d := e.newDecision(r, v)
 	standing := e.standing[p.ID]
 	d.Kind, d.Row, d.Level = Acts, p.ID, string(step)
-	d.User, d.Name = p.User, nameOf(p)
+	d.User, d.Name = p.User, text.Clean(p.ProgramName())
 	amount := expected(p, step)
 	if _, again := ep.done[p.ID]; again {
 		amount = evictable(p)
 	}
 	d.Expected = quantity.From(amount, quantity.Probe)
-	d.Reason = r.because(s) + fmt.Sprintf("; importance %d, %s of %s should stay free", standing.Importance, standing.Stays.Or(0), amount)
+	d.Reason = r.condition(v) + fmt.Sprintf("; importance %d, %s of %s should stay free", standing.Importance, standing.Stays.Or(0), amount)
 	if ep.done == nil {
 		ep.done = make(map[snapshot.RowID]Level)
 	}
@@ -234,21 +234,21 @@ func (e *Engine) flush(rule int, ep *episode, s *scene, p *snapshot.Process, ste
 	ep.acted++
 	if e.policy.Mode == DryRun {
 		d.Kind = Would
-		ep.promised += amount
+		ep.wouldFree += amount
 		return d
 	}
 	e.begin(&d)
 	return d
 }
 
-// because is what of the condition holds, with the figures.
-func (r *Rule) because(s *scene) string {
+// condition is what of the condition holds, with the figures.
+func (r *Rule) condition(v *view) string {
 	var parts []string
 	if !r.When.FreeBelow.Zero() {
-		parts = append(parts, fmt.Sprintf("%s free of %s, the rule asks for %s", s.free, s.capacity, r.When.FreeBelow))
+		parts = append(parts, fmt.Sprintf("%s free of %s, the rule asks for %s", v.free, v.capacity, r.When.FreeBelow))
 	}
-	if r.When.FullWithin > 0 && s.fullIn != nil {
-		parts = append(parts, "full in "+quantity.Duration(s.fullIn.Median)+", the rule asks for "+quantity.Duration(r.When.FullWithin))
+	if r.When.FullWithin > 0 && v.fullIn != nil {
+		parts = append(parts, "full in "+quantity.Duration(v.fullIn.Median)+", the rule asks for "+quantity.Duration(r.When.FullWithin))
 	}
 	return strings.Join(parts, "; ")
 }

@@ -36,7 +36,7 @@ func (e *Engine) Keep() Kept {
 	k := Kept{Paused: e.paused, Rows: make(map[snapshot.RowID]KeptRow), Rules: make(map[string]KeptRule), Actions: e.actions}
 	for id, t := range e.traces {
 		if t.busy { // its outcome is lost
-			t.wait(e.now, flightTime, "a flush of it was not reported")
+			t.wait(e.now, actionTimeout, "a flush of it was not reported")
 		}
 		if t.flushes > 0 {
 			k.Rows[id] = KeptRow{Until: t.until, Why: t.why, Stage: t.stage, Flushes: t.flushes}

@@ -60,7 +60,7 @@ func TestFlushUnderWayOverARestart(t *testing.T) {
 		t.Errorf("%d actions in the last minute, want 1", len(next.actions))
 	}
 	again := of(b.run(next, 300, nil), Acts)
-	if len(again) == 0 || again[0].Time.Sub(acts[0].Time) < flightTime {
+	if len(again) == 0 || again[0].Time.Sub(acts[0].Time) < actionTimeout {
 		t.Errorf("flushed at %s, and again: %v", acts[0].Time, again)
 	}
 }

@@ -30,13 +30,13 @@ const (
 )
 
 // limited is why a rule can do nothing now, "" where it can.
-func (e *Engine) limited(at *placeState, t *trace) string {
+func (e *Engine) limited(state *deviceState, t *trace) string {
 	if limit := e.tooMany(); limit != "" {
 		return limit
 	}
-	at.tokens = min(at.tokens+e.now.Sub(at.filled).Minutes(), repeatBurst)
-	at.filled = e.now
-	if t.flushes > 0 && at.tokens < 1 {
+	state.tokens = min(state.tokens+e.now.Sub(state.filled).Minutes(), repeatBurst)
+	state.filled = e.now
+	if t.flushes > 0 && state.tokens < 1 {
 		return "the limit of one repeated flush a minute on a GPU is reached"
 	}
 	return ""
@@ -54,24 +54,24 @@ func (e *Engine) tooMany() string {
 // begin counts an action that is given out.
 func (e *Engine) begin(d *Decision) {
 	t := e.traces[d.Row]
-	at := e.at(place{d.GPUUUID, d.Instance})
+	state := e.stateOf(device{d.GPUUUID, d.Instance})
 	if t.flushes > 0 {
-		at.tokens = max(at.tokens-1, 0) // a rescue does not ask for one
+		state.tokens = max(state.tokens-1, 0) // a rescue does not ask for one
 	}
 	t.flushes++
 	t.busy, t.begun = true, t.used
-	flight := *d
-	at.flight = &flight
+	action := *d
+	state.inFlight = &action
 	e.actions = append(e.actions, e.now)
 }
 
 // abandon gives up an action that was never reported.
-func (e *Engine) abandon(at *placeState) {
-	if t := e.traces[at.flight.Row]; t != nil {
+func (e *Engine) abandon(state *deviceState) {
+	if t := e.traces[state.inFlight.Row]; t != nil {
 		t.busy = false
-		t.wait(at.flight.Time, cooldown, "a flush of it was not reported")
+		t.wait(state.inFlight.Time, cooldown, "a flush of it was not reported")
 	}
-	at.flight = nil
+	state.inFlight = nil
 }
 
 // wait leaves the row alone for a while.
@@ -93,11 +93,11 @@ func (t *trace) backsOff(now time.Time, why string) time.Duration {
 // it: that it was done or refused and, where the circuit breaker turns its rule off,
 // that too.
 func (e *Engine) Finished(d Decision, o Outcome) []Decision {
-	at := e.at(place{d.GPUUUID, d.Instance})
-	if at.flight != nil && at.flight.Row == d.Row {
-		at.flight = nil
+	state := e.stateOf(device{d.GPUUUID, d.Instance})
+	if state.inFlight != nil && state.inFlight.Row == d.Row {
+		state.inFlight = nil
 	}
-	at.until = o.Time.Add(settleTime)
+	state.until = o.Time.Add(settleTime)
 	done := d
 	done.Time = o.Time
 	t := e.traces[d.Row]
@@ -179,7 +179,7 @@ func (e *Engine) watchReturn(snap *snapshot.Snapshot, id snapshot.RowID, t *trac
 	if p == nil {
 		return nil
 	}
-	used, ok := level(p).Value()
+	used, ok := usedOf(p).Value()
 	if !ok {
 		return nil
 	}

@@ -8,17 +8,17 @@ import (
 	"vramscope/internal/text"
 )
 
-// sayAgain is the least time between two episodes that give the same reason.
-const sayAgain = 5 * time.Minute
+// repeatAfter is the least time between two episodes that give the same reason.
+const repeatAfter = 5 * time.Minute
 
 // nothing gives the reason for which nothing is done, on change.
-func (e *Engine) nothing(r *Rule, ep *episode, s *scene, why string) []Decision {
+func (e *Engine) nothing(r *Rule, ep *episode, v *view, why string) []Decision {
 	kind := strings.Map(withoutDigits, why) // times in a reason are no change
-	if ep.said == kind && (!ep.again || e.now.Sub(ep.saidAt) < sayAgain) || !ep.saidAt.IsZero() && e.now.Sub(ep.saidAt) < time.Minute {
+	if ep.reported == kind && (!ep.inherited || e.now.Sub(ep.reportedAt) < repeatAfter) || !ep.reportedAt.IsZero() && e.now.Sub(ep.reportedAt) < time.Minute {
 		return nil
 	}
-	ep.said, ep.saidAt, ep.again = kind, e.now, false
-	d := e.about(r, s)
+	ep.reported, ep.reportedAt, ep.inherited = kind, e.now, false
+	d := e.newDecision(r, v)
 	d.Kind, d.Reason = Nothing, why
 	return []Decision{d}
 }
@@ -31,14 +31,14 @@ func withoutDigits(r rune) rune {
 }
 
 // whyNone is why no row gives anything.
-func (e *Engine) whyNone(r *Rule, s *scene) string {
+func (e *Engine) whyNone(r *Rule, v *view) string {
 	var reasons []string
-	for p := range s.snap.GPURows(s.uuid) {
-		if p.ID.Instance != s.instance {
+	for p := range v.snap.GPURows(v.uuid) {
+		if p.ID.Instance != v.instance {
 			continue
 		}
 		why := e.standing[p.ID].Reason
-		if !e.may(s.snap, p, r.Users) {
+		if !e.allowed(v.snap, p, r.Users) {
 			why = "another user's process"
 		}
 		if why != "" && why != "nothing to free" && !slices.Contains(reasons, why) {

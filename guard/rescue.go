@@ -7,6 +7,7 @@ import (
 
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
+	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 )
 
@@ -36,7 +37,7 @@ func (e *Engine) Rescue(snap *snapshot.Snapshot, ask Ask) []Decision {
 		return refuse("the GPU is not known, or does not answer")
 	}
 	d.GPU = g.Index
-	where, m := place{uuid: g.UUID}, &g.Memory
+	where, m := device{uuid: g.UUID}, &g.Memory
 	var asker *snapshot.Process
 	for p := range snap.ProcessRows(ask.Process) {
 		if p.ID.GPUUUID == g.UUID {
@@ -48,7 +49,7 @@ func (e *Engine) Rescue(snap *snapshot.Snapshot, ask Ask) []Decision {
 	}
 	free, known := snapshot.FreeOf(m).Value()
 	d.Instance, d.Free = where.instance, snapshot.FreeOf(m)
-	at := e.at(where)
+	state := e.stateOf(where)
 	switch {
 	case e.policy.Mode != Act:
 		return refuse("the guard does not act: its mode is %s", e.policy.Mode)
@@ -58,10 +59,10 @@ func (e *Engine) Rescue(snap *snapshot.Snapshot, ask Ask) []Decision {
 		return refuse("PID %d is not on GPU %d", ask.Process.PID, g.Index)
 	case !known:
 		return refuse("it is not known how much is free")
-	case at.flight != nil && e.now.Sub(at.flight.Time) < flightTime:
+	case state.inFlight != nil && e.now.Sub(state.inFlight.Time) < actionTimeout:
 		return refuse("another flush is under way on GPU %d", g.Index)
 	}
-	own := e.worthOf(asker).value
+	own := e.importanceOf(asker).value
 	var givers []*snapshot.Process
 	var all quantity.Bytes
 	for p := range snap.GPURows(g.UUID) {
@@ -89,9 +90,9 @@ func (e *Engine) Rescue(snap *snapshot.Snapshot, ask Ask) []Decision {
 			give.Level = string(Selective)
 		}
 		amount := expected(p, Level(give.Level))
-		give.Kind, give.Row, give.User, give.Name = Acts, p.ID, p.User, nameOf(p)
+		give.Kind, give.Row, give.User, give.Name = Acts, p.ID, p.User, text.Clean(p.ProgramName())
 		give.Expected = quantity.From(amount, quantity.Probe)
-		give.Reason = fmt.Sprintf("PID %d is short of %s; importance %d, which is less than its %d", ask.Process.PID, max(ask.Bytes-free, 0), e.worthOf(p).value, own)
+		give.Reason = fmt.Sprintf("PID %d is short of %s; importance %d, which is less than its %d", ask.Process.PID, max(ask.Bytes-free, 0), e.importanceOf(p).value, own)
 		e.begin(&give)
 		need -= e.given(p, Level(give.Level))
 		out = append(out, give)
@@ -116,8 +117,8 @@ func (e *Engine) given(p *snapshot.Process, at Level) quantity.Bytes {
 
 // UnderWay reports whether a flush is under way on the GPU, for which a rescue can wait.
 func (e *Engine) UnderWay(uuid string) bool {
-	for where, at := range e.places {
-		if where.uuid == uuid && at.flight != nil && e.now.Sub(at.flight.Time) < flightTime {
+	for d, state := range e.devices {
+		if d.uuid == uuid && state.inFlight != nil && e.now.Sub(state.inFlight.Time) < actionTimeout {
 			return true
 		}
 	}
@@ -128,10 +129,10 @@ func (e *Engine) UnderWay(uuid string) bool {
 // asks neither what the next minutes need nor whom the rules leave alone for a while:
 // the allocation fails now, and that costs more than a flush in vain.
 func (e *Engine) rescues(snap *snapshot.Snapshot, p *snapshot.Process, importance int) bool {
-	w, t := e.worthOf(p), e.traces[p.ID]
-	if t == nil || e.standing[p.ID] == nil || w.value >= importance {
+	i, t := e.importanceOf(p), e.traces[p.ID]
+	if t == nil || e.standing[p.ID] == nil || i.value >= importance {
 		return false
 	}
-	may := e.mine(snap, p) || slices.ContainsFunc(e.rulesAt(snap, p.ID.GPUUUID), func(r *Rule) bool { return e.may(snap, p, r.Users) })
-	return may && e.untouchable(snap, p, w) == "" && !t.busy && e.given(p, Selective) >= least
+	allowed := e.owns(snap, p) || slices.ContainsFunc(e.rulesAt(snap, p.ID.GPUUUID), func(r *Rule) bool { return e.allowed(snap, p, r.Users) })
+	return allowed && e.exclusion(snap, p, i) == "" && !t.busy && e.given(p, Selective) >= least
 }

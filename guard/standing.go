@@ -14,27 +14,27 @@ import (
 // driver's figure nothing could be measured.
 const least = 64 * quantity.MiB
 
-// worthwhile is the least that a rule flushes for on a GPU of that capacity: a part
+// minFlushOn is the least that a rule flushes for on a GPU of that capacity: a part
 // of it in two hundred. A flush stops the program for a moment, and a threshold is
-// some per cent of the GPU: crumbs would have a full server flushed for ever.
-func worthwhile(capacity quantity.Bytes) quantity.Bytes { return max(least, capacity/200) }
+// some per cent of the GPU: for less a full server would be flushed without end.
+func minFlushOn(capacity quantity.Bytes) quantity.Bytes { return max(least, capacity/200) }
 
-// untouchable is why no rule may touch the row, "" where one may: what holds
+// exclusion is why no rule may touch the row, "" where one may: what holds
 // whoever's it is.
-func (e *Engine) untouchable(snap *snapshot.Snapshot, p *snapshot.Process, w worth) string {
+func (e *Engine) exclusion(snap *snapshot.Snapshot, p *snapshot.Process, i importance) string {
 	viewer := snap.Host.User
 	if e.owner.Root || snap.Simulated {
 		viewer = "root"
 	}
-	distributed, known := p.Wishes.Distributed.Value()
+	distributed, known := p.Hints.Distributed.Value()
 	switch {
-	case w.protect:
+	case i.protect:
 		return "protected by the configuration"
 	case p.ID.Process.Foreign():
 		return "another container's process"
-	case distributed != "" && !w.distributed:
+	case distributed != "" && !i.distributed:
 		return "part of a distributed job (" + distributed + "), which the configuration does not list"
-	case !known && !w.distributed && !snap.Past && !snap.Simulated:
+	case !known && !i.distributed && !snap.Past && !snap.Simulated:
 		return "it is not known whether it is part of a distributed job"
 	case p.FlushRefusal(viewer) != "":
 		return p.FlushRefusal(viewer)
@@ -52,15 +52,15 @@ func (e *Engine) untouchable(snap *snapshot.Snapshot, p *snapshot.Process, w wor
 	return ""
 }
 
-// mine reports whether the row is the owner's.
-func (e *Engine) mine(snap *snapshot.Snapshot, p *snapshot.Process) bool {
+// owns reports whether the row is the owner's.
+func (e *Engine) owns(snap *snapshot.Snapshot, p *snapshot.Process) bool {
 	uid, known := p.UID.Value()
 	return snap.Simulated || known && uid == e.owner.UID
 }
 
-// may reports whether a rule for these users may touch the row.
-func (e *Engine) may(snap *snapshot.Snapshot, p *snapshot.Process, users Users) bool {
-	return users == All && e.owner.Root || e.mine(snap, p)
+// allowed reports whether a rule for these users may touch the row.
+func (e *Engine) allowed(snap *snapshot.Snapshot, p *snapshot.Process, users Users) bool {
+	return users == All && e.owner.Root || e.owns(snap, p)
 }
 
 // waits is why the row is not flushed at this moment, "" where it could be.
@@ -78,7 +78,7 @@ func (t *trace) waits(now time.Time, p *snapshot.Process) string {
 		return "it has just started, and may be loading"
 	case t.grows():
 		return "it is taking memory"
-	case !t.emptied.IsZero() && now.Sub(t.emptied) < handTime:
+	case !t.emptied.IsZero() && now.Sub(t.emptied) < emptiedCooldown:
 		return "its cache was emptied at " + t.emptied.Format(time.TimeOnly)
 	}
 	return ""
@@ -104,35 +104,35 @@ func evictable(p *snapshot.Process) (sum quantity.Bytes) {
 // judge sets the standing of every row.
 func (e *Engine) judge(snap *snapshot.Snapshot) {
 	clear(e.standing)
-	inOrder := make(map[place][]*snapshot.GuardStanding)
+	inOrder := make(map[device][]*snapshot.GuardStanding)
 	for i := range snap.Rows {
 		p := &snap.Rows[i]
 		t := e.traces[p.ID]
-		w := e.worthOf(p)
-		s := &snapshot.GuardStanding{Row: p.ID, Importance: w.value, Frees: expected(p, Gradual), Stays: t.stays(e.now, p)}
+		imp := e.importanceOf(p)
+		s := &snapshot.GuardStanding{Row: p.ID, Importance: imp.value, Frees: expected(p, Gradual), Stays: t.stays(e.now, p)}
 		e.standing[p.ID] = s
-		where := place{p.ID.GPUUUID, p.ID.Instance}
-		worth := least
+		where := device{p.ID.GPUUUID, p.ID.Instance}
+		minimum := least
 		if g := snap.GPU(where.uuid); g != nil {
-			worth = worthwhile(g.Memory.Capacity().Or(0))
+			minimum = minFlushOn(g.Memory.Capacity().Or(0))
 			if in := g.Instance(where.instance); in != nil {
-				worth = worthwhile(in.Memory.Capacity().Or(0))
+				minimum = minFlushOn(in.Memory.Capacity().Or(0))
 			}
 		}
 		rules := e.rulesAt(snap, p.ID.GPUUUID)
 		switch {
 		case len(rules) == 0:
 			s.Reason = "no rule is for its GPU"
-		case !slices.ContainsFunc(rules, func(r *Rule) bool { return e.may(snap, p, r.Users) }):
+		case !slices.ContainsFunc(rules, func(r *Rule) bool { return e.allowed(snap, p, r.Users) }):
 			s.Reason = "another user's process"
 		default:
-			s.Reason = cmp.Or(e.untouchable(snap, p, w), t.waits(e.now, p))
+			s.Reason = cmp.Or(e.exclusion(snap, p, imp), t.waits(e.now, p))
 		}
 		switch {
 		case s.Reason != "":
-		case expected(p, Urgent) < worth:
+		case expected(p, Urgent) < minimum:
 			s.Reason = "nothing to free"
-		case s.Stays.Or(0) < worth && evictable(p) < worth:
+		case s.Stays.Or(0) < minimum && evictable(p) < minimum:
 			s.Reason = "it needs again what it caches: urgent only"
 		}
 		if s.Reason == "" {

@@ -18,8 +18,8 @@ const (
 	loadTime = time.Minute
 	// growthTime is how far back growth says that a program is taking memory now.
 	growthTime = 10 * time.Second
-	// handTime is how long a process is left alone whose cache was emptied by others.
-	handTime = time.Minute
+	// emptiedCooldown is how long a process is left alone whose cache was emptied by others.
+	emptiedCooldown = time.Minute
 	// traceKept is how long a row that is not listed is remembered: a driver may
 	// fail to answer, and a row's back-off must survive that.
 	traceKept = time.Minute
@@ -58,17 +58,12 @@ type flushed struct {
 	base     snapshot.Bytes // the least since
 }
 
-// reservedOf is what a probe reports the process's allocators to reserve.
-func reservedOf(p *snapshot.Process) snapshot.Bytes {
-	return quantity.Sum(p.Allocated, p.Cached, p.Fragmented)
-}
-
-// level is a row's memory, by the driver if it reports that.
-func level(p *snapshot.Process) snapshot.Bytes {
+// usedOf is a row's memory, by the driver if it reports that.
+func usedOf(p *snapshot.Process) snapshot.Bytes {
 	if p.Used.Known() {
 		return p.Used
 	}
-	return reservedOf(p)
+	return p.Reserved()
 }
 
 func (t *trace) add(now time.Time, p *snapshot.Process) {
@@ -89,17 +84,17 @@ func (t *trace) add(now time.Time, p *snapshot.Process) {
 	own := t.busy || t.flushed != nil && now.Sub(t.flushed.end) <= settleTime
 	if had && has && !own && before >= least && after < before/4 {
 		was, ok := t.reserved.Value()
-		if is, also := reservedOf(p).Value(); ok && also && was-is >= before/2 {
+		if is, also := p.Reserved().Value(); ok && also && was-is >= before/2 {
 			t.emptied = now
 		}
 	}
-	t.cached, t.reserved = p.Cached, reservedOf(p)
-	if used, ok := level(p).Value(); ok {
+	t.cached, t.reserved = p.Cached, p.Reserved()
+	if used, ok := usedOf(p).Value(); ok {
 		if t.lowAt.IsZero() || used <= t.low || now.Sub(t.lowAt) > growthTime {
 			t.low, t.lowAt = used, now
 		}
 	}
-	t.used, t.seen = level(p), now
+	t.used, t.seen = usedOf(p), now
 }
 
 // stays is how much of what a flush frees should stay free: less what the peak of

@@ -90,9 +90,9 @@ func (s *Sampler) logAlert(snap *snapshot.Snapshot, now time.Time, kind snapshot
 		e.Severity = a.Severity
 	}
 	if r := s.rows[a.Row]; r != nil {
-		e.User, e.Name = r.latest.User, programName(r.latest)
+		e.User, e.Name = r.latest.User, r.latest.ProgramName()
 	} else if ended := snap.EndedRow(a.Row); ended != nil {
-		e.User, e.Name = ended.Last.User, programName(&ended.Last)
+		e.User, e.Name = ended.Last.User, ended.Last.ProgramName()
 	}
 	s.history.log.Append(e)
 }

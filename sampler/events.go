@@ -4,10 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
-	"vramscope/internal/process"
 	"vramscope/sampler/snapshot"
 )
 
@@ -15,15 +13,8 @@ import (
 func processEvent(now time.Time, kind snapshot.EventKind, p *snapshot.Process, message string) snapshot.Event {
 	return snapshot.Event{
 		Time: now, Kind: kind, GPU: p.GPU, GPUUUID: p.ID.GPUUUID, Row: p.ID,
-		User: p.User, Name: programName(p), Message: message, Bytes: p.Used,
+		User: p.User, Name: p.ProgramName(), Message: message, Bytes: p.Used,
 	}
-}
-
-// programName is the program that a process runs: "train.py", where comm is
-// "python3.11".
-func programName(p *snapshot.Process) string {
-	name, _, _ := strings.Cut(process.ShortCommand(p.Command, p.Name), " ")
-	return name
 }
 
 // endedEvent is the end of a row. A process that still runs has only left the

@@ -162,7 +162,7 @@ func (s *Sampler) describe(pid int) snapshot.Process {
 		Command: info.Command,
 		Started: info.Started,
 		Job:     info.Job,
-		Wishes:  info.Wishes,
+		Hints:   info.Hints,
 	}
 	if known.alive {
 		p.CPU, p.Host = info.CPU, info.Memory

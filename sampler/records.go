@@ -72,8 +72,7 @@ func (r *rowRecord) at(t time.Time) snapshot.Process {
 	p := r.Process.WithoutFigures()
 	p.SetFigures(func(id metric.ID) snapshot.Float { return r.metrics.value(id, t) })
 	if used, ok := p.Used.Value(); ok && p.Probe != nil && !r.skewedAt(t) {
-		reserved := quantity.Sum(p.Allocated, p.Cached, p.Fragmented)
-		p.Other = quantity.From(used-reserved.Or(0), quantity.Computed)
+		p.Other = quantity.From(used-p.Reserved().Or(0), quantity.Computed)
 	}
 	return p
 }

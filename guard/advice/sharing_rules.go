@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
-	"vramscope/internal/text"
 	"vramscope/metric"
 	"vramscope/sampler/snapshot"
 )
@@ -22,8 +21,6 @@ const (
 	// manyContexts is from how many processes on a GPU their contexts count.
 	manyContexts = 3
 )
-
-func cleaned(s string) string { return text.Clean(s) }
 
 // flushedInVain is a process whose flushes come back.
 func flushedInVain(f *facts) []Advice {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
+	"vramscope/internal/text"
 	"vramscope/metric"
 )
 
@@ -58,7 +59,7 @@ func optimizer(f *facts) []Advice {
 		return nil
 	}
 	state := trough / 2
-	return []Advice{eightBit.of(state*3/4, "%s in place of %s: of the %s at a step's end half or more is its state, unless that is in fewer bits than the parameters", eightBit.Setting, cleaned(name), trough)}
+	return []Advice{eightBit.of(state*3/4, "%s in place of %s: of the %s at a step's end half or more is its state, unless that is in fewer bits than the parameters", eightBit.Setting, text.Clean(name), trough)}
 }
 
 // roomToGrow is a GPU that has been far from full for an hour.
@@ -95,7 +96,7 @@ func leaks(f *facts) []Advice {
 		}
 		whose := "its memory"
 		if n := len(f.process.Allocators); n == 1 {
-			whose = "what its allocator (" + cleaned(f.process.Allocators[0].Kind) + ") has allocated"
+			whose = "what its allocator (" + text.Clean(f.process.Allocators[0].Kind) + ") has allocated"
 		}
 		a := compareMaps.of(rate*quantity.Bytes(max(f.now.Sub(alert.Since), 0)/time.Second), "a leak: %s grows by %s a minute, noticed at %s",
 			whose, rate*60, alert.Since.Format(time.TimeOnly))

@@ -117,15 +117,11 @@ func (r *Replay) flush(snap *snapshot.Snapshot, d *guard.Decision) guard.Outcome
 		l = &ledger{}
 		r.ledgers[d.Row] = l
 	}
-	l.reserved, l.saved = reserved(p)-freed, l.saved+freed
+	l.reserved, l.saved = p.Reserved().Or(0)-freed, l.saved+freed
 	r.summary.Flushes++
 	r.summary.Freed += freed
 	r.watched = append(r.watched, watched{d.Row, freed, snap.Time})
 	return guard.Outcome{Time: snap.Time, Freed: freed, Driver: quantity.From(freed, quantity.Computed)}
-}
-
-func reserved(p *snapshot.Process) quantity.Bytes {
-	return p.Allocated.Or(0) + p.Cached.Or(0) + p.Fragmented.Or(0)
 }
 
 // adjust takes from a snapshot what would have been free.
@@ -148,8 +144,8 @@ func (r *Replay) adjust(snap *snapshot.Snapshot) {
 			continue
 		}
 		// What it needs it would have taken again, and what it frees by itself is free.
-		l.reserved = min(max(l.reserved, p.Allocated.Or(0)+p.Fragmented.Or(0)), reserved(p))
-		less := min(max(reserved(p)-l.reserved, 0), p.Cached.Or(0))
+		l.reserved = min(max(l.reserved, p.Allocated.Or(0)+p.Fragmented.Or(0)), p.Reserved().Or(0))
+		less := min(max(p.Reserved().Or(0)-l.reserved, 0), p.Cached.Or(0))
 		l.saved = less
 		if less <= 0 {
 			delete(r.ledgers, p.ID)

@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"vramscope/guard"
-	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 )
@@ -247,8 +245,7 @@ func (r *Runner) noteRescue(ask guard.Ask, givers []giver, came guard.Rescued, r
 	}
 	for p := range snap.ProcessRows(ask.Process) {
 		if p.ID.GPUUUID == ask.GPUUUID {
-			e.Row, e.User = p.ID, p.User
-			e.Name, _, _ = strings.Cut(process.ShortCommand(p.Command, p.Name), " ")
+			e.Row, e.User, e.Name = p.ID, p.User, p.ProgramName()
 		}
 	}
 	gave := ""

@@ -75,7 +75,7 @@ func (b *box) snapshot() *snapshot.Snapshot {
 			User: "alice", UID: quantity.From(uint32(1000), quantity.System), Command: []string{command}, Name: command,
 			Started: s.Time.Add(-time.Hour), Used: known(allocated + b.cached[pid]), Allocated: known(allocated), Cached: known(b.cached[pid]),
 			Fragmented: known(0), Returnable: known(b.cached[pid]), Probe: &snapshot.Probe{State: snapshot.ProbeLive, Capabilities: []string{"flush"}},
-			Wishes: process.Wishes{Distributed: quantity.From("", quantity.System)},
+			Hints: process.Hints{Distributed: quantity.From("", quantity.System)},
 		})
 	}
 	if s.Time.Before(b.behind) {

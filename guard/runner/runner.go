@@ -2,7 +2,6 @@ package runner
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -236,6 +235,3 @@ func (r *Runner) record(snap *snapshot.Snapshot, d *guard.Decision) error {
 	}
 	return r.Log.Record(e)
 }
-
-// ErrOff says that there is no guard.
-var ErrOff = errors.New("no guard is configured")

@@ -22,7 +22,7 @@ type facts struct {
 	uid     quantity.Optional[uint32]
 	command []string
 	job     Job
-	wishes  Wishes
+	hints   Hints
 	panic   *panics.Caught // of the reader
 }
 
@@ -47,9 +47,9 @@ func readFacts(root string, pid int, hostname string) facts {
 	f.command = readCommand(filepath.Join(dir, "cmdline"))
 	environment, err := ReadLimited(filepath.Join(dir, "environ"), environmentSize)
 	if err == nil {
-		f.wishes = wishesIn(environment)
-		if thread := ncclThread(dir); thread != "" && f.wishes.Distributed.Or("") == "" {
-			f.wishes.Distributed = quantity.From(thread, quantity.System)
+		f.hints = hintsIn(environment)
+		if thread := ncclThread(dir); thread != "" && f.hints.Distributed.Or("") == "" {
+			f.hints.Distributed = quantity.From(thread, quantity.System)
 		}
 	}
 	switch uid, known := f.uid.Value(); {

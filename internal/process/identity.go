@@ -70,7 +70,7 @@ type Info struct {
 	Started  time.Time
 	Ended    bool // a zombie
 	Job      Job
-	Wishes   Wishes
+	Hints    Hints
 	CPU      quantity.Optional[float64]        // per cent of one core, since the last call
 	Memory   quantity.Optional[quantity.Bytes] // resident
 }

@@ -176,7 +176,7 @@ func (e *entry) collect() {
 func (e *entry) take(f facts) {
 	e.pending = nil
 	f.panic.Again()
-	e.info.UID, e.info.Job, e.info.Wishes = f.uid, f.job, f.wishes
+	e.info.UID, e.info.Job, e.info.Hints = f.uid, f.job, f.hints
 	// A process that is exiting has no command line: the last one stays.
 	if len(f.command) > 0 {
 		e.info.Command = f.command

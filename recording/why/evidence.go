@@ -180,7 +180,7 @@ func (e *Evidence) otherOf(history snapshot.History) snapshot.Bytes {
 			}
 		}
 	}
-	reserved := quantity.Sum(e.Process.Allocated, e.Process.Cached, e.Process.Fragmented)
+	reserved := e.Process.Reserved()
 	if used, ok := e.Process.Used.Value(); ok && reserved.Known() {
 		return computed(max(used-reserved.Or(0), 0))
 	}

@@ -46,7 +46,7 @@ func (p *Process) SetFigures(value func(metric.ID) Float) {
 	p.SMUtilization = quantity.From(int(busy.Or(0)), busy.Source())
 	steps := value(metric.Steps)
 	p.Steps = quantity.From(int64(steps.Or(0)), steps.Source())
-	if p.Probe == nil && quantity.Sum(p.Allocated, p.Cached, p.Fragmented).Known() {
+	if p.Probe == nil && p.Reserved().Known() {
 		p.Probe = &Probe{State: ProbeLive}
 	}
 }

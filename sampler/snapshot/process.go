@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"strings"
 	"time"
 
 	"vramscope/internal/process"
@@ -42,10 +43,10 @@ type Process struct {
 	Command []string // argv from /proc: hostile input
 	Started time.Time
 	Job     process.Job
-	// Wishes are what its environment says of its importance and of distributed work.
-	Wishes process.Wishes
-	CPU    Float // per cent of one core
-	Host   Bytes // resident host memory
+	// Hints say how important it is, and whether it is part of a distributed job.
+	Hints process.Hints
+	CPU   Float // per cent of one core
+	Host  Bytes // resident host memory
 
 	// From the driver.
 	Type          string // "C", "G", "C+G", "M+C"
@@ -76,6 +77,16 @@ type Process struct {
 	// PredictedAllocated is the forecast of Allocated, where a probe reports it.
 	PredictedAllocated []Prediction
 }
+
+// ProgramName is the program that it runs: "train.py", where comm is "python3.11". It
+// is hostile input.
+func (p *Process) ProgramName() string {
+	name, _, _ := strings.Cut(process.ShortCommand(p.Command, p.Name), " ")
+	return name
+}
+
+// Reserved is what its allocators reserve; unknown where nothing of that is known.
+func (p *Process) Reserved() Bytes { return quantity.Sum(p.Allocated, p.Cached, p.Fragmented) }
 
 // Unreturnable is memory that is free inside the process and that no flush
 // frees: fragmented, or cached by an allocator that keeps it.

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestWishes(t *testing.T) {
+func TestHints(t *testing.T) {
 	for environment, want := range map[string]struct {
 		importance  int
 		known       bool
@@ -22,7 +22,7 @@ func TestWishes(t *testing.T) {
 		"WORLD_SIZE=99999999999999999999999": {},
 		"WORLD_SIZE=\x1b[2J":                 {},
 	} {
-		w := wishesIn([]byte(environment))
+		w := hintsIn([]byte(environment))
 		value, known := w.Importance.Value()
 		if distributed, ok := w.Distributed.Value(); value != want.importance || known != want.known || distributed != want.distributed || !ok {
 			t.Errorf("%q: %+v", environment, w)
@@ -36,11 +36,11 @@ func TestWishesOfAnEnvironmentThatIsNotWhole(t *testing.T) {
 		"empty": "", "cleared": "\x00\x00\x00\x00", "a title": "ray::Worker.step\x00\x00\x00", "its end": "p --lr=1\x00\x00\x00",
 		"the rest": "title\x00\x00A=b\x00", "cut": "A=" + strings.Repeat("x", environmentSize-2),
 	} {
-		if w := wishesIn([]byte(environment)); w.Distributed.Known() {
+		if w := hintsIn([]byte(environment)); w.Distributed.Known() {
 			t.Errorf("%s: %+v", name, w)
 		}
 	}
-	if w := wishesIn([]byte("title\x00\x00WORLD_SIZE=4\x00")); w.Distributed.Or("") != "WORLD_SIZE=4" {
+	if w := hintsIn([]byte("title\x00\x00WORLD_SIZE=4\x00")); w.Distributed.Or("") != "WORLD_SIZE=4" {
 		t.Errorf("%+v", w)
 	}
 }

@@ -10,9 +10,10 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// Wishes are what a process's environment says to a guard. Both are unknown where
-// the environment may not be read, and Distributed where it is no longer whole.
-type Wishes struct {
+// Hints are what a process's environment says of its importance and of a distributed
+// job. Both are unknown where the environment may not be read, and Distributed where it
+// is no longer whole.
+type Hints struct {
 	Importance  quantity.Optional[int]    // VRAMSCOPE_IMPORTANCE; unknown also where it is not set
 	Distributed quantity.Optional[string] // why it is a part of a distributed job: "WORLD_SIZE=8"; "" where it is none
 }
@@ -21,10 +22,10 @@ type Wishes struct {
 // torchrun, Open MPI and MPICH or PMIx.
 var sizes = []string{"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}
 
-// wishesIn reads an environment. A program that sets its title, as Ray's workers do,
+// hintsIn reads an environment. A program that sets its title, as Ray's workers do,
 // writes over it, and what is longer than environmentSize is cut.
-func wishesIn(environment []byte) Wishes {
-	w := Wishes{Distributed: quantity.From("", quantity.System)}
+func hintsIn(environment []byte) Hints {
+	w := Hints{Distributed: quantity.From("", quantity.System)}
 	for entry := range bytes.SplitSeq(bytes.TrimSuffix(environment, []byte{0}), []byte{0}) {
 		name, value, assigned := strings.Cut(string(entry), "=")
 		if (!assigned || len(environment) >= environmentSize) && w.Distributed.Or("") == "" {
