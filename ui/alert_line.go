@@ -20,10 +20,10 @@ func writeAlert(l *cell.Line, st *state, lk *cell.Appearance) {
 	switch {
 	case st.speaking():
 		l.Skip(1)
-		l.Put(s.Text, cell.CutWords(text.Clean(st.message), l.Width()-2, lk.Glyphs.Ellipsis))
+		l.Put(s.Text, cell.CutWords(lk.Glyphs.Words(st.message), l.Width()-2, lk.Glyphs.Ellipsis))
 	case st.progress != "":
 		l.Skip(1)
-		l.Put(s.Strong, text.Cut(text.Clean(st.progress), l.Width()-2, lk.Glyphs.Ellipsis))
+		l.Put(s.Strong, text.Cut(lk.Glyphs.Words(st.progress), l.Width()-2, lk.Glyphs.Ellipsis))
 	case st.standstill() != "":
 		l.Put(s.Badge, st.standstill())
 	case st.shown == nil:
@@ -65,7 +65,7 @@ func pastWords(st *state) string {
 	at := st.shown.Time
 	text := at.Format(time.TimeOnly)
 	if ago := st.now.Sub(at); ago > 0 {
-		if ago >= 12*time.Hour {
+		if at.Format(time.DateOnly) != st.now.Format(time.DateOnly) {
 			text = at.Format("Jan 2 15:04:05")
 		}
 		text += ", " + quantity.Duration(ago) + " ago"
@@ -150,7 +150,7 @@ func alertSentence(alert *snapshot.Alert, st *state, lk *cell.Appearance, width 
 	if alert.Kind == snapshot.AlertFullIn && gpu != nil && gpu.FullIn != nil {
 		return fullInSentence(alert, gpu, st, lk, width)
 	}
-	head = text.Clean(alert.Message)
+	head = lk.Glyphs.Words(alert.Message)
 	if gpu != nil && !strings.Contains(head, "GPU") {
 		head = "GPU " + strconv.Itoa(gpu.Index) + " " + head
 	}
@@ -174,7 +174,7 @@ func (st *state) advice(alert *snapshot.Alert, lk *cell.Appearance) string {
 			return ""
 		}
 	}
-	return ": " + text.Clean(alert.Advice)
+	return ": " + lk.Glyphs.Words(alert.Advice)
 }
 
 // fullInSentence is of a GPU that fills up, with time of day and process if they fit.

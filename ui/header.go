@@ -14,15 +14,13 @@ import (
 )
 
 // writeHeader writes the first line: the program, the box and the time. The badges
-// SIMULATED, READ-ONLY and PAST follow the name and are never left out.
+// SIMULATED, READ-ONLY and PAST follow the name and are never left out. With PAST the
+// time is that of the moment that is shown, with its date.
 //
 //	vramscope  root@h100-03  8×H100 80GB HBM3  drv 550.163  CUDA 12.4     12:04:17
 func writeHeader(l *cell.Line, st *state, lk *cell.Appearance) {
 	s := &lk.Styles
-	clock := st.now.Format(time.TimeOnly)
-	if st.now.IsZero() {
-		clock = ""
-	}
+	clock := st.clock()
 	badges, need := st.badges(), len(" vramscope")
 	for _, badge := range badges {
 		need += 2 + len(badge)
@@ -54,6 +52,20 @@ func writeHeader(l *cell.Line, st *state, lk *cell.Appearance) {
 	if l.Used()+2+len(clock)+1 <= l.Width() {
 		l.To(l.Width() - len(clock) - 1)
 		l.Put(s.Text, clock)
+	}
+}
+
+// clock is the time, or the moment of the past that is shown.
+func (st *state) clock() string {
+	switch {
+	case st.now.IsZero():
+		return ""
+	case st.past.IsZero() || st.shown == nil:
+		return st.now.Format(time.TimeOnly)
+	case st.width < fullWidth:
+		return st.shown.Time.Format("Jan 2 15:04:05")
+	default:
+		return st.shown.Time.Format(time.DateTime)
 	}
 }
 

@@ -4,7 +4,10 @@ import (
 	"testing"
 	"time"
 
+	tea "charm.land/bubbletea/v2"
+
 	"vramscope/sampler/snapshot"
+	"vramscope/ui/cell"
 )
 
 // recorded is a history with events.
@@ -116,4 +119,41 @@ func TestEventsOfTheLiveMonitor(t *testing.T) {
 	if !m.st.past.IsZero() {
 		t.Error("L does not go live")
 	}
+}
+
+// The moment is there in full, whatever the size, with the keys that leave it.
+func TestTheMomentOfAReplayIsShown(t *testing.T) {
+	for _, size := range [][2]int{{140, 40}, {200, 50}, {80, 24}, {60, 11}, {40, 8}, {30, 3}} {
+		m := replayed(t, nil, -7200, 0)
+		m.send(tea.WindowSizeMsg{Width: size[0], Height: size[1]})
+		m.press("{", "{")
+		m.st.now = m.st.shown.Time.Add(26 * time.Hour)
+		m.draw()
+		date := "Nov 20 10:00:00"
+		if size[0] >= fullWidth {
+			date = "PAST"
+			m.shows("2026-11-20 10:00:00 ")
+			m.shows(", . < > { } [ ] @ time")
+		}
+		m.shows(date)
+	}
+}
+
+func TestRecordedWordsAreASCII(t *testing.T) {
+	at := noon().Add(-time.Minute)
+	m := replayed(t, []snapshot.Event{{Time: at, Kind: snapshot.EventAlarm, Name: "train.py", Message: "full in 10m (9m–11m)…", GPUUUID: "GPU-00000002", GPU: 2}}, -120, -60, 0)
+	m.look.Glyphs = cell.ASCIIGlyphs()
+	m.press("[")
+	m.shows("full in 10m (9m-11m)+")
+	m.press("E")
+	m.shows("full in 10m (9m-11m)+")
+	m.press("esc")
+	m.st.message = ""
+	m.st.past = time.Time{}
+	then := *m.st.shown
+	then.Alerts = []snapshot.Alert{{Kind: snapshot.AlertLeak, GPUUUID: then.GPUs[2].UUID, Severity: snapshot.Urgent, Note: "leak (9m–11m)", Message: "leaks, full in 9m–11m", Advice: "restart it – soon"}}
+	m.show(&then)
+	m.draw()
+	m.shows("leak (9m-11m)")
+	m.shows("full in 9m-11m: restart it - soon")
 }

@@ -1,5 +1,11 @@
 package cell
 
+import (
+	"strings"
+
+	"vramscope/internal/text"
+)
+
 // Glyphs is a set of glyphs that the screen is drawn with.
 type Glyphs struct {
 	Other, Unknown, Allocated, Fragmented, Returnable, Free string
@@ -44,3 +50,15 @@ func ASCIIGlyphs() Glyphs {
 		ASCII: true,
 	}
 }
+
+// Words are words of others, cleaned: a message may have been recorded with glyphs
+// that this terminal lacks.
+func (g *Glyphs) Words(s string) string {
+	s = text.Clean(s)
+	if g.ASCII {
+		s = asciiWords.Replace(s)
+	}
+	return s
+}
+
+var asciiWords = strings.NewReplacer("–", "-", "…", "+", "×", "x")

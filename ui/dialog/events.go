@@ -298,7 +298,7 @@ func (e Events) line(cells eventColumns, event *snapshot.Event, room int) []cell
 // process, which have columns here.
 func (e Events) message(event *snapshot.Event) string {
 	_, marker := e.style(event)
-	s := text.Clean(event.Message)
+	s := e.look.Glyphs.Words(event.Message)
 	if event.GPUUUID != "" && (event.Kind == snapshot.EventAlarm || event.Kind == snapshot.EventCleared) {
 		for _, sep := range [...]string{" ", ", "} {
 			s = strings.TrimPrefix(s, "GPU "+strconv.Itoa(event.GPU)+sep)

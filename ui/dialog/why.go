@@ -86,11 +86,7 @@ func (w Why) content(width int) [][]cell.Span {
 		if line.Heading {
 			style = s.Title
 		}
-		words := line.Text
-		if w.look.Glyphs.ASCII {
-			words = strings.NewReplacer("–", "-", "…", "+").Replace(words)
-		}
-		lines = append(lines, []cell.Span{{style, words}})
+		lines = append(lines, []cell.Span{{style, w.look.Glyphs.Words(line.Text)}})
 	}
 	return lines
 }

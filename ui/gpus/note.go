@@ -41,12 +41,12 @@ func (p *Panel) note(line Line, c columns) note {
 		return note{text: p.instanceOwner(line)}
 	}
 	brief := c.note < noteLeast-6 // an alarm in its shortest form, or nothing
-	if text := lostNote(line.GPU, p.Now, brief); text != "" {
+	if text := p.Appearance.Glyphs.Words(lostNote(line.GPU, p.Now, brief)); text != "" {
 		return note{text: text, alarm: true, style: p.Appearance.Styles.Warning}
 	}
 	for _, rule := range noteOrder {
 		if alert := p.alert(line.GPU, rule.kind); alert != nil {
-			n := note{text: text.Clean(alert.Note), alarm: true, style: p.Appearance.Styles.Warning}
+			n := note{text: p.Appearance.Glyphs.Words(alert.Note), alarm: true, style: p.Appearance.Styles.Warning}
 			if alert.Severity == snapshot.Urgent {
 				n.style = p.Appearance.Styles.Alarm
 			}

@@ -14,6 +14,12 @@ func (b *Bindings) Hints(where Scope, past bool, last int) []Hint {
 		if past && b.All[i].acts {
 			continue
 		}
+		if past && b.All[i].ID == Back10s {
+			if timeHint.scope&where != 0 {
+				found = append(found, timeHint)
+			}
+			continue
+		}
 		for _, h := range b.All[i].hints {
 			if h.scope&where == 0 {
 				continue
@@ -27,6 +33,9 @@ func (b *Bindings) Hints(where Scope, past bool, last int) []Hint {
 	slices.SortFunc(found, func(a, b Hint) int { return a.Position - b.Position })
 	return found
 }
+
+// timeHint has the keys that move in the past, where those that act have no place.
+var timeHint = Hint{InMain | InDetail, 4, 4, ", . < > { } [ ] @", "time"}
 
 // gpuDigits are the keys of the GPUs: "0-7".
 func gpuDigits(last int) string {
