@@ -201,9 +201,9 @@ func adviseText(doc *schema.Advise, names map[int]string, named bool, width int)
 			if v, ok := a.Bytes.Value(); ok {
 				amount = v.String()
 			}
-			lines := folded(string(a.Text)+".", width-len(indent))
+			lines := text.Wrap(string(a.Text)+".", width-len(indent), "")
 			if a.Price != "" {
-				lines = append(lines, folded("price: "+string(a.Price), width-len(indent))...)
+				lines = append(lines, text.Wrap("price: "+string(a.Price), width-len(indent), "")...)
 			}
 			if a.Source != "" {
 				lines = append(lines, string(a.Source))
@@ -232,19 +232,4 @@ func adviseLimits(doc *schema.Advise, unprobed int) string {
 		s += "\nmost rules look at ten minutes to two hours: vramscope daemon --record keeps the past, --watch 10m observes first\n"
 	}
 	return s
-}
-
-// folded breaks a sentence at spaces.
-func folded(s string, width int) (lines []string) {
-	line := ""
-	for word := range strings.FieldsSeq(s) {
-		if line != "" && text.Width(line)+1+text.Width(word) > width {
-			lines, line = append(lines, line), ""
-		}
-		if line != "" {
-			line += " "
-		}
-		line += word
-	}
-	return append(lines, line)
 }

@@ -65,17 +65,9 @@ func (p *program) runExport(args []string, f exportFlags) error {
 		return err
 	}
 	defer p.closeRecording(r)
-	oldest, newest := r.Span()
-	to, err := momentFlag(r, where, "to", f.to, newest.Add(1))
+	from, to, err := spanFlags(r, where, f.from, f.to)
 	if err != nil {
 		return err
-	}
-	from, err := momentFlag(r, where, "from", f.from, oldest)
-	if err != nil {
-		return err
-	}
-	if !from.Before(to) {
-		return usage("--from is not before --to")
 	}
 	out := bufio.NewWriterSize(p.stdout, 64<<10)
 	line := f.lines(out, ids)

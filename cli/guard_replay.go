@@ -61,17 +61,9 @@ func (p *program) runGuardReplay(args []string, f guardReplayFlags) error {
 		return err
 	}
 	defer func() { _ = r.Close() }() // it was only read
-	oldest, newest := r.Span()
-	to, err := momentFlag(r, where, "to", f.to, newest.Add(1))
+	from, to, err := spanFlags(r, where, f.from, f.to)
 	if err != nil {
 		return err
-	}
-	from, err := momentFlag(r, where, "from", f.from, oldest)
-	if err != nil {
-		return err
-	}
-	if !from.Before(to) {
-		return usage("--from is not before --to")
 	}
 	decisions, summary, err := replayed(r, s.Guard, from, to)
 	if err != nil {

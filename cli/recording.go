@@ -103,3 +103,15 @@ func momentFlag(r *recording.Recording, where, flag, value string, fallback time
 	}
 	return momentOf(r, where, flag, value)
 }
+
+// spanFlags are the times of --from and --to, or else of the whole recording.
+func spanFlags(r *recording.Recording, where, from, to string) (begin, end time.Time, err error) {
+	oldest, newest := r.Span()
+	if end, err = momentFlag(r, where, "to", to, newest.Add(1)); err != nil {
+		return begin, end, err
+	}
+	if begin, err = momentFlag(r, where, "from", from, oldest); err == nil && !begin.Before(end) {
+		err = usage("--from is not before --to")
+	}
+	return begin, end, err
+}

@@ -77,7 +77,7 @@ func (p *page) heading(title string) {
 }
 
 func (p *page) text(s string) {
-	for _, line := range wrap(s, p.width) {
+	for _, line := range text.Wrap(s, p.width, "  ") {
 		p.lines = append(p.lines, Line{Text: line})
 	}
 }
@@ -170,26 +170,4 @@ func nameOf(p *snapshot.Process) string {
 		return fmt.Sprintf("%s (PID %d)", name, p.ID.Process.PID)
 	}
 	return fmt.Sprintf("%s (PID %d, %s)", name, p.ID.Process.PID, text.Clean(p.User))
-}
-
-// wrap breaks a text at spaces.
-func wrap(s string, width int) []string {
-	var lines []string
-	line := ""
-	indent := s[:len(s)-len(strings.TrimLeft(s, " "))]
-	for _, word := range strings.Fields(s) {
-		switch {
-		case line == "":
-			line = indent + word
-		case text.Width(line)+1+text.Width(word) > width:
-			lines = append(lines, line)
-			line = indent + "  " + word
-		default:
-			line += " " + word
-		}
-	}
-	if line != "" {
-		lines = append(lines, line)
-	}
-	return lines
 }

@@ -1,0 +1,25 @@
+package text
+
+import "strings"
+
+// Wrap breaks a text at spaces into lines of at most so many cells, but for a longer
+// word. All lines begin with the spaces of the first, the others with hanging besides.
+func Wrap(s string, cells int, hanging string) (lines []string) {
+	indent := s[:len(s)-len(strings.TrimLeft(s, " "))]
+	line := ""
+	for word := range strings.FieldsSeq(s) {
+		switch {
+		case line == "":
+			line = indent + word
+		case Width(line)+1+Width(word) > cells:
+			lines = append(lines, line)
+			line = indent + hanging + word
+		default:
+			line += " " + word
+		}
+	}
+	if line != "" {
+		lines = append(lines, line)
+	}
+	return lines
+}
