@@ -17,11 +17,11 @@ func (p *program) guardCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:         "guard check|log|replay",
 		Annotations: map[string]string{looksAtNoBox: ""},
-		Short:       "release by policy: check it, what it did, what it would do",
+		Short:       "free memory by policy: check it, what it did, what it would do",
 		Long: `vramscope daemon frees cached memory by the rules in [guard] of its
 configuration: dry-run, in which it only reports what it would do, or act.
 
-  check    validates a configuration, and says in plain words what it means
+  check    validates a configuration, and explains it in plain words
   log      what the guard has decided
   replay   what a policy would have done over a recording`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -46,9 +46,9 @@ func (p *program) guardCheck() *cobra.Command {
 	return &cobra.Command{
 		Use:         "check [FILE]",
 		Annotations: map[string]string{looksAtNoBox: ""},
-		Short:       "validate a configuration, and say what its guard does",
-		Long: `Reads a configuration as the daemon would, and says in plain words what its
-[guard] means. Without FILE it is the configuration that is in force. An error
+		Short:       "validate a configuration, and explain its guard",
+		Long: `Reads a configuration as the daemon would, and explains its [guard] in plain
+words. Without FILE it is the configuration that is in force. An error
 names line and key, and the exit code is 2.`,
 		Example: `  vramscope guard check
   vramscope guard check /etc/xdg/vramscope/config.toml`,
@@ -67,7 +67,7 @@ names line and key, and the exit code is 2.`,
 	}
 }
 
-// policyInWords says what a policy means.
+// policyInWords explains a policy.
 func policyInWords(s *config.Settings, path string) string {
 	var b strings.Builder
 	policy := &s.Guard

@@ -29,7 +29,7 @@ func (p *program) guardReplay() *cobra.Command {
 		Annotations: map[string]string{looksAtNoBox: ""},
 		Short:       "what a policy would have done over a recording",
 		Long: `Applies the policy in [guard] of the configuration to a recording, as if it had
-acted, and says what it would have done and what would have come of it. A process
+acted: what it would have done, and what would have come of it. A process
 that would have been flushed has from then on the most that it needed since.
 Programs go on as they were recorded: one that ran out of memory still does.
 
@@ -54,7 +54,7 @@ func (p *program) runGuardReplay(args []string, f guardReplayFlags) error {
 	}
 	if len(s.Guard.Rules) == 0 {
 		return &failure{code: exitUsage, message: text.Clean(p.configPath()) + " has no [[guard.rule]]", advice: []string{
-			"  vramscope guard check   says what a configuration means; docs/guard.md has examples"}}
+			"  vramscope guard check   explains a configuration; docs/guard.md has examples"}}
 	}
 	r, where, err := p.openRecording(args)
 	if err != nil {

@@ -55,7 +55,7 @@ type Options struct {
 	Recorder  Recorder              // nil: nothing is recorded
 	Alerts    *Alerts               // nil: no command is run
 	Guard     Guard                 // nil: there is none
-	// Identify is which process has a pid; nil: nobody can ask for a rescue.
+	// Identify is which process has a pid; nil: no process can ask for a rescue.
 	Identify func(pid int) (process.Identity, error)
 	// Check reads the configuration anew, and returns why it is refused.
 	Check   func() error

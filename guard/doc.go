@@ -1,4 +1,4 @@
-// Package guard decides when cached memory is released, and whose, by a policy.
+// Package guard decides when cached memory is freed, and whose, by a policy.
 // It is pure: snapshots in, decisions out; its clock is Snapshot.Time, and it does
 // no IO. It never ends a process.
 //

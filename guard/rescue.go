@@ -18,6 +18,35 @@ type Ask struct {
 	Bytes   quantity.Bytes // what its allocation needs
 }
 
+// Room is what a rescue has made.
+type Room struct {
+	Freed quantity.Bytes // by the processes that were flushed
+	Free  quantity.Bytes // on the GPU or instance then
+}
+
+// RescueOutcome is what came of an allocation that was tried again.
+type RescueOutcome struct {
+	Known     bool // the process has reported it
+	Succeeded bool
+	Waited    time.Duration // of the thread that allocates
+}
+
+// RescueError is why no process frees memory.
+type RescueError struct {
+	Code   string // one of the daemon's protocol
+	Reason string
+}
+
+// The codes.
+const (
+	NotActing   = "unsupported"  // the guard does not act
+	RescueBusy  = "busy"         // another rescue is under way
+	RescueLimit = "rate_limited" // there were too many
+	NoRoom      = "no_room"      // nothing can be freed, or not enough
+)
+
+func (e *RescueError) Error() string { return e.Reason }
+
 // rescueRule is what decisions of a rescue have as their rule.
 const rescueRule = "rescue"
 

@@ -16,7 +16,7 @@ const (
 	watchedLeast = 20 * time.Second
 	// loadTime is how long a program is taken to load what it needs.
 	loadTime = time.Minute
-	// growthTime is how far back growth says that a program is taking memory now.
+	// growthTime is how far back growth shows that a program is taking memory now.
 	growthTime = 10 * time.Second
 	// emptiedCooldown is how long a process is left alone whose cache was emptied by others.
 	emptiedCooldown = time.Minute

@@ -31,8 +31,7 @@ func guardWords(s *snapshot.Snapshot, now time.Time) string {
 	}
 }
 
-// guardStyle: a guard that acts is as plain as the box; a pause is a warning, as memory
-// that was to be released is not.
+// guardStyle shows a pause as a warning: memory that should be freed is not.
 func guardStyle(s *snapshot.Snapshot, now time.Time, styles *themes.Styles) themes.Style {
 	switch {
 	case s.Guard != nil && s.Guard.Paused.After(now):

@@ -24,7 +24,7 @@ import (
 func (s *Server) serve(ctx context.Context, c *client, own *budget) {
 	conn := c.conn
 	in := newLines(conn, maxRequest)
-	defer c.end(guard.Rescued{})
+	defer c.end(guard.RescueOutcome{})
 	for ctx.Err() == nil {
 		_ = conn.SetReadDeadline(time.Now().Add(idleTime)) // a closed connection fails below
 		line, err := in.next(func() { _ = conn.SetReadDeadline(time.Now().Add(lineTime)) })

@@ -17,9 +17,9 @@ import (
 
 // Rescuer has other processes free memory for one whose allocation has failed.
 type Rescuer interface {
-	// Rescue returns when there is room, or an error, a *guard.NoRescue, at once where
+	// Rescue returns when there is room, or an error, a *guard.RescueError, at once where
 	// there is none to be had. The function takes what came of it then.
-	Rescue(ctx context.Context, ask guard.Ask) (guard.Room, func(guard.Rescued), error)
+	Rescue(ctx context.Context, ask guard.Ask) (guard.Room, func(guard.RescueOutcome), error)
 }
 
 // room is a guard.Room in an answer.
@@ -34,11 +34,11 @@ type client struct {
 	pid   int    // in the daemon's namespace; 0: of another one
 	since uint64 // in ticks, as start times of processes
 	owner bool
-	ended func(guard.Rescued) // of its rescue; nil: none is open
+	ended func(guard.RescueOutcome) // of its rescue; nil: none is open
 }
 
 // end ends a rescue whose client has not said what came of it.
-func (c *client) end(outcome guard.Rescued) {
+func (c *client) end(outcome guard.RescueOutcome) {
 	if c.ended != nil {
 		c.ended(outcome)
 		c.ended = nil
@@ -53,7 +53,7 @@ func (s *Server) rescue(ctx context.Context, c *client, r *request) *answer {
 	if s.options.Rescuer == nil || s.options.Identify == nil {
 		return refuse(r.ID, probe.Unsupported, "no guard acts here")
 	}
-	c.end(guard.Rescued{})
+	c.end(guard.RescueOutcome{})
 	id, err := s.identify(c)
 	if err != nil {
 		return refuse(r.ID, probe.Forbidden, "%v", err)
@@ -61,7 +61,7 @@ func (s *Server) rescue(ctx context.Context, c *client, r *request) *answer {
 	made, ended, err := s.options.Rescuer.Rescue(ctx, guard.Ask{Process: id, GPUUUID: r.GPU, Bytes: quantity.Bytes(r.Bytes)})
 	if err != nil {
 		code := probe.Internal
-		if why, is := errors.AsType[*guard.NoRescue](err); is {
+		if why, is := errors.AsType[*guard.RescueError](err); is {
 			code = probe.Code(why.Code)
 		}
 		return refuse(r.ID, code, "%v", err)
@@ -103,6 +103,6 @@ func (s *Server) rescued(c *client, r *request) *answer {
 	if c.ended == nil {
 		return refuse(r.ID, probe.BadRequest, "there was no rescue")
 	}
-	c.end(guard.Rescued{Known: true, Succeeded: r.Succeeded, Waited: min(time.Duration(r.WaitedMS)*time.Millisecond, mostWaited)})
+	c.end(guard.RescueOutcome{Known: true, Succeeded: r.Succeeded, Waited: min(time.Duration(r.WaitedMS)*time.Millisecond, mostWaited)})
 	return &answer{ID: r.ID, OK: true}
 }

@@ -30,12 +30,12 @@ func (s *Server) reply(line []byte, owner bool) []byte {
 type fakeRescuer struct {
 	err   error
 	asked chan guard.Ask
-	ended chan guard.Rescued
+	ended chan guard.RescueOutcome
 }
 
-func (f *fakeRescuer) Rescue(_ context.Context, a guard.Ask) (guard.Room, func(guard.Rescued), error) {
+func (f *fakeRescuer) Rescue(_ context.Context, a guard.Ask) (guard.Room, func(guard.RescueOutcome), error) {
 	f.asked <- a
-	return guard.Room{Freed: 3, Free: 5}, func(r guard.Rescued) { f.ended <- r }, f.err
+	return guard.Room{Freed: 3, Free: 5}, func(r guard.RescueOutcome) { f.ended <- r }, f.err
 }
 
 // conversation is a connection to a server with a rescuer.
@@ -49,7 +49,7 @@ type conversation struct {
 
 func converse(t *testing.T, rescuer *fakeRescuer) *conversation {
 	t.Helper()
-	rescuer.asked, rescuer.ended = make(chan guard.Ask, 9), make(chan guard.Rescued, 9)
+	rescuer.asked, rescuer.ended = make(chan guard.Ask, 9), make(chan guard.RescueOutcome, 9)
 	b := newBox()
 	directory := t.TempDir()
 	table := process.NewTable("/proc")
@@ -92,14 +92,14 @@ func (c *conversation) expect(request, want string) {
 	}
 }
 
-func (c *conversation) outcome() guard.Rescued {
+func (c *conversation) outcome() guard.RescueOutcome {
 	c.Helper()
 	select {
 	case r := <-c.rescuer.ended:
 		return r
 	case <-time.After(time.Minute):
 		c.Fatal("nothing is said of what came of it")
-		return guard.Rescued{}
+		return guard.RescueOutcome{}
 	}
 }
 
@@ -114,7 +114,7 @@ func TestRescueIsAnswered(t *testing.T) {
 		t.Errorf("asked by %+v, want %+v: %v", a, own, err)
 	}
 	c.expect(`{"id":2,"cmd":"rescued","succeeded":true,"waited_ms":38}`, `"ok":true`)
-	if r := c.outcome(); r != (guard.Rescued{Known: true, Succeeded: true, Waited: 38 * time.Millisecond}) {
+	if r := c.outcome(); r != (guard.RescueOutcome{Known: true, Succeeded: true, Waited: 38 * time.Millisecond}) {
 		t.Errorf("it ended with %+v", r)
 	}
 	c.expect(`{"id":3,"cmd":"rescued","succeeded":true}`, "there was no rescue")
@@ -137,18 +137,18 @@ func TestRescueThatIsNotReported(t *testing.T) {
 	c := converse(t, &fakeRescuer{})
 	c.expect(rescueRequest, `"ok":true`)
 	c.expect(rescueRequest, `"ok":true`)
-	if r := c.outcome(); r != (guard.Rescued{}) {
+	if r := c.outcome(); r != (guard.RescueOutcome{}) {
 		t.Errorf("the first ended with %+v", r)
 	}
 	_ = c.Close() // without a word
-	if r := c.outcome(); r != (guard.Rescued{}) {
+	if r := c.outcome(); r != (guard.RescueOutcome{}) {
 		t.Errorf("the second ended with %+v", r)
 	}
 }
 
 // TestRescueIsRefused: as the rescuer says, and for what cannot be.
 func TestRescueIsRefused(t *testing.T) {
-	c := converse(t, &fakeRescuer{err: &guard.NoRescue{Code: guard.RescueBusy, Reason: "one is under way"}})
+	c := converse(t, &fakeRescuer{err: &guard.RescueError{Code: guard.RescueBusy, Reason: "one is under way"}})
 	c.expect(rescueRequest, `{"id":1,"ok":false,"error":{"code":"busy","message":"one is under way"}}`)
 	for _, impossible := range []string{
 		`{"id":1,"cmd":"rescue","bytes":4096}`, `{"id":1,"cmd":"rescue","gpu":"GPU-1"}`, `{"id":1,"cmd":"rescue","gpu":"GPU-1","bytes":-1}`,

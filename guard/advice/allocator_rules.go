@@ -189,7 +189,7 @@ func Preallocated(p *snapshot.Process, environment string) (Advice, bool) {
 			continue
 		}
 		reserved := a.Reserved.Or(held + p.Allocated.Or(0))
-		one := m.of(min(held, reserved-a.PeakAllocated.Or(p.Allocated.Or(0))), "%s: it holds %s, and %s of that is allocated", m.Setting, reserved, p.Allocated.Or(0))
+		one := m.of(min(held, reserved-a.PeakAllocated.Or(p.Allocated.Or(0))), "%s: it reserves %s, and %s of that is allocated", m.Setting, reserved, p.Allocated.Or(0))
 		return one, one.Bytes.Or(0) > 0
 	}
 	return Advice{}, false

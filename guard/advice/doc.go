@@ -1,4 +1,4 @@
-// Package advice says which setting or change would bring a process, or its
+// Package advice finds which setting or change would bring a process, or its
 // neighbours, GPU memory: how much, at what price, and by which documentation.
 // There is one set of rules, for `vramscope advise`, the detail of a process and the
 // explanation of an out-of-memory event (recording/why). It is pure: its clock is
@@ -11,6 +11,6 @@
 //
 // A rule is a condition on measured figures. What is unknown fires none, and nothing
 // that is in force is advised. docs/advice.md has the conditions; a framework's spelling
-// of each setting is held by a test, and by scripts/real-libraries against its parser.
+// of each setting is tested, also by scripts/real-libraries against its parser.
 // Start at Of.
 package advice

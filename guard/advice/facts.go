@@ -88,7 +88,7 @@ func (f *facts) covers(points []snapshot.Point, back, bucket time.Duration) bool
 }
 
 // measureSteps finds what a step takes and frees. One sample a second does not see a
-// step's peak: that is the allocator's own, which nobody resets.
+// step's peak: that is the allocator's own, which is never reset.
 func (f *facts) measureSteps() {
 	steps := f.points(metric.Steps, stepTime, time.Second)
 	if f.process.Steps.Or(0) < fewestSteps || len(steps) < 2 || steps[len(steps)-1].Last == steps[0].Last {

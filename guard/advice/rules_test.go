@@ -108,7 +108,7 @@ var stories = []story{
 		},
 		"another allocator": func(b *box) { b.p.Allocators[0].Kind = "cupy" },
 	}},
-	{Preallocation, func(b *box) { preallocates(b, "jax") }, "XLA_PYTHON_CLIENT_PREALLOCATE=false", "it holds 60.0G, and 4.00G of that is allocated", 55 * gib, map[string]func(*box){
+	{Preallocation, func(b *box) { preallocates(b, "jax") }, "XLA_PYTHON_CLIENT_PREALLOCATE=false", "it reserves 60.0G, and 4.00G of that is allocated", 55 * gib, map[string]func(*box){
 		"in force": func(b *box) { b.p.Allocators[0].Config = "XLA_PYTHON_CLIENT_PREALLOCATE=false" },
 		"in force by the environment": func(b *box) {
 			b.Environment = []process.Variable{{Name: "XLA_PYTHON_CLIENT_ALLOCATOR", Value: "platform"}}
@@ -116,13 +116,13 @@ var stories = []story{
 		"it uses it": func(b *box) { b.p.Cached, b.p.Allocated = amount(3*gib), amount(57*gib) },
 		"PyTorch":    func(b *box) { b.p.Allocators[0].Kind = "pytorch" },
 	}},
-	{Preallocation, func(b *box) { preallocates(b, "tensorflow") }, "TF_FORCE_GPU_ALLOW_GROWTH=true", "it holds 60.0G", 55 * gib, map[string]func(*box){
+	{Preallocation, func(b *box) { preallocates(b, "tensorflow") }, "TF_FORCE_GPU_ALLOW_GROWTH=true", "it reserves 60.0G", 55 * gib, map[string]func(*box){
 		"another allocator": func(b *box) { b.p.Allocators[0].Config = "TF_GPU_ALLOCATOR=cuda_malloc_async" },
 	}},
 	{Preallocation, func(b *box) {
 		preallocates(b, "tensorflow")
 		b.p.Allocators[0].Config = "memory_growth=True"
-	}, "TF_GPU_ALLOCATOR=cuda_malloc_async", "it holds 60.0G", 55 * gib, nil},
+	}, "TF_GPU_ALLOCATOR=cuda_malloc_async", "it reserves 60.0G", 55 * gib, nil},
 	{Optimizer, func(b *box) {
 		b.trains(32*gib, 34*gib)
 		b.p.Optimizer = "AdamW"

@@ -128,7 +128,7 @@ func contexts(f *facts) []Advice {
 	return all
 }
 
-// idle is a process that holds memory while nothing runs.
+// idle is a process that uses memory while nothing runs.
 func idle(f *facts) []Advice {
 	p := f.process
 	used, ok := p.Used.Value()

@@ -86,7 +86,7 @@ func roomToGrow(f *facts) []Advice {
 		strconv.FormatFloat(min(grows, 64), 'f', 1, 64), tooth, peak, f.capacity.Or(0))}
 }
 
-// leaks says where to look.
+// leaks advises where to look.
 func leaks(f *facts) []Advice {
 	for i := range f.Snapshot.Alerts {
 		alert := &f.Snapshot.Alerts[i]

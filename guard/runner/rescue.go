@@ -17,13 +17,13 @@ const (
 	rescueTime = 1800 * time.Millisecond
 	// mostRescues begin in a minute on a GPU: each takes a sample.
 	mostRescues = 20
-	// slack is how much more may be free on a GPU than it has room for: the driver
-	// allocates in pages, and what it holds back is not in its figure.
+	// slack is how much may be free on a GPU and not be allocated: the driver
+	// allocates in pages, and keeps a part for itself.
 	slack = 32 * quantity.MiB
-	// claimLooks are how often it is looked again where as much seems to be free as a
-	// process could not get.
-	claimLooks = 4
-	// settlePause is between two looks at how much is free.
+	// claimSamples are the samples taken to find out whether as much is free as a
+	// process failed to allocate.
+	claimSamples = 4
+	// settlePause is between two samples.
 	settlePause = 50 * time.Millisecond
 )
 
@@ -33,7 +33,7 @@ type rescues struct {
 	begun    []time.Time // in the last minute
 }
 
-// giver is a process that gave memory.
+// giver is a process that was flushed for another.
 type giver struct {
 	row   snapshot.RowID
 	name  string
@@ -42,9 +42,9 @@ type giver struct {
 
 // Rescue has less important processes free memory for one whose allocation has
 // failed, and returns when there is room; the function takes what came of the
-// allocation then. Where there is no room to be had the error, a *guard.NoRescue, comes
+// allocation then. Where there is no room to be had the error, a *guard.RescueError, comes
 // at once.
-func (r *Runner) Rescue(ctx context.Context, ask guard.Ask) (guard.Room, func(guard.Rescued), error) {
+func (r *Runner) Rescue(ctx context.Context, ask guard.Ask) (guard.Room, func(guard.RescueOutcome), error) {
 	if mode := r.State().Mode; mode != guard.Act || r.Flusher == nil || r.Sample == nil {
 		return refuse(guard.NotActing, "the guard does not act: its mode is %s", mode)
 	}
@@ -63,7 +63,7 @@ func (r *Runner) Rescue(ctx context.Context, ask guard.Ask) (guard.Room, func(gu
 	device := ask.GPUUUID
 	ask.GPUUUID = g.UUID
 	free := r.freeOn(device)
-	for range claimLooks {
+	for range claimSamples {
 		if free < ask.Bytes+slack || ctx.Err() != nil {
 			break
 		}
@@ -72,8 +72,8 @@ func (r *Runner) Rescue(ctx context.Context, ask guard.Ask) (guard.Room, func(gu
 		free = r.freeOn(device)
 	}
 	if free >= ask.Bytes+slack {
-		// Whoever asks does not know better than the driver: nobody gives.
-		return guard.Room{Free: free}, func(came guard.Rescued) { r.noteRescue(ask, nil, came, "") }, nil
+		// The driver's figure counts, not the claim: nothing is flushed.
+		return guard.Room{Free: free}, func(came guard.RescueOutcome) { r.noteRescue(ask, nil, came, "") }, nil
 	}
 	givers, reason := r.give(ctx, snap, ask, device)
 	room := guard.Room{}
@@ -83,28 +83,28 @@ func (r *Runner) Rescue(ctx context.Context, ask guard.Ask) (guard.Room, func(gu
 	room.Free = r.await(ctx, device, ask.Bytes, free+room.Freed)
 	switch {
 	case reason == "" && room.Free >= ask.Bytes:
-		return room, func(came guard.Rescued) { r.noteRescue(ask, givers, came, "") }, nil
+		return room, func(came guard.RescueOutcome) { r.noteRescue(ask, givers, came, "") }, nil
 	case len(givers) > 0:
 		reason = fmt.Sprintf("%s freed, and %s are free", room.Freed, room.Free)
 	}
 	waited := r.Clock().Sub(began)
-	r.noteRescue(ask, givers, guard.Rescued{Known: true, Waited: waited}, reason)
+	r.noteRescue(ask, givers, guard.RescueOutcome{Known: true, Waited: waited}, reason)
 	return refuse(guard.NoRoom, "%s", reason)
 }
 
-func refuse(code string, format string, args ...any) (guard.Room, func(guard.Rescued), error) {
-	return guard.Room{}, nil, &guard.NoRescue{Code: code, Reason: fmt.Sprintf(format, args...)}
+func refuse(code string, format string, args ...any) (guard.Room, func(guard.RescueOutcome), error) {
+	return guard.Room{}, nil, &guard.RescueError{Code: code, Reason: fmt.Sprintf(format, args...)}
 }
 
 // admit lets one rescue at a time begin on a GPU, and so many in a minute.
-func (r *Runner) admit(uuid string, now time.Time) *guard.NoRescue {
+func (r *Runner) admit(uuid string, now time.Time) *guard.RescueError {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.latest == nil {
-		return &guard.NoRescue{Code: guard.RescueBusy, Reason: "there is no snapshot yet"}
+		return &guard.RescueError{Code: guard.RescueBusy, Reason: "there is no snapshot yet"}
 	}
 	if g, _ := r.latest.Device(uuid); g == nil {
-		return &guard.NoRescue{Code: guard.NoRoom, Reason: "the GPU is not known"}
+		return &guard.RescueError{Code: guard.NoRoom, Reason: "the GPU is not known"}
 	}
 	of := r.rescues[uuid]
 	if of == nil {
@@ -114,9 +114,9 @@ func (r *Runner) admit(uuid string, now time.Time) *guard.NoRescue {
 	of.begun = slices.DeleteFunc(of.begun, func(then time.Time) bool { return now.Sub(then) >= time.Minute })
 	switch {
 	case of.underWay:
-		return &guard.NoRescue{Code: guard.RescueBusy, Reason: "another rescue is under way on this GPU"}
+		return &guard.RescueError{Code: guard.RescueBusy, Reason: "another rescue is under way on this GPU"}
 	case len(of.begun) >= mostRescues:
-		return &guard.NoRescue{Code: guard.RescueLimit, Reason: "the limit of " + strconv.Itoa(mostRescues) + " rescues a minute on a GPU is reached"}
+		return &guard.RescueError{Code: guard.RescueLimit, Reason: "the limit of " + strconv.Itoa(mostRescues) + " rescues a minute on a GPU is reached"}
 	}
 	of.underWay = true
 	of.begun = append(of.begun, now)
@@ -129,8 +129,8 @@ func (r *Runner) release(uuid string) {
 	r.rescues[uuid].underWay = false
 }
 
-// give carries out what the engine decides until there is room, and returns who gave;
-// or why nobody did.
+// give carries out what the engine decides until there is room, and returns who gave,
+// or why none did.
 func (r *Runner) give(ctx context.Context, snap *snapshot.Snapshot, ask guard.Ask, device string) (givers []giver, reason string) {
 	before := r.freeOn(device)
 	for i, d := range r.decide(ctx, snap, ask, device) {
@@ -156,7 +156,7 @@ func (r *Runner) give(ctx context.Context, snap *snapshot.Snapshot, ask guard.As
 			case <-ctx.Done():
 				reason = "PID " + strconv.Itoa(d.Row.Process.PID) + " has not freed its memory in time"
 			case <-time.After(settlePause):
-				// The caller need not stand while the flush is compared and logged.
+				// The caller need not wait until the flush is compared and logged.
 				r.Sample(ctx)
 				if free := r.freeOn(device); free >= ask.Bytes {
 					freed = max(free-before, 0)
@@ -172,7 +172,7 @@ func (r *Runner) give(ctx context.Context, snap *snapshot.Snapshot, ask guard.As
 }
 
 // decide asks the engine who gives, once no other flush is under way on the GPU:
-// nobody, where that one has made room.
+// none, where that one has made room.
 func (r *Runner) decide(ctx context.Context, snap *snapshot.Snapshot, ask guard.Ask, device string) []guard.Decision {
 	for waited := false; ; waited = true {
 		if waited && r.freeOn(device) >= ask.Bytes {
@@ -228,8 +228,8 @@ func (r *Runner) freeOn(device string) quantity.Bytes {
 }
 
 // noteRescue makes the event of a rescue: who asked for how much, who gave, how long
-// the caller stood, and whether the allocation then succeeded.
-func (r *Runner) noteRescue(ask guard.Ask, givers []giver, came guard.Rescued, reason string) {
+// the caller waited, and whether the allocation then succeeded.
+func (r *Runner) noteRescue(ask guard.Ask, givers []giver, came guard.RescueOutcome, reason string) {
 	if r.Note == nil {
 		return
 	}
@@ -252,18 +252,18 @@ func (r *Runner) noteRescue(ask guard.Ask, givers []giver, came guard.Rescued, r
 	for i, by := range givers {
 		gave += [...]string{"; ", ", "}[min(i, 1)] + fmt.Sprintf("%s by %d %s", by.freed, by.row.Process.PID, by.name)
 	}
-	stood := ""
+	waited := ""
 	if came.Waited >= time.Millisecond {
-		stood = " after " + came.Waited.Round(time.Millisecond).String()
+		waited = " after " + came.Waited.Round(time.Millisecond).String()
 	}
 	switch {
 	case came.Known && came.Succeeded:
 		e.Kind, e.Severity = snapshot.EventRescued, 0
-		e.Message = fmt.Sprintf("rescued: an allocation of %s succeeded%s%s", ask.Bytes, stood, gave)
+		e.Message = fmt.Sprintf("rescued: an allocation of %s succeeded%s%s", ask.Bytes, waited, gave)
 	case reason != "":
-		e.Message = fmt.Sprintf("not rescued: an allocation of %s%s: %s%s", ask.Bytes, stood, reason, gave)
+		e.Message = fmt.Sprintf("not rescued: an allocation of %s%s: %s%s", ask.Bytes, waited, reason, gave)
 	case came.Known:
-		e.Message = fmt.Sprintf("not rescued: an allocation of %s failed again%s%s", ask.Bytes, stood, gave)
+		e.Message = fmt.Sprintf("not rescued: an allocation of %s failed again%s%s", ask.Bytes, waited, gave)
 	default:
 		e.Message = fmt.Sprintf("not rescued: what came of an allocation of %s was not reported%s", ask.Bytes, gave)
 	}

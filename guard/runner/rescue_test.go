@@ -105,10 +105,10 @@ func (b *box) Run(_ context.Context, r flush.Request) (flush.Result, error) {
 	return flush.Result{Devices: []flush.Device{d}}, nil
 }
 
-func (b *box) rescue(need quantity.Bytes) (guard.Room, func(guard.Rescued), string) {
+func (b *box) rescue(need quantity.Bytes) (guard.Room, func(guard.RescueOutcome), string) {
 	room, ended, err := b.Rescue(context.Background(), guard.Ask{Process: identity(asker), GPUUUID: uuid, Bytes: need})
 	if err != nil {
-		return room, ended, err.(*guard.NoRescue).Code //nolint:errorlint,forcetypeassert // as the socket takes it
+		return room, ended, err.(*guard.RescueError).Code //nolint:errorlint,forcetypeassert // as the socket takes it
 	}
 	return room, ended, ""
 }
@@ -138,7 +138,7 @@ func TestRescueTakesWhatIsNeeded(t *testing.T) {
 	if refused != "" || room != (guard.Room{Freed: 15 * gib, Free: 20 * gib}) || len(b.flushed) != 1 || b.flushed[0] != test {
 		t.Fatalf("%+v, refused %q, flushed %d", room, refused, b.flushed)
 	}
-	ended(guard.Rescued{Known: true, Succeeded: true, Waited: 38 * time.Millisecond})
+	ended(guard.RescueOutcome{Known: true, Succeeded: true, Waited: 38 * time.Millisecond})
 	b.event(t, snapshot.EventRescued, "15.0G succeeded after 38ms", "15.0G by 102 test.py")
 }
 
@@ -187,7 +187,7 @@ func TestRescueAwaitsAnotherFlush(t *testing.T) {
 		if refused != "" || room.Free != 20*gib || len(b.flushed) != 1 {
 			t.Errorf("%+v, refused %q, flushed %d", room, refused, b.flushed)
 		}
-		ended(guard.Rescued{Known: true, Succeeded: true})
+		ended(guard.RescueOutcome{Known: true, Succeeded: true})
 		b.event(t, snapshot.EventRescued, "15.0G succeeded")
 		b.carried.Wait()
 	})
@@ -239,7 +239,7 @@ func TestRescueDoesNotAwaitTheComparison(t *testing.T) {
 		if took := time.Since(began); refused != "" || room.Freed != 15*gib || took != settlePause {
 			t.Errorf("%+v, refused %q after %s", room, refused, took)
 		}
-		ended(guard.Rescued{Known: true, Succeeded: true})
+		ended(guard.RescueOutcome{Known: true, Succeeded: true})
 		b.event(t, snapshot.EventRescued, "15.0G by 102 test.py")
 		if room, _, refused := b.rescue(40 * gib); refused != "" || room.Freed != 20*gib || time.Since(began) < compares || time.Since(began) > 2*compares {
 			t.Errorf("the next: %+v, refused %q after %s", room, refused, time.Since(began))

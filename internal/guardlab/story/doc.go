@@ -5,7 +5,7 @@
 //
 // In a story that can be won, jobs keep memory in caches that others need: what is
 // allocated always fits, apart from rare coincidences. In one that cannot, what is
-// allocated does not fit, or nothing can be released.
+// allocated does not fit, or nothing can be freed.
 //
 // Start reading at All.
 package story

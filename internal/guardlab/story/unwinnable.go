@@ -22,7 +22,7 @@ func leak(d draw) []world.Spec {
 	return []world.Spec{mainJob("leaking", leaking), other("second", 0, d.duration(0, time.Minute), d.trained(d.share(w2), d.share(a2)).run)}
 }
 
-// preallocation: JAX reserves three quarters at the start and releases nothing.
+// preallocation: JAX reserves three quarters at the start and frees nothing.
 func preallocation(d draw) []world.Spec {
 	const preallocated = .75
 	jax := d.trained(d.share(d.between(.1, .5)), d.share(d.between(.05, .15)))
