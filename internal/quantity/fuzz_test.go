@@ -51,6 +51,7 @@ func FuzzOptionalBinary(f *testing.F) {
 		roundTrip[int64](t, data)
 		roundTrip[float64](t, data)
 		roundTrip[bool](t, data)
+		roundTrip[string](t, data)
 	})
 }
 

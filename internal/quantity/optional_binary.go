@@ -11,7 +11,7 @@ import (
 var errBinary = errors.New("quantity: not the binary form of an optional value")
 
 // MarshalBinary encodes source and value, where JSON has the value alone. The
-// value is a number or a boolean.
+// value is a number, a boolean or a text.
 func (o Optional[T]) MarshalBinary() ([]byte, error) {
 	if o.source == Nowhere {
 		return nil, nil
@@ -28,6 +28,8 @@ func (o Optional[T]) MarshalBinary() ([]byte, error) {
 		return binary.AppendUvarint(b, v.Uint()), nil
 	case v.CanFloat():
 		return binary.LittleEndian.AppendUint64(b, math.Float64bits(v.Float())), nil
+	case v.Kind() == reflect.String:
+		return append(b, v.String()...), nil
 	default:
 		return nil, fmt.Errorf("quantity: no binary form of a %T", o.value)
 	}
@@ -62,6 +64,9 @@ func (o *Optional[T]) UnmarshalBinary(b []byte) error {
 		if whole = len(b) == 8; whole {
 			v.SetFloat(math.Float64frombits(binary.LittleEndian.Uint64(b)))
 		}
+	case v.Kind() == reflect.String:
+		whole = true
+		v.SetString(string(b))
 	}
 	if !whole || source == Nowhere || source > Forecast {
 		return errBinary
