@@ -272,6 +272,37 @@ func TestNoRescue(t *testing.T) {
 			p.expect("captured", "0")
 			p.expect(alloc("alloc"), "1×0")
 		},
+		"a capture that begins while it waits": func(t *testing.T) {
+			r := newRescuer(t, func(r *rescuer, conn net.Conn) {
+				time.Sleep(time.Second)
+				r.release()
+				_, _ = io.WriteString(conn, "{\"id\":1,\"ok\":true}\n") // the program may be gone
+			}).listen()
+			p := r.refusing()
+			p.expect("capturing", "0")
+			p.expect(alloc("alloc"), outOfMemory)
+			asks(t, r, 1)
+			p.expect("captured", "0")
+		},
+		"a link to another directory": func(t *testing.T) {
+			r := newRescuer(t, nil).listen()
+			p := r.refusing()
+			directory := filepath.Dir(r.path)
+			if err := errors.Join(os.Rename(directory, directory+"2"), os.Symlink(directory+"2", directory)); err != nil {
+				t.Fatal(err)
+			}
+			quickly(t, p.expect(alloc("alloc"), outOfMemory))
+			asks(t, r, 0)
+		},
+		"a directory that all can change": func(t *testing.T) {
+			r := newRescuer(t, nil).listen()
+			p := r.refusing()
+			if err := os.Chmod(filepath.Dir(r.path), 0o777); err != nil {
+				t.Fatal(err)
+			}
+			quickly(t, p.expect(alloc("alloc"), outOfMemory))
+			asks(t, r, 0)
+		},
 		"sealed": func(t *testing.T) {
 			r := newRescuer(t, nil).listen()
 			p := r.refusing()
@@ -394,13 +425,16 @@ while True:
 	if !lines.Scan() || lines.Text() != "listening" {
 		t.Fatalf("%q, %v", lines.Text(), lines.Err())
 	}
+	// Else it does not even connect.
+	if err := os.Chown(filepath.Dir(r.path), 0, 0); err != nil {
+		t.Fatal(err)
+	}
 	got := make(chan string, 1)
 	go func() {
 		lines.Scan()
 		got <- lines.Text()
 	}()
-	// The directory is not the user's, so the library's own socket is elsewhere, and
-	// nothing shows when it is ready.
+	// Nothing shows when the library is ready.
 	p := r.startIn(append(r.environ, "LD_PRELOAD="+r.library), r.program())
 	await(t, "a connection", func() bool {
 		p.expect(alloc("alloc"), outOfMemory)

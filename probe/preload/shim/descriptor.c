@@ -2,6 +2,9 @@
 #include "serve.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -42,6 +45,21 @@ int descriptor_listens(const struct descriptor *descriptor)
 void descriptor_close(struct descriptor *descriptor)
 {
 	if (descriptor_is(descriptor))
-		close(descriptor->number);
+		(void)syscall(SYS_close, descriptor->number); /* close may end the thread (pthread_cancel) */
 	descriptor->number = -1;
+}
+
+int owner_alone(const char *file, unsigned int *owner)
+{
+	struct stat info;
+	char directory[128]; /* a socket's path is shorter */
+	snprintf(directory, sizeof directory, "%s", file);
+	char *name = strrchr(directory, '/');
+	if (!name)
+		return 0;
+	*name = 0;
+	if (syscall(SYS_newfstatat, AT_FDCWD, directory, &info, AT_SYMLINK_NOFOLLOW) != 0)
+		return 0;
+	*owner = info.st_uid;
+	return S_ISDIR(info.st_mode) && (info.st_uid == 0 || info.st_uid == geteuid()) && !(info.st_mode & (S_IWGRP | S_IWOTH));
 }

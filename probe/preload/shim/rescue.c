@@ -150,13 +150,14 @@ static long left(const struct rescue *rescue)
 	return waited < RESCUE_TIME ? (long)(RESCUE_TIME - waited) : 0;
 }
 
-/* Connects to a daemon of root's or of this user; 0: there is none. */
+/* Connects to a daemon of root's or of this user, as daemon/socket/place.go does; 0: there is none. */
 static int reach(struct rescue *rescue, const char *place)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	struct ucred peer = { .uid = (uid_t)-1 };
+	unsigned int owner;
 	socklen_t size = sizeof peer;
-	if (!*place)
+	if (!*place || !owner_alone(place, &owner))
 		return 0;
 	memcpy(address.sun_path, place, sizeof address.sun_path);
 	rescue->daemon = descriptor_of((int)syscall(SYS_socket, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -165,7 +166,7 @@ static int reach(struct rescue *rescue, const char *place)
 	/* A full queue is a busy daemon's: EAGAIN. */
 	if (syscall(SYS_connect, rescue->daemon.number, &address, sizeof address) == 0 &&
 	    syscall(SYS_getsockopt, rescue->daemon.number, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
-	    (peer.uid == 0 || peer.uid == geteuid()))
+	    peer.uid == owner)
 		return 1;
 	descriptor_close(&rescue->daemon);
 	return 0;
@@ -257,7 +258,7 @@ int rescue_begin(struct rescue *rescue, int outer, int device, uint64_t size)
 	if (admitted(rescue->began)) {
 		/* A child that was made without atfork handlers is another process. */
 		wanted = !sealed(&server.main_thread) && getpid() == server.pid && ask(rescue, uuid) &&
-		         __atomic_load_n(&rescues.open, __ATOMIC_ACQUIRE);
+		         __atomic_load_n(&rescues.open, __ATOMIC_ACQUIRE) && !captures_running();
 		if (!wanted) {
 			descriptor_close(&rescue->daemon);
 			finish(rescue, CUDA_ERROR_OUT_OF_MEMORY);

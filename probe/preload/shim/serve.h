@@ -98,6 +98,8 @@ int descriptor_info(int number, struct stat *info); /* 0: it is closed */
 struct descriptor descriptor_of(int number);
 int descriptor_is(const struct descriptor *descriptor); /* whether it is still the same file */
 int descriptor_listens(const struct descriptor *descriptor); /* and also a listening socket */
+/* Whether the directory of a file is root's or this user's alone to change, and whose: another's link would lead elsewhere. */
+int owner_alone(const char *file, unsigned int *owner);
 void descriptor_close(struct descriptor *descriptor);   /* if it is still the same file */
 
 /* address.c: the socket's directory and name. */

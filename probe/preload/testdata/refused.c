@@ -6,6 +6,7 @@
  *   alloc|pitch|managed|create|async BYTES [TIMES [THREADS]]
  *   release               free what was allocated last
  *   capture | captured    begin and end a capture
+ *   capturing             a thread begins a capture in 100 ms
  *   closing               a thread closes all descriptors above 2 in 100 ms, and opens others
  *   seal                  a filter that kills for a socket comes for the main thread
  *   signals               an interval timer interrupts all waits
@@ -109,6 +110,14 @@ static void allocate(const char *line)
 	printf("errno %d ms %.0f descriptors %d\n", work.error, now() - began, descriptors());
 }
 
+static void *capture(void *unused)
+{
+	usleep(100 * 1000);
+	cuCtxSetCurrent(context);
+	cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED);
+	return unused;
+}
+
 static void *close_all(void *unused)
 {
 	usleep(100 * 1000);
@@ -153,6 +162,8 @@ int main(void)
 	while (fgets(line, sizeof line, stdin)) {
 		if (!strncmp(line, "captured", 8)) {
 			printf("%d\n", cuStreamEndCapture(stream, &graph));
+		} else if (!strncmp(line, "capturing", 9)) {
+			printf("%d\n", pthread_create(&thread, NULL, capture, NULL));
 		} else if (!strncmp(line, "capture", 7)) {
 			printf("%d\n", cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
 		} else if (!strncmp(line, "closing", 7)) {
