@@ -1,10 +1,10 @@
 package cli
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 
+	"vramscope/cli/doctor"
 	"vramscope/internal/quantity"
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
@@ -42,7 +42,7 @@ func (t *table) warnings() []string {
 	for i := range t.snap.GPUs {
 		g := &t.snap.GPUs[i]
 		if v := g.Unattributed.Or(0); v >= quantity.GiB {
-			lines = append(lines, fmt.Sprintf("note   gpu %d  %v is used by processes that the driver does not list", g.Index, v)+openIn(g.Holders))
+			lines = append(lines, fmt.Sprintf("note   gpu %d  %v is used by processes that the driver does not list", g.Index, v)+doctor.OpenIn(g.Holders))
 		}
 	}
 	return append(append(lines, t.rejected()...), t.byDaemon()...)
@@ -60,22 +60,6 @@ func (t *table) byDaemon() []string {
 		return nil
 	}
 	return []string{"note   the parts of " + text.Plural(n, "process", "processes") + " are by root's daemon: you may not ask their probes"}
-}
-
-// openIn names the first processes that have a device file open.
-func openIn(holders []snapshot.Holder) string {
-	const most = 3
-	var names []string
-	for _, h := range holders[:min(len(holders), most)] {
-		names = append(names, fmt.Sprintf("%d %s (%s)", h.Process.PID, cmp.Or(text.Clean(h.Name), "?"), cmp.Or(text.Clean(h.User), "?")))
-	}
-	if len(names) == 0 {
-		return ""
-	}
-	if more := len(holders) - most; more > 0 {
-		names = append(names, fmt.Sprintf("%d more", more))
-	}
-	return "; its device is open in " + strings.Join(names, ", ")
 }
 
 // rejected are the probes whose figures are not in the table, and how many may be

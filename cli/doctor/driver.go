@@ -125,6 +125,12 @@ func (b *Box) gpus() []finding {
 			f.text += ", " + text.Plural(len(g.Instances), "MIG instance", "MIG instances")
 		}
 		found = append(found, f)
+		if rest, ok := g.Unattributed.Value(); ok && len(g.Holders) > 0 {
+			found = append(found, finding{verdict: neither, what: f.what, text: rest.String() + " is used by processes that the driver does not list" + OpenIn(g.Holders)})
+		}
+	}
+	if len(b.Snapshot.Holders) > 0 {
+		found = append(found, finding{verdict: neither, what: "holders", text: "they have files of the driver open, and are on no GPU's list: " + holderNames(b.Snapshot.Holders)})
 	}
 	if !seen {
 		return found
