@@ -86,6 +86,8 @@ func (e *Engine) Rescue(snap *snapshot.Snapshot, ask Ask) []Decision {
 		return refuse("the guard is paused until %s", e.paused.Format(time.TimeOnly))
 	case asker == nil:
 		return refuse("PID %d is not on GPU %d", ask.Process.PID, g.Index)
+	case !e.owner.Root && !e.owns(snap, asker):
+		return refuse("PID %d is another user's, and this guard is not root's", ask.Process.PID)
 	case !known:
 		return refuse("it is not known how much is free")
 	case state.inFlight != nil && e.now.Sub(state.inFlight.Time) < actionTimeout:

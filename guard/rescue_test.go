@@ -31,6 +31,21 @@ func TestRescueAsksProcessesThatRulesLeaveAlone(t *testing.T) {
 	}
 }
 
+// A user's guard frees nothing for another user's process, root's does.
+func TestRescueOfAnotherUsersProcess(t *testing.T) {
+	for owner, want := range map[Owner]int{alice: 0, {UID: 0, Root: true}: 1} {
+		asker := &row{command: "train.py", allocated: 40 * gib, user: "bob", uid: 1001}
+		b := newBox(asker, &row{command: "test.py", allocated: 5 * gib, cached: 30 * gib})
+		p := rooms(Act, Importance{Command: "train.py", Value: 500})
+		p.Rules[0].When.FreeBelow, p.Rules[0].Users = percent(1), All
+		e := New(p, owner)
+		b.run(e, 30, nil)
+		if acts := of(e.Rescue(b.snapshot(), Ask{Process: asker.id().Process, GPUUUID: uuid, Bytes: 10 * gib}), Acts); len(acts) != want {
+			t.Errorf("%+v: %d flushes, want %d", owner, len(acts), want)
+		}
+	}
+}
+
 // A rescue keeps to the policy's limit of actions a minute.
 func TestRescueKeepsToLimitAMinute(t *testing.T) {
 	asker := &row{command: "train.py", allocated: 40 * gib}
