@@ -94,12 +94,7 @@ func expected(p *snapshot.Process, at Level) quantity.Bytes {
 }
 
 // evictable is what a program's own caches have, as far as it reports that.
-func evictable(p *snapshot.Process) (sum quantity.Bytes) {
-	for i := range p.Evictable {
-		sum += max(p.Evictable[i].Bytes.Or(0), 0)
-	}
-	return sum
-}
+func evictable(p *snapshot.Process) quantity.Bytes { return max(p.EvictableBytes().Or(0), 0) }
 
 // judge sets the standing of every row.
 func (e *Engine) judge(snap *snapshot.Snapshot) {

@@ -51,22 +51,17 @@ func (p *Place) findReturnable(snap *snapshot.Snapshot, history snapshot.History
 	}
 }
 
-// claimedBy adds up the sizes of the program's caches that are known. Nothing shows on
-// which of several GPUs a cache is.
-func claimedBy(snap *snapshot.Snapshot, p *snapshot.Process) (sum snapshot.Bytes) {
+// claimedBy is what the program's caches have; unknown where it is on several GPUs, as
+// nothing shows on which of them a cache is.
+func claimedBy(snap *snapshot.Snapshot, p *snapshot.Process) snapshot.Bytes {
 	rows := 0
 	for range snap.ProcessRows(p.ID.Process) {
 		rows++
 	}
 	if rows > 1 {
-		return sum
+		return snapshot.Bytes{}
 	}
-	for i := range p.Evictable {
-		if p.Evictable[i].Bytes.Known() {
-			sum = quantity.Sum(sum, p.Evictable[i].Bytes)
-		}
-	}
-	return sum
+	return p.EvictableBytes()
 }
 
 // lasting is how much of what a flush frees stays free for a while: a process

@@ -108,15 +108,11 @@ func (l *limits) device(where place) *deviceLimit {
 // exceed what the process can hold, or what its allocators have allocated, they are
 // unknown.
 func (l *limits) caches(p *snapshot.Process) []snapshot.Evictable {
-	var sum quantity.Bytes
-	for i := range p.Evictable {
-		sum += p.Evictable[i].Bytes.Or(0)
-	}
 	most := l.processes[p.ID.Process]
 	if allocated, ok := l.allocated(p.ID.Process); ok {
 		most = min(most, allocated)
 	}
-	if sum > most+snapshot.Tolerance(most) {
+	if p.EvictableBytes().Or(0) > most+snapshot.Tolerance(most) {
 		for i := range p.Evictable {
 			p.Evictable[i].Bytes = snapshot.Bytes{}
 		}

@@ -3,14 +3,12 @@ package ui
 import (
 	"strconv"
 	"strings"
-	"time"
 
 	"vramscope/internal/quantity"
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
 	"vramscope/ui/graph"
-	"vramscope/ui/keys"
 	"vramscope/ui/table"
 )
 
@@ -278,67 +276,4 @@ func allocatorName(p *snapshot.Process) string {
 	default:
 		return ""
 	}
-}
-
-// state is how the process and its probe are doing.
-func (d detail) state() []cell.Span {
-	s, p := &d.look.Styles, d.process
-	switch {
-	case d.ended != nil:
-		return []cell.Span{{s.Warning, d.ending()}}
-	case p.ID.Process.Foreign():
-		return []cell.Span{{s.Dim, "another container's pid, not in our /proc: nothing more can be known here"}}
-	case p.Probe == nil:
-		return []cell.Span{{s.Dim, "no probe: " + d.advice()}}
-	}
-	age := ageOf(p.Probe.Age)
-	switch p.Probe.State {
-	case snapshot.ProbeStale:
-		return []cell.Span{{s.Warning, "probe stale: the parts are as of " + age + " ago" + byDaemon(p.Probe)}}
-	case snapshot.ProbeSilent:
-		return []cell.Span{{s.Warning, "probe silent " + age + ": its figures are too old to show"}}
-	default:
-		return []cell.Span{{s.Text, "probe live, " + age + " old" + startedBy(p.Probe.StartedBy) + byDaemon(p.Probe)}}
-	}
-}
-
-// ending is when and how the process ended.
-func (d detail) ending() string {
-	g := d.ended
-	text := "ended " + quantity.Duration(d.now.Since(g.Ended)) + " ago at " + d.now.Clock(g.Ended)
-	if peak, ok := g.Last.Peak.Value(); ok {
-		text += ", peak " + peak.String()
-	}
-	if count, ok := g.OutOfMemoryCount.Value(); ok && count > 0 {
-		text += ", out of memory " + d.look.Glyphs.Times + strconv.FormatInt(count, 10)
-	}
-	if status, ok := g.ExitStatus.Value(); ok {
-		text += ", exit " + strconv.Itoa(status)
-	}
-	return text + ". Last figures:"
-}
-
-// advice is how to get to know more; only ways that this build has.
-func (d detail) advice() string {
-	bound := d.look.Keys
-	own := d.viewer != "" && (d.viewer == d.process.User || d.viewer == "root")
-	var ways []string
-	if bound.Has(keys.Attach) && own {
-		ways = append(ways, "a attaches one")
-	}
-	if bound.Can(keys.CanRun) {
-		ways = append(ways, "next time start it with  vramscope run")
-	}
-	if len(ways) == 0 {
-		return "the driver reports how much it uses, not for what"
-	}
-	return strings.Join(ways, "; ")
-}
-
-// ageOf writes a probe's age: tenths while it is young.
-func ageOf(age time.Duration) string {
-	if age < 10*time.Second {
-		return strconv.FormatFloat(max(age, 0).Seconds(), 'f', 1, 64) + "s"
-	}
-	return quantity.Duration(age)
 }

@@ -88,6 +88,16 @@ func (p *Process) ProgramName() string {
 // Reserved is what its allocators reserve; unknown where nothing of that is known.
 func (p *Process) Reserved() Bytes { return quantity.Sum(p.Allocated, p.Cached, p.Fragmented) }
 
+// EvictableBytes is what the program's own caches have together, as far as their sizes
+// are known.
+func (p *Process) EvictableBytes() Bytes {
+	var sum Bytes
+	for i := range p.Evictable {
+		sum = quantity.Sum(sum, p.Evictable[i].Bytes)
+	}
+	return sum
+}
+
 // Unreturnable is memory that is free inside the process and that no flush
 // frees: fragmented, or cached by an allocator that keeps it.
 func (p *Process) Unreturnable() Bytes {
