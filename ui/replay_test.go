@@ -1,6 +1,8 @@
 package ui
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -83,6 +85,35 @@ func TestEventsAreStoppedAt(t *testing.T) {
 	m.shownAt(-20)
 	m.press("]")
 	m.shows("no later event")
+}
+
+// TestNothingDoneIsNoStop: [ and ] step over moments in which the guard did nothing.
+func TestNothingDoneIsNoStop(t *testing.T) {
+	at := func(second int) time.Time { return noon().Add(time.Duration(second) * time.Second) }
+	idle := func(second int) snapshot.Event {
+		return snapshot.Event{Time: at(second), Kind: snapshot.EventGuard, Message: "guard: did nothing", Decision: &snapshot.GuardDecision{Kind: snapshot.GuardNothing}}
+	}
+	m := replayed(t, []snapshot.Event{
+		idle(-20), idle(-60), {Time: at(-60), Kind: snapshot.EventEnded, Name: "python", Message: "exited"}, idle(-90),
+	}, -100, -90, -60, -20, 0)
+	m.press("[")
+	m.shownAt(-60)
+	if m.shows("python: exited"); strings.Contains(m.content, "more: E") {
+		t.Error(m.content)
+	}
+	m.press("[")
+	m.shows("no earlier event")
+	log := besideLog{idle(-20), idle(-60), {Time: at(-90), Message: "exited"}}
+	if got := besides(log, at(0), false); len(got) != 1 || got[0].Message != "exited" {
+		t.Error("of a long log:", got)
+	}
+}
+
+// besideLog has one event at each moment, newest first.
+type besideLog []snapshot.Event
+
+func (l besideLog) EventsBeside(t time.Time, forward bool) []snapshot.Event {
+	return slices.Clone(near(l, t, forward))
 }
 
 func TestTypedTime(t *testing.T) {

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -102,9 +103,9 @@ func (m *model) toEvent(forward bool) (bool, tea.Cmd) {
 	return true, m.request(from, func() pastMsg {
 		var events []snapshot.Event
 		if long, ok := history.(longLog); ok {
-			events = long.EventsBeside(from, forward)
+			events = besides(long, from, forward)
 		} else {
-			events = near(history.Events(0), from, forward)
+			events = near(slices.DeleteFunc(slices.Clone(history.Events(0)), nothingDone), from, forward)
 		}
 		if len(events) == 0 {
 			then := momentAt(history, from)
@@ -113,6 +114,22 @@ func (m *model) toEvent(forward bool) (bool, tea.Cmd) {
 		then := momentAt(history, events[0].Time)
 		return pastMsg{snapshot: then, at: events[0].Time, note: eventsNote(events)}
 	})
+}
+
+func nothingDone(e snapshot.Event) bool { return e.NothingDone() }
+
+// besides steps over the moments in which the guard did nothing, and nothing else happened.
+func besides(log longLog, from time.Time, forward bool) []snapshot.Event {
+	for {
+		events := log.EventsBeside(from, forward)
+		if len(events) == 0 {
+			return nil
+		}
+		from = events[0].Time
+		if events = slices.DeleteFunc(events, nothingDone); len(events) > 0 {
+			return events
+		}
+	}
 }
 
 // longLog is a history that may have too many events to read them all.

@@ -80,6 +80,12 @@ type Event struct {
 	OutOfMemory *OutOfMemory   // of an out-of-memory event, where the probe has seen the allocation that failed
 }
 
+// NothingDone reports whether the event is that the guard did nothing. Such events are
+// many: they are in the recording and in "guard log", not among those shown on the screen.
+func (e *Event) NothingDone() bool {
+	return e.Decision != nil && (e.Decision.Kind == GuardNothing || e.Decision.Kind == GuardReached)
+}
+
 // OutOfMemory is an allocation that failed, as its process reports it. Texts are
 // hostile input.
 type OutOfMemory struct {

@@ -1,6 +1,7 @@
 package dialog
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,7 +13,8 @@ import (
 	"vramscope/ui/keys"
 )
 
-// Events is the event log, newest first, up to the moment that the screen shows.
+// Events is the event log, newest first, up to the moment that the screen shows,
+// without those in which the guard did nothing.
 type Events struct {
 	look  *cell.Appearance
 	log   []snapshot.Event // newest first
@@ -49,6 +51,7 @@ func (e Events) following(now *Scene) Events {
 	} else if now.History != nil {
 		e.log = now.History.Events(0)
 	}
+	e.log = slices.DeleteFunc(slices.Clone(e.log), func(event snapshot.Event) bool { return event.NothingDone() })
 	for !e.until.IsZero() && len(e.log) > 0 && e.log[0].Time.After(e.until) {
 		e.log = e.log[1:]
 	}

@@ -142,6 +142,22 @@ func TestEventsEndAtTheShownMoment(t *testing.T) {
 	}
 }
 
+// TestEventsOmitWhereTheGuardDidNothing: they would bury the others.
+func TestEventsOmitWhereTheGuardDidNothing(t *testing.T) {
+	var log []snapshot.Event
+	for _, kind := range []snapshot.GuardDecisionKind{snapshot.GuardNothing, snapshot.GuardWould, snapshot.GuardReached} {
+		log = append(log, snapshot.Event{Time: uitest.DrawnAt, Kind: snapshot.EventGuard, Message: "guard: " + string(kind),
+			Decision: &snapshot.GuardDecision{Kind: kind}})
+	}
+	text := rendered(NewEvents(uitest.Appearance(t, "", false), &Scene{Now: uitest.DrawnAt, History: uitest.CurveHistory{Log: log}}), 80, 10)
+	if !strings.Contains(text, "guard: would") || strings.Contains(text, "guard: nothing") || strings.Contains(text, "guard: reached") {
+		t.Error(text)
+	}
+	if log[0].Decision.Kind != snapshot.GuardNothing || log[2].Decision.Kind != snapshot.GuardReached {
+		t.Error("the history's own log has changed")
+	}
+}
+
 func TestEventsGoldens(t *testing.T) {
 	st := &Scene{Now: uitest.DrawnAt, History: uitest.CurveHistory{Log: uitest.EventLog()}}
 	for _, size := range [][2]int{{80, 14}, {120, 27}, {60, 5}, {30, 4}} {
