@@ -72,12 +72,11 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// reported runs the command with UTC as the local time.
+func init() { time.Local = time.UTC } // which the expected times are in
+
+// reported runs the command.
 func reported(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
-	local := time.Local
-	time.Local = time.UTC
-	defer func() { time.Local = local }()
 	var files [2]*os.File
 	for i := range files {
 		file, err := os.Create(filepath.Join(t.TempDir(), "out"))
