@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"os"
+	"slices"
 	"time"
 
 	"vramscope/cli/config"
@@ -61,13 +62,33 @@ func (src *sources) watchGuard(s *config.Settings) *runner.Runner {
 	if src.daemon == nil {
 		return own
 	}
+	var last time.Time
 	src.options.Guard = func(snap *snapshot.Snapshot) *snapshot.Guard {
-		if g := src.daemon.Guard(); g != nil || own == nil {
-			return g
+		g := src.daemon.Guard()
+		if g == nil && own != nil {
+			return own.Observe(snap)
 		}
-		return own.Observe(snap)
+		if last.IsZero() {
+			last = snap.Time // the daemon's past has those before
+		}
+		if g != nil && src.note != nil {
+			last = noteDecisions(g.Decisions, last, src.note)
+		}
+		return g
 	}
 	return own
+}
+
+// noteDecisions notes the decisions after a time, and returns the newest one's time.
+func noteDecisions(newestFirst []snapshot.GuardDecision, after time.Time, note func(snapshot.Event)) time.Time {
+	last := after
+	for _, d := range slices.Backward(newestFirst) {
+		if d.Time.After(after) && d.Kind != guard.Acts {
+			note(runner.EventOf(&d))
+			last = d.Time
+		}
+	}
+	return last
 }
 
 // pauseGuard pauses the guard that the monitor shows: the daemon's, else its own; nil

@@ -84,8 +84,9 @@ func (p *program) watch(ctx context.Context, src *sources, s *config.Settings, i
 	p.watchUpgrades(src, previous, cancel)
 	watching := src.watchGuard(s)
 	sampling := sampler.New(src.options)
+	src.note = sampling.Note
 	if watching != nil {
-		watching.Note = sampling.Note
+		watching.Note = src.note
 	}
 	screen := handedScreen{goesOn: previous != nil, view: previous.viewpoint()}
 	previous.close()

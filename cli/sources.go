@@ -35,7 +35,8 @@ type sources struct {
 	signal  func(context.Context, process.Identity, syscall.Signal) error
 	// flushes asks a probe to free memory: a real one, or a simulated one.
 	flushes flush.Prober
-	log     *action.Log // nil in a demo: what is simulated is not logged
+	log     *action.Log          // nil in a demo: what is simulated is not logged
+	note    func(snapshot.Event) // into the monitor's event log; nil in other commands
 	// segments asks a probe for its memory map on some devices, or on all.
 	segments mapper
 	inflight *inflight // the monitor's actions on processes

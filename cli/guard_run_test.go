@@ -1,0 +1,28 @@
+package cli
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"vramscope/guard"
+	"vramscope/sampler/snapshot"
+)
+
+// The events of a monitor beside a daemon have each decision of the daemon's guard once.
+func TestDaemonsDecisionsAreNotedOnce(t *testing.T) {
+	began := time.Date(2026, 11, 22, 3, 0, 0, 0, time.UTC)
+	at := func(second int, kind snapshot.GuardDecisionKind, message string) snapshot.GuardDecision {
+		return snapshot.GuardDecision{Time: began.Add(time.Duration(second) * time.Second), Kind: kind, Message: message}
+	}
+	var noted []string
+	note := func(e snapshot.Event) { noted = append(noted, e.Message) }
+	decisions := []snapshot.GuardDecision{at(5, guard.Nothing, "b"), at(5, guard.Flushed, "a"), at(4, guard.Acts, "asks"), at(-1, guard.Would, "before")}
+	last := noteDecisions(decisions, began, note)
+	last = noteDecisions(decisions, last, note)
+	decisions = append([]snapshot.GuardDecision{at(9, guard.Paused, "c")}, decisions...)
+	noteDecisions(decisions, last, note)
+	if want := []string{"guard: a", "guard: b", "guard: c"}; !slices.Equal(noted, want) {
+		t.Errorf("%v, want %v", noted, want)
+	}
+}
