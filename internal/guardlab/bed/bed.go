@@ -31,7 +31,7 @@ func Play(s story.Story, seed uint64, p Policy, cost world.Cost, length time.Dur
 		return Result{Result: w.Result()}
 	}
 	b := &bed{
-		world: w, sampler: w.NewSampler(), doors: make(map[process.Identity]*door),
+		world: w, sampler: w.NewSampler(), clients: make(map[process.Identity]*client),
 		engine: guard.New(p.configuration(w.Jobs), guard.Owner{Root: true}),
 	}
 	if p.Rescue {
@@ -46,7 +46,7 @@ type bed struct {
 	world   *world.World
 	sampler *sampler.Sampler
 	engine  *guard.Engine
-	doors   map[process.Identity]*door
+	clients map[process.Identity]*client
 	result  Result
 }
 
@@ -85,30 +85,30 @@ func (b *bed) job(id process.Identity) *world.Job {
 
 // The limits of probe/preload/shim/rescue.c.
 const (
-	mostRescues = 10 // a minute
-	closed      = time.Minute
+	mostRescues = 10          // a minute
+	backOff     = time.Minute // after a rescue that freed nothing
 )
 
-// door is what a process knows of its rescues.
-type door struct {
-	begun       []time.Duration // of the last minute
-	closedUntil time.Duration
+// client is what a process knows of its rescues.
+type client struct {
+	begun []time.Duration // of the last minute
+	until time.Duration   // it asks for none before
 }
 
 // rescue is World.Rescue. The asker waits for each flush in turn.
 func (b *bed) rescue(asker *world.Job, size quantity.Bytes) time.Duration {
-	now, d := b.world.Now(), b.doors[asker.Identity()]
-	if d == nil {
-		d = &door{}
-		b.doors[asker.Identity()] = d
+	now, c := b.world.Now(), b.clients[asker.Identity()]
+	if c == nil {
+		c = &client{}
+		b.clients[asker.Identity()] = c
 	}
-	for len(d.begun) > 0 && now-d.begun[0] >= time.Minute {
-		d.begun = d.begun[1:]
+	for len(c.begun) > 0 && now-c.begun[0] >= time.Minute {
+		c.begun = c.begun[1:]
 	}
-	if now < d.closedUntil || len(d.begun) >= mostRescues {
+	if now < c.until || len(c.begun) >= mostRescues {
 		return 0
 	}
-	d.begun = append(d.begun, now)
+	c.begun = append(c.begun, now)
 	b.result.Asked++
 	waited := Latency
 	snap := b.sampler.Tick(b.world.Time())
@@ -123,7 +123,7 @@ func (b *bed) rescue(asker *world.Job, size quantity.Bytes) time.Duration {
 		b.result.Rescued++
 	}
 	if freed == 0 {
-		d.closedUntil = now + closed
+		c.until = now + backOff
 	}
 	return waited
 }

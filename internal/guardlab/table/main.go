@@ -38,11 +38,11 @@ type seeds struct{ first, count uint64 }
 
 func (s seeds) String() string { return fmt.Sprintf("%d to %d", s.first, s.first+s.count-1) }
 
-// middle is the cost of a flush in all tables but the sweep.
-var middle = world.Cost{Sync: 50 * time.Millisecond, PerGiB: time.Millisecond}
+// usualCost is that of a flush in all tables but the sweep.
+var usualCost = world.Cost{Sync: 50 * time.Millisecond, PerGiB: time.Millisecond}
 
 func (o *options) run() error {
-	m := measure(story.All(), bed.Policies(), o.seeds, middle, o.length)
+	m := measure(story.All(), bed.Policies(), o.seeds, usualCost, o.length)
 	if o.details {
 		_, err := fmt.Print(m.details())
 		return err

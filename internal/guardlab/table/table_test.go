@@ -47,7 +47,7 @@ func TestDocumentHasTheTables(t *testing.T) {
 }
 
 func TestTablesHaveEveryStoryAndPolicy(t *testing.T) {
-	m := measure(story.All(), bed.Policies(), seeds{100, 1}, middle, time.Minute)
+	m := measure(story.All(), bed.Policies(), seeds{100, 1}, usualCost, time.Minute)
 	if got := strings.Count(m.details(), "\n"); got != 2+len(m.stories)*len(m.policies) {
 		t.Errorf("%d lines of details", got)
 	}

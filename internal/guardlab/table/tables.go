@@ -10,7 +10,7 @@ import (
 
 func (m *measured) heading() string {
 	return fmt.Sprintf("Seeds %s, %g h of each story; a flush costs %s and %s a GiB that is reserved again.\n",
-		m.seeds, m.length.Hours(), middle.Sync, middle.PerGiB)
+		m.seeds, m.length.Hours(), usualCost.Sync, usualCost.PerGiB)
 }
 
 func figure(format string, v float64) string { return fmt.Sprintf(format, v) }
