@@ -87,6 +87,7 @@ func TestGuardMistakesNameLineAndKey(t *testing.T) {
 		{rule(append(good, `steps = ["urgent", "gradual"]`)...), "f:6: guard.rule.steps: gradual after urgent"},
 		{rule(append(good, `steps = ["kill"]`)...), `f:6: guard.rule.steps: "kill" is none of gradual, selective and urgent`},
 		{rule(append(good, `gpu = "3-1"`)...), `f:6: guard.rule.gpu: "3-1" is neither`},
+		{rule(good[0], `when = { free_below = "10" }`, `goal = { free = "15" }`), `f:4: guard.rule.when.free_below: "10" is less than 1MiB: write 10%`},
 		{rule(append(good, `steps = []`)...), "f:6: guard.rule.steps: the list is empty"},
 		{rule(append(good, `gpu = []`)...), "f:6: guard.rule.gpu: the list is empty"},
 		{rule(append(good, `users = ""`)...), "f:6: guard.rule.users: it is empty"},

@@ -81,8 +81,8 @@ func (r *reader) amount(key string) (a guard.Amount) {
 	number, share := strings.CutSuffix(value, "%")
 	if !share {
 		size, err := quantity.ParseBytes(value)
-		if err == nil && size <= 0 {
-			err = fmt.Errorf("%s is no amount", value)
+		if err == nil && size < quantity.MiB { // most likely without its unit
+			err = fmt.Errorf("%q is less than 1MiB: write 10%%, or a size like 8GiB", value)
 		}
 		r.fail(key, err)
 		return guard.Amount{Bytes: max(size, 0)}
