@@ -115,34 +115,48 @@ func recordedDecisions(r *recording.Recording, from, to time.Time) ([]snapshot.G
 }
 
 // loggedDecisions are those of the audit log, whose lines have no sentence.
-func loggedDecisions(path string, since time.Time) ([]snapshot.GuardDecision, error) {
+func loggedDecisions(path string, since time.Time) (found []snapshot.GuardDecision, err error) {
+	err = eachLogged(path, func(e *action.Entry) {
+		if e.By != "policy" || e.Outcome == "begin" {
+			return
+		}
+		if d := decisionOf(e); !d.Time.Before(since) {
+			found = append(found, d)
+		}
+	})
+	return found, err
+}
+
+// eachLogged visits the lines of an audit log, which may not be there.
+func eachLogged(path string, visit func(*action.Entry)) error {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("audit log: %w", err)
+		return fmt.Errorf("audit log: %w", err)
 	}
 	defer func() { _ = file.Close() }() // it was only read
-	var found []snapshot.GuardDecision
 	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		var e action.Entry
-		if json.Unmarshal(lines.Bytes(), &e) != nil || e.By != "policy" || e.Outcome == "begin" {
-			continue // a line that another version wrote
-		}
-		if d := decisionOf(&e); !d.Time.Before(since) {
-			found = append(found, d)
+		if json.Unmarshal(lines.Bytes(), &e) == nil { // else another version wrote it
+			visit(&e)
 		}
 	}
-	return found, lines.Err()
+	return lines.Err()
+}
+
+// loggedAt is when a line was written; the zero time, before all, where that is unreadable.
+func loggedAt(e *action.Entry) time.Time {
+	at, _ := time.Parse("2006-01-02T15:04:05.000Z07:00", e.Time)
+	return at
 }
 
 func decisionOf(e *action.Entry) snapshot.GuardDecision {
-	at, _ := time.Parse("2006-01-02T15:04:05.000Z07:00", e.Time) // the zero time is before all
 	d := snapshot.GuardDecision{
-		Time: at, Kind: snapshot.GuardDecisionKind(e.Outcome), Rule: e.Why, User: e.Target, Level: e.Level, Reason: e.Reason,
+		Time: loggedAt(e), Kind: snapshot.GuardDecisionKind(e.Outcome), Rule: e.Why, User: e.Target, Level: e.Level, Reason: e.Reason,
 		Row: snapshot.RowID{Process: process.Identity{PID: e.PID, StartTime: e.StartTime}},
 	}
 	if len(e.GPUs) > 0 && len(e.Devices) > 0 {

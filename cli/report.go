@@ -159,7 +159,7 @@ func (f *reportFlags) period(oldest, newest time.Time) (p period, err error) {
 		}
 		p.from = p.to.Add(-length)
 		if f.since == "" && p.from.Before(oldest) && oldest.Before(p.to) {
-			p.from = oldest.Truncate(time.Minute)
+			p.from = oldest.Truncate(fiveMinutes) // processes are summed by five
 		}
 	}
 	if err := p.check(); err != nil {

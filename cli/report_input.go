@@ -46,6 +46,9 @@ func reportOf(r *recording.Recording, q evaluation.Question) (*evaluation.Builde
 		}
 		from = next
 	}
+	if err := addFlushes(b, r, processes, gpus); err != nil {
+		return nil, err
+	}
 	return b, nil
 }
 

@@ -1,0 +1,46 @@
+package cli
+
+import (
+	"path/filepath"
+	"slices"
+	"time"
+
+	"vramscope/action"
+	"vramscope/internal/quantity"
+	"vramscope/recording"
+	evaluation "vramscope/recording/report"
+	"vramscope/sampler/snapshot"
+)
+
+// addFlushes adds this user's own flushes from the audit log: what a command or a
+// monitor does, the daemon that records does not see. Its own, by a policy, it has
+// recorded.
+func addFlushes(b *evaluation.Builder, r *recording.Recording, processes []recording.ProcessRow, gpus []recording.GPURow) error {
+	index := map[string]int{}
+	for _, g := range gpus {
+		index[g.UUID] = g.Index
+	}
+	return eachLogged(filepath.Join(stateHome(), action.LogName), func(e *action.Entry) {
+		if e.Action != "flush" || e.Outcome != "flushed" || e.By == "policy" {
+			return
+		}
+		at := loggedAt(e)
+		of := slices.IndexFunc(processes, func(p recording.ProcessRow) bool {
+			return p.ID.Process.PID == e.PID && p.ID.Process.StartTime == e.StartTime && slices.Contains(e.GPUs, index[p.ID.GPUUUID]) &&
+				!at.Before(p.First) && at.Before(p.Last.Add(time.Minute)) // start times are since the boot
+		})
+		if of < 0 {
+			return
+		}
+		row := &processes[of]
+		a := recording.Action{Time: at, Subject: recording.Subject{GPUUUID: row.ID.GPUUUID, Process: row}, Kind: snapshot.EventFlush}
+		a.Message = e.Level + " flush"
+		switch {
+		case e.DriverBytes != nil:
+			a.Freed = quantity.From(*e.DriverBytes, quantity.Driver)
+		case e.FreedBytes != nil:
+			a.Freed = quantity.From(*e.FreedBytes, quantity.Probe)
+		}
+		b.AddAction(evaluation.Action{Time: at, Kind: a.Kind, GPUUUID: a.GPUUUID, Process: a.Row(), Message: a.Message, Freed: a.Freed, Stayed: stayed(r, &a)})
+	})
+}

@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"vramscope/action"
+	"vramscope/recording"
+	"vramscope/schema"
+)
+
+// A flush by a command is in the audit log alone: the daemon does not see it.
+func TestReportHasTheFlushesOfCommands(t *testing.T) {
+	state := t.TempDir()
+	t.Setenv("XDG_STATE_HOME", state)
+	directory, noon, _ := recorded(t)
+	r, err := recording.Open(directory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	processes, err := r.Processes(noon, noon.Add(time.Hour))
+	if err != nil || len(processes) == 0 {
+		t.Fatal(err)
+	}
+	_ = r.Close() // it was only read
+	p := &processes[0]
+	then, _ := time.Parse(time.RFC3339, noon.Add(30*time.Second).Format(time.RFC3339))
+	line := func(change func(*action.Entry)) []byte {
+		freed := p.Used.Or(0) / 2
+		e := action.Entry{
+			Time: then.Format("2006-01-02T15:04:05.000Z07:00"), Action: "flush", Outcome: "flushed", Origin: action.Command("flush"), Level: "gradual",
+			PID: p.ID.Process.PID, StartTime: p.ID.Process.StartTime, GPUs: []int{0, 1, 2, 3, 4, 5, 6, 7}, DriverBytes: &freed,
+		}
+		change(&e)
+		written, err := json.Marshal(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return append(written, '\n')
+	}
+	log := line(func(*action.Entry) {})
+	for _, other := range []func(*action.Entry){
+		func(e *action.Entry) { e.Outcome = "begin" },
+		func(e *action.Entry) { e.Origin = action.Policy("low") }, // the daemon's own is recorded
+		func(e *action.Entry) { e.StartTime++ },
+		func(e *action.Entry) { e.Time = then.Add(-240 * time.Hour).Format("2006-01-02T15:04:05.000Z07:00") },
+	} {
+		log = append(log, line(other)...)
+	}
+	path := filepath.Join(state, "vramscope", action.LogName)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, append(log, "torn"...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, errs, code := command(t, "report", directory, "--format", "json")
+	var got schema.Report
+	if err := json.Unmarshal([]byte(out), &got); err != nil || code != exitOK {
+		t.Fatalf("%v %s", err, errs)
+	}
+	if f := got.Flushes; f.Count != 1 || f.FreedBytes != p.Used.Or(0)/2 || len(f.StayedFree) == 0 || f.StayedFree[0].Flushes != 1 {
+		t.Errorf("%+v", f)
+	}
+}
+
+// Processes are summed by five minutes, which the recording's first minute is in.
+func TestReportBeginsWithTheFirstFiveMinutes(t *testing.T) {
+	oldest := time.Date(2026, 11, 20, 12, 3, 27, 0, time.UTC)
+	shown, err := (&reportFlags{}).period(oldest, oldest.Add(time.Hour))
+	if err != nil || !shown.from.Equal(oldest.Truncate(5*time.Minute)) {
+		t.Errorf("it begins at %v, %v", shown.from, err)
+	}
+}
