@@ -37,7 +37,7 @@ type client struct {
 	ended func(guard.RescueOutcome) // of its rescue; nil: none is open
 }
 
-// end ends a rescue whose client has not said what came of it.
+// end ends the rescue that is open, with its outcome.
 func (c *client) end(outcome guard.RescueOutcome) {
 	if c.ended != nil {
 		c.ended(outcome)

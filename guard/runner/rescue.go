@@ -41,8 +41,8 @@ type giver struct {
 }
 
 // Rescue has less important processes free memory for one whose allocation has
-// failed, and returns when there is room; the function takes what came of the
-// allocation then. Where there is no room to be had the error, a *guard.RescueError, comes
+// failed, and returns when there is room; the function takes the outcome of the
+// allocation. Where there is no room to be had the error, a *guard.RescueError, comes
 // at once.
 func (r *Runner) Rescue(ctx context.Context, ask guard.Ask) (guard.Room, func(guard.RescueOutcome), error) {
 	if mode := r.State().Mode; mode != guard.Act || r.Flusher == nil || r.Sample == nil {
