@@ -87,6 +87,11 @@ func TestNeverTouched(t *testing.T) {
 			if len(nothing) == 0 || nothing[0].Reason == "" || len(nothing) > 2 {
 				t.Errorf("%d reasons: %v", len(nothing), nothing)
 			}
+			for _, d := range nothing {
+				if !strings.Contains(d.Reason, "PID 100") {
+					t.Errorf("%q does not say of whom", d.Reason)
+				}
+			}
 		})
 	}
 }

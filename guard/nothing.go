@@ -2,6 +2,7 @@ package guard
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -32,7 +33,7 @@ func withoutDigits(r rune) rune {
 
 // whyNone is why no row gives anything.
 func (e *Engine) whyNone(r *Rule, v *view) string {
-	var reasons []string
+	var reasons, of []string // each once, with the first process that it holds for
 	for p := range v.snap.GPURows(v.uuid) {
 		if p.ID.Instance != v.instance {
 			continue
@@ -43,14 +44,19 @@ func (e *Engine) whyNone(r *Rule, v *view) string {
 		}
 		if why != "" && why != "nothing to free" && !slices.Contains(reasons, why) {
 			reasons = append(reasons, why)
+			if pid := "PID " + strconv.Itoa(p.ID.Process.PID); strings.Contains(why, pid+" ") {
+				of = append(of, why)
+			} else {
+				of = append(of, pid+": "+why)
+			}
 		}
 	}
 	switch n := len(reasons); {
 	case n == 0:
 		return "nothing that a flush frees is cached there"
 	case n > 2:
-		return strings.Join(reasons[:2], "; ") + "; and " + text.Plural(n-2, "reason", "reasons") + " more"
+		return strings.Join(of[:2], "; ") + "; and " + text.Plural(n-2, "reason", "reasons") + " more"
 	default:
-		return strings.Join(reasons, "; ")
+		return strings.Join(of, "; ")
 	}
 }
