@@ -175,7 +175,7 @@ func (p *program) daemonOptions(src *sources, s *config.Settings, sampling *samp
 	}
 	if s.Record {
 		recordings := cmp.Or(p.recordings, recordingsOf(p.flags.demo))
-		o.Recorder = p.newRecorder(s, recordings)
+		o.Recorder, o.Recording = p.newRecorder(s, recordings), recordings
 		o.Past = recording.Whole(o.History, (&longPast{directory: recordings, now: p.now}).before)
 	}
 	if len(s.AlertCommand) > 0 {

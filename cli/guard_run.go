@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"os"
 	"slices"
 	"time"
@@ -91,17 +92,20 @@ func noteDecisions(newestFirst []snapshot.GuardDecision, after time.Time, note f
 	return last
 }
 
-// pauseGuard pauses the guard that the monitor shows: the daemon's, else its own; nil
-// where neither can be there.
-func (src *sources) pauseGuard(own *runner.Runner) func(context.Context, time.Duration) error {
+// pauseGuard pauses the daemon's guard or the monitor's own; nil where neither can be
+// there.
+func (src *sources) pauseGuard(own *runner.Runner) func(context.Context, bool, time.Duration) error {
 	if own == nil && src.daemon == nil {
 		return nil
 	}
-	return func(ctx context.Context, d time.Duration) error {
-		if own != nil && (src.daemon == nil || src.daemon.Guard() == nil) {
-			own.Pause(own.Clock().Add(d))
-			return nil
+	return func(ctx context.Context, byDaemon bool, d time.Duration) error {
+		switch {
+		case byDaemon && src.daemon != nil:
+			return src.daemon.PauseGuard(ctx, d)
+		case own == nil:
+			return errors.New("there is none")
 		}
-		return src.daemon.PauseGuard(ctx, d)
+		own.Pause(own.Clock().Add(d))
+		return nil
 	}
 }

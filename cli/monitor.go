@@ -127,7 +127,7 @@ type handedScreen struct {
 	goesOn bool // from another process's
 	view   *ui.Viewpoint
 
-	pauseGuard func(context.Context, time.Duration) error // nil where there is no guard
+	pauseGuard func(ctx context.Context, byDaemon bool, d time.Duration) error // nil where there is no guard
 }
 
 // show runs the screen. A restarted one shows its history also without a driver.

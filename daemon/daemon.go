@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,6 +54,7 @@ type Options struct {
 	Past      snapshot.History      // for clients; nil: the same
 	Answers   func() []probe.Answer // of the probes; nil where none are read
 	Recorder  Recorder              // nil: nothing is recorded
+	Recording string                // the Recorder's directory, for the log
 	Alerts    *Alerts               // nil: no command is run
 	Guard     Guard                 // nil: there is none
 	// Identify is which process has a pid; nil: no process can ask for a rescue.
@@ -210,7 +212,7 @@ func (d *daemon) take(snap *snapshot.Snapshot) {
 	if !d.ready {
 		d.ready = true
 		d.Log.Info("sampling", "gpus", len(snap.GPUs), "driver", string(snap.Driver.State), "interval", snap.Interval.String(),
-			"recording", d.Recorder != nil, "simulated", snap.Simulated, "socket", d.Directory+"/"+socket.Name)
+			"recording", cmp.Or(d.Recording, "off"), "simulated", snap.Simulated, "socket", d.Directory+"/"+socket.Name)
 		d.Notify.Ready(d.sentence(snap))
 	}
 }

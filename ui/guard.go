@@ -95,7 +95,7 @@ func (m *model) pauseGuard(d dialog.Pause) tea.Cmd {
 	return func() tea.Msg {
 		ctx, cancel := context.WithTimeout(context.Background(), pauseTimeout)
 		defer cancel()
-		switch err := pause(ctx, length); {
+		switch err := pause(ctx, d.ByDaemon(), length); {
 		case err != nil:
 			return actedMsg{"the guard is not paused: " + text.Clean(err.Error())}
 		case length == 0:

@@ -73,7 +73,12 @@ func TestPausingTheGuard(t *testing.T) {
 	s := guarded(snapshot.GuardAct)
 	s.Guard.ByDaemon = true
 	m := newTestModel(t, s, func(o *Options) {
-		o.PauseGuard = func(_ context.Context, d time.Duration) error { asked = append(asked, d); return refused }
+		o.PauseGuard = func(_ context.Context, byDaemon bool, d time.Duration) error {
+			if asked = append(asked, d); !byDaemon {
+				t.Error("another guard was asked than the dialog names")
+			}
+			return refused
+		}
 	})
 	m.now = s.Time
 	m.press("A")
@@ -106,7 +111,7 @@ func TestPausingTheGuard(t *testing.T) {
 
 func TestNoGuardToPause(t *testing.T) {
 	m := newTestModel(t, snapshottest.DrawnBox(), func(o *Options) {
-		o.PauseGuard = func(context.Context, time.Duration) error { t.Error("paused"); return nil }
+		o.PauseGuard = func(context.Context, bool, time.Duration) error { t.Error("paused"); return nil }
 	})
 	m.press("A")
 	m.shows("no [[guard.rule]]")
@@ -115,7 +120,7 @@ func TestNoGuardToPause(t *testing.T) {
 	m.send(tea.WindowSizeMsg{Width: 40, Height: 12})
 	m = newTestModel(t, guarded(snapshot.GuardAct), func(o *Options) {
 		o.ReadOnly = true
-		o.PauseGuard = func(context.Context, time.Duration) error { return nil }
+		o.PauseGuard = func(context.Context, bool, time.Duration) error { return nil }
 	})
 	m.press("A")
 	m.shows("--read-only: actions are disabled")

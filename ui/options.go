@@ -68,8 +68,9 @@ type Options struct {
 	Save func(*snapshot.Snapshot) (path string, err error)
 	// SavePage writes the explanation of an event of this time to a file. Nil: it is not saved.
 	SavePage func(at time.Time, page string) (path string, err error)
-	// PauseGuard has the guard do nothing for a while; 0 ends that. Nil: no such key.
-	PauseGuard func(context.Context, time.Duration) error
+	// PauseGuard has the daemon's guard or this program's do nothing for a while; 0 ends
+	// that. Nil: no such key.
+	PauseGuard func(ctx context.Context, byDaemon bool, d time.Duration) error
 	// LookNow retries the driver at once. Nil: no such key.
 	LookNow func()
 	// Doctor is the report of vramscope doctor, for a box without a driver. Nil: no

@@ -38,6 +38,9 @@ func (d Pause) For() time.Duration {
 	return PauseTime
 }
 
+// ByDaemon reports that the question is about the daemon's guard.
+func (d Pause) ByDaemon() bool { return d.guard != nil && d.guard.ByDaemon }
+
 func (d Pause) paused() bool { return d.guard != nil && d.guard.Paused.After(d.now) }
 
 // Follow implements Overlay.
