@@ -26,11 +26,20 @@ type Joined struct {
 	reading bool
 }
 
-// grid is a series in buckets of equal width that end at the seam.
+// grid is a series in buckets of equal width. They end at the seam or as many whole
+// grids before it.
 type grid struct {
-	key   snapshot.SeriesKey
-	width time.Duration
-	count int
+	key    snapshot.SeriesKey
+	width  time.Duration
+	count  int
+	before int
+}
+
+// span is from where to where a grid reaches. The seam itself is the live history's.
+func (g grid) span(seam time.Time) (from, to time.Time) {
+	length := time.Duration(g.count) * g.width
+	end := seam.Add(-time.Duration(g.before) * length)
+	return end.Add(-length), end.Add(-1)
 }
 
 const (
@@ -106,17 +115,16 @@ func (j *Joined) Events(limit int) []snapshot.Event {
 // Series implements snapshot.History.
 func (j *Joined) Series(key snapshot.SeriesKey, from, to time.Time, buckets int) []snapshot.Point {
 	points := j.live.Series(key, from, to, buckets)
-	before, seam, _ := j.earlier()
+	before, seam, oldest := j.earlier()
 	if before == nil || !from.Before(seam) || buckets <= 0 || !to.After(from) {
 		return points
 	}
 	width := max(to.Sub(from)/time.Duration(buckets), 1)
-	old := j.grid(grid{key, width, buckets})
-	if old == nil {
-		return points
-	}
 	for i := range points {
 		p := &points[i]
+		if p.Time.Before(oldest) {
+			continue
+		}
 		// The one bucket of the grid that ends in (p.Time − width, p.Time].
 		k := 0
 		if behind := seam.Sub(p.Time); behind > 0 {
@@ -124,7 +132,8 @@ func (j *Joined) Series(key snapshot.SeriesKey, from, to time.Time, buckets int)
 		} else if -behind >= width {
 			break
 		}
-		if at := len(old) - 1 - k; at >= 0 && old[at].Known {
+		old := j.grid(grid{key, width, buckets, k / buckets})
+		if at := buckets - 1 - k%buckets; at < len(old) && old[at].Known {
 			*p = joinPoints(&old[at], p)
 		}
 	}
@@ -176,8 +185,8 @@ func (j *Joined) read() {
 		g, before, seam := j.pending[0], j.before, j.seam
 		j.pending = j.pending[1:]
 		j.mu.Unlock()
-		// The seam itself is the live history's.
-		points := before.Series(g.key, seam.Add(-time.Duration(g.count)*g.width), seam.Add(-1), g.count)
+		from, to := g.span(seam)
+		points := before.Series(g.key, from, to, g.count)
 		remote, ok := before.(interface{ Away() bool })
 		j.mu.Lock()
 		if ok && remote.Away() {

@@ -56,8 +56,17 @@ func TestJoinedHistoriesAreOne(t *testing.T) {
 	}
 	latest, _ := whole.At(now)
 	key := snapshot.SeriesKey{Metric: metric.Used, GPUUUID: latest.GPUs[1].UUID}
-	for _, n := range []int{30, 110, 280} {
-		from, to := now.Add(-280*time.Second), now
+	for _, window := range []struct {
+		n        int
+		from, to time.Time
+	}{
+		{30, now.Add(-280 * time.Second), now},
+		{110, now.Add(-280 * time.Second), now},
+		{280, now.Add(-280 * time.Second), now},
+		{30, seam.Add(-180 * time.Second), seam.Add(-100 * time.Second)}, // more than a window before the seam
+		{10, seam.Add(-60 * time.Second), seam.Add(-40 * time.Second)},
+	} {
+		n, from, to := window.n, window.from, window.to
 		j.Series(key, from, to, n)
 		var got []snapshot.Point
 		for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {

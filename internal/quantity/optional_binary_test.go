@@ -51,7 +51,7 @@ func TestBinaryFormOfAnotherTypeIsRefused(t *testing.T) {
 	if err := small.UnmarshalBinary([]byte{byte(Forecast) + 1, 1}); err == nil {
 		t.Error("a source that there is none of was taken")
 	}
-	if _, err := From("text", Driver).MarshalBinary(); err == nil {
-		t.Error("a text was written")
+	if _, err := From(struct{}{}, Driver).MarshalBinary(); err == nil {
+		t.Error("what has no binary form was written")
 	}
 }
