@@ -2,7 +2,8 @@
 // and source of each metric of a GPU and of a process.
 //
 //	driver ─ nvml ─→ Sensors ─→ snapshot.GPU ──┬─→ JSON, CSV (schema, cli)
-//	                                           └─→ history (sampler)
+//	                                           ├─→ history (sampler)
+//	                                           └─→ Prometheus (exporter)
 //	                 Table ── name, unit, help ──┘
 //
 // Sensors holds what the driver reports of a GPU beside its memory. It travels
@@ -12,8 +13,8 @@
 //
 // # Add a metric of a GPU
 //
-//  1. metric/table.go: an ID, a field of Sensors and a row of Table. JSON, CSV,
-//     history and the JSON Schema follow from the row.
+//  1. metric/table.go: an ID, a field of Sensors and a row of Table, with its name
+//     in Prometheus. JSON, CSV, history, exporter and the JSON Schema follow from it.
 //  2. nvml/capability.go: the NVML function's entry point, if it is a new one.
 //  3. nvml/sensors.go: the call.
 //  4. internal/fakedriver/state.go: a key of the fake driver's state file.

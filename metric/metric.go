@@ -16,6 +16,9 @@ type Metric struct {
 	Source  quantity.Source // who reports it; GPUs of unified memory and older drivers differ
 	History History
 	Digits  int // binary digits that the history keeps; 0: whole numbers exactly
+	// Prometheus is the end of the exported name, in base units: ExportedAs has the
+	// whole. "" where the metric is not exported.
+	Prometheus string
 
 	whole    func(*Sensors) *Int // one of these for a sensor
 	fraction func(*Sensors) *Float
@@ -43,6 +46,7 @@ type Subject uint8
 const (
 	GPU Subject = 1 << iota
 	Process
+	Instance // of MIG; only the exporter names it
 )
 
 // History is what the history keeps of a metric.

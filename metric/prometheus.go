@@ -1,0 +1,144 @@
+package metric
+
+import "strings"
+
+// The exported names. A row of Table has the end of one, such as
+// "memory_used_bytes"; what it is measured of gives the beginning:
+//
+//	vramscope_gpu_memory_used_bytes      of a GPU
+//	vramscope_mig_memory_used_bytes      of a MIG instance
+//	vramscope_process_memory_used_bytes  of a process
+//
+// The values are in Prometheus' base units; a name that ends in _total is a
+// counter, every other one is a gauge.
+// https://prometheus.io/docs/practices/naming/
+const (
+	gpuPrefix      = "vramscope_gpu_"
+	instancePrefix = "vramscope_mig_"
+	processPrefix  = "vramscope_process_"
+)
+
+// ExportedAs is the metric's name in the exporter, of one subject; "" where the
+// metric is not exported. What is measured of processes is exported of a GPU and of
+// an instance, too, as the sum of their processes.
+func (m *Metric) ExportedAs(of Subject) string {
+	switch {
+	case m.Prometheus == "":
+		return ""
+	case of == Process && m.Of&Process != 0:
+		return processPrefix + m.Prometheus
+	case of == Instance:
+		return instancePrefix + m.Prometheus
+	case of == GPU:
+		return gpuPrefix + m.Prometheus
+	}
+	return ""
+}
+
+// IsCounter reports whether an exported name is a counter's.
+func IsCounter(name string) bool { return strings.HasSuffix(name, "_total") }
+
+// Base converts a value of the unit to Prometheus' base unit.
+func (u Unit) Base(value float64) float64 {
+	switch u {
+	case Percent:
+		return value / 100
+	case Megahertz:
+		return value * 1e6
+	default:
+		return value
+	}
+}
+
+// Exported is a metric of the exporter alone: a state, an event or a forecast, which
+// no row of Table has.
+type Exported struct {
+	Name   string
+	Labels []string // beside those of its subject
+	Of     Subject  // 0: of the whole box
+	Help   string
+}
+
+// ExportedID names a metric of the exporter.
+type ExportedID uint8
+
+// What is exported beside Table.
+const (
+	HostInfo ExportedID = iota
+	LastSample
+	SampleInterval
+	DriverState
+	ProbesAnswering
+
+	GPUInfo
+	GPUState
+	GPUProcesses
+	GPUThrottled
+	FullIn
+	FullInEarliest
+	FullInLatest
+	Predicted
+	ECCEnabled
+	ECCErrors
+	XIDErrors
+	OutOfMemory
+	AllocRetries
+	Alerts
+	Flushes
+	FlushedBytes
+	GuardDecisions
+	Rescues
+
+	MIGInfo
+	MIGFullIn
+	ProcessInfo
+	ExportedCount // how many there are
+)
+
+// ExportTable describes what is exported beside Table.
+var ExportTable = [ExportedCount]Exported{
+	HostInfo: {Name: "vramscope_host_info", Labels: []string{"host", "version", "driver_version", "cuda_version", "simulated"},
+		Help: "1, with names. simulated is \"true\" where no GPU was read."},
+	LastSample:      {Name: "vramscope_last_sample_timestamp_seconds", Help: "When the exported figures were read, in Unix time."},
+	SampleInterval:  {Name: "vramscope_sample_interval_seconds", Help: "Time between two samples."},
+	DriverState:     {Name: "vramscope_driver_state", Labels: []string{"state"}, Help: "1 for the state that the driver is in: ok, absent, not_loaded, gone, no_cgo or starting."},
+	ProbesAnswering: {Name: "vramscope_probes_answering", Help: "Processes whose probe answers."},
+
+	GPUInfo:        {Name: "vramscope_gpu_info", Of: GPU, Labels: []string{"name", "pci_bus_id"}, Help: "1, with names."},
+	GPUState:       {Name: "vramscope_gpu_state", Of: GPU, Labels: []string{"state"}, Help: "1 for the state that the GPU is in: ok, lost, hanging, error, or unlisted (only a probe names it)."},
+	GPUProcesses:   {Name: "vramscope_gpu_processes", Of: GPU, Help: "Processes on the GPU."},
+	GPUThrottled:   {Name: "vramscope_gpu_throttled", Of: GPU, Labels: []string{"reason"}, Help: "1 for each reason that holds the clocks down."},
+	FullIn:         {Name: "vramscope_gpu_full_in_seconds", Of: GPU, Help: "Time until the memory is full, the median. No series: no forecast of that."},
+	FullInEarliest: {Name: "vramscope_gpu_full_in_earliest_seconds", Of: GPU, Help: "The early end of that forecast's 80 % interval."},
+	FullInLatest:   {Name: "vramscope_gpu_full_in_latest_seconds", Of: GPU, Help: "The late end of that forecast's 80 % interval. No series: perhaps never."},
+	Predicted:      {Name: "vramscope_gpu_memory_predicted_bytes", Of: GPU, Labels: []string{"horizon"}, Help: "Predicted memory in use, the median, in so many seconds (horizon)."},
+	ECCEnabled:     {Name: "vramscope_gpu_ecc_enabled", Of: GPU, Help: "Whether error correction is on: 1 or 0."},
+	ECCErrors:      {Name: "vramscope_gpu_ecc_errors_total", Of: GPU, Labels: []string{"type"}, Help: "Memory errors since the driver was loaded: corrected or uncorrected."},
+	XIDErrors:      {Name: "vramscope_gpu_xid_errors_total", Of: GPU, Labels: []string{"xid"}, Help: "Critical errors that the driver reported since the exporter started."},
+	OutOfMemory:    {Name: "vramscope_gpu_out_of_memory_total", Of: GPU, Help: "Allocations that failed for lack of memory, as probes report them, since the exporter started."},
+	AllocRetries:   {Name: "vramscope_gpu_alloc_retries_total", Of: GPU, Help: "Allocations for which an allocator had to free its cache, as probes report them, since the exporter started."},
+	Alerts:         {Name: "vramscope_alerts", Of: GPU, Labels: []string{"kind", "severity"}, Help: "Alerts that stand. Without gpu and uuid: about the box."},
+	Flushes:        {Name: "vramscope_gpu_flushes_total", Of: GPU, Help: "Flushes that the daemon did, since the exporter started."},
+	FlushedBytes:   {Name: "vramscope_gpu_flushed_bytes_total", Of: GPU, Help: "Memory that these flushes freed, by the driver's figure."},
+	GuardDecisions: {Name: "vramscope_guard_decisions_total", Labels: []string{"rule", "kind"}, Help: "Decisions of the guard since the exporter started."},
+	Rescues:        {Name: "vramscope_rescues_total", Labels: []string{"outcome"}, Help: "Failed allocations for which other processes freed memory, since the exporter started: rescued or not_rescued."},
+
+	MIGInfo:     {Name: "vramscope_mig_info", Of: Instance, Labels: []string{"mig_uuid", "profile"}, Help: "1, with names."},
+	MIGFullIn:   {Name: "vramscope_mig_full_in_seconds", Of: Instance, Help: "Time until the instance's memory is full, the median. No series: no forecast of that."},
+	ProcessInfo: {Name: "vramscope_process_info", Of: Process, Labels: []string{"user", "runtime", "name", "hpc_job", "namespace", "pod", "container"}, Help: "1, with names."},
+}
+
+// Labels are the labels of what is measured of a subject. A row of a process on a MIG
+// instance has the label mig, too.
+func (s Subject) Labels() []string {
+	switch s {
+	case GPU:
+		return []string{"gpu", "uuid"}
+	case Instance:
+		return []string{"gpu", "uuid", "mig"}
+	case Process:
+		return []string{"uuid", "pid"}
+	default:
+		return nil
+	}
+}
