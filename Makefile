@@ -29,7 +29,7 @@ lint: ## vet and golangci-lint
 	golangci-lint run
 
 .PHONY: bench
-bench: ## measure vramscope beside nvtop and others on the fake driver, and write docs/performance.md
+bench: ## measure whole-process budgets on the fake driver, beside nvtop where it is installed
 	$(GO) run ./scripts/bench
 
 .PHONY: pictures

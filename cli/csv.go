@@ -49,6 +49,9 @@ func csvFields() []csvField {
 	gpuMetric := func(id metric.ID) {
 		fields = append(fields, gpu(metric.Table[id].Name, func(g *snapshot.GPU) string { return csvNumber(g.Value(id)) }))
 	}
+	processMetric := func(id metric.ID) {
+		fields = append(fields, process(metric.Table[id].Name, func(p *snapshot.Process) string { return csvNumber(p.Value(id)) }))
+	}
 	for _, id := range []metric.ID{metric.Total, metric.Used, metric.Free, metric.Reserved,
 		metric.Utilization, metric.Temperature, metric.Power, metric.PowerLimit} {
 		gpuMetric(id)
@@ -63,7 +66,7 @@ func csvFields() []csvField {
 		process("runtime", func(p *snapshot.Process) string { return p.Runtime }))
 	for _, id := range []metric.ID{metric.Used, metric.Allocated, metric.Cached, metric.Fragmented, metric.Other,
 		metric.Returnable, metric.SMUtilization, metric.CPU, metric.Host} {
-		fields = append(fields, process(metric.Table[id].Name, func(p *snapshot.Process) string { return csvNumber(p.Value(id)) }))
+		processMetric(id)
 	}
 	fields = append(fields,
 		process("job", func(p *snapshot.Process) string { return p.Job.String() }),
@@ -71,6 +74,9 @@ func csvFields() []csvField {
 		process("command", func(p *snapshot.Process) string { return strings.Join(p.Command, " ") }))
 	for id := metric.Fan; id < metric.Count; id++ {
 		gpuMetric(id)
+	}
+	for _, id := range []metric.ID{metric.MemoryUtilization, metric.EncoderUtilization, metric.DecoderUtilization} {
+		processMetric(id)
 	}
 	return fields
 }

@@ -111,6 +111,7 @@ func (p *program) runDaemon(cmd *cobra.Command, f *daemonFlags) error {
 	if err != nil {
 		return err
 	}
+	src.details(true) // for the recording and the exporter
 	if src.probes != nil {
 		src.options.Probes, src.daemon = src.probes, nil // the daemon is this one
 	}

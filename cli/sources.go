@@ -106,6 +106,14 @@ func (src *sources) lookOnce() {
 	}
 }
 
+// details asks the driver also for what only a page about a GPU, a recording and an
+// exporter show.
+func (src *sources) details(wanted bool) {
+	if src.library != nil {
+		src.library.Details(wanted)
+	}
+}
+
 // probeAsker is what a driverSource needs of the monitor of probes.
 type probeAsker interface {
 	Ask()

@@ -15,7 +15,8 @@ type Metric struct {
 	Of      Subject
 	Source  quantity.Source // who reports it; GPUs of unified memory and older drivers differ
 	History History
-	Digits  int // binary digits that the history keeps; 0: whole numbers exactly
+	Live    Subject // of these the latest value alone: there is no history, and nothing is exported
+	Digits  int     // binary digits that the history keeps; 0: whole numbers exactly
 	// Prometheus is the end of the exported name, in base units: ExportedAs has the
 	// whole. "" where the metric is not exported.
 	Prometheus string
@@ -62,11 +63,11 @@ const (
 // FirstSensor is the first of the sensors; they reach up to Count.
 const FirstSensor = Utilization
 
-// RecordedOf lists the metrics of a subject that the history records.
-func RecordedOf(of Subject) []ID {
+// KeptOf lists the metrics of a subject of which the history keeps that.
+func KeptOf(of Subject, history History) []ID {
 	var ids []ID
 	for id := range Count {
-		if m := &Table[id]; m.Of&of != 0 && m.History == Recorded {
+		if m := &Table[id]; m.Of&^m.Live&of != 0 && m.History == history {
 			ids = append(ids, id)
 		}
 	}

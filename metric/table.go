@@ -42,6 +42,28 @@ const (
 	PerformanceState
 	PCIeReceived
 	PCIeSent
+	EncoderUtilization
+	DecoderUtilization
+	SMClockMax
+	MemoryClockMax
+	ClockReasons
+	PCIeGeneration
+	PCIeGenerationMax
+	PCIeWidth
+	PCIeWidthMax
+	BAR1Used
+	BAR1Total
+	RemappedCorrectable
+	RemappedUncorrectable
+	RemappingPending
+	RemappingFailed
+	Persistence
+	ComputeMode
+	NVLinks
+	NVLinksActive
+	NVLinkReceived
+	NVLinkSent
+	NVLinkErrors
 	Count // how many there are
 )
 
@@ -59,6 +81,29 @@ type Sensors struct {
 	PerformanceState    Int   `json:"performance_state"`
 	PCIeReceived        Int   `json:"pcie_rx_bytes_per_second"`
 	PCIeSent            Int   `json:"pcie_tx_bytes_per_second"`
+
+	EncoderUtilization    Int `json:"encoder_utilization_percent"`
+	DecoderUtilization    Int `json:"decoder_utilization_percent"`
+	SMClockMax            Int `json:"sm_clock_max_mhz"`
+	MemoryClockMax        Int `json:"memory_clock_max_mhz"`
+	ClockReasons          Int `json:"clock_event_reasons"`
+	PCIeGeneration        Int `json:"pcie_generation"`
+	PCIeGenerationMax     Int `json:"pcie_generation_max"`
+	PCIeWidth             Int `json:"pcie_width"`
+	PCIeWidthMax          Int `json:"pcie_width_max"`
+	BAR1Used              Int `json:"bar1_used_bytes"`
+	BAR1Total             Int `json:"bar1_total_bytes"`
+	RemappedCorrectable   Int `json:"remapped_rows_correctable"`
+	RemappedUncorrectable Int `json:"remapped_rows_uncorrectable"`
+	RemappingPending      Int `json:"row_remapping_pending"`
+	RemappingFailed       Int `json:"row_remapping_failed"`
+	Persistence           Int `json:"persistence_mode"`
+	ComputeMode           Int `json:"compute_mode"`
+	NVLinks               Int `json:"nvlink_links"`
+	NVLinksActive         Int `json:"nvlink_active_links"`
+	NVLinkReceived        Int `json:"nvlink_rx_bytes_per_second"`
+	NVLinkSent            Int `json:"nvlink_tx_bytes_per_second"`
+	NVLinkErrors          Int `json:"nvlink_errors"`
 }
 
 // Table describes every metric.
@@ -80,7 +125,7 @@ var Table = [Count]Metric{
 
 	Utilization: {Name: "utilization_percent", Prometheus: "utilization_ratio", Unit: Percent, Of: GPU, Source: quantity.Driver, History: Recorded,
 		Help: "of the time in which a kernel ran; `null` under MIG", whole: func(s *Sensors) *Int { return &s.Utilization }},
-	MemoryUtilization: {Name: "memory_utilization_percent", Prometheus: "memory_utilization_ratio", Unit: Percent, Of: GPU, Source: quantity.Driver, History: Recorded,
+	MemoryUtilization: {Name: "memory_utilization_percent", Prometheus: "memory_utilization_ratio", Unit: Percent, Of: GPU | Process, Source: quantity.Driver, History: Recorded, Live: Process,
 		Help: "of the time in which memory was read or written", whole: func(s *Sensors) *Int { return &s.MemoryUtilization }},
 	Temperature: {Name: "temperature_celsius", Prometheus: "temperature_celsius", Unit: Celsius, Of: GPU, Source: quantity.Driver, History: Recorded,
 		Help: "of the GPU", whole: func(s *Sensors) *Int { return &s.Temperature }},
@@ -92,7 +137,7 @@ var Table = [Count]Metric{
 		Help: "the limit in force", fraction: func(s *Sensors) *Float { return &s.PowerLimit }},
 	SMClock: {Name: "sm_clock_mhz", Prometheus: "sm_clock_hertz", Unit: Megahertz, Of: GPU, Source: quantity.Driver, History: Recorded,
 		Help: "of the multiprocessors", whole: func(s *Sensors) *Int { return &s.SMClock }},
-	MemoryClock: {Name: "memory_clock_mhz", Prometheus: "memory_clock_hertz", Unit: Megahertz, Of: GPU, Source: quantity.Driver,
+	MemoryClock: {Name: "memory_clock_mhz", Prometheus: "memory_clock_hertz", Unit: Megahertz, Of: GPU, Source: quantity.Driver, History: Recorded,
 		Help: "of the memory", whole: func(s *Sensors) *Int { return &s.MemoryClock }},
 	Fan: {Name: "fan_percent", Prometheus: "fan_speed_ratio", Unit: Percent, Of: GPU, Source: quantity.Driver, History: Recorded,
 		Help: "fan speed, of its maximum; `null` where the board has no fan", whole: func(s *Sensors) *Int { return &s.Fan }},
@@ -102,4 +147,48 @@ var Table = [Count]Metric{
 		Help: "received over PCIe, measured for 20 ms every 2 s", whole: func(s *Sensors) *Int { return &s.PCIeReceived }},
 	PCIeSent: {Name: "pcie_tx_bytes_per_second", Prometheus: "pcie_transmit_bytes_per_second", Unit: BytesPerSecond, Of: GPU, Source: quantity.Driver, History: Recorded,
 		Help: "sent over PCIe, measured likewise", whole: func(s *Sensors) *Int { return &s.PCIeSent }},
+	EncoderUtilization: {Name: "encoder_utilization_percent", Prometheus: "encoder_utilization_ratio", Unit: Percent, Of: GPU | Process, Source: quantity.Driver, History: Recorded, Live: Process,
+		Help: "of the video encoder", whole: func(s *Sensors) *Int { return &s.EncoderUtilization }},
+	DecoderUtilization: {Name: "decoder_utilization_percent", Prometheus: "decoder_utilization_ratio", Unit: Percent, Of: GPU | Process, Source: quantity.Driver, History: Recorded, Live: Process,
+		Help: "of the video decoder", whole: func(s *Sensors) *Int { return &s.DecoderUtilization }},
+	SMClockMax: {Name: "sm_clock_max_mhz", Prometheus: "sm_clock_max_hertz", Unit: Megahertz, Of: GPU, Source: quantity.Driver, History: Constant,
+		Help: "the highest clock of the multiprocessors", whole: func(s *Sensors) *Int { return &s.SMClockMax }},
+	MemoryClockMax: {Name: "memory_clock_max_mhz", Prometheus: "memory_clock_max_hertz", Unit: Megahertz, Of: GPU, Source: quantity.Driver, History: Constant,
+		Help: "the highest clock of the memory", whole: func(s *Sensors) *Int { return &s.MemoryClockMax }},
+	ClockReasons: {Name: "clock_event_reasons", Prometheus: "clock_event_reasons", Unit: State, Of: GPU, Source: quantity.Driver, History: Recorded,
+		Help: "why the clocks are not higher: the bits of nvmlClocksEventReasons", whole: func(s *Sensors) *Int { return &s.ClockReasons }},
+	PCIeGeneration: {Name: "pcie_generation", Prometheus: "pcie_generation", Unit: State, Of: GPU, Source: quantity.Driver, History: Recorded,
+		Help: "of the PCIe link now; it falls while the GPU is idle", whole: func(s *Sensors) *Int { return &s.PCIeGeneration }},
+	PCIeGenerationMax: {Name: "pcie_generation_max", Prometheus: "pcie_generation_max", Unit: State, Of: GPU, Source: quantity.Driver, History: Constant,
+		Help: "the highest that GPU and slot have in common", whole: func(s *Sensors) *Int { return &s.PCIeGenerationMax }},
+	PCIeWidth: {Name: "pcie_width", Prometheus: "pcie_width_lanes", Unit: Number, Of: GPU, Source: quantity.Driver, History: Recorded,
+		Help: "lanes of the PCIe link now", whole: func(s *Sensors) *Int { return &s.PCIeWidth }},
+	PCIeWidthMax: {Name: "pcie_width_max", Prometheus: "pcie_width_max_lanes", Unit: Number, Of: GPU, Source: quantity.Driver, History: Constant,
+		Help: "the most lanes that GPU and slot have in common", whole: func(s *Sensors) *Int { return &s.PCIeWidthMax }},
+	BAR1Used: {Name: "bar1_used_bytes", Prometheus: "bar1_used_bytes", Unit: Bytes, Of: GPU, Source: quantity.Driver, History: Recorded,
+		Help: "in use of the window (BAR1) through which the host reaches the memory", whole: func(s *Sensors) *Int { return &s.BAR1Used }},
+	BAR1Total: {Name: "bar1_total_bytes", Prometheus: "bar1_total_bytes", Unit: Bytes, Of: GPU, Source: quantity.Driver, History: Constant,
+		Help: "size of that window", whole: func(s *Sensors) *Int { return &s.BAR1Total }},
+	RemappedCorrectable: {Name: "remapped_rows_correctable", Prometheus: "remapped_rows_correctable", Unit: Number, Of: GPU, Source: quantity.Driver, History: Recorded,
+		Help: "memory rows replaced after correctable errors; `null` under MIG", whole: func(s *Sensors) *Int { return &s.RemappedCorrectable }},
+	RemappedUncorrectable: {Name: "remapped_rows_uncorrectable", Prometheus: "remapped_rows_uncorrectable", Unit: Number, Of: GPU, Source: quantity.Driver, History: Recorded,
+		Help: "memory rows replaced after uncorrectable errors", whole: func(s *Sensors) *Int { return &s.RemappedUncorrectable }},
+	RemappingPending: {Name: "row_remapping_pending", Prometheus: "row_remapping_pending", Unit: State, Of: GPU, Source: quantity.Driver, History: Recorded,
+		Help: "1: a row is replaced when the GPU is reset", whole: func(s *Sensors) *Int { return &s.RemappingPending }},
+	RemappingFailed: {Name: "row_remapping_failed", Prometheus: "row_remapping_failed", Unit: State, Of: GPU, Source: quantity.Driver, History: Recorded,
+		Help: "1: a row could not be replaced: exchange the GPU", whole: func(s *Sensors) *Int { return &s.RemappingFailed }},
+	Persistence: {Name: "persistence_mode", Prometheus: "persistence_mode", Unit: State, Of: GPU, Source: quantity.Driver, History: Recorded,
+		Help: "1: the driver keeps the GPU initialised while nobody uses it", whole: func(s *Sensors) *Int { return &s.Persistence }},
+	ComputeMode: {Name: "compute_mode", Prometheus: "compute_mode", Unit: State, Of: GPU, Source: quantity.Driver, History: Recorded,
+		Help: "0 default, 2 prohibited, 3 one process at a time", whole: func(s *Sensors) *Int { return &s.ComputeMode }},
+	NVLinks: {Name: "nvlink_links", Prometheus: "nvlink_links", Unit: Number, Of: GPU, Source: quantity.Driver, History: Recorded,
+		Help: "NVLinks of the GPU", whole: func(s *Sensors) *Int { return &s.NVLinks }},
+	NVLinksActive: {Name: "nvlink_active_links", Prometheus: "nvlink_active_links", Unit: Number, Of: GPU, Source: quantity.Driver, History: Recorded,
+		Help: "of them, those that are up", whole: func(s *Sensors) *Int { return &s.NVLinksActive }},
+	NVLinkReceived: {Name: "nvlink_rx_bytes_per_second", Prometheus: "nvlink_receive_bytes_per_second", Unit: BytesPerSecond, Of: GPU, Source: quantity.Driver, History: Recorded,
+		Help: "received over all NVLinks", whole: func(s *Sensors) *Int { return &s.NVLinkReceived }},
+	NVLinkSent: {Name: "nvlink_tx_bytes_per_second", Prometheus: "nvlink_transmit_bytes_per_second", Unit: BytesPerSecond, Of: GPU, Source: quantity.Driver, History: Recorded,
+		Help: "sent over all NVLinks", whole: func(s *Sensors) *Int { return &s.NVLinkSent }},
+	NVLinkErrors: {Name: "nvlink_errors", Prometheus: "nvlink_errors_total", Unit: Number, Of: GPU, Source: quantity.Driver, History: Recorded,
+		Help: "replays, recoveries and CRC errors of all NVLinks since the driver was loaded", whole: func(s *Sensors) *Int { return &s.NVLinkErrors }},
 }

@@ -8,7 +8,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"vramscope/internal/fakedriver"
 )
@@ -27,7 +29,18 @@ type box struct {
 	fakedriver.State
 	library string
 	path    string // of the state file
+	passed  atomic.Int64
 }
+
+// later makes the next readings read what changes rarely.
+func (b *box) later(library *Library) {
+	for _, g := range library.gpus {
+		g.rare.at, g.lists.at = time.Time{}, time.Time{}
+	}
+}
+
+// now is the time, and what has been added to it.
+func (b *box) now() time.Time { return time.Now().Add(time.Duration(b.passed.Load())) }
 
 // alone runs the calling test again in a process of its own, because a process
 // can load one driver library only. In that process it returns the box; in the
@@ -46,6 +59,9 @@ func alone(t *testing.T, variant fakedriver.Variant, state fakedriver.State) *bo
 	var stdout, stderr bytes.Buffer
 	command.Stdout, command.Stderr = &stdout, &stderr
 	err := command.Run()
+	if testing.Verbose() {
+		t.Log(stdout.String())
+	}
 	if err != nil || !strings.Contains(stdout.String(), "--- PASS: "+t.Name()) {
 		t.Fatalf("in its own process: %v\n%s%s", err, stdout.String(), stderr.String())
 	}
@@ -64,7 +80,7 @@ func (b *box) write() {
 // open opens the box's library and closes it when the test ends.
 func (b *box) open() (*Library, []Device) {
 	b.Helper()
-	library := New(Options{LibraryPath: b.library})
+	library := New(Options{LibraryPath: b.library, Now: b.now})
 	library.Complete()
 	_, devices, err := library.Open()
 	if err != nil {
@@ -91,6 +107,12 @@ func (b *box) read(library *Library, device Device) Reading {
 // boxWithFan is a box of one GPU on which every sensor has a value.
 func boxWithFan() fakedriver.State {
 	state := fakedriver.Box(1, 3)
-	state.GPUs[0].Fan, state.GPUs[0].PState = 42, 2
+	gpu := &state.GPUs[0]
+	gpu.Fan, gpu.PState, gpu.ComputeMode, gpu.Throttle = 42, 2, 3, 0x44
+	gpu.EncoderUtilization, gpu.DecoderUtilization = 31, 17
+	gpu.PCIeGen, gpu.PCIeWidth = 3, 8
+	gpu.SMClock, gpu.MemoryClock = 1410, 1593
+	gpu.RemappedCorrectable, gpu.RemappedUncorrectable, gpu.RemappingPending, gpu.RemappingFailed = 5, 2, 1, 1
+	gpu.NVLinksDown, gpu.NVLinkReplays, gpu.NVLinkRecoveries, gpu.NVLinkCRC = 2, 7, 1, 40
 	return state
 }

@@ -45,6 +45,7 @@ type Reading struct {
 	metric.Sensors // but for the facts in Device
 	Throttle       quantity.Optional[Throttle]
 	ECC            ECC
+	NVLinks        []NVLink   // in the driver's order; nil where there are none, or where they were not asked for
 	XIDs           []XID      // critical errors since the last reading
 	MIGEnabled     bool       // current MIG mode
 	Instances      []Instance // MIG instances in NVML's order
@@ -132,5 +133,19 @@ type Process struct {
 	Instance      InstanceID
 	Type          ProcessType
 	Used          quantity.Optional[quantity.Bytes]
-	SMUtilization quantity.Optional[int] // per cent over the driver's last sampling period
+	SMUtilization quantity.Optional[int] // per cent over the driver's last sampling period, as are the next
+	// MemoryUtilization is of the time in which memory was read or written.
+	MemoryUtilization  quantity.Optional[int]
+	EncoderUtilization quantity.Optional[int]
+	DecoderUtilization quantity.Optional[int]
+}
+
+// NVLink is one link of a GPU to another one or to a switch.
+type NVLink struct {
+	Link           int // the driver's number
+	Active         bool
+	Received, Sent metric.Int                // bytes/s of data since the last reading
+	Replays        quantity.Optional[uint64] // since the driver was loaded, as are the next
+	Recoveries     quantity.Optional[uint64]
+	CRCErrors      quantity.Optional[uint64]
 }

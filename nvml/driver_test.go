@@ -63,7 +63,7 @@ func TestReadReturnsTheDriversFigures(t *testing.T) {
 	gpu := &b.GPUs[1]
 	gpu.Throttle, gpu.ECCCorrected, gpu.ECCUncorrected = 0x44, 7, 2
 	b.write()
-	library := New(Options{LibraryPath: b.library})
+	library := New(Options{LibraryPath: b.library, Now: b.now})
 	driver, devices, err := library.Open()
 	if err != nil {
 		t.Fatal(err)
@@ -107,6 +107,7 @@ func TestReadReturnsTheDriversFigures(t *testing.T) {
 	gpu.Resize(gpu.Processes[2].PID, 5<<30)
 	gpu.PowerLimit = 400_000
 	b.write()
+	b.later(library)
 	reading = b.read(library, devices[1])
 	b.expectMemory(reading.Memory, gpu, quantity.Driver)
 	b.expectProcesses(reading, gpu)

@@ -13,6 +13,11 @@ const (
 	highestTemperature = 200       // °C
 	highestClock       = 100_000   // MHz
 	highestPower       = 1_000_000 // W
+	highestReason      = 1<<16 - 1 // nvml.h defines nine bits
+	highestGeneration  = 16
+	highestWidth       = 64
+	highestCount       = 1 << 24
+	highestLinkRate    = 1 << 42 // bytes/s
 )
 
 // intFigure accepts an unsigned figure up to a limit.

@@ -21,8 +21,11 @@ func TestRefusedFieldCostsThatFieldOnly(t *testing.T) {
 	if b == nil {
 		return
 	}
+	b.GPUs[0].NVLinks = 0 // their throughput is never twice the same
+	b.write()
 	library, devices := b.open()
 	whole := b.read(library, devices[0])
+	unknown := quantity.Unknown[int]()
 	fields := []struct {
 		call  string
 		clear func(*Reading) // clears what only this call reports
@@ -37,7 +40,23 @@ func TestRefusedFieldCostsThatFieldOnly(t *testing.T) {
 		{"nvmlDeviceGetClockInfo", func(r *Reading) {
 			r.SMClock, r.MemoryClock = quantity.Unknown[int](), quantity.Unknown[int]()
 		}},
-		{"nvmlDeviceGetCurrentClocksEventReasons", func(r *Reading) { r.Throttle = quantity.Unknown[Throttle]() }},
+		{"nvmlDeviceGetMaxClockInfo", func(r *Reading) { r.SMClockMax, r.MemoryClockMax = unknown, unknown }},
+		{"nvmlDeviceGetEncoderUtilization", func(r *Reading) { r.EncoderUtilization = unknown }},
+		{"nvmlDeviceGetDecoderUtilization", func(r *Reading) { r.DecoderUtilization = unknown }},
+		{"nvmlDeviceGetCurrPcieLinkGeneration", func(r *Reading) { r.PCIeGeneration = unknown }},
+		{"nvmlDeviceGetMaxPcieLinkGeneration", func(r *Reading) { r.PCIeGenerationMax = unknown }},
+		{"nvmlDeviceGetCurrPcieLinkWidth", func(r *Reading) { r.PCIeWidth = unknown }},
+		{"nvmlDeviceGetMaxPcieLinkWidth", func(r *Reading) { r.PCIeWidthMax = unknown }},
+		{"nvmlDeviceGetBAR1MemoryInfo", func(r *Reading) { r.BAR1Used, r.BAR1Total = unknown, unknown }},
+		{"nvmlDeviceGetRemappedRows", func(r *Reading) {
+			r.RemappedCorrectable, r.RemappedUncorrectable, r.RemappingPending, r.RemappingFailed = unknown, unknown, unknown, unknown
+		}},
+		{"nvmlDeviceGetPersistenceMode", func(r *Reading) { r.Persistence = unknown }},
+		{"nvmlDeviceGetComputeMode", func(r *Reading) { r.ComputeMode = unknown }},
+		{"nvmlDeviceGetCurrentClocksEventReasons", func(r *Reading) {
+			r.Throttle, r.ClockReasons = quantity.Unknown[Throttle](), unknown
+		}},
+		{"nvmlDeviceGetEccMode", func(r *Reading) { r.ECC = ECC{} }},
 		{"nvmlDeviceGetTotalEccErrors", func(r *Reading) {
 			r.ECC.Corrected, r.ECC.Uncorrected = quantity.Unknown[uint64](), quantity.Unknown[uint64]()
 		}},
@@ -55,6 +74,7 @@ func TestRefusedFieldCostsThatFieldOnly(t *testing.T) {
 			}
 			b.GPUs[0].Fail(field.call, answer)
 			b.write()
+			b.later(library)
 			got := b.read(library, devices[0])
 			if lists := strings.Contains(field.call, "ComputeRunning") && !strings.Contains(field.call, "MPS"); (got.ProcessesError != nil) != lists {
 				t.Errorf("%s: %d: processes: %v", field.call, answer, got.ProcessesError)

@@ -27,6 +27,7 @@ type Library struct {
 	loaded   atomic.Pointer[loaded] // set once, by the first Open that finds the library
 	api      gonvml.Interface       // touched only inside the gate
 	complete atomic.Bool            // see Complete
+	details  atomic.Bool            // see Details
 	gpus     map[string]*gpu        // by UUID; written inside the gate, read by calls it counts
 	known    map[int]Device         // by index, from earlier Opens: the facts of a GPU that is lost at the next
 }

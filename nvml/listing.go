@@ -110,11 +110,5 @@ func (l *Library) identify(lib *loaded, index int) (*gpu, error) {
 			device.PowerLimit = watts(milliwatts)
 		}
 	}
-	g := &gpu{device: device, handle: handle, pointer: pointer}
-	if lib.symbols[symECCMode] {
-		if current, _, ret := handle.GetEccMode(); ret == gonvml.SUCCESS {
-			g.ecc = quantity.From(current == gonvml.FEATURE_ENABLED, quantity.Driver)
-		}
-	}
-	return g, nil
+	return &gpu{device: device, handle: handle, pointer: pointer}, nil
 }

@@ -4,16 +4,19 @@ package nvml
 
 import (
 	"slices"
+	"time"
 	"unsafe"
 
 	gonvml "github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"vramscope/internal/quantity"
 )
 
 // askProcesses reads the process lists, unmerged. Under MIG the GPU's own handle
 // lists the processes of all instances to privileged users only; others read the
 // list of each instance.
 func (r *reading) askProcesses() ([]Process, error) {
-	list, err := r.askLists(r.processes[:0], r.pointer)
+	list, err := r.askLists(r.processes[:0], r.pointer, true)
 	if err == nil || !r.result.MIGEnabled || r.err != nil {
 		return list, err
 	}
@@ -21,7 +24,7 @@ func (r *reading) askProcesses() ([]Process, error) {
 	for n, pointer := range r.instances {
 		from := len(list)
 		var failed error
-		if list, failed = r.askLists(list, pointer); failed != nil {
+		if list, failed = r.askLists(list, pointer, false); failed != nil {
 			return list[:0], failed
 		}
 		for i := from; i < len(list); i++ {
@@ -34,23 +37,53 @@ func (r *reading) askProcesses() ([]Process, error) {
 	return list, nil
 }
 
+// listsAsked is what the graphics and the MPS list answered last.
+type listsAsked struct {
+	at          time.Time
+	unexplained quantity.Bytes // used memory beyond the compute list's, then
+	empty       [mostLists]bool
+}
+
+const mostLists = 3
+
 // askLists appends the processes of the compute, graphics and MPS lists. It fails
-// if the compute list does; many GPUs refuse the others.
-func (r *reading) askLists(list []Process, device unsafe.Pointer) ([]Process, error) {
+// if the compute list does; many GPUs refuse the others. Of a whole GPU a list that
+// was empty is asked again only when memory is used that the compute list does not
+// explain, else rarely.
+func (r *reading) askLists(list []Process, device unsafe.Pointer, whole bool) ([]Process, error) {
 	if len(r.lib.lists) == 0 || r.lib.lists[0].kind != Compute {
 		return list, newError(symbols[symComputeV1].name, gonvml.ERROR_FUNCTION_NOT_FOUND)
 	}
-	for _, source := range r.lib.lists {
+	asked := &r.gpu.lists
+	for i, source := range r.lib.lists {
 		if r.err != nil {
 			return list[:0], r.err
+		}
+		if whole && i == 1 {
+			if unexplained := r.unexplained(list); due(r.started, asked.at) || unexplained != asked.unexplained {
+				*asked = listsAsked{at: r.started, unexplained: unexplained}
+			}
+		}
+		if whole && asked.empty[i] {
+			continue
 		}
 		appended, ret := r.askList(list, source, device)
 		if !r.ok(source.symbol, ret) && source.kind == Compute {
 			return list[:0], newError(symbols[source.symbol].name, ret)
 		}
+		asked.empty[i] = whole && source.kind != Compute && len(appended) == len(list)
 		list = appended
 	}
 	return list, nil
+}
+
+// unexplained is the used memory that a list does not account for, in MiB.
+func (r *reading) unexplained(list []Process) quantity.Bytes {
+	used := r.result.Memory.Used.Or(0)
+	for i := range list {
+		used -= list[i].Used.Or(0)
+	}
+	return used / quantity.MiB
 }
 
 // askList appends the processes of one list. For a driver that asks for more room

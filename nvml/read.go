@@ -11,8 +11,6 @@ import (
 	"unsafe"
 
 	gonvml "github.com/NVIDIA/go-nvml/pkg/nvml"
-
-	"vramscope/internal/quantity"
 )
 
 // gpu is a GPU of an open library, with the buffers of its readings.
@@ -21,7 +19,6 @@ type gpu struct {
 	handle  gonvml.Device
 	pointer unsafe.Pointer // the same handle, for direct calls
 	absent  error          // why there is no handle; nil if there is one
-	ecc     quantity.Optional[bool]
 
 	busy        atomic.Bool // a reading is under way; what follows belongs to it
 	readings    uint64
@@ -31,6 +28,9 @@ type gpu struct {
 	instances   []unsafe.Pointer // handles of result.Instances
 	utilization utilization
 	throughput  throughput
+	rare        rare
+	links       links
+	lists       listsAsked
 	events      gonvml.EventSet // nil until subscribed
 	eventless   bool            // the GPU offers no critical error events
 }
@@ -43,6 +43,7 @@ type reading struct {
 	started time.Time
 	result  Reading
 	err     *Error // the first answer that ends the reading
+	details bool   // everything is wanted: see Details
 }
 
 // Read takes one reading of a GPU, in which a field that the driver refuses is
@@ -83,14 +84,14 @@ func (r *reading) run() (Reading, error) {
 	r.started = r.options.Now()
 	r.result.Device = r.device
 	r.readEvents()
-	r.readMIGMode()
+	r.details = r.Library.details.Load() || r.complete.Load()
+	r.readRare()
 	r.result.Memory = r.readMemory()
 	r.result.Time = r.options.Now()
 	r.readLoad()
 	r.readPower()
 	r.readThrottle()
-	r.readECC()
-	r.readThroughput()
+	r.readDetails()
 	r.readInstances()
 	r.readProcesses()
 	r.readings++
@@ -125,15 +126,6 @@ func ask[T any](r *reading, call symbol, get func() (T, gonvml.Return)) (answer 
 	}
 	answer, ret := get()
 	return answer, r.ok(call, ret)
-}
-
-// readMIGMode comes before the figures whose meaning MIG changes.
-func (r *reading) readMIGMode() {
-	if !r.can(symMIGMode) {
-		return
-	}
-	current, _, ret := r.handle.GetMigMode()
-	r.result.MIGEnabled = r.ok(symMIGMode, ret) && current == gonvml.DEVICE_MIG_ENABLE
 }
 
 // readMemory reads the GPU's memory. Every failure but a refusal ends the

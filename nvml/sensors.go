@@ -3,6 +3,8 @@
 package nvml
 
 import (
+	"math"
+
 	gonvml "github.com/NVIDIA/go-nvml/pkg/nvml"
 
 	"vramscope/internal/quantity"
@@ -25,35 +27,38 @@ func (r *reading) readLoad() {
 	} else if answer, ok := ask(r, symTemperatureV, r.handle.GetTemperatureV().V1); ok && answer.Temperature >= 0 {
 		r.result.Temperature = intFigure(uint32(answer.Temperature), highestTemperature)
 	}
+	r.result.SMClock = r.clock(symClock, r.handle.GetClockInfo, gonvml.CLOCK_SM)
+}
+
+// readUnlisted reads what moves, but is in no table of GPUs.
+func (r *reading) readUnlisted() {
 	if percent, ok := ask(r, symFan, r.handle.GetFanSpeed); ok {
 		r.result.Fan = intFigure(percent, 200) // of the intended speed, which a fan may exceed
+	} else {
+		r.result.Fan = metric.Int{}
 	}
+	r.result.PerformanceState = metric.Int{}
 	if state, ok := ask(r, symPerformanceState, r.handle.GetPerformanceState); ok && state >= 0 { // PSTATE_UNKNOWN is 32
 		r.result.PerformanceState = intFigure(uint32(state), 15)
 	}
-	r.result.SMClock = r.clock(gonvml.CLOCK_SM)
-	r.result.MemoryClock = r.clock(gonvml.CLOCK_MEM)
+	r.result.MemoryClock = r.clock(symClock, r.handle.GetClockInfo, gonvml.CLOCK_MEM)
 }
 
 // clock reads one clock in MHz.
-func (r *reading) clock(kind gonvml.ClockType) metric.Int {
-	if r.can(symClock) {
-		megahertz, ret := r.handle.GetClockInfo(kind)
-		if r.ok(symClock, ret) {
+func (r *reading) clock(call symbol, get func(gonvml.ClockType) (uint32, gonvml.Return), kind gonvml.ClockType) metric.Int {
+	if r.can(call) {
+		megahertz, ret := get(kind)
+		if r.ok(call, ret) {
 			return intFigure(megahertz, highestClock)
 		}
 	}
 	return metric.Int{}
 }
 
-// readPower reads the power and the limit, which an administrator may change at
-// any time.
+// readPower reads the power that is drawn.
 func (r *reading) readPower() {
 	if milliwatts, ok := ask(r, symPower, r.handle.GetPowerUsage); ok {
 		r.result.Power = watts(milliwatts)
-	}
-	if milliwatts, ok := ask(r, symPowerLimit, r.handle.GetEnforcedPowerLimit); ok {
-		r.result.Device.PowerLimit = watts(milliwatts)
 	}
 }
 
@@ -66,14 +71,21 @@ func (r *reading) readThrottle() {
 	}
 	if reasons, ok := ask(r, call, get); ok {
 		r.result.Throttle = quantity.From(Throttle(reasons), quantity.Driver)
+		r.result.ClockReasons = intFigure(uint32(min(reasons, math.MaxUint32)), highestReason)
 	}
 }
 
-// readECC reads the errors since the driver was loaded. The mode changes only with
-// a reset; Open has read it.
+// readECC reads the mode and the errors since the driver was loaded.
 func (r *reading) readECC() {
-	r.result.ECC.Enabled = r.ecc
-	if r.ecc.Or(false) {
+	if !r.can(symECCMode) {
+		return
+	}
+	current, _, ret := r.handle.GetEccMode()
+	if !r.ok(symECCMode, ret) {
+		return
+	}
+	r.result.ECC.Enabled = quantity.From(current == gonvml.FEATURE_ENABLED, quantity.Driver)
+	if current == gonvml.FEATURE_ENABLED {
 		r.result.ECC.Corrected = r.eccErrors(gonvml.MEMORY_ERROR_TYPE_CORRECTED)
 		r.result.ECC.Uncorrected = r.eccErrors(gonvml.MEMORY_ERROR_TYPE_UNCORRECTED)
 	}

@@ -20,6 +20,8 @@ func TestReadFillsEverySensor(t *testing.T) {
 		return
 	}
 	library, devices := b.open()
+	b.read(library, devices[0])
+	time.Sleep(10 * time.Millisecond) // NVLink's throughput is between two readings
 	reading := b.read(library, devices[0])
 	for id := metric.FirstSensor; id < metric.Count; id++ {
 		if reading.Value(id).Known() == facts[id] {
@@ -30,6 +32,16 @@ func TestReadFillsEverySensor(t *testing.T) {
 	for id, want := range map[metric.ID]uint64{
 		metric.Fan: gpu.Fan, metric.PerformanceState: gpu.PState,
 		metric.PCIeReceived: gpu.PCIeRX * 1000, metric.PCIeSent: gpu.PCIeTX * 1000,
+		metric.EncoderUtilization: gpu.EncoderUtilization, metric.DecoderUtilization: gpu.DecoderUtilization,
+		metric.SMClockMax: gpu.SMClockMax, metric.MemoryClockMax: gpu.MemoryClockMax, metric.ClockReasons: gpu.Throttle,
+		metric.PCIeGeneration: gpu.PCIeGen, metric.PCIeGenerationMax: gpu.PCIeGenMax,
+		metric.PCIeWidth: gpu.PCIeWidth, metric.PCIeWidthMax: gpu.PCIeWidthMax,
+		metric.BAR1Used: gpu.BAR1Used, metric.BAR1Total: gpu.BAR1Total,
+		metric.RemappedCorrectable: gpu.RemappedCorrectable, metric.RemappedUncorrectable: gpu.RemappedUncorrectable,
+		metric.RemappingPending: gpu.RemappingPending, metric.RemappingFailed: gpu.RemappingFailed,
+		metric.Persistence: gpu.Persistence, metric.ComputeMode: gpu.ComputeMode,
+		metric.NVLinks: gpu.NVLinks, metric.NVLinksActive: gpu.NVLinks - gpu.NVLinksDown,
+		metric.NVLinkErrors: gpu.NVLinkReplays + gpu.NVLinkRecoveries + gpu.NVLinkCRC,
 	} {
 		if got := reading.Value(id).Or(-1); got != float64(want) {
 			t.Errorf("%s is %v, want %d", metric.Table[id].Name, got, want)
@@ -75,6 +87,7 @@ func TestThroughputDoesNotDelayReadings(t *testing.T) {
 	start := time.Now()
 	var passed atomic.Int64 // measurements read the clock on goroutines of their own
 	library := New(Options{LibraryPath: b.library, Now: func() time.Time { return start.Add(time.Duration(passed.Load())) }})
+	library.Details(true)
 	_, devices, err := library.Open()
 	if err != nil {
 		t.Fatal(err)

@@ -24,6 +24,9 @@ func (l *Library) Read(device Device) (Reading, error) {
 // Complete changes nothing.
 func (l *Library) Complete() {}
 
+// Details changes nothing.
+func (l *Library) Details(bool) {}
+
 // Close does nothing.
 func (l *Library) Close() error { return nil }
 

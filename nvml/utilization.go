@@ -28,7 +28,7 @@ type utilization struct {
 
 type utilizationSample struct {
 	pid       int
-	percent   int
+	percent   [4]int // SM, memory, encoder, decoder; -1: nonsense
 	timestamp uint64
 	taken     time.Time
 }
@@ -51,14 +51,15 @@ func (u *utilization) add(buffer []byte, count int, now time.Time) {
 			timestamp: binary.NativeEndian.Uint64(entry[8:]),
 			taken:     now,
 		}
-		percent := binary.NativeEndian.Uint32(entry[16:])
-		if sample.pid == 0 || percent > 100 || sample.timestamp == 0 || sample.timestamp > latest {
+		for n := range sample.percent {
+			sample.percent[n] = intFigure(binary.NativeEndian.Uint32(entry[16+4*n:]), 100).Or(-1)
+		}
+		if sample.pid == 0 || sample.percent[0] < 0 || sample.timestamp == 0 || sample.timestamp > latest {
 			continue
 		}
 		if sample.timestamp >= wallClock {
 			sample.taken = time.UnixMicro(int64(sample.timestamp))
 		}
-		sample.percent = int(percent)
 		u.since = max(u.since, sample.timestamp)
 		at, known := u.find(sample.pid)
 		if !known {
@@ -89,10 +90,17 @@ func (u *utilization) assign(list []Process, whole quantity.Optional[int]) {
 		return sampled
 	})
 	for i := range list {
+		var percent [4]int
 		if at, sampled := u.find(list[i].PID); sampled {
-			list[i].SMUtilization = quantity.From(u.samples[at].percent, quantity.Driver)
-		} else if idle {
-			list[i].SMUtilization = quantity.From(0, quantity.Driver)
+			percent = u.samples[at].percent
+		} else if !idle {
+			continue
+		}
+		p := &list[i]
+		for n, to := range []*quantity.Optional[int]{&p.SMUtilization, &p.MemoryUtilization, &p.EncoderUtilization, &p.DecoderUtilization} {
+			if percent[n] >= 0 {
+				*to = quantity.From(percent[n], quantity.Driver)
+			}
 		}
 	}
 }

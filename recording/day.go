@@ -53,8 +53,8 @@ type rowRecord struct {
 // What is recorded of a process and of a GPU. Other memory is recorded as it was
 // computed: the readings that it is the difference of may be of different moments.
 var (
-	recordedOfProcess = append(metric.RecordedOf(metric.Process), metric.Other)
-	recordedOfGPU     = metric.RecordedOf(metric.GPU)
+	recordedOfProcess = append(metric.KeptOf(metric.Process, metric.Recorded), metric.Other)
+	recordedOfGPU     = metric.KeptOf(metric.GPU, metric.Recorded)
 )
 
 // fileOf is the name of a moment's database.

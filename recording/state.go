@@ -7,6 +7,7 @@ import (
 
 	"vramscope/internal/quantity"
 	"vramscope/internal/text"
+	"vramscope/metric"
 	"vramscope/sampler/snapshot"
 )
 
@@ -89,6 +90,7 @@ type gpuState struct {
 	Reserved  *amount           `json:"reserved,omitempty"`
 	Slowdown  *amount           `json:"temperature_slowdown,omitempty"`
 	Limit     *amount           `json:"power_limit,omitempty"`
+	Constants map[string]amount `json:"constants,omitempty"` // the other metrics that do not change, by name
 	MIG       bool              `json:"mig,omitempty"`
 	Instances []instanceState   `json:"instances,omitempty"`
 }
@@ -109,6 +111,16 @@ func gpuStateOf(g *snapshot.GPU) gpuState {
 		Index: g.Index, Name: text.Clean(g.Name), PCIBusID: g.PCIBusID, State: g.State, Since: nanoseconds(g.Since), Message: g.Message,
 		Total: amountOf(g.Memory.Total), Reserved: amountOf(g.Memory.Reserved), Slowdown: floatAmount(whole), Limit: floatAmount(g.PowerLimit), MIG: g.MIG,
 	}
+	for _, id := range metric.KeptOf(metric.GPU, metric.Constant) {
+		v := g.Value(id)
+		if id == metric.TemperatureSlowdown || id == metric.PowerLimit || !v.Known() {
+			continue
+		}
+		if out.Constants == nil {
+			out.Constants = make(map[string]amount)
+		}
+		out.Constants[metric.Table[id].Name] = *floatAmount(v)
+	}
 	for i := range g.Instances {
 		in := &g.Instances[i]
 		out.Instances = append(out.Instances, instanceState{
@@ -127,6 +139,11 @@ func (g *gpuState) restore(uuid string) snapshot.GPU {
 	slowdown := g.Slowdown.float()
 	out.TemperatureSlowdown = quantity.From(int(slowdown.Or(0)), slowdown.Source())
 	out.PowerLimit = g.Limit.float()
+	for name, constant := range g.Constants {
+		if id := metric.Named(name); id >= metric.FirstSensor && id < metric.Count {
+			out.Set(id, constant.float())
+		}
+	}
 	for _, in := range g.Instances {
 		out.Instances = append(out.Instances, snapshot.Instance{
 			ID: snapshot.InstanceID{MIG: true, GPU: in.GPU, Compute: in.Compute}, UUID: in.UUID, Profile: in.Profile, Slices: in.Slices,

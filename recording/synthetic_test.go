@@ -94,7 +94,11 @@ func (s *synthetic) after(step time.Duration) *snapshot.Snapshot {
 		g.Memory.Used = driver(used[g.UUID])
 		g.Memory.Free = driver(79*quantity.GiB - used[g.UUID])
 		for id := metric.FirstSensor; id < metric.Count; id++ {
-			g.Set(id, quantity.From(float64(50+random.IntN(10)), quantity.Driver))
+			v := 50 + random.IntN(10)
+			if id > metric.PCIeSent { // these stand still, most of the time
+				v = int(id)
+			}
+			g.Set(id, quantity.From(float64(v), quantity.Driver))
 		}
 		g.TemperatureSlowdown, g.PowerLimit = quantity.From(90, quantity.Driver), quantity.From(700.0, quantity.Driver)
 		g.Parts = snapshot.PartsOf(g.Memory.Used, nil, func(*snapshot.Process) bool { return false })

@@ -144,7 +144,8 @@ func (s *Sampler) driverRow(g *gpu, p *nvml.Process) snapshot.Process {
 	r.ID.Instance = snapshot.InstanceID(p.Instance)
 	r.GPU = g.device.Index
 	r.Type = p.Type.String()
-	r.SMUtilization = p.SMUtilization
+	r.SMUtilization, r.MemoryUtilization = p.SMUtilization, p.MemoryUtilization
+	r.EncoderUtilization, r.DecoderUtilization = p.EncoderUtilization, p.DecoderUtilization
 	r.Used = p.Used
 	return r
 }

@@ -42,6 +42,11 @@ func (s *Sampler) gpu(g *gpu, rows []snapshot.Process) snapshot.GPU {
 		out.MIG = g.last.MIGEnabled
 		// The capacity does not change while a GPU does not answer.
 		out.Memory.Total, out.Memory.Reserved = g.last.Memory.Total, g.last.Memory.Reserved
+		for _, id := range constantOfGPU {
+			if v := g.last.Value(id); v.Known() {
+				out.Set(id, v)
+			}
+		}
 	} else {
 		out.Memory.Total = s.totalByProbes(g.device.UUID)
 	}
@@ -53,6 +58,9 @@ func (s *Sampler) gpu(g *gpu, rows []snapshot.Process) snapshot.GPU {
 	out.TemperatureSlowdown, out.PowerLimit = r.Device.TemperatureSlowdown, r.Device.PowerLimit
 	out.Throttled = throttled(r.Throttle)
 	out.ECC = snapshot.ECC(r.ECC)
+	for _, link := range r.NVLinks {
+		out.NVLinks = append(out.NVLinks, snapshot.NVLink(link))
+	}
 	out.Parts = snapshot.PartsOf(out.Memory.Used, rows, func(p *snapshot.Process) bool { return p.ID.GPUUUID == g.device.UUID })
 	for i := range r.Instances {
 		in := &r.Instances[i]

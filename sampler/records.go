@@ -15,7 +15,10 @@ import (
 type metrics [metric.Count]*store.Series
 
 // What is recorded of a process and of a GPU.
-var recordedOfProcess, recordedOfGPU = metric.RecordedOf(metric.Process), metric.RecordedOf(metric.GPU)
+var recordedOfProcess, recordedOfGPU = metric.KeptOf(metric.Process, metric.Recorded), metric.KeptOf(metric.GPU, metric.Recorded)
+
+// What is kept of a GPU as it was last.
+var constantOfGPU = metric.KeptOf(metric.GPU, metric.Constant)
 
 // append writes a sample where there is one; a tick without is a gap.
 func (m *metrics) append(s *store.Store, id metric.ID, value snapshot.Float) {
@@ -165,7 +168,13 @@ func (r *gpuRecord) append(s *store.Store, now time.Time, g *snapshot.GPU) {
 			r.States = slices.Clone(r.States[len(r.States)-most/2:])
 		}
 	}
+	was := r.GPU.Sensors
 	r.GPU, r.Last = *g, now
+	for _, id := range constantOfGPU { // also where it is not read all the time
+		if !g.Value(id).Known() {
+			r.GPU.Set(id, was.Value(id))
+		}
+	}
 	for _, id := range recordedOfGPU {
 		r.metrics.append(s, id, g.Value(id))
 	}

@@ -26,6 +26,7 @@ type GPU struct {
 	metric.Sensors
 	Throttled []string `json:"throttled"`
 	ECC       ECC      `json:"ecc"`
+	NVLinks   []NVLink `json:"nvlinks"`
 	XIDs      []XID    `json:"xids"`
 
 	MIG       bool         `json:"mig"`
@@ -49,6 +50,17 @@ type ECC struct {
 	Enabled     quantity.Optional[bool]   `json:"enabled"`
 	Corrected   quantity.Optional[uint64] `json:"corrected"`
 	Uncorrected quantity.Optional[uint64] `json:"uncorrected"`
+}
+
+// NVLink is one link of a GPU.
+type NVLink struct {
+	Link       int                       `json:"link"`
+	Active     bool                      `json:"active"`
+	Received   snapshot.Int              `json:"rx_bytes_per_second"`
+	Sent       snapshot.Int              `json:"tx_bytes_per_second"`
+	Replays    quantity.Optional[uint64] `json:"replays"`
+	Recoveries quantity.Optional[uint64] `json:"recoveries"`
+	CRCErrors  quantity.Optional[uint64] `json:"crc_errors"`
 }
 
 // XID is a critical error that the driver reported.
@@ -117,12 +129,16 @@ func gpuOf(g *snapshot.GPU) GPU {
 		Sensors:           g.Finite(),
 		Throttled:         append([]string{}, g.Throttled...),
 		ECC:               ECC(g.ECC),
+		NVLinks:           []NVLink{},
 		XIDs:              []XID{},
 		MIG:               g.MIG,
 		Instances:         []Instance{},
 		Processes:         []Process{},
 		FullIn:            FullInOf(g.FullIn),
 		Predicted:         predictedOf(g.Predicted),
+	}
+	for _, link := range g.NVLinks {
+		out.NVLinks = append(out.NVLinks, NVLink(link))
 	}
 	for _, xid := range g.XIDs {
 		out.XIDs = append(out.XIDs, XID{xid.Code, Time(xid.Time)})

@@ -39,11 +39,14 @@ type Process struct {
 	Evictable      []Evictable `json:"evictable"`
 	Probe          *Probe      `json:"probe"`
 
-	SMUtilizationPercent snapshot.Int   `json:"sm_utilization_percent"`
-	CPUPercent           snapshot.Float `json:"cpu_percent"`
-	HostBytes            snapshot.Bytes `json:"host_bytes"`
-	Predicted            []Prediction   `json:"predicted"`
-	PredictedAllocated   []Prediction   `json:"predicted_allocated"`
+	SMUtilizationPercent      snapshot.Int   `json:"sm_utilization_percent"`
+	MemoryUtilizationPercent  snapshot.Int   `json:"memory_utilization_percent"`
+	EncoderUtilizationPercent snapshot.Int   `json:"encoder_utilization_percent"`
+	DecoderUtilizationPercent snapshot.Int   `json:"decoder_utilization_percent"`
+	CPUPercent                snapshot.Float `json:"cpu_percent"`
+	HostBytes                 snapshot.Bytes `json:"host_bytes"`
+	Predicted                 []Prediction   `json:"predicted"`
+	PredictedAllocated        []Prediction   `json:"predicted_allocated"`
 }
 
 // Evictable is a cache that a program has registered for flushing.
@@ -119,7 +122,9 @@ func processOf(p *snapshot.Process) Process {
 		ReturnableBound: Text(p.ReturnableBound()),
 		Allocators:      []Allocator{},
 		RuntimeVersion:  Text(p.RuntimeVersion), Evictable: []Evictable{},
-		SMUtilizationPercent: p.SMUtilization, CPUPercent: p.Value(metric.CPU), HostBytes: p.Host,
+		SMUtilizationPercent: p.SMUtilization, MemoryUtilizationPercent: p.MemoryUtilization,
+		EncoderUtilizationPercent: p.EncoderUtilization, DecoderUtilizationPercent: p.DecoderUtilization,
+		CPUPercent: p.Value(metric.CPU), HostBytes: p.Host,
 		Predicted: predictedOf(p.Predicted), PredictedAllocated: predictedOf(p.PredictedAllocated),
 	}
 	for _, cache := range p.Evictable {

@@ -85,6 +85,9 @@ func (g *GPU) restore(rows []snapshot.Process) snapshot.GPU {
 		Memory: g.Memory.restore(), Sensors: sensors(g.Sensors), Throttled: g.Throttled, ECC: snapshot.ECC(g.ECC), MIG: g.MIG,
 		FullIn: g.FullIn.restore(), Predicted: restored(g.Predicted),
 	}
+	for _, link := range g.NVLinks {
+		out.NVLinks = append(out.NVLinks, snapshot.NVLink(link))
+	}
 	for _, x := range g.XIDs {
 		out.XIDs = append(out.XIDs, snapshot.XID{Code: x.Code, Time: time.Time(x.Time)})
 	}
@@ -156,6 +159,7 @@ func (p *Process) row(g *GPU) snapshot.Process {
 		Started: time.Time(p.StartTime), User: string(p.User), Type: string(p.Type), Name: string(p.Name), Command: strings.Fields(string(p.Command)),
 		Runtime: string(p.Runtime), RuntimeVersion: string(p.RuntimeVersion),
 		CPU: metric.Finite(p.CPUPercent), Host: sane(p.HostBytes, quantity.System), SMUtilization: p.SMUtilizationPercent,
+		MemoryUtilization: p.MemoryUtilizationPercent, EncoderUtilization: p.EncoderUtilizationPercent, DecoderUtilization: p.DecoderUtilizationPercent,
 		Used: sane(p.UsedBytes, quantity.Driver), Allocated: sane(p.AllocatedBytes, quantity.Probe), Cached: sane(p.CachedBytes, quantity.Probe),
 		Fragmented: sane(p.FragmentedBytes, quantity.Probe), Returnable: sane(p.ReturnableBytes, quantity.Probe), Other: signed(p.OtherBytes),
 		Predicted: restored(p.Predicted), PredictedAllocated: restored(p.PredictedAllocated),

@@ -93,6 +93,7 @@ func H100(index int) GPU {
 
 		ThrottleSupported: 0x1ff, Persistence: 1,
 		ECCMode: 1, ECCPending: 1,
+		NVLinks: 18, NVLinkTX: 1_200_000 + 1000*i, NVLinkRX: 1_100_000 + 1000*i,
 		MIGMode: 0, MIGPending: 0, MIGMax: 7,
 		SamplePeriod: 166_667,
 	}

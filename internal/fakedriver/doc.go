@@ -84,6 +84,9 @@
 //	fault cuMemAlloc_v2 2               # fault and hang are for CUDA's calls, too, by their symbols' names
 //	lost 1                              # CUDA_ERROR_DEVICE_UNAVAILABLE
 //
+// With VRAMSCOPE_FAKE_COUNT=FILE in a program's environment libnvidia-ml.so.1 counts its
+// calls in that file: 8 bytes, in the machine's order, growing.
+//
 // With VRAMSCOPE_FAKE_FAIL="N CODE" in a program's environment its Nth call does
 // nothing and returns CODE.
 //

@@ -111,6 +111,20 @@ type GPU struct {
 	ECCCorrectedAggregate   uint64 `state:"ecc_corrected_aggregate"` // ever
 	ECCUncorrectedAggregate uint64 `state:"ecc_uncorrected_aggregate"`
 
+	// Rows of memory that were replaced. Like MIG's, the last two are 1 or 0.
+	RemappedCorrectable   uint64 `state:"remapped_correctable"`
+	RemappedUncorrectable uint64 `state:"remapped_uncorrectable"`
+	RemappingPending      uint64 `state:"remapping_pending"`
+	RemappingFailed       uint64 `state:"remapping_failed"`
+
+	NVLinks          uint64 `state:"nvlinks"`           // 0: none
+	NVLinksDown      uint64 `state:"nvlinks_down"`      // the last so many of them
+	NVLinkTX         uint64 `state:"nvlink_tx"`         // KiB/s of each link
+	NVLinkRX         uint64 `state:"nvlink_rx"`         // KiB/s of each link
+	NVLinkReplays    uint64 `state:"nvlink_replays"`    // of link 0, as the next two
+	NVLinkRecoveries uint64 `state:"nvlink_recoveries"` // of link 0
+	NVLinkCRC        uint64 `state:"nvlink_crc"`        // of link 0
+
 	MIGMode    uint64 `state:"mig_mode"` // 1 is on, Absent a GPU that cannot
 	MIGPending uint64 `state:"mig_pending"`
 	MIGMax     uint64 `state:"mig_max"` // instances that there can be

@@ -201,9 +201,12 @@ func TestKeysFollowTheState(t *testing.T) {
 	}
 }
 
-func TestABoxHasNoNVLink(t *testing.T) {
+func TestNVLinkOfABox(t *testing.T) {
 	t.Parallel()
-	c := startClient(t, fakedriver.Box(1, 0))
+	box := fakedriver.Box(2, 0)
+	box.GPUs[1].NVLinks = 0
+	c := startClient(t, box)
 	c.want("init", "0")
-	c.want("nvlink 0", "3 3 3 3") // NVML_ERROR_NOT_SUPPORTED
+	c.want("nvlink 0", "0 3 3 3") // its state; where the link goes is NVML_ERROR_NOT_SUPPORTED
+	c.want("nvlink 1", "3 3 3 3")
 }

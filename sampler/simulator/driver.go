@@ -75,6 +75,7 @@ func (g *board) reading(seed uint64, now time.Time, at time.Duration) nvml.Readi
 			SMClock:          driver(g.clock(wobble(3))),
 			MemoryClock:      driver(memoryClock),
 			PerformanceState: driver(0), // an H100 never leaves P0
+			ClockReasons:     driver(g.clockReasons()),
 		},
 		Throttle: driver(nvml.Throttle(0)),
 		ECC: nvml.ECC{
@@ -84,6 +85,7 @@ func (g *board) reading(seed uint64, now time.Time, at time.Duration) nvml.Readi
 		},
 		MIGEnabled: len(g.instances) > 0,
 	}
+	g.details(&r, wobble)
 	if !r.MIGEnabled {
 		r.Utilization = driver(percent(g.busy, wobble(4)))
 		r.MemoryUtilization = driver(percent(0.62*g.busy, wobble(5)))
@@ -99,6 +101,8 @@ func (g *board) reading(seed uint64, now time.Time, at time.Duration) nvml.Readi
 			p.Instance = t.instance.id
 		} else {
 			p.SMUtilization = driver(percent(t.busy, wobble(16+uint64(n))))
+			p.MemoryUtilization = driver(percent(0.62*t.busy, wobble(16+uint64(n))))
+			p.EncoderUtilization, p.DecoderUtilization = driver(0), driver(0)
 		}
 		r.Processes = append(r.Processes, p)
 	}

@@ -57,6 +57,12 @@ func (p *Process) Value(id metric.ID) Float {
 		return tenths(p.CPU)
 	case metric.SMUtilization:
 		return number(p.SMUtilization)
+	case metric.MemoryUtilization:
+		return number(p.MemoryUtilization)
+	case metric.EncoderUtilization:
+		return number(p.EncoderUtilization)
+	case metric.DecoderUtilization:
+		return number(p.DecoderUtilization)
 	case metric.Steps:
 		return number(p.Steps)
 	default:

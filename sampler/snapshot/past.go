@@ -16,6 +16,7 @@ import (
 func (p *Process) WithoutFigures() Process {
 	out := *p
 	out.SMUtilization, out.Used = Int{}, Bytes{}
+	out.MemoryUtilization, out.EncoderUtilization, out.DecoderUtilization = Int{}, Int{}, Int{}
 	out.ClearParts()
 	out.CPU, out.Host = Float{}, Bytes{}
 	out.Probe = nil
@@ -63,7 +64,7 @@ func (g *GPU) SetFigures(rows []Process, value func(metric.ID) Float, instance f
 			g.Set(id, value(id))
 		}
 	}
-	g.Throttled, g.ECC = nil, ECC{}
+	g.Throttled, g.ECC, g.NVLinks = nil, ECC{}, nil
 	g.XIDs, g.IdleSince, g.FullIn, g.Predicted, g.Holders = nil, time.Time{}, nil, nil, nil
 	g.Parts = PartsOf(g.Memory.Used, rows, func(p *Process) bool { return p.ID.GPUUUID == g.UUID })
 	g.CountProcesses(rows)

@@ -51,7 +51,10 @@ type Process struct {
 	// From the driver.
 	Type          string // "C", "G", "C+G", "M+C"
 	SMUtilization Int
-	Used          Bytes
+	// The others are of the time in which memory was read or written, and of the video
+	// encoder and decoder.
+	MemoryUtilization, EncoderUtilization, DecoderUtilization Int
+	Used                                                      Bytes
 
 	// From a probe. Unknown without one.
 	Runtime        string // "PyTorch", "JAX"; "" where unknown

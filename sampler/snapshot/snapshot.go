@@ -116,6 +116,7 @@ type GPU struct {
 	metric.Sensors
 	Throttled []string // why the clocks are held down: "thermal", "power", "hardware"; nil when they are not
 	ECC       ECC
+	NVLinks   []NVLink
 	XIDs      []XID // of the last hour, newest first
 
 	MIG       bool
@@ -173,6 +174,16 @@ type ECC struct {
 	Enabled     quantity.Optional[bool]
 	Corrected   quantity.Optional[uint64]
 	Uncorrected quantity.Optional[uint64]
+}
+
+// NVLink is one link of a GPU; counts are since the driver's load.
+type NVLink struct {
+	Link           int
+	Active         bool
+	Received, Sent Int // bytes/s
+	Replays        quantity.Optional[uint64]
+	Recoveries     quantity.Optional[uint64]
+	CRCErrors      quantity.Optional[uint64]
 }
 
 // XID is a critical error that the driver reported.

@@ -247,23 +247,25 @@ nvmlReturn_t nvmlDeviceGetMemoryErrorCounter(nvmlDevice_t device, nvmlMemoryErro
 	return answer;
 }
 
+/* MIG hides the rows, as the driver's documentation says; a GPU without remapping has no figures. */
 #ifdef HAVE_V2
-/* Of the several hundred fields, those with which monitors fill gaps; every other one is refused by itself. */
-nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t device, int valuesCount, nvmlFieldValue_t *values)
+nvmlReturn_t nvmlDeviceGetRemappedRows(nvmlDevice_t device, unsigned int *corrRows, unsigned int *uncRows,
+                                       unsigned int *isPending, unsigned int *failureOccurred)
 {
 	struct call call;
-	nvmlReturn_t answer = call_begin(&call, "nvmlDeviceGetFieldValues", device, WHOLE_GPU);
-	if (answer == NVML_SUCCESS && (!values || valuesCount <= 0))
-		answer = NVML_ERROR_INVALID_ARGUMENT;
-	for (int i = 0; answer == NVML_SUCCESS && i < valuesCount; i++) {
-		number value = ABSENT;
-		if (values[i].fieldId == NVML_FI_DEV_MEMORY_TEMP)
-			value = call.gpu->temperature_memory;
-		else if (values[i].fieldId == NVML_FI_DEV_POWER_INSTANT || values[i].fieldId == NVML_FI_DEV_POWER_AVERAGE)
-			value = call.gpu->power;
-		values[i].nvmlReturn = value == ABSENT ? NVML_ERROR_NOT_SUPPORTED : NVML_SUCCESS;
-		values[i].valueType = NVML_VALUE_TYPE_UNSIGNED_INT;
-		values[i].value.uiVal = value == ABSENT ? 0 : (unsigned int)value;
+	nvmlReturn_t answer = call_begin(&call, "nvmlDeviceGetRemappedRows", device, WHOLE_GPU);
+	if (answer == NVML_SUCCESS) {
+		const struct gpu *gpu = call.gpu;
+		if (!corrRows || !uncRows || !isPending || !failureOccurred) {
+			answer = NVML_ERROR_INVALID_ARGUMENT;
+		} else if (gpu->mig_mode == NVML_DEVICE_MIG_ENABLE || gpu->remapped_correctable == ABSENT) {
+			answer = NVML_ERROR_NOT_SUPPORTED;
+		} else {
+			*corrRows = (unsigned int)gpu->remapped_correctable;
+			*uncRows = (unsigned int)gpu->remapped_uncorrectable;
+			*isPending = gpu->remapping_pending == 1;
+			*failureOccurred = gpu->remapping_failed == 1;
+		}
 	}
 	call_end(&call);
 	return answer;

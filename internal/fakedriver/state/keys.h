@@ -78,6 +78,17 @@
 	X(ecc_uncorrected) \
 	X(ecc_corrected_aggregate) \
 	X(ecc_uncorrected_aggregate) \
+	X(remapped_correctable) \
+	X(remapped_uncorrectable) \
+	X(remapping_pending) \
+	X(remapping_failed) \
+	X(nvlinks) \
+	X(nvlinks_down) \
+	X(nvlink_tx) \
+	X(nvlink_rx) \
+	X(nvlink_replays) \
+	X(nvlink_recoveries) \
+	X(nvlink_crc) \
 	X(mig_mode) \
 	X(mig_pending) \
 	X(mig_max) \

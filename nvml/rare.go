@@ -1,0 +1,150 @@
+//go:build linux && cgo
+
+package nvml
+
+import (
+	"time"
+
+	gonvml "github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"vramscope/internal/quantity"
+	"vramscope/metric"
+)
+
+// rarely is the period of what seldom changes: modes, limits, error counts, links.
+//
+//	each reading       memory, utilisation, temperature, power, SM clock, processes
+//	every 10 s         MIG and ECC mode, ECC errors, power limit; fan, P-state, memory clock
+//	with Details also
+//	  each reading     encoder, decoder, throughput of PCIe and NVLink; fan, P-state, memory clock
+//	  every 10 s       PCIe link, highest clocks, BAR1, row remapping, persistence, compute mode, NVLink state
+const rarely = 10 * time.Second
+
+// rare is what a GPU answered at most that long ago.
+type rare struct {
+	at         time.Time
+	details    bool
+	mig        bool
+	sensors    metric.Sensors
+	powerLimit metric.Float
+	ecc        ECC
+	links      []linkState
+}
+
+// Details makes Read read everything, as a page about one GPU shows it and a recording
+// keeps it; else those metrics are unknown.
+func (l *Library) Details(wanted bool) { l.details.Store(wanted) }
+
+// due reports whether something that was read at a time is to be read again.
+func due(now, at time.Time) bool {
+	age := now.Sub(at)
+	return age >= rarely || age < 0
+}
+
+// readRare reads what seldom changes, or takes the last answers. It comes before the
+// figures whose meaning MIG changes.
+func (r *reading) readRare() {
+	kept := &r.gpu.rare
+	if r.details == kept.details && !due(r.started, kept.at) {
+		r.result.Sensors, r.result.MIGEnabled, r.result.ECC = kept.sensors, kept.mig, kept.ecc
+		r.result.Device.PowerLimit = kept.powerLimit
+		return
+	}
+	if r.can(symMIGMode) {
+		current, _, ret := r.handle.GetMigMode()
+		r.result.MIGEnabled = r.ok(symMIGMode, ret) && current == gonvml.DEVICE_MIG_ENABLE
+	}
+	if milliwatts, ok := ask(r, symPowerLimit, r.handle.GetEnforcedPowerLimit); ok {
+		r.result.Device.PowerLimit = watts(milliwatts)
+	}
+	r.readECC()
+	links := kept.links[:0]
+	if r.details {
+		r.readModes()
+		r.readPCIeLink()
+		links = r.readLinkStates(links)
+	} else {
+		r.readUnlisted()
+	}
+	*kept = rare{
+		details: r.details, mig: r.result.MIGEnabled, sensors: r.result.Sensors, ecc: r.result.ECC,
+		powerLimit: r.result.Device.PowerLimit, links: links,
+	}
+	if r.err == nil {
+		kept.at = r.started
+	}
+}
+
+// readModes reads limits, modes and the state of the memory's rows.
+func (r *reading) readModes() {
+	s := &r.result.Sensors
+	s.SMClockMax = r.clock(symMaxClock, r.handle.GetMaxClockInfo, gonvml.CLOCK_SM)
+	s.MemoryClockMax = r.clock(symMaxClock, r.handle.GetMaxClockInfo, gonvml.CLOCK_MEM)
+	if bar1, ok := ask(r, symBAR1, r.handle.GetBAR1MemoryInfo); ok && bar1.Bar1Total < largestMemory && bar1.Bar1Used <= bar1.Bar1Total {
+		s.BAR1Total = quantity.From(int(bar1.Bar1Total), quantity.Driver)
+		s.BAR1Used = quantity.From(int(bar1.Bar1Used), quantity.Driver)
+	}
+	if mode, ok := ask(r, symPersistence, r.handle.GetPersistenceMode); ok {
+		s.Persistence = intFigure(uint32(mode), 1)
+	}
+	if mode, ok := ask(r, symComputeMode, r.handle.GetComputeMode); ok {
+		s.ComputeMode = intFigure(uint32(mode), uint32(gonvml.COMPUTEMODE_COUNT)-1)
+	}
+	if r.can(symRemappedRows) {
+		correctable, uncorrectable, pending, failed, ret := r.handle.GetRemappedRows()
+		if r.ok(symRemappedRows, ret) {
+			s.RemappedCorrectable = intFigure(uint32(correctable), highestCount)
+			s.RemappedUncorrectable = intFigure(uint32(uncorrectable), highestCount)
+			s.RemappingPending, s.RemappingFailed = flag(pending), flag(failed)
+		}
+	}
+}
+
+func flag(set bool) metric.Int {
+	if set {
+		return quantity.From(1, quantity.Driver)
+	}
+	return quantity.From(0, quantity.Driver)
+}
+
+// readPCIeLink reads the PCIe link, and what it could be at most.
+func (r *reading) readPCIeLink() {
+	s := &r.result.Sensors
+	for _, figure := range []struct {
+		call  symbol
+		get   func() (int, gonvml.Return)
+		limit uint32
+		to    *metric.Int
+	}{
+		{symPCIeGeneration, r.handle.GetCurrPcieLinkGeneration, highestGeneration, &s.PCIeGeneration},
+		{symPCIeGenerationMax, r.handle.GetMaxPcieLinkGeneration, highestGeneration, &s.PCIeGenerationMax},
+		{symPCIeWidth, r.handle.GetCurrPcieLinkWidth, highestWidth, &s.PCIeWidth},
+		{symPCIeWidthMax, r.handle.GetMaxPcieLinkWidth, highestWidth, &s.PCIeWidthMax},
+	} {
+		if answer, ok := ask(r, figure.call, figure.get); ok && answer > 0 {
+			*figure.to = intFigure(uint32(answer), figure.limit)
+		}
+	}
+}
+
+// readDetails reads what moves and only a page about the GPU shows.
+func (r *reading) readDetails() {
+	if !r.details {
+		return
+	}
+	r.readUnlisted()
+	if r.can(symEncoder) {
+		percent, _, ret := r.handle.GetEncoderUtilization()
+		if r.ok(symEncoder, ret) {
+			r.result.EncoderUtilization = intFigure(percent, 100)
+		}
+	}
+	if r.can(symDecoder) {
+		percent, _, ret := r.handle.GetDecoderUtilization()
+		if r.ok(symDecoder, ret) {
+			r.result.DecoderUtilization = intFigure(percent, 100)
+		}
+	}
+	r.readThroughput()
+	r.readLinks()
+}
