@@ -3,6 +3,7 @@
 //	key, mouse, resize ─→ Update ─→ state
 //	Snapshot (newest) ──→ Update ─→ state.live        frame(state) ─→ lines ─→ View
 //
+// The terminal gets what of the frame differs, when it differs (ui/terminal).
 // Panels are values with Render(width, height). The layout is computed once per
 // resize, the styles once per theme. Update does no IO and View changes nothing: what
 // takes time runs in a tea.Cmd, and what acts on processes goes through Actions, which

@@ -3,6 +3,8 @@ package ui
 import (
 	"time"
 
+	tea "charm.land/bubbletea/v2"
+
 	"vramscope/action/attach"
 	"vramscope/internal/process"
 	"vramscope/recording/why"
@@ -58,4 +60,9 @@ type (
 	reportMsg struct{ lines []string }
 	// actedMsg is the result of another action, in words.
 	actedMsg struct{ text string }
+	// redrawMsg has the whole screen drawn anew.
+	redrawMsg struct{}
 )
+
+// redraw is a command.
+func redraw() tea.Msg { return redrawMsg{} }

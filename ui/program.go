@@ -16,9 +16,6 @@ import (
 	"vramscope/ui/terminal"
 )
 
-// framesPerSecond is the renderer's rate: 60 would cost 0.5 % of a core.
-const framesPerSecond = 10
-
 // firstSnapshotTimeout is how long the first frame waits for a snapshot.
 const firstSnapshotTimeout = 25 * time.Millisecond
 
@@ -30,8 +27,8 @@ const endTimeout = 800 * time.Millisecond
 // cancellation. It always restores the terminal.
 //
 //	Source ── one slot ──→ feed goroutine ── Send (blocks) ─┐
-//	keys, resizes ── Bubble Tea's reader ───────────────────┼→ event loop: Update → View
-//	output drained ─────────────────────────────────────────┘
+//	keys ── Bubble Tea's reader ────────────────────────────┼→ event loop: Update → View → terminal
+//	output drained, resizes ────────────────────────────────┘
 //	signals, hang-up, crash, q ──→ cancel ──→ the loop ends ──→ terminal restored
 //	                                    └──→ watchdog: restores and exits if it does not
 func Run(ctx context.Context, options Options) error {
@@ -86,15 +83,17 @@ func (r *run) run(parent context.Context) error {
 	}
 	r.firstFrame(ctx, m, caught)
 
-	r.program = tea.NewProgram(m,
+	r.program = tea.NewProgram(&screen{m, r.terminal},
 		tea.WithContext(ctx),
 		tea.WithInput(r.terminal.Input),
 		tea.WithOutput(r.terminal.Output),
 		tea.WithEnvironment(r.options.Environ),
-		tea.WithFPS(framesPerSecond),
-		tea.WithFilter(r.measured),
-		// The themes are resolved for the terminal's colours: the renderer need not
-		// convert them.
+		// Frames are drawn as soon as they are there, by screen. What is left of the
+		// renderer is its clock, which cannot be switched off.
+		tea.WithoutRenderer(),
+		tea.WithFPS(1),
+		tea.WithFilter(r.filter),
+		// Detecting one takes time, and the themes have theirs.
 		tea.WithColorProfile(colorprofile.TrueColor),
 		tea.WithoutSignalHandler())
 
@@ -112,27 +111,13 @@ func (r *run) run(parent context.Context) error {
 	aborted := errors.Is(err, tea.ErrProgramPanic)
 	cause := context.Cause(ctx)
 	cancel(nil)
-	r.terminal.Close(aborted)
+	r.terminal.Close()
 	close(finished)
 	joined.Wait()
 	if r.options.Leave != nil && !aborted {
 		r.options.Leave(m.viewpoint())
 	}
 	return reason(err, cause)
-}
-
-// measured replaces the size that Bubble Tea found in the input with the kernel's:
-// typed, pasted or garbled input can look like a terminal's report of its size.
-func (r *run) measured(_ tea.Model, msg tea.Msg) tea.Msg {
-	size, ok := msg.(tea.WindowSizeMsg)
-	if !ok {
-		return msg
-	}
-	if width, height, ok := r.terminal.KernelSize(); ok {
-		return tea.WindowSizeMsg{Width: width, Height: height}
-	}
-	size.Width, size.Height = terminal.Limit(size.Width, size.Height)
-	return size
 }
 
 // reason is the error that Run returns.
@@ -151,7 +136,7 @@ func reason(err, cause error) error {
 	return nil
 }
 
-// firstFrame paints before the renderer has started.
+// firstFrame paints before Bubble Tea has started.
 func (r *run) firstFrame(ctx context.Context, m *model, caught *crashes) {
 	defer caught.caught()
 	if r.options.Source.Latest() == nil {
@@ -163,7 +148,7 @@ func (r *run) firstFrame(ctx context.Context, m *model, caught *crashes) {
 	}
 	width, height := r.terminal.Size()
 	m.begin(width, height, r.options.Source.Latest())
-	r.terminal.Enter(m.content)
+	r.terminal.Enter(m.View())
 }
 
 // feed sends snapshots from the slot to the event loop. Send blocks until the loop
@@ -220,6 +205,9 @@ func (r *run) obey(ctx context.Context) {
 			r.program.Send(suspendMsg{})
 		case <-r.signals.Continues:
 			r.program.Send(continuedMsg{})
+			r.program.Send(tea.WindowSizeMsg{}) // which may have changed meanwhile
+		case <-r.signals.Resizes:
+			r.program.Send(tea.WindowSizeMsg{})
 		}
 	}
 }

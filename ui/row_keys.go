@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
 
 	"vramscope/metric"
 	"vramscope/sampler/snapshot"
@@ -35,7 +36,7 @@ func (m *model) copyPID() (bool, tea.Cmd) {
 	}
 	pid := strconv.Itoa(p.ID.Process.PID)
 	m.say("copied " + pid + ", if the terminal allows it (OSC 52)")
-	return true, tea.SetClipboard(pid)
+	return true, tea.Raw(ansi.SetSystemClipboard(pid))
 }
 
 // tag tags the process under the cursor, or with set false removes all tags.

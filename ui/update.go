@@ -65,10 +65,7 @@ func (m *model) update(msg tea.Msg) (changed bool, cmd tea.Cmd) {
 		m.say(msg.text)
 		return true, nil
 	case drainedMsg:
-		if msg.lost {
-			return true, tea.ClearScreen
-		}
-		return m.stale, nil
+		return m.stale || msg.lost, nil
 	case suspendMsg:
 		return false, m.suspend()
 	case resumedMsg:
@@ -198,6 +195,6 @@ func (m *model) retake() tea.Cmd {
 	suspension := m.suspension
 	return func() tea.Msg {
 		suspension.Retake()
-		return tea.ClearScreen()
+		return redrawMsg{}
 	}
 }

@@ -120,7 +120,7 @@ func (m *model) everywhereKey(id keys.ID, name string) (changed bool, cmd tea.Cm
 		m.say(map[bool]string{true: "mouse on: to select text hold Shift", false: "mouse off"}[m.st.mouse])
 		return true, nil, true
 	case keys.Redraw:
-		return true, tea.ClearScreen, true
+		return true, redraw, true
 	case keys.Suspend:
 		return false, m.suspend(), true
 	case keys.GPU:

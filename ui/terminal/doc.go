@@ -3,10 +3,10 @@
 // found, whichever way the program ends.
 //
 //	Open ─ Raw ─ Enter: title saved, alternate screen, questions, first frame
-//	  Bubble Tea reads Input and writes Output
+//	  Bubble Tea reads Input ──→ model ──→ Paint ─→ what differs ─→ Output
 //	Close: modes off, main screen, title back ─ termios restored
 //	Abandon: the same, without waiting for a terminal that takes nothing
 //
-// Start reading at terminal.go; output.go keeps a slow terminal from holding
-// up the event loop, suspend.go is Ctrl+Z.
+// Start reading at terminal.go; screen.go draws frames, output.go keeps a slow
+// terminal from holding up the event loop, suspend.go is Ctrl+Z.
 package terminal

@@ -5,28 +5,31 @@ import (
 	"io"
 	"os"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// Output writes to the terminal from a goroutine of its own, so that a terminal
-// that is not being read (a stopped SSH client, a full pipe of a multiplexer)
-// never holds up the event loop.
+// Output writes to the terminal without ever waiting for it, so that one that is not
+// being read (a stopped SSH client, a full pipe of a multiplexer) never holds up the
+// event loop.
 //
-//	renderer ── Write ──→ pending ──→ goroutine ── write(2), may block ──→ terminal
+//	Write ── write(2), what the terminal takes at once ──────────────────────→ terminal
+//	  └─ the rest ──→ pending ──→ goroutine ── write(2), may block ──────────────↑
 //
-// A Write waits up to outputTimeout for its bytes to be taken, so that output
+// A Write waits up to outputTimeout for the rest to be taken, so that output
 // is usually as ordered as if it had been written directly. After that the
 // terminal counts as stalled: the model stops drawing (Stalled) until drained
 // reports that everything has been taken. What is written in between is
 // bounded by pendingLimit; past it bytes are dropped, and the screen has to be
 // drawn anew.
 //
-// It is a term.File, which is how Bubble Tea recognises a terminal.
+// It is a term.File: Bubble Tea takes nothing else for a terminal.
 type Output struct {
 	file    *os.File        // whose descriptor is asked for size and modes
 	device  *os.File        // the same terminal, opened again so that a write can be ended
+	direct  syscall.RawConn // the device, where a write to it does not block; nil where it may
 	drained func(lost bool) // called without the lock, from the writing goroutine
 	failed  func(error)     // as drained; once
 
@@ -58,6 +61,9 @@ func newOutput(file *os.File, drained func(lost bool), failed func(error)) *Outp
 		wake:     make(chan struct{}, 1),
 		finished: make(chan struct{}),
 	}
+	if o.device != o.file {
+		o.direct, _ = o.device.SyscallConn() // nil where there is none
+	}
 	go o.run()
 	return o
 }
@@ -73,12 +79,20 @@ func (o *Output) Write(p []byte) (int, error) {
 		}
 		return 0, err
 	}
-	if len(o.pending)+len(p) > pendingLimit {
+	rest := p
+	if o.taken == nil {
+		rest = p[o.writeNow(p):]
+	}
+	if len(rest) == 0 {
+		o.mu.Unlock()
+		return len(p), nil
+	}
+	if len(o.pending)+len(rest) > pendingLimit {
 		o.lost = true
 		o.mu.Unlock()
 		return len(p), nil
 	}
-	o.pending = append(o.pending, p...)
+	o.pending = append(o.pending, rest...)
 	if o.taken == nil {
 		o.taken = make(chan struct{})
 	}
@@ -92,6 +106,19 @@ func (o *Output) Write(p []byte) (int, error) {
 		o.mu.Unlock()
 	}
 	return len(p), nil
+}
+
+// writeNow writes what the terminal takes at once, and returns how much that is. The
+// lock is held, and the goroutine has nothing to write. Errors are left to it.
+func (o *Output) writeNow(p []byte) (n int) {
+	if o.direct == nil {
+		return 0
+	}
+	_ = o.direct.Write(func(fd uintptr) bool {
+		n, _ = unix.Write(int(fd), p)
+		return true // a part is enough
+	})
+	return max(n, 0)
 }
 
 // Stalled reports whether the terminal is not taking what is written to it.

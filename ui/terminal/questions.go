@@ -15,7 +15,7 @@ import (
 //
 //	question                        answer                        what for
 //	OSC 11 ?                        background colour             dark or light theme
-//	DECRQM 2026                     synchronized output           frames without tearing (handled by Bubble Tea)
+//	DECRQM 2026                     synchronized output           frames without tearing
 //	█ at line 2, then DSR 6         cursor position               is an ambiguous glyph one cell wide?
 //	DA1                             device attributes             every terminal answers it, and last
 
@@ -27,7 +27,6 @@ func (t Traits) questions() string {
 	if t.Console {
 		return "" // ASCII, dark and unsynchronized are known already
 	}
-	// Bubble Tea asks for mode 2026 by itself except over SSH.
 	ask := ansi.RequestBackgroundColor + ansi.RequestModeSynchronizedOutput
 	if !t.ASCII {
 		ask += ansi.CursorPosition(1, widthProbeLine) + "█" + ansi.RequestCursorPositionReport

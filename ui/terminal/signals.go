@@ -9,9 +9,9 @@ import (
 // Signals are those that a program with a terminal in raw mode must answer
 // itself. A closed SSH session sends SIGHUP, one of Ends. SIGTSTP from outside
 // does what Ctrl+Z does; SIGCONT after a SIGSTOP, which cannot be caught, takes
-// the terminal back.
+// the terminal back. SIGWINCH tells of a new size.
 type Signals struct {
-	Ends, Stops, Continues chan os.Signal
+	Ends, Stops, Continues, Resizes chan os.Signal
 }
 
 // CatchSignals must come before the terminal is changed, or a signal could leave it so.
@@ -20,10 +20,12 @@ func CatchSignals() *Signals {
 		Ends:      make(chan os.Signal, 1),
 		Stops:     make(chan os.Signal, 1),
 		Continues: make(chan os.Signal, 1),
+		Resizes:   make(chan os.Signal, 1),
 	}
 	signal.Notify(s.Ends, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	signal.Notify(s.Stops, syscall.SIGTSTP)
 	signal.Notify(s.Continues, syscall.SIGCONT)
+	signal.Notify(s.Resizes, syscall.SIGWINCH)
 	return s
 }
 
@@ -32,4 +34,5 @@ func (s *Signals) Release() {
 	signal.Stop(s.Ends)
 	signal.Stop(s.Stops)
 	signal.Stop(s.Continues)
+	signal.Stop(s.Resizes)
 }

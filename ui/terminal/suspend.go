@@ -58,14 +58,8 @@ func (s *Suspension) Retake() {
 // releaseTimeout is how long Ctrl+Z waits for the driver, whose calls can hang.
 const releaseTimeout = 300 * time.Millisecond
 
-// rendererTimeout lets Bubble Tea's renderer end. It stops a ticker as its last
-// act, and would stop the one of its successor if that was started first: the
-// screen would never change again.
-const rendererTimeout = 50 * time.Millisecond
-
 // Run implements tea.ExecCommand.
 func (s *Suspension) Run() error {
-	time.Sleep(rendererTimeout)
 	s.terminal.leave(false)
 	s.terminal.Output.Flush(flushTimeout)
 	s.terminal.cooked()
@@ -87,7 +81,7 @@ func (s *Suspension) Run() error {
 		return rawErr
 	}
 	s.terminal.Input.resume()
-	_, _ = s.terminal.Output.Write([]byte(s.terminal.saveTitle())) // an output that failed reports it itself
+	s.terminal.enterAgain()
 	return err
 }
 

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	tea "charm.land/bubbletea/v2"
+
 	"github.com/charmbracelet/x/ansi"
 	"github.com/charmbracelet/x/term"
 	"golang.org/x/sys/unix"
@@ -23,6 +25,9 @@ type Terminal struct {
 	Input  *Input
 	Output *Output
 	Traits Traits
+
+	screen  *Screen
+	entered atomic.Bool // the terminal is ours to draw on
 
 	before *term.State // the modes as they were found
 	opened *os.File    // /dev/tty where the standard input is something else
@@ -60,6 +65,7 @@ func Open(input, output *os.File, environ []string, listeners Listeners) (*Termi
 	t.before = before
 	t.Input = newInput(input, listeners.Ended, listeners.Interrupted)
 	t.Output = newOutput(output, listeners.Drained, listeners.Ended)
+	t.screen = NewScreen(t.Output)
 	return t, nil
 }
 
@@ -97,21 +103,40 @@ func (t *Terminal) KernelSize() (width, height int, ok bool) {
 func Limit(width, height int) (most, lines int) { return min(width, 2000), min(height, 1000) }
 
 // Enter saves the title, switches to the alternate screen, asks the questions
-// and draws the first frame, all in one write. The renderer would draw it only
-// at its first tick, a tenth of a second later.
-func (t *Terminal) Enter(frame string) {
-	var out []byte
-	out = append(out, t.saveTitle()...)
-	out = append(out, ansi.SetModeAltScreenSaveCursor+ansi.ResetModeTextCursorEnable+ansi.EraseEntireScreen...)
-	out = append(out, t.Traits.questions()...)
-	out = append(out, ansi.CursorHomePosition...)
-	for i := range len(frame) {
-		if frame[i] == '\n' {
-			out = append(out, '\r') // raw mode does not do it
-		}
-		out = append(out, frame[i])
-	}
+// and draws the first frame, all in one write.
+func (t *Terminal) Enter(first tea.View) {
+	width, height := t.Size()
+	frame := t.screen.differences(first, width, height)
+	out := append([]byte(t.modesOn()+t.Traits.questions()), frame[len(ansi.SetModeSynchronizedOutput):]...)
+	t.entered.Store(true)
 	_, _ = t.Output.Write(out) // a closed terminal is noticed by the output itself
+}
+
+// Paint draws a frame of a size, while the terminal is ours. What is the same as in
+// the frame before is not written.
+func (t *Terminal) Paint(view tea.View, width, height int) {
+	if t.entered.Load() {
+		t.screen.Paint(view, width, height)
+	}
+}
+
+// Redraw has the next frame drawn anew.
+func (t *Terminal) Redraw() { t.screen.Invalidate() }
+
+// Synchronize has frames shown as a whole: the terminal can.
+func (t *Terminal) Synchronize() { t.screen.Synchronize() }
+
+// Send writes a sequence that draws nothing: a bell, a text for the clipboard.
+func (t *Terminal) Send(sequence string) {
+	_, _ = t.Output.Write([]byte(sequence)) // as in Enter
+}
+
+// modesOn switches to the alternate screen and has keys and pastes reported. The
+// keyboard protocols belong to the screen: they come after it.
+func (t *Terminal) modesOn() string {
+	const disambiguate = ansi.KittyDisambiguateEscapeCodes
+	return t.saveTitle() + ansi.SetModeAltScreenSaveCursor + ansi.ResetModeTextCursorEnable + ansi.SetModeBracketedPaste +
+		ansi.SetModifyOtherKeys2 + ansi.PushKittyKeyboard(disambiguate)
 }
 
 // The title is kept on the terminal's own stack: XTWINOPS 22 and 23, see
@@ -130,25 +155,20 @@ func (t *Terminal) saveTitle() string {
 	return pushTitle
 }
 
-// leave goes back to the main screen and the title that was there. Bubble Tea
-// has left the alternate screen already if it ever drew on it; leaving it
-// twice does no harm. The modes that only Bubble Tea switches on are its to
-// switch off, but where it could not (aborted) that is done here, and before
-// the screen changes: the keyboard protocol of the main screen is the shell's.
-func (t *Terminal) leave(aborted bool) {
-	out := ""
-	if aborted {
-		out = ansi.ResetModeSynchronizedOutput +
-			ansi.ResetStyle +
-			ansi.ResetModifyOtherKeys +
-			ansi.PopKittyKeyboard(1) +
-			ansi.ResetModeMouseNormal + ansi.ResetModeMouseButtonEvent + ansi.ResetModeMouseAnyEvent + ansi.ResetModeMouseExtSgr +
-			ansi.ResetModeFocusEvent +
-			ansi.ResetModeBracketedPaste +
-			ansi.ResetModeUnicodeCore
-		if !t.Traits.Console {
-			out += ansi.SetWindowTitle("")
-		}
+// leave switches all modes off and goes back to the main screen and the title that
+// was there. The keyboard protocol of the main screen is the shell's: ours ends
+// before the screen changes. Where nothing was entered there is nothing to leave,
+// unless it has to be made sure: what was written may have been dropped.
+func (t *Terminal) leave(sure bool) {
+	if !t.entered.Swap(false) && !sure {
+		return
+	}
+	out := ansi.ResetModeSynchronizedOutput + ansi.ResetStyle +
+		ansi.ResetModifyOtherKeys + ansi.PopKittyKeyboard(1) +
+		ansi.ResetModeMouseNormal + ansi.ResetModeMouseButtonEvent + ansi.ResetModeMouseAnyEvent + ansi.ResetModeMouseExtSgr +
+		ansi.ResetModeBracketedPaste
+	if !t.Traits.Console {
+		out += ansi.SetWindowTitle("")
 	}
 	out += ansi.ResetModeAltScreenSaveCursor + ansi.SetModeTextCursorEnable
 	if t.saved.Load() {
@@ -157,12 +177,20 @@ func (t *Terminal) leave(aborted bool) {
 	_, _ = t.Output.Write([]byte(out)) // as in Enter
 }
 
+// enterAgain takes the screen back after a leave; the next frame is drawn anew.
+func (t *Terminal) enterAgain() {
+	t.screen.Invalidate()
+	t.screen.forgetModes()
+	t.entered.Store(true)
+	t.Send(t.modesOn())
+}
+
 // flushTimeout is how long the end of the program waits for the terminal.
 const flushTimeout = 250 * time.Millisecond
 
-// Close leaves the terminal after an orderly end; aborted, Bubble Tea's modes are still on.
-func (t *Terminal) Close(aborted bool) {
-	t.leave(aborted)
+// Close leaves the terminal after an orderly end.
+func (t *Terminal) Close() {
+	t.leave(false)
 	if !t.Output.Flush(flushTimeout) {
 		t.Abandon()
 	}

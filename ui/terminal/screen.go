@@ -1,0 +1,250 @@
+package terminal
+
+import (
+	"io"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+// Screen draws frames, and writes only what differs from the frame before:
+//
+//	frame ── lines that differ ──→ cells ── runs that differ ──→ one write
+//
+// Bubble Tea's renderer would wake up ten times a second to find out whether there
+// is something to draw, and compare all cells of the screen. Lines are told apart
+// here by comparing text, and a frame is drawn when it is there.
+//
+// It is used by one goroutine at a time.
+type Screen struct {
+	output io.Writer
+	styles styles
+
+	width, height int
+	content       string   // the frame that is shown
+	rows          [][]cell // its cells
+	next          []cell   // the line that is being compared
+	valid         bool     // the terminal shows the frame
+	view          tea.View // whose modes are set
+	synchronized  bool     // the terminal can take a frame as a whole
+
+	out     []byte
+	x, y    int // the terminal's cursor; x is -1 where it is not known
+	current styleID
+}
+
+// NewScreen returns a screen whose content is not known yet.
+func NewScreen(output io.Writer) *Screen { return &Screen{output: output, styles: newStyles()} }
+
+// Invalidate has the next frame drawn anew, cell by cell.
+func (s *Screen) Invalidate() { s.valid = false }
+
+// Synchronize wraps frames in mode 2026: the terminal shows none half drawn.
+func (s *Screen) Synchronize() { s.synchronized = true }
+
+// Paint draws a frame of a size, and sets its modes. It writes nothing where nothing
+// has changed.
+func (s *Screen) Paint(view tea.View, width, height int) {
+	if out := s.differences(view, width, height); len(out) > 0 {
+		if s.synchronized {
+			out = append(out, ansi.ResetModeSynchronizedOutput...)
+		} else {
+			out = out[len(ansi.SetModeSynchronizedOutput):]
+		}
+		_, _ = s.output.Write(out) // a closed terminal is noticed by the output itself
+	}
+}
+
+// differences is what turns the frame that is shown into another, after the sequence
+// that starts synchronized output; nothing where they are the same.
+func (s *Screen) differences(view tea.View, width, height int) []byte {
+	s.out = append(s.out[:0], ansi.SetModeSynchronizedOutput...)
+	begin := len(s.out)
+	s.setModes(view)
+	if !s.valid || width != s.width || height != s.height {
+		s.clear(width, height)
+	}
+	if view.Content != s.content {
+		s.draw(view.Content)
+	}
+	s.turn(0)
+	s.valid = true
+	if len(s.out) == begin {
+		return nil
+	}
+	return s.out
+}
+
+// setModes sets the title and the mouse, where they have changed.
+func (s *Screen) setModes(view tea.View) {
+	if view.WindowTitle != s.view.WindowTitle {
+		s.out = append(s.out, ansi.SetWindowTitle(view.WindowTitle)...)
+	}
+	if view.MouseMode != s.view.MouseMode {
+		if view.MouseMode == tea.MouseModeNone {
+			s.out = append(s.out, ansi.ResetModeMouseButtonEvent+ansi.ResetModeMouseExtSgr...)
+		} else {
+			s.out = append(s.out, ansi.SetModeMouseButtonEvent+ansi.SetModeMouseExtSgr...)
+		}
+	}
+	s.view = view
+	s.view.Content = "" // it is kept apart
+}
+
+// forgetModes has the next frame set its modes anew: the terminal's are off.
+func (s *Screen) forgetModes() { s.view = tea.View{} }
+
+// clear erases the screen.
+func (s *Screen) clear(width, height int) {
+	s.out = append(s.out, ansi.ResetStyle+ansi.CursorHomePosition+ansi.EraseEntireScreen...)
+	s.x, s.y, s.current = 0, 0, 0
+	s.content = ""
+	if width != s.width || height != s.height {
+		s.width, s.height = width, height
+		s.next = make([]cell, width)
+		s.rows = make([][]cell, height)
+		for y := range s.rows {
+			s.rows[y] = make([]cell, width)
+		}
+	}
+	for _, row := range s.rows {
+		for x := range row {
+			row[x] = blank
+		}
+	}
+}
+
+// draw draws the lines that differ.
+func (s *Screen) draw(content string) {
+	before, after := s.content, content
+	for y := range s.rows {
+		var old, line string
+		old, before, _ = strings.Cut(before, "\n")
+		line, after, _ = strings.Cut(after, "\n")
+		// The first frame has no old lines, and an empty line stands for blanks.
+		if old != line {
+			s.styles.read(line, s.next)
+			s.drawRow(y)
+			s.rows[y], s.next = s.next, s.rows[y]
+		}
+	}
+	s.content = content
+}
+
+// drawRow writes the cells of next that differ from a row.
+func (s *Screen) drawRow(y int) {
+	row := s.rows[y]
+	end := s.width // from here on only blanks follow
+	for end > 0 && s.next[end-1] == blank {
+		end--
+	}
+	for x := 0; x < s.width; x++ {
+		if row[x] == s.next[x] {
+			continue
+		}
+		if x >= end && s.differing(y, x) > len(ansi.EraseLineRight) {
+			s.moveTo(x, y)
+			s.turn(0)
+			s.out = append(s.out, ansi.EraseLineRight...)
+			return
+		}
+		for x > 0 && s.next[x].glyph == continuation {
+			x-- // half a glyph cannot be written
+		}
+		s.moveTo(x, y)
+		s.put(s.next[x])
+		if x+1 < s.width && s.next[x+1].glyph == continuation {
+			x++
+		}
+	}
+}
+
+// differing is how many cells of a row differ from a column on.
+func (s *Screen) differing(y, from int) int {
+	n := 0
+	for x := from; x < s.width; x++ {
+		if s.rows[y][x] != s.next[x] {
+			n++
+		}
+	}
+	return n
+}
+
+// moveTo moves the cursor, in the fewest bytes.
+func (s *Screen) moveTo(x, y int) {
+	if s.x == x && s.y == y {
+		return
+	}
+	switch gap := x - s.x; {
+	case s.y == y && s.x >= 0 && gap > 0 && gap <= len("\x1b[C") && s.same(s.x, gap):
+		for _, c := range s.next[s.x:x] {
+			s.out = utf8.AppendRune(s.out, c.glyph)
+		}
+	case s.y == y && s.x >= 0 && gap > 0:
+		s.out = append(s.out, "\x1b["...)
+		if gap > 1 {
+			s.out = strconv.AppendInt(s.out, int64(gap), 10)
+		}
+		s.out = append(s.out, 'C')
+	case x == 0 && s.y+1 == y:
+		s.out = append(s.out, "\r\n"...)
+	default:
+		s.out = append(s.out, "\x1b["...)
+		s.out = strconv.AppendInt(s.out, int64(y+1), 10)
+		if x > 0 {
+			s.out = append(s.out, ';')
+			s.out = strconv.AppendInt(s.out, int64(x+1), 10)
+		}
+		s.out = append(s.out, 'H')
+	}
+	s.x, s.y = x, y
+}
+
+// same reports whether cells can be written as they are, in the style that is set,
+// one byte each.
+func (s *Screen) same(from, count int) bool {
+	for _, c := range s.next[from : from+count] {
+		if c.glyph >= utf8.RuneSelf || c.glyph == continuation || c.style != s.current && (c.glyph != ' ' || s.styles.onBlanks[s.current] || s.styles.onBlanks[c.style]) {
+			return false
+		}
+	}
+	return true
+}
+
+// put writes a cell at the cursor.
+func (s *Screen) put(c cell) {
+	if c.glyph != ' ' || s.styles.onBlanks[c.style] || s.styles.onBlanks[s.current] {
+		s.turn(c.style)
+	}
+	s.out = utf8.AppendRune(s.out, c.glyph)
+	s.x++
+	// After a glyph of which terminals may disagree, and at the end of a line, where
+	// the cursor waits before it wraps, its place is not known.
+	switch {
+	case !certain(c.glyph):
+		s.x, s.y = -1, -2
+	case s.x >= s.width:
+		s.x = -1
+	}
+}
+
+// turn sets a style.
+func (s *Screen) turn(style styleID) {
+	if style == s.current {
+		return
+	}
+	switch sequence := s.styles.sequences[style]; {
+	case s.current == 0:
+		s.out = append(s.out, sequence...)
+	case style == 0:
+		s.out = append(s.out, ansi.ResetStyle...)
+	default: // reset, and then the style: 0 is the first parameter
+		s.out = append(s.out, "\x1b[0;"...)
+		s.out = append(s.out, sequence[len("\x1b["):]...)
+	}
+	s.current = style
+}
