@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"vramscope/cli/config"
+	"vramscope/ui"
 )
 
 func (p *program) config() *cobra.Command {
@@ -46,4 +47,20 @@ func (p *program) configPath() string {
 		return p.flags.config
 	}
 	return config.Path()
+}
+
+// saveSettings writes what the monitor's setup has set to the configuration file.
+func (p *program) saveSettings(set ui.Settings) (string, error) {
+	path := p.configPath()
+	keys := []string{"theme", "mouse", "graph_window", "graph_style", "bell", "columns", "sort"}
+	if set.Interval > 0 {
+		keys = append(keys, "interval")
+	}
+	return path, config.Save(path, func(s *config.Settings) {
+		s.Theme, s.Mouse, s.GraphWindow, s.GraphLines, s.Bell, s.Columns, s.Sort =
+			set.Theme, set.Mouse, set.Window, set.Lines, set.Bell, set.Columns, set.Sort
+		if set.Interval > 0 {
+			s.Interval = set.Interval
+		}
+	}, keys)
 }

@@ -4,9 +4,17 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
 	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
 
 	"vramscope/cli/config"
+	"vramscope/ui"
+	columns "vramscope/ui/table"
 )
 
 func TestDefaultConfigurationFile(t *testing.T) {
@@ -23,5 +31,50 @@ func TestRefusedConfigurationIsAUsageError(t *testing.T) {
 	var f *failure
 	if _, err := p.settings(); !errors.As(err, &f) || f.code != exitUsage || len(f.advice) != 1 {
 		t.Errorf("it says %v", err)
+	}
+}
+
+// TestColumnsOfTheConfiguration: the file takes the names of the monitor's columns, all of
+// them, and sorts by those that have an order.
+func TestColumnsOfTheConfiguration(t *testing.T) {
+	var names []string
+	for _, c := range columns.Columns() {
+		names = append(names, c.Name)
+		s := config.Defaults()
+		set := func(key string) error {
+			at := slices.IndexFunc(config.Options(), func(o config.Option) bool { return o.Key == key })
+			return config.Options()[at].Set(&s)(c.Name)
+		}
+		if err := set("sort"); (err == nil) != c.Sortable {
+			t.Errorf("sort = %q: %v", c.Name, err)
+		}
+		if err := set("columns"); err != nil {
+			t.Errorf("columns = [%q]: %v", c.Name, err)
+		}
+	}
+	at := slices.IndexFunc(config.Options(), func(o config.Option) bool { return o.Key == "columns" })
+	if comment := strings.ReplaceAll(config.Options()[at].Comment, "\n", " "); !strings.Contains(comment, strings.Join(names, ", ")) {
+		t.Errorf("the columns are %v, the comment says\n%s", names, comment)
+	}
+}
+
+// TestSetupIsWritten: what the setup has set is what the next run begins with.
+func TestSetupIsWritten(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config.toml")
+	if err := os.WriteFile(path, []byte("# mine\n[daemon]\nrecord = true\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := &program{getenv: os.Getenv, flags: globalFlags{config: path, all: pflag.NewFlagSet("", pflag.ContinueOnError)}}
+	want := ui.Settings{Theme: "mono", Interval: 2 * time.Second, Sort: "PID", Lines: true, Window: 30 * time.Minute, Mouse: true, Columns: []string{"PID", "USED"}}
+	if _, err := p.saveSettings(want); err != nil {
+		t.Fatal(err)
+	}
+	s, err := p.settings()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := ui.Settings{Theme: s.Theme, Interval: s.Interval, Sort: s.Sort, Lines: s.GraphLines, Window: s.GraphWindow, Mouse: s.Mouse, Bell: s.Bell, Columns: s.Columns}
+	if !reflect.DeepEqual(got, want) || !s.Record {
+		t.Errorf("the file sets %+v, want %+v", s, want)
 	}
 }

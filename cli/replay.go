@@ -99,6 +99,7 @@ func (p *program) runReplay(ctx context.Context, args []string, f replayFlags) e
 		Save:     func(snap *snapshot.Snapshot) (string, error) { return saveSnapshot(stateHome(), snap) },
 		SavePage: func(at time.Time, page string) (string, error) { return saveWhy(stateHome(), at, page) },
 		Theme:    s.Theme, ASCII: s.ASCII, Mouse: s.Mouse, GraphWindow: s.GraphWindow, Sort: s.Sort, IdleAfter: s.IdleAfter,
+		GraphLines: s.GraphLines, Columns: s.Columns, Silent: !s.Bell, SaveSettings: p.saveSettings,
 		Version: versionNumber(), Input: input, Output: p.stdout, Now: p.now,
 	})
 }

@@ -70,7 +70,7 @@ func refusedPlan() attach.Plan {
 // askedToAttach is the drawn box with the dialog about a process open.
 func askedToAttach(lk *cell.Appearance, pid, width, height int) (*state, dialog.Attach) {
 	st := screenOf(seenBy("bob"), width, height)
-	d := dialog.NewAttach(lk, st.scene(), snapshottest.RowID(st.live, pid), "/home/bob", drawnLog)
+	d := dialog.NewAttach(lk, st.screen(), snapshottest.RowID(st.live, pid), "/home/bob", drawnLog)
 	st.overlay = d
 	return st, d
 }
@@ -148,7 +148,7 @@ func TestAttachDialogFollowsItsProcess(t *testing.T) {
 		c.change(&next.Rows[at])
 		then := *st
 		then.live = &next
-		o := d.Follow(then.scene())
+		o := d.Follow(then.screen())
 		if got := shownText(o); !strings.Contains(got, "Cannot attach") || !strings.Contains(got, c.want) {
 			t.Errorf("%s: it says\n%s", name, got)
 		}
@@ -220,7 +220,7 @@ func TestAttachSurvivesHostileNames(t *testing.T) {
 		p.User, p.Name, p.Command = bad, bad, []string{bad, bad}
 	}
 	st := screenOf(box, 80, 24)
-	d := dialog.NewAttach(drawnLook(t), st.scene(), snapshottest.RowID(box, snapshottest.Probeme), "/home/bob", bad)
+	d := dialog.NewAttach(drawnLook(t), st.screen(), snapshottest.RowID(box, snapshottest.Probeme), "/home/bob", bad)
 	plan := attach.Plan{Interpreter: bad, Version: bad, Method: attach.GDB, Instead: bad}
 	for range 7 {
 		plan.Checks = append(plan.Checks, attach.Check{OK: true, Text: bad})

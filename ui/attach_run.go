@@ -51,7 +51,7 @@ func (m *model) openAttach() (bool, tea.Cmd) {
 		return true, nil
 	}
 	id := p.ID.Process
-	changed := m.openOverlay(dialog.NewAttach(&m.look, m.st.scene(), p.ID, m.home(), m.options.Actions.AuditLog))
+	changed := m.openOverlay(dialog.NewAttach(&m.look, m.st.screen(), p.ID, m.home(), m.options.Actions.AuditLog))
 	if m.st.overlay == nil {
 		return changed, nil // the window is too small to be asked in
 	}

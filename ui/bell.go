@@ -8,6 +8,7 @@ import (
 
 // bell decides when the terminal's bell rings: for each new urgent alert, at most once a minute.
 type bell struct {
+	silent bool // it never rings
 	raised map[alarm]bool
 	rang   time.Time
 }
@@ -38,7 +39,7 @@ func (b *bell) ring(alerts []snapshot.Alert, now time.Time) bool {
 		fresh = fresh || !b.raised[key]
 	}
 	b.raised = raised
-	if !fresh || first || (!b.rang.IsZero() && now.Sub(b.rang) < bellPause) {
+	if b.silent || !fresh || first || (!b.rang.IsZero() && now.Sub(b.rang) < bellPause) {
 		return false
 	}
 	b.rang = now

@@ -51,7 +51,7 @@ func askedToFlush(lk *cell.Appearance, change func(*snapshot.Process), pids ...i
 	for _, pid := range pids {
 		ids = append(ids, snapshottest.RowID(box, pid))
 	}
-	d := dialog.NewFlush(lk, st.scene(), ids)
+	d := dialog.NewFlush(lk, st.screen(), ids)
 	st.overlay = d
 	return st, d
 }
@@ -127,12 +127,12 @@ func TestFlushDialogFollowsItsProcess(t *testing.T) {
 	at := slices.IndexFunc(next.Rows, func(p snapshot.Process) bool { return p.ID.Process.PID == snapshottest.Leaking })
 	next.Rows[at].Returnable, next.Rows[at].Cached = amountIn(3), amountIn(3)
 	st.live = &next
-	if got := shownText(d.Follow(st.scene())); !strings.Contains(got, "frees 3.00G") {
+	if got := shownText(d.Follow(st.screen())); !strings.Contains(got, "frees 3.00G") {
 		t.Errorf("the dialog does not follow:\n%s", got)
 	}
 	// The pid goes to another process.
 	next.Rows[at].ID.Process.StartTime++
-	gone := d.Follow(st.scene())
+	gone := d.Follow(st.screen())
 	if got := shownText(gone); !strings.Contains(got, "Cannot flush") || !strings.Contains(got, "it has ended") {
 		t.Errorf("the dialog is about another process now:\n%s", got)
 	}
@@ -167,7 +167,7 @@ func TestFlushEstimatesWhatStaysFree(t *testing.T) {
 		if c.history != nil {
 			st.history = c.history(st.history)
 		}
-		if got := shownText(dialog.NewFlush(lk, st.scene(), []snapshot.RowID{snapshottest.RowID(st.live, snapshottest.Leaking)})); !strings.Contains(got, c.want) {
+		if got := shownText(dialog.NewFlush(lk, st.screen(), []snapshot.RowID{snapshottest.RowID(st.live, snapshottest.Leaking)})); !strings.Contains(got, c.want) {
 			t.Errorf("%s: no %q in\n%s", c.name, c.want, got)
 		}
 	}
@@ -244,7 +244,7 @@ func TestUrgentFlushAsksAProcessOnce(t *testing.T) {
 	second := *st.live.Row(snapshottest.RowID(st.live, snapshottest.Leaking))
 	second.ID.GPUUUID, second.GPU = st.live.GPUs[4].UUID, 4
 	st.live.Rows = append(st.live.Rows, second)
-	d := dialog.NewFlush(lk, st.scene(), []snapshot.RowID{snapshottest.RowID(st.live, snapshottest.Leaking), second.ID})
+	d := dialog.NewFlush(lk, st.screen(), []snapshot.RowID{snapshottest.RowID(st.live, snapshottest.Leaking), second.ID})
 	if requests := d.Requests(false); len(requests) != 2 {
 		t.Errorf("gradual asks %+v", requests)
 	}
@@ -252,7 +252,7 @@ func TestUrgentFlushAsksAProcessOnce(t *testing.T) {
 	if requests := o.(dialog.Flush).Requests(false); len(requests) != 1 {
 		t.Errorf("urgent asks %+v", requests)
 	}
-	one := dialog.NewFlush(lk, st.scene(), []snapshot.RowID{second.ID})
+	one := dialog.NewFlush(lk, st.screen(), []snapshot.RowID{second.ID})
 	o, _ = one.Press("u", 80, 14)
 	if got := shownText(o); !strings.Contains(got, "frees 23.6G on 2 GPUs") {
 		t.Errorf("urgent does not count the other GPU:\n%s", got)

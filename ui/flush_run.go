@@ -63,7 +63,7 @@ func (m *model) openFlush() bool {
 		m.say("one action at a time: a probe is being attached")
 		return true
 	}
-	d := dialog.NewFlush(&m.look, m.st.scene(), ids)
+	d := dialog.NewFlush(&m.look, m.st.screen(), ids)
 	if len(ids) == 1 && d.Willing() == 0 {
 		m.say(m.withAdvice(d.Only()))
 		return true

@@ -35,6 +35,9 @@ func (st *state) hints(lk *cell.Appearance, view view) []keys.Hint {
 	if question, ok := st.overlay.(dialog.Question); ok {
 		return question.Hints()
 	}
+	if menu, ok := st.overlay.(dialog.Menu); ok {
+		return menu.MenuHints()
+	}
 	last := 0
 	if st.shown != nil {
 		last = lastIndex(st.shown)

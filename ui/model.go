@@ -79,10 +79,12 @@ func newModel(options Options, t terminal.Traits) (*model, error) {
 		readOnly:  options.ReadOnly,
 		replay:    options.Replay,
 		mouse:     options.Mouse,
-		Listing:   table.Listing{Tags: make(map[snapshot.RowID]bool), Sort: table.Order{Column: cmp.Or(options.Sort, "USED")}},
+		Listing:   table.Listing{Tags: make(map[snapshot.RowID]bool), Sort: table.Order{Column: cmp.Or(options.Sort, "USED")}, Columns: options.Columns},
 		window:    options.GraphWindow,
+		lines:     options.GraphLines,
 		stacks:    &graph.Stacks{},
 	}
+	m.bell.silent = options.Silent
 	if options.Resume != nil {
 		m.resume(options.Resume)
 	}

@@ -87,7 +87,8 @@ func keyNamed(name string) tea.KeyPressMsg {
 	special := map[string]rune{
 		"enter": tea.KeyEnter, "esc": tea.KeyEscape, "up": tea.KeyUp, "down": tea.KeyDown, "left": tea.KeyLeft,
 		"right": tea.KeyRight, "pgup": tea.KeyPgUp, "pgdown": tea.KeyPgDown, "home": tea.KeyHome, "end": tea.KeyEnd,
-		"tab": tea.KeyTab, "backspace": tea.KeyBackspace, "f10": tea.KeyF10,
+		"tab": tea.KeyTab, "backspace": tea.KeyBackspace, "f1": tea.KeyF1, "f2": tea.KeyF2, "f6": tea.KeyF6, "f7": tea.KeyF7,
+		"f8": tea.KeyF8, "f10": tea.KeyF10,
 	}
 	if code, ok := special[name]; ok {
 		return tea.KeyPressMsg{Code: code}
@@ -141,4 +142,16 @@ func (m *testModel) hides(text string) {
 	if strings.Contains(m.screen(), text) {
 		m.t.Errorf("the screen shows %q:\n%s", text, m.screen())
 	}
+}
+
+// click clicks on the first place of the screen that shows a text.
+func (m *testModel) click(text string) {
+	m.t.Helper()
+	for y, line := range strings.Split(m.screen(), "\n") {
+		if before, _, found := strings.Cut(line, text); found {
+			m.send(tea.MouseClickMsg{X: ansi.StringWidth(before), Y: y, Button: tea.MouseLeft})
+			return
+		}
+	}
+	m.t.Fatalf("no %q to click on in\n%s", text, m.screen())
 }

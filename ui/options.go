@@ -11,9 +11,13 @@ import (
 	"vramscope/action/signal"
 	"vramscope/internal/process"
 	"vramscope/sampler/snapshot"
+	"vramscope/ui/dialog"
 	"vramscope/ui/keys"
 	"vramscope/ui/terminal"
 )
+
+// Settings are what the setup changes and the configuration file keeps.
+type Settings = dialog.Settings
 
 // Source is what the sampler publishes: one slot, the newest wins.
 type Source interface {
@@ -68,6 +72,8 @@ type Options struct {
 	Save func(*snapshot.Snapshot) (path string, err error)
 	// SavePage writes the explanation of an event of this time to a file. Nil: it is not saved.
 	SavePage func(at time.Time, page string) (path string, err error)
+	// SaveSettings writes settings to the configuration file. Nil: the setup does not offer it.
+	SaveSettings func(Settings) (path string, err error)
 	// PauseGuard has the daemon's guard or this program's do nothing for a while; 0 ends
 	// that. Nil: no such key.
 	PauseGuard func(ctx context.Context, byDaemon bool, d time.Duration) error
@@ -85,7 +91,10 @@ type Options struct {
 	ReadOnly    bool          // no actions
 	Mouse       bool          // capture the mouse from the start
 	GraphWindow time.Duration // how far back graphs reach; 0: 5 or 10 minutes, by their height
+	GraphLines  bool          // graphs have curves alone, no areas
 	Sort        string        // the column to sort by; "" is USED
+	Columns     []string      // of the table, in this order; nil: as many as fit, by importance
+	Silent      bool          // no bell
 	IdleAfter   time.Duration // a GPU that holds memory and is unused for longer is marked idle; 0 is ten minutes
 	Version     string        // of vramscope
 
@@ -128,6 +137,7 @@ func (o Options) abilities(t terminal.Traits) keys.Ability {
 		keys.CanLookNow:     o.LookNow != nil,
 		keys.CanDoctor:      o.Doctor != nil,
 		keys.CanPauseGuard:  o.PauseGuard != nil,
+		keys.CanConfigure:   o.SaveSettings != nil,
 	} {
 		if bound {
 			can |= ability

@@ -31,7 +31,7 @@ func pressed(o dialog.Overlay, keys ...string) (dialog.Overlay, dialog.Outcome) 
 
 func TestEnterNeverConfirms(t *testing.T) {
 	st := drawnState()
-	d := dialog.NewSignal(uitest.Appearance(t, "", false), st.scene(), st.Cursor.ID)
+	d := dialog.NewSignal(uitest.Appearance(t, "", false), st.screen(), st.Cursor.ID)
 	for _, name := range []string{"enter", "space", "Y", "tab", "x", "F", "1", "ctrl+j", "ctrl+m"} {
 		if _, out := d.Press(name, 80, 14); out != dialog.Handled {
 			t.Errorf("%q: outcome %d, want it swallowed", name, out)
@@ -56,7 +56,7 @@ func TestSignalDialogChooses(t *testing.T) {
 		{nil, "terminated"}, {[]string{"9"}, "killed"}, {[]string{"i"}, "interrupt"}, {[]string{"s"}, "stopped (signal)"},
 		{[]string{"j", "j", "k"}, "interrupt"}, {[]string{"k", "k"}, "terminated"}, {[]string{"9", "t"}, "terminated"},
 	} {
-		o, _ := pressed(dialog.NewSignal(uitest.Appearance(t, "", false), st.scene(), st.Cursor.ID), tc.keys...)
+		o, _ := pressed(dialog.NewSignal(uitest.Appearance(t, "", false), st.screen(), st.Cursor.ID), tc.keys...)
 		d := o.(dialog.Signal)
 		if got := d.Signal().String(); got != tc.want {
 			t.Errorf("%v chooses %q, want %q", tc.keys, got, tc.want)
@@ -65,7 +65,7 @@ func TestSignalDialogChooses(t *testing.T) {
 			t.Errorf("%v: another process", tc.keys)
 		}
 	}
-	o, _ := pressed(dialog.NewSignal(uitest.Appearance(t, "", false), st.scene(), st.Cursor.ID), "9")
+	o, _ := pressed(dialog.NewSignal(uitest.Appearance(t, "", false), st.screen(), st.Cursor.ID), "9")
 	if text := rendered(o, 80, 14); !strings.Contains(text, "send KILL") || !strings.Contains(text, "> 9") {
 		t.Error("the chosen signal is not what the dialog says:\n" + text)
 	}
@@ -73,12 +73,12 @@ func TestSignalDialogChooses(t *testing.T) {
 
 func TestSignalDialogFollowsItsProcess(t *testing.T) {
 	st := drawnState()
-	d := dialog.NewSignal(uitest.Appearance(t, "", false), st.scene(), st.Cursor.ID)
+	d := dialog.NewSignal(uitest.Appearance(t, "", false), st.screen(), st.Cursor.ID)
 	later := *st.live
 	later.Rows = []snapshot.Process{carol()}
 	later.Rows[0].ID.Process.StartTime = 99 // the pid was given to another process
 	st.live = &later
-	o := d.Follow(st.scene())
+	o := d.Follow(st.screen())
 	if text := rendered(o, 80, 14); !strings.Contains(text, "it has ended") {
 		t.Error("another process with the same pid passes for the one that was asked about:\n" + text)
 	}
@@ -91,7 +91,7 @@ func TestSignalDialogNamesTheOwner(t *testing.T) {
 	st := drawnState()
 	for viewer, want := range map[string]string{"bob": "you are bob", "root": "allowed because you are root", "carol": ""} {
 		st.live.Host.User = viewer
-		text := rendered(dialog.NewSignal(uitest.Appearance(t, "", false), st.scene(), st.Cursor.ID), 80, 14)
+		text := rendered(dialog.NewSignal(uitest.Appearance(t, "", false), st.screen(), st.Cursor.ID), 80, 14)
 		if got := strings.Contains(text, "carol's process"); got != (want != "") || !strings.Contains(text, want) {
 			t.Errorf("%s sees:\n%s", viewer, text)
 		}
@@ -103,7 +103,7 @@ func TestSignalDialogNamesAllGPUsOfTheProcess(t *testing.T) {
 	second := carol()
 	second.GPU, second.ID.GPUUUID, second.Used = 4, "GPU-4", uitest.Known(10)
 	st.live.Rows = append(st.live.Rows, second)
-	text := rendered(dialog.NewSignal(uitest.Appearance(t, "", false), st.scene(), st.Cursor.ID), 80, 14)
+	text := rendered(dialog.NewSignal(uitest.Appearance(t, "", false), st.screen(), st.Cursor.ID), 80, 14)
 	if !strings.Contains(text, "GPU 3,4, 80.6G used") {
 		t.Error("the other GPU is not named:\n" + text)
 	}
@@ -111,7 +111,7 @@ func TestSignalDialogNamesAllGPUsOfTheProcess(t *testing.T) {
 
 func TestShortDialogKeepsItsKeys(t *testing.T) {
 	st := drawnState()
-	d := dialog.NewSignal(uitest.Appearance(t, "", false), st.scene(), st.Cursor.ID)
+	d := dialog.NewSignal(uitest.Appearance(t, "", false), st.screen(), st.Cursor.ID)
 	for height := dialog.LeastLines; height < 20; height++ {
 		text := rendered(d, 80, height)
 		for _, must := range []string{"PID 2963112", "> t", "y  send TERM", "Esc  cancel"} {
@@ -128,7 +128,7 @@ func TestShortDialogKeepsItsKeys(t *testing.T) {
 func TestOverlayStaysInItsRectangle(t *testing.T) {
 	lines := strings.Split(strings.Repeat("table\n", 19)+"table", "\n")
 	st := drawnState()
-	out := dialog.Overlaid(lines, dialog.NewSignal(uitest.Appearance(t, "", false), st.scene(), st.Cursor.ID), 80)
+	out := dialog.Overlaid(lines, dialog.NewSignal(uitest.Appearance(t, "", false), st.screen(), st.Cursor.ID), 80)
 	if len(out) != 20 || out[0] != "table" || out[19] != "table" || lines[8] != "table" {
 		t.Errorf("%d lines; first %q, last %q, source %q", len(out), out[0], out[19], lines[8])
 	}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"vramscope/ui/dialog"
+	"vramscope/ui/gpus"
+	"vramscope/ui/table"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -60,7 +62,11 @@ const askingTime = 250 * time.Millisecond
 // pressOverlay gives a key to the overlay. taken is false for keys that it ignores.
 func (m *model) pressOverlay(name string) (changed bool, cmd tea.Cmd, taken bool) {
 	width, height := m.overlayRoom()
-	next, out := m.st.overlay.Press(name, width, height)
+	return m.takeOutcome(m.st.overlay.Press(name, width, height))
+}
+
+// takeOutcome does what a key or a click has asked of the overlay.
+func (m *model) takeOutcome(next dialog.Overlay, out dialog.Outcome) (changed bool, cmd tea.Cmd, taken bool) {
 	switch out {
 	case dialog.Ignored:
 		return false, nil, false
@@ -87,8 +93,21 @@ func (m *model) pressOverlay(name string) (changed bool, cmd tea.Cmd, taken bool
 			return true, m.explain(w), true
 		}
 	case dialog.Saved:
-		if w, ok := next.(dialog.Why); ok {
-			return true, m.saveWhy(w), true
+		switch d := next.(type) {
+		case dialog.Why:
+			return true, m.saveWhy(d), true
+		case dialog.Setup:
+			return true, m.saveSettings(d), true
+		}
+	case dialog.Chosen:
+		m.closeOverlay()
+		if d, ok := next.(dialog.SortBy); ok {
+			m.sortAs(d.Column())
+		}
+	case dialog.Changed:
+		m.st.overlay = next
+		if d, ok := next.(dialog.Setup); ok {
+			return true, m.apply(d.Settings()), true
 		}
 	case dialog.Rehearsed:
 		m.st.overlay = next
@@ -104,7 +123,7 @@ func (m *model) pressOverlay(name string) (changed bool, cmd tea.Cmd, taken bool
 // refreshOverlay gives the overlay the newest figures.
 func (m *model) refreshOverlay() {
 	if m.st.overlay != nil {
-		m.st.overlay = m.st.overlay.Follow(m.st.scene())
+		m.st.overlay = m.st.overlay.Follow(m.st.screen())
 	}
 }
 
@@ -119,13 +138,22 @@ func (m *model) fitOverlay() {
 	}
 }
 
+// openHelp shows the keys and, on a second page, what the columns mean.
+func (m *model) openHelp() bool {
+	of := dialog.Section{Title: "COLUMNS OF A GPU"}
+	for _, c := range gpus.Columns() {
+		of.Items = append(of.Items, dialog.Item{Name: c[0], Help: c[1]})
+	}
+	return m.openOverlay(dialog.NewHelp(&m.look, dialog.Section{Title: "COLUMNS OF A PROCESS", Items: items(table.Columns())}, of))
+}
+
 // openSignal asks which signal to send to the process under the cursor.
 func (m *model) openSignal() bool {
 	p := m.needCursor()
 	if p == nil {
 		return false
 	}
-	return m.openOverlay(dialog.NewSignal(&m.look, m.st.scene(), p.ID))
+	return m.openOverlay(dialog.NewSignal(&m.look, m.st.screen(), p.ID))
 }
 
 // signalTimeout is how long sending a signal may take.

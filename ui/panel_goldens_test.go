@@ -141,18 +141,18 @@ func TestSignalDialogGoldens(t *testing.T) {
 		for _, ascii := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%dx%d ascii=%v", size[0], size[1], ascii), func(t *testing.T) {
 				st := drawnState()
-				matches(t, dialog.NewSignal(uitest.Appearance(t, "", ascii), st.scene(), st.Cursor.ID), size[0], size[1])
+				matches(t, dialog.NewSignal(uitest.Appearance(t, "", ascii), st.screen(), st.Cursor.ID), size[0], size[1])
 			})
 		}
 	}
 	gone := goneState()
 	t.Run("gone", func(t *testing.T) {
-		matches(t, dialog.NewSignal(uitest.Appearance(t, "", false), gone.scene(), gone.Cursor.ID), 80, 8)
+		matches(t, dialog.NewSignal(uitest.Appearance(t, "", false), gone.screen(), gone.Cursor.ID), 80, 8)
 	})
 	t.Run("every reason at once", func(t *testing.T) {
 		st := goneState()
 		st.shown.Ended[0].Last.ID.Process = process.Identity{PID: 184}
-		matches(t, dialog.NewSignal(uitest.Appearance(t, "", false), st.scene(), st.shown.Ended[0].Last.ID), 80, 9)
+		matches(t, dialog.NewSignal(uitest.Appearance(t, "", false), st.screen(), st.shown.Ended[0].Last.ID), 80, 9)
 	})
 }
 
@@ -173,7 +173,7 @@ func TestPanelsFillEverySize(t *testing.T) {
 	p := st.shown.Rows[0]
 	panels := map[string]panel{
 		"graph": graphAbout(st, lk, followed(st)), "detail": newDetail(st, lk, nil, true), "beside": newDetail(st, lk, nil, false),
-		"help": dialog.NewHelp(lk), "events": dialog.NewEvents(lk, st.scene()), "signal": dialog.NewSignal(lk, st.scene(), p.ID),
+		"help": dialog.NewHelp(lk), "events": dialog.NewEvents(lk, st.screen()), "signal": dialog.NewSignal(lk, st.screen(), p.ID),
 		"environment": dialog.NewEnvironment(lk, &p).Fill([]string{"A=b"}, nil), "prompt": newPrompt(lk, "find", "日本語"),
 		"no detail": newDetail(&state{now: uitest.DrawnAt}, lk, nil, true),
 	}

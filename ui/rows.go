@@ -6,6 +6,7 @@ import (
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
+	"vramscope/ui/dialog"
 	"vramscope/ui/gpus"
 	"vramscope/ui/table"
 )
@@ -56,18 +57,36 @@ func (m *model) stepSort(by int) bool {
 	return m.sortBy(titles[(at+by+len(titles))%len(titles)])
 }
 
-func (m *model) sortBy(title string) bool {
-	m.st.Sort = table.Order{Column: title}
+func (m *model) sortBy(title string) bool { return m.sortAs(title, false) }
+
+// sortAs sorts by a column and says in which direction.
+func (m *model) sortAs(title string, reversed bool) bool {
+	m.st.Sort = table.Order{Column: title, Reversed: reversed}
 	m.toTop()
-	m.say("sorted by " + title)
+	m.say("sorted by " + m.st.Sort.Words())
 	return true
 }
 
 // reverse turns the order around.
 func (m *model) reverse() bool {
-	m.st.Sort.Reversed = !m.st.Sort.Reversed
-	m.toTop()
-	return true
+	t := m.table()
+	return m.sortAs(t.Order().Column, !m.st.Sort.Reversed)
+}
+
+// openSortBy asks by which column to sort.
+func (m *model) openSortBy() bool {
+	t := m.table()
+	order := t.Order()
+	return m.openOverlay(dialog.NewSortBy(&m.look, items(t.SortColumns()), order.Column, order.Reversed))
+}
+
+// items are columns as menus show them.
+func items(columns []table.Column) []dialog.Item {
+	list := make([]dialog.Item, len(columns))
+	for i, c := range columns {
+		list[i] = dialog.Item{Name: c.Name, Help: c.Help}
+	}
+	return list
 }
 
 // click selects a row or a GPU, or sorts by a column; a second click reverses that.

@@ -37,14 +37,17 @@ func (m *model) changeInterval(longer bool) (changed bool, cmd tea.Cmd, done boo
 	if at < 0 || at >= len(steps) {
 		return false, nil, true
 	}
-	next := steps[at]
+	m.say("interval " + steps[at].String())
+	return true, m.setInterval(steps[at]), true
+}
+
+func (m *model) setInterval(next time.Duration) tea.Cmd {
 	m.st.chosen = next
 	m.wish.newest.Store(int64(next))
-	m.say("interval " + next.String())
-	return true, func() tea.Msg {
+	return func() tea.Msg {
 		m.wish.grant(m.options.Sampling)
 		return nil
-	}, true
+	}
 }
 
 // intervalWish is the newest interval: commands run in any order, and each sets it.
@@ -68,10 +71,14 @@ func (m *model) nextTheme() bool {
 	return true
 }
 
+// windows are the steps of z.
+func windows() []time.Duration {
+	return []time.Duration{5 * time.Minute, 10 * time.Minute, 30 * time.Minute, 2 * time.Hour, 24 * time.Hour}
+}
+
 // zoom sets the next longer window of the graph, or after the longest the shortest.
 func (m *model) zoom() bool {
-	windows := []time.Duration{5 * time.Minute, 10 * time.Minute, 30 * time.Minute, 2 * time.Hour, 24 * time.Hour}
-	rows := m.graphRows()
+	windows, rows := windows(), m.graphRows()
 	now := graph.Graph{Window: m.st.window}.WindowFor(rows)
 	m.st.window = windows[0]
 	if i := slices.IndexFunc(windows, func(w time.Duration) bool { return w > now }); i >= 0 {

@@ -100,9 +100,9 @@ func (m *model) everywhereKey(id keys.ID, name string) (changed bool, cmd tea.Cm
 	case keys.Back:
 		return m.back(), nil, true
 	case keys.Help:
-		return m.openOverlay(dialog.NewHelp(&m.look)), nil, true
+		return m.openHelp(), nil, true
 	case keys.Events:
-		return m.openOverlay(dialog.NewEvents(&m.look, m.st.scene())), nil, true
+		return m.openOverlay(dialog.NewEvents(&m.look, m.st.screen())), nil, true
 	case keys.Live:
 		changed, cmd := m.present()
 		return changed, cmd, true
@@ -111,6 +111,8 @@ func (m *model) everywhereKey(id keys.ID, name string) (changed bool, cmd tea.Cm
 	case keys.Doctor:
 		changed, cmd := m.askDoctor()
 		return changed, cmd, true
+	case keys.Setup:
+		return m.openSetup(), nil, true
 	case keys.Slower, keys.Faster:
 		return m.changeInterval(id == keys.Slower)
 	case keys.Theme:
@@ -207,6 +209,8 @@ func (m *model) lookKey(id keys.ID) (bool, tea.Cmd) {
 		return m.stepSort(1), nil
 	case keys.SortBack:
 		return m.stepSort(-1), nil
+	case keys.SortBy:
+		return m.openSortBy(), nil
 	case keys.Reverse:
 		return m.reverse(), nil
 	case keys.Tree:
@@ -234,7 +238,7 @@ func (m *model) lookKey(id keys.ID) (bool, tea.Cmd) {
 	case keys.Signal:
 		return m.openSignal(), nil
 	case keys.PauseGuard:
-		return m.openOverlay(dialog.NewPause(&m.look, m.st.scene())), nil
+		return m.openOverlay(dialog.NewPause(&m.look, m.st.screen())), nil
 	case keys.Tag, keys.Untag:
 		return m.tag(id == keys.Tag), nil
 	case keys.Freeze:

@@ -29,6 +29,8 @@ type Viewpoint struct {
 
 	Theme   string
 	Mouse   bool
+	Silent  bool     // no bell
+	Columns []string // of the table; nil: as many as fit
 	HintOff bool
 }
 
@@ -38,6 +40,7 @@ func (m *model) viewpoint() Viewpoint {
 	v := Viewpoint{
 		Sort: st.Sort.Column, Reversed: st.Sort.Reversed, Filter: st.Filter, Find: st.find, Mine: st.Mine, Tree: st.Tree,
 		Detail: st.detail, Pinned: st.pinned, Window: st.window, Lines: st.lines, Theme: m.theme, Mouse: st.mouse, HintOff: st.hintOff,
+		Silent: m.bell.silent, Columns: st.Columns,
 	}
 	if st.Cursor.Active {
 		id := st.Cursor.ID
@@ -79,5 +82,5 @@ func (m *model) resume(v *Viewpoint) {
 		m.theme = v.Theme
 		m.restyle()
 	}
-	st.mouse, st.hintOff = v.Mouse, v.HintOff
+	st.mouse, st.hintOff, st.Columns, m.bell.silent = v.Mouse, v.HintOff, v.Columns, v.Silent
 }

@@ -18,7 +18,7 @@ func aViewpoint(box *snapshot.Snapshot) Viewpoint {
 		Cursor: &leaking, Line: 3, Tags: []snapshot.RowID{leaking}, Sort: "PID", Reversed: true, Filter: "carol", Find: "finetune",
 		Mine: true, Tree: true, FocusGPU: leaking.GPUUUID, Focus: snapshot.InstanceID{MIG: true, GPU: 1}, Detail: true,
 		Pinned: &snapshot.SeriesKey{Metric: metric.Allocated, GPUUUID: leaking.GPUUUID, Row: leaking},
-		Window: 30 * time.Minute, Lines: true, Theme: "light", Mouse: true, HintOff: true,
+		Window: 30 * time.Minute, Lines: true, Theme: "light", Mouse: true, HintOff: true, Silent: true, Columns: []string{"PID", "USED"},
 	}
 }
 

@@ -96,6 +96,25 @@ func Options() []Option {
 			},
 		},
 		{
+			Key: "graph_style", Kind: words,
+			Comment: "How graphs are drawn (key Z changes it): \"area\" (the parts of memory) or \"lines\".",
+			Set:     func(s *Settings) func(string) error { return s.setGraphStyle },
+			Literal: func(s *Settings) string { return tomlString(s.graphStyle()) },
+		},
+		{
+			Key: "bell", Kind: Truth,
+			Comment: "Ring the terminal's bell for a new red alarm, at most once a minute.",
+			Set:     func(s *Settings) func(string) error { return setTruth(&s.Bell) },
+			Literal: func(s *Settings) string { return strconv.FormatBool(s.Bell) },
+		},
+		{
+			Key: "columns", Kind: List,
+			Comment: "The columns of the table of processes, from left to right, also of \"once\" in a terminal:\n" +
+				columnList() + "\nGPU, PID and USED are always there, and COMMAND is always last. Where there is no room\nfor all, the least important are left out. Empty: all.",
+			Set:     func(s *Settings) func(string) error { return s.setColumns },
+			Literal: func(s *Settings) string { return tomlList(s.Columns) },
+		},
+		{
 			Key: "sort", Kind: words,
 			Comment: "The column by which processes are sorted at the start:\n" + strings.Join(sortColumns(), ", ") + ".",
 			Set:     func(s *Settings) func(string) error { return s.setSort },

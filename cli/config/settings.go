@@ -25,6 +25,9 @@ type Settings struct {
 	ReadOnly    bool
 	Mouse       bool
 	GraphWindow time.Duration
+	GraphLines  bool // graphs have lines alone, no areas
+	Bell        bool
+	Columns     []string // of the table of processes; empty is all
 	Sort        string
 	IdleAfter   time.Duration
 	LowMemory   int // per cent of a GPU's memory
@@ -45,6 +48,7 @@ func Defaults() Settings {
 	return Settings{
 		Interval:  time.Second,
 		Theme:     themes.Default,
+		Bell:      true,
 		Sort:      "USED",
 		IdleAfter: 10 * time.Minute,
 		LowMemory: 10,
@@ -112,23 +116,6 @@ func (s *Settings) setTheme(value string) error {
 		return fmt.Errorf("there is no theme %q: %s", value, strings.Join(themes.Names(), ", "))
 	}
 	s.Theme = value
-	return nil
-}
-
-// sortColumns are the columns of the monitor's table that it can be sorted by.
-func sortColumns() []string {
-	return []string{
-		"GPU", "PID", "USER", "TYP", "RUNTIME", "SM%", "USED", "ALLOC", "FRAG", "CACHE", "OTHER", "FLUSH",
-		"+60s", "CPU%", "HOST", "TIME", "JOB", "COMMAND",
-	}
-}
-
-func (s *Settings) setSort(value string) error {
-	at := slices.IndexFunc(sortColumns(), func(title string) bool { return strings.EqualFold(title, value) })
-	if at < 0 {
-		return fmt.Errorf("there is no column %q to sort by: %s", value, strings.Join(sortColumns(), ", "))
-	}
-	s.Sort = sortColumns()[at]
 	return nil
 }
 

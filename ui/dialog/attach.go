@@ -27,12 +27,12 @@ type Attach struct {
 }
 
 // NewAttach asks about the process of a row. Fill brings the plan.
-func NewAttach(lk *cell.Appearance, now *Scene, id snapshot.RowID, home, log string) Attach {
+func NewAttach(lk *cell.Appearance, now *Screen, id snapshot.RowID, home, log string) Attach {
 	return Attach{look: lk, home: home, log: log, target: snapshot.Process{ID: id}, ended: true}.following(now)
 }
 
 // following takes the newest figures of the process.
-func (d Attach) following(now *Scene) Attach {
+func (d Attach) following(now *Screen) Attach {
 	if now.Live == nil {
 		return d
 	}
@@ -57,7 +57,7 @@ func (d Attach) Fill(plan attach.Plan) Attach {
 func (d Attach) Process() process.Identity { return d.target.ID.Process }
 
 // Follow implements Overlay.
-func (d Attach) Follow(now *Scene) Overlay { return d.following(now) }
+func (d Attach) Follow(now *Screen) Overlay { return d.following(now) }
 
 // Size implements Overlay.
 func (d Attach) Size(width int) (extent, int) { return OverTable, d.form(width).height() }

@@ -3,7 +3,7 @@
 // Environment, Report).
 //
 //	key ────→ Press ──→ the next Overlay and an Outcome ─→ ui acts on it
-//	Scene ──→ Follow ─→ the Overlay with the newest figures
+//	Screen ─→ Follow ─→ the Overlay with the newest figures
 //	          Render ─→ lines of cells in a frame
 //
 // Overlays are values; none of them acts. Start reading at overlay.go; form.go

@@ -35,7 +35,7 @@ func (e Environment) Fill(lines []string, err error) Environment {
 }
 
 // Follow implements Overlay: the environment is read once.
-func (e Environment) Follow(*Scene) Overlay { return e }
+func (e Environment) Follow(*Screen) Overlay { return e }
 
 // Size implements Overlay.
 func (e Environment) Size(width int) (extent, int) {

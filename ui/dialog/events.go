@@ -35,10 +35,10 @@ type longLog interface {
 // mostEvents are as many of a longLog as the live log keeps.
 const mostEvents = 5000
 
-func NewEvents(lk *cell.Appearance, now *Scene) Events { return Events{look: lk}.following(now) }
+func NewEvents(lk *cell.Appearance, now *Screen) Events { return Events{look: lk}.following(now) }
 
 // following takes the newest log. A list that is scrolled stays on its events.
-func (e Events) following(now *Scene) Events {
+func (e Events) following(now *Screen) Events {
 	e.now, e.until = cell.Moment(now.Now), now.Past
 	before := len(e.log)
 	e.log = nil
@@ -67,7 +67,7 @@ func (e Events) following(now *Scene) Events {
 }
 
 // Follow implements Overlay.
-func (e Events) Follow(now *Scene) Overlay { return e.following(now) }
+func (e Events) Follow(now *Screen) Overlay { return e.following(now) }
 
 // Size implements Overlay: all lines, so that the frame does not change.
 func (e Events) Size(int) (extent, int) { return OverTable, allLines }

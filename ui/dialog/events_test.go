@@ -25,7 +25,7 @@ func TestEventMessagesOmitWhatColumnsShow(t *testing.T) {
 		"GPU 41 is none of this":             "dlrm.py: GPU 41 is none of this",
 	} {
 		leak.Message = message
-		e := NewEvents(uitest.Appearance(t, "", false), &Scene{Now: uitest.DrawnAt, History: uitest.CurveHistory{Log: []snapshot.Event{leak}}})
+		e := NewEvents(uitest.Appearance(t, "", false), &Screen{Now: uitest.DrawnAt, History: uitest.CurveHistory{Log: []snapshot.Event{leak}}})
 		if text := rendered(e, 120, 6); !strings.Contains(text, "dave       "+want+" ") {
 			t.Errorf("%q is\n%s", message, text)
 		}
@@ -36,7 +36,7 @@ func TestEventMessagesOmitWhatColumnsShow(t *testing.T) {
 // further, and the box says how.
 func TestEventsScrollSideways(t *testing.T) {
 	end := "driver says -11.7G  ok"
-	var o Overlay = NewEvents(uitest.Appearance(t, "", false), &Scene{Now: uitest.DrawnAt, History: uitest.CurveHistory{Log: []snapshot.Event{
+	var o Overlay = NewEvents(uitest.Appearance(t, "", false), &Screen{Now: uitest.DrawnAt, History: uitest.CurveHistory{Log: []snapshot.Event{
 		{Time: uitest.DrawnAt, Kind: snapshot.EventFlush, GPU: 3, GPUUUID: "GPU-3", User: "carol", Name: "finetune.py",
 			Message: "flushed: 70.6G to 58.9G, freed 11.7G in 84 ms; " + end},
 		{Time: uitest.DrawnAt.Add(-time.Minute), Kind: snapshot.EventDriverBack, Message: "short"},
@@ -66,7 +66,7 @@ func TestScrolledEventsStayInPlace(t *testing.T) {
 	for i := range 40 {
 		log = append(log, snapshot.Event{Time: uitest.DrawnAt.Add(-20*time.Hour - time.Duration(i)*time.Minute), Kind: snapshot.EventXID, Message: "old"})
 	}
-	st := &Scene{Now: uitest.DrawnAt, History: uitest.CurveHistory{Log: log}}
+	st := &Screen{Now: uitest.DrawnAt, History: uitest.CurveHistory{Log: log}}
 	var o Overlay = NewEvents(uitest.Appearance(t, "", false), st)
 	o, _ = pressed(o, "down", "down", "down")
 	before := o.Render(80, 14)[2]
@@ -89,7 +89,7 @@ func TestEventsExplainOutOfMemory(t *testing.T) {
 	oom := snapshot.Event{Time: uitest.DrawnAt.Add(-time.Hour), Kind: snapshot.EventOutOfMemory, Severity: snapshot.Urgent, GPUUUID: "GPU-1",
 		Name: "train.py", Message: "out of memory: asked for 2.00G, 1.20G free"}
 	log := append(uitest.EventLog()[:1:1], oom)
-	var list Overlay = NewEvents(uitest.Appearance(t, "", false), &Scene{Now: uitest.DrawnAt, History: uitest.CurveHistory{Log: log}})
+	var list Overlay = NewEvents(uitest.Appearance(t, "", false), &Screen{Now: uitest.DrawnAt, History: uitest.CurveHistory{Log: log}})
 	if _, out := list.Press("enter", 80, 14); out != Closed {
 		t.Errorf("Enter on another event: %v, want it to close", out)
 	}
@@ -135,7 +135,7 @@ func whyEvidence(event snapshot.Event) *why.Evidence {
 }
 
 func TestEventsEndAtTheShownMoment(t *testing.T) {
-	st := &Scene{Now: uitest.DrawnAt, Past: uitest.DrawnAt.Add(-30 * time.Minute), History: uitest.CurveHistory{Log: uitest.EventLog()}}
+	st := &Screen{Now: uitest.DrawnAt, Past: uitest.DrawnAt.Add(-30 * time.Minute), History: uitest.CurveHistory{Log: uitest.EventLog()}}
 	text := rendered(NewEvents(uitest.Appearance(t, "", false), st), 80, 14)
 	if strings.Contains(text, "full in") || !strings.Contains(text, "sent TERM") {
 		t.Error("events after the moment that is looked at:\n" + text)
@@ -149,7 +149,7 @@ func TestEventsOmitWhereTheGuardDidNothing(t *testing.T) {
 		log = append(log, snapshot.Event{Time: uitest.DrawnAt, Kind: snapshot.EventGuard, Message: "guard: " + string(kind),
 			Decision: &snapshot.GuardDecision{Kind: kind}})
 	}
-	text := rendered(NewEvents(uitest.Appearance(t, "", false), &Scene{Now: uitest.DrawnAt, History: uitest.CurveHistory{Log: log}}), 80, 10)
+	text := rendered(NewEvents(uitest.Appearance(t, "", false), &Screen{Now: uitest.DrawnAt, History: uitest.CurveHistory{Log: log}}), 80, 10)
 	if !strings.Contains(text, "guard: would") || strings.Contains(text, "guard: nothing") || strings.Contains(text, "guard: reached") {
 		t.Error(text)
 	}
@@ -159,7 +159,7 @@ func TestEventsOmitWhereTheGuardDidNothing(t *testing.T) {
 }
 
 func TestEventsGoldens(t *testing.T) {
-	st := &Scene{Now: uitest.DrawnAt, History: uitest.CurveHistory{Log: uitest.EventLog()}}
+	st := &Screen{Now: uitest.DrawnAt, History: uitest.CurveHistory{Log: uitest.EventLog()}}
 	for _, size := range [][2]int{{80, 14}, {120, 27}, {60, 5}, {30, 4}} {
 		for _, ascii := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%dx%d ascii=%v", size[0], size[1], ascii), func(t *testing.T) {
@@ -168,12 +168,12 @@ func TestEventsGoldens(t *testing.T) {
 		}
 	}
 	t.Run("empty", func(t *testing.T) {
-		matches(t, NewEvents(uitest.Appearance(t, "", false), &Scene{Now: uitest.DrawnAt}), 80, 7)
+		matches(t, NewEvents(uitest.Appearance(t, "", false), &Screen{Now: uitest.DrawnAt}), 80, 7)
 	})
 	t.Run("colours", func(t *testing.T) {
 		matches(t, NewEvents(uitest.Appearance(t, "dark", false), st), 80, 14)
 	})
-	past := &Scene{Now: uitest.DrawnAt, Past: uitest.DrawnAt.Add(-30 * time.Minute), History: st.History}
+	past := &Screen{Now: uitest.DrawnAt, Past: uitest.DrawnAt.Add(-30 * time.Minute), History: st.History}
 	t.Run("past", func(t *testing.T) {
 		matches(t, NewEvents(uitest.Appearance(t, "", false), past), 80, 10)
 	})
@@ -196,7 +196,7 @@ func (month) EventsUntil(t time.Time, limit int) []snapshot.Event {
 // and not all.
 func TestEventsOfAMonth(t *testing.T) {
 	for _, past := range []time.Time{{}, uitest.DrawnAt.Add(-time.Hour)} {
-		e := NewEvents(uitest.Appearance(t, "", false), &Scene{Now: uitest.DrawnAt, Past: past, History: month{}})
+		e := NewEvents(uitest.Appearance(t, "", false), &Screen{Now: uitest.DrawnAt, Past: past, History: month{}})
 		newest := uitest.DrawnAt
 		if !past.IsZero() {
 			newest = past

@@ -39,7 +39,7 @@ type flushTarget struct {
 func levels() []flush.Level { return []flush.Level{flush.Gradual, flush.Selective, flush.Urgent} }
 
 // NewFlush asks about rows. The gentlest level that frees something is chosen.
-func NewFlush(lk *cell.Appearance, now *Scene, ids []snapshot.RowID) Flush {
+func NewFlush(lk *cell.Appearance, now *Screen, ids []snapshot.RowID) Flush {
 	d := Flush{look: lk, targets: make([]flushTarget, len(ids))}
 	for i, id := range ids {
 		d.targets[i] = flushTarget{row: snapshot.Process{ID: id}, ended: true}
@@ -53,7 +53,7 @@ func NewFlush(lk *cell.Appearance, now *Scene, ids []snapshot.RowID) Flush {
 }
 
 // following takes the newest figures of the processes.
-func (d Flush) following(now *Scene) Flush {
+func (d Flush) following(now *Screen) Flush {
 	d.history = now.History
 	if now.Live == nil {
 		return d
@@ -183,7 +183,7 @@ func (d Flush) Requests(dryRun bool) []flush.Request {
 }
 
 // Follow implements Overlay.
-func (d Flush) Follow(now *Scene) Overlay { return d.following(now) }
+func (d Flush) Follow(now *Screen) Overlay { return d.following(now) }
 
 // Size implements Overlay.
 func (d Flush) Size(width int) (extent, int) { return OverTable, d.form(width).height() }

@@ -8,20 +8,39 @@ import (
 	"vramscope/ui/keys"
 )
 
-// Help lists the bound keys, from the table of keys, and the signs.
-type Help struct{ page }
+// Help lists the bound keys, from the table of keys, and the signs. Its second page
+// explains every column and mark.
+type Help struct {
+	page
+	columns []Section
+	second  bool // the second page
+}
 
-func NewHelp(lk *cell.Appearance) Help { return Help{page{look: lk}} }
+// Section is a part of the second page.
+type Section struct {
+	Title string
+	Items []Item
+}
+
+// NewHelp begins with the keys. The sections explain the columns.
+func NewHelp(lk *cell.Appearance, columns ...Section) Help {
+	return Help{page: page{look: lk}, columns: columns}
+}
 
 // Size implements Overlay.
 func (h Help) Size(width int) (extent, int) { return BelowHeader, len(h.content(width)) + 2 }
 
 // Follow implements Overlay.
-func (h Help) Follow(*Scene) Overlay { return h }
+func (h Help) Follow(*Screen) Overlay { return h }
 
 // Press implements Overlay.
 func (h Help) Press(name string, width, height int) (Overlay, Outcome) {
-	if h.look.Keys.Match(name, keys.InOverlay, false) == keys.Help {
+	turns := name == "tab" || name == "right" && !h.second || name == "left" && h.second
+	switch help := h.look.Keys.Match(name, keys.InOverlay, false) == keys.Help; {
+	case turns, help && !h.second:
+		h.second, h.top = !h.second, 0
+		return h, Handled
+	case help:
 		return h, Closed
 	}
 	var out Outcome
@@ -31,8 +50,12 @@ func (h Help) Press(name string, width, height int) (Overlay, Outcome) {
 
 // Render implements Overlay.
 func (h Help) Render(width, height int) []string {
-	b := h.box("keys and signs", h.content(width), height)
-	b.snug = true
+	title, other := "keys and signs", "Tab columns and marks, "
+	if h.second {
+		title, other = "columns and marks", "Tab keys, "
+	}
+	b := h.box(title, h.content(width), height)
+	b.right, b.snug = other+b.right, !h.second
 	named := "vramscope " + text.Clean(h.look.Version) + ": " + b.title
 	if h.look.Version != "" && titleFits(named, b.right, min(width, dialogWidth)) {
 		b.title = named
@@ -42,7 +65,10 @@ func (h Help) Render(width, height int) []string {
 
 // content is the lines in the frame.
 func (h Help) content(width int) [][]cell.Span {
-	lines := h.columns(min(width, dialogWidth) - 3)
+	if h.second {
+		return h.meanings(width - 3)
+	}
+	lines := h.keyColumns(min(width, dialogWidth) - 3)
 	return append(lines, h.signs()...)
 }
 
@@ -60,8 +86,8 @@ const (
 	entryCells  = 26
 )
 
-// columns lays the keys out in three columns, or in one where those do not fit.
-func (h Help) columns(width int) [][]cell.Span {
+// keyColumns lays the keys out in three columns, or in one where those do not fit.
+func (h Help) keyColumns(width int) [][]cell.Span {
 	left := append(h.entries(keys.GroupMove), h.entries(keys.GroupSet)...)
 	middle := h.entries(keys.GroupLook)
 	act, past, note := h.entries(keys.GroupAct), h.entries(keys.GroupPast), h.note()
@@ -166,27 +192,5 @@ func (h Help) note() []entry {
 	}
 	return []entry{
 		{does: "(" + letters + verb + " off in"}, {does: "the past and with"}, {does: "--read-only)"},
-	}
-}
-
-// signs explain bars, rows and figures.
-func (h Help) signs() [][]cell.Span {
-	s, g := &h.look.Styles, &h.look.Glyphs
-	head := func(words string) cell.Span { return cell.Span{s.Header, text.Pad(words, 6)} }
-	words := func(words string) cell.Span { return cell.Span{s.Text, words} }
-	cached := ": F frees it"
-	if !h.look.Keys.Has(keys.Flush) {
-		cached = ": unused"
-	}
-	part := h.look.Swatches()
-	return [][]cell.Span{
-		{head("BAR"), part[0], words(" other: context, libraries   "), part[1],
-			words(" unknown: no probe   "), part[2], words(" allocated")},
-		{head(""), part[3], words(" fragmented, or cached by JAX   "), part[4],
-			words(" cached" + cached + "   "), part[5], words(" free")},
-		{head("ROW"), {s.Leak, g.Leak}, words(" leak   " + g.Up + " growing   " + g.Down + " shrinking   " + g.Sawtooth +
-			" up and down   (33G) not returnable")},
-		{head(""), {s.Dim, g.Dash}, words(" not known   5:1 GPU 5, MIG instance 1   ? another container's process")},
-		{words("G is GiB.  +60s: median forecast.  full in: median (earliest" + g.EnDash + "latest, 80 %)")},
 	}
 }

@@ -10,24 +10,25 @@ import (
 )
 
 func TestHelpAsDrawn(t *testing.T) {
-	lines := NewHelp(uitest.Appearance(t, "", false)).Render(80, 22)
+	lines := NewHelp(uitest.Appearance(t, "", false)).Render(80, 23)
 	for i, want := range []string{
-		"┌ vramscope 1.0.0: keys and signs ───────────────────────────────── Esc closes ┐",
+		"┌ vramscope 1.0.0: keys and signs ────────── Tab columns and marks, Esc closes ┐",
 		"│ MOVE                      LOOK                      ACT (asks first)         │",
 		"│   ↑ ↓  j k  row             Enter     detail          F         flush cache  │",
 		"│   PgUp PgDn page            / F3      find (n N)      a         attach probe │",
 		"│   Home End  ends (g G)      \\ F4 f    filter          x F9      signal       │",
 		"│   ← →       scroll text     u         only mine       A         pause guard  │",
-		"│   Tab       next panel      s S  F6   sort column     Space U   tag, untag   │",
-		"│   0-9       that GPU        r         reverse       BACK IN TIME             │",
-		"│   !         next alert      t F5      tree            p         freeze screen│",
-		"│   Esc       back, all       P         pin the graph   , .       10 s         │",
-		"│ SET                         z Z       graph, style    < >  { }  1 min, 1 hour│",
-		"│   + -       interval        e         environment     [ ]  @    event, time  │",
-		"│   T  m      theme, mouse    E         events          L         newest, live │",
-		"│   Ctrl+L    redraw          y         copy PID      (F a x A are off in      │",
-		"│   Ctrl+Z    suspend         w         save snapshot the past and with        │",
-		"│   q F10     quit            v         map (detail)  --read-only)             │",
+		"│   Tab       next panel      s S  o F6 sort, menu      Space U   tag, untag   │",
+		"│   0-9       that GPU        r         reverse                                │",
+		"│   !         next alert      t F5      tree          BACK IN TIME             │",
+		"│   Esc       back, all       P         pin the graph   p         freeze screen│",
+		"│ SET                         z Z       graph, style    , .       10 s         │",
+		"│   + -       interval        e         environment     < >  { }  1 min, 1 hour│",
+		"│   O F2      setup           E         events          [ ]  @    event, time  │",
+		"│   T  m      theme, mouse    y         copy PID        L         newest, live │",
+		"│   Ctrl+L    redraw          w         save snapshot (F a x A are off in      │",
+		"│   Ctrl+Z    suspend         v         map (detail)  the past and with        │",
+		"│   q F10     quit                                    --read-only)             │",
 		"│ BAR   ▓ other: context, libraries   ▄ unknown: no probe   █ allocated        │",
 		"│       ▒ fragmented, or cached by JAX   ░ cached: F frees it   · free         │",
 		"│ ROW   L leak   ↑ growing   ↓ shrinking   ~ up and down   (33G) not returnable│",
@@ -77,7 +78,7 @@ func TestHelpScrollsToItsEndAndBack(t *testing.T) {
 	if o, _ = o.Press("g", 40, 8); rendered(o, 40, 8) != first {
 		t.Error("g does not go back to the first line")
 	}
-	for _, name := range []string{"esc", "?", "q"} {
+	for _, name := range []string{"esc", "q"} {
 		if _, out := o.Press(name, 40, 8); out != Closed {
 			t.Errorf("%q does not close the help", name)
 		}
@@ -87,11 +88,46 @@ func TestHelpScrollsToItsEndAndBack(t *testing.T) {
 	}
 }
 
+// TestHelpHasTwoPages: ? shows the second one, and then closes; Tab goes to and fro.
+func TestHelpHasTwoPages(t *testing.T) {
+	var o Overlay = NewHelp(uitest.Appearance(t, "", false), Section{"COLUMNS", []Item{{"USED", "its memory"}}})
+	for _, step := range []struct {
+		key, shows string
+		out        Outcome
+	}{{"?", "its memory", Handled}, {"tab", "MOVE", Handled}, {"tab", "its memory", Handled}, {"left", "MOVE", Handled}, {"right", "its memory", Handled}, {"?", "its memory", Closed}} {
+		var out Outcome
+		o, out = o.Press(step.key, 80, 60)
+		if text := rendered(o, 80, 60); out != step.out || !strings.Contains(text, step.shows) {
+			t.Errorf("%s: %v, want %v and %q in\n%s", step.key, out, step.out, step.shows, text)
+		}
+	}
+}
+
+// TestHelpExplainsInLinesThatFit: at 80, 120 and 200 columns each takes one line, uncut.
+func TestHelpExplainsInLinesThatFit(t *testing.T) {
+	h := NewHelp(uitest.Appearance(t, "", false))
+	for _, section := range h.marks() {
+		for _, item := range section.Items {
+			if got := h.meaning(item, 117/2); len(got) != 1 {
+				t.Errorf("%s takes %d lines", item.Name, len(got))
+			}
+		}
+	}
+}
+
 func TestHelpGoldens(t *testing.T) {
 	for _, size := range [][2]int{{80, 22}, {120, 38}, {60, 15}, {40, 8}} {
 		for _, ascii := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%dx%d ascii=%v", size[0], size[1], ascii), func(t *testing.T) {
 				matches(t, NewHelp(uitest.Appearance(t, "", ascii)), size[0], size[1])
+			})
+		}
+	}
+	for _, size := range [][2]int{{30, 3}, {40, 8}, {80, 23}, {120, 39}, {200, 49}, {300, 79}} {
+		for _, ascii := range []bool{false, true} {
+			t.Run(fmt.Sprintf("second %dx%d ascii=%v", size[0], size[1], ascii), func(t *testing.T) {
+				o, _ := NewHelp(uitest.Appearance(t, "", ascii), Section{"COLUMNS", someChoices().Columns}).Press("?", size[0], size[1])
+				matches(t, o, size[0], size[1])
 			})
 		}
 	}

@@ -15,14 +15,14 @@ type Overlay interface {
 	// lines of width cells.
 	Press(name string, width, height int) (Overlay, Outcome)
 	// Follow takes the newest figures.
-	Follow(now *Scene) Overlay
+	Follow(now *Screen) Overlay
 	// Size is what it covers and how many lines it would fill at this width. It
 	// is drawn with fewer where there are fewer.
 	Size(width int) (extent, int)
 }
 
-// Scene is what an overlay sees of the screen it lies over.
-type Scene struct {
+// Screen is what an overlay sees of the screen it lies over.
+type Screen struct {
 	Live    *snapshot.Snapshot // the newest; nil until the first arrives
 	Shown   *snapshot.Snapshot // what the screen shows: now, frozen, or of the past
 	History snapshot.History   // nil while there is none
@@ -41,7 +41,9 @@ const (
 	Confirmed                // y: do it, and remove the overlay
 	Rehearsed                // d: make a dry run, and leave the overlay open
 	Explained                // fill the Why that follows the overlay
-	Saved                    // w: save the overlay's page
+	Saved                    // w: save the overlay's page, or the settings
+	Chosen                   // the line of a menu: use it, and remove the overlay
+	Changed                  // a setting: apply it, and leave the overlay open
 )
 
 // extent is what an overlay lies over.

@@ -20,9 +20,9 @@ type Pause struct {
 }
 
 // NewPause asks about the guard that runs now.
-func NewPause(lk *cell.Appearance, now *Scene) Pause { return Pause{look: lk}.following(now) }
+func NewPause(lk *cell.Appearance, now *Screen) Pause { return Pause{look: lk}.following(now) }
 
-func (d Pause) following(now *Scene) Pause {
+func (d Pause) following(now *Screen) Pause {
 	d.now, d.guard = now.Now, nil
 	if now.Live != nil {
 		d.guard = now.Live.Guard
@@ -44,7 +44,7 @@ func (d Pause) ByDaemon() bool { return d.guard != nil && d.guard.ByDaemon }
 func (d Pause) paused() bool { return d.guard != nil && d.guard.Paused.After(d.now) }
 
 // Follow implements Overlay.
-func (d Pause) Follow(now *Scene) Overlay { return d.following(now) }
+func (d Pause) Follow(now *Screen) Overlay { return d.following(now) }
 
 // Size implements Overlay.
 func (d Pause) Size(width int) (extent, int) { return OverTable, d.form(width).height() }

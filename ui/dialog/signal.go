@@ -44,7 +44,7 @@ func signalChoices() []signalChoice {
 }
 
 // NewSignal asks about the process of a row.
-func NewSignal(lk *cell.Appearance, now *Scene, id snapshot.RowID) Signal {
+func NewSignal(lk *cell.Appearance, now *Screen, id snapshot.RowID) Signal {
 	d := Signal{look: lk, target: snapshot.Process{ID: id}, ended: true}
 	if g := now.Shown.EndedRow(id); g != nil {
 		d.target = g.Last
@@ -53,7 +53,7 @@ func NewSignal(lk *cell.Appearance, now *Scene, id snapshot.RowID) Signal {
 }
 
 // following takes the newest figures of the process.
-func (d Signal) following(now *Scene) Signal {
+func (d Signal) following(now *Screen) Signal {
 	if now.Live == nil {
 		return d
 	}
@@ -75,7 +75,7 @@ func (d Signal) Process() process.Identity { return d.target.ID.Process }
 func (d Signal) Signal() syscall.Signal { return signalChoices()[d.chosen].signal }
 
 // Follow implements Overlay.
-func (d Signal) Follow(now *Scene) Overlay { return d.following(now) }
+func (d Signal) Follow(now *Screen) Overlay { return d.following(now) }
 
 // Size implements Overlay.
 func (d Signal) Size(int) (extent, int) { return OverTable, d.form().height() }

@@ -46,7 +46,7 @@ func (w Why) Text() string {
 }
 
 // Follow implements Overlay: the explanation is made once.
-func (w Why) Follow(now *Scene) Overlay {
+func (w Why) Follow(now *Screen) Overlay {
 	w.list = w.list.Follow(now)
 	return w
 }

@@ -34,6 +34,7 @@ const (
 	Mine
 	Sort
 	SortBack
+	SortBy
 	Reverse
 	Tree
 	Pin
@@ -67,6 +68,7 @@ const (
 
 	Slower
 	Faster
+	Setup
 	Theme
 	Mouse
 	Redraw
@@ -97,11 +99,12 @@ const (
 	CanRun         // the command that starts a process with a probe
 	CanPauseGuard  // pause the guard
 	CanSample      // the box is read while the screen shows it
+	CanConfigure   // write the configuration file
 )
 
 // AllAbilities is every ability.
 const AllAbilities = CanSignal | CanFlush | CanAttach | CanMap | CanSave |
-	CanEnvironment | CanLookNow | CanDoctor | CanCopy | CanSuspend | CanRun | CanPauseGuard | CanSample
+	CanEnvironment | CanLookNow | CanDoctor | CanCopy | CanSuspend | CanRun | CanPauseGuard | CanSample | CanConfigure
 
 // Scope is the part of the screen that receives the keys.
 type Scope uint8

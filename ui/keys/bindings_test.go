@@ -33,7 +33,7 @@ func TestAliasesOfTheHelpScreen(t *testing.T) {
 		want  ID
 	}{
 		{"q f10", Quit}, {"x f9", Signal}, {"/ f3", Find}, {`\ f4 f`, Filter}, {"t f5", Tree},
-		{"s f6", Sort}, {"up k", Up}, {"down j", Down}, {"home g", Home}, {"end G", End},
+		{"s", Sort}, {"S", SortBack}, {"o f6", SortBy}, {"O f2", Setup}, {"? f1", Help}, {"up k", Up}, {"down j", Down}, {"home g", Home}, {"end G", End},
 		{"0 1 2 3 4 5 6 7 8 9", GPU}, {"ctrl+c", Interrupt}, {"space", Tag}, {"U", Untag},
 	} {
 		for name := range strings.FieldsSeq(tc.names) {

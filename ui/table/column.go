@@ -1,5 +1,7 @@
 package table
 
+import "slices"
+
 // columnID names a column of the process table.
 type columnID uint8
 
@@ -33,42 +35,42 @@ const (
 type column struct {
 	id    columnID
 	title string
+	name  string // in menus and in the configuration file, where there is no title
 	cells int
-	left  bool // text stands at the left edge, figures at the right
-	parts bool // not there until the first probe has been seen
+	left  bool   // text stands at the left edge, figures at the right
+	parts bool   // not there until the first probe has been seen
+	help  string // what it shows, in one line
 }
 
 // allColumns are the columns by their ID. They never change.
 var allColumns = [columnCount]column{
-	columnGPU:        {id: columnGPU, title: "GPU", cells: 3},
-	columnPID:        {id: columnPID, title: "PID", cells: 7},
-	columnUser:       {id: columnUser, title: "USER", cells: 8, left: true},
-	columnType:       {id: columnType, title: "TYP", cells: 3, left: true},
-	columnRuntime:    {id: columnRuntime, title: "RUNTIME", cells: 7, left: true, parts: true},
-	columnSM:         {id: columnSM, title: "SM%", cells: 4},
-	columnUsed:       {id: columnUsed, title: "USED", cells: 5},
-	columnBar:        {id: columnBar, cells: 16, left: true},
-	columnAllocated:  {id: columnAllocated, title: "ALLOC", cells: 5, parts: true},
-	columnFragmented: {id: columnFragmented, title: "FRAG", cells: 5, parts: true},
-	columnCached:     {id: columnCached, title: "CACHE", cells: 5, parts: true},
-	columnOther:      {id: columnOther, title: "OTHER", cells: 5, parts: true},
-	columnFlush:      {id: columnFlush, title: "FLUSH", cells: 5, parts: true},
-	columnPredicted:  {id: columnPredicted, title: "+60s", cells: 5},
-	columnTrend:      {id: columnTrend, cells: 1},
-	columnSpark:      {id: columnSpark, title: "LAST 10m", cells: 10, left: true},
-	columnCPU:        {id: columnCPU, title: "CPU%", cells: 4},
-	columnHost:       {id: columnHost, title: "HOST", cells: 5},
-	columnTime:       {id: columnTime, title: "TIME", cells: 6},
-	columnJob:        {id: columnJob, title: "JOB", cells: 14, left: true},
-	columnCommand:    {id: columnCommand, title: "COMMAND", left: true},
+	columnGPU:        {id: columnGPU, title: "GPU", cells: 3, help: "its GPU; 5:1 is MIG instance 1 of GPU 5"},
+	columnPID:        {id: columnPID, title: "PID", cells: 7, help: "process; a row is a process on a GPU"},
+	columnUser:       {id: columnUser, title: "USER", cells: 8, left: true, help: "its owner; ? is another container's"},
+	columnType:       {id: columnType, title: "TYP", cells: 3, left: true, help: "C compute, G graphics, M through MPS"},
+	columnRuntime:    {id: columnRuntime, title: "RUNTIME", cells: 7, left: true, parts: true, help: "library whose allocator a probe reports"},
+	columnSM:         {id: columnSM, title: "SM%", cells: 4, help: "of the GPU's multiprocessors it keeps busy"},
+	columnUsed:       {id: columnUsed, title: "USED", cells: 5, help: "its memory on the GPU, by the driver"},
+	columnBar:        {id: columnBar, name: "BAR", cells: 16, left: true, help: "its memory on the scale of the GPU"},
+	columnAllocated:  {id: columnAllocated, title: "ALLOC", cells: 5, parts: true, help: "allocated: memory in live blocks"},
+	columnFragmented: {id: columnFragmented, title: "FRAG", cells: 5, parts: true, help: "fragmented: free, but no flush frees it"},
+	columnCached:     {id: columnCached, title: "CACHE", cells: 5, parts: true, help: "cached; (33G): no flush frees it"},
+	columnOther:      {id: columnOther, title: "OTHER", cells: 5, parts: true, help: "other: CUDA context, kernels, libraries"},
+	columnFlush:      {id: columnFlush, title: "FLUSH", cells: 5, parts: true, help: "what a flush (F) frees"},
+	columnPredicted:  {id: columnPredicted, title: "+60s", cells: 5, help: "forecast of USED in a minute (median)"},
+	columnTrend:      {id: columnTrend, name: "TREND", cells: 1, help: "leak, growing, shrinking, up and down"},
+	columnSpark:      {id: columnSpark, title: "LAST 10m", cells: 10, left: true, help: "highest USED in each of ten minutes"},
+	columnCPU:        {id: columnCPU, title: "CPU%", cells: 4, help: "of one core"},
+	columnHost:       {id: columnHost, title: "HOST", cells: 5, help: "its resident memory on the host"},
+	columnTime:       {id: columnTime, title: "TIME", cells: 6, help: "since its start"},
+	columnJob:        {id: columnJob, title: "JOB", cells: 14, left: true, help: "its slurm job, container or pod"},
+	columnCommand:    {id: columnCommand, title: "COMMAND", left: true, help: "without interpreter, flags, directories"},
 }
 
 // columnNamed finds a column by its title; an unknown one is USED.
 func columnNamed(title string) columnID {
-	for _, c := range allColumns {
-		if c.title == title && title != "" {
-			return c.id
-		}
+	if id, ok := columnOf(title); ok && allColumns[id].title != "" {
+		return id
 	}
 	return columnUsed
 }
@@ -91,7 +93,7 @@ func columnsAt(width int, b box) []column {
 	}
 	var has [columnCount]bool
 	left := width - 1 - 1 // the mark, and the blank before the command
-	for _, id := range [...]columnID{columnGPU, columnPID, columnUsed} {
+	for _, id := range alwaysThere {
 		has[id] = true
 		left -= b.cells(id) + 1
 	}
@@ -110,11 +112,14 @@ func columnsAt(width int, b box) []column {
 		}
 	}
 	add(first[:], commandLeast)
-	if has[columnTrend] || !b.ahead && has[columnUser] {
+	switch {
+	case b.chosen != nil:
+		add(second[:], commandLeast)
+	case has[columnTrend] || !b.ahead && has[columnUser]:
 		add(second[:], max(commandGood, (width*28+99)/100))
 	}
 	columns := make([]column, 0, columnCount)
-	for id := range columnCommand {
+	for _, id := range b.order() {
 		if has[id] {
 			c := allColumns[id]
 			c.cells = b.cells(id)
@@ -132,6 +137,8 @@ type box struct {
 	ahead   bool // there is a forecaster
 	ascii   bool // no sparklines
 	wideGPU bool // GPU 10 and above with MIG: "12:3" has 4 cells
+
+	chosen []columnID // the user's columns in their order; nil: all, by importance
 }
 
 // CommandCells is how wide the COMMAND column of a table of this width is.
@@ -141,7 +148,7 @@ func (t *Table) CommandCells(width int) int {
 }
 
 func (t *Table) box() box {
-	b := box{parts: t.Parts, ahead: t.Forecasts, ascii: t.Appearance.Glyphs.Spark == nil}
+	b := box{parts: t.Parts, ahead: t.Forecasts, ascii: t.Appearance.Glyphs.Spark == nil, chosen: chosen(t.Columns)}
 	if t.Snapshot != nil {
 		for i := range t.Snapshot.GPUs {
 			gpu := &t.Snapshot.GPUs[i]
@@ -154,6 +161,8 @@ func (t *Table) box() box {
 // has reports whether there is anything to show in a column.
 func (b box) has(c column) bool {
 	switch {
+	case b.chosen != nil && !slices.Contains(b.chosen, c.id):
+		return false
 	case c.parts:
 		return b.parts
 	case c.id == columnPredicted || c.id == columnTrend:
@@ -170,28 +179,6 @@ func (b box) cells(id columnID) int {
 		return 4
 	}
 	return allColumns[id].cells
-}
-
-// sortable reports whether a column has an order: pictures have none.
-func sortable(id columnID) bool {
-	return id != columnSpark && id != columnBar && id != columnTrend
-}
-
-// Sortable reports whether there is a column of that title, with an order.
-func Sortable(title string) bool {
-	id := columnNamed(title)
-	return allColumns[id].title == title && sortable(id)
-}
-
-// SortTitles are the titles of the columns at a width that have an order.
-func (t *Table) SortTitles(width int) []string {
-	var titles []string
-	for _, c := range columnsAt(width, t.box()) {
-		if sortable(c.id) {
-			titles = append(titles, c.title)
-		}
-	}
-	return titles
 }
 
 // SortTitleAt is the sortable title at a cell of the title line.

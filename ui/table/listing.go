@@ -17,6 +17,8 @@ type Listing struct {
 	Focus   *Focus // a GPU or instance whose rows alone are listed
 	ScrollX int    // cells the COMMAND column is moved by
 
+	Columns []string // names of the columns in the user's order; nil: as many as fit, by importance
+
 	Held map[snapshot.RowID]int // the order of the rows while a dialog is open; nil: as sorted
 }
 
@@ -38,4 +40,21 @@ type Focus struct {
 type Order struct {
 	Column   string // a column's title: "USED", "PID", …
 	Reversed bool
+}
+
+// Words are "USED, largest first".
+func (o Order) Words() string {
+	up, down := "smallest first", "largest first"
+	switch columnNamed(o.Column) {
+	case columnUser, columnType, columnRuntime, columnJob, columnCommand:
+		up, down = "Z to A", "A to Z"
+	case columnGPU, columnPID:
+		up, down = down, up
+	case columnTime:
+		up, down = "youngest first", "oldest first"
+	}
+	if o.Reversed {
+		return o.Column + ", " + up
+	}
+	return o.Column + ", " + down
 }

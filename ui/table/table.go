@@ -179,10 +179,8 @@ func (t *Table) writeRow(l *cell.Line, r *Row, atCursor bool) {
 // lastPart is the last column that words can replace.
 func (t *Table) lastPart(from int) int {
 	last := from
-	for i := from; i < len(t.columns); i++ {
-		if id := t.columns[i].id; id == columnFragmented || id == columnCached {
-			last = i
-		}
+	for last+1 < len(t.columns) && (t.columns[last+1].id == columnFragmented || t.columns[last+1].id == columnCached) {
+		last++
 	}
 	return last
 }
@@ -232,24 +230,47 @@ func Own(s *snapshot.Snapshot, p *snapshot.Process) bool {
 	return user == "root" || user != "" && user == p.User
 }
 
-// writeEnded writes how a process ended between the user and the command.
+// writeEnded writes how a process ended over the widest run of columns that do not name
+// it, and leaves the other figures out.
 func (t *Table) writeEnded(l *cell.Line, r *Row) {
-	g := &t.Appearance.Glyphs
-	for i := range t.columns {
+	first, end := t.endedRun()
+	for i := 0; i < len(t.columns); i++ {
 		c := &t.columns[i]
 		if i > 0 {
 			l.Skip(1)
 		}
-		if c.id != columnGPU && c.id != columnPID && c.id != columnUser {
-			last := len(t.columns) - 2 // all but the command
-			cells := t.span(i, last)
-			l.Left(t.Appearance.Styles.Dim, endedText(r.Ended, t.Now, cells), cells, g.Ellipsis)
-			l.Skip(1)
-			t.writeCell(l, &t.columns[last+1], r)
-			return
+		switch {
+		case i == first:
+			cells := t.span(first, end-1)
+			l.Left(t.Appearance.Styles.Dim, endedText(r.Ended, t.Now, cells), cells, t.Appearance.Glyphs.Ellipsis)
+			i = end - 1
+		case names(c.id):
+			t.writeCell(l, c, r)
+		default:
+			l.Skip(c.cells)
 		}
-		t.writeCell(l, c, r)
 	}
+}
+
+// names reports whether a column says which process a row is.
+func names(id columnID) bool {
+	return id == columnGPU || id == columnPID || id == columnUser || id == columnCommand
+}
+
+// endedRun is the widest run of columns that do not name the process.
+func (t *Table) endedRun() (first, end int) {
+	widest := 0
+	for i := 0; i < len(t.columns); i++ {
+		j := i
+		for j < len(t.columns) && !names(t.columns[j].id) {
+			j++
+		}
+		if j > i && t.span(i, j-1) > widest {
+			first, end, widest = i, j, t.span(i, j-1)
+		}
+		i = max(i, j)
+	}
+	return first, end
 }
 
 // endedText is how a process ended, as fully as fits.

@@ -1,0 +1,201 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/pelletier/go-toml/v2/unstable"
+
+	"vramscope/internal/process"
+	"vramscope/internal/text"
+)
+
+// Save writes settings of these keys to a configuration file, where they differ from what
+// the file sets. Everything else in it stays as it is, byte for byte: comments, order, other
+// keys. The file is replaced at once, behind a symbolic link too, and keeps its mode.
+func Save(path string, change func(*Settings), keys []string) error {
+	target, content, err := current(path)
+	if err != nil {
+		return cannotWrite(path, err)
+	}
+	edited, err := edit(path, content, change, keys)
+	if err != nil || bytes.Equal(edited, content) {
+		return err
+	}
+	if err := replace(target, edited); err != nil {
+		return cannotWrite(path, err)
+	}
+	return nil
+}
+
+// current is the file that a path leads to, and its content; of a new file, its first line.
+func current(path string) (target string, content []byte, err error) {
+	target, err = filepath.EvalSymlinks(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, broken := os.Lstat(path); broken == nil {
+			return "", nil, errors.New("it is a link to a file that is not there")
+		}
+		return path, []byte("# vramscope config --print explains every key.\n"), nil
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	content, err = process.ReadLimited(target, fileSize+1)
+	if err == nil && len(content) > fileSize {
+		err = errors.New("it has more than 1 MiB")
+	}
+	return target, content, err
+}
+
+// cannotWrite names the file once, and the reason.
+func cannotWrite(path string, err error) error {
+	if of, ok := errors.AsType[*fs.PathError](err); ok {
+		err = of.Err
+	}
+	return fmt.Errorf("cannot write %s: %w", text.Clean(path), err)
+}
+
+// edit is a file's content with the changed keys.
+func edit(path string, content []byte, change func(*Settings), keys []string) ([]byte, error) {
+	now := Defaults()
+	if err := now.parse(path, content); err != nil {
+		return nil, err
+	}
+	want := now
+	change(&want)
+	for _, o := range Options() {
+		if slices.Contains(keys, o.Key) && o.Literal(&want) != o.Literal(&now) {
+			content = withValue(content, o.Key, o.Literal(&want))
+		}
+	}
+	back := Defaults()
+	if err := back.parse(path, content); err != nil || !reflect.DeepEqual(back, want) {
+		return nil, errors.New("vramscope cannot edit " + text.Clean(path) + ": change it by hand")
+	}
+	return content, nil
+}
+
+// withValue is a TOML file with another value of a key that is in no table.
+func withValue(content []byte, key, literal string) []byte {
+	var parser unstable.Parser
+	parser.Reset(content)
+	last := 0 // the end of the last value before the first table
+	for parser.NextExpression() {
+		expression := parser.Expression()
+		if expression.Kind != unstable.KeyValue {
+			break
+		}
+		end := int(expression.Raw.Offset + expression.Raw.Length)
+		if name, _ := keyOf(&parser, expression); name == key {
+			start := valueStart(content, expression)
+			return slices.Concat(content[:start], []byte(literal), content[end:])
+		}
+		last = end
+	}
+	at, newline := headEnd(content), "\n"
+	if bytes.Contains(content, []byte("\r\n")) {
+		newline = "\r\n"
+	}
+	if last > 0 {
+		at = lineEnd(content, last)
+	}
+	line := key + " = " + literal + newline
+	if at > 0 && content[at-1] != '\n' {
+		line = newline + line
+	}
+	return slices.Concat(content[:at], []byte(line), content[at:])
+}
+
+// valueStart is where the value of a key begins.
+func valueStart(content []byte, expression *unstable.Node) int {
+	at := int(expression.Raw.Offset)
+	for key := expression.Key(); key.Next(); {
+		raw := key.Node().Raw
+		at = int(raw.Offset + raw.Length)
+	}
+	at += bytes.IndexByte(content[at:], '=') + 1
+	for content[at] == ' ' || content[at] == '\t' {
+		at++
+	}
+	return at
+}
+
+// lineEnd is the first byte of the line after.
+func lineEnd(content []byte, from int) int {
+	if i := bytes.IndexByte(content[from:], '\n'); i >= 0 {
+		return from + i + 1
+	}
+	return len(content)
+}
+
+// headEnd is the end of the comment at the head of a file, which stays above the first key.
+// What stands right above a table is the table's.
+func headEnd(content []byte) int {
+	at, end := 0, 0
+	for line := range strings.Lines(string(content)) {
+		trimmed := strings.TrimSpace(line)
+		switch {
+		case strings.HasPrefix(trimmed, "#"):
+		case trimmed == "":
+			end = at
+		default:
+			return end
+		}
+		at += len(line)
+	}
+	return at
+}
+
+// replace writes a file anew, with the mode and the owner that it has.
+func replace(path string, content []byte) error {
+	mode, owner, group := fs.FileMode(0o644), -1, -1
+	switch file, err := os.OpenFile(path, os.O_WRONLY, 0); {
+	case err == nil:
+		info, err := file.Stat()
+		if err = errors.Join(err, file.Close()); err != nil {
+			return err
+		}
+		mode = info.Mode().Perm()
+		owner, group = ownerOf(info)
+	case errors.Is(err, fs.ErrNotExist):
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return err
+		}
+	default:
+		return err
+	}
+	draft, err := os.CreateTemp(filepath.Dir(path), ".new-")
+	if err != nil {
+		return err
+	}
+	_, err = draft.Write(content)
+	if err == nil && owner >= 0 && (owner != os.Geteuid() || group != os.Getegid()) {
+		if err = draft.Chown(owner, group); err != nil {
+			err = fmt.Errorf("keep the owner of %s: %w", path, err)
+		}
+	}
+	err = errors.Join(err, draft.Chmod(mode), draft.Sync(), draft.Close())
+	if err == nil {
+		err = os.Rename(draft.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(draft.Name()) // it is of no use
+	}
+	return err
+}
+
+// ownerOf is the user and the group of a file, -1 where the system has none.
+func ownerOf(info fs.FileInfo) (user, group int) {
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		return int(stat.Uid), int(stat.Gid)
+	}
+	return -1, -1
+}

@@ -1,0 +1,55 @@
+package dialog
+
+import (
+	"vramscope/themes"
+	"vramscope/ui/cell"
+	"vramscope/ui/keys"
+)
+
+// Menu is an overlay in which a line is chosen. Its hints replace those of the bottom line;
+// unlike a Question it acts on no process.
+type Menu interface {
+	Overlay
+	// Hints are its keys for the bottom line.
+	MenuHints() []keys.Hint
+	// Click takes a click on a line of the overlay, counted from its upper edge.
+	Click(line, width, height int) (Overlay, Outcome)
+}
+
+// list is the cursor of a menu, and the first line in view.
+type list struct {
+	look *cell.Appearance
+	at   int
+	top  int
+}
+
+// moved takes a key that moves the cursor among total lines, of which rows are in view.
+func (l list) moved(name string, total, rows int) (list, bool) {
+	at, moved := scroll(l.at).moved(l.look.Keys.Match(name, keys.InOverlay, false), total, 1)
+	if moved {
+		l.at = int(at)
+	}
+	return l.inView(total, rows), moved
+}
+
+// inView scrolls until the cursor is in view.
+func (l list) inView(total, rows int) list {
+	rows = max(rows, 1)
+	l.at = min(max(l.at, 0), max(total-1, 0))
+	l.top = min(max(min(l.top, l.at), l.at-rows+1), max(total-rows, 0))
+	return l
+}
+
+// marked is the lines with the cursor's reversed.
+func (l list) marked(lines [][]cell.Span, width int) [][]cell.Span {
+	if l.at >= len(lines) {
+		return lines
+	}
+	line := cell.NewLine(width)
+	for _, span := range lines[l.at] {
+		line.Put(themes.Style{}, span.Text)
+	}
+	line.To(width)
+	lines[l.at] = []cell.Span{{l.look.Styles.Cursor, line.Unpadded()}}
+	return lines
+}

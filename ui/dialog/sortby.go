@@ -1,0 +1,101 @@
+package dialog
+
+import (
+	"slices"
+
+	"vramscope/internal/text"
+	"vramscope/ui/cell"
+	"vramscope/ui/keys"
+)
+
+// Item is a line of a menu: a name and what it means.
+type Item struct{ Name, Help string }
+
+// SortBy is the menu of the columns that the table can be sorted by.
+//
+//	> v USED     its memory on the GPU, as the driver reports it
+//	    ALLOC    allocated: memory in live blocks
+type SortBy struct {
+	list
+	columns  []Item
+	now      string // the column that the table is sorted by
+	reversed bool
+}
+
+// NewSortBy begins at the column that the table is sorted by.
+func NewSortBy(lk *cell.Appearance, columns []Item, now string, reversed bool) SortBy {
+	at := slices.IndexFunc(columns, func(c Item) bool { return c.Name == now })
+	return SortBy{list: list{look: lk, at: max(at, 0)}, columns: columns, now: now, reversed: reversed}
+}
+
+// Column is the one under the cursor; the one that the table is sorted by turns the order
+// around.
+func (d SortBy) Column() (name string, reversed bool) {
+	name = d.columns[d.at].Name
+	return name, name == d.now && !d.reversed
+}
+
+// Follow implements Overlay.
+func (d SortBy) Follow(*Screen) Overlay { return d }
+
+// Size implements Overlay.
+func (d SortBy) Size(int) (extent, int) { return BelowHeader, len(d.columns) + 2 }
+
+// Press implements Overlay.
+func (d SortBy) Press(name string, _, height int) (Overlay, Outcome) {
+	id := d.look.Keys.Match(name, keys.InOverlay, false)
+	switch {
+	case len(d.columns) == 0, id == keys.Back, id == keys.Quit, name == "f6", name == "o":
+		return d, Closed
+	case name == "enter" || name == "space":
+		return d, Chosen
+	}
+	var moved bool
+	d.list, moved = d.moved(name, len(d.columns), height-2)
+	return d, map[bool]Outcome{true: Handled, false: Ignored}[moved]
+}
+
+// Click implements Menu.
+func (d SortBy) Click(line, _, height int) (Overlay, Outcome) {
+	at := d.inView(len(d.columns), height-2).top + line - 1
+	if line < 1 || line > height-2 || at >= len(d.columns) {
+		return d, Handled
+	}
+	d.at = at
+	return d, Chosen
+}
+
+// MenuHints implements Menu.
+func (d SortBy) MenuHints() []keys.Hint {
+	return []keys.Hint{
+		{Position: 1, Rank: 1, Key: "Enter", Text: "sort"}, {Position: 2, Rank: 3, Key: "j k", Text: "move"},
+		{Position: 3, Rank: 2, Key: "Esc", Text: "close"},
+	}
+}
+
+// Render implements Overlay.
+func (d SortBy) Render(width, height int) []string {
+	d.list = d.inView(len(d.columns), height-2)
+	inner := min(width, dialogWidth) - 3
+	b := box{look: d.look, title: "Sort by", right: "Enter sorts, again reverses, Esc closes", lines: d.marked(d.lines(), inner), skip: d.top, snug: true}
+	return b.Render(width, height)
+}
+
+func (d SortBy) lines() [][]cell.Span {
+	s, g := &d.look.Styles, &d.look.Glyphs
+	lines := make([][]cell.Span, len(d.columns))
+	for i, c := range d.columns {
+		mark, style := "  ", s.Text
+		if c.Name == d.now {
+			mark, style = g.SortDown+" ", s.Strong
+			if d.reversed {
+				mark = g.SortUp + " "
+			}
+		}
+		lines[i] = []cell.Span{{style, mark}, {style, text.Pad(c.Name, nameCells)}, {s.Dim, g.Words(c.Help)}}
+	}
+	return lines
+}
+
+// nameCells is the width of the name of a column in a menu.
+const nameCells = 10

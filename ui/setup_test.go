@@ -1,0 +1,118 @@
+package ui
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"vramscope/sampler/snapshot/snapshottest"
+	"vramscope/ui/gpus"
+	"vramscope/ui/table"
+)
+
+// TestSetupTakesEffectAtOnce: theme, columns and the rest change behind the open setup.
+func TestSetupTakesEffectAtOnce(t *testing.T) {
+	m := newTestModel(t, snapshottest.DrawnBox(), nil)
+	m.press("f2", "right")
+	if m.theme != "dark" {
+		t.Errorf("theme %s", m.theme)
+	}
+	m.press("down", "right", "down", "right", "down", "right")
+	if m.st.interval().String() != "2s" || m.st.Sort.Column == "USED" || !m.st.lines {
+		t.Errorf("interval %s, sorted by %s, lines %v", m.st.interval(), m.st.Sort.Column, m.st.lines)
+	}
+	m.press("down", "down", "space", "down", "space", "down", "down", "down", "space", "esc")
+	if !m.st.mouse || !m.bell.silent {
+		t.Errorf("mouse %v, no bell %v", m.st.mouse, m.bell.silent)
+	}
+	m.hides("USER")
+	m.shows("ALLOC")
+}
+
+func TestSetupWritesTheConfiguration(t *testing.T) {
+	var saved Settings
+	var failed error
+	m := newTestModel(t, snapshottest.DrawnBox(), func(o *Options) {
+		o.SaveSettings = func(s Settings) (string, error) { saved = s; return "/home/bob/config.toml", failed }
+	})
+	m.press("f2")
+	m.shows("w writes the configuration file")
+	m.press("left", "w", "esc")
+	if saved.Theme != "mono" || saved.Sort != "USED" || !saved.Bell || saved.Columns != nil {
+		t.Errorf("saved %+v", saved)
+	}
+	m.shows("wrote /home/bob/config.toml")
+	failed = errors.New("cannot write /etc/x: permission denied")
+	m.press("f2", "w", "esc")
+	m.shows("cannot write /etc/x: permission denied")
+}
+
+// TestChosenColumnsAtEveryWidth: each has its place, none is twice, and the row fills the
+// width.
+func TestChosenColumnsAtEveryWidth(t *testing.T) {
+	for width := leastWidth; width <= 300; width += 9 {
+		for _, columns := range [][]string{{"USED"}, {"CPU%", "PID", "USER", "JOB", "ALLOC", "TREND"}, {"CACHE", "BAR", "ALLOC", "FRAG", "USED", "PID", "GPU", "nonsense"}} {
+			s := snapshottest.DrawnBox()
+			st := screenOf(s, width, 40)
+			st.Columns = columns
+			lines := frame(st, drawnLook(t))
+			checkFrame(t, strings.Join(columns, " "), lines, width, 40)
+			screen := strings.Join(lines, "\n")
+			for _, must := range []string{"PID", "USED", "2963112", "70.6G"} {
+				if !strings.Contains(screen, must) {
+					t.Errorf("width %d, %v: no %s in\n%s", width, columns, must, screen)
+				}
+			}
+		}
+	}
+}
+
+// helpMost is the room of an explanation in the help, in two columns at 120.
+const helpMost = 117/2 - 2 - 12 - 1
+
+// TestEveryColumnIsExplained: setup, sort menu and help have a line for each.
+func TestEveryColumnIsExplained(t *testing.T) {
+	for _, c := range table.Columns() {
+		if c.Name == "" || c.Help == "" || len(c.Help) > helpMost {
+			t.Errorf("column %q: %q", c.Name, c.Help)
+		}
+	}
+	for _, c := range gpus.Columns() {
+		if len(c[1]) > helpMost {
+			t.Errorf("column %q of a GPU: %q", c[0], c[1])
+		}
+	}
+	screen := screenOf(snapshottest.DrawnBox(), 200, 50)
+	titles := strings.Join(frame(screen, drawnLook(t))[1:3], " ") + strings.Join(frame(screen, drawnLook(t))[13:15], " ")
+	for _, title := range []string{"USED/TOTAL", "FREE", "FLUSH", "UTIL", "MEM", "TEMP", "POWER", "CLOCK", "ECC", "PR", "NOTE"} {
+		if !strings.Contains(titles, title) || !slices.ContainsFunc(gpus.Columns(), func(c [2]string) bool { return c[0] == title }) {
+			t.Errorf("%s is not a title of the GPU lines, or is not explained", title)
+		}
+	}
+}
+
+func TestSortMenu(t *testing.T) {
+	m := newTestModel(t, snapshottest.DrawnBox(), nil)
+	m.press("f6")
+	m.shows("Sort by")
+	m.shows("Enter sort")
+	m.press("down", "enter")
+	m.shows("sorted by ALLOC, largest first")
+	m.hides("Sort by")
+	m.press("o", "enter")
+	m.shows("sorted by ALLOC, smallest first")
+	m.press("f6", "esc")
+	if m.st.Sort != (table.Order{Column: "ALLOC", Reversed: true}) {
+		t.Errorf("Esc sorts by %+v", m.st.Sort)
+	}
+}
+
+// TestHeaderClickSaysTheDirection: a second click on a header turns the order around.
+func TestHeaderClickSaysTheDirection(t *testing.T) {
+	m := newTestModel(t, snapshottest.DrawnBox(), func(o *Options) { o.Mouse = true })
+	m.click("ALLOC")
+	m.shows("sorted by ALLOC, largest first")
+	m.click("ALLOC")
+	m.shows("sorted by ALLOC, smallest first")
+}

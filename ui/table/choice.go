@@ -1,0 +1,114 @@
+package table
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Column is what menus and the help show of a column.
+type Column struct {
+	Name     string // its title, or another name where it has none
+	Help     string // what it shows, in one line
+	Sortable bool
+	Fixed    bool // it cannot be left out
+}
+
+// Columns are all columns, in the order in which they stand.
+func Columns() []Column {
+	list := make([]Column, len(allColumns))
+	for i, c := range allColumns {
+		list[i] = Column{
+			Name: c.shown(), Help: c.help, Sortable: sortable(c.id),
+			Fixed: c.id == columnCommand || slices.Contains(alwaysThere[:], c.id),
+		}
+	}
+	return list
+}
+
+// alwaysThere are the columns without which a row means nothing, and the command.
+var alwaysThere = [...]columnID{columnGPU, columnPID, columnUsed}
+
+func (c *column) shown() string { return cmp.Or(c.title, c.name) }
+
+// columnOf finds a column by its title or name.
+func columnOf(name string) (columnID, bool) {
+	for i := range allColumns {
+		if allColumns[i].shown() == name {
+			return allColumns[i].id, true
+		}
+	}
+	return 0, false
+}
+
+// chosen are the columns of these names, after those that are always there and not among
+// them; nil without names.
+func chosen(names []string) []columnID {
+	if len(names) == 0 {
+		return nil
+	}
+	ids := make([]columnID, 0, columnCount)
+	for _, name := range names {
+		if id, ok := columnOf(name); ok && id != columnCommand && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	var missing []columnID
+	for _, id := range alwaysThere {
+		if !slices.Contains(ids, id) {
+			missing = append(missing, id)
+		}
+	}
+	return append(missing, ids...)
+}
+
+// order is the columns from left to right, without the command.
+func (b box) order() []columnID {
+	if b.chosen != nil {
+		return b.chosen
+	}
+	return usualOrder[:columnCommand]
+}
+
+// usualOrder is every column in the order of the IDs.
+var usualOrder = func() (ids [columnCount]columnID) {
+	for i := range ids {
+		ids[i] = columnID(i)
+	}
+	return ids
+}()
+
+// sortable reports whether a column has an order: pictures have none.
+func sortable(id columnID) bool {
+	return id != columnSpark && id != columnBar && id != columnTrend
+}
+
+// Sortable reports whether there is a column of that title, with an order.
+func Sortable(title string) bool {
+	id := columnNamed(title)
+	return allColumns[id].title == title && sortable(id)
+}
+
+// SortTitles are the titles of the columns at a width that have an order.
+func (t *Table) SortTitles(width int) []string {
+	var titles []string
+	for _, c := range columnsAt(width, t.box()) {
+		if sortable(c.id) {
+			titles = append(titles, c.title)
+		}
+	}
+	return titles
+}
+
+// SortColumns are the columns that have an order and can be there on this box, also where
+// this width has no room for them.
+func (t *Table) SortColumns() []Column {
+	b := t.box()
+	b.chosen = nil
+	var list []Column
+	for i, c := range Columns() {
+		if c.Sortable && b.has(allColumns[i]) {
+			list = append(list, c)
+		}
+	}
+	return list
+}
