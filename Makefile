@@ -29,7 +29,7 @@ lint: ## vet and golangci-lint
 	golangci-lint run
 
 .PHONY: bench
-bench: ## measure whole-process budgets on the fake driver, beside nvtop where it is installed
+bench: ## measure vramscope beside nvtop and others on the fake driver, and write docs/performance.md
 	$(GO) run ./scripts/bench
 
 .PHONY: pictures

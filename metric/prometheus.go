@@ -1,6 +1,9 @@
 package metric
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // The exported names. A row of Table has the end of one, such as
 // "memory_used_bytes"; what it is measured of gives the beginning:
@@ -33,6 +36,16 @@ func (m *Metric) ExportedAs(of Subject) string {
 		return gpuPrefix + m.Prometheus
 	}
 	return ""
+}
+
+// ExportedHelp is the help in the exporter, where what is unknown has no series.
+func (m *Metric) ExportedHelp() string {
+	help, _, _ := strings.Cut(m.Help, "; `null`")
+	help = strings.ToUpper(help[:1]) + help[1:]
+	if m.Unit == Percent {
+		help += ", 0 to 1"
+	}
+	return help + "."
 }
 
 // IsCounter reports whether an exported name is a counter's.
@@ -128,6 +141,9 @@ var ExportTable = [ExportedCount]Exported{
 	ProcessInfo: {Name: "vramscope_process_info", Of: Process, Labels: []string{"user", "runtime", "name", "hpc_job", "namespace", "pod", "container"}, Help: "1, with names."},
 }
 
+// ProcessLabels are the labels of processes beside uuid, of which some can be left out.
+func ProcessLabels() []string { return append([]string{"pid"}, ExportTable[ProcessInfo].Labels...) }
+
 // Labels are the labels of what is measured of a subject. A row of a process on a MIG
 // instance has the label mig, too.
 func (s Subject) Labels() []string {
@@ -141,4 +157,32 @@ func (s Subject) Labels() []string {
 	default:
 		return nil
 	}
+}
+
+// Family is a name in the exporter, with what all of its series share.
+type Family struct {
+	Name   string
+	Of     Subject // 0: of the whole box
+	Labels []string
+	Help   string
+}
+
+// Families are all names in the exporter, in the order of their documentation: those
+// of the box, of GPUs, of MIG instances and of processes.
+func Families() []Family {
+	var all []Family
+	for _, of := range []Subject{0, GPU, Instance, Process} {
+		for i := range ExportTable {
+			if e := &ExportTable[i]; e.Of == of {
+				all = append(all, Family{e.Name, of, slices.Concat(of.Labels(), e.Labels), e.Help})
+			}
+		}
+		for id := range Count {
+			name := Table[id].ExportedAs(of)
+			if name != "" && (of != Instance || id < FirstSensor && id != Unattributed) {
+				all = append(all, Family{name, of, of.Labels(), Table[id].ExportedHelp()})
+			}
+		}
+	}
+	return all
 }

@@ -5,100 +5,11 @@ import (
 	"time"
 
 	"vramscope/forecast"
-	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 )
 
-// outlook is a forecaster and its last forecast.
-type outlook struct {
-	forecaster *forecast.Forecaster // nil before the first sample
-	given      int                  // samples
-	figure     quantity.Bytes       // the last sample
-	at         time.Time            // when it was given
-	still      time.Time            // the last sample since that was equal and not given; zero: none
-
-	predicted []snapshot.Prediction
-	trend     forecast.Trend
-	growth    snapshot.Bytes // a second
-}
-
-// pace is the least time between two samples that a forecaster gets: while the
-// figure moves, and while it is still. The nearest horizon is ten seconds away,
-// and a thousand forecasters at ten samples a second would cost more than the
-// rest of the tick.
-type pace struct{ moving, still time.Duration }
-
-// quickPace is that of a usual box, and of the first samples of any series.
-var quickPace = pace{900 * time.Millisecond, 2700 * time.Millisecond}
-
-// paceOf is the pace of each of so many series.
-func paceOf(series int) pace {
-	const many = 256
-	if series <= many {
-		return quickPace
-	}
-	return pace{1900 * time.Millisecond, 5700 * time.Millisecond}
-}
-
-// observe gives the forecaster a tick's figure, or a gap where there is none.
-// After a pause of vramscope or of the machine the forecaster drops the forecasts
-// that came due in it.
-func (o *outlook) observe(now time.Time, figure snapshot.Bytes, p pace) {
-	v, ok := figure.Value()
-	switch {
-	case o.forecaster == nil && !ok:
-		return
-	case o.forecaster == nil:
-		o.forecaster = forecast.New()
-	case !ok:
-		o.forecaster.Gap(now)
-		o.still = time.Time{}
-		return
-	}
-	if o.given <= forecast.MinSamples {
-		p = pace{quickPace.moving, quickPace.moving}
-	}
-	since := now.Sub(o.at)
-	moved := v != o.figure
-	switch {
-	case since >= 0 && since < p.moving:
-		return // the last forecast stands
-	case since >= 0 && since < p.still && !moved:
-		o.still = now
-		return
-	case moved && !o.still.IsZero():
-		o.forecaster.Observe(o.still, int64(o.figure)) // it was still until then
-	}
-	o.forecaster.Observe(now, int64(v))
-	o.given++
-	o.figure, o.at, o.still = v, now, time.Time{}
-	o.predicted = predictions(o.forecaster)
-	o.trend, o.growth = o.forecaster.Trend(), snapshot.Bytes{}
-	if growth, ok := o.forecaster.GrowthPerSecond(); ok {
-		o.growth = quantity.From(quantity.Bytes(growth), quantity.Forecast)
-	}
-}
-
-// fullIn is when that memory will be full.
-func (o *outlook) fullIn(m *snapshot.Memory) *snapshot.FullIn { return whenFull(m, o.forecaster) }
-
-// whenFull is when several series together will fill a memory.
-func whenFull(m *snapshot.Memory, series ...*forecast.Forecaster) *snapshot.FullIn {
-	used, known := m.Used.Value()
-	capacity, limited := m.Capacity().Value()
-	if !known || !limited {
-		return nil
-	}
-	full, ok := forecast.WhenFull(int64(capacity-used), series...)
-	if !ok {
-		return nil
-	}
-	return &snapshot.FullIn{Median: full.Median, Earliest: full.Earliest, Latest: full.Latest}
-}
-
-// predict puts the forecasts into the row where the figure is known. Forecasters
-// start at the row's second tick: a command that samples once does not need
-// them, and a thousand take long to make.
+// predict puts the forecasts into the row where the figure is known. They
+// start at the row's second tick: a command that samples once needs none.
 func (r *row) predict(now time.Time, p *snapshot.Process, every pace) {
 	allocated := freshlyAllocated(p)
 	if r.latest != nil {
@@ -113,7 +24,7 @@ func (r *row) predict(now time.Time, p *snapshot.Process, every pace) {
 	}
 	switch {
 	case !p.Used.Known():
-	case r.outlook.forecaster == nil:
+	case r.outlook.at.IsZero():
 		p.Trend = snapshot.TrendYoung
 	default:
 		p.Predicted = r.outlook.predicted
@@ -193,23 +104,6 @@ func (g *gpu) predictInstances(now time.Time, out *snapshot.GPU) {
 			in.Predicted, in.FullIn = o.predicted, o.full
 		}
 	}
-}
-
-func predictions(f *forecast.Forecaster) []snapshot.Prediction {
-	var room [len(forecast.Horizons)]forecast.Interval
-	at := f.Forecasts(room[:0])
-	if len(at) == 0 {
-		return nil
-	}
-	out := make([]snapshot.Prediction, len(at))
-	for i, p := range at {
-		out[i] = snapshot.Prediction{
-			Horizon: p.Horizon, Median: quantity.Bytes(p.Median),
-			Lower80: quantity.Bytes(p.Lower80), Upper80: quantity.Bytes(p.Upper80),
-			Lower95: quantity.Bytes(p.Lower95), Upper95: quantity.Bytes(p.Upper95),
-		}
-	}
-	return out
 }
 
 var trends = [...]snapshot.Trend{

@@ -250,6 +250,39 @@ func TestStaleProbesAreNotForecast(t *testing.T) {
 	}
 }
 
+// A series that has not moved has no forecaster and is expected to stay. When it
+// moves, its forecaster knows for how long it did not.
+func TestForecasterIsMadeWhenSeriesMoves(t *testing.T) {
+	for _, seconds := range []int{5, 25, 400, 7200} {
+		var lazy outlook
+		every := forecast.New()
+		now, used := start, 10*gib
+		observe := func() {
+			now = now.Add(time.Second)
+			lazy.observe(now, measured(used), quickPace)
+			every.Observe(now, int64(used))
+		}
+		for range seconds {
+			observe()
+		}
+		if lazy.forecaster != nil || !reflect.DeepEqual(lazy.predicted, predictions(every)) || lazy.trend != every.Trend() {
+			t.Errorf("still for %d s: %v, trend %v, want %v, trend %v", seconds, lazy.predicted, lazy.trend, predictions(every), every.Trend())
+		}
+		for range 70 {
+			used += 64 * mib
+			observe()
+		}
+		want, fills := every.FullIn(10 << 30)
+		full, ok := lazy.forecaster.FullIn(10 << 30)
+		if off := full.Median - want.Median; ok != fills || max(off, -off) > want.Median/20 {
+			t.Errorf("still for %d s: full in %v, want %v", seconds, full, want)
+		}
+		if lazy.trend != every.Trend() {
+			t.Errorf("still for %d s: trend %v, want %v", seconds, lazy.trend, every.Trend())
+		}
+	}
+}
+
 // Still memory is sampled less often. When it moves, the forecaster gets the last
 // still sample first.
 func TestThinnedSamplesForecastAsWell(t *testing.T) {

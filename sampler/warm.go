@@ -3,7 +3,6 @@ package sampler
 import (
 	"time"
 
-	"vramscope/forecast"
 	"vramscope/internal/quantity"
 	"vramscope/metric"
 	"vramscope/sampler/snapshot"
@@ -36,12 +35,12 @@ func (s *Sampler) Warm(before snapshot.History) {
 		}
 		warm(before, snapshot.SeriesKey{Metric: metric.Used, Row: p.ID}, began, func(at time.Time, used snapshot.Bytes) {
 			r.watchLoad(at, p.Started, used.Or(0))
-			r.outlook.learn(at, used)
+			r.outlook.learn(at, used.Or(0))
 		})
 		warm(before, snapshot.SeriesKey{Metric: metric.Allocated, Row: p.ID}, began, func(at time.Time, allocated snapshot.Bytes) {
-			r.allocated.learn(at, allocated)
+			r.allocated.learn(at, allocated.Or(0))
 		})
-		if r.outlook.forecaster != nil {
+		if r.outlook.given > 0 {
 			rows[p.ID] = r
 		}
 	}
@@ -49,9 +48,9 @@ func (s *Sampler) Warm(before snapshot.History) {
 	for i := range latest.GPUs {
 		uuid, o := latest.GPUs[i].UUID, outlook{}
 		warm(before, snapshot.SeriesKey{Metric: metric.Used, GPUUUID: uuid}, began, func(at time.Time, used snapshot.Bytes) {
-			o.learn(at, used)
+			o.learn(at, used.Or(0))
 		})
-		if o.forecaster != nil {
+		if o.given > 0 {
 			gpus[uuid] = o
 		}
 	}
@@ -67,16 +66,6 @@ func (s *Sampler) Warm(before snapshot.History) {
 			}
 		}
 	})
-}
-
-// learn is observe without a forecast, which the next tick makes.
-func (o *outlook) learn(at time.Time, figure snapshot.Bytes) {
-	if o.forecaster == nil {
-		o.forecaster = forecast.New()
-	}
-	v := figure.Or(0)
-	o.forecaster.Observe(at, int64(v))
-	o.given, o.figure, o.at = o.given+1, v, at
 }
 
 // warm visits the last hour of a series up to a moment.

@@ -1,12 +1,16 @@
 //go:build linux
 
-// Command bench measures vramscope as a whole process against its budgets
-// (docs/performance.md): on the fake driver, under a real pseudo-terminal that
-// is read all the time, beside nvtop where it is installed.
+// Command bench measures vramscope as a whole process beside other monitors: on the
+// fake driver, each under a real pseudo-terminal that is read all the time, all at
+// once, so that what else the machine does hits all of them alike. What counts is the
+// ratio to nvtop in the same seconds.
 //
-//	go run ./scripts/bench [-for 20s] [-runs 20] [-only "16x64 10 Hz"] [-with "nvitop --interval 1"]…
+//	scenarios ─→ stage: a box with real processes ─→ watch: all programs, N times
+//	          ─→ figures: medians, ratios, spread ─→ table; docs/performance.md (-write)
 //
-// For each program: share of a core, resident memory, bytes a second to the
-// terminal, time to the first frame; then how long `vramscope once` takes.
-// Start reading at bench (main.go); watch.go measures one program.
+//	go run ./scripts/bench [-for 20s] [-runs 5] [-only 8x8] [-with "vramtop"] [-write FILE]
+//	go run ./scripts/bench -short     the first scenario briefly; fails on a gross regression
+//
+// Start reading at bench (main.go); watch.go measures one program, counters.go reads
+// the kernel's figures, oneshot.go times commands that end.
 package main

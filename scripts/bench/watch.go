@@ -7,42 +7,33 @@ import (
 	"io"
 	"os/exec"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"syscall"
 	"time"
 
 	"github.com/charmbracelet/x/vt"
 	"github.com/creack/pty"
-	"github.com/prometheus/procfs"
-	"golang.org/x/sys/unix"
 )
 
-// The screen that programs are measured on.
-const columns, rows = 200, 50
-
-// measured is one program's figures.
+// measured is one program's figures in one run.
 type measured struct {
-	cpu            float64 // share of one core
-	rss            int64   // bytes, at the end
-	bytesPerSecond float64 // to the terminal
-	firstFrame     time.Duration
+	cpu                    float64 // share of one core
+	rss, anonymous         int64   // bytes, at the end
+	switches, syscalls     float64 // a second; NaN where it cannot be counted
+	bytesPerSecond         float64 // to the terminal
+	firstFrame, wholeFrame time.Duration
+	threads                int
 }
 
-// warmUp passes between the first frame and the measuring. A daemon has none: after a
-// minute it looks for the probes of new processes as seldom as it ever does.
-const (
-	warmUp       = 3 * time.Second
-	daemonWarmUp = time.Minute
-)
-
-// watch runs a program on the stage under a pseudo-terminal and measures it
-// for so long. A daemon shows nothing.
-func (s *stage) watch(length time.Duration, command []string, daemon bool) (measured, error) {
-	var m measured
-	cmd := exec.Command(command[0], command[1:]...)
+// watch runs a program on the stage under a pseudo-terminal and measures it in the
+// seconds in which all others are measured, too.
+func (s *stage) watch(p program, o options, others *meeting) (m measured, err error) {
+	met := sync.OnceFunc(others.meet)
+	defer func() { go met() }() // whoever fails holds nobody up
+	cmd := exec.Command(p.command[0], p.command[1:]...)
 	cmd.Env = s.environment
 	begin := time.Now()
-	terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: columns, Rows: rows})
+	terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: uint16(s.columns), Rows: uint16(s.rows)})
 	if err != nil {
 		return m, err
 	}
@@ -51,75 +42,96 @@ func (s *stage) watch(length time.Duration, command []string, daemon bool) (meas
 		_ = cmd.Process.Signal(syscall.SIGKILL)
 		_ = cmd.Wait() // killed: its exit status is meaningless
 	}()
-
-	var total atomic.Int64
-	first := make(chan time.Duration, 1)
-	go read(terminal, begin, &total, first)
-	if daemon {
-		time.Sleep(daemonWarmUp)
-	} else {
-		select {
-		case m.firstFrame = <-first:
-		case <-time.After(20 * time.Second):
-			return m, fmt.Errorf("no GPU was shown within 20 s")
-		}
-		time.Sleep(warmUp)
+	screen := newScreen(s.columns, s.rows, begin)
+	go screen.read(terminal)
+	time.Sleep(o.warmUp)
+	m.firstFrame, m.wholeFrame = screen.painted()
+	if m.firstFrame == 0 && !p.daemon {
+		return m, fmt.Errorf("no GPU was shown within %s", o.warmUp)
 	}
+	met()
 
-	cpu, bytes, from := cpuTime(cmd.Process.Pid), total.Load(), time.Now()
-	time.Sleep(length)
+	pid := cmd.Process.Pid
+	calls := countSyscalls(pid, o.length)
+	cpu, bytes, switches, from := cpuTime(pid), screen.total(), switchesOf(pid), time.Now()
+	time.Sleep(o.length)
 	elapsed := time.Since(from)
-	m.cpu = float64(cpuTime(cmd.Process.Pid)-cpu) / float64(elapsed)
-	m.bytesPerSecond = float64(total.Load()-bytes) / elapsed.Seconds()
-	m.rss = residentMemory(cmd.Process.Pid)
+	m.cpu = float64(cpuTime(pid)-cpu) / float64(elapsed)
+	m.bytesPerSecond = float64(screen.total()-bytes) / elapsed.Seconds()
+	m.switches = float64(switchesOf(pid)-switches) / elapsed.Seconds()
+	m.rss, m.anonymous, m.threads = memoryOf(pid)
 	if m.rss == 0 {
 		return m, fmt.Errorf("it ended while it was watched")
 	}
+	m.syscalls = <-calls
 	return m, nil
 }
 
-// read reads the program's output, and sends the time at which a GPU's name first
-// is on the screen.
-func read(terminal io.Reader, begin time.Time, total *atomic.Int64, first chan<- time.Duration) {
-	screen := vt.NewEmulator(columns, rows)
-	go func() { _, _ = io.Copy(io.Discard, screen) }() // the emulator's answers to queries are dropped, as over a slow line
-	shown := false
+// screen is the other end of a program's terminal.
+type screen struct {
+	begin time.Time
+
+	mu       sync.Mutex
+	emulator *vt.Emulator // nil once nothing more is timed
+	bytes    int
+	first    time.Duration // a GPU's name was on the screen
+	filled   []filling
+}
+
+// filling is how many cells were filled at a time.
+type filling struct {
+	at    time.Duration
+	cells int
+}
+
+func newScreen(columns, rows int, begin time.Time) *screen {
+	s := &screen{begin: begin, emulator: vt.NewEmulator(columns, rows)}
+	go func(e *vt.Emulator) { _, _ = io.Copy(io.Discard, e) }(s.emulator) // its answers to questions are dropped, as over a slow line
+	return s
+}
+
+func (s *screen) read(terminal io.Reader) {
 	buffer := make([]byte, 64<<10)
 	for {
 		n, err := terminal.Read(buffer)
-		total.Add(int64(n))
-		if !shown && n > 0 {
-			_, _ = screen.Write(buffer[:n])
-			if strings.Contains(screen.String(), "H100") {
-				shown = true
-				first <- time.Since(begin)
+		at := time.Since(s.begin)
+		s.mu.Lock()
+		s.bytes += n
+		if s.emulator != nil && n > 0 {
+			_, _ = s.emulator.Write(buffer[:n])
+			text := s.emulator.String()
+			if s.first == 0 && strings.Contains(text, "H100") {
+				s.first = at
 			}
+			s.filled = append(s.filled, filling{at, len(strings.Join(strings.Fields(text), ""))})
 		}
+		s.mu.Unlock()
 		if err != nil {
 			return
 		}
 	}
 }
 
-// cpuTime is the time that a process's threads have been on a processor, those
-// that have ended included: the process's CPU clock, whose number is made of its
-// pid (clock_getcpuclockid(3); CPUCLOCK_SCHED in linux/posix-timers.h). 0 where
-// the process has ended.
-func cpuTime(pid int) time.Duration {
-	const scheduler = 2
-	var now unix.Timespec
-	if err := unix.ClockGettime(int32(^pid<<3|scheduler), &now); err != nil {
-		return 0
+// painted is when a GPU was first on the screen, and when the screen was whole: when
+// it had 95 of 100 of the filled cells that it has now. Nothing is timed afterwards.
+func (s *screen) painted() (first, whole time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.emulator = nil
+	if len(s.filled) == 0 {
+		return s.first, 0
 	}
-	return time.Duration(now.Nano())
+	enough := s.filled[len(s.filled)-1].cells * 95 / 100
+	for _, f := range s.filled {
+		if f.cells >= enough && f.at >= s.first {
+			return s.first, f.at
+		}
+	}
+	return s.first, 0
 }
 
-// residentMemory is a process's, in bytes, 0 where it has ended.
-func residentMemory(pid int) int64 {
-	process, err := procfs.NewProc(pid)
-	if err != nil {
-		return 0
-	}
-	status, _ := process.NewStatus() // its zero value where the process has ended
-	return int64(status.VmRSS)
+func (s *screen) total() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.bytes
 }

@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"vramscope/internal/text"
+	"vramscope/sampler"
+	"vramscope/sampler/snapshot"
+	"vramscope/schema"
+)
+
+func (p *program) stream() *cobra.Command {
+	return &cobra.Command{
+		Use:   "stream",
+		Short: "JSON lines: one snapshot a sample, until it is ended",
+		Long: `Writes a line of JSON for each sample, until standard output is closed or
+SIGTERM or Ctrl-C ends it. A line is the document of once --format json,
+without line ends in it; docs/json.md has its fields.
+
+vramscope fleet --ssh runs it on each box.`,
+		Example: `  vramscope stream | jq -c '.gpus[] | {index, used: .memory.used_bytes}'
+  vramscope stream --interval 5s >> samples.jsonl
+  ssh h100-03 vramscope stream`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return p.runStream(cmd.Context()) },
+	}
+}
+
+// runStream writes the driver's state as a line, too, where that ends it.
+func (p *program) runStream(ctx context.Context) error {
+	s, err := p.settings()
+	if err != nil {
+		return err
+	}
+	src, err := p.sources(&s, demoPast)
+	if err != nil {
+		return err
+	}
+	src.options.OpenDeadline = onceOpening
+	src.watchGuard(&s)
+	sampling := sampler.New(src.options)
+	src.catchUp(sampling, s.Interval)
+	ctx, restore := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
+	defer restore()
+	ctx, end := src.listenFor(ctx)
+	defer end()
+	finished := make(chan error, 1)
+	go func() { finished <- sampling.Run(ctx) }()
+	for first := true; ; {
+		select {
+		case <-sampling.Updates():
+			snap := sampling.Latest()
+			if err := p.printLine(snap); err != nil {
+				return err
+			}
+			if first && snap.Driver.State != snapshot.DriverStarting {
+				first = false
+				if err := p.unusable(snap, src, &s); err != nil {
+					return err
+				}
+			}
+		case err := <-finished:
+			return err
+		case <-ctx.Done():
+			return nil // it was ended; a call that hangs in the driver must not delay that
+		}
+	}
+}
+
+// printLine writes a snapshot as one line of JSON.
+func (p *program) printLine(snap *snapshot.Snapshot) error {
+	var line bytes.Buffer
+	encoder := json.NewEncoder(&line)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(schema.Of(snap)); err != nil {
+		return fmt.Errorf("encode JSON: %w", err)
+	}
+	return p.print(text.EscapeJSON(line.Bytes()))
+}

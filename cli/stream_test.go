@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+
+	"vramscope/schema"
+)
+
+// streaming starts "vramscope stream" on the simulated box.
+func streaming(t *testing.T) (*exec.Cmd, *os.File, *bufio.Scanner) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], "stream", "--demo", "--interval", "250ms")
+	cmd.Env = append(os.Environ(), asVramscope+"=1")
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stdout, cmd.Stderr = write, os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait(); _ = read.Close() })
+	_ = write.Close() // the process has it
+	lines := bufio.NewScanner(read)
+	lines.Buffer(nil, 16<<20)
+	return cmd, read, lines
+}
+
+func ends(t *testing.T, cmd *exec.Cmd) error {
+	t.Helper()
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	select {
+	case err := <-ended:
+		return err
+	case <-time.After(30 * time.Second):
+		t.Fatal("the stream goes on")
+		return nil
+	}
+}
+
+func TestStreamWritesADocumentASampleUntilSIGTERM(t *testing.T) {
+	cmd, _, lines := streaming(t)
+	var last time.Time
+	for i := range 3 {
+		if !lines.Scan() {
+			t.Fatalf("the stream ended after %d lines: %v", i, lines.Err())
+		}
+		var d schema.Document
+		if err := json.Unmarshal(lines.Bytes(), &d); err != nil {
+			t.Fatalf("line %d: %v", i, err)
+		}
+		if d.Schema != schema.Version || !d.Simulated || len(d.GPUs) == 0 || !time.Time(d.Time).After(last) {
+			t.Errorf("line %d is of %v: %s, %d GPUs", i, time.Time(d.Time), d.Schema, len(d.GPUs))
+		}
+		last = time.Time(d.Time)
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	for lines.Scan() {
+	}
+	if err := ends(t, cmd); err != nil {
+		t.Errorf("SIGTERM ends the stream with %v", err)
+	}
+}
+
+func TestStreamEndsWithAClosedPipe(t *testing.T) {
+	cmd, read, lines := streaming(t)
+	if !lines.Scan() {
+		t.Fatal(lines.Err())
+	}
+	_ = read.Close()
+	err := ends(t, cmd)
+	if state, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || state.Signal() != syscall.SIGPIPE {
+		t.Errorf("a closed pipe ends the stream with %v", err)
+	}
+}

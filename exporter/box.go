@@ -1,0 +1,159 @@
+package exporter
+
+import (
+	"strconv"
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/metric"
+	"vramscope/sampler/snapshot"
+)
+
+// writeHost writes what is of the whole box, and known however old the snapshot is.
+func (e *Exporter) writeHost(w *writer, snap *snapshot.Snapshot) {
+	w.exported(metric.HostInfo, nil, 1, snap.Host.Name, e.Version, snap.Driver.Version, snap.Driver.CUDAVersion, strconv.FormatBool(snap.Simulated))
+	w.exported(metric.LastSample, nil, float64(snap.Time.UnixNano())/1e9)
+	w.exported(metric.SampleInterval, nil, snap.Interval.Seconds())
+}
+
+// alerts writes how many alerts of each kind stand on each GPU; and the driver's state,
+// of which one is the reason.
+func (w *writer) alerts(snap *snapshot.Snapshot) {
+	w.exported(metric.DriverState, nil, 1, string(snap.Driver.State))
+	w.exported(metric.ProbesAnswering, nil, float64(snap.Driver.ProbesAnswering))
+	type about struct {
+		uuid, kind, severity string
+	}
+	standing := map[about]int{}
+	for i := range snap.Alerts {
+		a := &snap.Alerts[i]
+		severity := "notice"
+		if a.Severity == snapshot.Urgent {
+			severity = "urgent"
+		}
+		standing[about{a.GPUUUID, string(a.Kind), severity}]++
+	}
+	for a, n := range standing {
+		var of labels
+		if g := snap.GPU(a.uuid); g != nil {
+			of = gpuLabels(g)
+		}
+		w.exported(metric.Alerts, of, float64(n), a.kind, a.severity)
+	}
+}
+
+func gpuLabels(g *snapshot.GPU) labels {
+	index := number(g.Index)
+	if g.Index < 0 {
+		index = ""
+	}
+	return labelsOf(metric.GPU, index, g.UUID)
+}
+
+// gpu writes what is known of a GPU. While it does not answer, that is its state.
+func (w *writer) gpu(snap *snapshot.Snapshot, g *snapshot.GPU) {
+	of := gpuLabels(g)
+	w.exported(metric.GPUInfo, of, 1, g.Name, g.PCIBusID)
+	w.exported(metric.GPUState, of, 1, string(g.State))
+	if g.State != snapshot.GPUOK {
+		return
+	}
+	sums := sumOf(snap, func(p *snapshot.Process) bool { return p.ID.GPUUUID == g.UUID })
+	for id := range metric.Count {
+		if metric.Table[id].Of&metric.GPU != 0 {
+			w.measured(metric.GPU, id, of, g.Value(id))
+		} else {
+			w.measured(metric.GPU, id, of, sums[id])
+		}
+	}
+	if n, ok := g.ProcessCount.Value(); ok {
+		w.exported(metric.GPUProcesses, of, float64(n))
+	}
+	for _, reason := range g.Throttled {
+		w.exported(metric.GPUThrottled, of, 1, reason)
+	}
+	if on, ok := g.ECC.Enabled.Value(); ok {
+		w.exported(metric.ECCEnabled, of, map[bool]float64{true: 1}[on])
+	}
+	for kind, count := range map[string]quantity.Optional[uint64]{"corrected": g.ECC.Corrected, "uncorrected": g.ECC.Uncorrected} {
+		if n, ok := count.Value(); ok {
+			w.exported(metric.ECCErrors, of, float64(n), kind)
+		}
+	}
+	if full := g.FullIn; full != nil {
+		w.exported(metric.FullIn, of, full.Median.Seconds())
+		w.exported(metric.FullInEarliest, of, full.Earliest.Seconds())
+		if full.Latest > 0 {
+			w.exported(metric.FullInLatest, of, full.Latest.Seconds())
+		}
+	}
+	for _, p := range g.Predicted {
+		w.exported(metric.Predicted, of, float64(p.Median), seconds(p.Horizon))
+	}
+	for i := range g.Instances {
+		w.instance(snap, g, &g.Instances[i])
+	}
+}
+
+// instance writes what is known of a MIG instance.
+func (w *writer) instance(snap *snapshot.Snapshot, g *snapshot.GPU, in *snapshot.Instance) {
+	of := labelsOf(metric.Instance, number(g.Index), g.UUID, instanceName(in.ID))
+	w.exported(metric.MIGInfo, of, 1, in.UUID, in.Profile)
+	sums := sumOf(snap, func(p *snapshot.Process) bool { return p.ID.GPUUUID == g.UUID && p.ID.Instance == in.ID })
+	for id := range metric.FirstSensor {
+		if metric.Table[id].Of&metric.GPU != 0 {
+			w.measured(metric.Instance, id, of, in.Memory.Value(id))
+		} else {
+			w.measured(metric.Instance, id, of, sums[id])
+		}
+	}
+	if in.FullIn != nil {
+		w.exported(metric.MIGFullIn, of, in.FullIn.Median.Seconds())
+	}
+}
+
+// instanceName is a MIG instance's name within its GPU: GPU instance and compute instance.
+func instanceName(id snapshot.InstanceID) string {
+	if !id.MIG {
+		return ""
+	}
+	return number(int(id.GPU)) + "/" + number(int(id.Compute))
+}
+
+// sumOf adds up what is known of some processes.
+func sumOf(snap *snapshot.Snapshot, wanted func(*snapshot.Process) bool) *figures {
+	var sums figures
+	for i := range snap.Rows {
+		if p := &snap.Rows[i]; wanted(p) {
+			sums.add(p)
+		}
+	}
+	return &sums
+}
+
+// figures are metrics of a process, or their sums over some.
+type figures [metric.FirstSensor]metric.Float
+
+func (f *figures) add(p *snapshot.Process) {
+	for id := range metric.FirstSensor {
+		if metric.Table[id].ExportedAs(metric.Process) != "" {
+			f[id] = plus(f[id], p.Value(id))
+		}
+	}
+}
+
+func (f *figures) addAll(other *figures) {
+	for id := range f {
+		f[id] = plus(f[id], other[id])
+	}
+}
+
+// plus is the sum of what is known of two values.
+func plus(a, b metric.Float) metric.Float {
+	if !a.Known() && !b.Known() {
+		return a
+	}
+	return quantity.From(a.Or(0)+b.Or(0), quantity.Computed)
+}
+
+func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) }

@@ -1,0 +1,116 @@
+package exporter
+
+import (
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"vramscope/metric"
+	"vramscope/sampler/snapshot"
+)
+
+// Options are what is exported, and how.
+type Options struct {
+	Version string           // of this program
+	Now     func() time.Time // nil: time.Now
+	// ProcessLabels are the labels of processes that are exported, of metric.ProcessLabels.
+	// Without "pid" among them, the figures are summed by the others.
+	ProcessLabels []string
+	// Processes is how many of the largest processes of a GPU have series of their own.
+	Processes int
+	Snapshot  bool // whether /snapshot.json is served
+}
+
+// DefaultProcesses is how many processes of a GPU have series of their own by default.
+const DefaultProcesses = 16
+
+// Exporter is a prometheus.Collector of the last snapshot that it was given.
+type Exporter struct {
+	Options
+	families families
+	names    []string // metric.ProcessLabels
+
+	mu       sync.Mutex
+	snap     *snapshot.Snapshot // nil before the first
+	counters counters
+}
+
+// New makes an exporter that has observed nothing.
+func New(o Options) *Exporter {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Exporter{Options: o, families: newFamilies(), names: metric.ProcessLabels(), counters: newCounters()}
+}
+
+// Observe takes a snapshot and the events since the one before. The snapshot is not changed.
+func (e *Exporter) Observe(snap *snapshot.Snapshot, events []snapshot.Event) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.snap = snap
+	e.counters.observe(snap, events)
+}
+
+// latest is the last snapshot, nil where there is none, and whether its figures may be published.
+func (e *Exporter) latest() (*snapshot.Snapshot, bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.snap == nil {
+		return nil, false
+	}
+	return e.snap, e.Now().Sub(e.snap.Time) < max(staleIntervals*e.snap.Interval, staleAfter)
+}
+
+// A snapshot is old after some missed intervals, and not before a busy machine has had
+// time to take one.
+const (
+	staleIntervals = 5
+	staleAfter     = 15 * time.Second
+)
+
+// Describe implements prometheus.Collector. The collector is an unchecked one: most
+// series may be missing, and labels without a value are left out.
+func (e *Exporter) Describe(chan<- *prometheus.Desc) {}
+
+// Collect implements prometheus.Collector.
+func (e *Exporter) Collect(out chan<- prometheus.Metric) {
+	snap, fresh := e.latest()
+	if snap == nil {
+		return
+	}
+	w := &writer{out: out, families: &e.families}
+	e.writeHost(w, snap)
+	if !fresh {
+		return
+	}
+	w.alerts(snap)
+	known := make(map[string]bool, len(snap.GPUs))
+	for i := range snap.GPUs {
+		if g := &snap.GPUs[i]; !known[g.UUID] {
+			known[g.UUID] = true
+			w.gpu(snap, g)
+		}
+	}
+	e.writeProcesses(w, snap)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.counters.write(w, snap)
+}
+
+// Handler serves /metrics, /healthz and, if it is asked for, /snapshot.json.
+func (e *Exporter) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", e.metrics())
+	mux.HandleFunc("GET /healthz", e.healthz)
+	if e.Snapshot {
+		mux.HandleFunc("GET /snapshot.json", e.snapshotJSON)
+	}
+	return mux
+}
+
+func (e *Exporter) keeps(processLabel string) bool {
+	return slices.Contains(e.ProcessLabels, processLabel)
+}

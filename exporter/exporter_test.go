@@ -1,0 +1,337 @@
+package exporter
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"vramscope/internal/quantity"
+	"vramscope/metric"
+	"vramscope/sampler/snapshot"
+	"vramscope/sampler/snapshot/snapshottest"
+)
+
+// exporting is an exporter with everything, of a snapshot that was taken a second ago.
+func exporting(snap *snapshot.Snapshot, change ...func(*Options)) *Exporter {
+	o := Options{
+		Version: "1.2.3", ProcessLabels: metric.ProcessLabels(), Processes: DefaultProcesses,
+		Now: func() time.Time { return snap.Time.Add(time.Second) },
+	}
+	for _, c := range change {
+		c(&o)
+	}
+	e := New(o)
+	e.Observe(snap, nil)
+	return e
+}
+
+// get is a response of the exporter.
+func get(t testing.TB, e *Exporter, path string, headers ...string) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequest(http.MethodGet, path, nil)
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	e.Handler().ServeHTTP(w, r)
+	return w
+}
+
+func scrape(t testing.TB, e *Exporter) string {
+	t.Helper()
+	w := get(t, e, "/metrics")
+	if w.Code != http.StatusOK {
+		t.Fatalf("%d: %s", w.Code, w.Body)
+	}
+	return w.Body.String()
+}
+
+func has(t *testing.T, text string, lines ...string) {
+	t.Helper()
+	for _, line := range lines {
+		if !strings.Contains(text, line+"\n") {
+			t.Errorf("no line %s", line)
+		}
+	}
+}
+
+// eventful is the drawn box with everything that can be exported.
+func eventful() (*snapshot.Snapshot, []snapshot.Event) {
+	snap := snapshottest.DrawnBox()
+	uuid := snap.GPUs[0].UUID
+	snap.GPUs[0].Throttled = []string{"power"}
+	snap.Guard = &snapshot.Guard{Mode: snapshot.GuardAct}
+	freed := quantity.From(3*quantity.GiB, quantity.Driver)
+	return snap, []snapshot.Event{
+		{Kind: snapshot.EventOutOfMemory, GPUUUID: uuid},
+		{Kind: snapshot.EventFlush, GPUUUID: uuid, Decision: &snapshot.GuardDecision{Kind: snapshot.GuardFlushed, Rule: "room", Measured: freed}},
+		{Kind: snapshot.EventGuard, GPUUUID: uuid, Decision: &snapshot.GuardDecision{Kind: snapshot.GuardRefused, Rule: "room"}},
+		{Kind: snapshot.EventRescued, GPUUUID: uuid},
+	}
+}
+
+func TestMetricsOfTheDrawnBox(t *testing.T) {
+	snap, events := eventful()
+	e := exporting(snap)
+	later := *snap
+	later.GPUs = append([]snapshot.GPU{}, snap.GPUs...)
+	later.GPUs[0].XIDs = []snapshot.XID{{Code: 31, Time: snap.Time.Add(time.Second)}}
+	e.Observe(&later, events)
+	text := scrape(t, e)
+	gpu := `gpu="3",uuid="` + snap.GPUs[3].UUID + `"`
+	zero := `gpu="0",uuid="` + snap.GPUs[0].UUID + `"`
+	leak := fmt.Sprintf(`pid="%d",uuid="%s"`, snapshottest.Leaking, snap.GPUs[3].UUID)
+	has(t, text,
+		`vramscope_host_info{cuda_version="12.4",driver_version="550.163.01",host="h100-03",simulated="false",version="1.2.3"} 1`,
+		`vramscope_last_sample_timestamp_seconds 1.795176257e+09`,
+		`vramscope_driver_state{state="ok"} 1`,
+		`vramscope_gpu_state{gpu="6",state="lost",uuid="`+snap.GPUs[6].UUID+`"} 1`,
+		`vramscope_gpu_full_in_seconds{`+gpu+`} 250`,
+		`vramscope_alerts{gpu="3",kind="full_in",severity="urgent",uuid="`+snap.GPUs[3].UUID+`"} 1`,
+		`vramscope_process_memory_used_bytes{`+leak+`} `+bytesOf(snap.Row(snapshottest.RowID(snap, snapshottest.Leaking)).Used),
+		`vramscope_gpu_throttled{gpu="0",reason="power",uuid="`+snap.GPUs[0].UUID+`"} 1`,
+		`vramscope_gpu_out_of_memory_total{`+zero+`} 1`,
+		`vramscope_gpu_flushes_total{`+zero+`} 1`,
+		`vramscope_gpu_flushed_bytes_total{`+zero+`} 3.221225472e+09`,
+		`vramscope_gpu_xid_errors_total{gpu="0",uuid="`+snap.GPUs[0].UUID+`",xid="31"} 1`,
+		`vramscope_guard_decisions_total{kind="refused",rule="room"} 1`,
+		`vramscope_rescues_total{outcome="rescued"} 1`,
+		`vramscope_rescues_total{outcome="not_rescued"} 0`,
+	)
+	for _, never := range []string{"memory_used_bytes{gpu=\"6\"", "NaN", "--cfg", "Inf"} {
+		if strings.Contains(text, never) {
+			t.Errorf("%q is exported", never)
+		}
+	}
+}
+
+func bytesOf(b snapshot.Bytes) string { return fmt.Sprint(float64(b.Or(0))) }
+
+// TestEveryNameIsExported: a row of either table that nothing writes is a mistake.
+func TestEveryNameIsExported(t *testing.T) {
+	snap, events := eventful()
+	g := &snap.GPUs[0]
+	for id := metric.FirstSensor; id < metric.Count; id++ {
+		g.Set(id, quantity.From(1.0, quantity.Driver))
+	}
+	g.ECC = snapshot.ECC{Enabled: quantity.From(true, quantity.Driver), Corrected: quantity.From(uint64(1), quantity.Driver)}
+	g.Predicted = []snapshot.Prediction{{Horizon: time.Minute, Median: 1}}
+	g.Unattributed = quantity.From(quantity.GiB, quantity.Computed)
+	snap.GPUs[5].Instances[0].Memory.Reserved = g.Unattributed
+	snap.GPUs[5].Instances[0].FullIn = &snapshot.FullIn{Median: time.Hour, Earliest: time.Minute}
+	e := exporting(snap)
+	later := *snap
+	later.GPUs = append([]snapshot.GPU{}, snap.GPUs...)
+	later.GPUs[0].XIDs = []snapshot.XID{{Code: 31, Time: snap.Time.Add(time.Second)}}
+	e.Observe(&later, events)
+	text := scrape(t, e)
+	for _, f := range metric.Families() {
+		if !strings.Contains(text, "\n# TYPE "+f.Name+" ") && !strings.HasPrefix(text, "# TYPE "+f.Name+" ") {
+			t.Errorf("%s has no series", f.Name)
+		}
+	}
+}
+
+func TestNamesAreAsPrometheusWantsThem(t *testing.T) {
+	snap, events := eventful()
+	e := exporting(snap)
+	e.Observe(snap, events)
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(e)
+	problems, err := testutil.GatherAndLint(registry)
+	if err != nil || len(problems) > 0 {
+		t.Errorf("%v, %+v", err, problems)
+	}
+}
+
+// TestWhatIsOldIsNotExported: a sampler that hangs leaves the time of its last sample, no figures.
+func TestWhatIsOldIsNotExported(t *testing.T) {
+	snap := snapshottest.DrawnBox()
+	now := snap.Time.Add(14 * time.Second)
+	e := exporting(snap, func(o *Options) { o.Now = func() time.Time { return now } })
+	if w := get(t, e, "/healthz"); w.Code != http.StatusOK || !strings.Contains(scrape(t, e), "vramscope_gpu_") {
+		t.Errorf("after 14 s: %d", w.Code)
+	}
+	now = snap.Time.Add(15 * time.Second)
+	text := scrape(t, e)
+	has(t, text, `vramscope_last_sample_timestamp_seconds 1.795176257e+09`)
+	if strings.Contains(text, "vramscope_gpu_") || strings.Contains(text, "vramscope_process_") || strings.Contains(text, "vramscope_driver_") {
+		t.Errorf("old figures:\n%s", text)
+	}
+	if w := get(t, e, "/healthz"); w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "no sample since 2026-11-20T12:04:17Z") {
+		t.Errorf("%d: %s", w.Code, w.Body)
+	}
+	none := New(Options{})
+	if w := get(t, none, "/healthz"); w.Code != http.StatusServiceUnavailable || scrape(t, none) != "" {
+		t.Errorf("before the first sample: %d", w.Code)
+	}
+}
+
+func TestWhatIsUnknownHasNoSeries(t *testing.T) {
+	text := scrape(t, exporting(snapshottest.DayOne()))
+	for _, never := range []string{"allocated_bytes", "cached_bytes", "full_in", "predicted"} {
+		if strings.Contains(text, never) {
+			t.Errorf("%s without a probe", never)
+		}
+	}
+	if text = scrape(t, exporting(snapshottest.NoDriver())); strings.Contains(text, "_memory_used_bytes{") {
+		t.Error("used memory without a driver")
+	}
+}
+
+// TestLargestProcesses: the others are one series, and the sum is the same.
+func TestLargestProcesses(t *testing.T) {
+	snap := snapshottest.Crowded(2, 40)
+	text := scrape(t, exporting(snap, func(o *Options) { o.Processes = 3 }))
+	if n := strings.Count(text, "\nvramscope_process_memory_cached_bytes{"); n != 2*4 {
+		t.Errorf("%d series of 2 GPUs", n)
+	}
+	has(t, text, `vramscope_process_info{name="other",pid="other",uuid="`+snap.GPUs[0].UUID+`"} 1`)
+	everything := 0.
+	for p := range snap.GPURows(snap.GPUs[0].UUID) {
+		everything += float64(p.Cached.Or(0))
+	}
+	sum := 0.
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "vramscope_process_memory_cached_bytes{") && strings.Contains(line, snap.GPUs[0].UUID) {
+			var v float64
+			_, _ = fmt.Sscan(line[strings.Index(line, "} ")+2:], &v) // else the sum is wrong
+			sum += v
+		}
+	}
+	if sum != everything {
+		t.Errorf("the series add up to %v, not to %v", sum, everything)
+	}
+}
+
+// TestWithoutPIDs: figures are summed by the labels that are left; the rest is told from
+// a user of that name.
+func TestWithoutPIDs(t *testing.T) {
+	snap := snapshottest.Crowded(1, 12)
+	snap.Rows[0].User = other
+	only := func(labels ...string) func(*Options) {
+		return func(o *Options) { o.ProcessLabels, o.Processes = labels, 2 }
+	}
+	text := scrape(t, exporting(snap, only("user")))
+	if strings.Contains(text, "vramscope_process_info") || strings.Contains(text, "pid=") {
+		t.Error("there are pids")
+	}
+	if n := strings.Count(text, "\nvramscope_process_memory_used_bytes{"); n != 3 {
+		t.Errorf("%d series:\n%s", n, text)
+	}
+	has(t, text, `vramscope_process_memory_allocated_bytes{user="bob",uuid="`+snap.GPUs[0].UUID+`"} `+fmt.Sprint(4*float64(snap.Rows[1].Allocated.Or(0))))
+	if text := scrape(t, exporting(snap, only())); strings.Contains(text, "vramscope_process_") {
+		t.Error("series of processes without a label")
+	}
+}
+
+// TestHostileTexts: whatever a process calls itself, the text can be parsed, and is short.
+func TestHostileTexts(t *testing.T) {
+	for _, hostile := range []string{"\xff\xfe\n\"} 1\nvramscope_gpu_up 0 # {", strings.Repeat("\u202e\x1b[31m", 1<<18), strings.Repeat("é", 1<<19), "a\\", "\x00"} {
+		snap := snapshottest.Hostile(snapshottest.DrawnBox(), hostile)
+		text := scrape(t, exporting(snap))
+		families, err := parse(text)
+		if err != nil {
+			t.Fatalf("%.20q: %v", hostile, err)
+		}
+		if families["vramscope_gpu_up"] != nil || len(text) > 100_000 || strings.ContainsRune(text, '\x1b') {
+			t.Errorf("%.20q: %d bytes", hostile, len(text))
+		}
+	}
+}
+
+// TestProbesCannotAddGPUs: a program may name any number of GPUs that are not there.
+func TestProbesCannotAddGPUs(t *testing.T) {
+	snap := snapshottest.DrawnBox()
+	for i := range 1000 {
+		p := snap.Rows[0]
+		p.ID.GPUUUID = fmt.Sprintf("GPU-invented-%d", i)
+		snap.Rows = append(snap.Rows, p)
+	}
+	if n := strings.Count(scrape(t, exporting(snap)), "GPU-invented"); n == 0 || n > 16*10 {
+		t.Errorf("%d series", n)
+	}
+}
+
+// TestSnapshotJSON: it is off unless asked for, and command lines have no arguments.
+func TestSnapshotJSON(t *testing.T) {
+	snap := snapshottest.DrawnBox()
+	if w := get(t, exporting(snap), "/snapshot.json"); w.Code != http.StatusNotFound {
+		t.Errorf("unasked: %d", w.Code)
+	}
+	before := strings.Join(snap.Rows[0].Command, " ")
+	w := get(t, exporting(snap, func(o *Options) { o.Snapshot = true }), "/snapshot.json")
+	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"schema": "vramscope/1"`) && !strings.Contains(w.Body.String(), `"schema":"vramscope/1"`) {
+		t.Errorf("%d: %.300s", w.Code, w.Body)
+	}
+	if strings.Contains(w.Body.String(), "--cfg") {
+		t.Error("it has arguments")
+	}
+	if strings.Join(snap.Rows[0].Command, " ") != before {
+		t.Error("the snapshot was changed")
+	}
+}
+
+// sixteen is 16 × 64 with figures that differ, as those of a real box do.
+func sixteen() *snapshot.Snapshot {
+	snap := snapshottest.Crowded(16, 64)
+	for i := range snap.Rows {
+		p := &snap.Rows[i]
+		shift := quantity.Bytes(i*i) * 524309
+		for _, b := range []*snapshot.Bytes{&p.Used, &p.Allocated, &p.Cached, &p.Fragmented, &p.Returnable} {
+			*b = quantity.From(b.Or(0)+shift, quantity.Probe)
+			shift = shift*7%(quantity.GiB) + 4096
+		}
+	}
+	for i := range snap.GPUs {
+		g := &snap.GPUs[i]
+		for id := metric.FirstSensor; id < metric.Count; id++ {
+			if !g.Sensors.Value(id).Known() {
+				g.Set(id, quantity.From(float64(1000+i*37), quantity.Driver))
+			}
+		}
+		for h := range 6 {
+			g.Predicted = append(g.Predicted, snapshot.Prediction{Horizon: time.Duration(h+1) * time.Minute, Median: g.Memory.Used.Or(0) + quantity.Bytes(h*12345678)})
+		}
+		g.FullIn = &snapshot.FullIn{Median: time.Minute, Earliest: time.Minute, Latest: time.Hour}
+	}
+	return snap
+}
+
+// TestSizeOfALargeBox holds the limits of 16 GPUs with 64 processes each: 310 kB, 40 kB compressed.
+func TestSizeOfALargeBox(t *testing.T) {
+	e := exporting(sixteen())
+	plain := len(scrape(t, e))
+	w := get(t, e, "/metrics", "Accept-Encoding", "gzip")
+	packed := w.Body.Len()
+	unpacked, err := gzip.NewReader(bytes.NewReader(w.Body.Bytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := io.ReadAll(unpacked); err != nil || len(text) != plain {
+		t.Errorf("%d bytes unpacked, %v", len(text), err)
+	}
+	t.Logf("%d bytes, %d compressed", plain, packed)
+	if plain > 310_000 || packed > 40_000 {
+		t.Errorf("%d bytes, %d compressed", plain, packed)
+	}
+}
+
+func BenchmarkScrape(b *testing.B) {
+	handler := exporting(sixteen()).Handler()
+	r := httptest.NewRequest(http.MethodGet, "/metrics", nil)
+	r.Header.Set("Accept-Encoding", "gzip")
+	r.Header.Set("Accept", "application/openmetrics-text;version=1.0.0")
+	for b.Loop() {
+		handler.ServeHTTP(httptest.NewRecorder(), r)
+	}
+}

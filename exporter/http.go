@@ -1,0 +1,86 @@
+package exporter
+
+import (
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"vramscope/internal/process"
+	"vramscope/sampler/snapshot"
+	"vramscope/schema"
+)
+
+// mostScrapes is how many scrapes are answered at the same time: enough for two
+// Prometheus servers and a person, too few to keep the machine busy.
+const mostScrapes = 4
+
+func (e *Exporter) metrics() http.Handler {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(e)
+	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{
+		EnableOpenMetrics: true, MaxRequestsInFlight: mostScrapes, CoalesceGather: true,
+		ErrorHandling:       promhttp.ContinueOnError, // a series that cannot be exported takes no other with it
+		OfferedCompressions: []promhttp.Compression{promhttp.Identity, promhttp.Gzip},
+	})
+}
+
+// healthz is for a load balancer or a liveness probe: whether there are new samples.
+func (e *Exporter) healthz(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	switch snap, fresh := e.latest(); {
+	case fresh:
+		_, _ = w.Write([]byte("ok\n"))
+	case snap == nil:
+		http.Error(w, "no sample yet", http.StatusServiceUnavailable)
+	default:
+		http.Error(w, "no sample since "+snap.Time.UTC().Format("2006-01-02T15:04:05Z"), http.StatusServiceUnavailable)
+	}
+}
+
+// snapshotJSON writes the document of once --format json, command lines without arguments.
+func (e *Exporter) snapshotJSON(w http.ResponseWriter, _ *http.Request) {
+	snap, fresh := e.latest()
+	if !fresh {
+		http.Error(w, "no new sample", http.StatusServiceUnavailable)
+		return
+	}
+	encoded, err := schema.Encode(schema.Of(withoutArguments(snap)))
+	if err != nil {
+		http.Error(w, "the snapshot cannot be encoded", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(encoded)
+}
+
+// withoutArguments is the snapshot with programs in place of command lines, which may
+// hold secrets.
+func withoutArguments(snap *snapshot.Snapshot) *snapshot.Snapshot {
+	out := *snap
+	out.Rows = append([]snapshot.Process{}, snap.Rows...)
+	for i := range out.Rows {
+		out.Rows[i].Command = program(out.Rows[i].Command)
+	}
+	out.Holders = programsOf(snap.Holders)
+	out.GPUs = append([]snapshot.GPU{}, snap.GPUs...)
+	for i := range out.GPUs {
+		out.GPUs[i].Holders = programsOf(out.GPUs[i].Holders)
+	}
+	return &out
+}
+
+func programsOf(holders []snapshot.Holder) []snapshot.Holder {
+	out := append([]snapshot.Holder{}, holders...)
+	for i := range out {
+		out[i].Command = program(out[i].Command)
+	}
+	return out
+}
+
+func program(command []string) []string {
+	if len(command) == 0 {
+		return nil
+	}
+	return []string{process.Program(command)}
+}

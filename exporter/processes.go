@@ -1,0 +1,153 @@
+package exporter
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"vramscope/metric"
+	"vramscope/sampler/snapshot"
+)
+
+// other is the name of the processes that have no series of their own.
+const other = "other"
+
+// mostUnlisted is how many GPUs that only probes name have series of processes.
+const mostUnlisted = 16
+
+// group is what the series of one process have or, without pids, those of some.
+type group struct {
+	key    string   // which one it is among those of its GPU
+	values []string // of metric.ProcessLabels; "" where the label is left out
+	mig    string
+	figures
+}
+
+func newGroup(values []string, mig string) *group {
+	return &group{key: strings.Join(values, "\xff") + "\xff" + mig, values: values, mig: mig}
+}
+
+// writeProcesses writes, of each GPU, the series of its largest processes, and one of
+// the others together.
+func (e *Exporter) writeProcesses(w *writer, snap *snapshot.Snapshot) {
+	if len(e.ProcessLabels) == 0 {
+		return
+	}
+	byGPU, unlisted := map[string]map[string]*group{}, 0
+	for i := range snap.Rows {
+		p := &snap.Rows[i]
+		groups := byGPU[p.ID.GPUUUID]
+		if groups == nil {
+			if snap.GPU(p.ID.GPUUUID) == nil {
+				if unlisted++; unlisted > mostUnlisted {
+					continue
+				}
+			}
+			groups = map[string]*group{}
+			byGPU[p.ID.GPUUUID] = groups
+		}
+		e.add(groups, p)
+	}
+	for uuid, groups := range byGPU {
+		for _, g := range e.largest(groups) {
+			e.writeGroup(w, uuid, g)
+		}
+	}
+}
+
+// add adds a process to its group.
+func (e *Exporter) add(groups map[string]*group, p *snapshot.Process) {
+	values, mig := make([]string, len(e.names)), ""
+	for i, name := range e.names {
+		if e.keeps(name) {
+			values[i] = clean(processLabel(p, name))
+		}
+	}
+	if e.keeps(pidLabel) {
+		mig = instanceName(p.ID.Instance)
+	}
+	g := newGroup(values, mig)
+	if known := groups[g.key]; known != nil {
+		g = known
+	}
+	groups[g.key] = g
+	g.add(p)
+}
+
+const pidLabel = "pid"
+
+// processLabel is the value of one of ProcessLabels.
+func processLabel(p *snapshot.Process, name string) string {
+	switch name {
+	case pidLabel:
+		return number(p.ID.Process.PID)
+	case "user":
+		return p.User
+	case "runtime":
+		return p.Runtime
+	case "name":
+		return p.ProgramName() // without arguments, which may hold secrets
+	case "hpc_job":
+		if p.Job.Kind != "pod" {
+			return p.Job.ID
+		}
+	case "namespace":
+		return p.Job.Namespace
+	case "pod":
+		if p.Job.Kind == "pod" {
+			return p.Job.ID
+		}
+	case "container":
+		return p.Job.Container
+	}
+	return ""
+}
+
+// largest are the groups with most memory, by their size, and one with all others.
+func (e *Exporter) largest(groups map[string]*group) []*group {
+	ordered := slices.SortedFunc(maps.Values(groups), func(a, b *group) int {
+		return cmp.Or(cmp.Compare(b.size(), a.size()), strings.Compare(a.key, b.key))
+	})
+	if len(ordered) <= e.Processes {
+		return ordered
+	}
+	values := make([]string, len(e.names))
+	for i, name := range e.names {
+		if e.keeps(name) && (name == pidLabel || name == "name" || !e.keeps(pidLabel)) {
+			values[i] = other
+		}
+	}
+	rest := newGroup(values, "")
+	kept := make([]*group, 0, e.Processes+1)
+	for i, g := range ordered {
+		// A user may have the name of the rest.
+		if i < e.Processes && g.key != rest.key {
+			kept = append(kept, g)
+		} else {
+			rest.addAll(&g.figures)
+		}
+	}
+	return append(kept, rest)
+}
+
+// size orders groups: the driver's figure or, where there is none, the probe's.
+func (g *group) size() float64 {
+	return g.figures[metric.Used].Or(g.figures[metric.Allocated].Or(0) + g.figures[metric.Cached].Or(0))
+}
+
+// writeGroup writes the series of a group: with a pid its names are the labels of an
+// info series, without one they are those of every series.
+func (e *Exporter) writeGroup(w *writer, uuid string, g *group) {
+	values := g.values
+	of := labels{}.with([]string{"uuid", "mig"}, []string{uuid, g.mig})
+	if e.keeps(pidLabel) {
+		of = of.with(e.names[:1], values[:1])
+		w.exported(metric.ProcessInfo, of, 1, values[1:]...)
+	} else {
+		of = of.with(e.names, values)
+	}
+	for id := range metric.FirstSensor {
+		w.measured(metric.Process, id, of, g.figures[id])
+	}
+}

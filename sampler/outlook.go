@@ -1,0 +1,169 @@
+package sampler
+
+import (
+	"time"
+
+	"vramscope/forecast"
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+// outlook is what a series is expected to do. Most series never move, and a forecaster
+// is large, so one is made when the series first moves; until then the series is
+// expected to stay as it is.
+type outlook struct {
+	forecaster *forecast.Forecaster // nil: the series has not moved
+	given      int                  // samples
+	first      time.Time            // when the first of them was given
+	figure     quantity.Bytes       // the last sample
+	at         time.Time            // when it was given
+	still      time.Time            // the last sample since that was equal and not given; zero: none
+
+	predicted []snapshot.Prediction
+	trend     forecast.Trend
+	growth    snapshot.Bytes // a second
+}
+
+// pace is the least time between two samples that an outlook takes: while the
+// figure moves, and while it is still. The nearest horizon is ten seconds away,
+// and a thousand forecasters at ten samples a second would cost more than the
+// rest of the tick.
+type pace struct{ moving, still time.Duration }
+
+// quickPace is that of a usual box, and of the first samples of any series.
+var quickPace = pace{900 * time.Millisecond, 2700 * time.Millisecond}
+
+// paceOf is the pace of each of so many series.
+func paceOf(series int) pace {
+	const many = 256
+	if series <= many {
+		return quickPace
+	}
+	return pace{1900 * time.Millisecond, 5700 * time.Millisecond}
+}
+
+// observe takes a tick's figure, or a gap where there is none. After a pause of
+// vramscope or of the machine the forecaster drops the forecasts that came due in it.
+func (o *outlook) observe(now time.Time, figure snapshot.Bytes, p pace) {
+	v, ok := figure.Value()
+	if !ok {
+		if !o.at.IsZero() {
+			o.move()
+			o.forecaster.Gap(now)
+		}
+		o.still = time.Time{}
+		return
+	}
+	if o.given <= forecast.MinSamples {
+		p = pace{quickPace.moving, quickPace.moving}
+	}
+	since := now.Sub(o.at)
+	moved := v != o.figure
+	switch {
+	case since >= 0 && since < p.moving:
+		return // the last forecast stands
+	case since >= 0 && since < p.still && !moved:
+		o.still = now
+		return
+	case moved && o.forecaster != nil && !o.still.IsZero():
+		o.forecaster.Observe(o.still, int64(o.figure)) // it was still until then
+	}
+	o.learn(now, v)
+	o.growth = snapshot.Bytes{}
+	switch {
+	case o.forecaster != nil:
+		o.predicted, o.trend = predictions(o.forecaster), o.forecaster.Trend()
+		if growth, ok := o.forecaster.GrowthPerSecond(); ok {
+			o.growth = quantity.From(quantity.Bytes(growth), quantity.Forecast)
+		}
+	case o.given >= forecast.MinSamples && o.predicted == nil:
+		o.predicted, o.trend = unmoved(v), forecast.Steady
+	}
+}
+
+// learn takes a sample and makes no forecast.
+func (o *outlook) learn(at time.Time, v quantity.Bytes) {
+	switch {
+	case o.given == 0:
+		o.first = at
+	case v != o.figure:
+		o.move()
+	}
+	if o.forecaster != nil {
+		o.forecaster.Observe(at, int64(v))
+	}
+	o.given++
+	o.figure, o.at, o.still = v, at, time.Time{}
+}
+
+// remembered is how much of the time in which a series did not move its forecaster
+// is taught: twice the farthest horizon.
+const remembered = 30 * time.Minute
+
+// move makes the forecaster of a series that has not moved until now.
+func (o *outlook) move() {
+	if o.forecaster != nil {
+		return
+	}
+	o.forecaster = forecast.New()
+	every := max(o.at.Sub(o.first)/time.Duration(max(o.given-1, 1)), time.Second/10)
+	at := o.first
+	if skipped := (o.at.Sub(at) - remembered) / every; skipped > 0 {
+		at = at.Add(skipped * every)
+	}
+	for ; at.Before(o.at); at = at.Add(every) {
+		o.forecaster.Observe(at, int64(o.figure))
+	}
+	o.forecaster.Observe(o.at, int64(o.figure))
+	if !o.still.IsZero() {
+		o.forecaster.Observe(o.still, int64(o.figure))
+	}
+}
+
+// fullIn is when that memory will be full.
+func (o *outlook) fullIn(m *snapshot.Memory) *snapshot.FullIn {
+	if o.forecaster == nil {
+		return nil
+	}
+	return whenFull(m, o.forecaster)
+}
+
+// whenFull is when several series together will fill a memory.
+func whenFull(m *snapshot.Memory, series ...*forecast.Forecaster) *snapshot.FullIn {
+	used, known := m.Used.Value()
+	capacity, limited := m.Capacity().Value()
+	if !known || !limited {
+		return nil
+	}
+	full, ok := forecast.WhenFull(int64(capacity-used), series...)
+	if !ok {
+		return nil
+	}
+	return &snapshot.FullIn{Median: full.Median, Earliest: full.Earliest, Latest: full.Latest}
+}
+
+// unmoved is the forecast of a series that has never moved.
+func unmoved(v quantity.Bytes) []snapshot.Prediction {
+	out := make([]snapshot.Prediction, len(forecast.Horizons))
+	for i, h := range forecast.Horizons {
+		out[i] = snapshot.Prediction{Horizon: h, Median: v, Lower80: v, Upper80: v, Lower95: v, Upper95: v}
+	}
+	return out
+}
+
+func predictions(f *forecast.Forecaster) []snapshot.Prediction {
+	var room [len(forecast.Horizons)]forecast.Interval
+	at := f.Forecasts(room[:0])
+	if len(at) == 0 {
+		return nil
+	}
+	out := make([]snapshot.Prediction, len(at))
+	for i, p := range at {
+		out[i] = snapshot.Prediction{
+			Horizon: p.Horizon, Median: quantity.Bytes(p.Median),
+			Lower80: quantity.Bytes(p.Lower80), Upper80: quantity.Bytes(p.Upper80),
+			Lower95: quantity.Bytes(p.Lower95), Upper95: quantity.Bytes(p.Upper95),
+		}
+	}
+	return out
+}

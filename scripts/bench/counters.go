@@ -1,0 +1,83 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/prometheus/procfs"
+	"golang.org/x/sys/unix"
+)
+
+// cpuTime is the time that a process's threads have been on a processor, those
+// that have ended included: the process's CPU clock, whose number is made of its
+// pid (clock_getcpuclockid(3); CPUCLOCK_SCHED in linux/posix-timers.h). 0 where
+// the process has ended.
+func cpuTime(pid int) time.Duration {
+	const scheduler = 2
+	var now unix.Timespec
+	if err := unix.ClockGettime(int32(^pid<<3|scheduler), &now); err != nil {
+		return 0
+	}
+	return time.Duration(now.Nano())
+}
+
+// memoryOf is a process's resident memory and the anonymous part of it, in bytes, and
+// how many threads it has; 0 where it has ended.
+func memoryOf(pid int) (resident, anonymous int64, threads int) {
+	process, err := procfs.NewProc(pid)
+	if err != nil {
+		return 0, 0, 0
+	}
+	status, _ := process.NewStatus() // its zero value where the process has ended
+	tasks, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	return int64(status.VmRSS), int64(status.RssAnon), len(tasks)
+}
+
+// switchesOf is how often the threads of a process have left a processor, by
+// themselves or not: each one is a wake-up.
+func switchesOf(pid int) int64 {
+	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid)) // the pattern is well-formed
+	var sum int64
+	for _, file := range files {
+		status, err := os.ReadFile(file)
+		if err != nil {
+			continue // that thread has ended
+		}
+		for line := range strings.Lines(string(status)) {
+			if _, count, ok := strings.Cut(line, "ctxt_switches:"); ok {
+				n, _ := strconv.ParseInt(strings.TrimSpace(count), 10, 64) // the kernel writes a number
+				sum += n
+			}
+		}
+	}
+	return sum
+}
+
+// countSyscalls counts a process's system calls for that long, in the kernel, which
+// does not slow it down: NaN where perf is not installed or may not.
+func countSyscalls(pid int, length time.Duration) <-chan float64 {
+	rate := make(chan float64, 1)
+	go func() {
+		cmd := exec.Command("perf", "stat", "-x", ",", "-e", "raw_syscalls:sys_enter", "-p", strconv.Itoa(pid),
+			"sleep", strconv.FormatFloat(length.Seconds(), 'f', 2, 64))
+		var out bytes.Buffer
+		cmd.Stderr = &out
+		_ = cmd.Run() // judged by what it writes
+		count, _, _ := strings.Cut(strings.TrimSpace(out.String()), ",")
+		n, err := strconv.ParseFloat(count, 64)
+		if err != nil {
+			n = math.NaN()
+		}
+		rate <- n / length.Seconds()
+	}()
+	return rate
+}

@@ -1,0 +1,99 @@
+/*
+ * The floor of the benchmark: a program that makes the driver calls of a sample of
+ * vramscope and nothing else, each second, or once (-once). nvidia-smi is such a
+ * program with figures printed.
+ */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+typedef void *device;
+
+static void *library;
+
+static void *call(const char *name)
+{
+	void *function = dlsym(library, name);
+	if (!function) {
+		fprintf(stderr, "floor: the driver lacks %s\n", name);
+		exit(1);
+	}
+	return function;
+}
+
+/* A call that fills one number, or three. */
+typedef int (*get)(device, unsigned long long *);
+typedef int (*get_of)(device, unsigned, unsigned long long *);
+typedef int (*get_two)(device, unsigned *, unsigned *);
+typedef int (*list)(device, unsigned *, void *);
+typedef int (*samples)(device, void *, unsigned *, unsigned long long);
+typedef int (*errors)(device, unsigned, unsigned, unsigned long long *);
+typedef int (*text)(device, char *, unsigned);
+
+struct memory {
+	unsigned version;
+	unsigned long long total, reserved, free, used;
+};
+
+static char buffer[4 << 20];
+
+static void sample(device gpu)
+{
+	struct memory memory = { .version = sizeof memory | 2u << 24 };
+	unsigned long long value[4];
+	unsigned count, a, b;
+
+	((get_two)call("nvmlDeviceGetMigMode"))(gpu, &a, &b);
+	((int (*)(device, struct memory *))call("nvmlDeviceGetMemoryInfo_v2"))(gpu, &memory);
+	((get)call("nvmlDeviceGetUtilizationRates"))(gpu, value);
+	((get_of)call("nvmlDeviceGetTemperature"))(gpu, 0, value);
+	((get)call("nvmlDeviceGetFanSpeed"))(gpu, value);
+	((get)call("nvmlDeviceGetPerformanceState"))(gpu, value);
+	((get_of)call("nvmlDeviceGetClockInfo"))(gpu, 1, value);
+	((get_of)call("nvmlDeviceGetClockInfo"))(gpu, 2, value);
+	((get)call("nvmlDeviceGetPowerUsage"))(gpu, value);
+	((get)call("nvmlDeviceGetEnforcedPowerLimit"))(gpu, value);
+	((get)call("nvmlDeviceGetCurrentClocksThrottleReasons"))(gpu, value);
+	((errors)call("nvmlDeviceGetTotalEccErrors"))(gpu, 0, 0, value);
+	((errors)call("nvmlDeviceGetTotalEccErrors"))(gpu, 1, 0, value);
+	for (int i = 0; i < 3; i++) {
+		static const char *const lists[] = {
+			"nvmlDeviceGetComputeRunningProcesses_v3",
+			"nvmlDeviceGetGraphicsRunningProcesses_v3",
+			"nvmlDeviceGetMPSComputeRunningProcesses_v3",
+		};
+		count = sizeof buffer / 64;
+		((list)call(lists[i]))(gpu, &count, buffer);
+	}
+	count = sizeof buffer / 64;
+	((samples)call("nvmlDeviceGetProcessUtilization"))(gpu, buffer, &count, 0);
+	printf("%llu MiB\n", memory.used >> 20);
+}
+
+int main(int argc, char **argv)
+{
+	library = dlopen("libnvidia-ml.so.1", RTLD_LAZY);
+	unsigned count;
+	if (!library || ((int (*)(void))call("nvmlInit_v2"))() || ((int (*)(unsigned *))call("nvmlDeviceGetCount_v2"))(&count)) {
+		fprintf(stderr, "floor: no driver\n");
+		return 1;
+	}
+	device *gpus = calloc(count, sizeof *gpus);
+	for (unsigned i = 0; i < count; i++) {
+		char name[96];
+		((int (*)(unsigned, device *))call("nvmlDeviceGetHandleByIndex_v2"))(i, &gpus[i]);
+		((text)call("nvmlDeviceGetUUID"))(gpus[i], name, sizeof name);
+		((text)call("nvmlDeviceGetName"))(gpus[i], name, sizeof name);
+		printf("%u %s\n", i, name);
+	}
+	for (;;) {
+		for (unsigned i = 0; i < count; i++)
+			sample(gpus[i]);
+		fflush(stdout);
+		if (argc > 1 && !strcmp(argv[1], "-once"))
+			return 0;
+		nanosleep(&(struct timespec){ .tv_sec = 1 }, NULL);
+	}
+}

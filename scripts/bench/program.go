@@ -1,0 +1,96 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// program is a monitor to watch, or a command that ends.
+type program struct {
+	name    string
+	command []string
+	peer    bool // watched only where all are
+	once    bool // ends by itself
+	daemon  bool // shows nothing
+}
+
+// findPrograms builds ours, and finds or installs the others.
+func findPrograms(dir string, o options) ([]program, error) {
+	ours, loop, floor := filepath.Join(dir, "vramscope"), filepath.Join(dir, "loop"), filepath.Join(dir, "floor")
+	for _, build := range [][]string{
+		{"go", "build", "-trimpath", "-ldflags", "-s -w", "-o", ours, "."},
+		{"go", "build", "-trimpath", "-ldflags", "-s -w", "-o", loop, "./scripts/bench/loop"},
+		{"cc", "-O2", "-o", floor, "scripts/bench/floor/floor.c", "-ldl"},
+	} {
+		if err := loud(build...); err != nil {
+			return nil, err
+		}
+	}
+	all := []program{
+		{name: "vramscope", command: []string{ours}},
+		{name: "nvtop", command: []string{"nvtop", "-d", "10"}},
+		{name: "a loop in C (floor)", command: []string{floor}},
+		{name: "a loop in Go (floor)", command: []string{loop}},
+		{name: "a sample in C", command: []string{floor, "-once"}, once: true},
+		{name: "vramscope --demo", command: []string{ours, "--demo"}, peer: true},
+	}
+	if o.wants("nvitop") || o.wants("gpustat") {
+		venv, err := pythonPeers()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all,
+			program{name: "nvitop", command: []string{filepath.Join(venv, "nvitop"), "-m", "full", "--interval", "1"}, peer: true},
+			program{name: "gpustat", command: []string{filepath.Join(venv, "gpustat"), "-i", "1", "-cp"}, peer: true})
+	}
+	// In a mount namespace of its own, as in its systemd unit, and with folders of its own.
+	if os.Geteuid() == 0 {
+		all = append(all, program{name: "vramscope daemon", daemon: true, command: []string{"unshare", "-m", "sh", "-c", `mkdir -p /run/vramscope /var/lib/vramscope &&
+			mount -t tmpfs -o mode=755 none /run/vramscope && mount -t tmpfs -o mode=755 none /var/lib/vramscope && exec "$0" daemon --record`, ours}})
+	}
+	for _, other := range o.with {
+		command := strings.Fields(other)
+		all = append(all, program{name: command[0], command: command})
+	}
+	var found []program
+	for _, p := range all {
+		if _, err := exec.LookPath(p.command[0]); err != nil {
+			return nil, fmt.Errorf("%s is not installed", p.name)
+		}
+		if o.wants(p.name) {
+			found = append(found, p)
+		}
+	}
+	return found, nil
+}
+
+// pythonPeers is where the monitors in Python are, which are installed into a cache.
+func pythonPeers() (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	venv := filepath.Join(cache, "vramscope-bench")
+	if _, err := os.Stat(filepath.Join(venv, "bin", "nvitop")); err == nil {
+		return filepath.Join(venv, "bin"), nil
+	}
+	if err := loud("python3", "-m", "venv", venv); err != nil {
+		return "", err
+	}
+	return filepath.Join(venv, "bin"), loud(filepath.Join(venv, "bin", "pip"), "install", "-q", "nvitop", "gpustat")
+}
+
+// loud runs a command whose complaints are shown.
+func loud(command ...string) error {
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Stderr = os.Stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%s: %w", strings.Join(command[:min(len(command), 2)], " "), err)
+	}
+	return nil
+}
