@@ -9,7 +9,7 @@ help: ## list the targets
 
 .PHONY: build
 build: ## build ./vramscope
-	$(GO) build -trimpath -ldflags "-s -w -X vramscope/cli.version=$(VERSION)" -o vramscope .
+	$(GO) build -trimpath -buildvcs=auto -ldflags "-s -w -X vramscope/cli.version=$(VERSION) -X vramscope/cli.builder=make" -o vramscope .
 
 .PHONY: demo
 demo: ## run the simulated box

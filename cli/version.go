@@ -1,13 +1,14 @@
 package cli
 
 import (
+	"cmp"
 	"runtime"
 	"runtime/debug"
 	"strings"
 )
 
-// version is set by the linker for a release: -X vramscope/cli.version=1.0.0.
-var version string
+// version and builder are set by the linker: -X vramscope/cli.version=1.0.0.
+var version, builder string
 
 // versionNumber is the linker's version, or else what Go knows of the source.
 func versionNumber() string {
@@ -34,11 +35,28 @@ func versionNumber() string {
 
 // versionLine is what --version prints after the program's name.
 func versionLine() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		info = &debug.BuildInfo{}
+	}
+	return versionNumber() + " (" + buildText(info) + ")"
+}
+
+// buildText is how, from which commit, and by what a program was built.
+func buildText(info *debug.BuildInfo) string {
 	cgo := "without cgo"
-	if info, ok := debug.ReadBuildInfo(); ok && buildSetting(info, "CGO_ENABLED") == "1" {
+	if buildSetting(info, "CGO_ENABLED") == "1" {
 		cgo = "cgo"
 	}
-	return versionNumber() + " (" + runtime.Version() + ", " + runtime.GOOS + "/" + runtime.GOARCH + ", " + cgo + ")"
+	commit := "commit unknown"
+	if revision := buildSetting(info, "vcs.revision"); revision != "" {
+		day, _, _ := strings.Cut(buildSetting(info, "vcs.time"), "T")
+		commit = "commit " + revision[:min(len(revision), 9)] + " of " + cmp.Or(day, "an unknown day")
+	}
+	if buildSetting(info, "vcs.modified") == "true" {
+		commit += ", changed"
+	}
+	return runtime.Version() + ", " + runtime.GOOS + "/" + runtime.GOARCH + ", " + cgo + "; " + commit + "; built by " + cmp.Or(builder, "go")
 }
 
 func buildSetting(info *debug.BuildInfo, key string) string {
