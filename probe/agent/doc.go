@@ -3,9 +3,10 @@
 //
 //	Install ── directory with vramscope_probe.py, sitecustomize.py
 //	   ↓ PYTHONPATH
-//	python ── site ── sitecustomize ── vramscope_probe ── import hook
-//	                        ↓                                 ↓ torch, cupy, jax … is imported
-//	            the sitecustomize that ours hides          thread ── socket ── monitor
+//	python ── site ── sitecustomize ── finder ── vramscope_probe
+//	                        ↓                 ↑         ↓
+//	            the sitecustomize       torch, cupy,  thread ── socket ── monitor
+//	            that ours hides         jax … is imported
 //
 // vramscope_probe.py is generated from source/ by "make agent"; start reading at
 // source/header.py, then agent.py.

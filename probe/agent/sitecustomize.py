@@ -1,34 +1,93 @@
 """Brings the vramscope probe into a Python program that `vramscope run` starts.
 
+The probe itself, vramscope_probe.py beside this file, is loaded when the program imports
+a GPU library, or the probe: compiling it takes longer than Python's own start. What it must
+know of the program's start is kept for it.
+
 Python imports only the first sitecustomize that it finds. So this one finds and
 runs the one that it hides, which does and fails as it would have.
 """
 
-import os
 import sys
 
 
-class _Loader(type(__loader__)):
-    """Names the probe's code so that coverage and trace do not count it as the program's."""
+def _install(directory):
+    """Puts a finder in front of the others. Everything is local: module globals are
+    gone while the interpreter ends, and tracers must not see this file's name."""
+    import _frozen_importlib_external as external
+    import _imp
+    import _thread
+    import posix
+    import time
 
-    def get_code(self, name):
-        import _imp
+    packages = frozenset(("cupy", "jax", "rmm", "tensorflow", "torch"))
+    probe, path = "vramscope_probe", directory + "/vramscope_probe.py"
+    loading = _thread.allocate_lock()
+    modules = sys.modules
 
-        code = super().get_code(name)
-        _imp._fix_co_filename(code, "<vramscope_probe>")
-        return code
+    def status():
+        file = posix.open("/proc/thread-self/status", posix.O_RDONLY | posix.O_CLOEXEC)
+        try:
+            return posix.read(file, 1 << 16)
+        finally:
+            posix.close(file)
 
+    def filters(status):
+        return [line for line in status.splitlines() if line.startswith(b"Seccomp")]
 
-def _load():
-    module = type(sys)("vramscope_probe")
-    module.__file__ = os.path.join(os.path.dirname(__file__), "vramscope_probe.py")
-    sys.modules["vramscope_probe"] = module
+    # The program may replace functions, and install filters.
+    start = {
+        "_thread.start_new_thread": _thread.start_new_thread,
+        "_thread.allocate_lock": _thread.allocate_lock,
+        "_thread.get_ident": _thread.get_ident,
+        "time.clock_gettime": time.clock_gettime,
+        "time.clock_gettime_ns": time.clock_gettime_ns,
+        "VRAMSCOPE_SECCOMP_FILTERS": posix.environ.get(b"VRAMSCOPE_SECCOMP_FILTERS"),
+    }
     try:
-        _Loader("vramscope_probe", module.__file__).exec_module(module)
-        module._agent.started_by = "run"  # monitors see it in hello
-    except BaseException:
-        del sys.modules["vramscope_probe"]
-        raise
+        start["status"] = status()
+    except OSError:
+        start["status"] = None
+
+    class Loader(external.SourceFileLoader):
+        def get_code(self, name):
+            # Coverage and trace would count the file as the program's.
+            code = super().get_code(name)
+            _imp._fix_co_filename(code, "<vramscope_probe>")
+            return code
+
+        def set_data(self, *arguments, **options):
+            # A filter may kill the program for what writing the bytecode takes.
+            if start["status"] is not None and filters(status()) == filters(start["status"]):
+                super().set_data(*arguments, **options)
+
+        def exec_module(self, module):
+            module._started_by, module._at_start = "run", start
+            super().exec_module(module)
+
+    class Finder:
+        """Finds the probe, and loads it when a GPU library's first submodule is imported: a
+        package alone may be looked up without being imported (importlib.util.find_spec)."""
+
+        @staticmethod
+        def find_spec(name, where=None, target=None):
+            if name == probe:
+                return external.spec_from_file_location(probe, path, loader=Loader(probe, path))
+            if where is not None and name.partition(".")[0] in packages:
+                load()
+            return None
+
+    def load():
+        """Loads the probe, once: a child that was forked meanwhile would wait for its lock for ever."""
+        if probe not in modules and loading.acquire(False):
+            try:
+                __import__(probe)
+            except Exception:
+                pass  # no failure of the probe reaches the program
+
+    sys.meta_path.insert(0, Finder)
+    if not packages.isdisjoint(modules):
+        load()
 
 
 def _is_first():
@@ -43,16 +102,26 @@ def _is_first():
     return True
 
 
+def _begin():
+    import _imp
+
+    if "vramscope_probe" in sys.modules or any(getattr(f, "__qualname__", "") == "_install.<locals>.Finder" for f in sys.meta_path):
+        return
+    if _is_first():
+        _imp._fix_co_filename(_install.__code__, "<vramscope_probe>")
+        _install(__file__.rpartition("/")[0])
+
+
 try:
-    if "vramscope_probe" not in sys.modules and _is_first():
-        _load()
+    _begin()
 except Exception:
     pass  # no failure of the probe reaches the program
 
 
 def _other():
     """Runs the sitecustomize that ours hides, as if it had been found first."""
-    import importlib.util
+    import _frozen_importlib
+    import os
 
     # Ours may be on the path twice, say from a container image and from `vramscope
     # run`. Each skips itself and those before it.
@@ -70,7 +139,7 @@ def _other():
             return
     finally:
         sys.path[:] = shown
-    module = importlib.util.module_from_spec(spec)
+    module = _frozen_importlib.module_from_spec(spec)
     sys.modules["sitecustomize"] = module
     spec.loader.exec_module(module)
 

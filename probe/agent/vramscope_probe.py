@@ -160,6 +160,7 @@ class _Refusal(Exception):
 # would be a greenlet of the program's event loop, a lock and a poll would wait in it.
 # So posix stands for os here, _socket for socket, _io.FileIO for open, and these:
 
+_at_start = globals().get("_at_start", {})  # what sitecustomize.py has kept of the program's start
 _replaced = []  # functions that the program has replaced, and whose originals are unknown
 
 
@@ -173,6 +174,7 @@ def _original(module, name):
 
 
 def _candidates(module, name):
+    yield _at_start.get(module + "." + name)
     yield getattr(sys.modules[module], name, None)
     try:
         gevent, eventlet = _module("gevent.monkey"), _module("eventlet.patcher")
@@ -213,7 +215,8 @@ _get_ident = _original("_thread", "get_ident")
 
 # Tests set time.time and time.monotonic to times of theirs: freezegun wherever it
 # finds them, time-machine also CLOCK_REALTIME. The system's coarse clock stays.
-_clock, _clock_ns = time.clock_gettime, time.clock_gettime_ns
+_clock = _at_start.get("time.clock_gettime", time.clock_gettime)
+_clock_ns = _at_start.get("time.clock_gettime_ns", time.clock_gettime_ns)
 _REALTIME_COARSE = 5
 
 
@@ -3318,18 +3321,19 @@ def _refuse_filters():
         raise RuntimeError("the program has seccomp filters, which might kill it for a system call of the probe")
 
 
-def _permitted_filters():
+def _permitted_filters(start):
     """How many filters the probe may run under: those that `vramscope run` had, or
     else those of the container. docs/protocol.md says more. None: those that it has
     when it first looks."""
     if globals().get("_started_by") == "attach":
         return None  # vramscope has compared them with its own
     try:
-        now = _own_filters()
+        now = _count_filters(start["status"] or b"") if "status" in start else _own_filters()
     except OSError:
         return 0
     try:
-        return min(now, int(os.environ["VRAMSCOPE_SECCOMP_FILTERS"]))
+        given = start["VRAMSCOPE_SECCOMP_FILTERS"] if "status" in start else os.environ["VRAMSCOPE_SECCOMP_FILTERS"]
+        return min(now, int(given or b""))
     except (KeyError, ValueError):
         pass
     try:
@@ -3615,10 +3619,10 @@ class _ImportHook:
         return None
 
 
-_permitted = _permitted_filters()
+_permitted = _permitted_filters(_at_start)
 _evictable = _Evictable()
 _steps = _Steps()
-# probe/attach sets _started_by in the module's namespace before it executes the module.
+# probe/attach and sitecustomize.py set _started_by in the module's namespace before they execute the module.
 _agent = _Agent(_evictable, globals().get("_started_by", "import"))
 
 

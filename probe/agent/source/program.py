@@ -2,6 +2,7 @@
 # would be a greenlet of the program's event loop, a lock and a poll would wait in it.
 # So posix stands for os here, _socket for socket, _io.FileIO for open, and these:
 
+_at_start = globals().get("_at_start", {})  # what sitecustomize.py has kept of the program's start
 _replaced = []  # functions that the program has replaced, and whose originals are unknown
 
 
@@ -15,6 +16,7 @@ def _original(module, name):
 
 
 def _candidates(module, name):
+    yield _at_start.get(module + "." + name)
     yield getattr(sys.modules[module], name, None)
     try:
         gevent, eventlet = _module("gevent.monkey"), _module("eventlet.patcher")
@@ -55,7 +57,8 @@ _get_ident = _original("_thread", "get_ident")
 
 # Tests set time.time and time.monotonic to times of theirs: freezegun wherever it
 # finds them, time-machine also CLOCK_REALTIME. The system's coarse clock stays.
-_clock, _clock_ns = time.clock_gettime, time.clock_gettime_ns
+_clock = _at_start.get("time.clock_gettime", time.clock_gettime)
+_clock_ns = _at_start.get("time.clock_gettime_ns", time.clock_gettime_ns)
 _REALTIME_COARSE = 5
 
 

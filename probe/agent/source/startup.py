@@ -17,10 +17,10 @@ class _ImportHook:
         return None
 
 
-_permitted = _permitted_filters()
+_permitted = _permitted_filters(_at_start)
 _evictable = _Evictable()
 _steps = _Steps()
-# probe/attach sets _started_by in the module's namespace before it executes the module.
+# probe/attach and sitecustomize.py set _started_by in the module's namespace before they execute the module.
 _agent = _Agent(_evictable, globals().get("_started_by", "import"))
 
 

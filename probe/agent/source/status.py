@@ -33,18 +33,19 @@ def _refuse_filters():
         raise RuntimeError("the program has seccomp filters, which might kill it for a system call of the probe")
 
 
-def _permitted_filters():
+def _permitted_filters(start):
     """How many filters the probe may run under: those that `vramscope run` had, or
     else those of the container. docs/protocol.md says more. None: those that it has
     when it first looks."""
     if globals().get("_started_by") == "attach":
         return None  # vramscope has compared them with its own
     try:
-        now = _own_filters()
+        now = _count_filters(start["status"] or b"") if "status" in start else _own_filters()
     except OSError:
         return 0
     try:
-        return min(now, int(os.environ["VRAMSCOPE_SECCOMP_FILTERS"]))
+        given = start["VRAMSCOPE_SECCOMP_FILTERS"] if "status" in start else os.environ["VRAMSCOPE_SECCOMP_FILTERS"]
+        return min(now, int(given or b""))
     except (KeyError, ValueError):
         pass
     try:

@@ -18,7 +18,30 @@ class Start(Case):
                        "found = importlib.util.find_spec('torch') is not None", "assert found")
         self.assertEqual(len(sum(job.threads().values(), [])), 1)
         job.do("import sys")
+        self.assertFalse(job.do("'vramscope_probe' in sys.modules"), "loading it takes longer than Python's start")
+        self.assertIsNone(job.do("import torch"))
         self.assertTrue(job.do("'vramscope_probe' in sys.modules"))
+
+    def test_every_library_loads_the_probe(self):
+        job = self.job("import sys; finder = sys.meta_path[0]")
+        for package in job.do("sorted(__import__('vramscope_probe')._PACKAGES)"):
+            with self.subTest(package):
+                job = self.job("import sys; finder = sys.meta_path[0]")
+                job.do("finder.find_spec(%r)" % package)
+                self.assertFalse(job.do("'vramscope_probe' in sys.modules"))
+                job.do("finder.find_spec('%s.core', [])" % package)
+                self.assertTrue(job.do("'vramscope_probe' in sys.modules"))
+
+    def test_functions_that_were_replaced_before_the_library(self):
+        job = self.job("import _thread, time; start = _thread.start_new_thread",
+                       "def mine(*arguments): return start(*arguments)",
+                       "_thread.start_new_thread = mine; time.clock_gettime = lambda clock: 0.0",
+                       "import torch; t = torch.empty(1)")
+        self.assertEqual(self.monitor(job).ask("hello")["started_by"], "run")
+
+    def test_the_program_imports_it(self):
+        job = self.job("import vramscope_probe as v; v.register_evictable('cache', 1, print) and None", "import torch; t = torch.empty(1)")
+        self.assertEqual(self.monitor(job).ask("hello")["started_by"], "run")
 
     def test_torch_is_not_initialised(self):
         job = self.job("import torch")

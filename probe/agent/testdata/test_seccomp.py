@@ -171,7 +171,7 @@ class Seccomp(Case):
                        "    statuses = {'/proc/thread-self/status': status(own), '/proc/1/status': status(first)}\n"
                        "    os.environ.pop('VRAMSCOPE_SECCOMP_FILTERS', None)\n"
                        "    if given is not None: os.environ['VRAMSCOPE_SECCOMP_FILTERS'] = given\n"
-                       "    return v._permitted_filters()")
+                       "    return v._permitted_filters({})")
         for (own, first, given), expected in (
             ((2, 0, "1"), 1), ((2, 0, "2"), 2), ((1, 0, "5"), 1), ((2, 1, None), 1), ((2, 2, "nonsense"), 2), ((2, 1, ""), 1), ((0, 0, None), 0),
         ):

@@ -65,6 +65,25 @@ sys.settrace(None)
         self.assertIn("<vramscope_probe>", seen)
         self.assertEqual([name for name in seen if name.startswith(AGENT) and "/testdata/" not in name], [])
 
+    def test_bytecode(self):
+        # Beside the files of run, and not where a filter has come meanwhile.
+        for filtered in (False, True):
+            files = os.path.join(self.directory, "files%d" % filtered)
+            os.mkdir(files)
+            for name in ("sitecustomize.py", "vramscope_probe.py"):
+                shutil.copy(os.path.join(AGENT, name), files)
+            environ = {name: "" for name in ("PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX")}
+            job = self.job("import ctypes, sys", probe=False, path=[files], **environ)
+            if filtered:  # it allows everything
+                job.do("code = (ctypes.c_uint32 * 2)(6, 0x7fff0000)")
+                job.do("header = (ctypes.c_uint64 * 2)(1, ctypes.addressof(code)); libc = ctypes.CDLL(None)")
+                self.assertEqual(job.do("libc.prctl(38, 1, 0, 0, 0), libc.prctl(22, 2, header)"), (0, 0))
+            job.do("import torch")
+            self.assertTrue(job.do("'vramscope_probe' in sys.modules"))
+            cache = os.path.join(files, "__pycache__")
+            self.assertEqual([name for name in os.listdir(cache) if name.startswith("vramscope_probe")] == [], filtered)
+            self.assertEqual(job.end(), 0)
+
     @unittest.skipIf(sys.version_info >= (3, 12), "ctypes is in the first interpreter only")
     def test_sub_interpreters_have_no_probe(self):
         job = self.job("import _xxsubinterpreters as interpreters; own = interpreters.create()")
@@ -78,7 +97,7 @@ sys.settrace(None)
     def test_no_other_sitecustomize(self):
         job = self.job("import sitecustomize, sys")
         self.assertEqual(job.errors(), "")
-        self.assertTrue(job.do("'vramscope_probe' in sys.modules"))
+        self.assertEqual(job.do("[getattr(f, '__qualname__', '') for f in sys.meta_path].count('_install.<locals>.Finder')"), 1)
 
     def test_a_venv(self):
         venv = os.path.join(self.directory, "venv")
