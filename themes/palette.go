@@ -88,6 +88,7 @@ func (p palette) night() Styles {
 	s.Dim, s.Header, s.Rule = p.color("#93a1b0"), p.color("#93a1b0"), p.color("#7d8b9a")
 	s.Key = p.bold("#8fc1ff")
 	s.Alarm, s.Leak, s.Warning = p.alarm("#ff6b6b"), p.bold("#ff7b72"), p.color("#e3b341")
+	s.Match = p.alarm("#e3b341")
 	s.Solid = true
 	s.Other, s.Unknown = p.color("#7684ad"), p.color("#74787f")
 	s.Allocated, s.Fragmented = p.color("#4b93f7"), p.color("#cf7fe6")
@@ -104,6 +105,7 @@ func (p palette) day() Styles {
 	s.Dim, s.Header, s.Rule = p.color("#57606a"), p.color("#57606a"), p.color("#67707a")
 	s.Key = p.bold("#0b4fa8")
 	s.Alarm, s.Leak, s.Warning = p.alarm("#b3141d"), p.bold("#b3141d"), p.color("#7d5300")
+	s.Match = p.alarm("#7d5300")
 	s.Solid = true
 	s.Other, s.Unknown = p.color("#5a6685"), p.color("#84898f")
 	s.Allocated, s.Fragmented = p.color("#2b6fd6"), p.color("#96279f")
@@ -121,6 +123,7 @@ func (p palette) contrast(dark bool) Styles {
 	s.Header, s.Solid = s.Strong, true
 	if dark {
 		s.Alarm, s.Leak, s.Warning = p.alarm("#ff8080"), p.bold("#ff8080"), p.bold("#ffe14d")
+		s.Match = p.alarm("#ffe14d")
 		s.Other, s.Unknown = p.color("#8f9bcb"), p.color("#8d9299")
 		s.Allocated, s.Fragmented = p.color("#70b1ff"), p.color("#ff9dff")
 		s.Returnable, s.Free = p.color("#a0fff4"), p.color("#a0a6ad")
@@ -130,6 +133,7 @@ func (p palette) contrast(dark bool) Styles {
 		return s
 	}
 	s.Alarm, s.Leak, s.Warning = p.alarm("#8f0000"), p.bold("#8f0000"), p.bold("#5c3d00")
+	s.Match = p.alarm("#5c3d00")
 	s.Other, s.Unknown = p.color("#1d2438"), p.color("#565c64")
 	s.Allocated, s.Fragmented = p.color("#0c3fae"), p.color("#6a0068")
 	s.Returnable, s.Free = p.color("#007f7a"), p.color("#5f666e")
@@ -170,7 +174,7 @@ func (p palette) sixteen(dark bool) Styles {
 	s.Allocated, s.Fragmented, s.Returnable = p.color(blue), p.color(magenta), p.color(cyan)
 	s.History, s.Capacity = p.color(blue), p.color(red)
 	if dark {
-		s.Warning, s.Median = p.color(yellow), p.color(yellow)
+		s.Warning, s.Median, s.Match = p.color(yellow), p.color(yellow), p.alarm(yellow)
 	}
 	return s
 }
@@ -181,6 +185,6 @@ func (p palette) plain(dark bool) Styles {
 	strong, reverse := p.style(bold), p.style(bold.Reverse(true))
 	return Styles{
 		Dark: dark, Strong: strong, Title: strong, Key: strong, Leak: strong,
-		Cursor: p.style(lipgloss.NewStyle().Reverse(true)), Badge: reverse, Alarm: reverse,
+		Cursor: p.style(lipgloss.NewStyle().Reverse(true)), Badge: reverse, Alarm: reverse, Match: reverse,
 	}
 }

@@ -67,6 +67,7 @@ type Styles struct {
 	Rule   Style // lines of rules and frames
 	Cursor Style // the row of the cursor: reverse
 	Badge  Style // SIMULATED, READ-ONLY, PAST: reverse
+	Match  Style // what a search has found: reverse
 
 	Alarm   Style // act now: reverse red
 	Leak    Style // red, not reversed

@@ -40,7 +40,7 @@ func hex(rgb string) color.Color { return lipgloss.Color(rgb) }
 func TestTextIsReadable(t *testing.T) {
 	for i, p := range coloured() {
 		for _, ground := range grounds[p.Dark] {
-			text := map[string]Style{"dim": p.Dim, "header": p.Header, "key": p.Key, "alarm": p.Alarm, "leak": p.Leak, "warning": p.Warning}
+			text := map[string]Style{"dim": p.Dim, "header": p.Header, "key": p.Key, "alarm": p.Alarm, "leak": p.Leak, "warning": p.Warning, "match": p.Match}
 			graphics := map[string]Style{"other": p.Other, "unknown": p.Unknown, "allocated": p.Allocated, "fragmented": p.Fragmented,
 				"returnable": p.Returnable, "rule": p.Rule, "history": p.History, "median": p.Median, "capacity": p.Capacity}
 			check := func(styles map[string]Style, least float64) {
@@ -99,7 +99,7 @@ func TestNoColour(t *testing.T) {
 					}
 				}
 			}
-			for what, style := range map[string]Style{"alarm": styles.Alarm, "cursor": styles.Cursor, "badge": styles.Badge} {
+			for what, style := range map[string]Style{"alarm": styles.Alarm, "cursor": styles.Cursor, "badge": styles.Badge, "match": styles.Match} {
 				if !style.Reversed() || !strings.Contains(open(style), "7") {
 					t.Errorf("%s without colour: %s is not reversed: %q", name, what, open(style))
 				}

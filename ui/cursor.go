@@ -106,10 +106,15 @@ func findProcess(s *snapshot.Snapshot, id snapshot.RowID) *snapshot.Process {
 	return nil
 }
 
-// needCursor is atCursor, on the first row where there is no cursor.
+// needCursor is atCursor, on the first row where there is no cursor. It says so where
+// there is no process.
 func (m *model) needCursor() *snapshot.Process {
 	if !m.st.Cursor.Active {
 		m.move(1)
 	}
-	return m.atCursor()
+	p := m.atCursor()
+	if p == nil {
+		m.say("no process is listed")
+	}
+	return p
 }

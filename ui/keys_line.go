@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,16 +19,35 @@ import (
 // writeKeys writes the last line: the bound keys that fit and, at the right, the status.
 func writeKeys(l *cell.Line, st *state, lk *cell.Appearance, view view) {
 	status := keysStatus(st, lk, view)
-	cells := cell.SpansWidth(status)
-	gap := 2
-	if l.Width() >= gpus.LegendWidth {
+	hints, gap := st.fitting(lk, view, status)
+	s := &lk.Styles
+	l.Skip(1)
+	for i, h := range hints {
+		if i > 0 {
+			l.Skip(gap)
+		}
+		if st.greyed(h.Key) {
+			l.Put(s.Dim, h.Key)
+		} else {
+			l.Put(s.Key, h.Key)
+		}
+		l.Skip(1)
+		l.Put(s.Dim, h.Text)
+	}
+	l.To(l.Width() - cell.SpansWidth(status) - 1)
+	l.PutSpans(status, l.Width(), "")
+}
+
+// fitting are the hints that fit beside the status, and the blanks between them.
+func (st *state) fitting(lk *cell.Appearance, view view, status []cell.Span) (hints []keys.Hint, gap int) {
+	gap = 2
+	if st.width >= gpus.LegendWidth {
 		gap = 3
 	}
-	if lk.Keys != nil {
-		writeHints(l, st, lk, st.hints(lk, view), gap, l.Width()-cells-4)
+	if lk.Keys == nil {
+		return nil, gap
 	}
-	l.To(l.Width() - cells - 1)
-	l.PutSpans(status, l.Width(), "")
+	return keys.FitHints(st.hints(lk, view), st.width-cell.SpansWidth(status)-4, gap), gap
 }
 
 // hints are those of the present scope; without a table only help and Enter.
@@ -46,20 +66,28 @@ func (st *state) hints(lk *cell.Appearance, view view) []keys.Hint {
 	if st.scope() == keys.InDetail {
 		return st.detailHints(hints)
 	}
-	if st.detail || st.overlay != nil || view.layout.table.rows > 0 || st.scope() != keys.InMain {
+	if st.detail || st.overlay != nil || st.scope() != keys.InMain {
 		return hints
 	}
-	few := make([]keys.Hint, 0, 2)
-	for _, h := range hints {
-		switch h.Key {
-		case "Enter":
-			h.Text = "processes"
-			few = append(few, h)
-		case "?":
-			few = append(few, h)
+	if view.layout.table.rows == 0 {
+		hints = slices.DeleteFunc(hints, func(h keys.Hint) bool { return h.Key != "Enter" && h.Key != "?" })
+		for i := range hints {
+			if hints[i].Key == "Enter" {
+				hints[i].Text = "processes"
+			}
 		}
 	}
-	return few
+	// Before the others, but for the cursor, which is nearly always there.
+	atCursor := len(st.order) == 0 && !st.onGPUs && !st.onTable
+	if words := st.undoes(); words != "" && (!atCursor || view.layout.table.rows > 0) {
+		h := keys.Hint{Position: 2, Rank: 2, Key: "Esc", Text: words}
+		if atCursor {
+			h.Rank = 19
+		}
+		at := slices.IndexFunc(hints, func(h keys.Hint) bool { return h.Position > 1 })
+		hints = slices.Insert(hints, max(at, 0), h)
+	}
+	return hints
 }
 
 // detailHints keeps the keys that apply to the process.
@@ -103,23 +131,6 @@ func (st *state) scope() keys.Scope {
 		return keys.InNoDriver
 	default:
 		return keys.InMain
-	}
-}
-
-func writeHints(l *cell.Line, st *state, lk *cell.Appearance, hints []keys.Hint, gap, room int) {
-	s := &lk.Styles
-	l.Skip(1)
-	for i, h := range keys.FitHints(hints, room, gap) {
-		if i > 0 {
-			l.Skip(gap)
-		}
-		if st.greyed(h.Key) {
-			l.Put(s.Dim, h.Key)
-		} else {
-			l.Put(s.Key, h.Key)
-		}
-		l.Skip(1)
-		l.Put(s.Dim, h.Text)
 	}
 }
 

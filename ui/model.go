@@ -37,6 +37,7 @@ type model struct {
 	flush     *flushRun // nil while none runs
 	attaching bool      // a probe is being attached
 	bell      bell
+	clicked   clicked
 
 	digits        digits       // the index of a GPU being typed
 	past          int          // number of the newest request to the history

@@ -88,7 +88,7 @@ func keyNamed(name string) tea.KeyPressMsg {
 		"enter": tea.KeyEnter, "esc": tea.KeyEscape, "up": tea.KeyUp, "down": tea.KeyDown, "left": tea.KeyLeft,
 		"right": tea.KeyRight, "pgup": tea.KeyPgUp, "pgdown": tea.KeyPgDown, "home": tea.KeyHome, "end": tea.KeyEnd,
 		"tab": tea.KeyTab, "backspace": tea.KeyBackspace, "f1": tea.KeyF1, "f2": tea.KeyF2, "f6": tea.KeyF6, "f7": tea.KeyF7,
-		"f8": tea.KeyF8, "f10": tea.KeyF10,
+		"f8": tea.KeyF8, "f10": tea.KeyF10, "f3": tea.KeyF3, "f4": tea.KeyF4, "f5": tea.KeyF5, "f9": tea.KeyF9,
 	}
 	if code, ok := special[name]; ok {
 		return tea.KeyPressMsg{Code: code}
@@ -147,9 +147,20 @@ func (m *testModel) hides(text string) {
 // click clicks on the first place of the screen that shows a text.
 func (m *testModel) click(text string) {
 	m.t.Helper()
-	for y, line := range strings.Split(m.screen(), "\n") {
+	m.clickIn(text, 0)
+}
+
+// clickLast clicks on a text of the last line.
+func (m *testModel) clickLast(text string) {
+	m.t.Helper()
+	m.clickIn(text, m.st.height-1)
+}
+
+func (m *testModel) clickIn(text string, from int) {
+	m.t.Helper()
+	for y, line := range strings.Split(m.screen(), "\n")[from:] {
 		if before, _, found := strings.Cut(line, text); found {
-			m.send(tea.MouseClickMsg{X: ansi.StringWidth(before), Y: y, Button: tea.MouseLeft})
+			m.send(tea.MouseClickMsg{X: ansi.StringWidth(before), Y: from + y, Button: tea.MouseLeft})
 			return
 		}
 	}

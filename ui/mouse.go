@@ -1,36 +1,155 @@
 package ui
 
 import (
-	"vramscope/ui/dialog"
+	"strings"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
+
+	"vramscope/internal/text"
+	"vramscope/sampler/snapshot"
+	"vramscope/ui/dialog"
 )
+
+// The mouse does what keys do, and never confirms a question: a click may come from a hand
+// that wanted to select text.
+//
+//	wheel          rows, lines of an overlay, GPU lines, with Shift the COMMAND column
+//	click          a row, a GPU, a column's title, a line of a menu, a hint of the last line
+//	double click   the detail of the row
 
 // wheelStep is the rows of a notch of the wheel.
 const wheelStep = 3
 
+// doubleClick is the longest time between the two clicks of one.
+const doubleClick = 400 * time.Millisecond
+
+// clicked is the row that was clicked last, for a double click.
+type clicked struct {
+	row snapshot.RowID
+	at  time.Time
+}
+
 // takeMouse handles the mouse, which is off by default: it disables the terminal's selection.
 func (m *model) takeMouse(msg tea.MouseMsg) (bool, tea.Cmd) {
-	if !m.st.mouse || m.st.typing != nil || m.ending {
+	if !m.st.mouse || m.st.typing != nil || m.ending || m.st.width < leastWidth || m.st.height < leastHeight {
 		return false, nil
 	}
 	at := msg.Mouse()
 	switch at.Button {
-	case tea.MouseWheelUp:
-		return m.wheel(-wheelStep), nil
-	case tea.MouseWheelDown:
-		return m.wheel(wheelStep), nil
+	case tea.MouseWheelUp, tea.MouseWheelDown:
+		by := map[tea.MouseButton]int{tea.MouseWheelUp: -wheelStep, tea.MouseWheelDown: wheelStep}[at.Button]
+		if at.Mod.Contains(tea.ModShift) && m.st.overlay == nil {
+			return m.scrollColumns(by), nil
+		}
+		return m.wheel(at.Y, by), nil
+	case tea.MouseWheelLeft, tea.MouseWheelRight:
+		return m.st.overlay == nil && m.scrollColumns(map[tea.MouseButton]int{tea.MouseWheelLeft: -wheelStep, tea.MouseWheelRight: wheelStep}[at.Button]), nil
 	case tea.MouseLeft:
-		if _, click := msg.(tea.MouseClickMsg); click && m.st.overlay == nil && !m.st.detail {
-			return m.click(at.X, at.Y), nil
+		if _, click := msg.(tea.MouseClickMsg); click {
+			return m.takeClick(at.X, at.Y)
 		}
 	}
 	return false, nil
 }
 
-// wheel scrolls what receives the keys, as its keys would.
-func (m *model) wheel(by int) bool {
+// takeClick gives a click to the last line, the overlay, the alert line or the main screen.
+func (m *model) takeClick(x, y int) (bool, tea.Cmd) {
+	lay := m.layout()
+	switch {
+	case y >= lay.keys.top && (lay.alert.rows > 0 || !m.st.speaks()):
+		return m.clickHint(x, lay)
+	case m.st.overlay != nil:
+		menu, ok := m.st.overlay.(dialog.Menu)
+		top, height := m.overlayTop()
+		if !ok || y < top || y >= top+height {
+			return false, nil
+		}
+		changed, cmd, _ := m.takeOutcome(menu.Click(y-top, m.st.width, height))
+		return changed, cmd
+	case lay.alert.rows > 0 && y == lay.alert.top:
+		return m.nextAlert(), nil
+	case m.st.detail:
+		return false, nil
+	default:
+		return m.click(x, y), nil
+	}
+}
+
+// overlayTop is the line of the screen at which the overlay begins, and its height.
+func (m *model) overlayTop() (top, height int) {
+	lay := m.layout()
+	r := overlaid(&m.st, &lay)
+	_, height = m.overlayRoom()
+	return r.top + (r.rows-height)/2, height
+}
+
+// clickHint presses the key of a hint on the last line.
+func (m *model) clickHint(x int, lay layout) (bool, tea.Cmd) {
+	t := m.table()
+	view := viewOf(lay, t)
+	hints, gap := m.st.fitting(&m.look, view, keysStatus(&m.st, &m.look, view))
+	at := 1
+	for _, h := range hints {
+		end := at + text.Width(h.Key) + 1 + text.Width(h.Text)
+		if x >= at && x < end {
+			return m.pressHint(keyAt(h.Key, x-at))
+		}
+		at = end + gap
+	}
+	return false, nil
+}
+
+// pressHint presses a key, unless that confirms a question.
+func (m *model) pressHint(name string) (bool, tea.Cmd) {
+	if _, question := m.st.overlay.(dialog.Question); question && name == "y" {
+		m.say("a click does not confirm: press y")
+		return true, nil
+	}
+	msg, ok := keyPress(name)
+	if !ok {
+		return false, nil
+	}
+	return m.press(msg)
+}
+
+// keyAt is the key at a cell of a hint, of several the one under the mouse.
+func keyAt(hint string, x int) string {
+	names := strings.Fields(hint)
+	if len(names) == 1 {
+		return names[0]
+	}
+	at := 0
+	for _, name := range names {
+		if x >= at && x < at+text.Width(name) {
+			return name
+		}
+		at += text.Width(name) + 1
+	}
+	return ""
+}
+
+// keyPress is the press of a key that a hint names.
+func keyPress(name string) (tea.KeyPressMsg, bool) {
+	named := map[string]rune{
+		"Enter": tea.KeyEnter, "Esc": tea.KeyEscape, "Space": tea.KeySpace, "Tab": tea.KeyTab, "F2": tea.KeyF2, "F6": tea.KeyF6,
+		"F7": tea.KeyF7, "F8": tea.KeyF8,
+	}
+	if code, ok := named[name]; ok {
+		return tea.KeyPressMsg{Code: code}, true
+	}
+	if runes := []rune(name); len(runes) == 1 {
+		return tea.KeyPressMsg{Code: runes[0], Text: name}, true
+	}
+	return tea.KeyPressMsg{}, false
+}
+
+// wheel scrolls what is under the mouse and receives the keys, as its keys would.
+func (m *model) wheel(y, by int) bool {
 	if m.st.overlay == nil {
+		if lay := m.layout(); !m.st.detail && y >= lay.gpus.top && y < lay.gpus.top+lay.gpus.rows && m.scrollGPUs(&lay, by) {
+			return true
+		}
 		return m.move(by)
 	}
 	if _, question := m.st.overlay.(dialog.Question); question {
@@ -46,4 +165,31 @@ func (m *model) wheel(by int) bool {
 		changed = changed || moved
 	}
 	return changed
+}
+
+// scrollGPUs scrolls the GPU lines, false where all are in view.
+func (m *model) scrollGPUs(lay *layout, by int) bool {
+	room := lay.gpus.rows
+	if lay.gpuHeader {
+		room--
+	}
+	hidden := len(m.st.gpus(&m.look, lay).Lines) - room*lay.gpuColumns
+	if hidden <= 0 || m.st.noDriver() {
+		return false
+	}
+	m.st.gpuTop = min(max(m.st.gpuTop+by, 0), hidden)
+	return true
+}
+
+// clickRow selects a row; a second click at once opens its detail.
+func (m *model) clickRow(id snapshot.RowID, line int) bool {
+	again := m.clicked.row == id && m.options.Now().Sub(m.clicked.at) <= doubleClick && m.st.Cursor.ID == id
+	m.st.onGPUs = false
+	m.setCursor(id, line)
+	m.clicked = clicked{row: id, at: m.options.Now()}
+	if again {
+		m.clicked = clicked{}
+		m.st.detail = true
+	}
+	return true
 }

@@ -47,12 +47,8 @@ func (m *model) holdRows() {
 // overlayRoom is the size of the overlay.
 func (m *model) overlayRoom() (width, height int) {
 	lay := m.layout()
-	what, natural := m.st.overlay.Size(m.st.width)
-	room := lay.over(natural)
-	if what == dialog.BelowHeader {
-		room = lay.below()
-	}
-	return m.st.width, min(natural, room.rows)
+	_, natural := m.st.overlay.Size(m.st.width)
+	return m.st.width, min(natural, overlaid(&m.st, &lay).rows)
 }
 
 // askingTime is how long a question must be open before y is accepted. An earlier y

@@ -19,6 +19,7 @@ func (m *model) gpuKeys() bool { return m.st.onGPUs && !m.st.detail && !m.st.noD
 // nextPanel switches the movement keys between the GPUs and the table.
 func (m *model) nextPanel() bool {
 	if m.st.shown == nil || len(m.st.shown.GPUs) == 0 {
+		m.say("there is no GPU")
 		return false
 	}
 	m.st.onGPUs = !m.st.onGPUs
@@ -43,6 +44,7 @@ func (m *model) setFocus(f *table.Focus) bool {
 		f = nil
 	}
 	m.st.Focus = f
+	m.st.setAnew(settingFocus)
 	m.seeFocus()
 	m.keepCursor()
 	return true
@@ -76,6 +78,7 @@ func (m *model) walkGPUs(by int) bool {
 		return false
 	}
 	m.st.Focus = focusOn(stops[to])
+	m.st.setAnew(settingFocus)
 	m.seeFocus()
 	m.keepCursor()
 	return true

@@ -42,9 +42,11 @@ func (m *model) copyPID() (bool, tea.Cmd) {
 // tag tags the process under the cursor, or with set false removes all tags.
 func (m *model) tag(set bool) bool {
 	if !set {
-		had := len(m.st.Tags) > 0
+		if len(m.st.Tags) == 0 {
+			m.say("nothing is tagged: Space tags a row")
+		}
 		clear(m.st.Tags)
-		return had
+		return true
 	}
 	p := m.needCursor()
 	if p == nil {
@@ -55,6 +57,7 @@ func (m *model) tag(set bool) bool {
 	} else {
 		m.st.Tags[p.ID] = true
 	}
+	m.st.setAnew(settingTags)
 	m.move(1)
 	return true
 }

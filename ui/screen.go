@@ -135,16 +135,21 @@ func (st *state) speaks() bool {
 
 // covered draws the overlay over the lines.
 func covered(lines []string, st *state, lay *layout) []string {
-	extent, rows := st.overlay.Size(st.width)
-	r := lay.below()
-	if extent == dialog.OverTable {
-		r = lay.over(rows)
-	}
+	r := overlaid(st, lay)
 	top, end := min(r.top, len(lines)), min(r.top+r.rows, len(lines))
 	out := make([]string, 0, len(lines))
 	out = append(out, lines[:top]...)
 	out = append(out, dialog.Overlaid(lines[top:end], st.overlay, st.width)...)
 	return append(out, lines[end:]...)
+}
+
+// overlaid is the rectangle in whose middle the overlay lies.
+func overlaid(st *state, lay *layout) rect {
+	extent, rows := st.overlay.Size(st.width)
+	if extent == dialog.OverTable {
+		return lay.over(rows)
+	}
+	return lay.below()
 }
 
 // box is what the layout depends on besides the size.

@@ -35,7 +35,8 @@ func (m *model) changeInterval(longer bool) (changed bool, cmd tea.Cmd, done boo
 		at--
 	}
 	if at < 0 || at >= len(steps) {
-		return false, nil, true
+		m.say(map[bool]string{true: "no longer", false: "no shorter"}[longer] + " interval than " + quantity.BriefDuration(now))
+		return true, nil, true
 	}
 	m.say("interval " + steps[at].String())
 	return true, m.setInterval(steps[at]), true

@@ -30,11 +30,12 @@ type state struct {
 	mouse     bool
 	partsEver bool // a probe has been seen: the columns of parts stay
 
-	table.Listing        // the rows of the table
-	find          string // what n and N look for
-	onGPUs        bool   // Tab: the movement keys move among the GPUs
-	onTable       bool   // Enter in a small pane: the table replaces the GPU lines
-	gpuTop        int    // first GPU line in view where they do not all fit
+	table.Listing           // the rows of the table
+	find          string    // what n and N look for
+	onGPUs        bool      // Tab: the movement keys move among the GPUs
+	onTable       bool      // Enter in a small pane: the table replaces the GPU lines
+	gpuTop        int       // first GPU line in view where they do not all fit
+	order         []setting // what Esc clears, the last one first
 
 	alert  int                 // which of the alerts is on the alert line
 	pinned *snapshot.SeriesKey // P: the series of the graph; nil: it follows
@@ -59,7 +60,7 @@ type state struct {
 func (st *state) table(lk *cell.Appearance) table.Table {
 	t := table.Table{
 		Listing: st.Listing, Appearance: lk, Snapshot: st.shown, History: st.history,
-		Now: st.moment(), Past: !st.past.IsZero(), Parts: st.partsShown(),
+		Now: st.moment(), Past: !st.past.IsZero(), Parts: st.partsShown(), Find: st.find,
 		Forecasts: st.shown != nil && st.shown.Forecasting || st.live != nil && st.live.Forecasting,
 	}
 	t.Rows = t.List()

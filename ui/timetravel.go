@@ -22,11 +22,8 @@ var steps = map[keys.ID]time.Duration{
 
 // scrub moves the shown moment.
 func (m *model) scrub(step time.Duration) (bool, tea.Cmd) {
-	if m.options.History == nil || m.st.live == nil {
-		return false, nil
-	}
-	if m.atPresent() && step > 0 {
-		return false, nil
+	if m.noPast(step > 0) {
+		return true, nil
 	}
 	from := m.at()
 	oldest, newest := m.options.History.Span()
@@ -42,6 +39,19 @@ func (m *model) scrub(step time.Duration) (bool, tea.Cmd) {
 	default:
 		return m.travel(oldest)
 	}
+}
+
+// noPast says why a key does not move in time.
+func (m *model) noPast(forward bool) bool {
+	switch {
+	case m.options.History == nil || m.st.live == nil:
+		m.say("no history yet")
+	case m.atPresent() && forward:
+		m.say("this is the present")
+	default:
+		return false
+	}
+	return true
 }
 
 // atPresent reports whether the screen shows the newest snapshot.
@@ -96,8 +106,8 @@ func (m *model) request(to time.Time, read func() pastMsg) tea.Cmd {
 
 // toEvent shows the moment of the next event, or of the previous one.
 func (m *model) toEvent(forward bool) (bool, tea.Cmd) {
-	if m.options.History == nil || m.st.live == nil || m.atPresent() && forward {
-		return false, nil
+	if m.noPast(forward) {
+		return true, nil
 	}
 	from, history := m.at(), m.options.History
 	return true, m.request(from, func() pastMsg {
@@ -237,7 +247,8 @@ func (m *model) present() (bool, tea.Cmd) {
 		return m.travel(newest)
 	}
 	if m.atPresent() {
-		return false, nil
+		m.say("this is the present")
+		return true, nil
 	}
 	m.st.past = time.Time{}
 	m.st.frozen = false

@@ -103,9 +103,11 @@ func (m *model) edit(next prompt) {
 	case !changed, e.kind == typingTime: // takes effect at Enter
 	case e.kind == typingFilter:
 		m.st.Filter, m.st.Cursor = next.value(), e.cursor
+		m.st.setAnew(settingFilter)
 		m.toTop()
 	default:
 		m.st.find, m.st.Cursor = next.value(), e.cursor
+		m.st.setAnew(settingFind)
 		m.st.message = ""
 		if m.st.find != "" && !m.find(0, 1) {
 			m.say("no row contains " + m.st.find)

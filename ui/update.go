@@ -15,6 +15,7 @@ import (
 // update takes a message and reports whether the screen changed.
 func (m *model) update(msg tea.Msg) (changed bool, cmd tea.Cmd) {
 	defer m.keepAdvice()
+	defer m.st.noteSettings()
 	if changed, taken := m.takeAnswer(msg); taken {
 		if m.ending && !m.answers.Expected(m.options.Now()) {
 			m.end()
@@ -29,7 +30,9 @@ func (m *model) update(msg tea.Msg) (changed bool, cmd tea.Cmd) {
 		return true, nil
 	case tea.KeyPressMsg:
 		m.st.now = m.options.Now()
-		return m.press(msg)
+		before := m.st.message
+		changed, cmd := m.press(msg)
+		return changed || m.st.message != before, cmd
 	case tea.PasteMsg:
 		return m.paste(msg.Content), nil
 	case tea.MouseClickMsg, tea.MouseWheelMsg:
@@ -123,8 +126,19 @@ func (m *model) keepAlert() {
 
 // nextAlert shows the next alert.
 func (m *model) nextAlert() bool {
-	if m.st.shown == nil || len(m.st.shown.Alerts) == 0 {
+	if m.st.shown == nil {
 		return false
+	}
+	switch {
+	case !m.st.past.IsZero():
+		m.say("alerts are of the present; E lists what happened, [ and ] go there")
+		return true
+	case len(m.st.shown.Alerts) == 0:
+		m.say("no alert")
+		return true
+	case len(m.st.shown.Alerts) == 1:
+		m.say("there is no other alert")
+		return true
 	}
 	m.st.alert = (m.st.alert + 1) % len(m.st.shown.Alerts)
 	m.current = alarmOf(&m.st.shown.Alerts[m.st.alert])

@@ -73,20 +73,6 @@ func afterEscape(msg tea.KeyPressMsg) (key tea.KeyPressMsg, merged bool) {
 	return msg, true
 }
 
-// noKey explains a key that is bound elsewhere or with other options.
-func (m *model) noKey(name string) bool {
-	switch {
-	case m.st.readOnly && keys.New(keys.CanFlush|keys.CanSignal|keys.CanAttach|keys.CanPauseGuard, false).Match(name, m.st.scope(), false) != keys.None:
-		m.say("--read-only: actions are disabled")
-		return true
-	case m.st.past.IsZero() || m.look.Keys.Match(name, m.st.scope(), false) == keys.None:
-		return false
-	default:
-		m.say("not in the past: L shows the present")
-		return true
-	}
-}
-
 // everywhereKey handles the keys that are bound everywhere.
 func (m *model) everywhereKey(id keys.ID, name string) (changed bool, cmd tea.Cmd, done bool) {
 	switch id {
@@ -174,7 +160,11 @@ func (m *model) moveKey(id keys.ID) (changed, done bool) {
 const scrollStep = 8
 
 func (m *model) scrollColumns(by int) bool {
-	to := min(max(m.st.ScrollX+by, 0), m.widestCommand())
+	widest := m.widestCommand()
+	if widest == 0 && m.st.ScrollX == 0 {
+		m.say("all commands fit: nothing to scroll")
+	}
+	to := min(max(m.st.ScrollX+by, 0), widest)
 	changed := to != m.st.ScrollX
 	m.st.ScrollX = to
 	return changed
@@ -215,6 +205,7 @@ func (m *model) lookKey(id keys.ID) (bool, tea.Cmd) {
 		return m.reverse(), nil
 	case keys.Tree:
 		m.st.Tree = !m.st.Tree
+		m.say(map[bool]string{true: "tree: processes below their parents", false: "list without tree"}[m.st.Tree])
 		m.toTop()
 		return true, nil
 	case keys.Pin:
@@ -254,7 +245,7 @@ func (m *model) lookKey(id keys.ID) (bool, tea.Cmd) {
 	return false, nil
 }
 
-// back is Esc: it undoes the innermost of what is open or narrowed.
+// back is Esc: it closes the innermost of what is open, else clears what was set last.
 func (m *model) back() bool {
 	switch {
 	case m.st.overlay != nil:
@@ -268,14 +259,8 @@ func (m *model) back() bool {
 		m.st.onGPUs = false
 	case m.st.onTable:
 		m.st.onTable = false
-	case m.st.Filter != "" || m.st.Focus != nil || m.st.Mine:
-		m.st.Filter, m.st.Focus, m.st.Mine = "", nil, false
-		m.keepCursor()
-	case m.st.find != "":
-		m.st.find = ""
+	case m.clearLast():
 	case m.dropCursor():
-	case len(m.st.Tags) > 0:
-		clear(m.st.Tags)
 	case !m.st.hintOff:
 		m.st.hintOff = true
 	default:

@@ -14,8 +14,12 @@ type Line struct {
 	style   themes.Style // of what was written last: neighbours in one style share a sequence
 	used    int          // cells written
 	width   int          // cells of the line
+	marks   []mark       // in plain text, what In writes in another style
 	scratch [32]byte     // for figures before they are placed
 }
+
+// mark is a piece of a line, in bytes.
+type mark struct{ from, to int }
 
 // Used is the number of cells written.
 func (l *Line) Used() int { return l.used }
@@ -33,7 +37,7 @@ func NewLine(width int) *Line { return &Line{buf: make([]byte, 0, 2*width+32), w
 
 // Reset empties the line for the next row of the same panel.
 func (l *Line) Reset(width int) {
-	l.buf, l.style, l.used, l.width = l.buf[:0], themes.Style{}, 0, width
+	l.buf, l.style, l.used, l.width, l.marks = l.buf[:0], themes.Style{}, 0, width, l.marks[:0]
 }
 
 // Put writes text in a style, cut where the line ends.
@@ -50,6 +54,16 @@ func (l *Line) Put(style themes.Style, s string) {
 	l.buf = append(l.buf, s...)
 	l.used += cells
 }
+
+// PutMarked is Put for text that In writes in its other style.
+func (l *Line) PutMarked(style themes.Style, s string) {
+	from := len(l.buf)
+	l.Put(style, s)
+	l.marks = append(l.marks, mark{from, len(l.buf)})
+}
+
+// Marked reports whether there is marked text on the line.
+func (l *Line) Marked() bool { return len(l.marks) > 0 }
 
 // putFigure writes a figure, whose runes are one cell each.
 func (l *Line) putFigure(style themes.Style, figure []byte) {
@@ -114,11 +128,17 @@ func (l *Line) Skip(n int) {
 // To skips to a column; it does nothing where the line is past it.
 func (l *Line) To(column int) { l.Skip(column - l.used) }
 
-// In is the padded line in one style. Only plain text may have been written.
-func (l *Line) In(style themes.Style) string {
+// In is the padded line in one style, what is marked in another. Only plain text may have
+// been written.
+func (l *Line) In(style, marked themes.Style) string {
 	l.To(l.width)
-	out := make([]byte, 0, len(l.buf)+16)
-	return string(style.Append(out, string(l.buf)))
+	out, at := make([]byte, 0, len(l.buf)+16), 0
+	for _, m := range l.marks {
+		out = style.Append(out, string(l.buf[at:m.from]))
+		out = marked.Append(out, string(l.buf[m.from:m.to]))
+		at = m.to
+	}
+	return string(style.Append(out, string(l.buf[at:])))
 }
 
 // String is the padded line.

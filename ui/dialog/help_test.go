@@ -21,7 +21,7 @@ func TestHelpAsDrawn(t *testing.T) {
 		"│   Tab       next panel      s S  o F6 sort, menu      Space U   tag, untag   │",
 		"│   0-9       that GPU        r         reverse                                │",
 		"│   !         next alert      t F5      tree          BACK IN TIME             │",
-		"│   Esc       back, all       P         pin the graph   p         freeze screen│",
+		"│   Esc       back, undo      P         pin the graph   p         freeze screen│",
 		"│ SET                         z Z       graph, style    , .       10 s         │",
 		"│   + -       interval        e         environment     < >  { }  1 min, 1 hour│",
 		"│   O F2      setup           E         events          [ ]  @    event, time  │",

@@ -196,6 +196,16 @@ func (b *Bindings) Match(name string, where Scope, past bool) ID {
 	return None
 }
 
+// Needs is the ability that a key needs in a scope; false where it is not bound.
+func (b *Bindings) Needs(name string, where Scope) (Ability, bool) {
+	for _, i := range b.byKey[name] {
+		if b.All[i].scope&where != 0 {
+			return b.All[i].needs, true
+		}
+	}
+	return 0, false
+}
+
 // Has reports whether a key is bound.
 func (b *Bindings) Has(id ID) bool {
 	return slices.ContainsFunc(b.All, func(entry binding) bool { return entry.ID == id })

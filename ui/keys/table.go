@@ -21,7 +21,7 @@ func bindingTable() []binding {
 			Binding: on("0-9", "that GPU", "0", "1", "2", "3", "4", "5", "6", "7", "8", "9"),
 			hints:   []Hint{{InMain, 13, 13, "0-9", "GPU"}}},
 		{ID: NextAlert, scope: InMain | InDetail, Group: GroupMove, Binding: on("!", "next alert", "!")},
-		{ID: Back, scope: everywhere, Group: GroupMove, Binding: on("Esc", "back, all", "esc"),
+		{ID: Back, scope: everywhere, Group: GroupMove, Binding: on("Esc", "back, undo", "esc"),
 			hints: []Hint{{InDetail, 1, 1, "Esc", "back"}, {InOverlay, 1, 1, "Esc", "closes"}}},
 
 		// LOOK

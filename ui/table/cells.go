@@ -2,6 +2,7 @@ package table
 
 import (
 	"math"
+	"strconv"
 	"time"
 
 	"vramscope/internal/quantity"
@@ -20,13 +21,19 @@ func (t *Table) writeCell(l *cell.Line, c *column, r *Row) {
 	case columnGPU:
 		l.RightFigure(s.Text, cell.AppendIndex(figure, p.GPU, t.instanceOf(p)), c.cells)
 	case columnPID:
+		if t.Find != "" {
+			pid := strconv.Itoa(p.ID.Process.PID)
+			l.Skip(c.cells - len(pid))
+			t.left(l, s.Text, pid, len(pid))
+			return
+		}
 		l.RightFigure(s.Text, cell.AppendInt(figure, p.ID.Process.PID), c.cells)
 	case columnUser:
 		style := s.Text
 		if p.User == "" {
 			style = s.Dim
 		}
-		l.Left(style, cell.UserName(p), c.cells, g.Ellipsis)
+		t.left(l, style, cell.UserName(p), c.cells)
 	case columnType:
 		t.writeText(l, p.Type, c.cells)
 	case columnRuntime:
@@ -68,13 +75,17 @@ func (t *Table) writeText(l *cell.Line, s string, cells int) {
 		l.Left(t.Appearance.Styles.Dim, t.Appearance.Glyphs.Dash, cells, "")
 		return
 	}
-	l.Left(t.Appearance.Styles.Text, text.Clean(s), cells, t.Appearance.Glyphs.Ellipsis)
+	t.left(l, t.Appearance.Styles.Text, text.Clean(s), cells)
 }
 
 // writeJob writes kind and number apart, to spare a string for each row.
 func (t *Table) writeJob(l *cell.Line, p *snapshot.Process, cells int) {
 	if p.Job.Kind == "" {
 		t.writeText(l, "", cells)
+		return
+	}
+	if t.Find != "" {
+		t.writeText(l, p.Job.String(), cells)
 		return
 	}
 	start := l.Used()
@@ -243,7 +254,15 @@ func (t *Table) writeCommand(l *cell.Line, r *Row, cells int) {
 		l.Put(s.Warning, "stale "+quantity.Duration(p.Probe.Age))
 		l.Put(s.Dim, " | ")
 	}
-	text := t.Appearance.ShortCommand(p)
 	room := start + cells - l.Used()
-	l.Left(style, cell.Scrolled(text, t.ScrollX, room, g.Ellipsis), room, g.Ellipsis)
+	command := cell.Scrolled(t.Appearance.ShortCommand(p), t.ScrollX, room, g.Ellipsis)
+	if t.Find != "" && !l.Marked() && Matches(p, t.Find) {
+		// What matches may be in no column, or in what this one leaves out.
+		if seen := text.Cut(command, room, g.Ellipsis); !containsFold(seen, t.Find) {
+			l.PutMarked(s.Match, seen)
+			l.Skip(start + cells - l.Used())
+			return
+		}
+	}
+	t.left(l, style, command, room)
 }

@@ -22,6 +22,7 @@ type Table struct {
 	Past       bool             // Now is a moment of the past
 	Parts      bool             // the columns of parts are there
 	Forecasts  bool             // the columns of forecasts are there
+	Find       string           // what is searched for: it is marked in the rows; "" for nothing
 	Rows       []Row            // as List returns them
 
 	columns []column // set by Render
@@ -143,9 +144,9 @@ func (t *Table) render(l *cell.Line, r *Row) string {
 		l.Put(themes.Style{}, mark)
 		reversed.writeRow(l, r, at)
 		if at {
-			return l.In(s.Cursor)
+			return l.In(s.Cursor, s.Strong)
 		}
-		return l.In(s.Dim)
+		return l.In(s.Dim, s.Match)
 	}
 	l.Put(s.Strong, mark)
 	t.writeRow(l, r, false)

@@ -1,0 +1,168 @@
+package ui
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/colorprofile"
+	"github.com/charmbracelet/x/ansi"
+
+	"vramscope/action/signal"
+	"vramscope/sampler/snapshot/snapshottest"
+	"vramscope/ui/cell"
+	"vramscope/ui/dialog"
+)
+
+func withMouse(o *Options) { o.Mouse = true }
+
+func TestDoubleClickOpensTheDetail(t *testing.T) {
+	m := newTestModel(t, snapshottest.DrawnBox(), withMouse)
+	m.click("2963101")
+	if m.st.detail {
+		t.Fatal("one click opens the detail")
+	}
+	m.now = m.now.Add(time.Second)
+	m.click("2963101")
+	if m.st.detail {
+		t.Fatal("two slow clicks open the detail")
+	}
+	m.click("2963101")
+	if !m.st.detail || m.st.Cursor.ID.Process.PID != 2963101 {
+		t.Fatalf("a double click does not open the detail:\n%s", m.screen())
+	}
+	m.click("Esc back")
+	if m.st.detail {
+		t.Error("a click on Esc does not close it")
+	}
+}
+
+// TestClickOnAKey: the last line's hints are keys.
+func TestClickOnAKey(t *testing.T) {
+	m := newTestModel(t, snapshottest.DrawnBox(), withMouse)
+	m.clickLast("? help")
+	m.shows("MOVE")
+	m.press("esc")
+	m.clickLast("find")
+	if m.st.typing == nil {
+		t.Error("a click on find does not begin a search")
+	}
+	m.press("esc", "f6")
+	m.clickLast("Esc close")
+	if m.st.overlay != nil {
+		t.Error("a click on Esc does not close the menu")
+	}
+	m.send(tea.WindowSizeMsg{Width: 200, Height: 50})
+	m.clickLast("u mine")
+	if !m.st.Mine {
+		t.Error("a click on mine does not narrow the list")
+	}
+}
+
+// TestMouseChoosesInMenus: a click on a line of the sort menu sorts by it, one on a line of
+// the setup changes it.
+func TestMouseChoosesInMenus(t *testing.T) {
+	m := newTestModel(t, snapshottest.DrawnBox(), withMouse)
+	m.press("f6")
+	m.click("other: CUDA context")
+	m.shows("sorted by OTHER, largest first")
+	m.press("f2")
+	m.click("Bell")
+	if !m.bell.silent {
+		t.Error("a click on Bell does not turn it off")
+	}
+	m.press("G")
+	m.click("its slurm job")
+	if len(m.st.Columns) == 0 || strings.Contains(strings.Join(m.st.Columns, " "), "JOB") {
+		t.Errorf("a click on JOB leaves %v", m.st.Columns)
+	}
+	m.click("vramscope  root")
+	if m.st.overlay == nil {
+		t.Error("a click beside the setup closes it")
+	}
+}
+
+// TestClickDoesNotConfirm: not even on the key that does.
+func TestClickDoesNotConfirm(t *testing.T) {
+	sent := false
+	m := newTestModel(t, snapshottest.DrawnBox(), func(o *Options) {
+		o.Mouse = true
+		o.Actions.Signal = func(context.Context, signal.Request) (signal.Result, error) {
+			sent = true
+			return signal.Result{}, nil
+		}
+	})
+	m.press("j", "x")
+	if _, ok := m.st.overlay.(dialog.Signal); !ok {
+		t.Fatal("no question")
+	}
+	m.now = m.now.Add(time.Minute)
+	lines := strings.Split(m.screen(), "\n")
+	for y, line := range lines {
+		for x := range ansi.StringWidth(line) {
+			if m.st.overlay == nil {
+				m.press("x")
+				m.now = m.now.Add(time.Minute)
+			}
+			m.send(tea.MouseClickMsg{X: x, Y: y, Button: tea.MouseLeft})
+		}
+	}
+	if sent {
+		t.Error("a click sends a signal")
+	}
+}
+
+func TestWheelScrollsWhatIsUnderIt(t *testing.T) {
+	m := newTestModel(t, snapshottest.Crowded(32, 3), withMouse)
+	m.send(tea.WindowSizeMsg{Width: 80, Height: 24})
+	m.send(tea.MouseWheelMsg{X: 3, Y: 3, Button: tea.MouseWheelDown})
+	if m.st.gpuTop == 0 || m.st.Cursor.Active {
+		t.Errorf("over the GPUs the wheel moves them to %d, the cursor %v", m.st.gpuTop, m.st.Cursor.Active)
+	}
+	m.send(tea.MouseWheelMsg{X: 3, Y: 18, Button: tea.MouseWheelDown})
+	if !m.st.Cursor.Active {
+		t.Error("over the rows the wheel does not move the cursor")
+	}
+}
+
+// TestMatchesAreMarked: in every theme, in the cursor's row too, and where what matches is
+// out of sight.
+func TestMatchesAreMarked(t *testing.T) {
+	for _, theme := range []string{"dark", "light", "high-contrast", "colorblind", "terminal", "mono"} {
+		for _, glyphs := range []cell.Glyphs{cell.UnicodeGlyphs(), cell.ASCIIGlyphs()} {
+			lk := lookOf(t, theme, theme != "light", colorprofile.TrueColor, glyphs)
+			st := screenOf(snapshottest.DrawnBox(), 120, 40).at(2963101, 2)
+			st.find = "TRAIN.py"
+			screen := strings.Join(frame(st, lk), "\n")
+			if mark := string(lk.Styles.Match.Append(nil, "train.py")); !strings.Contains(screen, mark) {
+				t.Errorf("%s: no %q", theme, mark)
+			}
+			if mark := string(lk.Styles.Strong.Append(nil, "train.py")); !strings.Contains(screen, mark) {
+				t.Errorf("%s: no mark in the cursor's row", theme)
+			}
+			st.find = "2963112"
+			if mark := string(lk.Styles.Match.Append(nil, "2963112")); !strings.Contains(strings.Join(frame(st, lk), "\n"), mark) {
+				t.Errorf("%s: a pid is not marked", theme)
+			}
+		}
+	}
+}
+
+// TestMatchOutOfSightIsMarked: a directory that the row leaves out matches too.
+func TestMatchOutOfSightIsMarked(t *testing.T) {
+	box := snapshottest.DrawnBox()
+	for i := range box.Rows {
+		if box.Rows[i].ID.Process.PID == 2963101 {
+			box.Rows[i].Command = []string{"python3", "/srv/secret-project/run.py"}
+		}
+	}
+	lk := lookOf(t, "dark", true, colorprofile.TrueColor, cell.UnicodeGlyphs())
+	st := screenOf(box, 120, 40)
+	st.find = "secret-proj"
+	if mark := string(lk.Styles.Match.Append(nil, "run.py")); !strings.Contains(strings.Join(frame(st, lk), "\n"), mark) {
+		t.Error("a row that matches out of sight is not marked")
+	}
+	checkFrame(t, "found", frame(st, lk), 120, 40)
+}
