@@ -2,6 +2,7 @@ package metric
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -19,10 +20,12 @@ func TestExportedNamesAreInBaseUnits(t *testing.T) {
 		}
 		seen[exported] = true
 	}
+	// A scrape of 16 GPUs has 300 kB: of what does not change, or is a set of bits, the exporter leaves out what no alert needs.
+	left := []ID{SMClockMax, MemoryClockMax, ClockReasons, ComputeMode}
 	for id := range Count {
 		m := &Table[id]
 		if m.Prometheus == "" {
-			if m.Of&GPU != 0 {
+			if m.Of&GPU != 0 && !slices.Contains(left, id) {
 				t.Errorf("%s is not exported: give its row a Prometheus name", m.Name)
 			}
 			continue
