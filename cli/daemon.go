@@ -26,6 +26,13 @@ type daemonFlags struct {
 	maxSize  string
 	commands string
 	guard    string
+
+	serve         string
+	webConfig     string
+	processLabels string
+	processes     string
+	serveOpenly   bool
+	serveSnapshot bool
 }
 
 func (p *program) daemon() *cobra.Command {
@@ -38,7 +45,8 @@ record = true in [daemon] of the configuration, it records what it samples.
 Monitors on this box get from it what only it may ask or has seen. [alerts] exec
 is a command that it runs when an alert is raised about your processes. With
 rules in [guard] it guards: it reports what it would flush, or with --guard=act
-flushes (docs/guard.md).
+flushes (docs/guard.md). With --serve it is a Prometheus exporter
+(docs/exporter.md).
 
 There is one for each user. Root's is the box's: share in [daemon] lets other
 users read numbers from it, never command lines or paths. SIGHUP has it read its
@@ -46,6 +54,7 @@ configuration anew. docs/daemon.md has the rest, and units for systemd.`,
 		Example: `  vramscope daemon --record
   vramscope daemon --record --keep 7d --max-size 1GiB
   vramscope daemon --record --guard=act
+  vramscope daemon --serve 127.0.0.1:9841    for Prometheus
   systemctl enable --now vramscope-daemon    root's, with contrib/systemd's unit`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.runDaemon(cmd, &f) },
@@ -59,7 +68,13 @@ configuration anew. docs/daemon.md has the rest, and units for systemd.`,
 	flags.Var(&choice{to: &f.guard, words: modes, holder: "MODE"}, "guard", "what the guard may do: off, dry-run or act (dry-run)")
 	flags.Lookup("guard").NoOptDefVal = string(guard.DryRun)
 	_ = cmd.RegisterFlagCompletionFunc("guard", cobra.FixedCompletions(modes, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
-	nameValues(cmd, map[string]string{"keep": "TIME", "max-size": "SIZE", "commands": "WHAT"})
+	flags.StringVar(&f.serve, "serve", "", "serve /metrics for Prometheus at this address (127.0.0.1:9841)")
+	flags.StringVar(&f.webConfig, "web.config.file", "", "TLS and passwords of --serve, as exporter-toolkit has them")
+	flags.BoolVar(&f.serveOpenly, "serve-openly", false, "let --serve be read from other machines without a password")
+	flags.BoolVar(&f.serveSnapshot, "serve-snapshot", false, "serve /snapshot.json, too: once --format json without arguments of commands")
+	flags.StringVar(&f.processLabels, "process-labels", "", "what is exported of processes: pid, user, runtime, name, hpc_job, namespace, pod, container; or none (all)")
+	flags.StringVar(&f.processes, "processes", "", "how many of a GPU's processes have series of their own: 0 to 1024 (16)")
+	nameValues(cmd, map[string]string{"keep": "TIME", "max-size": "SIZE", "commands": "WHAT", "serve": "ADDRESS", "web.config.file": "FILE", "process-labels": "LIST", "processes": "N"})
 	return cmd
 }
 
@@ -72,15 +87,19 @@ func (p *program) daemonSettings(cmd *cobra.Command, f *daemonFlags) (config.Set
 	if cmd.Flags().Changed("record") {
 		s.Record = f.record
 	}
+	if cmd.Flags().Changed("serve-openly") {
+		s.ServeOpenly = f.serveOpenly
+	}
+	if cmd.Flags().Changed("serve-snapshot") {
+		s.ServeSnapshot = f.serveSnapshot
+	}
 	for _, o := range config.Options() {
-		value, known := map[string]string{
-			"recording.keep": f.keep, "recording.max_size": f.maxSize, "recording.commands": f.commands, "guard.mode": f.guard,
-		}[o.Key]
-		if !known || value == "" {
+		flag := daemonFlagOf[o.Key]
+		if flag == "" || !cmd.Flags().Changed(flag) {
 			continue
 		}
-		if err := o.Set(&s)(value); err != nil {
-			return s, usage("--%s: %v", daemonFlagOf(o.Key), err)
+		if err := o.Set(&s)(cmd.Flags().Lookup(flag).Value.String()); err != nil {
+			return s, usage("--%s: %v", flag, err)
 		}
 	}
 	if f.guard != "" && f.guard != string(guard.Off) && len(s.Guard.Rules) == 0 {
@@ -95,12 +114,18 @@ func (p *program) daemonSettings(cmd *cobra.Command, f *daemonFlags) (config.Set
 	return s, nil
 }
 
-func daemonFlagOf(key string) string {
-	return map[string]string{"recording.keep": "keep", "recording.max_size": "max-size", "recording.commands": "commands", "guard.mode": "guard"}[key]
+// daemonFlagOf is the daemon's flag of a key in the configuration.
+var daemonFlagOf = map[string]string{
+	"recording.keep": "keep", "recording.max_size": "max-size", "recording.commands": "commands", "guard.mode": "guard",
+	"exporter.address": "serve", "exporter.web_config_file": "web.config.file",
+	"exporter.process_labels": "process-labels", "exporter.processes": "processes",
 }
 
 func (p *program) runDaemon(cmd *cobra.Command, f *daemonFlags) error {
 	s, err := p.daemonSettings(cmd, f)
+	if err == nil {
+		err = checkExporter(&s)
+	}
 	if err != nil {
 		return err
 	}
@@ -138,6 +163,9 @@ func (p *program) runDaemon(cmd *cobra.Command, f *daemonFlags) error {
 	waitForProbes := src.listen(ctx, cancel)
 
 	o := p.daemonOptions(src, &s, sampling, directory)
+	if err := p.serveExporter(&s, &o); err != nil {
+		return err
+	}
 	src.bindGuard(guarding, sampling, &o)
 	switch {
 	case guarding == nil || previous == nil:
@@ -147,7 +175,13 @@ func (p *program) runDaemon(cmd *cobra.Command, f *daemonFlags) error {
 		o.Log.Warn("the guard's pause and back-offs are lost over the restart")
 	}
 	o.Signals = signals
-	o.Check = func() error { _, err := p.daemonSettings(cmd, f); return err }
+	o.Check = func() error {
+		next, err := p.daemonSettings(cmd, f)
+		if err == nil {
+			err = checkReload(&next, s.Serve)
+		}
+		return err
+	}
 	err = daemon.Run(ctx, o)
 	cancel(nil)
 	waitForProbes()

@@ -219,6 +219,11 @@ func TestDaemonRefusesBadFlags(t *testing.T) {
 		{"--keep 5m", "--keep: "},
 		{"--max-size lots", "--max-size: "},
 		{"--commands all", `--commands: "all" is neither name nor full`},
+		{"--serve 9841", `--serve: "9841" is no address with a port`},
+		{"--serve :9841", "add --serve-openly"},
+		{"--serve 127.0.0.1:9841 --web.config.file /proc/none", "--serve: /proc/none: no such file"},
+		{"--process-labels uid", `--process-labels: there is no label "uid"`},
+		{"--processes many", `--processes: "many" is no number`},
 	} {
 		cmd := exec.Command(os.Args[0], append([]string{"daemon", "--demo"}, strings.Fields(c.args)...)...)
 		cmd.Env = append(os.Environ(), asVramscope+"=1", "XDG_CONFIG_HOME="+t.TempDir(), "XDG_RUNTIME_DIR="+t.TempDir())

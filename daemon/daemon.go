@@ -37,6 +37,14 @@ type Recorder interface {
 	Close() error
 }
 
+// Exporter is what the daemon needs of an exporter.
+type Exporter interface {
+	// Observe takes a snapshot, and the events since the one before. It does not wait.
+	Observe(snap *snapshot.Snapshot, events []snapshot.Event)
+	// Run serves what was observed until the context ends.
+	Run(ctx context.Context) error
+}
+
 // Guard is what the daemon needs of a guard. The sampler shows it the snapshots.
 type Guard interface {
 	socket.Guard
@@ -57,6 +65,7 @@ type Options struct {
 	Recording string                // the Recorder's directory, for the log
 	Alerts    *Alerts               // nil: no command is run
 	Guard     Guard                 // nil: there is none
+	Exporter  Exporter              // nil: nothing is exported
 	// Identify is which process has a pid; nil: no process can ask for a rescue.
 	Identify func(pid int) (process.Identity, error)
 	// Check reads the configuration anew, and returns why it is refused.
@@ -115,6 +124,9 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	if o.Guard != nil {
 		start("guard", func() error { o.Guard.Run(ctx); return nil })
+	}
+	if o.Exporter != nil {
+		start("exporter", func() error { return o.Exporter.Run(ctx) })
 	}
 	err = d.loop(ctx)
 	cancel(nil)
@@ -208,6 +220,9 @@ func (d *daemon) take(snap *snapshot.Snapshot) {
 	}
 	if d.Alerts != nil {
 		d.Alerts.observe(snap)
+	}
+	if d.Exporter != nil {
+		d.Exporter.Observe(snap, events)
 	}
 	if !d.ready {
 		d.ready = true

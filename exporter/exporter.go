@@ -24,9 +24,6 @@ type Options struct {
 	Snapshot  bool // whether /snapshot.json is served
 }
 
-// DefaultProcesses is how many processes of a GPU have series of their own by default.
-const DefaultProcesses = 16
-
 // Exporter is a prometheus.Collector of the last snapshot that it was given.
 type Exporter struct {
 	Options

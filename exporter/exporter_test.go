@@ -24,7 +24,7 @@ import (
 // exporting is an exporter with everything, of a snapshot that was taken a second ago.
 func exporting(snap *snapshot.Snapshot, change ...func(*Options)) *Exporter {
 	o := Options{
-		Version: "1.2.3", ProcessLabels: metric.ProcessLabels(), Processes: DefaultProcesses,
+		Version: "1.2.3", ProcessLabels: metric.ProcessLabels(), Processes: 16,
 		Now: func() time.Time { return snap.Time.Add(time.Second) },
 	}
 	for _, c := range change {
@@ -334,5 +334,31 @@ func BenchmarkScrape(b *testing.B) {
 	r.Header.Set("Accept", "application/openmetrics-text;version=1.0.0")
 	for b.Loop() {
 		handler.ServeHTTP(httptest.NewRecorder(), r)
+	}
+}
+
+// TestScrapesAreLimited: whoever asks without end keeps the machine no busier than four do.
+func TestScrapesAreLimited(t *testing.T) {
+	e := exporting(snapshottest.DrawnBox())
+	handler := e.Handler()
+	e.mu.Lock() // no scrape gets further
+	refused := make(chan int)
+	for range 3 * mostScrapes {
+		go func() {
+			w := httptest.NewRecorder()
+			handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+			refused <- w.Code
+		}()
+	}
+	for range 2 * mostScrapes {
+		if code := <-refused; code != http.StatusServiceUnavailable {
+			t.Errorf("%d", code)
+		}
+	}
+	e.mu.Unlock()
+	for range mostScrapes {
+		if code := <-refused; code != http.StatusOK {
+			t.Errorf("one of the first: %d", code)
+		}
 	}
 }

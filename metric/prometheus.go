@@ -38,14 +38,21 @@ func (m *Metric) ExportedAs(of Subject) string {
 	return ""
 }
 
-// ExportedHelp is the help in the exporter, where what is unknown has no series.
+// ExportedHelp is the help in the exporter, where what is unknown has no series. A
+// sensor's help goes on from its name.
 func (m *Metric) ExportedHelp() string {
 	help, _, _ := strings.Cut(m.Help, "; `null`")
-	help = strings.ToUpper(help[:1]) + help[1:]
+	if m.whole != nil || m.fraction != nil {
+		name := m.Name
+		for _, unit := range []Unit{BytesPerSecond, Bytes, Percent, Celsius, Watts, "mhz"} {
+			name = strings.TrimSuffix(name, "_"+string(unit))
+		}
+		help = strings.ReplaceAll(name, "_", " ") + ": " + help
+	}
 	if m.Unit == Percent {
 		help += ", 0 to 1"
 	}
-	return help + "."
+	return strings.ToUpper(help[:1]) + help[1:] + "."
 }
 
 // IsCounter reports whether an exported name is a counter's.

@@ -34,7 +34,8 @@ func TestInForceReadsBack(t *testing.T) {
 		ASCII: true, ReadOnly: true, Mouse: true, GraphWindow: 90 * time.Minute, Sort: "SM%", IdleAfter: time.Hour, LowMemory: 0,
 		Record: true, Share: "group:gpu users", Keep: 90 * time.Minute, MaxSize: 3 << 29, Commands: "full",
 		AlertCommand: []string{"/bin/sh", "-c", "a, \"b\" \\ \n", ""},
-		Guard:        guard.Policy{Mode: guard.Off, Every: 500 * time.Millisecond, MaxPerMinute: 60},
+		Serve:        "[::]:9841", WebConfig: "/etc/web \"1\".yml", ServeOpenly: true, ServeSnapshot: true, ProcessLabels: []string{"user", "hpc_job"}, Processes: 3,
+		Guard: guard.Policy{Mode: guard.Off, Every: 500 * time.Millisecond, MaxPerMinute: 60},
 	}
 	var back Settings
 	if err := back.parse("config.toml", []byte(InForce("none", &s))); err != nil {
@@ -83,6 +84,11 @@ func TestConfigMistakes(t *testing.T) {
 		{"[[daemon]]\nrecord = true", "f:1: daemon: it is a table: write [daemon]"},
 		{"[daemon.record]\nx = 1", "f:1: daemon.record: want true or false"},
 		{"[daemon]\nshare = 'some'", `f:2: daemon.share: "some" is neither none`},
+		{"[exporter]\naddress = '9841'", `f:2: exporter.address: "9841" is no address with a port: write 127.0.0.1:9841`},
+		{"[exporter]\naddress = 'a:99999'", "f:2: exporter.address: "},
+		{"[exporter]\nprocess_labels = ['uid']", `f:2: exporter.process_labels: there is no label "uid": pid, user,`},
+		{"[exporter]\nprocess_labels = ['none', 'user']", `f:2: exporter.process_labels: there is no label "none": `},
+		{"[exporter]\nprocesses = 1025", `f:2: exporter.processes: "1025" is no number from 0 to 1024`},
 		{"[recording]\nkeep = '30m'", "f:2: recording.keep:"},
 		{"[recording]\nkeep = '4000d'", "f:2: recording.keep: 4000d is out of range"},
 		{"[recording]\nmax_size = '1k'", "f:2: recording.max_size: 1k is out of range"},
@@ -115,6 +121,7 @@ func FuzzConfig(f *testing.F) {
 		example, "guard.rule = [{name='x', when={free_below='1%'}, goal={free='2%'}, gpu=3}]", "[[guard.importance]]\nmatch={user='\\u202e'}", "[guard.rule.x]\n[[guard.rule]]",
 		"[[guard.rule]]\n[guard.rule.when]\nfor='1s'\n[guard]\nmode='off'", "[[guard.rule.when]]",
 		"daemon.record = true\n[recording]\nkeep = \"90m\"\nmax_size = '17MiB'", "[alerts]\nexec = [\"a,b\", '']", "[daemon]\n[gpus]", "\"daemon.record\" = true",
+		"[exporter]\naddress=':1'\nprocess_labels=['none']\nprocesses=0", "exporter.process_labels=['job','pid']",
 	} {
 		f.Add(content)
 	}

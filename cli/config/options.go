@@ -145,6 +145,47 @@ func Options() []Option {
 			Literal: func(s *Settings) string { return tomlString(s.Share) },
 		},
 		{
+			Key: "exporter.address", Kind: words,
+			Comment: "Where vramscope daemon serves /metrics for Prometheus: \"127.0.0.1:9841\". Empty: nowhere.",
+			Set:     func(s *Settings) func(string) error { return s.setServe },
+			Literal: func(s *Settings) string { return tomlString(s.Serve) },
+		},
+		{
+			Key: "exporter.web_config_file", Kind: words,
+			Comment: "TLS and passwords for it, as Prometheus' exporter-toolkit has them.",
+			Set:     func(s *Settings) func(string) error { return setText(&s.WebConfig) },
+			Literal: func(s *Settings) string { return tomlString(s.WebConfig) },
+		},
+		{
+			Key: "exporter.openly", Kind: Truth,
+			Comment: "Serve it also where other machines can read it without a password.",
+			Set:     func(s *Settings) func(string) error { return setTruth(&s.ServeOpenly) },
+			Literal: func(s *Settings) string { return strconv.FormatBool(s.ServeOpenly) },
+		},
+		{
+			Key: "exporter.snapshot", Kind: Truth,
+			Comment: "Serve /snapshot.json, too: the document of once, command lines without arguments.",
+			Set:     func(s *Settings) func(string) error { return setTruth(&s.ServeSnapshot) },
+			Literal: func(s *Settings) string { return strconv.FormatBool(s.ServeSnapshot) },
+		},
+		{
+			Key: "exporter.process_labels", Kind: List,
+			Comment: "What is exported of processes. Without \"pid\" their figures are summed by the others;\n[\"none\"]: nothing.",
+			Set:     func(s *Settings) func(string) error { return s.setProcessLabels },
+			Literal: func(s *Settings) string {
+				if len(s.ProcessLabels) == 0 {
+					return tomlList([]string{noLabels})
+				}
+				return tomlList(s.ProcessLabels)
+			},
+		},
+		{
+			Key: "exporter.processes", Kind: number,
+			Comment: "How many of a GPU's processes, the largest ones, have series of their own: 0 to 1024.\nThe others are one series.",
+			Set:     func(s *Settings) func(string) error { return s.setProcesses },
+			Literal: func(s *Settings) string { return strconv.Itoa(s.Processes) },
+		},
+		{
 			Key: "recording.keep", Kind: period,
 			Comment: "How long recordings are kept: \"30d\", \"36h\"; from 1h to 3650d.",
 			Set:     func(s *Settings) func(string) error { return s.setKeep },

@@ -10,6 +10,7 @@ import (
 
 	"vramscope/guard"
 	"vramscope/internal/quantity"
+	"vramscope/metric"
 	"vramscope/sampler"
 	"vramscope/sampler/alert"
 	"vramscope/themes"
@@ -40,23 +41,33 @@ type Settings struct {
 	Commands     string   // "name" or "full"
 	AlertCommand []string // nil: none
 
+	// Of its exporter.
+	Serve         string // an address; "": nothing is exported
+	WebConfig     string // a file of exporter-toolkit
+	ServeOpenly   bool
+	ServeSnapshot bool
+	ProcessLabels []string // of metric.ProcessLabels
+	Processes     int
+
 	Guard guard.Policy // without rules there is no guard
 }
 
 // Defaults are the settings without a configuration file and flags.
 func Defaults() Settings {
 	return Settings{
-		Interval:  time.Second,
-		Theme:     themes.Default,
-		Bell:      true,
-		Sort:      "USED",
-		IdleAfter: 10 * time.Minute,
-		LowMemory: 10,
-		Share:     "none",
-		Keep:      30 * 24 * time.Hour,
-		MaxSize:   4 * quantity.GiB,
-		Commands:  "name",
-		Guard:     guard.Policy{Mode: guard.DryRun, Every: time.Second, MaxPerMinute: guard.DefaultMaxPerMinute},
+		Interval:      time.Second,
+		Theme:         themes.Default,
+		Bell:          true,
+		Sort:          "USED",
+		IdleAfter:     10 * time.Minute,
+		LowMemory:     10,
+		Share:         "none",
+		Keep:          30 * 24 * time.Hour,
+		MaxSize:       4 * quantity.GiB,
+		Commands:      "name",
+		ProcessLabels: metric.ProcessLabels(),
+		Processes:     16,
+		Guard:         guard.Policy{Mode: guard.DryRun, Every: time.Second, MaxPerMinute: guard.DefaultMaxPerMinute},
 	}
 }
 

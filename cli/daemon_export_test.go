@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// exported is what the daemon serves at a path, at the address that it logged last.
+func (d *runningDaemon) exported(path string) (status int, body string) {
+	d.Helper()
+	addresses := regexp.MustCompile(`exporting address=(\S+)`).FindAllStringSubmatch(d.logged(), -1)
+	if len(addresses) == 0 {
+		d.Fatalf("it does not export:\n%s", d.logged())
+	}
+	resp, err := http.Get("http://" + addresses[len(addresses)-1][1] + path)
+	if err != nil {
+		d.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	content, err := io.ReadAll(resp.Body)
+	if err != nil {
+		d.Fatal(err)
+	}
+	return resp.StatusCode, string(content)
+}
+
+func TestDaemonExports(t *testing.T) {
+	d := startDaemon(t, nil, "--demo", "--seed", "1", "--serve", "127.0.0.1:0", "--processes", "0")
+	d.wait("READY", func() bool { return d.told("READY=1", 1) })
+	d.wait("figures", func() bool {
+		_, text := d.exported("/metrics")
+		return strings.Contains(text, "vramscope_gpu_memory_used_bytes{") && strings.Contains(text, `simulated="true"`) && strings.Contains(text, `pid="other"`)
+	})
+	if status, text := d.exported("/healthz"); status != http.StatusOK || text != "ok\n" {
+		t.Errorf("/healthz: %d, %s", status, text)
+	}
+	if status, _ := d.exported("/snapshot.json"); status != http.StatusNotFound {
+		t.Errorf("/snapshot.json, which is off: %d", status)
+	}
+
+	// A configuration that is refused changes nothing.
+	for _, c := range []struct{ content, want string }{
+		{"[exporter]\nprocess_labels = ['uid']\n", "config.toml:2: exporter.process_labels: "},
+		{"[exporter]\nweb_config_file = '" + d.home + "/none'\n", d.home + "/none: no such file"},
+	} {
+		d.configure(c.content)
+		d.signal(syscall.SIGHUP)
+		d.wait(c.want, func() bool { return strings.Contains(d.logged(), c.want) })
+	}
+	d.configure("[exporter]\nprocess_labels = ['none']\nsnapshot = true\n")
+	d.signal(syscall.SIGHUP)
+	d.wait("READY again", func() bool { return d.told("RELOADING=1", 1) && d.told("READY=1", 2) })
+	if _, text := d.exported("/metrics"); !strings.Contains(text, "vramscope_gpu_memory_used_bytes{") || strings.Contains(text, "vramscope_process_") {
+		t.Errorf("after the reload:\n%.500s", text)
+	}
+	if status, text := d.exported("/snapshot.json"); status != http.StatusOK || !strings.Contains(text, "vramscope/1") {
+		t.Errorf("/snapshot.json: %d, %.300s", status, text)
+	}
+	d.end()
+}
+
+func TestExporterAddressTaken(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = taken.Close() }()
+	address := taken.Addr().String()
+	d := startDaemon(t, nil, "--demo")
+	d.wait("READY", func() bool { return d.told("READY=1", 1) })
+	d.configure("[exporter]\naddress = '" + address + "'\n")
+	d.signal(syscall.SIGHUP)
+	d.wait("why the configuration is refused", func() bool {
+		return strings.Contains(d.logged(), "the configuration is refused") && strings.Contains(d.logged(), "address already in use")
+	})
+	d.end()
+
+	other := startDaemon(t, nil) // for its directories
+	_ = other.cmd.Process.Kill()
+	cmd := other.command("daemon", "--demo", "--serve", address)
+	out, err := cmd.CombinedOutput()
+	if err == nil || cmd.ProcessState.ExitCode() != exitFailure || !strings.Contains(string(out), "--serve: listen tcp "+address+": bind: address already in use") {
+		t.Errorf("%v, %s", err, out)
+	}
+}

@@ -1,0 +1,194 @@
+package exporter
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"io"
+	"log/slog"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/crypto/bcrypt"
+
+	"vramscope/sampler/snapshot/snapshottest"
+)
+
+// log is what a server logs.
+type log struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(p)
+}
+
+func (l *log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
+}
+
+// serving serves the drawn box until the test ends.
+func serving(t *testing.T, webConfig string) (address string, logged *log) {
+	t.Helper()
+	logged = &log{}
+	s, err := Listen(exporting(snapshottest.DrawnBox()), Serving{Address: "127.0.0.1:0", WebConfig: webConfig}, slog.New(slog.NewTextHandler(logged, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return s.Address(), logged
+}
+
+// webConfig is a file of exporter-toolkit, in a folder with a certificate.
+func webConfig(t *testing.T, content string) string {
+	t.Helper()
+	folder := t.TempDir()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	certificate, err := x509.CreateCertificate(rand.Reader, &of, &of, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoded, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(
+		os.WriteFile(filepath.Join(folder, "cert.pem"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate}), 0o600),
+		os.WriteFile(filepath.Join(folder, "key.pem"), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: encoded}), 0o600),
+		os.WriteFile(filepath.Join(folder, "web.yml"), []byte(content), 0o600),
+	); err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(folder, "web.yml")
+}
+
+const withTLS = "tls_server_config:\n  cert_file: cert.pem\n  key_file: key.pem\n"
+
+func withPassword(t *testing.T) string {
+	t.Helper()
+	hash, err := bcrypt.GenerateFromPassword([]byte("right"), bcrypt.MinCost)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "basic_auth_users:\n  prometheus: " + string(hash) + "\n"
+}
+
+func TestServePlain(t *testing.T) {
+	address, _ := serving(t, "")
+	resp, err := http.Get("http://" + address + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if body, err := io.ReadAll(resp.Body); err != nil || !strings.Contains(string(body), "vramscope_gpu_state{") {
+		t.Errorf("%v, %.200s", err, body)
+	}
+}
+
+// TestServeTLSAndPassword: nothing is served to who has no password, over TLS or without it.
+func TestServeTLSAndPassword(t *testing.T) {
+	address, logged := serving(t, webConfig(t, withTLS+withPassword(t)))
+	client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	defer client.CloseIdleConnections()
+	for password, want := range map[string]int{"": http.StatusUnauthorized, "wrong": http.StatusUnauthorized, "right": http.StatusOK} {
+		r, err := http.NewRequest(http.MethodGet, "https://"+address+"/metrics", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if password != "" {
+			r.SetBasicAuth("prometheus", password)
+		}
+		resp, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		if resp.StatusCode != want || want != http.StatusOK && strings.Contains(string(body), "vramscope_") {
+			t.Errorf("password %q: %s, %.100s", password, resp.Status, body)
+		}
+	}
+	if resp, err := http.Get("http://" + address + "/metrics"); err == nil {
+		if body, _ := io.ReadAll(resp.Body); resp.StatusCode == http.StatusOK {
+			t.Errorf("without TLS: %.100s", body)
+		}
+		_ = resp.Body.Close()
+	}
+	if strings.Count(logged.String(), "\n") != 1 {
+		t.Errorf("clients can write into the log:\n%s", logged)
+	}
+}
+
+// TestServeOpenlyNeedsAFlag: what other machines reach asks for a password or a
+// certificate, unless a person has said otherwise.
+func TestServeOpenlyNeedsAFlag(t *testing.T) {
+	password, plainTLS := webConfig(t, withPassword(t)), webConfig(t, withTLS)
+	certificate := webConfig(t, withTLS+"  client_auth_type: RequireAndVerifyClientCert\n  client_ca_file: cert.pem\n")
+	for _, c := range []struct {
+		Serving
+		want string
+	}{
+		{Serving{Address: "127.0.0.1:9841"}, ""},
+		{Serving{Address: "[::1]:9841"}, ""},
+		{Serving{Address: "localhost:9841"}, ""},
+		{Serving{Address: ":9841"}, "add --serve-openly"},
+		{Serving{Address: "0.0.0.0:9841"}, "add --serve-openly"},
+		{Serving{Address: "[::]:9841"}, "add --serve-openly"},
+		{Serving{Address: "gpu17:9841"}, "add --serve-openly"},
+		{Serving{Address: ":9841", Openly: true}, ""},
+		{Serving{Address: ":9841", WebConfig: plainTLS}, "add --serve-openly"},
+		{Serving{Address: ":9841", WebConfig: password}, ""},
+		{Serving{Address: ":9841", WebConfig: certificate}, ""},
+		{Serving{Address: "127.0.0.1:9841", WebConfig: "/proc/none"}, "/proc/none: no such file"},
+		{Serving{Address: "127.0.0.1:9841", WebConfig: webConfig(t, "basic_auth_user:\n  a: b\n")}, "basic_auth_user not found"},
+		{Serving{Address: "127.0.0.1:9841", WebConfig: webConfig(t, "basic_auth_users:\n  a: plain\n")}, "web.yml: "},
+	} {
+		if err := c.Check(); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v", c.Serving, err)
+		}
+	}
+}
+
+func TestServerSaysWhyItEnds(t *testing.T) {
+	s, err := Listen(New(Options{}), Serving{Address: "127.0.0.1:0"}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Listen(New(Options{}), Serving{Address: s.Address()}, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "address already in use") {
+		t.Errorf("a second one: %v", err)
+	}
+	_ = s.listener.Close()
+	if err := s.Run(context.Background()); err == nil || !strings.Contains(err.Error(), "exporter: ") {
+		t.Errorf("%v", err)
+	}
+}
