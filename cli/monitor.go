@@ -167,6 +167,7 @@ func (p *program) show(ctx context.Context, failed context.CancelCauseFunc, samp
 		Save:         func(snap *snapshot.Snapshot) (string, error) { return saveSnapshot(stateHome(), snap) },
 		SaveSettings: p.saveSettings,
 		PauseGuard:   screen.pauseGuard,
+		Details:      src.detailsOn(ctx, sampling),
 		LookNow:      sampling.SampleNow,
 		Doctor:       func() []string { return p.report(src, s, sampling.Latest(), nil) },
 		Resume:       screen.view,

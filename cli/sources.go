@@ -114,6 +114,16 @@ func (src *sources) details(wanted bool) {
 	}
 }
 
+// detailsOn is details for a screen, which shows them at once.
+func (src *sources) detailsOn(ctx context.Context, sampling *sampler.Sampler) func(bool) {
+	return func(wanted bool) {
+		src.details(wanted)
+		if wanted && src.library != nil {
+			go sampling.Refresh(ctx)
+		}
+	}
+}
+
 // probeAsker is what a driverSource needs of the monitor of probes.
 type probeAsker interface {
 	Ask()

@@ -59,8 +59,8 @@ const (
 	RemappingFailed
 	Persistence
 	ComputeMode
-	NVLinks
-	NVLinksActive
+	NVLinkCount
+	NVLinksUp
 	NVLinkReceived
 	NVLinkSent
 	NVLinkErrors
@@ -99,8 +99,8 @@ type Sensors struct {
 	RemappingFailed       Int `json:"row_remapping_failed"`
 	Persistence           Int `json:"persistence_mode"`
 	ComputeMode           Int `json:"compute_mode"`
-	NVLinks               Int `json:"nvlink_links"`
-	NVLinksActive         Int `json:"nvlink_active_links"`
+	NVLinkCount           Int `json:"nvlink_links"`
+	NVLinksUp             Int `json:"nvlink_active_links"`
 	NVLinkReceived        Int `json:"nvlink_rx_bytes_per_second"`
 	NVLinkSent            Int `json:"nvlink_tx_bytes_per_second"`
 	NVLinkErrors          Int `json:"nvlink_errors"`
@@ -181,14 +181,14 @@ var Table = [Count]Metric{
 		Help: "1: the driver keeps the GPU initialised while nobody uses it", whole: func(s *Sensors) *Int { return &s.Persistence }},
 	ComputeMode: {Name: "compute_mode", Unit: State, Of: GPU, Source: quantity.Driver, History: Recorded,
 		Help: "0 default, 2 prohibited, 3 one process at a time", whole: func(s *Sensors) *Int { return &s.ComputeMode }},
-	NVLinks: {Name: "nvlink_links", Prometheus: "nvlink_links", Unit: Number, Of: GPU, Source: quantity.Driver, History: Recorded,
-		Help: "NVLinks of the GPU", whole: func(s *Sensors) *Int { return &s.NVLinks }},
-	NVLinksActive: {Name: "nvlink_active_links", Prometheus: "nvlink_active_links", Unit: Number, Of: GPU, Source: quantity.Driver, History: Recorded,
-		Help: "of them, those that are up", whole: func(s *Sensors) *Int { return &s.NVLinksActive }},
+	NVLinkCount: {Name: "nvlink_links", Prometheus: "nvlink_links", Unit: Number, Of: GPU, Source: quantity.Driver, History: Recorded,
+		Help: "NVLinkCount of the GPU", whole: func(s *Sensors) *Int { return &s.NVLinkCount }},
+	NVLinksUp: {Name: "nvlink_active_links", Prometheus: "nvlink_active_links", Unit: Number, Of: GPU, Source: quantity.Driver, History: Recorded,
+		Help: "of them, those that are up", whole: func(s *Sensors) *Int { return &s.NVLinksUp }},
 	NVLinkReceived: {Name: "nvlink_rx_bytes_per_second", Prometheus: "nvlink_receive_bytes_per_second", Unit: BytesPerSecond, Of: GPU, Source: quantity.Driver, History: Recorded,
-		Help: "received over all NVLinks", whole: func(s *Sensors) *Int { return &s.NVLinkReceived }},
+		Help: "received over all NVLinkCount", whole: func(s *Sensors) *Int { return &s.NVLinkReceived }},
 	NVLinkSent: {Name: "nvlink_tx_bytes_per_second", Prometheus: "nvlink_transmit_bytes_per_second", Unit: BytesPerSecond, Of: GPU, Source: quantity.Driver, History: Recorded,
-		Help: "sent over all NVLinks", whole: func(s *Sensors) *Int { return &s.NVLinkSent }},
+		Help: "sent over all NVLinkCount", whole: func(s *Sensors) *Int { return &s.NVLinkSent }},
 	NVLinkErrors: {Name: "nvlink_errors", Prometheus: "nvlink_errors_total", Unit: Number, Of: GPU, Source: quantity.Driver, History: Recorded,
-		Help: "replays, recoveries and CRC errors of all NVLinks since the driver was loaded", whole: func(s *Sensors) *Int { return &s.NVLinkErrors }},
+		Help: "replays, recoveries and CRC errors of all NVLinkCount since the driver was loaded", whole: func(s *Sensors) *Int { return &s.NVLinkErrors }},
 }

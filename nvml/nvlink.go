@@ -50,11 +50,11 @@ func (r *reading) readLinkStates(states []linkState) []linkState {
 
 // readLinks reads the throughput and the errors of the links that are up.
 func (r *reading) readLinks() {
-	states := r.gpu.rare.links
+	states := r.rare.links
 	if len(states) == 0 || !r.can(symNVLinkState) {
 		return
 	}
-	l := &r.gpu.links
+	l := &r.links
 	l.before, l.now = l.now, l.before[:0]
 	for _, state := range states {
 		for _, field := range linkFields {
@@ -87,7 +87,7 @@ func (r *reading) readLinks() {
 		r.result.NVLinks = append(r.result.NVLinks, link)
 	}
 	s := &r.result.Sensors
-	s.NVLinks, s.NVLinksActive = quantity.From(len(states), quantity.Driver), quantity.From(active, quantity.Driver)
+	s.NVLinkCount, s.NVLinksUp = quantity.From(len(states), quantity.Driver), quantity.From(active, quantity.Driver)
 	s.NVLinkSent, s.NVLinkReceived, s.NVLinkErrors = sent, received, errors
 }
 

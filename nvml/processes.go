@@ -54,7 +54,7 @@ func (r *reading) askLists(list []Process, device unsafe.Pointer, whole bool) ([
 	if len(r.lib.lists) == 0 || r.lib.lists[0].kind != Compute {
 		return list, newError(symbols[symComputeV1].name, gonvml.ERROR_FUNCTION_NOT_FOUND)
 	}
-	asked := &r.gpu.lists
+	asked := &r.lists
 	for i, source := range r.lib.lists {
 		if r.err != nil {
 			return list[:0], r.err

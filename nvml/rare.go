@@ -44,7 +44,7 @@ func due(now, at time.Time) bool {
 // readRare reads what seldom changes, or takes the last answers. It comes before the
 // figures whose meaning MIG changes.
 func (r *reading) readRare() {
-	kept := &r.gpu.rare
+	kept := &r.rare
 	if r.details == kept.details && !due(r.started, kept.at) {
 		r.result.Sensors, r.result.MIGEnabled, r.result.ECC = kept.sensors, kept.mig, kept.ecc
 		r.result.Device.PowerLimit = kept.powerLimit

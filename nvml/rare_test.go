@@ -82,7 +82,7 @@ func TestDetailsAreReadWhenWanted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	details := []metric.ID{metric.EncoderUtilization, metric.PCIeGeneration, metric.BAR1Used, metric.RemappingPending, metric.NVLinks, metric.Persistence}
+	details := []metric.ID{metric.EncoderUtilization, metric.PCIeGeneration, metric.BAR1Used, metric.RemappingPending, metric.NVLinkCount, metric.Persistence}
 	for _, wanted := range []bool{false, true, false} {
 		library.Details(wanted)
 		reading := b.read(library, devices[0])
@@ -143,7 +143,7 @@ func TestNVLinks(t *testing.T) {
 		fail()
 		b.write()
 		b.later(library)
-		if reading := b.read(library, devices[0]); reading.NVLinks != nil || reading.NVLinksActive.Known() {
+		if reading := b.read(library, devices[0]); reading.NVLinks != nil || reading.NVLinksUp.Known() {
 			t.Errorf("%+v", reading.NVLinks)
 		}
 		gpu.Heal()

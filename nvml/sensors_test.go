@@ -40,7 +40,7 @@ func TestReadFillsEverySensor(t *testing.T) {
 		metric.RemappedCorrectable: gpu.RemappedCorrectable, metric.RemappedUncorrectable: gpu.RemappedUncorrectable,
 		metric.RemappingPending: gpu.RemappingPending, metric.RemappingFailed: gpu.RemappingFailed,
 		metric.Persistence: gpu.Persistence, metric.ComputeMode: gpu.ComputeMode,
-		metric.NVLinks: gpu.NVLinks, metric.NVLinksActive: gpu.NVLinks - gpu.NVLinksDown,
+		metric.NVLinkCount: gpu.NVLinks, metric.NVLinksUp: gpu.NVLinks - gpu.NVLinksDown,
 		metric.NVLinkErrors: gpu.NVLinkReplays + gpu.NVLinkRecoveries + gpu.NVLinkCRC,
 	} {
 		if got := reading.Value(id).Or(-1); got != float64(want) {

@@ -66,7 +66,7 @@ func (st *state) hints(lk *cell.Appearance, view view) []keys.Hint {
 	if st.scope() == keys.InDetail {
 		return st.detailHints(hints)
 	}
-	if st.detail || st.overlay != nil || st.scope() != keys.InMain {
+	if st.fills() || st.overlay != nil || st.scope() != keys.InMain {
 		return hints
 	}
 	if view.layout.table.rows == 0 {
@@ -125,6 +125,8 @@ func (st *state) scope() keys.Scope {
 	switch {
 	case st.overlay != nil:
 		return keys.InOverlay
+	case st.page != nil:
+		return keys.InPage
 	case st.detail:
 		return keys.InDetail
 	case st.noDriver():
@@ -147,22 +149,23 @@ func keysStatus(st *state, lk *cell.Appearance, view view) []cell.Span {
 		}
 		parts = append(parts, cell.Span{*style, text})
 	}
-	if view.layout.header.rows == 0 || st.detail { // the detail replaces the header
+	if view.layout.header.rows == 0 || st.fills() { // the detail replaces the header
 		for _, badge := range st.badges() {
 			if badge != badgePast && badge != badgeFrozen { // the line ends in that word
 				add(&s.Badge, badge)
 			}
 		}
 	}
-	inTable := view.layout.table.rows > 0 && !st.detail
-	if !st.detail {
+	inTable := view.layout.table.rows > 0 && !st.fills()
+	if !st.fills() {
 		add(&s.Dim, st.gpusInView(lk, &view.layout))
 	}
 	if inTable {
 		add(&s.Warning, st.narrowed())
 		add(&s.Dim, view.inView())
 	}
-	if (inTable || st.detail) && st.shown != nil {
+	add(&s.Dim, st.pageInView(lk))
+	if (inTable || st.fills()) && st.shown != nil {
 		add(&s.Dim, interval(st.interval()))
 	}
 	style, text := st.liveness(lk)

@@ -48,7 +48,9 @@ type model struct {
 
 	content string // the frame
 	title   string
-	stale   bool // the frame is older than the state, because the terminal stalled
+	details bool // the driver is asked for what the page of a GPU shows
+
+	stale bool // the frame is older than the state, because the terminal stalled
 }
 
 func newModel(options Options, t terminal.Traits) (*model, error) {

@@ -77,6 +77,9 @@ type Options struct {
 	// PauseGuard has the daemon's guard or this program's do nothing for a while; 0 ends
 	// that. Nil: no such key.
 	PauseGuard func(ctx context.Context, byDaemon bool, d time.Duration) error
+	// Details has the driver asked, from now on or no more, for what only the page about a
+	// GPU shows. It must not block. Nil: it is asked anyway, or never.
+	Details func(wanted bool)
 	// LookNow retries the driver at once. Nil: no such key.
 	LookNow func()
 	// Doctor is the report of vramscope doctor, for a box without a driver. Nil: no

@@ -54,7 +54,12 @@ func (m *model) setFocus(f *table.Focus) bool {
 func (m *model) focusGPU(index int) bool {
 	for i := range m.st.shown.GPUs {
 		if m.st.shown.GPUs[i].Index == index {
-			return m.setFocus(&table.Focus{GPUUUID: m.st.shown.GPUs[i].UUID})
+			of := &table.Focus{GPUUUID: m.st.shown.GPUs[i].UUID}
+			if m.st.page != nil {
+				m.st.page, m.st.pageTop = of, 0
+				return true
+			}
+			return m.setFocus(of)
 		}
 	}
 	m.say("there is no GPU " + strconv.Itoa(index) + " on this screen")

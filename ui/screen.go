@@ -30,6 +30,9 @@ func frame(st *state, lk *cell.Appearance) []string {
 	case st.shown == nil:
 		out = append(out, drawn(st.width, func(l *cell.Line) { writeHeader(l, st, lk) })...)
 		out = cell.Fill(out, st.width, st.height-lay.alert.rows-lay.keys.rows)
+	case st.page != nil:
+		page := st.gpuPage(lk)
+		out = append(out, page.Render(st.width, lay.above().rows)...)
 	case st.detail:
 		out = append(out, newDetail(st, lk, t.Rows, true).Render(st.width, lay.above().rows)...)
 	default:
@@ -98,7 +101,7 @@ func bottom(st *state, lk *cell.Appearance, lay *layout, view view) []string {
 // alertAndBadges is the last line where that shows the alert.
 func alertAndBadges(st *state, lk *cell.Appearance, lay *layout) string {
 	var badges []string
-	if lay.header.rows == 0 || st.detail {
+	if lay.header.rows == 0 || st.fills() {
 		badges = st.badges()
 	}
 	cells := 0

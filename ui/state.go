@@ -43,6 +43,9 @@ type state struct {
 	stacks *graph.Stacks       // the parts in the graph
 	lines  bool                // Z: the graph has curves alone, no areas
 
+	page    *table.Focus // i: the GPU whose page fills the screen above the alert line; nil: none
+	pageTop int          // lines of the page that are scrolled away
+
 	detail   bool           // Enter: the detail fills the screen above the alert line
 	advised  advised        // the best advice for the process of the detail
 	segments *segmentMap    // v: the map that replaces the graph of the detail; nil: the graph

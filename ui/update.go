@@ -16,6 +16,7 @@ import (
 func (m *model) update(msg tea.Msg) (changed bool, cmd tea.Cmd) {
 	defer m.keepAdvice()
 	defer m.st.noteSettings()
+	defer m.wantDetails()
 	if changed, taken := m.takeAnswer(msg); taken {
 		if m.ending && !m.answers.Expected(m.options.Now()) {
 			m.end()

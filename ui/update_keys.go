@@ -24,7 +24,7 @@ func (m *model) press(msg tea.KeyPressMsg) (bool, tea.Cmd) {
 	case m.st.typing != nil:
 		return m.typed(msg)
 	}
-	if key, merged := afterEscape(msg); merged && (m.st.overlay != nil || m.st.detail) {
+	if key, merged := afterEscape(msg); merged && (m.st.overlay != nil || m.st.fills()) {
 		m.back()
 		_, cmd := m.press(key)
 		return true, cmd
@@ -50,6 +50,9 @@ func (m *model) press(msg tea.KeyPressMsg) (bool, tea.Cmd) {
 	}
 	if m.st.overlay != nil {
 		return false, nil
+	}
+	if changed, cmd, done := m.pageKey(id); done {
+		return changed, cmd
 	}
 	if changed, cmd, done := m.segmentKey(id); done {
 		return changed, cmd
@@ -77,7 +80,7 @@ func afterEscape(msg tea.KeyPressMsg) (key tea.KeyPressMsg, merged bool) {
 func (m *model) everywhereKey(id keys.ID, name string) (changed bool, cmd tea.Cmd, done bool) {
 	switch id {
 	case keys.Quit:
-		if m.st.overlay != nil || m.st.detail {
+		if m.st.overlay != nil || m.st.fills() {
 			return m.back(), nil, true
 		}
 		return true, m.quit(), true
@@ -251,6 +254,8 @@ func (m *model) back() bool {
 	case m.st.overlay != nil:
 		return m.closeOverlay()
 	case m.stopFlush():
+	case m.st.page != nil:
+		m.st.page = nil
 	case m.st.detail && m.st.segments != nil:
 		m.st.segments = nil
 	case m.st.detail:

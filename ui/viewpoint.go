@@ -23,6 +23,7 @@ type Viewpoint struct {
 	Focus      snapshot.InstanceID
 
 	Detail bool
+	Page   *table.Focus        // of a GPU; nil: none
 	Pinned *snapshot.SeriesKey // nil: the graph follows
 	Window time.Duration       // of the graph; 0 goes by its height
 	Lines  bool                // the graph's style
@@ -39,7 +40,7 @@ func (m *model) viewpoint() Viewpoint {
 	st := &m.st
 	v := Viewpoint{
 		Sort: st.Sort.Column, Reversed: st.Sort.Reversed, Filter: st.Filter, Find: st.find, Mine: st.Mine, Tree: st.Tree,
-		Detail: st.detail, Pinned: st.pinned, Window: st.window, Lines: st.lines, Theme: m.theme, Mouse: st.mouse, HintOff: st.hintOff,
+		Detail: st.detail, Page: st.page, Pinned: st.pinned, Window: st.window, Lines: st.lines, Theme: m.theme, Mouse: st.mouse, HintOff: st.hintOff,
 		Silent: m.bell.silent, Columns: st.Columns,
 	}
 	if st.Cursor.Active {
@@ -73,7 +74,7 @@ func (m *model) resume(v *Viewpoint) {
 	if v.FocusGPU != "" {
 		st.Focus = &table.Focus{GPUUUID: v.FocusGPU, Instance: v.Focus}
 	}
-	st.detail = v.Detail
+	st.detail, st.page = v.Detail, v.Page
 	st.pinned, st.lines = v.Pinned, v.Lines
 	if v.Window > 0 {
 		st.window = v.Window

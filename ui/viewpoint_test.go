@@ -9,6 +9,7 @@ import (
 	"vramscope/metric"
 	"vramscope/sampler/snapshot"
 	"vramscope/sampler/snapshot/snapshottest"
+	"vramscope/ui/table"
 )
 
 // aViewpoint is one in which nothing is as it is at the start.
@@ -16,7 +17,7 @@ func aViewpoint(box *snapshot.Snapshot) Viewpoint {
 	leaking := snapshottest.RowID(box, snapshottest.Leaking)
 	return Viewpoint{
 		Cursor: &leaking, Line: 3, Tags: []snapshot.RowID{leaking}, Sort: "PID", Reversed: true, Filter: "carol", Find: "finetune",
-		Mine: true, Tree: true, FocusGPU: leaking.GPUUUID, Focus: snapshot.InstanceID{MIG: true, GPU: 1}, Detail: true,
+		Mine: true, Tree: true, FocusGPU: leaking.GPUUUID, Focus: snapshot.InstanceID{MIG: true, GPU: 1}, Detail: true, Page: &table.Focus{GPUUUID: leaking.GPUUUID},
 		Pinned: &snapshot.SeriesKey{Metric: metric.Allocated, GPUUUID: leaking.GPUUUID, Row: leaking},
 		Window: 30 * time.Minute, Lines: true, Theme: "light", Mouse: true, HintOff: true, Silent: true, Columns: []string{"PID", "USED"},
 	}

@@ -153,9 +153,10 @@ func TestXIDs(t *testing.T) {
 			t.Errorf("%s: note %q, advice %q", tc.name, a.Note, a.Advice)
 		}
 	}
-	for _, m := range xidMeanings {
-		if text := "Xid " + decimal(m.code) + " " + m.words; len(text) > noteCells {
-			t.Errorf("%q is wider than a note", text)
+	for code := range uint64(200) {
+		m := snapshot.XID{Code: code}.Meaning()
+		if text := "Xid " + decimal(code) + " " + m.Words; len(text) > noteCells || m.Advice == "" {
+			t.Errorf("%q is wider than a note, or has no advice", text)
 		}
 	}
 }

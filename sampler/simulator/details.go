@@ -60,7 +60,7 @@ func (g *board) details(r *nvml.Reading, wobble func(uint64) float64) {
 		sent, received = sent+l.Sent.Or(0), received+l.Received.Or(0)
 		r.NVLinks = append(r.NVLinks, l)
 	}
-	s.NVLinks, s.NVLinksActive, s.NVLinkErrors = driver(linkCount), driver(linkCount), driver(0)
+	s.NVLinkCount, s.NVLinksUp, s.NVLinkErrors = driver(linkCount), driver(linkCount), driver(0)
 	s.NVLinkSent, s.NVLinkReceived = driver(sent), driver(received)
 }
 

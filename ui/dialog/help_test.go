@@ -14,7 +14,7 @@ func TestHelpAsDrawn(t *testing.T) {
 	for i, want := range []string{
 		"┌ vramscope 1.0.0: keys and signs ────────── Tab columns and marks, Esc closes ┐",
 		"│ MOVE                      LOOK                      ACT (asks first)         │",
-		"│   ↑ ↓  j k  row             Enter     detail          F         flush cache  │",
+		"│   ↑ ↓  j k  row             Enter i   detail, GPU     F         flush cache  │",
 		"│   PgUp PgDn page            / F3      find (n N)      a         attach probe │",
 		"│   Home End  ends (g G)      \\ F4 f    filter          x F9      signal       │",
 		"│   ← →       scroll text     u         only mine       A         pause guard  │",

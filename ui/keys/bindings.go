@@ -79,6 +79,10 @@ const (
 
 	LookNow
 	Doctor
+
+	GPUPage
+	NextGPU
+	PreviousGPU
 )
 
 // Ability is a set of actions that cli has bound. Keys without theirs are left out.
@@ -115,10 +119,13 @@ const (
 	InDetail
 	InOverlay  // overlays that scroll
 	InNoDriver // the screen without a driver
+	InPage     // the page about one GPU
 
 	// Without a driver the table lists the processes of the probes.
 	inTable    = InMain | InNoDriver
-	everywhere = InMain | InDetail | InOverlay | InNoDriver
+	everywhere = InMain | InDetail | InOverlay | InNoDriver | InPage
+	// What shows the figures of a moment, which may be of the past.
+	moments = InMain | InDetail | InPage
 )
 
 // Group is a heading of the help screen.

@@ -35,7 +35,7 @@ func (b *Bindings) Hints(where Scope, past bool, last int) []Hint {
 }
 
 // timeHint has the keys that move in the past, where those that act have no place.
-var timeHint = Hint{InMain | InDetail, 4, 4, ", . < > { } [ ] @", "time"}
+var timeHint = Hint{moments, 4, 4, ", . < > { } [ ] @", "time"}
 
 // gpuDigits are the keys of the GPUs: "0-7".
 func gpuDigits(last int) string {

@@ -1,0 +1,142 @@
+package ui
+
+import (
+	"strconv"
+
+	tea "charm.land/bubbletea/v2"
+
+	"vramscope/metric"
+	"vramscope/sampler/snapshot"
+	"vramscope/ui/cell"
+	"vramscope/ui/gpupage"
+	"vramscope/ui/keys"
+	"vramscope/ui/table"
+)
+
+// fills reports whether a detail or page replaces header, GPU lines and table.
+func (st *state) fills() bool { return st.detail || st.page != nil }
+
+// gpuPage is the page that is open.
+func (st *state) gpuPage(lk *cell.Appearance) gpupage.Page {
+	of := st.page
+	return gpupage.Page{
+		Appearance: lk, Snapshot: st.shown, GPUUUID: of.GPUUUID, Instance: of.Instance, Now: cell.Moment(st.moment()), Top: st.pageTop,
+		Graph: graphAbout(st, lk, snapshot.SeriesKey{Metric: metric.Used, GPUUUID: of.GPUUUID, Instance: of.Instance}),
+	}
+}
+
+// pageInView is "1-22/40" where the page does not fit.
+func (st *state) pageInView(lk *cell.Appearance) string {
+	if st.page == nil || st.shown == nil {
+		return ""
+	}
+	lay := arrange(st.width, st.height, st.box())
+	page, rows := st.gpuPage(lk), lay.above().rows
+	total := page.Lines(st.width, rows)
+	if total <= rows {
+		return ""
+	}
+	top := min(max(st.pageTop, 0), total-rows)
+	return strconv.Itoa(top+1) + "-" + strconv.Itoa(top+rows) + "/" + strconv.Itoa(total)
+}
+
+// pageKey opens the page about a GPU, or moves in it.
+func (m *model) pageKey(id keys.ID) (changed bool, cmd tea.Cmd, done bool) {
+	switch {
+	case m.st.shown == nil:
+		return false, nil, false
+	case id == keys.GPUPage && m.st.page != nil:
+		return m.back(), nil, true
+	case id == keys.GPUPage:
+		return m.openPage(), nil, true
+	case m.st.page == nil:
+		return false, nil, false
+	}
+	lay := m.layout()
+	page := lay.above().rows
+	switch id {
+	case keys.NextGPU:
+		return m.walkPages(1), nil, true
+	case keys.PreviousGPU:
+		return m.walkPages(-1), nil, true
+	case keys.Up:
+		return m.scrollPage(-1), nil, true
+	case keys.Down:
+		return m.scrollPage(1), nil, true
+	case keys.PageUp:
+		return m.scrollPage(1 - page), nil, true
+	case keys.PageDown:
+		return m.scrollPage(page - 1), nil, true
+	case keys.Home:
+		return m.scrollPage(-m.st.pageTop), nil, true
+	case keys.End:
+		open := m.st.gpuPage(&m.look)
+		return m.scrollPage(open.Lines(m.st.width, page)), nil, true
+	}
+	return false, nil, false
+}
+
+// openPage opens the page of the GPU in focus, else of the process under the cursor, else
+// of the GPU that the graph shows.
+func (m *model) openPage() bool {
+	key := followed(&m.st)
+	of := table.Focus{GPUUUID: key.GPUUUID, Instance: key.Instance}
+	switch {
+	case m.st.detail:
+		t := m.table()
+		id := detailed(&m.st, t.Rows)
+		of = table.Focus{GPUUUID: id.GPUUUID, Instance: id.Instance}
+	case m.st.Focus != nil:
+		of = *m.st.Focus
+	case m.st.Cursor.Active:
+		of = table.Focus{GPUUUID: m.st.Cursor.ID.GPUUUID, Instance: m.st.Cursor.ID.Instance}
+	}
+	if m.st.shown.GPU(of.GPUUUID) == nil {
+		m.say("no GPU to show")
+		return true
+	}
+	m.st.page, m.st.pageTop = &of, 0
+	return true
+}
+
+// walkPages goes to the next GPU or instance.
+func (m *model) walkPages(by int) bool {
+	var all []table.Focus
+	at := 0
+	for i := range m.st.shown.GPUs {
+		gpu := &m.st.shown.GPUs[i]
+		all = append(all, table.Focus{GPUUUID: gpu.UUID})
+		for j := range gpu.Instances {
+			all = append(all, table.Focus{GPUUUID: gpu.UUID, Instance: gpu.Instances[j].ID})
+		}
+	}
+	if len(all) == 0 {
+		return false
+	}
+	for i := range all {
+		if all[i] == *m.st.page {
+			at = i
+		}
+	}
+	next := all[(at+by+len(all))%len(all)]
+	m.st.page, m.st.pageTop = &next, 0
+	return true
+}
+
+// scrollPage scrolls within what there is.
+func (m *model) scrollPage(by int) bool {
+	open, lay := m.st.gpuPage(&m.look), m.layout()
+	rows := lay.above().rows
+	to := min(max(m.st.pageTop+by, 0), max(open.Lines(m.st.width, rows)-rows, 0))
+	changed := to != m.st.pageTop
+	m.st.pageTop = to
+	return changed
+}
+
+// wantDetails has the driver asked for what the page shows, while it is open.
+func (m *model) wantDetails() {
+	if wanted := m.st.page != nil; wanted != m.details && m.options.Details != nil {
+		m.details = wanted
+		m.options.Details(wanted)
+	}
+}

@@ -1,0 +1,176 @@
+package ui
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/colorprofile"
+
+	"vramscope/internal/process"
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+	"vramscope/sampler/snapshot/snapshottest"
+	"vramscope/ui/cell"
+	"vramscope/ui/table"
+)
+
+func of[T any](v T) quantity.Optional[T] { return quantity.From(v, quantity.Driver) }
+
+// pagedBox is the drawn box with everything known of GPU 3: links down and with errors, a
+// row to be replaced, Xids, a holder.
+func pagedBox() *snapshot.Snapshot {
+	s := snapshottest.DrawnBox()
+	g := &s.GPUs[3]
+	g.EncoderUtilization, g.DecoderUtilization = of(4), of(12)
+	g.SMClockMax, g.MemoryClock, g.MemoryClockMax = of(1980), of(2619), of(2619)
+	g.ClockReasons, g.Throttled, g.PerformanceState, g.Fan = of(0x4|0x20), []string{"power", "thermal"}, of(0), of(42)
+	g.PCIeGeneration, g.PCIeGenerationMax, g.PCIeWidth, g.PCIeWidthMax = of(4), of(5), of(8), of(16)
+	g.PCIeReceived, g.PCIeSent = of(3_200_000_000), of(910_000_000)
+	g.BAR1Used, g.BAR1Total = of(3<<20), of(128<<30)
+	g.ECC = snapshot.ECC{Enabled: of(true), Corrected: of(uint64(17)), Uncorrected: of(uint64(1))}
+	g.RemappedCorrectable, g.RemappedUncorrectable, g.RemappingPending, g.RemappingFailed = of(3), of(1), of(1), of(0)
+	g.Persistence, g.ComputeMode = of(1), of(3)
+	g.NVLinkCount, g.NVLinksUp, g.NVLinkErrors, g.NVLinkReceived, g.NVLinkSent = of(18), of(17), of(48), of(95<<30), of(90<<30)
+	for link := range 18 {
+		l := snapshot.NVLink{Link: link, Active: link != 17}
+		if l.Active {
+			l.Received, l.Sent = of(5_600_000_000+link<<20), of(5_300_000_000)
+			l.CRCErrors, l.Replays, l.Recoveries = of(uint64(0)), of(uint64(0)), of(uint64(0))
+		}
+		g.NVLinks = append(g.NVLinks, l)
+	}
+	g.NVLinks[0].CRCErrors, g.NVLinks[0].Replays = of(uint64(40)), of(uint64(8))
+	g.XIDs = []snapshot.XID{{Code: 63, Time: s.Time.Add(-2 * time.Minute)}, {Code: 13, Time: s.Time.Add(-40 * time.Minute)}}
+	g.Unattributed = of(2 * quantity.GiB)
+	g.Holders = []snapshot.Holder{{Process: process.Identity{PID: 77001}, User: "zoe", Name: "miner", Command: []string{"/tmp/miner", "--quiet"}}}
+	for i := range s.Rows {
+		if r := &s.Rows[i]; r.ID.GPUUUID == g.UUID {
+			r.MemoryUtilization, r.EncoderUtilization, r.DecoderUtilization = of(41), of(0), of(0)
+		}
+	}
+	return s
+}
+
+// pageOf is a screen with the page of a GPU or instance open.
+func pageOf(s *snapshot.Snapshot, gpu, instance, width, height int) *state {
+	st := screenOf(s, width, height)
+	st.page = &table.Focus{GPUUUID: s.GPUs[gpu].UUID}
+	if instance > 0 {
+		st.page.Instance = s.GPUs[gpu].Instances[instance-1].ID
+	}
+	return st
+}
+
+// TestGPUPages is the page over size × theme × GPU: one of which everything is known, one
+// with MIG, an instance, a lost one.
+func TestGPUPages(t *testing.T) {
+	for _, size := range [][2]int{{30, 3}, {40, 8}, {60, 14}, {80, 24}, {120, 40}, {200, 50}} {
+		for _, of := range []struct {
+			name          string
+			gpu, instance int
+		}{{"known", 3, 0}, {"mig", 5, 0}, {"instance", 5, 1}, {"lost", 6, 0}} {
+			if of.name != "known" && size[0] != 80 {
+				continue
+			}
+			t.Run(fmt.Sprintf("%s-%dx%d", of.name, size[0], size[1]), func(t *testing.T) {
+				compareScreen(t, pageOf(pagedBox(), of.gpu, of.instance, size[0], size[1]), drawnLook(t))
+			})
+		}
+	}
+	for theme, dark := range map[string]bool{"dark": true, "light": false} {
+		t.Run("theme-"+theme, func(t *testing.T) {
+			compareScreen(t, pageOf(pagedBox(), 3, 0, 80, 24), lookOf(t, theme, dark, colorprofile.TrueColor, cell.UnicodeGlyphs()))
+		})
+	}
+	t.Run("ascii", func(t *testing.T) {
+		lk := drawnLook(t)
+		lk.Glyphs = cell.ASCIIGlyphs()
+		compareScreen(t, pageOf(pagedBox(), 3, 0, 80, 24), lk)
+	})
+	t.Run("scrolled", func(t *testing.T) {
+		st := pageOf(pagedBox(), 3, 0, 80, 24)
+		st.pageTop = 18
+		compareScreen(t, st, drawnLook(t))
+	})
+}
+
+// The page names everything that is known, whatever the size, when it is scrolled through.
+func TestGPUPageShowsAllThatIsKnown(t *testing.T) {
+	for _, size := range [][2]int{{40, 8}, {80, 24}, {200, 50}} {
+		st := pageOf(pagedBox(), 3, 0, size[0], size[1])
+		page := st.gpuPage(drawnLook(t))
+		all := ""
+		for ; page.Top <= page.Lines(size[0], size[1]); page.Top++ {
+			all += strings.Join(page.Render(size[0], size[1]), "\n")
+		}
+		for _, want := range []string{
+			"GPU 3", "1980 of 1980", "2619 of 2619", "power limit, too hot", "P0", "42%", "71C", "645 of 700 W",
+			"gen 4 ×8 of gen 5 ×16", "3M of 128G", "17 corrected", "4 rows, one more", "17 of 18 up", "48 errors", "one process at a", "Xid 63", "row remapped",
+			"Xid 13", "miner", "finetune.py", "zoe", "2963112", st.shown.GPUs[3].PCIBusID, "link 17", "down", "CRC 40",
+		} {
+			if !strings.Contains(all, want) && size[0] >= 80 {
+				t.Errorf("%v: no %q", size, want)
+			}
+		}
+	}
+	// Of a GPU of which nothing is known nothing is 0.
+	box := snapshottest.DrawnBox()
+	box.GPUs[3] = snapshot.GPU{Index: 3, UUID: box.GPUs[3].UUID, State: snapshot.GPUOK}
+	st := pageOf(box, 3, 0, 80, 24)
+	page := st.gpuPage(drawnLook(t))
+	for _, line := range page.Render(80, page.Lines(80, 24))[14:26] {
+		if strings.Contains(line, " 0") && !strings.ContainsAny(line, "│┼") {
+			t.Errorf("unknown is 0: %q", line)
+		}
+	}
+}
+
+func TestKeysOfTheGPUPage(t *testing.T) {
+	var wanted []bool
+	m := newTestModel(t, pagedBox(), func(o *Options) {
+		o.Details = func(on bool) { wanted = append(wanted, on) }
+	})
+	m.press("3", "i")
+	m.shows("NVLink")
+	m.shows("one more at reset")
+	m.shows("Esc back")
+	m.press("j", "j")
+	if m.st.pageTop != 2 {
+		t.Errorf("scrolled to %d", m.st.pageTop)
+	}
+	m.press("end")
+	m.shows("link 17")
+	m.press("tab")
+	m.shows("GPU 4")
+	m.press("tab", "tab")
+	m.shows("GPU 5:1")
+	m.press("left", "left", "left", "left")
+	m.shows("GPU 2")
+	m.press("3")
+	m.shows("GPU 3")
+	m.press("[") // back in time, without leaving the page
+	if m.st.page == nil {
+		t.Error("the time key closed the page")
+	}
+	m.press("L", "esc")
+	m.shows("COMMAND")
+	if m.st.page != nil || m.st.Focus == nil || !slices.Equal(wanted, []bool{true, false}) {
+		t.Errorf("page %v, focus %v, details %v", m.st.page, m.st.Focus, wanted)
+	}
+	m.press("enter", "i", "q")
+	if m.st.page != nil || !m.st.detail {
+		t.Error("q leads from the page back to the detail")
+	}
+}
+
+func BenchmarkGPUPage200x50(b *testing.B) {
+	st := pageOf(snapshottest.Crowded(8, 8), 3, 0, 200, 50)
+	lk := lookOf(b, "dark", true, colorprofile.TrueColor, cell.UnicodeGlyphs())
+	b.ReportAllocs()
+	for b.Loop() {
+		frame(st, lk)
+	}
+}

@@ -1,0 +1,247 @@
+package gpupage
+
+import (
+	"strconv"
+	"strings"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+	"vramscope/ui/cell"
+)
+
+// figure is a name with its value.
+type figure struct {
+	name, value string
+	warn        bool
+}
+
+// The cells of a figure: its name and its value. A wider screen has more side by side.
+const (
+	nameCells   = 11
+	figureCells = 39
+)
+
+// figures is what the driver measures of the GPU, in columns.
+func (p *Page) figures(of *subject, width int) []string {
+	return p.grid(p.measured(of.gpu), width)
+}
+
+// grid puts figures into columns, filled one after the other.
+func (p *Page) grid(figures []figure, width int) []string {
+	s, g := &p.Appearance.Styles, &p.Appearance.Glyphs
+	columns := max(width/figureCells, 1)
+	rows := (len(figures) + columns - 1) / columns
+	lines := make([]string, 0, rows)
+	l := cell.NewLine(width)
+	for row := range rows {
+		l.Reset(width)
+		for column := range columns {
+			i := column*rows + row
+			if i >= len(figures) {
+				break
+			}
+			f := &figures[i]
+			start := column * (width / columns)
+			l.To(start + 1)
+			l.Left(s.Dim, f.name, nameCells, g.Ellipsis)
+			l.Skip(1)
+			l.Left(p.style(f), f.value, max(start+width/columns-l.Used()-1, 0), g.Ellipsis)
+		}
+		lines = append(lines, l.String())
+	}
+	return lines
+}
+
+// measured are the figures of the whole GPU.
+func (p *Page) measured(gpu *snapshot.GPU) []figure {
+	w := words{p.Appearance.Glyphs.Dash, p.Appearance.Glyphs.Times}
+	slow, slows := gpu.TemperatureSlowdown.Value()
+	heat := w.unit(gpu.Temperature, "C")
+	if slows {
+		heat += ", slows down at " + strconv.Itoa(slow) + "C"
+	}
+	return []figure{
+		{"utilization", w.unit(gpu.Utilization, "%"), false},
+		{"bandwidth", w.unit(gpu.MemoryUtilization, "% of the time"), false},
+		{"encoder", w.unit(gpu.EncoderUtilization, "%"), false},
+		{"decoder", w.unit(gpu.DecoderUtilization, "%"), false},
+		{"SM clock", w.of(gpu.SMClock, gpu.SMClockMax, " MHz"), false},
+		{"mem clock", w.of(gpu.MemoryClock, gpu.MemoryClockMax, " MHz"), false},
+		{"clock limit", w.reasons(gpu), len(gpu.Throttled) > 0},
+		{"P-state", w.prefixed("P", gpu.PerformanceState), false},
+		{"power", w.watts(gpu.Power, gpu.PowerLimit), false},
+		{"temperature", heat, slows && gpu.Temperature.Or(0) >= slow-5},
+		{"fan", w.unit(gpu.Fan, "%"), false},
+		{"PCIe", w.link(gpu), narrow(gpu)},
+		{"PCIe rx, tx", w.rates(gpu.PCIeReceived, gpu.PCIeSent), false},
+		{"BAR1", w.bytesOf(gpu.BAR1Used, gpu.BAR1Total), false},
+		{"ECC", w.ecc(gpu), gpu.ECC.Uncorrected.Or(0) > 0},
+		{"remapped", w.rows(gpu), gpu.RemappingPending.Or(0) > 0 || gpu.RemappingFailed.Or(0) > 0},
+		{"NVLink", w.nvlink(gpu), gpu.NVLinksUp.Or(0) < gpu.NVLinkCount.Or(0)},
+		{"NVL rx, tx", w.rates(gpu.NVLinkReceived, gpu.NVLinkSent), false},
+		{"persistence", w.choice(gpu.Persistence, "off", "on"), false},
+		{"compute", w.choice(gpu.ComputeMode, "default", "exclusive thread", "prohibited", "one process at a time"), false},
+		{"MIG", mig(gpu), false},
+	}
+}
+
+// narrow reports whether the PCIe link has fewer lanes than it could have: a link that is
+// slower rests, one that is narrower has a bad contact.
+func narrow(gpu *snapshot.GPU) bool {
+	return gpu.PCIeWidth.Known() && gpu.PCIeWidth.Or(0) < gpu.PCIeWidthMax.Or(0)
+}
+
+func mig(gpu *snapshot.GPU) string {
+	if !gpu.MIG {
+		return "off"
+	}
+	return "on, " + cell.Count(int64(len(gpu.Instances)), "instance")
+}
+
+// words writes values with their units; the dash is for unknown ones.
+type words struct{ dash, times string }
+
+func (w words) unit(v snapshot.Int, unit string) string { return w.prefixed("", v, unit) }
+
+func (w words) prefixed(prefix string, v snapshot.Int, unit ...string) string {
+	value, known := v.Value()
+	if !known {
+		return w.dash
+	}
+	return prefix + strconv.Itoa(value) + strings.Join(unit, "")
+}
+
+func (w words) of(v, limit snapshot.Int, unit string) string {
+	if !limit.Known() {
+		return w.unit(v, unit)
+	}
+	return w.unit(v, "") + " of " + w.unit(limit, unit)
+}
+
+func (w words) watts(power, limit snapshot.Float) string {
+	if !power.Known() && !limit.Known() {
+		return w.dash
+	}
+	whole := func(v snapshot.Float) string {
+		if !v.Known() {
+			return w.dash
+		}
+		return strconv.FormatFloat(v.Or(0), 'f', 0, 64)
+	}
+	return whole(power) + " of " + whole(limit) + " W"
+}
+
+func (w words) bytes(v snapshot.Int) string {
+	value, known := v.Value()
+	if !known {
+		return w.dash
+	}
+	return quantity.Bytes(value).String()
+}
+
+func (w words) bytesOf(v, limit snapshot.Int) string {
+	if !v.Known() && !limit.Known() {
+		return w.dash
+	}
+	return w.bytes(v) + " of " + w.bytes(limit)
+}
+
+func (w words) rates(received, sent snapshot.Int) string {
+	if !received.Known() && !sent.Known() {
+		return w.dash
+	}
+	return w.bytes(received) + "/s, " + w.bytes(sent) + "/s"
+}
+
+// link is "gen 5 ×16", and what is possible where that is more.
+func (w words) link(gpu *snapshot.GPU) string {
+	if !gpu.PCIeGeneration.Known() && !gpu.PCIeWidth.Known() {
+		return w.dash
+	}
+	now := "gen " + w.unit(gpu.PCIeGeneration, "") + " " + w.times + w.unit(gpu.PCIeWidth, "")
+	most := "gen " + w.unit(gpu.PCIeGenerationMax, "") + " " + w.times + w.unit(gpu.PCIeWidthMax, "")
+	if now == most || !gpu.PCIeGenerationMax.Known() {
+		return now
+	}
+	return now + " of " + most
+}
+
+func (w words) ecc(gpu *snapshot.GPU) string {
+	on, known := gpu.ECC.Enabled.Value()
+	switch {
+	case !known:
+		return w.dash
+	case !on:
+		return "off"
+	}
+	return "on, " + w.count(gpu.ECC.Corrected) + " corrected, " + w.count(gpu.ECC.Uncorrected) + " not"
+}
+
+func (w words) count(v quantity.Optional[uint64]) string {
+	n, known := v.Value()
+	if !known {
+		return w.dash
+	}
+	return strconv.FormatUint(n, 10)
+}
+
+func (w words) rows(gpu *snapshot.GPU) string {
+	correctable, known := gpu.RemappedCorrectable.Value()
+	if !known {
+		return w.dash
+	}
+	uncorrectable := gpu.RemappedUncorrectable.Or(0)
+	out := cell.Count(int64(correctable+uncorrectable), "row")
+	switch {
+	case gpu.RemappingFailed.Or(0) > 0:
+		out += ", one FAILED"
+	case gpu.RemappingPending.Or(0) > 0:
+		out += ", one more at reset"
+	case uncorrectable > 0:
+		out += ", " + strconv.Itoa(uncorrectable) + " uncorrectable"
+	}
+	return out
+}
+
+func (w words) nvlink(gpu *snapshot.GPU) string {
+	links, known := gpu.NVLinkCount.Value()
+	if !known {
+		return w.dash
+	}
+	return w.unit(gpu.NVLinksUp, "") + " of " + strconv.Itoa(links) + " up, " + cell.Count(int64(gpu.NVLinkErrors.Or(0)), "error")
+}
+
+func (w words) choice(v snapshot.Int, names ...string) string {
+	value, known := v.Value()
+	if !known || value < 0 || value >= len(names) {
+		return w.dash
+	}
+	return names[value]
+}
+
+// Why clocks are not higher, by the bits of nvmlClocksEventReasons in nvml.h.
+var clockReasons = [...]string{
+	"idle", "application clocks", "power limit", "hardware slowdown", "sync boost",
+	"too hot", "too hot (hardware)", "power brake", "display clocks",
+}
+
+// reasons names why the clocks are not higher, "none" where nothing holds them down.
+func (w words) reasons(gpu *snapshot.GPU) string {
+	bits, known := gpu.ClockReasons.Value()
+	if !known {
+		if len(gpu.Throttled) > 0 {
+			return strings.Join(gpu.Throttled, ", ")
+		}
+		return w.dash
+	}
+	var names []string
+	for i, name := range clockReasons {
+		if bits>>i&1 == 1 {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}

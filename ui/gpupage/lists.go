@@ -1,0 +1,165 @@
+package gpupage
+
+import (
+	"strconv"
+	"strings"
+
+	"vramscope/internal/text"
+	"vramscope/sampler/snapshot"
+	"vramscope/ui/cell"
+)
+
+// links are the NVLinks one by one.
+func (p *Page) links(of *subject, width int) []string {
+	if of.instance != nil || len(of.gpu.NVLinks) == 0 {
+		return nil
+	}
+	w := words{p.Appearance.Glyphs.Dash, p.Appearance.Glyphs.Times}
+	figures := make([]figure, 0, len(of.gpu.NVLinks))
+	for i := range of.gpu.NVLinks {
+		link := &of.gpu.NVLinks[i]
+		f := figure{name: "link " + strconv.Itoa(link.Link)}
+		if !link.Active {
+			f.value, f.warn = "down", true
+		} else {
+			f.value = w.rates(link.Received, link.Sent)
+			for _, errors := range []struct {
+				name  string
+				count uint64
+			}{{"CRC", link.CRCErrors.Or(0)}, {"replays", link.Replays.Or(0)}, {"recoveries", link.Recoveries.Or(0)}} {
+				if errors.count > 0 {
+					f.value += " " + errors.name + " " + strconv.FormatUint(errors.count, 10)
+				}
+			}
+		}
+		figures = append(figures, f)
+	}
+	return append([]string{p.rule(width, "NVLinks, received and sent")}, p.grid(figures, width)...)
+}
+
+// instances are those of a GPU that is cut into some.
+func (p *Page) instances(of *subject, width int) []string {
+	if of.instance != nil || len(of.gpu.Instances) == 0 {
+		return nil
+	}
+	lines := []string{p.rule(width, "instances")}
+	l := cell.NewLine(width)
+	for i := range of.gpu.Instances {
+		in := &of.gpu.Instances[i]
+		l.Reset(width)
+		l.Skip(1)
+		l.Put(p.Appearance.Styles.Text, string(cell.AppendIndex(nil, of.gpu.Index, i+1)))
+		l.Skip(2)
+		l.Left(p.Appearance.Styles.Text, text.Clean(in.Profile), 10, p.Appearance.Glyphs.Ellipsis)
+		l.Skip(1)
+		l.RightFigure(p.Appearance.Styles.Text, cell.AppendUsedTotal(l.Scratch(), in.Memory.Used, in.Memory.Total, p.Appearance.Glyphs.Dash), 10)
+		l.Skip(2)
+		if width > 60 {
+			l.InstanceBar(p.Appearance, of.gpu, in, min(width-l.Used()-1, 40))
+		}
+		lines = append(lines, l.String())
+	}
+	return lines
+}
+
+// processes are those on the GPU or instance, the largest first.
+func (p *Page) processes(of *subject, width int) []string {
+	s, g := &p.Appearance.Styles, &p.Appearance.Glyphs
+	var rows []*snapshot.Process
+	for row := range p.Snapshot.GPURows(of.gpu.UUID) {
+		if of.instance == nil || row.ID.Instance == of.instance.ID {
+			at := len(rows)
+			for at > 0 && rows[at-1].Used.Or(-1) < row.Used.Or(-1) {
+				at--
+			}
+			rows = append(rows[:at:at], append([]*snapshot.Process{row}, rows[at:]...)...)
+		}
+	}
+	lines := []string{p.rule(width, text.Plural(len(rows), "process", "processes"))}
+	if len(rows) == 0 {
+		return lines
+	}
+	wide := width >= 64
+	l := cell.NewLine(width)
+	l.Right(s.Header, "PID", 8)
+	l.Skip(1)
+	l.Left(s.Header, "USER", 8, "")
+	for _, title := range processTitles(wide) {
+		l.Right(s.Header, title, len(title)+1+5-min(len(title), 5))
+	}
+	l.Skip(1)
+	l.Put(s.Header, "COMMAND")
+	lines = append(lines, l.String())
+	for _, row := range rows {
+		l.Reset(width)
+		l.RightFigure(s.Text, cell.AppendInt(l.Scratch(), row.ID.Process.PID), 8)
+		l.Skip(1)
+		l.Left(s.Dim, cell.UserName(row), 8, g.Ellipsis)
+		l.RightFigure(p.Appearance.Known(row.Used.Known()), cell.AppendBytes(l.Scratch(), row.Used, g.Dash), 6)
+		if wide {
+			for _, v := range []snapshot.Int{row.SMUtilization, row.MemoryUtilization, row.EncoderUtilization, row.DecoderUtilization} {
+				l.RightFigure(p.Appearance.Known(v.Known()), cell.AppendPercent(l.Scratch(), v, g.Dash), 6)
+			}
+		}
+		l.Skip(1)
+		l.Put(s.Text, text.Cut(p.Appearance.ShortCommand(row), width-l.Used(), g.Ellipsis))
+		lines = append(lines, l.String())
+	}
+	return lines
+}
+
+func processTitles(wide bool) []string {
+	if wide {
+		return []string{"USED", "SM%", "MEM%", "ENC%", "DEC%"}
+	}
+	return []string{"USED"}
+}
+
+// holders are who has the device file open and is not in the driver's list.
+func (p *Page) holders(of *subject, width int) []string {
+	if of.instance != nil || len(of.gpu.Holders) == 0 {
+		return nil
+	}
+	lines := []string{p.rule(width, "/dev/nvidia* is open, but not listed: "+of.gpu.Unattributed.Or(0).String()+" belongs to no listed process")}
+	for i := range of.gpu.Holders {
+		h := &of.gpu.Holders[i]
+		command := strings.Join(h.Command, " ")
+		if command == "" {
+			command = h.Name
+		}
+		user := text.Clean(h.User)
+		if user == "" {
+			user = "?"
+		}
+		lines = append(lines, p.line(width, cell.Span{Style: p.Appearance.Styles.Text, Text: text.Pad(strconv.Itoa(h.Process.PID), 8)},
+			cell.Span{Style: p.Appearance.Styles.Dim, Text: text.Pad(user, 9)}, cell.Span{Style: p.Appearance.Styles.Text, Text: text.Clean(command)}))
+	}
+	return lines
+}
+
+// xids are the critical errors of the last hour, with what they mean.
+func (p *Page) xids(of *subject, width int) []string {
+	if len(of.gpu.XIDs) == 0 {
+		return nil
+	}
+	lines := []string{p.rule(width, "critical errors (Xid)")}
+	for _, x := range of.gpu.XIDs {
+		m := x.Meaning()
+		style := p.Appearance.Styles.Warning
+		if m.Urgent {
+			style = p.Appearance.Styles.Leak
+		}
+		words := m.Advice
+		if m.Words != "" {
+			words = m.Words + ": " + words
+		}
+		for i, part := range cell.Wrap(words, max(width-20, 12), 3, p.Appearance.Glyphs.Ellipsis) {
+			head := strings.Repeat(" ", 17)
+			if i == 0 {
+				head = text.Pad(p.Now.Clock(x.Time), 9) + text.Pad("Xid "+strconv.FormatUint(x.Code, 10), 8)
+			}
+			lines = append(lines, p.line(width, cell.Span{Style: style, Text: head}, cell.Span{Style: p.Appearance.Styles.Text, Text: part}))
+		}
+	}
+	return lines
+}

@@ -1,0 +1,203 @@
+package gpupage
+
+import (
+	"strconv"
+	"strings"
+
+	"vramscope/internal/quantity"
+	"vramscope/internal/text"
+	"vramscope/sampler/snapshot"
+	"vramscope/themes"
+	"vramscope/ui/cell"
+	"vramscope/ui/graph"
+)
+
+// Page is about one GPU, or one of its instances.
+type Page struct {
+	Appearance *cell.Appearance
+	Snapshot   *snapshot.Snapshot // never nil
+	GPUUUID    string
+	Instance   snapshot.InstanceID
+	Now        cell.Moment
+	Graph      graph.Graph // of its memory
+	Top        int         // lines that are scrolled away
+}
+
+// subject is what the page is about.
+type subject struct {
+	gpu      *snapshot.GPU
+	instance *snapshot.Instance // nil: the whole GPU
+	index    string             // "5", "5:1"
+}
+
+// subject finds it in the snapshot; false where it is not there.
+func (p *Page) subject() (subject, bool) {
+	gpu := p.Snapshot.GPU(p.GPUUUID)
+	if gpu == nil {
+		return subject{}, false
+	}
+	of := subject{gpu: gpu, index: strconv.Itoa(gpu.Index)}
+	if p.Instance.MIG {
+		if of.instance = gpu.Instance(p.Instance); of.instance == nil {
+			return subject{}, false
+		}
+		of.index = string(cell.AppendIndex(nil, gpu.Index, gpu.InstanceNumber(p.Instance)))
+	}
+	return of, true
+}
+
+// memory is the subject's own.
+func (s *subject) memory() snapshot.Memory {
+	if s.instance != nil {
+		return s.instance.Memory
+	}
+	return s.gpu.Memory
+}
+
+// Render returns exactly height lines of exactly width cells.
+func (p *Page) Render(width, height int) []string {
+	if width <= 0 || height <= 0 {
+		return cell.Blank(max(width, 0), height)
+	}
+	of, ok := p.subject()
+	if !ok {
+		return cell.Fill([]string{p.line(width, cell.Span{Style: p.Appearance.Styles.Dim, Text: "this GPU is not there; Esc goes back"})}, width, height)
+	}
+	head, body := p.head(&of, width), p.body(&of, width, height)
+	top := min(max(p.Top, 0), max(1+len(body)-height, 0))
+	return cell.Fill(append([]string{head}, body[min(top, len(body)):]...), width, height)
+}
+
+// Lines is how many lines there are, of which Render shows height.
+func (p *Page) Lines(width, height int) int {
+	of, ok := p.subject()
+	if !ok {
+		return 1
+	}
+	rest := len(p.rest(&of, width))
+	memory, meters := p.graphRows(&of, width, height, height-1-rest)
+	return 1 + memory + meters + rest
+}
+
+// head is the line that does not scroll.
+func (p *Page) head(of *subject, width int) string {
+	s, g := &p.Appearance.Styles, &p.Appearance.Glyphs
+	l := cell.NewLine(width)
+	l.Skip(1)
+	l.Put(s.Strong, "GPU "+of.index)
+	memory := of.memory()
+	l.Skip(2)
+	used := cell.AppendUsedTotal(nil, memory.Used, memory.Total, g.Dash)
+	name := text.Clean(of.gpu.Name)
+	if of.instance != nil {
+		name = text.Clean(of.instance.Profile) + " of " + name
+	}
+	right := []cell.Span{{Style: s.Text, Text: string(used)}}
+	if of.gpu.State != snapshot.GPUOK {
+		right = []cell.Span{{Style: s.Warning, Text: string(of.gpu.State) + " for " + quantity.Duration(p.Now.Since(of.gpu.Since))}}
+	} else if full := p.full(of); full != nil {
+		right = append(right, cell.Span{Style: s.Leak, Text: "  " + cell.FullIn(*full, g)})
+	}
+	room := width - l.Used() - cell.SpansWidth(right) - 3
+	if room >= 8 {
+		l.Left(s.Text, name, room, g.Ellipsis)
+	}
+	l.To(width - cell.SpansWidth(right) - 1)
+	l.PutSpans(right, width, g.Ellipsis)
+	return l.String()
+}
+
+// full is when its memory will be full; nil where there is no forecast of that.
+func (p *Page) full(of *subject) *snapshot.FullIn {
+	if of.instance != nil {
+		return of.instance.FullIn
+	}
+	return of.gpu.FullIn
+}
+
+// body is what scrolls.
+func (p *Page) body(of *subject, width, height int) []string {
+	rest := p.rest(of, width)
+	return append(p.graphs(of, width, height, height-1-len(rest)), rest...)
+}
+
+// rest is everything under the graphs.
+func (p *Page) rest(of *subject, width int) []string {
+	lines := p.identity(of, width)
+	if of.instance != nil {
+		lines = append(lines, p.rule(width, "the whole GPU "+strconv.Itoa(of.gpu.Index)))
+	}
+	lines = append(lines, p.figures(of, width)...)
+	lines = append(lines, p.xids(of, width)...)
+	lines = append(lines, p.instances(of, width)...)
+	lines = append(lines, p.processes(of, width)...)
+	lines = append(lines, p.holders(of, width)...)
+	return append(lines, p.links(of, width)...)
+}
+
+// identity is how the driver and the machine name it.
+func (p *Page) identity(of *subject, width int) []string {
+	uuid := text.Clean(of.gpu.UUID)
+	if of.instance != nil {
+		uuid = text.Clean(of.instance.UUID)
+	}
+	dash := p.Appearance.Glyphs.Dash
+	bus := text.Clean(of.gpu.PCIBusID)
+	if bus == "" {
+		bus = dash
+	}
+	cells := []figure{{"bus", bus, false}, {"UUID", uuid, false}}
+	if of.instance != nil {
+		slices := dash
+		if of.instance.Slices > 0 {
+			slices = strconv.Itoa(of.instance.Slices)
+		}
+		cells = append(cells, figure{"slices", slices, false})
+	}
+	return p.wrapped(cells, width)
+}
+
+// wrapped puts figures one after the other, on as many lines as they take.
+func (p *Page) wrapped(figures []figure, width int) []string {
+	var lines []string
+	l := cell.NewLine(width)
+	for i, f := range figures {
+		need := text.Width(f.name) + 1 + text.Width(f.value) + 2
+		if i > 0 && l.Used()+need > width {
+			lines = append(lines, l.String())
+			l.Reset(width)
+		}
+		l.Skip(1)
+		if l.Used() > 1 {
+			l.Skip(1)
+		}
+		l.Put(p.Appearance.Styles.Dim, f.name)
+		l.Skip(1)
+		l.Put(p.Appearance.Styles.Text, text.Cut(f.value, width-l.Used(), p.Appearance.Glyphs.Ellipsis))
+	}
+	return append(lines, l.String())
+}
+
+// line is a line of spans, indented by a cell.
+func (p *Page) line(width int, spans ...cell.Span) string {
+	l := cell.NewLine(width)
+	l.Skip(1)
+	l.PutSpans(spans, width, p.Appearance.Glyphs.Ellipsis)
+	return l.String()
+}
+
+func (p *Page) rule(width int, title string) string {
+	return cell.TitledRule(p.Appearance, width, title, p.Appearance.Styles.Title, nil)
+}
+
+// style is of a figure that may be unknown, or worth a look.
+func (p *Page) style(f *figure) themes.Style {
+	switch {
+	case f.warn:
+		return p.Appearance.Styles.Warning
+	case strings.HasPrefix(f.value, p.Appearance.Glyphs.Dash):
+		return p.Appearance.Styles.Dim
+	default:
+		return p.Appearance.Styles.Text
+	}
+}
