@@ -27,6 +27,7 @@ type program struct {
 	daemonPlaces          []socket.Place // where daemons' sockets are searched; nil: the usual ones
 	daemonDirectory       string         // of this user's own; "": the usual one
 	recordings            string         // where recordings are kept; "": the usual place
+	arguments             []string
 	flags                 globalFlags
 }
 
@@ -40,6 +41,7 @@ type globalFlags struct {
 }
 
 func (p *program) run(args []string) int {
+	p.arguments = args
 	root := p.root()
 	root.SetArgs(args)
 	said := &output{print: p.print}

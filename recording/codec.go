@@ -19,9 +19,8 @@ const (
 // the data.
 const checksumBytes = 4
 
-var polynomial = crc32.MakeTable(crc32.Castagnoli)
-
 func checksum(of, at int64, data []byte) uint32 {
+	polynomial := crc32.MakeTable(crc32.Castagnoli) // made once, here: making it takes longer than most commands' start
 	var key [16]byte
 	binary.LittleEndian.PutUint64(key[:8], uint64(of))
 	binary.LittleEndian.PutUint64(key[8:], uint64(at))

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -68,7 +69,7 @@ func Shared(directory string) error {
 // File writes a file unless it is there with the same content. It is written
 // atomically: several programs may start at once.
 func File(path string, content []byte, mode fs.FileMode) error {
-	if there, err := os.ReadFile(path); err == nil && bytes.Equal(there, content) {
+	if holds(path, content) {
 		return nil
 	}
 	draft, err := os.CreateTemp(filepath.Dir(path), ".new-")
@@ -84,4 +85,24 @@ func File(path string, content []byte, mode fs.FileMode) error {
 		_ = os.Remove(draft.Name()) // it is of no use
 	}
 	return err
+}
+
+// holds reports whether a file has this content.
+func holds(path string, content []byte) bool {
+	file, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = file.Close() }()
+	var part [16 << 10]byte // the whole would be fresh memory, which the kernel has to clear
+	for {
+		n, err := file.Read(part[:])
+		if n > len(content) || !bytes.Equal(part[:n], content[:n]) {
+			return false
+		}
+		content = content[n:]
+		if err != nil {
+			return errors.Is(err, io.EOF) && len(content) == 0
+		}
+	}
 }

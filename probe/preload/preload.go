@@ -2,6 +2,7 @@ package preload
 
 import (
 	"crypto/sha256"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -23,10 +24,13 @@ var ErrNoLibrary = errors.New("there is no library to preload for this system: i
 // nil. The caller must not change it.
 func Library() []byte { return library }
 
-// directoryName contains a hash of the library, so that running programs keep the
-// version that they started with.
+//go:embed SHA256SUMS
+var sums []byte
+
+// directoryName contains a hash of the libraries' hashes, so that running programs
+// keep the version that they started with.
 func directoryName() string {
-	sum := sha256.Sum256(library)
+	sum := sha256.Sum256(sums)
 	return fmt.Sprintf("preload-%x", sum[:6])
 }
 

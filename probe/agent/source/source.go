@@ -2,12 +2,15 @@ package source
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"embed"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 )
 
-//go:generate go run ./generate ../vramscope_probe.py
+//go:generate go run ./generate ..
 
 //go:embed *.py
 var files embed.FS
@@ -45,4 +48,17 @@ func Join() ([]byte, error) {
 		module.Write(part)
 	}
 	return module.Bytes(), nil
+}
+
+// Sums are the hashes of the files that ship, in the form of sha256sum.
+func Sums(directory string) ([]byte, error) {
+	var sums bytes.Buffer
+	for _, name := range []string{"sitecustomize.py", "vramscope_probe.py"} {
+		content, err := os.ReadFile(filepath.Join(directory, name))
+		if err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256(content), name)
+	}
+	return sums.Bytes(), nil
 }
