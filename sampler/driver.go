@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"vramscope/internal/panics"
 	"vramscope/nvml"
 	"vramscope/sampler/snapshot"
 )
@@ -18,6 +19,10 @@ import (
 // Open and Read run on goroutines of their own, because either may hang for
 // ever. Such a call cannot be cancelled. It is counted, and nothing waits for it
 // twice.
+//
+// One goroutine reads all GPUs while they answer at once, which costs one wake-up;
+// others join it when one takes longer than slowRead, and a GPU that was late has
+// a goroutine of its own.
 type driver struct {
 	options Options
 	reader  DeviceReader
@@ -59,23 +64,65 @@ func (d *driver) read(now time.Time, interval time.Duration) []*gpu {
 	deadline := time.NewTimer(d.options.deadline(interval))
 	defer deadline.Stop()
 	waiting := 0
+	queue := make(chan func(), len(d.gpus))
 	for _, g := range d.gpus {
-		if d.isOpen && g.ask(now, d.results, d.reader) && !g.late {
+		read := d.ask(now, g)
+		switch {
+		case read == nil:
+		case g.late:
+			go read()
+		default:
 			waiting++
+			queue <- read
 		}
 	}
-	for waiting > 0 {
+	close(queue)
+	startReaders(queue, 1)
+	slow := time.NewTimer(slowRead)
+	defer slow.Stop()
+	for readers := 1; waiting > 0; {
 		select {
 		case r := <-d.results:
 			if r.gpu.take(now, r) {
 				waiting--
 			}
+		case <-slow.C:
+			startReaders(queue, readers)
+			readers *= 2
+			slow.Reset(slowRead)
 		case <-deadline.C:
 			waiting = 0
+			startReaders(queue, len(queue))
 		}
 	}
 	d.conclude(now)
 	return d.gpus
+}
+
+// slowRead is more than a driver takes that answers at once.
+const slowRead = 5 * time.Millisecond
+
+// startReaders starts so many goroutines that read what is queued.
+func startReaders(queue <-chan func(), count int) {
+	for range min(count, len(queue)) {
+		go func() {
+			for read := range queue {
+				read()
+			}
+		}()
+	}
+}
+
+// ask prepares a Read of a GPU: nil where none is to be made.
+func (d *driver) ask(now time.Time, g *gpu) func() {
+	if !d.isOpen || !g.ask(now) {
+		return nil
+	}
+	device, r := g.device, gpuResult{gpu: g, asked: now}
+	return func() {
+		defer func() { r.panic = panics.Catch(recover()); d.results <- r }()
+		r.reading, r.err = d.reader.Read(device)
+	}
 }
 
 // takeLate takes in the answers that missed their tick.

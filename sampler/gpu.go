@@ -48,19 +48,13 @@ type gpuResult struct {
 	panic   *panics.Caught
 }
 
-// ask starts a Read, unless one is in progress or the next try is not due. It
-// reports whether it did.
-func (g *gpu) ask(now time.Time, results chan<- gpuResult, reader DeviceReader) bool {
+// ask notes the start of a Read, unless one is in progress or the next try is not
+// due. It reports whether it did.
+func (g *gpu) ask(now time.Time) bool {
 	if g.busy || !g.listed || now.Before(g.retryAt) {
 		return false
 	}
 	g.busy, g.asked = true, now
-	r := gpuResult{gpu: g, asked: now}
-	device := g.device
-	go func() {
-		defer func() { r.panic = panics.Catch(recover()); results <- r }()
-		r.reading, r.err = reader.Read(device)
-	}()
 	return true
 }
 
