@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -137,7 +136,7 @@ func checked(fd int, path string, owner uint32) (*directory, error) {
 		err = fmt.Errorf("%s is open to others (mode %04o): refused; chmod 700 it", path, st.Mode&0o7777)
 	default:
 		d.uid, d.gid = st.Uid, st.Gid
-		d.stamp = stamp{st.Dev, st.Ino, time.Unix(st.Ctim.Unix()), time.Unix(st.Mtim.Unix())}
+		d.stamp = stampOf(&st)
 		return d, nil
 	}
 	d.close()

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // target is what may lead to a probe: a socket by its path, or a process.
@@ -43,6 +45,8 @@ func (a *attempt) fail(err error, longest time.Duration) {
 // The longest time between two attempts on a target that keeps failing.
 const (
 	searchRetryLimit  = 5 * time.Second  // a process in a container, which may start a probe later
+	sharedRetryLimit  = 2 * time.Minute  // a process whose directories are listed anyway: a search takes 30 system calls
+	sharedFailures    = 3                // so that its second search is 8 s after the first
 	connectRetryLimit = 30 * time.Second // a socket without a listener, a probe that breaks the protocol
 )
 
@@ -128,6 +132,9 @@ func (m *Monitor) done() {
 // connects to the sockets in it that are due.
 func (m *Monitor) list(ctx context.Context, path string, owner func() uint32) {
 	m.startTask(target{directory: path}, func(a *attempt) {
+		if m.nothingNew(path, a) {
+			return
+		}
 		dir, err := openDirectory("/", path, owner())
 		var found listing
 		if err == nil {
@@ -152,6 +159,30 @@ func (m *Monitor) list(ctx context.Context, path string, owner func() uint32) {
 	})
 }
 
+// nothingNew reports whether a directory is as it was when it was listed, or still not
+// there, and no socket in it is due: one question to the kernel instead of ten.
+func (m *Monitor) nothingNew(path string, a *attempt) bool {
+	var st unix.Stat_t
+	err := unix.Lstat(path, &st)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if errors.Is(err, unix.ENOENT) {
+		return a.listing.stamp == stamp{} && a.err == nil
+	}
+	if err != nil || a.err != nil || !a.listing.current(stampOf(&st)) {
+		return false
+	}
+	return !slices.ContainsFunc(a.listing.names, func(name string) bool {
+		known := m.attempts[target{directory: path, name: name}]
+		return known == nil || known.due()
+	})
+}
+
+// due reports whether a target may be tried, which leads to no open connection.
+func (a *attempt) due() bool {
+	return (a.probe == nil || a.probe.ended == nil) && !time.Now().Before(a.notBefore)
+}
+
 // forget drops the attempts in a directory, except those on these names and
 // those that are busy. The lock is held.
 func (m *Monitor) forget(path string, except []string) {
@@ -166,7 +197,7 @@ func (m *Monitor) visit(ctx context.Context, dir *directory, t target) {
 	due := false
 	m.locked(func() {
 		a = m.attemptOn(t)
-		due = (a.probe == nil || a.probe.ended == nil) && !time.Now().Before(a.notBefore)
+		due = a.due()
 	})
 	if !due {
 		return

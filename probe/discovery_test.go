@@ -158,7 +158,7 @@ func BenchmarkScanLargeDirectory(b *testing.B) {
 // TestSearchRetriesSoonerWithTruncatedListing: a probe that listing may miss is
 // searched by its pid more often.
 func TestSearchRetriesSoonerWithTruncatedListing(t *testing.T) {
-	for truncated, longest := range map[bool]time.Duration{true: searchRetryLimit, false: connectRetryLimit} {
+	for truncated, longest := range map[bool]time.Duration{true: searchRetryLimit, false: sharedRetryLimit} {
 		dir := t.TempDir()
 		m := newMonitor(dir)
 		m.attempts[target{directory: dir}] = &attempt{listing: listing{truncated: truncated}}

@@ -1,6 +1,10 @@
 package probe
 
-import "time"
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+)
 
 // listing is what a directory of sockets contained when it was last read. An
 // unchanged directory is not read again: it may contain a million names.
@@ -16,6 +20,10 @@ type listing struct {
 type stamp struct {
 	device, inode     uint64
 	changed, modified time.Time // by the file system's clock
+}
+
+func stampOf(st *unix.Stat_t) stamp {
+	return stamp{st.Dev, st.Ino, time.Unix(st.Ctim.Unix()), time.Unix(st.Mtim.Unix())}
 }
 
 const (

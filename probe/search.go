@@ -40,7 +40,8 @@ func (m *Monitor) searchListed(ctx context.Context) {
 			client, err := m.finder.Open(pid)
 			longest := searchRetryLimit
 			if !truncated && m.finder.sharesMounts(pid) {
-				longest = connectRetryLimit // list finds it as well
+				longest = sharedRetryLimit // list finds it as well, unless its environment names another directory
+				m.locked(func() { a.failures = max(a.failures, sharedFailures) })
 			}
 			m.connected(ctx, a, client, err, longest)
 		})
