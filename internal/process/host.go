@@ -10,12 +10,28 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// Host reads the machine from /proc.
-func (t *Table) Host(time.Time) Host {
+// Host reads the machine from /proc, at most once in hostWindow.
+func (t *Table) Host(now time.Time) Host {
 	host := Host{Name: t.hostname, User: t.ownName()}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if now.Sub(t.hostAt).Abs() >= hostWindow || t.hostAt.IsZero() {
+		t.hostAt = now
+		t.readHost(&t.host)
+	}
+	host.MemoryTotal, host.MemoryUsed, host.Load = t.host.MemoryTotal, t.host.MemoryUsed, t.host.Load
+	return host
+}
+
+// hostWindow is how long a reading of the machine stands: parsing meminfo takes
+// longer than reading the stat of thirty processes.
+const hostWindow = 1900 * time.Millisecond
+
+func (t *Table) readHost(host *Host) {
+	*host = Host{}
 	fs, err := procfs.NewFS(t.root)
 	if err != nil {
-		return host
+		return
 	}
 	if memory, err := fs.Meminfo(); err == nil {
 		host.MemoryTotal, host.MemoryUsed = memoryOf(memory)
@@ -23,7 +39,6 @@ func (t *Table) Host(time.Time) Host {
 	if load, err := fs.LoadAvg(); err == nil && load.Load1 >= 0 && !math.IsInf(load.Load1, 1) {
 		host.Load = quantity.From(load.Load1, quantity.System)
 	}
-	return host
 }
 
 // ownName is the user who runs vramscope; "" while the directory service has not

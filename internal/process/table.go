@@ -41,6 +41,8 @@ type Table struct {
 	buf     [statSize]byte
 	entries map[int]*entry
 	bootAt  time.Time // set by the first call
+	host    Host      // the figures of the machine, read at hostAt
+	hostAt  time.Time
 }
 
 const (
