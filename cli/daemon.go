@@ -122,6 +122,7 @@ var daemonFlagOf = map[string]string{
 }
 
 func (p *program) runDaemon(cmd *cobra.Command, f *daemonFlags) error {
+	defer onOneProcessor()()
 	s, err := p.daemonSettings(cmd, f)
 	if err == nil {
 		err = checkExporter(&s)
