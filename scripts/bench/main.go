@@ -25,7 +25,7 @@ type options struct {
 func main() {
 	var o options
 	flag.DurationVar(&o.length, "for", 20*time.Second, "how long the programs are watched in each run")
-	flag.DurationVar(&o.warmUp, "warm-up", 3*time.Second, "how long they run before; 10m for the memory of a monitor that stays open")
+	flag.DurationVar(&o.warmUp, "warm-up", 10*time.Second, "how long they run before; 10m for the memory of a monitor that stays open")
 	flag.IntVar(&o.runs, "runs", 5, "how often; medians are reported")
 	flag.StringVar(&o.only, "only", "", "only scenarios whose name contains this")
 	flag.StringVar(&o.programs, "programs", "", "only programs whose name contains one of these words, and nvtop")
