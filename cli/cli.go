@@ -7,6 +7,7 @@ import (
 
 	"vramscope/cli/config"
 	"vramscope/daemon/socket"
+	"vramscope/internal/startup"
 
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
@@ -14,13 +15,15 @@ import (
 
 // Main runs the command line and returns the exit code.
 func Main() int {
-	p := &program{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv, now: time.Now}
+	p := &program{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv, now: time.Now,
+		noStdout: startup.StdoutClosed()}
 	return p.run(os.Args[1:])
 }
 
 // program is one run of the command line.
 type program struct {
 	stdin, stdout, stderr *os.File
+	noStdout              bool // there is none: what stands in its place takes everything
 	getenv                func(string) string
 	now                   func() time.Time
 	probeDirectories      []string       // where probes' sockets are searched; nil: the usual ones

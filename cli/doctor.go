@@ -72,7 +72,7 @@ func (p *program) report(src *sources, s *config.Settings, snap *snapshot.Snapsh
 		box.Missing = src.library.Capabilities()
 	}
 	if src.table != nil {
-		box.Attacher, box.Problems = waysInto(src.table), src.probes.Problems()
+		box.Attacher, box.Problems, box.Answers = waysInto(src.table), src.probes.Problems(), src.probes.Answers()
 	}
 	if src.daemon != nil {
 		client, err := src.daemon.Client()

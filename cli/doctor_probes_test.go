@@ -33,23 +33,23 @@ func TestDoctorReportsProbes(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, report)
 		}
 	}
-	wants(b.doctorSays(), "none answers")
+	wants(b.doctorSays(), "no process has one")
 	p := b.start()
 	// On a loaded machine it may be late for one look.
 	report := ""
 	eventually(func() bool {
 		report = b.doctorSays()
-		return strings.Contains(report, "1 process answers")
+		return strings.Contains(report, "1 process has one that answers")
 	})
-	wants(report, "1 process answers")
+	wants(report, "1 process has one that answers")
 	// Without a driver the probe's stats are there, and the monitor would work.
 	alone := ""
 	eventually(func() bool {
 		alone = b.doctorSays("LD_LIBRARY_PATH=")
-		return strings.Contains(alone, "1 process answers")
+		return strings.Contains(alone, "1 process has one that answers")
 	})
 	wants(alone, "probe data only, 79.6G")
-	wants(alone, "1 process answers")
+	wants(alone, "1 process has one that answers")
 	if strings.Contains(alone, "gpu-reset") {
 		t.Errorf("a GPU known from probes alone is to be reset:\n%s", alone)
 	}

@@ -44,6 +44,30 @@ func (g *grid) drop(titles ...string) {
 	}
 }
 
+// arrange leaves the columns of these titles, in their order, before the last one.
+func (g *grid) arrange(titles []string) {
+	var places []int
+	for _, title := range titles {
+		i := slices.IndexFunc(g.columns, func(c column) bool { return c.title == title })
+		if i >= 0 && i < len(g.columns)-1 && !slices.Contains(places, i) {
+			places = append(places, i)
+		}
+	}
+	places = append(places, len(g.columns)-1)
+	columns := make([]column, len(places))
+	for to, from := range places {
+		columns[to] = g.columns[from]
+	}
+	g.columns = columns
+	for j, row := range g.rows {
+		cells := make([]string, len(places))
+		for to, from := range places {
+			cells[to] = row[from]
+		}
+		g.rows[j] = cells
+	}
+}
+
 // start is the cell in which the last column begins.
 func (g *grid) start() int {
 	return strings.LastIndex(g.lines()[0], g.columns[len(g.columns)-1].title)

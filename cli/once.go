@@ -34,8 +34,9 @@ func (p *program) once() *cobra.Command {
 		Short: "one snapshot: a table, JSON, CSV or one line",
 		Long: `Writes one snapshot of every GPU and every process on it, and ends.
 
-The table is cut to the terminal's width, but not when piped or redirected. No
-cell but the last contains a blank, so that awk can count columns. JSON and CSV
+In a terminal the table is cut to its width and has the columns that the
+configuration names; piped or redirected it has them all. No cell but the last
+contains a blank, so that awk can count columns. JSON and CSV
 have exact bytes; their fields are documented in docs/json.md.
 
 One sample does not show where memory is heading. With --watch it observes for a
@@ -136,7 +137,7 @@ func (p *program) format(snap *snapshot.Snapshot, s *config.Settings, f onceFlag
 	case f.format == "csv":
 		err = writeCSV(&out, snap)
 	default:
-		err = writeTable(&out, snap, p.outputWidth(), ascii)
+		err = writeTable(&out, snap, p.outputWidth(), ascii, s.Columns...)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("once: %w", err)

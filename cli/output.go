@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -12,6 +13,9 @@ import (
 
 // print writes to standard output. A closed pipe ends the program by SIGPIPE.
 func (p *program) print(text []byte) error {
+	if p.noStdout {
+		return errors.New("standard output is closed: nothing was written")
+	}
 	if _, err := p.stdout.Write(text); err != nil {
 		return fmt.Errorf("write standard output: %w", err)
 	}

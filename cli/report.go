@@ -28,7 +28,7 @@ func (p *program) reportCommand() *cobra.Command {
 		Short:       "evaluate a recording: utilization, out of memory, waste",
 		Long: `Evaluates what vramscope daemon --record has recorded: for each GPU the memory
 that was used, allocated, cached, fragmented and free over time, utilization,
-and how long memory was held idle; out-of-memory errors and alloc retries; what
+and how long used memory was idle; out-of-memory errors and alloc retries; what
 flushes freed, and how much stayed free; how often the forecaster's alerts came
 true; steps per second where they are counted; and who wastes most. Time without
 samples is not counted. Without FILE or DIR it reads your own recordings, with

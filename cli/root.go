@@ -15,7 +15,7 @@ func (p *program) root() *cobra.Command {
 		Use:   "vramscope",
 		Short: "a microscope for GPU memory",
 		Long: `vramscope is a microscope for GPU memory that runs in a terminal: for every
-process not only how much GPU memory it holds, but what that memory is and
+process not only how much GPU memory it uses, but what that memory is and
 where it is heading.
 
 Without a command it is the live monitor. If its output is not a terminal it

@@ -15,6 +15,7 @@ import (
 
 	"vramscope/daemon/socket"
 	"vramscope/internal/fakedriver"
+	"vramscope/internal/startup"
 	"vramscope/probe"
 )
 
@@ -31,7 +32,7 @@ func TestMain(m *testing.M) {
 // alone is Main, but it sees no other probes than those in its own runtime
 // directory, and no recordings but there: whoever works on this machine may have some.
 func alone() int {
-	p := &program{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv, now: time.Now}
+	p := &program{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv, now: time.Now, noStdout: startup.StdoutClosed()}
 	p.probeDirectories, p.daemonPlaces, p.recordings = []string{}, []socket.Place{}, "/nonexistent"
 	if runtime := os.Getenv("XDG_RUNTIME_DIR"); runtime != "" {
 		p.daemonDirectory, p.recordings = filepath.Join(runtime, "vramscope"), filepath.Join(runtime, "recordings")

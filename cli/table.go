@@ -29,11 +29,15 @@ type table struct {
 	signs glyphs
 }
 
-// writeTable writes the table, its lines cut to width where that is not 0.
-func writeTable(w io.Writer, snap *snapshot.Snapshot, width int, ascii bool) error {
+// writeTable writes the table, its lines cut to width where that is not 0, and then with the
+// configured columns of processes, if any.
+func writeTable(w io.Writer, snap *snapshot.Snapshot, width int, ascii bool, configured ...string) error {
 	t := table{snap: snap, signs: glyphsFor(ascii)}
 	gpus, processes := t.gpus(), t.processes()
 	if width > 0 {
+		if len(configured) > 0 {
+			processes.arrange(monitorTitles(configured))
+		}
 		t.fit(&gpus, &processes, width)
 	} else {
 		processes.drop("JOB") // scripts count the columns
@@ -50,6 +54,19 @@ func writeTable(w io.Writer, snap *snapshot.Snapshot, width int, ascii bool) err
 	}
 	_, err := io.WriteString(w, cutLines(lines, width, t.signs.ellipsis))
 	return err
+}
+
+// monitorTitles are the columns of the monitor by their titles here, with those that are
+// always there.
+func monitorTitles(configured []string) []string {
+	titles := slices.Clone(configured)
+	for i, title := range titles {
+		if title == "TYP" {
+			titles[i] = "TYPE"
+		}
+	}
+	missing := slices.DeleteFunc([]string{"GPU", "PID", "USED"}, func(title string) bool { return slices.Contains(titles, title) })
+	return append(missing, titles...)
 }
 
 // commandLeast is how much of the command a terminal should show.

@@ -149,3 +149,20 @@ func TestNarrowTableSpendsItsWidthOnFigures(t *testing.T) {
 		t.Errorf("got\n%s", out.String())
 	}
 }
+
+// TestTableHasTheConfiguredColumns: in a terminal, in their order, and what must be there is.
+func TestTableHasTheConfiguredColumns(t *testing.T) {
+	for width, want := range map[int]string{
+		100: "GPU USED PID CACHE TYPE USER COMMAND", 0: "GPU PID USER TYPE RUNTIME USED ALLOC FRAG CACHE OTHER FLUSH +60s COMMAND",
+	} {
+		var out bytes.Buffer
+		if err := writeTable(&out, snapshottest.DrawnBox(), width, false, "PID", "CACHE", "TYP", "BAR", "USER"); err != nil {
+			t.Fatal(err)
+		}
+		blocks := strings.Split(out.String(), "\n\n")
+		titles, _, _ := strings.Cut(strings.TrimSpace(blocks[2]), "\n")
+		if got := strings.Join(strings.Fields(titles), " "); got != want {
+			t.Errorf("width %d: %s, want %s", width, got, want)
+		}
+	}
+}

@@ -31,7 +31,7 @@ func (p *program) why() *cobra.Command {
 		Use:   "why [PID]",
 		Short: "why a process ran out of GPU memory",
 		Long: `Explains an out-of-memory event of a recording: what was asked for, what was
-free, who held the rest and what they did before, the cause as far as the
+free, who used the rest and what they did before, the cause as far as the
 figures prove it, and what would have helped.
 
 Without PID and --at it is the last event. docs/why.md has the causes.`,

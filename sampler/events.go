@@ -25,7 +25,7 @@ func endedEvent(now time.Time, g *snapshot.EndedProcess, running bool) snapshot.
 		message = "left the GPU"
 	}
 	if used, ok := g.Last.Used.Value(); ok {
-		message += fmt.Sprintf(", held %s", used)
+		message += fmt.Sprintf(", used %s", used)
 	}
 	if peak, ok := g.Last.Peak.Value(); ok { // alone where the driver was away at the end
 		message += fmt.Sprintf(", peak %s", peak)

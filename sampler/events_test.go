@@ -67,8 +67,8 @@ func TestEndedEventAsksForTheProcessNow(t *testing.T) {
 		source func(*box) ProcessReader
 		want   string
 	}{
-		{"ended a moment ago", func(b *box) ProcessReader { return remembering{b} }, "ended exited, held 10.0G"},
-		{"gave its context back", func(b *box) ProcessReader { return b }, "ended left the GPU, held 10.0G"},
+		{"ended a moment ago", func(b *box) ProcessReader { return remembering{b} }, "ended exited, used 10.0G"},
+		{"gave its context back", func(b *box) ProcessReader { return b }, "ended left the GPU, used 10.0G"},
 	} {
 		b := newBox(1)
 		s := b.sampler(func(o *Options) { o.Processes = tc.source(b) })

@@ -145,7 +145,7 @@ func TestProcessThatLeavesProcFirstKeepsItsIdentity(t *testing.T) {
 	if len(snap.Rows) != 0 || len(snap.Ended) != 1 {
 		t.Fatalf("%d rows, %d ended, want 0 and 1", len(snap.Rows), len(snap.Ended))
 	}
-	if e := s.History().Events(1)[0]; e.Kind != snapshot.EventEnded || !strings.HasPrefix(e.Message, "exited, held 10.0G, peak 10.0G") {
+	if e := s.History().Events(1)[0]; e.Kind != snapshot.EventEnded || !strings.HasPrefix(e.Message, "exited, used 10.0G, peak 10.0G") {
 		t.Errorf("event %q", e.Message)
 	}
 }

@@ -122,7 +122,7 @@ func Options() []Option {
 		},
 		{
 			Key: "idle_minutes", Kind: number,
-			Comment: "A GPU is called idle when more than 1 GiB is held on it and nothing has run there for\nmore than this many minutes: 1 to 1440.",
+			Comment: "A GPU is called idle when more than 1 GiB is used on it and nothing has run there for\nmore than this many minutes: 1 to 1440.",
 			Set:     func(s *Settings) func(string) error { return s.setIdle },
 			Literal: func(s *Settings) string { return strconv.Itoa(int(s.IdleAfter / time.Minute)) },
 		},

@@ -14,7 +14,7 @@ func (b *Box) daemon() []finding {
 		return nil // a simulated box has none
 	}
 	if b.Daemon == nil {
-		f := finding{verdict: neither, what: "daemon", text: "none answers: the past is what this program sees"}
+		f := finding{verdict: neither, what: "daemon", text: "none runs: history begins when vramscope starts"}
 		if b.NoDaemon != nil && !socket.Absent(b.NoDaemon) {
 			f.verdict, f.text = fails, text.Clean(b.NoDaemon.Error())
 		}

@@ -1,14 +1,18 @@
 package doctor
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/user"
+	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"vramscope/internal/text"
+	"vramscope/nvml"
 	"vramscope/probe"
 	"vramscope/sampler/snapshot"
 )
@@ -36,12 +40,12 @@ func (b *Box) probes() []finding {
 	var found []finding
 	switch n := len(live); n {
 	case 0:
-		found = append(found, finding{verdict: neither, what: "probes", text: "none answers: the contents of processes' memory remain unknown",
+		found = append(found, finding{verdict: neither, what: "probes", text: "no process has one: what its memory is stays unknown",
 			next: []string{"to try one: vramscope probe"}})
 	case 1:
-		found = append(found, finding{verdict: works, what: "probes", text: "1 process answers"})
+		found = append(found, finding{verdict: works, what: "probes", text: "1 process has one that answers"})
 	default:
-		found = append(found, finding{verdict: works, what: "probes", text: strconv.Itoa(n) + " processes answer"})
+		found = append(found, finding{verdict: works, what: "probes", text: strconv.Itoa(n) + " processes have one that answers"})
 	}
 	if n := len(silent); n > 0 {
 		found = append(found, finding{verdict: fails, what: "silent", text: fmt.Sprintf("%d with a probe that does not answer: stopped, or hanging", n)})
@@ -53,8 +57,10 @@ func (b *Box) probes() []finding {
 		}
 		found = append(found, finding{verdict: fails, what: "rejected", text: why})
 	}
+	found = append(found, b.elsewhere()...)
 	found = append(found, b.native()...)
-	problems := b.Problems
+	problems, left := b.leftOver()
+	found = append(found, left...)
 	if b.Table != nil {
 		own := probe.Directories(os.Geteuid(), "")[0]
 		if taken := takenName(own, uint32(os.Geteuid())); taken != nil {
@@ -70,6 +76,45 @@ func (b *Box) probes() []finding {
 		found = append(found, finding{verdict: fails, what: "refused", text: text.Clean(problem.Err.Error())})
 	}
 	return found
+}
+
+// elsewhere are probes on a GPU that the driver does not list: their figures are in no row.
+func (b *Box) elsewhere() []finding {
+	if len(b.Devices) == 0 {
+		return nil
+	}
+	var found []finding
+	for i := range b.Answers {
+		pid := b.Answers[i].Process.PID
+		for _, d := range b.Answers[i].Report.Devices {
+			listed := slices.ContainsFunc(b.Devices, func(device nvml.Device) bool { return device.UUID == d.UUID })
+			if listed || !strings.HasPrefix(d.UUID, "GPU-") {
+				continue // a MIG instance has a UUID of its own
+			}
+			found = append(found, finding{verdict: fails, what: "PID " + strconv.Itoa(pid),
+				text: "its probe reports " + text.Clean(d.UUID) + ", which the driver does not list: not shown",
+				next: []string{"another driver's GPU, or one that has fallen off the bus: nvidia-smi -L lists them"}})
+		}
+	}
+	return found
+}
+
+// leftOver separates sockets of processes that have exited, which harm nobody, from the
+// problems.
+func (b *Box) leftOver() (problems []probe.Problem, found []finding) {
+	left, where := 0, ""
+	for _, problem := range b.Problems {
+		if _, gone := b.Table.Look(problem.PID); gone != nil && errors.Is(problem.Err, syscall.ECONNREFUSED) {
+			left, where = left+1, filepath.Dir(problem.Path)
+			continue
+		}
+		problems = append(problems, problem)
+	}
+	if left > 0 {
+		found = append(found, finding{verdict: neither, what: "left over",
+			text: text.Plural(left, "socket", "sockets") + " of exited processes in " + text.Clean(where) + ": harmless"})
+	}
+	return problems, found
 }
 
 // takenName is about this user's directory in /tmp, if another user has made it.

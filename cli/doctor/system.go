@@ -94,11 +94,11 @@ func (b *Box) container() finding {
 	case err != nil:
 		f.verdict, f.text = fails, "/proc does not show this process: is it mounted?"
 	case self.Identity.Namespace == initPIDNamespace:
-		f.text = "no: this is the machine's own PID namespace"
+		f.text = "none: all PIDs of this machine are visible"
 	case self.Identity.Namespace == 0:
 		f.text = "unknown: /proc/self/ns/pid cannot be read"
 	default:
-		f.text = "yes: it has its own PID namespace; processes outside it are not visible"
+		f.text = "yes: only its own PIDs are visible"
 	}
 	if f.verdict != fails && self.Job.String() != "" {
 		f.text += " (" + text.Clean(self.Job.String()) + ")"

@@ -50,7 +50,7 @@ func (l *layouter) table(title, note string, groups []schema.ReportGroup, figure
 // wasters are those who keep memory that does no work.
 func (l *layouter) wasters() Table {
 	groups := slices.DeleteFunc(slices.Clone(l.report.Groups), func(g schema.ReportGroup) bool { return g.WastedGiBHours == 0 })
-	t := l.table("Wasted", "GiB·h held idle, or cached or fragmented", groups,
+	t := l.table("Wasted", "GiB·h used while idle, or cached or fragmented", groups,
 		[]Column{{Title: "Wasted", Short: "WASTED"}, {Title: "Idle", Short: "IDLE"}, {Title: "Cached", Short: "CACHE"}, {Title: "Fragmented", Short: "FRAG"}, {Title: "Used", Short: "USED", Wide: true}},
 		func(g *schema.ReportGroup) []string {
 			return []string{Figure(g.WastedGiBHours), l.figure(g.IdleGiBHours), l.figure(g.CachedGiBHours), l.figure(g.FragmentedGiBHours), l.figure(g.UsedGiBHours)}
@@ -148,7 +148,7 @@ func (l *layouter) forecaster() List {
 	}
 	if f.IntervalOf > 0 {
 		list.Items = append(list.Items, Item{"time to full: median error", l.percent(f.MedianError)},
-			Item{"time to full: 80 % interval held", fmt.Sprintf("%d of %d", f.IntervalHeld, f.IntervalOf)})
+			Item{"time to full: 80 % interval was right", fmt.Sprintf("%d of %d", f.IntervalHeld, f.IntervalOf)})
 	}
 	for _, k := range f.OtherAlerts {
 		list.Items = append(list.Items, Item{"other alerts: " + text.Clean(k.Kind), fmt.Sprint(k.Count)})

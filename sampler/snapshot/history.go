@@ -73,7 +73,7 @@ type Event struct {
 	User     string
 	Name     string // the process's short name, cleaned
 	Severity Severity
-	Message  string // "exited, held 60.1G, peak 71.3G, out of memory x1 (allocator)"
+	Message  string // "exited, used 60.1G, peak 71.3G, out of memory x1 (allocator)"
 	Bytes    quantity.Optional[quantity.Bytes]
 
 	Decision    *GuardDecision // of the guard, also of a flush that it did

@@ -37,7 +37,7 @@ func (h past) Events(limit int) []snapshot.Event {
 		ended := &h.s.Ended[i]
 		events = append(events, snapshot.Event{
 			Time: ended.Ended, Kind: snapshot.EventEnded, GPU: ended.Last.GPU, GPUUUID: ended.Last.ID.GPUUUID, Row: ended.Last.ID,
-			User: ended.Last.User, Name: ended.Last.Name, Message: "exited, held " + ended.Last.Used.Or(0).String(), Bytes: ended.Last.Used,
+			User: ended.Last.User, Name: ended.Last.Name, Message: "exited, used " + ended.Last.Used.Or(0).String(), Bytes: ended.Last.Used,
 		})
 	}
 	if limit > 0 && limit < len(events) {

@@ -1,0 +1,27 @@
+//go:build linux && cgo
+
+package cli
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"testing"
+)
+
+// TestClosedOutputIsAnError: every command that writes says that it could not.
+func TestClosedOutputIsAnError(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"once", "--demo"}, {"--demo"}, {"once", "--demo", "--line"}, {"config"}, {"--help"}, {"completion", "bash"}} {
+		cmd := exec.CommandContext(t.Context(), "/bin/sh", append([]string{"-c", `exec "$0" "$@" >&-`, self}, args...)...)
+		cmd.Env = append(os.Environ(), asVramscope+"=1", "XDG_CONFIG_HOME="+t.TempDir(), "XDG_STATE_HOME="+t.TempDir())
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		if err := cmd.Run(); cmd.ProcessState.ExitCode() != exitFailure || stderr.String() != "vramscope: standard output is closed: nothing was written\n" {
+			t.Errorf("%v: %v, %q", args, err, stderr.String())
+		}
+	}
+}

@@ -1,0 +1,6 @@
+//go:build !linux || !cgo
+
+package startup
+
+// StdoutClosed is false: without C nothing runs before Go's runtime.
+func StdoutClosed() bool { return false }
