@@ -68,7 +68,7 @@ func hasTest(t *testing.T, folder, name string) bool {
 
 // networks are the packages that may open a connection or listen, and only where a flag
 // says where.
-var networks = []string{"vramscope/exporter"}
+var networks = []string{"vramscope/exporter", "vramscope/fleet"}
 
 // TestNoNetwork: no package but these has code for HTTP, TLS or the Internet's sockets.
 func TestNoNetwork(t *testing.T) {

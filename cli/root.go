@@ -46,7 +46,7 @@ prints one table, as vramscope once does, and ends.`,
 	if len(p.arguments) > 0 && p.arguments[0] == "run" {
 		root.AddCommand(p.runCommand()) // it starts in front of other programs: the rest would take time
 	} else {
-		root.AddCommand(p.once(), p.stream(), p.headroom(), p.advise(), p.why(), p.flush(), p.attach(), p.snapshotCommand(), p.runCommand(), p.env(), p.probe(), p.daemon(), p.replayCommand(), p.export(), p.backtest(), p.reportCommand(), p.guardCommand(), p.doctor(), p.config(), p.completion(), p.man())
+		root.AddCommand(p.once(), p.stream(), p.headroom(), p.advise(), p.why(), p.flush(), p.attach(), p.snapshotCommand(), p.runCommand(), p.env(), p.probe(), p.daemon(), p.replayCommand(), p.export(), p.backtest(), p.reportCommand(), p.guardCommand(), p.fleetCommand(), p.doctor(), p.config(), p.completion(), p.man())
 	}
 	for _, command := range root.Commands() {
 		command.Flags().BoolP("help", "h", false, "help for "+command.Name())

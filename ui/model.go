@@ -85,6 +85,7 @@ func newModel(options Options, t terminal.Traits) (*model, error) {
 		Listing:   table.Listing{Tags: make(map[snapshot.RowID]bool), Sort: table.Order{Column: cmp.Or(options.Sort, "USED")}, Columns: options.Columns},
 		window:    options.GraphWindow,
 		lines:     options.GraphLines,
+		hintOff:   options.Escaped != nil, // there it would take one Esc
 		stacks:    &graph.Stacks{},
 	}
 	m.bell.silent = options.Silent

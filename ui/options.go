@@ -86,6 +86,10 @@ type Options struct {
 	// such key.
 	Doctor func() []string
 
+	// Escaped is called when Esc, with nothing left to close or clear, ends the screen.
+	// Nil: Esc does not end it.
+	Escaped func()
+
 	Resume *Viewpoint      // of an earlier screen; nil: the options
 	Leave  func(Viewpoint) // receives the last viewpoint at the end; may be nil
 

@@ -87,7 +87,12 @@ func (m *model) everywhereKey(id keys.ID, name string) (changed bool, cmd tea.Cm
 	case keys.Interrupt:
 		return true, m.quit(), true
 	case keys.Back:
-		return m.back(), nil, true
+		changed := m.back()
+		if !changed && m.options.Escaped != nil {
+			m.options.Escaped()
+			return true, m.quit(), true
+		}
+		return changed, nil, true
 	case keys.Help:
 		return m.openHelp(), nil, true
 	case keys.Events:

@@ -1,0 +1,222 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"vramscope/cli/config"
+	"vramscope/fleet"
+	fleetscreen "vramscope/fleet/screen"
+	"vramscope/internal/text"
+	"vramscope/ui"
+)
+
+// fleetFlags say where a fleet's figures come from, and which are wanted.
+type fleetFlags struct {
+	prometheus string
+	httpConfig string
+	ssh        hostList
+	filter     string
+	boxes      bool
+}
+
+// hostList is the value of --ssh; given twice, the lists are joined.
+type hostList []string
+
+// Set implements pflag.Value.
+func (h *hostList) Set(value string) error {
+	for name := range strings.SplitSeq(value, ",") {
+		host, err := fleet.Destination(strings.TrimSpace(name))
+		if err != nil {
+			return err
+		}
+		*h = append(*h, host)
+	}
+	return nil
+}
+
+// String implements pflag.Value: help shows no default.
+func (h *hostList) String() string { return "" }
+
+// Type implements pflag.Value: it stands for the value in help.
+func (h *hostList) Type() string { return "HOST,…" }
+
+func (p *program) fleetCommand() *cobra.Command {
+	var f fleetFlags
+	cmd := &cobra.Command{
+		Use:   "fleet --prometheus URL | --ssh HOST,…",
+		Short: "many boxes at once, from Prometheus or over ssh",
+		Long: `Shows the GPUs of many boxes, worst first: alerts to act on now, boxes that do
+not answer, lost GPUs, other alerts, then the fullest. Enter opens a box as if
+one sat on it, with its processes and its past; o runs ssh -t BOX vramscope.
+
+--prometheus reads an engine that scrapes vramscope daemon --serve,
+dcgm-exporter or nvidia_gpu_exporter: any that speaks Prometheus' HTTP API.
+--http-config is a file in Prometheus' own form: basic_auth, authorization,
+tls_config, proxy_url.
+
+--ssh runs vramscope stream on each HOST with your own ssh and its configuration
+(BatchMode: it asks for no password).
+
+A filter is words, all of which must match: a part of a host, user or job, or
+host=, user=, job= with one, or state= with down, lost, alarm, full or idle.
+docs/fleet.md has the rest.`,
+		Example: `  vramscope fleet --prometheus http://prometheus:9090
+  vramscope fleet --ssh h100-01,h100-02,alice@h100-03
+  vramscope fleet --prometheus https://prometheus --http-config client.yml
+  vramscope fleet once --prometheus http://prometheus:9090 --filter user=alice
+  vramscope fleet headroom --prometheus http://prometheus:9090 --need 40GiB --count 8`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return p.runFleet(cmd.Context(), &f) },
+	}
+	flags := cmd.PersistentFlags()
+	flags.StringVar(&f.prometheus, "prometheus", "", "the engine: http://HOST:9090")
+	flags.StringVar(&f.httpConfig, "http-config", "", "how it is reached: a file with basic_auth, tls_config and so on")
+	flags.Var(&f.ssh, "ssh", "boxes that are asked over ssh, apart by commas")
+	flags.StringVar(&f.filter, "filter", "", "show only what matches: 'h100- user=alice'")
+	flags.BoolVar(&f.boxes, "boxes", false, "a line for each box, also where all GPUs have room")
+	for name, word := range map[string]string{"prometheus": "URL", "http-config": "FILE", "filter": "WORDS"} {
+		flags.Lookup(name).Value = &holder{flags.Lookup(name).Value, word}
+	}
+	cmd.AddCommand(p.fleetOnce(&f))
+	for _, below := range cmd.Commands() {
+		below.Flags().BoolP("help", "h", false, "help for "+below.Name())
+		below.ValidArgsFunction = cobra.NoFileCompletions
+	}
+	return cmd
+}
+
+// source is where the figures come from, and its name. Until end is called ssh runs.
+func (f *fleetFlags) source(ctx context.Context, now func() time.Time) (source fleet.Source, name string, end func(), err error) {
+	switch {
+	case (f.prometheus == "") == (len(f.ssh) == 0):
+		return nil, "", nil, &failure{code: exitUsage, message: "fleet needs either --prometheus or --ssh",
+			advice: []string{"  vramscope fleet --prometheus http://prometheus:9090", "  vramscope fleet --ssh h100-01,h100-02"}}
+	case f.prometheus == "" && f.httpConfig != "":
+		return nil, "", nil, usage("--http-config goes with --prometheus")
+	case f.prometheus == "":
+		boxes := fleet.NewSSH(f.ssh, now)
+		ctx, cancel := context.WithCancel(ctx)
+		done := make(chan struct{})
+		go func() { defer close(done); boxes.Run(ctx) }()
+		return boxes, "ssh", func() { cancel(); <-done }, nil
+	}
+	engine, name, err := fleet.NewPrometheus(fleet.Engine{URL: f.prometheus, HTTPConfig: f.httpConfig})
+	if err != nil {
+		return nil, "", nil, usage("%v", err)
+	}
+	return engine, name, func() {}, nil
+}
+
+// refresh is the time between two questions: engines scrape every 15 s or less often,
+// boxes send a line a second.
+func (f *fleetFlags) refresh() (lines, open time.Duration) {
+	if f.prometheus == "" {
+		return time.Second, time.Second
+	}
+	return 10 * time.Second, 5 * time.Second
+}
+
+// query is what the flags ask for.
+func (f *fleetFlags) query(lines, fit int) (fleet.Query, error) {
+	filter, err := fleet.ParseFilter(f.filter)
+	if err != nil {
+		return fleet.Query{}, usage("--filter: %v", err)
+	}
+	q := fleet.Query{Lines: lines, Fit: fit, Filter: filter}
+	if f.boxes {
+		q.Unit = fleet.Boxes
+	}
+	return q, nil
+}
+
+func (p *program) runFleet(ctx context.Context, f *fleetFlags) error {
+	if !p.hasScreen() {
+		p.explainTable()
+		return p.runFleetOnce(ctx, f, "table", usualFleetLines)
+	}
+	if p.getenv("GOGC") == "" {
+		debug.SetGCPercent(50) // as the monitor
+	}
+	s, err := p.settings()
+	if err != nil {
+		return err
+	}
+	q, err := f.query(0, 0) // the screen knows how many lines it has
+	if err != nil {
+		return err
+	}
+	input, err := p.keyboard()
+	if err != nil {
+		return err
+	}
+	source, name, end, err := f.source(ctx, p.now)
+	if err != nil {
+		return err
+	}
+	defer end()
+	every, openEvery := f.refresh()
+	ctx, cancel := context.WithCancel(ctx)
+	polling := fleet.NewPoller(source, every, p.now)
+	done := make(chan struct{})
+	go func() { defer close(done); polling.Run(ctx) }()
+	defer func() { cancel(); <-done }()
+
+	place, message := fleetscreen.Place{Unit: q.Unit, Filter: q.Filter}, ""
+	for {
+		out, err := fleetscreen.Run(ctx, fleetscreen.Options{
+			Poller: polling, Name: name, Resume: &place, Message: message, Theme: s.Theme, ASCII: s.ASCII,
+			Input: input, Output: p.stdout, Environ: os.Environ(), Now: p.now,
+		})
+		place = out.Place
+		switch {
+		case err != nil:
+			return err
+		case out.Shell != "":
+			message = p.shell(ctx, input, out.Shell)
+		case out.Open != nil:
+			var back bool
+			if back, message, err = p.openBox(ctx, source, out.Open, openEvery, &s, input); err != nil || !back {
+				return err
+			}
+		default:
+			return nil
+		}
+	}
+}
+
+// shell runs the monitor on a box, in this terminal. It returns what to say of that.
+func (p *program) shell(ctx context.Context, input *os.File, host string) string {
+	cmd := exec.CommandContext(ctx, "ssh", "-t", "--", host, "vramscope")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = input, p.stdout, p.stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Sprintf("ssh %s: %v", host, err)
+	}
+	return ""
+}
+
+// openBox shows one box on the monitor's screen, until Esc. It reports whether the user
+// wants to go back, and what to say there.
+func (p *program) openBox(ctx context.Context, source fleet.Source, line *fleet.Line, every time.Duration, s *config.Settings, input *os.File) (back bool, message string, err error) {
+	box, err := fleet.Open(ctx, source, line.Box, every)
+	if err != nil {
+		return true, text.Clean(line.Name() + ": " + err.Error()), nil
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() { defer close(done); box.Run(ctx) }()
+	defer func() { cancel(); <-done }()
+	err = ui.Run(ctx, ui.Options{
+		Source: box, History: box, ReadOnly: true, Escaped: func() { back = true },
+		Theme: s.Theme, ASCII: s.ASCII, Mouse: s.Mouse, GraphWindow: s.GraphWindow, Sort: s.Sort, IdleAfter: s.IdleAfter,
+		Version: versionNumber(), Input: input, Output: p.stdout, Now: p.now,
+	})
+	return back, "", err
+}

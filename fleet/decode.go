@@ -1,0 +1,351 @@
+package fleet
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"vramscope/internal/process"
+	"vramscope/internal/quantity"
+	"vramscope/metric"
+	"vramscope/sampler/snapshot"
+)
+
+// Limits on a box that comes from outside, as those of a document of schema "vramscope/1".
+const (
+	mostGPUs = 256
+	mostRows = 4096
+)
+
+// decoder puts the series of one box together to a snapshot.
+type decoder struct {
+	snap  *snapshot.Snapshot
+	gpus  map[string]*gpuFigures
+	rows  map[rowKey]*snapshot.Process
+	order []rowKey
+	pods  bool // shares of pods were left apart
+}
+
+type gpuFigures struct {
+	gpu    snapshot.GPU
+	values map[field]float64
+}
+
+type rowKey struct{ uuid, pid, instance string }
+
+// The exported names of Table's metrics.
+var ofGPU, ofProcess = exportedNames(metric.GPU), exportedNames(metric.Process)
+
+func exportedNames(of metric.Subject) map[string]metric.ID {
+	names := map[string]metric.ID{}
+	for id := range metric.Count {
+		if name := metric.Table[id].ExportedAs(of); name != "" {
+			names[name] = id
+		}
+	}
+	return names
+}
+
+// memory is the figures that a GPU's memory is made of.
+var memory = map[metric.ID]field{
+	metric.Used: used, metric.Total: total, metric.Free: free, metric.Reserved: reserved,
+	metric.Allocated: allocated, metric.Cached: cached, metric.Fragmented: fragmented, metric.Returnable: returnable,
+}
+
+// boxOf is the box that series describe, at a moment.
+func boxOf(all []series, name string, at time.Time) *snapshot.Snapshot {
+	d := &decoder{
+		snap: &snapshot.Snapshot{Time: at, Host: snapshot.Host{Name: name}, Driver: snapshot.Driver{State: snapshot.DriverOK}},
+		gpus: map[string]*gpuFigures{}, rows: map[rowKey]*snapshot.Process{},
+	}
+	for i := range all {
+		d.take(&all[i])
+	}
+	d.finish()
+	return d.snap
+}
+
+// take takes one series; what it does not know it leaves.
+func (d *decoder) take(s *series) {
+	name := s.label("__name__")
+	if math.IsNaN(s.value) || math.IsInf(s.value, 0) {
+		return
+	}
+	switch name {
+	case exported(metric.HostInfo):
+		d.snap.Host.Name, d.snap.Driver.Version, d.snap.Driver.CUDAVersion = s.label("host"), s.label("driver_version"), s.label("cuda_version")
+		d.snap.Simulated = s.label("simulated") == "true"
+	case exported(metric.SampleInterval):
+		d.snap.Interval = time.Duration(min(max(s.value, 0), 3600) * float64(time.Second))
+	case exported(metric.DriverState):
+		if s.value == 1 {
+			d.snap.Driver.State = snapshot.DriverState(s.label("state"))
+		}
+	case exported(metric.ProbesAnswering):
+		d.snap.Driver.ProbesAnswering = int(min(max(s.value, 0), mostRows))
+	case exported(metric.ProcessInfo):
+		d.describe(s)
+	case exported(metric.Alerts):
+		d.alert(s)
+	default:
+		if id, ok := ofProcess[name]; ok {
+			d.process(s, id)
+		} else if !d.ofGPU(s, name) {
+			d.foreign(s, name)
+		}
+	}
+}
+
+// gpu is that of a series, nil where there are too many.
+func (d *decoder) gpu(uuid, index string) *gpuFigures {
+	g := d.gpus[uuid]
+	if g == nil {
+		if uuid == "" || len(d.gpus) >= mostGPUs {
+			return nil
+		}
+		g = &gpuFigures{gpu: snapshot.GPU{UUID: uuid, State: snapshot.GPUOK, Index: -1}, values: map[field]float64{}}
+		d.gpus[uuid] = g
+	}
+	if i, err := strconv.Atoi(index); err == nil && i >= 0 && i < 1<<16 {
+		g.gpu.Index = i
+	}
+	return g
+}
+
+// ofGPU takes a series of the exporter's own.
+func (d *decoder) ofGPU(s *series, name string) bool {
+	id, known := ofGPU[name]
+	others := map[string]field{exported(metric.FullIn): fullIn, exported(metric.FullInEarliest): earliest, exported(metric.FullInLatest): latest}
+	f, ok := others[name]
+	if !known && !ok && name != exported(metric.GPUInfo) && name != exported(metric.GPUState) && name != exported(metric.GPUThrottled) && name != exported(metric.ECCErrors) {
+		return false
+	}
+	g := d.gpu(s.label("uuid"), s.label("gpu"))
+	if g == nil {
+		return true
+	}
+	switch {
+	case ok:
+		g.values[f] = s.value
+	case name == exported(metric.GPUInfo):
+		g.gpu.Name, g.gpu.PCIBusID = s.label("name"), s.label("pci_bus_id")
+	case name == exported(metric.GPUState):
+		if s.value == 1 {
+			g.gpu.State = snapshot.GPUState(s.label("state"))
+		}
+	case name == exported(metric.GPUThrottled):
+		g.gpu.Throttled = append(g.gpu.Throttled, s.label("reason"))
+	case name == exported(metric.ECCErrors):
+		n := quantity.From(uint64(max(s.value, 0)), quantity.Driver)
+		if s.label("type") == "uncorrected" {
+			g.gpu.ECC.Uncorrected = n
+		} else {
+			g.gpu.ECC.Corrected = n
+		}
+	default:
+		if f, ok := memory[id]; ok {
+			g.values[f] = s.value
+		} else if id >= metric.FirstSensor {
+			g.gpu.Set(id, quantity.From(s.value/metric.Table[id].Unit.Base(1), quantity.Driver))
+		}
+	}
+	return true
+}
+
+// foreign takes a series of another exporter.
+func (d *decoder) foreign(s *series, name string) {
+	for _, e := range exporters[1:] {
+		uuid := s.label(e.uuid)
+		if uuid != "" && !strings.HasPrefix(uuid, "GPU-") {
+			uuid = "GPU-" + uuid
+		}
+		if name == "nvidia_smi_gpu_info" && e == exporters[2] {
+			if g := d.gpu(uuid, s.label("index")); g != nil {
+				g.gpu.Name = s.label("name")
+			}
+			return
+		}
+		for f, its := range e.metrics {
+			if its != name {
+				continue
+			}
+			if s.label("vgpu") != "" {
+				d.pods = true
+				return
+			}
+			g := d.gpu(uuid, s.label("gpu"))
+			if g == nil {
+				return
+			}
+			if model := s.label("modelName"); model != "" {
+				g.gpu.Name = model
+			}
+			if host := s.label("Hostname") + s.label("hostname"); host != "" {
+				d.snap.Host.Name = host
+			}
+			scale, err := strconv.ParseFloat(e.scale[f], 64)
+			if err != nil {
+				scale = 1
+			}
+			v := s.value * scale
+			if s.label("GPU_I_ID") != "" && together(f) == "sum" {
+				v += g.values[f]
+			}
+			g.values[f] = v
+			return
+		}
+	}
+}
+
+// row is that of a series, nil where there are too many.
+func (d *decoder) row(s *series) *snapshot.Process {
+	k := rowKey{s.label("uuid"), s.label("pid"), s.label("mig")}
+	if p := d.rows[k]; p != nil {
+		return p
+	}
+	if len(d.rows) >= mostRows {
+		return nil
+	}
+	pid, _ := strconv.Atoi(k.pid) // "other" has none
+	// It has no start time, and none is needed: nothing is done to it from here. With
+	// zero it would be a process of another container.
+	p := &snapshot.Process{ID: snapshot.RowID{Process: process.Identity{PID: max(pid, 0), StartTime: 1}, GPUUUID: k.uuid}, Type: "C"}
+	if pid <= 0 {
+		p.Name = "other processes"
+	}
+	d.rows[k] = p
+	d.order = append(d.order, k)
+	return p
+}
+
+func (d *decoder) process(s *series, id metric.ID) {
+	p := d.row(s)
+	if p == nil || s.value < -most || s.value > most {
+		return
+	}
+	of := func(source quantity.Source) snapshot.Bytes { return quantity.From(quantity.Bytes(s.value), source) }
+	switch id {
+	case metric.Used:
+		p.Used = of(quantity.Driver)
+	case metric.Allocated:
+		p.Allocated = of(quantity.Probe)
+	case metric.Cached:
+		p.Cached = of(quantity.Probe)
+	case metric.Fragmented:
+		p.Fragmented = of(quantity.Probe)
+	case metric.Returnable:
+		p.Returnable = of(quantity.Probe)
+	}
+}
+
+func (d *decoder) describe(s *series) {
+	p := d.row(s)
+	if p == nil {
+		return
+	}
+	p.User, p.Runtime = s.label("user"), s.label("runtime")
+	if name := s.label("name"); name != "" {
+		p.Name, p.Command = name, []string{name}
+	}
+	if id := s.label("hpc_job"); id != "" {
+		p.Job = process.Job{Kind: "job", ID: id}
+	} else if pod := s.label("pod"); pod != "" {
+		p.Job = process.Job{Kind: "pod", ID: pod, Namespace: s.label("namespace"), Container: s.label("container")}
+	}
+}
+
+func (d *decoder) alert(s *series) {
+	a := snapshot.Alert{Kind: snapshot.AlertKind(s.label("kind")), GPUUUID: s.label("uuid"), Since: d.snap.Time}
+	if s.value <= 0 || len(d.snap.Alerts) >= mostRows {
+		return
+	}
+	if s.label("severity") == "urgent" {
+		a.Severity = snapshot.Urgent
+	}
+	if i, err := strconv.Atoi(s.label("gpu")); err == nil {
+		a.GPU = i
+	}
+	a.Note = strings.ReplaceAll(string(a.Kind), "_", " ")
+	a.Message = a.Note
+	if a.GPUUUID != "" {
+		a.Message = "GPU " + strconv.Itoa(a.GPU) + ": " + a.Note
+	}
+	d.snap.Alerts = append(d.snap.Alerts, a)
+}
+
+// finish derives what follows from the figures.
+func (d *decoder) finish() {
+	for _, k := range d.order {
+		p := d.rows[k]
+		if p.Allocated.Known() {
+			d.snap.ProbeSeen = true
+			p.Probe = &snapshot.Probe{State: snapshot.ProbeLive}
+			if reserved, ok := p.Reserved().Value(); ok && p.Used.Known() {
+				p.Other = quantity.From(p.Used.Or(0)-reserved, quantity.Computed)
+			}
+		}
+		if g := d.gpus[k.uuid]; g != nil {
+			p.GPU = g.gpu.Index
+		}
+		d.snap.Rows = append(d.snap.Rows, *p)
+	}
+	for _, g := range d.gpus {
+		d.snap.GPUs = append(d.snap.GPUs, g.finish(d.snap.Rows))
+	}
+	slices.SortFunc(d.snap.GPUs, func(a, b snapshot.GPU) int {
+		if a.Index != b.Index {
+			return a.Index - b.Index
+		}
+		return strings.Compare(a.UUID, b.UUID)
+	})
+	for i := range d.snap.Alerts { // the screen finds them by GPU
+		if g := d.snap.GPU(d.snap.Alerts[i].GPUUUID); g != nil {
+			d.snap.Alerts[i].GPU = g.Index
+		}
+	}
+	slices.SortStableFunc(d.snap.Alerts, func(a, b snapshot.Alert) int {
+		if a.Severity != b.Severity {
+			return int(b.Severity) - int(a.Severity)
+		}
+		return alertRank(a.Kind) - alertRank(b.Kind)
+	})
+}
+
+func (g *gpuFigures) finish(rows []snapshot.Process) snapshot.GPU {
+	out, values := g.gpu, g.values
+	if _, known := values[total]; !known && values[used]+values[free] > 0 { // dcgm-exporter has none
+		values[total] = values[used] + values[free] + values[reserved]
+	}
+	out.Memory = memoryOf(values)
+	if _, known := values[allocated]; known {
+		belongs := func(p *snapshot.Process) bool { return p.ID.GPUUUID == out.UUID }
+		out.Parts = snapshot.PartsOf(out.Memory.Used, rows, belongs)
+	} else {
+		out.Parts = partsOf(out.Memory.Used, snapshot.Bytes{}, snapshot.Bytes{}, snapshot.Bytes{}, snapshot.Bytes{})
+	}
+	for f, to := range map[field]*snapshot.Int{utilization: &out.Utilization, temperature: &out.Temperature, slowdown: &out.TemperatureSlowdown} {
+		if _, ok := values[f]; ok {
+			scale := 1.0
+			if f == utilization {
+				scale = 100
+			}
+			*to = whole(values, f, scale)
+		}
+	}
+	if _, ok := values[power]; ok {
+		out.Power, out.PowerLimit = number(values, power), number(values, powerLimit)
+	}
+	out.FullIn = fullInOf(values)
+	n := 0
+	for i := range rows {
+		if rows[i].ID.GPUUUID == out.UUID {
+			n++
+		}
+	}
+	if n > 0 {
+		out.ProcessCount = quantity.From(n, quantity.Computed)
+	}
+	return out
+}

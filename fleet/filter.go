@@ -1,0 +1,137 @@
+package fleet
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"vramscope/sampler/snapshot"
+)
+
+// Filter says which lines are wanted: those that match every term.
+type Filter []Term
+
+// Term is a word that is searched for, without regard to case.
+type Term struct {
+	Field Field
+	Word  string
+}
+
+// Field is where a word is searched for.
+type Field string
+
+// The fields. Anywhere is a host, a user or a job.
+const (
+	Anywhere Field = ""
+	InHost   Field = "host"
+	InUser   Field = "user"
+	InJob    Field = "job"
+	InState  Field = "state"
+)
+
+// The words of InState.
+const (
+	stateDown  = "down"  // the box does not answer
+	stateLost  = "lost"  // the GPU does not
+	stateAlarm = "alarm" // an alert stands
+	stateFull  = "full"  // memory runs out
+	stateIdle  = "idle"  // memory is held and nothing runs
+)
+
+var states = []string{stateDown, stateLost, stateAlarm, stateFull, stateIdle}
+
+// longestTerm bounds what is sent to an engine for each refresh.
+const longestTerm = 100
+
+// ParseFilter reads words apart by blanks: "h100-", "user=alice", "state=down".
+func ParseFilter(s string) (Filter, error) {
+	var f Filter
+	for word := range strings.FieldsSeq(s) {
+		t := Term{Word: word}
+		if name, value, found := strings.Cut(word, "="); found {
+			if t = (Term{Field(name), value}); !slices.Contains([]Field{InHost, InUser, InJob, InState}, t.Field) || value == "" {
+				return nil, fmt.Errorf("%q: want host=, user=, job= or state= and a word", word)
+			}
+		}
+		if t.Field == InState && !slices.Contains(states, t.Word) {
+			return nil, fmt.Errorf("state=%s: want %s", t.Word, strings.Join(states, ", "))
+		}
+		if len(t.Word) > longestTerm {
+			return nil, fmt.Errorf("a word of the filter is longer than %d characters", longestTerm)
+		}
+		f = append(f, t)
+	}
+	return f, nil
+}
+
+// String is what ParseFilter reads.
+func (f Filter) String() string {
+	var words []string
+	for _, t := range f {
+		word := t.Word
+		if t.Field != Anywhere {
+			word = string(t.Field) + "=" + word
+		}
+		words = append(words, word)
+	}
+	return strings.Join(words, " ")
+}
+
+// of is the terms of some fields.
+func (f Filter) of(fields ...Field) (found Filter) {
+	for _, t := range f {
+		if slices.Contains(fields, t.Field) {
+			found = append(found, t)
+		}
+	}
+	return found
+}
+
+// state reports whether a line is in every state that the filter names.
+func (f Filter) state(l *Line) bool {
+	for _, t := range f.of(InState) {
+		in := false
+		switch t.Word {
+		case stateDown:
+			in = l.State == Down || l.State == Stopped
+		case stateLost:
+			in = l.State == OK && l.GPU.State != "" && l.GPU.State != snapshot.GPUOK || l.Alert == snapshot.AlertLost || l.Alert == snapshot.AlertHanging
+		case stateAlarm:
+			in = l.Alert != ""
+		case stateFull:
+			in = slices.Contains([]snapshot.AlertKind{snapshot.AlertFullIn, snapshot.AlertOutOfMemory, snapshot.AlertLowMemory}, l.Alert)
+		case stateIdle:
+			used, known := l.Used()
+			u, busy := l.GPU.Utilization.Value()
+			in = known && busy && used > .02 && u == 0
+		}
+		if !in {
+			return false
+		}
+	}
+	return true
+}
+
+// matches reports whether a box with these rows has what the other terms name.
+func (f Filter) matches(name string, rows []snapshot.Process) bool {
+	has := func(s, word string) bool { return strings.Contains(strings.ToLower(s), strings.ToLower(word)) }
+	for _, t := range f {
+		host := has(name, t.Word)
+		user := slices.ContainsFunc(rows, func(p snapshot.Process) bool { return has(p.User, t.Word) })
+		job := slices.ContainsFunc(rows, func(p snapshot.Process) bool { return has(p.Job.ID, t.Word) })
+		switch t.Field {
+		case Anywhere:
+			host = host || user || job
+		case InUser:
+			host = user
+		case InJob:
+			host = job
+		case InState:
+			host = true
+		}
+		if !host {
+			return false
+		}
+	}
+	return true
+}

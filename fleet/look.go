@@ -1,0 +1,257 @@
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/metric"
+	"vramscope/sampler/snapshot"
+)
+
+const metricHost = metric.HostInfo
+
+// Look implements Source. First the lines are chosen: by the engine's ranking, and all
+// that has a problem. Then their figures are asked for.
+func (p *Prometheus) Look(ctx context.Context, q Query) (*Picture, error) {
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+	defer cancel()
+	a, err := p.discover(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	if a.query.Unit == Fitting {
+		n, err := p.ask(ctx, fmt.Sprintf("count(%s)", a.wanted(total)), time.Time{})
+		if err != nil {
+			return nil, err
+		}
+		a.query.Unit = Boxes
+		if len(n) == 0 || int(n[0].value) <= q.Fit {
+			a.query.Unit = GPUs
+		}
+	}
+	queries := a.problems()
+	const ranking = "ranking"
+	queries[ranking] = a.ranked()
+	answers, failed := p.askAll(ctx, queries)
+	if err := failed[ranking]; err != nil {
+		return nil, err
+	}
+	c := &choice{unit: a.query.Unit, lines: map[string]*Line{}}
+	c.take(answers, ranking)
+	if err := p.fill(ctx, a, c); err != nil {
+		return nil, err
+	}
+	pic := &Picture{Time: p.engineTime(), Unit: a.query.Unit, Simulated: a.simulated, Problems: append(problemsOf(failed), c.problems...)}
+	for _, l := range c.lines {
+		if q.Filter.state(l) {
+			pic.Lines = append(pic.Lines, *l)
+		}
+	}
+	pic.Lines = once(pic.Lines)
+	return pic, nil
+}
+
+// once leaves out GPUs that two exporters report, or that are scraped twice.
+func once(lines []Line) []Line {
+	slices.SortFunc(lines, func(a, b Line) int { return cmp.Or(cmp.Compare(a.GPU.UUID, b.GPU.UUID), cmp.Compare(a.Box, b.Box)) })
+	return slices.CompactFunc(lines, func(a, b Line) bool { return a.GPU.UUID != "" && a.GPU.UUID == b.GPU.UUID })
+}
+
+// choice is the lines that are shown.
+type choice struct {
+	unit     Unit
+	lines    map[string]*Line
+	problems []string
+}
+
+// line is that of a box, or of a GPU of it.
+func (c *choice) line(s *series) *Line {
+	box, uuid := s.label("instance"), s.label("uuid")
+	if c.unit == Boxes {
+		uuid = ""
+	}
+	return c.at(box, uuid)
+}
+
+func (c *choice) at(box, uuid string) *Line {
+	made := &Line{Box: box, GPU: snapshot.GPU{Index: -1, UUID: uuid, State: snapshot.GPUOK}}
+	if l, ok := c.lines[made.key()]; ok {
+		return l
+	}
+	c.lines[made.key()] = made
+	return made
+}
+
+func (c *choice) take(answers map[field][]series, ranking field) {
+	for i := range answers[ranking] {
+		c.line(&answers[ranking][i])
+	}
+	for i := range answers["alert"] {
+		s := &answers["alert"][i]
+		l, kind, severity := c.line(s), snapshot.AlertKind(s.label("kind")), snapshot.Notice
+		if s.value >= 2 {
+			severity = snapshot.Urgent
+		}
+		l.worse(kind, severity)
+	}
+	for i := range answers["state"] {
+		s := &answers["state"][i]
+		l := c.line(s)
+		if c.unit == GPUs {
+			l.GPU.State = snapshot.GPUState(s.label("state"))
+			continue
+		}
+		if l.Severity != snapshot.Urgent {
+			l.Alert = snapshot.AlertLost // one of its GPUs
+		}
+	}
+	for i := range answers["down"] {
+		l := c.at(answers["down"][i].label("instance"), "")
+		l.State, l.Why = Down, "the engine cannot scrape it"
+	}
+	for i := range answers["stopped"] {
+		s := &answers["stopped"][i]
+		l := c.at(s.label("instance"), "")
+		l.State, l.Why = Stopped, "its figures are "+quantity.BriefDuration(time.Duration(s.value)*time.Second)+" old"
+	}
+	for i := range answers["skew"] {
+		s := &answers["skew"][i]
+		l := &Line{Box: s.label("instance")}
+		c.problems = append(c.problems, fmt.Sprintf("the clock of %s differs from the engine's", l.Name()))
+	}
+}
+
+// fill asks for the figures of the lines.
+func (p *Prometheus) fill(ctx context.Context, a *asking, c *choice) error {
+	var instances, uuids []string
+	for _, l := range c.lines {
+		if l.State != Down {
+			instances = append(instances, l.Box)
+			if l.GPU.UUID != "" {
+				uuids = append(uuids, l.GPU.UUID)
+			}
+		}
+	}
+	if len(instances) == 0 || c.unit == GPUs && len(uuids) == 0 {
+		return nil
+	}
+	slices.Sort(instances)
+	instances = slices.Compact(instances)
+	queries := map[field]string{"details": a.details(instances, uuids)}
+	if c.unit == GPUs && a.exporters[0].people {
+		queries["owners"] = a.owners(instances, uuids)
+	}
+	answers, failed := p.askAll(ctx, queries)
+	if err := failed["details"]; err != nil {
+		return err
+	}
+	c.problems = append(c.problems, problemsOf(failed)...)
+	figures := map[*Line]map[field]float64{}
+	for i := range answers["details"] {
+		s := &answers["details"][i]
+		l, m := c.line(s), field(s.label("m"))
+		if m == "info" {
+			l.name(s)
+			continue
+		}
+		if figures[l] == nil {
+			figures[l] = map[field]float64{}
+		}
+		figures[l][m] = s.value
+	}
+	for l, values := range figures {
+		l.fill(values)
+	}
+	for i := range answers["owners"] {
+		s := &answers["owners"][i]
+		l := c.line(s)
+		l.User, l.Program, l.Job = s.label("user"), s.label("name"), s.label("hpc_job")
+	}
+	return nil
+}
+
+// name takes the labels of an info series.
+func (l *Line) name(s *series) {
+	l.GPU.Name, l.Host = s.label("name"), s.label("host")
+	if i, err := strconv.Atoi(s.label("gpu")); err == nil && i >= 0 {
+		l.GPU.Index = i
+	}
+}
+
+// fill takes figures, by their names.
+func (l *Line) fill(values map[field]float64) {
+	g := &l.GPU
+	g.Memory = memoryOf(values)
+	g.Parts = partsOf(g.Memory.Used, amount(values, allocated), amount(values, cached), amount(values, fragmented), amount(values, returnable))
+	g.Utilization, g.Temperature, g.TemperatureSlowdown = whole(values, utilization, 100), whole(values, temperature, 1), whole(values, slowdown, 1)
+	g.Power, g.PowerLimit = number(values, power), number(values, powerLimit)
+	g.FullIn = fullInOf(values)
+	l.GPUs = 1
+	if n, ok := values[count]; ok {
+		l.GPUs = int(n)
+	}
+}
+
+func memoryOf(values map[field]float64) snapshot.Memory {
+	return snapshot.Memory{Used: amount(values, used), Total: amount(values, total), Free: amount(values, free), Reserved: amount(values, reserved)}
+}
+
+// most is more memory than a fleet has; what is beyond is no figure.
+const most = 1 << 60
+
+func number(values map[field]float64, f field) snapshot.Float {
+	v, ok := values[f]
+	if !ok || !(v >= 0 && v < most) { // NaN, too
+		return snapshot.Float{}
+	}
+	return quantity.From(v, quantity.Driver)
+}
+
+func amount(values map[field]float64, f field) snapshot.Bytes {
+	v := number(values, f)
+	return quantity.From(quantity.Bytes(v.Or(0)), v.Source())
+}
+
+func whole(values map[field]float64, f field, scale float64) snapshot.Int {
+	v := number(values, f)
+	return quantity.From(int(v.Or(0)*scale+.5), v.Source())
+}
+
+func fullInOf(values map[field]float64) *snapshot.FullIn {
+	seconds := func(f field) time.Duration {
+		v := number(values, f).Or(0)
+		return time.Duration(min(v, 1e9) * float64(time.Second))
+	}
+	if !number(values, fullIn).Known() {
+		return nil
+	}
+	return &snapshot.FullIn{Median: seconds(fullIn), Earliest: seconds(earliest), Latest: seconds(latest)}
+}
+
+// Totals implements Source.
+func (p *Prometheus) Totals(ctx context.Context, q Query) (Totals, error) {
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+	defer cancel()
+	a, err := p.discover(ctx, q)
+	if err != nil {
+		return Totals{}, err
+	}
+	answers, failed := p.askAll(ctx, a.totals())
+	values := map[field]float64{}
+	for f, s := range answers {
+		if len(s) == 1 {
+			values[f] = s[0].value
+		}
+	}
+	t := Totals{Memory: memoryOf(values), GPUs: whole(values, count, 1), Boxes: whole(values, "boxes", 1), Down: whole(values, "down", 1), Problems: problemsOf(failed)}
+	if !t.Down.Known() && failed["down"] == nil && t.Boxes.Known() {
+		t.Down = quantity.From(0, quantity.Computed) // an empty vector is none
+	}
+	t.Parts = partsOf(t.Memory.Used, amount(values, allocated), amount(values, cached), amount(values, fragmented), amount(values, returnable))
+	return t, nil
+}

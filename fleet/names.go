@@ -1,0 +1,168 @@
+package fleet
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"vramscope/metric"
+)
+
+// An exporter's names. Each of its metrics becomes a vector with the labels instance and
+// uuid alone, in Prometheus' base units. Sources:
+// https://github.com/NVIDIA/dcgm-exporter/blob/main/etc/default-counters.csv
+// https://github.com/utkuozdemir/nvidia_gpu_exporter/blob/main/METRICS.md
+type exporter struct {
+	used string // the metric by which the exporter is known
+	uuid string // the label that has the GPU's UUID
+	// vector is a metric of GPUs, with more matchers, by these labels: the uuid, and perhaps
+	// the instance.
+	vector  func(name, matchers, by string) string
+	metrics map[field]string // their names; a formula where it has blanks
+	scale   map[field]string // what a value is multiplied by
+	info    func(matchers string) string
+	hosts   func(pattern string) string // the instances of the hosts that match
+	people  bool                        // it names users and jobs
+}
+
+// field is a figure of a line.
+type field string
+
+// The figures, and what is counted.
+const (
+	used        field = "used"
+	total       field = "total"
+	free        field = "free"
+	reserved    field = "reserved"
+	allocated   field = "allocated"
+	cached      field = "cached"
+	fragmented  field = "fragmented"
+	returnable  field = "returnable"
+	utilization field = "utilization"
+	temperature field = "temperature"
+	slowdown    field = "slowdown"
+	power       field = "power"
+	powerLimit  field = "power_limit"
+	fullIn      field = "full_in"
+	earliest    field = "earliest"
+	latest      field = "latest"
+	count       field = "count"
+)
+
+// of says how the GPUs of a box are put together.
+var of = map[field]string{utilization: "avg", temperature: "max", slowdown: "min", fullIn: "min", earliest: "min", latest: "min"}
+
+func together(f field) string {
+	if word, ok := of[f]; ok {
+		return word
+	}
+	return "sum"
+}
+
+func own(id metric.ID) string { return metric.Table[id].ExportedAs(metric.GPU) }
+
+func exported(id metric.ExportedID) string { return metric.ExportTable[id].Name }
+
+// mebibytes are dcgm-exporter's.
+const mebibytes = "1048576"
+
+// exporters are those that are read; of a GPU that several report, the first is taken.
+var exporters = []*exporter{
+	{
+		used: own(metric.Used), uuid: "uuid", people: true,
+		vector: func(name, matchers, by string) string {
+			return fmt.Sprintf("max by (%s) (%s{%s})", by, name, matchers)
+		},
+		metrics: map[field]string{
+			used: own(metric.Used), total: own(metric.Total), free: own(metric.Free), reserved: own(metric.Reserved),
+			allocated: own(metric.Allocated), cached: own(metric.Cached), fragmented: own(metric.Fragmented), returnable: own(metric.Returnable),
+			utilization: own(metric.Utilization), temperature: own(metric.Temperature), slowdown: own(metric.TemperatureSlowdown),
+			power: own(metric.Power), powerLimit: own(metric.PowerLimit),
+			fullIn: exported(metric.FullIn), earliest: exported(metric.FullInEarliest), latest: exported(metric.FullInLatest),
+		},
+		info: func(matchers string) string {
+			return fmt.Sprintf("max by (instance,uuid,gpu,name) (%s{%s})", exported(metric.GPUInfo), matchers)
+		},
+		hosts: func(pattern string) string {
+			return fmt.Sprintf("%[1]s{host=~%[2]s} or %[1]s{instance=~%[2]s}", exported(metric.HostInfo), pattern)
+		},
+	},
+	{
+		// A MIG instance has the UUID of its GPU. With --kubernetes-virtual-gpus a pod's
+		// share has it, too: what has a label vgpu is no GPU's total.
+		used: "DCGM_FI_DEV_FB_USED", uuid: "UUID",
+		vector: func(name, matchers, by string) string {
+			return fmt.Sprintf(`sum by (%[3]s) (max by (%[3]s,GPU_I_ID) (label_replace(%[1]s{vgpu=""%[2]s},"uuid","$1","UUID","(.+)")))`, name, more(matchers), by)
+		},
+		metrics: map[field]string{
+			used: "DCGM_FI_DEV_FB_USED", free: "DCGM_FI_DEV_FB_FREE", reserved: "DCGM_FI_DEV_FB_RESERVED",
+			utilization: "DCGM_FI_DEV_GPU_UTIL", temperature: "DCGM_FI_DEV_GPU_TEMP", power: "DCGM_FI_DEV_POWER_USAGE",
+			powerLimit: "DCGM_FI_DEV_POWER_MGMT_LIMIT", slowdown: "DCGM_FI_DEV_SLOWDOWN_TEMP",
+		},
+		scale: map[field]string{used: mebibytes, free: mebibytes, reserved: mebibytes, utilization: "0.01"},
+		// The label of the host is Hostname, and hostname in newer ones.
+		info: func(matchers string) string {
+			s := fmt.Sprintf(`DCGM_FI_DEV_FB_USED{vgpu=""%s}`, more(matchers))
+			for _, r := range [][2]string{{"UUID", "uuid"}, {"modelName", "name"}, {"Hostname", "host"}, {"hostname", "host"}} {
+				s = fmt.Sprintf(`label_replace(%s,"%s","$1","%s","(.+)")`, s, r[1], r[0])
+			}
+			return "max by (instance,uuid,gpu,name,host) (" + s + ")"
+		},
+		hosts: func(pattern string) string {
+			return fmt.Sprintf("DCGM_FI_DEV_FB_USED{Hostname=~%[1]s} or DCGM_FI_DEV_FB_USED{hostname=~%[1]s} or DCGM_FI_DEV_FB_USED{instance=~%[1]s}", pattern)
+		},
+	},
+	{
+		// Its UUIDs lack "GPU-".
+		used: "nvidia_smi_memory_used_bytes", uuid: "uuid",
+		vector: func(name, matchers, by string) string {
+			return fmt.Sprintf(`max by (%s) (label_replace(%s{%s},"uuid","GPU-$1","uuid","([0-9a-fA-F]{8}-.*)"))`, by, name, matchers)
+		},
+		metrics: map[field]string{
+			used: "nvidia_smi_memory_used_bytes", total: "nvidia_smi_memory_total_bytes", free: "nvidia_smi_memory_free_bytes",
+			reserved: "nvidia_smi_memory_reserved_bytes", utilization: "nvidia_smi_utilization_gpu_ratio", temperature: "nvidia_smi_temperature_gpu",
+			power: "nvidia_smi_power_draw_watts", powerLimit: "nvidia_smi_enforced_power_limit_watts",
+		},
+		info: func(matchers string) string {
+			return fmt.Sprintf(`max by (instance,uuid,gpu,name) (label_replace(label_replace(nvidia_smi_gpu_info{%s},"gpu","$1","index","(.+)"),"uuid","GPU-$1","uuid","([0-9a-fA-F]{8}-.*)"))`, matchers)
+		},
+		hosts: func(pattern string) string { return "nvidia_smi_memory_used_bytes{instance=~" + pattern + "}" },
+	},
+}
+
+func more(matchers string) string {
+	if matchers == "" {
+		return ""
+	}
+	return "," + matchers
+}
+
+// expression is a figure of the GPUs, "" where the exporter has none.
+func (e *exporter) expression(f field, matchers, by string) string {
+	if f == total && e.metrics[total] == "" { // dcgm-exporter has the parts of it
+		in := func(f field) string { return e.vector(e.metrics[f], matchers, by) }
+		return fmt.Sprintf("(%[1]s + %[2]s + (%[3]s or %[1]s * 0)) * %[4]s", in(used), in(free), in(reserved), e.scale[used])
+	}
+	name := e.metrics[f]
+	if name == "" {
+		return ""
+	}
+	s := e.vector(name, matchers, by)
+	if by := e.scale[f]; by != "" {
+		s += " * " + by
+	}
+	return s
+}
+
+// oneOf is the matcher of a label that has one of some values.
+func oneOf(label string, values []string) string {
+	quoted := make([]string, len(values))
+	for i, v := range values {
+		quoted[i] = regexp.QuoteMeta(v)
+	}
+	return label + "=~" + strconv.Quote(strings.Join(quoted, "|"))
+}
+
+// containing is a pattern of values with a word in them, as a string of PromQL.
+func containing(word string) string { return strconv.Quote("(?i).*" + regexp.QuoteMeta(word) + ".*") }

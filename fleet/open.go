@@ -1,0 +1,191 @@
+package fleet
+
+import (
+	"context"
+	"sort"
+	"sync"
+	"time"
+
+	"vramscope/metric"
+	"vramscope/sampler/snapshot"
+)
+
+// Opened is one box of a fleet, as the monitor's screen wants it: its newest snapshot and
+// its past. It asks its source on a goroutine of its own, and answers from memory.
+type Opened struct {
+	source Source
+	box    string
+	every  time.Duration
+
+	mu      sync.Mutex
+	latest  *snapshot.Snapshot
+	past    Past
+	oldest  time.Time
+	changed chan struct{}
+}
+
+// openedPast is how much of the past is fetched when a box is opened.
+const openedPast = time.Hour
+
+// Open fetches the present of a box; Run goes on from there.
+func Open(ctx context.Context, source Source, box string, every time.Duration) (*Opened, error) {
+	first, err := source.Box(ctx, box, time.Time{})
+	if err != nil {
+		return nil, err
+	}
+	o := &Opened{source: source, box: box, every: every, past: Past{}, oldest: first.Time, changed: make(chan struct{}, 1)}
+	o.take(first)
+	return o, nil
+}
+
+// Run fetches the past once and then the present again and again, until the context ends.
+func (o *Opened) Run(ctx context.Context) {
+	first := o.Latest()
+	if past, err := o.source.Past(ctx, o.box, first.Time.Add(-openedPast), first.Time.Add(-time.Second)); err == nil {
+		o.mu.Lock()
+		for key, samples := range past {
+			o.past[key] = append(samples, o.past[key]...)
+		}
+		for _, samples := range o.past {
+			if samples[0].Time.Before(o.oldest) {
+				o.oldest = samples[0].Time
+			}
+		}
+		o.mu.Unlock()
+		token(o.changed)
+	}
+	ticker := time.NewTicker(o.every)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			if next, err := o.source.Box(ctx, o.box, time.Time{}); err == nil {
+				o.take(next)
+			} else if ctx.Err() == nil {
+				o.fail(err)
+			}
+		}
+	}
+}
+
+// fail publishes that there is nothing newer: as a state of the driver, whose figures the
+// screen then says are gone.
+func (o *Opened) fail(err error) {
+	o.mu.Lock()
+	next := *o.latest
+	if next.Driver.State == snapshot.DriverOK || next.Driver.Since.IsZero() {
+		next.Driver.Since = next.Time
+	}
+	next.Driver.State, next.Driver.Message, next.Driver.Err = snapshot.DriverGone, err.Error(), err
+	next.Sequence++
+	o.latest = &next
+	o.mu.Unlock()
+	token(o.changed)
+}
+
+// take makes a snapshot the newest, and appends its figures to the past.
+func (o *Opened) take(s *snapshot.Snapshot) {
+	s.Interval = o.every // that of what is shown, not the box's own
+	o.mu.Lock()
+	if o.latest != nil {
+		s.Sequence = o.latest.Sequence + 1
+	}
+	if o.latest == nil || s.Time.After(o.latest.Time) {
+		o.append(s)
+	}
+	o.latest = s
+	o.mu.Unlock()
+	token(o.changed)
+}
+
+func (o *Opened) append(s *snapshot.Snapshot) {
+	add := func(key snapshot.SeriesKey, value snapshot.Float) {
+		if v, known := value.Value(); known {
+			o.past[key] = append(o.past[key], Sample{s.Time, metric.Table[key.Metric].Whole(v)})
+		}
+	}
+	for i := range s.GPUs {
+		g := &s.GPUs[i]
+		for _, id := range metric.KeptOf(metric.GPU, metric.Recorded) {
+			add(snapshot.SeriesKey{Metric: id, GPUUUID: g.UUID}, g.Value(id))
+		}
+	}
+	for i := range s.Rows {
+		p := &s.Rows[i]
+		for _, id := range metric.KeptOf(metric.Process, metric.Recorded) {
+			add(snapshot.SeriesKey{Metric: id, GPUUUID: p.ID.GPUUUID, Row: p.ID, Instance: p.ID.Instance}, p.Value(id))
+		}
+	}
+	forget := s.Time.Add(-2 * openedPast)
+	for key, samples := range o.past {
+		if samples[len(samples)-1].Time.Before(forget) {
+			delete(o.past, key) // its process exited long ago
+		} else if samples[0].Time.Before(forget.Add(-openedPast)) {
+			o.past[key] = append([]Sample(nil), samples[sort.Search(len(samples), func(i int) bool { return samples[i].Time.After(forget) }):]...)
+		}
+	}
+}
+
+// Latest implements ui.Source.
+func (o *Opened) Latest() *snapshot.Snapshot {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.latest
+}
+
+// Updates implements ui.Source.
+func (o *Opened) Updates() <-chan struct{} { return o.changed }
+
+// At implements snapshot.History; the screen calls it where it may take a while.
+func (o *Opened) At(t time.Time) (*snapshot.Snapshot, bool) {
+	ctx, cancel := context.WithTimeout(context.Background(), queryTimeout)
+	defer cancel()
+	s, err := o.source.Box(ctx, o.box, t)
+	if err != nil {
+		return nil, false
+	}
+	s.Past = true
+	return s, true
+}
+
+// Span implements snapshot.History.
+func (o *Opened) Span() (oldest, newest time.Time) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.oldest, o.latest.Time
+}
+
+// Events implements snapshot.History: an engine has none.
+func (o *Opened) Events(int) []snapshot.Event { return nil }
+
+// Series implements snapshot.History, from memory. An engine has a sample every scrape:
+// a bucket without one shows the last of the minute before it, as the engine does.
+func (o *Opened) Series(key snapshot.SeriesKey, from, to time.Time, buckets int) []snapshot.Point {
+	o.mu.Lock()
+	samples := o.past[key]
+	o.mu.Unlock()
+	points := make([]snapshot.Point, buckets)
+	width := to.Sub(from) / time.Duration(max(buckets, 1))
+	at := sort.Search(len(samples), func(i int) bool { return samples[i].Time.After(from) })
+	for i := range points {
+		p := &points[i]
+		p.Time = from.Add(width * time.Duration(i+1))
+		for ; at < len(samples) && !samples[at].Time.After(p.Time); at++ {
+			v := samples[at].Value
+			if !p.Known {
+				p.Min, p.Max = v, v
+			}
+			p.Min, p.Max, p.Last, p.Known = min(p.Min, v), max(p.Max, v), v, true
+		}
+		if !p.Known && at > 0 && at < len(samples) && p.Time.Sub(samples[at-1].Time) < lookback {
+			v := samples[at-1].Value
+			p.Min, p.Max, p.Last, p.Known = v, v, v, true
+		}
+	}
+	return points
+}
+
+// lookback bridges the time between two scrapes, which are a minute apart at most.
+const lookback = time.Minute

@@ -1,0 +1,67 @@
+package fleet
+
+import (
+	"strings"
+	"testing"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+// lineWith is a GPU of a box, used to so many per cent.
+func lineWith(box string, percent float64) Line {
+	g := snapshot.GPU{UUID: "GPU-" + box, State: snapshot.GPUOK}
+	g.Memory.Total = quantity.From(100*quantity.GiB, quantity.Driver)
+	if percent >= 0 {
+		g.Memory.Used = quantity.From(quantity.Bytes(percent*float64(quantity.GiB)), quantity.Driver)
+	}
+	return Line{Box: box, GPU: g, GPUs: 1}
+}
+
+func names(lines []Line) string {
+	var all []string
+	for i := range lines {
+		all = append(all, lines[i].Name())
+	}
+	return strings.Join(all, " ")
+}
+
+func TestWorstFirst(t *testing.T) {
+	down, lost, full, leak, unknown := lineWith("down", -1), lineWith("lost", -1), lineWith("full", 90), lineWith("leak", 30), lineWith("unknown", -1)
+	down.State, lost.GPU.State = Down, snapshot.GPULost
+	full.Alert, full.Severity = snapshot.AlertFullIn, snapshot.Urgent
+	leak.Alert = snapshot.AlertLeak
+	lines := []Line{lineWith("calm", 10), unknown, leak, lost, lineWith("busy", 80), down, full}
+	Order(lines, ByWorst)
+	if got := names(lines); got != "full down lost leak busy calm unknown" {
+		t.Errorf("order: %s", got)
+	}
+	Order(lines, ByFree)
+	if got := names(lines); !strings.HasPrefix(got, "busy calm") { // no free figure is known: by name
+		t.Errorf("by free: %s", got)
+	}
+}
+
+// TestLinesDoNotJump: a figure that trembles moves no line; one that moves does.
+func TestLinesDoNotJump(t *testing.T) {
+	var o order
+	lines := []Line{lineWith("a", 50), lineWith("b", 51), lineWith("c", 52)}
+	o.sort(lines, ByWorst)
+	before := names(lines)
+	for i := range 20 {
+		for j := range lines {
+			lines[j] = lineWith(lines[j].Box, 50+float64((i*7+j*3)%4))
+		}
+		if o.sort(lines, ByWorst); names(lines) != before {
+			t.Fatalf("%s became %s", before, names(lines))
+		}
+	}
+	for i := range lines {
+		if lines[i].Box == "a" {
+			lines[i] = lineWith("a", 70)
+		}
+	}
+	if o.sort(lines, ByWorst); lines[0].Box != "a" {
+		t.Errorf("a rose by 20 points and stays behind: %s", names(lines))
+	}
+}

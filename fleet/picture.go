@@ -1,0 +1,129 @@
+package fleet
+
+import (
+	"cmp"
+	"net"
+	"strings"
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+// Picture is a fleet at a moment. It never changes.
+type Picture struct {
+	Time      time.Time // by the clock of the source
+	Unit      Unit      // GPUs or Boxes
+	Lines     []Line
+	Simulated bool
+	Problems  []string // what could not be had, and what to do about it
+}
+
+// Totals are the sums over all GPUs that answer.
+type Totals struct {
+	GPUs, Boxes, Down snapshot.Int
+	Memory            snapshot.Memory
+	Parts             snapshot.Parts
+	Problems          []string
+}
+
+// Line is a GPU or a box.
+type Line struct {
+	Box  string // names the box to its source: Prometheus' instance, or ssh's destination
+	Host string // the box's own name, where it is another one
+	// GPU is the GPU or, of a box, the sum of its GPUs, with the index -1.
+	GPU  snapshot.GPU
+	GPUs int // of a box
+
+	State    State
+	Since    time.Time // of the newest figures, where these are old
+	Why      string    // of a state that is not OK
+	Alert    snapshot.AlertKind
+	Severity snapshot.Severity
+	// User and Program have most of the memory, of a GPU.
+	User, Program, Job string
+}
+
+// State is how a box or GPU answers.
+type State uint8
+
+// The states. Of a box that is down nothing is known; the figures of one that is
+// stopped are old.
+const (
+	OK State = iota
+	Asking
+	Down
+	Stopped
+)
+
+// Name is the box's name, without the port of its exporter.
+func (l *Line) Name() string {
+	if l.Host != "" {
+		return l.Host
+	}
+	if host, _, err := net.SplitHostPort(l.Box); err == nil && host != "" {
+		return host
+	}
+	return l.Box
+}
+
+// StateWord is the state in a word: that of the box or, where it answers, of the GPU.
+func (l *Line) StateWord() string {
+	if l.State == OK {
+		return string(cmp.Or(l.GPU.State, snapshot.GPUOK))
+	}
+	return [...]string{OK: "ok", Asking: "asking", Down: "down", Stopped: "stopped"}[l.State]
+}
+
+// key identifies a line.
+func (l *Line) key() string { return l.Box + "\x00" + l.GPU.UUID }
+
+// Used is the used share of the memory, false where it is unknown.
+func (l *Line) Used() (float64, bool) {
+	used, known := l.GPU.Memory.Used.Value()
+	capacity := l.GPU.Memory.Capacity().Or(0)
+	if !known || capacity <= 0 {
+		return 0, false
+	}
+	return float64(used) / float64(capacity), true
+}
+
+// partsOf are the parts of a GPU by its exported sums: cached memory that no flush
+// frees counts as fragmented, and what no probe explains is unknown.
+func partsOf(used, allocated, cached, fragmented, returnable snapshot.Bytes) snapshot.Parts {
+	p := snapshot.Parts{Allocated: allocated, Fragmented: fragmented, Returnable: returnable}
+	if kept := cached.Or(0) - returnable.Or(cached.Or(0)); kept > 0 {
+		p.Fragmented = quantity.From(fragmented.Or(0)+kept, quantity.Computed)
+	}
+	if u, known := used.Value(); known {
+		rest := u - p.Allocated.Or(0) - p.Fragmented.Or(0) - p.Returnable.Or(0)
+		p.Unknown = quantity.From(max(rest, 0), quantity.Computed)
+	}
+	return p
+}
+
+// sum adds a GPU to that of its box.
+func sum(box, g *snapshot.GPU) {
+	add := func(to *snapshot.Bytes, more snapshot.Bytes) { *to = quantity.Sum(*to, more) }
+	add(&box.Memory.Used, g.Memory.Used)
+	add(&box.Memory.Total, g.Memory.Total)
+	add(&box.Memory.Free, g.Memory.Free)
+	add(&box.Memory.Reserved, g.Memory.Reserved)
+	add(&box.Parts.Other, g.Parts.Other)
+	add(&box.Parts.Unknown, g.Parts.Unknown)
+	add(&box.Parts.Allocated, g.Parts.Allocated)
+	add(&box.Parts.Fragmented, g.Parts.Fragmented)
+	add(&box.Parts.Returnable, g.Parts.Returnable)
+	if t, ok := g.Temperature.Value(); ok {
+		box.Temperature = quantity.From(max(box.Temperature.Or(t), t), g.Temperature.Source())
+	}
+	if w, ok := g.Power.Value(); ok {
+		box.Power = quantity.From(box.Power.Or(0)+w, g.Power.Source())
+	}
+	if g.FullIn != nil && (box.FullIn == nil || g.FullIn.Median < box.FullIn.Median) {
+		box.FullIn = g.FullIn
+	}
+	if box.Name == "" {
+		box.Name = strings.Clone(g.Name)
+	}
+}

@@ -1,0 +1,144 @@
+package fleet
+
+import (
+	"context"
+	"reflect"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Poller asks a Source again and again, on goroutines of its own, and keeps the newest
+// answer in one slot: whoever shows it never waits for a network.
+type Poller struct {
+	source Source
+	every  time.Duration
+	now    func() time.Time
+
+	mu      sync.Mutex
+	query   Query
+	view    View
+	order   order
+	summed  time.Time     // when the totals were asked for
+	changed chan struct{} // holds one token
+	wake    chan struct{} // the query has changed, or is to be asked at once
+}
+
+// sumEvery is the time between two totals, which cost an engine more than the lines.
+const sumEvery = 30 * time.Second
+
+// View is what is known.
+type View struct {
+	Query    Query     // of Picture and Totals
+	Picture  *Picture  // nil before the first
+	Totals   *Totals   // nil before the first
+	Answered time.Time // when Picture came
+	Asked    time.Time // since when an answer is awaited; zero: none is
+	Err      error     // of the last attempt; Picture is an older one
+}
+
+// NewPoller asks nothing before Ask. Every is the time from an answer to the next question.
+func NewPoller(source Source, every time.Duration, now func() time.Time) *Poller {
+	return &Poller{source: source, every: every, now: now, changed: make(chan struct{}, 1), wake: make(chan struct{}, 1)}
+}
+
+// View is the newest view.
+func (p *Poller) View() View {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.view
+}
+
+// Updates receives when there is a newer view. It holds one token.
+func (p *Poller) Updates() <-chan struct{} { return p.changed }
+
+// Ask changes the query. The answer to a former one is not awaited.
+func (p *Poller) Ask(q Query) {
+	p.mu.Lock()
+	same := reflect.DeepEqual(p.query, q)
+	p.query = q
+	p.mu.Unlock()
+	if !same {
+		token(p.wake)
+	}
+}
+
+// Again asks at once.
+func (p *Poller) Again() { token(p.wake) }
+
+func token(to chan struct{}) {
+	select {
+	case to <- struct{}{}:
+	default: // there is one already
+	}
+}
+
+// set changes the view and reports it.
+func (p *Poller) set(change func(v *View)) {
+	p.mu.Lock()
+	change(&p.view)
+	p.mu.Unlock()
+	token(p.changed)
+}
+
+// Run asks until the context ends.
+func (p *Poller) Run(ctx context.Context) {
+	select {
+	case <-p.wake:
+	case <-ctx.Done():
+	}
+	for ctx.Err() == nil {
+		p.mu.Lock()
+		q := p.query
+		p.mu.Unlock()
+		asking, cancel := context.WithCancel(ctx)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			p.once(asking, q)
+		}()
+		timer := time.NewTimer(time.Hour)
+		timer.Stop()
+		for waiting := true; waiting; {
+			select {
+			case <-done:
+				done = nil
+				timer.Reset(p.every)
+			case <-timer.C:
+				waiting = false
+			case <-p.wake:
+				waiting = false
+			case <-ctx.Done():
+				waiting = false
+			}
+		}
+		timer.Stop()
+		cancel()
+		if done != nil {
+			<-done // its context has ended
+		}
+	}
+}
+
+// once asks for lines and totals side by side; the lines are shown as soon as they are there.
+func (p *Poller) once(ctx context.Context, q Query) {
+	p.set(func(v *View) { v.Asked = p.now() })
+	var sums sync.WaitGroup
+	if v := p.View(); v.Totals == nil || p.now().Sub(p.summed) >= sumEvery || !slices.Equal(v.Query.Filter, q.Filter) {
+		sums.Go(func() {
+			if t, err := p.source.Totals(ctx, q); err == nil && ctx.Err() == nil {
+				p.set(func(v *View) { v.Totals, p.summed = &t, p.now() })
+			}
+		})
+	}
+	pic, err := p.source.Look(ctx, q)
+	if ctx.Err() == nil {
+		p.set(func(v *View) {
+			if v.Asked, v.Err = (time.Time{}), err; err == nil {
+				p.order.sort(pic.Lines, q.Sort)
+				v.Picture, v.Answered, v.Query = pic, p.now(), q
+			}
+		})
+	}
+	sums.Wait()
+}

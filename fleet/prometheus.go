@@ -1,0 +1,191 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	v1 "github.com/prometheus/client_golang/api/prometheus/v1"
+	"github.com/prometheus/common/model"
+
+	"vramscope/internal/text"
+)
+
+// Prometheus is a Source: an engine, or what speaks its HTTP API. The engine's clock
+// counts: every query is asked for its own now.
+type Prometheus struct {
+	api   v1.API
+	now   func() time.Time
+	slots chan struct{} // queries at a time
+
+	mu     sync.Mutex
+	found  asking    // exporters and jobs
+	looked time.Time // when these were found
+	clock  time.Time // the engine's, at its last answer
+}
+
+// NewPrometheus contacts nobody yet. The name is the URL without a password.
+func NewPrometheus(e Engine) (source *Prometheus, name string, err error) {
+	api, name, err := e.connect()
+	if err != nil {
+		return nil, "", err
+	}
+	return &Prometheus{api: api, now: time.Now, slots: make(chan struct{}, atOnce)}, name, nil
+}
+
+// discoverEvery is how often exporters and jobs are looked for anew, discoverSince how
+// far back: a box that has been down for longer is no longer known as one with GPUs.
+const (
+	discoverEvery = time.Minute
+	discoverSince = 6 * time.Hour
+)
+
+// discover finds which exporters there are, and what scrapes them.
+func (p *Prometheus) discover(ctx context.Context, q Query) (*asking, error) {
+	p.mu.Lock()
+	found, fresh := p.found, !p.looked.IsZero() && p.now().Sub(p.looked) < discoverEvery
+	p.mu.Unlock()
+	if !fresh {
+		var err error
+		if found, err = p.search(ctx); err != nil {
+			return nil, err
+		}
+		p.mu.Lock()
+		p.found, p.looked = found, p.now()
+		p.mu.Unlock()
+	}
+	found.query = q
+	return &found, nil
+}
+
+// ErrNoGPUs is the error of an engine that has no series of GPUs.
+var ErrNoGPUs = fmt.Errorf("it has no series of GPUs (%s, %s, %s): does it scrape vramscope daemon --serve?",
+	exporters[0].used, exporters[1].used, exporters[2].used)
+
+func (p *Prometheus) search(ctx context.Context) (found asking, err error) {
+	var names []string
+	for _, e := range exporters {
+		names = append(names, e.used)
+	}
+	// A box without a GPU that answers has the host's series alone.
+	match := []string{"{" + oneOf("__name__", append(names, exported(metricHost))) + "}"}
+	values := func(label string, since time.Time) ([]string, error) {
+		p.slots <- struct{}{}
+		defer func() { <-p.slots }()
+		got, _, _, err := p.api.LabelValues(ctx, label, match, since, time.Time{})
+		out := make([]string, len(got))
+		for i, v := range got {
+			out[i] = string(v)
+		}
+		return out, explain(err)
+	}
+	since := p.now().Add(-discoverSince)
+	have, err := values("__name__", since)
+	if err == nil && len(have) == 0 { // its clock may differ from ours by more
+		since = time.Time{}
+		have, err = values("__name__", since)
+	}
+	if err != nil {
+		return found, err
+	}
+	for _, e := range exporters {
+		if slices.Contains(have, e.used) || e.people && slices.Contains(have, exported(metricHost)) {
+			found.exporters = append(found.exporters, e)
+		}
+	}
+	if len(found.exporters) == 0 {
+		return found, ErrNoGPUs
+	}
+	if found.jobs, err = values("job", since); err != nil {
+		return found, err
+	}
+	simulated, err := values("simulated", since)
+	found.simulated = slices.Contains(simulated, "true")
+	return found, err
+}
+
+// series is one sample of a vector.
+type series struct {
+	labels model.Metric
+	value  float64
+}
+
+func (s *series) label(name string) string { return string(s.labels[model.LabelName(name)]) }
+
+// ask runs a query at a moment, or now.
+func (p *Prometheus) ask(ctx context.Context, query string, at time.Time) ([]series, error) {
+	if query == "" {
+		return nil, nil
+	}
+	select {
+	case p.slots <- struct{}{}:
+		defer func() { <-p.slots }()
+	case <-ctx.Done():
+		return nil, explain(ctx.Err())
+	}
+	value, _, _, err := p.api.Query(ctx, query, at, v1.WithTimeout(queryTimeout))
+	if err != nil {
+		return nil, explain(err)
+	}
+	vector, ok := value.(model.Vector)
+	if !ok {
+		return nil, fmt.Errorf("it answers with a %s, not with a vector", value.Type())
+	}
+	out := make([]series, len(vector))
+	for i, s := range vector {
+		out[i] = series{s.Metric, float64(s.Value)}
+	}
+	if len(vector) > 0 && at.IsZero() {
+		p.mu.Lock()
+		p.clock = vector[0].Timestamp.Time()
+		p.mu.Unlock()
+	}
+	return out, nil
+}
+
+// engineTime is the engine's clock at its last answer.
+func (p *Prometheus) engineTime() time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.clock
+}
+
+// askAll runs queries side by side. What fails is missing, and its error is under its name.
+func (p *Prometheus) askAll(ctx context.Context, queries map[field]string) (map[field][]series, map[field]error) {
+	var (
+		mu      sync.Mutex
+		running sync.WaitGroup
+		answers = map[field][]series{}
+		failed  = map[field]error{}
+	)
+	for name, query := range queries {
+		running.Go(func() {
+			got, err := p.ask(ctx, query, time.Time{})
+			mu.Lock()
+			defer mu.Unlock()
+			if answers[name] = got; err != nil {
+				failed[name] = err
+			}
+		})
+	}
+	running.Wait()
+	return answers, failed
+}
+
+// problemsOf are errors in a stable order, each once.
+func problemsOf(failed map[field]error) []string {
+	by := map[string][]string{}
+	for name, err := range failed {
+		by[err.Error()] = append(by[err.Error()], string(name))
+	}
+	var out []string
+	for message, names := range by {
+		slices.Sort(names)
+		out = append(out, strings.Join(names, ", ")+": "+text.Clean(message))
+	}
+	slices.Sort(out)
+	return out
+}

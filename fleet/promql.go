@@ -1,0 +1,211 @@
+package fleet
+
+import (
+	"fmt"
+	"strings"
+
+	"vramscope/metric"
+)
+
+// asking builds the queries of a look. Every expression has the labels instance and uuid,
+// or of boxes instance alone; where several are joined, the label m names the figure.
+type asking struct {
+	exporters []*exporter // those that there are
+	jobs      []string    // Prometheus' names of what scrapes them
+	simulated bool        // some box is simulated
+	query     Query
+}
+
+// named joins expressions, each with its name in the label m.
+func named(expressions map[field]string) string {
+	var parts []string
+	for f, s := range expressions {
+		if s != "" {
+			parts = append(parts, fmt.Sprintf(`label_replace(%s,"m","%s","","")`, s, f))
+		}
+	}
+	return strings.Join(parts, " or ")
+}
+
+// The labels that name a GPU to an engine.
+const byGPU = "instance,uuid"
+
+// gpus is a figure of all GPUs, of one exporter each.
+func (a *asking) gpus(f field, matchers func(*exporter) string) string {
+	return a.each(f, matchers, byGPU)
+}
+
+func (a *asking) each(f field, matchers func(*exporter) string, by string) string {
+	var parts []string
+	for _, e := range a.exporters {
+		m := ""
+		if matchers != nil {
+			m = matchers(e)
+		}
+		if s := e.expression(f, m, by); s != "" {
+			parts = append(parts, "("+s+")")
+		}
+	}
+	return strings.Join(parts, " or on (uuid) ")
+}
+
+// wanted is a figure of the GPUs that the filter lets through.
+func (a *asking) wanted(f field) string { return a.filtered(a.gpus(f, nil), byGPU) }
+
+// filtered is what of an expression the filter lets through, by the labels that the
+// expression has.
+func (a *asking) filtered(s, labels string) string {
+	if s == "" {
+		return ""
+	}
+	for _, t := range a.query.Filter.of(Anywhere, InHost, InUser, InJob) {
+		var sets []string
+		if t.Field == Anywhere || t.Field == InHost {
+			var hosts []string
+			for _, e := range a.exporters {
+				hosts = append(hosts, e.hosts(containing(t.Word)))
+			}
+			sets = append(sets, fmt.Sprintf("(%s) and on (instance) (%s)", s, strings.Join(hosts, " or ")))
+		}
+		for _, person := range []struct {
+			field Field
+			label string
+		}{{InUser, "user"}, {InJob, "hpc_job"}} {
+			if t.Field == Anywhere || t.Field == person.field {
+				sets = append(sets, fmt.Sprintf("(%s) and on (%s) %s{%s=~%s}", s, labels, exported(metric.ProcessInfo), person.label, containing(t.Word)))
+			}
+		}
+		s = "(" + strings.Join(sets, " or ") + ")"
+	}
+	return s
+}
+
+// boxes puts a figure of the GPUs together by box.
+func (a *asking) boxes(f field, matchers func(*exporter) string) string {
+	s := a.gpus(f, matchers)
+	if s == "" {
+		return ""
+	}
+	return together(f) + " by (instance) (" + s + ")"
+}
+
+// ranked are the first lines in the query's order, with the figure by which they are.
+func (a *asking) ranked() string {
+	figure := a.wanted
+	if a.query.Unit == Boxes {
+		figure = func(f field) string { return a.filtered(a.boxes(f, nil), "instance") }
+	}
+	var s string
+	switch a.query.Sort {
+	case ByFree:
+		s = figure(free)
+	case ByCached:
+		s = figure(returnable)
+	case ByUtilization:
+		s = figure(utilization)
+	default:
+		s = "(" + figure(used) + ") / (" + figure(total) + ")"
+	}
+	return a.top(s)
+}
+
+// top is the greatest of an expression, "" of none.
+func (a *asking) top(s string) string {
+	if s == "" {
+		return ""
+	}
+	return fmt.Sprintf("topk(%d, %s)", a.query.Lines, s)
+}
+
+// oldest is from when on figures of a box are called old, in seconds, whatever the
+// scrape interval: an exporter samples once a second.
+const oldest = 60
+
+// problems are alerts and states of GPUs, boxes that are down or stopped, and clocks that
+// differ, each as many as there are lines.
+func (a *asking) problems() map[field]string {
+	by := byGPU
+	if a.query.Unit == Boxes {
+		by = "instance"
+	}
+	filter := func(s string) string { return a.filtered(s, by) }
+	all := map[field]string{
+		"alert": a.top(filter(fmt.Sprintf(`max by (%s,kind,severity) (%s{severity="urgent"} * 2 or %[2]s)`, by, exported(metric.Alerts)))),
+		"state": a.top(filter(fmt.Sprintf(`max by (instance,uuid,gpu,state) (%s{state!="ok"} == 1)`, exported(metric.GPUState)))),
+		"down":  a.top(fmt.Sprintf(`max by (instance) (up{%s}) == 0`, oneOf("job", a.jobs))),
+	}
+	last := exported(metric.LastSample)
+	age := fmt.Sprintf("(timestamp(%s) - %[1]s)", last)
+	all["stopped"] = a.top(fmt.Sprintf("max by (instance) (%s > %d unless changes(%s[2m]) > 0)", age, oldest, last))
+	all["skew"] = fmt.Sprintf("topk(3, max by (instance) (abs(%s) > %d and changes(%s[2m]) > 0))", age, oldest, last)
+	return all
+}
+
+// details are the figures of some lines.
+func (a *asking) details(instances, uuids []string) string {
+	matchers := func(e *exporter) string {
+		m := oneOf("instance", instances)
+		if a.query.Unit == GPUs {
+			ids := uuids
+			if e.used == exporters[2].used {
+				ids = nil
+				for _, id := range uuids {
+					ids = append(ids, strings.TrimPrefix(id, "GPU-"), id)
+				}
+			}
+			m += "," + oneOf(e.uuid, ids)
+		}
+		return m
+	}
+	all := map[field]string{}
+	for _, f := range []field{used, total, free, reserved, allocated, cached, fragmented, returnable, utilization, temperature, slowdown, power, powerLimit, fullIn, earliest, latest} {
+		switch {
+		case a.query.Unit == GPUs:
+			all[f] = a.gpus(f, matchers)
+		case f != slowdown: // of one GPU
+			all[f] = a.boxes(f, matchers)
+		}
+	}
+	infos := make([]string, len(a.exporters))
+	for i, e := range a.exporters {
+		infos[i] = e.info(matchers(e))
+	}
+	if a.query.Unit == GPUs {
+		all["info"] = strings.Join(infos, " or on (uuid) ")
+	} else {
+		all[count] = "count by (instance) (" + a.gpus(total, matchers) + ")"
+		all["info"] = "count by (instance,name,host) (" + strings.Join(infos, " or on (uuid) ") + ")"
+	}
+	return named(all)
+}
+
+// owners are the processes with the most memory of some GPUs.
+func (a *asking) owners(instances, uuids []string) string {
+	m := oneOf("instance", instances) + "," + oneOf("uuid", uuids)
+	return fmt.Sprintf(`topk by (instance,uuid) (1, max by (instance,uuid,pid) (%s{%s})) * on (instance,uuid,pid) group_left(user,name,hpc_job) max by (instance,uuid,pid,user,name,hpc_job) (%s{%s})`,
+		metric.Table[metric.Used].ExportedAs(metric.Process), m, exported(metric.ProcessInfo), m)
+}
+
+// totals are the sums over all GPUs that the filter lets through, each counted once:
+// what two engines or two exporters report of it has the same UUID.
+func (a *asking) totals() map[field]string {
+	each := func(f field) string { return a.each(f, nil, "uuid") }
+	if len(a.query.Filter.of(Anywhere, InHost, InUser, InJob)) > 0 {
+		each = func(f field) string {
+			if s := a.wanted(f); s != "" {
+				return "max by (uuid) (" + s + ")"
+			}
+			return ""
+		}
+	}
+	all := map[field]string{}
+	for _, f := range []field{used, total, free, reserved, allocated, cached, fragmented, returnable} {
+		if s := each(f); s != "" {
+			all[f] = "sum(" + s + ")"
+		}
+	}
+	all[count] = "count(" + each(total) + ")"
+	all["boxes"] = "count(max by (instance) (" + a.filtered(fmt.Sprintf("up{%s}", oneOf("job", a.jobs)), "instance") + "))"
+	all["down"] = fmt.Sprintf("count(max by (instance) (up{%s}) == 0)", oneOf("job", a.jobs))
+	return all
+}

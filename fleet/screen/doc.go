@@ -1,0 +1,10 @@
+// Package screen is the screen of a fleet: a line for each GPU or box, worst first.
+//
+//	Poller ── View, one slot ──→ Update ─→ model ── frame ──→ lines ─→ terminal
+//	keys ──────────────────────────┘        └── Ask: other lines, order, filter
+//
+// It draws with the cells, glyphs and themes of the monitor. Opening a box or a shell on
+// it ends Run with an Outcome: whoever runs it opens that, and then runs it again.
+//
+// Start reading at Run and model.go.
+package screen

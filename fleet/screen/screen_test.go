@@ -1,0 +1,218 @@
+package screen
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/colorprofile"
+	"github.com/charmbracelet/x/ansi"
+
+	"vramscope/fleet"
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+	"vramscope/ui/terminal"
+)
+
+// silent is a source that is never asked.
+type silent struct{}
+
+func (silent) Look(context.Context, fleet.Query) (*fleet.Picture, error) { return nil, nil }
+func (silent) Totals(context.Context, fleet.Query) (fleet.Totals, error) { return fleet.Totals{}, nil }
+func (silent) Box(context.Context, string, time.Time) (*snapshot.Snapshot, error) {
+	return nil, nil
+}
+func (silent) Past(context.Context, string, time.Time, time.Time) (fleet.Past, error) {
+	return nil, nil
+}
+
+var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+
+// shown is a model of a size that shows lines.
+func shown(t *testing.T, width, height int, lines ...fleet.Line) *model {
+	t.Helper()
+	now := func() time.Time { return noon }
+	m, err := newModel(&Options{Poller: fleet.NewPoller(silent{}, time.Minute, now), Name: "http://engine:9090", Now: now}, terminal.Traits{Profile: colorprofile.TrueColor})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.answers = terminal.Answers{}
+	m.width, m.height = width, height
+	gib := func(n quantity.Bytes) snapshot.Bytes { return quantity.From(n*quantity.GiB, quantity.Driver) }
+	count := func(n int) snapshot.Int { return quantity.From(n, quantity.Driver) }
+	m.take(fleet.View{
+		Picture:  &fleet.Picture{Time: noon, Unit: fleet.GPUs, Lines: lines},
+		Totals:   &fleet.Totals{GPUs: count(8000), Boxes: count(1000), Down: count(2), Memory: snapshot.Memory{Used: gib(300), Total: gib(600), Free: gib(300)}},
+		Answered: noon.Add(-3 * time.Second),
+	})
+	return m
+}
+
+func line(box string, index int, percent quantity.Bytes) fleet.Line {
+	g := snapshot.GPU{Index: index, UUID: fmt.Sprint(box, index), State: snapshot.GPUOK}
+	g.Memory = snapshot.Memory{Used: quantity.From(percent*quantity.GiB, quantity.Driver), Total: quantity.From(100*quantity.GiB, quantity.Driver)}
+	return fleet.Line{Box: box + ":9841", GPU: g, GPUs: 1, User: "alice", Program: "train.py"}
+}
+
+func many(n int) []fleet.Line {
+	var lines []fleet.Line
+	for i := range n {
+		lines = append(lines, line(fmt.Sprintf("box-%03d", i), i%8, quantity.Bytes(90-i%90)))
+	}
+	return lines
+}
+
+func (m *model) type_(t *testing.T, keys ...string) {
+	t.Helper()
+	special := map[string]rune{"enter": tea.KeyEnter, "esc": tea.KeyEscape, "down": tea.KeyDown, "end": tea.KeyEnd, "pgdown": tea.KeyPgDown, "tab": tea.KeyTab, "backspace": tea.KeyBackspace}
+	for _, k := range keys {
+		if code, ok := special[k]; ok {
+			m.press(tea.KeyPressMsg{Code: code})
+			continue
+		}
+		for _, r := range k {
+			m.press(tea.KeyPressMsg{Code: r, Text: string(r)})
+		}
+	}
+}
+
+// TestEveryFrameFillsTheScreen: at every size and in every state each line has exactly
+// the screen's width.
+func TestEveryFrameFillsTheScreen(t *testing.T) {
+	full, down, lost, unknown := line("full", 1, 95), line("down", -1, 0), line("lost", 2, 0), line("unknown", 3, 0)
+	full.Alert, full.Severity, full.GPU.FullIn = snapshot.AlertFullIn, snapshot.Urgent, &snapshot.FullIn{Median: 4 * time.Minute, Earliest: 3 * time.Minute, Latest: 6 * time.Minute}
+	down.State, down.Why, lost.GPU.State, unknown.GPU.Memory.Used = fleet.Down, strings.Repeat("why ", 30), snapshot.GPULost, snapshot.Bytes{}
+	for _, size := range [][2]int{{40, 6}, {56, 10}, {80, 24}, {99, 30}, {120, 40}, {200, 50}, {320, 20}, {10, 3}} {
+		m := shown(t, size[0], size[1], append([]fleet.Line{full, down, lost, unknown}, many(60)...)...)
+		check := func(what string) {
+			t.Helper()
+			lines := strings.Split(m.frame(), "\n")
+			if len(lines) != size[1] {
+				t.Errorf("%v %s: %d lines", size, what, len(lines))
+			}
+			for _, l := range lines {
+				if w := ansi.StringWidth(l); w != size[0] {
+					t.Errorf("%v %s: %d cells: %q", size, what, w, ansi.Strip(l))
+				}
+			}
+		}
+		check("lines")
+		m.type_(t, "down", "down", "end")
+		check("at the end")
+		m.type_(t, "?")
+		check("help")
+		m.type_(t, "?", "/", strings.Repeat("x", 150))
+		check("prompt")
+		m.type_(t, "esc", "o")
+		check("question")
+		m.question = nil
+		m.view.Err = errors.New(strings.Repeat("refused ", 40))
+		check("an error")
+		m.view.Picture, m.view.Totals = nil, nil
+		check("nothing")
+		m.view.Err = nil
+		check("asking")
+	}
+}
+
+func TestHostileNamesAreCleaned(t *testing.T) {
+	l := line("evil\x1b[2J\n\x07", 0, 50)
+	l.User, l.Program, l.Job, l.Why = "u\x1b]0;x\x07", "p\u202e", "j\x00", "w\x1bc"
+	m := shown(t, 120, 20, l)
+	for _, state := range []fleet.State{fleet.OK, fleet.Down, fleet.Stopped} {
+		m.view.Picture.Lines[0].State = state
+		m.view.Picture.Problems = []string{"a\x1b[2Jproblem"}
+		if text := ansi.Strip(m.frame()); strings.ContainsAny(strings.ReplaceAll(text, "\n", ""), "\x1b\x07\x00\u202e") || strings.Contains(m.frame(), "\x1b[2J") || len(strings.Split(text, "\n")) != 20 {
+			t.Errorf("state %d: %q", state, text)
+		}
+	}
+	m.view.Picture.Lines[0].State = fleet.OK
+	if m.type_(t, "o"); m.question != nil || !strings.Contains(m.message, "is no host name") {
+		t.Errorf("ssh is offered: %q", m.message)
+	}
+}
+
+// TestCursorKeepsItsLine: when lines move, the line of the cursor stays where it is on
+// the screen.
+func TestCursorKeepsItsLine(t *testing.T) {
+	lines := many(60)
+	m := shown(t, 80, 24, lines...)
+	m.type_(t, "pgdown", "pgdown", "down")
+	at := m.cursor()
+	row := at - m.place.top
+	name := lines[at].Name()
+	v := m.view
+	moved := append(append([]fleet.Line{}, lines[at]), append(append([]fleet.Line{}, lines[40:]...), lines[:40]...)...)
+	moved = append(moved[1:25], append([]fleet.Line{lines[at]}, moved[25:]...)...)
+	v.Picture = &fleet.Picture{Lines: moved}
+	m.take(v)
+	if l := m.chosen(); l == nil || l.Name() != name || m.cursor()-m.place.top != row {
+		t.Errorf("the cursor is on %v, row %d, and was on %s, row %d", l, m.cursor()-m.place.top, name, row)
+	}
+}
+
+func TestKeys(t *testing.T) {
+	m := shown(t, 120, 30, many(50)...)
+	ended := false
+	m.end = func() { ended = true }
+	m.type_(t, "down", "down", "enter")
+	if m.outcome.Open == nil || m.outcome.Open.Name() != "box-001" || !ended {
+		t.Errorf("Enter opens %+v", m.outcome.Open)
+	}
+	m.outcome, ended = Outcome{}, false
+	m.type_(t, "o", "n")
+	if ended || m.outcome.Shell != "" {
+		t.Error("a no runs ssh")
+	}
+	m.type_(t, "o")
+	if m.question == nil || ended {
+		t.Fatal("no question")
+	}
+	m.type_(t, "y")
+	if m.outcome.Shell != "box-001" || !ended {
+		t.Errorf("ssh to %q", m.outcome.Shell)
+	}
+	m.type_(t, "/", "user=alice", "enter")
+	if m.place.Filter.String() != "user=alice" || m.cursor() >= 0 {
+		t.Errorf("filter %q", m.place.Filter)
+	}
+	m.type_(t, "/", " state=odd", "enter")
+	if m.prompt == nil || !strings.Contains(m.message, "state=odd") {
+		t.Errorf("a wrong filter is taken: %q", m.message)
+	}
+	m.type_(t, "esc", "esc")
+	if len(m.place.Filter) > 0 {
+		t.Error("Esc leaves the filter")
+	}
+	m.type_(t, "s", "tab")
+	if m.place.Sort != fleet.ByUsed || m.place.Unit != fleet.Boxes {
+		t.Errorf("%+v", m.place)
+	}
+	down := line("down", -1, 0)
+	down.State, down.Why = fleet.Down, "refused"
+	m = shown(t, 80, 24, down)
+	m.type_(t, "enter")
+	if m.outcome.Open != nil || !strings.Contains(m.message, "does not answer: refused") {
+		t.Errorf("a box that is down opens: %q", m.message)
+	}
+}
+
+// TestOldFiguresAreNamed: after an error the former lines stay, with their age and the reason.
+func TestOldFiguresAreNamed(t *testing.T) {
+	m := shown(t, 120, 20, many(3)...)
+	m.view.Err = errors.New("not reached: connection refused")
+	text := ansi.Strip(m.frame())
+	for _, want := range []string{"box-000", "connection refused; the figures are 3s old", "3s old"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	m.view = fleet.View{Asked: noon.Add(-5 * time.Second)}
+	if text := ansi.Strip(m.frame()); !strings.Contains(text, "asking http://engine:9090") {
+		t.Errorf("nothing is said while asking:\n%s", text)
+	}
+}

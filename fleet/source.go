@@ -1,0 +1,70 @@
+package fleet
+
+import (
+	"context"
+	"time"
+
+	"vramscope/sampler/snapshot"
+)
+
+// Source reports a fleet. Its methods may take as long as their context; each answers
+// with what could be had, and with an error where that is nothing.
+type Source interface {
+	// Look answers with the worst lines.
+	Look(ctx context.Context, q Query) (*Picture, error)
+	// Totals sums up all that the query's filter lets through.
+	Totals(ctx context.Context, q Query) (Totals, error)
+	// Box is one box at a moment; the zero time is now.
+	Box(ctx context.Context, box string, at time.Time) (*snapshot.Snapshot, error)
+	// Past is what is known of a box's memory between two moments.
+	Past(ctx context.Context, box string, from, to time.Time) (Past, error)
+}
+
+// Past is a box's series.
+type Past map[snapshot.SeriesKey][]Sample
+
+// Sample is a value at a moment, in the metric's unit.
+type Sample struct {
+	Time  time.Time
+	Value int64
+}
+
+// Query is what is asked of a fleet.
+type Query struct {
+	Lines  int // at most so many, of each kind of problem and of the rest
+	Fit    int // of them so many are in view: see Fitting
+	Unit   Unit
+	Sort   Sort
+	Filter Filter
+}
+
+// Unit is what a line stands for.
+type Unit uint8
+
+// The units. Fitting is a GPU where all of them are in view, else a box.
+const (
+	Fitting Unit = iota
+	GPUs
+	Boxes
+)
+
+// Sort is the order of the lines.
+type Sort uint8
+
+// The orders.
+const (
+	ByWorst Sort = iota
+	ByUsed
+	ByFree
+	ByCached
+	ByUtilization
+	sortCount
+)
+
+// Word is the name of an order.
+func (s Sort) Word() string {
+	return [...]string{"worst", "used", "free", "cached", "utilisation"}[s]
+}
+
+// Next is the order after this one.
+func (s Sort) Next() Sort { return (s + 1) % sortCount }

@@ -1,0 +1,211 @@
+package fleet
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/internal/text"
+	"vramscope/sampler/snapshot"
+	"vramscope/schema"
+)
+
+// SSH is a Source of a handful of boxes: it runs "vramscope stream" on each through the
+// user's own ssh.
+//
+//	ssh BOX vramscope stream ── a line a sample ──→ newest snapshot of the box ──→ Look
+//	        └ ends ── the reason becomes the box's line; again after 1, 2, 4 … 60 s
+type SSH struct {
+	boxes []*sshBox
+	now   func() time.Time
+	ssh   []string // the program and its options, before "--"
+}
+
+// sshBox is what is known of one box.
+type sshBox struct {
+	host string
+
+	mu     sync.Mutex
+	latest *snapshot.Snapshot
+	came   time.Time     // latest, by our clock
+	skew   time.Duration // by how much the box's clock is ahead of ours
+	why    string        // why there is no connection; "" while one is tried or holds
+	tried  bool
+}
+
+// Limits on what a box may send.
+const (
+	longestLine  = 8 << 20 // 4096 processes are about 6 MB
+	betweenLines = 200 * time.Millisecond
+	longestWhy   = 200
+)
+
+// Times of a connection.
+const (
+	firstPause = time.Second
+	mostPause  = time.Minute
+	quiet      = 15 * time.Second // a stream samples once a second
+	mostSkew   = time.Minute
+)
+
+// NewSSH contacts nobody before Run. The hosts are valid destinations.
+func NewSSH(hosts []string, now func() time.Time) *SSH {
+	s := &SSH{now: now, ssh: []string{"ssh", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3"}}
+	for _, host := range hosts {
+		s.boxes = append(s.boxes, &sshBox{host: host})
+	}
+	return s
+}
+
+// Run keeps a stream open to each box until the context ends.
+func (s *SSH) Run(ctx context.Context) {
+	var running sync.WaitGroup
+	for _, b := range s.boxes {
+		running.Go(func() {
+			for pause := firstPause; ctx.Err() == nil; pause = min(2*pause, mostPause) {
+				began := s.now()
+				err := s.follow(ctx, b)
+				b.fail(err)
+				if s.now().Sub(began) > mostPause {
+					pause = firstPause // it held for a while
+				}
+				select {
+				case <-time.After(pause):
+				case <-ctx.Done():
+				}
+			}
+		})
+	}
+	running.Wait()
+}
+
+// follow reads one connection until it ends.
+func (s *SSH) follow(ctx context.Context, b *sshBox) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	args := append(append([]string{}, s.ssh[1:]...), "--", b.host, "vramscope", "stream")
+	cmd := exec.CommandContext(ctx, s.ssh[0], args...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // the terminal's signals are not for it
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = 2 * time.Second
+	said := &lastLine{}
+	cmd.Stderr = said
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("ssh cannot be run: %w", err)
+	}
+	lines := bufio.NewScanner(out)
+	lines.Buffer(nil, longestLine)
+	var refused error
+	for lines.Scan() {
+		if refused = b.take(lines.Bytes(), s.now()); refused != nil {
+			break
+		}
+		time.Sleep(betweenLines) // a box that floods us waits
+	}
+	if refused == nil && errors.Is(lines.Err(), bufio.ErrTooLong) {
+		refused = fmt.Errorf("it sends lines of more than %d MiB", longestLine>>20)
+	}
+	if refused != nil {
+		cancel()
+	} else {
+		defer time.AfterFunc(cmd.WaitDelay, cancel).Stop() // it has closed its output, and should end
+	}
+	err = cmd.Wait()
+	var ended *exec.ExitError
+	switch {
+	case refused != nil:
+		return refused
+	case errors.As(err, &ended) && ended.ExitCode() == 127:
+		return errors.New("vramscope is not installed there, or not in its PATH")
+	case said.String() != "":
+		return errors.New(said.String())
+	case err != nil:
+		return fmt.Errorf("ssh: %w", err)
+	}
+	return errors.New("the stream has ended")
+}
+
+// take takes a line of the stream.
+func (b *sshBox) take(line []byte, now time.Time) error {
+	var d schema.Document
+	if err := json.Unmarshal(line, &d); err != nil {
+		return fmt.Errorf("it does not send JSON: %s", text.Cut(text.Clean(string(line[:min(len(line), longestWhy)])), 60, "…"))
+	}
+	if d.Schema != schema.Version {
+		return fmt.Errorf("it sends the schema %q, not %q", text.Cut(text.Clean(d.Schema), 40, "…"), schema.Version)
+	}
+	snap := d.Snapshot()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.skew = snap.Time.Sub(now)
+	snap.Time = now // one clock for all boxes
+	b.latest, b.came, b.why, b.tried = snap, now, "", true
+	return nil
+}
+
+func (b *sshBox) fail(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.why, b.tried = text.Cut(text.Clean(err.Error()), longestWhy, "…"), true
+}
+
+// lastLine keeps the last line that was written, bounded and clean.
+type lastLine struct {
+	mu   sync.Mutex
+	line []byte
+}
+
+func (l *lastLine) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, line := range bytes.Split(p, []byte("\n")) {
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			l.line = append(l.line[:0], line[:min(len(line), longestWhy)]...)
+		}
+	}
+	return len(p), nil
+}
+
+func (l *lastLine) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.TrimSpace(text.Clean(string(l.line)))
+}
+
+// line is the box as a line, and its newest snapshot, nil where there is none.
+func (b *sshBox) line(now time.Time) (Line, *snapshot.Snapshot) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	l := Line{Box: b.host, GPU: snapshot.GPU{Index: -1, State: snapshot.GPUOK}}
+	if at := strings.LastIndexByte(b.host, '@'); at >= 0 {
+		l.Host = b.host[at+1:]
+	} else {
+		l.Host = b.host
+	}
+	switch age := now.Sub(b.came); {
+	case !b.tried:
+		l.State, l.Why = Asking, "connecting"
+	case b.why != "" || b.latest == nil:
+		l.State, l.Why = Down, b.why
+	case age > quiet:
+		l.State, l.Why, l.Since = Stopped, "no sample for "+quantity.BriefDuration(age.Truncate(time.Second)), b.came
+	case b.latest.Driver.State != snapshot.DriverOK:
+		l.State, l.Why = Stopped, "driver: "+string(b.latest.Driver.State)
+	default:
+		return l, b.latest
+	}
+	return l, nil
+}

@@ -1,0 +1,184 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/internal/text"
+	"vramscope/sampler/snapshot"
+)
+
+// Look implements Source.
+func (s *SSH) Look(_ context.Context, q Query) (*Picture, error) {
+	now := s.now()
+	pic := &Picture{Time: now, Unit: q.Unit}
+	gpus := 0
+	for _, b := range s.boxes {
+		if _, snap := b.line(now); snap != nil {
+			gpus += len(snap.GPUs)
+		} else {
+			gpus++
+		}
+	}
+	if pic.Unit == Fitting {
+		if pic.Unit = GPUs; gpus > q.Fit {
+			pic.Unit = Boxes
+		}
+	}
+	for _, b := range s.boxes {
+		l, snap := b.line(now)
+		if snap == nil {
+			if q.Filter.matches(l.Name(), nil) && q.Filter.state(&l) {
+				pic.Lines = append(pic.Lines, l)
+			}
+			continue
+		}
+		pic.Simulated = pic.Simulated || snap.Simulated
+		if skew := b.clock(); skew > mostSkew || skew < -mostSkew {
+			pic.Problems = append(pic.Problems, fmt.Sprintf("the clock of %s differs by %s", l.Name(), quantity.BriefDuration(max(skew, -skew).Round(time.Second))))
+		}
+		if !q.Filter.matches(l.Name(), snap.Rows) {
+			continue
+		}
+		all := linesOf(l, snap)
+		if pic.Unit == Boxes {
+			all = []Line{boxLine(l, all)}
+		}
+		for i := range all {
+			if q.Filter.state(&all[i]) && (pic.Unit == Boxes || passes(q.Filter, &all[i], snap)) {
+				pic.Lines = append(pic.Lines, all[i])
+			}
+		}
+	}
+	Order(pic.Lines, q.Sort)
+	pic.Lines = pic.Lines[:min(len(pic.Lines), max(q.Lines, 0))]
+	return pic, nil
+}
+
+func (b *sshBox) clock() time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.skew
+}
+
+// passes reports whether the filter lets a GPU of a box through.
+func passes(f Filter, l *Line, snap *snapshot.Snapshot) bool {
+	return f.matches(l.Name(), slices.DeleteFunc(slices.Clone(snap.Rows), func(p snapshot.Process) bool { return p.ID.GPUUUID != l.GPU.UUID }))
+}
+
+// linesOf are the GPUs of a box.
+func linesOf(box Line, snap *snapshot.Snapshot) []Line {
+	var all []Line
+	for i := range snap.GPUs {
+		l := box
+		l.GPU, l.GPUs = snap.GPUs[i], 1
+		for j := range snap.Alerts {
+			if a := &snap.Alerts[j]; a.GPUUUID == l.GPU.UUID {
+				l.worse(a.Kind, a.Severity)
+			}
+		}
+		var owner *snapshot.Process
+		for row := range snap.GPURows(l.GPU.UUID) {
+			if owner == nil || row.Used.Or(0) > owner.Used.Or(0) {
+				owner = row
+			}
+		}
+		if owner != nil {
+			l.User, l.Program, l.Job = owner.User, owner.ProgramName(), owner.Job.ID
+		}
+		all = append(all, l)
+	}
+	return all
+}
+
+// worse takes an alert if it is worse than the one there is.
+func (l *Line) worse(kind snapshot.AlertKind, severity snapshot.Severity) {
+	if l.Alert == "" || severity > l.Severity || severity == l.Severity && alertRank(kind) < alertRank(l.Alert) {
+		l.Alert, l.Severity = kind, severity
+	}
+}
+
+// boxLine is a box as one line.
+func boxLine(box Line, gpus []Line) Line {
+	box.GPUs = len(gpus)
+	busy, known := 0, 0
+	for i := range gpus {
+		sum(&box.GPU, &gpus[i].GPU)
+		if u, ok := gpus[i].GPU.Utilization.Value(); ok {
+			busy, known = busy+u, known+1
+		}
+		if gpus[i].Alert != "" {
+			box.worse(gpus[i].Alert, gpus[i].Severity)
+		}
+	}
+	if known > 0 {
+		box.GPU.Utilization = quantity.From(busy/known, quantity.Computed)
+	}
+	return box
+}
+
+// Totals implements Source.
+func (s *SSH) Totals(_ context.Context, q Query) (Totals, error) {
+	now := s.now()
+	var (
+		all                snapshot.GPU
+		boxes, down, count int
+	)
+	for _, b := range s.boxes {
+		l, snap := b.line(now)
+		boxes++
+		if l.State == Down {
+			down++
+		}
+		if snap == nil || !q.Filter.matches(l.Name(), snap.Rows) {
+			continue
+		}
+		for i := range snap.GPUs {
+			if snap.GPUs[i].Memory.Used.Known() { // else it would count in the total alone
+				count++
+				sum(&all, &snap.GPUs[i])
+			}
+		}
+	}
+	known := func(n int) snapshot.Int { return quantity.From(n, quantity.Computed) }
+	return Totals{GPUs: known(count), Boxes: known(boxes), Down: known(down), Memory: all.Memory, Parts: all.Parts}, nil
+}
+
+// errNoPast is the error of a moment in the past.
+var errNoPast = errors.New("over ssh there is no past")
+
+// Box implements Source.
+func (s *SSH) Box(_ context.Context, box string, at time.Time) (*snapshot.Snapshot, error) {
+	if !at.IsZero() {
+		return nil, errNoPast
+	}
+	for _, b := range s.boxes {
+		if b.host != box {
+			continue
+		}
+		l, snap := b.line(s.now())
+		if snap == nil {
+			return nil, errors.New(text.Clean(l.Why))
+		}
+		own := *snap // whoever opens it numbers it
+		return &own, nil
+	}
+	return nil, fmt.Errorf("%s is not among the boxes", text.Clean(box))
+}
+
+// Past implements Source: there is none.
+func (s *SSH) Past(context.Context, string, time.Time, time.Time) (Past, error) { return nil, nil }
+
+// Settle waits until every box has answered or failed once, or the context ends.
+func (s *SSH) Settle(ctx context.Context) {
+	for ; ctx.Err() == nil; time.Sleep(20 * time.Millisecond) {
+		waiting := slices.ContainsFunc(s.boxes, func(b *sshBox) bool { l, _ := b.line(s.now()); return l.State == Asking })
+		if !waiting {
+			return
+		}
+	}
+}

@@ -1,0 +1,164 @@
+package fleet
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"vramscope/sampler/snapshot"
+	"vramscope/sampler/snapshot/snapshottest"
+	"vramscope/schema"
+)
+
+// fakeSSH plays ssh: a script that gets the destination and the command after the options.
+func fakeSSH(t *testing.T, script string, hosts ...string) *SSH {
+	t.Helper()
+	folder := t.TempDir()
+	var line bytes.Buffer
+	if err := json.NewEncoder(&line).Encode(schema.Of(snapshottest.DrawnBox())); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "line"), line.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(folder, "ssh")
+	text := "#!/bin/sh\nLINE=" + filepath.Join(folder, "line") + "\nwhile [ \"$1\" != -- ]; do shift; done\nshift\nhost=$1; shift\n" + script
+	if err := os.WriteFile(program, []byte(text), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s := NewSSH(hosts, time.Now)
+	s.ssh[0] = program
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { s.Run(ctx) })
+	t.Cleanup(func() { cancel(); running.Wait() })
+	settling, end := context.WithTimeout(ctx, 30*time.Second)
+	defer end()
+	s.Settle(settling)
+	return s
+}
+
+func lookOver(t *testing.T, s *SSH, filter string) *Picture {
+	t.Helper()
+	f, err := ParseFilter(filter)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pic, err := s.Look(t.Context(), Query{Lines: 100, Fit: 100, Filter: f})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pic
+}
+
+// TestSSHLines: boxes that answer, that refuse, and on which there is no vramscope.
+func TestSSHLines(t *testing.T) {
+	s := fakeSSH(t, `
+[ "$*" = "vramscope stream" ] || exit 99
+case $host in
+good) cat $LINE; exec sleep 60 ;;
+newer) sed 's/"schema":/"something_new":{"a":[1]},"schema":/; s/"index":/"quantum_bits":7,"index":/g' $LINE; exec sleep 60 ;;
+refusing) printf 'warning\nroot@refusing: Permission denied \033[31m(publickey).\n' >&2; exit 255 ;;
+*@bare) exit 127 ;;
+esac`, "good", "newer", "refusing", "alice@bare")
+	pic := lookOver(t, s, "")
+	gpus := len(snapshottest.DrawnBox().GPUs)
+	whys := map[string]string{}
+	answering := map[string]int{}
+	for _, l := range pic.Lines {
+		if l.State == Down {
+			whys[l.Name()] = l.Why
+		} else {
+			answering[l.Name()]++
+		}
+	}
+	if answering["good"] != gpus || answering["newer"] != gpus {
+		t.Errorf("lines: %v, want %d of each", answering, gpus)
+	}
+	if !strings.HasPrefix(whys["refusing"], "root@refusing: Permission denied") || strings.Contains(whys["refusing"], "\x1b") || whys["bare"] != "vramscope is not installed there, or not in its PATH" {
+		t.Errorf("whys: %q", whys)
+	}
+	if l := pic.Lines[0]; l.Alert != snapshot.AlertFullIn || l.Severity != snapshot.Urgent {
+		t.Errorf("the worst is %+v", l)
+	}
+	if pic := lookOver(t, s, "user=carol host=good"); len(pic.Lines) != 1 || pic.Lines[0].User != "carol" {
+		t.Errorf("carol's: %d lines", len(pic.Lines))
+	}
+	if pic := lookOver(t, s, "state=down"); len(pic.Lines) != 2 {
+		t.Errorf("down: %d lines", len(pic.Lines))
+	}
+	sums, err := s.Totals(t.Context(), Query{})
+	if err != nil || sums.Boxes.Or(0) != 4 || sums.Down.Or(0) != 2 || !sums.Memory.Used.Known() {
+		t.Errorf("%+v, %v", sums, err)
+	}
+	box, err := s.Box(t.Context(), "good", time.Time{})
+	if err != nil || len(box.GPUs) != gpus || len(box.Rows) == 0 {
+		t.Errorf("good: %v", err)
+	}
+	if _, err := s.Box(t.Context(), "refusing", time.Time{}); err == nil || !strings.Contains(err.Error(), "denied") {
+		t.Errorf("refusing: %v", err)
+	}
+}
+
+// TestSSHLimits: what a box sends is bounded, must be what it should be, and is clean.
+func TestSSHLimits(t *testing.T) {
+	s := fakeSSH(t, `
+case $host in
+endless) exec head -c 20000000 /dev/zero ;;
+nojson) printf 'Welcome to \033[2Jthis box\n'; exec sleep 60 ;;
+old) echo '{"schema":"vramscope/0"}'; exec sleep 60 ;;
+many) printf '{"schema":"vramscope/1","gpus":['; i=0; while [ $i -lt 400 ]; do printf '{"index":%s,"uuid":"GPU-%s"},' $i $i; i=$((i+1)); done; printf '{"index":400,"uuid":"x"}],"driver":{"state":"ok"}}\n'; exec sleep 60 ;;
+esac`, "endless", "nojson", "old", "many")
+	whys := map[string]string{}
+	gpus := 0
+	for _, l := range lookOver(t, s, "").Lines {
+		if l.Name() == "many" {
+			gpus++
+		} else {
+			whys[l.Name()] = l.Why
+		}
+	}
+	for name, want := range map[string]string{"endless": "more than 8 MiB", "nojson": "does not send JSON: Welcome to", "old": `the schema "vramscope/0"`} {
+		if !strings.Contains(whys[name], want) || strings.Contains(whys[name], "\x1b") {
+			t.Errorf("%s: %q, want %q", name, whys[name], want)
+		}
+	}
+	if gpus == 0 || gpus > mostGPUs {
+		t.Errorf("%d GPUs of one box", gpus)
+	}
+}
+
+// TestSSHComesBack: a stream that ends is begun anew, and one that says nothing is old.
+func TestSSHComesBack(t *testing.T) {
+	s := fakeSSH(t, `cat $LINE; [ -e $LINE.again ] && exec sleep 60; touch $LINE.again; exit 1`, "flaky")
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		if pic := lookOver(t, s, ""); pic.Lines[0].State == OK {
+			s.boxes[0].mu.Lock()
+			came := s.boxes[0].came
+			s.boxes[0].mu.Unlock()
+			if _, err := os.Stat(strings.TrimSuffix(s.ssh[0], "ssh") + "line.again"); err == nil && !came.IsZero() {
+				break
+			}
+		}
+		if time.Now().After(end) {
+			t.Fatal("it does not come back")
+		}
+	}
+	if l, _ := s.boxes[0].line(time.Now().Add(time.Minute)); l.State != Stopped || !strings.HasPrefix(l.Why, "no sample for") {
+		t.Errorf("%+v", l)
+	}
+}
+
+func TestClockThatDiffersIsSaid(t *testing.T) {
+	s := fakeSSH(t, `cat $LINE; exec sleep 60`, "good")
+	pic := lookOver(t, s, "")
+	if len(pic.Problems) != 1 || !strings.HasPrefix(pic.Problems[0], "the clock of good differs by") {
+		t.Errorf("%q: the drawn box is of another day", pic.Problems)
+	}
+}

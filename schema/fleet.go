@@ -1,0 +1,65 @@
+package schema
+
+import "vramscope/sampler/snapshot"
+
+// FleetVersion is the schema of fleet once and fleet headroom.
+const FleetVersion = "vramscope/fleet/1"
+
+// Fleet is what `vramscope fleet once --format json` writes (docs/fleet.md).
+type Fleet struct {
+	Schema    string      `json:"schema"`
+	Time      Time        `json:"time"` // by the engine's clock
+	Source    Text        `json:"source"`
+	Simulated bool        `json:"simulated"` // some of it is
+	Totals    FleetTotals `json:"totals"`
+	Lines     []FleetLine `json:"lines"` // worst first
+	Problems  []Text      `json:"problems"`
+}
+
+// FleetTotals are the sums over all GPUs that answer and that the filter lets through.
+type FleetTotals struct {
+	Boxes           snapshot.Int   `json:"boxes"`
+	BoxesDown       snapshot.Int   `json:"boxes_down"`
+	GPUs            snapshot.Int   `json:"gpus"`
+	Memory          Memory         `json:"memory"`
+	AllocatedBytes  snapshot.Bytes `json:"allocated_bytes"`
+	FragmentedBytes snapshot.Bytes `json:"fragmented_bytes"`
+	ReturnableBytes snapshot.Bytes `json:"returnable_bytes"`
+}
+
+// FleetLine is a GPU, or a box: then gpu and uuid are null, and figures are those of its
+// GPUs together.
+type FleetLine struct {
+	Box                Text           `json:"box"`
+	Target             Text           `json:"target"` // what names the box to the source
+	GPU                *int           `json:"gpu"`
+	UUID               Text           `json:"uuid"`
+	Name               Text           `json:"name"`
+	GPUs               int            `json:"gpus"`
+	State              string         `json:"state"`
+	Reason             Text           `json:"reason"`
+	Memory             Memory         `json:"memory"`
+	AllocatedBytes     snapshot.Bytes `json:"allocated_bytes"`
+	FragmentedBytes    snapshot.Bytes `json:"fragmented_bytes"`
+	ReturnableBytes    snapshot.Bytes `json:"returnable_bytes"`
+	UtilizationPercent snapshot.Int   `json:"utilization_percent"`
+	TemperatureCelsius snapshot.Int   `json:"temperature_celsius"`
+	PowerWatts         snapshot.Float `json:"power_watts"`
+	FullIn             *FullIn        `json:"full_in"`
+	Alert              Text           `json:"alert"`
+	Severity           Text           `json:"severity"`
+	User               Text           `json:"user"`
+	Program            Text           `json:"program"`
+	Job                Text           `json:"job"`
+}
+
+// MemoryOf converts a frame buffer.
+func MemoryOf(m snapshot.Memory) Memory { return memoryOf(m) }
+
+// SeverityOf is a severity's word.
+func SeverityOf(s snapshot.Severity) string {
+	if s == snapshot.Urgent {
+		return "urgent"
+	}
+	return "notice"
+}

@@ -1,0 +1,12 @@
+// Command fakefleet serves /metrics of many simulated boxes from one process and one
+// port, each at a path of its own, and writes the configuration with which a Prometheus
+// scrapes them.
+//
+//	box, time ── boxAt ──→ snapshot.Snapshot ── exporter ──→ /box-0007/metrics
+//	POST /box-0007/down, …/slow, …/failing, …/up ──→ how it answers from now on
+//
+// A box at a moment follows from its number and the time alone, so that nothing is kept
+// for it. Everything in it says that it is simulated.
+//
+// Start reading at main.go; box.go has what happens on a box.
+package main

@@ -1,0 +1,317 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"vramscope/fleet"
+	"vramscope/internal/needs"
+	"vramscope/internal/quantity"
+	"vramscope/metric"
+	"vramscope/sampler/snapshot"
+)
+
+// hostile is an exporter that sets labels which lead elsewhere, as honor_labels lets it.
+const hostile = `vramscope_host_info{host="h\n\x1b[2J",simulated="false",instance="-oProxyCommand=touch /tmp/x"} 1
+vramscope_gpu_memory_used_bytes{gpu="0",uuid="GPU-bad\"|.*",instance="-oProxyCommand=touch /tmp/x"} 9e9
+vramscope_gpu_memory_total_bytes{gpu="0",uuid="GPU-bad\"|.*",instance="-oProxyCommand=touch /tmp/x"} 1e10
+vramscope_gpu_info{gpu="0",uuid="GPU-bad\"|.*",name="evil \x1b]0;x\x07",instance="-oProxyCommand=touch /tmp/x"} 1
+vramscope_gpu_memory_free_bytes{gpu="0",uuid="GPU-bad\"|.*",instance="-oProxyCommand=touch /tmp/x"} NaN
+`
+
+// withClock is a box whose clock is off, and stands still or not.
+func withClock(at func() float64) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = fmt.Fprintf(w, "%s %f\n", metric.ExportTable[metric.LastSample].Name, at())
+		_, _ = fmt.Fprintf(w, "vramscope_gpu_memory_used_bytes{gpu=\"0\",uuid=\"GPU-clock-%p\"} 1\n", w)
+	}
+}
+
+// engine is a real Prometheus that scrapes paths of a server each second.
+func engine(t *testing.T, server string, paths []string) string {
+	t.Helper()
+	program := needs.Tool(t, "prometheus")
+	folder := t.TempDir()
+	if err := writeConfiguration(folder, server, paths, time.Second); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(folder, "prometheus.yml")
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	_ = l.Close()
+	cmd := exec.Command(program, "--config.file="+file, "--storage.tsdb.path="+filepath.Join(folder, "data"), "--web.listen-address="+address, "--log.level=error")
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	for end := time.Now().Add(40 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		resp, err := http.Get("http://" + address + "/api/v1/query?query=count(up)")
+		if err == nil {
+			body, _ := io.ReadAll(resp.Body)
+			_ = resp.Body.Close()
+			if strings.Contains(string(body), fmt.Sprintf(`"%d"]`, len(paths))) {
+				return "http://" + address
+			}
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the engine does not scrape: %v", err)
+		}
+	}
+}
+
+// aheadUntil finds a moment of the jobs at which a GPU will be full in about so long.
+func aheadUntil(t *testing.T, number, index int, left time.Duration) time.Duration {
+	t.Helper()
+	for ahead := time.Duration(0); ahead < leakTime; ahead += 5 * time.Second {
+		if g, _ := gpuAt(number, index, time.Now().Add(ahead)); g.FullIn != nil && (g.FullIn.Median-left).Abs() < 10*time.Second {
+			return ahead
+		}
+	}
+	t.Fatal("the leak never fills its GPU")
+	return 0
+}
+
+// fleetOf serves simulated boxes, others' exporters, and boxes with faults.
+func fleetOf(t *testing.T) (server string, paths []string) {
+	t.Helper()
+	f := &simulated{boxes: 100, gpus: 8, now: time.Now, ahead: aheadUntil(t, 3, 3, 5*time.Minute), modes: map[int]mode{5: modeDown}}
+	mux := http.NewServeMux()
+	mux.Handle("/", f)
+	mux.HandleFunc("/twin/metrics", func(w http.ResponseWriter, r *http.Request) { r.URL.Path = "/box-0001/metrics"; f.ServeHTTP(w, r) })
+	mux.HandleFunc("/hostile/metrics", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = fmt.Fprint(w, strings.ReplaceAll(strings.ReplaceAll(hostile, `\x1b`, "\x1b"), `\x07`, "\x07"))
+	})
+	mux.HandleFunc("/ahead/metrics", withClock(func() float64 { return float64(time.Now().UnixMilli())/1000 + 3600 }))
+	mux.HandleFunc("/stopped/metrics", withClock(func() float64 { return 1e9 }))
+	for _, name := range []string{"dcgm-exporter", "dcgm-exporter-hostname", "nvidia_gpu_exporter"} {
+		text, err := os.ReadFile(filepath.Join("..", "..", "fleet", "testdata", name+".prom"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		mux.HandleFunc("/"+name+"/metrics", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(text) })
+		paths = append(paths, name)
+	}
+	s := httptest.NewServer(mux)
+	s.Config.ErrorLog = nil
+	t.Cleanup(s.Close)
+	for _, n := range []int{0, 1, 2, 3, 4, 5, 6, 7} {
+		paths = append(paths, boxName(n))
+	}
+	return strings.TrimPrefix(s.URL, "http://"), append(paths, "twin", "hostile", "ahead", "stopped")
+}
+
+// look asks until the answer is as wanted.
+func look(t *testing.T, source fleet.Source, q fleet.Query, enough func(*fleet.Picture) bool) *fleet.Picture {
+	t.Helper()
+	var last *fleet.Picture
+	var err error
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
+		if last, err = source.Look(t.Context(), q); err == nil && enough(last) {
+			fleet.Order(last.Lines, q.Sort)
+			return last
+		}
+	}
+	if last != nil {
+		for i := range last.Lines {
+			l := &last.Lines[i]
+			t.Logf("%q %d %s %s %s %v", l.Name(), l.GPU.Index, l.StateWord(), l.Why, l.Alert, l.GPU.Memory.Used)
+		}
+		t.Logf("%q", last.Problems)
+	}
+	t.Fatalf("never enough: %v", err)
+	return nil
+}
+
+func find(pic *fleet.Picture, name string, index int) *fleet.Line {
+	i := slices.IndexFunc(pic.Lines, func(l fleet.Line) bool { return l.Name() == name && (l.GPU.Index == index) })
+	if i < 0 {
+		return nil
+	}
+	return &pic.Lines[i]
+}
+
+// TestAFleetInARealPrometheus: lines, sums, filters, one box and its past, others'
+// exporters, duplicates, hostile labels and clocks that differ.
+func TestAFleetInARealPrometheus(t *testing.T) {
+	server, paths := fleetOf(t)
+	source, _, err := fleet.NewPrometheus(fleet.Engine{URL: engine(t, server, paths)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := fleet.Query{Lines: 500, Unit: fleet.GPUs}
+	pic := look(t, source, all, func(p *fleet.Picture) bool {
+		return find(p, "box-0003", 3) != nil && find(p, "node-1", 2) != nil && find(p, "node-2", 1) != nil && find(p, "nvidia_gpu_exporter", 0) != nil &&
+			find(p, "box-0005", -1) != nil && find(p, "stopped", -1) != nil && find(p, "box-0007", 6) != nil && len(p.Problems) > 0 && len(p.Lines) > 60
+	})
+	if l := &pic.Lines[0]; l.Name() != "box-0003" || l.GPU.Index != 3 || l.Alert != snapshot.AlertFullIn || l.GPU.FullIn == nil || l.GPU.FullIn.Median < 3*time.Minute || l.Program != "dlrm.py" || l.User == "" {
+		t.Errorf("the worst is %+v", l)
+	}
+	if l := find(pic, "box-0005", -1); l.State != fleet.Down {
+		t.Errorf("a box that is down: %+v", l)
+	}
+	if l := find(pic, "stopped", -1); l.State != fleet.Stopped || !strings.Contains(l.Why, "old") {
+		t.Errorf("a box that stands still: %+v", l)
+	}
+	if l := find(pic, "box-0007", 6); l.GPU.State != snapshot.GPULost || l.GPU.Memory.Used.Known() {
+		t.Errorf("a lost GPU: %+v", l)
+	}
+	if !slices.ContainsFunc(pic.Problems, func(p string) bool { return strings.Contains(p, "clock of ahead") }) {
+		t.Errorf("a clock that differs: %q", pic.Problems)
+	}
+	t.Run("others' exporters", func(t *testing.T) { others(t, pic) })
+	t.Run("twice", func(t *testing.T) {
+		n := 0
+		for _, l := range pic.Lines {
+			if g, _ := gpuAt(1, 0, time.Now()); l.GPU.UUID == g.UUID {
+				n++
+			}
+		}
+		if n != 1 {
+			t.Errorf("a GPU that two exporters report has %d lines", n)
+		}
+	})
+	t.Run("hostile", func(t *testing.T) {
+		i := slices.IndexFunc(pic.Lines, func(l fleet.Line) bool { return strings.HasPrefix(l.Box, "-o") })
+		if i < 0 {
+			t.Fatal("it has no line")
+		}
+		if _, err := fleet.Destination(pic.Lines[i].Name()); err == nil {
+			t.Errorf("ssh would get %q", pic.Lines[i].Name())
+		}
+		if pic.Lines[i].GPU.Memory.Free.Known() {
+			t.Error("NaN is a figure")
+		}
+	})
+	t.Run("totals", func(t *testing.T) { totals(t, source) })
+	t.Run("filters", func(t *testing.T) { filters(t, source) })
+	t.Run("one box", func(t *testing.T) { oneBox(t, source) })
+	t.Run("boxes", func(t *testing.T) {
+		pic := look(t, source, fleet.Query{Lines: 100, Fit: 5}, func(*fleet.Picture) bool { return true })
+		l := find(pic, "box-0003", -1)
+		if pic.Unit != fleet.Boxes || l == nil || l.GPUs != 8 || l.Alert != snapshot.AlertFullIn || l.GPU.Memory.Total.Or(0) != 8*totalMemory {
+			t.Errorf("unit %d, %+v", pic.Unit, l)
+		}
+		if l := find(pic, "box-0007", -1); l == nil || l.Alert != snapshot.AlertLost {
+			t.Errorf("a box with a lost GPU: %+v", l)
+		}
+	})
+}
+
+func others(t *testing.T, pic *fleet.Picture) {
+	rtx, mig, shared, smi := find(pic, "node-1", 2), find(pic, "node-2", 0), find(pic, "node-2", 1), find(pic, "nvidia_gpu_exporter", 0)
+	if m := rtx.GPU.Memory; m.Used.Or(0) != 4000*quantity.MiB || m.Total.Or(0) != 24220*quantity.MiB || rtx.GPU.Utilization.Or(0) != 44 || rtx.GPU.Name != "Quadro RTX 6000" {
+		t.Errorf("dcgm-exporter: %+v", rtx)
+	}
+	if rtx.GPU.Parts.Allocated.Known() || rtx.GPU.Parts.Returnable.Known() {
+		t.Errorf("parts that nobody reports are known: %+v", rtx.GPU.Parts)
+	}
+	if mig == nil || mig.GPU.Memory.Used.Or(0) != 19000*quantity.MiB {
+		t.Errorf("MIG instances are not summed up: %+v", mig)
+	}
+	if shared.GPU.Memory.Used.Or(0) != 10000*quantity.MiB {
+		t.Errorf("a pod's share is taken for the GPU: %+v", shared)
+	}
+	if l := find(pic, "node-2", 2); l != nil {
+		t.Errorf("a pod's share is a GPU: %+v", l)
+	}
+	if m := smi.GPU.Memory; m.Used.Or(0) != 706740224 || m.Total.Or(0) != 8589934592 || smi.GPU.Utilization.Or(0) != 42 || smi.GPU.UUID != "GPU-df6e7a7c-7314-46f8-abc4-b88b36dcf3aa" {
+		t.Errorf("nvidia_gpu_exporter: %+v", smi)
+	}
+}
+
+func totals(t *testing.T, source fleet.Source) {
+	sums, err := source.Totals(t.Context(), fleet.Query{Lines: 10})
+	// 7 boxes of 8 GPUs, one of them lost; three GPUs of dcgm-exporter, one of which
+	// reports no total, one of nvidia_gpu_exporter, and the hostile one.
+	if want := 7*8 - 1 + 3 + 1 + 1; err != nil || sums.GPUs.Or(0) != want {
+		t.Errorf("%d GPUs, want %d: %v", sums.GPUs.Or(0), want, err)
+	}
+	if sums.Down.Or(0) != 1 || !sums.Memory.Used.Known() || !sums.Parts.Returnable.Known() || len(sums.Problems) > 0 {
+		t.Errorf("%+v", sums)
+	}
+}
+
+func filters(t *testing.T, source fleet.Source) {
+	for words, right := range map[string]func(*fleet.Line) bool{
+		"host=node":       func(l *fleet.Line) bool { return strings.HasPrefix(l.Name(), "node-") },
+		"user=alice":      func(l *fleet.Line) bool { return l.User == "alice" },
+		"alice box-0":     func(l *fleet.Line) bool { return l.User == "alice" && strings.HasPrefix(l.Name(), "box-0") },
+		"state=lost":      func(l *fleet.Line) bool { return l.GPU.State == snapshot.GPULost },
+		"state=down":      func(l *fleet.Line) bool { return l.State == fleet.Down || l.State == fleet.Stopped },
+		`host=")or(up{x"`: func(*fleet.Line) bool { return false },
+	} {
+		f, err := fleet.ParseFilter(words)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pic, err := source.Look(t.Context(), fleet.Query{Lines: 500, Unit: fleet.GPUs, Filter: f})
+		if err != nil {
+			t.Errorf("%s: %v", words, err)
+			continue
+		}
+		matched := slices.DeleteFunc(slices.Clone(pic.Lines), func(l fleet.Line) bool { return right(&l) || l.State != fleet.OK && !strings.HasPrefix(words, "state") })
+		if len(matched) > 0 || len(pic.Lines) == 0 && !strings.Contains(words, "{") {
+			t.Errorf("%s: %d lines, among them %+v", words, len(pic.Lines), matched)
+		}
+	}
+}
+
+func oneBox(t *testing.T, source fleet.Source) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	box, err := fleet.Open(ctx, source, "box-0003:9841", 200*time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go box.Run(ctx)
+	snap := box.Latest()
+	if !snap.Simulated || snap.Host.Name != "box-0003" || len(snap.GPUs) != 8 || !snap.ProbeSeen || len(snap.Alerts) == 0 {
+		t.Errorf("box-0003 is %+v", snap)
+	}
+	want, rows := gpuAt(3, 3, time.Now())
+	g := snap.GPU(want.UUID)
+	if g == nil || g.Index != 3 || g.FullIn == nil || !g.Temperature.Known() || g.Memory.Total.Or(0) != totalMemory {
+		t.Fatalf("GPU 3 is %+v", g)
+	}
+	row := snap.Rows[slices.IndexFunc(snap.Rows, func(p snapshot.Process) bool { return p.ID.GPUUUID == want.UUID })]
+	if row.User != rows[0].User || row.ProgramName() != "dlrm.py" || row.Runtime != "PyTorch" || row.GPU != 3 || !row.Allocated.Known() {
+		t.Errorf("its process is %+v", row)
+	}
+	key := snapshot.SeriesKey{Metric: metric.Used, GPUUUID: want.UUID}
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		now := box.Latest().Time
+		known := 0
+		for _, p := range box.Series(key, now.Add(-10*time.Second), now, 10) {
+			if p.Known {
+				known++
+			}
+		}
+		if known >= 2 {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("it has no past")
+		}
+	}
+	if _, ok := box.At(snap.Time.Add(-time.Second)); !ok {
+		t.Error("no moment of its past")
+	}
+	if _, err := fleet.Open(ctx, source, "nobody:1", time.Second); err == nil {
+		t.Error("a box that is not there opens")
+	}
+}
