@@ -35,7 +35,9 @@ func (p palette) style(s lipgloss.Style) Style {
 		return Style{}
 	}
 	if _, ok := p.made[open]; !ok {
-		p.made[open] = Style{&drawn{style: s, open: open}}
+		_, plain := s.GetBackground().(lipgloss.NoColor)
+		onBlanks := s.GetReverse() || !plain
+		p.made[open] = Style{&drawn{style: s, open: open, onBlanks: onBlanks}}
 	}
 	return p.made[open]
 }

@@ -14,6 +14,8 @@ type Style struct{ *drawn }
 type drawn struct {
 	style lipgloss.Style
 	open  string // the sequence that starts it
+
+	onBlanks bool
 }
 
 // Lipgloss is the style for what lipgloss lays out.
@@ -50,8 +52,8 @@ func (s Style) Switch(dst []byte, from Style) []byte {
 	return dst
 }
 
-// Reversed reports whether the style is seen on blanks too.
-func (s Style) Reversed() bool { return s.drawn != nil && s.style.GetReverse() }
+// OnBlanks reports whether the style is seen on blanks too: it is reversed, or has a ground.
+func (s Style) OnBlanks() bool { return s.drawn != nil && s.onBlanks }
 
 // Styles is a theme, resolved for a terminal. Every field is a meaning.
 type Styles struct {

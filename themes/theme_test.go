@@ -100,7 +100,7 @@ func TestNoColour(t *testing.T) {
 				}
 			}
 			for what, style := range map[string]Style{"alarm": styles.Alarm, "cursor": styles.Cursor, "badge": styles.Badge, "match": styles.Match} {
-				if !style.Reversed() || !strings.Contains(open(style), "7") {
+				if !style.OnBlanks() || !strings.Contains(open(style), "7") {
 					t.Errorf("%s without colour: %s is not reversed: %q", name, what, open(style))
 				}
 			}

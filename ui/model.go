@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"vramscope/ui/cell"
+	"vramscope/ui/gpus"
 	"vramscope/ui/graph"
 	"vramscope/ui/keys"
 	"vramscope/ui/table"
@@ -87,6 +88,7 @@ func newModel(options Options, t terminal.Traits) (*model, error) {
 		lines:     options.GraphLines,
 		hintOff:   options.Escaped != nil, // there it would take one Esc
 		stacks:    &graph.Stacks{},
+		sparks:    &gpus.Sparks{},
 	}
 	m.bell.silent = options.Silent
 	if options.Resume != nil {

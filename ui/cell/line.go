@@ -116,7 +116,7 @@ func (l *Line) Skip(n int) {
 	if n <= 0 {
 		return
 	}
-	if l.style.Reversed() {
+	if l.style.OnBlanks() {
 		l.turn(themes.Style{})
 	}
 	for range n {

@@ -17,6 +17,7 @@ type area struct {
 	look *cell.Appearance
 	inks [7]themes.Style // by layer
 	tops [][7]float64    // by column: the top of each layer in rows, NaN where there is none
+	line []float64       // by column: the median in rows, NaN where there is none
 	row  int             // that is written, from the bottom
 }
 
@@ -33,6 +34,10 @@ func newArea(lk *cell.Appearance, c *curves, scale yAxis) area {
 		return a
 	}
 	a.tops = make([][7]float64, len(c.history))
+	a.line = make([]float64, len(c.median))
+	for i, v := range c.median {
+		a.line[i] = a.height(scale, v)
+	}
 	for i := range a.tops {
 		tops := &a.tops[i]
 		for k := range tops {
@@ -71,15 +76,31 @@ func (a *area) write(l *cell.Line, mark asciigraph.AnsiColor, run string) {
 			l.Repeat(inkOf(mark, s), run[i:i+utf8.RuneLen(r)], 1)
 			continue
 		}
-		switch {
+		switch median := a.median(column); {
+		case r == ' ' && median != "":
+			l.Repeat(s.Edge(s.Median, a.behind(column)), median, 1)
 		case r == ' ':
 			style, glyph := a.at(column)
 			l.Repeat(style, glyph, 1)
-		case mark == markMedian:
-			l.Repeat(s.Edge(s.Median, a.behind(column)), a.look.Glyphs.Rule, 1)
 		default:
 			l.Repeat(inkOf(mark, s), run[i:i+utf8.RuneLen(r)], 1)
 		}
+	}
+}
+
+// median is the forecast's line where it runs through the cell, "" where it does not. It
+// runs in the middle of a row, or between two.
+func (a *area) median(column int) string {
+	if column >= len(a.line) || math.IsNaN(a.line[column]) {
+		return ""
+	}
+	switch int(math.Round(2*a.line[column])) - 2*a.row {
+	case 0:
+		return eighths[1]
+	case 1:
+		return a.look.Glyphs.Rule
+	default:
+		return ""
 	}
 }
 

@@ -45,6 +45,34 @@ func areaGraph(t *testing.T) Graph {
 	return g
 }
 
+// TestForecastEndsWhereTheAxisEnds: no row has a ground beyond the last column, and the
+// median rises by half rows at most.
+func TestForecastEndsWhereTheAxisEnds(t *testing.T) {
+	g := areaGraph(t)
+	g.Subject.Used, g.Subject.Predicted = uitest.Known(60), uitest.Predictions(60, .1, .02)
+	const width = 100
+	lines := g.Render(width, 24)
+	heights := map[float64]bool{}
+	for row, line := range lines[1 : len(lines)-2] {
+		blank := strings.LastIndex(line, " ")
+		style := line[strings.LastIndex(line[:blank], "\x1b["):blank]
+		if !strings.HasSuffix(ansi.Strip(line), " ") || strings.Contains(style[:strings.Index(style, "m")], "48;") {
+			t.Errorf("row %d is padded in a colour: %q", row, style)
+		}
+		for _, cells := range strings.Split(ansi.Strip(line), "") {
+			switch cells {
+			case "─":
+				heights[float64(row)] = true
+			case "▁":
+				heights[float64(row)+.5] = true
+			}
+		}
+	}
+	if len(heights) < 4 {
+		t.Errorf("the median is drawn at %v", heights)
+	}
+}
+
 // TestStackExplainsUsedMemory: the parts add up to the used memory; what a flush does not
 // free of the cached memory counts as fragmented.
 func TestStackExplainsUsedMemory(t *testing.T) {

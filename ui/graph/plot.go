@@ -112,7 +112,7 @@ func plot(lk *cell.Appearance, c *curves, scale yAxis, axis timeAxis, width int)
 		add(lower, markBounds, asciigraph.CreateCharSet(g.Bound))
 		add(c.upper, markBounds, asciigraph.CreateCharSet(g.Bound))
 	}
-	if len(c.median) > 0 {
+	if len(c.median) > 0 && !area { // which has the median between rows, too
 		add(c.median, markMedian, asciigraph.CreateCharSet(g.Median))
 	}
 	if !area {
@@ -165,10 +165,11 @@ func historyMark(g *cell.Glyphs) string { return historyChars(g).Horizontal }
 // restyled writes a row with the theme's colours and, in ASCII, another axis. The area
 // shows where no curve is.
 func restyled(lk *cell.Appearance, l *cell.Line, row string, under *area) string {
-	mark := asciigraph.Default
+	mark, last := asciigraph.Default, asciigraph.Default
 	for row != "" {
 		run, rest, coloured := strings.Cut(row, "\x1b[")
 		if run != "" {
+			last = mark
 			if lk.Glyphs.ASCII {
 				run = asciiAxis.Replace(run)
 			}
@@ -189,7 +190,12 @@ func restyled(lk *cell.Appearance, l *cell.Line, row string, under *area) string
 		row = after
 	}
 	if under != nil {
-		under.write(l, asciigraph.Default, strings.Repeat(" ", max(leftCells+under.columns()-l.Used(), 0)))
+		// asciigraph leaves the last column to what comes from the one before.
+		tail := " "
+		if last == markCapacity {
+			tail = lk.Glyphs.Capacity
+		}
+		under.write(l, last, strings.Repeat(tail, max(leftCells+under.columns()-l.Used(), 0)))
 	}
 	return l.String()
 }
