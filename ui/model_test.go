@@ -37,6 +37,7 @@ func newTestModel(t *testing.T, first *snapshot.Snapshot, change func(*Options))
 		t.Fatal(err)
 	}
 	m.end = func() { m.ended = true }
+	m.crashes.end = func(err error) { t.Errorf("a panic: %v", err) }
 	m.begin(80, 24, first)
 	m.answers = terminal.Answers{}
 	return m

@@ -8,7 +8,6 @@ import (
 
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
-	"vramscope/themes"
 	"vramscope/ui/cell"
 	"vramscope/ui/keys"
 )
@@ -203,39 +202,6 @@ func (e Events) Render(width, height int) []string {
 	return box{look: e.look, title: title, right: right, lines: lines}.Render(width, height)
 }
 
-// eventColumns are the widths of columns before the message; 0 leaves one out.
-type eventColumns struct{ clock, pid, user int }
-
-// eventCells leaves the message at least half of a narrow screen.
-func eventCells(width int) eventColumns {
-	switch {
-	case width >= framedWidth:
-		return eventColumns{clock: len(time.TimeOnly), pid: 7, user: 8}
-	default:
-		return eventColumns{clock: len("15:04")}
-	}
-}
-
-// write lays out the columns before the message.
-func (c eventColumns) write(lk *cell.Appearance, clock, gpu, pid, user string) string {
-	const gpuCells = 3
-	l := cell.NewLine(c.clock + 1 + gpuCells + 1 + c.pid + 1 + c.user + 2)
-	plain := themes.Style{}
-	l.Left(plain, clock, c.clock, "")
-	l.Skip(1)
-	l.Right(plain, gpu, gpuCells)
-	l.Skip(1)
-	if c.pid > 0 {
-		l.Right(plain, pid, c.pid)
-		l.Skip(1)
-	}
-	if c.user > 0 {
-		l.Left(plain, user, c.user, lk.Glyphs.Ellipsis)
-		l.Skip(1)
-	}
-	return l.Unpadded()
-}
-
 // visible are the lines in view.
 func (e Events) visible(cells eventColumns, rows, room int) [][]cell.Span {
 	s, g := &e.look.Styles, &e.look.Glyphs
@@ -276,68 +242,4 @@ func (e Events) marked(line []cell.Span) []cell.Span {
 		words.WriteString(span.Text)
 	}
 	return []cell.Span{{e.look.Styles.Cursor, words.String()}}
-}
-
-// line is one event.
-func (e Events) line(cells eventColumns, event *snapshot.Event, room int) []cell.Span {
-	gpu, pid, user := "", "", ""
-	if event.GPUUUID != "" {
-		gpu = strconv.Itoa(event.GPU)
-	}
-	if event.Row.Process.PID != 0 {
-		pid, user = strconv.Itoa(event.Row.Process.PID), "?"
-	}
-	if event.User != "" {
-		user = text.Clean(event.User)
-	}
-	style, _ := e.style(event)
-	return []cell.Span{
-		{e.look.Styles.Dim, cells.write(e.look, e.clock(event), gpu, pid, user)},
-		{style, cell.Scrolled(e.message(event), e.left, room, e.look.Glyphs.Ellipsis)},
-	}
-}
-
-// message is the last column. The sentence of an alert names its GPU and its
-// process, which have columns here.
-func (e Events) message(event *snapshot.Event) string {
-	_, marker := e.style(event)
-	s := e.look.Glyphs.Words(event.Message)
-	if event.GPUUUID != "" && (event.Kind == snapshot.EventAlarm || event.Kind == snapshot.EventCleared) {
-		for _, sep := range [...]string{" ", ", "} {
-			s = strings.TrimPrefix(s, "GPU "+strconv.Itoa(event.GPU)+sep)
-		}
-		if rest, named := strings.CutPrefix(s, "PID "+strconv.Itoa(event.Row.Process.PID)+" "); named {
-			s = strings.TrimPrefix(rest, text.Clean(event.User)+" ")
-		}
-	}
-	if event.Decision != nil {
-		s = strings.Replace(s, "PID "+strconv.Itoa(event.Row.Process.PID)+" ", "", 1) // it has a column
-	}
-	if name := text.Clean(event.Name); name != "" {
-		s = name + ": " + s
-	}
-	return marker + s
-}
-
-// style is an event's style and mark, never reversed as on the alert line.
-func (e Events) style(event *snapshot.Event) (themes.Style, string) {
-	s := &e.look.Styles
-	switch {
-	case event.Severity == snapshot.Urgent:
-		return s.Leak, "! "
-	case event.Kind == snapshot.EventStarted || event.Kind == snapshot.EventEnded:
-		return s.Text, "  "
-	case event.Kind == snapshot.EventGPUBack || event.Kind == snapshot.EventDriverBack || event.Kind == snapshot.EventCleared:
-		return s.Text, "  "
-	case event.Kind == snapshot.EventGuard:
-		if event.Decision != nil && event.Decision.Kind == snapshot.GuardTripped {
-			return s.Warning, "  "
-		}
-		return s.Text, "  "
-	case event.Kind == snapshot.EventFlush || event.Kind == snapshot.EventAttach || event.Kind == snapshot.EventSignal ||
-		event.Kind == snapshot.EventRescued:
-		return s.Strong, "  "
-	default:
-		return s.Warning, "  "
-	}
 }

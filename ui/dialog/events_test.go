@@ -206,3 +206,22 @@ func TestEventsOfAMonth(t *testing.T) {
 		}
 	}
 }
+
+// TestGuardsFiguresAreInView: at 80 columns an event of the guard shows what it frees.
+func TestGuardsFiguresAreInView(t *testing.T) {
+	gb := func(n int) snapshot.Bytes { return quantity.From(quantity.Bytes(n)*quantity.GiB, quantity.Driver) }
+	row := snapshot.RowID{Process: process.Identity{PID: 2963112, StartTime: 1}}
+	for kind, want := range map[snapshot.GuardDecisionKind]string{
+		snapshot.GuardWould:   "finetune.py: guard would free 11.0G (gradual",
+		snapshot.GuardFlushed: "finetune.py: guard freed 9.00G of 11.0G (gra",
+		snapshot.GuardRefused: "finetune.py: guard could not flush (gradual)",
+	} {
+		d := &snapshot.GuardDecision{Kind: kind, Row: row, Level: "gradual", Expected: gb(11), Measured: gb(9), Reason: "2G free, under 8G", Rule: "room"}
+		event := snapshot.Event{Time: uitest.DrawnAt, Kind: snapshot.EventGuard, GPUUUID: "GPU-3", Row: row, User: "carol", Name: "finetune.py",
+			Message: "guard: " + d.Sentence(), Decision: d}
+		e := NewEvents(uitest.Appearance(t, "", false), &Screen{Now: uitest.DrawnAt, History: uitest.CurveHistory{Log: []snapshot.Event{event}}})
+		if text := rendered(e, 80, 6); !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
