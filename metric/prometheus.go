@@ -38,6 +38,9 @@ func (m *Metric) ExportedAs(of Subject) string {
 	return ""
 }
 
+// inWords makes a name one that is read.
+var inWords = strings.NewReplacer("_", " ", "pcie", "PCIe", "nvlink", "NVLink", "bar1", "BAR1", "sm_clock", "SM clock", "performance_state", "performance")
+
 // ExportedHelp is the help in the exporter, where what is unknown has no series. A
 // sensor's help goes on from its name.
 func (m *Metric) ExportedHelp() string {
@@ -47,7 +50,7 @@ func (m *Metric) ExportedHelp() string {
 		for _, unit := range []Unit{BytesPerSecond, Bytes, Percent, Celsius, Watts, "mhz"} {
 			name = strings.TrimSuffix(name, "_"+string(unit))
 		}
-		help = strings.ReplaceAll(name, "_", " ") + ": " + help
+		help = inWords.Replace(name) + ": " + help
 	}
 	if m.Unit == Percent {
 		help += ", 0 to 1"

@@ -1,0 +1,72 @@
+package exporter
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"vramscope/forecast"
+	"vramscope/internal/quantity"
+	"vramscope/metric"
+	"vramscope/sampler/snapshot"
+	"vramscope/sampler/snapshot/snapshottest"
+)
+
+// sixteen is 16 × 64 with figures that differ, as those of a real box do.
+func sixteen() *snapshot.Snapshot {
+	snap := snapshottest.Crowded(16, 64)
+	for i := range snap.Rows {
+		p := &snap.Rows[i]
+		shift := quantity.Bytes(i*i) * 524309
+		for _, b := range []*snapshot.Bytes{&p.Used, &p.Allocated, &p.Cached, &p.Fragmented, &p.Returnable} {
+			*b = quantity.From(b.Or(0)+shift, quantity.Probe)
+			shift = shift*7%(quantity.GiB) + 4096
+		}
+	}
+	for i := range snap.GPUs {
+		g := &snap.GPUs[i]
+		for id := metric.FirstSensor; id < metric.Count; id++ {
+			if !g.Sensors.Value(id).Known() && id != metric.Fan { // no board of 16 GPUs has fans
+				g.Set(id, quantity.From(float64(1000+i*37), quantity.Driver))
+			}
+		}
+		for h := range len(forecast.Horizons) {
+			g.Predicted = append(g.Predicted, snapshot.Prediction{Horizon: time.Duration(h+1) * time.Minute, Median: g.Memory.Used.Or(0) + quantity.Bytes(h*12345678)})
+		}
+		g.FullIn = &snapshot.FullIn{Median: time.Minute, Earliest: time.Minute, Latest: time.Hour}
+	}
+	return snap
+}
+
+// TestSizeOfALargeBox holds the limits of 16 GPUs with 64 processes each: 300 kB, 40 kB compressed.
+func TestSizeOfALargeBox(t *testing.T) {
+	e := exporting(sixteen())
+	plain := len(scrape(t, e))
+	w := get(t, e, "/metrics", "Accept-Encoding", "gzip")
+	packed := w.Body.Len()
+	unpacked, err := gzip.NewReader(bytes.NewReader(w.Body.Bytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := io.ReadAll(unpacked); err != nil || len(text) != plain {
+		t.Errorf("%d bytes unpacked, %v", len(text), err)
+	}
+	t.Logf("%d bytes, %d compressed", plain, packed)
+	if plain > 300_000 || packed > 40_000 {
+		t.Errorf("%d bytes, %d compressed", plain, packed)
+	}
+}
+
+func BenchmarkScrape(b *testing.B) {
+	handler := exporting(sixteen()).Handler()
+	r := httptest.NewRequest(http.MethodGet, "/metrics", nil)
+	r.Header.Set("Accept-Encoding", "gzip")
+	r.Header.Set("Accept", "application/openmetrics-text;version=1.0.0")
+	for b.Loop() {
+		handler.ServeHTTP(httptest.NewRecorder(), r)
+	}
+}
