@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"encoding/binary"
 	"os"
 	"path/filepath"
 	"strings"
@@ -94,9 +95,23 @@ func TestTheFakeDriverConformsToTheSchema(t *testing.T) {
 	state := fakedriver.Mixed()
 	state.GPUs[0].Fan, state.GPUs[0].PState = 42, 3
 	state.MustWrite(t, path)
-	out, _ := vramscope(t, append(fakedriver.Environment(library, path), "XDG_CONFIG_HOME="+t.TempDir()), "once", "--format", "json")
+	count := filepath.Join(t.TempDir(), "count")
+	environment := append(fakedriver.Environment(library, path), "XDG_CONFIG_HOME="+t.TempDir(), "VRAMSCOPE_FAKE_COUNT="+count)
+	calls := func() int { // since the last time
+		raw, err := os.ReadFile(count)
+		if err != nil || len(raw) != 8 || os.Remove(count) != nil {
+			t.Fatalf("%d bytes: %v", len(raw), err)
+		}
+		return int(binary.NativeEndian.Uint64(raw))
+	}
+	out, _ := vramscope(t, environment, "once", "--format", "json")
+	whole := calls()
+	vramscope(t, environment, "once")
+	if table := calls(); table > whole*3/4 {
+		t.Errorf("a table asks %d times, a document %d times", table, whole)
+	}
 	conforms(t, "once", "the fake driver", out)
-	for _, want := range []string{`"fan_percent": 42`, `"performance_state": 3`, `"pcie_rx_bytes_per_second": 340000000`, `"pcie_tx_bytes_per_second": 120000000`} {
+	for _, want := range []string{`"fan_percent": 42`, `"pcie_generation_max": 5`, `"nvlink_active_links": 18`, `"row_remapping_pending": 0`, `"persistence_mode": 1`, `"performance_state": 3`, `"pcie_rx_bytes_per_second": 340000000`, `"pcie_tx_bytes_per_second": 120000000`} {
 		if !bytes.Contains(out, []byte(want)) {
 			t.Errorf("no %s in %s", want, out)
 		}

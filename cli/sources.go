@@ -93,9 +93,6 @@ func (src *sources) lookOnce() {
 	if src.table != nil {
 		src.table.Timeout = onceNaming
 	}
-	if src.library != nil {
-		src.library.Complete()
-	}
 	if src.probes != nil {
 		src.options.Probes = &settled{ProbeReader: src.options.Probes, settle: func(ctx context.Context) {
 			src.probes.Settle(ctx)

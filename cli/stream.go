@@ -45,6 +45,7 @@ func (p *program) runStream(ctx context.Context) error {
 		return err
 	}
 	src.options.OpenDeadline = onceOpening
+	src.details(true) // as in the document of once
 	src.watchGuard(&s)
 	sampling := sampler.New(src.options)
 	src.catchUp(sampling, s.Interval)
