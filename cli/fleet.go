@@ -85,7 +85,7 @@ docs/fleet.md has the rest.`,
 	for name, word := range map[string]string{"prometheus": "URL", "http-config": "FILE", "filter": "WORDS"} {
 		flags.Lookup(name).Value = &holder{flags.Lookup(name).Value, word}
 	}
-	cmd.AddCommand(p.fleetOnce(&f))
+	cmd.AddCommand(p.fleetOnce(&f), p.fleetHeadroom(&f))
 	for _, below := range cmd.Commands() {
 		below.Flags().BoolP("help", "h", false, "help for "+below.Name())
 		below.ValidArgsFunction = cobra.NoFileCompletions

@@ -13,7 +13,10 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-const metricHost = metric.HostInfo
+const (
+	metricHost = metric.HostInfo
+	migInfo    = metric.MIGInfo
+)
 
 // Look implements Source. First the lines are chosen: by the engine's ranking, and all
 // that has a problem. Then their figures are asked for.

@@ -1,6 +1,9 @@
 package schema
 
-import "vramscope/sampler/snapshot"
+import (
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
 
 // FleetVersion is the schema of fleet once and fleet headroom.
 const FleetVersion = "vramscope/fleet/1"
@@ -62,4 +65,26 @@ func SeverityOf(s snapshot.Severity) string {
 		return "urgent"
 	}
 	return "notice"
+}
+
+// FleetHeadroom is what `vramscope fleet headroom --format json` writes.
+type FleetHeadroom struct {
+	Schema     string         `json:"schema"`
+	Time       Time           `json:"time"`
+	Source     Text           `json:"source"`
+	Simulated  bool           `json:"simulated"`
+	NeedBytes  quantity.Bytes `json:"need_bytes"`
+	Count      int            `json:"count"`
+	Answer     string         `json:"answer"`
+	GPUsJudged int            `json:"gpus_judged"`
+	Boxes      []FleetRoom    `json:"boxes"` // at most 50 of each verdict
+	Problems   []Text         `json:"problems"`
+}
+
+// FleetRoom is a box with room.
+type FleetRoom struct {
+	Box     Text   `json:"box"`
+	Target  Text   `json:"target"`
+	GPUs    int    `json:"gpus"` // that have room
+	Verdict string `json:"verdict"`
 }

@@ -107,7 +107,7 @@ func TestSchemaFilesHaveTheFieldsOfTheTypes(t *testing.T) {
 		"headroom": reflect.TypeFor[HeadroomDocument](), "why": reflect.TypeFor[Why](), "backtest": reflect.TypeFor[Backtest](),
 		"alert":  reflect.TypeFor[AlertDocument](),
 		"report": reflect.TypeFor[Report](), "advise": reflect.TypeFor[Advise](),
-		"guard": reflect.TypeFor[GuardDocument](),
+		"guard": reflect.TypeFor[GuardDocument](), "fleet": reflect.TypeFor[Fleet](), "fleet_headroom": reflect.TypeFor[FleetHeadroom](),
 	} {
 		file := name + ".schema.json"
 		f.compare(t, file, "the document", f.load(t, file), in)

@@ -1,0 +1,93 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// overSSH runs vramscope with an ssh in its path that runs the simulated box's stream;
+// the host "dead" refuses.
+func overSSH(t *testing.T, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	folder := t.TempDir()
+	script := `#!/bin/sh
+while [ "$1" != -- ]; do shift; done
+case $2 in dead) echo "ssh: connect to host dead port 22: Connection refused" >&2; exit 255 ;; esac
+[ "$3 $4" = "vramscope stream" ] || exit 99
+exec ` + os.Args[0] + ` stream --demo
+`
+	if err := os.WriteFile(filepath.Join(folder, "ssh"), []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Env = append(os.Environ(), asVramscope+"=1", "PATH="+folder+":"+os.Getenv("PATH"), "LC_ALL=C.UTF-8")
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	var ended *exec.ExitError
+	if err != nil && !errors.As(err, &ended) {
+		t.Fatal(err)
+	}
+	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+}
+
+func TestFleetOverSSH(t *testing.T) {
+	out, errs, code := overSSH(t, "fleet", "once", "--ssh", "box1,dead,alice@box2", "--format", "json")
+	if code != exitOK {
+		t.Fatalf("exit code %d: %s", code, errs)
+	}
+	conforms(t, "fleet", "fleet once", []byte(out))
+	for _, want := range []string{`"boxes_down": 1`, `"box": "box2"`, `"target": "alice@box2"`, "Connection refused", `"simulated": true`} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %s in\n%s", want, out)
+		}
+	}
+	// Without a terminal the screen is this table.
+	out, _, code = overSSH(t, "fleet", "--ssh", "box1,dead", "--boxes")
+	if code != exitOK || !strings.Contains(out, "SIMULATED\n2 boxes, 1 down, ") || strings.Count(out, "\nbox1 ") != 1 || !strings.Contains(out, "down   ssh: connect to host dead") {
+		t.Errorf("exit code %d:\n%s", code, out)
+	}
+}
+
+func TestFleetHeadroomOverSSH(t *testing.T) {
+	for _, c := range []struct {
+		need, count, first string
+		code               int
+	}{
+		{"10GiB", "1", "yes: 10.0G on 1 GPU of one box", exitOK}, {"79GiB", "8", "no: 79.0G on 8 GPUs of one box", exitNoRoom},
+	} {
+		out, errs, code := overSSH(t, "fleet", "headroom", "--ssh", "box1", "--need", c.need, "--count", c.count)
+		if code != c.code || !strings.HasPrefix(out, "SIMULATED\n"+c.first+"\n") {
+			t.Errorf("%s: exit code %d:\n%s%s", c.need, code, out, errs)
+		}
+	}
+	out, _, _ := overSSH(t, "fleet", "headroom", "--ssh", "box1", "--need", "10GiB", "--format", "json")
+	conforms(t, "fleet_headroom", "fleet headroom", []byte(out))
+	if _, errs, code := overSSH(t, "fleet", "headroom", "--ssh", "dead", "--need", "10GiB"); code != exitFailure || !strings.Contains(errs, "Connection refused") {
+		t.Errorf("exit code %d: %s", code, errs)
+	}
+}
+
+func TestFleetUsage(t *testing.T) {
+	for want, args := range map[string][]string{
+		"either --prometheus or --ssh": {"fleet", "once"},
+		"is no host name":              {"fleet", "once", "--ssh", "-oProxyCommand=x"},
+		"is no URL of a Prometheus":    {"fleet", "once", "--prometheus", "localhost:9090"},
+		"--http-config goes with":      {"fleet", "once", "--ssh", "a", "--http-config", "x"},
+		"--filter:":                    {"fleet", "once", "--ssh", "a", "--filter", "state=odd"},
+		"no such file":                 {"fleet", "once", "--prometheus", "http://127.0.0.1:1", "--http-config", "/proc/none/client.yml"},
+		"needs --need":                 {"fleet", "headroom", "--ssh", "a"},
+	} {
+		if _, errs, code := overSSH(t, args...); code != exitUsage || !strings.Contains(errs, want) {
+			t.Errorf("%v: exit code %d: %s", args, code, errs)
+		}
+	}
+	if _, errs, code := overSSH(t, "fleet", "once", "--prometheus", "http://127.0.0.1:1"); code != exitFailure || !strings.Contains(errs, "http://127.0.0.1:1: not reached") {
+		t.Errorf("exit code %d: %s", code, errs)
+	}
+}

@@ -1,0 +1,136 @@
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+// RoomQuery asks for boxes on which a job has room: Need on each of Count GPUs of one box.
+type RoomQuery struct {
+	Need   quantity.Bytes
+	Count  int
+	Filter Filter
+	Boxes  int // at most so many are named
+}
+
+// Room is the answer.
+type Room struct {
+	Time      time.Time
+	Simulated bool
+	Judged    int // GPUs whose free memory is known
+	// Now have room; AfterFlush have it when all their processes' caches are flushed. Both
+	// most GPUs first.
+	Now, AfterFlush []RoomyBox
+	Problems        []string
+}
+
+// RoomyBox is a box with room.
+type RoomyBox struct {
+	Box, Name string
+	GPUs      int // that have room
+}
+
+// Rooms answers where there is room.
+type Rooms interface {
+	Room(ctx context.Context, q RoomQuery) (Room, error)
+}
+
+// Room implements Rooms. The engine counts the GPUs. A GPU under MIG has no room as a
+// whole: its instances have its memory.
+func (p *Prometheus) Room(ctx context.Context, q RoomQuery) (Room, error) {
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+	defer cancel()
+	a, err := p.discover(ctx, Query{Filter: q.Filter})
+	if err != nil {
+		return Room{}, err
+	}
+	free := fmt.Sprintf("((%s) unless on (instance,uuid) %s)", a.wanted(free), exported(migInfo))
+	flushed := free
+	if s := a.gpus(returnable, nil); s != "" {
+		flushed = fmt.Sprintf("(%[1]s + (%[2]s) or %[1]s)", free, s)
+	}
+	fits := func(s string) string {
+		return fmt.Sprintf("topk(%d, count by (instance) (%s >= %d) >= %d)", q.Boxes, s, int64(q.Need), q.Count)
+	}
+	answers, failed := p.askAll(ctx, map[field]string{"now": fits(free), "flushed": fits(flushed), count: "count(" + free + ")"})
+	for _, name := range []field{"now", count} {
+		if failed[name] != nil {
+			return Room{}, failed[name]
+		}
+	}
+	r := Room{Time: p.engineTime(), Simulated: a.simulated, Problems: problemsOf(failed)}
+	if len(answers[count]) == 1 {
+		r.Judged = int(answers[count][0].value)
+	}
+	for name, to := range map[field]*[]RoomyBox{"now": &r.Now, "flushed": &r.AfterFlush} {
+		for i := range answers[name] {
+			s := &answers[name][i]
+			l := Line{Box: s.label("instance")}
+			*to = append(*to, RoomyBox{l.Box, l.Name(), int(s.value)})
+		}
+	}
+	r.finish()
+	return r, nil
+}
+
+// finish leaves in AfterFlush those that have no room now, and sorts both.
+func (r *Room) finish() {
+	r.AfterFlush = slices.DeleteFunc(r.AfterFlush, func(b RoomyBox) bool {
+		return slices.ContainsFunc(r.Now, func(n RoomyBox) bool { return n.Box == b.Box })
+	})
+	for _, boxes := range [][]RoomyBox{r.Now, r.AfterFlush} {
+		slices.SortFunc(boxes, func(a, b RoomyBox) int { return cmp.Or(cmp.Compare(b.GPUs, a.GPUs), cmp.Compare(a.Name, b.Name)) })
+	}
+}
+
+// Room implements Rooms.
+func (s *SSH) Room(_ context.Context, q RoomQuery) (Room, error) {
+	now := s.now()
+	r := Room{Time: now}
+	var why string
+	for _, b := range s.boxes {
+		l, snap := b.line(now)
+		if snap == nil {
+			why = l.Name() + ": " + l.Why
+			r.Problems = append(r.Problems, why)
+			continue
+		}
+		r.Simulated = r.Simulated || snap.Simulated
+		if !q.Filter.matches(l.Name(), snap.Rows) {
+			continue
+		}
+		fits, flushed := 0, 0
+		for i := range snap.GPUs {
+			g := &snap.GPUs[i]
+			free, known := g.Memory.Free.Value()
+			if !known || g.MIG || len(g.Instances) > 0 || g.State != snapshot.GPUOK {
+				continue
+			}
+			r.Judged++
+			if free >= q.Need {
+				fits++
+			}
+			if free+g.Parts.Returnable.Or(0) >= q.Need {
+				flushed++
+			}
+		}
+		if fits >= q.Count {
+			r.Now = append(r.Now, RoomyBox{l.Box, l.Name(), fits})
+		} else if flushed >= q.Count {
+			r.AfterFlush = append(r.AfterFlush, RoomyBox{l.Box, l.Name(), flushed})
+		}
+	}
+	if len(s.boxes) > 0 && len(r.Problems) == len(s.boxes) {
+		return r, errors.New(why)
+	}
+	r.finish()
+	r.Now, r.AfterFlush = r.Now[:min(len(r.Now), q.Boxes)], r.AfterFlush[:min(len(r.AfterFlush), q.Boxes)]
+	return r, nil
+}
