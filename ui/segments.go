@@ -171,10 +171,10 @@ func (m *model) segmentKey(id keys.ID) (changed bool, cmd tea.Cmd, done bool) {
 	default:
 		return false, nil, false
 	}
-	if m.st.segments.Map == nil {
+	panel, width, height := m.segmentPanel()
+	if panel.Map == nil { // also where the map is not yet of the process under the cursor
 		return false, nil, true
 	}
-	panel, width, height := m.segmentPanel()
 	if by == 1 || by == -1 {
 		by *= max(panel.Body(width, height)-1, 1)
 	}
@@ -187,8 +187,7 @@ func (m *model) segmentKey(id keys.ID) (changed bool, cmd tea.Cmd, done bool) {
 func (m *model) zoomSegments() {
 	now := m.st.segments
 	now.Zoom, now.Top = (now.Zoom+1)%(segmentsZooms+1), 0
-	if now.Map != nil && now.Zoom > 0 {
-		panel, width, height := m.segmentPanel()
+	if panel, width, height := m.segmentPanel(); panel.Map != nil && now.Zoom > 0 {
 		now.Top = panel.FragmentedAt(width, height)
 	}
 }

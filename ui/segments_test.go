@@ -197,3 +197,30 @@ func TestTheMapZoomsAndScrolls(t *testing.T) {
 	m.key("z", "z", "z")
 	m.shows("cell = 256M")
 }
+
+// TestMapKeysWithoutAMap: when its process has gone, keys of the map do nothing.
+func TestMapKeysWithoutAMap(t *testing.T) {
+	box := snapshottest.DrawnBox()
+	for i := range box.Rows {
+		if p := box.Rows[i].Probe; p != nil {
+			p.Capabilities = []string{"snapshot"}
+		}
+	}
+	m := newTestModel(t, box, func(o *Options) {
+		o.Actions.Segments = func(context.Context, process.Identity, string) (snapshot.SegmentMap, error) {
+			return uitest.CarolsSegments(), nil
+		}
+	})
+	m.press("j", "enter", "v")
+	m.send(segmentsMsg{request: m.st.segments.request, reported: uitest.CarolsSegments()})
+	if m.st.segments.Map == nil {
+		t.Fatal("no map")
+	}
+	gone := *box
+	gone.Rows, gone.Ended = nil, nil
+	m.model.Update(snapshotMsg{&gone})
+	for _, key := range []string{"z", "end", "home", "pgdown"} {
+		m.model.Update(keyNamed(key))
+	}
+	m.check()
+}

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"vramscope/internal/process"
 	"vramscope/sampler/snapshot"
 	"vramscope/sampler/snapshot/snapshottest"
+	"vramscope/ui/dialog"
 	"vramscope/ui/keys"
 	"vramscope/ui/uitest"
 )
@@ -46,18 +48,23 @@ type session struct {
 	names   []string // of keys
 	played  []string // for the message of a failure
 	answers chan tea.Msg
-	armed   bool // y was pressed since the last action
+	armed   atomic.Int32 // counts down from a y: what it starts may run a little later
 }
 
 // eventLog is a history with events of every kind.
 type eventLog struct{ snapshot.History }
 
-func (eventLog) Events(int) []snapshot.Event { return uitest.EventLog() }
+func (eventLog) Events(int) []snapshot.Event {
+	log := uitest.EventLog()
+	oom := log[0]
+	oom.Kind, oom.Message = snapshot.EventOutOfMemory, "out of memory"
+	return append([]snapshot.Event{oom}, log...)
+}
 
 func newSession(t *testing.T, seed uint64, size [2]int, replay bool) *session {
 	s := &session{random: rand.New(rand.NewPCG(seed, seed)), sizes: size, answers: make(chan tea.Msg, 1000)}
 	acts := func(what string) {
-		if !s.armed {
+		if s.armed.Load() <= 0 {
 			t.Errorf("%s without y, after %s", what, s.last())
 		}
 	}
@@ -85,7 +92,7 @@ func newSession(t *testing.T, seed uint64, size [2]int, replay bool) *session {
 				return signal.Result{}, nil
 			},
 			Attachable: func(context.Context, process.Identity) attach.Plan {
-				return attach.Plan{}
+				return []attach.Plan{{}, drawnPlan(), refusedPlan()}[s.random.IntN(3)]
 			},
 			Attach: func(context.Context, attach.Request) (attach.Result, error) {
 				acts("an attach")
@@ -118,6 +125,11 @@ func (s *session) box() *snapshot.Snapshot {
 		func() *snapshot.Snapshot { return snapshottest.Hostile(snapshottest.DrawnBox(), "\x1b[2J\u202e字") },
 	}
 	b := boxes[s.random.IntN(len(boxes))]()
+	for i := range b.Rows {
+		if p := b.Rows[i].Probe; p != nil {
+			p.Capabilities = []string{"snapshot"}
+		}
+	}
 	switch s.random.IntN(6) {
 	case 0:
 		b.Rows = b.Rows[:s.random.IntN(len(b.Rows)+1)]
@@ -157,7 +169,10 @@ func (s *session) play(events int) {
 // take gives the model a message, and runs what it asks for.
 func (s *session) take(msg tea.Msg) {
 	if key, ok := msg.(tea.KeyPressMsg); ok {
-		s.armed = key.String() == "y"
+		s.armed.Add(-1)
+		if key.String() == "y" {
+			s.armed.Store(10)
+		}
 	}
 	_, cmd := s.Update(msg)
 	checkFrame(s.t, s.last(), strings.Split(s.content, "\n"), s.st.width, s.st.height)
@@ -186,12 +201,42 @@ func (s *session) run(cmd tea.Cmd) {
 	}
 }
 
+// likely are keys that lead further into what is open, where chance alone seldom goes.
+func (s *session) likely() []string {
+	if s.st.typing != nil {
+		return []string{"enter", "esc", "1", ":", "up"}
+	}
+	switch s.st.overlay.(type) {
+	case dialog.Question:
+		return []string{"y", "d", "down", "up", "s", "u", "g"}
+	case dialog.Events:
+		return []string{"down", "pgdown", "right", "enter", "enter", "E"}
+	case dialog.Why:
+		return []string{"down", "up", "w", "esc"}
+	case dialog.Setup:
+		return []string{"down", "up", "right", "space", "K", "J", "end", "d", "w", "esc", "esc"}
+	case dialog.SortBy, dialog.Help:
+		return []string{"down", "up", "end", "enter", "?", "tab", "esc"}
+	case nil:
+		if s.st.detail {
+			return []string{"v", "v", "L", "r", "j", "k", "z", "right", "left", "F", "a", "e"}
+		}
+		return []string{"down", "down", "enter", "enter", "F", "a", "x", "A", "E", "E", "f2", "f6", "?", "/", "[", "L", "L", "space", "i"}
+	default:
+		return []string{"down", "up", "enter"}
+	}
+}
+
 // event is a random message and its name.
 func (s *session) event() (string, tea.Msg) {
 	x, y := s.random.IntN(s.st.width+2), s.random.IntN(s.st.height+2)
 	switch n := s.random.IntN(100); {
 	case n < 60:
-		name := s.names[s.random.IntN(len(s.names))]
+		names := s.names
+		if s.random.IntN(2) == 0 {
+			names = s.likely()
+		}
+		name := names[s.random.IntN(len(names))]
 		if name == "ctrl+z" || name == "ctrl+c" || name == "q" || name == "f10" {
 			name = "esc"
 		}
