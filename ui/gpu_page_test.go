@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
 
 	"vramscope/internal/process"
@@ -164,6 +165,35 @@ func TestKeysOfTheGPUPage(t *testing.T) {
 	if m.st.page != nil || !m.st.detail {
 		t.Error("q leads from the page back to the detail")
 	}
+}
+
+// The mouse scrolls the page, and does not reach what the page hides.
+func TestMouseOnTheGPUPage(t *testing.T) {
+	m := newTestModel(t, pagedBox(), func(o *Options) { o.Mouse = true })
+	m.press("3", "i")
+	cursor, focus := m.st.Cursor, *m.st.Focus
+	m.send(tea.MouseWheelMsg{X: 5, Y: 5, Button: tea.MouseWheelDown})
+	if m.st.pageTop != wheelStep {
+		t.Errorf("scrolled to %d", m.st.pageTop)
+	}
+	m.send(tea.MouseClickMsg{X: 5, Y: 5, Button: tea.MouseLeft})
+	m.send(tea.MouseClickMsg{X: 5, Y: 14, Button: tea.MouseLeft})
+	if m.st.page == nil || m.st.Cursor != cursor || *m.st.Focus != focus {
+		t.Errorf("cursor %v, focus %v", m.st.Cursor, m.st.Focus)
+	}
+}
+
+// What a page shows may be gone from the next snapshot.
+func TestGPUPageOfAGPUThatIsNotThere(t *testing.T) {
+	box := pagedBox()
+	m := newTestModel(t, box, nil)
+	m.press("5", "i", "tab")
+	less := pagedBox()
+	less.GPUs = less.GPUs[:5]
+	m.tick(less)
+	m.shows("this GPU is not there")
+	m.press("j", "end", "pgup", "tab")
+	m.shows("GPU 1")
 }
 
 func BenchmarkGPUPage200x50(b *testing.B) {

@@ -69,7 +69,7 @@ func (m *model) takeClick(x, y int) (bool, tea.Cmd) {
 		return changed, cmd
 	case lay.alert.rows > 0 && y == lay.alert.top:
 		return m.nextAlert(), nil
-	case m.st.detail:
+	case m.st.fills():
 		return false, nil
 	default:
 		return m.click(x, y), nil
@@ -147,6 +147,9 @@ func keyPress(name string) (tea.KeyPressMsg, bool) {
 // wheel scrolls what is under the mouse and receives the keys, as its keys would.
 func (m *model) wheel(y, by int) bool {
 	if m.st.overlay == nil {
+		if m.st.page != nil {
+			return m.scrollPage(by)
+		}
 		if lay := m.layout(); !m.st.detail && y >= lay.gpus.top && y < lay.gpus.top+lay.gpus.rows && m.scrollGPUs(&lay, by) {
 			return true
 		}

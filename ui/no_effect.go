@@ -24,7 +24,7 @@ func (m *model) noKey(name string) bool {
 		m.say(m.without(needs))
 	case bound:
 		m.say("a recording: there is no process to act on")
-	case scope == keys.InDetail && every.Match(name, keys.InMain, false) != keys.None:
+	case (scope == keys.InDetail || scope == keys.InPage) && every.Match(name, keys.InMain, false) != keys.None:
 		m.say(name + " is for the list: Esc goes back to it")
 	case every.Match(name, keys.InDetail, false) != keys.None:
 		m.say(name + " is for the detail: Enter shows it")

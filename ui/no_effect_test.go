@@ -26,6 +26,7 @@ func TestNoKeyIsSilent(t *testing.T) {
 		"read-only":   {snapshottest.DrawnBox(), func(o *Options) { o.ReadOnly = true }, nil},
 		"no process":  {empty, nil, nil},
 		"a detail":    {snapshottest.DrawnBox(), nil, []string{"j", "enter"}},
+		"a GPU page":  {snapshottest.DrawnBox(), nil, []string{"5", "i"}},
 		"no driver":   {snapshottest.NoDriver(), nil, nil},
 		"a recording": {snapshottest.DrawnBox(), func(o *Options) { o.Replay = true; o.History = snapshottest.History(snapshottest.DrawnBox()) }, nil},
 	} {
@@ -59,6 +60,9 @@ func TestKeysThatDoNothingSayWhy(t *testing.T) {
 		m.press(key)
 		m.shows(want)
 	}
+	page := newTestModel(t, demo, nil)
+	page.press("3", "i", "F")
+	page.shows("F is for the list: Esc goes back to it")
 	m := newTestModel(t, demo, nil)
 	m.press("j", "enter", "/")
 	m.shows("/ is for the list: Esc goes back to it")

@@ -56,6 +56,9 @@ func (m *model) focusGPU(index int) bool {
 		if m.st.shown.GPUs[i].Index == index {
 			of := &table.Focus{GPUUUID: m.st.shown.GPUs[i].UUID}
 			if m.st.page != nil {
+				if *m.st.page == *of {
+					m.say("this is GPU " + strconv.Itoa(index))
+				}
 				m.st.page, m.st.pageTop = of, 0
 				return true
 			}
