@@ -218,9 +218,9 @@ func TestMapKeysWithoutAMap(t *testing.T) {
 	}
 	gone := *box
 	gone.Rows, gone.Ended = nil, nil
-	m.model.Update(snapshotMsg{&gone})
+	m.Update(snapshotMsg{&gone})
 	for _, key := range []string{"z", "end", "home", "pgdown"} {
-		m.model.Update(keyNamed(key))
+		m.Update(keyNamed(key))
 	}
 	m.check()
 }

@@ -114,7 +114,7 @@ func columnsAt(width int, b box) []column {
 	add(first[:], commandLeast)
 	switch {
 	case b.chosen != nil:
-		add(second[:], commandLeast)
+		add(second[:], commandGood)
 	case has[columnTrend] || !b.ahead && has[columnUser]:
 		add(second[:], max(commandGood, (width*28+99)/100))
 	}
