@@ -2,6 +2,7 @@ package graph
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -70,6 +71,33 @@ func TestForecastEndsWhereTheAxisEnds(t *testing.T) {
 	}
 	if len(heights) < 4 {
 		t.Errorf("the median is drawn at %v", heights)
+	}
+}
+
+// TestKeptAxesAreThoseOfThisFrame: what was kept of another frame shows in none.
+func TestKeptAxesAreThoseOfThisFrame(t *testing.T) {
+	kept := &Stacks{}
+	for _, size := range [][2]int{{80, 9}, {100, 24}} {
+		for _, change := range []func(*Graph){
+			func(*Graph) {},
+			func(g *Graph) { g.Window = 30 * time.Minute },
+			func(g *Graph) { g.Running = !g.Running },
+			func(g *Graph) { g.Subject.Capacity = uitest.Known(100) },
+			func(g *Graph) { g.Subject.Capacity = snapshot.Bytes{} },
+			func(g *Graph) {
+				g.Subject.Used, g.Subject.Predicted = uitest.Known(60), uitest.Predictions(60, .1, .02)
+			},
+			func(g *Graph) { g.Subject.Key.GPUUUID = "GPU-4" },
+		} {
+			g := areaGraph(t)
+			g.Stacks = nil
+			change(&g)
+			want := g.Render(size[0], size[1])
+			g.Stacks = kept
+			if got := g.Render(size[0], size[1]); !slices.Equal(got, want) {
+				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+			}
+		}
 	}
 }
 

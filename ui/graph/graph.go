@@ -56,7 +56,7 @@ func (g Graph) Render(width, height int) []string {
 	scale := scaleOf(curves, rows)
 	lines := make([]string, 0, height)
 	lines = append(lines, g.title(width, len(curves.median) > 0, scale.unit))
-	lines = append(lines, plot(g.Appearance, &curves, scale, g.axis(columns), width)...)
+	lines = append(lines, g.plot(&curves, scale, g.axis(columns), width)...)
 	if !curves.any {
 		lines[1+rows/2] = g.nothing(width)
 	}

@@ -82,7 +82,53 @@ func (a timeAxis) label(seconds float64) string {
 
 // plot draws the rows, the time axis and its labels. Series are in row units with fixed
 // bounds, because asciigraph would round its own and change the number of rows.
-func plot(lk *cell.Appearance, c *curves, scale yAxis, axis timeAxis, width int) []string {
+func (g Graph) plot(c *curves, scale yAxis, axis timeAxis, width int) []string {
+	lk, area := g.Appearance, len(c.parts) > 0
+	var text string
+	if of := plotKeyOf(c, scale, axis); !area || g.Stacks == nil {
+		text = lined(lk, c, scale, axis)
+	} else {
+		if g.Stacks.plot != of {
+			g.Stacks.plot, g.Stacks.text = of, lined(lk, c, scale, axis)
+		}
+		text = g.Stacks.text
+	}
+	lines := make([]string, 0, scale.rows+2)
+	l := cell.NewLine(width)
+	under := newArea(lk, c, scale)
+	for row := range strings.SplitSeq(text, "\n") {
+		l.Reset(width)
+		if area && len(lines) < scale.rows {
+			under.row = scale.rows - 1 - len(lines)
+			lines = append(lines, restyled(lk, l, row, &under))
+			continue
+		}
+		lines = append(lines, restyled(lk, l, row, nil))
+	}
+	return lines
+}
+
+// plotKey is what asciigraph's part of an area depends on: capacity, labels and axes,
+// which seldom change.
+type plotKey struct {
+	columns, rows int
+	capacity      float64
+	unit          quantity.Bytes
+	floor, step   float64
+	top           string
+	axis          timeAxis
+}
+
+func plotKeyOf(c *curves, scale yAxis, axis timeAxis) plotKey {
+	key := plotKey{len(c.history), scale.rows, c.capacity, scale.unit, scale.floor, scale.step, scale.labels[scale.rows-1], axis}
+	if math.IsNaN(key.capacity) {
+		key.capacity = -1 // NaN equals nothing
+	}
+	return key
+}
+
+// lined is what asciigraph draws.
+func lined(lk *cell.Appearance, c *curves, scale yAxis, axis timeAxis) string {
 	g := &lk.Glyphs
 	const most = 5 // capacity, bounds, median, history
 	series := make([][]float64, 0, most)
@@ -119,7 +165,7 @@ func plot(lk *cell.Appearance, c *curves, scale yAxis, axis timeAxis, width int)
 		add(c.history, markHistory, historyChars(g))
 	}
 
-	text := asciigraph.PlotMany(series,
+	return asciigraph.PlotMany(series,
 		asciigraph.Height(scale.rows-1), asciigraph.LowerBound(0), asciigraph.UpperBound(float64(scale.rows-1)),
 		asciigraph.Offset(2), asciigraph.SeriesColors(marks...), asciigraph.SeriesChars(chars...),
 		asciigraph.AxisColor(markAxis), asciigraph.LabelColor(markLabel),
@@ -130,19 +176,6 @@ func plot(lk *cell.Appearance, c *curves, scale yAxis, axis timeAxis, width int)
 		asciigraph.XAxisRange(axis.from.Seconds(), axis.to.Seconds()),
 		asciigraph.XAxisTickCount(axis.ticks), asciigraph.XAxisValueFormatter(axis.label),
 	)
-	lines := make([]string, 0, scale.rows+2)
-	l := cell.NewLine(width)
-	under := newArea(lk, c, scale)
-	for row := range strings.SplitSeq(text, "\n") {
-		l.Reset(width)
-		if area && len(lines) < scale.rows {
-			under.row = scale.rows - 1 - len(lines)
-			lines = append(lines, restyled(lk, l, row, &under))
-			continue
-		}
-		lines = append(lines, restyled(lk, l, row, nil))
-	}
-	return lines
 }
 
 // historyChars avoid the round corners of asciigraph, which many fonts lack.

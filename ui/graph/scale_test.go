@@ -65,7 +65,7 @@ func TestUncertaintyLeavesTheCurveReadable(t *testing.T) {
 	if s.floor < 35 || s.floor > 60 {
 		t.Errorf("the axis starts at %v", s.floor)
 	}
-	lines := plot(uitest.Appearance(t, "", false), &c, s, timeAxis{from: -time.Minute, to: time.Minute, ticks: 3, moment: "now"}, 80)
+	lines := Graph{Appearance: uitest.Appearance(t, "", false)}.plot(&c, s, timeAxis{from: -time.Minute, to: time.Minute, ticks: 3, moment: "now"}, 80)
 	if bottom := ansi.Strip(lines[8]); strings.Contains(bottom, "·") {
 		t.Errorf("a bound of nothing is drawn at %v: %q", s.floor, bottom)
 	}

@@ -24,11 +24,14 @@ const (
 	partCached
 )
 
-// Stacks keeps the parts that were last read: between two samples nothing of them
-// changes, however many frames are drawn.
+// Stacks keeps the parts that were last read, between two samples nothing of which
+// changes, however many frames are drawn; and the axes that were last drawn.
 type Stacks struct {
 	of    stackKey
 	parts stack
+
+	plot plotKey
+	text string
 }
 
 type stackKey struct {
@@ -46,7 +49,7 @@ func (g Graph) stack(used []float64, columns int) stack {
 	}
 	of := stackKey{g.Subject.Key, g.At, g.Window, columns, len(g.Subject.Rows)}
 	if g.Stacks.of != of {
-		*g.Stacks = Stacks{of, g.stackOf(used, columns)}
+		g.Stacks.of, g.Stacks.parts = of, g.stackOf(used, columns)
 	}
 	return g.Stacks.parts
 }
