@@ -4,7 +4,6 @@ import (
 	"maps"
 	"time"
 
-	"vramscope/internal/quantity"
 	"vramscope/metric"
 	"vramscope/sampler/snapshot"
 )
@@ -14,8 +13,12 @@ type counters struct {
 	gpus      map[string]*gpuCounters // by UUID
 	decisions map[decision]int
 	rescues   map[string]int
-	retries   map[snapshot.RowID]int64 // as each probe counts them
+	began     time.Time // of the first snapshot
+	probes    map[snapshot.RowID]reported
 }
+
+// reported is what a process's probe has counted since it began.
+type reported struct{ retries, outOfMemory int64 }
 
 // gpuCounters are those of a GPU.
 type gpuCounters struct {
@@ -32,12 +35,15 @@ type decision struct {
 
 func newCounters() counters {
 	return counters{
-		gpus: map[string]*gpuCounters{}, decisions: map[decision]int{}, retries: map[snapshot.RowID]int64{},
+		gpus: map[string]*gpuCounters{}, decisions: map[decision]int{}, probes: map[snapshot.RowID]reported{},
 		rescues: map[string]int{string(snapshot.EventRescued): 0, string(snapshot.EventNotRescued): 0},
 	}
 }
 
 func (c *counters) observe(snap *snapshot.Snapshot, events []snapshot.Event) {
+	if c.began.IsZero() {
+		c.began = snap.Time
+	}
 	for i := range snap.GPUs {
 		g := &snap.GPUs[i]
 		if c.gpus[g.UUID] == nil {
@@ -50,10 +56,14 @@ func (c *counters) observe(snap *snapshot.Snapshot, events []snapshot.Event) {
 	}
 	// A GPU that only probes named is not kept: there may be any number.
 	maps.DeleteFunc(c.gpus, func(uuid string, _ *gpuCounters) bool { return snap.GPU(uuid) == nil })
-	c.takeRetries(snap)
+	noted := map[snapshot.RowID]int64{} // errors with an event
 	for i := range events {
 		c.take(&events[i])
+		if events[i].Kind == snapshot.EventOutOfMemory {
+			noted[events[i].Row]++
+		}
 	}
+	c.takeReports(snap, noted)
 }
 
 func (c *counters) take(e *snapshot.Event) {
@@ -91,29 +101,32 @@ func (g *gpuCounters) takeXIDs(xids []snapshot.XID) {
 	}
 }
 
-// takeRetries adds to its GPU what each probe has counted since the snapshot before. A
-// process that is new has its past behind it.
-func (c *counters) takeRetries(snap *snapshot.Snapshot) {
-	here := make(map[snapshot.RowID]int64, len(c.retries))
+// takeReports adds to its GPU what each probe has counted since the snapshot before.
+// What it has counted when it is first heard of is the past, unless the process began
+// after the exporter; the sampler makes an event of later errors alone.
+func (c *counters) takeReports(snap *snapshot.Snapshot, noted map[snapshot.RowID]int64) {
+	here := make(map[snapshot.RowID]reported, len(c.probes))
 	for i := range snap.Rows {
 		p := &snap.Rows[i]
-		before, known := c.retries[p.ID]
-		reported := quantity.Unknown[int64]()
-		if p.Probe != nil {
-			reported = p.Probe.AllocRetries
-		}
-		switch count, counts := reported.Value(); {
-		case counts:
-			g := c.gpus[p.ID.GPUUUID]
-			if known && count > before && g != nil {
-				g.retries += float64(count - before)
+		before, known := c.probes[p.ID]
+		if p.Probe == nil || !p.Probe.AllocRetries.Known() && !p.Probe.OutOfMemoryCount.Known() {
+			if known {
+				here[p.ID] = before // its probe does not answer at present
 			}
-			here[p.ID] = count
-		case known:
-			here[p.ID] = before // its probe does not answer at present
+			continue
+		}
+		now := reported{p.Probe.AllocRetries.Or(before.retries), p.Probe.OutOfMemoryCount.Or(before.outOfMemory)}
+		here[p.ID] = now
+		g := c.gpus[p.ID.GPUUUID]
+		if g == nil || !known && !p.Started.After(c.began) {
+			continue
+		}
+		g.retries += float64(max(now.retries-before.retries, 0))
+		if !known {
+			g.outOfMemory += float64(max(now.outOfMemory-noted[p.ID], 0))
 		}
 	}
-	c.retries = here
+	c.probes = here
 }
 
 func (c *counters) write(w *writer, snap *snapshot.Snapshot) {
