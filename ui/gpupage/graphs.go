@@ -36,6 +36,7 @@ func (p *Page) graphs(of *subject, width, height, room int) []string {
 		left = width * 3 / 5
 	}
 	lines := p.Graph.Render(left, rows)
+	of.window = p.Graph.WindowFor(rows)
 	switch {
 	case under > 0:
 		half := (width - 1) / 2
@@ -58,7 +59,9 @@ func measured(of *subject) bool { return of.instance == nil && !of.gpu.MIG }
 // meters are utilisation and memory bandwidth.
 func (p *Page) meters(of *subject, width, height, width2, height2 int) (first, second []string) {
 	meter := func(name string, id metric.ID, now snapshot.Int) graph.Meter {
-		return graph.Meter{Graph: p.Graph, Name: name, Now: now, Key: snapshot.SeriesKey{Metric: id, GPUUUID: of.gpu.UUID}}
+		g := p.Graph
+		g.Window = of.window
+		return graph.Meter{Graph: g, Name: name, Now: now, Key: snapshot.SeriesKey{Metric: id, GPUUUID: of.gpu.UUID}}
 	}
 	return meter("utilization", metric.Utilization, of.gpu.Utilization).Render(width, height),
 		meter("memory bandwidth", metric.MemoryUtilization, of.gpu.MemoryUtilization).Render(width2, height2)

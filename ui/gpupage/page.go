@@ -3,6 +3,7 @@ package gpupage
 import (
 	"strconv"
 	"strings"
+	"time"
 
 	"vramscope/internal/quantity"
 	"vramscope/internal/text"
@@ -28,6 +29,7 @@ type subject struct {
 	gpu      *snapshot.GPU
 	instance *snapshot.Instance // nil: the whole GPU
 	index    string             // "5", "5:1"
+	window   time.Duration      // of its graphs
 }
 
 // subject finds it in the snapshot; false where it is not there.

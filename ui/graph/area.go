@@ -36,7 +36,9 @@ func newArea(lk *cell.Appearance, c *curves, scale yAxis) area {
 	a.tops = make([][7]float64, len(c.history))
 	a.line = make([]float64, len(c.median))
 	for i, v := range c.median {
-		a.line[i] = a.height(scale, v)
+		if a.line[i] = math.NaN(); i >= len(c.parts) { // the history's last column has its own top
+			a.line[i] = a.height(scale, v)
+		}
 	}
 	for i := range a.tops {
 		tops := &a.tops[i]
