@@ -40,12 +40,19 @@ func BenchmarkHook(b *testing.B) {
 		}
 		return ns
 	}
-	for _, c := range []struct{ threads, live int }{{1, 0}, {1, 10_000}, {1, 100_000}, {1, 1_000_000}, {2, 10_000}, {8, 10_000}} {
+	for _, c := range []struct{ threads, live int }{{1, 0}, {1, 10_000}, {1, 100_000}, {1, 300_000}, {1, 1_000_000}, {2, 10_000}, {8, 10_000}, {8, 125_000}} {
 		b.Run(fmt.Sprintf("threads=%d,live=%d", c.threads, c.live), func(b *testing.B) {
 			calls := max(b.N, 1<<20)
 			plain, watched := measure(false, calls, c.threads, c.live), measure(true, calls, c.threads, c.live)
 			b.ReportMetric(watched-plain, "ns/call")
 			b.ReportMetric(0, "ns/op") // it would include the process's start
 		})
+	}
+}
+
+func TestLargeMemoryIsAlignedToHugePages(t *testing.T) {
+	out, err := exec.Command(build(t, "pages", []string{"testdata/pages.c", "shim/pages.c"})).CombinedOutput()
+	if err != nil {
+		t.Errorf("%v: %s", err, out)
 	}
 }

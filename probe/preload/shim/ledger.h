@@ -15,7 +15,7 @@
 enum {
 	DEVICES = 64,
 	NOWHERE = DEVICES, /* device unknown, so far */
-	SHARDS = 64,
+	SHARDS = 16, /* few enough that the tables of 200,000 allocations are huge pages: pages.c */
 };
 
 enum kind {
@@ -47,6 +47,7 @@ struct entry {
 	uint32_t since;  /* deciseconds of the monotonic clock */
 	uint16_t context, epoch; /* at its allocation: contexts.c */
 	uint8_t kind, api, device;
+	uint8_t unused[21]; /* fills a cache line: none lies in two */
 };
 
 struct sum {
@@ -63,6 +64,8 @@ struct shard {
 	struct sums sums;
 } __attribute__((aligned(64)));
 
+_Static_assert(sizeof(struct entry) == 64, "an entry is a cache line");
+
 struct ledger {
 	struct shard shards[SHARDS];
 };
@@ -70,6 +73,8 @@ struct ledger {
 /* In a forked child: empties it, whatever state its locks are in. */
 void ledger_reset(struct ledger *ledger);
 
+/* Fetches from memory where the entry of an address is or will be: the slowest part of what follows. */
+void ledger_expect(struct ledger *ledger, uint64_t address);
 /* Replaces an entry with the same address: that one was freed by a call that is not hooked. */
 void ledger_add(struct ledger *ledger, const struct entry *entry);
 /* Removes an entry; 0: there was none. */

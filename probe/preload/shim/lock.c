@@ -25,8 +25,27 @@ void futex_wake(int *word, int most)
 	errno = before;
 }
 
+/* A lock is held for one table access: most are free again before the kernel could put a thread to sleep. */
+static int lock_spin(struct lock *lock)
+{
+	for (int i = 0; i < 32; i++) {
+		int free = 0;
+		if (__atomic_load_n(&lock->state, __ATOMIC_RELAXED) == 0 &&
+		    __atomic_compare_exchange_n(&lock->state, &free, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+			return 1;
+#ifdef __x86_64__
+		__builtin_ia32_pause();
+#else
+		__asm__ volatile("yield");
+#endif
+	}
+	return 0;
+}
+
 int lock_wait(struct lock *lock, uint64_t most)
 {
+	if (lock_spin(lock))
+		return 1;
 	uint64_t began = most == FOREVER ? 0 : milliseconds();
 	while (__atomic_exchange_n(&lock->state, 2, __ATOMIC_ACQUIRE) != 0) {
 		uint64_t waited = most == FOREVER ? 0 : milliseconds() - began;

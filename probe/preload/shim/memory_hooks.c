@@ -6,6 +6,12 @@
 #include "hooks.h"
 #include "rescue.h"
 
+static inline void expect(CUresult answer, const CUdeviceptr *pointer)
+{
+	if (answer == CUDA_SUCCESS)
+		ledger_expect(&process.ledger, *pointer);
+}
+
 static void allocated(CUresult answer, const CUdeviceptr *pointer, struct entry entry, int outer)
 {
 	struct place place = place_now();
@@ -30,6 +36,7 @@ HOOK(cuMemAlloc_v2, (pointer, size), CUdeviceptr *pointer, size_t size)
 	CUresult answer = real(pointer, size);
 	if (answer == CUDA_ERROR_OUT_OF_MEMORY && rescue_begin(&rescue, outer, place_now().device, size))
 		answer = rescue_end(&rescue, real(pointer, size));
+	expect(answer, pointer);
 	allocated(answer, pointer, (struct entry){ .size = size, .kind = RAW, .api = API_ALLOC, .caller = frame_caller(caller) }, outer);
 	return answer;
 }
@@ -126,6 +133,7 @@ static inline CUresult noted_allocation(allocate_async real, struct frame caller
 	CUresult answer = real(pointer, size, stream);
 	if (answer == CUDA_ERROR_OUT_OF_MEMORY && rescue_begin(&rescue, outer, place_now().device, size))
 		answer = rescue_end(&rescue, real(pointer, size, stream));
+	expect(answer, pointer);
 	pooled(answer, pointer, (struct entry){ .size = size, .api = API_ALLOC_ASYNC, .caller = frame_caller(caller) }, stream, outer);
 	return answer;
 }
@@ -137,6 +145,7 @@ static inline CUresult noted_from_pool(allocate_from_pool real, struct frame cal
 	CUresult answer = real(pointer, size, pool, stream);
 	if (answer == CUDA_ERROR_OUT_OF_MEMORY && rescue_begin(&rescue, outer, place_now().device, size))
 		answer = rescue_end(&rescue, real(pointer, size, pool, stream));
+	expect(answer, pointer);
 	struct entry entry = { .size = size, .api = API_ALLOC_FROM_POOL, .caller = frame_caller(caller), .pool = (uint64_t)(uintptr_t)pool };
 	pooled(answer, pointer, entry, stream, outer);
 	return answer;

@@ -10,17 +10,42 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+enum { HUGE = 2 << 20 }; /* on x86-64, and on arm64 with pages of 4 KiB */
+
 static size_t whole_pages(size_t size)
 {
 	return (size + 4095) & ~(size_t)4095;
 }
 
+static void *map(size_t size)
+{
+	long at = syscall(SYS_mmap, NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0L);
+	return at == -1 ? NULL : (void *)at;
+}
+
+/* Aligned to huge pages, and of these where the system gives some: with small ones a random access to a table of a
+   million entries takes 40 ns longer, for the address alone. */
+static void *map_huge(size_t size)
+{
+	char *at = map(size + HUGE - 4096);
+	if (!at)
+		return NULL;
+	size_t before = (HUGE - (uintptr_t)at % HUGE) % HUGE, behind = HUGE - 4096 - before;
+	if (before)
+		(void)syscall(SYS_munmap, at, before);
+	if (behind)
+		(void)syscall(SYS_munmap, at + before + size, behind);
+	(void)syscall(SYS_madvise, at + before, size, MADV_HUGEPAGE);
+	return at + before;
+}
+
 void *pages_alloc(size_t size)
 {
 	int before = errno;
-	long at = syscall(SYS_mmap, NULL, whole_pages(size), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0L);
+	size = whole_pages(size);
+	void *at = size < HUGE ? map(size) : map_huge(size);
 	errno = before;
-	return at == -1 ? NULL : (void *)at;
+	return at;
 }
 
 void pages_free(void *memory, size_t size)

@@ -3,8 +3,9 @@
 
 typedef int CUresult;
 
-/* Addresses are unique per thread. */
+/* Addresses are unique per thread: 4 TiB each. */
 static __thread unsigned long long next;
+static unsigned long long threads;
 
 CUresult cuCtxCreate_v2(void **context, unsigned int flags, int device)
 {
@@ -17,7 +18,7 @@ CUresult cuCtxCreate_v2(void **context, unsigned int flags, int device)
 CUresult cuMemAlloc_v2(unsigned long long *pointer, size_t size)
 {
 	if (!next)
-		next = (unsigned long long)&next << 12;
+		next = __atomic_add_fetch(&threads, 1, __ATOMIC_RELAXED) << 42;
 	*pointer = next += (size + 511) & ~511ULL;
 	return 0;
 }
