@@ -95,6 +95,33 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	}
 }
 
+// TestPartialDataIsSaid: what an engine of several parts could not reach, and queries
+// that fail beside others, are problems of the picture; the rest is shown.
+func TestPartialDataIsSaid(t *testing.T) {
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		_ = r.ParseForm()
+		switch query := r.Form.Get("query"); {
+		case strings.Contains(r.URL.Path, "/label/"):
+			answering(`{"status":"success","data":["vramscope_gpu_memory_used_bytes"]}`)(w, r)
+		case strings.Contains(query, "vramscope_alerts"):
+			w.WriteHeader(http.StatusServiceUnavailable)
+			answering(`{"status":"error","errorType":"timeout","error":"query timed out"}`)(w, r)
+		case strings.HasPrefix(query, "topk") && strings.Contains(query, "(vramscope_gpu_memory_used"):
+			answering(`{"status":"success","warnings":["store 2 did not\u001b[2J answer"],"data":{"resultType":"vector","result":[{"metric":{"instance":"a:1","uuid":"GPU-1"},"value":[1795373837,"0.5"]}]}}`)(w, r)
+		default:
+			answering(`{"status":"success","data":{"resultType":"vector","result":[]}}`)(w, r)
+		}
+	})
+	pic, err := engineAt(t, url, "").Look(t.Context(), Query{Lines: 10, Unit: GPUs})
+	if err != nil || len(pic.Lines) != 1 || pic.Lines[0].GPU.Memory.Used.Known() {
+		t.Fatalf("%+v, %v", pic, err)
+	}
+	said := strings.Join(pic.Problems, "\n")
+	if !strings.Contains(said, "alert: the query took too long") && !strings.Contains(said, "alert: 503") || !strings.Contains(said, "store 2 did not") || strings.Contains(said, "\x1b") {
+		t.Errorf("%q", pic.Problems)
+	}
+}
+
 func TestASlowEngineIsGivenUp(t *testing.T) {
 	slow := serve(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)

@@ -28,13 +28,8 @@ func (p *Prometheus) Look(ctx context.Context, q Query) (*Picture, error) {
 		return nil, err
 	}
 	if a.query.Unit == Fitting {
-		n, err := p.ask(ctx, fmt.Sprintf("count(%s)", a.wanted(total)), time.Time{})
-		if err != nil {
+		if a.query.Unit, err = p.fitting(ctx, a); err != nil {
 			return nil, err
-		}
-		a.query.Unit = Boxes
-		if len(n) == 0 || int(n[0].value) <= q.Fit {
-			a.query.Unit = GPUs
 		}
 	}
 	queries := a.problems()
@@ -49,14 +44,30 @@ func (p *Prometheus) Look(ctx context.Context, q Query) (*Picture, error) {
 	if err := p.fill(ctx, a, c); err != nil {
 		return nil, err
 	}
-	pic := &Picture{Time: p.engineTime(), Unit: a.query.Unit, Simulated: a.simulated, Problems: append(problemsOf(failed), c.problems...)}
+	pic := &Picture{Time: p.engineTime(), Unit: a.query.Unit, Simulated: a.simulated, Problems: slices.Concat(problemsOf(failed), c.problems, p.warnings())}
 	for _, l := range c.lines {
-		if q.Filter.state(l) {
+		// Of a box without figures the engine could compare no more than its name.
+		if q.Filter.state(l) && (l.State == OK || q.Filter.matches(l.Name(), nil)) {
 			pic.Lines = append(pic.Lines, *l)
 		}
 	}
 	pic.Lines = once(pic.Lines)
 	return pic, nil
+}
+
+// fitting is the unit in which all that the filter lets through is in view, else Boxes.
+// More boxes than lines need no count of GPUs, which takes an engine longer.
+func (p *Prometheus) fitting(ctx context.Context, a *asking) (Unit, error) {
+	for _, query := range []string{"count(" + a.filtered(fmt.Sprintf("up{%s}", oneOf("job", a.jobs)), "instance") + ")", "count(" + a.wanted(total) + ")"} {
+		n, err := p.ask(ctx, query, time.Time{})
+		if err != nil {
+			return Fitting, err
+		}
+		if len(n) > 0 && int(n[0].value) > a.query.Fit {
+			return Boxes, nil
+		}
+	}
+	return GPUs, nil
 }
 
 // once leaves out GPUs that two exporters report, or that are scraped twice.

@@ -120,25 +120,25 @@ func (p *Poller) Run(ctx context.Context) {
 	}
 }
 
-// once asks for lines and totals side by side; the lines are shown as soon as they are there.
+// once asks for the lines and then, where these are due, for the totals: an engine that
+// computes both at a time would be later with the lines.
 func (p *Poller) once(ctx context.Context, q Query) {
 	p.set(func(v *View) { v.Asked = p.now() })
-	var sums sync.WaitGroup
-	if v := p.View(); v.Totals == nil || p.now().Sub(p.summed) >= sumEvery || !slices.Equal(v.Query.Filter, q.Filter) {
-		sums.Go(func() {
-			if t, err := p.source.Totals(ctx, q); err == nil && ctx.Err() == nil {
-				p.set(func(v *View) { v.Totals, p.summed = &t, p.now() })
-			}
-		})
-	}
+	before := p.View()
 	pic, err := p.source.Look(ctx, q)
-	if ctx.Err() == nil {
-		p.set(func(v *View) {
-			if v.Asked, v.Err = (time.Time{}), err; err == nil {
-				p.order.sort(pic.Lines, q.Sort)
-				v.Picture, v.Answered, v.Query = pic, p.now(), q
-			}
-		})
+	if ctx.Err() != nil {
+		return
 	}
-	sums.Wait()
+	p.set(func(v *View) {
+		if v.Asked, v.Err = (time.Time{}), err; err == nil {
+			p.order.sort(pic.Lines, q.Sort)
+			v.Picture, v.Answered, v.Query = pic, p.now(), q
+		}
+	})
+	if err != nil || before.Totals != nil && p.now().Sub(p.summed) < sumEvery && slices.Equal(before.Query.Filter, q.Filter) {
+		return
+	}
+	if t, err := p.source.Totals(ctx, q); err == nil && ctx.Err() == nil {
+		p.set(func(v *View) { v.Totals, p.summed = &t, p.now() })
+	}
 }

@@ -25,6 +25,7 @@ type Prometheus struct {
 	found  asking    // exporters and jobs
 	looked time.Time // when these were found
 	clock  time.Time // the engine's, at its last answer
+	warned []string  // by the engine since the last look: parts that did not answer
 }
 
 // NewPrometheus contacts nobody yet. The name is the URL without a password.
@@ -126,10 +127,11 @@ func (p *Prometheus) ask(ctx context.Context, query string, at time.Time) ([]ser
 	case <-ctx.Done():
 		return nil, explain(ctx.Err())
 	}
-	value, _, _, err := p.api.Query(ctx, query, at, v1.WithTimeout(queryTimeout))
+	value, warnings, _, err := p.api.Query(ctx, query, at, v1.WithTimeout(queryTimeout))
 	if err != nil {
 		return nil, explain(err)
 	}
+	p.warn(warnings)
 	vector, ok := value.(model.Vector)
 	if !ok {
 		return nil, fmt.Errorf("it answers with a %s, not with a vector", value.Type())
@@ -144,6 +146,29 @@ func (p *Prometheus) ask(ctx context.Context, query string, at time.Time) ([]ser
 		p.mu.Unlock()
 	}
 	return out, nil
+}
+
+// mostWarnings is how many different ones are kept for a look.
+const mostWarnings = 5
+
+// warn keeps what an engine warns of: one that asks others may lack a part.
+func (p *Prometheus) warn(warnings v1.Warnings) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, w := range warnings {
+		if w = text.Cut(text.Clean(w), 200, "…"); len(p.warned) < mostWarnings && !slices.Contains(p.warned, w) {
+			p.warned = append(p.warned, w)
+		}
+	}
+}
+
+// warnings are those since the last call.
+func (p *Prometheus) warnings() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all := p.warned
+	p.warned = nil
+	return all
 }
 
 // engineTime is the engine's clock at its last answer.

@@ -265,8 +265,9 @@ func (m *model) helpLines(height int) []string {
 		add(keys, b.does)
 	}
 	add("", "")
-	add("", "The worst lines, from the engine: alerts to act on now, boxes that do not answer,")
-	add("", "lost GPUs, other alerts, then the fullest. state= is down, lost, alarm, full or idle.")
+	add("", "Worst first: alerts to act on now, boxes that do not answer,")
+	add("", "lost GPUs, other alerts, then the fullest.")
+	add("", "state= is down, lost, alarm, full or idle.")
 	return cell.Fill(out[:min(len(out), height)], m.width, height)
 }
 
