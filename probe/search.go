@@ -27,6 +27,7 @@ func (m *Monitor) searchListed(ctx context.Context) {
 			delete(wanted, p.process.PID)
 		}
 	}
+	pause := time.Duration(len(wanted)) * time.Second / sharedSearches
 	for pid := range wanted {
 		t := target{pid: pid}
 		if a := m.attempts[t]; a != nil && time.Now().Before(a.notBefore) {
@@ -38,12 +39,19 @@ func (m *Monitor) searchListed(ctx context.Context) {
 		}
 		m.startTask(t, func(a *attempt) {
 			client, err := m.finder.Open(pid)
-			longest := searchRetryLimit
+			longest, shared := searchRetryLimit, false
 			if !truncated && m.finder.sharesMounts(pid) {
-				longest = sharedRetryLimit // list finds it as well, unless its environment names another directory
+				longest, shared = sharedRetryLimit, true // list finds it as well, unless its environment names another directory
 				m.locked(func() { a.failures = max(a.failures, sharedFailures) })
 			}
 			m.connected(ctx, a, client, err, longest)
+			if err != nil && shared {
+				m.locked(func() {
+					if later := time.Now().Add(pause); a.notBefore.Before(later) {
+						a.notBefore = later
+					}
+				})
+			}
 		})
 	}
 }
