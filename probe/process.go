@@ -3,8 +3,13 @@ package probe
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
 
 	"github.com/prometheus/procfs"
+
+	"vramscope/internal/process"
 )
 
 // owner determines a socket's directory and name.
@@ -15,26 +20,43 @@ type owner struct {
 
 // ownerOf reads /proc/PID/status below root.
 func ownerOf(root string, pid int) (owner, error) {
-	fs, err := procfs.NewFS(root)
-	if err != nil {
-		return owner{}, fmt.Errorf("open %s: %w", root, err)
-	}
-	proc, err := fs.Proc(pid)
+	status, err := process.ReadLimited(filepath.Join(root, strconv.Itoa(pid), "status"), 64<<10)
 	if err != nil {
 		return owner{}, fmt.Errorf("status of PID %d: %w", pid, err)
 	}
-	status, err := proc.NewStatus()
+	who, err := parseOwner(string(status))
 	if err != nil {
 		return owner{}, fmt.Errorf("status of PID %d: %w", pid, err)
 	}
-	// A truncated file would leave every ID 0, which is root's.
-	if status.TGID == 0 || len(status.NSpids) == 0 {
-		return owner{}, fmt.Errorf("status of PID %d: %w", pid, errTruncated)
+	return who, nil
+}
+
+// parseOwner finds "Uid:\treal\teffective\t…" and "NSpid:\touter\t…\tinner".
+// Source: https://man7.org/linux/man-pages/man5/proc_pid_status.5.html
+//
+// procfs would be too slow: a box has thousands of processes to search.
+func parseOwner(status string) (owner, error) {
+	field := func(name string, index int) (uint64, error) {
+		_, rest, found := strings.Cut(status, "\n"+name+":\t")
+		line, _, whole := strings.Cut(rest, "\n")
+		words := strings.Fields(line)
+		if index < 0 {
+			index += len(words)
+		}
+		if !found || !whole || index < 0 || index >= len(words) {
+			return 0, errTruncated // an ID that is missing must not be 0, which is root's
+		}
+		return strconv.ParseUint(words[index], 10, 32)
 	}
-	return owner{
-		uid:   uint32(status.UIDs[1]),
-		nspid: int(status.NSpids[len(status.NSpids)-1]),
-	}, nil
+	uid, err := field("Uid", 1)
+	if err != nil {
+		return owner{}, err
+	}
+	nspid, err := field("NSpid", -1)
+	if err != nil {
+		return owner{}, err
+	}
+	return owner{uid: uint32(uid), nspid: int(nspid)}, nil
 }
 
 var errTruncated = errors.New("truncated")

@@ -22,7 +22,7 @@ var errHung = errors.New("no answer: it hangs in a system call")
 
 // readProc reads a file of /proc within procTimeout. A read that hangs is
 // abandoned.
-func readProc(ctx context.Context, limit int64, elements ...string) (string, error) {
+func readProc(ctx context.Context, limit int, elements ...string) (string, error) {
 	type answer struct {
 		content []byte
 		err     error
