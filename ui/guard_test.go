@@ -84,7 +84,7 @@ func TestPausingTheGuard(t *testing.T) {
 	m.press("A")
 	m.shows("Pause the guard")
 	m.shows("for everybody on this box")
-	m.shows("releases no memory")
+	m.shows("frees no memory")
 	m.press("esc")
 	m.press("A", "enter")
 	if len(asked) > 0 {

@@ -60,7 +60,7 @@ func (m *model) takeClick(x, y int) (bool, tea.Cmd) {
 	case y >= lay.keys.top && (lay.alert.rows > 0 || !m.st.speaks()):
 		return m.clickHint(x, lay)
 	case m.st.overlay != nil:
-		menu, ok := m.st.overlay.(dialog.Menu)
+		menu, ok := m.st.overlay.(dialog.Clickable)
 		top, height := m.overlayTop()
 		if !ok || y < top || y >= top+height {
 			return false, nil

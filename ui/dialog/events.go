@@ -93,6 +93,31 @@ func (e Events) Press(name string, width, height int) (Overlay, Outcome) {
 	return e, Handled
 }
 
+// Click implements Clickable: it puts the cursor on an event, and explains the one that it
+// is on already.
+func (e Events) Click(line, width, height int) (Overlay, Outcome) {
+	rows := e.lines(width, height)
+	at := line - 2 // the edge and the titles
+	if height < framedLeast || at < 0 || at >= rows {
+		return e, Handled
+	}
+	row := -e.view(rows)
+	for i := range e.log {
+		if e.startsDay(i) {
+			row++
+		}
+		if row == at && i == e.at && e.explains() {
+			return NewWhy(e, e.log[e.at]), Explained
+		}
+		if row == at {
+			e.top, e.at = e.view(rows), i
+			return e, Handled
+		}
+		row++
+	}
+	return e, Handled
+}
+
 // explains reports whether Enter explains the event under the cursor.
 func (e Events) explains() bool {
 	return len(e.log) > 0 && e.log[e.at].Kind == snapshot.EventOutOfMemory

@@ -9,9 +9,14 @@ import (
 // Menu is an overlay in which a line is chosen. Its hints replace those of the bottom line;
 // unlike a Question it acts on no process.
 type Menu interface {
-	Overlay
-	// Hints are its keys for the bottom line.
+	Clickable
+	// MenuHints are its keys for the bottom line.
 	MenuHints() []keys.Hint
+}
+
+// Clickable is an overlay whose lines take clicks.
+type Clickable interface {
+	Overlay
 	// Click takes a click on a line of the overlay, counted from its upper edge.
 	Click(line, width, height int) (Overlay, Outcome)
 }

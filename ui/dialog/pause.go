@@ -71,8 +71,8 @@ func (d Pause) form(width int) form {
 	f := form{look: d.look, title: "Pause the guard"}
 	inner := min(width, dialogWidth) - 4
 	if d.guard == nil {
-		f.add("No guard runs: none is configured, or its mode is off.", inner)
-		f.refuse("Cannot pause the guard", "the configuration has no [[guard.rule]]; vramscope guard check explains")
+		f.add("No guard runs: the configuration has no [[guard.rule]], or its mode is off. vramscope guard check explains it.", inner)
+		f.refuse("Cannot pause the guard", "there is nothing to pause")
 		return f
 	}
 	where := "this monitor's guard"
@@ -87,12 +87,12 @@ func (d Pause) form(width int) form {
 		f.buttons = []button{{"y", "end the pause"}, {"Esc", "cancel"}}
 	case d.guard.Mode == snapshot.GuardAct:
 		f.add("This pauses "+where+", for "+quantity.BriefDuration(PauseTime)+".", inner)
-		f.add("Meanwhile it releases no memory, also where a GPU runs out, and answers no rescue. A flush under way is finished. "+
+		f.add("Meanwhile it frees no memory, also where a GPU runs out, and answers no rescue. A flush under way is finished. "+
 			"Only the daemon's user and root may do this.", inner)
 		f.buttons = []button{{"y", "pause for " + quantity.BriefDuration(PauseTime)}, {"Esc", "cancel"}}
 	default:
 		f.add("This pauses "+where+", for "+quantity.BriefDuration(PauseTime)+".", inner)
-		f.add("It is a dry run: it releases no memory anyway. Meanwhile it does not report what it would do.", inner)
+		f.add("It is a dry run: it frees no memory anyway. Meanwhile it does not report what it would do.", inner)
 		f.buttons = []button{{"y", "pause for " + quantity.BriefDuration(PauseTime)}, {"Esc", "cancel"}}
 	}
 	return f
