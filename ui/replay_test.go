@@ -10,6 +10,7 @@ import (
 
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
+	"vramscope/ui/terminal"
 )
 
 // recorded is a history with events.
@@ -187,4 +188,19 @@ func TestRecordedWordsAreASCII(t *testing.T) {
 	m.draw()
 	m.shows("leak (9m-11m)")
 	m.shows("full in 9m-11m: restart it - soon")
+}
+
+// TestEscEndsAScreenThatWasOpenedFromAnother: only once there is nothing left to clear.
+func TestEscEndsAScreenThatWasOpenedFromAnother(t *testing.T) {
+	escaped, ended := 0, 0
+	m := newTestModel(t, smallBox(4, 3, 0), func(o *Options) { o.Escaped = func() { escaped++ } })
+	m.answers, m.end = terminal.Answers{}, func() { ended++ }
+	m.press("?", "esc")
+	if escaped != 0 || m.st.overlay != nil {
+		t.Error("Esc with the help open ends the screen")
+	}
+	m.press("esc")
+	if escaped != 1 || ended != 1 {
+		t.Errorf("Esc: escaped %d times, ended %d times", escaped, ended)
+	}
 }

@@ -3,12 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,7 +13,6 @@ import (
 	"time"
 
 	"vramscope/fleet"
-	"vramscope/internal/needs"
 	"vramscope/internal/quantity"
 	"vramscope/metric"
 	"vramscope/sampler/snapshot"
@@ -35,42 +31,6 @@ func withClock(at func() float64) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = fmt.Fprintf(w, "%s %f\n", metric.ExportTable[metric.LastSample].Name, at())
 		_, _ = fmt.Fprintf(w, "vramscope_gpu_memory_used_bytes{gpu=\"0\",uuid=\"GPU-clock-%p\"} 1\n", w)
-	}
-}
-
-// engine is a real Prometheus that scrapes paths of a server each second.
-func engine(t *testing.T, server string, paths []string) string {
-	t.Helper()
-	program := needs.Tool(t, "prometheus")
-	folder := t.TempDir()
-	if err := writeConfiguration(folder, server, paths, time.Second); err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(folder, "prometheus.yml")
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	_ = l.Close()
-	cmd := exec.Command(program, "--config.file="+file, "--storage.tsdb.path="+filepath.Join(folder, "data"), "--web.listen-address="+address, "--log.level=error")
-	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	for end := time.Now().Add(40 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-		resp, err := http.Get("http://" + address + "/api/v1/query?query=count(up)")
-		if err == nil {
-			body, _ := io.ReadAll(resp.Body)
-			_ = resp.Body.Close()
-			if strings.Contains(string(body), fmt.Sprintf(`"%d"]`, len(paths))) {
-				return "http://" + address
-			}
-		}
-		if time.Now().After(end) {
-			t.Fatalf("the engine does not scrape: %v", err)
-		}
 	}
 }
 
@@ -149,7 +109,7 @@ func find(pic *fleet.Picture, name string, index int) *fleet.Line {
 // exporters, duplicates, hostile labels and clocks that differ.
 func TestAFleetInARealPrometheus(t *testing.T) {
 	server, paths := fleetOf(t)
-	source, _, err := fleet.NewPrometheus(fleet.Engine{URL: engine(t, server, paths)})
+	source, _, err := fleet.NewPrometheus(fleet.Engine{URL: engine(t, server, paths, time.Second)})
 	if err != nil {
 		t.Fatal(err)
 	}

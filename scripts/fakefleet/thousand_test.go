@@ -1,0 +1,90 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"vramscope/fleet"
+	"vramscope/internal/needs"
+	"vramscope/internal/quantity"
+)
+
+// engine is a real Prometheus that scrapes paths of a server, each of them once already.
+func engine(t *testing.T, server string, paths []string, every time.Duration) string {
+	t.Helper()
+	program := needs.Tool(t, "prometheus")
+	folder := t.TempDir()
+	if err := writeConfiguration(folder, server, paths, every); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(folder, "prometheus.yml")
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	_ = l.Close()
+	cmd := exec.Command(program, "--config.file="+file, "--storage.tsdb.path="+filepath.Join(folder, "data"), "--web.listen-address="+address, "--log.level=error")
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	for end := time.Now().Add(90 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+		resp, err := http.Get("http://" + address + "/api/v1/query?query=count(up)")
+		if err == nil {
+			body, _ := io.ReadAll(resp.Body)
+			_ = resp.Body.Close()
+			if strings.Contains(string(body), fmt.Sprintf(`"%d"]`, len(paths))) {
+				return "http://" + address
+			}
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the engine does not scrape: %v", err)
+		}
+	}
+}
+
+// TestAThousandBoxes: all of them are up, and the screen's questions are answered.
+func TestAThousandBoxes(t *testing.T) {
+	if os.Getenv("VRAMSCOPE_FULL") == "" {
+		t.Skip("half a minute: .ci/run --full")
+	}
+	f := &simulated{boxes: 1000, gpus: 8, now: time.Now, modes: map[int]mode{}}
+	s := httptest.NewServer(f)
+	t.Cleanup(s.Close)
+	var names []string
+	for n := range f.boxes {
+		names = append(names, boxName(n))
+	}
+	url := engine(t, strings.TrimPrefix(s.URL, "http://"), names, 15*time.Second)
+	source, _, err := fleet.NewPrometheus(fleet.Engine{URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sums, err := source.Totals(t.Context(), fleet.Query{})
+	if err != nil || sums.Boxes.Or(0) != 1000 || sums.Down.Or(-1) != 0 || sums.GPUs.Or(0) < 7900 || len(sums.Problems) > 0 {
+		t.Errorf("%+v, %v", sums, err)
+	}
+	for range 3 {
+		began := time.Now()
+		pic, err := source.Look(t.Context(), fleet.Query{Lines: 55, Fit: 35})
+		if err != nil || pic.Unit != fleet.Boxes || len(pic.Lines) < 55 || len(pic.Problems) > 0 {
+			t.Fatalf("%+v, %v", pic, err)
+		}
+		t.Logf("%d lines of 1,000 boxes after %s", len(pic.Lines), time.Since(began).Round(time.Millisecond))
+	}
+	room, err := source.Room(t.Context(), fleet.RoomQuery{Need: 20 * quantity.GiB, Count: 5, Boxes: 50})
+	if err != nil || len(room.Now) == 0 || len(room.Now) > 50 || room.Judged < 7900 || room.Now[0].GPUs < 5 {
+		t.Errorf("%+v, %v", room, err)
+	}
+}
