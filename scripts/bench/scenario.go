@@ -39,7 +39,7 @@ func (s scenario) run(dir string, programs []program, o options) ([]figures, err
 	}
 	defer stage.close()
 	watched := slices.DeleteFunc(slices.Clone(programs), func(p program) bool {
-		return p.peer && !s.peers || p.once
+		return p.peer && (!s.peers || o.short) || p.daemon && o.short || p.once
 	})
 	runs := make([][]measured, len(watched)) // by program
 	for i := range runs {
