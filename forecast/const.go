@@ -2,9 +2,9 @@ package forecast
 
 // Every constant of the method. Times are in seconds unless their name says otherwise.
 const (
-	mebibyte  = 1 << 20        // what an allocator's rounding does to a figure, bytes
-	vanishing = 1e-200         // smaller sums are 0: they would shrink to denormal numbers, which are slow
-	z80, z95  = 1.2816, 1.9600 // the bounds of normal errors, in standard deviations
+	mebibyte  = 1 << 20 // what an allocator's rounding does to a figure, bytes
+	vanishing = 1e-200  // smaller sums are 0: they would shrink to denormal numbers, which are slow
+	z80       = 1.2816  // the bounds of 80 % of normal errors, in standard deviations
 
 	// The time constants of the regressions and the autoregression. Each covers at least
 	// so many samples, however rare. The quick line sees growth within half a minute; with
@@ -16,14 +16,19 @@ const (
 
 	fewChanges       = 10          // changes that show a reversion
 	slowest, fastest = 1e-4, 0.999 // of the way, from one sample to the next: slower is a trend
-	farthest         = 10          // standard deviations from where the series has been
 
 	pendingCap   = 14  // forecasts that a horizon keeps: more learn no more
 	priorSamples = 3   // forecasts that the next shorter horizon's verdict counts as
 	outlier      = 1.5 // claims that one change counts for at most
 
+	neverArrives = 3.0 // expected times until an arrival is given up
+	farther      = 0.7 // the error of an arrival in many minutes to what one in few lets expect, in most regimes
+	fewArrivals  = 5   // errors of arrivals that are better than none
+	unsure       = 0.5 // the error of an arrival until then: it takes 0.6 to 1.6 times as long
+	sampled      = 0.8 // share of a step in which 80 % of the first samples after an arrival lie
+
 	residualCap     = 48   // errors that a horizon keeps: the 95 % bound has one beyond it
-	enoughResiduals = 20   // from which its interval is its own: the 90 % quantile is not the largest
+	enoughResiduals = 9    // from which its interval is its own: the largest has the rank of 90 %
 	beyond          = 1.3  // factor on the worst error where there are too few for a rank
 	adapting        = 0.01 // step of the adaptive conformal correction: a dozen misses widen by a tenth
 
@@ -45,7 +50,6 @@ const (
 	rest            = 30       // bins without a new high end a rise
 	clear           = 2.8      // times as far as a random walk gets: a cycle
 	uneven, overdue = 1.6, 1.4 // a cycle's length to another's, and the present one's to the mean
-	fewBins         = 4        // of a cycle
 	slack           = 0.1      // share of a cycle in which its pace is not known yet
 
 	scales    = 8         // rows of lows: the slots of the last have two hours

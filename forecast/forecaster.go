@@ -34,7 +34,7 @@ type state struct {
 	Last               float64 // the newest sample, bytes
 	Step               float64 // the usual time between samples, seconds
 	Gap                bool
-	Without            Part // the parts that are left out
+	Without            uint32 // the parts that are left out, a bit each
 	Quick, Short, Long regression
 	Auto               autoregression
 	Course             course
@@ -43,6 +43,7 @@ type state struct {
 	Outlook            [len(Horizons)]outlook
 	Lows               lows
 	Seasons            seasons
+	Arrivals           arrivals
 }
 
 // New returns a Forecaster without samples.
@@ -100,7 +101,7 @@ func (s *state) observe(now int64, y float64) {
 		// Long enough for several forecasts to count, however rare they are.
 		s.Records[i].settle(now, y, h, max(120, 1.5*h, 60*s.Step), s.Gap)
 	}
-	anew := s.Without&PartRestart == 0 && restarted(s.Last, y)
+	anew := s.Without&(1<<partRestart) == 0 && restarted(s.Last, y)
 	s.Auto.observe(seconds/max(meanTau, meanSamples*s.Step), change, !anew && !s.Gap)
 	if anew {
 		s.begin(now, y)
@@ -112,6 +113,10 @@ func (s *state) observe(now int64, y float64) {
 	if !s.Gap { // a gap is not the usual time between samples
 		s.Step += share * (min(seconds, 4*s.Step) - s.Step)
 	}
+	if s.Gap {
+		s.Arrivals.Size = 0
+	}
+	s.Arrivals.settle(now, y)
 	s.Seasons.observe(now, y, s.Step)
 	s.Lows.observe(now, y, s.Step)
 	if y >= s.Top.Height || now-s.Top.At > topSeconds*1e9 {
@@ -120,6 +125,7 @@ func (s *state) observe(now int64, y float64) {
 	s.Count++
 	s.Now, s.Last, s.Gap = now, y, false
 	s.look(seconds, change)
+	s.Arrivals.promise(s)
 }
 
 // begin forgets all of the job before but the sizes of errors: jobs end and begin again.
@@ -131,6 +137,7 @@ func (s *state) begin(now int64, y float64) {
 	s.Long.observe(0, 0)
 	s.Course, s.Seasons, s.Top = course{Since: now, Top: y}, seasons{}, peak{now, y}
 	s.Lows = lows{Lowest: float32(y), Ends: now + 60e9}
+	s.Arrivals = arrivals{}
 	for i := range s.Records {
 		s.Records[i].forget()
 	}

@@ -2,11 +2,12 @@ package forecast
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
 // FullIn is when a GPU will be full: the median, and an 80 % interval.
-// Earliest ≤ Median ≤ Latest; a zero Latest means "perhaps never".
+// Earliest ≤ Median ≤ Latest.
 type FullIn struct {
 	Median, Earliest, Latest time.Duration
 }
@@ -18,47 +19,49 @@ func (f *Forecaster) FullIn(free int64) (FullIn, bool) { return WhenFull(free, f
 // time at which the median path is there and still is at the next horizon. A passing
 // peak does not count, but the peaks of a rising sawtooth do, and so does a new course
 // before the experts follow it. A rise that only the last seconds show counts once it
-// has lasted for as long as a server takes its KV cache. Earliest is the same for a
-// path that is higher by the upper half of the 80 % interval, Latest for the lower
-// bound of the experts' forecast alone, later by the usual time between samples;
-// errors of several series count as independent. WhenFull is false beyond the last
-// horizon, where no series is known for long enough (one that is not counts as
+// has lasted for as long as a server takes its KV cache. The interval is that of the
+// errors with which the series got to other levels (arrivals.go); those of several
+// series count as independent, by their shares of the growth. WhenFull is false beyond
+// the last horizon, where no series is known for long enough (one that is not counts as
 // constant), and for a time longer than the past, but for a new course: a rise of
 // unknown age lasts as long again at even odds.
 func WhenFull(free int64, series ...*Forecaster) (FullIn, bool) {
-	var median, above, below path
-	step, known := 0.0, int64(0)
+	var rise path
+	var step, early, late float64
+	known := int64(0)
 	for _, f := range series {
-		s := &f.state
-		age := s.Now - s.Began
-		if s.Count < MinSamples || age < leastPast || s.Seasons.Size < fewCycles && s.Seasons.swings(s.Now) {
-			continue
-		}
-		if s.Course.Announced {
-			age = math.MaxInt64
-		}
-		step, known = max(step, s.Step), max(known, age)
-		for i, o := range s.Outlook {
-			up, down := o.Spread.Upper80, o.Rise-o.Change-o.Spread.Lower80
-			median[i] += o.Rise
-			above[i] += up * up
-			below[i] += down * down
+		if s := &f.state; s.expected() {
+			age := s.Now - s.Began
+			if s.Course.Announced {
+				age = math.MaxInt64
+			}
+			step, known = max(step, s.Step), max(known, age)
+			for i := range rise {
+				rise[i] += s.Outlook[i].Rise
+			}
 		}
 	}
-	for i := range median {
-		above[i], below[i] = median[i]+math.Sqrt(above[i]), median[i]-math.Sqrt(below[i])
-	}
-	room := float64(max(free, 0))
-	at, ok := median.crosses(room)
+	at, ok := rise.crosses(float64(max(free, 0)))
 	if !ok || int64(at) > known {
 		return FullIn{}, false
 	}
-	earliest, _ := above.crosses(room)
-	latest, certain := below.crosses(room)
-	if certain {
-		latest += time.Duration(step * 1e9)
+	next, _ := slices.BinarySearch(Horizons[:], at)
+	for _, f := range series {
+		if s := &f.state; s.expected() {
+			share := s.Outlook[next].Rise / rise[next]
+			sooner, later := s.punctuality(max(at.Minutes(), 1e-3))
+			early, late = math.Hypot(early, share*sooner), math.Hypot(late, share*later)
+		}
 	}
-	return FullIn{Median: at, Earliest: earliest, Latest: latest}, true
+	return FullIn{
+		Median: at, Earliest: time.Duration(float64(at) * math.Exp(-early)),
+		Latest: time.Duration(float64(at)*math.Exp(late) + sampled*step*1e9),
+	}, true
+}
+
+// expected reports whether the series is known for long enough to be expected to grow.
+func (s *state) expected() bool {
+	return s.Count >= MinSamples && s.Now-s.Began >= leastPast && (s.Seasons.Size >= fewCycles || !s.Seasons.swings(s.Now))
 }
 
 // path is the growth at each horizon, and linear between them.

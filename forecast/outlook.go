@@ -28,7 +28,7 @@ func (s *state) look(seconds, change float64) {
 		if best == driftQuick && !s.Course.Sure || best == reverting { // what returns to a level does not fill a GPU
 			o.Rise = min(o.Change, 0)
 		}
-		if p.hasPhase && s.Without&PartCrest == 0 {
+		if p.hasPhase && s.Without&(1<<partCrest) == 0 {
 			o.Rise = max(o.Rise, p.phase.crest(h, s.Last))
 		}
 		if s.Course.Announced && h > age/until {
@@ -36,35 +36,15 @@ func (s *state) look(seconds, change float64) {
 			o.Change = o.Rise
 		}
 		switch {
-		case r.Errors.Size >= enoughResiduals:
+		case r.Errors.Size >= enoughResiduals || i == 0:
 			o.Spread = r.Errors.Spread
-		case i == 0:
-			o.Spread = s.firstSpread()
-		default:
-			o.Spread = s.Outlook[i-1].Spread.times(wider(best, change, h/before))
+		case best == reverting:
+			o.Spread = s.Outlook[i-1].Spread
+		default: // as wide as a random walk gets
+			o.Spread = s.Outlook[i-1].Spread.times(math.Sqrt(h / before))
 		}
 		r.promise(s.Now, s.Last, h, o.Change, &c)
 		shorter, before = r.Verdict, h
-	}
-}
-
-// firstSpread is the spread before any forecast has come due: a random walk's of
-// the usual steps, but at most the mean difference of samples that scatter so.
-func (s *state) firstSpread() spread {
-	const apart, perMean = 1.13, 1.25 // mean difference of two normal deviates, and σ by mean size
-	return spread{-z80, z80, -z95, z95}.times(perMean * apart * s.Quick.deviation())
-}
-
-// wider is how much wider a borrowed interval is than that of the next shorter
-// horizon: as √h for a random walk, as h for a trend, and not for a return to a level.
-func wider(expert int, believed, farther float64) float64 {
-	switch {
-	case believed == 0:
-		return math.Sqrt(farther)
-	case expert == reverting:
-		return 1
-	default:
-		return farther
 	}
 }
 
@@ -86,7 +66,7 @@ func (s *state) follow(quick line, seconds, change float64) {
 	if quick == (line{}) {
 		return // too few samples, as after a pause
 	}
-	if s.Without&PartCourse != 0 || quick.explained < bent || quick.slope < 0 || s.Seasons.swings(s.Now) {
+	if s.Without&(1<<partCourse) != 0 || quick.explained < bent || quick.slope < 0 || s.Seasons.swings(s.Now) {
 		*c = course{Since: s.Now, Top: s.Top.Height, Usual: max(s.Outlook[0].Spread.Upper80, mebibyte)}
 		c.Line.observe(0, 0)
 		return

@@ -1,6 +1,9 @@
 package forecast
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // promise is a forecast that waits until it is due.
 type promise struct {
@@ -13,7 +16,6 @@ type promise struct {
 type record struct {
 	Pending     [pendingCap]promise // a ring
 	First, Size uint8
-	Kept        int64 // when the newest pending forecast was made, ns
 	Scored      int64 // when the last one came due, ns
 	Credits     [experts]credit
 	Verdict     verdict // the newest
@@ -33,7 +35,9 @@ func (r *record) settle(now int64, y float64, horizon, halfLife float64, gap boo
 			happened := y - float64(p.Origin)
 			r.score(&p.Claims, float32(happened), float32(math.Exp2(-float64(now-r.Scored)/1e9/halfLife)))
 			r.Scored = now
-			r.Errors.add(now, horizon, r.hindsight(p, now, happened, horizon))
+			// The ring should cover several horizons, but hardly more than two hours.
+			apart := max(4, horizon/11, min(horizon/4, float64(now)/1e9/150, 120))
+			r.Errors.add(now, apart, mebibyte, r.hindsight(p, now, happened, horizon))
 		}
 		r.First = (r.First + 1) % pendingCap
 		r.Size--
@@ -50,13 +54,13 @@ func (r *record) hindsight(p *promise, now int64, happened, horizon float64) flo
 
 // promise keeps a forecast until it is due.
 func (r *record) promise(now int64, y float64, horizon, published float64, c *claims) {
-	length := int64(horizon * 1e9)
-	if r.Size == pendingCap || (r.Size > 0 && now-r.Kept < length/(pendingCap-1)) {
-		return
+	due := now + int64(horizon*1e9)
+	next := (r.First + r.Size) % pendingCap
+	newest := &r.Pending[(next+pendingCap-1)%pendingCap]
+	if r.Size < pendingCap && (r.Size == 0 || due-newest.Due >= int64(horizon*1e9)/(pendingCap-1)) {
+		r.Pending[next] = promise{due, float32(y), float32(published), *c}
+		r.Size++
 	}
-	r.Pending[(r.First+r.Size)%pendingCap] = promise{now + length, float32(y), float32(published), *c}
-	r.Size++
-	r.Kept = now
 }
 
 // forget drops credits and pending claims. Pending forecasts still add their errors.
@@ -67,10 +71,9 @@ func (r *record) forget() {
 	}
 }
 
-// residuals are the last errors of the forecasts published at one horizon, in bytes.
+// residuals are the last errors of a kind.
 type residuals struct {
 	Ring   [residualCap]float32
-	Order  [residualCap]uint8 // places in the ring, by size
 	Next   uint8
 	Size   uint8
 	Last   int64   // when the newest was added, ns
@@ -81,51 +84,42 @@ type residuals struct {
 // spread is an interval relative to its median, in bytes: lower ≤ 0, upper ≥ 0.
 type spread struct{ Lower80, Upper80, Lower95, Upper95 float64 }
 
-// add adds an error; where the ring is full it replaces the oldest one. The ring should
-// cover several horizons, but hardly more than two hours.
-func (r *residuals) add(now int64, horizon, err float64) {
-	apart := max(4, horizon/11, min(horizon/4, float64(now)/1e9/150, 120))
+// add adds an error that comes so many seconds after the last; where the ring is full it
+// replaces the oldest one.
+func (r *residuals) add(now int64, apart, tolerance, err float64) {
 	if r.Size > 0 && float64(now-r.Last)/1e9 < apart {
 		return
 	}
 	if r.Size >= enoughResiduals {
 		r.Scale -= 0.2 * adapting
-		if err < r.Spread.Lower80-mebibyte || err > r.Spread.Upper80+mebibyte {
+		if err < r.Spread.Lower80-tolerance || err > r.Spread.Upper80+tolerance {
 			r.Scale += adapting
 		}
 		r.Scale = min(max(r.Scale, -1), 1)
 	}
-	n := 0
-	for _, at := range r.Order[:r.Size] {
-		if r.Size < residualCap || at != r.Next {
-			r.Order[n] = at
-			n++
-		}
-	}
 	r.Last, r.Ring[r.Next] = now, float32(err)
-	for ; n > 0 && r.Ring[r.Order[n-1]] > float32(err); n-- {
-		r.Order[n] = r.Order[n-1]
-	}
-	r.Order[n] = r.Next
 	r.Next = (r.Next + 1) % residualCap
 	r.Size = min(r.Size+1, residualCap)
+	all := r.Ring
+	sorted := all[:r.Size]
+	slices.Sort(sorted)
 	r.Spread = spread{
-		Lower80: min(r.quantile(0.10), 0), Upper80: max(r.quantile(0.90), 0),
-		Lower95: min(r.quantile(0.025), 0), Upper95: max(r.quantile(0.975), 0),
+		Lower80: min(quantile(sorted, 0.10), 0), Upper80: max(quantile(sorted, 0.90), 0),
+		Lower95: min(quantile(sorted, 0.025), 0), Upper95: max(quantile(sorted, 0.975), 0),
 	}.times(math.Exp(r.Scale))
 }
 
 // quantile is the error with a conformal rank: of n errors the k-th has k/(n+1) below
 // it. Where there are too few for a rank it lies beyond the worst.
-func (r *residuals) quantile(p float64) float64 {
-	rank, last := p*float64(r.Size+1)-1, float64(r.Size-1)
-	below, share := math.Modf(min(max(rank, 0), last))
-	low, high := r.Ring[r.Order[int(below)]], r.Ring[r.Order[int(min(below+1, last))]]
-	v := float64(low) + share*float64(high-low)
+func quantile(sorted []float32, p float64) float64 {
+	last := float64(len(sorted) - 1)
+	rank := p*(last+2) - 1
 	if rank < 0 || rank > last {
-		return beyond * v
+		return beyond * float64(sorted[int(min(max(rank, 0), last))])
 	}
-	return v
+	below, share := math.Modf(rank)
+	low, high := sorted[int(below)], sorted[int(min(below+1, last))]
+	return float64(low) + share*float64(high-low)
 }
 
 func (s spread) times(k float64) spread {

@@ -2,36 +2,15 @@ package forecast
 
 import (
 	"math"
-	"slices"
 	"testing"
 
 	"vramscope/internal/forecastlab/regime"
 )
 
-// The sorted errors equal the ring's newest errors, sorted.
-func TestResidualsKeepNewestSorted(t *testing.T) {
-	r := regime.Seeded(14)
-	var kept residuals
-	var all []float32
-	for i := range 1000 {
-		v := float64(r.IntN(50) - 25) // with many equal ones
-		kept.add(int64(i)*200e9, 10, v)
-		all = append(all, float32(v))
-		want := slices.Sorted(slices.Values(all[max(0, len(all)-residualCap):]))
-		var got []float32
-		for _, at := range kept.Order[:kept.Size] {
-			got = append(got, kept.Ring[at])
-		}
-		if !slices.Equal(got, want) {
-			t.Fatalf("after %d: %v, want %v", i, got, want)
-		}
-	}
-}
-
 func TestResidualsSkipNeighbours(t *testing.T) {
 	var kept residuals
 	for i := range 100 {
-		kept.add(int64(i)*1e9, 110, 1) // every ten seconds
+		kept.add(int64(i)*1e9, 10, mebibyte, 1) // every ten seconds
 	}
 	if kept.Size != 10 {
 		t.Errorf("%d of 100 kept", kept.Size)
@@ -44,7 +23,7 @@ func TestSpreadCoversItsShare(t *testing.T) {
 	for range 400 {
 		var kept residuals
 		for i := range residualCap - 1 {
-			kept.add(int64(i)*200e9, 10, r.NormFloat64())
+			kept.add(int64(i)*200e9, 10, mebibyte, r.NormFloat64())
 		}
 		s := kept.Spread.times(math.Exp(-kept.Scale))
 		for range 20 {
@@ -63,20 +42,12 @@ func TestSpreadCoversItsShare(t *testing.T) {
 	}
 }
 
-// A borrowed interval widens as a random walk, not for a return to a level, more for
-// a trend.
-func TestBorrowedIntervalWidens(t *testing.T) {
-	if walk, level, trend := wider(driftShort, 0, 4), wider(reverting, 1, 4), wider(driftShort, 1, 4); walk != 2 || level != 1 || trend != 4 {
-		t.Errorf("%v, %v, %v", walk, level, trend)
-	}
-}
-
 // Intervals become narrower while too much lies within, and wider while too much does not.
 func TestIntervalAdaptsToItsCoverage(t *testing.T) {
 	var kept residuals
 	add := func(n int, err func(i int) float64) float64 {
 		for i := range n {
-			kept.add(kept.Last+200e9, 10, err(i)*gib)
+			kept.add(kept.Last+200e9, 10, mebibyte, err(i)*gib)
 		}
 		return kept.Scale
 	}

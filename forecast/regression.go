@@ -27,12 +27,6 @@ func (r *regression) observe(dx, dy float64) {
 	}
 }
 
-// deviation is the standard deviation of the samples within τ.
-func (r *regression) deviation() float64 {
-	mean := r.Y[0] / r.X[0]
-	return math.Sqrt(max(r.YY/r.X[0]-mean*mean, 0))
-}
-
 // line is the fitted line now, in bytes above the newest sample and bytes per second.
 type line struct {
 	height, slope float64
@@ -90,11 +84,11 @@ func (a *autoregression) reversion(step float64) reversion {
 	}
 	share := -(a.Weight*a.FromChange - a.From*a.Change) / spread
 	level := a.Change / share // above the mean of the starts, times the weight
-	if !(share > slowest) || level*level > farthest*farthest*spread {
+	if !(share > slowest) {
 		return reversion{}
 	}
 	return reversion{level: (level + a.From) / a.Weight, speed: -math.Log1p(-min(share, fastest)) / step}
 }
 
 // ahead is how far the series will have approached by then, in bytes.
-func (r reversion) ahead(seconds float64) float64 { return -r.level * math.Expm1(-r.speed*seconds) }
+func (r reversion) ahead(seconds float64) float64 { return r.level * (1 - math.Exp(-r.speed*seconds)) }

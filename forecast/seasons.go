@@ -127,11 +127,10 @@ type seasonalPhase struct {
 	growth  float64 // from one peak to the next, bytes
 }
 
-// phase is the seasonal phase now. It is false without a period, and where cycles are
-// too long or too short to be remembered.
+// phase is the seasonal phase now. It is false without a period.
 func (s *seasons) phase(now int64, y float64) (seasonalPhase, bool) {
 	period := s.period(now)
-	if period == 0 || period < fewBins*s.Bin {
+	if period == 0 {
 		return seasonalPhase{}, false
 	}
 	n := int(s.Size) - 1

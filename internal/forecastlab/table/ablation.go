@@ -15,20 +15,30 @@ type ablated struct {
 	summaries []backtest.Summary // by regime
 }
 
+// parts are the names of the parts of the method, by number.
+var parts = [forecast.Parts]string{
+	"quick drift", "short drift", "short line", "long line", "autoregression", "seasonal",
+	"forgetting at a restart", "crests", "course",
+}
+
 // ablation scores the whole forecaster, then what is left of it without each part.
 func ablation(s seeds, regimes []regime.Regime) ([]ablated, error) {
 	all := []ablated{{name: "whole"}}
-	parts := []forecast.Part{0}
-	for _, p := range forecast.Parts() {
-		parts, all = append(parts, p), append(all, ablated{name: "without " + p.String()})
+	for _, part := range parts {
+		all = append(all, ablated{name: "without " + part})
 	}
 	for i := range all {
 		all[i].summaries = make([]backtest.Summary, len(regimes))
 	}
 	return all, parallel(len(regimes), func(i int) error {
 		series := made(&regimes[i], s)
-		for j, part := range parts {
-			sum, err := scored(series, func(*backtest.Series) backtest.Method { return forecast.Without(part) })
+		for j := range all {
+			sum, err := scored(series, func(*backtest.Series) backtest.Method {
+				if j == 0 {
+					return forecast.New()
+				}
+				return forecast.Without(j - 1)
+			})
 			if err != nil {
 				return err
 			}

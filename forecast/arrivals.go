@@ -1,0 +1,63 @@
+package forecast
+
+import "math"
+
+// arrivals compare when the series got to a level with when the median path was to be
+// there. An error is the logarithm of the real time over the expected one, times the
+// root of the expected minutes: so it depends little on how far away the level was.
+type arrivals struct {
+	Pending [len(Horizons)]arrival
+	Size    uint8
+	Turn    uint8 // of the horizons
+	Errors  residuals
+}
+
+// arrival is a level, and when the series was to be there, in ns.
+type arrival struct {
+	Made, Takes int64
+	Level       float64
+}
+
+// settle scores the levels that are reached, and those that are overdue.
+func (a *arrivals) settle(now int64, y float64) {
+	kept := a.Pending[:0]
+	for _, p := range a.Pending[:a.Size] {
+		passed := float64(now-p.Made) / float64(p.Takes)
+		if y < p.Level && passed < neverArrives {
+			kept = append(kept, p)
+		} else {
+			a.Errors.add(now, 0, 0, math.Log(passed)*math.Sqrt(float64(p.Takes)/60e9))
+		}
+	}
+	a.Size = uint8(len(kept))
+}
+
+// promise keeps a level of the path, in turn one, two and five minutes ahead, if that
+// is above the noise and the path stays there.
+func (a *arrivals) promise(s *state) {
+	if int(a.Size) == len(a.Pending) || a.Size > 0 && s.Now-a.Pending[a.Size-1].Made < int64(Horizons[0]) {
+		return
+	}
+	a.Turn = (a.Turn + 1) % 3
+	at := 2 + a.Turn
+	if rise := s.Outlook[at].Rise; rise > max(s.Outlook[0].Spread.Upper80, mebibyte) && rise <= s.Outlook[at+1].Rise {
+		a.Pending[a.Size] = arrival{s.Now, int64(Horizons[at]), s.Last + rise}
+		a.Size++
+	}
+}
+
+// punctuality is how much sooner or later than expected the series will be
+// somewhere in so many minutes, as logarithms: by its record or, while that is short,
+// by the error of a new course's slope.
+func (s *state) punctuality(minutes float64) (early, late float64) {
+	if e := &s.Arrivals.Errors; e.Size >= fewArrivals {
+		narrow := farther / math.Sqrt(minutes)
+		return narrow * e.Spread.Lower80, narrow * e.Spread.Upper80
+	}
+	doubt := unsure
+	if c := &s.Course; c.Announced {
+		explained := c.Line.line(longTau).explained
+		doubt = min(doubt, z80*math.Sqrt((1-explained)/explained/max(c.Line.X[0]-2, 1)))
+	}
+	return -doubt, doubt
+}
