@@ -50,7 +50,7 @@ func (a *arrivals) promise(s *state) {
 // somewhere in so many minutes, as logarithms: by its record or, while that is short,
 // by the error of a new course's slope.
 func (s *state) punctuality(minutes float64) (early, late float64) {
-	if e := &s.Arrivals.Errors; e.Size >= fewArrivals {
+	if e := &s.Arrivals.Errors; e.Size >= enoughResiduals {
 		narrow := farther / math.Sqrt(minutes)
 		return narrow * e.Spread.Lower80, narrow * e.Spread.Upper80
 	}

@@ -23,8 +23,7 @@ const (
 
 	neverArrives = 3.0 // expected times until an arrival is given up
 	farther      = 0.7 // the error of an arrival in many minutes to what one in few lets expect, in most regimes
-	fewArrivals  = 5   // errors of arrivals that are better than none
-	unsure       = 0.5 // the error of an arrival until then: it takes 0.6 to 1.6 times as long
+	unsure       = 0.5 // the error of an arrival before there are any: it takes 0.6 to 1.6 times as long
 	sampled      = 0.8 // share of a step in which 80 % of the first samples after an arrival lie
 
 	residualCap     = 48   // errors that a horizon keeps: the 95 % bound has one beyond it
@@ -32,7 +31,6 @@ const (
 	beyond          = 1.3  // factor on the worst error where there are too few for a rank
 	adapting        = 0.01 // step of the adaptive conformal correction: a dozen misses widen by a tenth
 
-	straight   = 0.8  // share of the variance that a course explains: of a step, a line explains 3/4; a ramp is above after 16 s
 	farMiss    = 2.5  // usual 80 % bounds that no noise makes: three standard deviations
 	bent       = 0.4  // a series without a course explains less
 	until      = 1.5  // horizons that a course is followed: then forecasts made since have come due
@@ -40,17 +38,18 @@ const (
 	sure       = 1.9  // quick time constants for which a course must have lasted: by then a server has its KV cache
 	topSeconds = 800  // how long the highest level is remembered: longer than steps are apart
 
+	leastRamp = 50e9 // of a course up to full, ns: a server takes its KV cache in less
 	leastPast = 60e9 // of a job, ns, before it is said to fill a GPU
 	fewCycles = 4    // cycles of a sawtooth, likewise
 
-	pastCap         = 800 // bins of the past: cycles may be half as long
-	peakCap         = 5
-	risingPeaks     = 4        // each above the last before the next is expected to be: one in 24 by chance
-	minSwing        = 0.02     // share of the level from which a rise or fall counts
-	rest            = 30       // bins without a new high end a rise
-	clear           = 2.8      // times as far as a random walk gets: a cycle
-	uneven, overdue = 1.6, 1.4 // a cycle's length to another's, and the present one's to the mean
-	slack           = 0.1      // share of a cycle in which its pace is not known yet
+	pastCap     = 800 // bins of the past: cycles may be half as long
+	peakCap     = 5
+	risingPeaks = 4    // each above the last before the next is expected to be: one in 24 by chance
+	minSwing    = 0.02 // share of the level from which a rise or fall counts
+	rest        = 30   // bins without a new high end a rise
+	clear       = 2.8  // times as far as a random walk gets: a cycle
+	uneven      = 1.6  // a cycle's length to another's, and the present one's to the mean
+	slack       = 0.1  // share of a cycle in which its pace is not known yet
 
 	scales    = 8         // rows of lows: the slots of the last have two hours
 	lowCap    = 20        // lows of a row

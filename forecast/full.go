@@ -23,8 +23,9 @@ func (f *Forecaster) FullIn(free int64) (FullIn, bool) { return WhenFull(free, f
 // errors with which the series got to other levels (arrivals.go); those of several
 // series count as independent, by their shares of the growth. WhenFull is false beyond
 // the last horizon, where no series is known for long enough (one that is not counts as
-// constant), and for a time longer than the past, but for a new course: a rise of
-// unknown age lasts as long again at even odds.
+// constant), for a time longer than the past, but for a new course: a rise of unknown
+// age lasts as long again at even odds; and for a course that would fill the memory
+// as quickly as a server takes its KV cache.
 func WhenFull(free int64, series ...*Forecaster) (FullIn, bool) {
 	var rise path
 	var step, early, late float64
@@ -48,6 +49,9 @@ func WhenFull(free int64, series ...*Forecaster) (FullIn, bool) {
 	next, _ := slices.BinarySearch(Horizons[:], at)
 	for _, f := range series {
 		if s := &f.state; s.expected() {
+			if s.Course.Announced && s.Now-s.Course.Since+int64(at) < leastRamp {
+				return FullIn{}, false
+			}
 			share := s.Outlook[next].Rise / rise[next]
 			sooner, later := s.punctuality(max(at.Minutes(), 1e-3))
 			early, late = math.Hypot(early, share*sooner), math.Hypot(late, share*later)

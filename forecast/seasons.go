@@ -89,7 +89,7 @@ func (s *seasons) period(now int64) int64 {
 		shortest, longest = min(shortest, length), max(longest, length)
 	}
 	period := (s.Peaks[0].At - s.Peaks[n].At) / int64(n)
-	if float64(longest) > uneven*float64(shortest) || float64(now-s.Peaks[0].At) > overdue*float64(period) {
+	if float64(longest) > uneven*float64(shortest) || float64(now-s.Peaks[0].At) > uneven*float64(period) {
 		return 0
 	}
 	return period

@@ -12,7 +12,7 @@ import (
 // goes is unknown; and its forecaster starts over, because long horizons remember
 // claims that are wrong by tens of gigabytes for longer than many a job runs.
 //
-// A plateau is a minute in which memory grows more slowly than by loadRate.
+// A plateau is a minute and a half in which memory grows more slowly than by loadRate.
 type load struct {
 	begin time.Time      // of the window; zero before the first sample
 	from  quantity.Bytes // used then
@@ -25,7 +25,7 @@ const (
 	loadWindow  = 10 * time.Second
 	loadRate    = 64 << 20 // bytes per second
 	loadsWithin = 15 * time.Minute
-	plateau     = 6 // windows: a minute, because shards of weights come closer together
+	plateau     = 9 // windows: shards of weights come closer together
 )
 
 // fresh reports whether the process loads, or has loaded so lately that its GPU's own

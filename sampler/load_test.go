@@ -86,11 +86,11 @@ func TestLoadIsUpToFirstPlateau(t *testing.T) {
 		over int // second; 0: never
 		grew int // windows in which it grew
 	}{
-		{"a load", func(i int) quantity.Bytes { return map[bool]quantity.Bytes{true: 500 * mib}[i < 60] }, 120, 6},
-		{"a leak", func(int) quantity.Bytes { return 40 * mib }, 60, 0},
+		{"a load", func(i int) quantity.Bytes { return map[bool]quantity.Bytes{true: 500 * mib}[i < 60] }, 150, 6},
+		{"a leak", func(int) quantity.Bytes { return 40 * mib }, 90, 0},
 		{"a load that does not end", func(int) quantity.Bytes { return 100 * mib }, 0, 59},
-		{"shards", func(i int) quantity.Bytes { return map[bool]quantity.Bytes{true: 3000 * mib}[i%45 == 0 && i < 200] }, 250, 5},
-		{"two loads", func(i int) quantity.Bytes { return map[bool]quantity.Bytes{true: 500 * mib}[i < 60 || i >= 200] }, 120, 6},
+		{"shards", func(i int) quantity.Bytes { return map[bool]quantity.Bytes{true: 3000 * mib}[i%70 == 0 && i < 250] }, 300, 4},
+		{"two loads", func(i int) quantity.Bytes { return map[bool]quantity.Bytes{true: 500 * mib}[i < 60 || i >= 200] }, 150, 6},
 	} {
 		var l load
 		used, over, grew := 10*gib, 0, 0
