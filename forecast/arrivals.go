@@ -12,21 +12,22 @@ type arrivals struct {
 	Errors  residuals
 }
 
-// arrival is a level, and when the series was to be there, in ns.
+// arrival is a level, and in how many seconds the series was to be there.
 type arrival struct {
-	Made, Takes int64
-	Level       float64
+	Made         int64 // ns
+	Level, Takes float32
 }
 
 // settle scores the levels that are reached, and those that are overdue.
 func (a *arrivals) settle(now int64, y float64) {
 	kept := a.Pending[:0]
 	for _, p := range a.Pending[:a.Size] {
-		passed := float64(now-p.Made) / float64(p.Takes)
-		if y < p.Level && passed < neverArrives {
+		minutes := float64(p.Takes) / 60
+		passed := float64(now-p.Made) / 60e9 / minutes
+		if y < float64(p.Level) && passed < neverArrives {
 			kept = append(kept, p)
 		} else {
-			a.Errors.add(now, 0, 0, math.Log(passed)*math.Sqrt(float64(p.Takes)/60e9))
+			a.Errors.add(now, 0, 0, math.Log(passed)*math.Sqrt(minutes))
 		}
 	}
 	a.Size = uint8(len(kept))
@@ -40,8 +41,8 @@ func (a *arrivals) promise(s *state) {
 	}
 	a.Turn = (a.Turn + 1) % 3
 	at := 2 + a.Turn
-	if rise := s.Outlook[at].Rise; rise > max(s.Outlook[0].Spread.Upper80, mebibyte) && rise <= s.Outlook[at+1].Rise {
-		a.Pending[a.Size] = arrival{s.Now, int64(Horizons[at]), s.Last + rise}
+	if rise := s.Outlook[at].Rise; rise > max(float64(s.Outlook[0].Spread.Upper80), mebibyte) && rise <= s.Outlook[at+1].Rise {
+		a.Pending[a.Size] = arrival{s.Now, float32(s.Last + rise), float32(Horizons[at].Seconds())}
 		a.Size++
 	}
 }
@@ -52,7 +53,7 @@ func (a *arrivals) promise(s *state) {
 func (s *state) punctuality(minutes float64) (early, late float64) {
 	if e := &s.Arrivals.Errors; e.Size >= enoughResiduals {
 		narrow := farther / math.Sqrt(minutes)
-		return narrow * e.Spread.Lower80, narrow * e.Spread.Upper80
+		return narrow * float64(e.Spread.Lower80), narrow * float64(e.Spread.Upper80)
 	}
 	doubt := unsure
 	if c := &s.Course; c.Announced {

@@ -33,8 +33,8 @@ type state struct {
 	Now, Began         int64   // the newest sample's time, and when the present job began, ns since the epoch
 	Last               float64 // the newest sample, bytes
 	Step               float64 // the usual time between samples, seconds
-	Gap                bool
 	Without            uint32 // the parts that are left out, a bit each
+	Gap                bool
 	Quick, Short, Long regression
 	Auto               autoregression
 	Course             course
@@ -161,7 +161,7 @@ func (f *Forecaster) Forecasts(dst []Interval) []Interval {
 }
 
 func (s *state) interval(h time.Duration, o outlook) Interval {
-	at := func(spread float64) int64 { return bytes(s.Last + o.Change + spread) }
+	at := func(spread float32) int64 { return bytes(s.Last + o.Change + float64(spread)) }
 	return Interval{
 		Horizon: h, Median: at(0),
 		Lower80: at(o.Spread.Lower80), Upper80: at(o.Spread.Upper80),

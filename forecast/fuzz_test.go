@@ -51,7 +51,7 @@ func FuzzForecaster(f *testing.F) {
 			}
 		}
 		for _, o := range forecaster.state.Outlook {
-			for _, v := range []float64{o.Change, o.Rise, o.Spread.Lower80, o.Spread.Upper80, o.Spread.Lower95, o.Spread.Upper95} {
+			for _, v := range []float64{o.Change, o.Rise, float64(o.Spread.Lower80), float64(o.Spread.Upper80), float64(o.Spread.Lower95), float64(o.Spread.Upper95)} {
 				if math.IsNaN(v) || math.IsInf(v, 0) {
 					t.Fatalf("an outlook of %+v", o)
 				}

@@ -17,9 +17,9 @@ import "math"
 type lows struct {
 	Rows   [scales]lowRow
 	Lowest float32 // of the open minute
+	Misses uint8   // minutes in a row since the last that found a leak
 	Ends   int64   // of the open minute, ns
 	Rate   float64 // of the leak, bytes per second; 0: there is none
-	Misses uint8   // minutes in a row since the last that found a leak
 }
 
 // lowRow is the lows of slots of one length.

@@ -67,7 +67,7 @@ func (s *state) follow(quick line, seconds, change float64) {
 		return // too few samples, as after a pause
 	}
 	if s.Without&(1<<partCourse) != 0 || quick.explained < bent || quick.slope < 0 || s.Seasons.swings(s.Now) {
-		*c = course{Since: s.Now, Top: s.Top.Height, Usual: max(s.Outlook[0].Spread.Upper80, mebibyte)}
+		*c = course{Since: s.Now, Top: s.Top.Height, Usual: max(float64(s.Outlook[0].Spread.Upper80), mebibyte)}
 		c.Line.observe(0, 0)
 		return
 	}

@@ -1,9 +1,6 @@
 package forecast
 
-import (
-	"math"
-	"slices"
-)
+import "math"
 
 // promise is a forecast that waits until it is due.
 type promise struct {
@@ -74,15 +71,16 @@ func (r *record) forget() {
 // residuals are the last errors of a kind.
 type residuals struct {
 	Ring   [residualCap]float32
+	Order  [residualCap]uint8 // places in the ring, by size
 	Next   uint8
 	Size   uint8
-	Last   int64   // when the newest was added, ns
-	Scale  float64 // the logarithm of how much wider than the errors the interval is
+	Scale  float32 // the logarithm of how much wider than the errors the interval is
 	Spread spread
+	Last   int64 // when the newest was added, ns
 }
 
 // spread is an interval relative to its median, in bytes: lower ≤ 0, upper ≥ 0.
-type spread struct{ Lower80, Upper80, Lower95, Upper95 float64 }
+type spread struct{ Lower80, Upper80, Lower95, Upper95 float32 }
 
 // add adds an error that comes so many seconds after the last; where the ring is full it
 // replaces the oldest one.
@@ -92,36 +90,45 @@ func (r *residuals) add(now int64, apart, tolerance, err float64) {
 	}
 	if r.Size >= enoughResiduals {
 		r.Scale -= 0.2 * adapting
-		if err < r.Spread.Lower80-tolerance || err > r.Spread.Upper80+tolerance {
+		if err < float64(r.Spread.Lower80)-tolerance || err > float64(r.Spread.Upper80)+tolerance {
 			r.Scale += adapting
 		}
 		r.Scale = min(max(r.Scale, -1), 1)
 	}
+	n := 0
+	for _, at := range r.Order[:r.Size] {
+		if r.Size < residualCap || at != r.Next {
+			r.Order[n] = at
+			n++
+		}
+	}
 	r.Last, r.Ring[r.Next] = now, float32(err)
+	for ; n > 0 && r.Ring[r.Order[n-1]] > float32(err); n-- {
+		r.Order[n] = r.Order[n-1]
+	}
+	r.Order[n] = r.Next
 	r.Next = (r.Next + 1) % residualCap
 	r.Size = min(r.Size+1, residualCap)
-	all := r.Ring
-	sorted := all[:r.Size]
-	slices.Sort(sorted)
 	r.Spread = spread{
-		Lower80: min(quantile(sorted, 0.10), 0), Upper80: max(quantile(sorted, 0.90), 0),
-		Lower95: min(quantile(sorted, 0.025), 0), Upper95: max(quantile(sorted, 0.975), 0),
-	}.times(math.Exp(r.Scale))
+		Lower80: min(r.quantile(0.10), 0), Upper80: max(r.quantile(0.90), 0),
+		Lower95: min(r.quantile(0.025), 0), Upper95: max(r.quantile(0.975), 0),
+	}.times(math.Exp(float64(r.Scale)))
 }
 
 // quantile is the error with a conformal rank: of n errors the k-th has k/(n+1) below
 // it. Where there are too few for a rank it lies beyond the worst.
-func quantile(sorted []float32, p float64) float64 {
-	last := float64(len(sorted) - 1)
+func (r *residuals) quantile(p float64) float32 {
+	last := float64(r.Size) - 1
 	rank := p*(last+2) - 1
 	if rank < 0 || rank > last {
-		return beyond * float64(sorted[int(min(max(rank, 0), last))])
+		return beyond * r.Ring[r.Order[int(min(max(rank, 0), last))]]
 	}
 	below, share := math.Modf(rank)
-	low, high := sorted[int(below)], sorted[int(min(below+1, last))]
-	return float64(low) + share*float64(high-low)
+	low, high := r.Ring[r.Order[int(below)]], r.Ring[r.Order[int(min(below+1, last))]]
+	return low + float32(share)*(high-low)
 }
 
-func (s spread) times(k float64) spread {
+func (s spread) times(factor float64) spread {
+	k := float32(factor)
 	return spread{s.Lower80 * k, s.Upper80 * k, s.Lower95 * k, s.Upper95 * k}
 }

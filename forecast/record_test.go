@@ -25,14 +25,14 @@ func TestSpreadCoversItsShare(t *testing.T) {
 		for i := range residualCap - 1 {
 			kept.add(int64(i)*200e9, 10, mebibyte, r.NormFloat64())
 		}
-		s := kept.Spread.times(math.Exp(-kept.Scale))
+		s := kept.Spread.times(math.Exp(-float64(kept.Scale)))
 		for range 20 {
 			v := r.NormFloat64()
 			n++
-			if s.Lower80 <= v && v <= s.Upper80 {
+			if float64(s.Lower80) <= v && v <= float64(s.Upper80) {
 				in80++
 			}
-			if s.Lower95 <= v && v <= s.Upper95 {
+			if float64(s.Lower95) <= v && v <= float64(s.Upper95) {
 				in95++
 			}
 		}
@@ -49,7 +49,7 @@ func TestIntervalAdaptsToItsCoverage(t *testing.T) {
 		for i := range n {
 			kept.add(kept.Last+200e9, 10, mebibyte, err(i)*gib)
 		}
-		return kept.Scale
+		return float64(kept.Scale)
 	}
 	if fading := add(200, func(i int) float64 { return math.Pow(0.98, float64(i)) * math.Pow(-1, float64(i)) }); fading > -0.2 {
 		t.Errorf("errors become smaller, the logarithm of the width is %.2f", fading)
