@@ -89,3 +89,17 @@ func TestBurstFillsNoGPU(t *testing.T) {
 		}
 	}
 }
+
+// Nor does a rise that lasts as long as a server takes its KV cache, while it rises.
+func TestKVCacheFillsNoGPU(t *testing.T) {
+	for _, lasts := range []float64{20, 24, 28} {
+		y := noisy(5, mib, 600+int(lasts), func(t float64) float64 { return 10*gib + 60*gib*max((t-600.2)/lasts, 0) })
+		f := New()
+		for i, v := range y {
+			f.Observe(after(float64(i)), int64(v))
+			if full, ok := f.FullIn(int64(80*gib - v)); ok {
+				t.Fatalf("a rise of %v s: after %d s the GPU is full in %v", lasts, i-600, full.Median)
+			}
+		}
+	}
+}

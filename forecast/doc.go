@@ -6,7 +6,8 @@
 //	        ├→ regressions over 8 s, 60 s and 300 s ─────────→ claims ───────┼→ Interval, FullIn
 //	        ├→ autoregression of the past ───────────────────→ claim ────────┤
 //	        ├→ peaks, and the past in bins → seasonal phase ─→ claim, crests ┤
-//	        ├→ quick line out of a plateau → course ─────────────────────────┘
+//	        ├→ quick line out of a plateau → course ─────────────────────────┤
+//	        ├→ arrivals at levels of the median path ────────────────────────┘
 //	        └→ lows of slots of time ────────────────────────────────────────→ Trend
 //
 // Start reading at Forecaster.Observe (forecaster.go), then outlook.go. Every constant
@@ -47,12 +48,15 @@
 // Candès, Adaptive Conformal Inference under Distribution Shift, 2021). The errors of a
 // young series are mixed with those that its forecasts would have had with the present
 // weights. While there are few errors, the interval is that of the next shorter horizon,
-// widened as the chosen expert's errors grow.
+// widened as a random walk's, but for a return to a level.
 //
 // When a GPU is full (full.go) is where the median path reaches the free memory. Two
 // things lead there before the experts do (outlook.go): the next peak, where each of the
 // last was above the one before; and a course, a quick line that begins out of a calm
-// series and leads above all that was there before.
+// series and leads above all that was there before. The interval of that time does not
+// come from memory's: it is conformal in time (arrivals.go). Levels that the median path
+// has one, two and five minutes ahead are kept until the series gets there, and the
+// quantiles of real over expected time are those of the time to full.
 //
 // A leak (leak.go) is even growth of the lowest samples in slots of time, at any of
 // eight scales from a minute to two hours, so that neither sawtooth nor staircase hides it.

@@ -21,6 +21,9 @@ func TestFullInOfLeak(t *testing.T) {
 		if !ok || math.Abs(full.Median.Seconds()-seconds) > max(0.05*seconds, 5) {
 			t.Errorf("%v s before: %+v %v", seconds, full, ok)
 		}
+		if wide := full.Latest - full.Earliest; wide > full.Median/5+5*time.Second {
+			t.Errorf("%v s before: the interval is %v wide", seconds, wide)
+		}
 		if full.Earliest > full.Median || full.Latest != 0 && full.Latest < full.Median {
 			t.Errorf("out of order: %+v", full)
 		}
