@@ -33,7 +33,7 @@ type state struct {
 	Now, Began         int64   // the newest sample's time, and when the present job began, ns since the epoch
 	Last               float64 // the newest sample, bytes
 	Step               float64 // the usual time between samples, seconds
-	Without            uint32 // the parts that are left out, a bit each
+	Without            uint32  // the parts that are left out, a bit each
 	Gap                bool
 	Quick, Short, Long regression
 	Auto               autoregression
