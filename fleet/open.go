@@ -61,28 +61,12 @@ func (o *Opened) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
+			// Without an answer the last one stays, and the screen says how late the next is.
 			if next, err := o.source.Box(ctx, o.box, time.Time{}); err == nil {
 				o.take(next)
-			} else if ctx.Err() == nil {
-				o.fail(err)
 			}
 		}
 	}
-}
-
-// fail publishes that there is nothing newer: as a state of the driver, whose figures the
-// screen then says are gone.
-func (o *Opened) fail(err error) {
-	o.mu.Lock()
-	next := *o.latest
-	if next.Driver.State == snapshot.DriverOK || next.Driver.Since.IsZero() {
-		next.Driver.Since = next.Time
-	}
-	next.Driver.State, next.Driver.Message, next.Driver.Err = snapshot.DriverGone, err.Error(), err
-	next.Sequence++
-	o.latest = &next
-	o.mu.Unlock()
-	token(o.changed)
 }
 
 // take makes a snapshot the newest, and appends its figures to the past.
