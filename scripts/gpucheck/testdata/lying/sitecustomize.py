@@ -2,11 +2,13 @@
 LIAR_FREEZES stop all threads at each question, for the test of scripts/gpu-check."""
 import ctypes
 import os
-import sys
 
 LIES = {("reserved_bytes", "current", "all"): 512, ("active", "current", "all"): 1}
 
-probe = sys.modules.get("vramscope_probe")  # only in programs that vramscope run has started
+try:
+    import vramscope_probe as probe
+except ImportError:  # vramscope run has not started this program
+    probe = None
 if probe is not None:
     honest = probe._figure
 
