@@ -61,7 +61,7 @@ func startDaemon(t *testing.T, environ []string, args ...string) *runningDaemon 
 		}
 	}()
 	d.environ = append(append(os.Environ(), asVramscope+"=1", "XDG_RUNTIME_DIR="+home, "XDG_CONFIG_HOME="+home, "XDG_STATE_HOME="+home,
-		"JOURNAL_STREAM=", "GORACE=atexit_sleep_ms=0"), environ...)
+		"JOURNAL_STREAM="), environ...)
 	d.cmd = d.command(append([]string{"daemon"}, args...)...)
 	d.cmd.Env = append(d.cmd.Env, "NOTIFY_SOCKET="+filepath.Join(home, "notify"), "WATCHDOG_USEC=200000")
 	d.cmd.Stderr = d

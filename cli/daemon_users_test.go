@@ -95,7 +95,7 @@ func (u *usersPlace) as(name string, uid int, program string, args ...string) *e
 	cmd.Env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "XDG_RUNTIME_DIR=" + home, "XDG_CONFIG_HOME=" + home, "XDG_STATE_HOME=" + home, "WORK=" + home,
 		"LD_LIBRARY_PATH=" + u.library, "VRAMSCOPE_FAKE_STATE=" + filepath.Join(u.dir, "state"), "LC_ALL=C.UTF-8",
-		"VRAMSCOPE_TEST_ROOTS_DAEMON=" + filepath.Join(u.dir, "root", "vramscope"), "GORACE=atexit_sleep_ms=0",
+		"VRAMSCOPE_TEST_ROOTS_DAEMON=" + filepath.Join(u.dir, "root", "vramscope"),
 	}
 	if program == "vramscope" {
 		cmd.Env = append(cmd.Env, asVramscope+"=1")

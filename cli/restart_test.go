@@ -53,7 +53,7 @@ func onScreen(t *testing.T, environ []string, program string, args ...string) *s
 	}
 	s.cmd = exec.Command(program, args...)
 	s.cmd.Env = append(append(os.Environ(), asVramscope+"=1", "XDG_RUNTIME_DIR=", "TERM=xterm-256color", "LC_ALL=C.UTF-8", "NO_COLOR=", "SSH_TTY=",
-		"XDG_CONFIG_HOME="+t.TempDir(), "GORACE=atexit_sleep_ms=0"), environ...)
+		"XDG_CONFIG_HOME="+t.TempDir()), environ...)
 	s.cmd.Stdin, s.cmd.Stdout, s.cmd.Stderr = slave, slave, slave
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	if err := s.cmd.Start(); err != nil {
