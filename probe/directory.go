@@ -54,31 +54,57 @@ func makeDirectory(path string, uid uint32) (*directory, error) {
 
 // openDirectory opens another process's directory of sockets: path below root,
 // which is its /proc/PID/root.
-func openDirectory(root, path string, owner uint32) (*directory, error) {
-	fd, err := openBelow(root, path)
+func openDirectory(below, path string, owner uint32) (*directory, error) {
+	root := openRoot(below)
+	defer root.close()
+	return root.directory(path, owner)
+}
+
+// root is an open root directory, a process's or this program's, or why it is not open.
+type root struct {
+	path string
+	fd   int
+	err  error
+}
+
+func openRoot(path string) root {
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		err = fmt.Errorf("open %s: %w", path, err)
+	}
+	return root{path, fd, err}
+}
+
+func (r root) close() {
+	if r.err == nil {
+		_ = unix.Close(r.fd)
+	}
+}
+
+// directory opens a directory of sockets below the root.
+func (r root) directory(path string, owner uint32) (*directory, error) {
+	fd, err := r.open(path)
 	if err != nil {
 		return nil, err
 	}
-	return checked(fd, filepath.Join(root, path), owner)
+	return checked(fd, filepath.Join(r.path, path), owner)
 }
 
-// openBelow opens the directory path below root. No link leads out of root.
-func openBelow(root, path string) (int, error) {
-	rootfd, err := unix.Open(root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return -1, fmt.Errorf("open %s: %w", root, err)
+// open opens the directory path below the root. No link leads out of it.
+func (r root) open(path string) (int, error) {
+	if r.err != nil {
+		return -1, r.err
 	}
-	defer func() { _ = unix.Close(rootfd) }()
-	fd, err := unix.Openat2(rootfd, path, &unix.OpenHow{
+	fd, err := unix.Openat2(r.fd, path, &unix.OpenHow{
 		Flags:   directoryFlags,
 		Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS,
 	})
 	// Linux before 5.6, or a container whose seccomp filter does not allow openat2.
 	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) {
-		fd, err = openStepwise(rootfd, path)
+		fd, err = openStepwise(r.fd, path)
 	}
 	if err != nil {
-		return -1, notDirectory(filepath.Join(root, path), err)
+		return -1, notDirectory(filepath.Join(r.path, path), err)
 	}
 	return fd, nil
 }

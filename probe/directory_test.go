@@ -97,7 +97,7 @@ func TestLinksDoNotLeadOutOfTheContainer(t *testing.T) {
 		}
 		_ = rootfd.Close()
 	}
-	if paths, err := new(listings).spareDirectories(root, "vramscope-", uint32(os.Geteuid())); err == nil && len(paths) > 0 {
+	if paths, err := new(listings).spareDirectories(openRoot(root), "vramscope-", uint32(os.Geteuid())); err == nil && len(paths) > 0 {
 		t.Errorf("spare directories outside: %v", paths)
 	}
 }

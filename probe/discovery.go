@@ -86,20 +86,11 @@ func (m *Monitor) startTask(t target, act func(*attempt)) {
 	}
 	a.busy = true
 	m.pending++
-	if t.pid != 0 {
-		m.searching++
-	}
 	m.start(func() {
 		defer func() {
 			m.mu.Lock()
 			defer m.mu.Unlock()
 			a.busy = false
-			if t.pid != 0 {
-				m.searching--
-				if m.unsearched {
-					m.scanNow()
-				}
-			}
 			m.done()
 		}()
 		act(a)
@@ -216,6 +207,7 @@ func (m *Monitor) connected(ctx context.Context, a *attempt, client *Client, err
 		a.fail(err, longest)
 		return
 	}
+	delete(m.wanted, client.process.PID)
 	p := m.byProcess[keyOf(client.process)]
 	if p == nil && m.hasCapacity(client.uid) {
 		p = newProbeProcess(client.process, client.uid, m.clock())

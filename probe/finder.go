@@ -58,15 +58,22 @@ func (f *Finder) Open(pid int) (*Client, error) {
 		})
 	}
 	name := socketName(who.nspid, id.StartTime)
+	root := openRoot(f.rootOf(pid))
+	defer root.close()
 	var failures []error
 	tried := map[string]bool{}
-	for _, source := range []func(pid int, who owner) []string{f.usual, f.fromEnvironment, f.spare} {
-		for _, path := range source(pid, who) {
+	inner := innerUID(f.proc, pid, who.uid)
+	for _, source := range []func() []string{
+		func() []string { return f.usual(inner, who.uid) },
+		func() []string { return f.fromEnvironment(pid, inner) },
+		func() []string { return f.spare(root, inner, who.uid) },
+	} {
+		for _, path := range source() {
 			if tried[path] {
 				continue
 			}
 			tried[path] = true
-			client, err := f.openIn(pid, path, name, who)
+			client, err := f.openIn(root, pid, path, name, who)
 			if err == nil {
 				return client, nil
 			}
@@ -111,10 +118,9 @@ func stillThere(table *process.Table, id process.Identity) error {
 }
 
 // usual returns the directories that follow from the user, without slow reads.
-func (f *Finder) usual(pid int, who owner) []string {
-	inner := innerUID(f.proc, pid, who.uid)
+func (f *Finder) usual(inner int, uid uint32) []string {
 	dirs := usualDirectories(inner)
-	if who.uid == f.uid && f.runtime != "" {
+	if uid == f.uid && f.runtime != "" {
 		dirs = append(dirs, Directories(inner, f.runtime)...)
 	}
 	return dirs
@@ -122,14 +128,14 @@ func (f *Finder) usual(pid int, who owner) []string {
 
 // fromEnvironment returns the directories that the process's environment names.
 // Reading it may wait for a lock held by a process that hangs in the driver.
-func (f *Finder) fromEnvironment(pid int, who owner) []string {
+func (f *Finder) fromEnvironment(pid, inner int) []string {
 	content, err := process.ReadLimited(filepath.Join(f.proc, strconv.Itoa(pid), "environ"), environmentSize)
 	if err != nil {
 		return nil
 	}
 	for variable := range strings.SplitSeq(string(content), "\x00") {
 		if runtime, ok := strings.CutPrefix(variable, "XDG_RUNTIME_DIR="); ok {
-			return Directories(innerUID(f.proc, pid, who.uid), runtime)
+			return Directories(inner, runtime)
 		}
 	}
 	return nil
@@ -153,7 +159,7 @@ func (f *Finder) sharesMounts(pid int) bool {
 	if err != nil {
 		return false
 	}
-	for _, path := range f.usual(pid, who) {
+	for _, path := range f.usual(innerUID(f.proc, pid, who.uid), who.uid) {
 		parent := filepath.Dir(path)
 		there, err := os.Stat(filepath.Join(f.rootOf(pid), parent))
 		here, ours := os.Stat(parent)
@@ -172,8 +178,8 @@ func (f *Finder) rootOf(pid int) string { return filepath.Join(f.proc, strconv.I
 
 // openIn connects to a socket in a directory as the process sees it, or as this
 // program sees it if the process's root may not be entered.
-func (f *Finder) openIn(pid int, path, name string, who owner) (*Client, error) {
-	dir, err := openDirectory(f.rootOf(pid), path, who.uid)
+func (f *Finder) openIn(root root, pid int, path, name string, who owner) (*Client, error) {
+	dir, err := root.directory(path, who.uid)
 	if errors.Is(err, fs.ErrPermission) {
 		dir, err = openDirectory("/", path, who.uid)
 	}

@@ -39,10 +39,13 @@ type Monitor struct {
 
 	mu         sync.Mutex
 	changed    *sync.Cond
-	dirty      bool // something has changed since the last scan
-	pending    int  // tasks and first exchanges in progress
-	searching  int  // tasks for pids among them
-	unsearched bool // more pids are due than may be searched for at a time
+	dirty      bool          // something has changed since the last scan
+	pending    int           // tasks and first exchanges in progress
+	searching  int           // tasks for pids among them
+	unsearched []int         // pids that are due, and wait for another's search to end
+	wanted     map[int]bool  // the pids that are listed and had no connection at the last scan, nor since
+	truncated  bool          // a directory has more sockets than are considered
+	pause      time.Duration // before the next search of a process whose directories are listed
 	byProcess  map[processKey]*probeProcess
 	listed     map[string][]int // the driver's pids, by GPU
 	attempts   map[target]*attempt

@@ -14,10 +14,10 @@ func (m *Monitor) searchListed(ctx context.Context) {
 			wanted[pid] = true
 		}
 	}
-	truncated := false
-	m.unsearched = false
+	m.truncated = false
+	m.unsearched = m.unsearched[:0]
 	for t, a := range m.attempts {
-		truncated = truncated || a.listing.truncated
+		m.truncated = m.truncated || a.listing.truncated
 		if t.pid != 0 && !wanted[t.pid] && !a.busy {
 			delete(m.attempts, t)
 		}
@@ -27,17 +27,33 @@ func (m *Monitor) searchListed(ctx context.Context) {
 			delete(wanted, p.process.PID)
 		}
 	}
-	pause := time.Duration(len(wanted)) * time.Second / sharedSearches
+	m.wanted = wanted
+	m.pause = time.Duration(len(wanted)) * time.Second / sharedSearches
+	now := time.Now()
 	for pid := range wanted {
-		t := target{pid: pid}
-		if a := m.attempts[t]; a != nil && time.Now().Before(a.notBefore) {
-			continue
+		if a := m.attempts[target{pid: pid}]; a == nil || !a.busy && !now.Before(a.notBefore) {
+			m.unsearched = append(m.unsearched, pid)
 		}
-		if m.searching >= maxSearches {
-			m.unsearched = true // the end of one starts the next
-			return
+	}
+	m.searchNext(ctx)
+}
+
+// searchNext starts as many searches as may run at a time. The end of one starts the
+// next. The lock is held.
+func (m *Monitor) searchNext(ctx context.Context) {
+	for m.searching < maxSearches && len(m.unsearched) > 0 && ctx.Err() == nil {
+		pid := m.unsearched[len(m.unsearched)-1]
+		m.unsearched = m.unsearched[:len(m.unsearched)-1]
+		if !m.wanted[pid] {
+			continue // list has found it since
 		}
-		m.startTask(t, func(a *attempt) {
+		truncated, pause := m.truncated, m.pause
+		m.searching++
+		m.startTask(target{pid: pid}, func(a *attempt) {
+			defer m.locked(func() {
+				m.searching--
+				m.searchNext(ctx)
+			})
 			client, err := m.finder.Open(pid)
 			longest, shared := searchRetryLimit, false
 			if !truncated && m.finder.sharesMounts(pid) {

@@ -37,9 +37,9 @@ func spareDirectory(parent string, uid uint32) (*directory, error) {
 }
 
 // spareDirectories are the paths of a user's spare directories below root, which is a
-// process's /proc/PID/root. Their prefix is the process's, their owner this program's.
-func (l *listings) spareDirectories(root, prefix string, owner uint32) ([]string, error) {
-	fd, err := openBelow(root, temporary)
+// process's. Their prefix is the process's, their owner this program's.
+func (l *listings) spareDirectories(root root, prefix string, owner uint32) ([]string, error) {
+	fd, err := root.open(temporary)
 	if err != nil {
 		return nil, err
 	}
@@ -88,11 +88,13 @@ func namesWith(dir *os.File, prefix string) []string {
 }
 
 // spare returns a process's spare directories.
-func (f *Finder) spare(pid int, who owner) []string {
-	prefix := sparePrefix(innerUID(f.proc, pid, who.uid))
-	paths, err := f.listings.spareDirectories(f.rootOf(pid), prefix, who.uid)
+func (f *Finder) spare(root root, inner int, uid uint32) []string {
+	prefix := sparePrefix(inner)
+	paths, err := f.listings.spareDirectories(root, prefix, uid)
 	if errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) {
-		paths, _ = f.listings.spareDirectories("/", prefix, who.uid) // as openIn does; none where it fails
+		own := openRoot("/")
+		defer own.close()
+		paths, _ = f.listings.spareDirectories(own, prefix, uid) // as openIn does; none where it fails
 	}
 	return paths
 }

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/prometheus/procfs"
-
 	"vramscope/internal/panics"
 	"vramscope/internal/quantity"
 )
@@ -29,6 +27,10 @@ type facts struct {
 // commandSize is how much of a command line is kept: some have hundreds of KiB.
 const commandSize = 4 << 10
 
+// cgroupSize is how much is read of /proc/PID/cgroup: a line for each of a dozen
+// hierarchies, whose path has at most 4 KiB.
+const cgroupSize = 64 << 10
+
 // readFacts reads the facts of a process. It may hang, so that every caller has a
 // deadline: for cmdline the kernel takes the process's memory lock, which a
 // hanging driver call may hold for ever, and a pod's host name is on the
@@ -37,12 +39,8 @@ func readFacts(root string, pid int, hostname string) facts {
 	var f facts
 	dir := filepath.Join(root, strconv.Itoa(pid))
 	f.uid = effectiveUID(filepath.Join(dir, "status"))
-	if fs, err := procfs.NewFS(root); err == nil {
-		if proc, err := fs.Proc(pid); err == nil {
-			if cgroups, err := proc.Cgroups(); err == nil {
-				f.job = jobOf(cgroups)
-			}
-		}
+	if cgroups, err := ReadLimited(filepath.Join(dir, "cgroup"), cgroupSize); err == nil {
+		f.job = jobOf(string(cgroups))
 	}
 	f.command = readCommand(filepath.Join(dir, "cmdline"))
 	environment, err := ReadLimited(filepath.Join(dir, "environ"), environmentSize)

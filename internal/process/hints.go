@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"vramscope/internal/quantity"
 )
@@ -55,15 +56,17 @@ const mostThreads = 512
 // Sources: ProcessGroupNCCL.cpp of PyTorch (pt_nccl_watchdg, pt_nccl_heartbt), and
 // NCCL's, where NCCL_SET_THREAD_NAME=1.
 func ncclThread(directory string) string {
-	tasks, err := os.Open(filepath.Join(directory, "task"))
+	path := filepath.Join(directory, "task")
+	fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_DIRECTORY|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return ""
 	}
-	defer func() { _ = tasks.Close() }() // only read
+	tasks := os.NewFile(uintptr(fd), path) // os.Open asks first whether it can be polled
+	defer func() { _ = tasks.Close() }()   // only read
 	names, _ := tasks.Readdirnames(mostThreads)
 	var buf [64]byte
 	for _, name := range names {
-		n, err := readOnce(filepath.Join(directory, "task", name, "comm"), buf[:])
+		n, err := readOnce(filepath.Join(path, name, "comm"), buf[:])
 		comm := string(buf[:max(n, 0)])
 		if err == nil && (strings.HasPrefix(comm, "pt_nccl_") || strings.HasPrefix(comm, "NCCL ")) {
 			return "an NCCL thread"
