@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -186,7 +187,7 @@ func (r *Recording) Process5Min(from, to time.Time, visit func(*Process5Min)) er
 	return eachRow(r, "process_5min", from, to, visit)
 }
 
-// Processes are those that ran in [from, to), by their first moment. One that ran
+// Processes are those that ran in [from, to), by their first moment, then by PID. One that ran
 // on several days is one row.
 func (r *Recording) Processes(from, to time.Time) ([]ProcessRow, error) {
 	var all []ProcessRow
@@ -215,7 +216,9 @@ func (r *Recording) Processes(from, to time.Time) ([]ProcessRow, error) {
 			all[i] = whole
 		}
 	}
-	slices.SortStableFunc(all, func(a, b ProcessRow) int { return a.First.Compare(b.First) })
+	slices.SortFunc(all, func(a, b ProcessRow) int {
+		return cmp.Or(a.First.Compare(b.First), cmp.Compare(a.ID.Process.PID, b.ID.Process.PID), cmp.Compare(a.ID.GPUUUID, b.ID.GPUUUID))
+	})
 	return all, nil
 }
 
