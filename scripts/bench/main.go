@@ -42,8 +42,8 @@ func main() {
 	}
 }
 
-// grossRegression is the ratio to nvtop's processor time from which -short fails. It
-// is far above what is promised: CI's machines are noisy.
+// grossRegression is the ratio to nvtop's processor time from which -short fails, where
+// no run was below. It is far above what is promised: CI's machines are noisy.
 const grossRegression = 2.5
 
 func bench(o options) error {
@@ -53,7 +53,7 @@ func bench(o options) error {
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // a left-over temporary folder is harmless
 	if o.short {
-		o.length, o.runs, o.only, o.programs = 6*time.Second, 2, scenarios[0].name, "vramscope"
+		o.length, o.runs, o.only, o.programs = 5*time.Second, 2, scenarios[0].name, "vramscope"
 	}
 	programs, err := findPrograms(dir, o)
 	if err != nil {
@@ -70,8 +70,8 @@ func bench(o options) error {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 		out.add(s, measured)
-		if ratio := measured[0].ratio; o.short && ratio.median > grossRegression {
-			return fmt.Errorf("%s takes %.1f times the processor time of nvtop, and %.1f is a gross regression: see go run ./scripts/bench", programs[0].name, ratio.median, grossRegression)
+		if ratio := measured[0].ratio; o.short && ratio.least > grossRegression {
+			return fmt.Errorf("%s takes %.1f times the processor time of nvtop, and %.1f is a gross regression: see go run ./scripts/bench", programs[0].name, ratio.least, grossRegression)
 		}
 	}
 	if !o.short && o.programs == "" {

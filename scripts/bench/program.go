@@ -19,14 +19,22 @@ type program struct {
 	daemon  bool // shows nothing
 }
 
-// findPrograms builds ours, and finds or installs the others.
+// findPrograms builds those of ours that are wanted, unless VRAMSCOPE_BUILT names one as
+// in the tests, and finds or installs the others.
 func findPrograms(dir string, o options) ([]program, error) {
 	ours, loop, floor := filepath.Join(dir, "vramscope"), filepath.Join(dir, "loop"), filepath.Join(dir, "floor")
-	for _, build := range [][]string{
-		{"go", "build", "-trimpath", "-ldflags", "-s -w", "-o", ours, "."},
-		{"go", "build", "-trimpath", "-ldflags", "-s -w", "-o", loop, "./scripts/bench/loop"},
-		{"cc", "-O2", "-o", floor, "scripts/bench/floor/floor.c", "-ldl"},
-	} {
+	builds := [][]string{}
+	if built := os.Getenv("VRAMSCOPE_BUILT"); built != "" {
+		ours = built
+	} else {
+		builds = append(builds, []string{"go", "build", "-trimpath", "-ldflags", "-s -w", "-o", ours, "."})
+	}
+	if !o.short {
+		builds = append(builds,
+			[]string{"go", "build", "-trimpath", "-ldflags", "-s -w", "-o", loop, "./scripts/bench/loop"},
+			[]string{"cc", "-O2", "-o", floor, "scripts/bench/floor/floor.c", "-ldl"})
+	}
+	for _, build := range builds {
 		if err := loud(build...); err != nil {
 			return nil, err
 		}
@@ -59,12 +67,13 @@ func findPrograms(dir string, o options) ([]program, error) {
 	}
 	var found []program
 	for _, p := range all {
+		if !o.wants(p.name) {
+			continue
+		}
 		if _, err := exec.LookPath(p.command[0]); err != nil {
 			return nil, fmt.Errorf("%s is not installed", p.name)
 		}
-		if o.wants(p.name) {
-			found = append(found, p)
-		}
+		found = append(found, p)
 	}
 	return found, nil
 }
