@@ -232,7 +232,11 @@ func (m *model) keys(l *cell.Line) {
 func (m *model) status() string {
 	var words []string
 	if n := len(m.lines()); n > 0 {
-		words = append(words, fmt.Sprintf("%d-%d of %d", m.place.top+1, min(m.place.top+m.rows(), n), n))
+		more := ""
+		if n >= m.wanted() {
+			more = "+" // the source may have more
+		}
+		words = append(words, fmt.Sprintf("%d-%d of %d%s", m.place.top+1, min(m.place.top+m.rows(), n), n, more))
 	}
 	words = append(words, m.place.Sort.Word())
 	switch {

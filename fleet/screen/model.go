@@ -230,10 +230,12 @@ const (
 	mostLines  = 500
 )
 
+// wanted is how many lines are asked for.
+func (m *model) wanted() int { return min(max(m.rows(), 1)+spareLines+m.place.lines, mostLines) }
+
 // ask asks for what the place wants.
 func (m *model) ask() {
-	rows := max(m.rows(), 1)
-	m.poller.Ask(fleet.Query{Lines: min(rows+spareLines+m.place.lines, mostLines), Fit: rows, Unit: m.place.Unit, Sort: m.place.Sort, Filter: m.place.Filter})
+	m.poller.Ask(fleet.Query{Lines: m.wanted(), Fit: max(m.rows(), 1), Unit: m.place.Unit, Sort: m.place.Sort, Filter: m.place.Filter})
 }
 
 // quit ends the program after the terminal's answers, which the shell must not get.
