@@ -45,7 +45,9 @@ type gpuRecord struct {
 type rowRecord struct {
 	id, gpu int64
 	tick    int64
+	at      int64             // ns, of that tick
 	last    *snapshot.Process // of the newest snapshot that has it
+	used    snapshot.Bytes    // the last that was known: an exiting process may have none
 	columns [metric.Count]*column
 	sums    processSums
 }
@@ -180,7 +182,7 @@ func (d *day) seal() {
 		d.exec("UPDATE gpus SET last_ns = max(last_ns, ?) WHERE gpu = ?", to, g.id)
 	}
 	for _, r := range d.rows {
-		d.updateRow(r, to)
+		d.updateRow(r)
 	}
 	b.reset()
 }

@@ -258,3 +258,26 @@ func TestJobIsKept(t *testing.T) {
 		t.Errorf("the rows have %+v, %v", rows, err)
 	}
 }
+
+// A process that begins and ends between two chunks was there at its last tick, and what
+// it used last is known, though the driver had no figure while it exited.
+func TestShortProcess(t *testing.T) {
+	q := newQuiet(t, t.TempDir(), Options{})
+	lived := q.record(10)
+	gone := q.snap.Rows[5].ID
+	used := lived[9].Row(gone).Used
+	exiting := q.next()
+	exiting.Rows[5].Used = snapshot.Bytes{}
+	q.w.write(tick{exiting, nil})
+	last := exiting.Time
+	q.snap.Rows = q.snap.Rows[:5]
+	q.record(10)
+	processes, err := q.end().Processes(last, last.Add(time.Second))
+	i := slices.IndexFunc(processes, func(p ProcessRow) bool { return p.ID == gone })
+	if err != nil || i < 0 {
+		t.Fatalf("%d processes at its last tick, without it: %v", len(processes), err)
+	}
+	if p := &processes[i]; !p.Last.Equal(last) || !used.Known() || p.Used.Or(0) != used.Or(0) {
+		t.Errorf("it was last there at %v and used %v, want %v and %v", p.Last, p.Used, last, used)
+	}
+}

@@ -85,7 +85,10 @@ func (d *day) writeRow(now int64, weight time.Duration, p *snapshot.Process) {
 			d.exec("INSERT INTO process_states VALUES (?, ?, ?, ?)", r.id, d.session, now, encoded(processStateOf(p, now)))
 		}
 	}
-	r.last, r.tick = p, d.ticks
+	r.last, r.tick, r.at = p, d.ticks, now
+	if p.Used.Known() {
+		r.used = p.Used
+	}
 	for _, id := range recordedOfProcess {
 		d.sample(&r.columns[id], id, p.Value(id), r.gpu, p.ID.Instance, r.id)
 	}
@@ -122,11 +125,11 @@ func (d *day) updateNames(r *rowRecord, p *snapshot.Process) {
 }
 
 // updateRow records what a row has come to.
-func (d *day) updateRow(r *rowRecord, last int64) {
+func (d *day) updateRow(r *rowRecord) {
 	p := r.last
 	oom, retries := counts(p)
 	d.exec("UPDATE processes SET last_ns = max(last_ns, ?), peak_bytes = max(coalesce(peak_bytes, ?), coalesce(?, peak_bytes)), used_bytes = coalesce(?, used_bytes), out_of_memory_count = coalesce(?, out_of_memory_count), alloc_retries = coalesce(?, alloc_retries) WHERE process = ?",
-		last, number(p.Peak), number(p.Peak), number(p.Used), number(oom), number(retries), r.id)
+		r.at, number(p.Peak), number(p.Peak), number(r.used), number(oom), number(retries), r.id)
 }
 
 func counts(p *snapshot.Process) (oom, retries quantity.Optional[int64]) {
@@ -142,7 +145,7 @@ func (d *day) endRows(now int64, snap *snapshot.Snapshot) {
 		if r.tick == d.ticks {
 			continue
 		}
-		d.updateRow(r, 0)
+		d.updateRow(r)
 		d.flushProcess(r)
 		var exit snapshot.Int
 		ended := now
