@@ -80,7 +80,7 @@ func (s *styles) read(line string, row []cell) {
 		c := line[0]
 		if c == '\x1b' {
 			n := sequenceLength(line)
-			if open := line[:n]; strings.HasPrefix(open, "\x1b[") && open[n-1] == 'm' {
+			if open := line[:n]; strings.HasPrefix(open, "\x1b[") && open[n-1] == 'm' && strings.Trim(open[2:n-1], "0123456789;:") == "" {
 				switch {
 				case open == "\x1b[m" || open == "\x1b[0m":
 					sequence = ""

@@ -173,6 +173,7 @@ func TestScreenSetsModesOnce(t *testing.T) {
 func FuzzScreen(f *testing.F) {
 	f.Add("train.py", "\x1b[31mred\x1b[m\x1b]0;owned\a\x1b[2Jgone")
 	f.Add("\x1b[", "字\x1b[38;5m\x1b[38;2;1m\xff\x9b31m")
+	f.Add("\x1b[3\x1d1mred", "\x1b[>4;2mkeys\x1b[?4m")
 	f.Fuzz(func(t *testing.T, one, other string) {
 		var out bytes.Buffer
 		screen := NewScreen(&out)
@@ -181,6 +182,9 @@ func FuzzScreen(f *testing.F) {
 		}
 		if i := bytes.IndexFunc(out.Bytes(), func(r rune) bool { return r < ' ' && r != '\x1b' && r != '\r' && r != '\n' }); i >= 0 {
 			t.Errorf("control character %q is written", out.Bytes()[i])
+		}
+		if bytes.Contains(out.Bytes(), []byte("\x1b[>")) || bytes.Contains(out.Bytes(), []byte("\x1b[?4m")) {
+			t.Errorf("a sequence that sets keys is written: %q", out.Bytes())
 		}
 	})
 }
