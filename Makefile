@@ -42,6 +42,9 @@ pictures: build ## draw the pictures in docs anew, from the real screen
 	dist/screenshot -size 80x24 -after 17s -keys 'j j Enter' -o docs/screen-detail.svg -- ./vramscope --demo --theme dark
 	dist/screenshot -size 100x30 -after 17s -keys 'j j j j j j Enter v' -o docs/screen-map.svg -- ./vramscope --demo --theme dark
 	dist/screenshot -size 80x24 -after 17s -o docs/screen-ascii.svg -- ./vramscope --demo --theme dark --ascii
+	dist/screenshot -size 120x40 -after 17s -o docs/screen-colorblind.svg -- ./vramscope --demo --theme colorblind
+	dist/screenshot -size 120x40 -after 17s -o docs/screen-16-colours.svg -- ./vramscope --demo --theme terminal
+	dist/screenshot -size 120x40 -after 17s -keys 'j j i' -o docs/screen-gpu.svg -- ./vramscope --demo --theme dark
 	dist/screenshot -size 80x24 -after 6s -o docs/screen-no-probes.svg -- scripts/fake-gpu --gpus 16 --processes 2 --live -- ./vramscope --theme dark
 
 .PHONY: preload
