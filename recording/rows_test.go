@@ -260,14 +260,15 @@ func TestJobIsKept(t *testing.T) {
 }
 
 // A process that begins and ends between two chunks was there at its last tick, and what
-// it used last is known, though the driver had no figure while it exited.
+// it used last and its counts are known, though nothing had figures while it exited.
 func TestShortProcess(t *testing.T) {
 	q := newQuiet(t, t.TempDir(), Options{})
+	q.snap.Rows[5].Probe.OutOfMemoryCount, q.snap.Rows[5].Probe.AllocRetries = quantity.From(int64(3), quantity.Probe), quantity.From(int64(7), quantity.Probe)
 	lived := q.record(10)
 	gone := q.snap.Rows[5].ID
 	used := lived[9].Row(gone).Used
 	exiting := q.next()
-	exiting.Rows[5].Used = snapshot.Bytes{}
+	exiting.Rows[5].Used, exiting.Rows[5].Probe = snapshot.Bytes{}, nil
 	q.w.write(tick{exiting, nil})
 	last := exiting.Time
 	q.snap.Rows = q.snap.Rows[:5]
@@ -279,5 +280,7 @@ func TestShortProcess(t *testing.T) {
 	}
 	if p := &processes[i]; !p.Last.Equal(last) || !used.Known() || p.Used.Or(0) != used.Or(0) {
 		t.Errorf("it was last there at %v and used %v, want %v and %v", p.Last, p.Used, last, used)
+	} else if p.OutOfMemoryCount.Or(-1) != 3 || p.AllocRetries.Or(-1) != 7 {
+		t.Errorf("%v out of memory, %v retries, want 3 and 7", p.OutOfMemoryCount, p.AllocRetries)
 	}
 }

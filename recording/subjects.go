@@ -127,16 +127,8 @@ func (d *day) updateNames(r *rowRecord, p *snapshot.Process) {
 // updateRow records what a row has come to.
 func (d *day) updateRow(r *rowRecord) {
 	p := r.last
-	oom, retries := counts(p)
 	d.exec("UPDATE processes SET last_ns = max(last_ns, ?), peak_bytes = max(coalesce(peak_bytes, ?), coalesce(?, peak_bytes)), used_bytes = coalesce(?, used_bytes), out_of_memory_count = coalesce(?, out_of_memory_count), alloc_retries = coalesce(?, alloc_retries) WHERE process = ?",
-		r.at, number(p.Peak), number(p.Peak), number(r.used), number(oom), number(retries), r.id)
-}
-
-func counts(p *snapshot.Process) (oom, retries quantity.Optional[int64]) {
-	if p.Probe == nil {
-		return oom, retries
-	}
-	return p.Probe.OutOfMemoryCount, p.Probe.AllocRetries
+		r.at, number(p.Peak), number(p.Peak), number(r.used), number(r.sums.outOfMemory), number(r.sums.retries), r.id)
 }
 
 // endRows ends the rows and GPUs that this tick does not have.
@@ -145,7 +137,6 @@ func (d *day) endRows(now int64, snap *snapshot.Snapshot) {
 		if r.tick == d.ticks {
 			continue
 		}
-		d.updateRow(r)
 		d.flushProcess(r)
 		var exit snapshot.Int
 		ended := now

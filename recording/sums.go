@@ -104,6 +104,9 @@ func (s *gpuSums) add(now int64, weight time.Duration, g *snapshot.GPU, snap *sn
 type processSums struct {
 	window
 	parts [len(processParts)]sum
+
+	// The last that were known: an exiting process has no probe.
+	outOfMemory, retries quantity.Optional[int64]
 }
 
 func (s *processSums) begin(now int64) {
@@ -114,6 +117,9 @@ func (s *processSums) begin(now int64) {
 func (s *processSums) add(now int64, weight time.Duration, p *snapshot.Process) (over bool) {
 	if s.over(now) {
 		return true
+	}
+	if b := p.Probe; b != nil {
+		s.outOfMemory, s.retries = latestKnown(b.OutOfMemoryCount, s.outOfMemory), latestKnown(b.AllocRetries, s.retries)
 	}
 	if weight <= 0 {
 		return false
@@ -136,13 +142,21 @@ func (d *day) flushGPU(r *gpuRecord) {
 	s.covered = 0
 }
 
+// latestKnown is a value, or the one before where it is unknown.
+func latestKnown[T any](v, before quantity.Optional[T]) quantity.Optional[T] {
+	if v.Known() {
+		return v
+	}
+	return before
+}
+
 // flushProcess writes a row's sums so far.
 func (d *day) flushProcess(r *rowRecord) {
+	d.updateRow(r)
 	s := &r.sums
 	if s.covered > 0 {
-		oom, retries := counts(r.last)
 		d.flush("process_5min", "process", r.id, &s.window, s.parts[:], processParts[:],
-			assignment{"out_of_memory_count", number(oom)}, assignment{"alloc_retries", number(retries)})
+			assignment{"out_of_memory_count", number(s.outOfMemory)}, assignment{"alloc_retries", number(s.retries)})
 	}
 	s.covered = 0
 }
