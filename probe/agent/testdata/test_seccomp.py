@@ -84,8 +84,9 @@ gc.collect()
 print("ends", flush=True)
 """
 
+# The fake torch imports collections, whose C part (an executable mapping) 3.8 loads late.
 HEAD = """
-import os, sys
+import collections, os, sys
 when, tsync, numbers = sys.argv[1], bool(int(sys.argv[2])), eval(sys.argv[3])
 
 def wait(for_what):
