@@ -29,7 +29,7 @@ func TestReaderDuringWriting(t *testing.T) {
 			if w.Append(snap, nil) == nil {
 				moments = append(moments, snap)
 			}
-			time.Sleep(time.Millisecond)
+			time.Sleep(5 * time.Millisecond)
 		}
 	}()
 	var r *Recording
