@@ -5,6 +5,7 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
 
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
@@ -15,7 +16,7 @@ import (
 // that wanted to select text.
 //
 //	wheel          rows, lines of an overlay, GPU lines, with Shift the COMMAND column
-//	click          a row, a GPU, a column's title, a line of a menu, a hint of the last line
+//	click          a row, a GPU, a column's title, a line of a menu, a button, a hint of the last line
 //	double click   the detail of the row
 
 // wheelStep is the rows of a notch of the wheel.
@@ -60,13 +61,18 @@ func (m *model) takeClick(x, y int) (bool, tea.Cmd) {
 	case y >= lay.keys.top && (lay.alert.rows > 0 || !m.st.speaks()):
 		return m.clickHint(x, lay)
 	case m.st.overlay != nil:
-		menu, ok := m.st.overlay.(dialog.Clickable)
 		top, height := m.overlayTop()
-		if !ok || y < top || y >= top+height {
+		if y < top || y >= top+height {
 			return false, nil
 		}
-		changed, cmd, _ := m.takeOutcome(menu.Click(y-top, m.st.width, height))
-		return changed, cmd
+		switch o := m.st.overlay.(type) {
+		case dialog.Clickable:
+			changed, cmd, _ := m.takeOutcome(o.Click(y-top, m.st.width, height))
+			return changed, cmd
+		case dialog.Question:
+			return m.clickButton(o, x, ansi.Strip(o.Render(m.st.width, height)[y-top]))
+		}
+		return false, nil
 	case lay.alert.rows > 0 && y == lay.alert.top:
 		return m.nextAlert(), nil
 	case m.st.fills():
@@ -96,6 +102,18 @@ func (m *model) clickHint(x int, lay layout) (bool, tea.Cmd) {
 			return m.pressHint(keyAt(h.Key, x-at))
 		}
 		at = end + gap
+	}
+	return false, nil
+}
+
+// clickButton presses the button of a question that is at a cell of a line.
+func (m *model) clickButton(q dialog.Question, x int, line string) (bool, tea.Cmd) {
+	for _, h := range q.Hints() {
+		button := h.Key + "  " + h.Text
+		before, _, found := strings.Cut(line, button)
+		if at := text.Width(before); found && x >= at && x < at+text.Width(button) {
+			return m.pressHint(h.Key)
+		}
 	}
 	return false, nil
 }

@@ -114,6 +114,28 @@ func TestClickDoesNotConfirm(t *testing.T) {
 	}
 }
 
+// TestClickOnButton: a question's own buttons take clicks, but for the one that confirms.
+func TestClickOnButton(t *testing.T) {
+	m := newTestModel(t, snapshottest.DrawnBox(), func(o *Options) {
+		o.Mouse = true
+		o.Actions.Signal = func(context.Context, signal.Request) (signal.Result, error) {
+			t.Error("a click sends a signal")
+			return signal.Result{}, nil
+		}
+	})
+	m.press("j", "x")
+	m.now = m.now.Add(time.Minute)
+	m.click("y  send TERM")
+	m.shows("a click does not confirm: press y")
+	if m.st.overlay == nil {
+		t.Fatal("a click on y closes the question")
+	}
+	m.click("Esc  cancel")
+	if m.st.overlay != nil {
+		t.Error("a click on Esc does not close the question")
+	}
+}
+
 func TestWheelScrollsWhatIsUnderIt(t *testing.T) {
 	m := newTestModel(t, snapshottest.Crowded(32, 3), withMouse)
 	m.send(tea.WindowSizeMsg{Width: 80, Height: 24})
