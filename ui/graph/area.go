@@ -90,21 +90,20 @@ func (a *area) write(l *cell.Line, mark asciigraph.AnsiColor, run string) {
 	}
 }
 
-// median is the forecast's line where it runs through the cell, "" where it does not. It
-// runs in the middle of a row, or between two.
+// median is the forecast's line where it runs through the cell, "" where it does not.
 func (a *area) median(column int) string {
 	if column >= len(a.line) || math.IsNaN(a.line[column]) {
 		return ""
 	}
-	switch int(math.Round(2*a.line[column])) - 2*a.row {
-	case 0:
-		return eighths[1]
-	case 1:
-		return a.look.Glyphs.Rule
-	default:
+	quarter := int(math.Floor(float64(len(quarters)) * (a.line[column] - float64(a.row))))
+	if quarter < 0 || quarter >= len(quarters) {
 		return ""
 	}
+	return quarters[quarter]
 }
+
+// quarters are a line at four heights of a cell, from below.
+var quarters = [...]string{"⣀", "⠤", "⠒", "⠉"}
 
 // eighths fill a cell from below.
 var eighths = [...]string{" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"}
