@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"vramscope/internal/process"
@@ -23,12 +25,16 @@ type Finder struct {
 	deadline time.Duration // for the connections' answers
 	runtime  string        // this process's XDG_RUNTIME_DIR, which probes of the same user may share
 	listings listings      // of directories for temporary files
+	view     func() (view, error)
 }
 
 // NewFinder finds the probes of the user that runs this program, and for root
 // those of every user.
 func NewFinder(table *process.Table) *Finder {
-	return &Finder{proc: "/proc", table: table, uid: uint32(os.Geteuid()), deadline: StatsDeadline, runtime: os.Getenv("XDG_RUNTIME_DIR")}
+	return &Finder{
+		proc: "/proc", table: table, uid: uint32(os.Geteuid()), deadline: StatsDeadline, runtime: os.Getenv("XDG_RUNTIME_DIR"),
+		view: sync.OnceValues(func() (view, error) { return viewOf("/proc", "self") }),
+	}
 }
 
 // ErrNoProbe means that a process has no probe.
@@ -127,51 +133,31 @@ func (f *Finder) usual(inner int, uid uint32) []string {
 }
 
 // fromEnvironment returns the directories that the process's environment names.
-// Reading it may wait for a lock held by a process that hangs in the driver.
 func (f *Finder) fromEnvironment(pid, inner int) []string {
-	content, err := process.ReadLimited(filepath.Join(f.proc, strconv.Itoa(pid), "environ"), environmentSize)
-	if err != nil {
+	runtime, err := f.runtimeOf(pid)
+	if err != nil || runtime == "" {
 		return nil
 	}
-	for variable := range strings.SplitSeq(string(content), "\x00") {
-		if runtime, ok := strings.CutPrefix(variable, "XDG_RUNTIME_DIR="); ok {
-			return Directories(inner, runtime)
+	return Directories(inner, runtime)
+}
+
+// runtimeOf is the XDG_RUNTIME_DIR in a process's environment, "" where it has none.
+// Reading it may wait for a lock held by a process that hangs in the driver.
+func (f *Finder) runtimeOf(pid int) (string, error) {
+	content, err := process.ReadLimited(filepath.Join(f.proc, strconv.Itoa(pid), "environ"), environmentSize)
+	if err != nil {
+		return "", err
+	}
+	for variable := range bytes.SplitSeq(content, []byte{0}) {
+		if runtime, ok := bytes.CutPrefix(variable, []byte("XDG_RUNTIME_DIR=")); ok {
+			return string(runtime), nil
 		}
 	}
-	return nil
+	return "", nil
 }
 
 // environmentSize is how much is read of an environment.
 const environmentSize = 256 << 10
-
-// sharesMounts reports whether a process serves where this program would list it: in
-// the same mount namespace, or in directories that are the same in both. A hardened
-// service has a namespace of its own.
-func (f *Finder) sharesMounts(pid int) bool {
-	theirs, err := os.Readlink(filepath.Join(f.proc, strconv.Itoa(pid), "ns/mnt"))
-	if err != nil {
-		return false
-	}
-	if ours, err := os.Readlink(filepath.Join(f.proc, "self/ns/mnt")); err == nil && theirs == ours {
-		return true
-	}
-	who, err := ownerOf(f.proc, pid)
-	if err != nil {
-		return false
-	}
-	for _, path := range f.usual(innerUID(f.proc, pid, who.uid), who.uid) {
-		parent := filepath.Dir(path)
-		there, err := os.Stat(filepath.Join(f.rootOf(pid), parent))
-		here, ours := os.Stat(parent)
-		if errors.Is(err, fs.ErrNotExist) && errors.Is(ours, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil || ours != nil || !os.SameFile(there, here) {
-			return false
-		}
-	}
-	return true
-}
 
 // rootOf is a path to the root directory that a process sees.
 func (f *Finder) rootOf(pid int) string { return filepath.Join(f.proc, strconv.Itoa(pid), "root") }
