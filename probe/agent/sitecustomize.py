@@ -58,7 +58,11 @@ def _install(directory):
 
         def set_data(self, *arguments, **options):
             # A filter may kill the program for what writing the bytecode takes.
-            if start["status"] is not None and filters(status()) == filters(start["status"]):
+            try:
+                unfiltered = start["status"] is not None and filters(status()) == filters(start["status"])
+            except OSError:
+                return
+            if unfiltered:
                 super().set_data(*arguments, **options)
 
         def exec_module(self, module):

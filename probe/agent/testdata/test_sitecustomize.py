@@ -84,6 +84,18 @@ sys.settrace(None)
             self.assertEqual([name for name in os.listdir(cache) if name.startswith("vramscope_probe")] == [], filtered)
             self.assertEqual(job.end(), 0)
 
+    def test_proc_goes_away(self):
+        # As after chroot: the bytecode is not written, and the probe is loaded.
+        files = os.path.join(self.directory, "files")
+        os.mkdir(files)
+        for name in ("sitecustomize.py", "vramscope_probe.py"):
+            shutil.copy(os.path.join(AGENT, name), files)
+        job = self.job("import posix, sys; real = posix.open",
+                       "def without_proc(path, *rest):\n    if path.startswith('/proc'): raise OSError(path)\n    return real(path, *rest)",
+                       "posix.open = without_proc", "import torch; posix.open = real", probe=False, path=[files], PYTHONDONTWRITEBYTECODE="", PYTHONPYCACHEPREFIX="")
+        self.assertTrue(job.do("'vramscope_probe' in sys.modules"))
+        self.assertEqual([name for name in os.listdir(os.path.join(files, "__pycache__")) if name.startswith("vramscope_probe")], [])
+
     @unittest.skipIf(sys.version_info >= (3, 12), "ctypes is in the first interpreter only")
     def test_sub_interpreters_have_no_probe(self):
         job = self.job("import _xxsubinterpreters as interpreters; own = interpreters.create()")
