@@ -52,13 +52,13 @@ func (p *program) configPath() string {
 // saveSettings writes what the monitor's setup has set to the configuration file.
 func (p *program) saveSettings(set ui.Settings) (string, error) {
 	path := p.configPath()
-	keys := []string{"theme", "mouse", "graph_window", "graph_style", "bell", "columns", "sort"}
+	keys := []string{"theme", "mouse", "graph_window", "graph_style", "bell", "columns", "sort", "sort_reversed"}
 	if set.Interval > 0 {
 		keys = append(keys, "interval")
 	}
 	return path, config.Save(path, func(s *config.Settings) {
-		s.Theme, s.Mouse, s.GraphWindow, s.GraphLines, s.Bell, s.Columns, s.Sort =
-			set.Theme, set.Mouse, set.Window, set.Lines, set.Bell, set.Columns, set.Sort
+		s.Theme, s.Mouse, s.GraphWindow, s.GraphLines, s.Bell, s.Columns, s.Sort, s.Reversed =
+			set.Theme, set.Mouse, set.Window, set.Lines, set.Bell, set.Columns, set.Sort, set.Reversed
 		if set.Interval > 0 {
 			s.Interval = set.Interval
 		}

@@ -65,7 +65,7 @@ func TestSetupIsWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := &program{getenv: os.Getenv, flags: globalFlags{config: path, all: pflag.NewFlagSet("", pflag.ContinueOnError)}}
-	want := ui.Settings{Theme: "mono", Interval: 2 * time.Second, Sort: "PID", Lines: true, Window: 30 * time.Minute, Mouse: true, Columns: []string{"PID", "USED"}}
+	want := ui.Settings{Theme: "mono", Interval: 2 * time.Second, Sort: "PID", Reversed: true, Lines: true, Window: 30 * time.Minute, Mouse: true, Columns: []string{"PID", "USED"}}
 	if _, err := p.saveSettings(want); err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestSetupIsWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := ui.Settings{Theme: s.Theme, Interval: s.Interval, Sort: s.Sort, Lines: s.GraphLines, Window: s.GraphWindow, Mouse: s.Mouse, Bell: s.Bell, Columns: s.Columns}
+	got := ui.Settings{Theme: s.Theme, Interval: s.Interval, Sort: s.Sort, Reversed: s.Reversed, Lines: s.GraphLines, Window: s.GraphWindow, Mouse: s.Mouse, Bell: s.Bell, Columns: s.Columns}
 	if !reflect.DeepEqual(got, want) || !s.Record {
 		t.Errorf("the file sets %+v, want %+v", s, want)
 	}

@@ -213,10 +213,8 @@ func (p *program) openBox(ctx context.Context, source fleet.Source, line *fleet.
 	done := make(chan struct{})
 	go func() { defer close(done); box.Run(ctx) }()
 	defer func() { cancel(); <-done }()
-	err = ui.Run(ctx, ui.Options{
-		Source: box, History: box, ReadOnly: true, Escaped: func() { back = true },
-		Theme: s.Theme, ASCII: s.ASCII, Mouse: s.Mouse, GraphWindow: s.GraphWindow, Sort: s.Sort, IdleAfter: s.IdleAfter,
-		Version: versionNumber(), Input: input, Output: p.stdout, Now: p.now,
-	})
+	o := p.screenOptions(s, input)
+	o.Source, o.History, o.ReadOnly, o.Escaped = box, box, true, func() { back = true }
+	err = ui.Run(ctx, o)
 	return back, "", err
 }

@@ -158,36 +158,30 @@ func (p *program) show(ctx context.Context, failed context.CancelCauseFunc, samp
 	if !p.flags.demo { // a simulated box begins with a past
 		go p.takePast(ctx, past, sampling, src, failed)
 	}
-	return ui.Run(ctx, ui.Options{
-		Source:       sampling,
-		Sampling:     sampling,
-		History:      past,
-		Actions:      src.actions(sampling, s),
-		Environment:  src.environment(),
-		SavePage:     func(at time.Time, page string) (string, error) { return saveWhy(stateHome(), at, page) },
-		Save:         func(snap *snapshot.Snapshot) (string, error) { return saveSnapshot(stateHome(), snap) },
-		SaveSettings: p.saveSettings,
-		PauseGuard:   screen.pauseGuard,
-		Details:      src.detailsOn(ctx, sampling),
-		LookNow:      sampling.SampleNow,
-		Doctor:       func() []string { return p.report(src, s, sampling.Latest(), nil) },
-		Resume:       screen.view,
-		Leave:        func(v ui.Viewpoint) { screen.view = &v },
-		Theme:        s.Theme,
-		ASCII:        s.ASCII,
-		ReadOnly:     s.ReadOnly,
-		Mouse:        s.Mouse,
-		GraphWindow:  s.GraphWindow,
-		GraphLines:   s.GraphLines,
-		Sort:         s.Sort,
-		Columns:      s.Columns,
-		Silent:       !s.Bell,
-		IdleAfter:    s.IdleAfter,
-		Version:      versionNumber(),
-		Input:        input,
-		Output:       p.stdout,
-		Now:          p.now,
-	})
+	o := p.screenOptions(s, input)
+	o.Source, o.Sampling, o.History = sampling, sampling, past
+	o.Actions = src.actions(sampling, s)
+	o.ReadOnly = s.ReadOnly
+	o.Environment = src.environment()
+	o.SavePage = func(at time.Time, page string) (string, error) { return saveWhy(stateHome(), at, page) }
+	o.Save = func(snap *snapshot.Snapshot) (string, error) { return saveSnapshot(stateHome(), snap) }
+	o.SaveSettings = p.saveSettings
+	o.PauseGuard = screen.pauseGuard
+	o.Details = src.detailsOn(ctx, sampling)
+	o.LookNow = sampling.SampleNow
+	o.Doctor = func() []string { return p.report(src, s, sampling.Latest(), nil) }
+	o.Resume = screen.view
+	o.Leave = func(v ui.Viewpoint) { screen.view = &v }
+	return ui.Run(ctx, o)
+}
+
+// screenOptions are what every screen of the monitor takes from the settings.
+func (p *program) screenOptions(s *config.Settings, input *os.File) ui.Options {
+	return ui.Options{
+		Theme: s.Theme, ASCII: s.ASCII, Mouse: s.Mouse, Silent: !s.Bell, IdleAfter: s.IdleAfter,
+		GraphWindow: s.GraphWindow, GraphLines: s.GraphLines, Sort: s.Sort, Reversed: s.Reversed, Columns: s.Columns,
+		Version: versionNumber(), Input: input, Output: p.stdout, Now: p.now,
+	}
 }
 
 func (src *sources) environment() func(process.Identity) ([]string, error) {

@@ -94,14 +94,12 @@ func (p *program) runReplay(ctx context.Context, args []string, f replayFlags) e
 	if err != nil {
 		return err
 	}
-	return ui.Run(ctx, ui.Options{
-		Source: moment{first}, History: history, Replay: true,
-		Save:     func(snap *snapshot.Snapshot) (string, error) { return saveSnapshot(stateHome(), snap) },
-		SavePage: func(at time.Time, page string) (string, error) { return saveWhy(stateHome(), at, page) },
-		Theme:    s.Theme, ASCII: s.ASCII, Mouse: s.Mouse, GraphWindow: s.GraphWindow, Sort: s.Sort, IdleAfter: s.IdleAfter,
-		GraphLines: s.GraphLines, Columns: s.Columns, Silent: !s.Bell, SaveSettings: p.saveSettings,
-		Version: versionNumber(), Input: input, Output: p.stdout, Now: p.now,
-	})
+	o := p.screenOptions(&s, input)
+	o.Source, o.History, o.Replay = moment{first}, history, true
+	o.Save = func(snap *snapshot.Snapshot) (string, error) { return saveSnapshot(stateHome(), snap) }
+	o.SavePage = func(at time.Time, page string) (string, error) { return saveWhy(stateHome(), at, page) }
+	o.SaveSettings = p.saveSettings
+	return ui.Run(ctx, o)
 }
 
 // replayed opens what the arguments name, at the moment to begin with.

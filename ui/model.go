@@ -83,7 +83,7 @@ func newModel(options Options, t terminal.Traits) (*model, error) {
 		readOnly:  options.ReadOnly,
 		replay:    options.Replay,
 		mouse:     options.Mouse,
-		Listing:   table.Listing{Tags: make(map[snapshot.RowID]bool), Sort: table.Order{Column: cmp.Or(options.Sort, "USED")}, Columns: options.Columns},
+		Listing:   table.Listing{Tags: make(map[snapshot.RowID]bool), Sort: table.Order{Column: cmp.Or(options.Sort, "USED"), Reversed: options.Reversed}, Columns: options.Columns},
 		window:    options.GraphWindow,
 		lines:     options.GraphLines,
 		hintOff:   options.Escaped != nil, // there it would take one Esc

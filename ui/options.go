@@ -100,6 +100,7 @@ type Options struct {
 	GraphWindow time.Duration // how far back graphs reach; 0: 5 or 10 minutes, by their height
 	GraphLines  bool          // graphs have curves alone, no areas
 	Sort        string        // the column to sort by; "" is USED
+	Reversed    bool          // its order
 	Columns     []string      // of the table, in this order; nil: as many as fit, by importance
 	Silent      bool          // no bell
 	IdleAfter   time.Duration // a GPU that holds memory and is unused for longer is marked idle; 0 is ten minutes

@@ -13,9 +13,8 @@ import (
 
 // settings are those in force.
 func (m *model) settings() Settings {
-	t := m.table()
 	s := Settings{
-		Theme: m.theme, Sort: t.Order().Column, Lines: m.st.lines, Window: m.st.window,
+		Theme: m.theme, Sort: m.st.Sort.Column, Reversed: m.st.Sort.Reversed, Lines: m.st.lines, Window: m.st.window,
 		Mouse: m.st.mouse, Bell: !m.bell.silent, Columns: m.st.Columns,
 	}
 	if m.options.Sampling != nil && m.st.live != nil {
@@ -48,8 +47,8 @@ func (m *model) apply(s Settings) tea.Cmd {
 		m.theme = s.Theme
 		m.restyle()
 	}
-	if s.Sort != before.Sort {
-		m.st.Sort = table.Order{Column: s.Sort}
+	if s.Sort != before.Sort || s.Reversed != before.Reversed {
+		m.st.Sort = table.Order{Column: s.Sort, Reversed: s.Reversed}
 		m.toTop()
 	}
 	m.st.lines, m.st.window, m.st.mouse, m.bell.silent, m.st.Columns = s.Lines, s.Window, s.Mouse, !s.Bell, s.Columns

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"vramscope/sampler/snapshot"
 	"vramscope/sampler/snapshot/snapshottest"
 	"vramscope/ui/gpus"
 	"vramscope/ui/table"
@@ -18,9 +19,9 @@ func TestSetupTakesEffectAtOnce(t *testing.T) {
 	if m.theme != "dark" {
 		t.Errorf("theme %s", m.theme)
 	}
-	m.press("down", "right", "down", "right", "down", "right")
-	if m.st.interval().String() != "2s" || m.st.Sort.Column == "USED" || !m.st.lines {
-		t.Errorf("interval %s, sorted by %s, lines %v", m.st.interval(), m.st.Sort.Column, m.st.lines)
+	m.press("down", "right", "down", "right", "down", "right", "down", "right")
+	if m.st.interval().String() != "2s" || m.st.Sort.Column == "USED" || !m.st.Sort.Reversed || !m.st.lines {
+		t.Errorf("interval %s, sorted by %+v, lines %v", m.st.interval(), m.st.Sort, m.st.lines)
 	}
 	m.press("down", "down", "space", "down", "space", "down", "down", "down", "space", "esc")
 	if !m.st.mouse || !m.bell.silent {
@@ -43,9 +44,24 @@ func TestSetupWritesTheConfiguration(t *testing.T) {
 		t.Errorf("saved %+v", saved)
 	}
 	m.shows("wrote /home/bob/config.toml")
+	m.press("r", "f2", "w", "esc")
+	if !saved.Reversed {
+		t.Error("a reversed order is not saved")
+	}
 	failed = errors.New("cannot write /etc/x: permission denied")
 	m.press("f2", "w", "esc")
 	m.shows("cannot write /etc/x: permission denied")
+}
+
+// TestOrderWithoutADriverIsNotSaved: the table sorts by allocated memory then, and used
+// memory stays the user's choice.
+func TestOrderWithoutADriverIsNotSaved(t *testing.T) {
+	box := snapshottest.DrawnBox()
+	box.Driver.State = snapshot.DriverGone
+	m := newTestModel(t, box, nil)
+	if shown, saved := m.table().Order().Column, m.settings().Sort; shown != "ALLOC" || saved != "USED" {
+		t.Errorf("sorted by %s, saved as %s", shown, saved)
+	}
 }
 
 // TestChosenColumnsAtEveryWidth: each has its place, none is twice, and the row fills the

@@ -121,6 +121,12 @@ func Options() []Option {
 			Literal: func(s *Settings) string { return tomlString(s.Sort) },
 		},
 		{
+			Key: "sort_reversed", Kind: Truth,
+			Comment: "Sort the other way round: the smallest number, or the last name, first (key r).",
+			Set:     func(s *Settings) func(string) error { return setTruth(&s.Reversed) },
+			Literal: func(s *Settings) string { return strconv.FormatBool(s.Reversed) },
+		},
+		{
 			Key: "idle_minutes", Kind: number,
 			Comment: "A GPU is called idle when more than 1 GiB is used on it and nothing has run there for\nmore than this many minutes: 1 to 1440.",
 			Set:     func(s *Settings) func(string) error { return s.setIdle },

@@ -30,6 +30,7 @@ type Settings struct {
 	Bell        bool
 	Columns     []string // of the table of processes; empty is all
 	Sort        string
+	Reversed    bool // the order of Sort
 	IdleAfter   time.Duration
 	LowMemory   int // per cent of a GPU's memory
 

@@ -33,11 +33,13 @@ func TestSetupChanges(t *testing.T) {
 		"down right":                      func(s *Settings) { s.Interval = 2 * time.Second },
 		"down right right":                func(s *Settings) { s.Interval = 500 * time.Millisecond },
 		"down down right":                 func(s *Settings) { s.Sort = "ALLOC" },
-		"down down down space":            func(s *Settings) { s.Lines = true },
-		"down down down down enter":       func(s *Settings) { s.Window = 5 * time.Minute },
-		"down down down down down space":  func(s *Settings) { s.Mouse = true },
-		"6j space":                        func(s *Settings) { s.Bell = false },
-		"7j space":                        func(*Settings) {}, // GPU is always there
+		"3j space":                        func(s *Settings) { s.Reversed = true },
+		"3j space up right":               func(s *Settings) { s.Sort = "ALLOC" }, // in its usual order
+		"4j space":                        func(s *Settings) { s.Lines = true },
+		"5j enter":                        func(s *Settings) { s.Window = 5 * time.Minute },
+		"6j space":                        func(s *Settings) { s.Mouse = true },
+		"7j space":                        func(s *Settings) { s.Bell = false },
+		"8j space":                        func(*Settings) {}, // GPU is always there
 		"end space":                       func(s *Settings) { s.Columns = []string{"GPU", "PID", "USER", "USED", "ALLOC"} },
 		"end K":                           func(s *Settings) { s.Columns = []string{"GPU", "PID", "USER", "USED", "JOB", "ALLOC"} },
 		"end f7 f8":                       func(*Settings) {},

@@ -14,6 +14,7 @@ type Settings struct {
 	Theme    string
 	Interval time.Duration // 0: nothing is sampled
 	Sort     string        // a column's title
+	Reversed bool          // the order of Sort
 	Lines    bool          // the graph has curves alone
 	Window   time.Duration // of the graph; 0 goes by its height
 	Mouse    bool
