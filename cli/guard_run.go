@@ -27,6 +27,9 @@ func (src *sources) newGuard(policy guard.Policy) *runner.Runner {
 	if len(policy.Rules) == 0 || policy.Mode == guard.Off {
 		return nil
 	}
+	if src.table != nil {
+		src.table.Hints = true
+	}
 	r := runner.New(guard.New(policy, guardOwner()))
 	r.Clock = src.options.Clock
 	src.options.Guard = r.Observe

@@ -3,6 +3,7 @@ package process
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -35,26 +36,32 @@ const cgroupSize = 64 << 10
 // deadline: for cmdline the kernel takes the process's memory lock, which a
 // hanging driver call may hold for ever, and a pod's host name is on the
 // container's file system.
-func readFacts(root string, pid int, hostname string) facts {
+func readFacts(t *Table, pid int) facts {
 	var f facts
-	dir := filepath.Join(root, strconv.Itoa(pid))
-	f.uid = effectiveUID(filepath.Join(dir, "status"))
+	dir := filepath.Join(t.root, strconv.Itoa(pid))
+	f.uid = t.owner(dir)
 	if cgroups, err := ReadLimited(filepath.Join(dir, "cgroup"), cgroupSize); err == nil {
 		f.job = jobOf(string(cgroups))
 	}
 	f.command = readCommand(filepath.Join(dir, "cmdline"))
-	environment, err := ReadLimited(filepath.Join(dir, "environ"), environmentSize)
-	if err == nil {
+	uid, known := f.uid.Value()
+	own := known && int(uid) == os.Geteuid() // another user's process may claim any job
+	var environment []byte
+	err := errUnread
+	if own || t.Hints {
+		environment, err = ReadLimited(filepath.Join(dir, "environ"), environmentSize)
+	}
+	if t.Hints && err == nil {
 		f.hints = hintsIn(environment)
 		if thread := ncclThread(dir); thread != "" && f.hints.Distributed.Or("") == "" {
 			f.hints.Distributed = quantity.From(thread, quantity.System)
 		}
 	}
-	switch uid, known := f.uid.Value(); {
+	switch {
 	case f.job.Kind == "pod":
-		f.job.ID, f.job.Namespace = podNames(filepath.Join(dir, "root"), f.job.ID, hostname)
-	case known && int(uid) == os.Geteuid() && err == nil:
-		f.job = jobIn(environment, f.job) // another user's process may claim anything
+		f.job.ID, f.job.Namespace = podNames(filepath.Join(dir, "root"), f.job.ID, t.hostname)
+	case own && err == nil:
+		f.job = jobIn(environment, f.job)
 	}
 	return f
 }
@@ -83,33 +90,21 @@ func jobIn(environment []byte, job Job) Job {
 	return job
 }
 
-// effectiveUID is the user whose rights a process has, from its status. The owner
-// of /proc/PID is cheaper, but is root for a process that cannot be dumped.
-func effectiveUID(path string) quantity.Optional[uint32] {
-	var buf [1024]byte // the IDs are in the first few hundred bytes
-	n, err := readOnce(path, buf[:])
-	if err != nil {
-		return quantity.Unknown[uint32]()
-	}
-	return parseUID(buf[:n])
-}
+// errUnread is of a file that nothing is wanted of.
+var errUnread = errors.New("not read")
 
-// parseUID finds the effective ID in "Uid:\treal\teffective\tsaved\tfs\n".
-// Source: https://man7.org/linux/man-pages/man5/proc_pid_status.5.html
+// effectiveUID is the user whose rights a process has: the owner of its directory,
+// /proc/PID. The files in it are root's where the process cannot be dumped.
+// Source: task_dump_owner in https://github.com/torvalds/linux/blob/master/fs/proc/base.c
 //
-// procfs would be too slow, as for stat: the first call may read a thousand.
-func parseUID(status []byte) quantity.Optional[uint32] {
-	_, ids, found := bytes.Cut(status, []byte("\nUid:\t"))
-	line, _, whole := bytes.Cut(ids, []byte("\n"))
-	fields := bytes.Fields(line)
-	if !found || !whole || len(fields) != 4 {
+// The line in /proc/PID/status costs four times as much: the first call may read a
+// thousand.
+func effectiveUID(directory string) quantity.Optional[uint32] {
+	var st syscall.Stat_t
+	if syscall.Stat(directory, &st) != nil {
 		return quantity.Unknown[uint32]()
 	}
-	uid, err := strconv.ParseUint(string(fields[1]), 10, 32)
-	if err != nil {
-		return quantity.Unknown[uint32]()
-	}
-	return quantity.From(uint32(uid), quantity.System)
+	return quantity.From(st.Uid, quantity.System)
 }
 
 // readCommand splits a command line at its NULs. A program that has rewritten its

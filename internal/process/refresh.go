@@ -78,7 +78,7 @@ func (t *Table) readQueued() {
 // readCaught reads the facts of a process; take panics again where it panics.
 func (t *Table) readCaught(pid int) (f facts) {
 	defer func() { f.panic = panics.Catch(recover()) }()
-	return t.read(t.root, pid, t.hostname)
+	return t.read(t, pid)
 }
 
 // nextRequest takes the oldest request. Where there is none it frees the reader's

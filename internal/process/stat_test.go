@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"vramscope/internal/quantity"
 )
 
 const statTail = " S 41 7 7 0 -1 4194304 100 0 3 0 250 150 0 0 20 0 12 0 987654 4096000 2048 18446744073709551615 1 1 0 0 0 0 0 0 0 0 0 0 17 1 0 0 0 0 0 0 0 0 0 0 0 0 0\n"
@@ -62,25 +60,6 @@ func BenchmarkParseStat(b *testing.B) {
 	for b.Loop() {
 		if _, err := parseStat(line); err != nil {
 			b.Fatal(err)
-		}
-	}
-}
-
-func TestEffectiveUser(t *testing.T) {
-	for _, tc := range []struct {
-		status string
-		want   quantity.Optional[uint32]
-	}{
-		{"Name:\tpython3\nTgid:\t7\nUid:\t1000\t0\t0\t0\nGid:\t1\n", quantity.From(uint32(0), quantity.System)},
-		{"Name:\tsu\nUid:\t0\t4294967294\t0\t0\n", quantity.From(uint32(4294967294), quantity.System)},
-		{"Name:\tx\\nUid:\t5\t5\t5\t5\nUid:\t1000\t1001\t1000\t1000\n", quantity.From(uint32(1001), quantity.System)},
-		{"Name:\tpython3\nUid:\t1000\t10", quantity.Unknown[uint32]()}, // cut short
-		{"Name:\tpython3\nUid:\t\n", quantity.Unknown[uint32]()},
-		{"Name:\tpython3\nUid:\t-1\t-1\t-1\t-1\n", quantity.Unknown[uint32]()},
-		{"", quantity.Unknown[uint32]()},
-	} {
-		if got := parseUID([]byte(tc.status)); got != tc.want {
-			t.Errorf("%q: %v, want %v", tc.status, got, tc.want)
 		}
 	}
 }

@@ -24,12 +24,16 @@ type Table struct {
 	// that the first screen of a box with a thousand of them is soon there. Facts
 	// that take longer come with a later call. Set it before the first call.
 	Timeout time.Duration
+	// Hints has the facts include Hints, which are a guard's and need each thread's
+	// name. Set it before the first call.
+	Hints bool
 
 	root     string
 	hostname string
 	boot     func(now time.Time) time.Time
 	users    *users
-	read     func(root string, pid int, hostname string) facts
+	read     func(t *Table, pid int) facts
+	owner    func(directory string) quantity.Optional[uint32]
 	device   func(path, link string) (minor int, shared, ok bool) // deviceOf
 
 	// slots limits the readers of facts. A reader that hangs keeps its slot; when
@@ -83,6 +87,7 @@ func NewTable(root string) *Table {
 		boot:     bootTime,
 		users:    newUsers("/etc/passwd"),
 		read:     readFacts,
+		owner:    effectiveUID,
 		device:   deviceOf,
 		slots:    make(chan struct{}, mostReaders),
 		entries:  make(map[int]*entry),

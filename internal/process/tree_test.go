@@ -5,14 +5,18 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
+
+	"vramscope/internal/quantity"
 )
 
 // tree is a fake proc file system.
 type tree struct {
 	t    testing.TB
 	root string
+	uids sync.Map // of directories
 }
 
 func newTree(t testing.TB) *tree {
@@ -32,13 +36,20 @@ func (tr *tree) table() *Table {
 	table.boot = func(time.Time) time.Time { return time.Unix(0, 0) }
 	table.users = newUsers(filepath.Join(tr.root, "passwd"))
 	table.users.lookup = noName
+	table.owner = func(directory string) quantity.Optional[uint32] {
+		uid, known := tr.uids.Load(directory)
+		if !known {
+			return quantity.Unknown[uint32]()
+		}
+		return quantity.From(uid.(uint32), quantity.System)
+	}
 	return table
 }
 
 // add makes a process that started at second pid of the machine's life.
 func (tr *tree) add(pid int, name string, uid int) {
 	tr.stat(pid, name, uint64(pid)*ticksPerSecond, 0)
-	tr.write(pid, "status", fmt.Sprintf("Name:\t%s\nUmask:\t0022\nState:\tS (sleeping)\nTgid:\t%d\nPid:\t%d\nPPid:\t1\nUid:\t%d\t%d\t%d\t%d\n", "x", pid, pid, uid, uid, uid, uid))
+	tr.uids.Store(filepath.Join(tr.root, strconv.Itoa(pid)), uint32(uid))
 	tr.write(pid, "cmdline", "/usr/bin/python3\x00train.py\x00--lr\x001e-4\x00")
 	tr.write(pid, "cgroup", "0::/user.slice\n")
 	tr.link(pid, "ns/pid", "pid:[4026531836]")

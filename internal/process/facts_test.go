@@ -1,0 +1,76 @@
+package process
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestEffectiveUser: a process that cannot be dumped has another user's files in its
+// directory, but the directory is its own user's.
+func TestEffectiveUser(t *testing.T) {
+	if got, known := effectiveUID("/proc/self").Value(); !known || int(got) != os.Geteuid() {
+		t.Fatalf("user %d, want %d", got, os.Geteuid())
+	}
+	if effectiveUID("/proc/0").Known() {
+		t.Error("a process that does not exist has a user")
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("only root can be another user")
+	}
+	type answer struct{ directory, file uint32 }
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	take := func(uid uintptr) {
+		if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, ^uintptr(0), uid, ^uintptr(0)); errno != 0 {
+			t.Fatal(errno) // of this thread alone
+		}
+	}
+	dumpable := func(yes uintptr) {
+		if err := unix.Prctl(unix.PR_SET_DUMPABLE, yes, 0, 0, 0); err != nil {
+			t.Error(err)
+		}
+	}
+	take(65534)
+	dumpable(0)
+	thread := fmt.Sprintf("/proc/self/task/%d", unix.Gettid())
+	got := answer{effectiveUID(thread).Or(0), effectiveUID(filepath.Join(thread, "stat")).Or(0)}
+	take(0)
+	dumpable(1)
+	if got != (answer{directory: 65534, file: 0}) {
+		t.Errorf("owners %+v", got)
+	}
+}
+
+// TestOnlyWhatIsWantedIsRead: hints take the names of all threads, and the environment
+// of other users' processes.
+func TestOnlyWhatIsWantedIsRead(t *testing.T) {
+	tree := newTree(t)
+	tree.add(500, "python3", os.Geteuid()+1)
+	tree.add(600, "python3", os.Geteuid())
+	for _, pid := range []int{500, 600} {
+		tree.write(pid, "environ", "VRAMSCOPE_IMPORTANCE=7\x00SLURM_JOB_ID=88123\x00")
+		tree.write(pid, "task/1/comm", "pt_nccl_watchdg\n")
+	}
+	table := tree.table()
+	got := table.Processes(at(0), []int{500, 600})
+	if got[500].Job.Kind != "" || got[600].Job.ID != "88123" {
+		t.Errorf("jobs %v and %v, want the own process's alone", got[500].Job, got[600].Job)
+	}
+	if got[500].Hints != (Hints{}) || got[600].Hints != (Hints{}) {
+		t.Errorf("hints that are not wanted: %v, %v", got[500].Hints, got[600].Hints)
+	}
+	table = tree.table()
+	table.Hints = true
+	got = table.Processes(at(0), []int{500, 600})
+	if got[500].Job.Kind != "" {
+		t.Errorf("another user's process says that it is of %v", got[500].Job)
+	}
+	if h := got[500].Hints; h != got[600].Hints || h.Importance.Or(0) != 7 || h.Distributed.Or("") != "an NCCL thread" {
+		t.Errorf("hints %v, %v", h, got[600].Hints)
+	}
+}
