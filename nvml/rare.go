@@ -130,6 +130,7 @@ func (r *reading) readPCIeLink() {
 // readDetails reads what moves and only a page about the GPU shows.
 func (r *reading) readDetails() {
 	if !r.details {
+		r.links.now = r.links.now[:0] // the next rate would be over all the time until then
 		return
 	}
 	r.readUnlisted()

@@ -83,7 +83,7 @@ func TestDetailsAreReadWhenWanted(t *testing.T) {
 		t.Fatal(err)
 	}
 	details := []metric.ID{metric.EncoderUtilization, metric.PCIeGeneration, metric.BAR1Used, metric.RemappingPending, metric.NVLinkCount, metric.Persistence}
-	for _, wanted := range []bool{false, true, false} {
+	for i, wanted := range []bool{false, true, false, true} {
 		library.Details(wanted)
 		reading := b.read(library, devices[0])
 		for _, id := range details {
@@ -93,6 +93,8 @@ func TestDetailsAreReadWhenWanted(t *testing.T) {
 		}
 		if (len(reading.NVLinks) == 18) != wanted {
 			t.Errorf("details %v: %d links", wanted, len(reading.NVLinks))
+		} else if i == 3 && reading.NVLinks[0].Sent.Known() {
+			t.Errorf("a rate over the time in which nothing was read: %+v", reading.NVLinks[0])
 		}
 		for _, id := range []metric.ID{metric.Fan, metric.PerformanceState, metric.MemoryClock} {
 			if !reading.Value(id).Known() {

@@ -9,6 +9,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
+	"github.com/charmbracelet/x/ansi"
 
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
@@ -120,11 +121,13 @@ func TestGPUPageShowsAllThatIsKnown(t *testing.T) {
 	// Of a GPU of which nothing is known nothing is 0.
 	box := snapshottest.DrawnBox()
 	box.GPUs[3] = snapshot.GPU{Index: 3, UUID: box.GPUs[3].UUID, State: snapshot.GPUOK}
+	box.GPUs[3].NVLinkCount = of(18)
+	box.GPUs[3].Holders = []snapshot.Holder{{Process: process.Identity{PID: 77001}}}
 	st := pageOf(box, 3, 0, 80, 24)
 	page := st.gpuPage(drawnLook(t))
-	for _, line := range page.Render(80, page.Lines(80, 24))[14:26] {
-		if strings.Contains(line, " 0") && !strings.ContainsAny(line, "│┼") {
-			t.Errorf("unknown is 0: %q", line)
+	for _, line := range page.Render(80, page.Lines(80, 24)) {
+		if plain := ansi.Strip(line); strings.Contains(plain, " 0") && !strings.ContainsAny(plain, "│┼┤") {
+			t.Errorf("unknown is 0: %q", plain)
 		}
 	}
 }

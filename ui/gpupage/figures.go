@@ -77,7 +77,7 @@ func (p *Page) measured(gpu *snapshot.GPU) []figure {
 		{"BAR1", w.bytesOf(gpu.BAR1Used, gpu.BAR1Total), false},
 		{"ECC", w.ecc(gpu), gpu.ECC.Uncorrected.Or(0) > 0},
 		{"remapped", w.rows(gpu), gpu.RemappingPending.Or(0) > 0 || gpu.RemappingFailed.Or(0) > 0},
-		{"NVLink", w.nvlink(gpu), gpu.NVLinksUp.Or(0) < gpu.NVLinkCount.Or(0)},
+		{"NVLink", w.nvlink(gpu), gpu.NVLinksUp.Known() && gpu.NVLinksUp.Or(0) < gpu.NVLinkCount.Or(0)},
 		{"NVL rx, tx", w.rates(gpu.NVLinkReceived, gpu.NVLinkSent), false},
 		{"persistence", w.choice(gpu.Persistence, "off", "on"), false},
 		{"compute", w.choice(gpu.ComputeMode, "default", "exclusive thread", "prohibited", "one process at a time"), false},
@@ -208,7 +208,11 @@ func (w words) nvlink(gpu *snapshot.GPU) string {
 	if !known {
 		return w.dash
 	}
-	return w.unit(gpu.NVLinksUp, "") + " of " + strconv.Itoa(links) + " up, " + cell.Count(int64(gpu.NVLinkErrors.Or(0)), "error")
+	errors := w.dash + " errors"
+	if n, known := gpu.NVLinkErrors.Value(); known {
+		errors = cell.Count(int64(n), "error")
+	}
+	return w.unit(gpu.NVLinksUp, "") + " of " + strconv.Itoa(links) + " up, " + errors
 }
 
 func (w words) choice(v snapshot.Int, names ...string) string {

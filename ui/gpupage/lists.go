@@ -1,6 +1,8 @@
 package gpupage
 
 import (
+	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -68,13 +70,10 @@ func (p *Page) processes(of *subject, width int) []string {
 	var rows []*snapshot.Process
 	for row := range p.Snapshot.GPURows(of.gpu.UUID) {
 		if of.instance == nil || row.ID.Instance == of.instance.ID {
-			at := len(rows)
-			for at > 0 && rows[at-1].Used.Or(-1) < row.Used.Or(-1) {
-				at--
-			}
-			rows = append(rows[:at:at], append([]*snapshot.Process{row}, rows[at:]...)...)
+			rows = append(rows, row)
 		}
 	}
+	slices.SortStableFunc(rows, func(a, b *snapshot.Process) int { return cmp.Compare(b.Used.Or(-1), a.Used.Or(-1)) })
 	lines := []string{p.rule(width, text.Plural(len(rows), "process", "processes"))}
 	if len(rows) == 0 {
 		return lines
@@ -120,7 +119,8 @@ func (p *Page) holders(of *subject, width int) []string {
 	if of.instance != nil || len(of.gpu.Holders) == 0 {
 		return nil
 	}
-	lines := []string{p.rule(width, "/dev/nvidia* is open, but not listed: "+of.gpu.Unattributed.Or(0).String()+" belongs to no listed process")}
+	unattributed := string(cell.AppendBytes(nil, of.gpu.Unattributed, p.Appearance.Glyphs.Dash))
+	lines := []string{p.rule(width, "/dev/nvidia* is open, but not listed: "+unattributed+" belongs to no listed process")}
 	for i := range of.gpu.Holders {
 		h := &of.gpu.Holders[i]
 		command := strings.Join(h.Command, " ")
