@@ -73,7 +73,7 @@ configuration anew. docs/daemon.md has the rest, and units for systemd.`,
 	flags.BoolVar(&f.serveOpenly, "serve-openly", false, "let --serve be read from other machines without a password")
 	flags.BoolVar(&f.serveSnapshot, "serve-snapshot", false, "serve /snapshot.json, too: once --format json without arguments of commands")
 	flags.StringVar(&f.processLabels, "process-labels", "", "what is exported of processes: pid, user, runtime, name, hpc_job, namespace, pod, container; or none (all)")
-	flags.StringVar(&f.processes, "processes", "", "how many of a GPU's processes have series of their own: 0 to 1024 (16)")
+	flags.StringVar(&f.processes, "processes", "", "how many of a GPU's processes have series of their own: 0 to 1024 (12)")
 	nameValues(cmd, map[string]string{"keep": "TIME", "max-size": "SIZE", "commands": "WHAT", "serve": "ADDRESS", "web.config.file": "FILE", "process-labels": "LIST", "processes": "N"})
 	return cmd
 }
@@ -100,6 +100,11 @@ func (p *program) daemonSettings(cmd *cobra.Command, f *daemonFlags) (config.Set
 		}
 		if err := o.Set(&s)(cmd.Flags().Lookup(flag).Value.String()); err != nil {
 			return s, usage("--%s: %v", flag, err)
+		}
+	}
+	for _, flag := range []string{"web.config.file", "process-labels", "processes", "serve-openly", "serve-snapshot"} {
+		if s.Serve == "" && cmd.Flags().Changed(flag) {
+			return s, usage("--%s is about what --serve serves: nothing is served", flag)
 		}
 	}
 	if f.guard != "" && f.guard != string(guard.Off) && len(s.Guard.Rules) == 0 {

@@ -221,6 +221,8 @@ func TestDaemonRefusesBadFlags(t *testing.T) {
 		{"--commands all", `--commands: "all" is neither name nor full`},
 		{"--serve 9841", `--serve: "9841" is no address with a port`},
 		{"--serve :9841", "add --serve-openly"},
+		{"--process-labels user", "--process-labels is about what --serve serves: nothing is served"},
+		{"--serve-openly --record", "--serve-openly is about what --serve serves"},
 		{"--serve 127.0.0.1:9841 --web.config.file /proc/none", "--serve: /proc/none: no such file"},
 		{"--process-labels uid", `--process-labels: there is no label "uid"`},
 		{"--processes many", `--processes: "many" is no number`},

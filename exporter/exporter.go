@@ -97,11 +97,12 @@ func (e *Exporter) Collect(out chan<- prometheus.Metric) {
 	e.counters.write(w, snap)
 }
 
-// Handler serves /metrics, /healthz and, if it is asked for, /snapshot.json.
+// Handler serves /metrics, /healthz and, if it is asked for, /snapshot.json; / has links to them.
 func (e *Exporter) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", e.metrics())
 	mux.HandleFunc("GET /healthz", e.healthz)
+	mux.HandleFunc("GET /{$}", landing)
 	if e.Snapshot {
 		mux.HandleFunc("GET /snapshot.json", e.snapshotJSON)
 	}

@@ -25,6 +25,12 @@ func (e *Exporter) metrics() http.Handler {
 	})
 }
 
+// landing is for a person who opens the address in a browser.
+func landing(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = w.Write([]byte("<!doctype html><title>vramscope</title><h1>vramscope</h1><p><a href=\"/metrics\">metrics</a> <a href=\"/healthz\">healthz</a>\n"))
+}
+
 // healthz is for a load balancer or a liveness probe: whether there are new samples.
 func (e *Exporter) healthz(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")

@@ -14,7 +14,12 @@ import (
 
 	"github.com/prometheus/exporter-toolkit/web"
 	"go.yaml.in/yaml/v2"
+	"golang.org/x/net/netutil"
 )
+
+// mostConnections bounds what clients that never finish a request take of memory and
+// file descriptors.
+const mostConnections = 128
 
 // Serving is where an exporter is served, and to whom.
 type Serving struct {
@@ -35,15 +40,20 @@ func (s *Serving) Check() error {
 			return fmt.Errorf("%s: %w", s.WebConfig, err)
 		}
 	}
+	return s.checkReaders()
+}
+
+// checkReaders is why other machines must not read what is served.
+func (s *Serving) checkReaders() error {
+	if s.Openly || s.local() {
+		return nil
+	}
 	protected, err := s.protected()
-	if err != nil {
-		return err
+	if err == nil && !protected {
+		err = fmt.Errorf("%s can be reached from other machines, and nothing asks who reads: "+
+			"give --web.config.file with basic_auth_users, or with client_auth_type and client_ca_file, serve on 127.0.0.1, or add --serve-openly", s.Address)
 	}
-	if !protected && !s.Openly && !s.local() {
-		return fmt.Errorf("%s can be reached from other machines, and nothing asks who reads: "+
-			"give --web.config.file with basic_auth_users or client_auth_type, serve on 127.0.0.1, or add --serve-openly", s.Address)
-	}
-	return nil
+	return err
 }
 
 // CheckFree is why the address cannot be listened on now.
@@ -61,7 +71,8 @@ func (s *Serving) local() bool {
 	return host == "localhost" || net.ParseIP(host).IsLoopback()
 }
 
-// protected reports whether who reads must have a password or a certificate.
+// protected reports whether who reads must have a password or a certificate. Without a
+// certificate authority of its own, one of the system's is enough: those sign for everybody.
 func (s *Serving) protected() (bool, error) {
 	if s.WebConfig == "" {
 		return false, nil
@@ -74,7 +85,8 @@ func (s *Serving) protected() (bool, error) {
 	if err := yaml.UnmarshalStrict(content, &c); err != nil {
 		return false, fmt.Errorf("%s: %w", s.WebConfig, err)
 	}
-	return len(c.Users) > 0 || c.TLSConfig.ClientAuth == "RequireAndVerifyClientCert", nil
+	of := &c.TLSConfig
+	return len(c.Users) > 0 || of.ClientAuth == "RequireAndVerifyClientCert" && (of.ClientCAs != "" || of.ClientCAsText != ""), nil
 }
 
 // Server serves an exporter.
@@ -91,7 +103,7 @@ func Listen(e *Exporter, s Serving, log *slog.Logger) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Server{e, s, listener, log}, nil
+	return &Server{e, s, netutil.LimitListener(listener, mostConnections), log}, nil
 }
 
 // Address is where it listens.
@@ -100,7 +112,7 @@ func (s *Server) Address() string { return s.listener.Addr().String() }
 // Run serves until the context ends.
 func (s *Server) Run(ctx context.Context) error {
 	server := &http.Server{
-		Handler: s.Handler(), ErrorLog: slog.NewLogLogger(panicsOnly{s.log.Handler()}, slog.LevelError),
+		Handler: s.guarded(s.Handler()), ErrorLog: slog.NewLogLogger(panicsOnly{s.log.Handler()}, slog.LevelError),
 		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute,
 		MaxHeaderBytes: 16 << 10,
 	}
@@ -124,6 +136,18 @@ func (s *Server) Run(ctx context.Context) error {
 		return nil
 	}
 	return fmt.Errorf("exporter: %w", err)
+}
+
+// guarded serves nothing once the web configuration, which is read anew for each
+// request, no longer asks who reads.
+func (s *Server) guarded(handler http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.serving.checkReaders() != nil {
+			http.Error(w, "the web configuration does not ask who reads any more", http.StatusServiceUnavailable)
+			return
+		}
+		handler.ServeHTTP(w, r)
+	})
 }
 
 // panicsOnly drops what clients can cause at will, such as a failed TLS handshake.

@@ -48,8 +48,13 @@ func (l *log) String() string {
 // serving serves the drawn box until the test ends.
 func serving(t *testing.T, webConfig string) (address string, logged *log) {
 	t.Helper()
+	return servingAt(t, Serving{Address: "127.0.0.1:0", WebConfig: webConfig})
+}
+
+func servingAt(t *testing.T, at Serving) (address string, logged *log) {
+	t.Helper()
 	logged = &log{}
-	s, err := Listen(exporting(snapshottest.DrawnBox()), Serving{Address: "127.0.0.1:0", WebConfig: webConfig}, slog.New(slog.NewTextHandler(logged, nil)))
+	s, err := Listen(exporting(snapshottest.DrawnBox()), at, slog.New(slog.NewTextHandler(logged, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,6 +118,17 @@ func TestServePlain(t *testing.T) {
 	if body, err := io.ReadAll(resp.Body); err != nil || !strings.Contains(string(body), "vramscope_gpu_state{") {
 		t.Errorf("%v, %.200s", err, body)
 	}
+	for path, want := range map[string]int{"/": http.StatusOK, "/metrics/": http.StatusNotFound, "/debug/pprof/": http.StatusNotFound} {
+		resp, err := http.Get("http://" + address + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		page, _ := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		if resp.StatusCode != want || want == http.StatusOK && !strings.Contains(string(page), `href="/metrics"`) {
+			t.Errorf("%s: %s, %.100s", path, resp.Status, page)
+		}
+	}
 }
 
 // TestServeTLSAndPassword: nothing is served to who has no password, over TLS or without it.
@@ -169,6 +185,8 @@ func TestServeOpenlyNeedsAFlag(t *testing.T) {
 		{Serving{Address: ":9841", WebConfig: plainTLS}, "add --serve-openly"},
 		{Serving{Address: ":9841", WebConfig: password}, ""},
 		{Serving{Address: ":9841", WebConfig: certificate}, ""},
+		{Serving{Address: ":9841", WebConfig: webConfig(t, withTLS+"  client_auth_type: RequireAndVerifyClientCert\n")}, "client_ca_file"},
+		{Serving{Address: ":9841", WebConfig: webConfig(t, withTLS+"  client_auth_type: RequireAnyClientCert\n  client_ca_file: cert.pem\n")}, "add --serve-openly"},
 		{Serving{Address: "127.0.0.1:9841", WebConfig: "/proc/none"}, "/proc/none: no such file"},
 		{Serving{Address: "127.0.0.1:9841", WebConfig: webConfig(t, "basic_auth_user:\n  a: b\n")}, "basic_auth_user not found"},
 		{Serving{Address: "127.0.0.1:9841", WebConfig: webConfig(t, "basic_auth_users:\n  a: plain\n")}, "web.yml: "},
@@ -176,6 +194,84 @@ func TestServeOpenlyNeedsAFlag(t *testing.T) {
 		if err := c.Check(); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v", c.Serving, err)
 		}
+	}
+}
+
+// TestPasswordsThatAreRemoved: the web configuration is read anew for each request; what
+// other machines reach is not served once it asks nobody.
+func TestPasswordsThatAreRemoved(t *testing.T) {
+	config := webConfig(t, withPassword(t))
+	address, _ := servingAt(t, Serving{Address: "0.0.0.0:0", WebConfig: config})
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	status := func() (code int, body string) {
+		t.Helper()
+		r, err := http.NewRequest(http.MethodGet, "http://127.0.0.1:"+port+"/metrics", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.SetBasicAuth("prometheus", "right")
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = resp.Body.Close() }()
+		content, _ := io.ReadAll(resp.Body)
+		return resp.StatusCode, string(content)
+	}
+	if code, _ := status(); code != http.StatusOK {
+		t.Errorf("with the password: %d", code)
+	}
+	for _, content := range []string{"", "http_server_config:\n  http2: true\n"} {
+		if err := os.WriteFile(config, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if code, body := status(); code != http.StatusServiceUnavailable || strings.Contains(body, "vramscope_") {
+			t.Errorf("%q: %d, %.100s", content, code, body)
+		}
+	}
+	if err := os.Remove(config); err != nil {
+		t.Fatal(err)
+	}
+	if code, body := status(); code == http.StatusOK {
+		t.Errorf("without the file: %.100s", body)
+	}
+}
+
+// TestUnfinishedRequests: clients that never end a request take a bounded number of
+// connections; who comes then is answered when one of them is gone.
+func TestUnfinishedRequests(t *testing.T) {
+	address, _ := serving(t, "")
+	var held []net.Conn
+	for range mostConnections {
+		c, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = c.Close() }()
+		if _, err := io.WriteString(c, "GET /metrics HTTP/1.1\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		held = append(held, c)
+	}
+	late := make(chan error, 1)
+	go func() {
+		resp, err := http.Get("http://" + address + "/healthz")
+		if err == nil {
+			err = resp.Body.Close()
+		}
+		late <- err
+	}()
+	select {
+	case err := <-late:
+		t.Fatalf("one more is answered: %v", err)
+	case <-time.After(300 * time.Millisecond):
+	}
+	_ = held[0].Close()
+	if err := <-late; err != nil {
+		t.Error(err)
 	}
 }
 

@@ -3,6 +3,7 @@ package exporter
 import (
 	"bytes"
 	"compress/gzip"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -10,13 +11,15 @@ import (
 	"time"
 
 	"vramscope/forecast"
+	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 	"vramscope/metric"
 	"vramscope/sampler/snapshot"
 	"vramscope/sampler/snapshot/snapshottest"
 )
 
-// sixteen is 16 × 64 with figures that differ, as those of a real box do.
+// sixteen is 16 × 64 in Kubernetes, guarded, with figures that differ, as those of a real
+// box do, and everything known.
 func sixteen() *snapshot.Snapshot {
 	snap := snapshottest.Crowded(16, 64)
 	for i := range snap.Rows {
@@ -26,6 +29,7 @@ func sixteen() *snapshot.Snapshot {
 			*b = quantity.From(b.Or(0)+shift, quantity.Probe)
 			shift = shift*7%(quantity.GiB) + 4096
 		}
+		p.Job = process.Job{Kind: "pod", ID: fmt.Sprintf("llama-70b-%07x-x2kq4", i), Namespace: "research", Container: fmt.Sprintf("3f9a2c%06x", i)}
 	}
 	for i := range snap.GPUs {
 		g := &snap.GPUs[i]
@@ -38,7 +42,10 @@ func sixteen() *snapshot.Snapshot {
 			g.Predicted = append(g.Predicted, snapshot.Prediction{Horizon: time.Duration(h+1) * time.Minute, Median: g.Memory.Used.Or(0) + quantity.Bytes(h*12345678)})
 		}
 		g.FullIn = &snapshot.FullIn{Median: time.Minute, Earliest: time.Minute, Latest: time.Hour}
+		g.Unattributed, g.Throttled = g.Memory.Reserved, []string{"power_cap", "hw_thermal"}
+		snap.Alerts = append(snap.Alerts, snapshot.Alert{Kind: snapshot.AlertFullIn, Severity: snapshot.Urgent, GPUUUID: g.UUID, GPU: g.Index})
 	}
+	snap.Guard = &snapshot.Guard{Mode: snapshot.GuardAct}
 	return snap
 }
 

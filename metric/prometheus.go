@@ -38,20 +38,9 @@ func (m *Metric) ExportedAs(of Subject) string {
 	return ""
 }
 
-// inWords makes a name one that is read.
-var inWords = strings.NewReplacer("_", " ", "pcie", "PCIe", "nvlink", "NVLink", "bar1", "BAR1", "sm_clock", "SM clock", "performance_state", "performance")
-
-// ExportedHelp is the help in the exporter, where what is unknown has no series. A
-// sensor's help goes on from its name.
+// ExportedHelp is the help in the exporter, where what is unknown has no series.
 func (m *Metric) ExportedHelp() string {
 	help, _, _ := strings.Cut(m.Help, "; `null`")
-	if m.whole != nil || m.fraction != nil {
-		name := m.Name
-		for _, unit := range []Unit{BytesPerSecond, Bytes, Percent, Celsius, Watts, "mhz"} {
-			name = strings.TrimSuffix(name, "_"+string(unit))
-		}
-		help = inWords.Replace(name) + ": " + help
-	}
 	if m.Unit == Percent {
 		help += ", 0 to 1"
 	}
@@ -121,19 +110,19 @@ const (
 // ExportTable describes what is exported beside Table.
 var ExportTable = [ExportedCount]Exported{
 	HostInfo: {Name: "vramscope_host_info", Labels: []string{"host", "version", "driver_version", "cuda_version", "simulated"},
-		Help: "1, with names. simulated is \"true\" where no GPU was read."},
+		Help: "1, with the box's name and versions as labels. simulated is \"true\" where no GPU was read."},
 	LastSample:      {Name: "vramscope_last_sample_timestamp_seconds", Help: "When the exported figures were read, in Unix time."},
 	SampleInterval:  {Name: "vramscope_sample_interval_seconds", Help: "Time between two samples."},
 	DriverState:     {Name: "vramscope_driver_state", Labels: []string{"state"}, Help: "1 for the state that the driver is in: ok, absent, not_loaded, gone, no_cgo or starting."},
 	ProbesAnswering: {Name: "vramscope_probes_answering", Help: "Processes whose probe answers."},
 
-	GPUInfo:        {Name: "vramscope_gpu_info", Of: GPU, Labels: []string{"name", "pci_bus_id"}, Help: "1, with names."},
+	GPUInfo:        {Name: "vramscope_gpu_info", Of: GPU, Labels: []string{"name", "pci_bus_id"}, Help: "1, with the GPU's names as labels."},
 	GPUState:       {Name: "vramscope_gpu_state", Of: GPU, Labels: []string{"state"}, Help: "1 for the state that the GPU is in: ok, lost, hanging, error, or unlisted (only a probe names it)."},
 	GPUProcesses:   {Name: "vramscope_gpu_processes", Of: GPU, Help: "Processes on the GPU."},
 	GPUThrottled:   {Name: "vramscope_gpu_throttled", Of: GPU, Labels: []string{"reason"}, Help: "1 for each reason that holds the clocks down."},
 	FullIn:         {Name: "vramscope_gpu_full_in_seconds", Of: GPU, Help: "Time until the memory is full, the median. No series: no forecast of that."},
-	FullInEarliest: {Name: "vramscope_gpu_full_in_earliest_seconds", Of: GPU, Help: "The early end of that forecast's 80 % interval."},
-	FullInLatest:   {Name: "vramscope_gpu_full_in_latest_seconds", Of: GPU, Help: "The late end of that forecast's 80 % interval. No series: perhaps never."},
+	FullInEarliest: {Name: "vramscope_gpu_full_in_earliest_seconds", Of: GPU, Help: "Time until the memory is full: the early end of the forecast's 80 % interval."},
+	FullInLatest:   {Name: "vramscope_gpu_full_in_latest_seconds", Of: GPU, Help: "Time until the memory is full: the late end of the forecast's 80 % interval. No series: perhaps never."},
 	Predicted:      {Name: "vramscope_gpu_memory_predicted_bytes", Of: GPU, Labels: []string{"horizon"}, Help: "Predicted memory in use, the median, in so many seconds (horizon)."},
 	ECCEnabled:     {Name: "vramscope_gpu_ecc_enabled", Of: GPU, Help: "Whether error correction is on: 1 or 0."},
 	ECCErrors:      {Name: "vramscope_gpu_ecc_errors_total", Of: GPU, Labels: []string{"type"}, Help: "Memory errors since the driver was loaded: corrected or uncorrected."},
@@ -141,14 +130,14 @@ var ExportTable = [ExportedCount]Exported{
 	OutOfMemory:    {Name: "vramscope_gpu_out_of_memory_total", Of: GPU, Help: "Allocations that failed for lack of memory, as probes report them, since the exporter started."},
 	AllocRetries:   {Name: "vramscope_gpu_alloc_retries_total", Of: GPU, Help: "Allocations for which an allocator had to free its cache, as probes report them, since the exporter started."},
 	Alerts:         {Name: "vramscope_alerts", Of: GPU, Labels: []string{"kind", "severity"}, Help: "Alerts that stand. Without gpu and uuid: about the box."},
-	Flushes:        {Name: "vramscope_gpu_flushes_total", Of: GPU, Help: "Flushes that the daemon did, since the exporter started."},
-	FlushedBytes:   {Name: "vramscope_gpu_flushed_bytes_total", Of: GPU, Help: "Memory that these flushes freed, by the driver's figure."},
+	Flushes:        {Name: "vramscope_gpu_flushes_total", Of: GPU, Help: "Flushes by the daemon since the exporter started."},
+	FlushedBytes:   {Name: "vramscope_gpu_flushed_bytes_total", Of: GPU, Help: "Memory that flushes by the daemon freed, by the driver's figure, since the exporter started."},
 	GuardDecisions: {Name: "vramscope_guard_decisions_total", Labels: []string{"rule", "kind"}, Help: "Decisions of the guard since the exporter started."},
 	Rescues:        {Name: "vramscope_rescues_total", Labels: []string{"outcome"}, Help: "Failed allocations for which other processes freed memory, since the exporter started: rescued or not_rescued."},
 
-	MIGInfo:     {Name: "vramscope_mig_info", Of: Instance, Labels: []string{"mig_uuid", "profile"}, Help: "1, with names."},
+	MIGInfo:     {Name: "vramscope_mig_info", Of: Instance, Labels: []string{"mig_uuid", "profile"}, Help: "1, with the instance's names as labels."},
 	MIGFullIn:   {Name: "vramscope_mig_full_in_seconds", Of: Instance, Help: "Time until the instance's memory is full, the median. No series: no forecast of that."},
-	ProcessInfo: {Name: "vramscope_process_info", Of: Process, Labels: []string{"user", "runtime", "name", "hpc_job", "namespace", "pod", "container"}, Help: "1, with names."},
+	ProcessInfo: {Name: "vramscope_process_info", Of: Process, Labels: []string{"user", "runtime", "name", "hpc_job", "namespace", "pod", "container"}, Help: "1, with the process's names as labels."},
 }
 
 // ProcessLabels are the labels of processes beside uuid, of which some can be left out.

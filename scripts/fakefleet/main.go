@@ -139,7 +139,7 @@ func (f *simulated) answer(w http.ResponseWriter, r *http.Request, number int) {
 		http.Error(w, "simulated failure", http.StatusInternalServerError)
 	default:
 		// The exporter of that box, as it would be: nothing of it is kept.
-		e := exporter.New(exporter.Options{Now: f.now, ProcessLabels: metric.ProcessLabels(), Processes: 16})
+		e := exporter.New(exporter.Options{Now: f.now, ProcessLabels: metric.ProcessLabels(), Processes: 12})
 		e.Observe(boxAt(number, f.gpus, at, f.ahead), nil)
 		r.URL.Path = "/metrics"
 		e.Handler().ServeHTTP(w, r)
