@@ -27,7 +27,7 @@ func TestDaemonsPastBeginsWithItsRecording(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	options := sampler.Options{Devices: box, Probes: box, Processes: box, Clock: clock, Simulated: true}
+	options := sampler.Options{Devices: box, Probes: box, Processes: box, Clock: clock, Simulated: true, Deadline: time.Minute}
 	sample := func(s *sampler.Sampler, ticks int) (latest *snapshot.Snapshot) {
 		for range ticks {
 			at = at.Add(time.Second)

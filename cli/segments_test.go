@@ -25,7 +25,7 @@ func demoSources(t *testing.T) (*sources, *sampler.Sampler) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	src := &sources{options: sampler.Options{Devices: box, Probes: box, Processes: box, Simulated: true, Clock: clock}, segments: simulatedSegments(box)}
+	src := &sources{options: sampler.Options{Devices: box, Probes: box, Processes: box, Simulated: true, Clock: clock, Deadline: time.Minute}, segments: simulatedSegments(box)}
 	sampling := sampler.New(src.options)
 	sampling.Tick(now)
 	return src, sampling

@@ -30,7 +30,7 @@ func TestTellMeWhenMyJobWillFillItsGPU(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := sampler.New(sampler.Options{Devices: box, Probes: box, Processes: box, Clock: clock, Simulated: true})
+	s := sampler.New(sampler.Options{Devices: box, Probes: box, Processes: box, Clock: clock, Simulated: true, Deadline: time.Minute})
 	for range 600 {
 		at = at.Add(time.Second)
 		a.observe(s.Tick(at))

@@ -35,7 +35,7 @@ func sleeper(t *testing.T, environ []string, command ...string) (pid int, ok boo
 func TestOnlyWhatIsNotListedIsSearched(t *testing.T) {
 	t.Setenv("XDG_RUNTIME_DIR", "/run/user/"+strconv.Itoa(os.Geteuid()))
 	m := NewMonitor(NewFinder(process.NewTable("/proc")), MonitorOptions{})
-	const sleep = "echo ready; exec sleep 1000"
+	const sleep = "echo ready; kill -STOP $$" // no exec, during which a process has no environment
 	for name, c := range map[string]struct {
 		environ []string
 		command []string

@@ -36,7 +36,7 @@ func past(t *testing.T) (theirs *counted, mine *Past, latest *snapshot.Snapshot)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := sampler.New(sampler.Options{Devices: box, Probes: box, Processes: box, Clock: clock, Simulated: true})
+	s := sampler.New(sampler.Options{Devices: box, Probes: box, Processes: box, Clock: clock, Simulated: true, Deadline: time.Minute})
 	for ; !at.After(now); at = at.Add(5 * time.Second) {
 		latest = s.Tick(at)
 	}
