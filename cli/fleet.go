@@ -2,11 +2,15 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,7 +18,7 @@ import (
 	"vramscope/cli/config"
 	"vramscope/fleet"
 	fleetscreen "vramscope/fleet/screen"
-	"vramscope/internal/text"
+	"vramscope/internal/panics"
 	"vramscope/ui"
 )
 
@@ -104,9 +108,9 @@ func (f *fleetFlags) source(ctx context.Context, now func() time.Time) (source f
 	case f.prometheus == "":
 		boxes := fleet.NewSSH(f.ssh, now)
 		ctx, cancel := context.WithCancel(ctx)
-		done := make(chan struct{})
-		go func() { defer close(done); boxes.Run(ctx) }()
-		return boxes, "ssh", func() { cancel(); <-done }, nil
+		var running sync.WaitGroup
+		running.Go(func() { boxes.Run(ctx) })
+		return boxes, "ssh", func() { cancel(); running.Wait() }, nil
 	}
 	engine, name, err := fleet.NewPrometheus(fleet.Engine{URL: f.prometheus, HTTPConfig: f.httpConfig})
 	if err != nil {
@@ -163,27 +167,28 @@ func (p *program) runFleet(ctx context.Context, f *fleetFlags) error {
 	}
 	defer end()
 	every, openEvery := f.refresh()
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, fail := context.WithCancelCause(ctx)
 	polling := fleet.NewPoller(source, every, p.now)
-	done := make(chan struct{})
-	go func() { defer close(done); polling.Run(ctx) }()
-	defer func() { cancel(); <-done }()
+	join := join(ctx, fail, polling.Run)
+	defer func() { fail(nil); join() }()
 
 	place, message := fleetscreen.Place{Unit: q.Unit, Filter: q.Filter}, ""
 	for {
 		out, err := fleetscreen.Run(ctx, fleetscreen.Options{
-			Poller: polling, Name: name, Resume: &place, Message: message, Theme: s.Theme, ASCII: s.ASCII,
+			Poller: polling, Name: name, Resume: &place, Message: message, Theme: s.Theme, ASCII: s.ASCII, Mouse: s.Mouse,
+			Open: func(ctx context.Context, box string) (*fleet.Opened, error) {
+				return fleet.Open(ctx, source, box, openEvery, p.now)
+			},
 			Input: input, Output: p.stdout, Environ: os.Environ(), Now: p.now,
 		})
-		place = out.Place
+		place, message = out.Place, ""
 		switch {
 		case err != nil:
 			return err
 		case out.Shell != "":
 			message = p.shell(ctx, input, out.Shell)
 		case out.Open != nil:
-			var back bool
-			if back, message, err = p.openBox(ctx, source, out.Open, openEvery, &s, input); err != nil || !back {
+			if back, err := p.showBox(ctx, out.Open, &s, input); err != nil || !back {
 				return err
 			}
 		default:
@@ -192,29 +197,51 @@ func (p *program) runFleet(ctx context.Context, f *fleetFlags) error {
 	}
 }
 
+// join runs work until the context ends; its function waits for that. A panic fails the
+// run: the screen must be restored first.
+func join(ctx context.Context, fail func(error), work func(context.Context)) (wait func()) {
+	var running sync.WaitGroup
+	running.Go(func() {
+		defer func() {
+			if caught := panics.Catch(recover()); caught != nil {
+				fail(fmt.Errorf("fleet: panic: %w", caught))
+			}
+		}()
+		work(ctx)
+	})
+	return running.Wait
+}
+
 // shell runs the monitor on a box, in this terminal. It returns what to say of that.
 func (p *program) shell(ctx context.Context, input *os.File, host string) string {
 	cmd := exec.CommandContext(ctx, "ssh", "-t", "--", host, "vramscope")
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = input, p.stdout, p.stderr
-	if err := cmd.Run(); err != nil {
-		return fmt.Sprintf("ssh %s: %v", host, err)
+	said := &fleet.LastLine{}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = input, p.stdout, io.MultiWriter(p.stderr, said)
+	// Ctrl+C before ssh takes the keys is for ssh alone.
+	interrupts := make(chan os.Signal, 1)
+	signal.Notify(interrupts, os.Interrupt)
+	defer signal.Stop(interrupts)
+	err := cmd.Run()
+	var ended *exec.ExitError
+	switch {
+	case err == nil:
+		return ""
+	case errors.As(err, &ended) && ended.ExitCode() == 127:
+		return "ssh " + host + ": vramscope is not installed there, or not in its PATH"
+	case said.String() != "":
+		return "ssh " + host + ": " + said.String()
 	}
-	return ""
+	return fmt.Sprintf("ssh %s: %v", host, err)
 }
 
-// openBox shows one box on the monitor's screen, until Esc. It reports whether the user
-// wants to go back, and what to say there.
-func (p *program) openBox(ctx context.Context, source fleet.Source, line *fleet.Line, every time.Duration, s *config.Settings, input *os.File) (back bool, message string, err error) {
-	box, err := fleet.Open(ctx, source, line.Box, every)
-	if err != nil {
-		return true, text.Clean(line.Name() + ": " + err.Error()), nil
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
-	go func() { defer close(done); box.Run(ctx) }()
-	defer func() { cancel(); <-done }()
+// showBox shows one box on the monitor's screen. It reports whether the user wants to go
+// back.
+func (p *program) showBox(ctx context.Context, box *fleet.Opened, s *config.Settings, input *os.File) (back bool, err error) {
+	ctx, fail := context.WithCancelCause(ctx)
+	join := join(ctx, fail, box.Run)
+	defer func() { fail(nil); join() }()
 	o := p.screenOptions(s, input)
-	o.Source, o.History, o.ReadOnly, o.Escaped = box, box, true, func() { back = true }
+	o.Source, o.History, o.ReadOnly, o.Escaped, o.Now = box, box, true, func() { back = true }, box.Now
 	err = ui.Run(ctx, o)
-	return back, "", err
+	return back, err
 }

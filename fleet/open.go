@@ -2,10 +2,12 @@ package fleet
 
 import (
 	"context"
+	"slices"
 	"sort"
 	"sync"
 	"time"
 
+	"vramscope/internal/text"
 	"vramscope/metric"
 	"vramscope/sampler/snapshot"
 )
@@ -16,6 +18,7 @@ type Opened struct {
 	source Source
 	box    string
 	every  time.Duration
+	now    func() time.Time
 
 	mu      sync.Mutex
 	latest  *snapshot.Snapshot
@@ -28,12 +31,14 @@ type Opened struct {
 const openedPast = time.Hour
 
 // Open fetches the present of a box; Run goes on from there.
-func Open(ctx context.Context, source Source, box string, every time.Duration) (*Opened, error) {
+func Open(ctx context.Context, source Source, box string, every time.Duration, now func() time.Time) (*Opened, error) {
 	first, err := source.Box(ctx, box, time.Time{})
 	if err != nil {
 		return nil, err
 	}
-	o := &Opened{source: source, box: box, every: every, past: Past{}, oldest: first.Time, changed: make(chan struct{}, 1)}
+	// The source's clock counts: ages are measured by it.
+	ahead := first.Time.Sub(now())
+	o := &Opened{source: source, box: box, every: every, now: func() time.Time { return now().Add(ahead) }, past: Past{}, oldest: first.Time, changed: make(chan struct{}, 1)}
 	o.take(first)
 	return o, nil
 }
@@ -61,9 +66,10 @@ func (o *Opened) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			// Without an answer the last one stays, and the screen says how late the next is.
 			if next, err := o.source.Box(ctx, o.box, time.Time{}); err == nil {
 				o.take(next)
+			} else if ctx.Err() == nil {
+				o.fail(err)
 			}
 		}
 	}
@@ -83,6 +89,25 @@ func (o *Opened) take(s *snapshot.Snapshot) {
 	o.mu.Unlock()
 	token(o.changed)
 }
+
+// fail has the last snapshot stay, with the reason first among its alerts.
+func (o *Opened) fail(err error) {
+	o.mu.Lock()
+	stays := *o.latest
+	stays.Sequence++
+	stays.Alerts = slices.DeleteFunc(slices.Clone(stays.Alerts), func(a snapshot.Alert) bool { return a.Kind == alertSilent })
+	silent := snapshot.Alert{Kind: alertSilent, Severity: snapshot.Urgent, Since: stays.Time, Note: "no newer figures", Message: "no newer figures: " + text.Clean(err.Error())}
+	stays.Alerts = slices.Insert(stays.Alerts, 0, silent)
+	o.latest = &stays
+	o.mu.Unlock()
+	token(o.changed)
+}
+
+// alertSilent says that the source has nothing newer. It is of the box, not of a GPU.
+const alertSilent snapshot.AlertKind = "silent"
+
+// Now is the source's clock.
+func (o *Opened) Now() time.Time { return o.now() }
 
 func (o *Opened) append(s *snapshot.Snapshot) {
 	add := func(key snapshot.SeriesKey, value snapshot.Float) {

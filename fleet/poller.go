@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"vramscope/internal/panics"
 )
 
 // Poller asks a Source again and again, on goroutines of its own, and keeps the newest
@@ -81,7 +83,7 @@ func (p *Poller) set(change func(v *View)) {
 	token(p.changed)
 }
 
-// Run asks until the context ends.
+// Run asks until the context ends. It panics where its source does.
 func (p *Poller) Run(ctx context.Context) {
 	select {
 	case <-p.wake:
@@ -92,16 +94,17 @@ func (p *Poller) Run(ctx context.Context) {
 		q := p.query
 		p.mu.Unlock()
 		asking, cancel := context.WithCancel(ctx)
-		done := make(chan struct{})
+		done := make(chan *panics.Caught, 1)
 		go func() {
-			defer close(done)
+			defer func() { done <- panics.Catch(recover()) }()
 			p.once(asking, q)
 		}()
 		timer := time.NewTimer(time.Hour)
 		timer.Stop()
 		for waiting := true; waiting; {
 			select {
-			case <-done:
+			case caught := <-done:
+				caught.Again()
 				done = nil
 				timer.Reset(p.every)
 			case <-timer.C:
@@ -115,7 +118,7 @@ func (p *Poller) Run(ctx context.Context) {
 		timer.Stop()
 		cancel()
 		if done != nil {
-			<-done // its context has ended
+			(<-done).Again() // its context has ended
 		}
 	}
 }

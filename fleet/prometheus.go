@@ -11,6 +11,7 @@ import (
 	v1 "github.com/prometheus/client_golang/api/prometheus/v1"
 	"github.com/prometheus/common/model"
 
+	"vramscope/internal/panics"
 	"vramscope/internal/text"
 )
 
@@ -185,9 +186,17 @@ func (p *Prometheus) askAll(ctx context.Context, queries map[field]string) (map[
 		running sync.WaitGroup
 		answers = map[field][]series{}
 		failed  = map[field]error{}
+		caught  *panics.Caught
 	)
 	for name, query := range queries {
 		running.Go(func() {
+			defer func() {
+				if c := panics.Catch(recover()); c != nil {
+					mu.Lock()
+					defer mu.Unlock()
+					caught = c
+				}
+			}()
 			got, err := p.ask(ctx, query, time.Time{})
 			mu.Lock()
 			defer mu.Unlock()
@@ -197,6 +206,7 @@ func (p *Prometheus) askAll(ctx context.Context, queries map[field]string) (map[
 		})
 	}
 	running.Wait()
+	caught.Again()
 	return answers, failed
 }
 

@@ -66,5 +66,5 @@ func (s Sort) Word() string {
 	return [...]string{"worst", "used", "free", "cached", "utilisation"}[s]
 }
 
-// Next is the order after this one.
-func (s Sort) Next() Sort { return (s + 1) % sortCount }
+// Next is the order so many places after this one, or before it.
+func (s Sort) Next(by int) Sort { return Sort((int(s) + by + int(sortCount)) % int(sortCount)) }

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"vramscope/internal/panics"
 	"vramscope/internal/quantity"
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
@@ -88,8 +89,14 @@ func (s *SSH) Run(ctx context.Context) {
 	running.Wait()
 }
 
-// follow reads one connection until it ends.
-func (s *SSH) follow(ctx context.Context, b *sshBox) error {
+// follow reads one connection until it ends. A panic over what a box sends is the fault of
+// that box alone.
+func (s *SSH) follow(ctx context.Context, b *sshBox) (err error) {
+	defer func() {
+		if caught := panics.Catch(recover()); caught != nil {
+			err = fmt.Errorf("internal error: %w", caught)
+		}
+	}()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	args := append(append([]string{}, s.ssh[1:]...), "--", b.host, "vramscope", "stream")
@@ -97,7 +104,7 @@ func (s *SSH) follow(ctx context.Context, b *sshBox) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // the terminal's signals are not for it
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 2 * time.Second
-	said := &lastLine{}
+	said := &LastLine{}
 	cmd.Stderr = said
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -162,13 +169,14 @@ func (b *sshBox) fail(err error) {
 	b.why, b.tried = text.Cut(text.Clean(err.Error()), longestWhy, "…"), true
 }
 
-// lastLine keeps the last line that was written, bounded and clean.
-type lastLine struct {
+// LastLine keeps the last line that was written, bounded and clean.
+type LastLine struct {
 	mu   sync.Mutex
 	line []byte
 }
 
-func (l *lastLine) Write(p []byte) (int, error) {
+// Write implements io.Writer.
+func (l *LastLine) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, line := range bytes.Split(p, []byte("\n")) {
@@ -179,7 +187,8 @@ func (l *lastLine) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (l *lastLine) String() string {
+// String is that line.
+func (l *LastLine) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return strings.TrimSpace(text.Clean(string(l.line)))

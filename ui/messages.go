@@ -9,6 +9,7 @@ import (
 	"vramscope/internal/process"
 	"vramscope/recording/why"
 	"vramscope/sampler/snapshot"
+	"vramscope/ui/terminal"
 )
 
 // The messages to Update besides keys and the answers of the terminal.
@@ -17,16 +18,6 @@ type (
 	snapshotMsg struct{ snapshot *snapshot.Snapshot }
 	// clockMsg comes each second in which no snapshot did.
 	clockMsg struct{}
-	// drainedMsg comes when the terminal takes output again; lost says whether any
-	// was lost meanwhile.
-	drainedMsg struct{ lost bool }
-	// suspendMsg asks for a suspension and resumedMsg comes at its end; continuedMsg
-	// comes after a SIGSTOP.
-	suspendMsg   struct{}
-	continuedMsg struct{}
-	resumedMsg   struct{ err error }
-	// endMsg ends the program after quitTimeout.
-	endMsg struct{}
 	// digitMsg comes when no second digit was pressed.
 	digitMsg struct{ wait int }
 	// pastMsg is a moment rebuilt from the history; nil where the history does not
@@ -60,9 +51,7 @@ type (
 	reportMsg struct{ lines []string }
 	// actedMsg is the result of another action, in words.
 	actedMsg struct{ text string }
-	// redrawMsg has the whole screen drawn anew.
-	redrawMsg struct{}
 )
 
 // redraw is a command.
-func redraw() tea.Msg { return redrawMsg{} }
+func redraw() tea.Msg { return terminal.RedrawMsg{} }

@@ -21,20 +21,14 @@ import (
 // model is the tea.Model. Update draws the frame where the state changed; View returns the last
 // one, because Bubble Tea calls it after every message.
 type model struct {
-	options    Options
-	crashes    *crashes
-	end        func()               // ends the program
-	stalled    func() bool          // the terminal does not take output
-	suspension *terminal.Suspension // nil where there is no terminal
+	terminal.Hold
+	options Options
 
 	st    state
 	look  cell.Appearance
 	theme string
 	dark  bool // the background of the terminal
 
-	traits    terminal.Traits
-	answers   terminal.Answers
-	ending    bool      // quit was pressed: only the answers of the terminal are awaited
 	flush     *flushRun // nil while none runs
 	attaching bool      // a probe is being attached
 	bell      bell
@@ -54,15 +48,13 @@ type model struct {
 	stale bool // the frame is older than the state, because the terminal stalled
 }
 
-func newModel(options Options, t terminal.Traits) (*model, error) {
+func newModel(options Options, hold terminal.Hold) (*model, error) {
+	t := hold.Traits
 	m := &model{
+		Hold:    hold,
 		options: options,
-		crashes: &crashes{end: func(error) {}},
-		end:     func() {},
-		stalled: func() bool { return false },
 		theme:   cmp.Or(options.Theme, themes.Default),
 		dark:    true,
-		traits:  t,
 	}
 	m.look = cell.Appearance{
 		Glyphs:  cell.UnicodeGlyphs(),
@@ -99,7 +91,7 @@ func newModel(options Options, t terminal.Traits) (*model, error) {
 
 // restyle resolves the theme after a change of theme or background.
 func (m *model) restyle() {
-	if styles, err := themes.New(m.theme, m.dark, m.traits.Profile); err == nil {
+	if styles, err := themes.New(m.theme, m.dark, m.Traits.Profile); err == nil {
 		m.look.Styles = styles
 	}
 }
@@ -107,7 +99,7 @@ func (m *model) restyle() {
 // begin draws the first frame, before the program runs.
 func (m *model) begin(width, height int, first *snapshot.Snapshot) {
 	m.st.width, m.st.height = width, height
-	m.answers = m.traits.Asked(m.options.Now(), m.look.Glyphs.ASCII)
+	m.Answers = m.Traits.Asked(m.options.Now(), m.look.Glyphs.ASCII)
 	if first != nil {
 		m.takeSnapshot(first)
 		if m.st.replay {
@@ -120,27 +112,23 @@ func (m *model) begin(width, height int, first *snapshot.Snapshot) {
 	m.draw()
 }
 
-// Init implements tea.Model. The first frame carries the questions to the terminal.
+// Init implements tea.Model.
 func (m *model) Init() tea.Cmd { return nil }
 
 // Update implements tea.Model.
-func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) { return m, m.take(msg) }
-
-// take is Update with its panics caught.
-func (m *model) take(msg tea.Msg) tea.Cmd {
-	defer m.crashes.caught()
+func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	changed, cmd := m.update(msg)
 	if changed {
 		m.draw()
 	}
-	return m.guarded(cmd)
+	return m, cmd
 }
 
 // View implements tea.Model.
 func (m *model) View() tea.View {
 	view := tea.NewView(m.content)
 	view.AltScreen = true
-	if !m.traits.Console {
+	if !m.Traits.Console {
 		view.WindowTitle = m.title
 	}
 	if m.st.mouse {
@@ -151,30 +139,13 @@ func (m *model) View() tea.View {
 
 // draw makes the frame for View, none while the terminal stalls: frames must not queue.
 func (m *model) draw() {
-	if m.stalled() {
+	if m.Stalled() {
 		m.stale = true
 		return
 	}
 	m.stale = false
 	m.content = strings.Join(frame(&m.st, &m.look), "\n")
 	m.title = titleOf(m.st.live)
-}
-
-// guarded makes a panic in a command end the program like one in Update.
-func (m *model) guarded(cmd tea.Cmd) tea.Cmd {
-	if cmd == nil {
-		return nil
-	}
-	return func() tea.Msg {
-		defer m.crashes.caught()
-		msg := cmd()
-		if batch, ok := msg.(tea.BatchMsg); ok {
-			for i := range batch {
-				batch[i] = m.guarded(batch[i])
-			}
-		}
-		return msg
-	}
 }
 
 // say shows a message on the alert line for a while.

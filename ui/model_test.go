@@ -32,14 +32,13 @@ func newTestModel(t *testing.T, first *snapshot.Snapshot, change func(*Options))
 		change(&options)
 	}
 	var err error
-	m.model, err = newModel(options.withDefaults(), terminal.Traits{Profile: colorprofile.TrueColor})
+	m.model, err = newModel(options.withDefaults(), terminal.NewHold(terminal.Traits{Profile: colorprofile.TrueColor}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.end = func() { m.ended = true }
-	m.crashes.end = func(err error) { t.Errorf("a panic: %v", err) }
+	m.End = func() { m.ended = true }
 	m.begin(80, 24, first)
-	m.answers = terminal.Answers{}
+	m.Answers = terminal.Answers{}
 	return m
 }
 
@@ -60,7 +59,7 @@ func (m *testModel) send(msg tea.Msg) {
 		switch answer.(type) {
 		case snapshotMsg, pastMsg, environmentMsg, reportMsg, actedMsg:
 			m.send(answer)
-		case nil, digitMsg, endMsg:
+		case nil, digitMsg:
 		default:
 			m.said = append(m.said, answer)
 		}

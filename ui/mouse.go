@@ -33,7 +33,7 @@ type clicked struct {
 
 // takeMouse handles the mouse, which is off by default: it disables the terminal's selection.
 func (m *model) takeMouse(msg tea.MouseMsg) (bool, tea.Cmd) {
-	if !m.st.mouse || m.st.typing != nil || m.ending || m.st.width < leastWidth || m.st.height < leastHeight {
+	if !m.st.mouse || m.st.typing != nil || m.Ending || m.st.width < leastWidth || m.st.height < leastHeight {
 		return false, nil
 	}
 	at := msg.Mouse()

@@ -159,7 +159,7 @@ func TestSignalDialogGoldens(t *testing.T) {
 func TestPromptGoldens(t *testing.T) {
 	for _, width := range []int{80, 40, 14} {
 		t.Run(fmt.Sprint(width), func(t *testing.T) {
-			matches(t, newPrompt(uitest.Appearance(t, "mono", false), "filter", "user:alice train 日本"), width, 1)
+			matches(t, dialog.NewPrompt(uitest.Appearance(t, "mono", false), "filter", "user:alice train 日本"), width, 1)
 		})
 	}
 }
@@ -174,7 +174,7 @@ func TestPanelsFillEverySize(t *testing.T) {
 	panels := map[string]panel{
 		"graph": graphAbout(st, lk, followed(st)), "detail": newDetail(st, lk, nil, true), "beside": newDetail(st, lk, nil, false),
 		"help": dialog.NewHelp(lk), "events": dialog.NewEvents(lk, st.screen()), "signal": dialog.NewSignal(lk, st.screen(), p.ID),
-		"environment": dialog.NewEnvironment(lk, &p).Fill([]string{"A=b"}, nil), "prompt": newPrompt(lk, "find", "日本語"),
+		"environment": dialog.NewEnvironment(lk, &p).Fill([]string{"A=b"}, nil), "prompt": dialog.NewPrompt(lk, "find", "日本語"),
 		"no detail": newDetail(&state{now: uitest.DrawnAt}, lk, nil, true),
 	}
 	for name, panel := range panels {

@@ -194,7 +194,7 @@ func TestRecordedWordsAreASCII(t *testing.T) {
 func TestEscEndsAScreenThatWasOpenedFromAnother(t *testing.T) {
 	escaped, ended := 0, 0
 	m := newTestModel(t, smallBox(4, 3, 0), func(o *Options) { o.Escaped = func() { escaped++ } })
-	m.answers, m.end = terminal.Answers{}, func() { ended++ }
+	m.Answers, m.End = terminal.Answers{}, func() { ended++ }
 	m.press("?", "esc")
 	if escaped != 0 || m.st.overlay != nil {
 		t.Error("Esc with the help open ends the screen")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"runtime/debug"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -143,7 +144,11 @@ func (s *session) box() *snapshot.Snapshot {
 
 func (s *session) play(events int) {
 	s.t.Helper()
-	s.crashes.end = func(err error) { s.t.Fatalf("after %s:\n%v", s.last(), err) }
+	defer func() {
+		if value := recover(); value != nil {
+			s.t.Fatalf("after %s:\n%v\n%s", s.last(), value, debug.Stack())
+		}
+	}()
 	for range events {
 		what, msg := s.event()
 		if s.played = append(s.played, what); len(s.played) > 1000 {
@@ -193,7 +198,7 @@ func (s *session) run(cmd tea.Cmd) {
 			for _, c := range answer {
 				s.run(c)
 			}
-		case nil, endMsg:
+		case nil:
 		default:
 			s.answers <- answer
 		}

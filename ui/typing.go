@@ -14,7 +14,7 @@ import (
 // typing is the line being typed, which takes effect at once. Esc restores what was before.
 type typing struct {
 	kind   typingKind
-	prompt prompt
+	prompt dialog.Prompt
 	before string       // the filter or search that it replaces
 	cursor table.Cursor // where the cursor was
 }
@@ -32,12 +32,12 @@ func (m *model) openTyping(kind typingKind) bool {
 	switch kind {
 	case typingFilter:
 		e.before = m.st.Filter
-		e.prompt = newPrompt(&m.look, "filter", m.st.Filter)
+		e.prompt = dialog.NewPrompt(&m.look, "filter", m.st.Filter)
 	case typingTime:
-		e.prompt = newPrompt(&m.look, "time, as 03:12 or 2026-11-21 03:12", "")
+		e.prompt = dialog.NewPrompt(&m.look, "time, as 03:12 or 2026-11-21 03:12", "")
 	default:
 		e.before = m.st.find
-		e.prompt = newPrompt(&m.look, "find", "")
+		e.prompt = dialog.NewPrompt(&m.look, "find", "")
 	}
 	m.st.typing = e
 	return true
@@ -46,15 +46,15 @@ func (m *model) openTyping(kind typingKind) bool {
 // typed takes a key of the line being typed. Up and down move the cursor.
 func (m *model) typed(msg tea.KeyPressMsg) (bool, tea.Cmd) {
 	e := m.st.typing
-	next, out := e.prompt.press(msg.String(), msg.Text)
+	next, out := e.prompt.Press(msg.String(), msg.Text)
 	switch out {
 	case dialog.Confirmed:
 		m.st.typing = nil
 		if e.kind == typingTime {
-			return m.toTyped(e.prompt.value())
+			return m.toTyped(e.prompt.Value())
 		}
 		switch {
-		case e.kind == typingFind && e.prompt.value() == "":
+		case e.kind == typingFind && e.prompt.Value() == "":
 			m.st.find = e.before // Enter alone repeats the search
 			if m.st.find != "" {
 				m.findNext(1)
@@ -90,23 +90,23 @@ func (m *model) paste(text string) bool {
 	if m.st.typing == nil {
 		return false
 	}
-	m.edit(m.st.typing.prompt.insert(text))
+	m.edit(m.st.typing.prompt.Insert(text))
 	return true
 }
 
 // edit replaces the line, which takes effect.
-func (m *model) edit(next prompt) {
+func (m *model) edit(next dialog.Prompt) {
 	e := m.st.typing
-	changed := next.value() != e.prompt.value()
+	changed := next.Value() != e.prompt.Value()
 	e.prompt = next
 	switch {
 	case !changed, e.kind == typingTime: // takes effect at Enter
 	case e.kind == typingFilter:
-		m.st.Filter, m.st.Cursor = next.value(), e.cursor
+		m.st.Filter, m.st.Cursor = next.Value(), e.cursor
 		m.st.setAnew(settingFilter)
 		m.toTop()
 	default:
-		m.st.find, m.st.Cursor = next.value(), e.cursor
+		m.st.find, m.st.Cursor = next.Value(), e.cursor
 		m.st.setAnew(settingFind)
 		m.st.message = ""
 		if m.st.find != "" && !m.find(0, 1) {

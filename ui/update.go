@@ -3,7 +3,6 @@ package ui
 import (
 	"errors"
 	"slices"
-	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -18,9 +17,6 @@ func (m *model) update(msg tea.Msg) (changed bool, cmd tea.Cmd) {
 	defer m.st.noteSettings()
 	defer m.wantDetails()
 	if changed, taken := m.takeAnswer(msg); taken {
-		if m.ending && !m.answers.Expected(m.options.Now()) {
-			m.end()
-		}
 		return changed, nil
 	}
 	switch msg := msg.(type) {
@@ -68,19 +64,13 @@ func (m *model) update(msg tea.Msg) (changed bool, cmd tea.Cmd) {
 	case actedMsg:
 		m.say(msg.text)
 		return true, nil
-	case drainedMsg:
-		return m.stale || msg.lost, nil
-	case suspendMsg:
-		return false, m.suspend()
-	case resumedMsg:
-		if errors.Is(msg.err, terminal.ErrNotStopped) {
-			m.say("cannot suspend: there is " + msg.err.Error())
+	case terminal.DrainedMsg:
+		return m.stale || msg.Lost, nil
+	case terminal.ResumedMsg:
+		if errors.Is(msg.Err, terminal.ErrNotStopped) {
+			m.say("cannot suspend: there is " + msg.Err.Error())
 		}
 		return true, nil
-	case continuedMsg:
-		return true, m.retake()
-	case endMsg:
-		m.end()
 	}
 	return false, nil
 }
@@ -167,49 +157,9 @@ func (m *model) takeAnswer(msg tea.Msg) (changed, taken bool) {
 		}
 		return changed, true
 	}
-	wide, taken := m.answers.Take(msg)
+	wide, taken := m.TakeAnswer(msg, m.options.Now())
 	if wide {
 		m.look.Glyphs = cell.ASCIIGlyphs()
 	}
 	return wide, taken
-}
-
-// quit ends the program after the terminal's answers, which the shell must not get.
-func (m *model) quit() tea.Cmd {
-	if !m.answers.Expected(m.options.Now()) {
-		m.end()
-		return nil
-	}
-	m.ending = true
-	return tea.Tick(quitTimeout, func(time.Time) tea.Msg { return endMsg{} })
-}
-
-// quitTimeout is how long quitting waits for the answers of the terminal.
-const quitTimeout = 300 * time.Millisecond
-
-// suspend restores the terminal until the program is continued.
-func (m *model) suspend() tea.Cmd {
-	if m.suspension == nil {
-		return nil
-	}
-	suspension := m.suspension
-	release := tea.Exec(suspension, func(err error) tea.Msg { return resumedMsg{err} })
-	return func() tea.Msg {
-		if err := suspension.Prepare(); err != nil {
-			return resumedMsg{err}
-		}
-		return release()
-	}
-}
-
-// retake sets the terminal up again after a SIGSTOP, when the shell had it.
-func (m *model) retake() tea.Cmd {
-	if m.suspension == nil {
-		return nil
-	}
-	suspension := m.suspension
-	return func() tea.Msg {
-		suspension.Retake()
-		return redrawMsg{}
-	}
 }

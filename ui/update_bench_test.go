@@ -17,7 +17,7 @@ func BenchmarkTick200x60(b *testing.B) { benchmarkTick(b, 200, 60) }
 func benchmarkTick(b *testing.B, width, height int) {
 	now := noon()
 	options := Options{Source: newFakeSource(nil), Now: func() time.Time { return now }}.withDefaults()
-	m, err := newModel(options, terminal.Traits{Profile: colorprofile.TrueColor})
+	m, err := newModel(options, terminal.NewHold(terminal.Traits{Profile: colorprofile.TrueColor}))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func benchmarkTick(b *testing.B, width, height int) {
 
 // What a message costs that changes nothing on the screen.
 func BenchmarkIdleMessage(b *testing.B) {
-	m, err := newModel(Options{Source: newFakeSource(nil)}.withDefaults(), terminal.Traits{Profile: colorprofile.TrueColor})
+	m, err := newModel(Options{Source: newFakeSource(nil)}.withDefaults(), terminal.NewHold(terminal.Traits{Profile: colorprofile.TrueColor}))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -18,8 +18,8 @@ func (m *model) press(msg tea.KeyPressMsg) (bool, tea.Cmd) {
 	name := msg.String()
 	switch {
 	case name == "ctrl+c":
-		return true, m.quit()
-	case m.ending:
+		return true, m.Quit(m.options.Now())
+	case m.Ending:
 		return false, nil
 	case m.st.typing != nil:
 		return m.typed(msg)
@@ -83,14 +83,14 @@ func (m *model) everywhereKey(id keys.ID, name string) (changed bool, cmd tea.Cm
 		if m.st.overlay != nil || m.st.fills() {
 			return m.back(), nil, true
 		}
-		return true, m.quit(), true
+		return true, m.Quit(m.options.Now()), true
 	case keys.Interrupt:
-		return true, m.quit(), true
+		return true, m.Quit(m.options.Now()), true
 	case keys.Back:
 		changed := m.back()
 		if !changed && m.options.Escaped != nil {
 			m.options.Escaped()
-			return true, m.quit(), true
+			return true, m.Quit(m.options.Now()), true
 		}
 		return changed, nil, true
 	case keys.Help:
@@ -118,7 +118,7 @@ func (m *model) everywhereKey(id keys.ID, name string) (changed bool, cmd tea.Cm
 	case keys.Redraw:
 		return true, redraw, true
 	case keys.Suspend:
-		return false, m.suspend(), true
+		return false, m.Suspend(), true
 	case keys.GPU:
 		d, err := strconv.Atoi(name)
 		if err != nil {

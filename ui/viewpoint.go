@@ -79,7 +79,7 @@ func (m *model) resume(v *Viewpoint) {
 	if v.Window > 0 {
 		st.window = v.Window
 	}
-	if _, err := themes.New(v.Theme, m.dark, m.traits.Profile); err == nil && v.Theme != "" {
+	if _, err := themes.New(v.Theme, m.dark, m.Traits.Profile); err == nil && v.Theme != "" {
 		m.theme = v.Theme
 		m.restyle()
 	}

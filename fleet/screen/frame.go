@@ -22,7 +22,7 @@ import (
 //	…
 //	a problem, a message, or the legend
 //	? help  q quit  Enter open  o ssh …                        1-19 of 62  worst  4s
-const around = 5
+const above, around = 3, 5
 
 // rows is how many lines of the fleet there is room for.
 func (m *model) rows() int { return max(m.height-around, 0) }
@@ -62,7 +62,11 @@ func (m *model) frame() string {
 		}
 	}
 	add(m.words)
-	add(m.keys)
+	if m.prompt != nil {
+		out = append(out, m.prompt.Render(m.width, 1)...)
+	} else {
+		add(m.keys)
+	}
 	return strings.Join(out, "\n")
 }
 
@@ -156,6 +160,8 @@ func (m *model) words(l *cell.Line) {
 	switch p := m.view.Picture; {
 	case m.question != nil:
 		put(m.question.text)
+	case m.opening != nil:
+		put(m.opening.words(m.now(), g.Ellipsis))
 	case m.message != "" && m.now().Before(m.until):
 		put(m.message)
 	case m.view.Err != nil && p != nil:
@@ -193,16 +199,6 @@ func (m *model) age() string { return quantity.Duration(m.now().Sub(m.view.Answe
 func (m *model) keys(l *cell.Line) {
 	s := &m.look.Styles
 	l.Skip(1)
-	if m.prompt != nil {
-		l.Put(s.Key, "filter: ")
-		typed := string(m.prompt.text)
-		for text.Width(typed) > m.width-12 {
-			typed = string([]rune(typed)[1:])
-		}
-		l.Put(s.Text, typed)
-		l.Put(s.Cursor, " ")
-		return
-	}
 	status := m.status()
 	for _, b := range bindings {
 		if b.hint == "" || l.Used()+2+len(b.names[0])+1+len(b.hint)+2+text.Width(status) >= m.width {
@@ -263,6 +259,9 @@ func (m *model) helpLines(height int) []string {
 	}
 	for _, b := range bindings {
 		keys := b.shown
+		if keys == "" {
+			continue
+		}
 		if m.look.Glyphs.ASCII {
 			keys = strings.NewReplacer("↑", "Up", "↓", "Dn").Replace(keys)
 		}

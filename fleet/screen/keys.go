@@ -2,12 +2,13 @@ package screen
 
 import (
 	"slices"
-	"strings"
 
 	tea "charm.land/bubbletea/v2"
 
 	"vramscope/fleet"
-	"vramscope/internal/text"
+	"vramscope/themes"
+	"vramscope/ui/dialog"
+	"vramscope/ui/terminal"
 )
 
 // binding is a key, for the help and the keys line.
@@ -19,34 +20,45 @@ type binding struct {
 	act   func(*model) tea.Cmd
 }
 
-// bindings are every key, by their place in the help.
+// bindings are every key, by their place in the help. Where the monitor has the key, it
+// does the same there.
 var bindings []binding
 
 func init() { // help draws bindings and is one of them
+	to := func(lines int) func(*model) tea.Cmd { return func(m *model) tea.Cmd { m.move(lines); return nil } }
+	page := func(by int) func(*model) tea.Cmd { return func(m *model) tea.Cmd { m.move(by * m.rows()); return nil } }
 	bindings = []binding{
-		{[]string{"?", "f1"}, "? F1", "this help", "help", func(m *model) tea.Cmd { m.help = true; return nil }},
-		{[]string{"q", "ctrl+c", "f10"}, "q", "quit", "quit", (*model).quit},
-		{[]string{"enter"}, "Enter", "open the box", "open", (*model).open},
+		{[]string{"?", "f1", "h"}, "? F1", "this help", "help", func(m *model) tea.Cmd { m.help = true; return nil }},
+		{[]string{"q", "f10", "ctrl+c"}, "q F10", "quit", "quit", (*model).quit},
+		{[]string{"enter"}, "Enter", "open the box: its GPUs, processes and past; Esc returns", "open", (*model).open},
 		{[]string{"o"}, "o", "ssh -t BOX vramscope, after a question", "ssh", (*model).askShell},
-		{[]string{"/", "f", "f4", "\\"}, "/ f", "filter: a host, user or job; host= user= job= state=", "filter", (*model).askFilter},
-		{[]string{"s", "f6"}, "s", "order: worst, used, free, cached, utilisation", "sort", func(m *model) tea.Cmd { return m.change(func(p *Place) { p.Sort = p.Sort.Next() }) }},
+		{[]string{"/", "f", "f3", "f4", "\\"}, "/ f F4", "filter: a host, user or job; host= user= job= state=", "filter", (*model).askFilter},
+		{[]string{"s", "f6"}, "s S F6", "sort: worst, used, free, cached, utilisation", "sort", func(m *model) tea.Cmd { return m.sort(1) }},
+		{[]string{"S"}, "", "", "", func(m *model) tea.Cmd { return m.sort(-1) }},
 		{[]string{"tab", "b"}, "Tab b", "a line is a GPU, or a box", "boxes", (*model).toggleUnit},
 		{[]string{"r"}, "r", "ask now", "", func(m *model) tea.Cmd { m.poller.Again(); return nil }},
-		{[]string{"up", "k"}, "↑ k", "up", "", func(m *model) tea.Cmd { m.move(-1); return nil }},
-		{[]string{"down", "j"}, "↓ j", "down", "", func(m *model) tea.Cmd { m.move(1); return nil }},
-		{[]string{"pgup", "ctrl+b"}, "PgUp", "a page up", "", func(m *model) tea.Cmd { m.move(-m.rows()); return nil }},
-		{[]string{"pgdown", "ctrl+f"}, "PgDn", "a page down", "", func(m *model) tea.Cmd { m.move(m.rows()); return nil }},
-		{[]string{"home", "g"}, "Home g", "the first line", "", func(m *model) tea.Cmd { m.move(-len(m.lines())); return nil }},
-		{[]string{"end", "G"}, "End G", "the last line", "", func(m *model) tea.Cmd { m.move(len(m.lines())); return nil }},
+		{[]string{"up", "k"}, "↑ ↓ j k", "line", "", to(-1)},
+		{[]string{"down", "j"}, "", "", "", to(1)},
+		{[]string{"pgup", "ctrl+b"}, "PgUp PgDn", "page; Home End g G: the ends", "", page(-1)},
+		{[]string{"pgdown", "ctrl+f"}, "", "", "", page(1)},
+		{[]string{"home", "g"}, "", "", "", to(-mostLines)},
+		{[]string{"end", "G"}, "", "", "", to(mostLines)},
 		{[]string{"esc"}, "Esc", "clear the filter, then the cursor", "", (*model).back},
-		{[]string{"ctrl+z"}, "Ctrl+Z", "suspend", "", (*model).suspend},
+		{[]string{"T"}, "T m", "theme; mouse on and off", "", (*model).nextTheme},
+		{[]string{"m"}, "", "", "", (*model).toggleMouse},
+		{[]string{"ctrl+l"}, "Ctrl+L Z", "redraw; suspend", "", func(*model) tea.Cmd { return func() tea.Msg { return terminal.RedrawMsg{} } }},
+		{[]string{"ctrl+z"}, "", "", "", func(m *model) tea.Cmd { return m.Suspend() }},
 	}
 }
 
-// press takes a key.
+// press takes a key. Ctrl-C always quits.
 func (m *model) press(msg tea.KeyPressMsg) tea.Cmd {
 	name := msg.String()
 	switch {
+	case name == "ctrl+c":
+		return m.quit()
+	case m.Ending:
+		return nil
 	case m.question != nil:
 		q := m.question
 		if m.question = nil; name == "y" {
@@ -54,16 +66,20 @@ func (m *model) press(msg tea.KeyPressMsg) tea.Cmd {
 		}
 		m.say("nothing was run")
 		return nil
-	case m.prompt != nil && name != "ctrl+c":
+	case m.prompt != nil:
 		return m.typed(name, msg.Text)
-	case m.help && name != "ctrl+c":
+	case m.help:
 		m.help = false
 		return nil
 	}
 	for _, b := range bindings {
 		if slices.Contains(b.names, name) {
+			m.message = ""
 			return b.act(m)
 		}
+	}
+	if len(msg.Text) > 0 || len(name) > 1 && name[0] == 'f' {
+		m.say(name + " has no function here: ? lists the keys, Enter opens a box")
 	}
 	return nil
 }
@@ -85,10 +101,16 @@ func (m *model) toggleUnit() tea.Cmd {
 }
 
 func (m *model) back() tea.Cmd {
-	if len(m.place.Filter) > 0 {
+	switch {
+	case m.opening != nil:
+		m.giveUp()
+	case len(m.place.Filter) > 0:
 		return m.change(func(p *Place) { p.Filter = nil })
+	case m.place.Cursor != Key{}:
+		m.place.Cursor, m.place.top = Key{}, 0
+	default:
+		m.say("nothing to clear: q quits")
 	}
-	m.place.Cursor, m.place.top = Key{}, 0
 	return nil
 }
 
@@ -100,20 +122,6 @@ func (m *model) chosen() *fleet.Line {
 	}
 	if m.place.top < len(lines) {
 		return &lines[m.place.top]
-	}
-	return nil
-}
-
-func (m *model) open() tea.Cmd {
-	l := m.chosen()
-	switch {
-	case l == nil:
-		m.say("there is no box to open")
-	case l.State == fleet.Down:
-		m.say(text.Clean(l.Name()) + " does not answer: " + text.Clean(l.Why))
-	default:
-		m.place.Cursor, m.outcome.Open = keyOf(l), l
-		return m.quit()
 	}
 	return nil
 }
@@ -138,51 +146,44 @@ func (m *model) askShell() tea.Cmd {
 }
 
 func (m *model) askFilter() tea.Cmd {
-	m.prompt = &prompt{text: []rune(m.place.Filter.String())}
+	p := dialog.NewPrompt(&m.look, "filter", m.place.Filter.String())
+	m.prompt = &p
 	return nil
-}
-
-// prompt is the filter that is being typed.
-type prompt struct{ text []rune }
-
-// longestPrompt bounds what is pasted.
-const longestPrompt = 200
-
-func (p *prompt) insert(s string) {
-	for _, r := range s {
-		if text.Printable(r) && len(p.text) < longestPrompt {
-			p.text = append(p.text, r)
-		}
-	}
 }
 
 // typed takes a key of the prompt.
 func (m *model) typed(name, typed string) tea.Cmd {
-	p := m.prompt
-	switch name {
-	case "enter":
-		f, err := fleet.ParseFilter(string(p.text))
+	next, outcome := m.prompt.Press(name, typed)
+	m.prompt = &next
+	switch outcome {
+	case dialog.Confirmed:
+		f, err := fleet.ParseFilter(next.Value())
 		if err != nil {
 			m.say(err.Error())
 			return nil
 		}
-		m.prompt = nil
+		m.prompt, m.message = nil, ""
 		return m.change(func(place *Place) { place.Filter = f })
-	case "esc":
+	case dialog.Closed:
 		m.prompt = nil
-	case "backspace", "ctrl+h":
-		if len(p.text) == 0 {
-			m.prompt = nil
-			return nil
-		}
-		p.text = p.text[:len(p.text)-1]
-	case "ctrl+u":
-		p.text = nil
-	case "ctrl+w":
-		s := strings.TrimRight(string(p.text), " ")
-		p.text = []rune(s[:strings.LastIndex(s, " ")+1])
-	default:
-		p.insert(typed)
 	}
+	return nil
+}
+
+func (m *model) sort(by int) tea.Cmd {
+	return m.change(func(p *Place) { p.Sort = p.Sort.Next(by) })
+}
+
+func (m *model) nextTheme() tea.Cmd {
+	names := themes.Names()
+	m.theme = names[(slices.Index(names, m.theme)+1)%len(names)]
+	m.restyle()
+	m.say("theme " + m.theme)
+	return nil
+}
+
+func (m *model) toggleMouse() tea.Cmd {
+	m.mouse = !m.mouse
+	m.say(map[bool]string{true: "mouse on: to select text hold Shift", false: "mouse off"}[m.mouse])
 	return nil
 }

@@ -2,6 +2,8 @@ package screen
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -10,6 +12,7 @@ import (
 	"vramscope/fleet"
 	"vramscope/themes"
 	"vramscope/ui/cell"
+	"vramscope/ui/dialog"
 	"vramscope/ui/terminal"
 )
 
@@ -30,33 +33,31 @@ func keyOf(l *fleet.Line) Key { return Key{l.Box, l.GPU.UUID} }
 
 // model is the tea.Model. Update draws the frame where something changed.
 type model struct {
-	poller     *fleet.Poller
-	name       string
-	now        func() time.Time
-	suspension *terminal.Suspension
-	end        func()
-	stalled    func() bool
+	terminal.Hold
+	poller *fleet.Poller
+	name   string
+	fetch  func(ctx context.Context, box string) (*fleet.Opened, error)
+	now    func() time.Time
 
-	look    cell.Appearance
-	theme   string
-	dark    bool
-	traits  terminal.Traits
-	answers terminal.Answers
+	look  cell.Appearance
+	theme string
+	dark  bool
+	mouse bool
 
 	width, height int
 	view          fleet.View
 	place         Place
 	names         int // cells of the boxes' names; it only grows, so that nothing shifts
 	help          bool
-	prompt        *prompt
+	prompt        *dialog.Prompt
 	question      *question
+	opening       *opening // nil: no box is being opened
+	clicked       clicked
 	message       string
 	until         time.Time // when the message goes
-	ending        bool
 	outcome       Outcome
 
-	content string
-	stale   bool // the frame is older than the state: the terminal took none
+	content string // the frame, an older one where the terminal took none
 }
 
 // question is asked before something is run.
@@ -66,19 +67,15 @@ type question struct {
 }
 
 type (
-	viewMsg      struct{ view fleet.View }
-	clockMsg     struct{}
-	drainedMsg   struct{ lost bool }
-	suspendMsg   struct{}
-	continuedMsg struct{}
-	resumedMsg   struct{ err error }
-	endMsg       struct{}
+	viewMsg  struct{ view fleet.View }
+	clockMsg struct{}
 )
 
-func newModel(o *Options, t terminal.Traits) (*model, error) {
+func newModel(o *Options, hold terminal.Hold) (*model, error) {
+	t := hold.Traits
 	m := &model{
-		poller: o.Poller, name: o.Name, now: o.Now, traits: t, dark: true, theme: cmp.Or(o.Theme, themes.Default),
-		end: func() {}, stalled: func() bool { return false }, look: cell.Appearance{Glyphs: cell.UnicodeGlyphs()},
+		Hold: hold, poller: o.Poller, name: o.Name, fetch: o.Open, now: o.Now, dark: true, mouse: o.Mouse,
+		theme: cmp.Or(o.Theme, themes.Default), look: cell.Appearance{Glyphs: cell.UnicodeGlyphs()},
 	}
 	if o.ASCII || t.ASCII {
 		m.look.Glyphs = cell.ASCIIGlyphs()
@@ -91,12 +88,11 @@ func newModel(o *Options, t terminal.Traits) (*model, error) {
 		m.place = *o.Resume
 	}
 	m.say(o.Message)
-	m.answers = t.Asked(m.now(), m.look.Glyphs.ASCII)
 	return m, nil
 }
 
 func (m *model) restyle() {
-	if s, err := themes.New(m.theme, m.dark, m.traits.Profile); err == nil {
+	if s, err := themes.New(m.theme, m.dark, m.Traits.Profile); err == nil {
 		m.look.Styles = s
 	}
 }
@@ -113,8 +109,11 @@ func (m *model) Init() tea.Cmd { return nil }
 func (m *model) View() tea.View {
 	v := tea.NewView(m.content)
 	v.AltScreen = true
-	if !m.traits.Console {
+	if !m.Traits.Console {
 		v.WindowTitle = "vramscope fleet"
+	}
+	if m.mouse {
+		v.MouseMode = tea.MouseModeCellMotion
 	}
 	return v
 }
@@ -122,10 +121,8 @@ func (m *model) View() tea.View {
 // Update implements tea.Model.
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	cmd := m.update(msg)
-	if m.stalled() {
-		m.stale = true
-	} else {
-		m.stale, m.content = false, m.frame()
+	if !m.Stalled() {
+		m.content = m.frame()
 	}
 	return m, cmd
 }
@@ -136,12 +133,9 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 		m.restyle()
 		return nil
 	}
-	if wide, taken := m.answers.Take(msg); taken {
+	if wide, taken := m.TakeAnswer(msg, m.now()); taken {
 		if wide {
 			m.look.Glyphs = cell.ASCIIGlyphs()
-		}
-		if m.ending && !m.answers.Expected(m.now()) {
-			m.end()
 		}
 		return nil
 	}
@@ -152,18 +146,20 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 		return m.press(msg)
 	case tea.PasteMsg:
 		if m.prompt != nil {
-			m.prompt.insert(msg.Content)
+			next := m.prompt.Insert(msg.Content)
+			m.prompt = &next
 		}
 	case tea.WindowSizeMsg:
 		m.width, m.height = terminal.Limit(msg.Width, msg.Height)
 		m.ask()
-	case suspendMsg:
-		return m.suspend()
-	case continuedMsg:
-		s := m.suspension
-		return func() tea.Msg { s.Retake(); return nil }
-	case endMsg:
-		m.end()
+	case tea.MouseClickMsg, tea.MouseWheelMsg:
+		return m.takeMouse(msg.(tea.MouseMsg))
+	case openedMsg:
+		return m.opened(msg)
+	case terminal.ResumedMsg:
+		if errors.Is(msg.Err, terminal.ErrNotStopped) {
+			m.say("cannot suspend: there is " + msg.Err.Error())
+		}
 	}
 	return nil
 }
@@ -238,26 +234,4 @@ func (m *model) ask() {
 	m.poller.Ask(fleet.Query{Lines: m.wanted(), Fit: max(m.rows(), 1), Unit: m.place.Unit, Sort: m.place.Sort, Filter: m.place.Filter})
 }
 
-// quit ends the program after the terminal's answers, which the shell must not get.
-func (m *model) quit() tea.Cmd {
-	if !m.answers.Expected(m.now()) {
-		m.end()
-		return nil
-	}
-	m.ending = true
-	return tea.Tick(300*time.Millisecond, func(time.Time) tea.Msg { return endMsg{} })
-}
-
-func (m *model) suspend() tea.Cmd {
-	if m.suspension == nil {
-		return nil
-	}
-	s := m.suspension
-	release := tea.Exec(s, func(err error) tea.Msg { return resumedMsg{err} })
-	return func() tea.Msg {
-		if err := s.Prepare(); err != nil {
-			return resumedMsg{err}
-		}
-		return release()
-	}
-}
+func (m *model) quit() tea.Cmd { return m.Quit(m.now()) }

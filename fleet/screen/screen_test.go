@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,11 +37,10 @@ var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 func shown(t *testing.T, width, height int, lines ...fleet.Line) *model {
 	t.Helper()
 	now := func() time.Time { return noon }
-	m, err := newModel(&Options{Poller: fleet.NewPoller(silent{}, time.Minute, now), Name: "http://engine:9090", Now: now}, terminal.Traits{Profile: colorprofile.TrueColor})
+	m, err := newModel(&Options{Poller: fleet.NewPoller(silent{}, time.Minute, now), Name: "http://engine:9090", Now: now}, terminal.NewHold(terminal.Traits{Profile: colorprofile.TrueColor}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.answers = terminal.Answers{}
 	m.width, m.height = width, height
 	gib := func(n quantity.Bytes) snapshot.Bytes { return quantity.From(n*quantity.GiB, quantity.Driver) }
 	count := func(n int) snapshot.Int { return quantity.From(n, quantity.Driver) }
@@ -158,17 +158,12 @@ func TestCursorKeepsItsLine(t *testing.T) {
 func TestKeys(t *testing.T) {
 	m := shown(t, 120, 30, many(50)...)
 	ended := false
-	m.end = func() { ended = true }
-	m.type_(t, "down", "down", "enter")
-	if m.outcome.Open == nil || m.outcome.Open.Name() != "box-001" || !ended {
-		t.Errorf("Enter opens %+v", m.outcome.Open)
-	}
-	m.outcome, ended = Outcome{}, false
+	m.End = func() { ended = true }
 	m.type_(t, "o", "n")
 	if ended || m.outcome.Shell != "" {
 		t.Error("a no runs ssh")
 	}
-	m.type_(t, "o")
+	m.type_(t, "down", "down", "o")
 	if m.question == nil || ended {
 		t.Fatal("no question")
 	}
@@ -196,8 +191,76 @@ func TestKeys(t *testing.T) {
 	down.State, down.Why = fleet.Down, "refused"
 	m = shown(t, 80, 24, down)
 	m.type_(t, "enter")
-	if m.outcome.Open != nil || !strings.Contains(m.message, "does not answer: refused") {
+	if m.opening != nil || !strings.Contains(m.message, "does not answer: refused") {
 		t.Errorf("a box that is down opens: %q", m.message)
+	}
+}
+
+// TestOpeningABoxNeverWaits: while a box's figures are awaited the keys go on; Esc gives
+// up, and a late answer opens nothing.
+func TestOpeningABoxNeverWaits(t *testing.T) {
+	m := shown(t, 80, 24, many(50)...)
+	ended := 0
+	m.End = func() { ended++ }
+	box, err := &fleet.Opened{}, error(nil)
+	var asked []string
+	m.fetch = func(ctx context.Context, name string) (*fleet.Opened, error) {
+		asked = append(asked, name)
+		return box, cmp.Or(ctx.Err(), err)
+	}
+	open := func() tea.Cmd { return m.press(tea.KeyPressMsg{Code: tea.KeyEnter}) }
+	m.type_(t, "down", "down")
+	late := open()
+	if !strings.Contains(ansi.Strip(m.frame()), "opening box-001") || ended > 0 {
+		t.Errorf("nothing says that a box is opened:\n%s", ansi.Strip(m.frame()))
+	}
+	m.type_(t, "down", "esc")
+	if m.update(late()); ended > 0 || m.outcome.Open != nil || m.place.Cursor.Box != "box-002:9841" {
+		t.Errorf("Esc does not give it up: %+v", m.outcome)
+	}
+	err = errors.New("no answer in 10s")
+	if m.update(open()()); ended > 0 || m.message != "box-002: no answer in 10s" {
+		t.Errorf("%q", m.message)
+	}
+	err = nil
+	if m.update(open()()); ended != 1 || m.outcome.Open != box || strings.Join(asked, " ") != "box-001:9841 box-002:9841 box-002:9841" {
+		t.Errorf("%q: ended %d times, %v", m.message, ended, asked)
+	}
+}
+
+// TestEveryKeySaysSomething: a key without a function says so; Esc with nothing to clear, too.
+func TestEveryKeySaysSomething(t *testing.T) {
+	m := shown(t, 80, 24, many(50)...)
+	for _, key := range []string{"x", "F", "7", "esc"} {
+		m.message = ""
+		if m.type_(t, key); m.message == "" {
+			t.Errorf("%s does nothing and does not say why", key)
+		}
+	}
+	m.type_(t, "S")
+	if m.place.Sort != fleet.ByUtilization {
+		t.Errorf("S sorts by %s", m.place.Sort.Word())
+	}
+}
+
+// TestMouse: a click sets the cursor, a second one opens; the wheel moves; none of that
+// before m.
+func TestMouse(t *testing.T) {
+	m := shown(t, 80, 24, many(50)...)
+	m.fetch = func(context.Context, string) (*fleet.Opened, error) { return nil, errors.New("closed") }
+	click := tea.MouseClickMsg{X: 10, Y: above + 4, Button: tea.MouseLeft}
+	if m.update(click); m.cursor() >= 0 {
+		t.Error("it takes clicks while the mouse is off")
+	}
+	m.type_(t, "m")
+	if m.update(click); m.cursor() != 4 || m.opening != nil {
+		t.Errorf("a click sets the cursor to %d", m.cursor())
+	}
+	if m.update(click); m.opening == nil {
+		t.Error("a second click opens nothing")
+	}
+	if m.update(tea.MouseWheelMsg{Button: tea.MouseWheelDown}); m.cursor() != 4+wheelStep {
+		t.Errorf("the wheel moves to %d", m.cursor())
 	}
 }
 

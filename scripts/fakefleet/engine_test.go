@@ -234,7 +234,7 @@ func filters(t *testing.T, source fleet.Source) {
 func oneBox(t *testing.T, source fleet.Source) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	box, err := fleet.Open(ctx, source, "box-0003:9841", 200*time.Millisecond)
+	box, err := fleet.Open(ctx, source, "box-0003:9841", 200*time.Millisecond, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -271,7 +271,7 @@ func oneBox(t *testing.T, source fleet.Source) {
 	if _, ok := box.At(snap.Time.Add(-time.Second)); !ok {
 		t.Error("no moment of its past")
 	}
-	if _, err := fleet.Open(ctx, source, "nobody:1", time.Second); err == nil {
+	if _, err := fleet.Open(ctx, source, "nobody:1", time.Second, time.Now); err == nil {
 		t.Error("a box that is not there opens")
 	}
 }

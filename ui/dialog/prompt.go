@@ -1,4 +1,4 @@
-package ui
+package dialog
 
 import (
 	"slices"
@@ -9,14 +9,13 @@ import (
 	"vramscope/internal/text"
 	"vramscope/themes"
 	"vramscope/ui/cell"
-	"vramscope/ui/dialog"
 )
 
-// prompt is a line of input in the place of the keys line: what to find, or what to
+// Prompt is a line of input in the place of the keys line: what to find, or what to
 // filter by. bubbles' textinput is not used: it measures text with go-runewidth,
 // which disagrees with terminals about widths, and the package that it reads the
 // clipboard with searches PATH at the start of every command.
-type prompt struct {
+type Prompt struct {
 	look  *cell.Appearance
 	label string // "find", "filter"
 	text  []rune
@@ -26,16 +25,17 @@ type prompt struct {
 // maxPrompt bounds what is pasted.
 const maxPrompt = 200
 
-func newPrompt(lk *cell.Appearance, label, text string) prompt {
-	p := prompt{look: lk, label: label}
-	return p.insert(text)
+// NewPrompt is a prompt with a text that may be edited.
+func NewPrompt(lk *cell.Appearance, label, text string) Prompt {
+	p := Prompt{look: lk, label: label}
+	return p.Insert(text)
 }
 
-// value is the typed text.
-func (p prompt) value() string { return string(p.text) }
+// Value is the typed text.
+func (p Prompt) Value() string { return string(p.text) }
 
-// insert inserts the first line of a text, without what is not printable.
-func (p prompt) insert(s string) prompt {
+// Insert inserts the first line of a text, without what is not printable.
+func (p Prompt) Insert(s string) Prompt {
 	s, _, _ = strings.Cut(s, "\n")
 	var fresh []rune
 	for _, r := range s {
@@ -48,13 +48,13 @@ func (p prompt) insert(s string) prompt {
 	return p
 }
 
-// press takes a key: its name and the text it types.
-func (p prompt) press(name, text string) (prompt, dialog.Outcome) {
+// Press takes a key: its name and the text it types.
+func (p Prompt) Press(name, text string) (Prompt, Outcome) {
 	switch name {
 	case "enter":
-		return p, dialog.Confirmed
+		return p, Confirmed
 	case "esc", "ctrl+g":
-		return p, dialog.Closed
+		return p, Closed
 	case "left", "ctrl+b":
 		p.at = max(p.at-1, 0)
 	case "right", "ctrl+f":
@@ -66,17 +66,17 @@ func (p prompt) press(name, text string) (prompt, dialog.Outcome) {
 	case "backspace", "ctrl+h":
 		if p.at == 0 {
 			if len(p.text) == 0 {
-				return p, dialog.Closed // as in less and vi
+				return p, Closed // as in less and vi
 			}
-			return p, dialog.Handled
+			return p, Handled
 		}
-		return p.without(p.at-1, p.at), dialog.Handled
+		return p.without(p.at-1, p.at), Handled
 	case "delete", "ctrl+d":
-		return p.without(p.at, min(p.at+1, len(p.text))), dialog.Handled
+		return p.without(p.at, min(p.at+1, len(p.text))), Handled
 	case "ctrl+u":
-		return p.without(0, p.at), dialog.Handled
+		return p.without(0, p.at), Handled
 	case "ctrl+k":
-		return p.without(p.at, len(p.text)), dialog.Handled
+		return p.without(p.at, len(p.text)), Handled
 	case "ctrl+w":
 		from := p.at
 		for from > 0 && unicode.IsSpace(p.text[from-1]) {
@@ -85,25 +85,25 @@ func (p prompt) press(name, text string) (prompt, dialog.Outcome) {
 		for from > 0 && !unicode.IsSpace(p.text[from-1]) {
 			from--
 		}
-		return p.without(from, p.at), dialog.Handled
+		return p.without(from, p.at), Handled
 	default:
 		if text == "" {
-			return p, dialog.Ignored
+			return p, Ignored
 		}
-		return p.insert(text), dialog.Handled
+		return p.Insert(text), Handled
 	}
-	return p, dialog.Handled
+	return p, Handled
 }
 
 // without removes runes and moves the insertion point there.
-func (p prompt) without(from, to int) prompt {
+func (p Prompt) without(from, to int) Prompt {
 	p.text = slices.Delete(slices.Clone(p.text), from, to)
 	p.at = from
 	return p
 }
 
 // Render returns exactly height lines of exactly width cells. The insertion point is always in view.
-func (p prompt) Render(width, height int) []string {
+func (p Prompt) Render(width, height int) []string {
 	if width <= 0 || height <= 0 {
 		return cell.Blank(max(width, 0), height)
 	}
@@ -128,7 +128,7 @@ func (p prompt) Render(width, height int) []string {
 }
 
 // field writes the text, scrolled to the rune at the insertion point, which is reversed.
-func (p prompt) field(l *cell.Line, s *themes.Styles, room int) {
+func (p Prompt) field(l *cell.Line, s *themes.Styles, room int) {
 	room = max(room, 1)
 	before := p.text[:p.at]
 	before = before[sort.Search(len(before), func(i int) bool { return text.Width(string(before[i:])) <= room-1 }):]

@@ -1,9 +1,11 @@
-package ui
+package terminal
 
 import (
 	"fmt"
 	"runtime/debug"
 	"sync"
+
+	tea "charm.land/bubbletea/v2"
 )
 
 // Crash is a panic in the program's code. When Run returns it, the terminal is restored.
@@ -31,5 +33,22 @@ func (c *crashes) caught() {
 	if value := recover(); value != nil {
 		crash := &Crash{Value: value, Stack: debug.Stack()}
 		c.once.Do(func() { c.end(crash) })
+	}
+}
+
+// guarded makes a panic in a command end the program like one in Update.
+func (c *crashes) guarded(cmd tea.Cmd) tea.Cmd {
+	if cmd == nil {
+		return nil
+	}
+	return func() tea.Msg {
+		defer c.caught()
+		msg := cmd()
+		if batch, ok := msg.(tea.BatchMsg); ok {
+			for i := range batch {
+				batch[i] = c.guarded(batch[i])
+			}
+		}
+		return msg
 	}
 }

@@ -1,0 +1,228 @@
+package screen
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/x/term"
+	"github.com/charmbracelet/x/vt"
+	"github.com/creack/pty"
+
+	"vramscope/fleet"
+	"vramscope/internal/needs"
+	"vramscope/ui/terminal"
+)
+
+// TestMain runs the screen itself where a journey asks for it.
+func TestMain(m *testing.M) {
+	if play := os.Getenv("VRAMSCOPE_FLEET_PLAY"); play != "" {
+		os.Exit(perform(play))
+	}
+	os.Exit(m.Run())
+}
+
+// steady has 50 GPUs.
+type steady struct{ silent }
+
+func (steady) Look(_ context.Context, q fleet.Query) (*fleet.Picture, error) {
+	return &fleet.Picture{Time: noon, Unit: fleet.GPUs, Lines: many(min(50, q.Lines))}, nil
+}
+
+// perform shows a fleet in the way that the play names.
+func perform(play string) int {
+	var calls atomic.Int64
+	now := func() time.Time {
+		if calls.Add(1) > 40 {
+			switch play {
+			case "panic":
+				panic("made to panic")
+			case "hang":
+				select {}
+			}
+		}
+		return time.Now()
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	poller := fleet.NewPoller(steady{}, 50*time.Millisecond, time.Now)
+	go poller.Run(ctx)
+	_, err := Run(ctx, Options{Poller: poller, Name: "a test", Input: os.Stdin, Output: os.Stdout, Environ: os.Environ(), Now: now})
+	var crash *terminal.Crash
+	if errors.As(err, &crash) {
+		fmt.Fprintln(os.Stderr, err)
+		return crash.ExitCode()
+	}
+	if err != nil {
+		return 1
+	}
+	return 0
+}
+
+// journey is the screen on a pty, with an emulated terminal at its other end.
+type journey struct {
+	t             *testing.T
+	cmd           *exec.Cmd
+	master, slave *os.File
+	before        *term.State
+	done          chan struct{}
+	stderr        strings.Builder
+
+	mu     sync.Mutex // held: nothing is read
+	screen *vt.Emulator
+}
+
+func launch(t *testing.T, play string, cmd *exec.Cmd) *journey {
+	t.Helper()
+	master, slave, err := pty.Open()
+	if err != nil {
+		t.Skipf("no pty to be had: %v", err)
+	}
+	j := &journey{t: t, cmd: cmd, master: master, slave: slave, done: make(chan struct{}), screen: vt.NewEmulator(80, 24)}
+	j.size(80, 24)
+	if j.before, err = term.GetState(slave.Fd()); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Env = append(os.Environ(), "VRAMSCOPE_FLEET_PLAY="+play, "TERM=xterm-256color", "LANG=C.UTF-8", "LC_ALL=", "GORACE=atexit_sleep_ms=0")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, &j.stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = cmd.Wait(); close(j.done) }()
+	go func() {
+		for buf := make([]byte, 4096); ; {
+			n, err := master.Read(buf)
+			if err != nil {
+				return
+			}
+			j.mu.Lock()
+			_, _ = j.screen.Write(buf[:n])
+			j.mu.Unlock()
+		}
+	}()
+	go func() { _, _ = io.Copy(master, j.screen) }() // its answers
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		<-j.done
+		_, _ = slave.Close(), master.Close()
+	})
+	j.until("the fleet", func() bool { return strings.Contains(j.text(), "box-000") })
+	return j
+}
+
+func (j *journey) size(width, height uint16) {
+	if err := pty.Setsize(j.master, &pty.Winsize{Cols: width, Rows: height}); err != nil {
+		j.t.Fatal(err)
+	}
+}
+
+func (j *journey) text() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.screen.String()
+}
+
+func (j *journey) press(keys string) { _, _ = io.WriteString(j.master, keys) }
+
+// until waits; a loaded machine is no failure.
+func (j *journey) until(what string, is func() bool) {
+	j.t.Helper()
+	for end := time.Now().Add(time.Minute); !is(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			j.t.Fatalf("never: %s; the screen is\n%s", what, j.text())
+		}
+	}
+}
+
+func (j *journey) ended() bool {
+	select {
+	case <-j.done:
+		return true
+	default:
+		return false
+	}
+}
+
+func (j *journey) cooked() bool {
+	now, err := term.GetState(j.slave.Fd())
+	return err == nil && *now == *j.before
+}
+
+// TestEveryEndRestoresTheTerminal: whatever ends or stops the screen.
+func TestEveryEndRestoresTheTerminal(t *testing.T) {
+	stopped := func(j *journey) {
+		j.until("it stops", func() bool { return j.cooked() && !strings.Contains(j.text(), "box-000") })
+	}
+	for name, c := range map[string]struct {
+		play string
+		code int
+		do   func(*journey)
+	}{
+		"q":       {"calm", 0, func(j *journey) { j.press("q") }},
+		"SIGTERM": {"calm", 0, func(j *journey) { _ = j.cmd.Process.Signal(syscall.SIGTERM) }},
+		"panic":   {"panic", 2, func(*journey) {}},
+		"hang":    {"hang", 0, func(j *journey) { time.Sleep(time.Second); j.press("\x03") }},
+		"resizes": {"calm", 0, func(j *journey) {
+			for i := range 200 {
+				j.size(uint16(1+i*7%150), uint16(1+i*5%60))
+			}
+			j.screen.Resize(120, 30)
+			j.size(120, 30)
+			j.until("the last size", func() bool { return strings.Contains(j.text(), "Tab boxes") })
+			j.press("q")
+		}},
+		"stalled": {"calm", 0, func(j *journey) {
+			j.mu.Lock() // nothing is read any more
+			for range 2000 {
+				j.press("?j")
+			}
+			_ = j.cmd.Process.Signal(syscall.SIGTERM)
+			select {
+			case <-j.done:
+			case <-time.After(time.Minute):
+				t.Error("it waits for its terminal")
+			}
+			j.mu.Unlock()
+		}},
+		"suspended": {"shell", 0, func(j *journey) {
+			j.press("\x1a")
+			stopped(j)
+			j.press("\n") // the shell continues it
+			j.until("it is back", func() bool { return strings.Contains(j.text(), "box-000") })
+			j.press("q")
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cmd := exec.Command(os.Args[0])
+			if c.play == "shell" { // a job of a shell, which reads a line when it stops
+				cmd = exec.Command(needs.Tool(t, "sh"), "-mc", `"$0"; s=$?; while [ $s -gt 128 ]; do read x; fg >/dev/null; s=$?; done; exit $s`, os.Args[0])
+			}
+			j := launch(t, c.play, cmd)
+			c.do(j)
+			j.until("the end", j.ended)
+			if code := cmd.ProcessState.ExitCode(); code != c.code || c.code == 2 && !strings.Contains(j.stderr.String(), "made to panic") {
+				t.Errorf("exit code %d: %s", code, j.stderr.String())
+			}
+			j.until("the former modes", func() bool { return j.cooked() && !strings.Contains(j.text(), "box-000") })
+		})
+	}
+}
+
+// TestAClosedTerminalEndsIt: nothing stays behind a window that was closed.
+func TestAClosedTerminalEndsIt(t *testing.T) {
+	j := launch(t, "calm", exec.Command(os.Args[0]))
+	_ = j.master.Close()
+	_ = j.slave.Close()
+	j.until("the end", j.ended)
+}

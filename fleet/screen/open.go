@@ -1,0 +1,79 @@
+package screen
+
+import (
+	"context"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"vramscope/fleet"
+	"vramscope/internal/quantity"
+	"vramscope/internal/text"
+)
+
+// opening is a box whose figures are awaited, while the screen goes on.
+type opening struct {
+	name   string
+	began  time.Time
+	cancel context.CancelFunc
+}
+
+// openedMsg is what has come of it.
+type openedMsg struct {
+	of  *opening
+	box *fleet.Opened
+	err error
+}
+
+// open has a box fetched. The screen that shows it follows.
+func (m *model) open() tea.Cmd {
+	l := m.chosen()
+	switch {
+	case l == nil:
+		m.say("there is no box to open")
+		return nil
+	case l.State == fleet.Down || l.State == fleet.Asking:
+		m.say(text.Clean(l.Name()) + " does not answer: " + text.Clean(l.Why))
+		return nil
+	}
+	m.giveUp()
+	ctx, cancel := context.WithCancel(context.Background())
+	o := &opening{text.Clean(l.Name()), m.now(), cancel}
+	m.place.Cursor, m.opening, m.message = keyOf(l), o, ""
+	box, fetch := l.Box, m.fetch
+	return func() tea.Msg {
+		opened, err := fetch(ctx, box)
+		return openedMsg{o, opened, err}
+	}
+}
+
+// opened takes the answer to the newest question.
+func (m *model) opened(msg openedMsg) tea.Cmd {
+	if msg.of != m.opening {
+		return nil // given up
+	}
+	m.giveUp()
+	if msg.err != nil {
+		m.say(msg.of.name + ": " + text.Clean(msg.err.Error()))
+		return nil
+	}
+	m.outcome.Open = msg.box
+	return m.quit()
+}
+
+// giveUp ends the wait for a box, where there is one.
+func (m *model) giveUp() {
+	if m.opening != nil {
+		m.opening.cancel()
+		m.opening = nil
+	}
+}
+
+// words say how long a box has been awaited.
+func (o *opening) words(now time.Time, ellipsis string) string {
+	s := "opening " + o.name + ellipsis
+	if d := now.Sub(o.began).Truncate(time.Second); d > 0 {
+		s += " " + quantity.Duration(d) + ", Esc gives up"
+	}
+	return s
+}

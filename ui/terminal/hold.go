@@ -1,0 +1,63 @@
+package terminal
+
+import (
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+// Messages that a Program sends to its Model, beside keys and answers.
+type (
+	// DrainedMsg comes when the terminal takes output again; Lost says whether any was
+	// lost meanwhile.
+	DrainedMsg struct{ Lost bool }
+	// ResumedMsg comes at the end of a suspension, or instead of one.
+	ResumedMsg struct{ Err error }
+	// RedrawMsg has the whole screen drawn anew.
+	RedrawMsg struct{}
+)
+
+// Messages to the program itself: SIGTSTP, SIGCONT, and the end of the wait for answers.
+type (
+	suspendMsg   struct{}
+	continuedMsg struct{}
+	endMsg       struct{}
+)
+
+// Hold is what a Model has of its Program.
+type Hold struct {
+	Traits  Traits
+	Answers Answers        // what the terminal has yet to answer
+	Ending  bool           // only the answers are awaited
+	End     func()         // ends the run
+	Stalled func() bool    // the terminal does not take output
+	Suspend func() tea.Cmd // Ctrl+Z
+}
+
+// NewHold is that of a terminal that takes everything, and of no Program.
+func NewHold(t Traits) Hold {
+	return Hold{Traits: t, End: func() {}, Stalled: func() bool { return false }, Suspend: func() tea.Cmd { return nil }}
+}
+
+// TakeAnswer reports whether a message is an answer of the terminal, and whether █ is
+// two cells wide there.
+func (h *Hold) TakeAnswer(msg tea.Msg, now time.Time) (wide, taken bool) {
+	wide, taken = h.Answers.Take(msg)
+	if taken && h.Ending && !h.Answers.Expected(now) {
+		h.End()
+	}
+	return wide, taken
+}
+
+// Quit ends the run after the terminal's answers, which the shell must not get.
+func (h *Hold) Quit(now time.Time) tea.Cmd {
+	if !h.Answers.Expected(now) {
+		h.End()
+		return nil
+	}
+	h.Ending = true
+	return tea.Tick(quitTimeout, func(time.Time) tea.Msg { return endMsg{} })
+}
+
+// quitTimeout is how long quitting waits for the answers of the terminal.
+const quitTimeout = 300 * time.Millisecond

@@ -1,0 +1,283 @@
+package terminal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/colorprofile"
+	"github.com/charmbracelet/x/ansi"
+)
+
+// endTimeout is how long an orderly end may take before the watchdog exits.
+const endTimeout = 800 * time.Millisecond
+
+// Model is what a Program shows: its Update draws, and its View is the last frame.
+type Model interface {
+	tea.Model
+	// Begin draws the first frame, before any message comes.
+	Begin(ctx context.Context, width, height int)
+	// Size is that of the frame.
+	Size() (width, height int)
+}
+
+// Program shows a Model on a terminal.
+type Program struct {
+	Input, Output *os.File
+	Environ       []string
+	Driver        Driver // closed while the program is stopped; may be nil
+	// Model makes the model for the terminal.
+	Model func(Hold) (Model, error)
+	// Feed sends the model its messages until the context ends. Send blocks until the
+	// event loop takes a message, so that a slow loop gets the newest and no queue.
+	Feed func(ctx context.Context, send func(tea.Msg))
+
+	model    Model
+	terminal *Terminal
+	crashes  crashes
+	program  *tea.Program
+	cancel   context.CancelCauseFunc
+	signals  *Signals
+	drained  chan struct{} // the output no longer stalls
+	lost     atomic.Bool   // output was dropped while it stalled
+	stopping *Suspension
+}
+
+// errQuit ends a run after a signal or a closed terminal.
+var errQuit = errors.New("asked to end")
+
+// Run shows the model until it ends itself, a signal ends it, the terminal closes,
+// or the context is done; it then returns the cause of the context where that is not a
+// plain cancellation. It always restores the terminal.
+//
+//	Feed ── Send (blocks) ──────────────────────────────────┐
+//	keys ── Bubble Tea's reader ────────────────────────────┼→ event loop: Update → View → terminal
+//	output drained, resizes ────────────────────────────────┘
+//	signals, hang-up, crash, Hold.End ──→ cancel ──→ the loop ends ──→ terminal restored
+//	                                         └──→ watchdog: restores and exits if it does not
+func (p *Program) Run(parent context.Context) error {
+	ctx, cancel := context.WithCancelCause(parent)
+	defer cancel(nil)
+	p.cancel, p.crashes.end, p.drained = cancel, cancel, make(chan struct{}, 1)
+	var err error
+	p.terminal, err = Open(p.Input, p.Output, p.Environ, Listeners{
+		Drained: p.noteDrained,
+		Ended:   func(error) { cancel(errQuit) }, // a closed terminal shows no message
+		// Ctrl-C is a key in the event loop; this is for when the loop hangs.
+		Interrupted: func() { time.AfterFunc(endTimeout, func() { cancel(errQuit) }) },
+	})
+	if err != nil {
+		return err
+	}
+	p.signals = CatchSignals()
+	defer p.signals.Release()
+	p.stopping = NewSuspension(p.terminal, p.Driver)
+	hold := NewHold(p.terminal.Traits)
+	hold.End, hold.Stalled, hold.Suspend = func() { cancel(errQuit) }, p.terminal.Output.Stalled, p.suspend
+	if p.model, err = p.Model(hold); err != nil {
+		return err
+	}
+	if err := p.terminal.Raw(); err != nil {
+		return err
+	}
+	p.firstFrame(ctx)
+	p.program = tea.NewProgram(painted{p},
+		tea.WithContext(ctx),
+		tea.WithInput(p.terminal.Input),
+		tea.WithOutput(p.terminal.Output),
+		tea.WithEnvironment(p.Environ),
+		// Frames are drawn as soon as they are there, by painted. What is left of the
+		// renderer is its clock, which cannot be switched off.
+		tea.WithoutRenderer(),
+		tea.WithFPS(1),
+		tea.WithFilter(p.filter),
+		// Detecting one takes time, and the themes have theirs.
+		tea.WithColorProfile(colorprofile.TrueColor),
+		tea.WithoutSignalHandler())
+
+	var joined sync.WaitGroup
+	feed := func(ctx context.Context) { p.Feed(ctx, p.program.Send) }
+	for _, work := range []func(context.Context){feed, p.obey} {
+		joined.Go(func() {
+			defer p.crashes.caught()
+			work(ctx)
+		})
+	}
+	finished := make(chan struct{})
+	go p.watch(ctx, finished)
+
+	_, err = p.program.Run()
+	cause := context.Cause(ctx)
+	cancel(nil)
+	p.terminal.Close()
+	close(finished)
+	joined.Wait()
+	return reason(err, cause)
+}
+
+// reason is the error that Run returns.
+func reason(err, cause error) error {
+	var crash *Crash
+	switch {
+	case errors.As(cause, &crash):
+		return crash
+	case errors.Is(cause, errQuit), errors.Is(cause, context.Canceled):
+		return nil
+	case cause != nil:
+		return cause
+	case err != nil:
+		return fmt.Errorf("the screen: %w", err)
+	}
+	return nil
+}
+
+// firstFrame paints before Bubble Tea has started.
+func (p *Program) firstFrame(ctx context.Context) {
+	defer p.crashes.caught()
+	width, height := p.terminal.Size()
+	p.model.Begin(ctx, width, height)
+	p.terminal.Enter(p.model.View())
+}
+
+// noteDrained reports that the terminal takes output again. It never blocks.
+func (p *Program) noteDrained(lost bool) {
+	if lost {
+		p.lost.Store(true)
+	}
+	select {
+	case p.drained <- struct{}{}:
+	default: // reported already
+	}
+}
+
+// obey handles the signals, and an output that was drained.
+func (p *Program) obey(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-p.drained:
+			p.program.Send(DrainedMsg{Lost: p.lost.Swap(false)})
+		case <-p.signals.Ends:
+			p.cancel(errQuit)
+			return
+		case <-p.signals.Stops:
+			p.program.Send(suspendMsg{})
+		case <-p.signals.Continues:
+			p.program.Send(continuedMsg{})
+			p.program.Send(tea.WindowSizeMsg{}) // which may have changed meanwhile
+		case <-p.signals.Resizes:
+			p.program.Send(tea.WindowSizeMsg{})
+		}
+	}
+}
+
+// watch restores the terminal and exits where the end takes longer than endTimeout.
+func (p *Program) watch(ctx context.Context, finished <-chan struct{}) {
+	select {
+	case <-finished:
+		return
+	case <-ctx.Done():
+	}
+	timer := time.NewTimer(endTimeout)
+	defer timer.Stop()
+	select {
+	case <-finished:
+		return
+	case <-timer.C:
+	}
+	p.terminal.Abandon()
+	code := 0
+	if err := reason(nil, context.Cause(ctx)); err != nil {
+		fmt.Fprintln(os.Stderr, "vramscope:", err)
+		code = 1
+		var crash *Crash
+		if errors.As(err, &crash) {
+			code = crash.ExitCode()
+		}
+	}
+	os.Exit(code)
+}
+
+// filter takes the messages that are for the terminal, which Bubble Tea would leave to
+// its renderer.
+func (p *Program) filter(_ tea.Model, msg tea.Msg) tea.Msg {
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		return p.measured(msg)
+	case tea.RawMsg:
+		p.terminal.Send(fmt.Sprint(msg.Msg))
+		return nil
+	case tea.ModeReportMsg:
+		if msg.Mode == ansi.ModeSynchronizedOutput && msg.Value == ansi.ModeReset {
+			p.terminal.Synchronize()
+		}
+	case RedrawMsg:
+		p.terminal.Redraw()
+	case DrainedMsg:
+		if msg.Lost {
+			p.terminal.Redraw()
+		}
+	}
+	return msg
+}
+
+// measured replaces the size that was found in the input with the kernel's: typed,
+// pasted or garbled input can look like a terminal's report of its size.
+func (p *Program) measured(size tea.WindowSizeMsg) tea.Msg {
+	if width, height, ok := p.terminal.KernelSize(); ok {
+		return tea.WindowSizeMsg{Width: width, Height: height}
+	}
+	size.Width, size.Height = Limit(size.Width, size.Height)
+	return size
+}
+
+// suspend restores the terminal until the program is continued.
+func (p *Program) suspend() tea.Cmd {
+	release := tea.Exec(p.stopping, func(err error) tea.Msg { return ResumedMsg{err} })
+	return func() tea.Msg {
+		if err := p.stopping.Prepare(); err != nil {
+			return ResumedMsg{err}
+		}
+		return release()
+	}
+}
+
+// painted draws what the model shows after each message, where it differs.
+type painted struct{ *Program }
+
+// Init implements tea.Model. The first frame carries the questions to the terminal.
+func (p painted) Init() tea.Cmd { return p.model.Init() }
+
+// Update implements tea.Model.
+func (p painted) Update(msg tea.Msg) (tea.Model, tea.Cmd) { return p, p.take(msg) }
+
+// take is Update with its panics caught.
+func (p painted) take(msg tea.Msg) tea.Cmd {
+	defer p.crashes.caught()
+	switch msg.(type) {
+	case suspendMsg:
+		return p.crashes.guarded(p.suspend())
+	case continuedMsg: // after a SIGSTOP, when the shell had the terminal
+		return func() tea.Msg { p.stopping.Retake(); return RedrawMsg{} }
+	case endMsg:
+		p.cancel(errQuit)
+		return nil
+	}
+	_, cmd := p.model.Update(msg)
+	return p.crashes.guarded(cmd)
+}
+
+// View implements tea.Model: Bubble Tea calls it when there may be something to draw.
+func (p painted) View() tea.View {
+	defer p.crashes.caught()
+	view := p.model.View()
+	width, height := p.model.Size()
+	p.terminal.Paint(view, width, height)
+	return view
+}
