@@ -2,6 +2,7 @@ package exporter
 
 import (
 	"bytes"
+	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
@@ -109,6 +110,28 @@ func TestGrafanaKnowsTheDashboard(t *testing.T) {
 	cmd.Stdin = dashboard
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestDashboardQueriesParse: Prometheus reads each of them, as the expression of a rule.
+func TestDashboardQueriesParse(t *testing.T) {
+	dashboard, err := os.ReadFile(filepath.Join(contrib, "grafana-dashboard.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules, asked := "groups:\n- name: dashboard\n  rules:\n", 0
+	for _, found := range regexp.MustCompile(`"expr": ("(?:[^"\\]|\\.)*")`).FindAllStringSubmatch(string(dashboard), -1) {
+		// A string of JSON is one of YAML.
+		rules += fmt.Sprintf("  - record: query_%d\n    expr: %s\n", asked, strings.ReplaceAll(found[1], "$__rate_interval", "1m"))
+		asked++
+	}
+	path := filepath.Join(t.TempDir(), "rules.yml")
+	if err := os.WriteFile(path, []byte(rules), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	accepts(t, "promtool", "check", "rules", "--lint=all", path)
+	if asked < 15 {
+		t.Errorf("only %d queries were found", asked)
 	}
 }
 

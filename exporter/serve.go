@@ -113,7 +113,7 @@ func (s *Server) Address() string { return s.listener.Addr().String() }
 func (s *Server) Run(ctx context.Context) error {
 	server := &http.Server{
 		Handler: s.guarded(s.Handler()), ErrorLog: slog.NewLogLogger(panicsOnly{s.log.Handler()}, slog.LevelError),
-		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute,
+		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
 		MaxHeaderBytes: 16 << 10,
 	}
 	if !s.serving.local() && s.serving.Openly {
