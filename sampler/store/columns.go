@@ -127,7 +127,7 @@ func (c *columns) addSamples(now *view, st *state) {
 	m = st.head.mask()
 	for tick := max(first, st.start); tick < min(end, st.start+blockTicks); tick++ {
 		if i := int(tick - st.start); m.has(i) {
-			v := st.head.values[i]
+			v := st.head.at(i)
 			c.add(c.column(now.ticks.at(tick)), extent{v, v, v})
 		}
 	}

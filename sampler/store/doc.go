@@ -15,8 +15,7 @@
 // One goroutine writes (Open, Begin, Append, Commit, Close). Any number of
 // others read (At, Buckets, Span, Bytes). Neither side waits: readers see a view
 // that Commit publishes, and sealed blocks never change. Only the raw head is
-// written in place, at ticks beyond every published view. Its array is reused
-// once no reader is inside.
+// written in place, at ticks beyond every published view.
 //
 // Sealing is staggered: series i starts a new block at the ticks t with
 // t ≡ i (mod 128), so that a tick seals one series in 128.

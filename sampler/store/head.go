@@ -1,79 +1,94 @@
 package store
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+	"unsafe"
+)
 
 // blockTicks is how many ticks a block of the full resolution covers.
 const blockTicks = 128
 
-// head is the newest block of a series, not compressed. The writer fills values at
-// ticks that are not published yet; readers read older bits of the same words of
-// present.
+// head is the newest block of a series, not compressed. The writer fills it at ticks
+// that are not published yet; readers read older bits of the same words of present,
+// and the values of those bits.
+//
+// A part in which all values are equal is one number: most series stand still for
+// minutes, and 128 numbers were most of what a series took in its first hour.
 type head struct {
-	values  [blockTicks]int64
 	present [2]atomic.Uint64
+	values  [headParts]atomic.Pointer[part] // nil where all of a part are equal:
+	equal   [headParts]int64
 }
 
-func (h *head) set(i int, v int64) {
-	h.values[i] = v
+// part is the values of a part of a head.
+type part [partTicks]int64
+
+const (
+	partTicks = 32 // a noisy series has 2½ parts of 4 on average
+	headParts = blockTicks / partTicks
+)
+
+// set sets a value and reports whether it took a part's memory.
+func (h *head) set(i int, v int64) (grew bool) {
+	p := i / partTicks
 	word := &h.present[i>>6]
-	word.Store(word.Load() | 1<<(i&63)) // there is one writer
+	present := word.Load() // there is one writer
+	switch values := h.values[p].Load(); {
+	case values != nil:
+		values[i%partTicks] = v
+	case present>>(p*partTicks&63)&(1<<partTicks-1) == 0:
+		h.equal[p] = v
+	case h.equal[p] != v:
+		values = new(part)
+		for k := range values {
+			values[k] = h.equal[p]
+		}
+		values[i%partTicks] = v
+		h.values[p].Store(values)
+		grew = true
+	}
+	word.Store(present | 1<<(i&63))
+	return grew
+}
+
+// at is the value at place i, which is present.
+func (h *head) at(i int) int64 {
+	if values := h.values[i/partTicks].Load(); values != nil {
+		return values[i%partTicks]
+	}
+	return h.equal[i/partTicks]
 }
 
 func (h *head) mask() mask {
 	return mask{h.present[0].Load(), h.present[1].Load()}
 }
 
+// collect moves the values that are present together.
+func (h *head) collect(m *mask, to *[blockTicks]int64) []int64 {
+	n := 0
+	for i := range to {
+		if m.has(i) {
+			to[n] = h.at(i)
+			n++
+		}
+	}
+	return to[:n]
+}
+
+func (h *head) bytes() int64 {
+	n := int64(unsafe.Sizeof(*h))
+	for i := range h.values {
+		if h.values[i].Load() != nil {
+			n += partSize
+		}
+	}
+	return n
+}
+
+const partSize = partTicks * 8
+
 // mask is the places of a block with a value.
 type mask [2]uint64
 
 func (m *mask) has(i int) bool { return m[i>>6]>>(i&63)&1 != 0 }
 func (m *mask) set(i int)      { m[i>>6] |= 1 << (i & 63) }
-
-// headPool reuses heads. A reader may still use a returned head: it waits in
-// retired until no reader is inside; later readers cannot reach it.
-type headPool struct {
-	readers atomic.Int64
-	free    []*head
-	retired []*head
-}
-
-// mostRetired limits the waiting heads, for readers that never all leave at once.
-// The garbage collector frees the others.
-const mostRetired = 1024
-
-func (p *headPool) enter() { p.readers.Add(1) }
-func (p *headPool) leave() { p.readers.Add(-1) }
-
-func (p *headPool) take() *head {
-	n := len(p.free)
-	if n == 0 {
-		return new(head)
-	}
-	h := p.free[n-1]
-	p.free[n-1] = nil
-	p.free = p.free[:n-1]
-	return h
-}
-
-func (p *headPool) retire(h *head) {
-	if len(p.retired) < mostRetired {
-		p.retired = append(p.retired, h)
-	}
-}
-
-// reclaim makes retired heads free again if no reader can hold one.
-func (p *headPool) reclaim() {
-	if len(p.retired) == 0 || p.readers.Load() != 0 {
-		return
-	}
-	for _, h := range p.retired {
-		if len(p.free) >= mostRetired {
-			break
-		}
-		h.present[0].Store(0)
-		h.present[1].Store(0)
-		p.free = append(p.free, h)
-	}
-	clear(p.retired)
-	p.retired = p.retired[:0]
-}

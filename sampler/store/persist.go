@@ -63,12 +63,32 @@ func (r *Series) save() SavedSeries {
 		Closed: r.closed, Start: r.start, Cursor: st.cursor, Full: st.full.save(), Buckets: st.buckets.save(), Tail: st.tail.save(),
 	}
 	if r.head != nil {
-		saved.Head = &Block{present: r.head.mask(), values: r.head.values}
+		saved.Head = r.head.save()
 	}
 	if p := &st.pending; p.known {
 		saved.Pending = &[4]int64{p.ordinal, p.value.min, p.value.max, p.value.last}
 	}
 	return saved
+}
+
+func (h *head) save() *Block {
+	b := &Block{present: h.mask()}
+	for i := range b.values {
+		if b.present.has(i) {
+			b.values[i] = h.at(i)
+		}
+	}
+	return b
+}
+
+func (b *Block) head() *head {
+	h := new(head)
+	for i, v := range b.values {
+		if b.present.has(i) {
+			h.set(i, v)
+		}
+	}
+	return h
 }
 
 func (c chain) save() []SavedSegment {
@@ -104,9 +124,7 @@ func (s *Store) load(saved *SavedSeries) *Series {
 	r := &Series{store: s, closed: saved.Closed, start: saved.Start}
 	next := state{start: saved.Start, cursor: saved.Cursor, full: loadChain(saved.Full), buckets: loadChain(saved.Buckets), tail: saved.Tail.load()}
 	if b := saved.Head; b != nil {
-		r.head = &head{values: b.values}
-		r.head.present[0].Store(b.present[0])
-		r.head.present[1].Store(b.present[1])
+		r.head = b.head()
 		next.head = r.head
 	}
 	if p := saved.Pending; p != nil {

@@ -17,8 +17,6 @@ type Bucket struct {
 // coarse resolution the sample is the last one of the bucket, and its time the
 // bucket's end.
 func (r *Series) At(t time.Time) (v int64, at time.Time, ok bool) {
-	r.store.heads.enter()
-	defer r.store.heads.leave()
 	now := r.store.published.Load() // before the state: a state is never behind a view
 	st := r.state.Load()
 	if now.ticks.empty() {
@@ -49,7 +47,7 @@ func (st *state) sample(tick int64) (int64, bool) {
 		if !m.has(i) {
 			return 0, false
 		}
-		return st.head.values[i], true
+		return st.head.at(i), true
 	}
 	start := st.start - (st.start-tick+blockTicks-1)/blockTicks*blockTicks
 	f, ok := st.full.find(start, blockTicks)
@@ -93,8 +91,6 @@ func (m *mask) before(i int) int {
 // end in it; where columns are narrower, a bucket is in each column that it
 // touches.
 func (r *Series) Buckets(from, to time.Time, n int) []Bucket {
-	r.store.heads.enter()
-	defer r.store.heads.leave()
 	now := r.store.published.Load() // before the state, as in At
 	st := r.state.Load()
 	if n <= 0 || !to.After(from) {

@@ -53,7 +53,7 @@ type scratch struct {
 func (s *Store) Open() *Series {
 	phase := int64(s.opened % blockTicks)
 	s.opened++
-	r := &Series{store: s, head: s.heads.take()}
+	r := &Series{store: s, head: new(head)}
 	r.start = s.next - (s.next-phase+blockTicks)%blockTicks
 	s.members[phase] = append(s.members[phase], r)
 	r.publish(state{head: r.head, start: r.start, cursor: r.start})
@@ -64,7 +64,10 @@ func (s *Store) Open() *Series {
 // series it does nothing; a second value at a tick replaces the first.
 func (r *Series) Append(v int64) {
 	if s := r.store; s.open && !r.closed {
-		r.head.set(int(s.next-r.start), v)
+		if r.head.set(int(s.next-r.start), v) {
+			r.held += partSize
+			s.held.Add(partSize)
+		}
 	}
 }
 
@@ -85,16 +88,15 @@ func (r *Series) roll() {
 	s, next := r.store, *r.state.Load()
 	if r.head != nil {
 		if m := r.head.mask(); m != (mask{}) {
-			values := m.collect(&r.head.values, &s.work.values)
+			values := r.head.collect(&m, &s.work.values)
 			payload, kind := appendPayload(s.work.payload[:0], &m, blockTicks, values)
 			s.work.payload = payload
 			next.full = next.full.push(r.start, blockTicks, frame{kind, 1, string(payload)}, s.work.segment)
 		}
-		s.heads.retire(r.head)
 		r.head = nil
 	}
 	if !r.closed {
-		r.head = s.heads.take()
+		r.head = new(head)
 	}
 	r.start += blockTicks
 	next.head, next.start = r.head, r.start
@@ -118,7 +120,7 @@ func (r *Series) roll() {
 func (r *Series) publish(next state) {
 	held := int64(unsafe.Sizeof(*r)+unsafe.Sizeof(next)) + next.full.bytes() + next.buckets.bytes() + int64(len(next.tail.data))
 	if next.head != nil {
-		held += int64(unsafe.Sizeof(*next.head))
+		held += next.head.bytes()
 	}
 	if r.closed && r.head == nil && held == int64(unsafe.Sizeof(*r)+unsafe.Sizeof(next)) {
 		held = 0 // the store holds it no longer
@@ -126,19 +128,4 @@ func (r *Series) publish(next state) {
 	r.store.held.Add(held - r.held)
 	r.held = held
 	r.state.Store(&next)
-}
-
-// collect moves the present values of a block together.
-func (m *mask) collect(from, to *[blockTicks]int64) []int64 {
-	if m.count() == blockTicks {
-		return from[:]
-	}
-	n := 0
-	for i := range from {
-		if m.has(i) {
-			to[n] = from[i]
-			n++
-		}
-	}
-	return to[:n]
 }

@@ -60,3 +60,18 @@ func (b *Block) Decode(data []byte) bool {
 	}
 	return true
 }
+
+// collect moves the values that are present together.
+func (m *mask) collect(from, to *[blockTicks]int64) []int64 {
+	if m.count() == blockTicks {
+		return from[:]
+	}
+	n := 0
+	for i := range from {
+		if m.has(i) {
+			to[n] = from[i]
+			n++
+		}
+	}
+	return to[:n]
+}

@@ -22,7 +22,6 @@ type Store struct {
 
 	published atomic.Pointer[view]
 	held      atomic.Int64 // bytes
-	heads     headPool
 
 	// The rest belongs to the writer.
 	ticks   timeline // when each committed tick was
@@ -98,7 +97,6 @@ func (s *Store) begin(t time.Time, monotonic time.Duration) bool {
 	}
 	s.clock = t
 	s.open = true
-	s.heads.reclaim()
 	s.seal()
 	return true
 }

@@ -154,7 +154,7 @@ func TestMemoryOfClosedSeriesIsFreed(t *testing.T) {
 	if _, _, ok := series[7].At(at); ok {
 		t.Error("still there after its retention")
 	}
-	if left := s.Bytes(); left > alone.Bytes()+1024 || full < left+50*1000 {
+	if left := s.Bytes(); left > alone.Bytes()+1024 || full < left+50*500 {
 		t.Errorf("%d bytes with fifty more, %d when they are gone, %d where they never were", full, left, alone.Bytes())
 	}
 	for _, members := range s.members {

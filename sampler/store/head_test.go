@@ -1,0 +1,80 @@
+package store
+
+import (
+	"runtime"
+	"testing"
+)
+
+// TestHeadKeepsEveryValue: a head gives back what was set, in any order of equal
+// values, changes and gaps, and no more.
+func TestHeadKeepsEveryValue(t *testing.T) {
+	for name, values := range map[string]func(i int) (v int64, known bool){
+		"equal":    func(int) (int64, bool) { return 7, true },
+		"zero":     func(int) (int64, bool) { return 0, true },
+		"steps":    func(i int) (int64, bool) { return int64(i / 50), true },
+		"changing": func(i int) (int64, bool) { return int64(i), true },
+		"gaps":     func(i int) (int64, bool) { return int64(i / 10), i%3 == 0 },
+		"one":      func(i int) (int64, bool) { return 9, i == 100 },
+		"late":     func(i int) (int64, bool) { return int64(i % 2), i > 63 },
+	} {
+		h := new(head)
+		size := h.bytes()
+		for i := range blockTicks {
+			if v, known := values(i); known {
+				if i%5 == 0 && h.set(i, v+1) { // replaced
+					size += partSize
+				}
+				if h.set(i, v) {
+					size += partSize
+				}
+			}
+			for before := range blockTicks {
+				m := h.mask()
+				v, known := values(before)
+				if known = known && before <= i; m.has(before) != known || known && h.at(before) != v {
+					t.Fatalf("%s: after place %d, place %d is %d, %v; want %d, %v", name, i, before, h.at(before), m.has(before), v, known)
+				}
+			}
+		}
+		if size != h.bytes() {
+			t.Errorf("%s: set counted %d bytes of %d", name, size, h.bytes())
+		}
+		again := h.save().head()
+		if again.save().present != h.save().present || again.save().values != h.save().values {
+			t.Errorf("%s: saved and loaded it is another", name)
+		}
+	}
+}
+
+// TestMemoryOfASeries holds what a series takes after 20 minutes, by the store's count
+// and by the heap: a monitor has four to eight of them for each process.
+func TestMemoryOfASeries(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		box  func() *box
+		most float64 // bytes
+	}{
+		{"constant", func() *box { return newBox(512, only(constant)) }, 420},
+		{"steps", func() *box { return newBox(512, only(stepping)) }, 600},
+		{"mixed", func() *box { return newBox(512, mixed) }, 800},
+		{"noise", func() *box { return newBox(512, only(noisy)) }, 3300},
+	} {
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		b := tc.box()
+		b.run(1200)
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		n := float64(len(b.series))
+		counted, heap := float64(b.store.Bytes())/n, float64(int64(after.HeapAlloc)-int64(before.HeapAlloc))/n
+		runtime.KeepAlive(b)
+		t.Logf("%s: %.0f bytes a series, %.0f of the heap", tc.name, counted, heap)
+		if counted > tc.most {
+			t.Errorf("%s: %.0f bytes a series, at most %.0f are allowed", tc.name, counted, tc.most)
+		}
+		if heap > 1.25*counted+100 {
+			t.Errorf("%s: %.0f bytes of the heap for %.0f counted", tc.name, heap, counted)
+		}
+	}
+}
