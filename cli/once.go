@@ -116,6 +116,7 @@ func (p *program) runOnce(ctx context.Context, f onceFlags) error {
 	if src.library != nil && (f.format == "json" || f.format == "csv") {
 		src.library.Complete() // a table prints less, and is not worth the wait
 	}
+	src.options.Single = f.watch == 0
 	src.watchGuard(&s)
 	snap, err := p.observe(ctx, src, &s, sampler.New(src.options), f.watch)
 	if snap == nil || err != nil && f.format != "json" {

@@ -23,6 +23,8 @@ type Options struct {
 	// seconds without persistence mode. 0 is the Deadline.
 	OpenDeadline time.Duration
 	Clock        func() time.Time // nil: time.Now
+	// Single says that one snapshot is wanted and no history.
+	Single bool
 	// Restore is what another process's Save has written. New reads it.
 	// Nil: there was none.
 	Restore io.Reader

@@ -209,7 +209,9 @@ func (s *Sampler) Tick(now time.Time) *snapshot.Snapshot {
 		snap.Guard = s.options.Guard(snap)
 	}
 
-	s.history.record(now, snap)
+	if !s.options.Single {
+		s.history.record(now, snap)
+	}
 	s.sequence++
 	s.before = nil
 	s.latest.Store(snap)

@@ -3,6 +3,7 @@ package text
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -12,7 +13,7 @@ import (
 // C1 controls nor characters that change the direction of a line, or that have
 // no width. Line ends stay: they stand only between a document's values.
 func EscapeJSON(encoded []byte) []byte {
-	if !bytes.ContainsFunc(encoded, escapedInJSON) {
+	if !slices.ContainsFunc(encoded, notPlain) || !bytes.ContainsFunc(encoded, escapedInJSON) {
 		return encoded
 	}
 	out := make([]byte, 0, len(encoded)+64)
@@ -29,5 +30,8 @@ func EscapeJSON(encoded []byte) []byte {
 	}
 	return out
 }
+
+// notPlain reports whether a byte may belong to a character that is escaped.
+func notPlain(b byte) bool { return b < ' ' && b != '\n' || b > '~' }
 
 func escapedInJSON(r rune) bool { return r != '\n' && !Printable(r) }
