@@ -18,8 +18,8 @@ type Meter struct {
 	Now   snapshot.Int
 }
 
-// LeastMeter is the title and two rows.
-const LeastMeter = 3
+// leastMeter is the title and two rows.
+const leastMeter = 3
 
 // Render returns exactly height lines of exactly width cells.
 func (m Meter) Render(width, height int) []string {

@@ -16,8 +16,8 @@ import (
 //	frame ── lines that differ ──→ cells ── runs that differ ──→ one write
 //
 // Bubble Tea's renderer would wake up ten times a second to find out whether there
-// is something to draw, and compare all cells of the screen. Lines are told apart
-// here by comparing text, and a frame is drawn when it is there.
+// is something to draw, and compare all cells of the screen. Lines are compared
+// here as text, and a frame is drawn as soon as it is there.
 //
 // It is used by one goroutine at a time.
 type Screen struct {
