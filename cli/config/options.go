@@ -103,7 +103,7 @@ func Options() []Option {
 		},
 		{
 			Key: "bell", Kind: Truth,
-			Comment: "Ring the terminal's bell for a new red alarm, at most once a minute.",
+			Comment: "Ring the terminal's bell for a new red alert, at most once a minute.",
 			Set:     func(s *Settings) func(string) error { return setTruth(&s.Bell) },
 			Literal: func(s *Settings) string { return strconv.FormatBool(s.Bell) },
 		},

@@ -192,7 +192,7 @@ func (e Events) Render(width, height int) []string {
 	}
 	if len(e.log) == 0 {
 		for _, text := range cell.Wrap("no events since vramscope was started. Listed here: processes that start and exit, "+
-			"alarms, lost GPUs, out-of-memory errors, flushes, attached probes, signals.", width-3, 4, e.look.Glyphs.Ellipsis) {
+			"alerts, lost GPUs, out-of-memory errors, flushes, attached probes, signals.", width-3, 4, e.look.Glyphs.Ellipsis) {
 			lines = append(lines, []cell.Span{{s.Dim, text}})
 		}
 	} else {

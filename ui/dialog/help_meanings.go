@@ -106,7 +106,7 @@ func (h Help) marks() []Section {
 			{part[5].Text, "free"},
 		}},
 		{"ROWS", []Item{
-			{">", "the cursor"}, {"*", "a tagged process (Space)"}, {"!", "an alarm; ! shows the next one"}, {sorts, "sorted by this column, and how"},
+			{">", "the cursor"}, {"*", "a tagged process (Space)"}, {"!", "an alert; ! shows the next one"}, {sorts, "sorted by this column, and how"},
 			{g.Leak, "leak: its least use keeps rising"}, {g.Up + " " + g.Down, "growing, shrinking"}, {g.Sawtooth, "up and down"},
 			{".", "too young to say"}, {g.Dash, "not known; never 0"}, {"(33G)", "cached, and no flush frees it"},
 			{"5:1", "MIG instance 1 of GPU 5"}, {"?", "the owner of another container's process"},

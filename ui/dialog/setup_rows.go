@@ -32,7 +32,7 @@ func (d Setup) rows() []row {
 		{"Window", windowName(s.Window), "how far back the graph reaches",
 			func(s *Settings, by int) { s.Window = next(d.choices.Windows, s.Window, by) }},
 		{"Mouse", word(s.Mouse, "on", "off"), "click and wheel; then hold Shift to select text", func(s *Settings, _ int) { s.Mouse = !s.Mouse }},
-		{"Bell", word(s.Bell, "on", "off"), "rings for a new red alarm", func(s *Settings, _ int) { s.Bell = !s.Bell }},
+		{"Bell", word(s.Bell, "on", "off"), "rings for a new red alert", func(s *Settings, _ int) { s.Bell = !s.Bell }},
 	}
 	if s.Interval == 0 {
 		rows = slices.Delete(rows, 1, 2)

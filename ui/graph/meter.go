@@ -18,9 +18,6 @@ type Meter struct {
 	Now   snapshot.Int
 }
 
-// leastMeter is the title and two rows.
-const leastMeter = 3
-
 // Render returns exactly height lines of exactly width cells.
 func (m Meter) Render(width, height int) []string {
 	s, g := &m.Appearance.Styles, &m.Appearance.Glyphs
