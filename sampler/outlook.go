@@ -18,6 +18,7 @@ type outlook struct {
 	figure     quantity.Bytes       // the last sample
 	at         time.Time            // when it was given
 	still      time.Time            // the last sample since that was equal and not given; zero: none
+	gap        time.Time            // the last gap since, of which no forecaster knows; zero: none
 
 	predicted []snapshot.Prediction
 	trend     forecast.Trend
@@ -47,9 +48,10 @@ func paceOf(series int) pace {
 func (o *outlook) observe(now time.Time, figure snapshot.Bytes, p pace) {
 	v, ok := figure.Value()
 	if !ok {
-		if !o.at.IsZero() {
-			o.move()
+		if o.forecaster != nil {
 			o.forecaster.Gap(now)
+		} else if !o.at.IsZero() {
+			o.gap = now
 		}
 		o.still = time.Time{}
 		return
@@ -93,7 +95,7 @@ func (o *outlook) learn(at time.Time, v quantity.Bytes) {
 		o.forecaster.Observe(at, int64(v))
 	}
 	o.given++
-	o.figure, o.at, o.still = v, at, time.Time{}
+	o.figure, o.at, o.still, o.gap = v, at, time.Time{}, time.Time{}
 }
 
 // remembered is how much of the time in which a series did not move its forecaster
@@ -115,6 +117,9 @@ func (o *outlook) move() {
 		o.forecaster.Observe(at, int64(o.figure))
 	}
 	o.forecaster.Observe(o.at, int64(o.figure))
+	if !o.gap.IsZero() {
+		o.forecaster.Gap(o.gap)
+	}
 	if !o.still.IsZero() {
 		o.forecaster.Observe(o.still, int64(o.figure))
 	}

@@ -283,6 +283,35 @@ func TestForecasterIsMadeWhenSeriesMoves(t *testing.T) {
 	}
 }
 
+// A GPU that does not answer for a while makes no forecaster for each of its processes:
+// making a thousand at a time takes half a second.
+func TestGapsMakeNoForecaster(t *testing.T) {
+	var lazy outlook
+	every := forecast.New()
+	now, used := start, 10*gib
+	for second := range 700 {
+		now = now.Add(time.Second)
+		switch {
+		case second >= 300 && second < 330, second == 629:
+			lazy.observe(now, snapshot.Bytes{}, quickPace)
+			every.Gap(now)
+			continue
+		case second >= 630:
+			used += 64 * mib
+		}
+		if second < 630 && lazy.forecaster != nil {
+			t.Fatalf("a series that has not moved has a forecaster after %d s", second)
+		}
+		lazy.observe(now, measured(used), quickPace)
+		every.Observe(now, int64(used))
+	}
+	full, ok := lazy.forecaster.FullIn(10 << 30)
+	want, fills := every.FullIn(10 << 30)
+	if off := full.Median - want.Median; ok != fills || max(off, -off) > want.Median/20 {
+		t.Errorf("full in %v, want %v", full, want)
+	}
+}
+
 // Still memory is sampled less often. When it moves, the forecaster gets the last
 // still sample first.
 func TestThinnedSamplesForecastAsWell(t *testing.T) {
