@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -24,12 +25,18 @@ type decoder struct {
 	gpus  map[string]*gpuFigures
 	rows  map[rowKey]*snapshot.Process
 	order []rowKey
-	pods  bool // shares of pods were left apart
 }
 
 type gpuFigures struct {
-	gpu    snapshot.GPU
-	values map[field]float64
+	gpu     snapshot.GPU
+	values  map[field]float64
+	foreign map[instanceFigure]float64 // of another exporter, which fill what is left open
+}
+
+// instanceFigure is a figure of a MIG instance; of the GPU where instance is "".
+type instanceFigure struct {
+	field
+	instance string
 }
 
 type rowKey struct{ uuid, pid, instance string }
@@ -104,7 +111,7 @@ func (d *decoder) gpu(uuid, index string) *gpuFigures {
 		if uuid == "" || len(d.gpus) >= mostGPUs {
 			return nil
 		}
-		g = &gpuFigures{gpu: snapshot.GPU{UUID: uuid, State: snapshot.GPUOK, Index: -1}, values: map[field]float64{}}
+		g = &gpuFigures{gpu: snapshot.GPU{UUID: uuid, State: snapshot.GPUOK, Index: -1}, values: map[field]float64{}, foreign: map[instanceFigure]float64{}}
 		d.gpus[uuid] = g
 	}
 	if i, err := strconv.Atoi(index); err == nil && i >= 0 && i < 1<<16 {
@@ -156,7 +163,7 @@ func (d *decoder) ofGPU(s *series, name string) bool {
 // foreign takes a series of another exporter.
 func (d *decoder) foreign(s *series, name string) {
 	for _, e := range exporters[1:] {
-		uuid := s.label(e.uuid)
+		uuid := cmp.Or(s.label(e.uuid), s.label("uuid"))
 		if uuid != "" && !strings.HasPrefix(uuid, "GPU-") {
 			uuid = "GPU-" + uuid
 		}
@@ -169,10 +176,6 @@ func (d *decoder) foreign(s *series, name string) {
 		for f, its := range e.metrics {
 			if its != name {
 				continue
-			}
-			if s.label("vgpu") != "" {
-				d.pods = true
-				return
 			}
 			g := d.gpu(uuid, s.label("gpu"))
 			if g == nil {
@@ -188,11 +191,10 @@ func (d *decoder) foreign(s *series, name string) {
 			if err != nil {
 				scale = 1
 			}
-			v := s.value * scale
-			if s.label("GPU_I_ID") != "" && together(f) == "sum" {
-				v += g.values[f]
+			at := instanceFigure{f, s.label("GPU_I_ID")}
+			if before, known := g.foreign[at]; !known || s.value*scale > before { // pods' shares are less
+				g.foreign[at] = s.value * scale
 			}
-			g.values[f] = v
 			return
 		}
 	}
@@ -238,6 +240,22 @@ func (d *decoder) finish() {
 
 func (g *gpuFigures) finish(rows []snapshot.Process) snapshot.GPU {
 	out, values := g.gpu, g.values
+	taken := map[field]float64{}
+	for at, v := range g.foreign {
+		before, known := taken[at.field]
+		switch {
+		case summed[at.field]:
+			v += before
+		case known:
+			v = max(v, before)
+		}
+		taken[at.field] = v
+	}
+	for f, v := range taken {
+		if _, known := values[f]; !known {
+			values[f] = v
+		}
+	}
 	if _, known := values[total]; !known && values[used]+values[free] > 0 { // dcgm-exporter has none
 		values[total] = values[used] + values[free] + values[reserved]
 	}
@@ -249,7 +267,7 @@ func (g *gpuFigures) finish(rows []snapshot.Process) snapshot.GPU {
 		out.Parts = partsOf(out.Memory.Used, snapshot.Bytes{}, snapshot.Bytes{}, snapshot.Bytes{}, snapshot.Bytes{})
 	}
 	for f, to := range map[field]*snapshot.Int{utilization: &out.Utilization, temperature: &out.Temperature, slowdown: &out.TemperatureSlowdown} {
-		if _, ok := values[f]; ok {
+		if _, ok := values[f]; ok && !to.Known() {
 			scale := 1.0
 			if f == utilization {
 				scale = 100
@@ -257,7 +275,7 @@ func (g *gpuFigures) finish(rows []snapshot.Process) snapshot.GPU {
 			*to = whole(values, f, scale)
 		}
 	}
-	if _, ok := values[power]; ok {
+	if _, ok := values[power]; ok && !out.Power.Known() {
 		out.Power, out.PowerLimit = number(values, power), number(values, powerLimit)
 	}
 	out.FullIn = fullInOf(values)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	v1 "github.com/prometheus/client_golang/api/prometheus/v1"
@@ -51,7 +50,6 @@ func (p *Prometheus) Past(ctx context.Context, box string, from, to time.Time) (
 			}
 		}
 	}
-	names = append(names, exporters[1].used, exporters[2].used)
 	select {
 	case p.slots <- struct{}{}:
 		defer func() { <-p.slots }()
@@ -59,7 +57,11 @@ func (p *Prometheus) Past(ctx context.Context, box string, from, to time.Time) (
 		return nil, explain(ctx.Err())
 	}
 	step := max(to.Sub(from)/pastPoints, time.Second).Truncate(time.Second)
-	query := fmt.Sprintf("{%s,instance=%s}", oneOf("__name__", names), strconv.Quote(box))
+	of := "instance=" + strconv.Quote(box)
+	query := "{" + oneOf("__name__", names) + "," + of + "}"
+	for _, e := range exporters[1:] {
+		query += " or " + e.expression(used, of, "uuid")
+	}
 	value, _, _, err := p.api.QueryRange(ctx, query, v1.Range{Start: from, End: to, Step: step}, v1.WithTimeout(queryTimeout))
 	if err != nil {
 		return nil, explain(err)
@@ -68,15 +70,24 @@ func (p *Prometheus) Past(ctx context.Context, box string, from, to time.Time) (
 	if !ok {
 		return nil, fmt.Errorf("it answers with a %s, not with a matrix", value.Type())
 	}
-	past := Past{}
+	past, foreign := Past{}, Past{}
 	for _, stream := range matrix {
 		s := series{labels: stream.Metric}
 		key, unit, ok := seriesKey(&s)
 		if !ok {
 			continue
 		}
+		into := past
+		if s.label("__name__") == "" {
+			into = foreign
+		}
 		for _, pair := range stream.Values {
-			past[key] = append(past[key], Sample{pair.Timestamp.Time(), metric.Table[key.Metric].Whole(float64(pair.Value) * unit)})
+			into[key] = append(into[key], Sample{pair.Timestamp.Time(), metric.Table[key.Metric].Whole(float64(pair.Value) * unit)})
+		}
+	}
+	for key, samples := range foreign {
+		if past[key] == nil { // else the box's own daemon has it
+			past[key] = samples
 		}
 	}
 	return past, nil
@@ -93,11 +104,8 @@ func seriesKey(s *series) (key snapshot.SeriesKey, unit float64, ok bool) {
 		row := snapshot.RowID{Process: process.Identity{PID: max(pid, 0), StartTime: 1}, GPUUUID: uuid}
 		return snapshot.SeriesKey{Metric: id, GPUUUID: uuid, Row: row}, 1, err == nil
 	}
-	switch name {
-	case exporters[1].used:
-		return snapshot.SeriesKey{Metric: metric.Used, GPUUUID: s.label("UUID")}, 1 << 20, s.label("vgpu") == ""
-	case exporters[2].used:
-		return snapshot.SeriesKey{Metric: metric.Used, GPUUUID: "GPU-" + strings.TrimPrefix(uuid, "GPU-")}, 1, true
+	if name == "" { // another exporter's memory in use, from expression
+		return snapshot.SeriesKey{Metric: metric.Used, GPUUUID: uuid}, 1, uuid != ""
 	}
 	return key, 0, false
 }

@@ -16,9 +16,9 @@ import (
 type exporter struct {
 	used string // the metric by which the exporter is known
 	uuid string // the label that has the GPU's UUID
-	// vector is a metric of GPUs, with more matchers, by these labels: the uuid, and perhaps
+	// vector is a figure of GPUs, with more matchers, by these labels: the uuid, and perhaps
 	// the instance.
-	vector  func(name, matchers, by string) string
+	vector  func(f field, name, matchers, by string) string
 	metrics map[field]string // their names; a formula where it has blanks
 	scale   map[field]string // what a value is multiplied by
 	info    func(matchers string) string
@@ -60,6 +60,10 @@ func together(f field) string {
 	return "sum"
 }
 
+// summed are the figures that a GPU has in its MIG instances together; of all others,
+// such as the temperature, each instance repeats the GPU's.
+var summed = map[field]bool{used: true, total: true, free: true, reserved: true}
+
 func own(id metric.ID) string { return metric.Table[id].ExportedAs(metric.GPU) }
 
 func exported(id metric.ExportedID) string { return metric.ExportTable[id].Name }
@@ -71,7 +75,7 @@ const mebibytes = "1048576"
 var exporters = []*exporter{
 	{
 		used: own(metric.Used), uuid: "uuid", people: true,
-		vector: func(name, matchers, by string) string {
+		vector: func(_ field, name, matchers, by string) string {
 			return fmt.Sprintf("max by (%s) (%s{%s})", by, name, matchers)
 		},
 		metrics: map[field]string{
@@ -89,11 +93,15 @@ var exporters = []*exporter{
 		},
 	},
 	{
-		// A MIG instance has the UUID of its GPU. With --kubernetes-virtual-gpus a pod's
-		// share has it, too: what has a label vgpu is no GPU's total.
+		// A MIG instance has the UUID of its GPU. With --kubernetes-virtual-gpus each pod that
+		// shares a GPU has a series with it, too: the GPU's own figure again or, of the memory
+		// in use and the utilisation since 4.5.3, the pod's share beside that of the GPU. The
+		// highest is the GPU's.
+		// https://github.com/NVIDIA/dcgm-exporter/blob/main/internal/pkg/transformation/kubernetes.go
 		used: "DCGM_FI_DEV_FB_USED", uuid: "UUID",
-		vector: func(name, matchers, by string) string {
-			return fmt.Sprintf(`sum by (%[3]s) (max by (%[3]s,GPU_I_ID) (label_replace(%[1]s{vgpu=""%[2]s},"uuid","$1","UUID","(.+)")))`, name, more(matchers), by)
+		vector: func(f field, name, matchers, by string) string {
+			join := map[bool]string{true: "sum", false: "max"}[summed[f]]
+			return fmt.Sprintf(`%[4]s by (%[3]s) (max by (%[3]s,GPU_I_ID) (label_replace(%[1]s{%[2]s},"uuid","$1","UUID","(.+)")))`, name, matchers, by, join)
 		},
 		metrics: map[field]string{
 			used: "DCGM_FI_DEV_FB_USED", free: "DCGM_FI_DEV_FB_FREE", reserved: "DCGM_FI_DEV_FB_RESERVED",
@@ -103,7 +111,7 @@ var exporters = []*exporter{
 		scale: map[field]string{used: mebibytes, free: mebibytes, reserved: mebibytes, utilization: "0.01"},
 		// The label of the host is Hostname, and hostname in newer ones.
 		info: func(matchers string) string {
-			s := fmt.Sprintf(`DCGM_FI_DEV_FB_USED{vgpu=""%s}`, more(matchers))
+			s := "DCGM_FI_DEV_FB_USED{" + matchers + "}"
 			for _, r := range [][2]string{{"UUID", "uuid"}, {"modelName", "name"}, {"Hostname", "host"}, {"hostname", "host"}} {
 				s = fmt.Sprintf(`label_replace(%s,"%s","$1","%s","(.+)")`, s, r[1], r[0])
 			}
@@ -116,7 +124,7 @@ var exporters = []*exporter{
 	{
 		// Its UUIDs lack "GPU-".
 		used: "nvidia_smi_memory_used_bytes", uuid: "uuid",
-		vector: func(name, matchers, by string) string {
+		vector: func(_ field, name, matchers, by string) string {
 			return fmt.Sprintf(`max by (%s) (label_replace(%s{%s},"uuid","GPU-$1","uuid","([0-9a-fA-F]{8}-.*)"))`, by, name, matchers)
 		},
 		metrics: map[field]string{
@@ -131,24 +139,17 @@ var exporters = []*exporter{
 	},
 }
 
-func more(matchers string) string {
-	if matchers == "" {
-		return ""
-	}
-	return "," + matchers
-}
-
 // expression is a figure of the GPUs, "" where the exporter has none.
 func (e *exporter) expression(f field, matchers, by string) string {
 	if f == total && e.metrics[total] == "" { // dcgm-exporter has the parts of it
-		in := func(f field) string { return e.vector(e.metrics[f], matchers, by) }
+		in := func(f field) string { return e.vector(f, e.metrics[f], matchers, by) }
 		return fmt.Sprintf("(%[1]s + %[2]s + (%[3]s or %[1]s * 0)) * %[4]s", in(used), in(free), in(reserved), e.scale[used])
 	}
 	name := e.metrics[f]
 	if name == "" {
 		return ""
 	}
-	s := e.vector(name, matchers, by)
+	s := e.vector(f, name, matchers, by)
 	if by := e.scale[f]; by != "" {
 		s += " * " + by
 	}

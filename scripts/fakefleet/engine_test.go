@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"vramscope/fleet"
-	"vramscope/internal/quantity"
 	"vramscope/metric"
 	"vramscope/sampler/snapshot"
 )
@@ -157,6 +156,7 @@ func TestAFleetInARealPrometheus(t *testing.T) {
 			t.Error("NaN is a figure")
 		}
 	})
+	t.Run("a box with another exporter", func(t *testing.T) { foreignBox(t, source) })
 	t.Run("totals", func(t *testing.T) { totals(t, source) })
 	t.Run("filters", func(t *testing.T) { filters(t, source) })
 	t.Run("one box", func(t *testing.T) { oneBox(t, source) })
@@ -172,33 +172,10 @@ func TestAFleetInARealPrometheus(t *testing.T) {
 	})
 }
 
-func others(t *testing.T, pic *fleet.Picture) {
-	rtx, mig, shared, smi := find(pic, "node-1", 2), find(pic, "node-2", 0), find(pic, "node-2", 1), find(pic, "nvidia_gpu_exporter", 0)
-	if m := rtx.GPU.Memory; m.Used.Or(0) != 4000*quantity.MiB || m.Total.Or(0) != 24220*quantity.MiB || rtx.GPU.Utilization.Or(0) != 44 || rtx.GPU.Name != "Quadro RTX 6000" {
-		t.Errorf("dcgm-exporter: %+v", rtx)
-	}
-	if rtx.GPU.Parts.Allocated.Known() || rtx.GPU.Parts.Returnable.Known() {
-		t.Errorf("parts that nobody reports are known: %+v", rtx.GPU.Parts)
-	}
-	if mig == nil || mig.GPU.Memory.Used.Or(0) != 19000*quantity.MiB {
-		t.Errorf("MIG instances are not summed up: %+v", mig)
-	}
-	if shared.GPU.Memory.Used.Or(0) != 10000*quantity.MiB {
-		t.Errorf("a pod's share is taken for the GPU: %+v", shared)
-	}
-	if l := find(pic, "node-2", 2); l != nil {
-		t.Errorf("a pod's share is a GPU: %+v", l)
-	}
-	if m := smi.GPU.Memory; m.Used.Or(0) != 706740224 || m.Total.Or(0) != 8589934592 || smi.GPU.Utilization.Or(0) != 42 || smi.GPU.UUID != "GPU-df6e7a7c-7314-46f8-abc4-b88b36dcf3aa" {
-		t.Errorf("nvidia_gpu_exporter: %+v", smi)
-	}
-}
-
 func totals(t *testing.T, source fleet.Source) {
 	sums, err := source.Totals(t.Context(), fleet.Query{Lines: 10})
-	// 7 boxes of 8 GPUs, one of them lost; three GPUs of dcgm-exporter, one of which
-	// reports no total, one of nvidia_gpu_exporter, and the hostile one.
-	if want := 7*8 - 1 + 3 + 1 + 1; err != nil || sums.GPUs.Or(0) != want {
+	// 7 boxes of 8 GPUs, one of them lost; four GPUs of dcgm-exporter, one of nvidia_gpu_exporter, and the hostile one.
+	if want := 7*8 - 1 + 4 + 1 + 1; err != nil || sums.GPUs.Or(0) != want {
 		t.Errorf("%d GPUs, want %d: %v", sums.GPUs.Or(0), want, err)
 	}
 	if sums.Down.Or(0) != 1 || !sums.Memory.Used.Known() || !sums.Parts.Returnable.Known() || len(sums.Problems) > 0 {
