@@ -23,6 +23,7 @@ func BenchmarkTick(b *testing.B) {
 		}
 	}
 	table := NewTable(root)
+	table.isProc = true
 	now := time.Now()
 	b.ReportAllocs()
 	for b.Loop() {

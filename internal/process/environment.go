@@ -93,7 +93,8 @@ func ReadLimited(path string, limit int) ([]byte, error) {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
 	defer func() { _ = syscall.Close(fd) }() // only read
-	content := make([]byte, 0, min(limit, 4<<10))
+	var small [2 << 10]byte // most files fit, and what is kept is as long as they are
+	content := small[:0:min(limit, len(small))]
 	for len(content) < limit {
 		if len(content) == cap(content) {
 			content = slices.Grow(content, len(content))
@@ -104,12 +105,12 @@ func ReadLimited(path string, limit int) ([]byte, error) {
 		case err != nil:
 			return nil, &fs.PathError{Op: "read", Path: path, Err: err}
 		case n == 0:
-			return content, nil
+			return bytes.Clone(content), nil
 		default:
 			content = content[:len(content)+n]
 		}
 	}
-	return content, nil
+	return bytes.Clone(content), nil
 }
 
 // parseEnvironment splits "NAME=value\0…" and keeps the wanted variables.

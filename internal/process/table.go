@@ -1,7 +1,6 @@
 package process
 
 import (
-	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -44,6 +43,8 @@ type Table struct {
 	mu      sync.Mutex
 	buf     [statSize]byte
 	entries map[int]*entry
+	isProc  bool // the kernel's: an open file of a process is never another's
+	open    int  // stat files that are kept open
 	bootAt  time.Time // set by the first call
 	host    Host      // the figures of the machine, read at hostAt
 	hostAt  time.Time
@@ -68,6 +69,7 @@ func windowFor(processes int) time.Duration {
 type entry struct {
 	info      Info
 	statPath  string
+	stat      int       // its open file, 0 while none is kept
 	seen      time.Time // last asked for
 	statAt    time.Time // when stat was read
 	refreshed time.Time // facts last requested
@@ -91,6 +93,7 @@ func NewTable(root string) *Table {
 		device:   deviceOf,
 		slots:    make(chan struct{}, mostReaders),
 		entries:  make(map[int]*entry),
+		isProc:   isProc(root),
 	}
 }
 
@@ -124,7 +127,11 @@ func (t *Table) Processes(now time.Time, pids []int) map[int]Info {
 		}
 		found[e.info.Identity.PID] = e.info
 	}
-	maps.DeleteFunc(t.entries, func(_ int, e *entry) bool { return now.Sub(e.seen) > forgetAfter })
+	for _, e := range t.entries {
+		if now.Sub(e.seen) > forgetAfter {
+			t.forget(e)
+		}
+	}
 	return found
 }
 
@@ -135,23 +142,20 @@ func (t *Table) look(now time.Time, pid int, window time.Duration) *entry {
 		return nil
 	}
 	e := t.entries[pid]
-	var path string
 	if e != nil {
 		if since := now.Sub(e.statAt); since >= 0 && since < window {
 			e.seen = now
 			return e
 		}
-		path = e.statPath
-	} else {
-		path = filepath.Join(t.root, strconv.Itoa(pid), "stat")
 	}
-	s, err := readStat(path, t.buf[:])
+	s, err := t.stat(e, pid)
 	if err != nil {
-		delete(t.entries, pid)
+		t.forget(e)
 		return nil
 	}
 	if e == nil || e.info.Identity.StartTime != s.start {
-		e = &entry{statPath: path}
+		t.forget(e)
+		e = &entry{statPath: filepath.Join(t.root, strconv.Itoa(pid), "stat")}
 		e.info.Identity = Identity{PID: pid, StartTime: s.start, Namespace: namespaceOf(t.root, pid)}
 		e.info.Started = Started(t.bootAt, s.start)
 		t.entries[pid] = e

@@ -1,0 +1,46 @@
+package process
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+)
+
+// TestStatFilesStayOpen holds the table to one open file for each process that it is
+// asked for again, and to none for one that has ended or is no longer asked for.
+func TestStatFilesStayOpen(t *testing.T) {
+	var pids []int
+	commands := make([]*exec.Cmd, 2)
+	for i := range commands {
+		commands[i] = exec.Command("sleep", "600")
+		if err := commands[i].Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			_ = commands[i].Process.Kill()
+			_ = commands[i].Wait()
+		})
+		pids = append(pids, commands[i].Process.Pid)
+	}
+	table := NewTable("/proc")
+	for second, want := range []int{0, 2, 2} {
+		if found := table.Processes(at(float64(second)), pids); len(found) != 2 || table.open != want {
+			t.Errorf("second %d: %d processes, %d open files, want 2 and %d", second, len(found), table.open, want)
+		}
+	}
+	file := filepath.Join("/proc/self/fd", strconv.Itoa(table.entries[pids[1]].stat))
+	if target, err := os.Readlink(file); err != nil || target != "/proc/"+strconv.Itoa(pids[1])+"/stat" {
+		t.Errorf("%s leads to %s: %v", file, target, err)
+	}
+	_ = commands[0].Process.Kill()
+	_ = commands[0].Wait()
+	if found := table.Processes(at(4), pids); len(found) != 1 || found[pids[1]].Name != "sleep" || table.open != 1 {
+		t.Errorf("after one has ended: %+v, %d open files", found, table.open)
+	}
+	table.Processes(at(30), nil)
+	if _, err := os.Readlink(file); err == nil || table.open != 0 {
+		t.Errorf("nothing is asked for, and %d files are open: %v", table.open, err)
+	}
+}
