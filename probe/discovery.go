@@ -47,7 +47,7 @@ const (
 	searchRetryLimit  = 5 * time.Second  // a process in a container, which may start a probe later
 	sharedRetryLimit  = 2 * time.Minute  // a process whose directories are listed anyway: a search takes 30 system calls
 	sharedSearches    = 8                // a second, of so many processes that a search each two minutes is too often
-	sharedFailures    = 3                // so that its second search is 8 s after the first
+	sharedFailures    = 5                // so that its second search is 32 s after the first
 	connectRetryLimit = 30 * time.Second // a socket without a listener, a probe that breaks the protocol
 )
 

@@ -33,7 +33,8 @@ type Monitor struct {
 	everyone     bool     // root scans every user's
 
 	wake      chan struct{}
-	panics    chan error // the first panic of a goroutine, with its stack
+	scanned   atomic.Int64 // when the last scan began, in nanoseconds since 1970
+	panics    chan error   // the first panic of a goroutine, with its stack
 	running   sync.WaitGroup
 	published atomic.Pointer[[]*probeProcess] // byProcess, readable without the lock
 
@@ -123,10 +124,12 @@ func NewMonitor(finder *Finder, options MonitorOptions) *Monitor {
 func (m *Monitor) Run(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	scans := time.NewTicker(m.scanInterval)
-	defer scans.Stop()
+	overdue := time.NewTimer(0)
+	defer overdue.Stop()
 	for {
+		m.scanned.Store(time.Now().UnixNano())
 		m.scan(ctx)
+		overdue.Reset(2 * m.scanInterval)
 		select {
 		case <-ctx.Done():
 			waitFor(&m.running, joinTime)
@@ -138,7 +141,7 @@ func (m *Monitor) Run(ctx context.Context) {
 			}
 		case err := <-m.panics:
 			panic(err)
-		case <-scans.C:
+		case <-overdue.C:
 		case <-m.wake:
 		}
 	}
@@ -187,8 +190,12 @@ func (m *Monitor) Answers() []Answer {
 
 // Ask asks every probe now, unless the last Ask was less than an interval ago.
 // Called together with a reading of the driver, it makes the two readings
-// comparable. Without it a probe is asked every 1.5 intervals. It never waits.
+// comparable. Without it a probe is asked every other interval. A scan is made at the
+// same time: a timer of its own would wake the process once more a second. It never waits.
 func (m *Monitor) Ask() {
+	if time.Since(time.Unix(0, m.scanned.Load())) >= m.scanInterval-m.scanInterval/20 {
+		m.wakeUp()
+	}
 	for _, p := range *m.published.Load() {
 		select {
 		case p.asked <- struct{}{}:
@@ -214,9 +221,14 @@ func (m *Monitor) Listed(gpu string, pids []int) {
 // scanNow has the next scan run at once. The lock is held.
 func (m *Monitor) scanNow() {
 	m.dirty = true
+	m.wakeUp()
+}
+
+// wakeUp has Run scan.
+func (m *Monitor) wakeUp() {
 	select {
 	case m.wake <- struct{}{}:
-	default:
+	default: // it will
 	}
 }
 

@@ -139,7 +139,7 @@ func readAt(arrival time.Time, ns int64) time.Time {
 
 // wait waits until the next question is due. Meanwhile it flushes on demand.
 func (s *session) wait(ctx context.Context) error {
-	idle := time.NewTimer(s.interval + s.interval/2)
+	idle := time.NewTimer(2 * s.interval)
 	defer idle.Stop()
 	for {
 		select {

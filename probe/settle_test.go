@@ -56,3 +56,18 @@ func TestUnaskedCountsProcessesOnce(t *testing.T) {
 		t.Errorf("after an answer %d processes have not been asked, want 2", n)
 	}
 }
+
+// TestAskScans: a monitor whose caller asks has no clock of its own.
+func TestAskScans(t *testing.T) {
+	m := NewMonitor(NewFinder(process.NewTable("/proc")), MonitorOptions{Directories: []string{t.TempDir()}})
+	m.scanInterval = time.Hour
+	run(t, m)
+	m.Settle(soon(t))
+	m.Ask()
+	if len(m.wake) > 0 {
+		t.Error("a scan follows another at once")
+	}
+	m.scanned.Store(0)
+	m.Ask()
+	eventually(t, "another scan", func() bool { return m.scanned.Load() != 0 })
+}

@@ -18,6 +18,7 @@ type fakeSource struct {
 	interval  time.Duration
 	suspended int
 	resumed   int
+	aligned   int
 }
 
 func newFakeSource(first *snapshot.Snapshot) *fakeSource {
@@ -45,6 +46,12 @@ func (s *fakeSource) Latest() *snapshot.Snapshot {
 }
 
 func (s *fakeSource) Updates() <-chan struct{} { return s.updates }
+
+func (s *fakeSource) Align(time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.aligned++
+}
 
 func (s *fakeSource) SetInterval(interval time.Duration) {
 	s.mu.Lock()

@@ -140,7 +140,7 @@ func TestSuspendAndContinue(t *testing.T) {
 	m.press("q")
 	m.ends(0, soon)
 	m.restored()
-	if !strings.Contains(m.errors(), "suspended 2, resumed 2") {
+	if !strings.Contains(m.errors(), "suspended 2, resumed 2, aligned 3") {
 		t.Errorf("the driver was not let go: %s", m.errors())
 	}
 }

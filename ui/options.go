@@ -30,6 +30,9 @@ type Source interface {
 // Sampling controls the sampler. Its methods may block: only commands call them.
 type Sampling interface {
 	SetInterval(interval time.Duration)
+	// Align has samples taken when a clock that has the period of a second ticks: at
+	// is one of its moments. It does not block.
+	Align(at time.Time)
 	// Suspend closes the driver, so that it can be unloaded and GPUs can sleep;
 	// Resume opens it again.
 	Suspend()

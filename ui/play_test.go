@@ -93,7 +93,7 @@ func perform(play string) int {
 	}
 	source.mu.Lock()
 	defer source.mu.Unlock()
-	fmt.Fprintf(os.Stderr, "suspended %d, resumed %d, interval %v\n", source.suspended, source.resumed, source.interval)
+	fmt.Fprintf(os.Stderr, "suspended %d, resumed %d, aligned %d, interval %v\n", source.suspended, source.resumed, source.aligned, source.interval)
 	return 0
 }
 

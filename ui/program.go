@@ -32,7 +32,7 @@ func Run(ctx context.Context, options Options) error {
 		Feed: options.feed,
 	}
 	if options.Sampling != nil {
-		p.Driver = options.Sampling
+		p.Driver, p.Aligned = options.Sampling, options.Sampling.Align
 	}
 	err := p.Run(ctx)
 	var crash *Crash
@@ -70,7 +70,7 @@ func (o *Options) feed(ctx context.Context, send func(tea.Msg)) {
 		case <-o.Source.Updates():
 			if next := o.Source.Latest(); next != nil && next != last {
 				last = next
-				clock.Reset(time.Second + clockSlack)
+				clock.Reset(clockAfter(next.Interval))
 				send(snapshotMsg{next})
 			}
 		case <-clock.C:
@@ -80,6 +80,12 @@ func (o *Options) feed(ctx context.Context, send func(tea.Msg)) {
 	}
 }
 
-// clockSlack is how late a snapshot may be before the time is sent without it: two
-// frames a second would cost twice as much as one.
-const clockSlack = 150 * time.Millisecond
+// clockAfter is how long after a snapshot the time is sent without another. It is
+// whole seconds: Go wakes a process at the moment that a timer had before a Reset, and
+// then another snapshot comes.
+func clockAfter(interval time.Duration) time.Duration {
+	if interval > time.Second {
+		return time.Second
+	}
+	return 2 * time.Second
+}

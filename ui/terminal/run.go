@@ -36,6 +36,9 @@ type Program struct {
 	// Feed sends the model its messages until the context ends. Send blocks until the
 	// event loop takes a message, so that a slow loop gets the newest and no queue.
 	Feed func(ctx context.Context, send func(tea.Msg))
+	// Aligned gets a moment at which Bubble Tea's clock ticks, as it does each second:
+	// what else the process does then costs no wake-up of its own. Nil: nothing.
+	Aligned func(at time.Time)
 
 	model    Model
 	terminal *Terminal
@@ -92,7 +95,7 @@ func (p *Program) Run(parent context.Context) error {
 		tea.WithOutput(p.terminal.Output),
 		tea.WithEnvironment(p.Environ),
 		// Frames are drawn as soon as they are there, by painted. What is left of the
-		// renderer is its clock, which cannot be switched off.
+		// renderer is its clock, which cannot be switched off: see Aligned.
 		tea.WithoutRenderer(),
 		tea.WithFPS(1),
 		tea.WithFilter(p.filter),
@@ -219,6 +222,8 @@ func (p *Program) filter(_ tea.Model, msg tea.Msg) tea.Msg {
 		}
 	case RedrawMsg:
 		p.terminal.Redraw()
+	case ResumedMsg:
+		p.align()
 	case DrainedMsg:
 		if msg.Lost {
 			p.terminal.Redraw()
@@ -237,6 +242,13 @@ func (p *Program) measured(size tea.WindowSizeMsg) tea.Msg {
 	return size
 }
 
+// align says when the renderer's clock ticks, which has just started.
+func (p *Program) align() {
+	if p.Aligned != nil {
+		p.Aligned(time.Now())
+	}
+}
+
 // suspend restores the terminal until the program is continued.
 func (p *Program) suspend() tea.Cmd {
 	release := tea.Exec(p.stopping, func(err error) tea.Msg { return ResumedMsg{err} })
@@ -252,7 +264,10 @@ func (p *Program) suspend() tea.Cmd {
 type painted struct{ *Program }
 
 // Init implements tea.Model. The first frame carries the questions to the terminal.
-func (p painted) Init() tea.Cmd { return p.model.Init() }
+func (p painted) Init() tea.Cmd {
+	p.align()
+	return p.model.Init()
+}
 
 // Update implements tea.Model.
 func (p painted) Update(msg tea.Msg) (tea.Model, tea.Cmd) { return p, p.take(msg) }
