@@ -93,7 +93,7 @@ func ReadLimited(path string, limit int) ([]byte, error) {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
 	defer func() { _ = syscall.Close(fd) }() // only read
-	var small [2 << 10]byte // most files fit, and what is kept is as long as they are
+	var small [2 << 10]byte                  // most files fit, and what is kept is as long as they are
 	content := small[:0:min(limit, len(small))]
 	for len(content) < limit {
 		if len(content) == cap(content) {

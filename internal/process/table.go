@@ -43,8 +43,8 @@ type Table struct {
 	mu      sync.Mutex
 	buf     [statSize]byte
 	entries map[int]*entry
-	isProc  bool // the kernel's: an open file of a process is never another's
-	open    int  // stat files that are kept open
+	isProc  bool      // the kernel's: an open file of a process is never another's
+	open    int       // stat files that are kept open
 	bootAt  time.Time // set by the first call
 	host    Host      // the figures of the machine, read at hostAt
 	hostAt  time.Time
