@@ -70,14 +70,26 @@ func (g *grid) arrange(titles []string) {
 
 // start is the cell in which the last column begins.
 func (g *grid) start() int {
-	return strings.LastIndex(g.lines()[0], g.columns[len(g.columns)-1].title)
+	last := len(g.columns) - 1
+	cells := len(gap) * last
+	for i, c := range g.columns[:last] {
+		widest := max(c.least, text.Width(c.title))
+		for _, row := range g.rows {
+			widest = max(widest, text.Width(row[i]))
+		}
+		cells += widest
+	}
+	return cells
 }
+
+// gap is between two columns.
+const gap = "  "
 
 // lines are the titles and the rows.
 func (g *grid) lines() []string {
 	columns := make([]string, len(g.columns))
 	for i, c := range g.columns {
-		side, title, gap := lipgloss.Left, fmt.Sprintf("%-*s", c.least, c.title), "  "
+		side, title, gap := lipgloss.Left, fmt.Sprintf("%-*s", c.least, c.title), gap
 		if c.right {
 			side, title = lipgloss.Right, fmt.Sprintf("%*s", c.least, c.title)
 		}

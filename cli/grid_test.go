@@ -2,8 +2,25 @@ package cli
 
 import (
 	"fmt"
+	"strings"
 	"testing"
+
+	"vramscope/internal/text"
 )
+
+// TestStartIsWhereTheLastColumnBegins, whatever is widest in the others.
+func TestStartIsWhereTheLastColumnBegins(t *testing.T) {
+	g := grid{columns: []column{{"GPU", true, 3}, {"USER", false, 8}, {"FLUSH", true, 5}, {"COMMAND", false, 0}}}
+	for _, row := range [][]string{nil, {"0", "a", "–", "one"}, {"0:12", "administrator", "12.3G", "two"}, {"1", "用户用户用户用户用户", "1G", "three"}} {
+		if row != nil {
+			g.rows = append(g.rows, row)
+		}
+		line := g.lines()[0]
+		if got, want := g.start(), text.Width(line[:strings.LastIndex(line, "COMMAND")]); got != want {
+			t.Errorf("after %v: %d, want %d: %q", row, got, want, line)
+		}
+	}
+}
 
 // BenchmarkGrid lays out the rows of 8 GPUs with 8 processes each.
 func BenchmarkGrid(b *testing.B) {
