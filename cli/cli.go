@@ -47,12 +47,12 @@ func (p *program) run(args []string) int {
 	p.arguments = args
 	root := p.root()
 	root.SetArgs(args)
-	said := &output{print: p.print}
-	root.SetOut(said)
+	out := &output{print: p.print}
+	root.SetOut(out)
 	root.SetErr(p.stderr)
 	err := root.Execute()
 	if err == nil {
-		err = said.err
+		err = out.err
 	}
 	if err != nil {
 		return report(p.stderr, err)

@@ -35,7 +35,7 @@ func TestTellMeWhenMyJobWillFillItsGPU(t *testing.T) {
 		at = at.Add(time.Second)
 		a.observe(s.Tick(at))
 	}
-	told := func() *schema.AlertDocument {
+	reported := func() *schema.AlertDocument {
 		content, err := os.Open(out)
 		if err != nil {
 			return nil
@@ -53,8 +53,8 @@ func TestTellMeWhenMyJobWillFillItsGPU(t *testing.T) {
 	}
 	var doc *schema.AlertDocument
 	for deadline := time.Now().Add(waitLimit); doc == nil; time.Sleep(10 * time.Millisecond) {
-		if doc = told(); time.Now().After(deadline) {
-			t.Fatalf("nothing is told; logged %q", log)
+		if doc = reported(); time.Now().After(deadline) {
+			t.Fatalf("no alert is reported; logged %q", log)
 		}
 	}
 	if !doc.Simulated || doc.Alert.GPU == nil || *doc.Alert.GPU != 3 || doc.GPU.FullIn == nil || doc.Process == nil || doc.Process.PID != *doc.Alert.PID {

@@ -77,7 +77,7 @@ func (d *daemon) sentence(snap *snapshot.Snapshot) string {
 	return s
 }
 
-// status is what clients are told. It is called by their goroutines.
+// status is what clients get. It is called by their goroutines.
 func (d *daemon) status() socket.Status {
 	status := socket.Status{Since: schema.Time(d.began), Recording: "off"}
 	if latest := d.Sampling.Latest(); latest != nil {

@@ -87,7 +87,7 @@ func TestCorruptPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	const page = 4096
-	told, most := 0, 0
+	shown, most := 0, 0
 	pages := 0
 	for n := 1; n < len(content)/page; n += 2 {
 		pages++
@@ -100,7 +100,7 @@ func TestCorruptPage(t *testing.T) {
 		}
 		r, err := Open(path)
 		if err != nil && strings.Contains(err.Error(), "is damaged") {
-			told++ // the schema: nothing of the day can be read
+			shown++ // the schema: nothing of the day can be read
 			continue
 		}
 		if err != nil {
@@ -113,10 +113,10 @@ func TestCorruptPage(t *testing.T) {
 				whole++
 			}
 		}
-		_, _ = r.Processes(moments[0].Time, q.now) // the problem is told below
+		_, _ = r.Processes(moments[0].Time, q.now) // Problems has the reason
 		r.Events(0)
 		if len(r.Problems()) > 0 {
-			told++
+			shown++
 		} else if whole < 15 {
 			t.Errorf("page %d: %d moments of 15, and no problem: %v", n, whole, r.Problems())
 		}
@@ -127,8 +127,8 @@ func TestCorruptPage(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	t.Logf("of %d pages, %d show as a problem, and with %d nearly all moments can be read", pages, told, most)
-	if most < pages/2 || told == 0 { // a small file has few leaves
-		t.Errorf("of %d pages, %d show as a problem, and with %d nearly all moments can be read", pages, told, most)
+	t.Logf("of %d pages, %d show as a problem, and with %d nearly all moments can be read", pages, shown, most)
+	if most < pages/2 || shown == 0 { // a small file has few leaves
+		t.Errorf("of %d pages, %d show as a problem, and with %d nearly all moments can be read", pages, shown, most)
 	}
 }

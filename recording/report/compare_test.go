@@ -29,21 +29,21 @@ func TestNoiseIsRarelyTakenForADifference(t *testing.T) {
 		most     float64 // of a thousand comparisons of the same
 	}{{8, 0, 20}, {24, 0, 20}, {24, 0.5, 35}, {168, 0.5, 25}, {168, 0.8, 35}} {
 		random := rand.New(rand.NewPCG(1, uint64(c.hours)))
-		wrong, told := 0, 0
+		wrong, judged := 0, 0
 		const trials = 4000
 		for range trials {
 			line, _ := compared("used", "percent", alike(random, c.hours, 50, c.likeness), alike(random, c.hours, 50, c.likeness))
 			if line.BeyondNoise != nil {
-				told++
+				judged++
 				if *line.BeyondNoise {
 					wrong++
 				}
 			}
 		}
-		if perMille := 1000 * float64(wrong) / trials; perMille > c.most || told < trials/4 {
-			t.Errorf("%d hours, likeness %v: %.1f of 1000 are beyond noise, %d of %d were judged", c.hours, c.likeness, perMille, told, trials)
+		if perMille := 1000 * float64(wrong) / trials; perMille > c.most || judged < trials/4 {
+			t.Errorf("%d hours, likeness %v: %.1f of 1000 are beyond noise, %d of %d were judged", c.hours, c.likeness, perMille, judged, trials)
 		} else {
-			t.Logf("%d hours, likeness %v: %.1f of 1000, judged %d", c.hours, c.likeness, perMille, told)
+			t.Logf("%d hours, likeness %v: %.1f of 1000, judged %d", c.hours, c.likeness, perMille, judged)
 		}
 	}
 }

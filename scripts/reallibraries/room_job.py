@@ -1,4 +1,4 @@
-"""A real PyTorch process that shares a GPU: it takes and caches memory as it is told.
+"""A real PyTorch process that shares a GPU: it takes and caches memory on command.
 
 Its steps are below, in the protocol of gpucheck/jobs/serving.py.
 """
