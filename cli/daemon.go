@@ -128,6 +128,7 @@ var daemonFlagOf = map[string]string{
 
 func (p *program) runDaemon(cmd *cobra.Command, f *daemonFlags) error {
 	defer onOneProcessor()()
+	defer forgetStart()()
 	s, err := p.daemonSettings(cmd, f)
 	if err == nil {
 		err = checkExporter(&s)

@@ -76,6 +76,7 @@ func (p *program) keyboard() (*os.File, error) {
 // watch runs sampler and screen, after an upgrade of the driver in a new process.
 func (p *program) watch(ctx context.Context, src *sources, s *config.Settings, input *os.File) error {
 	defer onOneProcessor()()
+	defer forgetStart()()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	previous := p.handover()
