@@ -187,16 +187,13 @@ func (h *History) Series(key snapshot.SeriesKey, from, to time.Time, buckets int
 func (h *History) find(key snapshot.SeriesKey) *store.Series {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
-	if int(key.Metric) >= len(metrics{}) {
-		return nil
-	}
 	if key.Row != (snapshot.RowID{}) {
 		if r := h.rows[key.Row]; r != nil {
-			return r.metrics[key.Metric]
+			return r.metrics.of(key.Metric)
 		}
 		for i := len(h.ended) - 1; i >= 0; i-- {
 			if h.ended[i].Process.ID == key.Row {
-				return h.ended[i].metrics[key.Metric]
+				return h.ended[i].metrics.of(key.Metric)
 			}
 		}
 		return nil
@@ -207,11 +204,11 @@ func (h *History) find(key snapshot.SeriesKey) *store.Series {
 	}
 	if key.Instance.MIG {
 		if in := g.instance(key.Instance); in != nil {
-			return in.metrics[key.Metric]
+			return in.metrics.of(key.Metric)
 		}
 		return nil
 	}
-	return g.metrics[key.Metric]
+	return g.metrics.of(key.Metric)
 }
 
 // At rebuilds the moment at or just before t.

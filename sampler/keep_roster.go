@@ -30,7 +30,7 @@ type roster struct {
 	Series [][]uint32
 }
 
-const rosterVersion = 4
+const rosterVersion = 5
 
 // roster is the state.
 func (s *Sampler) roster() *roster {
@@ -53,8 +53,8 @@ func (s *Sampler) roster() *roster {
 	r.Rows = slices.AppendSeq(slices.Clone(h.ended), maps.Values(h.rows))
 	var all []*store.Series
 	for _, table := range r.tables() {
-		numbers := make([]uint32, len(table))
-		for i, series := range table {
+		numbers := make([]uint32, len(*table))
+		for i, series := range *table {
 			if series != nil {
 				all = append(all, series)
 				numbers[i] = uint32(len(all))
@@ -90,13 +90,17 @@ func (r *roster) takeSeries(series []*store.Series) error {
 		return errForeign
 	}
 	for i, table := range tables {
-		for id, n := range r.Series[i] {
+		if len(r.Series[i]) > len(recorded) {
+			return errForeign
+		}
+		*table = make(metrics, len(r.Series[i]))
+		for place, n := range r.Series[i] {
 			switch {
 			case n == 0:
-			case id >= len(table) || int64(n) > int64(len(series)):
+			case int64(n) > int64(len(series)):
 				return errForeign
 			default:
-				table[id] = series[n-1]
+				(*table)[place] = series[n-1]
 			}
 		}
 	}

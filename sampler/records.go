@@ -10,12 +10,37 @@ import (
 	"vramscope/sampler/store"
 )
 
-// metrics is one series for each metric that has ever been known; the others
-// cost nothing.
-type metrics [metric.Count]*store.Series
+// metrics is one series for each metric that has ever been known, in the order of
+// recorded. It reaches as far as the last of them: a process has few.
+type metrics []*store.Series
 
 // What is recorded of a process and of a GPU.
 var recordedOfProcess, recordedOfGPU = metric.KeptOf(metric.Process, metric.Recorded), metric.KeptOf(metric.GPU, metric.Recorded)
+
+// recorded is all that is recorded, what processes have first; placeOf is the place of
+// a metric in it, -1 where it is not recorded.
+var recorded, placeOf = placesOf(recordedOfProcess, recordedOfGPU)
+
+func placesOf(lists ...[]metric.ID) (order []metric.ID, place [metric.Count]int) {
+	for i := range place {
+		place[i] = -1
+	}
+	for _, id := range slices.Concat(lists...) {
+		if place[id] < 0 {
+			place[id] = len(order)
+			order = append(order, id)
+		}
+	}
+	return order, place
+}
+
+// of is the series of a metric, nil where there is none.
+func (m metrics) of(id metric.ID) *store.Series {
+	if id >= metric.Count || placeOf[id] < 0 || placeOf[id] >= len(m) {
+		return nil
+	}
+	return m[placeOf[id]]
+}
 
 // What is kept of a GPU as it was last.
 var constantOfGPU = metric.KeptOf(metric.GPU, metric.Constant)
@@ -26,13 +51,18 @@ func (m *metrics) append(s *store.Store, id metric.ID, value snapshot.Float) {
 	if !known {
 		return
 	}
-	if m[id] == nil {
-		m[id] = s.Open()
+	series := m.of(id)
+	if series == nil {
+		series = s.Open()
+		if missing := placeOf[id] + 1 - len(*m); missing > 0 {
+			*m = append(*m, make(metrics, missing)...)
+		}
+		(*m)[placeOf[id]] = series
 	}
-	m[id].Append(metric.Table[id].Whole(v))
+	series.Append(metric.Table[id].Whole(v))
 }
 
-func (m *metrics) close() {
+func (m metrics) close() {
 	for _, series := range m {
 		if series != nil {
 			series.Close()
@@ -41,11 +71,12 @@ func (m *metrics) close() {
 }
 
 // value is a metric at a moment, unknown where it was not recorded.
-func (m *metrics) value(id metric.ID, t time.Time) snapshot.Float {
-	if m[id] == nil {
+func (m metrics) value(id metric.ID, t time.Time) snapshot.Float {
+	series := m.of(id)
+	if series == nil {
 		return snapshot.Float{}
 	}
-	v, _, ok := m[id].At(t)
+	v, _, ok := series.At(t)
 	if !ok {
 		return snapshot.Float{}
 	}
@@ -197,7 +228,7 @@ func (r *gpuRecord) present(t, newest time.Time) bool {
 // at is the GPU at a moment, with the rows of that moment.
 func (r *gpuRecord) at(t time.Time, rows []snapshot.Process) snapshot.GPU {
 	g := r.GPU
-	m := &r.metrics
+	m := r.metrics
 	g.State, g.Message, g.Since, g.RetryAt = snapshot.GPUOK, "", time.Time{}, time.Time{}
 	for _, was := range slices.Backward(r.States) {
 		if !was.From.After(t) {
