@@ -60,8 +60,15 @@ func (p *program) runStream(ctx context.Context) error {
 		select {
 		case <-sampling.Updates():
 			snap := sampling.Latest()
-			if err := p.printLine(snap); err != nil {
-				return err
+			written := make(chan error, 1)
+			go func() { written <- p.printLine(snap) }()
+			select {
+			case err := <-written:
+				if err != nil {
+					return err
+				}
+			case <-ctx.Done():
+				return nil // a reader that stands still must not delay that, either
 			}
 			if first && snap.Driver.State != snapshot.DriverStarting {
 				first = false

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"vramscope/schema"
 )
 
@@ -80,5 +82,29 @@ func TestStreamEndsWithAClosedPipe(t *testing.T) {
 	err := ends(t, cmd)
 	if state, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || state.Signal() != syscall.SIGPIPE {
 		t.Errorf("a closed pipe ends the stream with %v", err)
+	}
+}
+
+// TestStreamEndsWhileItsReaderStandsStill: "stream | less" ends with Ctrl-C.
+func TestStreamEndsWhileItsReaderStandsStill(t *testing.T) {
+	cmd, read, lines := streaming(t)
+	if !lines.Scan() {
+		t.Fatal(lines.Err())
+	}
+	// A line is larger than the pipe: the next one fills it.
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		waiting, err := unix.IoctlGetInt(int(read.Fd()), unix.TIOCINQ)
+		if err != nil || time.Now().After(end) {
+			t.Fatalf("%d bytes in the pipe, %v", waiting, err)
+		}
+		if waiting == 64<<10 {
+			break
+		}
+	}
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	if err := ends(t, cmd); err != nil {
+		t.Errorf("SIGINT ends the stream with %v", err)
 	}
 }

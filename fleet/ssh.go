@@ -60,7 +60,7 @@ const (
 
 // NewSSH contacts nobody before Run. The hosts are valid destinations.
 func NewSSH(hosts []string, now func() time.Time) *SSH {
-	s := &SSH{now: now, ssh: []string{"ssh", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3"}}
+	s := &SSH{now: now, ssh: []string{"ssh", "-axT", "-o", "ClearAllForwardings=yes", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3"}}
 	for _, host := range hosts {
 		s.boxes = append(s.boxes, &sshBox{host: host})
 	}
@@ -169,18 +169,21 @@ func (b *sshBox) fail(err error) {
 	b.why, b.tried = text.Cut(text.Clean(err.Error()), longestWhy, "…"), true
 }
 
-// LastLine keeps the last line that was written, bounded and clean.
+// LastLine keeps the last line that was written, or that in which vramscope says why it
+// ends, which hints follow; bounded and clean.
 type LastLine struct {
 	mu   sync.Mutex
 	line []byte
 }
+
+var byVramscope = []byte("vramscope: ")
 
 // Write implements io.Writer.
 func (l *LastLine) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, line := range bytes.Split(p, []byte("\n")) {
-		if line = bytes.TrimSpace(line); len(line) > 0 {
+		if line = bytes.TrimSpace(line); len(line) > 0 && !bytes.HasPrefix(l.line, byVramscope) {
 			l.line = append(l.line[:0], line[:min(len(line), longestWhy)]...)
 		}
 	}
@@ -191,7 +194,7 @@ func (l *LastLine) Write(p []byte) (int, error) {
 func (l *LastLine) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return strings.TrimSpace(text.Clean(string(l.line)))
+	return strings.TrimSpace(text.Clean(string(bytes.TrimPrefix(l.line, byVramscope))))
 }
 
 // line is the box as a line, and its newest snapshot, nil where there is none.

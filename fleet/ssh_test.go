@@ -64,9 +64,11 @@ func TestSSHLines(t *testing.T) {
 case $host in
 good) cat $LINE; exec sleep 60 ;;
 newer) sed 's/"schema":/"something_new":{"a":[1]},"schema":/; s/"index":/"quantum_bits":7,"index":/g' $LINE; exec sleep 60 ;;
+driverless) printf 'Warning: banner\nvramscope: no NVIDIA driver library on gpu7\n\n  not sure          vramscope doctor\n' >&2; exit 12 ;;
+older) printf 'vramscope: unknown command: stream\n  commands: once, run\n' >&2; exit 2 ;;
 refusing) printf 'warning\nroot@refusing: Permission denied \033[31m(publickey).\n' >&2; exit 255 ;;
 *@bare) exit 127 ;;
-esac`, "good", "newer", "refusing", "alice@bare")
+esac`, "good", "newer", "driverless", "older", "refusing", "alice@bare")
 	pic := lookOver(t, s, "")
 	gpus := len(snapshottest.DrawnBox().GPUs)
 	whys := map[string]string{}
@@ -84,17 +86,20 @@ esac`, "good", "newer", "refusing", "alice@bare")
 	if !strings.HasPrefix(whys["refusing"], "root@refusing: Permission denied") || strings.Contains(whys["refusing"], "\x1b") || whys["bare"] != "vramscope is not installed there, or not in its PATH" {
 		t.Errorf("whys: %q", whys)
 	}
+	if whys["driverless"] != "no NVIDIA driver library on gpu7" || whys["older"] != "unknown command: stream" {
+		t.Errorf("vramscope says %q", whys)
+	}
 	if l := pic.Lines[0]; l.Alert != snapshot.AlertFullIn || l.Severity != snapshot.Urgent {
 		t.Errorf("the worst is %+v", l)
 	}
 	if pic := lookOver(t, s, "user=carol host=good"); len(pic.Lines) != 1 || pic.Lines[0].User != "carol" {
 		t.Errorf("carol's: %d lines", len(pic.Lines))
 	}
-	if pic := lookOver(t, s, "state=down"); len(pic.Lines) != 2 {
+	if pic := lookOver(t, s, "state=down"); len(pic.Lines) != 4 {
 		t.Errorf("down: %d lines", len(pic.Lines))
 	}
 	sums, err := s.Totals(t.Context(), Query{})
-	if err != nil || sums.Boxes.Or(0) != 4 || sums.Down.Or(0) != 2 || !sums.Memory.Used.Known() {
+	if err != nil || sums.Boxes.Or(0) != 6 || sums.Down.Or(0) != 4 || !sums.Memory.Used.Known() {
 		t.Errorf("%+v, %v", sums, err)
 	}
 	box, err := s.Box(t.Context(), "good", time.Time{})
