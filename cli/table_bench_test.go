@@ -5,6 +5,7 @@ import (
 	"io"
 	"testing"
 
+	"vramscope/fleet"
 	"vramscope/sampler/snapshot/snapshottest"
 )
 
@@ -31,5 +32,18 @@ func BenchmarkJSON(b *testing.B) {
 		if err := writeJSON(io.Discard, snap); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// BenchmarkFleetTable is the table of a fleet of 10,000 GPUs.
+func BenchmarkFleetTable(b *testing.B) {
+	var pic fleet.Picture
+	gpus := snapshottest.Crowded(16, 0).GPUs
+	for i := range 10_000 {
+		pic.Lines = append(pic.Lines, fleet.Line{Box: fmt.Sprintf("box-%d", i/16), GPU: gpus[i%16], User: "alice", Program: "train.py"})
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		fleetTable(&pic, &fleet.Totals{}, glyphsFor(false), 200)
 	}
 }

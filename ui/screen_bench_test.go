@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/charmbracelet/colorprofile"
@@ -26,13 +27,17 @@ func benchmarkFrame(b *testing.B, width, height int) {
 	}
 }
 
-// BenchmarkViewCrowded is 1024 processes: the cost of sorting.
+// BenchmarkViewCrowded is 1,024 and 10,000 processes: the cost of sorting.
 func BenchmarkViewCrowded(b *testing.B) {
-	st := screenOf(snapshottest.Crowded(16, 64), 200, 60)
-	lk := lookOf(b, "dark", true, colorprofile.TrueColor, cell.UnicodeGlyphs())
-	b.ReportAllocs()
-	for b.Loop() {
-		frame(st, lk)
+	for _, processes := range []int{64, 625} {
+		b.Run(fmt.Sprintf("16x%d", processes), func(b *testing.B) {
+			st := screenOf(snapshottest.Crowded(16, processes), 200, 60)
+			lk := lookOf(b, "dark", true, colorprofile.TrueColor, cell.UnicodeGlyphs())
+			b.ReportAllocs()
+			for b.Loop() {
+				frame(st, lk)
+			}
+		})
 	}
 }
 
