@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"encoding/binary"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"vramscope/internal/fakedriver"
+	"vramscope/internal/needs"
+)
+
+// TestOnceAsksForWhatItPrints counts the driver's calls of one snapshot, and what it
+// opens of each process.
+func TestOnceAsksForWhatItPrints(t *testing.T) {
+	if !haveCgo() {
+		t.Skip("without cgo no driver is read")
+	}
+	needs.Tool(t, "strace")
+	const gpus, processes = 2, 8
+	state := fakedriver.Box(gpus, processes)
+	for i := range state.GPUs {
+		for j := range state.GPUs[i].Processes {
+			state.GPUs[i].Processes[j].Command = []string{"python", "train.py"}
+		}
+	}
+	population, err := fakedriver.Populate(&state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer population.Close()
+	dir := t.TempDir()
+	state.MustWrite(t, filepath.Join(dir, "state"))
+	environment := append(fakedriver.Environment(fakedriver.Build(t, fakedriver.Current), filepath.Join(dir, "state")),
+		asVramscope+"="+everywhere, "HOME="+dir, "XDG_CONFIG_HOME="+dir, "XDG_STATE_HOME="+dir)
+
+	// Of a GPU: 8 calls that make it known, 17 for a table, NVLink's 18 links and 15
+	// more for JSON. Of the driver: 5.
+	for format, most := range map[string]int{"table": 5 + gpus*25, "json": 5 + gpus*58} {
+		t.Run(format, func(t *testing.T) {
+			count, trace := filepath.Join(t.TempDir(), "count"), filepath.Join(t.TempDir(), "trace")
+			cmd := exec.Command("strace", "-f", "-qq", "-e", "trace=open,openat,openat2,stat,newfstatat,readlink,readlinkat", "-o", trace,
+				os.Args[0], "once", "--format", format)
+			cmd.Env = append(append(os.Environ(), environment...), "VRAMSCOPE_FAKE_COUNT="+count)
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			raw, err := os.ReadFile(count)
+			if err != nil || len(raw) != 8 {
+				t.Fatalf("%d bytes: %v", len(raw), err)
+			}
+			if calls := int(binary.NativeEndian.Uint64(raw)); calls > most {
+				t.Errorf("%d calls of the driver, want at most %d", calls, most)
+			}
+			traced, err := os.ReadFile(trace)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// Search: ns/mnt, ns/user, root, environ. Table: stat, ns/pid, the directory, cgroup, cmdline, environ.
+			const each = 10
+			for _, gpu := range state.GPUs {
+				for _, p := range gpu.Processes {
+					files := filesOf(string(traced), int(p.PID))
+					if len(files) == 0 || len(files) > each {
+						t.Errorf("PID %d: %d files, want at most %d: %s", p.PID, len(files), each, strings.Join(files, " "))
+					}
+				}
+			}
+		})
+	}
+}
+
+// filesOf are the names under /proc/PID in the output of strace.
+func filesOf(trace string, pid int) []string {
+	var files []string
+	for _, found := range regexp.MustCompile(`"/proc/`+strconv.Itoa(pid)+`(?:/([^"]*))?"`).FindAllStringSubmatch(trace, -1) {
+		files = append(files, found[1])
+	}
+	return files
+}
