@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/api"
@@ -119,6 +120,9 @@ func explain(err error) error {
 	case errors.As(err, &lookup):
 		return fmt.Errorf("no such host: %s", text.Clean(lookup.Name))
 	}
+	if errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) { // TLS 1.3: its reason is lost
+		return errors.New("it closed the connection: over TLS perhaps for the certificate of this client, tls_config.cert_file in --http-config")
+	}
 	var dial *net.OpError
 	if errors.As(err, &dial) {
 		return fmt.Errorf("not reached: %w", dial.Err)
@@ -136,6 +140,8 @@ func explainAnswer(answer *v1.Error, err error) error {
 		return errors.New("403: these credentials may not query it")
 	case strings.HasSuffix(answer.Msg, ": 404"):
 		return errors.New("404: no Prometheus API at this URL: with --web.external-url its path belongs to the URL")
+	case strings.HasSuffix(answer.Msg, ": 407"):
+		return errors.New("407: the proxy wants other credentials: http://USER:PASSWORD@PROXY in proxy_url, HTTPS_PROXY or HTTP_PROXY")
 	case strings.HasSuffix(answer.Msg, ": 400") && strings.Contains(answer.Detail, "HTTPS"):
 		return errors.New("TLS: it speaks TLS alone: https:// instead of http://?")
 	case strings.HasSuffix(answer.Msg, ": 503"):
