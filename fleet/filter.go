@@ -87,6 +87,9 @@ func (f Filter) of(fields ...Field) (found Filter) {
 	return found
 }
 
+// named are the terms that name hosts, users or jobs.
+func (f Filter) named() Filter { return f.of(Anywhere, InHost, InUser, InJob) }
+
 // state reports whether a line is in every state that the filter names.
 func (f Filter) state(l *Line) bool {
 	for _, t := range f.of(InState) {

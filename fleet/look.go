@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
+	"vramscope/internal/text"
 	"vramscope/metric"
 	"vramscope/sampler/snapshot"
 )
@@ -58,7 +59,7 @@ func (p *Prometheus) Look(ctx context.Context, q Query) (*Picture, error) {
 // fitting is the unit in which all that the filter lets through is in view, else Boxes.
 // More boxes than lines need no count of GPUs, which takes an engine longer.
 func (p *Prometheus) fitting(ctx context.Context, a *asking) (Unit, error) {
-	for _, query := range []string{"count(" + a.filtered(fmt.Sprintf("up{%s}", oneOf("job", a.jobs)), "instance") + ")", "count(" + a.wanted(total) + ")"} {
+	for _, query := range []string{"count(" + a.filtered(a.up(), "instance") + ")", "count(" + a.wanted(total) + ")"} {
 		n, err := p.ask(ctx, query, time.Time{})
 		if err != nil {
 			return Fitting, err
@@ -81,6 +82,7 @@ type choice struct {
 	unit     Unit
 	lines    map[string]*Line
 	problems []string
+	old      []series // boxes whose last sample has an old time, and its age
 }
 
 // line is that of a box, or of a GPU of it.
@@ -128,15 +130,27 @@ func (c *choice) take(answers map[field][]series, ranking field) {
 		l := c.at(answers["down"][i].label("instance"), "")
 		l.State, l.Why = Down, "the engine cannot scrape it"
 	}
-	for i := range answers["stopped"] {
-		s := &answers["stopped"][i]
-		l := c.at(s.label("instance"), "")
-		l.State, l.Why = Stopped, "its figures are "+quantity.BriefDuration(time.Duration(s.value)*time.Second)+" old"
+	if n := answers["shares"]; len(n) > 0 {
+		c.problems = append(c.problems, text.Plural(int(n[0].value), "GPU shows", "GPUs show")+" pods' shares alone, and no total: not in these lines")
 	}
-	for i := range answers["skew"] {
-		s := &answers["skew"][i]
-		l := &Line{Box: s.label("instance")}
-		c.problems = append(c.problems, fmt.Sprintf("the clock of %s differs from the engine's", l.Name()))
+	c.old = answers["old"]
+}
+
+// judge says of boxes with an old time whether their figures stand still or their clock
+// differs.
+func (c *choice) judge(goOn []series) {
+	differ := 0
+	for i := range c.old {
+		box := c.old[i].label("instance")
+		if slices.ContainsFunc(goOn, func(s series) bool { return s.label("instance") == box }) {
+			if differ++; differ <= 3 {
+				l := &Line{Box: box}
+				c.problems = append(c.problems, fmt.Sprintf("the clock of %s differs from the engine's", l.Name()))
+			}
+			continue
+		}
+		l := c.at(box, "")
+		l.State, l.Why = Stopped, "its figures are "+quantity.BriefDuration(time.Duration(c.old[i].value)*time.Second)+" old"
 	}
 }
 
@@ -151,18 +165,28 @@ func (p *Prometheus) fill(ctx context.Context, a *asking, c *choice) error {
 			}
 		}
 	}
-	if len(instances) == 0 || c.unit == GPUs && len(uuids) == 0 {
-		return nil
+	queries := map[field]string{}
+	if len(c.old) > 0 {
+		var boxes []string
+		for i := range c.old {
+			boxes = append(boxes, c.old[i].label("instance"))
+		}
+		queries["moving"] = moving(boxes)
 	}
 	slices.Sort(instances)
 	instances = slices.Compact(instances)
-	queries := map[field]string{"details": a.details(instances, uuids)}
-	if c.unit == GPUs && a.exporters[0].people {
-		queries["owners"] = a.owners(instances, uuids)
+	if len(instances) > 0 && (c.unit == Boxes || len(uuids) > 0) {
+		queries["details"] = a.details(instances, uuids)
+		if c.unit == GPUs && a.exporters[0].people {
+			queries["owners"] = a.owners(instances, uuids)
+		}
 	}
 	answers, failed := p.askAll(ctx, queries)
 	if err := failed["details"]; err != nil {
 		return err
+	}
+	if failed["moving"] == nil {
+		c.judge(answers["moving"])
 	}
 	c.problems = append(c.problems, problemsOf(failed)...)
 	figures := map[*Line]map[field]float64{}

@@ -60,7 +60,25 @@ func (p *Prometheus) discover(ctx context.Context, q Query) (*asking, error) {
 		p.mu.Unlock()
 	}
 	found.query = q
-	return &found, nil
+	return &found, p.narrow(ctx, &found)
+}
+
+// fewest is up to how many boxes that a filter leaves are named in all queries: the engine
+// then looks at no other.
+const fewest = 200
+
+// narrow asks which boxes have what the filter names.
+func (p *Prometheus) narrow(ctx context.Context, a *asking) error {
+	boxes, err := p.ask(ctx, a.instances(), time.Time{})
+	if err != nil || len(a.query.Filter.named()) == 0 || len(boxes) > fewest {
+		return err
+	}
+	names := make([]string, len(boxes))
+	for i := range boxes {
+		names[i] = boxes[i].label("instance")
+	}
+	a.within = oneOf("instance", names)
+	return nil
 }
 
 // ErrNoGPUs is the error of an engine that has no series of GPUs.

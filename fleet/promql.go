@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"vramscope/metric"
@@ -14,6 +15,7 @@ type asking struct {
 	jobs      []string    // Prometheus' names of what scrapes them
 	simulated bool        // some box is simulated
 	query     Query
+	within    string // a matcher of the few instances that the filter leaves; "": of all
 }
 
 // named joins expressions, each with its name in the label m.
@@ -38,7 +40,7 @@ func (a *asking) gpus(f field, matchers func(*exporter) string) string {
 func (a *asking) each(f field, matchers func(*exporter) string, by string) string {
 	var parts []string
 	for _, e := range a.exporters {
-		m := ""
+		m := a.within
 		if matchers != nil {
 			m = matchers(e)
 		}
@@ -58,26 +60,63 @@ func (a *asking) filtered(s, labels string) string {
 	if s == "" {
 		return ""
 	}
-	for _, t := range a.query.Filter.of(Anywhere, InHost, InUser, InJob) {
+	for _, t := range a.query.Filter.named() {
+		hosts, people := a.matching(t)
 		var sets []string
-		if t.Field == Anywhere || t.Field == InHost {
-			var hosts []string
-			for _, e := range a.exporters {
-				hosts = append(hosts, e.hosts(containing(t.Word)))
-			}
-			sets = append(sets, fmt.Sprintf("(%s) and on (instance) (%s)", s, strings.Join(hosts, " or ")))
+		for _, set := range hosts {
+			sets = append(sets, fmt.Sprintf("(%s) and on (instance) (%s)", s, set))
 		}
-		for _, person := range []struct {
-			field Field
-			label string
-		}{{InUser, "user"}, {InJob, "hpc_job"}} {
-			if t.Field == Anywhere || t.Field == person.field {
-				sets = append(sets, fmt.Sprintf("(%s) and on (%s) %s{%s=~%s}", s, labels, exported(metric.ProcessInfo), person.label, containing(t.Word)))
-			}
+		for _, set := range people {
+			sets = append(sets, fmt.Sprintf("(%s) and on (%s) %s", s, labels, set))
 		}
 		s = "(" + strings.Join(sets, " or ") + ")"
 	}
 	return s
+}
+
+// matching are the series of what a term of the filter names: hosts, and processes.
+func (a *asking) matching(t Term) (hosts, people []string) {
+	if t.Field == Anywhere || t.Field == InHost {
+		for _, e := range a.exporters {
+			hosts = append(hosts, e.hosts(containing(t.Word)))
+		}
+	}
+	for _, person := range []struct {
+		field Field
+		label string
+	}{{InUser, "user"}, {InJob, "hpc_job"}} {
+		if t.Field == Anywhere || t.Field == person.field {
+			people = append(people, fmt.Sprintf("%s{%s=~%s}", exported(metric.ProcessInfo), person.label, containing(t.Word)))
+		}
+	}
+	return hosts, people
+}
+
+// instances are the boxes that have what the filter names, "" where it names nothing.
+func (a *asking) instances() string {
+	var terms []string
+	for _, t := range a.query.Filter.named() {
+		hosts, people := a.matching(t)
+		terms = append(terms, "group by (instance) ("+strings.Join(append(hosts, people...), " or ")+")")
+	}
+	return strings.Join(terms, " and ")
+}
+
+// up is the scraped boxes.
+func (a *asking) up() string {
+	return fmt.Sprintf("max by (instance) (up{%s})", oneOf("job", a.jobs)+more(a.within))
+}
+
+// down is the boxes that do not answer. The filter can compare no more than their names.
+func (a *asking) down() string {
+	matchers := oneOf("job", a.jobs)
+	for _, t := range a.query.Filter.named() {
+		if t.Field == InUser || t.Field == InJob {
+			return ""
+		}
+		matchers += ",instance=~" + containing(t.Word)
+	}
+	return fmt.Sprintf("max by (instance) (up{%s}) == 0", matchers)
 }
 
 // boxes puts a figure of the GPUs together by box.
@@ -104,9 +143,25 @@ func (a *asking) ranked() string {
 	case ByUtilization:
 		s = figure(utilization)
 	default:
-		s = "(" + figure(used) + ") / (" + figure(total) + ")"
+		if s = a.shares(); s == "" {
+			s = "(" + figure(used) + ") / (" + figure(total) + ")"
+		}
 	}
 	return a.top(s)
+}
+
+// shares is the used share of boxes without a look at each GPU, which takes an engine a
+// third of the time: a GPU that is scraped twice counts twice in both sums. With several
+// exporters it is "".
+func (a *asking) shares() string {
+	if len(a.exporters) != 1 || a.query.Unit != Boxes || len(a.query.Filter.named()) > 0 {
+		return ""
+	}
+	e := a.exporters[0]
+	if e.metrics[total] == "" {
+		return ""
+	}
+	return fmt.Sprintf("sum by (instance) (%s) / sum by (instance) (%s)", e.metrics[used], e.metrics[total])
 }
 
 // top is the greatest of an expression, "" of none.
@@ -130,15 +185,25 @@ func (a *asking) problems() map[field]string {
 	}
 	filter := func(s string) string { return a.filtered(s, by) }
 	all := map[field]string{
-		"alert": a.top(filter(fmt.Sprintf(`max by (%s,kind,severity) (%s{severity="urgent"} * 2 or %[2]s)`, by, exported(metric.Alerts)))),
-		"state": a.top(filter(fmt.Sprintf(`max by (instance,uuid,gpu,state) (%s{state!="ok"} == 1)`, exported(metric.GPUState)))),
-		"down":  a.top(fmt.Sprintf(`max by (instance) (up{%s}) == 0`, oneOf("job", a.jobs))),
+		"alert": a.top(filter(fmt.Sprintf(`max by (%s,kind,severity) (%s{severity="urgent"%[3]s} * 2 or %[2]s{%[4]s})`, by, exported(metric.Alerts), more(a.within), a.within))),
+		"state": a.top(filter(fmt.Sprintf(`max by (instance,uuid,gpu,state) (%s{state!="ok"%s} == 1)`, exported(metric.GPUState), more(a.within)))),
+		"down":  a.top(a.down()),
+		"old":   a.top(fmt.Sprintf("max by (instance) (abs(timestamp(%[1]s{%[2]s}) - %[1]s{%[2]s}) > %[3]d)", exported(metric.LastSample), a.within, oldest)),
 	}
-	last := exported(metric.LastSample)
-	age := fmt.Sprintf("(timestamp(%s) - %[1]s)", last)
-	all["stopped"] = a.top(fmt.Sprintf("max by (instance) (%s > %d unless changes(%s[2m]) > 0)", age, oldest, last))
-	all["skew"] = fmt.Sprintf("topk(3, max by (instance) (abs(%s) > %d and changes(%s[2m]) > 0))", age, oldest, last)
+	if slices.Contains(a.exporters, exporters[1]) {
+		all["shares"] = a.onlyShares()
+	}
 	return all
+}
+
+// onlyShares counts the GPUs of which pods' shares alone are known.
+func (a *asking) onlyShares() string {
+	return fmt.Sprintf(`count(count by (uuid) (label_replace(DCGM_FI_DEV_FB_USED{vgpu!=""%s},"uuid","$1","UUID","(.+)")) unless on (uuid) (%s))`, more(a.within), a.gpus(used, nil))
+}
+
+// moving are the boxes among some whose figures go on: what is old there is their clock.
+func moving(instances []string) string {
+	return fmt.Sprintf("max by (instance) (changes(%s{%s}[2m]) > 0)", exported(metric.LastSample), oneOf("instance", instances))
 }
 
 // details are the figures of some lines.
@@ -190,7 +255,7 @@ func (a *asking) owners(instances, uuids []string) string {
 // what two engines or two exporters report of it has the same UUID.
 func (a *asking) totals() map[field]string {
 	each := func(f field) string { return a.each(f, nil, "uuid") }
-	if len(a.query.Filter.of(Anywhere, InHost, InUser, InJob)) > 0 {
+	if len(a.query.Filter.named()) > 0 {
 		each = func(f field) string {
 			if s := a.wanted(f); s != "" {
 				return "max by (uuid) (" + s + ")"
@@ -205,7 +270,9 @@ func (a *asking) totals() map[field]string {
 		}
 	}
 	all[count] = "count(" + each(total) + ")"
-	all["boxes"] = "count(max by (instance) (" + a.filtered(fmt.Sprintf("up{%s}", oneOf("job", a.jobs)), "instance") + "))"
-	all["down"] = fmt.Sprintf("count(max by (instance) (up{%s}) == 0)", oneOf("job", a.jobs))
+	all["boxes"] = "count(" + a.filtered(a.up(), "instance") + ")"
+	if s := a.down(); s != "" {
+		all["down"] = "count(" + s + ")"
+	}
 	return all
 }

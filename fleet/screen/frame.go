@@ -122,13 +122,13 @@ func (m *model) totals(l *cell.Line) {
 		return
 	}
 	figures := fmt.Sprintf("%s of %s used", t.Memory.Used.Or(0), t.Memory.Capacity().Or(0))
-	if c, ok := t.Parts.Returnable.Value(); ok {
-		figures += fmt.Sprintf(", %s cached", c)
+	add := func(b snapshot.Bytes, word string) {
+		if n, ok := b.Value(); ok && len(figures)+len(word)+8 <= m.width/2 {
+			figures += fmt.Sprintf(", %s %s", n, word)
+		}
 	}
-	if f, ok := t.Memory.Free.Value(); ok {
-		figures += fmt.Sprintf(", %s free", f)
-	}
-	figures = text.Cut(figures, m.width/2, g.Ellipsis)
+	add(t.Memory.Free, "free")
+	add(t.Parts.Returnable, "cached")
 	bar := m.width - l.Used() - text.Width(figures) - 3
 	l.Bar(&m.look, cell.PartsOf(t.Parts, t.Memory.Used), t.Memory.Capacity().Or(0), bar)
 	l.Skip(2)
@@ -253,8 +253,8 @@ func (m *model) helpLines(height int) []string {
 	add := func(keys, does string) {
 		l.Reset(m.width)
 		l.Skip(2)
-		l.Left(s.Key, m.look.Glyphs.Words(keys), 9, "")
-		l.Put(s.Text, text.Cut(does, m.width-12, m.look.Glyphs.Ellipsis))
+		l.Left(s.Key, m.look.Glyphs.Words(keys), 11, "")
+		l.Put(s.Text, text.Cut(does, m.width-14, m.look.Glyphs.Ellipsis))
 		out = append(out, l.String())
 	}
 	for _, b := range bindings {
@@ -268,9 +268,12 @@ func (m *model) helpLines(height int) []string {
 		add(keys, b.does)
 	}
 	add("", "")
-	add("", "Worst first: alerts to act on now, boxes that do not answer,")
-	add("", "lost GPUs, other alerts, then the fullest.")
-	add("", "state= is down, lost, alarm, full or idle.")
+	add("worst", "alerts to act on now, boxes that do not answer, lost GPUs, other")
+	add("", "alerts, then the fullest")
+	add("state=", "down, lost, alarm, full or idle")
+	add("FLUSH", "cached memory that a flush frees; "+m.look.Glyphs.Words("– is unknown"))
+	add("NOTE", "the worst alert, else who has most of the GPU's memory")
+	add("4s old", "since the last answer; it is asked again every "+m.every)
 	return cell.Fill(out[:min(len(out), height)], m.width, height)
 }
 

@@ -46,7 +46,7 @@ func init() { // help draws bindings and is one of them
 		{[]string{"esc"}, "Esc", "clear the filter, then the cursor", "", (*model).back},
 		{[]string{"T"}, "T m", "theme; mouse on and off", "", (*model).nextTheme},
 		{[]string{"m"}, "", "", "", (*model).toggleMouse},
-		{[]string{"ctrl+l"}, "Ctrl+L Z", "redraw; suspend", "", func(*model) tea.Cmd { return func() tea.Msg { return terminal.RedrawMsg{} } }},
+		{[]string{"ctrl+l"}, "Ctrl+L", "redraw; Ctrl+Z: suspend", "", func(*model) tea.Cmd { return func() tea.Msg { return terminal.RedrawMsg{} } }},
 		{[]string{"ctrl+z"}, "", "", "", func(m *model) tea.Cmd { return m.Suspend() }},
 	}
 }

@@ -181,8 +181,8 @@ func (m *model) note(l *cell.Line, line *fleet.Line, c columns) {
 		if line.Program != "" {
 			owner += " " + line.Program
 		}
-		if line.Job != "" {
-			owner += "  job " + line.Job
+		if job := "  job " + line.Job; line.Job != "" && text.Width(g.Words(owner+job)) <= cells-2 {
+			owner += job
 		}
 		l.Put(s.Dim, text.Cut(g.Words(owner), cells-2, g.Ellipsis))
 	}

@@ -10,6 +10,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"vramscope/fleet"
+	"vramscope/internal/quantity"
 	"vramscope/themes"
 	"vramscope/ui/cell"
 	"vramscope/ui/dialog"
@@ -36,6 +37,7 @@ type model struct {
 	terminal.Hold
 	poller *fleet.Poller
 	name   string
+	every  string // how often the source is asked
 	fetch  func(ctx context.Context, box string) (*fleet.Opened, error)
 	now    func() time.Time
 
@@ -74,7 +76,7 @@ type (
 func newModel(o *Options, hold terminal.Hold) (*model, error) {
 	t := hold.Traits
 	m := &model{
-		Hold: hold, poller: o.Poller, name: o.Name, fetch: o.Open, now: o.Now, dark: true, mouse: o.Mouse,
+		Hold: hold, poller: o.Poller, name: o.Name, every: quantity.BriefDuration(o.Poller.Every()), fetch: o.Open, now: o.Now, dark: true, mouse: o.Mouse,
 		theme: cmp.Or(o.Theme, themes.Default), look: cell.Appearance{Glyphs: cell.UnicodeGlyphs()},
 	}
 	if o.ASCII || t.ASCII {
