@@ -57,7 +57,7 @@ agent: ## join the Python probe's source files into the file that ships
 
 .PHONY: golden
 golden: ## rewrite the golden files from what the code draws now
-	$(GO) test ./ui ./ui/graph ./ui/dialog -update
+	$(GO) test ./ui ./ui/graph ./ui/dialog ./fleet/screen -update
 	UPDATE_GOLDEN=1 $(GO) test ./internal/fakedriver -run TestKeysFollowTheState
 	UPDATE_GOLDEN=1 $(GO) test . ./schema ./cli ./exporter
 

@@ -28,9 +28,10 @@ type decoder struct {
 }
 
 type gpuFigures struct {
-	gpu     snapshot.GPU
-	values  map[field]float64
-	foreign map[instanceFigure]float64 // of another exporter, which fill what is left open
+	gpu       snapshot.GPU
+	values    map[field]float64
+	foreign   map[instanceFigure]float64 // of another exporter, which fill what is left open
+	instances map[snapshot.InstanceID]*instanceFigures
 }
 
 // instanceFigure is a figure of a MIG instance; of the GPU where instance is "".
@@ -98,7 +99,7 @@ func (d *decoder) take(s *series) {
 	default:
 		if id, ok := ofProcess[name]; ok {
 			d.process(s, id)
-		} else if !d.ofGPU(s, name) {
+		} else if !d.ofGPU(s, name) && !d.ofMIG(s, name) {
 			d.foreign(s, name)
 		}
 	}
@@ -111,7 +112,10 @@ func (d *decoder) gpu(uuid, index string) *gpuFigures {
 		if uuid == "" || len(d.gpus) >= mostGPUs {
 			return nil
 		}
-		g = &gpuFigures{gpu: snapshot.GPU{UUID: uuid, State: snapshot.GPUOK, Index: -1}, values: map[field]float64{}, foreign: map[instanceFigure]float64{}}
+		g = &gpuFigures{
+			gpu: snapshot.GPU{UUID: uuid, State: snapshot.GPUOK, Index: -1}, values: map[field]float64{},
+			foreign: map[instanceFigure]float64{}, instances: map[snapshot.InstanceID]*instanceFigures{},
+		}
 		d.gpus[uuid] = g
 	}
 	if i, err := strconv.Atoi(index); err == nil && i >= 0 && i < 1<<16 {
@@ -279,6 +283,8 @@ func (g *gpuFigures) finish(rows []snapshot.Process) snapshot.GPU {
 		out.Power, out.PowerLimit = number(values, power), number(values, powerLimit)
 	}
 	out.FullIn = fullInOf(values)
+	out.Instances = g.finishInstances(rows)
+	out.MIG = len(out.Instances) > 0
 	n := 0
 	for i := range rows {
 		if rows[i].ID.GPUUUID == out.UUID {

@@ -22,7 +22,7 @@ func (d *decoder) row(s *series) *snapshot.Process {
 	pid, _ := strconv.Atoi(k.pid) // "other" has none
 	// It has no start time, and none is needed: nothing is done to it from here. With
 	// zero it would be a process of another container.
-	p := &snapshot.Process{ID: snapshot.RowID{Process: process.Identity{PID: max(pid, 0), StartTime: 1}, GPUUUID: k.uuid}, Type: "C"}
+	p := &snapshot.Process{ID: snapshot.RowID{Process: process.Identity{PID: max(pid, 0), StartTime: 1}, GPUUUID: k.uuid, Instance: instanceOf(k.instance)}, Type: "C"}
 	if pid <= 0 {
 		p.Name = "other processes"
 	}

@@ -43,7 +43,7 @@ func (p *Prometheus) Past(ctx context.Context, box string, from, to time.Time) (
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
 	var names []string
-	for _, names2 := range []map[string]metric.ID{ofGPU, ofProcess} {
+	for _, names2 := range []map[string]metric.ID{ofGPU, ofInstance, ofProcess} {
 		for name, id := range names2 {
 			if id <= metric.Returnable || id == metric.Utilization || id == metric.MemoryUtilization || id == metric.Temperature || id == metric.Power {
 				names = append(names, name)
@@ -101,8 +101,12 @@ func seriesKey(s *series) (key snapshot.SeriesKey, unit float64, ok bool) {
 	}
 	if id, of := ofProcess[name]; of {
 		pid, err := strconv.Atoi(s.label("pid"))
-		row := snapshot.RowID{Process: process.Identity{PID: max(pid, 0), StartTime: 1}, GPUUUID: uuid}
-		return snapshot.SeriesKey{Metric: id, GPUUUID: uuid, Row: row}, 1, err == nil
+		row := snapshot.RowID{Process: process.Identity{PID: max(pid, 0), StartTime: 1}, GPUUUID: uuid, Instance: instanceOf(s.label("mig"))}
+		return snapshot.SeriesKey{Metric: id, GPUUUID: uuid, Row: row, Instance: row.Instance}, 1, err == nil
+	}
+	if id, of := ofInstance[name]; of {
+		instance := instanceOf(s.label("mig"))
+		return snapshot.SeriesKey{Metric: id, GPUUUID: uuid, Instance: instance}, 1, instance.MIG
 	}
 	if name == "" { // another exporter's memory in use, from expression
 		return snapshot.SeriesKey{Metric: metric.Used, GPUUUID: uuid}, 1, uuid != ""

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
-	"vramscope/internal/text"
 	"vramscope/metric"
 	"vramscope/sampler/snapshot"
 )
@@ -129,9 +128,6 @@ func (c *choice) take(answers map[field][]series, ranking field) {
 	for i := range answers["down"] {
 		l := c.at(answers["down"][i].label("instance"), "")
 		l.State, l.Why = Down, "the engine cannot scrape it"
-	}
-	if n := answers["shares"]; len(n) > 0 {
-		c.problems = append(c.problems, text.Plural(int(n[0].value), "GPU shows", "GPUs show")+" pods' shares alone, and no total: not in these lines")
 	}
 	c.old = answers["old"]
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"vramscope/internal/quantity"
 	"vramscope/internal/text"
 	"vramscope/metric"
 	"vramscope/sampler/snapshot"
@@ -120,6 +121,9 @@ func (o *Opened) append(s *snapshot.Snapshot) {
 		for _, id := range metric.KeptOf(metric.GPU, metric.Recorded) {
 			add(snapshot.SeriesKey{Metric: id, GPUUUID: g.UUID}, g.Value(id))
 		}
+		for _, in := range g.Instances {
+			add(snapshot.SeriesKey{Metric: metric.Used, GPUUUID: g.UUID, Instance: in.ID}, snapshot.Float(quantity.From(float64(in.Memory.Used.Or(0)), in.Memory.Used.Source())))
+		}
 	}
 	for i := range s.Rows {
 		p := &s.Rows[i]
@@ -155,7 +159,7 @@ func (o *Opened) At(t time.Time) (*snapshot.Snapshot, bool) {
 	if err != nil {
 		return nil, false
 	}
-	s.Past = true
+	s.Past, s.Interval = true, o.every
 	return s, true
 }
 

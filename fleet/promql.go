@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"vramscope/metric"
@@ -190,15 +189,7 @@ func (a *asking) problems() map[field]string {
 		"down":  a.top(a.down()),
 		"old":   a.top(fmt.Sprintf("max by (instance) (abs(timestamp(%[1]s{%[2]s}) - %[1]s{%[2]s}) > %[3]d)", exported(metric.LastSample), a.within, oldest)),
 	}
-	if slices.Contains(a.exporters, exporters[1]) {
-		all["shares"] = a.onlyShares()
-	}
 	return all
-}
-
-// onlyShares counts the GPUs of which pods' shares alone are known.
-func (a *asking) onlyShares() string {
-	return fmt.Sprintf(`count(count by (uuid) (label_replace(DCGM_FI_DEV_FB_USED{vgpu!=""%s},"uuid","$1","UUID","(.+)")) unless on (uuid) (%s))`, more(a.within), a.gpus(used, nil))
 }
 
 // moving are the boxes among some whose figures go on: what is old there is their clock.
@@ -275,4 +266,12 @@ func (a *asking) totals() map[field]string {
 		all["down"] = "count(" + s + ")"
 	}
 	return all
+}
+
+// more are matchers after another one.
+func more(matchers string) string {
+	if matchers == "" {
+		return ""
+	}
+	return "," + matchers
 }

@@ -170,10 +170,12 @@ func (m *model) words(l *cell.Line) {
 		put("! nothing has answered yet, asking again")
 	case len(m.problems()) > 0:
 		all := m.problems()
-		put("! " + all[0])
+		at, place := m.problem%len(all), ""
 		if len(all) > 1 {
-			l.Put(s.Dim, fmt.Sprintf("  1 of %d", len(all)))
+			place = fmt.Sprintf("  %d of %d, ! next", at+1, len(all))
 		}
+		l.Put(s.Warning, text.Cut("! "+g.Words(all[at]), m.width-2-len(place), g.Ellipsis))
+		l.Put(s.Dim, place)
 	case m.width < gpus.LegendWidth:
 		gpus.WriteLegend(l, &m.look, m.width-2)
 	}
@@ -268,8 +270,7 @@ func (m *model) helpLines(height int) []string {
 		add(keys, b.does)
 	}
 	add("", "")
-	add("worst", "alerts to act on now, boxes that do not answer, lost GPUs, other")
-	add("", "alerts, then the fullest")
+	add("worst", "urgent alerts, down boxes, lost GPUs, other alerts, the fullest")
 	add("state=", "down, lost, alarm, full or idle")
 	add("FLUSH", "cached memory that a flush frees; "+m.look.Glyphs.Words("– is unknown"))
 	add("NOTE", "the worst alert, else who has most of the GPU's memory")

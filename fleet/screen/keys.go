@@ -36,6 +36,7 @@ func init() { // help draws bindings and is one of them
 		{[]string{"s", "f6"}, "s S F6", "sort: worst, used, free, cached, utilisation", "sort", func(m *model) tea.Cmd { return m.sort(1) }},
 		{[]string{"S"}, "", "", "", func(m *model) tea.Cmd { return m.sort(-1) }},
 		{[]string{"tab", "b"}, "Tab b", "a line is a GPU, or a box", "boxes", (*model).toggleUnit},
+		{[]string{"!"}, "!", "the next problem of those above the keys", "", (*model).nextProblem},
 		{[]string{"r"}, "r", "ask now", "", func(m *model) tea.Cmd { m.poller.Again(); return nil }},
 		{[]string{"up", "k"}, "↑ ↓ j k", "line", "", to(-1)},
 		{[]string{"down", "j"}, "", "", "", to(1)},
@@ -166,6 +167,13 @@ func (m *model) typed(name, typed string) tea.Cmd {
 		return m.change(func(place *Place) { place.Filter = f })
 	case dialog.Closed:
 		m.prompt = nil
+	}
+	return nil
+}
+
+func (m *model) nextProblem() tea.Cmd {
+	if m.problem++; len(m.problems()) < 2 {
+		m.say([]string{"no problem", "no other problem"}[len(m.problems())])
 	}
 	return nil
 }

@@ -106,12 +106,10 @@ func (m *model) writeLine(l *cell.Line, line *fleet.Line, c columns, cursor bool
 	switch {
 	case line.State == fleet.Down:
 		l.BarWords(&m.look, []string{"does not answer", "down"}, c.bar)
-		r = snapshot.GPU{}
 	case line.State == fleet.Asking:
 		l.BarWords(&m.look, []string{"asking" + g.Ellipsis}, c.bar)
 	case line.State == fleet.Stopped:
 		l.BarWords(&m.look, []string{"figures are old", "old"}, c.bar)
-		r = snapshot.GPU{}
 	case r.State != "" && r.State != snapshot.GPUOK:
 		l.BarWords(&m.look, []string{g.Words(string(r.State))}, c.bar)
 	case !r.Memory.Used.Known() || capacity <= 0:
@@ -119,8 +117,10 @@ func (m *model) writeLine(l *cell.Line, line *fleet.Line, c columns, cursor bool
 	default:
 		l.Bar(&m.look, cell.PartsOf(r.Parts, r.Memory.Used), capacity, c.bar)
 	}
-	m.figures(l, &r, c)
-	m.note(l, line, c)
+	if line.State == fleet.OK { // else the reason has the room of the figures
+		m.figures(l, &r, c)
+	}
+	m.note(l, line)
 }
 
 func (m *model) figures(l *cell.Line, r *snapshot.GPU, c columns) {
@@ -157,7 +157,7 @@ var alertWords = map[snapshot.AlertKind]string{
 }
 
 // note writes the worst there is to say, or who is there.
-func (m *model) note(l *cell.Line, line *fleet.Line, c columns) {
+func (m *model) note(l *cell.Line, line *fleet.Line) {
 	s, g := &m.look.Styles, &m.look.Glyphs
 	l.Skip(1)
 	cells := m.width - l.Used() - 1

@@ -55,6 +55,7 @@ type model struct {
 	question      *question
 	opening       *opening // nil: no box is being opened
 	clicked       clicked
+	problem       int // the one that is shown
 	message       string
 	until         time.Time // when the message goes
 	outcome       Outcome

@@ -237,6 +237,10 @@ func TestEveryKeySaysSomething(t *testing.T) {
 			t.Errorf("%s does nothing and does not say why", key)
 		}
 	}
+	m.view.Picture.Problems = []string{"one thing", "another"}
+	if m.type_(t, "!"); !strings.Contains(ansi.Strip(m.frame()), "! one thing  2 of 2, ! next") {
+		t.Errorf("! shows\n%s", ansi.Strip(m.frame()))
+	}
 	m.type_(t, "S")
 	if m.place.Sort != fleet.ByUtilization {
 		t.Errorf("S sorts by %s", m.place.Sort.Word())

@@ -1,0 +1,77 @@
+package fleet
+
+import (
+	"fmt"
+	"slices"
+
+	"vramscope/metric"
+	"vramscope/sampler/snapshot"
+)
+
+// mostInstances is more than a GPU can be divided into.
+const mostInstances = 64
+
+var ofInstance = exportedNames(metric.Instance)
+
+// instanceOf reads the label mig, "GPU instance/compute instance"; the zero value is of the
+// whole GPU.
+func instanceOf(label string) (id snapshot.InstanceID) {
+	if n, err := fmt.Sscanf(label, "%d/%d", &id.GPU, &id.Compute); err != nil || n != 2 {
+		return snapshot.InstanceID{}
+	}
+	id.MIG = true
+	return id
+}
+
+// instanceFigures are a MIG instance.
+type instanceFigures struct {
+	instance snapshot.Instance
+	values   map[field]float64
+}
+
+// ofMIG takes a series of a MIG instance.
+func (d *decoder) ofMIG(s *series, name string) bool {
+	id, known := ofInstance[name]
+	if !known && name != exported(metric.MIGInfo) && name != exported(metric.MIGFullIn) {
+		return false
+	}
+	g, of := d.gpu(s.label("uuid"), s.label("gpu")), instanceOf(s.label("mig"))
+	if g == nil || !of.MIG {
+		return true
+	}
+	if g.instances[of] == nil {
+		if len(g.instances) >= mostInstances {
+			return true
+		}
+		g.instances[of] = &instanceFigures{snapshot.Instance{ID: of}, map[field]float64{}}
+	}
+	in := g.instances[of]
+	switch {
+	case name == exported(metric.MIGInfo):
+		in.instance.UUID, in.instance.Profile = s.label("mig_uuid"), s.label("profile")
+	case known:
+		in.values[memory[id]] = s.value
+	default:
+		in.values[fullIn] = s.value
+	}
+	return true
+}
+
+// finishInstances are the instances of a GPU in the order of their names.
+func (g *gpuFigures) finishInstances(rows []snapshot.Process) []snapshot.Instance {
+	var all []snapshot.Instance
+	for id, in := range g.instances {
+		belongs := func(p *snapshot.Process) bool { return p.ID.GPUUUID == g.gpu.UUID && p.ID.Instance == id }
+		in.instance.Memory = memoryOf(in.values)
+		in.instance.Parts = snapshot.PartsOf(in.instance.Memory.Used, rows, belongs)
+		in.instance.FullIn = fullInOf(in.values)
+		all = append(all, in.instance)
+	}
+	slices.SortFunc(all, func(a, b snapshot.Instance) int {
+		if a.ID.GPU != b.ID.GPU {
+			return int(a.ID.GPU) - int(b.ID.GPU)
+		}
+		return int(a.ID.Compute) - int(b.ID.Compute)
+	})
+	return all
+}
