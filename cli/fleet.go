@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -20,6 +19,7 @@ import (
 	fleetscreen "vramscope/fleet/screen"
 	"vramscope/internal/panics"
 	"vramscope/ui"
+	"vramscope/ui/terminal"
 )
 
 // fleetFlags say where a fleet's figures come from, and which are wanted.
@@ -186,7 +186,7 @@ func (p *program) runFleet(ctx context.Context, f *fleetFlags) error {
 		case err != nil:
 			return err
 		case out.Shell != "":
-			message = p.shell(ctx, input, out.Shell)
+			message = p.shell(ctx, input, out.Shell, s.ReadOnly)
 		case out.Open != nil:
 			if back, err := p.showBox(ctx, out.Open, &s, input); err != nil || !back {
 				return err
@@ -213,15 +213,15 @@ func join(ctx context.Context, fail func(error), work func(context.Context)) (wa
 }
 
 // shell runs the monitor on a box, in this terminal. It returns what to say of that.
-func (p *program) shell(ctx context.Context, input *os.File, host string) string {
-	cmd := exec.CommandContext(ctx, "ssh", "-t", "--", host, "vramscope")
+func (p *program) shell(ctx context.Context, input *os.File, host string, readOnly bool) string {
+	args := []string{"-t", "--", host, "vramscope"}
+	if readOnly {
+		args = append(args, "--read-only")
+	}
+	cmd := exec.CommandContext(ctx, "ssh", args...)
 	said := &fleet.LastLine{}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = input, p.stdout, io.MultiWriter(p.stderr, said)
-	// Ctrl+C before ssh takes the keys is for ssh alone.
-	interrupts := make(chan os.Signal, 1)
-	signal.Notify(interrupts, os.Interrupt)
-	defer signal.Stop(interrupts)
-	err := cmd.Run()
+	err := terminal.RunChild(cmd)
 	var ended *exec.ExitError
 	switch {
 	case err == nil:

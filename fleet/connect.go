@@ -127,6 +127,10 @@ func explain(err error) error {
 	if errors.As(err, &dial) {
 		return fmt.Errorf("not reached: %w", dial.Err)
 	}
+	var request *url.Error
+	if errors.As(err, &request) { // the query says nothing to whoever reads this
+		return request.Err
+	}
 	return err
 }
 

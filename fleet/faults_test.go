@@ -93,6 +93,12 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	if _, err := engineAt(t, secret, file).Look(t.Context(), Query{Lines: 10}); !errors.Is(err, ErrNoGPUs) {
 		t.Errorf("with the right credentials: %v", err)
 	}
+	if err := os.WriteFile(file, []byte("basic_auth: {username: u, password_file: /proc/none}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := engineAt(t, secret, file).Look(t.Context(), Query{Lines: 10}); err == nil || strings.Contains(err.Error(), "query") || !strings.Contains(err.Error(), "/proc/none") {
+		t.Errorf("without its password file: %v", err)
+	}
 }
 
 // TestPartialDataIsSaid: what an engine of several parts could not reach, and queries

@@ -81,7 +81,7 @@ func (st *state) hints(lk *cell.Appearance, view view) []keys.Hint {
 	atCursor := len(st.order) == 0 && !st.onGPUs && !st.onTable
 	if words := st.undoes(); words != "" && (!atCursor || view.layout.table.rows > 0) {
 		h := keys.Hint{Position: 2, Rank: 2, Key: "Esc", Text: words}
-		if atCursor {
+		if atCursor && !st.nested {
 			h.Rank = 19
 		}
 		at := slices.IndexFunc(hints, func(h keys.Hint) bool { return h.Position > 1 })

@@ -79,6 +79,7 @@ func newModel(options Options, hold terminal.Hold) (*model, error) {
 		window:    options.GraphWindow,
 		lines:     options.GraphLines,
 		hintOff:   options.Escaped != nil, // there it would take one Esc
+		nested:    options.Escaped != nil,
 		stacks:    &graph.Stacks{},
 		sparks:    &gpus.Sparks{},
 	}

@@ -195,6 +195,8 @@ func TestEscEndsAScreenThatWasOpenedFromAnother(t *testing.T) {
 	escaped, ended := 0, 0
 	m := newTestModel(t, smallBox(4, 3, 0), func(o *Options) { o.Escaped = func() { escaped++ } })
 	m.Answers, m.End = terminal.Answers{}, func() { ended++ }
+	m.draw()
+	m.shows("Esc back")
 	m.press("?", "esc")
 	if escaped != 0 || m.st.overlay != nil {
 		t.Error("Esc with the help open ends the screen")

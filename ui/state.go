@@ -58,6 +58,7 @@ type state struct {
 	messageUntil time.Time
 	chosen       time.Duration // the interval last asked for; 0: none
 	hintOff      bool          // Esc has dismissed the hint
+	nested       bool          // another screen has opened this one; Esc returns to it
 }
 
 // table is the table of the shown snapshot.

@@ -88,6 +88,8 @@ func (st *state) undoes() string {
 		return st.order[len(st.order)-1].words()
 	case st.Cursor.Active || st.ScrollX != 0 || st.gpuTop != 0:
 		return "to the top"
+	case st.nested:
+		return "back"
 	default:
 		return ""
 	}

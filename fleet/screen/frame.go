@@ -62,9 +62,16 @@ func (m *model) frame() string {
 		}
 	}
 	add(m.words)
-	if m.prompt != nil {
+	switch {
+	case m.prompt != nil:
 		out = append(out, m.prompt.Render(m.width, 1)...)
-	} else {
+	case m.question != nil:
+		add(func(l *cell.Line) {
+			s := &m.look.Styles
+			l.Skip(1)
+			l.PutSpans([]cell.Span{{s.Key, "y"}, {s.Dim, " yes  "}, {s.Key, "Esc"}, {s.Dim, " no, as any other key"}}, m.width-1, "")
+		})
+	default:
 		add(m.keys)
 	}
 	return strings.Join(out, "\n")

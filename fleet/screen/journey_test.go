@@ -40,6 +40,17 @@ func (steady) Look(_ context.Context, q fleet.Query) (*fleet.Picture, error) {
 
 // perform shows a fleet in the way that the play names.
 func perform(play string) int {
+	if play == "child" {
+		signals := terminal.CatchSignals() // as a screen before it
+		signals.Release()
+		cmd := exec.Command("sh", "-c", "echo box-000 is shown; exec sleep 600")
+		cmd.Stdin, cmd.Stdout = os.Stdin, os.Stdout
+		if err := terminal.RunChild(cmd); err == nil {
+			return 1
+		}
+		fmt.Print("\x1b[2J")
+		return 0
+	}
 	var calls atomic.Int64
 	now := func() time.Time {
 		if calls.Add(1) > 40 {
@@ -160,9 +171,6 @@ func (j *journey) cooked() bool {
 
 // TestEveryEndRestoresTheTerminal: whatever ends or stops the screen.
 func TestEveryEndRestoresTheTerminal(t *testing.T) {
-	stopped := func(j *journey) {
-		j.until("it stops", func() bool { return j.cooked() && !strings.Contains(j.text(), "box-000") })
-	}
 	for name, c := range map[string]struct {
 		play string
 		code int
@@ -186,6 +194,7 @@ func TestEveryEndRestoresTheTerminal(t *testing.T) {
 			for range 2000 {
 				j.press("?j")
 			}
+			time.Sleep(300 * time.Millisecond) // its output is full by then
 			_ = j.cmd.Process.Signal(syscall.SIGTERM)
 			select {
 			case <-j.done:
@@ -196,17 +205,24 @@ func TestEveryEndRestoresTheTerminal(t *testing.T) {
 		}},
 		"suspended": {"shell", 0, func(j *journey) {
 			j.press("\x1a")
-			stopped(j)
+			j.until("it stops", func() bool { return j.cooked() && !strings.Contains(j.text(), "box-000") })
 			j.press("\n") // the shell continues it
 			j.until("it is back", func() bool { return strings.Contains(j.text(), "box-000") })
 			j.press("q")
+		}},
+		"child": {"child", 0, func(j *journey) {
+			j.press("\x1a")
+			j.until("the shell has the terminal", func() bool { return strings.Contains(j.text(), "stopped") })
+			j.press("\n")
+			time.Sleep(100 * time.Millisecond) // else the shell may get the key; it would wait for another
+			j.until("the end", func() bool { j.press("\x03"); return j.ended() })
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			cmd := exec.Command(os.Args[0])
-			if c.play == "shell" { // a job of a shell, which reads a line when it stops
-				cmd = exec.Command(needs.Tool(t, "sh"), "-mc", `"$0"; s=$?; while [ $s -gt 128 ]; do read x; fg >/dev/null; s=$?; done; exit $s`, os.Args[0])
+			if c.play == "shell" || c.play == "child" { // a job of a shell, which reads a line when it stops
+				cmd = exec.Command(needs.Tool(t, "sh"), "-mc", `"$0"; s=$?; while [ $s -gt 128 ]; do echo stopped; read x; fg >/dev/null; s=$?; done; exit $s`, os.Args[0])
 			}
 			j := launch(t, c.play, cmd)
 			c.do(j)

@@ -139,7 +139,7 @@ func (m *model) askShell() tea.Cmd {
 		m.say("no ssh: " + err.Error())
 		return nil
 	}
-	m.question = &question{text: "run ssh -t -- " + host + " vramscope? y/n", yes: func() tea.Cmd {
+	m.question = &question{text: "run ssh -t -- " + host + " vramscope?", yes: func() tea.Cmd {
 		m.outcome.Shell = host
 		return m.quit()
 	}}

@@ -1,0 +1,53 @@
+package fleet
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// TestFiltersNarrowWhatTheEngineReads: where few boxes have what a filter names, every
+// query names these boxes; where none has, no figure is asked for; where many have, the
+// engine filters.
+func TestFiltersNarrowWhatTheEngineReads(t *testing.T) {
+	for boxes, want := range map[int]string{2: `instance=~"box0:1|box1:1"`, 0: `instance=~""`, fewest + 1: "and on (instance,uuid) vramscope_process_info"} {
+		var mu sync.Mutex
+		var asked []string
+		url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			_ = r.ParseForm()
+			query := r.Form.Get("query")
+			if strings.Contains(r.URL.Path, "/label/") {
+				answering(`{"status":"success","data":["vramscope_gpu_memory_used_bytes"]}`)(w, r)
+				return
+			}
+			var found []string
+			if strings.HasPrefix(query, "group by (instance)") {
+				for i := range boxes {
+					found = append(found, fmt.Sprintf(`{"metric":{"instance":"box%d:1"},"value":[1795373837,"1"]}`, i))
+				}
+			} else {
+				mu.Lock()
+				asked = append(asked, query)
+				mu.Unlock()
+			}
+			answering(`{"status":"success","data":{"resultType":"vector","result":[`+strings.Join(found, ",")+`]}}`)(w, r)
+		})
+		f, _ := ParseFilter("user=alice")
+		if _, err := engineAt(t, url, "").Look(t.Context(), Query{Lines: 10, Unit: GPUs, Filter: f}); err != nil {
+			t.Fatal(err)
+		}
+		for _, query := range asked {
+			if !strings.Contains(query, want) && !strings.Contains(query, "last_sample") {
+				t.Errorf("%d boxes: %s", boxes, query)
+			}
+			if strings.Contains(query, "up{") {
+				t.Errorf("no process is known of a box that is down: %s", query)
+			}
+		}
+		if len(asked) < 3 {
+			t.Errorf("%d boxes: asked %q", boxes, asked)
+		}
+	}
+}
