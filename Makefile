@@ -30,7 +30,7 @@ lint: ## vet and golangci-lint
 
 .PHONY: bench
 bench: ## measure vramscope beside nvtop and others on the fake driver, and write docs/performance.md
-	$(GO) run ./scripts/bench
+	$(GO) run ./scripts/bench -write docs/performance.md
 
 .PHONY: pictures
 pictures: build ## draw the pictures in docs anew, from the real screen

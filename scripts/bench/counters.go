@@ -62,22 +62,18 @@ func switchesOf(pid int) int64 {
 	return sum
 }
 
-// countSyscalls counts a process's system calls for that long, in the kernel, which
-// does not slow it down: NaN where perf is not installed or may not.
-func countSyscalls(pid int, length time.Duration) <-chan float64 {
-	rate := make(chan float64, 1)
-	go func() {
-		cmd := exec.Command("perf", "stat", "-x", ",", "-e", "raw_syscalls:sys_enter", "-p", strconv.Itoa(pid),
-			"sleep", strconv.FormatFloat(length.Seconds(), 'f', 2, 64))
-		var out bytes.Buffer
-		cmd.Stderr = &out
-		_ = cmd.Run() // judged by what it writes
-		count, _, _ := strings.Cut(strings.TrimSpace(out.String()), ",")
-		n, err := strconv.ParseFloat(count, 64)
-		if err != nil {
-			n = math.NaN()
-		}
-		rate <- n / length.Seconds()
-	}()
-	return rate
+// countSyscalls counts a process's system calls for that long, in the kernel: a
+// second's, or NaN where perf is not installed or may not.
+func countSyscalls(pid int, length time.Duration) float64 {
+	cmd := exec.Command("perf", "stat", "-x", ",", "-e", "raw_syscalls:sys_enter", "-p", strconv.Itoa(pid),
+		"sleep", strconv.FormatFloat(length.Seconds(), 'f', 2, 64))
+	var out bytes.Buffer
+	cmd.Stderr = &out
+	_ = cmd.Run() // judged by what it writes
+	count, _, _ := strings.Cut(strings.TrimSpace(out.String()), ",")
+	n, err := strconv.ParseFloat(count, 64)
+	if err != nil {
+		n = math.NaN()
+	}
+	return n / length.Seconds()
 }

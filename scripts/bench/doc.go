@@ -8,9 +8,11 @@
 //	scenarios ─→ stage: a box with real processes ─→ watch: all programs, N times
 //	          ─→ figures: medians, ratios, spread ─→ table; docs/performance.md (-write)
 //
-//	go run ./scripts/bench [-for 20s] [-runs 5] [-only 8x8] [-with "vramtop"] [-write FILE]
+//	go run ./scripts/bench -write docs/performance.md     a quarter of an hour
+//	go run ./scripts/bench [-for 5s] [-runs 5] [-only "8 × 8"] [-with "vramtop"]
 //	go run ./scripts/bench -short     the first scenario briefly; fails on a gross regression
 //
-// Start reading at bench (main.go); watch.go measures one program, counters.go reads
-// the kernel's figures, oneshot.go times commands that end.
+// Start reading at bench (main.go); watch.go measures one program, long.go does so
+// after ten minutes, counters.go reads the kernel's figures, oneshot.go times commands
+// that end.
 package main

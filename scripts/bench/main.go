@@ -18,14 +18,16 @@ type options struct {
 	only     string
 	with     []string // further programs
 	page     string
+	long     time.Duration
 	short    bool
 	programs string // only these
 }
 
 func main() {
 	var o options
-	flag.DurationVar(&o.length, "for", 20*time.Second, "how long the programs are watched in each run")
-	flag.DurationVar(&o.warmUp, "warm-up", 10*time.Second, "how long they run before; 10m for the memory of a monitor that stays open")
+	flag.DurationVar(&o.length, "for", 5*time.Second, "how long the programs are watched in each run")
+	flag.DurationVar(&o.warmUp, "warm-up", 10*time.Second, "how long they run before")
+	flag.DurationVar(&o.long, "long", 10*time.Minute, "after how long the memory of a monitor that stays open is looked at, beside the rest; 0: not")
 	flag.IntVar(&o.runs, "runs", 5, "how often; medians are reported")
 	flag.StringVar(&o.only, "only", "", "only scenarios whose name contains this")
 	flag.StringVar(&o.programs, "programs", "", "only programs whose name contains one of these words, and nvtop")
@@ -53,7 +55,7 @@ func bench(o options) error {
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // a left-over temporary folder is harmless
 	if o.short {
-		o.length, o.runs, o.only, o.programs = 5*time.Second, 2, scenarios[0].name, "vramscope"
+		o.runs, o.long, o.only, o.programs = 2, 0, scenarios[0].name, "vramscope"
 	}
 	programs, err := findPrograms(dir, o)
 	if err != nil {
@@ -61,6 +63,7 @@ func bench(o options) error {
 	}
 	out := &report{options: o}
 	out.open()
+	later := out.startLong(dir, programs, o)
 	for _, s := range scenarios {
 		if o.short && s.name != o.only || !strings.Contains(s.name, o.only) {
 			continue
@@ -78,6 +81,9 @@ func bench(o options) error {
 		if err := out.oneShot(dir, programs, o); err != nil {
 			return err
 		}
+	}
+	if err := later(); err != nil {
+		return err
 	}
 	return out.write()
 }

@@ -18,7 +18,7 @@ func (r *report) oneShot(dir string, programs []program, o options) error {
 		}
 	}
 	ours := programs[0].command[0]
-	const rounds = 20
+	const rounds = 9
 	r.say("\n### one-shot commands, medians of %d, by turns\n\n", rounds)
 	r.say("| box | %s | `once --format json` | × | `once` | `--version` |\n|---|---|---|---|---|---|\n", bare.name)
 	for _, s := range scenarios {

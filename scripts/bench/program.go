@@ -15,6 +15,7 @@ type program struct {
 	name    string
 	command []string
 	peer    bool // watched only where all are
+	bare    bool // a floor: it asks the driver and has no screen
 	once    bool // ends by itself
 	daemon  bool // shows nothing
 }
@@ -42,8 +43,8 @@ func findPrograms(dir string, o options) ([]program, error) {
 	all := []program{
 		{name: "vramscope", command: []string{ours}},
 		{name: "nvtop", command: []string{"nvtop", "-d", "10"}},
-		{name: "a loop in C (floor)", command: []string{floor}},
-		{name: "a loop in Go (floor)", command: []string{loop}},
+		{name: "a loop in C (floor)", command: []string{floor}, bare: true},
+		{name: "a loop in Go (floor)", command: []string{loop}, bare: true},
 		{name: "a sample in C", command: []string{floor, "-once"}, once: true},
 		{name: "vramscope --demo", command: []string{ours, "--demo"}, peer: true},
 	}
@@ -58,7 +59,7 @@ func findPrograms(dir string, o options) ([]program, error) {
 	}
 	// In a mount namespace of its own, as in its systemd unit, and with folders of its own.
 	if os.Geteuid() == 0 {
-		all = append(all, program{name: "vramscope daemon", daemon: true, command: []string{"unshare", "-m", "sh", "-c", `mkdir -p /run/vramscope /var/lib/vramscope &&
+		all = append(all, program{name: "vramscope daemon", daemon: true, peer: true, command: []string{"unshare", "-m", "sh", "-c", `mkdir -p /run/vramscope /var/lib/vramscope &&
 			mount -t tmpfs -o mode=755 none /run/vramscope && mount -t tmpfs -o mode=755 none /var/lib/vramscope && exec "$0" daemon --record`, ours}})
 	}
 	for _, other := range o.with {

@@ -41,7 +41,7 @@ func (r *report) add(s scenario, all []figures) {
 	r.say("| program | CPU | × nvtop | RSS | anonymous | threads | wake-ups/s | syscalls/s | to the terminal | first frame | whole |\n|---|---|---|---|---|---|---|---|---|---|---|\n")
 	for _, f := range all {
 		first, whole := milliseconds(f.firstFrame), milliseconds(f.wholeFrame)
-		if f.program.daemon {
+		if f.program.daemon || f.program.bare {
 			first, whole = "", ""
 		}
 		r.say("| %s | %.2f %% | %s | %s | %s | %d | %.0f | %s | %.2f kB/s | %s | %s |\n", f.program.name, f.cpu*100, f.ratio, mebibytes(f.rss), mebibytes(f.anonymous),
