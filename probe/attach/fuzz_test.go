@@ -131,7 +131,7 @@ func FuzzGdb(f *testing.F) {
 				t.Errorf("%q: thread %d is number %q", output, id, number)
 			}
 		}
-		for _, word := range []*regexp.Regexp{mappedPage, startedThread, pythonRuns} {
+		for _, word := range []*regexp.Regexp{mappedPage(), startedThread(), pythonRuns()} {
 			n, ok := numberAfter(word, output)
 			if ok && (n > 1<<63-1 || !strings.Contains(output, strconv.FormatUint(n, 10)) && !strings.Contains(output, strconv.FormatUint(n, 16))) {
 				t.Errorf("%q: %d", output, n)

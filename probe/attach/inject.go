@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -186,12 +187,17 @@ func complaint(output string) string {
 	return firstLines(last)
 }
 
+// They are compiled where they are needed: every command starts with this package.
 var (
-	foundThread   = regexp.MustCompile(`(?m)^(?:\(gdb\) )*Thread (\d+) has target id '(?:process |LWP |.*\(LWP )(\d+)\)?'`)
-	mappedPage    = regexp.MustCompile(`page (0x[0-9a-f]+)\b`)
-	startedThread = regexp.MustCompile(`started (0|[1-9][0-9]*)\b`)
-	pythonRuns    = regexp.MustCompile(`runs (0|[1-9][0-9]*)\b`)
+	foundThread   = pattern(`(?m)^(?:\(gdb\) )*Thread (\d+) has target id '(?:process |LWP |.*\(LWP )(\d+)\)?'`)
+	mappedPage    = pattern(`page (0x[0-9a-f]+)\b`)
+	startedThread = pattern(`started (0|[1-9][0-9]*)\b`)
+	pythonRuns    = pattern(`runs (0|[1-9][0-9]*)\b`)
 )
+
+func pattern(expression string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
+}
 
 // start makes the chosen thread map memory, writes the code there, starts the new
 // thread, and detaches. It restores errno. It checks Py_IsInitialized first: a
@@ -212,7 +218,7 @@ func (in *injection) start(number string) error {
 	if err != nil {
 		return err
 	}
-	if runs, ok := numberAfter(pythonRuns, output); !ok || runs == 0 {
+	if runs, ok := numberAfter(pythonRuns(), output); !ok || runs == 0 {
 		return errors.New("its Python is starting or ending; nothing was done")
 	}
 	output, err = in.execute(
@@ -225,7 +231,7 @@ func (in *injection) start(number string) error {
 	if err != nil {
 		return err
 	}
-	page, ok := numberAfter(mappedPage, output)
+	page, ok := numberAfter(mappedPage(), output)
 	if !ok || page == 0 || page%pageSize != 0 {
 		return errors.New("no memory for the payload: " + complaint(output))
 	}
@@ -241,7 +247,7 @@ func (in *injection) start(number string) error {
 	if err != nil {
 		return err
 	}
-	code, ok := numberAfter(startedThread, output)
+	code, ok := numberAfter(startedThread(), output)
 	if !ok {
 		return errors.New("the process cannot start another thread: " + complaint(output))
 	}
@@ -265,7 +271,7 @@ func (in *injection) address(name string) uint64 { return in.plan.python.functio
 
 // numberOf is gdb's own number for a thread, from its list of all threads.
 func numberOf(chosen thread, output string) string {
-	for _, match := range foundThread.FindAllStringSubmatch(output, -1) {
+	for _, match := range foundThread().FindAllStringSubmatch(output, -1) {
 		if match[2] == strconv.Itoa(chosen.id) {
 			return match[1]
 		}
