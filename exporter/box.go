@@ -31,12 +31,16 @@ func (w *writer) alerts(snap *snapshot.Snapshot) {
 		if a.Severity == snapshot.Urgent {
 			severity = "urgent"
 		}
-		standing[about{a.GPUUUID, string(a.Kind), severity}]++
+		of := about{"", string(a.Kind), severity}
+		if snap.GPU(a.GPUUUID) != nil {
+			of.uuid = a.GPUUUID
+		}
+		standing[of]++
 	}
 	for a, n := range standing {
 		var of labels
-		if g := snap.GPU(a.uuid); g != nil {
-			of = gpuLabels(g)
+		if a.uuid != "" {
+			of = gpuLabels(snap.GPU(a.uuid))
 		}
 		w.exported(metric.Alerts, of, float64(n), a.kind, a.severity)
 	}

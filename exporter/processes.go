@@ -24,8 +24,14 @@ type group struct {
 	figures
 }
 
-func newGroup(values []string, mig string) *group {
-	return &group{key: strings.Join(values, "\xff") + "\xff" + mig, values: values, mig: mig}
+// newGroup makes a group without figures. A pid is enough to know it by: where one was
+// reused while the driver still lists the process before, they have one series.
+func (e *Exporter) newGroup(values []string, mig string) *group {
+	by := values
+	if e.keeps(pidLabel) {
+		by = values[:1]
+	}
+	return &group{key: strings.Join(by, "\xff") + "\xff" + mig, values: values, mig: mig}
 }
 
 // writeProcesses writes, of each GPU, the series of its largest processes, and one of
@@ -67,7 +73,7 @@ func (e *Exporter) add(groups map[string]*group, p *snapshot.Process) {
 	if e.keeps(pidLabel) {
 		mig = instanceName(p.ID.Instance)
 	}
-	g := newGroup(values, mig)
+	g := e.newGroup(values, mig)
 	if known := groups[g.key]; known != nil {
 		g = known
 	}
@@ -118,7 +124,7 @@ func (e *Exporter) largest(groups map[string]*group) []*group {
 			values[i] = other
 		}
 	}
-	rest := newGroup(values, "")
+	rest := e.newGroup(values, "")
 	kept := make([]*group, 0, e.Processes+1)
 	for i, g := range ordered {
 		// A user may have the name of the rest.

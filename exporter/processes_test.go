@@ -53,3 +53,16 @@ func TestWithoutPIDs(t *testing.T) {
 		t.Error("series of processes without a label")
 	}
 }
+
+// TestReusedPID: two processes with one pid are one series, which lacks neither's memory.
+func TestReusedPID(t *testing.T) {
+	snap := snapshottest.Crowded(1, 2)
+	first, second := &snap.Rows[0], &snap.Rows[1]
+	second.ID.Process.PID, second.User = first.ID.Process.PID, "someone"
+	text := scrape(t, exporting(snap))
+	of := fmt.Sprintf(`pid="%d",uuid="%s"} `, first.ID.Process.PID, snap.GPUs[0].UUID)
+	has(t, text, "vramscope_process_memory_used_bytes{"+of+fmt.Sprint(float64(first.Used.Or(0)+second.Used.Or(0))))
+	if n := strings.Count(text, "\nvramscope_process_info{"); n != 1 {
+		t.Errorf("%d names", n)
+	}
+}
