@@ -122,7 +122,7 @@ func (o *Opened) append(s *snapshot.Snapshot) {
 			add(snapshot.SeriesKey{Metric: id, GPUUUID: g.UUID}, g.Value(id))
 		}
 		for _, in := range g.Instances {
-			add(snapshot.SeriesKey{Metric: metric.Used, GPUUUID: g.UUID, Instance: in.ID}, snapshot.Float(quantity.From(float64(in.Memory.Used.Or(0)), in.Memory.Used.Source())))
+			add(snapshot.SeriesKey{Metric: metric.Used, GPUUUID: g.UUID, Instance: in.ID}, quantity.From(float64(in.Memory.Used.Or(0)), in.Memory.Used.Source()))
 		}
 	}
 	for i := range s.Rows {

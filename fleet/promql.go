@@ -142,25 +142,9 @@ func (a *asking) ranked() string {
 	case ByUtilization:
 		s = figure(utilization)
 	default:
-		if s = a.shares(); s == "" {
-			s = "(" + figure(used) + ") / (" + figure(total) + ")"
-		}
+		s = "(" + figure(used) + ") / (" + figure(total) + ")"
 	}
 	return a.top(s)
-}
-
-// shares is the used share of boxes without a look at each GPU, which takes an engine a
-// third of the time: a GPU that is scraped twice counts twice in both sums. With several
-// exporters it is "".
-func (a *asking) shares() string {
-	if len(a.exporters) != 1 || a.query.Unit != Boxes || len(a.query.Filter.named()) > 0 {
-		return ""
-	}
-	e := a.exporters[0]
-	if e.metrics[total] == "" {
-		return ""
-	}
-	return fmt.Sprintf("sum by (instance) (%s) / sum by (instance) (%s)", e.metrics[used], e.metrics[total])
 }
 
 // top is the greatest of an expression, "" of none.
