@@ -6,7 +6,6 @@ import (
 	"errors"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -136,9 +135,7 @@ func (p *program) runDaemon(cmd *cobra.Command, f *daemonFlags) error {
 	if err != nil {
 		return err
 	}
-	if p.getenv("GOGC") == "" {
-		debug.SetGCPercent(50) // as the monitor
-	}
+	defer p.collectGarbage()()
 	src, err := p.sources(&s, 0)
 	if err != nil {
 		return err

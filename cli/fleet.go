@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -146,9 +145,7 @@ func (p *program) runFleet(ctx context.Context, f *fleetFlags) error {
 		p.explainTable()
 		return p.runFleetOnce(ctx, f, "table", usualFleetLines)
 	}
-	if p.getenv("GOGC") == "" {
-		debug.SetGCPercent(50) // as the monitor
-	}
+	defer p.collectGarbage()()
 	s, err := p.settings()
 	if err != nil {
 		return err

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime/debug"
 	"time"
 
 	"vramscope/cli/config"
@@ -23,11 +22,7 @@ func (p *program) monitor(ctx context.Context) error {
 		p.explainTable()
 		return p.runOnce(ctx, onceFlags{format: "table"})
 	}
-	// The heap is small and most of it stays: collecting it twice as often costs
-	// nothing that can be measured and saves a tenth of the memory.
-	if p.getenv("GOGC") == "" {
-		debug.SetGCPercent(50)
-	}
+	defer p.collectGarbage()()
 	s, err := p.settings()
 	if err != nil {
 		return err
