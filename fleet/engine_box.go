@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/prometheus/common/model"
 
 	"vramscope/internal/process"
+	"vramscope/internal/quantity"
 	"vramscope/metric"
 	"vramscope/sampler/snapshot"
 )
@@ -26,11 +28,33 @@ func (p *Prometheus) Box(ctx context.Context, box string, at time.Time) (*snapsh
 	if len(all) == 0 {
 		return nil, errNoFigures
 	}
-	if at.IsZero() {
-		at = p.engineTime()
-	}
 	l := Line{Box: box}
-	return boxOf(all, l.Name(), at), nil
+	if !at.IsZero() {
+		return boxOf(all, l.Name(), at), nil
+	}
+	snap := boxOf(all, l.Name(), p.engineTime())
+	if age := p.standsStill(ctx, box, all); age > 0 {
+		snap.Alerts = slices.Insert(snap.Alerts, 0, silent(snap.Time.Add(-age), "vramscope there last sampled "+quantity.BriefDuration(age)+" ago"))
+	}
+	return snap, nil
+}
+
+// standsStill is how old the figures are of a box whose exporter answers and samples no
+// more; 0 where it samples, or where that is not known.
+func (p *Prometheus) standsStill(ctx context.Context, box string, all []series) time.Duration {
+	i := slices.IndexFunc(all, func(s series) bool { return s.label("__name__") == exported(metric.LastSample) })
+	if i < 0 {
+		return 0
+	}
+	// Scraped once a minute, a sample is that old at times.
+	age := p.engineTime().Sub(time.UnixMilli(int64(all[i].value * 1000))).Truncate(time.Second)
+	if age < 2*oldest*time.Second {
+		return 0
+	}
+	if goesOn, err := p.ask(ctx, moving([]string{box}), time.Time{}); err != nil || len(goesOn) > 0 {
+		return 0
+	}
+	return age
 }
 
 var errNoFigures = errors.New("the engine has no figures of it now")

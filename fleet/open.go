@@ -97,11 +97,14 @@ func (o *Opened) fail(err error) {
 	stays := *o.latest
 	stays.Sequence++
 	stays.Alerts = slices.DeleteFunc(slices.Clone(stays.Alerts), func(a snapshot.Alert) bool { return a.Kind == alertSilent })
-	silent := snapshot.Alert{Kind: alertSilent, Severity: snapshot.Urgent, Since: stays.Time, Note: "no newer figures", Message: "no newer figures: " + text.Clean(err.Error())}
-	stays.Alerts = slices.Insert(stays.Alerts, 0, silent)
+	stays.Alerts = slices.Insert(stays.Alerts, 0, silent(stays.Time, text.Clean(err.Error())))
 	o.latest = &stays
 	o.mu.Unlock()
 	token(o.changed)
+}
+
+func silent(since time.Time, why string) snapshot.Alert {
+	return snapshot.Alert{Kind: alertSilent, Severity: snapshot.Urgent, Since: since, Note: "no newer figures", Message: "no newer figures: " + why}
 }
 
 // alertSilent says that the source has nothing newer. It is of the box, not of a GPU.

@@ -77,3 +77,47 @@ func TestPollerNeverMakesTheScreenWait(t *testing.T) {
 		t.Error("the same question was asked again")
 	}
 }
+
+// boxSource has one box, or an error.
+type boxSource struct {
+	slowSource
+	mu  sync.Mutex
+	err error
+}
+
+func (s *boxSource) Box(context.Context, string, time.Time) (*snapshot.Snapshot, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return &snapshot.Snapshot{Time: time.Unix(1e9, 0)}, s.err
+}
+
+// TestAnOpenBoxSaysWhyItIsLate: the last figures stay, with the reason, until there are
+// newer ones; ages are by the source's clock.
+func TestAnOpenBoxSaysWhyItIsLate(t *testing.T) {
+	s := &boxSource{}
+	box, err := Open(t.Context(), s, "a", time.Millisecond, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if age := box.Now().Sub(time.Unix(1e9, 0)); age < 0 || age > time.Minute {
+		t.Errorf("the figures are %s old at once", age)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { box.Run(ctx) })
+	defer func() { cancel(); running.Wait() }()
+	for _, fails := range []error{errors.New("refused\x1b[2J"), nil} {
+		s.mu.Lock()
+		s.err = fails
+		s.mu.Unlock()
+		for end := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
+			alerts := box.Latest().Alerts
+			if fails == nil && len(alerts) == 0 || fails != nil && len(alerts) == 1 && alerts[0].Message == "no newer figures: refused?[2J" {
+				break
+			}
+			if time.Now().After(end) {
+				t.Fatalf("%v: alerts %+v", fails, alerts)
+			}
+		}
+	}
+}

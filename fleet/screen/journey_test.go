@@ -184,7 +184,9 @@ func TestEveryEndRestoresTheTerminal(t *testing.T) {
 			for i := range 200 {
 				j.size(uint16(1+i*7%150), uint16(1+i*5%60))
 			}
+			j.mu.Lock()
 			j.screen.Resize(120, 30)
+			j.mu.Unlock()
 			j.size(120, 30)
 			j.until("the last size", func() bool { return strings.Contains(j.text(), "Tab boxes") })
 			j.press("q")

@@ -250,6 +250,12 @@ func oneBox(t *testing.T, source fleet.Source) {
 	if _, ok := box.At(snap.Time.Add(-time.Second)); !ok {
 		t.Error("no moment of its past")
 	}
+	for name, silent := range map[string]bool{"stopped:9841": true, "ahead:9841": false} {
+		snap, err := source.Box(ctx, name, time.Time{})
+		if err != nil || silent != slices.ContainsFunc(snap.Alerts, func(a snapshot.Alert) bool { return strings.HasPrefix(a.Message, "no newer figures") }) {
+			t.Errorf("%s: %+v, %v", name, snap, err)
+		}
+	}
 	if _, err := fleet.Open(ctx, source, "nobody:1", time.Second, time.Now); err == nil {
 		t.Error("a box that is not there opens")
 	}
