@@ -26,8 +26,9 @@ type Poller struct {
 	wake    chan struct{} // the query has changed, or is to be asked at once
 }
 
-// sumEvery is the time between two totals, which cost an engine more than the lines.
-const sumEvery = 30 * time.Second
+// looksASum is how many questions for lines come to one for totals, which cost an engine
+// more than the lines.
+const looksASum = 3
 
 // View is what is known.
 type View struct {
@@ -141,7 +142,7 @@ func (p *Poller) once(ctx context.Context, q Query) {
 			v.Picture, v.Answered, v.Query = pic, p.now(), q
 		}
 	})
-	if err != nil || before.Totals != nil && p.now().Sub(p.summed) < sumEvery && slices.Equal(before.Query.Filter, q.Filter) {
+	if err != nil || before.Totals != nil && p.now().Sub(p.summed) < looksASum*p.every && slices.Equal(before.Query.Filter, q.Filter) {
 		return
 	}
 	if t, err := p.source.Totals(ctx, q); err == nil && ctx.Err() == nil {

@@ -121,3 +121,21 @@ func TestAnOpenBoxSaysWhyItIsLate(t *testing.T) {
 		}
 	}
 }
+
+// TestTotalsFollowTheLines: they are asked for again after a few questions for lines,
+// however quickly these come.
+func TestTotalsFollowTheLines(t *testing.T) {
+	s := &slowSource{asked: make(chan Query, 1000), answer: make(chan error, 1000)}
+	for range cap(s.answer) {
+		s.answer <- nil
+	}
+	p := NewPoller(s, time.Millisecond, time.Now)
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { p.Run(ctx) })
+	defer func() { cancel(); running.Wait() }()
+	p.Ask(Query{Lines: 1})
+	var first *Totals
+	eventually(t, p, func(v View) bool { first = v.Totals; return first != nil })
+	eventually(t, p, func(v View) bool { return v.Totals != first })
+}

@@ -130,11 +130,18 @@ func (s *SSH) Totals(_ context.Context, q Query) (Totals, error) {
 	)
 	for _, b := range s.boxes {
 		l, snap := b.line(now)
+		var rows []snapshot.Process
+		if snap != nil {
+			rows = snap.Rows
+		}
+		if !q.Filter.matches(l.Name(), rows) {
+			continue
+		}
 		boxes++
 		if l.State == Down {
 			down++
 		}
-		if snap == nil || !q.Filter.matches(l.Name(), snap.Rows) {
+		if snap == nil {
 			continue
 		}
 		for i := range snap.GPUs {

@@ -102,6 +102,9 @@ esac`, "good", "newer", "driverless", "older", "refusing", "alice@bare")
 	if err != nil || sums.Boxes.Or(0) != 6 || sums.Down.Or(0) != 4 || !sums.Memory.Used.Known() {
 		t.Errorf("%+v, %v", sums, err)
 	}
+	if sums, err = s.Totals(t.Context(), Query{Filter: Filter{{InHost, "refusing"}}}); err != nil || sums.Boxes.Or(0) != 1 || sums.Down.Or(0) != 1 || sums.Memory.Used.Known() {
+		t.Errorf("of one host: %+v, %v", sums, err)
+	}
 	box, err := s.Box(t.Context(), "good", time.Time{})
 	if err != nil || len(box.GPUs) != gpus || len(box.Rows) == 0 {
 		t.Errorf("good: %v", err)
