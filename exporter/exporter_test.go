@@ -20,7 +20,7 @@ import (
 // exporting is an exporter with everything, of a snapshot that was taken a second ago.
 func exporting(snap *snapshot.Snapshot, change ...func(*Options)) *Exporter {
 	o := Options{
-		Version: "1.2.3", ProcessLabels: metric.ProcessLabels(), Processes: 12,
+		Version: "1.2.3", ProcessLabels: metric.ProcessLabels(), Processes: 16,
 		Now: func() time.Time { return snap.Time.Add(time.Second) },
 	}
 	for _, c := range change {

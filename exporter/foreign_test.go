@@ -40,7 +40,7 @@ func TestPrometheusClientReadsTheText(t *testing.T) {
 	interpreter := python(t, "prometheus_client")
 	drawn, events := eventful()
 	for name, snap := range map[string]*snapshot.Snapshot{
-		"drawn": drawn, "16 × 64": sixteen(), "hostile": snapshottest.Hostile(snapshottest.DrawnBox(), "\xff\n\"} 1\n# EOF\\"),
+		"drawn": drawn, "16 × 64": sixteen(true), "hostile": snapshottest.Hostile(snapshottest.DrawnBox(), "\xff\n\"} 1\n# EOF\\"),
 	} {
 		e := exporting(snap)
 		e.Observe(snap, events)

@@ -67,7 +67,7 @@ func Defaults() Settings {
 		MaxSize:       4 * quantity.GiB,
 		Commands:      "name",
 		ProcessLabels: metric.ProcessLabels(),
-		Processes:     12,
+		Processes:     16,
 		Guard:         guard.Policy{Mode: guard.DryRun, Every: time.Second, MaxPerMinute: guard.DefaultMaxPerMinute},
 	}
 }
