@@ -126,8 +126,7 @@ var daemonFlagOf = map[string]string{
 }
 
 func (p *program) runDaemon(cmd *cobra.Command, f *daemonFlags) error {
-	defer onOneProcessor()()
-	defer forgetStart()()
+	defer p.stayLight()()
 	s, err := p.daemonSettings(cmd, f)
 	if err == nil {
 		err = checkExporter(&s)
@@ -135,7 +134,6 @@ func (p *program) runDaemon(cmd *cobra.Command, f *daemonFlags) error {
 	if err != nil {
 		return err
 	}
-	defer p.collectGarbage()()
 	src, err := p.sources(&s, 0)
 	if err != nil {
 		return err

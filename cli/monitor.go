@@ -22,7 +22,7 @@ func (p *program) monitor(ctx context.Context) error {
 		p.explainTable()
 		return p.runOnce(ctx, onceFlags{format: "table"})
 	}
-	defer p.collectGarbage()()
+	defer p.stayLight()()
 	s, err := p.settings()
 	if err != nil {
 		return err
@@ -70,8 +70,6 @@ func (p *program) keyboard() (*os.File, error) {
 
 // watch runs sampler and screen, after an upgrade of the driver in a new process.
 func (p *program) watch(ctx context.Context, src *sources, s *config.Settings, input *os.File) error {
-	defer onOneProcessor()()
-	defer forgetStart()()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	previous := p.handover()

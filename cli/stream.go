@@ -35,8 +35,7 @@ vramscope fleet --ssh runs it on each box.`,
 
 // runStream writes the driver's state as a line, too, where that ends it.
 func (p *program) runStream(ctx context.Context) error {
-	defer onOneProcessor()()
-	defer forgetStart()()
+	defer p.stayLight()()
 	s, err := p.settings()
 	if err != nil {
 		return err

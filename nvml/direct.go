@@ -11,18 +11,12 @@ package nvml
 // #cgo nocallback vramscope_memory
 // #define _GNU_SOURCE
 // #include <dlfcn.h>
-// #include <malloc.h>
 // #include <stdlib.h>
 // #include <string.h>
 //
 // // The loader's message is per thread, so it is copied before Go may move
 // // to another one.
 // static void *vramscope_open(const char *name, char **message) {
-// #ifdef M_ARENA_MAX
-// 	// glibc gives each thread a heap of its own. Calls of the driver come one after
-// 	// another, on whatever thread Go has: each heap would keep what the driver needs for one.
-// 	mallopt(M_ARENA_MAX, 1);
-// #endif
 // 	void *library = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
 // 	if (!library) {
 // 		const char *text = dlerror();
