@@ -18,31 +18,31 @@ type claims [experts]float32
 
 // panel is what the experts know of the series now.
 type panel struct {
-	quick, short, long line
-	phase              seasonalPhase
-	hasPhase           bool
-	reversion          reversion
+	lines     [3]line // quick, short and long
+	phase     seasonalPhase
+	reversion reversion
 }
 
 // panel collects what the experts know.
 func (s *state) panel() panel {
-	p := panel{
-		quick: s.Quick.line(quickTau(s.Step)), short: s.Short.line(shortTau), long: s.Long.line(longTau),
-		reversion: s.Auto.reversion(s.Step),
+	p := panel{reversion: s.Auto.reversion(s.Step)}
+	for i, tau := range s.taus() {
+		p.lines[i] = s.Lines[i].line(tau)
 	}
-	p.phase, p.hasPhase = s.Seasons.phase(s.Now, s.Last)
+	p.phase = s.Seasons.phase(s.Now, s.Last)
 	return p
 }
 
 // claim is what each expert claims at a horizon.
 func (s *state) claim(p *panel, seconds float64) claims {
 	var c [experts]float64
-	c[driftQuick] = p.quick.slope * seconds
-	c[driftShort] = p.short.slope * seconds
-	c[lineShort] = p.short.height + c[driftShort]
-	c[lineLong] = p.long.height + p.long.slope*seconds
+	quick, short, long := &p.lines[0], &p.lines[1], &p.lines[2]
+	c[driftQuick] = quick.slope * seconds
+	c[driftShort] = short.slope * seconds
+	c[lineShort] = short.height + c[driftShort]
+	c[lineLong] = long.height + long.slope*seconds
 	c[reverting] = p.reversion.ahead(seconds)
-	if p.hasPhase {
+	if p.phase.length > 0 {
 		c[seasonal] = p.phase.claim(seconds, s.Last)
 	}
 	var out claims

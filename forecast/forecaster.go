@@ -29,21 +29,21 @@ type Forecaster struct {
 
 // state is all that a Forecaster remembers and saves, in fields of fixed size.
 type state struct {
-	Count              int64
-	Now, Began         int64   // the newest sample's time, and when the present job began, ns since the epoch
-	Last               float64 // the newest sample, bytes
-	Step               float64 // the usual time between samples, seconds
-	Without            uint32  // the parts that are left out, a bit each
-	Gap                bool
-	Quick, Short, Long regression
-	Auto               autoregression
-	Course             course
-	Top                peak // of the last minutes
-	Records            [len(Horizons)]record
-	Outlook            [len(Horizons)]outlook
-	Lows               lows
-	Seasons            seasons
-	Arrivals           arrivals
+	Count      int64
+	Now, Began int64   // the newest sample's time, and when the present job began, ns since the epoch
+	Last       float64 // the newest sample, bytes
+	Step       float64 // the usual time between samples, seconds
+	Without    uint32  // the parts that are left out, a bit each
+	Gap        bool
+	Lines      [3]regression // of the last seconds, minute and five minutes
+	Auto       autoregression
+	Course     course
+	Top        peak // of the last minutes
+	Records    [len(Horizons)]record
+	Outlook    [len(Horizons)]outlook
+	Lows       lows
+	Seasons    seasons
+	Arrivals   arrivals
 }
 
 // New returns a Forecaster without samples.
@@ -52,7 +52,7 @@ func New() *Forecaster { return new(Forecaster) }
 // clockSetBack is how much earlier than the last a sample is after a clock was set back.
 const clockSetBack = time.Minute
 
-// farAway, in ns, is 146 years. Beyond it sums of times would overflow.
+// farAway is 146 years in ns, or as many bytes. Beyond it sums would overflow.
 const farAway = 1 << 62
 
 // Observe takes the next sample, in bytes; below zero counts as zero. Samples may
@@ -63,20 +63,17 @@ func (f *Forecaster) Observe(t time.Time, y int64) {
 	s := &f.state
 	value := float64(max(y, 0))
 	if s.Count == 0 {
-		f.epoch = t
-		s.Count = 1
+		f.epoch, s.Count = t, 1
 		s.begin(0, value)
 		return
 	}
 	now := int64(t.Sub(f.epoch))
 	switch {
-	case now > farAway:
-		return
 	case now <= s.Now-int64(clockSetBack):
 		s.Gap = true
-		now = s.Now + int64(max(min(s.Step, clockSetBack.Seconds()), 1e-9)*1e9)
+		now = s.Now + int64(time.Second)
 		f.epoch = t.Add(-time.Duration(now))
-	case now <= s.Now:
+	case now <= s.Now, now > farAway:
 		return
 	}
 	s.observe(now, value)
@@ -94,24 +91,22 @@ func (s *state) observe(now int64, y float64) {
 	seconds, change := float64(now-s.Now)/1e9, y-s.Last
 	if s.Count == 1 {
 		s.Step = min(seconds, 3600)
+	} else if !s.Gap { // a gap is not the usual time between samples
+		s.Step += (min(seconds, 4*s.Step) - s.Step) / float64(min(s.Count, MinSamples))
 	}
-	share := 1 / float64(min(s.Count, MinSamples))
 	for i := range s.Records {
 		h := Horizons[i].Seconds()
 		// Long enough for several forecasts to count, however rare they are.
-		s.Records[i].settle(now, y, h, max(120, 1.5*h, 60*s.Step), s.Gap)
+		s.Records[i].settle(now, y, h, max(1.5*h, 120*s.Step), s.Gap)
 	}
 	anew := s.Without&(1<<partRestart) == 0 && restarted(s.Last, y)
 	s.Auto.observe(seconds/max(meanTau, meanSamples*s.Step), change, !anew && !s.Gap)
 	if anew {
 		s.begin(now, y)
 	} else {
-		s.Quick.observe(seconds/quickTau(s.Step), change)
-		s.Short.observe(seconds/shortTau, change)
-		s.Long.observe(seconds/longTau, change)
-	}
-	if !s.Gap { // a gap is not the usual time between samples
-		s.Step += share * (min(seconds, 4*s.Step) - s.Step)
+		for i, tau := range s.taus() {
+			s.Lines[i].observe(seconds/tau, change)
+		}
 	}
 	if s.Gap {
 		s.Arrivals.Size = 0
@@ -119,7 +114,7 @@ func (s *state) observe(now int64, y float64) {
 	s.Arrivals.settle(now, y)
 	s.Seasons.observe(now, y, s.Step)
 	s.Lows.observe(now, y, s.Step)
-	if y >= s.Top.Height || now-s.Top.At > topSeconds*1e9 {
+	if y >= s.Top.Height || now-s.Top.At > meanTau*1e9 {
 		s.Top = peak{now, y}
 	}
 	s.Count++
@@ -131,15 +126,15 @@ func (s *state) observe(now int64, y float64) {
 // begin forgets all of the job before but the sizes of errors: jobs end and begin again.
 func (s *state) begin(now int64, y float64) {
 	s.Began, s.Last = now, y
-	s.Quick, s.Short, s.Long, s.Auto = regression{}, regression{}, regression{}, autoregression{}
-	s.Quick.observe(0, 0)
-	s.Short.observe(0, 0)
-	s.Long.observe(0, 0)
+	s.Lines, s.Auto = [...]regression{oneSample, oneSample, oneSample}, autoregression{}
 	s.Course, s.Seasons, s.Top = course{Since: now, Top: y}, seasons{}, peak{now, y}
-	s.Lows = lows{Lowest: float32(y), Ends: now + 60e9}
-	s.Arrivals = arrivals{}
+	s.Lows, s.Arrivals = lows{Lowest: float32(y), Ends: now + 60e9}, arrivals{}
 	for i := range s.Records {
-		s.Records[i].forget()
+		r := &s.Records[i]
+		r.Credits, r.Verdict = [experts]credit{}, verdict{}
+		for p := range r.Pending { // when they are due their errors still count
+			r.Pending[p].Claims = claims{}
+		}
 	}
 }
 
@@ -154,29 +149,21 @@ func (f *Forecaster) Forecasts(dst []Interval) []Interval {
 	if f.state.Count < MinSamples {
 		return dst
 	}
-	for i, h := range Horizons {
-		dst = append(dst, f.state.interval(h, f.state.Outlook[i]))
+	for i, o := range f.state.Outlook {
+		at := func(spread float32) int64 { return bytes(f.state.Last + o.Change + float64(spread)) }
+		dst = append(dst, Interval{
+			Horizon: Horizons[i], Median: at(0),
+			Lower80: at(o.Spread.Lower80), Upper80: at(o.Spread.Upper80),
+			Lower95: at(min(o.Spread.Lower95, o.Spread.Lower80)), Upper95: at(max(o.Spread.Upper95, o.Spread.Upper80)),
+		})
 	}
 	return dst
 }
 
-func (s *state) interval(h time.Duration, o outlook) Interval {
-	at := func(spread float32) int64 { return bytes(s.Last + o.Change + float64(spread)) }
-	return Interval{
-		Horizon: h, Median: at(0),
-		Lower80: at(o.Spread.Lower80), Upper80: at(o.Spread.Upper80),
-		Lower95: at(min(o.Spread.Lower95, o.Spread.Lower80)), Upper95: at(max(o.Spread.Upper95, o.Spread.Upper80)),
-	}
-}
-
 // bytes rounds to a possible amount of memory.
 func bytes(v float64) int64 {
-	switch {
-	case !(v > 0):
+	if !(v > 0) { // or no number
 		return 0
-	case v >= math.MaxInt64:
-		return math.MaxInt64
-	default:
-		return int64(math.Round(v))
 	}
+	return int64(math.Round(min(v, farAway)))
 }

@@ -65,7 +65,7 @@ func WhenFull(free int64, series ...*Forecaster) (FullIn, bool) {
 
 // expected reports whether the series is known for long enough to be expected to grow.
 func (s *state) expected() bool {
-	return s.Count >= MinSamples && s.Now-s.Began >= leastPast && (s.Seasons.Size >= fewCycles || !s.Seasons.swings(s.Now))
+	return s.Count >= MinSamples && s.Now-s.Began >= leastPast && (s.Seasons.Size >= risingPeaks || !s.Seasons.swings(s.Now))
 }
 
 // path is the growth at each horizon, and linear between them.

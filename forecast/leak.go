@@ -98,10 +98,14 @@ func (l *lows) leak(row, n int, slot float64) float64 {
 	}
 	xx := size * (size*size - 1) / 12
 	total, straight, bent := squares-sum*sum/size, rises*rises/xx, bends*bends/(xx*(size*size-4)/15)
-	line := straight > onLine*total
 	curved := bent*(size-3) > 4*(total-straight-bent)+least*mebibyte
-	if top := l.highestBefore(row, n); rises <= 0 || !line || curved && bends < 0 ||
-		to-max(top, from) < max(notable*to, least, freed*(top-from)) {
+	top := y[0] // of what came before, also in longer slots
+	for i, newer := row, n; i < scales; i, newer = i+1, newer/2+1 {
+		for _, low := range l.Rows[i].Lows[:max(int(l.Rows[i].Size)-newer, 0)] {
+			top = max(top, low)
+		}
+	}
+	if rises <= 0 || straight <= onLine*total || curved && bends < 0 || to-float64(top) < max(notable*to, least, freed*float64(top-y[0])) {
 		return 0
 	}
 	lasted, rate := slot*size, rises/xx/slot
@@ -111,17 +115,4 @@ func (l *lows) leak(row, n int, slot float64) float64 {
 		return 0
 	}
 	return rate
-}
-
-// highestBefore is the highest low that came before the newest n of a row.
-func (l *lows) highestBefore(row, n int) float64 {
-	top := float32(0)
-	for i := row; i < scales; i++ {
-		r := &l.Rows[i]
-		for _, low := range r.Lows[:max(int(r.Size)-n, 0)] {
-			top = max(top, low)
-		}
-		n = n/2 + 1
-	}
-	return float64(top)
 }

@@ -12,9 +12,8 @@ type outlook struct {
 // look makes the forecasts. Each horizon lends its experience to the next longer one.
 func (s *state) look(seconds, change float64) {
 	p := s.panel()
-	s.follow(p.quick, seconds, change)
-	age := float64(s.Now-s.Course.Since) / 1e9
-	shorter, before := verdict{}, 0.0
+	s.follow(p.lines[0], seconds, change)
+	shorter := verdict{}
 	for i := range s.Records {
 		r, o, h := &s.Records[i], &s.Outlook[i], Horizons[i].Seconds()
 		c := s.claim(&p, h)
@@ -28,10 +27,10 @@ func (s *state) look(seconds, change float64) {
 		if best == driftQuick && !s.Course.Sure || best == reverting { // what returns to a level does not fill a GPU
 			o.Rise = min(o.Change, 0)
 		}
-		if p.hasPhase && s.Without&(1<<partCrest) == 0 {
+		if p.phase.length > 0 && s.Without&(1<<partCrest) == 0 {
 			o.Rise = max(o.Rise, p.phase.crest(h, s.Last))
 		}
-		if s.Course.Announced && h > age/until {
+		if s.Course.Announced && h > float64(s.Now-s.Course.Since)/1e9/until {
 			o.Rise = max(o.Rise, s.Course.Slope*h)
 			o.Change = o.Rise
 		}
@@ -41,10 +40,10 @@ func (s *state) look(seconds, change float64) {
 		case best == reverting:
 			o.Spread = s.Outlook[i-1].Spread
 		default: // as wide as a random walk gets
-			o.Spread = s.Outlook[i-1].Spread.times(math.Sqrt(h / before))
+			o.Spread = s.Outlook[i-1].Spread.times(math.Sqrt(h / Horizons[i-1].Seconds()))
 		}
 		r.promise(s.Now, s.Last, h, o.Change, &c)
-		shorter, before = r.Verdict, h
+		shorter = r.Verdict
 	}
 }
 
@@ -67,13 +66,12 @@ func (s *state) follow(quick line, seconds, change float64) {
 		return // too few samples, as after a pause
 	}
 	if s.Without&(1<<partCourse) != 0 || quick.explained < bent || quick.slope < 0 || s.Seasons.swings(s.Now) {
-		*c = course{Since: s.Now, Top: s.Top.Height, Usual: max(float64(s.Outlook[0].Spread.Upper80), mebibyte)}
-		c.Line.observe(0, 0)
+		*c = course{Since: s.Now, Top: s.Top.Height, Usual: max(float64(s.Outlook[0].Spread.Upper80), mebibyte), Line: oneSample}
 		return
 	}
 	c.Line.observe(seconds/longTau, change)
 	c.Slope = c.Line.line(longTau).slope
-	c.Sure = float64(s.Now-c.Since) > sure*1e9*quickTau(s.Step) && quick.height < ended*quick.slope*quickTau(s.Step)
+	c.Sure = float64(s.Now-c.Since) > sure*1e9*s.quickTau() && quick.height < ended*quick.slope*s.quickTau()
 	c.Announced = c.Sure && quick.explained > mostly &&
 		s.Last-c.Top > farMiss*c.Usual*math.Sqrt(float64(s.Now-c.Since)/float64(Horizons[0])) && c.Since-s.Began > leastPast
 }

@@ -22,19 +22,17 @@ type record struct {
 // settle scores the forecasts that are due at now. One whose sample comes too late
 // (by more than half its horizon and a second), or after a gap, is dropped.
 func (r *record) settle(now int64, y float64, horizon, halfLife float64, gap bool) {
-	late := int64(horizon*0.5e9) + 1e9
 	for r.Size > 0 {
 		p := &r.Pending[r.First]
 		if p.Due > now {
 			return
 		}
-		if !gap && now-p.Due <= late {
+		if !gap && now-p.Due <= int64(horizon*0.5e9)+1e9 {
 			happened := y - float64(p.Origin)
 			r.score(&p.Claims, float32(happened), float32(math.Exp2(-float64(now-r.Scored)/1e9/halfLife)))
 			r.Scored = now
 			// The ring should cover several horizons, but hardly more than two hours.
-			apart := max(4, horizon/11, min(horizon/4, float64(now)/1e9/150, 120))
-			r.Errors.add(now, apart, mebibyte, r.hindsight(p, now, happened, horizon))
+			r.Errors.add(now, max(4, horizon/11, min(horizon/4, float64(now)/1e9/150, 120)), mebibyte, r.hindsight(p, now, happened, horizon))
 		}
 		r.First = (r.First + 1) % pendingCap
 		r.Size--
@@ -57,14 +55,6 @@ func (r *record) promise(now int64, y float64, horizon, published float64, c *cl
 	if r.Size < pendingCap && (r.Size == 0 || due-newest.Due >= int64(horizon*1e9)/(pendingCap-1)) {
 		r.Pending[next] = promise{due, float32(y), float32(published), *c}
 		r.Size++
-	}
-}
-
-// forget drops credits and pending claims. Pending forecasts still add their errors.
-func (r *record) forget() {
-	r.Credits, r.Verdict = [experts]credit{}, verdict{}
-	for i := range r.Pending {
-		r.Pending[i].Claims = claims{}
 	}
 }
 

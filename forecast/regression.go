@@ -11,6 +11,9 @@ type regression struct {
 	YY float64    // Σ y²
 }
 
+// oneSample is the regression of a single sample.
+var oneSample = regression{X: [3]float64{1}}
+
 // observe moves the origin by dx (> 0) and dy to a new sample.
 func (r *regression) observe(dx, dy float64) {
 	keep := math.Exp(-dx)
@@ -79,15 +82,12 @@ type reversion struct{ level, speed float64 }
 // that takes longer than the series remembers is a trend, and no reversion.
 func (a *autoregression) reversion(step float64) reversion {
 	spread := a.Weight*a.FromSquared - a.From*a.From
-	if a.Weight < fewChanges || !(spread > 1e-9*a.Weight*a.FromSquared) {
-		return reversion{}
-	}
 	share := -(a.Weight*a.FromChange - a.From*a.Change) / spread
 	level := a.Change / share // above the mean of the starts, times the weight
-	if !(share > slowest) {
+	if a.Weight < MinSamples || !(spread > 1e-9*a.Weight*a.FromSquared) || share <= slowest {
 		return reversion{}
 	}
-	return reversion{level: (level + a.From) / a.Weight, speed: -math.Log1p(-min(share, fastest)) / step}
+	return reversion{level: (level + a.From) / a.Weight, speed: -math.Log1p(-min(share, 1-slowest)) / step}
 }
 
 // ahead is how far the series will have approached by then, in bytes.

@@ -1,6 +1,10 @@
 package forecast
 
-import "math"
+import (
+	"cmp"
+	"math"
+	"slices"
+)
 
 // seasons remembers the past in bins, and the peaks in it: the ends of rises, where the
 // series falls or stays. So a staircase has peaks too, each higher than the last.
@@ -23,6 +27,9 @@ type peak struct {
 	Height float64 // bytes
 }
 
+// higher orders the highest peaks first.
+func higher(a, b peak) int { return cmp.Compare(b.Height, a.Height) }
+
 // observe takes the next sample. Bins are as long as the first interval between
 // samples, at least a second; bins between two samples have the earlier value.
 func (s *seasons) observe(now int64, y, step float64) {
@@ -31,26 +38,22 @@ func (s *seasons) observe(now int64, y, step float64) {
 		s.Newest, s.Oldest, s.Extreme = now/s.Bin, now/s.Bin, peak{now, y}
 	}
 	bin := now / s.Bin
-	if bin-s.Newest >= pastCap {
-		s.Newest, s.Oldest = bin, bin
+	before, oldest := s.Bins[s.Newest%pastCap], bin-pastCap+1
+	for b := max(s.Newest+1, oldest); b < bin; b++ {
+		s.Bins[b%pastCap] = before
 	}
-	for before := s.Bins[s.Newest%pastCap]; s.Newest < bin-1; {
-		s.Newest++
-		s.Bins[s.Newest%pastCap] = before
-	}
-	s.Newest = bin
-	s.Oldest = max(s.Oldest, bin-pastCap+1)
+	s.Newest, s.Oldest = bin, max(s.Oldest, oldest)
 	s.Bins[bin%pastCap] = float32(y)
 
-	swing := max(minSwing*max(y, s.Extreme.Height), least)
+	enough := max(minSwing*max(y, s.Extreme.Height), least)
 	fell := s.Extreme.Height - y
 	switch {
 	case s.Up && fell < 0, !s.Up && fell > 0:
 		s.Extreme = peak{now, y}
-	case s.Up && (fell > swing || now-s.Extreme.At > rest*s.Bin):
+	case s.Up && (fell > enough || now-s.Extreme.At > rest*s.Bin):
 		s.peaked(s.Extreme)
 		s.Up, s.Extreme = false, peak{now, y}
-	case !s.Up && fell < -swing:
+	case !s.Up && fell < -enough:
 		s.Up, s.Extreme = true, peak{now, y}
 	}
 }
@@ -80,7 +83,7 @@ func (s *seasons) peaked(p peak) {
 // uneven, or as small as by chance, and where the next peak is long overdue.
 func (s *seasons) period(now int64) int64 {
 	n := int(s.Size) - 1
-	if n < 1 || s.Clarity < clear || n == 1 && !s.fell() {
+	if n < 1 || s.Clarity < clarity || n == 1 && !s.fell() {
 		return 0
 	}
 	shortest, longest := int64(math.MaxInt64), int64(0)
@@ -123,15 +126,14 @@ type seasonalPhase struct {
 	place   float64 // the phase of the last cycle that matches the present
 	pace    float64 // speed of the present cycle relative to the last
 	whole   float64 // expected length of the present cycle
-	same    float64 // value of the last cycle at place
 	growth  float64 // from one peak to the next, bytes
 }
 
-// phase is the seasonal phase now. It is false without a period.
-func (s *seasons) phase(now int64, y float64) (seasonalPhase, bool) {
+// phase is the seasonal phase now. It has no length without a period.
+func (s *seasons) phase(now int64, y float64) seasonalPhase {
 	period := s.period(now)
 	if period == 0 {
-		return seasonalPhase{}, false
+		return seasonalPhase{}
 	}
 	n := int(s.Size) - 1
 	r := seasonalPhase{
@@ -141,7 +143,7 @@ func (s *seasons) phase(now int64, y float64) (seasonalPhase, bool) {
 		growth: (s.Peaks[0].Height - s.Peaks[n].Height) / float64(n),
 	}
 	r.follow(y, float64(s.Bin)/1e9)
-	return r, true
+	return r
 }
 
 // follow finds the place of the present cycle in the last one: where the last one
@@ -166,7 +168,6 @@ func (r *seasonalPhase) follow(y, bin float64) {
 		r.pace = (r.place + slack*r.last) / (r.phase + slack*r.last)
 		r.whole = r.phase + max((r.last-r.place)/r.pace, bin)
 	}
-	r.same = r.at(r.place)
 }
 
 // at is the value of the last cycle at a phase.
@@ -192,7 +193,7 @@ func (r *seasonalPhase) claim(seconds, last float64) float64 {
 	case r.seasons.Peaks[1].At < r.seasons.Oldest*r.seasons.Bin:
 		return 0 // too long to be remembered
 	case peaks == 0:
-		return min(r.at(phase)-r.same, max(r.seasons.Peaks[0].Height+r.growth-last, 0))
+		return min(r.at(phase)-r.at(r.place), max(r.seasons.Peaks[0].Height+r.growth-last, 0))
 	}
 	return r.at(phase) + (1+peaks)*r.growth - last
 }
@@ -202,13 +203,8 @@ func (r *seasonalPhase) claim(seconds, last float64) float64 {
 func (r *seasonalPhase) crest(seconds, last float64) float64 {
 	_, peaks := r.ahead(seconds)
 	s := r.seasons
-	if peaks == 0 || s.Size < risingPeaks {
+	if peaks == 0 || s.Size < risingPeaks || !slices.IsSortedFunc(s.Peaks[:risingPeaks], higher) {
 		return 0
-	}
-	for i := range risingPeaks - 1 {
-		if s.Peaks[i].Height <= s.Peaks[i+1].Height {
-			return 0
-		}
 	}
 	return s.Peaks[0].Height + peaks*r.growth - last
 }

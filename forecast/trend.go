@@ -15,14 +15,6 @@ const (
 	Leak                   // what it never frees grows, and does not slow down
 )
 
-func (t Trend) String() string {
-	names := [...]string{"young", "steady", "growing", "shrinking", "sawtooth", "leak"}
-	if int(t) >= len(names) {
-		return "unknown"
-	}
-	return names[t]
-}
-
 // Trend is what the series does now.
 func (f *Forecaster) Trend() Trend {
 	trend, _ := f.state.trend()
@@ -32,12 +24,8 @@ func (f *Forecaster) Trend() Trend {
 // GrowthPerSecond is the growth of a series that is Growing, Shrinking (negative) or a
 // Leak (of what is never freed), and false otherwise.
 func (f *Forecaster) GrowthPerSecond() (bytes float64, ok bool) {
-	switch trend, rate := f.state.trend(); trend {
-	case Growing, Shrinking, Leak:
-		return rate, true
-	default:
-		return 0, false
-	}
+	_, rate := f.state.trend()
+	return rate, rate != 0
 }
 
 func (s *state) trend() (Trend, float64) {
@@ -49,9 +37,9 @@ func (s *state) trend() (Trend, float64) {
 	case s.Seasons.swings(s.Now):
 		return Sawtooth, 0
 	}
-	rate := s.Short.line(shortTau).growth(shortTau, s.Last)
+	rate := s.Lines[1].line(shortTau).growth(shortTau, s.Last)
 	if rate == 0 {
-		rate = s.Long.line(longTau).growth(longTau, s.Last)
+		rate = s.Lines[2].line(longTau).growth(longTau, s.Last)
 	}
 	switch {
 	case rate > 0:

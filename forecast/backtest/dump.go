@@ -99,8 +99,10 @@ func stateOf(trend forecast.Trend) string {
 	switch trend {
 	case forecast.Young:
 		return ""
-	case forecast.Leak, forecast.Growing:
-		return trend.String()
+	case forecast.Leak:
+		return "leak"
+	case forecast.Growing:
+		return "growing"
 	default:
 		return "steady"
 	}
