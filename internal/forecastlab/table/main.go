@@ -105,7 +105,7 @@ func (o *options) sections() ([]section, error) {
 	}
 	switch {
 	case o.write != "":
-		text := fmt.Sprintf("Seeds %d to %d: ", o.seeds.first, o.seeds.first+o.seeds.count-1) + gateTable(gates)
+		text := m.alarmLine() + fmt.Sprintf("Seeds %d to %d: ", o.seeds.first, o.seeds.first+o.seeds.count-1) + gateTable(gates)
 		return append(sections, section{"gates", text}), nil
 	case o.details:
 		for _, text := range []string{m.regimeTable(), all.table(), m.details(), m.relative(minute), m.relative(4), m.alarms(), changes(o.seeds)} {
@@ -113,7 +113,7 @@ func (o *options) sections() ([]section, error) {
 		}
 		return sections, nil
 	default:
-		return []section{{text: gateLines(gates)}}, nil
+		return []section{{text: m.alarmTable()}, {text: gateLines(gates)}}, nil
 	}
 }
 

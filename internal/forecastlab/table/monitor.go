@@ -1,6 +1,11 @@
 package main
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+
+	"vramscope/forecast/backtest"
+)
 
 // monitorGates are those of the alarms that people see.
 func (m *measured) monitorGates() []gate {
@@ -24,4 +29,33 @@ func (m *measured) monitorGates() []gate {
 	}
 	young.most("all", figureOf(sum), 0, whole)
 	return []gate{precision, recall, none, young}
+}
+
+// alarmTable are the alarms that people see, by regime.
+func (m *measured) alarmTable() string {
+	titles := []string{"fills", "raised", "false a day", "lead, s", "precision", "recall"}
+	return m.alarmLine() + grid("alarms of the monitor", titles, m.names(), func(i int) []string {
+		a := &m.rows[i].monitor.Alarms
+		return []string{whole(a.Fills), whole(a.Raised), written("%.1f", a.WrongPerDay), whole(a.Lead), share(a.Precision), share(a.Recall)}
+	})
+}
+
+// alarmLine are those of all regimes.
+func (m *measured) alarmLine() string {
+	var fills, raised, wrong, days backtest.Figure
+	var leads []float64
+	for i := range m.rows {
+		s := &m.rows[i].monitor
+		fills, raised, wrong = fills+s.Alarms.Fills, raised+s.Alarms.Raised, wrong+s.Alarms.Wrong
+		days += backtest.Figure(s.Seconds / 86_400)
+		if s.Alarms.Lead.Known() {
+			leads = append(leads, float64(s.Alarms.Lead))
+		}
+	}
+	lead := unknown
+	if slices.Sort(leads); len(leads) > 0 {
+		lead = backtest.Figure(leads[len(leads)/2])
+	}
+	return fmt.Sprintf("The monitor's alarms, of all regimes: %.0f raised, %.0f wrong, %.1f a day; %.0f fills; the median regime's lead %s s.\n\n",
+		raised, wrong, wrong/days, fills, whole(lead))
 }
