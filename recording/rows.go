@@ -107,7 +107,7 @@ type Forecast struct {
 	Upper95      snapshot.Bytes                   `column:"upper_95_bytes"`
 	FullMedian   quantity.Optional[time.Duration] `column:"full_median_ns"`
 	FullEarliest quantity.Optional[time.Duration] `column:"full_earliest_ns"`
-	FullLatest   quantity.Optional[time.Duration] `column:"full_latest_ns"` // unknown: perhaps never
+	FullLatest   quantity.Optional[time.Duration] `column:"full_latest_ns"` // unknown: the interval has no late end
 }
 
 // Sum is a figure over a stretch of time.

@@ -213,7 +213,7 @@ type InstanceID struct {
 }
 
 // FullIn is when a GPU will be full: the median, with an 80 % interval.
-// A zero Latest means "perhaps never".
+// A zero Latest means that the interval has no late end.
 type FullIn struct {
 	Median, Earliest, Latest time.Duration
 }
