@@ -12,7 +12,7 @@ import (
 
 // Host reads the machine from /proc, at most once in hostWindow.
 func (t *Table) Host(now time.Time) Host {
-	host := Host{Name: t.hostname, User: t.ownName()}
+	host := Host{Name: t.hostname, User: t.UserName(uint32(os.Geteuid()))}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if now.Sub(t.hostAt).Abs() >= hostWindow || t.hostAt.IsZero() {
@@ -41,10 +41,9 @@ func (t *Table) readHost(host *Host) {
 	}
 }
 
-// ownName is the user who runs vramscope; "" while the directory service has not
-// answered.
-func (t *Table) ownName() string {
-	uid := uint32(os.Geteuid())
+// UserName is the name of a user; "" where there is none, or while the directory
+// service has not answered.
+func (t *Table) UserName(uid uint32) string {
 	if name := t.users.name(uid); name != "" {
 		return name
 	}

@@ -99,7 +99,7 @@ func (t *Table) permit(id Identity, self uint32) error {
 	case !known:
 		return refuse("who owns PID %d is unknown", id.PID)
 	}
-	return refuse("PID %d belongs to %s; you are %s", id.PID, info.User, t.ownName())
+	return refuse("PID %d belongs to %s; you are %s", id.PID, info.User, t.UserName(uint32(os.Geteuid())))
 }
 
 // CanSignal is nil where signals can be sent safely, else the reason why not.

@@ -48,7 +48,7 @@ func (a *Attacher) Examine(ctx context.Context, id process.Identity) Plan {
 	}
 	ours := state.uids[0] == a.uid && state.uids[1] == a.uid && state.uids[2] == a.uid && a.apart(&info) == ""
 	found, maps := a.checkPython(ctx, &plan, &info, ours)
-	a.checkOwner(&plan, &info, &state)
+	a.checkOwner(&plan, &state)
 	a.checkTracing(ctx, &plan)
 	if found != nil {
 		a.chooseMethod(ctx, &plan, &info)
@@ -132,11 +132,11 @@ func mapsHave(maps []mapping, prefix string) bool {
 
 // checkOwner requires the user's own process, from root too: the probe runs with
 // the rights of the process.
-func (a *Attacher) checkOwner(plan *Plan, info *process.Info, state *status) {
+func (a *Attacher) checkOwner(plan *Plan, state *status) {
 	owner := state.uids[1]
 	switch {
 	case owner != a.uid:
-		name := cmp.Or(info.User, strconv.FormatUint(uint64(owner), 10))
+		name := cmp.Or(a.options.Table.UserName(owner), strconv.FormatUint(uint64(owner), 10))
 		plan.fail(fmt.Sprintf("another user's process (%s); you are %s", name, a.options.Table.Host(time.Time{}).User))
 	case state.uids[0] != owner || state.uids[2] != owner:
 		plan.fail("it has changed its user: the kernel does not allow tracing it")
