@@ -69,7 +69,7 @@ tls_config, proxy_url.
 (BatchMode: it asks for no password).
 
 A filter is words, all of which must match: a part of a host, user or job, or
-host=, user=, job= with one, or state= with down, lost, alarm, full or idle.
+host=, user=, job= with one, or state= with down, lost, alert, full or idle.
 docs/fleet.md has the rest.`,
 		Example: `  vramscope fleet --prometheus http://prometheus:9090
   vramscope fleet --ssh h100-01,h100-02,alice@h100-03

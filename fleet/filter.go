@@ -33,12 +33,12 @@ const (
 const (
 	stateDown  = "down"  // the box does not answer
 	stateLost  = "lost"  // the GPU does not
-	stateAlarm = "alarm" // an alert stands
+	stateAlert = "alert" // an alert stands
 	stateFull  = "full"  // memory runs out
 	stateIdle  = "idle"  // memory is held and nothing runs
 )
 
-var states = []string{stateDown, stateLost, stateAlarm, stateFull, stateIdle}
+var states = []string{stateDown, stateLost, stateAlert, stateFull, stateIdle}
 
 // longestTerm bounds what is sent to an engine for each refresh.
 const longestTerm = 100
@@ -99,7 +99,7 @@ func (f Filter) state(l *Line) bool {
 			in = l.State == Down || l.State == Stopped
 		case stateLost:
 			in = l.State == OK && l.GPU.State != "" && l.GPU.State != snapshot.GPUOK || l.Alert == snapshot.AlertLost || l.Alert == snapshot.AlertHanging
-		case stateAlarm:
+		case stateAlert:
 			in = l.Alert != ""
 		case stateFull:
 			in = slices.Contains([]snapshot.AlertKind{snapshot.AlertFullIn, snapshot.AlertOutOfMemory, snapshot.AlertLowMemory}, l.Alert)

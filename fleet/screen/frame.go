@@ -278,7 +278,7 @@ func (m *model) helpLines(height int) []string {
 	}
 	add("", "")
 	add("worst", "urgent alerts, down boxes, lost GPUs, other alerts, the fullest")
-	add("state=", "down, lost, alarm, full or idle")
+	add("state=", "down, lost, alert, full or idle")
 	add("FLUSH", "cached memory that a flush frees; "+m.look.Glyphs.Words("– is unknown"))
 	add("NOTE", "the worst alert, else who has most of the GPU's memory")
 	add("4s old", "since the last answer; it is asked again every "+m.every)
