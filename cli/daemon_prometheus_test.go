@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"vramscope/cli/config"
 	"vramscope/internal/fakedriver"
 	"vramscope/internal/needs"
 )
@@ -23,6 +25,7 @@ func TestPrometheusScrapesTheDaemon(t *testing.T) {
 		t.Skip("a long test: set VRAMSCOPE_FULL")
 	}
 	prometheus := needs.Tool(t, "prometheus")
+	exported := config.Defaults().Processes + 1 // of a GPU, with the rest as one
 	directory := t.TempDir()
 	state := filepath.Join(directory, "state")
 	box := fakedriver.Box(2, 20)
@@ -84,7 +87,7 @@ func TestPrometheusScrapesTheDaemon(t *testing.T) {
 	for _, c := range []struct{ expression, want string }{
 		{`up{job="vramscope"}`, "1"},
 		{`count(vramscope_gpu_state{state="ok"})`, "2"},
-		{`count(vramscope_process_memory_used_bytes)`, "26"},
+		{`count(vramscope_process_memory_used_bytes)`, fmt.Sprint(2 * exported)},
 		// The largest ones and the rest are all that processes use.
 		{`sum(vramscope_gpu_memory_used_bytes) - sum(vramscope_gpu_memory_unattributed_bytes) - sum(vramscope_process_memory_used_bytes)`, "0"},
 		{`count(gpu:vramscope_memory_used:ratio > 0.5)`, "2"},

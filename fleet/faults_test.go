@@ -169,7 +169,7 @@ func TestFilters(t *testing.T) {
 			t.Errorf("%q is %q: %v", good, f, err)
 		}
 	}
-	for _, bad := range []string{"state=odd", "colour=red", "user=", strings.Repeat("x", 200)} {
+	for _, bad := range []string{"state=odd", "colour=red", "user=", "=x", strings.Repeat("x", 200), "host=\xff", strings.Repeat("x ", mostTerms+1)} {
 		if _, err := ParseFilter(bad); err == nil {
 			t.Errorf("%q is taken", bad)
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"vramscope/sampler/snapshot"
 )
@@ -40,8 +41,8 @@ const (
 
 var states = []string{stateDown, stateLost, stateAlert, stateFull, stateIdle}
 
-// longestTerm bounds what is sent to an engine for each refresh.
-const longestTerm = 100
+// longestTerm, in bytes, and mostTerms bound what is sent to an engine for each refresh.
+const longestTerm, mostTerms = 100, 10
 
 // ParseFilter reads words apart by blanks: "h100-", "user=alice", "state=down".
 func ParseFilter(s string) (Filter, error) {
@@ -56,8 +57,13 @@ func ParseFilter(s string) (Filter, error) {
 		if t.Field == InState && !slices.Contains(states, t.Word) {
 			return nil, fmt.Errorf("state=%s: want %s", t.Word, strings.Join(states, ", "))
 		}
-		if len(t.Word) > longestTerm {
-			return nil, fmt.Errorf("a word of the filter is longer than %d characters", longestTerm)
+		switch {
+		case len(t.Word) > longestTerm:
+			return nil, fmt.Errorf("a word of the filter is longer than %d bytes", longestTerm)
+		case !utf8.ValidString(t.Word):
+			return nil, fmt.Errorf("%q is not UTF-8", t.Word)
+		case len(f) == mostTerms:
+			return nil, fmt.Errorf("more than %d words", mostTerms)
 		}
 		f = append(f, t)
 	}

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"vramscope/metric"
@@ -61,16 +62,28 @@ func (a *asking) filtered(s, labels string) string {
 	}
 	for _, t := range a.query.Filter.named() {
 		hosts, people := a.matching(t)
-		var sets []string
-		for _, set := range hosts {
-			sets = append(sets, fmt.Sprintf("(%s) and on (instance) (%s)", s, set))
+		host, person := strings.Join(hosts, " or "), strings.Join(people, " or ")
+		on, set := "instance", strings.Join(slices.Concat(hosts, people), " or ")
+		switch {
+		case host == "":
+			on = labels
+		case person != "" && labels == byGPU:
+			// All GPUs of a host, what it reports of none, and the GPUs with those processes.
+			within := func(*exporter) string { return a.within }
+			on, set = labels, fmt.Sprintf("(%[1]s) and on (instance) (%[2]s) or group by (instance) (%[2]s) or %[3]s", a.infos(within), host, person)
 		}
-		for _, set := range people {
-			sets = append(sets, fmt.Sprintf("(%s) and on (%s) %s", s, labels, set))
-		}
-		s = "(" + strings.Join(sets, " or ") + ")"
+		s = fmt.Sprintf("((%s) and on (%s) (%s))", s, on, set)
 	}
 	return s
+}
+
+// infos are all GPUs, with their names.
+func (a *asking) infos(matchers func(*exporter) string) string {
+	infos := make([]string, len(a.exporters))
+	for i, e := range a.exporters {
+		infos[i] = e.info(matchers(e))
+	}
+	return strings.Join(infos, " or on (uuid) ")
 }
 
 // matching are the series of what a term of the filter names: hosts, and processes.
@@ -206,15 +219,10 @@ func (a *asking) details(instances, uuids []string) string {
 			all[f] = a.boxes(f, matchers)
 		}
 	}
-	infos := make([]string, len(a.exporters))
-	for i, e := range a.exporters {
-		infos[i] = e.info(matchers(e))
-	}
-	if a.query.Unit == GPUs {
-		all["info"] = strings.Join(infos, " or on (uuid) ")
-	} else {
+	all["info"] = a.infos(matchers)
+	if a.query.Unit == Boxes {
 		all[count] = "count by (instance) (" + a.gpus(total, matchers) + ")"
-		all["info"] = "count by (instance,name,host) (" + strings.Join(infos, " or on (uuid) ") + ")"
+		all["info"] = "count by (instance,name,host) (" + all["info"] + ")"
 	}
 	return named(all)
 }
@@ -245,10 +253,12 @@ func (a *asking) totals() map[field]string {
 		}
 	}
 	all[count] = "count(" + each(total) + ")"
-	all["boxes"] = "count(" + a.filtered(a.up(), "instance") + ")"
+	boxes := a.filtered(a.up(), "instance")
 	if s := a.down(); s != "" {
 		all["down"] = "count(" + s + ")"
+		boxes += " or " + s // by its name alone
 	}
+	all["boxes"] = "count(" + boxes + ")"
 	return all
 }
 

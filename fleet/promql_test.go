@@ -12,7 +12,7 @@ import (
 // query names these boxes; where none has, no figure is asked for; where many have, the
 // engine filters.
 func TestFiltersNarrowWhatTheEngineReads(t *testing.T) {
-	for boxes, want := range map[int]string{2: `instance=~"box0:1|box1:1"`, 0: `instance=~""`, fewest + 1: "and on (instance,uuid) vramscope_process_info"} {
+	for boxes, want := range map[int]string{2: `instance=~"box0:1|box1:1"`, 0: `instance=~""`, fewest + 1: "and on (instance,uuid) (vramscope_process_info"} {
 		var mu sync.Mutex
 		var asked []string
 		url := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -49,5 +49,27 @@ func TestFiltersNarrowWhatTheEngineReads(t *testing.T) {
 		if len(asked) < 3 {
 			t.Errorf("%d boxes: asked %q", boxes, asked)
 		}
+	}
+}
+
+// TestQueriesGrowWithTheFilter and not with a power of its words.
+func TestQueriesGrowWithTheFilter(t *testing.T) {
+	longest := func(words int) int {
+		f, err := ParseFilter(strings.Repeat("word ", words))
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := &asking{exporters: exporters, jobs: []string{"vramscope"}, query: Query{Lines: 10, Unit: GPUs, Filter: f}}
+		size := len(a.ranked())
+		for _, q := range a.totals() {
+			size = max(size, len(q))
+		}
+		for _, q := range a.problems() {
+			size = max(size, len(q))
+		}
+		return size
+	}
+	if one, six := longest(1), longest(6); six > 10*one {
+		t.Errorf("one word: %d bytes, six: %d", one, six)
 	}
 }

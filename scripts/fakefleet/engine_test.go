@@ -186,13 +186,17 @@ func totals(t *testing.T, source fleet.Source) {
 
 func filters(t *testing.T, source fleet.Source) {
 	for words, right := range map[string]func(*fleet.Line) bool{
-		"host=node":       func(l *fleet.Line) bool { return strings.HasPrefix(l.Name(), "node-") },
-		"user=alice":      func(l *fleet.Line) bool { return l.User == "alice" },
-		"alice box-0":     func(l *fleet.Line) bool { return l.User == "alice" && strings.HasPrefix(l.Name(), "box-0") },
-		"user=nobody":     func(*fleet.Line) bool { return false },
-		"state=lost":      func(l *fleet.Line) bool { return l.GPU.State == snapshot.GPULost },
-		"state=down":      func(l *fleet.Line) bool { return l.State == fleet.Down || l.State == fleet.Stopped },
-		`host=")or(up{x"`: func(*fleet.Line) bool { return false },
+		"host=node":                func(l *fleet.Line) bool { return strings.HasPrefix(l.Name(), "node-") },
+		"user=alice":               func(l *fleet.Line) bool { return l.User == "alice" },
+		"alice box-0":              func(l *fleet.Line) bool { return l.User == "alice" && strings.HasPrefix(l.Name(), "box-0") },
+		"user=nobody":              nil,
+		"box - 0 0 o x 00":         func(l *fleet.Line) bool { return strings.HasPrefix(l.Name(), "box-0") },
+		"host=.* user=.+":          nil,
+		"[ ( * \\ \" ' `":          nil,
+		"(?i) $ ^ | ü \u200b \x01": nil,
+		"state=lost":               func(l *fleet.Line) bool { return l.GPU.State == snapshot.GPULost },
+		"state=down":               func(l *fleet.Line) bool { return l.State == fleet.Down || l.State == fleet.Stopped },
+		`host=")or(up{x"`:          nil,
 	} {
 		f, err := fleet.ParseFilter(words)
 		if err != nil {
@@ -203,10 +207,19 @@ func filters(t *testing.T, source fleet.Source) {
 			t.Errorf("%s: %v", words, err)
 			continue
 		}
-		matched := slices.DeleteFunc(slices.Clone(pic.Lines), func(l fleet.Line) bool { return right(&l) || l.State != fleet.OK && strings.Contains(words, "box-0") })
-		if len(matched) > 0 || len(pic.Lines) == 0 && !strings.Contains(words, "{") && words != "user=nobody" {
-			t.Errorf("%s: %d lines, among them %+v", words, len(pic.Lines), matched)
+		matched := slices.DeleteFunc(slices.Clone(pic.Lines), func(l fleet.Line) bool {
+			return right != nil && right(&l) || l.State != fleet.OK && strings.Contains(words, "box-0")
+		})
+		if none := right == nil; len(matched) > 0 || none != (len(pic.Lines) == 0) || len(pic.Problems) > 0 && none {
+			t.Errorf("%s: %d lines, among them %+v; %q", words, len(pic.Lines), matched, pic.Problems)
 		}
+		if sums, err := source.Totals(t.Context(), fleet.Query{Lines: 10, Filter: f}); err != nil || len(sums.Problems) > 0 || words == "alice box-0" && (sums.GPUs.Or(0) < 2 || sums.GPUs.Or(0) > 20) {
+			t.Errorf("%s: %+v, %v", words, sums, err)
+		}
+	}
+	f, _ := fleet.ParseFilter("host=box-0")
+	if sums, err := source.Totals(t.Context(), fleet.Query{Lines: 10, Filter: f}); err != nil || sums.Boxes.Or(0) != 8 || sums.Down.Or(0) != 1 {
+		t.Errorf("box-0000 to box-0007, of which one is down: %+v, %v", sums, err)
 	}
 }
 
