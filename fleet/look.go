@@ -45,6 +45,9 @@ func (p *Prometheus) Look(ctx context.Context, q Query) (*Picture, error) {
 		return nil, err
 	}
 	pic := &Picture{Time: p.engineTime(), Unit: a.query.Unit, Simulated: a.simulated, Problems: slices.Concat(problemsOf(failed), c.problems, p.warnings())}
+	if n := len(answers["down"]); failed["down"] == nil && n < q.Lines {
+		pic.Down = quantity.From(n, quantity.Computed)
+	}
 	for _, l := range c.lines {
 		// Of a box without figures the engine could compare no more than its name.
 		if q.Filter.state(l) && (l.State == OK || q.Filter.matches(l.Name(), nil)) {

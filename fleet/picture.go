@@ -15,6 +15,7 @@ type Picture struct {
 	Time      time.Time // by the clock of the source
 	Unit      Unit      // GPUs or Boxes
 	Lines     []Line
+	Down      snapshot.Int // boxes that do not answer; unknown where they are more than lines
 	Simulated bool
 	Problems  []string // what could not be had, and what to do about it
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"vramscope/internal/panics"
+	"vramscope/internal/text"
 )
 
 // Poller asks a Source again and again, on goroutines of its own, and keeps the newest
@@ -131,7 +132,6 @@ func (p *Poller) Run(ctx context.Context) {
 // computes both at a time would be later with the lines.
 func (p *Poller) once(ctx context.Context, q Query) {
 	p.set(func(v *View) { v.Asked = p.now() })
-	before := p.View()
 	pic, err := p.source.Look(ctx, q)
 	if ctx.Err() != nil {
 		return
@@ -139,13 +139,22 @@ func (p *Poller) once(ctx context.Context, q Query) {
 	p.set(func(v *View) {
 		if v.Asked, v.Err = (time.Time{}), err; err == nil {
 			p.order.sort(pic.Lines, q.Sort)
+			if !slices.Equal(v.Query.Filter, q.Filter) {
+				v.Totals = nil // of other lines
+			}
 			v.Picture, v.Answered, v.Query = pic, p.now(), q
 		}
 	})
-	if err != nil || before.Totals != nil && p.now().Sub(p.summed) < looksASum*p.every && slices.Equal(before.Query.Filter, q.Filter) {
+	if err != nil || p.View().Totals != nil && p.now().Sub(p.summed) < looksASum*p.every {
 		return
 	}
-	if t, err := p.source.Totals(ctx, q); err == nil && ctx.Err() == nil {
-		p.set(func(v *View) { v.Totals, p.summed = &t, p.now() })
+	t, err := p.source.Totals(ctx, q)
+	if ctx.Err() != nil {
+		return
 	}
+	p.summed = p.now()
+	if err != nil {
+		t, p.summed = Totals{Problems: []string{"sums: " + text.Clean(err.Error())}}, time.Time{} // again with the next lines
+	}
+	p.set(func(v *View) { v.Totals = &t })
 }

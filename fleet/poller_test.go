@@ -3,10 +3,12 @@ package fleet
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
+	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 )
 
@@ -29,7 +31,13 @@ func (s *slowSource) Look(ctx context.Context, q Query) (*Picture, error) {
 	}
 }
 
-func (s *slowSource) Totals(context.Context, Query) (Totals, error) { return Totals{}, nil }
+// Totals count a box of a name as long as the filter.
+func (s *slowSource) Totals(_ context.Context, q Query) (Totals, error) {
+	if q.Filter.String() == "x" {
+		return Totals{}, errors.New("refused\x1b[2J")
+	}
+	return Totals{Boxes: quantity.From(len(q.Filter), quantity.Computed)}, nil
+}
 func (s *slowSource) Box(context.Context, string, time.Time) (*snapshot.Snapshot, error) {
 	return nil, errNoFigures
 }
@@ -138,4 +146,31 @@ func TestTotalsFollowTheLines(t *testing.T) {
 	var first *Totals
 	eventually(t, p, func(v View) bool { first = v.Totals; return first != nil })
 	eventually(t, p, func(v View) bool { return v.Totals != first })
+}
+
+// TestTotalsAreOfTheLines: sums of another filter are shown beside no lines, and why
+// there are none is said.
+func TestTotalsAreOfTheLines(t *testing.T) {
+	s := &slowSource{asked: make(chan Query, 1000), answer: make(chan error, 1000)}
+	for range cap(s.answer) {
+		s.answer <- nil
+	}
+	p := NewPoller(s, time.Hour, time.Now)
+	var running sync.WaitGroup
+	ctx, cancel := context.WithCancel(t.Context())
+	running.Go(func() { p.Run(ctx) })
+	defer func() { cancel(); running.Wait() }()
+	for _, words := range []string{"", "a b", "a b c", "x", "a"} {
+		f, _ := ParseFilter(words)
+		p.Ask(Query{Lines: 1, Filter: f})
+		eventually(t, p, func(v View) bool {
+			if v.Totals != nil && v.Totals.Boxes.Known() && v.Totals.Boxes.Or(0) != len(v.Query.Filter) {
+				t.Fatalf("sums of %d words beside %d", v.Totals.Boxes.Or(0), len(v.Query.Filter))
+			}
+			return v.Totals != nil && slices.Equal(v.Query.Filter, f)
+		})
+		if v := p.View(); words == "x" && (v.Totals.Boxes.Known() || !slices.Equal(v.Totals.Problems, []string{"sums: refused?[2J"})) {
+			t.Errorf("%+v", v.Totals)
+		}
+	}
 }

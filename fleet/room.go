@@ -110,7 +110,7 @@ func (s *SSH) Room(_ context.Context, q RoomQuery) (Room, error) {
 		for i := range snap.GPUs {
 			g := &snap.GPUs[i]
 			free, known := g.Memory.Free.Value()
-			if !known || g.MIG || len(g.Instances) > 0 || g.State != snapshot.GPUOK {
+			if !known || g.MIG || len(g.Instances) > 0 || g.State != snapshot.GPUOK || !passes(q.Filter, l.Name(), g.UUID, snap) {
 				continue
 			}
 			r.Judged++

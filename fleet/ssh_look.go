@@ -16,7 +16,7 @@ import (
 func (s *SSH) Look(_ context.Context, q Query) (*Picture, error) {
 	now := s.now()
 	pic := &Picture{Time: now, Unit: q.Unit}
-	gpus := 0
+	gpus, down := 0, 0
 	for _, b := range s.boxes {
 		if _, snap := b.line(now); snap != nil {
 			gpus += len(snap.GPUs)
@@ -32,7 +32,13 @@ func (s *SSH) Look(_ context.Context, q Query) (*Picture, error) {
 	for _, b := range s.boxes {
 		l, snap := b.line(now)
 		if snap == nil {
-			if q.Filter.matches(l.Name(), nil) && q.Filter.state(&l) {
+			if !q.Filter.matches(l.Name(), nil) {
+				continue
+			}
+			if l.State == Down {
+				down++
+			}
+			if q.Filter.state(&l) {
 				pic.Lines = append(pic.Lines, l)
 			}
 			continue
@@ -49,11 +55,12 @@ func (s *SSH) Look(_ context.Context, q Query) (*Picture, error) {
 			all = []Line{boxLine(l, all)}
 		}
 		for i := range all {
-			if q.Filter.state(&all[i]) && (pic.Unit == Boxes || passes(q.Filter, &all[i], snap)) {
+			if q.Filter.state(&all[i]) && (pic.Unit == Boxes || passes(q.Filter, l.Name(), all[i].GPU.UUID, snap)) {
 				pic.Lines = append(pic.Lines, all[i])
 			}
 		}
 	}
+	pic.Down = quantity.From(down, quantity.Computed)
 	Order(pic.Lines, q.Sort)
 	pic.Lines = pic.Lines[:min(len(pic.Lines), max(q.Lines, 0))]
 	return pic, nil
@@ -66,8 +73,8 @@ func (b *sshBox) clock() time.Duration {
 }
 
 // passes reports whether the filter lets a GPU of a box through.
-func passes(f Filter, l *Line, snap *snapshot.Snapshot) bool {
-	return f.matches(l.Name(), slices.DeleteFunc(slices.Clone(snap.Rows), func(p snapshot.Process) bool { return p.ID.GPUUUID != l.GPU.UUID }))
+func passes(f Filter, box, uuid string, snap *snapshot.Snapshot) bool {
+	return f.matches(box, slices.DeleteFunc(slices.Clone(snap.Rows), func(p snapshot.Process) bool { return p.ID.GPUUUID != uuid }))
 }
 
 // linesOf are the GPUs of a box.
@@ -145,7 +152,7 @@ func (s *SSH) Totals(_ context.Context, q Query) (Totals, error) {
 			continue
 		}
 		for i := range snap.GPUs {
-			if snap.GPUs[i].Memory.Used.Known() { // else it would count in the total alone
+			if snap.GPUs[i].Memory.Used.Known() && passes(q.Filter, l.Name(), snap.GPUs[i].UUID, snap) { // else it would count in the total alone
 				count++
 				sum(&all, &snap.GPUs[i])
 			}

@@ -92,8 +92,18 @@ esac`, "good", "newer", "driverless", "older", "refusing", "alice@bare")
 	if l := pic.Lines[0]; l.Alert != snapshot.AlertFullIn || l.Severity != snapshot.Urgent {
 		t.Errorf("the worst is %+v", l)
 	}
-	if pic := lookOver(t, s, "user=carol host=good"); len(pic.Lines) != 1 || pic.Lines[0].User != "carol" {
+	if pic := lookOver(t, s, "user=carol host=good"); len(pic.Lines) != 1 || pic.Lines[0].User != "carol" || pic.Down.Or(-1) != 0 {
 		t.Errorf("carol's: %d lines", len(pic.Lines))
+	}
+	carols, _ := ParseFilter("user=carol host=good")
+	if sums, err := s.Totals(t.Context(), Query{Filter: carols}); err != nil || sums.GPUs.Or(0) != 1 {
+		t.Errorf("carol's: %+v, %v", sums, err)
+	}
+	if room, err := s.Room(t.Context(), RoomQuery{Need: 1, Count: 1, Boxes: 9, Filter: carols}); err != nil || room.Judged != 1 {
+		t.Errorf("carol's: %+v, %v", room, err)
+	}
+	if pic.Down.Or(-1) != 4 {
+		t.Errorf("%v are down", pic.Down)
 	}
 	if pic := lookOver(t, s, "state=down"); len(pic.Lines) != 4 {
 		t.Errorf("down: %d lines", len(pic.Lines))

@@ -2,16 +2,13 @@ package screen
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
 	"vramscope/fleet"
-	"vramscope/internal/quantity"
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
-	"vramscope/ui/gpus"
 )
 
 // The lines of the screen beside those of the fleet:
@@ -95,7 +92,7 @@ func (m *model) header(l *cell.Line) {
 		if n, ok := t.GPUs.Value(); ok {
 			items = append(items, cell.Span{s.Text, text.Plural(n, "GPU", "GPUs")})
 		}
-		if n := t.Down.Or(0); n > 0 {
+		if n := m.down(t); n > 0 {
 			items = append(items, cell.Span{s.Warning, strconv.Itoa(n) + " down"})
 		}
 	}
@@ -112,6 +109,14 @@ func (m *model) header(l *cell.Line) {
 	}
 	l.To(m.width - len(clock) - 1)
 	l.Put(s.Text, clock)
+}
+
+// down is how many boxes do not answer: the lines know it earlier than the sums.
+func (m *model) down(t *fleet.Totals) int {
+	if p := m.view.Picture; p != nil && p.Down.Known() {
+		return p.Down.Or(0)
+	}
+	return t.Down.Or(0)
 }
 
 // totals writes the sum of the fleet as one bar.
@@ -158,102 +163,6 @@ func (m *model) nothing(l *cell.Line) {
 	}
 }
 
-// words writes the line above the keys: a question, the prompt, a message, why there is
-// nothing newer, a problem, or the legend.
-func (m *model) words(l *cell.Line) {
-	s, g := &m.look.Styles, &m.look.Glyphs
-	l.Skip(1)
-	put := func(words string) { l.Put(s.Warning, text.Cut(g.Words(words), m.width-2, g.Ellipsis)) }
-	switch p := m.view.Picture; {
-	case m.question != nil:
-		put(m.question.text)
-	case m.opening != nil:
-		put(m.opening.words(m.now(), g.Ellipsis))
-	case m.message != "" && m.now().Before(m.until):
-		put(m.message)
-	case m.view.Err != nil && p != nil:
-		put(fmt.Sprintf("! %s; the figures are %s old", m.view.Err, m.age()))
-	case m.view.Err != nil:
-		put("! nothing has answered yet, asking again")
-	case len(m.problems()) > 0:
-		all := m.problems()
-		at, place := m.problem%len(all), ""
-		if len(all) > 1 {
-			place = fmt.Sprintf("  %d of %d, ! next", at+1, len(all))
-		}
-		l.Put(s.Warning, text.Cut("! "+g.Words(all[at]), m.width-2-len(place), g.Ellipsis))
-		l.Put(s.Dim, place)
-	case m.width < gpus.LegendWidth:
-		gpus.WriteLegend(l, &m.look, m.width-2)
-	}
-}
-
-// problems are those of lines and of totals.
-func (m *model) problems() []string {
-	var all []string
-	if m.view.Picture != nil {
-		all = append(all, m.view.Picture.Problems...)
-	}
-	if m.view.Totals != nil {
-		all = append(all, m.view.Totals.Problems...)
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
-}
-
-// age is how old the figures are.
-func (m *model) age() string { return quantity.Duration(m.now().Sub(m.view.Answered)) }
-
-// keys writes the last line.
-func (m *model) keys(l *cell.Line) {
-	s := &m.look.Styles
-	l.Skip(1)
-	status := m.status()
-	for _, b := range bindings {
-		if b.hint == "" || l.Used()+2+len(b.names[0])+1+len(b.hint)+2+text.Width(status) >= m.width {
-			continue
-		}
-		name, hint := b.names[0], b.hint
-		switch hint {
-		case "open":
-			name = "Enter"
-		case "boxes":
-			name = "Tab"
-			if p := m.view.Picture; p != nil && p.Unit == fleet.Boxes {
-				hint = "GPUs"
-			}
-		}
-		if l.Used() > 1 {
-			l.Skip(2)
-		}
-		l.Put(s.Key, name)
-		l.Put(s.Dim, " "+hint)
-	}
-	l.To(m.width - text.Width(status) - 1)
-	l.Put(s.Dim, status)
-}
-
-// status is the place in the lines, the order, and how old the figures are.
-func (m *model) status() string {
-	var words []string
-	if n := len(m.lines()); n > 0 {
-		more := ""
-		if n >= m.wanted() {
-			more = "+" // the source may have more
-		}
-		words = append(words, fmt.Sprintf("%d-%d of %d%s", m.place.top+1, min(m.place.top+m.rows(), n), n, more))
-	}
-	words = append(words, m.place.Sort.Word())
-	switch {
-	case m.view.Picture == nil:
-	case !m.view.Asked.IsZero() && m.now().Sub(m.view.Asked).Seconds() >= 2:
-		words = append(words, "asking for "+quantity.Duration(m.now().Sub(m.view.Asked)))
-	default:
-		words = append(words, m.age()+" old")
-	}
-	return strings.Join(words, "  ")
-}
-
 // helpLines are the keys and marks.
 func (m *model) helpLines(height int) []string {
 	s := &m.look.Styles
@@ -281,7 +190,7 @@ func (m *model) helpLines(height int) []string {
 	add("state=", "down, lost, alert, full or idle")
 	add("FLUSH", "cached memory that a flush frees; "+m.look.Glyphs.Words("– is unknown"))
 	add("NOTE", "the worst alert, else who has most of the GPU's memory")
-	add("4s old", "since the last answer; it is asked again every "+m.every)
+	add("4s old", "since the last answer; asked again every "+m.every+", ALL each third time")
 	return cell.Fill(out[:min(len(out), height)], m.width, height)
 }
 

@@ -71,6 +71,7 @@ func TestScreens(t *testing.T) {
 		}},
 		{"filter", drawnList()[:5], func(t *testing.T, m *model) {
 			m.place.Filter, _ = fleet.ParseFilter("user=alice")
+			m.view.Query.Filter = m.place.Filter
 			m.type_(t, "/", " state=full")
 		}},
 		{"silent", drawnList()[:5], func(_ *testing.T, m *model) { m.view.Err = errors.New("not reached: connection refused") }},

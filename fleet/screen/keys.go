@@ -28,7 +28,7 @@ func init() { // help draws bindings and is one of them
 	to := func(lines int) func(*model) tea.Cmd { return func(m *model) tea.Cmd { m.move(lines); return nil } }
 	page := func(by int) func(*model) tea.Cmd { return func(m *model) tea.Cmd { m.move(by * m.rows()); return nil } }
 	bindings = []binding{
-		{[]string{"?", "f1", "h"}, "? F1", "this help", "help", func(m *model) tea.Cmd { m.help = true; return nil }},
+		{[]string{"?", "f1", "h"}, "? F1", "this help", "help", (*model).showHelp},
 		{[]string{"q", "f10", "ctrl+c"}, "q F10", "quit", "quit", (*model).quit},
 		{[]string{"enter"}, "Enter", "open the box: its GPUs, processes and past; Esc returns", "open", (*model).open},
 		{[]string{"o"}, "o", "ssh -t BOX vramscope, after a question", "ssh", (*model).askShell},
@@ -82,6 +82,12 @@ func (m *model) press(msg tea.KeyPressMsg) tea.Cmd {
 	if len(msg.Text) > 0 || len(name) > 1 && name[0] == 'f' {
 		m.say(name + " has no function here: ? lists the keys, Enter opens a box")
 	}
+	return nil
+}
+
+func (m *model) showHelp() tea.Cmd {
+	m.giveUp()
+	m.help = true
 	return nil
 }
 
@@ -139,6 +145,7 @@ func (m *model) askShell() tea.Cmd {
 		m.say("no ssh: " + err.Error())
 		return nil
 	}
+	m.giveUp()
 	m.question = &question{text: "run ssh -t -- " + host + " vramscope?", yes: func() tea.Cmd {
 		m.outcome.Shell = host
 		return m.quit()
@@ -147,6 +154,7 @@ func (m *model) askShell() tea.Cmd {
 }
 
 func (m *model) askFilter() tea.Cmd {
+	m.giveUp()
 	p := dialog.NewPrompt(&m.look, "filter", m.place.Filter.String())
 	m.prompt = &p
 	return nil

@@ -177,6 +177,12 @@ func (m *model) take(v fleet.View) {
 	m.scroll()
 }
 
+// answered reports whether the view answers what the place asks for.
+func (m *model) answered() bool {
+	q := &m.view.Query
+	return slices.Equal(q.Filter, m.place.Filter) && q.Sort == m.place.Sort && q.Unit == m.place.Unit
+}
+
 // lines are those of the view.
 func (m *model) lines() []fleet.Line {
 	if m.view.Picture == nil {
@@ -237,4 +243,7 @@ func (m *model) ask() {
 	m.poller.Ask(fleet.Query{Lines: m.wanted(), Fit: max(m.rows(), 1), Unit: m.place.Unit, Sort: m.place.Sort, Filter: m.place.Filter})
 }
 
-func (m *model) quit() tea.Cmd { return m.Quit(m.now()) }
+func (m *model) quit() tea.Cmd {
+	m.giveUp()
+	return m.Quit(m.now())
+}

@@ -61,7 +61,8 @@ func (m *model) opened(msg openedMsg) tea.Cmd {
 	return m.quit()
 }
 
-// giveUp ends the wait for a box, where there is one.
+// giveUp ends the wait for a box, where there is one: what the user types next is not
+// meant for its screen.
 func (m *model) giveUp() {
 	if m.opening != nil {
 		m.opening.cancel()

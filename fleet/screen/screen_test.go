@@ -1,7 +1,6 @@
 package screen
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -196,35 +195,34 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestOpeningABoxNeverWaits: while a box's figures are awaited the keys go on; Esc gives
-// up, and a late answer opens nothing.
-func TestOpeningABoxNeverWaits(t *testing.T) {
-	m := shown(t, 80, 24, many(50)...)
-	ended := 0
-	m.End = func() { ended++ }
-	box, err := &fleet.Opened{}, error(nil)
-	var asked []string
-	m.fetch = func(ctx context.Context, name string) (*fleet.Opened, error) {
-		asked = append(asked, name)
-		return box, cmp.Or(ctx.Err(), err)
+// TestNewQuestionIsSaid: lines that answer another question than the one that is asked
+// are not shown as if they were its answer.
+func TestNewQuestionIsSaid(t *testing.T) {
+	for _, keys := range [][]string{{"/", "user=bob", "enter"}, {"s"}, {"tab"}} {
+		m := shown(t, 120, 20, many(3)...)
+		m.type_(t, keys...)
+		if text := ansi.Strip(m.frame()); !strings.Contains(text, "asking…") || strings.Contains(text, "3s old") {
+			t.Errorf("%q:\n%s", keys, text)
+		}
+		m.view.Query = fleet.Query{Filter: m.place.Filter, Sort: m.place.Sort, Unit: m.place.Unit}
+		if text := ansi.Strip(m.frame()); strings.Contains(text, "asking…") || !strings.Contains(text, "3s old") {
+			t.Errorf("%q, answered:\n%s", keys, text)
+		}
 	}
-	open := func() tea.Cmd { return m.press(tea.KeyPressMsg{Code: tea.KeyEnter}) }
-	m.type_(t, "down", "down")
-	late := open()
-	if !strings.Contains(ansi.Strip(m.frame()), "opening box-001") || ended > 0 {
-		t.Errorf("nothing says that a box is opened:\n%s", ansi.Strip(m.frame()))
+	m := shown(t, 120, 20, many(3)...)
+	m.type_(t, "/", "user=bob", "enter")
+	m.view.Err = errors.New("not reached: connection refused")
+	if text := ansi.Strip(m.frame()); !strings.Contains(text, "connection refused; the lines are not of this filter") {
+		t.Errorf("an engine that is gone:\n%s", text)
 	}
-	m.type_(t, "down", "esc")
-	if m.update(late()); ended > 0 || m.outcome.Open != nil || m.place.Cursor.Box != "box-002:9841" {
-		t.Errorf("Esc does not give it up: %+v", m.outcome)
-	}
-	err = errors.New("no answer in 10s")
-	if m.update(open()()); ended > 0 || m.message != "box-002: no answer in 10s" {
-		t.Errorf("%q", m.message)
-	}
-	err = nil
-	if m.update(open()()); ended != 1 || m.outcome.Open != box || strings.Join(asked, " ") != "box-001:9841 box-002:9841 box-002:9841" {
-		t.Errorf("%q: ended %d times, %v", m.message, ended, asked)
+}
+
+// TestDownIsOfTheLines: the header knows of a box that does not answer when its line does.
+func TestDownIsOfTheLines(t *testing.T) {
+	m := shown(t, 120, 20, many(3)...)
+	m.view.Picture.Down = quantity.From(7, quantity.Computed)
+	if text := ansi.Strip(m.frame()); !strings.Contains(text, "  7 down") {
+		t.Errorf("the header is\n%s", text)
 	}
 }
 

@@ -1,0 +1,62 @@
+package screen
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"vramscope/fleet"
+)
+
+// TestOpeningABoxNeverWaits: while a box's figures are awaited the keys go on; Esc gives
+// up, and a late answer opens nothing.
+func TestOpeningABoxNeverWaits(t *testing.T) {
+	m := shown(t, 80, 24, many(50)...)
+	ended := 0
+	m.End = func() { ended++ }
+	box, err := &fleet.Opened{}, error(nil)
+	var asked []string
+	m.fetch = func(ctx context.Context, name string) (*fleet.Opened, error) {
+		asked = append(asked, name)
+		return box, cmp.Or(ctx.Err(), err)
+	}
+	open := func() tea.Cmd { return m.press(tea.KeyPressMsg{Code: tea.KeyEnter}) }
+	m.type_(t, "down", "down")
+	late := open()
+	if !strings.Contains(ansi.Strip(m.frame()), "opening box-001") || ended > 0 {
+		t.Errorf("nothing says that a box is opened:\n%s", ansi.Strip(m.frame()))
+	}
+	m.type_(t, "down", "esc")
+	if m.update(late()); ended > 0 || m.outcome.Open != nil || m.place.Cursor.Box != "box-002:9841" {
+		t.Errorf("Esc does not give it up: %+v", m.outcome)
+	}
+	err = errors.New("no answer in 10s")
+	if m.update(open()()); ended > 0 || m.message != "box-002: no answer in 10s" {
+		t.Errorf("%q", m.message)
+	}
+	err = nil
+	if m.update(open()()); ended != 1 || m.outcome.Open != box || strings.Join(asked, " ") != "box-001:9841 box-002:9841 box-002:9841" {
+		t.Errorf("%q: ended %d times, %v", m.message, ended, asked)
+	}
+}
+
+// TestWhatComesFirstCounts: a box that comes after the user has begun something else, or
+// has quit, is not shown.
+func TestWhatComesFirstCounts(t *testing.T) {
+	for _, key := range []string{"q", "o", "/", "?"} {
+		m := shown(t, 80, 24, many(50)...)
+		m.End = func() {}
+		m.Answers = m.Traits.Asked(noon, false) // so that quitting takes a moment
+		m.fetch = func(context.Context, string) (*fleet.Opened, error) { return &fleet.Opened{}, nil }
+		late := m.press(tea.KeyPressMsg{Code: tea.KeyEnter})
+		m.type_(t, key)
+		if m.update(late()); m.outcome.Open != nil || m.opening != nil {
+			t.Errorf("after %s a box opens", key)
+		}
+	}
+}
