@@ -7,11 +7,13 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"vramscope/cli/config"
 	"vramscope/fleet"
@@ -49,12 +51,15 @@ func (h *hostList) Set(value string) error {
 func (h *hostList) String() string { return "" }
 
 // Type implements pflag.Value: it stands for the value in help.
-func (h *hostList) Type() string { return "HOST,…" }
+func (h *hostList) Type() string { return "HOST[,HOST]" }
+
+// takenByFleet are the flags of all commands that it takes: it reads no GPU of this box.
+var takenByFleet = []string{"ascii", "config", "read-only", "theme"}
 
 func (p *program) fleetCommand() *cobra.Command {
 	var f fleetFlags
 	cmd := &cobra.Command{
-		Use:   "fleet --prometheus URL | --ssh HOST,…",
+		Use:   "fleet --prometheus URL | --ssh HOST[,HOST]",
 		Short: "many boxes at once, from Prometheus or over ssh",
 		Long: `Shows the GPUs of many boxes, worst first: alerts to act on now, boxes that do
 not answer, lost GPUs, other alerts, then the fullest. Enter opens a box as if
@@ -84,16 +89,27 @@ docs/fleet.md has the rest.`,
 	flags.StringVar(&f.httpConfig, "http-config", "", "how it is reached: a file with basic_auth, tls_config and so on")
 	flags.Var(&f.ssh, "ssh", "boxes that are asked over ssh, apart by commas")
 	flags.StringVar(&f.filter, "filter", "", "show only what matches: 'h100- user=alice'")
-	flags.BoolVar(&f.boxes, "boxes", false, "a line for each box, also where all GPUs have room")
+	f.addBoxes(cmd)
 	for name, word := range map[string]string{"prometheus": "URL", "http-config": "FILE", "filter": "WORDS"} {
 		flags.Lookup(name).Value = &holder{flags.Lookup(name).Value, word}
 	}
+	help := cmd.HelpFunc()
+	cmd.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		p.flags.all.VisitAll(func(flag *pflag.Flag) { flag.Hidden = flag.Hidden || !slices.Contains(takenByFleet, flag.Name) })
+		help(cmd, args)
+	})
+	cmd.PersistentPreRunE = func(*cobra.Command, []string) error { return p.noGlobalFlags("fleet", takenByFleet...) }
 	cmd.AddCommand(p.fleetOnce(&f), p.fleetHeadroom(&f))
 	for _, below := range cmd.Commands() {
 		below.Flags().BoolP("help", "h", false, "help for "+below.Name())
 		below.ValidArgsFunction = cobra.NoFileCompletions
 	}
 	return cmd
+}
+
+// addBoxes gives --boxes to a command that writes lines.
+func (f *fleetFlags) addBoxes(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.boxes, "boxes", false, "a line for each box, also where all GPUs have room")
 }
 
 // source is where the figures come from, and its name. Until end is called ssh runs.
@@ -145,7 +161,7 @@ func (p *program) runFleet(ctx context.Context, f *fleetFlags) error {
 		p.explainTable()
 		return p.runFleetOnce(ctx, f, "table", usualFleetLines)
 	}
-	defer p.collectGarbage()()
+	defer p.stayLight()()
 	s, err := p.settings()
 	if err != nil {
 		return err

@@ -56,6 +56,9 @@ func (p *program) runFleetHeadroom(ctx context.Context, f *fleetFlags, h headroo
 	if err != nil {
 		return usage("--filter: %v", err)
 	}
+	if filter.ByState() {
+		return usage("--filter: headroom takes no state=: it asks what is free, whatever the state")
+	}
 	source, name, end, err := f.source(ctx, p.now)
 	if err != nil {
 		return err
@@ -91,14 +94,26 @@ func (p *program) runFleetHeadroom(ctx context.Context, f *fleetFlags, h headroo
 	case headroom.No:
 		return &silent{exitNoRoom}
 	default:
-		return &failure{code: exitFailure, message: "no GPU could be judged"}
+		return &failure{code: exitFailure, message: unjudged(&q, &r)}
+	}
+}
+
+// unjudged is why no GPU could be judged.
+func unjudged(q *fleet.RoomQuery, r *fleet.Room) string {
+	switch {
+	case r.Matched > 0:
+		return "no GPU could be judged: each is under MIG, or its free memory is unknown"
+	case len(q.Filter) > 0:
+		return "no GPU matches --filter " + text.Clean(q.Filter.String())
+	default:
+		return "no box reports a GPU"
 	}
 }
 
 func roomTable(q *fleet.RoomQuery, r *fleet.Room, verdict headroom.Verdict, signs glyphs, width int) string {
 	what := fmt.Sprintf("%s on %s of one box", q.Need, text.Plural(q.Count, "GPU", "GPUs"))
 	sentence := map[headroom.Verdict]string{
-		headroom.Yes: "yes: " + what, headroom.AfterFlush: "after a flush: " + what, headroom.No: "no: " + what, headroom.Unknown: "unknown: no GPU could be judged",
+		headroom.Yes: "yes: " + what, headroom.AfterFlush: "after a flush: " + what, headroom.No: "no: " + what, headroom.Unknown: "unknown: " + unjudged(q, r),
 	}[verdict]
 	var lines []string
 	if r.Simulated {

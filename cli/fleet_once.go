@@ -36,6 +36,7 @@ fleet, and ends. The JSON has the schema "vramscope/fleet/1".`,
 		},
 	}
 	choiceFlag(cmd, &format, "format", "f", "table", "json")
+	f.addBoxes(cmd)
 	cmd.Flags().IntVar(&lines, "lines", usualFleetLines, "at most so many lines")
 	nameValues(cmd, map[string]string{"lines": "NUMBER"})
 	return cmd

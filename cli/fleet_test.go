@@ -66,6 +66,11 @@ func TestFleetHeadroomOverSSH(t *testing.T) {
 			t.Errorf("%s: exit code %d:\n%s%s", c.need, code, out, errs)
 		}
 	}
+	for words, want := range map[string]string{"user=nobody": "no GPU matches --filter user=nobody", "host=box9": "no GPU matches --filter host=box9"} {
+		if _, errs, code := overSSH(t, "fleet", "headroom", "--ssh", "box1", "--need", "10GiB", "--filter", words); code != exitFailure || !strings.Contains(errs, want) {
+			t.Errorf("%s: exit code %d: %s", words, code, errs)
+		}
+	}
 	out, _, _ := overSSH(t, "fleet", "headroom", "--ssh", "box1", "--need", "10GiB", "--format", "json")
 	conforms(t, "fleet_headroom", "fleet headroom", []byte(out))
 	if _, errs, code := overSSH(t, "fleet", "headroom", "--ssh", "dead", "--need", "10GiB"); code != exitFailure || !strings.Contains(errs, "Connection refused") {
@@ -82,9 +87,25 @@ func TestFleetUsage(t *testing.T) {
 		"--filter:":                    {"fleet", "once", "--ssh", "a", "--filter", "state=odd"},
 		"no such file":                 {"fleet", "once", "--prometheus", "http://127.0.0.1:1", "--http-config", "/proc/none/client.yml"},
 		"needs --need":                 {"fleet", "headroom", "--ssh", "a"},
+		"--demo does not apply":        {"fleet", "once", "--ssh", "a", "--demo"},
+		"--gpu does not apply":         {"fleet", "--ssh", "a", "--gpu", "0"},
+		"--interval does not apply":    {"fleet", "headroom", "--ssh", "a", "--need", "1GiB", "--interval", "2s"},
+		"unknown flag":                 {"fleet", "headroom", "--ssh", "a", "--need", "1GiB", "--boxes"},
+		"takes no state=":              {"fleet", "headroom", "--ssh", "a", "--need", "1GiB", "--filter", "state=idle"},
 	} {
 		if _, errs, code := overSSH(t, args...); code != exitUsage || !strings.Contains(errs, want) {
 			t.Errorf("%v: exit code %d: %s", args, code, errs)
+		}
+	}
+	for _, args := range [][]string{{"fleet", "--help"}, {"help", "fleet", "once"}, {"fleet", "headroom", "--help"}} {
+		out, _, _ := overSSH(t, args...)
+		for _, flag := range []string{"--demo", "--seed", "--gpu ", "--interval", "--nvml-library"} {
+			if strings.Contains(out, flag) {
+				t.Errorf("%v has %s, which has no effect", args, flag)
+			}
+		}
+		if !strings.Contains(out, "      --theme NAME ") || !strings.Contains(out, "      --ssh HOST[,HOST]   ") {
+			t.Errorf("%v:\n%s", args, out)
 		}
 	}
 	if _, errs, code := overSSH(t, "fleet", "once", "--prometheus", "http://127.0.0.1:1"); code != exitFailure || !strings.Contains(errs, "http://127.0.0.1:1: not reached") {

@@ -93,6 +93,9 @@ func (f Filter) of(fields ...Field) (found Filter) {
 	return found
 }
 
+// ByState reports whether the filter names a state.
+func (f Filter) ByState() bool { return len(f.of(InState)) > 0 }
+
 // named are the terms that name hosts, users or jobs.
 func (f Filter) named() Filter { return f.of(Anywhere, InHost, InUser, InJob) }
 

@@ -24,7 +24,8 @@ type RoomQuery struct {
 type Room struct {
 	Time      time.Time
 	Simulated bool
-	Judged    int // GPUs whose free memory is known
+	Matched   int // GPUs that the filter lets through
+	Judged    int // those of them whose free memory is known
 	// Now have room; AfterFlush have it when all their processes' caches are flushed. Both
 	// most GPUs first.
 	Now, AfterFlush []RoomyBox
@@ -59,15 +60,18 @@ func (p *Prometheus) Room(ctx context.Context, q RoomQuery) (Room, error) {
 	fits := func(s string) string {
 		return fmt.Sprintf("topk(%d, count by (instance) (%s >= %d) >= %d)", q.Boxes, s, int64(q.Need), q.Count)
 	}
-	answers, failed := p.askAll(ctx, map[field]string{"now": fits(free), "flushed": fits(flushed), count: "count(" + free + ")"})
+	answers, failed := p.askAll(ctx, map[field]string{"now": fits(free), "flushed": fits(flushed), count: "count(" + free + ")",
+		"matched": "count(" + a.filtered(a.infos(func(*exporter) string { return a.within }), byGPU) + ")"})
 	for _, name := range []field{"now", count} {
 		if failed[name] != nil {
 			return Room{}, failed[name]
 		}
 	}
 	r := Room{Time: p.engineTime(), Simulated: a.simulated, Problems: problemsOf(failed)}
-	if len(answers[count]) == 1 {
-		r.Judged = int(answers[count][0].value)
+	for name, to := range map[field]*int{count: &r.Judged, "matched": &r.Matched} {
+		if len(answers[name]) == 1 {
+			*to = int(answers[name][0].value)
+		}
 	}
 	for name, to := range map[field]*[]RoomyBox{"now": &r.Now, "flushed": &r.AfterFlush} {
 		for i := range answers[name] {
@@ -109,8 +113,12 @@ func (s *SSH) Room(_ context.Context, q RoomQuery) (Room, error) {
 		fits, flushed := 0, 0
 		for i := range snap.GPUs {
 			g := &snap.GPUs[i]
+			if !passes(q.Filter, l.Name(), g.UUID, snap) {
+				continue
+			}
+			r.Matched++
 			free, known := g.Memory.Free.Value()
-			if !known || g.MIG || len(g.Instances) > 0 || g.State != snapshot.GPUOK || !passes(q.Filter, l.Name(), g.UUID, snap) {
+			if !known || g.MIG || len(g.Instances) > 0 || g.State != snapshot.GPUOK {
 				continue
 			}
 			r.Judged++

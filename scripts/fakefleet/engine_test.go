@@ -217,9 +217,16 @@ func filters(t *testing.T, source fleet.Source) {
 			t.Errorf("%s: %+v, %v", words, sums, err)
 		}
 	}
+	for words, want := range map[string]int{"user=nobody": 0, "host=box-0007": 8, "host=box-0007 box": 8} { // of which one is lost
+		f, _ := fleet.ParseFilter(words)
+		room, err := source.(fleet.Rooms).Room(t.Context(), fleet.RoomQuery{Need: 1, Count: 1, Boxes: 9, Filter: f})
+		if err != nil || room.Matched != want || room.Judged != max(want-1, 0) {
+			t.Errorf("room, %s: %+v, %v", words, room, err)
+		}
+	}
 	f, _ := fleet.ParseFilter("host=box-0")
-	if sums, err := source.Totals(t.Context(), fleet.Query{Lines: 10, Filter: f}); err != nil || sums.Boxes.Or(0) != 8 || sums.Down.Or(0) != 1 {
-		t.Errorf("box-0000 to box-0007, of which one is down: %+v, %v", sums, err)
+	if sums, err := source.Totals(t.Context(), fleet.Query{Lines: 10, Filter: f}); err != nil || sums.Boxes.Or(0) != 9 || sums.Down.Or(0) != 1 {
+		t.Errorf("box-0000 to box-0007, of which one is down, and the twin of one: %+v, %v", sums, err)
 	}
 }
 
