@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"errors"
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
@@ -30,11 +33,11 @@ func (d *runningDaemon) exported(path string) (status int, body string) {
 }
 
 func TestDaemonExports(t *testing.T) {
-	d := startDaemon(t, nil, "--demo", "--seed", "1", "--serve", "127.0.0.1:0", "--processes", "0")
+	d := startDaemon(t, nil, "--demo", "--seed", "1", "--serve", "127.0.0.1:0", "--processes", "0", "--record")
 	d.wait("READY", func() bool { return d.told("READY=1", 1) })
 	d.wait("figures", func() bool {
 		_, text := d.exported("/metrics")
-		return strings.Contains(text, "vramscope_gpu_memory_used_bytes{") && strings.Contains(text, `simulated="true"`) && strings.Contains(text, `pid="other"`)
+		return strings.Contains(text, "vramscope_gpu_memory_used_bytes{") && strings.Contains(text, `simulated="true"`) && strings.Contains(text, `pid="other"`) && strings.Contains(text, "\nvramscope_recording_paused 0\n")
 	})
 	if status, text := d.exported("/healthz"); status != http.StatusOK || text != "ok\n" {
 		t.Errorf("/healthz: %d, %s", status, text)
@@ -52,10 +55,14 @@ func TestDaemonExports(t *testing.T) {
 		d.signal(syscall.SIGHUP)
 		d.wait(c.want, func() bool { return strings.Contains(d.logged(), c.want) })
 	}
+	recordings := filepath.Join(d.home, "recordings")
+	if err := errors.Join(os.Rename(recordings, recordings+".away"), os.WriteFile(recordings, nil, 0o600)); err != nil { // no folder to record into
+		t.Fatal(err)
+	}
 	d.configure("[exporter]\nprocess_labels = ['none']\nsnapshot = true\n")
 	d.signal(syscall.SIGHUP)
 	d.wait("READY again", func() bool { return d.told("RELOADING=1", 1) && d.told("READY=1", 2) })
-	if _, text := d.exported("/metrics"); !strings.Contains(text, "vramscope_gpu_memory_used_bytes{") || strings.Contains(text, "vramscope_process_") {
+	if _, text := d.exported("/metrics"); !strings.Contains(text, "vramscope_gpu_memory_used_bytes{") || strings.Contains(text, "vramscope_process_") || !strings.Contains(text, "\nvramscope_recording_paused 1\n") {
 		t.Errorf("after the reload:\n%.500s", text)
 	}
 	if status, text := d.exported("/snapshot.json"); status != http.StatusOK || !strings.Contains(text, "vramscope/1") {

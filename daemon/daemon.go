@@ -41,6 +41,8 @@ type Recorder interface {
 type Exporter interface {
 	// Observe takes a snapshot, and the events since the one before. It does not wait.
 	Observe(snap *snapshot.Snapshot, events []snapshot.Event)
+	// Recording takes whether recording is paused. It is called where something is recorded.
+	Recording(paused bool)
 	// Run serves what was observed until the context ends.
 	Run(ctx context.Context) error
 }
@@ -222,6 +224,9 @@ func (d *daemon) take(snap *snapshot.Snapshot) {
 		d.Alerts.observe(snap)
 	}
 	if d.Exporter != nil {
+		if d.Recorder != nil {
+			d.Exporter.Recording(d.paused != "")
+		}
 		d.Exporter.Observe(snap, events)
 	}
 	if !d.ready {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"vramscope/internal/quantity"
 	"vramscope/metric"
 	"vramscope/sampler/snapshot"
 )
@@ -32,6 +33,7 @@ type Exporter struct {
 
 	mu       sync.Mutex
 	snap     *snapshot.Snapshot // nil before the first
+	paused   metric.Float       // whether recording is, 1 or 0; unknown where nothing is recorded
 	counters counters
 }
 
@@ -49,6 +51,13 @@ func (e *Exporter) Observe(snap *snapshot.Snapshot, events []snapshot.Event) {
 	defer e.mu.Unlock()
 	e.snap = snap
 	e.counters.observe(snap, events)
+}
+
+// Recording takes whether recording is paused. Without it there is no series of that.
+func (e *Exporter) Recording(paused bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.paused = quantity.From(map[bool]float64{true: 1}[paused], quantity.Computed)
 }
 
 // latest is the last snapshot, nil where there is none, and whether its figures may be published.
@@ -94,6 +103,9 @@ func (e *Exporter) Collect(out chan<- prometheus.Metric) {
 	e.writeProcesses(w, snap)
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if paused, known := e.paused.Value(); known {
+		w.exported(metric.RecordingPaused, nil, paused)
+	}
 	e.counters.write(w, snap)
 }
 

@@ -130,6 +130,13 @@ func TestEveryNameIsExported(t *testing.T) {
 	later.GPUs = append([]snapshot.GPU{}, snap.GPUs...)
 	later.GPUs[0].XIDs = []snapshot.XID{{Code: 31, Time: snap.Time.Add(time.Second)}}
 	e.Observe(&later, events)
+	if text := scrape(t, e); strings.Contains(text, "vramscope_recording_paused") {
+		t.Error("recording is paused or not where nothing is recorded")
+	}
+	for _, paused := range []bool{false, true} {
+		e.Recording(paused)
+		has(t, scrape(t, e), "vramscope_recording_paused "+map[bool]string{false: "0", true: "1"}[paused])
+	}
 	text := scrape(t, e)
 	for _, f := range metric.Families() {
 		if !strings.Contains(text, "\n# TYPE "+f.Name+" ") && !strings.HasPrefix(text, "# TYPE "+f.Name+" ") {

@@ -81,6 +81,7 @@ const (
 	SampleInterval
 	DriverState
 	ProbesAnswering
+	RecordingPaused
 
 	GPUInfo
 	GPUState
@@ -115,6 +116,7 @@ var ExportTable = [ExportedCount]Exported{
 	SampleInterval:  {Name: "vramscope_sample_interval_seconds", Help: "Time between two samples."},
 	DriverState:     {Name: "vramscope_driver_state", Labels: []string{"state"}, Help: "1 for the state that the driver is in: ok, absent, not_loaded, gone, no_cgo or starting."},
 	ProbesAnswering: {Name: "vramscope_probes_answering", Help: "Processes whose probe answers."},
+	RecordingPaused: {Name: "vramscope_recording_paused", Help: "1 where nothing can be recorded, for a full disk for instance, else 0. No series: the daemon does not record."},
 
 	GPUInfo:        {Name: "vramscope_gpu_info", Of: GPU, Labels: []string{"name", "pci_bus_id"}, Help: "1, with the GPU's names as labels."},
 	GPUState:       {Name: "vramscope_gpu_state", Of: GPU, Labels: []string{"state"}, Help: "1 for the state that the GPU is in: ok, lost, hanging, error, or unlisted (only a probe names it)."},
