@@ -187,7 +187,9 @@ func (s *Sampler) finish(now time.Time, p *snapshot.Process) {
 	}
 	p.Peak = r.peak
 	s.noteOutOfMemory(now, p, r)
-	r.predict(now, p, paceOf(len(s.rows)))
+	every := paceOf(len(s.rows))
+	every.teachable = &s.teachable
+	r.predict(now, p, every)
 	r.latest = p
 	r.seen = s.sequence
 }

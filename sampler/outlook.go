@@ -29,10 +29,18 @@ type outlook struct {
 // figure moves, and while it is still. The nearest horizon is ten seconds away,
 // and a thousand forecasters at ten samples a second would cost more than the
 // rest of the tick.
-type pace struct{ moving, still time.Duration }
+type pace struct {
+	moving, still time.Duration
+	teachable     *int // what is left of mostTaught in this tick; nil: no limit
+}
+
+// mostTaught is how many past samples new forecasters are taught in one tick: 50 ms.
+// A thousand processes that first move together after half an hour have ten times as
+// many, and the tick would be half a second late.
+const mostTaught = 32 << 10
 
 // quickPace is that of a usual box, and of the first samples of any series.
-var quickPace = pace{900 * time.Millisecond, 2700 * time.Millisecond}
+var quickPace = pace{moving: 900 * time.Millisecond, still: 2700 * time.Millisecond}
 
 // paceOf is the pace of each of so many series.
 func paceOf(series int) pace {
@@ -40,7 +48,7 @@ func paceOf(series int) pace {
 	if series <= many {
 		return quickPace
 	}
-	return pace{1900 * time.Millisecond, 5700 * time.Millisecond}
+	return pace{moving: 1900 * time.Millisecond, still: 5700 * time.Millisecond}
 }
 
 // observe takes a tick's figure, or a gap where there is none. After a pause of
@@ -57,7 +65,7 @@ func (o *outlook) observe(now time.Time, figure snapshot.Bytes, p pace) {
 		return
 	}
 	if o.given <= forecast.MinSamples {
-		p = pace{quickPace.moving, quickPace.moving}
+		p.moving, p.still = quickPace.moving, quickPace.moving
 	}
 	since := now.Sub(o.at)
 	moved := v != o.figure
@@ -67,10 +75,15 @@ func (o *outlook) observe(now time.Time, figure snapshot.Bytes, p pace) {
 	case since >= 0 && since < p.still && !moved:
 		o.still = now
 		return
+	case moved && o.forecaster == nil && o.given > 0 && p.teachable != nil && *p.teachable <= 0:
+		o.predicted, o.trend, o.growth = nil, forecast.Young, snapshot.Bytes{} // a later tick makes its forecaster
+		return
 	case moved && o.forecaster != nil && !o.still.IsZero():
 		o.forecaster.Observe(o.still, int64(o.figure)) // it was still until then
 	}
-	o.learn(now, v)
+	if taught := o.learn(now, v); p.teachable != nil {
+		*p.teachable -= taught
+	}
 	o.growth = snapshot.Bytes{}
 	switch {
 	case o.forecaster != nil:
@@ -83,29 +96,32 @@ func (o *outlook) observe(now time.Time, figure snapshot.Bytes, p pace) {
 	}
 }
 
-// learn takes a sample and makes no forecast.
-func (o *outlook) learn(at time.Time, v quantity.Bytes) {
+// learn takes a sample and makes no forecast. It returns how many past samples a new
+// forecaster was taught.
+func (o *outlook) learn(at time.Time, v quantity.Bytes) (taught int) {
 	switch {
 	case o.given == 0:
 		o.first = at
 	case v != o.figure:
-		o.move()
+		taught = o.move()
 	}
 	if o.forecaster != nil {
 		o.forecaster.Observe(at, int64(v))
 	}
 	o.given++
 	o.figure, o.at, o.still, o.gap = v, at, time.Time{}, time.Time{}
+	return taught
 }
 
 // remembered is how much of the time in which a series did not move its forecaster
 // is taught: twice the farthest horizon.
 const remembered = 30 * time.Minute
 
-// move makes the forecaster of a series that has not moved until now.
-func (o *outlook) move() {
+// move makes the forecaster of a series that has not moved until now, and returns how
+// many past samples it was taught.
+func (o *outlook) move() (taught int) {
 	if o.forecaster != nil {
-		return
+		return 0
 	}
 	o.forecaster = forecast.New()
 	every := max(o.at.Sub(o.first)/time.Duration(max(o.given-1, 1)), time.Second/10)
@@ -115,6 +131,7 @@ func (o *outlook) move() {
 	}
 	for ; at.Before(o.at); at = at.Add(every) {
 		o.forecaster.Observe(at, int64(o.figure))
+		taught++
 	}
 	o.forecaster.Observe(o.at, int64(o.figure))
 	if !o.gap.IsZero() {
@@ -123,6 +140,7 @@ func (o *outlook) move() {
 	if !o.still.IsZero() {
 		o.forecaster.Observe(o.still, int64(o.figure))
 	}
+	return taught
 }
 
 // fullIn is when that memory will be full.

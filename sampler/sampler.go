@@ -33,6 +33,7 @@ type Sampler struct {
 	probeSeen    bool
 	probeOnly    []probeOnlyGPU
 	sequence     uint64
+	teachable    int // past samples that new forecasters may yet be taught in this tick
 	holders      holders
 	began        time.Time          // the first tick; zero after a restart
 	before       *snapshot.Snapshot // the last one before a restart; nil after the first tick
@@ -213,6 +214,7 @@ func (s *Sampler) Tick(now time.Time) *snapshot.Snapshot {
 	if s.sequence == 0 {
 		s.began = now
 	}
+	s.teachable = mostTaught
 	readings := s.driver.read(now, s.Interval())
 	merged := s.merge(now, readings)
 	snap := &snapshot.Snapshot{
