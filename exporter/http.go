@@ -1,6 +1,7 @@
 package exporter
 
 import (
+	"bytes"
 	"net/http"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -11,19 +12,52 @@ import (
 	"vramscope/schema"
 )
 
-// mostScrapes is how many scrapes are answered at the same time: enough for two
-// Prometheus servers and a person, too few to keep the machine busy.
-const mostScrapes = 4
+// mostScrapes is how many scrapes are made at the same time: enough for two Prometheus
+// servers and a person, too few to keep the machine busy. mostAnswers is how many may be
+// in memory, of 300 kB each, until clients have read them.
+const mostScrapes, mostAnswers = 4, 32
 
 func (e *Exporter) metrics() http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(e)
-	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{
+	return inMemory(promhttp.HandlerFor(registry, promhttp.HandlerOpts{
 		EnableOpenMetrics: true, MaxRequestsInFlight: mostScrapes, CoalesceGather: true,
 		ErrorHandling:       promhttp.ContinueOnError, // a series that cannot be exported takes no other with it
 		OfferedCompressions: []promhttp.Compression{promhttp.Identity, promhttp.Gzip},
+	}))
+}
+
+// inMemory has answers made in memory first: a client that reads slowly keeps no other
+// from a scrape.
+func inMemory(handler http.Handler) http.Handler {
+	places := make(chan struct{}, mostAnswers)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case places <- struct{}{}:
+			defer func() { <-places }()
+		default:
+			http.Error(w, "too many clients read slowly", http.StatusServiceUnavailable)
+			return
+		}
+		made := &answer{ResponseWriter: w, code: http.StatusOK}
+		handler.ServeHTTP(made, r)
+		w.WriteHeader(made.code)
+		_, _ = w.Write(made.body.Bytes()) // who goes away asks again
 	})
 }
+
+// answer is one that is not sent yet, but for its header.
+type answer struct {
+	http.ResponseWriter
+	code int
+	body bytes.Buffer
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (a *answer) WriteHeader(code int) { a.code = code }
+
+// Write implements http.ResponseWriter.
+func (a *answer) Write(p []byte) (int, error) { return a.body.Write(p) }
 
 // landing is for a person who opens the address in a browser.
 func landing(w http.ResponseWriter, _ *http.Request) {

@@ -1,0 +1,101 @@
+package exporter
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"vramscope/sampler/snapshot/snapshottest"
+)
+
+// TestSnapshotJSON: it is off unless asked for, and command lines have no arguments.
+func TestSnapshotJSON(t *testing.T) {
+	snap := snapshottest.DrawnBox()
+	if w := get(t, exporting(snap), "/snapshot.json"); w.Code != http.StatusNotFound {
+		t.Errorf("unasked: %d", w.Code)
+	}
+	before := strings.Join(snap.Rows[0].Command, " ")
+	w := get(t, exporting(snap, func(o *Options) { o.Snapshot = true }), "/snapshot.json")
+	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"schema": "vramscope/1"`) && !strings.Contains(w.Body.String(), `"schema":"vramscope/1"`) {
+		t.Errorf("%d: %.300s", w.Code, w.Body)
+	}
+	if strings.Contains(w.Body.String(), "--cfg") {
+		t.Error("it has arguments")
+	}
+	if strings.Join(snap.Rows[0].Command, " ") != before {
+		t.Error("the snapshot was changed")
+	}
+}
+
+// stuck is a client that reads nothing.
+type stuck struct {
+	http.ResponseWriter
+	writing, release chan struct{}
+}
+
+func (s *stuck) Write(p []byte) (int, error) {
+	select {
+	case s.writing <- struct{}{}:
+	default: // again
+	}
+	<-s.release
+	return len(p), nil
+}
+
+// TestSlowClientsHoldNoScrape: clients that read slowly keep nobody else from a scrape, up
+// to as many as have a place in memory.
+func TestSlowClientsHoldNoScrape(t *testing.T) {
+	e := exporting(snapshottest.DrawnBox())
+	handler := e.Handler()
+	code := func() int {
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+		return w.Code
+	}
+	release := make(chan struct{})
+	var ended sync.WaitGroup
+	for n := range mostAnswers {
+		if got := code(); got != http.StatusOK {
+			t.Errorf("beside %d slow ones: %d", n, got)
+		}
+		slow := &stuck{httptest.NewRecorder(), make(chan struct{}, 1), release}
+		ended.Go(func() { handler.ServeHTTP(slow, httptest.NewRequest(http.MethodGet, "/metrics", nil)) })
+		<-slow.writing
+	}
+	if got := code(); got != http.StatusServiceUnavailable {
+		t.Errorf("beside %d slow ones: %d", mostAnswers, got)
+	}
+	close(release)
+	ended.Wait()
+	if got := code(); got != http.StatusOK {
+		t.Errorf("afterwards: %d", got)
+	}
+}
+
+// TestScrapesAreLimited: whoever asks without end keeps the machine no busier than four do.
+func TestScrapesAreLimited(t *testing.T) {
+	e := exporting(snapshottest.DrawnBox())
+	handler := e.Handler()
+	e.mu.Lock() // no scrape gets further
+	refused := make(chan int)
+	for range 3 * mostScrapes {
+		go func() {
+			w := httptest.NewRecorder()
+			handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+			refused <- w.Code
+		}()
+	}
+	for range 2 * mostScrapes {
+		if code := <-refused; code != http.StatusServiceUnavailable {
+			t.Errorf("%d", code)
+		}
+	}
+	e.mu.Unlock()
+	for range mostScrapes {
+		if code := <-refused; code != http.StatusOK {
+			t.Errorf("one of the first: %d", code)
+		}
+	}
+}
