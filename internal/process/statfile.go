@@ -8,9 +8,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mostOpen is how many stat files stay open: as many as are read in a second, and few
-// beside the 1,024 descriptors that a process has at least.
-const mostOpen = statsASecond
+// mostOpen is how many stat files stay open: as many as are read in a second, and a
+// quarter of the descriptors that this program may have.
+func mostOpen() int {
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
+		return 0
+	}
+	return int(min(limit.Cur/4, statsASecond))
+}
 
 // stat reads the stat of a process, whose entry is nil where it is new. The file of
 // one that is read again stays open: to open and close it would take three system
@@ -39,7 +45,7 @@ func (t *Table) stat(e *entry, pid int) (stat, error) {
 
 // keepOpen opens an entry's stat file, unless too many are open.
 func (t *Table) keepOpen(e *entry) {
-	if !t.isProc || t.open >= mostOpen {
+	if t.open >= t.mostOpen {
 		return
 	}
 	fd, err := syscall.Open(e.statPath, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)

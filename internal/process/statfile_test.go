@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"syscall"
 	"testing"
 )
 
@@ -42,5 +43,45 @@ func TestStatFilesStayOpen(t *testing.T) {
 	table.Processes(at(30), nil)
 	if _, err := os.Readlink(file); err == nil || table.open != 0 {
 		t.Errorf("nothing is asked for, and %d files are open: %v", table.open, err)
+	}
+}
+
+// TestFewStatFilesStayOpen: this program needs descriptors for the driver, for probes
+// and for files that it writes.
+func TestFewStatFilesStayOpen(t *testing.T) {
+	var was syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &was); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &was) })
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: 40, Max: was.Max}); err != nil {
+		t.Fatal(err)
+	}
+	var pids []int
+	for range 16 {
+		cmd := exec.Command("sleep", "600")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		})
+		pids = append(pids, cmd.Process.Pid)
+	}
+	table := NewTable("/proc")
+	for second := range 3 {
+		if found := table.Processes(at(float64(second)), pids); len(found) != len(pids) {
+			t.Errorf("second %d: %d processes of %d", second, len(found), len(pids))
+		}
+	}
+	if table.open != 10 {
+		t.Errorf("%d of 40 descriptors are stat files, want 10", table.open)
+	}
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: 3, Max: was.Max}); err != nil {
+		t.Fatal(err)
+	}
+	if found := table.Processes(at(3), pids); len(found) != len(pids) {
+		t.Errorf("no descriptor is free: %d processes of %d", len(found), len(pids))
 	}
 }

@@ -1,11 +1,13 @@
 package process
 
 import (
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
 	"strconv"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -37,13 +39,13 @@ type Table struct {
 
 	// slots limits the readers of facts. A reader that hangs keeps its slot; when
 	// all hang, the facts of new processes stay unknown.
-	slots chan struct{}
-	queue requests
+	slots    chan struct{}
+	queue    requests
+	mostOpen int // stat files that may be kept open
 
 	mu      sync.Mutex
 	buf     [statSize]byte
 	entries map[int]*entry
-	isProc  bool      // the kernel's: an open file of a process is never another's
 	open    int       // stat files that are kept open
 	bootAt  time.Time // set by the first call
 	host    Host      // the figures of the machine, read at hostAt
@@ -82,6 +84,10 @@ type entry struct {
 // NewTable reads the proc file system at root: "/proc", except in tests.
 func NewTable(root string) *Table {
 	hostname, _ := os.Hostname() // "" if unknown
+	keep := 0
+	if isProc(root) { // the kernel's: an open file of a process is never another's
+		keep = mostOpen()
+	}
 	return &Table{
 		Timeout:  timeout,
 		root:     root,
@@ -93,7 +99,7 @@ func NewTable(root string) *Table {
 		device:   deviceOf,
 		slots:    make(chan struct{}, mostReaders),
 		entries:  make(map[int]*entry),
-		isProc:   isProc(root),
+		mostOpen: keep,
 	}
 }
 
@@ -149,6 +155,10 @@ func (t *Table) look(now time.Time, pid int, window time.Duration) *entry {
 		}
 	}
 	s, err := t.stat(e, pid)
+	if e != nil && (errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)) {
+		e.seen = now // nothing is known of it now, and its row does not end for that
+		return e
+	}
 	if err != nil {
 		t.forget(e)
 		return nil
