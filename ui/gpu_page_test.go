@@ -207,3 +207,22 @@ func BenchmarkGPUPage200x50(b *testing.B) {
 		frame(st, lk)
 	}
 }
+
+// Nothing is known of a lost GPU's MIG mode, which was on or off before.
+func TestMIGModeOfALostGPUIsUnknown(t *testing.T) {
+	for mig, instances := range map[bool]string{false: "off", true: "on, 1 instance"} {
+		for state, want := range map[snapshot.GPUState]string{snapshot.GPUOK: instances, snapshot.GPULost: "–", snapshot.GPUHanging: "–"} {
+			box := snapshottest.DrawnBox()
+			g := &box.GPUs[3]
+			if g.State, g.MIG = state, mig; mig {
+				g.Instances = make([]snapshot.Instance, 1)
+			}
+			page := pageOf(box, 3, 0, 80, 24).gpuPage(drawnLook(t))
+			all := ansi.Strip(strings.Join(page.Render(80, page.Lines(80, 24)), "\n"))
+			_, after, _ := strings.Cut(all, "MIG ")
+			if got := strings.TrimSpace(after); !strings.HasPrefix(got, want) {
+				t.Errorf("MIG %v of a GPU that is %s: %.20q, want %q", mig, state, got, want)
+			}
+		}
+	}
+}

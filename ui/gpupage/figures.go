@@ -81,7 +81,7 @@ func (p *Page) measured(gpu *snapshot.GPU) []figure {
 		{"NVL rx, tx", w.rates(gpu.NVLinkReceived, gpu.NVLinkSent), false},
 		{"persistence", w.choice(gpu.Persistence, "off", "on"), false},
 		{"compute", w.choice(gpu.ComputeMode, "default", "exclusive thread", "prohibited", "one process at a time"), false},
-		{"MIG", mig(gpu), false},
+		{"MIG", w.mig(gpu), false},
 	}
 }
 
@@ -91,15 +91,19 @@ func narrow(gpu *snapshot.GPU) bool {
 	return gpu.PCIeWidth.Known() && gpu.PCIeWidth.Or(0) < gpu.PCIeWidthMax.Or(0)
 }
 
-func mig(gpu *snapshot.GPU) string {
-	if !gpu.MIG {
-		return "off"
-	}
-	return "on, " + cell.Count(int64(len(gpu.Instances)), "instance")
-}
-
 // words writes values with their units; the dash is for unknown ones.
 type words struct{ dash, times string }
+
+// mig is unknown of a GPU that does not answer.
+func (w words) mig(gpu *snapshot.GPU) string {
+	switch {
+	case gpu.State != snapshot.GPUOK:
+		return w.dash
+	case gpu.MIG:
+		return "on, " + cell.Count(int64(len(gpu.Instances)), "instance")
+	}
+	return "off"
+}
 
 func (w words) unit(v snapshot.Int, unit string) string { return w.prefixed("", v, unit) }
 
