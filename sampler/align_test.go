@@ -24,3 +24,19 @@ func TestAlignedTicks(t *testing.T) {
 		}
 	}
 }
+
+// Ticks keep their interval, also one that is no whole number of seconds.
+func TestAlignedTicksKeepTheirInterval(t *testing.T) {
+	for _, interval := range []time.Duration{100, 300, 700, 1000, 1500, 2000, 2500, 10_000, 15_250} {
+		interval *= time.Millisecond
+		s := New(Options{Interval: interval})
+		next := time.Now()
+		s.Align(next.Add(-345 * time.Millisecond))
+		for tick := range 6 {
+			before := next
+			if next = s.aligned(next).Add(s.Interval()); tick > 0 && next.Sub(before) != interval {
+				t.Errorf("interval %v: tick %d comes %v after the one before", interval, tick, next.Sub(before))
+			}
+		}
+	}
+}

@@ -148,7 +148,10 @@ func (s *Sampler) aligned(t time.Time) time.Time {
 	if at == nil {
 		return t
 	}
-	period := min(s.Interval(), time.Second)
+	period := s.Interval()
+	if period%time.Second == 0 {
+		period = time.Second
+	}
 	off := t.Sub(*at) % period
 	if off < 0 {
 		off += period
