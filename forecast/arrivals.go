@@ -22,7 +22,7 @@ type arrival struct {
 func (a *arrivals) settle(now int64, y float64) {
 	kept := a.Pending[:0]
 	for _, p := range a.Pending[:a.Size] {
-		minutes := float64(p.Takes) / 60
+		minutes := float64(p.Takes) / minute
 		passed := float64(now-p.Made) / 60e9 / minutes
 		if y < float64(p.Level) && passed < neverArrives {
 			kept = append(kept, p)
@@ -58,7 +58,7 @@ func (s *state) punctuality(minutes float64) (early, late float64) {
 	doubt := unsure
 	if c := &s.Course; c.Announced {
 		explained := c.Line.line(longTau).explained
-		doubt = min(doubt, z80*math.Sqrt((1-explained)/explained/max(c.Line.X[0]-2, 1)))
+		doubt = min(doubt, math.Sqrt2*math.Erfinv(level)*math.Sqrt((1-explained)/explained/max(c.Line.N-2, 1)))
 	}
 	return -doubt, doubt
 }

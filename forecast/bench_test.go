@@ -40,7 +40,7 @@ func TestConstantSeriesCostsNoMore(t *testing.T) {
 	s := &f.state
 	numbers := []float64{s.Auto.From, s.Auto.Change, s.Auto.FromSquared, s.Auto.FromChange}
 	for _, r := range []*regression{&s.Lines[0], &s.Lines[1], &s.Lines[2]} {
-		numbers = append(append(numbers, r.Y[:]...), r.YY)
+		numbers = append(numbers, r.Y, r.XY, r.YY)
 	}
 	const smallest = 0x1p-1022 // that is not
 	for i, v := range numbers {

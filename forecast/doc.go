@@ -45,10 +45,9 @@
 // Intervals (record.go) are quantiles of the last errors of the published forecasts at
 // that horizon, with conformal ranks (Vovk, Gammerman, Shafer, Algorithmic Learning in a
 // Random World, 2005), made wider or narrower until they hold their share (Gibbs,
-// Candès, Adaptive Conformal Inference under Distribution Shift, 2021). The errors of a
-// young series are mixed with those that its forecasts would have had with the present
-// weights. While there are few errors, the interval is that of the next shorter horizon,
-// widened as a random walk's, but for a return to a level.
+// Candès, Adaptive Conformal Inference under Distribution Shift, 2021). The errors are of
+// the whole past, up to an hour. While there are few of them, the interval is that of the
+// next shorter horizon, widened as a random walk's, but for a return to a level.
 //
 // When a GPU is full (full.go) is where the median path reaches the free memory. Two
 // things lead there before the experts do (outlook.go): the next peak, where each of the

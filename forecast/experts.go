@@ -18,7 +18,7 @@ type claims [experts]float32
 
 // panel is what the experts know of the series now.
 type panel struct {
-	lines     [3]line // quick, short and long
+	lines     [lines]line // quick, short and long
 	phase     seasonalPhase
 	reversion reversion
 }

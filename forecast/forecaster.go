@@ -35,7 +35,7 @@ type state struct {
 	Step       float64 // the usual time between samples, seconds
 	Without    uint32  // the parts that are left out, a bit each
 	Gap        bool
-	Lines      [3]regression // of the last seconds, minute and five minutes
+	Lines      [lines]regression // of the last seconds, minute and five minutes
 	Auto       autoregression
 	Course     course
 	Top        peak // of the last minutes
@@ -53,7 +53,7 @@ func New() *Forecaster { return new(Forecaster) }
 const clockSetBack = time.Minute
 
 // farAway is 146 years in ns, or as many bytes. Beyond it sums would overflow.
-const farAway = 1 << 62
+const farAway = math.MaxInt64 / 2
 
 // Observe takes the next sample, in bytes; below zero counts as zero. Samples may
 // come at any interval. One that is not later than the last is ignored, unless it
@@ -90,17 +90,17 @@ func (f *Forecaster) Gap(t time.Time) {
 func (s *state) observe(now int64, y float64) {
 	seconds, change := float64(now-s.Now)/1e9, y-s.Last
 	if s.Count == 1 {
-		s.Step = min(seconds, 3600)
+		s.Step = min(seconds, hour)
 	} else if !s.Gap { // a gap is not the usual time between samples
-		s.Step += (min(seconds, 4*s.Step) - s.Step) / float64(min(s.Count, MinSamples))
+		s.Step += (min(seconds, 2*s.Step) - s.Step) / float64(min(s.Count, MinSamples))
 	}
 	for i := range s.Records {
 		h := Horizons[i].Seconds()
 		// Long enough for several forecasts to count, however rare they are.
-		s.Records[i].settle(now, y, h, max(1.5*h, 120*s.Step), s.Gap)
+		s.Records[i].settle(now, y, h, max(1.5*h, rare*s.Step), s.Gap)
 	}
 	anew := s.Without&(1<<partRestart) == 0 && restarted(s.Last, y)
-	s.Auto.observe(seconds/max(meanTau, meanSamples*s.Step), change, !anew && !s.Gap)
+	s.Auto.observe(seconds/max(meanTau, rare*s.Step), change, !anew && !s.Gap)
 	if anew {
 		s.begin(now, y)
 	} else {
@@ -108,13 +108,10 @@ func (s *state) observe(now int64, y float64) {
 			s.Lines[i].observe(seconds/tau, change)
 		}
 	}
-	if s.Gap {
-		s.Arrivals.Size = 0
-	}
 	s.Arrivals.settle(now, y)
 	s.Seasons.observe(now, y, s.Step)
 	s.Lows.observe(now, y, s.Step)
-	if y >= s.Top.Height || now-s.Top.At > meanTau*1e9 {
+	if y >= s.Top.Height || float64(now-s.Top.At) > meanTau*1e9 {
 		s.Top = peak{now, y}
 	}
 	s.Count++
@@ -141,7 +138,7 @@ func (s *state) begin(now int64, y float64) {
 // restarted reports whether memory has fallen to nearly nothing or risen from it:
 // one job has ended, or another has begun.
 func restarted(before, y float64) bool {
-	return max(before, y) >= 1024*mebibyte && min(before, y) < nothing*max(before, y)
+	return max(before, y) >= least && min(before, y) < nothing*max(before, y)
 }
 
 // Forecasts appends the forecasts at all Horizons, none for fewer than MinSamples.

@@ -53,19 +53,19 @@ func WhenFull(free int64, series ...*Forecaster) (FullIn, bool) {
 				return FullIn{}, false
 			}
 			share := s.Outlook[next].Rise / rise[next]
-			sooner, later := s.punctuality(max(at.Minutes(), 1e-3))
+			sooner, later := s.punctuality(max(at, time.Second).Minutes())
 			early, late = math.Hypot(early, share*sooner), math.Hypot(late, share*later)
 		}
 	}
 	return FullIn{
 		Median: at, Earliest: time.Duration(float64(at) * math.Exp(-early)),
-		Latest: time.Duration(float64(at)*math.Exp(late) + sampled*step*1e9),
+		Latest: time.Duration(float64(at)*math.Exp(late) + level*step*1e9),
 	}, true
 }
 
 // expected reports whether the series is known for long enough to be expected to grow.
 func (s *state) expected() bool {
-	return s.Count >= MinSamples && s.Now-s.Began >= leastPast && (s.Seasons.Size >= risingPeaks || !s.Seasons.swings(s.Now))
+	return s.Count >= MinSamples && s.Now-s.Began >= leastPast && (s.Seasons.Size == peakCap || !s.Seasons.swings(s.Now))
 }
 
 // path is the growth at each horizon, and linear between them.

@@ -32,18 +32,18 @@ type lowRow struct {
 
 // observe takes a sample, and judges the series again at the end of a minute.
 func (l *lows) observe(now int64, y, step float64) {
-	minute := int64(max(60, 3*step) * 1e9) // the lowest has to be one of several
+	slot := int64(max(minute, 3*step) * 1e9) // the lowest has to be one of several
 	if now < l.Ends {
 		l.Lowest = min(l.Lowest, float32(y))
 		return
 	}
-	if now-l.Ends > 5*minute { // lows before a long gap do not continue after it
+	if now-l.Ends > lowCap*slot { // lows before a long gap do not continue after it
 		*l = lows{}
 	} else {
 		l.add(l.Lowest)
-		l.judge(float64(minute) / 1e9)
+		l.judge(float64(slot) / 1e9)
 	}
-	l.Lowest, l.Ends = float32(y), now+minute
+	l.Lowest, l.Ends = float32(y), now+slot
 }
 
 // add adds a minute's low: two slots of a row are one of the next.
@@ -67,7 +67,7 @@ func (l *lows) add(low float32) {
 // judge decides again whether the series leaks. Noise must not make the mark flicker.
 func (l *lows) judge(minute float64) {
 	for i := range l.Rows {
-		for _, n := range [...]int{8, 12, 20} {
+		for _, n := range [...]int{8, lowCap} {
 			if rate := l.leak(i, n, minute*float64(int(1)<<i)); rate > 0 {
 				l.Rate, l.Misses = rate, 0
 				return
@@ -88,24 +88,26 @@ func (l *lows) leak(row, n int, slot float64) float64 {
 	}
 	y := r.Lows[begins:r.Size]
 	from, to, size := float64(y[0]), float64(y[n-1]), float64(n)
-	var sum, squares, rises, bends float64
+	var sum, squares, xx, xxxx, rises, bends float64
 	for i, v := range y { // orthogonal polynomials of the first and second degree
 		d, x := float64(v)-from, float64(i)-(size-1)/2
 		sum += d
 		squares += d * d
+		xx += x * x
 		rises += x * d
-		bends += (x*x - (size*size-1)/12) * d
+		bends += x * x * d
+		xxxx += x * x * x * x
 	}
-	xx := size * (size*size - 1) / 12
-	total, straight, bent := squares-sum*sum/size, rises*rises/xx, bends*bends/(xx*(size*size-4)/15)
-	curved := bent*(size-3) > 4*(total-straight-bent)+least*mebibyte
+	bends -= xx / size * sum
+	total, straight, bent := squares-sum*sum/size, rises*rises/xx, bends*bends/(xxxx-xx*xx/size)
+	curved := math.Sqrt(bent*size) > 2*math.Sqrt(max(total-straight-bent, 0))+least
 	top := y[0] // of what came before, also in longer slots
 	for i, newer := row, n; i < scales; i, newer = i+1, newer/2+1 {
 		for _, low := range l.Rows[i].Lows[:max(int(l.Rows[i].Size)-newer, 0)] {
 			top = max(top, low)
 		}
 	}
-	if rises <= 0 || straight <= onLine*total || curved && bends < 0 || to-float64(top) < max(notable*to, least, freed*float64(top-y[0])) {
+	if rises <= 0 || straight <= onLine*total || curved && bends < 0 || to-float64(top) < max(notable*to, least) {
 		return 0
 	}
 	lasted, rate := slot*size, rises/xx/slot

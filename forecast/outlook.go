@@ -71,7 +71,7 @@ func (s *state) follow(quick line, seconds, change float64) {
 	}
 	c.Line.observe(seconds/longTau, change)
 	c.Slope = c.Line.line(longTau).slope
-	c.Sure = float64(s.Now-c.Since) > sure*1e9*s.quickTau() && quick.height < ended*quick.slope*s.quickTau()
+	c.Sure = float64(s.Now-c.Since) >= sure*1e9*s.quickTau() && quick.height < ended*quick.slope*s.quickTau()
 	c.Announced = c.Sure && quick.explained > mostly &&
 		s.Last-c.Top > farMiss*c.Usual*math.Sqrt(float64(s.Now-c.Since)/float64(Horizons[0])) && c.Since-s.Began > leastPast
 }

@@ -27,24 +27,16 @@ func (r *record) settle(now int64, y float64, horizon, halfLife float64, gap boo
 		if p.Due > now {
 			return
 		}
-		if !gap && now-p.Due <= int64(horizon*0.5e9)+1e9 {
+		if !gap && now-p.Due <= int64(horizon*1e9/2)+1e9 {
 			happened := y - float64(p.Origin)
 			r.score(&p.Claims, float32(happened), float32(math.Exp2(-float64(now-r.Scored)/1e9/halfLife)))
 			r.Scored = now
-			// The ring should cover several horizons, but hardly more than two hours.
-			r.Errors.add(now, max(4, horizon/11, min(horizon/4, float64(now)/1e9/150, 120)), mebibyte, r.hindsight(p, now, happened, horizon))
+			// The ring covers the past, up to as many horizons as it has errors, or an hour.
+			r.Errors.add(now, min(horizon, min(float64(now)/1e9, max(hour, halfLife))/residualCap), mebibyte, happened-float64(p.Published))
 		}
 		r.First = (r.First + 1) % pendingCap
 		r.Size--
 	}
-}
-
-// hindsight is a mean of a forecast's own error and the one that it would have had
-// with the present weights, which counts for more the younger the series is.
-func (r *record) hindsight(p *promise, now int64, happened, horizon float64) float64 {
-	_, change := r.Verdict.choose(&p.Claims)
-	published := float64(p.Published)
-	return happened - published - horizon/(horizon/2+float64(now)/1e9)*(change-published)
 }
 
 // promise keeps a forecast until it is due.
@@ -79,7 +71,7 @@ func (r *residuals) add(now int64, apart, tolerance, err float64) {
 		return
 	}
 	if r.Size >= enoughResiduals {
-		r.Scale -= 0.2 * adapting
+		r.Scale -= (1 - level) * adapting
 		if err < float64(r.Spread.Lower80)-tolerance || err > float64(r.Spread.Upper80)+tolerance {
 			r.Scale += adapting
 		}

@@ -6,27 +6,24 @@ import "math"
 // sums of powers of x (time in units of τ) and y (bytes). The origin moves with the
 // newest sample, so that no digits are lost to the height of the series.
 type regression struct {
-	X  [3]float64 // Σ x⁰ … Σ x²
-	Y  [2]float64 // Σ y, Σ xy
-	YY float64    // Σ y²
+	N, X, XX, Y, XY, YY float64 // Σ 1, Σ x, Σ x², Σ y, Σ xy, Σ y²
 }
 
 // oneSample is the regression of a single sample.
-var oneSample = regression{X: [3]float64{1}}
+var oneSample = regression{N: 1}
 
 // observe moves the origin by dx (> 0) and dy to a new sample.
 func (r *regression) observe(dx, dy float64) {
 	keep := math.Exp(-dx)
-	x, y := &r.X, &r.Y
-	r.YY = keep * (r.YY + dy*(dy*x[0]-2*y[0]))
-	y[0], y[1] = keep*(y[0]-dy*x[0]), keep*(y[1]-dy*x[1])
-	x[0], x[1], x[2] = keep*x[0], keep*x[1], keep*x[2]
-	y[1] -= dx * y[0]
-	x[2] += dx * (dx*x[0] - 2*x[1])
-	x[1] -= dx * x[0]
-	x[0]++
-	if r.YY < vanishing {
-		r.Y, r.YY = [2]float64{}, 0
+	r.YY = keep * (r.YY + dy*(dy*r.N-2*r.Y))
+	r.Y, r.XY = keep*(r.Y-dy*r.N), keep*(r.XY-dy*r.X)
+	r.N, r.X, r.XX = keep*r.N, keep*r.X, keep*r.XX
+	r.XY -= dx * r.Y
+	r.XX += dx * (dx*r.N - 2*r.X)
+	r.X -= dx * r.N
+	r.N++
+	if r.YY < 1 { // less than a byte: smaller sums would shrink to denormal numbers, which are slow
+		r.Y, r.XY, r.YY = 0, 0, 0
 	}
 }
 
@@ -38,14 +35,13 @@ type line struct {
 
 // line fits a line. It is zero for too few samples within tau seconds.
 func (r *regression) line(tau float64) line {
-	x, y := &r.X, &r.Y
-	det := x[0]*x[2] - x[1]*x[1]
-	if x[0] < 2 || !(det > 1e-9*x[0]*x[2]) {
+	det := r.N*r.XX - r.X*r.X
+	if r.N < 2 || !(det > singular*r.N*r.XX) {
 		return line{}
 	}
-	l := line{height: (x[2]*y[0] - x[1]*y[1]) / det, slope: (x[0]*y[1] - x[1]*y[0]) / det}
-	if total := r.YY - y[0]*y[0]/x[0]; total > 0 {
-		l.explained = 1 - max(r.YY-l.height*y[0]-l.slope*y[1], 0)/total
+	l := line{height: (r.XX*r.Y - r.X*r.XY) / det, slope: (r.N*r.XY - r.X*r.Y) / det}
+	if total := r.YY - r.Y*r.Y/r.N; total > 0 {
+		l.explained = 1 - max(r.YY-l.height*r.Y-l.slope*r.XY, 0)/total
 	}
 	l.slope /= tau
 	return l
@@ -62,7 +58,7 @@ func (a *autoregression) observe(dx, dy float64, counts bool) {
 	a.FromSquared = keep * (a.FromSquared + dy*(dy*a.Weight-2*a.From))
 	a.FromChange = keep * (a.FromChange - dy*a.Change)
 	a.From, a.Change, a.Weight = keep*(a.From-dy*a.Weight), keep*a.Change, keep*a.Weight
-	if a.FromSquared < vanishing {
+	if a.FromSquared < 1 {
 		*a = autoregression{Weight: a.Weight}
 	}
 	if counts {
@@ -84,10 +80,10 @@ func (a *autoregression) reversion(step float64) reversion {
 	spread := a.Weight*a.FromSquared - a.From*a.From
 	share := -(a.Weight*a.FromChange - a.From*a.Change) / spread
 	level := a.Change / share // above the mean of the starts, times the weight
-	if a.Weight < MinSamples || !(spread > 1e-9*a.Weight*a.FromSquared) || share <= slowest {
+	if a.Weight < MinSamples || !(spread > singular*a.Weight*a.FromSquared) || share <= singular {
 		return reversion{}
 	}
-	return reversion{level: (level + a.From) / a.Weight, speed: -math.Log1p(-min(share, 1-slowest)) / step}
+	return reversion{level: (level + a.From) / a.Weight, speed: -math.Log1p(-min(share, 1-singular)) / step}
 }
 
 // ahead is how far the series will have approached by then, in bytes.

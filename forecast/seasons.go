@@ -45,7 +45,7 @@ func (s *seasons) observe(now int64, y, step float64) {
 	s.Newest, s.Oldest = bin, max(s.Oldest, oldest)
 	s.Bins[bin%pastCap] = float32(y)
 
-	enough := max(minSwing*max(y, s.Extreme.Height), least)
+	enough := max(notable*max(y, s.Extreme.Height), least)
 	fell := s.Extreme.Height - y
 	switch {
 	case s.Up && fell < 0, !s.Up && fell > 0:
@@ -107,7 +107,7 @@ func (s *seasons) swings(now int64) bool {
 // is not.
 func (s *seasons) fell() bool {
 	before := s.Peaks[1].Height
-	return before-s.Lowest > max(minSwing*before, slack*(s.Peaks[0].Height-s.Lowest))
+	return before-s.Lowest > max(notable*before, slack*(s.Peaks[0].Height-s.Lowest))
 }
 
 // at is the value of the series at a time.
@@ -155,7 +155,7 @@ func (r *seasonalPhase) follow(y, bin float64) {
 	low, high := r.phase/uneven, min(r.phase*uneven, r.last)
 	from, to := r.at(low), r.at(high)
 	halfway := (r.at((low+high)/2) - from) / (to - from)
-	if high > low && math.Abs(to-from) > slack*(r.seasons.Peaks[0].Height-r.seasons.Lowest) && math.Abs(halfway-0.5) < 0.3 {
+	if high > low && math.Abs(to-from) > slack*(r.seasons.Peaks[0].Height-r.seasons.Lowest) && halfway > plateau && halfway < 1-plateau {
 		for high-low > bin {
 			middle := (low + high) / 2
 			if (r.at(middle) < y-r.growth) == (to > from) {
@@ -203,7 +203,7 @@ func (r *seasonalPhase) claim(seconds, last float64) float64 {
 func (r *seasonalPhase) crest(seconds, last float64) float64 {
 	_, peaks := r.ahead(seconds)
 	s := r.seasons
-	if peaks == 0 || s.Size < risingPeaks || !slices.IsSortedFunc(s.Peaks[:risingPeaks], higher) {
+	if peaks == 0 || s.Size < peakCap || !slices.IsSortedFunc(s.Peaks[:], higher) {
 		return 0
 	}
 	return s.Peaks[0].Height + peaks*r.growth - last
