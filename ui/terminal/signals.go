@@ -29,9 +29,10 @@ func CatchSignals() *Signals {
 	return s
 }
 
-// Release restores the signals' defaults.
+// Release restores the signals' defaults, except that of SIGHUP: it may follow the end
+// of the terminal by a moment, and must not kill a program that saves what it has.
 func (s *Signals) Release() {
-	signal.Stop(s.Ends)
+	signal.Reset(syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT)
 	signal.Stop(s.Stops)
 	signal.Stop(s.Continues)
 	signal.Stop(s.Resizes)
