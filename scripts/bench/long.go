@@ -32,16 +32,17 @@ func (r *report) startLong(dir string, programs []program, o options) (finish fu
 	}
 	return func() error {
 		running.Wait()
-		if err := errors.Join(failed...); err != nil {
-			return fmt.Errorf("after %s: %w", o.long, err)
-		}
 		r.say("\n### after %s, at 200×50\n\n", o.long)
 		r.say("| box | RSS | above %s | anonymous | above it | to the terminal |\n|---|---|---|---|---|---|\n", programs[bare].name)
 		for i, s := range boxes {
+			if failed[i] != nil {
+				failed[i] = fmt.Errorf("%s after %s: %w", s.name, o.long, failed[i])
+				continue
+			}
 			ours, floor := all[i][0], all[i][1]
 			r.say("| %s | %s | %s | %s | %s | %.2f kB/s |\n", s.name, mebibytes(ours.rss), mebibytes(ours.rss-floor.rss),
 				mebibytes(ours.anonymous), mebibytes(ours.anonymous-floor.anonymous), ours.bytesPerSecond/1000)
 		}
-		return nil
+		return errors.Join(failed...)
 	}
 }

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -64,26 +65,24 @@ func bench(o options) error {
 	out := &report{options: o}
 	out.open()
 	later := out.startLong(dir, programs, o)
+	var failures []error // the rest is measured and written all the same
 	for _, s := range scenarios {
 		if o.short && s.name != o.only || !strings.Contains(s.name, o.only) {
 			continue
 		}
 		measured, err := s.run(dir, programs, o)
 		if err != nil {
-			return fmt.Errorf("%s: %w", s.name, err)
+			failures = append(failures, fmt.Errorf("%s: %w", s.name, err))
+			continue
 		}
 		out.add(s, measured)
 		if ratio := measured[0].ratio; o.short && ratio.least > grossRegression {
-			return fmt.Errorf("%s takes %.1f times the processor time of nvtop, and %.1f is a gross regression: see go run ./scripts/bench", programs[0].name, ratio.least, grossRegression)
+			failures = append(failures, fmt.Errorf("%s takes %.1f times the processor time of nvtop, and %.1f is a gross regression: see go run ./scripts/bench", programs[0].name, ratio.least, grossRegression))
 		}
 	}
 	if !o.short && o.programs == "" {
-		if err := out.oneShot(dir, programs, o); err != nil {
-			return err
-		}
+		failures = append(failures, out.oneShot(dir, programs, o))
 	}
-	if err := later(); err != nil {
-		return err
-	}
-	return out.write()
+	failures = append(failures, later(), out.write())
+	return errors.Join(failures...)
 }

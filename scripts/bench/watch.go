@@ -48,11 +48,16 @@ func (s *stage) watch(p program, o options, others *meeting) (m measured, err er
 	go screen.read(terminal)
 	painting := min(o.warmUp, longestPainting)
 	time.Sleep(painting)
-	m.firstFrame, m.wholeFrame = screen.painted()
-	if m.firstFrame == 0 && !p.daemon {
-		return m, fmt.Errorf("no GPU was shown within %s", painting)
+	rest := o.warmUp - painting
+	for !p.daemon && !screen.shown() {
+		if screen.closed() || time.Since(begin) > longestStart {
+			return m, fmt.Errorf("no GPU was shown within %s", time.Since(begin).Round(time.Second))
+		}
+		time.Sleep(painting / 10)
+		rest = o.warmUp // it starts late, and the others wait for it
 	}
-	time.Sleep(o.warmUp - painting)
+	m.firstFrame, m.wholeFrame = screen.painted()
+	time.Sleep(rest)
 	met()
 
 	pid := cmd.Process.Pid
@@ -73,6 +78,9 @@ func (s *stage) watch(p program, o options, others *meeting) (m measured, err er
 const (
 	// longestPainting is how long a program's output goes through an emulator.
 	longestPainting = 10 * time.Second
+	// longestStart is how long a program may take to show a GPU, on a machine with much
+	// else to do.
+	longestStart = 2 * time.Minute
 	// counting is how long system calls are counted: afterwards, because that takes a
 	// tenth of a microsecond of each.
 	counting = 3 * time.Second
@@ -85,6 +93,7 @@ type screen struct {
 	mu       sync.Mutex
 	emulator *vt.Emulator // nil once nothing more is timed
 	bytes    int
+	ended    bool
 	first    time.Duration // a GPU's name was on the screen
 	filled   []filling
 }
@@ -115,6 +124,7 @@ func (s *screen) read(terminal io.ReadWriter) {
 			s.filled = append(s.filled, filling{at, len(strings.Join(strings.Fields(text), ""))})
 		}
 		answers := s.emulator == nil
+		s.ended = err != nil
 		s.mu.Unlock()
 		if answers { // gpustat (blessed) asks each second where the cursor is, and waits
 			_, _ = io.WriteString(terminal, strings.Repeat("\x1b[1;1R", bytes.Count(buffer[:n], []byte("\x1b[6n"))))
@@ -123,6 +133,20 @@ func (s *screen) read(terminal io.ReadWriter) {
 			return
 		}
 	}
+}
+
+// shown reports whether a GPU has been on the screen.
+func (s *screen) shown() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.first > 0
+}
+
+// closed reports whether no program has the terminal any more.
+func (s *screen) closed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ended
 }
 
 // painted is when a GPU was first on the screen, and when the screen was whole: when

@@ -39,25 +39,33 @@ struct memory {
 
 static char buffer[4 << 20];
 
-static void sample(device gpu)
+/* What vramscope reads every ten seconds. */
+static void sample_rare(device gpu)
+{
+	unsigned long long value[4];
+	unsigned a, b;
+
+	((get_two)call("nvmlDeviceGetMigMode"))(gpu, &a, &b);
+	((get)call("nvmlDeviceGetFanSpeed"))(gpu, value);
+	((get)call("nvmlDeviceGetPerformanceState"))(gpu, value);
+	((get_of)call("nvmlDeviceGetClockInfo"))(gpu, 2, value);
+	((get)call("nvmlDeviceGetEnforcedPowerLimit"))(gpu, value);
+	((errors)call("nvmlDeviceGetTotalEccErrors"))(gpu, 0, 0, value);
+	((errors)call("nvmlDeviceGetTotalEccErrors"))(gpu, 1, 0, value);
+}
+
+static void sample(device gpu, const char *name)
 {
 	struct memory memory = { .version = sizeof memory | 2u << 24 };
 	unsigned long long value[4];
-	unsigned count, a, b;
+	unsigned count;
 
-	((get_two)call("nvmlDeviceGetMigMode"))(gpu, &a, &b);
 	((int (*)(device, struct memory *))call("nvmlDeviceGetMemoryInfo_v2"))(gpu, &memory);
 	((get)call("nvmlDeviceGetUtilizationRates"))(gpu, value);
 	((get_of)call("nvmlDeviceGetTemperature"))(gpu, 0, value);
-	((get)call("nvmlDeviceGetFanSpeed"))(gpu, value);
-	((get)call("nvmlDeviceGetPerformanceState"))(gpu, value);
 	((get_of)call("nvmlDeviceGetClockInfo"))(gpu, 1, value);
-	((get_of)call("nvmlDeviceGetClockInfo"))(gpu, 2, value);
 	((get)call("nvmlDeviceGetPowerUsage"))(gpu, value);
-	((get)call("nvmlDeviceGetEnforcedPowerLimit"))(gpu, value);
 	((get)call("nvmlDeviceGetCurrentClocksThrottleReasons"))(gpu, value);
-	((errors)call("nvmlDeviceGetTotalEccErrors"))(gpu, 0, 0, value);
-	((errors)call("nvmlDeviceGetTotalEccErrors"))(gpu, 1, 0, value);
 	for (int i = 0; i < 3; i++) {
 		static const char *const lists[] = {
 			"nvmlDeviceGetComputeRunningProcesses_v3",
@@ -69,7 +77,7 @@ static void sample(device gpu)
 	}
 	count = sizeof buffer / 64;
 	((samples)call("nvmlDeviceGetProcessUtilization"))(gpu, buffer, &count, 0);
-	printf("%llu MiB\n", memory.used >> 20);
+	printf("%s %llu MiB\n", name, memory.used >> 20);
 }
 
 int main(int argc, char **argv)
@@ -80,17 +88,19 @@ int main(int argc, char **argv)
 		fprintf(stderr, "floor: no driver\n");
 		return 1;
 	}
-	device *gpus = calloc(count, sizeof *gpus);
+	struct gpu { device handle; char name[96]; } *gpus = calloc(count, sizeof *gpus);
 	for (unsigned i = 0; i < count; i++) {
-		char name[96];
-		((int (*)(unsigned, device *))call("nvmlDeviceGetHandleByIndex_v2"))(i, &gpus[i]);
-		((text)call("nvmlDeviceGetUUID"))(gpus[i], name, sizeof name);
-		((text)call("nvmlDeviceGetName"))(gpus[i], name, sizeof name);
-		printf("%u %s\n", i, name);
+		char uuid[96];
+		((int (*)(unsigned, device *))call("nvmlDeviceGetHandleByIndex_v2"))(i, &gpus[i].handle);
+		((text)call("nvmlDeviceGetUUID"))(gpus[i].handle, uuid, sizeof uuid);
+		((text)call("nvmlDeviceGetName"))(gpus[i].handle, gpus[i].name, sizeof gpus[i].name);
 	}
-	for (;;) {
-		for (unsigned i = 0; i < count; i++)
-			sample(gpus[i]);
+	for (unsigned second = 0;; second++) {
+		for (unsigned i = 0; i < count; i++) {
+			if (second % 10 == 0)
+				sample_rare(gpus[i].handle);
+			sample(gpus[i].handle, gpus[i].name);
+		}
 		fflush(stdout);
 		if (argc > 1 && !strcmp(argv[1], "-once"))
 			return 0;

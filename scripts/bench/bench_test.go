@@ -1,0 +1,57 @@
+//go:build linux
+
+package main
+
+import (
+	"errors"
+	"testing"
+	"time"
+)
+
+// TestMeasureTriesAgain: a program that starts too late once does not end a measurement
+// of a quarter of an hour, one that never starts does, and a peer is left out.
+func TestMeasureTriesAgain(t *testing.T) {
+	late := errors.New("no GPU was shown")
+	ours, slow, peer := program{name: "vramscope"}, program{name: "slow"}, program{name: "peer", peer: true}
+	for _, c := range []struct {
+		fails int // of the slow program
+		err   error
+	}{{0, nil}, {1, nil}, {mostTries - 1, nil}, {mostTries, late}} {
+		calls := 0
+		all, err := measure([]program{ours, slow, peer}, 3, func(p program, together *meeting) (measured, error) {
+			together.meet()
+			switch {
+			case p.peer:
+				return measured{}, errors.New("not installed")
+			case p.name == "slow":
+				if calls++; calls <= c.fails {
+					return measured{}, late
+				}
+			}
+			return measured{cpu: 0.5}, nil
+		})
+		switch {
+		case !errors.Is(err, c.err):
+			t.Errorf("%d failures: %v", c.fails, err)
+		case calls != c.fails+3 && err == nil:
+			t.Errorf("%d failures: watched %d times", c.fails, calls)
+		case err == nil && (len(all) != 2 || all[1].program.name != "slow" || all[1].cpu != 0.5):
+			t.Errorf("%d failures: %+v", c.fails, all)
+		}
+	}
+}
+
+// TestWatchWaitsForALateStart: what is measured then are the seconds after the warm-up.
+func TestWatchWaitsForALateStart(t *testing.T) {
+	s := &stage{scenario: scenario{columns: 80, rows: 24}}
+	o := options{warmUp: 100 * time.Millisecond, length: 100 * time.Millisecond}
+	late := program{name: "late", command: []string{"sh", "-c", "sleep 1; echo H100; sleep 600"}}
+	if m, err := s.watch(late, o, newMeeting(1)); err != nil || m.firstFrame < time.Second || m.rss == 0 {
+		t.Errorf("%+v: %v", m, err)
+	}
+	ends := program{name: "ends", command: []string{"sh", "-c", "echo no driver"}}
+	begin := time.Now()
+	if _, err := s.watch(ends, o, newMeeting(1)); err == nil || time.Since(begin) > longestStart/2 {
+		t.Errorf("a program that has ended: %v after %v", err, time.Since(begin))
+	}
+}
