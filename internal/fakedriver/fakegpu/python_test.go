@@ -19,7 +19,7 @@ func TestCUDARTIsFound(t *testing.T) {
 	t.Parallel()
 	python, site := pythonWith(t)
 	cmd := fakeGPU(t, "--gpus", "1", "--processes", "0", "--cudart", "--", python, "-")
-	out, err := cmd.CombinedOutput()
+	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
