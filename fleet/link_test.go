@@ -1,0 +1,70 @@
+package fleet
+
+import (
+	"math/rand/v2"
+	"os"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A slow link, in one direction.
+const (
+	linkDelay = 200 * time.Millisecond
+	linkLoss  = .02
+)
+
+// link is two network interfaces, joined by a slow link. The kernel of a container need
+// not have netem.
+func link(t *testing.T, a, b string) {
+	t.Helper()
+	one, other := tunnel(t, a), tunnel(t, b)
+	go carry(one, other)
+	go carry(other, one)
+}
+
+// tunnel is a network interface, whose packets are read and written here.
+func tunnel(t *testing.T, name string) *os.File {
+	t.Helper()
+	fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+	if err != nil {
+		t.Skipf("/dev/net/tun: %v", err)
+	}
+	request, err := unix.NewIfreq(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.SetUint16(unix.IFF_TUN | unix.IFF_NO_PI)
+	if err := unix.IoctlIfreq(fd, unix.TUNSETIFF, request); err != nil {
+		t.Fatal(err)
+	}
+	file := os.NewFile(uintptr(fd), name)
+	t.Cleanup(func() { _ = file.Close() }) // which removes the interface
+	return file
+}
+
+// carry carries packets until one of the ends is closed.
+func carry(from, to *os.File) {
+	type packet struct {
+		due  time.Time
+		data []byte
+	}
+	under := make(chan packet, 10000)
+	defer close(under)
+	go func() {
+		for p := range under {
+			time.Sleep(time.Until(p.due))
+			_, _ = to.Write(p.data) // an end that is down loses it
+		}
+	}()
+	for buf := make([]byte, 1<<16); ; {
+		n, err := from.Read(buf)
+		if err != nil {
+			return
+		}
+		if rand.Float64() >= linkLoss {
+			under <- packet{time.Now().Add(linkDelay), append([]byte(nil), buf[:n]...)}
+		}
+	}
+}
