@@ -135,6 +135,13 @@ func TestASlowEngineIsGivenUp(t *testing.T) {
 	if _, err := engineAt(t, slow, "").Look(ctx, Query{Lines: 10}); err == nil || !strings.Contains(err.Error(), "no answer in") {
 		t.Errorf("%v", err)
 	}
+	busy := engineAt(t, slow, "")
+	for range atOnce { // of queries that were asked before
+		busy.slots <- struct{}{}
+	}
+	if _, err := busy.Look(ctx, Query{Lines: 10}); err == nil {
+		t.Error("it answers")
+	}
 }
 
 func TestAURLOfNoEngineIsRefused(t *testing.T) {

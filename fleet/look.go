@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -136,11 +137,14 @@ func (c *choice) take(answers map[field][]series, ranking field) {
 }
 
 // judge says of boxes with an old time whether their figures stand still or their clock
-// differs.
-func (c *choice) judge(goOn []series) {
+// differs, or whether they sample so seldom.
+func (c *choice) judge(goOn, intervals []series) {
 	differ := 0
 	for i := range c.old {
 		box := c.old[i].label("instance")
+		if slices.ContainsFunc(intervals, func(s series) bool { return s.label("instance") == box && c.old[i].value < missed*s.value }) {
+			continue
+		}
 		if slices.ContainsFunc(goOn, func(s series) bool { return s.label("instance") == box }) {
 			if differ++; differ <= 3 {
 				l := &Line{Box: box}
@@ -148,9 +152,16 @@ func (c *choice) judge(goOn []series) {
 			}
 			continue
 		}
+		maps.DeleteFunc(c.lines, func(_ string, l *Line) bool { return l.Box == box }) // what they say is no more
 		l := c.at(box, "")
 		l.State, l.Why = Stopped, "its figures are "+quantity.BriefDuration(time.Duration(c.old[i].value)*time.Second)+" old"
 	}
+}
+
+// stopped reports whether the figures of a box stand still.
+func (c *choice) stopped(box string) bool {
+	l := c.lines[(&Line{Box: box}).key()]
+	return l != nil && l.State == Stopped
 }
 
 // fill asks for the figures of the lines.
@@ -170,7 +181,7 @@ func (p *Prometheus) fill(ctx context.Context, a *asking, c *choice) error {
 		for i := range c.old {
 			boxes = append(boxes, c.old[i].label("instance"))
 		}
-		queries["moving"] = moving(boxes)
+		queries["moving"], queries["interval"] = moving(boxes), intervals(boxes)
 	}
 	slices.Sort(instances)
 	instances = slices.Compact(instances)
@@ -185,13 +196,17 @@ func (p *Prometheus) fill(ctx context.Context, a *asking, c *choice) error {
 		return err
 	}
 	if failed["moving"] == nil {
-		c.judge(answers["moving"])
+		c.judge(answers["moving"], answers["interval"])
 	}
 	c.problems = append(c.problems, problemsOf(failed)...)
 	figures := map[*Line]map[field]float64{}
 	for i := range answers["details"] {
 		s := &answers["details"][i]
-		l, m := c.line(s), field(s.label("m"))
+		m := field(s.label("m"))
+		if c.stopped(s.label("instance")) && (c.unit == GPUs || m != "info") {
+			continue
+		}
+		l := c.line(s)
 		if m == "info" {
 			l.name(s)
 			continue
@@ -206,6 +221,9 @@ func (p *Prometheus) fill(ctx context.Context, a *asking, c *choice) error {
 	}
 	for i := range answers["owners"] {
 		s := &answers["owners"][i]
+		if c.stopped(s.label("instance")) {
+			continue
+		}
 		l := c.line(s)
 		l.User, l.Program, l.Job = s.label("user"), s.label("name"), s.label("hpc_job")
 	}
@@ -268,27 +286,4 @@ func fullInOf(values map[field]float64) *snapshot.FullIn {
 		return nil
 	}
 	return &snapshot.FullIn{Median: seconds(fullIn), Earliest: seconds(earliest), Latest: seconds(latest)}
-}
-
-// Totals implements Source.
-func (p *Prometheus) Totals(ctx context.Context, q Query) (Totals, error) {
-	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
-	defer cancel()
-	a, err := p.discover(ctx, q)
-	if err != nil {
-		return Totals{}, err
-	}
-	answers, failed := p.askAll(ctx, a.totals())
-	values := map[field]float64{}
-	for f, s := range answers {
-		if len(s) == 1 {
-			values[f] = s[0].value
-		}
-	}
-	t := Totals{Memory: memoryOf(values), GPUs: whole(values, count, 1), Boxes: whole(values, "boxes", 1), Down: whole(values, "down", 1), Problems: problemsOf(failed)}
-	if !t.Down.Known() && failed["down"] == nil && t.Boxes.Known() {
-		t.Down = quantity.From(0, quantity.Computed) // an empty vector is none
-	}
-	t.Parts = partsOf(t.Memory.Used, amount(values, allocated), amount(values, cached), amount(values, fragmented), amount(values, returnable))
-	return t, nil
 }

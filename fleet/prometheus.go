@@ -93,8 +93,12 @@ func (p *Prometheus) search(ctx context.Context) (found asking, err error) {
 	// A box without a GPU that answers has the host's series alone.
 	match := []string{"{" + oneOf("__name__", append(names, exported(metricHost))) + "}"}
 	values := func(label string, since time.Time) ([]string, error) {
-		p.slots <- struct{}{}
-		defer func() { <-p.slots }()
+		select {
+		case p.slots <- struct{}{}:
+			defer func() { <-p.slots }()
+		case <-ctx.Done():
+			return nil, explain(ctx.Err())
+		}
 		got, _, _, err := p.api.LabelValues(ctx, label, match, since, time.Time{})
 		out := make([]string, len(got))
 		for i, v := range got {

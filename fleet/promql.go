@@ -169,8 +169,8 @@ func (a *asking) top(s string) string {
 }
 
 // oldest is from when on figures of a box are called old, in seconds, whatever the
-// scrape interval: an exporter samples once a second.
-const oldest = 60
+// scrape interval; missed, how many samples it must have missed, where it samples seldom.
+const oldest, missed = 60, 3
 
 // problems are alerts and states of GPUs, boxes that are down or stopped, and clocks that
 // differ, each as many as there are lines.
@@ -192,6 +192,11 @@ func (a *asking) problems() map[field]string {
 // moving are the boxes among some whose figures go on: what is old there is their clock.
 func moving(instances []string) string {
 	return fmt.Sprintf("max by (instance) (changes(%s{%s}[2m]) > 0)", exported(metric.LastSample), oneOf("instance", instances))
+}
+
+// intervals are the times between the samples of some boxes.
+func intervals(instances []string) string {
+	return fmt.Sprintf("max by (instance) (%s{%s})", exported(metric.SampleInterval), oneOf("instance", instances))
 }
 
 // details are the figures of some lines.

@@ -26,10 +26,12 @@ vramscope_gpu_memory_free_bytes{gpu="0",uuid="GPU-bad\"|.*",instance="-oProxyCom
 `
 
 // withClock is a box whose clock is off, and stands still or not.
-func withClock(at func() float64) http.HandlerFunc {
+func withClock(uuid string, at func() float64) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = fmt.Fprintf(w, "%s %f\n", metric.ExportTable[metric.LastSample].Name, at())
-		_, _ = fmt.Fprintf(w, "vramscope_gpu_memory_used_bytes{gpu=\"0\",uuid=\"GPU-clock-%p\"} 1\n", w)
+		for _, figure := range []string{"used", "total"} {
+			_, _ = fmt.Fprintf(w, "vramscope_gpu_memory_%s_bytes{gpu=\"0\",uuid=%q} 8e9\n", figure, uuid)
+		}
 	}
 }
 
@@ -55,8 +57,11 @@ func fleetOf(t *testing.T) (server string, paths []string) {
 	mux.HandleFunc("/hostile/metrics", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = fmt.Fprint(w, strings.ReplaceAll(strings.ReplaceAll(hostile, `\x1b`, "\x1b"), `\x07`, "\x07"))
 	})
-	mux.HandleFunc("/ahead/metrics", withClock(func() float64 { return float64(time.Now().UnixMilli())/1000 + 3600 }))
-	mux.HandleFunc("/stopped/metrics", withClock(func() float64 { return 1e9 }))
+	mux.HandleFunc("/ahead/metrics", withClock("GPU-ahead", func() float64 { return float64(time.Now().UnixMilli())/1000 + 3600 }))
+	mux.HandleFunc("/stopped/metrics", withClock("GPU-stopped", func() float64 { return 1e9 }))
+	mux.HandleFunc("/seldom/metrics", func(w http.ResponseWriter, _ *http.Request) { // it samples once a minute
+		_, _ = fmt.Fprintf(w, "%s 60\n%s %d\n", metric.ExportTable[metric.SampleInterval].Name, metric.ExportTable[metric.LastSample].Name, time.Now().Unix()-90)
+	})
 	for _, name := range []string{"dcgm-exporter", "dcgm-exporter-hostname", "nvidia_gpu_exporter"} {
 		text, err := os.ReadFile(filepath.Join("..", "..", "fleet", "testdata", name+".prom"))
 		if err != nil {
@@ -71,7 +76,7 @@ func fleetOf(t *testing.T) (server string, paths []string) {
 	for _, n := range []int{0, 1, 2, 3, 4, 5, 6, 7} {
 		paths = append(paths, boxName(n))
 	}
-	return strings.TrimPrefix(s.URL, "http://"), append(paths, "twin", "hostile", "ahead", "stopped")
+	return strings.TrimPrefix(s.URL, "http://"), append(paths, "twin", "hostile", "ahead", "stopped", "seldom")
 }
 
 // look asks until the answer is as wanted.
@@ -127,8 +132,12 @@ func TestAFleetInARealPrometheus(t *testing.T) {
 	if l := find(pic, "box-0005", -1); l.State != fleet.Down {
 		t.Errorf("a box that is down: %+v", l)
 	}
-	if l := find(pic, "stopped", -1); l.State != fleet.Stopped || !strings.Contains(l.Why, "old") {
+	stands := slices.DeleteFunc(slices.Clone(pic.Lines), func(l fleet.Line) bool { return l.Box != "stopped:9841" })
+	if l := find(pic, "stopped", -1); l.State != fleet.Stopped || !strings.Contains(l.Why, "old") || len(stands) != 1 {
 		t.Errorf("a box that stands still: %+v", l)
+	}
+	if find(pic, "seldom", -1) != nil || says(pic, "clock of seldom") {
+		t.Errorf("a box that samples once a minute: %q", pic.Problems)
 	}
 	if l := find(pic, "box-0007", 6); l.GPU.State != snapshot.GPULost || l.GPU.Memory.Used.Known() {
 		t.Errorf("a lost GPU: %+v", l)
@@ -167,6 +176,9 @@ func TestAFleetInARealPrometheus(t *testing.T) {
 		if pic.Unit != fleet.Boxes || l == nil || l.GPUs != 8 || l.Alert != snapshot.AlertFullIn || l.GPU.Memory.Total.Or(0) != 8*totalMemory {
 			t.Errorf("unit %d, %+v", pic.Unit, l)
 		}
+		if l := find(pic, "stopped", -1); l == nil || l.State != fleet.Stopped || l.GPU.Memory.Used.Known() {
+			t.Errorf("a box that stands still: %+v", l)
+		}
 		if l := find(pic, "box-0007", -1); l == nil || l.Alert != snapshot.AlertLost {
 			t.Errorf("a box with a lost GPU: %+v", l)
 		}
@@ -175,8 +187,9 @@ func TestAFleetInARealPrometheus(t *testing.T) {
 
 func totals(t *testing.T, source fleet.Source) {
 	sums, err := source.Totals(t.Context(), fleet.Query{Lines: 10})
-	// 7 boxes of 8 GPUs, one of them lost; four GPUs of dcgm-exporter, one of nvidia_gpu_exporter, and the hostile one.
-	if want := 7*8 - 1 + 4 + 1 + 1; err != nil || sums.GPUs.Or(0) != want {
+	// 7 boxes of 8 GPUs, one of them lost; four GPUs of dcgm-exporter, one of nvidia_gpu_exporter, the hostile one, and two with
+	// clocks of their own.
+	if want := 7*8 - 1 + 4 + 1 + 1 + 2; err != nil || sums.GPUs.Or(0) != want {
 		t.Errorf("%d GPUs, want %d: %v", sums.GPUs.Or(0), want, err)
 	}
 	if sums.Down.Or(0) != 1 || !sums.Memory.Used.Known() || !sums.Parts.Returnable.Known() || len(sums.Problems) > 0 {
