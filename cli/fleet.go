@@ -62,8 +62,9 @@ func (p *program) fleetCommand() *cobra.Command {
 		Use:   "fleet --prometheus URL | --ssh HOST[,HOST]",
 		Short: "many boxes at once, from Prometheus or over ssh",
 		Long: `Shows the GPUs of many boxes, worst first: alerts to act on now, boxes that do
-not answer, lost GPUs, other alerts, then the fullest. Enter opens a box as if
-one sat on it, with its processes and its past; o runs ssh -t BOX vramscope.
+not answer, lost GPUs, other alerts, then the fullest. Enter opens a box on
+the monitor's screen, with its processes and its past; o runs ssh -t BOX
+vramscope.
 
 --prometheus reads an engine that scrapes vramscope daemon --serve,
 dcgm-exporter or nvidia_gpu_exporter: any that speaks Prometheus' HTTP API.
@@ -87,7 +88,7 @@ docs/fleet.md has the rest.`,
 	flags := cmd.PersistentFlags()
 	flags.StringVar(&f.prometheus, "prometheus", "", "the engine: http://HOST:9090")
 	flags.StringVar(&f.httpConfig, "http-config", "", "how it is reached: a file with basic_auth, tls_config and so on")
-	flags.Var(&f.ssh, "ssh", "boxes that are asked over ssh, apart by commas")
+	flags.Var(&f.ssh, "ssh", "boxes to ask over ssh, comma-separated")
 	flags.StringVar(&f.filter, "filter", "", "show only what matches: 'h100- user=alice'")
 	f.addBoxes(cmd)
 	for name, word := range map[string]string{"prometheus": "URL", "http-config": "FILE", "filter": "WORDS"} {
@@ -109,7 +110,7 @@ docs/fleet.md has the rest.`,
 
 // addBoxes gives --boxes to a command that writes lines.
 func (f *fleetFlags) addBoxes(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.boxes, "boxes", false, "a line for each box, also where all GPUs have room")
+	cmd.Flags().BoolVar(&f.boxes, "boxes", false, "a line for each box, also where all GPUs would fit")
 }
 
 // source is where the figures come from, and its name. Until end is called ssh runs.

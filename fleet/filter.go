@@ -36,7 +36,7 @@ const (
 	stateLost  = "lost"  // the GPU does not
 	stateAlert = "alert" // an alert stands
 	stateFull  = "full"  // memory runs out
-	stateIdle  = "idle"  // memory is held and nothing runs
+	stateIdle  = "idle"  // memory is used and nothing runs
 )
 
 var states = []string{stateDown, stateLost, stateAlert, stateFull, stateIdle}
