@@ -52,6 +52,7 @@ type Monitor struct {
 	attempts   map[target]*attempt
 	others     map[string]uint32 // directories that findOthers has found, and their users
 	othersAt   time.Time
+	named      map[string]named // further directories, by path
 }
 
 // MonitorOptions configure a Monitor. The zero value selects the defaults.
@@ -100,6 +101,7 @@ func NewMonitor(finder *Finder, options MonitorOptions) *Monitor {
 		listed:       make(map[string][]int),
 		attempts:     make(map[target]*attempt),
 		others:       make(map[string]uint32),
+		named:        make(map[string]named),
 	}
 	m.changed = sync.NewCond(&m.mu)
 	if m.clock == nil {

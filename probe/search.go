@@ -98,6 +98,43 @@ func (m *Monitor) isListed(pid int) bool {
 		return false
 	}
 	_, numeric := parseUser(filepath.Base(runtime))
-	return !filepath.IsAbs(runtime) || slices.Contains(m.own, filepath.Join(runtime, directoryName)) ||
-		m.everyone && numeric && filepath.Dir(runtime) == "/run/user"
+	path := filepath.Join(runtime, directoryName)
+	if !filepath.IsAbs(runtime) || slices.Contains(m.own, path) || m.everyone && numeric && filepath.Dir(runtime) == "/run/user" {
+		return true
+	}
+	if who, err := ownerOf(m.finder.proc, pid); err == nil && (m.everyone || who.uid == m.finder.uid) {
+		m.locked(func() { m.noteNamed(path, who.uid) })
+	}
+	return false
+}
+
+// named is a directory that a process's environment names, and that is listed for some
+// time, since the process may start a probe later.
+type named struct {
+	uid   uint32
+	until time.Time
+}
+
+const (
+	maxNamed  = 32
+	namedTime = 10 * time.Minute // longer than between two searches of a process
+)
+
+// noteNamed has a directory listed from now on. The lock is held.
+func (m *Monitor) noteNamed(path string, uid uint32) {
+	if _, known := m.named[path]; known || len(m.named) < maxNamed {
+		m.named[path] = named{uid, time.Now().Add(namedTime)}
+	}
+}
+
+// listNamed lists the directories that only environments name. The lock is held.
+func (m *Monitor) listNamed(ctx context.Context) {
+	for path, n := range m.named {
+		if time.Now().After(n.until) {
+			delete(m.named, path)
+			m.forget(path, nil)
+			continue
+		}
+		m.list(ctx, path, func() uint32 { return n.uid })
+	}
 }

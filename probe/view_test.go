@@ -6,8 +6,10 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"testing"
+	"time"
 
 	"vramscope/internal/needs"
 	"vramscope/internal/process"
@@ -97,5 +99,52 @@ func TestTruncatedListingIsSearched(t *testing.T) {
 	}
 	if err := search(); errors.Is(err, errListed) {
 		t.Errorf("it is not searched: %v", err)
+	}
+}
+
+// TestLateProbeInADirectoryThatAnEnvironmentNames: the directory is listed from the first
+// search on, for the second one comes after half a minute.
+func TestLateProbeInADirectoryThatAnEnvironmentNames(t *testing.T) {
+	base := t.TempDir()
+	runtime := filepath.Join(base, "runtime")
+	if err := os.Mkdir(runtime, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("XDG_RUNTIME_DIR", runtime)
+	c := spawn(t, "serve", filepath.Join(runtime, directoryName))
+	t.Setenv("XDG_RUNTIME_DIR", "/run/user/"+strconv.Itoa(os.Geteuid()))
+	if err := os.Rename(runtime, filepath.Join(base, "away")); err != nil {
+		t.Fatal(err)
+	}
+	m := NewMonitor(NewFinder(process.NewTable("/proc")), MonitorOptions{Interval: 20 * time.Millisecond})
+	run(t, m)
+	m.Listed("GPU-1", []int{c.pid()})
+	attempt := target{pid: c.pid()}
+	eventually(t, "it is searched", func() bool {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		a := m.attempts[attempt]
+		return a != nil && errors.Is(a.err, ErrNoProbe) && !a.busy
+	})
+	if err := os.Rename(filepath.Join(base, "away"), runtime); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it answers", func() bool { return answers(m, c.pid()) })
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if a := m.attempts[attempt]; a.failures != sharedFailures+1 {
+		t.Errorf("%d failures: a search has found it", a.failures)
+	}
+	for path, n := range m.named {
+		m.named[path] = named{n.uid, time.Now().Add(-time.Second)}
+	}
+	if m.listNamed(t.Context()); len(m.named) > 0 {
+		t.Errorf("listed for ever: %v", m.named)
+	}
+	for i := range 2 * maxNamed {
+		m.noteNamed(filepath.Join(base, strconv.Itoa(i)), m.finder.uid)
+	}
+	if len(m.named) != maxNamed {
+		t.Errorf("%d directories are listed, want %d", len(m.named), maxNamed)
 	}
 }
