@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
+	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 )
 
@@ -61,13 +62,16 @@ func (p *Prometheus) Room(ctx context.Context, q RoomQuery) (Room, error) {
 		return fmt.Sprintf("topk(%d, count by (instance) (%s >= %d) >= %d)", q.Boxes, s, int64(q.Need), q.Count)
 	}
 	answers, failed := p.askAll(ctx, map[field]string{"now": fits(free), "flushed": fits(flushed), count: "count(" + free + ")",
-		"matched": "count(" + a.filtered(a.infos(func(*exporter) string { return a.within }), byGPU) + ")"})
+		"matched": "count(" + a.filtered(a.infos(func(*exporter) string { return a.within }), byGPU) + ")", "down": a.down()})
 	for _, name := range []field{"now", count} {
 		if failed[name] != nil {
 			return Room{}, failed[name]
 		}
 	}
 	r := Room{Time: p.engineTime(), Simulated: a.simulated, Problems: problemsOf(failed)}
+	if n := len(answers["down"]); n > 0 {
+		r.Problems = append(r.Problems, text.Plural(n, "box does", "boxes do")+" not answer")
+	}
 	for name, to := range map[field]*int{count: &r.Judged, "matched": &r.Matched} {
 		if len(answers[name]) == 1 {
 			*to = int(answers[name][0].value)
