@@ -50,11 +50,11 @@ const (
 	slack   = 0.1 // share of a cycle in which its pace is not known yet
 
 	scales    = 8           // rows of lows: the slots of the last have two hours
+	judged    = 8           // of them a leak is: the shortest has eight minutes
 	lowCap    = 20          // lows of a row
 	onLine    = 0.97        // share of the lows' variance that the line of a leak explains: of six steps,
 	evenly    = 0.99        // and while a first epoch may last, of ten
 	plateau   = 0.25        // rises by less than this share of the growth that follows
-	epoch     = hour        // a first epoch that is longer is rare
 	halfDay   = 13 * hour   // and an hour: so long no day rises
 	dayCourse = halfDay / 4 // in which memory doubles; a day's sine needs 3.8 hours
 

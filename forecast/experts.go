@@ -25,28 +25,25 @@ type panel struct {
 
 // panel collects what the experts know.
 func (s *state) panel() panel {
-	p := panel{reversion: s.Auto.reversion(s.Step)}
+	p := panel{reversion: s.Auto.reversion(s.Step), phase: s.Seasons.phase(s.Now, s.Last)}
 	for i, tau := range s.taus() {
 		p.lines[i] = s.Lines[i].line(tau)
 	}
-	p.phase = s.Seasons.phase(s.Now, s.Last)
 	return p
 }
 
 // claim is what each expert claims at a horizon.
 func (s *state) claim(p *panel, seconds float64) claims {
-	var c [experts]float64
-	quick, short, long := &p.lines[0], &p.lines[1], &p.lines[2]
-	c[driftQuick] = quick.slope * seconds
-	c[driftShort] = short.slope * seconds
-	c[lineShort] = short.height + c[driftShort]
-	c[lineLong] = long.height + long.slope*seconds
-	c[reverting] = p.reversion.ahead(seconds)
-	if p.phase.length > 0 {
-		c[seasonal] = p.phase.claim(seconds, s.Last)
-	}
 	var out claims
-	for i, claim := range c {
+	quick, short, long := &p.lines[0], &p.lines[1], &p.lines[2]
+	for i, claim := range [experts]float64{
+		driftQuick: quick.slope * seconds,
+		driftShort: short.slope * seconds,
+		lineShort:  short.height + short.slope*seconds,
+		lineLong:   long.height + long.slope*seconds,
+		reverting:  p.reversion.ahead(seconds),
+		seasonal:   p.phase.claim(seconds, s.Last),
+	} {
 		if s.Without&(1<<i) == 0 && math.Abs(claim) < math.MaxFloat32 { // and a number
 			out[i] = float32(claim)
 		}
@@ -94,10 +91,7 @@ func (r *record) score(c *claims, came, keep float32) {
 	for i, claim := range c {
 		k := &r.Credits[i]
 		k.Gain, k.Naive, k.Came, k.Claimed = k.Gain*keep, k.Naive*keep, k.Came*keep, k.Claimed*keep
-		size := abs(claim)
-		if size == 0 {
-			continue
-		}
+		size := max(abs(claim), 1)
 		believed, cut := claim, outlier*size
 		if i > lineLong {
 			believed *= r.Verdict.Share[i]

@@ -82,9 +82,8 @@ func (f *Forecaster) Observe(t time.Time, y int64) {
 // Gap says that nothing is known from t until the next sample: forecasts that come
 // due in between are not compared with that sample.
 func (f *Forecaster) Gap(t time.Time) {
-	if s := &f.state; s.Count > 0 && int64(t.Sub(f.epoch)) >= s.Now {
-		s.Gap = true
-	}
+	s := &f.state
+	s.Gap = s.Gap || s.Count > 0 && int64(t.Sub(f.epoch)) >= s.Now
 }
 
 func (s *state) observe(now int64, y float64) {

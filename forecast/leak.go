@@ -67,11 +67,9 @@ func (l *lows) add(low float32) {
 // judge decides again whether the series leaks. Noise must not make the mark flicker.
 func (l *lows) judge(minute float64) {
 	for i := range l.Rows {
-		for _, n := range [...]int{8, lowCap} {
-			if rate := l.leak(i, n, minute*float64(int(1)<<i)); rate > 0 {
-				l.Rate, l.Misses = rate, 0
-				return
-			}
+		if rate := l.leak(i, minute*float64(int(1)<<i)); rate > 0 {
+			l.Rate, l.Misses = rate, 0
+			return
 		}
 	}
 	if l.Misses++; l.Misses > 1 {
@@ -79,15 +77,15 @@ func (l *lows) judge(minute float64) {
 	}
 }
 
-// leak is the rate of the newest n lows of a row, if they are a leak.
-func (l *lows) leak(row, n int, slot float64) float64 {
+// leak is the rate of the newest lows of a row, if they are a leak.
+func (l *lows) leak(row int, slot float64) float64 {
 	r := &l.Rows[row]
-	begins := int(r.Size) - n
+	begins := int(r.Size) - judged
 	if begins < 0 {
 		return 0
 	}
 	y := r.Lows[begins:r.Size]
-	from, to, size := float64(y[0]), float64(y[n-1]), float64(n)
+	from, to, size := float64(y[0]), float64(y[judged-1]), float64(judged)
 	var sum, squares, xx, xxxx, rises, bends float64
 	for i, v := range y { // orthogonal polynomials of the first and second degree
 		d, x := float64(v)-from, float64(i)-(size-1)/2
@@ -102,7 +100,7 @@ func (l *lows) leak(row, n int, slot float64) float64 {
 	total, straight, bent := squares-sum*sum/size, rises*rises/xx, bends*bends/(xxxx-xx*xx/size)
 	curved := math.Sqrt(bent*size) > 2*math.Sqrt(max(total-straight-bent, 0))+least
 	top := y[0] // of what came before, also in longer slots
-	for i, newer := row, n; i < scales; i, newer = i+1, newer/2+1 {
+	for i, newer := row, judged; i < scales; i, newer = i+1, newer/2+1 {
 		for _, low := range l.Rows[i].Lows[:max(int(l.Rows[i].Size)-newer, 0)] {
 			top = max(top, low)
 		}
@@ -111,9 +109,9 @@ func (l *lows) leak(row, n int, slot float64) float64 {
 		return 0
 	}
 	lasted, rate := slot*size, rises/xx/slot
-	settled := begins >= n && math.Abs(from-float64(r.Lows[begins-n])) < plateau*(to-from)
+	settled := begins >= judged && math.Abs(from-float64(r.Lows[begins-judged])) < plateau*(to-from)
 	even := begins < 2 && r.Size < lowCap && straight > evenly*total && !curved
-	if lasted < epoch && !settled && !even && l.Rate == 0 || to > dayCourse*rate && lasted < halfDay {
+	if lasted < hour && !settled && !even && l.Rate == 0 || to > dayCourse*rate && lasted < halfDay {
 		return 0
 	}
 	return rate

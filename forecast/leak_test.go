@@ -255,7 +255,7 @@ func TestLeakIsEvenGrowthOfLows(t *testing.T) {
 		for _, low := range slices.Concat(tc.before, tc.lows) {
 			l.add(float32(low * gib))
 		}
-		if rate := l.leak(0, 8, 60); rate > 0 != tc.want {
+		if rate := l.leak(0, 60); rate > 0 != tc.want {
 			t.Errorf("%s: leaks %.0f bytes a second", tc.name, rate)
 		}
 	}

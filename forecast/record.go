@@ -22,11 +22,8 @@ type record struct {
 // settle scores the forecasts that are due at now. One whose sample comes too late
 // (by more than half its horizon and a second), or after a gap, is dropped.
 func (r *record) settle(now int64, y float64, horizon, halfLife float64, gap bool) {
-	for r.Size > 0 {
+	for r.Size > 0 && r.Pending[r.First].Due <= now {
 		p := &r.Pending[r.First]
-		if p.Due > now {
-			return
-		}
 		if !gap && now-p.Due <= int64(horizon*1e9/2)+1e9 {
 			happened := y - float64(p.Origin)
 			r.score(&p.Claims, float32(happened), float32(math.Exp2(-float64(now-r.Scored)/1e9/halfLife)))

@@ -112,8 +112,7 @@ func (s *seasons) fell() bool {
 
 // at is the value of the series at a time.
 func (s *seasons) at(t int64) float64 {
-	bin := min(max((t+s.Bin/2)/s.Bin, s.Oldest), s.Newest)
-	return float64(s.Bins[bin%pastCap])
+	return float64(s.Bins[min(max((t+s.Bin/2)/s.Bin, s.Oldest), s.Newest)%pastCap])
 }
 
 // seasonalPhase places the present cycle of a sawtooth in the last one. A phase is the
@@ -129,7 +128,10 @@ type seasonalPhase struct {
 	growth  float64 // from one peak to the next, bytes
 }
 
-// phase is the seasonal phase now. It has no length without a period.
+// phase is the seasonal phase now. It has no length without a period. The place of the
+// present cycle in the last one is where that was as high, if it rose or fell evenly
+// there, else where it was as old. A cycle that is further than its age runs faster, and
+// ends sooner.
 func (s *seasons) phase(now int64, y float64) seasonalPhase {
 	period := s.period(now)
 	if period == 0 {
@@ -138,20 +140,11 @@ func (s *seasons) phase(now int64, y float64) seasonalPhase {
 	n := int(s.Size) - 1
 	r := seasonalPhase{
 		seasons: s, length: float64(period) / 1e9,
-		phase:  float64(now-s.Peaks[0].At) / 1e9,
-		last:   float64(s.Peaks[0].At-s.Peaks[1].At) / 1e9,
+		phase: float64(now-s.Peaks[0].At) / 1e9, last: float64(s.Peaks[0].At-s.Peaks[1].At) / 1e9,
 		growth: (s.Peaks[0].Height - s.Peaks[n].Height) / float64(n),
 	}
-	r.follow(y, float64(s.Bin)/1e9)
-	return r
-}
-
-// follow finds the place of the present cycle in the last one: where the last one
-// was as high, if it rose or fell evenly there, else where it was as old. A cycle
-// that is further than its age runs faster, and ends sooner.
-func (r *seasonalPhase) follow(y, bin float64) {
-	r.place, r.pace = r.phase, 1
-	r.whole = max(r.length, r.phase+bin)
+	bin := float64(s.Bin) / 1e9
+	r.place, r.pace, r.whole = r.phase, 1, max(r.length, r.phase+bin)
 	low, high := r.phase/uneven, min(r.phase*uneven, r.last)
 	from, to := r.at(low), r.at(high)
 	halfway := (r.at((low+high)/2) - from) / (to - from)
@@ -168,6 +161,7 @@ func (r *seasonalPhase) follow(y, bin float64) {
 		r.pace = (r.place + slack*r.last) / (r.phase + slack*r.last)
 		r.whole = r.phase + max((r.last-r.place)/r.pace, bin)
 	}
+	return r
 }
 
 // at is the value of the last cycle at a phase.
@@ -188,11 +182,11 @@ func (r *seasonalPhase) ahead(seconds float64) (phase, peaks float64) {
 // claim is the change of the series. The present cycle continues as the last one did
 // from this place. Later cycles are as the last one, higher by the growth.
 func (r *seasonalPhase) claim(seconds, last float64) float64 {
+	if r.length == 0 || r.seasons.Peaks[1].At < r.seasons.Oldest*r.seasons.Bin {
+		return 0 // or too long to be remembered
+	}
 	phase, peaks := r.ahead(seconds)
-	switch {
-	case r.seasons.Peaks[1].At < r.seasons.Oldest*r.seasons.Bin:
-		return 0 // too long to be remembered
-	case peaks == 0:
+	if peaks == 0 {
 		return min(r.at(phase)-r.at(r.place), max(r.seasons.Peaks[0].Height+r.growth-last, 0))
 	}
 	return r.at(phase) + (1+peaks)*r.growth - last
