@@ -4,6 +4,10 @@ import (
 	"runtime"
 	"runtime/debug"
 	"testing"
+	"time"
+
+	"vramscope/sampler"
+	"vramscope/sampler/simulator"
 )
 
 // TestStayLight: how many processors a monitor runs on does not depend on the machine.
@@ -25,5 +29,25 @@ func TestStayLight(t *testing.T) {
 	p.stayLight()()
 	if n := runtime.GOMAXPROCS(0); n != 128 {
 		t.Errorf("%d processors against the environment", n)
+	}
+}
+
+// TestGarbageOfOneSnapshot: GOGC in the environment comes first.
+func TestGarbageOfOneSnapshot(t *testing.T) {
+	const set = 70
+	percent := debug.SetGCPercent(set)
+	defer debug.SetGCPercent(percent)
+	box, err := simulator.New(simulator.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for environment, want := range map[string]int{"": lookGCPercent, "70": set} {
+		t.Setenv("GOGC", environment)
+		debug.SetGCPercent(set)
+		src := &sources{options: sampler.Options{Clock: time.Now, Devices: box, Probes: box, Processes: box}}
+		src.look(t.Context(), sampler.New(src.options))
+		if got := debug.SetGCPercent(set); got != want {
+			t.Errorf("GOGC=%q: %d, want %d", environment, got, want)
+		}
 	}
 }

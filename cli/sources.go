@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -217,7 +218,7 @@ func (src *sources) listenFor(ctx context.Context) (listening context.Context, e
 }
 
 // lookGCPercent has a command that samples once collect its first garbage at 16 MB in
-// place of 4: most end before.
+// place of 4: most end before. GOGC in the environment comes first.
 const lookGCPercent = 400
 
 // look samples for a command that samples once: again while a report is doubted,
@@ -225,7 +226,9 @@ const lookGCPercent = 400
 // and the probe's next report, a second later, one that shrank.
 func (src *sources) look(ctx context.Context, sampling *sampler.Sampler) *snapshot.Snapshot {
 	const most, pause = 20, 100 * time.Millisecond // others may come meanwhile
-	debug.SetGCPercent(lookGCPercent)
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(lookGCPercent)
+	}
 	snap := sampling.Tick(src.options.Clock())
 	for i := 1; i < most && ctx.Err() == nil && slices.ContainsFunc(snap.Rows, func(p snapshot.Process) bool { return p.Probe != nil && p.Probe.Doubted }); i++ {
 		time.Sleep(pause)
