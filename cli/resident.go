@@ -23,8 +23,9 @@ func forgetStart() (stop func() bool) {
 }
 
 func forgetProgramPages() {
-	path, err := os.Readlink("/proc/self/exe")
-	if err != nil {
+	const program = "/proc/self/exe"
+	path, err := os.Readlink(program)
+	if err != nil || !onLocalDisk(program) {
 		return
 	}
 	smaps, err := os.Open("/proc/self/smaps")
@@ -36,6 +37,21 @@ func forgetProgramPages() {
 		// An error does no harm: the pages stay.
 		_, _, _ = unix.Syscall(unix.SYS_MADVISE, m.start, m.end-m.start, unix.MADV_DONTNEED)
 	}
+}
+
+// onLocalDisk reports whether a file can be read again at any time. A file server may
+// hang, and where the program was replaced on it, reading ends this process by SIGBUS.
+func onLocalDisk(path string) bool {
+	const zfs = 0x2fc12fc1 // which is not in Linux
+	var fs unix.Statfs_t
+	if unix.Statfs(path, &fs) != nil {
+		return false
+	}
+	switch fs.Type {
+	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.F2FS_SUPER_MAGIC, unix.OVERLAYFS_SUPER_MAGIC, unix.TMPFS_MAGIC, zfs:
+		return true
+	}
+	return false
 }
 
 // mapping is a range of addresses.

@@ -58,3 +58,15 @@ Anonymous:             0 kB
 		forgetProgramPages()
 	}
 }
+
+// TestOnLocalDisk: what is not known to be a disk of this machine is taken for a server's.
+func TestOnLocalDisk(t *testing.T) {
+	if !onLocalDisk(t.TempDir()) {
+		t.Error("temporary files are on a server")
+	}
+	for _, path := range []string{"/proc", "/nowhere"} {
+		if onLocalDisk(path) {
+			t.Errorf("%s is on a disk", path)
+		}
+	}
+}
