@@ -117,7 +117,8 @@ func says(pic *fleet.Picture, words string) bool {
 // exporters, duplicates, hostile labels and clocks that differ.
 func TestAFleetInARealPrometheus(t *testing.T) {
 	server, paths := fleetOf(t)
-	source, _, err := fleet.NewPrometheus(fleet.Engine{URL: engine(t, server, paths, time.Second)})
+	url, stop, start := engine(t, server, paths, time.Second)
+	source, _, err := fleet.NewPrometheus(fleet.Engine{URL: url})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,6 +184,7 @@ func TestAFleetInARealPrometheus(t *testing.T) {
 			t.Errorf("a box with a lost GPU: %+v", l)
 		}
 	})
+	t.Run("restarted", func(t *testing.T) { restarted(t, source, stop, start) })
 }
 
 func totals(t *testing.T, source fleet.Source) {

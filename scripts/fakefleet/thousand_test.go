@@ -19,7 +19,8 @@ import (
 )
 
 // engine is a real Prometheus that scrapes paths of a server, each of them once already.
-func engine(t *testing.T, server string, paths []string, every time.Duration) string {
+// It can be stopped, and started again.
+func engine(t *testing.T, server string, paths []string, every time.Duration) (url string, stop, start func()) {
 	t.Helper()
 	program := needs.Tool(t, "prometheus")
 	folder := t.TempDir()
@@ -33,19 +34,24 @@ func engine(t *testing.T, server string, paths []string, every time.Duration) st
 	}
 	address := l.Addr().String()
 	_ = l.Close()
-	cmd := exec.Command(program, "--config.file="+file, "--storage.tsdb.path="+filepath.Join(folder, "data"), "--web.listen-address="+address, "--log.level=error")
-	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
+	var cmd *exec.Cmd
+	start = func() {
+		cmd = exec.Command(program, "--config.file="+file, "--storage.tsdb.path="+filepath.Join(folder, "data"), "--web.listen-address="+address, "--log.level=error")
+		cmd.Stderr = os.Stderr
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
 	}
-	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	stop = func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }
+	start()
+	t.Cleanup(func() { stop() })
 	for end := time.Now().Add(90 * time.Second); ; time.Sleep(100 * time.Millisecond) {
 		resp, err := http.Get("http://" + address + "/api/v1/query?query=count(up)")
 		if err == nil {
 			body, _ := io.ReadAll(resp.Body)
 			_ = resp.Body.Close()
 			if strings.Contains(string(body), fmt.Sprintf(`"%d"]`, len(paths))) {
-				return "http://" + address
+				return "http://" + address, stop, start
 			}
 		}
 		if time.Now().After(end) {
@@ -66,7 +72,7 @@ func TestAThousandBoxes(t *testing.T) {
 	for n := range f.boxes {
 		names = append(names, boxName(n))
 	}
-	url := engine(t, strings.TrimPrefix(s.URL, "http://"), names, 15*time.Second)
+	url, _, _ := engine(t, strings.TrimPrefix(s.URL, "http://"), names, 15*time.Second)
 	source, _, err := fleet.NewPrometheus(fleet.Engine{URL: url})
 	if err != nil {
 		t.Fatal(err)
