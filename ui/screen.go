@@ -149,10 +149,15 @@ func covered(lines []string, st *state, lay *layout) []string {
 // overlaid is the rectangle in whose middle the overlay lies.
 func overlaid(st *state, lay *layout) rect {
 	extent, rows := st.overlay.Size(st.width)
-	if extent == dialog.OverTable {
+	switch r := lay.below(); extent {
+	case dialog.OverTable:
 		return lay.over(rows)
+	case dialog.AboveAlert:
+		r.rows = max(r.rows-lay.alert.rows-lay.keys.rows, 0)
+		return r
+	default:
+		return r
 	}
-	return lay.below()
 }
 
 // box is what the layout depends on besides the size.

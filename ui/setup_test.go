@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	tea "charm.land/bubbletea/v2"
+
 	"vramscope/sampler/snapshot"
 	"vramscope/sampler/snapshot/snapshottest"
 	"vramscope/ui/gpus"
@@ -51,6 +53,19 @@ func TestSetupWritesTheConfiguration(t *testing.T) {
 	failed = errors.New("cannot write /etc/x: permission denied")
 	m.press("f2", "w", "esc")
 	m.shows("cannot write /etc/x: permission denied")
+}
+
+// TestSetupShowsTheOutcomeOfW: at 80×24 the panel needs more lines than there are.
+func TestSetupShowsTheOutcomeOfW(t *testing.T) {
+	m := newTestModel(t, snapshottest.DrawnBox(), func(o *Options) {
+		o.SaveSettings = func(Settings) (string, error) { return "", errors.New("no space left on device") }
+	})
+	m.Update(tea.WindowSizeMsg{Width: 80, Height: 24})
+	m.press("f2")
+	m.shows("Space change")
+	m.press("w")
+	m.shows("┌ Setup")
+	m.shows("no space left on device")
 }
 
 // TestOrderWithoutADriverIsNotSaved: the table sorts by allocated memory then, and used

@@ -49,10 +49,12 @@ const (
 // extent is what an overlay lies over.
 type extent uint8
 
-// The extents. A question leaves GPU lines, alert and keys visible.
+// The extents. A question leaves GPU lines, alert and keys visible; a menu leaves alert
+// and keys, where the outcome of its keys stands.
 const (
 	OverTable extent = iota
 	BelowHeader
+	AboveAlert
 )
 
 // allLines is the size of an overlay that fills what it covers.

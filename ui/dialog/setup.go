@@ -102,7 +102,7 @@ func (d Setup) Settings() Settings {
 func (d Setup) Follow(*Screen) Overlay { return d }
 
 // Size implements Overlay.
-func (d Setup) Size(int) (extent, int) { return BelowHeader, len(d.lines()) + 2 }
+func (d Setup) Size(int) (extent, int) { return AboveAlert, len(d.lines()) + 2 }
 
 // Press implements Overlay. Other keys are dropped: a change past the setup would not be
 // seen in it.

@@ -39,7 +39,7 @@ func (d SortBy) Column() (name string, reversed bool) {
 func (d SortBy) Follow(*Screen) Overlay { return d }
 
 // Size implements Overlay.
-func (d SortBy) Size(int) (extent, int) { return BelowHeader, len(d.columns) + 2 }
+func (d SortBy) Size(int) (extent, int) { return AboveAlert, len(d.columns) + 2 }
 
 // Press implements Overlay.
 func (d SortBy) Press(name string, _, height int) (Overlay, Outcome) {
