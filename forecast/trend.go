@@ -1,6 +1,9 @@
 package forecast
 
-import "math"
+import (
+	"cmp"
+	"math"
+)
 
 // Trend is what a series does.
 type Trend uint8
@@ -41,14 +44,7 @@ func (s *state) trend() (Trend, float64) {
 	if rate == 0 {
 		rate = s.Lines[2].line(longTau).growth(longTau, s.Last)
 	}
-	switch {
-	case rate > 0:
-		return Growing, rate
-	case rate < 0:
-		return Shrinking, rate
-	default:
-		return Steady, 0
-	}
+	return [...]Trend{Shrinking, Steady, Growing}[1+cmp.Compare(rate, 0)], rate
 }
 
 // growth is in bytes per second. It is 0 unless the line explains most of the series
