@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -88,6 +89,17 @@ func TestAThousandBoxes(t *testing.T) {
 			t.Fatalf("%+v, %v", pic, err)
 		}
 		t.Logf("%d lines of 1,000 boxes after %s", len(pic.Lines), time.Since(began).Round(time.Millisecond))
+	}
+	for words, boxes := range map[string]int{"host=5": 271, "box-0": 1000, "host=77": 19} { // more than are named in the queries, and fewer
+		f, _ := fleet.ParseFilter(words)
+		q := fleet.Query{Lines: 55, Unit: fleet.GPUs, Filter: f}
+		pic, err := source.Look(t.Context(), q)
+		if err != nil || len(pic.Lines) < 55 || len(pic.Problems) > 0 || slices.ContainsFunc(pic.Lines, func(l fleet.Line) bool { return !strings.Contains(l.Name(), strings.TrimPrefix(words, "host=")) }) {
+			t.Errorf("%s: %+v, %v", words, pic, err)
+		}
+		if sums, err := source.Totals(t.Context(), q); err != nil || sums.Boxes.Or(0) != boxes || sums.GPUs.Or(0) > 8*boxes || sums.GPUs.Or(0) < 7*boxes {
+			t.Errorf("%s: %+v, %v", words, sums, err)
+		}
 	}
 	room, err := source.Room(t.Context(), fleet.RoomQuery{Need: 20 * quantity.GiB, Count: 5, Boxes: 50})
 	if err != nil || len(room.Now) == 0 || len(room.Now) > 50 || room.Judged < 7900 || room.Now[0].GPUs < 5 {
