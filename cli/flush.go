@@ -147,7 +147,9 @@ func probeAdvice(target *snapshot.Process, src *sources) (advice []string) {
 		}
 	}
 	if target.Probe == nil {
-		advice = append(advice, "  those with a probe vramscope once   (FLUSH is what a flush would free)")
+		attach := fmt.Sprintf("vramscope attach %d --dry-run", pid)
+		advice = append(advice, "  "+attach+"   says whether it can get one",
+			fmt.Sprintf("  %-*s   lists all; FLUSH is what a flush of each would free", len(attach), "vramscope once"))
 	}
 	return advice
 }
