@@ -12,18 +12,18 @@ const (
 	// The time constants of the regressions and the autoregression. Each covers at least
 	// so many samples, however rare. The quick line sees growth within half a minute; with
 	// less it follows noise.
-	lines                      = 3
+	lines                      = 3 // quick, short and long
 	quickSeconds, quickSamples = 8, 2
 	shortTau                   = minute
-	longTau                    = 5 * minute
-	meanTau                    = 20 * minute
-	rare                       = 120 // samples that count, where they are so rare
+	longTau                    = 5 * minute  // a staircase is a line here
+	meanTau                    = 20 * minute // noise that returns within minutes does so often in it
+	rare                       = 120         // samples that count, where they are so rare
 
-	pendingCap   = 14  // forecasts that a horizon keeps: more learn no more
+	pendingCap   = 14  // forecasts that a horizon keeps: with 10 the error at 10 s is larger by 4 %
 	outlier      = 1.5 // claims that one change counts for at most
 	priorSamples = 3   // forecasts that the next shorter horizon's verdict counts as
 
-	neverArrives = 3.0 // expected times until an arrival is given up
+	neverArrives = 3.0 // expected times until an arrival is given up: with 2 an interval holds too little
 	farther      = 0.7 // the error of an arrival in many minutes to what one in few lets expect, in most regimes
 	unsure       = 0.5 // the error of an arrival before there are any: it takes 0.6 to 1.6 times as long
 
@@ -45,13 +45,13 @@ const (
 	pastCap = 800 // bins of the past: cycles may be half as long
 	peakCap = 5   // each above the last before the next is expected to be: one in 120 by chance
 	rest    = 30  // bins without a new high end a rise
-	clarity = 2.8 // times as far as a random walk gets: a cycle
+	clarity = 2.8 // times as far as a random walk gets: a cycle. With less one alarm more is wrong
 	uneven  = 1.5 // a cycle's length to another's, and the present one's to the mean
 	slack   = 0.1 // share of a cycle in which its pace is not known yet
 
 	scales    = 8           // rows of lows: the slots of the last have two hours
-	judged    = 8           // of them a leak is: the shortest has eight minutes
-	lowCap    = 20          // lows of a row
+	judged    = 8           // lows that make a leak: the shortest one has eight minutes
+	lowCap    = 20          // lows of a row: those before a leak say what is new
 	onLine    = 0.97        // share of the lows' variance that the line of a leak explains: of six steps,
 	evenly    = 0.99        // and while a first epoch may last, of ten
 	plateau   = 0.25        // rises by less than this share of the growth that follows
