@@ -39,7 +39,11 @@ func newNamespace(t *testing.T) *namespace {
 	n.ip = fmt.Sprintf("10.213.%d.", pid%250)
 	outer, inner := fmt.Sprintf("vso%d", pid), fmt.Sprintf("vsi%d", pid)
 	run(t, "ip", "netns", "add", n.name)
-	t.Cleanup(func() { _ = exec.Command("ip", "netns", "del", n.name).Run() })
+	t.Cleanup(func() {
+		// What sshds have started waits for a peer that the dead link hides.
+		_ = exec.Command("sh", "-c", "ip netns pids "+n.name+" | xargs -r kill -KILL").Run()
+		_ = exec.Command("ip", "netns", "del", n.name).Run()
+	})
 	link(t, outer, inner)
 	run(t, "ip", "link", "set", inner, "netns", n.name, "name", "eth0")
 	run(t, "ip", "addr", "add", n.ip+"1/24", "dev", outer)

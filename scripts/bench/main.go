@@ -26,8 +26,8 @@ type options struct {
 
 func main() {
 	var o options
-	flag.DurationVar(&o.length, "for", 5*time.Second, "how long the programs are watched in each run")
-	flag.DurationVar(&o.warmUp, "warm-up", 10*time.Second, "how long they run before")
+	flag.DurationVar(&o.length, "for", 10*time.Second, "how long the programs are watched in each run")
+	flag.DurationVar(&o.warmUp, "warm-up", 20*time.Second, "how long they run before: a start is over, and what it needed is unmapped after 10 s")
 	flag.DurationVar(&o.long, "long", 10*time.Minute, "after how long the memory of a monitor that stays open is looked at, beside the rest; 0: not")
 	flag.IntVar(&o.runs, "runs", 5, "how often; medians are reported")
 	flag.StringVar(&o.only, "only", "", "only scenarios whose name contains this")
@@ -57,6 +57,7 @@ func bench(o options) error {
 	defer func() { _ = os.RemoveAll(dir) }() // a left-over temporary folder is harmless
 	if o.short {
 		o.runs, o.long, o.only, o.programs = 2, 0, scenarios[0].name, "vramscope"
+		o.warmUp, o.length = o.warmUp/2, o.length/2
 	}
 	programs, err := findPrograms(dir, o)
 	if err != nil {
