@@ -34,7 +34,7 @@ func (d *runningDaemon) exported(path string) (status int, body string) {
 
 func TestDaemonExports(t *testing.T) {
 	d := startDaemon(t, nil, "--demo", "--seed", "1", "--serve", "127.0.0.1:0", "--processes", "0", "--record")
-	d.wait("READY", func() bool { return d.told("READY=1", 1) })
+	d.wait("READY", func() bool { return d.notified("READY=1", 1) })
 	d.wait("figures", func() bool {
 		_, text := d.exported("/metrics")
 		return strings.Contains(text, "vramscope_gpu_memory_used_bytes{") && strings.Contains(text, `simulated="true"`) && strings.Contains(text, `pid="other"`) && strings.Contains(text, "\nvramscope_recording_paused 0\n")
@@ -61,7 +61,7 @@ func TestDaemonExports(t *testing.T) {
 	}
 	d.configure("[exporter]\nprocess_labels = ['none']\nsnapshot = true\n")
 	d.signal(syscall.SIGHUP)
-	d.wait("READY again", func() bool { return d.told("RELOADING=1", 1) && d.told("READY=1", 2) })
+	d.wait("READY again", func() bool { return d.notified("RELOADING=1", 1) && d.notified("READY=1", 2) })
 	if _, text := d.exported("/metrics"); !strings.Contains(text, "vramscope_gpu_memory_used_bytes{") || strings.Contains(text, "vramscope_process_") || !strings.Contains(text, "\nvramscope_recording_paused 1\n") {
 		t.Errorf("after the reload:\n%.500s", text)
 	}
@@ -79,7 +79,7 @@ func TestExporterAddressTaken(t *testing.T) {
 	defer func() { _ = taken.Close() }()
 	address := taken.Addr().String()
 	d := startDaemon(t, nil, "--demo")
-	d.wait("READY", func() bool { return d.told("READY=1", 1) })
+	d.wait("READY", func() bool { return d.notified("READY=1", 1) })
 	d.configure("[exporter]\naddress = '" + address + "'\n")
 	d.signal(syscall.SIGHUP)
 	d.wait("why the configuration is refused", func() bool {

@@ -40,7 +40,7 @@ func TestPrometheusScrapesTheDaemon(t *testing.T) {
 	_ = taken.Close()
 	library := fakedriver.Build(t, fakedriver.Current)
 	d := startDaemon(t, fakedriver.Environment(library, state), "--nvml-library", library, "--serve", address)
-	d.wait("READY", func() bool { return d.told("READY=1", 1) })
+	d.wait("READY", func() bool { return d.notified("READY=1", 1) })
 
 	content, err := os.ReadFile(filepath.Join("..", "contrib", "prometheus", "prometheus.yml"))
 	if err != nil {

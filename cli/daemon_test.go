@@ -94,8 +94,8 @@ func (d *runningDaemon) logged() string {
 	return d.log.String()
 }
 
-// told reports whether systemd was told something so many times.
-func (d *runningDaemon) told(what string, times int) bool { return d.count(what) >= times }
+// notified reports whether systemd was notified of something so many times.
+func (d *runningDaemon) notified(what string, times int) bool { return d.count(what) >= times }
 
 // count is how many notices began with these words.
 func (d *runningDaemon) count(what string) int {
@@ -145,8 +145,8 @@ func (d *runningDaemon) configure(content string) {
 
 func TestDaemonFromStartToEnd(t *testing.T) {
 	d := startDaemon(t, nil, "--demo", "--seed", "1")
-	d.wait("READY", func() bool { return d.told("READY=1", 1) })
-	d.wait("signs of life", func() bool { return d.told("WATCHDOG=1", 2) })
+	d.wait("READY", func() bool { return d.notified("READY=1", 1) })
+	d.wait("signs of life", func() bool { return d.notified("WATCHDOG=1", 2) })
 
 	// A second one says who is there.
 	out, err := d.command("daemon", "--demo").CombinedOutput()
@@ -158,21 +158,21 @@ func TestDaemonFromStartToEnd(t *testing.T) {
 	d.configure("interval = '1s'\n[daemon]\nshare = 'some'\n")
 	d.signal(syscall.SIGHUP)
 	d.wait("the line of the mistake", func() bool { return strings.Contains(d.logged(), "config.toml:3: daemon.share: ") })
-	if d.told("RELOADING=1", 1) {
+	if d.notified("RELOADING=1", 1) {
 		t.Error("it reloads a configuration that is refused")
 	}
 
 	// One without is read, by the same process, which keeps its past.
 	d.configure("[daemon]\nshare = 'all'\n")
 	d.signal(syscall.SIGHUP)
-	d.wait("READY again", func() bool { return d.told("RELOADING=1", 1) && d.told("READY=1", 2) })
+	d.wait("READY again", func() bool { return d.notified("RELOADING=1", 1) && d.notified("READY=1", 2) })
 	socket := filepath.Join(d.home, "vramscope", "daemon.sock")
 	if info, err := os.Stat(socket); err != nil || info.Mode().Perm() != 0o666 {
 		t.Errorf("the socket after share = all: %v, %v", info, err)
 	}
 
 	d.end()
-	if !d.told("STOPPING=1", 1) {
+	if !d.notified("STOPPING=1", 1) {
 		t.Errorf("no STOPPING: %q", d.notices)
 	}
 	if _, err := os.Stat(socket); err == nil {
@@ -185,7 +185,7 @@ func TestDaemonFromStartToEnd(t *testing.T) {
 
 func TestDaemonWaitsForADriver(t *testing.T) {
 	d := startDaemon(t, []string{"JOURNAL_STREAM=0:0"}, "--nvml-library", "/nonexistent")
-	d.wait("READY", func() bool { return d.told("STATUS=no driver (", 1) && d.told("READY=1", 1) })
+	d.wait("READY", func() bool { return d.notified("STATUS=no driver (", 1) && d.notified("READY=1", 1) })
 	if log := d.logged(); strings.Count(log, "the driver cannot be read; it is tried again") != 1 {
 		t.Errorf("the log:\n%s", log)
 	}
@@ -200,7 +200,7 @@ func TestDaemonWaitsForADriver(t *testing.T) {
 // TestDaemonKilledLeavesNothingInTheWay: the next one starts.
 func TestDaemonKilledLeavesNothingInTheWay(t *testing.T) {
 	d := startDaemon(t, nil, "--demo")
-	d.wait("READY", func() bool { return d.told("READY=1", 1) })
+	d.wait("READY", func() bool { return d.notified("READY=1", 1) })
 	d.signal(syscall.SIGKILL)
 	_ = d.cmd.Wait() // it was killed
 	next := d.command("daemon", "--demo")
@@ -210,7 +210,7 @@ func TestDaemonKilledLeavesNothingInTheWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.cmd = next
-	d.wait("READY of the next", func() bool { return d.told("READY=1", 2) })
+	d.wait("READY of the next", func() bool { return d.notified("READY=1", 2) })
 	d.end()
 }
 
@@ -241,12 +241,12 @@ func TestDaemonRefusesBadFlags(t *testing.T) {
 func TestDaemonRecords(t *testing.T) {
 	d := startDaemon(t, nil, "--demo", "--record", "--interval", "100ms")
 	folder := filepath.Join(d.home, "recordings")
-	d.wait("READY", func() bool { return d.told("READY=1", 1) })
+	d.wait("READY", func() bool { return d.notified("READY=1", 1) })
 	d.signal(syscall.SIGHUP)
-	d.wait("READY again", func() bool { return d.told("READY=1", 2) })
+	d.wait("READY again", func() bool { return d.notified("READY=1", 2) })
 	before, signs := time.Now(), d.count("WATCHDOG=1")
 	// They come every 100 ms, while the newest sample is younger than 300 ms.
-	d.wait("a sample since", func() bool { return d.told("WATCHDOG=1", signs+5) })
+	d.wait("a sample since", func() bool { return d.notified("WATCHDOG=1", signs+5) })
 	d.end()
 	r, err := recording.Open(folder)
 	if err != nil {

@@ -29,13 +29,13 @@ func TestSnapshotJSON(t *testing.T) {
 	}
 }
 
-// stuck is a client that reads nothing.
-type stuck struct {
+// stalled is a client that reads nothing.
+type stalled struct {
 	http.ResponseWriter
 	writing, release chan struct{}
 }
 
-func (s *stuck) Write(p []byte) (int, error) {
+func (s *stalled) Write(p []byte) (int, error) {
 	select {
 	case s.writing <- struct{}{}:
 	default: // again
@@ -44,7 +44,7 @@ func (s *stuck) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestSlowClientsHoldNoScrape: clients that read slowly keep nobody else from a scrape, up
+// TestSlowClientsHoldNoScrape: clients that read slowly keep no other from a scrape, up
 // to as many as have a place in memory.
 func TestSlowClientsHoldNoScrape(t *testing.T) {
 	e := exporting(snapshottest.DrawnBox())
@@ -60,7 +60,7 @@ func TestSlowClientsHoldNoScrape(t *testing.T) {
 		if got := code(); got != http.StatusOK {
 			t.Errorf("beside %d slow ones: %d", n, got)
 		}
-		slow := &stuck{httptest.NewRecorder(), make(chan struct{}, 1), release}
+		slow := &stalled{httptest.NewRecorder(), make(chan struct{}, 1), release}
 		ended.Go(func() { handler.ServeHTTP(slow, httptest.NewRequest(http.MethodGet, "/metrics", nil)) })
 		<-slow.writing
 	}

@@ -33,7 +33,7 @@ func TestLargestProcesses(t *testing.T) {
 	}
 }
 
-// TestWithoutPIDs: figures are summed by the labels that are left; the rest is told from
+// TestWithoutPIDs: figures are summed by the labels that are left; the rest is distinguished from
 // a user of that name.
 func TestWithoutPIDs(t *testing.T) {
 	snap := snapshottest.Crowded(1, 12)

@@ -3,16 +3,10 @@ package exporter
 import (
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/pem"
-	"errors"
 	"io"
 	"log/slog"
-	"math/big"
 	"net"
 	"net/http"
 	"os"
@@ -24,6 +18,7 @@ import (
 
 	"golang.org/x/crypto/bcrypt"
 
+	"vramscope/internal/needs"
 	"vramscope/sampler/snapshot/snapshottest"
 )
 
@@ -74,27 +69,12 @@ func servingAt(t *testing.T, at Serving) (address string, logged *log) {
 func webConfig(t *testing.T, content string) string {
 	t.Helper()
 	folder := t.TempDir()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
+	needs.Certificate(t, filepath.Join(folder, "cert.pem"), filepath.Join(folder, "key.pem"), x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	path := filepath.Join(folder, "web.yml")
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	of := x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
-	certificate, err := x509.CreateCertificate(rand.Reader, &of, &of, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	encoded, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(
-		os.WriteFile(filepath.Join(folder, "cert.pem"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate}), 0o600),
-		os.WriteFile(filepath.Join(folder, "key.pem"), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: encoded}), 0o600),
-		os.WriteFile(filepath.Join(folder, "web.yml"), []byte(content), 0o600),
-	); err != nil {
-		t.Fatal(err)
-	}
-	return filepath.Join(folder, "web.yml")
+	return path
 }
 
 const withTLS = "tls_server_config:\n  cert_file: cert.pem\n  key_file: key.pem\n"
@@ -198,7 +178,7 @@ func TestServeOpenlyNeedsAFlag(t *testing.T) {
 }
 
 // TestPasswordsThatAreRemoved: the web configuration is read anew for each request; what
-// other machines reach is not served once it asks nobody.
+// other machines reach is not served once it asks for no password.
 func TestPasswordsThatAreRemoved(t *testing.T) {
 	config := webConfig(t, withPassword(t))
 	address, _ := servingAt(t, Serving{Address: "0.0.0.0:0", WebConfig: config})

@@ -36,7 +36,7 @@ type Engine struct {
 	HTTPConfig string
 }
 
-// connect makes the client. It contacts nobody.
+// connect makes the client. It contacts no server.
 func (e Engine) connect() (v1.API, string, error) {
 	u, err := url.Parse(e.URL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {

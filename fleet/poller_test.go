@@ -12,7 +12,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// slowSource answers a look when it is told to, or when its context ends.
+// slowSource answers a look when the test allows it, or when its context ends.
 type slowSource struct {
 	asked  chan Query
 	answer chan error

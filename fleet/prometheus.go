@@ -29,7 +29,7 @@ type Prometheus struct {
 	warned []string  // by the engine since the last look: parts that did not answer
 }
 
-// NewPrometheus contacts nobody yet. The name is the URL without a password.
+// NewPrometheus does not contact the engine yet. The name is the URL without a password.
 func NewPrometheus(e Engine) (source *Prometheus, name string, err error) {
 	api, name, err := e.connect()
 	if err != nil {

@@ -58,7 +58,7 @@ const (
 	mostSkew   = time.Minute
 )
 
-// NewSSH contacts nobody before Run. The hosts are valid destinations.
+// NewSSH contacts no box before Run. The hosts are valid destinations.
 func NewSSH(hosts []string, now func() time.Time) *SSH {
 	s := &SSH{now: now, ssh: []string{"ssh", "-axT", "-o", "ClearAllForwardings=yes", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3"}}
 	for _, host := range hosts {

@@ -17,7 +17,7 @@ import (
 // aim is 900 and 50.
 const mostLines, mostNumbers = 931, 48
 
-// Numbers that nobody chose: 0, 1 and 2, units, and the ends of 80 % and 95 % intervals.
+// Numbers that were not chosen: 0, 1 and 2, units, and the ends of 80 % and 95 % intervals.
 var given = []string{"0", "0.0", "1", "2", "1e9", "60e9", "0.10", "0.90", "0.025", "0.975"}
 
 func TestSizeOfForecaster(t *testing.T) {

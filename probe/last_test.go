@@ -19,7 +19,7 @@ import (
 )
 
 // A program that ends with an out-of-memory error sends its stats before it closes the
-// connection: the next question would find nobody.
+// connection: the next question would find no server.
 func TestLastStatsAreRead(t *testing.T) {
 	var questions atomic.Int32
 	asked := make(chan struct{})

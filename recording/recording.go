@@ -226,7 +226,7 @@ func openReader(path string) (*dayReader, error) {
 		}
 		return nil, err
 	}
-	// A day that nobody reads any more costs nothing after a minute.
+	// A day that is read no more costs nothing after a minute.
 	db.SetConnMaxIdleTime(time.Minute)
 	return &dayReader{path: path, db: db, series: make(map[int64]seriesOf), problem: func(error) {}, last: new(describedDay)}, nil
 }

@@ -99,7 +99,7 @@ func (b *Box) elsewhere() []finding {
 	return found
 }
 
-// leftOver separates sockets of processes that have exited, which harm nobody, from the
+// leftOver separates sockets of processes that have exited, which do no harm, from the
 // problems.
 func (b *Box) leftOver() (problems []probe.Problem, found []finding) {
 	left, where := 0, ""

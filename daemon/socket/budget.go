@@ -7,7 +7,7 @@ import (
 )
 
 // budget is how much of the daemon's time some clients may use. A request that is
-// over it waits, one at a time: nobody is refused, and nobody slows the sampler.
+// over it waits, one at a time: none is refused, and none slows the sampler.
 type budget struct {
 	rate  float64       // of a core
 	burst time.Duration // that may be saved up

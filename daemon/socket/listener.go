@@ -21,7 +21,7 @@ type bound struct {
 }
 
 // MakeDirectory makes the directory of a user's socket and lock: root's is for all
-// to see, a user's for nobody else.
+// to see, a user's for that user alone.
 func MakeDirectory(directory string) error {
 	if directory == RootDirectory {
 		return install.Shared(directory)

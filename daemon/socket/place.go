@@ -56,7 +56,7 @@ func checkPlace(directory string, owner uint32) error {
 	return nil
 }
 
-// dial connects to the socket of a daemon of owner's, and to nobody else's.
+// dial connects to the socket of a daemon of owner's, and to no other.
 func dial(directory string, owner uint32) (*net.UnixConn, error) {
 	if err := checkPlace(directory, owner); err != nil {
 		return nil, err

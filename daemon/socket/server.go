@@ -27,7 +27,7 @@ type Options struct {
 	Failed    func(error)   // takes a panic, which ends the client's connection; may be nil
 	Guard     Guard         // nil: there is none
 	// Rescuer frees memory for processes whose allocation has failed, and Identify is
-	// which process has a pid; nil: nobody does.
+	// which process has a pid; nil: no reader does.
 	Rescuer  Rescuer
 	Identify func(pid int) (process.Identity, error)
 }

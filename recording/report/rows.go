@@ -6,7 +6,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Sizes in rows are in bytes, and unknown where nobody reported them.
+// Sizes in rows are in bytes, and unknown where no probe reported them.
 
 // GPU is a GPU that was recorded.
 type GPU struct {

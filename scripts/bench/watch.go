@@ -30,7 +30,7 @@ type measured struct {
 // seconds in which all others are measured, too.
 func (s *stage) watch(p program, o options, others *meeting) (m measured, err error) {
 	met := sync.OnceFunc(others.meet)
-	defer func() { go met() }() // whoever fails holds nobody up
+	defer func() { go met() }() // who fails delays no other
 	cmd := exec.Command(p.command[0], p.command[1:]...)
 	cmd.Env = s.environment
 	begin := time.Now()

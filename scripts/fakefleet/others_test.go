@@ -17,7 +17,7 @@ func others(t *testing.T, pic *fleet.Picture) {
 		t.Errorf("dcgm-exporter: %+v", rtx)
 	}
 	if rtx.GPU.Parts.Allocated.Known() || rtx.GPU.Parts.Returnable.Known() {
-		t.Errorf("parts that nobody reports are known: %+v", rtx.GPU.Parts)
+		t.Errorf("parts that no exporter reports are known: %+v", rtx.GPU.Parts)
 	}
 	if g := &mig.GPU; g.Memory.Used.Or(0) != 19000*quantity.MiB || g.Memory.Total.Or(0) != 38024*quantity.MiB || g.Temperature.Or(0) != 45 || g.Utilization.Known() {
 		t.Errorf("MIG instances have their memory together, and the GPU's temperature each: %+v", mig)
