@@ -8,11 +8,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"vramscope/cli/config"
+	"vramscope/internal/quantity"
 	"vramscope/internal/text"
 )
 
@@ -91,14 +93,52 @@ type holder struct {
 
 func (h *holder) Type() string { return h.name }
 
-// nameValues names the values of a command's flags in help. FILE is completed
-// with files, DIR with directories, others with nothing.
+// checked is a flag's value that is refused before anything is opened or read.
+type checked struct {
+	to    *string
+	check func(string) error
+}
+
+// Set implements pflag.Value. An empty value is none.
+func (c *checked) Set(value string) error {
+	if value != "" {
+		if err := c.check(value); err != nil {
+			return err
+		}
+	}
+	*c.to = value
+	return nil
+}
+
+// String implements pflag.Value: it is the default in help.
+func (c *checked) String() string { return *c.to }
+
+// Type implements pflag.Value: nameValues has a better name.
+func (c *checked) Type() string { return "string" }
+
+// aMoment is the value of a flag that is a time of a recording.
+func aMoment(to *string) *checked {
+	return &checked{to, func(s string) error { _, err := quantity.ParseMoment(s, time.Time{}); return err }}
+}
+
+// aSpan is one that is a length of time, from a minute on.
+func aSpan(to *string) *checked {
+	return &checked{to, func(s string) error { _, err := parseSpan(s); return err }}
+}
+
+// aPeriod is one that is "A..B".
+func aPeriod(to *string) *checked {
+	return &checked{to, func(s string) error { _, err := endsOf(s, time.Time{}); return err }}
+}
+
+// nameValues names the values of a command's flags in help. FILE and PATH are
+// completed with files, DIR with directories, others with nothing.
 func nameValues(cmd *cobra.Command, names map[string]string) {
 	for flag, name := range names {
 		cmd.Flags().Lookup(flag).Value = &holder{cmd.Flags().Lookup(flag).Value, name}
 		var err error
 		switch name {
-		case "FILE":
+		case "FILE", "PATH":
 		case "DIR":
 			err = cmd.MarkFlagDirname(flag)
 		default:

@@ -29,7 +29,7 @@ func (p *program) backtest() *cobra.Command {
 	var f backtestFlags
 	cmd := &cobra.Command{
 		Use:         "backtest FILE.csv|FILE.db|DIR",
-		Annotations: map[string]string{looksAtNoBox: ""},
+		Annotations: map[string]string{takes: "ascii config"},
 		Short:       "score the forecasts and alarms on a recording",
 		Long: `Replays each series of a recording through the monitor, as the only process of a
 GPU, and says how good its alarms and forecasts were: alarms with their lead and
@@ -79,9 +79,6 @@ func oneTrace(_ *cobra.Command, args []string) error {
 }
 
 func (p *program) runBacktest(path string, f backtestFlags) error {
-	if err := p.noGlobalFlags("backtest", "ascii", "config"); err != nil {
-		return err
-	}
 	s, err := p.settings()
 	if err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 func (p *program) completion() *cobra.Command {
 	return &cobra.Command{
 		Use:         "completion bash|zsh|fish",
-		Annotations: map[string]string{looksAtNoBox: ""},
+		Annotations: map[string]string{takes: ""},
 		Short:       "a completion script for a shell",
 		Long: `Writes a script that completes vramscope's commands, flags and values.
 
@@ -30,9 +30,6 @@ func (p *program) completion() *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := p.noGlobalFlags(cmd.Name()); err != nil {
-				return err
-			}
 			var script bytes.Buffer
 			var err error
 			switch args[0] {

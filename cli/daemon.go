@@ -73,7 +73,7 @@ configuration anew. docs/daemon.md has the rest, and units for systemd.`,
 	flags.BoolVar(&f.serveSnapshot, "serve-snapshot", false, "serve /snapshot.json, too: once --format json without arguments of commands")
 	flags.StringVar(&f.processLabels, "process-labels", "", "what is exported of processes: pid, user, runtime, name, hpc_job, namespace, pod, container; or none (all)")
 	flags.StringVar(&f.processes, "processes", "", "how many of a GPU's processes have series of their own: 0 to 1024 (16)")
-	nameValues(cmd, map[string]string{"keep": "TIME", "max-size": "SIZE", "commands": "WHAT", "serve": "ADDRESS", "web.config.file": "FILE", "process-labels": "LIST", "processes": "N"})
+	nameValues(cmd, map[string]string{"keep": "DURATION", "max-size": "SIZE", "commands": "WHAT", "serve": "ADDRESS", "web.config.file": "FILE", "process-labels": "LIST", "processes": "N"})
 	return cmd
 }
 

@@ -18,7 +18,7 @@ func (p *program) env() *cobra.Command {
 	directory, native := "", false
 	cmd := &cobra.Command{
 		Use:         "env",
-		Annotations: map[string]string{looksAtNoBox: ""},
+		Annotations: map[string]string{takes: ""},
 		Short:       "exports that put a probe into a job started elsewhere",
 		Long: `Installs the Python probe and prints the export that lets Python programs find
 it, as vramscope run does for one command. For jobs that something else starts:
@@ -45,9 +45,6 @@ undoes that. ASAN_OPTIONS makes programs built with AddressSanitizer accept it.`
 
 func (p *program) printEnvironment(directory string, native bool) error {
 	shared := directory != ""
-	if err := p.noGlobalFlags("env"); err != nil {
-		return err
-	}
 	if directory == "" {
 		installed, err := p.installProbe(launch.InstallAgent)
 		if err != nil {

@@ -27,7 +27,7 @@ func (p *program) export() *cobra.Command {
 	var f exportFlags
 	cmd := &cobra.Command{
 		Use:         "export [FILE|DIR]",
-		Annotations: map[string]string{looksAtNoBox: ""},
+		Annotations: map[string]string{takes: "demo"},
 		Short:       "write a recording as JSON lines or CSV",
 		Long: `Writes every sample of a recording: a line for each GPU, MIG instance and
 process at each tick, oldest first. Sizes are in bytes; null, or nothing in CSV,
@@ -44,8 +44,8 @@ themselves: docs/recording.md.`,
 		RunE:              func(_ *cobra.Command, args []string) error { return p.runExport(args, f) },
 	}
 	choiceFlag(cmd, &f.format, "format", "f", "jsonl", "csv")
-	cmd.Flags().StringVar(&f.from, "from", "", "from this time on")
-	cmd.Flags().StringVar(&f.to, "to", "", "up to this time")
+	cmd.Flags().Var(aMoment(&f.from), "from", "from this time on")
+	cmd.Flags().Var(aMoment(&f.to), "to", "up to this time")
 	cmd.Flags().StringSliceVar(&f.metrics, "metric", nil, "only these metrics, comma-separated, as docs/json.md names them")
 	cmd.Flags().Lookup("metric").DefValue = "" // not "(default [])" in the help
 	nameValues(cmd, map[string]string{"from": "TIME", "to": "TIME", "metric": "NAMES"})
@@ -53,9 +53,6 @@ themselves: docs/recording.md.`,
 }
 
 func (p *program) runExport(args []string, f exportFlags) error {
-	if err := p.noGlobalFlags("export", "demo"); err != nil {
-		return err
-	}
 	ids, err := f.ids()
 	if err != nil {
 		return err

@@ -7,13 +7,11 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"vramscope/cli/config"
 	"vramscope/fleet"
@@ -53,14 +51,12 @@ func (h *hostList) String() string { return "" }
 // Type implements pflag.Value: it stands for the value in help.
 func (h *hostList) Type() string { return "HOST[,HOST]" }
 
-// takenByFleet are the flags of all commands that it takes: it reads no GPU of this box.
-var takenByFleet = []string{"ascii", "config", "read-only", "theme"}
-
 func (p *program) fleetCommand() *cobra.Command {
 	var f fleetFlags
 	cmd := &cobra.Command{
-		Use:   "fleet --prometheus URL | --ssh HOST[,HOST]",
-		Short: "many boxes at once, from Prometheus or over ssh",
+		Use:         "fleet --prometheus URL | --ssh HOST[,HOST]",
+		Annotations: map[string]string{takes: "ascii config read-only theme"}, // it reads no GPU of this box
+		Short:       "many boxes at once, from Prometheus or over ssh",
 		Long: `Shows the GPUs of many boxes, worst first: alerts to act on now, boxes that do
 not answer, lost GPUs, other alerts, then the fullest. Enter opens a box on
 the monitor's screen, with its processes and its past; o runs ssh -t BOX
@@ -94,12 +90,6 @@ docs/fleet.md has the rest.`,
 	for name, word := range map[string]string{"prometheus": "URL", "http-config": "FILE", "filter": "WORDS"} {
 		flags.Lookup(name).Value = &holder{flags.Lookup(name).Value, word}
 	}
-	help := cmd.HelpFunc()
-	cmd.SetHelpFunc(func(cmd *cobra.Command, args []string) {
-		p.flags.all.VisitAll(func(flag *pflag.Flag) { flag.Hidden = flag.Hidden || !slices.Contains(takenByFleet, flag.Name) })
-		help(cmd, args)
-	})
-	cmd.PersistentPreRunE = func(*cobra.Command, []string) error { return p.noGlobalFlags("fleet", takenByFleet...) }
 	cmd.AddCommand(p.fleetOnce(&f), p.fleetHeadroom(&f))
 	for _, below := range cmd.Commands() {
 		below.Flags().BoolP("help", "h", false, "help for "+below.Name())

@@ -16,7 +16,7 @@ import (
 func (p *program) guardCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:         "guard check|log|replay",
-		Annotations: map[string]string{looksAtNoBox: ""},
+		Annotations: map[string]string{takes: ""},
 		Short:       "free memory by policy: check it, what it did, what it would do",
 		Long: `vramscope daemon frees cached memory by the rules in [guard] of its
 configuration: dry-run, in which it only reports what it would do, or act.
@@ -45,14 +45,19 @@ configuration: dry-run, in which it only reports what it would do, or act.
 func (p *program) guardCheck() *cobra.Command {
 	return &cobra.Command{
 		Use:         "check [FILE]",
-		Annotations: map[string]string{looksAtNoBox: ""},
+		Annotations: map[string]string{takes: "config"},
 		Short:       "validate a configuration, and explain its guard",
 		Long: `Reads a configuration as the daemon would, and explains its [guard] in plain
 words. Without FILE it is the configuration that is in force. An error
 names line and key, and the exit code is 2.`,
 		Example: `  vramscope guard check
   vramscope guard check /etc/xdg/vramscope/config.toml`,
-		Args:              cobra.MaximumNArgs(1),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usage("guard check takes one FILE, not %d", len(args))
+			}
+			return nil
+		},
 		ValidArgsFunction: cobra.FixedCompletions([]string{"toml"}, cobra.ShellCompDirectiveFilterFileExt),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {

@@ -31,7 +31,7 @@ func (p *program) guardLog() *cobra.Command {
 	f := guardLogFlags{since: "24h"}
 	cmd := &cobra.Command{
 		Use:         "log",
-		Annotations: map[string]string{looksAtNoBox: ""},
+		Annotations: map[string]string{takes: "demo"},
 		Short:       "what the guard has decided",
 		Long: `Lists what the guard has decided, oldest first: what it did or would have done,
 expected and measured bytes, and why; also why it did nothing. It reads the
@@ -41,10 +41,10 @@ recording or, without one, the audit log.`,
 		Args: noArguments,
 		RunE: func(*cobra.Command, []string) error { return p.runGuardLog(f) },
 	}
-	cmd.Flags().StringVar(&f.since, "since", f.since, "how far back: 30m, 24h, 7d")
+	cmd.Flags().Var(aSpan(&f.since), "since", "how far back: 30m, 24h, 7d")
 	cmd.Flags().StringVar(&f.file, "file", "", "a recording, or a folder of them (default: where vramscope daemon --record puts them)")
 	choiceFlag(cmd, &f.format, "format", "f", "text", "json")
-	nameValues(cmd, map[string]string{"since": "TIME", "file": "PATH"})
+	nameValues(cmd, map[string]string{"since": "DURATION", "file": "PATH"})
 	return cmd
 }
 

@@ -26,7 +26,7 @@ func (p *program) guardReplay() *cobra.Command {
 	var f guardReplayFlags
 	cmd := &cobra.Command{
 		Use:         "replay [FILE|DIR]",
-		Annotations: map[string]string{looksAtNoBox: ""},
+		Annotations: map[string]string{takes: "config demo"},
 		Short:       "what a policy would have done over a recording",
 		Long: `Applies the policy in [guard] of the configuration to a recording, as if it had
 acted: what it would have done, and what would have come of it. A process
@@ -36,13 +36,13 @@ Programs go on as they were recorded: one that ran out of memory still does.
 Without FILE or DIR it reads your own recordings. Times are as for export.`,
 		Example: `  vramscope guard replay --from 22:00 --to 06:00
   vramscope guard replay --config new.toml recordings/2026-11-21.db`,
-		Args:              cobra.MaximumNArgs(1),
+		Args:              oneRecording,
 		ValidArgsFunction: cobra.FixedCompletions([]string{"db"}, cobra.ShellCompDirectiveFilterFileExt),
 		RunE:              func(_ *cobra.Command, args []string) error { return p.runGuardReplay(args, f) },
 	}
 	choiceFlag(cmd, &f.format, "format", "f", "text", "json")
-	cmd.Flags().StringVar(&f.from, "from", "", "from this time on")
-	cmd.Flags().StringVar(&f.to, "to", "", "up to this time")
+	cmd.Flags().Var(aMoment(&f.from), "from", "from this time on")
+	cmd.Flags().Var(aMoment(&f.to), "to", "up to this time")
 	nameValues(cmd, map[string]string{"from": "TIME", "to": "TIME"})
 	return cmd
 }

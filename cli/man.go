@@ -13,7 +13,7 @@ import (
 func (p *program) man() *cobra.Command {
 	return &cobra.Command{
 		Use:         "man",
-		Annotations: map[string]string{looksAtNoBox: ""},
+		Annotations: map[string]string{takes: ""},
 		Short:       "the man page, in roff",
 		Long: `Writes the man page. To read it, or to install it:
 
@@ -22,9 +22,6 @@ func (p *program) man() *cobra.Command {
 		DisableFlagsInUseLine: true,
 		Args:                  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := p.noGlobalFlags(cmd.Name()); err != nil {
-				return err
-			}
 			return p.print([]byte(manPage(cmd.Root())))
 		},
 	}

@@ -48,6 +48,12 @@ while first, so that forecasts, rates and alerts are in the snapshot.`,
   vramscope once --watch 60s        with forecasts
   vramscope once --at 03:12         what was there then, from a recording`,
 		Args: oneRecording,
+		ValidArgsFunction: func(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			if cmd.Flags().Changed("at") {
+				return []cobra.Completion{"db"}, cobra.ShellCompDirectiveFilterFileExt
+			}
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 && f.at == "" {
 				return usage("once takes FILE or DIR with --at alone: %q", text.Clean(args[0]))
@@ -71,7 +77,7 @@ while first, so that forecasts, rates and alerts are in the snapshot.`,
 	choiceFlag(cmd, &f.format, "format", "f", "table", "json", "csv")
 	cmd.Flags().BoolVar(&f.line, "line", false, "one line, for a status bar")
 	cmd.Flags().StringVar(&watch, "watch", "", "observe for this long first, 1s to 1h")
-	cmd.Flags().StringVar(&f.at, "at", "", "a moment of FILE or DIR, or your own recordings: 03:12 or '2026-11-21 03:12'")
+	cmd.Flags().Var(aMoment(&f.at), "at", "a moment of FILE or DIR, or your own recordings: 03:12 or '2026-11-21 03:12'")
 	nameValues(cmd, map[string]string{"watch": "DURATION", "at": "TIME"})
 	return cmd
 }

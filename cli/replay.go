@@ -26,8 +26,9 @@ type replayFlags struct {
 func (p *program) replayCommand() *cobra.Command {
 	var f replayFlags
 	cmd := &cobra.Command{
-		Use:   "replay [FILE|DIR]",
-		Short: "the monitor's screen on a recording or a saved snapshot",
+		Use:         "replay [FILE|DIR]",
+		Annotations: map[string]string{takes: "ascii config demo read-only theme"},
+		Short:       "the monitor's screen on a recording or a saved snapshot",
 		Long: `Shows what vramscope daemon --record has recorded on the monitor's screen,
 marked PAST. Without FILE or DIR it opens your own recordings. It begins at the
 newest moment, at --at, or at the last event of a kind. A snapshot that w has
@@ -42,10 +43,10 @@ Times are local: 03:12 (the last one), '2026-11-21 03:12', or RFC 3339.`,
   vramscope replay --event oom
   vramscope replay recordings/2026-11-21.db`,
 		Args:              oneRecording,
-		ValidArgsFunction: cobra.FixedCompletions([]string{"db"}, cobra.ShellCompDirectiveFilterFileExt),
+		ValidArgsFunction: cobra.FixedCompletions([]string{"db", "json"}, cobra.ShellCompDirectiveFilterFileExt),
 		RunE:              func(cmd *cobra.Command, args []string) error { return p.runReplay(cmd.Context(), args, f) },
 	}
-	cmd.Flags().StringVar(&f.at, "at", "", "begin at this time")
+	cmd.Flags().Var(aMoment(&f.at), "at", "begin at this time")
 	cmd.Flags().Var(&choice{&f.event, eventNames(), "KIND"}, "event", "begin at the last event of this kind: "+orList(eventNames()))
 	if err := cmd.RegisterFlagCompletionFunc("event", cobra.FixedCompletions(eventNames(), cobra.ShellCompDirectiveNoFileComp)); err != nil {
 		panic(err) // the flag is there

@@ -24,7 +24,7 @@ func (p *program) reportCommand() *cobra.Command {
 	var f reportFlags
 	cmd := &cobra.Command{
 		Use:         "report [FILE|DIR]",
-		Annotations: map[string]string{looksAtNoBox: ""},
+		Annotations: map[string]string{takes: "ascii config demo"},
 		Short:       "evaluate a recording: utilization, out of memory, waste",
 		Long: `Evaluates what vramscope daemon --record has recorded: for each GPU the memory
 that was used, allocated, cached, fragmented and free over time, utilization,
@@ -50,20 +50,17 @@ change. It says which differences are beyond the noise of the hours.
 		RunE:              func(_ *cobra.Command, args []string) error { return p.runReport(args, f) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.since, "since", "", "the last so long (24h)")
-	flags.StringVar(&f.from, "from", "", "from this time on")
-	flags.StringVar(&f.to, "to", "", "up to this time")
-	flags.StringVar(&f.compare, "compare", "", "compare with this period; an argument is the other")
+	flags.Var(aSpan(&f.since), "since", "the last so long (24h)")
+	flags.Var(aMoment(&f.from), "from", "from this time on")
+	flags.Var(aMoment(&f.to), "to", "up to this time")
+	flags.Var(aPeriod(&f.compare), "compare", "compare with this period; an argument is the other")
 	choiceFlag(cmd, &f.by, "by", "", evaluation.Groupings...)
 	choiceFlag(cmd, &f.format, "format", "f", "text", "markdown", "json", "html")
-	nameValues(cmd, map[string]string{"since": "TIME", "from": "TIME", "to": "TIME", "compare": "A..B"})
+	nameValues(cmd, map[string]string{"since": "DURATION", "from": "TIME", "to": "TIME", "compare": "A..B"})
 	return cmd
 }
 
 func (p *program) runReport(args []string, f reportFlags) error {
-	if err := p.noGlobalFlags("report", "ascii", "config", "demo"); err != nil {
-		return err
-	}
 	s, err := p.settings()
 	if err != nil {
 		return err
@@ -79,6 +76,9 @@ func (p *program) runReport(args []string, f reportFlags) error {
 				advice: []string{"  vramscope report --compare 03:00..06:00 09:00..12:00"}}
 		}
 		second, args = args[at], slices.Delete(slices.Clone(args), at, at+1)
+		if _, err := endsOf(second, p.now()); err != nil {
+			return usage("--compare: %v", err)
+		}
 	}
 	if len(args) > 1 {
 		return usage("report takes one FILE or DIR, not %d", len(args))

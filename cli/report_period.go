@@ -26,8 +26,16 @@ func parseSpan(s string) (time.Duration, error) {
 // period is a time from one moment to another.
 type period struct{ from, to time.Time }
 
-// parsePeriod reads "A..B".
+// parsePeriod reads "A..B", of at least a minute.
 func parsePeriod(s string, newest time.Time) (p period, err error) {
+	if p, err = endsOf(s, newest); err != nil {
+		return p, err
+	}
+	return p, p.check()
+}
+
+// endsOf reads both times of "A..B".
+func endsOf(s string, newest time.Time) (p period, err error) {
 	a, b, ok := strings.Cut(s, "..")
 	if !ok {
 		return p, fmt.Errorf("%q is no period: write FROM..TO, as 03:00..04:30", text.Clean(s))
@@ -36,10 +44,8 @@ func parsePeriod(s string, newest time.Time) (p period, err error) {
 		return p, err
 	}
 	// A time of day means the last one before the period's end.
-	if p.from, err = quantity.ParseMoment(a, p.to); err != nil {
-		return p, err
-	}
-	return p, p.check()
+	p.from, err = quantity.ParseMoment(a, p.to)
+	return p, err
 }
 
 // isPeriod reports whether an argument is "A..B", and not a path as "../recordings".

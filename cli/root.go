@@ -39,8 +39,14 @@ prints one table, as vramscope once does, and ends.`,
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	root.SetUsageTemplate(usageTemplate)
 	root.SetHelpTemplate("{{with (or .Long .Short)}}{{.}}{{end}}\n\n{{.UsageString}}")
+	help := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		p.hideGlobalFlags(cmd)
+		help(cmd, args)
+	})
 	p.addGlobalFlags(root.PersistentFlags())
 	p.completeGlobalFlags(root)
+	root.PersistentPreRunE = p.checkGlobalFlags
 	root.Flags().BoolP("help", "h", false, "help for a command")
 	root.Flags().BoolP("version", "v", false, "the version")
 	root.AddCommand(p.commands()...)
@@ -52,6 +58,16 @@ prints one table, as vramscope once does, and ends.`,
 	}
 	root.SetHelpCommand(&cobra.Command{
 		Use: "help [COMMAND]", Short: "help for a command", Hidden: true,
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
+			if about, _, err := cmd.Root().Find(args); err == nil {
+				for _, command := range about.Commands() {
+					if command.IsAvailableCommand() {
+						names = append(names, cobra.CompletionWithDesc(command.Name(), command.Short))
+					}
+				}
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			about, _, err := cmd.Root().Find(args)
 			if err != nil || about == cmd.Root() {
@@ -112,9 +128,6 @@ const exitCodes = `  0  all went well
   9  there is a driver library, but no driver or no GPU
  12  there is no driver library`
 
-// looksAtNoBox marks a command that reads no GPU: the flags of all commands do not apply.
-const looksAtNoBox = "looks at no box"
-
 const usageTemplate = `{{if not .HasParent}}Usage
   vramscope [flags]
   vramscope COMMAND [flags]
@@ -129,7 +142,7 @@ Examples
 {{end}}{{if .HasAvailableLocalFlags}}
 Flags
 {{.LocalFlags.FlagUsagesWrapped 80 | trimTrailingWhitespaces}}
-{{end}}{{if and .HasAvailableInheritedFlags (not .Annotations)}}
+{{end}}{{if .HasAvailableInheritedFlags}}
 Flags of all commands
 {{.InheritedFlags.FlagUsagesWrapped 80 | trimTrailingWhitespaces}}
 {{end}}{{if not .HasParent}}

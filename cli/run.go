@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"vramscope/cli/launch"
 	"vramscope/internal/text"
@@ -29,7 +27,7 @@ func (p *program) runCommand() *cobra.Command {
 		Use: "run [flags] -- CMD…",
 		// Flags behind CMD are CMD's own.
 		DisableFlagsInUseLine: true,
-		Annotations:           map[string]string{looksAtNoBox: ""},
+		Annotations:           map[string]string{takes: ""},
 		Short:                 "start a command with a probe in it",
 		Long: `Becomes CMD, with a probe in CMD and every program that it starts: as soon as
 one of them uses a GPU, vramscope shows what its memory is and can flush what is
@@ -93,9 +91,6 @@ The exit code is CMD's; 127 if CMD was not found, 126 if it cannot be run.`,
 
 // become replaces this process by the command.
 func (p *program) become(command []string, preloading launch.Preloading, verbose bool) error {
-	if err := p.noGlobalFlags("run"); err != nil {
-		return err
-	}
 	path, err := launch.Find(command[0])
 	if err != nil {
 		return notStarted(command[0], err)
@@ -139,20 +134,6 @@ func notStarted(name string, err error) error {
 		code, reason = exitNotFound, errors.New("not found")
 	}
 	return &failure{code: code, err: err, message: text.Clean(fmt.Sprintf("run %s: %v", name, reason))}
-}
-
-// noGlobalFlags refuses the flags of all commands but those that are taken.
-func (p *program) noGlobalFlags(command string, taken ...string) error {
-	given := ""
-	p.flags.all.VisitAll(func(flag *pflag.Flag) {
-		if flag.Changed && !slices.Contains(taken, flag.Name) {
-			given = flag.Name
-		}
-	})
-	if given == "" {
-		return nil
-	}
-	return usage("--%s does not apply to vramscope %s: leave it out", given, command)
 }
 
 // installProbe puts a probe's files where this user's programs find them.

@@ -28,8 +28,9 @@ type whyFlags struct {
 func (p *program) why() *cobra.Command {
 	f := whyFlags{}
 	cmd := &cobra.Command{
-		Use:   "why [PID]",
-		Short: "why a process ran out of GPU memory",
+		Use:         "why [PID]",
+		Annotations: map[string]string{takes: "demo"},
+		Short:       "why a process ran out of GPU memory",
 		Long: `Explains an out-of-memory event of a recording: what was asked for, what was
 free, who used the rest and what they did before, the cause as far as the
 figures prove it, and what would have helped.
@@ -49,7 +50,7 @@ Without PID and --at it is the last event. docs/why.md has the causes.`,
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.last, "last", false, "the last event, as without arguments")
-	flags.StringVar(&f.at, "at", "", "the event nearest to this time: '03:12', '2026-11-21 03:12'")
+	flags.Var(aMoment(&f.at), "at", "the event nearest to this time: '03:12', '2026-11-21 03:12'")
 	flags.StringVar(&f.file, "file", "", "a recording, or a folder of them (default: where vramscope daemon --record puts them)")
 	choiceFlag(cmd, &f.format, "format", "f", "text", "json")
 	nameValues(cmd, map[string]string{"at": "TIME", "file": "PATH"})
