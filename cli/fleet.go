@@ -149,8 +149,7 @@ func (f *fleetFlags) query(lines, fit int) (fleet.Query, error) {
 
 func (p *program) runFleet(ctx context.Context, f *fleetFlags) error {
 	if !p.hasScreen() {
-		p.explainTable()
-		return p.runFleetOnce(ctx, f, "table", usualFleetLines)
+		return p.insteadOfScreen(p.runFleetOnce(ctx, f, "table", usualFleetLines))
 	}
 	defer p.stayLight()()
 	s, err := p.settings()

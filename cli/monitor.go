@@ -19,8 +19,7 @@ import (
 // monitor is the live screen, or one table without a terminal that can show it.
 func (p *program) monitor(ctx context.Context) error {
 	if !p.hasScreen() {
-		p.explainTable()
-		return p.runOnce(ctx, onceFlags{format: "table"})
+		return p.insteadOfScreen(p.runOnce(ctx, onceFlags{format: "table"}))
 	}
 	defer p.stayLight()()
 	s, err := p.settings()
@@ -48,12 +47,13 @@ func (p *program) hasScreen() bool {
 	return isTerminal(p.stdout) && kind != "" && kind != "dumb"
 }
 
-// explainTable tells a person why there is a table and no live screen.
-func (p *program) explainTable() {
-	if isTerminal(p.stdout) {
+// insteadOfScreen tells a person, below the table, why there is no live screen.
+func (p *program) insteadOfScreen(err error) error {
+	if err == nil && isTerminal(p.stdout) {
 		_, _ = fmt.Fprintf(p.stderr, "vramscope: TERM=%q cannot move the cursor: this is one table. For the live screen: TERM=xterm-256color vramscope\n",
 			text.Clean(p.getenv("TERM")))
 	}
+	return err
 }
 
 // keyboard is the terminal, also where standard input is something else.

@@ -77,7 +77,11 @@ func (p *program) runReplay(ctx context.Context, args []string, f replayFlags) e
 		return usage("--at and --event both say where to begin: leave one out")
 	}
 	if !p.hasScreen() {
-		return &failure{code: exitUsage, message: "replay needs a terminal",
+		need := "replay needs a terminal"
+		if isTerminal(p.stdout) {
+			need += fmt.Sprintf(" that can move the cursor: TERM is %q", text.Clean(p.getenv("TERM")))
+		}
+		return &failure{code: exitUsage, message: need,
 			advice: []string{"  vramscope once --at TIME   writes a moment of a recording", "  vramscope export           writes all of it"}}
 	}
 	s, err := p.settings()

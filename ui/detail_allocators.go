@@ -83,7 +83,15 @@ func (d detail) allocator(width int, a *snapshot.Allocator, among bool) []string
 			head += " in " + cell.Count(n, "allocation") + " of its own"
 		}
 	}
-	lines := []string{line(text.Clean(cell.Limit(a.Kind)), strings.Join(append([]string{head}, facts...), "   "))}
+	name, lines := text.Clean(cell.Limit(a.Kind)), []string(nil)
+	for _, fact := range facts {
+		if text.Width(head+"   "+fact) > width-2-partName {
+			lines, name, head = append(lines, line(name, head)), "", fact
+			continue
+		}
+		head += "   " + fact
+	}
+	lines = append(lines, line(name, head))
 	if config := text.Clean(cell.Limit(a.Config)); config != "" {
 		lines = append(lines, line("", config))
 	}

@@ -21,7 +21,7 @@ func TestFlushOfAPoolThatWasNeverFlushed(t *testing.T) {
 	got := shownText(d)
 	for _, want := range []string{
 		"frees about 11.8G", "gradual    about 11.8G in steps; Esc stops between two of them",
-		"selective  about 11.8G at once; no caches are registered to evict", "whatever else it can collect",
+		"selective  about 11.8G at once; no caches to evict", "what else it can collect",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)

@@ -104,17 +104,17 @@ func (d Flush) amount(t *flushTarget) string {
 	return text
 }
 
-// cost is what the flush costs the program.
+// cost is what the flush costs the program. A narrow screen cuts its end.
 func (d Flush) cost(t *flushTarget) string {
 	switch {
 	case t.gpus > 1 || t.ranks:
-		return "it waits for its streams, and its job's other GPUs may wait for it"
+		return "its job's other GPUs may wait for it: it waits for its streams"
 	case d.Level() == flush.Urgent:
 		return "it waits for all its streams, then as s"
 	case d.Level() == flush.Selective && len(t.row.Evictable) > 0:
 		return "what it evicts must be filled again; a slow step or two"
 	default:
-		return "its next allocations go to the driver: a slow step or two"
+		return "a slow step or two: its next allocations go to the driver"
 	}
 }
 
@@ -152,13 +152,13 @@ func (d Flush) choices() []choice {
 		}
 		gradual = frees + " in one step: " + runtime + " cannot free a part"
 	}
-	selective := frees + " at once; no caches are registered to evict"
+	selective := frees + " at once; no caches to evict"
 	if len(evictable) > 0 {
 		selective = frees + " or more: evicts " + cachesInWords(evictable, d.look.Glyphs.Dash)
 	}
-	urgent := "as s, and whatever else it can collect, on all its GPUs"
+	urgent := "on all its GPUs: as s, and what else it can collect"
 	if pytorch {
-		urgent = "as s, and gc, cuFFT plans, IPC handles, on all its GPUs"
+		urgent = "on all its GPUs: as s, and gc, cuFFT plans, IPC handles"
 	}
 	return []choice{
 		{"g", string(flush.Gradual), gradual}, {"s", string(flush.Selective), selective}, {"u", string(flush.Urgent), urgent},
