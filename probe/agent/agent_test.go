@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -66,15 +67,15 @@ func driver(t *testing.T) []string {
 }
 
 // TestPython runs testdata/test_*.py with each interpreter. The suites mostly
-// wait, so they run in parallel.
+// wait, so they run in parallel, each with GPUs of its own: free memory changes
+// with every job.
 func TestPython(t *testing.T) {
 	environ := append(os.Environ(), "PYTHONPATH=", "PYTHONDONTWRITEBYTECODE=1", "CUDA_VISIBLE_DEVICES=0,1")
-	environ = append(environ, driver(t)...)
 	for version, python := range pythons(t) {
 		for _, suite := range suites(t) {
 			t.Run(version+"/"+suite, func(t *testing.T) {
 				t.Parallel()
-				runSuite(t, python, suite, environ)
+				runSuite(t, python, suite, append(slices.Clip(environ), driver(t)...))
 			})
 		}
 	}
