@@ -170,11 +170,7 @@ func (p *program) runFleet(ctx context.Context, f *fleetFlags) error {
 	}
 	defer end()
 	every, openEvery := f.refresh()
-	ctx, fail := context.WithCancelCause(ctx)
 	polling := fleet.NewPoller(source, every, p.now)
-	join := join(ctx, fail, polling.Run)
-	defer func() { fail(nil); join() }()
-
 	place, message := fleetscreen.Place{Unit: q.Unit, Filter: q.Filter}, ""
 	for {
 		out, err := fleetscreen.Run(ctx, fleetscreen.Options{
@@ -198,21 +194,6 @@ func (p *program) runFleet(ctx context.Context, f *fleetFlags) error {
 			return nil
 		}
 	}
-}
-
-// join runs work until the context ends; its function waits for that. A panic fails the
-// run: the screen must be restored first.
-func join(ctx context.Context, fail func(error), work func(context.Context)) (wait func()) {
-	var running sync.WaitGroup
-	running.Go(func() {
-		defer func() {
-			if caught := panics.Catch(recover()); caught != nil {
-				fail(fmt.Errorf("fleet: panic: %w", caught))
-			}
-		}()
-		work(ctx)
-	})
-	return running.Wait
 }
 
 // shell runs the monitor on a box, in this terminal. It returns what to say of that.
@@ -241,8 +222,16 @@ func (p *program) shell(ctx context.Context, input *os.File, host string, readOn
 // back.
 func (p *program) showBox(ctx context.Context, box *fleet.Opened, s *config.Settings, input *os.File) (back bool, err error) {
 	ctx, fail := context.WithCancelCause(ctx)
-	join := join(ctx, fail, box.Run)
-	defer func() { fail(nil); join() }()
+	var running sync.WaitGroup
+	running.Go(func() {
+		defer func() {
+			if caught := panics.Catch(recover()); caught != nil { // the screen must be restored first
+				fail(fmt.Errorf("fleet: panic: %w", caught))
+			}
+		}()
+		box.Run(ctx)
+	})
+	defer func() { fail(nil); running.Wait() }()
 	o := p.screenOptions(s, input)
 	o.Source, o.History, o.ReadOnly, o.Escaped, o.Now = box, box, true, func() { back = true }, box.Now
 	err = ui.Run(ctx, o)

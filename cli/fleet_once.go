@@ -78,7 +78,7 @@ func (p *program) runFleetOnce(ctx context.Context, f *fleetFlags, format string
 	fleet.Order(pic.Lines, q.Sort)
 	pic.Lines = pic.Lines[:min(len(pic.Lines), lines)]
 	doc := fleetDocument(name, pic, &totals)
-	return p.printAs(format, doc, fleetTable(pic, &totals, p.glyphs(&s), p.outputWidth()))
+	return p.printAs(format, doc, fleetTable(pic, &totals, q.Filter, p.glyphs(&s), p.outputWidth()))
 }
 
 // sshTime is how long all boxes have together to answer over ssh.
@@ -98,7 +98,7 @@ func fleetFailure(name string, err error) error {
 }
 
 // fleetTable is the fleet in text: no blank in a cell but in the last column.
-func fleetTable(pic *fleet.Picture, t *fleet.Totals, signs glyphs, width int) string {
+func fleetTable(pic *fleet.Picture, t *fleet.Totals, filter fleet.Filter, signs glyphs, width int) string {
 	g := grid{columns: []column{{"BOX", false, 8}, {"GPU", true, 3}, {"USED", true, 5}, {"TOTAL", true, 5}, {"FREE", true, 5}, {"ALLOC", true, 5}, {"FLUSH", true, 5}, {"UTIL", true, 4}, {"STATE", false, 5}, {"NOTE", false, 0}}}
 	for i := range pic.Lines {
 		l := &pic.Lines[i]
@@ -119,8 +119,13 @@ func fleetTable(pic *fleet.Picture, t *fleet.Totals, signs glyphs, width int) st
 		lines = append(lines, "SIMULATED")
 	}
 	lines = append(lines, fleetSums(t, signs), "")
-	if len(g.rows) > 0 {
+	switch {
+	case len(g.rows) > 0:
 		lines = append(lines, g.lines()...)
+	case len(filter) > 0:
+		lines = append(lines, "nothing matches --filter "+text.Clean(filter.String()))
+	default:
+		lines = append(lines, "no GPU")
 	}
 	for _, problem := range pic.Problems {
 		lines = append(lines, "! "+text.Clean(problem))

@@ -54,6 +54,14 @@ func TestFleetOverSSH(t *testing.T) {
 	}
 }
 
+func TestFleetOnceSaysThatNothingMatches(t *testing.T) {
+	for _, words := range []string{"user=nobody", "state=lost"} {
+		if out, errs, code := overSSH(t, "fleet", "once", "--ssh", "box1", "--filter", words); code != exitOK || !strings.HasSuffix(out, "\n\nnothing matches --filter "+words+"\n") {
+			t.Errorf("exit code %d:\n%s%s", code, out, errs)
+		}
+	}
+}
+
 func TestFleetHeadroomOverSSH(t *testing.T) {
 	for _, c := range []struct {
 		need, count, first string

@@ -44,6 +44,6 @@ func BenchmarkFleetTable(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		fleetTable(&pic, &fleet.Totals{}, glyphsFor(false), 200)
+		fleetTable(&pic, &fleet.Totals{}, nil, glyphsFor(false), 200)
 	}
 }

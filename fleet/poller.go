@@ -88,8 +88,10 @@ func (p *Poller) set(change func(v *View)) {
 	token(p.changed)
 }
 
-// Run asks until the context ends. It panics where its source does.
+// Run asks until the context ends. It panics where its source does. Run once more, it
+// asks at once.
 func (p *Poller) Run(ctx context.Context) {
+	defer token(p.wake)
 	select {
 	case <-p.wake:
 	case <-ctx.Done():

@@ -174,3 +174,25 @@ func TestTotalsAreOfTheLines(t *testing.T) {
 		}
 	}
 }
+
+// TestAPollerThatRunsAgainAsksAtOnce: the list was not seen for a while.
+func TestAPollerThatRunsAgainAsksAtOnce(t *testing.T) {
+	s := &slowSource{asked: make(chan Query, 10), answer: make(chan error)}
+	p := NewPoller(s, time.Hour, time.Now)
+	p.Ask(Query{Lines: 1})
+	for range 2 {
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { p.Run(ctx) })
+		select {
+		case q := <-s.asked:
+			if q.Lines != 1 {
+				t.Errorf("asked for %+v", q)
+			}
+		case <-time.After(30 * time.Second):
+			t.Error("nothing was asked")
+		}
+		cancel()
+		running.Wait()
+	}
+}

@@ -38,8 +38,8 @@ func Options() []Option {
 	return []Option{
 		{
 			Key: "interval", Flag: "interval", Holder: "DURATION", Kind: period,
-			Usage:   "time between samples, 100ms to 1m; 2 is 2s",
-			Comment: "Time between samples: \"1s\", \"500ms\"; from 100ms to 1m.",
+			Usage:   "time between samples: 500ms, 2s or a number of seconds; 100ms to 1m",
+			Comment: "Time between samples: \"500ms\", \"2s\" or a number of seconds; from 100ms to 1m.",
 			Set:     func(s *Settings) func(string) error { return s.setInterval },
 			Literal: func(s *Settings) string { return strconv.Quote(quantity.BriefDuration(s.Interval)) },
 		},

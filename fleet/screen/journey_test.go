@@ -32,9 +32,13 @@ func TestMain(m *testing.M) {
 }
 
 // steady has 50 GPUs.
-type steady struct{ silent }
+type steady struct {
+	silent
+	looks *atomic.Int64
+}
 
-func (steady) Look(_ context.Context, q fleet.Query) (*fleet.Picture, error) {
+func (s steady) Look(_ context.Context, q fleet.Query) (*fleet.Picture, error) {
+	s.looks.Add(1)
 	return &fleet.Picture{Time: noon, Unit: fleet.GPUs, Lines: many(min(50, q.Lines))}, nil
 }
 
@@ -63,11 +67,10 @@ func perform(play string) int {
 		}
 		return time.Now()
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	poller := fleet.NewPoller(steady{}, 50*time.Millisecond, time.Now)
-	go poller.Run(ctx)
-	_, err := Run(ctx, Options{Poller: poller, Name: "a test", Input: os.Stdin, Output: os.Stdout, Environ: os.Environ(), Now: now})
+	var looks atomic.Int64
+	const every = 50 * time.Millisecond
+	poller := fleet.NewPoller(steady{looks: &looks}, every, time.Now)
+	_, err := Run(context.Background(), Options{Poller: poller, Name: "a test", Input: os.Stdin, Output: os.Stdout, Environ: os.Environ(), Now: now})
 	var crash *terminal.Crash
 	if errors.As(err, &crash) {
 		fmt.Fprintln(os.Stderr, err)
@@ -75,6 +78,10 @@ func perform(play string) int {
 	}
 	if err != nil {
 		return 1
+	}
+	before := looks.Load()
+	if time.Sleep(4 * every); looks.Load() > before {
+		return 3 // the list is asked for while nobody sees it
 	}
 	return 0
 }

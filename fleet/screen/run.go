@@ -8,13 +8,14 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"vramscope/fleet"
+	"vramscope/internal/panics"
 	"vramscope/ui/terminal"
 )
 
 // Options configure Run.
 type Options struct {
-	Poller *fleet.Poller
-	Name   string // of the source: "http://prometheus:9090", "ssh"
+	Poller *fleet.Poller // which Run runs
+	Name   string        // of the source: "http://prometheus:9090", "ssh"
 	// Open fetches a box that is to be opened. It may take as long as its context.
 	Open   func(ctx context.Context, box string) (*fleet.Opened, error)
 	Resume *Place // where the screen was left; nil: the top
@@ -58,13 +59,20 @@ func Run(ctx context.Context, o Options) (Outcome, error) {
 	return m.outcome, err
 }
 
-// feed sends the newest view and, once a second, the time: ages are on the screen.
+// feed sends the newest view and, once a second, the time: ages are on the screen. The
+// poller runs as long as the screen does: nothing is asked while a box or a shell is shown.
 func (o *Options) feed(ctx context.Context, send func(tea.Msg)) {
+	polled := make(chan *panics.Caught, 1)
+	go func() {
+		defer func() { polled <- panics.Catch(recover()) }()
+		o.Poller.Run(ctx)
+	}()
 	clock := time.NewTicker(time.Second)
 	defer clock.Stop()
 	for {
 		select {
-		case <-ctx.Done():
+		case caught := <-polled:
+			caught.Again()
 			return
 		case <-o.Poller.Updates():
 			send(viewMsg{o.Poller.View()})
