@@ -1,7 +1,6 @@
 package probe
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -25,7 +24,7 @@ type Finder struct {
 	deadline time.Duration // for the connections' answers
 	runtime  string        // this process's XDG_RUNTIME_DIR, which probes of the same user may share
 	listings listings      // of directories for temporary files
-	view     func() (view, error)
+	view     func() (view, bool)
 }
 
 // NewFinder finds the probes of the user that runs this program, and for root
@@ -33,7 +32,7 @@ type Finder struct {
 func NewFinder(table *process.Table) *Finder {
 	return &Finder{
 		proc: "/proc", table: table, uid: uint32(os.Geteuid()), deadline: StatsDeadline, runtime: os.Getenv("XDG_RUNTIME_DIR"),
-		view: sync.OnceValues(func() (view, error) { return viewOf("/proc", "self") }),
+		view: sync.OnceValues(func() (view, bool) { return viewOf("/proc", "self") }),
 	}
 }
 
@@ -144,13 +143,15 @@ func (f *Finder) fromEnvironment(pid, inner int) []string {
 // runtimeOf is the XDG_RUNTIME_DIR in a process's environment, "" where it has none.
 // Reading it may wait for a lock held by a process that hangs in the driver.
 func (f *Finder) runtimeOf(pid int) (string, error) {
-	content, err := process.ReadLimited(filepath.Join(f.proc, strconv.Itoa(pid), "environ"), environmentSize)
+	var buf [4 << 10]byte
+	content, err := process.ReadProc(f.proc+"/"+strconv.Itoa(pid)+"/environ", buf[:], environmentSize)
 	if err != nil {
 		return "", err
 	}
-	for variable := range bytes.SplitSeq(content, []byte{0}) {
-		if runtime, ok := bytes.CutPrefix(variable, []byte("XDG_RUNTIME_DIR=")); ok {
-			return string(runtime), nil
+	var name, value []byte
+	for content != nil {
+		if name, value, content = process.NextVariable(content); string(name) == "XDG_RUNTIME_DIR" {
+			return string(value), nil
 		}
 	}
 	return "", nil

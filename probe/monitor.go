@@ -41,9 +41,9 @@ type Monitor struct {
 	mu         sync.Mutex
 	changed    *sync.Cond
 	dirty      bool          // something has changed since the last scan
-	pending    int           // tasks and first exchanges in progress
-	searching  int           // tasks for pids among them
-	unsearched []int         // pids that are due, and wait for another's search to end
+	pending    int           // tasks, searches and first exchanges in progress
+	searching  int           // goroutines that search for pids among them
+	unsearched []int         // pids that are due, and that none of them has taken yet
 	wanted     map[int]bool  // the pids that are listed and had no connection at the last scan, nor since
 	truncated  bool          // a directory has more sockets than are considered
 	pause      time.Duration // before the next search of a process whose directories are listed

@@ -44,43 +44,61 @@ func (m *Monitor) searchListed(ctx context.Context) {
 			m.unsearched = append(m.unsearched, pid)
 		}
 	}
-	m.searchNext(ctx)
+	m.startSearches(ctx)
 }
 
-// searchNext starts as many searches as may run at a time. The end of one starts the
-// next. The lock is held.
-func (m *Monitor) searchNext(ctx context.Context) {
-	for m.searching < maxSearches && len(m.unsearched) > 0 && ctx.Err() == nil {
+// startSearches starts as many searches as may run at a time: a goroutine for each process
+// would take longer than its search. The lock is held.
+func (m *Monitor) startSearches(ctx context.Context) {
+	for range min(maxSearches-m.searching, len(m.unsearched)) {
+		m.searching++
+		m.pending++
+		m.start(func() { m.search(ctx) })
+	}
+}
+
+// search searches for the probes of processes that are due, one after the other.
+func (m *Monitor) search(ctx context.Context) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	defer func() {
+		m.searching--
+		m.done()
+	}()
+	for len(m.unsearched) > 0 && ctx.Err() == nil {
 		pid := m.unsearched[len(m.unsearched)-1]
 		m.unsearched = m.unsearched[:len(m.unsearched)-1]
 		if !m.wanted[pid] {
 			continue // list has found it since
 		}
-		truncated, pause := m.truncated, m.pause
-		m.searching++
-		m.startTask(target{pid: pid}, func(a *attempt) {
-			defer m.locked(func() {
-				m.searching--
-				m.searchNext(ctx)
-			})
-			listed := !truncated && m.isListed(pid)
-			var client *Client
-			err := errListed
-			if !listed {
-				client, err = m.finder.Open(pid)
-			}
-			longest, shared := searchRetryLimit, false
-			if listed || !truncated && m.finder.sharesMounts(pid) {
-				longest, shared = sharedRetryLimit, true // list finds it as well, unless its environment names another directory
-				m.locked(func() { a.failures = max(a.failures, sharedFailures) })
-			}
-			m.connected(ctx, a, client, err, longest)
-			if err != nil && shared {
-				m.locked(func() {
-					if later := time.Now().Add(pause); a.notBefore.Before(later) {
-						a.notBefore = later
-					}
-				})
+		a := m.attemptOn(target{pid: pid})
+		a.busy = true
+		m.searchFor(ctx, pid, a)
+		a.busy = false
+	}
+}
+
+// searchFor searches for the probe of a process. The lock is held, and released meanwhile.
+func (m *Monitor) searchFor(ctx context.Context, pid int, a *attempt) {
+	truncated, pause := m.truncated, m.pause
+	m.mu.Unlock()
+	defer m.mu.Lock()
+	listed := !truncated && m.isListed(pid)
+	var client *Client
+	err := errListed
+	if !listed {
+		client, err = m.finder.Open(pid)
+	}
+	longest, shared := searchRetryLimit, false
+	if listed || !truncated && m.finder.sharesMounts(pid) {
+		longest, shared = sharedRetryLimit, true // list finds it as well, unless its environment names another directory
+		m.locked(func() { a.failures = max(a.failures, sharedFailures) })
+	}
+	m.connected(ctx, a, client, err, longest)
+	if err != nil && shared {
+		m.locked(func() {
+			if later := time.Now().Add(pause); a.notBefore.Before(later) {
+				a.notBefore = later
 			}
 		})
 	}

@@ -8,44 +8,42 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"vramscope/internal/process"
 )
 
 // view is what a process sees: its mount and its user namespace, and its root directory.
 type view struct {
-	mounts, users string
+	mounts, users uint64 // namespaces
 	root          place
 }
 
-// viewOf is the view of a process, "self" or a pid.
-func viewOf(proc, process string) (v view, err error) {
+// viewOf is the view of a process, "self" or a pid; false where it may not be seen.
+func viewOf(proc, name string) (view, bool) {
 	var st unix.Stat_t
-	v.mounts, err = os.Readlink(filepath.Join(proc, process, "ns/mnt"))
-	if err == nil {
-		v.users, err = os.Readlink(filepath.Join(proc, process, "ns/user"))
+	mounts, users := process.Namespace(proc, name, "mnt"), process.Namespace(proc, name, "user")
+	if mounts == 0 || users == 0 || unix.Stat(proc+"/"+name+"/root", &st) != nil {
+		return view{}, false
 	}
-	if err == nil {
-		err = unix.Stat(filepath.Join(proc, process, "root"), &st)
-	}
-	v.root = place{st.Dev, st.Ino}
-	return v, err
+	return view{mounts, users, place{st.Dev, st.Ino}}, true
 }
 
 // sharesView reports whether a process sees the same files and users as this program.
 func (f *Finder) sharesView(pid int) bool {
-	ours, failed := f.view()
-	theirs, err := viewOf(f.proc, strconv.Itoa(pid))
-	return failed == nil && err == nil && theirs == ours
+	ours, known := f.view()
+	theirs, seen := viewOf(f.proc, strconv.Itoa(pid))
+	return known && seen && theirs == ours
 }
 
 // sharesMounts reports whether a process serves where this program would list it: in
 // the same mount namespace, or in directories that are the same in both. A hardened
 // service has a namespace of its own.
 func (f *Finder) sharesMounts(pid int) bool {
-	theirs, err := os.Readlink(filepath.Join(f.proc, strconv.Itoa(pid), "ns/mnt"))
-	if err != nil {
+	theirs := process.Namespace(f.proc, strconv.Itoa(pid), "mnt")
+	if theirs == 0 {
 		return false
 	}
-	if ours, err := f.view(); err == nil && theirs == ours.mounts {
+	if ours, known := f.view(); known && theirs == ours.mounts {
 		return true
 	}
 	who, err := ownerOf(f.proc, pid)

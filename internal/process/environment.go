@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -113,13 +114,35 @@ func ReadLimited(path string, limit int) ([]byte, error) {
 	return bytes.Clone(content), nil
 }
 
-// parseEnvironment splits "NAME=value\0…" and keeps the wanted variables.
+// ReadProc reads a small file of /proc, which the kernel makes at once, into buf: to read
+// on to its end would take another system call. Where it has no room it is read anew.
+func ReadProc(path string, buf []byte, limit int) ([]byte, error) {
+	n, err := readOnce(path, buf)
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return buf[:0], nil // it is empty
+	case err == nil && n == len(buf):
+		return ReadLimited(path, limit)
+	}
+	return buf[:max(n, 0)], err
+}
+
+// NextVariable splits the first variable off an environment, "NAME=value\0…". What is no
+// variable has a nil value. The rest is nil at the end.
+func NextVariable(environment []byte) (name, value, rest []byte) {
+	entry, rest, _ := bytes.Cut(environment, []byte{0})
+	name, value, _ = bytes.Cut(entry, []byte{'='})
+	return name, value, rest
+}
+
+// parseEnvironment keeps the wanted variables.
 func parseEnvironment(content []byte) []Variable {
 	var kept []Variable
-	for entry := range bytes.SplitSeq(content, []byte{0}) {
-		name, value, ok := strings.Cut(string(entry), "=")
-		if ok && wanted(name) {
-			kept = append(kept, Variable{name, value})
+	var name, value []byte
+	for content != nil {
+		name, value, content = NextVariable(content)
+		if value != nil && wanted(string(name)) {
+			kept = append(kept, Variable{string(name), string(value)})
 		}
 	}
 	slices.SortStableFunc(kept, func(a, b Variable) int { return cmp.Compare(a.Name, b.Name) })

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 
+	"golang.org/x/sys/unix"
+
 	"vramscope/internal/panics"
 	"vramscope/internal/quantity"
 )
@@ -38,18 +40,19 @@ const cgroupSize = 64 << 10
 // container's file system.
 func readFacts(t *Table, pid int) facts {
 	var f facts
-	dir := filepath.Join(t.root, strconv.Itoa(pid))
+	var buf [commandSize]byte
+	dir := t.directory(pid)
 	f.uid = t.owner(dir)
-	if cgroups, err := ReadLimited(filepath.Join(dir, "cgroup"), cgroupSize); err == nil {
+	if cgroups, err := ReadProc(dir+"/cgroup", buf[:], cgroupSize); err == nil {
 		f.job = jobOf(string(cgroups))
 	}
-	f.command = readCommand(filepath.Join(dir, "cmdline"))
+	f.command = readCommand(dir+"/cmdline", buf[:])
 	uid, known := f.uid.Value()
-	own := known && int(uid) == os.Geteuid() // another user's process may claim any job
+	own := known && int(uid) == os.Geteuid() && mayName(f.job) // another user's process may claim any job
 	var environment []byte
 	err := errUnread
 	if own || t.Hints {
-		environment, err = ReadLimited(filepath.Join(dir, "environ"), environmentSize)
+		environment, err = ReadProc(dir+"/environ", buf[:], environmentSize)
 	}
 	if t.Hints && err == nil {
 		f.hints = hintsIn(environment)
@@ -66,14 +69,19 @@ func readFacts(t *Table, pid int) facts {
 	return f
 }
 
+// mayName reports whether an environment may tell more of a job than the cgroups do.
+func mayName(job Job) bool { return job.Kind == "slurm" || rank(job) <= rank(Job{Kind: "service"}) }
+
 // jobIn adds what an environment tells of a job: Slurm's without cgroups, and
 // Apptainer, which makes a cgroup only for a container with limits.
 func jobIn(environment []byte, job Job) Job {
 	variables := map[string]string{}
-	for entry := range bytes.SplitSeq(environment, []byte{0}) {
-		switch name, value, _ := strings.Cut(string(entry), "="); name {
+	var name, value []byte
+	for environment != nil {
+		name, value, environment = NextVariable(environment)
+		switch string(name) {
 		case "SLURM_JOB_ID", "SLURM_STEP_ID", "APPTAINER_NAME", "SINGULARITY_NAME":
-			variables[name] = value
+			variables[string(name)] = string(value)
 		}
 	}
 	if number := digits(variables["SLURM_JOB_ID"]); number != "" && rank(job) <= rank(Job{Kind: "service"}) {
@@ -109,8 +117,7 @@ func effectiveUID(directory string) quantity.Optional[uint32] {
 
 // readCommand splits a command line at its NULs. A program that has rewritten its
 // title has one string and many NULs.
-func readCommand(path string) []string {
-	buf := make([]byte, commandSize)
+func readCommand(path string, buf []byte) []string {
 	n, err := readOnce(path, buf)
 	if err != nil {
 		return nil // a kernel thread or a zombie has none
@@ -174,17 +181,20 @@ func notInHostname(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-' && r != '.'
 }
 
-// namespaceOf is the inode in "pid:[4026531836]", 0 where it cannot be read.
-func namespaceOf(root string, pid int) uint64 {
-	link, err := os.Readlink(filepath.Join(root, strconv.Itoa(pid), "ns", "pid"))
+// Namespace is the inode of a process's namespace, of kind "pid", "mnt" or "user", 0 where
+// it may not be read. The process is a pid, or "self".
+func Namespace(root, process, kind string) uint64 {
+	var link [64]byte
+	n, err := unix.Readlink(root+"/"+process+"/ns/"+kind, link[:])
 	if err != nil {
 		return 0
 	}
-	return parseNamespace(link)
+	return parseNamespace(string(link[:n]), kind)
 }
 
-func parseNamespace(link string) uint64 {
-	number, ok := strings.CutPrefix(strings.TrimSuffix(link, "]"), "pid:[")
+// parseNamespace is the inode in "pid:[4026531836]".
+func parseNamespace(link, kind string) uint64 {
+	number, ok := strings.CutPrefix(strings.TrimSuffix(link, "]"), kind+":[")
 	inode, err := strconv.ParseUint(number, 10, 64)
 	if !ok || err != nil {
 		return 0

@@ -27,20 +27,23 @@ var sizes = []string{"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}
 // writes over it, and what is longer than environmentSize is cut.
 func hintsIn(environment []byte) Hints {
 	w := Hints{Distributed: quantity.From("", quantity.System)}
-	for entry := range bytes.SplitSeq(bytes.TrimSuffix(environment, []byte{0}), []byte{0}) {
-		name, value, assigned := strings.Cut(string(entry), "=")
-		if (!assigned || len(environment) >= environmentSize) && w.Distributed.Or("") == "" {
+	cut := len(environment) >= environmentSize
+	environment = bytes.TrimSuffix(environment, []byte{0})
+	var name, value []byte
+	for environment != nil {
+		name, value, environment = NextVariable(environment)
+		if (value == nil || cut) && w.Distributed.Or("") == "" {
 			w.Distributed = quantity.Optional[string]{}
 		}
-		number, err := strconv.Atoi(value)
+		number, err := strconv.Atoi(string(value))
 		if err != nil {
 			continue
 		}
-		if name == "VRAMSCOPE_IMPORTANCE" {
+		if string(name) == "VRAMSCOPE_IMPORTANCE" {
 			w.Importance = quantity.From(number, quantity.System)
 		}
 		for _, size := range sizes {
-			if name == size && number > 1 {
+			if string(name) == size && number > 1 {
 				w.Distributed = quantity.From(size+"="+strconv.Itoa(number), quantity.System)
 			}
 		}

@@ -3,7 +3,6 @@ package process
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strconv"
 	"time"
 )
@@ -33,16 +32,16 @@ func (t *Table) Look(pid int) (Info, error) {
 // Identify reads which process has a pid now.
 func (t *Table) Identify(pid int) (Identity, error) {
 	var buf [statSize]byte
-	s, err := readStat(filepath.Join(t.root, strconv.Itoa(pid), "stat"), buf[:])
+	s, err := readStat(t.directory(pid)+"/stat", buf[:])
 	if err != nil {
 		return Identity{}, fmt.Errorf("process: PID %d: %w", pid, ErrExited)
 	}
-	return Identity{PID: pid, StartTime: s.start, Namespace: namespaceOf(t.root, pid)}, nil
+	return Identity{PID: pid, StartTime: s.start, Namespace: Namespace(t.root, strconv.Itoa(pid), "pid")}, nil
 }
 
 // Alive reports whether the process is there now, without the table's cache.
 func (t *Table) Alive(id Identity) bool {
 	var buf [statSize]byte
-	s, err := readStat(filepath.Join(t.root, strconv.Itoa(id.PID), "stat"), buf[:])
+	s, err := readStat(t.directory(id.PID)+"/stat", buf[:])
 	return err == nil && s.start == id.StartTime && !s.ended
 }

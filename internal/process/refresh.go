@@ -2,6 +2,7 @@ package process
 
 import (
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -121,7 +122,7 @@ func (t *Table) refresh(now time.Time, entries []*entry, timeout time.Duration) 
 	defer deadline.Stop()
 	late := false
 	var asked []<-chan struct{}
-	for _, e := range entries {
+	for _, e := range slices.Backward(entries) { // the last is read last: to wait for it once is enough
 		first := e.awaited
 		e.awaited = false // only one call waits for it
 		if first && !late {

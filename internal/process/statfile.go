@@ -1,8 +1,6 @@
 package process
 
 import (
-	"path/filepath"
-	"strconv"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -25,7 +23,7 @@ func mostOpen() int {
 func (t *Table) stat(e *entry, pid int) (stat, error) {
 	switch {
 	case e == nil:
-		return readStat(filepath.Join(t.root, strconv.Itoa(pid), "stat"), t.buf[:])
+		return readStat(t.directory(pid)+"/stat", t.buf[:])
 	case e.stat == 0:
 		t.keepOpen(e)
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"math"
 	"os"
-	"path/filepath"
 	"strconv"
 	"sync"
 	"syscall"
@@ -103,6 +102,9 @@ func NewTable(root string) *Table {
 	}
 }
 
+// directory is where /proc has a process. To join the path would clean it, each time.
+func (t *Table) directory(pid int) string { return t.root + "/" + strconv.Itoa(pid) }
+
 // Processes looks pids up. A pid that is not in this /proc is absent from the
 // result. Files that hang delay a call by Timeout.
 func (t *Table) Processes(now time.Time, pids []int) map[int]Info {
@@ -165,8 +167,8 @@ func (t *Table) look(now time.Time, pid int, window time.Duration) *entry {
 	}
 	if e == nil || e.info.Identity.StartTime != s.start {
 		t.forget(e)
-		e = &entry{statPath: filepath.Join(t.root, strconv.Itoa(pid), "stat")}
-		e.info.Identity = Identity{PID: pid, StartTime: s.start, Namespace: namespaceOf(t.root, pid)}
+		e = &entry{statPath: t.directory(pid) + "/stat"}
+		e.info.Identity = Identity{PID: pid, StartTime: s.start, Namespace: Namespace(t.root, strconv.Itoa(pid), "pid")}
 		e.info.Started = Started(t.bootAt, s.start)
 		t.entries[pid] = e
 	}
