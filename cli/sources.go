@@ -217,9 +217,9 @@ func (src *sources) listenFor(ctx context.Context) (listening context.Context, e
 	}
 }
 
-// lookGCPercent has a command that samples once collect its first garbage at 16 MB in
+// lookGCPercent has a command that samples once collect its first garbage at 32 MB in
 // place of 4: most end before. GOGC in the environment comes first.
-const lookGCPercent = 400
+const lookGCPercent = 800
 
 // look samples for a command that samples once: again while a report is doubted,
 // since the driver's next readings distinguish a process that grew from a probe that lies,

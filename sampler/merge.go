@@ -47,7 +47,16 @@ type merged struct {
 // each process and GPU (instance), by GPU, instance, pid and start time.
 func (s *Sampler) merge(now time.Time, gpus []*gpu) merged {
 	var answers []probe.Answer
-	m := merged{rows: make([]snapshot.Process, 0, len(s.rows)+8)}
+	listed := 0
+	for _, g := range gpus {
+		if g.lists() {
+			listed += len(g.fresh.Processes)
+		}
+	}
+	m := merged{rows: make([]snapshot.Process, 0, max(listed, len(s.rows))+8)}
+	if s.options.Single {
+		s.identify(now, gpus, nil) // while their probes are searched for: Unasked waits for that
+	}
 	if s.options.Probes != nil {
 		m.probesUnasked = s.options.Probes.Unasked() // first: each process is in one of the two
 		answers = s.options.Probes.Answers()

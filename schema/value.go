@@ -16,10 +16,20 @@ type Text string
 // MarshalJSON writes null for an empty text.
 func (t Text) MarshalJSON() ([]byte, error) {
 	if t == "" {
-		return []byte("null"), nil
+		return null, nil
+	}
+	if !strings.ContainsFunc(string(t), escaped) {
+		return append(append(append(make([]byte, 0, len(t)+2), '"'), t...), '"'), nil
 	}
 	// A command line may be any bytes; JSON must be UTF-8.
 	return json.Marshal(strings.ToValidUTF8(string(t), "\uFFFD"))
+}
+
+var null = []byte("null") // which json copies
+
+// escaped reports whether json.Marshal may write a character as another.
+func escaped(r rune) bool {
+	return r < ' ' || r > '~' || r == '"' || r == '\\' || r == '<' || r == '>' || r == '&'
 }
 
 // Time is RFC 3339 with milliseconds; the zero time is unknown.
@@ -28,7 +38,7 @@ type Time time.Time
 // MarshalJSON writes null for the zero time.
 func (t Time) MarshalJSON() ([]byte, error) {
 	if time.Time(t).IsZero() {
-		return []byte("null"), nil
+		return null, nil
 	}
 	return time.Time(t).AppendFormat(nil, `"2006-01-02T15:04:05.000Z07:00"`), nil
 }
@@ -49,7 +59,7 @@ func Encode(value any) ([]byte, error) {
 	if err := encoder.Encode(value); err != nil {
 		return nil, fmt.Errorf("encode JSON: %w", err)
 	}
-	return text.EscapeJSON(indented(buf.Bytes())), nil
+	return indented(text.EscapeJSON(buf.Bytes())), nil
 }
 
 // indented is a document as json.Indent writes it. That function checks the document

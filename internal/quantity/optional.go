@@ -1,6 +1,9 @@
 package quantity
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strconv"
+)
 
 // Source is where a value comes from. The zero Source is Nowhere: the value is
 // unknown.
@@ -75,10 +78,15 @@ func (o Optional[T]) Source() Source { return o.source }
 // MarshalJSON writes the bare value, or null where it is unknown.
 func (o Optional[T]) MarshalJSON() ([]byte, error) {
 	if o.source == Nowhere {
-		return []byte("null"), nil
+		return null, nil
+	}
+	if amount, ok := any(o.value).(Bytes); ok { // most are, and json.Marshal goes by reflection
+		return strconv.AppendInt(nil, int64(amount), 10), nil
 	}
 	return json.Marshal(o.value)
 }
+
+var null = []byte("null") // which json copies
 
 // UnmarshalJSON reads what MarshalJSON has written. The source is not in it: a
 // known value counts as computed.
