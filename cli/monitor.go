@@ -21,7 +21,7 @@ func (p *program) monitor(ctx context.Context) error {
 	if !p.hasScreen() {
 		return p.insteadOfScreen(p.runOnce(ctx, onceFlags{format: "table"}))
 	}
-	defer p.stayLight()()
+	defer quickStart()()
 	s, err := p.settings()
 	if err != nil {
 		return err
@@ -133,6 +133,7 @@ func (p *program) show(ctx context.Context, failed context.CancelCauseFunc, samp
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+	defer p.stayLight()()
 	first := sampling.Latest()
 	if first.Driver.State != snapshot.DriverOK && first.Driver.ProbesAnswering == 0 && src.probes != nil {
 		// Probes alone can be shown as well: wait for their first answers.

@@ -24,15 +24,21 @@ func TestStayLight(t *testing.T) {
 	before, percent := runtime.GOMAXPROCS(128), debug.SetGCPercent(100)
 	defer func() { runtime.GOMAXPROCS(before); debug.SetGCPercent(percent) }()
 	p := &program{getenv: func(string) string { return "" }}
+	onAll := quickStart()
+	if n, percent := runtime.GOMAXPROCS(0), debug.SetGCPercent(100); n != 2 || percent != lookGCPercent {
+		t.Errorf("at the start %d processors, GOGC %d", n, percent)
+	}
 	restore := p.stayLight()
 	if n, percent := runtime.GOMAXPROCS(0), debug.SetGCPercent(100); n != 1 || percent != 35 {
 		t.Errorf("%d processors, GOGC %d", n, percent)
 	}
 	restore()
+	onAll()
 	if n := runtime.GOMAXPROCS(0); n != 128 {
 		t.Errorf("%d processors afterwards", n)
 	}
 	t.Setenv("GOMAXPROCS", "128")
+	quickStart()
 	p.stayLight()()
 	if n := runtime.GOMAXPROCS(0); n != 128 {
 		t.Errorf("%d processors against the environment", n)

@@ -217,18 +217,23 @@ func (src *sources) listenFor(ctx context.Context) (listening context.Context, e
 	}
 }
 
-// lookGCPercent has a command that samples once collect its first garbage at 32 MB in
-// place of 4: most end before. GOGC in the environment comes first.
+// lookGCPercent has a command that samples once, and a monitor's first sample, collect the
+// first garbage at 32 MB in place of 4: most end before.
 const lookGCPercent = 800
+
+// collectLate has garbage collected late; GOGC in the environment comes first.
+func collectLate() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(lookGCPercent)
+	}
+}
 
 // look samples for a command that samples once: again while a report is doubted,
 // since the driver's next readings distinguish a process that grew from a probe that lies,
 // and the probe's next report, a second later, one that shrank.
 func (src *sources) look(ctx context.Context, sampling *sampler.Sampler) *snapshot.Snapshot {
 	const most, pause = 20, 100 * time.Millisecond // others may come meanwhile
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(lookGCPercent)
-	}
+	collectLate()
 	snap := sampling.Tick(src.options.Clock())
 	for i := 1; i < most && ctx.Err() == nil && slices.ContainsFunc(snap.Rows, func(p snapshot.Process) bool { return p.Probe != nil && p.Probe.Doubted }); i++ {
 		time.Sleep(pause)
