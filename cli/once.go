@@ -123,6 +123,9 @@ func (p *program) runOnce(ctx context.Context, f onceFlags) error {
 		src.library.Complete() // a table prints less, and is not worth the wait
 	}
 	src.options.Single = f.watch == 0
+	if src.library != nil && f.line && src.options.Single {
+		src.library.WithoutProcesses() // the line has none, and without a past no forecast
+	}
 	src.watchGuard(&s)
 	snap, err := p.observe(ctx, src, &s, sampler.New(src.options), f.watch)
 	if snap == nil || err != nil && f.format != "json" {

@@ -28,6 +28,7 @@ type Library struct {
 	api      gonvml.Interface       // touched only inside the gate
 	complete atomic.Bool            // see Complete
 	details  atomic.Bool            // see Details
+	alone    atomic.Bool            // see WithoutProcesses
 	gpus     map[string]*gpu        // by UUID; written inside the gate, read by calls it counts
 	known    map[int]Device         // by index, from earlier Opens: the facts of a GPU that is lost at the next
 }

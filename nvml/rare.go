@@ -35,6 +35,9 @@ type rare struct {
 // keeps it; else those metrics are unknown.
 func (l *Library) Details(wanted bool) { l.details.Store(wanted) }
 
+// WithoutProcesses makes Read leave out who is on a GPU, for a program that shows GPUs alone.
+func (l *Library) WithoutProcesses() { l.alone.Store(true) }
+
 // due reports whether something that was read at a time is to be read again.
 func due(now, at time.Time) bool {
 	age := now.Sub(at)

@@ -200,8 +200,14 @@ func (r *reading) integrated() bool {
 	return !r.ok(symBAR1, ret) && errors.Is(kinds[ret], ErrNotSupported)
 }
 
+var errNotAsked = errors.New("not asked")
+
 // readProcesses reads who is on the GPU and how busy each is.
 func (r *reading) readProcesses() {
+	if r.alone.Load() {
+		r.result.ProcessesError = errNotAsked
+		return
+	}
 	if r.err != nil {
 		return
 	}

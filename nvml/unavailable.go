@@ -27,6 +27,9 @@ func (l *Library) Complete() {}
 // Details changes nothing.
 func (l *Library) Details(bool) {}
 
+// WithoutProcesses changes nothing.
+func (l *Library) WithoutProcesses() {}
+
 // Close does nothing.
 func (l *Library) Close() error { return nil }
 
