@@ -40,7 +40,7 @@ func (r *backtestReport) document() schema.Backtest {
 func (r *backtestReport) table(width int) string {
 	sum := r.pooled()
 	lines := []string{
-		fmt.Sprintf("%s  %d series, %d samples, %s of recording; %d rows skipped",
+		fmt.Sprintf("%s  %d series, %d samples, %s in all series; %d rows skipped",
 			text.Clean(r.name), sum.Series, sum.Samples, shortDuration(time.Duration(sum.Seconds*1e9)), len(r.trace.Bad)), "",
 		r.alarms(&sum), "",
 	}

@@ -149,7 +149,7 @@ func keysStatus(st *state, lk *cell.Appearance, view view) []cell.Span {
 		}
 		parts = append(parts, cell.Span{*style, text})
 	}
-	if view.layout.header.rows == 0 || st.fills() { // the detail replaces the header
+	if st.hidesHeader(&view.layout) {
 		for _, badge := range st.badges() {
 			if badge != badgePast && badge != badgeFrozen { // the line ends in that word
 				add(&s.Badge, badge)

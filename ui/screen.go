@@ -101,7 +101,7 @@ func bottom(st *state, lk *cell.Appearance, lay *layout, view view) []string {
 // alertAndBadges is the last line where that shows the alert.
 func alertAndBadges(st *state, lk *cell.Appearance, lay *layout) string {
 	var badges []string
-	if lay.header.rows == 0 || st.fills() {
+	if st.hidesHeader(lay) {
 		badges = st.badges()
 	}
 	cells := 0
@@ -129,6 +129,20 @@ func alertAndBadges(st *state, lk *cell.Appearance, lay *layout) string {
 		marks.Put(lk.Styles.Badge, badge)
 	}
 	return s.String() + marks.String()
+}
+
+// hidesHeader reports whether the header with its badges is not to be seen: a low screen
+// has none, the detail is in its place, or an overlay lies on it.
+func (st *state) hidesHeader(lay *layout) bool {
+	if lay.header.rows == 0 || st.fills() {
+		return true
+	}
+	if st.overlay == nil {
+		return false
+	}
+	r := overlaid(st, lay)
+	_, rows := st.overlay.Size(st.width)
+	return r.top == 0 && r.rows-rows < 2
 }
 
 // speaks reports whether the alert line shows more than a hint or a legend.

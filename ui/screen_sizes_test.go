@@ -12,6 +12,8 @@ import (
 	"vramscope/sampler/snapshot"
 	"vramscope/sampler/snapshot/snapshottest"
 	"vramscope/ui/cell"
+	"vramscope/ui/dialog"
+	"vramscope/ui/table"
 )
 
 // boxes are states in which the screen has different things on it.
@@ -142,7 +144,13 @@ func TestBadgesAreInEverySize(t *testing.T) {
 				"the past": func(st *state) { st.past = st.now.Add(-time.Minute) },
 				"frozen":   func(st *state) { st.frozen = true },
 				"a detail": func(st *state) { st.at(snapshottest.Leaking, 1).detail = true },
-				"a word":   func(st *state) { st.message, st.messageUntil = "sent SIGTERM to 2963112", st.now.Add(time.Second) },
+				"events":   func(st *state) { st.overlay = dialog.NewEvents(lk, st.screen()) },
+				"a menu":   func(st *state) { st.overlay = dialog.NewSortBy(lk, items(table.Columns()), "USED", false) },
+				"a question": func(st *state) { // which a read-only screen does not ask
+					st.readOnly = false
+					st.overlay = dialog.NewSignal(lk, st.screen(), st.at(snapshottest.Leaking, 1).Cursor.ID)
+				},
+				"a word": func(st *state) { st.message, st.messageUntil = "sent SIGTERM to 2963112", st.now.Add(time.Second) },
 			} {
 				s := snapshottest.DrawnBox()
 				s.Simulated = true
