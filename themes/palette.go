@@ -151,14 +151,12 @@ func (p palette) contrast(dark bool) Styles {
 func (p palette) okabeIto(dark bool) Styles {
 	if dark {
 		s := p.night()
-		s.Solid = false
-		s.Other, s.Unknown = p.color("#7d828c"), p.color("#b8bcc4")
+		s.Other = p.color("#7d828c")
 		s.Allocated, s.Fragmented, s.Returnable = p.color("#3a9bdc"), p.color("#e69f00"), p.color("#f0e442")
 		s.Warning, s.Median = p.color("#f0e442"), p.color("#e69f00")
 		return s
 	}
 	s := p.day()
-	s.Solid = false
 	s.Other, s.Unknown = p.color("#2f3e5c"), p.color("#747a82")
 	s.Allocated, s.Fragmented, s.Returnable = p.color("#0072b2"), p.color("#a04300"), p.color("#009e73")
 	return s

@@ -79,6 +79,22 @@ func TestPartsDifferInLightness(t *testing.T) {
 	}
 }
 
+// TestCachedIsTheBrightest of the parts on a dark ground; on a light one all stand out.
+// A texture shows only its share of the colour.
+func TestCachedIsTheBrightest(t *testing.T) {
+	for i, p := range coloured() {
+		if !p.Solid {
+			t.Errorf("theme %d (dark %v): cached is drawn as ░, a quarter of its colour", i, p.Dark)
+		}
+		cached := lightnessOf(colorOf(p.Returnable))
+		for _, part := range []Style{p.Other, p.Unknown, p.Allocated, p.Fragmented} {
+			if l := lightnessOf(colorOf(part)); p.Dark && l > cached-3.5 {
+				t.Errorf("theme %d: a part has lightness %.1f, cached %.1f", i, l, cached)
+			}
+		}
+	}
+}
+
 var sgr = regexp.MustCompile(`\x1b\[([0-9;:]*)m`)
 
 // TestNoColour is rule 15: with NO_COLOR only bold and reverse are left, and
