@@ -15,7 +15,8 @@ func TestClosedOutputIsAnError(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{{"once", "--demo"}, {"--demo"}, {"once", "--demo", "--line"}, {"config"}, {"--help"}, {"completion", "bash"}} {
+	recording, _, _ := recorded(t)
+	for _, args := range [][]string{{"once", "--demo"}, {"--demo"}, {"once", "--demo", "--line"}, {"config"}, {"export", recording}, {"--help"}, {"completion", "bash"}} {
 		cmd := exec.CommandContext(t.Context(), "/bin/sh", append([]string{"-c", `exec "$0" "$@" >&-`, self}, args...)...)
 		cmd.Env = append(os.Environ(), asVramscope+"=1", "XDG_CONFIG_HOME="+t.TempDir(), "XDG_STATE_HOME="+t.TempDir())
 		var stderr bytes.Buffer

@@ -66,17 +66,14 @@ func (p *program) runExport(args []string, f exportFlags) error {
 	if err != nil {
 		return err
 	}
-	out := bufio.NewWriterSize(p.stdout, 64<<10)
+	out := bufio.NewWriterSize(writer(p.print), 64<<10)
 	line := f.lines(out, ids)
 	var unwritten error
 	err = r.Readings(from, to, func(x *recording.Reading) error { unwritten = line(x); return unwritten })
 	if unwritten == nil && err == nil {
 		unwritten = out.Flush()
 	}
-	if unwritten != nil {
-		return fmt.Errorf("export: %w", unwritten) // the recording is not at fault
-	}
-	return err
+	return cmp.Or(unwritten, err) // if it cannot be written, the recording is not at fault
 }
 
 // ids are the metrics to write.

@@ -47,6 +47,16 @@ func (o *output) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
+// writer is print as an io.Writer.
+type writer func([]byte) error
+
+func (w writer) Write(text []byte) (int, error) {
+	if err := w(text); err != nil {
+		return 0, err
+	}
+	return len(text), nil
+}
+
 // oneWord is clean text without blanks: one column for awk.
 func oneWord(s string) string { return strings.ReplaceAll(text.Clean(s), " ", "_") }
 

@@ -147,7 +147,7 @@ func TestExportToAFullDisk(t *testing.T) {
 		p := &program{stdout: full, stderr: said, getenv: func(string) string { return "" }, now: time.Now}
 		code := p.run([]string{"export", directory, "--format", format})
 		_ = said.Close() // it is read next
-		if message, err := os.ReadFile(said.Name()); code != exitFailure || err != nil || !strings.Contains(string(message), "export: write /dev/full: no space left") {
+		if message, err := os.ReadFile(said.Name()); code != exitFailure || err != nil || !strings.Contains(string(message), "write standard output: write /dev/full: no space left") {
 			t.Errorf("%s: exit code %d, %q %v", format, code, message, err)
 		}
 	}

@@ -103,7 +103,7 @@ func (p *program) takeSnapshot(ctx context.Context, src *sources, pid int, f sna
 	if err != nil {
 		return p.snapshotFailure(err, pid)
 	}
-	if err := out.finish(ctx, p.stdout); err != nil {
+	if err := out.finish(ctx, writer(p.print)); err != nil {
 		return err
 	}
 	var b strings.Builder
