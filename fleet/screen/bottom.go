@@ -13,8 +13,8 @@ import (
 )
 
 // words writes the line above the keys: a question, the prompt, a message, why there is
-// nothing newer, a problem, or the legend.
-func (m *model) words(l *cell.Line) {
+// nothing newer, a problem, or the legend where the titles have none.
+func (m *model) words(l *cell.Line, legend bool) {
 	s, g := &m.look.Styles, &m.look.Glyphs
 	l.Skip(1)
 	put := func(words string) { l.Put(s.Warning, text.Cut(g.Words(words), m.width-2, g.Ellipsis)) }
@@ -39,7 +39,7 @@ func (m *model) words(l *cell.Line) {
 		}
 		l.Put(s.Warning, text.Cut("! "+g.Words(all[at]), m.width-2-len(place), g.Ellipsis))
 		l.Put(s.Dim, place)
-	case m.width < gpus.LegendWidth:
+	case !legend:
 		gpus.WriteLegend(l, &m.look, m.width-2)
 	}
 }

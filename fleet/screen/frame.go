@@ -30,7 +30,7 @@ const leastWidth, leastHeight = 40, 6
 // frame is the whole screen.
 func (m *model) frame() string {
 	if m.width < leastWidth || m.height < leastHeight {
-		return strings.Join(cell.Fill([]string{text.Cut(fmt.Sprintf("vramscope fleet needs %d×%d", leastWidth, leastHeight), max(m.width, 0), "")}, m.width, m.height), "\n")
+		return strings.Join(cell.Fill([]string{text.Cut(fmt.Sprintf("needs %d×%d", leastWidth, leastHeight), max(m.width, 0), "")}, m.width, m.height), "\n")
 	}
 	l := cell.NewLine(m.width)
 	out := make([]string, 0, m.height)
@@ -41,11 +41,12 @@ func (m *model) frame() string {
 	}
 	add(m.header)
 	add(m.totals)
+	legend := false
 	if m.help {
 		out = append(out, m.helpLines(m.rows()+1)...)
 	} else {
 		c := m.columns()
-		add(func(l *cell.Line) { m.titles(l, c) })
+		add(func(l *cell.Line) { legend = m.titles(l, c) })
 		lines, at := m.lines(), m.cursor()
 		for row := range m.rows() {
 			switch i := m.place.top + row; {
@@ -58,7 +59,7 @@ func (m *model) frame() string {
 			}
 		}
 	}
-	add(m.words)
+	add(func(l *cell.Line) { m.words(l, legend) })
 	switch {
 	case m.prompt != nil:
 		out = append(out, m.prompt.Render(m.width, 1)...)

@@ -49,7 +49,8 @@ func (m *model) columns() columns {
 	return c
 }
 
-func (m *model) titles(l *cell.Line, c columns) {
+// titles reports whether there was room for the legend.
+func (m *model) titles(l *cell.Line, c columns) (legend bool) {
 	s := &m.look.Styles
 	l.Skip(1)
 	l.Left(s.Header, "BOX", c.name, "")
@@ -61,9 +62,8 @@ func (m *model) titles(l *cell.Line, c columns) {
 	l.Right(s.Header, title, c.gpu)
 	l.Skip(1)
 	start := l.Used()
-	if m.width >= gpus.LegendWidth {
-		gpus.WriteLegend(l, &m.look, c.bar)
-	}
+	gpus.WriteLegend(l, &m.look, c.bar)
+	legend = l.Used() > start
 	l.To(start + c.bar)
 	used := "USED/TOTAL"
 	if c.used < len(used) {
@@ -80,6 +80,7 @@ func (m *model) titles(l *cell.Line, c columns) {
 	}
 	l.Skip(3)
 	l.Put(s.Header, "NOTE")
+	return legend
 }
 
 // writeLine writes a GPU or a box.

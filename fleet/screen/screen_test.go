@@ -290,3 +290,13 @@ func TestMoreLinesAreMarked(t *testing.T) {
 		}
 	}
 }
+
+// TestEverySizeHasItsLegend: the colours of the bars are explained, above them or below.
+func TestEverySizeHasItsLegend(t *testing.T) {
+	for width := leastWidth; width <= 200; width++ {
+		m := shown(t, width, 24, many(30)...)
+		if n := strings.Count(ansi.Strip(m.frame()), "unk"); n != 1 {
+			t.Errorf("%d legends at %d cells:\n%s", n, width, ansi.Strip(m.frame()))
+		}
+	}
+}
