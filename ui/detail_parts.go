@@ -161,7 +161,7 @@ func (d detail) cachedNote() string {
 		return "none of it is freed while the process runs"
 	}
 	note := "returnable "
-	if d.look.Keys.Has(keys.Flush) && (p.Probe == nil || !p.Probe.ByDaemon) {
+	if d.ended == nil && d.look.Keys.Has(keys.Flush) && (p.Probe == nil || !p.Probe.ByDaemon) {
 		note = "F frees "
 	}
 	note += p.ReturnableBound().Amount(returnable)
