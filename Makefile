@@ -57,9 +57,9 @@ agent: ## join the Python probe's source files into the file that ships
 
 .PHONY: golden
 golden: ## rewrite the golden files from what the code draws now
-	$(GO) test ./ui ./ui/graph ./ui/dialog ./fleet/screen -update
+	$(GO) test ./ui ./ui/graph ./ui/dialog ./fleet/screen ./cli ./cli/render -update
 	UPDATE_GOLDEN=1 $(GO) test ./internal/fakedriver -run TestKeysFollowTheState
-	UPDATE_GOLDEN=1 $(GO) test . ./schema ./cli ./exporter
+	UPDATE_GOLDEN=1 $(GO) test . ./schema ./exporter
 
 .PHONY: forecast-table
 forecast-table: ## measure the forecaster beside baselines and write docs/forecast.md (RECORDING=FILE: a real one too)

@@ -102,7 +102,7 @@ func (p *program) planText(table *process.Table, plan *attach.Plan) string {
 		who, name = cmp.Or(info.User, "?"), process.ShortCommand(info.Command, info.Name)
 		started = ", started " + info.Started.Format("2006-01-02 15:04:05")
 	}
-	fmt.Fprintf(&b, "PID %d  %s  %s\n", plan.Process.PID, text.Clean(who), cutLine(text.Clean(name), 100, "…"))
+	fmt.Fprintf(&b, "PID %d  %s  %s\n", plan.Process.PID, text.Clean(who), text.Cut(text.Clean(name), 100, "…"))
 	fmt.Fprintf(&b, "%s (%s)%s\n\n", text.Clean(plan.Interpreter), plan.Version, started)
 	if plan.Method == attach.RemoteExec {
 		b.WriteString("This runs vramscope's code inside your process: Python itself runs it at its next\n" +

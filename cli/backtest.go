@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vramscope/cli/render"
 	forecaster "vramscope/forecast"
 	"vramscope/forecast/backtest"
 	"vramscope/internal/text"
@@ -94,8 +95,8 @@ func (p *program) runBacktest(path string, f backtestFlags) error {
 	if err != nil {
 		return fmt.Errorf("backtest: %w", err)
 	}
-	r := backtestReport{name: name, bare: f.bare, trace: trace, scores: scores, signs: p.glyphs(&s)}
-	return p.printAs(f.format, r.document(), r.table(p.outputWidth()))
+	doc, text := render.Backtest(name, f.bare, trace, scores, p.signs(&s), p.outputWidth())
+	return p.printAs(f.format, doc, text)
 }
 
 // openTrace reads a file, or standard input for "-"; name is for messages.

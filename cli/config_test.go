@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/charmbracelet/x/exp/golden"
 	"github.com/spf13/pflag"
 
 	"vramscope/cli/config"
@@ -18,7 +19,7 @@ import (
 )
 
 func TestDefaultConfigurationFile(t *testing.T) {
-	golden(t, "config.toml", []byte(config.DefaultFile()))
+	golden.RequireEqual(t, config.DefaultFile())
 }
 
 func TestRefusedConfigurationIsAUsageError(t *testing.T) {

@@ -13,4 +13,5 @@
 //	config/  the settings and the configuration file
 //	doctor/  what vramscope doctor examines
 //	launch/  how a command gets its probe (run, env)
+//	render/  what commands print: tables, CSV, documents
 package cli

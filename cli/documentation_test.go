@@ -1,13 +1,16 @@
 package cli
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
 
+	"vramscope/cli/render"
 	"vramscope/metric"
+	"vramscope/sampler/snapshot/snapshottest"
 	"vramscope/schema"
 )
 
@@ -31,12 +34,27 @@ func TestDocumentationNamesEveryField(t *testing.T) {
 	}
 	list += ", memory_utilization_percent, encoder_utilization_percent, decoder_utilization_percent"
 	documented := strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' || r == '\n' })
-	var written []string
-	for _, field := range csvFields() {
-		written = append(written, field.name)
+	var out bytes.Buffer
+	if err := render.CSV(&out, snapshottest.OneSample()); err != nil {
+		t.Fatal(err)
 	}
+	titles, _, _ := strings.Cut(out.String(), "\n")
+	written := strings.Split(titles, ",")
 	if !reflect.DeepEqual(documented, written) {
 		t.Errorf("CSV fields as documented\n%v\nas written\n%v", documented, written)
+	}
+}
+
+// TestHeadroomDocumentationNamesEveryField: docs/headroom.md cannot forget one.
+func TestHeadroomDocumentationNamesEveryField(t *testing.T) {
+	content, err := os.ReadFile(filepath.Join("..", "docs", "headroom.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, field := range fieldsOf(reflect.TypeFor[schema.HeadroomDocument](), nil) {
+		if !strings.Contains(string(content), "`"+field+"`") {
+			t.Errorf("docs/headroom.md does not document %q", field)
+		}
 	}
 }
 

@@ -188,7 +188,10 @@ func csvLines(out *bufio.Writer, ids []metric.ID) func(*recording.Reading) error
 			fields[3], fields[4] = strconv.FormatUint(uint64(*e.GPUInstance), 10), strconv.FormatUint(uint64(*e.ComputeInstance), 10)
 		}
 		if e.PID != nil {
-			fields[5], fields[6], fields[7], fields[8] = strconv.Itoa(*e.PID), csvTime(r.Process.Started), string(e.User), string(e.Name)
+			fields[5], fields[7], fields[8] = strconv.Itoa(*e.PID), string(e.User), string(e.Name)
+			if started := r.Process.Started; !started.IsZero() {
+				fields[6] = started.Format(time.RFC3339)
+			}
 		}
 		for i, id := range ids {
 			if v, known := r.Value(id); known {

@@ -2,15 +2,12 @@ package cli
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
+	"vramscope/cli/render"
 	"vramscope/fleet"
 	"vramscope/headroom"
-	"vramscope/internal/text"
-	"vramscope/schema"
 )
 
 func (p *program) fleetHeadroom(f *fleetFlags) *cobra.Command {
@@ -83,7 +80,8 @@ func (p *program) runFleetHeadroom(ctx context.Context, f *fleetFlags, h headroo
 	case len(r.AfterFlush) > 0:
 		verdict = headroom.AfterFlush
 	}
-	if err := p.printAs(h.format, roomDocument(name, &q, &r, verdict), roomTable(&q, &r, verdict, p.glyphs(&s), p.outputWidth())); err != nil {
+	doc, text := render.FleetHeadroom(name, &q, &r, verdict, p.signs(&s), p.outputWidth())
+	if err := p.printAs(h.format, doc, text); err != nil {
 		return err
 	}
 	switch verdict {
@@ -94,56 +92,6 @@ func (p *program) runFleetHeadroom(ctx context.Context, f *fleetFlags, h headroo
 	case headroom.No:
 		return &silent{exitNoRoom}
 	default:
-		return &failure{code: exitFailure, message: unjudged(&q, &r)}
+		return &failure{code: exitFailure, message: q.Unjudged(&r)}
 	}
-}
-
-// unjudged is why no GPU could be judged.
-func unjudged(q *fleet.RoomQuery, r *fleet.Room) string {
-	switch {
-	case r.Matched > 0:
-		return "no GPU could be judged: each is under MIG, or its free memory is unknown"
-	case len(q.Filter) > 0:
-		return "no GPU matches --filter " + text.Clean(q.Filter.String())
-	default:
-		return "no box reports a GPU"
-	}
-}
-
-func roomTable(q *fleet.RoomQuery, r *fleet.Room, verdict headroom.Verdict, signs glyphs, width int) string {
-	what := fmt.Sprintf("%s on %s of one box", q.Need, text.Plural(q.Count, "GPU", "GPUs"))
-	sentence := map[headroom.Verdict]string{
-		headroom.Yes: "yes: " + what, headroom.AfterFlush: "after a flush: " + what, headroom.No: "no: " + what, headroom.Unknown: "unknown: " + unjudged(q, r),
-	}[verdict]
-	var lines []string
-	if r.Simulated {
-		lines = append(lines, "SIMULATED")
-	}
-	lines = append(lines, sentence)
-	g := grid{columns: []column{{"BOX", false, 8}, {"GPUS", true, 4}, {"FITS", false, 5}}}
-	for i, boxes := range [][]fleet.RoomyBox{r.Now, r.AfterFlush} {
-		for _, b := range boxes {
-			g.rows = append(g.rows, []string{oneWord(b.Name), strconv.Itoa(b.GPUs), [...]string{"yes", "flush"}[i]})
-		}
-	}
-	if len(g.rows) > 0 {
-		lines = append(append(lines, ""), g.lines()...)
-	}
-	for _, problem := range r.Problems {
-		lines = append(lines, "! "+text.Clean(problem))
-	}
-	return cutLines(lines, width, signs.ellipsis)
-}
-
-func roomDocument(name string, q *fleet.RoomQuery, r *fleet.Room, verdict headroom.Verdict) schema.FleetHeadroom {
-	doc := schema.FleetHeadroom{
-		Schema: schema.FleetVersion, Time: schema.Time(r.Time), Source: schema.Text(name), Simulated: r.Simulated, NeedBytes: q.Need, Count: q.Count,
-		Answer: string(verdict), GPUsJudged: r.Judged, Boxes: []schema.FleetRoom{}, Problems: schema.Texts(r.Problems),
-	}
-	for i, boxes := range [][]fleet.RoomyBox{r.Now, r.AfterFlush} {
-		for _, b := range boxes {
-			doc.Boxes = append(doc.Boxes, schema.FleetRoom{Box: schema.Text(b.Name), Target: schema.Text(b.Box), GPUs: b.GPUs, Verdict: string([...]headroom.Verdict{headroom.Yes, headroom.AfterFlush}[i])})
-		}
-	}
-	return doc
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +14,7 @@ import (
 	"vramscope/action"
 	"vramscope/action/flush"
 	"vramscope/cli/config"
+	"vramscope/cli/render"
 	"vramscope/internal/process"
 	"vramscope/internal/text"
 	"vramscope/probe"
@@ -109,7 +109,7 @@ func (p *program) flushProcess(ctx context.Context, src *sources, s *config.Sett
 		}
 	}
 	if !f.dryRun && !f.yes && flush.Refusal(before, request) == nil {
-		if err := p.confirm(flushQuestion(before, target, request, p.glyphs(s))); err != nil {
+		if err := p.confirm(render.FlushQuestion(before, target, request, p.signs(s))); err != nil {
 			return err
 		}
 	}
@@ -121,7 +121,14 @@ func (p *program) flushProcess(ctx context.Context, src *sources, s *config.Sett
 	if err != nil {
 		return flushFailure(err, target, src)
 	}
-	return p.writeFlush(before, target, &result, f.format, s)
+	doc, text := render.Flush(before, target, &result, p.signs(s))
+	if err := p.printAs(f.format, doc, text); err != nil {
+		return err
+	}
+	if !result.Done() { // it failed or was stopped, or the driver's figure contradicts the probe
+		return &silent{exitFailure}
+	}
+	return nil
 }
 
 // flushTarget is a row of the process, if possible one that can be flushed.
@@ -172,21 +179,6 @@ func (p *program) notThere(snap *snapshot.Snapshot, src *sources, s *config.Sett
 		return refused(nil, "PID %d is not on GPU %s", pid, text.Clean(strings.Join(s.GPUs, ", ")))
 	}
 	return refused(nil, "PID %d is on no GPU", pid)
-}
-
-func flushQuestion(snap *snapshot.Snapshot, target *snapshot.Process, request flush.Request, signs glyphs) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "PID %d  %s  %s", target.ID.Process.PID, cmp.Or(text.Clean(target.User), "?"), commandOf(target))
-	if target.Runtime != "" {
-		b.WriteString("  " + text.Clean(strings.TrimSpace(target.Runtime+" "+target.RuntimeVersion)))
-	}
-	b.WriteByte('\n')
-	for _, row := range action.Rows(snap, request.Process, request.Devices...) {
-		fmt.Fprintf(&b, "GPU %s  used %s, a flush frees %s\n", placeOfDevice(snap, snap.DeviceUUID(row.ID), signs.dash),
-			signs.bytes(row.Used), row.ReturnableBound().Amount(row.Frees()))
-	}
-	fmt.Fprintf(&b, "Flush it (%s)?", request.Level)
-	return b.String()
 }
 
 func flushFailure(err error, target *snapshot.Process, src *sources) error {

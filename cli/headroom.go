@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"vramscope/cli/config"
+	"vramscope/cli/render"
 	forecaster "vramscope/forecast"
 	"vramscope/headroom"
 	"vramscope/internal/quantity"
@@ -159,7 +160,7 @@ func (p *program) runHeadroom(ctx context.Context, f headroomFlags) error {
 		return err
 	}
 	src.lookOnce()
-	w := &waiting{program: p, question: q, sampling: sampler.New(src.options), limit: wait, began: p.now(), signs: p.glyphs(&s)}
+	w := &waiting{program: p, question: q, sampling: sampler.New(src.options), limit: wait, began: p.now(), signs: p.signs(&s)}
 	snap, err := w.observe(ctx, src, &s)
 	if err != nil {
 		return err
@@ -169,5 +170,27 @@ func (p *program) runHeadroom(ctx context.Context, f headroomFlags) error {
 		return p.driverFailure(snap, driver, &s) // whatever probes report: only the driver knows what is free
 	}
 	report := headroom.Judge(snap, w.sampling.History(), q)
-	return p.writeHeadroom(&report, w, f.format, &s)
+	return p.writeHeadroom(&report, w, f.format)
+}
+
+// writeHeadroom writes the answer and returns its exit code as an error.
+func (p *program) writeHeadroom(r *headroom.Report, w *waiting, format string) error {
+	doc, text := render.Headroom(r, w.signs, p.outputWidth())
+	if w.limit > 0 {
+		limit, waited := w.limit.Seconds(), w.waited().Seconds()
+		doc.Headroom.WaitSeconds, doc.Headroom.WaitedSeconds = &limit, &waited
+	}
+	if err := p.printAs(format, doc, text); err != nil {
+		return err
+	}
+	switch r.Answer {
+	case headroom.Yes:
+		return nil
+	case headroom.AfterFlush:
+		return &silent{exitAfterFlush}
+	case headroom.No:
+		return &silent{exitNoRoom}
+	default:
+		return &failure{code: exitFailure, message: "no GPU could be judged"}
+	}
 }

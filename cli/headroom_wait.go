@@ -11,6 +11,7 @@ import (
 	"golang.org/x/term"
 
 	"vramscope/cli/config"
+	"vramscope/cli/render"
 	"vramscope/headroom"
 	"vramscope/internal/quantity"
 	"vramscope/internal/text"
@@ -27,7 +28,7 @@ type waiting struct {
 	sampling *sampler.Sampler
 	limit    time.Duration // 0: it does not wait
 	began    time.Time
-	signs    glyphs
+	signs    render.Signs
 
 	answered bool      // the driver, once
 	written  string    // the answer of the last line, without its figures
@@ -82,7 +83,7 @@ func (w *waiting) enough(snap *snapshot.Snapshot, watch time.Duration) bool {
 	for i := range r.Places {
 		verdicts = append(verdicts, string(r.Places[i].Verdict))
 	}
-	w.announce(strings.Join(verdicts, " "), strings.TrimPrefix(headroomSentence(&r), "no: ")+nearest(&r))
+	w.announce(strings.Join(verdicts, " "), strings.TrimPrefix(r.Sentence(), "no: ")+nearest(&r))
 	return false
 }
 
@@ -110,7 +111,7 @@ func (w *waiting) announce(answer, sentence string) {
 			width = 80
 		}
 		line := fmt.Sprintf("vramscope: waiting, %s left: %s", left, sentence)
-		w.write("\r\x1b[K%s", text.Cut(line, width-1, w.signs.ellipsis)) // a full line would wrap
+		w.write("\r\x1b[K%s", text.Cut(line, width-1, w.signs.Ellipsis)) // a full line would wrap
 		w.written = answer
 		return
 	}

@@ -13,11 +13,14 @@ import (
 	"testing"
 	"time"
 
+	"vramscope/cli/render"
 	"vramscope/headroom"
 	"vramscope/internal/fakedriver"
+	"vramscope/internal/quantity"
 	"vramscope/internal/text"
 	"vramscope/sampler"
 	"vramscope/sampler/snapshot"
+	"vramscope/sampler/snapshot/snapshottest"
 )
 
 // waitingBox is a box with one GPU, and a headroom that waits on it.
@@ -189,20 +192,20 @@ func TestWaitingLinesAreFew(t *testing.T) {
 	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	w := &waiting{
 		program:  &program{stderr: file, now: func() time.Time { return now }},
-		question: headroom.Question{Need: 20 * gib, Count: 1}, limit: time.Hour, began: now, signs: glyphsFor(false),
+		question: headroom.Question{Need: 20 * quantity.GiB, Count: 1}, limit: time.Hour, began: now, signs: render.SignsFor(false),
 		sampling: sampler.New(sampler.Options{}),
 	}
 	for second := range 600 {
-		free := 15 * gib
+		free := 15 * quantity.GiB
 		if second%2 == 1 {
-			free = 5 * gib
+			free = 5 * quantity.GiB
 		}
-		if w.enough(room(free, 9*gib), 0) {
+		if w.enough(snapshottest.Room(free, 9*quantity.GiB), 0) {
 			t.Fatal("it fits")
 		}
 		now = now.Add(time.Second)
 	}
-	if !w.enough(room(25*gib, 0), 0) {
+	if !w.enough(snapshottest.Room(25*quantity.GiB, 0), 0) {
 		t.Error("it does not fit")
 	}
 	content, err := os.ReadFile(file.Name())
@@ -213,7 +216,7 @@ func TestWaitingLinesAreFew(t *testing.T) {
 	if len(lines) < 9 || len(lines) > 10 || lines[0] != "vramscope: waiting, 1h left: after a flush: 20.0G fits on GPU 0; GPU 0 is 5.00G short" {
 		t.Errorf("%d lines:\n%s", len(lines), content)
 	}
-	gone := room(25*gib, 0)
+	gone := snapshottest.Room(25*quantity.GiB, 0)
 	gone.Driver.State = snapshot.DriverGone
 	if w.enough(gone, 0) {
 		t.Error("a driver that went away ends the wait")

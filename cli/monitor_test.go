@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"math"
 	"os"
 	"syscall"
 	"testing"
@@ -12,7 +11,6 @@ import (
 	"vramscope/action/signal"
 	"vramscope/cli/config"
 	"vramscope/internal/process"
-	"vramscope/internal/quantity"
 	"vramscope/sampler"
 	"vramscope/sampler/snapshot"
 )
@@ -74,30 +72,5 @@ func TestCancelledWatch(t *testing.T) {
 	snap, err := p.observe(ctx, src, &config.Settings{}, sampler.New(src.options), time.Hour)
 	if snap != nil || err == nil || err.Error() != "enough" {
 		t.Errorf("got %v, %v", snap, err)
-	}
-}
-
-// TestImpossibleFiguresAreWritten: what no driver should say can still be written.
-func TestImpossibleFiguresAreWritten(t *testing.T) {
-	amount := func(b quantity.Bytes) snapshot.Bytes { return quantity.From(b, quantity.Driver) }
-	float := func(f float64) snapshot.Float { return quantity.From(f, quantity.Driver) }
-	snap := oneSample()
-	for i := range snap.GPUs {
-		g := &snap.GPUs[i]
-		g.Memory = snapshot.Memory{Total: amount(math.MaxInt64), Used: amount(math.MinInt64), Free: amount(math.MaxInt64), Reserved: amount(-1)}
-		g.Power, g.PowerLimit = float(math.NaN()), float(math.Inf(1))
-		g.Utilization = quantity.From(math.MinInt, quantity.Driver)
-		g.FullIn = &snapshot.FullIn{Median: math.MaxInt64, Earliest: math.MinInt64}
-	}
-	for i := range snap.Rows {
-		snap.Rows[i].CPU = float(math.NaN())
-		snap.Rows[i].Used = amount(math.MinInt64)
-		snap.Rows[i].ID.GPUUUID = "GPU-nowhere"
-	}
-	p := &program{stdout: os.NewFile(^uintptr(0), "none"), getenv: func(string) string { return "" }}
-	for _, f := range []onceFlags{{format: "table"}, {format: "json"}, {format: "csv"}, {line: true}} {
-		if text, err := p.format(snap, &config.Settings{}, f); err != nil || len(text) == 0 {
-			t.Errorf("%+v: %v, %d bytes", f, err, len(text))
-		}
 	}
 }

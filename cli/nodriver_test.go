@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/charmbracelet/x/exp/golden"
+
 	"vramscope/cli/config"
 	"vramscope/nvml"
 	"vramscope/sampler/snapshot"
@@ -19,7 +21,7 @@ func TestDriverMessagesAsDrawn(t *testing.T) {
 	absent := &nvml.Error{Name: "ERROR_LIBRARY_NOT_FOUND", Call: "dlopen", Kind: nvml.ErrLibraryNotFound}
 	unloaded := &nvml.Error{Name: "ERROR_DRIVER_NOT_LOADED", Call: "nvmlInit_v2", Kind: nvml.ErrDriverNotLoaded}
 	for _, tc := range []struct {
-		golden  string
+		name    string
 		code    int
 		snap    snapshot.Driver
 		said    nvml.Driver
@@ -36,17 +38,17 @@ func TestDriverMessagesAsDrawn(t *testing.T) {
 		err := p.unusable(snap, src, &config.Settings{})
 		var out bytes.Buffer
 		if code := report(&out, err); code != tc.code || exitCode(err) != tc.code {
-			t.Errorf("%s: exit code %d, want %d", tc.golden, code, tc.code)
+			t.Errorf("%s: exit code %d, want %d", tc.name, code, tc.code)
 		}
-		golden(t, tc.golden, out.Bytes())
+		t.Run(tc.name, func(t *testing.T) { golden.RequireEqual(t, out.Bytes()) })
 		if tc.snap.Err != nil && !errors.Is(err, tc.snap.Err) {
-			t.Errorf("%s: the cause is lost", tc.golden)
+			t.Errorf("%s: the cause is lost", tc.name)
 		}
 		// A probe that answers is something to show.
 		if tc.snap.State != snapshot.DriverOK {
 			snap.Driver.ProbesAnswering = 1
 			if err := p.unusable(snap, src, &config.Settings{}); err != nil {
-				t.Errorf("%s: with a probe: %v", tc.golden, err)
+				t.Errorf("%s: with a probe: %v", tc.name, err)
 			}
 		}
 	}

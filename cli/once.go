@@ -5,16 +5,15 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"vramscope/cli/config"
+	"vramscope/cli/render"
 	"vramscope/internal/text"
 	"vramscope/sampler"
 	"vramscope/sampler/snapshot"
-	"vramscope/schema"
 )
 
 type onceFlags struct {
@@ -144,26 +143,18 @@ func (p *program) format(snap *snapshot.Snapshot, s *config.Settings, f onceFlag
 	var err error
 	switch {
 	case f.line:
-		err = writeLine(&out, snap, ascii)
+		err = render.StatusLine(&out, snap, ascii)
 	case f.format == "json":
-		err = writeJSON(&out, snap)
+		err = render.JSON(&out, snap)
 	case f.format == "csv":
-		err = writeCSV(&out, snap)
+		err = render.CSV(&out, snap)
 	default:
-		err = writeTable(&out, snap, p.outputWidth(), ascii, s.Columns...)
+		err = render.Table(&out, snap, p.outputWidth(), ascii, s.Columns...)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("once: %w", err)
 	}
 	return out.Bytes(), nil
-}
-
-func writeJSON(w io.Writer, snap *snapshot.Snapshot) error {
-	encoded, err := schema.Encode(schema.Of(snap))
-	if err == nil {
-		_, err = w.Write(encoded)
-	}
-	return err
 }
 
 // observe takes a snapshot after watching. It leaves the driver open: the program ends.

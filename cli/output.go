@@ -3,11 +3,10 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"vramscope/cli/config"
+	"vramscope/cli/render"
 	"vramscope/internal/text"
-	"vramscope/sampler/snapshot"
 	"vramscope/schema"
 )
 
@@ -57,26 +56,7 @@ func (w writer) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// oneWord is clean text without blanks: one column for awk.
-func oneWord(s string) string { return strings.ReplaceAll(text.Clean(s), " ", "_") }
-
-// glyphs are the few signs in text output that are not ASCII.
-type glyphs struct{ dash, ellipsis, enDash string }
-
-func glyphsFor(ascii bool) glyphs {
-	if ascii {
-		return glyphs{dash: "-", ellipsis: "+", enDash: "-"}
-	}
-	return glyphs{dash: "–", ellipsis: "…", enDash: "–"}
-}
-
-func (p *program) glyphs(s *config.Settings) glyphs {
-	return glyphsFor(s.ASCII || !text.UTF8(p.getenv))
-}
-
-func (g glyphs) bytes(b snapshot.Bytes) string {
-	if v, ok := b.Value(); ok {
-		return v.String()
-	}
-	return g.dash
+// signs are those that the output can show.
+func (p *program) signs(s *config.Settings) render.Signs {
+	return render.SignsFor(s.ASCII || !text.UTF8(p.getenv))
 }

@@ -8,10 +8,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vramscope/cli/render"
 	"vramscope/internal/quantity"
 	"vramscope/internal/text"
 	"vramscope/recording"
 	evaluation "vramscope/recording/report"
+	"vramscope/recording/report/page"
+	"vramscope/schema"
 )
 
 type reportFlags struct {
@@ -104,7 +107,7 @@ func (p *program) runReport(args []string, f reportFlags) error {
 		}
 		document.Comparison = b.Compare(first)
 	}
-	return p.writeReport(&document, f.format, p.glyphs(&s))
+	return p.writeReport(&document, f.format, p.signs(&s))
 }
 
 // periods are the period to show and, with --compare, the one before.
@@ -189,3 +192,17 @@ func (p *program) evaluate(r *recording.Recording, over period, by, where string
 
 // wholeMinute is the end of the minute that a moment is in.
 func wholeMinute(t time.Time) time.Time { return t.Add(time.Minute - 1).Truncate(time.Minute) }
+
+func (p *program) writeReport(r *schema.Report, format string, signs render.Signs) error {
+	switch format {
+	case "html":
+		out, err := page.Write(r)
+		if err != nil {
+			return err
+		}
+		return p.print(out)
+	case "markdown":
+		return p.print([]byte(render.ReportMarkdown(r)))
+	}
+	return p.printAs(format, r, render.Report(r, signs, p.outputWidth()))
+}

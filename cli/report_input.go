@@ -3,7 +3,9 @@ package cli
 import (
 	"time"
 
+	"vramscope/internal/process"
 	"vramscope/internal/quantity"
+	"vramscope/internal/text"
 	"vramscope/metric"
 	"vramscope/recording"
 	evaluation "vramscope/recording/report"
@@ -59,7 +61,7 @@ func processOf(p *recording.ProcessRow) evaluation.Process {
 	}
 	command := ""
 	if len(p.Command) > 0 {
-		command = commandOf(&p.Process)
+		command = text.Clean(process.ShortCommand(p.Command, p.Name))
 	}
 	return evaluation.Process{
 		ID: p.ID, Started: p.Started, User: p.User, Name: p.Name, Command: command, Job: job, First: p.First, Last: p.Last,

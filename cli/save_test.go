@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"vramscope/cli/render"
 	"vramscope/sampler/snapshot"
 	"vramscope/sampler/snapshot/snapshottest"
 )
@@ -18,7 +19,7 @@ func TestSavedSnapshotIsTheJSONOfOnce(t *testing.T) {
 	directory := filepath.Join(t.TempDir(), "state", "vramscope")
 	snap := snapshottest.DrawnBox()
 	var want bytes.Buffer
-	if err := writeJSON(&want, snap); err != nil {
+	if err := render.JSON(&want, snap); err != nil {
 		t.Fatal(err)
 	}
 	path, err := saveSnapshot(directory, snap)
@@ -56,7 +57,7 @@ func TestSaveKeepsEarlierFilesOfTheSameSecond(t *testing.T) {
 	}
 	for path, snap := range saved {
 		var want bytes.Buffer
-		if err := writeJSON(&want, snap); err != nil {
+		if err := render.JSON(&want, snap); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, want.Bytes()) {

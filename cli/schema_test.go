@@ -10,6 +10,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"vramscope/cli/render"
 	"vramscope/internal/fakedriver"
 	"vramscope/sampler/snapshot"
 	"vramscope/sampler/snapshot/snapshottest"
@@ -36,10 +37,10 @@ func conforms(t *testing.T, name, what string, document []byte) {
 func TestSnapshotsConformToTheSchema(t *testing.T) {
 	for name, snap := range map[string]*snapshot.Snapshot{
 		"drawn": snapshottest.DrawnBox(), "day one": snapshottest.DayOne(), "no driver": snapshottest.NoDriver(),
-		"one sample": oneSample(), "empty": {Driver: snapshot.Driver{State: snapshot.DriverStarting}},
+		"one sample": snapshottest.OneSample(), "empty": {Driver: snapshot.Driver{State: snapshot.DriverStarting}},
 	} {
 		var out bytes.Buffer
-		if err := writeJSON(&out, snap); err != nil {
+		if err := render.JSON(&out, snap); err != nil {
 			t.Fatal(err)
 		}
 		conforms(t, "once", name, out.Bytes())
@@ -48,7 +49,7 @@ func TestSnapshotsConformToTheSchema(t *testing.T) {
 
 func TestTheSchemaRefusesOtherDocuments(t *testing.T) {
 	var out bytes.Buffer
-	if err := writeJSON(&out, snapshottest.DrawnBox()); err != nil {
+	if err := render.JSON(&out, snapshottest.DrawnBox()); err != nil {
 		t.Fatal(err)
 	}
 	schema, err := jsonschema.NewCompiler().Compile(filepath.Join("..", "schema", "once.schema.json"))

@@ -39,6 +39,18 @@ type RoomyBox struct {
 	GPUs      int // that have room
 }
 
+// Unjudged is why no GPU could be judged.
+func (q *RoomQuery) Unjudged(r *Room) string {
+	switch {
+	case r.Matched > 0:
+		return "no GPU could be judged: each is under MIG, or its free memory is unknown"
+	case len(q.Filter) > 0:
+		return "no GPU matches --filter " + text.Clean(q.Filter.String())
+	default:
+		return "no box reports a GPU"
+	}
+}
+
 // Rooms answers where there is room.
 type Rooms interface {
 	Room(ctx context.Context, q RoomQuery) (Room, error)

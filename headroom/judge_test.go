@@ -5,11 +5,11 @@ import (
 	"testing"
 	"time"
 
-	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 	"vramscope/sampler"
 	"vramscope/sampler/simulator"
 	"vramscope/sampler/snapshot"
+	"vramscope/sampler/snapshot/snapshottest"
 )
 
 const gib = quantity.GiB
@@ -26,22 +26,6 @@ func (r remembers) Span() (oldest, newest time.Time) { return time.Time{}, time.
 
 func (r remembers) Series(snapshot.SeriesKey, time.Time, time.Time, int) []snapshot.Point {
 	return []snapshot.Point{{Max: int64(r.peak), Known: true}}
-}
-
-// room is a box with a GPU of 79 GiB, of which so much is free, and a process with
-// a probe, of which a flush frees so much.
-func room(free, returns quantity.Bytes) *snapshot.Snapshot {
-	snap := &snapshot.Snapshot{Host: snapshot.Host{Name: "h100-03", User: "alice"}, Driver: snapshot.Driver{State: snapshot.DriverOK}}
-	snap.GPUs = []snapshot.GPU{{
-		Index: 0, UUID: "GPU-0", Name: "NVIDIA H100 80GB HBM3", State: snapshot.GPUOK,
-		Memory: snapshot.Memory{Total: bytesOf(80 * gib), Used: bytesOf(79*gib - free), Free: bytesOf(free), Reserved: bytesOf(gib)},
-	}}
-	snap.Rows = []snapshot.Process{{
-		ID:   snapshot.RowID{Process: process.Identity{PID: 100, StartTime: 1, Namespace: 1}, GPUUUID: "GPU-0"},
-		User: "bob", Used: bytesOf(30 * gib), Allocated: bytesOf(5 * gib), Cached: bytesOf(returns), Returnable: bytesOf(returns),
-		Probe: &snapshot.Probe{State: snapshot.ProbeLive},
-	}}
-	return snap
 }
 
 // grows predicts linear growth by so much in 10 minutes, give or take a quarter.
@@ -75,7 +59,7 @@ func TestJudgeForAWhile(t *testing.T) {
 		{"a flush would go into what grows", 30 * gib, 20 * gib, 0, 10 * time.Minute, No, LowPoint{10 * gib, 5 * gib, 15 * gib}},
 		{"it shrinks: the low point is now", 15 * gib, -8 * gib, 15 * gib, 10 * time.Minute, No, LowPoint{15 * gib, 15 * gib, 15 * gib}},
 	} {
-		snap := room(c.free, 10*gib)
+		snap := snapshottest.Room(c.free, 10*gib)
 		grows(snap, c.growth)
 		r := Judge(snap, remembers{peak: c.peak}, Question{Need: 20 * gib, Count: 1, Length: c.length, Watched: time.Minute})
 		h := &r.Places[0]
@@ -85,7 +69,7 @@ func TestJudgeForAWhile(t *testing.T) {
 		}
 	}
 	// Without a forecast the answer is unknown.
-	r := Judge(room(70*gib, 0), remembers{}, Question{Need: gib, Count: 1, Length: time.Minute, Watched: time.Minute})
+	r := Judge(snapshottest.Room(70*gib, 0), remembers{}, Question{Need: gib, Count: 1, Length: time.Minute, Watched: time.Minute})
 	if r.Answer != Unknown || !strings.Contains(r.Places[0].Reason, "not predicted") {
 		t.Errorf("without a forecast: %s, %q", r.Answer, r.Places[0].Reason)
 	}
@@ -98,13 +82,13 @@ func TestUnknownReturnable(t *testing.T) {
 		r := Judge(snap, remembers{}, Question{Need: 20 * gib, Count: 1})
 		return &r.Places[0]
 	}
-	snap := room(gib, 0)
+	snap := snapshottest.Room(gib, 0)
 	snap.Rows[0].Returnable = snapshot.Bytes{}
 	snap.Rows[0].Allocators = []snapshot.Allocator{pool}
 	if p := judge(snap); p.Returnable.Known() || p.Staying.Known() || p.Exact {
 		t.Errorf("of a pool alone: %+v, %+v, exact %v", p.Returnable, p.Staying, p.Exact)
 	}
-	other := room(gib, 4*gib).Rows[0]
+	other := snapshottest.Room(gib, 4*gib).Rows[0]
 	other.ID.Process.PID = 101
 	snap.Rows = append(snap.Rows, other)
 	if p := judge(snap); p.Returnable.Or(0) != 4*gib || p.Exact {
@@ -114,7 +98,7 @@ func TestUnknownReturnable(t *testing.T) {
 	if p := judge(snap); p.Returnable.Or(0) != 4*gib || !p.Exact {
 		t.Errorf("of the other one alone: %+v, exact %v", p.Returnable, p.Exact)
 	}
-	if p := judge(room(gib, 0)); p.Returnable != quantity.From[quantity.Bytes](0, quantity.Computed) || !p.Exact {
+	if p := judge(snapshottest.Room(gib, 0)); p.Returnable != quantity.From[quantity.Bytes](0, quantity.Computed) || !p.Exact {
 		t.Errorf("of a process that caches nothing: %+v, exact %v", p.Returnable, p.Exact)
 	}
 }

@@ -22,6 +22,19 @@ func (g *GPU) StateWord() string {
 	}
 }
 
+// StateSince is why a GPU is not ok, and since when: "lost since 12:02:03". It is the
+// driver's message where that says more, which may be hostile.
+func (g *GPU) StateSince() string {
+	what := string(g.State)
+	if g.State == GPUError && g.Message != "" {
+		what = g.Message
+	}
+	if !g.Since.IsZero() {
+		what += " since " + g.Since.Format("15:04:05")
+	}
+	return what
+}
+
 // NotListed is the message of a GPU that the driver no longer lists.
 const NotListed = "no longer listed"
 

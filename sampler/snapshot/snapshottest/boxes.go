@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"vramscope/internal/process"
+	"vramscope/internal/quantity"
 	"vramscope/metric"
 	"vramscope/sampler/snapshot"
 )
@@ -194,4 +195,34 @@ func Hostile(s *snapshot.Snapshot, text string) *snapshot.Snapshot {
 		s.Alerts[i].Note, s.Alerts[i].Message, s.Alerts[i].Advice = text, text, text
 	}
 	return s
+}
+
+// OneSample is the drawn box as a single sample sees it: nothing that takes
+// time to know.
+func OneSample() *snapshot.Snapshot {
+	snap := DrawnBox()
+	snap.Alerts, snap.Ended = nil, nil
+	for i := range snap.GPUs {
+		snap.GPUs[i].FullIn, snap.GPUs[i].Predicted = nil, nil
+	}
+	for i := range snap.Rows {
+		snap.Rows[i].Predicted = nil
+	}
+	return snap
+}
+
+// Room is a box with a GPU of 79 GiB, of which so much is free, and a process with
+// a probe, of which a flush frees so much.
+func Room(free, returns quantity.Bytes) *snapshot.Snapshot {
+	snap := &snapshot.Snapshot{Host: snapshot.Host{Name: "h100-03", User: "alice"}, Driver: snapshot.Driver{State: snapshot.DriverOK}}
+	snap.GPUs = []snapshot.GPU{{
+		Index: 0, UUID: "GPU-0", Name: "NVIDIA H100 80GB HBM3", State: snapshot.GPUOK,
+		Memory: snapshot.Memory{Total: count(80 * quantity.GiB), Used: count(79*quantity.GiB - free), Free: count(free), Reserved: count(quantity.GiB)},
+	}}
+	snap.Rows = []snapshot.Process{{
+		ID:   snapshot.RowID{Process: process.Identity{PID: 100, StartTime: 1, Namespace: 1}, GPUUUID: "GPU-0"},
+		User: "bob", Used: count(30 * quantity.GiB), Allocated: count(5 * quantity.GiB), Cached: count(returns), Returnable: count(returns),
+		Probe: &snapshot.Probe{State: snapshot.ProbeLive},
+	}}
+	return snap
 }

@@ -1,11 +1,11 @@
-package cli
+package render
 
 import (
 	"bytes"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/charmbracelet/x/exp/golden"
 
 	"vramscope/internal/quantity"
 	"vramscope/internal/text"
@@ -13,49 +13,13 @@ import (
 	"vramscope/sampler/snapshot/snapshottest"
 )
 
-// oneSample is the drawn box as a single sample sees it: nothing that takes
-// time to know.
-func oneSample() *snapshot.Snapshot {
-	snap := snapshottest.DrawnBox()
-	snap.Alerts, snap.Ended = nil, nil
-	for i := range snap.GPUs {
-		snap.GPUs[i].FullIn, snap.GPUs[i].Predicted = nil, nil
-	}
-	for i := range snap.Rows {
-		snap.Rows[i].Predicted = nil
-	}
-	return snap
-}
-
-// golden compares with a file of testdata; UPDATE_GOLDEN=1 rewrites it.
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", "golden", name)
-	if os.Getenv("UPDATE_GOLDEN") != "" {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s: got\n%s\nwant\n%s", name, got, want)
-	}
-}
-
 // TestDayOne: on a terminal there are no columns that nothing can fill yet.
 func TestDayOne(t *testing.T) {
 	var out bytes.Buffer
-	if err := writeTable(&out, snapshottest.DayOne(), 80, false); err != nil {
+	if err := Table(&out, snapshottest.DayOne(), 80, false); err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "dayone_80.txt", out.Bytes())
+	golden.RequireEqual(t, out.Bytes())
 }
 
 func TestTableAsDrawn(t *testing.T) {
@@ -66,7 +30,7 @@ func TestTableAsDrawn(t *testing.T) {
 	}{{"drawn_100.txt", 100, false}, {"drawn_piped.txt", 0, false}, {"drawn_80.txt", 80, false}, {"drawn_ascii_40.txt", 40, true}} {
 		t.Run(tc.name, func(t *testing.T) {
 			var out bytes.Buffer
-			if err := writeTable(&out, oneSample(), tc.width, tc.ascii); err != nil {
+			if err := Table(&out, snapshottest.OneSample(), tc.width, tc.ascii); err != nil {
 				t.Fatal(err)
 			}
 			for line := range strings.Lines(out.String()) {
@@ -78,20 +42,20 @@ func TestTableAsDrawn(t *testing.T) {
 					t.Errorf("not ASCII: %s", line)
 				}
 			}
-			golden(t, tc.name, out.Bytes())
+			golden.RequireEqual(t, out.Bytes())
 		})
 	}
 }
 
 func TestAlertGivesTheBoundOfAFlush(t *testing.T) {
-	snap := oneSample()
+	snap := snapshottest.OneSample()
 	for i := range snap.Rows {
 		for j := range snap.Rows[i].Allocators {
 			snap.Rows[i].Allocators[j].ReturnableBound = snapshot.Most
 		}
 	}
 	var out bytes.Buffer
-	if err := writeTable(&out, snap, 0, false); err != nil {
+	if err := Table(&out, snap, 0, false); err != nil {
 		t.Fatal(err)
 	}
 	if want := "flush of 2963112 (carol) frees up to 11.8G\n"; !strings.Contains(out.String(), want) {
@@ -102,16 +66,16 @@ func TestAlertGivesTheBoundOfAFlush(t *testing.T) {
 // TestUnattributedMemoryIsNoted: as in containers, where the driver
 // lists no process. A driver's rounding is not worth a line.
 func TestUnattributedMemoryIsNoted(t *testing.T) {
-	snap := oneSample()
-	snap.GPUs[0].Unattributed = bytesOf(3 * quantity.GiB)
-	snap.GPUs[1].Unattributed = bytesOf(300 * quantity.MiB)
+	snap := snapshottest.OneSample()
+	snap.GPUs[0].Unattributed = quantity.From(3*quantity.GiB, quantity.Driver)
+	snap.GPUs[1].Unattributed = quantity.From(300*quantity.MiB, quantity.Driver)
 	snap.GPUs[0].Holders = make([]snapshot.Holder, 5)
 	for i := range snap.GPUs[0].Holders {
 		snap.GPUs[0].Holders[i].Process.PID = 7 + i
 	}
 	snap.GPUs[0].Holders[0].Name, snap.GPUs[0].Holders[0].User = "python3\x1b[2J", "alice"
 	var out bytes.Buffer
-	if err := writeTable(&out, snap, 0, false); err != nil {
+	if err := Table(&out, snap, 0, false); err != nil {
 		t.Fatal(err)
 	}
 	if want := "\nnote   gpu 0  3.00G is used by processes that the driver does not list; its device is open in " +
@@ -128,7 +92,7 @@ func TestTableHasJobs(t *testing.T) {
 	snap := snapshottest.DayOne()
 	for width, want := range map[int]bool{0: false, 60: false, 200: true} {
 		var out strings.Builder
-		if err := writeTable(&out, snap, width, false); err != nil {
+		if err := Table(&out, snap, width, false); err != nil {
 			t.Fatal(err)
 		}
 		if got := strings.Contains(out.String(), "slurm 88120"); got != want {
@@ -141,7 +105,7 @@ func TestTableHasJobs(t *testing.T) {
 // the first line has it.
 func TestNarrowTableSpendsItsWidthOnFigures(t *testing.T) {
 	var out strings.Builder
-	if err := writeTable(&out, snapshottest.DrawnBox(), 80, false); err != nil {
+	if err := Table(&out, snapshottest.DrawnBox(), 80, false); err != nil {
 		t.Fatal(err)
 	}
 	first, rest, _ := strings.Cut(out.String(), "\n")
@@ -156,7 +120,7 @@ func TestTableHasTheConfiguredColumns(t *testing.T) {
 		100: "GPU USED PID CACHE TYPE USER COMMAND", 0: "GPU PID USER TYPE RUNTIME USED ALLOC FRAG CACHE OTHER FLUSH +60s COMMAND",
 	} {
 		var out bytes.Buffer
-		if err := writeTable(&out, snapshottest.DrawnBox(), width, false, "PID", "CACHE", "TYP", "BAR", "USER"); err != nil {
+		if err := Table(&out, snapshottest.DrawnBox(), width, false, "PID", "CACHE", "TYP", "BAR", "USER"); err != nil {
 			t.Fatal(err)
 		}
 		blocks := strings.Split(out.String(), "\n\n")

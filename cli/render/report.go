@@ -1,39 +1,24 @@
-package cli
+package render
 
 import (
 	"strings"
 
 	"vramscope/internal/text"
 	evaluation "vramscope/recording/report"
-	"vramscope/recording/report/page"
 	"vramscope/schema"
 )
 
 // reportRows is how many processes a table of the report has.
 const reportRows = 10
 
-func (p *program) writeReport(r *schema.Report, format string, signs glyphs) error {
-	switch format {
-	case "html":
-		out, err := page.Write(r)
-		if err != nil {
-			return err
-		}
-		return p.print(out)
-	case "markdown":
-		return p.print([]byte(reportMarkdown(r)))
-	}
-	return p.printAs(format, r, reportText(r, signs, p.outputWidth()))
-}
-
-// reportText is the report for a terminal:
+// Report is a report for a terminal:
 //
 //	h100-03  SIMULATED  2026-11-20 12:00 to 2026-11-21 12:00 UTC
 //	recorded 21 h 40 min of 24 h
 //
 //	MEMORY  time-weighted, per cent of the capacity
 //	GPU  USED  ALLOC  CACHE  …
-func reportText(r *schema.Report, signs glyphs, width int) string {
+func Report(r *schema.Report, signs Signs, width int) string {
 	l := evaluation.Lay(r, signs.dash, reportRows)
 	var head []string
 	if r.Host != "" {
@@ -60,7 +45,7 @@ func reportText(r *schema.Report, signs glyphs, width int) string {
 		}
 		lines = append(lines, g.lines()[1:]...)
 	}
-	out := cutLines(lines, width, signs.ellipsis)
+	out := cutLines(lines, width, signs.Ellipsis)
 	if signs.dash == "-" {
 		out = strings.NewReplacer("±", "+-", "·", "*", "–", "-").Replace(out)
 	}
@@ -104,8 +89,8 @@ func reportGrid(t *evaluation.Table, width int) *grid {
 	return g
 }
 
-// reportMarkdown is the report as a page of Markdown.
-func reportMarkdown(r *schema.Report) string {
+// ReportMarkdown is a report as a page of Markdown.
+func ReportMarkdown(r *schema.Report) string {
 	l := evaluation.Lay(r, "–", reportRows)
 	var b strings.Builder
 	b.WriteString("# GPU memory")

@@ -1,4 +1,4 @@
-package cli
+package render
 
 import (
 	"fmt"
@@ -11,12 +11,12 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// writeLine writes one line for a status bar:
+// StatusLine writes one line for a status bar:
 //
 //	60.8/79.6G 97% 68C                                          one GPU
 //	415/637G  8 GPUs  fullest 3: 72.9/79.6G  ! 6 lost           several
-func writeLine(w io.Writer, snap *snapshot.Snapshot, ascii bool) error {
-	t := table{snap: snap, signs: glyphsFor(ascii)}
+func StatusLine(w io.Writer, snap *snapshot.Snapshot, ascii bool) error {
+	t := table{snap: snap, signs: SignsFor(ascii)}
 	var parts []string
 	if snap.Simulated {
 		parts = append(parts, "SIMULATED")

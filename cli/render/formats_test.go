@@ -1,4 +1,4 @@
-package cli
+package render
 
 import (
 	"bytes"
@@ -7,9 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/charmbracelet/x/exp/golden"
 
 	"vramscope/action/flush"
 	"vramscope/headroom"
@@ -26,12 +29,12 @@ func forecast() *snapshot.Snapshot { return snapshottest.DrawnBox() }
 
 func TestFormats(t *testing.T) {
 	boxes := map[string]*snapshot.Snapshot{
-		"drawn": oneSample(), "forecast": forecast(), "dayone": snapshottest.DayOne(), "nodriver": snapshottest.NoDriver(),
+		"drawn": snapshottest.OneSample(), "forecast": forecast(), "dayone": snapshottest.DayOne(), "nodriver": snapshottest.NoDriver(),
 	}
 	for name, snap := range boxes {
 		var table, document, records, line bytes.Buffer
 		for _, err := range []error{
-			writeTable(&table, snap, 0, false), writeJSON(&document, snap), writeCSV(&records, snap), writeLine(&line, snap, false),
+			Table(&table, snap, 0, false), JSON(&document, snap), CSV(&records, snap), StatusLine(&line, snap, false),
 		} {
 			if err != nil {
 				t.Fatal(err)
@@ -43,17 +46,16 @@ func TestFormats(t *testing.T) {
 		if strings.Count(line.String(), "\n") != 1 {
 			t.Errorf("%s: not one line: %q", name, line.String())
 		}
-		golden(t, name+".table", table.Bytes())
-		golden(t, name+".json", document.Bytes())
-		golden(t, name+".csv", records.Bytes())
-		golden(t, name+".line", line.Bytes())
+		for format, out := range map[string]*bytes.Buffer{"table": &table, "json": &document, "csv": &records, "line": &line} {
+			t.Run(name+"."+format, func(t *testing.T) { golden.RequireEqual(t, out.Bytes()) })
+		}
 	}
 }
 
 // TestJSONHasItsStableFields names every field that the schema promises.
 func TestJSONHasItsStableFields(t *testing.T) {
 	var out bytes.Buffer
-	if err := writeJSON(&out, forecast()); err != nil {
+	if err := JSON(&out, forecast()); err != nil {
 		t.Fatal(err)
 	}
 	var doc map[string]any
@@ -142,20 +144,16 @@ func outputs(bad string) map[string]func(io.Writer) error {
 	}
 	plain := func(s string) func(io.Writer) error { return written([]byte(s), nil) }
 	return map[string]func(io.Writer) error{
-		"table":         func(w io.Writer) error { return writeTable(w, snap, 0, false) },
-		"narrow table":  func(w io.Writer) error { return writeTable(w, snap, 80, true) },
-		"JSON":          func(w io.Writer) error { return writeJSON(w, snap) },
-		"CSV":           func(w io.Writer) error { return writeCSV(w, snap) },
-		"line":          func(w io.Writer) error { return writeLine(w, snap, false) },
-		"flush":         plain(flushText(snap, &snap.Rows[0], flushed, glyphsFor(false))),
+		"table":         func(w io.Writer) error { return Table(w, snap, 0, false) },
+		"narrow table":  func(w io.Writer) error { return Table(w, snap, 80, true) },
+		"JSON":          func(w io.Writer) error { return JSON(w, snap) },
+		"CSV":           func(w io.Writer) error { return CSV(w, snap) },
+		"line":          func(w io.Writer) error { return StatusLine(w, snap, false) },
+		"flush":         plain(flushText(snap, &snap.Rows[0], flushed, SignsFor(false))),
 		"flush JSON":    written(schema.Encode(flushDocument(snap, &snap.Rows[0], flushed))),
-		"flush asks":    plain(flushQuestion(snap, &snap.Rows[0], flush.Request{Process: snap.Rows[0].ID.Process, Level: flush.Urgent}, glyphsFor(false))),
-		"headroom":      plain(headroomText(&judged, glyphsFor(false), 0)),
+		"flush asks":    plain(FlushQuestion(snap, &snap.Rows[0], flush.Request{Process: snap.Rows[0].ID.Process, Level: flush.Urgent}, SignsFor(false))),
+		"headroom":      plain(headroomText(&judged, SignsFor(false), 0)),
 		"headroom JSON": written(schema.Encode(headroomDocument(&judged))),
-		"an error": func(w io.Writer) error {
-			report(w, &failure{message: bad, advice: []string{strings.ReplaceAll(bad, "\n", "")}})
-			return nil
-		},
 	}
 }
 
@@ -200,7 +198,7 @@ func TestJSONKeepsWhatItEscapes(t *testing.T) {
 	var out bytes.Buffer
 	snap := hostile()
 	snap.Rows[0].Command = []string{"a\u009b\x7fb", "<c>&"}
-	if err := writeJSON(&out, snap); err != nil {
+	if err := JSON(&out, snap); err != nil {
 		t.Fatal(err)
 	}
 	var generic struct {
@@ -215,10 +213,10 @@ func TestJSONKeepsWhatItEscapes(t *testing.T) {
 }
 
 func TestAwkCanCountColumns(t *testing.T) {
-	snap := oneSample()
+	snap := snapshottest.OneSample()
 	snap.Rows[0].User = "domain users"
 	var out bytes.Buffer
-	if err := writeTable(&out, snap, 0, false); err != nil {
+	if err := Table(&out, snap, 0, false); err != nil {
 		t.Fatal(err)
 	}
 	used := map[string]string{}
@@ -236,8 +234,8 @@ func TestAwkCanCountColumns(t *testing.T) {
 
 func TestCSVReadsBack(t *testing.T) {
 	var out bytes.Buffer
-	snap := oneSample()
-	if err := writeCSV(&out, snap); err != nil {
+	snap := snapshottest.OneSample()
+	if err := CSV(&out, snap); err != nil {
 		t.Fatal(err)
 	}
 	records, err := csv.NewReader(&out).ReadAll()
@@ -247,7 +245,7 @@ func TestCSVReadsBack(t *testing.T) {
 	if want := 1 + len(snap.Rows); len(records) != want {
 		t.Errorf("%d records, want the head and %d processes", len(records), len(snap.Rows))
 	}
-	if out := (&bytes.Buffer{}); writeCSV(out, &snapshot.Snapshot{GPUs: []snapshot.GPU{{UUID: "GPU-1"}}}) != nil || strings.Count(out.String(), "\n") != 2 {
+	if out := (&bytes.Buffer{}); CSV(out, &snapshot.Snapshot{GPUs: []snapshot.GPU{{UUID: "GPU-1"}}}) != nil || strings.Count(out.String(), "\n") != 2 {
 		t.Errorf("a GPU without processes: %s", out)
 	}
 }
@@ -255,13 +253,13 @@ func TestCSVReadsBack(t *testing.T) {
 // TestOutputsSayWhatIsLeftOut: rejected probes, and processes that could not be
 // asked for one.
 func TestOutputsSayWhatIsLeftOut(t *testing.T) {
-	snap := oneSample()
+	snap := snapshottest.OneSample()
 	snap.ProbesUnasked = 257
 	snap.Rows[0].Probe = &snapshot.Probe{State: snapshot.ProbeLive, Rejected: "reports 512T, the driver 13.0G"}
 	for _, state := range []snapshot.DriverState{snapshot.DriverOK, snapshot.DriverAbsent} {
 		snap.Driver.State = state
 		var table, document bytes.Buffer
-		if err := errors.Join(writeTable(&table, snap, 0, false), writeJSON(&document, snap)); err != nil {
+		if err := errors.Join(Table(&table, snap, 0, false), JSON(&document, snap)); err != nil {
 			t.Fatal(err)
 		}
 		for _, want := range []string{
@@ -276,6 +274,34 @@ func TestOutputsSayWhatIsLeftOut(t *testing.T) {
 			if !strings.Contains(document.String(), want) {
 				t.Errorf("%s: the document has no %s", state, want)
 			}
+		}
+	}
+}
+
+// TestImpossibleFiguresAreWritten: what no driver should say can still be written.
+func TestImpossibleFiguresAreWritten(t *testing.T) {
+	amount := func(b quantity.Bytes) snapshot.Bytes { return quantity.From(b, quantity.Driver) }
+	float := func(f float64) snapshot.Float { return quantity.From(f, quantity.Driver) }
+	snap := snapshottest.OneSample()
+	for i := range snap.GPUs {
+		g := &snap.GPUs[i]
+		g.Memory = snapshot.Memory{Total: amount(math.MaxInt64), Used: amount(math.MinInt64), Free: amount(math.MaxInt64), Reserved: amount(-1)}
+		g.Power, g.PowerLimit = float(math.NaN()), float(math.Inf(1))
+		g.Utilization = quantity.From(math.MinInt, quantity.Driver)
+		g.FullIn = &snapshot.FullIn{Median: math.MaxInt64, Earliest: math.MinInt64}
+	}
+	for i := range snap.Rows {
+		snap.Rows[i].CPU = float(math.NaN())
+		snap.Rows[i].Used = amount(math.MinInt64)
+		snap.Rows[i].ID.GPUUUID = "GPU-nowhere"
+	}
+	for name, write := range map[string]func(io.Writer) error{
+		"table": func(w io.Writer) error { return Table(w, snap, 0, false) }, "JSON": func(w io.Writer) error { return JSON(w, snap) },
+		"CSV": func(w io.Writer) error { return CSV(w, snap) }, "line": func(w io.Writer) error { return StatusLine(w, snap, false) },
+	} {
+		var out bytes.Buffer
+		if err := write(&out); err != nil || out.Len() == 0 {
+			t.Errorf("%s: %v, %d bytes", name, err, out.Len())
 		}
 	}
 }

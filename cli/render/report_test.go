@@ -1,4 +1,4 @@
-package cli
+package render
 
 import (
 	"regexp"
@@ -18,7 +18,7 @@ func TestHostileNamesInAReport(t *testing.T) {
 		Host: schema.Text(name), By: "gpu", Period: schema.ReportPeriod{From: schema.Time(noon), To: schema.Time(noon.Add(time.Hour))},
 		Groups: []schema.ReportGroup{{Name: name, User: schema.Text(name), GPUs: []int{0}, WastedGiBHours: 1, Failures: schema.ReportFailures{OutOfMemory: new(int64(1))}}},
 	}
-	markdown, plain := reportMarkdown(r), reportText(r, glyphsFor(false), 0)
+	markdown, plain := ReportMarkdown(r), Report(r, SignsFor(false), 0)
 	for format, out := range map[string]string{"Markdown": markdown, "text": plain} {
 		if strings.ContainsAny(out, "\x1b\u202e") || !strings.Contains(out, "alert") {
 			t.Errorf("%s: %q", format, out)

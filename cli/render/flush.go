@@ -1,30 +1,25 @@
-package cli
+package render
 
 import (
+	"cmp"
+	"fmt"
 	"strconv"
 	"strings"
 
+	"vramscope/action"
 	"vramscope/action/flush"
-	"vramscope/cli/config"
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/schema"
 )
 
-// writeFlush writes the result. The exit code is 1 if the flush failed or
-// was stopped, or where the driver's figure contradicts the probe.
-func (p *program) writeFlush(before *snapshot.Snapshot, target *snapshot.Process, r *flush.Result, format string, s *config.Settings) error {
-	if err := p.printAs(format, flushDocument(before, target, r), flushText(before, target, r, p.glyphs(s))); err != nil {
-		return err
-	}
-	if !r.Done() {
-		return &silent{exitFailure}
-	}
-	return nil
+// Flush is the result of a flush: a document, and as text a line for each GPU, and the
+// sentence that the monitor shows.
+func Flush(before *snapshot.Snapshot, target *snapshot.Process, r *flush.Result, signs Signs) (schema.FlushDocument, string) {
+	return flushDocument(before, target, r), flushText(before, target, r, signs)
 }
 
-// flushText is a line for each GPU, and the sentence that the monitor shows.
-func flushText(before *snapshot.Snapshot, target *snapshot.Process, r *flush.Result, signs glyphs) string {
+func flushText(before *snapshot.Snapshot, target *snapshot.Process, r *flush.Result, signs Signs) string {
 	g := grid{columns: []column{
 		{"GPU", true, 0}, {"BEFORE", true, 0}, {"AFTER", true, 0}, {"FREED", true, 0},
 		{"DRIVER-BEFORE", true, 0}, {"DRIVER-AFTER", true, 0}, {"DRIVER-FREED", true, 0},
@@ -52,6 +47,22 @@ func flushText(before *snapshot.Snapshot, target *snapshot.Process, r *flush.Res
 		lines = append(lines, "note  "+text.Clean(note))
 	}
 	return cutLines(lines, 0, "")
+}
+
+// FlushQuestion is what is asked before a flush.
+func FlushQuestion(snap *snapshot.Snapshot, target *snapshot.Process, request flush.Request, signs Signs) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "PID %d  %s  %s", target.ID.Process.PID, cmp.Or(text.Clean(target.User), "?"), commandOf(target))
+	if target.Runtime != "" {
+		b.WriteString("  " + text.Clean(strings.TrimSpace(target.Runtime+" "+target.RuntimeVersion)))
+	}
+	b.WriteByte('\n')
+	for _, row := range action.Rows(snap, request.Process, request.Devices...) {
+		fmt.Fprintf(&b, "GPU %s  used %s, a flush frees %s\n", placeOfDevice(snap, snap.DeviceUUID(row.ID), signs.dash),
+			signs.bytes(row.Used), row.ReturnableBound().Amount(row.Frees()))
+	}
+	fmt.Fprintf(&b, "Flush it (%s)?", request.Level)
+	return b.String()
 }
 
 // placeOfDevice is "3", "5:1" for a MIG instance, or the dash for an unknown device.

@@ -1,4 +1,4 @@
-package cli
+package render
 
 import (
 	"cmp"
@@ -26,13 +26,13 @@ import (
 //	alert  gpu 6  lost since 12:02:03
 type table struct {
 	snap  *snapshot.Snapshot
-	signs glyphs
+	signs Signs
 }
 
-// writeTable writes the table, its lines cut to width where that is not 0, and then with the
+// Table writes the table, its lines cut to width where that is not 0, and then with the
 // configured columns of processes, if any.
-func writeTable(w io.Writer, snap *snapshot.Snapshot, width int, ascii bool, configured ...string) error {
-	t := table{snap: snap, signs: glyphsFor(ascii)}
+func Table(w io.Writer, snap *snapshot.Snapshot, width int, ascii bool, configured ...string) error {
+	t := table{snap: snap, signs: SignsFor(ascii)}
 	gpus, processes := t.gpus(), t.processes()
 	if width > 0 {
 		if len(configured) > 0 {
@@ -52,7 +52,7 @@ func writeTable(w io.Writer, snap *snapshot.Snapshot, width int, ascii bool, con
 	if warnings := t.warnings(); len(warnings) > 0 {
 		lines = append(append(lines, ""), warnings...)
 	}
-	_, err := io.WriteString(w, cutLines(lines, width, t.signs.ellipsis))
+	_, err := io.WriteString(w, cutLines(lines, width, t.signs.Ellipsis))
 	return err
 }
 

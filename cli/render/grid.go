@@ -1,4 +1,4 @@
-package cli
+package render
 
 import (
 	"fmt"
@@ -125,3 +125,6 @@ func cutLine(line string, width int, ellipsis string) string {
 	}
 	return line
 }
+
+// oneWord is clean text without blanks: one column for awk.
+func oneWord(s string) string { return strings.ReplaceAll(text.Clean(s), " ", "_") }

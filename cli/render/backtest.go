@@ -1,4 +1,4 @@
-package cli
+package render
 
 import (
 	"fmt"
@@ -11,12 +11,19 @@ import (
 	"vramscope/schema"
 )
 
+// backtestReport is a replayed trace with its scores.
 type backtestReport struct {
 	name   string
 	bare   bool
 	trace  *backtest.Trace
 	scores []*backtest.Score
-	signs  glyphs
+	signs  Signs
+}
+
+// Backtest is how forecasts of a trace came true, as a document and as text.
+func Backtest(name string, bare bool, trace *backtest.Trace, scores []*backtest.Score, signs Signs, width int) (schema.Backtest, string) {
+	r := backtestReport{name, bare, trace, scores, signs}
+	return r.document(), r.table(width)
 }
 
 func (r *backtestReport) pooled() backtest.Summary {
@@ -53,7 +60,7 @@ func (r *backtestReport) table(width int) string {
 		fmt.Sprintf("leaks         %d flags in %d of %d series, at %s of samples", sum.Leak.Flags, sum.Leak.Series, sum.Series, r.percent(sum.Leak.Share)),
 		fmt.Sprintf("cost          %s ns per sample", r.figure("%.0f", sum.NanosecondsPerSample)), "")
 	lines = append(lines, r.series(r.scores).lines()...)
-	return cutLines(lines, width, r.signs.ellipsis)
+	return cutLines(lines, width, r.signs.Ellipsis)
 }
 
 // figure is a figure in a format; the dash where it is unknown.

@@ -1,4 +1,4 @@
-package cli
+package render
 
 import (
 	"encoding/csv"
@@ -13,6 +13,15 @@ import (
 	"vramscope/sampler/snapshot"
 	"vramscope/schema"
 )
+
+// JSON writes the document of a snapshot.
+func JSON(w io.Writer, snap *snapshot.Snapshot) error {
+	encoded, err := schema.Encode(schema.Of(snap))
+	if err == nil {
+		_, err = w.Write(encoded)
+	}
+	return err
+}
 
 // csvField is one column of the CSV output, of a GPU and perhaps a process on it.
 // The columns are JSON fields, those of a GPU prefixed (docs/json.md).
@@ -81,8 +90,8 @@ func csvFields() []csvField {
 	return fields
 }
 
-// writeCSV writes a record for each process, and for each GPU without any. Unknown is empty.
-func writeCSV(w io.Writer, snap *snapshot.Snapshot) error {
+// CSV writes a record for each process, and for each GPU without any. Unknown is empty.
+func CSV(w io.Writer, snap *snapshot.Snapshot) error {
 	var titles []string
 	fields := csvFields()
 	for _, field := range fields {

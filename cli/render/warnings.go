@@ -1,4 +1,4 @@
-package cli
+package render
 
 import (
 	"fmt"
@@ -20,7 +20,7 @@ func (t *table) warnings() []string {
 	var lines []string
 	for i := range t.snap.GPUs {
 		if g := &t.snap.GPUs[i]; g.State != snapshot.GPUOK {
-			lines = append(lines, fmt.Sprintf("alert  gpu %d  %s", g.Index, t.unwell(g)))
+			lines = append(lines, fmt.Sprintf("alert  gpu %d  %s", g.Index, text.Clean(g.StateSince())))
 		}
 	}
 	for i := range t.snap.Alerts {
@@ -86,17 +86,6 @@ func (t *table) driverless() string {
 		s += " (" + text.Clean(d.Message) + ")"
 	}
 	return s + ": probe data only"
-}
-
-func (t *table) unwell(g *snapshot.GPU) string {
-	what := text.Clean(string(g.State))
-	if g.State == snapshot.GPUError && g.Message != "" {
-		what = text.Clean(g.Message)
-	}
-	if !g.Since.IsZero() {
-		what += " since " + g.Since.Format("15:04:05")
-	}
-	return what
 }
 
 // short warns of a GPU with little free memory, where one process could at

@@ -1,4 +1,4 @@
-package cli
+package render
 
 import (
 	"fmt"
@@ -16,7 +16,7 @@ func BenchmarkTable(b *testing.B) {
 		b.Run(fmt.Sprintf("width=%d", width), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := writeTable(io.Discard, snap, width, false); err != nil {
+				if err := Table(io.Discard, snap, width, false); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -29,7 +29,7 @@ func BenchmarkJSON(b *testing.B) {
 	snap := snapshottest.Crowded(16, 625)
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := writeJSON(io.Discard, snap); err != nil {
+		if err := JSON(io.Discard, snap); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -44,6 +44,6 @@ func BenchmarkFleetTable(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		fleetTable(&pic, &fleet.Totals{}, nil, glyphsFor(false), 200)
+		fleetTable(&pic, &fleet.Totals{}, nil, SignsFor(false), 200)
 	}
 }

@@ -1,0 +1,23 @@
+package cli
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"vramscope/internal/text"
+)
+
+// An error's message and advice may name files and processes, which are hostile.
+func TestHostileTextInAnError(t *testing.T) {
+	for _, bad := range []string{
+		"\x1b]0;gotcha\a\x1b[2J\u009b31m\u202ereversed\x7f\xff\xfe\nnext,\"line\"\t",
+		"\u2066\u200b\u200d\u2028\u2029\ufeff\u00ad\u034f\u061c\u2060\ufe0f\u115f\u3164\ue000\U000e0041\U000e0100\u0085",
+	} {
+		var out bytes.Buffer
+		report(&out, &failure{message: bad, advice: []string{strings.ReplaceAll(bad, "\n", "")}})
+		if raw := strings.ReplaceAll(out.String(), "\n", ""); text.Clean(raw) != raw {
+			t.Errorf("an error of %q has a character that the terminal must not get: %q", bad, raw)
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package render
+
+import (
+	"vramscope/headroom"
+	"vramscope/internal/quantity"
+	"vramscope/schema"
+)
+
+// Headroom is the answer as a document, and as text.
+func Headroom(r *headroom.Report, signs Signs, width int) (schema.HeadroomDocument, string) {
+	return headroomDocument(r), headroomText(r, signs, width)
+}
+
+// headroomText is the answer in a line, and a line for each place:
+//
+//	yes: 20.0G for 10m fits on GPU 0, 6; after a flush on GPU 4
+//
+//	GPU   FREE  FLUSH    LOW  LOW_80%      FITS   WHY
+//	  0  40.4G  5.51G  35.1G  30.2G–38.0G  yes
+func headroomText(r *headroom.Report, signs Signs, width int) string {
+	g := grid{columns: []column{{"GPU", true, 3}, {"FREE", true, 5}, {"FLUSH", true, 5}}}
+	predicted := r.Question.Length > 0
+	if predicted {
+		g.columns = append(g.columns, column{"LOW", true, 5}, column{"LOW_80%", false, 11})
+	}
+	g.columns = append(g.columns, column{"FITS", false, 5}, column{"WHY", false, 0})
+	for i := range r.Places {
+		h := &r.Places[i]
+		row := []string{h.Label, signs.bytes(h.Free), signs.bytes(h.Returnable)}
+		if predicted {
+			low, interval := signs.dash, signs.dash
+			if h.Low != nil {
+				shown := h.Low.Shown()
+				low, interval = shown.Median.String(), shown.Lower.String()+signs.enDash+shown.Upper.String()
+			}
+			row = append(row, low, interval)
+		}
+		word := map[headroom.Verdict]string{headroom.Yes: "yes", headroom.AfterFlush: "flush", headroom.No: "no", headroom.Unknown: signs.dash}[h.Verdict]
+		g.rows = append(g.rows, append(row, word, h.Why()))
+	}
+	var lines []string
+	if r.Snapshot.Simulated {
+		lines = append(lines, "SIMULATED")
+	}
+	lines = append(lines, r.Sentence())
+	if len(g.rows) > 0 {
+		lines = append(append(lines, ""), g.lines()...)
+	}
+	return cutLines(lines, width, signs.Ellipsis)
+}
+
+func headroomDocument(r *headroom.Report) schema.HeadroomDocument {
+	q := &r.Question
+	doc := schema.HeadroomDocument{
+		Schema: schema.Version, Time: schema.Time(r.Snapshot.Time), Host: r.Snapshot.Host.Name, Simulated: r.Snapshot.Simulated,
+		Headroom: schema.Headroom{NeedBytes: q.Need, Count: q.Count, Answer: string(r.Answer), Places: []schema.Place{}},
+	}
+	if q.Length > 0 {
+		length, watched := q.Length.Seconds(), q.Watched.Seconds()
+		doc.Headroom.ForSeconds, doc.Headroom.WatchedSeconds = &length, &watched
+	}
+	for i := range r.Places {
+		doc.Headroom.Places = append(doc.Headroom.Places, placeOf(&r.Places[i]))
+	}
+	return doc
+}
+
+func placeOf(h *headroom.Place) schema.Place {
+	out := schema.Place{
+		GPU: h.GPU.Index, UUID: h.UUID(), Name: schema.Text(h.GPU.Name), State: string(h.GPU.State), Verdict: string(h.Verdict), Reason: schema.Text(h.Why()),
+		FreeBytes: h.Free, ReturnableBytes: h.Returnable, ReturnableIsExact: h.Exact, StayingBytes: h.Staying,
+		FullIn: schema.FullInOf(h.FullIn()), Flushable: []schema.Flushable{},
+	}
+	if h.Instance != nil {
+		out.GPUInstance, out.ComputeInstance = &h.Instance.ID.GPU, &h.Instance.ID.Compute
+		out.Profile = schema.Text(h.Instance.Profile)
+	}
+	if h.Verdict != headroom.Unknown {
+		out.ShortBytes = quantity.From(h.Short, quantity.Computed)
+	}
+	if h.Low != nil {
+		low := h.Low.Shown()
+		out.LowPoint = &schema.LowPoint{MedianBytes: low.Median, Lower80Bytes: low.Lower, Upper80Bytes: low.Upper}
+	}
+	for i := range h.Flushable {
+		f := &h.Flushable[i]
+		out.Flushable = append(out.Flushable, schema.Flushable{
+			PID: f.Process.ID.Process.PID, StartTime: schema.Time(f.Process.Started), User: schema.Text(f.Process.User), Name: schema.Text(f.Process.Name),
+			ReturnableBytes: f.Returns, StayingBytes: f.Stays, EvictableBytes: f.Claimed,
+		})
+	}
+	return out
+}
