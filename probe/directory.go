@@ -119,7 +119,7 @@ func ownerAt(path string) (uint32, bool) {
 	return st.Uid, true
 }
 
-const directoryFlags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_CLOEXEC
+const directoryFlags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 
 // openStepwise opens path below rootfd without following any link.
 func openStepwise(rootfd int, path string) (int, error) {

@@ -32,7 +32,7 @@ type Finder struct {
 func NewFinder(table *process.Table) *Finder {
 	return &Finder{
 		proc: "/proc", table: table, uid: uint32(os.Geteuid()), deadline: StatsDeadline, runtime: os.Getenv("XDG_RUNTIME_DIR"),
-		view: sync.OnceValues(func() (view, bool) { return viewOf("/proc", "self") }),
+		view: sync.OnceValues(func() (view, bool) { return viewOf("/proc", "self", 0) }),
 	}
 }
 
@@ -49,29 +49,49 @@ var errInherited = errors.New("the process has exited, and a child holds its soc
 //
 //	pid → last field of NSpid → /proc/PID/root + the process's directory → connect → is it that process?
 func (f *Finder) Open(pid int) (*Client, error) {
-	id, err := f.table.Identify(pid)
+	s, err := f.seek(pid)
 	if err != nil {
 		return nil, err
 	}
+	return f.open(s)
+}
+
+// sought is a process whose probe is searched for.
+type sought struct {
+	id    process.Identity
+	who   owner
+	inner int // the user's ID inside the process's user namespace
+}
+
+// seek finds out where the probe of a process would serve. It refuses other users' processes.
+func (f *Finder) seek(pid int) (sought, error) {
+	id, err := f.table.Identify(pid)
+	if err != nil {
+		return sought{}, err
+	}
 	who, err := ownerOf(f.proc, pid)
 	if err != nil {
-		return nil, fmt.Errorf("probe: %w", err)
+		return sought{}, fmt.Errorf("probe: %w", err)
 	}
 	if f.uid != 0 && who.uid != f.uid {
-		return nil, fmt.Errorf("probe: %w", &process.Refusal{
+		return sought{}, fmt.Errorf("probe: %w", &process.Refusal{
 			Reason: fmt.Sprintf("PID %d belongs to user %d; you are user %d", pid, who.uid, f.uid),
 		})
 	}
-	name := socketName(who.nspid, id.StartTime)
+	return sought{id, who, innerUID(f.proc, pid, who.uid)}, nil
+}
+
+func (f *Finder) open(s sought) (*Client, error) {
+	pid, who := s.id.PID, s.who
+	name := socketName(who.nspid, s.id.StartTime)
 	root := openRoot(f.rootOf(pid))
 	defer root.close()
 	var failures []error
 	tried := map[string]bool{}
-	inner := innerUID(f.proc, pid, who.uid)
 	for _, source := range []func() []string{
-		func() []string { return f.usual(inner, who.uid) },
-		func() []string { return f.fromEnvironment(pid, inner) },
-		func() []string { return f.spare(root, inner, who.uid) },
+		func() []string { return f.usual(s.inner, who.uid) },
+		func() []string { return f.fromEnvironment(pid, s.inner) },
+		func() []string { return f.spare(root, s.inner, who.uid) },
 	} {
 		for _, path := range source() {
 			if tried[path] {
@@ -234,7 +254,8 @@ func (f *Finder) recognise(conn *net.UnixConn, dir *directory, name string) (*Cl
 // innerUID is the user's ID inside the process's user namespace.
 // Source: https://man7.org/linux/man-pages/man7/user_namespaces.7.html
 func innerUID(proc string, pid int, uid uint32) int {
-	content, err := process.ReadLimited(filepath.Join(proc, strconv.Itoa(pid), "uid_map"), 4<<10)
+	var buf [256]byte // a mapping has 34, and most processes have one or two
+	content, err := process.ReadProc(proc+"/"+strconv.Itoa(pid)+"/uid_map", buf[:], 12<<10)
 	if err != nil {
 		return int(uid)
 	}

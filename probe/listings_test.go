@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"vramscope/internal/needs"
+	"vramscope/internal/process"
 )
 
 // listed is what the listings have of a directory.
@@ -102,7 +103,8 @@ func TestSharesMounts(t *testing.T) {
 		if _, err := out.Read(make([]byte, 16)); err != nil {
 			t.Fatal(err)
 		}
-		if got := f.sharesMounts(cmd.Process.Pid); got != want {
+		s := sought{id: process.Identity{PID: cmd.Process.Pid}, inner: innerUID("/proc", cmd.Process.Pid, 0)}
+		if got := f.sharesMounts(s); got != want {
 			t.Errorf("%s: %v, want %v", script, got, want)
 		}
 		_ = cmd.Process.Kill() // it sleeps

@@ -254,7 +254,7 @@ func TestRunPanicsWhenASearchPanics(t *testing.T) {
 	m := newMonitor(t.TempDir())
 	m.finder.table = nil
 	m.Listed("GPU-1", []int{os.Getpid()})
-	if value := panicOf(t, m); value == nil || !strings.Contains(fmt.Sprint(value), "(*Finder).Open") {
+	if value := panicOf(t, m); value == nil || !strings.Contains(fmt.Sprint(value), "(*Finder).seek") {
 		t.Errorf("Run panicked with %v, want the stack of the search", value)
 	}
 }

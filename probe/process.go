@@ -3,7 +3,6 @@ package probe
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -20,7 +19,8 @@ type owner struct {
 
 // ownerOf reads /proc/PID/status below root.
 func ownerOf(root string, pid int) (owner, error) {
-	status, err := process.ReadLimited(filepath.Join(root, strconv.Itoa(pid), "status"), 64<<10)
+	var buf [4 << 10]byte
+	status, err := process.ReadProc(root+"/"+strconv.Itoa(pid)+"/status", buf[:], 64<<10)
 	if err != nil {
 		return owner{}, fmt.Errorf("status of PID %d: %w", pid, err)
 	}

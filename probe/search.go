@@ -84,14 +84,19 @@ func (m *Monitor) searchFor(ctx context.Context, pid int, a *attempt) {
 	m.mu.Unlock()
 	defer m.mu.Lock()
 	listed := !truncated && m.isListed(pid)
+	shared := listed
 	var client *Client
 	err := errListed
 	if !listed {
-		client, err = m.finder.Open(pid)
+		var s sought
+		if s, err = m.finder.seek(pid); err == nil {
+			client, err = m.finder.open(s)
+			shared = !truncated && m.finder.sharesMounts(s)
+		}
 	}
-	longest, shared := searchRetryLimit, false
-	if listed || !truncated && m.finder.sharesMounts(pid) {
-		longest, shared = sharedRetryLimit, true // list finds it as well, unless its environment names another directory
+	longest := searchRetryLimit
+	if shared {
+		longest = sharedRetryLimit // list finds it as well, unless its environment names another directory
 		m.locked(func() { a.failures = max(a.failures, sharedFailures) })
 	}
 	m.connected(ctx, a, client, err, longest)
