@@ -4,6 +4,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	uv "github.com/charmbracelet/ultraviolet"
+	"github.com/charmbracelet/x/ansi"
+
 	"vramscope/internal/text"
 )
 
@@ -19,57 +22,55 @@ const continuation rune = 0
 // blank is a cell that was erased.
 var blank = cell{glyph: ' '}
 
-// styleID numbers the escape sequences that styles are made of; 0 is plain text.
+// styleID numbers styles; 0 is plain text.
 type styleID uint16
 
-// styles are the sequences that have been met, by number. A theme has some dozens.
+// styles are those that have been met, by number. A theme has some dozens.
 type styles struct {
-	ids       map[string]styleID
-	sequences []string
-	onBlanks  []bool // the style shows on a blank: a background, reverse, a line
+	ids   map[string]styleID // by the sequences that set them
+	all   []uv.Style
+	turns map[[2]styleID]string // what turns one into another
 }
 
 func newStyles() styles {
-	return styles{ids: map[string]styleID{"": 0}, sequences: []string{""}, onBlanks: []bool{false}}
+	return styles{ids: map[string]styleID{"": 0}, all: make([]uv.Style, 1), turns: map[[2]styleID]string{}}
 }
 
-// id is the number of a sequence.
-func (s *styles) id(sequence string) styleID {
-	if id, ok := s.ids[sequence]; ok {
+// id is the number of the style that sequences set.
+func (s *styles) id(sequences string) styleID {
+	if id, ok := s.ids[sequences]; ok {
 		return id
 	}
-	if len(s.sequences) > 1<<16-1 {
+	if len(s.all) > 1<<16-1 {
 		return 0
 	}
-	sequence = strings.Clone(sequence) // it is part of a frame
-	id := styleID(len(s.sequences))
-	s.ids[sequence] = id
-	s.sequences = append(s.sequences, sequence)
-	s.onBlanks = append(s.onBlanks, showsOnBlanks(sequence))
+	var style uv.Style
+	parser := ansi.NewParser()
+	for rest := sequences; rest != ""; {
+		_, _, n, _ := ansi.DecodeSequence(rest, 0, parser)
+		uv.ReadStyle(parser.Params(), &style)
+		rest = rest[n:]
+	}
+	id := styleID(len(s.all))
+	s.ids[strings.Clone(sequences)] = id // they are part of a frame
+	s.all = append(s.all, style)
 	return id
 }
 
-// showsOnBlanks reports whether a style other than the foreground is set: see
-// SGR in https://invisible-island.net/xterm/ctlseqs/ctlseqs.html.
-func showsOnBlanks(sequence string) bool {
-	for part := range strings.SplitSeq(sequence, "\x1b[") {
-		parameters := strings.Split(strings.TrimSuffix(part, "m"), ";")
-		for i := 0; i < len(parameters); i++ {
-			switch parameters[i] {
-			case "", "0", "1", "2", "3", "22", "23", "39":
-			case "30", "31", "32", "33", "34", "35", "36", "37", "90", "91", "92", "93", "94", "95", "96", "97":
-			case "38": // 38;5;n or 38;2;r;g;b
-				if i+1 < len(parameters) && parameters[i+1] == "5" {
-					i += 2
-				} else {
-					i += 4
-				}
-			default:
-				return true
-			}
-		}
+// turn is the sequence that turns a style into another.
+func (s *styles) turn(from, to styleID) string {
+	sequence, ok := s.turns[[2]styleID{from, to}]
+	if !ok {
+		sequence = uv.StyleDiff(&s.all[from], &s.all[to])
+		s.turns[[2]styleID{from, to}] = sequence
 	}
-	return false
+	return sequence
+}
+
+// onBlanks reports whether a style shows on a blank: a background, reverse, a line.
+func (s *styles) onBlanks(id styleID) bool {
+	style := &s.all[id]
+	return style.Bg != nil || style.Underline != uv.UnderlineStyleNone || style.Attrs&(uv.AttrReverse|uv.AttrStrikethrough) != 0
 }
 
 // read turns a line of a frame into cells. A line is text that text.Clean has seen,
@@ -99,7 +100,7 @@ func (s *styles) read(line string, row []cell) {
 			glyph, size = utf8.DecodeRuneInString(line)
 		}
 		switch cells := cellsOf(glyph, line[:size]); {
-		case glyph == ' ' && !s.onBlanks[style]:
+		case glyph == ' ' && !s.onBlanks(style):
 			row[at] = blank
 			at++
 		case cells == 1:
@@ -138,9 +139,9 @@ func cellsOf(glyph rune, encoded string) int {
 }
 
 // certain reports whether all terminals agree that a glyph takes one cell: ASCII, and
-// the signs that the screen itself draws (dashes, arrows, boxes, blocks, Braille). A
+// the signs that the screen itself draws (dots, dashes, arrows, boxes, blocks, Braille). A
 // terminal that draws those wide is shown ASCII only.
 func certain(glyph rune) bool {
-	return glyph >= ' ' && glyph < 0x7f || glyph >= 0x2010 && glyph <= 0x2027 || glyph >= 0x2190 && glyph <= 0x21ff ||
+	return glyph >= ' ' && glyph < 0x7f || glyph == '·' || glyph >= 0x2010 && glyph <= 0x2027 || glyph >= 0x2190 && glyph <= 0x21ff ||
 		glyph >= 0x2500 && glyph <= 0x25ff && glyph != 0x25fd && glyph != 0x25fe || glyph >= 0x2800 && glyph <= 0x28ff
 }

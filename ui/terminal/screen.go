@@ -2,6 +2,7 @@ package terminal
 
 import (
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -33,7 +34,8 @@ type Screen struct {
 	synchronized  bool     // the terminal can take a frame as a whole
 
 	out     []byte
-	x, y    int // the terminal's cursor; x is -1 where it is not known
+	runs    []run // of the line that is being drawn
+	x, y    int   // the terminal's cursor; -1 is not known
 	current styleID
 }
 
@@ -65,6 +67,7 @@ func (s *Screen) differences(view tea.View, width, height int) []byte {
 	s.out = append(s.out[:0], ansi.SetModeSynchronizedOutput...)
 	begin := len(s.out)
 	s.setModes(view)
+	s.x, s.y = -1, -1 // somebody else may have written to the terminal
 	if !s.valid || width != s.width || height != s.height {
 		s.clear(width, height)
 	}
@@ -135,10 +138,37 @@ func (s *Screen) draw(content string) {
 	s.content = content
 }
 
-// drawRow writes the cells of next that differ from a row.
+// run is some cells of a line, from one column up to another.
+type run struct{ from, to int }
+
+// drawRow writes the cells of next that differ from a row, from the side that the
+// cursor is nearer to.
 func (s *Screen) drawRow(y int) {
-	row := s.rows[y]
-	end := s.width // from here on only blanks follow
+	s.differ(y)
+	if n := len(s.runs); n > 0 && s.x-s.runs[0].from > max(s.runs[n-1].from-s.x, 0) {
+		slices.Reverse(s.runs)
+	}
+	for _, r := range s.runs {
+		if r.to > s.width {
+			s.moveTo(r.from, y)
+			s.turn(0)
+			s.out = append(s.out, ansi.EraseLineRight...)
+			continue
+		}
+		for x := r.from; x < r.to; x++ {
+			if s.next[x].glyph != continuation {
+				s.moveTo(x, y)
+				s.put(s.next[x])
+			}
+		}
+	}
+}
+
+// differ finds the runs of cells that differ from a row. Cells between that take no
+// more bytes than a move are written, too. A run beyond the width is erased.
+func (s *Screen) differ(y int) {
+	s.runs = s.runs[:0]
+	row, end := s.rows[y], s.width // from end on only blanks follow
 	for end > 0 && s.next[end-1] == blank {
 		end--
 	}
@@ -147,20 +177,38 @@ func (s *Screen) drawRow(y int) {
 			continue
 		}
 		if x >= end && s.differing(y, x) > len(ansi.EraseLineRight) {
-			s.moveTo(x, y)
-			s.turn(0)
-			s.out = append(s.out, ansi.EraseLineRight...)
+			s.runs = append(s.runs, run{x, s.width + 1})
 			return
 		}
-		for x > 0 && s.next[x].glyph == continuation {
-			x-- // half a glyph cannot be written
+		from, to := x, x+1
+		for from > 0 && s.next[from].glyph == continuation {
+			from-- // half a glyph cannot be written
 		}
-		s.moveTo(x, y)
-		s.put(s.next[x])
-		if x+1 < s.width && s.next[x+1].glyph == continuation {
-			x++
+		for to < s.width && s.next[to].glyph == continuation {
+			to++
+		}
+		if n := len(s.runs); n > 0 && s.near(s.runs[n-1].to, from) {
+			s.runs[n-1].to = to
+		} else {
+			s.runs = append(s.runs, run{from, to})
+		}
+		x = to - 1
+	}
+}
+
+// near reports whether a run may go on over the cells up to another run: they are few,
+// of one byte each, and of the style before them.
+func (s *Screen) near(from, to int) bool {
+	if to-from > len("\x1b[C") {
+		return false
+	}
+	for x := from; x < to; x++ {
+		c, before := s.next[x], s.next[x-1]
+		if c.glyph >= utf8.RuneSelf || c.glyph == continuation || c.style != before.style && (c != blank || s.styles.onBlanks(before.style)) {
+			return false
 		}
 	}
+	return true
 }
 
 // differing is how many cells of a row differ from a column on.
@@ -174,50 +222,62 @@ func (s *Screen) differing(y, from int) int {
 	return n
 }
 
-// moveTo moves the cursor, in the fewest bytes.
+// moveTo moves the cursor in the fewest bytes: to a place, or from where it is, or from
+// the start of its line.
 func (s *Screen) moveTo(x, y int) {
 	if s.x == x && s.y == y {
 		return
 	}
-	switch gap := x - s.x; {
-	case s.y == y && s.x >= 0 && gap > 0 && gap <= len("\x1b[C") && s.same(s.x, gap):
-		for _, c := range s.next[s.x:x] {
-			s.out = utf8.AppendRune(s.out, c.glyph)
+	begin := len(s.out)
+	s.out = strconv.AppendInt(append(s.out, "\x1b["...), int64(y+1), 10)
+	if x > 0 {
+		s.out = strconv.AppendInt(append(s.out, ';'), int64(x+1), 10)
+	}
+	s.out = append(s.out, 'H')
+	if down := y - s.y; s.y >= 0 && down >= 0 && down < len("\x1b[H") {
+		absolute := len(s.out)
+		for _, from := range [...]int{0, s.x} {
+			if from < 0 {
+				continue
+			}
+			relative := len(s.out)
+			if from == 0 && s.x != 0 {
+				s.out = append(s.out, '\r')
+			}
+			for range down {
+				s.out = append(s.out, '\n')
+			}
+			s.out = appendAcross(s.out, x-from)
+			if len(s.out)-relative < absolute-begin {
+				absolute = begin + copy(s.out[begin:], s.out[relative:])
+			}
+			s.out = s.out[:absolute]
 		}
-	case s.y == y && s.x >= 0 && gap > 0:
-		s.out = append(s.out, "\x1b["...)
-		if gap > 1 {
-			s.out = strconv.AppendInt(s.out, int64(gap), 10)
-		}
-		s.out = append(s.out, 'C')
-	case x == 0 && s.y+1 == y:
-		s.out = append(s.out, "\r\n"...)
-	default:
-		s.out = append(s.out, "\x1b["...)
-		s.out = strconv.AppendInt(s.out, int64(y+1), 10)
-		if x > 0 {
-			s.out = append(s.out, ';')
-			s.out = strconv.AppendInt(s.out, int64(x+1), 10)
-		}
-		s.out = append(s.out, 'H')
 	}
 	s.x, s.y = x, y
 }
 
-// same reports whether cells can be written as they are, in the style that is set,
-// one byte each.
-func (s *Screen) same(from, count int) bool {
-	for _, c := range s.next[from : from+count] {
-		if c.glyph >= utf8.RuneSelf || c.glyph == continuation || c.style != s.current && (c.glyph != ' ' || s.styles.onBlanks[s.current] || s.styles.onBlanks[c.style]) {
-			return false
-		}
+// appendAcross moves the cursor along its line.
+func appendAcross(out []byte, columns int) []byte {
+	direction := byte('C')
+	switch {
+	case columns == 0:
+		return out
+	case columns == -1:
+		return append(out, '\b')
+	case columns < 0:
+		direction, columns = 'D', -columns
 	}
-	return true
+	out = append(out, "\x1b["...)
+	if columns > 1 {
+		out = strconv.AppendInt(out, int64(columns), 10)
+	}
+	return append(out, direction)
 }
 
 // put writes a cell at the cursor.
 func (s *Screen) put(c cell) {
-	if c.glyph != ' ' || s.styles.onBlanks[c.style] || s.styles.onBlanks[s.current] {
+	if c.glyph != ' ' || s.styles.onBlanks(c.style) || s.styles.onBlanks(s.current) {
 		s.turn(c.style)
 	}
 	s.out = utf8.AppendRune(s.out, c.glyph)
@@ -226,7 +286,7 @@ func (s *Screen) put(c cell) {
 	// the cursor waits before it wraps, its place is not known.
 	switch {
 	case !certain(c.glyph):
-		s.x, s.y = -1, -2
+		s.x, s.y = -1, -1
 	case s.x >= s.width:
 		s.x = -1
 	}
@@ -234,17 +294,8 @@ func (s *Screen) put(c cell) {
 
 // turn sets a style.
 func (s *Screen) turn(style styleID) {
-	if style == s.current {
-		return
+	if style != s.current {
+		s.out = append(s.out, s.styles.turn(s.current, style)...)
+		s.current = style
 	}
-	switch sequence := s.styles.sequences[style]; {
-	case s.current == 0:
-		s.out = append(s.out, sequence...)
-	case style == 0:
-		s.out = append(s.out, ansi.ResetStyle...)
-	default: // reset, and then the style: 0 is the first parameter
-		s.out = append(s.out, "\x1b[0;"...)
-		s.out = append(s.out, sequence[len("\x1b["):]...)
-	}
-	s.current = style
 }
