@@ -46,7 +46,9 @@ func (g Graph) curves(columns int) curves {
 	return c
 }
 
-// past is the maximum in each column's time, the last one's ending at g.At.
+// past is the maximum in each column's time. The last one ends at g.At or, while time
+// runs, where a column does that began at a multiple of its width: the curve then moves by
+// whole columns, and a column's value stays what it is.
 func (g Graph) past(columns int) []float64 { return g.series(g.Subject.Key, columns) }
 
 // series is past of any series.
@@ -59,18 +61,23 @@ func (g Graph) series(key snapshot.SeriesKey, columns int) []float64 {
 		return values
 	}
 	each := g.Window / time.Duration(columns-1)
-	points := g.History.Series(key, g.At.Add(-g.Window-each), g.At, columns)
+	end := g.At
+	if begun := end.Truncate(each); g.Running && begun.Before(end) {
+		end = begun.Add(each)
+	}
+	points := g.History.Series(key, end.Add(-g.Window-each), end, columns)
 	for i := range min(len(points), columns) {
 		if points[i].Known {
 			values[i] = max(float64(points[i].Max), 0)
 		}
 	}
-	bridge(values, g.tolerance(each))
+	bridge(values, g.tolerance(each, 0), g.tolerance(each, end.Sub(g.At)))
 	return values
 }
 
-// tolerance is how many empty columns may lie between two consecutive samples.
-func (g Graph) tolerance(each time.Duration) int {
+// tolerance is how many empty columns may lie between two consecutive samples, or after
+// the newest one, where a part of the last column is still to come.
+func (g Graph) tolerance(each, toCome time.Duration) int {
 	apart := g.Interval
 	if oldest := g.At.Add(-g.Window); g.Interval > 0 && g.History != nil {
 		// Beyond the newest 3,600 samples the store keeps buckets of 15 s.
@@ -78,15 +85,15 @@ func (g Graph) tolerance(each time.Duration) int {
 			apart = max(apart, 15*time.Second)
 		}
 	}
-	return int(5 * apart / 2 / max(each, 1))
+	return int((5*apart/2 + toCome) / max(each, 1))
 }
 
-// bridge fills pauses of at most columns columns with the value before them, also
-// at the end, because the newest sample is rarely in the last column. To join
+// bridge fills pauses of at most columns columns with the value before them, and of
+// atEnd at the end, because the newest sample is rarely in the last column. To join
 // samples of an earlier interval it also fills a pause that is at most half longer
 // than the two before or after it. Where samples are hardly sparser than columns it
 // fills single empty columns that have another one nearby.
-func bridge(values []float64, columns int) {
+func bridge(values []float64, columns, atEnd int) {
 	var known []int
 	for i, v := range values {
 		if !math.IsNaN(v) {
@@ -122,7 +129,7 @@ func bridge(values []float64, columns int) {
 			fill(known[k], known[k+1])
 		}
 	}
-	if last := known[len(known)-1]; len(values)-1-last <= columns {
+	if last := known[len(known)-1]; len(values)-1-last <= atEnd {
 		fill(last, len(values))
 	}
 }

@@ -3,6 +3,7 @@ package graph
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -238,7 +239,7 @@ func TestBridgeJoinsSamplesOfEarlierInterval(t *testing.T) {
 	for _, i := range []int{0, 5, 10, 16, 21, 26 /* lost */, 46, 47, 48, 49 /* lost once */, 56, 57, 58, 59} {
 		values[i] = float64(i)
 	}
-	bridge(values, 1)
+	bridge(values, 1, 1)
 	for i, v := range values {
 		lost := i > 26 && i < 46 || i > 49 && i < 56
 		if math.IsNaN(v) != lost {
@@ -257,11 +258,36 @@ func TestBridgeJoinsRegularEmptyColumns(t *testing.T) {
 			values[i] = math.NaN()
 		}
 	}
-	bridge(values, 0)
+	bridge(values, 0, 0)
 	for i, v := range values {
 		if math.IsNaN(v) != (i == 60) {
 			t.Errorf("column %d is %v", i, v)
 		}
+	}
+}
+
+// While time runs a column keeps its value: the curve moves by whole columns.
+func TestColumnsMoveAsAWhole(t *testing.T) {
+	g := leakGraph(nil, time.Hour, false)
+	g.Window, g.Subject.Key = 10*time.Minute, snapshot.SeriesKey{GPUUUID: "GPU-3"}
+	const columns = 141 // of 4.3 s
+	moved, before := 0, []float64(nil)
+	for second := range 60 {
+		g.At = uitest.DrawnAt.Add(time.Duration(second) * time.Second)
+		noise := func(age time.Duration) float64 { return float64(g.At.Add(-age).Unix() * 7919 % 101) }
+		g.History = uitest.CurveHistory{Curve: noise, Now: g.At, Every: time.Second, Since: time.Hour}
+		now := g.past(columns)
+		if before != nil && !slices.Equal(now[:columns-1], before[:columns-1]) {
+			moved++
+			// What was the newest column is complete only now.
+			if !slices.Equal(now[:columns-2], before[1:columns-1]) {
+				t.Fatalf("after %d s\n%v became\n%v", second, before, now)
+			}
+		}
+		before = now
+	}
+	if moved < 60/5 || moved > 60/4+1 {
+		t.Errorf("moved %d times in a minute, by columns of 4.3 s", moved)
 	}
 }
 
