@@ -2,7 +2,6 @@ package terminal
 
 import (
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -14,7 +13,7 @@ import (
 
 // Screen draws frames, and writes only what differs from the frame before:
 //
-//	frame ── lines that differ ──→ cells ── runs that differ ──→ one write
+//	frame ── lines that differ ──→ cells ── runs that differ, by columns ──→ one write
 //
 // Bubble Tea's renderer would wake up ten times a second to find out whether there
 // is something to draw, and compare all cells of the screen. Lines are compared
@@ -28,13 +27,13 @@ type Screen struct {
 	width, height int
 	content       string   // the frame that is shown
 	rows          [][]cell // its cells
-	next          []cell   // the line that is being compared
+	next          [][]cell // those of the frame that is being drawn, where its lines differ
 	valid         bool     // the terminal shows the frame
 	view          tea.View // whose modes are set
 	synchronized  bool     // the terminal can take a frame as a whole
 
 	out     []byte
-	runs    []run // of the line that is being drawn
+	runs    []run // what differs
 	x, y    int   // the terminal's cursor; -1 is not known
 	current styleID
 }
@@ -108,10 +107,9 @@ func (s *Screen) clear(width, height int) {
 	s.content = ""
 	if width != s.width || height != s.height {
 		s.width, s.height = width, height
-		s.next = make([]cell, width)
-		s.rows = make([][]cell, height)
+		s.rows, s.next = make([][]cell, height), make([][]cell, height)
 		for y := range s.rows {
-			s.rows[y] = make([]cell, width)
+			s.rows[y], s.next[y] = make([]cell, width), make([]cell, width)
 		}
 	}
 	for _, row := range s.rows {
@@ -121,8 +119,10 @@ func (s *Screen) clear(width, height int) {
 	}
 }
 
-// draw draws the lines that differ.
+// draw draws what differs, line by line; but short runs in one column, as the digits of
+// figures are, one below the other.
 func (s *Screen) draw(content string) {
+	s.runs = s.runs[:0]
 	before, after := s.content, content
 	for y := range s.rows {
 		var old, line string
@@ -130,96 +130,114 @@ func (s *Screen) draw(content string) {
 		line, after, _ = strings.Cut(after, "\n")
 		// The first frame has no old lines, and an empty line stands for blanks.
 		if old != line {
-			s.styles.read(line, s.next)
-			s.drawRow(y)
-			s.rows[y], s.next = s.next, s.rows[y]
+			s.styles.read(line, s.next[y])
+			s.differ(y)
+			s.rows[y], s.next[y] = s.next[y], s.rows[y]
+		}
+	}
+	for i := range s.runs {
+		for i >= 0 && !s.runs[i].drawn {
+			s.drawRun(&s.runs[i])
+			i = s.below(i)
 		}
 	}
 	s.content = content
 }
 
-// run is some cells of a line, from one column up to another.
-type run struct{ from, to int }
+// run is some cells of a line, from one column up to another; beyond the width means
+// that the rest of the line is erased.
+type run struct {
+	y, from, to int
+	drawn       bool
+}
 
-// drawRow writes the cells of next that differ from a row, from the side that the
-// cursor is nearer to.
-func (s *Screen) drawRow(y int) {
-	s.differ(y)
-	if n := len(s.runs); n > 0 && s.x-s.runs[0].from > max(s.runs[n-1].from-s.x, 0) {
-		slices.Reverse(s.runs)
+// below finds the run below a short one; -1 where there is none.
+func (s *Screen) below(i int) int {
+	r := s.runs[i]
+	if r.to-r.from > len("\x1b[A") {
+		return -1
 	}
-	for _, r := range s.runs {
-		if r.to > s.width {
-			s.moveTo(r.from, y)
-			s.turn(0)
-			s.out = append(s.out, ansi.EraseLineRight...)
-			continue
+	for i++; i < len(s.runs) && s.runs[i].y <= r.y+1; i++ {
+		if below := s.runs[i]; below.y == r.y+1 && below.from == r.from {
+			return i
 		}
-		for x := r.from; x < r.to; x++ {
-			if s.next[x].glyph != continuation {
-				s.moveTo(x, y)
-				s.put(s.next[x])
-			}
+	}
+	return -1
+}
+
+// drawRun writes the cells of a run.
+func (s *Screen) drawRun(r *run) {
+	r.drawn = true
+	if r.to > s.width {
+		s.moveTo(r.from, r.y)
+		s.turn(0)
+		s.out = append(s.out, ansi.EraseLineRight...)
+		return
+	}
+	for x := r.from; x < r.to; x++ {
+		if c := s.rows[r.y][x]; c.glyph != continuation {
+			s.moveTo(x, r.y)
+			s.put(c)
 		}
 	}
 }
 
-// differ finds the runs of cells that differ from a row. Cells between that take no
-// more bytes than a move are written, too. A run beyond the width is erased.
+// differ adds the runs of cells that differ in a row. Cells between that take no more
+// bytes than a move are written, too.
 func (s *Screen) differ(y int) {
-	s.runs = s.runs[:0]
-	row, end := s.rows[y], s.width // from end on only blanks follow
-	for end > 0 && s.next[end-1] == blank {
+	row, next, first := s.rows[y], s.next[y], len(s.runs)
+	end := s.width // from end on only blanks follow
+	for end > 0 && next[end-1] == blank {
 		end--
 	}
 	for x := 0; x < s.width; x++ {
-		if row[x] == s.next[x] {
+		if row[x] == next[x] {
 			continue
 		}
-		if x >= end && s.differing(y, x) > len(ansi.EraseLineRight) {
-			s.runs = append(s.runs, run{x, s.width + 1})
+		if x >= end && differing(row[x:], next[x:]) > len(ansi.EraseLineRight) {
+			s.runs = append(s.runs, run{y: y, from: x, to: s.width + 1})
 			return
 		}
 		from, to := x, x+1
-		for from > 0 && s.next[from].glyph == continuation {
+		for from > 0 && next[from].glyph == continuation {
 			from-- // half a glyph cannot be written
 		}
-		for to < s.width && s.next[to].glyph == continuation {
+		for to < s.width && next[to].glyph == continuation {
 			to++
 		}
-		if n := len(s.runs); n > 0 && s.near(s.runs[n-1].to, from) {
+		if n := len(s.runs); n > first && s.near(next, s.runs[n-1].to, from) {
 			s.runs[n-1].to = to
 		} else {
-			s.runs = append(s.runs, run{from, to})
+			s.runs = append(s.runs, run{y: y, from: from, to: to})
 		}
 		x = to - 1
 	}
 }
 
+// differing counts the cells that differ.
+func differing(row, next []cell) int {
+	n := 0
+	for x := range row {
+		if row[x] != next[x] {
+			n++
+		}
+	}
+	return n
+}
+
 // near reports whether a run may go on over the cells up to another run: they are few,
 // of one byte each, and of the style before them.
-func (s *Screen) near(from, to int) bool {
+func (s *Screen) near(row []cell, from, to int) bool {
 	if to-from > len("\x1b[C") {
 		return false
 	}
 	for x := from; x < to; x++ {
-		c, before := s.next[x], s.next[x-1]
+		c, before := row[x], row[x-1]
 		if c.glyph >= utf8.RuneSelf || c.glyph == continuation || c.style != before.style && (c != blank || s.styles.onBlanks(before.style)) {
 			return false
 		}
 	}
 	return true
-}
-
-// differing is how many cells of a row differ from a column on.
-func (s *Screen) differing(y, from int) int {
-	n := 0
-	for x := from; x < s.width; x++ {
-		if s.rows[y][x] != s.next[x] {
-			n++
-		}
-	}
-	return n
 }
 
 // moveTo moves the cursor in the fewest bytes: to a place, or from where it is, or from
@@ -263,8 +281,8 @@ func appendAcross(out []byte, columns int) []byte {
 	switch {
 	case columns == 0:
 		return out
-	case columns == -1:
-		return append(out, '\b')
+	case columns < 0 && columns > -len("\x1b[2D"):
+		return append(out, "\b\b\b"[:-columns]...)
 	case columns < 0:
 		direction, columns = 'D', -columns
 	}
