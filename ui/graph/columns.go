@@ -41,7 +41,8 @@ func (g Graph) curves(columns int) curves {
 		c.history = append(c.history, math.NaN())
 	}
 	if c.ahead > 0 {
-		c.forecast(g.Subject, now, columns)
+		used, predicted := g.forecast(g.Window / time.Duration(now))
+		c.forecast(used, predicted, now, columns)
 	}
 	return c
 }
@@ -135,9 +136,9 @@ func bridge(values []float64, columns, atEnd int) {
 }
 
 // forecast fills the columns after now, linearly between horizons, up to the capacity.
-func (c *curves) forecast(subject Subject, now, columns int) {
+func (c *curves) forecast(from snapshot.Bytes, predicted []snapshot.Prediction, now, columns int) {
 	c.median, c.lower, c.upper = make([]float64, columns), make([]float64, columns), make([]float64, columns)
-	used, _ := subject.Used.Value()
+	used, _ := from.Value()
 	each := float64(c.ahead) / float64(columns-1-now)
 	for i := range columns {
 		c.median[i], c.lower[i], c.upper[i] = math.NaN(), math.NaN(), math.NaN()
@@ -145,9 +146,9 @@ func (c *curves) forecast(subject Subject, now, columns int) {
 			continue
 		}
 		distance := time.Duration(float64(i-now) * each)
-		c.median[i] = c.limited(between(subject.Predicted, used, distance, func(p snapshot.Prediction) quantity.Bytes { return p.Median }))
-		c.lower[i] = c.limited(between(subject.Predicted, used, distance, func(p snapshot.Prediction) quantity.Bytes { return p.Lower80 }))
-		c.upper[i] = c.limited(between(subject.Predicted, used, distance, func(p snapshot.Prediction) quantity.Bytes { return p.Upper80 }))
+		c.median[i] = c.limited(between(predicted, used, distance, func(p snapshot.Prediction) quantity.Bytes { return p.Median }))
+		c.lower[i] = c.limited(between(predicted, used, distance, func(p snapshot.Prediction) quantity.Bytes { return p.Lower80 }))
+		c.upper[i] = c.limited(between(predicted, used, distance, func(p snapshot.Prediction) quantity.Bytes { return p.Upper80 }))
 	}
 }
 

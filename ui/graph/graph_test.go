@@ -291,6 +291,32 @@ func TestColumnsMoveAsAWhole(t *testing.T) {
 	}
 }
 
+// The forecast moves as the curve does, and with what it is about.
+func TestForecastStaysWithItsColumn(t *testing.T) {
+	g := leakGraph(uitest.Appearance(t, "", false), time.Hour, true)
+	g.Stacks = &Stacks{}
+	at := func(seconds int, name string) float64 {
+		g.At = uitest.DrawnAt.Truncate(longestForecast).Add(time.Duration(seconds) * time.Second)
+		g.Subject.Key.GPUUUID = name
+		g.Subject.Used = uitest.Known(60 + float64(seconds))
+		used, _ := g.forecast(time.Minute)
+		amount, _ := used.Value()
+		return float64(amount) / float64(quantity.GiB)
+	}
+	for _, c := range []struct {
+		seconds int
+		name    string
+		want    float64
+	}{{0, "GPU-3", 60}, {1, "GPU-3", 60}, {4, "GPU-3", 60}, {5, "GPU-3", 65}, {6, "GPU-3", 65}, {7, "GPU-4", 67}, {8, "GPU-4", 67}} {
+		if got := at(c.seconds, c.name); got != c.want {
+			t.Errorf("after %d s the forecast for %s begins at %v GiB, want %v", c.seconds, c.name, got, c.want)
+		}
+	}
+	if g.Running = false; at(9, "GPU-4") != 69 {
+		t.Error("a screen that shows the past has a forecast of another moment")
+	}
+}
+
 // leakGraph is the graph of the drawings.
 func leakGraph(lk *cell.Appearance, since time.Duration, forecast bool) Graph {
 	g := Graph{

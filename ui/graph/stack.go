@@ -25,13 +25,39 @@ const (
 )
 
 // Stacks keeps the parts that were last read, between two samples nothing of which
-// changes, however many frames are drawn; and the axes that were last drawn.
+// changes, however many frames are drawn; the axes that were last drawn; and the forecast
+// that is drawn while the curve stays where it is.
 type Stacks struct {
 	of    stackKey
 	parts stack
 
 	plot plotKey
 	text string
+
+	ahead forecastKey
+	used  snapshot.Bytes
+	curve []snapshot.Prediction
+}
+
+// forecastKey is how long a forecast stays: as long as a column takes, but at most so long.
+type forecastKey struct {
+	series snapshot.SeriesKey
+	column time.Time
+}
+
+const longestForecast = 5 * time.Second
+
+// forecast is the level that a subject's forecast begins at, and the forecast. It moves as
+// the curve does, not with every sample.
+func (g Graph) forecast(each time.Duration) (used snapshot.Bytes, curve []snapshot.Prediction) {
+	used, curve = g.Subject.Used, g.Subject.Predicted
+	if g.Stacks == nil || !g.Running {
+		return used, curve
+	}
+	if of := (forecastKey{g.Subject.Key, g.At.Truncate(min(each, longestForecast))}); g.Stacks.ahead != of {
+		g.Stacks.ahead, g.Stacks.used, g.Stacks.curve = of, used, curve
+	}
+	return g.Stacks.used, g.Stacks.curve
 }
 
 type stackKey struct {
