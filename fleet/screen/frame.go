@@ -158,7 +158,7 @@ func (m *model) nothing(l *cell.Line) {
 	case m.view.Picture == nil:
 		l.Put(s.Dim, "asking "+m.look.Glyphs.Words(m.name)+m.look.Glyphs.Ellipsis)
 	case len(m.view.Query.Filter) > 0:
-		l.Put(s.Dim, "nothing matches the filter: Esc clears it")
+		l.Put(s.Dim, "nothing matches the filter   Esc: all")
 	default:
 		l.Put(s.Dim, "no GPU")
 	}

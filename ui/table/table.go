@@ -60,31 +60,33 @@ func (t Table) Render(width, height int) []string {
 		}
 		if i == 0 {
 			l.Skip(1)
-			l.Put(t.Appearance.Styles.Dim, t.nothing())
+			l.Put(t.Appearance.Styles.Dim, cell.Fitting(t.nothing(), width-1))
 		}
 		out = append(out, l.String())
 	}
 	return out
 }
 
-// nothing explains why there is no row.
-func (t *Table) nothing() string {
-	filter := text.Cut(text.Clean(t.Filter), 24, t.Appearance.Glyphs.Ellipsis) // the way out must have room beside it
+// nothing explains why there is no row, in wordings from the fullest to the shortest.
+func (t *Table) nothing() []string {
+	whose := "no process"
+	if t.Mine {
+		whose += " of " + text.Clean(t.Snapshot.Host.User)
+	}
 	switch {
-	case filter != "" && t.Mine:
-		return "no process of " + text.Clean(t.Snapshot.Host.User) + " matches " + filter + "   Esc: all"
-	case filter != "":
-		return "no process matches " + filter + "   Esc: all"
+	case t.Filter != "":
+		const all = "   Esc: all"
+		return []string{whose + " matches " + text.Clean(t.Filter) + all, whose + " matches" + all, "none matches" + all}
 	case t.Mine:
-		return "no process of " + text.Clean(t.Snapshot.Host.User) + "   u: everybody's"
+		return []string{whose + "   u: everybody's", "none   u: everybody's"}
 	case t.Focus != nil:
-		return "no process here   Esc: all GPUs"
+		return []string{"no process here   Esc: all GPUs", "none   Esc: all GPUs"}
 	case t.Snapshot.Driver.State != snapshot.DriverOK:
-		return ""
+		return []string{""}
 	case t.unattributed():
-		return "the driver lists no process, though memory is used: it may hide them here"
+		return []string{"the driver lists no process, though memory is used: it may hide them here", "processes are hidden here", "hidden"}
 	default:
-		return "no process uses a GPU"
+		return []string{"no process uses a GPU", "no process"}
 	}
 }
 

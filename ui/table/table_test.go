@@ -1,8 +1,11 @@
 package table
 
 import (
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/charmbracelet/x/ansi"
 
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
@@ -31,6 +34,20 @@ func TestEndedTextIsNeverCut(t *testing.T) {
 	} {
 		if got := endedText(&gone, ended.Add(10*time.Second), c.cells); got != c.want {
 			t.Errorf("in %d cells %q, want %q", c.cells, got, c.want)
+		}
+	}
+}
+
+// TestAnEmptyTableHasAWayOut: at every width, whatever was typed.
+func TestAnEmptyTableHasAWayOut(t *testing.T) {
+	long := strings.Repeat("a long filter ", 9)
+	for _, l := range []Listing{{Filter: "zzz"}, {Filter: long}, {Filter: long, Mine: true}, {Mine: true}, {Focus: &Focus{}}} {
+		for width := 30; width < 120; width++ {
+			s := &snapshot.Snapshot{Driver: snapshot.Driver{State: snapshot.DriverOK}, Host: snapshot.Host{User: "somebody-with-a-long-name"}}
+			row := ansi.Strip(Table{Listing: l, Appearance: uitest.Appearance(t, "", false), Snapshot: s}.Render(width, 4)[1])
+			if row = strings.TrimRight(row, " "); !strings.HasSuffix(row, "Esc: all") && !strings.HasSuffix(row, "Esc: all GPUs") && !strings.HasSuffix(row, "u: everybody's") {
+				t.Errorf("in %d cells: %q", width, row)
+			}
 		}
 	}
 }
