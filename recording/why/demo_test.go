@@ -32,6 +32,9 @@ func TestDemoIsExplained(t *testing.T) {
 		}
 		e := Gather(s.History(), &event)
 		v := Judge(e)
+		if last := e.Recent[len(e.Recent)-1]; last.Used != e.Used {
+			t.Errorf("%v: it used %s, by its growth %s", event.Time, e.Used.Or(0), last.Used.Or(0))
+		}
 		t.Log(event.Time, v.Cause, v.Reasons, v.Missing)
 		if v.Cause == Leak || v.Cause == OwnGrowth {
 			explained++

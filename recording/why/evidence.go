@@ -90,9 +90,11 @@ func Gather(history snapshot.History, event *snapshot.Event) *Evidence {
 	e.fromFailure(history, event.OutOfMemory)
 	e.estimateFree(history)
 	e.Rescue = rescueOf(history, event)
-	if e.Free.Known() && e.Capacity.Known() && len(e.Recent) > 0 && !e.FreeAbout {
-		if used, ok := e.Used.Value(); ok { // exact, where a sample may be a second old
-			e.Recent[len(e.Recent)-1].Others = computed(max(e.Capacity.Or(0)-e.Free.Or(0)-used, 0))
+	if used, ok := e.Used.Value(); ok && len(e.Recent) > 0 { // exact, where a sample may be a second older or younger
+		last := &e.Recent[len(e.Recent)-1]
+		last.Used = e.Used
+		if e.Free.Known() && e.Capacity.Known() && !e.FreeAbout {
+			last.Others = computed(max(e.Capacity.Or(0)-e.Free.Or(0)-used, 0))
 		}
 	}
 	return e
