@@ -83,7 +83,7 @@ func optional[T ~int64 | ~int](v any) quantity.Optional[T] {
 
 const processColumns = `p.process, p.pid, p.start_time, p.pid_namespace, p.gpu, p.mig_gpu, p.mig_compute,
 	p.parent, p.uid, p.user, p.name, p.command, p.job_kind, p.job_id, p.job_step, p.job_namespace, p.job_container, p.type, p.runtime, p.runtime_version, p.started_ns, p.used_bytes, p.peak_bytes,
-	p.ended_ns, p.exit_status, p.out_of_memory_count`
+	p.ended_ns, p.exit_status, p.out_of_memory_count, (SELECT gpu_index FROM gpus WHERE gpu = p.gpu)`
 
 // described is a row as the table processes describes it.
 type described struct {
@@ -95,13 +95,13 @@ type described struct {
 func scanProcess(rows *sql.Rows, uuids map[int64]string, more ...any) (out described, err error) {
 	var at place
 	var start, namespace int64
-	var parent, uid, started, used, peak, ended, exit, oom sql.NullInt64
+	var parent, uid, started, used, peak, ended, exit, oom, index sql.NullInt64
 	var user, name, command, jobKind, jobID, step, namespaceOfPod, container, kind, runtime, version sql.NullString
 	p := &out.Last
 	err = rows.Scan(append([]any{&out.id, &p.ID.Process.PID, &start, &namespace, &at.gpu, &at.migGPU, &at.migCompute,
-		&parent, &uid, &user, &name, &command, &jobKind, &jobID, &step, &namespaceOfPod, &container, &kind, &runtime, &version, &started, &used, &peak, &ended, &exit, &oom}, more...)...)
+		&parent, &uid, &user, &name, &command, &jobKind, &jobID, &step, &namespaceOfPod, &container, &kind, &runtime, &version, &started, &used, &peak, &ended, &exit, &oom, &index}, more...)...)
 	p.ID.Process.StartTime, p.ID.Process.Namespace = uint64(start), uint64(namespace)
-	p.ID.GPUUUID, p.ID.Instance = uuids[at.gpu.Int64], at.instance()
+	p.ID.GPUUUID, p.ID.Instance, p.GPU = uuids[at.gpu.Int64], at.instance(), int(index.Int64)
 	p.Parent, p.User, p.Name, p.Command = int(parent.Int64), user.String, name.String, nil
 	if command.Valid {
 		p.Command = strings.Fields(command.String)

@@ -175,7 +175,7 @@ func TestPlainRows(t *testing.T) {
 		t.Errorf("alerts then: %+v", then.Alerts)
 	}
 	then, _ = r.At(q.now)
-	if len(then.Alerts) != 0 || len(then.Rows) != 5 || len(then.Ended) != 1 || then.Ended[0].Last.ID != gone.ID || then.Ended[0].ExitStatus.Or(0) != 137 {
+	if len(then.Alerts) != 0 || len(then.Rows) != 5 || len(then.Ended) != 1 || then.Ended[0].Last.ID != gone.ID || then.Ended[0].Last.GPU != gone.GPU || gone.GPU == 0 || then.Ended[0].ExitStatus.Or(0) != 137 {
 		t.Errorf("at the end: %+v", then)
 	}
 }
