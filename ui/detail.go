@@ -1,96 +1,38 @@
 package ui
 
 import (
-	"strconv"
-	"strings"
+	"time"
 
+	"vramscope/guard/advice"
 	"vramscope/internal/quantity"
-	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
+	"vramscope/ui/detail"
 	"vramscope/ui/graph"
 	"vramscope/ui/table"
 )
 
-// detail is everything known about one process: who it is, what its memory
-// is, where it goes, and its graph. It fills the screen above the alert line
-// (Enter), or stands beside the graph on a wide screen.
-//
-//	who, runtime, probe
-//	the parts, each with its share and the one fact that makes it useful
-//	allocators, trend, forecast
-//	graph                          (full screen only)
-//
-// A line without facts is left out.
-type detail struct {
-	look    *cell.Appearance
-	history snapshot.History
-	now     cell.Moment
-	viewer  string // who looks
-
-	scratch  *cell.Line             // what its lines are written on, one after the other
-	process  *snapshot.Process      // nil: no process to show
-	ended    *snapshot.EndedProcess // when and how it ended, nil while it lives
-	index    string                 // of its GPU, "5:1" for an instance
-	also     []string               // its other GPUs
-	leak     *snapshot.Alert        // its leak's alarm
-	gpuFull  quantity.Bytes         // used memory at which its GPU is full; 0 where not known
-	away     bool                   // its GPU does not answer
-	noDriver bool
-	guard    string      // what the guard thinks of it, "" where nothing
-	full     bool        // it has the screen; else it stands beside the main graph
-	graph    graph.Graph // of the full screen
-	advised  string      // what would save memory; "" where nothing is known to
-	segments *segmentMap // the map in the place of the graph, nil where there is none
-}
-
 // newDetail is the detail of the process under the cursor, with a graph if whole.
-func newDetail(st *state, lk *cell.Appearance, rows []table.Row, whole bool) detail {
-	d := detail{look: lk, history: st.history, now: cell.Moment(st.moment()), full: whole, scratch: cell.NewLine(st.width)}
-	s := st.shown
-	if s == nil {
-		return d
+func newDetail(st *state, lk *cell.Appearance, rows []table.Row, whole bool) detail.Panel {
+	in := detail.Input{Appearance: lk, Snapshot: st.shown, History: st.history, Now: cell.Moment(st.moment()), Width: st.width, Whole: whole}
+	if st.shown == nil {
+		return detail.New(in)
 	}
-	d.viewer = s.Host.User
-	id := detailed(st, rows)
-	d.process = s.Row(id)
-	if d.process == nil {
-		if d.ended = s.EndedRow(id); d.ended == nil {
-			return d
-		}
-		d.process = &d.ended.Last
+	in.Row, in.NoDriver = detailed(st, rows), st.noDriver()
+	if !whole {
+		return detail.New(in)
 	}
-	for other := range s.ProcessRows(id.Process) {
-		if other.ID != id {
-			d.also = append(d.also, strconv.Itoa(other.GPU))
-		}
+	if st.advised.row == in.Row {
+		in.Advice = st.advised.line
 	}
-	for i := range s.Alerts {
-		if a := &s.Alerts[i]; a.Kind == snapshot.AlertLeak && a.Row == id {
-			d.leak = a
-		}
+	if st.segments != nil && st.segments.row == in.Row {
+		in.Segments = &st.segments.View
 	}
-	d.index = strconv.Itoa(d.process.GPU)
-	if gpu := s.GPU(id.GPUUUID); gpu != nil {
-		d.index = string(cell.AppendIndex(nil, gpu.Index, gpu.InstanceNumber(id.Instance)))
-		d.gpuFull = graph.Reachable(gpu, d.process).Or(0)
-		d.away = gpu.State != snapshot.GPUOK && gpu.State != ""
+	if st.shown.Row(in.Row) != nil || st.shown.EndedRow(in.Row) != nil {
+		in.Graph = graphAbout(st, lk, graph.UsedBy(in.Row))
+		in.Graph.Subject.Name = "used"
 	}
-	d.noDriver = st.noDriver()
-	if of := standingOf(s, id); of != nil {
-		d.guard = standingWords(of, s.Guard.Mode)
-	}
-	if whole {
-		if st.advised.row == id {
-			d.advised = st.advised.line
-		}
-		d.graph = graphAbout(st, lk, graph.UsedBy(id))
-		d.graph.Subject.Name = "used"
-		if st.segments != nil && st.segments.row == id {
-			d.segments = st.segments
-		}
-	}
-	return d
+	return detail.New(in)
 }
 
 // detailed is the row under the cursor, else of the alert line, else the first.
@@ -107,173 +49,35 @@ func detailed(st *state, rows []table.Row) snapshot.RowID {
 	return snapshot.RowID{}
 }
 
-// Render returns exactly height lines of exactly width cells.
-func (d detail) Render(width, height int) []string {
-	switch {
-	case width <= 0 || height <= 0:
-		return cell.Blank(max(width, 0), height)
-	case d.full:
-		return cell.Fill(d.whole(width, height), width, height)
-	default:
-		return cell.Fill(d.beside(width, height), width, height)
-	}
+// advised is the best advice for a process, as of a moment. `vramscope advise` has the
+// others, with prices and sources.
+type advised struct {
+	row  snapshot.RowID
+	at   time.Time
+	line string
 }
 
-// whole is the full screen: the facts, then the graph with what is left.
-func (d detail) whole(width, height int) []string {
-	p := d.process
-	if p == nil {
-		return []string{d.text(width, cell.Span{d.look.Styles.Dim, "no process to show"})}
-	}
-	if height < detailLeast {
-		return d.brief(width)
-	}
-	if d.segments != nil {
-		lines := d.above(width, height)
-		return append(d.besideMap(lines, width, height), d.segmentPanel().Render(width, d.mapHeight(width, height))...)
-	}
-	lines := d.aboveGraph(width, height)
-	if room := height - len(lines); room >= graph.LeastHeight {
-		lines = append(lines, d.graph.Render(width, room)...)
-	}
-	return lines
-}
+// adviceEvery is how often it is made anew: the rules look at minutes and hours, and
+// read a thousand samples.
+const adviceEvery = 10 * time.Second
 
-// graphRows is how high the graph of the full screen is, 0 where it has none.
-func (d detail) graphRows(width, height int) int {
-	if d.process == nil || d.segments != nil {
-		return 0
+// keepAdvice makes the advice of the detail that has the screen.
+func (m *model) keepAdvice() {
+	st := &m.st
+	if !st.detail || st.shown == nil {
+		return
 	}
-	if room := height - len(d.aboveGraph(width, height)); room >= graph.LeastHeight {
-		return room
+	id, at := detailed(st, nil), st.moment()
+	if id == st.advised.row && at.Sub(st.advised.at).Abs() < adviceEvery {
+		return
 	}
-	return 0
-}
-
-// aboveGraph is everything above the graph.
-func (d detail) aboveGraph(width, height int) []string {
-	lines := append(d.above(width, height), "")
-	lines = append(lines, d.totals(width)...)
-	if d.advised != "" {
-		lines = append(lines, d.text(width, cell.Span{d.look.Styles.Dim, text.Pad("advice", partName)}, cell.Span{d.look.Styles.Text, d.advised}))
+	st.advised = advised{row: id, at: at}
+	best := advice.Of(advice.Input{Snapshot: st.shown, History: st.history}, id)
+	if len(best) == 0 {
+		return
 	}
-	outlook := d.outlook(width)
-	// What the allocators say one by one comes where the graph stays as it is.
-	if room := height - len(lines) - len(outlook) - graph.GoodHeight; room > 2 {
-		lines = append(lines, d.allocators(width, min(room, allocatorLinesMost))...)
-	} else {
-		lines = append(lines, d.inShort(width)...)
+	if bytes, ok := best[0].Bytes.Value(); ok && bytes >= quantity.MiB {
+		st.advised.line = bytes.String() + "  "
 	}
-	return blanked(append(lines, outlook...), width)
-}
-
-// above is who the process is and what its memory is.
-func (d detail) above(width, height int) []string {
-	s, p := &d.look.Styles, d.process
-	lines := []string{d.text(width,
-		cell.Span{s.Strong, "GPU " + d.index}, cell.Span{s.Strong, "  PID " + strconv.Itoa(p.ID.Process.PID)},
-		cell.Span{s.Text, "  " + cell.UserName(p) + "  " + cell.ShortCommand(p)})}
-	lines = append(lines, d.command(width, d.commandLines(height))...)
-	lines = append(lines, d.text(width, cell.Span{s.Text, strings.Join(d.facts(true), ", ")}), d.text(width, d.state()...))
-	if d.guard != "" {
-		lines = append(lines, d.text(width, cell.Span{s.Text, d.guard}))
-	}
-	return append(append(lines, ""), d.parts(width)...)
-}
-
-// beside stands at the right of the main graph.
-func (d detail) beside(width, height int) []string {
-	s, p := &d.look.Styles, d.process
-	if p == nil {
-		return []string{cell.TitledRule(d.look, width, "no process", s.Title, nil)}
-	}
-	lines := []string{
-		cell.TitledRule(d.look, width, "PID "+strconv.Itoa(p.ID.Process.PID), s.Title, []cell.Span{{s.Key, "Enter"}, {s.Dim, ": full screen"}}),
-		d.text(width, cell.Span{s.Strong, cell.UserName(p)}, cell.Span{s.Text, "  " + cell.ShortCommand(p)}),
-		d.text(width, cell.Span{s.Text, strings.Join(append([]string{"GPU " + d.index}, d.facts(false)...), ", ")}),
-		d.text(width, d.state()...),
-	}
-	if d.guard != "" {
-		lines = append(lines, d.text(width, cell.Span{s.Text, d.guard}))
-	}
-	who := len(lines)
-	lines = append(lines, d.parts(width)...)
-	totals, outlook := d.totals(width), d.outlook(width)
-	if room := height - len(lines) - len(totals) - len(outlook) - 2; room > 0 {
-		totals = append(totals, d.allocators(width, room)...)
-	}
-	totals = append(totals, outlook...)
-	// A blank line before and after the parts, as far as there is room.
-	if len(lines)+len(totals)+1 <= height {
-		lines = append(lines, strings.Repeat(" ", width))
-	}
-	if len(lines)+len(totals)+1 <= height {
-		lines = append(lines[:who:who], append([]string{strings.Repeat(" ", width)}, lines[who:]...)...)
-	}
-	return append(lines, totals...)
-}
-
-// line is the one that every line of the panel is written on.
-func (d detail) line(width int) *cell.Line {
-	d.scratch.Reset(width)
-	return d.scratch
-}
-
-// text is a line of spans, indented by a cell.
-func (d detail) text(width int, spans ...cell.Span) string {
-	l := d.line(width)
-	l.Skip(1)
-	l.PutSpans(spans, width-1, d.look.Glyphs.Ellipsis)
-	return l.String()
-}
-
-// facts are what is known besides memory, the runtime first.
-func (d detail) facts(all bool) []string {
-	p := d.process
-	var facts []string
-	if p.Runtime != "" {
-		facts = append(facts, text.Clean(strings.TrimRight(p.Runtime+" "+p.RuntimeVersion, " ")+allocatorName(p)))
-	}
-	if p.Type != "" && all {
-		facts = append(facts, text.Clean(p.Type))
-	}
-	if !p.Started.IsZero() && d.ended == nil {
-		facts = append(facts, "up "+quantity.Duration(d.now.Since(p.Started)))
-	}
-	if job := text.Clean(p.Job.String()); job != "" {
-		facts = append(facts, job)
-	}
-	if all {
-		for _, part := range p.Job.Details() {
-			facts = append(facts, text.Clean(part))
-		}
-	}
-	if v, ok := p.SMUtilization.Value(); ok {
-		facts = append(facts, "SM "+strconv.Itoa(v)+"%")
-	}
-	if v, ok := p.CPU.Value(); ok && all {
-		facts = append(facts, "CPU "+strconv.FormatFloat(v, 'f', 0, 64)+"%")
-	}
-	if v, ok := p.Host.Value(); ok && all {
-		facts = append(facts, "host "+v.String())
-	}
-	if len(d.also) > 0 {
-		facts = append(facts, "also on GPU "+strings.Join(d.also, ","))
-	}
-	return facts
-}
-
-// allocatorName is which of PyTorch's two allocators the process uses.
-func allocatorName(p *snapshot.Process) string {
-	if p.Runtime != "PyTorch" || len(p.Allocators) == 0 {
-		return ""
-	}
-	switch p.Allocators[0].Kind {
-	case "pytorch":
-		return " native"
-	case "cuda_pool":
-		return " cudaMallocAsync"
-	default:
-		return ""
-	}
+	st.advised.line += best[0].Text
 }

@@ -196,5 +196,5 @@ func (m *model) zoomSegments() {
 func (m *model) segmentPanel() (panel segments.Panel, width, height int) {
 	lay := m.layout()
 	d := newDetail(&m.st, &m.look, nil, true)
-	return d.segmentPanel(), m.st.width, d.mapHeight(m.st.width, lay.above().rows)
+	return d.SegmentPanel(), m.st.width, d.MapHeight(m.st.width, lay.above().rows)
 }

@@ -98,7 +98,7 @@ func (m *model) graphRows() int {
 		return lay.graph.rows
 	}
 	room := lay.above().rows
-	return newDetail(&m.st, &m.look, m.table().Rows, true).graphRows(m.st.width, room)
+	return newDetail(&m.st, &m.look, m.table().Rows, true).GraphRows(m.st.width, room)
 }
 
 // graphStyle switches between areas and curves alone.

@@ -1,4 +1,4 @@
-package ui
+package detail
 
 import (
 	"strconv"
@@ -11,7 +11,7 @@ import (
 const detailLeast = 4
 
 // brief is the detail in as few lines as there are: what it uses, of what, and who.
-func (d detail) brief(width int) []string {
+func (d Panel) brief(width int) []string {
 	s, p := &d.look.Styles, d.process
 	figure := func(name string, amount snapshot.Bytes) string {
 		if v, ok := amount.Value(); ok {

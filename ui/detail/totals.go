@@ -1,4 +1,4 @@
-package ui
+package detail
 
 import (
 	"strconv"
@@ -13,7 +13,7 @@ import (
 )
 
 // totals is the figures of all allocators together, and the evictable caches.
-func (d detail) totals(width int) []string {
+func (d Panel) totals(width int) []string {
 	var lines []string
 	if facts := d.figuresOfAll(width - 2); facts != "" {
 		lines = append(lines, d.text(width, cell.Span{d.look.Styles.Text, facts}))
@@ -25,7 +25,7 @@ func (d detail) totals(width int) []string {
 }
 
 // figuresOfAll is "largest free 2.00G   segments 812   …", as many as fit.
-func (d detail) figuresOfAll(cells int) string {
+func (d Panel) figuresOfAll(cells int) string {
 	p := d.process
 	var largest snapshot.Bytes
 	var segments, blocks quantity.Optional[int64]
@@ -82,7 +82,7 @@ func plus(sum, count quantity.Optional[int64]) quantity.Optional[int64] {
 }
 
 // evictable names the offered caches in the order of a selective flush.
-func (d detail) evictable() string {
+func (d Panel) evictable() string {
 	if len(d.process.Evictable) == 0 {
 		return ""
 	}
@@ -107,7 +107,7 @@ func (d detail) evictable() string {
 const outlookColumn = 30
 
 // outlook is the trend and the forecast, nothing where there is neither.
-func (d detail) outlook(width int) []string {
+func (d Panel) outlook(width int) []string {
 	trend, style := d.trend()
 	ahead := d.ahead()
 	if trend == "" && ahead == "" || d.ended != nil {
@@ -126,7 +126,7 @@ func (d detail) outlook(width int) []string {
 	return []string{l.String()}
 }
 
-func (d detail) trend() (string, themes.Style) {
+func (d Panel) trend() (string, themes.Style) {
 	s, p := &d.look.Styles, d.process
 	rate := ""
 	if v, ok := p.GrowthPerSecond.Value(); ok && v != 0 {
@@ -162,7 +162,7 @@ func (d detail) trend() (string, themes.Style) {
 var outlookHorizons = [...]time.Duration{time.Minute, 5 * time.Minute}
 
 // ahead is "+1m 72.1G (71.9–72.4)   +5m full (75.9G–full)".
-func (d detail) ahead() string {
+func (d Panel) ahead() string {
 	var parts []string
 	for _, horizon := range outlookHorizons {
 		for i := range d.process.Predicted {
@@ -175,7 +175,7 @@ func (d detail) ahead() string {
 }
 
 // amount is a predicted amount, full from the GPU's capacity on.
-func (d detail) amount(v quantity.Bytes) string {
+func (d Panel) amount(v quantity.Bytes) string {
 	if d.gpuFull > 0 && v >= d.gpuFull {
 		return "full"
 	}
@@ -183,7 +183,7 @@ func (d detail) amount(v quantity.Bytes) string {
 }
 
 // bounds is " (71.9–72.4)", "" where both equal the median.
-func (d detail) bounds(f *snapshot.Prediction) string {
+func (d Panel) bounds(f *snapshot.Prediction) string {
 	low, high := d.amount(f.Lower80), d.amount(f.Upper80)
 	if low == high && low == d.amount(f.Median) {
 		return ""

@@ -1,4 +1,4 @@
-package ui
+package detail
 
 import (
 	"strings"
@@ -8,7 +8,7 @@ import (
 )
 
 // commandLines is how many lines the whole command may take.
-func (d detail) commandLines(height int) int {
+func (d Panel) commandLines(height int) int {
 	switch {
 	case height < 20:
 		return 1
@@ -20,7 +20,7 @@ func (d detail) commandLines(height int) int {
 }
 
 // command is the whole command, wrapped; nothing where the line above shows it.
-func (d detail) command(width, most int) []string {
+func (d Panel) command(width, most int) []string {
 	p := d.process
 	room := max(width-2, 1)
 	var whole strings.Builder

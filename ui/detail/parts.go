@@ -1,4 +1,4 @@
-package ui
+package detail
 
 import (
 	"cmp"
@@ -23,7 +23,7 @@ const (
 )
 
 // parts is used memory and its parts, each with its share and a note.
-func (d detail) parts(width int) []string {
+func (d Panel) parts(width int) []string {
 	s, p := &d.look.Styles, d.process
 	lines := []string{d.usedLine(width)}
 	if !p.Allocated.Known() && !p.Cached.Known() && !p.Fragmented.Known() {
@@ -62,7 +62,7 @@ func (d detail) parts(width int) []string {
 }
 
 // usedLine is the total with its bar, to the scale of used.
-func (d detail) usedLine(width int) string {
+func (d Panel) usedLine(width int) string {
 	p := d.process
 	l := d.line(width)
 	d.figures(l, "used", d.look.Styles.Strong, p.Used)
@@ -80,14 +80,14 @@ func (d detail) usedLine(width int) string {
 }
 
 // part is "allocated  52.9G   75%  note".
-func (d detail) part(width int, name string, style themes.Style, amount snapshot.Bytes, note string) string {
+func (d Panel) part(width int, name string, style themes.Style, amount snapshot.Bytes, note string) string {
 	l := d.line(width)
 	d.figures(l, name, style, amount)
 	l.PutSpans([]cell.Span{{d.look.Styles.Text, note}}, width, d.look.Glyphs.Ellipsis)
 	return l.String()
 }
 
-func (d detail) figures(l *cell.Line, name string, style themes.Style, amount snapshot.Bytes) {
+func (d Panel) figures(l *cell.Line, name string, style themes.Style, amount snapshot.Bytes) {
 	s, g := &d.look.Styles, &d.look.Glyphs
 	l.Skip(1)
 	l.Left(style, name, partName, "")
@@ -106,7 +106,7 @@ func (d detail) figures(l *cell.Line, name string, style themes.Style, amount sn
 }
 
 // share is an amount in per cent of used, "" where that is unknown.
-func (d detail) share(amount quantity.Bytes) string {
+func (d Panel) share(amount quantity.Bytes) string {
 	used := d.process.Used.Or(0)
 	if used <= 0 || amount < 0 {
 		return ""
@@ -116,14 +116,14 @@ func (d detail) share(amount quantity.Bytes) string {
 }
 
 // peak is the most allocated in the last ten minutes, and how long that was watched.
-func (d detail) peak() (amount quantity.Bytes, seen time.Duration, ok bool) {
+func (d Panel) peak() (amount quantity.Bytes, seen time.Duration, ok bool) {
 	if d.ended != nil {
 		return 0, 0, false
 	}
 	return cell.AllocatedPeak(d.history, time.Time(d.now), d.process.ID)
 }
 
-func (d detail) allocatedNote() string {
+func (d Panel) allocatedNote() string {
 	var facts []string
 	if peak, seen, ok := d.peak(); ok && seen >= 20*time.Second {
 		facts = append(facts, "peak "+peak.String()+" in "+cell.CoarseDuration(seen))
@@ -151,7 +151,7 @@ func (d detail) allocatedNote() string {
 }
 
 // cachedNote is what a flush frees, and how much of that should stay free.
-func (d detail) cachedNote() string {
+func (d Panel) cachedNote() string {
 	p := d.process
 	returnable, ok := p.Returnable.Value()
 	switch cached := p.Cached.Or(0); {
@@ -183,7 +183,7 @@ func (d detail) cachedNote() string {
 }
 
 // fragmentedNote is how the allocator determines fragmentation.
-func (d detail) fragmentedNote() string {
+func (d Panel) fragmentedNote() string {
 	basis := ""
 	for i := range d.process.Allocators {
 		a := &d.process.Allocators[i]
@@ -214,7 +214,7 @@ func (d detail) fragmentedNote() string {
 }
 
 // splitSegments is ", in 212 of 812 segments", where that is known.
-func (d detail) splitSegments() string {
+func (d Panel) splitSegments() string {
 	var split, segments quantity.Optional[int64]
 	for i := range d.process.Allocators {
 		if a := &d.process.Allocators[i]; a.StrandedSegments.Known() {

@@ -1,4 +1,4 @@
-package ui
+package detail
 
 import (
 	"cmp"
@@ -24,7 +24,7 @@ const allocatorLinesMost = 12
 //	            expandable_segments:True,max_split_size_mb:512
 //	raw         8.40G in 213 allocations
 //	            4.00G  2h03m old  cuMemAlloc by libcublas.so.12
-func (d detail) allocators(width, most int) []string {
+func (d Panel) allocators(width, most int) []string {
 	p := d.process
 	var lines []string
 	for i := range p.Allocators {
@@ -34,7 +34,7 @@ func (d detail) allocators(width, most int) []string {
 }
 
 // inShort is one line about several allocators.
-func (d detail) inShort(width int) []string {
+func (d Panel) inShort(width int) []string {
 	s, p := &d.look.Styles, d.process
 	var parts []string
 	var largest *snapshot.Allocation
@@ -66,7 +66,7 @@ func (d detail) inShort(width int) []string {
 }
 
 // allocator is the lines of one; nothing for a single one without further facts.
-func (d detail) allocator(width int, a *snapshot.Allocator, among bool) []string {
+func (d Panel) allocator(width int, a *snapshot.Allocator, among bool) []string {
 	s := &d.look.Styles
 	facts := d.allocatorFacts(a)
 	if len(facts) == 0 && !among && a.Config == "" && len(a.Largest) == 0 {
@@ -103,7 +103,7 @@ func (d detail) allocator(width int, a *snapshot.Allocator, among bool) []string
 }
 
 // allocatorFacts are the figures of an allocator besides its parts.
-func (d detail) allocatorFacts(a *snapshot.Allocator) []string {
+func (d Panel) allocatorFacts(a *snapshot.Allocator) []string {
 	var facts []string
 	if v, ok := a.PeakReserved.Value(); ok && v > 0 {
 		facts = append(facts, "peak "+v.String())
@@ -131,7 +131,7 @@ func (d detail) allocatorFacts(a *snapshot.Allocator) []string {
 }
 
 // allocation is "4.00G  2h03m old  cuMemAlloc by libcublas.so.12".
-func (d detail) allocation(a *snapshot.Allocation) string {
+func (d Panel) allocation(a *snapshot.Allocation) string {
 	size := a.Bytes.String()
 	s := strings.Repeat(" ", max(partBytes-text.Width(size), 0)) + size
 	if age, ok := a.Age.Value(); ok {

@@ -1,4 +1,4 @@
-package ui
+package detail
 
 import (
 	"strconv"
@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
+	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
 	"vramscope/ui/keys"
 )
 
 // state is how the process and its probe are doing.
-func (d detail) state() []cell.Span {
+func (d Panel) state() []cell.Span {
 	s, p := &d.look.Styles, d.process
 	switch {
 	case d.ended != nil:
@@ -34,7 +35,7 @@ func (d detail) state() []cell.Span {
 }
 
 // ending is when and how the process ended.
-func (d detail) ending() string {
+func (d Panel) ending() string {
 	g := d.ended
 	text := "ended " + quantity.Duration(d.now.Since(g.Ended)) + " ago at " + d.now.Clock(g.Ended)
 	if peak, ok := g.Last.Peak.Value(); ok {
@@ -50,7 +51,7 @@ func (d detail) ending() string {
 }
 
 // advice is how to get to know more; only ways that this build has.
-func (d detail) advice() string {
+func (d Panel) advice() string {
 	bound := d.look.Keys
 	own := d.viewer != "" && (d.viewer == d.process.User || d.viewer == "root")
 	var ways []string
@@ -72,4 +73,28 @@ func ageOf(age time.Duration) string {
 		return strconv.FormatFloat(max(age, 0).Seconds(), 'f', 1, 64) + "s"
 	}
 	return quantity.Duration(age)
+}
+
+// byDaemon says that this user may not ask the probe.
+func byDaemon(p *snapshot.Probe) string {
+	if p.ByDaemon {
+		return ", by the daemon"
+	}
+	return ""
+}
+
+// startedBy is how the probe got into the process, "" where unknown.
+func startedBy(way string) string {
+	switch way {
+	case "":
+		return ""
+	case "import":
+		return ", imported by the program"
+	case "attach":
+		return ", attached while it ran"
+	case "preload":
+		return ", preloaded"
+	default:
+		return ", started by " + text.Clean(cell.Limit(way))
+	}
 }

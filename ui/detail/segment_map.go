@@ -1,4 +1,4 @@
-package ui
+package detail
 
 import (
 	"slices"
@@ -13,7 +13,7 @@ import (
 const mapLeast = 10
 
 // besideMap is the facts above the map: all, all without blank lines, or the first.
-func (d detail) besideMap(facts []string, width, height int) []string {
+func (d Panel) besideMap(facts []string, width, height int) []string {
 	withoutBlank := slices.DeleteFunc(slices.Clone(facts), func(l string) bool { return l == "" })
 	for _, kept := range [][]string{facts, withoutBlank} {
 		if height-len(kept) >= mapLeast {
@@ -33,11 +33,11 @@ func blanked(lines []string, width int) []string {
 	return lines
 }
 
-// segmentPanel is the map itself.
-func (d detail) segmentPanel() segments.Panel {
+// SegmentPanel is the map itself.
+func (d Panel) SegmentPanel() segments.Panel {
 	p := segments.Panel{Appearance: d.look, Now: d.now}
 	if d.segments != nil {
-		p.View = d.segments.View
+		p.View = *d.segments
 	}
 	if d.process != nil {
 		for i := range d.process.Allocators {
@@ -47,8 +47,8 @@ func (d detail) segmentPanel() segments.Panel {
 	return p
 }
 
-// mapHeight is how many lines the map has on the full screen.
-func (d detail) mapHeight(width, height int) int {
+// MapHeight is how many lines the map has on the full screen.
+func (d Panel) MapHeight(width, height int) int {
 	if d.segments == nil || d.process == nil {
 		return 0
 	}

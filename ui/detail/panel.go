@@ -1,0 +1,262 @@
+package detail
+
+import (
+	"strconv"
+	"strings"
+
+	"vramscope/internal/quantity"
+	"vramscope/internal/text"
+	"vramscope/sampler/snapshot"
+	"vramscope/ui/cell"
+	"vramscope/ui/graph"
+	"vramscope/ui/segments"
+)
+
+// Input is what a detail shows.
+type Input struct {
+	Appearance *cell.Appearance
+	Snapshot   *snapshot.Snapshot // nil: nothing yet
+	History    snapshot.History
+	Now        cell.Moment
+	Row        snapshot.RowID // the process
+	NoDriver   bool
+	Width      int // of the screen
+
+	Whole    bool           // it has the screen; else it stands beside the main graph
+	Graph    graph.Graph    // of the whole screen
+	Advice   string         // what would save memory; "" where nothing is known to
+	Segments *segments.View // the map in the place of the graph, nil where there is none
+}
+
+// Panel is the detail. A line without facts is left out.
+type Panel struct {
+	look    *cell.Appearance
+	history snapshot.History
+	now     cell.Moment
+	viewer  string // who looks
+
+	scratch  *cell.Line             // what its lines are written on, one after the other
+	process  *snapshot.Process      // nil: no process to show
+	ended    *snapshot.EndedProcess // when and how it ended, nil while it lives
+	index    string                 // of its GPU, "5:1" for an instance
+	also     []string               // its other GPUs
+	leak     *snapshot.Alert        // its leak's alarm
+	gpuFull  quantity.Bytes         // used memory at which its GPU is full; 0 where not known
+	away     bool                   // its GPU does not answer
+	noDriver bool
+	guard    string // what the guard thinks of it, "" where nothing
+	full     bool   // it has the screen
+	graph    graph.Graph
+	advised  string
+	segments *segments.View
+}
+
+// New is the detail of a process.
+func New(in Input) Panel {
+	d := Panel{look: in.Appearance, history: in.History, now: in.Now, full: in.Whole, scratch: cell.NewLine(in.Width)}
+	s, id := in.Snapshot, in.Row
+	if s == nil {
+		return d
+	}
+	d.viewer = s.Host.User
+	d.process = s.Row(id)
+	if d.process == nil {
+		if d.ended = s.EndedRow(id); d.ended == nil {
+			return d
+		}
+		d.process = &d.ended.Last
+	}
+	for other := range s.ProcessRows(id.Process) {
+		if other.ID != id {
+			d.also = append(d.also, strconv.Itoa(other.GPU))
+		}
+	}
+	for i := range s.Alerts {
+		if a := &s.Alerts[i]; a.Kind == snapshot.AlertLeak && a.Row == id {
+			d.leak = a
+		}
+	}
+	d.index = strconv.Itoa(d.process.GPU)
+	if gpu := s.GPU(id.GPUUUID); gpu != nil {
+		d.index = string(cell.AppendIndex(nil, gpu.Index, gpu.InstanceNumber(id.Instance)))
+		d.gpuFull = graph.Reachable(gpu, d.process).Or(0)
+		d.away = gpu.State != snapshot.GPUOK && gpu.State != ""
+	}
+	d.noDriver = in.NoDriver
+	if of := standingOf(s, id); of != nil {
+		d.guard = standingWords(of, s.Guard.Mode)
+	}
+	d.graph, d.advised, d.segments = in.Graph, in.Advice, in.Segments
+	return d
+}
+
+// Render returns exactly height lines of exactly width cells.
+func (d Panel) Render(width, height int) []string {
+	switch {
+	case width <= 0 || height <= 0:
+		return cell.Blank(max(width, 0), height)
+	case d.full:
+		return cell.Fill(d.whole(width, height), width, height)
+	default:
+		return cell.Fill(d.beside(width, height), width, height)
+	}
+}
+
+// whole is the full screen: the facts, then the graph with what is left.
+func (d Panel) whole(width, height int) []string {
+	p := d.process
+	if p == nil {
+		return []string{d.text(width, cell.Span{d.look.Styles.Dim, "no process to show"})}
+	}
+	if height < detailLeast {
+		return d.brief(width)
+	}
+	if d.segments != nil {
+		lines := d.above(width, height)
+		return append(d.besideMap(lines, width, height), d.SegmentPanel().Render(width, d.MapHeight(width, height))...)
+	}
+	lines := d.aboveGraph(width, height)
+	if room := height - len(lines); room >= graph.LeastHeight {
+		lines = append(lines, d.graph.Render(width, room)...)
+	}
+	return lines
+}
+
+// GraphRows is how high the graph of the full screen is, 0 where it has none.
+func (d Panel) GraphRows(width, height int) int {
+	if d.process == nil || d.segments != nil {
+		return 0
+	}
+	if room := height - len(d.aboveGraph(width, height)); room >= graph.LeastHeight {
+		return room
+	}
+	return 0
+}
+
+// aboveGraph is everything above the graph.
+func (d Panel) aboveGraph(width, height int) []string {
+	lines := append(d.above(width, height), "")
+	lines = append(lines, d.totals(width)...)
+	if d.advised != "" {
+		lines = append(lines, d.text(width, cell.Span{d.look.Styles.Dim, text.Pad("advice", partName)}, cell.Span{d.look.Styles.Text, d.advised}))
+	}
+	outlook := d.outlook(width)
+	// What the allocators say one by one comes where the graph stays as it is.
+	if room := height - len(lines) - len(outlook) - graph.GoodHeight; room > 2 {
+		lines = append(lines, d.allocators(width, min(room, allocatorLinesMost))...)
+	} else {
+		lines = append(lines, d.inShort(width)...)
+	}
+	return blanked(append(lines, outlook...), width)
+}
+
+// above is who the process is and what its memory is.
+func (d Panel) above(width, height int) []string {
+	s, p := &d.look.Styles, d.process
+	lines := []string{d.text(width,
+		cell.Span{s.Strong, "GPU " + d.index}, cell.Span{s.Strong, "  PID " + strconv.Itoa(p.ID.Process.PID)},
+		cell.Span{s.Text, "  " + cell.UserName(p) + "  " + cell.ShortCommand(p)})}
+	lines = append(lines, d.command(width, d.commandLines(height))...)
+	lines = append(lines, d.text(width, cell.Span{s.Text, strings.Join(d.facts(true), ", ")}), d.text(width, d.state()...))
+	if d.guard != "" {
+		lines = append(lines, d.text(width, cell.Span{s.Text, d.guard}))
+	}
+	return append(append(lines, ""), d.parts(width)...)
+}
+
+// beside stands at the right of the main graph.
+func (d Panel) beside(width, height int) []string {
+	s, p := &d.look.Styles, d.process
+	if p == nil {
+		return []string{cell.TitledRule(d.look, width, "no process", s.Title, nil)}
+	}
+	lines := []string{
+		cell.TitledRule(d.look, width, "PID "+strconv.Itoa(p.ID.Process.PID), s.Title, []cell.Span{{s.Key, "Enter"}, {s.Dim, ": full screen"}}),
+		d.text(width, cell.Span{s.Strong, cell.UserName(p)}, cell.Span{s.Text, "  " + cell.ShortCommand(p)}),
+		d.text(width, cell.Span{s.Text, strings.Join(append([]string{"GPU " + d.index}, d.facts(false)...), ", ")}),
+		d.text(width, d.state()...),
+	}
+	if d.guard != "" {
+		lines = append(lines, d.text(width, cell.Span{s.Text, d.guard}))
+	}
+	who := len(lines)
+	lines = append(lines, d.parts(width)...)
+	totals, outlook := d.totals(width), d.outlook(width)
+	if room := height - len(lines) - len(totals) - len(outlook) - 2; room > 0 {
+		totals = append(totals, d.allocators(width, room)...)
+	}
+	totals = append(totals, outlook...)
+	// A blank line before and after the parts, as far as there is room.
+	if len(lines)+len(totals)+1 <= height {
+		lines = append(lines, strings.Repeat(" ", width))
+	}
+	if len(lines)+len(totals)+1 <= height {
+		lines = append(lines[:who:who], append([]string{strings.Repeat(" ", width)}, lines[who:]...)...)
+	}
+	return append(lines, totals...)
+}
+
+// line is the one that every line of the panel is written on.
+func (d Panel) line(width int) *cell.Line {
+	d.scratch.Reset(width)
+	return d.scratch
+}
+
+// text is a line of spans, indented by a cell.
+func (d Panel) text(width int, spans ...cell.Span) string {
+	l := d.line(width)
+	l.Skip(1)
+	l.PutSpans(spans, width-1, d.look.Glyphs.Ellipsis)
+	return l.String()
+}
+
+// facts are what is known besides memory, the runtime first.
+func (d Panel) facts(all bool) []string {
+	p := d.process
+	var facts []string
+	if p.Runtime != "" {
+		facts = append(facts, text.Clean(strings.TrimRight(p.Runtime+" "+p.RuntimeVersion, " ")+allocatorName(p)))
+	}
+	if p.Type != "" && all {
+		facts = append(facts, text.Clean(p.Type))
+	}
+	if !p.Started.IsZero() && d.ended == nil {
+		facts = append(facts, "up "+quantity.Duration(d.now.Since(p.Started)))
+	}
+	if job := text.Clean(p.Job.String()); job != "" {
+		facts = append(facts, job)
+	}
+	if all {
+		for _, part := range p.Job.Details() {
+			facts = append(facts, text.Clean(part))
+		}
+	}
+	if v, ok := p.SMUtilization.Value(); ok {
+		facts = append(facts, "SM "+strconv.Itoa(v)+"%")
+	}
+	if v, ok := p.CPU.Value(); ok && all {
+		facts = append(facts, "CPU "+strconv.FormatFloat(v, 'f', 0, 64)+"%")
+	}
+	if v, ok := p.Host.Value(); ok && all {
+		facts = append(facts, "host "+v.String())
+	}
+	if len(d.also) > 0 {
+		facts = append(facts, "also on GPU "+strings.Join(d.also, ","))
+	}
+	return facts
+}
+
+// allocatorName is which of PyTorch's two allocators the process uses.
+func allocatorName(p *snapshot.Process) string {
+	if p.Runtime != "PyTorch" || len(p.Allocators) == 0 {
+		return ""
+	}
+	switch p.Allocators[0].Kind {
+	case "pytorch":
+		return " native"
+	case "cuda_pool":
+		return " cudaMallocAsync"
+	default:
+		return ""
+	}
+}
