@@ -16,6 +16,9 @@ import (
 // LogName is the log's name in its directory.
 const LogName = "audit.log"
 
+// timeLayout is how a line has its time.
+const timeLayout = "2006-01-02T15:04:05.000Z07:00"
+
 // Log is the audit log: one JSON object a line, only ever appended to. A nil
 // Log writes nothing: the actions of a simulated box are not logged.
 type Log struct {
@@ -152,7 +155,7 @@ func (l *Log) now() time.Time {
 }
 
 func (l *Log) write(e *Entry) error {
-	e.Time, e.UID = l.now().Format("2006-01-02T15:04:05.000Z07:00"), os.Geteuid()
+	e.Time, e.UID = l.now().Format(timeLayout), os.Geteuid()
 	if l.User != nil {
 		e.User = l.User()
 	}

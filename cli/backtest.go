@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vramscope/cli/gather"
 	"vramscope/cli/render"
 	forecaster "vramscope/forecast"
 	"vramscope/forecast/backtest"
@@ -97,6 +98,22 @@ func (p *program) runBacktest(path string, f backtestFlags) error {
 	}
 	doc, text := render.Backtest(name, f.bare, trace, scores, p.signs(&s), p.outputWidth())
 	return p.printAs(f.format, doc, text)
+}
+
+// isRecording reports whether a path names a recording, and not a trace.
+func isRecording(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir() || filepath.Ext(path) == ".db"
+}
+
+func (p *program) openRecordedTrace(path string) (*backtest.Trace, string, error) {
+	r, where, err := p.openRecording([]string{path})
+	if err != nil {
+		return nil, where, err
+	}
+	defer p.closeRecording(r)
+	trace, err := gather.Trace(r)
+	return trace, filepath.Base(where), err
 }
 
 // openTrace reads a file, or standard input for "-"; name is for messages.

@@ -12,6 +12,7 @@
 //
 //	config/  the settings and the configuration file
 //	doctor/  what vramscope doctor examines
+//	gather/  what commands read out of recordings and the audit log
 //	launch/  how a command gets its probe (run, env)
 //	render/  what commands print: tables, CSV, documents
 package cli

@@ -1,23 +1,17 @@
 package cli
 
 import (
-	"bufio"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"vramscope/action"
-	"vramscope/internal/process"
-	"vramscope/internal/quantity"
+	"vramscope/cli/gather"
 	"vramscope/recording"
 	"vramscope/sampler/snapshot"
 	"vramscope/schema"
@@ -82,100 +76,12 @@ func (p *program) decisions(file string, since time.Time) ([]snapshot.GuardDecis
 	}
 	if err == nil {
 		defer func() { _ = r.Close() }() // it was only read
-		found, err := recordedDecisions(r, since, p.now().Add(time.Minute))
+		found, err := gather.Decisions(r, since, p.now().Add(time.Minute))
 		if err != nil || len(found) > 0 || file != "" { // a file that was named is the only source
 			return found, where, err
 		}
 	}
-	log := filepath.Join(stateHome(), action.LogName)
-	found, err := loggedDecisions(log, since)
+	log := auditLogPath()
+	found, err := gather.LoggedDecisions(log, since)
 	return found, log, err
-}
-
-func recordedDecisions(r *recording.Recording, from, to time.Time) ([]snapshot.GuardDecision, error) {
-	rows, err := r.Decisions(from, to)
-	if err != nil {
-		return nil, err
-	}
-	index := map[string]int{}
-	if then, ok := r.At(to); ok {
-		for i := range then.GPUs {
-			index[then.GPUs[i].UUID] = then.GPUs[i].Index
-		}
-	}
-	var found []snapshot.GuardDecision
-	for i := range rows {
-		d := &rows[i]
-		found = append(found, snapshot.GuardDecision{
-			Time: d.Time, Kind: d.Kind, Rule: d.Rule, GPU: index[d.GPUUUID], GPUUUID: d.GPUUUID, Instance: d.Instance, Row: d.Row(), User: d.User, Name: d.Name,
-			Level: d.Level, Free: d.Free, Goal: d.Goal, Expected: d.Expected, Measured: d.Measured, Reason: d.Reason, Message: d.Message,
-		})
-	}
-	return found, nil
-}
-
-// loggedDecisions are those of the audit log, whose lines have no sentence.
-func loggedDecisions(path string, since time.Time) (found []snapshot.GuardDecision, err error) {
-	err = eachLogged(path, func(e *action.Entry) {
-		if e.By != "policy" || e.Outcome == "begin" {
-			return
-		}
-		if d := decisionOf(e); !d.Time.Before(since) {
-			found = append(found, d)
-		}
-	})
-	return found, err
-}
-
-// eachLogged visits the lines of an audit log, which may not be there.
-func eachLogged(path string, visit func(*action.Entry)) error {
-	file, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("audit log: %w", err)
-	}
-	defer func() { _ = file.Close() }() // it was only read
-	lines := bufio.NewScanner(file)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var e action.Entry
-		if json.Unmarshal(lines.Bytes(), &e) == nil { // else another version wrote it
-			visit(&e)
-		}
-	}
-	return lines.Err()
-}
-
-// loggedAt is when a line was written; the zero time, before all, where that is unreadable.
-func loggedAt(e *action.Entry) time.Time {
-	at, _ := time.Parse("2006-01-02T15:04:05.000Z07:00", e.Time)
-	return at
-}
-
-func decisionOf(e *action.Entry) snapshot.GuardDecision {
-	d := snapshot.GuardDecision{
-		Time: loggedAt(e), Kind: snapshot.GuardDecisionKind(e.Outcome), Rule: e.Why, User: e.Target, Level: e.Level, Reason: e.Reason,
-		Row: snapshot.RowID{Process: process.Identity{PID: e.PID, StartTime: e.StartTime}},
-	}
-	if len(e.GPUs) > 0 && len(e.Devices) > 0 {
-		d.GPU, d.GPUUUID, d.Row.GPUUUID = e.GPUs[0], e.Devices[0], e.Devices[0]
-	}
-	if e.Expected != nil {
-		d.Expected = quantity.From(*e.Expected, quantity.Probe)
-	}
-	if e.DriverBytes != nil {
-		d.Measured = quantity.From(*e.DriverBytes, quantity.Driver)
-	}
-	if e.Action == "flush" {
-		switch e.Outcome {
-		case "refused", "failed":
-			d.Kind = snapshot.GuardRefused
-		default:
-			d.Kind = snapshot.GuardFlushed
-		}
-	}
-	d.Message = d.Sentence()
-	return d
 }

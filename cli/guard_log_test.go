@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"vramscope/action"
+	"vramscope/cli/gather"
 	"vramscope/recording"
 	"vramscope/sampler/snapshot"
 )
@@ -36,7 +37,7 @@ func TestGuardLogReadsOnlyTheNamedFile(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if log, err := loggedDecisions(filepath.Join(own, action.LogName), time.Time{}); err != nil || len(log) != 1 {
+	if log, err := gather.LoggedDecisions(filepath.Join(own, action.LogName), time.Time{}); err != nil || len(log) != 1 {
 		t.Fatalf("the audit log has %v, %v", log, err)
 	}
 	out, errs, code := command(t, "guard", "log", "--file", directory)

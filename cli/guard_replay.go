@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vramscope/cli/gather"
 	"vramscope/guard"
 	guardreplay "vramscope/guard/replay"
 	"vramscope/internal/text"
@@ -83,7 +84,7 @@ func (p *program) runGuardReplay(args []string, f guardReplayFlags) error {
 
 func replayed(r *recording.Recording, policy guard.Policy, from, to time.Time) (all []snapshot.GuardDecision, s guardreplay.Summary, err error) {
 	var engine *guardreplay.Replay
-	err = eachMoment(r, from, to, func(snap *snapshot.Snapshot) {
+	err = gather.Moments(r, from, to, func(snap *snapshot.Snapshot) {
 		if engine == nil {
 			engine = guardreplay.New(policy, ownerOf(snap))
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vramscope/cli/gather"
 	"vramscope/cli/render"
 	"vramscope/internal/quantity"
 	"vramscope/internal/text"
@@ -162,7 +163,7 @@ func (f *reportFlags) period(oldest, newest time.Time) (p period, err error) {
 		}
 		p.from = p.to.Add(-length)
 		if f.since == "" && p.from.Before(oldest) && oldest.Before(p.to) {
-			p.from = oldest.Truncate(fiveMinutes) // processes are summed by five
+			p.from = oldest.Truncate(5 * time.Minute) // processes are summed by five
 		}
 	}
 	if err := p.check(); err != nil {
@@ -174,7 +175,7 @@ func (f *reportFlags) period(oldest, newest time.Time) (p period, err error) {
 // evaluate sums a period. It fails where nothing was recorded in it.
 func (p *program) evaluate(r *recording.Recording, over period, by, where string) (*evaluation.Builder, error) {
 	q := evaluation.Question{From: over.from.Truncate(time.Minute), To: wholeMinute(over.to), By: by} // sums are of whole minutes
-	b, err := reportOf(r, q)
+	b, err := gather.Report(r, q, auditLogPath())
 	if err != nil {
 		return nil, &failure{code: exitFailure, err: err, message: text.Clean(err.Error()),
 			advice: []string{"  what can be read of a damaged file is in docs/recording.md"}}

@@ -1,6 +1,7 @@
-package cli
+package gather
 
 import (
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -55,7 +56,7 @@ func TestAlertsOfOneTick(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = r.Close() }()
-	b, err := reportOf(r, evaluation.Question{From: begin, To: begin.Add(3 * time.Minute), By: "gpu"})
+	b, err := Report(r, evaluation.Question{From: begin, To: begin.Add(3 * time.Minute), By: "gpu"}, filepath.Join(directory, "no log"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package cli
+package gather
 
 import (
 	"time"
@@ -12,9 +12,9 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// reportOf reads a period of a recording, a day at a time: a month has a million
-// rows.
-func reportOf(r *recording.Recording, q evaluation.Question) (*evaluation.Builder, error) {
+// Report reads a period of a recording, a day at a time, as a month has a million
+// rows, and this user's own flushes from the audit log.
+func Report(r *recording.Recording, q evaluation.Question, log string) (*evaluation.Builder, error) {
 	b := evaluation.New(q)
 	sessions, err := r.Sessions(q.From, q.To)
 	if err != nil {
@@ -48,7 +48,7 @@ func reportOf(r *recording.Recording, q evaluation.Question) (*evaluation.Builde
 		}
 		from = next
 	}
-	if err := addFlushes(b, r, processes, gpus); err != nil {
+	if err := addFlushes(b, r, processes, gpus, log); err != nil {
 		return nil, err
 	}
 	return b, nil

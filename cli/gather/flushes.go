@@ -1,7 +1,6 @@
-package cli
+package gather
 
 import (
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -15,16 +14,16 @@ import (
 // addFlushes adds this user's own flushes from the audit log: what a command or a
 // monitor does, the daemon that records does not see. Its own, by a policy, it has
 // recorded.
-func addFlushes(b *evaluation.Builder, r *recording.Recording, processes []recording.ProcessRow, gpus []recording.GPURow) error {
+func addFlushes(b *evaluation.Builder, r *recording.Recording, processes []recording.ProcessRow, gpus []recording.GPURow, log string) error {
 	index := map[string]int{}
 	for _, g := range gpus {
 		index[g.UUID] = g.Index
 	}
-	return eachLogged(filepath.Join(stateHome(), action.LogName), func(e *action.Entry) {
+	return action.ReadLog(log, func(e *action.Entry) {
 		if e.Action != "flush" || e.Outcome != "flushed" || e.By == "policy" {
 			return
 		}
-		at := loggedAt(e)
+		at := e.At()
 		of := slices.IndexFunc(processes, func(p recording.ProcessRow) bool {
 			return p.ID.Process.PID == e.PID && p.ID.Process.StartTime == e.StartTime && slices.Contains(e.GPUs, index[p.ID.GPUUUID]) &&
 				!at.Before(p.First) && at.Before(p.Last.Add(time.Minute)) // start times are since the boot

@@ -1,9 +1,8 @@
-package cli
+package gather
 
 import (
+	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 
 	"vramscope/forecast/backtest"
@@ -13,25 +12,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// isRecording reports whether a path names a recording, and not a trace.
-func isRecording(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir() || filepath.Ext(path) == ".db"
-}
-
-// openRecordedTrace reads the used memory of each process of a recording, with the
-// capacity of its GPU.
-func (p *program) openRecordedTrace(path string) (*backtest.Trace, string, error) {
-	r, where, err := p.openRecording([]string{path})
-	if err != nil {
-		return nil, where, err
-	}
-	defer p.closeRecording(r)
-	trace, err := recordedTrace(r)
-	return trace, filepath.Base(where), err
-}
-
-func recordedTrace(r *recording.Recording) (*backtest.Trace, error) {
+// Trace is the used memory of each process of a recording, with the capacity of its GPU.
+func Trace(r *recording.Recording) (*backtest.Trace, error) {
 	oldest, newest := r.Span()
 	end := newest.Add(1)
 	gpus, err := r.GPUs(oldest, end)
@@ -64,7 +46,7 @@ func recordedTrace(r *recording.Recording) (*backtest.Trace, error) {
 		return nil
 	})
 	if err == nil && len(trace.Series) == 0 {
-		err = &failure{code: exitFailure, message: "no process is in this recording"}
+		err = errors.New("no process is in this recording")
 	}
 	return trace, err
 }

@@ -1,4 +1,4 @@
-package cli
+package gather
 
 import (
 	"time"
@@ -9,10 +9,10 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// eachMoment visits every recorded moment in [from, to) as a snapshot, from the
+// Moments visits every recorded moment in [from, to) as a snapshot, from the
 // samples alone: At, which also has what is beside them, would take a hundred times
 // as long. What GPUs are is described anew every describeEvery.
-func eachMoment(r *recording.Recording, from, to time.Time, visit func(*snapshot.Snapshot)) error {
+func Moments(r *recording.Recording, from, to time.Time, visit func(*snapshot.Snapshot)) error {
 	m := moments{recording: r, visit: visit}
 	err := r.Readings(from, to, func(reading *recording.Reading) error {
 		if !reading.Time.Equal(m.at) {

@@ -1,0 +1,38 @@
+package action
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+)
+
+// ReadLog visits the lines of an audit log, which may not be there.
+func ReadLog(path string, visit func(*Entry)) error {
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("audit log: %w", err)
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var e Entry
+		if json.Unmarshal(lines.Bytes(), &e) == nil { // else another version wrote it
+			visit(&e)
+		}
+	}
+	return lines.Err()
+}
+
+// At is when a line was written; the zero time, before all, where that is unreadable.
+func (e *Entry) At() time.Time {
+	at, _ := time.Parse(timeLayout, e.Time)
+	return at
+}

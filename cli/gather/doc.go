@@ -1,0 +1,9 @@
+// Package gather reads out of recordings and the audit log what commands evaluate.
+//
+//	recording ─┬→ Report ──→ recording/report     report
+//	audit log ─┤→ Decisions ─────────────────────  guard log
+//	           ├→ Moments ──→ guard/replay         guard replay
+//	           └→ Trace ────→ forecast/backtest    backtest
+//
+// The evaluations are pure; this is what they are given. Start at report.go.
+package gather
