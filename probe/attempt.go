@@ -26,6 +26,9 @@ type attempt struct {
 	err       error
 	listing   listing  // of a directory
 	left      []string // of its names: those that have not been visited yet
+
+	searched time.Time // for the probe of a process, everywhere; only a search touches these
+	without  []visited // see sought
 }
 
 // fail records a failure. The time until the next attempt doubles up to longest.

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -53,7 +54,7 @@ func (f *Finder) Open(pid int) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return f.open(s)
+	return f.open(&s)
 }
 
 // sought is a process whose probe is searched for.
@@ -61,6 +62,15 @@ type sought struct {
 	id    process.Identity
 	who   owner
 	inner int // the user's ID inside the process's user namespace
+
+	// The directories, none of which has its socket; nil where that is not known of all.
+	without []visited
+}
+
+// visited is a directory that was searched; its stamp is zero where there was none.
+type visited struct {
+	path  string
+	stamp stamp
 }
 
 // seek finds out where the probe of a process would serve. It refuses other users' processes.
@@ -78,39 +88,54 @@ func (f *Finder) seek(pid int) (sought, error) {
 			Reason: fmt.Sprintf("PID %d belongs to user %d; you are user %d", pid, who.uid, f.uid),
 		})
 	}
-	return sought{id, who, innerUID(f.proc, pid, who.uid)}, nil
+	return sought{id: id, who: who, inner: innerUID(f.proc, pid, who.uid)}, nil
 }
 
-func (f *Finder) open(s sought) (*Client, error) {
+func (f *Finder) open(s *sought) (*Client, error) {
 	pid, who := s.id.PID, s.who
 	name := socketName(who.nspid, s.id.StartTime)
 	root := openRoot(f.rootOf(pid))
 	defer root.close()
 	var failures []error
-	tried := map[string]bool{}
+	var tried []visited
 	for _, source := range []func() []string{
 		func() []string { return f.usual(s.inner, who.uid) },
 		func() []string { return f.fromEnvironment(pid, s.inner) },
 		func() []string { return f.spare(root, s.inner, who.uid) },
 	} {
 		for _, path := range source() {
-			if tried[path] {
+			if slices.ContainsFunc(tried, func(v visited) bool { return v.path == path }) {
 				continue
 			}
-			tried[path] = true
-			client, err := f.openIn(root, pid, path, name, who)
+			client, stamp, err := f.openIn(root, pid, path, name, who)
 			if err == nil {
 				return client, nil
 			}
+			tried = append(tried, visited{path, stamp})
 			if !errors.Is(err, fs.ErrNotExist) {
 				failures = append(failures, err)
 			}
 		}
 	}
 	if len(failures) == 0 {
+		s.without = tried
 		failures = append(failures, ErrNoProbe)
 	}
 	return nil, fmt.Errorf("probe: PID %d: %w", pid, errors.Join(failures...))
+}
+
+// unchanged reports whether some directories are as they were at a time, as a process sees
+// them. That takes a fifth of the system calls of a search.
+func (f *Finder) unchanged(pid int, directories []visited, at time.Time) bool {
+	root := openRoot(f.rootOf(pid))
+	defer root.close()
+	for _, before := range directories {
+		now, err := root.stampAt(before.path)
+		if err != nil || !(listing{stamp: before.stamp, at: at}).current(now) {
+			return false
+		}
+	}
+	return true
 }
 
 // OpenProcess makes a new connection to the probe of a process. It is refused if
@@ -184,25 +209,25 @@ const environmentSize = 256 << 10
 func (f *Finder) rootOf(pid int) string { return filepath.Join(f.proc, strconv.Itoa(pid), "root") }
 
 // openIn connects to a socket in a directory as the process sees it, or as this
-// program sees it if the process's root may not be entered.
-func (f *Finder) openIn(root root, pid int, path, name string, who owner) (*Client, error) {
+// program sees it if the process's root may not be entered. The directory's stamp is of before.
+func (f *Finder) openIn(root root, pid int, path, name string, who owner) (*Client, stamp, error) {
 	dir, err := root.directory(path, who.uid)
 	if errors.Is(err, fs.ErrPermission) {
 		dir, err = openDirectory("/", path, who.uid)
 	}
 	if err != nil {
-		return nil, err
+		return nil, stamp{}, err
 	}
 	defer dir.close()
 	client, err := f.visit(dir, name)
 	if err != nil {
-		return nil, err
+		return nil, dir.stamp, err
 	}
 	if client.process.PID != pid {
 		_ = client.Close()
-		return nil, fmt.Errorf("%s: PID %d listens on it, not PID %d: refused", client.path, client.process.PID, pid)
+		return nil, stamp{}, fmt.Errorf("%s: PID %d listens on it, not PID %d: refused", client.path, client.process.PID, pid)
 	}
-	return client, nil
+	return client, stamp{}, nil
 }
 
 // visit connects to a socket and verifies its process.

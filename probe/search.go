@@ -80,9 +80,14 @@ func (m *Monitor) search(ctx context.Context) {
 
 // searchFor searches for the probe of a process. The lock is held, and released meanwhile.
 func (m *Monitor) searchFor(ctx context.Context, pid int, a *attempt) {
-	truncated, pause := m.truncated, m.pause
+	truncated, pause, before := m.truncated, m.pause, a.err
 	m.mu.Unlock()
 	defer m.mu.Lock()
+	if len(a.without) > 0 && m.finder.unchanged(pid, a.without, a.searched) {
+		m.connected(ctx, a, nil, before, searchRetryLimit)
+		return
+	}
+	a.searched, a.without = time.Now(), nil
 	listed := !truncated && m.isListed(pid)
 	shared := listed
 	var client *Client
@@ -90,7 +95,8 @@ func (m *Monitor) searchFor(ctx context.Context, pid int, a *attempt) {
 	if !listed {
 		var s sought
 		if s, err = m.finder.seek(pid); err == nil {
-			client, err = m.finder.open(s)
+			client, err = m.finder.open(&s)
+			a.without = s.without
 			shared = !truncated && m.finder.sharesMounts(s)
 		}
 	}

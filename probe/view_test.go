@@ -148,3 +148,54 @@ func TestLateProbeInADirectoryThatAnEnvironmentNames(t *testing.T) {
 		t.Errorf("%d directories are listed, want %d", len(m.named), maxNamed)
 	}
 }
+
+// TestLateProbeInAContainer: a process without a probe is searched whole at times, and in
+// between only whether one of the directories has come where it would serve.
+func TestLateProbeInAContainer(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("a new mount namespace is root's")
+	}
+	needs.Tool(t, "unshare")
+	needs.Tool(t, "mount")
+	base := t.TempDir()
+	runtime, away := filepath.Join(base, "runtime"), filepath.Join(base, "away")
+	if err := os.Mkdir(runtime, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("XDG_RUNTIME_DIR", runtime)
+	c, err := trySpawn(t, "serve", filepath.Join(runtime, directoryName), nil,
+		"unshare", "-m", "sh", "-c", `mount -t tmpfs none /run && mkdir -p /run/user/0 && exec "$0"`)
+	if err != nil {
+		t.Skipf("this machine does not permit mounting: %v", err)
+	}
+	t.Setenv("XDG_RUNTIME_DIR", "/run/user/0")
+	if err := os.Rename(runtime, away); err != nil {
+		t.Fatal(err)
+	}
+	m := NewMonitor(NewFinder(process.NewTable("/proc")), MonitorOptions{})
+	m.listed["GPU-1"] = []int{c.pid()}
+	a := m.attemptOn(target{pid: c.pid()})
+	search := func() {
+		m.mu.Lock()
+		a.notBefore = time.Time{}
+		m.searchListed(t.Context())
+		m.mu.Unlock()
+		eventually(t, "it is searched", func() bool {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			return m.searching == 0
+		})
+	}
+	search()
+	whole := a.searched.Add(stampPrecision) // when directories that have just changed are settled
+	a.searched = whole
+	if search(); !errors.Is(a.err, ErrNoProbe) || a.failures != 2 || a.searched != whole {
+		t.Errorf("%v after %d failures, searched whole again %v", a.err, a.failures, a.searched != whole)
+	}
+	if err := os.Rename(away, runtime); err != nil {
+		t.Fatal(err)
+	}
+	if search(); a.err != nil || a.probe == nil {
+		t.Errorf("its probe is not found: %v", a.err)
+	}
+}
