@@ -66,7 +66,7 @@ func (r *backtestReport) table(width int) string {
 // figure is a figure in a format; the dash where it is unknown.
 func (r *backtestReport) figure(format string, f backtest.Figure) string {
 	if !f.Known() {
-		return r.signs.dash
+		return r.signs.Dash
 	}
 	return fmt.Sprintf(format, float64(f))
 }
@@ -75,7 +75,7 @@ func (r *backtestReport) percent(f backtest.Figure) string { return r.figure("%.
 
 func (r *backtestReport) bytes(f backtest.Figure) string {
 	if !f.Known() {
-		return r.signs.dash
+		return r.signs.Dash
 	}
 	return quantity.Bytes(f).String()
 }
@@ -102,7 +102,7 @@ func horizonName(seconds float64) string { return shortDuration(time.Duration(se
 func (r *backtestReport) alarms(sum *backtest.Summary) string {
 	a := &sum.Alarms
 	if !a.Raised.Known() {
-		return "alarms        " + r.signs.dash + " (no series has a total)"
+		return "alarms        " + r.signs.Dash + " (no series has a total)"
 	}
 	return fmt.Sprintf("alarms        %s raised, %s wrong, %s undecided; %s fills; precision %s, recall %s, lead %s; %s wrong a day",
 		r.figure("%.0f", a.Raised), r.figure("%.0f", a.Wrong), r.figure("%.0f", a.Undecided), r.figure("%.0f", a.Fills),
@@ -111,7 +111,7 @@ func (r *backtestReport) alarms(sum *backtest.Summary) string {
 
 func (r *backtestReport) full(f *backtest.FullSummary) string {
 	return fmt.Sprintf("time to full  %.0f%s%.0f s ahead: median error %s, interval holds %s; said at %d of %d samples",
-		f.From, r.signs.enDash, f.To, r.percent(f.Error), r.percent(f.Coverage), f.Answered, f.Asked)
+		f.From, r.signs.EnDash, f.To, r.percent(f.Error), r.percent(f.Coverage), f.Answered, f.Asked)
 }
 
 // series is a line for each series: relative errors, alarms and leaks.

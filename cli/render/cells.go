@@ -17,7 +17,7 @@ import (
 
 // The cells of the table; the dash is unknown.
 
-func (t *table) word(s string) string { return cmp.Or(oneWord(s), t.signs.dash) }
+func (t *table) word(s string) string { return cmp.Or(oneWord(s), t.signs.Dash) }
 
 func (t *table) bytes(b snapshot.Bytes) string { return t.signs.bytes(b) }
 
@@ -28,7 +28,7 @@ func (t *table) metric(of interface {
 	v, ok := of.Value(id).Value()
 	switch unit := metric.Table[id].Unit; {
 	case !ok:
-		return t.signs.dash
+		return t.signs.Dash
 	case unit == metric.Bytes:
 		return quantity.Bytes(v).String()
 	case unit == metric.Percent:
@@ -44,7 +44,7 @@ func (t *table) metric(of interface {
 func (t *table) power(power, limit snapshot.Float) string {
 	v, ok := metric.Finite(power).Value()
 	if !ok {
-		return t.signs.dash
+		return t.signs.Dash
 	}
 	if most, ok := metric.Finite(limit).Value(); ok {
 		return fmt.Sprintf("%.0f/%.0fW", v, most)
@@ -55,11 +55,11 @@ func (t *table) power(power, limit snapshot.Float) string {
 // fullIn is "4m10s(3m–6m)", in one word.
 func (t *table) fullIn(full *snapshot.FullIn) string {
 	if full == nil {
-		return t.signs.dash
+		return t.signs.Dash
 	}
 	latest := "+"
 	if full.Latest > 0 {
-		latest = t.signs.enDash + shortDuration(full.Latest)
+		latest = t.signs.EnDash + shortDuration(full.Latest)
 	}
 	return shortDuration(full.Median) + "(" + shortDuration(full.Earliest) + latest + ")"
 }
@@ -116,7 +116,7 @@ func (t *table) users(uuid string, instance *snapshot.InstanceID) string {
 		}
 	}
 	if len(names) == 0 {
-		return t.signs.dash
+		return t.signs.Dash
 	}
 	return strings.Join(names, ",")
 }

@@ -28,7 +28,7 @@ func fleetTable(pic *fleet.Picture, t *fleet.Totals, filter fleet.Filter, signs 
 	g := grid{columns: []column{{"BOX", false, 8}, {"GPU", true, 3}, {"USED", true, 5}, {"TOTAL", true, 5}, {"FREE", true, 5}, {"ALLOC", true, 5}, {"FLUSH", true, 5}, {"UTIL", true, 4}, {"STATE", false, 5}, {"NOTE", false, 0}}}
 	for i := range pic.Lines {
 		l := &pic.Lines[i]
-		gpu := signs.dash
+		gpu := signs.Dash
 		if l.GPU.Index >= 0 {
 			gpu = strconv.Itoa(l.GPU.Index)
 		} else if l.GPUs > 0 && l.GPU.UUID == "" {
@@ -36,7 +36,7 @@ func fleetTable(pic *fleet.Picture, t *fleet.Totals, filter fleet.Filter, signs 
 		}
 		g.rows = append(g.rows, []string{
 			oneWord(l.Name()), gpu, signs.bytes(l.GPU.Memory.Used), signs.bytes(l.GPU.Memory.Total), signs.bytes(l.GPU.Memory.Free),
-			signs.bytes(l.GPU.Parts.Allocated), signs.bytes(l.GPU.Parts.Returnable), string(cell.AppendPercent(nil, l.GPU.Utilization, signs.dash)),
+			signs.bytes(l.GPU.Parts.Allocated), signs.bytes(l.GPU.Parts.Returnable), string(cell.AppendPercent(nil, l.GPU.Utilization, signs.Dash)),
 			l.StateWord(), fleetNote(l),
 		})
 	}
@@ -62,7 +62,7 @@ func fleetTable(pic *fleet.Picture, t *fleet.Totals, filter fleet.Filter, signs 
 // fleetSums is the fleet in a sentence.
 func fleetSums(t *fleet.Totals, signs Signs) string {
 	count := func(n snapshot.Int) string { return string(cell.AppendInt(nil, n.Or(0))) }
-	boxes, gpus := signs.dash, signs.dash
+	boxes, gpus := signs.Dash, signs.Dash
 	if t.Boxes.Known() {
 		boxes = count(t.Boxes)
 	}

@@ -28,7 +28,7 @@ func flushText(before *snapshot.Snapshot, target *snapshot.Process, r *flush.Res
 	for i := range r.Devices {
 		d := &r.Devices[i]
 		g.rows = append(g.rows, []string{
-			placeOfDevice(before, d.UUID, signs.dash), d.Before.String(), d.After.String(), d.Freed().String(),
+			placeOfDevice(before, d.UUID, signs.Dash), d.Before.String(), d.After.String(), d.Freed().String(),
 			signs.bytes(d.DriverBefore), signs.bytes(d.DriverAfter), signs.bytes(d.DriverFreed()),
 		})
 		if d.Whole && d.DriverBefore.Known() {
@@ -42,9 +42,9 @@ func flushText(before *snapshot.Snapshot, target *snapshot.Process, r *flush.Res
 	if len(g.rows) > 0 {
 		lines = append(lines, g.lines()...)
 	}
-	lines = append(lines, text.Clean(r.Sentence(strconv.Itoa(target.ID.Process.PID))))
+	lines = append(lines, signs.Words(r.Sentence(strconv.Itoa(target.ID.Process.PID))))
 	for _, note := range append(notes, r.Notes...) {
-		lines = append(lines, "note  "+text.Clean(note))
+		lines = append(lines, "note  "+signs.Words(note))
 	}
 	return cutLines(lines, 0, "")
 }
@@ -58,7 +58,7 @@ func FlushQuestion(snap *snapshot.Snapshot, target *snapshot.Process, request fl
 	}
 	b.WriteByte('\n')
 	for _, row := range action.Rows(snap, request.Process, request.Devices...) {
-		fmt.Fprintf(&b, "GPU %s  used %s, a flush frees %s\n", placeOfDevice(snap, snap.DeviceUUID(row.ID), signs.dash),
+		fmt.Fprintf(&b, "GPU %s  used %s, a flush frees %s\n", placeOfDevice(snap, snap.DeviceUUID(row.ID), signs.Dash),
 			signs.bytes(row.Used), row.ReturnableBound().Amount(row.Frees()))
 	}
 	fmt.Fprintf(&b, "Flush it (%s)?", request.Level)

@@ -305,3 +305,32 @@ func TestImpossibleFiguresAreWritten(t *testing.T) {
 		}
 	}
 }
+
+// TestASCIIIsASCII: the words of alerts and of a flush, too, which come with dashes.
+func TestASCIIIsASCII(t *testing.T) {
+	const words = "full in 5m (3m–6m)… 2×H100"
+	snap := hostileWith("plain")
+	g := &snap.GPUs[0]
+	g.MIG, g.Message, snap.Alerts[0].Message, snap.Alerts[1].Message = false, words, words, words
+	flushed := &flush.Result{Level: flush.Urgent, Reason: words, Notes: []string{words}, Returnable: quantity.GiB,
+		Devices: []flush.Device{{UUID: "GPU-1", Before: quantity.GiB}}}
+	judged := headroom.Judge(snap, nil, headroom.Question{Need: quantity.GiB, Count: 1})
+	var out strings.Builder
+	if err := errors.Join(Table(&out, snap, 0, true), StatusLine(&out, snap, true)); err != nil {
+		t.Fatal(err)
+	}
+	snap.Driver.State, snap.Driver.Message = snapshot.DriverAbsent, words
+	if err := Table(&out, snap, 0, true); err != nil {
+		t.Fatal(err)
+	}
+	out.WriteString(flushText(snap, &snap.Rows[0], flushed, SignsFor(true)) + headroomText(&judged, SignsFor(true), 0) +
+		FlushQuestion(snap, &snap.Rows[0], flush.Request{Process: snap.Rows[0].ID.Process, Level: flush.Urgent}, SignsFor(true)))
+	for line := range strings.Lines(out.String()) {
+		if i := strings.IndexFunc(line, func(r rune) bool { return r > '~' }); i >= 0 {
+			t.Errorf("%q", line)
+		}
+	}
+	if n := strings.Count(out.String(), "(3m-6m)+ 2xH100"); n != 7 {
+		t.Errorf("the words are there %d times:\n%s", n, &out)
+	}
+}

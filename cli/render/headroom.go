@@ -28,15 +28,15 @@ func headroomText(r *headroom.Report, signs Signs, width int) string {
 		h := &r.Places[i]
 		row := []string{h.Label, signs.bytes(h.Free), signs.bytes(h.Returnable)}
 		if predicted {
-			low, interval := signs.dash, signs.dash
+			low, interval := signs.Dash, signs.Dash
 			if h.Low != nil {
 				shown := h.Low.Shown()
-				low, interval = shown.Median.String(), shown.Lower.String()+signs.enDash+shown.Upper.String()
+				low, interval = shown.Median.String(), shown.Lower.String()+signs.EnDash+shown.Upper.String()
 			}
 			row = append(row, low, interval)
 		}
-		word := map[headroom.Verdict]string{headroom.Yes: "yes", headroom.AfterFlush: "flush", headroom.No: "no", headroom.Unknown: signs.dash}[h.Verdict]
-		g.rows = append(g.rows, append(row, word, h.Why()))
+		word := map[headroom.Verdict]string{headroom.Yes: "yes", headroom.AfterFlush: "flush", headroom.No: "no", headroom.Unknown: signs.Dash}[h.Verdict]
+		g.rows = append(g.rows, append(row, word, signs.Words(h.Why())))
 	}
 	var lines []string
 	if r.Snapshot.Simulated {

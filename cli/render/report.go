@@ -19,7 +19,7 @@ const reportRows = 10
 //	MEMORY  time-weighted, per cent of the capacity
 //	GPU  USED  ALLOC  CACHE  …
 func Report(r *schema.Report, signs Signs, width int) string {
-	l := evaluation.Lay(r, signs.dash, reportRows)
+	l := evaluation.Lay(r, signs.Dash, reportRows)
 	var head []string
 	if r.Host != "" {
 		head = append(head, text.Clean(string(r.Host)))
@@ -46,7 +46,7 @@ func Report(r *schema.Report, signs Signs, width int) string {
 		lines = append(lines, g.lines()[1:]...)
 	}
 	out := cutLines(lines, width, signs.Ellipsis)
-	if signs.dash == "-" {
+	if signs.Dash == "-" {
 		out = strings.NewReplacer("±", "+-", "·", "*", "–", "-").Replace(out)
 	}
 	return out

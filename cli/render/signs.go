@@ -1,21 +1,24 @@
 package render
 
-import "vramscope/sampler/snapshot"
+import (
+	"vramscope/sampler/snapshot"
+	"vramscope/ui/cell"
+)
 
 // Signs are the few signs in text output that are not ASCII.
-type Signs struct{ dash, Ellipsis, enDash string }
+type Signs struct{ cell.Glyphs }
 
 // SignsFor are the signs of a terminal that has ASCII alone, or more.
 func SignsFor(ascii bool) Signs {
 	if ascii {
-		return Signs{dash: "-", Ellipsis: "+", enDash: "-"}
+		return Signs{cell.ASCIIGlyphs()}
 	}
-	return Signs{dash: "–", Ellipsis: "…", enDash: "–"}
+	return Signs{cell.UnicodeGlyphs()}
 }
 
 func (g Signs) bytes(b snapshot.Bytes) string {
 	if v, ok := b.Value(); ok {
 		return v.String()
 	}
-	return g.dash
+	return g.Dash
 }

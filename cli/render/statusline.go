@@ -61,13 +61,13 @@ func (t *table) total() string {
 func (t *table) share(used, total snapshot.Bytes) string {
 	most, ok := total.Value()
 	if !ok {
-		return t.bytes(used) + "/" + t.signs.dash
+		return t.bytes(used) + "/" + t.signs.Dash
 	}
 	digits := 1
 	if most >= 100*quantity.GiB {
 		digits = 0
 	}
-	held := t.signs.dash
+	held := t.signs.Dash
 	if v, ok := used.Value(); ok {
 		held = fmt.Sprintf("%.*f", digits, float64(v)/float64(quantity.GiB))
 	}

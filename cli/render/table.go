@@ -184,7 +184,7 @@ func (t *table) gpus() grid {
 		gpu := &t.snap.GPUs[i]
 		free := t.bytes(gpu.Memory.Free)
 		if gpu.MIG {
-			free = t.signs.dash // no process can use what no instance owns
+			free = t.signs.Dash // no process can use what no instance owns
 		}
 		add(t.fullIn(gpu.FullIn),
 			strconv.Itoa(gpu.Index), t.bytes(gpu.Memory.Used), t.bytes(gpu.Memory.Total), free, t.bytes(gpu.Parts.Returnable),
@@ -195,7 +195,7 @@ func (t *table) gpus() grid {
 			add(t.fullIn(instance.FullIn),
 				instanceName(gpu.Index, j+1), t.bytes(instance.Memory.Used), t.bytes(instance.Memory.Total),
 				t.bytes(instance.Memory.Free), t.bytes(instance.Parts.Returnable),
-				t.signs.dash, t.signs.dash, t.signs.dash, oneWord(gpu.StateWord()), t.users(gpu.UUID, &instance.ID),
+				t.signs.Dash, t.signs.Dash, t.signs.Dash, oneWord(gpu.StateWord()), t.users(gpu.UUID, &instance.ID),
 				"MIG "+text.Clean(instance.Profile))
 		}
 	}
@@ -241,12 +241,12 @@ func (t *table) processes() grid {
 			row = append(row, t.metric(p, c.id))
 		}
 		if jobs {
-			row = append(row, cmp.Or(text.Clean(p.Job.String()), t.signs.dash))
+			row = append(row, cmp.Or(text.Clean(p.Job.String()), t.signs.Dash))
 		}
 		row = append(row, commandOf(p))
 		if forecast {
 			median, ok := inAMinute(p.Predicted)
-			text := t.signs.dash
+			text := t.signs.Dash
 			if ok {
 				text = median.String()
 			}

@@ -20,7 +20,7 @@ func (t *table) warnings() []string {
 	var lines []string
 	for i := range t.snap.GPUs {
 		if g := &t.snap.GPUs[i]; g.State != snapshot.GPUOK {
-			lines = append(lines, fmt.Sprintf("alert  gpu %d  %s", g.Index, text.Clean(g.StateSince())))
+			lines = append(lines, fmt.Sprintf("alert  gpu %d  %s", g.Index, t.signs.Words(g.StateSince())))
 		}
 	}
 	for i := range t.snap.Alerts {
@@ -28,9 +28,9 @@ func (t *table) warnings() []string {
 		case a.Kind == snapshot.AlertLost, a.Kind == snapshot.AlertHanging, a.Kind == snapshot.AlertLowMemory:
 			// The lines above and below have the same figures.
 		case a.GPUUUID == "":
-			lines = append(lines, "alert  "+text.Clean(a.Message))
+			lines = append(lines, "alert  "+t.signs.Words(a.Message))
 		default:
-			message := strings.TrimPrefix(text.Clean(a.Message), fmt.Sprintf("GPU %d ", a.GPU))
+			message := strings.TrimPrefix(t.signs.Words(a.Message), fmt.Sprintf("GPU %d ", a.GPU))
 			lines = append(lines, fmt.Sprintf("alert  gpu %d  %s", a.GPU, message))
 		}
 	}
@@ -83,7 +83,7 @@ func (t *table) driverless() string {
 		s += " since " + d.Since.Format("15:04:05")
 	}
 	if d.Message != "" {
-		s += " (" + text.Clean(d.Message) + ")"
+		s += " (" + t.signs.Words(d.Message) + ")"
 	}
 	return s + ": probe data only"
 }
