@@ -2,6 +2,7 @@ package ui
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -190,6 +191,22 @@ func TestTabMovesAmongGPUs(t *testing.T) {
 	m.press("esc")
 	if m.st.Focus != nil {
 		t.Error("Esc keeps the focus")
+	}
+}
+
+// TestAllKeysMoveAmongGPUs: a box of 40 is no 39 presses.
+func TestAllKeysMoveAmongGPUs(t *testing.T) {
+	m := newTestModel(t, smallBox(40, 3, 0), nil)
+	m.press("tab")
+	for _, c := range []struct {
+		key         string
+		least, most int
+	}{{"end", 39, 39}, {"home", 0, 0}, {"pgdown", 5, 38}, {"pgup", 0, 0}} {
+		m.press(c.key)
+		at := slices.IndexFunc(m.st.shown.GPUs, func(g snapshot.GPU) bool { return g.UUID == m.st.Focus.GPUUUID })
+		if at < c.least || at > c.most || m.st.Cursor.Active {
+			t.Errorf("%s moves to GPU %d, the table's cursor is there: %v", c.key, at, m.st.Cursor.Active)
+		}
 	}
 }
 

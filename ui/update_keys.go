@@ -133,11 +133,11 @@ func (m *model) everywhereKey(id keys.ID, name string) (changed bool, cmd tea.Cm
 // moveKey handles the keys that move the cursor.
 func (m *model) moveKey(id keys.ID) (changed, done bool) {
 	if m.gpuKeys() {
-		switch id {
-		case keys.Up:
-			return m.walkGPUs(-1), true
-		case keys.Down:
-			return m.walkGPUs(1), true
+		const all = 1 << 20
+		lay := m.layout()
+		page := max(lay.gpus.rows*lay.gpuColumns-1, 1)
+		if by := map[keys.ID]int{keys.Up: -1, keys.Down: 1, keys.PageUp: -page, keys.PageDown: page, keys.Home: -all, keys.End: all}[id]; by != 0 {
+			return m.walkGPUs(by), true
 		}
 	}
 	page := max(m.tableHeight()-1, 1)
