@@ -300,3 +300,14 @@ func TestEverySizeHasItsLegend(t *testing.T) {
 		}
 	}
 }
+
+// TestNothingMatches: an empty list says so, and how to fill it, at every width.
+func TestNothingMatches(t *testing.T) {
+	for width := leastWidth; width < 120; width++ {
+		m := shown(t, width, 24)
+		m.view.Query.Filter, _ = fleet.ParseFilter("user=nobody")
+		if lines := strings.Split(ansi.Strip(m.frame()), "\n"); strings.TrimSpace(lines[above]) != "nothing matches the filter   Esc: all" {
+			t.Errorf("at %d cells: %q", width, lines[above])
+		}
+	}
+}
