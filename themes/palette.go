@@ -151,7 +151,6 @@ func (p palette) contrast(dark bool) Styles {
 func (p palette) okabeIto(dark bool) Styles {
 	if dark {
 		s := p.night()
-		s.Other = p.color("#7d828c")
 		s.Allocated, s.Fragmented, s.Returnable = p.color("#3a9bdc"), p.color("#e69f00"), p.color("#f0e442")
 		s.Warning, s.Median = p.color("#f0e442"), p.color("#e69f00")
 		return s
