@@ -38,7 +38,9 @@ type steady struct {
 }
 
 func (s steady) Look(_ context.Context, q fleet.Query) (*fleet.Picture, error) {
-	s.looks.Add(1)
+	if s.looks.Add(1) > 3 && os.Getenv("VRAMSCOPE_FLEET_PLAY") == "source" {
+		panic("made to panic")
+	}
 	return &fleet.Picture{Time: noon, Unit: fleet.GPUs, Lines: many(min(50, q.Lines))}, nil
 }
 
@@ -186,6 +188,7 @@ func TestEveryEndRestoresTheTerminal(t *testing.T) {
 		"q":       {"calm", 0, func(j *journey) { j.press("q") }},
 		"SIGTERM": {"calm", 0, func(j *journey) { _ = j.cmd.Process.Signal(syscall.SIGTERM) }},
 		"panic":   {"panic", 2, func(*journey) {}},
+		"source":  {"source", 2, func(*journey) {}},
 		"hang":    {"hang", 0, func(j *journey) { time.Sleep(time.Second); j.press("\x03") }},
 		"resizes": {"calm", 0, func(j *journey) {
 			for i := range 200 {
