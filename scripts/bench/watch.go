@@ -11,6 +11,7 @@ import (
 	"sync"
 	"syscall"
 	"time"
+	"unicode"
 
 	"github.com/charmbracelet/x/vt"
 	"github.com/creack/pty"
@@ -98,10 +99,22 @@ type screen struct {
 	filled   []filling
 }
 
-// filling is how many cells were filled at a time.
+// filling is how many cells had text at a time.
 type filling struct {
 	at    time.Duration
 	cells int
+}
+
+// textIn counts letters and digits: a bar or a graph may grow for as long as it is
+// looked at.
+func textIn(screen string) int {
+	n := 0
+	for _, c := range screen {
+		if unicode.IsLetter(c) || unicode.IsDigit(c) {
+			n++
+		}
+	}
+	return n
 }
 
 func newScreen(columns, rows int, begin time.Time) *screen {
@@ -121,7 +134,7 @@ func (s *screen) read(terminal io.ReadWriter) {
 			if s.first == 0 && strings.Contains(text, "H100") {
 				s.first = at
 			}
-			s.filled = append(s.filled, filling{at, len(strings.Join(strings.Fields(text), ""))})
+			s.filled = append(s.filled, filling{at, textIn(text)})
 		}
 		answers := s.emulator == nil
 		s.ended = err != nil
@@ -150,7 +163,7 @@ func (s *screen) closed() bool {
 }
 
 // painted is when a GPU was first on the screen, and when the screen was whole: when
-// it had 95 of 100 of the filled cells that it has now. Nothing is timed afterwards.
+// it had 95 of 100 of the letters and digits that it has now. Nothing is timed afterwards.
 func (s *screen) painted() (first, whole time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
