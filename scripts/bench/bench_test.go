@@ -4,6 +4,8 @@ package main
 
 import (
 	"errors"
+	"io"
+	"strings"
 	"testing"
 	"time"
 )
@@ -55,3 +57,37 @@ func TestWatchWaitsForALateStart(t *testing.T) {
 		t.Errorf("a program that has ended: %v after %v", err, time.Since(begin))
 	}
 }
+
+// TestWholeLeavesGraphsOut: a screen is whole with its figures. A graph that fills for a
+// minute does not delay that; figures that come in place of placeholders do.
+func TestWholeLeavesGraphsOut(t *testing.T) {
+	for _, c := range []struct {
+		later string
+		at    int // the output with which it is whole
+	}{
+		{strings.Repeat("█", 60), 0},
+		{"\x1b[1;6H" + strings.Repeat("7", 60), 1},
+	} {
+		outputs := []string{"H100 " + strings.Repeat("–", 60), c.later}
+		s := newScreen(80, 2, time.Now())
+		s.read(&writes{outputs})
+		if first, whole := s.painted(); first != s.filled[0].at || whole != s.filled[c.at].at || s.filled[0].at == s.filled[1].at {
+			t.Errorf("%q later: first frame after %v, whole after %v; outputs at %v", c.later[:10], first, whole, s.filled)
+		}
+	}
+}
+
+// writes is a terminal that returns each output by itself.
+type writes struct{ outputs []string }
+
+func (w *writes) Read(p []byte) (int, error) {
+	if len(w.outputs) == 0 {
+		return 0, io.EOF
+	}
+	time.Sleep(time.Millisecond) // so that no two come at one time
+	n := copy(p, w.outputs[0])
+	w.outputs = w.outputs[1:]
+	return n, nil
+}
+
+func (w *writes) Write(p []byte) (int, error) { return len(p), nil }

@@ -70,7 +70,7 @@ func (s *styles) turn(from, to styleID) string {
 // onBlanks reports whether a style shows on a blank: a background, reverse, a line.
 func (s *styles) onBlanks(id styleID) bool {
 	style := &s.all[id]
-	return style.Bg != nil || style.Underline != uv.UnderlineStyleNone || style.Attrs&(uv.AttrReverse|uv.AttrStrikethrough) != 0
+	return style.Bg != nil || style.Underline != ansi.UnderlineNone || style.Attrs&(uv.AttrReverse|uv.AttrStrikethrough) != 0
 }
 
 // read turns a line of a frame into cells. A line is text that text.Clean has seen,
