@@ -34,14 +34,14 @@ func (a *arrivals) settle(now int64, y float64) {
 }
 
 // promise keeps a level of the path, in turn one, two and five minutes ahead, if that
-// is above the noise and the path stays there.
+// is above the noise.
 func (a *arrivals) promise(s *state) {
 	if int(a.Size) == len(a.Pending) || a.Size > 0 && s.Now-a.Pending[a.Size-1].Made < int64(Horizons[0]) {
 		return
 	}
 	a.Turn = (a.Turn + 1) % 3
 	at := 2 + a.Turn
-	if rise := s.Outlook[at].Rise; rise > max(float64(s.Outlook[0].Spread.Upper80), mebibyte) && rise <= s.Outlook[at+1].Rise {
+	if rise := s.Outlook[at].Rise; rise > max(float64(s.Outlook[0].Spread.Upper80), mebibyte) {
 		a.Pending[a.Size] = arrival{s.Now, float32(s.Last + rise), float32(Horizons[at].Seconds())}
 		a.Size++
 	}

@@ -41,6 +41,7 @@ const (
 
 	leastRamp = 50e9 // of a course up to full, ns: a server takes its KV cache in less
 	leastPast = 60e9 // of a job, ns, before it is said to fill a GPU
+	loads     = 1.25 // times its lowest level: a job that gets there in its first minute loads, and will stop
 
 	pastCap = 800 // bins of the past: cycles may be half as long
 	peakCap = 5   // each above the last before the next is expected to be: one in 120 by chance

@@ -40,7 +40,8 @@
 // a leak that follows is believed after a few claims of its size. Each horizon's verdict
 // is the prior of the next longer one's, the naive forecast is the shortest's. The
 // median is y + share·claim of the expert that saves most, or y where none saves
-// anything, and in the first minute of a job.
+// anything. In a job's first minute it is y, too, but for a straight line that is no load:
+// one that has not yet grown by a quarter.
 //
 // Intervals (record.go) are quantiles of the last errors of the published forecasts at
 // that horizon, with conformal ranks (Vovk, Gammerman, Shafer, Algorithmic Learning in a

@@ -72,16 +72,22 @@ func TestChangeIsTheBelievedShare(t *testing.T) {
 	}
 }
 
-// A load that ends within a minute is not extended: no change is forecast before.
-func TestFirstMinuteIsForecastNaively(t *testing.T) {
-	f := New()
+// A load, which ends within a minute, is not extended. A leak is, by its first minute.
+func TestFirstMinuteExtendsNoLoad(t *testing.T) {
+	load, leak := New(), New()
 	for i := range 60 {
 		y := int64(float64(i) * gib)
-		f.Observe(after(float64(i)), y)
-		for _, in := range f.Forecasts(nil) {
+		load.Observe(after(float64(i)), y)
+		for _, in := range load.Forecasts(nil) {
 			if in.Median != y {
-				t.Fatalf("after %d s: %+v", i, in)
+				t.Fatalf("a load of %d s: %+v", i, in)
 			}
+		}
+		leak.Observe(after(float64(i)), int64(10*gib)+y/32)
+	}
+	for _, in := range leak.Forecasts(nil) {
+		if grows := float64(in.Median) - (10+59.0/32)*gib; grows < 0.9*in.Horizon.Seconds()*gib/32 {
+			t.Errorf("a leak of 32 MiB a second grows by %.1f GiB: %+v", grows/gib, in)
 		}
 	}
 }

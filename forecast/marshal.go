@@ -30,12 +30,9 @@ func (f *Forecaster) MarshalBinary() ([]byte, error) {
 // UnmarshalBinary reads what MarshalBinary wrote. An error changes nothing.
 func (f *Forecaster) UnmarshalBinary(data []byte) error {
 	var read image
-	size := binary.Size(&read)
-	if len(data) != size+crc32.Size || binary.LittleEndian.Uint32(data[size:]) != checksum(data[:size]) {
+	size, err := binary.Decode(data, binary.LittleEndian, &read)
+	if err != nil || len(data) != size+crc32.Size || binary.LittleEndian.Uint32(data[size:]) != checksum(data[:size]) {
 		return errors.New("read a forecaster's state: it is damaged, or of another version")
-	}
-	if _, err := binary.Decode(data, binary.LittleEndian, &read); err != nil {
-		return fmt.Errorf("read a forecaster's state: %w", err)
 	}
 	*f = Forecaster{state: read.State}
 	if f.state.Count > 0 {

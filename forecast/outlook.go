@@ -19,7 +19,7 @@ func (s *state) look(seconds, change float64) {
 		c := s.claim(&p, h)
 		r.weigh(&c, &shorter)
 		best, change := r.Verdict.choose(&c)
-		if s.Now-s.Began < leastPast {
+		if s.Now-s.Began < leastPast && (s.Last > loads*float64(s.Lows.Lowest) || p.lines[1].explained < onLine) {
 			change = 0
 		}
 		o.Change = max(change, -s.Last)

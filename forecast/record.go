@@ -1,6 +1,10 @@
 package forecast
 
-import "math"
+import (
+	"math"
+	"slices"
+	"sort"
+)
 
 // promise is a forecast that waits until it is due.
 type promise struct {
@@ -74,18 +78,10 @@ func (r *residuals) add(now int64, apart, tolerance, err float64) {
 		}
 		r.Scale = min(max(r.Scale, -1), 1)
 	}
-	n := 0
-	for _, at := range r.Order[:r.Size] {
-		if r.Size < residualCap || at != r.Next {
-			r.Order[n] = at
-			n++
-		}
-	}
+	order := slices.DeleteFunc(r.Order[:r.Size], func(at uint8) bool { return r.Size == residualCap && at == r.Next })
 	r.Last, r.Ring[r.Next] = now, float32(err)
-	for ; n > 0 && r.Ring[r.Order[n-1]] > float32(err); n-- {
-		r.Order[n] = r.Order[n-1]
-	}
-	r.Order[n] = r.Next
+	place := sort.Search(len(order), func(i int) bool { return r.Ring[order[i]] > float32(err) })
+	copy(r.Order[:], slices.Insert(order, place, r.Next))
 	r.Next = (r.Next + 1) % residualCap
 	r.Size = min(r.Size+1, residualCap)
 	r.Spread = spread{
