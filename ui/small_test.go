@@ -23,7 +23,7 @@ func withLog(t *testing.T, width, height int) *testModel {
 }
 
 // TestLeastSizeShowsWhatIsAskedFor: at 30×3, Enter shows a process, then its figures,
-// and E the newest event.
+// E the newest event, and the menus their line.
 func TestLeastSizeShowsWhatIsAskedFor(t *testing.T) {
 	m := withLog(t, leastWidth, leastHeight)
 	m.press("enter")
@@ -37,6 +37,12 @@ func TestLeastSizeShowsWhatIsAskedFor(t *testing.T) {
 	m.shows("full in 4m10s")
 	m.press("j")
 	m.shows("GPU 6 lost, had")
+	m.press("esc", "o")
+	m.shows("USED      its memory")
+	m.press("esc", "O")
+	m.shows("Theme     < ")
+	m.press("down")
+	m.shows("Interval  < ")
 }
 
 // TestNarrowEventsAreReadInFull: at 40 columns the event under the cursor is there in full.

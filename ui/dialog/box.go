@@ -18,31 +18,40 @@ type box struct {
 	snug         bool // no larger than its lines and dialogWidth, and centred; else it fills the rectangle
 }
 
-// Render returns exactly height lines of exactly width cells, the first ones.
+// Render returns exactly height lines of exactly width cells, the first ones; without
+// the frame where that would leave no line.
 func (b box) Render(width, height int) []string {
-	if width < 4 || height < 3 {
+	if width < 4 {
 		return cell.Blank(max(width, 0), height)
+	}
+	if height < 3 {
+		return b.inside(width, max(height, 0))
 	}
 	wide, rows := width, height-2
 	if b.snug {
 		wide, rows = min(width, dialogWidth), min(rows, max(len(b.lines), 1))
 	}
-	g := &b.look.Glyphs
-	skip := min(max(b.skip, 0), max(len(b.lines)-rows, 0))
-	lines := make([]string, rows)
-	for i := range lines {
-		l := cell.NewLine(wide - 2)
-		l.Skip(1)
-		if skip+i < len(b.lines) {
-			l.PutSpans(b.lines[skip+i], wide-2, g.Ellipsis)
-		}
-		lines[i] = l.String()
-	}
+	g, lines := &b.look.Glyphs, b.inside(wide-2, rows)
 	border := lipgloss.Border{Left: g.Side, Right: g.Side, Bottom: g.Rule, BottomLeft: g.Corners[2], BottomRight: g.Corners[3]}
 	framed := lipgloss.NewStyle().Border(border, false, true, true).
 		BorderForeground(b.look.Styles.Rule.Lipgloss().GetForeground()).Render(strings.Join(lines, "\n"))
 	placed := lipgloss.Place(width, height, lipgloss.Center, lipgloss.Top, b.top(wide)+"\n"+framed)
 	return strings.Split(placed, "\n")
+}
+
+// inside is the lines in the frame.
+func (b box) inside(width, rows int) []string {
+	skip := min(max(b.skip, 0), max(len(b.lines)-rows, 0))
+	lines := make([]string, rows)
+	for i := range lines {
+		l := cell.NewLine(width)
+		l.Skip(1)
+		if skip+i < len(b.lines) {
+			l.PutSpans(b.lines[skip+i], width, b.look.Glyphs.Ellipsis)
+		}
+		lines[i] = l.String()
+	}
+	return lines
 }
 
 // top is "┌ title ───── right ┐". In a narrow box the clauses of right are dropped one by one.
