@@ -106,11 +106,16 @@ func findProcess(s *snapshot.Snapshot, id snapshot.RowID) *snapshot.Process {
 	return nil
 }
 
-// needCursor is atCursor, on the first row where there is no cursor. It says so where
-// there is no process.
+// needCursor is atCursor. Where there is no cursor it goes to the process whose detail
+// stands beside the graph, else to the first row. It says so where there is no process.
 func (m *model) needCursor() *snapshot.Process {
-	if !m.st.Cursor.Active {
-		m.move(1)
+	if ids := m.rowIDs(); !m.st.Cursor.Active && len(ids) > 0 {
+		at := 0
+		if lay := m.layout(); lay.detail.rows > 0 {
+			t := m.table()
+			at = max(slices.Index(ids, detailed(&m.st, t.Rows)), 0)
+		}
+		m.moveTo(ids, at)
 	}
 	p := m.atCursor()
 	if p == nil {

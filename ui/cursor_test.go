@@ -11,6 +11,7 @@ import (
 
 	"vramscope/action/signal"
 	"vramscope/sampler/snapshot"
+	"vramscope/sampler/snapshot/snapshottest"
 )
 
 func TestNoCursorUntilAMovementKey(t *testing.T) {
@@ -235,4 +236,18 @@ func TestClicks(t *testing.T) {
 	if m.st.Focus == nil || m.st.Focus.GPUUUID != m.st.shown.GPUs[1].UUID {
 		t.Errorf("a click on GPU 1 focuses %+v", m.st.Focus)
 	}
+}
+
+// TestKeysMeanTheDetailBesideTheGraph: without a cursor keys mean the process whose
+// detail a wide screen shows, and that is one of those listed.
+func TestKeysMeanTheDetailBesideTheGraph(t *testing.T) {
+	m := newTestModel(t, snapshottest.DrawnBox(), nil)
+	m.send(tea.WindowSizeMsg{Width: 200, Height: 50})
+	m.shows("── PID 2963112 ─")
+	m.press("enter")
+	m.shows("GPU 3  PID 2963112  carol")
+	m.press("esc", "esc", "0")
+	m.shows("── PID 2963101 ─")
+	m.press("enter")
+	m.shows("GPU 0  PID 2963101  alice")
 }

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"slices"
 	"time"
 
 	"vramscope/guard/advice"
@@ -35,12 +36,12 @@ func newDetail(st *state, lk *cell.Appearance, rows []table.Row, whole bool) det
 	return detail.New(in)
 }
 
-// detailed is the row under the cursor, else of the alert line, else the first.
+// detailed is the row under the cursor, else of the alert line if listed, else the first.
 func detailed(st *state, rows []table.Row) snapshot.RowID {
 	if st.Cursor.Active {
 		return st.Cursor.ID
 	}
-	if a := alarmed(st.shown, st.alert); a != nil && st.shown.Row(a.Row) != nil {
+	if a := alarmed(st.shown, st.alert); a != nil && slices.ContainsFunc(rows, func(r table.Row) bool { return r.Process.ID == a.Row }) {
 		return a.Row
 	}
 	if len(rows) > 0 {
