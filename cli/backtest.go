@@ -73,7 +73,7 @@ func oneTrace(_ *cobra.Command, args []string) error {
 	switch {
 	case len(args) == 0:
 		return &failure{code: exitUsage, message: "backtest needs a file",
-			advice: []string{"  columns: t_seconds,series_id,used_bytes,total_bytes"}}
+			advice: []string{"  FILE.csv         columns t_seconds,series_id,used_bytes,total_bytes", "  FILE.db or DIR   what vramscope daemon --record has written"}}
 	case len(args) > 1:
 		return usage("backtest takes one file, not %d", len(args))
 	}

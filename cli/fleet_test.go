@@ -54,6 +54,12 @@ func TestFleetOverSSH(t *testing.T) {
 	}
 }
 
+func TestFleetOfOneBox(t *testing.T) {
+	if out, errs, code := overSSH(t, "fleet", "once", "--ssh", "box1"); code != exitOK || !strings.Contains(out, "SIMULATED\n1 box, 0 down, 8 GPUs: ") {
+		t.Errorf("exit code %d:\n%s%s", code, out, errs)
+	}
+}
+
 func TestFleetOnceSaysThatNothingMatches(t *testing.T) {
 	for _, words := range []string{"user=nobody", "state=lost"} {
 		if out, errs, code := overSSH(t, "fleet", "once", "--ssh", "box1", "--filter", words); code != exitOK || !strings.HasSuffix(out, "\n\nnothing matches --filter "+words+"\n") {

@@ -79,7 +79,7 @@ func Duration(value string, least, most time.Duration) (time.Duration, error) {
 		d, err = time.Duration(seconds*float64(time.Second)), nil
 	}
 	if err != nil {
-		return 0, fmt.Errorf("%q is not a duration: write 1s, 500ms or 2m", value)
+		return 0, fmt.Errorf("%q is not a duration: write 500ms, 2s or 1m", value)
 	}
 	if d < least || d > most {
 		return 0, fmt.Errorf("%s is out of range: %s to %s", value, quantity.BriefDuration(least), quantity.BriefDuration(most))

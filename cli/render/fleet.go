@@ -61,15 +61,14 @@ func fleetTable(pic *fleet.Picture, t *fleet.Totals, filter fleet.Filter, signs 
 
 // fleetSums is the fleet in a sentence.
 func fleetSums(t *fleet.Totals, signs Signs) string {
-	count := func(n snapshot.Int) string { return string(cell.AppendInt(nil, n.Or(0))) }
-	boxes, gpus := signs.Dash, signs.Dash
-	if t.Boxes.Known() {
-		boxes = count(t.Boxes)
+	boxes, gpus := signs.Dash+" boxes", signs.Dash+" GPUs"
+	if n, ok := t.Boxes.Value(); ok {
+		boxes = text.Plural(n, "box", "boxes")
 	}
-	if t.GPUs.Known() {
-		gpus = count(t.GPUs)
+	if n, ok := t.GPUs.Value(); ok {
+		gpus = text.Plural(n, "GPU", "GPUs")
 	}
-	s := fmt.Sprintf("%s boxes, %s down, %s GPUs: %s of %s used", boxes, count(t.Down), gpus, signs.bytes(t.Memory.Used), signs.bytes(t.Memory.Capacity()))
+	s := fmt.Sprintf("%s, %d down, %s: %s of %s used", boxes, t.Down.Or(0), gpus, signs.bytes(t.Memory.Used), signs.bytes(t.Memory.Capacity()))
 	return s + fmt.Sprintf(", %s allocated, %s cached", signs.bytes(t.Parts.Allocated), signs.bytes(t.Parts.Returnable))
 }
 
