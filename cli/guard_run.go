@@ -66,6 +66,7 @@ func (src *sources) watchGuard(s *config.Settings) *runner.Runner {
 	if src.daemon == nil {
 		return own
 	}
+	src.options.RecordingPaused = src.daemon.RecordingPaused
 	var last time.Time
 	src.options.Guard = func(snap *snapshot.Snapshot) *snapshot.Guard {
 		g := src.daemon.Guard()

@@ -36,6 +36,9 @@ type Options struct {
 	// Guard looks at each snapshot before it is published, and is its guard's state.
 	// It must not wait. Nil: there is none.
 	Guard func(*snapshot.Snapshot) *snapshot.Guard
+	// RecordingPaused is why the daemon records nothing at present. It must not wait.
+	// Nil: nobody knows.
+	RecordingPaused func() string
 }
 
 // The bounds of the interval between ticks.

@@ -242,6 +242,9 @@ func (s *Sampler) Tick(now time.Time) *snapshot.Snapshot {
 	if s.options.Guard != nil {
 		snap.Guard = s.options.Guard(snap)
 	}
+	if s.options.RecordingPaused != nil {
+		snap.RecordingPaused = s.options.RecordingPaused()
+	}
 
 	if !s.options.Single {
 		s.history.record(now, snap)

@@ -48,6 +48,17 @@ func TestGuardInTheHeader(t *testing.T) {
 	}
 }
 
+// TestHeaderSaysThatNothingIsRecorded: a full disk is seen on the screen, not in the log alone.
+func TestHeaderSaysThatNothingIsRecorded(t *testing.T) {
+	for width, want := range map[int]string{60: "recording paused", 80: "recording paused", 200: "recording paused: the disk is full  "} {
+		s := snapshottest.DrawnBox()
+		s.RecordingPaused = "the disk is full"
+		if header := frame(screenOf(s, width, 40), drawnLook(t))[0]; !strings.Contains(header, want) {
+			t.Errorf("%d: %q", width, header)
+		}
+	}
+}
+
 func TestGuardInTheDetail(t *testing.T) {
 	for pid, want := range map[int]string{
 		snapshottest.Leaking: "guard: importance -500, would be flushed second, 11.0G expected",

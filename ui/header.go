@@ -103,6 +103,9 @@ func headerItems(st *state, lk *cell.Appearance) []cell.Span {
 	if words := driverWords(shown, st.now); words != "" {
 		return append(items, cell.Span{s.Warning, words})
 	}
+	if words := recordingWords(shown, wide); words != "" {
+		items = append(items, cell.Span{s.Warning, words})
+	}
 	items = append(items, cell.Span{s.Text, boxName(shown, lk, pane, wide)})
 	items = append(items, cell.Span{guardStyle(shown, st.moment(), s), guardWords(shown, st.moment())})
 	if pane {
@@ -156,6 +159,18 @@ func driverWords(shown *snapshot.Snapshot, now time.Time) string {
 		return "waiting for the driver"
 	default:
 		return "no driver"
+	}
+}
+
+// recordingWords say that the daemon records nothing at present, and where there is room why.
+func recordingWords(shown *snapshot.Snapshot, wide bool) string {
+	switch {
+	case shown.RecordingPaused == "":
+		return ""
+	case wide:
+		return "recording paused: " + text.Clean(shown.RecordingPaused)
+	default:
+		return "recording paused"
 	}
 }
 

@@ -1,6 +1,7 @@
 package socket
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"sync"
@@ -73,14 +74,16 @@ func (r *Reader) follow(ctx context.Context, client *Client, first func()) error
 	defer func() { _ = client.Close() }() // only asked
 	r.set(client, nil)
 	defer r.guard.Store(nil)
+	var said time.Time // when it last said of itself
 	for ctx.Err() == nil {
 		interval, answers := lookInterval, []probe.Answer{}
 		var err error
 		if r.useful(client) {
 			interval = askInterval
 			answers, err = client.reports(ctx, r.now)
-		} else {
-			err = client.hello(ctx)
+		}
+		if err == nil && time.Since(said) >= lookInterval {
+			err, said = client.hello(ctx), time.Now()
 		}
 		// A daemon that refuses has no snapshot yet.
 		if err != nil && !refused(err) {
@@ -104,6 +107,17 @@ func (r *Reader) follow(ctx context.Context, client *Client, first func()) error
 func (r *Reader) useful(client *Client) bool {
 	status := client.Status()
 	return status.UID != os.Geteuid() && !status.Simulated
+}
+
+// RecordingPaused is why the daemon records nothing at present, as it said a moment ago; ""
+// where it records or need not, or there is none.
+func (r *Reader) RecordingPaused() string {
+	if client, _ := r.Client(); client != nil {
+		if status := client.Status(); status.Recording == "paused" && !status.Simulated {
+			return cmp.Or(status.Reason, "no reason given")
+		}
+	}
+	return ""
 }
 
 func (r *Reader) set(client *Client, err error) {

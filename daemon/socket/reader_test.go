@@ -1,8 +1,10 @@
 package socket
 
 import (
+	"context"
 	"errors"
 	"os"
+	"sync"
 	"testing"
 	"time"
 
@@ -42,5 +44,35 @@ func TestNoDaemonIsNoError(t *testing.T) {
 		if client, err := Dial(t.Context(), places); client != nil || !Absent(err) {
 			t.Errorf("%v: %v", places, err)
 		}
+	}
+}
+
+// TestReaderSaysThatNothingIsRecorded: the monitor shows why its daemon does not record.
+func TestReaderSaysThatNothingIsRecorded(t *testing.T) {
+	for _, c := range []struct {
+		status Status
+		want   string
+	}{
+		{Status{Recording: "paused", Reason: "the disk is full"}, "the disk is full"},
+		{Status{Recording: "recording"}, ""},
+		{Status{Recording: "off"}, ""},
+		{Status{Recording: "paused", Reason: "the disk is full", Simulated: true}, ""},
+	} {
+		directory := t.TempDir()
+		s, err := Listen(Options{Directory: directory, Latest: newBox().latest.Load, Status: func() Status { return c.status }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		r := NewReader(fixed(nil), []Place{{directory, uint32(os.Geteuid())}}, time.Now)
+		running.Go(func() { s.Serve(ctx) })
+		running.Go(func() { r.Run(ctx) })
+		r.Settle(t.Context())
+		if got := r.RecordingPaused(); got != c.want {
+			t.Errorf("%+v: %q", c.status, got)
+		}
+		cancel()
+		running.Wait()
 	}
 }

@@ -43,6 +43,9 @@ type Snapshot struct {
 	Forecasting bool
 
 	Guard *Guard // nil where none is configured
+	// RecordingPaused is why the daemon of this box records nothing at present: a full
+	// disk, for instance. "" where it records, or need not.
+	RecordingPaused string
 }
 
 // Host is the machine that the GPUs are in.
