@@ -16,10 +16,11 @@ import (
 // exported is what the daemon serves at a path, at the address that it logged last.
 func (d *runningDaemon) exported(path string) (status int, body string) {
 	d.Helper()
-	addresses := regexp.MustCompile(`exporting address=(\S+)`).FindAllStringSubmatch(d.logged(), -1)
-	if len(addresses) == 0 {
-		d.Fatalf("it does not export:\n%s", d.logged())
-	}
+	var addresses [][]string
+	d.wait("its address", func() bool { // READY may be here before the log
+		addresses = regexp.MustCompile(`exporting address=(\S+)`).FindAllStringSubmatch(d.logged(), -1)
+		return len(addresses) > 0
+	})
 	resp, err := http.Get("http://" + addresses[len(addresses)-1][1] + path)
 	if err != nil {
 		d.Fatal(err)
