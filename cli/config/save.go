@@ -20,21 +20,27 @@ import (
 
 // Save writes settings of these keys to a configuration file, where they differ from what
 // the file sets. Everything else in it stays as it is, byte for byte: comments, order, other
-// keys. The file is replaced at once, behind a symbolic link too, and keeps its mode.
+// keys. The file is replaced at once, behind a symbolic link too, and keeps its mode. It is an
+// error that there is nothing to write.
 func Save(path string, change func(*Settings), keys []string) error {
 	target, content, err := current(path)
 	if err != nil {
 		return cannotWrite(path, err)
 	}
 	edited, err := edit(path, content, change, keys)
-	if err != nil || bytes.Equal(edited, content) {
+	switch {
+	case err != nil:
 		return err
+	case bytes.Equal(edited, content):
+		return errUnchanged
 	}
 	if err := replace(target, edited); err != nil {
 		return cannotWrite(path, err)
 	}
 	return nil
 }
+
+var errUnchanged = errors.New("nothing to write: these settings are configured already")
 
 // current is the file that a path leads to, and its content; of a new file, its first line.
 func current(path string) (target string, content []byte, err error) {

@@ -101,6 +101,23 @@ func TestSaveMakesANewFile(t *testing.T) {
 	}
 }
 
+// TestSaveSaysThatItWroteNothing: a setup without a change does not claim to have written.
+func TestSaveSaysThatItWroteNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), Name)
+	if err := Save(path, func(*Settings) {}, setKeys); !errors.Is(err, errUnchanged) {
+		t.Errorf("nothing differs from the defaults: %v", err)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("it has made a file: %v", err)
+	}
+	if err := Save(path, set, setKeys); err != nil {
+		t.Fatal(err)
+	}
+	if err := Save(path, set, setKeys); !errors.Is(err, errUnchanged) {
+		t.Errorf("the file has them: %v", err)
+	}
+}
+
 // TestSaveRefuses: the file stays, and the reason names it.
 func TestSaveRefuses(t *testing.T) {
 	dir := t.TempDir()
