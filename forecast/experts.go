@@ -18,30 +18,28 @@ type claims [experts]float32
 
 // panel is what the experts know of the series now.
 type panel struct {
-	lines     [lines]line // quick, short and long
-	phase     seasonalPhase
-	reversion reversion
+	quick, short, long line
+	phase              seasonalPhase
+	level, speed       float64 // to which it returns, as reversion has them
 }
 
 // panel collects what the experts know.
 func (s *state) panel() panel {
-	p := panel{reversion: s.Auto.reversion(s.Step), phase: s.Seasons.phase(s.Now, s.Last)}
-	for i, tau := range s.taus() {
-		p.lines[i] = s.Lines[i].line(tau)
+	level, speed := s.Auto.reversion(s.Step)
+	return panel{
+		s.Lines[0].line(s.quickTau()), s.Lines[1].line(shortTau), s.Lines[2].line(longTau),
+		s.Seasons.phase(s.Now, s.Last), level, speed,
 	}
-	return p
 }
 
 // claim is what each expert claims at a horizon.
-func (s *state) claim(p *panel, seconds float64) claims {
-	var out claims
-	quick, short, long := &p.lines[0], &p.lines[1], &p.lines[2]
+func (s *state) claim(p *panel, seconds float64) (out claims) {
 	for i, claim := range [experts]float64{
-		driftQuick: quick.slope * seconds,
-		driftShort: short.slope * seconds,
-		lineShort:  short.height + short.slope*seconds,
-		lineLong:   long.height + long.slope*seconds,
-		reverting:  p.reversion.ahead(seconds),
+		driftQuick: p.quick.slope * seconds,
+		driftShort: p.short.slope * seconds,
+		lineShort:  p.short.height + p.short.slope*seconds,
+		lineLong:   p.long.height + p.long.slope*seconds,
+		reverting:  -p.level * math.Expm1(-p.speed*seconds),
 		seasonal:   p.phase.claim(seconds, s.Last),
 	} {
 		if s.Without&(1<<i) == 0 && math.Abs(claim) < math.MaxFloat32 { // and a number

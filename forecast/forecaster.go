@@ -49,9 +49,6 @@ type state struct {
 // New returns a Forecaster without samples.
 func New() *Forecaster { return new(Forecaster) }
 
-// clockSetBack is how much earlier than the last a sample is after a clock was set back.
-const clockSetBack = time.Minute
-
 // farAway is 146 years in ns, or as many bytes. Beyond it sums would overflow.
 const farAway = math.MaxInt64 / 2
 
@@ -69,7 +66,7 @@ func (f *Forecaster) Observe(t time.Time, y int64) {
 	}
 	now := int64(t.Sub(f.epoch))
 	switch {
-	case now <= s.Now-int64(clockSetBack):
+	case now <= s.Now-60e9: // a clock was set back
 		s.Gap = true
 		now = s.Now + int64(time.Second)
 		f.epoch = t.Add(-time.Duration(now))
@@ -98,14 +95,12 @@ func (s *state) observe(now int64, y float64) {
 		// Long enough for several forecasts to count, however rare they are.
 		s.Records[i].settle(now, y, h, max(1.5*h, rare*s.Step), s.Gap)
 	}
-	anew := s.Without&(1<<partRestart) == 0 && restarted(s.Last, y)
-	s.Auto.observe(seconds/max(meanTau, rare*s.Step), change, !anew && !s.Gap)
-	if anew {
-		s.begin(now, y)
-	} else {
-		for i, tau := range s.taus() {
-			s.Lines[i].observe(seconds/tau, change)
-		}
+	s.Auto.observe(seconds/max(meanTau, rare*s.Step), change, !s.Gap)
+	for i, tau := range s.taus() {
+		s.Lines[i].observe(seconds/tau, change)
+	}
+	if most := max(s.Last, y); most >= least && min(s.Last, y) < nothing*most && s.Without&(1<<partRestart) == 0 {
+		s.begin(now, y) // one job has ended, or another has begun
 	}
 	s.Arrivals.settle(now, y)
 	s.Seasons.observe(now, y, s.Step)
@@ -132,12 +127,6 @@ func (s *state) begin(now int64, y float64) {
 			r.Pending[p].Claims = claims{}
 		}
 	}
-}
-
-// restarted reports whether memory has fallen to nearly nothing or risen from it:
-// one job has ended, or another has begun.
-func restarted(before, y float64) bool {
-	return max(before, y) >= least && min(before, y) < nothing*max(before, y)
 }
 
 // Forecasts appends the forecasts at all Horizons, none for fewer than MinSamples.

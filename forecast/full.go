@@ -32,11 +32,10 @@ func WhenFull(free int64, series ...*Forecaster) (FullIn, bool) {
 	known := int64(0)
 	for _, f := range series {
 		if s := &f.state; s.expected() {
-			age := s.Now - s.Began
+			step, known = max(step, s.Step), max(known, s.Now-s.Began)
 			if s.Course.Announced {
-				age = math.MaxInt64
+				known = math.MaxInt64
 			}
-			step, known = max(step, s.Step), max(known, age)
 			for i := range rise {
 				rise[i] += s.Outlook[i].Rise
 			}
@@ -73,8 +72,7 @@ type path [len(Horizons)]float64
 
 // crosses is when the path rises above room.
 func (p *path) crosses(room float64) (time.Duration, bool) {
-	var before float64
-	var start time.Duration
+	before, start := 0.0, time.Duration(0)
 	for i, h := range Horizons {
 		if now := p[i]; now >= room && now > 0 && p[min(i+1, len(p)-1)] >= room {
 			share := max(room-before, 0) / (now - before)

@@ -15,19 +15,18 @@ import "math"
 //     began, closer to a line and bent neither way, or it is a leak already. Growth
 //     that is as slow as a day's course must have lasted for nearly half a day.
 type lows struct {
-	Rows   [scales]lowRow
-	Lowest float32 // of the open minute
-	Misses uint8   // minutes in a row since the last that found a leak
-	Ends   int64   // of the open minute, ns
-	Rate   float64 // of the leak, bytes per second; 0: there is none
+	Rows    [scales]lowRow
+	Minutes uint32  // that are over
+	Lowest  float32 // of the open minute
+	Misses  uint8   // minutes in a row since the last that found a leak
+	Ends    int64   // of the open minute, ns
+	Rate    float64 // of the leak, bytes per second; 0: there is none
 }
 
 // lowRow is the lows of slots of one length.
 type lowRow struct {
-	Lows [lowCap]float32 // oldest first, bytes
+	Lows [lowCap]float32 // newest first, bytes
 	Size uint8
-	Half bool    // of a slot of the next row is known:
-	Open float32 // its low
 }
 
 // observe takes a sample, and judges the series again at the end of a minute.
@@ -48,19 +47,16 @@ func (l *lows) observe(now int64, y, step float64) {
 
 // add adds a minute's low: two slots of a row are one of the next.
 func (l *lows) add(low float32) {
+	l.Minutes++
 	for i := range l.Rows {
 		r := &l.Rows[i]
-		if r.Size == lowCap {
-			copy(r.Lows[:], r.Lows[1:])
-			r.Size--
-		}
-		r.Lows[r.Size] = low
-		r.Size++
-		if r.Half = !r.Half; r.Half {
-			r.Open = low
+		copy(r.Lows[1:], r.Lows[:])
+		r.Lows[0] = low
+		r.Size = min(r.Size+1, lowCap)
+		if l.Minutes>>i&1 == 1 { // half of a slot of the next row
 			return
 		}
-		low = min(low, r.Open)
+		low = min(low, r.Lows[1])
 	}
 }
 
@@ -80,15 +76,14 @@ func (l *lows) judge(minute float64) {
 // leak is the rate of the newest lows of a row, if they are a leak.
 func (l *lows) leak(row int, slot float64) float64 {
 	r := &l.Rows[row]
-	begins := int(r.Size) - judged
-	if begins < 0 {
+	if r.Size < judged {
 		return 0
 	}
-	y := r.Lows[begins:r.Size]
-	from, to, size := float64(y[0]), float64(y[judged-1]), float64(judged)
+	y := r.Lows[:judged]
+	from, to, size := float64(y[judged-1]), float64(y[0]), float64(judged)
 	var sum, squares, xx, xxxx, rises, bends float64
 	for i, v := range y { // orthogonal polynomials of the first and second degree
-		d, x := float64(v)-from, float64(i)-(size-1)/2
+		d, x := float64(v)-from, (size-1)/2-float64(i)
 		sum += d
 		squares += d * d
 		xx += x * x
@@ -99,9 +94,9 @@ func (l *lows) leak(row int, slot float64) float64 {
 	bends -= xx / size * sum
 	total, straight, bent := squares-sum*sum/size, rises*rises/xx, bends*bends/(xxxx-xx*xx/size)
 	curved := math.Sqrt(bent*size) > 2*math.Sqrt(max(total-straight-bent, 0))+least
-	top := y[0] // of what came before, also in longer slots
+	top := y[judged-1] // of what came before, also in longer slots
 	for i, newer := row, judged; i < scales; i, newer = i+1, newer/2+1 {
-		for _, low := range l.Rows[i].Lows[:max(int(l.Rows[i].Size)-newer, 0)] {
+		for _, low := range l.Rows[i].Lows[min(newer, int(l.Rows[i].Size)):l.Rows[i].Size] {
 			top = max(top, low)
 		}
 	}
@@ -109,8 +104,8 @@ func (l *lows) leak(row int, slot float64) float64 {
 		return 0
 	}
 	lasted, rate := slot*size, rises/xx/slot
-	settled := begins >= judged && math.Abs(from-float64(r.Lows[begins-judged])) < plateau*(to-from)
-	even := begins < 2 && r.Size < lowCap && straight > evenly*total && !curved
+	settled := r.Size >= 2*judged && math.Abs(from-float64(r.Lows[2*judged-1])) < plateau*(to-from)
+	even := r.Size < judged+2 && straight > evenly*total && !curved
 	if lasted < hour && !settled && !even && l.Rate == 0 || to > dayCourse*rate && lasted < halfDay {
 		return 0
 	}

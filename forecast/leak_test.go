@@ -207,7 +207,7 @@ func TestLongGapResetsRows(t *testing.T) {
 	}
 }
 
-// Rows of lows keep the newest of each length, oldest first.
+// Rows of lows keep the newest of each length, newest first.
 func TestLowsAreKeptInRows(t *testing.T) {
 	for _, minutes := range []int{1, 2, 19, 20, 21, 41, 1000, 5000} {
 		var l lows
@@ -220,7 +220,7 @@ func TestLowsAreKeptInRows(t *testing.T) {
 				t.Fatalf("%d minutes: %d slots of %d", minutes, r.Size, 1<<k)
 			}
 			for i := range int(r.Size) {
-				if want := float32((slots - int(r.Size) + i) << k); r.Lows[i] != want {
+				if want := float32((slots - 1 - i) << k); r.Lows[i] != want {
 					t.Fatalf("%d minutes: slot %d of %d is %v, want %v", minutes, i, 1<<k, r.Lows[i], want)
 				}
 			}

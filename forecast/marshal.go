@@ -9,7 +9,7 @@ import (
 )
 
 // format is the version of the layout of state.
-const format = 15
+const format = 16
 
 // image is a marshalled Forecaster, little-endian. A checksum of it and of the format
 // follows.
@@ -34,10 +34,7 @@ func (f *Forecaster) UnmarshalBinary(data []byte) error {
 	if err != nil || len(data) != size+crc32.Size || binary.LittleEndian.Uint32(data[size:]) != checksum(data[:size]) {
 		return errors.New("read a forecaster's state: it is damaged, or of another version")
 	}
-	*f = Forecaster{state: read.State}
-	if f.state.Count > 0 {
-		f.epoch = time.Unix(0, read.Epoch)
-	}
+	*f = Forecaster{epoch: time.Unix(0, read.Epoch), state: read.State} // without samples the epoch means nothing
 	return nil
 }
 

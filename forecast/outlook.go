@@ -12,14 +12,14 @@ type outlook struct {
 // look makes the forecasts. Each horizon lends its experience to the next longer one.
 func (s *state) look(seconds, change float64) {
 	p := s.panel()
-	s.follow(p.lines[0], seconds, change)
+	s.follow(p.quick, seconds, change)
 	shorter := verdict{}
 	for i := range s.Records {
 		r, o, h := &s.Records[i], &s.Outlook[i], Horizons[i].Seconds()
 		c := s.claim(&p, h)
 		r.weigh(&c, &shorter)
 		best, change := r.Verdict.choose(&c)
-		if s.Now-s.Began < leastPast && (s.Last > loads*float64(s.Lows.Lowest) || p.lines[1].explained < onLine) {
+		if s.Now-s.Began < leastPast && (s.Last > loads*float64(s.Lows.Lowest) || p.short.explained < onLine) {
 			change = 0
 		}
 		o.Change = max(change, -s.Last)

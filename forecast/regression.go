@@ -70,21 +70,15 @@ func (a *autoregression) observe(dx, dy float64, counts bool) {
 	}
 }
 
-// reversion is the approach to a level, in bytes above the newest sample, by a share
-// of the rest of the way per second.
-type reversion struct{ level, speed float64 }
-
-// reversion is the approach, for samples that usually are so many seconds apart. One
-// that takes longer than the series remembers is a trend, and no reversion.
-func (a *autoregression) reversion(step float64) reversion {
+// reversion is the level that the series approaches, in bytes above the newest sample, and
+// by which share of the rest of the way per second, for samples that usually are so many
+// seconds apart. One that takes longer than the series remembers is a trend, and no reversion.
+func (a *autoregression) reversion(step float64) (level, speed float64) {
 	spread := a.Weight*a.FromSquared - a.From*a.From
 	share := -(a.Weight*a.FromChange - a.From*a.Change) / spread
-	level := a.Change / share // above the mean of the starts, times the weight
+	level = a.Change / share // above the mean of the starts, times the weight
 	if a.Weight < MinSamples || !(spread > singular*a.Weight*a.FromSquared) || share <= singular {
-		return reversion{}
+		return 0, 0
 	}
-	return reversion{level: (level + a.From) / a.Weight, speed: -math.Log1p(-min(share, 1-singular)) / step}
+	return (level + a.From) / a.Weight, -math.Log1p(-min(share, 1-singular)) / step
 }
-
-// ahead is how far the series will have approached by then, in bytes.
-func (r reversion) ahead(seconds float64) float64 { return r.level * (1 - math.Exp(-r.speed*seconds)) }

@@ -18,11 +18,12 @@ func TestReversionFindsLevelAndSpeed(t *testing.T) {
 				a.observe(step/meanTau, at(now+step)-at(now), true)
 				now += step
 			}
-			r := a.reversion(step)
-			if got := r.level + at(now); math.Abs(got-level) > 1e-6*level || math.Abs(r.speed-speed) > 1e-6*speed {
-				t.Errorf("every %v s: to %.6f GiB at %.6f a second, want %v and %.6f", step, got/gib, r.speed, level/gib, speed)
+			p := panel{}
+			p.level, p.speed = a.reversion(step)
+			if got := p.level + at(now); math.Abs(got-level) > 1e-6*level || math.Abs(p.speed-speed) > 1e-6*speed {
+				t.Errorf("every %v s: to %.6f GiB at %.6f a second, want %v and %.6f", step, got/gib, p.speed, level/gib, speed)
 			}
-			if got, want := r.ahead(300), at(now+300)-at(now); math.Abs(got-want) > 1e-6*level {
+			if got, want := float64(new(state).claim(&p, 300)[reverting]), at(now+300)-at(now); math.Abs(got-want) > 1e-6*level {
 				t.Errorf("every %v s: %.3f GiB in five minutes, want %.3f", step, got/gib, want/gib)
 			}
 		}
@@ -40,15 +41,15 @@ func TestSeriesWithoutLevelHasNoReversion(t *testing.T) {
 		for i := range 600 {
 			a.observe(1.0/meanTau, y(i+1)-y(i), true)
 		}
-		if got := a.reversion(1).ahead(600); got != 0 {
-			t.Errorf("a %s moves by %.3f GiB", name, got/gib)
+		if level, _ := a.reversion(1); level != 0 {
+			t.Errorf("a %s returns to %.3f GiB", name, level/gib)
 		}
 	}
 	var few autoregression
 	few.observe(1.0/meanTau, gib, true)
 	few.observe(1.0/meanTau, -gib, true)
-	if got := few.reversion(1); got != (reversion{}) {
-		t.Errorf("three samples approach something: %+v", got)
+	if level, speed := few.reversion(1); level != 0 || speed != 0 {
+		t.Errorf("three samples approach %v at %v", level, speed)
 	}
 }
 
@@ -62,8 +63,8 @@ func TestReversionIgnoresGapsAndNewJobs(t *testing.T) {
 		for i := range 60 {
 			f.Observe(after(401+float64(i)), int64(held))
 		}
-		if got := f.state.Auto.reversion(1); got != (reversion{}) {
-			t.Errorf("%s: a constant series approaches %.3f GiB at %.4f a second", name, got.level/gib, got.speed)
+		if level, speed := f.state.Auto.reversion(1); level != 0 || speed != 0 {
+			t.Errorf("%s: a constant series approaches %.3f GiB at %.4f a second", name, level/gib, speed)
 		}
 	}
 }

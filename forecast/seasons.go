@@ -27,9 +27,6 @@ type peak struct {
 	Height float64 // bytes
 }
 
-// higher orders the highest peaks first.
-func higher(a, b peak) int { return cmp.Compare(b.Height, a.Height) }
-
 // observe takes the next sample. Bins are as long as the first interval between
 // samples, at least a second; bins between two samples have the earlier value.
 func (s *seasons) observe(now int64, y, step float64) {
@@ -62,8 +59,7 @@ func (s *seasons) observe(now int64, y, step float64) {
 // √n steps far in n; a sawtooth gets further, because its steps have one direction.
 func (s *seasons) peaked(p peak) {
 	s.Lowest, s.Clarity = p.Height, 0
-	way, n := 0.0, 0.0
-	before := p.Height
+	way, n, before := 0.0, 0.0, p.Height
 	for bin := min(p.At/s.Bin, s.Newest); bin > max(s.Peaks[0].At/s.Bin, s.Oldest-1); bin-- {
 		y := float64(s.Bins[bin%pastCap])
 		s.Lowest = min(s.Lowest, y)
@@ -197,7 +193,7 @@ func (r *seasonalPhase) claim(seconds, last float64) float64 {
 func (r *seasonalPhase) crest(seconds, last float64) float64 {
 	_, peaks := r.ahead(seconds)
 	s := r.seasons
-	if peaks == 0 || s.Size < peakCap || !slices.IsSortedFunc(s.Peaks[:], higher) {
+	if peaks == 0 || s.Size < peakCap || !slices.IsSortedFunc(s.Peaks[:], func(a, b peak) int { return cmp.Compare(b.Height, a.Height) }) {
 		return 0
 	}
 	return s.Peaks[0].Height + peaks*r.growth - last

@@ -40,10 +40,7 @@ func (s *state) trend() (Trend, float64) {
 	case s.Seasons.swings(s.Now):
 		return Sawtooth, 0
 	}
-	rate := s.Lines[1].line(shortTau).growth(shortTau, s.Last)
-	if rate == 0 {
-		rate = s.Lines[2].line(longTau).growth(longTau, s.Last)
-	}
+	rate := cmp.Or(s.Lines[1].line(shortTau).growth(shortTau, s.Last), s.Lines[2].line(longTau).growth(longTau, s.Last))
 	return [...]Trend{Shrinking, Steady, Growing}[1+cmp.Compare(rate, 0)], rate
 }
 
