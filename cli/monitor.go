@@ -21,7 +21,7 @@ func (p *program) monitor(ctx context.Context) error {
 	if !p.hasScreen() {
 		return p.insteadOfScreen(p.runOnce(ctx, onceFlags{format: "table"}))
 	}
-	defer quickStart()()
+	defer p.quickStart()()
 	s, err := p.settings()
 	if err != nil {
 		return err

@@ -24,7 +24,7 @@ func TestStayLight(t *testing.T) {
 	before, percent := runtime.GOMAXPROCS(128), debug.SetGCPercent(100)
 	defer func() { runtime.GOMAXPROCS(before); debug.SetGCPercent(percent) }()
 	p := &program{getenv: func(string) string { return "" }}
-	onAll := quickStart()
+	onAll := p.quickStart()
 	if n, percent := runtime.GOMAXPROCS(0), debug.SetGCPercent(100); n != 2 || percent != lookGCPercent {
 		t.Errorf("at the start %d processors, GOGC %d", n, percent)
 	}
@@ -38,10 +38,15 @@ func TestStayLight(t *testing.T) {
 		t.Errorf("%d processors afterwards", n)
 	}
 	t.Setenv("GOMAXPROCS", "128")
-	quickStart()
+	p.quickStart()
 	p.stayLight()()
 	if n := runtime.GOMAXPROCS(0); n != 128 {
 		t.Errorf("%d processors against the environment", n)
+	}
+	p.flags.demo = true
+	debug.SetGCPercent(100)
+	if p.quickStart(); debug.SetGCPercent(100) != 100 {
+		t.Error("a demo collects its garbage late")
 	}
 }
 
