@@ -84,14 +84,5 @@ func (p *program) runFleetHeadroom(ctx context.Context, f *fleetFlags, h headroo
 	if err := p.printAs(h.format, doc, text); err != nil {
 		return err
 	}
-	switch verdict {
-	case headroom.Yes:
-		return nil
-	case headroom.AfterFlush:
-		return &silent{exitAfterFlush}
-	case headroom.No:
-		return &silent{exitNoRoom}
-	default:
-		return &failure{code: exitFailure, message: q.Unjudged(&r)}
-	}
+	return exitOf(verdict, q.Unjudged(&r))
 }

@@ -183,7 +183,12 @@ func (p *program) writeHeadroom(r *headroom.Report, w *waiting, format string) e
 	if err := p.printAs(format, doc, text); err != nil {
 		return err
 	}
-	switch r.Answer {
+	return exitOf(r.Answer, "no GPU could be judged")
+}
+
+// exitOf is the exit code of an answer, with a message where there is none.
+func exitOf(answer headroom.Verdict, unjudged string) error {
+	switch answer {
 	case headroom.Yes:
 		return nil
 	case headroom.AfterFlush:
@@ -191,6 +196,6 @@ func (p *program) writeHeadroom(r *headroom.Report, w *waiting, format string) e
 	case headroom.No:
 		return &silent{exitNoRoom}
 	default:
-		return &failure{code: exitFailure, message: "no GPU could be judged"}
+		return &failure{code: exitFailure, message: unjudged}
 	}
 }

@@ -37,7 +37,7 @@ type Options struct {
 	// It must not wait. Nil: there is none.
 	Guard func(*snapshot.Snapshot) *snapshot.Guard
 	// RecordingPaused is why the daemon records nothing at present. It must not wait.
-	// Nil: nobody knows.
+	// Nil: unknown.
 	RecordingPaused func() string
 }
 

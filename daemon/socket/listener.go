@@ -32,7 +32,7 @@ func MakeDirectory(directory string) error {
 const backlog = 64
 
 // listen replaces the socket of a daemon that is no more: the caller has the lock.
-// Nobody can connect before mode and group are set.
+// No process can connect before mode and group are set.
 func listen(directory string, share Share) (*bound, error) {
 	path := filepath.Join(directory, Name)
 	fail := func(what string, err error) (*bound, error) {

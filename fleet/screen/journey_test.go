@@ -83,7 +83,7 @@ func perform(play string) int {
 	}
 	before := looks.Load()
 	if time.Sleep(4 * every); looks.Load() > before {
-		return 3 // the list is asked for while nobody sees it
+		return 3 // the list is asked for while it is not shown
 	}
 	return 0
 }

@@ -71,7 +71,7 @@ func TestTooFewHoursAreNotJudged(t *testing.T) {
 		}
 	}
 	if _, ok := compared("used", "percent", []float64{unknown}, nil); ok {
-		t.Error("a figure that nobody knows is compared")
+		t.Error("an unknown figure is compared")
 	}
 }
 
@@ -134,7 +134,7 @@ func TestPeriodsAreCompared(t *testing.T) {
 		}
 	}
 	if _, ok := lines["cached"]; ok {
-		t.Error("a part that nobody reported is compared")
+		t.Error("a part that was not reported is compared")
 	}
 }
 

@@ -43,7 +43,7 @@ func TestGPUsAreMeasuredOverRecordedTime(t *testing.T) {
 	if a.PeakBytes != gib(60.29) || !time.Time(a.PeakTime).Equal(at(29)) {
 		t.Errorf("peak %v at %v", a.PeakBytes, time.Time(a.PeakTime))
 	}
-	// What nobody reported is unknown.
+	// What was not reported is unknown.
 	if second := r.GPUs[1]; second.Memory.Allocated != nil || second.UtilizationPercent != nil || second.IdleHours != nil || a.Memory.Unknown != nil {
 		t.Errorf("%+v", second)
 	}

@@ -141,7 +141,7 @@ func TestErrorsThatNobodyWatchedForAreUnknown(t *testing.T) {
 	r := b.report()
 	for what, f := range map[string]schema.ReportFailures{"GPU": r.GPUs[0].Failures, "process": r.Groups[0].Failures} {
 		if f.OutOfMemory != nil || f.OutOfMemoryPerHour != nil {
-			t.Errorf("%s: %d errors, which nobody watched for", what, *f.OutOfMemory)
+			t.Errorf("%s: %d errors, which were not watched for", what, *f.OutOfMemory)
 		}
 	}
 	for what, f := range map[string]schema.ReportFailures{"GPU": r.GPUs[1].Failures, "process": r.Groups[1].Failures, "total": r.Total.Failures} {

@@ -66,7 +66,7 @@ func (s *Screen) differences(view tea.View, width, height int) []byte {
 	s.out = append(s.out[:0], ansi.SetModeSynchronizedOutput...)
 	begin := len(s.out)
 	s.setModes(view)
-	s.x, s.y = -1, -1 // somebody else may have written to the terminal
+	s.x, s.y = -1, -1 // another program may have written to the terminal
 	if !s.valid || width != s.width || height != s.height {
 		s.clear(width, height)
 	}
