@@ -99,7 +99,8 @@ func (p *program) recorded(at string, args []string) (*snapshot.Snapshot, error)
 	return then, nil
 }
 
-// runOnce writes a snapshot: as JSON, with the driver's state, also on an error.
+// runOnce writes a snapshot: as JSON, with the driver's state, also where the driver or
+// its GPUs cannot be used.
 func (p *program) runOnce(ctx context.Context, f onceFlags) error {
 	s, err := p.settings()
 	if err != nil {
@@ -127,7 +128,7 @@ func (p *program) runOnce(ctx context.Context, f onceFlags) error {
 	}
 	src.watchGuard(&s)
 	snap, err := p.observe(ctx, src, &s, sampler.New(src.options), f.watch)
-	if snap == nil || err != nil && f.format != "json" {
+	if snap == nil || err != nil && (f.format != "json" || exitCode(err) == exitUsage) {
 		return err
 	}
 	text, failed := p.format(snap, &s, f)

@@ -33,7 +33,8 @@ vramscope fleet --ssh runs it on each box.`,
 	}
 }
 
-// runStream writes the driver's state as a line, too, where that ends it.
+// runStream writes the driver's state as a line, too, where that ends it; nothing on a
+// usage error.
 func (p *program) runStream(ctx context.Context) error {
 	defer p.stayLight()()
 	s, err := p.settings()
@@ -59,6 +60,13 @@ func (p *program) runStream(ctx context.Context) error {
 		select {
 		case <-sampling.Updates():
 			snap := sampling.Latest()
+			var unusable error
+			if first && snap.Driver.State != snapshot.DriverStarting {
+				first = false
+				if unusable = p.unusable(snap, src, &s); exitCode(unusable) == exitUsage {
+					return unusable
+				}
+			}
 			written := make(chan error, 1)
 			go func() { written <- p.printLine(snap) }()
 			select {
@@ -69,11 +77,8 @@ func (p *program) runStream(ctx context.Context) error {
 			case <-ctx.Done():
 				return nil // a reader that stands still must not delay that, either
 			}
-			if first && snap.Driver.State != snapshot.DriverStarting {
-				first = false
-				if err := p.unusable(snap, src, &s); err != nil {
-					return err
-				}
+			if unusable != nil {
+				return unusable
 			}
 		case err := <-finished:
 			return err
