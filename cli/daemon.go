@@ -107,7 +107,7 @@ func (p *program) daemonSettings(cmd *cobra.Command, f *daemonFlags) (config.Set
 		}
 	}
 	if f.guard != "" && f.guard != string(guard.Off) && len(s.Guard.Rules) == 0 {
-		return s, usage("--guard: the configuration has no [[guard.rule]]: docs/guard.md has examples")
+		return s, p.noRules("--guard: ")
 	}
 	if s.ReadOnly && s.Guard.Mode == guard.Act && len(s.Guard.Rules) > 0 {
 		return s, usage("read-only is set, and guard.mode is act: one of the two must go")

@@ -1,7 +1,10 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"strings"
 	"time"
 
@@ -67,20 +70,32 @@ names line and key, and the exit code is 2.`,
 			if err != nil {
 				return err
 			}
+			if len(s.Guard.Rules) == 0 {
+				none := p.noRules("There is no guard: ")
+				return p.print([]byte(none.message + "\n" + none.advice[0] + "\n"))
+			}
 			return p.print([]byte(policyInWords(&s, p.configPath())))
 		},
 	}
 }
 
-// policyInWords explains a policy.
+// noRules says, after some words, why there is no guard, and what to do.
+func (p *program) noRules(words string) *failure {
+	path, why := p.configPath(), " has no [[guard.rule]]"
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		why = " does not exist"
+	}
+	f := usage("%s%s%s", words, text.Clean(path), why)
+	f.advice = []string{"  write rules into it, or name another file with --config; docs/guard.md has examples"}
+	return f
+}
+
+// policyInWords explains a policy that has rules.
 func policyInWords(s *config.Settings, path string) string {
 	var b strings.Builder
 	policy := &s.Guard
 	fmt.Fprintf(&b, "%s\n\n", text.Clean(path))
 	switch {
-	case len(policy.Rules) == 0:
-		b.WriteString("There is no guard: the configuration has no [[guard.rule]].\n")
-		return b.String()
 	case policy.Mode == guard.Off:
 		b.WriteString("The guard is off. With mode = \"dry-run\" or \"act\":\n")
 	case policy.Mode == guard.DryRun:

@@ -54,8 +54,7 @@ func (p *program) runGuardReplay(args []string, f guardReplayFlags) error {
 		return err
 	}
 	if len(s.Guard.Rules) == 0 {
-		return &failure{code: exitUsage, message: text.Clean(p.configPath()) + " has no [[guard.rule]]", advice: []string{
-			"  vramscope guard check   explains a configuration; docs/guard.md has examples"}}
+		return p.noRules("")
 	}
 	r, where, err := p.openRecording(args)
 	if err != nil {
