@@ -140,7 +140,7 @@ func (s *SSH) follow(ctx context.Context, b *sshBox) (err error) {
 	case said.String() != "":
 		return errors.New(said.String())
 	case err != nil:
-		return fmt.Errorf("ssh: %w", err)
+		return fmt.Errorf("the stream has ended: %w", err)
 	}
 	return errors.New("the stream has ended")
 }
@@ -176,7 +176,8 @@ type LastLine struct {
 	line []byte
 }
 
-var byVramscope = []byte("vramscope: ")
+// What names the program that writes a line; who shows it names ssh.
+var byVramscope, bySSH = []byte("vramscope: "), []byte("ssh: ")
 
 // Write implements io.Writer.
 func (l *LastLine) Write(p []byte) (int, error) {
@@ -194,7 +195,7 @@ func (l *LastLine) Write(p []byte) (int, error) {
 func (l *LastLine) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return strings.TrimSpace(text.Clean(string(bytes.TrimPrefix(l.line, byVramscope))))
+	return strings.TrimSpace(text.Clean(string(bytes.TrimPrefix(bytes.TrimPrefix(l.line, byVramscope), bySSH))))
 }
 
 // line is the box as a line, and its newest snapshot, nil where there is none.
