@@ -3,24 +3,17 @@ package cli
 import (
 	"fmt"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 
+	"vramscope/cli/config"
 	"vramscope/internal/quantity"
 	"vramscope/internal/text"
 )
 
-// parseSpan reads a length of time; days, too, which time.ParseDuration does not know.
+// parseSpan reads how far to look back in a recording.
 func parseSpan(s string) (time.Duration, error) {
-	if number, inDays := strings.CutSuffix(s, "d"); inDays {
-		if n, err := strconv.ParseUint(number, 10, 16); err == nil && n > 0 {
-			return time.Duration(n) * 24 * time.Hour, nil
-		}
-	} else if d, err := time.ParseDuration(s); err == nil && d >= time.Minute {
-		return d, nil
-	}
-	return 0, fmt.Errorf("%q is no length of time from 1m on: write 24h, 30m or 7d", text.Clean(s))
+	return config.Duration(s, time.Minute, config.Longest)
 }
 
 // period is a time from one moment to another.

@@ -11,8 +11,6 @@ import (
 	"vramscope/internal/quantity"
 )
 
-const day = 24 * time.Hour
-
 // setShare takes "none", "all" or "group:NAME"; whether there is such a group is
 // the daemon's to find out.
 func (s *Settings) setShare(value string) error {
@@ -24,29 +22,9 @@ func (s *Settings) setShare(value string) error {
 	return nil
 }
 
-// setKeep also takes days, which time.ParseDuration does not know.
 func (s *Settings) setKeep(value string) (err error) {
-	const least, most = time.Hour, 3650 * day
-	if number, inDays := strings.CutSuffix(value, "d"); inDays {
-		n, err := strconv.ParseUint(number, 10, 16)
-		if keep := time.Duration(n) * day; err == nil && keep >= least && keep <= most {
-			s.Keep = keep
-			return nil
-		}
-		return fmt.Errorf("%s is out of range: 1h to 3650d", value)
-	}
-	if s.Keep, err = Duration(value, least, most); err != nil {
-		return fmt.Errorf("%q is no time between 1h and 3650d: write 30d or 36h", value)
-	}
-	return nil
-}
-
-// days is what setKeep reads back.
-func days(d time.Duration) string {
-	if d%day == 0 {
-		return strconv.Itoa(int(d/day)) + "d"
-	}
-	return d.String()
+	s.Keep, err = Duration(value, time.Hour, Longest)
+	return err
 }
 
 func (s *Settings) setMaxSize(value string) error {

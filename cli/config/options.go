@@ -195,7 +195,7 @@ func Options() []Option {
 			Key: "recording.keep", Kind: period,
 			Comment: "How long recordings are kept: \"30d\", \"36h\"; from 1h to 3650d.",
 			Set:     func(s *Settings) func(string) error { return s.setKeep },
-			Literal: func(s *Settings) string { return strconv.Quote(days(s.Keep)) },
+			Literal: func(s *Settings) string { return strconv.Quote(inDays(s.Keep)) },
 		},
 		{
 			Key: "recording.max_size", Kind: words,

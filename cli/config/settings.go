@@ -72,19 +72,41 @@ func Defaults() Settings {
 	}
 }
 
-// Duration reads "1s", "500ms" or, as watch -n does, a number of seconds.
+// Duration reads "1s", "500ms", days as "7d" or, as watch -n does, a number of seconds.
 func Duration(value string, least, most time.Duration) (time.Duration, error) {
 	d, err := time.ParseDuration(value)
+	if number, found := strings.CutSuffix(value, "d"); found {
+		var n uint64
+		n, err = strconv.ParseUint(number, 10, 16)
+		d = time.Duration(n) * day
+	}
 	if seconds, bare := strconv.ParseFloat(value, 64); bare == nil && !math.IsNaN(seconds) && math.Abs(seconds) < 1e6 {
 		d, err = time.Duration(seconds*float64(time.Second)), nil
 	}
 	if err != nil {
-		return 0, fmt.Errorf("%q is not a duration: write 500ms, 2s or 1m", value)
+		example := "500ms, 2s or 1m"
+		if least >= time.Minute {
+			example = "90m, 24h or 7d"
+		}
+		return 0, fmt.Errorf("%q is not a duration: write %s", value, example)
 	}
 	if d < least || d > most {
-		return 0, fmt.Errorf("%s is out of range: %s to %s", value, quantity.BriefDuration(least), quantity.BriefDuration(most))
+		return 0, fmt.Errorf("%s is out of range: %s to %s", value, inDays(least), inDays(most))
 	}
 	return d, nil
+}
+
+const day = 24 * time.Hour
+
+// Longest is the longest time that a recording is kept, and that is looked back in one.
+const Longest = 3650 * day
+
+// inDays writes what Duration reads: more than one whole day as "7d".
+func inDays(d time.Duration) string {
+	if d > day && d%day == 0 {
+		return strconv.Itoa(int(d/day)) + "d"
+	}
+	return quantity.BriefDuration(d)
 }
 
 func (s *Settings) setInterval(value string) (err error) {
