@@ -113,12 +113,12 @@ func (p *program) runReport(args []string, f reportFlags) error {
 
 // periods are the period to show and, with --compare, the one before.
 func (f *reportFlags) periods(r *recording.Recording, where, second string) (shown period, before *period, err error) {
-	oldest, newest := r.Span()
-	if newest.IsZero() {
+	oldest, last := r.Span()
+	if last.IsZero() {
 		return shown, nil, &failure{code: exitFailure, message: text.Clean(where) + ": nothing is recorded in it yet",
 			advice: []string{"  vramscope daemon --record   records"}}
 	}
-	newest = wholeMinute(newest.Local())
+	newest := wholeMinute(last.Local())
 	if f.compare != "" {
 		before = new(period)
 		if *before, err = parsePeriod(f.compare, newest); err != nil {
@@ -134,7 +134,7 @@ func (f *reportFlags) periods(r *recording.Recording, where, second string) (sho
 		if q != nil && (!q.from.Before(newest) || !q.to.After(oldest)) {
 			return shown, nil, &failure{code: exitFailure,
 				message: fmt.Sprintf("nothing is recorded from %s to %s", clock(q.from), clock(q.to)),
-				advice:  []string{fmt.Sprintf("  %s has %s to %s", text.Clean(where), clock(oldest.Local()), clock(newest))}}
+				advice:  []string{fmt.Sprintf("  %s has %s to %s", text.Clean(where), clock(oldest.Local()), clock(last.Local()))}}
 		}
 	}
 	return shown, before, nil
@@ -174,13 +174,14 @@ func (f *reportFlags) period(oldest, newest time.Time) (p period, err error) {
 
 // evaluate sums a period. It fails where nothing was recorded in it.
 func (p *program) evaluate(r *recording.Recording, over period, by, where string) (*evaluation.Builder, error) {
-	q := evaluation.Question{From: over.from.Truncate(time.Minute), To: wholeMinute(over.to), By: by} // sums are of whole minutes
+	oldest, newest := r.Span()
+	q := evaluation.Question{From: over.from.Truncate(time.Minute), To: wholeMinute(over.to), Newest: newest, By: by} // sums are of whole minutes
 	b, err := gather.Report(r, q, auditLogPath())
 	if err != nil {
 		return nil, &failure{code: exitFailure, err: err, message: text.Clean(err.Error()),
 			advice: []string{"  what can be read of a damaged file is in docs/recording.md"}}
 	}
-	if oldest, newest := r.Span(); b.Empty() && newest.Sub(oldest) < 2*time.Minute {
+	if b.Empty() && newest.Sub(oldest) < 2*time.Minute {
 		return nil, &failure{code: exitFailure, message: fmt.Sprintf("%s has %s so far; a report is of whole minutes", text.Clean(where), newest.Sub(oldest).Round(time.Second)),
 			advice: []string{"  try again in two minutes"}}
 	}

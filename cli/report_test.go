@@ -124,6 +124,14 @@ func reportInEachFormat(t *testing.T, where string) {
 	}
 }
 
+// The last minute has sums, but not all of it is past.
+func TestReportEndsAtTheLastSample(t *testing.T) {
+	out, problem, code := reported(t, demoRecording(t, 100*time.Second), "--format", "json", "--since", "1m")
+	if code != 0 || !strings.Contains(out, `"to": "2026-11-20T12:01:40.000Z"`) || !strings.Contains(out, `"from": "2026-11-20T12:01:00.000Z"`) || !strings.Contains(out, `"recorded_seconds": 40`) {
+		t.Errorf("exit code %d: %s%.500s", code, problem, out)
+	}
+}
+
 // A day that cannot be read is named; the others are evaluated.
 func reportSaysWhatIsDamaged(t *testing.T, where string) {
 	directory := t.TempDir()

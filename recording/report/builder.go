@@ -10,8 +10,17 @@ import (
 
 // Question is what a report is about.
 type Question struct {
-	From, To time.Time
-	By       string // one of Groupings
+	From, To time.Time // whole minutes
+	Newest   time.Time // the last sample: where it is before To, the period ends there
+	By       string    // one of Groupings
+}
+
+// end is where the period ends.
+func (q *Question) end() time.Time {
+	if q.Newest.IsZero() || q.Newest.After(q.To) {
+		return q.To
+	}
+	return q.Newest.In(q.To.Location())
 }
 
 // Groupings are the words for Question.By. By GPU each process stands for itself.

@@ -58,10 +58,11 @@ func (b *Builder) Report(now time.Time) schema.Report {
 }
 
 func (b *Builder) period() schema.ReportPeriod {
-	return schema.ReportPeriod{
-		From: schema.Time(b.question.From), To: schema.Time(b.question.To),
-		Seconds: b.question.To.Sub(b.question.From).Seconds(), RecordedSeconds: b.recordedTime().Seconds(),
-	}
+	from, to := b.question.From, b.question.end()
+	length := to.Sub(from)
+	// A tick stands for the time before it, which may be of the minute before.
+	recorded := min(b.recordedTime(), length)
+	return schema.ReportPeriod{From: schema.Time(from), To: schema.Time(to), Seconds: length.Seconds(), RecordedSeconds: recorded.Seconds()}
 }
 
 // countOutOfMemory gives each process its errors.

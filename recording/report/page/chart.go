@@ -58,7 +58,7 @@ func drawGPU(g *schema.ReportGPU, period *schema.ReportPeriod, events []schema.R
 	half := float64(highest) / 2
 	c.Series = []chart.Series{&area{chart.ContinuousSeries{Style: classed("grid"), XValues: []float64{0, to.Sub(from).Seconds()}, YValues: []float64{half, half}}, false}}
 	for _, run := range runs(g.Timeline) {
-		c.Series = append(c.Series, areas(run, from)...)
+		c.Series = append(c.Series, areas(run, from, to)...)
 	}
 	var out bytes.Buffer
 	if err := c.Render(chart.SVGWithCSS("", ""), &out); err != nil {
@@ -96,8 +96,8 @@ func runs(points []schema.ReportPoint) (all []run) {
 }
 
 // areas are the stacked parts of a run, the highest first, and the line of peaks. A
-// bucket's value stands from its beginning to its end.
-func areas(r run, from time.Time) (series []chart.Series) {
+// bucket's value stands from its beginning to its end, or to that of the period.
+func areas(r run, from, to time.Time) (series []chart.Series) {
 	var x []float64
 	sums := [len(parts)][]float64{}
 	var peaks []float64
@@ -105,7 +105,7 @@ func areas(r run, from time.Time) (series []chart.Series) {
 		p := &r.points[i]
 		begin := time.Time(p.Time).Sub(from).Seconds()
 		heights := stacked(p)
-		for _, at := range [...]float64{begin, begin + r.length.Seconds()} {
+		for _, at := range [...]float64{begin, min(begin+r.length.Seconds(), to.Sub(from).Seconds())} {
 			x = append(x, at)
 			for k := range parts {
 				sums[k] = append(sums[k], heights[k])
