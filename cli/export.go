@@ -125,6 +125,7 @@ type exported struct {
 	StartTime       schema.Time `json:"start_time"`
 	User            schema.Text `json:"user"`
 	Name            schema.Text `json:"name"`
+	Command         schema.Text `json:"command"`
 }
 
 func exportedOf(r *recording.Reading) exported {
@@ -135,6 +136,7 @@ func exportedOf(r *recording.Reading) exported {
 	if p := r.Process; p != nil {
 		e.PID, e.StartTime = &p.ID.Process.PID, schema.Time(p.Started)
 		e.User, e.Name = schema.Text(text.Clean(p.User)), schema.Text(text.Clean(p.Name))
+		e.Command = schema.Text(text.Clean(strings.Join(p.Command, " ")))
 	}
 	return e
 }
@@ -178,7 +180,8 @@ func csvLines(out *bufio.Writer, ids []metric.ID) func(*recording.Reading) error
 	for _, id := range ids {
 		fields = append(fields, metric.Table[id].Name)
 	}
-	_ = table.Write(fields) // the writer keeps an error
+	fields = append(fields, "command") // last: who reads by position finds the others where they were
+	_ = table.Write(fields)            // the writer keeps an error
 	table.Flush()
 	return func(r *recording.Reading) error {
 		e := exportedOf(r)
@@ -198,6 +201,7 @@ func csvLines(out *bufio.Writer, ids []metric.ID) func(*recording.Reading) error
 				fields[head+i] = strconv.FormatInt(v, 10)
 			}
 		}
+		fields[head+len(ids)] = string(e.Command)
 		err := table.Write(fields)
 		table.Flush()
 		return cmp.Or(err, table.Error())

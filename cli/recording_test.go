@@ -90,19 +90,23 @@ func TestExportWritesEverySample(t *testing.T) {
 	if code != exitOK || errs != "" {
 		t.Fatalf("exit code %d: %s", code, errs)
 	}
-	ticks, lines := make(map[string]bool), 0
+	ticks, commands, lines := make(map[string]bool), make(map[string]bool), 0
 	for scan := bufio.NewScanner(strings.NewReader(out)); scan.Scan(); lines++ {
 		var line struct {
 			Time      time.Time
 			UUID      string
 			PID       *int
-			Instance  *int   `json:"gpu_instance"`
+			Instance  *int `json:"gpu_instance"`
+			Command   *string
 			UsedBytes *int64 `json:"used_bytes"`
 		}
 		if err := json.Unmarshal(scan.Bytes(), &line); err != nil {
 			t.Fatalf("%s: %v", scan.Text(), err)
 		}
 		ticks[line.Time.String()] = true
+		if line.Command != nil {
+			commands[*line.Command] = true
+		}
 		then, ok := live.At(line.Time)
 		if !ok || line.PID != nil || line.Instance != nil {
 			continue
@@ -114,17 +118,20 @@ func TestExportWritesEverySample(t *testing.T) {
 	if len(ticks) != 30 || lines < 30*8 {
 		t.Errorf("%d lines of %d ticks", lines, len(ticks))
 	}
+	if !commands["python3.11 pretrain.py"] { // whose name is python3.11, as that of others
+		t.Errorf("commands: %v", commands)
+	}
 
 	out, errs, code = command(t, "export", directory, "--format", "csv", "--metric", "used_bytes,power_watts", "--to", "12:00:10")
 	rows, err := csv.NewReader(strings.NewReader(out)).ReadAll()
 	if code != exitOK || err != nil {
 		t.Fatalf("exit code %d: %s %v", code, errs, err)
 	}
-	if got := strings.Join(rows[0], ","); got != "time,simulated,uuid,gpu_instance,compute_instance,pid,start_time,user,name,used_bytes,power_watts" {
+	if got := strings.Join(rows[0], ","); got != "time,simulated,uuid,gpu_instance,compute_instance,pid,start_time,user,name,used_bytes,power_watts,command" {
 		t.Error(got)
 	}
 	empty, errs, code := command(t, "export", directory, "--format", "csv", "--metric", "used_bytes", "--from", "12:01:00.1", "--to", "12:01:00.2")
-	if code != exitOK || empty != "time,simulated,uuid,gpu_instance,compute_instance,pid,start_time,user,name,used_bytes\n" {
+	if code != exitOK || empty != "time,simulated,uuid,gpu_instance,compute_instance,pid,start_time,user,name,used_bytes,command\n" {
 		t.Errorf("exit code %d: %s%q of a time without samples", code, errs, empty)
 	}
 	if got := rows[1][0]; got != noon.Format("2006-01-02T15:04:05.000Z07:00") || rows[1][1] != "true" {

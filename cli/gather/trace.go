@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"vramscope/forecast/backtest"
+	"vramscope/internal/process"
 	"vramscope/internal/text"
 	"vramscope/metric"
 	"vramscope/recording"
@@ -33,7 +34,7 @@ func Trace(r *recording.Recording) (*backtest.Trace, error) {
 		}
 		s := series[at.Process.ID]
 		if s == nil {
-			s = &backtest.Series{ID: fmt.Sprintf("%d %s", at.Process.ID.Process.PID, text.Clean(at.Process.Name))}
+			s = &backtest.Series{ID: fmt.Sprintf("%d %s", at.Process.ID.Process.PID, text.Clean(process.ShortCommand(at.Process.Command, at.Process.Name)))}
 			if age := at.Time.Sub(at.Process.Started); !at.Process.Started.IsZero() && age > 0 {
 				s.Age = age.Seconds()
 			}
