@@ -37,8 +37,9 @@ type daemonFlags struct {
 func (p *program) daemon() *cobra.Command {
 	var f daemonFlags
 	cmd := &cobra.Command{
-		Use:   "daemon",
-		Short: "sample without a screen: record, answer monitors, run a command",
+		Use:         "daemon",
+		Annotations: map[string]string{takes: "config demo gpu interval nvml-library read-only seed"},
+		Short:       "sample without a screen: record, answer monitors, run a command",
 		Long: `Samples as the monitor does, without a screen, until SIGTERM. With --record, or
 record = true in [daemon] of the configuration, it records what it samples.
 Monitors on this box get from it what only it may ask or has seen. [alerts] exec

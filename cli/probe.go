@@ -31,8 +31,9 @@ type probeFlags struct {
 func (p *program) probe() *cobra.Command {
 	f := probeFlags{pattern: string(cuda.Sawtooth)}
 	cmd := &cobra.Command{
-		Use:   "probe",
-		Short: "a small CUDA process with a pool, to try vramscope on",
+		Use:         "probe",
+		Annotations: map[string]string{takes: "config gpu nvml-library"},
+		Short:       "a small CUDA process with a pool, to try vramscope on",
 		Long: `Allocates memory on one GPU in a pattern, and answers as any process with a
 probe does: what is allocated, cached and fragmented, and a flush. It is the
 quickest way to see vramscope at work on a box without PyTorch, and a load for
@@ -94,9 +95,6 @@ func (p *program) runProbe(ctx context.Context, f probeFlags) error {
 	s, err := p.settings()
 	if err != nil {
 		return err
-	}
-	if p.flags.demo {
-		return usage("--demo has its own probes: vramscope --demo")
 	}
 	o, length, err := f.options()
 	if err != nil {

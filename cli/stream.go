@@ -18,8 +18,9 @@ import (
 
 func (p *program) stream() *cobra.Command {
 	return &cobra.Command{
-		Use:   "stream",
-		Short: "JSON lines: one snapshot a sample, until it is ended",
+		Use:         "stream",
+		Annotations: map[string]string{takes: "config demo gpu interval nvml-library seed"},
+		Short:       "JSON lines: one snapshot a sample, until it is ended",
 		Long: `Writes a line of JSON for each sample, until standard output is closed or
 SIGTERM or Ctrl-C ends it. A line is the document of once --format json,
 without line ends in it; docs/json.md has its fields.
