@@ -110,7 +110,7 @@ func (p *program) runProbe(ctx context.Context, f probeFlags) error {
 	}
 	o.Choose, o.Clock = box.choose, p.now
 
-	ctx, impatient, done := untilSignal(ctx)
+	ctx, hurried, done := untilSignal(ctx)
 	defer done()
 	process, err := cuda.Start(ctx, o)
 	if err != nil {
@@ -124,7 +124,7 @@ func (p *program) runProbe(ctx context.Context, f probeFlags) error {
 		_ = p.say("probe %d on %s: %s up to %s, socket %s; vramscope shows it, vramscope flush %d frees its cache\n",
 			os.Getpid(), box.describe(process.Device()), o.Pattern, o.Size, server.Path(), os.Getpid())
 	}, f.verbose)
-	closing, cancel := context.WithTimeout(impatient, closeTime)
+	closing, cancel := context.WithTimeout(hurried, closeTime)
 	defer cancel()
 	if failed := process.Close(closing); failed != nil {
 		err = errors.Join(err, failed)
@@ -217,9 +217,9 @@ func (p *program) say(format string, args ...any) error {
 // untilSignal is a context that ends with the first signal, which asks to clean
 // up, and one that ends with the second, which asks not to wait. SIGPIPE is none:
 // a monitor that closes its connection must not end this process.
-func untilSignal(parent context.Context) (ctx, impatient context.Context, done func()) {
+func untilSignal(parent context.Context) (ctx, hurried context.Context, done func()) {
 	ctx, first := context.WithCancel(parent)
-	impatient, second := context.WithCancel(context.WithoutCancel(parent))
+	hurried, second := context.WithCancel(context.WithoutCancel(parent))
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGABRT,
 		syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGVTALRM, syscall.SIGPIPE,
@@ -239,7 +239,7 @@ func untilSignal(parent context.Context) (ctx, impatient context.Context, done f
 			}
 		}
 	}()
-	return ctx, impatient, func() {
+	return ctx, hurried, func() {
 		signal.Stop(signals)
 		close(ended)
 		first()

@@ -132,7 +132,7 @@ func seriesKey(s *series) (key snapshot.SeriesKey, unit float64, ok bool) {
 		instance := instanceOf(s.label("mig"))
 		return snapshot.SeriesKey{Metric: id, GPUUUID: uuid, Instance: instance}, 1, instance.MIG
 	}
-	if name == "" { // another exporter's memory in use, from expression
+	if name == "" { // another exporter's used memory, from expression
 		return snapshot.SeriesKey{Metric: metric.Used, GPUUUID: uuid}, 1, uuid != ""
 	}
 	return key, 0, false

@@ -13,7 +13,7 @@ import (
 // Flushable is a process that a flush would make free memory.
 type Flushable struct {
 	Process *snapshot.Process
-	Returns quantity.Bytes // what the flush frees
+	Frees   quantity.Bytes // what the flush frees
 	Stays   quantity.Bytes // the part of it that stays free for as long as is asked
 	// Claimed is how large the caches are that a selective flush evicts besides: the
 	// program's word, which no verdict rests on.

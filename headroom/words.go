@@ -73,7 +73,7 @@ func (p *Place) flushes() string {
 		if i > 0 {
 			s += ", "
 		}
-		s += fmt.Sprintf("%d (%s, %s", f.Process.ID.Process.PID, cmp.Or(text.Clean(f.Process.User), "?"), f.Process.ReturnableBound().Amount(f.Returns))
+		s += fmt.Sprintf("%d (%s, %s", f.Process.ID.Process.PID, cmp.Or(text.Clean(f.Process.User), "?"), f.Process.ReturnableBound().Amount(f.Frees))
 		if claimed := f.Claimed.Or(0); claimed > 0 {
 			s += ", and by its word " + claimed.String() + " with --level selective"
 		}

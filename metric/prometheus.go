@@ -125,7 +125,7 @@ var ExportTable = [ExportedCount]Exported{
 	FullIn:         {Name: "vramscope_gpu_full_in_seconds", Of: GPU, Help: "Time until the memory is full, the median. No series: no forecast of that."},
 	FullInEarliest: {Name: "vramscope_gpu_full_in_earliest_seconds", Of: GPU, Help: "Time until the memory is full: the early end of the forecast's 80 % interval."},
 	FullInLatest:   {Name: "vramscope_gpu_full_in_latest_seconds", Of: GPU, Help: "Time until the memory is full: the late end of the forecast's 80 % interval. No series: the interval has no late end."},
-	Predicted:      {Name: "vramscope_gpu_memory_predicted_bytes", Of: GPU, Labels: []string{"horizon"}, Help: "Predicted memory in use, the median, in so many seconds (horizon)."},
+	Predicted:      {Name: "vramscope_gpu_memory_predicted_bytes", Of: GPU, Labels: []string{"horizon"}, Help: "Predicted used memory, the median, in so many seconds (horizon)."},
 	ECCEnabled:     {Name: "vramscope_gpu_ecc_enabled", Of: GPU, Help: "Whether error correction is on: 1 or 0."},
 	ECCErrors:      {Name: "vramscope_gpu_ecc_errors_total", Of: GPU, Labels: []string{"type"}, Help: "Memory errors since the driver was loaded: corrected or uncorrected."},
 	XIDErrors:      {Name: "vramscope_gpu_xid_errors_total", Of: GPU, Labels: []string{"xid"}, Help: "Critical errors that the driver reported since the exporter started."},

@@ -108,7 +108,7 @@ type Sensors struct {
 
 // Table describes every metric.
 var Table = [Count]Metric{
-	Used:          {Name: "used_bytes", Prometheus: "memory_used_bytes", Unit: Bytes, Of: GPU | Process, Source: quantity.Driver, History: Recorded, Help: "memory in use"},
+	Used:          {Name: "used_bytes", Prometheus: "memory_used_bytes", Unit: Bytes, Of: GPU | Process, Source: quantity.Driver, History: Recorded, Help: "used memory"},
 	Allocated:     {Name: "allocated_bytes", Prometheus: "memory_allocated_bytes", Unit: Bytes, Of: Process, Source: quantity.Probe, History: Recorded, Help: "memory in live blocks of allocators"},
 	Cached:        {Name: "cached_bytes", Prometheus: "memory_cached_bytes", Unit: Bytes, Of: Process, Source: quantity.Probe, History: Recorded, Help: "free memory that allocators keep"},
 	Fragmented:    {Name: "fragmented_bytes", Prometheus: "memory_fragmented_bytes", Unit: Bytes, Of: Process, Source: quantity.Probe, History: Recorded, Help: "free memory between live blocks, which no flush frees"},

@@ -190,7 +190,7 @@ func TestPartsOfAGPUDoNotExceedUsed(t *testing.T) {
 			}
 			parts := snap.GPUs[0].Parts
 			if got := bytesOf(t, parts.Returnable); got != c.returnable {
-				t.Errorf("a flush returns %s, want %s", got, c.returnable)
+				t.Errorf("a flush frees %s, want %s", got, c.returnable)
 			}
 			if sum := quantity.Sum(parts.Unknown, parts.Other, parts.Allocated, parts.Fragmented, parts.Returnable).Or(0); sum > 17*gib {
 				t.Errorf("the parts make %s of 16 GiB", sum)

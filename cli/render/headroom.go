@@ -86,7 +86,7 @@ func placeOf(h *headroom.Place) schema.Place {
 		f := &h.Flushable[i]
 		out.Flushable = append(out.Flushable, schema.Flushable{
 			PID: f.Process.ID.Process.PID, StartTime: schema.Time(f.Process.Started), User: schema.Text(f.Process.User), Name: schema.Text(f.Process.Name),
-			ReturnableBytes: f.Returns, StayingBytes: f.Stays, EvictableBytes: f.Claimed,
+			ReturnableBytes: f.Frees, StayingBytes: f.Stays, EvictableBytes: f.Claimed,
 		})
 	}
 	return out

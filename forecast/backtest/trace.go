@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-// Sample is the memory in use at a time. Total is in bytes; 0 is unknown.
+// Sample is the used memory at a time. Total is in bytes; 0 is unknown.
 type Sample struct {
 	Seconds     float64
 	Used, Total int64

@@ -203,7 +203,7 @@ func cameLater(e *Evidence, needed quantity.Bytes) (over time.Time, later bool) 
 		return over, false
 	}
 	var peak quantity.Bytes // of the process, before the others grew
-	var onset time.Time     // when it was last no larger than that
+	var began time.Time     // when it was last no larger than that
 	for _, s := range e.Recent {
 		if !s.Time.After(g.Began) {
 			peak = max(peak, s.Used.Or(0))
@@ -211,10 +211,10 @@ func cameLater(e *Evidence, needed quantity.Bytes) (over time.Time, later bool) 
 	}
 	for _, s := range e.Recent {
 		if s.Used.Known() && s.Used.Or(0) <= peak+samePeak {
-			onset = s.Time
+			began = s.Time
 		}
 	}
-	return g.End, 2*peak < needed && !onset.Before(g.End)
+	return g.End, 2*peak < needed && !began.Before(g.End)
 }
 
 // referenceOf is the moment to compare with: the last one at which the process had

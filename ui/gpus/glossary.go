@@ -3,7 +3,7 @@ package gpus
 // Columns are the titles of a GPU's figures, each with what it shows.
 func Columns() [][2]string {
 	return [][2]string{
-		{"USED/TOTAL", "memory in use, and all of it"},
+		{"USED/TOTAL", "used memory, and all of it"},
 		{"FREE", "memory that a process can allocate"},
 		{"FLUSH", "what flushes of its processes free"},
 		{"UTIL", "time in which a kernel ran"},

@@ -73,7 +73,7 @@ func (f *BestFit) Free(b *Block) {
 	f.free.add(b.merge(f.free.remove))
 }
 
-// Flush returns nothing: the region stays until the process ends.
+// Flush frees nothing: the region stays until the process ends.
 func (f *BestFit) Flush() quantity.Bytes { return 0 }
 
 // Stats returns the stats.
