@@ -54,12 +54,10 @@ func (b *hostileBox) Answers() []probe.Answer { return b.answers }
 
 func (b *hostileBox) Unasked() int { return 0 }
 
-func (b *hostileBox) Processes(_ time.Time, pids []int) map[int]process.Info {
-	found := make(map[int]process.Info)
+func (b *hostileBox) Processes(_ time.Time, pids []int, found func(*process.Info)) {
 	for _, pid := range pids {
-		found[pid] = process.Info{Identity: hostileID(pid), Name: "x"}
+		found(&process.Info{Identity: hostileID(pid), Name: "x"})
 	}
-	return found
 }
 
 func (b *hostileBox) Alive(process.Identity) bool { return true }

@@ -123,14 +123,12 @@ func (b *box) Unasked() int { return b.unasked }
 
 func (b *box) Answers() []probe.Answer { return append([]probe.Answer(nil), b.answers...) }
 
-func (b *box) Processes(_ time.Time, pids []int) map[int]process.Info {
-	out := map[int]process.Info{}
+func (b *box) Processes(_ time.Time, pids []int, found func(*process.Info)) {
 	for _, pid := range pids {
 		if p, ok := b.processes[pid]; ok {
-			out[pid] = p
+			found(&p)
 		}
 	}
-	return out
 }
 
 func (b *box) Alive(id process.Identity) bool {

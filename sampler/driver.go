@@ -118,10 +118,11 @@ func (d *driver) ask(now time.Time, g *gpu) func() {
 	if !d.isOpen || !g.ask(now) {
 		return nil
 	}
-	device, r := g.device, gpuResult{gpu: g, asked: now}
+	device := g.device
 	return func() {
+		r := gpuResult{gpu: g, asked: now, reading: new(nvml.Reading)}
 		defer func() { r.panic = panics.Catch(recover()); d.results <- r }()
-		r.reading, r.err = d.reader.Read(device)
+		*r.reading, r.err = d.reader.Read(device)
 	}
 }
 

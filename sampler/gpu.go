@@ -43,7 +43,7 @@ type gpu struct {
 type gpuResult struct {
 	gpu     *gpu
 	asked   time.Time
-	reading nvml.Reading
+	reading *nvml.Reading
 	err     error
 	panic   *panics.Caught
 }
@@ -70,7 +70,7 @@ func (g *gpu) take(now time.Time, r gpuResult) bool {
 		// A GPU that falls off the bus may report an Xid with its last answer.
 		g.noteXIDs(now, r.reading.XIDs)
 	} else {
-		g.err, g.fresh = nil, &r.reading
+		g.err, g.fresh = nil, r.reading
 	}
 	return expected
 }

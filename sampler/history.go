@@ -169,16 +169,12 @@ func (h *History) Events(limit int) []snapshot.Event { return h.log.Newest(limit
 
 // Series gives a metric between from and to in equal buckets; see snapshot.History.
 func (h *History) Series(key snapshot.SeriesKey, from, to time.Time, buckets int) []snapshot.Point {
-	points := make([]snapshot.Point, max(buckets, 0))
-	series := h.find(key)
-	if series == nil {
-		for i := range points {
-			points[i].Time = from.Add(to.Sub(from) * time.Duration(i+1) / time.Duration(buckets))
-		}
-		return points
+	if series := h.find(key); series != nil && to.After(from) {
+		return series.Buckets(from, to, buckets)
 	}
-	for i, b := range series.Buckets(from, to, buckets) {
-		points[i] = snapshot.Point(b)
+	points := make([]snapshot.Point, max(buckets, 0))
+	for i := range points {
+		points[i].Time = from.Add(to.Sub(from) * time.Duration(i+1) / time.Duration(buckets))
 	}
 	return points
 }

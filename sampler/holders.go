@@ -67,7 +67,8 @@ func (s *Sampler) nameHolders(now time.Time, snap *snapshot.Snapshot, gpus []*gp
 	for _, found := range h.found {
 		pids = append(pids, found.PID)
 	}
-	infos := s.options.Processes.Processes(now, pids)
+	infos := make(map[int]process.Info)
+	s.options.Processes.Processes(now, pids, func(info *process.Info) { infos[info.Identity.PID] = *info })
 	for i := range snap.GPUs {
 		g := &snap.GPUs[i]
 		at := slices.IndexFunc(gpus, func(known *gpu) bool { return known.device.UUID == g.UUID })

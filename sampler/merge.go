@@ -53,7 +53,7 @@ func (s *Sampler) merge(now time.Time, gpus []*gpu) merged {
 			listed += len(g.fresh.Processes)
 		}
 	}
-	m := merged{rows: make([]snapshot.Process, 0, max(listed, len(s.rows))+8)}
+	m := merged{rows: make([]snapshot.Process, 0, max(listed, len(s.rows)))}
 	if s.options.Single {
 		s.identify(now, gpus, nil) // while their probes are searched for: Unasked waits for that
 	}
@@ -123,16 +123,13 @@ func (s *Sampler) identify(now time.Time, gpus []*gpu, answers []probe.Answer) {
 		name(id.Process.PID)
 	}
 
-	infos := s.options.Processes.Processes(now, pids)
-	for _, pid := range pids {
-		known := s.byPID[pid]
-		if info, there := infos[pid]; there {
-			known.info, known.alive = info, !info.Ended
-		} else {
-			// The driver may list a process a moment longer than /proc does.
-			known.alive = false
-		}
+	for _, known := range s.byPID {
+		known.alive = false // the driver may list a process a moment longer than /proc does
 	}
+	s.options.Processes.Processes(now, pids, func(info *process.Info) {
+		known := s.byPID[info.Identity.PID]
+		known.info, known.alive = *info, !info.Ended
+	})
 	maps.DeleteFunc(s.byPID, func(_ int, known *identified) bool { return known.named != s.sequence })
 }
 

@@ -15,8 +15,10 @@ func (s *Sampler) gpus(now time.Time, gpus []*gpu, m merged) []snapshot.GPU {
 	out := make([]snapshot.GPU, 0, len(gpus))
 	for _, g := range gpus {
 		rows := rowsOf(m.rows, g.device.Index)
-		out = append(out, s.gpu(g, rows))
-		s.predictGPU(now, g, &out[len(out)-1], rows)
+		out = append(out, snapshot.GPU{})
+		added := &out[len(out)-1]
+		s.describeGPU(g, added, rows)
+		s.predictGPU(now, g, added, rows)
 	}
 	return s.addProbeOnlyGPUs(out, m.rows)
 }
@@ -29,9 +31,9 @@ func rowsOf(rows []snapshot.Process, index int) []snapshot.Process {
 	return rows[from:to]
 }
 
-// gpu is one GPU: its constants, and its figures where this tick has read them.
-func (s *Sampler) gpu(g *gpu, rows []snapshot.Process) snapshot.GPU {
-	out := snapshot.GPU{
+// describeGPU fills in one GPU: its constants, and its figures where this tick has read them.
+func (s *Sampler) describeGPU(g *gpu, out *snapshot.GPU, rows []snapshot.Process) {
+	*out = snapshot.GPU{
 		Index: g.device.Index, UUID: g.device.UUID, Name: g.device.Name, PCIBusID: g.device.PCIBusID,
 		State: g.state, Since: g.since, Message: g.message, RetryAt: g.retryAt,
 		Sensors:   metric.Sensors{TemperatureSlowdown: g.device.TemperatureSlowdown, PowerLimit: g.device.PowerLimit},
@@ -52,7 +54,7 @@ func (s *Sampler) gpu(g *gpu, rows []snapshot.Process) snapshot.GPU {
 	}
 	r := g.fresh
 	if r == nil {
-		return out
+		return
 	}
 	out.Memory, out.Sensors = snapshot.Memory(r.Memory), r.Sensors
 	out.TemperatureSlowdown, out.PowerLimit = r.Device.TemperatureSlowdown, r.Device.PowerLimit
@@ -73,7 +75,6 @@ func (s *Sampler) gpu(g *gpu, rows []snapshot.Process) snapshot.GPU {
 	if r.ProcessesError == nil {
 		out.CountProcesses(rows)
 	}
-	return out
 }
 
 // throttled names the reasons that hold the clocks down, in nvidia-smi's order.

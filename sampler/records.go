@@ -199,11 +199,14 @@ func (r *gpuRecord) append(s *store.Store, now time.Time, g *snapshot.GPU) {
 			r.States = slices.Clone(r.States[len(r.States)-most/2:])
 		}
 	}
-	was := r.GPU.Sensors
+	var was [metric.Count]snapshot.Float
+	for _, id := range constantOfGPU {
+		was[id] = r.GPU.Value(id)
+	}
 	r.GPU, r.Last = *g, now
 	for _, id := range constantOfGPU { // also where it is not read all the time
 		if !g.Value(id).Known() {
-			r.GPU.Set(id, was.Value(id))
+			r.GPU.Set(id, was[id])
 		}
 	}
 	for _, id := range recordedOfGPU {

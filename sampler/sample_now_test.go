@@ -75,15 +75,14 @@ type lateNames struct {
 	looks int
 }
 
-func (l *lateNames) Processes(now time.Time, pids []int) map[int]process.Info {
-	infos := l.box.Processes(now, pids)
-	if l.looks++; l.looks == 1 {
-		for pid, info := range infos {
+func (l *lateNames) Processes(now time.Time, pids []int, found func(*process.Info)) {
+	l.looks++
+	l.box.Processes(now, pids, func(info *process.Info) {
+		if l.looks == 1 {
 			info.Command = nil
-			infos[pid] = info
 		}
-	}
-	return infos
+		found(info)
+	})
 }
 
 func TestMissingNamesBringTheSecondTickForward(t *testing.T) {

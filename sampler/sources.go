@@ -31,8 +31,9 @@ type ProbeReader interface {
 
 // ProcessReader is what the operating system knows of processes.
 type ProcessReader interface {
-	// Processes looks the pids up; a pid that is not there is absent from the result.
-	Processes(now time.Time, pids []int) map[int]process.Info
+	// Processes looks the pids up and calls found for each that is there. What found
+	// gets stands until it returns.
+	Processes(now time.Time, pids []int, found func(*process.Info))
 	// Alive reports whether the process is there now; it does not cache.
 	Alive(id process.Identity) bool
 	Host(now time.Time) process.Host

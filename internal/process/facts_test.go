@@ -57,7 +57,7 @@ func TestOnlyWhatIsWantedIsRead(t *testing.T) {
 		tree.write(pid, "task/1/comm", "pt_nccl_watchdg\n")
 	}
 	table := tree.table()
-	got := table.Processes(at(0), []int{500, 600})
+	got := infos(table, at(0), []int{500, 600})
 	if got[500].Job.Kind != "" || got[600].Job.ID != "88123" {
 		t.Errorf("jobs %v and %v, want the own process's alone", got[500].Job, got[600].Job)
 	}
@@ -66,7 +66,7 @@ func TestOnlyWhatIsWantedIsRead(t *testing.T) {
 	}
 	table = tree.table()
 	table.Hints = true
-	got = table.Processes(at(0), []int{500, 600})
+	got = infos(table, at(0), []int{500, 600})
 	if got[500].Job.Kind != "" {
 		t.Errorf("another user's process says that it is of %v", got[500].Job)
 	}

@@ -50,7 +50,7 @@ func TestJobOfRecordedCgroups(t *testing.T) {
 			tree.add(500, "train", 1000)
 			tree.write(500, "cgroup", string(content))
 			table := tree.table()
-			info := table.Processes(at(0), []int{500})[500]
+			info := infos(table, at(0), []int{500})[500]
 			if got := strings.Join(append([]string{info.Job.String()}, info.Job.Details()...), ", "); got != want {
 				t.Errorf("got %q, want %q", got, want)
 			}
@@ -82,7 +82,7 @@ func TestJobOfEnvironment(t *testing.T) {
 		tree.add(500, "train", tc.uid)
 		tree.write(500, "cgroup", string(cgroup))
 		tree.write(500, "environ", tc.environment)
-		job := tree.table().Processes(at(0), []int{500})[500].Job
+		job := infos(tree.table(), at(0), []int{500})[500].Job
 		if got := strings.Join(append([]string{job.String()}, job.Details()...), ", "); got != tc.want {
 			t.Errorf("%s, %q: got %q, want %q", tc.cgroup, tc.environment, got, tc.want)
 		}
@@ -103,7 +103,7 @@ func TestPodHasItsNamespace(t *testing.T) {
 		tree.add(500, "train", 1000)
 		tree.write(500, "cgroup", string(cgroup))
 		tree.write(500, path, "ml-team")
-		if got := tree.table().Processes(at(0), []int{500})[500].Job.Namespace; got != want {
+		if got := infos(tree.table(), at(0), []int{500})[500].Job.Namespace; got != want {
 			t.Errorf("%s: %q, want %q", path, got, want)
 		}
 	}
@@ -125,7 +125,7 @@ func TestPodIsNamedByItsHostName(t *testing.T) {
 		tree.add(500, "train", 1000)
 		tree.write(500, "cgroup", string(cgroup))
 		tree.write(500, "root/etc/hostname", tc.hostname)
-		info := tree.table().Processes(at(0), []int{500})[500]
+		info := infos(tree.table(), at(0), []int{500})[500]
 		if got := info.Job.String(); got != tc.want {
 			t.Errorf("host name %q: got %q, want %q", tc.hostname, got, tc.want)
 		}
@@ -151,7 +151,7 @@ func TestPodFilesCannotLeadOutside(t *testing.T) {
 	if err := os.Symlink(secret, filepath.Join(etc, "hostname")); err != nil {
 		t.Fatal(err)
 	}
-	if got := tree.table().Processes(at(0), []int{500})[500].Job.ID; got != "5d3c3f9e" {
+	if got := infos(tree.table(), at(0), []int{500})[500].Job.ID; got != "5d3c3f9e" {
 		t.Errorf("got %q: the link was followed", got)
 	}
 }

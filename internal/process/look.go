@@ -22,8 +22,9 @@ func (t *Table) Look(pid int) (Info, error) {
 		slots:   make(chan struct{}, 1),
 		entries: make(map[int]*entry, 1),
 	}
-	info, ok := fresh.Processes(time.Now(), []int{pid})[pid]
-	if !ok {
+	var info Info
+	fresh.Processes(time.Now(), []int{pid}, func(found *Info) { info = *found })
+	if info.Identity.PID != pid {
 		return Info{}, fmt.Errorf("process: PID %d: %w", pid, ErrExited)
 	}
 	return info, nil

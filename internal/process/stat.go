@@ -36,6 +36,8 @@ const (
 	mostPages = math.MaxInt64 / (64 << 10) // of 64 KiB, the largest pages
 )
 
+var blank = []byte(" ")
+
 var errMalformedStat = errors.New("malformed stat line")
 
 // readStat reads and parses path into buf, in one read: a second one could
@@ -77,16 +79,11 @@ func parseStat(line []byte) (stat, error) {
 		return stat{}, errMalformedStat
 	}
 	s := stat{comm: line[open+1 : end]}
-	rest := line[end+1:]
+	_, rest, _ := bytes.Cut(bytes.TrimSuffix(line[end+1:], []byte("\n")), blank)
 	// Numbered as in proc_pid_stat(5), where the state is field 3.
 	for field := 3; field <= 24; field++ {
-		rest = bytes.TrimLeft(rest, " ")
-		word := rest
-		if blank := bytes.IndexAny(rest, " \n"); blank >= 0 {
-			word, rest = rest[:blank], rest[blank:]
-		} else {
-			rest = nil
-		}
+		var word []byte
+		word, rest, _ = bytes.Cut(rest, blank)
 		if len(word) == 0 {
 			return stat{}, errMalformedStat
 		}

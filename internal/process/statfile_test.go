@@ -27,7 +27,7 @@ func TestStatFilesStayOpen(t *testing.T) {
 	}
 	table := NewTable("/proc")
 	for second, want := range []int{0, 2, 2} {
-		if found := table.Processes(at(float64(second)), pids); len(found) != 2 || table.open != want {
+		if found := infos(table, at(float64(second)), pids); len(found) != 2 || table.open != want {
 			t.Errorf("second %d: %d processes, %d open files, want 2 and %d", second, len(found), table.open, want)
 		}
 	}
@@ -37,10 +37,10 @@ func TestStatFilesStayOpen(t *testing.T) {
 	}
 	_ = commands[0].Process.Kill()
 	_ = commands[0].Wait()
-	if found := table.Processes(at(4), pids); len(found) != 1 || found[pids[1]].Name != "sleep" || table.open != 1 {
+	if found := infos(table, at(4), pids); len(found) != 1 || found[pids[1]].Name != "sleep" || table.open != 1 {
 		t.Errorf("after one has ended: %+v, %d open files", found, table.open)
 	}
-	table.Processes(at(30), nil)
+	infos(table, at(30), nil)
 	if _, err := os.Readlink(file); err == nil || table.open != 0 {
 		t.Errorf("nothing is asked for, and %d files are open: %v", table.open, err)
 	}
@@ -70,9 +70,9 @@ func TestFewStatFilesStayOpen(t *testing.T) {
 		pids = append(pids, cmd.Process.Pid)
 	}
 	table := NewTable("/proc")
-	t.Cleanup(func() { table.Processes(at(60), nil) }) // closes them
+	t.Cleanup(func() { infos(table, at(60), nil) }) // closes them
 	for second := range 3 {
-		if found := table.Processes(at(float64(second)), pids); len(found) != len(pids) {
+		if found := infos(table, at(float64(second)), pids); len(found) != len(pids) {
 			t.Errorf("second %d: %d processes of %d", second, len(found), len(pids))
 		}
 	}
@@ -82,7 +82,7 @@ func TestFewStatFilesStayOpen(t *testing.T) {
 	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: 3, Max: was.Max}); err != nil {
 		t.Fatal(err)
 	}
-	if found := table.Processes(at(3), pids); len(found) != len(pids) {
+	if found := infos(table, at(3), pids); len(found) != len(pids) {
 		t.Errorf("no descriptor is free: %d processes of %d", len(found), len(pids))
 	}
 }

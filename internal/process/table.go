@@ -105,9 +105,9 @@ func NewTable(root string) *Table {
 // directory is where /proc has a process. To join the path would clean it, each time.
 func (t *Table) directory(pid int) string { return t.root + "/" + strconv.Itoa(pid) }
 
-// Processes looks pids up. A pid that is not in this /proc is absent from the
-// result. Files that hang delay a call by Timeout.
-func (t *Table) Processes(now time.Time, pids []int) map[int]Info {
+// Processes looks pids up and calls found for each that is in this /proc; what found
+// gets stands until it returns. Files that hang delay a call by Timeout.
+func (t *Table) Processes(now time.Time, pids []int, found func(*Info)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	began := time.Now()
@@ -128,19 +128,17 @@ func (t *Table) Processes(now time.Time, pids []int) map[int]Info {
 		}
 	}
 	t.refresh(now, stale, max(t.Timeout-time.Since(began), t.Timeout/4))
-	found := make(map[int]Info, len(seen))
 	for _, e := range seen {
 		if uid, ok := e.info.UID.Value(); ok {
 			e.info.User = t.users.name(uid)
 		}
-		found[e.info.Identity.PID] = e.info
+		found(&e.info)
 	}
 	for _, e := range t.entries {
 		if now.Sub(e.seen) > forgetAfter {
 			t.forget(e)
 		}
 	}
-	return found
 }
 
 // look reads what changes at each tick, at most once in a window: within it a pid

@@ -28,7 +28,7 @@ func TestProcessFromProc(t *testing.T) {
 	tree := newTree(t)
 	tree.add(500, "python3", 1000)
 	tree.add(600, "python3", 4242)
-	got := tree.table().Processes(at(0), []int{500, 600, 700, -1, 0, 500})
+	got := infos(tree.table(), at(0), []int{500, 600, 700, -1, 0, 500})
 	want := Info{
 		Identity: Identity{PID: 500, StartTime: 50000, Namespace: 4026531836},
 		Parent:   1,
@@ -56,7 +56,7 @@ func TestCPUNeedsTwoReadings(t *testing.T) {
 	table := tree.table()
 	look := func(seconds float64, ticks uint64) quantity.Optional[float64] {
 		tree.stat(500, "python3", 50000, ticks)
-		return table.Processes(at(seconds), []int{500})[500].CPU
+		return infos(table, at(seconds), []int{500})[500].CPU
 	}
 	if cpu := look(0, 1000); cpu.Known() {
 		t.Errorf("known after one look: %v", cpu)
@@ -82,10 +82,10 @@ func TestReusedPIDIsAnotherProcess(t *testing.T) {
 	tree := newTree(t)
 	tree.add(500, "python3", 1000)
 	table := tree.table()
-	first := table.Processes(at(0), []int{500})[500]
+	first := infos(table, at(0), []int{500})[500]
 	tree.stat(500, "python3", 77777, 3)
 	tree.write(500, "cmdline", "sleep\x0060\x00")
-	second := table.Processes(at(1), []int{500})[500]
+	second := infos(table, at(1), []int{500})[500]
 	if first.Identity == second.Identity {
 		t.Error("one identity for two processes")
 	}
@@ -98,13 +98,13 @@ func TestExecIsDetected(t *testing.T) {
 	tree := newTree(t)
 	tree.add(500, "bash", 1000)
 	table := tree.table()
-	table.Processes(at(0), []int{500})
+	infos(table, at(0), []int{500})
 	tree.write(500, "cmdline", "python3\x00other.py\x00")
-	if got := table.Processes(at(1), []int{500})[500]; got.Command[1] != "train.py" {
+	if got := infos(table, at(1), []int{500})[500]; got.Command[1] != "train.py" {
 		t.Errorf("read again without a reason: %v", got.Command)
 	}
 	tree.stat(500, "python3", 50000, 0)
-	if got := table.Processes(at(2), []int{500})[500]; got.Command[1] != "other.py" {
+	if got := infos(table, at(2), []int{500})[500]; got.Command[1] != "other.py" {
 		t.Errorf("a new name: still %v", got.Command)
 	}
 	tree.write(500, "cmdline", "python3\x00third.py\x00")
@@ -112,9 +112,9 @@ func TestExecIsDetected(t *testing.T) {
 		t.Errorf("half a minute later: still %v", got.Command)
 	}
 	tree.write(500, "cmdline", "")
-	for table.Processes(at(80), []int{500}); table.reading(500); time.Sleep(time.Millisecond) {
+	for infos(table, at(80), []int{500}); table.reading(500); time.Sleep(time.Millisecond) {
 	}
-	if got := table.Processes(at(80), []int{500})[500]; len(got.Command) != 2 || got.Command[1] != "third.py" {
+	if got := infos(table, at(80), []int{500})[500]; len(got.Command) != 2 || got.Command[1] != "third.py" {
 		t.Errorf("a zombie is %v", got.Command)
 	}
 }
@@ -127,7 +127,7 @@ func hasCommand(script string) func(Info) bool {
 func eventually(t *testing.T, table *Table, now time.Time, pid int, is func(Info) bool) Info {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
-		got := table.Processes(now, []int{pid})[pid]
+		got := infos(table, now, []int{pid})[pid]
 		if is(got) {
 			return got
 		}
@@ -151,7 +151,7 @@ func TestMissingFiles(t *testing.T) {
 		tree := newTree(t)
 		tree.add(500, "python3", 1000)
 		tree.remove(500, name)
-		info, ok := tree.table().Processes(at(0), []int{500})[500]
+		info, ok := infos(tree.table(), at(0), []int{500})[500]
 		if !ok || info.Name != "python3" || info.Identity.StartTime != 50000 {
 			t.Errorf("without %s: %+v", name, info)
 		}
@@ -159,9 +159,9 @@ func TestMissingFiles(t *testing.T) {
 	tree := newTree(t)
 	tree.add(500, "python3", 1000)
 	table := tree.table()
-	table.Processes(at(0), []int{500})
+	infos(table, at(0), []int{500})
 	tree.remove(500, "stat")
-	if got := table.Processes(at(1), []int{500}); len(got) != 0 {
+	if got := infos(table, at(1), []int{500}); len(got) != 0 {
 		t.Errorf("it has ended and is still %+v", got)
 	}
 }
@@ -171,7 +171,7 @@ func TestHostileProcess(t *testing.T) {
 	tree.add(500, "x", 1000)
 	tree.stat(500, ") R 9\n\x1b]0;p", 50000, 0)
 	tree.write(500, "cmdline", strings.Repeat("\x1b[2J\n", 13000)+"\x00"+strings.Repeat("b\x00", 1000))
-	info := tree.table().Processes(at(0), []int{500})[500]
+	info := infos(tree.table(), at(0), []int{500})[500]
 	if info.Name != ") R 9\n\x1b]0;p" || info.Identity.StartTime != 50000 {
 		t.Errorf("name %q, identity %+v", info.Name, info.Identity)
 	}
@@ -198,13 +198,13 @@ func TestHangingReadsDelayOneCallOnly(t *testing.T) {
 		return plain(t, pid)
 	}
 	table.Timeout = 500 * time.Millisecond
-	got := table.Processes(at(0), []int{600, 500})
+	got := infos(table, at(0), []int{600, 500})
 	if got[500].Name != "hangs" || len(got[500].Command) != 0 || len(got[600].Command) != 4 {
 		t.Fatalf("beside one that hangs: %+v", got)
 	}
 	begin := time.Now()
 	for i := range 100 {
-		table.Processes(at(1+float64(i)), []int{500, 600})
+		infos(table, at(1+float64(i)), []int{500, 600})
 	}
 	if took := time.Since(begin); took > 50*table.Timeout {
 		t.Errorf("100 calls took %v: each waited for what hangs", took)
@@ -233,7 +233,7 @@ func TestManyNewProcessesDoNotDelayTheFirstCall(t *testing.T) {
 		<-release
 		return plain(t, pid)
 	}
-	got := table.Processes(at(0), pids)
+	got := infos(table, at(0), pids)
 	if len(got) != 100 || got[599].Name != "python3" || got[599].Command != nil {
 		t.Errorf("%d processes, the last %+v, want all with what is in their stat", len(got), got[599])
 	}
@@ -247,14 +247,14 @@ func TestZombieHasEnded(t *testing.T) {
 	tree := newTree(t)
 	tree.add(500, "python3", 1000)
 	table := tree.table()
-	id := table.Processes(at(0), []int{500})[500].Identity
+	id := infos(table, at(0), []int{500})[500].Identity
 	for i, tc := range []struct {
 		state   string
 		threads int
 		ended   bool
 	}{{"D", 12, false}, {"Z", 7, false}, {"Z", 1, true}, {"X", 0, true}, {"R", 1, false}} {
 		tree.state(500, "python3", tc.state, tc.threads, 50000, 0)
-		if info := table.Processes(at(float64(1+i)), []int{500})[500]; info.Ended != tc.ended || info.Name != "python3" {
+		if info := infos(table, at(float64(1+i)), []int{500})[500]; info.Ended != tc.ended || info.Name != "python3" {
 			t.Errorf("state %s with %d threads: %+v", tc.state, tc.threads, info)
 		}
 		if table.Alive(id) == tc.ended {
@@ -292,7 +292,7 @@ func TestSlowDirectoryService(t *testing.T) {
 		<-release
 		return &user.User{Username: "frank"}, nil
 	}
-	if got := table.Processes(at(0), []int{500})[500]; got.User != "" || len(got.Command) != 4 {
+	if got := infos(table, at(0), []int{500})[500]; got.User != "" || len(got.Command) != 4 {
 		t.Fatalf("before the answer: %+v", got)
 	}
 	close(release)
@@ -310,7 +310,7 @@ func TestFailedDirectoryIsAskedAgain(t *testing.T) {
 		}
 		return &user.User{Username: "frank"}, nil
 	}
-	if got := table.Processes(at(0), []int{500})[500].User; got != "7000" {
+	if got := infos(table, at(0), []int{500})[500].User; got != "7000" {
 		t.Errorf("the number stands in: got %q", got)
 	}
 	fail = false
@@ -338,7 +338,7 @@ func TestPanicsOfReadersReachTheCaller(t *testing.T) {
 		table := tree.table()
 		table.Timeout = time.Minute
 		plant(table)
-		got := panicOf(func() { table.Processes(at(0), []int{500}) })
+		got := panicOf(func() { infos(table, at(0), []int{500}) })
 		if !strings.HasPrefix(got, "no "+what) || !strings.Contains(got, "TestPanicsOfReadersReachTheCaller") {
 			t.Errorf("%s: the caller panics with %q, want the reader's panic and stack", what, got)
 		}

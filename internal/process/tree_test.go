@@ -101,3 +101,10 @@ func (tr *tree) remove(pid int, name string) {
 func at(seconds float64) time.Time {
 	return time.Unix(3600, 0).Add(time.Duration(seconds * float64(time.Second)))
 }
+
+// infos are the processes that a table finds, by pid.
+func infos(table *Table, now time.Time, pids []int) map[int]Info {
+	all := make(map[int]Info)
+	table.Processes(now, pids, func(info *Info) { all[info.Identity.PID] = *info })
+	return all
+}

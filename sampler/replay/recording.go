@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"slices"
 	"time"
 
 	"vramscope/internal/process"
@@ -54,11 +55,10 @@ func (r *recording) Read(d nvml.Device) (nvml.Reading, error) {
 func (*recording) Close() error { return nil }
 
 // Processes is the process, once it runs.
-func (r *recording) Processes(_ time.Time, _ []int) map[int]process.Info {
-	if !r.running {
-		return nil
+func (r *recording) Processes(_ time.Time, pids []int, found func(*process.Info)) {
+	if r.running && slices.Contains(pids, pid) {
+		found(&r.info)
 	}
-	return map[int]process.Info{pid: r.info}
 }
 
 // Alive reports whether the process runs.

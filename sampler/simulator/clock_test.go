@@ -87,7 +87,8 @@ func (b *box) look(since time.Duration) moment {
 	for _, a := range m.Answers {
 		pids = append(pids, a.Process.PID)
 	}
-	m.Processes = b.Processes(b.clock.Now(), pids)
+	m.Processes = make(map[int]process.Info)
+	b.Processes(b.clock.Now(), pids, func(info *process.Info) { m.Processes[info.Identity.PID] = *info })
 	m.Host = b.Host(b.clock.Now())
 	return m
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"vramscope/internal/process"
 	"vramscope/nvml"
 	"vramscope/sampler/simulator"
 )
@@ -41,7 +42,7 @@ func TestConcurrentReads(t *testing.T) {
 				}
 				b.Answers()
 				b.Host(b.clock.Now())
-				b.Processes(b.clock.Now(), []int{1907, 2963101})
+				b.Processes(b.clock.Now(), []int{1907, 2963101}, func(*process.Info) {})
 			}
 		})
 	}

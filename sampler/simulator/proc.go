@@ -14,20 +14,19 @@ const (
 	hostUsed   = 205 * gib // by what is not simulated
 )
 
-// Processes looks the pids up. A foreign one is absent. The box has its own clock.
-func (b *Box) Processes(_ time.Time, pids []int) map[int]process.Info {
+// Processes looks the pids up. A foreign one is not there. The box has its own clock.
+func (b *Box) Processes(_ time.Time, pids []int, found func(*process.Info)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.advance()
-	infos := make(map[int]process.Info, len(pids))
 	for _, pid := range pids {
 		if t := b.tasks[pid]; t != nil && !t.role.foreign {
-			infos[pid] = b.info(t)
+			info := b.info(t)
+			found(&info)
 		} else if parent, ok := b.parents[pid]; ok {
-			infos[pid] = parent
+			found(&parent)
 		}
 	}
-	return infos
 }
 
 // Alive reports whether the process is there.

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 	"vramscope/nvml"
 	"vramscope/probe"
@@ -126,7 +127,9 @@ func TestGPUIsLostEarlyAndComesBack(t *testing.T) {
 					t.Errorf("%v", err)
 				}
 			case err != nil:
-				if _, ok := b.Processes(b.clock.Now(), []int{before.PID})[before.PID]; !ok {
+				listed := false
+				b.Processes(b.clock.Now(), []int{before.PID}, func(*process.Info) { listed = true })
+				if !listed {
 					t.Fatal("the process hangs, it has not ended")
 				}
 				if a, ok := m.answer(before.PID); !ok || a.Err == nil && at > lost+2*time.Second {

@@ -30,13 +30,8 @@ type SeriesKey struct {
 	Row      RowID
 }
 
-// Point is one bucket of a series: whole numbers in the metric's unit. Max is what
-// a spike leaves behind.
-type Point struct {
-	Time           time.Time // the bucket's end
-	Min, Max, Last int64
-	Known          bool
-}
+// Point is one bucket of a series.
+type Point = metric.Point
 
 // EventKind says what happened.
 type EventKind string

@@ -1,10 +1,14 @@
 package store
 
-import "time"
+import (
+	"time"
+
+	"vramscope/metric"
+)
 
 // columns gathers samples, oldest first, into columns of equal width.
 type columns struct {
-	out      []Bucket
+	out      []metric.Point
 	from, to int64 // on the store's time scale
 	quotient int64 // the width in ns, and
 	rest     int64 // the rest of the division, spread over all
@@ -13,7 +17,7 @@ type columns struct {
 }
 
 func newColumns(now *view, from, to time.Time, n int) *columns {
-	c := &columns{out: make([]Bucket, n), from: now.local(from), to: now.local(to)}
+	c := &columns{out: make([]metric.Point, n), from: now.local(from), to: now.local(to)}
 	c.quotient = (c.to - c.from) / int64(n)
 	c.rest = (c.to - c.from) % int64(n)
 	for i := range c.out {
@@ -40,7 +44,7 @@ func (c *columns) column(t int64) int {
 func (c *columns) add(i int, e extent) {
 	b := &c.out[i]
 	if !b.Known {
-		*b = Bucket{Time: b.Time, Min: e.min, Max: e.max, Last: e.last, Known: true}
+		*b = metric.Point{Time: b.Time, Min: e.min, Max: e.max, Last: e.last, Known: true}
 		return
 	}
 	b.Min, b.Max, b.Last = min(b.Min, e.min), max(b.Max, e.max), e.last

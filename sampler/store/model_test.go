@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"vramscope/metric"
 )
 
 // The reads are compared with a model that keeps every sample in a slice and
@@ -107,8 +109,8 @@ func (m *model) at(s *modelSeries, t time.Time) (v int64, at time.Time, ok bool)
 	return e.last, time.Unix(0, bucket+m.store.width), ok
 }
 
-func (m *model) columns(s *modelSeries, from, to time.Time, n int) []Bucket {
-	out := make([]Bucket, n)
+func (m *model) columns(s *modelSeries, from, to time.Time, n int) []metric.Point {
+	out := make([]metric.Point, n)
 	span := to.UnixNano() - from.UnixNano()
 	end := func(i int) int64 {
 		k := int64(i + 1)
@@ -125,7 +127,7 @@ func (m *model) columns(s *modelSeries, from, to time.Time, n int) []Bucket {
 			}
 			b := &out[i]
 			if !b.Known {
-				*b = Bucket{Min: e.min, Max: e.max, Last: e.last, Known: true}
+				*b = metric.Point{Min: e.min, Max: e.max, Last: e.last, Known: true}
 			}
 			b.Min, b.Max, b.Last = min(b.Min, e.min), max(b.Max, e.max), e.last
 		}
@@ -279,7 +281,7 @@ func (m *model) compare(t *testing.T, random *rand.Rand) {
 		}
 		n := 1 + random.IntN(120)
 		got, want := s.series.Buckets(from, to, n), m.columns(s, from, to, n)
-		equal := func(a, b Bucket) bool {
+		equal := func(a, b metric.Point) bool {
 			timesEqual := a.Time.Equal(b.Time)
 			a.Time, b.Time = time.Time{}, time.Time{}
 			return timesEqual && a == b

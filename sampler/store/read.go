@@ -3,14 +3,9 @@ package store
 import (
 	"math/bits"
 	"time"
-)
 
-// Bucket is a series in one column of time.
-type Bucket struct {
-	Time           time.Time // the end of the column, which belongs to it; its start does not
-	Min, Max, Last int64
-	Known          bool // false where there was no sample
-}
+	"vramscope/metric"
+)
 
 // At is the last sample at or before t, in the resolution that covers t, and its
 // time. It is false where the tick at or before t is a gap, or forgotten. In the
@@ -90,7 +85,7 @@ func (m *mask) before(i int) int {
 // full resolution where that reaches. Before, a column has the 15 s buckets that
 // end in it; where columns are narrower, a bucket is in each column that it
 // touches.
-func (r *Series) Buckets(from, to time.Time, n int) []Bucket {
+func (r *Series) Buckets(from, to time.Time, n int) []metric.Point {
 	now := r.store.published.Load() // before the state, as in At
 	st := r.state.Load()
 	if n <= 0 || !to.After(from) {

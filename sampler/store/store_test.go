@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"vramscope/metric"
 )
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -82,7 +84,7 @@ func TestSpikeStaysVisibleForADay(t *testing.T) {
 	}
 	end := noon.Add(20 * time.Hour)
 	columns := r.Buckets(noon, end, 100)
-	if !slices.ContainsFunc(columns, func(b Bucket) bool { return b.Max == spike && b.Min == 1<<30 }) {
+	if !slices.ContainsFunc(columns, func(b metric.Point) bool { return b.Max == spike && b.Min == 1<<30 }) {
 		t.Error("the spike has vanished")
 	}
 }

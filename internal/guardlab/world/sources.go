@@ -62,17 +62,15 @@ func (w sources) Read(device nvml.Device) (nvml.Reading, error) {
 	return r, nil
 }
 
-func (w sources) Processes(_ time.Time, pids []int) map[int]process.Info {
-	infos := make(map[int]process.Info, len(pids))
+func (w sources) Processes(_ time.Time, pids []int, found func(*process.Info)) {
 	for _, pid := range pids {
 		if j := w.running(pid); j != nil {
-			infos[pid] = process.Info{
+			found(&process.Info{
 				Identity: j.identity, UID: quantity.From(uint32(pid), quantity.System),
 				User: j.Name, Name: "python3", Command: []string{"python3", j.Name + ".py"}, Started: epoch.Add(j.started),
-			}
+			})
 		}
 	}
-	return infos
 }
 
 func (w sources) Alive(id process.Identity) bool {
