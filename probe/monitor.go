@@ -100,6 +100,7 @@ func NewMonitor(finder *Finder, options MonitorOptions) *Monitor {
 		byProcess:    make(map[processKey]*probeProcess),
 		listed:       make(map[string][]int),
 		attempts:     make(map[target]*attempt),
+		wanted:       make(map[int]bool),
 		others:       make(map[string]uint32),
 		named:        make(map[string]named),
 	}

@@ -16,7 +16,8 @@ var errListed = fmt.Errorf("%w in the directories that are listed", ErrNoProbe)
 // searchListed starts the search for the probes of the driver's processes, in
 // the directories where each would serve. The lock is held.
 func (m *Monitor) searchListed(ctx context.Context) {
-	wanted := make(map[int]bool)
+	wanted := m.wanted
+	clear(wanted)
 	for _, pids := range m.listed {
 		for _, pid := range pids {
 			wanted[pid] = true
@@ -35,7 +36,6 @@ func (m *Monitor) searchListed(ctx context.Context) {
 			delete(wanted, p.process.PID)
 		}
 	}
-	m.wanted = wanted
 	m.pause = time.Duration(len(wanted)) * time.Second / sharedSearches
 	now := time.Now()
 	for pid := range wanted {

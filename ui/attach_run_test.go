@@ -168,8 +168,8 @@ func TestAttachKeySaysWhyNot(t *testing.T) {
 	} {
 		m, _ := newAttachModel(t, nil)
 		m.onto(c.pid).key("a")
-		if m.st.overlay != nil || !strings.Contains(m.content, c.want) {
-			t.Errorf("%s: no %q, or a dialog, on\n%s", c.name, c.want, m.content)
+		if m.st.overlay != nil || !strings.Contains(m.content(), c.want) {
+			t.Errorf("%s: no %q, or a dialog, on\n%s", c.name, c.want, m.content())
 		}
 	}
 	t.Run("past", func(t *testing.T) {

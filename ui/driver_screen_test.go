@@ -41,8 +41,8 @@ func TestLastSeenLeavesOutProbeOnlyGPUs(t *testing.T) {
 func TestFlushWorksWithoutADriver(t *testing.T) {
 	m := newFlushModel(t, func(s *snapshot.Snapshot, _ *Options) { neverADriver(s) })
 	m.onto(snapshottest.Leaking).key("F")
-	if !strings.Contains(m.content, "Flush: free cached memory") {
-		t.Fatalf("no dialog:\n%s", m.content)
+	if !strings.Contains(m.content(), "Flush: free cached memory") {
+		t.Fatalf("no dialog:\n%s", m.content())
 	}
 	m.key("y")
 	m.until("freed 11.7G")

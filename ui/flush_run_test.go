@@ -118,7 +118,7 @@ func (m *flushModel) until(text string) {
 			m.run(cmd)
 			m.check()
 		case <-deadline:
-			m.t.Fatalf("no %q on\n%s", text, m.content)
+			m.t.Fatalf("no %q on\n%s", text, m.content())
 		}
 	}
 }
@@ -132,8 +132,8 @@ func (m *flushModel) onto(pid int) *flushModel {
 func TestFlushKeyAsksAndYFlushes(t *testing.T) {
 	m := newFlushModel(t, nil).onto(snapshottest.Leaking)
 	m.key("F")
-	if !strings.Contains(m.content, "Flush: free cached memory") {
-		t.Fatalf("no dialog:\n%s", m.content)
+	if !strings.Contains(m.content(), "Flush: free cached memory") {
+		t.Fatalf("no dialog:\n%s", m.content())
 	}
 	m.key("enter", "x", "F")
 	if len(m.asked) != 0 {
@@ -172,8 +172,8 @@ func TestDryRunLeavesTheQuestionOpen(t *testing.T) {
 	if len(m.asked) != 1 || !m.asked[0].DryRun {
 		t.Errorf("it asked for %+v", m.asked)
 	}
-	if !strings.Contains(m.content, "Flush: free cached memory") {
-		t.Errorf("the question is gone:\n%s", m.content)
+	if !strings.Contains(m.content(), "Flush: free cached memory") {
+		t.Errorf("the question is gone:\n%s", m.content())
 	}
 	m.key("y")
 	m.until("flushed 2963112")
@@ -217,8 +217,8 @@ func TestOneStepIsNotStoppedByEsc(t *testing.T) {
 		return drawnResult(r), nil
 	}
 	m.key("F", "y")
-	if !strings.Contains(m.content, "flushing 2963112") || strings.Contains(m.content, "Esc stops") {
-		t.Errorf("it says\n%s", m.content)
+	if !strings.Contains(m.content(), "flushing 2963112") || strings.Contains(m.content(), "Esc stops") {
+		t.Errorf("it says\n%s", m.content())
 	}
 	m.key("esc")
 	close(release)
@@ -237,31 +237,31 @@ func TestFlushKeySaysWhyNot(t *testing.T) {
 	} {
 		m := newFlushModel(t, nil).onto(c.pid)
 		m.key("F")
-		if m.st.overlay != nil || !strings.Contains(m.content, c.want) {
-			t.Errorf("%s: no %q, or a dialog, on\n%s", c.name, c.want, m.content)
+		if m.st.overlay != nil || !strings.Contains(m.content(), c.want) {
+			t.Errorf("%s: no %q, or a dialog, on\n%s", c.name, c.want, m.content())
 		}
 	}
 	t.Run("ended", func(t *testing.T) {
 		m := newFlushModel(t, nil).onto(2963112)
 		m.st.Cursor.ID = m.st.live.Ended[0].Last.ID
 		m.key("F")
-		if !strings.Contains(m.content, "refused: PID 2961877 has ended") {
-			t.Errorf("it says\n%s", m.content)
+		if !strings.Contains(m.content(), "refused: PID 2961877 has ended") {
+			t.Errorf("it says\n%s", m.content())
 		}
 	})
 	t.Run("past", func(t *testing.T) {
 		m := newFlushModel(t, nil).onto(snapshottest.Leaking)
 		m.st.past = m.now.Add(-time.Minute)
 		m.key("F")
-		if m.st.overlay != nil || !strings.Contains(m.content, "not in the past: L shows the present") {
-			t.Errorf("it says\n%s", m.content)
+		if m.st.overlay != nil || !strings.Contains(m.content(), "not in the past: L shows the present") {
+			t.Errorf("it says\n%s", m.content())
 		}
 	})
 	t.Run("read-only", func(t *testing.T) {
 		m := newFlushModel(t, func(_ *snapshot.Snapshot, o *Options) { o.ReadOnly, o.Actions = true, Actions{} }).onto(snapshottest.Leaking)
 		m.key("F")
-		if m.st.overlay != nil || !strings.Contains(m.content, "--read-only: actions are disabled") {
-			t.Errorf("it says\n%s", m.content)
+		if m.st.overlay != nil || !strings.Contains(m.content(), "--read-only: actions are disabled") {
+			t.Errorf("it says\n%s", m.content())
 		}
 	})
 	t.Run("refused by the box", func(t *testing.T) {
@@ -298,8 +298,8 @@ func TestFlushKeyWithTaggedProcesses(t *testing.T) {
 		m.onto(pid).key("space")
 	}
 	m.key("F")
-	if !strings.Contains(m.content, "3 of 3 tagged") {
-		t.Fatalf("it asks\n%s", m.content)
+	if !strings.Contains(m.content(), "3 of 3 tagged") {
+		t.Fatalf("it asks\n%s", m.content())
 	}
 	m.key("y")
 	m.until("flushed 2 of 3, freed 23.4G; probe: flush of PID 2701455: no answer in time")
@@ -314,8 +314,8 @@ func TestFlushOfAProcessThatExits(t *testing.T) {
 	next := *m.st.live
 	next.Rows = nil
 	m.Update(snapshotMsg{&next})
-	if !strings.Contains(m.content, "Cannot flush") {
-		t.Errorf("it goes on asking:\n%s", m.content)
+	if !strings.Contains(m.content(), "Cannot flush") {
+		t.Errorf("it goes on asking:\n%s", m.content())
 	}
 	m.key("y")
 	if len(m.asked) != 0 {

@@ -2,7 +2,6 @@ package ui
 
 import (
 	"cmp"
-	"strings"
 	"time"
 
 	"vramscope/ui/cell"
@@ -41,7 +40,7 @@ type model struct {
 	current       alarm        // the alert on the alert line
 	wish          intervalWish // the same, for the commands that set it
 
-	content string // the frame
+	lines   []string // the frame
 	title   string
 	details bool // the driver is asked for what the page of a GPU shows
 
@@ -127,8 +126,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 
 // View implements tea.Model.
 func (m *model) View() tea.View {
-	view := tea.NewView(m.content)
-	view.AltScreen = true
+	view := tea.View{AltScreen: true}
 	if !m.Traits.Console {
 		view.WindowTitle = m.title
 	}
@@ -145,7 +143,7 @@ func (m *model) draw() {
 		return
 	}
 	m.stale = false
-	m.content = strings.Join(frame(&m.st, &m.look), "\n")
+	m.lines = frame(&m.st, &m.look)
 	m.title = titleOf(m.st.live)
 }
 

@@ -71,7 +71,7 @@ func (m *testModel) send(msg tea.Msg) {
 // check looks at the frame: whole, and as wide as the screen everywhere.
 func (m *testModel) check() {
 	m.t.Helper()
-	lines := strings.Split(m.content, "\n")
+	lines := m.lines
 	if len(lines) != m.st.height {
 		m.t.Fatalf("a frame of %d lines on a screen of %d", len(lines), m.st.height)
 	}
@@ -118,7 +118,10 @@ func (m *testModel) tick(s *snapshot.Snapshot) {
 }
 
 // screen is the frame without its colours.
-func (m *testModel) screen() string { return ansi.Strip(m.content) }
+// content is the frame as one text.
+func (m *model) content() string { return strings.Join(m.lines, "\n") }
+
+func (m *testModel) screen() string { return ansi.Strip(m.content()) }
 
 // cursorLine is the screen line of the cursor's row, −1 without one.
 func (m *testModel) cursorLine() int {

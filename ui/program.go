@@ -55,8 +55,10 @@ func (m *model) Begin(ctx context.Context, width, height int) {
 	m.begin(width, height, source.Latest())
 }
 
-// Size implements terminal.Model.
-func (m *model) Size() (width, height int) { return m.st.width, m.st.height }
+// Frame implements terminal.Model.
+func (m *model) Frame() terminal.Frame {
+	return terminal.Frame{Lines: m.lines, Width: m.st.width, Height: m.st.height}
+}
 
 // feed sends the newest snapshots, and in a second without one the time.
 func (o *Options) feed(ctx context.Context, send func(tea.Msg)) {

@@ -99,8 +99,8 @@ func TestNothingDoneIsNoStop(t *testing.T) {
 	}, -100, -90, -60, -20, 0)
 	m.press("[")
 	m.shownAt(-60)
-	if m.shows("python: exited"); strings.Contains(m.content, "more: E") {
-		t.Error(m.content)
+	if m.shows("python: exited"); strings.Contains(m.content(), "more: E") {
+		t.Error(m.content())
 	}
 	m.press("[")
 	m.shows("no earlier event")

@@ -180,7 +180,7 @@ func (s *session) take(msg tea.Msg) {
 		}
 	}
 	_, cmd := s.Update(msg)
-	checkFrame(s.t, s.last(), strings.Split(s.content, "\n"), s.st.width, s.st.height)
+	checkFrame(s.t, s.last(), s.lines, s.st.width, s.st.height)
 	s.run(cmd)
 }
 

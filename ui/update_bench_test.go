@@ -29,7 +29,7 @@ func benchmarkTick(b *testing.B, width, height int) {
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		m.Update(snapshotMsg{box[i%len(box)]})
-		if m.View().Content == "" {
+		if len(m.Frame().Lines) == 0 {
 			b.Fatal("no frame")
 		}
 	}
@@ -45,7 +45,7 @@ func BenchmarkIdleMessage(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		m.Update(endOfNothing{})
-		if m.View().Content == "" {
+		if len(m.Frame().Lines) == 0 {
 			b.Fatal("no frame")
 		}
 	}

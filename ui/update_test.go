@@ -96,14 +96,14 @@ func TestStalledTerminalGetsNoFrames(t *testing.T) {
 	m := newTestModel(t, smallBox(4, 3, 0), nil)
 	stalled := true
 	m.Stalled = func() bool { return stalled }
-	before := m.content
+	before := m.content()
 	m.tick(smallBox(4, 3, 30))
-	if m.content != before {
+	if m.content() != before {
 		t.Error("a frame was drawn")
 	}
 	stalled = false
 	m.send(terminal.DrainedMsg{})
-	if m.content == before {
+	if m.content() == before {
 		t.Error("no frame after the terminal came back")
 	}
 }

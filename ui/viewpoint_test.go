@@ -58,7 +58,7 @@ func TestResumedScreenLooksTheSame(t *testing.T) {
 	})
 	// The clock above and the alert and the keys below are of the moment.
 	table := func(content string) string { return strings.Join(strings.Split(content, "\n")[1:22], "\n") }
-	if got, want := table(after.content), table(before.content); !strings.Contains(want, ">") || got != want {
+	if got, want := table(after.content()), table(before.content()); !strings.Contains(want, ">") || got != want {
 		t.Errorf("it shows\n%s\nwant\n%s", got, want)
 	}
 }

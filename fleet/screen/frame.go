@@ -28,9 +28,9 @@ func (m *model) rows() int { return max(m.height-around, 0) }
 const leastWidth, leastHeight = 40, 6
 
 // frame is the whole screen.
-func (m *model) frame() string {
+func (m *model) frame() []string {
 	if m.width < leastWidth || m.height < leastHeight {
-		return strings.Join(cell.Fill([]string{text.Cut(fmt.Sprintf("needs %d×%d", leastWidth, leastHeight), max(m.width, 0), "")}, m.width, m.height), "\n")
+		return cell.Fill([]string{text.Cut(fmt.Sprintf("needs %d×%d", leastWidth, leastHeight), max(m.width, 0), "")}, m.width, m.height)
 	}
 	l := cell.NewLine(m.width)
 	out := make([]string, 0, m.height)
@@ -72,7 +72,7 @@ func (m *model) frame() string {
 	default:
 		add(m.keys)
 	}
-	return strings.Join(out, "\n")
+	return out
 }
 
 // header writes the first line.

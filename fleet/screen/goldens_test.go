@@ -86,7 +86,7 @@ func TestScreens(t *testing.T) {
 			m.look.Glyphs = cell.ASCIIGlyphs()
 		}
 		do(t, m)
-		drawn := strings.Split(ansi.Strip(m.frame()), "\n")
+		drawn := strings.Split(ansi.Strip(m.text()), "\n")
 		for i, l := range drawn {
 			if text := strings.TrimRight(l, " "); ansi.StringWidth(l) != width {
 				t.Errorf("line %d has %d cells: %q", i, ansi.StringWidth(l), text)

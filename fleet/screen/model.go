@@ -60,7 +60,7 @@ type model struct {
 	until         time.Time // when the message goes
 	outcome       Outcome
 
-	content string // the frame, an older one where the terminal took none
+	shown []string // the frame, an older one where the terminal took none
 }
 
 // question is asked before something is run.
@@ -110,8 +110,7 @@ func (m *model) Init() tea.Cmd { return nil }
 
 // View implements tea.Model.
 func (m *model) View() tea.View {
-	v := tea.NewView(m.content)
-	v.AltScreen = true
+	v := tea.View{AltScreen: true}
 	if !m.Traits.Console {
 		v.WindowTitle = "vramscope fleet"
 	}
@@ -125,7 +124,7 @@ func (m *model) View() tea.View {
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	cmd := m.update(msg)
 	if !m.Stalled() {
-		m.content = m.frame()
+		m.shown = m.frame()
 	}
 	return m, cmd
 }

@@ -28,8 +28,8 @@ func TestOpeningABoxNeverWaits(t *testing.T) {
 	open := func() tea.Cmd { return m.press(tea.KeyPressMsg{Code: tea.KeyEnter}) }
 	m.type_(t, "down", "down")
 	late := open()
-	if !strings.Contains(ansi.Strip(m.frame()), "opening box-001") || ended > 0 {
-		t.Errorf("nothing says that a box is opened:\n%s", ansi.Strip(m.frame()))
+	if !strings.Contains(ansi.Strip(m.text()), "opening box-001") || ended > 0 {
+		t.Errorf("nothing says that a box is opened:\n%s", ansi.Strip(m.text()))
 	}
 	m.type_(t, "down", "esc")
 	if m.update(late()); ended > 0 || m.outcome.Open != nil || m.place.Cursor.Box != "box-002:9841" {

@@ -88,8 +88,10 @@ func (m *model) Begin(_ context.Context, width, height int) {
 	m.Answers = m.Traits.Asked(m.now(), m.look.Glyphs.ASCII)
 	m.take(m.poller.View())
 	m.ask()
-	m.content = m.frame()
+	m.shown = m.frame()
 }
 
-// Size implements terminal.Model.
-func (m *model) Size() (width, height int) { return m.width, m.height }
+// Frame implements terminal.Model.
+func (m *model) Frame() terminal.Frame {
+	return terminal.Frame{Lines: m.shown, Width: m.width, Height: m.height}
+}

@@ -89,7 +89,7 @@ func TestEveryFrameFillsTheScreen(t *testing.T) {
 		m := shown(t, size[0], size[1], append([]fleet.Line{full, down, lost, unknown}, many(60)...)...)
 		check := func(what string) {
 			t.Helper()
-			lines := strings.Split(m.frame(), "\n")
+			lines := m.frame()
 			if len(lines) != size[1] {
 				t.Errorf("%v %s: %d lines", size, what, len(lines))
 			}
@@ -125,7 +125,7 @@ func TestHostileNamesAreCleaned(t *testing.T) {
 	for _, state := range []fleet.State{fleet.OK, fleet.Down, fleet.Stopped} {
 		m.view.Picture.Lines[0].State = state
 		m.view.Picture.Problems = []string{"a\x1b[2Jproblem"}
-		if text := ansi.Strip(m.frame()); strings.ContainsAny(strings.ReplaceAll(text, "\n", ""), "\x1b\x07\x00\u202e") || strings.Contains(m.frame(), "\x1b[2J") || len(strings.Split(text, "\n")) != 20 {
+		if text := ansi.Strip(m.text()); strings.ContainsAny(strings.ReplaceAll(text, "\n", ""), "\x1b\x07\x00\u202e") || strings.Contains(m.text(), "\x1b[2J") || len(strings.Split(text, "\n")) != 20 {
 			t.Errorf("state %d: %q", state, text)
 		}
 	}
@@ -201,18 +201,18 @@ func TestNewQuestionIsSaid(t *testing.T) {
 	for _, keys := range [][]string{{"/", "user=bob", "enter"}, {"s"}, {"tab"}} {
 		m := shown(t, 120, 20, many(3)...)
 		m.type_(t, keys...)
-		if text := ansi.Strip(m.frame()); !strings.Contains(text, "asking…") || strings.Contains(text, "3s old") {
+		if text := ansi.Strip(m.text()); !strings.Contains(text, "asking…") || strings.Contains(text, "3s old") {
 			t.Errorf("%q:\n%s", keys, text)
 		}
 		m.view.Query = fleet.Query{Filter: m.place.Filter, Sort: m.place.Sort, Unit: m.place.Unit}
-		if text := ansi.Strip(m.frame()); strings.Contains(text, "asking…") || !strings.Contains(text, "3s old") {
+		if text := ansi.Strip(m.text()); strings.Contains(text, "asking…") || !strings.Contains(text, "3s old") {
 			t.Errorf("%q, answered:\n%s", keys, text)
 		}
 	}
 	m := shown(t, 120, 20, many(3)...)
 	m.type_(t, "/", "user=bob", "enter")
 	m.view.Err = errors.New("not reached: connection refused")
-	if text := ansi.Strip(m.frame()); !strings.Contains(text, "connection refused; the lines are not of this filter") {
+	if text := ansi.Strip(m.text()); !strings.Contains(text, "connection refused; the lines are not of this filter") {
 		t.Errorf("an engine that is gone:\n%s", text)
 	}
 }
@@ -221,7 +221,7 @@ func TestNewQuestionIsSaid(t *testing.T) {
 func TestDownIsOfTheLines(t *testing.T) {
 	m := shown(t, 120, 20, many(3)...)
 	m.view.Picture.Down = quantity.From(7, quantity.Computed)
-	if text := ansi.Strip(m.frame()); !strings.Contains(text, "  7 down") {
+	if text := ansi.Strip(m.text()); !strings.Contains(text, "  7 down") {
 		t.Errorf("the header is\n%s", text)
 	}
 }
@@ -236,8 +236,8 @@ func TestEveryKeySaysSomething(t *testing.T) {
 		}
 	}
 	m.view.Picture.Problems = []string{"one thing", "another"}
-	if m.type_(t, "!"); !strings.Contains(ansi.Strip(m.frame()), "! one thing  2 of 2, ! next") {
-		t.Errorf("! shows\n%s", ansi.Strip(m.frame()))
+	if m.type_(t, "!"); !strings.Contains(ansi.Strip(m.text()), "! one thing  2 of 2, ! next") {
+		t.Errorf("! shows\n%s", ansi.Strip(m.text()))
 	}
 	m.type_(t, "S")
 	if m.place.Sort != fleet.ByUtilization {
@@ -270,14 +270,14 @@ func TestMouse(t *testing.T) {
 func TestOldFiguresAreNamed(t *testing.T) {
 	m := shown(t, 120, 20, many(3)...)
 	m.view.Err = errors.New("not reached: connection refused")
-	text := ansi.Strip(m.frame())
+	text := ansi.Strip(m.text())
 	for _, want := range []string{"box-000", "connection refused; the figures are 3s old", "3s old"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
 	m.view = fleet.View{Asked: noon.Add(-5 * time.Second)}
-	if text := ansi.Strip(m.frame()); !strings.Contains(text, "asking http://engine:9090") {
+	if text := ansi.Strip(m.text()); !strings.Contains(text, "asking http://engine:9090") {
 		t.Errorf("nothing is said while asking:\n%s", text)
 	}
 }
@@ -295,8 +295,8 @@ func TestMoreLinesAreMarked(t *testing.T) {
 func TestEverySizeHasItsLegend(t *testing.T) {
 	for width := leastWidth; width <= 200; width++ {
 		m := shown(t, width, 24, many(30)...)
-		if n := strings.Count(ansi.Strip(m.frame()), "unk"); n != 1 {
-			t.Errorf("%d legends at %d cells:\n%s", n, width, ansi.Strip(m.frame()))
+		if n := strings.Count(ansi.Strip(m.text()), "unk"); n != 1 {
+			t.Errorf("%d legends at %d cells:\n%s", n, width, ansi.Strip(m.text()))
 		}
 	}
 }
@@ -306,8 +306,11 @@ func TestNothingMatches(t *testing.T) {
 	for width := leastWidth; width < 120; width++ {
 		m := shown(t, width, 24)
 		m.view.Query.Filter, _ = fleet.ParseFilter("user=nobody")
-		if lines := strings.Split(ansi.Strip(m.frame()), "\n"); strings.TrimSpace(lines[above]) != "nothing matches the filter   Esc: all" {
+		if lines := strings.Split(ansi.Strip(m.text()), "\n"); strings.TrimSpace(lines[above]) != "nothing matches the filter   Esc: all" {
 			t.Errorf("at %d cells: %q", width, lines[above])
 		}
 	}
 }
+
+// text is the frame as one text.
+func (m *model) text() string { return strings.Join(m.frame(), "\n") }

@@ -23,7 +23,7 @@ func BenchmarkTick(b *testing.B) {
 		}
 	}
 	table := NewTable(root)
-	table.mostOpen = statsASecond
+	table.mostOpen = statsAtMost
 	now := time.Now()
 	b.ReportAllocs()
 	for b.Loop() {

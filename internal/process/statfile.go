@@ -6,14 +6,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mostOpen is how many stat files stay open: as many as are read in a second, and a
+// mostOpen is how many stat files stay open: at most as many as are read in a second, and a
 // quarter of the descriptors that this program may have.
 func mostOpen() int {
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
 		return 0
 	}
-	return int(min(limit.Cur/4, statsASecond))
+	return int(min(limit.Cur/4, statsAtMost))
 }
 
 // stat reads the stat of a process, whose entry is nil where it is new. The file of

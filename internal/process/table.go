@@ -52,18 +52,21 @@ type Table struct {
 }
 
 const (
-	refreshEvery = 30 * time.Second
+	refreshEvery = time.Minute
 	forgetAfter  = 10 * time.Second       // since it was last asked for
 	cpuWindow    = 900 * time.Millisecond // clock ticks are too coarse for less
 	statWindow   = 900 * time.Millisecond // reading stat at ten samples a second would cost more than all the rest
-	statsASecond = 256                    // reads of stat; of more processes each is read less often
+	statsASecond = 32                     // reads of stat: of more processes each is read less often
+	statsAtMost  = 256                    // where each would else be read more seldom than every longestStat
+	longestStat  = 4 * time.Second
 	timeout      = 20 * time.Millisecond
 	mostReaders  = 16
 )
 
 // windowFor is how long a reading of stat stands with so many processes.
 func windowFor(processes int) time.Duration {
-	return max(statWindow, time.Duration(processes)*time.Second/statsASecond-100*time.Millisecond)
+	n := time.Duration(processes) * time.Second
+	return max(statWindow, max(min(n/statsASecond, longestStat), n/statsAtMost)-100*time.Millisecond)
 }
 
 // entry is the cache of one process.
@@ -149,6 +152,9 @@ func (t *Table) look(now time.Time, pid int, window time.Duration) *entry {
 	}
 	e := t.entries[pid]
 	if e != nil {
+		if !e.info.CPU.Known() {
+			window = statWindow // CPU needs two readings
+		}
 		if since := now.Sub(e.statAt); since >= 0 && since < window {
 			e.seen = now
 			return e

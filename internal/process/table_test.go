@@ -108,13 +108,13 @@ func TestExecIsDetected(t *testing.T) {
 		t.Errorf("a new name: still %v", got.Command)
 	}
 	tree.write(500, "cmdline", "python3\x00third.py\x00")
-	if got := eventually(t, table, at(40), 500, hasCommand("third.py")); got.Command[1] != "third.py" {
-		t.Errorf("half a minute later: still %v", got.Command)
+	if got := eventually(t, table, at(70), 500, hasCommand("third.py")); got.Command[1] != "third.py" {
+		t.Errorf("a minute later: still %v", got.Command)
 	}
 	tree.write(500, "cmdline", "")
-	for infos(table, at(80), []int{500}); table.reading(500); time.Sleep(time.Millisecond) {
+	for infos(table, at(140), []int{500}); table.reading(500); time.Sleep(time.Millisecond) {
 	}
-	if got := infos(table, at(80), []int{500})[500]; len(got.Command) != 2 || got.Command[1] != "third.py" {
+	if got := infos(table, at(140), []int{500})[500]; len(got.Command) != 2 || got.Command[1] != "third.py" {
 		t.Errorf("a zombie is %v", got.Command)
 	}
 }
@@ -275,7 +275,7 @@ func TestStatOfManyIsReadLessOften(t *testing.T) {
 	for _, tc := range []struct {
 		processes int
 		want      time.Duration
-	}{{1, statWindow}, {256, statWindow}, {512, 1900 * time.Millisecond}, {1024, 3900 * time.Millisecond}} {
+	}{{1, statWindow}, {32, statWindow}, {64, 1900 * time.Millisecond}, {256, 3900 * time.Millisecond}, {1024, 3900 * time.Millisecond}, {2048, 7900 * time.Millisecond}} {
 		if got := windowFor(tc.processes); got != tc.want {
 			t.Errorf("of %d processes stat stands for %v, want %v", tc.processes, got, tc.want)
 		}

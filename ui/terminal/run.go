@@ -17,13 +17,13 @@ import (
 // endTimeout is how long an orderly end may take before the watchdog exits.
 const endTimeout = 800 * time.Millisecond
 
-// Model is what a Program shows: its Update draws, and its View is the last frame.
+// Model is what a Program shows: its Update draws, Frame is what it drew last, and its
+// View has the modes and no content.
 type Model interface {
 	tea.Model
 	// Begin draws the first frame, before any message comes.
 	Begin(ctx context.Context, width, height int)
-	// Size is that of the frame.
-	Size() (width, height int)
+	Frame() Frame
 }
 
 // Program shows a Model on a terminal.
@@ -144,7 +144,7 @@ func (p *Program) firstFrame(ctx context.Context) {
 	defer p.crashes.caught()
 	width, height := p.terminal.Size()
 	p.model.Begin(ctx, width, height)
-	p.terminal.Enter(p.model.View())
+	p.terminal.Enter(p.model.View(), p.model.Frame().Lines)
 }
 
 // noteDrained reports that the terminal takes output again. It never blocks.
@@ -292,7 +292,6 @@ func (p painted) take(msg tea.Msg) tea.Cmd {
 func (p painted) View() tea.View {
 	defer p.crashes.caught()
 	view := p.model.View()
-	width, height := p.model.Size()
-	p.terminal.Paint(view, width, height)
+	p.terminal.Paint(view, p.model.Frame())
 	return view
 }

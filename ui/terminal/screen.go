@@ -3,7 +3,6 @@ package terminal
 import (
 	"io"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	tea "charm.land/bubbletea/v2"
@@ -25,7 +24,7 @@ type Screen struct {
 	styles styles
 
 	width, height int
-	content       string   // the frame that is shown
+	lines         []string // the frame that is shown
 	rows          [][]cell // its cells
 	next          [][]cell // those of the frame that is being drawn, where its lines differ
 	valid         bool     // the terminal shows the frame
@@ -38,6 +37,12 @@ type Screen struct {
 	current styleID
 }
 
+// Frame is what a screen of a size shows: its lines, of as many cells as it is wide.
+type Frame struct {
+	Lines         []string
+	Width, Height int
+}
+
 // NewScreen returns a screen whose content is not known yet.
 func NewScreen(output io.Writer) *Screen { return &Screen{output: output, styles: newStyles()} }
 
@@ -47,10 +52,10 @@ func (s *Screen) Invalidate() { s.valid = false }
 // Synchronize wraps frames in mode 2026: the terminal shows none half drawn.
 func (s *Screen) Synchronize() { s.synchronized = true }
 
-// Paint draws a frame of a size, and sets its modes. It writes nothing where nothing
-// has changed.
-func (s *Screen) Paint(view tea.View, width, height int) {
-	if out := s.differences(view, width, height); len(out) > 0 {
+// Paint draws a frame and sets a view's modes. It writes nothing where nothing has
+// changed.
+func (s *Screen) Paint(view tea.View, frame Frame) {
+	if out := s.differences(view, frame); len(out) > 0 {
 		if s.synchronized {
 			out = append(out, ansi.ResetModeSynchronizedOutput...)
 		} else {
@@ -62,17 +67,15 @@ func (s *Screen) Paint(view tea.View, width, height int) {
 
 // differences is what turns the frame that is shown into another, after the sequence
 // that starts synchronized output; nothing where they are the same.
-func (s *Screen) differences(view tea.View, width, height int) []byte {
+func (s *Screen) differences(view tea.View, frame Frame) []byte {
 	s.out = append(s.out[:0], ansi.SetModeSynchronizedOutput...)
 	begin := len(s.out)
 	s.setModes(view)
 	s.x, s.y = -1, -1 // another program may have written to the terminal
-	if !s.valid || width != s.width || height != s.height {
-		s.clear(width, height)
+	if !s.valid || frame.Width != s.width || frame.Height != s.height {
+		s.clear(frame.Width, frame.Height)
 	}
-	if view.Content != s.content {
-		s.draw(view.Content)
-	}
+	s.draw(frame.Lines)
 	s.turn(0)
 	s.valid = true
 	if len(s.out) == begin {
@@ -94,7 +97,6 @@ func (s *Screen) setModes(view tea.View) {
 		}
 	}
 	s.view = view
-	s.view.Content = "" // it is kept apart
 }
 
 // forgetModes has the next frame set its modes anew: the terminal's are off.
@@ -104,7 +106,7 @@ func (s *Screen) forgetModes() { s.view = tea.View{} }
 func (s *Screen) clear(width, height int) {
 	s.out = append(s.out, ansi.ResetStyle+ansi.CursorHomePosition+ansi.EraseEntireScreen...)
 	s.x, s.y, s.current = 0, 0, 0
-	s.content = ""
+	s.lines = nil
 	if width != s.width || height != s.height {
 		s.width, s.height = width, height
 		s.rows, s.next = make([][]cell, height), make([][]cell, height)
@@ -121,15 +123,16 @@ func (s *Screen) clear(width, height int) {
 
 // draw draws what differs, line by line; but short runs in one column, as the digits of
 // figures are, one below the other.
-func (s *Screen) draw(content string) {
+func (s *Screen) draw(lines []string) {
 	s.runs = s.runs[:0]
-	before, after := s.content, content
+	at := func(lines []string, y int) string {
+		if y < len(lines) {
+			return lines[y]
+		}
+		return "" // stands for blanks
+	}
 	for y := range s.rows {
-		var old, line string
-		old, before, _ = strings.Cut(before, "\n")
-		line, after, _ = strings.Cut(after, "\n")
-		// The first frame has no old lines, and an empty line stands for blanks.
-		if old != line {
+		if line := at(lines, y); line != at(s.lines, y) {
 			s.styles.read(line, s.next[y])
 			s.differ(y)
 			s.rows[y], s.next[y] = s.next[y], s.rows[y]
@@ -141,7 +144,7 @@ func (s *Screen) draw(content string) {
 			i = s.below(i)
 		}
 	}
-	s.content = content
+	s.lines = lines
 }
 
 // run is some cells of a line, from one column up to another; beyond the width means

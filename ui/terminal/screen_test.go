@@ -104,7 +104,7 @@ func TestScreenShowsEachFrame(t *testing.T) {
 				screen.Synchronize()
 			}
 			frame = randomFrame(r, width, height, frame)
-			screen.Paint(tea.View{Content: frame}, width, height)
+			screen.Paint(tea.View{}, Frame{strings.Split(frame, "\n"), width, height})
 			plain := newShown(width, height)
 			for y, line := range strings.Split(frame, "\n") {
 				fmt.Fprintf(plain, "\x1b[%d;1H\x1b[m%s", y+1, line)
@@ -121,7 +121,7 @@ func TestScreenWritesWhatDiffers(t *testing.T) {
 	screen := NewScreen(terminal)
 	paint := func(lines ...string) string {
 		terminal.written.Reset()
-		screen.Paint(tea.View{Content: strings.Join(lines, "\n")}, 40, 3)
+		screen.Paint(tea.View{}, Frame{lines, 40, 3})
 		return terminal.written.String()
 	}
 	pad := func(s string) string { return s + strings.Repeat(" ", 40-ansi.StringWidth(s)) }
@@ -149,8 +149,9 @@ func TestScreenWritesWhatDiffers(t *testing.T) {
 func TestScreenSetsModesOnce(t *testing.T) {
 	terminal := newShown(10, 1)
 	screen := NewScreen(terminal)
-	view := tea.View{Content: strings.Repeat(" ", 10), WindowTitle: "box", MouseMode: tea.MouseModeCellMotion}
-	screen.Paint(view, 10, 1)
+	frame := Frame{[]string{strings.Repeat(" ", 10)}, 10, 1}
+	view := tea.View{WindowTitle: "box", MouseMode: tea.MouseModeCellMotion}
+	screen.Paint(view, frame)
 	first := terminal.written.String()
 	for _, want := range []string{ansi.SetWindowTitle("box"), ansi.SetModeMouseButtonEvent, ansi.SetModeMouseExtSgr} {
 		if !strings.Contains(first, want) {
@@ -158,13 +159,13 @@ func TestScreenSetsModesOnce(t *testing.T) {
 		}
 	}
 	terminal.written.Reset()
-	screen.Paint(view, 10, 1)
+	screen.Paint(view, frame)
 	if terminal.written.Len() > 0 {
 		t.Errorf("set again: %q", terminal.written.String())
 	}
 	screen.Synchronize()
 	view.MouseMode = tea.MouseModeNone
-	screen.Paint(view, 10, 1)
+	screen.Paint(view, frame)
 	if got, want := terminal.written.String(), ansi.SetModeSynchronizedOutput+ansi.ResetModeMouseButtonEvent+ansi.ResetModeMouseExtSgr+ansi.ResetModeSynchronizedOutput; got != want {
 		t.Errorf("%q is written, want %q", got, want)
 	}
@@ -180,7 +181,7 @@ func FuzzScreen(f *testing.F) {
 		var out bytes.Buffer
 		screen := NewScreen(&out)
 		for _, content := range []string{one, other, one} {
-			screen.Paint(tea.View{Content: content}, 20, 2)
+			screen.Paint(tea.View{}, Frame{strings.Split(content, "\n"), 20, 2})
 		}
 		if i := bytes.IndexFunc(out.Bytes(), func(r rune) bool { return r < ' ' && r != '\x1b' && r != '\r' && r != '\n' && r != '\b' }); i >= 0 {
 			t.Errorf("control character %q is written", out.Bytes()[i])

@@ -104,19 +104,19 @@ func Limit(width, height int) (most, lines int) { return min(width, 2000), min(h
 
 // Enter saves the title, switches to the alternate screen, asks the questions
 // and draws the first frame, all in one write.
-func (t *Terminal) Enter(first tea.View) {
+func (t *Terminal) Enter(view tea.View, first []string) {
 	width, height := t.Size()
-	frame := t.screen.differences(first, width, height)
+	frame := t.screen.differences(view, Frame{first, width, height})
 	out := append([]byte(t.modesOn()+t.Traits.questions()), frame[len(ansi.SetModeSynchronizedOutput):]...)
 	t.entered.Store(true)
 	_, _ = t.Output.Write(out) // a closed terminal is noticed by the output itself
 }
 
-// Paint draws a frame of a size, while the terminal is ours. What is the same as in
-// the frame before is not written.
-func (t *Terminal) Paint(view tea.View, width, height int) {
+// Paint draws a frame while the terminal is ours. What is the same as in the frame
+// before is not written.
+func (t *Terminal) Paint(view tea.View, frame Frame) {
 	if t.entered.Load() {
-		t.screen.Paint(view, width, height)
+		t.screen.Paint(view, frame)
 	}
 }
 
