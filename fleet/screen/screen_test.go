@@ -285,7 +285,7 @@ func TestOldFiguresAreNamed(t *testing.T) {
 // TestMoreLinesAreMarked: the screen asks for some of the lines only, and says so.
 func TestMoreLinesAreMarked(t *testing.T) {
 	for n, want := range map[int]string{3: "1-3 of 3  ", 80: "of 80+  "} {
-		if text := ansi.Strip(shown(t, 120, 20, many(n)...).frame()); !strings.Contains(text, want) {
+		if text := ansi.Strip(shown(t, 120, 20, many(n)...).text()); !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
