@@ -175,7 +175,7 @@ func (f *reportFlags) period(oldest, newest time.Time) (p period, err error) {
 // evaluate sums a period. It fails where nothing was recorded in it.
 func (p *program) evaluate(r *recording.Recording, over period, by, where string) (*evaluation.Builder, error) {
 	oldest, newest := r.Span()
-	q := evaluation.Question{From: over.from.Truncate(time.Minute), To: wholeMinute(over.to), Newest: newest, By: by} // sums are of whole minutes
+	q := evaluation.Question{From: over.from.Truncate(time.Minute), To: wholeMinute(over.to), Oldest: oldest, Newest: newest, By: by} // sums are of whole minutes
 	b, err := gather.Report(r, q, auditLogPath())
 	if err != nil {
 		return nil, &failure{code: exitFailure, err: err, message: text.Clean(err.Error()),

@@ -124,9 +124,14 @@ func reportInEachFormat(t *testing.T, where string) {
 	}
 }
 
-// The last minute has sums, but not all of it is past.
-func TestReportEndsAtTheLastSample(t *testing.T) {
-	out, problem, code := reported(t, demoRecording(t, 100*time.Second), "--format", "json", "--since", "1m")
+// The first and the last minute have sums, but not all of them is recorded.
+func TestReportIsOfTheTimeOfTheSamples(t *testing.T) {
+	where := demoRecording(t, 100*time.Second)
+	out, problem, code := reported(t, where)
+	if code != 0 || !strings.Contains(out, "2026-11-20 12:00:05 to 2026-11-20 12:01:40 UTC\nrecorded 1 min 35 s of 1 min 35 s\n") {
+		t.Errorf("exit code %d: %s%.500s", code, problem, out)
+	}
+	out, problem, code = reported(t, where, "--format", "json", "--since", "1m")
 	if code != 0 || !strings.Contains(out, `"to": "2026-11-20T12:01:40.000Z"`) || !strings.Contains(out, `"from": "2026-11-20T12:01:00.000Z"`) || !strings.Contains(out, `"recorded_seconds": 40`) {
 		t.Errorf("exit code %d: %s%.500s", code, problem, out)
 	}

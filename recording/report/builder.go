@@ -10,18 +10,26 @@ import (
 
 // Question is what a report is about.
 type Question struct {
-	From, To time.Time // whole minutes
-	Newest   time.Time // the last sample: where it is before To, the period ends there
-	By       string    // one of Groupings
+	From, To       time.Time // whole minutes
+	Oldest, Newest time.Time // the samples that there are; zero where that is not known
+	By             string    // one of Groupings
 }
 
-// end is where the period ends.
-func (q *Question) end() time.Time {
-	if q.Newest.IsZero() || q.Newest.After(q.To) {
-		return q.To
+// bounds are where the period begins and ends: where sums of whole minutes reach beyond
+// the samples, at these.
+func (q *Question) bounds() (from, to time.Time) {
+	from, to = q.From, q.To
+	if q.Oldest.After(from) && q.Oldest.Sub(from) < fiveMinutes {
+		from = q.Oldest.In(from.Location())
 	}
-	return q.Newest.In(q.To.Location())
+	if !q.Newest.IsZero() && q.Newest.Before(to) {
+		to = q.Newest.In(to.Location())
+	}
+	return from, to
 }
+
+// fiveMinutes is what processes are summed by.
+const fiveMinutes = 5 * time.Minute
 
 // Groupings are the words for Question.By. By GPU each process stands for itself.
 var Groupings = []string{"gpu", "user", "job", "command"}

@@ -58,7 +58,7 @@ func (b *Builder) Report(now time.Time) schema.Report {
 }
 
 func (b *Builder) period() schema.ReportPeriod {
-	from, to := b.question.From, b.question.end()
+	from, to := b.question.bounds()
 	length := to.Sub(from)
 	// A tick stands for the time before it, which may be of the minute before.
 	recorded := min(b.recordedTime(), length)

@@ -105,7 +105,7 @@ func areas(r run, from, to time.Time) (series []chart.Series) {
 		p := &r.points[i]
 		begin := time.Time(p.Time).Sub(from).Seconds()
 		heights := stacked(p)
-		for _, at := range [...]float64{begin, min(begin+r.length.Seconds(), to.Sub(from).Seconds())} {
+		for _, at := range [...]float64{max(begin, 0), min(begin+r.length.Seconds(), to.Sub(from).Seconds())} {
 			x = append(x, at)
 			for k := range parts {
 				sums[k] = append(sums[k], heights[k])
