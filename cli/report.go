@@ -181,9 +181,8 @@ func (p *program) evaluate(r *recording.Recording, over period, by, where string
 		return nil, &failure{code: exitFailure, err: err, message: text.Clean(err.Error()),
 			advice: []string{"  what can be read of a damaged file is in docs/recording.md"}}
 	}
-	if b.Empty() && newest.Sub(oldest) < 2*time.Minute {
-		return nil, &failure{code: exitFailure, message: fmt.Sprintf("%s has %s so far; a report is of whole minutes", text.Clean(where), newest.Sub(oldest).Round(time.Second)),
-			advice: []string{"  try again in two minutes"}}
+	if b.Empty() && newest.Equal(oldest) {
+		return nil, &failure{code: exitFailure, message: text.Clean(where) + " has one sample so far: there is nothing to sum", advice: []string{"  try again in a few seconds"}}
 	}
 	if b.Empty() {
 		return nil, &failure{code: exitFailure, message: fmt.Sprintf("nothing is recorded from %s to %s: the recording has a gap there", clock(over.from), clock(over.to)),

@@ -293,7 +293,7 @@ func reportRefusesWithAdvice(t *testing.T, where string) {
 	}
 }
 
-// A recording has no sum of the minute that has just begun.
+// A recording has no sums of the minute that has just begun: the report makes them.
 func TestReportOfTheFirstMinute(t *testing.T) {
 	directory := t.TempDir()
 	w, err := recording.Create(directory, recording.Options{})
@@ -301,26 +301,62 @@ func TestReportOfTheFirstMinute(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = w.Close() }) // it was read before
-	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	append := ticking(t, time.Date(2026, 11, 20, 12, 0, 10, 0, time.UTC))
+	append(w, 1)
+	if _, problem, code := reported(t, directory); code != exitFailure || !strings.Contains(problem, "has one sample so far") {
+		t.Errorf("exit code %d: %s", code, problem)
+	}
+	append(w, 3)
+	if out, problem, code := reported(t, directory); code != 0 || !strings.Contains(out, "recorded 3 s of 3 s\n") || !strings.Contains(out, "train.py") {
+		t.Errorf("exit code %d: %s%s", code, problem, out)
+	}
+}
+
+// A recorder that is killed leaves no sums of its last minute, of processes of five: the
+// report is that of a recorder that was ended.
+func TestReportAfterAKill(t *testing.T) {
+	ended, killed := t.TempDir(), t.TempDir()
+	w, err := recording.Create(ended, recording.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// An alloc retry at 12:04:59, which samples do not have; GPU 6 is lost at 12:05:20.
+	ticking(t, time.Date(2026, 11, 20, 12, 4, 50, 0, time.UTC))(w, 29)
+	if err := os.CopyFS(killed, os.DirFS(ended)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	want, problem, code := reported(t, ended)
+	if code != 0 || !strings.Contains(want, "recorded 28 s of 28 s\n") {
+		t.Fatalf("exit code %d: %s%s", code, problem, want)
+	}
+	if got, problem, code := reported(t, killed); code != 0 || got != want {
+		t.Errorf("exit code %d: %s\n%s\nwant\n%s", code, problem, got, want)
+	}
+}
+
+// ticking returns what appends ticks of the demo's box, from a second after now on, and
+// waits until they are on disk.
+func ticking(t *testing.T, now time.Time) func(w *recording.Writer, ticks int) {
 	clock := func() time.Time { return now }
 	box, err := simulator.New(simulator.Options{Clock: clock})
 	if err != nil {
 		t.Fatal(err)
 	}
 	sampling := sampler.New(sampler.Options{Devices: box, Probes: box, Processes: box, Clock: clock, Simulated: true, Deadline: time.Minute, Interval: time.Second})
-	for range 3 {
-		now = now.Add(time.Second)
-		if err := w.Append(sampling.Tick(now), nil); err != nil {
-			t.Fatal(err)
+	return func(w *recording.Writer, ticks int) {
+		t.Helper()
+		for range ticks {
+			now = now.Add(time.Second)
+			for snap := sampling.Tick(now); w.Append(snap, nil) != nil; {
+				time.Sleep(time.Millisecond) // its queue is full
+			}
 		}
-	}
-	var problem string
-	if !eventually(func() bool {
-		var code int
-		_, problem, code = reported(t, directory)
-		return code == exitFailure && strings.Contains(problem, " so far; a report is of whole minutes")
-	}) {
-		t.Error(problem)
+		if !eventually(func() bool { return w.State().Newest.Equal(now) }) {
+			t.Fatal("nothing is committed")
+		}
 	}
 }
 

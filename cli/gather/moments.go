@@ -92,7 +92,7 @@ func (m *moments) finish() {
 	}
 	snap := &snapshot.Snapshot{
 		Time: m.at, Past: true, Simulated: m.simulated, Host: m.base.Host, ProbeSeen: true, Rows: m.rows,
-		Driver: snapshot.Driver{State: snapshot.DriverOK},
+		Driver: snapshot.Driver{State: snapshot.DriverOK}, Interval: m.base.Interval,
 	}
 	snapshot.SortRows(snap.Rows)
 	for i := range m.base.GPUs {

@@ -38,12 +38,16 @@ func Report(r *recording.Recording, q evaluation.Question, log string) (*evaluat
 	for i := range processes {
 		b.AddProcess(processOf(&processes[i]))
 	}
+	last, err := runningOf(r)
+	if err != nil {
+		return nil, err
+	}
 	for from := q.From; from.Before(q.To); {
 		next := from.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
 		if next.After(q.To) {
 			next = q.To
 		}
-		if err := addDay(b, r, from, next); err != nil {
+		if err := addDay(b, r, from, next, last); err != nil {
 			return nil, err
 		}
 		from = next
@@ -69,32 +73,58 @@ func processOf(p *recording.ProcessRow) evaluation.Process {
 	}
 }
 
-func addDay(b *evaluation.Builder, r *recording.Recording, from, to time.Time) error {
-	err := r.GPUMinutes(from, to, func(m *recording.GPUMinute) {
+// runningOf sums the last minutes, unless their recorder has.
+func runningOf(r *recording.Recording) (*recording.Running, error) {
+	last, ended := new(recording.Running), false
+	_, newest := r.Span()
+	err := r.GPUMinutes(newest.Truncate(time.Minute), newest.Add(1), func(*recording.GPUMinute) { ended = true })
+	if ended || err != nil {
+		return last, err
+	}
+	return last, Moments(r, newest.Truncate(fiveMinutes).Add(-time.Minute), newest.Add(1), last.Add)
+}
+
+func addDay(b *evaluation.Builder, r *recording.Recording, from, to time.Time, last *recording.Running) error {
+	newest := make(map[string]time.Time) // minute that has a row
+	addMinute := func(m *recording.GPUMinute) {
+		newest[m.GPUUUID] = m.Time
 		b.AddMinute(&evaluation.Minute{
 			Time: m.Time, GPUUUID: m.GPUUUID, Covered: m.Covered,
 			Used: spread(m.Used), Free: mean(m.Free), Allocated: mean(m.Allocated), Cached: mean(m.Cached), Fragmented: mean(m.Fragmented),
 			Other: mean(m.Other), Unknown: mean(m.Unknown), Utilization: percents(m.Utilization),
 		})
-	})
-	if err != nil {
+	}
+	if err := r.GPUMinutes(from, to, addMinute); err != nil {
 		return err
 	}
+	within := func(t time.Time) bool { return !t.Before(from) && t.Before(to) }
+	last.GPUMinutes(func(m *recording.GPUMinute) {
+		if within(m.Time) && m.Time.After(newest[m.GPUUUID]) {
+			addMinute(m)
+		}
+	})
 	counted, err := stepsOf(r, from, to)
 	if err != nil {
 		return err
 	}
-	err = r.Process5Min(from, to, func(f *recording.Process5Min) {
+	newestOf := make(map[snapshot.RowID]time.Time)
+	addFiveMinutes := func(f *recording.Process5Min) {
+		newestOf[f.Row()] = f.Time
 		retries := quantity.From(int(f.AllocRetries.Or(0)), f.AllocRetries.Source())
 		b.AddFiveMinutes(&evaluation.FiveMinutes{
 			Time: f.Time, Process: f.Row(), Covered: f.Covered,
 			Used: spread(f.Used), Allocated: mean(f.Allocated), Cached: mean(f.Cached), Fragmented: mean(f.Fragmented), Other: mean(f.Other),
 			Utilization: percents(f.Utilization), Retries: retries, Steps: counted.at(f.Row(), f.Time),
 		})
-	})
-	if err != nil {
+	}
+	if err := r.Process5Min(from, to, addFiveMinutes); err != nil {
 		return err
 	}
+	last.Process5Min(func(f *recording.Process5Min) {
+		if within(f.Time) && f.Time.After(newestOf[f.Row()]) {
+			addFiveMinutes(f)
+		}
+	})
 	return addEvents(b, r, from, to)
 }
 

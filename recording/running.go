@@ -1,0 +1,81 @@
+package recording
+
+import (
+	"math"
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+// Running sums moments as a Writer does: of the newest minute and, for processes, five
+// minutes there are no rows while a recorder runs, and none after it was killed.
+type Running struct {
+	last time.Time
+	gpus map[string]*gpuSums
+	rows map[snapshot.RowID]*processSums
+}
+
+// Add adds the next moment.
+func (r *Running) Add(snap *snapshot.Snapshot) {
+	now, weight := snap.Time.UnixNano(), min(snap.Time.Sub(r.last), 2*max(snap.Interval, time.Second))
+	if r.gpus == nil {
+		r.gpus, r.rows, weight = make(map[string]*gpuSums), make(map[snapshot.RowID]*processSums), 0
+	}
+	r.last = snap.Time
+	for i := range snap.GPUs {
+		g := &snap.GPUs[i]
+		if s := r.gpus[g.UUID]; s == nil || s.over(now) {
+			r.gpus[g.UUID] = new(gpuSums)
+			r.gpus[g.UUID].begin(now)
+		}
+		r.gpus[g.UUID].add(now, weight, g, snap)
+	}
+	for i := range snap.Rows {
+		p := &snap.Rows[i]
+		if s := r.rows[p.ID]; s == nil || s.over(now) {
+			r.rows[p.ID] = new(processSums)
+			r.rows[p.ID].begin(now)
+		}
+		r.rows[p.ID].add(now, weight, p)
+	}
+}
+
+// GPUMinutes visits the last minute of each GPU.
+func (r *Running) GPUMinutes(visit func(*GPUMinute)) {
+	for uuid, s := range r.gpus {
+		p := &s.parts // in the order of gpuParts
+		visit(&GPUMinute{
+			Time: moment(s.from), Subject: Subject{GPUUUID: uuid}, Covered: time.Duration(s.covered), Processes: quantity.From(s.processes, quantity.Computed),
+			Used: p[0].spread(), Free: p[1].spread().Mean, Allocated: p[2].spread().Mean, Cached: p[3].spread().Mean,
+			Fragmented: p[4].spread().Mean, Other: p[5].spread().Mean, Unknown: p[6].spread().Mean, Utilization: p[7].percents(),
+		})
+	}
+}
+
+// Process5Min visits the last five minutes of each row.
+func (r *Running) Process5Min(visit func(*Process5Min)) {
+	for id, s := range r.rows {
+		p := &s.parts // in the order of processParts
+		visit(&Process5Min{
+			Time: moment(s.from), Subject: Subject{GPUUUID: id.GPUUUID, Process: &ProcessRow{Process: snapshot.Process{ID: id}}}, Covered: time.Duration(s.covered),
+			Used: p[0].spread(), Allocated: p[1].spread().Mean, Cached: p[2].spread().Mean, Fragmented: p[3].spread().Mean,
+			Other: p[4].spread().Mean, Utilization: p[5].percents(), AllocRetries: s.retries,
+		})
+	}
+}
+
+func (s *sum) spread() (out Sum) {
+	if s.covered > 0 {
+		of := func(v int64) snapshot.Bytes { return quantity.From(quantity.Bytes(v), quantity.Computed) }
+		out = Sum{of(s.min), of(int64(math.Round(s.area / float64(s.covered)))), of(s.max)}
+	}
+	return out
+}
+
+func (s *sum) percents() (out Utilization) {
+	if s.covered > 0 {
+		out.Mean, out.Max = quantity.From(s.area/float64(s.covered), quantity.Computed), quantity.From(int(s.max), quantity.Computed)
+	}
+	return out
+}
