@@ -115,10 +115,11 @@ func (s *Sampler) lastOf(id snapshot.RowID) *snapshot.Process {
 	return nil
 }
 
-// forgetFailures drops those of processes that no probe answers for any more.
+// forgetFailures drops those of processes that have no row and for which no probe
+// answers any more.
 func (s *Sampler) forgetFailures(answers []probe.Answer) {
 	for id := range s.failures {
-		answering := false
+		answering := s.rows[id] != nil // until the row has ended with them
 		for i := range answers {
 			answering = answering || answers[i].Process == id.Process
 		}

@@ -1,6 +1,7 @@
 package sampler
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -81,5 +82,40 @@ func TestFailureOfAnEndedProcessIsAnEvent(t *testing.T) {
 	s.forgetFailures(nil)
 	if len(s.failures) != 0 {
 		t.Error("the failures of a process without a probe are kept")
+	}
+}
+
+// The row of a program that exits with an out-of-memory error says so, though no
+// tick has shown the count of the program's last report.
+func TestErrorInTheLastReportIsCountedInTheEndedRow(t *testing.T) {
+	b := newBox(1)
+	s := b.sampler()
+	none := int64(0)
+	b.answer(100, "GPU-0", gib, gib, 0, gib)
+	b.answers[0].Report.Devices[0].Allocators[0].OutOfMemoryCount = &none
+	b.tick(s)
+	b.answers[0].At = b.now
+	b.answers[0].Report.Devices[0].OutOfMemory = []probe.FailedAllocation{failedAt(b.now.Add(time.Millisecond), 4*quantity.GiB, "")}
+	b.tick(s)
+	b.answers = nil
+	r := b.readings["GPU-0"]
+	r.Processes = nil
+	b.readings["GPU-0"] = r
+	delete(b.processes, 100)
+	snap := b.tick(s)
+	if len(snap.Ended) != 1 {
+		t.Fatalf("ended: %+v", snap.Ended)
+	}
+	if g := snap.Ended[0]; g.OutOfMemoryCount.Or(0) != 1 || g.Last.Probe.OutOfMemoryCount.Or(0) != 1 {
+		t.Errorf("out of memory %v, in the last figures %v, want 1", g.OutOfMemoryCount, g.Last.Probe.OutOfMemoryCount)
+	}
+	if !slices.ContainsFunc(snap.Alerts, func(a snapshot.Alert) bool { return a.Kind == snapshot.AlertOutOfMemory }) {
+		t.Errorf("alerts: %+v", snap.Alerts)
+	}
+	if events := oomEvents(s); len(events) != 1 {
+		t.Errorf("events: %+v", events)
+	}
+	if b.tick(s); len(s.failures) != 0 {
+		t.Error("the failures of an ended process are kept")
 	}
 }

@@ -232,7 +232,7 @@ func (s *Sampler) sweep(now time.Time) []snapshot.EndedProcess {
 			continue
 		}
 		delete(s.rows, id)
-		g := snapshot.EndedProcess{Last: *r.latest, Ended: now, OutOfMemoryCount: r.oom}
+		g := s.lastRow(now, id, r)
 		ended = append(ended, g)
 		// Asked now: a process that was there a second ago may have exited.
 		running := id.Process.Foreign() || s.options.Processes.Alive(id.Process)
@@ -242,6 +242,21 @@ func (s *Sampler) sweep(now time.Time) []snapshot.EndedProcess {
 		return cmp.Or(cmp.Compare(a.Last.GPU, b.Last.GPU), cmp.Compare(a.Last.ID.Process.PID, b.Last.ID.Process.PID))
 	})
 	return ended
+}
+
+// lastRow is a row that ended. An error with which a program exits may be reported
+// only in its last report, whose figures no row has shown.
+func (s *Sampler) lastRow(now time.Time, id snapshot.RowID, r *row) snapshot.EndedProcess {
+	g := snapshot.EndedProcess{Last: *r.latest, Ended: now, OutOfMemoryCount: r.oom}
+	if f := s.failures[id]; f != nil && f.logged > 0 {
+		g.OutOfMemoryCount = quantity.From(r.oom.Or(0)+int64(f.logged), quantity.Probe)
+		if g.Last.Probe != nil {
+			last := *g.Last.Probe
+			last.OutOfMemoryCount = g.OutOfMemoryCount
+			g.Last.Probe = &last
+		}
+	}
+	return g
 }
 
 // recentlyEnded are the rows that ended in the last three hours, newest first. A
