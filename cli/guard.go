@@ -95,10 +95,10 @@ func policyInWords(s *config.Settings, path string) string {
 	var b strings.Builder
 	policy := &s.Guard
 	fmt.Fprintf(&b, "%s\n\n", text.Clean(path))
-	switch {
-	case policy.Mode == guard.Off:
+	switch policy.Mode {
+	case guard.Off:
 		b.WriteString("The guard is off. With mode = \"dry-run\" or \"act\":\n")
-	case policy.Mode == guard.DryRun:
+	case guard.DryRun:
 		b.WriteString("The guard reports what it would do, and does nothing (dry-run).\n")
 	default:
 		b.WriteString("The daemon's guard acts: it flushes. A monitor only reports what it would do.\n")

@@ -301,12 +301,12 @@ func TestReportOfTheFirstMinute(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = w.Close() }) // it was read before
-	append := ticking(t, time.Date(2026, 11, 20, 12, 0, 10, 0, time.UTC))
-	append(w, 1)
+	tick := ticking(t, time.Date(2026, 11, 20, 12, 0, 10, 0, time.UTC))
+	tick(w, 1)
 	if _, problem, code := reported(t, directory); code != exitFailure || !strings.Contains(problem, "has one sample so far") {
 		t.Errorf("exit code %d: %s", code, problem)
 	}
-	append(w, 3)
+	tick(w, 3)
 	if out, problem, code := reported(t, directory); code != 0 || !strings.Contains(out, "recorded 3 s of 3 s\n") || !strings.Contains(out, "train.py") {
 		t.Errorf("exit code %d: %s%s", code, problem, out)
 	}
