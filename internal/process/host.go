@@ -23,9 +23,9 @@ func (t *Table) Host(now time.Time) Host {
 	return host
 }
 
-// hostWindow is how long a reading of the machine stands: parsing meminfo takes
-// longer than reading the stat of thirty processes.
-const hostWindow = 1900 * time.Millisecond
+// hostWindow is how long a reading of the machine stands, which is how often the kernel
+// counts the load: parsing meminfo takes longer than reading the stat of thirty processes.
+const hostWindow = 4900 * time.Millisecond
 
 func (t *Table) readHost(host *Host) {
 	*host = Host{}

@@ -8,12 +8,22 @@ import (
 
 // Width is how many terminal cells text takes. Escape sequences take none.
 func Width(s string) int {
-	for i := range len(s) {
-		if !plain(s[i]) {
+	cells := 0
+	for _, r := range s {
+		if !OneCell(r) {
 			return ansi.StringWidth(s)
 		}
+		cells++
 	}
-	return len(s)
+	return cells
+}
+
+// OneCell reports whether all terminals agree that a rune takes one cell: ASCII, and the
+// signs that the screen itself draws (dots, dashes, arrows, boxes, blocks, Braille). A
+// terminal that draws those wide is shown ASCII only.
+func OneCell(r rune) bool {
+	return r >= ' ' && r < 0x7f || r == '·' || r >= 0x2010 && r <= 0x2027 || r >= 0x2190 && r <= 0x21ff ||
+		r >= 0x2500 && r <= 0x25ff && r != 0x25fd && r != 0x25fe || r >= 0x2800 && r <= 0x28ff
 }
 
 // Cut shortens text to at most so many cells. Where something is cut off, the

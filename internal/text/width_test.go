@@ -3,6 +3,8 @@ package text
 import (
 	"strings"
 	"testing"
+
+	"github.com/charmbracelet/x/ansi"
 )
 
 func TestWidth(t *testing.T) {
@@ -60,4 +62,13 @@ func FuzzCut(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestOneCell compares the runes that are counted without a table with the table.
+func TestOneCell(t *testing.T) {
+	for r := range rune(0x3000) {
+		if s := "a" + string(r) + "b"; OneCell(r) && ansi.StringWidth(s) != 3 {
+			t.Errorf("%q takes %d cells", r, ansi.StringWidth(s)-2)
+		}
+	}
 }

@@ -81,15 +81,13 @@ func (s *styles) read(line string, row []cell) {
 		c := line[0]
 		if c == '\x1b' {
 			n := sequenceLength(line)
-			if open := line[:n]; strings.HasPrefix(open, "\x1b[") && open[n-1] == 'm' && strings.Trim(open[2:n-1], "0123456789;:") == "" {
-				switch {
-				case open == "\x1b[m" || open == "\x1b[0m":
-					sequence = ""
-				case sequence == "":
-					sequence = open
-				default:
-					sequence += open
-				}
+			switch open := line[:n]; {
+			case open == "\x1b[m" || open == "\x1b[0m":
+				style, sequence = 0, ""
+			case sequence == "" && s.ids[open] != 0: // met before
+				style, sequence = s.ids[open], open
+			case strings.HasPrefix(open, "\x1b[") && open[n-1] == 'm' && strings.Trim(open[2:n-1], "0123456789;:") == "":
+				sequence += open
 				style = s.id(sequence)
 			}
 			line = line[n:]
@@ -99,7 +97,7 @@ func (s *styles) read(line string, row []cell) {
 		if c >= utf8.RuneSelf {
 			glyph, size = utf8.DecodeRuneInString(line)
 		}
-		switch cells := cellsOf(glyph, line[:size]); {
+		switch cells := text.Width(line[:size]); {
 		case glyph == ' ' && !s.onBlanks(style):
 			row[at] = blank
 			at++
@@ -128,20 +126,4 @@ func sequenceLength(line string) int {
 		}
 	}
 	return len(line)
-}
-
-// cellsOf is how many cells a glyph takes.
-func cellsOf(glyph rune, encoded string) int {
-	if certain(glyph) {
-		return 1
-	}
-	return text.Width(encoded)
-}
-
-// certain reports whether all terminals agree that a glyph takes one cell: ASCII, and
-// the signs that the screen itself draws (dots, dashes, arrows, boxes, blocks, Braille). A
-// terminal that draws those wide is shown ASCII only.
-func certain(glyph rune) bool {
-	return glyph >= ' ' && glyph < 0x7f || glyph == '·' || glyph >= 0x2010 && glyph <= 0x2027 || glyph >= 0x2190 && glyph <= 0x21ff ||
-		glyph >= 0x2500 && glyph <= 0x25ff && glyph != 0x25fd && glyph != 0x25fe || glyph >= 0x2800 && glyph <= 0x28ff
 }

@@ -8,6 +8,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/charmbracelet/x/ansi"
+
+	"vramscope/internal/text"
 )
 
 // Screen draws frames, and writes only what differs from the frame before:
@@ -306,7 +308,7 @@ func (s *Screen) put(c cell) {
 	// After a glyph of which terminals may disagree, and at the end of a line, where
 	// the cursor waits before it wraps, its place is not known.
 	switch {
-	case !certain(c.glyph):
+	case !text.OneCell(c.glyph):
 		s.x, s.y = -1, -1
 	case s.x >= s.width:
 		s.x = -1
