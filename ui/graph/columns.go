@@ -66,12 +66,15 @@ func (g Graph) series(key snapshot.SeriesKey, columns int) []float64 {
 	if begun := end.Truncate(each); g.Running && begun.Before(end) {
 		end = begun.Add(each)
 	}
-	points := g.History.Series(key, end.Add(-g.Window-each), end, columns)
-	for i := range min(len(points), columns) {
+	recalled := g.recall(key, each, end, values)
+	unread := values[recalled:]
+	points := g.History.Series(key, end.Add(-time.Duration(len(unread))*each), end, len(unread))
+	for i := range min(len(points), len(unread)) {
 		if points[i].Known {
-			values[i] = max(float64(points[i].Max), 0)
+			unread[i] = max(float64(points[i].Max), 0)
 		}
 	}
+	g.keep(key, each, end, values, recalled)
 	bridge(values, g.tolerance(each, 0), g.tolerance(each, end.Sub(g.At)))
 	return values
 }

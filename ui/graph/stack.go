@@ -25,14 +25,17 @@ const (
 )
 
 // Stacks keeps the parts that were last read, between two samples nothing of which
-// changes, however many frames are drawn; the axes that were last drawn; and the forecast
-// that is drawn while the curve stays where it is.
+// changes, however many frames are drawn; the columns that were read for them; the axes
+// that were last drawn; and the forecast that is drawn while the curve stays where it is.
 type Stacks struct {
 	of    stackKey
 	parts stack
 
 	plot plotKey
 	text string
+
+	subject snapshot.SeriesKey
+	kept    map[snapshot.SeriesKey]*kept // columns of the subject's series
 
 	ahead forecastKey
 	used  snapshot.Bytes

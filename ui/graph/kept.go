@@ -1,0 +1,57 @@
+package graph
+
+import (
+	"math"
+	"time"
+
+	"vramscope/sampler/snapshot"
+)
+
+// kept is the columns of a series that were read for an earlier frame. While time runs only
+// the newest change: a GPU of which probes explain eight processes has forty series.
+type kept struct {
+	each   time.Duration // the width of a column
+	end    time.Time     // of the last column
+	whole  time.Time     // when all were read
+	values []float64     // NaN is unknown
+}
+
+// keptFor is how long kept columns stay: a past that is read late is then shown.
+const keptFor = 10 * time.Second
+
+// recall fills in the oldest columns of a series, as far as they cannot have changed since an
+// earlier frame, and returns how many those are.
+func (g Graph) recall(key snapshot.SeriesKey, each time.Duration, end time.Time, values []float64) int {
+	if g.Stacks == nil || !g.Running {
+		return 0
+	}
+	k := g.Stacks.kept[key]
+	if k == nil || k.each != each || len(k.values) != len(values) || end.Before(k.end) || g.At.Sub(k.whole).Abs() >= keptFor {
+		return 0
+	}
+	// The last column was not complete, nor those whose samples came after the frame.
+	changing := 1 + int(math.Ceil(float64(3*g.Interval)/float64(each)))
+	shift := int(end.Sub(k.end) / each)
+	known := max(len(values)-shift-changing, 0)
+	copy(values[:known], k.values[shift:])
+	return known
+}
+
+// keep keeps the columns of a series, of which so many were recalled.
+func (g Graph) keep(key snapshot.SeriesKey, each time.Duration, end time.Time, values []float64, recalled int) {
+	if g.Stacks == nil || !g.Running {
+		return
+	}
+	if g.Stacks.kept == nil || g.Stacks.subject != g.Subject.Key {
+		g.Stacks.subject, g.Stacks.kept = g.Subject.Key, make(map[snapshot.SeriesKey]*kept)
+	}
+	k := g.Stacks.kept[key]
+	if k == nil {
+		k = new(kept)
+		g.Stacks.kept[key] = k
+	}
+	if recalled == 0 {
+		k.whole = g.At
+	}
+	k.each, k.end, k.values = each, end, append(k.values[:0], values...)
+}
