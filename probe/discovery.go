@@ -207,9 +207,15 @@ func (m *Monitor) attend(ctx context.Context, a *attempt, p *probeProcess, clien
 	if err != nil {
 		a.fail(err, connectRetryLimit)
 	}
-	if !m.alive(p) {
+	if m.over(p) {
 		m.remove(p)
 	}
+}
+
+// over reports whether a probe without a connection may be forgotten. A last report
+// stays for as long as the slowest sampler needs to read it.
+func (m *Monitor) over(p *probeProcess) bool {
+	return !p.final.Load() && !m.alive(p) || p.ended == nil && time.Since(p.lostAt) > forgetTime
 }
 
 // alive reports whether the process still runs.
@@ -229,11 +235,8 @@ func (m *Monitor) remove(p *probeProcess) {
 // lock is held.
 func (m *Monitor) reap() {
 	for _, p := range m.byProcess {
-		connected := p.ended != nil
-		if connected && p.answer.Load().Err == nil {
-			continue
-		}
-		if !m.alive(p) || !connected && time.Since(p.lostAt) > forgetTime {
+		answering := p.ended != nil && p.answer.Load().Err == nil
+		if !answering && m.over(p) {
 			m.remove(p)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/prometheus/procfs"
 
+	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 )
 
@@ -58,12 +59,37 @@ func TestLastStatsAreRead(t *testing.T) {
 			if len(failed) != 2 || failed[0].Bytes != 5 || failed[1].Bytes != 7 {
 				t.Errorf("failed are %+v, want both, by their time", failed)
 			}
+			if p := (*m.published.Load())[0]; !p.final.Load() {
+				t.Error("the report is not known to be the last")
+			}
 			return
 		}
 		if time.Now().After(end) {
 			t.Fatalf("the last stats were not read: %+v", answerOf(m, os.Getpid()))
 		}
 		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// A sampler that reads once a minute gets the last report, too; another report of a
+// process that has exited is forgotten at once.
+func TestLastReportOutlivesItsProcess(t *testing.T) {
+	m := newMonitor(t.TempDir())
+	for _, final := range []bool{false, true} {
+		p := newProbeProcess(process.Identity{PID: 1 << 30, StartTime: 5}, 0, time.Now())
+		p.final.Store(final)
+		for _, c := range []struct {
+			lost time.Duration
+			kept bool
+		}{{0, final}, {time.Minute, final}, {forgetTime + time.Second, false}} {
+			p.lostAt = time.Now().Add(-c.lost)
+			m.byProcess[keyOf(p.process)] = p
+			m.publish()
+			m.reap()
+			if kept := answerOf(m, p.process.PID) != nil; kept != c.kept {
+				t.Errorf("last report %v, %v after its connection: kept %v", final, c.lost, kept)
+			}
+		}
 	}
 }
 

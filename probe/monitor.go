@@ -71,8 +71,9 @@ const (
 	maxSearches      = 48
 	maxNames         = 512 // sockets considered in one directory
 
-	// A process without a connection is forgotten after this time.
-	forgetTime = time.Minute
+	// A process without a connection is forgotten after this time, the longest
+	// between two samples and the search after the second.
+	forgetTime = 65 * time.Second
 	// A goroutine that hangs in the kernel is left behind after this time.
 	joinTime = 500 * time.Millisecond
 )

@@ -15,6 +15,7 @@ type probeProcess struct {
 	process process.Identity
 	uid     uint32
 	answer  atomic.Pointer[Answer] // never nil
+	final   atomic.Bool            // it is the last: the process exits with an error
 	asked   chan struct{}          // one slot
 	jobs    chan job
 
@@ -91,6 +92,7 @@ func (s *session) exchange(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return next.Err // not the probe's failure
 	}
+	s.probe.final.Store(s.client.last)
 	s.probe.answer.Store(&next)
 	return next.Err
 }

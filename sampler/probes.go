@@ -44,7 +44,7 @@ func (s *Sampler) addProbes(now time.Time, m *merged, answers []probe.Answer) in
 		}
 		// The answer may be newer than the start of the tick.
 		age := max(now.Sub(a.At), 0)
-		if age < silentAfter && !a.At.IsZero() {
+		if age < silentAfter && !a.At.IsZero() && s.mayLive(snapshot.RowID{Process: a.Process}) {
 			answering++
 		}
 		switch {

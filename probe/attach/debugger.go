@@ -177,7 +177,7 @@ func (d *debugger) endedWell() bool {
 
 // errRegisters means that gdb cannot write registers. gdb 13 cannot on processors
 // with AMX, whose register file is larger than it expects.
-var errRegisters = errors.New("this gdb cannot write registers on this processor, and so cannot call functions; nothing was done; use a newer gdb, or vramscope run, which needs none")
+var errRegisters = errors.New("a newer gdb is needed, or vramscope run: this gdb cannot write registers on this processor; nothing was done")
 
 // checkRegisters changes a vector register of the stopped thread and restores it. A
 // gdb that cannot would fail within a function call, and leave the process with an

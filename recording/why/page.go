@@ -112,7 +112,7 @@ func (p *page) evidence(e *Evidence) {
 		}
 	}
 	if steps, ok := e.Steps.Value(); ok {
-		p.text(fmt.Sprintf("training steps before: %d", steps))
+		p.text(fmt.Sprintf("training steps from its first to its last sample: %d", steps))
 	}
 	if f := e.Event.OutOfMemory; f != nil && f.Config != "" {
 		p.text("settings: " + text.Clean(f.Config))
