@@ -173,3 +173,40 @@ func TestSlowDiskIsAGap(t *testing.T) {
 		t.Errorf("at the end: %+v", s)
 	}
 }
+
+// Where somebody removes what is recorded, or the folder, recording does not go on
+// into files without a name until midnight.
+func TestRecordingGoesOnWhereItsFilesAreRemoved(t *testing.T) {
+	for _, whole := range []bool{false, true} {
+		directory := filepath.Join(t.TempDir(), "recording")
+		q := newQuiet(t, directory, Options{})
+		q.record(3)
+		if whole {
+			if err := os.RemoveAll(directory); err != nil {
+				t.Fatal(err)
+			}
+		} else {
+			paths, err := filepath.Glob(filepath.Join(directory, "*"))
+			if err != nil || len(paths) < 2 {
+				t.Fatal(paths, err)
+			}
+			for _, path := range paths {
+				if err := os.Remove(path); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		q.record(2)
+		if s := q.w.State(); s.Recording || s.Lost != 2 || !strings.Contains(s.Reason, "no such file") {
+			t.Errorf("whole folder %v: %+v", whole, s)
+		}
+		after := q.record(4)
+		if s := q.w.State(); !s.Recording || s.Lost != 2 {
+			t.Errorf("whole folder %v: %+v", whole, s)
+		}
+		if _, err := Create(directory, Options{}); err == nil || !strings.Contains(err.Error(), "records there") {
+			t.Errorf("whole folder %v: a second recorder: %v", whole, err)
+		}
+		has(t, q.end(), after)
+	}
+}

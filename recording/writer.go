@@ -2,7 +2,9 @@ package recording
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -182,7 +184,7 @@ func (w *Writer) write(t tick) {
 	}
 	if w.day == nil {
 		w.prune(t.snap.Time)
-		day, err := openDay(w.directory, t.snap.Time, w.options.Commands)
+		day, err := w.open(t.snap.Time)
 		if err != nil && damaged(err) {
 			setAside(filepath.Join(w.directory, fileOf(t.snap.Time)))
 			day, err = openDay(w.directory, t.snap.Time, w.options.Commands)
@@ -206,12 +208,34 @@ func (w *Writer) write(t tick) {
 	}
 }
 
+// open opens a day, after the folder and the lock in it were made again where
+// somebody has removed them.
+func (w *Writer) open(at time.Time) (*day, error) {
+	held, err := w.lock.Stat()
+	if there, missing := os.Stat(w.lock.Name()); err == nil && (errors.Is(missing, fs.ErrNotExist) || missing == nil && !os.SameFile(held, there)) {
+		if err := os.MkdirAll(w.directory, 0o700); err != nil {
+			return nil, fmt.Errorf("recording: %w", err)
+		}
+		lock, err := lockFolder(w.directory)
+		if err != nil {
+			return nil, err
+		}
+		_ = w.lock.Close() // of a file that nobody finds
+		w.lock = lock
+	}
+	return openDay(w.directory, at, w.options.Commands)
+}
+
 // commit makes what was written durable.
 func (w *Writer) commit() {
 	if w.day == nil || w.pending == 0 {
 		return
 	}
-	if err := w.day.commit(); err != nil {
+	err := w.day.commit()
+	if _, missing := os.Stat(w.day.path); err == nil && errors.Is(missing, fs.ErrNotExist) {
+		err = fmt.Errorf("recording: %w", missing) // SQLite would write on into a file without a name
+	}
+	if err != nil {
 		w.drop(err)
 		return
 	}
