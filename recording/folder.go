@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -129,6 +130,8 @@ func reasonOf(err error) string {
 		return "the disk is full"
 	case errors.Is(err, unix.EROFS), strings.Contains(text, "readonly"):
 		return "the folder cannot be written"
+	case errors.Is(err, fs.ErrNotExist):
+		return "its files were removed"
 	}
 	return text
 }

@@ -197,7 +197,7 @@ func TestRecordingGoesOnWhereItsFilesAreRemoved(t *testing.T) {
 			}
 		}
 		q.record(2)
-		if s := q.w.State(); s.Recording || s.Lost != 2 || !strings.Contains(s.Reason, "no such file") {
+		if s := q.w.State(); s.Recording || s.Lost != 2 || !strings.Contains(s.Reason, "removed") {
 			t.Errorf("whole folder %v: %+v", whole, s)
 		}
 		after := q.record(4)

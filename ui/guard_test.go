@@ -57,6 +57,13 @@ func TestHeaderSaysThatNothingIsRecorded(t *testing.T) {
 			t.Errorf("%d: %q", width, header)
 		}
 	}
+	s := snapshottest.DrawnBox()
+	s.RecordingPaused = "recording: /var/lib/vramscope: " + strings.Repeat("a long reason ", 10)
+	for _, width := range []int{100, 120} { // it was left out as a whole, with all after it
+		if header := frame(screenOf(s, width, 40), drawnLook(t))[0]; !strings.Contains(header, "recording paused: ") || !strings.Contains(header, "…  ") {
+			t.Errorf("%d: %q", width, header)
+		}
+	}
 }
 
 func TestGuardInTheDetail(t *testing.T) {

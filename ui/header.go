@@ -42,11 +42,16 @@ func writeHeader(l *cell.Line, st *state, lk *cell.Appearance) {
 			if l.Width() >= gpus.LegendWidth && i > 1 {
 				gap = 3
 			}
-			if l.Used()+gap+text.Width(item.Text)+2+len(clock)+1 > l.Width() {
+			room := l.Width() - (l.Used() + gap + 2 + len(clock) + 1)
+			fits := text.Width(item.Text) <= room
+			if !fits && (item.Style != s.Warning || room < shortestWarning) {
 				break
 			}
 			l.Skip(gap)
-			l.Put(item.Style, item.Text)
+			l.Put(item.Style, text.Cut(item.Text, room, lk.Glyphs.Ellipsis))
+			if !fits {
+				break
+			}
 		}
 	}
 	if l.Used()+2+len(clock)+1 <= l.Width() {
@@ -54,6 +59,9 @@ func writeHeader(l *cell.Line, st *state, lk *cell.Appearance) {
 		l.Put(s.Text, clock)
 	}
 }
+
+// shortestWarning is the fewest cells to which a warning is cut: "recording paused".
+const shortestWarning = 16
 
 // clock is the time, or the moment of the past that is shown.
 func (st *state) clock() string {
