@@ -84,5 +84,9 @@ func pause(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():
 	case <-time.After(d):
+		time.Sleep(wakeUp)
 	}
 }
+
+// wakeUp is a pause between waking up and a system call, as the sampler makes it.
+const wakeUp = 2 * time.Millisecond
