@@ -67,7 +67,7 @@ func (p *program) runAttach(ctx context.Context, pid int, f attachFlags) error {
 	table := process.NewTable("/proc")
 	id, err := table.Identify(pid)
 	if err != nil {
-		return refused(err, "there is no process %d", pid)
+		return refused(err, "there is no process %d in this /proc", pid)
 	}
 	a := attacher(table, auditLog(table, time.Now))
 	plan := a.Examine(ctx, id)

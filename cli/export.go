@@ -90,7 +90,9 @@ func (f *exportFlags) ids() ([]metric.ID, error) {
 	for _, name := range f.metrics {
 		id := metric.Named(name)
 		if id == metric.Count || metric.Table[id].History != metric.Recorded {
-			return nil, usage("--metric: %q is not recorded: %s", text.Clean(name), strings.Join(recordedNames(), ", "))
+			f := usage("--metric: %q is not recorded", text.Clean(name))
+			f.advice = text.Wrap("  recorded: "+strings.Join(recordedNames(), ", "), 78, "          ")
+			return nil, f
 		}
 		ids = append(ids, id)
 	}

@@ -166,7 +166,7 @@ func (p *program) notThere(snap *snapshot.Snapshot, src *sources, s *config.Sett
 	if src.table != nil {
 		id, err := src.table.Identify(pid)
 		if err != nil {
-			return refused(err, "there is no process %d", pid)
+			return refused(err, "there is no process %d in this /proc", pid)
 		}
 		if !src.table.Alive(id) {
 			return refused(nil, "PID %d has ended", pid)

@@ -50,7 +50,7 @@ func (p *program) hasScreen() bool {
 // insteadOfScreen tells a person, below the table, why there is no live screen.
 func (p *program) insteadOfScreen(err error) error {
 	if err == nil && isTerminal(p.stdout) {
-		_, _ = fmt.Fprintf(p.stderr, "vramscope: TERM=%q cannot move the cursor: this is one table. For the live screen: TERM=xterm-256color vramscope\n",
+		_, _ = fmt.Fprintf(p.stderr, "vramscope: TERM=%q cannot move the cursor: this is one table\n  TERM=xterm-256color vramscope   the live screen\n",
 			text.Clean(p.getenv("TERM")))
 	}
 	return err

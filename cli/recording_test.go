@@ -206,7 +206,7 @@ func TestWrongTimesAndRecordings(t *testing.T) {
 		{[]string{"export", directory, "--from", "11:00"}, exitFailure, []string{"--from 11:00: nothing is recorded of that time", "has 2026-11-20 12:00:00 to 2026-11-20 12:02:29"}},
 		{[]string{"export", directory, "--from", "soon"}, exitUsage, []string{`"soon" is no time: write 03:12`}},
 		{[]string{"export", directory, "--from", "12:02", "--to", "12:01"}, exitUsage, []string{"--from is not before --to"}},
-		{[]string{"export", directory, "--metric", "bytes"}, exitUsage, []string{`"bytes" is not recorded: used_bytes`}},
+		{[]string{"export", directory, "--metric", "bytes"}, exitUsage, []string{`"bytes" is not recorded`, "\n  recorded: used_bytes, "}},
 		{[]string{"export", t.TempDir()}, exitFailure, []string{"there is no recording", "vramscope daemon --record"}},
 		{[]string{"export", foreign}, exitFailure, []string{"not a recording of vramscope"}},
 		{[]string{"export", filepath.Join(directory, "none.db")}, exitFailure, []string{"none.db: there is no such file or directory", "vramscope daemon --record"}},

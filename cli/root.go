@@ -114,7 +114,7 @@ func noCommand(cmd *cobra.Command, args []string) error {
 	if near := text.Nearest(args[0], names); near != "" {
 		f.message += "; did you mean " + near + "?"
 	}
-	f.advice = []string{"  commands: " + strings.Join(names, ", ")}
+	f.advice = text.Wrap("  commands: "+strings.Join(names, ", "), 78, "          ")
 	return f
 }
 

@@ -146,7 +146,7 @@ func (src *sources) snapshotInto(ctx context.Context, pid int, format probe.Snap
 	}
 	id, err := src.table.Identify(pid)
 	if err != nil {
-		return writtenSnapshot{}, &process.Refusal{Reason: fmt.Sprintf("there is no process %d", pid)}
+		return writtenSnapshot{}, &process.Refusal{Reason: fmt.Sprintf("there is no process %d in this /proc", pid)}
 	}
 	client, err := probe.NewFinder(src.table).OpenProcess(id)
 	if err != nil {

@@ -57,9 +57,8 @@ func TestTerminals(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			out := onTerminal(t, 72, tc.environ, tc.args...)
 			if tc.args[0] != "once" { // below the table, which may be higher than the screen
-				at := strings.LastIndex(strings.TrimSuffix(out, "\n"), "\n") + 1
-				why := out[at:]
-				if out = out[:at]; !strings.Contains(why, "cannot move the cursor") || !strings.Contains(why, tc.environ[0][len("TERM="):]) {
+				_, why, explained := strings.Cut(out, "vramscope: ")
+				if !explained || !strings.Contains(why, "cannot move the cursor") || !strings.Contains(why, tc.environ[0][len("TERM="):]) {
 					t.Errorf("the table is not explained: %q", why)
 				}
 			}

@@ -31,7 +31,7 @@ func (e *Engine) exclusion(snap *snapshot.Snapshot, p *snapshot.Process, i impor
 	case i.protect:
 		return "protected by the configuration"
 	case p.ID.Process.Foreign():
-		return "another container's process"
+		return p.ID.Process.Whose()
 	case distributed != "" && !i.distributed:
 		return "part of a distributed job (" + distributed + "), which the configuration does not list"
 	case !known && !i.distributed && !snap.Past && !snap.Simulated:

@@ -67,7 +67,7 @@ func attachRefusal(p *snapshot.Process) string {
 	pid := p.ID.Process.PID
 	switch {
 	case p.ID.Process.Foreign():
-		return fmt.Sprintf("PID %d is another container's process: no action is possible on it", pid)
+		return fmt.Sprintf("PID %d is %s: no action is possible on it", pid, p.ID.Process.Whose())
 	case p.Probe != nil && p.Probe.State == snapshot.ProbeSilent:
 		return fmt.Sprintf("PID %d has a probe, which is silent: a second one would be too", pid)
 	case p.Probe != nil:

@@ -58,9 +58,12 @@ func (b *Box) perProcess() finding {
 
 // visibility is whether the driver's pids are those of this /proc.
 func (b *Box) visibility() finding {
-	foreign := 0
+	foreign, hidden := 0, 0
 	for i := range b.Snapshot.Rows {
-		if b.Snapshot.Rows[i].ID.Process.Foreign() {
+		switch id := b.Snapshot.Rows[i].ID.Process; {
+		case id.Hidden():
+			hidden++
+		case id.Foreign():
 			foreign++
 		}
 	}
@@ -68,8 +71,11 @@ func (b *Box) visibility() finding {
 	switch all := len(b.Snapshot.Rows); {
 	case all == 0:
 		f.verdict, f.text = neither, "no process is on a GPU now"
-	case foreign == 0:
+	case foreign+hidden == 0:
 		f.text = "all PIDs are in this /proc"
+	case foreign == 0:
+		f.verdict = fails
+		f.text = fmt.Sprintf("%d of %d PIDs hidden (hidepid): other users' processes", hidden, all)
 	default:
 		f.verdict = fails
 		verb := "are"

@@ -81,7 +81,10 @@ func shortDuration(d time.Duration) string {
 
 // commandOf is what a process runs, as a table shows it.
 func commandOf(p *snapshot.Process) string {
-	if p.ID.Process.Foreign() {
+	switch {
+	case p.ID.Process.Hidden():
+		return "hidden: another user's"
+	case p.ID.Process.Foreign():
 		return "pid of another container"
 	}
 	return text.Clean(process.ShortCommand(p.Command, p.Name))

@@ -30,7 +30,7 @@ const environmentSize = 1 << 20
 // It is the environment at the start of the program.
 func (t *Table) Environment(id Identity) ([]Variable, error) {
 	if id.Foreign() {
-		return nil, refuse("PID %d is not in this /proc: another container's process", id.PID)
+		return nil, refuse("PID %d is not in this /proc: %s", id.PID, id.Whose())
 	}
 	content, err := t.readEnvironment(id.PID)
 	if errors.Is(err, fs.ErrPermission) {

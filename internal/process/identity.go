@@ -17,9 +17,22 @@ type Identity struct {
 	Namespace uint64 // inode of /proc/PID/ns/pid; 0 where it may not be read
 }
 
-// Foreign reports whether the process is not in this /proc: usually it is another
-// container's. No action is possible on it.
+// Foreign reports whether the process is not in this /proc: it is another
+// container's, or Hidden. No action is possible on it.
 func (id Identity) Foreign() bool { return id.StartTime == 0 }
+
+// Hidden reports whether the process is in this pid namespace and not in this /proc:
+// another user's, where /proc is mounted with hidepid.
+// Source: https://docs.kernel.org/filesystems/proc.html, section 4.
+func (id Identity) Hidden() bool { return id.Foreign() && id.Namespace != 0 }
+
+// Whose says whose process a Foreign one is.
+func (id Identity) Whose() string {
+	if id.Hidden() {
+		return "another user's process, hidden (hidepid)"
+	}
+	return "another container's process"
+}
 
 // Same reports whether two identities are of one process. A namespace that could
 // not be read equals any.

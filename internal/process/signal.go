@@ -47,7 +47,7 @@ func (t *Table) Signal(ctx context.Context, id Identity, signal syscall.Signal) 
 func (t *Table) signal(ctx context.Context, id Identity, signal syscall.Signal, sys pidfds, self uint32) error {
 	switch {
 	case id.Foreign():
-		return refuse("PID %d is not in this /proc: another container's process", id.PID)
+		return refuse("PID %d is not in this /proc: %s", id.PID, id.Whose())
 	case id.PID <= 1:
 		return refuse("PID %d is the system's init process", id.PID)
 	case id.PID == os.Getpid():

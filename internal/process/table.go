@@ -36,6 +36,9 @@ type Table struct {
 	owner    func(directory string) quantity.Optional[uint32]
 	device   func(path, link string) (minor int, shared, ok bool) // deviceOf
 
+	namespace uint64             // pid namespace of this program; 0 where it is unknown
+	isHidden  func(pid int) bool // isHidden; nil where root is not the kernel's /proc
+
 	// slots limits the readers of facts. A reader that hangs keeps its slot; when
 	// all hang, the facts of new processes stay unknown.
 	slots    chan struct{}
@@ -86,11 +89,7 @@ type entry struct {
 // NewTable reads the proc file system at root: "/proc", except in tests.
 func NewTable(root string) *Table {
 	hostname, _ := os.Hostname() // "" if unknown
-	keep := 0
-	if isProc(root) { // the kernel's: an open file of a process is never another's
-		keep = mostOpen()
-	}
-	return &Table{
+	t := &Table{
 		Timeout:  timeout,
 		root:     root,
 		hostname: hostname,
@@ -101,15 +100,29 @@ func NewTable(root string) *Table {
 		device:   deviceOf,
 		slots:    make(chan struct{}, mostReaders),
 		entries:  make(map[int]*entry),
-		mostOpen: keep,
 	}
+	if isProc(root) { // the kernel's: an open file of a process is never another's
+		t.mostOpen = mostOpen()
+		t.namespace, t.isHidden = Namespace(root, "self", "pid"), isHidden
+	}
+	return t
+}
+
+// isHidden reports whether a pid that /proc does not show is a process of this pid
+// namespace.
+func isHidden(pid int) bool {
+	if pid <= 0 {
+		return false // a process group
+	}
+	err := unix.Kill(pid, 0)
+	return err == nil || errors.Is(err, unix.EPERM)
 }
 
 // directory is where /proc has a process. To join the path would clean it, each time.
 func (t *Table) directory(pid int) string { return t.root + "/" + strconv.Itoa(pid) }
 
-// Processes looks pids up and calls found for each that is in this /proc; what found
-// gets stands until it returns. Files that hang delay a call by Timeout.
+// Processes looks pids up and calls found for each that is in this /proc or is hidden
+// in it; what found gets stands until it returns. Files that hang delay a call by Timeout.
 func (t *Table) Processes(now time.Time, pids []int, found func(*Info)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -120,9 +133,14 @@ func (t *Table) Processes(now time.Time, pids []int, found func(*Info)) {
 	seen := make([]*entry, 0, len(pids))
 	window := windowFor(len(pids))
 	var stale []*entry
+	hidden := Info{Identity: Identity{Namespace: t.namespace}}
 	for _, pid := range pids {
 		e := t.look(now, pid, window)
 		if e == nil {
+			if t.isHidden != nil && t.isHidden(pid) {
+				hidden.Identity.PID = pid
+				found(&hidden)
+			}
 			continue
 		}
 		seen = append(seen, e)

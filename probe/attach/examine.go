@@ -26,7 +26,7 @@ func (a *Attacher) Examine(ctx context.Context, id process.Identity) Plan {
 	info, err := a.options.Table.Look(id.PID)
 	switch {
 	case id.Foreign():
-		plan.fail("another container's process: it is not in this /proc")
+		plan.fail(id.Whose())
 		return plan
 	case err != nil:
 		plan.fail("it has exited")

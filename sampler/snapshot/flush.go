@@ -144,7 +144,7 @@ func (p *Process) FlushRefusal(viewer string) string {
 	pid := p.ID.Process.PID
 	switch {
 	case p.ID.Process.Foreign():
-		return fmt.Sprintf("PID %d is another container's process: no action is offered on it", pid)
+		return fmt.Sprintf("PID %d is %s: no action is offered on it", pid, p.ID.Process.Whose())
 	case (p.Probe == nil || p.Probe.ByDaemon) && p.User != "" && viewer != "" && viewer != "root" && p.User != viewer:
 		return fmt.Sprintf("PID %d is %s's, you are %s: a probe answers its own user only", pid, p.User, viewer)
 	case p.Probe == nil:

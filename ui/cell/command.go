@@ -14,7 +14,10 @@ const commandLimit = 2048
 
 // ShortCommand is the cleaned command without interpreter, flags and directories.
 func ShortCommand(p *snapshot.Process) string {
-	if p.ID.Process.Foreign() {
+	switch {
+	case p.ID.Process.Hidden():
+		return "hidden: another user's"
+	case p.ID.Process.Foreign():
 		return "pid of another container"
 	}
 	return text.Clean(Limit(process.ShortCommand(limitedArguments(p.Command), Limit(p.Name))))

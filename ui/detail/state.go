@@ -19,7 +19,7 @@ func (d Panel) state() []cell.Span {
 	case d.ended != nil:
 		return []cell.Span{{s.Warning, d.ending()}}
 	case p.ID.Process.Foreign():
-		return []cell.Span{{s.Dim, "another container's pid, not in our /proc: nothing more can be known here"}}
+		return []cell.Span{{s.Dim, p.ID.Process.Whose() + ": nothing more can be known here"}}
 	case p.Probe == nil:
 		return []cell.Span{{s.Dim, "no probe: " + d.advice()}}
 	}

@@ -26,7 +26,7 @@ func (h Help) signs() [][]cell.Span {
 			words(" cached" + cached + "   "), part[5], words(" free")},
 		{head("ROW"), {s.Leak, g.Leak}, words(" leak   " + g.Up + " growing   " + g.Down + " shrinking   " + g.Sawtooth +
 			" up and down   (33G) not returnable")},
-		{head(""), {s.Dim, g.Dash}, words(" not known   5:1 GPU 5, MIG instance 1   ? another container's process")},
+		{head(""), {s.Dim, g.Dash}, words(" not known   5:1 GPU 5, MIG instance 1   ? owner not known")},
 		{words("G is GiB.  +60s: median forecast.  full in: median (earliest" + g.EnDash + "latest, 80 %)")},
 	}
 }
@@ -109,7 +109,7 @@ func (h Help) marks() []Section {
 			{">", "the cursor"}, {"*", "a tagged process (Space)"}, {"!", "an alert; ! shows the next one"}, {sorts, "sorted by this column, and how"},
 			{g.Leak, "leak: its least use keeps rising"}, {g.Up + " " + g.Down, "growing, shrinking"}, {g.Sawtooth, "up and down"},
 			{".", "too young to say"}, {g.Dash, "not known; never 0"}, {"(33G)", "cached, and no flush frees it"},
-			{"5:1", "MIG instance 1 of GPU 5"}, {"?", "the owner of another container's process"},
+			{"5:1", "MIG instance 1 of GPU 5"}, {"?", "its owner is not known"},
 			{"no probe", "its parts are unknown; a attaches a probe"},
 			{"stale 3s", "the age of its probe's figures"}, {"silent", "its probe does not answer"},
 			{"rejected", "its probe's figures exceed the driver's"}, {"ended", "it has exited; these are its last figures"},

@@ -32,7 +32,7 @@ func TestHelpAsDrawn(t *testing.T) {
 		"│ BAR   ▓ other: context, libraries   ▄ unknown: no probe   █ allocated        │",
 		"│       ▒ fragmented, or cached by JAX   ░ cached: F frees it   · free         │",
 		"│ ROW   L leak   ↑ growing   ↓ shrinking   ~ up and down   (33G) not returnable│",
-		"│       – not known   5:1 GPU 5, MIG instance 1   ? another container's process│",
+		"│       – not known   5:1 GPU 5, MIG instance 1   ? owner not known            │",
 		"│ G is GiB.  +60s: median forecast.  full in: median (earliest–latest, 80 %)   │",
 		"└──────────────────────────────────────────────────────────────────────────────┘",
 	} {

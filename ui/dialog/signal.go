@@ -105,7 +105,7 @@ func (d Signal) Press(name string, _, height int) (Overlay, Outcome) {
 func (d Signal) refusals() []string {
 	var reasons []string
 	if d.target.ID.Process.Foreign() {
-		reasons = append(reasons, "it is in another container: its PID is not in this /proc")
+		reasons = append(reasons, "it is "+d.target.ID.Process.Whose())
 	}
 	if d.ended {
 		reasons = append(reasons, "it has ended")

@@ -46,7 +46,7 @@ type column struct {
 var allColumns = [columnCount]column{
 	columnGPU:        {id: columnGPU, title: "GPU", cells: 3, help: "its GPU; 5:1 is MIG instance 1 of GPU 5"},
 	columnPID:        {id: columnPID, title: "PID", cells: 7, help: "process; a row is a process on a GPU"},
-	columnUser:       {id: columnUser, title: "USER", cells: 8, left: true, help: "its owner; ? is another container's"},
+	columnUser:       {id: columnUser, title: "USER", cells: 8, left: true, help: "its owner; ? is not known"},
 	columnType:       {id: columnType, title: "TYP", cells: 3, left: true, help: "C compute, G graphics, M through MPS"},
 	columnRuntime:    {id: columnRuntime, title: "RUNTIME", cells: 7, left: true, parts: true, help: "library whose allocator a probe reports"},
 	columnSM:         {id: columnSM, title: "SM%", cells: 4, help: "of the GPU's multiprocessors it keeps busy"},
