@@ -52,6 +52,26 @@ func (w *window) set(now int64, width time.Duration) {
 	w.from, w.covered = now-now%w.width, 0
 }
 
+// measure adds a tick to the sums: the first is used memory, the last is utilization.
+// What is covered are the ticks whose used memory is known, or all where none is, so
+// that mean × covered of used memory is that of its parts.
+func (w *window) measure(sums []sum, weight time.Duration, figures []figure) {
+	last := len(sums) - 1
+	sums[last].add(figures[last], weight)
+	used := &sums[0]
+	switch known := figures[0].known; {
+	case known && used.covered == 0: // the first
+		w.covered = 0
+		clear(sums[:last])
+	case !known && used.covered > 0:
+		return
+	}
+	w.covered += int64(weight)
+	for i := range last {
+		sums[i].add(figures[i], weight)
+	}
+}
+
 // over reports that a tick belongs to a later window.
 func (w *window) over(now int64) bool { return now >= w.from+w.width || now < w.from }
 
@@ -90,13 +110,10 @@ func (s *gpuSums) add(now int64, weight time.Duration, g *snapshot.GPU, snap *sn
 		}
 	}
 	s.processes = max(s.processes, n)
-	s.covered += int64(weight)
-	for i, v := range [len(gpuParts)]figure{
+	s.measure(s.parts[:], weight, []figure{
 		figureOf(g.Memory.Used), figureOf(g.Memory.Free), figureOf(g.Parts.Allocated), figureOf(cached), figureOf(fragmented),
 		figureOf(g.Parts.Other), figureOf(g.Parts.Unknown), figureOf(g.Utilization),
-	} {
-		s.parts[i].add(v, weight)
-	}
+	})
 	return false
 }
 
@@ -124,12 +141,9 @@ func (s *processSums) add(now int64, weight time.Duration, p *snapshot.Process) 
 	if weight <= 0 {
 		return false
 	}
-	s.covered += int64(weight)
-	for i, v := range [len(processParts)]figure{
+	s.measure(s.parts[:], weight, []figure{
 		figureOf(p.Used), figureOf(p.Allocated), figureOf(p.Cached), figureOf(p.Fragmented), figureOf(p.Other), figureOf(p.SMUtilization),
-	} {
-		s.parts[i].add(v, weight)
-	}
+	})
 	return false
 }
 
@@ -182,7 +196,7 @@ func (d *day) flush(table, subject string, id int64, w *window, sums []sum, part
 		names = append(names, low, mean, high)
 		merges = append(merges,
 			fmt.Sprintf("%s = min(coalesce(%[1]s, excluded.%[1]s), coalesce(excluded.%[1]s, %[1]s))", low),
-			mean+" = "+fmt.Sprintf(wholeIf(unit == "bytes"), fmt.Sprintf("(coalesce(%[1]s, excluded.%[1]s) * 1.0 * covered_ns + coalesce(excluded.%[1]s, %[1]s) * 1.0 * excluded.covered_ns) / (covered_ns + excluded.covered_ns)", mean)),
+			mean+" = "+fmt.Sprintf(joinedMeans[unit], mean),
 			fmt.Sprintf("%s = max(coalesce(%[1]s, excluded.%[1]s), coalesce(excluded.%[1]s, %[1]s))", high))
 		s := &sums[i]
 		switch {
@@ -191,7 +205,7 @@ func (d *day) flush(table, subject string, id int64, w *window, sums []sum, part
 		case unit == "percent":
 			args = append(args, s.min, s.area/float64(s.covered), s.max)
 		default:
-			args = append(args, s.min, int64(math.Round(s.area/float64(s.covered))), s.max)
+			args = append(args, s.min, int64(math.Round(s.area/float64(w.covered))), s.max)
 		}
 	}
 	for _, c := range more {
@@ -202,10 +216,10 @@ func (d *day) flush(table, subject string, id int64, w *window, sums []sum, part
 		table, strings.Join(names, ", "), strings.Repeat(", ?", len(names)-1), strings.Join(merges, ", ")), args...)
 }
 
-// wholeIf is a format that rounds an expression, or leaves it.
-func wholeIf(round bool) string {
-	if round {
-		return "CAST(round(%s) AS INTEGER)"
-	}
-	return "%s"
+// joinedMeans is the mean of two stretches of a window: of per cent where it is known,
+// of memory over all that is covered.
+var joinedMeans = map[string]string{
+	"percent": "(coalesce(%[1]s, excluded.%[1]s) * 1.0 * covered_ns + coalesce(excluded.%[1]s, %[1]s) * 1.0 * excluded.covered_ns) / (covered_ns + excluded.covered_ns)",
+	"bytes": "CASE WHEN coalesce(%[1]s, excluded.%[1]s) IS NOT NULL THEN CAST(round((coalesce(%[1]s, 0) * 1.0 * covered_ns + " +
+		"coalesce(excluded.%[1]s, 0) * 1.0 * excluded.covered_ns) / (covered_ns + excluded.covered_ns)) AS INTEGER) END",
 }
