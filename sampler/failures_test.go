@@ -119,3 +119,28 @@ func TestErrorInTheLastReportIsCountedInTheEndedRow(t *testing.T) {
 		t.Error("the failures of an ended process are kept")
 	}
 }
+
+// An error in a program's first report is in the first count, too.
+func TestErrorInTheFirstReportIsCountedOnce(t *testing.T) {
+	b := newBox(1)
+	s := b.sampler()
+	b.tick(s)
+	one := int64(1)
+	b.answer(100, "GPU-0", gib, gib, 0, gib)
+	device := &b.answers[0].Report.Devices[0]
+	device.Allocators[0].OutOfMemoryCount = &one
+	device.OutOfMemory = []probe.FailedAllocation{failedAt(b.now.Add(time.Millisecond), 4*quantity.GiB, "")}
+	b.tick(s)
+	b.answers = nil
+	r := b.readings["GPU-0"]
+	r.Processes = nil
+	b.readings["GPU-0"] = r
+	delete(b.processes, 100)
+	snap := b.tick(s)
+	if len(snap.Ended) != 1 || snap.Ended[0].OutOfMemoryCount.Or(0) != 1 {
+		t.Errorf("ended: %+v, want one out-of-memory error", snap.Ended)
+	}
+	if events := oomEvents(s); len(events) != 1 {
+		t.Errorf("events: %+v", events)
+	}
+}

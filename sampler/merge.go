@@ -107,6 +107,7 @@ func (s *Sampler) identify(now time.Time, gpus []*gpu, answers []probe.Answer) {
 			return
 		}
 		known.named = s.sequence
+		known.alive = false // the driver may list a process a moment longer than /proc does
 		pids = append(pids, pid)
 	}
 	for _, g := range gpus {
@@ -123,9 +124,6 @@ func (s *Sampler) identify(now time.Time, gpus []*gpu, answers []probe.Answer) {
 		name(id.Process.PID)
 	}
 
-	for _, known := range s.byPID {
-		known.alive = false // the driver may list a process a moment longer than /proc does
-	}
 	s.options.Processes.Processes(now, pids, func(info *process.Info) {
 		known := s.byPID[info.Identity.PID]
 		known.info, known.alive = *info, !info.Ended
@@ -218,8 +216,12 @@ func (s *Sampler) noteOutOfMemory(now time.Time, p *snapshot.Process, r *row) {
 	if !ok {
 		return
 	}
-	if before, known := r.oom.Value(); known && count > before {
+	before, known := r.oom.Value()
+	switch f := s.failures[p.ID]; {
+	case known && count > before:
 		s.noteRise(now, p, count)
+	case !known && count > 0 && f != nil:
+		f.logged = 0 // the first count has those of the first report
 	}
 	r.oom = p.Probe.OutOfMemoryCount
 }

@@ -115,6 +115,24 @@ func TestSilentProbeHasNoFigures(t *testing.T) {
 	}
 }
 
+// TestSingleHasWhatATickHas: the first of the two look-ups of a single tick is not lost.
+func TestSingleHasWhatATickHas(t *testing.T) {
+	for _, single := range []bool{false, true} {
+		b := newBox(2)
+		p := b.processes[100]
+		p.Memory = quantity.From(3*quantity.GiB, quantity.System)
+		b.processes[100] = p
+		b.answer(100, "GPU-1", gib, gib, 0, gib) // the driver lists it on GPU 0 alone
+		snap := b.tick(b.sampler(func(o *Options) { o.Single = single }))
+		if got := snap.Rows[0].Host; got.Or(0) != 3*quantity.GiB {
+			t.Errorf("single %v: memory of the host %v", single, got)
+		}
+		if len(snap.Rows) != 3 || snap.Driver.ProbesAnswering != 1 {
+			t.Errorf("single %v: %d rows, %d probes answer, want 3 and 1", single, len(snap.Rows), snap.Driver.ProbesAnswering)
+		}
+	}
+}
+
 func TestReusedPIDIsAnotherRow(t *testing.T) {
 	b := newBox(1)
 	s := b.sampler()
