@@ -180,7 +180,9 @@ func explains(t *testing.T, seed uint64, d *Decision) {
 	switch d.Kind {
 	case Acts, Would:
 		ok = ok && d.Rule != "" && d.Expected.Known() && d.Free.Known() && d.Goal.Known() && d.Level != "" && d.Row.Process.PID != 0
-	case Flushed, CameBack:
+	case CameBack:
+		ok = ok && d.Rule != "" && d.Measured.Known() && d.Measured.Or(0) <= d.Expected.Or(0)
+	case Flushed:
 		ok = ok && d.Rule != "" && d.Expected.Known() && d.Measured.Known()
 	case Nothing, Reached:
 		ok = ok && d.Rule != "" && d.Free.Known()

@@ -68,7 +68,7 @@ func processOf(p *recording.ProcessRow) evaluation.Process {
 		command = text.Clean(process.ShortCommand(p.Command, p.Name))
 	}
 	return evaluation.Process{
-		ID: p.ID, Started: p.Started, User: p.User, Name: p.Name, Command: command, Job: job, First: p.First, Last: p.Last,
+		ID: p.ID, Started: p.Started, User: p.User, Name: p.Name, Command: command, Job: job, First: p.First, Ended: p.Ended,
 		Watched: p.OutOfMemoryCount.Known(),
 	}
 }

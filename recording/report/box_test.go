@@ -55,7 +55,7 @@ func row(pid int, uuid string) snapshot.RowID {
 // started adds a process of the first GPU.
 func (b box) started(pid, minute int, user, command string) snapshot.RowID {
 	id := row(pid, gpuA)
-	b.AddProcess(Process{ID: id, Started: at(minute), First: at(minute), Last: b.question.To, User: user, Name: "python3", Command: command})
+	b.AddProcess(Process{ID: id, Started: at(minute), First: at(minute), User: user, Name: "python3", Command: command})
 	return id
 }
 

@@ -150,7 +150,7 @@ func FuzzAnyRowsMakeAReport(f *testing.F) {
 			case 0:
 				b.AddMinute(&Minute{Time: when, GPUUUID: gpuA, Covered: time.Duration(int8(x)) * time.Second, Used: Spread{amount, amount, amount}, Utilization: busy(float64(x % 3))})
 			case 1:
-				b.AddProcess(Process{ID: id, First: when, Last: when})
+				b.AddProcess(Process{ID: id, First: when})
 			case 2:
 				b.AddFiveMinutes(&FiveMinutes{Time: when, Process: id, Covered: time.Duration(x) * time.Second, Used: Spread{amount, amount, amount}, Steps: count(int(x))})
 			case 3:

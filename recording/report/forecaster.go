@@ -193,7 +193,7 @@ func (b *Builder) judge(a *Alert, fills []fill) (outcome string, at *fill) {
 // it names had ended, before it could come true.
 func (b *Builder) actedOn(a *Alert, end time.Time) bool {
 	between := func(t time.Time) bool { return t.After(a.Time) && !t.After(end) }
-	if p := b.processes[a.Process]; p != nil && between(p.Last) && p.Last.Before(b.question.To.Add(-time.Minute)) {
+	if p := b.processes[a.Process]; p != nil && between(p.Ended) {
 		return true
 	}
 	return slices.ContainsFunc(b.actions, func(x Action) bool {

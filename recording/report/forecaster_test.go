@@ -56,12 +56,14 @@ func TestAlertsAreJudged(t *testing.T) {
 		{"its process ended", func(b box) {
 			b.use(0, 60, 60, 50)
 			id := row(1, gpuA)
-			b.AddProcess(Process{ID: id, First: at(0), Last: at(32)})
+			b.AddProcess(Process{ID: id, First: at(0), Ended: at(32)})
 			b.alarm(30, id)
 		}, schema.ReportForecaster{Alerts: 1, ActedOn: 1}},
 		{"undecided at the end", func(b box) {
 			b.use(0, 60, 60, 50)
-			b.alarm(55, snapshot.RowID{})
+			id := row(1, gpuA)
+			b.AddProcess(Process{ID: id, First: at(0)}) // it runs
+			b.alarm(55, id)
 		}, schema.ReportForecaster{Alerts: 1, Undecided: 1}},
 		{"undecided in a gap", func(b box) {
 			b.use(0, 33, 60, 50)

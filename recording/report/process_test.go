@@ -74,7 +74,7 @@ func TestGroupsSumTheirProcesses(t *testing.T) {
 	for by, want := range map[string][]string{"user": {"alice", "bob"}, "job": {"slurm 7", "no job"}, "command": {"train.py", "serve.py"}} {
 		b := newBox(by, 1)
 		for pid, who := range []string{"alice", "alice", "bob"} {
-			p := Process{ID: row(pid+1, gpuA), User: who, Command: "train.py", Job: "slurm 7", First: at(0), Last: at(60)}
+			p := Process{ID: row(pid+1, gpuA), User: who, Command: "train.py", Job: "slurm 7", First: at(0)}
 			if who == "bob" {
 				p.Command, p.Job = "serve.py", ""
 			}
@@ -84,7 +84,7 @@ func TestGroupsSumTheirProcesses(t *testing.T) {
 			b.AddOutOfMemory(OutOfMemory{Time: at(5), GPUUUID: gpuA, Process: p.ID})
 		}
 		// The second process is on another GPU, too: it is one process.
-		b.AddProcess(Process{ID: row(2, gpuB), User: "alice", Command: "train.py", Job: "slurm 7", First: at(0), Last: at(60)})
+		b.AddProcess(Process{ID: row(2, gpuB), User: "alice", Command: "train.py", Job: "slurm 7", First: at(0)})
 		b.five(row(2, gpuB), 0, 12, 6, Percents{})
 		r := b.report()
 		if len(r.Groups) != 2 || r.Groups[0].Name != want[0] || r.Groups[1].Name != want[1] {
@@ -135,8 +135,8 @@ func TestErrorsThatNobodyWatchedForAreUnknown(t *testing.T) {
 	}
 	b.five(b.started(1, 0, "alice", "simulate"), 0, 24, 0, Percents{})
 	watched := row(2, gpuB)
-	b.AddProcess(Process{ID: watched, Command: "train.py", First: at(0), Last: at(60), Watched: true})
-	b.AddProcess(Process{ID: watched, Command: "train.py", First: at(0), Last: at(60)}) // of the next day, without its probe
+	b.AddProcess(Process{ID: watched, Command: "train.py", First: at(0), Watched: true})
+	b.AddProcess(Process{ID: watched, Command: "train.py", First: at(0)}) // of the next day, without its probe
 	b.five(watched, 0, 24, 0, Percents{})
 	r := b.report()
 	for what, f := range map[string]schema.ReportFailures{"GPU": r.GPUs[0].Failures, "process": r.Groups[0].Failures} {

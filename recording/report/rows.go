@@ -25,8 +25,8 @@ type Process struct {
 	Command string
 	Job     string
 	First   time.Time // when it was first recorded
-	Last    time.Time
-	Watched bool // a probe counts its out-of-memory errors
+	Ended   time.Time // zero while it runs
+	Watched bool      // a probe counts its out-of-memory errors
 }
 
 // Spread is what a size was over some time.
