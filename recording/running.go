@@ -47,8 +47,8 @@ func (r *Running) GPUMinutes(visit func(*GPUMinute)) {
 		p := &s.parts // in the order of gpuParts
 		visit(&GPUMinute{
 			Time: moment(s.from), Subject: Subject{GPUUUID: uuid}, Covered: time.Duration(s.covered), Processes: quantity.From(s.processes, quantity.Computed),
-			Used: p[0].spread(), Free: p[1].spread().Mean, Allocated: p[2].spread().Mean, Cached: p[3].spread().Mean,
-			Fragmented: p[4].spread().Mean, Other: p[5].spread().Mean, Unknown: p[6].spread().Mean, Utilization: p[7].percents(),
+			Used: p[0].spread(s.covered), Free: p[1].spread(s.covered).Mean, Allocated: p[2].spread(s.covered).Mean, Cached: p[3].spread(s.covered).Mean,
+			Fragmented: p[4].spread(s.covered).Mean, Other: p[5].spread(s.covered).Mean, Unknown: p[6].spread(s.covered).Mean, Utilization: p[7].percents(),
 		})
 	}
 }
@@ -59,16 +59,17 @@ func (r *Running) Process5Min(visit func(*Process5Min)) {
 		p := &s.parts // in the order of processParts
 		visit(&Process5Min{
 			Time: moment(s.from), Subject: Subject{GPUUUID: id.GPUUUID, Process: &ProcessRow{Process: snapshot.Process{ID: id}}}, Covered: time.Duration(s.covered),
-			Used: p[0].spread(), Allocated: p[1].spread().Mean, Cached: p[2].spread().Mean, Fragmented: p[3].spread().Mean,
-			Other: p[4].spread().Mean, Utilization: p[5].percents(), AllocRetries: s.retries,
+			Used: p[0].spread(s.covered), Allocated: p[1].spread(s.covered).Mean, Cached: p[2].spread(s.covered).Mean, Fragmented: p[3].spread(s.covered).Mean,
+			Other: p[4].spread(s.covered).Mean, Utilization: p[5].percents(), AllocRetries: s.retries,
 		})
 	}
 }
 
-func (s *sum) spread() (out Sum) {
+// spread is a figure over the time that its window covers.
+func (s *sum) spread(covered int64) (out Sum) {
 	if s.covered > 0 {
 		of := func(v int64) snapshot.Bytes { return quantity.From(quantity.Bytes(v), quantity.Computed) }
-		out = Sum{of(s.min), of(int64(math.Round(s.area / float64(s.covered)))), of(s.max)}
+		out = Sum{of(s.min), of(int64(math.Round(s.area / float64(covered)))), of(s.max)}
 	}
 	return out
 }
