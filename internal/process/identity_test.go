@@ -36,7 +36,7 @@ func TestHiddenProcess(t *testing.T) {
 }
 
 func TestIsHidden(t *testing.T) {
-	for pid, want := range map[int]bool{os.Getpid(): true, 1: true, math.MaxInt32: false, 0: false, -1: false} {
+	for pid, want := range map[int]bool{os.Getpid(): true, 1: true, math.MaxInt32: false, 0: false, -1: false, math.MaxUint32: false, 1<<32 + 1: false} {
 		if got := isHidden(pid); got != want {
 			t.Errorf("isHidden(%d) = %v, want %v", pid, got, want)
 		}

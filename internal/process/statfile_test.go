@@ -85,4 +85,7 @@ func TestFewStatFilesStayOpen(t *testing.T) {
 	if found := infos(table, at(3), pids); len(found) != len(pids) {
 		t.Errorf("no descriptor is free: %d processes of %d", len(found), len(pids))
 	}
+	if found := infos(table, at(4), []int{os.Getpid()}); len(found) != 0 {
+		t.Errorf("no descriptor is free for a new process: %+v", found)
+	}
 }

@@ -111,8 +111,8 @@ func NewTable(root string) *Table {
 // isHidden reports whether a pid that /proc does not show is a process of this pid
 // namespace.
 func isHidden(pid int) bool {
-	if pid <= 0 {
-		return false // a process group
+	if pid <= 0 || pid > math.MaxInt32 {
+		return false // to kill(2) a process group
 	}
 	err := unix.Kill(pid, 0)
 	return err == nil || errors.Is(err, unix.EPERM)
@@ -135,9 +135,9 @@ func (t *Table) Processes(now time.Time, pids []int, found func(*Info)) {
 	var stale []*entry
 	hidden := Info{Identity: Identity{Namespace: t.namespace}}
 	for _, pid := range pids {
-		e := t.look(now, pid, window)
+		e, err := t.look(now, pid, window)
 		if e == nil {
-			if t.isHidden != nil && t.isHidden(pid) {
+			if t.isHidden != nil && !noDescriptor(err) && t.isHidden(pid) {
 				hidden.Identity.PID = pid
 				found(&hidden)
 			}
@@ -163,10 +163,10 @@ func (t *Table) Processes(now time.Time, pids []int, found func(*Info)) {
 }
 
 // look reads what changes at each tick, at most once in a window: within it a pid
-// stands for the same process. It is nil for a pid without a process.
-func (t *Table) look(now time.Time, pid int, window time.Duration) *entry {
+// stands for the same process. It fails for a pid without a process.
+func (t *Table) look(now time.Time, pid int, window time.Duration) (*entry, error) {
 	if pid <= 0 || pid > math.MaxInt32 {
-		return nil
+		return nil, ErrExited
 	}
 	e := t.entries[pid]
 	if e != nil {
@@ -175,17 +175,17 @@ func (t *Table) look(now time.Time, pid int, window time.Duration) *entry {
 		}
 		if since := now.Sub(e.statAt); since >= 0 && since < window {
 			e.seen = now
-			return e
+			return e, nil
 		}
 	}
 	s, err := t.stat(e, pid)
-	if e != nil && (errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)) {
+	if e != nil && noDescriptor(err) {
 		e.seen = now // nothing is known of it now, and its row does not end for that
-		return e
+		return e, nil
 	}
 	if err != nil {
 		t.forget(e)
-		return nil
+		return nil, err
 	}
 	if e == nil || e.info.Identity.StartTime != s.start {
 		t.forget(e)
@@ -202,7 +202,13 @@ func (t *Table) look(now time.Time, pid int, window time.Duration) *entry {
 	e.info.Parent, e.info.Ended = s.parent, s.ended
 	e.info.Memory = quantity.From(quantity.Bytes(s.resident)*quantity.Bytes(os.Getpagesize()), quantity.System)
 	e.measureCPU(now, s.ticks)
-	return e
+	return e, nil
+}
+
+// noDescriptor reports whether a file could not be opened because too many are open,
+// which says nothing of the file.
+func noDescriptor(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
 
 // measureCPU converts clock ticks to per cent of one core, at most once in
