@@ -47,9 +47,22 @@ themselves: docs/recording.md.`,
 	cmd.Flags().Var(aMoment(&f.from), "from", "from this time on")
 	cmd.Flags().Var(aMoment(&f.to), "to", "up to this time")
 	cmd.Flags().StringSliceVar(&f.metrics, "metric", nil, "only these metrics, comma-separated, as docs/json.md names them")
-	cmd.Flags().Lookup("metric").DefValue = "" // not "(default [])" in the help
-	nameValues(cmd, map[string]string{"from": "TIME", "to": "TIME", "metric": "NAMES"})
+	names := cmd.Flags().Lookup("metric")
+	names.Value, names.DefValue = &holder{names.Value, "NAMES"}, "" // not "(default [])" in the help
+	if err := cmd.RegisterFlagCompletionFunc("metric", completeNames); err != nil {
+		panic(err) // the flag is there
+	}
+	nameValues(cmd, map[string]string{"from": "TIME", "to": "TIME"})
 	return cmd
+}
+
+// completeNames completes the last of the metrics that are typed.
+func completeNames(_ *cobra.Command, _ []string, typed string) (lists []string, _ cobra.ShellCompDirective) {
+	before := typed[:strings.LastIndex(typed, ",")+1]
+	for _, name := range recordedNames() {
+		lists = append(lists, before+name)
+	}
+	return lists, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
 func (p *program) runExport(args []string, f exportFlags) error {

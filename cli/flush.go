@@ -50,8 +50,8 @@ Each flush is logged in $XDG_STATE_HOME/vramscope/audit.log, before and after.
 
 The exit code is 0 if memory was freed, or there was none to free; 1 if there
 was some and none was freed, or the driver's figure did not fall as the probe
-says; 3 if the process was not flushed: it has no probe,
-is another user's, has ended, refuses, or you said no.`,
+says; 3 if the process was not flushed: it has no probe, is another user's, has
+ended, refuses, or you said no.`,
 		Example: `  vramscope flush 2963112 --dry-run
   vramscope flush 2963112 --level gradual --yes
   vramscope flush 2963112 --yes --format json | jq .flush.freed_bytes`,

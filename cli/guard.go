@@ -51,8 +51,8 @@ func (p *program) guardCheck() *cobra.Command {
 		Annotations: map[string]string{takes: "config"},
 		Short:       "validate a configuration, and explain its guard",
 		Long: `Reads a configuration as the daemon would, and explains its [guard] in plain
-words. Without FILE it is the configuration that is in force. An error
-names line and key, and the exit code is 2.`,
+words. Without FILE it is the configuration that is in force. An error names line
+and key, and the exit code is 2.`,
 		Example: `  vramscope guard check
   vramscope guard check /etc/xdg/vramscope/config.toml`,
 		Args: func(_ *cobra.Command, args []string) error {

@@ -43,7 +43,7 @@ testing.
   sawtooth    up, and back to a third, every 12 seconds; what is freed is cached
   leak        up, until the size is reached (after 5m, or --for)
   staircase   the same in eight steps
-  fragment    every other block freed: fragmented, and no flush frees it
+  fragment    every other block freed: cached, until a flush finds it fragmented
 
 It never reserves more than --size (its CUDA context, some hundred MiB, comes on
 top), and never the GPU's last 512 MiB. It frees everything when it ends: after
