@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -134,6 +135,30 @@ func TestReportIsOfTheTimeOfTheSamples(t *testing.T) {
 	out, problem, code = reported(t, where, "--format", "json", "--since", "1m")
 	if code != 0 || !strings.Contains(out, `"to": "2026-11-20T12:01:40.000Z"`) || !strings.Contains(out, `"from": "2026-11-20T12:01:00.000Z"`) || !strings.Contains(out, `"recorded_seconds": 40`) {
 		t.Errorf("exit code %d: %s%.500s", code, problem, out)
+	}
+}
+
+// The sums of processes are of five minutes: of the first and the last of them the
+// report takes the part that is in the period.
+func TestReportTakesItsShareOfFiveMinutes(t *testing.T) {
+	where := demoRecording(t, 100*time.Second)
+	for _, period := range [][]string{
+		{"--since", "1m"}, {"--from", "2026-11-20 12:00", "--to", "2026-11-20 12:01"}, {"--since", "24h"},
+	} {
+		out, problem, code := reported(t, append(period, where, "--format", "json")...)
+		var document schema.Report
+		if err := json.Unmarshal([]byte(out), &document); err != nil || code != 0 {
+			t.Fatalf("%v: exit code %d: %v %s", period, code, err, problem)
+		}
+		vllm := slices.IndexFunc(document.Groups, func(g schema.ReportGroup) bool { return strings.HasPrefix(g.Name, "vllm") })
+		if vllm < 0 {
+			t.Errorf("%v: no vllm in %+v", period, document.Groups)
+			continue
+		}
+		of, all := *document.Groups[vllm].UsedGiBHours, document.GPUs[2].Memory.Used.GiBHours
+		if math.Abs(of-all) > 0.12*all { // a sample counts for five seconds
+			t.Errorf("%v: %.3f GiB·h of vllm, and %.3f of its GPU", period, of, all)
+		}
 	}
 }
 

@@ -202,7 +202,11 @@ func (r *Recording) Processes(from, to time.Time) ([]ProcessRow, error) {
 			return nil, err
 		}
 		for _, p := range found {
-			if p.Last.Before(from) || !p.First.Before(to) {
+			last := p.Last
+			if p.Ended.IsZero() {
+				last = last.Add(5 * time.Minute) // it is written with the sums
+			}
+			if last.Before(from) || !p.First.Before(to) {
 				continue
 			}
 			i, known := at[p.ID]

@@ -117,11 +117,12 @@ func addDay(b *evaluation.Builder, r *recording.Recording, from, to time.Time, l
 			Utilization: percents(f.Utilization), Retries: retries, Steps: counted.at(f.Row(), f.Time),
 		})
 	}
-	if err := r.Process5Min(from, to, addFiveMinutes); err != nil {
+	from5 := from.Truncate(fiveMinutes) // of the first the report takes its share
+	if err := r.Process5Min(from5, to, addFiveMinutes); err != nil {
 		return err
 	}
 	last.Process5Min(func(f *recording.Process5Min) {
-		if within(f.Time) && f.Time.After(newestOf[f.Row()]) {
+		if !f.Time.Before(from5) && f.Time.Before(to) && f.Time.After(newestOf[f.Row()]) {
 			addFiveMinutes(f)
 		}
 	})

@@ -105,9 +105,14 @@ func (b *Builder) AddMinute(m *Minute) {
 
 // AddFiveMinutes takes five minutes of a process.
 func (b *Builder) AddFiveMinutes(f *FiveMinutes) {
-	p := b.processes[f.Process]
-	if p == nil || f.Covered <= 0 || !b.within(f.Time) {
+	p, share := b.processes[f.Process], b.shareOf(f.Time)
+	if p == nil || f.Covered <= 0 || share <= 0 {
 		return
+	}
+	if share < 1 {
+		some := *f
+		some.Covered = time.Duration(share * float64(f.Covered))
+		f = &some
 	}
 	retries, steps := p.add(f, b.byUUID[f.Process.GPUUUID])
 	b.hours.addProcess(p, f, retries, steps)
@@ -153,6 +158,30 @@ func (b *Builder) AddEvent(e *snapshot.Event) {
 			Time: schema.Time(e.Time), GPU: e.GPU, UUID: e.GPUUUID, Kind: string(e.Kind), Message: schema.Text(e.Message),
 		})
 	}
+}
+
+// shareOf is how much of the five minutes from then on, as far as there are samples,
+// is in the period.
+func (b *Builder) shareOf(begin time.Time) float64 {
+	q := &b.question
+	end := begin.Add(fiveMinutes)
+	if !q.Newest.IsZero() && q.Newest.Before(end) {
+		end = q.Newest
+	}
+	if q.Oldest.After(begin) {
+		begin = q.Oldest
+	}
+	from, to := begin, end
+	if q.From.After(from) {
+		from = q.From
+	}
+	if q.To.Before(to) {
+		to = q.To
+	}
+	if !begin.Before(end) {
+		return 0
+	}
+	return float64(to.Sub(from)) / float64(end.Sub(begin))
 }
 
 func (b *Builder) within(t time.Time) bool {
