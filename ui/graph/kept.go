@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"maps"
 	"math"
 	"time"
 
@@ -19,6 +20,8 @@ type kept struct {
 // keptFor is how long kept columns stay: a past that is read late is then shown.
 const keptFor = 10 * time.Second
 
+func (k *kept) stands(at time.Time) bool { return at.Sub(k.whole).Abs() < keptFor }
+
 // recall fills in the oldest columns of a series, as far as they cannot have changed since an
 // earlier frame, and returns how many those are.
 func (g Graph) recall(key snapshot.SeriesKey, each time.Duration, end time.Time, values []float64) int {
@@ -26,7 +29,7 @@ func (g Graph) recall(key snapshot.SeriesKey, each time.Duration, end time.Time,
 		return 0
 	}
 	k := g.Stacks.kept[key]
-	if k == nil || k.each != each || len(k.values) != len(values) || end.Before(k.end) || g.At.Sub(k.whole).Abs() >= keptFor {
+	if k == nil || k.each != each || len(k.values) != len(values) || end.Before(k.end) || !k.stands(g.At) {
 		return 0
 	}
 	// The last column was not complete, nor those whose samples came after the frame.
@@ -47,6 +50,8 @@ func (g Graph) keep(key snapshot.SeriesKey, each time.Duration, end time.Time, v
 	}
 	k := g.Stacks.kept[key]
 	if k == nil {
+		// Those of rows that have ended are read no more.
+		maps.DeleteFunc(g.Stacks.kept, func(_ snapshot.SeriesKey, k *kept) bool { return !k.stands(g.At) })
 		k = new(kept)
 		g.Stacks.kept[key] = k
 	}

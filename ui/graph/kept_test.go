@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"vramscope/internal/process"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/uitest"
 )
@@ -75,5 +76,19 @@ func TestKeptColumnsAreReadAgain(t *testing.T) {
 	g.Running = false
 	if n := known(keptFor+time.Second, time.Minute); n > 20 {
 		t.Errorf("%d columns of a screen that stands", n)
+	}
+}
+
+// TestColumnsOfEndedRowsAreForgotten: a GPU on which a process begins each second.
+func TestColumnsOfEndedRowsAreForgotten(t *testing.T) {
+	g := leakGraph(nil, time.Hour, false)
+	g.Window, g.Stacks = 10*time.Minute, &Stacks{}
+	for second := range 100 {
+		g.At = uitest.DrawnAt.Add(time.Duration(second) * time.Second)
+		g.Subject.Rows = []snapshot.RowID{{Process: process.Identity{PID: 1000 + second}, GPUUUID: "GPU-3"}}
+		g.stack(g.past(141), 141)
+	}
+	if n, most := len(g.Stacks.kept), 1+5*11; n > most {
+		t.Errorf("columns of %d series are kept, want at most %d", n, most)
 	}
 }
