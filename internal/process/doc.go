@@ -2,9 +2,9 @@
 // command, job, and use of the host. It also signals processes safely: through a
 // pidfd, and only while the identity matches.
 //
-//	/proc/PID/stat             each tick ──┐
+//	/proc/PID/stat                 often ──┐
 //	status, cmdline, cgroup        seldom ─┼→ Table ── Info by pid
-//	/proc/meminfo, loadavg     each tick ──┘        └─ Host
+//	/proc/meminfo, loadavg         often ──┘        └─ Host
 //
 // What a process chooses about itself (name, arguments, environment) is hostile
 // input: the front ends clean it. Start reading at Table.Processes.

@@ -17,8 +17,8 @@ import (
 // Table looks processes up in /proc and caches what seldom changes. It is safe for
 // concurrent use.
 //
-// A tick costs one read of /proc/PID/stat for each process. The facts are read
-// when a process is new, when its name changes (an exec), and every refreshEvery.
+// A process costs one read of /proc/PID/stat in each window (windowFor). The facts are
+// read when a process is new, when its name changes (an exec), and every refreshEvery.
 type Table struct {
 	// Timeout is how long a call waits for the facts of new processes: 20 ms, so
 	// that the first screen of a box with a thousand of them is soon there. Facts
@@ -59,9 +59,9 @@ const (
 	forgetAfter  = 10 * time.Second       // since it was last asked for
 	cpuWindow    = 900 * time.Millisecond // clock ticks are too coarse for less
 	statWindow   = 900 * time.Millisecond // reading stat at ten samples a second would cost more than all the rest
-	statsASecond = 32                     // reads of stat: of more processes each is read less often
-	statsAtMost  = 256                    // where each would else be read more seldom than every longestStat
-	longestStat  = 4 * time.Second
+	statsASecond = 32                     // reads of stat: where processes are more, each is read less often,
+	longestStat  = 4 * time.Second        // but at least this often,
+	statsAtMost  = 256                    // unless that were more reads a second than this
 	timeout      = 20 * time.Millisecond
 	mostReaders  = 16
 )
