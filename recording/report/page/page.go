@@ -111,15 +111,15 @@ func tiles(r *schema.Report) []tile {
 	used := tile{"–", "of memory used"}
 	wasted := tile{report.Figure(all.WastedGiBHours) + " GiB·h", "wasted"}
 	if m := all.Memory.Used; m != nil {
-		used = tile{known(m.Percent, "%.0f %%"), "of memory used: " + report.Figure(m.GiBHours) + " GiB·h"}
+		used = tile{known(m.Percent, "%.0f%%"), "of memory used: " + report.Figure(m.GiBHours) + " GiB·h"}
 		if m.GiBHours > 0 {
-			wasted.Text += fmt.Sprintf(": %.0f %% of what was used", 100*all.WastedGiBHours/m.GiBHours)
+			wasted.Text += fmt.Sprintf(": %.0f%% of what was used", 100*all.WastedGiBHours/m.GiBHours)
 		}
 	}
 	f := &r.Forecaster
 	alerts := tile{fmt.Sprintf("%d of %d", f.Fills-f.Missed-f.Sudden, f.Fills-f.Sudden), "times that memory ran out had an alert"}
 	if f.Fills == f.Sudden {
-		alerts = tile{"0", "times did memory run out in a way that can be forecast"}
+		alerts = tile{"0", "times that memory ran out and could be forecast"}
 	}
 	if f.False > 0 {
 		alerts.Text += fmt.Sprintf("; %d false", f.False)
@@ -130,7 +130,7 @@ func tiles(r *schema.Report) []tile {
 	}
 	return []tile{
 		used,
-		{known(all.UtilizationPercent, "%.0f %%"), "mean utilization"},
+		{known(all.UtilizationPercent, "%.0f%%"), "mean utilization"},
 		wasted,
 		{count, "out-of-memory errors, " + known(all.Failures.OutOfMemoryPerHour, "%.2g an hour")},
 		alerts,
@@ -140,10 +140,10 @@ func tiles(r *schema.Report) []tile {
 func describe(g *schema.ReportGPU, drawn template.HTML) gpu {
 	out := gpu{Name: fmt.Sprintf("GPU %d", g.GPU), Chart: drawn}
 	if m := g.Memory.Used; m != nil && m.Percent != nil {
-		out.Caption = fmt.Sprintf("used %.0f %%", *m.Percent)
+		out.Caption = fmt.Sprintf("used %.0f%%", *m.Percent)
 	}
 	if g.UtilizationPercent != nil {
-		out.Caption += fmt.Sprintf(" · util %.0f %%", *g.UtilizationPercent)
+		out.Caption += fmt.Sprintf(" · util %.0f%%", *g.UtilizationPercent)
 	}
 	if peak, ok := g.PeakBytes.Value(); ok {
 		out.Caption += " · peak " + peak.String()
