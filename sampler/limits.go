@@ -15,7 +15,7 @@ import (
 type limits struct {
 	sampler   *Sampler
 	now       time.Time
-	rows      []snapshot.Process // the driver's
+	rows      []snapshot.Process // the driver's; for caches also those that probes add
 	devices   map[place]*deviceLimit
 	processes map[process.Identity]quantity.Bytes // on all devices together
 }

@@ -296,3 +296,20 @@ func TestSizesOfCachesAreBounded(t *testing.T) {
 		}
 	}
 }
+
+// TestCachesAreBoundInTheFirstTick: also where another probe, before it, adds a row
+// that the driver does not list.
+func TestCachesAreBoundInTheFirstTick(t *testing.T) {
+	b := newBox(1)
+	b.processes[99] = info(99, 900)
+	b.answer(99, "GPU-0", gib, 0, 0, 0)
+	other := b.answers[0]
+	b.answer(100, "GPU-0", gib, gib, 0, gib)
+	claim := 5 * quantity.GiB // of 1 GiB allocated, 10 GiB used
+	b.answers[0].Hello.Evictable = []probe.Evictable{{Name: "kv", Bytes: &claim}}
+	b.answers = append([]probe.Answer{other}, b.answers...)
+	snap := b.tick(b.sampler())
+	if len(snap.Rows) != 2 || len(snap.Rows[1].Evictable) != 1 || snap.Rows[1].Evictable[0].Bytes.Known() {
+		t.Errorf("rows %+v, want caches of unknown size on the second of two", snap.Rows)
+	}
+}
