@@ -362,6 +362,35 @@ func TestReportAfterAKill(t *testing.T) {
 	}
 }
 
+// A recorder that was started anew, by an update say, in the minute in which it is killed.
+func TestReportAfterARestartAndAKill(t *testing.T) {
+	ended, killed := t.TempDir(), t.TempDir()
+	w, err := recording.Create(ended, recording.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tick := ticking(t, time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC))
+	tick(w, 10)
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if w, err = recording.Create(ended, recording.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	tick(w, 35)
+	if err := os.CopyFS(killed, os.DirFS(ended)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, directory := range []string{ended, killed} {
+		if got, problem, code := reported(t, directory); code != 0 || !strings.Contains(got, "recorded 44 s of 44 s\n") || !strings.Contains(got, "train.py") {
+			t.Errorf("exit code %d: %s\n%s", code, problem, got)
+		}
+	}
+}
+
 // ticking returns what appends ticks of the demo's box, from a second after now on, and
 // waits until they are on disk.
 func ticking(t *testing.T, now time.Time) func(w *recording.Writer, ticks int) {

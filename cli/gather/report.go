@@ -73,43 +73,55 @@ func processOf(p *recording.ProcessRow) evaluation.Process {
 	}
 }
 
-// runningOf sums the last minutes, unless their recorder has.
+// runningOf sums the last minutes, of which a recorder that runs or was killed has
+// written nothing, or what the recorder before it had.
 func runningOf(r *recording.Recording) (*recording.Running, error) {
-	last, ended := new(recording.Running), false
+	last := new(recording.Running)
 	_, newest := r.Span()
-	err := r.GPUMinutes(newest.Truncate(time.Minute), newest.Add(1), func(*recording.GPUMinute) { ended = true })
-	if ended || err != nil {
-		return last, err
-	}
 	return last, Moments(r, newest.Truncate(fiveMinutes).Add(-time.Minute), newest.Add(1), last.Add)
 }
 
 func addDay(b *evaluation.Builder, r *recording.Recording, from, to time.Time, last *recording.Running) error {
-	newest := make(map[string]time.Time) // minute that has a row
+	minutes := make(map[string]*recording.GPUMinute) // the newest, summed from samples
+	last.GPUMinutes(func(m *recording.GPUMinute) {
+		if !m.Time.Before(from) && m.Time.Before(to) {
+			minutes[m.GPUUUID] = m
+		}
+	})
 	addMinute := func(m *recording.GPUMinute) {
-		newest[m.GPUUUID] = m.Time
 		b.AddMinute(&evaluation.Minute{
 			Time: m.Time, GPUUUID: m.GPUUUID, Covered: m.Covered,
 			Used: spread(m.Used), Free: mean(m.Free), Allocated: mean(m.Allocated), Cached: mean(m.Cached), Fragmented: mean(m.Fragmented),
 			Other: mean(m.Other), Unknown: mean(m.Unknown), Utilization: percents(m.Utilization),
 		})
 	}
-	if err := r.GPUMinutes(from, to, addMinute); err != nil {
+	err := r.GPUMinutes(from, to, func(m *recording.GPUMinute) {
+		if running := minutes[m.GPUUUID]; running != nil && m.Time.Equal(running.Time) {
+			if m.Covered < running.Covered {
+				return
+			}
+			delete(minutes, m.GPUUUID)
+		}
+		addMinute(m)
+	})
+	if err != nil {
 		return err
 	}
-	within := func(t time.Time) bool { return !t.Before(from) && t.Before(to) }
-	last.GPUMinutes(func(m *recording.GPUMinute) {
-		if within(m.Time) && m.Time.After(newest[m.GPUUUID]) {
-			addMinute(m)
-		}
-	})
+	for _, m := range minutes {
+		addMinute(m)
+	}
 	counted, err := stepsOf(r, from, to)
 	if err != nil {
 		return err
 	}
-	newestOf := make(map[snapshot.RowID]time.Time)
+	from5 := from.Truncate(fiveMinutes) // of the first the report takes its share
+	fives := make(map[snapshot.RowID]*recording.Process5Min)
+	last.Process5Min(func(f *recording.Process5Min) {
+		if !f.Time.Before(from5) && f.Time.Before(to) {
+			fives[f.Row()] = f
+		}
+	})
 	addFiveMinutes := func(f *recording.Process5Min) {
-		newestOf[f.Row()] = f.Time
 		retries := quantity.From(int(f.AllocRetries.Or(0)), f.AllocRetries.Source())
 		b.AddFiveMinutes(&evaluation.FiveMinutes{
 			Time: f.Time, Process: f.Row(), Covered: f.Covered,
@@ -117,15 +129,22 @@ func addDay(b *evaluation.Builder, r *recording.Recording, from, to time.Time, l
 			Utilization: percents(f.Utilization), Retries: retries, Steps: counted.at(f.Row(), f.Time),
 		})
 	}
-	from5 := from.Truncate(fiveMinutes) // of the first the report takes its share
-	if err := r.Process5Min(from5, to, addFiveMinutes); err != nil {
+	err = r.Process5Min(from5, to, func(f *recording.Process5Min) {
+		if running := fives[f.Row()]; running != nil && f.Time.Equal(running.Time) {
+			if f.Covered < running.Covered {
+				running.AllocRetries = f.AllocRetries // which samples do not have
+				return
+			}
+			delete(fives, f.Row())
+		}
+		addFiveMinutes(f)
+	})
+	if err != nil {
 		return err
 	}
-	last.Process5Min(func(f *recording.Process5Min) {
-		if !f.Time.Before(from5) && f.Time.Before(to) && f.Time.After(newestOf[f.Row()]) {
-			addFiveMinutes(f)
-		}
-	})
+	for _, f := range fives {
+		addFiveMinutes(f)
+	}
 	return addEvents(b, r, from, to)
 }
 
