@@ -63,7 +63,7 @@ const (
 
 // Word is the name of an order.
 func (s Sort) Word() string {
-	return [...]string{"worst", "used", "free", "cached", "utilisation"}[s]
+	return [...]string{"worst", "used", "free", "cached", "utilization"}[s]
 }
 
 // Next is the order so many places after this one, or before it.

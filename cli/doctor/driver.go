@@ -139,7 +139,7 @@ func (b *Box) gpus() []finding {
 	if mig == 0 {
 		found = append(found, finding{verdict: neither, what: "MIG", text: "no GPU is in MIG mode"})
 	} else {
-		found = append(found, finding{verdict: works, what: "MIG", text: fmt.Sprintf("%s in MIG mode; the driver reports no utilisation there", text.Plural(mig, "GPU", "GPUs"))})
+		found = append(found, finding{verdict: works, what: "MIG", text: fmt.Sprintf("%s in MIG mode; the driver reports no utilization there", text.Plural(mig, "GPU", "GPUs"))})
 	}
 	return append(found, b.silentFields()...)
 }
@@ -176,7 +176,7 @@ func (b *Box) silentFields() []finding {
 	for _, figure := range []struct {
 		name  string
 		known bool
-	}{{"utilisation", utilization}, {"temperature", temperature}, {"power", power}} {
+	}{{"utilization", utilization}, {"temperature", temperature}, {"power", power}} {
 		if !figure.known {
 			silent = append(silent, figure.name)
 		}

@@ -33,7 +33,7 @@ func init() { // help draws bindings and is one of them
 		{[]string{"enter"}, "Enter", "open the box: its GPUs, processes and past; Esc returns", "open", (*model).open},
 		{[]string{"o"}, "o", "ssh -t BOX vramscope, after a question", "ssh", (*model).askShell},
 		{[]string{"/", "f", "f3", "f4", "\\"}, "/ f F4", "filter: a host, user or job; host= user= job= state=", "filter", (*model).askFilter},
-		{[]string{"s", "f6"}, "s S F6", "sort: worst, used, free, cached, utilisation", "sort", func(m *model) tea.Cmd { return m.sort(1) }},
+		{[]string{"s", "f6"}, "s S F6", "sort: worst, used, free, cached, utilization", "sort", func(m *model) tea.Cmd { return m.sort(1) }},
 		{[]string{"S"}, "", "", "", func(m *model) tea.Cmd { return m.sort(-1) }},
 		{[]string{"tab", "b"}, "Tab b", "a line is a GPU, or a box", "boxes", (*model).toggleUnit},
 		{[]string{"!"}, "!", "the next problem of those above the keys", "", (*model).nextProblem},
