@@ -38,16 +38,22 @@ func (r *Reader) Guard() *snapshot.Guard { return r.guard.Load() }
 
 // PauseGuard has the guard of the daemon that answers do nothing for a while.
 func (r *Reader) PauseGuard(ctx context.Context, d time.Duration) error {
-	client, err := r.Client()
+	client, _ := r.Client()
 	if client == nil {
-		return errors.Join(errNone, err)
+		return errSilent
 	}
 	g, err := client.PauseGuard(ctx, d)
-	if err == nil {
+	switch {
+	case err == nil:
 		r.guard.Store(g)
+	case !refused(err):
+		return errSilent
 	}
 	return err
 }
+
+// errSilent is all that a person can use: why it is silent is the reader's to tell.
+var errSilent = errors.New("the daemon does not answer")
 
 // askGuard asks for the guard's state; an error ends the connection.
 func (r *Reader) askGuard(ctx context.Context, client *Client) error {
