@@ -59,7 +59,7 @@ const (
 	forgetAfter  = 10 * time.Second       // since it was last asked for
 	cpuWindow    = 900 * time.Millisecond // clock ticks are too coarse for less
 	statWindow   = 900 * time.Millisecond // reading stat at ten samples a second would cost more than all the rest
-	statsASecond = 32                     // reads of stat: where processes are more, each is read less often,
+	statsASecond = 16                     // reads of stat: where processes are more, each is read less often,
 	longestStat  = 4 * time.Second        // but at least this often,
 	statsAtMost  = 256                    // unless that were more reads a second than this
 	timeout      = 20 * time.Millisecond

@@ -275,7 +275,7 @@ func TestStatOfManyIsReadLessOften(t *testing.T) {
 	for _, tc := range []struct {
 		processes int
 		want      time.Duration
-	}{{1, statWindow}, {32, statWindow}, {64, 1900 * time.Millisecond}, {256, 3900 * time.Millisecond}, {1024, 3900 * time.Millisecond}, {2048, 7900 * time.Millisecond}} {
+	}{{1, statWindow}, {16, statWindow}, {32, 1900 * time.Millisecond}, {64, 3900 * time.Millisecond}, {256, 3900 * time.Millisecond}, {1024, 3900 * time.Millisecond}, {2048, 7900 * time.Millisecond}} {
 		if got := windowFor(tc.processes); got != tc.want {
 			t.Errorf("of %d processes stat stands for %v, want %v", tc.processes, got, tc.want)
 		}
