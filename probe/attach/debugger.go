@@ -179,6 +179,9 @@ func (d *debugger) endedWell() bool {
 // with AMX, whose register file is larger than it expects.
 var errRegisters = errors.New("a newer gdb is needed, or vramscope run: this gdb cannot write registers on this processor; nothing was done")
 
+// notWritten is in gdb's complaint about a register.
+const notWritten = "Couldn't write"
+
 // checkRegisters changes a vector register of the stopped thread and restores it. A
 // gdb that cannot would fail within a function call, and leave the process with an
 // interrupted system call.
@@ -191,7 +194,7 @@ func (d *debugger) checkRegisters() error {
 		"set $xmm15.v4_int32[3] = ~$vramscope_was",
 		"set $xmm15.v4_int32[3] = $vramscope_was",
 	)
-	if err == nil && strings.Contains(reply, "Couldn't write") {
+	if err == nil && strings.Contains(reply, notWritten) {
 		err = errRegisters
 	}
 	return err

@@ -10,17 +10,23 @@ import (
 	"testing"
 )
 
-// TestGdbWithoutRegistersHarmsNothing: attaching fails where gdb cannot write
-// registers, and no system call of the program returns an unexpected error.
+// TestGdbWithoutRegistersHarmsNothing: where gdb cannot write registers the plan says
+// so, and attaching fails all the same. No system call of the program returns an unexpected error.
 func TestGdbWithoutRegistersHarmsNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow, and of one goroutine")
 	}
 	for _, python := range needPythonAndGdb(t) {
+		refused := gdbCalls() != nil
 		for _, name := range []string{"sleeping", "reading", "selecting"} {
 			p := runTarget(t, python, name)
 			a := testAttacher()
-			if _, err := examineAndEnter(t.Context(), a, identify(t, p.pid())); err != nil && !errors.Is(err, errRegisters) {
+			plan := a.Examine(t.Context(), identify(t, p.pid()))
+			if plan.Possible() == refused {
+				t.Errorf("%s: %+v", name, plan.Checks)
+			}
+			plan.Method, plan.Checks = GDB, nil // also where the plan refuses it
+			if _, err := a.Enter(t.Context(), &plan); err != nil != refused || refused && !errors.Is(err, errRegisters) {
 				t.Errorf("%s: %v", name, err)
 			}
 			p.mustBeWell()

@@ -4,12 +4,13 @@ import (
 	"cmp"
 	"context"
 	"os/exec"
+	"runtime"
 	"strings"
 	"time"
 	"unicode"
 )
 
-// checkGdb finds gdb and runs it for its version, once for each path.
+// checkGdb finds gdb and runs it for its version and for what it can do, once for each path.
 func (a *Attacher) checkGdb(ctx context.Context, plan *Plan) {
 	path, err := exec.LookPath(cmp.Or(a.options.Gdb, "gdb"))
 	if err != nil {
@@ -34,7 +35,23 @@ func askGdb(ctx context.Context, path string, timeout time.Duration) Check {
 	if err != nil {
 		return Check{false, path + " does not start: " + firstLines(err.Error()+": "+out)}
 	}
-	return Check{true, strings.TrimSpace("gdb "+gdbVersion(out)) + " at " + path}
+	name := strings.TrimSpace("gdb " + gdbVersion(out))
+	if !writesRegisters(ctx, path, timeout) {
+		return Check{false, name + " cannot write registers on this processor: a newer gdb is needed"}
+	}
+	return Check{true, name + " at " + path}
+}
+
+// writesRegisters tries what checkRegisters will do, on a shell that is stopped at its
+// first instruction. Where that cannot be tried, checkRegisters finds out.
+func writesRegisters(ctx context.Context, path string, timeout time.Duration) bool {
+	if runtime.GOARCH != "amd64" {
+		return true
+	}
+	out, _ := output(ctx, timeout, cleanEnvironment(), path, "-nx", "-nh", "-q", "-batch", "-iex", "set auto-load no",
+		"-iex", "set debuginfod enabled off", "-ex", "set startup-with-shell off", "-ex", "starti",
+		"-ex", "set $xmm15.v4_int32[3] = 1", "-ex", "kill", "/bin/sh") // gdb's exit status says nothing of a command
+	return !strings.Contains(out, notWritten)
 }
 
 // gdbVersion is the last word of "GNU gdb (Debian 13.1-3) 13.1".
