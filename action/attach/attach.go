@@ -2,6 +2,7 @@ package attach
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -45,7 +46,7 @@ type Attacher struct {
 	Way
 	Latest func() *snapshot.Snapshot // the newest, which has the GPUs of the process; may be nil
 	Log    *action.Log
-	Note   func(snapshot.Event) // takes the event of a probe that was attached; may be nil
+	Note   func(snapshot.Event) // takes the event of a probe that was attached, or of a failure; may be nil
 	Clock  func() time.Time
 }
 
@@ -75,9 +76,13 @@ func (a *Attacher) Run(ctx context.Context, r Request) (Result, error) {
 		}
 		return err
 	})
-	if err == nil && a.Note != nil {
+	var refusal *process.Refusal
+	if a.Note != nil && !errors.As(err, &refusal) {
 		event := action.NewEvent(a.Clock(), snap, snapshot.EventAttach, r.Process)
 		event.Message = fmt.Sprintf("attached a probe to %d by %s%s", r.Process.PID, result.Method, paused(result))
+		if err != nil {
+			event.Severity, event.Message = snapshot.Notice, "failed: "+action.Reason(err)
+		}
 		a.Note(event)
 	}
 	return result, err

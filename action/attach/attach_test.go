@@ -52,9 +52,12 @@ func TestAttachIsLogged(t *testing.T) {
 	if _, err := a.Run(t.Context(), request); !errors.Is(err, way.err) {
 		t.Error(err)
 	}
+	if len(events) != 2 || events[1].Severity != snapshot.Notice || events[1].Message != "failed: attach to PID 7: it has ended meanwhile" {
+		t.Errorf("the events are %+v", events)
+	}
 	way.checks = append(way.checks, Check{Text: "it has a probe already"})
 	var refusal *process.Refusal
-	if _, err := a.Run(t.Context(), request); !errors.As(err, &refusal) || way.entered != 2 || len(events) != 1 {
+	if _, err := a.Run(t.Context(), request); !errors.As(err, &refusal) || way.entered != 2 || len(events) != 2 {
 		t.Errorf("%v, entered %d times", err, way.entered)
 	}
 	content, err := os.ReadFile(filepath.Join(directory, action.LogName))
