@@ -32,13 +32,13 @@ func (p *program) backtest() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:         "backtest FILE.csv|FILE.db|DIR",
 		Annotations: map[string]string{takes: "ascii config"},
-		Short:       "score the forecasts and alarms on a recording",
+		Short:       "score the forecasts and alerts on a recording",
 		Long: `Replays each series of a recording through the monitor, as the only process of a
-GPU, and says how good its alarms and forecasts were: alarms with their lead and
+GPU, and says how good its alerts and forecasts were: alerts with their lead and
 how many were wrong, errors beside those of "it stays as it is", what the
 intervals held and how wide they were, times to full, leaks, and what a sample
 costs. It reads no GPU. --bare replays the forecaster alone, without the
-monitor's rules for loads and alarms: then an alarm is a time to full below
+monitor's rules for loads and alerts: then an alert is a time to full below
 5 minutes.
 
 The file has the columns t_seconds,series_id,used_bytes,total_bytes, and may be

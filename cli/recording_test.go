@@ -216,7 +216,8 @@ func TestWrongTimesAndRecordings(t *testing.T) {
 		{[]string{"once", directory}, exitUsage, []string{"once takes FILE or DIR with --at alone"}},
 		{[]string{"once", "--at", "11:00", directory}, exitFailure, []string{"--at 11:00: nothing is recorded of that time"}},
 		{[]string{"replay", directory, "--at", "03:12", "--event", "oom"}, exitUsage, []string{"leave one out"}},
-		{[]string{"replay", directory, "--event", "flood"}, exitUsage, []string{`"flood" is not oom, alarm`}},
+		{[]string{"replay", directory, "--event", "flood"}, exitUsage, []string{`"flood" is not oom, alert`}},
+		{[]string{"replay", directory, "--event", "alarm"}, exitUsage, []string{"replay needs a terminal"}},
 		{[]string{"replay", directory}, exitUsage, []string{"replay needs a terminal"}},
 		{[]string{"once", "--at", "03:12", "--watch", "5s"}, exitUsage, []string{"--watch or --at, not both"}},
 	} {

@@ -47,7 +47,7 @@ Times are local: 03:12 (the last one), '2026-11-21 03:12', or RFC 3339.`,
 		RunE:              func(cmd *cobra.Command, args []string) error { return p.runReplay(cmd.Context(), args, f) },
 	}
 	cmd.Flags().Var(aMoment(&f.at), "at", "begin at this time")
-	cmd.Flags().Var(&choice{&f.event, eventNames(), "KIND"}, "event", "begin at the last event of this kind: "+orList(eventNames()))
+	cmd.Flags().Var(&eventChoice{choice{&f.event, eventNames(), "KIND"}}, "event", "begin at the last event of this kind: "+orList(eventNames()))
 	if err := cmd.RegisterFlagCompletionFunc("event", cobra.FixedCompletions(eventNames(), cobra.ShellCompDirectiveNoFileComp)); err != nil {
 		panic(err) // the flag is there
 	}
@@ -60,9 +60,19 @@ var eventKinds = []struct {
 	word string
 	kind snapshot.EventKind
 }{
-	{"oom", snapshot.EventOutOfMemory}, {"alarm", snapshot.EventAlarm}, {"lost", snapshot.EventGPULost}, {"xid", snapshot.EventXID},
+	{"oom", snapshot.EventOutOfMemory}, {"alert", snapshot.EventAlarm}, {"lost", snapshot.EventGPULost}, {"xid", snapshot.EventXID},
 	{"started", snapshot.EventStarted}, {"ended", snapshot.EventEnded},
 	{"flush", snapshot.EventFlush}, {"attach", snapshot.EventAttach}, {"signal", snapshot.EventSignal},
+}
+
+// eventChoice takes "alarm", too, as alerts were called.
+type eventChoice struct{ choice }
+
+func (c *eventChoice) Set(value string) error {
+	if value == "alarm" {
+		value = "alert"
+	}
+	return c.choice.Set(value)
 }
 
 func eventNames() (names []string) {

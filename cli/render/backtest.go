@@ -49,7 +49,7 @@ func (r *backtestReport) table(width int) string {
 	lines := []string{
 		fmt.Sprintf("%s  %d series, %d samples, %s in all series; %d rows skipped",
 			text.Clean(r.name), sum.Series, sum.Samples, shortDuration(time.Duration(sum.Seconds*1e9)), len(r.trace.Bad)), "",
-		r.alarms(&sum), "",
+		r.alerts(&sum), "",
 	}
 	lines = append(lines, r.horizons(&sum).lines()...)
 	lines = append(lines, "")
@@ -99,12 +99,12 @@ func (r *backtestReport) horizons(sum *backtest.Summary) *grid {
 
 func horizonName(seconds float64) string { return shortDuration(time.Duration(seconds * 1e9)) }
 
-func (r *backtestReport) alarms(sum *backtest.Summary) string {
+func (r *backtestReport) alerts(sum *backtest.Summary) string {
 	a := &sum.Alarms
 	if !a.Raised.Known() {
-		return "alarms        " + r.signs.Dash + " (no series has a total)"
+		return "alerts        " + r.signs.Dash + " (no series has a total)"
 	}
-	return fmt.Sprintf("alarms        %s raised, %s wrong, %s undecided; %s fills; precision %s, recall %s, lead %s; %s wrong a day",
+	return fmt.Sprintf("alerts        %s raised, %s wrong, %s undecided; %s fills; precision %s, recall %s, lead %s; %s wrong a day",
 		r.figure("%.0f", a.Raised), r.figure("%.0f", a.Wrong), r.figure("%.0f", a.Undecided), r.figure("%.0f", a.Fills),
 		r.figure("%.2f", a.Precision), r.figure("%.2f", a.Recall), r.figure("%.0f s", a.Lead), r.figure("%.1f", a.WrongPerDay))
 }
@@ -114,7 +114,7 @@ func (r *backtestReport) full(f *backtest.FullSummary) string {
 		f.From, r.signs.EnDash, f.To, r.percent(f.Error), r.percent(f.Coverage), f.Answered, f.Asked)
 }
 
-// series is a line for each series: relative errors, alarms and leaks.
+// series is a line for each series: relative errors, alerts and leaks.
 func (r *backtestReport) series(scores []*backtest.Score) *grid {
 	g := &grid{columns: []column{{title: "SAMPLES", right: true}}}
 	for i, score := range scores {
@@ -128,6 +128,6 @@ func (r *backtestReport) series(scores []*backtest.Score) *grid {
 		}
 		g.rows = append(g.rows, append(row, r.figure("%.0f", sum.Alarms.Raised), strconv.Itoa(sum.Leak.Flags), text.Clean(sum.ID)))
 	}
-	g.columns = append(g.columns, column{title: "ALARMS", right: true}, column{title: "LEAKS", right: true}, column{title: "SERIES"})
+	g.columns = append(g.columns, column{title: "ALERTS", right: true}, column{title: "LEAKS", right: true}, column{title: "SERIES"})
 	return g
 }

@@ -89,7 +89,7 @@ func (t *table) driverless() string {
 }
 
 // short warns of a GPU with little free memory, where one process could at
-// least double it. Little free memory alone is no alarm: servers preallocate.
+// least double it. Little free memory alone is no alert: servers preallocate.
 func (t *table) short(g *snapshot.GPU) string {
 	free, known := g.Memory.Free.Value()
 	capacity, measured := g.Memory.Capacity().Value()
