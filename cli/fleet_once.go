@@ -19,7 +19,8 @@ func (p *program) fleetOnce(f *fleetFlags) *cobra.Command {
 		Use:   "once",
 		Short: "the worst lines of the fleet and its sums: a table or JSON",
 		Long: `Writes the worst GPUs, or with --boxes the worst boxes, and the sums of the
-fleet, and ends. The JSON has the schema "vramscope/fleet/1".`,
+fleet, and ends, with exit code 1 where no box answers. The JSON has the schema
+"vramscope/fleet/1".`,
 		Example: `  vramscope fleet once --prometheus http://prometheus:9090 --boxes
   vramscope fleet once --prometheus http://prometheus:9090 --format json | jq .totals`,
 		Args: noArguments,
@@ -73,7 +74,13 @@ func (p *program) runFleetOnce(ctx context.Context, f *fleetFlags, format string
 	fleet.Order(pic.Lines, q.Sort)
 	pic.Lines = pic.Lines[:min(len(pic.Lines), lines)]
 	doc, text := render.Fleet(name, pic, &totals, q.Filter, p.signs(&s), p.outputWidth())
-	return p.printAs(format, doc, text)
+	if err := p.printAs(format, doc, text); err != nil {
+		return err
+	}
+	if n := totals.Boxes.Or(0); n > 0 && totals.Down.Or(0) == n {
+		return &failure{code: exitFailure, message: "fleet: no box answers"}
+	}
+	return nil
 }
 
 // sshTime is how long all boxes have together to answer over ssh.

@@ -55,8 +55,18 @@ func TestFleetOverSSH(t *testing.T) {
 }
 
 func TestFleetOfOneBox(t *testing.T) {
-	if out, errs, code := overSSH(t, "fleet", "once", "--ssh", "box1"); code != exitOK || !strings.Contains(out, "SIMULATED\n1 box, 0 down, 8 GPUs: ") {
+	if out, errs, code := overSSH(t, "fleet", "once", "--ssh", "box1"); code != exitOK || !strings.Contains(out, "SIMULATED\n1 box, 0 down, 8 GPUs: ") || !strings.Contains(out, " of 637G used") { // as once --line has it
 		t.Errorf("exit code %d:\n%s%s", code, out, errs)
+	}
+}
+
+// TestFleetOnceFailsWhereNoBoxAnswers: it writes the boxes all the same.
+func TestFleetOnceFailsWhereNoBoxAnswers(t *testing.T) {
+	for _, args := range [][]string{{"--ssh", "dead"}, {"--ssh", "box1,dead", "--filter", "host=dead"}} {
+		out, errs, code := overSSH(t, append([]string{"fleet", "once"}, args...)...)
+		if code != exitFailure || !strings.Contains(out, "1 box, 1 down, ") || errs != "vramscope: fleet: no box answers\n" {
+			t.Errorf("%v: exit code %d:\n%s%s", args, code, out, errs)
+		}
 	}
 }
 

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"vramscope/internal/quantity"
 )
 
 // engineAt is a source that asks a server of the test.
@@ -121,6 +123,10 @@ func TestPartialDataIsSaid(t *testing.T) {
 	pic, err := engineAt(t, url, "").Look(t.Context(), Query{Lines: 10, Unit: GPUs})
 	if err != nil || len(pic.Lines) != 1 || pic.Lines[0].GPU.Memory.Used.Known() {
 		t.Fatalf("%+v, %v", pic, err)
+	}
+	sums, err := engineAt(t, url, "").Totals(t.Context(), Query{}) // it counts nothing
+	if err != nil || sums.Boxes != quantity.From(0, quantity.Computed) || sums.Boxes != sums.GPUs || sums.Boxes != sums.Down {
+		t.Errorf("%+v, %v", sums, err)
 	}
 	said := strings.Join(pic.Problems, "\n")
 	if !strings.Contains(said, "alert: the query took too long") && !strings.Contains(said, "alert: 503") || !strings.Contains(said, "store 2 did not") || strings.Contains(said, "\x1b") {

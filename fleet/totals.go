@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
 )
 
 // Totals implements Source.
@@ -21,10 +22,13 @@ func (p *Prometheus) Totals(ctx context.Context, q Query) (Totals, error) {
 			values[f] = s[0].value
 		}
 	}
-	t := Totals{Memory: memoryOf(values), GPUs: whole(values, count, 1), Boxes: whole(values, "boxes", 1), Down: whole(values, "down", 1), Problems: problemsOf(failed)}
-	if !t.Down.Known() && failed["down"] == nil && t.Boxes.Known() {
-		t.Down = quantity.From(0, quantity.Computed) // an empty vector is none
+	counted := func(f field) snapshot.Int {
+		if n := whole(values, f, 1); n.Known() || failed[f] != nil {
+			return n
+		}
+		return quantity.From(0, quantity.Computed) // an empty vector is none
 	}
+	t := Totals{Memory: memoryOf(values), GPUs: counted(count), Boxes: counted("boxes"), Down: counted("down"), Problems: problemsOf(failed)}
 	t.Parts = partsOf(t.Memory.Used, amount(values, allocated), amount(values, cached), amount(values, fragmented), amount(values, returnable))
 	return t, nil
 }

@@ -68,7 +68,7 @@ func fleetSums(t *fleet.Totals, signs Signs) string {
 	if n, ok := t.GPUs.Value(); ok {
 		gpus = text.Plural(n, "GPU", "GPUs")
 	}
-	s := fmt.Sprintf("%s, %d down, %s: %s of %s used", boxes, t.Down.Or(0), gpus, signs.bytes(t.Memory.Used), signs.bytes(t.Memory.Capacity()))
+	s := fmt.Sprintf("%s, %d down, %s: %s of %s used", boxes, t.Down.Or(0), gpus, signs.bytes(t.Memory.Used), signs.bytes(t.Memory.Total))
 	return s + fmt.Sprintf(", %s allocated, %s cached", signs.bytes(t.Parts.Allocated), signs.bytes(t.Parts.Returnable))
 }
 

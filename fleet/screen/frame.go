@@ -134,7 +134,7 @@ func (m *model) totals(l *cell.Line) {
 		l.Put(s.Dim, words)
 		return
 	}
-	figures := fmt.Sprintf("%s of %s used", t.Memory.Used.Or(0), t.Memory.Capacity().Or(0))
+	figures := fmt.Sprintf("%s of %s used", t.Memory.Used.Or(0), t.Memory.Total.Or(0))
 	add := func(b snapshot.Bytes, word string) {
 		if n, ok := b.Value(); ok && len(figures)+len(word)+8 <= m.width/2 {
 			figures += fmt.Sprintf(", %s %s", n, word)

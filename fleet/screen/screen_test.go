@@ -45,7 +45,7 @@ func shown(t *testing.T, width, height int, lines ...fleet.Line) *model {
 	count := func(n int) snapshot.Int { return quantity.From(n, quantity.Driver) }
 	m.take(fleet.View{
 		Picture:  &fleet.Picture{Time: noon, Unit: fleet.GPUs, Lines: lines},
-		Totals:   &fleet.Totals{GPUs: count(8000), Boxes: count(1000), Down: count(2), Memory: snapshot.Memory{Used: gib(300), Total: gib(600), Free: gib(300)}},
+		Totals:   &fleet.Totals{GPUs: count(8000), Boxes: count(1000), Down: count(2), Memory: snapshot.Memory{Used: gib(300), Total: gib(600), Free: gib(299), Reserved: gib(1)}},
 		Answered: noon.Add(-3 * time.Second),
 	})
 	return m
