@@ -22,7 +22,7 @@ func guardWords(s *snapshot.Snapshot, now time.Time) string {
 	case g == nil || g.Mode == snapshot.GuardOff:
 		return ""
 	case g.Paused.After(now):
-		return "GUARD paused " + cell.CoarseDuration(g.Paused.Sub(now))
+		return "GUARD paused " + cell.CoarseDuration(g.Paused.Sub(now)+time.Minute-1) // a minute that has begun counts
 	case g.Mode == snapshot.GuardAct:
 		return "GUARD"
 	default:

@@ -30,7 +30,8 @@ func TestGuardInTheHeader(t *testing.T) {
 		want   string
 	}{
 		{snapshot.GuardDryRun, 0, "  GUARD dry-run  "}, {snapshot.GuardAct, 0, "  GUARD  "},
-		{snapshot.GuardAct, 9*time.Minute + 59*time.Second, "  GUARD paused 9m  "}, {snapshot.GuardAct, -time.Second, "  GUARD  "},
+		{snapshot.GuardAct, 9*time.Minute + 59*time.Second, "  GUARD paused 10m  "},
+		{snapshot.GuardAct, 9 * time.Minute, "  GUARD paused 9m  "}, {snapshot.GuardAct, time.Second, "  GUARD paused 1m  "}, {snapshot.GuardAct, -time.Second, "  GUARD  "},
 	} {
 		s := guarded(c.mode)
 		if c.paused != 0 {

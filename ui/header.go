@@ -114,8 +114,12 @@ func headerItems(st *state, lk *cell.Appearance) []cell.Span {
 	if words := recordingWords(shown, wide); words != "" {
 		items = append(items, cell.Span{s.Warning, words})
 	}
-	items = append(items, cell.Span{s.Text, boxName(shown, lk, pane, wide)})
-	items = append(items, cell.Span{guardStyle(shown, st.moment(), s), guardWords(shown, st.moment())})
+	box := cell.Span{s.Text, boxName(shown, lk, pane, wide)}
+	guard := cell.Span{guardStyle(shown, st.moment(), s), guardWords(shown, st.moment())}
+	if g := shown.Guard; g != nil && g.Paused.After(st.moment()) {
+		box, guard = guard, box
+	}
+	items = append(items, box, guard)
 	if pane {
 		return items
 	}
