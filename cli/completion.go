@@ -3,6 +3,8 @@ package cli
 import (
 	"bytes"
 	"fmt"
+	"path/filepath"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -55,7 +57,6 @@ func (p *program) completeGlobalFlags(root *cobra.Command) {
 	values := map[string][]string{
 		"theme":    themes.Names(),
 		"interval": {"500ms", "1s", "2s", "5s"},
-		"gpu":      {"0", "1", "2", "3", "4", "5", "6", "7"},
 	}
 	for flag, choices := range values {
 		complete := cobra.FixedCompletions(choices, cobra.ShellCompDirectiveNoFileComp)
@@ -63,4 +64,16 @@ func (p *program) completeGlobalFlags(root *cobra.Command) {
 			panic(err) // the flag of that name is registered a line before this is called
 		}
 	}
+	if err := root.RegisterFlagCompletionFunc("gpu", completeGPUs); err != nil {
+		panic(err)
+	}
+}
+
+// completeGPUs offers the GPUs of this machine. The driver, which would know more, may be slow.
+func completeGPUs(*cobra.Command, []string, string) (choices []cobra.Completion, _ cobra.ShellCompDirective) {
+	nodes, _ := filepath.Glob("/dev/nvidia[0-9]*") // the pattern is right
+	for i := range nodes {
+		choices = append(choices, strconv.Itoa(i))
+	}
+	return choices, cobra.ShellCompDirectiveNoFileComp
 }

@@ -52,6 +52,7 @@ func (p *program) noRecording(err error, where string, own bool) error {
 		return f
 	case errors.Is(err, fs.ErrNotExist) && !own:
 		f.message = text.Clean(where) + ": there is no such file or directory"
+		return f
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, recording.ErrEmpty):
 		f.message = "there is no recording in " + text.Clean(where)
 	}

@@ -209,7 +209,7 @@ func TestWrongTimesAndRecordings(t *testing.T) {
 		{[]string{"export", directory, "--metric", "bytes"}, exitUsage, []string{`"bytes" is not recorded`, "\n  recorded: used_bytes, "}},
 		{[]string{"export", t.TempDir()}, exitFailure, []string{"there is no recording", "vramscope daemon --record"}},
 		{[]string{"export", foreign}, exitFailure, []string{"not a recording of vramscope"}},
-		{[]string{"export", filepath.Join(directory, "none.db")}, exitFailure, []string{"none.db: there is no such file or directory", "vramscope daemon --record"}},
+		{[]string{"export", filepath.Join(directory, "none.db")}, exitFailure, []string{"none.db: there is no such file or directory\n"}},
 		{[]string{"export", directory, "another"}, exitUsage, []string{"export takes one FILE or DIR, not 2"}},
 		{[]string{"replay", directory, "another"}, exitUsage, []string{"replay takes one FILE or DIR, not 2"}},
 		{[]string{"report", directory, "another", "third"}, exitUsage, []string{"report takes one FILE or DIR, not 3"}},
@@ -224,6 +224,9 @@ func TestWrongTimesAndRecordings(t *testing.T) {
 		_, errs, code := command(t, tc.args...)
 		if code != tc.code {
 			t.Errorf("%v: exit code %d, want %d: %s", tc.args, code, tc.code, errs)
+		}
+		if strings.Contains(errs, "no such file") && strings.Count(errs, "\n") > 1 {
+			t.Errorf("%v: no daemon makes what is named there: %q", tc.args, errs)
 		}
 		for _, want := range tc.want {
 			if !strings.Contains(errs, want) {
