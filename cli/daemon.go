@@ -14,6 +14,7 @@ import (
 	"vramscope/daemon"
 	"vramscope/daemon/socket"
 	"vramscope/guard"
+	"vramscope/nvml"
 	"vramscope/recording"
 	"vramscope/sampler"
 )
@@ -166,6 +167,11 @@ func (p *program) runDaemon(cmd *cobra.Command, f *daemonFlags) error {
 	waitForProbes := src.listen(ctx, cancel)
 
 	o := p.daemonOptions(src, &s, sampling, directory)
+	src.driver.listed = func(devices []nvml.Device) { // the driver may come later, and have it then
+		if err := unmatched(s.GPUs, devices); err != nil {
+			o.Log.Warn("not all of --gpu can be sampled", "error", err)
+		}
+	}
 	if err := p.serveExporter(&s, &o); err != nil {
 		return err
 	}

@@ -197,6 +197,13 @@ func TestDaemonWaitsForADriver(t *testing.T) {
 }
 
 // TestDaemonKilledLeavesNothingInTheWay: the next one starts.
+func TestDaemonSaysThatAGPUIsNotThere(t *testing.T) {
+	d := startDaemon(t, nil, "--demo", "--gpu", "3,99")
+	d.wait("its log", func() bool { return strings.Contains(d.logged(), "there is no GPU 99 here") })
+	d.wait("READY", func() bool { return d.notified("READY=1", 1) })
+	d.end()
+}
+
 func TestDaemonKilledLeavesNothingInTheWay(t *testing.T) {
 	d := startDaemon(t, nil, "--demo")
 	d.wait("READY", func() bool { return d.notified("READY=1", 1) })

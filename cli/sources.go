@@ -135,6 +135,7 @@ type driverSource struct {
 	sampler.DeviceReader
 	probes probeAsker // nil where there are none to ask
 
+	listed  func([]nvml.Device) // takes what the driver lists each time that it is opened; may be nil
 	mu      sync.Mutex
 	driver  nvml.Driver
 	devices []nvml.Device
@@ -150,6 +151,9 @@ func (d *driverSource) Open() (nvml.Driver, []nvml.Device, error) {
 		}
 	}
 	d.driver, d.devices = driver, devices
+	if d.listed != nil {
+		d.listed(devices)
+	}
 	return driver, devices, err
 }
 
