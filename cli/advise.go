@@ -30,8 +30,9 @@ func (p *program) advise() *cobra.Command {
 	f := adviseFlags{}
 	var watch string
 	cmd := &cobra.Command{
-		Use:   "advise [PID]",
-		Short: "which settings would save GPU memory, how much, at what price",
+		Use:         "advise [PID]",
+		Annotations: withoutScreen,
+		Short:       "which settings would save GPU memory, how much, at what price",
 		Long: `Names at most three settings or changes for each process, those that would bring
 most first: each with the figures that it follows from, the bytes that it would
 bring, its price and its documentation. It changes nothing, and advises nothing

@@ -24,8 +24,9 @@ type attachFlags struct{ dryRun, yes bool }
 func (p *program) attach() *cobra.Command {
 	f := attachFlags{}
 	cmd := &cobra.Command{
-		Use:   "attach PID",
-		Short: "put a probe into a running Python process",
+		Use:         "attach PID",
+		Annotations: withoutScreen,
+		Short:       "put a probe into a running Python process",
 		Long: `Puts the Python probe into one of your own processes, so that vramscope shows
 what its GPU memory is and can flush what is cached. The process goes on; the
 probe stays until it ends. A program started with vramscope run has the probe

@@ -18,8 +18,9 @@ import (
 
 func (p *program) doctor() *cobra.Command {
 	return &cobra.Command{
-		Use:   "doctor",
-		Short: "what works on this box, what does not, and why",
+		Use:         "doctor",
+		Annotations: withoutScreen,
+		Short:       "what works on this box, what does not, and why",
 		Long: `Looks at everything that vramscope depends on (the driver, its GPUs, the
 processes on them and their probes, Python processes that could get one, the
 audit log, the terminal, the configuration) and says of each whether it works,

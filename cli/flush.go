@@ -32,8 +32,9 @@ type flushFlags struct {
 func (p *program) flush() *cobra.Command {
 	f := flushFlags{}
 	cmd := &cobra.Command{
-		Use:   "flush PID",
-		Short: "have a process free its cached GPU memory",
+		Use:         "flush PID",
+		Annotations: withoutScreen,
+		Short:       "have a process free its cached GPU memory",
 		Long: `Asks the probe in a process to free memory that its allocators have cached, and
 reports what was freed, by the probe and by the driver's figure before and
 after. The process continues; its next allocations go to the driver, which takes

@@ -12,6 +12,9 @@ import (
 // below it, take. Without it they take all.
 const takes = "takes"
 
+// withoutScreen is the annotation of a command that draws no screen.
+var withoutScreen = map[string]string{takes: "ascii config demo gpu interval nvml-library read-only seed"}
+
 // notTaken visits the flags of all commands that cmd does not take.
 func (p *program) notTaken(cmd *cobra.Command, visit func(*pflag.Flag)) {
 	for ; cmd != nil; cmd = cmd.Parent() {

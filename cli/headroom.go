@@ -34,8 +34,9 @@ type headroomFlags struct {
 func (p *program) headroom() *cobra.Command {
 	f := headroomFlags{}
 	cmd := &cobra.Command{
-		Use:   "headroom --need SIZE",
-		Short: "will it fit: now, and for a while (exit code)",
+		Use:         "headroom --need SIZE",
+		Annotations: withoutScreen,
+		Short:       "will it fit: now, and for a while (exit code)",
 		Long: `Answers whether a job that needs SIZE of memory fits on a GPU, for scripts and
 schedulers: by its exit code, and by a line for each GPU or MIG instance with
 what is free, what flushes would free, and whether the job fits there.

@@ -29,8 +29,9 @@ func (p *program) once() *cobra.Command {
 	var f onceFlags
 	var watch string
 	cmd := &cobra.Command{
-		Use:   "once [--at TIME [FILE|DIR]]",
-		Short: "one snapshot: a table, JSON, CSV or one line",
+		Use:         "once [--at TIME [FILE|DIR]]",
+		Annotations: withoutScreen,
+		Short:       "one snapshot: a table, JSON, CSV or one line",
 		Long: `Writes one snapshot of every GPU and every process on it, and ends.
 
 In a terminal the table is cut to its width and has the columns that the

@@ -29,8 +29,9 @@ type snapshotFlags struct {
 func (p *program) snapshotCommand() *cobra.Command {
 	f := snapshotFlags{}
 	cmd := &cobra.Command{
-		Use:   "snapshot PID -o FILE",
-		Short: "save where a PyTorch process's memory lies",
+		Use:         "snapshot PID -o FILE",
+		Annotations: withoutScreen,
+		Short:       "save where a PyTorch process's memory lies",
 		Long: `Has the probe in a process write a snapshot of PyTorch's allocator into a file:
 every segment that it has from the driver, and every block in it. The program
 stands still while PyTorch puts the snapshot together: some microseconds a

@@ -83,7 +83,7 @@ func TestWhyWithoutAnEvent(t *testing.T) {
 		want []string
 	}{
 		{[]string{"--file", t.TempDir()}, exitFailure, []string{"there is no recording", "vramscope daemon --record"}},
-		{[]string{"--file", filepath.Join(directory, "none.db")}, exitFailure, []string{"none.db: there is no such file or directory", "vramscope daemon --record"}},
+		{[]string{"--file", filepath.Join(directory, "none.db")}, exitFailure, []string{"none.db: there is no such file or directory"}},
 		{[]string{"--file", quiet}, exitFailure, []string{"no process has run out of memory; the recording is of 2026-11-20 12:00:00 to 2026-11-20 12:02:29", "vramscope attach PID"}},
 		{[]string{"--file", quiet, "--at", "12:01"}, exitFailure, []string{"no process has run out of memory"}},
 		{[]string{"--file", directory, "999999999"}, exitFailure, []string{"the recording has no PID 999999999; the recording is of"}},
