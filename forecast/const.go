@@ -45,10 +45,12 @@ const (
 
 	pastCap = 800 // bins of the past: cycles may be half as long
 	peakCap = 5   // each above the last before the next is expected to be: one in 120 by chance
-	rest    = 30  // bins without a new high end a rise
-	clarity = 2.8 // times as far as a random walk gets: a cycle. With less one alarm more is wrong
-	uneven  = 1.5 // a cycle's length to another's, and the present one's to the mean
-	slack   = 0.1 // share of a cycle in which its pace is not known yet
+	// A rise by less than a twentieth is none. It has been a step where none follows for so
+	// many bins, and for twice as long as it took.
+	further, rest = 1.05, 10
+	clarity       = 2.8 // times as far as a random walk gets: a cycle. With less one alarm more is wrong
+	uneven        = 1.5 // a cycle's length to another's, and the present one's to the mean
+	slack         = 0.1 // share of a cycle in which its pace is not known yet
 
 	scales    = 8           // rows of lows: the slots of the last have two hours
 	judged    = 8           // lows that make a leak: the shortest one has eight minutes

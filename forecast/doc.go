@@ -31,7 +31,8 @@
 //     case;
 //   - the seasonal naive one with drift (Hyndman, Athanasopoulos, Forecasting: Principles
 //     and Practice, 3rd ed., 5.2), in phase with the peaks instead of with the clock
-//     (seasons.go). The steps of a staircase are peaks too.
+//     (seasons.go). The steps of a staircase are peaks too: a rise ends where it falls, or
+//     does not go on for twice as long as it took.
 //
 // The choice (experts.go): forecasts wait until they are due and are then compared with
 // the first sample since. Every expert has, at each horizon, the discounted part of

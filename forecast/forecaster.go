@@ -31,8 +31,7 @@ type Forecaster struct {
 type state struct {
 	Count      int64
 	Now, Began int64   // the newest sample's time, and when the present job began, ns since the epoch
-	Last       float64 // the newest sample, bytes
-	Step       float64 // the usual time between samples, seconds
+	Last, Step float64 // the newest sample, bytes, and the usual time between samples, seconds
 	Without    uint32  // the parts that are left out, a bit each
 	Gap        bool
 	Lines      [lines]regression // of the last seconds, minute and five minutes
@@ -58,22 +57,20 @@ const farAway = math.MaxInt64 / 2
 // the last one after a gap.
 func (f *Forecaster) Observe(t time.Time, y int64) {
 	s := &f.state
-	value := float64(max(y, 0))
 	if s.Count == 0 {
 		f.epoch, s.Count = t, 1
-		s.begin(0, value)
+		s.begin(0, float64(max(y, 0)))
 		return
 	}
 	now := int64(t.Sub(f.epoch))
 	switch {
 	case now <= s.Now-60e9: // a clock was set back
-		s.Gap = true
-		now = s.Now + int64(time.Second)
+		s.Gap, now = true, s.Now+int64(time.Second)
 		f.epoch = t.Add(-time.Duration(now))
 	case now <= s.Now, now > farAway:
 		return
 	}
-	s.observe(now, value)
+	s.observe(now, float64(max(y, 0)))
 }
 
 // Gap says that nothing is known from t until the next sample: forecasts that come
@@ -108,8 +105,7 @@ func (s *state) observe(now int64, y float64) {
 	if y >= s.Top.Height || float64(now-s.Top.At) > meanTau*1e9 {
 		s.Top = peak{now, y}
 	}
-	s.Count++
-	s.Now, s.Last, s.Gap = now, y, false
+	s.Count, s.Now, s.Last, s.Gap = s.Count+1, now, y, false
 	s.look(seconds, change)
 	s.Arrivals.promise(s)
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sort"
 )
 
 // seasons remembers the past in bins, and the peaks in it: the ends of rises, where the
@@ -13,12 +14,14 @@ type seasons struct {
 	Bin            int64            // the length of a bin, ns; 0: not known yet
 	Newest, Oldest int64            // bins, counted from the epoch
 
-	Up      bool          // it rises
-	Extreme peak          // of the present rise or fall
-	Peaks   [peakCap]peak // newest first
-	Size    uint8
-	Lowest  float64 // of the last whole cycle, bytes
-	Clarity float64 // how far that stands out above chance
+	Up            bool          // it rises
+	Size          uint8         // how many peaks there are
+	Base          float64       // from where it rises, bytes
+	Rose          int64         // when that was seen, ns
+	Grew, Extreme peak          // the last notable growth, and the extreme of the present rise or fall
+	Peaks         [peakCap]peak // newest first
+
+	Lowest, Clarity float64 // of the last whole cycle, bytes, and how far it stands out above chance
 }
 
 // peak is where a rise ended.
@@ -45,34 +48,43 @@ func (s *seasons) observe(now int64, y, step float64) {
 	enough := max(notable*max(y, s.Extreme.Height), least)
 	fell := s.Extreme.Height - y
 	switch {
+	case y-s.Base > further*(s.Grew.Height-s.Base):
+		s.Grew = peak{now, y}
+	case s.Up && fell <= enough && now-s.Grew.At > max(rest*s.Bin, until*(s.Grew.At-s.Rose)): // a step
+		s.Extreme.At, fell = s.Grew.At, enough+1
+	}
+	switch {
 	case s.Up && fell < 0, !s.Up && fell > 0:
 		s.Extreme = peak{now, y}
-	case s.Up && (fell > enough || now-s.Extreme.At > rest*s.Bin):
+	case s.Up && fell > enough:
 		s.peaked(s.Extreme)
 		s.Up, s.Extreme = false, peak{now, y}
 	case !s.Up && fell < -enough:
-		s.Up, s.Extreme = true, peak{now, y}
+		s.Base, s.Rose, s.Grew = s.Extreme.Height, now, peak{now, y}
+		s.Up, s.Extreme = true, s.Grew
 	}
 }
 
 // peaked records a peak, and measures the cycle that it ends. A random walk gets about
 // √n steps far in n; a sawtooth gets further, because its steps have one direction.
 func (s *seasons) peaked(p peak) {
-	s.Lowest, s.Clarity = p.Height, 0
+	since := func(i int) float64 { return float64(p.At - s.Peaks[i].At) }
+	if since(0) < plateau*(since(1)-since(0)) && (s.Size < 2 || since(1) < uneven*(since(2)-since(1))) {
+		copy(s.Peaks[:], s.Peaks[1:]) // a rise in two steps has one peak
+		s.Size--
+	}
+	s.Lowest = p.Height
 	way, n, before := 0.0, 0.0, p.Height
 	for bin := min(p.At/s.Bin, s.Newest); bin > max(s.Peaks[0].At/s.Bin, s.Oldest-1); bin-- {
 		y := float64(s.Bins[bin%pastCap])
 		s.Lowest = min(s.Lowest, y)
 		way += math.Abs(y - before)
-		before = y
-		n++
+		before, n = y, n+1
 	}
-	if way > 0 {
-		s.Clarity = (p.Height - s.Lowest) * math.Sqrt(n) / way
-	}
+	s.Clarity = (p.Height - s.Lowest) * math.Sqrt(n) / max(way, 1)
 	copy(s.Peaks[1:], s.Peaks[:])
-	s.Peaks[0] = p
 	s.Size = min(s.Size+1, peakCap)
+	s.Peaks[0] = p
 }
 
 // period is the average length of a cycle, in ns: 0 where cycles are too few, too
@@ -115,13 +127,11 @@ func (s *seasons) at(t int64) float64 {
 // seconds since the peak before.
 type seasonalPhase struct {
 	seasons *seasons
-	length  float64 // of a cycle, on average
-	last    float64 // length of the last cycle
-	phase   float64 // time since the last peak
-	place   float64 // the phase of the last cycle that matches the present
-	pace    float64 // speed of the present cycle relative to the last
-	whole   float64 // expected length of the present cycle
-	growth  float64 // from one peak to the next, bytes
+
+	length, last float64 // of a cycle on average, and of the last one
+	phase, place float64 // time since the last peak, and the phase of the last cycle that matches it
+	pace, whole  float64 // of the present cycle: speed relative to the last, and expected length
+	growth       float64 // from one peak to the next, bytes
 }
 
 // phase is the seasonal phase now. It has no length without a period. The place of the
@@ -144,16 +154,9 @@ func (s *seasons) phase(now int64, y float64) seasonalPhase {
 	low, high := r.phase/uneven, min(r.phase*uneven, r.last)
 	from, to := r.at(low), r.at(high)
 	halfway := (r.at((low+high)/2) - from) / (to - from)
-	if high > low && math.Abs(to-from) > slack*(r.seasons.Peaks[0].Height-r.seasons.Lowest) && halfway > plateau && halfway < 1-plateau {
-		for high-low > bin {
-			middle := (low + high) / 2
-			if (r.at(middle) < y-r.growth) == (to > from) {
-				low = middle
-			} else {
-				high = middle
-			}
-		}
-		r.place = (low + high) / 2
+	if high > low && s.fell() && math.Abs(to-from) > slack*(r.seasons.Peaks[0].Height-r.seasons.Lowest) && halfway > plateau && halfway < 1-plateau {
+		passed := func(i int) bool { return (r.at(low+float64(i)*bin) >= y-r.growth) == (to > from) }
+		r.place = low + float64(2*sort.Search(int((high-low)/bin), passed)-1)*bin/2
 		r.pace = (r.place + slack*r.last) / (r.phase + slack*r.last)
 		r.whole = r.phase + max((r.last-r.place)/r.pace, bin)
 	}
