@@ -1,9 +1,7 @@
 package forecast
 
 import (
-	"cmp"
 	"math"
-	"slices"
 	"sort"
 )
 
@@ -15,7 +13,7 @@ type seasons struct {
 	Newest, Oldest int64            // bins, counted from the epoch
 
 	Up            bool          // it rises
-	Size          uint8         // how many peaks there are
+	Size, Rising  uint16        // how many peaks there are, and how many of the last are each above the one before
 	Base          float64       // from where it rises, bytes
 	Rose          int64         // when that was seen, ns
 	Grew, Extreme peak          // the last notable growth, and the extreme of the present rise or fall
@@ -71,7 +69,7 @@ func (s *seasons) peaked(p peak) {
 	since := func(i int) float64 { return float64(p.At - s.Peaks[i].At) }
 	if since(0) < plateau*(since(1)-since(0)) && (s.Size < 2 || since(1) < uneven*(since(2)-since(1))) {
 		copy(s.Peaks[:], s.Peaks[1:]) // a rise in two steps has one peak
-		s.Size--
+		s.Size, s.Rising = s.Size-1, max(s.Rising, 1)-1
 	}
 	s.Lowest = p.Height
 	way, n, before := 0.0, 0.0, p.Height
@@ -83,7 +81,10 @@ func (s *seasons) peaked(p peak) {
 	}
 	s.Clarity = (p.Height - s.Lowest) * math.Sqrt(n) / max(way, 1)
 	copy(s.Peaks[1:], s.Peaks[:])
-	s.Size = min(s.Size+1, peakCap)
+	s.Size, s.Rising = min(s.Size+1, peakCap), min(s.Rising, pastCap)+1
+	if p.Height <= s.Peaks[1].Height {
+		s.Rising = 1
+	}
 	s.Peaks[0] = p
 }
 
@@ -191,13 +192,12 @@ func (r *seasonalPhase) claim(seconds, last float64) float64 {
 	return r.at(phase) + (1+peaks)*r.growth - last
 }
 
-// crest is the change to the highest peak until then. It is 0 unless each peak was
-// above the one before: one as high as the last does not fill the GPU.
+// crest is the change to the highest peak until then. It is 0 unless each of the last was
+// above the one before: one as high as the last does not fill the GPU. As many more are
+// expected as have risen.
 func (r *seasonalPhase) crest(seconds, last float64) float64 {
-	_, peaks := r.ahead(seconds)
-	s := r.seasons
-	if peaks == 0 || s.Size < peakCap || !slices.IsSortedFunc(s.Peaks[:], func(a, b peak) int { return cmp.Compare(b.Height, a.Height) }) {
-		return 0
+	if _, peaks := r.ahead(seconds); peaks > 0 && r.seasons.Rising >= peakCap {
+		return r.seasons.Peaks[0].Height + min(peaks, float64(r.seasons.Rising))*r.growth - last
 	}
-	return s.Peaks[0].Height + peaks*r.growth - last
+	return 0
 }

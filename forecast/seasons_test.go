@@ -103,6 +103,18 @@ func TestStaircaseHasPeaks(t *testing.T) {
 	}
 }
 
+// A pool that grows in steps and is emptied again fills a GPU no further than it has grown.
+func TestStepsOfAPoolDoNotFillTheGPU(t *testing.T) {
+	f := New()
+	for i := range 2000 {
+		used := int64(50*gib + float64(i%170/23)*1.6*gib)
+		f.Observe(after(float64(i)), used)
+		if full, ok := f.FullIn(int64(80*gib) - used); ok {
+			t.Fatalf("after %d s it is full in %v", i, full.Median)
+		}
+	}
+}
+
 // A missing sample has the value before it.
 func TestPastIsKeptInBins(t *testing.T) {
 	var s seasons
