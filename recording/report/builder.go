@@ -97,6 +97,9 @@ func (b *Builder) AddMinute(m *Minute) {
 	if g == nil || m.Covered <= 0 || !b.within(m.Time) {
 		return
 	}
+	if g.used.known && !m.Used.Mean.Known() { // it is lost, and has no parts, though its processes' probes may report
+		m = &Minute{Time: m.Time, GPUUUID: m.GPUUUID, Covered: m.Covered, Utilization: m.Utilization}
+	}
 	g.add(m)
 	minute := minuteOf(m.Time)
 	b.recorded[minute] = max(b.recorded[minute], min(m.Covered, time.Minute))
@@ -112,6 +115,11 @@ func (b *Builder) AddFiveMinutes(f *FiveMinutes) {
 	if share < 1 {
 		some := *f
 		some.Covered = time.Duration(share * float64(f.Covered))
+		f = &some
+	}
+	if p.used.known && !f.Used.Mean.Known() {
+		some := *f
+		some.Allocated, some.Cached, some.Fragmented, some.Other = Spread{}, Spread{}, Spread{}, Spread{}
 		f = &some
 	}
 	retries, steps := p.add(f, b.byUUID[f.Process.GPUUUID])

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 	"vramscope/schema"
 )
@@ -46,6 +47,33 @@ func TestGPUsAreMeasuredOverRecordedTime(t *testing.T) {
 	// What was not reported is unknown.
 	if second := r.GPUs[1]; second.Memory.Allocated != nil || second.UtilizationPercent != nil || second.IdleHours != nil || a.Memory.Unknown != nil {
 		t.Errorf("%+v", second)
+	}
+}
+
+// TestALostGPUHasNoParts: its processes' probes report on. Its time counts as recorded
+// and for nothing else, also in a stretch of the timeline that it shares.
+func TestALostGPUHasNoParts(t *testing.T) {
+	b := newBox("gpu", 40) // in stretches of ten minutes
+	id := b.started(7, 0, "alice", "train.py")
+	for m := range 20 {
+		known := Minute{Time: at(m), GPUUUID: gpuA, Covered: time.Minute, Used: level80(40), Allocated: level80(28), Cached: level80(12)}
+		if m%10 >= 5 {
+			known.Used = Spread{}
+		}
+		b.AddMinute(&known)
+	}
+	b.AddFiveMinutes(&FiveMinutes{Time: at(0), Process: id, Covered: fiveMinutes, Used: level80(40), Cached: level80(12)})
+	b.AddFiveMinutes(&FiveMinutes{Time: at(5), Process: id, Covered: fiveMinutes, Cached: level80(12)})
+	r := b.report()
+	g := r.GPUs[0]
+	about(t, "recorded", &g.RecordedSeconds, 1200)
+	about(t, "used", g.Memory.Used.Percent, 50)
+	about(t, "cached", g.Memory.Cached.Percent, 15)
+	about(t, "wasted", &r.Groups[0].WastedGiBHours, 1)
+	for _, point := range g.Timeline {
+		if point.RecordedSeconds != 600 || point.UsedBytes != quantity.From(40*quantity.GiB, quantity.Computed) || point.CachedBytes != quantity.From(12*quantity.GiB, quantity.Computed) {
+			t.Errorf("%+v", point)
+		}
 	}
 }
 

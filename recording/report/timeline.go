@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"math"
 	"time"
 
@@ -22,6 +23,7 @@ type timeline struct {
 
 type bucket struct {
 	covered                                           time.Duration
+	measured                                          time.Duration // of it with used memory
 	used, allocated, cached, fragmented, other, spare part
 	usedMax                                           snapshot.Bytes
 	busy                                              float64
@@ -38,6 +40,9 @@ func newTimeline(q Question) timeline {
 func (l *timeline) add(m *Minute) {
 	b := &l.buckets[min(int(m.Time.Sub(l.from)/l.length), len(l.buckets)-1)]
 	b.covered += m.Covered
+	if m.Used.Mean.Known() {
+		b.measured += m.Covered
+	}
 	b.used.add(m.Used.Mean, m.Covered)
 	b.allocated.add(m.Allocated.Mean, m.Covered)
 	b.cached.add(m.Cached.Mean, m.Covered)
@@ -65,7 +70,7 @@ func (l *timeline) document() []schema.ReportPoint {
 			if !p.known {
 				return snapshot.Bytes{}
 			}
-			return quantity.From(quantity.Bytes(math.Round(p.gibHours/b.covered.Hours()*float64(quantity.GiB))), quantity.Computed)
+			return quantity.From(quantity.Bytes(math.Round(p.gibHours/cmp.Or(b.measured, b.covered).Hours()*float64(quantity.GiB))), quantity.Computed)
 		}
 		point := schema.ReportPoint{
 			Time: schema.Time(l.from.Add(time.Duration(i) * l.length)), RecordedSeconds: b.covered.Seconds(),
