@@ -110,6 +110,11 @@ func (s *Sampler) identify(now time.Time, gpus []*gpu, answers []probe.Answer) {
 		known.alive = false // the driver may list a process a moment longer than /proc does
 		pids = append(pids, pid)
 	}
+	if len(s.rows) == 0 && !s.options.Single {
+		for _, p := range largestFirst(gpus) {
+			name(p.PID)
+		}
+	}
 	for _, g := range gpus {
 		if g.fresh != nil {
 			for i := range g.fresh.Processes {
@@ -129,6 +134,20 @@ func (s *Sampler) identify(now time.Time, gpus []*gpu, answers []probe.Answer) {
 		known.info, known.alive = *info, !info.Ended
 	})
 	maps.DeleteFunc(s.byPID, func(_ int, known *identified) bool { return known.named != s.sequence })
+}
+
+// largestFirst is the order in which the first tick asks for names: it does not wait for
+// those of thousands, and the first screen shows the largest.
+func largestFirst(gpus []*gpu) (listed []*nvml.Process) {
+	for _, g := range gpus {
+		if g.fresh != nil {
+			for i := range g.fresh.Processes {
+				listed = append(listed, &g.fresh.Processes[i])
+			}
+		}
+	}
+	slices.SortStableFunc(listed, func(a, b *nvml.Process) int { return cmp.Compare(b.Used.Or(0), a.Used.Or(0)) })
+	return listed
 }
 
 // mayLive reports whether a process may still be there. Of another container's
