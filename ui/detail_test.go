@@ -154,3 +154,29 @@ func TestDetailTellsWhatOtherMayHold(t *testing.T) {
 		t.Errorf("not %q but\n%s", want, text)
 	}
 }
+
+// TestDetailHasTheFiguresThatAreRare: memory that shrinks, readings of different moments,
+// a process on several GPUs.
+func TestDetailHasTheFiguresThatAreRare(t *testing.T) {
+	for want, change := range map[string]func(*snapshot.Process){
+		"shrinking -25M/s": func(p *snapshot.Process) {
+			p.Trend, p.GrowthPerSecond = snapshot.TrendShrinking, quantity.From(-25*quantity.MiB, quantity.Computed)
+		},
+		"too young for a forecast": func(p *snapshot.Process) { p.Trend = snapshot.TrendYoung },
+		"other          –":         func(p *snapshot.Process) { p.Other = snapshot.Bytes{} },
+		"skew: driver and probe":   func(p *snapshot.Process) { p.Other = snapshot.Bytes{} },
+	} {
+		if text := rendered(newDetail(changed(change), uitest.Appearance(t, "", false), nil, true), 80, 22); !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	s := snapshottest.DrawnBox()
+	second := *s.Row(snapshottest.RowID(s, snapshottest.Leaking))
+	second.ID.GPUUUID, second.GPU = s.GPUs[6].UUID, 6
+	s.Rows = append(s.Rows, second)
+	snapshot.SortRows(s.Rows)
+	text := rendered(newDetail(screenOf(s, 160, 24).at(snapshottest.Leaking, 0), uitest.Appearance(t, "", false), nil, true), 160, 22)
+	if !strings.Contains(text, "also on GPU 6") {
+		t.Errorf("not on which GPU it is, too:\n%s", text)
+	}
+}

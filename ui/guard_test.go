@@ -84,6 +84,18 @@ func TestGuardInTheDetail(t *testing.T) {
 	}
 }
 
+// TestOrderOfTheGuardIsInWords: of a guard that acts, too.
+func TestOrderOfTheGuardIsInWords(t *testing.T) {
+	for order, want := range map[int]string{1: "first", 3: "third", 4: "4th", 11: "11th", 12: "12th", 21: "21st", 102: "102nd", 113: "113th"} {
+		s := guarded(snapshot.GuardAct)
+		s.Guard.Standings[0].Order = order
+		text := rendered(newDetail(screenOf(s, 80, 24).at(snapshottest.Leaking, 0), drawnLook(t), nil, true), 80, 22)
+		if want = "guard: importance -500, is flushed " + want + ", 11.0G expected"; !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
+
 // TestPausingTheGuard: A asks first and says what it means; y pauses for ten minutes, and
 // while it is paused ends the pause.
 func TestPausingTheGuard(t *testing.T) {

@@ -44,5 +44,9 @@ func ordinal(n int) string {
 	if n <= len(words) {
 		return words[n-1]
 	}
-	return strconv.Itoa(n) + "th"
+	ending := "th"
+	if last := n % 10; last >= 1 && last <= 3 && n%100/10 != 1 {
+		ending = [...]string{"st", "nd", "rd"}[last-1]
+	}
+	return strconv.Itoa(n) + ending
 }
