@@ -92,7 +92,7 @@ func (b *attachBox) vramscope(args ...string) (output string, code int) {
 
 // cannotTrace reports whether attaching failed because of this machine.
 func cannotTrace(output string) bool {
-	return strings.Contains(output, "Operation not permitted") || strings.Contains(output, "this gdb cannot write registers")
+	return strings.Contains(output, "Operation not permitted") || strings.Contains(output, "cannot write registers")
 }
 
 // The program continues, and each attempt is in the audit log.

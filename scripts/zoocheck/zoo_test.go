@@ -103,10 +103,14 @@ func TestZoo(t *testing.T) {
 	if _, err := exec.LookPath("gdb"); err != nil {
 		ways = "run"
 	}
-	out, exit := zoo(t, nil, binary, "--ways", ways, "--only",
-		"^(-X dev -W error|stdin closed|faulthandler, a thread blocks all signals|flag -I)$")
-	if strings.Contains(out, "Operation not permitted") || strings.Contains(out, "this gdb cannot write registers") {
-		t.Skipf("no process can be traced on this machine:\n%s", out)
+	quick := func(ways string) (string, int) {
+		return zoo(t, nil, binary, "--ways", ways, "--only",
+			"^(-X dev -W error|stdin closed|faulthandler, a thread blocks all signals|flag -I)$")
+	}
+	out, exit := quick(ways)
+	if strings.Contains(out, "Operation not permitted") || strings.Contains(out, "cannot write registers") {
+		t.Log("no process can be attached to on this machine")
+		out, exit = quick("run")
 	}
 	if exit != 0 {
 		t.Errorf("exit code %d\n%s", exit, out)
