@@ -24,6 +24,7 @@ func All() []Baseline {
 		{"damped Holt", of(func() path { return newTrend(0.8, 0.9, 0.98) })},
 		{"Holt–Winters", of(func() path { return newHoltWinters() })},
 		{"last five", of(func() path { return &lastFive{} })},
+		{"weighted experts", of(func() path { return &weighted{} })},
 	}
 }
 

@@ -1,5 +1,5 @@
 // Package baseline has the methods that the forecaster is compared with: the
-// textbook's, and the one that other tools use. Each follows one series, sample by
+// textbook's, the one that other tools use, and a simple mixture of experts. Each follows one series, sample by
 // sample, and gives a median without an interval.
 //
 //	All → New → Observe … → Forecasts, FullIn
