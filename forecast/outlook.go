@@ -44,9 +44,6 @@ func (s *state) look(seconds, change float64) {
 		}
 		r.promise(s.Now, s.Last, h, o.Change, &c)
 		shorter = r.Verdict
-		if i > 2 { // the last minute says less of the next fifteen
-			shorter.Gain[driftQuick], shorter.Gain[driftShort] = shorter.Gain[driftQuick]/2, shorter.Gain[driftShort]/2
-		}
 	}
 }
 
