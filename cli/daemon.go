@@ -128,6 +128,7 @@ var daemonFlagOf = map[string]string{
 }
 
 func (p *program) runDaemon(cmd *cobra.Command, f *daemonFlags) error {
+	p.onFewProcessors()
 	defer p.stayLight()()
 	s, err := p.daemonSettings(cmd, f)
 	if err == nil {

@@ -109,9 +109,7 @@ func executables() []string {
 	if err != nil {
 		return []string{running}
 	}
-	named, err := os.Stat(path)
-	now, nowErr := os.Stat(running)
-	if err == nil && (nowErr != nil || os.SameFile(named, now)) {
+	if sameFile(path, running) {
 		return []string{path, running}
 	}
 	return []string{running, path}
