@@ -3,8 +3,7 @@ package forecast
 import "math"
 
 // arrivals compare when the series got to a level with when the median path was to be
-// there. An error is the logarithm of the real time over the expected one, times the
-// root of the expected minutes: so it depends little on how far away the level was.
+// there. An error is in minutes: that depends little on how far away the level was.
 type arrivals struct {
 	Pending [len(Horizons)]arrival
 	Size    uint8
@@ -27,7 +26,7 @@ func (a *arrivals) settle(now int64, y float64) {
 		if y < float64(p.Level) && passed < neverArrives {
 			kept = append(kept, p)
 		} else {
-			a.Errors.add(now, 0, 0, math.Log(passed)*math.Sqrt(minutes))
+			a.Errors.add(now, 0, 0, (passed-1)*minutes)
 		}
 	}
 	a.Size = uint8(len(kept))
@@ -47,18 +46,17 @@ func (a *arrivals) promise(s *state) {
 	}
 }
 
-// punctuality is how much sooner or later than expected the series will be
-// somewhere in so many minutes, as logarithms: by its record or, while that is short,
-// by the error of a new course's slope.
+// punctuality is how many minutes sooner (≤ 0) or later than expected the series will be
+// somewhere in so many: by its record or, while that is short, by the error of a new
+// course's slope.
 func (s *state) punctuality(minutes float64) (early, late float64) {
 	if e := &s.Arrivals.Errors; e.Size >= enoughResiduals {
-		narrow := farther / math.Sqrt(minutes)
-		return narrow * float64(e.Spread.Lower80), narrow * float64(e.Spread.Upper80)
+		return float64(e.Spread.Lower80), float64(e.Spread.Upper80)
 	}
 	doubt := unsure
 	if c := &s.Course; c.Announced {
 		explained := c.Line.line(longTau).explained
 		doubt = min(doubt, math.Sqrt2*math.Erfinv(level)*math.Sqrt((1-explained)/explained/max(c.Line.N-2, 1)))
 	}
-	return -doubt, doubt
+	return -doubt * minutes, doubt * minutes
 }

@@ -24,8 +24,7 @@ const (
 	priorSamples = 3   // forecasts that the next shorter horizon's verdict counts as
 
 	neverArrives = 3.0 // expected times until an arrival is given up: with 2 an interval holds too little
-	farther      = 0.7 // the error of an arrival in many minutes to what one in few lets expect, in most regimes
-	unsure       = 0.5 // the error of an arrival before there are any: it takes 0.6 to 1.6 times as long
+	unsure       = 0.5 // the error of an arrival before there are any: it takes half to one and a half times as long
 
 	residualCap     = 48         // errors that a horizon keeps: the 95 % bound has one beyond it
 	enoughResiduals = 1/0.10 - 1 // from which its interval is its own: the largest has the rank of 90 %

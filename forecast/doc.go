@@ -57,7 +57,7 @@
 // series and leads above all that was there before. The interval of that time does not
 // come from memory's: it is conformal in time (arrivals.go). Levels that the median path
 // has one, two and five minutes ahead are kept until the series gets there, and the
-// quantiles of real over expected time are those of the time to full.
+// quantiles of how much later than expected that is are those of the time to full.
 //
 // A leak (leak.go) is even growth of the lowest samples in slots of time, at any of
 // eight scales from a minute to two hours, so that neither sawtooth nor staircase hides it.

@@ -52,13 +52,13 @@ func WhenFull(free int64, series ...*Forecaster) (FullIn, bool) {
 				return FullIn{}, false
 			}
 			share := s.Outlook[next].Rise / rise[next]
-			sooner, later := s.punctuality(max(at, time.Second).Minutes())
+			sooner, later := s.punctuality(at.Minutes())
 			early, late = math.Hypot(early, share*sooner), math.Hypot(late, share*later)
 		}
 	}
 	return FullIn{
-		Median: at, Earliest: time.Duration(float64(at) * math.Exp(-early)),
-		Latest: time.Duration(float64(at)*math.Exp(late) + level*step*1e9),
+		Median: at, Earliest: time.Duration(max(float64(at)-early*60e9, 0)),
+		Latest: time.Duration(float64(at) + late*60e9 + level*step*1e9),
 	}, true
 }
 

@@ -2,6 +2,7 @@ package forecast
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -109,5 +110,42 @@ func TestFullInDecreasesWithFreeMemory(t *testing.T) {
 	}
 	if last == 0 {
 		t.Error("a leak never fills the GPU")
+	}
+}
+
+// TestTimeToFullHolds: as many times to full lie within their interval where a level is
+// minutes away as where it is a quarter of an hour away.
+func TestTimeToFullHolds(t *testing.T) {
+	for _, g := range regime.All() {
+		if g.Name != "staircase" && g.Name != "alternation over a leak" && g.Name != "growing peaks" {
+			continue
+		}
+		var held, answered [2]int // 1 to 5 minutes and 5 to 15 before
+		for seed := range uint64(24) {
+			y := g.Make(regime.Seeded(3000 + seed))
+			full := slices.IndexFunc(y, func(v float64) bool { return v >= regime.Capacity-mib })
+			f := New()
+			for i := range max(full-60, 0) {
+				f.Observe(noon.Add(time.Duration(i)*time.Second), int64(y[i]))
+				left, band := full-i, 0
+				if left > 300 {
+					band = 1
+				}
+				in, ok := f.FullIn(int64(regime.Capacity - y[i]))
+				if !ok || left > 900 {
+					continue
+				}
+				answered[band]++
+				if at := time.Duration(left) * time.Second; in.Earliest <= at && at <= in.Latest {
+					held[band]++
+				}
+			}
+		}
+		for band, n := range answered {
+			share := float64(held[band]) / float64(n)
+			if n == 0 || math.Abs(share-0.80) > 0.09 {
+				t.Errorf("%s, band %d: %.3f of %d", g.Name, band, share, n)
+			}
+		}
 	}
 }

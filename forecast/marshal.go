@@ -9,7 +9,7 @@ import (
 )
 
 // format is the version of the layout of state.
-const format = 17
+const format = 18
 
 // image is a marshalled Forecaster, little-endian. A checksum of it and of the format
 // follows.
