@@ -113,7 +113,7 @@ func TestLogIsNotRedirected(t *testing.T) {
 			}
 			log := &Log{Directory: filepath.Join(base, "state")}
 			err := log.Do(testEntry(), func(*Entry) error { t.Error("it was done"); return nil })
-			if !isRefusal(err) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "XDG_STATE_HOME") {
+			if !Refused(err) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "XDG_STATE_HOME") {
 				t.Errorf("it says %v, want %q", err, c.want)
 			}
 			if checked := log.Check(); checked == nil || name != "directory in its place" && !strings.Contains(checked.Error(), c.want) {

@@ -93,7 +93,7 @@ func (l *Log) Do(e Entry, act func(*Entry) error) (err error) {
 		e.DurationMS = Milliseconds(l.now().Sub(began))
 		if err != nil {
 			e.Outcome, e.Reason = failed, Reason(err)
-			if isRefusal(err) {
+			if Refused(err) {
 				e.Outcome = refused
 			}
 		}
@@ -142,7 +142,8 @@ func Reason(err error) string {
 	return err.Error()
 }
 
-func isRefusal(err error) bool {
+// Refused reports whether the error is a refusal: nothing was done.
+func Refused(err error) bool {
 	_, ok := errors.AsType[*process.Refusal](err)
 	return ok
 }

@@ -148,7 +148,7 @@ func TestRefusalIsOneLine(t *testing.T) {
 func TestActionWhoseOutcomeCannotBeLoggedIsAnError(t *testing.T) {
 	log := &Log{Directory: filepath.Join(t.TempDir(), "state")}
 	err := log.Do(testEntry(), func(*Entry) error { return os.Chmod(log.Directory, 0o777) })
-	if err == nil || isRefusal(err) || !strings.HasPrefix(err.Error(), "it is done, but the audit log cannot be written: ") {
+	if err == nil || Refused(err) || !strings.HasPrefix(err.Error(), "it is done, but the audit log cannot be written: ") {
 		t.Errorf("it says %v", err)
 	}
 }

@@ -81,3 +81,10 @@ func NewEvent(now time.Time, snap *snapshot.Snapshot, kind snapshot.EventKind, i
 	event.User, event.Name, event.Bytes = p.User, p.ProgramName(), p.Used
 	return event
 }
+
+// NewFailure is the event of an action that failed: "flush failed: …".
+func NewFailure(now time.Time, snap *snapshot.Snapshot, what string, id process.Identity, err error, devices ...string) snapshot.Event {
+	event := NewEvent(now, snap, snapshot.EventFailed, id, devices...)
+	event.Severity, event.Message = snapshot.Notice, what+" failed: "+Reason(err)
+	return event
+}

@@ -2,7 +2,6 @@ package attach
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -46,7 +45,7 @@ type Attacher struct {
 	Way
 	Latest func() *snapshot.Snapshot // the newest, which has the GPUs of the process; may be nil
 	Log    *action.Log
-	Note   func(snapshot.Event) // takes the event of a probe that was attached, or of a failure; may be nil
+	Note   func(snapshot.Event) // takes the event of a probe that was attached, or of its failure; may be nil
 	Clock  func() time.Time
 }
 
@@ -68,22 +67,23 @@ func (a *Attacher) Run(ctx context.Context, r Request) (Result, error) {
 		return Result{}, a.Log.Refuse(entry, refusal)
 	}
 	var result Result
+	attached := false
 	err := a.Log.Do(entry, func(e *action.Entry) (err error) {
 		result, err = a.Enter(ctx, &plan)
-		e.Outcome = "attached"
+		e.Outcome, attached = "attached", err == nil
 		if plan.Method == attach.GDB {
 			e.StandstillMS = action.Milliseconds(result.Standstill)
 		}
 		return err
 	})
-	var refusal *process.Refusal
-	if a.Note != nil && !errors.As(err, &refusal) {
+	switch {
+	case a.Note == nil:
+	case attached:
 		event := action.NewEvent(a.Clock(), snap, snapshot.EventAttach, r.Process)
 		event.Message = fmt.Sprintf("attached a probe to %d by %s%s", r.Process.PID, result.Method, paused(result))
-		if err != nil {
-			event.Severity, event.Message = snapshot.Notice, "failed: "+action.Reason(err)
-		}
 		a.Note(event)
+	case !action.Refused(err):
+		a.Note(action.NewFailure(a.Clock(), snap, "attach", r.Process, err))
 	}
 	return result, err
 }

@@ -52,7 +52,7 @@ func TestAttachIsLogged(t *testing.T) {
 	if _, err := a.Run(t.Context(), request); !errors.Is(err, way.err) {
 		t.Error(err)
 	}
-	if len(events) != 2 || events[1].Severity != snapshot.Notice || events[1].Message != "failed: attach to PID 7: it has ended meanwhile" {
+	if len(events) != 2 || events[1].Kind != snapshot.EventFailed || events[1].Message != "attach failed: attach to PID 7: it has ended meanwhile" {
 		t.Errorf("the events are %+v", events)
 	}
 	way.checks = append(way.checks, Check{Text: "it has a probe already"})

@@ -26,7 +26,7 @@ type Flusher struct {
 	Probes Prober
 	Sample func(context.Context) *snapshot.Snapshot // takes a fresh one
 	Log    *action.Log                              // nil: nothing is logged
-	Note   func(snapshot.Event)                     // takes the event of a flush; may be nil
+	Note   func(snapshot.Event)                     // takes the event of a flush, or of its failure; may be nil
 	Clock  func() time.Time
 
 	sleep func(context.Context, time.Duration) // in tests; nil: Sleep
@@ -62,8 +62,10 @@ func (f *Flusher) Run(ctx context.Context, r Request) (Result, error) {
 		return f.flush(ctx, r, before)
 	}
 	var result Result
+	flushed := false
 	err := f.Log.Do(entry, func(e *action.Entry) (err error) {
 		if result, err = f.flush(ctx, r, before); err == nil {
+			flushed = true
 			freed := result.Freed()
 			e.Outcome, e.Reason, e.FreedBytes = result.Outcome(), result.Reason, &freed
 			if dropped, ok := result.DriverFreed().Value(); ok {
@@ -72,8 +74,12 @@ func (f *Flusher) Run(ctx context.Context, r Request) (Result, error) {
 		}
 		return err
 	})
-	if err == nil && f.Note != nil {
+	switch {
+	case f.Note == nil:
+	case flushed:
 		f.Note(f.event(r, &result, before))
+	case !action.Refused(err):
+		f.Note(action.NewFailure(f.Clock(), before, "flush", r.Process, err, r.Devices...))
 	}
 	return result, err
 }

@@ -2,6 +2,7 @@ package flush
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -262,5 +263,29 @@ func TestDryRunRecognisesOwnCaches(t *testing.T) {
 		if got := r.ownCaches(); got != c.want {
 			t.Errorf("%q: %v", c.note, got)
 		}
+	}
+}
+
+// A flush that failed is among the events, of its own kind: no report counts it as a
+// flush. A refused one was not tried.
+func TestFailedFlushIsNoted(t *testing.T) {
+	b := newPooled("pytorch")
+	b.onFlush = func(int) (string, error) { return "", probe.ErrLate }
+	var events []snapshot.Event
+	f := b.flusher()
+	f.Note = func(e snapshot.Event) { events = append(events, e) }
+	if _, err := f.Run(t.Context(), Request{Process: b.id, Level: Gradual}); !errors.Is(err, probe.ErrLate) {
+		t.Fatal(err)
+	}
+	if len(events) != 1 || events[0].Kind != snapshot.EventFailed || events[0].Row.Process != b.id ||
+		!strings.HasPrefix(events[0].Message, "flush failed: ") || !strings.HasSuffix(events[0].Message, ": it may still happen") {
+		t.Errorf("the events are %+v", events)
+	}
+	if _, err := f.Run(t.Context(), Request{Process: b.id, Level: Gradual, DryRun: true}); err == nil || len(events) != 1 {
+		t.Errorf("dry run: %v, %d events", err, len(events))
+	}
+	b.onFlush = func(int) (string, error) { return "", &process.Refusal{Reason: "it is another process now"} }
+	if _, err := f.Run(t.Context(), Request{Process: b.id, Level: Gradual}); err == nil || len(events) != 1 {
+		t.Errorf("refused: %v, %d events", err, len(events))
 	}
 }

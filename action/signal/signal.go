@@ -38,7 +38,7 @@ type Sender struct {
 	Send   func(context.Context, process.Identity, syscall.Signal) error
 	Latest func() *snapshot.Snapshot // what is known of the process
 	Log    *action.Log
-	Note   func(snapshot.Event) // takes the event of a signal; may be nil
+	Note   func(snapshot.Event) // takes the event of a signal, or of its failure; may be nil
 	Clock  func() time.Time
 }
 
@@ -48,17 +48,24 @@ func (s *Sender) Run(ctx context.Context, r Request) (Result, error) {
 	entry := action.NewEntry("signal", r.Process, r.Origin)
 	entry.About(snap, r.Process)
 	entry.Signal = Name(r.Signal)
+	sent := false
 	err := s.Log.Do(entry, func(e *action.Entry) error {
 		e.Outcome = "sent"
-		return s.Send(ctx, r.Process, r.Signal)
+		err := s.Send(ctx, r.Process, r.Signal)
+		sent = err == nil
+		return err
 	})
-	if err != nil {
-		return Result{}, err
-	}
-	if s.Note != nil {
+	switch {
+	case s.Note == nil:
+	case sent:
 		event := action.NewEvent(s.Clock(), snap, snapshot.EventSignal, r.Process)
 		event.Severity, event.Message = snapshot.Notice, "sent "+Name(r.Signal)
 		s.Note(event)
+	case !action.Refused(err):
+		s.Note(action.NewFailure(s.Clock(), snap, Name(r.Signal), r.Process, err))
+	}
+	if err != nil {
+		return Result{}, err
 	}
 	return Result{r.Signal}, nil
 }

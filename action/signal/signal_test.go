@@ -46,12 +46,17 @@ func TestSignalIsSentAndLogged(t *testing.T) {
 	if _, err := s.Run(t.Context(), request); !errors.Is(err, answer) || len(events) != 1 {
 		t.Errorf("%v, %d events", err, len(events))
 	}
+	answer = syscall.EPERM
+	if _, err := s.Run(t.Context(), request); !errors.Is(err, answer) || len(events) != 2 ||
+		events[1].Kind != snapshot.EventFailed || events[1].GPU != 3 || events[1].Message != "SIGTERM failed: operation not permitted" {
+		t.Errorf("%v, the events are %+v", err, events)
+	}
 	content, err := os.ReadFile(filepath.Join(directory, action.LogName))
 	if err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(string(content), "\n")
-	for i, want := range []string{`"outcome":"begin"`, `"outcome":"sent"`, `"outcome":"begin"`, `"outcome":"refused"`} {
+	for i, want := range []string{`"outcome":"begin"`, `"outcome":"sent"`, `"outcome":"begin"`, `"outcome":"refused"`, `"outcome":"begin"`, `"outcome":"failed"`} {
 		for _, want := range []string{want, `"action":"signal"`, `"signal":"SIGTERM"`, `"why":"key x"`, `"target_user":"bob"`, `"gpus":[3]`} {
 			if !strings.Contains(lines[i], want) {
 				t.Errorf("line %d has no %s: %s", i, want, lines[i])
@@ -60,7 +65,7 @@ func TestSignalIsSentAndLogged(t *testing.T) {
 	}
 	// What cannot be logged is not done.
 	s.Log.Directory = filepath.Join(directory, action.LogName)
-	if _, err := s.Run(t.Context(), request); err == nil || len(sent) != 2 {
+	if _, err := s.Run(t.Context(), request); err == nil || len(sent) != 3 {
 		t.Errorf("without a log: %v, %d signals", err, len(sent))
 	}
 }

@@ -114,7 +114,7 @@ func numbersOf(p *snapshot.Process) snapshot.Process {
 // name out of it. What was done to a process is its user's and root's matter.
 func sharedEvent(e *snapshot.Event) bool {
 	switch e.Kind {
-	case snapshot.EventFlush, snapshot.EventAttach, snapshot.EventSignal, snapshot.EventGuard,
+	case snapshot.EventFlush, snapshot.EventAttach, snapshot.EventSignal, snapshot.EventFailed, snapshot.EventGuard,
 		snapshot.EventRescued, snapshot.EventNotRescued:
 		return false
 	default:

@@ -51,6 +51,7 @@ const (
 	EventFlush       EventKind = "flush"
 	EventAttach      EventKind = "attach"
 	EventSignal      EventKind = "signal"
+	EventFailed      EventKind = "failed" // a flush, an attach or a signal: nothing was done, as far as is known
 	// An allocation that the driver had refused was tried again after others had freed
 	// memory for it; or it was not, or in vain.
 	EventRescued    EventKind = "rescued"
