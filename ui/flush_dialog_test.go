@@ -152,8 +152,11 @@ func TestFlushEstimatesWhatStaysFree(t *testing.T) {
 		{"a sawtooth", "stays free  none: its 10-min peak needs it back", nil, func(p *snapshot.Process) {
 			p.Allocated = amountIn(.1)
 		}},
-		{"a peak between two samples", "stays free  up to 9.5G: its highest peak ever was 63.0G", nil, func(p *snapshot.Process) {
+		{"a peak between two samples", "stays free  1.7G if its highest peak, 63.0G, comes again, else up to 9.5G", nil, func(p *snapshot.Process) {
 			p.Allocators[0].PeakAllocated = amountIn(63)
+		}},
+		{"a report at the trough of each step", "stays free  none if its highest peak, 70.0G, comes again, else up to 9.5G", nil, func(p *snapshot.Process) {
+			p.Allocators[0].PeakAllocated = amountIn(70)
 		}},
 		{"nothing watched", "stays free  unknown", func(snapshot.History) snapshot.History { return nil }, nil},
 		{"a few seconds", "stays free  unknown", justStarted, nil},

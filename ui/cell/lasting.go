@@ -25,7 +25,8 @@ type Lasting struct {
 }
 
 // LastingOf subtracts what the peak of the last minutes takes back from what is
-// cached. Peaks between two samples are known from the allocator's own maximum.
+// cached. A program that reports at the trough of each of its steps has peaks that
+// no sample shows: the allocator's own maximum has them, and no time.
 func LastingOf(history snapshot.History, now time.Time, p *snapshot.Process) Lasting {
 	allocated, reported := p.Allocated.Value()
 	peak, seen, ok := AllocatedPeak(history, now, p.ID)
@@ -53,6 +54,14 @@ func (s Lasting) AtMost(freed quantity.Bytes) string {
 		return s.Most.String()
 	}
 	return About(s.Most)
+}
+
+// AtLeast is Least as text.
+func (s Lasting) AtLeast() string {
+	if s.Least <= 0 {
+		return "none"
+	}
+	return About(s.Least)
 }
 
 // Minutes is "10 min", or "40 s" below a minute.

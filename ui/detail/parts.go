@@ -174,7 +174,7 @@ func (d Panel) cachedNote() string {
 	case l.Most <= 0:
 		return note + "; its 10-min peak needs it back"
 	case l.Least < l.Most:
-		return note + "; up to " + l.AtMost(returnable) + " should stay free"
+		return note + "; " + l.AtLeast() + " to " + l.AtMost(returnable) + " should stay free"
 	case l.Most >= returnable:
 		return note + "; all of it should stay free"
 	default:

@@ -272,7 +272,7 @@ func (d Flush) staysFree(t *flushTarget) cell.Span {
 	case l.Most <= 0:
 		return cell.Span{s.Warning, "none" + peak + "it back"}
 	case l.Least < l.Most:
-		return cell.Span{s.Text, "up to " + l.AtMost(d.frees(t)) + ": its highest peak ever was " + l.Ever.String()}
+		return cell.Span{s.Text, l.AtLeast() + " if its highest peak, " + l.Ever.String() + ", comes again, else up to " + l.AtMost(d.frees(t))}
 	case l.Needs <= 0:
 		return cell.Span{s.Text, "all of it, if it goes on as in the last " + cell.Minutes(l.Seen)}
 	default:
