@@ -362,6 +362,34 @@ func TestReportAfterAKill(t *testing.T) {
 	}
 }
 
+// A recorder that is killed in the midst of a recording, and started anew minutes later:
+// the report has the time up to the kill.
+func TestReportAfterAKillAndARestart(t *testing.T) {
+	before, killed := t.TempDir(), t.TempDir()
+	w, err := recording.Create(before, recording.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ticking(t, time.Date(2026, 11, 20, 12, 1, 30, 0, time.UTC))(w, 120)
+	if err := os.CopyFS(killed, os.DirFS(before)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if w, err = recording.Create(killed, recording.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	ticking(t, time.Date(2026, 11, 20, 12, 10, 0, 0, time.UTC))(w, 90)
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	out, problem, code := reported(t, killed)
+	if code != 0 || !strings.Contains(out, "recorded 3 min 28 s of 9 min 59 s\n") || !strings.Contains(out, "  4.04  finetune.py\n") {
+		t.Errorf("exit code %d: %s\n%s", code, problem, out)
+	}
+}
+
 // A recorder that was started anew, by an update say, in the minute in which it is killed.
 func TestReportAfterARestartAndAKill(t *testing.T) {
 	ended, killed := t.TempDir(), t.TempDir()

@@ -12,7 +12,7 @@ import (
 
 // Session is a time of writing without interruption.
 type Session struct {
-	From       time.Time
+	From, To   time.Time // To is its last tick
 	Host, User string
 	Simulated  bool
 }
@@ -43,14 +43,14 @@ func (r *Recording) Sessions(from, to time.Time) ([]Session, error) {
 	var all []Session
 	err := r.eachDay(from, to, func(rows *sql.Rows) error {
 		var s Session
-		var began int64
+		var began, ended int64
 		var host, user sql.NullString
-		err := rows.Scan(&began, &host, &user, &s.Simulated)
-		s.From, s.Host, s.User = moment(began), host.String, user.String
+		err := rows.Scan(&began, &ended, &host, &user, &s.Simulated, new(int64))
+		s.From, s.To, s.Host, s.User = moment(began), moment(ended), host.String, user.String
 		all = append(all, s)
 		return err
-	}, `SELECT from_ns, host, user, simulated FROM sessions WHERE from_ns < ?2
-		AND max(to_ns, coalesce((SELECT max(time_ns) FROM tail WHERE tail.session = sessions.session), 0)) >= ?1 ORDER BY session`,
+	}, `SELECT * FROM (SELECT from_ns, max(to_ns, coalesce((SELECT max(time_ns) FROM tail WHERE tail.session = sessions.session), 0)) AS last,
+		host, user, simulated, session FROM sessions) WHERE from_ns < ?2 AND last >= ?1 ORDER BY session`,
 		from.UnixNano(), to.UnixNano())
 	return all, err
 }

@@ -12,53 +12,65 @@ import (
 // minutes there are no rows while a recorder runs, and none after it was killed.
 type Running struct {
 	last time.Time
-	gpus map[string]*gpuSums
-	rows map[snapshot.RowID]*processSums
+	gpus map[gpuMinute]*gpuSums
+	rows map[rowMinutes]*processSums
+}
+
+type gpuMinute struct {
+	uuid string
+	from int64
+}
+
+type rowMinutes struct {
+	id   snapshot.RowID
+	from int64
 }
 
 // Add adds the next moment.
 func (r *Running) Add(snap *snapshot.Snapshot) {
 	now, weight := snap.Time.UnixNano(), min(snap.Time.Sub(r.last), 2*max(snap.Interval, time.Second))
 	if r.gpus == nil {
-		r.gpus, r.rows, weight = make(map[string]*gpuSums), make(map[snapshot.RowID]*processSums), 0
+		r.gpus, r.rows, weight = make(map[gpuMinute]*gpuSums), make(map[rowMinutes]*processSums), 0
 	}
 	r.last = snap.Time
 	for i := range snap.GPUs {
 		g := &snap.GPUs[i]
-		if s := r.gpus[g.UUID]; s == nil || s.over(now) {
-			r.gpus[g.UUID] = new(gpuSums)
-			r.gpus[g.UUID].begin(now)
+		key := gpuMinute{g.UUID, beginOf(now, time.Minute)}
+		if r.gpus[key] == nil {
+			r.gpus[key] = new(gpuSums)
+			r.gpus[key].begin(now)
 		}
-		r.gpus[g.UUID].add(now, weight, g, snap)
+		r.gpus[key].add(now, weight, g, snap)
 	}
 	for i := range snap.Rows {
 		p := &snap.Rows[i]
-		if s := r.rows[p.ID]; s == nil || s.over(now) {
-			r.rows[p.ID] = new(processSums)
-			r.rows[p.ID].begin(now)
+		key := rowMinutes{p.ID, beginOf(now, 5*time.Minute)}
+		if r.rows[key] == nil {
+			r.rows[key] = new(processSums)
+			r.rows[key].begin(now)
 		}
-		r.rows[p.ID].add(now, weight, p)
+		r.rows[key].add(now, weight, p)
 	}
 }
 
-// GPUMinutes visits the last minute of each GPU.
+// GPUMinutes visits the minutes of each GPU.
 func (r *Running) GPUMinutes(visit func(*GPUMinute)) {
-	for uuid, s := range r.gpus {
+	for key, s := range r.gpus {
 		p := &s.parts // in the order of gpuParts
 		visit(&GPUMinute{
-			Time: moment(s.from), Subject: Subject{GPUUUID: uuid}, Covered: time.Duration(s.covered), Processes: quantity.From(s.processes, quantity.Computed),
+			Time: moment(s.from), Subject: Subject{GPUUUID: key.uuid}, Covered: time.Duration(s.covered), Processes: quantity.From(s.processes, quantity.Computed),
 			Used: p[0].spread(s.covered), Free: p[1].spread(s.covered).Mean, Allocated: p[2].spread(s.covered).Mean, Cached: p[3].spread(s.covered).Mean,
 			Fragmented: p[4].spread(s.covered).Mean, Other: p[5].spread(s.covered).Mean, Unknown: p[6].spread(s.covered).Mean, Utilization: p[7].percents(),
 		})
 	}
 }
 
-// Process5Min visits the last five minutes of each row.
+// Process5Min visits the five minutes of each row.
 func (r *Running) Process5Min(visit func(*Process5Min)) {
-	for id, s := range r.rows {
+	for key, s := range r.rows {
 		p := &s.parts // in the order of processParts
 		visit(&Process5Min{
-			Time: moment(s.from), Subject: Subject{GPUUUID: id.GPUUUID, Process: &ProcessRow{Process: snapshot.Process{ID: id}}}, Covered: time.Duration(s.covered),
+			Time: moment(s.from), Subject: Subject{GPUUUID: key.id.GPUUUID, Process: &ProcessRow{Process: snapshot.Process{ID: key.id}}}, Covered: time.Duration(s.covered),
 			Used: p[0].spread(s.covered), Allocated: p[1].spread(s.covered).Mean, Cached: p[2].spread(s.covered).Mean, Fragmented: p[3].spread(s.covered).Mean,
 			Other: p[4].spread(s.covered).Mean, Utilization: p[5].percents(), AllocRetries: s.retries,
 		})

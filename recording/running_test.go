@@ -39,7 +39,7 @@ func TestRunningIsWhatAWriterSums(t *testing.T) {
 		of := func(v snapshot.Bytes) quantity.Bytes { return v.Or(-1) }
 		s.least, s.mean, s.most = of(used.Min), of(used.Mean), of(used.Max)
 		s.allocated, s.cached, s.between, s.other = of(parts[0]), of(parts[1]), of(parts[2]), of(parts[3])
-		into[key] = s // the last
+		into[[2]any{key, s.begin}] = s
 	}
 	got, want := make(map[any]sums), make(map[any]sums)
 	minutes := func(into map[any]sums) func(*GPUMinute) {
@@ -62,7 +62,7 @@ func TestRunningIsWhatAWriterSums(t *testing.T) {
 	if err := r.Process5Min(from.Add(-time.Hour), to.Add(1), fives(want)); err != nil {
 		t.Fatal(err)
 	}
-	if len(want) != 2+6 || !maps.Equal(got, want) {
+	if len(want) < 2*2+6 || !maps.Equal(got, want) {
 		for key := range want {
 			if got[key] != want[key] {
 				t.Errorf("%v:\n%+v, the writer has\n%+v", key, got[key], want[key])

@@ -49,8 +49,11 @@ type window struct {
 
 func (w *window) set(now int64, width time.Duration) {
 	w.width = int64(width)
-	w.from, w.covered = now-now%w.width, 0
+	w.from, w.covered = beginOf(now, width), 0
 }
+
+// beginOf is when the window of a moment begins.
+func beginOf(now int64, width time.Duration) int64 { return now - now%int64(width) }
 
 // measure adds a tick to the sums: the first is used memory, the last is utilization.
 // What is covered are the ticks whose used memory is known, or all where none is, so

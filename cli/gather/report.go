@@ -38,7 +38,7 @@ func Report(r *recording.Recording, q evaluation.Question, log string) (*evaluat
 	for i := range processes {
 		b.AddProcess(processOf(&processes[i]))
 	}
-	last, err := runningOf(r)
+	sums, err := unwritten(r, q.From, q.To)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func Report(r *recording.Recording, q evaluation.Question, log string) (*evaluat
 		if next.After(q.To) {
 			next = q.To
 		}
-		if err := addDay(b, r, from, next, last); err != nil {
+		if err := addDay(b, r, from, next, sums); err != nil {
 			return nil, err
 		}
 		from = next
@@ -73,21 +73,58 @@ func processOf(p *recording.ProcessRow) evaluation.Process {
 	}
 }
 
-// runningOf sums the last minutes, of which a recorder that runs or was killed has
-// written nothing, or what the recorder before it had.
-func runningOf(r *recording.Recording) (*recording.Running, error) {
-	last := new(recording.Running)
-	_, newest := r.Span()
-	return last, Moments(r, newest.Truncate(fiveMinutes).Add(-time.Minute), newest.Add(1), last.Add)
+// fromSamples are sums of samples, which are taken where a recorder has written none, or
+// less: of the minutes in which it ends, runs or is killed.
+type fromSamples struct {
+	minutes map[minuteOf]*recording.GPUMinute
+	fives   map[fiveOf]*recording.Process5Min
 }
 
-func addDay(b *evaluation.Builder, r *recording.Recording, from, to time.Time, last *recording.Running) error {
-	minutes := make(map[string]*recording.GPUMinute) // the newest, summed from samples
-	last.GPUMinutes(func(m *recording.GPUMinute) {
-		if !m.Time.Before(from) && m.Time.Before(to) {
-			minutes[m.GPUUUID] = m
+type minuteOf struct {
+	uuid string
+	from int64
+}
+
+type fiveOf struct {
+	row  snapshot.RowID
+	from int64
+}
+
+// unwritten sums the last five minutes of each session that ends in [from, to).
+func unwritten(r *recording.Recording, from, to time.Time) (*fromSamples, error) {
+	s := &fromSamples{make(map[minuteOf]*recording.GPUMinute), make(map[fiveOf]*recording.Process5Min)}
+	sessions, err := r.Sessions(from, to)
+	if err != nil {
+		return nil, err
+	}
+	done := make(map[time.Time]bool) // a recorder that is killed again and again
+	for i := range sessions {
+		begin := sessions[i].To.UTC().Truncate(fiveMinutes)
+		if done[begin] {
+			continue
 		}
-	})
+		done[begin] = true
+		last := new(recording.Running)
+		if err := Moments(r, begin.Add(-time.Minute), begin.Add(fiveMinutes), last.Add); err != nil {
+			return nil, err
+		}
+		last.GPUMinutes(func(m *recording.GPUMinute) {
+			key := minuteOf{m.GPUUUID, m.Time.UnixNano()}
+			if was := s.minutes[key]; was == nil || was.Covered < m.Covered {
+				s.minutes[key] = m
+			}
+		})
+		last.Process5Min(func(f *recording.Process5Min) {
+			key := fiveOf{f.Row(), f.Time.UnixNano()}
+			if was := s.fives[key]; was == nil || was.Covered < f.Covered {
+				s.fives[key] = f
+			}
+		})
+	}
+	return s, nil
+}
+
+func addDay(b *evaluation.Builder, r *recording.Recording, from, to time.Time, sums *fromSamples) error {
 	addMinute := func(m *recording.GPUMinute) {
 		b.AddMinute(&evaluation.Minute{
 			Time: m.Time, GPUUUID: m.GPUUUID, Covered: m.Covered,
@@ -96,31 +133,26 @@ func addDay(b *evaluation.Builder, r *recording.Recording, from, to time.Time, l
 		})
 	}
 	err := r.GPUMinutes(from, to, func(m *recording.GPUMinute) {
-		if running := minutes[m.GPUUUID]; running != nil && m.Time.Equal(running.Time) {
-			if m.Covered < running.Covered {
-				return
-			}
-			delete(minutes, m.GPUUUID)
+		key := minuteOf{m.GPUUUID, m.Time.UnixNano()}
+		if sum := sums.minutes[key]; sum != nil && m.Covered < sum.Covered {
+			return
 		}
+		delete(sums.minutes, key)
 		addMinute(m)
 	})
 	if err != nil {
 		return err
 	}
-	for _, m := range minutes {
-		addMinute(m)
+	for _, m := range sums.minutes {
+		if !m.Time.Before(from) && m.Time.Before(to) {
+			addMinute(m)
+		}
 	}
 	counted, err := stepsOf(r, from, to)
 	if err != nil {
 		return err
 	}
 	from5 := from.Truncate(fiveMinutes) // of the first the report takes its share
-	fives := make(map[snapshot.RowID]*recording.Process5Min)
-	last.Process5Min(func(f *recording.Process5Min) {
-		if !f.Time.Before(from5) && f.Time.Before(to) {
-			fives[f.Row()] = f
-		}
-	})
 	addFiveMinutes := func(f *recording.Process5Min) {
 		retries := quantity.From(int(f.AllocRetries.Or(0)), f.AllocRetries.Source())
 		b.AddFiveMinutes(&evaluation.FiveMinutes{
@@ -130,20 +162,21 @@ func addDay(b *evaluation.Builder, r *recording.Recording, from, to time.Time, l
 		})
 	}
 	err = r.Process5Min(from5, to, func(f *recording.Process5Min) {
-		if running := fives[f.Row()]; running != nil && f.Time.Equal(running.Time) {
-			if f.Covered < running.Covered {
-				running.AllocRetries = f.AllocRetries // which samples do not have
-				return
-			}
-			delete(fives, f.Row())
+		key := fiveOf{f.Row(), f.Time.UnixNano()}
+		if sum := sums.fives[key]; sum != nil && f.Covered < sum.Covered {
+			sum.AllocRetries = f.AllocRetries // which samples do not have
+			return
 		}
+		delete(sums.fives, key)
 		addFiveMinutes(f)
 	})
 	if err != nil {
 		return err
 	}
-	for _, f := range fives {
-		addFiveMinutes(f)
+	for _, f := range sums.fives {
+		if !f.Time.Before(from5) && f.Time.Before(to) {
+			addFiveMinutes(f)
+		}
 	}
 	return addEvents(b, r, from, to)
 }

@@ -57,9 +57,9 @@ func (b *Box) find(id process.Identity) (*task, error) {
 	t := b.tasks[id.PID]
 	switch {
 	case t == nil || t.role.foreign:
-		return nil, fmt.Errorf("PID %d is not there", id.PID)
+		return nil, &process.Refusal{Reason: fmt.Sprintf("PID %d is not there", id.PID)}
 	case t.identity != id:
-		return nil, fmt.Errorf("PID %d is another process now", id.PID)
+		return nil, &process.Refusal{Reason: fmt.Sprintf("PID %d is another process now", id.PID)}
 	}
 	return t, nil
 }
