@@ -65,8 +65,9 @@ func claimedBy(snap *snapshot.Snapshot, p *snapshot.Process) snapshot.Bytes {
 }
 
 // lasting is how much of what a flush frees stays free for a while: a process
-// that had allocated more than now in the time observed takes the difference
-// again.
+// that had allocated more than now takes the difference again. Samples alone do not
+// show what it needs: many report at the trough of each step. Its allocator knows the
+// highest peak ever; those of several need not coincide.
 func lasting(snap *snapshot.Snapshot, history snapshot.History, p *snapshot.Process, returns quantity.Bytes, length time.Duration) quantity.Bytes {
 	allocated, known := p.Allocated.Value()
 	if length == 0 || !known {
@@ -75,6 +76,9 @@ func lasting(snap *snapshot.Snapshot, history snapshot.History, p *snapshot.Proc
 	oldest, _ := history.Span()
 	key := snapshot.SeriesKey{Metric: metric.Allocated, GPUUUID: p.ID.GPUUUID, Instance: p.ID.Instance, Row: p.ID}
 	peak := allocated
+	if len(p.Allocators) == 1 {
+		peak = max(peak, p.Allocators[0].PeakAllocated.Or(0))
+	}
 	for _, point := range history.Series(key, oldest.Add(-time.Second), snap.Time, 1) {
 		if point.Known {
 			peak = max(peak, quantity.Bytes(point.Max))

@@ -68,6 +68,17 @@ func TestJudgeForAWhile(t *testing.T) {
 			t.Errorf("%s: %s, low %+v; want %s, %+v", c.name, r.Answer, h.Low, c.want, c.low)
 		}
 	}
+	// A program that reports at the trough of each step: its allocator alone knows its peaks.
+	snap := snapshottest.Room(29*gib, 10*gib)
+	grows(snap, 8*gib)
+	snap.Rows[0].Allocators = []snapshot.Allocator{{Kind: "pytorch", PeakAllocated: bytesOf(15 * gib)}}
+	question := Question{Need: 20 * gib, Count: 1, Length: 10 * time.Minute, Watched: time.Minute}
+	if r := Judge(snap, remembers{}, question); r.Answer != No || r.Places[0].Staying.Or(-1) != 0 {
+		t.Errorf("peaks between samples: %s, %s of a flush stays free", r.Answer, r.Places[0].Staying.Or(-1))
+	}
+	if question.Length = 0; Judge(snap, remembers{}, question).Answer != Yes {
+		t.Error("peaks of later count now")
+	}
 	// Without a forecast the answer is unknown.
 	r := Judge(snapshottest.Room(70*gib, 0), remembers{}, Question{Need: gib, Count: 1, Length: time.Minute, Watched: time.Minute})
 	if r.Answer != Unknown || !strings.Contains(r.Places[0].Reason, "not predicted") {
