@@ -3,6 +3,7 @@ package probe
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"time"
@@ -19,6 +20,9 @@ const (
 // ErrLate means that no answer came in time. It may still come: until then
 // nothing else is sent on the connection.
 var ErrLate = errors.New("no answer in time")
+
+// ErrUnsent is an ErrLate of a request that was not sent: what it asks for cannot happen.
+var ErrUnsent = fmt.Errorf("not sent, as an earlier request has %w", ErrLate)
 
 // ErrBroken means that a probe broke the protocol. Its connection is closed.
 var ErrBroken = errors.New("the probe breaks the protocol")
@@ -70,7 +74,7 @@ func (c *Client) Stats(ctx context.Context) (Report, error) {
 }
 
 // Flush makes the process free cached memory. After ErrLate the flush may still
-// happen.
+// happen, but not after ErrUnsent.
 func (c *Client) Flush(ctx context.Context, wanted FlushRequest) (FlushResult, error) {
 	if err := wanted.check(); err != nil {
 		return FlushResult{}, c.wrap(cmdFlush, err)

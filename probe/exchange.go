@@ -51,7 +51,9 @@ func (c *Client) ask(ctx context.Context, timeout time.Duration, q question, int
 
 	resumed := c.waiting == cmd && (cmd == cmdHello || cmd == cmdStats)
 	if c.waiting != "" && !resumed {
-		if err := c.receive(ctx, c.waiting, &reply{}); err != nil && !isRefusal(err) {
+		if err := c.receive(ctx, c.waiting, &reply{}); errors.Is(err, ErrLate) {
+			return c.wrap(cmd, ErrUnsent)
+		} else if err != nil && !isRefusal(err) {
 			return err
 		}
 	}

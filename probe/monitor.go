@@ -262,7 +262,7 @@ func (m *Monitor) Flush(ctx context.Context, id process.Identity, request FlushR
 	case <-ctx.Done():
 		err := ctx.Err()
 		if errors.Is(err, context.DeadlineExceeded) {
-			err = ErrLate
+			err = ErrUnsent
 		}
 		return FlushResult{}, fmt.Errorf("probe: flush PID %d: %w", id.PID, err)
 	}

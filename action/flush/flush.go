@@ -132,7 +132,7 @@ func (f *Flusher) flush(ctx context.Context, r Request, before *snapshot.Snapsho
 		answer, err := f.Probes.Flush(finish, r.Process, probe.FlushRequest{
 			Level: r.Level, KeepBytes: keep, DryRun: r.DryRun, Devices: r.Devices,
 		})
-		if errors.Is(err, probe.ErrLate) {
+		if errors.Is(err, probe.ErrLate) && !errors.Is(err, probe.ErrUnsent) {
 			err = fmt.Errorf("%w: it may still happen", err)
 		}
 		if err != nil && i == 0 {

@@ -284,8 +284,12 @@ func TestFailedFlushIsNoted(t *testing.T) {
 	if _, err := f.Run(t.Context(), Request{Process: b.id, Level: Gradual, DryRun: true}); err == nil || len(events) != 1 {
 		t.Errorf("dry run: %v, %d events", err, len(events))
 	}
+	b.onFlush = func(int) (string, error) { return "", probe.ErrUnsent }
+	if _, err := f.Run(t.Context(), Request{Process: b.id, Level: Gradual}); err == nil || len(events) != 2 || strings.Contains(events[1].Message, "may still happen") {
+		t.Errorf("not sent: %v, the events are %+v", err, events)
+	}
 	b.onFlush = func(int) (string, error) { return "", &process.Refusal{Reason: "it is another process now"} }
-	if _, err := f.Run(t.Context(), Request{Process: b.id, Level: Gradual}); err == nil || len(events) != 1 {
+	if _, err := f.Run(t.Context(), Request{Process: b.id, Level: Gradual}); err == nil || len(events) != 2 {
 		t.Errorf("refused: %v, %d events", err, len(events))
 	}
 }
