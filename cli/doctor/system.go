@@ -143,7 +143,7 @@ func (b *Box) auditLog() finding {
 	log := b.Log
 	if err := log.Check(); err != nil {
 		return finding{verdict: fails, what: "audit log", text: text.Clean(err.Error()), next: []string{
-			"to mend it        that, or set XDG_STATE_HOME to a directory that only you can write",
+			"what to do        mend that, or set XDG_STATE_HOME to a directory that only you can write",
 			"until then        F, a and x are refused, and so are vramscope flush and attach"}}
 	}
 	return finding{verdict: works, what: "audit log", text: text.Clean(filepath.Join(log.Directory, action.LogName))}
