@@ -157,14 +157,13 @@ func (p *program) runDaemon(cmd *cobra.Command, f *daemonFlags) error {
 	defer cancel(nil)
 	previous := p.handover()
 	if previous != nil {
-		src.options.Restore = previous.history
+		src.options.Since = previous.at
 	}
 	p.watchUpgrades(src, previous, cancel)
 	src.options.OpenDeadline = onceOpening
 	guarding := src.newGuard(s.Guard)
 	sampling := sampler.New(src.options)
-	kept, known := previous.guardKept()
-	previous.close()
+	previous.takeOver(sampling)
 	waitForProbes := src.listen(ctx, cancel)
 
 	o := p.daemonOptions(src, &s, sampling, directory)
@@ -179,8 +178,8 @@ func (p *program) runDaemon(cmd *cobra.Command, f *daemonFlags) error {
 	src.bindGuard(guarding, sampling, &o)
 	switch {
 	case guarding == nil || previous == nil:
-	case known:
-		guarding.TakeOver(kept)
+	case previous.kept != nil:
+		guarding.TakeOver(*previous.kept)
 	default:
 		o.Log.Warn("the guard's pause and back-offs are lost over the restart")
 	}
@@ -197,11 +196,12 @@ func (p *program) runDaemon(cmd *cobra.Command, f *daemonFlags) error {
 	waitForProbes()
 	if errors.Is(err, errUpgraded) || errors.Is(err, daemon.ErrReload) {
 		signal.Ignore(syscall.SIGHUP) // a second one does not end the new process before it listens
-		var left guard.Kept
+		var left *guard.Kept
 		if guarding != nil {
-			left = guarding.Keep()
+			kept := guarding.Keep()
+			left = &kept
 		}
-		return p.restart(sampling, left)
+		return p.restart(err, left)
 	}
 	if running, is := errors.AsType[*daemon.Running](err); is {
 		return &failure{code: exitFailure, err: running, message: running.Error()}
@@ -221,7 +221,13 @@ func (p *program) daemonOptions(src *sources, s *config.Settings, sampling *samp
 	if s.Record {
 		recordings := cmp.Or(p.recordings, recordingsOf(p.flags.demo))
 		o.Recorder, o.Recording = p.newRecorder(s, recordings), recordings
-		o.Past = recording.Whole(o.History, (&longPast{directory: recordings, now: p.now}).before)
+		before := (&longPast{directory: recordings, now: p.now}).before
+		o.Past = recording.Whole(o.History, before)
+		o.Warm = func() {
+			if past := before(); past != nil {
+				sampling.Warm(past)
+			}
+		}
 	}
 	if len(s.AlertCommand) > 0 {
 		o.Alerts = daemon.NewAlerts(s.AlertCommand, p.now(), o.Log)

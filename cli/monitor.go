@@ -75,7 +75,7 @@ func (p *program) watch(ctx context.Context, src *sources, s *config.Settings, i
 	defer cancel(nil)
 	previous := p.handover()
 	if previous != nil {
-		src.options.Restore = previous.history
+		src.options.Since = previous.at
 	}
 	p.watchUpgrades(src, previous, cancel)
 	watching := src.watchGuard(s)
@@ -84,8 +84,7 @@ func (p *program) watch(ctx context.Context, src *sources, s *config.Settings, i
 	if watching != nil {
 		watching.Note = src.note
 	}
-	screen := handedScreen{goesOn: previous != nil, view: previous.viewpoint()}
-	previous.close()
+	previous.takeOver(sampling)
 	src.catchUp(sampling, 5*time.Second) // so that the first screen has a history
 	waitForProbes := src.listen(ctx, cancel)
 	finished := make(chan struct{})
@@ -96,38 +95,26 @@ func (p *program) watch(ctx context.Context, src *sources, s *config.Settings, i
 		}
 	}()
 
-	screen.pauseGuard = src.pauseGuard(watching)
-	err := p.show(ctx, cancel, sampling, src, s, input, &screen)
+	waits := previous != nil // for the driver, which may be upgraded in steps
+	err := p.show(ctx, cancel, sampling, src, s, input, waits, src.pauseGuard(watching))
 	cancel(nil)
 	src.inflight.end(actionTimeout)
-	upgraded := errors.Is(err, errUpgraded)
 	// A driver call that hangs holds the sampler; the program ends anyway.
-	timeout := 500 * time.Millisecond
-	if upgraded {
-		timeout = 3 * time.Second // there is a history to save
-	}
 	select {
 	case <-finished:
-	case <-time.After(timeout):
-		sampling = nil
+	case <-time.After(500 * time.Millisecond):
 	}
 	waitForProbes()
-	if upgraded {
-		return p.restart(sampling, screen.view)
+	if errors.Is(err, errUpgraded) {
+		return p.restart(err, nil)
 	}
 	return err
 }
 
-// handedScreen is the view that a screen begins with, and then ends with.
-type handedScreen struct {
-	goesOn bool // from another process's
-	view   *ui.Viewpoint
-
-	pauseGuard func(ctx context.Context, byDaemon bool, d time.Duration) error // nil where there is no guard
-}
-
-// show runs the screen. A restarted one shows its history also without a driver.
-func (p *program) show(ctx context.Context, failed context.CancelCauseFunc, sampling *sampler.Sampler, src *sources, s *config.Settings, input *os.File, screen *handedScreen) error {
+// show runs the screen, also without a driver where it waits for one. There may be no
+// guard to pause.
+func (p *program) show(ctx context.Context, failed context.CancelCauseFunc, sampling *sampler.Sampler, src *sources, s *config.Settings, input *os.File,
+	waits bool, pauseGuard func(ctx context.Context, byDaemon bool, d time.Duration) error) error {
 	// The first sample decides whether there is a screen at all.
 	select {
 	case <-sampling.Updates():
@@ -145,7 +132,7 @@ func (p *program) show(ctx context.Context, failed context.CancelCauseFunc, samp
 		first = sampling.Refresh(refreshing)
 		cancel()
 	}
-	if first.Driver.State != snapshot.DriverStarting && !screen.goesOn {
+	if first.Driver.State != snapshot.DriverStarting && !waits {
 		if err := p.unusable(first, src, s); err != nil {
 			return err
 		}
@@ -162,12 +149,10 @@ func (p *program) show(ctx context.Context, failed context.CancelCauseFunc, samp
 	o.SavePage = func(at time.Time, page string) (string, error) { return saveWhy(stateHome(), at, page) }
 	o.Save = func(snap *snapshot.Snapshot) (string, error) { return saveSnapshot(stateHome(), snap) }
 	o.SaveSettings = p.saveSettings
-	o.PauseGuard = screen.pauseGuard
+	o.PauseGuard = pauseGuard
 	o.Details = src.detailsOn(ctx, sampling)
 	o.LookNow = sampling.SampleNow
 	o.Doctor = func() []string { return p.report(src, s, sampling.Latest(), nil) }
-	o.Resume = screen.view
-	o.Leave = func(v ui.Viewpoint) { screen.view = &v }
 	return ui.Run(ctx, o)
 }
 

@@ -1,8 +1,7 @@
 package cli
 
 import (
-	"bufio"
-	"encoding/gob"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,25 +18,25 @@ import (
 	"vramscope/guard"
 	"vramscope/nvml"
 	"vramscope/sampler"
-	"vramscope/ui"
+	"vramscope/sampler/snapshot"
 )
 
 // When the driver is upgraded under a running monitor, the process still has the
 // old library, which the new driver refuses. The monitor replaces itself by a new
-// process and keeps its history:
+// process, which starts fresh, with the past that a daemon has recorded:
 //
 //	Open fails, and the library on disk is another ─→ ctx ends in errUpgraded
-//	  ─→ the screen ends, the terminal is as it was ─→ history and viewpoint into memory ─→ exec, same arguments
-//	  ─→ handover ─→ sampler.Options.Restore, ui.Options.Resume ─→ the screen goes on
+//	  ─→ the screen ends, the terminal is as it was ─→ exec, same arguments ─→ handover
 //
-// A dialog or a moment of the past is not kept.
+// A daemon does so for a new configuration, too. What its guard must not forget
+// (pause, back-offs, breakers, the last minute's actions) is handed over.
 
 // errUpgraded ends a monitor whose driver only a new process can read.
 var errUpgraded = errors.New("the driver was upgraded")
 
 const (
 	// restartVariable is what a restarted process continues from: the descriptor
-	// of the history, "-" for none, and the Unix time of the restart.
+	// of what its guard keeps, "-" for none, the Unix time of the restart, and why.
 	restartVariable = "VRAMSCOPE_RESTART"
 
 	// restartPause is how long a restarted monitor does not restart again.
@@ -78,18 +77,21 @@ func (w *upgradeWatch) mayRestart() bool {
 	return age >= restartPause || age < 0
 }
 
-// restart replaces this process; it returns only if that fails. The sampler is
-// nil where it did not end in time. The view is the screen's, or a daemon's guard's.
-func (p *program) restart(sampling *sampler.Sampler, view any) error {
+// restart replaces this process for a reason, errUpgraded or daemon.ErrReload; it
+// returns only if that fails. Kept is what a daemon's guard leaves; nil: there is none.
+func (p *program) restart(why error, kept *guard.Kept) error {
+	if errors.Is(why, errUpgraded) {
+		why = errUpgraded // and nothing that went wrong besides
+	}
 	number := "-"
-	if sampling != nil {
-		if file, err := keepHistory(sampling, view); err == nil {
+	if kept != nil {
+		if file, err := writeKept(kept); err == nil {
 			defer func() { _ = file.Close() }() // only where the restart fails
 			number = strconv.Itoa(int(file.Fd()))
 		}
 	}
 	environ := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, restartVariable+"=") })
-	environ = append(environ, fmt.Sprintf("%s=%s %d", restartVariable, number, p.now().Unix()))
+	environ = append(environ, fmt.Sprintf("%s=%s %d %s", restartVariable, number, p.now().Unix(), why))
 	var err error
 	for _, path := range executables() {
 		err = syscall.Exec(path, os.Args, environ)
@@ -97,7 +99,7 @@ func (p *program) restart(sampling *sampler.Sampler, view any) error {
 	return &failure{
 		code: exitFailure, err: err,
 		message: fmt.Sprintf("the driver was upgraded, and vramscope could not restart itself to read it: %v", err),
-		advice:  []string{"  start it again    its history is lost"},
+		advice:  []string{"  start it again"},
 	}
 }
 
@@ -117,9 +119,9 @@ func executables() []string {
 
 // handover is what a process leaves to its successor.
 type handover struct {
-	history io.Reader
-	file    *os.File // behind history; nil where nothing could be kept
-	at      time.Time
+	at   time.Time
+	why  string
+	kept *guard.Kept // nil: there was no guard, or it could not be kept
 }
 
 // handover is what this process continues from; nil where it is a first one.
@@ -130,79 +132,46 @@ func (p *program) handover() *handover {
 	}
 	// It is for this process alone, not for its children.
 	_ = os.Unsetenv(restartVariable) // fails for no name that could be looked up
-	number, second, _ := strings.Cut(value, " ")
+	number, rest, _ := strings.Cut(value, " ")
+	second, why, _ := strings.Cut(rest, " ")
 	restarted, err := strconv.ParseInt(second, 10, 64)
 	if err != nil {
 		return nil
 	}
-	h := &handover{history: nothingKept{}, at: time.Unix(restarted, 0)}
-	if number != "-" {
-		fd, err := strconv.Atoi(number)
-		if err != nil {
-			return nil
-		}
-		if h.file = openHistory(fd); h.file == nil {
-			return nil
-		}
-		h.history = bufio.NewReader(h.file) // which gob does not read beyond a value
-	}
 	// The process may have been executed as /proc/self/exe.
 	_ = os.WriteFile("/proc/self/comm", []byte(filepath.Base(os.Args[0])), 0) // only how ps names it
+	h := &handover{at: time.Unix(restarted, 0), why: why}
+	if fd, err := strconv.Atoi(number); err == nil {
+		h.kept = readKept(fd)
+	}
 	return h
 }
 
-// viewpoint is the view of the screen; nil where it is unknown. It lies behind
-// the history, which has been read by then.
-func (h *handover) viewpoint() *ui.Viewpoint {
-	if h == nil || h.file == nil {
-		return nil
-	}
-	view := new(ui.Viewpoint)
-	if err := gob.NewDecoder(h.history).Decode(view); err != nil {
-		return nil // another version's, or the history was not read to its end
-	}
-	return view
-}
-
-// guardKept is what a daemon's guard continues from; false where it is not known.
-func (h *handover) guardKept() (kept guard.Kept, ok bool) {
-	if h == nil || h.file == nil {
-		return kept, false
-	}
-	err := gob.NewDecoder(h.history).Decode(&kept)
-	return kept, err == nil
-}
-
-func (h *handover) close() {
-	if h != nil && h.file != nil {
-		_ = h.file.Close() // it was only read from
+// takeOver has a sampler go on where the process before ended. H may be nil.
+func (h *handover) takeOver(sampling *sampler.Sampler) {
+	if h != nil && h.why == errUpgraded.Error() { // not to read the configuration anew
+		sampling.Note(snapshot.Event{Time: h.at, Kind: snapshot.EventDriverBack, Severity: snapshot.Notice, Message: h.why + "; restarted to read it"})
 	}
 }
 
-// nothingKept is the history of a process that could not keep one.
-type nothingKept struct{}
+// keptSeals mark a complete file.
+const keptSeals = unix.F_SEAL_SEAL | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE
 
-func (nothingKept) Read([]byte) (int, error) {
-	return 0, errors.New("there was no memory to keep it in")
-}
-
-// historySeals mark a complete file.
-const historySeals = unix.F_SEAL_SEAL | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE
-
-// keepHistory saves history and view into a file in memory that the next process inherits.
-func keepHistory(sampling *sampler.Sampler, view any) (*os.File, error) {
-	fd, err := unix.MemfdCreate("vramscope-history", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+// writeKept writes what a guard keeps into a file in memory that the next process inherits.
+func writeKept(kept *guard.Kept) (*os.File, error) {
+	content, err := json.Marshal(kept)
+	if err != nil {
+		return nil, err
+	}
+	fd, err := unix.MemfdCreate("vramscope-guard", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
 		return nil, fmt.Errorf("a file in memory: %w", err)
 	}
-	file := os.NewFile(uintptr(fd), "history")
-	if err := sampling.Save(file); err != nil {
-		return nil, errors.Join(err, file.Close())
+	file := os.NewFile(uintptr(fd), "guard")
+	_, err = file.Write(content)
+	if err == nil {
+		_, err = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, keptSeals)
 	}
-	if view != nil {
-		_ = gob.NewEncoder(file).Encode(view) // the history is worth keeping without it
-	}
-	_, err = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, historySeals)
 	if err == nil {
 		_, err = unix.FcntlInt(uintptr(fd), unix.F_SETFD, 0)
 	}
@@ -212,16 +181,16 @@ func keepHistory(sampling *sampler.Sampler, view any) (*os.File, error) {
 	return file, nil
 }
 
-// openHistory opens what keepHistory saved; nil where it is something else.
-func openHistory(fd int) *os.File {
-	if seals, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0); err != nil || seals&historySeals != historySeals {
+// readKept reads what writeKept wrote; nil where it is something else.
+func readKept(fd int) *guard.Kept {
+	if seals, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0); err != nil || seals&keptSeals != keptSeals {
 		return nil
 	}
-	unix.CloseOnExec(fd)
-	file := os.NewFile(uintptr(fd), "history")
-	if _, err := file.Seek(0, io.SeekStart); err != nil {
-		_ = file.Close() // it cannot be read
-		return nil
+	file := os.NewFile(uintptr(fd), "guard")
+	defer func() { _ = file.Close() }() // it was only read from
+	kept := new(guard.Kept)
+	if _, err := file.Seek(0, io.SeekStart); err != nil || json.NewDecoder(file).Decode(kept) != nil {
+		return nil // another version's
 	}
-	return file
+	return kept
 }

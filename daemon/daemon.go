@@ -62,6 +62,7 @@ type Options struct {
 	Sampling  Sampling
 	History   snapshot.History      // of the sampler
 	Past      snapshot.History      // for clients; nil: the same
+	Warm      func()                // called once, after the first snapshot; nil: nothing is known of before
 	Answers   func() []probe.Answer // of the probes; nil where none are read
 	Recorder  Recorder              // nil: nothing is recorded
 	Recording string                // the Recorder's directory, for the log
@@ -89,7 +90,7 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	defer func() { _ = held.Close() }() // the lock was all there was to it
-	d := &daemon{Options: o, began: o.Now()}
+	d := &daemon{Options: o, began: o.Now(), sampled: make(chan struct{})}
 	if o.Past == nil {
 		o.Past = o.History
 	}
@@ -121,6 +122,16 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	start("socket", func() error { server.Serve(ctx); return nil })
 	start("sampler", func() error { return o.Sampling.Run(ctx) })
+	if o.Warm != nil {
+		start("forecasts", func() error {
+			select {
+			case <-d.sampled:
+				o.Warm()
+			case <-ctx.Done():
+			}
+			return nil
+		})
+	}
 	if o.Alerts != nil {
 		start("alerts", func() error { o.Alerts.run(ctx); return nil })
 	}
@@ -165,6 +176,7 @@ type daemon struct {
 	Options
 	began    time.Time
 	ready    bool
+	sampled  chan struct{} // closed with the first snapshot
 	driver   snapshot.DriverState
 	paused   string
 	lastTick time.Time
@@ -172,9 +184,6 @@ type daemon struct {
 }
 
 func (d *daemon) loop(ctx context.Context) error {
-	if newest := d.History.Events(1); len(newest) == 1 {
-		d.last = newest[0] // of the process before
-	}
 	d.lastTick = d.began
 	var watchdog <-chan time.Time
 	if period := d.Notify.watchdog / 2; period > 0 {
@@ -231,6 +240,7 @@ func (d *daemon) take(snap *snapshot.Snapshot) {
 	}
 	if !d.ready {
 		d.ready = true
+		close(d.sampled)
 		d.Log.Info("sampling", "gpus", len(snap.GPUs), "driver", string(snap.Driver.State), "interval", snap.Interval.String(),
 			"recording", cmp.Or(d.Recording, "off"), "simulated", snap.Simulated, "socket", d.Directory+"/"+socket.Name)
 		d.Notify.Ready(d.sentence(snap))

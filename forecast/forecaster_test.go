@@ -2,7 +2,6 @@ package forecast
 
 import (
 	"math"
-	"math/rand/v2"
 	"reflect"
 	"slices"
 	"testing"
@@ -167,64 +166,5 @@ func TestEqualSamplesGiveEqualForecasts(t *testing.T) {
 	y := regime.LeakUnderSawtooth(regime.Seeded(5))
 	if !reflect.DeepEqual(fed(y, 1), fed(y, 1)) {
 		t.Error("two forecasters of one series differ")
-	}
-}
-
-func TestUnmarshalledForecasterContinuesEqually(t *testing.T) {
-	y := regime.LeakUnderSawtooth(regime.Seeded(6))
-	half := len(y) / 2
-	f := fed(y[:half], 1)
-	data, err := f.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var back Forecaster
-	if err := back.UnmarshalBinary(data); err != nil {
-		t.Fatal(err)
-	}
-	for i := half; i < len(y); i++ {
-		f.Observe(after(float64(i)), int64(y[i]))
-		back.Observe(after(float64(i)), int64(y[i]))
-	}
-	if !slices.Equal(f.Forecasts(nil), back.Forecasts(nil)) || f.Trend() != back.Trend() {
-		t.Errorf("%v %+v\n%v %+v", f.Trend(), f.Forecasts(nil), back.Trend(), back.Forecasts(nil))
-	}
-}
-
-func TestEmptyForecasterRoundTrips(t *testing.T) {
-	data, err := New().MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var back Forecaster
-	if err := back.UnmarshalBinary(data); err != nil {
-		t.Fatal(err)
-	}
-	if !reflect.DeepEqual(&back.state, &New().state) {
-		t.Error("it is not empty")
-	}
-}
-
-func TestUnmarshalRefusesDamagedState(t *testing.T) {
-	f := fed(regime.Leak(regime.Seeded(7))[:100], 1)
-	data, err := f.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := rand.New(rand.NewPCG(1, 1))
-	damaged := [][]byte{nil, data[:len(data)-1], append(slices.Clone(data), 0)}
-	for range 200 {
-		d := slices.Clone(data)
-		d[r.IntN(len(d))] ^= byte(1 + r.IntN(255))
-		damaged = append(damaged, d)
-	}
-	want := *f
-	for _, d := range damaged {
-		if err := f.UnmarshalBinary(d); err == nil {
-			t.Fatal("a damaged state was taken")
-		}
-	}
-	if !reflect.DeepEqual(*f, want) {
-		t.Error("a refused state has changed the forecaster")
 	}
 }

@@ -57,7 +57,6 @@ func FuzzForecaster(f *testing.F) {
 				}
 			}
 		}
-		again(t, forecaster)
 	})
 }
 
@@ -75,44 +74,4 @@ func saneFull(t *testing.T, full FullIn, step time.Duration) {
 		full.Latest != 0 && full.Latest < full.Median {
 		t.Fatalf("out of order: %+v", full)
 	}
-}
-
-// again writes the forecaster out and expects the same after reading it back.
-func again(t *testing.T, f *Forecaster) {
-	t.Helper()
-	data, err := f.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var back Forecaster
-	if err := back.UnmarshalBinary(data); err != nil {
-		t.Fatal(err)
-	}
-	if in, ok := at(f, time.Minute); ok {
-		if out, _ := at(&back, time.Minute); in != out {
-			t.Fatalf("wrote %+v, read %+v", in, out)
-		}
-	}
-}
-
-// FuzzUnmarshalBinary reads any bytes as a state.
-func FuzzUnmarshalBinary(f *testing.F) {
-	data, err := New().MarshalBinary()
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(data)
-	f.Add(data[:20])
-	f.Fuzz(func(t *testing.T, data []byte) {
-		var back Forecaster
-		if back.UnmarshalBinary(data) != nil {
-			return
-		}
-		for i := range 40 {
-			back.Observe(noon.Add(time.Duration(i)*time.Second), int64(i)<<30)
-		}
-		if in, ok := at(&back, time.Minute); ok {
-			sane(t, in)
-		}
-	})
 }

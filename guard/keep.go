@@ -10,7 +10,7 @@ import (
 // alone, and until when. What it has seen of rows is seen anew.
 type Kept struct {
 	Paused time.Time
-	Rows   map[snapshot.RowID]KeptRow
+	Rows   []KeptRow
 	Rules  map[string]KeptRule // by name
 	// Actions are those of the last minute: reading the configuration anew does not
 	// raise the limit.
@@ -19,6 +19,7 @@ type Kept struct {
 
 // KeptRow is a row that was flushed.
 type KeptRow struct {
+	ID      snapshot.RowID
 	Until   time.Time
 	Why     string
 	Stage   int
@@ -33,13 +34,13 @@ type KeptRule struct {
 
 // Keep is what the next engine takes over.
 func (e *Engine) Keep() Kept {
-	k := Kept{Paused: e.paused, Rows: make(map[snapshot.RowID]KeptRow), Rules: make(map[string]KeptRule), Actions: e.actions}
+	k := Kept{Paused: e.paused, Rules: make(map[string]KeptRule), Actions: e.actions}
 	for id, t := range e.traces {
 		if t.busy { // its outcome is lost
 			t.wait(e.now, actionTimeout, "a flush of it was not reported")
 		}
 		if t.flushes > 0 {
-			k.Rows[id] = KeptRow{Until: t.until, Why: t.why, Stage: t.stage, Flushes: t.flushes}
+			k.Rows = append(k.Rows, KeptRow{ID: id, Until: t.until, Why: t.why, Stage: t.stage, Flushes: t.flushes})
 		}
 	}
 	for i := range e.rules {
@@ -52,8 +53,8 @@ func (e *Engine) Keep() Kept {
 // anew: to have one that was turned off in force again, rename it or restart the daemon.
 func (e *Engine) TakeOver(k Kept, now time.Time) {
 	e.paused, e.actions = k.Paused, k.Actions
-	for id, row := range k.Rows {
-		e.traces[id] = &trace{seen: now, until: row.Until, why: row.Why, stage: row.Stage, flushes: row.Flushes}
+	for _, row := range k.Rows {
+		e.traces[row.ID] = &trace{seen: now, until: row.Until, why: row.Why, stage: row.Stage, flushes: row.Flushes}
 	}
 	for i := range e.rules {
 		kept := k.Rules[e.policy.Rules[i].Name]

@@ -1,8 +1,7 @@
 package guard
 
 import (
-	"bytes"
-	"encoding/gob"
+	"encoding/json"
 	"testing"
 	"time"
 )
@@ -17,12 +16,8 @@ func TestKeptOverARestart(t *testing.T) {
 	}
 	old.rules[0].failures = 2
 	old.Pause(b.now.Add(30 * time.Second))
-	var file bytes.Buffer
 	var kept Kept
-	if err := gob.NewEncoder(&file).Encode(old.Keep()); err != nil {
-		t.Fatal(err)
-	}
-	if err := gob.NewDecoder(&file).Decode(&kept); err != nil {
+	if content, err := json.Marshal(old.Keep()); err != nil || json.Unmarshal(content, &kept) != nil {
 		t.Fatal(err)
 	}
 	next := New(rooms(Act), alice)

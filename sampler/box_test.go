@@ -197,6 +197,22 @@ func bytesOf(t *testing.T, v snapshot.Bytes) quantity.Bytes {
 	return b
 }
 
+// migrate adds a MIG instance to the last GPU, or removes it.
+func (b *box) migrate(enabled bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	uuid := b.devices[len(b.devices)-1].UUID
+	r := b.readings[uuid]
+	r.MIGEnabled, r.Instances = enabled, nil
+	if enabled {
+		r.Instances = []nvml.Instance{{
+			ID: nvml.InstanceID{MIG: true, GPU: 1}, UUID: "MIG-1", Profile: "3g.40gb", Slices: 3,
+			Memory: nvml.Memory{Total: measured(40 * gib), Used: r.Memory.Used},
+		}}
+	}
+	b.readings[uuid] = r
+}
+
 // eventful changes the box at random before each tick, and returns the snapshots.
 func eventful(b *box, s *Sampler, seed uint64, ticks int) (published []*snapshot.Snapshot) {
 	random := rand.New(rand.NewPCG(seed, 2))

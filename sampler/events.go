@@ -43,9 +43,6 @@ func endedEvent(now time.Time, g *snapshot.EndedProcess, running bool) snapshot.
 func (s *Sampler) noteChanges(now time.Time, snap *snapshot.Snapshot) {
 	before := s.latest.Load()
 	if before == nil {
-		before = s.before
-	}
-	if before == nil {
 		return
 	}
 	s.noteDriver(now, before, snap)
@@ -64,9 +61,6 @@ func (s *Sampler) noteDriver(now time.Time, before, after *snapshot.Snapshot) {
 	was, is := &before.Driver, &after.Driver
 	event := snapshot.Event{Time: now, Kind: snapshot.EventDriverBack}
 	switch {
-	case s.restarted && is.State == snapshot.DriverOK:
-		s.restarted = false
-		event.Message = upgraded(was.Version, is.Version)
 	case was.State == snapshot.DriverOK && is.State != snapshot.DriverOK:
 		event.Kind, event.Severity = snapshot.EventDriverGone, snapshot.Notice
 		event.Message = "the driver went away: " + is.Message
@@ -97,7 +91,7 @@ func isDown(g *snapshot.GPU, now time.Time) bool {
 // noteGPU logs once that a GPU is down, and that it is back.
 func (s *Sampler) noteGPU(now, before time.Time, was, is *snapshot.GPU) {
 	if _, logged := s.down[is.UUID]; !logged && isDown(was, before) {
-		s.down[is.UUID] = was.Since // down at the first tick, or logged before a restart
+		s.down[is.UUID] = was.Since // down at the first tick
 	}
 	since, logged := s.down[is.UUID]
 	event := snapshot.Event{Time: now, GPU: is.Index, GPUUUID: is.UUID, Bytes: is.LastUsed}

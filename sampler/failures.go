@@ -26,10 +26,7 @@ func (s *Sampler) noteFailures(now time.Time, id snapshot.RowID, p *snapshot.Pro
 	}
 	f := s.failures[id]
 	if f == nil {
-		f = &failures{}
-		if !s.began.IsZero() {
-			f.newest = s.began.UnixNano() // what failed before is no event of this monitor's
-		}
+		f = &failures{newest: s.began.UnixNano()} // what failed before is no event of this monitor's
 		s.failures[id] = f
 	}
 	for i := range d.OutOfMemory {

@@ -223,7 +223,7 @@ func (s *Sampler) arrived(p *snapshot.Process) bool {
 	if g := s.driver.find(p.ID.GPUUUID); g != nil && g.met {
 		return true
 	}
-	return s.began.IsZero() || p.Started.After(s.began)
+	return p.Started.After(s.began)
 }
 
 // noteOutOfMemory logs each rise of a probe's count.

@@ -2,7 +2,6 @@ package sampler
 
 import (
 	"cmp"
-	"io"
 	"time"
 
 	"vramscope/sampler/alert"
@@ -25,9 +24,9 @@ type Options struct {
 	Clock        func() time.Time // nil: time.Now
 	// Single says that one snapshot is wanted and no history.
 	Single bool
-	// Restore is what another process's Save has written. New reads it.
-	// Nil: there was none.
-	Restore io.Reader
+	// Since is the moment before which nothing is an event: the end of the process
+	// that this one replaces. Zero: the first tick.
+	Since time.Time
 
 	// Only lists the GPUs to read, by index or UUID prefix; nil is all.
 	Only       []string

@@ -1,7 +1,6 @@
 package sampler
 
 import (
-	"bytes"
 	"testing"
 	"time"
 
@@ -98,25 +97,18 @@ func TestFlushBetweenTwoReadingsIsNotOtherMemory(t *testing.T) {
 	after := tick(4*gib, 3*gib, 0)
 	check("both show the flush", after, gib)
 
-	// The history has the same, in this process and in one that restores it.
-	var saved bytes.Buffer
-	if err := s.Save(&saved); err != nil {
-		t.Fatal(err)
-	}
-	next := b.sampler(noDeadline, func(o *Options) { o.Restore = &saved })
-	for name, history := range map[string]snapshot.History{"this process's": s.History(), "the restored": next.History()} {
-		for _, then := range []struct {
-			at   time.Time
-			want quantity.Bytes
-		}{
-			{before.Time, gib}, {skewed.Time, unknown}, {skewed.Time.Add(900 * time.Millisecond), unknown}, {after.Time, gib},
-		} {
-			past, ok := history.At(then.at)
-			if !ok {
-				t.Fatalf("%s history has no %v", name, then.at)
-			}
-			check(name+" history of "+then.at.Format(time.TimeOnly), past, then.want)
+	// The history has the same.
+	for _, then := range []struct {
+		at   time.Time
+		want quantity.Bytes
+	}{
+		{before.Time, gib}, {skewed.Time, unknown}, {skewed.Time.Add(900 * time.Millisecond), unknown}, {after.Time, gib},
+	} {
+		past, ok := s.History().At(then.at)
+		if !ok {
+			t.Fatalf("the history has no %v", then.at)
 		}
+		check("the history of "+then.at.Format(time.TimeOnly), past, then.want)
 	}
 }
 

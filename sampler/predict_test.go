@@ -139,61 +139,6 @@ func TestForecastsSurviveAPause(t *testing.T) {
 	fullIn(t, snap.GPUs[0].FullIn, time.Duration(free/(32*mib))*time.Second, time.Minute)
 }
 
-// A restored process has the forecasts and alerts that this one would have.
-func TestForecastersAndAlertsAreRestored(t *testing.T) {
-	b := newBox(2)
-	b.migrate(true) // GPU 1
-	s := b.sampler(noDeadline)
-	learn := func(from, seconds int) (last *snapshot.Snapshot) {
-		for i := from; i < from+seconds; i++ {
-			grown := quantity.Bytes(i+1) * 32 * mib
-			b.use("GPU-0", 50*gib+grown)
-			r := b.readings["GPU-1"]
-			r.Instances = append([]nvml.Instance(nil), r.Instances...)
-			r.Instances[0].Memory.Used = measured(20*gib + grown)
-			b.readings["GPU-1"] = r
-			b.answer(100, "GPU-0", 40*gib+grown, gib, 0, gib)
-			b.answers[0].At = b.now.Add(time.Second)
-			last = b.tick(s)
-		}
-		return last
-	}
-	learn(0, 500)
-	kept, at := saved(t, s), b.now
-	want := learn(500, 1)
-
-	b.now = at
-	s = b.successor(kept)
-	got := learn(500, 1)
-	for i := range want.GPUs {
-		w, g := &want.GPUs[i], &got.GPUs[i]
-		if w.Predicted == nil || !reflect.DeepEqual(g.Predicted, w.Predicted) || !reflect.DeepEqual(g.FullIn, w.FullIn) {
-			t.Errorf("GPU %d: full in %v, want %v\n%v\n%v", i, g.FullIn, w.FullIn, g.Predicted, w.Predicted)
-		}
-		for j := range w.Instances {
-			if w.Instances[j].FullIn == nil || !reflect.DeepEqual(g.Instances[j].FullIn, w.Instances[j].FullIn) {
-				t.Errorf("instance %d:%d: full in %v, want %v", i, j, g.Instances[j].FullIn, w.Instances[j].FullIn)
-			}
-		}
-	}
-	if want.GPUs[0].FullIn == nil {
-		t.Fatal("GPU 0 has no forecast")
-	}
-	w, g := &want.Rows[0], &got.Rows[0]
-	if w.PredictedAllocated == nil || !reflect.DeepEqual(g.PredictedAllocated, w.PredictedAllocated) ||
-		!reflect.DeepEqual(g.Predicted, w.Predicted) || g.Trend != w.Trend || g.GrowthPerSecond != w.GrowthPerSecond {
-		t.Errorf("the process: %v %v\n%v\nwant %v %v\n%v", g.Trend, g.GrowthPerSecond, g.PredictedAllocated, w.Trend, w.GrowthPerSecond, w.PredictedAllocated)
-	}
-	if len(want.Alerts) < 2 || !reflect.DeepEqual(got.Alerts, want.Alerts) {
-		t.Errorf("alerts\n%+v\nwant\n%+v", got.Alerts, want.Alerts)
-	}
-	for _, e := range s.History().Events(3) {
-		if e.Kind == snapshot.EventAlarm && e.Time.After(at) {
-			t.Errorf("an alert that stood is logged again: %+v", e)
-		}
-	}
-}
-
 // A cache that grows is no leak; a leak into a cache is one, although used memory
 // does not grow.
 func TestLeakIsOfAllocatedMemory(t *testing.T) {

@@ -11,27 +11,28 @@ import (
 )
 
 // metrics is one series for each metric that has ever been known, in the order of
-// recorded. It reaches as far as the last of them: a process has few.
+// placeOf. It reaches as far as the last of them: a process has few.
 type metrics []*store.Series
 
 // What is recorded of a process and of a GPU.
 var recordedOfProcess, recordedOfGPU = metric.KeptOf(metric.Process, metric.Recorded), metric.KeptOf(metric.GPU, metric.Recorded)
 
-// recorded is all that is recorded, what processes have first; placeOf is the place of
-// a metric in it, -1 where it is not recorded.
-var recorded, placeOf = placesOf(recordedOfProcess, recordedOfGPU)
+// placeOf is the place of a metric among all that is recorded, what processes have
+// first; -1 where it is not recorded.
+var placeOf = placesOf(recordedOfProcess, recordedOfGPU)
 
-func placesOf(lists ...[]metric.ID) (order []metric.ID, place [metric.Count]int) {
+func placesOf(lists ...[]metric.ID) (place [metric.Count]int) {
 	for i := range place {
 		place[i] = -1
 	}
+	next := 0
 	for _, id := range slices.Concat(lists...) {
 		if place[id] < 0 {
-			place[id] = len(order)
-			order = append(order, id)
+			place[id] = next
+			next++
 		}
 	}
-	return order, place
+	return place
 }
 
 // of is the series of a metric, nil where there is none.

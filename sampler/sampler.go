@@ -35,9 +35,7 @@ type Sampler struct {
 	sequence     uint64
 	teachable    int // past samples that new forecasters may yet be taught in this tick
 	holders      holders
-	began        time.Time          // the first tick; zero after a restart
-	before       *snapshot.Snapshot // the last one before a restart; nil after the first tick
-	restarted    bool               // after a restart, until the driver answers
+	began        time.Time // what happened before is no event: Options.Since, or the first tick
 
 	history *History
 	latest  atomic.Pointer[snapshot.Snapshot]
@@ -63,12 +61,10 @@ func New(options Options) *Sampler {
 		down:     make(map[string]time.Time),
 		history:  newHistory(),
 		updates:  make(chan struct{}, 1),
+		began:    options.Since,
 		control:  make(chan func()),
 	}
 	s.interval.Store(int64(options.Interval))
-	if options.Restore != nil {
-		s.restore(options.Restore)
-	}
 	return s
 }
 
@@ -214,7 +210,7 @@ func (s *Sampler) Note(event snapshot.Event) { s.history.log.Append(event) }
 
 // Tick takes one sample of everything, publishes it and returns it.
 func (s *Sampler) Tick(now time.Time) *snapshot.Snapshot {
-	if s.sequence == 0 {
+	if s.began.IsZero() {
 		s.began = now
 	}
 	s.teachable = mostTaught
@@ -250,7 +246,6 @@ func (s *Sampler) Tick(now time.Time) *snapshot.Snapshot {
 		s.history.record(now, snap)
 	}
 	s.sequence++
-	s.before = nil
 	s.latest.Store(snap)
 	select {
 	case s.updates <- struct{}{}:

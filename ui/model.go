@@ -83,9 +83,6 @@ func newModel(options Options, hold terminal.Hold) (*model, error) {
 		sparks:    &gpus.Sparks{},
 	}
 	m.bell.silent = options.Silent
-	if options.Resume != nil {
-		m.resume(options.Resume)
-	}
 	return m, nil
 }
 
@@ -104,9 +101,6 @@ func (m *model) begin(width, height int, first *snapshot.Snapshot) {
 		m.takeSnapshot(first)
 		if m.st.replay {
 			m.st.past = first.Time
-		}
-		if m.options.Resume != nil {
-			m.seeFocus()
 		}
 	}
 	m.draw()

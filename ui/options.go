@@ -93,9 +93,6 @@ type Options struct {
 	// Nil: Esc does not end it.
 	Escaped func()
 
-	Resume *Viewpoint      // of an earlier screen; nil: the options
-	Leave  func(Viewpoint) // receives the last viewpoint at the end; may be nil
-
 	Theme       string        // "" is themes.Default
 	ASCII       bool          // use ASCII glyphs in every terminal
 	ReadOnly    bool          // no actions

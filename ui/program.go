@@ -2,7 +2,6 @@ package ui
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -34,12 +33,7 @@ func Run(ctx context.Context, options Options) error {
 	if options.Sampling != nil {
 		p.Driver, p.Aligned = options.Sampling, options.Sampling.Align
 	}
-	err := p.Run(ctx)
-	var crash *Crash
-	if m != nil && options.Leave != nil && !errors.As(err, &crash) {
-		options.Leave(m.viewpoint())
-	}
-	return err
+	return p.Run(ctx)
 }
 
 // Begin implements terminal.Model: it waits a moment for the first snapshot.
