@@ -170,6 +170,7 @@ type probeState struct {
 	Mismatch     bool                `json:"mismatch,omitempty"`
 	Doubted      bool                `json:"doubted,omitempty"`
 	Rejected     string              `json:"rejected,omitempty"`
+	Claimed      *amount             `json:"claimed,omitempty"`
 }
 
 type allocatorState struct {
@@ -183,7 +184,7 @@ func processStateOf(p *snapshot.Process, now int64) processState {
 	if b := p.Probe; b != nil {
 		out.Probe = &probeState{
 			State: b.State, StartedBy: text.Clean(b.StartedBy), Capabilities: b.Capabilities,
-			Mismatch: b.Mismatch, Doubted: b.Doubted, Rejected: text.Clean(b.Rejected),
+			Mismatch: b.Mismatch, Doubted: b.Doubted, Rejected: text.Clean(b.Rejected), Claimed: amountOf(b.Claimed),
 		}
 		if b.State != snapshot.ProbeLive {
 			out.Probe.Reported = now - int64(b.Age)
@@ -201,7 +202,7 @@ func (s *processState) restore(p *snapshot.Process, now int64) {
 	if b := s.Probe; b != nil {
 		p.Probe = &snapshot.Probe{
 			State: b.State, StartedBy: b.StartedBy, Capabilities: b.Capabilities,
-			Mismatch: b.Mismatch, Doubted: b.Doubted, Rejected: b.Rejected,
+			Mismatch: b.Mismatch, Doubted: b.Doubted, Rejected: b.Rejected, Claimed: b.Claimed.bytes(),
 		}
 		if b.Reported != 0 {
 			p.Probe.Age = time.Duration(now - b.Reported)
@@ -226,7 +227,7 @@ func sameProbe(a, b *snapshot.Probe) bool {
 		return a == b
 	}
 	return a.State == b.State && a.StartedBy == b.StartedBy && a.Mismatch == b.Mismatch && a.Doubted == b.Doubted &&
-		a.Rejected == b.Rejected && slices.Equal(a.Capabilities, b.Capabilities)
+		a.Rejected == b.Rejected && a.Claimed == b.Claimed && slices.Equal(a.Capabilities, b.Capabilities)
 }
 
 // sameNames compares what is recorded of a process in the table processes.

@@ -46,8 +46,7 @@ func (l *limits) check(p *snapshot.Process, d *probe.Device, at time.Time) (show
 		l.sampler.reports[p.ID] = r
 	}
 	r.seen = l.sampler.sequence
-	on := l.device(place{p.ID.GPUUUID, p.ID.Instance})
-	size := on.total.Or(valueOf(d.TotalBytes))
+	on, size := l.device(place{p.ID.GPUUUID, p.ID.Instance}), l.size(p, d)
 	now := bound{limit: unlimited, at: l.now}
 	used, known := p.Used.Value()
 	switch {
@@ -64,7 +63,11 @@ func (l *limits) check(p *snapshot.Process, d *probe.Device, at time.Time) (show
 		}
 		now.limit = max(now.limit-on.unlisted, 0)
 	}
-	shown, rejected = r.take(l.now, reportOf(d, at), now, size)
+	newest := reportOf(d, at)
+	shown, rejected = r.take(l.now, newest, now, size)
+	if shown.device == nil && newest.fits(size) {
+		p.Probe.Claimed = quantity.From(newest.held, quantity.Probe)
+	}
 	if r.unlisted = !known; r.unlisted {
 		on.unlisted += shown.held
 	}
@@ -73,6 +76,11 @@ func (l *limits) check(p *snapshot.Process, d *probe.Device, at time.Time) (show
 	}
 	l.processes[p.ID.Process] = min(l.processes[p.ID.Process]+now.limit, unlimited)
 	return shown, now.limit, rejected
+}
+
+// size is that of a device: by the driver, or by the probe itself; 0 where it is unknown.
+func (l *limits) size(p *snapshot.Process, d *probe.Device) quantity.Bytes {
+	return l.device(place{p.ID.GPUUUID, p.ID.Instance}).total.Or(valueOf(d.TotalBytes))
 }
 
 // device is the limit of a device.

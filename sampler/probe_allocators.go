@@ -8,8 +8,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// allocator converts the protocol's stats.
-func allocator(a *probe.Allocator) snapshot.Allocator {
+// allocator converts the protocol's stats of a device of this size.
+func allocator(a *probe.Allocator, size quantity.Bytes) snapshot.Allocator {
 	out := snapshot.Allocator{
 		Kind: a.Kind, Basis: string(a.Basis), ReturnableBound: snapshot.Bound(a.ReturnableBound),
 		Reserved: optionalOf(a.ReservedBytes), Allocated: optionalOf(a.AllocatedBytes), Cached: optionalOf(a.CachedBytes),
@@ -17,7 +17,7 @@ func allocator(a *probe.Allocator) snapshot.Allocator {
 		LargestFree: optionalOf(a.LargestFreeBytes), Segments: optionalOf(a.Segments),
 		OutOfMemoryCount: optionalOf(a.OutOfMemoryCount), AllocRetries: optionalOf(a.AllocRetries),
 		FailedAllocations: optionalOf(a.FailedAllocations),
-		PeakAllocated:     optionalOf(a.PeakAllocatedBytes), PeakReserved: optionalOf(a.PeakReservedBytes),
+		PeakAllocated:     peakOf(a.PeakAllocatedBytes, size), PeakReserved: peakOf(a.PeakReservedBytes, size),
 		Blocks: optionalOf(a.Blocks), StrandedSegments: optionalOf(a.StrandedSegments), Config: a.Config,
 		Pools: pools(a.Pools), Largest: largest(a.Largest),
 	}
@@ -25,6 +25,15 @@ func allocator(a *probe.Allocator) snapshot.Allocator {
 		out.Returnable = snapshot.Bytes{}
 	}
 	return out
+}
+
+// peakOf is a peak, unknown where the device never held it: a library also counts what
+// was asleep beside it.
+func peakOf(peak *quantity.Bytes, size quantity.Bytes) snapshot.Bytes {
+	if size > 0 && valueOf(peak) > size {
+		return snapshot.Bytes{}
+	}
+	return optionalOf(peak)
 }
 
 func pools(reported []probe.Pool) []snapshot.Pool {

@@ -130,7 +130,7 @@ func (s *Sampler) addDevice(now time.Time, m *merged, place map[snapshot.RowID]i
 		p.Evictable = append(p.Evictable, snapshot.Evictable{Name: cache.Name, Priority: cache.Priority, Bytes: optionalOf(cache.Bytes)})
 	}
 	for i := range shown.device.Allocators {
-		al := allocator(&shown.device.Allocators[i])
+		al := allocator(&shown.device.Allocators[i], limits.size(p, d))
 		p.Allocators = append(p.Allocators, al)
 		p.Probe.OutOfMemoryCount = add(p.Probe.OutOfMemoryCount, al.OutOfMemoryCount)
 		p.Probe.AllocRetries = add(p.Probe.AllocRetries, al.AllocRetries)

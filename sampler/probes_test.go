@@ -32,13 +32,13 @@ func filled() probe.Allocator {
 func TestAllocatorKeepsAllStats(t *testing.T) {
 	reported := filled()
 	whole(t, "the report", reflect.ValueOf(reported))
-	got := allocator(&reported)
+	got := allocator(&reported, 80*gib)
 	whole(t, "an allocator", reflect.ValueOf(got))
 	if got.Largest[0].Age.Or(0) != 2500*time.Millisecond || got.PeakReserved.Or(0) != *reported.PeakReservedBytes ||
 		got.Blocks.Or(0) != *reported.Blocks || got.Pools[0].Fragmented.Or(0) != *reported.Pools[0].FragmentedBytes {
 		t.Errorf("it became %+v", got)
 	}
-	if none := allocator(&probe.Allocator{Kind: "raw"}); !reflect.DeepEqual(none, snapshot.Allocator{Kind: "raw"}) {
+	if none := allocator(&probe.Allocator{Kind: "raw"}, 80*gib); !reflect.DeepEqual(none, snapshot.Allocator{Kind: "raw"}) {
 		t.Errorf("stats that are absent became %+v", none)
 	}
 }

@@ -20,7 +20,7 @@ import (
 // readings. One that is newer than all of them and exceeds them waits for the next.
 // Where a report is not accepted the last accepted one is shown, with its age;
 // only where none is accepted several times in a row are the figures unknown, with
-// the reason.
+// the reason. The next one that is possible is shown at once.
 
 const (
 	// Where a process takes and returns memory all the time, k reports in a row
@@ -33,8 +33,7 @@ const (
 type report struct {
 	device *probe.Device
 	at     time.Time      // when the probe read it
-	held   quantity.Bytes // what the process holds at least, by any of its figures
-	peak   quantity.Bytes // its highest peak
+	held   quantity.Bytes // what the process holds at least, by any of its figures; a peak is of another moment
 }
 
 // bound is what the driver reports as a limit, at a moment.
@@ -63,9 +62,9 @@ func (r *reports) take(now time.Time, newest report, limit bound, size quantity.
 	} else {
 		r.readings = append(r.readings[max(n-recentReadings+1, 0):], limit)
 	}
-	if most := max(newest.held, newest.peak); size > 0 && most > size+snapshot.Tolerance(size) {
+	if !newest.fits(size) {
 		r.shown, r.waiting = report{}, report{}
-		return report{}, exceeds(most, "GPU has "+size.String())
+		return report{}, exceeds(newest.held, "GPU has "+size.String())
 	}
 	for _, next := range [...]report{r.waiting, newest} {
 		if next.device != nil && !next.same(&r.shown) && r.possible(&next) {
@@ -92,11 +91,20 @@ func (r *reports) take(now time.Time, newest report, limit bound, size quantity.
 
 func (r *report) same(other *report) bool { return r.device == other.device && r.at.Equal(other.at) }
 
-// possible reports whether the process could hold what it reports.
+// fits reports whether a device of this size can hold what is reported; 0 is an unknown size.
+func (r *report) fits(size quantity.Bytes) bool {
+	return size == 0 || r.held <= size+snapshot.Tolerance(size)
+}
+
+// possible reports whether the process could hold what it reports. While the
+// driver's readings stand still nothing comes and goes: then they alone count.
 func (r *reports) possible(next *report) bool {
-	var most quantity.Bytes
-	for i := range r.readings {
-		most = max(most, r.readings[i].limit)
+	least, most := unlimited, quantity.Bytes(0)
+	for n := 1; n <= len(r.readings); n++ {
+		limit := r.readings[len(r.readings)-n].limit
+		if least, most = min(least, limit), max(most, limit); n == confirmed && most-least <= skewTolerance {
+			break
+		}
 	}
 	return next.held <= most+snapshot.Tolerance(most)
 }
@@ -123,7 +131,6 @@ func reportOf(d *probe.Device, at time.Time) report {
 			most = max(most, a.Largest[j].Bytes)
 		}
 		r.held += most
-		r.peak = max(r.peak, valueOf(a.PeakAllocatedBytes), valueOf(a.PeakReservedBytes))
 	}
 	return r
 }

@@ -108,6 +108,7 @@ type Probe struct {
 	StartedBy        Text                     `json:"started_by"`
 	Capabilities     []Text                   `json:"capabilities"`
 	Rejected         Text                     `json:"rejected"`
+	ClaimedBytes     snapshot.Bytes           `json:"claimed_bytes"`
 	Source           string                   `json:"source"`
 }
 
@@ -147,7 +148,7 @@ func processOf(p *snapshot.Process) Process {
 			State: string(p.Probe.State), AgeSeconds: p.Probe.Age.Seconds(),
 			OutOfMemoryCount: p.Probe.OutOfMemoryCount, AllocRetries: p.Probe.AllocRetries,
 			StartedBy: Text(p.Probe.StartedBy), Capabilities: Texts(p.Probe.Capabilities),
-			Rejected: Text(p.Probe.Rejected), Source: sourceOf(p.Probe),
+			Rejected: Text(p.Probe.Rejected), ClaimedBytes: p.Probe.Claimed, Source: sourceOf(p.Probe),
 		}
 	}
 	return out

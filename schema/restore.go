@@ -195,7 +195,7 @@ func (p *Probe) restore() *snapshot.Probe {
 	}
 	out := &snapshot.Probe{
 		State: snapshot.ProbeState(p.State), OutOfMemoryCount: p.OutOfMemoryCount, AllocRetries: p.AllocRetries,
-		StartedBy: string(p.StartedBy), Rejected: string(p.Rejected), ByDaemon: p.Source == "daemon",
+		StartedBy: string(p.StartedBy), Rejected: string(p.Rejected), Claimed: sane(p.ClaimedBytes, quantity.Probe), ByDaemon: p.Source == "daemon",
 	}
 	if seconds(p.AgeSeconds) {
 		out.Age = durationOf(p.AgeSeconds)

@@ -29,6 +29,8 @@ func (d Panel) parts(width int) []string {
 	if !p.Allocated.Known() && !p.Cached.Known() && !p.Fragmented.Known() {
 		note := "contents unknown: only a probe reports them"
 		switch {
+		case p.Probe != nil && p.Probe.Claimed.Known():
+			note = "unconfirmed: " + cmp.Or(p.Probe.Rejected, "reports "+p.Probe.Claimed.Or(0).String())
 		case p.Probe != nil && p.Probe.Rejected != "":
 			note = "probe rejected: " + p.Probe.Rejected
 		case p.Probe != nil && p.Probe.State != snapshot.ProbeSilent && len(p.Allocators) == 0:

@@ -203,6 +203,9 @@ func (t *Table) partsWords(p *snapshot.Process, atCursor bool) string {
 		if p.Probe.State == snapshot.ProbeSilent {
 			return "probe silent " + quantity.Duration(p.Probe.Age)
 		}
+		if p.Probe.Claimed.Known() {
+			return "unconfirmed"
+		}
 		if p.Probe.Rejected != "" {
 			return "probe rejected"
 		}
