@@ -88,7 +88,7 @@ func (m *measured) alarms() string {
 		if !(all[0].Alarms.Fills > 0) {
 			return nil
 		}
-		return each(len(m.methods), func(j int) string { return pair(share, all[j].Alarms.Precision, all[j].Alarms.Recall) })
+		return each(len(m.methods), func(j int) string { return share(all[j].Alarms.Precision) + " / " + share(all[j].Alarms.Recall) })
 	}) + "\n" + grid("wrong alarms an hour", m.methods, m.names(), func(i int) []string {
 		return each(len(m.methods), func(j int) string { return share(m.rows[i].summaries[j].Alarms.WrongPerHour) })
 	})

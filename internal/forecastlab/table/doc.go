@@ -10,8 +10,6 @@
 //	-scenes       ramps and loads in the monitor
 //	-details      every figure at every horizon
 //	-recording F  a real recording too
-//	-external D   beside AutoETS and AutoTheta, from what scripts/statsforecast left
-//	-lstm D       beside the LSTM, from what scripts/lstm/train.py left
 //	-write F      write the tables between the marks of a document instead
 //	-traces D     write the series as traces, as vramscope backtest reads them
 //

@@ -16,8 +16,6 @@ func main() {
 	flag.Uint64Var(&o.seeds.count, "seeds", 40, "series of each regime")
 	flag.Uint64Var(&o.seeds.first, "first", 3000, "the first seed")
 	flag.StringVar(&o.recording, "recording", "", "a real recording, in the format of vramscope backtest")
-	flag.StringVar(&o.external, "external", "", "forecasts of other programs, as scripts/statsforecast writes them into this directory")
-	flag.StringVar(&o.lstm, "lstm", "", "forecasts of the LSTM, as scripts/lstm/train.py writes them into this directory")
 	flag.StringVar(&o.write, "write", "", "write the tables between the marks of this document, in place of printing")
 	flag.BoolVar(&o.ablation, "ablation", false, "what each part of the forecaster gains")
 	flag.BoolVar(&o.scenes, "scenes", false, "ramps and loads in the monitor, alone")
@@ -40,7 +38,6 @@ func main() {
 type options struct {
 	seeds             seeds
 	recording         string
-	external, lstm    string
 	write             string
 	ablation, details bool
 	cost, scenes      bool
@@ -79,10 +76,6 @@ func (o *options) sections() ([]section, error) {
 	case o.cost:
 		c := measureCost(processorTime)
 		return []section{{text: gateLines(c.gates())}}, nil
-	case o.lstm != "":
-		return o.lstmSections()
-	case o.external != "":
-		return o.externalSections()
 	}
 	m, err := measure(o.seeds, regime.All())
 	if err != nil {
@@ -125,28 +118,6 @@ func (o *options) ablationSections() ([]section, error) {
 	}
 	names := each(len(regimes), func(i int) string { return regimes[i].Name })
 	return []section{{"ablation", ablationTable(all, names)}}, nil
-}
-
-func (o *options) lstmSections() ([]section, error) {
-	h, err := measureHalves(o.lstm, o.recording, o.seeds)
-	if err != nil {
-		return nil, err
-	}
-	if o.details {
-		return []section{{"lstm", h.tables()}}, nil
-	}
-	return []section{{"lstm", h.short()}}, nil
-}
-
-func (o *options) externalSections() ([]section, error) {
-	m, err := measureLibraries(o.external, o.seeds)
-	if err != nil {
-		return nil, err
-	}
-	if o.details {
-		return []section{{"libraries", m.table()}, {text: m.relative(minute)}, {text: m.relative(4)}}, nil
-	}
-	return []section{{"libraries", m.table()}}, nil
 }
 
 // rewrite puts tables into the document.
