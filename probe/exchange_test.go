@@ -138,6 +138,7 @@ func TestImpossibleAnswerIsRefused(t *testing.T) {
 		{"negative steps", liar(func(id uint64) string {
 			return fmt.Sprintf(`{"id":%d,"ok":true,"time_ns":1,"steps":-1,"devices":[]}`, id)
 		}), "steps is -1"},
+		{"allocators that exceed any GPU together", device(`"uuid":"GPU-1","allocators":[{"kind":"a","reserved_bytes":1125899906842624},{"kind":"b","allocated_bytes":1}]`), "its allocators sum to 1125899906842625"},
 		{"no kind", oneAllocator(`"reserved_bytes":5`), "kind"},
 		{"a negative total", device(`"uuid":"` + testUUID + `","total_bytes":-5`), "total_bytes is -5"},
 		{"not a UUID", device(`"uuid":"0","allocators":[]`), "not a UUID"},
@@ -166,6 +167,11 @@ func TestImpossibleAnswerIsRefused(t *testing.T) {
 			_, _ = bufio.NewReader(conn).ReadString('\n')
 			_, _ = fmt.Fprintln(conn, `{"id":1,"ok":true,"proto":"vramscope/1","pid":1,"starttime":1}`)
 		}, "the probe reports PID 1"},
+		{"another start time", func(conn net.Conn) { // of a process that had this pid before
+			_, _ = bufio.NewReader(conn).ReadString('\n')
+			_, _ = fmt.Fprintf(conn, `{"id":1,"ok":true,"proto":"vramscope/1","pid":%d,"starttime":1}`+"\n", os.Getpid())
+			_, _ = conn.Read(make([]byte, 1))
+		}, "the probe reports start time 1"},
 		{"closing", func(net.Conn) {}, ""},
 		{"a long line", func(conn net.Conn) {
 			_, _ = fmt.Fprintln(conn, strings.Repeat("x", MaxLine))
