@@ -201,12 +201,12 @@ func csvLines(out *bufio.Writer, ids []metric.ID) func(*recording.Reading) error
 	return func(r *recording.Reading) error {
 		e := exportedOf(r)
 		clear(fields)
-		fields[0], fields[1], fields[2] = csvTimeExactly(r.Time), strconv.FormatBool(e.Simulated), string(e.UUID)
+		fields[0], fields[1], fields[2] = csvTimeExactly(r.Time), strconv.FormatBool(e.Simulated), text.SpreadsheetCell(string(e.UUID))
 		if e.GPUInstance != nil {
 			fields[3], fields[4] = strconv.FormatUint(uint64(*e.GPUInstance), 10), strconv.FormatUint(uint64(*e.ComputeInstance), 10)
 		}
 		if e.PID != nil {
-			fields[5], fields[7], fields[8] = strconv.Itoa(*e.PID), string(e.User), string(e.Name)
+			fields[5], fields[7], fields[8] = strconv.Itoa(*e.PID), text.SpreadsheetCell(string(e.User)), text.SpreadsheetCell(string(e.Name))
 			if started := r.Process.Started; !started.IsZero() {
 				fields[6] = started.Format(time.RFC3339)
 			}
@@ -216,7 +216,7 @@ func csvLines(out *bufio.Writer, ids []metric.ID) func(*recording.Reading) error
 				fields[head+i] = strconv.FormatInt(v, 10)
 			}
 		}
-		fields[head+len(ids)] = string(e.Command)
+		fields[head+len(ids)] = text.SpreadsheetCell(string(e.Command))
 		err := table.Write(fields)
 		table.Flush()
 		return cmp.Or(err, table.Error())

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -136,6 +137,20 @@ func TestExportWritesEverySample(t *testing.T) {
 	}
 	if got := rows[1][0]; got != noon.Format("2006-01-02T15:04:05.000Z07:00") || rows[1][1] != "true" {
 		t.Error(rows[1])
+	}
+}
+
+// TestExportedCSVHasNoFormulas: a spreadsheet would run them.
+func TestExportedCSVHasNoFormulas(t *testing.T) {
+	var content strings.Builder
+	out := bufio.NewWriter(&content)
+	f := exportFlags{format: "csv"}
+	reading := &recording.Reading{GPUUUID: "=1", Process: &snapshot.Process{User: "@bob", Name: "\t=name", Command: []string{"-2+3", "x"}}}
+	if err := errors.Join(f.lines(out, nil)(reading), out.Flush()); err != nil {
+		t.Fatal(err)
+	}
+	if row := strings.Split(content.String(), "\n")[1]; !strings.Contains(row, ",'=1,") || !strings.HasSuffix(row, ",'@bob,' =name,'-2+3 x") {
+		t.Error(row)
 	}
 }
 

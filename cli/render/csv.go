@@ -101,7 +101,7 @@ func CSV(w io.Writer, snap *snapshot.Snapshot) error {
 	for _, pair := range gpusWithRows(snap) {
 		record := make([]string, len(fields))
 		for i, field := range fields {
-			record[i] = text.Clean(field.of(snap, pair.gpu, pair.process))
+			record[i] = text.SpreadsheetCell(field.of(snap, pair.gpu, pair.process))
 		}
 		if pair.unlisted {
 			record[3] = "" // it has no index

@@ -250,6 +250,38 @@ func TestCSVReadsBack(t *testing.T) {
 	}
 }
 
+// TestCSVHasNoFormulas: a spreadsheet would run them.
+func TestCSVHasNoFormulas(t *testing.T) {
+	snap := hostileWith("=HYPERLINK(0)")
+	snap.GPUs[0].Temperature = quantity.From(-3, quantity.Driver)
+	var out bytes.Buffer
+	if err := CSV(&out, snap); err != nil {
+		t.Fatal(err)
+	}
+	records, err := csv.NewReader(&out).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	quoted, negative := map[string]bool{}, false
+	for _, record := range records {
+		for i, field := range record {
+			quoted[records[0][i]] = quoted[records[0][i]] || strings.HasPrefix(field, "'=")
+			negative = negative || field == "-3"
+			if field != "-3" && field != "-5" && strings.ContainsAny(field[:min(len(field), 1)], "=+-@") {
+				t.Errorf("%s is %q", records[0][i], field)
+			}
+		}
+	}
+	for _, title := range []string{"host", "gpu_name", "user", "name", "command"} {
+		if !quoted[title] {
+			t.Errorf("%s is never quoted", title)
+		}
+	}
+	if !negative {
+		t.Error("a negative number is quoted")
+	}
+}
+
 // TestOutputsSayWhatIsLeftOut: rejected probes, and processes that could not be
 // asked for one.
 func TestOutputsSayWhatIsLeftOut(t *testing.T) {

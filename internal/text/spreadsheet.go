@@ -1,0 +1,21 @@
+package text
+
+import (
+	"strconv"
+	"strings"
+)
+
+// SpreadsheetCell is Clean for a field of CSV. Spreadsheets take a text that begins with
+// = + - or @ for a formula, and run it: a quote before it makes it a text. Numbers
+// stay.
+func SpreadsheetCell(s string) string {
+	cleaned := Clean(s)
+	begins := strings.TrimLeft(cleaned, " ") // a tab or a line end, before it was cleaned
+	if begins == "" || !strings.ContainsRune("=+-@＝＋－＠", []rune(begins)[0]) {
+		return cleaned
+	}
+	if _, err := strconv.ParseFloat(cleaned, 64); err == nil && cleaned[0] == '-' {
+		return cleaned
+	}
+	return "'" + cleaned
+}
