@@ -145,7 +145,7 @@ func TestExportedCSVHasNoFormulas(t *testing.T) {
 	var content strings.Builder
 	out := bufio.NewWriter(&content)
 	f := exportFlags{format: "csv"}
-	reading := &recording.Reading{GPUUUID: "=1", Process: &snapshot.Process{User: "@bob", Name: "\t=name", Command: []string{"-2+3", "x"}}}
+	reading := &recording.Reading{GPUUUID: "=1", Process: &recording.ProcessRow{Process: snapshot.Process{User: "@bob", Name: "\t=name", Command: []string{"-2+3", "x"}}}}
 	if err := errors.Join(f.lines(out, nil)(reading), out.Flush()); err != nil {
 		t.Fatal(err)
 	}

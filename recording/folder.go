@@ -12,7 +12,25 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"vramscope/internal/install"
 )
+
+// makeFolder makes a folder where there is none. It refuses one in which another user
+// could put a database, or a link that SQLite follows.
+func makeFolder(directory string) error {
+	err := os.MkdirAll(directory, 0o700)
+	if err == nil {
+		directory, err = filepath.EvalSymlinks(directory) // a link to a larger disk is the user's own
+	}
+	if err == nil {
+		err = install.Directory(directory, 0o700)
+	}
+	if err != nil {
+		return fmt.Errorf("recording: %w", err)
+	}
+	return nil
+}
 
 // lockFolder makes sure that one process records into a folder. The lock ends with
 // the process.

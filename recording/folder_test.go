@@ -32,6 +32,49 @@ func TestSecondWriterIsRefused(t *testing.T) {
 	}
 }
 
+// TestFolderThatOthersCanWriteIsRefused: somebody could put a link there, which SQLite
+// would follow. It can still be read.
+func TestFolderThatOthersCanWriteIsRefused(t *testing.T) {
+	directory := t.TempDir()
+	q := newQuiet(t, directory, Options{})
+	q.record(3)
+	q.end()
+	for _, mode := range []os.FileMode{0o777, 0o777 | os.ModeSticky, 0o757} {
+		if err := os.Chmod(directory, mode); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Create(directory, Options{}); err == nil || !strings.Contains(err.Error(), "can be written by others") || !strings.Contains(err.Error(), "chmod go-w") {
+			t.Errorf("mode %v: %v", mode, err)
+		}
+		r, err := Open(directory)
+		if err != nil {
+			t.Fatalf("mode %v: reading: %v", mode, err)
+		}
+		_ = r.Close() // it was opened
+	}
+	if err := os.Chmod(directory, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(directory, link); err != nil {
+		t.Fatal(err)
+	}
+	w, err := Create(link, Options{})
+	if err != nil {
+		t.Fatalf("a link of one's own: %v", err)
+	}
+	_ = w.Close() // nothing was recorded
+	if os.Geteuid() != 0 {
+		return
+	}
+	if err := os.Chown(directory, 12345, -1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Create(directory, Options{}); err == nil || !strings.Contains(err.Error(), "another user's") {
+		t.Errorf("another user's: %v", err)
+	}
+}
+
 func TestFilesAreTheOwnersAlone(t *testing.T) {
 	directory := filepath.Join(t.TempDir(), "state", "recordings")
 	q := newQuiet(t, directory, Options{})

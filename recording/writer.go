@@ -88,8 +88,8 @@ func Create(directory string, options Options) (*Writer, error) {
 }
 
 func newWriter(directory string, options Options) (*Writer, error) {
-	if err := os.MkdirAll(directory, 0o700); err != nil {
-		return nil, fmt.Errorf("recording: %w", err)
+	if err := makeFolder(directory); err != nil {
+		return nil, err
 	}
 	lock, err := lockFolder(directory)
 	if err != nil {
@@ -213,8 +213,8 @@ func (w *Writer) write(t tick) {
 func (w *Writer) open(at time.Time) (*day, error) {
 	held, err := w.lock.Stat()
 	if there, missing := os.Stat(w.lock.Name()); err == nil && (errors.Is(missing, fs.ErrNotExist) || missing == nil && !os.SameFile(held, there)) {
-		if err := os.MkdirAll(w.directory, 0o700); err != nil {
-			return nil, fmt.Errorf("recording: %w", err)
+		if err := makeFolder(w.directory); err != nil {
+			return nil, err
 		}
 		lock, err := lockFolder(w.directory)
 		if err != nil {
