@@ -47,7 +47,7 @@ type Entry struct {
 
 	// The process.
 	PID       int      `json:"pid"`
-	StartTime uint64   `json:"start_time_ticks"`
+	StartTime uint64   `json:"start_time_ticks,omitempty"` // none: there is no such process
 	Target    string   `json:"target_user,omitempty"`
 	Command   []string `json:"command"`
 	GPUs      []int    `json:"gpus,omitempty"`

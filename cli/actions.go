@@ -29,6 +29,21 @@ func auditLog(table *process.Table, clock func() time.Time) *action.Log {
 	return &action.Log{Directory: stateHome(), User: func() string { return table.Host(time.Time{}).User }, Clock: clock}
 }
 
+// logRefusal logs that a command did nothing to a pid, which is of no process or of one
+// that no GPU knows of, and returns the reason.
+func logRefusal(log *action.Log, table *process.Table, command string, pid int, why error) error {
+	if log == nil {
+		return why
+	}
+	entry := action.NewEntry(command, process.Identity{PID: pid}, action.Command(command))
+	if info, err := table.Look(pid); err == nil {
+		entry.StartTime = info.Identity.StartTime
+		entry.Runs(info.User, info.Command)
+	}
+	_ = log.Refuse(entry, &process.Refusal{Reason: strings.TrimPrefix(why.Error(), "refused: ")}) // refused it is, logged or not
+	return why
+}
+
 // flusher flushes; sample takes a fresh snapshot.
 func (src *sources) flusher(sample func(context.Context) *snapshot.Snapshot) *flush.Flusher {
 	return &flush.Flusher{Probes: src.flushes, Sample: sample, Log: src.log, Clock: src.options.Clock}

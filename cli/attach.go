@@ -66,11 +66,16 @@ func (p *program) runAttach(ctx context.Context, pid int, f attachFlags) error {
 		return cannotAsk("attach", pid, "says whether it could be done")
 	}
 	table := process.NewTable("/proc")
+	log := auditLog(table, time.Now)
 	id, err := table.Identify(pid)
 	if err != nil {
-		return refused(err, "there is no process %d in this /proc", pid)
+		err = refused(err, "there is no process %d in this /proc", pid)
+		if f.dryRun {
+			return err
+		}
+		return logRefusal(log, table, "attach", pid, err)
 	}
-	a := attacher(table, auditLog(table, time.Now))
+	a := attacher(table, log)
 	plan := a.Examine(ctx, id)
 	switch {
 	case f.dryRun && !plan.Possible():

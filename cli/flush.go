@@ -99,7 +99,11 @@ func (p *program) flushProcess(ctx context.Context, src *sources, s *config.Sett
 	before := sample(ctx)
 	target := flushTarget(before, pid)
 	if target == nil {
-		return p.notThere(before, src, s, pid)
+		err := p.notThere(before, src, s, pid)
+		if f.dryRun {
+			return err
+		}
+		return logRefusal(src.log, src.table, "flush", pid, err)
 	}
 	request := flush.Request{
 		Process: target.ID.Process, Level: flush.Level(f.level), DryRun: f.dryRun, Origin: action.Command("flush"),

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -280,6 +281,36 @@ func TestFlushReportsDriverDrop(t *testing.T) {
 	p.end(syscall.SIGTERM, exitOK)
 	if log, err := os.ReadFile(filepath.Join(b.home, "vramscope", action.LogName)); err != nil || !strings.Contains(string(log), `"why":"vramscope flush"`) {
 		t.Errorf("the audit log is %q, %v", log, err)
+	}
+}
+
+// TestRefusedPIDIsLogged: also one that is of no process, or on no GPU.
+func TestRefusedPIDIsLogged(t *testing.T) {
+	t.Parallel()
+	b := newProbeBox(t, 1)
+	mine := strconv.Itoa(os.Getpid())
+	for _, args := range [][]string{
+		{"flush", "99999999", "--dry-run"}, {"attach", "99999999", "--dry-run"}, // are not logged
+		{"flush", "99999999", "--yes"}, {"attach", "99999999", "--yes"}, {"flush", mine, "--yes"},
+	} {
+		cmd := b.command(args...)
+		if out, _ := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() != exitRefused {
+			t.Errorf("%v: exit code %d: %s", args, cmd.ProcessState.ExitCode(), out)
+		}
+	}
+	log, err := os.ReadFile(filepath.Join(b.home, "vramscope", action.LogName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(log)), "\n")
+	for i, want := range []string{
+		`"action":"flush","outcome":"refused",.*"why":"vramscope flush","pid":99999999,"command":\[\],"reason":"there is no process 99999999 in this /proc"}`,
+		`"action":"attach","outcome":"refused",.*"why":"vramscope attach","pid":99999999,"command":\[\],"reason":"there is no process 99999999 in this /proc"}`,
+		`"action":"flush","outcome":"refused",.*"pid":` + mine + `,"start_time_ticks":[1-9].*"command":\[".+"reason":"PID ` + mine + ` is on no GPU"}`,
+	} {
+		if len(lines) != 3 || !regexp.MustCompile(want).MatchString(lines[i]) {
+			t.Errorf("line %d of %d is\n%s\nwant\n%s", i, len(lines), lines[min(i, len(lines)-1)], want)
+		}
 	}
 }
 
