@@ -96,7 +96,7 @@ func TestFilesAreTheOwnersAlone(t *testing.T) {
 func tmpfs(t *testing.T, size quantity.Bytes) string {
 	t.Helper()
 	directory := t.TempDir()
-	if err := unix.Mount("tmpfs", directory, "tmpfs", 0, fmt.Sprintf("size=%d", size)); err != nil {
+	if err := unix.Mount("tmpfs", directory, "tmpfs", 0, fmt.Sprintf("size=%d,mode=0755", size)); err != nil {
 		if errors.Is(err, unix.EPERM) && os.Getuid() != 0 {
 			t.Skip("mounting needs root")
 		}
