@@ -22,9 +22,37 @@ type reported struct{ retries, outOfMemory int64 }
 
 // gpuCounters are those of a GPU.
 type gpuCounters struct {
-	outOfMemory, retries, flushes, flushed float64
-	xids                                   map[uint64]int
-	newest                                 time.Time // of the Xids that were counted
+	outOfMemory, retries probeCounter
+	flushes, flushed     float64
+	xids                 map[uint64]int
+	newest               time.Time // of the Xids that were counted
+}
+
+// probeCounter counts what probes report: nothing is known of it before one has.
+type probeCounter struct {
+	n     float64
+	since time.Time // of the first report; zero before it
+}
+
+// firstZero is how long a series that comes with a probe stays 0: Prometheus sees no
+// increase to the first value of a series, and scrapes once a minute or more often.
+const firstZero = time.Minute
+
+func (c *probeCounter) add(now time.Time, n int64) {
+	if c.since.IsZero() {
+		c.since = now
+	}
+	c.n += float64(max(n, 0))
+}
+
+func (c *probeCounter) write(w *writer, id metric.ExportedID, of labels, now time.Time) {
+	switch {
+	case c.since.IsZero():
+	case now.Sub(c.since) < firstZero:
+		w.exported(id, of, 0)
+	default:
+		w.exported(id, of, c.n)
+	}
 }
 
 // decision is what decisions of the guard are counted by.
@@ -58,7 +86,7 @@ func (c *counters) observe(snap *snapshot.Snapshot, events []snapshot.Event) {
 	maps.DeleteFunc(c.gpus, func(uuid string, _ *gpuCounters) bool { return snap.GPU(uuid) == nil })
 	noted := map[snapshot.RowID]int64{} // errors with an event
 	for i := range events {
-		c.take(&events[i])
+		c.take(snap.Time, &events[i])
 		if events[i].Kind == snapshot.EventOutOfMemory {
 			noted[events[i].Row]++
 		}
@@ -66,7 +94,7 @@ func (c *counters) observe(snap *snapshot.Snapshot, events []snapshot.Event) {
 	c.takeReports(snap, noted)
 }
 
-func (c *counters) take(e *snapshot.Event) {
+func (c *counters) take(now time.Time, e *snapshot.Event) {
 	if d := e.Decision; d != nil {
 		c.decisions[decision{d.Rule, d.Kind}]++
 	}
@@ -79,7 +107,7 @@ func (c *counters) take(e *snapshot.Event) {
 	}
 	switch e.Kind {
 	case snapshot.EventOutOfMemory:
-		g.outOfMemory++
+		g.outOfMemory.add(now, 1)
 	case snapshot.EventFlush:
 		if e.Decision != nil {
 			g.flushes++
@@ -118,12 +146,21 @@ func (c *counters) takeReports(snap *snapshot.Snapshot, noted map[snapshot.RowID
 		now := reported{p.Probe.AllocRetries.Or(before.retries), p.Probe.OutOfMemoryCount.Or(before.outOfMemory)}
 		here[p.ID] = now
 		g := c.gpus[p.ID.GPUUUID]
-		if g == nil || !known && !p.Started.After(c.began) {
+		if g == nil {
 			continue
 		}
-		g.retries += float64(max(now.retries-before.retries, 0))
+		retries, failed := now.retries-before.retries, int64(0)
 		if !known {
-			g.outOfMemory += float64(max(now.outOfMemory-noted[p.ID], 0))
+			failed = now.outOfMemory - noted[p.ID]
+			if !p.Started.After(c.began) {
+				retries, failed = 0, 0
+			}
+		}
+		if p.Probe.AllocRetries.Known() {
+			g.retries.add(snap.Time, retries)
+		}
+		if p.Probe.OutOfMemoryCount.Known() {
+			g.outOfMemory.add(snap.Time, failed)
 		}
 	}
 	c.probes = here
@@ -136,8 +173,8 @@ func (c *counters) write(w *writer, snap *snapshot.Snapshot) {
 			continue
 		}
 		of := gpuLabels(&snap.GPUs[i])
-		w.exported(metric.OutOfMemory, of, g.outOfMemory)
-		w.exported(metric.AllocRetries, of, g.retries)
+		g.outOfMemory.write(w, metric.OutOfMemory, of, snap.Time)
+		g.retries.write(w, metric.AllocRetries, of, snap.Time)
 		for code, n := range g.xids {
 			w.exported(metric.XIDErrors, of, float64(n), number(int(code)))
 		}

@@ -1,6 +1,8 @@
 package exporter
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -37,7 +39,44 @@ func TestErrorsBeforeTheFirstReport(t *testing.T) {
 	later(3, nil, old, young)
 	failed = &snapshot.Probe{State: snapshot.ProbeLive, OutOfMemoryCount: counts(3), AllocRetries: counts(4)}
 	later(4, []snapshot.Event{{Kind: snapshot.EventOutOfMemory, GPUUUID: uuid, Row: old.ID}}, row(1, old.Started, failed), young)
+	later(62, nil, row(1, old.Started, failed), young)
 	text := scrape(t, e)
 	of := `{gpu="` + number(first.Rows[0].GPU) + `",uuid="` + uuid + `"} `
 	has(t, text, "vramscope_gpu_out_of_memory_total"+of+"3", "vramscope_gpu_alloc_retries_total"+of+"4")
+}
+
+// TestCountersOfProbesBeginAtZero: without a probe they are unknown. They begin at 0, so
+// that Prometheus sees the first event, though that comes with the first report.
+func TestCountersOfProbesBeginAtZero(t *testing.T) {
+	snap := snapshottest.DrawnBox()
+	for i := range snap.Rows {
+		snap.Rows[i].Probe = nil
+	}
+	e := exporting(snap)
+	const outOfMemory, retries = "vramscope_gpu_out_of_memory_total{", "vramscope_gpu_alloc_retries_total{"
+	for _, series := range []string{outOfMemory, retries} {
+		if text := scrape(t, e); strings.Contains(text, "\n"+series) {
+			t.Errorf("%s without a probe", series)
+		}
+	}
+	at := func(seconds int, retried int64, events ...snapshot.Event) string {
+		next := *snap
+		next.Time = snap.Time.Add(time.Duration(seconds) * time.Second)
+		next.Rows = slices.Clone(snap.Rows)
+		next.Rows[0].Started = snap.Time.Add(500 * time.Millisecond)
+		next.Rows[0].Probe = &snapshot.Probe{State: snapshot.ProbeLive, AllocRetries: quantity.From(retried, quantity.Probe)}
+		e.Now = func() time.Time { return next.Time }
+		e.Observe(&next, events)
+		return scrape(t, e)
+	}
+	g := snap.GPU(snap.Rows[0].ID.GPUUUID)
+	of := `gpu="` + number(g.Index) + `",uuid="` + g.UUID + `"} `
+	text := at(1, 2)
+	has(t, text, retries+of+"0")
+	if strings.Contains(text, "\n"+outOfMemory) || strings.Count(text, "\n"+retries) != 1 {
+		t.Error("a series that no probe reports")
+	}
+	has(t, at(30, 3, snapshot.Event{Kind: snapshot.EventOutOfMemory, GPUUUID: g.UUID}), retries+of+"0", outOfMemory+of+"0")
+	has(t, at(61, 3), retries+of+"3", outOfMemory+of+"0")
+	has(t, at(90, 3), retries+of+"3", outOfMemory+of+"1")
 }
