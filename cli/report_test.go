@@ -192,7 +192,7 @@ func reportOfTheDemo(t *testing.T, where string) {
 	if len(r.GPUs) != 8 || *r.GPUs[3].Failures.OutOfMemory == 0 || *r.GPUs[0].Failures.OutOfMemory != 0 {
 		t.Fatalf("%d GPUs; %+v", len(r.GPUs), r.GPUs)
 	}
-	if f := r.Forecaster; f.Hits == 0 || f.MedianLead == nil || f.Fills == 0 || f.Hits+f.False+f.ActedOn+f.Undecided != f.Alerts {
+	if f := r.Forecaster; f.Hits == 0 || f.MedianLead == nil || f.Fills == nil || *f.Fills == 0 || f.Hits+f.False+f.ActedOn+f.Undecided != f.Alerts {
 		t.Errorf("%+v", f)
 	}
 	for i := range r.GPUs {

@@ -67,7 +67,7 @@ type ReportTotal struct {
 	Memory             ReportMemory   `json:"memory"`
 	UtilizationPercent *float64       `json:"utilization_percent"`
 	IdleHours          *float64       `json:"idle_holding_hours"`
-	WastedGiBHours     float64        `json:"wasted_gib_hours"`
+	WastedGiBHours     *float64       `json:"wasted_gib_hours"`
 	Failures           ReportFailures `json:"failures"`
 }
 
@@ -122,7 +122,7 @@ type ReportGroup struct {
 	FragmentedGiBHours *float64 `json:"fragmented_gib_hours"`
 	OtherGiBHours      *float64 `json:"other_gib_hours"`
 	IdleGiBHours       *float64 `json:"idle_gib_hours"`
-	WastedGiBHours     float64  `json:"wasted_gib_hours"`
+	WastedGiBHours     *float64 `json:"wasted_gib_hours"`
 
 	PeakBytes      snapshot.Bytes `json:"peak_bytes"`
 	Failures       ReportFailures `json:"failures"`
@@ -132,7 +132,7 @@ type ReportGroup struct {
 // ReportFlushes is what flushes freed, and how much of it stayed free.
 type ReportFlushes struct {
 	Count       int             `json:"count"`
-	FreedBytes  quantity.Bytes  `json:"freed_bytes"`
+	FreedBytes  snapshot.Bytes  `json:"freed_bytes"` // null where none was measured
 	StayedFree  []ReportStaying `json:"stayed_free"`
 	NotMeasured int             `json:"not_measured"` // nothing is known of what they freed
 }
@@ -154,9 +154,9 @@ type ReportForecaster struct {
 	False      int      `json:"false"`
 	ActedOn    int      `json:"acted_on"`
 	Undecided  int      `json:"undecided"`
-	Fills      int      `json:"fills"`
-	Missed     int      `json:"missed"`
-	Sudden     int      `json:"sudden"`
+	Fills      *int     `json:"fills"` // as the next two, null where neither used memory nor errors are known
+	Missed     *int     `json:"missed"`
+	Sudden     *int     `json:"sudden"`
 	MedianLead *float64 `json:"median_lead_seconds"`
 	// What the alerts forecast as the time to full, where it came true.
 	MedianError  *float64          `json:"median_error_percent"`

@@ -19,7 +19,7 @@ type hour struct {
 	capacity, used, allocated, cached, fragmented part
 	busy                                          float64
 	busyOver                                      time.Duration
-	retries                                       int64
+	retries                                       *int64
 	steps                                         map[string]*stepping // by command
 }
 
@@ -52,7 +52,9 @@ func (h *hours) addMinute(g *gpuSums, m *Minute) {
 
 func (h *hours) addProcess(p *processSums, f *FiveMinutes, retries, steps int64) {
 	b := h.at(f.Time)
-	b.retries += retries
+	if f.Retries.Known() {
+		b.retries = sumOf(b.retries, &retries)
+	}
 	if p.steps.since == 0 || f.Covered < nearlyWhole {
 		return
 	}
@@ -105,7 +107,12 @@ func (b *Builder) Compare(first *Builder) *schema.ReportComparison {
 	line("fragmented", "percent", percentOf(func(h *hour) *part { return &h.fragmented }))
 	line("utilization", "percent", func(h *hour) float64 { return h.busy / h.busyOver.Hours() })
 	out.Lines = append(out.Lines, rates("out of memory", first.allOOMs(), b.allOOMs(), first.recordedTime(), b.recordedTime()))
-	line("alloc retries", "per_hour", func(h *hour) float64 { return float64(h.retries) })
+	line("alloc retries", "per_hour", func(h *hour) float64 {
+		if h.retries == nil {
+			return math.NaN()
+		}
+		return float64(*h.retries)
+	})
 	for _, command := range b.steppingCommands(first) {
 		line("steps of "+command, "per_second", func(h *hour) float64 {
 			if s := h.steps[command]; s != nil {

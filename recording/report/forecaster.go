@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 	"vramscope/schema"
 )
@@ -148,17 +149,21 @@ func (b *Builder) forecaster(events []schema.ReportEvent) (schema.ReportForecast
 			Process: schema.Text(b.label(a.Process)), Message: schema.Text(a.Message),
 		})
 	}
+	all, missed, sudden := 0, 0, 0
 	for _, of := range fills {
 		for _, f := range of {
-			out.Fills++
+			all++
 			switch {
 			case f.led:
 			case f.sudden:
-				out.Sudden++
+				sudden++
 			default:
-				out.Missed++
+				missed++
 			}
 		}
+	}
+	if b.allOOMs() != nil || slices.ContainsFunc(b.gpus, func(g *gpuSums) bool { return g.used.known }) {
+		out.Fills, out.Missed, out.Sudden = &all, &missed, &sudden
 	}
 	out.MedianLead, out.MedianError = median(leads), median(errors)
 	for kind, n := range others {
@@ -238,7 +243,7 @@ func (b *Builder) flushes() schema.ReportFlushes {
 			out.NotMeasured++
 			continue
 		}
-		out.FreedBytes += freed
+		out.FreedBytes = quantity.From(out.FreedBytes.Or(0)+freed, quantity.Computed)
 		for k := range Stays {
 			if stayed, ok := a.Stayed[k].Value(); ok {
 				s := &out.StayedFree[k]

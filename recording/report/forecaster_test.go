@@ -28,18 +28,18 @@ func TestAlertsAreJudged(t *testing.T) {
 			b.alarm(30, snapshot.RowID{})
 			b.use(34, 40, 79.5, 50)
 			b.use(40, 60, 10, 50)
-		}, schema.ReportForecaster{Alerts: 1, Hits: 1, Fills: 1, IntervalHeld: 1, IntervalOf: 1}},
+		}, schema.ReportForecaster{Alerts: 1, Hits: 1, Fills: new(int(1)), IntervalHeld: 1, IntervalOf: 1}},
 		{"a hit that another alert repeats", func(b box) {
 			b.use(0, 34, 60, 50)
 			b.alarm(30, snapshot.RowID{})
 			b.alarm(32, snapshot.RowID{})
 			b.use(34, 60, 79.5, 50)
-		}, schema.ReportForecaster{Alerts: 2, Hits: 2, Fills: 1, IntervalHeld: 2, IntervalOf: 2}},
+		}, schema.ReportForecaster{Alerts: 2, Hits: 2, Fills: new(int(1)), IntervalHeld: 2, IntervalOf: 2}},
 		{"out of memory on a GPU that is nearly full", func(b box) {
 			b.use(0, 60, 75, 50)
 			b.alarm(30, snapshot.RowID{})
 			b.AddOutOfMemory(OutOfMemory{Time: at(38), GPUUUID: gpuA})
-		}, schema.ReportForecaster{Alerts: 1, Hits: 1, Fills: 1, IntervalOf: 1}},
+		}, schema.ReportForecaster{Alerts: 1, Hits: 1, Fills: new(int(1)), IntervalOf: 1}},
 		{"out of memory by a limit", func(b box) {
 			b.use(0, 60, 20, 50)
 			b.AddOutOfMemory(OutOfMemory{Time: at(38), GPUUUID: gpuA})
@@ -73,12 +73,12 @@ func TestAlertsAreJudged(t *testing.T) {
 		{"missed", func(b box) {
 			b.use(0, 30, 60, 50)
 			b.use(30, 60, 80, 50)
-		}, schema.ReportForecaster{Fills: 1, Missed: 1}},
+		}, schema.ReportForecaster{Fills: new(int(1)), Missed: new(int(1))}},
 		{"sudden", func(b box) {
 			b.use(0, 30, 60, 50)
 			b.started(1, 29, "alice", "serve.py")
 			b.use(30, 60, 80, 50)
-		}, schema.ReportForecaster{Fills: 1, Sudden: 1}},
+		}, schema.ReportForecaster{Fills: new(int(1)), Sudden: new(int(1))}},
 		{"full from the beginning", func(b box) { b.use(0, 60, 80, 50) }, schema.ReportForecaster{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -90,7 +90,7 @@ func TestAlertsAreJudged(t *testing.T) {
 			}
 			got.MedianLead, got.MedianError, got.OtherAlerts = nil, nil, nil
 			if got.Alerts != c.want.Alerts || got.Hits != c.want.Hits || got.False != c.want.False || got.ActedOn != c.want.ActedOn ||
-				got.Undecided != c.want.Undecided || got.Fills != c.want.Fills || got.Missed != c.want.Missed || got.Sudden != c.want.Sudden ||
+				got.Undecided != c.want.Undecided || times(got.Fills) != times(c.want.Fills) || times(got.Missed) != times(c.want.Missed) || times(got.Sudden) != times(c.want.Sudden) ||
 				got.IntervalHeld != c.want.IntervalHeld || got.IntervalOf != c.want.IntervalOf {
 				t.Errorf("%+v\nwant %+v", got, c.want)
 			}
@@ -142,7 +142,7 @@ func TestFlushesSumWhatStayedFree(t *testing.T) {
 	flush(snapshot.Bytes{})
 	b.AddAction(Action{Time: at(2), Kind: snapshot.EventSignal, GPUUUID: gpuA})
 	got := b.report().Flushes
-	if got.Count != 3 || got.NotMeasured != 1 || got.FreedBytes != 16*quantity.GiB {
+	if got.Count != 3 || got.NotMeasured != 1 || got.FreedBytes.Or(0) != 16*quantity.GiB {
 		t.Errorf("%+v", got)
 	}
 	for i, want := range []schema.ReportStaying{{AfterSeconds: 60, Flushes: 2, FreedBytes: 16 * quantity.GiB, StayedBytes: 16 * quantity.GiB},

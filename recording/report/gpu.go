@@ -90,8 +90,10 @@ func (m *memory) load() (utilization, idleHours *float64) {
 	if m.busyOver == 0 {
 		return nil, nil
 	}
-	mean, idle := m.busy/m.busyOver.Hours(), m.idleTime.Hours()
-	return &mean, &idle
+	if m.used.known {
+		idleHours = new(m.idleTime.Hours())
+	}
+	return new(m.busy / m.busyOver.Hours()), idleHours
 }
 
 // gpuSums is what becomes of a GPU's minutes.

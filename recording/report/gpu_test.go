@@ -69,7 +69,7 @@ func TestALostGPUHasNoParts(t *testing.T) {
 	about(t, "recorded", &g.RecordedSeconds, 1200)
 	about(t, "used", g.Memory.Used.Percent, 50)
 	about(t, "cached", g.Memory.Cached.Percent, 15)
-	about(t, "wasted", &r.Groups[0].WastedGiBHours, 1)
+	about(t, "wasted", r.Groups[0].WastedGiBHours, 1)
 	for _, point := range g.Timeline {
 		if point.RecordedSeconds != 600 || point.UsedBytes != quantity.From(40*quantity.GiB, quantity.Computed) || point.CachedBytes != quantity.From(12*quantity.GiB, quantity.Computed) {
 			t.Errorf("%+v", point)

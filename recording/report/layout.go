@@ -72,7 +72,10 @@ func Lay(r *schema.Report, dash string, most int) Layout {
 	if r.Comparison != nil {
 		out.Tables = append(out.Tables, l.comparison())
 	}
-	out.Tables = append(out.Tables, l.shares(), l.hours(), l.wasters())
+	out.Tables = append(out.Tables, l.shares(), l.hours())
+	if r.Total.WastedGiBHours != nil {
+		out.Tables = append(out.Tables, l.wasters())
+	}
 	for _, t := range []Table{l.failing(), l.throughput()} {
 		if len(t.Rows) > 0 {
 			out.Tables = append(out.Tables, t)

@@ -49,16 +49,16 @@ func (l *layouter) table(title, note string, groups []schema.ReportGroup, figure
 
 // wasters are those who keep memory that does no work.
 func (l *layouter) wasters() Table {
-	groups := slices.DeleteFunc(slices.Clone(l.report.Groups), func(g schema.ReportGroup) bool { return g.WastedGiBHours == 0 })
+	groups := slices.DeleteFunc(slices.Clone(l.report.Groups), func(g schema.ReportGroup) bool { return hoursOf(g.WastedGiBHours) == 0 })
 	t := l.table("Wasted", "GiB·h used while idle, or cached or fragmented", groups,
 		[]Column{{Title: "Wasted", Short: "WASTED"}, {Title: "Idle", Short: "IDLE"}, {Title: "Cached", Short: "CACHE"}, {Title: "Fragmented", Short: "FRAG"}, {Title: "Used", Short: "USED", Wide: true}},
 		func(g *schema.ReportGroup) []string {
-			return []string{Figure(g.WastedGiBHours), l.figure(g.IdleGiBHours), l.figure(g.CachedGiBHours), l.figure(g.FragmentedGiBHours), l.figure(g.UsedGiBHours)}
+			return []string{l.figure(g.WastedGiBHours), l.figure(g.IdleGiBHours), l.figure(g.CachedGiBHours), l.figure(g.FragmentedGiBHours), l.figure(g.UsedGiBHours)}
 		})
 	for i := range t.Rows {
-		most, g := groups[0].WastedGiBHours, &groups[i]
-		idle := min(hoursOf(g.IdleGiBHours), g.WastedGiBHours)
-		t.Rows[i].Bars = []Bar{{"idle", idle / most}, {"cached", (g.WastedGiBHours - idle) / most}}
+		most, wasted := hoursOf(groups[0].WastedGiBHours), hoursOf(groups[i].WastedGiBHours)
+		idle := min(hoursOf(groups[i].IdleGiBHours), wasted)
+		t.Rows[i].Bars = []Bar{{"idle", idle / most}, {"cached", (wasted - idle) / most}}
 	}
 	return t
 }
@@ -85,6 +85,14 @@ func (l *layouter) failing() Table {
 
 // countOf is a count to order by.
 func countOf(n *int64) int64 {
+	if n == nil {
+		return 0
+	}
+	return *n
+}
+
+// times is a count to add up.
+func times(n *int) int {
 	if n == nil {
 		return 0
 	}
@@ -140,9 +148,13 @@ func (l *layouter) forecaster() List {
 	add("false", f.False)
 	add("acted on, or the process ended", f.ActedOn)
 	add("undecided: the recording does not show it", f.Undecided)
-	list.Items = append(list.Items, Item{"times that memory ran out on a GPU", fmt.Sprint(f.Fills)})
-	add("missed: no alert before", f.Missed)
-	add("sudden: within 1 min of a start", f.Sudden)
+	fills := l.dash
+	if f.Fills != nil {
+		fills = fmt.Sprint(*f.Fills)
+	}
+	list.Items = append(list.Items, Item{"times that memory ran out on a GPU", fills})
+	add("missed: no alert before", times(f.Missed))
+	add("sudden: within 1 min of a start", times(f.Sudden))
 	if f.MedianLead != nil {
 		list.Items = append(list.Items, Item{"median lead", l.seconds(*f.MedianLead)})
 	}
@@ -170,7 +182,11 @@ func (l *layouter) flushes() List {
 	if f.Count == 0 {
 		return list
 	}
-	list.Items = append(list.Items, Item{"freed", f.FreedBytes.String()})
+	freed := l.dash
+	if v, ok := f.FreedBytes.Value(); ok {
+		freed = v.String()
+	}
+	list.Items = append(list.Items, Item{"freed", freed})
 	for i := range f.StayedFree {
 		s := &f.StayedFree[i]
 		value := l.dash

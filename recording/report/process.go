@@ -17,7 +17,7 @@ type processSums struct {
 	idleHeld part    // GiB·h held idle
 	pending  float64 // GiB·h of a run that may turn out to be idle
 	doubtful float64 // of it what is wasted only then
-	wasted   float64
+	wasted   part    // known where a probe reported, or the process was idle
 	peak     snapshot.Bytes
 
 	retries, steps counter
@@ -85,15 +85,12 @@ func (p *processSums) addIdle(f *FiveMinutes, g *gpuSums) {
 	held := gibHours(f.Used.Mean.Or(0), f.Covered)
 	unused := gibHours(f.Cached.Mean.Or(0)+f.Fragmented.Mean.Or(0), f.Covered)
 	share := 0.0
-	if g != nil && g.busyOver > 0 {
-		p.idleHeld.known = true
-		if f.Used.Min.Or(0) > idleLeast {
-			share = float64(g.idleAt.count(f.Time, 5)) / 5
-		}
+	if g != nil && g.busyOver > 0 && f.Used.Min.Or(0) > idleLeast {
+		share = float64(g.idleAt.count(f.Time, 5)) / 5
 	}
-	p.idleHeld.known = p.idleHeld.known || f.Utilization.Max.Known()
-	p.idleHeld.gibHours += share * held
-	p.wasted += share*held + (1-share)*unused
+	watched := g != nil && g.busyOver > 0 || f.Utilization.Max.Known()
+	p.idleHeld.join(&part{share * held, watched && f.Used.Mean.Known()})
+	p.wasted.join(&part{share*held + (1-share)*unused, share*held > 0 || f.Cached.Mean.Known() || f.Fragmented.Mean.Known()})
 
 	if !f.Time.Equal(p.idle.next) {
 		p.pending, p.doubtful = 0, 0
@@ -108,7 +105,7 @@ func (p *processSums) addIdle(f *FiveMinutes, g *gpuSums) {
 	p.doubtful += (1 - share) * max(held-unused, 0)
 	if turned > 0 {
 		p.idleHeld.gibHours += p.pending
-		p.wasted += p.doubtful
+		p.wasted.join(&part{p.doubtful, true})
 		p.pending, p.doubtful = 0, 0
 	}
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -38,7 +39,7 @@ func TestWastersKeepMemoryThatDoesNoWork(t *testing.T) {
 	}
 	for i, want := range []struct{ wasted, idle, cached float64 }{{24, 24, 0}, {12, 0, 12}, {1, 0, 1}} {
 		g := &r.Groups[i]
-		about(t, g.Name+": wasted", &g.WastedGiBHours, want.wasted)
+		about(t, g.Name+": wasted", g.WastedGiBHours, want.wasted)
 		about(t, g.Name+": idle", g.IdleGiBHours, want.idle)
 		about(t, g.Name+": cached", g.CachedGiBHours, want.cached)
 	}
@@ -58,7 +59,7 @@ func TestProcessesOfAnIdleGPUAreIdle(t *testing.T) {
 	}
 	g := b.report().Groups[0]
 	about(t, "idle", g.IdleGiBHours, 24*12./60)
-	about(t, "wasted", &g.WastedGiBHours, 24*12./60+6*48./60)
+	about(t, "wasted", g.WastedGiBHours, 24*12./60+6*48./60)
 }
 
 func TestIdleIsUnknownWithoutUtilisation(t *testing.T) {
@@ -152,5 +153,56 @@ func TestErrorsThatNobodyWatchedForAreUnknown(t *testing.T) {
 	b.AddOutOfMemory(OutOfMemory{Time: at(1), GPUUUID: gpuA, Process: row(1, gpuA)})
 	if n := b.report().GPUs[0].Failures.OutOfMemory; n == nil || *n != 1 {
 		t.Error("an error that was seen is not counted")
+	}
+}
+
+// TestUnknownIsNoZero: without probes nothing shows what is wasted, nor retries; without
+// the driver's figures nothing shows idle holding, or that memory ran out.
+func TestUnknownIsNoZero(t *testing.T) {
+	unprobed := func(utilization Percents, used Spread) (box, schema.Report) {
+		b := newBox("gpu", 2)
+		id := b.started(1, 0, "alice", "train.py")
+		for m := range 120 {
+			b.AddMinute(&Minute{Time: at(m), GPUUUID: gpuA, Covered: time.Minute, Used: used, Utilization: utilization})
+			if m%5 == 0 {
+				b.AddFiveMinutes(&FiveMinutes{Time: at(m), Process: id, Covered: fiveMinutes, Used: used, Utilization: utilization})
+			}
+		}
+		return b, b.report()
+	}
+	b, r := unprobed(busy(90), level80(60))
+	if g := &r.Groups[0]; r.Total.WastedGiBHours != nil || g.WastedGiBHours != nil || g.Failures.Retries != nil {
+		t.Errorf("without probes: %+v", r.Total)
+	}
+	for _, line := range b.Compare(b.Builder).Lines {
+		if line.Name == "alloc retries" || line.First != nil && *line.First == 0 {
+			t.Errorf("without probes there is a line %+v", line)
+		}
+	}
+	about(t, "idle", r.Total.IdleHours, 0)
+	if r.Forecaster.Fills == nil {
+		t.Error("used memory shows when it ran out")
+	}
+	b.AddAction(Action{Time: at(1), Kind: snapshot.EventFlush, GPUUUID: gpuA})
+	if f := b.report().Flushes; f.Count != 1 || f.FreedBytes.Known() {
+		t.Errorf("a flush that nobody measured: %+v", f)
+	}
+
+	_, r = unprobed(busy(0), level80(60)) // what is idle is wasted, whatever it is
+	about(t, "wasted", r.Total.WastedGiBHours, 120)
+
+	_, r = unprobed(busy(0), Spread{})
+	g, f := &r.Groups[0], &r.Forecaster
+	if r.Total.IdleHours != nil || g.IdleGiBHours != nil || g.WastedGiBHours != nil || f.Fills != nil || f.Missed != nil || f.Sudden != nil {
+		t.Errorf("without memory: %+v, %+v, %+v", r.Total, g, f)
+	}
+	for _, table := range Lay(&r, "–", 10).Tables {
+		for _, row := range table.Rows {
+			for i, cell := range row.Cells {
+				if title := table.Columns[i].Title; title != "GPU" && title != "Utilization" && strings.HasPrefix(cell, "0") {
+					t.Errorf("%s of %s is %s", title, table.Title, cell)
+				}
+			}
+		}
 	}
 }

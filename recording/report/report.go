@@ -45,9 +45,11 @@ func (b *Builder) Report(now time.Time) schema.Report {
 	}
 	b.countRescues(&out.Total.Failures, "")
 	out.Total.UtilizationPercent, out.Total.IdleHours = all.load()
+	var wasted part
 	for _, p := range b.processes {
-		out.Total.WastedGiBHours += p.wasted
+		wasted.join(&p.wasted)
 	}
+	out.Total.WastedGiBHours = wasted.hoursOrNil()
 	out.Groups, out.LeftOut = b.groups()
 	out.Forecaster, out.Events = b.forecaster(b.events())
 	slices.SortStableFunc(out.Events, func(x, y schema.ReportEvent) int { return time.Time(x.Time).Compare(time.Time(y.Time)) })
@@ -175,12 +177,13 @@ func (b *Builder) label(id snapshot.RowID) string {
 // group sums processes.
 type group struct {
 	schema.ReportGroup
-	identities                                         map[any]bool
-	recorded                                           time.Duration
-	used, allocated, cached, fragmented, other, idling part
-	retries                                            *int64
-	steps                                              float64
-	stepping                                           int
+	identities map[any]bool
+	recorded   time.Duration
+	retries    *int64
+	steps      float64
+	stepping   int
+
+	used, allocated, cached, fragmented, other, idling, wasted part
 }
 
 // groups are the processes, summed as asked for, those that waste most first.
@@ -211,7 +214,7 @@ func (b *Builder) groups() (out []schema.ReportGroup, leftOut int) {
 		out = append(out, g.document())
 	}
 	slices.SortFunc(out, func(x, y schema.ReportGroup) int {
-		return cmp.Or(cmp.Compare(y.WastedGiBHours, x.WastedGiBHours), cmp.Compare(hoursOf(y.UsedGiBHours), hoursOf(x.UsedGiBHours)),
+		return cmp.Or(cmp.Compare(hoursOf(y.WastedGiBHours), hoursOf(x.WastedGiBHours)), cmp.Compare(hoursOf(y.UsedGiBHours), hoursOf(x.UsedGiBHours)),
 			cmp.Compare(x.Name, y.Name), cmp.Compare(pidOf(&x), pidOf(&y)), cmp.Compare(slices.Min(append(x.GPUs, -1)), slices.Min(append(y.GPUs, -1))))
 	})
 	if leftOut = max(len(out)-mostGroups, 0); leftOut > 0 {
@@ -258,7 +261,7 @@ func (g *group) add(p *processSums) {
 	g.fragmented.join(&p.fragmented)
 	g.other.join(&p.other)
 	g.idling.join(&p.idleHeld)
-	g.WastedGiBHours += p.wasted
+	g.wasted.join(&p.wasted)
 	if highest, ok := p.peak.Value(); ok && highest >= g.PeakBytes.Or(0) {
 		g.PeakBytes = p.peak
 	}
@@ -280,6 +283,7 @@ func (g *group) document() schema.ReportGroup {
 	out.RecordedSeconds = g.recorded.Seconds()
 	out.UsedGiBHours, out.AllocatedGiBHours, out.CachedGiBHours = g.used.hoursOrNil(), g.allocated.hoursOrNil(), g.cached.hoursOrNil()
 	out.FragmentedGiBHours, out.OtherGiBHours, out.IdleGiBHours = g.fragmented.hoursOrNil(), g.other.hoursOrNil(), g.idling.hoursOrNil()
+	out.WastedGiBHours = g.wasted.hoursOrNil()
 	out.Failures = failures(out.Failures.OutOfMemory, g.retries, g.recorded)
 	if g.stepping > 0 {
 		mean := g.steps / float64(g.stepping)

@@ -109,17 +109,24 @@ func tiles(r *schema.Report) []tile {
 		return fmt.Sprintf(format, *v)
 	}
 	used := tile{"–", "of memory used"}
-	wasted := tile{report.Figure(all.WastedGiBHours) + " GiB·h", "wasted"}
+	wasted := tile{"–", "wasted"}
+	if all.WastedGiBHours != nil {
+		wasted.Value = report.Figure(*all.WastedGiBHours) + " GiB·h"
+	}
 	if m := all.Memory.Used; m != nil {
 		used = tile{known(m.Percent, "%.0f%%"), "of memory used: " + report.Figure(m.GiBHours) + " GiB·h"}
-		if m.GiBHours > 0 {
-			wasted.Text += fmt.Sprintf(": %.0f%% of what was used", 100*all.WastedGiBHours/m.GiBHours)
+		if m.GiBHours > 0 && all.WastedGiBHours != nil {
+			wasted.Text += fmt.Sprintf(": %.0f%% of what was used", 100**all.WastedGiBHours/m.GiBHours)
 		}
 	}
 	f := &r.Forecaster
-	alerts := tile{fmt.Sprintf("%d of %d", f.Fills-f.Missed-f.Sudden, f.Fills-f.Sudden), "times that memory ran out had an alert"}
-	if f.Fills == f.Sudden {
+	alerts := tile{"–", "times that memory ran out had an alert"}
+	switch {
+	case f.Fills == nil:
+	case *f.Fills == *f.Sudden:
 		alerts = tile{"0", "times that memory ran out and could be forecast"}
+	default:
+		alerts.Value = fmt.Sprintf("%d of %d", *f.Fills-*f.Missed-*f.Sudden, *f.Fills-*f.Sudden)
 	}
 	if f.False > 0 {
 		alerts.Text += fmt.Sprintf("; %d false", f.False)

@@ -25,7 +25,7 @@ func small(name string) *schema.Report {
 	r := &schema.Report{
 		Schema: schema.ReportVersion, Time: schema.Time(noon), Host: schema.Text(name), By: "gpu",
 		Period: schema.ReportPeriod{From: schema.Time(noon), To: schema.Time(noon.Add(time.Hour)), Seconds: 3600, RecordedSeconds: 3000},
-		Groups: []schema.ReportGroup{{Name: name, Processes: 1, GPUs: []int{0}, User: schema.Text(name), Job: schema.Text(name), WastedGiBHours: 3}},
+		Groups: []schema.ReportGroup{{Name: name, Processes: 1, GPUs: []int{0}, User: schema.Text(name), Job: schema.Text(name), WastedGiBHours: new(float64(3))}},
 		Comparison: &schema.ReportComparison{First: schema.ReportPeriod{From: schema.Time(noon), To: schema.Time(noon)},
 			Lines: []schema.ReportCompared{{Name: "steps of " + name, Unit: "per_second", First: known(1)}}},
 		Forecaster: schema.ReportForecaster{OtherAlerts: []schema.ReportAlertKind{{Kind: name, Count: 1}}},
