@@ -347,7 +347,7 @@ func TestHandover(t *testing.T) {
 			t.Errorf("%q gives %+v", value, h)
 		}
 	}
-	kept := guard.Kept{Paused: time.Unix(1790000009, 0), Actions: []time.Time{time.Unix(1790000001, 0)}}
+	kept := guard.Kept{Paused: time.Unix(1790000009, 0), Actions: []guard.KeptAction{{Time: time.Unix(1790000001, 0), User: 1000}}}
 	file, err := writeKept(&kept)
 	if err != nil {
 		t.Skipf("no file in memory to be had here: %v", err)

@@ -53,33 +53,21 @@ type Engine struct {
 	paused  time.Time
 
 	traces   map[snapshot.RowID]*trace
-	rules    []ruleState // as policy.Rules
+	rules    []map[uint32]KeptRule // as policy.Rules, by user
 	episodes map[episodeKey]*episode
-	devices  map[device]*deviceState
-	actions  []time.Time // of the last minute
+	slots    map[slot]*slotState
+	failing  map[uint32]time.Time // users for whose flushes others do not wait until then
+	sharing  map[uint32]bool      // users with something to free, by the newest snapshot
+	actions  []KeptAction         // of the last minute
 	standing map[snapshot.RowID]*snapshot.GuardStanding
 	state    *snapshot.Guard
 	recent   []Decision // newest first
-}
-
-// ruleState is what the circuit breaker knows of a rule.
-type ruleState struct {
-	failures int // actions in a row that freed little
-	off      string
 }
 
 // device is a GPU or, where it is divided, one of its MIG instances.
 type device struct {
 	uuid     string
 	instance snapshot.InstanceID
-}
-
-// deviceState is what the guard has done on a device.
-type deviceState struct {
-	inFlight *Decision // that was returned and has not finished
-	until    time.Time // nothing is done before: figures settle
-	tokens   float64   // flushes of processes that were flushed before
-	filled   time.Time
 }
 
 // New makes an Engine that has seen nothing.
@@ -90,7 +78,10 @@ func New(p Policy, owner Owner) *Engine {
 			p.Rules[i].Steps = Steps()
 		}
 	}
-	e := &Engine{policy: p, owner: owner, rules: make([]ruleState, len(p.Rules))}
+	e := &Engine{policy: p, owner: owner}
+	for range p.Rules {
+		e.rules = append(e.rules, make(map[uint32]KeptRule))
+	}
 	for i := range p.Importance {
 		e.patterns = append(e.patterns, p.Importance[i].patterns())
 	}
@@ -103,13 +94,15 @@ func New(p Policy, owner Owner) *Engine {
 func (e *Engine) forget() {
 	e.traces = make(map[snapshot.RowID]*trace)
 	e.episodes = make(map[episodeKey]*episode)
-	e.devices = make(map[device]*deviceState)
+	e.slots = make(map[slot]*slotState)
+	e.failing = make(map[uint32]time.Time)
 	e.standing = make(map[snapshot.RowID]*snapshot.GuardStanding)
 	e.actions, e.began, e.applied = nil, time.Time{}, time.Time{}
 }
 
-// Decide looks at the next snapshot. At most one decision a GPU is Acts: it is to
-// be carried out, and its outcome handed to Finished. The rest is for the record.
+// Decide looks at the next snapshot. Each decision that is Acts is to be carried out,
+// without waiting for others, and its outcome handed to Finished: at most one of a user
+// on a GPU, and one of a process, are under way. The rest is for the record.
 func (e *Engine) Decide(snap *snapshot.Snapshot) []Decision {
 	if snap.Time.Before(e.now) {
 		e.forget() // the clock was set back
@@ -120,6 +113,7 @@ func (e *Engine) Decide(snap *snapshot.Snapshot) []Decision {
 	}
 	var out []Decision
 	for id, t := range e.traces {
+		e.watchFlight(id, t)
 		out = append(out, e.watchReturn(snap, id, t)...)
 	}
 	e.trace(snap)
@@ -172,7 +166,7 @@ func (e *Engine) note(decisions []Decision) {
 func (e *Engine) newState(snap *snapshot.Snapshot) *snapshot.Guard {
 	g := &snapshot.Guard{Mode: e.policy.Mode, Paused: e.paused, Decisions: e.recent}
 	for i := range e.policy.Rules {
-		rule := snapshot.GuardRule{Name: e.policy.Rules[i].Name, Off: e.rules[i].off}
+		rule := snapshot.GuardRule{Name: e.policy.Rules[i].Name, Off: e.off(i)}
 		for key, ep := range e.episodes {
 			if key.rule == i && ep.active && (rule.Reached.IsZero() || ep.since.Before(rule.Reached)) {
 				rule.Reached = ep.since
@@ -191,16 +185,6 @@ func (e *Engine) newState(snap *snapshot.Snapshot) *snapshot.Guard {
 		g.Standings = e.state.Standings
 	}
 	return g
-}
-
-// stateOf is the state of a device.
-func (e *Engine) stateOf(d device) *deviceState {
-	s := e.devices[d]
-	if s == nil {
-		s = &deviceState{tokens: repeatBurst, filled: e.now}
-		e.devices[d] = s
-	}
-	return s
 }
 
 // trace takes a snapshot into the traces, and drops those of rows that are gone.

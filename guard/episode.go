@@ -53,7 +53,7 @@ type view struct {
 // apply applies a rule to all its devices.
 func (e *Engine) apply(snap *snapshot.Snapshot, rule int) (out []Decision) {
 	r := &e.policy.Rules[rule]
-	if e.rules[rule].off != "" {
+	if !e.forAll(rule) && e.rules[rule][e.owner.UID].Off != "" {
 		return nil
 	}
 	for i := range snap.GPUs {
@@ -140,29 +140,36 @@ func (e *Engine) newDecision(r *Rule, v *view) Decision {
 
 // pursue takes the next step towards the goal.
 func (e *Engine) pursue(rule int, ep *episode, v *view) []Decision {
-	r, state := &e.policy.Rules[rule], e.stateOf(v.device)
+	r := &e.policy.Rules[rule]
 	goal := r.Goal.Of(v.capacity)
+	waiting, all := e.waiting(v.device)
 	switch {
-	case state.inFlight != nil && e.now.Sub(state.inFlight.Time) < actionTimeout, e.now.Before(state.until), e.now.Before(ep.quietUntil):
+	case all, e.now.Before(ep.quietUntil):
 		return nil
 	case v.free+ep.wouldFree >= goal: // in dry-run
 		ep.restart(e.now)
 		return nil
 	}
-	if state.inFlight != nil {
-		e.abandon(state)
-	}
-	for ; ep.step < len(r.Steps); ep.step++ {
-		candidate := e.next(r, ep, v, r.Steps[ep.step])
-		if candidate == nil {
-			continue
+	limit := ""
+	for i := ep.step; i < len(r.Steps); i++ {
+		for candidate := e.next(rule, ep, v, r.Steps[i], waiting); candidate != nil; candidate = e.next(rule, ep, v, r.Steps[i], waiting) {
+			why := e.limited(v.device, e.traces[candidate.ID])
+			if why == "" {
+				return []Decision{e.flush(rule, ep, v, candidate, r.Steps[i])}
+			}
+			limit, waiting[ownerOf(candidate)] = why, true // the next user's turn
 		}
-		if limit := e.limited(state, e.traces[candidate.ID]); limit != "" {
-			return e.nothing(r, ep, v, limit)
+		if len(waiting) == 0 {
+			ep.step = i + 1
 		}
-		return []Decision{e.flush(rule, ep, v, candidate, r.Steps[ep.step])}
 	}
-	out := e.nothing(r, ep, v, e.whyNone(r, v))
+	switch {
+	case limit != "":
+		return e.nothing(r, ep, v, limit)
+	case len(waiting) > 0:
+		return nil
+	}
+	out := e.nothing(r, ep, v, e.whyNone(rule, v))
 	ep.step, ep.done = 0, nil
 	if ep.wouldFree > 0 {
 		ep.restart(e.now)
@@ -177,11 +184,12 @@ func (ep *episode) restart(now time.Time) {
 	ep.step, ep.done, ep.wouldFree = 0, nil, 0
 }
 
-// next is the row that gives next at a step, nil where there is none.
-func (e *Engine) next(r *Rule, ep *episode, v *view, step Level) *snapshot.Process {
+// next is the row that gives next at a step, nil where there is none. Users who wait
+// give nothing.
+func (e *Engine) next(rule int, ep *episode, v *view, step Level, waiting map[uint32]bool) *snapshot.Process {
 	var best *snapshot.Process
 	for p := range v.snap.GPURows(v.uuid) {
-		if p.ID.Instance != v.instance || !e.gives(r, ep, v, p, step) {
+		if p.ID.Instance != v.instance || waiting[ownerOf(p)] || !e.gives(rule, ep, v, p, step) {
 			continue
 		}
 		if best == nil || firstToGive(e.standing[p.ID], e.standing[best.ID]) < 0 {
@@ -193,8 +201,8 @@ func (e *Engine) next(r *Rule, ep *episode, v *view, step Level) *snapshot.Proce
 
 // gives reports whether a row gives memory at a step. A step that is the same as the
 // one before it for the process is skipped.
-func (e *Engine) gives(r *Rule, ep *episode, v *view, p *snapshot.Process, step Level) bool {
-	if !e.allowed(v.snap, p, r.Users) || e.exclusion(v.snap, p, e.importanceOf(p)) != "" {
+func (e *Engine) gives(rule int, ep *episode, v *view, p *snapshot.Process, step Level) bool {
+	if !e.allowed(v.snap, p, rule) || e.exclusion(v.snap, p, e.importanceOf(p)) != "" {
 		return false
 	}
 	if before, was := ep.done[p.ID]; was {
@@ -237,7 +245,7 @@ func (e *Engine) flush(rule int, ep *episode, v *view, p *snapshot.Process, step
 		ep.wouldFree += amount
 		return d
 	}
-	e.begin(&d)
+	e.begin(&d, ownerOf(p))
 	return d
 }
 

@@ -12,20 +12,20 @@ import (
 type importance struct {
 	value       int
 	protect     bool
+	named       bool // an entry matches it
 	distributed bool // it may be touched although it is a part of a distributed job
 }
 
 // importanceOf applies the entries. A process may lower its own importance, never raise it.
 func (e *Engine) importanceOf(p *snapshot.Process) importance {
 	var imp importance
-	matched := false
 	for i := range e.policy.Importance {
 		entry := &e.policy.Importance[i]
 		if !e.patterns[i].match(p) {
 			continue
 		}
-		if !matched {
-			imp.value, matched = entry.Value, true
+		if !imp.named {
+			imp.value, imp.named = entry.Value, true
 		}
 		imp.protect = imp.protect || entry.Protect
 		imp.distributed = imp.distributed || entry.Distributed

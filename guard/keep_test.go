@@ -14,7 +14,8 @@ func TestKeptOverARestart(t *testing.T) {
 	if len(of(all, CameBack)) != 1 {
 		t.Fatalf("%v", all)
 	}
-	old.rules[0].failures = 2
+	old.rules[0][alice.UID] = KeptRule{Failures: 2}
+	old.failing[7] = b.now.Add(time.Hour)
 	old.Pause(b.now.Add(30 * time.Second))
 	var kept Kept
 	if content, err := json.Marshal(old.Keep()); err != nil || json.Unmarshal(content, &kept) != nil {
@@ -22,7 +23,7 @@ func TestKeptOverARestart(t *testing.T) {
 	}
 	next := New(rooms(Act), alice)
 	next.TakeOver(kept, b.now)
-	if !next.State().Paused.Equal(old.paused) || next.rules[0].failures != 2 {
+	if !next.State().Paused.Equal(old.paused) || next.rules[0][alice.UID].Failures != 2 || len(next.rules[0]) != 1 || !next.failing[7].Equal(old.failing[7]) {
 		t.Errorf("%+v", next.State())
 	}
 	until := old.traces[b.rows[0].id()].until
@@ -51,8 +52,8 @@ func TestFlushUnderWayOverARestart(t *testing.T) {
 	next := New(policy, alice)
 	kept := old.Keep()
 	next.TakeOver(kept, b.now)
-	if len(next.actions) != 1 {
-		t.Errorf("%d actions in the last minute, want 1", len(next.actions))
+	if len(next.actions) != 1 || next.actions[0].User != alice.UID {
+		t.Errorf("the actions of the last minute are %+v, want one of alice", next.actions)
 	}
 	again := of(b.run(next, 300, nil), Acts)
 	if len(again) == 0 || again[0].Time.Sub(acts[0].Time) < actionTimeout {

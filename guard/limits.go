@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
+	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 )
 
@@ -21,57 +22,26 @@ const (
 	cooldown = returnTime
 
 	// A process that was flushed before is flushed again at the price of a token, of
-	// which a GPU has one a minute: a steady state has no more actions than that.
+	// which a user has one a minute on a GPU: a steady state has no more actions than that.
 	repeatBurst = 1
-	// A rule is turned off after so many actions in a row that freed less than this
-	// share of what was expected.
+	// A rule is turned off for a user after so many actions in a row that freed less than
+	// this share of what was expected.
 	tripAfter = 3
 	tripShare = .1
 )
 
-// limited is why a rule can do nothing now, "" where it can.
-func (e *Engine) limited(state *deviceState, t *trace) string {
-	if limit := e.tooMany(); limit != "" {
+// limited is why a rule can do nothing to a row of a device now, "" where it can.
+func (e *Engine) limited(where device, t *trace) string {
+	if limit := e.tooMany(t.owner); limit != "" {
 		return limit
 	}
+	state := e.stateOf(slot{where, t.owner})
 	state.tokens = min(state.tokens+e.now.Sub(state.filled).Minutes(), repeatBurst)
 	state.filled = e.now
 	if t.flushes > 0 && state.tokens < 1 {
 		return "the limit of one repeated flush a minute on a GPU is reached"
 	}
 	return ""
-}
-
-// tooMany is why there can be no action at all now.
-func (e *Engine) tooMany() string {
-	e.actions = slices.DeleteFunc(e.actions, func(then time.Time) bool { return e.now.Sub(then) >= time.Minute })
-	if len(e.actions) >= e.policy.MaxPerMinute {
-		return fmt.Sprintf("the limit of %d actions a minute is reached", e.policy.MaxPerMinute)
-	}
-	return ""
-}
-
-// begin counts an action that is given out.
-func (e *Engine) begin(d *Decision) {
-	t := e.traces[d.Row]
-	state := e.stateOf(device{d.GPUUUID, d.Instance})
-	if t.flushes > 0 {
-		state.tokens = max(state.tokens-1, 0) // a rescue does not ask for one
-	}
-	t.flushes++
-	t.busy, t.begun = true, t.used
-	action := *d
-	state.inFlight = &action
-	e.actions = append(e.actions, e.now)
-}
-
-// abandon gives up an action that was never reported.
-func (e *Engine) abandon(state *deviceState) {
-	if t := e.traces[state.inFlight.Row]; t != nil {
-		t.busy = false
-		t.wait(state.inFlight.Time, cooldown, "a flush of it was not reported")
-	}
-	state.inFlight = nil
 }
 
 // wait leaves the row alone for a while.
@@ -93,21 +63,19 @@ func (t *trace) backsOff(now time.Time, why string) time.Duration {
 // it: that it was done or refused and, where the circuit breaker turns its rule off,
 // that too.
 func (e *Engine) Finished(d Decision, o Outcome) []Decision {
-	state := e.stateOf(device{d.GPUUUID, d.Instance})
-	if state.inFlight != nil && state.inFlight.Row == d.Row {
-		state.inFlight = nil
-	}
-	state.until = o.Time.Add(settleTime)
 	done := d
 	done.Time = o.Time
 	t := e.traces[d.Row]
 	if t == nil {
-		t = &trace{} // it has ended
+		t = &trace{owner: nobody} // it has ended
 	}
-	t.busy = false
+	t.flight = nil
+	e.setBusy(d.Row.Process, false)
+	e.stateOf(slot{device{d.GPUUUID, d.Instance}, t.owner}).until = o.Time.Add(settleTime)
 	if o.Refused != "" {
 		done.Kind, done.Reason = Refused, o.Refused
 		t.backsOff(o.Time, "a flush was refused")
+		e.failing[t.owner] = o.Time.Add(failingTime)
 		return e.finish([]Decision{done})
 	}
 	measured := o.Driver.Or(o.Freed)
@@ -119,18 +87,18 @@ func (e *Engine) Finished(d Decision, o Outcome) []Decision {
 		done.Reason += "; " + o.Reason
 	}
 	out := []Decision{done}
-	if float64(measured) < tripShare*float64(d.Expected.Or(0)) {
+	little := float64(measured) < tripShare*float64(d.Expected.Or(0))
+	if little {
 		t.backsOff(o.Time, "a flush freed little")
-		out = append(out, e.failed(&done)...)
+		e.failing[t.owner] = o.Time.Add(failingTime)
 	} else {
-		e.succeeded(d.Rule)
 		t.wait(o.Time, cooldown, "flushed at "+o.Time.Format(time.TimeOnly))
 		t.flushed = &flushed{decision: done, end: o.Time, freed: max(measured, 0)}
 		if before, ok := t.begun.Value(); ok { // a program takes memory again before the next snapshot
 			t.flushed.base = quantity.From(max(before-measured, 0), quantity.Computed)
 		}
 	}
-	return e.finish(out)
+	return e.finish(append(out, e.count(&done, t.owner, little)...))
 }
 
 func (e *Engine) finish(out []Decision) []Decision {
@@ -139,29 +107,29 @@ func (e *Engine) finish(out []Decision) []Decision {
 	return out
 }
 
-// ruleNamed is the index of a rule, -1 where there is none.
-func (e *Engine) ruleNamed(name string) int {
-	return slices.IndexFunc(e.policy.Rules, func(r Rule) bool { return r.Name == name })
-}
-
-func (e *Engine) succeeded(rule string) {
-	if i := e.ruleNamed(rule); i >= 0 {
-		e.rules[i].failures = 0
-	}
-}
-
-// failed counts an action that freed little, and turns its rule off after some.
-func (e *Engine) failed(d *Decision) []Decision {
-	i := e.ruleNamed(d.Rule)
+// count counts the actions of a rule in a row that freed little of a user's processes,
+// and turns the rule off for these after some.
+func (e *Engine) count(d *Decision, owner uint32, little bool) []Decision {
+	i := slices.IndexFunc(e.policy.Rules, func(r Rule) bool { return r.Name == d.Rule })
 	if i < 0 {
 		return nil
 	}
-	if e.rules[i].failures++; e.rules[i].failures < tripAfter {
+	b := e.rules[i][owner]
+	if b.Failures++; !little {
+		b.Failures = 0
+	}
+	tripped := *d
+	if b.Failures >= tripAfter {
+		b.Off = fmt.Sprintf("%d actions in a row freed less than a tenth of what was expected", tripAfter)
+		if e.forAll(i) {
+			b.Off = "for " + text.Clean(d.User) + ": " + b.Off
+		}
+		tripped.Kind, tripped.Reason = Tripped, b.Off
+	}
+	e.rules[i][owner] = b
+	if tripped.Kind != Tripped {
 		return nil
 	}
-	e.rules[i].off = fmt.Sprintf("%d actions in a row freed less than a tenth of what was expected", tripAfter)
-	tripped := *d
-	tripped.Kind, tripped.Reason = Tripped, e.rules[i].off
 	return []Decision{tripped}
 }
 

@@ -14,7 +14,7 @@ const repeatAfter = 5 * time.Minute
 
 // nothing gives the reason for which nothing is done, on change.
 func (e *Engine) nothing(r *Rule, ep *episode, v *view, why string) []Decision {
-	kind := strings.Map(withoutDigits, why) // times in a reason are no change
+	kind := strings.Map(WithoutDigits, why) // times in a reason are no change
 	if ep.reported == kind && (!ep.inherited || e.now.Sub(ep.reportedAt) < repeatAfter) || !ep.reportedAt.IsZero() && e.now.Sub(ep.reportedAt) < time.Minute {
 		return nil
 	}
@@ -24,7 +24,8 @@ func (e *Engine) nothing(r *Rule, ep *episode, v *view, why string) []Decision {
 	return []Decision{d}
 }
 
-func withoutDigits(r rune) rune {
+// WithoutDigits maps a reason to what it has in common with those of other figures.
+func WithoutDigits(r rune) rune {
 	if r >= '0' && r <= '9' {
 		return -1
 	}
@@ -32,15 +33,17 @@ func withoutDigits(r rune) rune {
 }
 
 // whyNone is why no row gives anything.
-func (e *Engine) whyNone(r *Rule, v *view) string {
+func (e *Engine) whyNone(rule int, v *view) string {
 	var reasons, of []string // each once, with the first process that it holds for
 	for p := range v.snap.GPURows(v.uuid) {
 		if p.ID.Instance != v.instance {
 			continue
 		}
 		why := e.standing[p.ID].Reason
-		if !e.allowed(v.snap, p, r.Users) {
+		if !e.touches(v.snap, p, rule) {
 			why = "another user's process"
+		} else if !e.allowed(v.snap, p, rule) {
+			why = "the rule is turned off for " + p.User
 		}
 		if why != "" && why != "nothing to free" && !slices.Contains(reasons, why) {
 			reasons = append(reasons, why)

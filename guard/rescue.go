@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -14,6 +15,7 @@ import (
 // Ask is a process that is short of memory.
 type Ask struct {
 	Process process.Identity
+	UID     uint32 // whose it is, by the kernel
 	GPUUUID string
 	Bytes   quantity.Bytes // what its allocation needs
 }
@@ -54,12 +56,12 @@ const rescueRule = "rescue"
 // important first, only from who is less important than the process that asks,
 // and only what is needed. Where that cannot be had nothing is taken: then the one
 // decision is Nothing, with the reason. Each decision to act is to be carried out,
-// and its outcome handed to Finished.
-func (e *Engine) Rescue(snap *snapshot.Snapshot, ask Ask) []Decision {
+// and its outcome handed to Finished, or withdrawn. Who was tried before is not asked.
+func (e *Engine) Rescue(snap *snapshot.Snapshot, ask Ask, tried ...snapshot.RowID) []Decision {
 	d := Decision{Time: snap.Time, Rule: rescueRule, GPUUUID: ask.GPUUUID, Goal: quantity.From(ask.Bytes, quantity.Computed)}
 	refuse := func(format string, args ...any) []Decision {
 		d.Kind, d.Reason = Nothing, fmt.Sprintf(format, args...)
-		return e.finish([]Decision{d})
+		return []Decision{d}
 	}
 	g := snap.GPU(ask.GPUUUID)
 	if g == nil || g.State != snapshot.GPUOK {
@@ -78,7 +80,6 @@ func (e *Engine) Rescue(snap *snapshot.Snapshot, ask Ask) []Decision {
 	}
 	free, known := snapshot.FreeOf(m).Value()
 	d.Instance, d.Free = where.instance, snapshot.FreeOf(m)
-	state := e.stateOf(where)
 	switch {
 	case e.policy.Mode != Act:
 		return refuse("the guard does not act: its mode is %s", e.policy.Mode)
@@ -90,14 +91,12 @@ func (e *Engine) Rescue(snap *snapshot.Snapshot, ask Ask) []Decision {
 		return refuse("PID %d is another user's, and this guard is not root's", ask.Process.PID)
 	case !known:
 		return refuse("it is not known how much is free")
-	case state.inFlight != nil && e.now.Sub(state.inFlight.Time) < actionTimeout:
-		return refuse("another flush is under way on GPU %d", g.Index)
 	}
 	own := e.importanceOf(asker).value
 	var givers []*snapshot.Process
 	var all quantity.Bytes
 	for p := range snap.GPURows(g.UUID) {
-		if p.ID.Instance == where.instance && p.ID.Process != ask.Process && e.rescues(snap, p, own) {
+		if p.ID.Instance == where.instance && p.ID.Process != ask.Process && !slices.Contains(tried, p.ID) && e.rescues(snap, p, own) {
 			givers = append(givers, p)
 			all += e.given(p, Selective)
 		}
@@ -106,13 +105,21 @@ func (e *Engine) Rescue(snap *snapshot.Snapshot, ask Ask) []Decision {
 	if all < need {
 		return refuse("%s are missing, and less important processes can spare %s", max(need, 0), all)
 	}
-	slices.SortFunc(givers, func(a, b *snapshot.Process) int { return firstToGive(e.standing[a.ID], e.standing[b.ID]) })
+	failing := func(p *snapshot.Process) int { // last: the process that asks cannot wait
+		if e.isFailing(ownerOf(p)) {
+			return 1
+		}
+		return 0
+	}
+	slices.SortFunc(givers, func(a, b *snapshot.Process) int {
+		return cmp.Or(cmp.Compare(failing(a), failing(b)), firstToGive(e.standing[a.ID], e.standing[b.ID]))
+	})
 	var out []Decision
 	for _, p := range givers {
 		if need <= 0 && len(out) > 0 {
 			break
 		}
-		if e.tooMany() != "" {
+		if e.tooMany(ownerOf(asker)) != "" {
 			break
 		}
 		give := d
@@ -124,12 +131,12 @@ func (e *Engine) Rescue(snap *snapshot.Snapshot, ask Ask) []Decision {
 		give.Kind, give.Row, give.User, give.Name = Acts, p.ID, p.User, text.Clean(p.ProgramName())
 		give.Expected = quantity.From(amount, quantity.Probe)
 		give.Reason = fmt.Sprintf("PID %d is short of %s; importance %d, which is less than its %d", ask.Process.PID, max(ask.Bytes-free, 0), e.importanceOf(p).value, own)
-		e.begin(&give)
+		e.begin(&give, ownerOf(asker))
 		need -= e.given(p, Level(give.Level))
 		out = append(out, give)
 	}
 	if len(out) == 0 {
-		return refuse("%s", e.tooMany())
+		return refuse("%s", e.tooMany(ownerOf(asker)))
 	}
 	return e.finish(out)
 }
@@ -146,14 +153,21 @@ func (e *Engine) given(p *snapshot.Process, at Level) quantity.Bytes {
 	return min(amount, p.Used.Or(amount))
 }
 
-// UnderWay reports whether a flush is under way on the GPU, for which a rescue can wait.
+// UnderWay reports whether a flush is under way on the GPU that is worth waiting for.
 func (e *Engine) UnderWay(uuid string) bool {
-	for d, state := range e.devices {
-		if d.uuid == uuid && state.inFlight != nil && e.now.Sub(state.inFlight.Time) < actionTimeout {
+	for id, t := range e.traces {
+		if id.GPUUUID == uuid && t.flight != nil && !e.isFailing(t.owner) {
 			return true
 		}
 	}
 	return false
+}
+
+// Late notes that a process has not freed its memory in the time that a rescue has.
+func (e *Engine) Late(d Decision) {
+	if t := e.traces[d.Row]; t != nil {
+		e.failing[t.owner] = e.now.Add(failingTime)
+	}
 }
 
 // rescues reports whether a row gives memory for another of that importance. A rescue
@@ -164,6 +178,5 @@ func (e *Engine) rescues(snap *snapshot.Snapshot, p *snapshot.Process, importanc
 	if t == nil || e.standing[p.ID] == nil || i.value >= importance {
 		return false
 	}
-	allowed := e.owns(snap, p) || slices.ContainsFunc(e.rulesAt(snap, p.ID.GPUUUID), func(r *Rule) bool { return e.allowed(snap, p, r.Users) })
-	return allowed && e.exclusion(snap, p, i) == "" && !t.busy && e.given(p, Selective) >= least
+	return e.permitted(snap, p, i) && e.exclusion(snap, p, i) == "" && !t.busy && e.given(p, Selective) >= least
 }

@@ -58,9 +58,27 @@ func (e *Engine) owns(snap *snapshot.Snapshot, p *snapshot.Process) bool {
 	return snap.Simulated || known && uid == e.owner.UID
 }
 
-// allowed reports whether a rule for these users may touch the row.
-func (e *Engine) allowed(snap *snapshot.Snapshot, p *snapshot.Process, users Users) bool {
-	return users == All && e.owner.Root || e.owns(snap, p)
+// forAll reports whether a rule may touch any user's processes.
+func (e *Engine) forAll(rule int) bool { return e.policy.Rules[rule].Users == All && e.owner.Root }
+
+// touches reports whether a rule is for the row's user.
+func (e *Engine) touches(snap *snapshot.Snapshot, p *snapshot.Process, rule int) bool {
+	return e.forAll(rule) || e.owns(snap, p)
+}
+
+// allowed reports whether a rule is for the row's user, and in force.
+func (e *Engine) allowed(snap *snapshot.Snapshot, p *snapshot.Process, rule int) bool {
+	return e.touches(snap, p, rule) && e.rules[rule][ownerOf(p)].Off == ""
+}
+
+// permitted reports whether anything lets the guard touch the row: it is the owner's, or
+// a rule for its GPU allows it. Where there are no rules, what root's guard may touch is
+// what [[guard.importance]] names.
+func (e *Engine) permitted(snap *snapshot.Snapshot, p *snapshot.Process, i importance) bool {
+	if len(e.policy.Rules) == 0 {
+		return e.owns(snap, p) || e.owner.Root && i.named
+	}
+	return e.owns(snap, p) || slices.ContainsFunc(e.rulesAt(snap, p.ID.GPUUUID), func(rule int) bool { return e.allowed(snap, p, rule) })
 }
 
 // waits is why the row is not flushed at this moment, "" where it could be.
@@ -99,6 +117,7 @@ func evictable(p *snapshot.Process) quantity.Bytes { return max(p.EvictableBytes
 // judge sets the standing of every row.
 func (e *Engine) judge(snap *snapshot.Snapshot) {
 	clear(e.standing)
+	e.sharing = make(map[uint32]bool)
 	inOrder := make(map[device][]*snapshot.GuardStanding)
 	for i := range snap.Rows {
 		p := &snap.Rows[i]
@@ -114,14 +133,23 @@ func (e *Engine) judge(snap *snapshot.Snapshot) {
 				minimum = minFlushOn(in.Memory.Capacity().Or(0))
 			}
 		}
+		excluded := e.exclusion(snap, p, imp)
+		if excluded == "" && expected(p, Urgent) >= minimum && e.permitted(snap, p, imp) {
+			e.sharing[t.owner] = true
+		}
 		rules := e.rulesAt(snap, p.ID.GPUUUID)
+		of := func(is func(*snapshot.Snapshot, *snapshot.Process, int) bool) bool {
+			return slices.ContainsFunc(rules, func(rule int) bool { return is(snap, p, rule) })
+		}
 		switch {
 		case len(rules) == 0:
 			s.Reason = "no rule is for its GPU"
-		case !slices.ContainsFunc(rules, func(r *Rule) bool { return e.allowed(snap, p, r.Users) }):
+		case !of(e.touches):
 			s.Reason = "another user's process"
+		case !of(e.allowed):
+			s.Reason = "the rules for it are turned off"
 		default:
-			s.Reason = cmp.Or(e.exclusion(snap, p, imp), t.waits(e.now, p))
+			s.Reason = cmp.Or(excluded, t.waits(e.now, p))
 		}
 		switch {
 		case s.Reason != "":
@@ -153,12 +181,12 @@ func firstToGive(a, b *snapshot.GuardStanding) int {
 	)
 }
 
-// rulesAt are the rules for a GPU that are in force.
-func (e *Engine) rulesAt(snap *snapshot.Snapshot, uuid string) (rules []*Rule) {
+// rulesAt are the rules for a GPU.
+func (e *Engine) rulesAt(snap *snapshot.Snapshot, uuid string) (rules []int) {
 	g := snap.GPU(uuid)
 	for i := range e.policy.Rules {
-		if r := &e.policy.Rules[i]; g != nil && r.Covers(g) && e.rules[i].off == "" {
-			rules = append(rules, r)
+		if g != nil && e.policy.Rules[i].Covers(g) {
+			rules = append(rules, i)
 		}
 	}
 	return rules

@@ -36,7 +36,9 @@ type trace struct {
 	lowAt          time.Time
 	emptied        time.Time // when its cache was emptied, but not by this guard
 
-	busy    bool           // a flush of it is under way
+	owner   uint32
+	busy    bool           // its process is being flushed,
+	flight  *Decision      // by this decision about the row
 	begun   snapshot.Bytes // what it used when that began
 	flushed *flushed
 	flushes int       // since it was first seen
@@ -70,6 +72,7 @@ func (t *trace) add(now time.Time, p *snapshot.Process) {
 	if t.began.IsZero() {
 		t.began = now // it was taken over
 	}
+	t.owner = ownerOf(p)
 	if allocated, ok := p.Allocated.Value(); ok {
 		number := now.UnixNano() / int64(peakBucket)
 		b := &t.peaks[int(number%int64(peakBuckets)+int64(peakBuckets))%peakBuckets]

@@ -31,6 +31,7 @@ type room struct {
 // client is one connection.
 type client struct {
 	conn  *net.UnixConn
+	uid   uint32
 	pid   int    // in the daemon's namespace; 0: of another one
 	since uint64 // in ticks, as start times of processes
 	owner bool
@@ -58,7 +59,7 @@ func (s *Server) rescue(ctx context.Context, c *client, r *request) *answer {
 	if err != nil {
 		return refuse(r.ID, probe.Forbidden, "%v", err)
 	}
-	made, ended, err := s.options.Rescuer.Rescue(ctx, guard.Ask{Process: id, GPUUUID: r.GPU, Bytes: quantity.Bytes(r.Bytes)})
+	made, ended, err := s.options.Rescuer.Rescue(ctx, guard.Ask{Process: id, UID: c.uid, GPUUUID: r.GPU, Bytes: quantity.Bytes(r.Bytes)})
 	if err != nil {
 		code := probe.Internal
 		if why, is := errors.AsType[*guard.RescueError](err); is {

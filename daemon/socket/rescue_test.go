@@ -110,7 +110,7 @@ func TestRescueIsAnswered(t *testing.T) {
 	c := converse(t, &fakeRescuer{})
 	c.expect(rescueRequest, `{"id":1,"ok":true,"rescue":{"freed_bytes":3,"free_bytes":5}}`)
 	own, err := process.NewTable("/proc").Identify(os.Getpid())
-	if a := <-c.rescuer.asked; err != nil || a.Process != own || a.GPUUUID != "GPU-1" || a.Bytes != 4096 {
+	if a := <-c.rescuer.asked; err != nil || a.Process != own || a.UID != uint32(os.Geteuid()) || a.GPUUUID != "GPU-1" || a.Bytes != 4096 {
 		t.Errorf("asked by %+v, want %+v: %v", a, own, err)
 	}
 	c.expect(`{"id":2,"cmd":"rescued","succeeded":true,"waited_ms":38}`, `"ok":true`)

@@ -191,7 +191,7 @@ func (s *Server) admit(ctx context.Context, conn *net.UnixConn) {
 			delete(s.open, conn)
 			s.mu.Unlock()
 		}()
-		s.serve(ctx, &client{conn: conn, pid: int(peer.Pid), since: since, owner: owner(peer.Uid)}, budget)
+		s.serve(ctx, &client{conn: conn, uid: peer.Uid, pid: int(peer.Pid), since: since, owner: owner(peer.Uid)}, budget)
 	}()
 }
 

@@ -1,10 +1,11 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"vramscope/guard"
@@ -15,8 +16,9 @@ import (
 const (
 	// rescueTime is less than the two seconds that a process waits.
 	rescueTime = 1800 * time.Millisecond
-	// mostRescues begin in a minute on a GPU: each takes a sample.
-	mostRescues = 20
+	// giveTime is how long a rescue waits for a flush while no memory becomes free. Then
+	// the next process is asked.
+	giveTime = rescueTime / 3
 	// slack is how much may be free on a GPU and not be allocated: the driver
 	// allocates in pages, and keeps a part for itself.
 	slack = 32 * quantity.MiB
@@ -26,12 +28,6 @@ const (
 	// settlePause is between two samples.
 	settlePause = 50 * time.Millisecond
 )
-
-// rescues are those of one GPU.
-type rescues struct {
-	underWay bool
-	begun    []time.Time // in the last minute
-}
 
 // giver is a process that was flushed for another.
 type giver struct {
@@ -49,46 +45,61 @@ func (r *Runner) Rescue(ctx context.Context, ask guard.Ask) (guard.Room, func(gu
 		return refuse(guard.NotActing, "the guard does not act: its mode is %s", mode)
 	}
 	began := r.Clock()
-	if refusal := r.admit(ask.GPUUUID, began); refusal != nil {
-		return guard.Room{}, nil, refusal
-	}
-	defer r.release(ask.GPUUUID)
 	ctx, cancel := context.WithTimeout(ctx, rescueTime)
 	defer cancel()
-	snap := r.Sample(ctx)
-	g, _ := snap.Device(ask.GPUUUID)
-	if g == nil {
+	snap, device := r.newest(), ask.GPUUUID
+	g, _ := snap.Device(device)
+	switch {
+	case snap == nil:
+		return refuse(guard.RescueBusy, "there is no snapshot yet")
+	case g == nil:
 		return refuse(guard.NoRoom, "the GPU is not known")
 	}
-	device := ask.GPUUUID
 	ask.GPUUUID = g.UUID
+	if !isOn(snap, &ask) { // it may have begun since
+		strangers := askers{user: ask.UID}
+		if why := r.admit(strangers, began); why != nil {
+			return guard.Room{}, nil, why
+		}
+		snap = r.Sample(ctx)
+		r.release(strangers)
+		if !isOn(snap, &ask) {
+			return refuse(guard.NoRoom, "PID %d is not on GPU %d", ask.Process.PID, g.Index)
+		}
+	}
+	of := askers{device, ask.UID}
+	if why := r.admit(of, began); why != nil {
+		return guard.Room{}, nil, why
+	}
+	defer r.release(of)
+	r.Sample(ctx)
 	free := r.freeOn(device)
 	for range claimSamples {
 		if free < ask.Bytes+slack || ctx.Err() != nil {
 			break
 		}
 		r.pause(ctx) // the driver's answer may have missed the sample
-		snap = r.Sample(ctx)
+		r.Sample(ctx)
 		free = r.freeOn(device)
 	}
 	if free >= ask.Bytes+slack {
 		// The driver's figure counts, not the claim: nothing is flushed.
 		return guard.Room{Free: free}, func(came guard.RescueOutcome) { r.noteRescue(ask, nil, came, "") }, nil
 	}
-	givers, reason := r.give(ctx, snap, ask, device)
-	room := guard.Room{}
+	givers, reason := r.give(ctx, ask, device)
+	room := guard.Room{Free: r.freeOn(device)}
 	for _, by := range givers {
 		room.Freed += by.freed
 	}
-	room.Free = r.await(ctx, device, ask.Bytes, free+room.Freed)
 	switch {
 	case reason == "" && room.Free >= ask.Bytes:
 		return room, func(came guard.RescueOutcome) { r.noteRescue(ask, givers, came, "") }, nil
 	case len(givers) > 0:
 		reason = fmt.Sprintf("%s freed, and %s are free", room.Freed, room.Free)
 	}
-	waited := r.Clock().Sub(began)
-	r.noteRescue(ask, givers, guard.RescueOutcome{Known: true, Waited: waited}, reason)
+	if now := r.Clock(); r.isNews(of, refusal{ask.Process, strings.Map(guard.WithoutDigits, reason)}, now) {
+		r.noteRescue(ask, givers, guard.RescueOutcome{Known: true, Waited: now.Sub(began)}, reason)
+	}
 	return refuse(guard.NoRoom, "%s", reason)
 }
 
@@ -96,97 +107,105 @@ func refuse(code string, format string, args ...any) (guard.Room, func(guard.Res
 	return guard.Room{}, nil, &guard.RescueError{Code: code, Reason: fmt.Sprintf(format, args...)}
 }
 
-// admit lets one rescue at a time begin on a GPU, and so many in a minute.
-func (r *Runner) admit(uuid string, now time.Time) *guard.RescueError {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.latest == nil {
-		return &guard.RescueError{Code: guard.RescueBusy, Reason: "there is no snapshot yet"}
-	}
-	if g, _ := r.latest.Device(uuid); g == nil {
-		return &guard.RescueError{Code: guard.NoRoom, Reason: "the GPU is not known"}
-	}
-	of := r.rescues[uuid]
-	if of == nil {
-		of = &rescues{}
-		r.rescues[uuid] = of
-	}
-	of.begun = slices.DeleteFunc(of.begun, func(then time.Time) bool { return now.Sub(then) >= time.Minute })
-	switch {
-	case of.underWay:
-		return &guard.RescueError{Code: guard.RescueBusy, Reason: "another rescue is under way on this GPU"}
-	case len(of.begun) >= mostRescues:
-		return &guard.RescueError{Code: guard.RescueLimit, Reason: "the limit of " + strconv.Itoa(mostRescues) + " rescues a minute on a GPU is reached"}
-	}
-	of.underWay = true
-	of.begun = append(of.begun, now)
-	return nil
-}
-
-func (r *Runner) release(uuid string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.rescues[uuid].underWay = false
-}
-
-// give carries out what the engine decides until there is room, and returns who gave,
-// or why none did.
-func (r *Runner) give(ctx context.Context, snap *snapshot.Snapshot, ask guard.Ask, device string) (givers []giver, reason string) {
+// give has processes free memory until there is room, and returns who gave, or why there
+// is no room. Whoever is late, refuses or frees too little is passed over for the next.
+func (r *Runner) give(ctx context.Context, ask guard.Ask, device string) (givers []giver, reason string) {
+	var tried []snapshot.RowID
+	var late *giver
 	before := r.freeOn(device)
-	for i, d := range r.decide(ctx, snap, ask, device) {
-		if d.Kind != guard.Acts {
-			return nil, d.Reason
+	until := time.Now().Add(giveTime) // it waits for others' flushes
+	for ctx.Err() == nil {
+		plan := r.decide(ctx, ask, device, until, tried)
+		if len(plan) == 0 {
+			return givers, ""
 		}
-		if ctx.Err() != nil || i > 0 && r.freeOn(device) >= ask.Bytes {
-			r.finish(d, guard.Outcome{Time: r.Clock(), Refused: "the rescue has ended before"})
-			continue
+		if plan[0].Kind != guard.Acts {
+			reason = cmp.Or(reason, plan[0].Reason)
+			break
 		}
-		done := make(chan guard.Outcome, 1)
-		// It may take longer than the rescue, and is finished.
-		r.carried.Go(func() {
-			o := r.Carry(context.WithoutCancel(ctx), d, device)
-			r.finish(d, o)
-			done <- o
-		})
-		freed := quantity.Bytes(-1)
-		for freed < 0 && reason == "" {
-			select {
-			case o := <-done:
-				freed, reason = max(o.Driver.Or(o.Freed), 0), o.Refused
-			case <-ctx.Done():
-				reason = "PID " + strconv.Itoa(d.Row.Process.PID) + " has not freed its memory in time"
-			case <-time.After(settlePause):
-				// The caller need not wait until the flush is compared and logged.
-				r.Sample(ctx)
-				if free := r.freeOn(device); free >= ask.Bytes {
-					freed = max(free-before, 0)
-				}
+		reason = ""
+		for i, d := range plan {
+			if ctx.Err() != nil || i > 0 && (reason != "" || r.freeOn(device) >= ask.Bytes) {
+				r.withdraw(d)
+				continue
+			}
+			tried = append(tried, d.Row)
+			by := giver{row: d.Row, name: d.Name}
+			var inTime bool
+			if by.freed, reason, inTime = r.carry(ctx, d, device, ask.Bytes, before); !inTime {
+				late = &by
+			} else if reason == "" {
+				givers = append(givers, by)
+				before += by.freed
+				settled, stop := context.WithTimeout(ctx, giveTime)
+				r.await(settled, device, ask.Bytes, before)
+				stop()
 			}
 		}
-		if freed >= 0 && reason == "" {
-			givers = append(givers, giver{row: d.Row, name: d.Name, freed: freed})
-			before += freed
+	}
+	free := r.freeOn(device)
+	if late != nil {
+		free = r.await(ctx, device, ask.Bytes, ask.Bytes)
+		if late.freed = free - before; late.freed > 0 {
+			givers = append(givers, *late)
 		}
 	}
-	return givers, reason
+	if free < ask.Bytes {
+		return givers, cmp.Or(reason, "there was no time left")
+	}
+	return givers, ""
 }
 
-// decide asks the engine who gives, once no other flush is under way on the GPU:
-// none, where that one has made room.
-func (r *Runner) decide(ctx context.Context, snap *snapshot.Snapshot, ask guard.Ask, device string) []guard.Decision {
-	for waited := false; ; waited = true {
+// carry carries out one decision, which may take longer than the rescue, and returns what
+// it freed or why it did not; or that this is not known in time. The caller need not wait
+// until the flush is compared and logged.
+func (r *Runner) carry(ctx context.Context, d guard.Decision, device string, needed, before quantity.Bytes) (freed quantity.Bytes, reason string, inTime bool) {
+	done := make(chan guard.Outcome, 1)
+	r.carried.Go(func() {
+		o := r.Carry(context.WithoutCancel(ctx), d, device)
+		r.finish(d, o)
+		done <- o
+	})
+	most, until := before, time.Now().Add(giveTime)
+	for ctx.Err() == nil && time.Now().Before(until) {
+		select {
+		case o := <-done:
+			return max(o.Driver.Or(o.Freed), 0), o.Refused, true
+		case <-ctx.Done():
+		case <-time.After(settlePause):
+			r.Sample(ctx)
+			switch free := r.freeOn(device); {
+			case free >= needed:
+				return max(free-before, 0), "", true
+			case free > most: // it frees in parts
+				most, until = free, time.Now().Add(giveTime)
+			}
+		}
+	}
+	if ctx.Err() == nil {
+		r.mu.Lock()
+		r.engine.Late(d)
+		r.mu.Unlock()
+	}
+	return 0, "PID " + strconv.Itoa(d.Row.Process.PID) + " has not freed its memory in time", false
+}
+
+// decide asks the engine who gives, of those that were not tried; none where there is room
+// by now. For a while it waits for another flush on the GPU.
+func (r *Runner) decide(ctx context.Context, ask guard.Ask, device string, until time.Time, tried []snapshot.RowID) []guard.Decision {
+	for waited := len(tried) > 0; ; waited = true {
 		if waited && r.freeOn(device) >= ask.Bytes {
 			return nil
 		}
 		r.mu.Lock()
-		waits := r.engine.UnderWay(ask.GPUUUID) && ctx.Err() == nil
+		waits := r.engine.UnderWay(ask.GPUUUID) && ctx.Err() == nil && time.Now().Before(until)
 		if !waits {
 			defer r.mu.Unlock()
-			return r.engine.Rescue(snap, ask)
+			return r.engine.Rescue(r.latest, ask, tried...)
 		}
 		r.mu.Unlock()
 		r.pause(ctx)
-		snap = r.Sample(ctx)
+		r.Sample(ctx)
 	}
 }
 
@@ -215,10 +234,7 @@ func (r *Runner) pause(ctx context.Context) {
 // freeOn is how much is free on a GPU or instance by the newest snapshot; 0 where
 // that is not known.
 func (r *Runner) freeOn(device string) quantity.Bytes {
-	r.mu.Lock()
-	g, in := r.latest.Device(device)
-	r.mu.Unlock()
-	switch {
+	switch g, in := r.newest().Device(device); {
 	case in != nil:
 		return snapshot.FreeOf(&in.Memory).Or(0)
 	case g != nil:
@@ -227,15 +243,19 @@ func (r *Runner) freeOn(device string) quantity.Bytes {
 	return 0
 }
 
+func (r *Runner) newest() *snapshot.Snapshot {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.latest
+}
+
 // noteRescue makes the event of a rescue: who asked for how much, who gave, how long
 // the caller waited, and whether the allocation then succeeded.
 func (r *Runner) noteRescue(ask guard.Ask, givers []giver, came guard.RescueOutcome, reason string) {
 	if r.Note == nil {
 		return
 	}
-	r.mu.Lock()
-	snap := r.latest
-	r.mu.Unlock()
+	snap := r.newest()
 	e := snapshot.Event{
 		Time: r.Clock(), Kind: snapshot.EventNotRescued, Severity: snapshot.Notice, GPUUUID: ask.GPUUUID,
 		Row: snapshot.RowID{Process: ask.Process, GPUUUID: ask.GPUUUID}, Bytes: quantity.From(ask.Bytes, quantity.Probe),

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"vramscope/guard"
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
+	"vramscope/probe"
 	"vramscope/sampler/snapshot"
 )
 
@@ -23,11 +25,12 @@ const (
 // box is a GPU of 80 GiB, on which what a flush frees is free at the next sample.
 type box struct {
 	*Runner
-	flush func(pid int) (freed, real quantity.Bytes) // by the probe, and really
+	flush func(pid int) (freed, real quantity.Bytes) // by the probe, and really; -1: it does not answer
 
 	after func() // it is freed
 
 	mu      sync.Mutex
+	rows    []row
 	cached  map[int]quantity.Bytes // by pid
 	behind  time.Time              // until then the GPU's figure is an old one
 	late    quantity.Bytes         // by which it differs
@@ -41,15 +44,37 @@ const (
 	test     = 102 // caches 15 GiB, importance -200
 )
 
+// row is a process of a box.
+type row struct {
+	pid       int
+	uid       uint32
+	command   string
+	gpu       int
+	allocated quantity.Bytes
+	cached    quantity.Bytes // at first
+}
+
+func uuidOf(gpu int) string { return "GPU-" + strconv.Itoa(gpu) }
+
 func newBox(mode guard.Mode) *box {
-	b := &box{cached: map[int]quantity.Bytes{asker: 0, notebook: 20 * gib, test: 15 * gib}}
-	b.flush = func(pid int) (freed, real quantity.Bytes) { return b.cached[pid], b.cached[pid] }
 	percent := func(p float64) guard.Amount { return guard.Amount{Percent: p} }
-	b.Runner = New(guard.New(guard.Policy{
+	return newBoxOf(guard.Policy{
 		Mode:       mode,
 		Rules:      []guard.Rule{{Name: "r", When: guard.When{FreeBelow: percent(1)}, Goal: guard.Amount{Percent: 2}}},
 		Importance: []guard.Importance{{Command: "notebook*", Value: -100}, {Command: "test*", Value: -200}},
-	}, guard.Owner{UID: 1000}))
+	}, guard.Owner{UID: 1000},
+		row{pid: asker, uid: 1000, command: "train.py", allocated: 40 * gib},
+		row{pid: notebook, uid: 1000, command: "notebook.py", cached: 20 * gib},
+		row{pid: test, uid: 1000, command: "test.py", cached: 15 * gib})
+}
+
+func newBoxOf(policy guard.Policy, owner guard.Owner, rows ...row) *box {
+	b := &box{rows: rows, cached: map[int]quantity.Bytes{}}
+	for i := range rows {
+		b.cached[rows[i].pid] = rows[i].cached
+	}
+	b.flush = func(pid int) (freed, real quantity.Bytes) { return b.cached[pid], b.cached[pid] }
+	b.Runner = New(guard.New(policy, owner))
 	b.Flusher = b
 	b.Sample = func(context.Context) *snapshot.Snapshot {
 		snap := b.snapshot()
@@ -66,22 +91,26 @@ func (b *box) snapshot() *snapshot.Snapshot {
 	defer b.mu.Unlock()
 	known := func(v quantity.Bytes) snapshot.Bytes { return quantity.From(v, quantity.Driver) }
 	s := &snapshot.Snapshot{Time: time.Now(), Interval: time.Second, Host: snapshot.Host{User: "alice"}, Driver: snapshot.Driver{State: snapshot.DriverOK}}
-	used := quantity.Bytes(0)
-	for pid, command := range map[int]string{asker: "train.py", notebook: "notebook.py", test: "test.py"} {
-		allocated := map[int]quantity.Bytes{asker: 40 * gib}[pid]
-		used += allocated + b.cached[pid]
+	var used []quantity.Bytes // by GPU
+	for _, r := range b.rows {
+		used = append(used, make([]quantity.Bytes, max(r.gpu+1-len(used), 0))...)
+		used[r.gpu] += r.allocated + b.cached[r.pid]
 		s.Rows = append(s.Rows, snapshot.Process{
-			ID:   snapshot.RowID{Process: identity(pid), GPUUUID: uuid},
-			User: "alice", UID: quantity.From(uint32(1000), quantity.System), Command: []string{command}, Name: command,
-			Started: s.Time.Add(-time.Hour), Used: known(allocated + b.cached[pid]), Allocated: known(allocated), Cached: known(b.cached[pid]),
-			Fragmented: known(0), Returnable: known(b.cached[pid]), Probe: &snapshot.Probe{State: snapshot.ProbeLive, Capabilities: []string{"flush"}},
+			ID:   snapshot.RowID{Process: identity(r.pid), GPUUUID: uuidOf(r.gpu)},
+			User: "user" + strconv.Itoa(int(r.uid)), UID: quantity.From(r.uid, quantity.System), Command: []string{r.command}, Name: r.command,
+			Started: s.Time.Add(-time.Hour), Used: known(r.allocated + b.cached[r.pid]), Allocated: known(r.allocated), Cached: known(b.cached[r.pid]),
+			Fragmented: known(0), Returnable: known(b.cached[r.pid]), Probe: &snapshot.Probe{State: snapshot.ProbeLive, Capabilities: []string{"flush"}},
 			Hints: process.Hints{Distributed: quantity.From("", quantity.System)},
 		})
 	}
 	if s.Time.Before(b.behind) {
-		used += b.late
+		used[0] += b.late
 	}
-	s.GPUs = []snapshot.GPU{{UUID: uuid, State: snapshot.GPUOK, Memory: snapshot.Memory{Total: known(80 * gib), Used: known(used), Free: known(80*gib - used)}}}
+	for i, used := range used {
+		s.GPUs = append(s.GPUs, snapshot.GPU{
+			Index: i, UUID: uuidOf(i), State: snapshot.GPUOK, Memory: snapshot.Memory{Total: known(80 * gib), Used: known(used), Free: known(80*gib - used)},
+		})
+	}
 	return s
 }
 
@@ -93,6 +122,9 @@ func identity(pid int) process.Identity {
 func (b *box) Run(_ context.Context, r flush.Request) (flush.Result, error) {
 	pid := r.Process.PID
 	freed, real := b.flush(pid)
+	if freed < 0 {
+		return flush.Result{}, probe.ErrLate
+	}
 	b.mu.Lock()
 	b.cached[pid] -= real
 	b.flushed = append(b.flushed, pid)
@@ -101,7 +133,7 @@ func (b *box) Run(_ context.Context, r flush.Request) (flush.Result, error) {
 		b.after()
 	}
 	b.Sample(context.Background()) // as action/flush does
-	d := flush.Device{UUID: uuid, Before: freed, DriverBefore: quantity.From(real, quantity.Driver), DriverAfter: quantity.From(quantity.Bytes(0), quantity.Driver)}
+	d := flush.Device{UUID: r.Devices[0], Before: freed, DriverBefore: quantity.From(real, quantity.Driver), DriverAfter: quantity.From(quantity.Bytes(0), quantity.Driver)}
 	return flush.Result{Devices: []flush.Device{d}}, nil
 }
 
@@ -171,24 +203,28 @@ func TestRescueByAnOldFigure(t *testing.T) {
 	})
 }
 
-// TestRescueAwaitsAnotherFlush: one that a rule has begun makes room, and nobody else gives.
+// TestRescueAwaitsAnotherFlush: one that has begun makes room, and nobody else gives.
 func TestRescueAwaitsAnotherFlush(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBox(guard.Act)
-		// The rescue of another process, on behalf of a rule's flush.
 		b.flush = func(pid int) (freed, real quantity.Bytes) {
-			time.Sleep(2 * time.Second)
+			time.Sleep(giveTime - 200*time.Millisecond)
 			return b.cached[pid], b.cached[pid]
 		}
-		if _, _, refused := b.rescue(15 * gib); refused != guard.NoRoom {
-			t.Fatalf("the first: %q", refused)
-		}
-		room, ended, refused := b.rescue(15 * gib)
-		if refused != "" || room.Free != 20*gib || len(b.flushed) != 1 {
-			t.Errorf("%+v, refused %q, flushed %d", room, refused, b.flushed)
+		var other sync.WaitGroup
+		other.Go(func() {
+			if _, _, refused := b.rescue(15 * gib); refused != "" {
+				t.Errorf("another user's: %q", refused)
+			}
+		})
+		time.Sleep(100 * time.Millisecond)
+		room, ended, err := b.Rescue(t.Context(), guard.Ask{Process: identity(asker), UID: bob, GPUUUID: uuid, Bytes: 15 * gib})
+		if err != nil || room.Free != 20*gib || len(b.flushed) != 1 {
+			t.Fatalf("%+v, %v, flushed %d", room, err, b.flushed)
 		}
 		ended(guard.RescueOutcome{Known: true, Succeeded: true})
 		b.event(t, snapshot.EventRescued, "15.0G succeeded")
+		other.Wait()
 		b.carried.Wait()
 	})
 }

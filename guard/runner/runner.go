@@ -37,8 +37,8 @@ type Runner struct {
 
 	waiting chan job
 
-	rescues map[string]*rescues // by the UUID of GPU or instance
-	carried sync.WaitGroup      // flushes of rescues
+	rescues map[askers]*rescues
+	carried sync.WaitGroup // flushes
 }
 
 // job is a decision to carry out.
@@ -47,12 +47,12 @@ type job struct {
 	device   string
 }
 
-// mostWaiting is how many flushes can wait: at most one a GPU does.
+// mostWaiting is how many decisions can wait for Run, which begins each at once.
 const mostWaiting = 64
 
 // New makes a Runner; set its fields before it observes.
 func New(engine *guard.Engine) *Runner {
-	return &Runner{engine: engine, waiting: make(chan job, mostWaiting), rescues: make(map[string]*rescues), Clock: time.Now}
+	return &Runner{engine: engine, waiting: make(chan job, mostWaiting), rescues: make(map[askers]*rescues), Clock: time.Now}
 }
 
 // Observe looks at the next snapshot, and returns the guard's state.
@@ -69,7 +69,7 @@ func (r *Runner) Observe(snap *snapshot.Snapshot) *snapshot.Guard {
 		select {
 		case r.waiting <- job{decision: d, device: snap.DeviceUUID(d.Row)}:
 		default:
-			r.finish(d, guard.Outcome{Time: r.Clock(), Refused: "too many flushes are under way"})
+			r.withdraw(d)
 		}
 	}
 	return r.State()
@@ -108,7 +108,8 @@ func (r *Runner) TakeOver(k guard.Kept) {
 	r.engine.TakeOver(k, r.Clock())
 }
 
-// Run carries out decisions until the context ends. A flush under way is finished.
+// Run carries out decisions until the context ends, each at once: a process that does
+// not answer keeps no other waiting. A flush under way is finished.
 func (r *Runner) Run(ctx context.Context) {
 	for {
 		select {
@@ -116,28 +117,9 @@ func (r *Runner) Run(ctx context.Context) {
 			r.carried.Wait()
 			return
 		case j := <-r.waiting:
-			o := guard.Outcome{Time: r.Clock(), Refused: r.tooLate(&j.decision)}
-			if o.Refused == "" {
-				o = r.Carry(ctx, j.decision, j.device)
-			}
-			r.finish(j.decision, o)
+			r.carried.Go(func() { r.finish(j.decision, r.Carry(ctx, j.decision, j.device)) })
 		}
 	}
-}
-
-// mostWait is how long a decision waits for flushes on other GPUs: the figures that it
-// was taken by are older then.
-const mostWait = 5 * time.Second
-
-// tooLate is why a decision that has waited is not carried out any more.
-func (r *Runner) tooLate(d *guard.Decision) string {
-	switch waited := r.Clock().Sub(d.Time); {
-	case !r.State().Paused.IsZero():
-		return "the guard has been paused"
-	case waited > mostWait:
-		return "it has waited " + waited.Round(time.Second).String() + " for flushes on other GPUs"
-	}
-	return ""
 }
 
 // Carry carries out one decision on a device and returns what came of it. A gradual
@@ -182,6 +164,13 @@ func (r *Runner) finish(d guard.Decision, o guard.Outcome) {
 	decisions, snap := r.engine.Finished(d, o), r.latest
 	r.mu.Unlock()
 	r.publish(snap, decisions)
+}
+
+// withdraw takes back a decision that is not carried out.
+func (r *Runner) withdraw(d guard.Decision) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.engine.Withdraw(d)
 }
 
 // publish makes events of decisions, and lines of the audit log.

@@ -70,50 +70,6 @@ func TestCarryAsksForWhatWasDecided(t *testing.T) {
 	}
 }
 
-// counting is a flusher that counts.
-type counting struct{ flushes int }
-
-func (f *counting) Run(context.Context, flush.Request) (flush.Result, error) {
-	f.flushes++
-	return flush.Result{}, &process.Refusal{Reason: "no"}
-}
-
-// A decision that has waited for a flush on another GPU is not carried out when the
-// guard has been paused meanwhile, nor by figures that are old.
-func TestDecisionThatHasWaited(t *testing.T) {
-	now := time.Date(2026, 11, 22, 3, 0, 0, 0, time.UTC)
-	for name, c := range map[string]struct {
-		after  time.Duration
-		paused bool
-		want   int
-	}{
-		"at once": {0, false, 1},
-		"paused":  {time.Second, true, 0},
-		"old":     {time.Minute, false, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := New(guard.New(guard.Policy{Mode: guard.Act}, guard.Owner{}))
-			f := &counting{}
-			done := make(chan snapshot.Event, 4)
-			r.Flusher, r.Clock = f, func() time.Time { return now.Add(c.after) }
-			if c.paused {
-				r.Pause(now.Add(time.Hour))
-			}
-			r.Note = func(e snapshot.Event) { done <- e }
-			r.waiting <- job{decision: guard.Decision{Kind: guard.Acts, Time: now, Rule: "room"}}
-			ctx, cancel := context.WithCancel(context.Background())
-			ended := make(chan struct{})
-			go func() { r.Run(ctx); close(ended) }()
-			e := <-done
-			cancel()
-			<-ended
-			if f.flushes != c.want || e.Decision.Kind != guard.Refused {
-				t.Errorf("%d flushes, want %d: %+v", f.flushes, c.want, e)
-			}
-		})
-	}
-}
-
 // A pause ends also where the newest snapshot is older than the request.
 func TestPauseIsEnded(t *testing.T) {
 	r := New(guard.New(guard.Policy{Mode: guard.Act}, guard.Owner{}))

@@ -113,7 +113,11 @@ func (b *bed) rescue(asker *world.Job, size quantity.Bytes) time.Duration {
 	waited := Latency
 	snap := b.sampler.Tick(b.world.Time())
 	var freed quantity.Bytes
-	for _, give := range b.engine.Rescue(snap, guard.Ask{Process: asker.Identity(), GPUUUID: world.UUID, Bytes: size}) {
+	var gives []guard.Decision
+	if !b.engine.UnderWay(world.UUID) { // else that flush is waited for
+		gives = b.engine.Rescue(snap, guard.Ask{Process: asker.Identity(), GPUUUID: world.UUID, Bytes: size})
+	}
+	for _, give := range gives {
 		if give.Kind == guard.Acts {
 			freed += b.flush(give)
 			waited += b.world.Cost.Sync

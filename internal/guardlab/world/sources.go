@@ -66,7 +66,7 @@ func (w sources) Processes(_ time.Time, pids []int, found func(*process.Info)) {
 	for _, pid := range pids {
 		if j := w.running(pid); j != nil {
 			found(&process.Info{
-				Identity: j.identity, UID: quantity.From(uint32(pid), quantity.System),
+				Identity: j.identity, UID: quantity.From(uint32(1), quantity.System), // one user's: limits are each user's own
 				User: j.Name, Name: "python3", Command: []string{"python3", j.Name + ".py"}, Started: epoch.Add(j.started),
 			})
 		}

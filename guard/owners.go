@@ -1,0 +1,164 @@
+package guard
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"vramscope/internal/process"
+	"vramscope/sampler/snapshot"
+)
+
+// What one user's processes do is held against that user alone: back-offs, limits and
+// the circuit breaker are each user's own, and nobody waits for long for another's flush.
+
+// nobody is whose a process is that has no known user.
+const nobody = ^uint32(0)
+
+const (
+	// flushTime is how long a flush takes at most, as a rule: four steps, the pauses
+	// between, and the comparison with the driver's figure. Others wait no longer for it.
+	flushTime = 3 * time.Second
+	// failingTime is how long others do not wait at all for a user one of whose flushes
+	// took longer, was refused or freed little.
+	failingTime = 5 * time.Minute
+)
+
+// slot is where one flush at a time is done: a user's processes on a device.
+type slot struct {
+	device
+	owner uint32
+}
+
+// slotState is what has been done there.
+type slotState struct {
+	until  time.Time // nothing is done before: figures settle
+	tokens float64   // flushes of processes that were flushed before
+	filled time.Time
+}
+
+func ownerOf(p *snapshot.Process) uint32 { return p.UID.Or(nobody) }
+
+// stateOf is the state of a slot.
+func (e *Engine) stateOf(s slot) *slotState {
+	state := e.slots[s]
+	if state == nil {
+		state = &slotState{tokens: repeatBurst, filled: e.now}
+		e.slots[s] = state
+	}
+	return state
+}
+
+// isFailing reports whether others do not wait for a user's flushes.
+func (e *Engine) isFailing(owner uint32) bool { return e.now.Before(e.failing[owner]) }
+
+// waiting are the users for whose processes nothing can be done on a device at present: a
+// flush of theirs is under way, or the figures after it settle. At first all others wait
+// with them: it may be enough.
+func (e *Engine) waiting(where device) (owners map[uint32]bool, all bool) {
+	owners = make(map[uint32]bool)
+	for id, t := range e.traces {
+		if t.flight != nil && where == (device{id.GPUUUID, id.Instance}) {
+			owners[t.owner] = true
+			all = all || !e.isFailing(t.owner)
+		}
+	}
+	for s, state := range e.slots {
+		if s.device == where && e.now.Before(state.until) {
+			owners[s.owner] = true
+			all = all || !e.isFailing(s.owner)
+		}
+	}
+	return owners, all
+}
+
+// watchFlight gives up an action that is not reported; before that, others no longer
+// wait for it.
+func (e *Engine) watchFlight(id snapshot.RowID, t *trace) {
+	if t.flight == nil {
+		return
+	}
+	began := t.flight.Time
+	if e.now.Sub(began) >= flushTime {
+		e.failing[t.owner] = e.now.Add(failingTime)
+	}
+	if e.now.Sub(began) >= actionTimeout {
+		t.flight = nil
+		e.setBusy(id.Process, false)
+		t.wait(began, cooldown, "a flush of it was not reported")
+	}
+}
+
+// setBusy marks the rows of a process, which is flushed once at a time.
+func (e *Engine) setBusy(id process.Identity, busy bool) {
+	for row, t := range e.traces {
+		if row.Process == id {
+			t.busy = busy
+		}
+	}
+}
+
+// tooMany is why there can be no action for a user now. Users whose processes have
+// something to free have equal shares of the limit.
+func (e *Engine) tooMany(owner uint32) string {
+	e.actions = slices.DeleteFunc(e.actions, func(a KeptAction) bool { return e.now.Sub(a.Time) >= time.Minute })
+	if len(e.actions) >= e.policy.MaxPerMinute {
+		return fmt.Sprintf("the limit of %d actions a minute is reached", e.policy.MaxPerMinute)
+	}
+	own, users := 0, len(e.sharing)
+	for _, a := range e.actions {
+		if a.User == owner {
+			own++
+		}
+	}
+	if !e.sharing[owner] {
+		users++
+	}
+	if share := (e.policy.MaxPerMinute + users - 1) / users; own >= share {
+		return fmt.Sprintf("the user's share of the limit of %d actions a minute is reached: %d", e.policy.MaxPerMinute, share)
+	}
+	return ""
+}
+
+// begin counts an action that is given out, for a user.
+func (e *Engine) begin(d *Decision, owner uint32) {
+	t := e.traces[d.Row]
+	if t.flushes > 0 {
+		state := e.stateOf(slot{device{d.GPUUUID, d.Instance}, t.owner})
+		state.tokens = max(state.tokens-1, 0) // a rescue does not ask for one
+	}
+	t.flushes++
+	t.begun = t.used
+	action := *d
+	t.flight = &action
+	e.setBusy(d.Row.Process, true)
+	e.actions = append(e.actions, KeptAction{d.Time, owner})
+}
+
+// Withdraw takes back a decision to act that is not carried out, through no fault of the
+// process.
+func (e *Engine) Withdraw(d Decision) {
+	t := e.traces[d.Row]
+	if t == nil || t.flight == nil {
+		return
+	}
+	t.flight = nil
+	t.flushes--
+	e.setBusy(d.Row.Process, false)
+	if i := slices.IndexFunc(e.actions, func(a KeptAction) bool { return a.Time.Equal(d.Time) }); i >= 0 {
+		e.actions = slices.Delete(e.actions, i, i+1)
+	}
+}
+
+// off is why a rule is turned off, and for whom; "" while it is in force for all.
+func (e *Engine) off(rule int) string {
+	var reasons []string
+	for _, owner := range slices.Sorted(maps.Keys(e.rules[rule])) {
+		if why := e.rules[rule][owner].Off; why != "" {
+			reasons = append(reasons, why)
+		}
+	}
+	return strings.Join(reasons, "; ")
+}

@@ -1,0 +1,109 @@
+package guard
+
+import (
+	"strings"
+	"testing"
+)
+
+var root = Owner{Root: true}
+
+// forAll is rooms for any user's processes.
+func forAll(importance ...Importance) Policy {
+	p := rooms(Act, importance...)
+	p.Rules[0].Users = All
+	return p
+}
+
+// A user's flushes that free nothing turn the rule off for that user alone.
+func TestCircuitBreakerOfAUser(t *testing.T) {
+	honest := &row{user: "carol", uid: 1002, command: "honest", allocated: 20 * gib, cached: 8 * gib}
+	rows := []*row{honest}
+	for range 4 {
+		rows = append(rows, &row{user: "bob", uid: 1001, command: "lies", allocated: 9 * gib, cached: 3 * gib})
+	}
+	b := newBox(rows...)
+	b.host = "root"
+	p := forAll(Importance{Command: "lies", Value: -500})
+	p.Rules[0].Goal = percent(30)
+	e := New(p, root)
+	var all []Decision
+	for range 300 {
+		for _, d := range e.Decide(b.snapshot()) {
+			all = append(all, d)
+			if d.Kind != Acts {
+				continue
+			}
+			o := Outcome{Time: b.now, Freed: 3 * gib, Driver: known(0)}
+			if d.Row == honest.id() {
+				o = b.flush(d)
+			}
+			all = append(all, e.Finished(d, o)...)
+		}
+	}
+	lies, tripped := 0, of(all, Tripped)
+	for _, d := range of(all, Flushed) {
+		if d.User == "bob" {
+			lies++
+		}
+	}
+	if lies != tripAfter || len(tripped) != 1 || tripped[0].User != "bob" || honest.cached > 0 {
+		t.Errorf("%d flushes free nothing, carol still caches %s: %v", lies, honest.cached, all)
+	}
+	if off := e.State().Rules[0].Off; !strings.HasPrefix(off, "for bob: 3 actions") {
+		t.Errorf("the rule is off %q", off)
+	}
+	for _, s := range e.State().Standings {
+		if off := s.Row != honest.id(); off != strings.Contains(s.Reason, "turned off") {
+			t.Errorf("PID %d: %q", s.Row.Process.PID, s.Reason)
+		}
+	}
+}
+
+// The price of flushing a process again is each user's own, and the next user's process is
+// flushed where it cannot be paid.
+func TestRepeatedFlushesOfAUser(t *testing.T) {
+	for uid, want := range map[uint32]string{1001: "", 1002: "101 "} {
+		b := newBox(
+			&row{user: "bob", uid: 1001, command: "greedy", allocated: 60 * gib, cached: 6 * gib},
+			&row{user: "carol", uid: uid, command: "honest", cached: 8 * gib})
+		b.host = "root"
+		e := New(forAll(Importance{Command: "greedy", Value: -500}), root)
+		b.run(e, 20, nil)
+		for _, r := range b.rows {
+			e.traces[r.id()].flushes = 1
+		}
+		e.stateOf(slot{device{uuid: uuid}, 1001}).tokens = -1 // a minute's and a half are used up
+		if got := pids(of(b.run(e, 60, nil), Flushed)); got != want {
+			t.Errorf("beside user %d's: flushed %q, want %q", uid, got, want)
+		}
+	}
+}
+
+// Users with something to free have equal shares of the actions a minute, also before they
+// may be flushed; who has nothing leaves his to the others.
+func TestLimitIsShared(t *testing.T) {
+	for others, want := range map[int]int{0: 6, 1: 3, 2: 2, 7: 1} {
+		rows := []*row{}
+		for range 10 {
+			rows = append(rows, &row{user: "bob", uid: 1001, allocated: gib, cached: 3 * gib})
+		}
+		rows = append(rows, &row{user: "dave", uid: 1003, allocated: gib})
+		for i := range others {
+			rows = append(rows, &row{user: "carol", uid: uint32(2000 + i), started: newBox().now, allocated: gib, cached: 3 * gib})
+		}
+		b := newBox(rows...)
+		b.host = "root"
+		p := forAll()
+		p.Rules[0].When.FreeBelow, p.Rules[0].Goal = percent(98), percent(99)
+		e := New(p, root)
+		bobs := 0
+		for _, d := range of(b.run(e, 59, nil), Flushed) {
+			if d.User == "bob" {
+				bobs++
+			}
+		}
+		if bobs != want {
+			t.Errorf("beside %d others %d of bob's are flushed in a minute, want %d", others, bobs, want)
+		}
+	}
+}

@@ -1,0 +1,85 @@
+package runner
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"vramscope/guard"
+	"vramscope/internal/process"
+	"vramscope/sampler/snapshot"
+)
+
+// mostRescues of a user begin in a minute on a GPU: each takes a sample.
+const mostRescues = 20
+
+// askers are a user's processes on a GPU or instance; those on none have no UUID.
+type askers struct {
+	device string
+	user   uint32
+}
+
+// rescues are those of some askers.
+type rescues struct {
+	underWay bool
+	begun    []time.Time           // in the last minute
+	refused  map[refusal]time.Time // the newest event of each
+}
+
+// refusal is one of a process, without the figures in its reason.
+type refusal struct {
+	process process.Identity
+	reason  string
+}
+
+// isOn reports whether a process that asks is on the GPU.
+func isOn(snap *snapshot.Snapshot, ask *guard.Ask) bool {
+	for p := range snap.ProcessRows(ask.Process) {
+		if p.ID.GPUUUID == ask.GPUUUID {
+			return true
+		}
+	}
+	return false
+}
+
+// admit lets one rescue of a user begin at a time on a GPU, and so many in a minute.
+func (r *Runner) admit(who askers, now time.Time) *guard.RescueError {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	of := r.rescues[who]
+	if of == nil {
+		of = &rescues{refused: make(map[refusal]time.Time)}
+		r.rescues[who] = of
+	}
+	of.begun = slices.DeleteFunc(of.begun, func(then time.Time) bool { return now.Sub(then) >= time.Minute })
+	switch {
+	case of.underWay:
+		return &guard.RescueError{Code: guard.RescueBusy, Reason: "another rescue of this user is under way on this GPU"}
+	case len(of.begun) >= mostRescues:
+		return &guard.RescueError{Code: guard.RescueLimit, Reason: "the limit of " + strconv.Itoa(mostRescues) + " rescues of a user a minute on a GPU is reached"}
+	}
+	of.underWay = true
+	of.begun = append(of.begun, now)
+	return nil
+}
+
+func (r *Runner) release(who askers) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.rescues[who].underWay = false
+}
+
+// isNews reports whether a refusal is an event: the same of the same process is one a
+// minute.
+func (r *Runner) isNews(who askers, this refusal, now time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	refused := r.rescues[who].refused
+	maps.DeleteFunc(refused, func(_ refusal, then time.Time) bool { return now.Sub(then) >= time.Minute })
+	if _, known := refused[this]; known {
+		return false
+	}
+	refused[this] = now
+	return true
+}
