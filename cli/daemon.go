@@ -108,10 +108,10 @@ func (p *program) daemonSettings(cmd *cobra.Command, f *daemonFlags) (config.Set
 			return s, usage("--%s is about what --serve serves: nothing is served", flag)
 		}
 	}
-	if f.guard != "" && f.guard != string(guard.Off) && len(s.Guard.Rules) == 0 {
+	if f.guard != "" && s.Guard.Mode != guard.Off && !s.Guard.Guards() {
 		return s, p.noRules("--guard: ")
 	}
-	if s.ReadOnly && s.Guard.Mode == guard.Act && len(s.Guard.Rules) > 0 {
+	if s.ReadOnly && s.Guard.Mode == guard.Act {
 		return s, usage("read-only is set, and guard.mode is act: one of the two must go")
 	}
 	if _, err := socket.ParseShare(s.Share); err != nil {

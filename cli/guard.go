@@ -70,9 +70,9 @@ and key, and the exit code is 2.`,
 			if err != nil {
 				return err
 			}
-			if len(s.Guard.Rules) == 0 {
+			if !s.Guard.Guards() && len(s.Guard.Rules) == 0 {
 				none := p.noRules("There is no guard: ")
-				return p.print([]byte(none.message + "\n" + none.advice[0] + "\n"))
+				return p.print([]byte(none.message + "\n" + none.advice[0] + "\n  with mode = \"act\" it answers rescues without a rule (vramscope run --rescue)\n"))
 			}
 			return p.print([]byte(policyInWords(&s, p.configPath())))
 		},
@@ -90,18 +90,22 @@ func (p *program) noRules(words string) *failure {
 	return f
 }
 
-// policyInWords explains a policy that has rules.
+// policyInWords explains a policy.
 func policyInWords(s *config.Settings, path string) string {
 	var b strings.Builder
 	policy := &s.Guard
 	fmt.Fprintf(&b, "%s\n\n", text.Clean(path))
-	switch policy.Mode {
-	case guard.Off:
+	switch {
+	case len(policy.Rules) == 0:
+		fmt.Fprintf(&b, rescuesInWords, text.Plural(policy.MaxPerMinute, "time", "times"))
+		b.WriteString("\n" + importanceInWords(policy.Importance))
+		return b.String()
+	case policy.Mode == guard.Off:
 		b.WriteString("The guard is off. With mode = \"dry-run\" or \"act\":\n")
-	case guard.DryRun:
+	case policy.Mode == guard.DryRun:
 		b.WriteString("The guard reports what it would do, and does nothing (dry-run).\n")
 	default:
-		b.WriteString("The daemon's guard acts: it flushes. A monitor only reports what it would do.\n")
+		b.WriteString("The daemon's guard acts: it flushes, and answers rescues. A monitor only reports what it would do.\n")
 	}
 	fmt.Fprintf(&b, "It looks every %s, and flushes at most %s a minute.\n",
 		quantity.BriefDuration(policy.Every), text.Plural(policy.MaxPerMinute, "time", "times"))
@@ -111,6 +115,14 @@ func policyInWords(s *config.Settings, path string) string {
 	b.WriteString("\n" + importanceInWords(policy.Importance))
 	return b.String()
 }
+
+// rescuesInWords explains a policy that acts without rules.
+const rescuesInWords = `There is no [[guard.rule]]: whatever is free, the daemon's guard flushes nothing by itself.
+It answers rescues: where an allocation of a program under vramscope run --rescue fails,
+less important processes on that GPU free what they cache, at most %s a minute.
+  gives    your own processes; where root runs the daemon, another user's only if it
+           matches a [[guard.importance]] that does not protect it
+`
 
 func ruleInWords(r *guard.Rule) string {
 	where := "every GPU"

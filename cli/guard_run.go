@@ -24,7 +24,7 @@ func guardOwner() guard.Owner {
 // newGuard makes the guard that a policy asks for, and has the sampler show it its
 // snapshots; nil where the policy asks for none.
 func (src *sources) newGuard(policy guard.Policy) *runner.Runner {
-	if len(policy.Rules) == 0 || policy.Mode == guard.Off {
+	if !policy.Guards() {
 		return nil
 	}
 	if src.table != nil {

@@ -44,6 +44,10 @@ type Policy struct {
 // notebooks is empty within a minute, and a policy that errs does little meanwhile.
 const DefaultMaxPerMinute = 6
 
+// Guards reports whether a guard has anything to do: rules to apply or, where it acts,
+// rescues to answer.
+func (p *Policy) Guards() bool { return p.Mode == Act || p.Mode != Off && len(p.Rules) > 0 }
+
 // Users are whose processes a rule may touch.
 type Users string
 

@@ -46,6 +46,33 @@ func TestRescueOfAnotherUsersProcess(t *testing.T) {
 	}
 }
 
+// A rescue needs no rule. Without one, root's guard has only those of other users give
+// that [[guard.importance]] names; nothing is decided but for rescues.
+func TestRescueNeedsNoRule(t *testing.T) {
+	for name, tc := range map[string]struct {
+		owner Owner
+		uid   uint32 // of the giver
+		entry Importance
+		want  int
+	}{
+		"one's own":                     {alice, alice.UID, Importance{Command: "train.py", Value: 500}, 1},
+		"another's, not root's guard":   {alice, 1001, Importance{User: "*", Value: -1}, 0},
+		"another's, named":              {root, 1001, Importance{Command: "test.py", Value: -1}, 1},
+		"another's, not named":          {root, 1001, Importance{Command: "train.py", Value: 500}, 0},
+		"another's, named as protected": {root, 1001, Importance{Command: "test.py", Value: -1, Protect: true}, 0},
+	} {
+		asker := &row{command: "train.py", allocated: 40 * gib}
+		b := newBox(asker, &row{command: "test.py", allocated: 5 * gib, cached: 34 * gib, user: "someone", uid: tc.uid})
+		e := New(Policy{Mode: Act, Importance: []Importance{tc.entry}}, tc.owner)
+		if all := b.run(e, 60, nil); len(all) > 0 {
+			t.Errorf("%s: without being asked: %v", name, all)
+		}
+		if acts := of(e.Rescue(b.snapshot(), Ask{Process: asker.id().Process, GPUUUID: uuid, Bytes: 10 * gib}), Acts); len(acts) != tc.want {
+			t.Errorf("%s: %d flushes, want %d", name, len(acts), tc.want)
+		}
+	}
+}
+
 // A rescue keeps to the policy's limit of actions a minute.
 func TestRescueKeepsToLimitAMinute(t *testing.T) {
 	asker := &row{command: "train.py", allocated: 40 * gib}

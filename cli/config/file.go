@@ -84,9 +84,10 @@ func (s *Settings) Load(named string) error {
 			return refuse("alerts.exec: %v", err)
 		}
 	}
-	if len(s.Guard.Rules) > 0 && s.Guard.Mode != guard.Off { // what is done to processes, perhaps by --guard=act
+	if lists := len(s.Guard.Rules) + len(s.Guard.Importance); lists > 0 && s.Guard.Mode != guard.Off || s.Guard.Mode == guard.Act {
+		// What is done to processes, perhaps by --guard=act.
 		if _, err := install.Trusted(path); err != nil {
-			return refuse("guard.rule: %v", err)
+			return refuse("guard: %v", err)
 		}
 	}
 	return nil

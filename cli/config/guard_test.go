@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -112,17 +113,19 @@ func TestGuardMistakesNameLineAndKey(t *testing.T) {
 // A file that others can write sets no policy.
 func TestGuardNeedsASafeFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config.toml")
-	if err := os.WriteFile(path, []byte(example), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s := Defaults()
-	if err := s.Load(path); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(path, 0o666); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Load(path); err == nil || !strings.HasPrefix(err.Error(), "guard.rule: "+path+" is not safe from other users") {
-		t.Errorf("%v", err)
+	for _, content := range []string{example, "[guard]\nmode = 'act'\n", "[[guard.importance]]\nmatch = { user = '*' }\n"} {
+		if err := errors.Join(os.WriteFile(path, []byte(content), 0o600), os.Chmod(path, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		s := Defaults()
+		if err := s.Load(path); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(path, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Load(path); err == nil || !strings.HasPrefix(err.Error(), "guard: "+path+" is not safe from other users") {
+			t.Errorf("%q: %v", content, err)
+		}
 	}
 }

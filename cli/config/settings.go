@@ -50,7 +50,7 @@ type Settings struct {
 	ProcessLabels []string // of metric.ProcessLabels
 	Processes     int
 
-	Guard guard.Policy // without rules there is no guard
+	Guard guard.Policy // without rules it only answers rescues, where it acts
 }
 
 // Defaults are the settings without a configuration file and flags.
