@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -124,6 +125,10 @@ func TestEveryNameIsExported(t *testing.T) {
 	g.Predicted = []snapshot.Prediction{{Horizon: time.Minute, Median: 1}}
 	g.Unattributed = quantity.From(quantity.GiB, quantity.Computed)
 	snap.GPUs[5].Instances[0].Memory.Reserved = g.Unattributed
+	snap.Rows = slices.Clone(snap.Rows)
+	for i := range snap.Rows {
+		snap.Rows[i].Asleep = quantity.From(quantity.GiB, quantity.Probe)
+	}
 	snap.GPUs[5].Instances[0].FullIn = &snapshot.FullIn{Median: time.Hour, Earliest: time.Minute}
 	e := exporting(snap)
 	later := *snap

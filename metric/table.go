@@ -29,6 +29,7 @@ const (
 	Reserved
 	Unattributed
 	Steps
+	Asleep
 
 	Utilization
 	MemoryUtilization
@@ -121,6 +122,7 @@ var Table = [Count]Metric{
 	Free:          {Name: "free_bytes", Prometheus: "memory_free_bytes", Unit: Bytes, Of: GPU, Source: quantity.Driver, Help: "memory that processes can allocate"},
 	Reserved:      {Name: "reserved_bytes", Prometheus: "memory_reserved_bytes", Unit: Bytes, Of: GPU, Source: quantity.Driver, Help: "memory that the driver keeps for itself"},
 	Steps:         {Name: "steps", Unit: Number, Of: Process, Source: quantity.Probe, History: Recorded, Help: "training steps since the program began; `null` where nothing counts them"},
+	Asleep:        {Name: "asleep_bytes", Prometheus: "memory_asleep_bytes", Unit: Bytes, Of: Process, Source: quantity.Probe, History: Recorded, Help: "memory that is asleep: allocators keep its addresses, and it takes none"},
 	Unattributed:  {Name: "unattributed_bytes", Prometheus: "memory_unattributed_bytes", Unit: Bytes, Of: GPU, Source: quantity.Computed, Help: "memory used by no process that the driver lists"},
 
 	Utilization: {Name: "utilization_percent", Prometheus: "utilization_ratio", Unit: Percent, Of: GPU, Source: quantity.Driver, History: Recorded,

@@ -45,6 +45,9 @@ func (a *Allocator) check() error {
 			return fmt.Errorf("a peak is %d bytes", *peak)
 		}
 	}
+	if asleep := a.AsleepBytes; asleep != nil && !plausible(*asleep) {
+		return fmt.Errorf("asleep_bytes is %d", *asleep)
+	}
 	a.Config = clip(a.Config)
 	if err := a.checkPools(); err != nil {
 		return err

@@ -126,6 +126,7 @@ func TestImpossibleAnswerIsRefused(t *testing.T) {
 		{"a negative count", oneAllocator(`"kind":"raw","out_of_memory_count":-3`), "out_of_memory_count is -3"},
 		{"a negative number of blocks", oneAllocator(`"kind":"raw","blocks":-1`), "blocks is -1"},
 		{"a peak of an EiB", oneAllocator(`"kind":"raw","peak_reserved_bytes":1152921504606846976`), "a peak is 1152921504606846976"},
+		{"an EiB asleep", oneAllocator(`"kind":"raw","asleep_bytes":1152921504606846976`), "asleep_bytes is 1152921504606846976"},
 		{"a negative pool", oneAllocator(`"kind":"raw","pools":[{"name":"small","reserved_bytes":-1}]`), `pool "small" has a figure of -1`},
 		{"a pool's negative count", oneAllocator(`"kind":"raw","pools":[{"name":"small","segments":-1}]`), "has -1 segments"},
 		{"a negative allocation", oneAllocator(`"kind":"raw","largest":[{"bytes":-4}]`), "an allocation is -4"},

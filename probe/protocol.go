@@ -98,6 +98,7 @@ type Allocator struct {
 	ReturnableBytes  *quantity.Bytes `json:"returnable_bytes,omitempty"`
 	PendingBytes     *quantity.Bytes `json:"pending_bytes,omitempty"` // freed by the program, still in use by the GPU's streams
 	LargestFreeBytes *quantity.Bytes `json:"largest_free_bytes,omitempty"`
+	AsleepBytes      *quantity.Bytes `json:"asleep_bytes,omitempty"` // unmapped, with its addresses kept: part of no other figure
 	Segments         *int64          `json:"segments,omitempty"`
 	OutOfMemoryCount *int64          `json:"out_of_memory_count,omitempty"`
 	AllocRetries     *int64          `json:"alloc_retries,omitempty"`

@@ -177,6 +177,7 @@ func (s *Sampler) sumParts(p *snapshot.Process, limit quantity.Bytes, at time.Ti
 		p.Cached = quantity.Sum(p.Cached, al.Cached)
 		p.Fragmented = quantity.Sum(p.Fragmented, al.Fragmented)
 		p.Returnable = quantity.Sum(p.Returnable, al.Returnable)
+		p.Asleep = quantity.Sum(p.Asleep, al.Asleep)
 		pending = quantity.Sum(pending, al.Pending)
 	}
 	held, known := reserved.Value()

@@ -33,6 +33,7 @@ type Process struct {
 	OtherBytes      snapshot.Bytes `json:"other_bytes"`
 	ReturnableBytes snapshot.Bytes `json:"returnable_bytes"`
 	ReturnableBound Text           `json:"returnable_bound"`
+	AsleepBytes     snapshot.Bytes `json:"asleep_bytes"`
 
 	Allocators     []Allocator `json:"allocators"`
 	RuntimeVersion Text        `json:"runtime_version"`
@@ -68,6 +69,7 @@ type Allocator struct {
 	ReturnableBound  Text                     `json:"returnable_bound"`
 	PendingBytes     snapshot.Bytes           `json:"pending_bytes"`
 	LargestFreeBytes snapshot.Bytes           `json:"largest_free_bytes"`
+	AsleepBytes      snapshot.Bytes           `json:"asleep_bytes"`
 	Segments         quantity.Optional[int64] `json:"segments"`
 	OutOfMemoryCount quantity.Optional[int64] `json:"out_of_memory_count"`
 	AllocRetries     quantity.Optional[int64] `json:"alloc_retries"`
@@ -120,9 +122,9 @@ func processOf(p *snapshot.Process) Process {
 		JobStep: Text(p.Job.Step), JobNamespace: Text(p.Job.Namespace), JobContainer: Text(p.Job.Container),
 		UsedBytes: p.Used, AllocatedBytes: p.Allocated, CachedBytes: p.Cached,
 		FragmentedBytes: p.Fragmented, OtherBytes: p.Other, ReturnableBytes: p.Returnable,
-		ReturnableBound: Text(p.ReturnableBound()),
-		Allocators:      []Allocator{},
-		RuntimeVersion:  Text(p.RuntimeVersion), Evictable: []Evictable{},
+		ReturnableBound: Text(p.ReturnableBound()), AsleepBytes: p.Asleep,
+		Allocators:     []Allocator{},
+		RuntimeVersion: Text(p.RuntimeVersion), Evictable: []Evictable{},
 		SMUtilizationPercent: p.SMUtilization, MemoryUtilizationPercent: p.MemoryUtilization,
 		EncoderUtilizationPercent: p.EncoderUtilization, DecoderUtilizationPercent: p.DecoderUtilization,
 		CPUPercent: p.Value(metric.CPU), HostBytes: p.Host,
@@ -166,7 +168,7 @@ func allocatorOf(a *snapshot.Allocator) Allocator {
 	out := Allocator{
 		Kind: a.Kind, Basis: Text(a.Basis),
 		ReservedBytes: a.Reserved, AllocatedBytes: a.Allocated, CachedBytes: a.Cached, FragmentedBytes: a.Fragmented,
-		ReturnableBytes: a.Returnable, ReturnableBound: Text(a.Bound()), PendingBytes: a.Pending, LargestFreeBytes: a.LargestFree,
+		ReturnableBytes: a.Returnable, ReturnableBound: Text(a.Bound()), PendingBytes: a.Pending, LargestFreeBytes: a.LargestFree, AsleepBytes: a.Asleep,
 		Segments: a.Segments, OutOfMemoryCount: a.OutOfMemoryCount, AllocRetries: a.AllocRetries,
 		PeakAllocatedBytes: a.PeakAllocated, PeakReservedBytes: a.PeakReserved,
 		Blocks: a.Blocks, StrandedSegments: a.StrandedSegments, Config: Text(a.Config),

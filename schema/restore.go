@@ -161,7 +161,7 @@ func (p *Process) row(g *GPU) snapshot.Process {
 		CPU: metric.Finite(p.CPUPercent), Host: sane(p.HostBytes, quantity.System), SMUtilization: p.SMUtilizationPercent,
 		MemoryUtilization: p.MemoryUtilizationPercent, EncoderUtilization: p.EncoderUtilizationPercent, DecoderUtilization: p.DecoderUtilizationPercent,
 		Used: sane(p.UsedBytes, quantity.Driver), Allocated: sane(p.AllocatedBytes, quantity.Probe), Cached: sane(p.CachedBytes, quantity.Probe),
-		Fragmented: sane(p.FragmentedBytes, quantity.Probe), Returnable: sane(p.ReturnableBytes, quantity.Probe), Other: signed(p.OtherBytes),
+		Fragmented: sane(p.FragmentedBytes, quantity.Probe), Returnable: sane(p.ReturnableBytes, quantity.Probe), Asleep: sane(p.AsleepBytes, quantity.Probe), Other: signed(p.OtherBytes),
 		Predicted: restored(p.Predicted), PredictedAllocated: restored(p.PredictedAllocated),
 	}
 	if g.Index != nil {
@@ -211,7 +211,7 @@ func (a *Allocator) restore() snapshot.Allocator {
 	out := snapshot.Allocator{
 		Kind: a.Kind, Basis: string(a.Basis), ReturnableBound: snapshot.Bound(a.ReturnableBound), Config: string(a.Config),
 		Reserved: size(a.ReservedBytes), Allocated: size(a.AllocatedBytes), Cached: size(a.CachedBytes), Fragmented: size(a.FragmentedBytes),
-		Returnable: size(a.ReturnableBytes), Pending: size(a.PendingBytes), LargestFree: size(a.LargestFreeBytes),
+		Returnable: size(a.ReturnableBytes), Pending: size(a.PendingBytes), LargestFree: size(a.LargestFreeBytes), Asleep: size(a.AsleepBytes),
 		PeakAllocated: size(a.PeakAllocatedBytes), PeakReserved: size(a.PeakReservedBytes),
 		Segments: a.Segments, OutOfMemoryCount: a.OutOfMemoryCount, AllocRetries: a.AllocRetries, Blocks: a.Blocks,
 		StrandedSegments: a.StrandedSegments, FailedAllocations: a.FailedAllocations,

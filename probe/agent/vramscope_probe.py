@@ -73,6 +73,7 @@ _STOP_TIME = 0.5  # the program's exit waits so long for the probe's threads
 _BUSY_TIME = 5.0  # a flush or a map waits so long for a library's lock
 _SNAPSHOT_SHARE = 0.0003  # share of the time that PyTorch's snapshots may take …
 _SNAPSHOT_MOST = 0.02  # … and the longest one
+_SLEEPERS = 64  # segments whose memory is looked for at each report
 _ERROR_MOST = 0.002  # … and the longest one inside a failing allocation
 _MAP_MOST = 0.5  # longest pause that a requested map may cause …
 _MAP_SHARE = 0.02  # … and the share of the time that maps may take
@@ -1007,6 +1008,7 @@ class _Driver:
     _POOL_RESERVED, _POOL_USED = 5, 7  # CU_MEMPOOL_ATTR_*_CURRENT
     _POOL_RESERVED_HIGH, _POOL_USED_HIGH = 6, 8
     _CAPTURE_RELAXED = 2
+    _POINTER_MAPPED, _INVALID_VALUE = 13, 1
 
     def __init__(self):
         self._library = None
@@ -1119,6 +1121,16 @@ class _Driver:
         if not self._open():
             return False
         return self._call("cuMemPoolTrimTo", self._ctypes.c_void_p(handle), self._ctypes.c_size_t(keep))
+
+    def mapped(self, address):
+        """Whether there is memory behind an address that an allocator counts, or None if unknown."""
+        if not self._open() or not hasattr(self._library, "cuPointerGetAttribute"):
+            return None
+        mapped = self._ctypes.c_int()
+        code = self._library.cuPointerGetAttribute(
+            self._ctypes.byref(mapped), self._ctypes.c_int(self._POINTER_MAPPED), self._ctypes.c_uint64(address)
+        )
+        return bool(mapped.value) if code in (0, self._INVALID_VALUE) else None
 
     def relax(self):
         """Keeps this thread's calls, such as cudaFree, from invalidating a graph
@@ -1287,6 +1299,9 @@ class _Sizes:
 def _allocator(stats, seen, settings):
     """A device's figures, by its statistics and what the last snapshot showed, or None."""
     a = {"kind": "pytorch", "basis": "stranded"}
+    asleep = _take_asleep(stats, seen)
+    if asleep:
+        a["asleep_bytes"] = asleep
     a.update(_counts(stats, seen, settings))
     reserved, active = _figure(stats, "reserved_bytes"), _figure(stats, "active_bytes")
     if reserved is None or active is None:
@@ -1306,6 +1321,17 @@ def _allocator(stats, seen, settings):
     a["cached_bytes"] = reserved - active - fragmented
     a.update(_returnable_figures(a["cached_bytes"], pending, seen, settings))
     return a
+
+
+def _take_asleep(stats, seen):
+    """Takes what is asleep out of a device's statistics, and returns its bytes."""
+    asleep = seen["asleep"] if seen else {}
+    for key, parts in asleep.items():
+        for part, size in parts.items():
+            counted = stats.get(key, {}).get(part)
+            if counted:
+                counted["current"] = max(counted["current"] - size, 0)
+    return asleep.get("reserved_bytes", {}).get("all", 0)
 
 
 def _returnable_figures(cached, pending, seen, settings):
@@ -1937,7 +1963,8 @@ class _Memory:
         with _CollectionOff():
             by_device = {}
             for segment in self._torch.snapshot()[0]["segments"]:
-                by_device.setdefault(segment.get("device", 0), []).append(segment)
+                if not self._torch.asleep(segment):
+                    by_device.setdefault(segment.get("device", 0), []).append(segment)
             chosen = []
             for ordinal in sorted(by_device)[:_MAX_DEVICES]:
                 device = self._device(ordinal)
@@ -2058,6 +2085,7 @@ class _OutOfMemory:
         cuda = _module("torch").cuda
         stats = getattr(cuda, "memory_stats_as_nested_dict", None) or cuda.memory_stats
         own = stats(ordinal)
+        runtime.awake(ordinal, own)
         reserved, active = _figure(own, "reserved_bytes"), _figure(own, "active_bytes")
         if reserved is None or active is None:
             return {}
@@ -2330,6 +2358,8 @@ class _PyTorch(_Runtime):
         self._devices = {}
         self._maps = {}  # ordinal → figures of the last snapshot (_add_segment)
         self._next_map = 0.0
+        self._watched = []  # addresses of the largest segments that may sleep
+        self._asleep = None  # as _sleepers
         self._map_cost = self._least_map_cost = 1e-6  # seconds per block: of the last snapshot, of the fastest
         self._history = False
         self.settings = _Settings()
@@ -2425,6 +2455,8 @@ class _PyTorch(_Runtime):
             _log_failure("observing out-of-memory errors")
         every = [(d, self._memory_stats(cuda, d)) for d in self._ordinals(cuda)]
         every = [(d, s) for d, s in every if _figure(s, "reserved_bytes", "peak") or _figure(s, "num_ooms", None)]
+        if self._sleepers(every) != self._asleep:
+            self._next_map = 0.0
         try:
             self._survey(cuda, [s for _, s in every])
         except _Busy:
@@ -2432,8 +2464,21 @@ class _PyTorch(_Runtime):
         except Exception:
             _log_failure("taking PyTorch's snapshot")
             self._maps, self._next_map = {}, _monotonic() + 60
+        self._asleep = self._sleepers(every)
         for ordinal, stats in every:
             yield ordinal, _allocator(stats, self._maps.get(ordinal), self.settings)
+
+    def _sleepers(self, every):
+        """What changes with what is asleep: it goes to sleep, it wakes up, it is freed."""
+        mapped = [self._driver.mapped(address) for address in self._watched]
+        return mapped, False in mapped and [_figure(stats, "segment", "freed") for _, stats in every]
+
+    def asleep(self, segment):
+        return _may_sleep(segment) and self._driver.mapped(segment.get("address", 0)) is False
+
+    def awake(self, ordinal, stats):
+        """Takes what was asleep at the last snapshot out of a device's statistics."""
+        _take_asleep(stats, self._maps.get(ordinal))
 
     # -- Snapshots
 
@@ -2474,7 +2519,12 @@ class _PyTorch(_Runtime):
             segments = self._take_snapshot(cuda)["segments"]
             page = self.settings.large_page()[0]
             for segment in segments:
-                _add_segment(maps, segment, page)
+                if self.asleep(segment):
+                    _add_asleep(maps.setdefault(segment.get("device", 0), _new_figures()), segment)
+                else:
+                    _add_segment(maps, segment, page)
+            watched = sorted((s.get("total_size", 0), s.get("address", 0)) for s in segments if _may_sleep(s))
+            self._watched = [address for _, address in watched[-_SLEEPERS:]]
             if recorded is None:
                 # Before 2.1 only the snapshot shows that history is recorded, and not when that ends.
                 self._history = any(b.get("history") or b.get("frames") for s in segments for b in s.get("blocks", ()))
@@ -2803,6 +2853,7 @@ def _new_figures():
         # expandable segments that is part of no whole free page. Negative where they count
         # free blocks beside pending ones, which a flush frees.
         "fragmented": {"small": 0, "large": 0},
+        "asleep": {},  # key of PyTorch's statistics → part → bytes that it counts and that take no memory
     }
 
 
@@ -2812,6 +2863,30 @@ def _kind(segment):
 
 def _is_private(segment):
     return tuple(segment.get("segment_pool_id") or (0, 0)) != (0, 0)
+
+
+def _may_sleep(segment):
+    """Whether the segment may be of an allocator that unmaps its memory and keeps its addresses, as
+    vLLM's sleep mode and torch_memory_saver do. PyTorch then goes on counting it."""
+    return _is_private(segment) and not segment.get("is_expandable")
+
+
+def _add_asleep(m, segment):
+    """Adds a segment without memory, as PyTorch's statistics count it."""
+    size = {"inactive": 0, "active_allocated": 0}
+    for block in segment.get("blocks", ()):
+        size[block.get("state")] = size.get(block.get("state"), 0) + block.get("size", 0)
+    free, whole = size["inactive"], sum(size.values())
+    counted = {
+        "reserved_bytes": whole,
+        "active_bytes": whole - free,
+        "allocated_bytes": size["active_allocated"],
+        "inactive_split_bytes": free if len(segment.get("blocks", ())) > 1 else 0,
+    }
+    for key, bytes_asleep in counted.items():
+        parts = m["asleep"].setdefault(key, {})
+        for part in ("all", _kind(segment) + "_pool"):
+            parts[part] = parts.get(part, 0) + bytes_asleep
 
 
 def _add_segment(maps, segment, large_page):

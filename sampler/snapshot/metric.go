@@ -49,6 +49,8 @@ func (p *Process) Value(id metric.ID) Float {
 		return number(p.Fragmented)
 	case metric.Returnable:
 		return number(p.Returnable)
+	case metric.Asleep:
+		return number(p.Asleep)
 	case metric.Other:
 		return number(p.Other)
 	case metric.Host:

@@ -27,7 +27,7 @@ func (p *Process) WithoutFigures() Process {
 // ClearParts makes the parts unknown.
 func (p *Process) ClearParts() {
 	p.Allocated, p.Cached, p.Fragmented = Bytes{}, Bytes{}, Bytes{}
-	p.Returnable, p.Other = Bytes{}, Bytes{}
+	p.Returnable, p.Asleep, p.Other = Bytes{}, Bytes{}, Bytes{}
 	p.Allocators = nil
 }
 
@@ -40,6 +40,7 @@ func (p *Process) SetFigures(value func(metric.ID) Float) {
 	p.Cached = bytesOf(metric.Cached)
 	p.Fragmented = bytesOf(metric.Fragmented)
 	p.Returnable = bytesOf(metric.Returnable)
+	p.Asleep = bytesOf(metric.Asleep)
 	p.Other = bytesOf(metric.Other)
 	p.Host = bytesOf(metric.Host)
 	p.CPU = value(metric.CPU)

@@ -63,6 +63,7 @@ type Process struct {
 	Cached         Bytes
 	Fragmented     Bytes
 	Returnable     Bytes // what a flush frees: of Cached, and of what is pending, for which it waits
+	Asleep         Bytes // what its allocators keep the addresses of, without memory: part of nothing else
 	Other          Bytes // used − Σ reserved; negative: a mismatch
 	Allocators     []Allocator
 	Evictable      []Evictable // the program's own caches that a selective flush evicts, in that order
@@ -160,6 +161,7 @@ type Allocator struct {
 	Returnable       Bytes
 	Pending          Bytes
 	LargestFree      Bytes
+	Asleep           Bytes
 	Segments         quantity.Optional[int64]
 	OutOfMemoryCount quantity.Optional[int64]
 	AllocRetries     quantity.Optional[int64]

@@ -55,19 +55,23 @@ func (d Panel) parts(width int) []string {
 	} else if !ok && p.Used.Known() {
 		other = "skew: driver and probe were read at different moments"
 	}
-	return append(lines,
+	lines = append(lines,
 		d.part(width, "allocated", s.Allocated, p.Allocated, d.allocatedNote()),
 		d.part(width, "cached", s.Returnable, p.Cached, d.cachedNote()),
 		d.part(width, "fragmented", s.Fragmented, p.Fragmented, d.fragmentedNote()),
 		d.part(width, "other", otherStyle, p.Other, other),
 	)
+	if p.Asleep.Or(0) > 0 { // no part of used
+		lines = append(lines, d.named(width, "asleep", s.Dim, p.Asleep, "", "takes no memory until it wakes up"))
+	}
+	return lines
 }
 
 // usedLine is the total with its bar, to the scale of used.
 func (d Panel) usedLine(width int) string {
 	p := d.process
 	l := d.line(width)
-	d.figures(l, "used", d.look.Styles.Strong, p.Used)
+	d.figures(l, "used", d.look.Styles.Strong, p.Used, d.share(p.Used.Or(0)))
 	parts := cell.ProcessParts(p)
 	scale := p.Used.Or(0)
 	if scale <= 0 {
@@ -83,13 +87,17 @@ func (d Panel) usedLine(width int) string {
 
 // part is "allocated  52.9G   75%  note".
 func (d Panel) part(width int, name string, style themes.Style, amount snapshot.Bytes, note string) string {
+	return d.named(width, name, style, amount, d.share(amount.Or(0)), note)
+}
+
+func (d Panel) named(width int, name string, style themes.Style, amount snapshot.Bytes, share, note string) string {
 	l := d.line(width)
-	d.figures(l, name, style, amount)
+	d.figures(l, name, style, amount, share)
 	l.PutSpans([]cell.Span{{d.look.Styles.Text, note}}, width, d.look.Glyphs.Ellipsis)
 	return l.String()
 }
 
-func (d Panel) figures(l *cell.Line, name string, style themes.Style, amount snapshot.Bytes) {
+func (d Panel) figures(l *cell.Line, name string, style themes.Style, amount snapshot.Bytes, share string) {
 	s, g := &d.look.Styles, &d.look.Glyphs
 	l.Skip(1)
 	l.Left(style, name, partName, "")
@@ -103,7 +111,7 @@ func (d Panel) figures(l *cell.Line, name string, style themes.Style, amount sna
 		figure = s.Dim
 	}
 	l.Right(figure, amount.Or(0).String(), partBytes)
-	l.Right(s.Dim, d.share(amount.Or(0)), partShare)
+	l.Right(s.Dim, share, partShare)
 	l.Skip(2)
 }
 

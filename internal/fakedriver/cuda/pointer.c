@@ -56,6 +56,7 @@ static CUresult attribute_of(const struct allocation *allocation, CUpointer_attr
 		break;
 	case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: *(CUdeviceptr *)data = allocation->node.key; break;
 	case CU_POINTER_ATTRIBUTE_RANGE_SIZE: *(size_t *)data = (size_t)allocation->size; break;
+	case CU_POINTER_ATTRIBUTE_MAPPED: *(int *)data = device_range(pointer, 1); break;
 	case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE: *(CUmemoryPool *)data = allocation->pool; break;
 	default: return CUDA_ERROR_NOT_SUPPORTED;
 	}

@@ -10,6 +10,7 @@ class _Driver:
     _POOL_RESERVED, _POOL_USED = 5, 7  # CU_MEMPOOL_ATTR_*_CURRENT
     _POOL_RESERVED_HIGH, _POOL_USED_HIGH = 6, 8
     _CAPTURE_RELAXED = 2
+    _POINTER_MAPPED, _INVALID_VALUE = 13, 1
 
     def __init__(self):
         self._library = None
@@ -122,6 +123,16 @@ class _Driver:
         if not self._open():
             return False
         return self._call("cuMemPoolTrimTo", self._ctypes.c_void_p(handle), self._ctypes.c_size_t(keep))
+
+    def mapped(self, address):
+        """Whether there is memory behind an address that an allocator counts, or None if unknown."""
+        if not self._open() or not hasattr(self._library, "cuPointerGetAttribute"):
+            return None
+        mapped = self._ctypes.c_int()
+        code = self._library.cuPointerGetAttribute(
+            self._ctypes.byref(mapped), self._ctypes.c_int(self._POINTER_MAPPED), self._ctypes.c_uint64(address)
+        )
+        return bool(mapped.value) if code in (0, self._INVALID_VALUE) else None
 
     def relax(self):
         """Keeps this thread's calls, such as cudaFree, from invalidating a graph

@@ -4,6 +4,9 @@
 def _allocator(stats, seen, settings):
     """A device's figures, by its statistics and what the last snapshot showed, or None."""
     a = {"kind": "pytorch", "basis": "stranded"}
+    asleep = _take_asleep(stats, seen)
+    if asleep:
+        a["asleep_bytes"] = asleep
     a.update(_counts(stats, seen, settings))
     reserved, active = _figure(stats, "reserved_bytes"), _figure(stats, "active_bytes")
     if reserved is None or active is None:
@@ -23,6 +26,17 @@ def _allocator(stats, seen, settings):
     a["cached_bytes"] = reserved - active - fragmented
     a.update(_returnable_figures(a["cached_bytes"], pending, seen, settings))
     return a
+
+
+def _take_asleep(stats, seen):
+    """Takes what is asleep out of a device's statistics, and returns its bytes."""
+    asleep = seen["asleep"] if seen else {}
+    for key, parts in asleep.items():
+        for part, size in parts.items():
+            counted = stats.get(key, {}).get(part)
+            if counted:
+                counted["current"] = max(counted["current"] - size, 0)
+    return asleep.get("reserved_bytes", {}).get("all", 0)
 
 
 def _returnable_figures(cached, pending, seen, settings):

@@ -70,6 +70,7 @@ _STOP_TIME = 0.5  # the program's exit waits so long for the probe's threads
 _BUSY_TIME = 5.0  # a flush or a map waits so long for a library's lock
 _SNAPSHOT_SHARE = 0.0003  # share of the time that PyTorch's snapshots may take …
 _SNAPSHOT_MOST = 0.02  # … and the longest one
+_SLEEPERS = 64  # segments whose memory is looked for at each report
 _ERROR_MOST = 0.002  # … and the longest one inside a failing allocation
 _MAP_MOST = 0.5  # longest pause that a requested map may cause …
 _MAP_SHARE = 0.02  # … and the share of the time that maps may take

@@ -251,7 +251,8 @@ class _Memory:
         with _CollectionOff():
             by_device = {}
             for segment in self._torch.snapshot()[0]["segments"]:
-                by_device.setdefault(segment.get("device", 0), []).append(segment)
+                if not self._torch.asleep(segment):
+                    by_device.setdefault(segment.get("device", 0), []).append(segment)
             chosen = []
             for ordinal in sorted(by_device)[:_MAX_DEVICES]:
                 device = self._device(ordinal)

@@ -69,6 +69,7 @@ class _OutOfMemory:
         cuda = _module("torch").cuda
         stats = getattr(cuda, "memory_stats_as_nested_dict", None) or cuda.memory_stats
         own = stats(ordinal)
+        runtime.awake(ordinal, own)
         reserved, active = _figure(own, "reserved_bytes"), _figure(own, "active_bytes")
         if reserved is None or active is None:
             return {}

@@ -15,6 +15,8 @@ class _PyTorch(_Runtime):
         self._devices = {}
         self._maps = {}  # ordinal → figures of the last snapshot (_add_segment)
         self._next_map = 0.0
+        self._watched = []  # addresses of the largest segments that may sleep
+        self._asleep = None  # as _sleepers
         self._map_cost = self._least_map_cost = 1e-6  # seconds per block: of the last snapshot, of the fastest
         self._history = False
         self.settings = _Settings()
@@ -110,6 +112,8 @@ class _PyTorch(_Runtime):
             _log_failure("observing out-of-memory errors")
         every = [(d, self._memory_stats(cuda, d)) for d in self._ordinals(cuda)]
         every = [(d, s) for d, s in every if _figure(s, "reserved_bytes", "peak") or _figure(s, "num_ooms", None)]
+        if self._sleepers(every) != self._asleep:
+            self._next_map = 0.0
         try:
             self._survey(cuda, [s for _, s in every])
         except _Busy:
@@ -117,8 +121,21 @@ class _PyTorch(_Runtime):
         except Exception:
             _log_failure("taking PyTorch's snapshot")
             self._maps, self._next_map = {}, _monotonic() + 60
+        self._asleep = self._sleepers(every)
         for ordinal, stats in every:
             yield ordinal, _allocator(stats, self._maps.get(ordinal), self.settings)
+
+    def _sleepers(self, every):
+        """What changes with what is asleep: it goes to sleep, it wakes up, it is freed."""
+        mapped = [self._driver.mapped(address) for address in self._watched]
+        return mapped, False in mapped and [_figure(stats, "segment", "freed") for _, stats in every]
+
+    def asleep(self, segment):
+        return _may_sleep(segment) and self._driver.mapped(segment.get("address", 0)) is False
+
+    def awake(self, ordinal, stats):
+        """Takes what was asleep at the last snapshot out of a device's statistics."""
+        _take_asleep(stats, self._maps.get(ordinal))
 
     # -- Snapshots
 
@@ -159,7 +176,12 @@ class _PyTorch(_Runtime):
             segments = self._take_snapshot(cuda)["segments"]
             page = self.settings.large_page()[0]
             for segment in segments:
-                _add_segment(maps, segment, page)
+                if self.asleep(segment):
+                    _add_asleep(maps.setdefault(segment.get("device", 0), _new_figures()), segment)
+                else:
+                    _add_segment(maps, segment, page)
+            watched = sorted((s.get("total_size", 0), s.get("address", 0)) for s in segments if _may_sleep(s))
+            self._watched = [address for _, address in watched[-_SLEEPERS:]]
             if recorded is None:
                 # Before 2.1 only the snapshot shows that history is recorded, and not when that ends.
                 self._history = any(b.get("history") or b.get("frames") for s in segments for b in s.get("blocks", ()))

@@ -17,6 +17,7 @@ def _new_figures():
         # expandable segments that is part of no whole free page. Negative where they count
         # free blocks beside pending ones, which a flush frees.
         "fragmented": {"small": 0, "large": 0},
+        "asleep": {},  # key of PyTorch's statistics → part → bytes that it counts and that take no memory
     }
 
 
@@ -26,6 +27,30 @@ def _kind(segment):
 
 def _is_private(segment):
     return tuple(segment.get("segment_pool_id") or (0, 0)) != (0, 0)
+
+
+def _may_sleep(segment):
+    """Whether the segment may be of an allocator that unmaps its memory and keeps its addresses, as
+    vLLM's sleep mode and torch_memory_saver do. PyTorch then goes on counting it."""
+    return _is_private(segment) and not segment.get("is_expandable")
+
+
+def _add_asleep(m, segment):
+    """Adds a segment without memory, as PyTorch's statistics count it."""
+    size = {"inactive": 0, "active_allocated": 0}
+    for block in segment.get("blocks", ()):
+        size[block.get("state")] = size.get(block.get("state"), 0) + block.get("size", 0)
+    free, whole = size["inactive"], sum(size.values())
+    counted = {
+        "reserved_bytes": whole,
+        "active_bytes": whole - free,
+        "allocated_bytes": size["active_allocated"],
+        "inactive_split_bytes": free if len(segment.get("blocks", ())) > 1 else 0,
+    }
+    for key, bytes_asleep in counted.items():
+        parts = m["asleep"].setdefault(key, {})
+        for part in ("all", _kind(segment) + "_pool"):
+            parts[part] = parts.get(part, 0) + bytes_asleep
 
 
 def _add_segment(maps, segment, large_page):

@@ -2,7 +2,7 @@
 
 import unittest
 
-from harness import MIB, Case
+from harness import FRESH, MIB, Case
 
 GPU1 = "GPU-8f1c0000-0000-0000-0000-000000000001"
 
@@ -190,6 +190,31 @@ class Stats(Case):
         self.assertEqual(monitor.ask("flush", level="gradual")["devices"][0]["freed_bytes"], 30 * MIB)
         job.do("torch.cuda._allocators[0].unused.add((0, 1))")
         self.assertEqual(monitor.ask("flush", level="gradual")["devices"][0]["freed_bytes"], 50 * MIB)
+
+    def test_what_is_asleep_takes_no_memory(self):
+        job = self.settled(FRESH, "asleep = set(); v._Driver.mapped = lambda self, address: address not in asleep",
+                           "import torch; live = [torch.empty(64 << 20), torch.empty(300_000)]; pool = torch.cuda.MemPool()",
+                           "with torch.cuda.use_mem_pool(pool): weights, cache = torch.empty(200 << 20), torch.empty(30 << 20)",
+                           "del cache")
+        monitor = self.monitor(job)
+        awake = self.one(monitor)
+        self.assertNotIn("asleep_bytes", awake)
+        private = "[s for s in torch.cuda.memory_snapshot() if s['segment_pool_id'] != (0, 0)]"
+        size = job.do("sum(s['total_size'] for s in %s)" % private)
+        job.do("asleep.update(s['address'] for s in %s)" % private)
+        a = self.one(monitor)
+        self.assertEqual(a["asleep_bytes"], size)
+        self.assertEqual(a["reserved_bytes"], awake["reserved_bytes"] - size)
+        self.assertEqual(a["allocated_bytes"], awake["allocated_bytes"] - (200 << 20))
+        self.assertEqual((a["pools"][1]["reserved_bytes"], a["pools"][0]), (64 << 20, awake["pools"][0]))
+        self.assertEqual(a["peak_reserved_bytes"], awake["peak_reserved_bytes"])
+        job.do("more = torch.empty(100 << 20)")
+        self.assertEqual(self.one(monitor)["reserved_bytes"], a["reserved_bytes"] + (100 << 20))
+        job.do("del more; torch.cuda.empty_cache()")
+        a = self.one(monitor)
+        job.do("asleep.clear()")
+        awake = self.one(monitor)
+        self.assertEqual((awake["reserved_bytes"], "asleep_bytes" in awake), (a["reserved_bytes"] + a["asleep_bytes"], False))
 
     def test_out_of_memory_is_counted(self):
         job = self.settled("import torch; t = torch.empty(30 << 20)")

@@ -48,6 +48,9 @@ class Driver:
     def default_pool(self, ordinal):
         return None
 
+    def mapped(self, address):
+        return True
+
 
 def module(recording, moment):
     """A torch that answers as one did at a moment."""
