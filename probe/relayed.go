@@ -3,14 +3,16 @@ package probe
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"vramscope/internal/process"
 )
 
 // Relayed is what a process's probe reported, as a daemon passes it on to the
-// monitors of other users: numbers alone. It has no configuration, no library, no
-// cache of the program's, and no capability: only the process's own user acts on it.
+// monitors of other users: numbers, and names that many programs have. What is not
+// named below is not passed on, as texts that a program chose itself, and addresses;
+// only the process's own user acts on it, so it has no capability.
 type Relayed struct {
 	PID       int       `json:"pid"`
 	StartTime uint64    `json:"start_time_ticks"`
@@ -30,23 +32,76 @@ func Relay(answers []Answer) []Relayed {
 		}
 		r := Relayed{
 			PID: a.Process.PID, StartTime: a.Process.StartTime, Namespace: a.Process.Namespace, TimeNS: a.At.UnixNano(),
-			Runtimes: a.Hello.Runtimes, Devices: slices.Clone(a.Report.Devices),
+			Runtimes: []Runtime{}, Devices: []Device{},
 		}
-		for j := range r.Devices {
-			r.Devices[j].Allocators = numbersOf(r.Devices[j].Allocators)
+		for _, runtime := range a.Hello.Runtimes {
+			r.Runtimes = append(r.Runtimes, Runtime{Name: CommonRuntime(runtime.Name), Version: Release(runtime.Version)})
+		}
+		for j := range a.Report.Devices {
+			r.Devices = append(r.Devices, numbersOf(&a.Report.Devices[j]))
 		}
 		relayed = append(relayed, r)
 	}
 	return relayed
 }
 
-func numbersOf(allocators []Allocator) []Allocator {
-	numbers := slices.Clone(allocators)
-	for i := range numbers {
-		numbers[i].Config, numbers[i].Largest = "", nil
+func numbersOf(d *Device) Device {
+	out := Device{UUID: d.UUID, TotalBytes: d.TotalBytes, Allocators: []Allocator{}, Rescues: d.Rescues}
+	for i := range d.Allocators {
+		a := &d.Allocators[i]
+		numbers := Allocator{
+			Kind: CommonKind(a.Kind), Basis: a.Basis, ReturnableBound: a.ReturnableBound, ReservedBytes: a.ReservedBytes,
+			AllocatedBytes: a.AllocatedBytes, CachedBytes: a.CachedBytes, FragmentedBytes: a.FragmentedBytes, ReturnableBytes: a.ReturnableBytes,
+			PendingBytes: a.PendingBytes, LargestFreeBytes: a.LargestFreeBytes, Segments: a.Segments, OutOfMemoryCount: a.OutOfMemoryCount,
+			AllocRetries: a.AllocRetries, FailedAllocations: a.FailedAllocations, PeakAllocatedBytes: a.PeakAllocatedBytes,
+			PeakReservedBytes: a.PeakReservedBytes, Blocks: a.Blocks, StrandedSegments: a.StrandedSegments,
+		}
+		for _, p := range a.Pools {
+			numbers.Pools = append(numbers.Pools, Pool{CommonPool(p.Name), p.ReservedBytes, p.AllocatedBytes, p.FragmentedBytes, p.Segments})
+		}
+		out.Allocators = append(out.Allocators, numbers)
 	}
-	return numbers
+	for i := range d.OutOfMemory {
+		f := &d.OutOfMemory[i]
+		out.OutOfMemory = append(out.OutOfMemory, FailedAllocation{
+			TimeNS: f.TimeNS, Bytes: f.Bytes, FreeBytes: f.FreeBytes, LimitBytes: f.LimitBytes, Allocator: CommonKind(f.Allocator),
+			ReservedBytes: f.ReservedBytes, AllocatedBytes: f.AllocatedBytes, LargestFreeBytes: f.LargestFreeBytes,
+		})
+	}
+	return out
 }
+
+// CommonKind, CommonPool and CommonRuntime are the names that vramscope's probes give;
+// another one, which a program has chosen, is "other".
+func CommonKind(kind string) string {
+	return common(kind, "pytorch", "cuda_pool", "cuda_graph", "cupy", "rmm", "jax", "tensorflow", "raw")
+}
+
+// CommonPool is the name of a part of an allocator.
+func CommonPool(name string) string { return common(name, "small", "large") }
+
+// CommonRuntime is the name of a library.
+func CommonRuntime(name string) string {
+	return common(name, "PyTorch", "CuPy", "RMM", "JAX", "TensorFlow", "CUDA")
+}
+
+func common(name string, known ...string) string {
+	if name == "" || slices.Contains(known, name) {
+		return name
+	}
+	return "other"
+}
+
+// Release is the number that a version begins with: "2.6.0" of "2.6.0+bob.secret".
+func Release(version string) string {
+	end := strings.IndexFunc(version, func(r rune) bool { return r != '.' && (r < '0' || r > '9') })
+	if end < 0 {
+		end = len(version)
+	}
+	return version[:min(end, longestRelease)]
+}
+
+const longestRelease = 16
 
 // Answer checks what a daemon has passed on as the monitor checks a probe's own
 // answer.

@@ -128,8 +128,12 @@ func (s *Server) status(owner bool) *Status {
 	status.Proto, status.PID, status.UID, status.View = Version, os.Getpid(), os.Geteuid(), ViewNumbers
 	if owner {
 		status.View = ViewAll
+		return &status
 	}
-	return &status
+	return &Status{
+		Proto: status.Proto, PID: status.PID, UID: status.UID, Since: status.Since, IntervalNS: status.IntervalNS, Simulated: status.Simulated,
+		Recording: status.Recording, Reason: withoutPaths(status.Reason), View: ViewNumbers,
+	}
 }
 
 func document(snap *snapshot.Snapshot, owner bool) *schema.Document {
@@ -177,8 +181,12 @@ func (s *Server) events(limit int, owner bool) []event {
 	}
 	out := []event{}
 	for _, e := range s.options.History.Events(limit) {
-		if owner || sharedEvent(&e) {
-			out = append(out, eventOf(&e))
+		shown := &e
+		if !owner {
+			shown = sharedEvent(shown)
+		}
+		if shown != nil {
+			out = append(out, eventOf(shown))
 		}
 	}
 	return out

@@ -80,8 +80,10 @@ func newBox() *box {
 		p := &snap.Rows[i]
 		p.Name, p.Command = secret+"-name", []string{"python", secret + ".py", "--token=" + secret}
 		p.Job, p.Evictable = process.Job{Kind: "slurm", ID: secret}, []snapshot.Evictable{{Name: secret}}
+		p.Optimizer, p.RuntimeVersion = secret, p.RuntimeVersion+"+"+secret
 		for j := range p.Allocators {
 			p.Allocators[j].Config, p.Allocators[j].Largest = secret, []snapshot.Allocation{{Bytes: 1, Library: secret}}
+			p.Allocators[j].Pools = []snapshot.Pool{{Name: secret}}
 		}
 	}
 	for i := range snap.Ended {
@@ -97,13 +99,13 @@ func newBox() *box {
 	self, _ := process.NewTable("/proc").Look(os.Getpid())
 	b.answers = []probe.Answer{{
 		Process: self.Identity, At: time.Now(), Hello: probe.Hello{
-			Proto: probe.Version, Runtimes: []probe.Runtime{{Name: "PyTorch", Version: "2.8.0"}},
+			Proto: probe.Version, Runtimes: []probe.Runtime{{Name: "PyTorch", Version: "2.8.0+" + secret}, {Name: secret}},
 			Capabilities: []string{"flush"}, Evictable: []probe.Evictable{{Name: secret}},
 		},
 		Report: probe.Report{TimeNS: time.Now().UnixNano(), Devices: []probe.Device{{UUID: "GPU-1", Allocators: []probe.Allocator{{
 			Kind: "pytorch", Basis: probe.Stranded, ReservedBytes: size(30 << 30), AllocatedBytes: size(1 << 30), CachedBytes: size(29 << 30), FragmentedBytes: size(0),
-			ReturnableBytes: size(29 << 30), Config: secret, Largest: []probe.Allocation{{Bytes: 1, Library: secret}},
-		}}}}},
+			ReturnableBytes: size(29 << 30), Config: secret, Largest: []probe.Allocation{{Bytes: 1, Library: secret}}, Pools: []probe.Pool{{Name: secret}},
+		}, {Kind: secret, Handle: 4711}}, OutOfMemory: []probe.FailedAllocation{{TimeNS: 1, Bytes: 1, Allocator: secret, API: secret, Library: secret}}}}},
 	}}
 	return b
 }

@@ -18,7 +18,7 @@ func TestOthersReadNumbersOnly(t *testing.T) {
 			t.Errorf("refused: %s", line)
 		}
 	}
-	for _, private := range []string{secret, `"flush"`} {
+	for _, private := range []string{secret, `"flush"`, "4711"} {
 		if at := strings.Index(got, private); at >= 0 {
 			t.Errorf("alice reads %q: …%s…", private, got[max(at-200, 0):min(at+100, len(got))])
 		}

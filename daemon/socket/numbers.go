@@ -1,0 +1,135 @@
+package socket
+
+import (
+	"strings"
+
+	"vramscope/probe"
+	"vramscope/sampler/snapshot"
+)
+
+// What others may see is built here by naming it: a new field is theirs once somebody
+// adds it here, and decides so in testdata/others.txt.
+
+// numbers is a snapshot as others may see it: without names, command lines, jobs,
+// and what programs call their libraries, caches and settings.
+func numbers(snap *snapshot.Snapshot) *snapshot.Snapshot {
+	if snap == nil {
+		return nil
+	}
+	out := &snapshot.Snapshot{
+		Sequence: snap.Sequence, Time: snap.Time, Interval: snap.Interval, Simulated: snap.Simulated, Past: snap.Past,
+		Host: snapshot.Host{Name: snap.Host.Name, MemoryTotal: snap.Host.MemoryTotal, MemoryUsed: snap.Host.MemoryUsed, Load: snap.Host.Load},
+		Driver: snapshot.Driver{
+			Version: snap.Driver.Version, CUDAVersion: snap.Driver.CUDAVersion, State: snap.Driver.State, Since: snap.Driver.Since, Message: snap.Driver.Message,
+			RetryAt: snap.Driver.RetryAt, MemoryCall: snap.Driver.MemoryCall, ProbesAnswering: snap.Driver.ProbesAnswering, Hanging: snap.Driver.Hanging,
+		},
+		GPUs: make([]snapshot.GPU, len(snap.GPUs)), Rows: make([]snapshot.Process, len(snap.Rows)), Alerts: make([]snapshot.Alert, len(snap.Alerts)),
+		ProbeSeen: snap.ProbeSeen, ProbesUnasked: snap.ProbesUnasked, Holders: numbersOfHolders(snap.Holders), Forecasting: snap.Forecasting,
+		Guard: numbersOfGuard(snap.Guard), RecordingPaused: withoutPaths(snap.RecordingPaused),
+	}
+	for i := range snap.GPUs {
+		out.GPUs[i] = numbersOfGPU(&snap.GPUs[i])
+	}
+	for i := range snap.Rows {
+		out.Rows[i] = numbersOf(&snap.Rows[i])
+	}
+	for i := range snap.Alerts {
+		a := &snap.Alerts[i]
+		out.Alerts[i] = snapshot.Alert{
+			Kind: a.Kind, Severity: a.Severity, GPU: a.GPU, GPUUUID: a.GPUUUID, Instance: a.Instance, Row: a.Row, Since: a.Since,
+			Note: a.Note, Message: a.Message, Advice: a.Advice,
+		}
+	}
+	return out
+}
+
+// withoutPaths is why recording is paused, unless that names a file.
+func withoutPaths(reason string) string {
+	if strings.Contains(reason, "/") {
+		return "the daemon's log says why"
+	}
+	return reason
+}
+
+// numbersOfGPU is a GPU without what is known of who holds it.
+func numbersOfGPU(g *snapshot.GPU) snapshot.GPU {
+	return snapshot.GPU{
+		Index: g.Index, UUID: g.UUID, Name: g.Name, PCIBusID: g.PCIBusID, State: g.State, Since: g.Since, Message: g.Message, RetryAt: g.RetryAt,
+		LastUsed: g.LastUsed, Memory: g.Memory, Parts: g.Parts, Sensors: g.Sensors, Throttled: g.Throttled, ECC: g.ECC, NVLinks: g.NVLinks, XIDs: g.XIDs,
+		MIG: g.MIG, Instances: g.Instances, IdleSince: g.IdleSince, FullIn: g.FullIn, Predicted: g.Predicted, ProcessCount: g.ProcessCount,
+		Unattributed: g.Unattributed, Holders: numbersOfHolders(g.Holders),
+	}
+}
+
+// numbersOfGuard is the guard's state without what it knows of processes.
+func numbersOfGuard(g *snapshot.Guard) *snapshot.Guard {
+	if g == nil {
+		return nil
+	}
+	return &snapshot.Guard{Mode: g.Mode, ByDaemon: g.ByDaemon, Paused: g.Paused}
+}
+
+func numbersOfHolders(holders []snapshot.Holder) []snapshot.Holder {
+	out := make([]snapshot.Holder, len(holders))
+	for i := range holders {
+		out[i] = snapshot.Holder{Process: holders[i].Process, User: holders[i].User}
+	}
+	return out
+}
+
+func numbersOf(p *snapshot.Process) snapshot.Process {
+	out := snapshot.Process{
+		ID: p.ID, GPU: p.GPU, User: p.User, UID: p.UID, Started: p.Started, CPU: p.CPU, Host: p.Host,
+		Type: p.Type, SMUtilization: p.SMUtilization, MemoryUtilization: p.MemoryUtilization, EncoderUtilization: p.EncoderUtilization,
+		DecoderUtilization: p.DecoderUtilization, Used: p.Used, Runtime: probe.CommonRuntime(p.Runtime), RuntimeVersion: probe.Release(p.RuntimeVersion),
+		Allocated: p.Allocated, Cached: p.Cached, Fragmented: p.Fragmented, Returnable: p.Returnable, Other: p.Other,
+		Allocators: make([]snapshot.Allocator, len(p.Allocators)), Steps: p.Steps, Peak: p.Peak, Trend: p.Trend, GrowthPerSecond: p.GrowthPerSecond,
+		Predicted: p.Predicted, PredictedAllocated: p.PredictedAllocated,
+	}
+	for i := range p.Allocators {
+		out.Allocators[i] = numbersOfAllocator(&p.Allocators[i])
+	}
+	if of := p.Probe; of != nil {
+		out.Probe = &snapshot.Probe{
+			State: of.State, Age: of.Age, Mismatch: of.Mismatch, Doubted: of.Doubted, Rejected: of.Rejected, Claimed: of.Claimed,
+			ByDaemon: of.ByDaemon, OutOfMemoryCount: of.OutOfMemoryCount, AllocRetries: of.AllocRetries,
+		}
+	}
+	return out
+}
+
+func numbersOfAllocator(a *snapshot.Allocator) snapshot.Allocator {
+	out := snapshot.Allocator{
+		Kind: probe.CommonKind(a.Kind), Basis: a.Basis, ReturnableBound: a.ReturnableBound, Reserved: a.Reserved, Allocated: a.Allocated,
+		Cached: a.Cached, Fragmented: a.Fragmented, Returnable: a.Returnable, Pending: a.Pending, LargestFree: a.LargestFree, Segments: a.Segments,
+		OutOfMemoryCount: a.OutOfMemoryCount, AllocRetries: a.AllocRetries, FailedAllocations: a.FailedAllocations, PeakAllocated: a.PeakAllocated,
+		PeakReserved: a.PeakReserved, Blocks: a.Blocks, StrandedSegments: a.StrandedSegments,
+	}
+	for _, p := range a.Pools {
+		out.Pools = append(out.Pools, snapshot.Pool{
+			Name: probe.CommonPool(p.Name), Reserved: p.Reserved, Allocated: p.Allocated, Fragmented: p.Fragmented, Segments: p.Segments,
+		})
+	}
+	return out
+}
+
+// sharedEvent is an event as others may see it, nil where they may not: what was done to
+// a process is its user's and root's matter.
+func sharedEvent(e *snapshot.Event) *snapshot.Event {
+	switch e.Kind {
+	case snapshot.EventStarted, snapshot.EventEnded, snapshot.EventGPULost, snapshot.EventGPUBack, snapshot.EventDriverGone, snapshot.EventDriverBack,
+		snapshot.EventOutOfMemory, snapshot.EventAlarm, snapshot.EventCleared, snapshot.EventXID:
+	default:
+		return nil
+	}
+	out := &snapshot.Event{
+		Time: e.Time, Kind: e.Kind, GPU: e.GPU, GPUUUID: e.GPUUUID, Row: e.Row, User: e.User, Severity: e.Severity, Message: e.Message, Bytes: e.Bytes,
+	}
+	if of := e.OutOfMemory; of != nil {
+		out.OutOfMemory = &snapshot.OutOfMemory{
+			Requested: of.Requested, Free: of.Free, Limit: of.Limit, Allocator: probe.CommonKind(of.Allocator), Reserved: of.Reserved,
+			Allocated: of.Allocated, LargestFree: of.LargestFree,
+		}
+	}
+	return out
+}

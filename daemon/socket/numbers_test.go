@@ -1,0 +1,134 @@
+package socket
+
+import (
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"vramscope/probe"
+	"vramscope/sampler/snapshot"
+	"vramscope/sampler/snapshot/snapshottest"
+)
+
+// TestEveryFieldHasADecision: testdata/others.txt says of each field and kind of event
+// whether another user gets it as it is, cleaned, or not at all.
+func TestEveryFieldHasADecision(t *testing.T) {
+	var got []string
+	decide := func(what, decision string) {
+		if what != "status.UID" { // the test's own, and root's is 0
+			got = append(got, what+" "+decision)
+		}
+	}
+
+	var snap snapshot.Snapshot
+	snapshottest.Fill(&snap)
+	compare(reflect.ValueOf(snap), reflect.ValueOf(*numbers(&snap)), "snapshot", decide)
+
+	event := snapshot.Event{}
+	snapshottest.Fill(&event)
+	event.Kind = snapshot.EventOutOfMemory
+	compare(reflect.ValueOf(event), reflect.ValueOf(*sharedEvent(&event)), "event", decide)
+	for _, kind := range eventKinds(t) {
+		decision := "not"
+		if sharedEvent(&snapshot.Event{Kind: kind}) != nil {
+			decision = "shared"
+		}
+		decide("event of kind "+string(kind), decision)
+	}
+
+	status := Status{}
+	snapshottest.Fill(&status)
+	status.Reason = "recording: /home/alice: no such file"
+	s := &Server{options: Options{Status: func() Status { return status }}}
+	compare(reflect.ValueOf(status), reflect.ValueOf(*s.status(false)), "status", decide)
+
+	answer := probe.Answer{}
+	texts := snapshottest.Fill(&answer)
+	relayed := probe.Relay([]probe.Answer{answer})
+	for path, text := range texts {
+		decide("report."+path, presence(t, relayed, text))
+	}
+
+	slices.Sort(got)
+	content, err := os.ReadFile("testdata/others.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Split(strings.TrimSpace(string(content)), "\n")
+	for _, line := range got {
+		if !slices.Contains(want, line) {
+			t.Errorf("not decided so: %s", line)
+		}
+	}
+	for _, line := range want {
+		if !slices.Contains(got, line) {
+			t.Errorf("decided, and not so: %s", line)
+		}
+	}
+}
+
+// presence is whether a text is in what others get.
+func presence(t *testing.T, of any, text string) string {
+	t.Helper()
+	encoded, err := json.Marshal(of)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(encoded), text) {
+		return "shared"
+	}
+	return "not, or cleaned"
+}
+
+// compare decides of each field of a value what others get of it. What they get nothing
+// of is one line, whatever is in it.
+func compare(whole, shared reflect.Value, path string, decide func(path, decision string)) {
+	if whole.Kind() == reflect.Pointer && !shared.IsNil() {
+		whole, shared = whole.Elem(), shared.Elem()
+	}
+	switch kind := whole.Kind(); {
+	case shared.IsZero() || kind == reflect.Slice && shared.Len() == 0:
+		decide(path, "not")
+	case kind == reflect.Struct && whole.Type().Field(0).IsExported():
+		for i := range whole.NumField() {
+			compare(whole.Field(i), shared.Field(i), path+"."+whole.Type().Field(i).Name, decide)
+		}
+	case kind == reflect.Slice && whole.Type().Elem().Kind() == reflect.Struct:
+		compare(whole.Index(0), shared.Index(0), path+"[]", decide)
+	case reflect.DeepEqual(whole.Interface(), shared.Interface()):
+		decide(path, "shared")
+	default:
+		decide(path, "cleaned")
+	}
+}
+
+// eventKinds are the constants of that type.
+func eventKinds(t *testing.T) (kinds []snapshot.EventKind) {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "../../sampler/snapshot/history.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if spec, ok := n.(*ast.ValueSpec); ok && fmt.Sprint(spec.Type) == "EventKind" {
+			value, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			kinds = append(kinds, snapshot.EventKind(value))
+		}
+		return true
+	})
+	if len(kinds) < 10 {
+		t.Fatalf("%d kinds are found", len(kinds))
+	}
+	return kinds
+}
