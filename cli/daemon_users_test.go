@@ -107,7 +107,9 @@ func (u *usersPlace) as(name string, uid int, program string, args ...string) *e
 
 func (u *usersPlace) start(cmd *exec.Cmd) {
 	u.Helper()
-	cmd.Stderr = os.Stderr
+	if cmd.Stderr == nil {
+		cmd.Stderr = os.Stderr
+	}
 	if err := cmd.Start(); err != nil {
 		u.Fatal(err)
 	}

@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	default:
 		os.Exit(alone())
 	}
-	testscript.Main(m, map[string]func(){"vramscope": func() { os.Exit(alone()) }, "liar": beLiar})
+	testscript.Main(m, map[string]func(){"vramscope": func() { os.Exit(alone()) }, "liar": beLiar, "asks": beNeighbour, "caches": beNeighbour, "hangs": beNeighbour})
 }
 
 // alone is Main, but it sees no other probes than those in its own runtime

@@ -1,0 +1,433 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"vramscope/internal/fakedriver"
+	"vramscope/internal/quantity"
+	"vramscope/probe"
+)
+
+// neighbour is a process of a box that several users share: its probe reports memory that
+// is cached, and frees it, or never answers a flush where the program is called "hangs".
+// It does as the lines on its standard input say:
+//
+//	cached BYTES         it caches so much from now on
+//	ask TIMES BYTES      it asks the daemon for so much, so many times; a line for each
+//
+// and writes "flush" when it is flushed, which ends when it is told what it caches.
+type neighbour struct {
+	uuid      string
+	allocated quantity.Bytes
+	cached    atomic.Int64
+	told      chan struct{}
+}
+
+func beNeighbour() {
+	n := &neighbour{uuid: os.Args[1], told: make(chan struct{})}
+	for i, to := range []func(int64){func(v int64) { n.allocated = quantity.Bytes(v) }, n.cached.Store} {
+		v, err := strconv.ParseInt(os.Args[2+i], 10, 64)
+		if err != nil {
+			fail(err)
+		}
+		to(v)
+	}
+	go n.obey()
+	server, err := probe.Listen(probe.ServerOptions{Directories: probe.Directories(os.Geteuid(), os.Getenv("XDG_RUNTIME_DIR"))[:1]})
+	if err == nil {
+		err = server.Serve(context.Background(), n)
+	}
+	fail(err)
+}
+
+func fail(err error) {
+	fmt.Fprintln(os.Stderr, "neighbour:", err)
+	os.Exit(1)
+}
+
+func (n *neighbour) obey() {
+	in := bufio.NewScanner(os.Stdin)
+	for in.Scan() {
+		var times int
+		var bytes int64
+		if _, err := fmt.Sscanf(in.Text(), "cached %d", &bytes); err == nil {
+			n.cached.Store(bytes)
+			select {
+			case n.told <- struct{}{}:
+			default: // no flush is under way
+			}
+			continue
+		}
+		if _, err := fmt.Sscanf(in.Text(), "ask %d %d", &times, &bytes); err != nil {
+			fail(err)
+		}
+		go n.ask(times, bytes)
+	}
+	os.Exit(0)
+}
+
+// ask writes what came of each: "served", or the refusal's code.
+func (n *neighbour) ask(times int, bytes int64) {
+	conn, err := net.Dial("unix", filepath.Join(os.Getenv("VRAMSCOPE_TEST_ROOTS_DAEMON"), "daemon.sock"))
+	if err != nil {
+		fail(err)
+	}
+	defer func() { _ = conn.Close() }() // the outcome has been sent
+	in := bufio.NewScanner(conn)
+	for range times {
+		var a struct {
+			OK    bool        `json:"ok"`
+			Error probe.Error `json:"error"`
+		}
+		fmt.Fprintf(conn, `{"id":1,"cmd":"rescue","gpu":%q,"bytes":%d}`+"\n", n.uuid, bytes)
+		if !in.Scan() || json.Unmarshal(in.Bytes(), &a) != nil {
+			fmt.Println("lost")
+			return
+		}
+		if !a.OK {
+			fmt.Println(a.Error.Code, a.Error.Message)
+			continue
+		}
+		fmt.Println("served")
+		fmt.Fprintln(conn, `{"id":2,"cmd":"rescued","succeeded":true}`)
+		in.Scan()
+	}
+}
+
+func (n *neighbour) Hello() probe.Hello {
+	return probe.Hello{Runtimes: []probe.Runtime{{Name: "PyTorch", Version: "2.8.0"}}, Capabilities: []string{"flush"}}
+}
+
+func (n *neighbour) Stats(context.Context) (probe.Report, error) {
+	var a probe.Allocator
+	cached := n.cached.Load()
+	err := json.Unmarshal(fmt.Appendf(nil, `{"kind":"pytorch","basis":"stranded","reserved_bytes":%d,"allocated_bytes":%d,"cached_bytes":%d,"fragmented_bytes":0,"returnable_bytes":%d}`,
+		int64(n.allocated)+cached, int64(n.allocated), cached, cached), &a)
+	return probe.Report{Devices: []probe.Device{{UUID: n.uuid, Allocators: []probe.Allocator{a}}}}, err
+}
+
+func (n *neighbour) Flush(ctx context.Context, r probe.FlushRequest) (probe.FlushResult, error) {
+	if filepath.Base(os.Args[0]) == "hangs" {
+		<-ctx.Done()
+		return probe.FlushResult{}, ctx.Err()
+	}
+	before := n.allocated + quantity.Bytes(n.cached.Load())
+	fmt.Println("flush")
+	<-n.told
+	after := n.allocated + quantity.Bytes(n.cached.Load())
+	return probe.FlushResult{Level: r.Level, Devices: []probe.Flushed{{UUID: n.uuid, BeforeBytes: before, AfterBytes: after, FreedBytes: before - after}}}, nil
+}
+
+func (n *neighbour) Snapshot(context.Context, probe.SnapshotRequest, io.Writer) (probe.SnapshotResult, error) {
+	return probe.SnapshotResult{}, &probe.Error{Code: probe.Unsupported}
+}
+
+// sharedBox is a box with a daemon of root's and neighbours.
+type sharedBox struct {
+	*usersPlace
+	mu    sync.Mutex
+	state fakedriver.State
+}
+
+// tenant is a neighbour from outside.
+type tenant struct {
+	box               *sharedBox
+	cmd               *exec.Cmd
+	in                io.Writer
+	gpu               int
+	allocated, cached int64
+	answers           chan string
+	flushed           chan time.Time
+}
+
+func newSharedBox(t *testing.T, gpus int, config string) *sharedBox {
+	t.Helper()
+	b := &sharedBox{usersPlace: newUsersPlace(t), state: fakedriver.Box(gpus, 0)}
+	for _, name := range []string{"asks", "caches", "hangs"} {
+		if err := os.Link(filepath.Join(b.dir, "vramscope"), filepath.Join(b.dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file := filepath.Join(b.dir, "root", "vramscope", "config.toml")
+	if err := errors.Join(os.Chown(b.dir, 0, 0), os.Mkdir(filepath.Dir(file), 0o755), os.Chmod(filepath.Join(b.dir, "root"), 0o711), os.WriteFile(file, []byte(config), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	b.change(func() {})
+	return b
+}
+
+func (b *sharedBox) change(what func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	what()
+	if err := b.state.Write(filepath.Join(b.dir, "state")); err != nil {
+		b.Error(err)
+	}
+}
+
+const (
+	contextBytes = 200 << 20
+	none         = -1 // the GPU of a process that is on none, and asks about the first
+)
+
+// tenant starts a neighbour.
+func (b *sharedBox) tenant(uid int, program string, gpu int, allocated, cached int64) *tenant {
+	b.Helper()
+	home := strconv.Itoa(uid)
+	if err := os.MkdirAll(filepath.Join(b.dir, home), 0o700); err != nil {
+		b.Fatal(err)
+	}
+	if err := os.Chown(filepath.Join(b.dir, home), uid, uid); err != nil {
+		b.Fatal(err)
+	}
+	n := &tenant{box: b, gpu: gpu, allocated: allocated, cached: cached, answers: make(chan string, 4096), flushed: make(chan time.Time, 64)}
+	n.cmd = b.as(home, uid, program, b.state.GPUs[max(gpu, 0)].UUID, strconv.FormatInt(allocated, 10), strconv.FormatInt(cached, 10))
+	in, err := n.cmd.StdinPipe()
+	out, err2 := n.cmd.StdoutPipe()
+	if err := errors.Join(err, err2); err != nil {
+		b.Fatal(err)
+	}
+	n.in = in
+	b.start(n.cmd)
+	if gpu != none {
+		b.change(func() {
+			b.state.GPUs[gpu].Start(fakedriver.NewProcess(uint64(n.cmd.Process.Pid), uint64(allocated+cached+contextBytes)))
+		})
+	}
+	go func() {
+		lines := bufio.NewScanner(out)
+		for lines.Scan() {
+			if lines.Text() != "flush" {
+				n.answers <- lines.Text()
+				continue
+			}
+			n.cache(0)
+			n.flushed <- time.Now()
+		}
+	}()
+	return n
+}
+
+// cache has it cache so much.
+func (n *tenant) cache(bytes int64) {
+	n.box.change(func() {
+		n.box.state.GPUs[n.gpu].Resize(uint64(n.cmd.Process.Pid), uint64(n.allocated+bytes+contextBytes))
+	})
+	fmt.Fprintf(n.in, "cached %d\n", bytes)
+}
+
+// guarded starts root's daemon, and waits until it knows what so many processes cache.
+func (b *sharedBox) guarded(processes int) (log func() string) {
+	b.Helper()
+	file, err := os.Create(filepath.Join(b.dir, "log"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	log = func() string {
+		content, _ := os.ReadFile(file.Name()) // it was made
+		return string(content)
+	}
+	daemon := b.as("root", 0, "vramscope", "daemon")
+	daemon.Stderr = file
+	b.start(daemon)
+	if !eventually(func() bool {
+		doc, _ := b.once("root", 0)
+		known := 0
+		for _, g := range doc.GPUs {
+			for _, p := range g.Processes {
+				if p.CachedBytes.Known() {
+					known++
+				}
+			}
+		}
+		return known == processes
+	}) {
+		b.Fatalf("the daemon does not know what all processes cache:\n%s", log())
+	}
+	return log
+}
+
+// pauses sends so many requests of root's, and returns how many of them are answered.
+func (b *sharedBox) pauses(times int) (answered int) {
+	conn, err := net.Dial("unix", filepath.Join(b.dir, "root", "vramscope", "daemon.sock"))
+	if err != nil {
+		b.Error(err)
+		return 0
+	}
+	defer func() { _ = conn.Close() }() // all is answered
+	in := bufio.NewScanner(conn)
+	in.Buffer(nil, 1<<20)
+	for range times {
+		fmt.Fprintln(conn, `{"id":1,"cmd":"guard_pause","for_ns":0}`)
+		if in.Scan() && strings.HasPrefix(in.Text(), `{"id":1,"ok":true`) {
+			answered++
+		}
+	}
+	return answered
+}
+
+const gib = 1 << 30
+
+const (
+	hostileUser = 12350
+	honestUser  = 12351 // and the next two
+)
+
+// TestHonestUsersBesideAHostileOne: root's guard, which has no rules, answers three users'
+// rescues and root's own requests while a fourth, with fifty processes whose probes hang,
+// asks without end, also for processes that are not on the GPU.
+func TestHonestUsersBesideAHostileOne(t *testing.T) {
+	b := newSharedBox(t, 1, `[daemon]
+share = "all"
+[guard]
+mode = "act"
+max_per_minute = 60
+[[guard.importance]]
+match = { command = "asks*" }
+value = 500
+[[guard.importance]]
+match = { command = "hangs*" }
+value = -500
+[[guard.importance]]
+match = { command = "caches*" }
+`)
+	const caching, asking, tries = 6 * gib, 20 * gib, 8
+	var asks, caches, hangs []*tenant
+	for i := range 3 {
+		asks = append(asks, b.tenant(honestUser+i, "asks", 0, 10*gib, 0))
+		caches = append(caches, b.tenant(honestUser+i, "caches", 0, 0, caching))
+	}
+	for range 50 {
+		hangs = append(hangs, b.tenant(hostileUser, "hangs", 0, 0, 100<<20))
+	}
+	log := b.guarded(56)
+	strangers := []*tenant{b.tenant(hostileUser, "hangs", none, 0, 0), b.tenant(hostileUser, "hangs", none, 0, 0)}
+
+	ctx, end := context.WithCancel(t.Context())
+	var flood, honest sync.WaitGroup
+	var floods atomic.Int64
+	for _, n := range append(strangers, hangs[:2]...) {
+		flood.Go(func() {
+			for ctx.Err() == nil {
+				fmt.Fprintf(n.in, "ask 50 %d\n", int64(asking))
+				for range 50 {
+					<-n.answers
+					floods.Add(1)
+				}
+			}
+		})
+	}
+	flood.Go(func() { // what was freed is used again
+		for ctx.Err() == nil {
+			for _, n := range caches {
+				select {
+				case <-n.flushed:
+					time.Sleep(300 * time.Millisecond)
+					n.cache(caching)
+				case <-time.After(10 * time.Millisecond):
+				}
+			}
+		}
+	})
+	var served atomic.Int64
+	for _, n := range asks {
+		honest.Go(func() {
+			for range tries {
+				fmt.Fprintf(n.in, "ask 1 %d\n", int64(asking))
+				if answer := <-n.answers; answer == "served" {
+					served.Add(1)
+				} else {
+					t.Log(answer)
+				}
+				time.Sleep(time.Second)
+			}
+		})
+	}
+	paused := b.pauses(1000)
+	honest.Wait()
+	if !eventually(func() bool { return floods.Load() >= 1000 }) {
+		t.Error("the hostile user's requests are not answered")
+	}
+	end()
+	flood.Wait()
+	refused := strings.Count(log(), "not rescued")
+	t.Logf("%d of %d rescues, %d of 1000 pauses, beside %d requests, %d refusals in the log", served.Load(), 3*tries, paused, floods.Load(), refused)
+	if 10*served.Load() < 9*3*tries || paused < 990 {
+		t.Errorf("it logged\n%s", log())
+	}
+	if refused > 10 {
+		t.Errorf("%d events of refusals", refused)
+	}
+}
+
+// TestRuleBesideAHostileUser: what alice caches is flushed at most five seconds later than
+// without the hostile user's fifty processes. It takes as long as a process needs to count
+// as loaded.
+func TestRuleBesideAHostileUser(t *testing.T) {
+	if os.Getenv("VRAMSCOPE_FULL") == "" {
+		t.Skip("it takes two minutes; with VRAMSCOPE_FULL it runs")
+	}
+	const config = `[daemon]
+share = "all"
+[guard]
+mode = "act"
+[[guard.rule]]
+name = "room"
+users = "all"
+when = { free_below = "10%", for = "5s" }
+goal = { free = "60%" }
+[[guard.importance]]
+match = { command = "hangs*" }
+value = -500
+`
+	var took [2]time.Duration
+	var both sync.WaitGroup
+	for i, hostile := range []int{0, 50} {
+		b := newSharedBox(t, 2, config)
+		var caches []*tenant
+		for n := range hostile { // five on alice's GPU, the others make the first one full
+			if n < 5 {
+				b.tenant(hostileUser, "hangs", 1, 0, 420<<20)
+			} else {
+				b.tenant(hostileUser, "hangs", 0, 3*gib/2, 420<<20)
+			}
+		}
+		b.tenant(honestUser+1, "asks", 1, 22*gib, 0)
+		began := time.Now()
+		for range 2 {
+			caches = append(caches, b.tenant(honestUser, "caches", 1, 0, 25*gib))
+		}
+		log := b.guarded(hostile + 3)
+		both.Go(func() {
+			for _, n := range caches {
+				select {
+				case at := <-n.flushed:
+					took[i] = max(took[i], at.Sub(began))
+				case <-time.After(3 * time.Minute):
+					t.Errorf("beside %d hostile processes it is not flushed:\n%s", hostile, log())
+					return
+				}
+			}
+		})
+	}
+	both.Wait()
+	t.Logf("flushed after %s alone, %s beside the hostile user", took[0], took[1])
+	if took[1] > took[0]+5*time.Second {
+		t.Error("that is too late")
+	}
+}
