@@ -3,6 +3,7 @@ package guard
 import (
 	"strings"
 	"testing"
+	"time"
 )
 
 var root = Owner{Root: true}
@@ -105,5 +106,58 @@ func TestLimitIsShared(t *testing.T) {
 		if bobs != want {
 			t.Errorf("beside %d others %d of bob's are flushed in a minute, want %d", others, bobs, want)
 		}
+	}
+}
+
+// Whatever the users' processes do, and however long their flushes take or what they
+// report: of a process one flush is under way, of a user one on a GPU, and nobody has more
+// than the policy's actions a minute.
+func TestPropertiesOfSeveralUsers(t *testing.T) {
+	acts := 0
+	for seed := range uint64(40) {
+		c := newCourse(seed)
+		for i, r := range c.box.rows {
+			r.user, r.uid = "user", uint32(1000+i%3)
+		}
+		c.box.host = "root"
+		c.policy.Rules[0].Users = All
+		e := New(c.policy, root)
+		ends := map[int]time.Time{} // of the flushes under way, by pid
+		byPID := map[int]Decision{}
+		var actions []time.Time
+		for second := range 900 {
+			c.step(second)
+			for pid, end := range ends {
+				if end.After(c.box.now) {
+					continue
+				}
+				d := byPID[pid]
+				o := c.box.flush(d)
+				switch c.random.IntN(4) {
+				case 0:
+					o = Outcome{Time: c.box.now, Refused: "no answer in time"}
+				case 1:
+					o.Freed, o.Driver = 0, known(0)
+				}
+				delete(ends, pid)
+				e.Finished(d, o)
+			}
+			snap := c.box.snapshot()
+			for _, d := range of(e.Decide(snap), Acts) {
+				acts++
+				actions = append(actions, d.Time)
+				for pid := range ends {
+					if other := snap.Row(byPID[pid].Row); other != nil && ownerOf(other) == ownerOf(snap.Row(d.Row)) && c.box.now.Sub(byPID[pid].Time) < actionTimeout {
+						t.Errorf("seed %d: PID %d and PID %d of one user are flushed at a time", seed, pid, d.Row.Process.PID)
+					}
+				}
+				ends[d.Row.Process.PID] = c.box.now.Add(time.Duration(c.random.IntN(20)) * time.Second)
+				byPID[d.Row.Process.PID] = d
+			}
+		}
+		within(t, seed, "actions", actions, c.policy.MaxPerMinute)
+	}
+	if acts < 50 {
+		t.Errorf("only %d actions", acts)
 	}
 }
