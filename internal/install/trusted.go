@@ -15,18 +15,22 @@ import (
 // run by name what lies there. Every directory and link on the way must belong to
 // root or this user, and others must not be able to write in the directories, unless
 // they are sticky. The path itself is then as safe as the resolved one.
-func Trusted(path string) (string, error) {
-	return trusted(path, uint32(os.Geteuid()), uint32(os.Getegid()))
+func Trusted(path string) (string, error) { return TrustedBelow("", path) }
+
+// TrustedBelow is Trusted for a path in another root directory: a process's
+// /proc/PID/root. The result is a path in it, too.
+func TrustedBelow(root, path string) (string, error) {
+	return trusted(root, path, uint32(os.Geteuid()), uint32(os.Getegid()))
 }
 
-func trusted(path string, uid, gid uint32) (string, error) {
+func trusted(root, path string, uid, gid uint32) (string, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
 		return "", err
 	}
 	done, names := "/", parts(absolute)
 	for links := 0; ; names = names[1:] {
-		info, err := os.Lstat(done)
+		info, err := os.Lstat(root + done)
 		if errors.Is(err, fs.ErrNotExist) {
 			// Whoever makes it calls Trusted again: in a sticky directory anybody can.
 			return filepath.Join(done, filepath.Join(names...)), nil
@@ -35,10 +39,10 @@ func trusted(path string, uid, gid uint32) (string, error) {
 			return "", err
 		}
 		if reason := replaceable(info, uid, gid); reason != "" {
-			return "", fmt.Errorf("%s is not safe from other users: %s %s", path, done, reason)
+			return "", fmt.Errorf("%s is not safe from other users: %s %s", root+path, root+done, reason)
 		}
 		if info.Mode()&fs.ModeSymlink != 0 {
-			target, err := os.Readlink(done)
+			target, err := os.Readlink(root + done)
 			if links++; err != nil || links > mostLinks {
 				return "", fmt.Errorf("%s: %w", path, errors.Join(err, syscall.ELOOP))
 			}

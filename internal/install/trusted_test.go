@@ -25,7 +25,7 @@ func TestReplaceablePathIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		for path, want := range map[string]string{link: inside, inside + "/new/below": inside + "/new/below", link + "/new": inside + "/new"} {
-			got, err := trusted(path, uid, gid+1)
+			got, err := trusted("", path, uid, gid+1)
 			if allowed && got != want || allowed != (err == nil) || err != nil && !strings.Contains(err.Error(), open+" can be written by others") {
 				t.Errorf("%v, %s: %q, %v", mode, path, got, err)
 			}
@@ -34,13 +34,13 @@ func TestReplaceablePathIsRefused(t *testing.T) {
 	if err := os.Symlink("loop", base+"/loop"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := trusted(base+"/loop", uid, gid); !errors.Is(err, syscall.ELOOP) {
+	if _, err := trusted("", base+"/loop", uid, gid); !errors.Is(err, syscall.ELOOP) {
 		t.Errorf("a link to itself: %v", err)
 	}
 	if err := os.Symlink("../base/./x", base+"/up"); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := trusted(base+"/up/y", uid, gid); err != nil || got != filepath.Dir(base)+"/base/x/y" {
+	if got, err := trusted("", base+"/up/y", uid, gid); err != nil || got != filepath.Dir(base)+"/base/x/y" {
 		t.Errorf("a link with dots: %q, %v", got, err)
 	}
 }
@@ -77,7 +77,7 @@ func TestAnotherUsersPathIsRefused(t *testing.T) {
 		other = 0
 	}
 	for _, path := range []string{base, base + "/new", base + "/new/below"} {
-		if _, err := trusted(path, other, other); err == nil || !strings.Contains(err.Error(), "belongs to another user") {
+		if _, err := trusted("", path, other, other); err == nil || !strings.Contains(err.Error(), "belongs to another user") {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
@@ -112,5 +112,18 @@ func TestPrivateGroupMayWrite(t *testing.T) {
 	}
 	if reason := replaceable(info(0o775), uid, gid+1); reason == "" {
 		t.Error("a group that is not the user's own may write")
+	}
+}
+
+// TestTrustedBelow: links lead to another place in the same root directory.
+func TestTrustedBelow(t *testing.T) {
+	root := t.TempDir()
+	if err := errors.Join(os.MkdirAll(root+"/var/tmp", 0o700), os.Symlink("/../var", root+"/absolute"), os.Symlink("../../var/tmp", root+"/tmp")); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/tmp", "/absolute/tmp", "/../tmp"} {
+		if got, err := TrustedBelow(root, path); err != nil || got != "/var/tmp" {
+			t.Errorf("%s: %q, %v", path, got, err)
+		}
 	}
 }

@@ -69,3 +69,10 @@ func write(directory string, mode fs.FileMode) error {
 
 // Source returns the Python probe, to be loaded other than by PYTHONPATH.
 func Source() []byte { return bytes.Clone(probeSource) }
+
+// Library returns the part of the probe that provides C modules without an import.
+func Library() []byte {
+	_, rest, _ := bytes.Cut(probeSource, []byte("# --- source/library.py ---\n"))
+	part, _, _ := bytes.Cut(rest, []byte("# --- source/"))
+	return bytes.Clone(part)
+}

@@ -24,6 +24,7 @@ GPU. No failure of the probe reaches the program. Its threads are unknown to the
 docs/protocol.md of vramscope describes the protocol.
 """
 
+import _imp
 import _io
 import _thread
 import os
@@ -38,6 +39,7 @@ __version__ = "1.0.0"
 _PROTOCOL = "vramscope/1"
 
 _POLLIN, _POLLOUT, _POLLNVAL = 1, 4, 32
+_EADDRINUSE = 98
 _CMSG_CLOEXEC = 0x40000000  # MSG_CMSG_CLOEXEC, missing from the socket module of 3.8
 _MAX_LINE = 256 << 10
 _MAX_MEMBERS = 16 << 10
@@ -155,13 +157,74 @@ class _Refusal(Exception):
         self.code = code
 
 
+# --- source/library.py ---
+
+# The probe imports nothing. An import lets go of the GIL, and a new entry of sys.modules
+# ends whoever iterates over it meanwhile, as programs do that load changed files anew.
+# What the program has not imported of the standard library's C modules comes to the
+# probe alone. probe/attach also runs this part by itself, before the rest.
+
+_private = globals().get("_private") or {}  # name → a C module that is the probe's alone
+
+
+def _library(name):
+    """A C module of the standard library: the program's, or else the probe's own."""
+    for _ in range(1000):
+        module = sys.modules.get(name)
+        if module is None:
+            return _private.get(name) or _new_module(name)
+        if not getattr(getattr(module, "__spec__", None), "_initializing", False):
+            break
+        posix.stat("/")  # lets another thread run, which is importing it
+    file = str(getattr(module, "__file__", None))
+    if file.endswith((".py", ".pyc")):
+        raise RuntimeError("the program has a module of its own by the name of %s, which the probe needs: %s" % (name, file))
+    return module
+
+
+def _new_module(name):
+    """A new instance of a C module, which is not in sys.modules."""
+    if name in sys.builtin_module_names:
+        return _created(name, None, _imp.create_builtin, _imp.exec_builtin)
+    # Not the path of imports, on which the program may have a module of that name.
+    library = getattr(sys, "platlibdir", "lib"), *sys.version_info[:2]
+    own = sys.base_exec_prefix + "/%s/python%d.%d/lib-dynload" % library
+    for directory in [own] + [path for path in sys.path if str(path).endswith("/lib-dynload")]:
+        for suffix in _imp.extension_suffixes():
+            try:
+                return _created(name, "%s/%s%s" % (directory, name, suffix), _imp.create_dynamic, _imp.exec_dynamic)
+            except ImportError as error:
+                if "No such file" not in str(error):
+                    raise
+    if globals().get("_started_by") != "attach":
+        return __import__(name)
+    raise RuntimeError("attach would have to import %s; start the program with vramscope run" % name)
+
+
+def _created(name, origin, create, execute):
+    """A new instance of a C module.
+
+    Some modules of older Pythons enter sys.modules by themselves, and are removed in the
+    same call of C code: no other thread runs in between. If another thread has been
+    faster with an import, it is that module.
+    """
+    spec = type(sys.implementation)(name=name, origin=origin)
+    absent = map({False: spec}.__getitem__, map(sys.modules.__contains__, (name,)))
+    created = map(sys.modules.pop, (name,), map(create, absent))
+    try:
+        list(map(execute, map(_private.setdefault, (name,), created)))
+    except KeyError:
+        return sys.modules[name]
+    return _private[name]
+
+
 # --- source/program.py ---
 
 # What the probe uses must be the system's own: under gevent and eventlet a thread
 # would be a greenlet of the program's event loop, a lock and a poll would wait in it.
 # So posix stands for os here, _socket for socket, _io.FileIO for open, and these:
 
-_at_start = globals().get("_at_start", {})  # what sitecustomize.py has kept of the program's start
+_at_start = globals().get("_at_start") or {}  # what sitecustomize.py has kept of the program's start
 _replaced = []  # functions that the program has replaced, and whose originals are unknown
 
 
@@ -171,43 +234,21 @@ def _original(module, name):
         if type(found) is type(len):
             return found
     _replaced.append(module + "." + name)
-    return getattr(sys.modules[module], name, None)
+    return getattr(_library(module), name, None)
 
 
 def _candidates(module, name):
     yield _at_start.get(module + "." + name)
-    yield getattr(sys.modules[module], name, None)
+    there = _library(module)
+    yield getattr(there, name, None)
     try:
-        gevent, eventlet = _module("gevent.monkey"), _module("eventlet.patcher")
+        gevent, eventlet = _module("gevent.monkey"), _module("__original_module_" + module)
         if gevent is not None:
             yield gevent.get_original(module, name)
-        if eventlet is not None:
-            yield getattr(eventlet.original(module), name, None)
-        yield getattr(sys.modules[module], "_original_" + name, None)  # debugpy's
+        yield getattr(eventlet, name, None)
+        yield getattr(there, "_original_" + name, None)  # debugpy's
     except Exception:
         _log_failure("looking for %s.%s" % (module, name))
-
-
-# What the probe imports besides modules that are always there.
-_LIBRARY = ("ctypes", "fcntl", "json", "pickle", "select", "_socket", "stat", "struct")
-
-
-def _refuse_shadowed():
-    """Raises where an import would run a file of the program in place of the
-    standard library's, or hide that file from the program: its json.py, say."""
-    library = os.path.dirname(os.__file__)
-    ahead = sys.path[: sys.path.index(library)] if library in sys.path else []
-    ahead = tuple(os.path.join(os.path.abspath(path), "") for path in ahead)
-    for name in _LIBRARY:
-        if name in sys.modules:
-            spec = getattr(sys.modules[name], "__spec__", None)
-        elif name in sys.builtin_module_names:
-            continue
-        else:
-            spec = sys.modules["_frozen_importlib_external"].PathFinder.find_spec(name)
-        origin = getattr(spec, "origin", None) or ""
-        if origin.startswith(ahead) and not origin.startswith(os.path.join(library, "")):
-            raise RuntimeError("the program has a module of its own by the name of %s, which the probe needs: %s" % (name, origin))
 
 
 _start_new_thread = _original("_thread", "start_new_thread")
@@ -260,9 +301,7 @@ def _read(path):
 
 
 class _ForkLock:
-    """Held during a fork, and while the probe imports or keeps the garbage collector
-    off. A child that was forked in the middle of an import would wait for that
-    module's lock for ever: the thread that holds it does not exist in the child.
+    """Held during a fork, and while the probe keeps the garbage collector off.
 
     A thread may take it again. It is no RLock, because eventlet replaces those.
     """
@@ -318,9 +357,8 @@ class _CollectionOff:
     _now = False  # of the class: the probe keeps it off
 
     def __enter__(self):
-        import gc
-
         _no_fork.acquire()
+        gc = _library("gc")
         self._was_on = gc.isenabled()
         if self._was_on:
             _CollectionOff._now = True
@@ -334,10 +372,8 @@ class _CollectionOff:
     @staticmethod
     def end():
         """In a child, too: its fork waits no longer than _FORK_TIME."""
-        import gc
-
         if _CollectionOff._now:
-            gc.enable()
+            _library("gc").enable()
             _CollectionOff._now = False
 
 
@@ -463,6 +499,7 @@ class _Agent:
         self._begun = _allocate_lock()  # released when the thread looks for filters from then on
         self._begun.acquire()
         self._ended = None  # released when the thread ends
+        self._atexit = None  # the module that stop is registered with
         self._tasks = []  # the same of the tasks' threads
 
     def start(self, at_once=False, socket=None):
@@ -488,30 +525,14 @@ class _Agent:
         global _poll
         if not here:
             _refuse_filters()
-        with _no_fork:
-            _refuse_shadowed()
-            # Imported here, on the program's thread, for the probe's thread: under
-            # gevent and eventlet it must not wait for the locks of modules.
-            import _signal
-            import _socket  # noqa: F401
-            import atexit
-            import ctypes
-            import errno  # noqa: F401
-            import fcntl  # noqa: F401
-            import gc  # noqa: F401
-            import json
-            import pickle  # noqa: F401
-            import select  # noqa: F401
-            import stat  # noqa: F401
-            import struct  # noqa: F401
-
+        for name in ("_ctypes", "_json", "_signal", "_socket", "select"):
+            _library(name)
         try:
             # pthread_exit loads it, and aborts the program where that fails. Python
             # before 3.11 ends every thread with it, before 3.14 those that outlive it.
-            ctypes.CDLL("libgcc_s.so.1")
+            _Foreign().open("libgcc_s.so.1")
         except OSError:
             pass  # another C library
-        _use_json(json)
         _poll = _original("select", "poll")
         if _replaced:
             raise RuntimeError("the program has replaced %s: the probe would run in its event loop" % _replaced[0])
@@ -521,6 +542,7 @@ class _Agent:
         self._ended.acquire()
         # The thread inherits the signal mask. Signals are the program's; those that
         # a fault in the thread raises stay unblocked.
+        _signal = _library("_signal")
         faults = {_signal.SIGSEGV, _signal.SIGBUS, _signal.SIGFPE, _signal.SIGILL, _signal.SIGABRT, _signal.SIGTRAP}
         old = _signal.pthread_sigmask(_signal.SIG_BLOCK, _signal.valid_signals() - faults)
         try:
@@ -535,9 +557,17 @@ class _Agent:
         finally:
             if not here:
                 _signal.pthread_sigmask(_signal.SIG_SETMASK, old)
-        atexit.register(self.stop)
+        self.stop_at_exit()
         if here:
             self._run()
+
+    def stop_at_exit(self):
+        """Registers stop. Before Python 3.10 only the newest instance of atexit counts, which
+        may be the program's first."""
+        atexit = _library("atexit")
+        if atexit is not self._atexit and (self._atexit is None or sys.version_info < (3, 10)):
+            self._atexit = atexit
+            atexit.register(self.stop)
 
     def retire(self):
         """Prevents every later start."""
@@ -892,13 +922,11 @@ class _Connection:
 
     def read(self):
         """Reads available bytes and keeps a passed descriptor. False at end of file."""
-        import _socket
-        import struct
-
+        _socket = _library("_socket")
         content, ancillary, _, _ = self.sock.recvmsg(65536, _socket.CMSG_SPACE(16), _CMSG_CLOEXEC)
         for level, kind, data in ancillary:
             if level == _socket.SOL_SOCKET and kind == _socket.SCM_RIGHTS:
-                for (fd,) in struct.iter_unpack("i", data[: len(data) // 4 * 4]):
+                for fd in memoryview(data[: len(data) // 4 * 4]).cast("i"):
                     self.close_fd()
                     self.fd = fd
         self.incoming += content
@@ -1017,22 +1045,20 @@ class _Driver:
 
     def _open(self):
         if self._library is None:
-            import ctypes
-
-            self._ctypes = ctypes
+            self._foreign = _Foreign()
             try:
                 # RTLD_NOLOAD: fails unless it is already loaded.
-                self._library = ctypes.CDLL("libcuda.so.1", mode=posix.RTLD_NOLOAD | posix.RTLD_NOW)
+                self._library = self._foreign.open("libcuda.so.1", posix.RTLD_NOLOAD | posix.RTLD_NOW)
             except OSError:
                 return False
         if not self._handles:
-            count = self._ctypes.c_int()
-            if not self._call("cuDeviceGetCount", self._ctypes.byref(count)):
+            count = self._foreign.int()
+            if not self._call("cuDeviceGetCount", self._foreign.byref(count)):
                 return False  # the program has not initialised it yet
             handles = []
             for ordinal in range(min(count.value, _MAX_DEVICES)):
-                handle = self._ctypes.c_int()
-                if not self._call("cuDeviceGet", self._ctypes.byref(handle), self._ctypes.c_int(ordinal)):
+                handle = self._foreign.int()
+                if not self._call("cuDeviceGet", self._foreign.byref(handle), self._foreign.int(ordinal)):
                     return False
                 handles.append(handle)
             self._handles = handles
@@ -1040,7 +1066,7 @@ class _Driver:
 
     def _call(self, name, *arguments):
         try:
-            function = getattr(self._library, name)
+            function = self._library.get(name)
         except AttributeError:
             return False
         return function(*arguments) == 0
@@ -1050,10 +1076,10 @@ class _Driver:
         if not self._open():
             return None
         used = []
-        flags, active = self._ctypes.c_uint(), self._ctypes.c_int()
+        flags, active = self._foreign.uint(), self._foreign.int()
         for ordinal, handle in enumerate(self._handles):
             if not self._call(
-                "cuDevicePrimaryCtxGetState", handle, self._ctypes.byref(flags), self._ctypes.byref(active)
+                "cuDevicePrimaryCtxGetState", handle, self._foreign.byref(flags), self._foreign.byref(active)
             ):
                 return None
             if active.value:
@@ -1069,13 +1095,13 @@ class _Driver:
             # On a MIG instance the first call returns the GPU's UUID, the second the instance's.
             gpu, own = self._uuid("cuDeviceGetUuid", handle), self._uuid("cuDeviceGetUuid_v2", handle)
             uuid = "MIG-" + own if gpu and own and gpu != own else "GPU-" + (gpu or own) if gpu or own else None
-            total = self._ctypes.c_size_t()
-            known = self._call("cuDeviceTotalMem_v2", self._ctypes.byref(total), handle)
+            total = self._foreign.ulong()
+            known = self._call("cuDeviceTotalMem_v2", self._foreign.byref(total), handle)
             self._described[ordinal] = uuid, total.value if known else None
         return self._described[ordinal]
 
     def _uuid(self, name, handle):
-        raw = (self._ctypes.c_ubyte * 16)()
+        raw = (self._foreign.ubyte * 16)()
         if not self._call(name, raw, handle):
             return None
         digits = bytes(raw).hex()
@@ -1085,8 +1111,8 @@ class _Driver:
         """The handle of the pool that cudaMallocAsync uses, or None."""
         if not self._open() or ordinal >= len(self._handles):
             return None
-        pool = self._ctypes.c_void_p()
-        if not self._call("cuDeviceGetDefaultMemPool", self._ctypes.byref(pool), self._handles[ordinal]):
+        pool = self._foreign.pointer()
+        if not self._call("cuDeviceGetDefaultMemPool", self._foreign.byref(pool), self._handles[ordinal]):
             return None
         return pool.value
 
@@ -1105,12 +1131,12 @@ class _Driver:
             return None
         figures = []
         for attribute in attributes:
-            value = self._ctypes.c_uint64()
+            value = self._foreign.ulong()
             if not self._call(
                 "cuMemPoolGetAttribute",
-                self._ctypes.c_void_p(handle),
-                self._ctypes.c_int(attribute),
-                self._ctypes.byref(value),
+                self._foreign.pointer(handle),
+                self._foreign.int(attribute),
+                self._foreign.byref(value),
             ):
                 return None
             figures.append(value.value)
@@ -1120,15 +1146,15 @@ class _Driver:
         """Frees all of a pool but keep bytes, live blocks included."""
         if not self._open():
             return False
-        return self._call("cuMemPoolTrimTo", self._ctypes.c_void_p(handle), self._ctypes.c_size_t(keep))
+        return self._call("cuMemPoolTrimTo", self._foreign.pointer(handle), self._foreign.ulong(keep))
 
     def mapped(self, address):
         """Whether there is memory behind an address that an allocator counts, or None if unknown."""
         if not self._open() or not hasattr(self._library, "cuPointerGetAttribute"):
             return None
-        mapped = self._ctypes.c_int()
+        mapped = self._foreign.int()
         code = self._library.cuPointerGetAttribute(
-            self._ctypes.byref(mapped), self._ctypes.c_int(self._POINTER_MAPPED), self._ctypes.c_uint64(address)
+            self._foreign.byref(mapped), self._foreign.int(self._POINTER_MAPPED), self._foreign.ulong(address)
         )
         return bool(mapped.value) if code in (0, self._INVALID_VALUE) else None
 
@@ -1137,8 +1163,8 @@ class _Driver:
         capture in another thread.
         """
         if self._open():
-            mode = self._ctypes.c_int(self._CAPTURE_RELAXED)
-            self._call("cuThreadExchangeStreamCaptureMode", self._ctypes.byref(mode))
+            mode = self._foreign.int(self._CAPTURE_RELAXED)
+            self._call("cuThreadExchangeStreamCaptureMode", self._foreign.byref(mode))
 
 
 # --- source/evictable.py ---
@@ -1399,6 +1425,46 @@ def _figure(stats, key, which="current", part="all"):
     return value if isinstance(value, int) and value >= 0 else None
 
 
+# --- source/foreign.py ---
+
+class _Foreign:
+    """What the probe needs of the ctypes package, made of its C module."""
+
+    _CDECL, _HOLDS_GIL = 1, 4
+
+    def __init__(self):
+        c = self._c = _library("_ctypes")
+        self.byref = c.byref
+        for name, code in (("char", "c"), ("int", "i"), ("uint", "I"), ("long", "l"), ("ulong", "L"), ("ubyte", "B"), ("pointer", "P"), ("text", "z")):
+            setattr(self, name, type(name, (c._SimpleCData,), {"_type_": code}))
+        self._function = self._function_type(self._CDECL)
+        self._function_with_gil = self._function_type(self._CDECL | self._HOLDS_GIL)
+
+    def _function_type(self, flags):
+        return type("function", (self._c.CFuncPtr,), {"_flags_": flags, "_restype_": self.int})
+
+    def open(self, name, mode=posix.RTLD_NOW):
+        """A shared library, or with None the program and all its libraries. Raises OSError."""
+        return _ForeignLibrary(self._c.dlopen(name, mode), self)
+
+    def buffer(self, size):
+        return (self.char * size)()
+
+
+class _ForeignLibrary:
+    def __init__(self, handle, foreign):
+        self._handle = handle  # _ctypes looks for this name
+        self._foreign = foreign
+
+    def get(self, name, result=None, *arguments, with_gil=False):
+        """A function by its name, result and arguments, an int by default. Raises AttributeError."""
+        foreign = self._foreign
+        function = (foreign._function_with_gil if with_gil else foreign._function)((name, self))
+        if result is not None:
+            function.argtypes, function.restype = arguments, result
+        return function
+
+
 # --- source/jax.py ---
 
 class _JAX(_Runtime):
@@ -1454,6 +1520,127 @@ class _JAX(_Runtime):
             a["largest_free_bytes"] = a["cached_bytes"] = min(largest or 0, reserved - used)
             a["fragmented_bytes"] = reserved - used - a["cached_bytes"]
         return a
+
+
+# --- source/json_lines.py ---
+
+# The standard library's JSON decoder is no C module, and imports others.
+
+_ESCAPED = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_WORDS = (("true", True), ("false", False), ("null", None))
+
+
+def _encoded(value):
+    """A value as ASCII JSON without blanks."""
+    c = _library("_json")
+    return "".join(c.make_encoder(None, _not_json, c.encode_basestring_ascii, None, ":", ",", False, False, False)(value, 0))
+
+
+def _not_json(value):
+    raise TypeError("%s is not JSON" % type(value).__name__)
+
+
+def _decoded(text):
+    """The value of a text of JSON. Raises ValueError."""
+    value, at = _parse(text, _blank(text, 0))
+    if _blank(text, at) < len(text):
+        raise ValueError("more than one value in JSON")
+    return value
+
+
+def _blank(text, at):
+    while text[at : at + 1] in (" ", "\t", "\n", "\r"):
+        at += 1
+    return at
+
+
+def _parse(text, at):
+    """(value, where it ends) of the JSON at an offset."""
+    first = text[at : at + 1]
+    if first == '"':
+        return _parse_string(text, at + 1)
+    if first in ("{", "["):
+        values, end = ({}, "}") if first == "{" else ([], "]")
+        at = _blank(text, at + 1)
+        if text[at : at + 1] == end:
+            return values, at + 1
+        while True:
+            if first == "{":
+                if text[at : at + 1] != '"':
+                    raise ValueError("no name in JSON at %d" % at)
+                name, at = _parse_string(text, at + 1)
+                at = _blank(text, at)
+                if text[at : at + 1] != ":":
+                    raise ValueError("no colon in JSON at %d" % at)
+                values[name], at = _parse(text, _blank(text, at + 1))
+            else:
+                value, at = _parse(text, at)
+                values.append(value)
+            at = _blank(text, at)
+            if text[at : at + 1] == end:
+                return values, at + 1
+            if text[at : at + 1] != ",":
+                raise ValueError("no comma in JSON at %d" % at)
+            at = _blank(text, at + 1)
+    for word, value in _WORDS:
+        if text.startswith(word, at):
+            return value, at + len(word)
+    return _parse_number(text, at)
+
+
+def _parse_string(text, at):
+    pieces, end = [], -1
+    while True:
+        if end < at:
+            end = text.find('"', at)
+            if end < 0:
+                raise ValueError("a string in JSON does not end")
+        escape = text.find("\\", at, end)
+        piece = text[at : end if escape < 0 else escape]
+        if not piece.isprintable() and min(piece) < " ":
+            raise ValueError("a control character in JSON after %d" % at)
+        pieces.append(piece)
+        if escape < 0:
+            return "".join(pieces), end + 1
+        character, at = _parse_escape(text, escape + 1)
+        pieces.append(character)
+
+
+def _parse_escape(text, at):
+    if text[at : at + 1] != "u":
+        try:
+            return _ESCAPED[text[at : at + 1]], at + 1
+        except KeyError:
+            raise ValueError("an unknown escape in JSON at %d" % at)
+    code = _parse_code(text, at)
+    if 0xD800 <= code < 0xDC00 and text.startswith("\\u", at + 5):
+        low = _parse_code(text, at + 6)
+        if 0xDC00 <= low < 0xE000:
+            return chr(0x10000 + (code - 0xD800 << 10) + (low - 0xDC00)), at + 11
+    return chr(code), at + 5
+
+
+def _parse_code(text, at):
+    digits = text[at + 1 : at + 5]
+    if len(digits) != 4 or not all(digit in "0123456789abcdefABCDEF" for digit in digits):
+        raise ValueError("no code in JSON at %d" % at)
+    return int(digits, 16)
+
+
+def _parse_number(text, at):
+    end = at
+    while text[end : end + 1] and text[end] in "-+.0123456789eE":
+        end += 1
+    number = text[at:end]
+    mantissa, exponential, exponent = number.lower().partition("e")
+    whole, point, fraction = mantissa[mantissa.startswith("-") :].partition(".")
+    exponent = exponent[exponent.startswith(("-", "+")) :]
+    if not whole.isdigit() or (whole[0] == "0" and len(whole) > 1) or (point and not fraction.isdigit()) or (exponential and not exponent.isdigit()):
+        raise ValueError("no value in JSON at %d" % at)
+    if point or exponential:
+        return float(number) if len(number) <= 64 else 0.5, end  # no field accepts a fraction
+    # int() of a quarter of a million digits would hold the GIL for a second.
+    return int(number) if len(number) <= 20 and number != "-0" else float("inf"), end
 
 
 # --- source/listener.py ---
@@ -1532,8 +1719,7 @@ class _Directory:
 
     def dead(self, name, check):
         """Whether this is a socket of our user on which no process listens, nor is about to."""
-        import _socket
-
+        _socket = _library("_socket")
         try:
             if _time_ns() / 1e9 - self.socket(name).st_mtime < _BIND_TIME:
                 return False
@@ -1610,8 +1796,7 @@ class _Listener:
 
     def adopt(self, fd, path):
         """Takes over a socket that listens. False if the program has closed it meanwhile."""
-        import _socket
-
+        _socket = _library("_socket")
         path, sock, ours = os.fsdecode(path), None, False
         try:
             sock = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM | _socket.SOCK_NONBLOCK, 0, fd)
@@ -1650,9 +1835,7 @@ class _Listener:
         return False
 
     def _listen(self, directory):
-        import _socket
-        import errno
-
+        _socket = _library("_socket")
         self._check()
         sock = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM | _socket.SOCK_NONBLOCK)
         try:
@@ -1660,7 +1843,7 @@ class _Listener:
                 self._check()
                 sock.bind(directory.path(self._name))
             except OSError as error:
-                if error.errno != errno.EADDRINUSE:
+                if error.errno != _EADDRINUSE:
                     raise
                 # Another probe of this process, or the dead socket of the program
                 # before an exec, which keeps the pid and the start time.
@@ -1896,9 +2079,7 @@ class _Memory:
         if level != "gradual":
             evictable.evict(notes)
         if level == "urgent":
-            import gc
-
-            gc.collect()
+            _library("gc").collect()
         ordinals = [d["ordinal"] for d in before if "ordinal" in d]
         for runtime in list(self._active()):
             if not runtime.flushes:
@@ -1937,8 +2118,9 @@ class _Memory:
             self._write_map(_when_free(lambda: self._take_map(wanted["devices"])), out)
             self._map_budget.add(_monotonic() - started)
         else:
-            import pickle
-
+            pickle = _module("pickle")
+            if not hasattr(pickle, "Pickler"):
+                raise _Refusal("unsupported", "the program has not imported pickle")
             name = "pytorch"
             recording = self._torch.recording()
             snapshot, paused = _when_free(self._torch.snapshot)
@@ -1973,7 +2155,7 @@ class _Memory:
             return list(_within_limits(chosen, self._torch.settings.large_page()[0]))
 
     def _write_map(self, devices, out):
-        encode = _json_encoder.encode
+        encode = _encoded
         out.add(encode({"schema": _MAP_SCHEMA, "time_ns": _time_ns()})[:-1] + ',"devices":[')
         comma = ""
         for uuid, segments in devices:
@@ -2128,13 +2310,14 @@ class _Preloaded:
 
     def _open(self):
         if self._library is None and "libvramscope.so" in os.environ.get("LD_PRELOAD", ""):
-            import ctypes
-
-            library = ctypes.CDLL(None)
-            if hasattr(library, "vramscope_preload_yield"):
-                library.vramscope_preload_report.restype = ctypes.c_long
-                library.vramscope_preload_report.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
-                self._library, self._buffer = library, ctypes.create_string_buffer(self._SIZE)
+            foreign = _Foreign()
+            library = foreign.open(None)
+            try:
+                library.vramscope_preload_yield = library.get("vramscope_preload_yield")
+                library.vramscope_preload_report = library.get("vramscope_preload_report", foreign.long, foreign.text, foreign.ulong)
+                self._library, self._buffer = library, foreign.buffer(self._SIZE)
+            except AttributeError:
+                pass  # the variable names a library that could not be loaded
         return self._library
 
     def take_over(self):
@@ -2151,7 +2334,7 @@ class _Preloaded:
         if self._open() is None:
             return
         length = self._library.vramscope_preload_report(self._buffer, self._SIZE)
-        native = _json_decoder.decode(self._buffer.raw[:length].decode()) if length > 0 else {"devices": []}
+        native = _decoded(self._buffer.raw[:length].decode()) if length > 0 else {"devices": []}
         known = {device["uuid"]: device for device in report["devices"]}
         for theirs in native.get("devices", ()):
             ours = known.get(theirs["uuid"])
@@ -2213,32 +2396,12 @@ class _Preloaded:
 
 # --- source/protocol.py ---
 
-def _integer(text):
-    # int() of a quarter of a million digits would hold the GIL for a second.
-    return int(text) if len(text) <= 20 and text != "-0" else float("inf")
-
-
-def _real(text):
-    return float(text) if len(text) <= 64 else 0.5  # no field accepts a fraction
-
-
-def _no_number(text):
-    raise ValueError("%s is not JSON" % text)
-
-
-def _use_json(json):
-    """Makes a decoder and an encoder: a program may replace json.loads and json.dumps."""
-    global _json_decoder, _json_encoder
-    _json_decoder = json.JSONDecoder(parse_int=_integer, parse_float=_real, parse_constant=_no_number)
-    _json_encoder = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
-
-
 def _decode(line):
     """A request as a dict. Lines that would expand to many objects are refused first."""
     if line.count(b",") > _MAX_MEMBERS or line.count(b"[") + line.count(b"{") > _MAX_DEPTH:
         raise _Refusal("bad_request", "too many members in one line")
     try:
-        request = _json_decoder.decode(line.decode("utf-8"))
+        request = _decoded(line.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise _Refusal("bad_request", _clip(error))
     if not isinstance(request, dict):
@@ -2283,14 +2446,12 @@ def _chosen_devices(request):
 def _check_snapshot_fd(fd):
     """Refuses a descriptor other than a writable regular file: writing to a pipe
     that is not read would block the thread."""
-    import fcntl
-    import stat
-
     if fd is None:
         raise _Refusal("bad_request", "a snapshot needs a descriptor to write to (SCM_RIGHTS)")
-    if not stat.S_ISREG(posix.fstat(fd).st_mode):
+    if posix.fstat(fd).st_mode & 0o170000 != 0o100000:
         raise _Refusal("bad_request", "the descriptor is not a regular file or memfd")
-    if fcntl.fcntl(fd, fcntl.F_GETFL) & posix.O_ACCMODE == posix.O_RDONLY:
+    _, _, flags = _read("/proc/self/fdinfo/%d" % fd).partition(b"\nflags:")
+    if int(flags.split(None, 1)[0], 8) & posix.O_ACCMODE == posix.O_RDONLY:
         raise _Refusal("bad_request", "the descriptor is not open for writing")
 
 
@@ -2333,7 +2494,7 @@ def _failure(number, refusal):
 
 
 def _encode(answer):
-    line = _json_encoder.encode(answer).encode("ascii") + b"\n"
+    line = _encoded(answer).encode("ascii") + b"\n"
     if len(line) > _MAX_LINE:
         line = _encode(_failure(answer.get("id"), _Refusal("internal", "the answer does not fit a line")))
     return line
@@ -2731,12 +2892,10 @@ class _PyTorchLocks:
         return bool(self._locks) and not any(lock.value for lock in self._locks)
 
     def _search(self):
-        import ctypes
-        import struct
-
+        foreign = _Foreign()
         try:
-            library = ctypes.CDLL("libc10_cuda.so", mode=posix.RTLD_NOLOAD | posix.RTLD_NOW)
-            allocator = ctypes.c_void_p.in_dll(library, self._SYMBOL).value
+            library = foreign.open("libc10_cuda.so", posix.RTLD_NOLOAD | posix.RTLD_NOW)
+            allocator = foreign.pointer.in_dll(library, self._SYMBOL).value
         except (OSError, ValueError):
             return ()  # before 2.0
         memory = posix.open("/proc/self/mem", posix.O_RDONLY | posix.O_CLOEXEC)
@@ -2744,13 +2903,12 @@ class _PyTorchLocks:
 
             def words(address, size):
                 content = posix.pread(memory, size, address)
-                return struct.unpack_from("%dQ" % (len(content) // 8), content)
+                return memoryview(content[: len(content) // 8 * 8]).cast("Q").tolist()
 
             def is_lock(address):
                 """A recursive mutex is: lock, count, owner, users, kind 1, spins, elision, list."""
-                content = posix.pread(memory, 40, address)
-                lock, _, owner, _, *rest = struct.unpack("=iIiIiiQQ", content)
-                return rest == [1, 0, 0, 0] and lock in (0, 1, 2) and owner >= 0
+                lock, _, owner, _, *rest = memoryview(posix.pread(memory, 40, address)).cast("i")
+                return rest == [1, 0, 0, 0, 0, 0] and lock in (0, 1, 2) and owner >= 0
 
             found = []
             inside = words(allocator, self._SEARCHED)
@@ -2761,11 +2919,11 @@ class _PyTorchLocks:
                     devices = words(begin, end - begin)
                     if all(device % 8 == 0 and is_lock(device) for device in devices):
                         found.append(devices)
-                except (OSError, OverflowError, struct.error):
+                except (OSError, OverflowError, ValueError):
                     pass  # no pointers
         finally:
             posix.close(memory)
-        return [ctypes.c_int.from_address(device) for device in found[0]] if len(found) == 1 else ()
+        return [foreign.int.from_address(device) for device in found[0]] if len(found) == 1 else ()
 
 
 # --- source/rmm.py ---
@@ -3023,6 +3181,7 @@ class _Server:
             if _monotonic() >= check and not agent.stopping:
                 if not self.listener.reachable():
                     self.listener.bind()
+                agent.stop_at_exit()
                 check = _monotonic() + _CHECK_TIME
 
     def _step(self, until):
@@ -3092,9 +3251,7 @@ class _Server:
     # -- Connections
 
     def _accept(self):
-        import _socket
-        import struct
-
+        _socket = _library("_socket")
         try:
             fd, _ = self.listener.sock._accept()
         except OSError as error:
@@ -3106,7 +3263,7 @@ class _Server:
         sock = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM, 0, fd)
         sock.setblocking(False)
         refusal = None
-        uid = struct.unpack("iII", sock.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12))[1]
+        uid = memoryview(sock.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)).cast("I")[1]
         if uid not in (self._uid, 0):
             refusal = _Refusal("forbidden", "this is user %d's process; you are user %d" % (self._uid, uid))
         elif len(self._connections) >= _MAX_CONNECTIONS:
@@ -3427,13 +3584,11 @@ class _Status:
     """
 
     def __init__(self):
-        import ctypes
-
-        libc = ctypes.PyDLL(None)
-        self._seek, self._read = libc.lseek, libc.read
-        self._seek.argtypes, self._seek.restype = (ctypes.c_int, ctypes.c_long, ctypes.c_int), ctypes.c_long
-        self._read.argtypes, self._read.restype = (ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t), ctypes.c_ssize_t
-        self._buffer = ctypes.create_string_buffer(1 << 14)
+        foreign = _Foreign()
+        libc = foreign.open(None)
+        self._seek = libc.get("lseek", foreign.long, foreign.int, foreign.long, foreign.int, with_gil=True)
+        self._read = libc.get("read", foreign.long, foreign.int, foreign.text, foreign.ulong, with_gil=True)
+        self._buffer = foreign.buffer(1 << 14)
         self._lock = _allocate_lock()
         self._thread = b"\nPid:\t%d\n" % _thread.get_native_id()
         self._offset = 0
@@ -3681,7 +3836,9 @@ _PACKAGES = frozenset(runtime.package for runtime in _RUNTIMES)
 
 
 class _ImportHook:
-    """Starts the probe when a runtime's package is imported; finds no module itself.
+    """Starts the probe when a runtime's package is imported. It is also the mark by which
+    another attach finds the probe, and from which a program imports that of vramscope
+    attach, which is not in sys.modules.
 
     It acts on the import of a submodule, for which path is set: a package alone
     may be looked up without being imported (importlib.util.find_spec).
@@ -3689,16 +3846,28 @@ class _ImportHook:
 
     @staticmethod
     def find_spec(name, path=None, target=None):
+        if name == __name__ and _itself is not None:
+            return sys.modules["_frozen_importlib"].ModuleSpec(name, _ImportHook)
         if path is not None and not _agent.started and name.partition(".")[0] in _PACKAGES:
             _start()
         return None
+
+    @staticmethod
+    def create_module(spec):
+        return _itself
+
+    @staticmethod
+    def exec_module(module):
+        pass  # it has been
 
 
 _permitted = _permitted_filters(_at_start)
 _evictable = _Evictable()
 _steps = _Steps()
-# probe/attach and sitecustomize.py set _started_by in the module's namespace before they execute the module.
-_agent = _Agent(_evictable, globals().get("_started_by", "import"))
+# probe/attach and sitecustomize.py set _started_by in the module's namespace before they execute the module,
+# probe/attach also the module itself.
+_agent = _Agent(_evictable, globals().get("_started_by") or "import")
+_itself = globals().get("_itself")
 
 
 def _start(at_once=False, started_by=None, socket=None):

@@ -72,10 +72,6 @@ type Result struct {
 	Hello      probe.Hello
 }
 
-// errExited is the error of a process that has exited, or of which only the parent's
-// record remains.
-var errExited = errors.New("the process has exited")
-
 // Enter starts the probe in a process by a plan without a refusal, and returns
 // once the probe answers. If it fails, whatever it started in the process finds
 // nothing to run.
@@ -88,6 +84,7 @@ func (a *Attacher) Enter(ctx context.Context, plan *Plan) (Result, error) {
 	switch {
 	case err == nil, errors.As(err, &refusal):
 		return result, err
+	case errors.Is(err, errExited):
 	case !a.options.Table.Alive(plan.Process):
 		err = errExited // whatever else failed because of that
 	}
@@ -109,10 +106,10 @@ func (a *Attacher) enter(ctx context.Context, plan *Plan, result *Result) error 
 		target = born{plan.Process.PID, plan.Process.StartTime}
 	}
 	socket, err := probe.Place(int(a.uid), a.variable(ctx, plan.Process.PID, "XDG_RUNTIME_DIR"), plan.Process.PID, plan.Process.StartTime)
-	if err != nil {
+	if err != nil || plan.root != "" {
 		socket = "" // the probe looks for a place itself, and reports what it finds
 	}
-	load, err := newPayload(target, &own, socket)
+	load, err := newPayload(target, &own, socket, plan.root)
 	if err != nil {
 		return err
 	}
@@ -124,6 +121,9 @@ func (a *Attacher) enter(ctx context.Context, plan *Plan, result *Result) error 
 	}
 	if err == nil {
 		result.Hello, err = a.await(ctx, plan, load)
+	}
+	if err != nil && !a.options.Table.Alive(plan.Process) {
+		err = a.exited(ctx, plan, load)
 	}
 	return err
 }

@@ -185,44 +185,6 @@ func (a *Attacher) checkTracer(ctx context.Context, plan *Plan, state *status) {
 	plan.fail(fmt.Sprintf("it is traced by %s (PID %d)", strings.TrimSpace(name), state.tracer))
 }
 
-// checkContainer checks that it is in the same container.
-func (a *Attacher) checkContainer(plan *Plan, info *process.Info) {
-	switch reason := a.apart(info); {
-	case reason == "":
-		plan.pass("same container")
-	case reason != cannotTell || plan.allows(): // usually another user's process, which is refused already
-		plan.fail(reason)
-	}
-}
-
-const cannotTell = "whether it is in this container is unknown"
-
-// apart returns how the process's namespaces or root directory differ from this
-// program's, "" if they do not. A debugger would not find the process's files.
-func (a *Attacher) apart(info *process.Info) string {
-	its, ours := filepath.Join(a.options.Proc, strconv.Itoa(info.Identity.PID)), filepath.Join(a.options.Proc, "self")
-	for _, namespace := range []string{"mnt", "pid", "user"} {
-		a, err := os.Readlink(filepath.Join(its, "ns", namespace))
-		b, failed := os.Readlink(filepath.Join(ours, "ns", namespace))
-		if err != nil || failed != nil {
-			return cannotTell
-		}
-		if a != b {
-			text := "another container's process"
-			if job := info.Job.String(); job != "" {
-				text += " (" + job + ")"
-			}
-			return text + ": run vramscope inside it"
-		}
-	}
-	a1, err1 := os.Stat(filepath.Join(its, "root") + "/")
-	a2, err2 := os.Stat(filepath.Join(ours, "root") + "/")
-	if err1 == nil && err2 == nil && os.SameFile(a1, a2) {
-		return ""
-	}
-	return "it has its own root directory (chroot): run vramscope inside it"
-}
-
 // checkLibrary accepts glibc only.
 func checkLibrary(plan *Plan, maps []mapping) {
 	for _, path := range files(maps) {

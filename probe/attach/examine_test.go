@@ -78,9 +78,12 @@ func TestExamineListsEveryReason(t *testing.T) {
 			f.status["TracerPid"] = "77"
 			f.write("strace\n", f.proc, "77", "comm")
 		}, []string{"it is traced by strace (PID 77)"}},
-		"stopped":   {func(f *fixture) { f.status["State"] = "T (stopped)" }, []string{"it is stopped: kill -CONT 500"}},
-		"zombie":    {func(f *fixture) { f.status["State"] = "Z (zombie)" }, []string{"it has exited, and its parent has not collected it (zombie)"}},
-		"container": {func(f *fixture) { f.link("mnt:[2]", f.of("ns/mnt")) }, []string{"another container's process: run vramscope inside it"}},
+		"stopped": {func(f *fixture) { f.status["State"] = "T (stopped)" }, []string{"it is stopped: kill -CONT 500"}},
+		"zombie":  {func(f *fixture) { f.status["State"] = "Z (zombie)" }, []string{"it has exited, and its parent has not collected it (zombie)"}},
+		"container": {func(f *fixture) {
+			f.link("mnt:[2]", f.of("ns/mnt"))
+			f.link("/", f.proc, "self/root")
+		}, []string{"another container's process: run vramscope inside it"}},
 		"pid namespace": {func(f *fixture) {
 			f.link("pid:[2]", f.of("ns/pid"))
 			f.write("0::/system.slice/docker-"+strings.Repeat("4f", 32)+".scope\n", f.of("cgroup"))
@@ -158,7 +161,7 @@ func TestExamineListsEveryReason(t *testing.T) {
 			f.status["Uid"] = "4242\t4242\t4242\t4242"
 			f.status["TracerPid"] = "77"
 			f.write("2\n", f.proc, "sys/kernel/yama/ptrace_scope")
-			f.link("mnt:[2]", f.of("ns/mnt"))
+			f.link("pid:[2]", f.of("ns/pid"))
 		}, []string{
 			"not Python: ROOT/opt/tritonserver is native code", "another user's process (4242); you are SELF",
 			"ptrace is restricted (ptrace_scope 2): sudo sysctl kernel.yama.ptrace_scope=0", "it is traced by a process (PID 77)",
@@ -271,7 +274,8 @@ func TestExamineRunsOnlyOwnPrograms(t *testing.T) {
 		"own process":    {func(*fixture) {}, true},
 		"another user's": {func(f *fixture) { f.status["Uid"] = "4242\t4242\t4242\t4242" }, false},
 		"setuid":         {func(f *fixture) { f.status["Uid"] = "1000\t1000\t4242\t1000" }, false},
-		"in a container": {func(f *fixture) { f.link("mnt:[2]", f.of("ns/mnt")) }, false},
+		"own mounts":     {func(f *fixture) { f.link("mnt:[2]", f.of("ns/mnt")) }, true},
+		"in a container": {func(f *fixture) { f.link("pid:[2]", f.of("ns/pid")) }, false},
 		"in a chroot":    {func(f *fixture) { f.link("/", f.proc, "self/root") }, false},
 	} {
 		t.Run(name, func(t *testing.T) {

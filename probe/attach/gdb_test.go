@@ -24,6 +24,7 @@ import (
 // busy are the targets that gdb must get into.
 var busy = []string{
 	"churn", "compute", "sleeping", "selecting", "reading", "threads", "joined", "locked", "forks", "children", "loop", "signals",
+	"unchanged", "modules", "reloads", "objects", "frames",
 }
 
 // rounds is how often to attach to every target of every Python. The measurements

@@ -148,7 +148,7 @@ func TestPayloadChecksFilters(t *testing.T) {
 		t.Skip("slow, and of one goroutine")
 	}
 	for _, python := range anyPythons(t) {
-		p, err := newPayload(born{5, 6}, &status{}, "")
+		p, err := newPayload(born{5, 6}, &status{}, "", "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -243,7 +243,7 @@ func TestPayloadReports(t *testing.T) {
 			{threadless, "RuntimeError: can't start new thread", born{5, 6}},
 			{green, "another probe is being started in it; try again", born{5, 6}},
 		} {
-			p, err := newPayload(c.target, &status{}, "")
+			p, err := newPayload(c.target, &status{}, "", "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -265,7 +265,7 @@ func TestInterruptIsThePrograms(t *testing.T) {
 		t.Skip("slow, and of one goroutine")
 	}
 	for _, python := range anyPythons(t) {
-		p, err := newPayload(born{5, 6}, &status{}, "")
+		p, err := newPayload(born{5, 6}, &status{}, "", "")
 		if err != nil {
 			t.Fatal(err)
 		}

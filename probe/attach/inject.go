@@ -195,7 +195,7 @@ func (in *injection) start(number string) error {
 		fmt.Sprintf("set $errno_at = ((int*(*)(void))%#x)()", in.address("__errno_location")),
 		"set $errno_was = *$errno_at",
 		fmt.Sprintf(`printf "page %%#lx\n", ((unsigned long(*)(unsigned long,unsigned long,int,int,int,long))%#x)(0,%d,%d,%d,-1,0)`,
-			in.address("mmap"), imageSize(in.load.listen, in.load.text), protection, flags),
+			in.address("mmap"), imageSize(in.load.text), protection, flags),
 		"set *$errno_at = $errno_was",
 	)
 	if err != nil {
@@ -231,7 +231,7 @@ func (in *injection) address(name string) uint64 { return in.plan.python.functio
 
 // write writes the machine code into the process and verifies it.
 func (in *injection) write(page uint64) error {
-	content, err := image(runtime.GOARCH, in.plan.python.functions, page, in.load.listen, in.load.text)
+	content, err := image(runtime.GOARCH, in.plan.python.functions, page, in.load.text)
 	if err != nil {
 		return err
 	}

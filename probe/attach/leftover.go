@@ -165,10 +165,15 @@ func empty(directory int, name string, uid uint32) {
 	}
 }
 
-// makeDirectory makes a payload's directory, after clearing leftovers.
-func makeDirectory(target born) (string, error) {
-	uid := uint32(os.Geteuid())
-	temporary, err := install.Trusted(os.TempDir())
+// makeDirectory makes a payload's directory, after clearing leftovers. root is as in
+// Plan: the path is the same for both sides.
+func makeDirectory(target born, root string) (string, error) {
+	uid, temporary := uint32(os.Geteuid()), os.TempDir()
+	if root != "" {
+		temporary = "/tmp"
+	}
+	temporary, err := install.TrustedBelow(root, temporary)
+	temporary = root + temporary
 	if err != nil {
 		return "", fmt.Errorf("temporary directory: %w; or set TMPDIR to a directory of your own", err)
 	}

@@ -223,7 +223,7 @@ func TestNewPayloadClearsLeftovers(t *testing.T) {
 	l := newLeftovers(t)
 	left := l.make(l.dead, everyFile...)
 	t.Setenv("TMPDIR", l.directory)
-	p, err := newPayload(born{5, 6}, &status{}, "")
+	p, err := newPayload(born{5, 6}, &status{}, "", "")
 	if err != nil {
 		t.Fatal(err)
 	}

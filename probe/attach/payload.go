@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"vramscope/probe/agent"
@@ -13,9 +14,6 @@ import (
 
 //go:embed payload.py
 var payloadSource []byte
-
-//go:embed listen.py
-var listenSource []byte
 
 // The files of a payload.
 const (
@@ -35,8 +33,7 @@ const (
 // both sides tell each other what has happened.
 type payload struct {
 	directory string
-	listen    string // the code, in Python, that is run first by gdb's thread
-	text      string // the code
+	text      string // the code, in Python
 	keep      bool   // gdb may still use it
 	late      bool   // the process may run the script later
 	withdrawn bool   // the process will not start the probe
@@ -44,16 +41,15 @@ type payload struct {
 
 // newPayload makes a payload. The target is the process that will open the script
 // by its name, if any. Own is the status of this program. Socket is where the probe
-// is to listen, or "".
-func newPayload(target born, own *status, socket string) (*payload, error) {
-	directory, err := makeDirectory(target)
+// is to listen, or "". Root is as in Plan.
+func newPayload(target born, own *status, socket, root string) (*payload, error) {
+	directory, err := makeDirectory(target, root)
 	if err != nil {
 		return nil, err
 	}
 	p := &payload{directory: directory}
 	remote := target.pid != 0
-	p.listen = listenText(directory, socket)
-	p.text = payloadText(p, remote, own.seccompLine())
+	p.text = payloadText(directory, socket, remote, own.seccompLine())
 	err = os.WriteFile(filepath.Join(p.directory, claimName), nil, 0o600)
 	name := imageName // which gdb needs later: the place for it is taken before the process stops
 	if remote {
@@ -67,30 +63,19 @@ func newPayload(target born, own *status, socket string) (*payload, error) {
 	return p, nil
 }
 
-// listenText is run before the payload, by gdb's thread. It sets no name of the
-// program, but one of sys until the probe serves.
-func listenText(directory, socket string) string {
-	return "try:\n (lambda b: " + execution(listenSource) + `, '__builtins__': b, 'directory': ` + pythonBytes([]byte(directory+"/")) +
-		`, 'path': ` + pythonBytes([]byte(socket)) + "}))(__import__('builtins'))\nexcept BaseException:\n pass\n"
-}
-
 // payloadText is the Python code. It sets no name of the program. An interrupt of
 // the main thread is the program's: a thread repeats the signal after the code.
-func payloadText(p *payload, remote bool, seccomp string) string {
+func payloadText(directory, socket string, remote bool, seccomp string) string {
 	truth := map[bool]string{false: "False", true: "True"}
-	return "try:\n (lambda b: " + execution(payloadSource) + `, '__builtins__': b, 'directory': ` +
-		pythonBytes([]byte(p.directory+"/")) + `, 'remote': ` + truth[remote] + `, 'seccomp': ` + pythonBytes([]byte(seccomp)) +
-		`, 'listen': ` + pythonBytes([]byte(p.listen)) + `, 'source': ` + pythonBytes(agent.Source()) + `}))(__import__('builtins'))
+	return "try:\n (lambda b: b.exec(b.compile(" + pythonBytes(slices.Concat(agent.Library(), payloadSource)) +
+		`, '<vramscope attach>', 'exec', 0, True), {'__name__': 'vramscope_attach', '__builtins__': b, 'directory': ` +
+		pythonBytes([]byte(directory+"/")) + `, 'path': ` + pythonBytes([]byte(socket)) + `, 'remote': ` + truth[remote] +
+		`, 'seccomp': ` + pythonBytes([]byte(seccomp)) + `, 'source': ` + pythonBytes(agent.Source()) + `}))(__import__('builtins'))
 except KeyboardInterrupt:
  (lambda p: __import__('_thread').start_new_thread(p.kill, (p.getpid(), 2)))(__import__('posix'))
 except BaseException:
  pass
 `
-}
-
-// execution is the start of an expression that executes code.
-func execution(source []byte) string {
-	return `b.exec(b.compile(` + pythonBytes(source) + `, '<vramscope attach>', 'exec', 0, True), {'__name__': 'vramscope_attach'`
 }
 
 // pythonBytes is a literal of Python.

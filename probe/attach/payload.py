@@ -1,17 +1,23 @@
-# vramscope attach runs this in a process: on a thread that gdb started or, with
-# sys.remote_exec, on the main thread, where it only starts a thread. That thread
-# loads the probe and becomes the probe's. The caller sets directory, source (the
-# probe's), remote, listen (listen.py, which gdb's thread has run before), and
-# seccomp (a line of the kernel's, see permitted).
+# vramscope attach runs this in a process, after probe/agent/source/library.py: on a
+# thread that gdb started or, with sys.remote_exec, on the main thread, where it only
+# starts a thread. That thread takes the right to start the probe, listens on its
+# socket, loads the probe and becomes the probe's. The caller sets directory (the
+# payload's), path (the socket's, or b""), source (the probe's), remote, and seccomp (a
+# line of the kernel's, see permitted).
 #
-# At each system call another thread may take the GIL, which C code may then keep for
-# a second. So there are few: the source comes with this text, no other thread is
-# started, and the call that reports a failure needs no file descriptor either.
-# Nothing is written to the program's output.
+# At each system call of Python's another thread may take the GIL, and after five
+# milliseconds, by default, it asks for it. C code may then keep it for a second. So
+# until it listens this is short and calls the C library with the GIL held. Later there
+# are few calls: the source comes with this text, no other thread is started, and the
+# one that reports a failure needs no file descriptor either. Nothing is written to the
+# program's output, and no module is imported: see library.py.
 
+import _imp
 import _thread
 import posix
 import sys
+
+_started_by = "attach"
 
 
 def begin():
@@ -27,11 +33,11 @@ def begin():
 def thread_starter():
     """The system's own function: gevent and eventlet make a greenlet instead."""
     start = _thread.start_new_thread
-    gevent, eventlet = sys.modules.get("gevent.monkey"), sys.modules.get("eventlet.patcher")
+    gevent, eventlet = sys.modules.get("gevent.monkey"), sys.modules.get("__original_module__thread")
     if type(start) is not type(len) and gevent:
         start = gevent.get_original("_thread", "start_new_thread")
     if type(start) is not type(len) and eventlet:
-        start = eventlet.original("_thread").start_new_thread
+        start = eventlet.start_new_thread
     return start
 
 
@@ -47,40 +53,53 @@ def permitted():
 
 
 def load():
+    left = []  # (descriptor, path) of the socket that listens, until the probe has it
     try:
-        if remote:
-            exec(listen, {})
-    except BaseException:
-        pass
-    if not left():
-        try:
-            posix.unlink(directory + b"claim")
-        except BaseException:
+        call = c_library()
+        if call("unlink", directory + b"claim") != 0:
             return  # vramscope has given up, and removed it first
-    try:
-        reason = start()
+        posix.register_at_fork(after_in_child=lambda: left and posix.close(left.pop()[0]))
+        listen(call, left)
+        reason = start(lambda: left.pop() if left else None)
     except BaseException as error:
         reason = error
-    file, path = socket() or (-1, b"")
-    if file >= 0:  # the probe does not serve
+    if left:  # the probe does not serve
+        file, name = left.pop()
         posix.close(file)
-        posix.unlink(path)
+        posix.unlink(name)
     if reason:
         report(reason)
 
 
-def left():
-    """What listen.py has left for this."""
-    of = sys.__dict__.get("vramscope_attach", {})
-    return of if of.get("directory") == directory else {}
+def c_library():
+    """Returns a function that calls one of the C library's."""
+    c = _library("_ctypes")
+    handle = c.dlopen(None, 0)
+    integer = type("integer", (c._SimpleCData,), {"_type_": "i"})
+    cdecl, holds_gil = 1, 4
+    function = type("function", (c.CFuncPtr,), {"_flags_": cdecl | holds_gil, "_restype_": integer})
+    return lambda name, *arguments: function(c.dlsym(handle, name))(*arguments)
 
 
-def socket():
-    """The descriptor and path of the socket that listens, or None; once."""
-    of = left()
-    if of:
-        del sys.__dict__["vramscope_attach"]
-    return of.get("socket")
+def listen(call, left):
+    """If it fails, the probe finds out why."""
+    if not path or hooks() or "vramscope_probe" in sys.modules:
+        return
+    stream, local = 1 | posix.O_CLOEXEC | posix.O_NONBLOCK, 1
+    file = call("socket", local, stream, 0)
+    address = local.to_bytes(2, sys.byteorder) + path + b"\0"
+    if file >= 0 and call("bind", file, address, len(address)) == 0:
+        if call("chmod", path, 0o600) == 0 and call("listen", file, 16) == 0:
+            left.append((file, path))
+            return
+        call("unlink", path)
+    call("close", file)
+
+
+def hooks():
+    """The import hooks of the probes that are in the process, as the globals of their modules."""
+    every = [getattr(finder, "find_spec", None) for finder in sys.meta_path if getattr(finder, "__name__", None) == "_ImportHook"]
+    return [f.__globals__ for f in every if getattr(f, "__module__", None) == "vramscope_probe"]
 
 
 def report(reason):
@@ -92,19 +111,23 @@ def report(reason):
         pass  # vramscope will give up
 
 
-def start():
-    there = sys.modules.get("vramscope_probe")
-    if not there:
-        probe = type(sys)("vramscope_probe")
-        probe.__file__ = "<vramscope_probe>"
-        probe._started_by = "attach"
-        exec(compile(source, "<vramscope_probe>", "exec"), probe.__dict__)
-        there = sys.modules.setdefault("vramscope_probe", probe)  # atomic: one probe per process
-        if there is probe:
-            return probe._start(at_once=True, started_by="attach", socket=socket)
-    if not hasattr(there, "_start"):
+def start(socket):
+    for there in hooks():
+        return there["_start"](at_once=True, started_by="attach")
+    if "vramscope_probe" in sys.modules:
         return "another probe is being started in it; try again"
-    return there._start(at_once=True, started_by="attach")
+    if "os" not in sys.modules:
+        return "attach would have to import os; start the program with vramscope run"
+    code = compile(source, "<vramscope_probe>", "exec")
+    probe = type(sys)("vramscope_probe")
+    # All names are there from the start: whoever iterates over all dicts of the process sees none grow.
+    names = {name: None for name in code.co_names if name not in sys.modules["builtins"].__dict__}
+    names.update(__builtins__=__builtins__, __file__="<vramscope_probe>", _itself=probe, _started_by=_started_by, _private=_private)
+    probe.__dict__.update(names)
+    exec(code, probe.__dict__)
+    for there in hooks():
+        return there["_start"](at_once=True, started_by="attach")
+    return probe._start(at_once=True, started_by="attach", socket=socket)
 
 
 begin()

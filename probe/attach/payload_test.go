@@ -5,6 +5,7 @@ package attach
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -24,7 +25,7 @@ def __run():
     import builtins, sys, threading, time, types
     thread = threading.Thread(target=types.FunctionType(builtins.compile(builtins.open(sys.argv[1], "rb").read(), "<string>", "exec"), globals()), daemon=True)
     thread.start()
-    while thread.is_alive() and not getattr(getattr(sys.modules.get("vramscope_probe"), "_agent", None), "serving", False):
+    while thread.is_alive() and not [f for f in sys.meta_path if getattr(f, "__name__", "") == "_ImportHook" and f.find_spec.__globals__["_agent"].serving]:
         time.sleep(0.01)
 __run()
 `
@@ -51,7 +52,7 @@ func TestPayloadInHostilePath(t *testing.T) {
 		t.Skipf("this file system does not support the name: %v", err)
 	}
 	t.Setenv("TMPDIR", scratch)
-	p, err := newPayload(born{}, &status{}, "")
+	p, err := newPayload(born{}, &status{}, "", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,14 +84,14 @@ func TestPayloadInHostilePath(t *testing.T) {
 	if !p.begun() || p.failure() != "another probe is being started in it; try again" {
 		t.Errorf("begun %v, failure %q", p.begun(), p.failure())
 	}
-	// A thread of the program that imports the module meanwhile finds all of it or nothing.
+	// The program sees nothing in sys.modules, and imports the probe that serves.
 	if err := os.WriteFile(filepath.Join(p.directory, claimName), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	const watch = "import atexit, builtins, sys\nseen, original = [], exec\n" +
 		"def watch(*arguments):\n seen.append('vramscope_probe' in sys.modules)\n original(*arguments)\n" +
-		"builtins.exec = watch\natexit.register(lambda: print(seen[:2], 'vramscope_probe' in sys.modules))"
-	if out := run(watch); !strings.HasSuffix(out, "[False, False] True\n") {
+		"builtins.exec = watch\natexit.register(lambda: print(seen[:2], 'vramscope_probe' in sys.modules, __import__('vramscope_probe')._agent.serving))"
+	if out := run(watch); !strings.HasSuffix(out, "[False, False] False True\n") {
 		t.Errorf("the program sees %s", out)
 	}
 	// After remove nothing happens.
@@ -106,7 +107,7 @@ func TestPayloadInHostilePath(t *testing.T) {
 // TestRemoveKeepsEmptyScriptForProcess: Python would report a missing script in the
 // program's own output.
 func TestRemoveKeepsEmptyScriptForProcess(t *testing.T) {
-	p, err := newPayload(born{5, 6}, &status{}, "")
+	p, err := newPayload(born{5, 6}, &status{}, "", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +134,7 @@ func listeningPayload(t *testing.T, runtime string, pid int, start uint64) *payl
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := newPayload(born{}, &status{}, socket)
+	p, err := newPayload(born{}, &status{}, socket, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +201,7 @@ func TestPayloadKeepsTheGILUntilItListens(t *testing.T) {
 			p := listeningPayload(t, runtime, 4711, 1)
 			const begin = "import posix\nfor _ in range(2):\n try:\n  posix.mkdir('')\n except OSError:\n  pass\n"
 			cmd := exec.Command(gdb, "-nx", "--batch", "-x", textFile(t, withGdb), "--args",
-				python, "-c", "import "+modules+onThread, textFile(t, begin+p.listen+p.text))
+				python, "-c", "import "+modules+onThread, textFile(t, begin+p.text))
 			cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+runtime, "PYTHONPATH=")
 			out, err := cmd.CombinedOutput()
 			if err != nil {
@@ -224,7 +225,7 @@ func TestPayloadKeepsTheGILUntilItListens(t *testing.T) {
 // forked before does not keep it, and a probe that cannot start removes it.
 func TestEarlySocket(t *testing.T) {
 	const program = `
-import os, sys
+import builtins, os, sys
 def show():
     files = []
     for name in os.listdir("/proc/self/fd"):
@@ -232,17 +233,21 @@ def show():
             files.append(os.readlink("/proc/self/fd/" + name))
         except OSError:
             pass  # the directory's own
-    print(sum(file.startswith("socket:") for file in files), hasattr(sys, "vramscope_attach"),
-        len(os.listdir(os.environ["XDG_RUNTIME_DIR"] + "/vramscope")), flush=True)
+    print(sum(file.startswith("socket:") for file in files), len(os.listdir(os.environ["XDG_RUNTIME_DIR"] + "/vramscope")), flush=True)
+def between(source, name, *arguments, original=compile):
+    if name == "<vramscope_probe>":
+        %s
+    return original(source, name, *arguments)
+builtins.compile = between
 ` + onThread + "\nshow()\n"
 	for version, python := range anyPythons(t) {
 		for between, want := range map[string]string{
-			"show()\nif not os.fork():\n show()\n os._exit(0)\nos.wait()\n": "1 True 1\n0 False 1\n1 False 1\n",
-			"sys.modules['vramscope_probe'] = os\n":                         "0 False 0\n",
-			"os.closerange(3, 100)\n":                                       "1 False 1\n",
+			"show(); os.fork() or (show(), os._exit(0)); os.wait()": "1 1\n0 1\n1 1\n",
+			"raise RuntimeError":    "0 0\n",
+			"os.closerange(3, 100)": "1 1\n",
 		} {
 			runtime := shortDir(t)
-			cmd := exec.Command(python, "-c", program, "/dev/stdin")
+			cmd := exec.Command(python, "-W", "ignore", "-c", fmt.Sprintf(program, between), "/dev/stdin")
 			cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+runtime, "PYTHONPATH=")
 			var out bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &out, &out
@@ -255,9 +260,9 @@ def show():
 			}
 			id := identify(t, cmd.Process.Pid)
 			p := listeningPayload(t, runtime, id.PID, id.StartTime)
-			_, err = io.WriteString(text, p.listen+between+p.text)
+			_, err = io.WriteString(text, p.text)
 			if err := errors.Join(err, text.Close(), cmd.Wait()); err != nil || out.String() != want {
-				t.Errorf("Python %s after %q: %v, %s", version, between, err, out.String())
+				t.Errorf("Python %s with %q: %v, %s", version, between, err, out.String())
 			}
 		}
 	}

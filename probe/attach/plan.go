@@ -22,6 +22,7 @@ type Plan struct {
 	Note        string // what the program cannot do with a probe, or ""
 
 	gdb    string  // the program
+	root   string  // its root directory in /proc if its mounts are its own, or ""
 	python *python // nil if there is none, or it cannot be read
 }
 

@@ -6,11 +6,10 @@ import (
 )
 
 // The memory written into the process contains the machine code of the new thread
-// (stub), that of its creation (start), a table of addresses, and two texts:
+// (stub), that of its creation (start), a table of addresses, and a text:
 //
-//	void stub(struct { int (*ensure)(void); void (*release)(int); int (*run)(const char *); const char *first; …; const char *text; } *a) {
+//	void stub(struct { int (*ensure)(void); void (*release)(int); int (*run)(const char *); const char *text; …} *a) {
 //	    int state = a->ensure();   // waits for the GIL, as every thread does
-//	    a->run(a->first);
 //	    a->run(a->text);
 //	    a->release(state);
 //	}
@@ -31,9 +30,9 @@ const (
 	textAt    = 320
 )
 
-// imageSize is the size of the memory for two texts, in whole pages.
-func imageSize(first, text string) int {
-	return (textAt + len(first) + 1 + len(text) + pageSize) / pageSize * pageSize // with the NUL at the end
+// imageSize is the size of the memory for a text, in whole pages.
+func imageSize(text string) int {
+	return (textAt + len(text) + pageSize) / pageSize * pageSize // with the NUL at the end
 }
 
 // starters is start in machine code.
@@ -92,8 +91,6 @@ var stubs = map[string][]byte{
 		0x41, 0x89, 0xc4, // mov r12d, eax
 		0x48, 0x8b, 0x7b, 0x18, // mov rdi, [rbx+24]
 		0xff, 0x53, 0x10, // call [rbx+16]
-		0x48, 0x8b, 0x7b, 0x38, // mov rdi, [rbx+56]
-		0xff, 0x53, 0x10, // call [rbx+16]
 		0x44, 0x89, 0xe7, // mov edi, r12d
 		0xff, 0x53, 0x08, // call [rbx+8]
 		0x31, 0xc0, // xor eax, eax
@@ -112,9 +109,6 @@ var stubs = map[string][]byte{
 		0xd63f0100, // blr x8
 		0x2a0003f4, // mov w20, w0
 		0xf9400e60, // ldr x0, [x19, #24]
-		0xf9400a68, // ldr x8, [x19, #16]
-		0xd63f0100, // blr x8
-		0xf9401e60, // ldr x0, [x19, #56]
 		0xf9400a68, // ldr x8, [x19, #16]
 		0xd63f0100, // blr x8
 		0x2a1403e0, // mov w0, w20
@@ -136,21 +130,20 @@ func instructions(words ...uint32) []byte {
 }
 
 // image returns the content of the memory at an address.
-func image(architecture string, functions map[string]function, page uint64, first, text string) ([]byte, error) {
+func image(architecture string, functions map[string]function, page uint64, text string) ([]byte, error) {
 	code, starter := stubs[architecture], starters[architecture]
 	if len(code) > starterAt || len(starter) > wordsAt-starterAt {
 		return nil, errors.New("the machine code overlaps")
 	}
-	out := make([]byte, textAt, imageSize(first, text))
+	out := make([]byte, textAt, imageSize(text))
 	copy(out, code)
 	copy(out[starterAt:], starter)
 	for i, word := range []uint64{
 		functions["PyGILState_Ensure"].address, functions["PyGILState_Release"].address,
 		functions["PyRun_SimpleString"].address, page + textAt,
 		page, functions["pthread_create"].address, functions["pthread_detach"].address,
-		page + textAt + uint64(len(first)) + 1,
 	} {
 		binary.LittleEndian.PutUint64(out[wordsAt+8*i:], word)
 	}
-	return append(out, first+"\x00"+text+"\x00"...), nil
+	return append(out, text+"\x00"...), nil
 }

@@ -20,7 +20,7 @@ func TestReplaceablePayloadIsRefused(t *testing.T) {
 		if err := os.Chmod(open, mode); err != nil {
 			t.Fatal(err)
 		}
-		p, err := newPayload(born{}, &status{}, "")
+		p, err := newPayload(born{}, &status{}, "", "")
 		if (err == nil) != allowed {
 			t.Errorf("%v: %v", mode, err)
 		}

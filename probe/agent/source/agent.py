@@ -21,6 +21,7 @@ class _Agent:
         self._begun = _allocate_lock()  # released when the thread looks for filters from then on
         self._begun.acquire()
         self._ended = None  # released when the thread ends
+        self._atexit = None  # the module that stop is registered with
         self._tasks = []  # the same of the tasks' threads
 
     def start(self, at_once=False, socket=None):
@@ -46,30 +47,14 @@ class _Agent:
         global _poll
         if not here:
             _refuse_filters()
-        with _no_fork:
-            _refuse_shadowed()
-            # Imported here, on the program's thread, for the probe's thread: under
-            # gevent and eventlet it must not wait for the locks of modules.
-            import _signal
-            import _socket  # noqa: F401
-            import atexit
-            import ctypes
-            import errno  # noqa: F401
-            import fcntl  # noqa: F401
-            import gc  # noqa: F401
-            import json
-            import pickle  # noqa: F401
-            import select  # noqa: F401
-            import stat  # noqa: F401
-            import struct  # noqa: F401
-
+        for name in ("_ctypes", "_json", "_signal", "_socket", "select"):
+            _library(name)
         try:
             # pthread_exit loads it, and aborts the program where that fails. Python
             # before 3.11 ends every thread with it, before 3.14 those that outlive it.
-            ctypes.CDLL("libgcc_s.so.1")
+            _Foreign().open("libgcc_s.so.1")
         except OSError:
             pass  # another C library
-        _use_json(json)
         _poll = _original("select", "poll")
         if _replaced:
             raise RuntimeError("the program has replaced %s: the probe would run in its event loop" % _replaced[0])
@@ -79,6 +64,7 @@ class _Agent:
         self._ended.acquire()
         # The thread inherits the signal mask. Signals are the program's; those that
         # a fault in the thread raises stay unblocked.
+        _signal = _library("_signal")
         faults = {_signal.SIGSEGV, _signal.SIGBUS, _signal.SIGFPE, _signal.SIGILL, _signal.SIGABRT, _signal.SIGTRAP}
         old = _signal.pthread_sigmask(_signal.SIG_BLOCK, _signal.valid_signals() - faults)
         try:
@@ -93,9 +79,17 @@ class _Agent:
         finally:
             if not here:
                 _signal.pthread_sigmask(_signal.SIG_SETMASK, old)
-        atexit.register(self.stop)
+        self.stop_at_exit()
         if here:
             self._run()
+
+    def stop_at_exit(self):
+        """Registers stop. Before Python 3.10 only the newest instance of atexit counts, which
+        may be the program's first."""
+        atexit = _library("atexit")
+        if atexit is not self._atexit and (self._atexit is None or sys.version_info < (3, 10)):
+            self._atexit = atexit
+            atexit.register(self.stop)
 
     def retire(self):
         """Prevents every later start."""

@@ -30,13 +30,11 @@ class _Connection:
 
     def read(self):
         """Reads available bytes and keeps a passed descriptor. False at end of file."""
-        import _socket
-        import struct
-
+        _socket = _library("_socket")
         content, ancillary, _, _ = self.sock.recvmsg(65536, _socket.CMSG_SPACE(16), _CMSG_CLOEXEC)
         for level, kind, data in ancillary:
             if level == _socket.SOL_SOCKET and kind == _socket.SCM_RIGHTS:
-                for (fd,) in struct.iter_unpack("i", data[: len(data) // 4 * 4]):
+                for fd in memoryview(data[: len(data) // 4 * 4]).cast("i"):
                     self.close_fd()
                     self.fd = fd
         self.incoming += content

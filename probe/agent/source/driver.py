@@ -19,22 +19,20 @@ class _Driver:
 
     def _open(self):
         if self._library is None:
-            import ctypes
-
-            self._ctypes = ctypes
+            self._foreign = _Foreign()
             try:
                 # RTLD_NOLOAD: fails unless it is already loaded.
-                self._library = ctypes.CDLL("libcuda.so.1", mode=posix.RTLD_NOLOAD | posix.RTLD_NOW)
+                self._library = self._foreign.open("libcuda.so.1", posix.RTLD_NOLOAD | posix.RTLD_NOW)
             except OSError:
                 return False
         if not self._handles:
-            count = self._ctypes.c_int()
-            if not self._call("cuDeviceGetCount", self._ctypes.byref(count)):
+            count = self._foreign.int()
+            if not self._call("cuDeviceGetCount", self._foreign.byref(count)):
                 return False  # the program has not initialised it yet
             handles = []
             for ordinal in range(min(count.value, _MAX_DEVICES)):
-                handle = self._ctypes.c_int()
-                if not self._call("cuDeviceGet", self._ctypes.byref(handle), self._ctypes.c_int(ordinal)):
+                handle = self._foreign.int()
+                if not self._call("cuDeviceGet", self._foreign.byref(handle), self._foreign.int(ordinal)):
                     return False
                 handles.append(handle)
             self._handles = handles
@@ -42,7 +40,7 @@ class _Driver:
 
     def _call(self, name, *arguments):
         try:
-            function = getattr(self._library, name)
+            function = self._library.get(name)
         except AttributeError:
             return False
         return function(*arguments) == 0
@@ -52,10 +50,10 @@ class _Driver:
         if not self._open():
             return None
         used = []
-        flags, active = self._ctypes.c_uint(), self._ctypes.c_int()
+        flags, active = self._foreign.uint(), self._foreign.int()
         for ordinal, handle in enumerate(self._handles):
             if not self._call(
-                "cuDevicePrimaryCtxGetState", handle, self._ctypes.byref(flags), self._ctypes.byref(active)
+                "cuDevicePrimaryCtxGetState", handle, self._foreign.byref(flags), self._foreign.byref(active)
             ):
                 return None
             if active.value:
@@ -71,13 +69,13 @@ class _Driver:
             # On a MIG instance the first call returns the GPU's UUID, the second the instance's.
             gpu, own = self._uuid("cuDeviceGetUuid", handle), self._uuid("cuDeviceGetUuid_v2", handle)
             uuid = "MIG-" + own if gpu and own and gpu != own else "GPU-" + (gpu or own) if gpu or own else None
-            total = self._ctypes.c_size_t()
-            known = self._call("cuDeviceTotalMem_v2", self._ctypes.byref(total), handle)
+            total = self._foreign.ulong()
+            known = self._call("cuDeviceTotalMem_v2", self._foreign.byref(total), handle)
             self._described[ordinal] = uuid, total.value if known else None
         return self._described[ordinal]
 
     def _uuid(self, name, handle):
-        raw = (self._ctypes.c_ubyte * 16)()
+        raw = (self._foreign.ubyte * 16)()
         if not self._call(name, raw, handle):
             return None
         digits = bytes(raw).hex()
@@ -87,8 +85,8 @@ class _Driver:
         """The handle of the pool that cudaMallocAsync uses, or None."""
         if not self._open() or ordinal >= len(self._handles):
             return None
-        pool = self._ctypes.c_void_p()
-        if not self._call("cuDeviceGetDefaultMemPool", self._ctypes.byref(pool), self._handles[ordinal]):
+        pool = self._foreign.pointer()
+        if not self._call("cuDeviceGetDefaultMemPool", self._foreign.byref(pool), self._handles[ordinal]):
             return None
         return pool.value
 
@@ -107,12 +105,12 @@ class _Driver:
             return None
         figures = []
         for attribute in attributes:
-            value = self._ctypes.c_uint64()
+            value = self._foreign.ulong()
             if not self._call(
                 "cuMemPoolGetAttribute",
-                self._ctypes.c_void_p(handle),
-                self._ctypes.c_int(attribute),
-                self._ctypes.byref(value),
+                self._foreign.pointer(handle),
+                self._foreign.int(attribute),
+                self._foreign.byref(value),
             ):
                 return None
             figures.append(value.value)
@@ -122,15 +120,15 @@ class _Driver:
         """Frees all of a pool but keep bytes, live blocks included."""
         if not self._open():
             return False
-        return self._call("cuMemPoolTrimTo", self._ctypes.c_void_p(handle), self._ctypes.c_size_t(keep))
+        return self._call("cuMemPoolTrimTo", self._foreign.pointer(handle), self._foreign.ulong(keep))
 
     def mapped(self, address):
         """Whether there is memory behind an address that an allocator counts, or None if unknown."""
         if not self._open() or not hasattr(self._library, "cuPointerGetAttribute"):
             return None
-        mapped = self._ctypes.c_int()
+        mapped = self._foreign.int()
         code = self._library.cuPointerGetAttribute(
-            self._ctypes.byref(mapped), self._ctypes.c_int(self._POINTER_MAPPED), self._ctypes.c_uint64(address)
+            self._foreign.byref(mapped), self._foreign.int(self._POINTER_MAPPED), self._foreign.ulong(address)
         )
         return bool(mapped.value) if code in (0, self._INVALID_VALUE) else None
 
@@ -139,5 +137,5 @@ class _Driver:
         capture in another thread.
         """
         if self._open():
-            mode = self._ctypes.c_int(self._CAPTURE_RELAXED)
-            self._call("cuThreadExchangeStreamCaptureMode", self._ctypes.byref(mode))
+            mode = self._foreign.int(self._CAPTURE_RELAXED)
+            self._call("cuThreadExchangeStreamCaptureMode", self._foreign.byref(mode))

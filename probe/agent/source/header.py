@@ -21,6 +21,7 @@ GPU. No failure of the probe reaches the program. Its threads are unknown to the
 docs/protocol.md of vramscope describes the protocol.
 """
 
+import _imp
 import _io
 import _thread
 import os
@@ -35,6 +36,7 @@ __version__ = "1.0.0"
 _PROTOCOL = "vramscope/1"
 
 _POLLIN, _POLLOUT, _POLLNVAL = 1, 4, 32
+_EADDRINUSE = 98
 _CMSG_CLOEXEC = 0x40000000  # MSG_CMSG_CLOEXEC, missing from the socket module of 3.8
 _MAX_LINE = 256 << 10
 _MAX_MEMBERS = 16 << 10

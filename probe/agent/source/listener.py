@@ -72,8 +72,7 @@ class _Directory:
 
     def dead(self, name, check):
         """Whether this is a socket of our user on which no process listens, nor is about to."""
-        import _socket
-
+        _socket = _library("_socket")
         try:
             if _time_ns() / 1e9 - self.socket(name).st_mtime < _BIND_TIME:
                 return False
@@ -150,8 +149,7 @@ class _Listener:
 
     def adopt(self, fd, path):
         """Takes over a socket that listens. False if the program has closed it meanwhile."""
-        import _socket
-
+        _socket = _library("_socket")
         path, sock, ours = os.fsdecode(path), None, False
         try:
             sock = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM | _socket.SOCK_NONBLOCK, 0, fd)
@@ -190,9 +188,7 @@ class _Listener:
         return False
 
     def _listen(self, directory):
-        import _socket
-        import errno
-
+        _socket = _library("_socket")
         self._check()
         sock = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM | _socket.SOCK_NONBLOCK)
         try:
@@ -200,7 +196,7 @@ class _Listener:
                 self._check()
                 sock.bind(directory.path(self._name))
             except OSError as error:
-                if error.errno != errno.EADDRINUSE:
+                if error.errno != _EADDRINUSE:
                     raise
                 # Another probe of this process, or the dead socket of the program
                 # before an exec, which keeps the pid and the start time.

@@ -184,9 +184,7 @@ class _Memory:
         if level != "gradual":
             evictable.evict(notes)
         if level == "urgent":
-            import gc
-
-            gc.collect()
+            _library("gc").collect()
         ordinals = [d["ordinal"] for d in before if "ordinal" in d]
         for runtime in list(self._active()):
             if not runtime.flushes:
@@ -225,8 +223,9 @@ class _Memory:
             self._write_map(_when_free(lambda: self._take_map(wanted["devices"])), out)
             self._map_budget.add(_monotonic() - started)
         else:
-            import pickle
-
+            pickle = _module("pickle")
+            if not hasattr(pickle, "Pickler"):
+                raise _Refusal("unsupported", "the program has not imported pickle")
             name = "pytorch"
             recording = self._torch.recording()
             snapshot, paused = _when_free(self._torch.snapshot)
@@ -261,7 +260,7 @@ class _Memory:
             return list(_within_limits(chosen, self._torch.settings.large_page()[0]))
 
     def _write_map(self, devices, out):
-        encode = _json_encoder.encode
+        encode = _encoded
         out.add(encode({"schema": _MAP_SCHEMA, "time_ns": _time_ns()})[:-1] + ',"devices":[')
         comma = ""
         for uuid, segments in devices:

@@ -15,13 +15,14 @@ class _Preloaded:
 
     def _open(self):
         if self._library is None and "libvramscope.so" in os.environ.get("LD_PRELOAD", ""):
-            import ctypes
-
-            library = ctypes.CDLL(None)
-            if hasattr(library, "vramscope_preload_yield"):
-                library.vramscope_preload_report.restype = ctypes.c_long
-                library.vramscope_preload_report.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
-                self._library, self._buffer = library, ctypes.create_string_buffer(self._SIZE)
+            foreign = _Foreign()
+            library = foreign.open(None)
+            try:
+                library.vramscope_preload_yield = library.get("vramscope_preload_yield")
+                library.vramscope_preload_report = library.get("vramscope_preload_report", foreign.long, foreign.text, foreign.ulong)
+                self._library, self._buffer = library, foreign.buffer(self._SIZE)
+            except AttributeError:
+                pass  # the variable names a library that could not be loaded
         return self._library
 
     def take_over(self):
@@ -38,7 +39,7 @@ class _Preloaded:
         if self._open() is None:
             return
         length = self._library.vramscope_preload_report(self._buffer, self._SIZE)
-        native = _json_decoder.decode(self._buffer.raw[:length].decode()) if length > 0 else {"devices": []}
+        native = _decoded(self._buffer.raw[:length].decode()) if length > 0 else {"devices": []}
         known = {device["uuid"]: device for device in report["devices"]}
         for theirs in native.get("devices", ()):
             ours = known.get(theirs["uuid"])

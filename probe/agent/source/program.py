@@ -2,7 +2,7 @@
 # would be a greenlet of the program's event loop, a lock and a poll would wait in it.
 # So posix stands for os here, _socket for socket, _io.FileIO for open, and these:
 
-_at_start = globals().get("_at_start", {})  # what sitecustomize.py has kept of the program's start
+_at_start = globals().get("_at_start") or {}  # what sitecustomize.py has kept of the program's start
 _replaced = []  # functions that the program has replaced, and whose originals are unknown
 
 
@@ -12,43 +12,21 @@ def _original(module, name):
         if type(found) is type(len):
             return found
     _replaced.append(module + "." + name)
-    return getattr(sys.modules[module], name, None)
+    return getattr(_library(module), name, None)
 
 
 def _candidates(module, name):
     yield _at_start.get(module + "." + name)
-    yield getattr(sys.modules[module], name, None)
+    there = _library(module)
+    yield getattr(there, name, None)
     try:
-        gevent, eventlet = _module("gevent.monkey"), _module("eventlet.patcher")
+        gevent, eventlet = _module("gevent.monkey"), _module("__original_module_" + module)
         if gevent is not None:
             yield gevent.get_original(module, name)
-        if eventlet is not None:
-            yield getattr(eventlet.original(module), name, None)
-        yield getattr(sys.modules[module], "_original_" + name, None)  # debugpy's
+        yield getattr(eventlet, name, None)
+        yield getattr(there, "_original_" + name, None)  # debugpy's
     except Exception:
         _log_failure("looking for %s.%s" % (module, name))
-
-
-# What the probe imports besides modules that are always there.
-_LIBRARY = ("ctypes", "fcntl", "json", "pickle", "select", "_socket", "stat", "struct")
-
-
-def _refuse_shadowed():
-    """Raises where an import would run a file of the program in place of the
-    standard library's, or hide that file from the program: its json.py, say."""
-    library = os.path.dirname(os.__file__)
-    ahead = sys.path[: sys.path.index(library)] if library in sys.path else []
-    ahead = tuple(os.path.join(os.path.abspath(path), "") for path in ahead)
-    for name in _LIBRARY:
-        if name in sys.modules:
-            spec = getattr(sys.modules[name], "__spec__", None)
-        elif name in sys.builtin_module_names:
-            continue
-        else:
-            spec = sys.modules["_frozen_importlib_external"].PathFinder.find_spec(name)
-        origin = getattr(spec, "origin", None) or ""
-        if origin.startswith(ahead) and not origin.startswith(os.path.join(library, "")):
-            raise RuntimeError("the program has a module of its own by the name of %s, which the probe needs: %s" % (name, origin))
 
 
 _start_new_thread = _original("_thread", "start_new_thread")
@@ -101,9 +79,7 @@ def _read(path):
 
 
 class _ForkLock:
-    """Held during a fork, and while the probe imports or keeps the garbage collector
-    off. A child that was forked in the middle of an import would wait for that
-    module's lock for ever: the thread that holds it does not exist in the child.
+    """Held during a fork, and while the probe keeps the garbage collector off.
 
     A thread may take it again. It is no RLock, because eventlet replaces those.
     """
@@ -159,9 +135,8 @@ class _CollectionOff:
     _now = False  # of the class: the probe keeps it off
 
     def __enter__(self):
-        import gc
-
         _no_fork.acquire()
+        gc = _library("gc")
         self._was_on = gc.isenabled()
         if self._was_on:
             _CollectionOff._now = True
@@ -175,8 +150,6 @@ class _CollectionOff:
     @staticmethod
     def end():
         """In a child, too: its fork waits no longer than _FORK_TIME."""
-        import gc
-
         if _CollectionOff._now:
-            gc.enable()
+            _library("gc").enable()
             _CollectionOff._now = False

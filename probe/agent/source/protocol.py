@@ -1,29 +1,9 @@
-def _integer(text):
-    # int() of a quarter of a million digits would hold the GIL for a second.
-    return int(text) if len(text) <= 20 and text != "-0" else float("inf")
-
-
-def _real(text):
-    return float(text) if len(text) <= 64 else 0.5  # no field accepts a fraction
-
-
-def _no_number(text):
-    raise ValueError("%s is not JSON" % text)
-
-
-def _use_json(json):
-    """Makes a decoder and an encoder: a program may replace json.loads and json.dumps."""
-    global _json_decoder, _json_encoder
-    _json_decoder = json.JSONDecoder(parse_int=_integer, parse_float=_real, parse_constant=_no_number)
-    _json_encoder = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
-
-
 def _decode(line):
     """A request as a dict. Lines that would expand to many objects are refused first."""
     if line.count(b",") > _MAX_MEMBERS or line.count(b"[") + line.count(b"{") > _MAX_DEPTH:
         raise _Refusal("bad_request", "too many members in one line")
     try:
-        request = _json_decoder.decode(line.decode("utf-8"))
+        request = _decoded(line.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise _Refusal("bad_request", _clip(error))
     if not isinstance(request, dict):
@@ -68,14 +48,12 @@ def _chosen_devices(request):
 def _check_snapshot_fd(fd):
     """Refuses a descriptor other than a writable regular file: writing to a pipe
     that is not read would block the thread."""
-    import fcntl
-    import stat
-
     if fd is None:
         raise _Refusal("bad_request", "a snapshot needs a descriptor to write to (SCM_RIGHTS)")
-    if not stat.S_ISREG(posix.fstat(fd).st_mode):
+    if posix.fstat(fd).st_mode & 0o170000 != 0o100000:
         raise _Refusal("bad_request", "the descriptor is not a regular file or memfd")
-    if fcntl.fcntl(fd, fcntl.F_GETFL) & posix.O_ACCMODE == posix.O_RDONLY:
+    _, _, flags = _read("/proc/self/fdinfo/%d" % fd).partition(b"\nflags:")
+    if int(flags.split(None, 1)[0], 8) & posix.O_ACCMODE == posix.O_RDONLY:
         raise _Refusal("bad_request", "the descriptor is not open for writing")
 
 
@@ -118,7 +96,7 @@ def _failure(number, refusal):
 
 
 def _encode(answer):
-    line = _json_encoder.encode(answer).encode("ascii") + b"\n"
+    line = _encoded(answer).encode("ascii") + b"\n"
     if len(line) > _MAX_LINE:
         line = _encode(_failure(answer.get("id"), _Refusal("internal", "the answer does not fit a line")))
     return line

@@ -64,12 +64,10 @@ class _PyTorchLocks:
         return bool(self._locks) and not any(lock.value for lock in self._locks)
 
     def _search(self):
-        import ctypes
-        import struct
-
+        foreign = _Foreign()
         try:
-            library = ctypes.CDLL("libc10_cuda.so", mode=posix.RTLD_NOLOAD | posix.RTLD_NOW)
-            allocator = ctypes.c_void_p.in_dll(library, self._SYMBOL).value
+            library = foreign.open("libc10_cuda.so", posix.RTLD_NOLOAD | posix.RTLD_NOW)
+            allocator = foreign.pointer.in_dll(library, self._SYMBOL).value
         except (OSError, ValueError):
             return ()  # before 2.0
         memory = posix.open("/proc/self/mem", posix.O_RDONLY | posix.O_CLOEXEC)
@@ -77,13 +75,12 @@ class _PyTorchLocks:
 
             def words(address, size):
                 content = posix.pread(memory, size, address)
-                return struct.unpack_from("%dQ" % (len(content) // 8), content)
+                return memoryview(content[: len(content) // 8 * 8]).cast("Q").tolist()
 
             def is_lock(address):
                 """A recursive mutex is: lock, count, owner, users, kind 1, spins, elision, list."""
-                content = posix.pread(memory, 40, address)
-                lock, _, owner, _, *rest = struct.unpack("=iIiIiiQQ", content)
-                return rest == [1, 0, 0, 0] and lock in (0, 1, 2) and owner >= 0
+                lock, _, owner, _, *rest = memoryview(posix.pread(memory, 40, address)).cast("i")
+                return rest == [1, 0, 0, 0, 0, 0] and lock in (0, 1, 2) and owner >= 0
 
             found = []
             inside = words(allocator, self._SEARCHED)
@@ -94,8 +91,8 @@ class _PyTorchLocks:
                     devices = words(begin, end - begin)
                     if all(device % 8 == 0 and is_lock(device) for device in devices):
                         found.append(devices)
-                except (OSError, OverflowError, struct.error):
+                except (OSError, OverflowError, ValueError):
                     pass  # no pointers
         finally:
             posix.close(memory)
-        return [ctypes.c_int.from_address(device) for device in found[0]] if len(found) == 1 else ()
+        return [foreign.int.from_address(device) for device in found[0]] if len(found) == 1 else ()

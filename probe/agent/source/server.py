@@ -31,6 +31,7 @@ class _Server:
             if _monotonic() >= check and not agent.stopping:
                 if not self.listener.reachable():
                     self.listener.bind()
+                agent.stop_at_exit()
                 check = _monotonic() + _CHECK_TIME
 
     def _step(self, until):
@@ -100,9 +101,7 @@ class _Server:
     # -- Connections
 
     def _accept(self):
-        import _socket
-        import struct
-
+        _socket = _library("_socket")
         try:
             fd, _ = self.listener.sock._accept()
         except OSError as error:
@@ -114,7 +113,7 @@ class _Server:
         sock = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM, 0, fd)
         sock.setblocking(False)
         refusal = None
-        uid = struct.unpack("iII", sock.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12))[1]
+        uid = memoryview(sock.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)).cast("I")[1]
         if uid not in (self._uid, 0):
             refusal = _Refusal("forbidden", "this is user %d's process; you are user %d" % (self._uid, uid))
         elif len(self._connections) >= _MAX_CONNECTIONS:

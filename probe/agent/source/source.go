@@ -18,7 +18,7 @@ var files embed.FS
 // first begin the module: docstring, limits, shared functions, what the system provides, the base class of
 // the runtimes. last runs when the module is imported. The files between them
 // only define names, so their order does not matter.
-var first = []string{"header.py", "program.py", "runtime.py"}
+var first = []string{"header.py", "library.py", "program.py", "runtime.py"}
 
 const last = "startup.py"
 

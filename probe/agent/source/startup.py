@@ -4,7 +4,9 @@ _PACKAGES = frozenset(runtime.package for runtime in _RUNTIMES)
 
 
 class _ImportHook:
-    """Starts the probe when a runtime's package is imported; finds no module itself.
+    """Starts the probe when a runtime's package is imported. It is also the mark by which
+    another attach finds the probe, and from which a program imports that of vramscope
+    attach, which is not in sys.modules.
 
     It acts on the import of a submodule, for which path is set: a package alone
     may be looked up without being imported (importlib.util.find_spec).
@@ -12,16 +14,28 @@ class _ImportHook:
 
     @staticmethod
     def find_spec(name, path=None, target=None):
+        if name == __name__ and _itself is not None:
+            return sys.modules["_frozen_importlib"].ModuleSpec(name, _ImportHook)
         if path is not None and not _agent.started and name.partition(".")[0] in _PACKAGES:
             _start()
         return None
+
+    @staticmethod
+    def create_module(spec):
+        return _itself
+
+    @staticmethod
+    def exec_module(module):
+        pass  # it has been
 
 
 _permitted = _permitted_filters(_at_start)
 _evictable = _Evictable()
 _steps = _Steps()
-# probe/attach and sitecustomize.py set _started_by in the module's namespace before they execute the module.
-_agent = _Agent(_evictable, globals().get("_started_by", "import"))
+# probe/attach and sitecustomize.py set _started_by in the module's namespace before they execute the module,
+# probe/attach also the module itself.
+_agent = _Agent(_evictable, globals().get("_started_by") or "import")
+_itself = globals().get("_itself")
 
 
 def _start(at_once=False, started_by=None, socket=None):

@@ -64,13 +64,11 @@ class _Status:
     """
 
     def __init__(self):
-        import ctypes
-
-        libc = ctypes.PyDLL(None)
-        self._seek, self._read = libc.lseek, libc.read
-        self._seek.argtypes, self._seek.restype = (ctypes.c_int, ctypes.c_long, ctypes.c_int), ctypes.c_long
-        self._read.argtypes, self._read.restype = (ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t), ctypes.c_ssize_t
-        self._buffer = ctypes.create_string_buffer(1 << 14)
+        foreign = _Foreign()
+        libc = foreign.open(None)
+        self._seek = libc.get("lseek", foreign.long, foreign.int, foreign.long, foreign.int, with_gil=True)
+        self._read = libc.get("read", foreign.long, foreign.int, foreign.text, foreign.ulong, with_gil=True)
+        self._buffer = foreign.buffer(1 << 14)
         self._lock = _allocate_lock()
         self._thread = b"\nPid:\t%d\n" % _thread.get_native_id()
         self._offset = 0

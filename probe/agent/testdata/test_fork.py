@@ -55,34 +55,6 @@ class Fork(Case):
         job.do("gate.set()")
         self.assertTrue(monitor.receive()["ok"])
 
-    def test_a_fork_waits_for_an_import_of_the_probe(self):
-        # The probe imports fcntl, here slowly; the child imports it too.
-        job = self.job("import sys, threading, time, importlib.machinery, torch; entered = threading.Event()",
-                       "class Slow:\n"
-                       "    @classmethod\n"
-                       "    def find_spec(cls, name, path=None, target=None):\n"
-                       "        return importlib.machinery.ModuleSpec(name, cls) if name == 'fcntl' else None\n"
-                       "    @staticmethod\n"
-                       "    def create_module(spec):\n"
-                       "        return None\n"
-                       "    @staticmethod\n"
-                       "    def exec_module(module):\n"
-                       "        entered.set()\n"
-                       "        time.sleep(1)\n",
-                       "sys.modules.pop('fcntl', None); sys.meta_path.insert(0, Slow)",
-                       "other = threading.Thread(target=__import__, args=('vramscope_probe',)); other.start()",
-                       "assert entered.wait(%d)" % TIMEOUT, probe=False, path=[AGENT], flags=["-S"])
-        self.assertIsNone(job.do(self.FORK % "import fcntl; os._exit(7)"))
-        child = job.do("pid")
-        try:
-            status = until("the child to import fcntl", lambda: job.do("os.waitpid(pid, os.WNOHANG)[1]"))
-        except AssertionError:
-            os.kill(child, signal.SIGKILL)
-            raise
-        self.assertEqual(status, 7 << 8)
-        job.do("other.join(); t = torch.empty(1)")
-        self.assertTrue(self.monitor(job).ask("hello")["ok"])
-
     def test_a_fork_does_not_wait_for_ever(self):
         job = self.job("import vramscope_probe as v, threading; v._FORK_TIME = 0.1; held = threading.Event()",
                        "def hold():\n    v._no_fork.acquire()\n    held.set()\n    threading.Event().wait()",

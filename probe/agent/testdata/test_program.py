@@ -61,13 +61,31 @@ class Program(Case):
             with open(os.path.join(self.directory, name + ".py"), "w") as file:
                 file.write("import sys; sys.stderr.write('run')\nown = 7\n")
             job = self.quiet(QUICK, path=[self.directory])
-            reason = job.do("v._start(at_once=True)")
-            self.assertIn("a module of its own by the name of %s" % name, reason)
-            self.assertEqual(job.sockets(), [])
+            self.assertIsNone(job.do("v._start(at_once=True)"))
+            self.serves(job)
             self.assertEqual(job.do("import %s as module; module.own" % name), 7)
             self.assertEqual(job.end(), 0)
             self.assertEqual(job.errors(), "run")
             os.remove(os.path.join(self.directory, name + ".py"))
+
+    def test_it_has_imported_a_module_by_the_name_of_the_standard_librarys(self):
+        job = self.quiet(QUICK, "import types; sys.modules['select'] = own = types.ModuleType('select'); own.__file__ = '/own/select.py'")
+        self.assertIn("a module of its own by the name of select", job.do("v._start(at_once=True)"))
+        self.assertEqual(job.sockets(), [])
+        self.assertTrue(job.do("sys.modules['select'] is own"))
+        self.ends(job)
+
+    def test_nothing_is_imported(self):
+        # The program imports the same modules later.
+        job = self.quiet(QUICK, "before = set(sys.modules)", "v._start(at_once=True)")
+        self.serves(job)
+        self.assertEqual(job.do("sorted(set(sys.modules) - before)"), [])
+        self.assertIsNone(job.do("import atexit, ctypes, gc, json, select, socket; pair = socket.socketpair(); pair[0].send(b'x')\n"
+                                 "assert pair[1].recv(1) == b'x' and ctypes.CDLL(None).getpid() > 0 and select.poll() and json.dumps({})\n"
+                                 "[one.close() for one in pair]; del pair, atexit, ctypes, gc, json, select, socket"))
+        self.serves(job)
+        self.ends(job)
+        self.assertEqual(job.sockets(), [])
 
     EXHAUST = ("import os\ndef exhaust():\n    held = []\n    try:\n        while True: held.append(os.dup(0))\n"
                "    except OSError: return held\nimport resource; resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))")

@@ -52,7 +52,7 @@ os.execv(sys.argv[1], sys.argv[1:])
 """
 
 PROGRAM = """
-import gc, time, threading
+import gc, pickle, time, threading
 %(filter)s
 MMAP, SECCOMP = 9, 317
 if when == "import":

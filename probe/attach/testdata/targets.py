@@ -8,6 +8,7 @@ on standard input, or its end, it checks its results and prints "done".
 
 import asyncio
 import errno
+import gc
 import mmap
 import os
 import select
@@ -17,6 +18,7 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 
 
 def counting(path):
@@ -181,6 +183,62 @@ def signals(step):
     good = churn(step)
     signal.setitimer(signal.ITIMER_REAL, 0)
     return good and len(seen) > 0
+
+
+def unchanged(step):
+    """Is sleeping; what others may iterate over stays the same."""
+
+    def seen():
+        return [set(every) for every in (sys.modules, vars(sys), sys.path_importer_cache, threading._active, vars(sys.modules["builtins"]))]
+
+    before = seen()
+    return sleeping(step) and seen() == before
+
+
+def modules(step):
+    """Iterates over the modules all the time."""
+    while not ending():
+        for _ in range(100):
+            for name, module in sys.modules.items():
+                getattr(module, "__file__", None)
+        step()
+    return True
+
+
+def reloads(step):
+    """Looks at the modules' files every 20 ms, as what loads changed files anew does."""
+    while not ending():
+        for module in sys.modules.values():
+            try:
+                os.stat(module.__file__)
+            except (AttributeError, TypeError, OSError):
+                pass  # built in
+        time.sleep(0.02)
+        step()
+    return True
+
+
+def objects(step):
+    """Iterates over all containers that the garbage collector knows."""
+    while not ending():
+        for one in gc.get_objects():
+            hasattr(one, "data") and isinstance(one, threading.Thread)
+            if type(one) in (dict, set, list):
+                for _ in one:
+                    pass
+        step()
+    return True
+
+
+def frames(step):
+    """Iterates over all threads and their frames."""
+    while not ending():
+        for thread in threading.enumerate():
+            thread.name, thread.ident in threading._active
+        for frame in sys._current_frames().values():
+            traceback.extract_stack(frame)
+        step()
+    return True
 
 
 def derive(step):

@@ -7,6 +7,7 @@ FAKE_TORCH_TOTAL are the number of GPUs and their memory.
 """
 
 import os
+import pickle  # noqa: F401  as PyTorch does
 import sys
 import types
 

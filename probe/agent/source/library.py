@@ -1,0 +1,57 @@
+# The probe imports nothing. An import lets go of the GIL, and a new entry of sys.modules
+# ends whoever iterates over it meanwhile, as programs do that load changed files anew.
+# What the program has not imported of the standard library's C modules comes to the
+# probe alone. probe/attach also runs this part by itself, before the rest.
+
+_private = globals().get("_private") or {}  # name → a C module that is the probe's alone
+
+
+def _library(name):
+    """A C module of the standard library: the program's, or else the probe's own."""
+    for _ in range(1000):
+        module = sys.modules.get(name)
+        if module is None:
+            return _private.get(name) or _new_module(name)
+        if not getattr(getattr(module, "__spec__", None), "_initializing", False):
+            break
+        posix.stat("/")  # lets another thread run, which is importing it
+    file = str(getattr(module, "__file__", None))
+    if file.endswith((".py", ".pyc")):
+        raise RuntimeError("the program has a module of its own by the name of %s, which the probe needs: %s" % (name, file))
+    return module
+
+
+def _new_module(name):
+    """A new instance of a C module, which is not in sys.modules."""
+    if name in sys.builtin_module_names:
+        return _created(name, None, _imp.create_builtin, _imp.exec_builtin)
+    # Not the path of imports, on which the program may have a module of that name.
+    library = getattr(sys, "platlibdir", "lib"), *sys.version_info[:2]
+    own = sys.base_exec_prefix + "/%s/python%d.%d/lib-dynload" % library
+    for directory in [own] + [path for path in sys.path if str(path).endswith("/lib-dynload")]:
+        for suffix in _imp.extension_suffixes():
+            try:
+                return _created(name, "%s/%s%s" % (directory, name, suffix), _imp.create_dynamic, _imp.exec_dynamic)
+            except ImportError as error:
+                if "No such file" not in str(error):
+                    raise
+    if globals().get("_started_by") != "attach":
+        return __import__(name)
+    raise RuntimeError("attach would have to import %s; start the program with vramscope run" % name)
+
+
+def _created(name, origin, create, execute):
+    """A new instance of a C module.
+
+    Some modules of older Pythons enter sys.modules by themselves, and are removed in the
+    same call of C code: no other thread runs in between. If another thread has been
+    faster with an import, it is that module.
+    """
+    spec = type(sys.implementation)(name=name, origin=origin)
+    absent = map({False: spec}.__getitem__, map(sys.modules.__contains__, (name,)))
+    created = map(sys.modules.pop, (name,), map(create, absent))
+    try:
+        list(map(execute, map(_private.setdefault, (name,), created)))
+    except KeyError:
+        return sys.modules[name]
+    return _private[name]
