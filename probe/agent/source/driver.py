@@ -124,12 +124,14 @@ class _Driver:
 
     def mapped(self, address):
         """Whether there is memory behind an address that an allocator counts, or None if unknown."""
-        if not self._open() or not hasattr(self._library, "cuPointerGetAttribute"):
+        if not self._open():
+            return None
+        try:
+            ask = self._library.get("cuPointerGetAttribute")
+        except AttributeError:
             return None
         mapped = self._foreign.int()
-        code = self._library.cuPointerGetAttribute(
-            self._foreign.byref(mapped), self._foreign.int(self._POINTER_MAPPED), self._foreign.ulong(address)
-        )
+        code = ask(self._foreign.byref(mapped), self._foreign.int(self._POINTER_MAPPED), self._foreign.ulong(address))
         return bool(mapped.value) if code in (0, self._INVALID_VALUE) else None
 
     def relax(self):

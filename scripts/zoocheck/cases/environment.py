@@ -41,6 +41,7 @@ CASES = [
     Case("preloaded library", command=("stdbuf", "-o0", "$PYTHON", "$PROGRAMS/job.py"), tools=("stdbuf",)),
     Case("traced", normalise=((r"^TracerPid: .*", "TracerPid"),), command=("strace", "-f", "-o", "/dev/null", "$PYTHON", "$PROGRAMS/job.py"), tools=("strace",),
          refused={"attach": "it is traced by strace"}),
+    Case("mounts of its own", command=("unshare", "-m", "sh", "-c", 'mount -t tmpfs none /var/tmp && exec "$@"', "sh", "$PYTHON", "$PROGRAMS/job.py"), tools=("unshare",)),
     Case("not dumpable", script="prctl.py", arguments=("4", "0")),
     Case("no new rights", script="prctl.py", arguments=("38", "1")),
     Case("reaper of orphans", script="prctl.py", arguments=("36", "1")),
