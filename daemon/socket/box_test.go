@@ -36,6 +36,14 @@ func TestMain(m *testing.M) {
 // beClient sends standard input to a daemon's socket and writes the first line of
 // each answer; with VRAMSCOPE_TEST_DIAL it uses the Client.
 func beClient(directory string) int {
+	if n, _ := strconv.Atoi(os.Getenv("VRAMSCOPE_TEST_FLOOD")); n > 0 {
+		return flood(filepath.Join(directory, Name), n)
+	}
+	if tries, _ := strconv.Atoi(os.Getenv("VRAMSCOPE_TEST_TRIES")); tries > 0 {
+		owner, _ := strconv.Atoi(os.Getenv("VRAMSCOPE_TEST_DIAL"))
+		fmt.Println(answered(Place{directory, uint32(owner)}, tries))
+		return 0
+	}
 	if os.Getenv("VRAMSCOPE_TEST_DIAL") != "" {
 		owner, _ := strconv.Atoi(os.Getenv("VRAMSCOPE_TEST_DIAL"))
 		client, err := Dial(context.Background(), []Place{{directory, uint32(owner)}})
@@ -62,6 +70,36 @@ func beClient(directory string) int {
 		fmt.Print(line)
 	}
 	return 0
+}
+
+// flood tries to connect so many times, and holds what it gets as long as others do.
+func flood(path string, times int) int {
+	var held [64]net.Conn
+	got := 0
+	for i := range times {
+		conn, err := net.Dial("unix", path)
+		if err != nil {
+			continue
+		}
+		got++
+		if of := &held[i%len(held)]; *of != nil {
+			_ = (*of).Close()
+		}
+		held[i%len(held)] = conn
+	}
+	fmt.Println(got)
+	return 0
+}
+
+// answered is how many of so many tries to ask a daemon are answered.
+func answered(place Place, tries int) (n int) {
+	for range tries {
+		if client, err := Dial(context.Background(), []Place{place}); err == nil {
+			n++
+			_ = client.Close()
+		}
+	}
+	return n
 }
 
 // box is what a test's daemon serves.

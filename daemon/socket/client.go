@@ -39,7 +39,7 @@ var ErrBroken = errors.New("the daemon breaks the protocol")
 func Dial(ctx context.Context, directories []Place) (*Client, error) {
 	var refusals []error
 	for _, place := range directories {
-		conn, err := dial(place.Directory, place.Owner)
+		conn, err := dial(ctx, place.Directory, place.Owner)
 		if err != nil {
 			refusals = append(refusals, err)
 			continue

@@ -2,8 +2,8 @@
 // socket, one JSON object a line, as the probes' protocol has it.
 //
 //	sampler ─ Latest, probe answers, History ─→ Server ── others: numbers alone (share.go) ──┐
-//	                                              ↑ limits: clients, sizes, rates, times      │ daemon.sock
-//	sampler.ProbeReader ←── Reader ── probe.Relayed ──┐                                        │
+//	                                              ↑ limits: clients, sizes, rates, times      │ daemon.sock,
+//	sampler.ProbeReader ←── Reader ── probe.Relayed ──┐                                        │ owner.sock
 //	snapshot.History    ←── Past ── schema.Document ──┴─ Client ←──────────────────────────────┘
 //
 // docs/daemon.md describes the requests and answers. A daemon is trusted where it

@@ -53,7 +53,7 @@ func TestGuardStateAndPause(t *testing.T) {
 	done := make(chan struct{})
 	go func() { s.Serve(ctx); close(done) }()
 	defer func() { cancel(); <-done }()
-	conn, err := dial(directory, uint32(os.Geteuid()))
+	conn, err := dial(t.Context(), directory, uint32(os.Geteuid()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,8 +13,33 @@ import (
 	"vramscope/internal/install"
 )
 
-// bound is a socket that is listened on.
-type bound struct {
+// bound is a directory's two sockets, which are listened on.
+type bound [2]opened
+
+// listen replaces the sockets of a daemon that is no more: the caller has the lock.
+func listen(directory string, share Share) (b bound, err error) {
+	if err := checkPlace(directory, uint32(os.Geteuid())); err != nil {
+		return b, fmt.Errorf("socket: %w", err)
+	}
+	if b[0], err = open(filepath.Join(directory, OwnName), Share{0o600, -1}); err != nil {
+		return b, err
+	}
+	if b[1], err = open(filepath.Join(directory, Name), share); err != nil {
+		b[0].close()
+	}
+	return b, err
+}
+
+func (b *bound) there() bool { return b[0].there() && b[1].there() }
+
+func (b *bound) close() {
+	for i := range b {
+		b[i].close()
+	}
+}
+
+// opened is a socket that is listened on.
+type opened struct {
 	path     string
 	inode    uint64
 	listener *net.UnixListener
@@ -29,17 +54,14 @@ func MakeDirectory(directory string) error {
 	return install.Directory(directory, 0o700)
 }
 
-const backlog = 64
+// backlog is for so many connections as the server accepts in a twentieth of a second
+// while a flood of them has the rest refused by the kernel (EAGAIN).
+const backlog = 256
 
-// listen replaces the socket of a daemon that is no more: the caller has the lock.
-// No process can connect before mode and group are set.
-func listen(directory string, share Share) (*bound, error) {
-	path := filepath.Join(directory, Name)
-	fail := func(what string, err error) (*bound, error) {
-		return nil, fmt.Errorf("socket: %s %s: %w", what, path, err)
-	}
-	if err := checkPlace(directory, uint32(os.Geteuid())); err != nil {
-		return nil, fmt.Errorf("socket: %w", err)
+// open replaces a socket. No process can connect before mode and group are set.
+func open(path string, share Share) (opened, error) {
+	fail := func(what string, err error) (opened, error) {
+		return opened{}, fmt.Errorf("socket: %s %s: %w", what, path, err)
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fail("remove", err)
@@ -53,7 +75,7 @@ func listen(directory string, share Share) (*bound, error) {
 	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: path}); err != nil {
 		return fail("bind", err)
 	}
-	if err := share.apply(directory); err != nil {
+	if err := share.apply(path); err != nil {
 		return fail("share", err)
 	}
 	if err := unix.Listen(fd, backlog); err != nil {
@@ -68,7 +90,7 @@ func listen(directory string, share Share) (*bound, error) {
 		return fail("listen on", errors.Join(errors.New("not a Unix socket"), listener.Close()))
 	}
 	l.SetUnlinkOnClose(false)
-	b := &bound{path: path, listener: l}
+	b := opened{path: path, listener: l}
 	if b.inode, err = inodeOf(path); err != nil {
 		return fail("stat", errors.Join(err, l.Close()))
 	}
@@ -83,13 +105,13 @@ func inodeOf(path string) (uint64, error) {
 
 // there reports whether the path still leads to the socket. XDG_RUNTIME_DIR is
 // emptied at a user's last logout.
-func (b *bound) there() bool {
+func (b *opened) there() bool {
 	inode, err := inodeOf(b.path)
 	return err == nil && inode == b.inode
 }
 
 // close stops listening, and removes the socket if it is still this one.
-func (b *bound) close() {
+func (b *opened) close() {
 	if b.there() {
 		_ = os.Remove(b.path) // the next daemon replaces it
 	}

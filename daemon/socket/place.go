@@ -1,6 +1,7 @@
 package socket
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -8,12 +9,17 @@ import (
 	"path/filepath"
 	"strconv"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// Name is the socket's name in its directory.
-const Name = "daemon.sock"
+// The sockets' names in their directory. Only root and the daemon's user can reach the
+// second: no flood of connections by others stands before theirs.
+const (
+	Name    = "daemon.sock"
+	OwnName = "owner.sock"
+)
 
 // RootDirectory is where root's daemon has its socket.
 const RootDirectory = "/run/vramscope"
@@ -56,12 +62,30 @@ func checkPlace(directory string, owner uint32) error {
 	return nil
 }
 
+// connectTime is how long a flood of others' connections is waited for.
+const connectTime = time.Second
+
 // dial connects to the socket of a daemon of owner's, and to no other.
-func dial(directory string, owner uint32) (*net.UnixConn, error) {
+func dial(ctx context.Context, directory string, owner uint32) (*net.UnixConn, error) {
 	if err := checkPlace(directory, owner); err != nil {
 		return nil, err
 	}
-	path := filepath.Join(directory, Name)
+	if uid := uint32(os.Geteuid()); uid == 0 || uid == owner {
+		conn, err := dialSocket(filepath.Join(directory, OwnName), owner)
+		if !Absent(err) { // a daemon of an older version has one socket
+			return conn, err
+		}
+	}
+	for end := time.Now().Add(connectTime); ; {
+		conn, err := dialSocket(filepath.Join(directory, Name), owner)
+		if !errors.Is(err, syscall.EAGAIN) || ctx.Err() != nil || time.Now().After(end) {
+			return conn, err
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func dialSocket(path string, owner uint32) (*net.UnixConn, error) {
 	var st unix.Stat_t
 	if err := unix.Lstat(path, &st); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)

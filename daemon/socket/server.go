@@ -41,15 +41,15 @@ type Guard interface {
 
 // The limits on clients.
 const (
-	mostOwners   = 32 // connections of root and the daemon's user
-	mostOthers   = 32 // of all others
-	mostOfAUser  = 8
-	idleTime     = 2 * time.Minute // an idle connection is closed after it
-	lineTime     = 5 * time.Second // for the rest of a line that has begun
-	writeTime    = 2 * time.Second // for a client to take an answer
-	socketCheck  = 5 * time.Second // between two checks of the socket's name
-	acceptBurst  = 64              // connections at once,
-	acceptPeriod = 10 * time.Millisecond
+	mostOwners  = 32 // connections of root and the daemon's user
+	mostOthers  = 32 // of all others
+	mostOfAUser = 8
+	idleTime    = 2 * time.Minute      // an idle connection is closed after it
+	lineTime    = 5 * time.Second      // for the rest of a line that has begun
+	writeTime   = 2 * time.Second      // for a client to take an answer
+	socketCheck = 5 * time.Second      // between two checks of the socket's name
+	acceptRate  = .05                  // of a core, for connections,
+	acceptCost  = 5 * time.Microsecond // beside what admit takes
 )
 
 // Server is the daemon's end.
@@ -60,7 +60,7 @@ type Server struct {
 	clients sync.WaitGroup
 
 	mu    sync.Mutex
-	bound *bound
+	bound bound
 	open  map[*net.UnixConn]uint32 // and whose each is
 	users map[uint32]*budget
 	ended bool
@@ -127,30 +127,44 @@ func (s *Server) rebind() error {
 // owner reports whether a user is the daemon's or root.
 func owner(uid uint32) bool { return uid == 0 || uid == uint32(os.Geteuid()) }
 
-// accept accepts until the present listener is closed, and then closes the channel.
+// accept accepts until the present listeners are closed, and then closes the channel.
 func (s *Server) accept(ctx context.Context) <-chan struct{} {
 	s.mu.Lock()
-	listener := s.bound.listener
+	sockets := s.bound
 	s.mu.Unlock()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		defer s.caught() // then it accepts anew
-		// A flood of connections costs no more than this many a second.
-		slots := newBudget(float64(requestCost)/float64(acceptPeriod), acceptBurst*requestCost)
-		for {
-			conn, err := listener.AcceptUnix()
-			switch {
-			case errors.Is(err, net.ErrClosed):
-				return
-			case err != nil: // most likely out of descriptors
-				pause(ctx, 100*time.Millisecond)
-			default:
-				slots.use(ctx, func() time.Duration { s.admit(ctx, conn); return requestCost })
+	var running sync.WaitGroup
+	for i := range sockets {
+		running.Go(func() {
+			for !s.acceptAt(ctx, sockets[i].listener) {
 			}
-		}
-	}()
+		})
+	}
+	done := make(chan struct{})
+	go func() { running.Wait(); close(done) }()
 	return done
+}
+
+// acceptAt accepts until the listener is closed; it returns false after a panic.
+func (s *Server) acceptAt(ctx context.Context, listener *net.UnixListener) (closed bool) {
+	defer s.caught()
+	// A flood of connections costs no more than this, and passes quickly: who is honest
+	// stands in the same queue.
+	slots := newBudget(acceptRate, burst)
+	for {
+		conn, err := listener.AcceptUnix()
+		switch {
+		case errors.Is(err, net.ErrClosed):
+			return true
+		case err != nil: // most likely out of descriptors
+			pause(ctx, 100*time.Millisecond)
+		default:
+			slots.use(ctx, func() time.Duration {
+				began := time.Now()
+				s.admit(ctx, conn)
+				return time.Since(began) + acceptCost
+			})
+		}
+	}
 }
 
 // admit starts a client, or sends the reason and closes the connection.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"os/user"
-	"path/filepath"
 	"strconv"
 	"strings"
 )
@@ -40,8 +39,7 @@ func ParseShare(value string) (Share, error) {
 }
 
 // apply opens the socket to those that it is shared with. It was made with mode 0600.
-func (s Share) apply(directory string) error {
-	path := filepath.Join(directory, Name)
+func (s Share) apply(path string) error {
 	if s.group >= 0 {
 		if err := os.Lchown(path, -1, s.group); err != nil {
 			return fmt.Errorf("share: %w", err)
