@@ -14,7 +14,7 @@ import (
 func TestTogether(t *testing.T) {
 	beyondCore(t)
 	vramscope := needs.Vramscope(t)
-	library := pluggable(t)
+	library := pluggable(t, "pluggable")
 	for _, site := range releases(t, "torch") {
 		t.Run(filepath.Base(site), func(t *testing.T) {
 			shared := start(t, job{vramscope: vramscope, site: site, how: withShim, command: []string{"python3", "torch_job.py"},

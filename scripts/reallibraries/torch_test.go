@@ -64,7 +64,7 @@ func TestPyTorch(t *testing.T) {
 	if core {
 		ways = []string{byRun}
 	}
-	library := pluggable(t)
+	library := pluggable(t, "pluggable")
 	for _, site := range releases(t, "torch") {
 		for _, how := range ways {
 			t.Run(filepath.Base(site)+"/"+how, func(t *testing.T) {
@@ -84,11 +84,11 @@ func TestPyTorch(t *testing.T) {
 }
 
 // pluggable compiles an allocator for PyTorch.
-func pluggable(t *testing.T) string {
+func pluggable(t *testing.T, name string) string {
 	t.Helper()
 	needs.Tool(t, "cc")
-	library := filepath.Join(t.TempDir(), "pluggable.so")
-	if out, err := exec.Command("cc", "-Wall", "-Wextra", "-shared", "-fPIC", "-o", library, "testdata/pluggable.c", "-ldl").CombinedOutput(); err != nil {
+	library := filepath.Join(t.TempDir(), name+".so")
+	if out, err := exec.Command("cc", "-Wall", "-Wextra", "-shared", "-fPIC", "-o", library, "testdata/"+name+".c", "-ldl").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return library

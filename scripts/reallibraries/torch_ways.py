@@ -134,6 +134,34 @@ def pluggable(torch):
     uncached(torch)
 
 
+def sleeper(torch):
+    """A pool whose memory can go to sleep, beside the default one: vLLM's sleep mode. Its library does that."""
+    held.append(tensors(torch, [2 << 30]))
+    path = os.environ["VRAMSCOPE_REAL_SLEEPER"]
+    allocator = torch.cuda.memory.CUDAPluggableAllocator(path, "take", "give")
+    own = torch.cuda.MemPool(allocator.allocator())
+    with torch.cuda.use_mem_pool(own):
+        held.append(tensors(torch, [24 << 30, 16 << 30]))
+    held.append((own, allocator))
+
+
+def sleep(what):
+    if getattr(ctypes.CDLL(os.environ["VRAMSCOPE_REAL_SLEEPER"]), what)():
+        raise MemoryError(what)
+
+
+def lie(torch, more):
+    """PyTorch's own figures, with free memory that nobody has."""
+    true = torch.cuda.memory_stats_as_nested_dict
+
+    def lying(device=None):
+        stats = true(device)
+        stats["reserved_bytes"]["all"]["current"] += more
+        return stats
+
+    torch.cuda.memory_stats_as_nested_dict = torch.cuda.memory.memory_stats_as_nested_dict = lying
+
+
 def loader(torch):
     """Workers that do not use the GPU, and a thread that pins what they send."""
     fill(torch)
@@ -177,5 +205,5 @@ def empty(torch):
 
 
 WAYS = {way.__name__: way for way in (
-    empty, plain, two_gpus, second_gpu, pool, graph, streams, pinned, collected, exhausted, history, mixed, uncached, pluggable, loader,
+    empty, plain, two_gpus, second_gpu, pool, graph, streams, pinned, collected, exhausted, history, mixed, uncached, pluggable, sleeper, loader,
     spawned)}
