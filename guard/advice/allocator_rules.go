@@ -52,7 +52,7 @@ func (f *facts) unexpandable() bool {
 	if _, err := fmt.Sscanf(f.process.RuntimeVersion, "%d.%d", &major, &minor); err == nil && (major < 2 || major == 2 && minor < 1) {
 		return true
 	}
-	return slices.ContainsFunc(f.process.Command, func(word string) bool { return strings.HasPrefix(word, "--enable-sleep-mode") })
+	return f.sleeps() || slices.ContainsFunc(f.process.Command, func(word string) bool { return strings.HasPrefix(word, "--enable-sleep-mode") })
 }
 
 // NeedsMap reports whether a map of the process's memory may lead to advice.

@@ -114,10 +114,13 @@ func (f *facts) measureSteps() {
 	if f.allocator == nil {
 		return
 	}
-	if peak, ok := f.allocator.PeakAllocated.Value(); ok && peak > trough {
+	if peak, ok := f.allocator.PeakAllocated.Value(); ok && peak > trough && !f.sleeps() {
 		f.tooth = quantity.From(peak-trough, quantity.Computed)
 	}
 }
+
+// sleeps reports whether memory of the process is asleep: its allocator's peaks count that.
+func (f *facts) sleeps() bool { return f.process.Asleep.Or(0) > 0 }
 
 // share is a part of the capacity, 0 where that is unknown.
 func (f *facts) share(part float64) quantity.Bytes {

@@ -35,6 +35,7 @@ var stories = []story{
 		"too little":           func(b *box) { b.p.Allocators[0].Fragmented = amount(2 * gib) },
 		"an old PyTorch":       func(b *box) { b.p.RuntimeVersion = "2.0.1" },
 		"vLLM's sleep mode":    func(b *box) { b.p.Command = []string{"vllm", "serve", "--enable-sleep-mode"} },
+		"memory is asleep":     func(b *box) { b.p.Asleep = amount(20 * gib) },
 		"another allocator":    func(b *box) { b.p.Allocators[0].Kind = "cuda_pool" },
 		"unknown":              func(b *box) { b.p.Allocators[0].Fragmented = snapshot.Bytes{} },
 		"a rejected probe":     func(b *box) { b.p.Probe.Rejected = "reports 512T" },
@@ -145,11 +146,12 @@ var stories = []story{
 		"alone":           func(b *box) { b.snap.Rows = b.snap.Rows[:1] },
 	}},
 	{Activations, tall, "torch.utils.checkpoint", "about 60 % of the 44.0G that it takes and frees in a step", 44 * gib * 6 / 10, map[string]func(*box){
-		"there is room": func(b *box) { b.p.Used, b.p.Allocators[0].PeakReserved = amount(30*gib), amount(32*gib) },
-		"no steps":      func(b *box) { b.p.Steps = snapshotSteps() },
-		"a small tooth": func(b *box) { b.trains(70*gib, 74*gib) },
-		"no peak":       func(b *box) { b.p.Allocators[0].PeakAllocated = snapshot.Bytes{} },
-		"no past":       func(b *box) { b.History = nil },
+		"there is room":  func(b *box) { b.p.Used, b.p.Allocators[0].PeakReserved = amount(30*gib), amount(32*gib) },
+		"no steps":       func(b *box) { b.p.Steps = snapshotSteps() },
+		"it also sleeps": func(b *box) { b.p.Asleep = amount(20 * gib) },
+		"a small tooth":  func(b *box) { b.trains(70*gib, 74*gib) },
+		"no peak":        func(b *box) { b.p.Allocators[0].PeakAllocated = snapshot.Bytes{} },
+		"no past":        func(b *box) { b.History = nil },
 	}},
 	{RoomToGrow, func(b *box) { b.trains(6*gib, 16*gib) }, "", "the batch could grow about 7.0×, by a step's 10.0G: no more than 30.0G of 80.0G was used in an hour", 46 * gib, map[string]func(*box){
 		"it was full once": func(b *box) {

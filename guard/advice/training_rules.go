@@ -44,7 +44,7 @@ func activations(f *facts) []Advice {
 
 // peakGap is how much more the process reserved at its peak than now.
 func (f *facts) peakGap() quantity.Bytes {
-	if f.allocator == nil || !f.allocator.PeakReserved.Known() || !f.allocator.Reserved.Known() {
+	if f.allocator == nil || f.sleeps() || !f.allocator.PeakReserved.Known() || !f.allocator.Reserved.Known() {
 		return 0
 	}
 	return max(f.allocator.PeakReserved.Or(0)-f.allocator.Reserved.Or(0), 0)
