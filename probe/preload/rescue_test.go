@@ -18,6 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"vramscope/internal/fakedriver"
 )
 
@@ -73,16 +75,18 @@ func (r *rescuer) listen() *rescuer {
 		r.Fatal(err)
 	}
 	r.Cleanup(func() { _ = r.listener.Close() }) // the test may have
-	go func() {
-		for {
-			conn, err := r.listener.Accept()
-			if err != nil {
-				return
-			}
-			go r.serve(conn)
-		}
-	}()
+	go r.accept()
 	return r
+}
+
+func (r *rescuer) accept() {
+	for {
+		conn, err := r.listener.Accept()
+		if err != nil {
+			return
+		}
+		go r.serve(conn)
+	}
 }
 
 func (r *rescuer) serve(conn net.Conn) {
@@ -366,15 +370,42 @@ func TestRescueOfEightThreads(t *testing.T) {
 	p.end()
 }
 
-// TestRescueAfterItsOwnCache: in a process that may cache a failure counts when it is repeated.
-func TestRescueAfterItsOwnCache(t *testing.T) {
+// TestRescueByABusyDaemon: while its queue is full the program tries again, and leaves
+// time for the rescue itself.
+func TestRescueByABusyDaemon(t *testing.T) {
 	t.Parallel()
-	r := newRescuer(t, nil).listen()
-	p := r.refusing()
-	p.expect("async 4096", "1×0") // its pool may cache
-	p.expect(alloc("alloc"), outOfMemory)
-	asks(t, r, 0)
-	p.expect(alloc("alloc"), "1×0")
+	r := newRescuer(t, nil)
+	listener, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err == nil {
+		err = errors.Join(unix.Bind(listener, &unix.SockaddrUnix{Name: r.path}), unix.Listen(listener, 0))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for err == nil { // until the queue is full
+		var other int
+		if other, err = unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0); err == nil {
+			defer func() { _ = unix.Close(other) }() // it is to be in the way
+			err = unix.Connect(other, &unix.SockaddrUnix{Name: r.path})
+		}
+	}
+	if !errors.Is(err, unix.EAGAIN) {
+		t.Fatal(err)
+	}
+	p, second := r.refusing(), r.refusing()
+	if took := p.expect(alloc("alloc"), outOfMemory); took < 900*time.Millisecond {
+		t.Errorf("it stood for %s", took)
+	}
+	quickly(t, p.expect(alloc("alloc"), outOfMemory))
+	file := os.NewFile(uintptr(listener), r.path)
+	defer func() { _ = file.Close() }() // nothing was written
+	go func() {
+		time.Sleep(100 * time.Millisecond)
+		if r.listener, err = net.FileListener(file); err == nil {
+			r.accept()
+		}
+	}()
+	second.expect(alloc("alloc"), "1×0")
 	asks(t, r, 1)
 }
 

@@ -18,6 +18,10 @@ static struct {
 	struct lock lock;
 	unsigned int count;
 	struct failure list[KEPT]; /* a ring */
+	/* The newest of each device, and the last of sizes that fell until then. */
+	struct refused {
+		uint64_t time, size;
+	} newest[DEVICES], lowest[DEVICES];
 } failures;
 
 static uint64_t now_ns(void)
@@ -33,20 +37,22 @@ void failure_note(uint8_t device, uint64_t size, enum api api, uint64_t caller)
 	stats_lock(&failures.lock);
 	failures.list[failures.count++ % KEPT] =
 		(struct failure){ .time = time, .size = size, .caller = caller, .device = device, .api = (uint8_t)api };
+	if (device < DEVICES) {
+		struct refused *newest = &failures.newest[device];
+		if (size > newest->size)
+			failures.lowest[device] = *newest;
+		*newest = (struct refused){ time, size };
+	}
 	stats_unlock(&failures.lock);
 }
 
 int failure_repeated(uint8_t device, uint64_t size)
 {
 	uint64_t now = now_ns();
-	int found = 0;
 	stats_lock(&failures.lock);
-	for (unsigned int i = 0; i < KEPT && i < failures.count; i++) {
-		const struct failure *failure = &failures.list[i];
-		found |= failure->device == device && failure->size == size && now - failure->time < SECOND;
-	}
+	struct refused newest = failures.newest[device], lowest = failures.lowest[device];
 	stats_unlock(&failures.lock);
-	return found;
+	return (newest.size == size && now - newest.time < SECOND) || (lowest.size == size && now - lowest.time < SECOND);
 }
 
 void failures_report(struct text *text, int device)

@@ -197,6 +197,7 @@ void serve_report(struct text *text)
 {
 	lock_take(&server_loop);
 	if (driver_enter()) {
+		rescue_prepare();
 		report_stats(text);
 		driver_leave();
 	}

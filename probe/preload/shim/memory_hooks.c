@@ -34,7 +34,7 @@ HOOK(cuMemAlloc_v2, (pointer, size), CUdeviceptr *pointer, size_t size)
 {
 	struct rescue rescue;
 	CUresult answer = real(pointer, size);
-	if (answer == CUDA_ERROR_OUT_OF_MEMORY && rescue_begin(&rescue, outer, place_now().device, size))
+	if (answer == CUDA_ERROR_OUT_OF_MEMORY && rescue_begin(&rescue, outer, place_now().device, size, API_ALLOC))
 		answer = rescue_end(&rescue, real(pointer, size));
 	expect(answer, pointer);
 	allocated(answer, pointer, (struct entry){ .size = size, .kind = RAW, .api = API_ALLOC, .caller = frame_caller(caller) }, outer);
@@ -46,7 +46,7 @@ HOOK(cuMemAllocPitch_v2, (pointer, pitch, width, height, element), CUdeviceptr *
 {
 	struct rescue rescue;
 	CUresult answer = real(pointer, pitch, width, height, element);
-	if (answer == CUDA_ERROR_OUT_OF_MEMORY && rescue_begin(&rescue, outer, place_now().device, (uint64_t)width * height))
+	if (answer == CUDA_ERROR_OUT_OF_MEMORY && rescue_begin(&rescue, outer, place_now().device, (uint64_t)width * height, API_ALLOC_PITCH))
 		answer = rescue_end(&rescue, real(pointer, pitch, width, height, element));
 	uint64_t size = (answer == CUDA_SUCCESS ? (uint64_t)*pitch : (uint64_t)width) * height;
 	allocated(answer, pointer, (struct entry){ .size = size, .kind = RAW, .api = API_ALLOC_PITCH, .caller = frame_caller(caller) }, outer);
@@ -119,7 +119,7 @@ static void pooled(CUresult answer, const CUdeviceptr *pointer, struct entry ent
 	}
 	if (answer != CUDA_SUCCESS || capture_of(stream))
 		return;
-	rescue_pooled();
+	means_pooled();
 	entry.kind = POOLED;
 	if (!entry.pool)
 		entry.pool = pool_current(device);
@@ -131,7 +131,7 @@ static inline CUresult noted_allocation(allocate_async real, struct frame caller
 {
 	struct rescue rescue;
 	CUresult answer = real(pointer, size, stream);
-	if (answer == CUDA_ERROR_OUT_OF_MEMORY && rescue_begin(&rescue, outer, place_now().device, size))
+	if (answer == CUDA_ERROR_OUT_OF_MEMORY && rescue_begin(&rescue, outer, place_now().device, size, API_ALLOC_ASYNC))
 		answer = rescue_end(&rescue, real(pointer, size, stream));
 	expect(answer, pointer);
 	pooled(answer, pointer, (struct entry){ .size = size, .api = API_ALLOC_ASYNC, .caller = frame_caller(caller) }, stream, outer);
@@ -143,7 +143,7 @@ static inline CUresult noted_from_pool(allocate_from_pool real, struct frame cal
 {
 	struct rescue rescue;
 	CUresult answer = real(pointer, size, pool, stream);
-	if (answer == CUDA_ERROR_OUT_OF_MEMORY && rescue_begin(&rescue, outer, place_now().device, size))
+	if (answer == CUDA_ERROR_OUT_OF_MEMORY && rescue_begin(&rescue, outer, place_now().device, size, API_ALLOC_FROM_POOL))
 		answer = rescue_end(&rescue, real(pointer, size, pool, stream));
 	expect(answer, pointer);
 	struct entry entry = { .size = size, .api = API_ALLOC_FROM_POOL, .caller = frame_caller(caller), .pool = (uint64_t)(uintptr_t)pool };

@@ -160,7 +160,7 @@ HOOK(cuMemCreate, (handle, size, properties, flags), CUmemGenericAllocationHandl
 		return answer;
 	int device = properties->location.id;
 	struct rescue rescue;
-	if (answer == CUDA_ERROR_OUT_OF_MEMORY && rescue_begin(&rescue, outer, device, size))
+	if (answer == CUDA_ERROR_OUT_OF_MEMORY && rescue_begin(&rescue, outer, device, size, API_CREATE))
 		answer = rescue_end(&rescue, real(handle, size, properties, flags));
 	if (answer == CUDA_SUCCESS) {
 		vmm_created(*handle, size, device, frame_caller(caller));

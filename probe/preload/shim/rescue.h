@@ -7,7 +7,8 @@
 /* A rescue under way, on the stack of the thread that allocates. */
 struct rescue {
 	struct descriptor daemon;
-	uint64_t began, bytes;
+	uint64_t began, size; /* of the allocation */
+	uint64_t bytes;       /* asked for */
 	int device;
 };
 
@@ -15,7 +16,7 @@ struct rescue {
  * Whether a refused allocation is to be tried once more: it waits meanwhile, for
  * at most RESCUE_TIME, until the daemon has freed what neighbours cache. If it is, rescue_end must follow.
  */
-int rescue_begin(struct rescue *rescue, int outer, int device, uint64_t size);
+int rescue_begin(struct rescue *rescue, int outer, int device, uint64_t size, enum api api);
 /* Takes the second answer. */
 CUresult rescue_end(struct rescue *rescue, CUresult answer);
 
@@ -25,9 +26,18 @@ void rescue_reset(void);               /* in a forked child */
 
 /* On the serving thread, from time to time: what rescue_begin must know and cannot look up. */
 void rescue_prepare(void);
-/* The program uses memory pools, which may cache. */
-void rescue_pooled(void);
 /* ,"rescues":{…}, if there are any on the device */
 void rescue_report(struct text *text, int device);
+
+/* ask.c */
+void ask_prepare(const char *runtime);
+int ask_daemon(struct rescue *rescue, const char *uuid); /* 1: there is room, and ask_tell may follow */
+void ask_tell(const struct rescue *rescue, const char *line, int length);
+
+/* means.c: whether a refused program can help itself no more. */
+int means_used_up(int device, uint64_t size, enum api api);
+void means_pooled(void);  /* the program uses memory pools, which may cache */
+void means_prepare(void); /* what libraries it has, of which it can only be asked on a thread of ours */
+void means_reset(void);
 
 #endif

@@ -3,7 +3,7 @@
  * of it: the answers of its calls, errno behind them, how long they took in
  * milliseconds, and how many descriptors are open.
  *
- *   alloc|pitch|managed|create|async BYTES [TIMES [THREADS]]
+ *   alloc|pitch|managed|create|async|pool BYTES [TIMES [THREADS]]
  *   release               free what was allocated last
  *   capture | captured    begin and end a capture
  *   capturing             a thread begins a capture in 100 ms
@@ -31,6 +31,7 @@
 
 static CUcontext context;
 static CUstream stream;
+static CUmemoryPool pool;
 
 static struct {
 	char how[16];
@@ -73,6 +74,8 @@ static int try(void)
 		return cuMemCreate(&handle, work.bytes, &properties, 0);
 	if (!strcmp(work.how, "async"))
 		return cuMemAllocAsync(&pointer, work.bytes, stream);
+	if (!strcmp(work.how, "pool"))
+		return cuMemAllocFromPoolAsync(&pointer, work.bytes, pool, stream);
 	return cuMemAlloc_v2(&pointer, work.bytes);
 }
 
@@ -153,11 +156,13 @@ int main(void)
 	char line[256];
 	pthread_t thread;
 	CUgraph graph;
+	CUmemPoolProps properties = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	cuInit(0);
 	cuDevicePrimaryCtxRetain(&context, 0);
 	cuCtxSetCurrent(context);
 	cuStreamCreate(&stream, 0);
+	cuMemPoolCreate(&pool, &properties);
 	printf("ready\n");
 	while (fgets(line, sizeof line, stdin)) {
 		if (!strncmp(line, "captured", 8)) {

@@ -1,0 +1,67 @@
+/*
+ * Whether a program's own means are used up when the driver refuses it memory. Only
+ * then does it ask for others':
+ *
+ *   PyTorch          frees what it caches, and tries the same size again: the second time
+ *   JAX, TensorFlow  try smaller sizes, and then all of them again: the smallest, the second
+ *                    time. They do not try again where they got less than they wanted.
+ *   pools            the first time: the driver has used what the pool had before it refuses
+ *   no cache at all  the first time
+ */
+#define _GNU_SOURCE
+#include "rescue.h"
+
+#include <errno.h>
+#include <link.h>
+
+enum { CACHES = 1, SPILLS = 2 };
+
+/* Accessed atomically. */
+static int libraries = CACHES | SPILLS, pooled;
+
+void means_reset(void)
+{
+	libraries = CACHES | SPILLS;
+	pooled = 0;
+}
+
+void means_pooled(void)
+{
+	if (!__atomic_load_n(&pooled, __ATOMIC_RELAXED))
+		__atomic_store_n(&pooled, 1, __ATOMIC_RELAXED);
+}
+
+static int look(struct dl_phdr_info *object, size_t size, void *found)
+{
+	static const struct {
+		const char *name;
+		int means;
+	} known[] = {
+		{ "libc10_cuda", CACHES }, { "libtensorflow", CACHES }, { "xla_cuda", CACHES },
+		{ "python", CACHES }, /* whatever its program uses */
+		{ "librmm", CACHES | SPILLS }, /* a failure of a pool's may have it spill to the host */
+	};
+	const char *name = object->dlpi_name && *object->dlpi_name ? object->dlpi_name : program_invocation_short_name;
+	(void)size;
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+		if (strstr(name, known[i].name))
+			*(int *)found |= known[i].means;
+	return 0;
+}
+
+void means_prepare(void)
+{
+	int found = 0;
+	(void)dl_iterate_phdr(look, &found);
+	__atomic_store_n(&libraries, found, __ATOMIC_RELAXED);
+}
+
+int means_used_up(int device, uint64_t size, enum api api)
+{
+	int has = __atomic_load_n(&libraries, __ATOMIC_RELAXED), uses_pools = __atomic_load_n(&pooled, __ATOMIC_RELAXED);
+	if (api == API_ALLOC_FROM_POOL && !uses_pools)
+		return 0; /* into a pool of the program's own: a preallocation, which it can do without */
+	if (api == API_ALLOC_ASYNC || api == API_ALLOC_FROM_POOL)
+		return !(has & SPILLS) || failure_repeated((uint8_t)device, size);
+	return (!(has & CACHES) && !uses_pools) || failure_repeated((uint8_t)device, size);
+}
