@@ -52,7 +52,8 @@ vramscope doctor say why.
 With --rescue, which implies --preload, an allocation that the driver refuses
 for lack of memory waits up to two seconds while a daemon whose guard acts frees
 what less important processes cache, and is then tried once more
-(docs/preload.md). Without such a daemon it fails at once, as by itself.
+(docs/preload.md). Without such a daemon it fails at once, as by itself, and a
+line on standard error says so when CMD starts.
 
 Where the probe's files cannot be written, a line on standard error says so, and
 CMD is started without a probe.
@@ -185,6 +186,11 @@ func (p *program) withProbes(c launch.Command, preloading launch.Preloading, ver
 	}
 	if preloading.Rescue {
 		environ = launch.WithRescue(environ)
+		if who, err := p.rescuer(); err != nil {
+			p.warn("no rescue: %v", err)
+		} else if verbose {
+			p.warn("rescue: %s makes room for allocations that fail", who)
+		}
 	}
 	return launch.WithPreload(environ, library)
 }
