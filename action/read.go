@@ -1,13 +1,14 @@
 package action
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"time"
+
+	"vramscope/internal/bounded"
 )
 
 // ReadLog visits the lines of an audit log, which may not be there.
@@ -20,8 +21,7 @@ func ReadLog(path string, visit func(*Entry)) error {
 		return fmt.Errorf("audit log: %w", err)
 	}
 	defer func() { _ = file.Close() }() // it was only read
-	lines := bufio.NewScanner(file)
-	lines.Buffer(nil, 1<<20)
+	lines := bounded.Lines(file, 1<<20)
 	for lines.Scan() {
 		var e Entry
 		if json.Unmarshal(lines.Bytes(), &e) == nil { // else another version wrote it

@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -14,6 +12,7 @@ import (
 	"vramscope/action/flush"
 	"vramscope/action/signal"
 	"vramscope/cli/config"
+	"vramscope/internal/bounded"
 	"vramscope/internal/process"
 	"vramscope/probe"
 	way "vramscope/probe/attach"
@@ -100,11 +99,11 @@ func (p *program) confirm(question string) error {
 	if _, err := io.WriteString(p.stderr, question+" [y/N] "); err != nil {
 		return fmt.Errorf("ask: %w", err)
 	}
-	answer, err := bufio.NewReader(p.stdin).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		return fmt.Errorf("read the answer: %w", err)
+	lines := bounded.Lines(p.stdin, 4<<10)
+	if !lines.Scan() && lines.Err() != nil {
+		return fmt.Errorf("read the answer: %w", lines.Err())
 	}
-	switch strings.ToLower(strings.TrimSpace(answer)) {
+	switch strings.ToLower(strings.TrimSpace(lines.Text())) {
 	case "y", "yes":
 		return nil
 	default:

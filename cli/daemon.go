@@ -117,6 +117,11 @@ func (p *program) daemonSettings(cmd *cobra.Command, f *daemonFlags) (config.Set
 	if _, err := socket.ParseShare(s.Share); err != nil {
 		return s, usage("daemon.%v", err)
 	}
+	if len(s.AlertCommand) > 0 {
+		if err := daemon.CheckCommand(s.AlertCommand); err != nil {
+			return s, usage("alerts.exec: %v", err)
+		}
+	}
 	return s, nil
 }
 

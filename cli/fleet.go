@@ -205,7 +205,7 @@ func (p *program) shell(ctx context.Context, input *os.File, host string, readOn
 	}
 	cmd := exec.CommandContext(ctx, "ssh", args...)
 	said := &fleet.LastLine{}
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = input, p.stdout, io.MultiWriter(p.stderr, said)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = input, p.stdout, io.MultiWriter(p.stderr, said) //nolint:forbidigo // it goes to the terminal, and a LastLine is bounded
 	err := terminal.RunChild(cmd)
 	var ended *exec.ExitError
 	switch {

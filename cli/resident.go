@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"os"
@@ -9,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"vramscope/internal/bounded"
 )
 
 // startedAfter is when a monitor has started: its screen is complete, and the first
@@ -72,7 +73,7 @@ func unwrittenMappings(smaps io.Reader) []mapping {
 	var found []mapping
 	var m mapping
 	anonymous := -1
-	for lines := bufio.NewScanner(smaps); lines.Scan(); {
+	for lines := bounded.Lines(smaps, 64<<10); lines.Scan(); {
 		line := lines.Text()
 		var next mapping
 		var access string

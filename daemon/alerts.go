@@ -4,14 +4,17 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"os/exec"
 	"os/user"
 	"strconv"
-	"syscall"
 	"time"
 
+	"vramscope/internal/bounded"
+	"vramscope/internal/install"
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/schema"
@@ -156,36 +159,42 @@ func (a *Alerts) run(ctx context.Context) {
 	}
 }
 
+// CheckCommand refuses a command whose program another user could replace. One that is
+// not there yet is no error.
+func CheckCommand(command []string) error {
+	_, err := programOf(command)
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// programOf is the path of a command's program. Nobody else may write it or its
+// directories, as with the configuration that names it.
+func programOf(command []string) (string, error) {
+	path, err := exec.LookPath(command[0])
+	if err == nil {
+		_, err = install.Trusted(path)
+	}
+	return path, err
+}
+
 func (a *Alerts) call(ctx context.Context, doc schema.AlertDocument) error {
 	encoded, err := schema.Encode(doc)
 	if err != nil {
 		return err
 	}
-	limited, cancel := context.WithTimeout(ctx, a.timeout)
-	defer cancel()
-	cmd := exec.CommandContext(limited, a.command[0], a.command[1:]...)
-	output := &limitedBuffer{}
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(encoded), output, output
-	cmd.Env, cmd.Dir = a.environ, "/"
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = 100 * time.Millisecond // a child that left the group may hold the pipes
-	err = cmd.Run()
-	if limited.Err() != nil && ctx.Err() == nil {
-		err = errors.New("it did not end in " + a.timeout.String() + " and was killed")
-	} else if errors.Is(err, exec.ErrWaitDelay) {
-		err = nil // it has ended; a child of its own goes on
+	path, err := programOf(a.command)
+	if err != nil {
+		return err
 	}
-	if err != nil && output.Len() > 0 {
-		err = errors.New(err.Error() + ": " + string(bytes.TrimSpace(output.Bytes())))
+	command := bounded.Command{
+		Path: path, Arguments: a.command[1:], Environ: a.environ, Directory: "/",
+		Input: encoded, Time: a.timeout, Limit: mostOutput,
+	}
+	output, err := command.Output(ctx)
+	if err != nil && len(output) > 0 {
+		err = fmt.Errorf("%w: %s", err, bytes.TrimSpace(output))
 	}
 	return err
-}
-
-// limitedBuffer keeps the first bytes of what is written to it.
-type limitedBuffer struct{ bytes.Buffer }
-
-func (b *limitedBuffer) Write(p []byte) (int, error) {
-	_, _ = b.Buffer.Write(p[:min(len(p), mostOutput-b.Len())]) // never fails
-	return len(p), nil
 }

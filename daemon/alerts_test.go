@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -196,5 +198,61 @@ func TestSlowCommandIsKilled(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatalf("its child %d lives", child)
 		}
+	}
+}
+
+// TestTalkativeCommandIsBounded: one that prints for ever is killed in time, takes no
+// memory, and is a short line in the log.
+func TestTalkativeCommandIsBounded(t *testing.T) {
+	var before, after runtime.MemStats
+	a, log := newAlerts(t, 0, "/bin/sh", "-c", "yes; exit 1")
+	a.timeout = time.Second
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	runtime.ReadMemStats(&before)
+	go func() { defer close(ended); a.run(ctx) }()
+	a.waiting <- schema.AlertDocument{}
+	a.waiting <- schema.AlertDocument{} // it is taken when the first was killed
+	for deadline := time.Now().Add(waitLimit); len(a.waiting) > 0 && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond)
+	}
+	cancel() // SIGTERM
+	began := time.Now()
+	<-ended
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("the daemon waited %s for the command at its end", took)
+	}
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; took > 20<<20 {
+		t.Errorf("its output took %d MB", took>>20)
+	}
+	if !strings.Contains(log.String(), "did not end in 1s and was killed: y") || log.Len() > 3*mostOutput {
+		t.Errorf("logged %d bytes: %.300s", log.Len(), log)
+	}
+}
+
+// TestCommandOthersCanWriteIsNotRun: its file, or a directory above it.
+func TestCommandOthersCanWriteIsNotRun(t *testing.T) {
+	directory := filepath.Join(t.TempDir(), "bin")
+	program := filepath.Join(directory, "tell-me")
+	if err := errors.Join(os.Mkdir(directory, 0o755), os.WriteFile(program, []byte("#!/bin/sh\n"), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		directory, program os.FileMode
+		safe               bool
+	}{{0o755, 0o755, true}, {0o755, 0o757, false}, {0o757, 0o755, false}} {
+		if err := errors.Join(os.Chmod(directory, c.directory), os.Chmod(program, c.program)); err != nil {
+			t.Fatal(err)
+		}
+		a, _ := newAlerts(t, 0, program)
+		for _, err := range []error{a.call(t.Context(), schema.AlertDocument{}), CheckCommand(a.command)} {
+			if (err == nil) != c.safe || err != nil && !strings.Contains(err.Error(), "is not safe from other users") {
+				t.Errorf("directory %o, program %o: %v", c.directory, c.program, err)
+			}
+		}
+	}
+	if err := CheckCommand([]string{program + "-later"}); err != nil {
+		t.Errorf("one that is not there yet: %v", err)
 	}
 }

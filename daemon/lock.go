@@ -3,7 +3,6 @@ package daemon
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -11,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"vramscope/internal/bounded"
 )
 
 // lockName is the lock's name in the directory of the socket.
@@ -41,7 +42,7 @@ func lock(directory string, now time.Time) (*os.File, error) {
 	switch err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); {
 	case errors.Is(err, unix.EWOULDBLOCK):
 		holder := &Running{Path: path}
-		content, _ := io.ReadAll(io.LimitReader(file, 100)) // what cannot be read is unknown
+		content, _ := bounded.First(file, 100) // what cannot be read is unknown
 		pid, since, _ := strings.Cut(strings.TrimSpace(string(content)), " ")
 		if at, err := time.Parse(time.RFC3339, since); err == nil {
 			holder.Since = at

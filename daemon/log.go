@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"vramscope/internal/bounded"
 )
 
 // NewLog is the daemon's log on a file, usually standard error: with the time or,
@@ -34,14 +36,14 @@ func toJournal(file *os.File, stream string) bool {
 //	<4>recording paused reason="disk full"
 type handler struct {
 	slog.Handler // writes the attributes into line
-	line         *bytes.Buffer
+	line         *bounded.Buffer
 	mu           *sync.Mutex
 	out          io.Writer
 	journal      bool
 }
 
 func newHandler(out io.Writer, journal bool) *handler {
-	h := &handler{line: new(bytes.Buffer), mu: new(sync.Mutex), out: out, journal: journal}
+	h := &handler{line: bounded.NewBuffer(longestLine), mu: new(sync.Mutex), out: out, journal: journal}
 	h.Handler = slog.NewTextHandler(h.line, &slog.HandlerOptions{ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
 		if len(groups) == 0 && (a.Key == slog.TimeKey || a.Key == slog.LevelKey || a.Key == slog.MessageKey) {
 			return slog.Attr{}
@@ -59,16 +61,22 @@ func (h *handler) Handle(ctx context.Context, r slog.Record) error {
 	if h.journal {
 		fmt.Fprintf(h.line, "<%d>", priority(r.Level))
 	} else {
-		h.line.WriteString(r.Time.Format(time.DateTime) + " " + r.Level.String() + " ")
+		fmt.Fprintf(h.line, "%s %s ", r.Time.Format(time.DateTime), r.Level)
 	}
-	h.line.WriteString(r.Message + " ")
+	fmt.Fprintf(h.line, "%s ", r.Message)
 	if err := h.Handler.Handle(ctx, r); err != nil {
 		return err
 	}
-	line := append(bytes.TrimRight(h.line.Bytes(), " \n"), '\n')
-	_, err := h.out.Write(line)
+	line := bytes.TrimRight(h.line.Bytes(), " \n")
+	if h.line.Dropped() {
+		line = append(bytes.ToValidUTF8(line, nil), "…"...)
+	}
+	_, err := h.out.Write(append(line, '\n'))
 	return err
 }
+
+// longestLine is what a line of the log has at most: a bound on what others can put there.
+const longestLine = 8 << 10
 
 // WithAttrs implements slog.Handler.
 func (h *handler) WithAttrs(attrs []slog.Attr) slog.Handler {

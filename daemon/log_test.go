@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 )
@@ -86,5 +87,24 @@ func TestLockSaysWhoIsThere(t *testing.T) {
 	}
 	if _, err := lock(directory, since); err == nil {
 		t.Error("a link is followed")
+	}
+}
+
+// TestLogLineIsBounded: also of what is neither short nor one piece.
+func TestLogLineIsBounded(t *testing.T) {
+	out := &bytes.Buffer{}
+	log := slog.New(newHandler(out, true))
+	huge := strings.Repeat("ä", 1<<20)
+	log.Error(huge)
+	log.Error("failed", "error", errors.New(huge), "command", huge)
+	log.Error("short")
+	lines := strings.SplitAfter(out.String(), "\n")
+	if len(lines) != 4 || lines[2] != "<3>short\n" || lines[3] != "" {
+		t.Fatalf("%d lines, the third %.100q", len(lines), lines[2])
+	}
+	for _, line := range lines[:2] {
+		if len(line) > longestLine+10 || !strings.HasSuffix(line, "ä…\n") || !utf8.ValidString(line) {
+			t.Errorf("%d bytes: %.100q", len(line), line)
+		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 	v1 "github.com/prometheus/client_golang/api/prometheus/v1"
 	"github.com/prometheus/common/config"
 
+	"vramscope/internal/bounded"
 	"vramscope/internal/text"
 )
 
@@ -55,7 +56,7 @@ func (e Engine) connect() (v1.API, string, error) {
 	if err != nil {
 		return nil, "", fmt.Errorf("%s: %w", e.HTTPConfig, err)
 	}
-	client.Transport = bounded{client.Transport}
+	client.Transport = limited{client.Transport}
 	connection, err := api.NewClient(api.Config{Address: e.URL, Client: client})
 	if err != nil {
 		return nil, "", err
@@ -63,31 +64,19 @@ func (e Engine) connect() (v1.API, string, error) {
 	return v1.NewAPI(connection), u.Redacted(), nil
 }
 
-// bounded refuses answers that are too large to be kept.
-type bounded struct{ http.RoundTripper }
+// limited refuses answers that are too large to be kept: the client reads them whole.
+type limited struct{ next http.RoundTripper }
 
-var errTooLarge = fmt.Errorf("the answer is larger than %d MiB", largestAnswer>>20)
-
-func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, err := b.RoundTripper.RoundTrip(r)
+// RoundTrip implements http.RoundTripper.
+func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := l.next.RoundTrip(r)
 	if err == nil {
-		resp.Body = &boundedBody{resp.Body, largestAnswer}
+		resp.Body = struct {
+			io.Reader
+			io.Closer
+		}{bounded.NewReader(resp.Body, largestAnswer), resp.Body}
 	}
 	return resp, err
-}
-
-type boundedBody struct {
-	io.ReadCloser
-	left int64
-}
-
-func (b *boundedBody) Read(p []byte) (int, error) {
-	if b.left <= 0 {
-		return 0, errTooLarge
-	}
-	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left)])
-	b.left -= int64(n)
-	return n, err
 }
 
 // explain is an error in words that say what to do next.
@@ -103,8 +92,8 @@ func explain(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, errTooLarge):
-		return fmt.Errorf("%w: narrow the filter", errTooLarge)
+	case errors.Is(err, bounded.ErrTooLarge):
+		return fmt.Errorf("the answer is larger than %d MiB: narrow the filter", largestAnswer>>20)
 	case errors.As(err, &answer):
 		return explainAnswer(answer, err)
 	case errors.As(err, &wrongDomain):

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"vramscope/internal/bounded"
 	"vramscope/internal/panics"
 	"vramscope/internal/quantity"
 	"vramscope/internal/text"
@@ -28,7 +29,8 @@ import (
 type SSH struct {
 	boxes []*sshBox
 	now   func() time.Time
-	ssh   []string // the program and its options, before "--"
+	ssh   []string      // the program and its options, before "--"
+	quiet time.Duration // a connection without a line for so long is closed
 }
 
 // sshBox is what is known of one box.
@@ -56,11 +58,12 @@ const (
 	mostPause  = time.Minute
 	quiet      = 15 * time.Second // a stream samples once a second
 	mostSkew   = time.Minute
+	mostQuiet  = time.Minute // of a connection: a driver may take a while to open
 )
 
 // NewSSH contacts no box before Run. The hosts are valid destinations.
 func NewSSH(hosts []string, now func() time.Time) *SSH {
-	s := &SSH{now: now, ssh: []string{"ssh", "-axT", "-o", "ClearAllForwardings=yes", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3"}}
+	s := &SSH{now: now, quiet: mostQuiet, ssh: []string{"ssh", "-axT", "-o", "ClearAllForwardings=yes", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3"}}
 	for _, host := range hosts {
 		s.boxes = append(s.boxes, &sshBox{host: host})
 	}
@@ -97,26 +100,28 @@ func (s *SSH) follow(ctx context.Context, b *sshBox) (err error) {
 			err = fmt.Errorf("internal error: %w", caught)
 		}
 	}()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	silent := time.AfterFunc(s.quiet, func() { cancel(errSilent) })
+	defer silent.Stop()
 	args := append(append([]string{}, s.ssh[1:]...), "--", b.host, "vramscope", "stream")
 	cmd := exec.CommandContext(ctx, s.ssh[0], args...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // the terminal's signals are not for it
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 2 * time.Second
 	said := &LastLine{}
-	cmd.Stderr = said
-	out, err := cmd.StdoutPipe()
+	cmd.Stderr = said            //nolint:forbidigo // a LastLine is bounded
+	out, err := cmd.StdoutPipe() //nolint:forbidigo // bounded.Lines reads it
 	if err != nil {
 		return err
 	}
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("ssh cannot be run: %w", err)
 	}
-	lines := bufio.NewScanner(out)
-	lines.Buffer(nil, longestLine)
+	lines := bounded.Lines(out, longestLine)
 	var refused error
 	for lines.Scan() {
+		silent.Reset(s.quiet)
 		if refused = b.take(lines.Bytes(), s.now()); refused != nil {
 			break
 		}
@@ -126,13 +131,15 @@ func (s *SSH) follow(ctx context.Context, b *sshBox) (err error) {
 		refused = fmt.Errorf("it sends lines of more than %d MiB", longestLine>>20)
 	}
 	if refused != nil {
-		cancel()
+		cancel(nil)
 	} else {
-		defer time.AfterFunc(cmd.WaitDelay, cancel).Stop() // it has closed its output, and should end
+		defer time.AfterFunc(cmd.WaitDelay, func() { cancel(nil) }).Stop() // it has closed its output, and should end
 	}
 	err = cmd.Wait()
 	var ended *exec.ExitError
 	switch {
+	case errors.Is(context.Cause(ctx), errSilent): // what it had begun is refused, too
+		return fmt.Errorf("%w %s", errSilent, quantity.BriefDuration(s.quiet))
 	case refused != nil:
 		return refused
 	case errors.As(err, &ended) && ended.ExitCode() == 127:
@@ -144,6 +151,8 @@ func (s *SSH) follow(ctx context.Context, b *sshBox) (err error) {
 	}
 	return errors.New("the stream has ended")
 }
+
+var errSilent = errors.New("it has sent no whole line for")
 
 // take takes a line of the stream.
 func (b *sshBox) take(line []byte, now time.Time) error {

@@ -180,3 +180,19 @@ func TestClockThatDiffersIsSaid(t *testing.T) {
 		t.Errorf("%q: the drawn box is of another day", pic.Problems)
 	}
 }
+
+// TestSSHWithoutLinesIsClosed: what says nothing, and what never ends its first line.
+func TestSSHWithoutLinesIsClosed(t *testing.T) {
+	s := NewSSH([]string{"silent", "trickling"}, time.Now)
+	s.quiet = 300 * time.Millisecond
+	s.ssh[0] = filepath.Join(t.TempDir(), "ssh")
+	script := "#!/bin/sh\ncase \"$*\" in *silent*) exec sleep 1000 ;; esac\nwhile :; do printf y; sleep .01; done\n"
+	if err := os.WriteFile(s.ssh[0], []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range s.boxes {
+		if err := s.follow(t.Context(), b); err == nil || !strings.HasPrefix(err.Error(), "it has sent no whole line for") {
+			t.Errorf("%s: %v", b.host, err)
+		}
+	}
+}

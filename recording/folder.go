@@ -3,7 +3,6 @@ package recording
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"vramscope/internal/bounded"
 	"vramscope/internal/install"
 )
 
@@ -42,7 +42,7 @@ func lockFolder(directory string) (*os.File, error) {
 	}
 	err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {
-		owner, _ := io.ReadAll(io.LimitReader(file, 20)) // only for the message
+		owner, _ := bounded.First(file, 20) // only for the message
 		_ = file.Close()
 		return nil, fmt.Errorf("recording: %s: PID %s records there: stop it, or record into another folder", directory, strings.TrimSpace(string(owner)))
 	}

@@ -209,3 +209,18 @@ func TestAnotherUsersConfigurationIsNotRead(t *testing.T) {
 		t.Errorf("another user's: %s", got)
 	}
 }
+
+// TestRefusalsAreShort: whatever the file has for a key or a value.
+func TestRefusalsAreShort(t *testing.T) {
+	huge := strings.Repeat("x", fileSize-100)
+	for _, content := range []string{huge + " = 1", "theme = '" + huge + "'", "[" + huge + "]", "[guard]\n" + huge + " = 1", huge} {
+		path := filepath.Join(t.TempDir(), "config.toml")
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s := Defaults()
+		if err := s.Load(path); err == nil || len(err.Error()) > 2*longestMessage || !strings.HasPrefix(err.Error(), path) {
+			t.Errorf("%.20s: %.100v", content, err)
+		}
+	}
+}

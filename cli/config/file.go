@@ -32,9 +32,12 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Message }
 
+// refuse makes an Error of a message that may have a key or a value of the file in it.
 func refuse(format string, args ...any) *Error {
-	return &Error{Message: fmt.Sprintf(format, args...)}
+	return &Error{Message: text.Cut(fmt.Sprintf(format, args...), longestMessage, "…")}
 }
+
+const longestMessage = 1000
 
 // Path is the file that is read where --config names none: the first one in
 // $XDG_CONFIG_HOME and $XDG_CONFIG_DIRS or, without any, where it would be. Under

@@ -2,13 +2,13 @@ package launch
 
 import (
 	"bytes"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 
+	"vramscope/internal/bounded"
 	"vramscope/internal/text"
 	"vramscope/probe/preload"
 )
@@ -87,7 +87,7 @@ func shebang(path string) []string {
 		return nil
 	}
 	defer func() { _ = file.Close() }() // nothing was written
-	content, err := io.ReadAll(io.LimitReader(file, 256))
+	content, err := bounded.First(file, 256)
 	if err != nil {
 		return nil
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"vramscope/guard"
+	"vramscope/internal/bounded"
 	"vramscope/internal/text"
 	"vramscope/probe"
 	"vramscope/sampler/snapshot"
@@ -252,8 +253,7 @@ type lines struct {
 
 func newLines(source io.Reader, limit int) *lines {
 	l := &lines{source: &noting{Reader: source}}
-	l.scanner = bufio.NewScanner(l.source)
-	l.scanner.Buffer(make([]byte, 0, min(limit, 4<<10)), limit)
+	l.scanner = bounded.Lines(l.source, limit)
 	return l
 }
 

@@ -19,6 +19,8 @@ import (
 	"runtime"
 
 	"golang.org/x/sys/unix"
+
+	"vramscope/internal/bounded"
 )
 
 // Limits far above any program's.
@@ -118,7 +120,7 @@ func (f *File) bytes(offset, n uint64, limit int) ([]byte, error) {
 	if n > uint64(limit) || offset > 1<<62 {
 		return nil, errTooLarge
 	}
-	content, err := io.ReadAll(io.NewSectionReader(f.content, int64(offset), int64(n)))
+	content, err := bounded.First(io.NewSectionReader(f.content, int64(offset), int64(n)), int(n))
 	if err != nil {
 		return nil, fmt.Errorf("read an ELF file: %w", err)
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -13,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"vramscope/internal/bounded"
 	"vramscope/internal/panics"
 	"vramscope/internal/quantity"
 )
@@ -161,7 +161,7 @@ func nameIn(dir *os.Root, path string) string {
 		return ""
 	}
 	defer func() { _ = file.Close() }()
-	content, err := io.ReadAll(io.LimitReader(file, 256))
+	content, err := bounded.First(file, 256)
 	if err != nil {
 		return ""
 	}

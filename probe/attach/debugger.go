@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"vramscope/internal/bounded"
 )
 
 // debugger is a gdb that reads its commands from standard input.
@@ -61,7 +63,7 @@ func startDebugger(program, directory string, timeout time.Duration) (*debugger,
 	_ = unix.Flock(int(output.Fd()), unix.LOCK_EX|unix.LOCK_NB) // some file systems have no locks
 	d.cmd = exec.Command(program, "-nx", "-nh", "-q", "-iex", "set auto-load no", "-iex", "set debuginfod enabled off")
 	d.cmd.Dir, d.cmd.Env = directory, cleanEnvironment()
-	d.cmd.Stdout, d.cmd.Stderr = output, output
+	d.cmd.Stdout, d.cmd.Stderr = output, output //nolint:forbidigo // a file, of which RLIMIT_FSIZE limits the size
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if d.input, err = d.cmd.StdinPipe(); err != nil {
 		return nil, err
@@ -69,6 +71,8 @@ func startDebugger(program, directory string, timeout time.Duration) (*debugger,
 	if err := startBlocked(d.cmd); err != nil {
 		return nil, err
 	}
+	// Its disk is not for endless output: with SIGXFSZ blocked, a write beyond fails.
+	_ = unix.Prlimit(d.cmd.Process.Pid, unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: outputSize, Max: outputSize}, nil) // execute has a limit of its own
 	go func() {
 		defer close(d.ended)
 		_ = d.cmd.Wait() // endedWell reads the state
@@ -79,7 +83,7 @@ func startDebugger(program, directory string, timeout time.Duration) (*debugger,
 // blockedSignals are blocked in gdb. A signal during a call in the process would
 // leave a thread there without a return address: in tests, SIGINT and SIGTERM
 // killed every second process.
-var blockedSignals = []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGTSTP, syscall.SIGPIPE, syscall.SIGALRM, syscall.SIGUSR1, syscall.SIGUSR2}
+var blockedSignals = []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGTSTP, syscall.SIGPIPE, syscall.SIGALRM, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGXFSZ}
 
 // startBlocked starts a program with blockedSignals blocked: it inherits the mask
 // of the thread that starts it.
@@ -117,6 +121,9 @@ func (d *debugger) execute(commands ...string) (string, error) {
 			d.taken += int64(len(before) + len(mark))
 			return before, nil
 		}
+		if len(text)+int(d.taken) >= outputSize {
+			return "", errEndless
+		}
 		select {
 		case <-d.ended:
 			return "", d.exited()
@@ -129,9 +136,10 @@ func (d *debugger) execute(commands ...string) (string, error) {
 	}
 }
 
-// outputSize limits gdb's answer to one request; a list of all threads has some
-// hundred KiB.
-const outputSize = 16 << 20
+// outputSize limits all that gdb prints; a list of all threads has some hundred KiB.
+const outputSize = 8 << 20
+
+var errEndless = fmt.Errorf("gdb prints more than %d MiB", outputSize>>20)
 
 // untaken is gdb's output that has not been returned yet.
 func (d *debugger) untaken() (string, error) {
@@ -140,7 +148,7 @@ func (d *debugger) untaken() (string, error) {
 		return "", err
 	}
 	defer func() { _ = file.Close() }() // only read
-	content, err := io.ReadAll(io.NewSectionReader(file, d.taken, outputSize))
+	content, err := bounded.First(io.NewSectionReader(file, d.taken, outputSize), outputSize)
 	return string(content), err
 }
 

@@ -5,9 +5,14 @@ package attach
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
+
+	"vramscope/internal/needs"
 )
 
 // TestGdbWithoutRegistersHarmsNothing: where gdb cannot write registers the plan says
@@ -87,5 +92,51 @@ func TestCancelledAttachLeavesNothing(t *testing.T) {
 		}
 		p.mustBeWell()
 		return
+	}
+}
+
+// TestEndlessGdbIsBounded: on disk, in memory and in time. So is one that answers nothing,
+// or a little at a time.
+func TestEndlessGdbIsBounded(t *testing.T) {
+	for script, want := range map[string]string{
+		"exec yes":                            errEndless.Error(),
+		"sleep 300":                           errNoAnswer.Error(),
+		"while :; do echo y; sleep .01; done": errNoAnswer.Error(),
+	} {
+		program := filepath.Join(t.TempDir(), "gdb")
+		if err := os.WriteFile(program, []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		d, err := startDebugger(program, t.TempDir(), time.Second)
+		if want == errEndless.Error() && err == nil {
+			d.timeout = waitTime
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, err := d.execute("x"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %d bytes, %v; want %s", script, len(text), err, want)
+		}
+		_ = d.cmd.Process.Kill() // it may have ended
+		<-d.ended
+		if info, err := os.Stat(d.path); err != nil || info.Size() > outputSize {
+			t.Errorf("%s: %d bytes on disk: %v", script, info.Size(), err)
+		}
+	}
+}
+
+// TestGdbOutlivesItsOutputLimit: it must not die with a process stopped.
+func TestGdbOutlivesItsOutputLimit(t *testing.T) {
+	needs.Tool(t, "gdb")
+	d, err := startDebugger("gdb", t.TempDir(), waitTime)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = d.execute("shell head -c 9000000 /dev/zero", "echo what gdb writes itself fails\\n")
+	if !errors.Is(err, errEndless) {
+		t.Errorf("%v", err)
+	}
+	if err := d.leave(); err != nil || !d.endedWell() {
+		t.Errorf("it has not exited by itself: %v", err)
 	}
 }

@@ -8,12 +8,13 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"vramscope/internal/bounded"
 )
 
 // python is the interpreter in a process: the program itself, its library, or one
@@ -212,14 +213,13 @@ func (a *Attacher) runnable(pid int, executable string) string {
 
 // output runs a program and returns what it prints, errors too.
 func output(ctx context.Context, timeout time.Duration, environment []string, program string, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Env = environment
-	cmd.WaitDelay = time.Second
-	out, err := cmd.CombinedOutput()
+	command := bounded.Command{Path: program, Arguments: args, Environ: environment, Time: timeout, Limit: mostPrinted}
+	out, err := command.Output(ctx)
 	return string(out), err
 }
+
+// mostPrinted is what is kept of a program's output: a version, or a traceback.
+const mostPrinted = 64 << 10
 
 // cleanEnvironment has nothing of this program's environment but PATH: PYTHONHOME
 // would break the Python in gdb.

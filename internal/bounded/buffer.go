@@ -1,0 +1,74 @@
+package bounded
+
+import (
+	"bufio"
+	"errors"
+	"io"
+)
+
+// Buffer keeps the first bytes that are written to it and drops the rest. It embeds
+// nothing: io.Copy would prefer the ReadFrom of a bytes.Buffer, which has no limit.
+type Buffer struct {
+	kept    []byte
+	limit   int
+	dropped bool
+}
+
+// NewBuffer makes a Buffer that keeps up to limit bytes.
+func NewBuffer(limit int) *Buffer { return &Buffer{limit: limit} }
+
+// Write implements io.Writer. It never fails.
+func (b *Buffer) Write(p []byte) (int, error) {
+	kept := p[:min(len(p), b.limit-len(b.kept))]
+	b.kept = append(b.kept, kept...)
+	b.dropped = b.dropped || len(kept) < len(p)
+	return len(p), nil
+}
+
+// Bytes is what was kept, until the next Write or Reset.
+func (b *Buffer) Bytes() []byte { return b.kept }
+
+// Dropped reports whether more was written than the limit.
+func (b *Buffer) Dropped() bool { return b.dropped }
+
+// Reset empties the buffer and keeps its memory.
+func (b *Buffer) Reset() { b.kept, b.dropped = b.kept[:0], false }
+
+// ErrTooLarge is the error of a source that has more bytes than the limit.
+var ErrTooLarge = errors.New("it has more bytes than are read")
+
+// Reader is a source of up to limit bytes. A longer one fails with ErrTooLarge, where an
+// io.LimitReader would seem to have ended.
+type Reader struct {
+	source io.Reader
+	left   int64
+}
+
+// NewReader limits a source to so many bytes.
+func NewReader(source io.Reader, limit int64) *Reader { return &Reader{source, limit} }
+
+// Read implements io.Reader.
+func (r *Reader) Read(p []byte) (int, error) {
+	if r.left <= 0 && len(p) > 0 {
+		n, err := r.source.Read(p[:1])
+		if n > 0 {
+			err = ErrTooLarge
+		}
+		return 0, err
+	}
+	n, err := r.source.Read(p[:min(int64(len(p)), r.left)])
+	r.left -= int64(n)
+	return n, err
+}
+
+// First is the first bytes of a source, at most limit.
+func First(source io.Reader, limit int) ([]byte, error) {
+	return io.ReadAll(io.LimitReader(source, int64(limit)))
+}
+
+// Lines splits a source into lines. A longer one ends it with bufio.ErrTooLong.
+func Lines(source io.Reader, longest int) *bufio.Scanner {
+	lines := bufio.NewScanner(source)
+	lines.Buffer(make([]byte, 0, min(longest, 4<<10)), longest)
+	return lines
+}

@@ -1,0 +1,52 @@
+package bounded
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"syscall"
+	"time"
+)
+
+// Command is a program that is run for its output.
+type Command struct {
+	Path      string
+	Arguments []string
+	Environ   []string
+	Directory string // "": this program's
+	Input     []byte
+	Time      time.Duration // then it is killed with its process group
+	Limit     int           // bytes of output that are kept, errors too
+}
+
+// closeDelay is how long a process that has left the group may keep the output open.
+const closeDelay = 100 * time.Millisecond
+
+// Output runs the command. What it prints may come with an error; after the end of the
+// context, or of its time, the command and its process group are dead.
+func (c *Command) Output(ctx context.Context) ([]byte, error) {
+	limited, cancel := context.WithTimeout(ctx, c.Time)
+	defer cancel()
+	cmd := exec.CommandContext(limited, c.Path, c.Arguments...)
+	output := NewBuffer(c.Limit)
+	cmd.Stdout, cmd.Stderr = output, output
+	if c.Input != nil {
+		cmd.Stdin = bytes.NewReader(c.Input)
+	}
+	cmd.Env, cmd.Dir = c.Environ, c.Directory
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // the terminal is not for it
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = closeDelay
+	err := cmd.Run()
+	switch {
+	case errors.Is(err, exec.ErrWaitDelay) && limited.Err() == nil:
+		err = nil // it has ended; a child of its own goes on
+	case err != nil && ctx.Err() != nil:
+		err = ctx.Err()
+	case err != nil && limited.Err() != nil:
+		err = fmt.Errorf("it did not end in %s and was killed", c.Time)
+	}
+	return output.Bytes(), err
+}

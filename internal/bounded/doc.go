@@ -1,0 +1,11 @@
+// Package bounded takes bytes from programs, peers and files of others: only so many, and
+// for only so long. The linter refuses the functions without a limit elsewhere.
+//
+//	a program ── Command.Output ─→ its first bytes
+//	a peer ───── Reader ─────────→ an error after the limit
+//	           └ Lines ──────────→ lines, none longer than the limit
+//	a file ───── First ──────────→ its first bytes
+//	a writer ─── Buffer ─────────→ the first bytes; the rest is dropped
+//
+// Start with Buffer. A peer's time is limited where its connection is known.
+package bounded
