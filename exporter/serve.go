@@ -14,7 +14,6 @@ import (
 
 	"github.com/prometheus/exporter-toolkit/web"
 	"go.yaml.in/yaml/v2"
-	"golang.org/x/net/netutil"
 )
 
 // mostConnections bounds what clients that never finish a request take of memory and
@@ -93,7 +92,7 @@ func (s *Serving) protected() (bool, error) {
 type Server struct {
 	*Exporter
 	serving  Serving
-	listener net.Listener
+	listener *connections
 	log      *slog.Logger
 }
 
@@ -103,7 +102,7 @@ func Listen(e *Exporter, s Serving, log *slog.Logger) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Server{e, s, netutil.LimitListener(listener, mostConnections), log}, nil
+	return &Server{e, s, limitConnections(listener, mostConnections), log}, nil
 }
 
 // Address is where it listens.
@@ -111,10 +110,17 @@ func (s *Server) Address() string { return s.listener.Addr().String() }
 
 // Run serves until the context ends.
 func (s *Server) Run(ctx context.Context) error {
+	logins := newLogins()
 	server := &http.Server{
-		Handler: s.guarded(s.Handler()), ErrorLog: slog.NewLogLogger(panicsOnly{s.log.Handler()}, slog.LevelError),
-		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+		Handler: logins.passed(s.guarded(s.Handler())), ConnState: s.listener.note, ErrorLog: slog.NewLogLogger(panicsOnly{s.log.Handler()}, slog.LevelError),
+		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, IdleTimeout: 15 * time.Second,
 		MaxHeaderBytes: 16 << 10,
+	}
+	if s.serving.WebConfig != "" {
+		server.BaseContext = func(net.Listener) context.Context { // web.Serve has set its own handler by now
+			server.Handler = logins.check(server.Handler)
+			return context.Background()
+		}
 	}
 	if !s.serving.local() && s.serving.Openly {
 		s.log.Warn("the exporter can be read from other machines without a password", "address", s.Address())

@@ -5,6 +5,8 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -13,6 +15,8 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -221,7 +225,7 @@ func TestPasswordsThatAreRemoved(t *testing.T) {
 }
 
 // TestUnfinishedRequests: clients that never end a request take a bounded number of
-// connections; who comes then is answered when one of them is gone.
+// connections, and give way to who comes then.
 func TestUnfinishedRequests(t *testing.T) {
 	address, _ := serving(t, "")
 	var held []net.Conn
@@ -236,21 +240,49 @@ func TestUnfinishedRequests(t *testing.T) {
 		}
 		held = append(held, c)
 	}
-	late := make(chan error, 1)
-	go func() {
-		resp, err := http.Get("http://" + address + "/healthz")
-		if err == nil {
-			err = resp.Body.Close()
+	resp, err := http.Get("http://" + address + "/healthz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	_ = held[0].SetReadDeadline(time.Now().Add(30 * time.Second))
+	if _, err := held[0].Read(make([]byte, 1)); !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("the oldest is open: %v", err)
+	}
+}
+
+// TestAnswersAreNotCutOff: where all connections are being answered, one more waits.
+func TestAnswersAreNotCutOff(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	limited := limitConnections(listener, 1)
+	defer func() { _ = limited.Close() }()
+	for range 2 {
+		c, err := net.Dial("tcp", listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
 		}
-		late <- err
+		defer func() { _ = c.Close() }()
+	}
+	first, err := limited.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	limited.note(first, http.StateActive)
+	second := make(chan error, 1)
+	go func() {
+		_, err := limited.Accept()
+		second <- err
 	}()
 	select {
-	case err := <-late:
-		t.Fatalf("one more is answered: %v", err)
-	case <-time.After(300 * time.Millisecond):
+	case err := <-second:
+		t.Fatalf("one more is accepted: %v", err)
+	case <-time.After(100 * time.Millisecond):
 	}
-	_ = held[0].Close()
-	if err := <-late; err != nil {
+	limited.note(first, http.StateClosed)
+	if err := <-second; err != nil {
 		t.Error(err)
 	}
 }
@@ -267,4 +299,104 @@ func TestServerSaysWhyItEnds(t *testing.T) {
 	if err := s.Run(context.Background()); err == nil || !strings.Contains(err.Error(), "exporter: ") {
 		t.Errorf("%v", err)
 	}
+}
+
+// TestIdleConnectionsGiveWay: with as many as may be open, idle or silent, every scrape
+// is answered at once.
+func TestIdleConnectionsGiveWay(t *testing.T) {
+	for name, config := range map[string]string{"plain": "", "tls": webConfig(t, withTLS)} {
+		address, _ := serving(t, config)
+		scheme, connect := "http://", func() (net.Conn, error) { return net.Dial("tcp", address) }
+		if config != "" {
+			scheme = "https://"
+			connect = func() (net.Conn, error) {
+				return tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true})
+			}
+		}
+		for i := range 2 * mostConnections {
+			c, err := connect()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = c.Close() }()
+			if i%4 == 0 {
+				continue // silent
+			}
+			if _, err := io.WriteString(c, "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n"); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := c.Read(make([]byte, 1000)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		client := http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+		for range 20 {
+			resp, err := client.Get(scheme + address + "/healthz")
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			_ = resp.Body.Close()
+		}
+	}
+}
+
+// TestWrongPasswordsStopNoScrape: a hundred at a time, each another one, and each is answered.
+func TestWrongPasswordsStopNoScrape(t *testing.T) {
+	hash, err := bcrypt.GenerateFromPassword([]byte("right"), 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	address, _ := serving(t, webConfig(t, "basic_auth_users:\n  prometheus: "+string(hash)+"\n"))
+	client := http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}
+	scrape := func(password string) (int, error) {
+		r, err := http.NewRequest(http.MethodGet, "http://"+address+"/healthz", nil)
+		if err != nil {
+			return 0, err
+		}
+		r.SetBasicAuth("prometheus", password)
+		resp, err := client.Do(r)
+		if err != nil {
+			return 0, err
+		}
+		return resp.StatusCode, resp.Body.Close()
+	}
+	if code, err := scrape("right"); err != nil || code != http.StatusOK {
+		t.Fatalf("alone: %d, %v", code, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var flood sync.WaitGroup
+	var refused, limited atomic.Int32
+	for i := range 100 {
+		flood.Go(func() {
+			for n := 0; ctx.Err() == nil; n++ {
+				switch code, err := scrape(fmt.Sprintf("wrong %d %d", i, n)); {
+				case err != nil:
+					t.Errorf("a wrong one: %v", err)
+					return
+				case code == http.StatusUnauthorized:
+					refused.Add(1)
+				case code == http.StatusTooManyRequests:
+					limited.Add(1)
+				default:
+					t.Errorf("a wrong one: %d", code)
+				}
+				time.Sleep(20 * time.Millisecond)
+			}
+		})
+	}
+	slowest := time.Duration(0)
+	for range 50 {
+		began := time.Now()
+		if code, err := scrape("right"); err != nil || code != http.StatusOK {
+			t.Errorf("a right one: %d, %v", code, err)
+		}
+		slowest = max(slowest, time.Since(began))
+		time.Sleep(10 * time.Millisecond)
+	}
+	cancel()
+	flood.Wait()
+	if limited.Load() == 0 || refused.Load() == 0 {
+		t.Errorf("%d are refused, %d have to wait", refused.Load(), limited.Load())
+	}
+	t.Logf("the slowest scrape took %s beside %d wrong passwords", slowest, refused.Load()+limited.Load())
 }

@@ -1,0 +1,98 @@
+package exporter
+
+import (
+	"crypto/tls"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// connections is a listener of which at most so many connections are open: for one more
+// it closes the one that has been idle for longest, else it waits until one ends. All
+// may come from one address, as where a proxy on this machine serves them.
+type connections struct {
+	listener net.Listener
+	most     int
+
+	mu     sync.Mutex
+	ended  sync.Cond
+	closed bool
+	idle   map[net.Conn]time.Time // since when; zero: a request is being answered
+}
+
+func limitConnections(listener net.Listener, most int) *connections {
+	c := &connections{listener: listener, most: most, idle: make(map[net.Conn]time.Time)}
+	c.ended.L = &c.mu
+	return c
+}
+
+// Accept implements net.Listener.
+func (c *connections) Accept() (net.Conn, error) {
+	conn, err := c.listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for len(c.idle) >= c.most && !c.closed && !c.closeOldest() {
+		c.ended.Wait()
+	}
+	if c.closed {
+		_ = conn.Close() // nothing was read of it
+		return nil, net.ErrClosed
+	}
+	c.idle[conn] = time.Now() // until it begins a request
+	return conn, nil
+}
+
+// closeOldest closes the connection that is idle for longest; false where none is. The
+// lock is held.
+func (c *connections) closeOldest() bool {
+	var oldest net.Conn
+	for conn, since := range c.idle {
+		if !since.IsZero() && (oldest == nil || since.Before(c.idle[oldest])) {
+			oldest = conn
+		}
+	}
+	if oldest == nil {
+		return false
+	}
+	delete(c.idle, oldest)
+	_ = oldest.Close() // no answer is on its way
+	return true
+}
+
+// note is the server's ConnState.
+func (c *connections) note(conn net.Conn, state http.ConnState) {
+	if over, ok := conn.(*tls.Conn); ok {
+		conn = over.NetConn()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, open := c.idle[conn]; !open {
+		return // it gave way
+	}
+	switch state {
+	case http.StateActive:
+		c.idle[conn] = time.Time{}
+	case http.StateIdle:
+		c.idle[conn] = time.Now()
+		c.ended.Signal()
+	case http.StateClosed:
+		delete(c.idle, conn)
+		c.ended.Signal()
+	}
+}
+
+// Close implements net.Listener.
+func (c *connections) Close() error {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.ended.Broadcast()
+	return c.listener.Close()
+}
+
+// Addr implements net.Listener.
+func (c *connections) Addr() net.Addr { return c.listener.Addr() }
