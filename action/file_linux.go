@@ -14,34 +14,82 @@ import (
 	"vramscope/internal/install"
 )
 
-// appendLine appends a line in one write: other vramscopes may append too. The
-// log is a regular file of ours, 0600, with one name, in a directory that only we
-// write: neither a link nor a FIFO can take its place.
-func appendLine(directory string, line []byte) error {
-	dir, err := openDirectory(directory, true)
+// appendLine appends a line in one write: other vramscopes may append too.
+func appendLine(before, directory string, line []byte) error {
+	file, err := openLog(before, directory)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = unix.Close(dir) }()
-	path := filepath.Join(directory, LogName)
-	fd, err := unix.Openat(dir, LogName, unix.O_RDWR|unix.O_APPEND|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0o600)
-	if err != nil {
-		return openError(path, err)
-	}
-	file := os.NewFile(uintptr(fd), path)
-	lock(fd)
-	var stat unix.Stat_t
-	if err := unix.Fstat(fd, &stat); err != nil {
-		return errors.Join(fmt.Errorf("%s: %w", path, err), file.Close())
-	}
-	if err := checkFile(path, &stat); err != nil {
-		return errors.Join(err, file.Close())
-	}
-	if endsInside(file, stat.Size) {
+	lock(int(file.Fd()))
+	if endsInside(file) {
 		line = append([]byte{'\n'}, line...)
 	}
 	_, err = file.Write(append(line, '\n'))
 	return errors.Join(err, file.Close())
+}
+
+// openLog opens the log, or makes it. It is a regular file of ours, 0600, with one
+// name, in a directory that only we write: neither a link nor a FIFO can take its
+// place. One that lies in the directory before is moved.
+func openLog(before, directory string) (*os.File, error) {
+	dir, err := openDirectory(directory, true)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = unix.Close(dir) }()
+	if before != "" && before != directory {
+		move(before, dir)
+	}
+	path := filepath.Join(directory, LogName)
+	fd, err := unix.Openat(dir, LogName, unix.O_RDWR|unix.O_APPEND|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return nil, openError(path, err)
+	}
+	file := os.NewFile(uintptr(fd), path)
+	var stat unix.Stat_t
+	if err = unix.Fstat(fd, &stat); err != nil {
+		err = fmt.Errorf("%s: %w", path, err)
+	} else {
+		err = checkFile(path, &stat)
+	}
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
+}
+
+// move moves the log of an older version where there is none yet. Where it cannot be
+// moved it is read where it lies.
+func move(before string, dir int) {
+	from, err := openDirectory(before, false)
+	if err != nil {
+		return
+	}
+	defer func() { _ = unix.Close(from) }()
+	var stat unix.Stat_t
+	if unix.Fstatat(from, LogName, &stat, unix.AT_SYMLINK_NOFOLLOW) == nil && checkFile(before, &stat) == nil {
+		_ = unix.Renameat2(from, LogName, dir, LogName, unix.RENAME_NOREPLACE) // one that is there stays
+	}
+}
+
+// nextLines is room for some lines before and after actions.
+const nextLines = 16 << 10
+
+// reserve has the file system keep room behind the end: a disk that fills later
+// leaves it. Where the file system cannot, what is known of its room must do.
+func reserve(file *os.File) error {
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	err = unix.Fallocate(int(file.Fd()), unix.FALLOC_FL_KEEP_SIZE, info.Size(), nextLines)
+	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) {
+		return install.Room(reach(int(file.Fd())), file.Name())
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", file.Name(), err)
+	}
+	return nil
 }
 
 // lock keeps other vramscopes from writing until the file is closed: half of their
@@ -209,8 +257,12 @@ func checkFile(path string, stat *unix.Stat_t) error {
 }
 
 // endsInside reports whether the last line has no end: the disk was full.
-func endsInside(file *os.File, size int64) bool {
+func endsInside(file *os.File) bool {
+	info, err := file.Stat()
+	if err != nil || info.Size() == 0 {
+		return false
+	}
 	last := []byte{'\n'}
-	_, err := file.ReadAt(last, max(size-1, 0))
-	return size > 0 && err == nil && last[0] != '\n'
+	_, err = file.ReadAt(last, info.Size()-1)
+	return err == nil && last[0] != '\n'
 }

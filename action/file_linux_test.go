@@ -8,11 +8,14 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"vramscope/internal/needs"
 )
 
 // limited runs this test binary as a program that has no room for a second line.
@@ -183,4 +186,88 @@ func TestCheckChangesNothing(t *testing.T) {
 	if err := log.Check(); err != nil || len(readLines(t, directory)) != 2 {
 		t.Errorf("%v, %q", err, readLines(t, directory))
 	}
+}
+
+// TestLogIsProved: the proof makes the log, changes nothing else, and fails where
+// nothing could be written, until it can.
+func TestLogIsProved(t *testing.T) {
+	disk := t.TempDir()
+	mount := func(flags uintptr) {
+		t.Helper()
+		if err := unix.Mount("tmpfs", disk, "tmpfs", flags, "size=64k,mode=0700"); err != nil {
+			if os.Geteuid() != 0 {
+				t.Skip("mounting needs root")
+			}
+			needs.Missing(t, "no file system can be mounted: %v", err)
+		}
+	}
+	mount(0)
+	t.Cleanup(func() { _ = unix.Unmount(disk, unix.MNT_DETACH) })
+	log := &Log{Directory: filepath.Join(disk, "state")}
+	for range 2 {
+		if err := log.Prove(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if info, err := os.Stat(filepath.Join(log.Directory, LogName)); err != nil || info.Size() != 0 || info.Mode() != 0o600 {
+		t.Errorf("the log is %v, %v", info, err)
+	}
+
+	mount(unix.MS_REMOUNT | unix.MS_RDONLY)
+	if err := log.Prove(); !errors.Is(err, unix.EROFS) || !strings.Contains(err.Error(), "the audit log cannot be written: "+log.Directory) {
+		t.Errorf("read-only: %v", err)
+	}
+	mount(unix.MS_REMOUNT)
+	full := filepath.Join(disk, "full")
+	if err := os.WriteFile(full, make([]byte, 1<<20), 0o600); !errors.Is(err, unix.ENOSPC) {
+		t.Fatal(err)
+	}
+	if err := log.Record(testEntry()); err != nil { // its room was kept
+		t.Errorf("after a proof: %v", err)
+	}
+	if err := log.Prove(); !errors.Is(err, unix.ENOSPC) {
+		t.Errorf("full: %v", err)
+	}
+	if err := os.Remove(full); err != nil {
+		t.Fatal(err)
+	}
+	if err := log.Prove(); err != nil {
+		t.Errorf("mended: %v", err)
+	}
+	var none *Log
+	if err := none.Prove(); err != nil {
+		t.Errorf("of a simulated box: %v", err)
+	}
+}
+
+// TestLogIsMoved: what an older version wrote is read wherever it is, and moved where
+// the new log is not there yet.
+func TestLogIsMoved(t *testing.T) {
+	base := t.TempDir()
+	before, now := &Log{Directory: filepath.Join(base, "home")}, &Log{Directory: filepath.Join(base, "box"), Before: filepath.Join(base, "home")}
+	did := func(l *Log, why string) {
+		t.Helper()
+		e := testEntry()
+		e.Why = why
+		if err := l.Record(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reads := func(want ...string) {
+		t.Helper()
+		var got []string
+		if err := now.Read(func(e *Entry) { got = append(got, e.Why) }); err != nil || !slices.Equal(got, want) {
+			t.Errorf("it reads %q, %v, want %q", got, err, want)
+		}
+	}
+	did(before, "1")
+	reads("1")
+	did(now, "2")
+	reads("1", "2")
+	if _, err := os.Stat(filepath.Join(before.Directory, LogName)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the log was not moved: %v", err)
+	}
+	did(before, "3") // an older version, once more
+	did(now, "4")
+	reads("3", "1", "2", "4")
 }

@@ -2,10 +2,15 @@
 
 package action
 
-import "errors"
+import (
+	"errors"
+	"os"
+)
 
 // Real processes are found through /proc: elsewhere nothing is done to any.
 var errNoLinux = errors.New("actions on processes need Linux")
 
-func appendLine(string, []byte) error { return errNoLinux }
-func checkLog(string) error           { return errNoLinux }
+func appendLine(string, string, []byte) error  { return errNoLinux }
+func openLog(string, string) (*os.File, error) { return nil, errNoLinux }
+func reserve(*os.File) error                   { return errNoLinux }
+func checkLog(string) error                    { return errNoLinux }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"vramscope/internal/process"
@@ -23,6 +24,7 @@ const timeLayout = "2006-01-02T15:04:05.000Z07:00"
 // Log writes nothing: the actions of a simulated box are not logged.
 type Log struct {
 	Directory string           // made when the first line is written
+	Before    string           // where older versions had the log, which is moved from there; "": nowhere else
 	User      func() string    // name of who runs vramscope; may be nil
 	Clock     func() time.Time // nil: time.Now
 }
@@ -119,8 +121,25 @@ func (l *Log) Record(e Entry) error {
 	return l.write(&e)
 }
 
-// Check is nil if a line could be written, else why not. It changes nothing.
+// Path is the log's file.
+func (l *Log) Path() string { return filepath.Join(l.Directory, LogName) }
+
+// Check is nil if a line could be written, as far as that is known without writing,
+// else why not. It changes nothing.
 func (l *Log) Check() error { return checkLog(l.Directory) }
+
+// Prove is nil if a line can be written, else why not: it makes the log, and has the
+// file system keep room for the next lines.
+func (l *Log) Prove() error {
+	if l == nil {
+		return nil
+	}
+	file, err := openLog(l.Before, l.Directory)
+	if err == nil {
+		err = errors.Join(reserve(file), file.Close())
+	}
+	return unwritable(err)
+}
 
 // Refuse logs that an action was refused, and returns the refusal.
 func (l *Log) Refuse(e Entry, refusal *process.Refusal) error {
@@ -162,10 +181,15 @@ func (l *Log) write(e *Entry) error {
 	}
 	line, err := json.Marshal(e)
 	if err == nil {
-		err = appendLine(l.Directory, text.EscapeJSON(line))
+		err = appendLine(l.Before, l.Directory, text.EscapeJSON(line))
 	}
-	if err != nil {
-		return fmt.Errorf("the audit log cannot be written: %w; mend that, or set XDG_STATE_HOME to a directory that only you can write", err)
+	return unwritable(err)
+}
+
+// unwritable is the error of a log that cannot be written, with what to do.
+func unwritable(err error) error {
+	if err == nil {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("the audit log cannot be written: %w; mend that, or set XDG_STATE_HOME to a directory that only you can write", err)
 }

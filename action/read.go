@@ -6,13 +6,24 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 
 	"vramscope/internal/bounded"
 )
 
-// ReadLog visits the lines of an audit log, which may not be there.
-func ReadLog(path string, visit func(*Entry)) error {
+// Read visits the lines of the log, and first those that still lie where older versions
+// had it. Neither need be there.
+func (l *Log) Read(visit func(*Entry)) error {
+	if l.Before != "" && l.Before != l.Directory {
+		if err := readFile(filepath.Join(l.Before, LogName), visit); err != nil {
+			return err
+		}
+	}
+	return readFile(l.Path(), visit)
+}
+
+func readFile(path string, visit func(*Entry)) error {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

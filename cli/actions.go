@@ -24,10 +24,6 @@ import (
 // sampleTimeout keeps a GPU that hangs from holding a flush.
 const sampleTimeout = 2 * time.Second
 
-func auditLog(table *process.Table, clock func() time.Time) *action.Log {
-	return &action.Log{Directory: stateHome(), User: func() string { return table.Host(time.Time{}).User }, Clock: clock}
-}
-
 // logRefusal logs that a command did nothing to a pid, which is of no process or of one
 // that no GPU knows of, and returns the reason.
 func logRefusal(log *action.Log, table *process.Table, command string, pid int, why error) error {

@@ -128,7 +128,7 @@ func (p *program) observePast(ctx context.Context, src *sources, s *config.Setti
 		end()
 		return nil, nil, nil, err
 	}
-	if r, err := recording.Open(cmp.Or(p.recordings, recordingsOf(false))); err == nil {
+	if r, err := recording.Open(p.recordingsOf(false)); err == nil {
 		const recent = time.Minute // an older one is not of these processes' present
 		if _, newest := r.Span(); snap.Time.Sub(newest) < recent {
 			return snap, r, func() { _ = r.Close(); end() }, nil // it was only read

@@ -8,7 +8,6 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -38,8 +37,8 @@ from the beginning.
                     (sys.remote_exec)
 
 It asks first, unless --yes is given. If a probe cannot be attached, it lists
-every reason. Each attempt is logged in $XDG_STATE_HOME/vramscope/audit.log,
-before and after.
+every reason. Each attempt is logged in $XDG_STATE_HOME/vramscope/audit.log
+(root's: in /var/lib/vramscope), before and after.
 
 The exit code is 0 if the probe answers, 1 if it does not, and 3 if nothing was
 done: it cannot be attached, or you said no.`,
@@ -66,7 +65,7 @@ func (p *program) runAttach(ctx context.Context, pid int, f attachFlags) error {
 		return cannotAsk("attach", pid, "says whether it could be done")
 	}
 	table := process.NewTable("/proc")
-	log := auditLog(table, time.Now)
+	log := p.auditLog(table)
 	id, err := table.Identify(pid)
 	if err != nil {
 		err = refused(err, "there is no process %d in this /proc", pid)
@@ -117,7 +116,7 @@ func (p *program) planText(table *process.Table, plan *attach.Plan) string {
 		b.WriteString("This runs vramscope's code inside your process: gdb stops it for a moment and\n" +
 			"starts one thread there. Standstill usually under 0.1 s, 1 s with 1000 threads.\n")
 	}
-	fmt.Fprintf(&b, "It usually takes a second. The probe stays until the process ends.\nLogged in %s\n", text.Clean(stateHome()))
+	fmt.Fprintf(&b, "It usually takes a second. The probe stays until the process ends.\nLogged in %s\n", text.Clean(p.logDirectory()))
 	for _, check := range plan.Checks {
 		fmt.Fprintf(&b, "  ok  %s\n", text.Clean(check.Text))
 	}

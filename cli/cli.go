@@ -34,6 +34,7 @@ type program struct {
 	daemonPlaces          []socket.Place                                  // where daemons' sockets are searched; nil: the usual ones
 	daemonDirectory       string                                          // of this user's own; "": the usual one
 	recordings            string                                          // where recordings are kept; "": the usual place
+	state                 string                                          // of root's daemon, by its unit; "": boxState
 	arguments             []string
 	flags                 globalFlags
 }

@@ -135,6 +135,7 @@ var daemonFlagOf = map[string]string{
 func (p *program) runDaemon(cmd *cobra.Command, f *daemonFlags) error {
 	p.onFewProcessors()
 	defer p.stayLight()()
+	p.takeState()
 	s, err := p.daemonSettings(cmd, f)
 	if err == nil {
 		err = checkExporter(&s)
@@ -224,7 +225,7 @@ func (p *program) daemonOptions(src *sources, s *config.Settings, sampling *samp
 		o.Answers = src.options.Probes.Answers
 	}
 	if s.Record {
-		recordings := cmp.Or(p.recordings, recordingsOf(p.flags.demo))
+		recordings := p.recordingsOf(p.flags.demo)
 		o.Recorder, o.Recording = p.newRecorder(s, recordings), recordings
 		before := (&longPast{directory: recordings, now: p.now}).before
 		o.Past = recording.Whole(o.History, before)

@@ -79,7 +79,7 @@ func (p *program) report(src *sources, s *config.Settings, snap *snapshot.Snapsh
 		client, err := src.daemon.Client()
 		if box.NoDaemon = err; client != nil {
 			status := client.Status()
-			box.Daemon = &status
+			box.Daemon, box.Guard = &status, src.daemon.Guard()
 		}
 	}
 	lines := doctor.Report(&box)

@@ -47,7 +47,8 @@ a moment.
 It asks first, unless --yes is given. Ctrl-C stops a gradual flush after the
 current step.
 
-Each flush is logged in $XDG_STATE_HOME/vramscope/audit.log, before and after.
+Each flush is logged in $XDG_STATE_HOME/vramscope/audit.log (root's: in
+/var/lib/vramscope), before and after.
 
 The exit code is 0 if memory was freed, or there was none to free; 1 if there
 was some and none was freed, or the driver's figure did not fall as the probe

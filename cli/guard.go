@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"vramscope/cli/config"
+	"vramscope/daemon/socket"
 	"vramscope/guard"
 	"vramscope/internal/quantity"
 	"vramscope/internal/text"
@@ -74,7 +76,7 @@ and key, and the exit code is 2.`,
 				none := p.noRules("There is no guard: ")
 				return p.print([]byte(none.message + "\n" + none.advice[0] + "\n  with mode = \"act\" it answers rescues without a rule (vramscope run --rescue)\n"))
 			}
-			return p.print([]byte(policyInWords(&s, p.configPath())))
+			return p.print([]byte(policyInWords(&s, p.configPath(), p.cannotAct())))
 		},
 	}
 }
@@ -90,12 +92,38 @@ func (p *program) noRules(words string) *failure {
 	return f
 }
 
-// policyInWords explains a policy.
-func policyInWords(s *config.Settings, path string) string {
+// cannotAct is why the daemon's guard cannot act, as the daemon says or, where none
+// answers, as far as that is known without one; "" where it can.
+func (p *program) cannotAct() string {
+	ctx, cancel := context.WithTimeout(context.Background(), onceReading)
+	defer cancel()
+	places := p.daemonPlaces
+	if places == nil {
+		places = socket.Places(p.getenv)
+	}
+	client, err := socket.Dial(ctx, places)
+	if err != nil || client.Status().Simulated {
+		if err := p.auditLog(nil).Check(); err != nil {
+			return "the audit log cannot be written: " + err.Error()
+		}
+		return ""
+	}
+	defer func() { _ = client.Close() }() // it was only asked
+	if g, err := client.Guard(ctx); err == nil {
+		return g.Cannot
+	}
+	return "" // it has no guard, or does not say
+}
+
+// policyInWords explains a policy, and why its guard cannot act, if so.
+func policyInWords(s *config.Settings, path, cannot string) string {
 	var b strings.Builder
 	policy := &s.Guard
 	fmt.Fprintf(&b, "%s\n\n", text.Clean(path))
 	switch {
+	case len(policy.Rules) == 0 && cannot != "":
+		fmt.Fprintf(&b, "The daemon's guard is to answer rescues, and cannot: %s\n", text.Clean(cannot))
+		return b.String()
 	case len(policy.Rules) == 0:
 		fmt.Fprintf(&b, rescuesInWords, text.Plural(policy.MaxPerMinute, "time", "times"))
 		b.WriteString("\n" + importanceInWords(policy.Importance))
@@ -104,6 +132,8 @@ func policyInWords(s *config.Settings, path string) string {
 		b.WriteString("The guard is off. With mode = \"dry-run\" or \"act\":\n")
 	case policy.Mode == guard.DryRun:
 		b.WriteString("The guard reports what it would do, and does nothing (dry-run).\n")
+	case cannot != "":
+		fmt.Fprintf(&b, "The daemon's guard is to act, and cannot: %s\n", text.Clean(cannot))
 	default:
 		b.WriteString("The daemon's guard acts: it flushes, and answers rescues. A monitor only reports what it would do.\n")
 	}

@@ -69,7 +69,7 @@ func (p *program) runGuardLog(f guardLogFlags) error {
 
 // decisions are those since a time, oldest first, and where they are from.
 func (p *program) decisions(file string, since time.Time) ([]snapshot.GuardDecision, string, error) {
-	where := cmp.Or(file, p.recordings, recordingsOf(p.flags.demo))
+	where := cmp.Or(file, p.recordingsOf(p.flags.demo))
 	r, err := recording.Open(where)
 	if err != nil && (file != "" || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, recording.ErrEmpty)) {
 		return nil, where, p.noRecording(err, where, file == "")
@@ -81,7 +81,7 @@ func (p *program) decisions(file string, since time.Time) ([]snapshot.GuardDecis
 			return found, where, err
 		}
 	}
-	log := auditLogPath()
+	log := p.auditLog(nil)
 	found, err := gather.LoggedDecisions(log, since)
-	return found, log, err
+	return found, log.Path(), err
 }

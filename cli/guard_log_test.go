@@ -37,7 +37,7 @@ func TestGuardLogReadsOnlyTheNamedFile(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if log, err := gather.LoggedDecisions(filepath.Join(own, action.LogName), time.Time{}); err != nil || len(log) != 1 {
+	if log, err := gather.LoggedDecisions(&action.Log{Directory: own}, time.Time{}); err != nil || len(log) != 1 {
 		t.Fatalf("the audit log has %v, %v", log, err)
 	}
 	out, errs, code := command(t, "guard", "log", "--file", directory)

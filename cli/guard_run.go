@@ -48,6 +48,7 @@ func (src *sources) bindGuard(r *runner.Runner, sampling *sampler.Sampler, o *da
 	}
 	r.Flusher = src.flusher(r.Sample)
 	r.Note, r.Log = sampling.Note, src.log
+	r.Prove()
 	r.Failed = func(err error) { o.Log.Error("a decision of the guard is not logged", "error", err.Error()) }
 	o.Guard = r
 	if src.table != nil {

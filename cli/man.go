@@ -67,6 +67,7 @@ func manPage(root *cobra.Command) string {
 	r.section("Files")
 	for _, f := range [][2]string{
 		{"$XDG_STATE_HOME/vramscope", "the audit log of flushes, attaches and signals (audit.log), and the snapshots that the key w writes; by default in ~/.local/state"},
+		{boxState, "root's audit log, where XDG_STATE_HOME is not set, and what root's daemon records"},
 		{"$XDG_CACHE_HOME/vramscope", "the probes that run and env hand to programs; by default in ~/.cache"},
 		{"$XDG_RUNTIME_DIR/vramscope, /tmp/vramscope-UID, /tmp/vramscope-UID-RANDOM", "the sockets on which probes answer"},
 	} {

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"time"
 
@@ -22,7 +21,7 @@ func (p *program) takePast(ctx context.Context, past *recording.Joined, sampling
 		}
 	}()
 	var own snapshot.History
-	if r, err := recording.Open(cmp.Or(p.recordings, recordingsOf(false))); err == nil {
+	if r, err := recording.Open(p.recordingsOf(false)); err == nil {
 		defer func() { _ = r.Close() }() // nothing was written
 		own = r
 	}

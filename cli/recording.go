@@ -1,11 +1,9 @@
 package cli
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -14,23 +12,10 @@ import (
 	"vramscope/recording"
 )
 
-// recordingsOf is where recordings are kept: root's are the box's. Those of a
-// simulated box are apart.
-func recordingsOf(simulated bool) string {
-	directory := "/var/lib/vramscope"
-	if os.Geteuid() != 0 {
-		directory = filepath.Join(stateHome(), "recordings")
-	}
-	if simulated {
-		directory = filepath.Join(directory, "simulated")
-	}
-	return directory
-}
-
 // openRecording opens the file or directory that the arguments name, or this user's
 // recordings; with --demo, those of the simulated box.
 func (p *program) openRecording(args []string) (r *recording.Recording, where string, err error) {
-	where = cmp.Or(p.recordings, recordingsOf(p.flags.demo))
+	where = p.recordingsOf(p.flags.demo)
 	if len(args) > 0 {
 		where = args[0]
 	}

@@ -176,7 +176,7 @@ func (f *reportFlags) period(oldest, newest time.Time) (p period, err error) {
 func (p *program) evaluate(r *recording.Recording, over period, by, where string) (*evaluation.Builder, error) {
 	oldest, newest := r.Span()
 	q := evaluation.Question{From: over.from.Truncate(time.Minute), To: wholeMinute(over.to), Oldest: oldest, Newest: newest, By: by} // sums are of whole minutes
-	b, err := gather.Report(r, q, auditLogPath())
+	b, err := gather.Report(r, q, p.auditLog(nil))
 	if err != nil {
 		return nil, &failure{code: exitFailure, err: err, message: text.Clean(err.Error()),
 			advice: []string{"  what can be read of a damaged file is in docs/recording.md"}}

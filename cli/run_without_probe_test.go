@@ -167,7 +167,7 @@ func TestRunKeepsStandardDescriptorsClosed(t *testing.T) {
 // TestDoctorNoticesAFullDisk: where the audit log, and the native probe's file, find no room.
 func TestDoctorNoticesAFullDisk(t *testing.T) {
 	full := t.TempDir()
-	cmd := script([]string{"HOME=" + full, "XDG_STATE_HOME=", "FULL=" + full, "XDG_CONFIG_HOME=" + t.TempDir(), "LC_ALL=C.UTF-8"},
+	cmd := script([]string{"HOME=" + full, "XDG_STATE_HOME=" + full, "FULL=" + full, "XDG_CONFIG_HOME=" + t.TempDir(), "LC_ALL=C.UTF-8"},
 		`mount -t tmpfs -o size=64k none "$FULL" || exit 77; head -c 1000000 /dev/zero >"$FULL/file" 2>/dev/null; exec "$0" doctor`)
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,

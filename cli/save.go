@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"time"
 
-	"vramscope/action"
 	"vramscope/internal/install"
 	"vramscope/sampler/snapshot"
 	"vramscope/schema"
@@ -24,9 +23,6 @@ func stateHome() string {
 	}
 	return filepath.Join(base, "vramscope")
 }
-
-// auditLogPath is the file of this user's audit log.
-func auditLogPath() string { return filepath.Join(stateHome(), action.LogName) }
 
 // saveSnapshot writes a snapshot as once --format json does, to a file named for
 // its time.

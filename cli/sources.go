@@ -73,7 +73,7 @@ func (p *program) sources(s *config.Settings, past time.Duration) (*sources, err
 		out.daemon = socket.NewReader(out.probes, p.daemonPlaces, p.now)
 		out.options.Probes = out.daemon
 		out.signal, out.flushes = out.table.Signal, out.probes
-		out.log = auditLog(out.table, p.now)
+		out.log = p.auditLog(out.table)
 		out.segments = segmentsFrom(probe.NewFinder(out.table))
 	}
 	out.options.Devices = out.driver

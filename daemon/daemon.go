@@ -179,6 +179,7 @@ type daemon struct {
 	sampled  chan struct{} // closed with the first snapshot
 	driver   snapshot.DriverState
 	paused   string
+	cannot   string // why the guard cannot act
 	lastTick time.Time
 	last     snapshot.Event // the newest that was handed on
 }
@@ -228,6 +229,9 @@ func (d *daemon) take(snap *snapshot.Snapshot) {
 	d.logChanges(snap, events)
 	if d.Recorder != nil {
 		d.logRecording(d.Recorder.Append(snap, events))
+	}
+	if d.Guard != nil {
+		d.logGuard()
 	}
 	if d.Alerts != nil {
 		d.Alerts.observe(snap)

@@ -69,12 +69,32 @@ func (d *daemon) sentence(snap *snapshot.Snapshot) string {
 		s += "; recording"
 	}
 	if d.Guard != nil {
-		s += "; guard " + string(d.Guard.State().Mode)
+		state := d.Guard.State()
+		if state.Cannot != "" {
+			s += "; guard cannot act: " + text.Clean(state.Cannot)
+		} else {
+			s += "; guard " + string(state.Mode)
+		}
 	}
 	if snap.Simulated {
 		s += "; simulated"
 	}
 	return s
+}
+
+// logGuard logs once that the guard cannot act, and that it can again.
+func (d *daemon) logGuard() {
+	cannot := d.Guard.State().Cannot
+	switch cannot {
+	case d.cannot:
+		return
+	case "":
+		d.Log.Info("the guard can act again")
+	default:
+		d.Log.Error("the guard cannot act", "error", text.Clean(cannot))
+	}
+	d.cannot = cannot
+	d.Notify.Status(d.sentence(d.Sampling.Latest()))
 }
 
 // status is what clients get. It is called by their goroutines.

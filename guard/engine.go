@@ -51,6 +51,7 @@ type Engine struct {
 	now     time.Time // of the newest
 	applied time.Time // when the rules last were
 	paused  time.Time
+	cannot  string // why it only reports, though it is to act
 
 	traces   map[snapshot.RowID]*trace
 	rules    []map[uint32]KeptRule // as policy.Rules, by user
@@ -149,6 +150,24 @@ func (e *Engine) Pause(until time.Time) Decision {
 	return all[0]
 }
 
+// Cannot has an engine that is to act only report, for a reason; "" ends that.
+func (e *Engine) Cannot(reason string) {
+	if e.policy.Mode != Act || reason == e.cannot {
+		return
+	}
+	e.cannot = reason
+	clear(e.episodes)
+	e.state = e.newState(nil)
+}
+
+// mode is what the engine does at present.
+func (e *Engine) mode() Mode {
+	if e.cannot != "" {
+		return DryRun
+	}
+	return e.policy.Mode
+}
+
 // State is the state after the newest snapshot. It is not changed any more.
 func (e *Engine) State() *snapshot.Guard { return e.state }
 
@@ -164,7 +183,7 @@ func (e *Engine) note(decisions []Decision) {
 }
 
 func (e *Engine) newState(snap *snapshot.Snapshot) *snapshot.Guard {
-	g := &snapshot.Guard{Mode: e.policy.Mode, Paused: e.paused, Decisions: e.recent}
+	g := &snapshot.Guard{Mode: e.mode(), Cannot: e.cannot, Paused: e.paused, Decisions: e.recent}
 	for i := range e.policy.Rules {
 		rule := snapshot.GuardRule{Name: e.policy.Rules[i].Name, Off: e.off(i)}
 		for key, ep := range e.episodes {

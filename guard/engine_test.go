@@ -59,6 +59,26 @@ func TestDryRunOnlySaysSo(t *testing.T) {
 	}
 }
 
+// TestOneThatCannotActOnlySaysSo, and says why, until it can.
+func TestOneThatCannotActOnlySaysSo(t *testing.T) {
+	b := newBox(&row{command: "a", allocated: 60 * gib, cached: 15 * gib})
+	e := New(rooms(Act), alice)
+	e.Cannot("its log is full")
+	all := b.run(e, 60, nil)
+	if s := e.State(); len(of(all, Acts))+len(of(all, Flushed)) > 0 || len(of(all, Would)) == 0 || s.Mode != DryRun || s.Cannot != "its log is full" {
+		t.Fatalf("it says mode %s, %q, and decides %v", s.Mode, s.Cannot, all)
+	}
+	e.Cannot("")
+	if done := of(b.run(e, 60, nil), Flushed); len(done) != 1 || e.State().Mode != Act || e.State().Cannot != "" {
+		t.Errorf("mended: %v, %+v", done, e.State())
+	}
+	dry := New(rooms(DryRun), alice)
+	dry.Cannot("its log is full")
+	if dry.State().Cannot != "" {
+		t.Error("a dry run is not to act")
+	}
+}
+
 func TestNeverTouched(t *testing.T) {
 	now := newBox().now
 	for name, r := range map[string]*row{

@@ -124,7 +124,7 @@ func (e *Engine) reached(r *Rule, ep *episode, v *view) []Decision {
 	}
 	d := e.newDecision(r, v)
 	d.Kind, d.Reason = Reached, "the goal is reached after "+text.Plural(ep.acted, "flush", "flushes")
-	if e.policy.Mode == DryRun {
+	if e.mode() == DryRun {
 		d.Reason = "the goal is reached, without a flush"
 	}
 	return []Decision{d}
@@ -240,7 +240,7 @@ func (e *Engine) flush(rule int, ep *episode, v *view, p *snapshot.Process, step
 	}
 	ep.done[p.ID] = step
 	ep.acted++
-	if e.policy.Mode == DryRun {
+	if e.mode() == DryRun {
 		d.Kind = Would
 		ep.wouldFree += amount
 		return d

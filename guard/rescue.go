@@ -81,8 +81,8 @@ func (e *Engine) Rescue(snap *snapshot.Snapshot, ask Ask, tried ...snapshot.RowI
 	free, known := snapshot.FreeOf(m).Value()
 	d.Instance, d.Free = where.instance, snapshot.FreeOf(m)
 	switch {
-	case e.policy.Mode != Act:
-		return refuse("the guard does not act: its mode is %s", e.policy.Mode)
+	case e.mode() != Act:
+		return refuse("the guard does not act: its mode is %s", e.mode())
 	case !e.paused.IsZero():
 		return refuse("the guard is paused until %s", e.paused.Format(time.TimeOnly))
 	case asker == nil:

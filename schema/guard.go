@@ -15,6 +15,7 @@ const GuardVersion = "vramscope/guard/1"
 // Guard is the state of the guard that looks after the box.
 type Guard struct {
 	Mode        string          `json:"mode"`
+	Cannot      Text            `json:"cannot_act"`
 	ByDaemon    bool            `json:"by_daemon"`
 	PausedUntil Time            `json:"paused_until"`
 	Rules       []GuardRule     `json:"rules"`
@@ -96,7 +97,7 @@ func GuardOf(g *snapshot.Guard) *Guard {
 		return nil
 	}
 	out := &Guard{
-		Mode: string(g.Mode), ByDaemon: g.ByDaemon, PausedUntil: Time(g.Paused),
+		Mode: string(g.Mode), Cannot: Text(g.Cannot), ByDaemon: g.ByDaemon, PausedUntil: Time(g.Paused),
 		Rules: []GuardRule{}, Standings: []GuardStanding{}, Decisions: DecisionsOf(g.Decisions),
 	}
 	for _, r := range g.Rules {
@@ -148,7 +149,7 @@ func (g *Guard) Restore() *snapshot.Guard {
 	if g == nil {
 		return nil
 	}
-	out := &snapshot.Guard{Mode: snapshot.GuardMode(g.Mode), ByDaemon: g.ByDaemon, Paused: time.Time(g.PausedUntil)}
+	out := &snapshot.Guard{Mode: snapshot.GuardMode(g.Mode), Cannot: text.Clean(string(g.Cannot)), ByDaemon: g.ByDaemon, Paused: time.Time(g.PausedUntil)}
 	for _, r := range g.Rules[:min(len(g.Rules), mostGuarded)] {
 		out.Rules = append(out.Rules, snapshot.GuardRule{Name: text.Clean(r.Name), Off: text.Clean(string(r.Off)), Reached: time.Time(r.Holds)})
 	}

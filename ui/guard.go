@@ -14,13 +14,15 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// guardWords are the guard in the header: "GUARD dry-run", "GUARD", "GUARD paused 9m";
-// "" where none runs.
+// guardWords are the guard in the header: "GUARD dry-run", "GUARD", "GUARD paused 9m",
+// "GUARD cannot act"; "" where none runs.
 func guardWords(s *snapshot.Snapshot, now time.Time) string {
 	g := s.Guard
 	switch {
 	case g == nil || g.Mode == snapshot.GuardOff:
 		return ""
+	case g.Cannot != "":
+		return "GUARD cannot act"
 	case g.Paused.After(now):
 		return "GUARD paused " + cell.CoarseDuration(g.Paused.Sub(now)+time.Minute-1) // a minute that has begun counts
 	case g.Mode == snapshot.GuardAct:
@@ -30,10 +32,15 @@ func guardWords(s *snapshot.Snapshot, now time.Time) string {
 	}
 }
 
-// guardStyle shows a pause as a warning: memory that should be freed is not.
+// hindered reports that memory that should be freed is not.
+func hindered(g *snapshot.Guard, now time.Time) bool {
+	return g != nil && (g.Cannot != "" || g.Paused.After(now))
+}
+
+// guardStyle shows as a warning what hinders the guard.
 func guardStyle(s *snapshot.Snapshot, now time.Time, styles *themes.Styles) themes.Style {
 	switch {
-	case s.Guard != nil && s.Guard.Paused.After(now):
+	case hindered(s.Guard, now):
 		return styles.Warning
 	case s.Guard != nil && s.Guard.Mode == snapshot.GuardAct:
 		return styles.Strong

@@ -43,7 +43,12 @@ func TestGuardInTheHeader(t *testing.T) {
 			}
 		}
 	}
-	s := guarded(snapshot.GuardOff)
+	s := guarded(snapshot.GuardDryRun)
+	s.Guard.Cannot = "the audit log cannot be written"
+	if header := frame(screenOf(s, 60, 24), drawnLook(t))[0]; !strings.Contains(header, "  GUARD cannot act  ") {
+		t.Errorf("a guard that cannot act: %q", header)
+	}
+	s = guarded(snapshot.GuardOff)
 	if header := frame(screenOf(s, 80, 24), drawnLook(t))[0]; strings.Contains(header, "GUARD") {
 		t.Errorf("a guard that is off: %q", header)
 	}

@@ -116,7 +116,7 @@ func headerItems(st *state, lk *cell.Appearance) []cell.Span {
 	}
 	box := cell.Span{s.Text, boxName(shown, lk, pane, wide)}
 	guard := cell.Span{guardStyle(shown, st.moment(), s), guardWords(shown, st.moment())}
-	if g := shown.Guard; g != nil && g.Paused.After(st.moment()) {
+	if hindered(shown.Guard, st.moment()) {
 		box, guard = guard, box
 	}
 	items = append(items, box, guard)

@@ -35,6 +35,9 @@ func (b *Box) daemon() []finding {
 	if d.Recording == "paused" {
 		found = append(found, finding{verdict: fails, what: "recording", text: "paused: " + d.Reason})
 	}
+	if b.Guard != nil && b.Guard.Cannot != "" {
+		found = append(found, finding{verdict: fails, what: "guard", text: "the daemon's cannot act: " + b.Guard.Cannot})
+	}
 	return found
 }
 

@@ -34,9 +34,10 @@ type Box struct {
 	Answers  []probe.Answer  // of the probes that can
 	Attacher *attach.Attacher
 	Log      *action.Log
-	Daemon   *socket.Status // that answers; nil where none does
-	NoDaemon error          // why not
-	CacheErr error          // why the native probe's file can be put nowhere
+	Daemon   *socket.Status  // that answers; nil where none does
+	NoDaemon error           // why not
+	Guard    *snapshot.Guard // of the daemon; nil where it has none
+	CacheErr error           // why the native probe's file can be put nowhere
 
 	Terminal bool // standard output is one
 	Screen   bool // it can show the monitor

@@ -3,13 +3,11 @@ package doctor
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/charmbracelet/colorprofile"
 	"golang.org/x/term"
 
-	"vramscope/action"
 	"vramscope/internal/process"
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
@@ -146,7 +144,7 @@ func (b *Box) auditLog() finding {
 			"what to do        mend that, or set XDG_STATE_HOME to a directory that only you can write",
 			"until then        F, a and x are refused, and so are vramscope flush and attach"}}
 	}
-	return finding{verdict: works, what: "audit log", text: text.Clean(filepath.Join(log.Directory, action.LogName))}
+	return finding{verdict: works, what: "audit log", text: text.Clean(log.Path())}
 }
 
 // terminal is what the screen can be drawn with.

@@ -34,8 +34,8 @@ func Decisions(r *recording.Recording, from, to time.Time) ([]snapshot.GuardDeci
 }
 
 // LoggedDecisions are those of the audit log, whose lines have no sentence.
-func LoggedDecisions(path string, since time.Time) (found []snapshot.GuardDecision, err error) {
-	err = action.ReadLog(path, func(e *action.Entry) {
+func LoggedDecisions(log *action.Log, since time.Time) (found []snapshot.GuardDecision, err error) {
+	err = log.Read(func(e *action.Entry) {
 		if e.By != "policy" || e.Outcome == "begin" {
 			return
 		}

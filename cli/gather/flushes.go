@@ -14,12 +14,12 @@ import (
 // addFlushes adds this user's own flushes from the audit log: what a command or a
 // monitor does, the daemon that records does not see. Its own, by a policy, it has
 // recorded.
-func addFlushes(b *evaluation.Builder, r *recording.Recording, processes []recording.ProcessRow, gpus []recording.GPURow, log string) error {
+func addFlushes(b *evaluation.Builder, r *recording.Recording, processes []recording.ProcessRow, gpus []recording.GPURow, log *action.Log) error {
 	index := map[string]int{}
 	for _, g := range gpus {
 		index[g.UUID] = g.Index
 	}
-	return action.ReadLog(log, func(e *action.Entry) {
+	return log.Read(func(e *action.Entry) {
 		if e.Action != "flush" || e.Outcome != "flushed" || e.By == "policy" {
 			return
 		}

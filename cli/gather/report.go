@@ -3,6 +3,7 @@ package gather
 import (
 	"time"
 
+	"vramscope/action"
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 	"vramscope/internal/text"
@@ -14,7 +15,7 @@ import (
 
 // Report reads a period of a recording, a day at a time, as a month has a million
 // rows, and this user's own flushes from the audit log.
-func Report(r *recording.Recording, q evaluation.Question, log string) (*evaluation.Builder, error) {
+func Report(r *recording.Recording, q evaluation.Question, log *action.Log) (*evaluation.Builder, error) {
 	b := evaluation.New(q)
 	sessions, err := r.Sessions(q.From, q.To)
 	if err != nil {

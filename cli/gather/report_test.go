@@ -1,10 +1,10 @@
 package gather
 
 import (
-	"path/filepath"
 	"testing"
 	"time"
 
+	"vramscope/action"
 	"vramscope/internal/quantity"
 	"vramscope/recording"
 	evaluation "vramscope/recording/report"
@@ -56,7 +56,7 @@ func TestAlertsOfOneTick(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = r.Close() }()
-	b, err := Report(r, evaluation.Question{From: begin, To: begin.Add(3 * time.Minute), By: "gpu"}, filepath.Join(directory, "no log"))
+	b, err := Report(r, evaluation.Question{From: begin, To: begin.Add(3 * time.Minute), By: "gpu"}, &action.Log{Directory: directory})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,8 +41,12 @@ type giver struct {
 // allocation. Where there is no room to be had the error, a *guard.RescueError, comes
 // at once.
 func (r *Runner) Rescue(ctx context.Context, ask guard.Ask) (guard.Room, func(guard.RescueOutcome), error) {
-	if mode := r.State().Mode; mode != guard.Act || r.Flusher == nil || r.Sample == nil {
-		return refuse(guard.NotActing, "the guard does not act: its mode is %s", mode)
+	state := r.State()
+	if state.Cannot != "" { // the reason names a path, which others do not read
+		return refuse(guard.NotActing, "the guard cannot act: its audit log cannot be written")
+	}
+	if state.Mode != guard.Act || r.Flusher == nil || r.Sample == nil {
+		return refuse(guard.NotActing, "the guard does not act: its mode is %s", state.Mode)
 	}
 	began := r.Clock()
 	ctx, cancel := context.WithTimeout(ctx, rescueTime)

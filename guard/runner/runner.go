@@ -108,11 +108,29 @@ func (r *Runner) TakeOver(k guard.Kept) {
 	r.engine.TakeOver(k, r.Clock())
 }
 
+// Prove has the guard act only while its flushes can be logged.
+func (r *Runner) Prove() {
+	reason := ""
+	if err := r.Log.Prove(); err != nil {
+		reason = err.Error()
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.engine.Cannot(reason)
+}
+
+// proveEvery is the time between two proofs.
+const proveEvery = 5 * time.Second
+
 // Run carries out decisions until the context ends, each at once: a process that does
 // not answer keeps no other waiting. A flush under way is finished.
 func (r *Runner) Run(ctx context.Context) {
+	proofs := time.NewTicker(proveEvery)
+	defer proofs.Stop()
 	for {
 		select {
+		case <-proofs.C:
+			r.Prove()
 		case <-ctx.Done():
 			r.carried.Wait()
 			return

@@ -20,7 +20,8 @@ const (
 
 // Guard is the state of the guard that looks after this box.
 type Guard struct {
-	Mode      GuardMode
+	Mode      GuardMode // GuardDryRun where it is to act, and cannot
+	Cannot    string    // why it cannot act though it is to; "" else
 	ByDaemon  bool      // it runs in the daemon, not in this program
 	Paused    time.Time // until then it does nothing; zero where it is not paused
 	Rules     []GuardRule

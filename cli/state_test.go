@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"vramscope/action"
+	"vramscope/internal/needs"
+)
+
+const actingGuard = "[guard]\nmode = 'act'\n[[guard.rule]]\nname = 'room'\nwhen = { free_below = '10%' }\ngoal = { free = '15%' }\n"
+
+// TestRootsStateIsInOnePlace: the daemon's, and what root's other commands read.
+func TestRootsStateIsInOnePlace(t *testing.T) {
+	if os.Geteuid() != 0 {
+		needs.Missing(t, "it is about root")
+	}
+	own := t.TempDir()
+	for _, c := range []struct{ named, given, log, recordings string }{
+		{"", "", "/var/lib/vramscope", "/var/lib/vramscope"},
+		{"", "/srv/gpu", "/srv/gpu", "/srv/gpu"},
+		{"", "/srv/gpu:/srv/other", "/srv/gpu", "/srv/gpu"},
+		{"", "relative", "/var/lib/vramscope", "/var/lib/vramscope"},
+		{own + "/", "", own + "/vramscope", "/var/lib/vramscope"},
+		{own, "/srv/gpu", own + "/vramscope", "/srv/gpu"},
+		{"relative", "", "/var/lib/vramscope", "/var/lib/vramscope"},
+	} {
+		t.Setenv("XDG_STATE_HOME", c.named)
+		t.Setenv("STATE_DIRECTORY", c.given)
+		p := &program{getenv: os.Getenv}
+		if got := p.logDirectory(); c.given != "" && c.named == "" && got != boxState { // another unit's variable
+			t.Errorf("%+v: a command takes the log from %s", c, got)
+		}
+		p.takeState()
+		if log, recordings := p.logDirectory(), p.recordingsOf(false); log != c.log || recordings != c.recordings {
+			t.Errorf("%+v: the log in %s, recordings in %s", c, log, recordings)
+		}
+	}
+}
+
+// TestTheOldLogIsRead: root's lay in its home directory.
+func TestTheOldLogIsRead(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("XDG_STATE_HOME", "")
+	if before := (&program{getenv: os.Getenv}).auditLog(nil).Before; before != filepath.Join(home, ".local", "state", "vramscope") {
+		t.Errorf("it is looked for in %s", before)
+	}
+}
+
+// status reports whether the last status that systemd got contains some words.
+func (d *runningDaemon) status(words string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, notice := range slices.Backward(d.notices) {
+		if _, status, is := strings.Cut(notice, "STATUS="); is {
+			return strings.Contains(status, words)
+		}
+	}
+	return false
+}
+
+// TestGuardThatCannotActSaysSo, everywhere, and acts when its log is mended.
+func TestGuardThatCannotActSaysSo(t *testing.T) {
+	d := startDaemon(t, nil, "--record", "--nvml-library", "/nonexistent")
+	d.wait("READY", func() bool { return d.notified("READY=1", 1) })
+	log := filepath.Join(d.home, "vramscope", action.LogName)
+	if err := os.Mkdir(log, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	d.configure(actingGuard)
+	d.signal(syscall.SIGHUP)
+	reason := "the audit log cannot be written: " + log
+	d.wait("why it cannot act", func() bool {
+		return strings.Contains(d.logged(), "the guard cannot act error=\""+reason) && d.status("; guard cannot act: "+reason)
+	})
+	says := func(want string, args ...string) {
+		t.Helper()
+		out, _ := d.command(args...).CombinedOutput() // doctor fails: there is no driver
+		if !strings.Contains(string(out), want) {
+			t.Errorf("%s does not say %q:\n%s", args, want, out)
+		}
+	}
+	says("guard          the daemon's cannot act: "+reason, "doctor")
+	says("The daemon's guard is to act, and cannot: "+reason, "guard", "check")
+
+	if err := os.Remove(log); err != nil {
+		t.Fatal(err)
+	}
+	d.wait("that it can act", func() bool {
+		return strings.Contains(d.logged(), "the guard can act again") && d.status("; guard act")
+	})
+	says("The daemon's guard acts: it flushes", "guard", "check")
+	if info, err := os.Stat(log); err != nil || !info.Mode().IsRegular() {
+		t.Error(errors.Join(err, errors.New("there is no audit log")))
+	}
+	d.end()
+}
