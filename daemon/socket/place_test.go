@@ -20,10 +20,13 @@ func TestOnlyRootsOrOnesOwnDaemonIsTrusted(t *testing.T) {
 	if got := as(t, alice, alice, directory, "", "VRAMSCOPE_TEST_DIAL="+strconv.Itoa(alice)); !strings.Contains(got, "belongs to user 0") {
 		t.Errorf("a directory of root's taken for her own: %q", got)
 	}
+	give := func(uid int) error {
+		return errors.Join(os.Lchown(filepath.Join(directory, Name), uid, uid), os.Lchown(filepath.Join(directory, OwnName), uid, uid))
+	}
 	for name, spoil := range map[string]func() error{
 		"belongs to user":        func() error { return os.Lchown(directory, bob, bob) },
 		"can be written by":      func() error { return os.Chmod(directory, 0o777) },
-		"is not a socket of":     func() error { return os.Lchown(filepath.Join(directory, Name), bob, bob) },
+		"is not a socket of":     func() error { return give(bob) },
 		"is a symbolic link, or": nil,
 	} {
 		place := Place{directory, 0}
@@ -39,7 +42,7 @@ func TestOnlyRootsOrOnesOwnDaemonIsTrusted(t *testing.T) {
 		if _, err := Dial(t.Context(), []Place{place}); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if err := errors.Join(os.Lchown(directory, 0, 0), os.Chmod(directory, 0o755), os.Lchown(filepath.Join(directory, Name), 0, 0)); err != nil {
+		if err := errors.Join(os.Lchown(directory, 0, 0), os.Chmod(directory, 0o755), give(0)); err != nil {
 			t.Fatal(err)
 		}
 	}
