@@ -21,6 +21,7 @@ import (
 	"vramscope/internal/fakedriver"
 	"vramscope/internal/quantity"
 	"vramscope/probe"
+	"vramscope/schema"
 )
 
 // neighbour is a process of a box that several users share: its probe reports memory that
@@ -246,9 +247,20 @@ func (b *sharedBox) guarded(processes int) (log func() string) {
 	daemon.Stderr = file
 	b.start(daemon)
 	if !eventually(func() bool {
-		doc, _ := b.once("root", 0)
+		var a struct {
+			Snapshot schema.Document `json:"snapshot"`
+		}
+		conn, err := net.Dial("unix", filepath.Join(b.dir, "root", "vramscope", "daemon.sock"))
+		if err != nil {
+			return false
+		}
+		defer func() { _ = conn.Close() }() // it has answered
+		fmt.Fprintln(conn, `{"id":1,"cmd":"snapshot"}`)
+		if json.NewDecoder(conn).Decode(&a) != nil {
+			return false
+		}
 		known := 0
-		for _, g := range doc.GPUs {
+		for _, g := range a.Snapshot.GPUs {
 			for _, p := range g.Processes {
 				if p.CachedBytes.Known() {
 					known++
