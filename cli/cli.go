@@ -3,8 +3,6 @@ package cli
 import (
 	"errors"
 	"os"
-	"runtime"
-	"syscall"
 	"time"
 
 	"vramscope/cli/config"
@@ -17,8 +15,7 @@ import (
 
 // Main runs the command line and returns the exit code.
 func Main() int {
-	p := &program{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv, now: time.Now,
-		noStdout: startup.StdoutClosed(), processors: runtime.NumCPU(), execute: syscall.Exec}
+	p := &program{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv, now: time.Now, noStdout: startup.StdoutClosed()}
 	return p.run(os.Args[1:])
 }
 
@@ -28,13 +25,11 @@ type program struct {
 	noStdout              bool // there is none: what stands in its place takes everything
 	getenv                func(string) string
 	now                   func() time.Time
-	processors            int
-	execute               func(path string, args, environ []string) error // in place of this process; nil: not possible
-	probeDirectories      []string                                        // where probes' sockets are searched; nil: the usual ones
-	daemonPlaces          []socket.Place                                  // where daemons' sockets are searched; nil: the usual ones
-	daemonDirectory       string                                          // of this user's own; "": the usual one
-	recordings            string                                          // where recordings are kept; "": the usual place
-	state                 string                                          // of root's daemon, by its unit; "": boxState
+	probeDirectories      []string       // where probes' sockets are searched; nil: the usual ones
+	daemonPlaces          []socket.Place // where daemons' sockets are searched; nil: the usual ones
+	daemonDirectory       string         // of this user's own; "": the usual one
+	recordings            string         // where recordings are kept; "": the usual place
+	state                 string         // of root's daemon, by its unit; "": boxState
 	arguments             []string
 	flags                 globalFlags
 }

@@ -133,7 +133,6 @@ var daemonFlagOf = map[string]string{
 }
 
 func (p *program) runDaemon(cmd *cobra.Command, f *daemonFlags) error {
-	p.onFewProcessors()
 	defer p.stayLight()()
 	p.takeState()
 	s, err := p.daemonSettings(cmd, f)

@@ -151,7 +151,6 @@ func (p *program) runFleet(ctx context.Context, f *fleetFlags) error {
 	if !p.hasScreen() {
 		return p.insteadOfScreen(p.runFleetOnce(ctx, f, "table", usualFleetLines))
 	}
-	p.onFewProcessors()
 	defer p.stayLight()()
 	s, err := p.settings()
 	if err != nil {

@@ -21,7 +21,6 @@ func (p *program) monitor(ctx context.Context) error {
 	if !p.hasScreen() {
 		return p.insteadOfScreen(p.runOnce(ctx, onceFlags{format: "table"}))
 	}
-	p.onFewProcessors()
 	defer p.quickStart()()
 	s, err := p.settings()
 	if err != nil {

@@ -7,9 +7,7 @@ import (
 	"os/exec"
 	"runtime"
 	"runtime/debug"
-	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -52,63 +50,6 @@ func TestStayLight(t *testing.T) {
 	}
 }
 
-// TestOnFewProcessors: it is executed once more where there are many processors, once.
-func TestOnFewProcessors(t *testing.T) {
-	for name, c := range map[string]struct {
-		processors  int
-		environment string // GOMAXPROCS
-		noStdout    bool
-		executed    bool
-	}{
-		"few":       {16, "", false, false},
-		"many":      {17, "", false, true},
-		"by hand":   {128, "64", false, false},
-		"no output": {128, "", true, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Setenv("GOMAXPROCS", c.environment)
-			t.Setenv(fewVariable, "")
-			var environment []string
-			p := &program{getenv: os.Getenv, noStdout: c.noStdout, processors: c.processors, execute: func(path string, args, environ []string) error {
-				if !sameFile(path, os.Args[0]) || !slices.Equal(args, os.Args) {
-					t.Errorf("%s %q", path, args)
-				}
-				environment = environ
-				return syscall.EACCES
-			}}
-			p.onFewProcessors()
-			if (environment != nil) != c.executed {
-				t.Fatalf("executed with %q", environment)
-			}
-			if !c.executed {
-				return
-			}
-			set := slices.DeleteFunc(environment, func(v string) bool {
-				return !strings.HasPrefix(v, "GOMAXPROCS=") && !strings.HasPrefix(v, fewVariable+"=")
-			})
-			if !slices.Equal(set, []string{fewVariable + "=1", "GOMAXPROCS=2"}) {
-				t.Errorf("executed with %q", set)
-			}
-			t.Setenv(fewVariable, "1")
-			t.Setenv("GOMAXPROCS", "2")
-			environment = nil
-			p.onFewProcessors()
-			if environment != nil || os.Getenv("GOMAXPROCS") != "" || os.Getenv(fewVariable) != "" {
-				t.Errorf("executed again with %q, or children have GOMAXPROCS=%q", environment, os.Getenv("GOMAXPROCS"))
-			}
-		})
-	}
-	t.Setenv("GOMAXPROCS", "")
-	t.Setenv(fewVariable, "")
-	defer func(name string) { os.Args[0] = name }(os.Args[0])
-	os.Args[0] = "/bin/sh"
-	p := &program{getenv: os.Getenv, processors: 128, execute: func(path string, _, _ []string) error {
-		t.Errorf("%s, which is another program, was executed", path)
-		return nil
-	}}
-	p.onFewProcessors()
-}
-
 // TestGarbageOfOneSnapshot: GOGC in the environment comes first.
 func TestGarbageOfOneSnapshot(t *testing.T) {
 	const set = 70
@@ -143,7 +84,7 @@ func TestWhatRunsForHoursRunsOnOneProcessor(t *testing.T) {
 			}
 			defer func() { _ = read.Close() }()
 			cmd := exec.Command(os.Args[0], args...)
-			cmd.Env = append(os.Environ(), asVramscope+"=1", "GODEBUG=schedtrace=50", "GOMAXPROCS=2", fewVariable+"=1", "TERM=xterm-256color",
+			cmd.Env = append(os.Environ(), asVramscope+"=1", "GODEBUG=schedtrace=50", "GOMAXPROCS=", "TERM=xterm-256color",
 				"XDG_RUNTIME_DIR="+t.TempDir(), "XDG_CONFIG_HOME="+t.TempDir(), "XDG_STATE_HOME="+t.TempDir())
 			cmd.Stderr = write
 			terminal, err := pty.Start(cmd)

@@ -194,3 +194,12 @@ func readKept(fd int) *guard.Kept {
 	}
 	return kept
 }
+
+func sameFile(a, b string) bool {
+	first, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	second, err := os.Stat(b)
+	return err == nil && os.SameFile(first, second)
+}

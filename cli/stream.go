@@ -37,7 +37,6 @@ vramscope fleet --ssh runs it on each box.`,
 // runStream writes the driver's state as a line, too, where that ends it; nothing on a
 // usage error.
 func (p *program) runStream(ctx context.Context) error {
-	p.onFewProcessors()
 	defer p.stayLight()()
 	s, err := p.settings()
 	if err != nil {
