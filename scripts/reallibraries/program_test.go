@@ -95,14 +95,14 @@ func start(t *testing.T, j job) *program {
 	return p
 }
 
-// box is a box of its own for a job, and for others beside it.
-func box(t *testing.T, j job) *program {
+// box is a box of its own for a job, and for others beside it, of these libraries too.
+func box(t *testing.T, j job, more ...string) *program {
 	t.Helper()
 	runtime, err := fakedriver.CompileRuntime()
 	if err != nil {
 		t.Fatal(err)
 	}
-	standIns, err := fakedriver.CompileStandIns(j.site)
+	standIns, err := fakedriver.CompileStandIns(append(more, j.site)...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,10 +30,10 @@ type shared struct {
 }
 
 // guarded starts a GPU with a daemon whose guard has this policy.
-func guarded(t *testing.T, vramscope, site, policy string) *shared {
+func guarded(t *testing.T, vramscope, site, policy string, more ...string) *shared {
 	t.Helper()
 	s := &shared{T: t, vramscope: vramscope, site: site, script: "room_job.py"}
-	s.world = box(t, job{vramscope: vramscope, site: site})
+	s.world = box(t, job{vramscope: vramscope, site: site}, more...)
 	s.world.questions = new(int)
 	s.guard(policy)
 	return s
@@ -87,6 +87,12 @@ func (s *shared) log() string {
 // start starts a program on the GPU; its importance is what the policy says of its name.
 func (s *shared) start(name, how string, settings ...string) *program {
 	s.Helper()
+	return s.startOf(s.site, "torch", name, how, settings...)
+}
+
+// startOf starts a program with another library.
+func (s *shared) startOf(site, library, name, how string, settings ...string) *program {
+	s.Helper()
 	script := filepath.Join(s.TempDir(), name+".py")
 	own, err := filepath.Abs(s.script)
 	if err != nil {
@@ -95,7 +101,7 @@ func (s *shared) start(name, how string, settings ...string) *program {
 	if err := os.Symlink(own, script); err != nil {
 		s.Fatal(err)
 	}
-	p := s.world.beside(job{vramscope: s.vramscope, site: s.site, how: how, command: []string{"python3", script}, settings: settings})
+	p := s.world.beside(job{vramscope: s.vramscope, site: site, how: how, command: []string{"python3", script, library}, settings: settings})
 	p.must("pid", nil, &p.pid)
 	return p
 }

@@ -1,0 +1,115 @@
+//go:build linux && cgo
+
+package reallibraries
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"vramscope/internal/needs"
+)
+
+// backend is a library's allocator, and whether its allocations that fail are
+// rescued: the table of docs/preload.md.
+type backend struct {
+	library, name string
+	settings      []string
+	wants         int64 // GiB, for which what the neighbours cache is needed
+	first         bool  // it starts before its neighbours
+	lost          bool  // it is not rescued
+}
+
+var backends = []backend{
+	{library: "torch", name: "default", wants: 55},
+	{library: "torch", name: "expandable_segments", wants: 55, settings: []string{"PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"}},
+	{library: "torch", name: "cudaMallocAsync", wants: 55, settings: []string{"PYTORCH_CUDA_ALLOC_CONF=backend:cudaMallocAsync"}},
+	{library: "jax", name: "preallocation", wants: 40},
+	{library: "jax", name: "preallocation off", wants: 40, settings: []string{"XLA_PYTHON_CLIENT_PREALLOCATE=false"}},
+	{library: "jax", name: "platform", wants: 40, settings: []string{"XLA_PYTHON_CLIENT_ALLOCATOR=platform"}},
+	{library: "jax", name: "cuda_async", wants: 55, settings: []string{"XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async"}},
+	{library: "tensorflow", name: "growth", wants: 55, settings: []string{"TF_FORCE_GPU_ALLOW_GROWTH=true"}, first: true},
+	{library: "tensorflow", name: "cuda_malloc_async", wants: 55, settings: []string{"TF_GPU_ALLOCATOR=cuda_malloc_async"}},
+	// Most of what is free when it starts is all that it asks for.
+	{library: "tensorflow", name: "preallocation", wants: 40, lost: true},
+	{library: "tensorflow", name: "growth on a full GPU", wants: 55, settings: []string{"TF_FORCE_GPU_ALLOW_GROWTH=true"}, lost: true},
+}
+
+// TestRescueOfEachAllocator: two neighbours idle with a cache of PyTorch's.
+func TestRescueOfEachAllocator(t *testing.T) {
+	vramscope := needs.Vramscope(t)
+	neighbours := releases(t, "torch")[0]
+	for _, library := range []string{"torch", "jax", "tensorflow"} {
+		t.Run(library, func(t *testing.T) {
+			if _, err := os.Stat("/dev/nvidiactl"); err != nil && library == "jax" {
+				t.Skipf("JAX uses no GPU: %v, and mounts are not permitted", err)
+			}
+			for _, site := range releases(t, library) {
+				s := guarded(t, vramscope, neighbours, strings.Replace(actsAndTrusts, "[guard]", "[guard]\nmax_per_minute = 60", 1), site)
+				idle := []*program{s.start("notebook", byRun), s.start("notebook", byRun)}
+				for _, b := range backends {
+					if b.library == library {
+						t.Run(filepath.Base(site)+"/"+b.name, func(t *testing.T) { b.play(s.within(t), site, idle) })
+					}
+				}
+			}
+		})
+	}
+}
+
+// within is the same GPU for a test whose programs end with it.
+func (s *shared) within(t *testing.T) *shared {
+	world, part := *s.world, *s
+	world.t, part.T, part.world = t, t, &world
+	return &part
+}
+
+func (b *backend) play(s *shared, site string, idle []*program) {
+	s.Helper()
+	const cache = 30 * gib
+	var train *program
+	start := func() { train = s.startOf(site, b.library, "train", withRescue, b.settings...) }
+	if b.first {
+		start()
+	}
+	for _, p := range idle {
+		p.caches(cache)
+	}
+	filled := time.Now()
+	if !b.first {
+		start()
+	}
+	reserved := func() (sum int64) {
+		for _, p := range idle {
+			var one int64
+			p.must("drop", nil, &one)
+			sum += one
+		}
+		return sum
+	}
+	// A preallocation takes nothing of the neighbours'.
+	if kept := reserved(); kept < 2*cache {
+		s.Errorf("its start leaves the neighbours %d of %d", kept, 2*cache)
+	}
+	// What a neighbour needed itself in the last 20 s it keeps.
+	time.Sleep(time.Until(filled.Add(22 * time.Second)))
+	said := len(s.log())
+	a := train.attempt(b.wants * gib)
+	kept := reserved()
+	s.Logf("stood for %.0f ms: %.60q", a.MS, a.Error)
+	switch {
+	case b.lost && (a.Error == "" || kept < 2*cache):
+		s.Errorf("it gets its memory, or the neighbours keep %d: %q", kept, a.Error)
+	case !b.lost && (a.Error != "" || kept >= 2*cache):
+		s.Errorf("it is not rescued, or the neighbours keep %d: %q", kept, a.Error)
+	case !b.lost:
+		eventually(func() bool { return strings.Contains(s.log()[said:], "rescued: an allocation of ") })
+	}
+	for line := range strings.Lines(s.log()[said:]) {
+		if strings.Contains(line, "rescued:") {
+			s.Log(strings.TrimSpace(line))
+		}
+	}
+}
