@@ -123,7 +123,7 @@ func audiences(t *testing.T, snap *snapshot.Snapshot, event *snapshot.Event) map
 	var report strings.Builder
 	for _, by := range evaluation.Groupings {
 		q := evaluation.Question{From: oldest.Truncate(time.Minute), To: wholeMinute(newest), Oldest: oldest, Newest: newest, By: by}
-		b, err := gather.Report(r, q, filepath.Join(directory, action.LogName))
+		b, err := gather.Report(r, q, &action.Log{Directory: directory})
 		must(err)
 		encoded, err := schema.Encode(b.Report(newest))
 		must(err)
