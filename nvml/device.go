@@ -50,6 +50,9 @@ type Reading struct {
 	MIGEnabled     bool       // current MIG mode
 	Instances      []Instance // MIG instances in NVML's order
 	Processes      []Process  // one entry per (pid, GPU instance, compute instance)
+	// ProcessesFrom and ProcessesTo are the times between which Processes were read;
+	// zero where that is Time.
+	ProcessesFrom, ProcessesTo time.Time
 	// ProcessesError is why the process list could not be read, nil where it was.
 	ProcessesError error
 }

@@ -93,7 +93,9 @@ func (r *reading) run() (Reading, error) {
 	r.readThrottle()
 	r.readDetails()
 	r.readInstances()
+	r.result.ProcessesFrom = r.options.Now()
 	r.readProcesses()
+	r.result.ProcessesTo = r.options.Now()
 	r.readings++
 	if r.err != nil {
 		return Reading{XIDs: r.result.XIDs}, r.err

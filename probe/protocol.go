@@ -173,8 +173,10 @@ type Answer struct {
 	Since   time.Time // when the monitor found it
 	// At is when the report was read, on the monitor's clock: its own time_ns,
 	// never later than its arrival. Zero before the first report.
-	At  time.Time
-	Err error // why the last exchange failed, nil if it did not
+	At time.Time
+	// Arrived is when the report came first: it was read between At and then.
+	Arrived time.Time
+	Err     error // why the last exchange failed, nil if it did not
 	// Daemon reports that a daemon asked the probe, and passed its report on.
 	Daemon bool
 }

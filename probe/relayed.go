@@ -123,5 +123,5 @@ func (r *Relayed) Answer(now time.Time) (Answer, error) {
 		return Answer{}, fmt.Errorf("probe: relayed: PID %d: %w", r.PID, err)
 	}
 	at := readAt(now, r.TimeNS)
-	return Answer{Process: id, Hello: hello, Report: report, Since: at, At: at, Daemon: true}, nil
+	return Answer{Process: id, Hello: hello, Report: report, Since: at, At: at, Arrived: now, Daemon: true}, nil
 }

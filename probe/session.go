@@ -111,6 +111,9 @@ func (s *session) ask(ctx context.Context, next *Answer) error {
 	if err := report.checkTimes(now, s.probe.process.StartTime); err != nil {
 		return s.client.broken(cmdStats, err)
 	}
+	if next.At.IsZero() || next.Report.TimeNS != report.TimeNS {
+		next.Arrived = now
+	}
 	next.Report, next.At = report, readAt(now, report.TimeNS)
 	interval := helloInterval
 	if len(next.Hello.Evictable) > 0 {

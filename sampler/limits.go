@@ -39,7 +39,7 @@ const unlimited = 4 * quantity.EiB
 
 // check holds a report on one device against the driver's figures. It returns the
 // report to show and what its process can hold, or why there is none to show.
-func (l *limits) check(p *snapshot.Process, d *probe.Device, at time.Time) (shown report, limit quantity.Bytes, rejected string) {
+func (l *limits) check(p *snapshot.Process, d *probe.Device, at span) (shown report, limit quantity.Bytes, rejected string) {
 	r := l.sampler.reports[p.ID]
 	if r == nil {
 		r = &reports{}

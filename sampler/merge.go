@@ -31,7 +31,6 @@ type row struct {
 	outlook    outlook   // of used
 	allocated  outlook   // of allocated, where a probe reports it
 	load       load
-	other      otherMemory
 	oom        quantity.Optional[int64]
 }
 

@@ -13,9 +13,11 @@ import (
 // difference shows that memory, and not the other memory. So it counts only
 //
 //   - where it has not changed since it last counted, or
-//   - where each side was read after the last large change that the other shows.
+//   - where each side was read after the last large change that the other shows:
+//     then there was a moment at which both were as they are now.
 //
-// Until then the other memory is unknown.
+// Until then the other memory is unknown. What was before the first reading is not
+// known, so that one counts as a change.
 
 // skewTolerance is the change that is not a large one. Other memory (a context,
 // kernels, a workspace) is some hundreds of MiB.
@@ -23,49 +25,46 @@ const skewTolerance = 128 * quantity.MiB
 
 // otherMemory remembers a row's readings.
 type otherMemory struct {
-	last       snapshot.Bytes // the last difference that counted
-	used, held snapshot.Bytes // newest readings
-	usedMoved  time.Time      // of the reading that showed the last large change
+	last       snapshot.Bytes // the last difference of which the readings showed that it counts
+	used, held snapshot.Bytes // the first readings after the last large change
+	usedMoved  time.Time      // the end of these
 	heldMoved  time.Time
 }
 
-// take takes in a reading of the driver, taken at usedAt, and one of the probe,
-// taken at heldAt. It returns used − held, or unknown where they are skewed.
-func (r *otherMemory) take(used, held quantity.Bytes, usedAt, heldAt time.Time) snapshot.Bytes {
+// take takes in a reading of the driver and one of the probe, each with the time
+// in which it was taken. It returns used − held, or unknown where they are skewed.
+func (r *otherMemory) take(used, held quantity.Bytes, usedAt, heldAt span) snapshot.Bytes {
 	if moved(r.used, used) {
-		r.usedMoved = usedAt
+		r.used, r.usedMoved = quantity.From(used, quantity.Driver), usedAt.To
 	}
 	if moved(r.held, held) {
-		r.heldMoved = heldAt
+		r.held, r.heldMoved = quantity.From(held, quantity.Probe), heldAt.To
 	}
-	r.used, r.held = quantity.From(used, quantity.Driver), quantity.From(held, quantity.Probe)
 	other := quantity.From(used-held, quantity.Computed)
-	unchanged := r.last.Known() && !moved(r.last, used-held)
-	if !unchanged && (heldAt.Before(r.usedMoved) || usedAt.Before(r.heldMoved)) {
+	if !heldAt.From.Before(r.usedMoved) && !usedAt.From.Before(r.heldMoved) {
+		r.last = other
+	} else if moved(r.last, used-held) {
 		return snapshot.Bytes{}
 	}
-	r.last = other
 	return other
 }
 
-// moved reports a large change since the reading before, where there was one.
+// moved reports a large change, or that there was no reading before.
 func moved(before snapshot.Bytes, now quantity.Bytes) bool {
 	was, known := before.Value()
-	return known && max(was-now, now-was) > skewTolerance
+	return !known || max(was-now, now-was) > skewTolerance
 }
 
 // otherOf is what a process uses besides what its allocators held at heldAt.
-func (s *Sampler) otherOf(p *snapshot.Process, held quantity.Bytes, heldAt time.Time) snapshot.Bytes {
+func (s *Sampler) otherOf(p *snapshot.Process, held quantity.Bytes, heldAt span) snapshot.Bytes {
 	used, known := p.Used.Value()
-	if !known {
+	g, r := s.driver.find(p.ID.GPUUUID), s.reports[p.ID]
+	if !known || g == nil || g.fresh == nil {
 		return snapshot.Bytes{}
 	}
-	r, g := s.rows[p.ID], s.driver.find(p.ID.GPUUUID)
-	if r == nil || g == nil || g.fresh == nil {
-		return quantity.From(used-held, quantity.Computed) // the first sample of the row
+	usedAt := span{g.fresh.ProcessesFrom, g.fresh.ProcessesTo}
+	if usedAt.From.IsZero() {
+		usedAt = span{g.fresh.Time, g.fresh.Time}
 	}
-	if latest := r.latest; latest != nil && latest.Used.Known() {
-		r.other.used = latest.Used // also from before the process had a probe
-	}
-	return r.other.take(used, held, g.fresh.Time, heldAt)
+	return r.other.take(used, held, usedAt, heldAt)
 }

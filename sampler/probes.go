@@ -115,7 +115,7 @@ func (s *Sampler) addDevice(now time.Time, m *merged, place map[snapshot.RowID]i
 		p.ClearParts()
 		return
 	}
-	shown, limit, rejected := limits.check(p, d, a.At)
+	shown, limit, rejected := limits.check(p, d, span{a.At, cmp.Or(a.Arrived, a.At)})
 	if p.Probe.Rejected = rejected; shown.device == nil {
 		p.Probe.Doubted = rejected == ""
 		return
@@ -135,7 +135,7 @@ func (s *Sampler) addDevice(now time.Time, m *merged, place map[snapshot.RowID]i
 		p.Probe.OutOfMemoryCount = add(p.Probe.OutOfMemoryCount, al.OutOfMemoryCount)
 		p.Probe.AllocRetries = add(p.Probe.AllocRetries, al.AllocRetries)
 	}
-	s.sumParts(p, limit, shown.at)
+	s.sumParts(p, limit, shown)
 }
 
 // locate is the row of a probe's device. A probe names a MIG instance by its
@@ -162,7 +162,7 @@ func (s *Sampler) locate(a *probe.Answer, d *probe.Device) snapshot.RowID {
 //
 // While the two sides are skewed, other is unknown. No more can be returned than
 // the limit, which is what the process uses, or can use at most.
-func (s *Sampler) sumParts(p *snapshot.Process, limit quantity.Bytes, at time.Time) {
+func (s *Sampler) sumParts(p *snapshot.Process, limit quantity.Bytes, shown report) {
 	var reserved, pending snapshot.Bytes
 	bounded := false // reserved is a lower bound
 	for i := range p.Allocators {
@@ -198,11 +198,11 @@ func (s *Sampler) sumParts(p *snapshot.Process, limit quantity.Bytes, at time.Ti
 	if !known {
 		return
 	}
-	p.Other = s.otherOf(p, held, at)
+	p.Other = s.otherOf(p, held, span{shown.at, shown.arrived})
 	if other := p.Other.Or(0); bounded || -other > snapshot.Tolerance(p.Used.Or(0)) {
 		p.Other = snapshot.Bytes{} // or the report was accepted with an older reading
 	}
-	s.noteMismatch(p, at, held)
+	s.noteMismatch(p, shown.at, held)
 }
 
 // noteMismatch raises a mismatch where the allocators hold more than the process

@@ -31,9 +31,10 @@ const (
 
 // report is what a probe says of one device.
 type report struct {
-	device *probe.Device
-	at     time.Time      // when the probe read it
-	held   quantity.Bytes // what the process holds at least, by any of its figures; a peak is of another moment
+	device  *probe.Device
+	at      time.Time      // when the probe read it
+	arrived time.Time      // no later than this, in fact
+	held    quantity.Bytes // what the process holds at least, by any of its figures; a peak is of another moment
 }
 
 // bound is what the driver reports as a limit, at a moment.
@@ -50,7 +51,8 @@ type reports struct {
 	readings []bound // the recent ones, oldest first
 	doubts   int     // ticks in a row in which no report was accepted
 	unlisted bool    // the driver does not report what its process uses
-	seen     uint64  // the tick of the newest report
+	other    otherMemory
+	seen     uint64 // the tick of the newest report
 }
 
 // take takes the newest report in, and returns the one to show: one without a
@@ -115,8 +117,8 @@ func exceeds(reported quantity.Bytes, limit string) string {
 
 // reportOf adds up what an answer says of a device. A figure without the others
 // counts too: no part of an allocator's memory is larger than what it reserves.
-func reportOf(d *probe.Device, at time.Time) report {
-	r := report{device: d, at: at}
+func reportOf(d *probe.Device, at span) report {
+	r := report{device: d, at: at.From, arrived: at.To}
 	for i := range d.Allocators {
 		a := &d.Allocators[i]
 		most := valueOf(a.AllocatedBytes) + valueOf(a.CachedBytes) + valueOf(a.FragmentedBytes)

@@ -38,6 +38,8 @@ func TestPartsAddUpToUsed(t *testing.T) {
 	b := newBox(1)
 	b.answer(100, "GPU-0", 5*gib, 3*gib, gib, 2*gib)
 	s := b.sampler()
+	b.tick(s)
+	b.answer(100, "GPU-0", 5*gib, 3*gib, gib, 2*gib)
 	snap := b.tick(s)
 	p := snap.Rows[0]
 	if got := bytesOf(t, p.Other); got != gib {
