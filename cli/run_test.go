@@ -98,7 +98,7 @@ func readUntil(t *testing.T, r io.Reader, word string) string {
 // runningJob is a program that runs until its standard input ends.
 type runningJob struct {
 	cmd  *exec.Cmd
-	in   io.Closer
+	in   io.WriteCloser
 	out  io.Reader
 	said bytes.Buffer // to standard error
 }

@@ -232,18 +232,42 @@ func collectLate() {
 	}
 }
 
-// look samples for a command that samples once: again while a report is doubted,
-// since the driver's next readings distinguish a process that grew from a probe that lies,
-// and the probe's next report, a second later, one that shrank.
+// look samples for a command that samples once: again while a report is doubted or its
+// readings are of different moments. Meanwhile the probe is asked for figures of now, and
+// the driver's next readings distinguish a process that grew from a probe that lies.
 func (src *sources) look(ctx context.Context, sampling *sampler.Sampler) *snapshot.Snapshot {
 	const most, pause = 20, 100 * time.Millisecond // others may come meanwhile
 	collectLate()
 	snap := sampling.Tick(src.options.Clock())
-	for i := 1; i < most && ctx.Err() == nil && slices.ContainsFunc(snap.Rows, func(p snapshot.Process) bool { return p.Probe != nil && p.Probe.Doubted }); i++ {
-		time.Sleep(pause)
+	for i := 1; i < most && ctx.Err() == nil; i++ {
+		doubted, skewed := src.unsettled(snap)
+		if len(doubted) == 0 && (len(skewed) == 0 || i > most/2) {
+			break
+		}
+		if i > 1 {
+			time.Sleep(pause)
+		}
+		if src.probes != nil {
+			src.probes.Renew(ctx, append(doubted, skewed...))
+		}
 		snap = sampling.Tick(src.options.Clock())
 	}
 	return snap
+}
+
+// unsettled are the processes whose reports are doubted, and those that this user can ask
+// of whom the driver's readings and the probe's are of different moments.
+func (src *sources) unsettled(snap *snapshot.Snapshot) (doubted, skewed []process.Identity) {
+	for i := range snap.Rows {
+		switch p := &snap.Rows[i]; {
+		case p.Probe == nil:
+		case p.Probe.Doubted:
+			doubted = append(doubted, p.ID.Process)
+		case p.Probe.Skewed && !p.Probe.ByDaemon:
+			skewed = append(skewed, p.ID.Process)
+		}
+	}
+	return doubted, skewed
 }
 
 // onceProbing is how long all first answers may take, as long as the driver's. One

@@ -54,6 +54,7 @@ type request struct {
 	ID    *uint64 `json:"id"`
 	Cmd   string  `json:"cmd"`
 	Proto string  `json:"proto,omitempty"` // in hello: the monitor's version
+	Fresh bool    `json:"fresh,omitempty"` // in stats: a reading of now, not one that was given before
 }
 
 func (r *request) head() *request { return r }

@@ -242,32 +242,51 @@ func (m *Monitor) Flush(ctx context.Context, id process.Identity, request FlushR
 	if err := stillThere(m.finder.table, id); err != nil {
 		return FlushResult{}, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, FlushDeadline)
+	defer cancel()
+	result, err := m.give(ctx, keyOf(id), job{request: request})
+	if err != nil {
+		err = fmt.Errorf("probe: flush PID %d: %w", id.PID, err)
+	}
+	return result, err
+}
+
+// give hands a job to a probe's session and waits until it is done.
+func (m *Monitor) give(ctx context.Context, key processKey, j job) (FlushResult, error) {
 	m.mu.Lock()
-	p := m.byProcess[keyOf(id)]
+	p := m.byProcess[key]
 	var ended <-chan struct{}
 	if p != nil {
 		ended = p.ended
 	}
 	m.mu.Unlock()
 	if ended == nil {
-		return FlushResult{}, fmt.Errorf("probe: flush PID %d: %w", id.PID, ErrNoProbe)
+		return FlushResult{}, ErrNoProbe
 	}
-	ctx, cancel := context.WithTimeout(ctx, FlushDeadline)
-	defer cancel()
 	done := make(chan flushed, 1)
+	j.ctx, j.done = ctx, done
 	select {
-	case p.jobs <- job{ctx: ctx, request: request, done: done}:
+	case p.jobs <- j:
 	case <-ended:
-		return FlushResult{}, fmt.Errorf("probe: flush PID %d: %w", id.PID, errClosed)
+		return FlushResult{}, errClosed
 	case <-ctx.Done():
 		err := ctx.Err()
 		if errors.Is(err, context.DeadlineExceeded) {
 			err = ErrUnsent
 		}
-		return FlushResult{}, fmt.Errorf("probe: flush PID %d: %w", id.PID, err)
+		return FlushResult{}, err
 	}
 	f := <-done // the job has the same context
 	return f.result, f.err
+}
+
+// Renew has these probes asked for figures of now, and waits for their answers.
+func (m *Monitor) Renew(ctx context.Context, processes []process.Identity) {
+	var asking sync.WaitGroup
+	for _, id := range processes {
+		asking.Go(func() { _, _ = m.give(ctx, keyOf(id), job{fresh: true}) }) // an answer has its error
+	}
+	asking.Wait()
 }
 
 // Problem is a socket or a process that could not be connected to, for a reason

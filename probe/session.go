@@ -24,10 +24,11 @@ type probeProcess struct {
 	lostAt time.Time
 }
 
-// job is a flush on its way to a session.
+// job is a flush on its way to a session, or a question for figures of now.
 type job struct {
 	ctx     context.Context
 	request FlushRequest
+	fresh   bool
 	done    chan<- flushed // one slot
 }
 
@@ -57,18 +58,21 @@ type session struct {
 	client   *Client
 	clock    func() time.Time
 	interval time.Duration
-	helloAt  time.Time // zero before the first
-	lastSeen time.Time // of the last answer of any kind, at first of the connecting
-	lastAsk  time.Time // of the last question because of an Ask
+	helloAt  time.Time        // zero before the first
+	lastSeen time.Time        // of the last answer of any kind, at first of the connecting
+	lastAsk  time.Time        // of the last question because of an Ask
+	fresh    []chan<- flushed // who waits for figures of now
 }
 
 // run asks until the connection breaks, and returns why, or the context ends.
 // It calls first after every exchange.
 func (s *session) run(ctx context.Context, first func()) error {
 	defer func() { _ = s.client.Close() }()
+	defer s.renewed()
 	s.lastSeen = time.Now()
 	for {
 		err := s.exchange(ctx)
+		s.renewed()
 		first()
 		if ctx.Err() != nil {
 			return nil
@@ -83,6 +87,14 @@ func (s *session) run(ctx context.Context, first func()) error {
 			return err
 		}
 	}
+}
+
+// renewed ends the wait for figures of now.
+func (s *session) renewed() {
+	for _, done := range s.fresh {
+		done <- flushed{}
+	}
+	s.fresh = nil
 }
 
 // exchange asks once and publishes the answer.
@@ -103,7 +115,7 @@ func (s *session) ask(ctx context.Context, next *Answer) error {
 			return err
 		}
 	}
-	report, err := s.client.Stats(ctx)
+	report, err := s.client.stats(ctx, len(s.fresh) > 0)
 	if err != nil {
 		return err
 	}
@@ -159,6 +171,10 @@ func (s *session) wait(ctx context.Context) error {
 				return nil
 			}
 		case j := <-s.probe.jobs:
+			if j.fresh {
+				s.fresh = append(s.fresh, j.done)
+				return nil
+			}
 			err := s.flush(j)
 			s.helloAt = time.Time{} // the sizes of the program's caches may have changed
 			if err == nil || isRefusal(err) || errors.Is(err, ErrLate) || j.ctx.Err() != nil {

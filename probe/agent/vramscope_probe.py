@@ -775,7 +775,7 @@ class _Commands:
         if isinstance(proto, str) and proto and proto != _PROTOCOL and not proto.startswith(_PROTOCOL + "."):
             raise _Refusal("wrong_version", "this is " + _PROTOCOL)
         if command == "stats":
-            return dict({"id": number, "ok": True}, **_public(self._agent.memory.report()))
+            return dict({"id": number, "ok": True}, **_public(self._agent.memory.report(request.get("fresh") is True)))
         if command == "hello":
             return dict({"id": number, "ok": True}, **self._hello())
         if command == "flush":
@@ -1906,6 +1906,7 @@ class _Memory:
         self._lock = _allocate_lock()
         self._report = None
         self._due = 0.0
+        self._fresh_due = 0.0
         self._map_budget = _MapBudget()
 
     def _active(self):
@@ -1945,11 +1946,11 @@ class _Memory:
     def can_flush(self):
         return any(runtime.flushes for runtime in self._active())
 
-    def report(self):
-        """The stats, at most _STATS_TIME old."""
+    def report(self, fresh=False):
+        """The stats, at most _STATS_TIME old; fresh: of now, as far as that is cheap."""
         with self._lock:
             now = _monotonic()
-            if self._report is None or now >= self._due:
+            if self._report is None or now >= (self._fresh_due if fresh else self._due):
                 try:
                     self._report = self._read()
                 except _Busy:
@@ -1959,6 +1960,7 @@ class _Memory:
                 took = _monotonic() - now
                 # Slow stats are read less often: at most 0.5 % of the time.
                 self._due = now + max(_STATS_TIME, min(took * 200, 2.5))
+                self._fresh_due = now + min(took * 20, 2.5)
             return self._report
 
     def _fresh(self):

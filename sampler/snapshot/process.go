@@ -140,6 +140,7 @@ type Probe struct {
 	Age              time.Duration // of its last report, or of its silence where there was none
 	Mismatch         bool          // parts exceed used within the tolerance, confirmed three times in a row
 	Doubted          bool          // its figures are unknown until the driver's next readings show whether they are possible
+	Skewed           bool          // Other is unknown until both sides have been read again
 	Rejected         string        // why its figures are unknown: "reports 512T, the driver 13.0G"; "" where they are not rejected
 	Claimed          Bytes         // what its allocators hold by its word alone, where its figures are doubted or rejected but fit the GPU
 	StartedBy        string        // "run", "import", "attach", "preload"; "" where unknown

@@ -35,7 +35,7 @@ class _Commands:
         if isinstance(proto, str) and proto and proto != _PROTOCOL and not proto.startswith(_PROTOCOL + "."):
             raise _Refusal("wrong_version", "this is " + _PROTOCOL)
         if command == "stats":
-            return dict({"id": number, "ok": True}, **_public(self._agent.memory.report()))
+            return dict({"id": number, "ok": True}, **_public(self._agent.memory.report(request.get("fresh") is True)))
         if command == "hello":
             return dict({"id": number, "ok": True}, **self._hello())
         if command == "flush":

@@ -9,6 +9,7 @@ class _Memory:
         self._lock = _allocate_lock()
         self._report = None
         self._due = 0.0
+        self._fresh_due = 0.0
         self._map_budget = _MapBudget()
 
     def _active(self):
@@ -48,11 +49,11 @@ class _Memory:
     def can_flush(self):
         return any(runtime.flushes for runtime in self._active())
 
-    def report(self):
-        """The stats, at most _STATS_TIME old."""
+    def report(self, fresh=False):
+        """The stats, at most _STATS_TIME old; fresh: of now, as far as that is cheap."""
         with self._lock:
             now = _monotonic()
-            if self._report is None or now >= self._due:
+            if self._report is None or now >= (self._fresh_due if fresh else self._due):
                 try:
                     self._report = self._read()
                 except _Busy:
@@ -62,6 +63,7 @@ class _Memory:
                 took = _monotonic() - now
                 # Slow stats are read less often: at most 0.5 % of the time.
                 self._due = now + max(_STATS_TIME, min(took * 200, 2.5))
+                self._fresh_due = now + min(took * 20, 2.5)
             return self._report
 
     def _fresh(self):

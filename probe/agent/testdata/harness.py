@@ -23,7 +23,7 @@ DRIVER = bool(os.environ.get("VRAMSCOPE_FAKE_STATE"))
 # Has each request read the stats anew.
 FRESH = """
 import vramscope_probe as v
-def report(self):
+def report(self, fresh=False):
     self._due = 0
     return read(self)
 read, v._Memory.report = v._Memory.report, report
