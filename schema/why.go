@@ -76,6 +76,9 @@ func WhyOf(e *why.Evidence, v *why.Verdict) Why {
 		Neighbours: []WhyProcess{}, Advice: []WhyAdvice{},
 	}
 	w.Process.UsedBytes, w.Process.AllocatedBytes = e.Used, e.Allocated
+	if e.UsedLeast {
+		w.Process.UsedBytes = snapshot.Bytes{}
+	}
 	if f := e.Event.OutOfMemory; f != nil {
 		w.API, w.Library = Text(f.API), Text(f.Library)
 	}

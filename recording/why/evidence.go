@@ -24,6 +24,7 @@ type Evidence struct {
 	Capacity  snapshot.Bytes // what processes can use of the device
 
 	Used        snapshot.Bytes // by the process when it failed
+	UsedLeast   bool           // Used is its allocator's alone: what else it used then is not known
 	Reserved    snapshot.Bytes // of Used, by the allocator
 	Allocated   snapshot.Bytes
 	LargestFree snapshot.Bytes
@@ -93,8 +94,8 @@ func Gather(history snapshot.History, event *snapshot.Event) *Evidence {
 	if used, ok := e.Used.Value(); ok && len(e.Recent) > 0 { // exact, where a sample may be a second older or younger
 		last := &e.Recent[len(e.Recent)-1]
 		last.Used = e.Used
-		if e.Free.Known() && e.Capacity.Known() && !e.FreeAbout {
-			last.Others = computed(max(e.Capacity.Or(0)-e.Free.Or(0)-used, 0))
+		if all, ok := e.inUse(); ok {
+			last.Others = computed(max(all-used, 0))
 		}
 	}
 	return e
@@ -161,8 +162,34 @@ func (e *Evidence) fromFailure(history snapshot.History, f *snapshot.OutOfMemory
 		return
 	}
 	// PyTorch has freed what it could before it fails: the sample before shows more.
-	e.Used = quantity.Sum(f.Reserved, e.otherOf(history))
+	other := e.otherOf(history)
+	e.Used = quantity.Sum(f.Reserved, other)
+	if most, ok := e.inUse(); !other.Known() || ok && e.Used.Or(0) > most {
+		e.Used, e.UsedLeast = f.Reserved, true // that other memory is of another moment
+	}
 	e.Reserved, e.Allocated, e.LargestFree = f.Reserved, f.Allocated, f.LargestFree
+}
+
+// inUse is what all processes used when it failed, where that is exact.
+func (e *Evidence) inUse() (used quantity.Bytes, known bool) {
+	return e.Capacity.Or(0) - e.Free.Or(0), e.Capacity.Known() && e.Free.Known() && !e.FreeAbout
+}
+
+// sampledBefore is the last sample of the others up to the error, where they cannot have had
+// as much when it failed.
+func (e *Evidence) sampledBefore() (at time.Time, moved bool) {
+	all, known := e.inUse()
+	sum := e.Used.Or(0)
+	for i := range e.Neighbours {
+		n := &e.Neighbours[i]
+		sum += n.Process.Used.Or(0)
+		for _, u := range n.Used {
+			if !u.Time.After(e.Event.Time) {
+				at = latest(at, u.Time)
+			}
+		}
+	}
+	return at, known && sum > all && !at.IsZero()
 }
 
 // otherOf is what the process used besides what its allocators hold: as last known,
@@ -181,10 +208,6 @@ func (e *Evidence) otherOf(history snapshot.History) snapshot.Bytes {
 				return row.Other
 			}
 		}
-	}
-	reserved := e.Process.Reserved()
-	if used, ok := e.Process.Used.Value(); ok && reserved.Known() {
-		return computed(max(used-reserved.Or(0), 0))
 	}
 	return snapshot.Bytes{}
 }

@@ -87,7 +87,7 @@ func (p *page) evidence(e *Evidence) {
 	p.figure("capacity", e.Capacity, "")
 	p.figure("free", e.Free, about(e.FreeAbout))
 	p.figure("limit of the allocator", e.Limit, "")
-	p.figure(nameOf(&e.Process), e.Used, "")
+	p.figure(nameOf(&e.Process), e.Used, atLeast(e.UsedLeast))
 	p.figure("  reserved by its allocator", e.Reserved, "")
 	p.figure("  allocated", e.Allocated, "")
 	p.figure("  largest free block", e.LargestFree, "")
@@ -104,6 +104,9 @@ func (p *page) evidence(e *Evidence) {
 			p.text(fmt.Sprintf("and %d more processes", len(e.Neighbours)-8))
 			break
 		}
+	}
+	if at, later := e.sampledBefore(); later {
+		p.text(fmt.Sprintf("The other processes' figures are of %s, before the error: since then memory has moved.", at.Format(time.TimeOnly)))
 	}
 	if len(e.Recent) > 1 {
 		first, last := e.Recent[0], e.Recent[len(e.Recent)-1]
@@ -151,6 +154,13 @@ func change(from, to quantity.Bytes) string {
 	default:
 		return "unchanged"
 	}
+}
+
+func atLeast(is bool) string {
+	if is {
+		return "at least "
+	}
+	return ""
 }
 
 func about(is bool) string {

@@ -147,12 +147,13 @@ func grown(e *Evidence, requested, free, used, capacity quantity.Bytes) Verdict 
 		}
 		return Verdict{Cause: OwnGrowth, Reasons: reasons}
 	}
-	needs := fmt.Sprintf("It used %s and asked for %s more: %s of %s.", used, requested, needed, capacity)
+	least := atLeast(e.UsedLeast)
+	needs := fmt.Sprintf("It used %s%s and asked for %s more: %s%s of %s.", least, used, requested, least, needed, capacity)
 	switch {
 	case needed > capacity:
 		return own(needs, "That does not fit, whatever the other processes use.")
 	case others < short:
-		return own(needs, fmt.Sprintf("All else on the device used %s: without it, it would not have fit either.", max(others, 0)))
+		return own(needs, fmt.Sprintf("All else on the device used %s%s: without it, it would not have fit either.", map[bool]string{true: "at most "}[e.UsedLeast], max(others, 0)))
 	}
 	reference, before, ok := referenceOf(e, needed, short)
 	if !ok {
