@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -84,7 +85,7 @@ func audiences(t *testing.T, snap *snapshot.Snapshot, event *snapshot.Event) map
 	e.Observe(snap, []snapshot.Event{*event})
 	get := func(path string) string {
 		w := httptest.NewRecorder()
-		e.Handler().ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+		e.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
 		return w.Body.String()
 	}
 
