@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"time"
 )
 
 // database is the one connection that writes, with its prepared statements. After
@@ -45,7 +46,11 @@ func openDatabase(path string) (*database, error) {
 	return d, nil
 }
 
-// ctx is the context of every statement: none takes long, and one that is
+// queryTime is how long a query may take: the file may be somebody's who put an endless
+// view in the place of a table.
+const queryTime = time.Minute
+
+// ctx is the context of every statement that writes: none takes long, and one that is
 // cancelled would leave a transaction in an unknown state.
 var ctx = context.Background()
 
@@ -92,8 +97,10 @@ type querier interface {
 	QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error)
 }
 
-// each calls scan for every row of a query.
+// each calls scan for every row of a query, for queryTime.
 func each(ctx context.Context, in querier, scan func(*sql.Rows) error, text string, args ...any) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, queryTime, errEndless)
+	defer cancel()
 	rows, err := in.QueryContext(ctx, text, args...)
 	if err != nil {
 		return err
@@ -104,7 +111,23 @@ func each(ctx context.Context, in querier, scan func(*sql.Rows) error, text stri
 			return err
 		}
 	}
+	if err := rows.Err(); err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	return rows.Err()
+}
+
+var errEndless = fmt.Errorf("a query did not end in %s", queryTime)
+
+// row reads the first row of a query, for queryTime.
+func row(ctx context.Context, in *sql.DB, into []any, text string, args ...any) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, queryTime, errEndless)
+	defer cancel()
+	err := in.QueryRowContext(ctx, text, args...).Scan(into...)
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
 }
 
 // commit makes all that was written durable.

@@ -2,11 +2,14 @@ package recording
 
 import (
 	"bytes"
+	"context"
+	"database/sql"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestForeignAndDamagedFiles(t *testing.T) {
@@ -130,5 +133,32 @@ func TestCorruptPage(t *testing.T) {
 	t.Logf("of %d pages, %d show as a problem, and with %d nearly all moments can be read", pages, shown, most)
 	if most < pages/2 || shown == 0 { // a small file has few leaves
 		t.Errorf("of %d pages, %d show as a problem, and with %d nearly all moments can be read", pages, shown, most)
+	}
+}
+
+// TestEndlessQueryIsEnded: a view of somebody's file may never end.
+func TestEndlessQueryIsEnded(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x"+suffix)
+	d, err := openDatabase(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = d.db.Close() }() // it was only tried
+	if _, err := d.conn.ExecContext(t.Context(), `DROP TABLE events; CREATE VIEW events AS
+		WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i FROM n) SELECT i AS time_ns FROM n WHERE i > 1`); err != nil {
+		t.Fatal(err)
+	}
+	short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	nothing := func(*sql.Rows) error { return nil }
+	if err := each(short, d.conn, nothing, "SELECT time_ns FROM events"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("all rows: %v", err)
+	}
+	_ = d.conn.Close() // for the next
+	short, cancel = context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	var n int64
+	if err := row(short, d.db, []any{&n}, "SELECT max(time_ns) FROM events"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a row: %v", err)
 	}
 }

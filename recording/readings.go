@@ -93,7 +93,7 @@ func (d *dayReader) walk(w *walk) error {
 	for _, from := range blocks {
 		var codec int64
 		var data []byte
-		if err := d.db.QueryRowContext(ctx, "SELECT codec, data FROM ticks WHERE session = ? AND from_ns = ?", w.id, from).Scan(&codec, &data); err != nil {
+		if err := row(ctx, d.db, []any{&codec, &data}, "SELECT codec, data FROM ticks WHERE session = ? AND from_ns = ?", w.id, from); err != nil {
 			return err
 		}
 		times, err := decodeTicks(codec, w.id, from, data)

@@ -258,7 +258,7 @@ func (d *dayReader) number(query string, args ...any) (n int64) {
 
 // row reads a single row; false where there is none, or it cannot be read.
 func (d *dayReader) row(into []any, query string, args ...any) bool {
-	err := d.db.QueryRowContext(ctx, query, args...).Scan(into...)
+	err := row(ctx, d.db, into, query, args...)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		d.problem(err)
 	}
