@@ -89,11 +89,11 @@ func (d *GuardDecision) Sentence() string {
 	pid := "PID " + strconv.Itoa(d.Row.Process.PID)
 	switch d.Kind {
 	case GuardActs:
-		s = fmt.Sprintf("flushing %s (%s), %s expected", pid, d.Level, d.Expected.Or(0))
+		s = fmt.Sprintf("flushing %s (%s), %s expected", pid, d.Level, amount(d.Expected))
 	case GuardWould:
-		s = fmt.Sprintf("would flush %s (%s), %s expected", pid, d.Level, d.Expected.Or(0))
+		s = fmt.Sprintf("would flush %s (%s), %s expected", pid, d.Level, amount(d.Expected))
 	case GuardFlushed:
-		s = fmt.Sprintf("flushed %s (%s), %s freed of %s expected", pid, d.Level, d.Measured.Or(0), d.Expected.Or(0))
+		s = fmt.Sprintf("flushed %s (%s), %s freed of %s expected", pid, d.Level, amount(d.Measured), amount(d.Expected))
 	case GuardRefused:
 		s = fmt.Sprintf("could not flush %s (%s)", pid, d.Level)
 	case GuardCameBack:
@@ -113,6 +113,13 @@ func (d *GuardDecision) Sentence() string {
 		s += ": " + d.Reason
 	}
 	return s + d.ofRule()
+}
+
+func amount(b Bytes) string {
+	if v, ok := b.Value(); ok {
+		return v.String()
+	}
+	return "an unknown amount"
 }
 
 // ofRule is " [name]".
