@@ -86,7 +86,7 @@ func TestGuardThatCannotActSaysSo(t *testing.T) {
 			t.Errorf("%s does not say %q:\n%s", args, want, out)
 		}
 	}
-	says("guard          the daemon's cannot act: "+reason, "doctor")
+	says("the daemon's cannot act: "+reason, "doctor")
 	says("The daemon's guard is to act, and cannot: "+reason, "guard", "check")
 
 	if err := os.Remove(log); err != nil {

@@ -95,7 +95,7 @@ func (e *Exporter) snapshotJSON(w http.ResponseWriter, _ *http.Request) {
 }
 
 // withoutArguments is the snapshot with programs in place of command lines, which may
-// hold secrets.
+// hold secrets, and without the path of the audit log.
 func withoutArguments(snap *snapshot.Snapshot) *snapshot.Snapshot {
 	out := *snap
 	out.Rows = append([]snapshot.Process{}, snap.Rows...)
@@ -106,6 +106,11 @@ func withoutArguments(snap *snapshot.Snapshot) *snapshot.Snapshot {
 	out.GPUs = append([]snapshot.GPU{}, snap.GPUs...)
 	for i := range out.GPUs {
 		out.GPUs[i].Holders = programsOf(out.GPUs[i].Holders)
+	}
+	if snap.Guard != nil && snap.Guard.Cannot != "" {
+		guard := *snap.Guard
+		guard.Cannot = "see the daemon's log" // the reason names a path
+		out.Guard = &guard
 	}
 	return &out
 }

@@ -82,7 +82,7 @@ func numbersOf(p *snapshot.Process) snapshot.Process {
 		ID: p.ID, GPU: p.GPU, User: p.User, UID: p.UID, Started: p.Started, CPU: p.CPU, Host: p.Host,
 		Type: p.Type, SMUtilization: p.SMUtilization, MemoryUtilization: p.MemoryUtilization, EncoderUtilization: p.EncoderUtilization,
 		DecoderUtilization: p.DecoderUtilization, Used: p.Used, Runtime: probe.CommonRuntime(p.Runtime), RuntimeVersion: probe.Release(p.RuntimeVersion),
-		Allocated: p.Allocated, Cached: p.Cached, Fragmented: p.Fragmented, Returnable: p.Returnable, Other: p.Other,
+		Allocated: p.Allocated, Cached: p.Cached, Fragmented: p.Fragmented, Asleep: p.Asleep, Returnable: p.Returnable, Other: p.Other,
 		Allocators: make([]snapshot.Allocator, len(p.Allocators)), Steps: p.Steps, Peak: p.Peak, Trend: p.Trend, GrowthPerSecond: p.GrowthPerSecond,
 		Predicted: p.Predicted, PredictedAllocated: p.PredictedAllocated,
 	}
@@ -91,7 +91,7 @@ func numbersOf(p *snapshot.Process) snapshot.Process {
 	}
 	if of := p.Probe; of != nil {
 		out.Probe = &snapshot.Probe{
-			State: of.State, Age: of.Age, Mismatch: of.Mismatch, Doubted: of.Doubted, Rejected: of.Rejected, Claimed: of.Claimed,
+			State: of.State, Age: of.Age, Mismatch: of.Mismatch, Doubted: of.Doubted, Skewed: of.Skewed, Rejected: of.Rejected, Claimed: of.Claimed,
 			ByDaemon: of.ByDaemon, OutOfMemoryCount: of.OutOfMemoryCount, AllocRetries: of.AllocRetries,
 		}
 	}
@@ -101,7 +101,7 @@ func numbersOf(p *snapshot.Process) snapshot.Process {
 func numbersOfAllocator(a *snapshot.Allocator) snapshot.Allocator {
 	out := snapshot.Allocator{
 		Kind: probe.CommonKind(a.Kind), Basis: a.Basis, ReturnableBound: a.ReturnableBound, Reserved: a.Reserved, Allocated: a.Allocated,
-		Cached: a.Cached, Fragmented: a.Fragmented, Returnable: a.Returnable, Pending: a.Pending, LargestFree: a.LargestFree, Segments: a.Segments,
+		Cached: a.Cached, Fragmented: a.Fragmented, Asleep: a.Asleep, Returnable: a.Returnable, Pending: a.Pending, LargestFree: a.LargestFree, Segments: a.Segments,
 		OutOfMemoryCount: a.OutOfMemoryCount, AllocRetries: a.AllocRetries, FailedAllocations: a.FailedAllocations, PeakAllocated: a.PeakAllocated,
 		PeakReserved: a.PeakReserved, Blocks: a.Blocks, StrandedSegments: a.StrandedSegments,
 	}
