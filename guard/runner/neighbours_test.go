@@ -164,7 +164,9 @@ func TestHonestRescuesBesideAFlood(t *testing.T) {
 		served := 0
 		for range 1000 {
 			time.Sleep(3050 * time.Millisecond)
+			b.mu.Lock()
 			b.cached[401] = 17 * gib
+			b.mu.Unlock()
 			b.Sample(ctx)
 			if b.ask(asker, alice, 15*gib) == "" {
 				served++
