@@ -81,7 +81,7 @@ func TestRefusedFieldCostsThatFieldOnly(t *testing.T) {
 			}
 			want := whole
 			field.clear(&want)
-			got.Time, got.ProcessesError = want.Time, nil
+			got.Time, got.ProcessesFrom, got.ProcessesTo, got.ProcessesError = want.Time, want.ProcessesFrom, want.ProcessesTo, nil
 			if !reflect.DeepEqual(got, want) {
 				t.Errorf("%s answers %d:\n got %+v\nwant %+v", field.call, answer, got, want)
 			}
