@@ -152,11 +152,15 @@ func (d *debugger) untaken() (string, error) {
 	return string(content), err
 }
 
-// exited is the error of a gdb that has exited by itself.
+// exited is the error of a gdb that has exited by itself, perhaps at the limit of its
+// output.
 func (d *debugger) exited() error {
 	text, err := d.untaken()
 	if err != nil {
 		return errors.Join(errors.New("gdb has exited"), err)
+	}
+	if len(text)+int(d.taken) >= outputSize {
+		return errEndless
 	}
 	return errors.New("gdb has exited: " + complaint(strings.ToValidUTF8(text, "")))
 }
