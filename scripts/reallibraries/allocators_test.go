@@ -39,8 +39,7 @@ var backends = []backend{
 
 // TestRescueOfEachAllocator: two neighbours idle with a cache of PyTorch's.
 func TestRescueOfEachAllocator(t *testing.T) {
-	vramscope := needs.Vramscope(t)
-	neighbours := releases(t, "torch")[0]
+	neighbours, vramscope := releases(t, "torch")[0], needs.Vramscope(t)
 	for _, library := range []string{"torch", "jax", "tensorflow"} {
 		t.Run(library, func(t *testing.T) {
 			if _, err := os.Stat("/dev/nvidiactl"); err != nil && library == "jax" {

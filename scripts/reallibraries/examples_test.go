@@ -18,7 +18,7 @@ import (
 // flush frees them by the driver's figures, and the program goes on.
 func TestExamples(t *testing.T) {
 	needs.Tool(t, "python3")
-	vramscope := needs.Vramscope(t)
+	sites, vramscope := releases(t, "torch"), needs.Vramscope(t)
 	examples := map[string]struct {
 		cache string
 		bytes int64
@@ -27,7 +27,7 @@ func TestExamples(t *testing.T) {
 		"embedding_cache.py": {"embeddings", 1 << 20 * 256 * 4},
 		"dataset_cache.py":   {"dataset", 4 * 64 * 3 * 512 * 512 * 4},
 	}
-	for _, site := range releases(t, "torch") {
+	for _, site := range sites {
 		for name, want := range examples {
 			t.Run(filepath.Base(site)+"/"+name, func(t *testing.T) {
 				own, err := os.MkdirTemp("", "real-") // short enough for sockets

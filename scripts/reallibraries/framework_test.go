@@ -65,10 +65,10 @@ var frameworks = []framework{
 // TestFrameworks compares what vramscope shows of each setup with the library's own
 // figures and the driver's.
 func TestFrameworks(t *testing.T) {
-	vramscope := needs.Vramscope(t)
 	for _, f := range frameworks {
 		t.Run(f.name, func(t *testing.T) {
-			for _, site := range releases(t, f.name) {
+			sites, vramscope := releases(t, f.name), needs.Vramscope(t)
+			for _, site := range sites {
 				for _, how := range []string{byRun, byAttach, withShim} {
 					for _, s := range f.setups {
 						if s.shim && how != withShim {

@@ -30,8 +30,8 @@ const (
 // time with the last figures.
 func TestQuestionsDoNotFreeze(t *testing.T) {
 	beyondCore(t)
-	vramscope := needs.Vramscope(t)
-	for _, site := range releases(t, "torch") {
+	sites, vramscope := releases(t, "torch"), needs.Vramscope(t)
+	for _, site := range sites {
 		t.Run(filepath.Base(site), func(t *testing.T) {
 			p := startFreezing(t, vramscope, site)
 			for _, call := range []string{"cudaMalloc", "cudaFree"} {

@@ -135,8 +135,8 @@ func (p *program) shown(predicted int64) string {
 // frees, by its own word, by PyTorch's and by the driver's.
 func TestRealPrediction(t *testing.T) {
 	beyondCore(t)
-	vramscope := needs.Vramscope(t)
-	for _, site := range releases(t, "torch") {
+	sites, vramscope := releases(t, "torch"), needs.Vramscope(t)
+	for _, site := range sites {
 		t.Run(filepath.Base(site), func(t *testing.T) {
 			old := strings.Contains(site, "torch-2.8.")
 			shared := start(t, jobOf(vramscope, site))
@@ -189,8 +189,8 @@ func (p *program) checkFlush(level, bound string, more int64) {
 // 2.15 does as ever for a thread that does not capture. The capture goes on.
 func TestRealFlushDuringCapture(t *testing.T) {
 	beyondCore(t)
-	vramscope := needs.Vramscope(t)
-	for _, site := range releases(t, "torch") {
+	sites, vramscope := releases(t, "torch"), needs.Vramscope(t)
+	for _, site := range sites {
 		t.Run(filepath.Base(site), func(t *testing.T) {
 			p := start(t, jobOf(vramscope, site))
 			p = p.begin(t, "two_gpus", false, nil)
@@ -229,8 +229,8 @@ with torch.cuda.stream(stream):
 // TestRealFlushOfOneGPU predicts it for that GPU. PyTorch flushes the other one, too.
 func TestRealFlushOfOneGPU(t *testing.T) {
 	beyondCore(t)
-	vramscope := needs.Vramscope(t)
-	for _, site := range releases(t, "torch") {
+	sites, vramscope := releases(t, "torch"), needs.Vramscope(t)
+	for _, site := range sites {
 		t.Run(filepath.Base(site), func(t *testing.T) {
 			p := start(t, jobOf(vramscope, site))
 			p = p.begin(t, "two_gpus", false, nil)
@@ -254,8 +254,8 @@ func TestRealFlushOfOneGPU(t *testing.T) {
 // free it frees, in steps as at once, and none of it is promised again.
 func TestRealFlushOfCUDAMallocAsync(t *testing.T) {
 	beyondCore(t)
-	vramscope := needs.Vramscope(t)
-	for _, site := range releases(t, "torch") {
+	sites, vramscope := releases(t, "torch"), needs.Vramscope(t)
+	for _, site := range sites {
 		for _, level := range levels {
 			t.Run(filepath.Base(site)+"/"+level, func(t *testing.T) {
 				p := start(t, jobOf(vramscope, site, "PYTORCH_CUDA_ALLOC_CONF=backend:cudaMallocAsync"))

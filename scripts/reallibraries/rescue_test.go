@@ -179,8 +179,8 @@ const (
 // TestRescue: real processes on one GPU, of which some idle with a cache.
 func TestRescue(t *testing.T) {
 	beyondCore(t)
-	vramscope := needs.Vramscope(t)
-	for _, site := range releases(t, "torch") {
+	sites, vramscope := releases(t, "torch"), needs.Vramscope(t)
+	for _, site := range sites {
 		t.Run(filepath.Base(site), func(t *testing.T) { rescues(guarded(t, vramscope, site, actsAndTrusts)) })
 	}
 }

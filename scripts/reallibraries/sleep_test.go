@@ -17,9 +17,9 @@ import (
 // PyTorch goes on counting it; and whoever claims memory without that is not believed.
 func TestSleep(t *testing.T) {
 	needs.Tool(t, "python3")
-	vramscope := needs.Vramscope(t)
+	sites, vramscope := releases(t, "torch"), needs.Vramscope(t)
 	library := pluggable(t, "sleeper")
-	for _, site := range releases(t, "torch") {
+	for _, site := range sites {
 		for _, how := range []string{byRun, withShim} {
 			t.Run(filepath.Base(site)+"/"+how, func(t *testing.T) {
 				t.Parallel()

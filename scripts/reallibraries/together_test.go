@@ -13,9 +13,9 @@ import (
 // TestTogether looks at what only the native probe knows of a program with PyTorch.
 func TestTogether(t *testing.T) {
 	beyondCore(t)
-	vramscope := needs.Vramscope(t)
+	sites, vramscope := releases(t, "torch"), needs.Vramscope(t)
 	library := pluggable(t, "pluggable")
-	for _, site := range releases(t, "torch") {
+	for _, site := range sites {
 		t.Run(filepath.Base(site), func(t *testing.T) {
 			shared := start(t, job{vramscope: vramscope, site: site, how: withShim, command: []string{"python3", "torch_job.py"},
 				settings: []string{"VRAMSCOPE_REAL_PLUGGABLE=" + library}})

@@ -58,14 +58,14 @@ var torchConfigurations = []configuration{
 // what a flush frees with what was predicted.
 func TestPyTorch(t *testing.T) {
 	needs.Tool(t, "python3")
-	vramscope := needs.Vramscope(t)
+	sites, vramscope := releases(t, "torch"), needs.Vramscope(t)
 	core := os.Getenv("VRAMSCOPE_REAL_CORE") != ""
 	ways := []string{byRun, byAttach, withShim}
 	if core {
 		ways = []string{byRun}
 	}
 	library := pluggable(t, "pluggable")
-	for _, site := range releases(t, "torch") {
+	for _, site := range sites {
 		for _, how := range ways {
 			t.Run(filepath.Base(site)+"/"+how, func(t *testing.T) {
 				t.Parallel()

@@ -94,8 +94,8 @@ var whyStories = []whyStory{
 // vramscope why with the causes.
 func TestWhyStories(t *testing.T) {
 	beyondCore(t)
-	vramscope := needs.Vramscope(t)
-	for _, site := range releases(t, "torch") {
+	sites, vramscope := releases(t, "torch"), needs.Vramscope(t)
+	for _, site := range sites {
 		t.Run(filepath.Base(site), func(t *testing.T) {
 			j := jobOf(vramscope, site)
 			p := start(t, j)
