@@ -76,6 +76,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("TZ", "UTC")
 			env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, "xdg"))
 			env.Setenv("XDG_CONFIG_DIRS", filepath.Join(env.WorkDir, "etc"))
+			env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, "state-home"))
 			env.Setenv("LD_LIBRARY_PATH", filepath.Dir(library))
 			env.Setenv("VRAMSCOPE_FAKE_STATE", filepath.Join(env.WorkDir, "state"))
 			env.Setenv("TERM", "xterm-256color")

@@ -197,7 +197,7 @@ func TestOtherUserIsRefused(t *testing.T) {
 	t.Run("a server refuses another user's monitor", func(t *testing.T) {
 		server := start(t, newPool())
 		// Normally another user cannot even reach the socket.
-		for path := server.Path(); path != "/tmp" && path != "/"; path = filepath.Dir(path) {
+		for path := server.Path(); path != os.TempDir() && path != "/"; path = filepath.Dir(path) {
 			if err := os.Chmod(path, 0o777); err != nil {
 				t.Fatal(err)
 			}

@@ -54,7 +54,7 @@ func TestRootConnectsAsTheOwner(t *testing.T) {
 		t.Skip("only root can be two users")
 	}
 	path := filepath.Join(t.TempDir(), "vramscope")
-	for parent := filepath.Dir(path); parent != "/tmp" && parent != "/"; parent = filepath.Dir(parent) {
+	for parent := filepath.Dir(path); parent != os.TempDir() && parent != "/"; parent = filepath.Dir(parent) {
 		if err := os.Chmod(parent, 0o755); err != nil {
 			t.Fatal(err)
 		}
