@@ -1,5 +1,6 @@
 # Everything a contributor needs, by name. `make` alone lists it.
 
+LINT_VERSION = v2.15.0
 GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
@@ -18,6 +19,10 @@ demo: ## run the simulated box
 .PHONY: test
 test: ## run the tests
 	$(GO) test ./...
+
+.PHONY: check
+check: ## what to run before a commit: format, vet, lint, the tests that need no other program
+	.ci/check
 
 .PHONY: race
 race: ## run the tests under the race detector
