@@ -34,7 +34,6 @@ func (e *engine) set(closed bool) {
 	e.closed = closed
 }
 
-// ServeHTTP implements http.Handler.
 func (e *engine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

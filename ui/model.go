@@ -106,10 +106,8 @@ func (m *model) begin(width, height int, first *snapshot.Snapshot) {
 	m.draw()
 }
 
-// Init implements tea.Model.
 func (m *model) Init() tea.Cmd { return nil }
 
-// Update implements tea.Model.
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	changed, cmd := m.update(msg)
 	if changed {
@@ -118,7 +116,6 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, cmd
 }
 
-// View implements tea.Model.
 func (m *model) View() tea.View {
 	view := tea.View{AltScreen: true}
 	if !m.Traits.Console {

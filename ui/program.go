@@ -49,7 +49,6 @@ func (m *model) Begin(ctx context.Context, width, height int) {
 	m.begin(width, height, source.Latest())
 }
 
-// Frame implements terminal.Model.
 func (m *model) Frame() terminal.Frame {
 	return terminal.Frame{Lines: m.lines, Width: m.st.width, Height: m.st.height}
 }

@@ -56,21 +56,16 @@ func (d Attach) Fill(plan attach.Plan) Attach {
 // Process is the process that would get the probe.
 func (d Attach) Process() process.Identity { return d.target.ID.Process }
 
-// Follow implements Overlay.
 func (d Attach) Follow(now *Screen) Overlay { return d.following(now) }
 
-// Size implements Overlay.
 func (d Attach) Size(width int) (extent, int) { return OverTable, d.form(width).height() }
 
-// Render implements Overlay.
 func (d Attach) Render(width, height int) []string {
 	return d.form(width).Render(width, height)
 }
 
-// Hints implements Question.
 func (d Attach) Hints() []keys.Hint { return d.form(dialogWidth).hints() }
 
-// Press implements Overlay.
 func (d Attach) Press(name string, _, height int) (Overlay, Outcome) {
 	switch {
 	case refuses(name):

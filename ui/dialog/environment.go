@@ -37,19 +37,16 @@ func (e Environment) Fill(lines []string, err error) Environment {
 // Follow implements Overlay: the environment is read once.
 func (e Environment) Follow(*Screen) Overlay { return e }
 
-// Size implements Overlay.
 func (e Environment) Size(width int) (extent, int) {
 	return OverTable, len(e.content(width)) + 2
 }
 
-// Press implements Overlay.
 func (e Environment) Press(name string, width, height int) (Overlay, Outcome) {
 	var out Outcome
 	e.page, out = e.press(name, len(e.content(width)), height-2)
 	return e, out
 }
 
-// Render implements Overlay.
 func (e Environment) Render(width, height int) []string {
 	return e.box("Environment of "+strconv.Itoa(e.target.ID.Process.PID), e.content(width), height).Render(width, height)
 }

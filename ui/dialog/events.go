@@ -65,13 +65,11 @@ func (e Events) following(now *Screen) Events {
 	return e
 }
 
-// Follow implements Overlay.
 func (e Events) Follow(now *Screen) Overlay { return e.following(now) }
 
 // Size implements Overlay: all lines, so that the frame does not change.
 func (e Events) Size(int) (extent, int) { return OverTable, allLines }
 
-// Press implements Overlay.
 func (e Events) Press(name string, width, height int) (Overlay, Outcome) {
 	id := e.look.Keys.Match(name, keys.InOverlay, false)
 	if name == "enter" && e.explains() {
@@ -181,7 +179,6 @@ func (e Events) startsDay(i int) bool {
 	return y != y2 || m != m2 || d != d2
 }
 
-// Render implements Overlay.
 func (e Events) Render(width, height int) []string {
 	s := &e.look.Styles
 	var lines [][]cell.Span

@@ -182,19 +182,14 @@ func (d Flush) Requests(dryRun bool) []flush.Request {
 	return requests
 }
 
-// Follow implements Overlay.
 func (d Flush) Follow(now *Screen) Overlay { return d.following(now) }
 
-// Size implements Overlay.
 func (d Flush) Size(width int) (extent, int) { return OverTable, d.form(width).height() }
 
-// Render implements Overlay.
 func (d Flush) Render(width, height int) []string { return d.form(width).Render(width, height) }
 
-// Hints implements Question.
 func (d Flush) Hints() []keys.Hint { return d.form(dialogWidth).hints() }
 
-// Press implements Overlay.
 func (d Flush) Press(name string, _, height int) (Overlay, Outcome) {
 	switch {
 	case refuses(name):

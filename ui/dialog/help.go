@@ -27,13 +27,10 @@ func NewHelp(lk *cell.Appearance, columns ...Section) Help {
 	return Help{page: page{look: lk}, columns: columns}
 }
 
-// Size implements Overlay.
 func (h Help) Size(width int) (extent, int) { return BelowHeader, len(h.content(width)) + 2 }
 
-// Follow implements Overlay.
 func (h Help) Follow(*Screen) Overlay { return h }
 
-// Press implements Overlay.
 func (h Help) Press(name string, width, height int) (Overlay, Outcome) {
 	turns := name == "tab" || name == "right" && !h.second || name == "left" && h.second
 	switch help := h.look.Keys.Match(name, keys.InOverlay, false) == keys.Help; {
@@ -48,7 +45,6 @@ func (h Help) Press(name string, width, height int) (Overlay, Outcome) {
 	return h, out
 }
 
-// Render implements Overlay.
 func (h Help) Render(width, height int) []string {
 	title, other := "keys and signs", "Tab columns and marks, "
 	if h.second {

@@ -43,19 +43,14 @@ func (d Pause) ByDaemon() bool { return d.guard != nil && d.guard.ByDaemon }
 
 func (d Pause) paused() bool { return d.guard != nil && d.guard.Paused.After(d.now) }
 
-// Follow implements Overlay.
 func (d Pause) Follow(now *Screen) Overlay { return d.following(now) }
 
-// Size implements Overlay.
 func (d Pause) Size(width int) (extent, int) { return OverTable, d.form(width).height() }
 
-// Render implements Overlay.
 func (d Pause) Render(width, height int) []string { return d.form(width).Render(width, height) }
 
-// Hints implements Question.
 func (d Pause) Hints() []keys.Hint { return d.form(dialogWidth).hints() }
 
-// Press implements Overlay.
 func (d Pause) Press(name string, _, height int) (Overlay, Outcome) {
 	switch {
 	case refuses(name):

@@ -30,14 +30,12 @@ func (r Report) Follow(*Screen) Overlay { return r }
 // Size implements Overlay: all lines, so that the frame stays when the report comes.
 func (r Report) Size(int) (extent, int) { return BelowHeader, allLines }
 
-// Press implements Overlay.
 func (r Report) Press(name string, width, height int) (Overlay, Outcome) {
 	var out Outcome
 	r.page, out = r.press(name, len(r.content(width)), height-2)
 	return r, out
 }
 
-// Render implements Overlay.
 func (r Report) Render(width, height int) []string {
 	return r.box("Doctor", r.content(width), height).Render(width, height)
 }

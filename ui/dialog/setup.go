@@ -98,10 +98,8 @@ func (d Setup) Settings() Settings {
 	return s
 }
 
-// Follow implements Overlay.
 func (d Setup) Follow(*Screen) Overlay { return d }
 
-// Size implements Overlay.
 func (d Setup) Size(int) (extent, int) { return AboveAlert, len(d.lines()) + 2 }
 
 // Press implements Overlay. Other keys are dropped: a change past the setup would not be
@@ -181,7 +179,6 @@ func (d Setup) Click(line, _, height int) (Overlay, Outcome) {
 	return d, Handled
 }
 
-// MenuHints implements Menu.
 func (d Setup) MenuHints() []keys.Hint {
 	hints := []keys.Hint{
 		{Position: 1, Rank: 1, Key: "Space", Text: "change"}, {Position: 5, Rank: 2, Key: "Esc", Text: "close"},
@@ -198,7 +195,6 @@ func (d Setup) MenuHints() []keys.Hint {
 	return hints
 }
 
-// Render implements Overlay.
 func (d Setup) Render(width, height int) []string {
 	right := "Esc closes"
 	if d.look.Keys.Can(keys.CanConfigure) {

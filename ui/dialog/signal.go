@@ -74,19 +74,14 @@ func (d Signal) Process() process.Identity { return d.target.ID.Process }
 // Signal is the chosen signal.
 func (d Signal) Signal() syscall.Signal { return signalChoices()[d.chosen].signal }
 
-// Follow implements Overlay.
 func (d Signal) Follow(now *Screen) Overlay { return d.following(now) }
 
-// Size implements Overlay.
 func (d Signal) Size(int) (extent, int) { return OverTable, d.form().height() }
 
-// Render implements Overlay.
 func (d Signal) Render(width, height int) []string { return d.form().Render(width, height) }
 
-// Hints implements Question.
 func (d Signal) Hints() []keys.Hint { return d.form().hints() }
 
-// Press implements Overlay.
 func (d Signal) Press(name string, _, height int) (Overlay, Outcome) {
 	if refuses(name) {
 		return d, Closed

@@ -35,13 +35,10 @@ func (d SortBy) Column() (name string, reversed bool) {
 	return name, name == d.now && !d.reversed
 }
 
-// Follow implements Overlay.
 func (d SortBy) Follow(*Screen) Overlay { return d }
 
-// Size implements Overlay.
 func (d SortBy) Size(int) (extent, int) { return AboveAlert, len(d.columns) + 2 }
 
-// Press implements Overlay.
 func (d SortBy) Press(name string, _, height int) (Overlay, Outcome) {
 	id := d.look.Keys.Match(name, keys.InOverlay, false)
 	switch {
@@ -55,7 +52,6 @@ func (d SortBy) Press(name string, _, height int) (Overlay, Outcome) {
 	return d, map[bool]Outcome{true: Handled, false: Ignored}[moved]
 }
 
-// Click implements Menu.
 func (d SortBy) Click(line, _, height int) (Overlay, Outcome) {
 	at := d.inView(len(d.columns), height-2).top + line - 1
 	if line < 1 || line > height-2 || at >= len(d.columns) {
@@ -65,7 +61,6 @@ func (d SortBy) Click(line, _, height int) (Overlay, Outcome) {
 	return d, Chosen
 }
 
-// MenuHints implements Menu.
 func (d SortBy) MenuHints() []keys.Hint {
 	return []keys.Hint{
 		{Position: 1, Rank: 1, Key: "Enter", Text: "sort"}, {Position: 2, Rank: 3, Key: "j k", Text: "move"},
@@ -73,7 +68,6 @@ func (d SortBy) MenuHints() []keys.Hint {
 	}
 }
 
-// Render implements Overlay.
 func (d SortBy) Render(width, height int) []string {
 	d.list = d.inView(len(d.columns), height-2)
 	inner := min(width, dialogWidth) - 3

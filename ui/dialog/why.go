@@ -54,7 +54,6 @@ func (w Why) Follow(now *Screen) Overlay {
 // Size implements Overlay: all lines, so that the frame stays when the page comes.
 func (w Why) Size(int) (extent, int) { return OverTable, allLines }
 
-// Press implements Overlay.
 func (w Why) Press(name string, width, height int) (Overlay, Outcome) {
 	if w.look.Keys.Match(name, keys.InOverlay, false) == keys.Back || name == "q" || name == "enter" {
 		return w.list, Handled
@@ -67,7 +66,6 @@ func (w Why) Press(name string, width, height int) (Overlay, Outcome) {
 	return w, out
 }
 
-// Render implements Overlay.
 func (w Why) Render(width, height int) []string {
 	b := w.box("Why it ran out of memory", w.content(width), height)
 	b.right = "w saves, " + b.right

@@ -37,7 +37,6 @@ const (
 	ctrlCKitty = "\x1b[99;5u"
 )
 
-// Read implements io.Reader.
 func (i *Input) Read(p []byte) (int, error) {
 	n, err := i.device.Read(p)
 	if typed := string(p[:n]); typed == ctrlC || typed == ctrlCKitty {
@@ -74,7 +73,6 @@ func (i *Input) release() {
 	}
 }
 
-// Fd implements term.File.
 func (i *Input) Fd() uintptr { return i.file.Fd() }
 
 // Write implements term.File; nothing is written to the keyboard.

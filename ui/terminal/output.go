@@ -238,7 +238,6 @@ func (o *Output) settle() {
 	}
 }
 
-// Fd implements term.File.
 func (o *Output) Fd() uintptr { return o.file.Fd() }
 
 // Read implements term.File; nothing is read from the output.

@@ -269,7 +269,6 @@ func (p painted) Init() tea.Cmd {
 	return p.model.Init()
 }
 
-// Update implements tea.Model.
 func (p painted) Update(msg tea.Msg) (tea.Model, tea.Cmd) { return p, p.take(msg) }
 
 // take is Update with its panics caught.

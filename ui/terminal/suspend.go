@@ -58,7 +58,6 @@ func (s *Suspension) Retake() {
 // releaseTimeout is how long Ctrl+Z waits for the driver, whose calls can hang.
 const releaseTimeout = 300 * time.Millisecond
 
-// Run implements tea.ExecCommand.
 func (s *Suspension) Run() error {
 	s.terminal.leave(false)
 	s.terminal.Output.Flush(flushTimeout)
