@@ -161,34 +161,3 @@ func TestNoGuardToPause(t *testing.T) {
 	m.press("A")
 	m.shows("--read-only: actions are disabled")
 }
-
-// TestGuardOfThePast: a moment of the past has the guard of that time, by its decisions.
-func TestGuardOfThePast(t *testing.T) {
-	box := snapshottest.DrawnBox()
-	at := box.Time
-	decided := func(ago time.Duration, kind snapshot.GuardDecisionKind) snapshot.Event {
-		return snapshot.Event{Time: at.Add(-ago), Kind: snapshot.EventGuard, Decision: &snapshot.GuardDecision{Time: at.Add(-ago), Kind: kind}}
-	}
-	history := decidedHistory{fakeHistory{[]*snapshot.Snapshot{box}}, []snapshot.Event{
-		decided(-time.Minute, snapshot.GuardFlushed), decided(time.Minute, snapshot.GuardNothing), decided(2*time.Minute, snapshot.GuardWould),
-	}}
-	g := momentAt(history, at).Guard
-	if g == nil || g.Mode != snapshot.GuardDryRun || len(g.Decisions) != 2 {
-		t.Fatalf("the guard was %+v", g)
-	}
-	if box.Guard != nil {
-		t.Error("a published snapshot was changed")
-	}
-	history.events = history.events[1:2]
-	if g := momentAt(history, at).Guard; g != nil {
-		t.Errorf("a guard of unknown mode is %+v", g)
-	}
-}
-
-// decidedHistory is a history with a log.
-type decidedHistory struct {
-	fakeHistory
-	events []snapshot.Event
-}
-
-func (h decidedHistory) Events(int) []snapshot.Event { return h.events }

@@ -85,7 +85,7 @@ func (m *model) travel(to time.Time) (bool, tea.Cmd) {
 	}
 	history := m.options.History
 	return true, m.request(to, func() pastMsg {
-		then := momentAt(history, to)
+		then, _ := history.At(to)
 		return pastMsg{snapshot: then, at: to}
 	})
 }
@@ -118,10 +118,10 @@ func (m *model) toEvent(forward bool) (bool, tea.Cmd) {
 			events = near(slices.DeleteFunc(slices.Clone(history.Events(0)), nothingDone), from, forward)
 		}
 		if len(events) == 0 {
-			then := momentAt(history, from)
+			then, _ := history.At(from)
 			return pastMsg{snapshot: then, at: from, note: map[bool]string{true: "no later event", false: "no earlier event"}[forward]}
 		}
-		then := momentAt(history, events[0].Time)
+		then, _ := history.At(events[0].Time)
 		return pastMsg{snapshot: then, at: events[0].Time, note: eventsNote(events)}
 	})
 }
