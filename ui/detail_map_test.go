@@ -24,7 +24,6 @@ func mapped(reported snapshot.SegmentMap, change func(*segments.View)) *state {
 func TestSegmentGoldens(t *testing.T) {
 	states := map[string]*state{
 		"live":       mapped(uitest.CarolsSegments(), nil),
-		"zoomed":     mapped(uitest.CarolsSegments(), func(s *segments.View) { s.Zoom, s.Top = 2, 30 }),
 		"expandable": mapped(uitest.ExpandableSegments(), nil),
 		"asking":     mapped(snapshot.SegmentMap{}, func(s *segments.View) { s.Map, s.Asking = nil, true }),
 		"again":      mapped(uitest.CarolsSegments(), func(s *segments.View) { s.Asking = true }),

@@ -3,8 +3,6 @@ package ui
 import (
 	"strconv"
 
-	tea "charm.land/bubbletea/v2"
-
 	"vramscope/metric"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
@@ -41,44 +39,45 @@ func (st *state) pageInView(lk *cell.Appearance) string {
 }
 
 // pageKey opens the page about a GPU, or moves in it.
-func (m *model) pageKey(id keys.ID) (changed bool, cmd tea.Cmd, done bool) {
+func (m *model) pageKey(id keys.ID) (changed, done bool) {
 	switch {
 	case m.st.shown == nil:
-		return false, nil, false
+		return false, false
 	case id == keys.GPUPage && m.st.page != nil:
-		return m.back(), nil, true
+		return m.back(), true
 	case id == keys.GPUPage:
-		return m.openPage(), nil, true
+		m.openPage()
+		return true, true
 	case m.st.page == nil:
-		return false, nil, false
+		return false, false
 	}
 	lay := m.layout()
 	page := lay.above().rows
 	switch id {
 	case keys.NextGPU:
-		return m.walkPages(1), nil, true
+		return m.walkPages(1), true
 	case keys.PreviousGPU:
-		return m.walkPages(-1), nil, true
+		return m.walkPages(-1), true
 	case keys.Up:
-		return m.scrollPage(-1), nil, true
+		return m.scrollPage(-1), true
 	case keys.Down:
-		return m.scrollPage(1), nil, true
+		return m.scrollPage(1), true
 	case keys.PageUp:
-		return m.scrollPage(1 - page), nil, true
+		return m.scrollPage(1 - page), true
 	case keys.PageDown:
-		return m.scrollPage(page - 1), nil, true
+		return m.scrollPage(page - 1), true
 	case keys.Home:
-		return m.scrollPage(-m.st.pageTop), nil, true
+		return m.scrollPage(-m.st.pageTop), true
 	case keys.End:
 		open := m.st.gpuPage(&m.look)
-		return m.scrollPage(open.Lines(m.st.width, page)), nil, true
+		return m.scrollPage(open.Lines(m.st.width, page)), true
 	}
-	return false, nil, false
+	return false, false
 }
 
 // openPage opens the page of the GPU in focus, else of the process under the cursor, else
 // of the GPU that the graph shows.
-func (m *model) openPage() bool {
+func (m *model) openPage() {
 	key := followed(&m.st)
 	of := table.Focus{GPUUUID: key.GPUUUID, Instance: key.Instance}
 	switch {
@@ -93,10 +92,9 @@ func (m *model) openPage() bool {
 	}
 	if m.st.shown.GPU(of.GPUUUID) == nil {
 		m.say("no GPU to show")
-		return true
+		return
 	}
 	m.st.page, m.st.pageTop = &of, 0
-	return true
 }
 
 // walkPages goes to the next GPU or instance.

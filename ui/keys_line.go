@@ -108,7 +108,7 @@ func (st *state) detailHints(hints []keys.Hint) []keys.Hint {
 			}
 		case "z":
 			if st.segments != nil {
-				h.Text = "zoom"
+				continue
 			}
 		case "a":
 			if p == nil || p.Probe != nil || st.greyed("a") {

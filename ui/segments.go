@@ -12,7 +12,6 @@ import (
 	"vramscope/internal/quantity"
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
-	"vramscope/ui/keys"
 	"vramscope/ui/segments"
 )
 
@@ -45,8 +44,6 @@ const (
 	// segmentsPause is how long the cursor must stay on a process before its
 	// probe is asked: holding j down asks none on the way.
 	segmentsPause = 300 * time.Millisecond
-	// segmentsZooms is the number of zoom steps.
-	segmentsZooms = 3
 )
 
 // mapsSegments reports whether a process's probe can report its segments.
@@ -151,50 +148,4 @@ func (m *model) segmentsDue(msg segmentsDueMsg) (bool, tea.Cmd) {
 		return false, nil
 	}
 	return m.askSegments()
-}
-
-// segmentKey does the keys that mean something else while the map is there.
-func (m *model) segmentKey(id keys.ID) (changed bool, cmd tea.Cmd, done bool) {
-	if m.st.segments == nil || !m.st.detail {
-		return false, nil, false
-	}
-	var by int
-	switch id {
-	case keys.MapAgain:
-		changed, cmd := m.askSegments()
-		return changed, cmd, true
-	case keys.Zoom:
-		m.zoomSegments()
-		return true, nil, true
-	case keys.PageUp, keys.PageDown, keys.Home, keys.End:
-		by = map[keys.ID]int{keys.PageUp: -1, keys.PageDown: 1, keys.Home: -1 << 20, keys.End: 1 << 20}[id]
-	default:
-		return false, nil, false
-	}
-	panel, width, height := m.segmentPanel()
-	if panel.Map == nil { // also where the map is not yet of the process under the cursor
-		return false, nil, true
-	}
-	if by == 1 || by == -1 {
-		by *= max(panel.Body(width, height)-1, 1)
-	}
-	before := m.st.segments.Top
-	m.st.segments.Top = panel.Scrolled(by, width, height)
-	return m.st.segments.Top != before, nil, true
-}
-
-// zoomSegments zooms in on the fragmented segments, or back to the whole map.
-func (m *model) zoomSegments() {
-	now := m.st.segments
-	now.Zoom, now.Top = (now.Zoom+1)%(segmentsZooms+1), 0
-	if panel, width, height := m.segmentPanel(); panel.Map != nil && now.Zoom > 0 {
-		now.Top = panel.FragmentedAt(width, height)
-	}
-}
-
-// segmentPanel is the map as it is drawn, and how large that is.
-func (m *model) segmentPanel() (panel segments.Panel, width, height int) {
-	lay := m.layout()
-	d := newDetail(&m.st, &m.look, nil, true)
-	return d.SegmentPanel(), m.st.width, d.MapHeight(m.st.width, lay.above().rows)
 }

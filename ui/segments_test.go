@@ -170,34 +170,6 @@ func TestTheMapFollowsTheCursor(t *testing.T) {
 	}
 }
 
-func TestTheMapZoomsAndScrolls(t *testing.T) {
-	m, _ := newMapModel(t)
-	m.key("v")
-	m.until("cell = 256M")
-	m.hides("PgDn")
-	m.key("z")
-	m.shows("cell = 64M")
-	m.shows(" fragmented   ×212")
-	m.send(keyNamed("home"))
-	m.shows("PgDn 1-")
-	before := m.screen()
-	m.send(keyNamed("pgdown"))
-	if m.screen() == before {
-		t.Error("PgDn moves nothing")
-	}
-	m.send(keyNamed("end"))
-	m.shows(" cached ")
-	m.send(keyNamed("home"))
-	if m.screen() != before {
-		t.Errorf("Home does not go back:\n%s", m.screen())
-	}
-	if m.atCursor().ID.Process.PID != snapshottest.Leaking {
-		t.Error("paging has moved the cursor")
-	}
-	m.key("z", "z", "z")
-	m.shows("cell = 256M")
-}
-
 // TestMapKeysWithoutAMap: when its process has gone, keys of the map do nothing.
 func TestMapKeysWithoutAMap(t *testing.T) {
 	box := snapshottest.DrawnBox()

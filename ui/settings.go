@@ -79,6 +79,10 @@ func windows() []time.Duration {
 
 // zoom sets the next longer window of the graph, or after the longest the shortest.
 func (m *model) zoom() bool {
+	if m.st.detail && m.st.segments != nil {
+		m.say("z is for the graph: v shows it")
+		return true
+	}
 	windows, rows := windows(), m.graphRows()
 	now := graph.Graph{Window: m.st.window}.WindowFor(rows)
 	m.st.window = windows[0]

@@ -51,11 +51,8 @@ func (m *model) press(msg tea.KeyPressMsg) (bool, tea.Cmd) {
 	if m.st.overlay != nil {
 		return false, nil
 	}
-	if changed, cmd, done := m.pageKey(id); done {
-		return changed, cmd
-	}
-	if changed, cmd, done := m.segmentKey(id); done {
-		return changed, cmd
+	if changed, done := m.pageKey(id); done {
+		return changed, nil
 	}
 	if changed, done := m.moveKey(id); done {
 		return changed, m.followSegments()
@@ -230,6 +227,8 @@ func (m *model) lookKey(id keys.ID) (bool, tea.Cmd) {
 		return false, m.save()
 	case keys.Map:
 		return m.toggleSegments()
+	case keys.MapAgain:
+		return m.askSegments()
 	case keys.Flush:
 		return m.openFlush(), nil
 	case keys.Attach:

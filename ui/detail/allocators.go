@@ -80,7 +80,7 @@ func (d Panel) allocator(width int, a *snapshot.Allocator, among bool) []string 
 	if a.Kind == kindRaw {
 		head = reserved
 		if n, ok := a.Blocks.Value(); ok {
-			head += " in " + cell.Count(n, "allocation") + " of its own"
+			head += " in " + text.Plural(int(n), "allocation", "allocations") + " of its own"
 		}
 	}
 	name, lines := text.Clean(cell.Limit(a.Kind)), []string(nil)

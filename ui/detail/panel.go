@@ -112,8 +112,8 @@ func (d Panel) whole(width, height int) []string {
 		return d.brief(width)
 	}
 	if d.segments != nil {
-		lines := d.above(width, height)
-		return append(d.besideMap(lines, width, height), d.SegmentPanel().Render(width, d.MapHeight(width, height))...)
+		facts := d.besideMap(d.above(width, height), width, height)
+		return append(facts, d.segmentPanel().Render(width, height-len(facts))...)
 	}
 	lines := d.aboveGraph(width, height)
 	if room := height - len(lines); room >= graph.LeastHeight {

@@ -33,8 +33,8 @@ func blanked(lines []string, width int) []string {
 	return lines
 }
 
-// SegmentPanel is the map itself.
-func (d Panel) SegmentPanel() segments.Panel {
+// segmentPanel is the map itself.
+func (d Panel) segmentPanel() segments.Panel {
 	p := segments.Panel{Appearance: d.look, Now: d.now}
 	if d.segments != nil {
 		p.View = *d.segments
@@ -45,12 +45,4 @@ func (d Panel) SegmentPanel() segments.Panel {
 		}
 	}
 	return p
-}
-
-// MapHeight is how many lines the map has on the full screen.
-func (d Panel) MapHeight(width, height int) int {
-	if d.segments == nil || d.process == nil {
-		return 0
-	}
-	return height - len(d.besideMap(d.above(width, height), width, height))
 }

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
 	"vramscope/ui/keys"
@@ -69,7 +70,7 @@ func (m *Map) wouldExpand() bool {
 }
 
 // frees is what a flush frees.
-func (p Panel) frees(m *Map) (strong, text string) {
+func (p Panel) frees(m *Map) (strong, why string) {
 	cached := m.sums[snapshot.BlockCached]
 	if private := m.ofFate(fatePrivate); private != nil {
 		cached -= private.sums[snapshot.BlockCached]
@@ -78,33 +79,33 @@ func (p Panel) frees(m *Map) (strong, text string) {
 	if p.Appearance.Keys.Has(keys.Flush) {
 		verb = "F frees "
 	}
-	count := int64(0)
+	count := 0
 	if free := m.ofFate(fateCached); free != nil {
-		count = int64(len(free.segments))
+		count = len(free.segments)
 	}
 	switch {
 	case cached <= 0:
 		return verb + "nothing", ": each segment has a live block."
 	case m.whole >= cached:
-		return verb + cached.String(), ": " + cell.Count(count, "segment") + map[bool]string{true: " has", false: " have"}[count == 1] + " no live block."
+		return verb + cached.String(), ": " + text.Plural(count, "segment", "segments") + map[bool]string{true: " has", false: " have"}[count == 1] + " no live block."
 	case count == 0:
 		return verb + cached.String(), ": whole pages of expandable segments."
 	default:
-		return verb + cached.String(), ": " + cell.Count(count, "segment") + " without a live block, and whole pages of expandable ones."
+		return verb + cached.String(), ": " + text.Plural(count, "segment", "segments") + " without a live block, and whole pages of expandable ones."
 	}
 }
 
 // keeps is what no flush frees, and what keeps it.
-func keeps(m *Map, fragmented *band) (strong, text string) {
+func keeps(m *Map, fragmented *band) (strong, why string) {
 	free, held := fragmented.sums[snapshot.BlockFragmented], fragmented.sums.held()
 	count := len(fragmented.segments)
 	live := " also have live blocks"
 	if count == 1 {
 		live = " also has live blocks"
 	}
-	text = ": " + cell.Count(int64(count), "segment") + live + " (" + held.String() + ")."
+	why = ": " + text.Plural(count, "segment", "segments") + live + " (" + held.String() + ")."
 	if m.keepers < count && m.keptFor < m.kept {
-		text += " " + m.kept.String() + " of it is in " + strconv.Itoa(m.keepers) + ", kept there by just " + m.keptFor.String() + "."
+		why += " " + m.kept.String() + " of it is in " + strconv.Itoa(m.keepers) + ", kept there by just " + m.keptFor.String() + "."
 	}
-	return free.String() + " more is fragmented", text
+	return free.String() + " more is fragmented", why
 }

@@ -154,8 +154,8 @@ func rowsOf(bands []band, unit quantity.Bytes, strip int) int {
 	return rows
 }
 
-// unitFor is the smallest round cell at which bands fit; each zoom divides it by four.
-func unitFor(bands []band, strip, rows, zoom int) quantity.Bytes {
+// unitFor is the smallest round cell at which bands fit.
+func unitFor(bands []band, strip, rows int) quantity.Bytes {
 	unit := leastUnit
 	for step := 0; unit < mostUnit && rowsOf(bands, unit, strip) > rows; step++ {
 		if step%2 == 0 {
@@ -164,7 +164,7 @@ func unitFor(bands []band, strip, rows, zoom int) quantity.Bytes {
 			unit += unit / 3
 		}
 	}
-	return max(unit>>(2*zoom), leastUnit)
+	return unit
 }
 
 // The least and the most that a cell is.

@@ -30,8 +30,6 @@ type View struct {
 	Map     *Map   // nil while the probe has reported none
 	Asking  bool   // the probe has been asked and has not answered yet
 	Refusal string // why there is no map
-	Zoom    int
-	Top     int // first row in view
 }
 
 // Render returns exactly height lines of exactly width cells.
@@ -41,37 +39,31 @@ func (p Panel) Render(width, height int) []string {
 	}
 	m := p.Map
 	if m == nil {
-		lines := []string{p.title(width, "")}
+		lines := []string{p.title(width)}
 		for _, text := range p.waiting(max(width-2, 1)) {
 			lines = append(lines, p.text(width, text))
 		}
 		return cell.Fill(lines, width, height)
 	}
 	answer := p.answer(m, max(width-2, 1), height)
-	body := p.Body(width, height)
+	body := p.body(width, height)
 	if room := height - 2 - body; len(answer) > room {
 		answer = answer[:max(room, 0)]
 	}
 	rows, unit := p.strips(width, body)
-	top := p.top(len(rows), body)
-	last := min(top+body, len(rows))
-	part := ""
-	if len(rows) > body {
-		part = strconv.Itoa(top+1) + "-" + strconv.Itoa(last) + "/" + strconv.Itoa(len(rows))
-	}
-	lines := []string{p.title(width, part)}
+	lines := []string{p.title(width)}
 	for _, text := range answer {
 		lines = append(lines, p.text(width, text...))
 	}
-	lines = cell.Fill(append(lines, rows[top:last]...), width, max(height-1, 1))
+	lines = cell.Fill(append(lines, rows[:min(body, len(rows))]...), width, max(height-1, 1))
 	if height > 1 && m.count > 0 {
 		lines = append(lines, p.legend(width, unit))
 	}
 	return cell.Fill(lines, width, height)
 }
 
-// Body is how many rows the strips have: those that the answer leaves, and at least a few.
-func (p Panel) Body(width, height int) int {
+// body is how many rows the strips have: those that the answer leaves, and at least a few.
+func (p Panel) body(width, height int) int {
 	const least = 3
 	rows := height - 2 // title and legend
 	if p.Map == nil {
@@ -80,16 +72,6 @@ func (p Panel) Body(width, height int) int {
 	return max(rows-len(p.answer(p.Map, max(width-2, 1), height)), min(rows, least), 0)
 }
 
-// Scrolled is the first row in view after moving by a number of rows.
-func (p Panel) Scrolled(by, width, height int) int {
-	body := p.Body(width, height)
-	rows, _ := p.strips(width, body)
-	return min(max(p.top(len(rows), body)+by, 0), max(len(rows)-body, 0))
-}
-
-// top is the first of so many rows in view.
-func (p Panel) top(rows, body int) int { return min(max(p.Top, 0), max(rows-body, 0)) }
-
 func (p Panel) text(width int, spans ...cell.Span) string {
 	l := cell.NewLine(width)
 	l.Skip(1)
@@ -97,29 +79,26 @@ func (p Panel) text(width int, spans ...cell.Span) string {
 	return l.String()
 }
 
-// title gives the number of segments, the age of the map and the rows in view.
-func (p Panel) title(width int, part string) string {
+// title gives the number of segments and the age of the map.
+func (p Panel) title(width int) string {
 	s := &p.Appearance.Styles
-	text := "segments"
+	title := "segments"
 	if m := p.Map; m != nil {
-		text = cell.Count(int64(m.count), "segment")
+		title = text.Plural(m.count, "segment", "segments")
 		if m.left > 0 {
-			text += " of " + strconv.Itoa(m.count+m.left)
+			title += " of " + strconv.Itoa(m.count+m.left)
 		}
 		if ago := p.Now.Since(m.taken); ago > 0 {
-			text += ", " + quantity.Duration(ago) + " ago"
+			title += ", " + quantity.Duration(ago) + " ago"
 		} else {
-			text += ", now"
+			title += ", now"
 		}
 	}
 	right := []cell.Span{{s.Key, "r"}, {s.Dim, ": again   "}, {s.Key, "v"}, {s.Dim, ": graph"}}
-	if part != "" && !p.Asking {
-		right = append([]cell.Span{{s.Key, "PgDn"}, {s.Dim, " " + part + "   "}}, right...)
-	}
 	if p.Asking {
 		right = append([]cell.Span{{s.Dim, "asking   "}}, right[2:]...)
 	}
-	return cell.TitledRule(p.Appearance, width, text, s.Title, right)
+	return cell.TitledRule(p.Appearance, width, title, s.Title, right)
 }
 
 // legend is the last line: the states with their sums, and the scale.

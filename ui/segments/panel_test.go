@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
@@ -19,13 +20,13 @@ func drawn(t testing.TB, theme string, m snapshot.SegmentMap) Panel {
 	}
 }
 
-// At first sight all of the map is in view.
-func TestMapFitsUnlessZoomed(t *testing.T) {
+// All of the map is in view.
+func TestMapFits(t *testing.T) {
 	for _, m := range []snapshot.SegmentMap{uitest.CarolsSegments(), uitest.ExpandableSegments()} {
 		for width := 40; width <= 240; width += 13 {
 			for height := 10; height <= 54; height += 3 {
 				panel := drawn(t, "", m)
-				body := panel.Body(width, height)
+				body := panel.body(width, height)
 				if rows, _ := panel.strips(width, body); len(rows) > body {
 					t.Errorf("%d×%d: %d rows of map in %d", width, height, len(rows), body)
 				}
@@ -80,7 +81,6 @@ func TestSegmentMapSurvivesNonsense(t *testing.T) {
 			m.Segments = append(m.Segments, s)
 		}
 		panel := drawn(t, "dark", m)
-		panel.Zoom, panel.Top = random.IntN(4), random.IntN(50)-10
 		for _, size := range [][2]int{{80, 22}, {30, 3}, {200, 40}} {
 			uitest.CheckCells(t, panel.Render(size[0], size[1]), size[0], size[1])
 		}

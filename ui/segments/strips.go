@@ -28,7 +28,7 @@ type mapScale struct {
 	unit         quantity.Bytes
 }
 
-// scale makes the bands fill the rows of the body or, zoomed in, more.
+// scale makes the bands fill the rows of the body.
 func (p Panel) scale(width, body int) mapScale {
 	m := p.Map
 	s := mapScale{left: 1 + fateCells + 1 + countCells + 1 + sizeCells + 2}
@@ -43,25 +43,14 @@ func (p Panel) scale(width, body int) mapScale {
 		s.left = 1
 	}
 	s.strip = max(width-s.left-1, 1)
-	s.unit = unitFor(s.bands, s.strip, max(body, 1), p.Zoom)
+	s.unit = unitFor(s.bands, s.strip, max(body, 1))
 	return s
-}
-
-// FragmentedAt is the first row of the fragmented segments, where zooming begins.
-func (p Panel) FragmentedAt(width, height int) int {
-	s := p.scale(width, p.Body(width, height))
-	before := 0
-	for before < len(s.bands) && s.bands[before].fate < fateFragmented {
-		before++
-	}
-	return rowsOf(s.bands[:before], s.unit, s.strip)
 }
 
 // strips draws the bands.
 func (p Panel) strips(width, body int) ([]string, quantity.Bytes) {
 	scale := p.scale(width, body)
 	bands, unit, strip := scale.bands, scale.unit, scale.strip
-	top := p.top(rowsOf(bands, unit, strip), body)
 	var rows []string
 	spare := body - rowsOf(bands, unit, strip)
 	apart := spare >= len(p.Map.byFate)-1
@@ -73,9 +62,8 @@ func (p Panel) strips(width, body int) ([]string, quantity.Bytes) {
 		}
 		for at := 0; at == 0 || at < len(cells); at += strip {
 			l := cell.NewLine(width)
-			first := len(rows) == top // what is in view says what it is
-			if scale.named && (at == 0 || first) {
-				p.label(l, b, first || i == 0 || bands[i-1].fate != b.fate, scale.sized)
+			if scale.named && at == 0 {
+				p.label(l, b, i == 0 || bands[i-1].fate != b.fate, scale.sized)
 			}
 			l.To(scale.left)
 			p.strip(l, cells[min(at, len(cells)):min(at+strip, len(cells))])
