@@ -2,7 +2,6 @@ package ui
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -10,7 +9,6 @@ import (
 
 	"vramscope/action"
 	"vramscope/action/attach"
-	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/dialog"
 
@@ -19,7 +17,7 @@ import (
 
 // Attaching takes two commands outside of the event loop:
 //
-//	a ─→ openAttach  ── cmd: Attachable ─→ attachPlanMsg ─→ the question: how, or why not
+//	a ─→ openAttach  ── cmd: Attachable ─→ fillMsg ────→ the question: how, or why not
 //	y ─→ startAttach ── cmd: Attach ─────→ attachedMsg ───→ message line
 
 const (
@@ -58,7 +56,11 @@ func (m *model) openAttach() (bool, tea.Cmd) {
 	return changed, func() tea.Msg {
 		ctx, cancel := context.WithTimeout(context.Background(), examineTimeout)
 		defer cancel()
-		return attachPlanMsg{id, examine(ctx, id)}
+		plan := examine(ctx, id)
+		return fillMsg(func(o dialog.Overlay) (dialog.Overlay, bool) {
+			waiting, ok := o.(dialog.Attach)
+			return waiting.Fill(plan), ok && waiting.Process() == id
+		})
 	}
 }
 
@@ -88,17 +90,6 @@ func (m *model) home() string {
 	return home
 }
 
-// takeAttachPlan fills the question that waits for it, if that is still open.
-func (m *model) takeAttachPlan(msg attachPlanMsg) bool {
-	waiting, ok := m.st.overlay.(dialog.Attach)
-	if !ok || waiting.Process() != msg.id {
-		return false
-	}
-	m.asked = m.options.Now()
-	m.st.overlay = waiting.Fill(msg.plan)
-	return true
-}
-
 // startAttach attaches after y. Attach compares the identity again.
 func (m *model) startAttach(d dialog.Attach) tea.Cmd {
 	act, id := m.options.Actions.Attach, d.Process()
@@ -109,22 +100,9 @@ func (m *model) startAttach(d dialog.Attach) tea.Cmd {
 	m.attaching = true
 	m.st.message, m.st.progress = "", "attaching a probe to "+pid+", at most 10 s"
 	return func() tea.Msg {
-		ctx, cancel := context.WithTimeout(context.Background(), attachTimeout)
-		defer cancel()
-		switch result, err := act(ctx, attach.Request{Process: id, Origin: action.Key("a")}); {
-		case errors.Is(err, context.DeadlineExceeded):
-			return attachedMsg{"attach " + pid + ": no answer within " + quantity.Duration(attachTimeout)}
-		case err != nil:
-			return attachedMsg{err.Error()}
-		default:
-			return attachedMsg{attach.Sentence(id.PID, result)}
-		}
+		return attachedMsg{outcome(attachTimeout, "attach "+pid, func(ctx context.Context) (string, error) {
+			result, err := act(ctx, attach.Request{Process: id, Origin: action.Key("a")})
+			return attach.Sentence(id.PID, result), err
+		})}
 	}
-}
-
-// takeAttached shows the result of attaching.
-func (m *model) takeAttached(msg attachedMsg) bool {
-	m.attaching, m.st.progress = false, ""
-	m.say(msg.text)
-	return true
 }

@@ -149,7 +149,7 @@ func (d driverScreen) byProbes() string {
 		}
 		total += b
 	}
-	text := cell.Count(int64(len(d.shown.GPUs)), "GPU")
+	text := text.Plural(len(d.shown.GPUs), "GPU", "GPUs")
 	if total > 0 {
 		text += " with " + wholeGiB(total) + "G"
 	}

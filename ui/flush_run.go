@@ -25,8 +25,7 @@ import (
 type flushRun struct {
 	stop      context.CancelFunc
 	steps     chan string // its progress; one slot, closed at the end
-	dryRun    bool
-	stoppable bool // it has several steps or processes
+	stoppable bool        // it has several steps or processes
 	stopped   bool
 }
 
@@ -106,7 +105,7 @@ func (m *model) startFlush(d dialog.Flush, dryRun bool) tea.Cmd {
 		return nil
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	run := &flushRun{stop: cancel, steps: make(chan string, 1), dryRun: dryRun}
+	run := &flushRun{stop: cancel, steps: make(chan string, 1)}
 	run.stoppable = !dryRun && (len(requests) > 1 || d.InSteps())
 	m.flush = run
 	m.st.progress = flushing(requests, 0, flush.Result{}) + run.escape()

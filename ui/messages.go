@@ -1,14 +1,15 @@
 package ui
 
 import (
+	"context"
+	"errors"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
 
-	"vramscope/action/attach"
-	"vramscope/internal/process"
-	"vramscope/recording/why"
+	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
+	"vramscope/ui/dialog"
 	"vramscope/ui/terminal"
 )
 
@@ -28,30 +29,39 @@ type (
 		at       time.Time // the moment that it stands for
 		note     string    // on the alert line; "" for none
 	}
-	// environmentMsg is the environment of a process.
-	environmentMsg struct {
-		id    process.Identity
-		lines []string
-		err   error
-	}
-	// attachPlanMsg is how a probe would get into a process.
-	attachPlanMsg struct {
-		id   process.Identity
-		plan attach.Plan
-	}
+	// fillMsg completes the overlay that waits for it. It is given the open one, and
+	// returns false where that is another.
+	fillMsg func(dialog.Overlay) (dialog.Overlay, bool)
 	// attachedMsg is the result of attaching, in words.
 	attachedMsg struct{ text string }
-	// whyMsg is the explanation of an out-of-memory event.
-	whyMsg struct {
-		event    snapshot.Event
-		evidence *why.Evidence
-		verdict  why.Verdict
-	}
-	// reportMsg is the report of doctor.
-	reportMsg struct{ lines []string }
 	// actedMsg is the result of another action, in words.
 	actedMsg struct{ text string }
 )
 
 // redraw is a command.
 func redraw() tea.Msg { return terminal.RedrawMsg{} }
+
+// outcome is the result of an action in words. The action has so long to answer.
+func outcome(timeout time.Duration, name string, act func(context.Context) (string, error)) string {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	switch result, err := act(ctx); {
+	case errors.Is(err, context.DeadlineExceeded):
+		return name + ": no answer within " + quantity.Duration(timeout)
+	case err != nil:
+		return err.Error()
+	default:
+		return result
+	}
+}
+
+// written is a command that writes a file and says where it is.
+func written(verb string, write func() (path string, err error)) tea.Cmd {
+	return func() tea.Msg {
+		path, err := write()
+		if err != nil {
+			return actedMsg{err.Error()}
+		}
+		return actedMsg{verb + " " + path}
+	}
+}

@@ -57,7 +57,7 @@ func (m *testModel) send(msg tea.Msg) {
 	select {
 	case answer := <-answered:
 		switch answer.(type) {
-		case snapshotMsg, pastMsg, environmentMsg, reportMsg, actedMsg:
+		case snapshotMsg, pastMsg, fillMsg, actedMsg:
 			m.send(answer)
 		case nil, digitMsg:
 		default:

@@ -2,7 +2,6 @@ package ui
 
 import (
 	"context"
-	"errors"
 	"strconv"
 	"time"
 
@@ -123,6 +122,15 @@ func (m *model) refreshOverlay() {
 	}
 }
 
+// fill completes the overlay that waits for a message, if that is still open.
+func (m *model) fill(complete fillMsg) bool {
+	next, ok := complete(m.st.overlay)
+	if ok {
+		m.st.overlay, m.asked = next, m.options.Now()
+	}
+	return ok
+}
+
 // fitOverlay closes a question for which the screen has become too small.
 func (m *model) fitOverlay() {
 	if _, question := m.st.overlay.(dialog.Question); !question {
@@ -161,18 +169,11 @@ func (m *model) sendSignal(d dialog.Signal) tea.Cmd {
 	if send == nil || m.st.readOnly {
 		return nil
 	}
-
 	return func() tea.Msg {
-		ctx, cancel := context.WithTimeout(context.Background(), signalTimeout)
-		defer cancel()
-		switch result, err := send(ctx, signal.Request{Process: id, Signal: sig, Origin: action.Key("x")}); {
-		case err == nil:
-			return actedMsg{result.Sentence(id.PID)}
-		case errors.Is(err, context.DeadlineExceeded):
-			return actedMsg{signal.Name(sig) + " to " + strconv.Itoa(id.PID) + ": no answer within " + signalTimeout.String()}
-		default:
-			return actedMsg{err.Error()}
-		}
+		return actedMsg{outcome(signalTimeout, signal.Name(sig)+" to "+strconv.Itoa(id.PID), func(ctx context.Context) (string, error) {
+			result, err := send(ctx, signal.Request{Process: id, Signal: sig, Origin: action.Key("x")})
+			return result.Sentence(id.PID), err
+		})}
 	}
 }
 
@@ -185,18 +186,11 @@ func (m *model) askEnvironment() (bool, tea.Cmd) {
 	read, id := m.options.Environment, p.ID.Process
 	return m.openOverlay(dialog.NewEnvironment(&m.look, p)), func() tea.Msg {
 		lines, err := read(id)
-		return environmentMsg{id: id, lines: lines, err: err}
+		return fillMsg(func(o dialog.Overlay) (dialog.Overlay, bool) {
+			waiting, ok := o.(dialog.Environment)
+			return waiting.Fill(lines, err), ok && waiting.Process() == id
+		})
 	}
-}
-
-// takeEnvironment fills the overlay that waits for it, if that is still open.
-func (m *model) takeEnvironment(msg environmentMsg) bool {
-	waiting, ok := m.st.overlay.(dialog.Environment)
-	if !ok || waiting.Process() != msg.id {
-		return false
-	}
-	m.st.overlay = waiting.Fill(msg.lines, msg.err)
-	return true
 }
 
 // lookNow retries the driver at once.
@@ -218,15 +212,11 @@ func (m *model) askDoctor() (bool, tea.Cmd) {
 	if examine == nil {
 		return false, nil
 	}
-	return m.openOverlay(dialog.NewReport(&m.look)), func() tea.Msg { return reportMsg{examine()} }
-}
-
-// takeReport fills the overlay that waits for it, if that is still open.
-func (m *model) takeReport(msg reportMsg) bool {
-	waiting, ok := m.st.overlay.(dialog.Report)
-	if !ok {
-		return false
+	return m.openOverlay(dialog.NewReport(&m.look)), func() tea.Msg {
+		lines := examine()
+		return fillMsg(func(o dialog.Overlay) (dialog.Overlay, bool) {
+			waiting, ok := o.(dialog.Report)
+			return waiting.Fill(lines), ok
+		})
 	}
-	m.st.overlay = waiting.Fill(msg.lines)
-	return true
 }

@@ -76,11 +76,5 @@ func (m *model) save() tea.Cmd {
 	if write == nil || shown == nil {
 		return nil
 	}
-	return func() tea.Msg {
-		path, err := write(shown)
-		if err != nil {
-			return actedMsg{err.Error()}
-		}
-		return actedMsg{"saved " + path}
-	}
+	return written("saved", func() (string, error) { return write(shown) })
 }

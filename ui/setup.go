@@ -64,11 +64,5 @@ func (m *model) saveSettings(d dialog.Setup) tea.Cmd {
 	if write == nil {
 		return nil
 	}
-	return func() tea.Msg {
-		path, err := write(settings)
-		if err != nil {
-			return actedMsg{err.Error()}
-		}
-		return actedMsg{"wrote " + path}
-	}
+	return written("wrote", func() (string, error) { return write(settings) })
 }

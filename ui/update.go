@@ -21,7 +21,8 @@ func (m *model) update(msg tea.Msg) (changed bool, cmd tea.Cmd) {
 	}
 	switch msg := msg.(type) {
 	case snapshotMsg:
-		return m.takeSnapshot(msg.snapshot), m.ring(msg.snapshot)
+		m.takeSnapshot(msg.snapshot)
+		return true, m.ring(msg.snapshot)
 	case clockMsg:
 		m.st.now = m.options.Now()
 		return true, nil
@@ -41,26 +42,22 @@ func (m *model) update(msg tea.Msg) (changed bool, cmd tea.Cmd) {
 		return m.digitsDone(msg.wait), nil
 	case pastMsg:
 		return m.takePast(msg), nil
-	case environmentMsg:
-		return m.takeEnvironment(msg), nil
+	case fillMsg:
+		return m.fill(msg), nil
 	case flushStepMsg:
 		return m.takeStep(msg)
 	case flushedMsg:
 		changed := m.takeFlushed(msg)
 		_, cmd := m.askSegments() // the map shows the effect
 		return changed, cmd
-	case attachPlanMsg:
-		return m.takeAttachPlan(msg), nil
 	case attachedMsg:
-		return m.takeAttached(msg), nil
+		m.attaching, m.st.progress = false, ""
+		m.say(msg.text)
+		return true, nil
 	case segmentsMsg:
 		return m.takeSegments(msg), nil
 	case segmentsDueMsg:
 		return m.segmentsDue(msg)
-	case whyMsg:
-		return m.takeWhy(msg), nil
-	case reportMsg:
-		return m.takeReport(msg), nil
 	case actedMsg:
 		m.say(msg.text)
 		return true, nil
@@ -76,18 +73,16 @@ func (m *model) update(msg tea.Msg) (changed bool, cmd tea.Cmd) {
 }
 
 // takeSnapshot takes the newest snapshot, and shows it unless the screen stands still.
-func (m *model) takeSnapshot(s *snapshot.Snapshot) bool {
+func (m *model) takeSnapshot(s *snapshot.Snapshot) {
 	m.st.now = m.options.Now()
 	m.st.live = s
 	m.st.partsEver = m.st.partsEver || s.ProbeSeen
 	if m.st.messageUntil.Before(m.st.now) {
 		m.st.message = ""
 	}
-	if m.st.frozen || !m.st.past.IsZero() {
-		return true // the clock and the age of the past change
+	if m.atPresent() {
+		m.show(s)
 	}
-	m.show(s)
-	return true
 }
 
 // show draws a snapshot.

@@ -16,18 +16,12 @@ func (m *model) explain(w dialog.Why) tea.Cmd {
 			history = joined.Whole() // a frame does not wait for the earlier one; this may
 		}
 		evidence := why.Gather(history, &event)
-		return whyMsg{event: event, evidence: evidence, verdict: why.Judge(evidence)}
+		verdict := why.Judge(evidence)
+		return fillMsg(func(o dialog.Overlay) (dialog.Overlay, bool) {
+			waiting, ok := o.(dialog.Why)
+			return waiting.Fill(evidence, verdict), ok && waiting.Event().Row == event.Row && waiting.Event().Time.Equal(event.Time)
+		})
 	}
-}
-
-// takeWhy fills the overlay that waits for it, if that is still open.
-func (m *model) takeWhy(msg whyMsg) bool {
-	waiting, ok := m.st.overlay.(dialog.Why)
-	if !ok || waiting.Event().Row != msg.event.Row || !waiting.Event().Time.Equal(msg.event.Time) {
-		return false
-	}
-	m.st.overlay = waiting.Fill(msg.evidence, msg.verdict)
-	return true
 }
 
 // saveWhy writes the page to a file.
@@ -38,11 +32,5 @@ func (m *model) saveWhy(w dialog.Why) tea.Cmd {
 		return nil
 	}
 	at, page := w.Event().Time, w.Text()
-	return func() tea.Msg {
-		path, err := write(at, page)
-		if err != nil {
-			return actedMsg{err.Error()}
-		}
-		return actedMsg{"saved " + path}
-	}
+	return written("saved", func() (string, error) { return write(at, page) })
 }

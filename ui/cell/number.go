@@ -220,11 +220,3 @@ func AppendIndex(dst []byte, gpu, instance int) []byte {
 	}
 	return dst
 }
-
-// Count writes "1 allocation", "213 allocations".
-func Count(n int64, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return strconv.FormatInt(n, 10) + " " + what + "s"
-}

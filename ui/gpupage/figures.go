@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"vramscope/internal/quantity"
+	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
 )
@@ -100,7 +101,7 @@ func (w words) mig(gpu *snapshot.GPU) string {
 	case gpu.State != snapshot.GPUOK:
 		return w.dash
 	case gpu.MIG:
-		return "on, " + cell.Count(int64(len(gpu.Instances)), "instance")
+		return "on, " + text.Plural(len(gpu.Instances), "instance", "instances")
 	}
 	return "off"
 }
@@ -195,7 +196,7 @@ func (w words) rows(gpu *snapshot.GPU) string {
 		return w.dash
 	}
 	uncorrectable := gpu.RemappedUncorrectable.Or(0)
-	out := cell.Count(int64(correctable+uncorrectable), "row")
+	out := text.Plural(correctable+uncorrectable, "row", "rows")
 	switch {
 	case gpu.RemappingFailed.Or(0) > 0:
 		out += ", one FAILED"
@@ -214,7 +215,7 @@ func (w words) nvlink(gpu *snapshot.GPU) string {
 	}
 	errors := w.dash + " errors"
 	if n, known := gpu.NVLinkErrors.Value(); known {
-		errors = cell.Count(int64(n), "error")
+		errors = text.Plural(int(n), "error", "errors")
 	}
 	return w.unit(gpu.NVLinksUp, "") + " of " + strconv.Itoa(links) + " up, " + errors
 }

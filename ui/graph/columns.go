@@ -17,7 +17,6 @@ type curves struct {
 	ahead                time.Duration // what of the width is future
 	any                  bool          // there is at least one sample
 	parts                stack         // of the history, where an area is drawn
-	now                  int           // the column of the newest sample
 }
 
 // curves reads the history and, where there is a forecast, shares the width with it.
@@ -31,7 +30,6 @@ func (g Graph) curves(columns int) curves {
 	if c.ahead > 0 {
 		now = int(math.Round(float64(columns-1) * float64(g.Window) / float64(g.Window+c.ahead)))
 	}
-	c.now = now
 	c.history = g.past(now + 1)
 	if g.area() {
 		c.parts = g.stack(c.history, now+1)

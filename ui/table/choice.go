@@ -82,12 +82,6 @@ func sortable(id columnID) bool {
 	return id != columnSpark && id != columnBar && id != columnTrend
 }
 
-// Sortable reports whether there is a column of that title, with an order.
-func Sortable(title string) bool {
-	id := columnNamed(title)
-	return allColumns[id].title == title && sortable(id)
-}
-
 // SortTitles are the titles of the columns at a width that have an order.
 func (t *Table) SortTitles(width int) []string {
 	var titles []string
