@@ -215,7 +215,7 @@ func (w words) nvlink(gpu *snapshot.GPU) string {
 	}
 	errors := w.dash + " errors"
 	if n, known := gpu.NVLinkErrors.Value(); known {
-		errors = text.Plural(int(n), "error", "errors")
+		errors = text.Plural(n, "error", "errors")
 	}
 	return w.unit(gpu.NVLinksUp, "") + " of " + strconv.Itoa(links) + " up, " + errors
 }
