@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"vramscope/ui/cell"
-	"vramscope/ui/gpus"
 	"vramscope/ui/graph"
 	"vramscope/ui/keys"
 	"vramscope/ui/table"
@@ -80,7 +79,6 @@ func newModel(options Options, hold terminal.Hold) (*model, error) {
 		hintOff:   options.Escaped != nil, // there it would take one Esc
 		nested:    options.Escaped != nil,
 		stacks:    &graph.Stacks{},
-		sparks:    &gpus.Sparks{},
 	}
 	m.bell.silent = options.Silent
 	return m, nil

@@ -10,7 +10,6 @@ import (
 	"vramscope/sampler/snapshot/snapshottest"
 	"vramscope/themes"
 	"vramscope/ui/cell"
-	"vramscope/ui/gpus"
 	"vramscope/ui/graph"
 	"vramscope/ui/keys"
 	"vramscope/ui/table"
@@ -41,7 +40,7 @@ func drawnLook(t testing.TB) *cell.Appearance {
 func screenOf(s *snapshot.Snapshot, width, height int) *state {
 	return &state{
 		width: width, height: height, now: s.Time, live: s, shown: s,
-		history: snapshottest.History(s), Listing: table.Listing{Tags: map[snapshot.RowID]bool{}}, idleAfter: idleAfter, stacks: &graph.Stacks{}, sparks: &gpus.Sparks{},
+		history: snapshottest.History(s), Listing: table.Listing{Tags: map[snapshot.RowID]bool{}}, idleAfter: idleAfter, stacks: &graph.Stacks{},
 	}
 }
 

@@ -19,7 +19,7 @@ type state struct {
 	live  *snapshot.Snapshot // the newest; nil until the first arrives
 	shown *snapshot.Snapshot // live, frozen, or rebuilt from the history
 
-	history snapshot.History // of graphs and the spark column; nil while there is none
+	history snapshot.History // of graphs and the column LAST 10m; nil while there is none
 
 	frozen bool      // p: the screen is frozen, sampling continues
 	past   time.Time // not zero: the moment that is shown
@@ -40,7 +40,6 @@ type state struct {
 	alert  int                 // which of the alerts is on the alert line
 	pinned *snapshot.SeriesKey // P: the series of the graph; nil: it follows
 	window time.Duration       // the graph's, back from now
-	sparks *gpus.Sparks        // of the GPU lines
 	stacks *graph.Stacks       // the parts in the graph
 	lines  bool                // Z: the graph has curves alone, no areas
 
@@ -76,7 +75,7 @@ func (st *state) table(lk *cell.Appearance) table.Table {
 func (st *state) gpus(lk *cell.Appearance, lay *layout) gpus.Panel {
 	p := gpus.Panel{
 		Appearance: lk, Snapshot: st.shown, Now: st.moment(), Instances: lay.instances, Parts: st.partsShown(),
-		IdleAfter: st.idleAfter, History: st.history, Sparks: st.sparks, Halves: lay.gpuColumns, Header: lay.gpuHeader, Top: st.gpuTop,
+		IdleAfter: st.idleAfter, Halves: lay.gpuColumns, Header: lay.gpuHeader, Top: st.gpuTop,
 	}
 	if st.Focus != nil {
 		p.FocusGPU, p.FocusInstance = st.Focus.GPUUUID, st.Focus.Instance

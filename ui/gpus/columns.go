@@ -11,7 +11,7 @@ import (
 
 // columns is the cells of each figure, without the blank before it; 0 leaves it out.
 type columns struct {
-	index, name, bar, used, free, flush, util, spark, mem, temp, power, clock, ecc, processes, note int
+	index, name, bar, used, free, flush, util, mem, temp, power, clock, ecc, processes, note int
 
 	percent bool // used is per cent of the GPU's own memory
 	halves  bool // two lines side by side: an alarm takes the place of util and temp
@@ -26,7 +26,7 @@ const (
 
 // Bar and note grow with the screen between these sizes, the note by one cell in five.
 const (
-	barLeast, barMost   = 16, 80
+	barMost             = 80
 	noteLeast, noteMost = 24, 43 // with its mark and a blank around it
 	alarmNote           = 12     // room for an alarm in its shortest form, and for nothing else
 )
@@ -47,9 +47,6 @@ func (p *Panel) columnsFor(width int) columns {
 	switch {
 	case width >= 160:
 		c.mem, c.clock, c.ecc, c.processes = 4, 6, 3, 2
-		if len(p.Appearance.Glyphs.Spark) > 0 {
-			c.spark = sparkCells
-		}
 		fallthrough
 	case width >= LegendWidth:
 		c.free, c.power = 5, 8
@@ -74,7 +71,7 @@ func (p *Panel) columnsFor(width int) columns {
 // around is every cell that neither the bar nor the note has.
 func (c *columns) around() int {
 	cells := c.index + 1 + c.name + c.nameGap() + 1 + c.used
-	for _, figure := range []int{c.free, c.flush, c.util, c.spark, c.mem, c.temp, c.power, c.clock, c.ecc, c.processes} {
+	for _, figure := range []int{c.free, c.flush, c.util, c.mem, c.temp, c.power, c.clock, c.ecc, c.processes} {
 		if figure > 0 {
 			cells += 1 + figure
 		}
@@ -167,7 +164,7 @@ func (p *Panel) writeTitles(l *cell.Line, c columns, legend bool) {
 		title string
 		cells int
 	}{
-		{"FREE", c.free}, {"FLUSH", c.flush}, {"UTIL", c.util}, {"LAST 10m", c.spark}, {"MEM", c.mem}, {"TEMP", c.temp}, {"POWER", c.power},
+		{"FREE", c.free}, {"FLUSH", c.flush}, {"UTIL", c.util}, {"MEM", c.mem}, {"TEMP", c.temp}, {"POWER", c.power},
 		{"CLOCK", c.clock}, {"ECC", c.ecc}, {"PR", c.processes},
 	} {
 		if column.cells > 0 {

@@ -2,6 +2,7 @@ package gpus
 
 import (
 	"strings"
+
 	"vramscope/internal/text"
 )
 

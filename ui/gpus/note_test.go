@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
 	"vramscope/ui/uitest"

@@ -18,9 +18,7 @@ type Panel struct {
 	Appearance    *cell.Appearance
 	Snapshot      *snapshot.Snapshot
 	Now           time.Time
-	History       snapshot.History // of the sparklines; nil while there is none
-	Sparks        *Sparks          // what was last read of it; nil: read anew at each frame
-	FocusGPU      string           // its UUID; "": none is in focus
+	FocusGPU      string // its UUID; "": none is in focus
 	FocusInstance snapshot.InstanceID
 	Instances     bool          // instances have lines, not only those of the GPU in focus
 	Parts         bool          // the column FLUSH is there
@@ -208,9 +206,6 @@ func (p *Panel) writeFigures(l *cell.Line, line Line, c columns) {
 		figure(c.flush, p.Appearance.Known(flush.Known()), cell.AppendBytes(l.Scratch(), flush, g.Dash))
 	}
 	figure(c.util, p.Appearance.Known(r.Utilization.Known()), cell.AppendPercent(l.Scratch(), r.Utilization, g.Dash))
-	if c.spark > 0 {
-		p.writeSpark(l, line, c.spark)
-	}
 	figure(c.mem, p.Appearance.Known(r.MemoryUtilization.Known()), cell.AppendPercent(l.Scratch(), r.MemoryUtilization, g.Dash))
 	if c.temp > 0 {
 		style := p.Appearance.Known(r.Temperature.Known())
