@@ -67,9 +67,8 @@ golden: ## rewrite the golden files from what the code draws now
 	UPDATE_GOLDEN=1 $(GO) test . ./schema ./exporter
 
 .PHONY: forecast-table
-forecast-table: ## measure the forecaster beside baselines and write docs/forecast.md (RECORDING=FILE: a real one too)
-	$(GO) run ./internal/forecastlab/table -write docs/forecast.md $(if $(RECORDING),-recording $(RECORDING))
-	$(GO) run ./internal/forecastlab/table -ablation -write docs/forecast.md
+forecast-table: ## measure the forecaster beside baselines and write the gates into docs/forecast.md (FIRST=SEED: of other series)
+	$(GO) run ./internal/forecastlab/table -seeds 12 -first $(or $(FIRST),12140) -write docs/forecast.md
 
 .PHONY: guard-table
 guard-table: ## play the guard's stories and write docs/guard.md

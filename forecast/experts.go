@@ -42,7 +42,7 @@ func (s *state) claim(p *panel, seconds float64) (out claims) {
 		reverting:  -p.level * math.Expm1(-p.speed*seconds),
 		seasonal:   p.phase.claim(seconds, s.Last),
 	} {
-		if s.Without&(1<<i) == 0 && math.Abs(claim) < math.MaxFloat32 { // and a number
+		if math.Abs(claim) < math.MaxFloat32 { // and a number
 			out[i] = float32(claim)
 		}
 	}

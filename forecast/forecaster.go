@@ -32,7 +32,6 @@ type state struct {
 	Count      int64
 	Now, Began int64   // the newest sample's time, and when the present job began, ns since the epoch
 	Last, Step float64 // the newest sample, bytes, and the usual time between samples, seconds
-	Without    uint32  // the parts that are left out, a bit each
 	Gap        bool
 	Lines      [lines]regression // of the last seconds, minute and five minutes
 	Auto       autoregression
@@ -96,7 +95,7 @@ func (s *state) observe(now int64, y float64) {
 	for i, tau := range s.taus() {
 		s.Lines[i].observe(seconds/tau, change)
 	}
-	if most := max(s.Last, y); most >= least && min(s.Last, y) < nothing*most && s.Without&(1<<partRestart) == 0 {
+	if most := max(s.Last, y); most >= least && min(s.Last, y) < nothing*most {
 		s.begin(now, y) // one job has ended, or another has begun
 	}
 	s.Arrivals.settle(now, y)

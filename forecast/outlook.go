@@ -27,7 +27,7 @@ func (s *state) look(seconds, change float64) {
 		if best == driftQuick && !s.Course.Sure || best == reverting { // what returns to a level does not fill a GPU
 			o.Rise = min(o.Change, 0)
 		}
-		if p.phase.length > 0 && s.Without&(1<<partCrest) == 0 {
+		if p.phase.length > 0 {
 			o.Rise = max(o.Rise, p.phase.crest(h, s.Last))
 		}
 		if s.Course.Announced && h > float64(s.Now-s.Course.Since)/1e9/until {
@@ -65,7 +65,7 @@ func (s *state) follow(quick line, seconds, change float64) {
 	if quick == (line{}) {
 		return // too few samples, as after a pause
 	}
-	if s.Without&(1<<partCourse) != 0 || quick.explained < bent || quick.slope < 0 || s.Seasons.swings(s.Now) {
+	if quick.explained < bent || quick.slope < 0 || s.Seasons.swings(s.Now) {
 		*c = course{Since: s.Now, Top: s.Top.Height, Usual: max(float64(s.Outlook[0].Spread.Upper80), mebibyte), Line: oneSample}
 		return
 	}

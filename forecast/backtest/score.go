@@ -24,7 +24,6 @@ type Score struct {
 // Accuracy is the sums over the forecasts at one horizon, in bytes.
 type Accuracy struct {
 	Scored      int
-	Same        int     // of them: what came is within 1 MiB of what was
 	Loss, Naive float64 // absolute errors
 	In80, In95  Bounds
 }
@@ -37,9 +36,6 @@ type Bounds struct {
 
 func (a *Accuracy) add(in forecast.Interval, was, came int64) {
 	a.Scored++
-	if Holds(was, was, came) {
-		a.Same++
-	}
 	a.Loss += math.Abs(float64(came) - float64(in.Median))
 	a.Naive += math.Abs(float64(came) - float64(was))
 	a.In80.add(in.Lower80, in.Upper80, came, 0.20)
@@ -62,9 +58,6 @@ func (b *Bounds) add(lower, upper, came int64, alpha float64) {
 func outside(lower, upper, came int64) float64 {
 	return max(float64(lower)-float64(came), float64(came)-float64(upper), 0)
 }
-
-// Holds reports whether a value lies within an interval or within 1 MiB of it.
-func Holds(lower, upper, came int64) bool { return outside(lower, upper, came) <= tolerance }
 
 // relative is the mean error over the naive one's.
 func (a *Accuracy) relative() float64 {

@@ -15,16 +15,12 @@ type Baseline struct {
 
 // All is every baseline.
 func All() []Baseline {
-	of := func(make func() path) func() *Method { return func() *Method { return &Method{path: make()} } }
+	method := func(start func() path) func() *Method { return func() *Method { return &Method{path: start()} } }
 	return []Baseline{
-		{"naive", of(func() path { return naive{} })},
-		{"drift", of(func() path { return &drift{} })},
-		{"SES", of(func() path { return newSES() })},
-		{"Holt", of(func() path { return newTrend(1) })},
-		{"damped Holt", of(func() path { return newTrend(0.8, 0.9, 0.98) })},
-		{"Holt–Winters", of(func() path { return newHoltWinters() })},
-		{"last five", of(func() path { return &lastFive{} })},
-		{"weighted experts", of(func() path { return &weighted{} })},
+		{"SES", method(func() path { return newSES() })},
+		{"Holt", method(func() path { return newTrend(1) })},
+		{"damped Holt", method(func() path { return newTrend(0.8, 0.9, 0.98) })},
+		{"weighted experts", method(func() path { return &weighted{} })},
 	}
 }
 
@@ -69,75 +65,8 @@ func (m *Method) Forecasts(dst []forecast.Interval) []forecast.Interval {
 	return dst
 }
 
-// FullIn is where the path first reaches the free bytes.
-func (m *Method) FullIn(free int64) (forecast.FullIn, bool) {
-	if m.count < forecast.MinSamples {
-		return forecast.FullIn{}, false
-	}
-	d, ok := Reaches(free, func(i int) float64 { return m.path.change(forecast.Horizons[i].Seconds(), m.step) })
-	return forecast.FullIn{Median: d, Earliest: d, Latest: d}, ok
-}
+// FullIn is unknown: only the forecasts of baselines are compared.
+func (m *Method) FullIn(int64) (forecast.FullIn, bool) { return forecast.FullIn{}, false }
 
-// Reaches is when a path, straight between its values at the horizons, reaches free.
-func Reaches(free int64, change func(horizon int) float64) (time.Duration, bool) {
-	start, below := 0.0, 0.0
-	for i, h := range forecast.Horizons {
-		end, above := h.Seconds(), change(i)
-		if above > 0 && above >= float64(free) {
-			seconds := start + (float64(free)-below)/(above-below)*(end-start)
-			return time.Duration(max(seconds, 0) * 1e9), true
-		}
-		start, below = end, above
-	}
-	return 0, false
-}
-
-// Trend is none: the baselines report no leaks.
+// Trend is Steady: the baselines report no leaks.
 func (m *Method) Trend() forecast.Trend { return forecast.Steady }
-
-// naive: no change.
-type naive struct{}
-
-func (naive) observe(_, _ float64)        {}
-func (naive) change(_, _ float64) float64 { return 0 }
-
-// drift: it continues as it has from the first sample to the last.
-type drift struct{ first, last, seconds float64 }
-
-func (d *drift) observe(seconds, y float64) {
-	if seconds == 0 {
-		d.first = y
-	}
-	d.last = y
-	d.seconds += seconds
-}
-
-func (d *drift) change(seconds, _ float64) float64 {
-	if d.seconds == 0 {
-		return 0
-	}
-	return (d.last - d.first) / d.seconds * seconds
-}
-
-// lastFive: it continues as in the last five samples, as other tools assume.
-type lastFive struct {
-	y, at [5]float64 // rings
-	n     int
-}
-
-func (l *lastFive) observe(seconds, y float64) {
-	now := seconds
-	if l.n > 0 {
-		now += l.at[(l.n-1)%5]
-	}
-	l.y[l.n%5], l.at[l.n%5] = y, now
-	l.n++
-}
-
-func (l *lastFive) change(seconds, _ float64) float64 {
-	if l.n < 5 {
-		return 0
-	}
-	newest, oldest := (l.n-1)%5, l.n%5
-	return (l.y[newest] - l.y[oldest]) / (l.at[newest] - l.at[oldest]) * seconds
-}

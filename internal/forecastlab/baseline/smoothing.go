@@ -44,10 +44,10 @@ func (s *holt) observe(_, y float64) {
 			continue
 		}
 		expected := m.level + m.phi*m.trend
-		wrong := y - expected
-		m.sse += wrong * wrong
-		m.level = expected + m.alpha*wrong
-		m.trend = m.phi*m.trend + m.alpha*m.beta*wrong
+		miss := y - expected
+		m.sse += miss * miss
+		m.level = expected + m.alpha*miss
+		m.trend = m.phi*m.trend + m.alpha*m.beta*miss
 	}
 	s.best = 0
 	for i := range s.grid {

@@ -29,7 +29,7 @@ type weighted struct {
 	lines    [3]moments
 	auto     moments // of changes, on where they began
 	recent   []float64
-	since    int // samples since the period was looked for
+	since    int // samples since the last search for a period
 	period   int // samples; 0: none
 	horizons [len(forecast.Horizons)]losses
 }
@@ -83,7 +83,7 @@ func (w *weighted) observe(seconds, y float64) {
 	w.recent = append(w.recent, y)
 	w.recent = w.recent[max(len(w.recent)-window, 0):]
 	if w.since++; w.since >= refresh && len(w.recent) >= 2*refresh {
-		w.since, w.period = 0, periodOf(w.recent)
+		w.since, w.period = 0, period(w.recent)
 	}
 	for i := range w.horizons {
 		l, h := &w.horizons[i], forecast.Horizons[i].Seconds()

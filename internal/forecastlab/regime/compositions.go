@@ -11,15 +11,15 @@ func MeanReversion(r *rand.Rand) []float64 {
 	return series(5400, func(t float64) float64 { return mean + off(t) })
 }
 
-// SlowSaturation is a warm-up of up to an hour: most easily taken for a leak.
-func SlowSaturation(r *rand.Rand) []float64 {
+// slowSaturation is a warm-up of up to an hour: most easily taken for a leak.
+func slowSaturation(r *rand.Rand) []float64 {
 	base, fade, size := between(r, 5, 30)*GiB, between(r, 400, 1800), between(r, 2, 100)*MiB
 	grows := between(r, 10, 0.9*(Capacity-base)/GiB) * GiB
 	return series(7200, func(t float64) float64 { return base + grows*saturation(t/fade) + size*r.NormFloat64() })
 }
 
-// LeakWithRestarts is a plateau, a leak until the GPU is full, and a restart, again and again.
-func LeakWithRestarts(r *rand.Rand) []float64 {
+// leakWithRestarts is a plateau, a leak until the GPU is full, and a restart, again and again.
+func leakWithRestarts(r *rand.Rand) []float64 {
 	base, size := between(r, 20, 50)*GiB, between(r, 5, 50)*MiB
 	rate, begins := between(r, 15, 60)*MiB, between(r, 300, 2400)
 	began, down := 0.0, 0.0
@@ -42,8 +42,8 @@ func LeakWithRestarts(r *rand.Rand) []float64 {
 	return y
 }
 
-// WarmUpThenLeak levels off, stays there, and then leaks.
-func WarmUpThenLeak(r *rand.Rand) []float64 {
+// warmUpThenLeak levels off, stays there, and then leaks.
+func warmUpThenLeak(r *rand.Rand) []float64 {
 	base, grows, fade := between(r, 2, 15)*GiB, between(r, 10, 30)*GiB, between(r, 30, 200)
 	rate, begins, size := between(r, 15, 60)*MiB, between(r, 900, 2400), between(r, 2, 50)*MiB
 	return series(9000, func(t float64) float64 {
@@ -51,8 +51,8 @@ func WarmUpThenLeak(r *rand.Rand) []float64 {
 	})
 }
 
-// AlternationOverLeak goes back and forth between two levels that leak.
-func AlternationOverLeak(r *rand.Rand) []float64 {
+// alternationOverLeak goes back and forth between two levels that leak.
+func alternationOverLeak(r *rand.Rand) []float64 {
 	base, size, rate := between(r, 5, 25)*GiB, between(r, 4, 12)*GiB, between(r, 10, 40)*MiB
 	up := phases(r, between(r, 60, 240), 0.4, 0.6)
 	return series(7200, func(t float64) float64 {
@@ -63,8 +63,8 @@ func AlternationOverLeak(r *rand.Rand) []float64 {
 	})
 }
 
-// NoiseOverSteps is a level that jumps now and then, with noise.
-func NoiseOverSteps(r *rand.Rand) []float64 {
+// noiseOverSteps is a level that jumps now and then, with noise.
+func noiseOverSteps(r *rand.Rand) []float64 {
 	level, size, every := between(r, 10, 50)*GiB, between(r, 0.05, 0.6)*GiB, between(r, 300, 1200)
 	return series(7200, func(float64) float64 {
 		if r.Float64() < 1/every {
@@ -74,8 +74,8 @@ func NoiseOverSteps(r *rand.Rand) []float64 {
 	})
 }
 
-// SawtoothThenLeak is a sawtooth under which a leak begins.
-func SawtoothThenLeak(r *rand.Rand) []float64 {
+// sawtoothThenLeak is a sawtooth under which a leak begins.
+func sawtoothThenLeak(r *rand.Rand) []float64 {
 	saw := sawing(r)
 	base, rate, size := between(r, 10, 40)*GiB, between(r, 15, 60)*MiB, between(r, 5, 50)*MiB
 	begins := between(r, 900, 3000)
@@ -84,8 +84,8 @@ func SawtoothThenLeak(r *rand.Rand) []float64 {
 	})
 }
 
-// LeakThatEnds grows for a while and then stays below the capacity.
-func LeakThatEnds(r *rand.Rand) []float64 {
+// leakThatEnds grows for a while and then stays below the capacity.
+func leakThatEnds(r *rand.Rand) []float64 {
 	base, rate, size := between(r, 5, 25)*GiB, between(r, 10, 40)*MiB, between(r, 5, 50)*MiB
 	ends := between(r, 0.3, 0.8) * (Capacity - base) / rate
 	return series(int(ends)+3600, func(t float64) float64 { return base + rate*min(t, ends) + size*r.NormFloat64() })

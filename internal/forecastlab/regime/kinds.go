@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 )
 
-// Steps is constant between jumps, every few minutes.
-func Steps(r *rand.Rand) []float64 {
+// steps is constant between jumps, every few minutes.
+func steps(r *rand.Rand) []float64 {
 	level := between(r, 10, 50) * GiB
 	return series(3600, func(float64) float64 {
 		if r.Float64() < 1.0/180 {
@@ -16,8 +16,8 @@ func Steps(r *rand.Rand) []float64 {
 	})
 }
 
-// Alternation goes back and forth between two levels, in phases of uneven length.
-func Alternation(r *rand.Rand) []float64 {
+// alternation goes back and forth between two levels, in phases of uneven length.
+func alternation(r *rand.Rand) []float64 {
 	low, high := between(r, 10, 30)*GiB, between(r, 35, 60)*GiB
 	up := phases(r, between(r, 60, 400), 0.3, 0.6)
 	return series(3600, func(t float64) float64 {
@@ -39,8 +39,8 @@ func Noise(r *rand.Rand) []float64 {
 	})
 }
 
-// WarmUp grows ever more slowly up to a level.
-func WarmUp(r *rand.Rand) []float64 {
+// warmUp grows ever more slowly up to a level.
+func warmUp(r *rand.Rand) []float64 {
 	base, grows, fade, size := between(r, 2, 20)*GiB, between(r, 10, 45)*GiB, between(r, 40, 500), between(r, 2, 60)*MiB
 	return series(3600, func(t float64) float64 {
 		return base + grows*saturation(t/fade) + size*r.NormFloat64()
@@ -76,8 +76,8 @@ func Leak(r *rand.Rand) []float64 {
 	return series(7200, func(t float64) float64 { return base + rate*t + size*r.NormFloat64() })
 }
 
-// Bursts is a leak in bursts at random moments.
-func Bursts(r *rand.Rand) []float64 {
+// bursts is a leak in bursts at random moments.
+func bursts(r *rand.Rand) []float64 {
 	base, rate, every := between(r, 5, 50)*GiB, between(r, 15, 60)*MiB, between(r, 3, 15)
 	level := base
 	return series(7200, func(float64) float64 {
@@ -88,8 +88,8 @@ func Bursts(r *rand.Rand) []float64 {
 	})
 }
 
-// Staircase is a leak in even steps.
-func Staircase(r *rand.Rand) []float64 {
+// staircase is a leak in even steps.
+func staircase(r *rand.Rand) []float64 {
 	base, rate, every := between(r, 5, 40)*GiB, between(r, 15, 60)*MiB, math.Round(between(r, 10, 60))
 	size := between(r, 1, 20) * MiB
 	return series(7200, func(t float64) float64 {
@@ -104,8 +104,8 @@ func LeakUnderSawtooth(r *rand.Rand) []float64 {
 	return series(7200, func(t float64) float64 { return base + rate*t + saw(t) + size*r.NormFloat64() })
 }
 
-// LeakAfterPlateau is a plateau of ten to fifty minutes, then a leak.
-func LeakAfterPlateau(r *rand.Rand) []float64 {
+// leakAfterPlateau is a plateau of ten to fifty minutes, then a leak.
+func leakAfterPlateau(r *rand.Rand) []float64 {
 	base, rate, size := between(r, 20, 55)*GiB, between(r, 15, 60)*MiB, between(r, 5, 50)*MiB
 	begins := between(r, 600, 3000)
 	return series(9000, func(t float64) float64 { return base + rate*max(t-begins, 0) + size*r.NormFloat64() })

@@ -5,14 +5,14 @@ import (
 	"math/rand/v2"
 )
 
-// Medley is the sum of two or three random layers that do not fill a GPU.
-func Medley(r *rand.Rand) []float64 {
+// medley is the sum of two or three random layers that do not fill a GPU.
+func medley(r *rand.Rand) []float64 {
 	base, size, layers := between(r, 8, 30)*GiB, between(r, 2, 40)*MiB, layered(r)
 	return series(7200, func(t float64) float64 { return base + layers(t) + size*r.NormFloat64() })
 }
 
-// LeakUnderMedley is a medley with a leak below it, from the start or later.
-func LeakUnderMedley(r *rand.Rand) []float64 {
+// leakUnderMedley is a medley with a leak below it, from the start or later.
+func leakUnderMedley(r *rand.Rand) []float64 {
 	base, size, layers := between(r, 5, 20)*GiB, between(r, 2, 40)*MiB, layered(r)
 	rate, begins := between(r, 15, 60)*MiB, max(between(r, -1800, 1800), 0)
 	return series(9000, func(t float64) float64 {

@@ -33,8 +33,8 @@ func pauses(r *rand.Rand, shortest float64) func(t float64) bool {
 	}
 }
 
-// Served is a server whose cache grows to what the largest request so far needed.
-func Served(r *rand.Rand) []float64 {
+// served is a server whose cache grows to what the largest request so far needed.
+func served(r *rand.Rand) []float64 {
 	level, most := between(r, 2, 50)*GiB, between(r, 1, 25)*GiB
 	comes, trims := pauses(r, logarithmic(r, 2, 60)), between(r, 0, 0.02)
 	cache := 0.0
@@ -49,8 +49,8 @@ func Served(r *rand.Rand) []float64 {
 	})
 }
 
-// Notebook allocates as cells are run, and at times frees what one took.
-func Notebook(r *rand.Rand) []float64 {
+// notebook allocates as cells are run, and at times frees what one took.
+func notebook(r *rand.Rand) []float64 {
 	runs, most := pauses(r, logarithmic(r, 5, 120)), between(r, 0.2, 12)*GiB
 	kept := []float64{between(r, 0.3, 10) * GiB}
 	return recorded(r, func(t float64) float64 {
@@ -69,8 +69,8 @@ func Notebook(r *rand.Rand) []float64 {
 	})
 }
 
-// SharedGPU is several jobs that come, load for some seconds, stay and go.
-func SharedGPU(r *rand.Rand) []float64 {
+// sharedGPU is several jobs that come, load for some seconds, stay and go.
+func sharedGPU(r *rand.Rand) []float64 {
 	type job struct{ began, loads, ends, level float64 }
 	comes, most, stays := pauses(r, logarithmic(r, 15, 300)), between(r, 1, 25)*GiB, logarithmic(r, 30, 1200)
 	base := between(r, 0.5, 10) * GiB
@@ -88,9 +88,9 @@ func SharedGPU(r *rand.Rand) []float64 {
 	})
 }
 
-// Trained is a training job: a load, steps that leave the total as it is but for a
+// trained is a training job: a load, steps that leave the total as it is but for a
 // few percent of the samples, and evaluations.
-func Trained(r *rand.Rand) []float64 {
+func trained(r *rand.Rand) []float64 {
 	level, loads, moves := between(r, 4, 60)*GiB, between(r, 2, 40), between(r, 0.001, 0.1)
 	size, grows := logarithmic(r, page, GiB), between(r, 0, 1)*GiB
 	at, takes, lasts := cycling(r, logarithmic(r, 60, 900), 0.05), max(between(r, -4, 8), 0)*GiB, between(r, 5, 60)

@@ -2,8 +2,8 @@ package regime
 
 import (
 	"cmp"
+	"fmt"
 	"math/rand/v2"
-	"slices"
 )
 
 // Sizes, in bytes.
@@ -15,56 +15,44 @@ const (
 
 // Regime is one kind of series. Those that fill the GPU end there or restart.
 type Regime struct {
-	Name string
-	Make func(r *rand.Rand) []float64 // bytes
-	Step float64                      // seconds between samples; 0: one
+	Name  string
+	Fills bool                         // the GPU
+	Make  func(r *rand.Rand) []float64 // bytes
+	Step  float64                      // seconds between samples; 0: one
 }
 
 // Every is the seconds between samples.
 func (g *Regime) Every() float64 { return cmp.Or(g.Step, 1) }
 
 // All is every regime.
-func All() []Regime { return slices.Concat(Plain(), Ramps(), Growth(), FalseLeaks(), Recorded()) }
-
-// Plain are the regimes that the forecaster was first tuned on, and compositions.
-func Plain() []Regime {
-	return []Regime{
-		{Name: "steps", Make: Steps}, {Name: "alternation", Make: Alternation},
-		{Name: "noise", Make: Noise}, {Name: "mean reversion", Make: MeanReversion},
-		{Name: "warm-up", Make: WarmUp}, {Name: "slow saturation", Make: SlowSaturation}, {Name: "sawtooth", Make: Sawtooth},
-		{Name: "leak", Make: Leak}, {Name: "bursts", Make: Bursts}, {Name: "staircase", Make: Staircase},
-		{Name: "leak under a sawtooth", Make: LeakUnderSawtooth},
-		{Name: "leak after a plateau", Make: LeakAfterPlateau}, {Name: "leak with restarts", Make: LeakWithRestarts},
-		{Name: "warm-up, then leak", Make: WarmUpThenLeak}, {Name: "alternation over a leak", Make: AlternationOverLeak},
-		{Name: "noise over steps", Make: NoiseOverSteps}, {Name: "sawtooth, then leak", Make: SawtoothThenLeak},
-		{Name: "leak that ends", Make: LeakThatEnds},
-		{Name: "medley", Make: Medley}, {Name: "leak under a medley", Make: LeakUnderMedley},
+func All() []Regime {
+	harmless := []Regime{
+		{Name: "steps", Make: steps}, {Name: "alternation", Make: alternation}, {Name: "noise", Make: Noise},
+		{Name: "mean reversion", Make: MeanReversion}, {Name: "warm-up", Make: warmUp},
+		{Name: "slow saturation", Make: slowSaturation}, {Name: "sawtooth", Make: Sawtooth},
+		{Name: "noise over steps", Make: noiseOverSteps}, {Name: "leak that ends", Make: leakThatEnds},
+		{Name: "medley", Make: medley}, {Name: "long first epoch", Make: longFirstEpoch},
+		{Name: "bounded walk", Make: boundedWalk}, {Name: "sine of a day", Make: daySine, Step: daySineStep},
+		{Name: "served", Make: served}, {Name: "notebook", Make: notebook},
+		{Name: "shared GPU", Make: sharedGPU}, {Name: "trained", Make: trained},
 	}
-}
-
-// Growth are the regimes that fill the GPU in steps, peaks and long cycles.
-func Growth() []Regime {
-	return []Regime{
-		{Name: "stairs of 1 to 10 min", Make: Stairs}, {Name: "stairs of 10 min", Make: LongStairs},
-		{Name: "leak of an epoch", Make: EpochLeak}, {Name: "growing peaks", Make: GrowingPeaks},
-		{Name: "leak under a long sawtooth", Make: LeakUnderLongSawtooth},
+	filling := []Regime{
+		{Name: "leak", Make: Leak}, {Name: "bursts", Make: bursts}, {Name: "staircase", Make: staircase},
+		{Name: "leak under a sawtooth", Make: LeakUnderSawtooth}, {Name: "leak after a plateau", Make: leakAfterPlateau},
+		{Name: "leak with restarts", Make: leakWithRestarts}, {Name: "warm-up, then leak", Make: warmUpThenLeak},
+		{Name: "alternation over a leak", Make: alternationOverLeak}, {Name: "sawtooth, then leak", Make: sawtoothThenLeak},
+		{Name: "leak under a medley", Make: leakUnderMedley},
+		{Name: "stairs of 1 to 10 min", Make: stairs}, {Name: "stairs of 10 min", Make: longStairs},
+		{Name: "leak of an epoch", Make: epochLeak}, {Name: "growing peaks", Make: growingPeaks},
+		{Name: "leak under a long sawtooth", Make: leakUnderLongSawtooth},
 	}
-}
-
-// FalseLeaks are the regimes that are no leak, though for long they look like one.
-func FalseLeaks() []Regime {
-	return []Regime{
-		{Name: "long first epoch", Make: LongFirstEpoch}, {Name: "bounded walk", Make: BoundedWalk},
-		{Name: "sine of a day", Make: DaySine, Step: daySineStep},
+	for _, lasts := range rampsLast {
+		filling = append(filling, Regime{Name: fmt.Sprintf("ramp of %.0f s", lasts), Make: rampOutOfPlateau(lasts)})
 	}
-}
-
-// Recorded are the regimes that move as memory does in recordings.
-func Recorded() []Regime {
-	return []Regime{
-		{Name: "served", Make: Served}, {Name: "notebook", Make: Notebook},
-		{Name: "shared GPU", Make: SharedGPU}, {Name: "trained", Make: Trained},
+	for i := range filling {
+		filling[i].Fills = true
 	}
+	return append(harmless, filling...)
 }
 
 // Seeded is the randomness of one series.

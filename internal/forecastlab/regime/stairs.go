@@ -34,13 +34,13 @@ func logarithmic(r *rand.Rand, low, high float64) float64 {
 	return math.Exp(between(r, math.Log(low), math.Log(high)))
 }
 
-// Stairs is a leak in five to twenty steps that fill the GPU, one to ten minutes apart.
-func Stairs(r *rand.Rand) []float64 { return stairs(r, 60, 600) }
+// stairs is a leak in five to twenty steps that fill the GPU, one to ten minutes apart.
+func stairs(r *rand.Rand) []float64 { return stairsApart(r, 60, 600) }
 
-// LongStairs are steps ten minutes apart, or nearly.
-func LongStairs(r *rand.Rand) []float64 { return stairs(r, 540, 660) }
+// longStairs are steps ten minutes apart, or nearly.
+func longStairs(r *rand.Rand) []float64 { return stairsApart(r, 540, 660) }
 
-func stairs(r *rand.Rand, shortest, longest float64) []float64 {
+func stairsApart(r *rand.Rand, shortest, longest float64) []float64 {
 	base, size, steps := between(r, 5, 40)*GiB, trembling(r), between(r, 5, 20)
 	at := cycling(r, logarithmic(r, shortest, longest), between(r, 0, 0.15))
 	height, uneven := (Capacity-base)/steps, between(r, 0, 0.2)
@@ -50,9 +50,9 @@ func stairs(r *rand.Rand, shortest, longest float64) []float64 {
 	})
 }
 
-// EpochLeak leaks once an epoch of five to twenty minutes. Some epochs end with an
+// epochLeak leaks once an epoch of five to twenty minutes. Some epochs end with an
 // evaluation.
-func EpochLeak(r *rand.Rand) []float64 {
+func epochLeak(r *rand.Rand) []float64 {
 	base, size, epochs := between(r, 5, 40)*GiB, trembling(r), between(r, 4, 12)
 	at := cycling(r, between(r, 300, 1200), between(r, 0, 0.1))
 	height, uneven := (Capacity-base)/epochs, between(r, 0, 0.3)
@@ -67,9 +67,9 @@ func EpochLeak(r *rand.Rand) []float64 {
 	})
 }
 
-// GrowingPeaks is a level with evaluations, each of which takes more than the one
+// growingPeaks is a level with evaluations, each of which takes more than the one
 // before, until one fills the GPU.
-func GrowingPeaks(r *rand.Rand) []float64 {
+func growingPeaks(r *rand.Rand) []float64 {
 	base, size, peaks := between(r, 5, 40)*GiB, trembling(r), between(r, 8, 25)
 	at := cycling(r, logarithmic(r, 60, 400), between(r, 0, 0.1))
 	first, lasts, rises := between(r, 0.1, 0.4)*(Capacity-base), between(r, 0.05, 0.4), between(r, 0, 10)
@@ -81,12 +81,26 @@ func GrowingPeaks(r *rand.Rand) []float64 {
 	})
 }
 
-// LeakUnderLongSawtooth is a leak under a sawtooth of 200 to 900 seconds.
-func LeakUnderLongSawtooth(r *rand.Rand) []float64 {
+// leakUnderLongSawtooth is a leak under a sawtooth of 200 to 900 seconds.
+func leakUnderLongSawtooth(r *rand.Rand) []float64 {
 	base, size, height, period := between(r, 5, 30)*GiB, trembling(r), between(r, 4, 16)*GiB, logarithmic(r, 200, 900)
 	at, rate := cycling(r, period, between(r, 0, 0.15)), (Capacity-base-height)/(period*between(r, 6, 20))
 	return series(20_000, func(t float64) float64 {
 		c := at(t)
 		return base + rate*t + height*c.since/c.length + size*r.NormFloat64()
 	})
+}
+
+// rampsLast are the seconds in which ramps out of a plateau fill the GPU.
+var rampsLast = [...]float64{120, 170, 220}
+
+// rampOutOfPlateau is a plateau out of which a straight line leads to full.
+func rampOutOfPlateau(lasts float64) func(r *rand.Rand) []float64 {
+	return func(r *rand.Rand) []float64 {
+		base, size, begins := between(r, 5, 65)*GiB, trembling(r), between(r, 300, 3600)
+		rate := (Capacity - base) / lasts
+		return series(int(begins+lasts)+60, func(t float64) float64 {
+			return base + rate*max(t-begins, 0) + size*r.NormFloat64()
+		})
+	}
 }

@@ -18,17 +18,17 @@ func rises(y []float64, size float64) []int {
 
 func TestStairsAreStepsApartAsTheyAreNamed(t *testing.T) {
 	for _, g := range []struct {
-		make           func(seed uint64) []float64
-		shortest, most int // seconds
+		make              func(seed uint64) []float64
+		shortest, longest int // seconds
 	}{
-		{func(seed uint64) []float64 { return Stairs(Seeded(seed)) }, 50, 700},
-		{func(seed uint64) []float64 { return LongStairs(Seeded(seed)) }, 450, 770},
-		{func(seed uint64) []float64 { return EpochLeak(Seeded(seed)) }, 5, 1330}, // an evaluation is a step too
+		{func(seed uint64) []float64 { return stairs(Seeded(seed)) }, 50, 700},
+		{func(seed uint64) []float64 { return longStairs(Seeded(seed)) }, 450, 770},
+		{func(seed uint64) []float64 { return epochLeak(Seeded(seed)) }, 5, 1330}, // an evaluation is a step too
 	} {
 		for seed := range uint64(20) {
 			steps := rises(g.make(seed), GiB)
 			for i := 1; i < len(steps); i++ {
-				if apart := steps[i] - steps[i-1]; apart < g.shortest || apart > g.most {
+				if apart := steps[i] - steps[i-1]; apart < g.shortest || apart > g.longest {
 					t.Errorf("seed %d: steps at %d and %d s", seed, steps[i-1], steps[i])
 				}
 			}
@@ -41,7 +41,7 @@ func TestStairsAreStepsApartAsTheyAreNamed(t *testing.T) {
 
 func TestPeaksGrow(t *testing.T) {
 	for seed := range uint64(20) {
-		y := GrowingPeaks(Seeded(seed))
+		y := growingPeaks(Seeded(seed))
 		base := slices.Min(y)
 		var tops []float64
 		up := false
@@ -62,17 +62,17 @@ func TestPeaksGrow(t *testing.T) {
 }
 
 func TestRampsFillAsFastAsTheyAreNamed(t *testing.T) {
-	for i, g := range Ramps() {
+	for _, lasting := range rampsLast {
 		for seed := range uint64(20) {
-			y := g.Make(Seeded(seed))
-			lasts := int(rampsLast[i])
+			y := rampOutOfPlateau(lasting)(Seeded(seed))
+			lasts := int(lasting)
 			before := y[len(y)-lasts-5 : len(y)-lasts]
 			if spread := slices.Max(before) - slices.Min(before); spread > 0.5*GiB {
-				t.Errorf("%s, seed %d: it moves by %.1f GiB before", g.Name, seed, spread/GiB)
+				t.Errorf("%v s, seed %d: it moves by %.1f GiB before", lasting, seed, spread/GiB)
 			}
 			half := y[len(y)-lasts/2]
 			if share := (half - before[0]) / (Capacity - before[0]); share < 0.45 || share > 0.55 {
-				t.Errorf("%s, seed %d: half the time fills %.2f", g.Name, seed, share)
+				t.Errorf("%v s, seed %d: half the time fills %.2f", lasting, seed, share)
 			}
 		}
 	}
@@ -80,7 +80,7 @@ func TestRampsFillAsFastAsTheyAreNamed(t *testing.T) {
 
 func TestFirstEpochIsLong(t *testing.T) {
 	for seed := range uint64(20) {
-		y := LongFirstEpoch(Seeded(seed))
+		y := longFirstEpoch(Seeded(seed))
 		first := 0
 		for i := 1; i < len(y) && first == 0; i++ {
 			if y[i-1]-y[i] > 0.8*GiB {

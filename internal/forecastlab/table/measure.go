@@ -5,6 +5,7 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 
 	"vramscope/forecast"
@@ -32,21 +33,11 @@ func methods() []method {
 // seeds are those of the series of each regime.
 type seeds struct{ first, count uint64 }
 
-// each calls for every seed.
-func (s seeds) each(call func(seed uint64) error) error {
-	for seed := s.first; seed < s.first+s.count; seed++ {
-		if err := call(seed); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // replays are the scores of a method's forecasts of several series.
-func replays(all []*backtest.Series, begin func(*backtest.Series) backtest.Method) ([]*backtest.Score, error) {
+func replays(all []*backtest.Series, start func(*backtest.Series) backtest.Method) ([]*backtest.Score, error) {
 	var scores []*backtest.Score
 	for _, s := range all {
-		score, err := backtest.Replay(begin(s), s, nil)
+		score, err := backtest.Replay(start(s), s, nil)
 		if err != nil {
 			return nil, fmt.Errorf("score %s: %w", s.ID, err)
 		}
@@ -55,34 +46,20 @@ func replays(all []*backtest.Series, begin func(*backtest.Series) backtest.Metho
 	return scores, nil
 }
 
-// scored is what a method's forecasts of several series are worth.
-func scored(all []*backtest.Series, begin func(*backtest.Series) backtest.Method) (backtest.Summary, error) {
-	scores, err := replays(all, begin)
-	return backtest.Summarise(scores...), err
-}
-
 // row are the figures of a regime.
 type row struct {
-	regime    string
-	summaries []backtest.Summary // by method
-	same      [len(forecast.Horizons)]float64
+	*regime.Regime
+	summaries []backtest.Summary // in the order of methods
 	monitor   backtest.Summary
 	young     int // alarms that the monitor raised in the first minute of a series
 }
 
 // measured are the figures of the forecaster, the baselines and the monitor.
-type measured struct {
-	seeds   seeds
-	methods []string
-	rows    []row
-}
+type measured struct{ rows []row }
 
 // measure takes every method, and the monitor, through the regimes.
 func measure(s seeds, regimes []regime.Regime) (*measured, error) {
-	m := &measured{seeds: s, rows: make([]row, len(regimes))}
-	for _, method := range methods() {
-		m.methods = append(m.methods, method.name)
-	}
+	m := &measured{rows: make([]row, len(regimes))}
 	return m, parallel(len(regimes), func(i int) (err error) {
 		m.rows[i], err = measureRow(&regimes[i], s)
 		return err
@@ -90,16 +67,17 @@ func measure(s seeds, regimes []regime.Regime) (*measured, error) {
 }
 
 func measureRow(g *regime.Regime, s seeds) (row, error) {
-	r, series := row{regime: g.Name}, made(g, s)
-	for j, method := range methods() {
+	r, series := row{Regime: g}, make([]*backtest.Series, s.count)
+	for i := range series {
+		seed := s.first + uint64(i)
+		series[i] = backtest.Evenly(seriesName(g.Name, seed), g.Every(), int64(regime.Capacity), g.Make(regime.Seeded(seed)))
+	}
+	for _, method := range methods() {
 		scores, err := replays(series, method.make)
 		if err != nil {
 			return r, fmt.Errorf("%s on %s: %w", method.name, g.Name, err)
 		}
 		r.summaries = append(r.summaries, backtest.Summarise(scores...))
-		if j == 0 {
-			r.same = sameShares(scores)
-		}
 	}
 	scores, err := replays(series, func(s *backtest.Series) backtest.Method { return replay.New(s) })
 	if err != nil {
@@ -116,16 +94,8 @@ func measureRow(g *regime.Regime, s seeds) (row, error) {
 	return r, nil
 }
 
-// sameShares are the shares of samples, by horizon, at which memory is what it was.
-func sameShares(scores []*backtest.Score) (shares [len(forecast.Horizons)]float64) {
-	for k := range shares {
-		same, all := 0, 0
-		for _, s := range scores {
-			same, all = same+s.At[k].Same, all+s.At[k].Scored
-		}
-		shares[k] = float64(same) / float64(max(all, 1))
-	}
-	return shares
+func seriesName(regime string, seed uint64) string {
+	return fmt.Sprintf("%s/%d", strings.NewReplacer(" ", "-", ",", "").Replace(regime), seed)
 }
 
 // parallel calls for each index, as many at once as there are processors. It returns
@@ -147,35 +117,34 @@ func parallel(n int, call func(i int) error) error {
 	return nil
 }
 
-// made are the series of a regime.
-func made(g *regime.Regime, s seeds) []*backtest.Series {
-	all := make([]*backtest.Series, s.count)
-	for i := range all {
-		seed := s.first + uint64(i)
-		all[i] = backtest.Evenly(seriesName(g.Name, seed), g.Every(), int64(regime.Capacity), g.Make(regime.Seeded(seed)))
-	}
-	return all
-}
-
-// of is a regime's row.
-func (m *measured) of(name string) *row {
-	i := slices.IndexFunc(m.rows, func(r row) bool { return r.regime == name })
+// row is a regime's row.
+func (m *measured) row(name string) *row {
+	i := slices.IndexFunc(m.rows, func(r row) bool { return r.Name == name })
 	if i < 0 {
 		panic("no regime is called " + name) // the names are written in this package
 	}
 	return &m.rows[i]
 }
 
-// overall is the geometric mean of a method's relative errors over the regimes.
-func (m *measured) overall(method, horizon int) backtest.Figure {
-	return geometric(len(m.rows), func(i int) backtest.Figure { return m.rows[i].summaries[method].Horizons[horizon].Relative })
+// own is the forecaster's summary in a regime.
+func (m *measured) own(name string) *backtest.Summary { return &m.row(name).summaries[0] }
+
+// rival is the baseline with the smallest error at a horizon.
+func (r *row) rival(horizon int) (name string, best backtest.Figure) {
+	best = unknown
+	for j, b := range baseline.All() {
+		if v := r.summaries[1+j].Horizons[horizon].Relative; v.Known() && !(v >= best) {
+			name, best = b.Name, v
+		}
+	}
+	return name, best
 }
 
-// geometric is the geometric mean of the figures that are known.
-func geometric(n int, figure func(i int) backtest.Figure) backtest.Figure {
+// overall is the geometric mean of the forecaster's relative errors over the regimes.
+func (m *measured) overall(horizon int) backtest.Figure {
 	logs, known := 0.0, 0
-	for i := range n {
-		if v := figure(i); v.Known() {
+	for i := range m.rows {
+		if v := m.rows[i].summaries[0].Horizons[horizon].Relative; v.Known() {
 			logs += math.Log(float64(v))
 			known++
 		}

@@ -8,39 +8,37 @@ import (
 	"strings"
 	"testing"
 
+	"vramscope/forecast/backtest"
 	"vramscope/internal/forecastlab/regime"
 )
 
 func TestReplaceKeepsMarks(t *testing.T) {
-	document := "before\n<!-- a -->\nold\n<!-- /a -->\nafter\n"
-	got, err := replace(document, "a", "| new |\n")
-	if want := "before\n<!-- a -->\n| new |\n<!-- /a -->\nafter\n"; err != nil || got != want {
+	document := "before\n" + begin + "old\n" + end + "\nafter\n"
+	got, err := replace(document, "| new |\n")
+	if want := "before\n" + begin + "| new |\n" + end + "\nafter\n"; err != nil || got != want {
 		t.Errorf("%q, %v", got, err)
 	}
-	if again, _ := replace(got, "a", "| new |\n"); again != got {
+	if again, _ := replace(got, "| new |\n"); again != got {
 		t.Errorf("a second time it is %q", again)
 	}
-	if _, err := replace(document, "b", ""); err == nil {
+	if _, err := replace("no marks", ""); err == nil {
 		t.Error("marks that are not there are found")
 	}
 }
 
-// The document has room for every table, and none of them is empty.
-func TestDocumentHasEveryTable(t *testing.T) {
+func TestDocumentHasTableOfGates(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "forecast.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"gates", "ablation", "baselines", "real"} {
-		_, rest, ok := strings.Cut(string(text), "<!-- "+name+" -->")
-		table, _, closed := strings.Cut(rest, "<!-- /"+name+" -->")
-		if !ok || !closed || strings.Count(table, "\n|") < 5 {
-			t.Errorf("no table of %s", name)
-		}
+	_, rest, ok := strings.Cut(string(text), begin)
+	table, _, closed := strings.Cut(rest, end)
+	if !ok || !closed || strings.Count(table, "\n|") < 5 {
+		t.Error("there is none")
 	}
 }
 
-func TestTablesHaveEveryRegimeAndMethod(t *testing.T) {
+func TestEveryRegimeIsMeasuredByEveryMethod(t *testing.T) {
 	regimes := regime.All()
 	for i := range regimes { // the series are cut short: the tables have the same rows
 		make := regimes[i].Make
@@ -50,37 +48,45 @@ func TestTablesHaveEveryRegimeAndMethod(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, table := range map[string]string{"regimes": m.regimeTable(), "at a minute": m.relative(minute), "details": m.details()} {
-		for _, regime := range m.names() {
-			if !strings.Contains(table, "\n| "+regime+" |") {
-				t.Errorf("%s: no %s", name, regime)
+	table := m.regimeTable()
+	for i := range m.rows {
+		r := &m.rows[i]
+		if !strings.Contains(table, "\n| "+r.Name+" |") {
+			t.Errorf("no %s", r.Name)
+		}
+		for j, method := range methods() {
+			if r.summaries[j].Horizons[minute].Forecasts == 0 {
+				t.Errorf("%s: no forecasts by %s", r.Name, method.name)
 			}
 		}
 	}
-	for _, method := range m.methods {
-		if !strings.Contains(m.alarms(), " "+method+" |") {
-			t.Errorf("no %s", method)
-		}
-	}
-	gates := slices.Concat(m.gates(), m.monitorGates())
-	lines := gateLines(gates)
-	for i := range gates {
-		if strings.Count(lines, gates[i].what) < len(gates[i].results) {
-			t.Errorf("the results of %q are not all printed", gates[i].what)
+	for _, g := range slices.Concat(m.gates(), m.monitorGates()) {
+		if len(g.results) == 0 {
+			t.Errorf("%q is not measured", g.what)
 		}
 	}
 }
 
 func TestUnknownFigureIsDashAndMissesItsGate(t *testing.T) {
 	g := gate{what: "errors", aim: "≤ 2"}
-	g.most("a", 1, 2, share)
-	g.most("b", unknown, 2, share)
+	g.atMost("a", 1, 2, share)
+	g.atMost("b", unknown, 2, share)
 	g.atLeast("c", 3, 2, share)
-	g.around("d", 0.9, 0.8, 0.05)
+	g.near("d", 0.9, 0.8, 0.05)
 	if got := gateTable([]gate{g, {what: "unmeasured"}}); strings.Contains(got, "unmeasured") || !strings.Contains(got, "| 2 of 4 | **b –; d 90.0 %** |") {
 		t.Errorf("the table is %s", got)
 	}
-	if got := gateLines([]gate{g}); strings.Count(got, "\nmissed") != 2 || !strings.HasPrefix(got, "held") {
-		t.Errorf("the lines are %s", got)
+}
+
+func TestPooledShareWeighsCounts(t *testing.T) {
+	var p pooled
+	if p.share().Known() {
+		t.Error("a share of nothing is known")
+	}
+	p.add(1, 1)
+	p.add(0.5, 3)
+	p.add(unknown, 0)
+	if got := p.share(); got != backtest.Figure(2.5/4) {
+		t.Errorf("%v, want 0.625", got)
 	}
 }
