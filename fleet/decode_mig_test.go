@@ -4,8 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/common/model"
-
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 )
@@ -14,9 +12,9 @@ import (
 // none is left out.
 func TestInstances(t *testing.T) {
 	of := func(name string, value float64, labels ...string) series {
-		m := model.Metric{"__name__": model.LabelValue(name), "uuid": "GPU-a", "gpu": "0"}
+		m := map[string]string{"__name__": name, "uuid": "GPU-a", "gpu": "0"}
 		for i := 0; i < len(labels); i += 2 {
-			m[model.LabelName(labels[i])] = model.LabelValue(labels[i+1])
+			m[labels[i]] = labels[i+1]
 		}
 		return series{m, value}
 	}

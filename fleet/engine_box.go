@@ -8,9 +8,6 @@ import (
 	"strconv"
 	"time"
 
-	v1 "github.com/prometheus/client_golang/api/prometheus/v1"
-	"github.com/prometheus/common/model"
-
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 	"vramscope/metric"
@@ -86,16 +83,12 @@ func (p *Prometheus) Past(ctx context.Context, box string, from, to time.Time) (
 	for _, e := range exporters[1:] {
 		query += " or " + e.expression(used, of, "uuid")
 	}
-	value, _, _, err := p.api.QueryRange(ctx, query, v1.Range{Start: from, End: to, Step: step}, v1.WithTimeout(queryTimeout))
+	matrix, err := p.api.queryRange(ctx, query, from, to, step)
 	if err != nil {
 		return nil, explain(err)
 	}
-	matrix, ok := value.(model.Matrix)
-	if !ok {
-		return nil, fmt.Errorf("it answers with a %s, not with a matrix", value.Type())
-	}
 	past, foreign := Past{}, Past{}
-	for _, stream := range matrix {
+	for _, stream := range matrix.Result {
 		s := series{labels: stream.Metric}
 		key, unit, ok := seriesKey(&s)
 		if !ok {
@@ -105,8 +98,8 @@ func (p *Prometheus) Past(ctx context.Context, box string, from, to time.Time) (
 		if s.label("__name__") == "" {
 			into = foreign
 		}
-		for _, pair := range stream.Values {
-			into[key] = append(into[key], Sample{pair.Timestamp.Time(), metric.Table[key.Metric].Whole(float64(pair.Value) * unit)})
+		for _, v := range stream.Values {
+			into[key] = append(into[key], Sample{v.at, metric.Table[key.Metric].Whole(v.value * unit)})
 		}
 	}
 	for key, samples := range foreign {

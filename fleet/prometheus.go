@@ -8,9 +8,6 @@ import (
 	"sync"
 	"time"
 
-	v1 "github.com/prometheus/client_golang/api/prometheus/v1"
-	"github.com/prometheus/common/model"
-
 	"vramscope/internal/panics"
 	"vramscope/internal/text"
 )
@@ -18,7 +15,7 @@ import (
 // Prometheus is a Source: an engine, or what speaks its HTTP API. The engine's clock
 // counts: every query is asked for its own now.
 type Prometheus struct {
-	api   v1.API
+	api   *api
 	now   func() time.Time
 	slots chan struct{} // queries at a time
 
@@ -91,7 +88,7 @@ func (p *Prometheus) search(ctx context.Context) (found asking, err error) {
 		names = append(names, e.used)
 	}
 	// A box without a GPU that answers has the host's series alone.
-	match := []string{"{" + oneOf("__name__", append(names, exported(metricHost))) + "}"}
+	match := "{" + oneOf("__name__", append(names, exported(metricHost))) + "}"
 	values := func(label string, since time.Time) ([]string, error) {
 		select {
 		case p.slots <- struct{}{}:
@@ -99,12 +96,8 @@ func (p *Prometheus) search(ctx context.Context) (found asking, err error) {
 		case <-ctx.Done():
 			return nil, explain(ctx.Err())
 		}
-		got, _, _, err := p.api.LabelValues(ctx, label, match, since, time.Time{})
-		out := make([]string, len(got))
-		for i, v := range got {
-			out[i] = string(v)
-		}
-		return out, explain(err)
+		got, err := p.api.labelValues(ctx, label, match, since)
+		return got, explain(err)
 	}
 	since := p.now().Add(-discoverSince)
 	have, err := values("__name__", since)
@@ -133,11 +126,11 @@ func (p *Prometheus) search(ctx context.Context) (found asking, err error) {
 
 // series is one sample of a vector.
 type series struct {
-	labels model.Metric
+	labels map[string]string
 	value  float64
 }
 
-func (s *series) label(name string) string { return string(s.labels[model.LabelName(name)]) }
+func (s *series) label(name string) string { return s.labels[name] }
 
 // ask runs a query at a moment, or now.
 func (p *Prometheus) ask(ctx context.Context, query string, at time.Time) ([]series, error) {
@@ -150,22 +143,18 @@ func (p *Prometheus) ask(ctx context.Context, query string, at time.Time) ([]ser
 	case <-ctx.Done():
 		return nil, explain(ctx.Err())
 	}
-	value, warnings, _, err := p.api.Query(ctx, query, at, v1.WithTimeout(queryTimeout))
+	vector, warnings, err := p.api.query(ctx, query, at)
 	if err != nil {
 		return nil, explain(err)
 	}
 	p.warn(warnings)
-	vector, ok := value.(model.Vector)
-	if !ok {
-		return nil, fmt.Errorf("it answers with a %s, not with a vector", value.Type())
+	out := make([]series, len(vector.Result))
+	for i, s := range vector.Result {
+		out[i] = series{s.Metric, s.Value.value}
 	}
-	out := make([]series, len(vector))
-	for i, s := range vector {
-		out[i] = series{s.Metric, float64(s.Value)}
-	}
-	if len(vector) > 0 && at.IsZero() {
+	if len(out) > 0 && at.IsZero() {
 		p.mu.Lock()
-		p.clock = vector[0].Timestamp.Time()
+		p.clock = vector.Result[0].Value.at
 		p.mu.Unlock()
 	}
 	return out, nil
@@ -175,7 +164,7 @@ func (p *Prometheus) ask(ctx context.Context, query string, at time.Time) ([]ser
 const mostWarnings = 5
 
 // warn keeps what an engine warns of: one that asks others may lack a part.
-func (p *Prometheus) warn(warnings v1.Warnings) {
+func (p *Prometheus) warn(warnings []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, w := range warnings {

@@ -1,0 +1,176 @@
+package fleet
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"vramscope/internal/bounded"
+	"vramscope/internal/text"
+)
+
+// Limits on an engine.
+const (
+	queryTimeout  = 10 * time.Second
+	largestAnswer = 16 << 20 // a box of 16 GPUs and 64 processes on each is 3 MB
+	atOnce        = 4        // queries at a time: an engine has 20 for everybody
+)
+
+// Engine says where an engine is and how it is reached.
+type Engine struct {
+	URL        string
+	HTTPConfig string // a file in Prometheus' own form (http_config); "": none
+}
+
+// api is the part of Prometheus' HTTP API that a fleet needs.
+// https://prometheus.io/docs/prometheus/latest/querying/api/
+type api struct {
+	client *http.Client
+	config *httpConfig
+	base   *url.URL
+}
+
+// connect makes the client, and the engine's name. It contacts no server.
+func (e Engine) connect() (*api, string, error) {
+	u, err := url.Parse(e.URL)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, "", fmt.Errorf("%q is no URL of a Prometheus: want http://HOST:9090", text.Clean(e.URL))
+	}
+	config, err := readHTTPConfig(e.HTTPConfig)
+	if err != nil {
+		return nil, "", fmt.Errorf("%s: %w", e.HTTPConfig, err)
+	}
+	client, err := config.client()
+	if err != nil {
+		return nil, "", fmt.Errorf("%s: %w", e.HTTPConfig, err)
+	}
+	return &api{client, config, u.JoinPath("api", "v1")}, u.Redacted(), nil
+}
+
+// answer is what an engine answers: data, or an error.
+type answer[T any] struct {
+	Status    string   `json:"status"`
+	Data      T        `json:"data"`
+	ErrorType string   `json:"errorType"`
+	Error     string   `json:"error"`
+	Warnings  []string `json:"warnings"`
+}
+
+// refusal is the answer of an engine, or of what is before it, that has no data.
+type refusal struct {
+	code       int    // of HTTP
+	kind, text string // of the engine; "": what answers is no Prometheus, and text what it says
+}
+
+// Error implements error.
+func (r *refusal) Error() string {
+	if r.kind == "" {
+		return fmt.Sprintf("it answers %d %s", r.code, http.StatusText(r.code))
+	}
+	return r.kind + ": " + r.text
+}
+
+// result is a vector or a matrix.
+type result struct {
+	ResultType string `json:"resultType"`
+	Result     []struct {
+		Metric map[string]string `json:"metric"`
+		Value  sample            `json:"value"`
+		Values []sample          `json:"values"`
+	} `json:"result"`
+}
+
+// sample is a value at a moment.
+type sample struct {
+	at    time.Time
+	value float64
+}
+
+// UnmarshalJSON reads [1795373837.123,"0.5"].
+func (s *sample) UnmarshalJSON(content []byte) error {
+	at, value, _ := strings.Cut(strings.Trim(string(content), "[] "), ",")
+	seconds, err := strconv.ParseFloat(strings.TrimSpace(at), 64)
+	if err != nil {
+		return err
+	}
+	s.at = time.UnixMilli(int64(seconds * 1000))
+	s.value, err = strconv.ParseFloat(strings.Trim(value, "\" "), 64)
+	return err
+}
+
+// query asks for a vector at a moment, or now.
+func (a *api) query(ctx context.Context, query string, at time.Time) (*result, []string, error) {
+	form := url.Values{"query": {query}, "timeout": {queryTimeout.String()}}
+	setTime(form, "time", at)
+	return a.evaluate(ctx, "query", "vector", form)
+}
+
+// queryRange asks for a matrix.
+func (a *api) queryRange(ctx context.Context, query string, from, to time.Time, step time.Duration) (*result, error) {
+	form := url.Values{"query": {query}, "timeout": {queryTimeout.String()}, "step": {seconds(step.Seconds())}}
+	setTime(form, "start", from)
+	setTime(form, "end", to)
+	matrix, _, err := a.evaluate(ctx, "query_range", "matrix", form)
+	return matrix, err
+}
+
+func (a *api) evaluate(ctx context.Context, path, want string, form url.Values) (*result, []string, error) {
+	got, err := call[result](ctx, a, http.MethodPost, form, path)
+	if err == nil && got.Data.ResultType != want {
+		err = fmt.Errorf("it answers with a %s, not with a %s", text.Clean(got.Data.ResultType), want)
+	}
+	return &got.Data, got.Warnings, err
+}
+
+// labelValues are the values of a label, of the series that match, since a moment.
+func (a *api) labelValues(ctx context.Context, label, match string, since time.Time) ([]string, error) {
+	form := url.Values{"match[]": {match}}
+	setTime(form, "start", since)
+	got, err := call[[]string](ctx, a, http.MethodGet, form, "label", label, "values")
+	return got.Data, err
+}
+
+func setTime(form url.Values, name string, at time.Time) {
+	if !at.IsZero() {
+		form.Set(name, seconds(float64(at.UnixNano())/1e9))
+	}
+}
+
+func seconds(s float64) string { return strconv.FormatFloat(s, 'f', -1, 64) }
+
+// call asks an engine. One that takes no POST is asked by GET.
+func call[T any](ctx context.Context, a *api, method string, form url.Values, path ...string) (got answer[T], err error) {
+	u, body := a.base.JoinPath(path...), form.Encode()
+	if method == http.MethodGet {
+		u.RawQuery, body = body, ""
+	}
+	r, err := a.config.request(ctx, method, u.String(), body)
+	if err != nil {
+		return got, err
+	}
+	resp, err := a.client.Do(r)
+	if err != nil {
+		return got, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if code := resp.StatusCode; method == http.MethodPost && (code == http.StatusMethodNotAllowed || code == http.StatusNotImplemented) {
+		return call[T](ctx, a, http.MethodGet, form, path...)
+	}
+	content, err := io.ReadAll(bounded.NewReader(resp.Body, largestAnswer))
+	if err != nil {
+		return got, err
+	}
+	if err := json.Unmarshal(content, &got); err != nil || got.Status == "" {
+		return got, &refusal{code: resp.StatusCode, text: string(content)}
+	}
+	if got.Status != "success" {
+		return got, &refusal{resp.StatusCode, got.ErrorType, got.Error}
+	}
+	return got, nil
+}

@@ -1,0 +1,49 @@
+package fleet
+
+import (
+	"encoding/json"
+	"math"
+	"net/http"
+	"testing"
+	"time"
+)
+
+func TestSamplesAreRead(t *testing.T) {
+	for text, want := range map[string]sample{
+		`[1795373837.123,"0.5"]`:      {time.UnixMilli(1795373837123), .5},
+		`[ 1795373837 , "-1.2e+09" ]`: {time.UnixMilli(1795373837000), -1.2e9},
+		`[0,"+Inf"]`:                  {time.UnixMilli(0), math.Inf(1)},
+	} {
+		var got sample
+		if err := json.Unmarshal([]byte(text), &got); err != nil || got.value != want.value || !got.at.Equal(want.at) {
+			t.Errorf("%s: %v, %v", text, got, err)
+		}
+	}
+	var got sample
+	if err := json.Unmarshal([]byte(`[0,"NaN"]`), &got); err != nil || !math.IsNaN(got.value) {
+		t.Errorf("%v, %v", got, err)
+	}
+	for _, text := range []string{`[]`, `[1]`, `"1"`, `{}`, `[1,"x"]`, `["1","1","2"]`} {
+		if json.Unmarshal([]byte(text), &got) == nil {
+			t.Errorf("%s is taken", text)
+		}
+	}
+}
+
+// TestAnEngineWithoutPOST is asked by GET: a proxy before it may let nothing else through.
+func TestAnEngineWithoutPOST(t *testing.T) {
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Method == http.MethodPost:
+			status(http.StatusMethodNotAllowed)(w, r)
+		case r.URL.Path == "/prometheus/api/v1/query" && r.FormValue("query") == "1 + x" && r.FormValue("time") == "1795373837.5":
+			answering(`{"status":"success","data":{"resultType":"vector","result":[{"metric":{"a":"b"},"value":[1,"2"]}]}}`)(w, r)
+		default:
+			status(http.StatusNotFound)(w, r)
+		}
+	})
+	got, err := engineAt(t, url+"/prometheus/", "").ask(t.Context(), "1 + x", time.UnixMilli(1795373837500))
+	if err != nil || len(got) != 1 || got[0].value != 2 || got[0].label("a") != "b" {
+		t.Errorf("%v, %v", got, err)
+	}
+}
