@@ -6,8 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"vramscope/internal/quantity"
 	"vramscope/metric"
 	"vramscope/sampler/snapshot"
@@ -25,7 +23,7 @@ type Options struct {
 	Snapshot  bool // whether /snapshot.json is served
 }
 
-// Exporter is a prometheus.Collector of the last snapshot that it was given.
+// Exporter publishes the last snapshot that it was given.
 type Exporter struct {
 	Options
 	families families
@@ -77,20 +75,17 @@ const (
 	staleAfter     = 15 * time.Second
 )
 
-// Describe implements prometheus.Collector. The collector is an unchecked one: most
-// series may be missing, and labels without a value are left out.
-func (e *Exporter) Describe(chan<- *prometheus.Desc) {}
-
-// Collect implements prometheus.Collector.
-func (e *Exporter) Collect(out chan<- prometheus.Metric) {
+// gather has all series of the last snapshot. Most may be missing, and labels without a
+// value are left out.
+func (e *Exporter) gather() *writer {
+	w := newWriter(&e.families)
 	snap, fresh := e.latest()
 	if snap == nil {
-		return
+		return w
 	}
-	w := &writer{out: out, families: &e.families}
 	e.writeHost(w, snap)
 	if !fresh {
-		return
+		return w
 	}
 	w.alerts(snap)
 	known := make(map[string]bool, len(snap.GPUs))
@@ -107,12 +102,13 @@ func (e *Exporter) Collect(out chan<- prometheus.Metric) {
 		w.exported(metric.RecordingPaused, nil, paused)
 	}
 	e.counters.write(w, snap)
+	return w
 }
 
 // Handler serves /metrics, /healthz and, if it is asked for, /snapshot.json; / has links to them.
 func (e *Exporter) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", e.metrics())
+	mux.HandleFunc("GET /metrics", e.metrics())
 	mux.HandleFunc("GET /healthz", e.healthz)
 	mux.HandleFunc("GET /{$}", landing)
 	if e.Snapshot {

@@ -9,8 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"vramscope/internal/quantity"
 	"vramscope/metric"
@@ -154,9 +153,7 @@ func TestNamesAreAsPrometheusWantsThem(t *testing.T) {
 	snap, events := eventful()
 	e := exporting(snap)
 	e.Observe(snap, events)
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(e)
-	problems, err := testutil.GatherAndLint(registry)
+	problems, err := promlint.New(strings.NewReader(scrape(t, e))).Lint()
 	if err != nil || len(problems) > 0 {
 		t.Errorf("%v, %+v", err, problems)
 	}

@@ -2,10 +2,13 @@ package exporter
 
 import (
 	"bytes"
+	"cmp"
+	"compress/gzip"
+	"mime"
 	"net/http"
-
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"slices"
+	"strconv"
+	"strings"
 
 	"vramscope/internal/process"
 	"vramscope/sampler/snapshot"
@@ -14,50 +17,111 @@ import (
 
 // mostScrapes is how many scrapes are made at the same time: enough for two Prometheus
 // servers and a person, too few to keep the machine busy. mostAnswers is how many may be
-// in memory, of 300 kB each, until clients have read them.
+// in memory, of 300 kB each, until clients have read them: one that reads slowly keeps no
+// other from a scrape.
 const mostScrapes, mostAnswers = 4, 32
 
-func (e *Exporter) metrics() http.Handler {
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(e)
-	return inMemory(promhttp.HandlerFor(registry, promhttp.HandlerOpts{
-		EnableOpenMetrics: true, MaxRequestsInFlight: mostScrapes, CoalesceGather: true,
-		ErrorHandling:       promhttp.ContinueOnError, // a series that cannot be exported takes no other with it
-		OfferedCompressions: []promhttp.Compression{promhttp.Identity, promhttp.Gzip},
-	}))
-}
-
-// inMemory has answers made in memory first: a client that reads slowly keeps no other
-// from a scrape.
-func inMemory(handler http.Handler) http.Handler {
-	places := make(chan struct{}, mostAnswers)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		select {
-		case places <- struct{}{}:
-			defer func() { <-places }()
-		default:
+func (e *Exporter) metrics() http.HandlerFunc {
+	scrapes, answers := make(chan struct{}, mostScrapes), make(chan struct{}, mostAnswers)
+	return func(w http.ResponseWriter, r *http.Request) {
+		if !enter(answers) {
 			http.Error(w, "too many clients read slowly", http.StatusServiceUnavailable)
 			return
 		}
-		made := &answer{ResponseWriter: w, code: http.StatusOK}
-		handler.ServeHTTP(made, r)
-		w.WriteHeader(made.code)
-		_, _ = w.Write(made.body.Bytes()) // who goes away asks again
-	})
+		defer func() { <-answers }()
+		if !enter(scrapes) {
+			http.Error(w, "too many scrapes at the same time", http.StatusServiceUnavailable)
+			return
+		}
+		body := func() []byte {
+			defer func() { <-scrapes }()
+			return e.answer(r.Header, w.Header())
+		}()
+		_, _ = w.Write(body) // who goes away asks again
+	}
 }
 
-// answer is one that is not sent yet, but for its header.
-type answer struct {
-	http.ResponseWriter
-	code int
-	body bytes.Buffer
+// answer is all series, in the form that a client likes best, and the header of that.
+func (e *Exporter) answer(request, header http.Header) []byte {
+	format := formatFor(request.Values("Accept"))
+	header.Set("Content-Type", format)
+	header.Set("Vary", "Accept, Accept-Encoding")
+	body := e.gather().text(format != classic)
+	if gzipped(request.Values("Accept-Encoding")) {
+		header.Set("Content-Encoding", "gzip")
+		body = compress(body)
+	}
+	return body
 }
 
-// WriteHeader implements http.ResponseWriter.
-func (a *answer) WriteHeader(code int) { a.code = code }
+// enter takes a place, if there is one.
+func enter(places chan struct{}) bool {
+	select {
+	case places <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
 
-// Write implements http.ResponseWriter.
-func (a *answer) Write(p []byte) (int, error) { return a.body.Write(p) }
+func compress(content []byte) []byte {
+	var out bytes.Buffer
+	packer := gzip.NewWriter(&out)
+	_, _ = packer.Write(content) // a Buffer takes everything
+	_ = packer.Close()
+	return out.Bytes()
+}
+
+const (
+	classic     = "text/plain; version=0.0.4; charset=utf-8"
+	openMetrics = "application/openmetrics-text"
+)
+
+// formatFor is the media type of the format that a client likes best.
+func formatFor(accept []string) string {
+	for _, o := range offersOf(accept) {
+		switch version := o.parameters["version"]; {
+		case o.kind == openMetrics && (version == "" || version == "1.0.0" || version == "0.0.1"):
+			return openMetrics + "; version=" + cmp.Or(version, "1.0.0") + "; charset=utf-8"
+		case o.kind == "text/plain":
+			return classic
+		}
+	}
+	return classic
+}
+
+// gzipped reports whether a client likes gzip better than what is not compressed.
+func gzipped(accept []string) bool {
+	offers := offersOf(accept)
+	i := slices.IndexFunc(offers, func(o offer) bool { return o.kind == "gzip" || o.kind == "identity" || o.kind == "*" })
+	return i >= 0 && offers[i].kind == "gzip"
+}
+
+// offer is one of what a client accepts.
+type offer struct {
+	kind       string
+	parameters map[string]string
+	quality    float64
+}
+
+// offersOf is what a client accepts, the best first.
+func offersOf(header []string) (all []offer) {
+	for part := range strings.SplitSeq(strings.Join(header, ","), ",") {
+		kind, parameters, err := mime.ParseMediaType(part)
+		if err != nil {
+			continue
+		}
+		quality := 1.0
+		if q, given := parameters["q"]; given {
+			quality, _ = strconv.ParseFloat(q, 64) // 0: it is not wanted
+		}
+		if quality > 0 {
+			all = append(all, offer{kind, parameters, quality})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b offer) int { return cmp.Compare(b.quality, a.quality) })
+	return all
+}
 
 // landing is for a person who opens the address in a browser.
 func landing(w http.ResponseWriter, _ *http.Request) {

@@ -99,3 +99,30 @@ func TestScrapesAreLimited(t *testing.T) {
 		}
 	}
 }
+
+// TestNegotiation: a client gets the format and the compression that it likes best.
+func TestNegotiation(t *testing.T) {
+	const prometheus3 = "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,application/openmetrics-text;version=0.0.1;q=0.4," +
+		"text/plain;version=1.0.0;escaping=allow-utf-8;q=0.3,text/plain;version=0.0.4;q=0.2,*/*;q=0.1"
+	const protobuf = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited;q=0.7,text/plain;version=0.0.4;q=.3"
+	for _, c := range []struct{ accept, encoding, format, compression string }{
+		{"", "", classic, ""},
+		{"*/*", "*", classic, ""},
+		{"application/json", "deflate", classic, ""},
+		{protobuf, "gzip", classic, "gzip"},
+		{prometheus3, "gzip;q=0", "application/openmetrics-text; version=1.0.0; charset=utf-8", ""},
+		{"application/openmetrics-text", "br, gzip;q=0.5", "application/openmetrics-text; version=1.0.0; charset=utf-8", "gzip"},
+		{"application/openmetrics-text; version=0.0.1", "gzip;q=.2, identity;q=.5", "application/openmetrics-text; version=0.0.1; charset=utf-8", ""},
+		{"application/openmetrics-text;version=2.0.0", "", classic, ""},
+		{"text/plain;q=.2,application/openmetrics-text;q=.1", "", classic, ""},
+		{"application/openmetrics-text;q=x, text/html", ";;,=", classic, ""},
+	} {
+		w := get(t, exporting(snapshottest.DrawnBox()), "/metrics", "Accept", c.accept, "Accept-Encoding", c.encoding)
+		if got, packed := w.Header().Get("Content-Type"), w.Header().Get("Content-Encoding"); got != c.format || packed != c.compression {
+			t.Errorf("%q, %q: %q, %q", c.accept, c.encoding, got, packed)
+		}
+		if packed := strings.HasPrefix(w.Body.String(), "\x1f\x8b"); packed != (c.compression != "") || !packed && strings.HasSuffix(w.Body.String(), "# EOF\n") == (c.format == classic) {
+			t.Errorf("%q, %q: %.40q", c.accept, c.encoding, w.Body)
+		}
+	}
+}

@@ -1,21 +1,70 @@
 package exporter
 
 import (
+	"context"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
+	"errors"
+	"fmt"
 	"net/http"
 	"sync"
 	"time"
+
+	"golang.org/x/crypto/bcrypt"
+	"golang.org/x/time/rate"
 )
 
-// logins stands before exporter-toolkit, which compares one password at a time by bcrypt,
-// a tenth of a second of CPU, and forgets at random what it has compared. Credentials that
-// were right pass; others go one at a time, so that wrong ones keep no reader waiting.
+// guarded serves what the web configuration lets a client read. The file is read anew for
+// each request, but for the rate limit: nothing is served once it does not ask who reads.
 //
-//	request ─→ check ─ known, or its turn ─→ exporter-toolkit ─ right ─→ passed ─→ scrape
+//	request ─→ rate limit ─→ headers ─→ password: known, or its turn at bcrypt ─→ scrape
+func (s *Server) guarded(first *webConfig, next http.Handler) http.Handler {
+	logins, limit := newLogins(), rate.NewLimiter(rate.Inf, 0)
+	if first.RateLimit.Interval != 0 {
+		limit = rate.NewLimiter(rate.Every(first.RateLimit.Interval), first.RateLimit.Burst)
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c, err := readWebConfig(s.serving.WebConfig)
+		switch {
+		case err != nil:
+			http.Error(w, "the web configuration cannot be read", http.StatusInternalServerError)
+			return
+		case s.serving.checkReaders(c) != nil:
+			http.Error(w, "the web configuration does not ask who reads any more", http.StatusServiceUnavailable)
+			return
+		case !limit.Allow():
+			tooMany(w, "too many requests")
+			return
+		}
+		for name, value := range c.HTTP.Headers {
+			w.Header().Set(name, value)
+		}
+		if len(c.Users) > 0 {
+			switch err := logins.check(r, c.Users); {
+			case errors.Is(err, errTooMany):
+				tooMany(w, "too many logins")
+				return
+			case err != nil:
+				w.Header().Set("WWW-Authenticate", "Basic")
+				http.Error(w, http.StatusText(http.StatusUnauthorized), http.StatusUnauthorized)
+				return
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func tooMany(w http.ResponseWriter, what string) {
+	w.Header().Set("Retry-After", "1")
+	http.Error(w, what, http.StatusTooManyRequests)
+}
+
+// logins compares passwords. One that was right is known by its HMAC; others are compared
+// by bcrypt, a tenth of a second of CPU, one at a time, so that wrong ones keep no reader
+// waiting.
 type logins struct {
-	secret  [32]byte // credentials are kept as their HMAC
+	secret  [32]byte
 	waiting chan struct{}
 	turn    chan struct{}
 
@@ -23,11 +72,16 @@ type logins struct {
 	right map[[sha256.Size]byte]bool
 }
 
-// The limits on logins with credentials that were not right before.
+// The limits on logins with passwords that were not right before.
 const (
 	mostLogins = 64
 	loginTime  = 5 * time.Second
 	mostRight  = 64
+)
+
+var (
+	errWrong   = errors.New("there is no such user, or the password is another one")
+	errTooMany = errors.New("too many logins")
 )
 
 func newLogins() *logins {
@@ -36,58 +90,50 @@ func newLogins() *logins {
 	return l
 }
 
-func (l *logins) sum(r *http.Request) (sum [sha256.Size]byte) {
+// nobody is the hash of a password that nobody knows: a name that is not there takes as
+// long as one that is.
+const nobody = "$2y$10$QOauhQNbBCuQDKes6eFzPeMqBSjb7Mr5DUmpZ/VcEd00UAV/LDeSi"
+
+// check is why a request's name and password let it read nothing.
+func (l *logins) check(r *http.Request, users map[string]string) error {
+	name, password, given := r.BasicAuth()
+	if !given {
+		return errWrong
+	}
+	hash, known := users[name]
+	if !known {
+		hash = nobody
+	}
+	var sum [sha256.Size]byte
 	of := hmac.New(sha256.New, l.secret[:])
-	_, _ = of.Write([]byte(r.Header.Get("Authorization"))) // it never fails
+	_, _ = fmt.Fprintf(of, "%q %q", hash, password) // it never fails
 	of.Sum(sum[:0])
-	return sum
-}
-
-// check is before exporter-toolkit's handler.
-func (l *logins) check(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Authorization") == "" || l.known(l.sum(r)) {
-			next.ServeHTTP(w, r)
-			return
-		}
-		select {
-		case l.waiting <- struct{}{}:
-			defer func() { <-l.waiting }()
-		default:
-			tooMany(w)
-			return
-		}
-		timeout := time.NewTimer(loginTime)
-		defer timeout.Stop()
-		select {
-		case l.turn <- struct{}{}:
-			defer func() { <-l.turn }()
-			next.ServeHTTP(w, r)
-		case <-timeout.C:
-			tooMany(w)
-		case <-r.Context().Done():
-		}
-	})
-}
-
-func tooMany(w http.ResponseWriter) {
-	w.Header().Set("Retry-After", "1")
-	http.Error(w, "too many logins", http.StatusTooManyRequests)
-}
-
-// passed is behind exporter-toolkit's handler: what comes there has the right password.
-func (l *logins) passed(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Authorization") != "" {
-			l.mu.Lock()
-			if len(l.right) >= mostRight {
-				clear(l.right) // passwords were changed often
-			}
-			l.right[l.sum(r)] = true
-			l.mu.Unlock()
-		}
-		next.ServeHTTP(w, r)
-	})
+	if l.known(sum) {
+		return nil
+	}
+	if !enter(l.waiting) {
+		return errTooMany
+	}
+	defer func() { <-l.waiting }()
+	ctx, cancel := context.WithTimeout(r.Context(), loginTime)
+	defer cancel()
+	select {
+	case l.turn <- struct{}{}:
+		defer func() { <-l.turn }()
+	case <-ctx.Done():
+		return errTooMany
+	}
+	// It may have become known in the meantime.
+	if !l.known(sum) && (bcrypt.CompareHashAndPassword([]byte(hash), []byte(password)) != nil || !known) {
+		return errWrong
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.right) >= mostRight {
+		clear(l.right) // passwords were changed often
+	}
+	l.right[sum] = true
+	return nil
 }
 
 func (l *logins) known(sum [sha256.Size]byte) bool {

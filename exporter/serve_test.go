@@ -69,8 +69,8 @@ func servingAt(t *testing.T, at Serving) (address string, logged *log) {
 	return s.Address(), logged
 }
 
-// webConfig is a file of exporter-toolkit, in a folder with a certificate.
-func webConfig(t *testing.T, content string) string {
+// configFile is a web configuration, in a folder with a certificate.
+func configFile(t *testing.T, content string) string {
 	t.Helper()
 	folder := t.TempDir()
 	needs.Certificate(t, filepath.Join(folder, "cert.pem"), filepath.Join(folder, "key.pem"), x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
@@ -117,7 +117,7 @@ func TestServePlain(t *testing.T) {
 
 // TestServeTLSAndPassword: nothing is served to who has no password, over TLS or without it.
 func TestServeTLSAndPassword(t *testing.T) {
-	address, logged := serving(t, webConfig(t, withTLS+withPassword(t)))
+	address, logged := serving(t, configFile(t, withTLS+withPassword(t)))
 	client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	defer client.CloseIdleConnections()
 	for password, want := range map[string]int{"": http.StatusUnauthorized, "wrong": http.StatusUnauthorized, "right": http.StatusOK} {
@@ -152,8 +152,8 @@ func TestServeTLSAndPassword(t *testing.T) {
 // TestServeOpenlyNeedsAFlag: what other machines reach asks for a password or a
 // certificate, unless a person has said otherwise.
 func TestServeOpenlyNeedsAFlag(t *testing.T) {
-	password, plainTLS := webConfig(t, withPassword(t)), webConfig(t, withTLS)
-	certificate := webConfig(t, withTLS+"  client_auth_type: RequireAndVerifyClientCert\n  client_ca_file: cert.pem\n")
+	password, plainTLS := configFile(t, withPassword(t)), configFile(t, withTLS)
+	certificate := configFile(t, withTLS+"  client_auth_type: RequireAndVerifyClientCert\n  client_ca_file: cert.pem\n")
 	for _, c := range []struct {
 		Serving
 		want string
@@ -169,11 +169,11 @@ func TestServeOpenlyNeedsAFlag(t *testing.T) {
 		{Serving{Address: ":9841", WebConfig: plainTLS}, "add --serve-openly"},
 		{Serving{Address: ":9841", WebConfig: password}, ""},
 		{Serving{Address: ":9841", WebConfig: certificate}, ""},
-		{Serving{Address: ":9841", WebConfig: webConfig(t, withTLS+"  client_auth_type: RequireAndVerifyClientCert\n")}, "client_ca_file"},
-		{Serving{Address: ":9841", WebConfig: webConfig(t, withTLS+"  client_auth_type: RequireAnyClientCert\n  client_ca_file: cert.pem\n")}, "add --serve-openly"},
+		{Serving{Address: ":9841", WebConfig: configFile(t, withTLS+"  client_auth_type: RequireAndVerifyClientCert\n")}, "client_ca_file"},
+		{Serving{Address: ":9841", WebConfig: configFile(t, withTLS+"  client_auth_type: RequireAnyClientCert\n  client_ca_file: cert.pem\n")}, "add --serve-openly"},
 		{Serving{Address: "127.0.0.1:9841", WebConfig: "/proc/none"}, "/proc/none: no such file"},
-		{Serving{Address: "127.0.0.1:9841", WebConfig: webConfig(t, "basic_auth_user:\n  a: b\n")}, "basic_auth_user not found"},
-		{Serving{Address: "127.0.0.1:9841", WebConfig: webConfig(t, "basic_auth_users:\n  a: plain\n")}, "web.yml: "},
+		{Serving{Address: "127.0.0.1:9841", WebConfig: configFile(t, "basic_auth_user:\n  a: b\n")}, "basic_auth_user is not supported"},
+		{Serving{Address: "127.0.0.1:9841", WebConfig: configFile(t, "basic_auth_users:\n  a: plain\n")}, "web.yml: "},
 	} {
 		if err := c.Check(); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v", c.Serving, err)
@@ -184,7 +184,7 @@ func TestServeOpenlyNeedsAFlag(t *testing.T) {
 // TestPasswordsThatAreRemoved: the web configuration is read anew for each request; what
 // other machines reach is not served once it asks for no password.
 func TestPasswordsThatAreRemoved(t *testing.T) {
-	config := webConfig(t, withPassword(t))
+	config := configFile(t, withPassword(t))
 	address, _ := servingAt(t, Serving{Address: "0.0.0.0:0", WebConfig: config})
 	_, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -304,7 +304,7 @@ func TestServerSaysWhyItEnds(t *testing.T) {
 // TestIdleConnectionsGiveWay: with as many as may be open, idle or silent, every scrape
 // is answered at once.
 func TestIdleConnectionsGiveWay(t *testing.T) {
-	for name, config := range map[string]string{"plain": "", "tls": webConfig(t, withTLS)} {
+	for name, config := range map[string]string{"plain": "", "tls": configFile(t, withTLS)} {
 		address, _ := serving(t, config)
 		scheme, connect := "http://", func() (net.Conn, error) { return net.Dial("tcp", address) }
 		if config != "" {
@@ -346,7 +346,7 @@ func TestWrongPasswordsStopNoScrape(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	address, _ := serving(t, webConfig(t, "basic_auth_users:\n  prometheus: "+string(hash)+"\n"))
+	address, _ := serving(t, configFile(t, "basic_auth_users:\n  prometheus: "+string(hash)+"\n"))
 	client := http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}
 	scrape := func(password string) (int, error) {
 		r, err := http.NewRequest(http.MethodGet, "http://"+address+"/healthz", nil)

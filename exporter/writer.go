@@ -1,13 +1,10 @@
 package exporter
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/prometheus/client_golang/prometheus"
-	dto "github.com/prometheus/client_model/go"
-	"google.golang.org/protobuf/proto"
 
 	"vramscope/internal/text"
 	"vramscope/metric"
@@ -17,75 +14,121 @@ import (
 type families struct {
 	table    map[metric.Subject]*[metric.Count]*family
 	exported [metric.ExportedCount]*family
+	byName   []*family
 }
 
 // family is what all series of a name share.
 type family struct {
-	*prometheus.Desc
-	counter bool
-}
-
-func newFamily(name, help string) *family {
-	return &family{prometheus.NewDesc(name, help, nil, nil), metric.IsCounter(name)}
+	name, help string
+	index      int // in byName
 }
 
 func newFamilies() families {
 	f := families{table: map[metric.Subject]*[metric.Count]*family{}}
+	add := func(name, help string) *family {
+		made := &family{name: name, help: help}
+		f.byName = append(f.byName, made)
+		return made
+	}
 	for _, of := range []metric.Subject{metric.GPU, metric.Instance, metric.Process} {
 		f.table[of] = new([metric.Count]*family)
 		for id := range metric.Count {
 			if name := metric.Table[id].ExportedAs(of); name != "" {
-				f.table[of][id] = newFamily(name, metric.Table[id].ExportedHelp())
+				f.table[of][id] = add(name, metric.Table[id].ExportedHelp())
 			}
 		}
 	}
 	for id := range metric.ExportTable {
-		f.exported[id] = newFamily(metric.ExportTable[id].Name, metric.ExportTable[id].Help)
+		f.exported[id] = add(metric.ExportTable[id].Name, metric.ExportTable[id].Help)
+	}
+	slices.SortFunc(f.byName, func(a, b *family) int { return strings.Compare(a.name, b.name) })
+	for i, made := range f.byName {
+		made.index = i
 	}
 	return f
 }
 
-// series is one value with its labels. It is a prometheus.Metric.
+// series is one value with its labels.
 type series struct {
-	*family
-	labels []*dto.LabelPair
+	labels labels
 	value  float64
 }
 
-// Desc implements prometheus.Metric.
-func (s *series) Desc() *prometheus.Desc { return s.family.Desc }
-
-// Write implements prometheus.Metric.
-func (s *series) Write(m *dto.Metric) error {
-	m.Label = s.labels
-	if s.counter {
-		m.Counter = &dto.Counter{Value: proto.Float64(s.value)}
-	} else {
-		m.Gauge = &dto.Gauge{Value: proto.Float64(s.value)}
-	}
-	return nil
-}
-
-// writer writes series, those of one subject after those of another.
+// writer gathers series, those of one subject after those of another, and writes them.
 type writer struct {
-	out      chan<- prometheus.Metric
 	families *families
+	series   [][]series // by family.index
 }
 
-// measured writes a metric of Table, if it is known.
+func newWriter(f *families) *writer { return &writer{f, make([][]series, len(f.byName))} }
+
+func (w *writer) add(f *family, labels labels, value float64) {
+	w.series[f.index] = append(w.series[f.index], series{labels, value})
+}
+
+// measured takes a metric of Table, if it is known.
 func (w *writer) measured(of metric.Subject, id metric.ID, labels labels, value metric.Float) {
 	if v, ok := value.Value(); ok && w.families.table[of][id] != nil {
-		w.out <- &series{w.families.table[of][id], labels, metric.Table[id].Unit.Base(v)}
+		w.add(w.families.table[of][id], labels, metric.Table[id].Unit.Base(v))
 	}
 }
 
-// exported writes a metric of ExportTable; values are those of its own labels.
+// exported takes a metric of ExportTable; values are those of its own labels.
 func (w *writer) exported(id metric.ExportedID, of labels, value float64, values ...string) {
-	w.out <- &series{w.families.exported[id], of.with(metric.ExportTable[id].Labels, values), value}
+	w.add(w.families.exported[id], of.with(metric.ExportTable[id].Labels, values), value)
 }
 
+// text is all series, ordered by names and labels, in the classic text or in OpenMetrics:
+//
+//	https://prometheus.io/docs/instrumenting/exposition_formats/
+//	https://github.com/prometheus/OpenMetrics/blob/v1.0.0/specification/OpenMetrics.md
+func (w *writer) text(openMetrics bool) []byte {
+	escapeHelp := strings.NewReplacer(`\`, `\\`, "\n", `\n`)
+	if openMetrics {
+		escapeHelp = escapeLabel
+	}
+	out := make([]byte, 0, 64<<10)
+	for i, f := range w.families.byName {
+		all := w.series[i]
+		if len(all) == 0 {
+			continue
+		}
+		// Of two series with the same labels the first stays.
+		slices.SortStableFunc(all, func(a, b series) int { return a.labels.compare(b.labels) })
+		all = slices.CompactFunc(all, func(a, b series) bool { return slices.Equal(a.labels, b.labels) })
+		name, kind := f.name, "gauge"
+		if metric.IsCounter(name) {
+			kind = "counter"
+			if openMetrics {
+				name = strings.TrimSuffix(name, "_total") // the samples alone have it
+			}
+		}
+		out = append(out, "# HELP "+name+" "+escapeHelp.Replace(f.help)+"\n# TYPE "+name+" "+kind+"\n"...)
+		for _, s := range all {
+			out = s.labels.write(append(out, f.name...))
+			out = append(appendValue(append(out, ' '), s.value, openMetrics), '\n')
+		}
+	}
+	if openMetrics {
+		out = append(out, "# EOF\n"...)
+	}
+	return out
+}
+
+// appendValue writes a value; OpenMetrics wants a point or an exponent in a number.
+func appendValue(out []byte, value float64, openMetrics bool) []byte {
+	digits := strconv.FormatFloat(value, 'g', -1, 64) // and +Inf, -Inf, NaN
+	if openMetrics && !strings.ContainsAny(digits, ".eIN") {
+		digits += ".0"
+	}
+	return append(out, digits...)
+}
+
+// label is a name and its value.
+type label struct{ name, value string }
+
 // labels are sorted by name; none has an empty value.
-type labels []*dto.LabelPair
+type labels []label
 
 // with are the labels and others, as far as these have a value.
 func (l labels) with(names, values []string) labels {
@@ -95,10 +138,32 @@ func (l labels) with(names, values []string) labels {
 	out := slices.Grow(slices.Clone(l), len(values))
 	for i, value := range values {
 		if value = clean(value); value != "" {
-			out = append(out, &dto.LabelPair{Name: proto.String(names[i]), Value: &value})
+			out = append(out, label{names[i], value})
 		}
 	}
-	slices.SortFunc(out, func(a, b *dto.LabelPair) int { return strings.Compare(a.GetName(), b.GetName()) })
+	slices.SortFunc(out, func(a, b label) int { return strings.Compare(a.name, b.name) })
+	return out
+}
+
+// compare orders the series of a family: by how many labels they have, then by these.
+func (l labels) compare(other labels) int {
+	byValue := func(a, b label) int { return strings.Compare(a.value, b.value) }
+	byName := func(a, b label) int { return strings.Compare(a.name, b.name) }
+	return cmp.Or(cmp.Compare(len(l), len(other)), slices.CompareFunc(l, other, byValue), slices.CompareFunc(l, other, byName))
+}
+
+var escapeLabel = strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)
+
+func (l labels) write(out []byte) []byte {
+	separator := byte('{')
+	for _, pair := range l {
+		out = append(append(append(out, separator), pair.name...), `="`...)
+		out = append(append(out, escapeLabel.Replace(pair.value)...), '"')
+		separator = ','
+	}
+	if len(l) > 0 {
+		out = append(out, '}')
+	}
 	return out
 }
 

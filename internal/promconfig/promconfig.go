@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,8 +19,8 @@ import (
 // the advice there is for that key, or else with usual.
 func Read(path string, into any, advice map[string]string, usual string) error {
 	content, err := os.ReadFile(path)
-	if err != nil {
-		return err
+	if failed, ok := errors.AsType[*fs.PathError](err); ok {
+		return failed.Err // the caller names the file
 	}
 	err = yaml.UnmarshalStrict(content, into)
 	if mistakes, ok := errors.AsType[*yaml.TypeError](err); ok {
