@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -162,7 +161,10 @@ func call[T any](ctx context.Context, a *api, method string, form url.Values, pa
 	if code := resp.StatusCode; method == http.MethodPost && (code == http.StatusMethodNotAllowed || code == http.StatusNotImplemented) {
 		return call[T](ctx, a, http.MethodGet, form, path...)
 	}
-	content, err := io.ReadAll(bounded.NewReader(resp.Body, largestAnswer))
+	content, err := bounded.First(resp.Body, largestAnswer+1)
+	if err == nil && len(content) > largestAnswer {
+		err = fmt.Errorf("the answer is larger than %d MiB: narrow the filter", largestAnswer>>20)
+	}
 	if err != nil {
 		return got, err
 	}

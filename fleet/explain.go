@@ -12,7 +12,6 @@ import (
 	"strings"
 	"syscall"
 
-	"vramscope/internal/bounded"
 	"vramscope/internal/text"
 )
 
@@ -29,8 +28,6 @@ func explain(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, bounded.ErrTooLarge):
-		return fmt.Errorf("the answer is larger than %d MiB: narrow the filter", largestAnswer>>20)
 	case errors.As(err, &refused):
 		return refused.explain()
 	case errors.As(err, &wrongDomain):

@@ -2,7 +2,6 @@ package bounded
 
 import (
 	"bufio"
-	"errors"
 	"io"
 )
 
@@ -33,33 +32,6 @@ func (b *Buffer) Dropped() bool { return b.dropped }
 
 // Reset empties the buffer and keeps its memory.
 func (b *Buffer) Reset() { b.kept, b.dropped = b.kept[:0], false }
-
-// ErrTooLarge is the error of a source that has more bytes than the limit.
-var ErrTooLarge = errors.New("it has more bytes than are read")
-
-// Reader is a source of up to limit bytes. A longer one fails with ErrTooLarge, where an
-// io.LimitReader would seem to have ended.
-type Reader struct {
-	source io.Reader
-	left   int64
-}
-
-// NewReader limits a source to so many bytes.
-func NewReader(source io.Reader, limit int64) *Reader { return &Reader{source, limit} }
-
-// Read implements io.Reader.
-func (r *Reader) Read(p []byte) (int, error) {
-	if r.left <= 0 && len(p) > 0 {
-		n, err := r.source.Read(p[:1])
-		if n > 0 {
-			err = ErrTooLarge
-		}
-		return 0, err
-	}
-	n, err := r.source.Read(p[:min(int64(len(p)), r.left)])
-	r.left -= int64(n)
-	return n, err
-}
 
 // First is the first bytes of a source, at most limit.
 func First(source io.Reader, limit int) ([]byte, error) {

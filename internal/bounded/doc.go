@@ -2,8 +2,7 @@
 // for only so long. The linter refuses the functions without a limit elsewhere.
 //
 //	a program ── Command.Output ─→ its first bytes
-//	a peer ───── Reader ─────────→ an error after the limit
-//	           └ Lines ──────────→ lines, none longer than the limit
+//	a peer ───── Lines ──────────→ lines, none longer than the limit
 //	a file ───── First ──────────→ its first bytes
 //	a writer ─── Buffer ─────────→ the first bytes; the rest is dropped
 //
