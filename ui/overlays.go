@@ -117,8 +117,8 @@ func (m *model) takeOutcome(next dialog.Overlay, out dialog.Outcome) (changed bo
 
 // refreshOverlay gives the overlay the newest figures.
 func (m *model) refreshOverlay() {
-	if m.st.overlay != nil {
-		m.st.overlay = m.st.overlay.Follow(m.st.screen())
+	if o, ok := m.st.overlay.(dialog.Follower); ok {
+		m.st.overlay = o.Follow(m.st.screen())
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"vramscope/action/signal"
 	"vramscope/internal/process"
 	"vramscope/sampler/snapshot"
+	"vramscope/ui/terminal"
 	"vramscope/ui/uitest"
 )
 
@@ -82,7 +83,7 @@ func perform(play string) int {
 		}
 	}()
 	err := Run(ctx, options)
-	var crash *Crash
+	var crash *terminal.Crash
 	switch {
 	case errors.As(err, &crash):
 		fmt.Fprintln(os.Stderr, err)

@@ -13,9 +13,6 @@ import (
 // firstSnapshotTimeout is how long the first frame waits for a snapshot.
 const firstSnapshotTimeout = 25 * time.Millisecond
 
-// Crash is a panic in the program's code. When Run returns it, the terminal is restored.
-type Crash = terminal.Crash
-
 // Run shows the monitor until the user quits, as terminal.Program does: newest snapshots
 // go from the source's one slot to the event loop.
 func Run(ctx context.Context, options Options) error {

@@ -35,12 +35,12 @@ func (d Panel) allocators(width, most int) []string {
 
 // inShort is one line about several allocators.
 func (d Panel) inShort(width int) []string {
-	s, p := &d.look.Styles, d.process
+	s, p := &d.Appearance.Styles, d.process
 	var parts []string
 	var largest *snapshot.Allocation
 	for i := range p.Allocators {
 		a := &p.Allocators[i]
-		words := text.Clean(cell.Limit(a.Kind)) + " " + string(cell.AppendBytes(nil, a.Reserved, d.look.Glyphs.Dash))
+		words := text.Clean(cell.Limit(a.Kind)) + " " + string(cell.AppendBytes(nil, a.Reserved, d.Appearance.Glyphs.Dash))
 		if n, ok := a.Blocks.Value(); ok && a.Kind == kindRaw {
 			words += " in " + strconv.FormatInt(n, 10)
 		}
@@ -67,15 +67,15 @@ func (d Panel) inShort(width int) []string {
 
 // allocator is the lines of one; nothing for a single one without further facts.
 func (d Panel) allocator(width int, a *snapshot.Allocator, among bool) []string {
-	s := &d.look.Styles
+	s := &d.Appearance.Styles
 	facts := d.allocatorFacts(a)
 	if len(facts) == 0 && !among && a.Config == "" && len(a.Largest) == 0 {
 		return nil
 	}
 	line := func(name, words string) string {
-		return d.text(width, cell.Span{s.Dim, text.Pad(text.Cut(name, partName-1, d.look.Glyphs.Ellipsis), partName)}, cell.Span{s.Text, words})
+		return d.text(width, cell.Span{s.Dim, text.Pad(text.Cut(name, partName-1, d.Appearance.Glyphs.Ellipsis), partName)}, cell.Span{s.Text, words})
 	}
-	reserved := string(cell.AppendBytes(nil, a.Reserved, d.look.Glyphs.Dash))
+	reserved := string(cell.AppendBytes(nil, a.Reserved, d.Appearance.Glyphs.Dash))
 	head := reserved + " reserved"
 	if a.Kind == kindRaw {
 		head = reserved

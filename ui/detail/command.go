@@ -43,8 +43,8 @@ func (d Panel) command(width, most int) []string {
 		return nil
 	}
 	var lines []string
-	for _, l := range cell.Wrap(s, room, most, d.look.Glyphs.Ellipsis) {
-		lines = append(lines, d.text(width, cell.Span{d.look.Styles.Dim, l}))
+	for _, l := range cell.Wrap(s, room, most, d.Appearance.Glyphs.Ellipsis) {
+		lines = append(lines, d.text(width, cell.Span{d.Appearance.Styles.Dim, l}))
 	}
 	return lines
 }

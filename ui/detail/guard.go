@@ -1,40 +1,37 @@
 package detail
 
 import (
+	"slices"
 	"strconv"
 
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 )
 
-// standingOf is what the guard thinks of a row, nil where nothing.
-func standingOf(s *snapshot.Snapshot, id snapshot.RowID) *snapshot.GuardStanding {
-	if s.Guard == nil {
-		return nil
+// guardWords is "guard: importance -500, would be flushed second", "" where no guard
+// looks at the row.
+func guardWords(guard *snapshot.Guard, id snapshot.RowID) string {
+	if guard == nil {
+		return ""
 	}
-	for i := range s.Guard.Standings {
-		if s.Guard.Standings[i].Row == id {
-			return &s.Guard.Standings[i]
-		}
+	i := slices.IndexFunc(guard.Standings, func(s snapshot.GuardStanding) bool { return s.Row == id })
+	if i < 0 {
+		return ""
 	}
-	return nil
-}
-
-// standingWords is "guard: importance -500, would be flushed second".
-func standingWords(of *snapshot.GuardStanding, mode snapshot.GuardMode) string {
-	words := "guard: importance " + strconv.Itoa(of.Importance)
+	standing := &guard.Standings[i]
+	words := "guard: importance " + strconv.Itoa(standing.Importance)
 	switch {
-	case of.Order <= 0 && of.Reason != "":
-		return words + ", not flushed: " + text.Clean(of.Reason)
-	case of.Order <= 0:
+	case standing.Order <= 0 && standing.Reason != "":
+		return words + ", not flushed: " + text.Clean(standing.Reason)
+	case standing.Order <= 0:
 		return words + ", not flushed"
-	case mode == snapshot.GuardAct:
-		words += ", is flushed " + ordinal(of.Order)
+	case guard.Mode == snapshot.GuardAct:
+		words += ", is flushed " + ordinal(standing.Order)
 	default:
-		words += ", would be flushed " + ordinal(of.Order)
+		words += ", would be flushed " + ordinal(standing.Order)
 	}
-	if of.Frees > 0 {
-		words += ", " + of.Frees.String() + " expected"
+	if standing.Frees > 0 {
+		words += ", " + standing.Frees.String() + " expected"
 	}
 	return words
 }

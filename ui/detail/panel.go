@@ -30,30 +30,23 @@ type Input struct {
 
 // Panel is the detail. A line without facts is left out.
 type Panel struct {
-	look    *cell.Appearance
-	history snapshot.History
-	now     cell.Moment
-	viewer  string // who looks
+	Input
 
-	scratch  *cell.Line             // what its lines are written on, one after the other
-	process  *snapshot.Process      // nil: no process to show
-	ended    *snapshot.EndedProcess // when and how it ended, nil while it lives
-	index    string                 // of its GPU, "5:1" for an instance
-	also     []string               // its other GPUs
-	leak     *snapshot.Alert        // its leak's alarm
-	gpuFull  quantity.Bytes         // used memory at which its GPU is full; 0 where not known
-	away     bool                   // its GPU does not answer
-	noDriver bool
-	guard    string // what the guard thinks of it, "" where nothing
-	full     bool   // it has the screen
-	graph    graph.Graph
-	advised  string
-	segments *segments.View
+	scratch *cell.Line             // on which its lines are written, one after the other
+	viewer  string                 // the user of vramscope
+	process *snapshot.Process      // nil: no process to show
+	ended   *snapshot.EndedProcess // when and how it ended, nil while it runs
+	index   string                 // of its GPU, "5:1" for an instance
+	also    []string               // its other GPUs
+	leak    *snapshot.Alert        // its leak's alert
+	gpuFull quantity.Bytes         // its used memory when the GPU is full; 0 where unknown
+	away    bool                   // its GPU does not answer
+	guard   string                 // what the guard decided about it, "" for nothing
 }
 
 // New is the detail of a process.
 func New(in Input) Panel {
-	d := Panel{look: in.Appearance, history: in.History, now: in.Now, full: in.Whole, scratch: cell.NewLine(in.Width)}
+	d := Panel{Input: in, scratch: cell.NewLine(in.Width)}
 	s, id := in.Snapshot, in.Row
 	if s == nil {
 		return d
@@ -82,11 +75,7 @@ func New(in Input) Panel {
 		d.gpuFull = graph.Reachable(gpu, d.process).Or(0)
 		d.away = gpu.State != snapshot.GPUOK && gpu.State != ""
 	}
-	d.noDriver = in.NoDriver
-	if of := standingOf(s, id); of != nil {
-		d.guard = standingWords(of, s.Guard.Mode)
-	}
-	d.graph, d.advised, d.segments = in.Graph, in.Advice, in.Segments
+	d.guard = guardWords(s.Guard, id)
 	return d
 }
 
@@ -95,7 +84,7 @@ func (d Panel) Render(width, height int) []string {
 	switch {
 	case width <= 0 || height <= 0:
 		return cell.Blank(max(width, 0), height)
-	case d.full:
+	case d.Whole:
 		return cell.Fill(d.whole(width, height), width, height)
 	default:
 		return cell.Fill(d.beside(width, height), width, height)
@@ -106,25 +95,25 @@ func (d Panel) Render(width, height int) []string {
 func (d Panel) whole(width, height int) []string {
 	p := d.process
 	if p == nil {
-		return []string{d.text(width, cell.Span{d.look.Styles.Dim, "no process to show"})}
+		return []string{d.text(width, cell.Span{d.Appearance.Styles.Dim, "no process to show"})}
 	}
-	if height < detailLeast {
+	if height < minHeight {
 		return d.brief(width)
 	}
-	if d.segments != nil {
+	if d.Segments != nil {
 		facts := d.besideMap(d.above(width, height), width, height)
 		return append(facts, d.segmentPanel().Render(width, height-len(facts))...)
 	}
 	lines := d.aboveGraph(width, height)
 	if room := height - len(lines); room >= graph.LeastHeight {
-		lines = append(lines, d.graph.Render(width, room)...)
+		lines = append(lines, d.Graph.Render(width, room)...)
 	}
 	return lines
 }
 
 // GraphRows is how high the graph of the full screen is, 0 where it has none.
 func (d Panel) GraphRows(width, height int) int {
-	if d.process == nil || d.segments != nil {
+	if d.process == nil || d.Segments != nil {
 		return 0
 	}
 	if room := height - len(d.aboveGraph(width, height)); room >= graph.LeastHeight {
@@ -137,8 +126,8 @@ func (d Panel) GraphRows(width, height int) int {
 func (d Panel) aboveGraph(width, height int) []string {
 	lines := append(d.above(width, height), "")
 	lines = append(lines, d.totals(width)...)
-	if d.advised != "" {
-		lines = append(lines, d.text(width, cell.Span{d.look.Styles.Dim, text.Pad("advice", partName)}, cell.Span{d.look.Styles.Text, d.advised}))
+	if d.Advice != "" {
+		lines = append(lines, d.text(width, cell.Span{d.Appearance.Styles.Dim, text.Pad("advice", partName)}, cell.Span{d.Appearance.Styles.Text, d.Advice}))
 	}
 	outlook := d.outlook(width)
 	// What the allocators say one by one comes where the graph stays as it is.
@@ -152,7 +141,7 @@ func (d Panel) aboveGraph(width, height int) []string {
 
 // above is who the process is and what its memory is.
 func (d Panel) above(width, height int) []string {
-	s, p := &d.look.Styles, d.process
+	s, p := &d.Appearance.Styles, d.process
 	lines := []string{d.text(width,
 		cell.Span{s.Strong, "GPU " + d.index}, cell.Span{s.Strong, "  PID " + strconv.Itoa(p.ID.Process.PID)},
 		cell.Span{s.Text, "  " + cell.UserName(p) + "  " + cell.ShortCommand(p)})}
@@ -166,12 +155,12 @@ func (d Panel) above(width, height int) []string {
 
 // beside stands at the right of the main graph.
 func (d Panel) beside(width, height int) []string {
-	s, p := &d.look.Styles, d.process
+	s, p := &d.Appearance.Styles, d.process
 	if p == nil {
-		return []string{cell.TitledRule(d.look, width, "no process", s.Title, nil)}
+		return []string{cell.TitledRule(d.Appearance, width, "no process", s.Title, nil)}
 	}
 	lines := []string{
-		cell.TitledRule(d.look, width, "PID "+strconv.Itoa(p.ID.Process.PID), s.Title, []cell.Span{{s.Key, "Enter"}, {s.Dim, ": full screen"}}),
+		cell.TitledRule(d.Appearance, width, "PID "+strconv.Itoa(p.ID.Process.PID), s.Title, []cell.Span{{s.Key, "Enter"}, {s.Dim, ": full screen"}}),
 		d.text(width, cell.Span{s.Strong, cell.UserName(p)}, cell.Span{s.Text, "  " + cell.ShortCommand(p)}),
 		d.text(width, cell.Span{s.Text, strings.Join(append([]string{"GPU " + d.index}, d.facts(false)...), ", ")}),
 		d.text(width, d.state()...),
@@ -206,7 +195,7 @@ func (d Panel) line(width int) *cell.Line {
 func (d Panel) text(width int, spans ...cell.Span) string {
 	l := d.line(width)
 	l.Skip(1)
-	l.PutSpans(spans, width-1, d.look.Glyphs.Ellipsis)
+	l.PutSpans(spans, width-1, d.Appearance.Glyphs.Ellipsis)
 	return l.String()
 }
 
@@ -221,7 +210,7 @@ func (d Panel) facts(all bool) []string {
 		facts = append(facts, text.Clean(p.Type))
 	}
 	if !p.Started.IsZero() && d.ended == nil {
-		facts = append(facts, "up "+quantity.Duration(d.now.Since(p.Started)))
+		facts = append(facts, "up "+quantity.Duration(d.Now.Since(p.Started)))
 	}
 	if job := text.Clean(p.Job.String()); job != "" {
 		facts = append(facts, job)

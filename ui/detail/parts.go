@@ -24,7 +24,7 @@ const (
 
 // parts is used memory and its parts, each with its share and a note.
 func (d Panel) parts(width int) []string {
-	s, p := &d.look.Styles, d.process
+	s, p := &d.Appearance.Styles, d.process
 	lines := []string{d.usedLine(width)}
 	if !p.Allocated.Known() && !p.Cached.Known() && !p.Fragmented.Known() {
 		note := "contents unknown: only a probe reports them"
@@ -37,7 +37,7 @@ func (d Panel) parts(width int) []string {
 			note = "contents unknown: its probe sees no allocator in use"
 		case p.Probe != nil:
 			note = "contents unknown until its probe answers again"
-		case !p.Used.Known() && d.noDriver:
+		case !p.Used.Known() && d.NoDriver:
 			note = "no driver reports how much it uses"
 		case !p.Used.Known() && d.away:
 			note = "its GPU does not answer"
@@ -71,7 +71,7 @@ func (d Panel) parts(width int) []string {
 func (d Panel) usedLine(width int) string {
 	p := d.process
 	l := d.line(width)
-	d.figures(l, "used", d.look.Styles.Strong, p.Used, d.share(p.Used.Or(0)))
+	d.figures(l, "used", d.Appearance.Styles.Strong, p.Used, d.share(p.Used.Or(0)))
 	parts := cell.ProcessParts(p)
 	scale := p.Used.Or(0)
 	if scale <= 0 {
@@ -80,7 +80,7 @@ func (d Panel) usedLine(width int) string {
 		}
 	}
 	if cells := width - l.Used() - 1; scale > 0 && cells >= 8 {
-		l.Bar(d.look, parts, scale, cells)
+		l.Bar(d.Appearance, parts, scale, cells)
 	}
 	return l.String()
 }
@@ -93,12 +93,12 @@ func (d Panel) part(width int, name string, style themes.Style, amount snapshot.
 func (d Panel) named(width int, name string, style themes.Style, amount snapshot.Bytes, share, note string) string {
 	l := d.line(width)
 	d.figures(l, name, style, amount, share)
-	l.PutSpans([]cell.Span{{d.look.Styles.Text, note}}, width, d.look.Glyphs.Ellipsis)
+	l.PutSpans([]cell.Span{{d.Appearance.Styles.Text, note}}, width, d.Appearance.Glyphs.Ellipsis)
 	return l.String()
 }
 
 func (d Panel) figures(l *cell.Line, name string, style themes.Style, amount snapshot.Bytes, share string) {
-	s, g := &d.look.Styles, &d.look.Glyphs
+	s, g := &d.Appearance.Styles, &d.Appearance.Glyphs
 	l.Skip(1)
 	l.Left(style, name, partName, "")
 	if !amount.Known() {
@@ -130,7 +130,7 @@ func (d Panel) peak() (amount quantity.Bytes, seen time.Duration, ok bool) {
 	if d.ended != nil {
 		return 0, 0, false
 	}
-	return cell.AllocatedPeak(d.history, time.Time(d.now), d.process.ID)
+	return cell.AllocatedPeak(d.History, time.Time(d.Now), d.process.ID)
 }
 
 func (d Panel) allocatedNote() string {
@@ -171,14 +171,14 @@ func (d Panel) cachedNote() string {
 		return "none of it is freed while the process runs"
 	}
 	note := "returnable "
-	if d.ended == nil && d.look.Keys.Has(keys.Flush) && (p.Probe == nil || !p.Probe.ByDaemon) {
+	if d.ended == nil && d.Appearance.Keys.Has(keys.Flush) && (p.Probe == nil || !p.Probe.ByDaemon) {
 		note = "F frees "
 	}
 	note += p.ReturnableBound().Amount(returnable)
 	if d.ended != nil {
 		return note
 	}
-	switch l := cell.LastingOf(d.history, time.Time(d.now), p); {
+	switch l := cell.LastingOf(d.History, time.Time(d.Now), p); {
 	case !l.Known:
 		return note
 	case l.Most <= 0:
@@ -207,7 +207,7 @@ func (d Panel) fragmentedNote() string {
 	}
 	switch basis {
 	case "stranded":
-		if where := d.splitSegments(); where != "" && !d.full {
+		if where := d.splitSegments(); where != "" && !d.Whole {
 			return "inactive split" + where
 		}
 		return "inactive split blocks" + d.splitSegments()

@@ -35,9 +35,9 @@ func blanked(lines []string, width int) []string {
 
 // segmentPanel is the map itself.
 func (d Panel) segmentPanel() segments.Panel {
-	p := segments.Panel{Appearance: d.look, Now: d.now}
-	if d.segments != nil {
-		p.View = *d.segments
+	p := segments.Panel{Appearance: d.Appearance, Now: d.Now}
+	if d.Segments != nil {
+		p.View = *d.Segments
 	}
 	if d.process != nil {
 		for i := range d.process.Allocators {

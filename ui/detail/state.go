@@ -14,7 +14,7 @@ import (
 
 // state is how the process and its probe are doing.
 func (d Panel) state() []cell.Span {
-	s, p := &d.look.Styles, d.process
+	s, p := &d.Appearance.Styles, d.process
 	switch {
 	case d.ended != nil:
 		return []cell.Span{{s.Warning, d.ending()}}
@@ -37,12 +37,12 @@ func (d Panel) state() []cell.Span {
 // ending is when and how the process ended.
 func (d Panel) ending() string {
 	g := d.ended
-	text := "ended " + quantity.Duration(d.now.Since(g.Ended)) + " ago at " + d.now.Clock(g.Ended)
+	text := "ended " + quantity.Duration(d.Now.Since(g.Ended)) + " ago at " + d.Now.Clock(g.Ended)
 	if peak, ok := g.Last.Peak.Value(); ok {
 		text += ", peak " + peak.String()
 	}
 	if count, ok := g.OutOfMemoryCount.Value(); ok && count > 0 {
-		text += ", out of memory " + d.look.Glyphs.Times + strconv.FormatInt(count, 10)
+		text += ", out of memory " + d.Appearance.Glyphs.Times + strconv.FormatInt(count, 10)
 	}
 	if status, ok := g.ExitStatus.Value(); ok {
 		text += ", exit " + strconv.Itoa(status)
@@ -52,7 +52,7 @@ func (d Panel) ending() string {
 
 // advice is how to get to know more; only ways that this build has.
 func (d Panel) advice() string {
-	bound := d.look.Keys
+	bound := d.Appearance.Keys
 	own := d.viewer != "" && (d.viewer == d.process.User || d.viewer == "root")
 	var ways []string
 	if bound.Has(keys.Attach) && own {

@@ -16,10 +16,10 @@ import (
 func (d Panel) totals(width int) []string {
 	var lines []string
 	if facts := d.figuresOfAll(width - 2); facts != "" {
-		lines = append(lines, d.text(width, cell.Span{d.look.Styles.Text, facts}))
+		lines = append(lines, d.text(width, cell.Span{d.Appearance.Styles.Text, facts}))
 	}
 	if names := d.evictable(); names != "" {
-		lines = append(lines, d.text(width, cell.Span{d.look.Styles.Text, names}))
+		lines = append(lines, d.text(width, cell.Span{d.Appearance.Styles.Text, names}))
 	}
 	return lines
 }
@@ -92,7 +92,7 @@ func (d Panel) evictable() string {
 		cache := &d.process.Evictable[i]
 		caches[i] = text.Clean(cell.Limit(cache.Name))
 		if reported {
-			caches[i] += " " + cell.SizeOf(cache.Bytes, d.look.Glyphs.Dash)
+			caches[i] += " " + cell.SizeOf(cache.Bytes, d.Appearance.Glyphs.Dash)
 		}
 		caches[i] += " (prio " + strconv.FormatFloat(cache.Priority, 'g', 6, 64) + ")"
 	}
@@ -115,19 +115,19 @@ func (d Panel) outlook(width int) []string {
 	}
 	l := d.line(width)
 	l.Skip(1)
-	l.PutSpans([]cell.Span{{style, trend}}, width-1, d.look.Glyphs.Ellipsis)
+	l.PutSpans([]cell.Span{{style, trend}}, width-1, d.Appearance.Glyphs.Ellipsis)
 	if ahead != "" {
 		if trend != "" {
 			l.Skip(2)
 			l.To(min(outlookColumn, max(width-1-text.Width(ahead), l.Used())))
 		}
-		l.PutSpans([]cell.Span{{d.look.Styles.Text, ahead}}, width-1, d.look.Glyphs.Ellipsis)
+		l.PutSpans([]cell.Span{{d.Appearance.Styles.Text, ahead}}, width-1, d.Appearance.Glyphs.Ellipsis)
 	}
 	return []string{l.String()}
 }
 
 func (d Panel) trend() (string, themes.Style) {
-	s, p := &d.look.Styles, d.process
+	s, p := &d.Appearance.Styles, d.process
 	rate := ""
 	if v, ok := p.GrowthPerSecond.Value(); ok && v != 0 {
 		rate = " " + cell.PerSecond(v)
@@ -139,7 +139,7 @@ func (d Panel) trend() (string, themes.Style) {
 	case snapshot.TrendLeak:
 		text := "LEAK" + rate
 		if d.leak != nil && !d.leak.Since.IsZero() {
-			since := d.now.Clock(d.leak.Since)
+			since := d.Now.Clock(d.leak.Since)
 			text += " since " + strings.TrimSuffix(since, since[len(since)-3:])
 		}
 		return text, s.Leak
@@ -191,5 +191,5 @@ func (d Panel) bounds(f *snapshot.Prediction) string {
 	if low != "full" && high != "full" && low[len(low)-1] == high[len(high)-1] && low != "0" {
 		low, high = low[:len(low)-1], high[:len(high)-1]
 	}
-	return " (" + low + d.look.Glyphs.EnDash + high + ")"
+	return " (" + low + d.Appearance.Glyphs.EnDash + high + ")"
 }

@@ -34,9 +34,6 @@ func (e Environment) Fill(lines []string, err error) Environment {
 	return e
 }
 
-// Follow implements Overlay: the environment is read once.
-func (e Environment) Follow(*Screen) Overlay { return e }
-
 func (e Environment) Size(width int) (extent, int) {
 	return OverTable, len(e.content(width)) + 2
 }

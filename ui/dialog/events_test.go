@@ -71,11 +71,11 @@ func TestScrolledEventsStayInPlace(t *testing.T) {
 	o, _ = pressed(o, "down", "down", "down")
 	before := o.Render(80, 14)[2]
 	st.History = uitest.CurveHistory{Log: append([]snapshot.Event{{Time: uitest.DrawnAt, Kind: snapshot.EventXID, Message: "new"}}, log...)}
-	if got := o.Follow(st).Render(80, 14)[2]; got != before {
+	if got := o.(Follower).Follow(st).Render(80, 14)[2]; got != before {
 		t.Errorf("the first line moved from\n%s to\n%s", before, got)
 	}
 	o, _ = pressed(o, "home")
-	if text := rendered(o.Follow(st), 80, 14); !strings.Contains(text, "new") {
+	if text := rendered(o.(Follower).Follow(st), 80, 14); !strings.Contains(text, "new") {
 		t.Error("at the top the new event is not seen:\n" + text)
 	}
 	o, _ = pressed(o, "G")

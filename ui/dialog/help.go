@@ -29,8 +29,6 @@ func NewHelp(lk *cell.Appearance, columns ...Section) Help {
 
 func (h Help) Size(width int) (extent, int) { return BelowHeader, len(h.content(width)) + 2 }
 
-func (h Help) Follow(*Screen) Overlay { return h }
-
 func (h Help) Press(name string, width, height int) (Overlay, Outcome) {
 	turns := name == "tab" || name == "right" && !h.second || name == "left" && h.second
 	switch help := h.look.Keys.Match(name, keys.InOverlay, false) == keys.Help; {

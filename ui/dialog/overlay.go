@@ -7,18 +7,22 @@ import (
 )
 
 // Overlay is a panel that lies over the screen and receives the keys: a question
-// or a panel that scrolls. It is a value: Press and Follow return its successor.
+// or a panel that scrolls. It is a value: Press returns its successor.
 type Overlay interface {
 	// Render returns exactly height lines of exactly width cells.
 	Render(width, height int) []string
 	// Press takes a key (tea.KeyPressMsg.String) while the overlay fills height
 	// lines of width cells.
 	Press(name string, width, height int) (Overlay, Outcome)
-	// Follow takes the newest figures.
-	Follow(now *Screen) Overlay
 	// Size is what it covers and how many lines it would fill at this width. It
 	// is drawn with fewer where there are fewer.
 	Size(width int) (extent, int)
+}
+
+// Follower is an overlay that shows the newest figures.
+type Follower interface {
+	// Follow returns the overlay with the figures of now.
+	Follow(now *Screen) Overlay
 }
 
 // Screen is what an overlay sees of the screen it lies over.

@@ -24,9 +24,6 @@ func (r Report) Fill(lines []string) Report {
 	return r
 }
 
-// Follow implements Overlay: the report is made once.
-func (r Report) Follow(*Screen) Overlay { return r }
-
 // Size implements Overlay: all lines, so that the frame stays when the report comes.
 func (r Report) Size(int) (extent, int) { return BelowHeader, allLines }
 

@@ -98,8 +98,6 @@ func (d Setup) Settings() Settings {
 	return s
 }
 
-func (d Setup) Follow(*Screen) Overlay { return d }
-
 func (d Setup) Size(int) (extent, int) { return AboveAlert, len(d.lines()) + 2 }
 
 // Press implements Overlay. Other keys are dropped: a change past the setup would not be

@@ -35,8 +35,6 @@ func (d SortBy) Column() (name string, reversed bool) {
 	return name, name == d.now && !d.reversed
 }
 
-func (d SortBy) Follow(*Screen) Overlay { return d }
-
 func (d SortBy) Size(int) (extent, int) { return AboveAlert, len(d.columns) + 2 }
 
 func (d SortBy) Press(name string, _, height int) (Overlay, Outcome) {

@@ -13,7 +13,7 @@ import (
 type Why struct {
 	page
 	event    snapshot.Event
-	list     Overlay // shown again when it closes
+	list     Events // shown again when it closes
 	evidence *why.Evidence
 	verdict  why.Verdict
 }
@@ -45,9 +45,9 @@ func (w Why) Text() string {
 	return text.String()
 }
 
-// Follow implements Overlay: the explanation is made once.
+// Follow keeps the list up to date; the explanation is made once.
 func (w Why) Follow(now *Screen) Overlay {
-	w.list = w.list.Follow(now)
+	w.list = w.list.following(now)
 	return w
 }
 

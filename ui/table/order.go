@@ -102,17 +102,9 @@ func Matches(p *snapshot.Process, text string) bool {
 	return contains(p.Job.String()) || strings.Contains(text, " ") && contains(strings.Join(p.Command, " "))
 }
 
-// containsFold is strings.Contains without case, and without a copy of ASCII text.
+// containsFold is strings.Contains, in either case.
 func containsFold(text, part string) bool {
-	if strings.ContainsFunc(part, func(r rune) bool { return r >= 0x80 }) {
-		return strings.Contains(strings.ToLower(text), strings.ToLower(part))
-	}
-	for i := 0; i+len(part) <= len(text); i++ {
-		if strings.EqualFold(text[i:i+len(part)], part) {
-			return true
-		}
-	}
-	return false
+	return strings.Contains(strings.ToLower(text), strings.ToLower(part))
 }
 
 // Order is what the table sorts by: allocated for used where no driver reports that.

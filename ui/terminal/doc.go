@@ -2,7 +2,7 @@
 // terminal into raw mode, asks it what it can do, and leaves it as it was
 // found, whichever way the program ends.
 //
-//	Open ─ Raw ─ Enter: title saved, alternate screen, questions, first frame
+//	open ─ raw ─ Enter: title saved, alternate screen, questions, first frame
 //	  Bubble Tea reads Input ──→ model ──→ Paint ─→ what differs ─→ Output
 //	Close: modes off, main screen, title back ─ termios restored
 //	Abandon: the same, without waiting for a terminal that takes nothing

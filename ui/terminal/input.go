@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Input is the keyboard.
+// input is the keyboard.
 //
 // It is a term.File, which is how Bubble Tea recognises a terminal, but on
 // purpose not a cancelreader.File: Bubble Tea would then wait for keys in an
@@ -19,15 +19,15 @@ import (
 // It reports the end of the terminal, because Bubble Tea takes an end of file
 // for silence and would run on, and each Ctrl-C, so that one can be answered
 // even when the event loop hangs.
-type Input struct {
+type input struct {
 	file        *os.File // whose descriptor is asked for modes
 	device      *os.File // the same terminal, opened again so that a read can be ended
 	ended       func(error)
 	interrupted func()
 }
 
-func newInput(file *os.File, ended func(error), interrupted func()) *Input {
-	return &Input{file: file, device: reopened(file, unix.O_RDONLY), ended: ended, interrupted: interrupted}
+func newInput(file *os.File, ended func(error), interrupted func()) *input {
+	return &input{file: file, device: reopened(file, unix.O_RDONLY), ended: ended, interrupted: interrupted}
 }
 
 // Ctrl-C as terminals send it: the control character, and the kitty keyboard
@@ -37,7 +37,7 @@ const (
 	ctrlCKitty = "\x1b[99;5u"
 )
 
-func (i *Input) Read(p []byte) (int, error) {
+func (i *input) Read(p []byte) (int, error) {
 	n, err := i.device.Read(p)
 	if typed := string(p[:n]); typed == ctrlC || typed == ctrlCKitty {
 		i.interrupted()
@@ -54,29 +54,29 @@ func (i *Input) Read(p []byte) (int, error) {
 // pause ends the read that is waiting, and every one until resume. Keys that
 // are typed meanwhile are not lost. A terminal that could not be opened again
 // cannot be paused: its read ends with the next key.
-func (i *Input) pause() { i.deadline(time.Now()) }
+func (i *input) pause() { i.deadline(time.Now()) }
 
 // resume lets reads wait for keys again.
-func (i *Input) resume() { i.deadline(time.Time{}) }
+func (i *input) resume() { i.deadline(time.Time{}) }
 
-func (i *Input) deadline(at time.Time) {
+func (i *input) deadline(at time.Time) {
 	if i.device != i.file {
 		_ = i.device.SetReadDeadline(at) // it could be set when the device was opened
 	}
 }
 
 // release ends all reading.
-func (i *Input) release() {
+func (i *input) release() {
 	i.pause()
 	if i.device != i.file {
 		_ = i.device.Close() // it was only read from
 	}
 }
 
-func (i *Input) Fd() uintptr { return i.file.Fd() }
+func (i *input) Fd() uintptr { return i.file.Fd() }
 
 // Write implements term.File; nothing is written to the keyboard.
-func (i *Input) Write([]byte) (int, error) { return 0, os.ErrPermission }
+func (i *input) Write([]byte) (int, error) { return 0, os.ErrPermission }
 
-// Close implements term.File; the file belongs to the caller of Open.
-func (i *Input) Close() error { return nil }
+// Close implements term.File; the file belongs to the caller of open.
+func (i *input) Close() error { return nil }

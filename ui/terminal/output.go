@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Output writes to the terminal without ever waiting for it, so that one that is not
+// output writes to the terminal without ever waiting for it, so that one that is not
 // being read (a stopped SSH client, a full pipe of a multiplexer) never holds up the
 // event loop.
 //
@@ -26,7 +26,7 @@ import (
 // drawn anew.
 //
 // It is a term.File: Bubble Tea takes nothing else for a terminal.
-type Output struct {
+type output struct {
 	file    *os.File        // whose descriptor is asked for size and modes
 	device  *os.File        // the same terminal, opened again so that a write can be ended
 	direct  syscall.RawConn // the device, where a write to it does not block; nil where it may
@@ -52,8 +52,8 @@ const (
 	pendingLimit = 1 << 20
 )
 
-func newOutput(file *os.File, drained func(lost bool), failed func(error)) *Output {
-	o := &Output{
+func newOutput(file *os.File, drained func(lost bool), failed func(error)) *output {
+	o := &output{
 		file:     file,
 		device:   reopened(file, unix.O_WRONLY),
 		drained:  drained,
@@ -69,7 +69,7 @@ func newOutput(file *os.File, drained func(lost bool), failed func(error)) *Outp
 }
 
 // Write implements io.Writer. It fails on a closed terminal or a stopped output.
-func (o *Output) Write(p []byte) (int, error) {
+func (o *output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	if o.err != nil || o.closed {
 		err := o.err
@@ -110,7 +110,7 @@ func (o *Output) Write(p []byte) (int, error) {
 
 // writeNow writes what the terminal takes at once, and returns how much that is. The
 // lock is held, and the goroutine has nothing to write. Errors are left to it.
-func (o *Output) writeNow(p []byte) (n int) {
+func (o *output) writeNow(p []byte) (n int) {
 	if o.direct == nil {
 		return 0
 	}
@@ -122,14 +122,14 @@ func (o *Output) writeNow(p []byte) (n int) {
 }
 
 // Stalled reports whether the terminal is not taking what is written to it.
-func (o *Output) Stalled() bool {
+func (o *output) Stalled() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.stalled
 }
 
 // Flush waits until all is written, and reports false after the timeout.
-func (o *Output) Flush(timeout time.Duration) bool {
+func (o *output) Flush(timeout time.Duration) bool {
 	o.mu.Lock()
 	taken := o.taken
 	o.mu.Unlock()
@@ -137,7 +137,7 @@ func (o *Output) Flush(timeout time.Duration) bool {
 }
 
 // Interrupt drops what is pending, and reports whether the write under way was ended.
-func (o *Output) Interrupt() bool {
+func (o *output) Interrupt() bool {
 	o.mu.Lock()
 	o.pending = nil
 	o.mu.Unlock()
@@ -152,7 +152,7 @@ func (o *Output) Interrupt() bool {
 }
 
 // Stop ends the goroutine. It does not wait for a write that is still blocked.
-func (o *Output) Stop() {
+func (o *output) Stop() {
 	o.mu.Lock()
 	o.closed = true
 	idle := o.taken == nil
@@ -179,14 +179,14 @@ func await(taken <-chan struct{}, timeout time.Duration) bool {
 }
 
 // signal wakes the writing goroutine. A Write may come after Stop: nothing closes the channel.
-func (o *Output) signal() {
+func (o *output) signal() {
 	select {
 	case o.wake <- struct{}{}:
 	default: // it is awake
 	}
 }
 
-func (o *Output) run() {
+func (o *output) run() {
 	defer close(o.finished)
 	for !o.drain() {
 		<-o.wake
@@ -194,7 +194,7 @@ func (o *Output) run() {
 }
 
 // drain writes until nothing is pending, and reports whether the output was stopped.
-func (o *Output) drain() (stopped bool) {
+func (o *output) drain() (stopped bool) {
 	for {
 		o.mu.Lock()
 		batch := o.pending
@@ -225,7 +225,7 @@ func (o *Output) drain() (stopped bool) {
 }
 
 // settle ends a round of writing; it is called with the lock and releases it.
-func (o *Output) settle() {
+func (o *output) settle() {
 	wasStalled, lost := o.stalled, o.lost
 	o.stalled, o.lost = false, false
 	if o.taken != nil {
@@ -238,10 +238,10 @@ func (o *Output) settle() {
 	}
 }
 
-func (o *Output) Fd() uintptr { return o.file.Fd() }
+func (o *output) Fd() uintptr { return o.file.Fd() }
 
 // Read implements term.File; nothing is read from the output.
-func (o *Output) Read([]byte) (int, error) { return 0, io.EOF }
+func (o *output) Read([]byte) (int, error) { return 0, io.EOF }
 
-// Close implements term.File; the file belongs to the caller of Open.
-func (o *Output) Close() error { return nil }
+// Close implements term.File; the file belongs to the caller of open.
+func (o *output) Close() error { return nil }

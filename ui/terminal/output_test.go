@@ -12,7 +12,7 @@ import (
 )
 
 // unread is an output whose other end is not read, and that end.
-func unread(t *testing.T, drained func(bool), failed func(error)) (*Output, *os.File) {
+func unread(t *testing.T, drained func(bool), failed func(error)) (*output, *os.File) {
 	t.Helper()
 	r, w, err := os.Pipe()
 	if err != nil {

@@ -41,14 +41,13 @@ type Program struct {
 	Aligned func(at time.Time)
 
 	model    Model
-	terminal *Terminal
+	terminal *terminal
 	crashes  crashes
 	program  *tea.Program
 	cancel   context.CancelCauseFunc
 	signals  *Signals
 	drained  chan struct{} // the output no longer stalls
 	lost     atomic.Bool   // output was dropped while it stalled
-	stopping *Suspension
 }
 
 // errQuit ends a run after a signal or a closed terminal.
@@ -68,7 +67,7 @@ func (p *Program) Run(parent context.Context) error {
 	defer cancel(nil)
 	p.cancel, p.crashes.end, p.drained = cancel, cancel, make(chan struct{}, 1)
 	var err error
-	p.terminal, err = Open(p.Input, p.Output, p.Environ, Listeners{
+	p.terminal, err = open(p.Input, p.Output, p.Environ, listeners{
 		Drained: p.noteDrained,
 		Ended:   func(error) { cancel(errQuit) }, // a closed terminal shows no message
 		// Ctrl-C is a key in the event loop; this is for when the loop hangs.
@@ -79,13 +78,12 @@ func (p *Program) Run(parent context.Context) error {
 	}
 	p.signals = CatchSignals()
 	defer p.signals.Release()
-	p.stopping = NewSuspension(p.terminal, p.Driver)
 	hold := NewHold(p.terminal.Traits)
 	hold.End, hold.Stalled, hold.Suspend = func() { cancel(errQuit) }, p.terminal.Output.Stalled, p.suspend
 	if p.model, err = p.Model(hold); err != nil {
 		return err
 	}
-	if err := p.terminal.Raw(); err != nil {
+	if err := p.terminal.raw(); err != nil {
 		return err
 	}
 	p.firstFrame(ctx)
@@ -218,15 +216,15 @@ func (p *Program) filter(_ tea.Model, msg tea.Msg) tea.Msg {
 		return nil
 	case tea.ModeReportMsg:
 		if msg.Mode == ansi.ModeSynchronizedOutput && msg.Value == ansi.ModeReset {
-			p.terminal.Synchronize()
+			p.terminal.screen.synchronized = true
 		}
 	case RedrawMsg:
-		p.terminal.Redraw()
+		p.terminal.screen.invalidate()
 	case ResumedMsg:
 		p.align()
 	case DrainedMsg:
 		if msg.Lost {
-			p.terminal.Redraw()
+			p.terminal.screen.invalidate()
 		}
 	}
 	return msg
@@ -251,9 +249,9 @@ func (p *Program) align() {
 
 // suspend restores the terminal until the program is continued.
 func (p *Program) suspend() tea.Cmd {
-	release := tea.Exec(p.stopping, func(err error) tea.Msg { return ResumedMsg{err} })
+	release := tea.Exec(suspension{p}, func(err error) tea.Msg { return ResumedMsg{err} })
 	return func() tea.Msg {
-		if err := p.stopping.Prepare(); err != nil {
+		if err := (suspension{p}).prepare(); err != nil {
 			return ResumedMsg{err}
 		}
 		return release()
@@ -278,7 +276,10 @@ func (p painted) take(msg tea.Msg) tea.Cmd {
 	case suspendMsg:
 		return p.crashes.guarded(p.suspend())
 	case continuedMsg: // after a SIGSTOP, when the shell had the terminal
-		return func() tea.Msg { p.stopping.Retake(); return RedrawMsg{} }
+		return func() tea.Msg {
+			_ = p.terminal.raw() // a closed terminal is noticed by its output
+			return RedrawMsg{}
+		}
 	case endMsg:
 		p.cancel(errQuit)
 		return nil

@@ -12,7 +12,7 @@ import (
 	"vramscope/internal/text"
 )
 
-// Screen draws frames, and writes only what differs from the frame before:
+// screen draws frames, and writes only what differs from the frame before:
 //
 //	frame ── lines that differ ──→ cells ── runs that differ, by columns ──→ one write
 //
@@ -21,7 +21,7 @@ import (
 // here as text, and a frame is drawn as soon as it is there.
 //
 // It is used by one goroutine at a time.
-type Screen struct {
+type screen struct {
 	output io.Writer
 	styles styles
 
@@ -31,7 +31,7 @@ type Screen struct {
 	next          [][]cell // those of the frame that is being drawn, where its lines differ
 	valid         bool     // the terminal shows the frame
 	view          tea.View // whose modes are set
-	synchronized  bool     // the terminal can take a frame as a whole
+	synchronized  bool     // frames are wrapped in mode 2026: the terminal shows none half drawn
 
 	out     []byte
 	runs    []run // what differs
@@ -45,18 +45,15 @@ type Frame struct {
 	Width, Height int
 }
 
-// NewScreen returns a screen whose content is not known yet.
-func NewScreen(output io.Writer) *Screen { return &Screen{output: output, styles: newStyles()} }
+// newScreen returns a screen whose content is not known yet.
+func newScreen(output io.Writer) *screen { return &screen{output: output, styles: newStyles()} }
 
-// Invalidate has the next frame drawn anew, cell by cell.
-func (s *Screen) Invalidate() { s.valid = false }
-
-// Synchronize wraps frames in mode 2026: the terminal shows none half drawn.
-func (s *Screen) Synchronize() { s.synchronized = true }
+// invalidate has the next frame drawn anew, cell by cell.
+func (s *screen) invalidate() { s.valid = false }
 
 // Paint draws a frame and sets a view's modes. It writes nothing where nothing has
 // changed.
-func (s *Screen) Paint(view tea.View, frame Frame) {
+func (s *screen) Paint(view tea.View, frame Frame) {
 	if out := s.differences(view, frame); len(out) > 0 {
 		if s.synchronized {
 			out = append(out, ansi.ResetModeSynchronizedOutput...)
@@ -69,7 +66,7 @@ func (s *Screen) Paint(view tea.View, frame Frame) {
 
 // differences is what turns the frame that is shown into another, after the sequence
 // that starts synchronized output; nothing where they are the same.
-func (s *Screen) differences(view tea.View, frame Frame) []byte {
+func (s *screen) differences(view tea.View, frame Frame) []byte {
 	s.out = append(s.out[:0], ansi.SetModeSynchronizedOutput...)
 	begin := len(s.out)
 	s.setModes(view)
@@ -87,7 +84,7 @@ func (s *Screen) differences(view tea.View, frame Frame) []byte {
 }
 
 // setModes sets the title and the mouse, where they have changed.
-func (s *Screen) setModes(view tea.View) {
+func (s *screen) setModes(view tea.View) {
 	if view.WindowTitle != s.view.WindowTitle {
 		s.out = append(s.out, ansi.SetWindowTitle(view.WindowTitle)...)
 	}
@@ -102,10 +99,10 @@ func (s *Screen) setModes(view tea.View) {
 }
 
 // forgetModes has the next frame set its modes anew: the terminal's are off.
-func (s *Screen) forgetModes() { s.view = tea.View{} }
+func (s *screen) forgetModes() { s.view = tea.View{} }
 
 // clear erases the screen.
-func (s *Screen) clear(width, height int) {
+func (s *screen) clear(width, height int) {
 	s.out = append(s.out, ansi.ResetStyle+ansi.CursorHomePosition+ansi.EraseEntireScreen...)
 	s.x, s.y, s.current = 0, 0, 0
 	s.lines = nil
@@ -125,7 +122,7 @@ func (s *Screen) clear(width, height int) {
 
 // draw draws what differs, line by line; but short runs in one column, as the digits of
 // figures are, one below the other.
-func (s *Screen) draw(lines []string) {
+func (s *screen) draw(lines []string) {
 	s.runs = s.runs[:0]
 	at := func(lines []string, y int) string {
 		if y < len(lines) {
@@ -157,7 +154,7 @@ type run struct {
 }
 
 // below finds the run below a short one; -1 where there is none.
-func (s *Screen) below(i int) int {
+func (s *screen) below(i int) int {
 	r := s.runs[i]
 	if r.to-r.from > len("\x1b[A") {
 		return -1
@@ -171,7 +168,7 @@ func (s *Screen) below(i int) int {
 }
 
 // drawRun writes the cells of a run.
-func (s *Screen) drawRun(r *run) {
+func (s *screen) drawRun(r *run) {
 	r.drawn = true
 	if r.to > s.width {
 		s.moveTo(r.from, r.y)
@@ -189,7 +186,7 @@ func (s *Screen) drawRun(r *run) {
 
 // differ adds the runs of cells that differ in a row. Cells between that take no more
 // bytes than a move are written, too.
-func (s *Screen) differ(y int) {
+func (s *screen) differ(y int) {
 	row, next, first := s.rows[y], s.next[y], len(s.runs)
 	end := s.width // from end on only blanks follow
 	for end > 0 && next[end-1] == blank {
@@ -232,7 +229,7 @@ func differing(row, next []cell) int {
 
 // near reports whether a run may go on over the cells up to another run: they are few,
 // of one byte each, and of the style before them.
-func (s *Screen) near(row []cell, from, to int) bool {
+func (s *screen) near(row []cell, from, to int) bool {
 	if to-from > len("\x1b[C") {
 		return false
 	}
@@ -247,7 +244,7 @@ func (s *Screen) near(row []cell, from, to int) bool {
 
 // moveTo moves the cursor in the fewest bytes: to a place, or from where it is, or from
 // the start of its line.
-func (s *Screen) moveTo(x, y int) {
+func (s *screen) moveTo(x, y int) {
 	if s.x == x && s.y == y {
 		return
 	}
@@ -299,7 +296,7 @@ func appendAcross(out []byte, columns int) []byte {
 }
 
 // put writes a cell at the cursor.
-func (s *Screen) put(c cell) {
+func (s *screen) put(c cell) {
 	if c.glyph != ' ' || s.styles.onBlanks(c.style) || s.styles.onBlanks(s.current) {
 		s.turn(c.style)
 	}
@@ -316,7 +313,7 @@ func (s *Screen) put(c cell) {
 }
 
 // turn sets a style.
-func (s *Screen) turn(style styleID) {
+func (s *screen) turn(style styleID) {
 	if style != s.current {
 		s.out = append(s.out, s.styles.turn(s.current, style)...)
 		s.current = style

@@ -90,7 +90,7 @@ func TestScreenShowsEachFrame(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		width, height := 1+r.IntN(60), 1+r.IntN(12)
 		terminal := newShown(width, height)
-		screen, frame := NewScreen(terminal), ""
+		screen, frame := newScreen(terminal), ""
 		for step := range 40 {
 			switch r.IntN(12) {
 			case 0:
@@ -99,9 +99,9 @@ func TestScreenShowsEachFrame(t *testing.T) {
 				frame = ""
 			case 1:
 				_, _ = terminal.Emulator.Write([]byte("\x1b[3;3Hrubbish of somebody else")) // an emulator takes everything
-				screen.Invalidate()
+				screen.invalidate()
 			case 2:
-				screen.Synchronize()
+				screen.synchronized = true
 			}
 			frame = randomFrame(r, width, height, frame)
 			screen.Paint(tea.View{}, Frame{strings.Split(frame, "\n"), width, height})
@@ -118,7 +118,7 @@ func TestScreenShowsEachFrame(t *testing.T) {
 
 func TestScreenWritesWhatDiffers(t *testing.T) {
 	terminal := newShown(40, 3)
-	screen := NewScreen(terminal)
+	screen := newScreen(terminal)
 	paint := func(lines ...string) string {
 		terminal.written.Reset()
 		screen.Paint(tea.View{}, Frame{lines, 40, 3})
@@ -148,7 +148,7 @@ func TestScreenWritesWhatDiffers(t *testing.T) {
 
 func TestScreenSetsModesOnce(t *testing.T) {
 	terminal := newShown(10, 1)
-	screen := NewScreen(terminal)
+	screen := newScreen(terminal)
 	frame := Frame{[]string{strings.Repeat(" ", 10)}, 10, 1}
 	view := tea.View{WindowTitle: "box", MouseMode: tea.MouseModeCellMotion}
 	screen.Paint(view, frame)
@@ -163,7 +163,7 @@ func TestScreenSetsModesOnce(t *testing.T) {
 	if terminal.written.Len() > 0 {
 		t.Errorf("set again: %q", terminal.written.String())
 	}
-	screen.Synchronize()
+	screen.synchronized = true
 	view.MouseMode = tea.MouseModeNone
 	screen.Paint(view, frame)
 	if got, want := terminal.written.String(), ansi.SetModeSynchronizedOutput+ansi.ResetModeMouseButtonEvent+ansi.ResetModeMouseExtSgr+ansi.ResetModeSynchronizedOutput; got != want {
@@ -179,7 +179,7 @@ func FuzzScreen(f *testing.F) {
 	f.Add("\x1b[3\x1d1mred", "\x1b[>4;2mkeys\x1b[?4m")
 	f.Fuzz(func(t *testing.T, one, other string) {
 		var out bytes.Buffer
-		screen := NewScreen(&out)
+		screen := newScreen(&out)
 		for _, content := range []string{one, other, one} {
 			screen.Paint(tea.View{}, Frame{strings.Split(content, "\n"), 20, 2})
 		}

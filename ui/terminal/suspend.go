@@ -15,17 +15,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Suspension is Ctrl+Z: the terminal is handed back as it was found, the driver
+// suspension is Ctrl+Z: the terminal is handed back as it was found, the driver
 // is closed, and the process group stops until the shell continues it.
 //
 // Bubble Tea runs it with its own hold on the terminal released. Its built-in
 // suspension waits for SIGCONT without end, but where no shell could continue
 // the program (it leads its session, as under `docker run` or `tmux new`) the
 // kernel ignores the stop, and the program would wait for ever.
-type Suspension struct {
-	terminal *Terminal
-	driver   Driver
-}
+type suspension struct{ *Program }
 
 // Driver is what is closed while the program is stopped. Its methods may block.
 type Driver interface {
@@ -33,16 +30,11 @@ type Driver interface {
 	Resume()
 }
 
-// NewSuspension returns the suspension of a terminal. A nil driver is left out.
-func NewSuspension(t *Terminal, driver Driver) *Suspension {
-	return &Suspension{terminal: t, driver: driver}
-}
-
 // ErrNotStopped is returned where no shell could continue the program.
 var ErrNotStopped = errors.New("no shell to go back to")
 
-// Prepare ends the read of the keyboard, which Bubble Tea awaits before Run.
-func (s *Suspension) Prepare() error {
+// prepare ends the read of the keyboard, which Bubble Tea awaits before Run.
+func (s suspension) prepare() error {
 	if orphaned() {
 		return ErrNotStopped
 	}
@@ -50,33 +42,28 @@ func (s *Suspension) Prepare() error {
 	return nil
 }
 
-// Retake sets raw mode again after a stop that came without warning.
-func (s *Suspension) Retake() {
-	_ = s.terminal.Raw() // a closed terminal is noticed by its output
-}
-
 // releaseTimeout is how long Ctrl+Z waits for the driver, whose calls can hang.
 const releaseTimeout = 300 * time.Millisecond
 
-func (s *Suspension) Run() error {
+func (s suspension) Run() error {
 	s.terminal.leave(false)
 	s.terminal.Output.Flush(flushTimeout)
 	s.terminal.cooked()
-	if s.driver != nil {
+	if s.Driver != nil {
 		released := make(chan struct{})
 		go func() {
 			defer close(released)
-			s.driver.Suspend()
+			s.Driver.Suspend()
 		}()
 		await(released, releaseTimeout)
 	}
 
 	err := stopGroup()
 
-	if s.driver != nil {
-		go s.driver.Resume() // opening the driver takes its time; the screen does not wait
+	if s.Driver != nil {
+		go s.Driver.Resume() // opening the driver takes its time; the screen does not wait
 	}
-	if rawErr := s.terminal.Raw(); rawErr != nil {
+	if rawErr := s.terminal.raw(); rawErr != nil {
 		return rawErr
 	}
 	s.terminal.Input.resume()
@@ -86,9 +73,9 @@ func (s *Suspension) Run() error {
 
 // SetStdin, SetStdout and SetStderr implement tea.ExecCommand: nothing is run
 // that needs them.
-func (s *Suspension) SetStdin(io.Reader)  {}
-func (s *Suspension) SetStdout(io.Writer) {}
-func (s *Suspension) SetStderr(io.Writer) {}
+func (s suspension) SetStdin(io.Reader)  {}
+func (s suspension) SetStdout(io.Writer) {}
+func (s suspension) SetStderr(io.Writer) {}
 
 // stopGroup stops the whole process group, so that a wrapper script stops with
 // the program, and returns when it has been continued.

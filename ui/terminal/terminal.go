@@ -14,19 +14,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrNoTerminal is returned by Open for a device that no screen can be drawn on.
-var ErrNoTerminal = errors.New("not a terminal")
+// errNoTerminal is returned by open for a device that no screen can be drawn on.
+var errNoTerminal = errors.New("not a terminal")
 
 // errHungUp is the end of a terminal: its window was closed, its line dropped.
 var errHungUp = errors.New("the terminal was closed")
 
-// Terminal is the device the screen is on.
-type Terminal struct {
-	Input  *Input
-	Output *Output
+// terminal is the device the screen is on.
+type terminal struct {
+	Input  *input
+	Output *output
 	Traits Traits
 
-	screen  *Screen
+	screen  *screen
 	entered atomic.Bool // the terminal is ours to draw on
 
 	before *term.State // the modes as they were found
@@ -34,27 +34,27 @@ type Terminal struct {
 	saved  atomic.Bool // the title is on the terminal's stack
 }
 
-// Listeners are called on any goroutine and must not block.
-type Listeners struct {
+// listeners are called on any goroutine and must not block.
+type listeners struct {
 	Drained     func(lost bool) // it takes output again
 	Ended       func(error)     // it was closed
 	Interrupted func()          // Ctrl-C was typed
 }
 
-// Open looks at the terminal without changing it.
-func Open(input, output *os.File, environ []string, listeners Listeners) (*Terminal, error) {
+// open looks at the terminal without changing it.
+func open(input, output *os.File, environ []string, listeners listeners) (*terminal, error) {
 	env := environment(environ)
-	t := &Terminal{Traits: TraitsOf(environ)}
+	t := &terminal{Traits: TraitsOf(environ)}
 	if !term.IsTerminal(output.Fd()) {
-		return nil, fmt.Errorf("standard output is %w", ErrNoTerminal)
+		return nil, fmt.Errorf("standard output is %w", errNoTerminal)
 	}
 	if t.Traits.Dumb {
-		return nil, fmt.Errorf("TERM=%s is %w that can be drawn on", env.lookup("TERM"), ErrNoTerminal)
+		return nil, fmt.Errorf("TERM=%s is %w that can be drawn on", env.lookup("TERM"), errNoTerminal)
 	}
 	if !term.IsTerminal(input.Fd()) {
 		tty, err := os.OpenFile("/dev/tty", os.O_RDONLY, 0)
 		if err != nil {
-			return nil, fmt.Errorf("standard input is %w, and there is no other keyboard: %w", ErrNoTerminal, err)
+			return nil, fmt.Errorf("standard input is %w, and there is no other keyboard: %w", errNoTerminal, err)
 		}
 		input, t.opened = tty, tty
 	}
@@ -65,12 +65,12 @@ func Open(input, output *os.File, environ []string, listeners Listeners) (*Termi
 	t.before = before
 	t.Input = newInput(input, listeners.Ended, listeners.Interrupted)
 	t.Output = newOutput(output, listeners.Drained, listeners.Ended)
-	t.screen = NewScreen(t.Output)
+	t.screen = newScreen(t.Output)
 	return t, nil
 }
 
-// Raw takes keys one by one and unechoed.
-func (t *Terminal) Raw() error {
+// raw takes keys one by one and unechoed.
+func (t *terminal) raw() error {
 	if _, err := term.MakeRaw(t.Input.Fd()); err != nil {
 		return fmt.Errorf("setting the terminal to raw mode: %w", err)
 	}
@@ -78,12 +78,12 @@ func (t *Terminal) Raw() error {
 }
 
 // cooked restores the modes that the terminal was found with.
-func (t *Terminal) cooked() {
+func (t *terminal) cooked() {
 	_ = term.Restore(t.Input.Fd(), t.before) // a closed terminal has no modes to restore
 }
 
 // Size returns the size in cells, 80×24 where the kernel does not know it.
-func (t *Terminal) Size() (width, height int) {
+func (t *terminal) Size() (width, height int) {
 	if width, height, ok := t.KernelSize(); ok {
 		return width, height
 	}
@@ -91,7 +91,7 @@ func (t *Terminal) Size() (width, height int) {
 }
 
 // KernelSize returns the size that the kernel knows, false where it knows none.
-func (t *Terminal) KernelSize() (width, height int, ok bool) {
+func (t *terminal) KernelSize() (width, height int, ok bool) {
 	width, height, err := term.GetSize(t.Output.Fd())
 	ok = err == nil && width > 0 && height > 0
 	width, height = Limit(width, height)
@@ -104,7 +104,7 @@ func Limit(width, height int) (most, lines int) { return min(width, 2000), min(h
 
 // Enter saves the title, switches to the alternate screen, asks the questions
 // and draws the first frame, all in one write.
-func (t *Terminal) Enter(view tea.View, first []string) {
+func (t *terminal) Enter(view tea.View, first []string) {
 	width, height := t.Size()
 	frame := t.screen.differences(view, Frame{first, width, height})
 	out := append([]byte(t.modesOn()+t.Traits.questions()), frame[len(ansi.SetModeSynchronizedOutput):]...)
@@ -114,26 +114,20 @@ func (t *Terminal) Enter(view tea.View, first []string) {
 
 // Paint draws a frame while the terminal is ours. What is the same as in the frame
 // before is not written.
-func (t *Terminal) Paint(view tea.View, frame Frame) {
+func (t *terminal) Paint(view tea.View, frame Frame) {
 	if t.entered.Load() {
 		t.screen.Paint(view, frame)
 	}
 }
 
-// Redraw has the next frame drawn anew.
-func (t *Terminal) Redraw() { t.screen.Invalidate() }
-
-// Synchronize has frames shown as a whole: the terminal can.
-func (t *Terminal) Synchronize() { t.screen.Synchronize() }
-
 // Send writes a sequence that draws nothing: a bell, a text for the clipboard.
-func (t *Terminal) Send(sequence string) {
+func (t *terminal) Send(sequence string) {
 	_, _ = t.Output.Write([]byte(sequence)) // as in Enter
 }
 
 // modesOn switches to the alternate screen and has keys and pastes reported. The
 // keyboard protocols belong to the screen: they come after it.
-func (t *Terminal) modesOn() string {
+func (t *terminal) modesOn() string {
 	const disambiguate = ansi.KittyDisambiguateEscapeCodes
 	return t.saveTitle() + ansi.SetModeAltScreenSaveCursor + ansi.ResetModeTextCursorEnable + ansi.SetModeBracketedPaste +
 		ansi.SetModifyOtherKeys2 + ansi.PushKittyKeyboard(disambiguate)
@@ -147,7 +141,7 @@ const (
 )
 
 // saveTitle is what puts the title on the stack.
-func (t *Terminal) saveTitle() string {
+func (t *terminal) saveTitle() string {
 	if t.Traits.Console {
 		return ""
 	}
@@ -159,7 +153,7 @@ func (t *Terminal) saveTitle() string {
 // was there. The keyboard protocol of the main screen is the shell's: ours ends
 // before the screen changes. Where nothing was entered there is nothing to leave,
 // unless it has to be made sure: what was written may have been dropped.
-func (t *Terminal) leave(sure bool) {
+func (t *terminal) leave(sure bool) {
 	if !t.entered.Swap(false) && !sure {
 		return
 	}
@@ -178,8 +172,8 @@ func (t *Terminal) leave(sure bool) {
 }
 
 // enterAgain takes the screen back after a leave; the next frame is drawn anew.
-func (t *Terminal) enterAgain() {
-	t.screen.Invalidate()
+func (t *terminal) enterAgain() {
+	t.screen.invalidate()
 	t.screen.forgetModes()
 	t.entered.Store(true)
 	t.Send(t.modesOn())
@@ -189,7 +183,7 @@ func (t *Terminal) enterAgain() {
 const flushTimeout = 250 * time.Millisecond
 
 // Close leaves the terminal after an orderly end.
-func (t *Terminal) Close() {
+func (t *terminal) Close() {
 	t.leave(false)
 	if !t.Output.Flush(flushTimeout) {
 		t.Abandon()
@@ -206,7 +200,7 @@ func (t *Terminal) Close() {
 // done: what is queued is thrown away to make room for the sequences that
 // switch the modes off, so that whoever reads on finds an ordinary screen. It
 // may be called while Close is running.
-func (t *Terminal) Abandon() {
+func (t *terminal) Abandon() {
 	t.Output.Interrupt()
 	// TCFLSH with TCOFLUSH is tcflush(3); it fails only on what is no terminal.
 	_ = unix.IoctlSetInt(int(t.Output.Fd()), unix.TCFLSH, unix.TCOFLUSH)
