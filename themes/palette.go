@@ -55,14 +55,6 @@ func ink(hex string) lipgloss.Style { return lipgloss.NewStyle().Foreground(lipg
 
 // theme is a theme by its name.
 func (p palette) theme(name string, dark bool) Styles {
-	s := p.named(name, dark)
-	if s.Ahead != (Style{}) {
-		s.joinAreas(p)
-	}
-	return s
-}
-
-func (p palette) named(name string, dark bool) Styles {
 	switch {
 	case name == "mono" || p.profile <= colorprofile.ASCII:
 		return p.plain(dark)

@@ -33,7 +33,11 @@ func New(name string, dark bool, profile colorprofile.Profile) (Styles, error) {
 	case "light":
 		dark = false
 	}
-	styles := newPalette(profile).theme(name, dark)
+	p := newPalette(profile)
+	styles := p.theme(name, dark)
 	styles.Name = name
+	if styles.Ahead != (Style{}) {
+		styles.joinAreas(p)
+	}
 	return styles, nil
 }

@@ -3,7 +3,6 @@ package dialog
 import (
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"vramscope/internal/text"
@@ -19,12 +18,16 @@ type Events struct {
 	log   []snapshot.Event // newest first
 	now   cell.Moment
 	until time.Time // zero: up to now
+	shown []int     // by line of the list: an event, or dayLine
 	at    int       // the event under the cursor
 	top   int       // the first line in view
 	left  int       // cells by which the messages are scrolled
 
 	longest int // cells of the longest message
 }
+
+// dayLine is a line that names the day of the events below it.
+const dayLine = -1
 
 // longLog is a history that may have more events than can be read at each frame.
 type longLog interface {
@@ -58,8 +61,12 @@ func (e Events) following(now *Screen) Events {
 		e.at, e.top = e.at+added, e.top+added
 	}
 	e.at = max(min(e.at, len(e.log)-1), 0)
-	e.longest = 0
+	e.longest, e.shown = 0, make([]int, 0, len(e.log)+8)
 	for i := range e.log {
+		if e.startsDay(i) {
+			e.shown = append(e.shown, dayLine)
+		}
+		e.shown = append(e.shown, i)
 		e.longest = max(e.longest, text.Width(e.message(&e.log[i])))
 	}
 	return e
@@ -99,19 +106,13 @@ func (e Events) Click(line, width, height int) (Overlay, Outcome) {
 	if height < framedLeast || at < 0 || at >= rows {
 		return e, Handled
 	}
-	row := -e.view(rows)
-	for i := range e.log {
-		if e.startsDay(i) {
-			row++
-		}
-		if row == at && i == e.at && e.explains() {
-			return NewWhy(e, e.log[e.at]), Explained
-		}
-		if row == at {
-			e.top, e.at = e.view(rows), i
-			return e, Handled
-		}
-		row++
+	top := e.view(rows)
+	switch {
+	case top+at >= len(e.shown), e.shown[top+at] == dayLine:
+	case e.shown[top+at] == e.at && e.explains():
+		return NewWhy(e, e.log[e.at]), Explained
+	default:
+		e.top, e.at = top, e.shown[top+at]
 	}
 	return e, Handled
 }
@@ -123,13 +124,8 @@ func (e Events) explains() bool {
 
 // view is the first line in view: the cursor's is among the lines.
 func (e Events) view(rows int) int {
-	line := e.at // of the cursor
-	for i := range min(e.at+1, len(e.log)) {
-		if e.startsDay(i) {
-			line++
-		}
-	}
-	top := min(e.top, line, max(e.rows()-rows, 0))
+	line := slices.Index(e.shown, e.at)
+	top := min(e.top, line, max(len(e.shown)-rows, 0))
 	if e.at == 0 {
 		top = 0 // the day above it, too
 	}
@@ -154,17 +150,6 @@ func (e Events) beyond(width int) int { return max(e.longest-e.room(width), 0) }
 // room is the cells of a message.
 func (e Events) room(width int) int {
 	return width - 3 - text.Width(eventCells(width).write(e.look, "", "", "", ""))
-}
-
-// rows is the number of lines: one for each event, one for each new day.
-func (e Events) rows() int {
-	n := len(e.log)
-	for i := range e.log {
-		if e.startsDay(i) {
-			n++
-		}
-	}
-	return n
 }
 
 // startsDay reports whether event i is of another day than the one above it, or today.
@@ -207,7 +192,7 @@ func (e Events) Render(width, height int) []string {
 	if e.explains() {
 		right = "Enter explains, " + right
 	}
-	if e.rows() > e.lines(width, height) {
+	if len(e.shown) > e.lines(width, height) {
 		right = strconv.Itoa(e.at+1) + "/" + strconv.Itoa(len(e.log)) + ", j k move, " + right
 	}
 	if len(foot) == 0 && (e.left > 0 || e.beyond(width) > 0) {
@@ -227,41 +212,20 @@ func (e Events) Render(width, height int) []string {
 // visible are the lines in view.
 func (e Events) visible(cells eventColumns, rows, room int) [][]cell.Span {
 	s, g := &e.look.Styles, &e.look.Glyphs
-	lines := make([][]cell.Span, 0, max(rows, 0))
-	row := -e.view(rows)
-	add := func(line ...cell.Span) {
-		if row >= 0 && len(lines) < rows {
-			lines = append(lines, line)
-		}
-		row++
-	}
-	for i := range e.log {
-		if len(lines) >= rows {
-			break
-		}
-		event := &e.log[i]
-		if e.startsDay(i) {
-			day := event.Time.In(time.Time(e.now).Location()).Format("Monday, January 2")
-			add(cell.Span{s.Rule, g.Rule + g.Rule + " "}, cell.Span{s.Dim, day}, cell.Span{s.Rule, " " + g.Rule + g.Rule})
-		}
-		if row < 0 {
-			row++
+	lines := make([][]cell.Span, 0, rows)
+	top := e.view(rows)
+	for at := top; at < min(top+rows, len(e.shown)); at++ {
+		i := e.shown[at]
+		if i == dayLine {
+			day := e.log[e.shown[at+1]].Time.In(time.Time(e.now).Location()).Format("Monday, January 2")
+			lines = append(lines, []cell.Span{{s.Rule, g.Rule + g.Rule + " "}, {s.Dim, day}, {s.Rule, " " + g.Rule + g.Rule}})
 			continue
 		}
-		line := e.line(cells, event, room)
+		line := e.line(cells, &e.log[i], room)
 		if i == e.at {
-			line = e.marked(line)
+			line = marked(s.Cursor, line)
 		}
-		add(line...)
+		lines = append(lines, line)
 	}
 	return lines
-}
-
-// marked is the line under the cursor.
-func (e Events) marked(line []cell.Span) []cell.Span {
-	var words strings.Builder
-	for _, span := range line {
-		words.WriteString(span.Text)
-	}
-	return []cell.Span{{e.look.Styles.Cursor, words.String()}}
 }

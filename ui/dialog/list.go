@@ -1,6 +1,9 @@
 package dialog
 
 import (
+	"strings"
+
+	"vramscope/internal/text"
 	"vramscope/themes"
 	"vramscope/ui/cell"
 	"vramscope/ui/keys"
@@ -45,16 +48,21 @@ func (l list) inView(total, rows int) list {
 	return l
 }
 
-// marked is the lines with the cursor's reversed.
+// marked is the lines with the cursor's reversed over the whole width.
 func (l list) marked(lines [][]cell.Span, width int) [][]cell.Span {
-	if l.at >= len(lines) {
-		return lines
+	if l.at < len(lines) {
+		line := marked(l.look.Styles.Cursor, lines[l.at])
+		line[0].Text = text.Pad(text.Cut(line[0].Text, width, ""), width)
+		lines[l.at] = line
 	}
-	line := cell.NewLine(width)
-	for _, span := range lines[l.at] {
-		line.Put(themes.Style{}, span.Text)
-	}
-	line.To(width)
-	lines[l.at] = []cell.Span{{l.look.Styles.Cursor, line.Unpadded()}}
 	return lines
+}
+
+// marked is a line in one style.
+func marked(style themes.Style, line []cell.Span) []cell.Span {
+	var words strings.Builder
+	for _, span := range line {
+		words.WriteString(span.Text)
+	}
+	return []cell.Span{{style, words.String()}}
 }

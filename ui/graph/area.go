@@ -67,8 +67,6 @@ func (a *area) height(scale yAxis, amount float64) float64 {
 	return (amount/float64(scale.unit)-scale.floor)/scale.step + .5
 }
 
-func (a *area) columns() int { return len(a.tops) }
-
 // write writes a run of one mark; its blanks show the area.
 func (a *area) write(l *cell.Line, mark asciigraph.AnsiColor, run string) {
 	s := &a.look.Styles

@@ -49,13 +49,13 @@ func (g Graph) Render(width, height int) []string {
 	rows := height - around
 	columns := width - leftCells - rightCells
 	if rows < 2 || columns < 8 {
-		return cell.Fill([]string{g.title(width, false, quantity.GiB)}, width, height)
+		return cell.Fill([]string{g.title(width, false, "G")}, width, height)
 	}
 	g.ahead = g.horizon(columns)
 	curves := g.curves(columns)
 	scale := scaleOf(curves, rows)
 	lines := make([]string, 0, height)
-	lines = append(lines, g.title(width, len(curves.median) > 0, scale.unit))
+	lines = append(lines, g.title(width, len(curves.median) > 0, scale.letter))
 	lines = append(lines, g.plot(&curves, scale, g.axis(columns), width)...)
 	if !curves.any {
 		lines[1+rows/2] = g.nothing(width)
@@ -101,14 +101,14 @@ func (g Graph) horizon(columns int) time.Duration {
 func (g Graph) area() bool { return !g.Lines && g.Appearance.Areas() }
 
 // title is "── GPU 3 used, 5m back and 5m ahead ──── ─ used  - forecast … ──".
-func (g Graph) title(width int, forecast bool, unit quantity.Bytes) string {
+func (g Graph) title(width int, forecast bool, unit string) string {
 	s, glyphs := &g.Appearance.Styles, &g.Appearance.Glyphs
 	name := text.Clean(g.Subject.Name)
 	if g.area() {
 		name = strings.TrimSuffix(name, " used")
 	}
-	if letter := unitLetter(unit); letter != "G" {
-		name += " in " + letter
+	if unit != "G" {
+		name += " in " + unit
 	}
 	name += ", " + quantity.BriefDuration(g.Window) + " back"
 	if forecast {
@@ -130,7 +130,7 @@ func (g Graph) legend(room int, forecast bool, glyphs *cell.Glyphs) []cell.Span 
 			used = append(used, g.Appearance.Swatches()[i], cell.Span{s.Dim, " " + name})
 		}
 	case g.Subject.Name != "used": // the title has said it
-		used = []cell.Span{{s.History, historyMark(glyphs)}, {s.Dim, " used"}}
+		used = []cell.Span{{s.History, historyChars(glyphs).Horizontal}, {s.Dim, " used"}}
 	}
 	var curves []cell.Span
 	if forecast {

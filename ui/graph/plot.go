@@ -192,9 +192,6 @@ func historyChars(g *cell.Glyphs) asciigraph.CharSet {
 	}
 }
 
-// historyMark stands for the history in the legend.
-func historyMark(g *cell.Glyphs) string { return historyChars(g).Horizontal }
-
 // restyled writes a row with the theme's colours and, in ASCII, another axis. The area
 // shows where no curve is.
 func restyled(lk *cell.Appearance, l *cell.Line, row string, under *area) string {
@@ -228,7 +225,7 @@ func restyled(lk *cell.Appearance, l *cell.Line, row string, under *area) string
 		if last == markCapacity {
 			tail = lk.Glyphs.Capacity
 		}
-		under.write(l, last, strings.Repeat(tail, max(leftCells+under.columns()-l.Used(), 0)))
+		under.write(l, last, strings.Repeat(tail, max(leftCells+len(under.tops)-l.Used(), 0)))
 	}
 	return l.String()
 }

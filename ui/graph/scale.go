@@ -16,6 +16,7 @@ import (
 // the rows and is not drawn below them: history and median would be a flat line.
 type yAxis struct {
 	unit   quantity.Bytes // of the labels: GiB, MiB, …
+	letter string         // of the unit: "G"
 	floor  float64        // of the bottom row, in units
 	step   float64        // from row to row, in units
 	rows   int
@@ -49,8 +50,8 @@ func scaleOf(c curves, rows int) yAxis {
 	if bound := lowest(c.lower); bound < low {
 		low = max(bound, low-max(top-low, top/10))
 	}
-	unit := unitOf(quantity.Bytes(top))
-	s := yAxis{unit: unit, rows: rows}
+	unit, letter := unitOf(quantity.Bytes(top))
+	s := yAxis{unit: unit, letter: letter, rows: rows}
 	s.floor, s.step = roundFloor(low/float64(unit), top/float64(unit), rows)
 	s.labels = s.label(top)
 	return s
@@ -180,17 +181,10 @@ func fixed(v float64, decimals int) string {
 	}
 }
 
-// unitOf is the unit that Bytes.String writes an amount in.
-func unitOf(amount quantity.Bytes) quantity.Bytes {
+// unitOf is the unit that Bytes.String writes an amount in, and its letter.
+func unitOf(amount quantity.Bytes) (unit quantity.Bytes, letter string) {
+	const letters = "BKMGTPE"
 	text := amount.String()
-	return 1 << (10 * max(strings.IndexByte("BKMGTPE", text[len(text)-1]), 0))
-}
-
-// unitLetter names a unit as Bytes.String does.
-func unitLetter(unit quantity.Bytes) string {
-	text := unit.String()
-	if unit == 1 {
-		return "B"
-	}
-	return text[len(text)-1:]
+	i := max(strings.IndexByte(letters, text[len(text)-1]), 0)
+	return 1 << (10 * i), letters[i : i+1]
 }
