@@ -9,26 +9,16 @@ import (
 	"vramscope/internal/text"
 )
 
-// Wrap breaks clean text into lines, at blanks where it can. The last of most lines is cut.
-func Wrap(s string, cells, most int, ellipsis string) []string {
-	var lines []string
-	for s != "" && cells > 0 && len(lines) < most {
-		if text.Width(s) <= cells {
-			return append(lines, s)
-		}
-		if len(lines) == most-1 {
-			return append(lines, text.Cut(s, cells, ellipsis))
-		}
-		head := text.Cut(s, cells, "")
-		if head == "" {
-			return append(lines, text.Cut(s, cells, ellipsis)) // a rune wider than the line
-		}
-		rest := s[len(head):]
-		if at := strings.LastIndexByte(head, ' '); rest[0] != ' ' && at > len(head)/2 {
-			head, rest = s[:at], s[at:]
-		}
-		lines = append(lines, head)
-		s = strings.TrimLeft(rest, " ")
+// Wrap breaks clean text into lines, at blanks where it can. The last of at most maxLines
+// lines is cut.
+func Wrap(s string, cells, maxLines int, ellipsis string) []string {
+	if s == "" || cells <= 0 || maxLines <= 0 {
+		return nil
+	}
+	lines := strings.Split(ansi.Wrap(s, cells, ""), "\n")
+	if len(lines) > maxLines {
+		rest := strings.Join(lines[maxLines-1:], " ")
+		lines = append(lines[:maxLines-1], text.Cut(rest, cells, ellipsis))
 	}
 	return lines
 }
