@@ -1,6 +1,7 @@
 package dialog
 
 import (
+	"slices"
 	"strings"
 
 	"vramscope/internal/text"
@@ -94,8 +95,12 @@ func (h Help) keyColumns(width int) [][]cell.Span {
 		}
 		return lines
 	}
-	rows := max(len(left), len(middle), len(act)+len(past)+len(note))
-	right := h.spread(rows, act, past, note)
+	right := act
+	if len(act) > 0 {
+		right = append(right, entry{})
+	}
+	right = slices.Concat(right, past, note)
+	rows := max(len(left), len(middle), len(right))
 	lines := make([][]cell.Span, rows)
 	for i := range lines {
 		for column, list := range [][]entry{left, middle, right} {
@@ -111,32 +116,6 @@ func (h Help) keyColumns(width int) [][]cell.Span {
 		}
 	}
 	return lines
-}
-
-// spread stacks blocks, with blank lines between where there is room, the last at the bottom.
-func (h Help) spread(rows int, blocks ...[]entry) []entry {
-	total := 0
-	for _, b := range blocks {
-		total += len(b)
-	}
-	var out []entry
-	for i, b := range blocks {
-		if len(b) == 0 {
-			continue
-		}
-		if len(out) > 0 && total < rows {
-			blanks := 1
-			if i == len(blocks)-1 {
-				blanks = rows - total
-			}
-			for range blanks {
-				out = append(out, entry{})
-				total++
-			}
-		}
-		out = append(out, b...)
-	}
-	return out
 }
 
 // entryLine adds an entry of cells cells to a line.
