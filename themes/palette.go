@@ -7,9 +7,9 @@ import (
 	"github.com/charmbracelet/colorprofile"
 )
 
-// palette makes the styles of a theme for a terminal with so many colours.
-// Without colours (NO_COLOR, a terminal that has none) the attributes remain,
-// and texture, "!" and ">" carry the rest.
+// palette makes the styles of a theme for a terminal's colour profile. Without colours
+// (NO_COLOR, a terminal that has none) the attributes remain; texture, "!" and ">" say the
+// rest.
 type palette struct {
 	profile colorprofile.Profile
 	made    map[string]Style // by escape sequence, so that styles that look alike are equal
@@ -19,7 +19,7 @@ func newPalette(profile colorprofile.Profile) palette {
 	return palette{profile: profile, made: map[string]Style{}}
 }
 
-// style resolves a style. A terminal that is none (NoTTY) gets no sequences.
+// style resolves a style. What is no terminal (NoTTY) gets no sequences.
 func (p palette) style(s lipgloss.Style) Style {
 	if p.profile <= colorprofile.NoTTY {
 		return Style{}
@@ -153,11 +153,11 @@ func (p palette) okabeIto(dark bool) Styles {
 	return s
 }
 
-// sixteen is the terminal's own colours, and what any theme becomes where
-// there are no others. Other, unknown and free keep the terminal's own text
-// colour and differ in texture; bright black is never used: in Solarized it is
-// the ground. No text is blue, which on black is hardly readable in xterm's and
-// PuTTY's own colours, nor, on a light ground, yellow.
+// sixteen uses the terminal's own colours. Every theme becomes this one where there are no
+// others. Other, unknown and free keep the terminal's text colour and differ in texture.
+// Bright black is never used: in Solarized it is the background. No text is blue, which on
+// black is hardly readable in the default colours of xterm and PuTTY; on a light background
+// no text is yellow.
 func (p palette) sixteen(dark bool) Styles {
 	s := p.plain(dark)
 	const red, yellow, blue, magenta, cyan = "1", "3", "4", "5", "6"

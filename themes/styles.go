@@ -36,9 +36,8 @@ func (s Style) Append(dst []byte, text string) []byte {
 	return append(dst, ansi.ResetStyle...)
 }
 
-// Switch writes to dst what turns text in the style from into text in this
-// style: nothing where they are the same. It saves the terminal a sequence
-// for each cell of a row in one colour.
+// Switch writes to dst what turns the style from into this one: nothing where they are the
+// same. A row in one colour then needs no sequence for each cell.
 func (s Style) Switch(dst []byte, from Style) []byte {
 	if s == from {
 		return dst
@@ -52,7 +51,7 @@ func (s Style) Switch(dst []byte, from Style) []byte {
 	return dst
 }
 
-// OnBlanks reports whether the style is seen on blanks too: it is reversed, or has a ground.
+// OnBlanks reports whether the style also shows on blanks: it is reversed, or has a background.
 func (s Style) OnBlanks() bool { return s.drawn != nil && s.onBlanks }
 
 // Styles is a theme, resolved for a terminal. Every field is a meaning.
@@ -89,8 +88,8 @@ type Styles struct {
 // edge is a cell in which one area ends and another begins.
 type edge struct{ lower, upper Style }
 
-// Edge is the style of a cell whose lower part is in the colour of one style and the rest
-// in that of another: a glyph of it fills the cell from below.
+// Edge is the style of a cell whose lower part has the colour of one style and the rest the
+// colour of another. A glyph that fills the cell from below is drawn in it.
 func (s *Styles) Edge(lower, upper Style) Style {
 	if style, ok := s.edges[edge{lower, upper}]; ok {
 		return style

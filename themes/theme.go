@@ -13,13 +13,12 @@ func Names() []string {
 	return []string{"vramscope", "dark", "light", "high-contrast", "colorblind", "terminal", "mono"}
 }
 
-// Default is the theme of whoever has not asked for one.
+// Default is the theme where none was chosen.
 const Default = "vramscope"
 
-// New resolves a theme for a terminal with so many colours. Themes that come
-// in two halves follow dark, the terminal's ground; "dark" and "light" say it
-// themselves. Where the terminal has 16 colours every theme is "terminal",
-// where it has none (NO_COLOR) every one is "mono".
+// New resolves a theme for a terminal's colour profile. Most themes have a dark and a light
+// variant, chosen by dark; the themes "dark" and "light" do not depend on it. On a terminal
+// with 16 colours every theme is "terminal", without colours (NO_COLOR) every theme is "mono".
 func New(name string, dark bool, profile colorprofile.Profile) (Styles, error) {
 	if name == "" {
 		name = Default

@@ -43,14 +43,14 @@ func TestTextIsReadable(t *testing.T) {
 			text := map[string]Style{"dim": p.Dim, "header": p.Header, "key": p.Key, "alarm": p.Alarm, "leak": p.Leak, "warning": p.Warning, "match": p.Match}
 			graphics := map[string]Style{"other": p.Other, "unknown": p.Unknown, "allocated": p.Allocated, "fragmented": p.Fragmented,
 				"returnable": p.Returnable, "rule": p.Rule, "history": p.History, "median": p.Median, "capacity": p.Capacity}
-			check := func(styles map[string]Style, least float64) {
+			check := func(styles map[string]Style, minimum float64) {
 				for what, style := range styles {
 					c := colorOf(style)
 					if c == nil {
 						continue // the terminal's own
 					}
-					if got := contrastOf(c, ground); got < least {
-						t.Errorf("theme %d (dark %v): %s on %v has contrast %.2f, want %.1f", i, p.Dark, what, ground, got, least)
+					if got := contrastOf(c, ground); got < minimum {
+						t.Errorf("theme %d (dark %v): %s on %v has contrast %.2f, want %.1f", i, p.Dark, what, ground, got, minimum)
 					}
 				}
 			}

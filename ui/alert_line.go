@@ -14,7 +14,7 @@ import (
 )
 
 // writeAlert writes the line above the keys: the first of message, progress, moment of the past,
-// alert, hint and legend. It is always there, so that no alarm moves the screen.
+// alert, hint and legend that there is. The line is always there, so that no alert moves the screen.
 func writeAlert(l *cell.Line, st *state, lk *cell.Appearance) {
 	s := &lk.Styles
 	switch {
@@ -46,7 +46,7 @@ func writeAlert(l *cell.Line, st *state, lk *cell.Appearance) {
 // speaking reports whether the message of the last action is shown.
 func (st *state) speaking() bool { return st.message != "" && st.now.Before(st.messageUntil) }
 
-// standstill is the line while the screen is frozen or shows the past, else "".
+// standstill is what the line says while the screen is frozen or shows the past, else "".
 func (st *state) standstill() string {
 	switch {
 	case st.shown == nil || st.speaking() || st.progress != "":
@@ -86,7 +86,7 @@ func noDriverWords(shown *snapshot.Snapshot) string {
 	return "no driver: nothing to show until it returns"
 }
 
-// writeAlertSentence writes the chosen alert: the worst, or after "!" the next.
+// writeAlertSentence writes the worst alert, or the one that "!" has chosen.
 func writeAlertSentence(l *cell.Line, st *state, lk *cell.Appearance) {
 	s, g := &lk.Styles, &lk.Glyphs
 	alerts := st.shown.Alerts
@@ -112,7 +112,7 @@ func writeAlertSentence(l *cell.Line, st *state, lk *cell.Appearance) {
 		room -= 3 + len(counter)
 	}
 	left := room - text.Width(head)
-	// The last clause of an advice is what to do: it stays where not all fit.
+	// The last clause of an advice says what to do: it stays where not all clauses fit.
 	if clauses := strings.Split(tail, "; "); text.Width(tail) > left && len(clauses) > 1 {
 		tail = cell.Fitting([]string{": " + clauses[len(clauses)-1], clauses[0]}, left)
 	}
@@ -132,7 +132,7 @@ func writeAlertSentence(l *cell.Line, st *state, lk *cell.Appearance) {
 	}
 }
 
-// counterAt is the column of "1 of 3", which does not move with the sentence.
+// counterAt is the column of "1 of 3". It does not depend on the sentence.
 func counterAt(width int) int {
 	switch {
 	case width >= 120:
@@ -144,7 +144,7 @@ func counterAt(width int) int {
 	}
 }
 
-// alertSentence is what is wrong, and what to do about it.
+// alertSentence says what is wrong, and what to do about it.
 func alertSentence(alert *snapshot.Alert, st *state, lk *cell.Appearance, width int) (head, tail string) {
 	gpu := st.shown.GPU(alert.GPUUUID)
 	if alert.Kind == snapshot.AlertFullIn && gpu != nil && gpu.FullIn != nil {
@@ -157,7 +157,7 @@ func alertSentence(alert *snapshot.Alert, st *state, lk *cell.Appearance, width 
 	return head, st.advice(alert, lk)
 }
 
-// advice is what to do about an alert, "" where its key is not bound or not allowed.
+// advice says what to do about an alert: "" where its key is not bound or not allowed.
 func (st *state) advice(alert *snapshot.Alert, lk *cell.Appearance) string {
 	needs := keys.None
 	switch {
@@ -177,7 +177,8 @@ func (st *state) advice(alert *snapshot.Alert, lk *cell.Appearance) string {
 	return ": " + lk.Glyphs.Words(alert.Advice)
 }
 
-// fullInSentence is of a GPU that fills up, with time of day and process if they fit.
+// fullInSentence is the sentence about a GPU that fills up, with the time of day and the
+// process if they fit.
 func fullInSentence(alert *snapshot.Alert, gpu *snapshot.GPU, st *state, lk *cell.Appearance, width int) (head, tail string) {
 	head = "GPU " + strconv.Itoa(gpu.Index) + " "
 	if width < 66 {
@@ -215,7 +216,8 @@ func fullInSentence(alert *snapshot.Alert, gpu *snapshot.GPU, st *state, lk *cel
 	return head, tail
 }
 
-// flushFrees is what F on a process would free, false where it cannot or frees nothing.
+// flushFrees is what F on a process would free. It is false where F cannot flush it or
+// frees nothing.
 func (st *state) flushFrees(p *snapshot.Process, lk *cell.Appearance) (string, bool) {
 	amount, ok := p.Returnable.Value()
 	if !ok || amount <= 0 || p.Probe != nil && p.Probe.Mismatch || lk.Keys == nil || !lk.Keys.Has(keys.Flush) || !table.Own(st.shown, p) {

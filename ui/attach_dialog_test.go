@@ -121,7 +121,7 @@ func TestOnlyYAttaches(t *testing.T) {
 			t.Errorf("%q comes out as %v, want %v", key, out, want)
 		}
 	}
-	if _, out := ready.Press("y", 80, dialog.LeastLines-1); out == dialog.Confirmed {
+	if _, out := ready.Press("y", 80, dialog.MinLines-1); out == dialog.Confirmed {
 		t.Error("y attaches from a dialog too small to read")
 	}
 	for name, d := range map[string]dialog.Attach{"not looked yet": asked, "refused": asked.Fill(refusedPlan()), "no way": asked.Fill(attach.Plan{})} {

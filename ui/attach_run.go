@@ -23,12 +23,12 @@ import (
 const (
 	// examineTimeout is how long Attachable may take.
 	examineTimeout = 10 * time.Second
-	// attachTimeout is how long Attach may take. It has shorter timeouts of its own;
+	// attachTimeout is how long Attach may take. Attach has shorter timeouts of its own;
 	// this one is for when those fail.
 	attachTimeout = time.Minute
 )
 
-// openAttach asks about the process under the cursor, or says why not.
+// openAttach opens the question about the process under the cursor, or says why not.
 func (m *model) openAttach() (bool, tea.Cmd) {
 	examine := m.options.Actions.Attachable
 	p := m.needCursor()
@@ -64,7 +64,8 @@ func (m *model) openAttach() (bool, tea.Cmd) {
 	}
 }
 
-// attachRefusal is why a process need not be examined, "" where it must be.
+// attachRefusal is why no probe can be attached, as far as that is known without
+// examining the process; else "".
 func attachRefusal(p *snapshot.Process) string {
 	pid := p.ID.Process.PID
 	switch {
@@ -90,7 +91,7 @@ func (m *model) home() string {
 	return home
 }
 
-// startAttach attaches after y. Attach compares the identity again.
+// startAttach attaches after y. Attach checks the identity again.
 func (m *model) startAttach(d dialog.Attach) tea.Cmd {
 	act, id := m.options.Actions.Attach, d.Process()
 	if act == nil || m.st.readOnly {

@@ -8,7 +8,7 @@ import (
 
 // bell decides when the terminal's bell rings: for each new urgent alert, at most once a minute.
 type bell struct {
-	silent bool // it never rings
+	silent bool // the bell never rings
 	raised map[alarm]bool
 	rang   time.Time
 }
@@ -24,7 +24,7 @@ func alarmOf(a *snapshot.Alert) alarm { return alarm{a.Kind, a.GPUUUID, a.Row} }
 
 const bellPause = time.Minute
 
-// ring reports whether the alerts of a new snapshot ring the bell. Those of the
+// ring reports whether the alerts of a new snapshot ring the bell. The alerts of the
 // first snapshot do not.
 func (b *bell) ring(alerts []snapshot.Alert, now time.Time) bool {
 	first := b.raised == nil

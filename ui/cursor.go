@@ -7,10 +7,10 @@ import (
 	"vramscope/ui/table"
 )
 
-// The cursor stays on a process, and on its line of the screen while rows move. Until
-// a movement key is pressed there is none, and the table shows its top.
+// The cursor stays on its process, and on its line of the screen, while rows move. There
+// is no cursor until a movement key is pressed: the table shows its first rows.
 
-// move moves the cursor by so many rows. The first movement only shows it.
+// move moves the cursor by a number of rows. The first movement only shows it.
 func (m *model) move(by int) bool {
 	ids := m.rowIDs()
 	if len(ids) == 0 {
@@ -26,7 +26,7 @@ func (m *model) move(by int) bool {
 	return m.moveTo(ids, at+by)
 }
 
-// moveTo puts the cursor on a row, and scrolls as little as possible.
+// moveTo puts the cursor on a row and scrolls as little as possible.
 func (m *model) moveTo(ids []snapshot.RowID, to int) bool {
 	to = min(max(to, 0), len(ids)-1)
 	height := max(m.tableHeight(), 1)
@@ -49,9 +49,9 @@ func (m *model) setCursor(id snapshot.RowID, line int) {
 	m.st.Cursor.Line = line
 }
 
-// toTop shows the first rows after a change of order or filter. The cursor stays
-// on its process where that is among them; else it goes, so that it never stands
-// on a process that was not chosen.
+// toTop shows the first rows after a change of order or filter. The cursor stays on its
+// process where that is among them. Else it is removed, so that it never stands on a
+// process that nobody has chosen.
 func (m *model) toTop() {
 	if at := slices.Index(m.rowIDs(), m.st.Cursor.ID); m.st.Cursor.Active && at >= 0 && at < m.tableHeight() {
 		m.st.Cursor.Line = at
@@ -60,8 +60,8 @@ func (m *model) toTop() {
 	m.st.Cursor = table.Cursor{}
 }
 
-// keepCursor is called when the rows may have changed. Where a filter hides the process, the
-// cursor moves to its neighbour.
+// keepCursor is called when the rows may have changed. Where the process is no longer
+// listed, the cursor moves to its neighbour.
 func (m *model) keepCursor() {
 	c := &m.st.Cursor
 	if !c.Active {
@@ -87,7 +87,7 @@ func (m *model) dropCursor() bool {
 	return had
 }
 
-// atCursor is the running or ended process under the cursor, nil for none.
+// atCursor is the running or ended process under the cursor, nil where there is none.
 func (m *model) atCursor() *snapshot.Process {
 	if !m.st.Cursor.Active {
 		return nil
@@ -106,8 +106,9 @@ func findProcess(s *snapshot.Snapshot, id snapshot.RowID) *snapshot.Process {
 	return nil
 }
 
-// needCursor is atCursor. Where there is no cursor it goes to the process whose detail
-// stands beside the graph, else to the first row. It says so where there is no process.
+// needCursor is atCursor for a key that needs a process. Where there is no cursor it puts
+// one on the process whose detail stands beside the graph, else on the first row. Where no
+// process is listed it says so.
 func (m *model) needCursor() *snapshot.Process {
 	if ids := m.rowIDs(); !m.st.Cursor.Active && len(ids) > 0 {
 		at := 0

@@ -200,12 +200,12 @@ func TestAllKeysMoveAmongGPUs(t *testing.T) {
 	m := newTestModel(t, smallBox(40, 3, 0), nil)
 	m.press("tab")
 	for _, c := range []struct {
-		key         string
-		least, most int
+		key      string
+		from, to int
 	}{{"end", 39, 39}, {"home", 0, 0}, {"pgdown", 5, 38}, {"pgup", 0, 0}} {
 		m.press(c.key)
 		at := slices.IndexFunc(m.st.shown.GPUs, func(g snapshot.GPU) bool { return g.UUID == m.st.Focus.GPUUUID })
-		if at < c.least || at > c.most || m.st.Cursor.Active {
+		if at < c.from || at > c.to || m.st.Cursor.Active {
 			t.Errorf("%s moves to GPU %d, the table's cursor is there: %v", c.key, at, m.st.Cursor.Active)
 		}
 	}

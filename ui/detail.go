@@ -13,7 +13,8 @@ import (
 	"vramscope/ui/table"
 )
 
-// newDetail is the detail of the process under the cursor, with a graph if whole.
+// newDetail is the detail of the process under the cursor. With whole it fills the screen
+// and has a graph.
 func newDetail(st *state, lk *cell.Appearance, rows []table.Row, whole bool) detail.Panel {
 	in := detail.Input{Appearance: lk, Snapshot: st.shown, History: st.history, Now: cell.Moment(st.moment()), Width: st.width, Whole: whole}
 	if st.shown == nil {
@@ -36,7 +37,8 @@ func newDetail(st *state, lk *cell.Appearance, rows []table.Row, whole bool) det
 	return detail.New(in)
 }
 
-// detailed is the row under the cursor, else of the alert line if listed, else the first.
+// detailed is the row under the cursor, else the row of the shown alert if it is listed,
+// else the first one.
 func detailed(st *state, rows []table.Row) snapshot.RowID {
 	if st.Cursor.Active {
 		return st.Cursor.ID
@@ -50,19 +52,19 @@ func detailed(st *state, rows []table.Row) snapshot.RowID {
 	return snapshot.RowID{}
 }
 
-// advised is the best advice for a process, as of a moment. `vramscope advise` has the
-// others, with prices and sources.
+// advised is the best advice for a process at a moment. `vramscope advise` lists the rest,
+// with prices and sources.
 type advised struct {
 	row  snapshot.RowID
 	at   time.Time
 	line string
 }
 
-// adviceEvery is how often it is made anew: the rules look at minutes and hours, and
+// adviceEvery is how often the advice is computed: the rules look at minutes and hours, and
 // read a thousand samples.
 const adviceEvery = 10 * time.Second
 
-// keepAdvice makes the advice of the detail that has the screen.
+// keepAdvice computes the advice for the detail that fills the screen.
 func (m *model) keepAdvice() {
 	st := &m.st
 	if !st.detail || st.shown == nil {

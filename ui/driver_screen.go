@@ -13,7 +13,7 @@ import (
 	"vramscope/ui/cell"
 )
 
-// driverRows is the height of the driver's screen with its blank lines.
+// driverRows is the height of the driver screen, with its blank lines.
 const driverRows = 8
 
 // driverScreen replaces the GPU lines while no driver answers.
@@ -66,7 +66,7 @@ func (d driverScreen) answering() string {
 	}
 }
 
-// happened is the first sentence.
+// happened says what is wrong with the driver.
 func (d driverScreen) happened() string {
 	driver := &d.shown.Driver
 	reason := ""
@@ -105,7 +105,7 @@ func (d driverScreen) next() string {
 	return text + "."
 }
 
-// lastSeen is the box as the driver last reported it.
+// lastSeen describes the box as the driver last reported it.
 func (d driverScreen) lastSeen() string {
 	seen := *d.shown
 	seen.GPUs = slices.DeleteFunc(slices.Clone(seen.GPUs), func(g snapshot.GPU) bool {
@@ -135,7 +135,7 @@ func (d driverScreen) lastSeen() string {
 	return s
 }
 
-// byProbes is the box as the probes report it, where no driver ever did.
+// byProbes describes the box as the probes report it, where no driver ever did.
 func (d driverScreen) byProbes() string {
 	if d.lastSeen() != "" || len(d.shown.GPUs) == 0 {
 		return ""

@@ -110,7 +110,7 @@ func TestOnlyYFlushes(t *testing.T) {
 			t.Errorf("%q comes out as %v, want %v", key, out, want)
 		}
 	}
-	if _, out := d.Press("y", 80, dialog.LeastLines-1); out == dialog.Confirmed {
+	if _, out := d.Press("y", 80, dialog.MinLines-1); out == dialog.Confirmed {
 		t.Error("y flushes from a dialog too small to read")
 	}
 	after, _ := d.Press("d", 80, 14)

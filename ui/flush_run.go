@@ -24,8 +24,8 @@ import (
 // flushRun is the flush that is running. There is one at a time.
 type flushRun struct {
 	stop      context.CancelFunc
-	steps     chan string // its progress; one slot, closed at the end
-	stoppable bool        // it has several steps or processes
+	steps     chan string // the newest progress: one slot, closed at the end
+	stoppable bool        // the flush has several steps or processes
 	stopped   bool
 }
 
@@ -35,11 +35,12 @@ type flushAction = func(context.Context, flush.Request) (flush.Result, error)
 type (
 	// flushStepMsg is the progress of the flush.
 	flushStepMsg struct{ text string }
-	// flushedMsg is its result in several wordings, the longest first.
+	// flushedMsg is the result of the flush in several wordings, the longest first.
 	flushedMsg struct{ wordings []string }
 )
 
-// openFlush asks about the tagged processes or the one under the cursor, or refuses.
+// openFlush opens the question about the tagged processes or the one under the cursor, or
+// says why it cannot.
 func (m *model) openFlush() bool {
 	var ids []snapshot.RowID
 	for _, id := range m.rowIDs() {
@@ -82,7 +83,8 @@ func (m *model) withAdvice(p *snapshot.Process, ended bool, refusal string) stri
 	}
 }
 
-// greyed reports whether an action would be refused on the row under the cursor.
+// greyed reports whether an action on the row under the cursor would be refused: its key
+// is drawn dim.
 func (st *state) greyed(key string) bool {
 	if !st.Cursor.Active || st.live == nil || st.overlay != nil {
 		return false
@@ -147,7 +149,7 @@ func flushAll(ctx context.Context, act flushAction, requests []flush.Request, ru
 	}
 }
 
-// together is the result of several flushes, in several wordings.
+// together words the result of several flushes, the longest wording first.
 func together(done []flush.Result, asked int, failure string) []string {
 	if len(done) == 0 {
 		return []string{failure}

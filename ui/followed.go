@@ -22,8 +22,8 @@ func graphAbout(st *state, lk *cell.Appearance, key snapshot.SeriesKey) graph.Gr
 	return g
 }
 
-// knownSince is where the history of a series can begin: with the process, else with
-// the history itself.
+// knownSince is the earliest moment of a series: the start of its process, or of the
+// history.
 func (st *state) knownSince(key snapshot.SeriesKey) time.Time {
 	if st.history == nil {
 		return time.Time{}
@@ -35,9 +35,8 @@ func (st *state) knownSince(key snapshot.SeriesKey) time.Time {
 	return oldest
 }
 
-// followed is the series that the graph shows. It follows the user: the pinned series,
-// else the GPU in focus, else the process under the cursor; and only then the GPU of
-// the worst alarm, else the fullest one.
+// followed is the series that the graph shows: the pinned one, else the GPU in focus, else
+// the process under the cursor, else the GPU of the worst alert, else the fullest GPU.
 func followed(st *state) snapshot.SeriesKey {
 	s := st.shown
 	switch {
@@ -58,14 +57,14 @@ func followed(st *state) snapshot.SeriesKey {
 
 // fullest is the GPU with the largest share of its memory in use, "" where there is none.
 func fullest(s *snapshot.Snapshot) string {
-	most, uuid := -1.0, ""
+	highest, uuid := -1.0, ""
 	for i := range s.GPUs {
 		gpu, share := &s.GPUs[i], 0.0
 		if used, ok := gpu.Memory.Used.Value(); ok && gpu.State == snapshot.GPUOK {
 			share = float64(used) / float64(max(gpu.Memory.Capacity().Or(1), 1))
 		}
-		if share > most {
-			most, uuid = share, gpu.UUID
+		if share > highest {
+			highest, uuid = share, gpu.UUID
 		}
 	}
 	return uuid

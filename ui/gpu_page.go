@@ -11,19 +11,19 @@ import (
 	"vramscope/ui/table"
 )
 
-// fills reports whether a detail or page replaces header, GPU lines and table.
+// fills reports whether the detail or a GPU's page replaces header, GPU lines and table.
 func (st *state) fills() bool { return st.detail || st.page != nil }
 
 // gpuPage is the page that is open.
 func (st *state) gpuPage(lk *cell.Appearance) gpupage.Page {
-	of := st.page
+	page := st.page
 	return gpupage.Page{
-		Appearance: lk, Snapshot: st.shown, GPUUUID: of.GPUUUID, Instance: of.Instance, Now: cell.Moment(st.moment()), Top: st.pageTop,
-		Graph: graphAbout(st, lk, snapshot.SeriesKey{Metric: metric.Used, GPUUUID: of.GPUUUID, Instance: of.Instance}),
+		Appearance: lk, Snapshot: st.shown, GPUUUID: page.GPUUUID, Instance: page.Instance, Now: cell.Moment(st.moment()), Top: st.pageTop,
+		Graph: graphAbout(st, lk, snapshot.SeriesKey{Metric: metric.Used, GPUUUID: page.GPUUUID, Instance: page.Instance}),
 	}
 }
 
-// pageInView is "1-22/40" where the page does not fit.
+// pageInView is "1-22/40" where the page does not fit the screen, else "".
 func (st *state) pageInView(lk *cell.Appearance) string {
 	if st.page == nil || st.shown == nil {
 		return ""
@@ -79,22 +79,22 @@ func (m *model) pageKey(id keys.ID) (changed, done bool) {
 // of the GPU that the graph shows.
 func (m *model) openPage() {
 	key := followed(&m.st)
-	of := table.Focus{GPUUUID: key.GPUUUID, Instance: key.Instance}
+	focus := table.Focus{GPUUUID: key.GPUUUID, Instance: key.Instance}
 	switch {
 	case m.st.detail:
 		t := m.table()
 		id := detailed(&m.st, t.Rows)
-		of = table.Focus{GPUUUID: id.GPUUUID, Instance: id.Instance}
+		focus = table.Focus{GPUUUID: id.GPUUUID, Instance: id.Instance}
 	case m.st.Focus != nil:
-		of = *m.st.Focus
+		focus = *m.st.Focus
 	case m.st.Cursor.Active:
-		of = table.Focus{GPUUUID: m.st.Cursor.ID.GPUUUID, Instance: m.st.Cursor.ID.Instance}
+		focus = table.Focus{GPUUUID: m.st.Cursor.ID.GPUUUID, Instance: m.st.Cursor.ID.Instance}
 	}
-	if m.st.shown.GPU(of.GPUUUID) == nil {
+	if m.st.shown.GPU(focus.GPUUUID) == nil {
 		m.say("no GPU to show")
 		return
 	}
-	m.st.page, m.st.pageTop = &of, 0
+	m.st.page, m.st.pageTop = &focus, 0
 }
 
 // walkPages goes to the next GPU or instance.
@@ -121,7 +121,7 @@ func (m *model) walkPages(by int) bool {
 	return true
 }
 
-// scrollPage scrolls within what there is.
+// scrollPage scrolls the page, at most to its ends.
 func (m *model) scrollPage(by int) bool {
 	open, lay := m.st.gpuPage(&m.look), m.layout()
 	rows := lay.above().rows
@@ -131,7 +131,7 @@ func (m *model) scrollPage(by int) bool {
 	return changed
 }
 
-// wantDetails has the driver asked for what the page shows, while it is open.
+// wantDetails tells the driver while the page is open to read what only the page shows.
 func (m *model) wantDetails() {
 	if wanted := m.st.page != nil; wanted != m.details && m.options.Details != nil {
 		m.details = wanted

@@ -19,38 +19,38 @@ import (
 	"vramscope/ui/table"
 )
 
-func of[T any](v T) quantity.Optional[T] { return quantity.From(v, quantity.Driver) }
+func c[T any](v T) quantity.Optional[T] { return quantity.From(v, quantity.Driver) }
 
 // pagedBox is the drawn box with everything known of GPU 3: links down and with errors, a
 // row to be replaced, Xids, a holder.
 func pagedBox() *snapshot.Snapshot {
 	s := snapshottest.DrawnBox()
 	g := &s.GPUs[3]
-	g.EncoderUtilization, g.DecoderUtilization = of(4), of(12)
-	g.SMClockMax, g.MemoryClock, g.MemoryClockMax = of(1980), of(2619), of(2619)
-	g.ClockReasons, g.Throttled, g.PerformanceState, g.Fan = of(0x4|0x20), []string{"power", "thermal"}, of(0), of(42)
-	g.PCIeGeneration, g.PCIeGenerationMax, g.PCIeWidth, g.PCIeWidthMax = of(4), of(5), of(8), of(16)
-	g.PCIeReceived, g.PCIeSent = of(3_200_000_000), of(910_000_000)
-	g.BAR1Used, g.BAR1Total = of(3<<20), of(128<<30)
-	g.ECC = snapshot.ECC{Enabled: of(true), Corrected: of(uint64(17)), Uncorrected: of(uint64(1))}
-	g.RemappedCorrectable, g.RemappedUncorrectable, g.RemappingPending, g.RemappingFailed = of(3), of(1), of(1), of(0)
-	g.Persistence, g.ComputeMode = of(1), of(3)
-	g.NVLinkCount, g.NVLinksUp, g.NVLinkErrors, g.NVLinkReceived, g.NVLinkSent = of(18), of(17), of(48), of(95<<30), of(90<<30)
+	g.EncoderUtilization, g.DecoderUtilization = c(4), c(12)
+	g.SMClockMax, g.MemoryClock, g.MemoryClockMax = c(1980), c(2619), c(2619)
+	g.ClockReasons, g.Throttled, g.PerformanceState, g.Fan = c(0x4|0x20), []string{"power", "thermal"}, c(0), c(42)
+	g.PCIeGeneration, g.PCIeGenerationMax, g.PCIeWidth, g.PCIeWidthMax = c(4), c(5), c(8), c(16)
+	g.PCIeReceived, g.PCIeSent = c(3_200_000_000), c(910_000_000)
+	g.BAR1Used, g.BAR1Total = c(3<<20), c(128<<30)
+	g.ECC = snapshot.ECC{Enabled: c(true), Corrected: c(uint64(17)), Uncorrected: c(uint64(1))}
+	g.RemappedCorrectable, g.RemappedUncorrectable, g.RemappingPending, g.RemappingFailed = c(3), c(1), c(1), c(0)
+	g.Persistence, g.ComputeMode = c(1), c(3)
+	g.NVLinkCount, g.NVLinksUp, g.NVLinkErrors, g.NVLinkReceived, g.NVLinkSent = c(18), c(17), c(48), c(95<<30), c(90<<30)
 	for link := range 18 {
 		l := snapshot.NVLink{Link: link, Active: link != 17}
 		if l.Active {
-			l.Received, l.Sent = of(5_600_000_000+link<<20), of(5_300_000_000)
-			l.CRCErrors, l.Replays, l.Recoveries = of(uint64(0)), of(uint64(0)), of(uint64(0))
+			l.Received, l.Sent = c(5_600_000_000+link<<20), c(5_300_000_000)
+			l.CRCErrors, l.Replays, l.Recoveries = c(uint64(0)), c(uint64(0)), c(uint64(0))
 		}
 		g.NVLinks = append(g.NVLinks, l)
 	}
-	g.NVLinks[0].CRCErrors, g.NVLinks[0].Replays = of(uint64(40)), of(uint64(8))
+	g.NVLinks[0].CRCErrors, g.NVLinks[0].Replays = c(uint64(40)), c(uint64(8))
 	g.XIDs = []snapshot.XID{{Code: 63, Time: s.Time.Add(-2 * time.Minute)}, {Code: 13, Time: s.Time.Add(-40 * time.Minute)}}
-	g.Unattributed = of(2 * quantity.GiB)
+	g.Unattributed = c(2 * quantity.GiB)
 	g.Holders = []snapshot.Holder{{Process: process.Identity{PID: 77001}, User: "zoe", Name: "miner", Command: []string{"/tmp/miner", "--quiet"}}}
 	for i := range s.Rows {
 		if r := &s.Rows[i]; r.ID.GPUUUID == g.UUID {
-			r.MemoryUtilization, r.EncoderUtilization, r.DecoderUtilization = of(41), of(0), of(0)
+			r.MemoryUtilization, r.EncoderUtilization, r.DecoderUtilization = c(41), c(0), c(0)
 		}
 	}
 	return s
@@ -70,15 +70,15 @@ func pageOf(s *snapshot.Snapshot, gpu, instance, width, height int) *state {
 // with MIG, an instance, a lost one.
 func TestGPUPages(t *testing.T) {
 	for _, size := range [][2]int{{30, 3}, {40, 8}, {60, 14}, {80, 24}, {120, 40}, {200, 50}} {
-		for _, of := range []struct {
+		for _, c := range []struct {
 			name          string
 			gpu, instance int
 		}{{"known", 3, 0}, {"mig", 5, 0}, {"instance", 5, 1}, {"lost", 6, 0}} {
-			if of.name != "known" && size[0] != 80 {
+			if c.name != "known" && size[0] != 80 {
 				continue
 			}
-			t.Run(fmt.Sprintf("%s-%dx%d", of.name, size[0], size[1]), func(t *testing.T) {
-				compareScreen(t, pageOf(pagedBox(), of.gpu, of.instance, size[0], size[1]), drawnLook(t))
+			t.Run(fmt.Sprintf("%s-%dx%d", c.name, size[0], size[1]), func(t *testing.T) {
+				compareScreen(t, pageOf(pagedBox(), c.gpu, c.instance, size[0], size[1]), drawnLook(t))
 			})
 		}
 	}
@@ -121,7 +121,7 @@ func TestGPUPageShowsAllThatIsKnown(t *testing.T) {
 	// Of a GPU of which nothing is known nothing is 0.
 	box := snapshottest.DrawnBox()
 	box.GPUs[3] = snapshot.GPU{Index: 3, UUID: box.GPUs[3].UUID, State: snapshot.GPUOK}
-	box.GPUs[3].NVLinkCount = of(18)
+	box.GPUs[3].NVLinkCount = c(18)
 	box.GPUs[3].Holders = []snapshot.Holder{{Process: process.Identity{PID: 77001}}}
 	st := pageOf(box, 3, 0, 80, 24)
 	page := st.gpuPage(drawnLook(t))

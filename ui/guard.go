@@ -14,7 +14,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// guardWords are the guard in the header: "GUARD dry-run", "GUARD", "GUARD paused 9m",
+// guardWords is the state of the guard in the header: "GUARD dry-run", "GUARD", "GUARD paused 9m",
 // "GUARD cannot act"; "" where none runs.
 func guardWords(s *snapshot.Snapshot, now time.Time) string {
 	g := s.Guard
@@ -32,12 +32,12 @@ func guardWords(s *snapshot.Snapshot, now time.Time) string {
 	}
 }
 
-// hindered reports that memory that should be freed is not.
+// hindered reports whether the guard frees no memory though it should.
 func hindered(g *snapshot.Guard, now time.Time) bool {
 	return g != nil && (g.Cannot != "" || g.Paused.After(now))
 }
 
-// guardStyle shows as a warning what hinders the guard.
+// guardStyle is the style of guardWords: a warning where something hinders the guard.
 func guardStyle(s *snapshot.Snapshot, now time.Time, styles *themes.Styles) themes.Style {
 	switch {
 	case hindered(s.Guard, now):

@@ -14,8 +14,8 @@ import (
 )
 
 // writeHeader writes the first line: the program, the box and the time. The badges
-// SIMULATED, READ-ONLY and PAST follow the name and are never left out. With PAST the
-// time is that of the moment that is shown, with its date.
+// SIMULATED, READ-ONLY and PAST follow the name and are never left out. In the past the
+// time is the shown moment, with its date.
 //
 //	vramscope  root@h100-03  8×H100 80GB HBM3  drv 550.163  CUDA 12.4     12:04:17
 func writeHeader(l *cell.Line, st *state, lk *cell.Appearance) {
@@ -98,7 +98,7 @@ func (st *state) badges() []string {
 	return badges
 }
 
-// headerItems are the items of the header by importance, shorter in a pane.
+// headerItems are the items of the header, the most important first; shorter in a pane.
 func headerItems(st *state, lk *cell.Appearance) []cell.Span {
 	s, shown := &lk.Styles, st.shown
 	pane, wide := st.width < fullWidth, st.width >= gpus.LegendWidth
@@ -148,15 +148,15 @@ func headerItems(st *state, lk *cell.Appearance) []cell.Span {
 
 // shortHost is the name of a host without its domain.
 func shortHost(name string, lk *cell.Appearance) string {
-	const most = 28
+	const maxCells = 28
 	name = text.Clean(name)
 	if own, _, found := strings.Cut(name, "."); found && net.ParseIP(name) == nil && own != "" {
 		name = own
 	}
-	return text.Cut(name, most, lk.Glyphs.Ellipsis)
+	return text.Cut(name, maxCells, lk.Glyphs.Ellipsis)
 }
 
-// driverWords replaces the GPUs where there is no driver.
+// driverWords stands in the place of the GPUs where there is no driver.
 func driverWords(shown *snapshot.Snapshot, now time.Time) string {
 	switch shown.Driver.State {
 	case snapshot.DriverOK, "":
@@ -174,7 +174,7 @@ func driverWords(shown *snapshot.Snapshot, now time.Time) string {
 	}
 }
 
-// recordingWords say that the daemon records nothing at present, and where there is room why.
+// recordingWords says that the daemon records nothing at present and, where there is room, why.
 func recordingWords(shown *snapshot.Snapshot, wide bool) string {
 	switch {
 	case shown.RecordingPaused == "":
@@ -186,8 +186,8 @@ func recordingWords(shown *snapshot.Snapshot, wide bool) string {
 	}
 }
 
-// boxName is "8×H100 80GB HBM3", or a list where there are several kinds. GPUs of unknown
-// name count as the only kind, or as one of their own.
+// boxName is "8×H100 80GB HBM3", or a list where there are several kinds of GPU. GPUs of
+// unknown name count to the only kind, or as a kind of their own.
 func boxName(shown *snapshot.Snapshot, lk *cell.Appearance, pane, wide bool) string {
 	var names []string
 	counts := make(map[string]int, 1)
@@ -217,13 +217,13 @@ func boxName(shown *snapshot.Snapshot, lk *cell.Appearance, pane, wide bool) str
 		}
 		s += strconv.Itoa(counts[name]) + lk.Glyphs.Times + headerName(name, pane || len(names) > 1, wide)
 	}
-	const most = 48
+	const maxCells = 48
 	switch {
 	case len(names) == 0:
 		return "no GPU"
 	case len(names) == 1 && shown.GPUs[0].Memory.Total.Source() == quantity.System:
 		return s + ", system memory"
-	case len(names) > 1 && text.Width(s) > most:
+	case len(names) > 1 && text.Width(s) > maxCells:
 		return strconv.Itoa(len(shown.GPUs)) + " GPUs of " + strconv.Itoa(len(names)) + " kinds"
 	default:
 		return s

@@ -58,6 +58,6 @@ func FuzzNames(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, text string, width, height uint8) {
-		hostileScreen(t, "fuzz", text, max(int(width), leastWidth), max(int(height), leastHeight))
+		hostileScreen(t, "fuzz", text, max(int(width), minWidth), max(int(height), minHeight))
 	})
 }

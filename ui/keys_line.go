@@ -38,7 +38,7 @@ func writeKeys(l *cell.Line, st *state, lk *cell.Appearance, view view) {
 	l.PutSpans(status, l.Width(), "")
 }
 
-// fitting are the hints that fit beside the status, and the blanks between them.
+// fitting returns the hints that fit beside the status, and the number of blanks between them.
 func (st *state) fitting(lk *cell.Appearance, view view, status []cell.Span) (hints []keys.Hint, gap int) {
 	gap = 2
 	if st.width >= gpus.LegendWidth {
@@ -50,7 +50,7 @@ func (st *state) fitting(lk *cell.Appearance, view view, status []cell.Span) (hi
 	return keys.FitHints(st.hints(lk, view), st.width-cell.SpansWidth(status)-4, gap), gap
 }
 
-// hints are those of the present scope; without a table only help and Enter.
+// hints are the hints of the present scope. Without a table only help and Enter are left.
 func (st *state) hints(lk *cell.Appearance, view view) []keys.Hint {
 	if question, ok := st.overlay.(dialog.Question); ok {
 		return question.Hints()
@@ -77,7 +77,8 @@ func (st *state) hints(lk *cell.Appearance, view view) []keys.Hint {
 			}
 		}
 	}
-	// Before the others, but for the cursor, which is nearly always there.
+	// Esc comes first. Only where it clears the cursor, which is nearly always there, it is
+	// the first to be left out.
 	atCursor := len(st.order) == 0 && !st.onGPUs && !st.onTable
 	if words := st.undoes(); words != "" && (!atCursor || view.layout.table.rows > 0) {
 		h := keys.Hint{Position: 2, Rank: 2, Key: "Esc", Text: words}
@@ -90,7 +91,7 @@ func (st *state) hints(lk *cell.Appearance, view view) []keys.Hint {
 	return hints
 }
 
-// detailHints keeps the keys that apply to the process.
+// detailHints keeps the hints that apply to the process of the detail.
 func (st *state) detailHints(hints []keys.Hint) []keys.Hint {
 	p := st.live.Row(st.Cursor.ID)
 	kept := make([]keys.Hint, 0, len(hints))
@@ -136,7 +137,7 @@ func (st *state) scope() keys.Scope {
 	}
 }
 
-// keysStatus is the right end of the line.
+// keysStatus is the status at the right end of the line.
 func keysStatus(st *state, lk *cell.Appearance, view view) []cell.Span {
 	s := &lk.Styles
 	var parts []cell.Span
@@ -151,7 +152,7 @@ func keysStatus(st *state, lk *cell.Appearance, view view) []cell.Span {
 	}
 	if st.hidesHeader(&view.layout) {
 		for _, badge := range st.badges() {
-			if badge != badgePast && badge != badgeFrozen { // the line ends in that word
+			if badge != badgePast && badge != badgeFrozen { // the line ends with that word
 				add(&s.Badge, badge)
 			}
 		}
@@ -241,7 +242,7 @@ func (st *state) behind() bool {
 	return late > 3*st.shown.Interval && late > 3*time.Second
 }
 
-// interval is the one last chosen, which begins with the next sample, else the shown
+// interval is the interval last chosen, which begins with the next sample, else the shown
 // snapshot's.
 func (st *state) interval() time.Duration {
 	if st.chosen > 0 && st.past.IsZero() {
@@ -267,7 +268,7 @@ func interval(d time.Duration) string {
 type view struct {
 	layout      layout
 	first, rows int // the first row, and how many
-	total       int // of how many rows
+	total       int // all rows
 }
 
 // inView is "1-12/13".

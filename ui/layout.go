@@ -11,13 +11,13 @@ import (
 //
 // It depends on the size and on the hardware of the box, not on values, so that only
 // data moves. A small pane drops, in this order, the table, the keys, the alert and
-// GPU lines; GPU lines with an alarm and one line of the worst alert stay.
+// GPU lines. GPU lines with an alert and one line about the worst alert stay.
 type layout struct {
 	width, height int
 
 	header rect
 	gpus   rect // with its header line where gpuHeader is set
-	spare  rect // a row that is left over: the legend
+	spare  rect // left over: the legend
 	table  rect // with its header line; without rows where it does not fit
 	graph  rect
 	detail rect // beside the graph
@@ -34,22 +34,22 @@ type rect struct{ top, left, rows, cells int }
 
 // The sizes at which the layout changes.
 const (
-	leastWidth, leastHeight = 30, 3
-	fullWidth, fullHeight   = 80, 24 // below is a pane, without some parts
-	detailWidth             = 180
-	detailHeight            = 46
+	minWidth, minHeight   = 30, 3
+	fullWidth, fullHeight = 80, 24 // below is a pane, without some parts
+	detailWidth           = 180
+	detailHeight          = 46
 
-	tableLeast = 1 + 6 // header and rows
-	tableGood  = 1 + 12
-	graphLeast = 12
-	graphMost  = 16
+	minTable  = 1 + 6 // header and rows
+	goodTable = 1 + 12
+	minGraph  = 12
+	maxGraph  = 16
 
 	// With so few GPUs the graph comes before the table's sixth row.
 	fewGPUs  = 2
 	tableFew = 1 + 5
 )
 
-// box is what the layout depends on besides the size.
+// box is what the layout depends on, besides the size.
 type box struct {
 	gpus      int
 	instances int  // all MIG instances
@@ -72,12 +72,12 @@ func arrange(width, height int, b box) layout {
 	}
 	const around = 3 // header, alert, keys
 	free := height - around - gpuRows
-	if width >= gpus.LegendWidth && !b.noDriver && free > tableLeast {
+	if width >= gpus.LegendWidth && !b.noDriver && free > minTable {
 		lay.gpuHeader = true
 		gpuRows, free = gpuRows+1, free-1
 	}
-	if free < tableLeast && height >= fullHeight {
-		gpuRows, free = gpuRows+free-tableLeast, tableLeast // the GPU lines scroll
+	if free < minTable && height >= fullHeight {
+		gpuRows, free = gpuRows+free-minTable, minTable // the GPU lines scroll
 	}
 	if b.tableOnly && free < 2 {
 		gpuRows, free = 0, height-around
@@ -97,27 +97,29 @@ func arrange(width, height int, b box) layout {
 	return lay
 }
 
-// twoColumns reports whether GPU lines need two columns. Instances need the whole width.
+// twoColumns reports whether the GPU lines need two columns. Lines of MIG instances need
+// the whole width.
 func twoColumns(width, height int, b box) bool {
 	const half = 29 // index, 10 cells of bar, used, utilisation and temperature or an alarm
 	return b.gpus > 8 && b.opened == 0 && width >= 2*half+2 && (height < 40 || b.gpus > 16)
 }
 
-// withTable gives rows to the table, the graph, MIG lines, the graph, and the table again.
+// withTable shares the free rows out: to the table, the graph, the lines of MIG instances,
+// the graph again, and the rest to the table.
 func (lay *layout) withTable(gpuRows, free int, b box) {
-	if table := tableInFocus(b); b.focused && !b.noDriver && free-table >= graph.LeastHeight {
+	if table := tableInFocus(b); b.focused && !b.noDriver && free-table >= graph.MinHeight {
 		lay.stack(1, gpuRows, 0, table, free-table)
 		lay.besideGraph()
 		return
 	}
-	table := min(free, tableGood)
-	if rest := free - max(b.instances-b.opened, 0) - graphLeast; b.gpus <= fewGPUs && rest >= tableFew {
+	table := min(free, goodTable)
+	if rest := free - max(b.instances-b.opened, 0) - minGraph; b.gpus <= fewGPUs && rest >= tableFew {
 		table = min(table, rest)
 	}
 	free -= table
 	curve := 0
-	if free >= graphLeast && !b.noDriver {
-		curve = graphLeast
+	if free >= minGraph && !b.noDriver {
+		curve = minGraph
 		free -= curve
 	}
 	if more := b.instances - b.opened; more > 0 && more <= free && lay.gpuColumns == 1 {
@@ -125,7 +127,7 @@ func (lay *layout) withTable(gpuRows, free int, b box) {
 		gpuRows, free = gpuRows+more, free-more
 	}
 	if curve > 0 {
-		more := min(free, graphMost-graphLeast)
+		more := min(free, maxGraph-minGraph)
 		curve, free = curve+more, free-more
 	}
 	lay.stack(1, gpuRows, 0, table+free, curve)
@@ -134,14 +136,14 @@ func (lay *layout) withTable(gpuRows, free int, b box) {
 
 // besideGraph puts the detail beside a high graph on a large screen.
 func (lay *layout) besideGraph() {
-	if lay.graph.rows >= graphMost && lay.width >= detailWidth && lay.height >= detailHeight {
+	if lay.graph.rows >= maxGraph && lay.width >= detailWidth && lay.height >= detailHeight {
 		lay.graph.cells = lay.width * 3 / 5
 		lay.detail = rect{lay.graph.top, lay.graph.cells + 1, lay.graph.rows, lay.width - lay.graph.cells - 1}
 	}
 }
 
-// tableInFocus is the rows of a table that lists one GPU: the graph of that GPU gets the
-// others. They come in fours, so that a process more or less moves nothing.
+// tableInFocus is the height of a table that lists one GPU: the graph gets the other rows.
+// It changes in steps of four rows, so that one process more or less moves nothing.
 func tableInFocus(b box) int {
 	const step = 4
 	return 1 + (b.inFocus/step+1)*step
@@ -177,7 +179,8 @@ func (lay *layout) stack(header, gpus, spare, table, graph int) {
 // rows is the number of process rows in the table.
 func (lay *layout) rows() int { return max(lay.table.rows-1, 0) }
 
-// over is the rectangle of a question: the table, with the graph or more if too low.
+// over is the rectangle of a question: the table, and the graph or more where the table
+// is too low.
 func (lay *layout) over(rows int) rect {
 	switch {
 	case lay.table.rows == 0, lay.height < fullHeight && lay.table.rows+lay.graph.rows < rows:

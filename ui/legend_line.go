@@ -16,7 +16,7 @@ import (
 // Without an alert the alert line says how to get a probe while no process has one,
 // else what the textures mean or the sums of the box.
 
-// dayOne reports whether no process has had a probe yet, and one can be had.
+// dayOne reports whether no process has had a probe yet and the user can start one.
 func (st *state) dayOne(lk *cell.Appearance) bool {
 	return !st.hintOff && !st.partsShown() && len(st.shown.Rows) > 0 && lk.Keys != nil && lk.Keys.Can(keys.CanRun)
 }
@@ -39,7 +39,8 @@ func writeDayOne(l *cell.Line, lk *cell.Appearance) {
 	}
 }
 
-// writeLegend writes what the textures mean or, where the GPU header does, the sums.
+// writeLegend writes what the textures mean or, where the GPU header says that, the sums
+// of the box.
 func writeLegend(l *cell.Line, st *state, lk *cell.Appearance) {
 	l.Skip(1)
 	if l.Width() < gpus.LegendWidth {
@@ -57,13 +58,13 @@ func boxSums(shown *snapshot.Snapshot, s *themes.Styles) []cell.Span {
 	for i := range shown.GPUs {
 		gpu := &shown.GPUs[i]
 		held, known := gpu.Memory.Used.Value()
-		most, sized := gpu.Memory.Capacity().Value()
+		size, sized := gpu.Memory.Capacity().Value()
 		if gpu.State != snapshot.GPUOK || !known || !sized {
-			unknown++ // neither in the used memory nor in what it is compared with
+			unknown++ // in neither sum
 			continue
 		}
-		used, capacity = used+held, capacity+most
-		free += gpu.Memory.Free.Or(max(most-held, 0))
+		used, capacity = used+held, capacity+size
+		free += gpu.Memory.Free.Or(max(size-held, 0))
 		if v, ok := gpu.Parts.Returnable.Value(); ok {
 			returnable, returnableKnown = returnable+v, true
 		}

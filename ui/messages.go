@@ -17,9 +17,9 @@ import (
 type (
 	// snapshotMsg is the newest snapshot.
 	snapshotMsg struct{ snapshot *snapshot.Snapshot }
-	// clockMsg comes each second in which no snapshot did.
+	// clockMsg comes in each second without a snapshot.
 	clockMsg struct{}
-	// digitMsg comes when no second digit was pressed.
+	// digitMsg comes when the time for a second digit is over.
 	digitMsg struct{ wait int }
 	// pastMsg is a moment rebuilt from the history; nil where the history does not
 	// reach that far.
@@ -38,7 +38,7 @@ type (
 	actedMsg struct{ text string }
 )
 
-// redraw is a command.
+// redraw is a command that draws the whole screen anew.
 func redraw() tea.Msg { return terminal.RedrawMsg{} }
 
 // outcome is the result of an action in words. The action has so long to answer.

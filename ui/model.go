@@ -16,8 +16,8 @@ import (
 	"vramscope/ui/terminal"
 )
 
-// model is the tea.Model. Update draws the frame where the state changed; View returns the last
-// one, because Bubble Tea calls it after every message.
+// model is the tea.Model. Update draws a frame where the state has changed. View returns the
+// last frame: Bubble Tea calls it after every message.
 type model struct {
 	terminal.Hold
 	options Options
@@ -37,11 +37,11 @@ type model struct {
 	segmentsAsked int          // number of the newest request for a map of segments
 	asked         time.Time    // when the open question was asked
 	current       alarm        // the alert on the alert line
-	wish          intervalWish // the same, for the commands that set it
+	wish          intervalWish // the interval to be set
 
 	lines   []string // the frame
 	title   string
-	details bool // the driver is asked for what the page of a GPU shows
+	details bool // the driver reads what only the page of a GPU shows
 
 	stale bool // the frame is older than the state, because the terminal stalled
 }
@@ -125,7 +125,7 @@ func (m *model) View() tea.View {
 	return view
 }
 
-// draw makes the frame for View, none while the terminal stalls: frames must not queue.
+// draw draws a frame, but none while the terminal stalls: frames must not queue.
 func (m *model) draw() {
 	if m.Stalled() {
 		m.stale = true

@@ -12,20 +12,20 @@ import (
 	"vramscope/ui/dialog"
 )
 
-// The mouse does what keys do, and never confirms a question: a click may come from a hand
-// that wanted to select text.
+// The mouse does what keys do, but never confirms a question: the user may only have wanted
+// to select text.
 //
 //	wheel          rows, lines of an overlay, GPU lines, with Shift the COMMAND column
 //	click          a row, a GPU, a column's title, a line of a menu, a button, a hint of the last line
 //	double click   the detail of the row
 
-// wheelStep is the rows of a notch of the wheel.
+// wheelStep is the number of rows for one notch of the wheel.
 const wheelStep = 3
 
-// doubleClick is the longest time between the two clicks of one.
+// doubleClick is the longest time between the two clicks of a double click.
 const doubleClick = 400 * time.Millisecond
 
-// clicked is the row that was clicked last, for a double click.
+// clicked is the last clicked row, to recognise a double click.
 type clicked struct {
 	row snapshot.RowID
 	at  time.Time
@@ -33,7 +33,7 @@ type clicked struct {
 
 // takeMouse handles the mouse, which is off by default: it disables the terminal's selection.
 func (m *model) takeMouse(msg tea.MouseMsg) (bool, tea.Cmd) {
-	if !m.st.mouse || m.st.typing != nil || m.Ending || m.st.width < leastWidth || m.st.height < leastHeight {
+	if !m.st.mouse || m.st.typing != nil || m.Ending || m.st.width < minWidth || m.st.height < minHeight {
 		return false, nil
 	}
 	at := msg.Mouse()
@@ -54,7 +54,7 @@ func (m *model) takeMouse(msg tea.MouseMsg) (bool, tea.Cmd) {
 	return false, nil
 }
 
-// takeClick gives a click to the last line, the overlay, the alert line or the main screen.
+// takeClick passes a click to the last line, the overlay, the alert line or the main screen.
 func (m *model) takeClick(x, y int) (bool, tea.Cmd) {
 	lay := m.layout()
 	switch {
@@ -106,7 +106,7 @@ func (m *model) clickHint(x int, lay layout) (bool, tea.Cmd) {
 	return false, nil
 }
 
-// clickButton presses the button of a question that is at a cell of a line.
+// clickButton presses the button of a question at a cell of a line.
 func (m *model) clickButton(q dialog.Question, x int, line string) (bool, tea.Cmd) {
 	for _, h := range q.Hints() {
 		button := h.Key + "  " + h.Text
@@ -118,7 +118,7 @@ func (m *model) clickButton(q dialog.Question, x int, line string) (bool, tea.Cm
 	return false, nil
 }
 
-// pressHint presses a key, unless that confirms a question.
+// pressHint presses a key that was clicked, unless it confirms a question.
 func (m *model) pressHint(name string) (bool, tea.Cmd) {
 	if _, question := m.st.overlay.(dialog.Question); question && name == "y" {
 		m.say("a click does not confirm: press y")
@@ -131,7 +131,7 @@ func (m *model) pressHint(name string) (bool, tea.Cmd) {
 	return m.press(msg)
 }
 
-// keyAt is the key at a cell of a hint, of several the one under the mouse.
+// keyAt is the key of a hint; of several keys the one at a cell.
 func keyAt(hint string, x int) string {
 	names := strings.Fields(hint)
 	if len(names) == 1 {
@@ -162,7 +162,8 @@ func keyPress(name string) (tea.KeyPressMsg, bool) {
 	return tea.KeyPressMsg{}, false
 }
 
-// wheel scrolls what is under the mouse and receives the keys, as its keys would.
+// wheel scrolls the overlay, the page, the GPU lines or the table: what is under the mouse
+// and takes keys.
 func (m *model) wheel(y, by int) bool {
 	if m.st.overlay == nil {
 		if m.st.page != nil {
@@ -188,7 +189,7 @@ func (m *model) wheel(y, by int) bool {
 	return changed
 }
 
-// scrollGPUs scrolls the GPU lines, false where all are in view.
+// scrollGPUs scrolls the GPU lines; false where all are in view.
 func (m *model) scrollGPUs(lay *layout, by int) bool {
 	room := lay.gpus.rows
 	if lay.gpuHeader {
@@ -202,7 +203,7 @@ func (m *model) scrollGPUs(lay *layout, by int) bool {
 	return true
 }
 
-// clickRow selects a row; a second click at once opens its detail.
+// clickRow selects a row. A double click opens its detail.
 func (m *model) clickRow(id snapshot.RowID, line int) bool {
 	again := m.clicked.row == id && m.options.Now().Sub(m.clicked.at) <= doubleClick && m.st.Cursor.ID == id
 	m.st.onGPUs = false

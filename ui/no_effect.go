@@ -8,7 +8,7 @@ import (
 
 // A key that does nothing says why.
 
-// noKey explains a key that is bound elsewhere, or with other options, or nowhere.
+// noKey says why a key does nothing: it is bound elsewhere, with other options, or nowhere.
 func (m *model) noKey(name string) bool {
 	scope, past := m.st.scope(), !m.st.past.IsZero()
 	every := keys.New(keys.AllAbilities, false)
@@ -38,10 +38,10 @@ func (m *model) noKey(name string) bool {
 	return true
 }
 
-// typed are the keys that somebody presses on purpose.
+// typed matches the keys that a user presses on purpose.
 var typed = regexp.MustCompile("^([!-~]|f[0-9]{1,2}|tab|delete|insert)$")
 
-// without is why a key whose ability is missing does nothing.
+// without says why a key does nothing whose ability is missing.
 func (m *model) without(needs keys.Ability) string {
 	simulated := m.st.live != nil && m.st.live.Simulated
 	switch {

@@ -30,8 +30,8 @@ type Source interface {
 // Sampling controls the sampler. Its methods may block: only commands call them.
 type Sampling interface {
 	SetInterval(interval time.Duration)
-	// Align has samples taken when a clock that has the period of a second ticks: at
-	// is one of its moments. It does not block.
+	// Align has samples taken at the ticks of a clock with a period of one second, of
+	// which at is one: both then share their wake-ups. It does not block.
 	Align(at time.Time)
 	// Suspend closes the driver, so that it can be unloaded and GPUs can sleep;
 	// Resume opens it again.
@@ -39,18 +39,18 @@ type Sampling interface {
 	Resume()
 }
 
-// Actions are what the screen can do to processes. A nil one leaves out its key.
+// Actions are what the screen can do to processes. The key of a nil action is left out.
 type Actions struct {
-	// Flush makes a process free cached memory, if the identity still holds. After
-	// the end of the context it begins no further step.
+	// Flush makes a process free cached memory, if its identity is still the same. It
+	// begins no step after the end of the context.
 	Flush func(context.Context, flush.Request) (flush.Result, error)
-	// Signal sends a signal, if the identity still holds.
+	// Signal sends a signal, if the identity is still the same.
 	Signal func(context.Context, signal.Request) (signal.Result, error)
 	// Attachable examines whether a probe can be attached to a running process. It
 	// changes nothing and may take a second.
 	Attachable func(context.Context, process.Identity) attach.Plan
-	// Attach attaches a probe to a running process, if the identity still holds, and
-	// returns when the probe answers.
+	// Attach attaches a probe to a running process, if its identity is still the same,
+	// and returns when the probe answers.
 	Attach func(context.Context, attach.Request) (attach.Result, error)
 	// AuditLog is the directory of the audit log, "" where there is none.
 	AuditLog string
@@ -77,11 +77,11 @@ type Options struct {
 	SavePage func(at time.Time, page string) (path string, err error)
 	// SaveSettings writes settings to the configuration file. Nil: the setup does not offer it.
 	SaveSettings func(Settings) (path string, err error)
-	// PauseGuard has the daemon's guard or this program's do nothing for a while; 0 ends
-	// that. Nil: no such key.
+	// PauseGuard pauses the guard, the daemon's or this program's; a duration of 0 ends
+	// the pause. Nil: no such key.
 	PauseGuard func(ctx context.Context, byDaemon bool, d time.Duration) error
-	// Details has the driver asked, from now on or no more, for what only the page about a
-	// GPU shows. It must not block. Nil: it is asked anyway, or never.
+	// Details starts or stops reading what only the page about a GPU shows. It must not
+	// block. Nil: that is read anyway, or never.
 	Details func(wanted bool)
 	// LookNow retries the driver at once. Nil: no such key.
 	LookNow func()

@@ -112,7 +112,7 @@ func TestSignalDialogNamesAllGPUsOfTheProcess(t *testing.T) {
 func TestShortDialogKeepsItsKeys(t *testing.T) {
 	st := drawnState()
 	d := dialog.NewSignal(uitest.Appearance(t, "", false), st.screen(), st.Cursor.ID)
-	for height := dialog.LeastLines; height < 20; height++ {
+	for height := dialog.MinLines; height < 20; height++ {
 		text := rendered(d, 80, height)
 		for _, must := range []string{"PID 2963112", "> t", "y  send TERM", "Esc  cancel"} {
 			if !strings.Contains(text, must) {
@@ -120,7 +120,7 @@ func TestShortDialogKeepsItsKeys(t *testing.T) {
 			}
 		}
 	}
-	if _, out := d.Press("y", 80, dialog.LeastLines-1); out == dialog.Confirmed {
+	if _, out := d.Press("y", 80, dialog.MinLines-1); out == dialog.Confirmed {
 		t.Error("a dialog too small to read can be confirmed")
 	}
 }

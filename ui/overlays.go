@@ -16,7 +16,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// openOverlay opens an overlay in the place of the present one.
+// openOverlay opens an overlay and closes the one that was open.
 func (m *model) openOverlay(o dialog.Overlay) bool {
 	m.closeOverlay()
 	if _, question := o.(dialog.Question); question {
@@ -51,16 +51,18 @@ func (m *model) overlayRoom() (width, height int) {
 }
 
 // askingTime is how long a question must be open before y is accepted. An earlier y
-// comes from text pasted into the wrong window or from keys queued in a slow line.
+// comes from text that was pasted into the wrong window, or from keys that a slow line
+// delivered late.
 const askingTime = 250 * time.Millisecond
 
-// pressOverlay gives a key to the overlay. taken is false for keys that it ignores.
+// pressOverlay passes a key to the overlay. It returns taken false for a key that the
+// overlay ignores.
 func (m *model) pressOverlay(name string) (changed bool, cmd tea.Cmd, taken bool) {
 	width, height := m.overlayRoom()
 	return m.takeOutcome(m.st.overlay.Press(name, width, height))
 }
 
-// takeOutcome does what a key or a click has asked of the overlay.
+// takeOutcome does what a key or a click in the overlay has asked for.
 func (m *model) takeOutcome(next dialog.Overlay, out dialog.Outcome) (changed bool, cmd tea.Cmd, taken bool) {
 	switch out {
 	case dialog.Ignored:
@@ -136,7 +138,7 @@ func (m *model) fitOverlay() {
 	if _, question := m.st.overlay.(dialog.Question); !question {
 		return
 	}
-	if _, height := m.overlayRoom(); height < dialog.LeastLines {
+	if _, height := m.overlayRoom(); height < dialog.MinLines {
 		m.closeOverlay()
 		m.say("the window is too small for this question")
 	}
@@ -144,11 +146,11 @@ func (m *model) fitOverlay() {
 
 // openHelp shows the keys and, on a second page, what the columns mean.
 func (m *model) openHelp() bool {
-	of := dialog.Section{Title: "COLUMNS OF A GPU"}
+	gpuColumns := dialog.Section{Title: "COLUMNS OF A GPU"}
 	for _, c := range gpus.Columns() {
-		of.Items = append(of.Items, dialog.Item{Name: c[0], Help: c[1]})
+		gpuColumns.Items = append(gpuColumns.Items, dialog.Item{Name: c[0], Help: c[1]})
 	}
-	return m.openOverlay(dialog.NewHelp(&m.look, dialog.Section{Title: "COLUMNS OF A PROCESS", Items: items(table.Columns())}, of))
+	return m.openOverlay(dialog.NewHelp(&m.look, dialog.Section{Title: "COLUMNS OF A PROCESS", Items: items(table.Columns())}, gpuColumns))
 }
 
 // openSignal asks which signal to send to the process under the cursor.
@@ -163,7 +165,7 @@ func (m *model) openSignal() bool {
 // signalTimeout is how long sending a signal may take.
 const signalTimeout = 5 * time.Second
 
-// sendSignal sends the signal after y. Signal compares the identity again.
+// sendSignal sends the signal after y. Signal checks the identity again.
 func (m *model) sendSignal(d dialog.Signal) tea.Cmd {
 	send, id, sig := m.options.Actions.Signal, d.Process(), d.Signal()
 	if send == nil || m.st.readOnly {

@@ -11,7 +11,7 @@ import (
 	"vramscope/ui/table"
 )
 
-// Tab switches the movement keys between the table and the GPUs, where they move the focus.
+// Tab switches the movement keys between the table and the GPUs. There they move the focus.
 
 // gpuKeys reports whether the movement keys move among the GPUs.
 func (m *model) gpuKeys() bool { return m.st.onGPUs && !m.st.detail && !m.st.noDriver() }
@@ -38,7 +38,7 @@ func focusOn(line gpus.Line) *table.Focus {
 	return f
 }
 
-// setFocus sets the focus, or removes it where it is set already.
+// setFocus sets the focus, or removes it where it is on that GPU already.
 func (m *model) setFocus(f *table.Focus) bool {
 	if m.st.Focus != nil && *m.st.Focus == *f {
 		f = nil
@@ -54,15 +54,15 @@ func (m *model) setFocus(f *table.Focus) bool {
 func (m *model) focusGPU(index int) bool {
 	for i := range m.st.shown.GPUs {
 		if m.st.shown.GPUs[i].Index == index {
-			of := &table.Focus{GPUUUID: m.st.shown.GPUs[i].UUID}
+			focus := &table.Focus{GPUUUID: m.st.shown.GPUs[i].UUID}
 			if m.st.page != nil {
-				if *m.st.page == *of {
+				if *m.st.page == *focus {
 					m.say("this is GPU " + strconv.Itoa(index))
 				}
-				m.st.page, m.st.pageTop = of, 0
+				m.st.page, m.st.pageTop = focus, 0
 				return true
 			}
-			return m.setFocus(of)
+			return m.setFocus(focus)
 		}
 	}
 	m.say("there is no GPU " + strconv.Itoa(index) + " on this screen")
@@ -120,11 +120,12 @@ func (m *model) seeFocus() {
 	}
 }
 
-// digits collects the index of a GPU: where there are more than ten, a digit may wait.
+// digits collects the index of a GPU. Where there are more than ten GPUs, the first digit
+// waits for a second one.
 type digits struct {
 	first int  // the digit that waits
 	open  bool // one does
-	wait  int  // number of the wait, so that an old timer ends no new one
+	wait  int  // number of the wait, so that an old timer does not end a new wait
 }
 
 // digitTimeout is how long a second digit may take.
@@ -152,7 +153,7 @@ func (m *model) digit(d int) (bool, tea.Cmd) {
 	return m.focusGPU(d), nil
 }
 
-// lastIndex is the highest index of a GPU; only some may be listed.
+// lastIndex is the highest index of a GPU. Not every index need be there.
 func lastIndex(s *snapshot.Snapshot) int {
 	last := 0
 	for i := range s.GPUs {

@@ -13,8 +13,8 @@ import (
 // firstSnapshotTimeout is how long the first frame waits for a snapshot.
 const firstSnapshotTimeout = 25 * time.Millisecond
 
-// Run shows the monitor until the user quits, as terminal.Program does: newest snapshots
-// go from the source's one slot to the event loop.
+// Run shows the monitor until the user quits; see terminal.Program. The newest snapshot goes
+// from the slot of the source to the event loop.
 func Run(ctx context.Context, options Options) error {
 	options = options.withDefaults()
 	var m *model
@@ -50,7 +50,7 @@ func (m *model) Frame() terminal.Frame {
 	return terminal.Frame{Lines: m.lines, Width: m.st.width, Height: m.st.height}
 }
 
-// feed sends the newest snapshots, and in a second without one the time.
+// feed sends the newest snapshots, and a clockMsg in each second without one.
 func (o *Options) feed(ctx context.Context, send func(tea.Msg)) {
 	clock := time.NewTicker(time.Second)
 	defer clock.Stop()
@@ -72,9 +72,9 @@ func (o *Options) feed(ctx context.Context, send func(tea.Msg)) {
 	}
 }
 
-// clockAfter is how long after a snapshot the time is sent without another. It is
-// whole seconds: Go wakes a process at the moment that a timer had before a Reset, and
-// then another snapshot comes.
+// clockAfter is how long after a snapshot the clockMsg is sent if no other snapshot comes.
+// It is whole seconds: Go wakes the process up at the moment that the timer had before its
+// Reset, and a snapshot comes at that moment anyway.
 func clockAfter(interval time.Duration) time.Duration {
 	if interval > time.Second {
 		return time.Second

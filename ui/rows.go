@@ -46,7 +46,7 @@ func (m *model) widestCommand() int {
 	return max(widest-t.CommandCells(m.st.width), 0)
 }
 
-// stepSort sorts by the next shown column, or the one before, in its natural direction.
+// stepSort sorts by the next or previous column on the screen, in its natural direction.
 func (m *model) stepSort(by int) bool {
 	t := m.table()
 	titles := t.SortTitles(m.st.width)
@@ -89,7 +89,7 @@ func items(columns []table.Column) []dialog.Item {
 	return list
 }
 
-// click selects a row or a GPU, or sorts by a column; a second click reverses that.
+// click selects a row or a GPU, or sorts by a column; a second click reverses the order.
 func (m *model) click(x, y int) bool {
 	if m.st.shown == nil {
 		return false

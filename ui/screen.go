@@ -11,15 +11,15 @@ import (
 	"vramscope/ui/table"
 )
 
-// frame draws the whole screen: exactly height lines of exactly width cells.
-// It depends on nothing else and changes nothing.
+// frame draws the whole screen: exactly height lines of exactly width cells. It depends
+// only on its arguments and changes nothing.
 //
 //	arrange ─→ layout ─┬─ header, GPU lines or driver's screen
 //	table.List ────────┼─ table
 //	                   ├─ graph, detail
 //	                   └─ alert, keys        ←─ overlay over some of it
 func frame(st *state, lk *cell.Appearance) []string {
-	if st.width < leastWidth || st.height < leastHeight {
+	if st.width < minWidth || st.height < minHeight {
 		return tooSmall(st.width, st.height, lk)
 	}
 	lay := arrange(st.width, st.height, st.box())
@@ -73,7 +73,7 @@ func drawMain(out []string, st *state, lk *cell.Appearance, lay *layout, t *tabl
 	return out
 }
 
-// beside draws the graph with the detail at its right, where that has room.
+// beside draws the graph and, where there is room, the detail at its right.
 func beside(st *state, lk *cell.Appearance, lay *layout, rows []table.Row) []string {
 	lines := graphAbout(st, lk, followed(st)).Render(lay.graph.cells, lay.graph.rows)
 	if lay.detail.rows == 0 {
@@ -86,7 +86,7 @@ func beside(st *state, lk *cell.Appearance, lay *layout, rows []table.Row) []str
 	return lines
 }
 
-// bottom is the last line: the prompt, the alert where it has no line, or the keys.
+// bottom is the last line: the prompt, the alert where it has no line of its own, or the keys.
 func bottom(st *state, lk *cell.Appearance, lay *layout, view view) []string {
 	switch {
 	case st.typing != nil:
@@ -98,7 +98,8 @@ func bottom(st *state, lk *cell.Appearance, lay *layout, view view) []string {
 	}
 }
 
-// alertAndBadges is the last line where that shows the alert.
+// alertAndBadges is the last line where it shows the alert, with the badges of the header
+// where that is not to be seen.
 func alertAndBadges(st *state, lk *cell.Appearance, lay *layout) string {
 	var badges []string
 	if st.hidesHeader(lay) {
@@ -108,7 +109,7 @@ func alertAndBadges(st *state, lk *cell.Appearance, lay *layout) string {
 	for _, badge := range badges {
 		cells += len(badge) + 2
 	}
-	// The words of a frozen or past screen replace its badge.
+	// The words about a frozen or past screen replace its badge.
 	if words := st.standstill(); words != "" && cells > 0 {
 		last := len(badges[len(badges)-1]) + 2
 		if st.width-cells+last >= text.Width(words) {
@@ -131,8 +132,8 @@ func alertAndBadges(st *state, lk *cell.Appearance, lay *layout) string {
 	return s.String() + marks.String()
 }
 
-// hidesHeader reports whether the header with its badges is not to be seen: a low screen
-// has none, the detail is in its place, or an overlay lies on it.
+// hidesHeader reports whether the header with its badges is out of sight: a low screen has
+// none, the detail is in its place, or an overlay lies over it.
 func (st *state) hidesHeader(lay *layout) bool {
 	if lay.header.rows == 0 || st.fills() {
 		return true
@@ -160,7 +161,7 @@ func covered(lines []string, st *state, lay *layout) []string {
 	return append(out, lines[end:]...)
 }
 
-// overlaid is the rectangle in whose middle the overlay lies.
+// overlaid is the rectangle over whose middle the overlay lies.
 func overlaid(st *state, lay *layout) rect {
 	extent, rows := st.overlay.Size(st.width)
 	switch r := lay.below(); extent {
@@ -204,7 +205,7 @@ func (st *state) noDriver() bool {
 	return st.shown != nil && st.shown.Driver.State != snapshot.DriverOK && st.shown.Driver.State != ""
 }
 
-// moment is the moment that is shown: ages are measured from it.
+// moment is the shown moment, from which ages are measured.
 func (st *state) moment() time.Time {
 	if st.shown != nil && (!st.past.IsZero() || st.frozen || st.now.Before(st.shown.Time)) {
 		return st.shown.Time
@@ -220,19 +221,19 @@ func viewOf(lay layout, t *table.Table) view {
 	return v
 }
 
-// drawn is a line that write writes.
+// drawn is a line as write writes it.
 func drawn(width int, write func(l *cell.Line)) []string {
 	l := cell.NewLine(width)
 	write(l)
 	return []string{l.String()}
 }
 
-// tooSmall replaces the screen below the least size.
+// tooSmall replaces a screen below the minimum size.
 func tooSmall(width, height int, lk *cell.Appearance) []string {
 	if width <= 0 || height <= 0 {
 		return nil
 	}
-	s := "vramscope needs " + strconv.Itoa(leastWidth) + lk.Glyphs.Times + strconv.Itoa(leastHeight)
+	s := "vramscope needs " + strconv.Itoa(minWidth) + lk.Glyphs.Times + strconv.Itoa(minHeight)
 	out := drawn(width, func(l *cell.Line) { l.Put(lk.Styles.Text, text.Cut(s, width, "")) })
 	return cell.Fill(out, width, height)
 }

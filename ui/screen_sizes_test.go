@@ -110,7 +110,7 @@ func TestTooSmall(t *testing.T) {
 	}
 	for width := range 31 {
 		for height := range 4 {
-			if width >= leastWidth && height >= leastHeight {
+			if width >= minWidth && height >= minHeight {
 				continue
 			}
 			checkFrame(t, "too small", frame(screenOf(snapshottest.DrawnBox(), width, height), drawnLook(t)), width, height*min(width, 1))
@@ -137,8 +137,8 @@ func TestAlarmIsVisibleAtEverySize(t *testing.T) {
 // TestBadgesAreInEverySize: SIMULATED, READ-ONLY and PAST are shown at every size.
 func TestBadgesAreInEverySize(t *testing.T) {
 	lk := drawnLook(t)
-	for width := leastWidth; width <= 120; width += 3 {
-		for height := leastHeight; height <= 30; height++ {
+	for width := minWidth; width <= 120; width += 3 {
+		for height := minHeight; height <= 30; height++ {
 			for what, change := range map[string]func(st *state){
 				"an alarm": func(*state) {},
 				"the past": func(st *state) { st.past = st.now.Add(-time.Minute) },

@@ -15,9 +15,8 @@ import (
 	"vramscope/ui/segments"
 )
 
-// v shows the map of segments in the place of the detail's graph. The probe is
-// asked once, and again with r: a map costs the program too much to fetch it
-// every second.
+// v shows the map of segments in the place of the detail's graph. The probe is asked once,
+// and again with r: a map costs the program too much to be fetched every second.
 //
 //	v, r ─→ askSegments ─ cmd: Segments ─→ segmentsMsg ─→ state.segments ─→ segments.Panel
 //	j, k ─→ followSegments ─ a moment ───→ segmentsDueMsg ─→ askSegments
@@ -65,7 +64,7 @@ func mapRefusal(p *snapshot.Process) string {
 	}
 }
 
-// toggleSegments is v: the map, or the graph again.
+// toggleSegments shows the map, or the graph again.
 func (m *model) toggleSegments() (bool, tea.Cmd) {
 	if m.st.segments != nil {
 		m.st.segments = nil

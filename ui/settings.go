@@ -51,7 +51,8 @@ func (m *model) setInterval(next time.Duration) tea.Cmd {
 	}
 }
 
-// intervalWish is the newest interval: commands run in any order, and each sets it.
+// intervalWish holds the interval that was chosen last. Commands run in any order, and each
+// of them sets that interval.
 type intervalWish struct {
 	newest atomic.Int64
 	mu     sync.Mutex // held while the interval is set, which may block
@@ -77,7 +78,7 @@ func windows() []time.Duration {
 	return []time.Duration{5 * time.Minute, 10 * time.Minute, 30 * time.Minute, 2 * time.Hour, 24 * time.Hour}
 }
 
-// zoom sets the next longer window of the graph, or after the longest the shortest.
+// zoom sets the next longer window of the graph; after the longest comes the shortest.
 func (m *model) zoom() bool {
 	if m.st.detail && m.st.segments != nil {
 		m.say("z is for the graph: v shows it")

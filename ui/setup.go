@@ -11,7 +11,7 @@ import (
 	"vramscope/ui/table"
 )
 
-// settings are those in force.
+// settings are the settings in force.
 func (m *model) settings() Settings {
 	s := Settings{
 		Theme: m.theme, Sort: m.st.Sort.Column, Reversed: m.st.Sort.Reversed, Lines: m.st.lines, Window: m.st.window,
@@ -40,7 +40,7 @@ func (m *model) openSetup() bool {
 	return m.openOverlay(dialog.NewSetup(&m.look, m.settings(), choices))
 }
 
-// apply takes the settings of the setup.
+// apply puts the settings of the setup into force.
 func (m *model) apply(s Settings) tea.Cmd {
 	before := m.settings()
 	if s.Theme != before.Theme && slices.Contains(themes.Names(), s.Theme) {

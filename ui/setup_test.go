@@ -82,7 +82,7 @@ func TestOrderWithoutADriverIsNotSaved(t *testing.T) {
 // TestChosenColumnsAtEveryWidth: each has its place, none is twice, and the row fills the
 // width.
 func TestChosenColumnsAtEveryWidth(t *testing.T) {
-	for width := leastWidth; width <= 300; width += 9 {
+	for width := minWidth; width <= 300; width += 9 {
 		for _, columns := range [][]string{{"USED"}, {"CPU%", "PID", "USER", "JOB", "ALLOC", "TREND"}, {"CACHE", "BAR", "ALLOC", "FRAG", "USED", "PID", "GPU", "nonsense"}} {
 			s := snapshottest.DrawnBox()
 			st := screenOf(s, width, 40)

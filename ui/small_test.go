@@ -25,7 +25,7 @@ func withLog(t *testing.T, width, height int) *testModel {
 // TestLeastSizeShowsWhatIsAskedFor: at 30×3, Enter shows a process, then its figures,
 // E the newest event, and the menus their line.
 func TestLeastSizeShowsWhatIsAskedFor(t *testing.T) {
-	m := withLog(t, leastWidth, leastHeight)
+	m := withLog(t, minWidth, minHeight)
 	m.press("enter")
 	m.shows("1288410")
 	m.shows("71.7G")

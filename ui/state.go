@@ -23,7 +23,7 @@ type state struct {
 
 	frozen bool      // p: the screen is frozen, sampling continues
 	past   time.Time // not zero: the moment that is shown
-	replay bool      // a recording: there is no present
+	replay bool      // a recording is shown: there is no present
 
 	idleAfter time.Duration // a GPU that is unused for longer is marked idle
 	readOnly  bool
@@ -35,7 +35,7 @@ type state struct {
 	onGPUs        bool      // Tab: the movement keys move among the GPUs
 	onTable       bool      // Enter in a small pane: the table replaces the GPU lines
 	gpuTop        int       // first GPU line in view where they do not all fit
-	order         []setting // what Esc clears, the last one first
+	order         []setting // what Esc clears, from the end
 
 	alert  int                 // which of the alerts is on the alert line
 	pinned *snapshot.SeriesKey // P: the series of the graph; nil: it follows

@@ -57,7 +57,7 @@ func (m *model) noPast(forward bool) bool {
 // atPresent reports whether the screen shows the newest snapshot.
 func (m *model) atPresent() bool { return m.st.past.IsZero() && !m.st.frozen }
 
-// at is the moment that was asked for, or else the shown one.
+// at is the moment that was asked for last, else the shown one.
 func (m *model) at() time.Time {
 	switch {
 	case !m.st.past.IsZero():
@@ -69,8 +69,8 @@ func (m *model) at() time.Time {
 	}
 }
 
-// travel shows a moment of the history, or the present from its end on. A command
-// reads the history, which takes time.
+// travel shows a moment of the history; from the end of the history on it shows the present.
+// A command reads the history, because that takes time.
 func (m *model) travel(to time.Time) (bool, tea.Cmd) {
 	_, newest := m.options.History.Span()
 	switch {
@@ -90,11 +90,11 @@ func (m *model) travel(to time.Time) (bool, tea.Cmd) {
 	})
 }
 
-// request asks for a moment; an answer to an earlier request is dropped. Until it
+// request asks for a moment. An answer to an earlier request is dropped. Until the answer
 // comes the screen stays in the past.
 func (m *model) request(to time.Time, read func() pastMsg) tea.Cmd {
 	m.st.past = to
-	m.st.frozen, m.st.segments = false, nil // the map is only of now
+	m.st.frozen, m.st.segments = false, nil // there is only a map of the present
 	m.past++
 	request := m.past
 	return func() tea.Msg {
@@ -128,7 +128,8 @@ func (m *model) toEvent(forward bool) (bool, tea.Cmd) {
 
 func nothingDone(e snapshot.Event) bool { return e.NothingDone() }
 
-// besides steps over the moments in which the guard did nothing, and nothing else happened.
+// besides returns the events of the next or previous moment that has other events than
+// decisions of the guard to do nothing.
 func besides(log longLog, from time.Time, forward bool) []snapshot.Event {
 	for {
 		events := log.EventsBeside(from, forward)
@@ -147,8 +148,8 @@ type longLog interface {
 	EventsBeside(t time.Time, forward bool) []snapshot.Event
 }
 
-// near are the events of the first moment after from that has one, or of the last
-// one before. The events are newest first.
+// near returns the events of the first moment after from that has any, or of the last one
+// before it. The events are newest first.
 func near(events []snapshot.Event, from time.Time, forward bool) []snapshot.Event {
 	first, last := 0, 0
 	for i := range events {
@@ -169,7 +170,7 @@ func near(events []snapshot.Event, from time.Time, forward bool) []snapshot.Even
 	return events[first:last]
 }
 
-// eventsNote is the worst of some events of one moment, and how many others there are.
+// eventsNote is the worst of the events of one moment, and the number of the others.
 func eventsNote(events []snapshot.Event) string {
 	worst := &events[0]
 	for i := range events {
@@ -240,7 +241,7 @@ func (m *model) takePast(msg pastMsg) bool {
 	return true
 }
 
-// present shows the present again; of a recording, its end.
+// present shows the present again, or the end of a recording.
 func (m *model) present() (bool, tea.Cmd) {
 	if m.st.replay {
 		_, newest := m.options.History.Span()
@@ -252,7 +253,7 @@ func (m *model) present() (bool, tea.Cmd) {
 	}
 	m.st.past = time.Time{}
 	m.st.frozen = false
-	m.past++ // drop what is still being rebuilt
+	m.past++ // drops what is still being rebuilt
 	if m.st.live != nil {
 		m.show(m.st.live)
 	}

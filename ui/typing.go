@@ -11,7 +11,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// typing is the line being typed, which takes effect at once. Esc restores what was before.
+// typing is the line being typed. It takes effect at once; Esc restores what was before.
 type typing struct {
 	kind   typingKind
 	prompt dialog.Prompt
@@ -43,7 +43,7 @@ func (m *model) openTyping(kind typingKind) bool {
 	return true
 }
 
-// typed takes a key of the line being typed. Up and down move the cursor.
+// typed takes a key for the line being typed. Up and down move the cursor of the table.
 func (m *model) typed(msg tea.KeyPressMsg) (bool, tea.Cmd) {
 	e := m.st.typing
 	next, out := e.prompt.Press(msg.String(), msg.Text)
@@ -94,7 +94,7 @@ func (m *model) paste(text string) bool {
 	return true
 }
 
-// edit replaces the line, which takes effect.
+// edit replaces the line and puts it into effect.
 func (m *model) edit(next dialog.Prompt) {
 	e := m.st.typing
 	changed := next.Value() != e.prompt.Value()
@@ -143,7 +143,7 @@ func (m *model) found() string {
 	return strconv.Itoa(which) + " of " + strconv.Itoa(all) + " with " + m.st.find
 }
 
-// find puts the cursor on the first match from so many rows past it.
+// find puts the cursor on the first match, searched in steps from so many rows past the cursor.
 func (m *model) find(from, step int) bool {
 	ids := m.rowIDs()
 	at := max(slices.Index(ids, m.st.Cursor.ID), 0)

@@ -4,7 +4,7 @@ import (
 	"slices"
 )
 
-// setting is something that Esc clears, the one that was set last first.
+// setting is something that Esc clears. The setting that was set last goes first.
 type setting uint8
 
 const (
@@ -16,7 +16,7 @@ const (
 	settingCount
 )
 
-// words say what Esc does about a setting, on the keys line.
+// words say on the keys line what Esc does about a setting.
 func (s setting) words() string {
 	return [settingCount]string{"no filter", "all GPUs", "all users", "end search", "untag"}[s]
 }
@@ -47,13 +47,13 @@ func (st *state) noteSettings() {
 	}
 }
 
-// setAnew moves a setting to the end of the order: it has another value now.
+// setAnew moves a setting that has a new value to the end of the order.
 func (st *state) setAnew(s setting) {
 	st.order = slices.DeleteFunc(st.order, func(other setting) bool { return other == s })
 	st.noteSettings()
 }
 
-// clearLast clears the setting that was set last, false where there is none.
+// clearLast clears the setting that was set last; false where none is set.
 func (m *model) clearLast() bool {
 	m.st.noteSettings()
 	if len(m.st.order) == 0 {

@@ -72,7 +72,8 @@ func (m *model) update(msg tea.Msg) (changed bool, cmd tea.Cmd) {
 	return false, nil
 }
 
-// takeSnapshot takes the newest snapshot, and shows it unless the screen stands still.
+// takeSnapshot takes the newest snapshot, and shows it unless the screen is frozen or shows
+// the past.
 func (m *model) takeSnapshot(s *snapshot.Snapshot) {
 	m.st.now = m.options.Now()
 	m.st.live = s
@@ -93,7 +94,7 @@ func (m *model) show(s *snapshot.Snapshot) {
 	m.refreshOverlay()
 }
 
-// ring rings the bell for a new alarm, also while the screen shows the past.
+// ring rings the bell for a new urgent alert, also while the screen shows the past.
 func (m *model) ring(s *snapshot.Snapshot) tea.Cmd {
 	if !m.bell.ring(s.Alerts, m.st.now) {
 		return nil

@@ -10,10 +10,10 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// press handles a key. Ctrl-C always quits; prompts and questions read keys themselves.
+// press handles a key. Ctrl-C always quits. Prompts and questions read keys themselves.
 func (m *model) press(msg tea.KeyPressMsg) (bool, tea.Cmd) {
 	if msg.Code == tea.KeyEscape {
-		msg.Mod &^= tea.ModAlt // Esc twice, read at once from a slow line
+		msg.Mod &^= tea.ModAlt // two Esc that a slow line delivered together
 	}
 	name := msg.String()
 	switch {
@@ -43,7 +43,7 @@ func (m *model) press(msg tea.KeyPressMsg) (bool, tea.Cmd) {
 		return m.noKey(name), nil
 	}
 	if m.st.message != "" && id != keys.Interrupt {
-		m.st.message = "" // it was read
+		m.st.message = "" // the user has read it
 	}
 	if changed, cmd, done := m.everywhereKey(id, name); done {
 		return changed, cmd
@@ -60,7 +60,7 @@ func (m *model) press(msg tea.KeyPressMsg) (bool, tea.Cmd) {
 	return m.lookKey(id)
 }
 
-// afterEscape is the key after Esc where both arrived at once and look like Alt.
+// afterEscape is the key after Esc where both arrived together, which looks like Alt.
 func afterEscape(msg tea.KeyPressMsg) (key tea.KeyPressMsg, merged bool) {
 	if msg.Mod&^tea.ModShift != tea.ModAlt || msg.Code <= ' ' || msg.Code >= 0x7f {
 		return msg, false
@@ -252,7 +252,8 @@ func (m *model) lookKey(id keys.ID) (bool, tea.Cmd) {
 	return false, nil
 }
 
-// back is Esc: it closes the innermost of what is open, else clears what was set last.
+// back is Esc: it closes the innermost of what is open, else clears the setting that was set
+// last.
 func (m *model) back() bool {
 	switch {
 	case m.st.overlay != nil:

@@ -13,7 +13,7 @@ func (m *model) explain(w dialog.Why) tea.Cmd {
 	history, event := m.st.history, *w.Event()
 	return func() tea.Msg {
 		if joined, ok := history.(interface{ Whole() snapshot.History }); ok {
-			history = joined.Whole() // a frame does not wait for the earlier one; this may
+			history = joined.Whole() // with the earlier history, for which no frame waits
 		}
 		evidence := why.Gather(history, &event)
 		verdict := why.Judge(evidence)

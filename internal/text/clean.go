@@ -8,8 +8,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Clean replaces what may not be shown with '?', and line ends and tabs with
-// spaces. Text that is clean already is returned as it is.
+// Clean replaces runes that may not be shown by '?', and line ends and tabs by spaces. Clean
+// text is returned as it is.
 func Clean(s string) string {
 	for i := range len(s) {
 		if !plain(s[i]) {
@@ -19,7 +19,7 @@ func Clean(s string) string {
 	return s
 }
 
-// Strip removes what may not be shown, and the space around the rest.
+// Strip removes runes that may not be shown, and space at both ends.
 func Strip(s string) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		if !Printable(r) {
@@ -42,10 +42,9 @@ func shown(r rune) rune {
 // plain reports whether a byte is a Printable ASCII character.
 func plain(c byte) bool { return c >= 0x20 && c < 0x7f }
 
-// Printable reports whether a rune may be shown: no control characters, no
-// joiners or combining marks, no direction marks, and nothing whose width
-// depends on its neighbours: terminals disagree about those, and every cell
-// after one would be misplaced.
+// Printable reports whether a rune may be shown: no control characters, joiners, combining
+// marks or direction marks, and nothing whose width depends on its neighbours. Terminals
+// disagree about those, and every cell after one would be misplaced.
 func Printable(r rune) bool {
 	switch {
 	case r < utf8.RuneSelf:

@@ -3,8 +3,8 @@ package text
 import "strings"
 
 // UTF8 reports whether the locale's character set is UTF-8, by the rules of
-// setlocale(3): LC_ALL, else LC_CTYPE, else LANG. Over SSH and in containers a
-// locale that is not set usually was only not passed on: it counts as UTF-8.
+// setlocale(3): LC_ALL, else LC_CTYPE, else LANG. Without a locale it is true: over SSH and in
+// containers the locale usually was only not passed on.
 func UTF8(getenv func(string) string) bool {
 	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
 		value := strings.ToLower(getenv(name))

@@ -2,21 +2,21 @@ package text
 
 import "strings"
 
-// Nearest finds the word that was probably meant: the one with the fewest
-// changed letters, "" where none is close.
+// Nearest finds the word that was probably meant: the one with the smallest edit distance, ""
+// where none is close.
 func Nearest(word string, words []string) string {
 	word = strings.ToLower(word)
 	if len(word) > 64 {
 		return ""
 	}
-	best, least := "", max(len(word)/3, 1)+1
+	best, limit := "", max(len(word)/3, 1)+1
 	for _, candidate := range words {
 		d := editDistance(word, strings.ToLower(candidate))
 		if len(word) > 2 && strings.HasPrefix(strings.ToLower(candidate), word) {
 			d = min(d, 1)
 		}
-		if d < least {
-			best, least = candidate, d
+		if d < limit {
+			best, limit = candidate, d
 		}
 	}
 	return best

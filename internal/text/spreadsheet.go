@@ -5,12 +5,11 @@ import (
 	"strings"
 )
 
-// SpreadsheetCell is Clean for a field of CSV. Spreadsheets take a text that begins with
-// = + - or @ for a formula, and run it: a quote before it makes it a text. Numbers
-// stay.
+// SpreadsheetCell is Clean for a field of CSV. Spreadsheets take text that begins with = + -
+// or @ for a formula and run it: a quote before it prevents that. Numbers stay.
 func SpreadsheetCell(s string) string {
 	cleaned := Clean(s)
-	begins := strings.TrimLeft(cleaned, " ") // a tab or a line end, before it was cleaned
+	begins := strings.TrimLeft(cleaned, " ") // which may have been tabs or line ends
 	if begins == "" || !strings.ContainsRune("=+-@＝＋－＠", []rune(begins)[0]) {
 		return cleaned
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Width is how many terminal cells text takes. Escape sequences take none.
+// Width is the number of terminal cells that text takes. Escape sequences take none.
 func Width(s string) int {
 	cells := 0
 	for _, r := range s {
@@ -18,16 +18,16 @@ func Width(s string) int {
 	return cells
 }
 
-// OneCell reports whether all terminals agree that a rune takes one cell: ASCII, and the
-// signs that the screen itself draws (dots, dashes, arrows, boxes, blocks, Braille). A
-// terminal that draws those wide is shown ASCII only.
+// OneCell reports whether all terminals agree that a rune takes one cell: ASCII, and the signs
+// that the screen itself draws (dots, dashes, arrows, boxes, blocks, Braille). A terminal that
+// draws those in two cells gets ASCII only.
 func OneCell(r rune) bool {
 	return r >= ' ' && r < 0x7f || r == '·' || r >= 0x2010 && r <= 0x2027 || r >= 0x2190 && r <= 0x21ff ||
 		r >= 0x2500 && r <= 0x25ff && r != 0x25fd && r != 0x25fe || r >= 0x2800 && r <= 0x28ff
 }
 
-// Cut shortens text to at most so many cells. Where something is cut off, the
-// ellipsis is the last of them.
+// Cut shortens text to a number of cells. Where something is cut off, the text ends in the
+// ellipsis.
 func Cut(s string, cells int, ellipsis string) string {
 	if cells <= 0 {
 		return ""
@@ -38,7 +38,7 @@ func Cut(s string, cells int, ellipsis string) string {
 	return ansi.Truncate(s, cells, ellipsis)
 }
 
-// Pad fills text with spaces to so many cells. Wider text stays as it is.
+// Pad fills text with spaces up to a number of cells. Wider text stays as it is.
 func Pad(s string, cells int) string {
 	return s + strings.Repeat(" ", max(cells-Width(s), 0))
 }

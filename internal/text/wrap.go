@@ -2,8 +2,8 @@ package text
 
 import "strings"
 
-// Wrap breaks a text at spaces into lines of at most so many cells, but for a longer
-// word. All lines begin with the spaces of the first, the others with hanging besides.
+// Wrap breaks text at spaces into lines of a number of cells; only a longer word makes a longer
+// line. All lines begin with the spaces of the first one, all others also with hanging.
 func Wrap(s string, cells int, hanging string) (lines []string) {
 	indent := s[:len(s)-len(strings.TrimLeft(s, " "))]
 	line := ""

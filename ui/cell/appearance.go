@@ -5,8 +5,8 @@ import (
 	"vramscope/ui/keys"
 )
 
-// Appearance is how a frame is drawn and which keys it names. Panels hold a pointer to it,
-// so that they follow a change of theme.
+// Appearance is how a frame is drawn, and which keys it names. Panels hold a pointer to it
+// and so follow a change of theme.
 type Appearance struct {
 	Styles  themes.Styles
 	Glyphs  Glyphs
@@ -16,7 +16,7 @@ type Appearance struct {
 	commands commandCache
 }
 
-// Known is the style of a figure: an unknown one is dim.
+// Known is the style of a figure: dim where it is unknown.
 func (a *Appearance) Known(known bool) themes.Style {
 	if known {
 		return a.Styles.Text
@@ -25,8 +25,8 @@ func (a *Appearance) Known(known bool) themes.Style {
 }
 
 // Inks are how the parts of a bar are drawn: other, unknown, allocated, fragmented,
-// cached and free. Where their colours differ enough all parts have one glyph, which
-// leaves a thin gap between neighbouring lines; else each has its texture.
+// cached and free. Where their colours differ enough, all parts have the same glyph, which
+// leaves a thin gap between lines. Else each part has a texture of its own.
 func (a *Appearance) Inks() [6]Span {
 	s, g := &a.Styles, &a.Glyphs
 	inks := [6]Span{
@@ -41,7 +41,7 @@ func (a *Appearance) Inks() [6]Span {
 	return inks
 }
 
-// Swatches are the same for a legend, in which a swatch must not look like data.
+// Swatches are the inks for a legend. A swatch must not look like data.
 func (a *Appearance) Swatches() [6]Span {
 	swatches := a.Inks()
 	if a.Solid() {

@@ -9,14 +9,15 @@ import (
 	"vramscope/themes"
 )
 
-// The cells of a bar are the capacity; its parts are, from the left, other, unknown,
-// allocated, fragmented, returnable and free. Boundaries are rounded, not lengths, so that
-// each moves by at most one cell a step. A part under half a cell is not drawn.
+// The cells of a bar stand for the capacity. Its parts are, from the left, other, unknown,
+// allocated, fragmented, returnable and free. The boundaries are rounded, not the lengths:
+// a small change then moves a boundary by at most one cell. A part under half a cell is not
+// drawn.
 
-// Parts are the amounts of a bar without free, zero where unknown.
+// Parts are the amounts of a bar, without free memory; 0 where unknown.
 type Parts [5]quantity.Bytes
 
-// PartsOf are the parts of a GPU. Memory that is used and in no part is unknown.
+// PartsOf are the parts of a GPU. Used memory that is in no part counts as unknown.
 func PartsOf(parts snapshot.Parts, used snapshot.Bytes) Parts {
 	b := Parts{
 		parts.Other.Or(0), parts.Unknown.Or(0), parts.Allocated.Or(0), parts.Fragmented.Or(0), parts.Returnable.Or(0),
@@ -41,7 +42,7 @@ func ProcessParts(p *snapshot.Process) Parts {
 	}, p.Used)
 }
 
-// Bar writes the parts into so many cells, which stand for the capacity.
+// Bar writes the parts into a number of cells, which stand for the capacity.
 func (l *Line) Bar(lk *Appearance, parts Parts, capacity quantity.Bytes, cells int) {
 	parts.draw(lk, capacity, cells, func(style themes.Style, glyph string, n int) { l.Repeat(style, glyph, n) })
 }
@@ -72,7 +73,7 @@ func (b Parts) draw(lk *Appearance, capacity quantity.Bytes, cells int, run func
 	}
 }
 
-// boundary is the number of cells that so many bytes fill.
+// boundary is the number of cells that an amount fills.
 func boundary(bytes float64, capacity quantity.Bytes, cells int) int {
 	if capacity <= 0 || cells <= 0 {
 		return 0
@@ -81,8 +82,8 @@ func boundary(bytes float64, capacity quantity.Bytes, cells int) int {
 	return int(min(max(at+0.5, 0), float64(cells)))
 }
 
-// MIGBar is the bars of the instances, each as long as its capacity, with a border
-// after each. Memory of no instance is blank: no process can have it.
+// MIGBar writes the bars of the instances, each as long as its capacity and with a border
+// after it. Memory that belongs to no instance is blank: no process can have it.
 func (l *Line) MIGBar(lk *Appearance, gpu *snapshot.GPU, cells int) {
 	start := l.used
 	inner := cells - len(gpu.Instances)
@@ -108,7 +109,7 @@ func (l *Line) MIGBar(lk *Appearance, gpu *snapshot.GPU, cells int) {
 	l.To(start + cells)
 }
 
-// InstanceBar is the bar of an instance, on the scale of the GPU.
+// InstanceBar writes the bar of an instance, on the scale of the GPU.
 func (l *Line) InstanceBar(lk *Appearance, gpu *snapshot.GPU, instance *snapshot.Instance, cells int) {
 	start := l.used
 	size := instance.Memory.Capacity().Or(0)
@@ -121,11 +122,11 @@ func (l *Line) InstanceBar(lk *Appearance, gpu *snapshot.GPU, instance *snapshot
 	l.To(start + cells)
 }
 
-// BarWords is the bar of a GPU whose use is unknown: a rule with the first of the
-// wordings that fits. An empty bar would mean that all memory is free.
+// BarWords writes the bar of a GPU whose used memory is unknown: a rule with the first
+// wording that fits. An empty bar would mean that all memory is free.
 func (l *Line) BarWords(lk *Appearance, wordings []string, cells int) {
-	const leastRule = 5
-	words := text.Cut(Fitting(wordings, cells-2-leastRule), cells-2, lk.Glyphs.Ellipsis)
+	const minRule = 5
+	words := text.Cut(Fitting(wordings, cells-2-minRule), cells-2, lk.Glyphs.Ellipsis)
 	rule := max(cells-len(words)-2, 0)
 	l.Repeat(lk.Styles.Rule, lk.Glyphs.Rule, rule/2)
 	l.Skip(1)

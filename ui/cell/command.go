@@ -9,7 +9,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// commandLimit is the most of a command line that a row shows; a hostile one has megabytes.
+// commandLimit is how many bytes of a command line are looked at: a hostile one has
+// megabytes.
 const commandLimit = 2048
 
 // ShortCommand is the cleaned command without interpreter, flags and directories.
@@ -23,8 +24,8 @@ func ShortCommand(p *snapshot.Process) string {
 	return text.Clean(Limit(process.ShortCommand(limitedArguments(p.Command), Limit(p.Name))))
 }
 
-// commandCache keeps short commands by the address of the argument list, which stays the
-// same from snapshot to snapshot and, being a key, is not reused.
+// commandCache keeps short commands by the address of the argument list. The address is the
+// same in each snapshot and, while it is a key, is not reused.
 type commandCache map[*string]string
 
 // commandsKept is the size at which the cache is emptied.

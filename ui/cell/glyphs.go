@@ -6,7 +6,7 @@ import (
 	"vramscope/internal/text"
 )
 
-// Glyphs is a set of glyphs that the screen is drawn with.
+// Glyphs are the glyphs that the screen is drawn with.
 type Glyphs struct {
 	Other, Unknown, Allocated, Fragmented, Returnable, Free string
 	Solid, Swatch                                           string // of every part, where colours tell them apart
@@ -51,8 +51,8 @@ func ASCIIGlyphs() Glyphs {
 	}
 }
 
-// Words are words of others, cleaned: a message may have been recorded with glyphs
-// that this terminal lacks.
+// Words cleans a message, which may have been recorded with glyphs that this terminal
+// lacks.
 func (g *Glyphs) Words(s string) string {
 	s = text.Clean(s)
 	if g.ASCII {

@@ -11,26 +11,26 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// watchedLeast is how long a process is watched before its needs are estimated.
-const watchedLeast = 20 * time.Second
+// minWatched is how long a process is watched before its needs are estimated.
+const minWatched = 20 * time.Second
 
 // Lasting estimates how much of the memory that a flush frees stays free.
 type Lasting struct {
-	Most  quantity.Bytes // if the process needs what it needed in the last minutes
-	Least quantity.Bytes // if it needs what it needed at its highest peak
+	Max   quantity.Bytes // if the process needs what it needed in the last minutes
+	Min   quantity.Bytes // if it needs what it needed at its highest peak
 	Needs quantity.Bytes // what the peak of the last minutes takes back
 	Ever  quantity.Bytes // its highest peak, as its allocator reports; 0 where that is unknown
-	Seen  time.Duration  // how long it was watched, of these minutes
+	Seen  time.Duration  // how long it was watched in the last minutes
 	Known bool
 }
 
-// LastingOf subtracts what the peak of the last minutes takes back from what is
-// cached. A program that reports at the trough of each of its steps has peaks that
-// no sample shows: the allocator's own maximum has them, and no time.
+// LastingOf subtracts from cached memory what the next peak takes back. A program that
+// reports at the trough of each step has peaks that no sample shows. The allocator's own
+// maximum includes them, but has no time.
 func LastingOf(history snapshot.History, now time.Time, p *snapshot.Process) Lasting {
 	allocated, reported := p.Allocated.Value()
 	peak, seen, ok := AllocatedPeak(history, now, p.ID)
-	s := Lasting{Seen: seen, Known: ok && reported && seen >= watchedLeast}
+	s := Lasting{Seen: seen, Known: ok && reported && seen >= minWatched}
 	if !s.Known {
 		return s
 	}
@@ -38,30 +38,30 @@ func LastingOf(history snapshot.History, now time.Time, p *snapshot.Process) Las
 		return min(max(p.Cached.Or(0)-needs, 0), p.Frees())
 	}
 	s.Needs = max(peak-allocated, 0)
-	s.Most = left(s.Needs)
-	s.Least = s.Most
+	s.Max = left(s.Needs)
+	s.Min = s.Max
 	if len(p.Allocators) == 1 { // peaks of several allocators need not coincide
 		if s.Ever = p.Allocators[0].PeakAllocated.Or(0); s.Ever > peak {
-			s.Least = left(s.Ever - allocated)
+			s.Min = left(s.Ever - allocated)
 		}
 	}
 	return s
 }
 
-// AtMost is Most as text, rounded where it is less than what is freed.
+// AtMost is Max as text, rounded where it is less than what is freed.
 func (s Lasting) AtMost(freed quantity.Bytes) string {
-	if s.Most >= freed {
-		return s.Most.String()
+	if s.Max >= freed {
+		return s.Max.String()
 	}
-	return About(s.Most)
+	return About(s.Max)
 }
 
-// AtLeast is Least as text.
+// AtLeast is Min as text.
 func (s Lasting) AtLeast() string {
-	if s.Least <= 0 {
+	if s.Min <= 0 {
 		return "none"
 	}
-	return About(s.Least)
+	return About(s.Min)
 }
 
 // Minutes is "10 min", or "40 s" below a minute.
@@ -72,7 +72,7 @@ func Minutes(d time.Duration) string {
 	return strconv.Itoa(int(d/time.Minute)) + " min"
 }
 
-// About is an amount in two digits, for an estimate.
+// About writes an estimate: an amount in two digits.
 func About(amount quantity.Bytes) string {
 	step := quantity.Bytes(1)
 	for unit := quantity.KiB; unit <= amount; unit *= 1024 {
@@ -92,7 +92,7 @@ func About(amount quantity.Bytes) string {
 	return text
 }
 
-// peakWindow is how far back the peak of allocated memory counts.
+// peakWindow is how far back a peak of allocated memory counts.
 const peakWindow = 10 * time.Minute
 
 // AllocatedPeak is the most that a row had allocated within peakWindow, and how

@@ -11,10 +11,10 @@ import (
 // first.
 type Line struct {
 	buf     []byte
-	style   themes.Style // of what was written last: neighbours in one style share a sequence
+	style   themes.Style // of the text written last: text in the same style needs no sequence
 	used    int          // cells written
 	width   int          // cells of the line
-	marks   []mark       // in plain text, what In writes in another style
+	marks   []mark       // what In writes in its second style
 	scratch [32]byte     // for figures before they are placed
 }
 
@@ -35,7 +35,7 @@ func (l *Line) Unpadded() string { return string(l.buf) }
 
 func NewLine(width int) *Line { return &Line{buf: make([]byte, 0, 2*width+32), width: width} }
 
-// Reset empties the line for the next row of the same panel.
+// Reset empties the line, to be used for the next row.
 func (l *Line) Reset(width int) {
 	l.buf, l.style, l.used, l.width, l.marks = l.buf[:0], themes.Style{}, 0, width, l.marks[:0]
 }
@@ -55,14 +55,14 @@ func (l *Line) Put(style themes.Style, s string) {
 	l.used += cells
 }
 
-// PutMarked is Put for text that In writes in its other style.
+// PutMarked is Put for text that In writes in its second style.
 func (l *Line) PutMarked(style themes.Style, s string) {
 	from := len(l.buf)
 	l.Put(style, s)
 	l.marks = append(l.marks, mark{from, len(l.buf)})
 }
 
-// Marked reports whether there is marked text on the line.
+// Marked reports whether the line has marked text.
 func (l *Line) Marked() bool { return len(l.marks) > 0 }
 
 // putFigure writes a figure, whose runes are one cell each.
@@ -77,7 +77,7 @@ func (l *Line) putFigure(style themes.Style, figure []byte) {
 	l.used += cells
 }
 
-// Right writes text at the right edge of so many cells.
+// Right writes text to the right edge of a number of cells.
 func (l *Line) Right(style themes.Style, s string, cells int) {
 	l.Skip(cells - text.Width(s))
 	l.Put(style, s)
@@ -89,7 +89,7 @@ func (l *Line) RightFigure(style themes.Style, figure []byte, cells int) {
 	l.putFigure(style, figure)
 }
 
-// Left writes text at the left edge of so many cells, cut with the ellipsis.
+// Left writes text to the left edge of a number of cells, cut with the ellipsis.
 func (l *Line) Left(style themes.Style, s string, cells int, ellipsis string) {
 	s = text.Cut(s, min(cells, l.width-l.used), ellipsis)
 	start := l.used
@@ -128,8 +128,8 @@ func (l *Line) Skip(n int) {
 // To skips to a column; it does nothing where the line is past it.
 func (l *Line) To(column int) { l.Skip(column - l.used) }
 
-// In is the padded line in one style, what is marked in another. Only plain text may have
-// been written.
+// In is the padded line in one style, and in a second style what is marked. Only plain text
+// may have been written.
 func (l *Line) In(style, marked themes.Style) string {
 	l.To(l.width)
 	out, at := make([]byte, 0, len(l.buf)+16), 0

@@ -9,10 +9,10 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Each figure has a fixed greatest width, so that columns never shift. The Append
-// functions write into a buffer, because a frame has hundreds of figures.
+// Each figure has a maximum width, so that columns never shift. The Append functions write
+// into a buffer, because a frame has hundreds of figures.
 
-// AppendBytes writes at most 5 cells, the dash for an unknown amount.
+// AppendBytes writes an amount in at most 5 cells, or the dash where it is unknown.
 func AppendBytes(dst []byte, amount snapshot.Bytes, dash string) []byte {
 	v, ok := amount.Value()
 	if !ok {
@@ -63,12 +63,12 @@ func appendGiB(dst []byte, amount snapshot.Bytes, dash string) []byte {
 }
 
 // appendWithin writes a number, kept within bounds, and its unit.
-func appendWithin(dst []byte, value snapshot.Int, least, most int, unit, dash string) []byte {
+func appendWithin(dst []byte, value snapshot.Int, lower, upper int, unit, dash string) []byte {
 	v, ok := value.Value()
 	if !ok {
 		return append(dst, dash...)
 	}
-	return append(AppendInt(dst, min(max(v, least), most)), unit...)
+	return append(AppendInt(dst, min(max(v, lower), upper)), unit...)
 }
 
 // AppendPercent writes at most 4 cells: "97%".
@@ -95,7 +95,7 @@ func AppendWatts(dst []byte, power snapshot.Float, dash string) []byte {
 
 // AppendPower writes at most 8 cells: "612/700W", and "1.0/1.2k" from 1000 W on.
 func AppendPower(dst []byte, power, limit snapshot.Float, dash string) []byte {
-	most, ok := limit.Value()
+	upper, ok := limit.Value()
 	if !ok {
 		return AppendWatts(dst, power, dash)
 	}
@@ -103,14 +103,14 @@ func AppendPower(dst []byte, power, limit snapshot.Float, dash string) []byte {
 	if !ok {
 		return append(dst, dash...)
 	}
-	if most < 999.5 && v < 999.5 {
+	if upper < 999.5 && v < 999.5 {
 		dst = strconv.AppendFloat(dst, max(v, 0), 'f', 0, 64)
 		dst = append(dst, '/')
-		return append(strconv.AppendFloat(dst, max(most, 0), 'f', 0, 64), 'W')
+		return append(strconv.AppendFloat(dst, max(upper, 0), 'f', 0, 64), 'W')
 	}
 	dst = strconv.AppendFloat(dst, min(max(v, 0)/1000, 9.9), 'f', 1, 64)
 	dst = append(dst, '/')
-	return append(strconv.AppendFloat(dst, min(most/1000, 9.9), 'f', 1, 64), 'k')
+	return append(strconv.AppendFloat(dst, min(upper/1000, 9.9), 'f', 1, 64), 'k')
 }
 
 // AppendInt writes a plain number.
@@ -124,7 +124,7 @@ func AppendCount(dst []byte, count snapshot.Int, dash string) []byte {
 	return appendWithin(dst, count, 0, 999, "", dash)
 }
 
-// AppendPercentOf writes per cent of one core, which may exceed 999, in at most 4 cells.
+// AppendPercentOf writes per cent of one core, which may be over 999, in at most 4 cells.
 func AppendPercentOf(dst []byte, value snapshot.Int, dash string) []byte {
 	v, ok := value.Value()
 	if !ok {
@@ -180,8 +180,8 @@ func fullBounds(f snapshot.FullIn, g *Glyphs) string {
 // PerSecond is a rate of growth: "25M/s".
 func PerSecond(rate quantity.Bytes) string { return rate.String() + "/s" }
 
-// Rounded rounds an amount as the screen does. Columns are sorted by it, so that noise in
-// the fourth digit does not swap rows.
+// Rounded rounds an amount as the screen shows it. Columns are sorted by that, so that noise
+// in the fourth digit does not swap rows.
 func Rounded(amount quantity.Bytes) quantity.Bytes {
 	sign := quantity.Bytes(1)
 	if amount < 0 {

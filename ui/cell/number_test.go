@@ -52,10 +52,10 @@ func TestFullIn(t *testing.T) {
 
 // TestFiguresKeepTheirCells: no value exceeds the width of its column.
 func TestFiguresKeepTheirCells(t *testing.T) {
-	check := func(what string, text []byte, most int) {
+	check := func(what string, text []byte, limit int) {
 		t.Helper()
-		if cells := cellsOfFigure(text); cells > most || cells == 0 {
-			t.Errorf("%s: %q has %d cells, at most %d", what, text, cells, most)
+		if cells := cellsOfFigure(text); cells > limit || cells == 0 {
+			t.Errorf("%s: %q has %d cells, at most %d", what, text, cells, limit)
 		}
 	}
 	for range 20000 {

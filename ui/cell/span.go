@@ -5,13 +5,14 @@ import (
 	"vramscope/themes"
 )
 
-// Span is a piece of a line in one style: an alias, so that it is written without field names.
+// Span is a piece of a line in one style. It is an alias, so that literals need no field
+// names.
 type Span = struct {
 	Style themes.Style
 	Text  string
 }
 
-// SpansWidth is the sum of the widths.
+// SpansWidth is the width of all spans together.
 func SpansWidth(spans []Span) int {
 	n := 0
 	for _, s := range spans {

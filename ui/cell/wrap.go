@@ -23,8 +23,8 @@ func Wrap(s string, cells, maxLines int, ellipsis string) []string {
 	return lines
 }
 
-// CutWords shortens text to at most so many cells, between two words where that
-// leaves at least half of them.
+// CutWords shortens text to a number of cells: between two words, where that leaves at
+// least half of the text.
 func CutWords(s string, cells int, ellipsis string) string {
 	if text.Width(s) <= cells {
 		return s
@@ -38,7 +38,7 @@ func CutWords(s string, cells int, ellipsis string) string {
 	return text.Cut(strings.TrimRight(head, " ,;:")+ellipsis, cells, "")
 }
 
-// Fitting is the first wording that fits, else the last.
+// Fitting is the first wording that fits, else the last one.
 func Fitting(wordings []string, cells int) string {
 	if i := slices.IndexFunc(wordings, func(w string) bool { return text.Width(w) <= cells }); i >= 0 {
 		return wordings[i]
@@ -46,8 +46,8 @@ func Fitting(wordings []string, cells int) string {
 	return wordings[len(wordings)-1]
 }
 
-// Scrolled is text without its first cells, after an ellipsis, for a place of so many
-// cells. Text is scrolled only until its end is in view; text that fits stays whole.
+// Scrolled leaves out the first cells of a text, for a place of room cells. The text scrolls
+// only until its end is in view; text that fits is not scrolled.
 func Scrolled(s string, by, room int, ellipsis string) string {
 	if by = min(by, text.Width(s)-room); by <= 0 {
 		return s

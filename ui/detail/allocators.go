@@ -12,28 +12,28 @@ import (
 	"vramscope/ui/cell"
 )
 
-// kindRaw is the kind of what a process has allocated from the driver directly.
+// kindRaw is the kind of memory that a process has allocated from the driver directly.
 const kindRaw = "raw"
 
-// allocatorLinesMost is how much of the full screen single allocators get.
-const allocatorLinesMost = 12
+// maxAllocatorLines is how many lines of the full screen the allocators get.
+const maxAllocatorLines = 12
 
-// allocators is the figures of each allocator, in at most most lines:
+// allocators is the figures of each allocator, in at most maxLines lines:
 //
 //	pytorch     69.3G reserved   peak 72.0G   small 1.20G in 400, large 68.1G in 412
 //	            expandable_segments:True,max_split_size_mb:512
 //	raw         8.40G in 213 allocations
 //	            4.00G  2h03m old  cuMemAlloc by libcublas.so.12
-func (d Panel) allocators(width, most int) []string {
+func (d Panel) allocators(width, maxLines int) []string {
 	p := d.process
 	var lines []string
 	for i := range p.Allocators {
 		lines = append(lines, d.allocator(width, &p.Allocators[i], len(p.Allocators) > 1)...)
 	}
-	return lines[:min(len(lines), most)]
+	return lines[:min(len(lines), maxLines)]
 }
 
-// inShort is one line about several allocators.
+// inShort sums several allocators up in one line.
 func (d Panel) inShort(width int) []string {
 	s, p := &d.Appearance.Styles, d.process
 	var parts []string
@@ -65,7 +65,8 @@ func (d Panel) inShort(width int) []string {
 	return []string{d.text(width, cell.Span{s.Text, words})}
 }
 
-// allocator is the lines of one; nothing for a single one without further facts.
+// allocator is the lines about one allocator. A single allocator without further facts has
+// none: the parts have said everything.
 func (d Panel) allocator(width int, a *snapshot.Allocator, among bool) []string {
 	s := &d.Appearance.Styles
 	facts := d.allocatorFacts(a)
@@ -95,8 +96,8 @@ func (d Panel) allocator(width int, a *snapshot.Allocator, among bool) []string 
 	if config := text.Clean(cell.Limit(a.Config)); config != "" {
 		lines = append(lines, line("", config))
 	}
-	const largestMost = 5
-	for i := range min(len(a.Largest), largestMost) {
+	const maxLargest = 5
+	for i := range min(len(a.Largest), maxLargest) {
 		lines = append(lines, line("", d.allocation(&a.Largest[i])))
 	}
 	return lines

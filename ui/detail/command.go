@@ -19,8 +19,8 @@ func (d Panel) commandLines(height int) int {
 	}
 }
 
-// command is the whole command, wrapped; nothing where the line above shows it.
-func (d Panel) command(width, most int) []string {
+// command is the whole command, wrapped. It is left out where the line above shows it whole.
+func (d Panel) command(width, maxLines int) []string {
 	p := d.process
 	room := max(width-2, 1)
 	var whole strings.Builder
@@ -28,8 +28,8 @@ func (d Panel) command(width, most int) []string {
 		if i > 0 {
 			whole.WriteByte(' ')
 		}
-		// More than the lines can hold is not worth cleaning and measuring.
-		if left := room*(most+1)*4 - whole.Len(); left < len(argument) {
+		// The rest would not be shown: it is neither cleaned nor measured.
+		if left := room*(maxLines+1)*4 - whole.Len(); left < len(argument) {
 			whole.WriteString(argument[:max(left, 0)])
 			break
 		}
@@ -43,7 +43,7 @@ func (d Panel) command(width, most int) []string {
 		return nil
 	}
 	var lines []string
-	for _, l := range cell.Wrap(s, room, most, d.Appearance.Glyphs.Ellipsis) {
+	for _, l := range cell.Wrap(s, room, maxLines, d.Appearance.Glyphs.Ellipsis) {
 		lines = append(lines, d.text(width, cell.Span{d.Appearance.Styles.Dim, l}))
 	}
 	return lines

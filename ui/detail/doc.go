@@ -1,6 +1,6 @@
-// Package detail is everything known about one process: who it is, what its memory is,
-// where it goes, and its graph. It fills the screen above the alert line (Enter), or
-// stands beside the graph on a wide screen.
+// Package detail draws everything known about one process: who it is, what its memory
+// consists of, how that changes, and its graph. It fills the screen above the alert line
+// (Enter), or stands beside the graph on a wide screen.
 //
 //	who, runtime, probe
 //	the parts, each with its share and the one fact that makes it useful

@@ -22,10 +22,10 @@ type Input struct {
 	NoDriver   bool
 	Width      int // of the screen
 
-	Whole    bool           // it has the screen; else it stands beside the main graph
-	Graph    graph.Graph    // of the whole screen
-	Advice   string         // what would save memory; "" where nothing is known to
-	Segments *segments.View // the map in the place of the graph, nil where there is none
+	Whole    bool           // it fills the screen; else it stands beside the graph
+	Graph    graph.Graph    // with Whole only
+	Advice   string         // what would save memory, "" for nothing
+	Segments *segments.View // the map that replaces the graph; nil: the graph
 }
 
 // Panel is the detail. A line without facts is left out.
@@ -105,7 +105,7 @@ func (d Panel) whole(width, height int) []string {
 		return append(facts, d.segmentPanel().Render(width, height-len(facts))...)
 	}
 	lines := d.aboveGraph(width, height)
-	if room := height - len(lines); room >= graph.LeastHeight {
+	if room := height - len(lines); room >= graph.MinHeight {
 		lines = append(lines, d.Graph.Render(width, room)...)
 	}
 	return lines
@@ -116,13 +116,13 @@ func (d Panel) GraphRows(width, height int) int {
 	if d.process == nil || d.Segments != nil {
 		return 0
 	}
-	if room := height - len(d.aboveGraph(width, height)); room >= graph.LeastHeight {
+	if room := height - len(d.aboveGraph(width, height)); room >= graph.MinHeight {
 		return room
 	}
 	return 0
 }
 
-// aboveGraph is everything above the graph.
+// aboveGraph is all lines above the graph.
 func (d Panel) aboveGraph(width, height int) []string {
 	lines := append(d.above(width, height), "")
 	lines = append(lines, d.totals(width)...)
@@ -130,16 +130,16 @@ func (d Panel) aboveGraph(width, height int) []string {
 		lines = append(lines, d.text(width, cell.Span{d.Appearance.Styles.Dim, text.Pad("advice", partName)}, cell.Span{d.Appearance.Styles.Text, d.Advice}))
 	}
 	outlook := d.outlook(width)
-	// What the allocators say one by one comes where the graph stays as it is.
+	// Each allocator has its own lines where the graph keeps a good height.
 	if room := height - len(lines) - len(outlook) - graph.GoodHeight; room > 2 {
-		lines = append(lines, d.allocators(width, min(room, allocatorLinesMost))...)
+		lines = append(lines, d.allocators(width, min(room, maxAllocatorLines))...)
 	} else {
 		lines = append(lines, d.inShort(width)...)
 	}
 	return blanked(append(lines, outlook...), width)
 }
 
-// above is who the process is and what its memory is.
+// above says who the process is, and what its memory consists of.
 func (d Panel) above(width, height int) []string {
 	s, p := &d.Appearance.Styles, d.process
 	lines := []string{d.text(width,
@@ -185,7 +185,7 @@ func (d Panel) beside(width, height int) []string {
 	return append(lines, totals...)
 }
 
-// line is the one that every line of the panel is written on.
+// line is the empty line on which the next one is written.
 func (d Panel) line(width int) *cell.Line {
 	d.scratch.Reset(width)
 	return d.scratch
@@ -199,7 +199,7 @@ func (d Panel) text(width int, spans ...cell.Span) string {
 	return l.String()
 }
 
-// facts are what is known besides memory, the runtime first.
+// facts are what is known about the process besides its memory, the runtime first.
 func (d Panel) facts(all bool) []string {
 	p := d.process
 	var facts []string

@@ -125,7 +125,8 @@ func (d Panel) share(amount quantity.Bytes) string {
 	return strconv.FormatFloat(min(percent, 999), 'f', 0, 64) + "%"
 }
 
-// peak is the most allocated in the last ten minutes, and how long that was watched.
+// peak is the most memory allocated in the last ten minutes, and how long the process was
+// watched in that time.
 func (d Panel) peak() (amount quantity.Bytes, seen time.Duration, ok bool) {
 	if d.ended != nil {
 		return 0, 0, false
@@ -142,7 +143,7 @@ func (d Panel) allocatedNote() string {
 	for i := range d.process.Allocators {
 		pending = quantity.Sum(pending, d.process.Allocators[i].Pending)
 	}
-	// Peaks of several allocators are of several moments: they make no sum.
+	// The peaks of several allocators are of different moments and have no sum.
 	if len(d.process.Allocators) == 1 {
 		ever = d.process.Allocators[0].PeakAllocated
 	}
@@ -160,7 +161,7 @@ func (d Panel) allocatedNote() string {
 	return strings.Join(facts, ", ")
 }
 
-// cachedNote is what a flush frees, and how much of that should stay free.
+// cachedNote says what a flush frees, and how much of that should stay free.
 func (d Panel) cachedNote() string {
 	p := d.process
 	returnable, ok := p.Returnable.Value()
@@ -181,18 +182,18 @@ func (d Panel) cachedNote() string {
 	switch l := cell.LastingOf(d.History, time.Time(d.Now), p); {
 	case !l.Known:
 		return note
-	case l.Most <= 0:
+	case l.Max <= 0:
 		return note + "; its 10-min peak needs it back"
-	case l.Least < l.Most:
+	case l.Min < l.Max:
 		return note + "; " + l.AtLeast() + " to " + l.AtMost(returnable) + " should stay free"
-	case l.Most >= returnable:
+	case l.Max >= returnable:
 		return note + "; all of it should stay free"
 	default:
-		return note + "; about " + cell.About(l.Most) + " should stay free"
+		return note + "; about " + cell.About(l.Max) + " should stay free"
 	}
 }
 
-// fragmentedNote is how the allocator determines fragmentation.
+// fragmentedNote says how the allocator determines fragmentation.
 func (d Panel) fragmentedNote() string {
 	basis := ""
 	for i := range d.process.Allocators {

@@ -9,14 +9,15 @@ import (
 
 // The map of segments replaces the graph and the figures of the allocators.
 
-// mapLeast is the least height of a map; the facts above give way to it.
-const mapLeast = 10
+// minMap is the least height of a map; the facts above give way to it.
+const minMap = 10
 
-// besideMap is the facts above the map: all, all without blank lines, or the first.
+// besideMap is the facts above the map: all of them, all without blank lines, or only the
+// first.
 func (d Panel) besideMap(facts []string, width, height int) []string {
 	withoutBlank := slices.DeleteFunc(slices.Clone(facts), func(l string) bool { return l == "" })
 	for _, kept := range [][]string{facts, withoutBlank} {
-		if height-len(kept) >= mapLeast {
+		if height-len(kept) >= minMap {
 			return blanked(kept, width)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"vramscope/ui/keys"
 )
 
-// state is how the process and its probe are doing.
+// state is the state of the process and of its probe.
 func (d Panel) state() []cell.Span {
 	s, p := &d.Appearance.Styles, d.process
 	switch {
@@ -34,7 +34,7 @@ func (d Panel) state() []cell.Span {
 	}
 }
 
-// ending is when and how the process ended.
+// ending says when and how the process ended.
 func (d Panel) ending() string {
 	g := d.ended
 	text := "ended " + quantity.Duration(d.Now.Since(g.Ended)) + " ago at " + d.Now.Clock(g.Ended)
@@ -50,7 +50,7 @@ func (d Panel) ending() string {
 	return text + ". Last figures:"
 }
 
-// advice is how to get to know more; only ways that this build has.
+// advice says how to get a probe, as far as this run of vramscope can.
 func (d Panel) advice() string {
 	bound := d.Appearance.Keys
 	own := d.viewer != "" && (d.viewer == d.process.User || d.viewer == "root")
@@ -75,7 +75,7 @@ func ageOf(age time.Duration) string {
 	return quantity.Duration(age)
 }
 
-// byDaemon says that this user may not ask the probe.
+// byDaemon says that the daemon asked the probe, because this user may not.
 func byDaemon(p *snapshot.Probe) string {
 	if p.ByDaemon {
 		return ", by the daemon"
@@ -83,7 +83,7 @@ func byDaemon(p *snapshot.Probe) string {
 	return ""
 }
 
-// startedBy is how the probe got into the process, "" where unknown.
+// startedBy says how the probe got into the process, "" where unknown.
 func startedBy(way string) string {
 	switch way {
 	case "":

@@ -72,7 +72,7 @@ func (d Panel) figuresOfAll(cells int) string {
 	return s
 }
 
-// plus adds a count that may be unknown to a sum.
+// plus adds a count to a sum; an unknown count changes nothing.
 func plus(sum, count quantity.Optional[int64]) quantity.Optional[int64] {
 	v, ok := count.Value()
 	if !ok {
@@ -81,7 +81,7 @@ func plus(sum, count quantity.Optional[int64]) quantity.Optional[int64] {
 	return quantity.From(sum.Or(0)+v, quantity.Probe)
 }
 
-// evictable names the offered caches in the order of a selective flush.
+// evictable names the caches that a selective flush evicts, in that order.
 func (d Panel) evictable() string {
 	if len(d.process.Evictable) == 0 {
 		return ""
@@ -106,7 +106,7 @@ func (d Panel) evictable() string {
 // The forecast stands in this column of the trend's line.
 const outlookColumn = 30
 
-// outlook is the trend and the forecast, nothing where there is neither.
+// outlook is the line of trend and forecast; none where there is neither.
 func (d Panel) outlook(width int) []string {
 	trend, style := d.trend()
 	ahead := d.ahead()
@@ -158,7 +158,7 @@ func (d Panel) trend() (string, themes.Style) {
 	}
 }
 
-// outlookHorizons are the two that the line has room for.
+// outlookHorizons are the two forecasts for which the line has room.
 var outlookHorizons = [...]time.Duration{time.Minute, 5 * time.Minute}
 
 // ahead is "+1m 72.1G (71.9–72.4)   +5m full (75.9G–full)".
@@ -174,7 +174,7 @@ func (d Panel) ahead() string {
 	return strings.Join(parts, "   ")
 }
 
-// amount is a predicted amount, full from the GPU's capacity on.
+// amount is a predicted amount, or "full" from the GPU's capacity on.
 func (d Panel) amount(v quantity.Bytes) string {
 	if d.gpuFull > 0 && v >= d.gpuFull {
 		return "full"

@@ -12,8 +12,8 @@ import (
 	"vramscope/ui/keys"
 )
 
-// Attach asks before a probe is put into a running process. It opens while the process is examined,
-// and then says how the probe would be attached, or every reason why it cannot be.
+// Attach asks before a probe is attached to a running process. It opens while the process is
+// examined. Then it says how the probe would be attached, or every reason why it cannot be.
 type Attach struct {
 	look   *cell.Appearance
 	now    cell.Moment
@@ -22,7 +22,7 @@ type Attach struct {
 	log    string           // the directory of the audit log
 	target snapshot.Process // as last seen
 	ended  bool
-	looked bool // the plan has come
+	looked bool // the plan is known
 	plan   attach.Plan
 }
 
@@ -31,7 +31,7 @@ func NewAttach(lk *cell.Appearance, now *Screen, id snapshot.RowID, home, log st
 	return Attach{look: lk, home: home, log: log, target: snapshot.Process{ID: id}, ended: true}.following(now)
 }
 
-// following takes the newest figures of the process.
+// following is the question with the newest figures of the process.
 func (d Attach) following(now *Screen) Attach {
 	if now.Live == nil {
 		return d
@@ -53,7 +53,7 @@ func (d Attach) Fill(plan attach.Plan) Attach {
 	return d
 }
 
-// Process is the process that would get the probe.
+// Process is the process to which the probe would be attached.
 func (d Attach) Process() process.Identity { return d.target.ID.Process }
 
 func (d Attach) Follow(now *Screen) Overlay { return d.following(now) }
@@ -70,7 +70,7 @@ func (d Attach) Press(name string, _, height int) (Overlay, Outcome) {
 	switch {
 	case refuses(name):
 		return d, Closed
-	case name == "y" && d.looked && len(d.refusals()) == 0 && height >= LeastLines:
+	case name == "y" && d.looked && len(d.refusals()) == 0 && height >= MinLines:
 		return d, Confirmed
 	default:
 		return d, Handled
@@ -116,7 +116,7 @@ func (d Attach) form(width int) form {
 	return out
 }
 
-// where is the facts, with as much of the interpreter's path as has room.
+// where is the facts, with as much of the interpreter's path as there is room for.
 func (d Attach) where(inner int) []cell.Span {
 	path := text.Clean(cell.Limit(d.plan.Interpreter))
 	name := path[strings.LastIndexByte(path, '/')+1:]
@@ -143,11 +143,12 @@ func (d Attach) facts(path string) string {
 	return strings.Join(facts, ", ")
 }
 
-// wait is the question while the process is examined, as high as it will be.
+// wait is the question while the process is examined. It is as high as the question with the
+// plan will be.
 func (d Attach) wait(out *form, inner int) {
 	ready := form{look: d.look}
 	d.ask(&ready, inner)
-	const toCome = 4 // lines of checks, and what to do next time
+	const toCome = 4 // lines: the checks, and what to do next time
 	out.lines = [][]cell.Span{nameOf(d.look, &d.target), d.where(inner), nil, {{d.look.Styles.Dim, "examining the process; this changes nothing"}}}
 	for len(out.lines) < len(ready.lines)+toCome {
 		out.lines = append(out.lines, nil)
@@ -170,7 +171,7 @@ func (d Attach) ask(out *form, inner int) {
 		}
 		out.lines = append(out.lines, []cell.Span{{d.look.Styles.Dim, next + "  "}, {d.look.Styles.Key, text.Clean(cell.Limit(d.plan.Instead))}})
 	}
-	// What will be done is the last to be dropped.
+	// The lines that say what will be done are dropped last.
 	for i := len(out.lines) - 1; i >= first; i-- {
 		out.drop = append(out.drop, i)
 	}
@@ -184,7 +185,7 @@ func (d Attach) ask(out *form, inner int) {
 // narrowDialog is the least width of whole sentences.
 const narrowDialog = 50
 
-// what is done to the process.
+// what says what is done to the process.
 func (d Attach) what(inner int) string {
 	if inner < narrowDialog {
 		return "This runs vramscope's code inside it (" + map[bool]string{true: "Python's own way", false: "by gdb, which pauses it briefly"}[d.plan.Method == attach.RemoteExec] + ")."
@@ -257,9 +258,9 @@ func (d Attach) refuse(out *form, reasons []string, inner int) {
 	s := &d.look.Styles
 	out.title = "Cannot attach"
 	out.lines = [][]cell.Span{nameOf(d.look, &d.target), nil}
-	const mostLines = 3
+	const maxLines = 3
 	for _, reason := range reasons {
-		for i, words := range cell.Wrap(cell.Limit(reason), max(inner-checkIndent, 1), mostLines, d.look.Glyphs.Ellipsis) {
+		for i, words := range cell.Wrap(cell.Limit(reason), max(inner-checkIndent, 1), maxLines, d.look.Glyphs.Ellipsis) {
 			mark := cell.Span{s.Warning, "  no  "}
 			if i > 0 {
 				mark = cell.Span{s.Text, "      "}
@@ -273,7 +274,7 @@ func (d Attach) refuse(out *form, reasons []string, inner int) {
 	}
 	out.lines = append(out.lines, nil)
 	out.aside = []cell.Span{{s.Dim, "Instead: start it with  "}, {s.Key, text.Clean(cell.Limit(d.plan.Instead))}}
-	// The keys stand at the end of that line where it leaves room for them.
+	// The buttons stand at the end of that line where there is room.
 	if inner < dialogWidth-3 || cell.SpansWidth(out.aside)+2+cell.SpansWidth(out.buttonSpans(buttonsApart)) > inner {
 		out.lines = append(out.lines, out.aside)
 		out.drop = append(out.drop, len(out.lines)-1)

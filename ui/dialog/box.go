@@ -9,17 +9,17 @@ import (
 	"vramscope/ui/cell"
 )
 
-// box is a frame around lines. Title and right stand in its upper edge.
+// box is a frame around lines. The upper edge has the title and, at its end, right.
 type box struct {
 	look         *cell.Appearance
 	title, right string
 	lines        [][]cell.Span
-	skip         int  // lines that are scrolled out of sight
-	snug         bool // no larger than its lines and dialogWidth, and centred; else it fills the rectangle
+	skip         int  // lines scrolled out of sight
+	snug         bool // as large as its lines, at most dialogWidth wide, and centred; else it fills the rectangle
 }
 
-// Render returns exactly height lines of exactly width cells, the first ones; without
-// the frame where that would leave no line.
+// Render returns exactly height lines of exactly width cells. There is no frame where it
+// would leave no line.
 func (b box) Render(width, height int) []string {
 	if width < 4 {
 		return cell.Blank(max(width, 0), height)
@@ -54,7 +54,7 @@ func (b box) inside(width, rows int) []string {
 	return lines
 }
 
-// top is "┌ title ───── right ┐". In a narrow box the clauses of right are dropped one by one.
+// top is "┌ title ───── right ┐". A narrow box drops the clauses of right one by one.
 func (b box) top(width int) string {
 	s, g, title, right := &b.look.Styles, &b.look.Glyphs, b.title, b.right
 	for !titleFits(title, right, width) {
@@ -66,8 +66,8 @@ func (b box) top(width int) string {
 	}
 	room := width - 4
 	if right != "" && !titleFits(title, right, width) {
-		const titleLeast = 12
-		if room -= text.Width(right) + 3; room < titleLeast {
+		const minTitle = 12
+		if room -= text.Width(right) + 3; room < minTitle {
 			right, room = "", width-4
 		}
 	}
@@ -88,7 +88,8 @@ func (b box) top(width int) string {
 	return l.String()
 }
 
-// titleFits reports whether both fit into the edge of a box, with rule between them.
+// titleFits reports whether title and right fit into the edge of a box, with some rule
+// between them.
 func titleFits(title, right string, width int) bool {
 	return right == "" || 3+text.Width(title)+1+text.Width(right)+3 <= width
 }

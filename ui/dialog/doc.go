@@ -1,6 +1,6 @@
-// Package dialog is what lies over the screen: the questions before an action
-// (Flush, Attach, Signal), and the panels that scroll (Help, Events,
-// Environment, Report).
+// Package dialog draws what lies over the screen: the questions before an action (Flush,
+// Attach, Signal, Pause), the menus (Setup, SortBy), and the panels that scroll (Help,
+// Events, Why, Environment, Report).
 //
 //	key ────→ Press ──→ the next Overlay and an Outcome ─→ ui acts on it
 //	Screen ─→ Follow ─→ the Overlay with the newest figures

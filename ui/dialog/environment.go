@@ -17,7 +17,7 @@ type Environment struct {
 	target snapshot.Process
 	lines  []string // NAME=value, not cleaned
 	err    error
-	read   bool // the answer has come
+	read   bool // the answer is known
 }
 
 // NewEnvironment waits for the answer, which Fill brings.

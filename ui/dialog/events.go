@@ -26,20 +26,20 @@ type Events struct {
 	longest int // cells of the longest message
 }
 
-// dayLine is a line that names the day of the events below it.
+// dayLine is a line with the day of the events below it.
 const dayLine = -1
 
-// longLog is a history that may have more events than can be read at each frame.
+// longLog is a history that may have more events than can be read for each frame.
 type longLog interface {
 	EventsUntil(t time.Time, limit int) []snapshot.Event
 }
 
-// mostEvents are as many of a longLog as the live log keeps.
-const mostEvents = 5000
+// maxEvents is how many events of a longLog are listed: as many as the live log keeps.
+const maxEvents = 5000
 
 func NewEvents(lk *cell.Appearance, now *Screen) Events { return Events{look: lk}.following(now) }
 
-// following takes the newest log. A list that is scrolled stays on its events.
+// following is the list with the newest log. A list that is scrolled stays on its events.
 func (e Events) following(now *Screen) Events {
 	e.now, e.until = cell.Moment(now.Now), now.Past
 	before := len(e.log)
@@ -49,7 +49,7 @@ func (e Events) following(now *Screen) Events {
 		if until.IsZero() {
 			until = now.Now
 		}
-		e.log = long.EventsUntil(until, mostEvents)
+		e.log = long.EventsUntil(until, maxEvents)
 	} else if now.History != nil {
 		e.log = now.History.Events(0)
 	}
@@ -89,7 +89,7 @@ func (e Events) Press(name string, width, height int) (Overlay, Outcome) {
 		return e.sideways(name == "right", width), Handled
 	}
 	rows := e.lines(width, height)
-	at, moved := scroll(e.at).moved(id, len(e.log)+rows-1, max(rows, 1)) // up to the last event
+	at, moved := scroll(e.at).moved(id, len(e.log)+rows-1, max(rows, 1)) // at most to the last event
 	if !moved {
 		return e, Ignored
 	}
@@ -98,12 +98,11 @@ func (e Events) Press(name string, width, height int) (Overlay, Outcome) {
 	return e, Handled
 }
 
-// Click implements Clickable: it puts the cursor on an event, and explains the one that it
-// is on already.
+// Click puts the cursor on an event. A second click explains it.
 func (e Events) Click(line, width, height int) (Overlay, Outcome) {
 	rows := e.lines(width, height)
 	at := line - 2 // the edge and the titles
-	if height < framedLeast || at < 0 || at >= rows {
+	if height < minFramed || at < 0 || at >= rows {
 		return e, Handled
 	}
 	top := e.view(rows)
@@ -122,12 +121,12 @@ func (e Events) explains() bool {
 	return len(e.log) > 0 && e.log[e.at].Kind == snapshot.EventOutOfMemory
 }
 
-// view is the first line in view: the cursor's is among the lines.
+// view is the first line in view, so that the line of the cursor is in view too.
 func (e Events) view(rows int) int {
 	line := slices.Index(e.shown, e.at)
 	top := min(e.top, line, max(len(e.shown)-rows, 0))
 	if e.at == 0 {
-		top = 0 // the day above it, too
+		top = 0 // with the day above it
 	}
 	return max(top, line-rows+1, 0)
 }
@@ -135,7 +134,7 @@ func (e Events) view(rows int) int {
 // sideStep is how many cells an arrow key moves the messages.
 const sideStep = 8
 
-// sideways scrolls the messages, as far as the longest goes.
+// sideways scrolls the messages, at most to the end of the longest.
 func (e Events) sideways(right bool, width int) Events {
 	e.left = max(e.left-sideStep, 0)
 	if right {
@@ -144,7 +143,7 @@ func (e Events) sideways(right bool, width int) Events {
 	return e
 }
 
-// beyond is by how many cells the longest message is too wide.
+// beyond is the number of cells by which the longest message is too wide.
 func (e Events) beyond(width int) int { return max(e.longest-e.room(width), 0) }
 
 // room is the cells of a message.
@@ -152,7 +151,8 @@ func (e Events) room(width int) int {
 	return width - 3 - text.Width(eventCells(width).write(e.look, "", "", "", ""))
 }
 
-// startsDay reports whether event i is of another day than the one above it, or today.
+// startsDay reports whether event i is of another day than the event above it; for the first
+// event, than today.
 func (e Events) startsDay(i int) bool {
 	above := time.Time(e.now)
 	if i > 0 {
@@ -169,7 +169,7 @@ func (e Events) Render(width, height int) []string {
 	var lines [][]cell.Span
 	cells := eventCells(width)
 	foot := e.foot(width, height)
-	if height < framedLeast && len(foot) > 0 {
+	if height < minFramed && len(foot) > 0 {
 		return cell.Fill(e.unframed(foot, width), width, height)
 	}
 	if len(e.log) == 0 {

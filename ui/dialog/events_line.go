@@ -63,8 +63,8 @@ func (e Events) line(cells eventColumns, event *snapshot.Event, room int) []cell
 	}
 }
 
-// message is the last column. The sentence of an alert names its GPU and its
-// process, which have columns here.
+// message is the last column. The GPU and the process, which an alert names, have columns of
+// their own.
 func (e Events) message(event *snapshot.Event) string {
 	_, marker := e.style(event)
 	s := e.look.Glyphs.Words(event.Message)
@@ -85,7 +85,8 @@ func (e Events) message(event *snapshot.Event) string {
 	return marker + s
 }
 
-// style is an event's style and mark, never reversed as on the alert line.
+// style is the style of an event and the mark before it. It is never reversed, as an alert
+// on the alert line may be.
 func (e Events) style(event *snapshot.Event) (themes.Style, string) {
 	s := &e.look.Styles
 	switch {
@@ -108,7 +109,8 @@ func (e Events) style(event *snapshot.Event) (themes.Style, string) {
 	}
 }
 
-// guardMessage is a decision of the guard with its figures first: the process has columns.
+// guardMessage is a decision of the guard, its figures first. The process has a column of its
+// own.
 func guardMessage(event *snapshot.Event) string {
 	d, why := event.Decision, ""
 	if d.Level != "" {

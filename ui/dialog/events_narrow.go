@@ -10,19 +10,19 @@ import (
 	"vramscope/ui/cell"
 )
 
-// Where a line has no room for an event, the one under the cursor is shown in full.
+// Where the lines have no room for the events, the event under the cursor is shown in full.
 
-// framedLeast is the height from which there is a frame and a list. Below it only the
-// event under the cursor is there, in full.
-const framedLeast = 5
+// minFramed is the minimum height for a frame and a list. Below it only the event under the
+// cursor is shown, in full.
+const minFramed = 5
 
-// foot is the event under the cursor in full, where the messages of a narrow list are
-// cut: at most a third of the height.
+// foot is the event under the cursor in full, where a narrow list cuts messages. It takes at
+// most a third of the height.
 func (e Events) foot(width, height int) []string {
 	switch {
 	case len(e.log) == 0:
 		return nil
-	case height < framedLeast:
+	case height < minFramed:
 		return cell.Wrap(e.clock(&e.log[e.at])+" "+e.sentence(&e.log[e.at]), width-2, height, e.look.Glyphs.Ellipsis)
 	case width < framedWidth && e.beyond(width) > 0:
 		return cell.Wrap(e.sentence(&e.log[e.at]), width-4, (height-2)/3, e.look.Glyphs.Ellipsis)
@@ -30,10 +30,10 @@ func (e Events) foot(width, height int) []string {
 	return nil
 }
 
-// framedWidth is the width from which an event has a line of its own with all columns.
+// framedWidth is the minimum width for all columns.
 const framedWidth = 60
 
-// lines is the number of events in view: without frame, titles and foot.
+// lines is the number of events in view: the height without frame, titles and foot.
 func (e Events) lines(width, height int) int {
 	rows := height - 3
 	if width < framedWidth && e.beyond(width) > 0 {
@@ -42,7 +42,7 @@ func (e Events) lines(width, height int) int {
 	return max(rows, 0)
 }
 
-// sentence is an event with what the columns say.
+// sentence is an event with what else stands in columns.
 func (e Events) sentence(event *snapshot.Event) string {
 	words := ""
 	if event.GPUUUID != "" {

@@ -229,7 +229,7 @@ func TestGuardsFiguresAreInView(t *testing.T) {
 // TestEventsTakeClicks: a click puts the cursor on the event that is there, at every size and
 // wherever the list is scrolled to.
 func TestEventsTakeClicks(t *testing.T) {
-	for height := framedLeast; height < 14; height++ {
+	for height := minFramed; height < 14; height++ {
 		var o Overlay = NewEvents(uitest.Appearance(t, "mono", false), &Screen{Now: uitest.DrawnAt, History: uitest.CurveHistory{Log: uitest.EventLog()}})
 		for range 9 {
 			for line, text := range o.Render(80, height) {

@@ -35,10 +35,10 @@ type flushTarget struct {
 	ranks  bool           // its job has other processes on other GPUs
 }
 
-// levels are the choices, in their order.
+// levels are the choices, the gentlest first.
 func levels() []flush.Level { return []flush.Level{flush.Gradual, flush.Selective, flush.Urgent} }
 
-// NewFlush asks about rows. The gentlest level that frees something is chosen.
+// NewFlush asks about rows. It begins with the gentlest level that frees something.
 func NewFlush(lk *cell.Appearance, now *Screen, ids []snapshot.RowID) Flush {
 	d := Flush{look: lk, targets: make([]flushTarget, len(ids))}
 	for i, id := range ids {
@@ -52,7 +52,7 @@ func NewFlush(lk *cell.Appearance, now *Screen, ids []snapshot.RowID) Flush {
 	return d
 }
 
-// following takes the newest figures of the processes.
+// following is the question with the newest figures of the processes.
 func (d Flush) following(now *Screen) Flush {
 	d.history = now.History
 	if now.Live == nil {
@@ -104,7 +104,7 @@ func FlushRefusal(p *snapshot.Process, viewer string) string {
 	return cmp.Or(p.FlushRefusal(viewer), p.NothingToFlush())
 }
 
-// frees is the least that the chosen level frees of a target.
+// frees is what the chosen level frees of a target at least.
 func (d Flush) frees(t *flushTarget) quantity.Bytes {
 	if d.Level() == flush.Urgent {
 		return t.all
@@ -112,13 +112,12 @@ func (d Flush) frees(t *flushTarget) quantity.Bytes {
 	return t.row.Frees()
 }
 
-// unknown reports whether a flush may free something of it, and nothing shows
-// how much.
+// unknown reports whether a flush may free something, but nobody knows how much.
 func (t *flushTarget) unknown() bool {
 	return t.row.Frees() <= 0 && t.row.ReturnableBound().Unlimited()
 }
 
-// gentlest is the gentlest level that frees something of a target, or may.
+// gentlest is the gentlest level that frees something, or may free something.
 func (d Flush) gentlest() flush.Level {
 	level := flush.Urgent
 	for i := range d.targets {
@@ -162,8 +161,8 @@ func (d Flush) DryRunDone() Flush {
 	return d
 }
 
-// Requests are what y does. An urgent flush is of the whole process, whatever the
-// number of its rows.
+// Requests are what y asks for. An urgent flush frees memory of the whole process, whatever
+// rows are tagged: there is one request for each process.
 func (d Flush) Requests(dryRun bool) []flush.Request {
 	var requests []flush.Request
 	for i := range d.targets {
@@ -194,7 +193,7 @@ func (d Flush) Press(name string, _, height int) (Overlay, Outcome) {
 	switch {
 	case refuses(name):
 		return d, Closed
-	case d.Willing() == 0 || height < LeastLines || d.running:
+	case d.Willing() == 0 || height < MinLines || d.running:
 		return d, Handled
 	case name == "y":
 		return d, Confirmed

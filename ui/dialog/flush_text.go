@@ -13,7 +13,7 @@ import (
 	"vramscope/ui/cell"
 )
 
-// form lays the question, or the refusal, out.
+// form lays out the question or the refusal.
 func (d Flush) form(width int) form {
 	s := &d.look.Styles
 	out := form{look: d.look, title: "Flush: free cached memory"}
@@ -64,7 +64,7 @@ func (d Flush) who(t *flushTarget) [][]cell.Span {
 	return [][]cell.Span{first, {{s.Text, strings.Join(facts, ", ")}}}
 }
 
-// nowAndAfter are the two bars, on the scale of what is used now.
+// nowAndAfter are the bars before and after the flush, on the scale of what is used now.
 func (d Flush) nowAndAfter(t *flushTarget, inner int) [][]cell.Span {
 	s, p := &d.look.Styles, &t.row
 	parts := cell.ProcessParts(p)
@@ -81,12 +81,12 @@ func (d Flush) nowAndAfter(t *flushTarget, inner int) [][]cell.Span {
 	after[returnablePart] = max(after[returnablePart]-freed, 0)
 
 	texts := [2]string{word + scale.String(), word + (scale - freed).String() + ", frees " + d.amount(t)}
-	const mostCells, leastCells = 38, 8
-	cells := min(inner-flushLabel-2-max(text.Width(texts[0]), text.Width(texts[1])), mostCells)
+	const maxCells, minCells = 38, 8
+	cells := min(inner-flushLabel-2-max(text.Width(texts[0]), text.Width(texts[1])), maxCells)
 	lines := make([][]cell.Span, 2)
 	for i, label := range []string{"now", "after"} {
 		lines[i] = []cell.Span{{s.Dim, text.Pad(label, flushLabel)}}
-		if cells >= leastCells {
+		if cells >= minCells {
 			bar := [...]cell.Parts{parts, after}[i]
 			lines[i] = append(append(lines[i], bar.Spans(d.look, scale, cells)...), cell.Span{s.Text, "  "})
 		}
@@ -104,7 +104,7 @@ func (d Flush) amount(t *flushTarget) string {
 	return text
 }
 
-// cost is what the flush costs the program. A narrow screen cuts its end.
+// cost says what the flush costs the program. A narrow screen cuts its end.
 func (d Flush) cost(t *flushTarget) string {
 	switch {
 	case t.gpus > 1 || t.ranks:
@@ -202,7 +202,7 @@ func cachesInWords(caches []snapshot.Evictable, unknown string) string {
 // listedAtMost is how many of the tagged processes are listed.
 const listedAtMost = 4
 
-// list is a line for each of several processes, and their sum.
+// list is a line for each of the processes, and their sum.
 func (d Flush) list() [][]cell.Span {
 	s, g := &d.look.Styles, &d.look.Glyphs
 	var lines [][]cell.Span
@@ -224,10 +224,10 @@ func (d Flush) list() [][]cell.Span {
 			switch l := cell.LastingOf(d.history, time.Time(d.now), &t.row); {
 			case !l.Known:
 				known = false
-			case l.Least < l.Most:
-				stays, stay, atMost = stays+l.Most, "<"+cell.About(l.Most), true
+			case l.Min < l.Max:
+				stays, stay, atMost = stays+l.Max, "<"+cell.About(l.Max), true
 			default:
-				stays, stay = stays+l.Most, l.Most.String()
+				stays, stay = stays+l.Max, l.Max.String()
 			}
 		}
 		line := flushLine(d.look, strconv.Itoa(t.row.ID.Process.PID), cell.UserName(&t.row), strconv.Itoa(t.row.GPU),
@@ -252,14 +252,14 @@ func (d Flush) list() [][]cell.Span {
 	return append(lines, nil)
 }
 
-// flushLine lays the cells of the list out.
+// flushLine lays out the cells of a line of the list.
 func flushLine(lk *cell.Appearance, pid, user, gpu, used, after, freed, stays string) string {
 	right := func(s string, cells int) string { return strings.Repeat(" ", max(cells-text.Width(s), 0)) + s }
 	return right(pid, 7) + " " + text.Pad(text.Cut(user, 8, lk.Glyphs.Ellipsis), 8) + " " + right(gpu, 3) + " " +
 		right(used, 5) + " " + right(after, 5) + " " + right(freed, 5) + " " + right(stays, 5) + "  "
 }
 
-// staysFree is how much of the freed memory should stay free.
+// staysFree says how much of the freed memory should stay free.
 func (d Flush) staysFree(t *flushTarget) cell.Span {
 	s := &d.look.Styles
 	l := cell.LastingOf(d.history, time.Time(d.now), &t.row)
@@ -269,13 +269,13 @@ func (d Flush) staysFree(t *flushTarget) cell.Span {
 		return cell.Span{s.Dim, "unknown"}
 	case !l.Known:
 		return cell.Span{s.Dim, "unknown: not watched for long enough"}
-	case l.Most <= 0:
+	case l.Max <= 0:
 		return cell.Span{s.Warning, "none" + peak + "it back"}
-	case l.Least < l.Most:
+	case l.Min < l.Max:
 		return cell.Span{s.Text, l.AtLeast() + " if its highest peak, " + l.Ever.String() + ", comes again, else up to " + l.AtMost(d.frees(t))}
 	case l.Needs <= 0:
 		return cell.Span{s.Text, "all of it, if it goes on as in the last " + cell.Minutes(l.Seen)}
 	default:
-		return cell.Span{s.Text, "about " + cell.About(l.Most) + peak + l.Needs.String() + " back"}
+		return cell.Span{s.Text, "about " + cell.About(l.Max) + peak + l.Needs.String() + " back"}
 	}
 }

@@ -12,9 +12,9 @@ import (
 	"vramscope/ui/keys"
 )
 
-// form lays out a question before an action: the process, the choices, what will
-// happen, and the keys. It covers the table only, so that the bars above it stay
-// visible while the action runs.
+// form lays out a question before an action: the process, what will happen, the choices and
+// the keys. It covers only the table, so that the bars above it can be seen while the action
+// runs.
 //
 //	┌ title ──────────┐
 //	│ lines           │
@@ -23,12 +23,12 @@ import (
 //	│  y act  Esc no  │
 //	└─────────────────┘
 //
-// The default is always no: y acts, Enter never does.
+// Nothing happens by default: only y acts, Enter never does.
 type form struct {
 	look    *cell.Appearance
 	title   string
 	lines   [][]cell.Span
-	drop    []int // indices of lines that are dropped where there is no room, in this order
+	drop    []int // indices of the lines that are dropped where there is no room, in this order
 	choices []choice
 	chosen  int
 	buttons []button
@@ -53,7 +53,7 @@ func nameOf(lk *cell.Appearance, p *snapshot.Process) []cell.Span {
 	}
 }
 
-// startAndJob are when a process was started, and its job.
+// startAndJob say when a process was started, and its job.
 func startAndJob(now cell.Moment, p *snapshot.Process) []string {
 	var facts []string
 	if !p.Started.IsZero() {
@@ -65,7 +65,7 @@ func startAndJob(now cell.Moment, p *snapshot.Process) []string {
 	return facts
 }
 
-// refuse lists the reasons why there is no question.
+// refuse replaces the question by the reasons against the action.
 func (f *form) refuse(title string, reasons ...string) {
 	f.title = title
 	f.lines = append(f.lines, nil)
@@ -78,7 +78,7 @@ func (f *form) refuse(title string, reasons ...string) {
 // dialogWidth is the greatest width of a question and of the help.
 const dialogWidth = 80
 
-// height is how many lines the form has where there is room.
+// height is the height of the form where there is room.
 func (f form) height() int {
 	n := 2 + len(f.lines) + len(f.choices) + 1
 	if len(f.buttons) > 0 && f.aside == nil {
@@ -89,20 +89,20 @@ func (f form) height() int {
 
 // add wraps a paragraph into lines of inner cells.
 func (f *form) add(text string, inner int) {
-	const mostLines = 6
-	for _, part := range cell.Wrap(text, inner, mostLines, f.look.Glyphs.Ellipsis) {
+	const maxLines = 6
+	for _, part := range cell.Wrap(text, inner, maxLines, f.look.Glyphs.Ellipsis) {
 		f.lines = append(f.lines, []cell.Span{{f.look.Styles.Text, part}})
 	}
 }
 
-// Render draws the form. Where there are too few lines it drops the blank ones, those in drop,
-// other choices, then text from the end; the chosen one and the keys stay.
+// Render draws the form. Where the height is too small it drops the blank lines, then those in
+// drop, then choices, then lines from the end. The chosen one and the keys always stay.
 func (f form) Render(width, height int) []string {
 	inner := f.fit(height-2, min(width, dialogWidth)-3)
 	return box{look: f.look, title: f.title, lines: inner, snug: true}.Render(width, height)
 }
 
-// fit lays the parts out in rows lines of cells cells.
+// fit lays the parts out in a number of rows and cells.
 func (f form) fit(rows, cells int) [][]cell.Span {
 	choices, keys := f.choiceLines(), f.buttonLine(cells)
 	needed := len(choices)
@@ -132,8 +132,8 @@ func (f form) fit(rows, cells int) [][]cell.Span {
 	return inner
 }
 
-// shortened drops blank lines from the end, then those in drop, until most are left.
-func (f form) shortened(most int) [][]cell.Span {
+// shortened drops blank lines from the end, then the lines in drop, until the rest has room.
+func (f form) shortened(room int) [][]cell.Span {
 	var order []int
 	for i := len(f.lines) - 1; i >= 0; i-- {
 		if len(f.lines[i]) == 0 {
@@ -143,7 +143,7 @@ func (f form) shortened(most int) [][]cell.Span {
 	order = append(order, f.drop...)
 	dropped := make(map[int]bool)
 	for _, i := range order {
-		if len(f.lines)-len(dropped) <= most {
+		if len(f.lines)-len(dropped) <= room {
 			break
 		}
 		dropped[i] = true
@@ -237,13 +237,13 @@ func (f form) hints() []keys.Hint {
 	return hints
 }
 
-// Question is an overlay that asks before an action. It receives every key.
+// Question is an overlay that asks before an action. It gets every key.
 type Question interface {
 	Overlay
 	Hints() []keys.Hint
 }
 
-// choose is the index of the choice after a key: a choice's own, or ↑ and ↓.
+// choose is the index of the choice after a key: the key of a choice, or ↑ and ↓.
 func (f form) choose(name string) int {
 	if i := slices.IndexFunc(f.choices, func(c choice) bool { return c.key == name }); i >= 0 {
 		return i
@@ -258,8 +258,8 @@ func (f form) choose(name string) int {
 	}
 }
 
-// refuses reports whether a key closes a question without an action. Enter
-// neither refuses nor confirms, so that holding it down does no harm.
+// refuses reports whether a key closes a question without an action. Enter neither refuses
+// nor confirms, so that it does no harm to hold it down.
 func refuses(name string) bool {
 	return slices.Contains([]string{"esc", "n", "N", "q", "f10"}, name)
 }

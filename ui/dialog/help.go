@@ -9,8 +9,7 @@ import (
 	"vramscope/ui/keys"
 )
 
-// Help lists the bound keys, from the table of keys, and the signs. Its second page
-// explains every column and mark.
+// Help lists the bound keys and the signs. Its second page explains every column and mark.
 type Help struct {
 	page
 	columns []Section
@@ -23,7 +22,7 @@ type Section struct {
 	Items []Item
 }
 
-// NewHelp begins with the keys. The sections explain the columns.
+// NewHelp opens the help at the keys. The sections explain the columns.
 func NewHelp(lk *cell.Appearance, columns ...Section) Help {
 	return Help{page: page{look: lk}, columns: columns}
 }
@@ -81,7 +80,7 @@ const (
 	entryCells  = 26
 )
 
-// keyColumns lays the keys out in three columns, or in one where those do not fit.
+// keyColumns lays the keys out in three columns, or in one where three do not fit.
 func (h Help) keyColumns(width int) [][]cell.Span {
 	left := append(h.entries(keys.GroupMove), h.entries(keys.GroupSet)...)
 	middle := h.entries(keys.GroupLook)
@@ -132,7 +131,7 @@ func (h Help) entryLine(line []cell.Span, e entry, cells int) []cell.Span {
 	return append(line, cell.Span{s.Text, "  "}, cell.Span{s.Key, keys}, cell.Span{s.Text, does})
 }
 
-// entries are a group's lines under its heading, none where the group is empty.
+// entries are the lines of a group under its heading; none where the group is empty.
 func (h Help) entries(of keys.Group) []entry {
 	var list []entry
 	for i := range h.look.Keys.All {
@@ -153,7 +152,7 @@ func (h Help) entries(of keys.Group) []entry {
 	return list
 }
 
-// note says when the keys that act are disabled.
+// note says where the keys that act are disabled.
 func (h Help) note() []entry {
 	letters := h.look.Keys.Letter
 	if letters == "" {

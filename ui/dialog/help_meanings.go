@@ -31,8 +31,7 @@ func (h Help) signs() [][]cell.Span {
 	}
 }
 
-// meanings is the second page: every column and mark in a line each, in as many columns as
-// the width has room for.
+// meanings is the second page: a line for every column and mark, in as many columns as fit.
 func (h Help) meanings(width int) [][]cell.Span {
 	const oneColumn, twoColumns = 117, 197 // without the frame
 	n := 1
@@ -58,9 +57,9 @@ func (h Help) meanings(width int) [][]cell.Span {
 
 // meaning is an item in one line, or in more where a narrow screen needs them.
 func (h Help) meaning(item Item, cells int) [][]cell.Span {
-	const indent, least = 2, 20
+	const indent, minText = 2, 20
 	names := nameCells + 2
-	if cells < names+indent+least {
+	if cells < names+indent+minText {
 		names = text.Width(item.Name) + 1
 	}
 	var lines [][]cell.Span
@@ -74,7 +73,7 @@ func (h Help) meaning(item Item, cells int) [][]cell.Span {
 	return lines
 }
 
-// sideBySide breaks lines into n columns of cells cells, as evenly as whole lines allow.
+// sideBySide breaks lines into n columns, each of the same number of cells.
 func sideBySide(lines [][]cell.Span, n, cells int) [][]cell.Span {
 	rows := (len(lines) + n - 1) / n
 	if n == 1 {
@@ -91,7 +90,7 @@ func sideBySide(lines [][]cell.Span, n, cells int) [][]cell.Span {
 	return out
 }
 
-// marks are what stands beside the figures, and how to read and write them.
+// marks explain the bars, the marks of rows, and how figures are written.
 func (h Help) marks() []Section {
 	g := &h.look.Glyphs
 	part := h.look.Swatches()

@@ -9,11 +9,10 @@ import (
 	"vramscope/ui/keys"
 )
 
-// Menu is an overlay in which a line is chosen. Its hints replace those of the bottom line;
-// unlike a Question it acts on no process.
+// Menu is an overlay in which the user chooses a line. Unlike a Question it acts on no process.
 type Menu interface {
 	Clickable
-	// MenuHints are its keys for the bottom line.
+	// MenuHints are the hints for the bottom line.
 	MenuHints() []keys.Hint
 }
 
@@ -31,7 +30,8 @@ type list struct {
 	top  int
 }
 
-// moved takes a key that moves the cursor among total lines, of which rows are in view.
+// moved is the list after a key that moves the cursor among total lines, of which rows are in
+// view.
 func (l list) moved(name string, total, rows int) (list, bool) {
 	at, moved := scroll(l.at).moved(l.look.Keys.Match(name, keys.InOverlay, false), total, 1)
 	if moved {

@@ -25,7 +25,7 @@ type Follower interface {
 	Follow(now *Screen) Overlay
 }
 
-// Screen is what an overlay sees of the screen it lies over.
+// Screen is what an overlay knows of the screen under it.
 type Screen struct {
 	Live    *snapshot.Snapshot // the newest; nil until the first arrives
 	Shown   *snapshot.Snapshot // what the screen shows: now, frozen, or of the past
@@ -39,22 +39,22 @@ type Outcome uint8
 
 // The outcomes.
 const (
-	Ignored   Outcome = iota // the key means nothing to the overlay: ui may use it
-	Handled                  // the overlay has changed, or has dropped the key
+	Ignored   Outcome = iota // the key has no meaning for the overlay: ui may use it
+	Handled                  // the overlay has changed, or the key does nothing
 	Closed                   // remove the overlay; nothing was done
 	Confirmed                // y: do it, and remove the overlay
 	Rehearsed                // d: make a dry run, and leave the overlay open
 	Explained                // fill the Why that follows the overlay
 	Saved                    // w: save the overlay's page, or the settings
-	Chosen                   // the line of a menu: use it, and remove the overlay
+	Chosen                   // a line of a menu: use it, and remove the overlay
 	Changed                  // a setting: apply it, and leave the overlay open
 )
 
 // extent is what an overlay lies over.
 type extent uint8
 
-// The extents. A question leaves GPU lines, alert and keys visible; a menu leaves alert
-// and keys, where the outcome of its keys stands.
+// The extents. A question leaves the GPU lines, the alert line and the keys visible. A menu
+// leaves the alert line and the keys visible, which say what its keys have done.
 const (
 	OverTable extent = iota
 	BelowHeader
@@ -64,10 +64,10 @@ const (
 // allLines is the size of an overlay that fills what it covers.
 const allLines = 1 << 16
 
-// LeastLines is what a question needs; in less it closes unanswered.
-const LeastLines = 6
+// MinLines is the minimum height of a question. Below it the question closes unanswered.
+const MinLines = 6
 
-// Overlaid lays an overlay over the middle of the lines that it covers.
+// Overlaid draws an overlay over the middle of lines.
 func Overlaid(lines []string, o Overlay, width int) []string {
 	_, natural := o.Size(width)
 	height := min(natural, len(lines))

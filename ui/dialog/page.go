@@ -5,14 +5,14 @@ import (
 	"vramscope/ui/keys"
 )
 
-// page is what Help, Environment and Report share: lines in a frame that scroll.
+// page is what Help, Environment, Report and Why share: lines in a frame that scroll.
 type page struct {
 	look   *cell.Appearance
-	opener string // the key that opens it closes it, too
+	opener string // the key that opened it, which also closes it
 	top    scroll
 }
 
-// press takes a key while total lines stand in rows lines.
+// press takes a key while rows of total lines are in view.
 func (p page) press(name string, total, rows int) (page, Outcome) {
 	id := p.look.Keys.Match(name, keys.InOverlay, false)
 	if id == keys.Back || name == p.opener || name == "q" || name == "enter" {

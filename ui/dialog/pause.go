@@ -9,7 +9,7 @@ import (
 	"vramscope/ui/keys"
 )
 
-// PauseTime is for how long A pauses the guard.
+// PauseTime is how long A pauses the guard.
 const PauseTime = 10 * time.Minute
 
 // Pause asks before the guard is paused, or before a pause is ended.
@@ -30,7 +30,7 @@ func (d Pause) following(now *Screen) Pause {
 	return d
 }
 
-// For is for how long the guard is to pause; 0 ends its pause.
+// For is how long the guard is to pause; 0 ends its pause.
 func (d Pause) For() time.Duration {
 	if d.paused() {
 		return 0
@@ -38,7 +38,7 @@ func (d Pause) For() time.Duration {
 	return PauseTime
 }
 
-// ByDaemon reports that the question is about the daemon's guard.
+// ByDaemon reports whether the question is about the daemon's guard.
 func (d Pause) ByDaemon() bool { return d.guard != nil && d.guard.ByDaemon }
 
 func (d Pause) paused() bool { return d.guard != nil && d.guard.Paused.After(d.now) }
@@ -55,7 +55,7 @@ func (d Pause) Press(name string, _, height int) (Overlay, Outcome) {
 	switch {
 	case refuses(name):
 		return d, Closed
-	case name == "y" && d.guard != nil && height >= LeastLines:
+	case name == "y" && d.guard != nil && height >= MinLines:
 		return d, Confirmed
 	}
 	return d, Handled

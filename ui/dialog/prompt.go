@@ -11,10 +11,10 @@ import (
 	"vramscope/ui/cell"
 )
 
-// Prompt is a line of input in the place of the keys line: what to find, or what to
-// filter by. bubbles' textinput is not used: it measures text with go-runewidth,
-// which disagrees with terminals about widths, and the package that it reads the
-// clipboard with searches PATH at the start of every command.
+// Prompt is a line of input in the place of the keys line: what to find, or what to filter
+// by. It is not textinput of bubbles. That measures text with go-runewidth, which disagrees
+// with terminals about widths, and imports a clipboard package that searches PATH at the
+// start of every command.
 type Prompt struct {
 	look  *cell.Appearance
 	label string // "find", "filter"
@@ -22,7 +22,7 @@ type Prompt struct {
 	at    int // the insertion point, in runes
 }
 
-// maxPrompt bounds what is pasted.
+// maxPrompt is the maximum number of runes, also of a paste.
 const maxPrompt = 200
 
 // NewPrompt is a prompt with a text that may be edited.
@@ -34,7 +34,7 @@ func NewPrompt(lk *cell.Appearance, label, text string) Prompt {
 // Value is the typed text.
 func (p Prompt) Value() string { return string(p.text) }
 
-// Insert inserts the first line of a text, without what is not printable.
+// Insert inserts the printable part of the first line of a text.
 func (p Prompt) Insert(s string) Prompt {
 	s, _, _ = strings.Cut(s, "\n")
 	var fresh []rune
@@ -48,7 +48,7 @@ func (p Prompt) Insert(s string) Prompt {
 	return p
 }
 
-// Press takes a key: its name and the text it types.
+// Press takes a key: its name, and the text that it types.
 func (p Prompt) Press(name, text string) (Prompt, Outcome) {
 	switch name {
 	case "enter":
@@ -138,7 +138,7 @@ func (p Prompt) field(l *cell.Line, s *themes.Styles, room int) {
 		l.Put(s.Cursor, " ")
 		return
 	}
-	here := string(p.text[p.at])
-	l.Put(s.Cursor, text.Cut(here, left, ""))
-	l.Put(s.Text, text.Cut(string(p.text[p.at+1:]), left-text.Width(here), p.look.Glyphs.Ellipsis))
+	current := string(p.text[p.at])
+	l.Put(s.Cursor, text.Cut(current, left, ""))
+	l.Put(s.Text, text.Cut(string(p.text[p.at+1:]), left-text.Width(current), p.look.Glyphs.Ellipsis))
 }

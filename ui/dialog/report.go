@@ -37,13 +37,13 @@ func (r Report) Render(width, height int) []string {
 	return r.box("Doctor", r.content(width), height).Render(width, height)
 }
 
-// content is the lines in the frame. Long lines continue below, further indented.
+// content is the lines in the frame. A long line goes on in the next one, further indented.
 func (r Report) content(width int) [][]cell.Span {
 	s, g := &r.look.Styles, &r.look.Glyphs
 	if !r.read {
 		return [][]cell.Span{{{s.Dim, "examining this box"}}}
 	}
-	const most, further = 4, 4
+	const maxLines, further = 4, 4
 	var lines [][]cell.Span
 	for _, words := range r.lines {
 		words = text.Clean(words)
@@ -54,7 +54,7 @@ func (r Report) content(width int) [][]cell.Span {
 			continue
 		}
 		style := r.style(line, indent)
-		for i, part := range cell.Wrap(line, max(width-3-indent-further, 1), most, g.Ellipsis) {
+		for i, part := range cell.Wrap(line, max(width-3-indent-further, 1), maxLines, g.Ellipsis) {
 			if i == 1 {
 				indent += further
 			}

@@ -22,11 +22,11 @@ type Settings struct {
 	Columns  []string // of the table, in this order; nil: as many as fit, by importance
 }
 
-// Choices are what the settings can be.
+// Choices are the possible values of the settings.
 type Choices struct {
 	Intervals, Windows []time.Duration
 	Sort               []Item
-	Columns            []Item // in their usual order; the command, which is always last, is not among them
+	Columns            []Item // in their usual order, without the command, which is always last
 	Fixed              []string
 }
 
@@ -52,14 +52,14 @@ type shownColumn struct {
 	shown bool
 }
 
-// NewSetup begins with the settings in force.
+// NewSetup shows the settings in force.
 func NewSetup(lk *cell.Appearance, now Settings, choices Choices) Setup {
 	d := Setup{list: list{look: lk}, settings: now, choices: choices}
 	d.columns = d.columnsOf(now.Columns)
 	return d
 }
 
-// columnsOf are all columns: the chosen ones first, in their order.
+// columnsOf are all columns: the chosen ones first, in the order of their names.
 func (d Setup) columnsOf(names []string) []shownColumn {
 	var columns []shownColumn
 	named := func(c Item) bool { return slices.Contains(names, c.Name) || slices.Contains(d.choices.Fixed, c.Name) }
@@ -100,8 +100,8 @@ func (d Setup) Settings() Settings {
 
 func (d Setup) Size(int) (extent, int) { return AboveAlert, len(d.lines()) + 2 }
 
-// Press implements Overlay. Other keys are dropped: a change past the setup would not be
-// seen in it.
+// Press implements Overlay. Most other keys are dropped: the setup would not show what they
+// change.
 func (d Setup) Press(name string, _, height int) (Overlay, Outcome) {
 	switch d.look.Keys.Match(name, keys.InOverlay, false) {
 	case keys.Back, keys.Quit, keys.Setup:
@@ -129,7 +129,7 @@ func (d Setup) Press(name string, _, height int) (Overlay, Outcome) {
 	return d.shown(height), Handled
 }
 
-// count is the number of lines that the cursor can stand on.
+// count is the number of lines on which the cursor can stand.
 func (d Setup) count() int { return len(d.rows()) + len(d.columns) }
 
 // column is the one under the cursor, -1 for a setting.
@@ -162,7 +162,7 @@ func (d Setup) shift(by, height int) (Overlay, Outcome) {
 	return d.shown(height), Changed
 }
 
-// Click implements Menu: it changes what is clicked.
+// Click changes the setting or column of a line.
 func (d Setup) Click(line, _, height int) (Overlay, Outcome) {
 	at := d.shown(height).top + line - 1
 	if line < 1 || line > height-2 {
@@ -217,7 +217,7 @@ func (d Setup) shown(height int) Setup {
 	return d
 }
 
-// lineOf is the line of a place of the cursor: between settings and columns is a heading.
+// lineOf is the line of the cursor's place: a heading stands between settings and columns.
 func (d Setup) lineOf(at int) int {
 	if at >= len(d.rows()) {
 		return at + 2

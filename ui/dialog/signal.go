@@ -13,7 +13,7 @@ import (
 	"vramscope/ui/keys"
 )
 
-// Signal asks before a signal is sent to a process, which may end meanwhile.
+// Signal asks before a signal is sent to a process. The process may end meanwhile.
 type Signal struct {
 	look   *cell.Appearance
 	target snapshot.Process // as last seen
@@ -30,8 +30,8 @@ type signalChoice struct {
 	choice
 }
 
-// signalChoices are the signals, the gentlest, which is the default, first. KILL
-// is on 9, as in kill -9, because k moves.
+// signalChoices are the signals. The first one, the gentlest, is the default. KILL is on 9,
+// as in kill -9, because k moves the cursor.
 func signalChoices() []signalChoice {
 	return []signalChoice{
 		{syscall.SIGTERM, choice{"t", "TERM", "asks it to exit; it may save its work first"}},
@@ -52,7 +52,7 @@ func NewSignal(lk *cell.Appearance, now *Screen, id snapshot.RowID) Signal {
 	return d.following(now)
 }
 
-// following takes the newest figures of the process.
+// following is the question with the newest figures of the process.
 func (d Signal) following(now *Screen) Signal {
 	if now.Live == nil {
 		return d
@@ -86,7 +86,7 @@ func (d Signal) Press(name string, _, height int) (Overlay, Outcome) {
 	if refuses(name) {
 		return d, Closed
 	}
-	if len(d.refusals()) > 0 || height < LeastLines {
+	if len(d.refusals()) > 0 || height < MinLines {
 		return d, Handled
 	}
 	if name == "y" {

@@ -18,18 +18,17 @@ type Item struct{ Name, Help string }
 type SortBy struct {
 	list
 	columns  []Item
-	now      string // the column that the table is sorted by
+	now      string // the column by which the table is sorted
 	reversed bool
 }
 
-// NewSortBy begins at the column that the table is sorted by.
+// NewSortBy begins at the column by which the table is sorted.
 func NewSortBy(lk *cell.Appearance, columns []Item, now string, reversed bool) SortBy {
 	at := slices.IndexFunc(columns, func(c Item) bool { return c.Name == now })
 	return SortBy{list: list{look: lk, at: max(at, 0)}, columns: columns, now: now, reversed: reversed}
 }
 
-// Column is the one under the cursor; the one that the table is sorted by turns the order
-// around.
+// Column is the chosen column. To choose the present one reverses the order.
 func (d SortBy) Column() (name string, reversed bool) {
 	name = d.columns[d.at].Name
 	return name, name == d.now && !d.reversed

@@ -9,7 +9,7 @@ import (
 	"vramscope/ui/keys"
 )
 
-// Why explains an out-of-memory event of the list that it was opened from.
+// Why explains an out-of-memory event of a list.
 type Why struct {
 	page
 	event    snapshot.Event

@@ -23,8 +23,8 @@ const (
 )
 
 // figures is what the driver measures of the GPU, in columns.
-func (p *Page) figures(of *subject, width int) []string {
-	return p.grid(p.measured(of.gpu), width)
+func (p *Page) figures(target *subject, width int) []string {
+	return p.grid(p.measured(target.gpu), width)
 }
 
 // grid puts figures into columns, filled one after the other.
@@ -66,8 +66,8 @@ func (p *Page) measured(gpu *snapshot.GPU) []figure {
 		{"bandwidth", w.unit(gpu.MemoryUtilization, "% of the time"), false},
 		{"encoder", w.unit(gpu.EncoderUtilization, "%"), false},
 		{"decoder", w.unit(gpu.DecoderUtilization, "%"), false},
-		{"SM clock", w.of(gpu.SMClock, gpu.SMClockMax, " MHz"), false},
-		{"mem clock", w.of(gpu.MemoryClock, gpu.MemoryClockMax, " MHz"), false},
+		{"SM clock", w.ofLimit(gpu.SMClock, gpu.SMClockMax, " MHz"), false},
+		{"mem clock", w.ofLimit(gpu.MemoryClock, gpu.MemoryClockMax, " MHz"), false},
 		{"clock limit", w.reasons(gpu), len(gpu.Throttled) > 0},
 		{"P-state", w.prefixed("P", gpu.PerformanceState), false},
 		{"power", w.watts(gpu.Power, gpu.PowerLimit), false},
@@ -86,16 +86,16 @@ func (p *Page) measured(gpu *snapshot.GPU) []figure {
 	}
 }
 
-// narrow reports whether the PCIe link has fewer lanes than it could have: a link that is
-// slower rests, one that is narrower has a bad contact.
+// narrow reports whether the PCIe link has fewer lanes than it could have. A slower link is
+// idle; a narrower one has a bad contact.
 func narrow(gpu *snapshot.GPU) bool {
 	return gpu.PCIeWidth.Known() && gpu.PCIeWidth.Or(0) < gpu.PCIeWidthMax.Or(0)
 }
 
-// words writes values with their units; the dash is for unknown ones.
+// words writes values with their units, or the dash where they are unknown.
 type words struct{ dash, times string }
 
-// mig is unknown of a GPU that does not answer.
+// mig is the MIG mode, unknown where the GPU does not answer.
 func (w words) mig(gpu *snapshot.GPU) string {
 	switch {
 	case gpu.State != snapshot.GPUOK:
@@ -116,7 +116,7 @@ func (w words) prefixed(prefix string, v snapshot.Int, unit ...string) string {
 	return prefix + strconv.Itoa(value) + strings.Join(unit, "")
 }
 
-func (w words) of(v, limit snapshot.Int, unit string) string {
+func (w words) ofLimit(v, limit snapshot.Int, unit string) string {
 	if !limit.Known() {
 		return w.unit(v, unit)
 	}
@@ -158,17 +158,17 @@ func (w words) rates(received, sent snapshot.Int) string {
 	return w.bytes(received) + "/s, " + w.bytes(sent) + "/s"
 }
 
-// link is "gen 5 ×16", and what is possible where that is more.
+// link is "gen 5 ×16", followed by what is possible where that is more.
 func (w words) link(gpu *snapshot.GPU) string {
 	if !gpu.PCIeGeneration.Known() && !gpu.PCIeWidth.Known() {
 		return w.dash
 	}
 	now := "gen " + w.unit(gpu.PCIeGeneration, "") + " " + w.times + w.unit(gpu.PCIeWidth, "")
-	most := "gen " + w.unit(gpu.PCIeGenerationMax, "") + " " + w.times + w.unit(gpu.PCIeWidthMax, "")
-	if now == most || !gpu.PCIeGenerationMax.Known() {
+	best := "gen " + w.unit(gpu.PCIeGenerationMax, "") + " " + w.times + w.unit(gpu.PCIeWidthMax, "")
+	if now == best || !gpu.PCIeGenerationMax.Known() {
 		return now
 	}
-	return now + " of " + most
+	return now + " of " + best
 }
 
 func (w words) ecc(gpu *snapshot.GPU) string {
@@ -228,7 +228,7 @@ func (w words) choice(v snapshot.Int, names ...string) string {
 	return names[value]
 }
 
-// Why clocks are not higher, by the bits of nvmlClocksEventReasons in nvml.h.
+// clockReasons name why clocks are not higher, by the bits of nvmlClocksEventReasons in nvml.h.
 var clockReasons = [...]string{
 	"idle", "application clocks", "power limit", "hardware slowdown", "sync boost",
 	"too hot", "too hot (hardware)", "power brake", "display clocks",

@@ -6,46 +6,45 @@ import (
 	"vramscope/ui/graph"
 )
 
-// The heights of the graphs: a page of this height has them, a taller one larger ones.
 const (
-	graphsFrom = 14
-	meterRows  = 4
-	sideBySide = 160 // columns from which on the meters are beside the memory
+	graphsFrom = 14  // the minimum height of a page with graphs
+	meterRows  = 4   // the height of the meters on a low page
+	sideBySide = 160 // the minimum width for meters beside the memory
 )
 
-// graphRows are the heights of the memory's graph, and of the meters where they are under
-// it. Graphs take at least so much of the height, and the room that all else leaves.
-func (p *Page) graphRows(of *subject, width, height, room int) (memory, meters int) {
+// graphRows are the heights of the memory's graph and of the meters below it; 0 where there
+// are none. Graphs take a part of the height, and whatever room the rest leaves.
+func (p *Page) graphRows(target *subject, width, height, room int) (memory, meters int) {
 	if height < graphsFrom {
 		return 0, 0
 	}
-	if measured(of) && width < sideBySide {
+	if measured(target) && width < sideBySide {
 		meters = meterRows + height/20
 	}
-	return max(min(max(height*2/5, graph.LeastHeight), 16), room-meters), meters
+	return max(min(max(height*2/5, graph.MinHeight), 16), room-meters), meters
 }
 
 // graphs are the memory and, of a whole GPU, utilisation and memory bandwidth.
-func (p *Page) graphs(of *subject, width, height, room int) []string {
-	rows, under := p.graphRows(of, width, height, room)
+func (p *Page) graphs(target *subject, width, height, room int) []string {
+	rows, under := p.graphRows(target, width, height, room)
 	if rows == 0 {
 		return nil
 	}
 	left := width
-	if under == 0 && measured(of) {
+	if under == 0 && measured(target) {
 		left = width * 3 / 5
 	}
 	lines := p.Graph.Render(left, rows)
-	of.window = p.Graph.WindowFor(rows)
+	target.window = p.Graph.WindowFor(rows)
 	switch {
 	case under > 0:
 		half := (width - 1) / 2
-		first, second := p.meters(of, half, under, width-half-1, under)
+		first, second := p.meters(target, half, under, width-half-1, under)
 		for i := range first {
 			lines = append(lines, first[i]+" "+second[i])
 		}
 	case left < width:
-		first, second := p.meters(of, width-left-1, (rows+1)/2, width-left-1, rows/2)
+		first, second := p.meters(target, width-left-1, (rows+1)/2, width-left-1, rows/2)
 		for i, line := range append(first, second...) {
 			lines[i] += " " + line
 		}
@@ -54,15 +53,15 @@ func (p *Page) graphs(of *subject, width, height, room int) []string {
 }
 
 // measured reports whether the driver measures utilisation: only of a whole GPU without MIG.
-func measured(of *subject) bool { return of.instance == nil && !of.gpu.MIG }
+func measured(target *subject) bool { return target.instance == nil && !target.gpu.MIG }
 
 // meters are utilisation and memory bandwidth.
-func (p *Page) meters(of *subject, width, height, width2, height2 int) (first, second []string) {
+func (p *Page) meters(target *subject, width, height, width2, height2 int) (first, second []string) {
 	meter := func(name string, id metric.ID, now snapshot.Int) graph.Meter {
 		g := p.Graph
-		g.Window = of.window
-		return graph.Meter{Graph: g, Name: name, Now: now, Key: snapshot.SeriesKey{Metric: id, GPUUUID: of.gpu.UUID}}
+		g.Window = target.window
+		return graph.Meter{Graph: g, Name: name, Now: now, Key: snapshot.SeriesKey{Metric: id, GPUUUID: target.gpu.UUID}}
 	}
-	return meter("utilization", metric.Utilization, of.gpu.Utilization).Render(width, height),
-		meter("memory bandwidth", metric.MemoryUtilization, of.gpu.MemoryUtilization).Render(width2, height2)
+	return meter("utilization", metric.Utilization, target.gpu.Utilization).Render(width, height),
+		meter("memory bandwidth", metric.MemoryUtilization, target.gpu.MemoryUtilization).Render(width2, height2)
 }

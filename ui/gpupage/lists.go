@@ -12,14 +12,14 @@ import (
 )
 
 // links are the NVLinks one by one.
-func (p *Page) links(of *subject, width int) []string {
-	if of.instance != nil || len(of.gpu.NVLinks) == 0 {
+func (p *Page) links(target *subject, width int) []string {
+	if target.instance != nil || len(target.gpu.NVLinks) == 0 {
 		return nil
 	}
 	w := words{p.Appearance.Glyphs.Dash, p.Appearance.Glyphs.Times}
-	figures := make([]figure, 0, len(of.gpu.NVLinks))
-	for i := range of.gpu.NVLinks {
-		link := &of.gpu.NVLinks[i]
+	figures := make([]figure, 0, len(target.gpu.NVLinks))
+	for i := range target.gpu.NVLinks {
+		link := &target.gpu.NVLinks[i]
 		f := figure{name: "link " + strconv.Itoa(link.Link)}
 		if !link.Active {
 			f.value, f.warn = "down", true
@@ -39,37 +39,37 @@ func (p *Page) links(of *subject, width int) []string {
 	return append([]string{p.rule(width, "NVLinks, received and sent")}, p.grid(figures, width)...)
 }
 
-// instances are those of a GPU that is cut into some.
-func (p *Page) instances(of *subject, width int) []string {
-	if of.instance != nil || len(of.gpu.Instances) == 0 {
+// instances are the MIG instances of the GPU.
+func (p *Page) instances(target *subject, width int) []string {
+	if target.instance != nil || len(target.gpu.Instances) == 0 {
 		return nil
 	}
 	lines := []string{p.rule(width, "instances")}
 	l := cell.NewLine(width)
-	for i := range of.gpu.Instances {
-		in := &of.gpu.Instances[i]
+	for i := range target.gpu.Instances {
+		in := &target.gpu.Instances[i]
 		l.Reset(width)
 		l.Skip(1)
-		l.Put(p.Appearance.Styles.Text, string(cell.AppendIndex(nil, of.gpu.Index, i+1)))
+		l.Put(p.Appearance.Styles.Text, string(cell.AppendIndex(nil, target.gpu.Index, i+1)))
 		l.Skip(2)
 		l.Left(p.Appearance.Styles.Text, text.Clean(in.Profile), 10, p.Appearance.Glyphs.Ellipsis)
 		l.Skip(1)
 		l.RightFigure(p.Appearance.Styles.Text, cell.AppendUsedTotal(l.Scratch(), in.Memory.Used, in.Memory.Total, p.Appearance.Glyphs.Dash), 10)
 		l.Skip(2)
 		if width > 60 {
-			l.InstanceBar(p.Appearance, of.gpu, in, min(width-l.Used()-1, 40))
+			l.InstanceBar(p.Appearance, target.gpu, in, min(width-l.Used()-1, 40))
 		}
 		lines = append(lines, l.String())
 	}
 	return lines
 }
 
-// processes are those on the GPU or instance, the largest first.
-func (p *Page) processes(of *subject, width int) []string {
+// processes are the processes on the GPU or instance, the largest first.
+func (p *Page) processes(target *subject, width int) []string {
 	s, g := &p.Appearance.Styles, &p.Appearance.Glyphs
 	var rows []*snapshot.Process
-	for row := range p.Snapshot.GPURows(of.gpu.UUID) {
-		if of.instance == nil || row.ID.Instance == of.instance.ID {
+	for row := range p.Snapshot.GPURows(target.gpu.UUID) {
+		if target.instance == nil || row.ID.Instance == target.instance.ID {
 			rows = append(rows, row)
 		}
 	}
@@ -114,15 +114,15 @@ func processTitles(wide bool) []string {
 	return []string{"USED"}
 }
 
-// holders are who has the device file open and is not in the driver's list.
-func (p *Page) holders(of *subject, width int) []string {
-	if of.instance != nil || len(of.gpu.Holders) == 0 {
+// holders are the processes that have the device file open and are not in the driver's list.
+func (p *Page) holders(target *subject, width int) []string {
+	if target.instance != nil || len(target.gpu.Holders) == 0 {
 		return nil
 	}
-	unattributed := string(cell.AppendBytes(nil, of.gpu.Unattributed, p.Appearance.Glyphs.Dash))
+	unattributed := string(cell.AppendBytes(nil, target.gpu.Unattributed, p.Appearance.Glyphs.Dash))
 	lines := []string{p.rule(width, "/dev/nvidia* is open, but not listed: "+unattributed+" belongs to no listed process")}
-	for i := range of.gpu.Holders {
-		h := &of.gpu.Holders[i]
+	for i := range target.gpu.Holders {
+		h := &target.gpu.Holders[i]
 		command := strings.Join(h.Command, " ")
 		if command == "" {
 			command = h.Name
@@ -138,12 +138,12 @@ func (p *Page) holders(of *subject, width int) []string {
 }
 
 // xids are the critical errors of the last hour, with what they mean.
-func (p *Page) xids(of *subject, width int) []string {
-	if len(of.gpu.XIDs) == 0 {
+func (p *Page) xids(target *subject, width int) []string {
+	if len(target.gpu.XIDs) == 0 {
 		return nil
 	}
 	lines := []string{p.rule(width, "critical errors (Xid)")}
-	for _, x := range of.gpu.XIDs {
+	for _, x := range target.gpu.XIDs {
 		m := x.Meaning()
 		style := p.Appearance.Styles.Warning
 		if m.Urgent {

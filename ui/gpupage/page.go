@@ -32,23 +32,23 @@ type subject struct {
 	window   time.Duration      // of its graphs
 }
 
-// subject finds it in the snapshot; false where it is not there.
+// subject finds the GPU and instance in the snapshot; false where they are not there.
 func (p *Page) subject() (subject, bool) {
 	gpu := p.Snapshot.GPU(p.GPUUUID)
 	if gpu == nil {
 		return subject{}, false
 	}
-	of := subject{gpu: gpu, index: strconv.Itoa(gpu.Index)}
+	target := subject{gpu: gpu, index: strconv.Itoa(gpu.Index)}
 	if p.Instance.MIG {
-		if of.instance = gpu.Instance(p.Instance); of.instance == nil {
+		if target.instance = gpu.Instance(p.Instance); target.instance == nil {
 			return subject{}, false
 		}
-		of.index = string(cell.AppendIndex(nil, gpu.Index, gpu.InstanceNumber(p.Instance)))
+		target.index = string(cell.AppendIndex(nil, gpu.Index, gpu.InstanceNumber(p.Instance)))
 	}
-	return of, true
+	return target, true
 }
 
-// memory is the subject's own.
+// memory is the memory of the GPU or instance.
 func (s *subject) memory() snapshot.Memory {
 	if s.instance != nil {
 		return s.instance.Memory
@@ -61,43 +61,43 @@ func (p *Page) Render(width, height int) []string {
 	if width <= 0 || height <= 0 {
 		return cell.Blank(max(width, 0), height)
 	}
-	of, ok := p.subject()
+	target, ok := p.subject()
 	if !ok {
 		return cell.Fill([]string{p.line(width, cell.Span{Style: p.Appearance.Styles.Dim, Text: "this GPU is not there; Esc goes back"})}, width, height)
 	}
-	head, body := p.head(&of, width), p.body(&of, width, height)
+	head, body := p.head(&target, width), p.body(&target, width, height)
 	top := min(max(p.Top, 0), max(1+len(body)-height, 0))
 	return cell.Fill(append([]string{head}, body[min(top, len(body)):]...), width, height)
 }
 
 // Lines is how many lines there are, of which Render shows height.
 func (p *Page) Lines(width, height int) int {
-	of, ok := p.subject()
+	target, ok := p.subject()
 	if !ok {
 		return 1
 	}
-	rest := len(p.rest(&of, width))
-	memory, meters := p.graphRows(&of, width, height, height-1-rest)
+	rest := len(p.rest(&target, width))
+	memory, meters := p.graphRows(&target, width, height, height-1-rest)
 	return 1 + memory + meters + rest
 }
 
-// head is the line that does not scroll.
-func (p *Page) head(of *subject, width int) string {
+// head is the first line, which does not scroll.
+func (p *Page) head(target *subject, width int) string {
 	s, g := &p.Appearance.Styles, &p.Appearance.Glyphs
 	l := cell.NewLine(width)
 	l.Skip(1)
-	l.Put(s.Strong, "GPU "+of.index)
-	memory := of.memory()
+	l.Put(s.Strong, "GPU "+target.index)
+	memory := target.memory()
 	l.Skip(2)
 	used := cell.AppendUsedTotal(nil, memory.Used, memory.Total, g.Dash)
-	name := text.Clean(of.gpu.Name)
-	if of.instance != nil {
-		name = text.Clean(of.instance.Profile) + " of " + name
+	name := text.Clean(target.gpu.Name)
+	if target.instance != nil {
+		name = text.Clean(target.instance.Profile) + " of " + name
 	}
 	right := []cell.Span{{Style: s.Text, Text: string(used)}}
-	if of.gpu.State != snapshot.GPUOK {
-		right = []cell.Span{{Style: s.Warning, Text: string(of.gpu.State) + " for " + quantity.Duration(p.Now.Since(of.gpu.Since))}}
-	} else if full := p.full(of); full != nil {
+	if target.gpu.State != snapshot.GPUOK {
+		right = []cell.Span{{Style: s.Warning, Text: string(target.gpu.State) + " for " + quantity.Duration(p.Now.Since(target.gpu.Since))}}
+	} else if full := p.full(target); full != nil {
 		right = append(right, cell.Span{Style: s.Leak, Text: "  " + cell.FullIn(*full, g)})
 	}
 	room := width - l.Used() - cell.SpansWidth(right) - 3
@@ -109,57 +109,57 @@ func (p *Page) head(of *subject, width int) string {
 	return l.String()
 }
 
-// full is when its memory will be full; nil where there is no forecast of that.
-func (p *Page) full(of *subject) *snapshot.FullIn {
-	if of.instance != nil {
-		return of.instance.FullIn
+// full is the forecast of when its memory will be full, or nil.
+func (p *Page) full(target *subject) *snapshot.FullIn {
+	if target.instance != nil {
+		return target.instance.FullIn
 	}
-	return of.gpu.FullIn
+	return target.gpu.FullIn
 }
 
 // body is what scrolls.
-func (p *Page) body(of *subject, width, height int) []string {
-	rest := p.rest(of, width)
-	return append(p.graphs(of, width, height, height-1-len(rest)), rest...)
+func (p *Page) body(target *subject, width, height int) []string {
+	rest := p.rest(target, width)
+	return append(p.graphs(target, width, height, height-1-len(rest)), rest...)
 }
 
-// rest is everything under the graphs.
-func (p *Page) rest(of *subject, width int) []string {
-	lines := p.identity(of, width)
-	if of.instance != nil {
-		lines = append(lines, p.rule(width, "the whole GPU "+strconv.Itoa(of.gpu.Index)))
+// rest is all lines below the graphs.
+func (p *Page) rest(target *subject, width int) []string {
+	lines := p.identity(target, width)
+	if target.instance != nil {
+		lines = append(lines, p.rule(width, "the whole GPU "+strconv.Itoa(target.gpu.Index)))
 	}
-	lines = append(lines, p.figures(of, width)...)
-	lines = append(lines, p.xids(of, width)...)
-	lines = append(lines, p.instances(of, width)...)
-	lines = append(lines, p.processes(of, width)...)
-	lines = append(lines, p.holders(of, width)...)
-	return append(lines, p.links(of, width)...)
+	lines = append(lines, p.figures(target, width)...)
+	lines = append(lines, p.xids(target, width)...)
+	lines = append(lines, p.instances(target, width)...)
+	lines = append(lines, p.processes(target, width)...)
+	lines = append(lines, p.holders(target, width)...)
+	return append(lines, p.links(target, width)...)
 }
 
-// identity is how the driver and the machine name it.
-func (p *Page) identity(of *subject, width int) []string {
-	uuid := text.Clean(of.gpu.UUID)
-	if of.instance != nil {
-		uuid = text.Clean(of.instance.UUID)
+// identity is how the driver and the machine name the GPU or instance.
+func (p *Page) identity(target *subject, width int) []string {
+	uuid := text.Clean(target.gpu.UUID)
+	if target.instance != nil {
+		uuid = text.Clean(target.instance.UUID)
 	}
 	dash := p.Appearance.Glyphs.Dash
-	bus := text.Clean(of.gpu.PCIBusID)
+	bus := text.Clean(target.gpu.PCIBusID)
 	if bus == "" {
 		bus = dash
 	}
 	cells := []figure{{"bus", bus, false}, {"UUID", uuid, false}}
-	if of.instance != nil {
+	if target.instance != nil {
 		slices := dash
-		if of.instance.Slices > 0 {
-			slices = strconv.Itoa(of.instance.Slices)
+		if target.instance.Slices > 0 {
+			slices = strconv.Itoa(target.instance.Slices)
 		}
 		cells = append(cells, figure{"slices", slices, false})
 	}
 	return p.wrapped(cells, width)
 }
 
-// wrapped puts figures one after the other, on as many lines as they take.
+// wrapped puts figures one after the other, on as many lines as they need.
 func (p *Page) wrapped(figures []figure, width int) []string {
 	var lines []string
 	l := cell.NewLine(width)
@@ -192,7 +192,7 @@ func (p *Page) rule(width int, title string) string {
 	return cell.TitledRule(p.Appearance, width, title, p.Appearance.Styles.Title, nil)
 }
 
-// style is of a figure that may be unknown, or worth a look.
+// style is the style of a figure: a warning, dim where it is unknown, or plain.
 func (p *Page) style(f *figure) themes.Style {
 	switch {
 	case f.warn:

@@ -13,12 +13,12 @@ import (
 type columns struct {
 	index, name, bar, used, free, flush, util, mem, temp, power, clock, ecc, processes, note int
 
-	percent bool // used is per cent of the GPU's own memory
+	percent bool // used memory is in per cent of the GPU's memory
 	halves  bool // two lines side by side: an alarm takes the place of util and temp
 }
 
-// LegendWidth is the width from which on the lines have a header, which is the
-// bar's legend; fullWidth that of a screen that is not a small pane.
+// LegendWidth is the minimum width for a header, which includes the bar's legend. fullWidth
+// is the minimum width of a screen that is not a small pane.
 const (
 	LegendWidth = 100
 	fullWidth   = 80
@@ -26,18 +26,18 @@ const (
 
 // Bar and note grow with the screen between these sizes, the note by one cell in five.
 const (
-	barMost             = 80
-	noteLeast, noteMost = 24, 43 // with its mark and a blank around it
-	alarmNote           = 12     // room for an alarm in its shortest form, and for nothing else
+	maxBar           = 80
+	minNote, maxNote = 24, 43 // with its mark and a blank around it
+	alarmNote        = 12     // room for an alarm in its shortest form, and for nothing else
 )
 
-// columns shares width out. A wider screen never loses a figure.
+// columnsFor shares the width out. A wider screen never has fewer figures.
 func (p *Panel) columnsFor(width int) columns {
 	kinds := p.kinds()
 	if p.Halves == 2 {
 		return halfColumns(width, kinds > 1)
 	}
-	c := columns{index: 4, used: 10, util: 4, temp: 4, power: 4, note: noteLeast}
+	c := columns{index: 4, used: 10, util: 4, temp: 4, power: 4, note: minNote}
 	if p.big() {
 		c.used = 12
 	}
@@ -58,17 +58,17 @@ func (p *Panel) columnsFor(width int) columns {
 		return c
 	}
 	// At 80 columns the bar has 25 cells.
-	extra := width - c.around() - 25 - noteLeast
+	extra := width - c.around() - 25 - minNote
 	if extra <= 0 {
 		c.bar = 25 + extra
 		return c
 	}
-	c.bar = min(25+extra*4/5, barMost)
+	c.bar = min(25+extra*4/5, maxBar)
 	c.note = width - c.around() - c.bar
 	return c
 }
 
-// around is every cell that neither the bar nor the note has.
+// around is the number of cells outside of bar and note.
 func (c *columns) around() int {
 	cells := c.index + 1 + c.name + c.nameGap() + 1 + c.used
 	for _, figure := range []int{c.free, c.flush, c.util, c.mem, c.temp, c.power, c.clock, c.ecc, c.processes} {
@@ -86,7 +86,8 @@ func (c *columns) nameGap() int {
 	return 0
 }
 
-// narrow is for panes: total, power and temperature go, then utilisation, then the owner.
+// narrow is for panes. It leaves out total and power, then temperature, then utilization, and
+// last the owner.
 func (c *columns) narrow(width int) {
 	c.index, c.name, c.power = 3, 0, 0
 	if width < 74 {
@@ -111,19 +112,19 @@ func halfColumns(width int, percent bool) columns {
 		c.temp = len("TEMP") // there is a header
 	}
 	if width >= 64 {
-		c.note = noteLeast
+		c.note = minNote
 	}
 	c.bar = width - c.around() - c.note
 	return c
 }
 
-// big reports whether used/total needs 12 cells: a property of the box.
+// big reports whether used/total needs 12 cells on any GPU of the box.
 func (p *Panel) big() bool {
-	const least = 100*quantity.GiB - quantity.GiB/20
-	return slices.ContainsFunc(p.Snapshot.GPUs, func(g snapshot.GPU) bool { return g.Memory.Total.Or(0) >= least })
+	const threshold = 100*quantity.GiB - quantity.GiB/20
+	return slices.ContainsFunc(p.Snapshot.GPUs, func(g snapshot.GPU) bool { return g.Memory.Total.Or(0) >= threshold })
 }
 
-// kinds counts the kinds of GPU, as far as 2, without GPUs of unknown name.
+// kinds counts the kinds of GPU, at most 2. GPUs of unknown name do not count.
 func (p *Panel) kinds() int {
 	first := ""
 	for i := range p.Snapshot.GPUs {
@@ -138,7 +139,7 @@ func (p *Panel) kinds() int {
 	return min(len(p.Snapshot.GPUs), 1)
 }
 
-// writeHeader writes the line over the GPUs, which is also the bar's legend.
+// writeHeader writes the line above the GPUs: the titles, and the bar's legend.
 func (p *Panel) writeHeader(l *cell.Line, c columns, half int) {
 	for h := range p.Halves {
 		l.To(h * (half + 2))
@@ -184,8 +185,8 @@ type legendForm struct {
 	names [6]string
 }
 
-// WriteLegend names the parts of the bar as fully as so many cells allow. Swatches
-// stand apart from their names; that free memory is dots needs no name there.
+// WriteLegend names the parts of the bar in the longest form that fits. Where colours tell
+// the parts apart, free memory needs no name: its dots are like nothing else.
 func WriteLegend(l *cell.Line, lk *cell.Appearance, cells int) {
 	forms := []legendForm{
 		{"  ", [6]string{" other", " unknown", " allocated", " fragmented", " cached", " free"}},

@@ -2,7 +2,7 @@
 //
 //	snapshot ── List ──→ lines ── Visible ──→ those that fit ── Render ──→ screen
 //	width ── columnsFor ──→ cells of each figure (columns.go)
-//	alerts, rows ── note ──→ the worst there is to say of a GPU (note.go)
+//	alerts, rows ── note ──→ the worst condition of a GPU (note.go)
 //
 // Start reading at Panel.
 package gpus

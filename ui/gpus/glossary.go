@@ -1,6 +1,6 @@
 package gpus
 
-// Columns are the titles of a GPU's figures, each with what it shows.
+// Columns are the titles of a GPU's figures, each with its meaning.
 func Columns() [][2]string {
 	return [][2]string{
 		{"USED/TOTAL", "used memory, and all of it"},
@@ -13,6 +13,6 @@ func Columns() [][2]string {
 		{"CLOCK", "of the multiprocessors, in MHz"},
 		{"ECC", "uncorrectable memory errors"},
 		{"PR", "processes on it"},
-		{"NOTE", "the worst news of it, else who is on it"},
+		{"NOTE", "its worst condition, else who uses it"},
 	}
 }

@@ -23,7 +23,8 @@ func (line Line) parts() *snapshot.Parts {
 	return &line.GPU.Parts
 }
 
-// free is what a process could still have; instances have that of their GPU.
+// free is the memory that a process could allocate. A GPU in MIG mode has none: its
+// instances do.
 func (line Line) free() snapshot.Bytes {
 	if line.Instance == nil && (len(line.GPU.Instances) > 0 || line.GPU.State != snapshot.GPUOK) {
 		return snapshot.Bytes{}
@@ -31,7 +32,7 @@ func (line Line) free() snapshot.Bytes {
 	return line.memory().Free
 }
 
-// flush is what flushing every process there would return.
+// flush is what flushes of all processes there would free.
 func (line Line) flush() snapshot.Bytes {
 	if line.Instance == nil && line.GPU.State != snapshot.GPUOK {
 		return snapshot.Bytes{}

@@ -18,8 +18,8 @@ import (
 //
 // Red calls for action, yellow is a warning; the owner is dim.
 
-// noteOrder is the worst first, each with its name in the six cells of a short line.
-// What is not in it is no alarm of a GPU.
+// noteOrder has the kinds of alert that a note can be about, the worst first, each with its
+// name in the six cells of a short line.
 var noteOrder = [...]struct {
 	kind  snapshot.AlertKind
 	brief string
@@ -28,19 +28,19 @@ var noteOrder = [...]struct {
 	{snapshot.AlertLeak, "leak"}, {snapshot.AlertXID, "XID"}, {snapshot.AlertHanging, "hangs"}, {snapshot.AlertThrottled, "slow"},
 }
 
-// note is what stands at the end of a line.
+// note is the end of a line.
 type note struct {
 	text  string
-	alarm bool         // it has a mark before it
+	alarm bool         // a mark stands before it
 	style themes.Style // of an alarm
-	owner string       // who is there, where an alarm leaves room for it
+	owner string       // who uses the GPU, where an alarm leaves room for that
 }
 
 func (p *Panel) note(line Line, c columns) note {
 	if line.Instance != nil {
 		return note{text: p.instanceOwner(line)}
 	}
-	brief := c.note < noteLeast-6 // an alarm in its shortest form, or nothing
+	brief := c.note < minNote-6 // an alarm in its shortest form, or nothing
 	if text := p.Appearance.Glyphs.Words(lostNote(line.GPU, p.Now, brief)); text != "" {
 		return note{text: text, alarm: true, style: p.Appearance.Styles.Warning}
 	}
@@ -58,7 +58,7 @@ func (p *Panel) note(line Line, c columns) note {
 			case brief:
 				n.text = rule.brief
 			}
-			if c.note >= noteMost {
+			if c.note >= maxNote {
 				n.owner = p.owner(line.GPU.UUID, snapshot.InstanceID{}, false, true)
 			}
 			return n
@@ -102,7 +102,7 @@ func lostNote(gpu *snapshot.GPU, now time.Time, brief bool) string {
 	return s
 }
 
-// stateWords are wordings for the bar of a GPU that does not answer, the longest first.
+// stateWords are the wordings in the bar of a GPU that does not answer, the longest first.
 func stateWords(gpu *snapshot.GPU, now time.Time) []string {
 	word := gpu.StateWord()
 	if gpu.State == snapshot.GPUHanging {
@@ -118,7 +118,7 @@ func stateWords(gpu *snapshot.GPU, now time.Time) []string {
 	return []string{since + " ago", since, word}
 }
 
-// usedUnknownWords stand in the bar of a GPU whose used memory is unknown.
+// usedUnknownWords are the wordings in the bar of a GPU whose used memory is unknown.
 func usedUnknownWords() []string { return []string{"usage unknown", "unknown"} }
 
 // calmNote is the note of a GPU without an alarm: throttled, idle, or its owner.
@@ -127,7 +127,7 @@ func (p *Panel) calmNote(line Line, c columns) string {
 	if gpu.MIG || len(gpu.Instances) > 0 {
 		return migNote(gpu)
 	}
-	owner := p.owner(gpu.UUID, snapshot.InstanceID{}, true, c.note >= noteMost || !p.idle(gpu))
+	owner := p.owner(gpu.UUID, snapshot.InstanceID{}, true, c.note >= maxNote || !p.idle(gpu))
 	switch {
 	case len(gpu.Throttled) > 0:
 		return "throttled: " + text.Clean(gpu.Throttled[0])
@@ -142,8 +142,8 @@ func (p *Panel) calmNote(line Line, c columns) string {
 	}
 }
 
-// withUnattributed adds memory that no listed process accounts for, from 1 GiB on. Where it is
-// most of the used memory it replaces the owner.
+// withUnattributed adds memory that belongs to no listed process, from 1 GiB on. Where both do
+// not fit and it is most of the used memory, it replaces the owner.
 func withUnattributed(owner string, gpu *snapshot.GPU, cells int) string {
 	rest, ok := gpu.Unattributed.Value()
 	if !ok || rest < quantity.GiB {
@@ -193,7 +193,7 @@ func migNote(gpu *snapshot.GPU) string {
 	return text
 }
 
-// instanceOwner is who is on a MIG instance.
+// instanceOwner is who uses a MIG instance.
 func (p *Panel) instanceOwner(line Line) string {
 	if owner := p.owner(line.GPU.UUID, line.Instance.ID, true, false); owner != "" {
 		return owner
@@ -204,7 +204,7 @@ func (p *Panel) instanceOwner(line Line) string {
 	return ""
 }
 
-// owner names the biggest holder, and counts the others: "dave dlrm.py +1".
+// owner names the process with the most memory, and counts the others: "dave dlrm.py +1".
 func (p *Panel) owner(gpuUUID string, instance snapshot.InstanceID, program, count bool) string {
 	var biggest *snapshot.Process
 	others := -1
@@ -239,7 +239,7 @@ func (p *Panel) writeNote(l *cell.Line, n note, cells int) {
 	s, g := &p.Appearance.Styles, &p.Appearance.Glyphs
 	end := l.Used() + cells
 	l.Skip(1)
-	cells = min(cells, noteMost) - 1
+	cells = min(cells, maxNote) - 1
 	if !n.alarm {
 		l.Skip(2)
 		l.Put(s.Dim, text.Cut(n.text, cells-3, g.Ellipsis))

@@ -11,21 +11,21 @@ import (
 	"vramscope/ui/cell"
 )
 
-// Panel is the lines of the GPUs: index, bar, figures, note. MIG instances stand
-// under their GPU. Where not all lines fit, those with an alarm are pinned on top
-// and the rest scrolls.
+// Panel draws the lines of the GPUs: index, bar, figures, note. MIG instances stand below
+// their GPU. Where not all lines fit, the lines with an alert stay on top and the others
+// scroll.
 type Panel struct {
 	Appearance    *cell.Appearance
 	Snapshot      *snapshot.Snapshot
 	Now           time.Time
 	FocusGPU      string // its UUID; "": none is in focus
 	FocusInstance snapshot.InstanceID
-	Instances     bool          // instances have lines, not only those of the GPU in focus
-	Parts         bool          // the column FLUSH is there
-	IdleAfter     time.Duration // a GPU that holds memory and does nothing for longer is idle
+	Instances     bool          // all MIG instances have lines, not only those of the GPU in focus
+	Parts         bool          // there is a column FLUSH
+	IdleAfter     time.Duration // a GPU that has done nothing for longer is idle
 	Halves        int           // columns of lines
 	Header        bool
-	Top           int    // of the lines that scroll, the first in view
+	Top           int    // the first line in view, among those that scroll
 	Lines         []Line // as List returns them
 }
 
@@ -74,7 +74,7 @@ func (p Panel) Render(width, height int) []string {
 	return out
 }
 
-// Visible is the lines in view: all, or those with an alarm and a window on the rest.
+// Visible is the lines in view: all, or those with an alert and a part of the others.
 func (p *Panel) Visible(room int) []Line {
 	if len(p.Lines) <= room || room <= 0 {
 		return p.Lines[:min(len(p.Lines), max(room, 0))]
@@ -95,7 +95,7 @@ func (p *Panel) Visible(room int) []Line {
 	return append(pinned, rest[top:top+left]...)
 }
 
-// alarmed reports whether the GPU has something that must stay in sight.
+// alarmed reports whether the line of the GPU must stay in view.
 func (p *Panel) alarmed(gpu *snapshot.GPU) bool {
 	if gpu.State != snapshot.GPUOK {
 		return true
@@ -184,7 +184,7 @@ func share(used, total snapshot.Bytes) snapshot.Int {
 	return quantity.From(int(float64(u)*100/float64(t)+0.5), quantity.Computed)
 }
 
-// writeFigures writes what the driver measures, nothing of a lost GPU.
+// writeFigures writes the figures of the driver, as unknown where the GPU is lost.
 func (p *Panel) writeFigures(l *cell.Line, line Line, c columns) {
 	s, g := &p.Appearance.Styles, &p.Appearance.Glyphs
 	var r snapshot.GPU // nothing known

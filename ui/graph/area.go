@@ -10,15 +10,15 @@ import (
 	"vramscope/ui/cell"
 )
 
-// area is what lies under the curves: the parts of the history stacked, and right of now
-// the forecast, dim up to its lower bound and in another tint up to the upper one. The
-// edges have eighths of a row, so that a slope is a slope and not stairs.
+// area is what lies under the curves: the parts of the history, stacked, and right of now the
+// forecast, dim up to its lower bound and in another tint up to the upper one. Its edges have
+// a resolution of an eighth of a row, so that a slope does not look like stairs.
 type area struct {
 	look *cell.Appearance
 	inks [7]themes.Style // by layer
 	tops [][7]float64    // by column: the top of each layer in rows, NaN where there is none
 	line []float64       // by column: the median in rows, NaN where there is none
-	row  int             // that is written, from the bottom
+	row  int             // the row that is written, from the bottom
 }
 
 // The layers, from below: the parts, then the forecast.
@@ -61,13 +61,13 @@ func newArea(lk *cell.Appearance, c *curves, scale yAxis) area {
 	return a
 }
 
-// height is where an amount ends, in rows from the lower edge of the panel: the middle of
-// a row is where asciigraph draws it.
+// height is the height of an amount, in rows from the lower edge of the panel. asciigraph
+// draws a value in the middle of its row.
 func (a *area) height(scale yAxis, amount float64) float64 {
 	return (amount/float64(scale.unit)-scale.floor)/scale.step + .5
 }
 
-// write writes a run of one mark; its blanks show the area.
+// write writes a run of cells with one mark. Where the run is blank, the area shows.
 func (a *area) write(l *cell.Line, mark asciigraph.AnsiColor, run string) {
 	s := &a.look.Styles
 	for i, r := range run {
@@ -106,7 +106,7 @@ var quarters = [...]string{"⣀", "⠤", "⠒", "⠉"}
 // eighths fill a cell from below.
 var eighths = [...]string{" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"}
 
-// at is the cell of a column in the row: at most two layers are seen in it.
+// at is the cell of a column in the row. It shows at most two layers.
 func (a *area) at(column int) (themes.Style, string) {
 	bottom := float64(a.row)
 	lower, upper := -1, -1
@@ -143,7 +143,7 @@ func (a *area) at(column int) (themes.Style, string) {
 	}
 }
 
-// behind is the layer in the middle of the cell.
+// behind is the style of the layer in the middle of the cell.
 func (a *area) behind(column int) themes.Style {
 	middle := float64(a.row) + .5
 	for k, height := range a.tops[column] {

@@ -14,9 +14,9 @@ type curves struct {
 	history              []float64
 	median, lower, upper []float64     // empty without a forecast
 	capacity             float64       // NaN where not known
-	ahead                time.Duration // what of the width is future
+	ahead                time.Duration // the future part of the width
 	any                  bool          // there is at least one sample
-	parts                stack         // of the history, where an area is drawn
+	parts                stack         // of the history, empty where no area is drawn
 }
 
 // curves reads the history and, where there is a forecast, shares the width with it.
@@ -45,12 +45,12 @@ func (g Graph) curves(columns int) curves {
 	return c
 }
 
-// past is the maximum in each column's time. The last one ends at g.At or, while time
-// runs, where a column does that began at a multiple of its width: the curve then moves by
-// whole columns, and a column's value stays what it is.
+// past is the maximum in the time of each column. The last column ends at g.At. While time
+// runs, columns begin at multiples of their width: the curve moves by whole columns, and the
+// value of a column that has ended does not change.
 func (g Graph) past(columns int) []float64 { return g.series(g.Subject.Key, columns) }
 
-// series is past of any series.
+// series is past for any series.
 func (g Graph) series(key snapshot.SeriesKey, columns int) []float64 {
 	values := make([]float64, columns)
 	for i := range values {
@@ -77,8 +77,8 @@ func (g Graph) series(key snapshot.SeriesKey, columns int) []float64 {
 	return values
 }
 
-// tolerance is how many empty columns may lie between two consecutive samples, or after
-// the newest one, where a part of the last column is still to come.
+// tolerance is how many empty columns may lie between two consecutive samples or after the
+// newest one. toCome is the part of the last column that is in the future.
 func (g Graph) tolerance(each, toCome time.Duration) int {
 	apart := g.Interval
 	if oldest := g.At.Add(-g.Window); g.Interval > 0 && g.History != nil {
@@ -90,11 +90,11 @@ func (g Graph) tolerance(each, toCome time.Duration) int {
 	return int((5*apart/2 + toCome) / max(each, 1))
 }
 
-// bridge fills pauses of at most columns columns with the value before them, and of
-// atEnd at the end, because the newest sample is rarely in the last column. To join
-// samples of an earlier interval it also fills a pause that is at most half longer
-// than the two before or after it. Where samples are hardly sparser than columns it
-// fills single empty columns that have another one nearby.
+// bridge fills a pause of at most columns columns with the value before it; at the end, where
+// the newest sample is rarely in the last column, a pause of at most atEnd. To join samples of
+// an earlier, longer interval it also fills a pause that is at most half longer than the two
+// before or after it. Where samples are hardly further apart than columns, it fills a single
+// empty column if there is another one nearby.
 func bridge(values []float64, columns, atEnd int) {
 	var known []int
 	for i, v := range values {
@@ -164,10 +164,10 @@ func (c *curves) limited(v float64) float64 {
 }
 
 // between is a curve of the forecast at a distance, NaN past its last horizon.
-func between(predicted []snapshot.Prediction, used quantity.Bytes, distance time.Duration, of func(snapshot.Prediction) quantity.Bytes) float64 {
+func between(predicted []snapshot.Prediction, used quantity.Bytes, distance time.Duration, amount func(snapshot.Prediction) quantity.Bytes) float64 {
 	before, from := time.Duration(0), float64(used)
 	for _, p := range predicted {
-		to := float64(of(p))
+		to := float64(amount(p))
 		if distance <= p.Horizon && p.Horizon > before {
 			return from + (to-from)*float64(distance-before)/float64(p.Horizon-before)
 		}
@@ -176,10 +176,10 @@ func between(predicted []snapshot.Prediction, used quantity.Bytes, distance time
 	return math.NaN()
 }
 
-// extremes are the least of history and median and the most of all but the capacity.
+// extremes are the minimum of history and median, and the maximum of all but the capacity.
 func (c *curves) extremes() (low, high float64) {
 	low = lowest(append(slices.Clone(c.history), c.median...))
-	if inUse := c.leastInUse(); inUse < low {
+	if inUse := c.minInUse(); inUse < low {
 		low = inUse
 	}
 	high = math.NaN()
@@ -193,9 +193,9 @@ func (c *curves) extremes() (low, high float64) {
 	return low, high
 }
 
-// leastInUse is a little below the least that was in use, without what is fragmented or
-// cached, so that an area shows how the parts share the memory; NaN without an area.
-func (c *curves) leastInUse() float64 {
+// minInUse is a little below the minimum of used memory without its fragmented and cached
+// parts, so that an area shows how the parts share the memory; NaN without an area.
+func (c *curves) minInUse() float64 {
 	low, high := math.NaN(), 0.0
 	for i, v := range c.history[:len(c.parts)] {
 		if math.IsNaN(v) {
@@ -209,7 +209,7 @@ func (c *curves) leastInUse() float64 {
 	return max(low-max(high-low, high/10)/3, 0)
 }
 
-// lowest is the least of the values that are known, NaN where none is.
+// lowest is the minimum of the known values, NaN where there are none.
 func lowest(values []float64) float64 {
 	low := math.NaN()
 	for _, v := range values {

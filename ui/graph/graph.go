@@ -17,13 +17,13 @@ type Graph struct {
 	Subject    Subject
 	Window     time.Duration // back from At; 0: as WindowFor says
 	At         time.Time     // the right end of what is known
-	Running    bool          // At is now; else the screen is frozen or in the past
+	Running    bool          // At is now; else the screen is frozen or shows the past
 	Interval   time.Duration // between samples: a pause up to this long is no gap
 	Lines      bool          // curves alone, where an area is possible too
-	Stacks     *Stacks       // what was last read; nil: read anew at each frame
+	Stacks     *Stacks       // what was read for earlier frames; nil: everything is read for each frame
 	Since      time.Time     // where the subject's history begins; zero: before any window
 
-	ahead time.Duration // of the width, what the forecast takes; set by Render
+	ahead time.Duration // the part of the width for the forecast; set by Render
 }
 
 // The cells around the curves: labels and axis at the left, title and time axis.
@@ -36,8 +36,8 @@ const (
 
 // The least and a good height.
 const (
-	LeastHeight = around + 4
-	GoodHeight  = around + 7
+	MinHeight  = around + 4
+	GoodHeight = around + 7
 )
 
 // Render returns exactly height lines of exactly width cells.
@@ -63,8 +63,8 @@ func (g Graph) Render(width, height int) []string {
 	return cell.Fill(lines, width, height)
 }
 
-// WindowFor returns the set window, else one that grows with the history from one
-// minute to 5, and to 10 in a tall panel.
+// WindowFor is the window that was set, else one that grows with the history from one minute
+// to 5, or to 10 in a tall panel.
 func (g Graph) WindowFor(height int) time.Duration {
 	if g.Window > 0 {
 		return g.Window
@@ -81,8 +81,8 @@ func (g Graph) WindowFor(height int) time.Duration {
 	return widest
 }
 
-// horizon is how far ahead a forecast is drawn: at most 40 % of the width. It is 0
-// without a forecast, or where "now" could not be labelled.
+// horizon is how far ahead the forecast is drawn: at most 40 % of the width. It is 0 without
+// a forecast, or where there would be no label for "now".
 func (g Graph) horizon(columns int) time.Duration {
 	if len(g.Subject.Predicted) == 0 || !g.Subject.Used.Known() || g.Window > 2*time.Hour {
 		return 0
@@ -97,7 +97,7 @@ func (g Graph) horizon(columns int) time.Duration {
 	return 0
 }
 
-// area reports whether the parts are drawn as areas: in colours that tell them apart.
+// area reports whether the parts are drawn as areas.
 func (g Graph) area() bool { return !g.Lines && g.Appearance.Areas() }
 
 // title is "── GPU 3 used, 5m back and 5m ahead ──── ─ used  - forecast … ──".

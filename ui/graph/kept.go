@@ -9,30 +9,31 @@ import (
 )
 
 // kept is the columns of a series that were read for an earlier frame. While time runs only
-// the newest change: a GPU of which probes explain eight processes has forty series.
+// the newest columns change, and a GPU with eight processes with probes has forty series.
 type kept struct {
 	each   time.Duration // the width of a column
 	end    time.Time     // of the last column
-	whole  time.Time     // when all were read
+	whole  time.Time     // when all columns were read
 	values []float64     // NaN is unknown
 }
 
-// keptFor is how long kept columns stay: a past that is read late is then shown.
+// keptFor is how long kept columns stay. After that, samples that came late are shown.
 const keptFor = 10 * time.Second
 
-func (k *kept) stands(at time.Time) bool { return at.Sub(k.whole).Abs() < keptFor }
+// fresh reports whether the kept columns may still be used.
+func (k *kept) fresh(at time.Time) bool { return at.Sub(k.whole).Abs() < keptFor }
 
 // recall fills in the oldest columns of a series, as far as they cannot have changed since an
-// earlier frame, and returns how many those are.
+// earlier frame, and returns their number.
 func (g Graph) recall(key snapshot.SeriesKey, each time.Duration, end time.Time, values []float64) int {
 	if g.Stacks == nil || !g.Running {
 		return 0
 	}
 	k := g.Stacks.kept[key]
-	if k == nil || k.each != each || len(k.values) != len(values) || end.Before(k.end) || !k.stands(g.At) {
+	if k == nil || k.each != each || len(k.values) != len(values) || end.Before(k.end) || !k.fresh(g.At) {
 		return 0
 	}
-	// The last column was not complete, nor those whose samples came after the frame.
+	// The last column was not complete, nor were the columns whose samples came after the frame.
 	changing := 1 + int(math.Ceil(float64(3*g.Interval)/float64(each)))
 	shift := int(end.Sub(k.end) / each)
 	known := max(len(values)-shift-changing, 0)
@@ -40,7 +41,7 @@ func (g Graph) recall(key snapshot.SeriesKey, each time.Duration, end time.Time,
 	return known
 }
 
-// keep keeps the columns of a series, of which so many were recalled.
+// keep keeps the columns of a series. recalled is how many of them were recalled.
 func (g Graph) keep(key snapshot.SeriesKey, each time.Duration, end time.Time, values []float64, recalled int) {
 	if g.Stacks == nil || !g.Running {
 		return
@@ -50,8 +51,8 @@ func (g Graph) keep(key snapshot.SeriesKey, each time.Duration, end time.Time, v
 	}
 	k := g.Stacks.kept[key]
 	if k == nil {
-		// Those of rows that have ended are read no more.
-		maps.DeleteFunc(g.Stacks.kept, func(_ snapshot.SeriesKey, k *kept) bool { return !k.stands(g.At) })
+		// Nobody reads those of rows that have ended.
+		maps.DeleteFunc(g.Stacks.kept, func(_ snapshot.SeriesKey, k *kept) bool { return !k.fresh(g.At) })
 		k = new(kept)
 		g.Stacks.kept[key] = k
 	}

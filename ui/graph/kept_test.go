@@ -88,7 +88,7 @@ func TestColumnsOfEndedRowsAreForgotten(t *testing.T) {
 		g.Subject.Rows = []snapshot.RowID{{Process: process.Identity{PID: 1000 + second}, GPUUUID: "GPU-3"}}
 		g.stack(g.past(141), 141)
 	}
-	if n, most := len(g.Stacks.kept), 1+5*11; n > most {
-		t.Errorf("columns of %d series are kept, want at most %d", n, most)
+	if n, limit := len(g.Stacks.kept), 1+5*11; n > limit {
+		t.Errorf("columns of %d series are kept, want at most %d", n, limit)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"vramscope/ui/cell"
 )
 
-// Meter is a share over time, from 0 to 100 %, filled from below: its top has eighths of
-// a row. It is read as Graph is.
+// Meter draws a share over time, from 0 to 100 %, filled from below with a resolution of an
+// eighth of a row. It is read as Graph is.
 type Meter struct {
 	Graph // Window, At, History; the subject is not used
 	Key   snapshot.SeriesKey
@@ -26,7 +26,7 @@ func (m Meter) Render(width, height int) []string {
 	if rows < 1 || columns < 8 {
 		return cell.Fill([]string{cell.TitledRule(m.Appearance, width, m.Name+" "+now, s.Title, nil)}, width, height)
 	}
-	m.Window = m.WindowFor(LeastHeight)
+	m.Window = m.WindowFor(MinHeight)
 	title := m.Name + " " + now + ", " + quantity.BriefDuration(m.Window) + " back"
 	lines := []string{cell.TitledRule(m.Appearance, width, title, s.Title, nil)}
 	values := m.series(m.Key, columns)
@@ -66,7 +66,7 @@ func (m Meter) Render(width, height int) []string {
 	return cell.Fill(lines, width, height)
 }
 
-// glyph fills so much of a cell; a measured 0 leaves a trace on the bottom row.
+// glyph fills a part of a cell. A measured 0 leaves a trace in the bottom row.
 func (m Meter) glyph(part float64, bottom bool) string {
 	if math.IsNaN(part) || part < 0 || part == 0 && !bottom {
 		return " "

@@ -13,7 +13,8 @@ import (
 	"vramscope/ui/cell"
 )
 
-// asciigraph draws the curves. Its colours mark kinds of cells; restyled replaces them.
+// asciigraph draws the curves. Its colours only mark kinds of cells; restyled replaces them by
+// styles.
 const (
 	markCapacity asciigraph.AnsiColor = iota + 1
 	markBounds
@@ -80,16 +81,16 @@ func (a timeAxis) label(seconds float64) string {
 	}
 }
 
-// plot draws the rows, the time axis and its labels. Series are in row units with fixed
-// bounds, because asciigraph would round its own and change the number of rows.
+// plot draws the rows, the time axis and its labels. The series are in units of rows, with
+// fixed bounds: asciigraph would round its own bounds and change the number of rows.
 func (g Graph) plot(c *curves, scale yAxis, axis timeAxis, width int) []string {
 	lk, area := g.Appearance, len(c.parts) > 0
 	var text string
-	if of := plotKeyOf(c, scale, axis); !area || g.Stacks == nil {
+	if key := plotKeyOf(c, scale, axis); !area || g.Stacks == nil {
 		text = lined(lk, c, scale, axis)
 	} else {
-		if g.Stacks.plot != of {
-			g.Stacks.plot, g.Stacks.text = of, lined(lk, c, scale, axis)
+		if g.Stacks.plot != key {
+			g.Stacks.plot, g.Stacks.text = key, lined(lk, c, scale, axis)
 		}
 		text = g.Stacks.text
 	}
@@ -108,8 +109,8 @@ func (g Graph) plot(c *curves, scale yAxis, axis timeAxis, width int) []string {
 	return lines
 }
 
-// plotKey is what asciigraph's part of an area depends on: capacity, labels and axes,
-// which seldom change.
+// plotKey is what asciigraph's part of an area depends on: the capacity, the labels and the
+// axes. They seldom change.
 type plotKey struct {
 	columns, rows int
 	capacity      float64
@@ -130,10 +131,10 @@ func plotKeyOf(c *curves, scale yAxis, axis timeAxis) plotKey {
 // lined is what asciigraph draws.
 func lined(lk *cell.Appearance, c *curves, scale yAxis, axis timeAxis) string {
 	g := &lk.Glyphs
-	const most = 5 // capacity, bounds, median, history
-	series := make([][]float64, 0, most)
-	marks := make([]asciigraph.AnsiColor, 0, most)
-	chars := make([]asciigraph.CharSet, 0, most)
+	const maxSeries = 5 // capacity, bounds, median, history
+	series := make([][]float64, 0, maxSeries)
+	marks := make([]asciigraph.AnsiColor, 0, maxSeries)
+	chars := make([]asciigraph.CharSet, 0, maxSeries)
 	add := func(values []float64, mark asciigraph.AnsiColor, set asciigraph.CharSet) {
 		rows := make([]float64, len(values))
 		for i, v := range values {
@@ -178,7 +179,7 @@ func lined(lk *cell.Appearance, c *curves, scale yAxis, axis timeAxis) string {
 	)
 }
 
-// historyChars avoid the round corners of asciigraph, which many fonts lack.
+// historyChars avoid the round corners of asciigraph: many fonts lack them.
 func historyChars(g *cell.Glyphs) asciigraph.CharSet {
 	if g.ASCII {
 		return asciigraph.CharSet{
@@ -192,8 +193,8 @@ func historyChars(g *cell.Glyphs) asciigraph.CharSet {
 	}
 }
 
-// restyled writes a row with the theme's colours and, in ASCII, another axis. The area
-// shows where no curve is.
+// restyled writes a row in the theme's colours and, in ASCII, with another axis. Where there
+// is no curve the area shows.
 func restyled(lk *cell.Appearance, l *cell.Line, row string, under *area) string {
 	mark, last := asciigraph.Default, asciigraph.Default
 	for row != "" {
@@ -220,7 +221,7 @@ func restyled(lk *cell.Appearance, l *cell.Line, row string, under *area) string
 		row = after
 	}
 	if under != nil {
-		// asciigraph leaves the last column to what comes from the one before.
+		// asciigraph does not draw the last column: it goes on as the one before.
 		tail := " "
 		if last == markCapacity {
 			tail = lk.Glyphs.Capacity

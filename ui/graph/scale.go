@@ -8,12 +8,11 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// yAxis maps bytes to rows. The top row is the capacity or, where that is unknown
-// or below the data, the data's maximum. The bottom row is 0 in a tall panel that this
-// does not leave half empty, else a round number below the data, so that the change
-// fills the panel. The lower
-// bound of a forecast, which is 0 for a job that may end soon, takes at most half of
-// the rows and is not drawn below them: history and median would be a flat line.
+// yAxis maps bytes to rows. The top row is the capacity or, where that is unknown or below
+// the data, the maximum of the data. The bottom row is 0 in a tall panel that this does not
+// leave half empty, else a round number below the data, so that changes fill the panel. The
+// lower bound of a forecast, which is 0 for a job that may end soon, takes at most half of
+// the rows and is not drawn below them: else history and median would be flat lines.
 type yAxis struct {
 	unit   quantity.Bytes // of the labels: GiB, MiB, …
 	letter string         // of the unit: "G"
@@ -23,8 +22,8 @@ type yAxis struct {
 	labels []string // by row from the bottom, labelCells wide, "" where none
 }
 
-// The number of rows from which on the y axis starts at 0, and the most that is
-// drawn, so that an impossible figure does not overflow the labels.
+// rowsFromZero is the number of rows from which on the y axis starts at 0. maxGraphed is the
+// maximum that is drawn, so that an impossible figure does not overflow the labels.
 const (
 	rowsFromZero = 16
 	maxGraphed   = float64(quantity.EiB)
@@ -44,7 +43,7 @@ func scaleOf(c curves, rows int) yAxis {
 		low = 0
 	}
 	if c.capacity < low {
-		low = c.capacity // figures over the capacity are nonsense, and the line shows it
+		low = c.capacity // the line shows that figures over the capacity are wrong
 	}
 	top = min(top, maxGraphed)
 	if bound := lowest(c.lower); bound < low {
@@ -71,8 +70,8 @@ func (s yAxis) below(amount float64) bool {
 	return amount/float64(s.unit) < s.floor-s.step/2
 }
 
-// roundFloor chooses a round step and floor so that top is in the top row and low not below
-// the bottom one. With floor 0 the step need not be round: top is then exact.
+// roundFloor chooses a round step and floor, so that top is in the top row and low is not
+// below the bottom row. With floor 0 the step need not be round: then top is exact.
 func roundFloor(low, top float64, rows int) (floor, step float64) {
 	intervals := float64(rows - 1)
 	fromZero := top / intervals
@@ -115,7 +114,7 @@ func (s yAxis) label(top float64) []string {
 		apart = roundStep(apart)
 	}
 	first := s.floor
-	if s.rows >= 7 { // a lower panel has no row to give away
+	if s.rows >= 7 { // a lower panel needs a label on each row that can have one
 		first = math.Ceil(s.floor/apart-1e-9) * apart
 	}
 	decimals := s.decimals(first, apart)
@@ -136,11 +135,11 @@ func (s yAxis) label(top float64) []string {
 	return labels
 }
 
-// roundStep is the least step of a kind that people count in, not below least.
-func roundStep(least float64) float64 {
-	decade := math.Pow(10, math.Floor(math.Log10(least)))
+// roundStep is the smallest step that people count in and that is not below lower.
+func roundStep(lower float64) float64 {
+	decade := math.Pow(10, math.Floor(math.Log10(lower)))
 	for _, factor := range [...]float64{1, 2, 2.5, 4, 5, 8} {
-		if step := factor * decade; step >= least {
+		if step := factor * decade; step >= lower {
 			return step
 		}
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // stack is the parts of used memory by column, in bytes, in the order of a bar: other,
-// unknown, allocated, fragmented, cached. What no probe explains is unknown.
+// unknown, allocated, fragmented, cached. Memory without a probe is unknown.
 type stack []column
 
 // column is the parts in one column.
@@ -24,11 +24,11 @@ const (
 	partCached
 )
 
-// Stacks keeps the parts that were last read, between two samples nothing of which
-// changes, however many frames are drawn; the columns that were read for them; the axes
-// that were last drawn; and the forecast that is drawn while the curve stays where it is.
+// Stacks keeps what was read and drawn for earlier frames: the parts, which do not change
+// between two samples; the columns of the series; the axes; and the forecast, which stays as
+// it is until the curve moves.
 type Stacks struct {
-	of    stackKey
+	key   stackKey
 	parts stack
 
 	plot plotKey
@@ -42,7 +42,8 @@ type Stacks struct {
 	curve []snapshot.Prediction
 }
 
-// forecastKey is how long a forecast stays: as long as a column takes, but at most so long.
+// forecastKey identifies a forecast that is drawn: it stays for the time of a column, at most
+// for longestForecast.
 type forecastKey struct {
 	series snapshot.SeriesKey
 	column time.Time
@@ -50,15 +51,15 @@ type forecastKey struct {
 
 const longestForecast = 5 * time.Second
 
-// forecast is the level that a subject's forecast begins at, and the forecast. It moves as
-// the curve does, not with every sample.
+// forecast is the subject's forecast and the used memory at which it begins. It moves when the
+// curve moves, not with every sample.
 func (g Graph) forecast(each time.Duration) (used snapshot.Bytes, curve []snapshot.Prediction) {
 	used, curve = g.Subject.Used, g.Subject.Predicted
 	if g.Stacks == nil || !g.Running {
 		return used, curve
 	}
-	if of := (forecastKey{g.Subject.Key, g.At.Truncate(min(each, longestForecast))}); g.Stacks.ahead != of {
-		g.Stacks.ahead, g.Stacks.used, g.Stacks.curve = of, used, curve
+	if key := (forecastKey{g.Subject.Key, g.At.Truncate(min(each, longestForecast))}); g.Stacks.ahead != key {
+		g.Stacks.ahead, g.Stacks.used, g.Stacks.curve = key, used, curve
 	}
 	return g.Stacks.used, g.Stacks.curve
 }
@@ -71,14 +72,14 @@ type stackKey struct {
 	rows    int
 }
 
-// stack is stackOf, read once.
+// stack is stackOf, read once for all frames between two samples.
 func (g Graph) stack(used []float64, columns int) stack {
 	if g.Stacks == nil {
 		return g.stackOf(used, columns)
 	}
-	of := stackKey{g.Subject.Key, g.At, g.Window, columns, len(g.Subject.Rows)}
-	if g.Stacks.of != of {
-		g.Stacks.of, g.Stacks.parts = of, g.stackOf(used, columns)
+	key := stackKey{g.Subject.Key, g.At, g.Window, columns, len(g.Subject.Rows)}
+	if g.Stacks.key != key {
+		g.Stacks.key, g.Stacks.parts = key, g.stackOf(used, columns)
 	}
 	return g.Stacks.parts
 }
@@ -118,7 +119,7 @@ func (g Graph) stackOf(used []float64, columns int) stack {
 	return s
 }
 
-// add moves what a row explains from unknown to its parts; see snapshot.Process.Kept.
+// add moves what is known of a row from unknown to its parts; see snapshot.Process.Kept.
 func (p *column) add(held, allocated, cached, fragmented, returnable float64) {
 	if math.IsNaN(returnable) {
 		returnable = cached
@@ -132,7 +133,7 @@ func (p *column) add(held, allocated, cached, fragmented, returnable float64) {
 	p[partUnknown] -= held
 }
 
-// fit makes the parts add up to the used memory: readings of different moments do not.
+// fit makes the parts add up to the used memory: readings of different moments need not.
 func (p *column) fit(used float64) {
 	if math.IsNaN(used) {
 		*p = column{}

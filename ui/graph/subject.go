@@ -26,7 +26,8 @@ func UsedBy(id snapshot.RowID) snapshot.SeriesKey {
 	return snapshot.SeriesKey{Metric: metric.Used, GPUUUID: id.GPUUUID, Instance: id.Instance, Row: id}
 }
 
-// SubjectOf gathers what a snapshot knows of a series. Exited processes keep a curve.
+// SubjectOf gathers what a snapshot knows about a series. A process that has ended keeps its
+// curve.
 func SubjectOf(s *snapshot.Snapshot, key snapshot.SeriesKey) Subject {
 	subject := Subject{Key: key, Name: "used", Full: "full"}
 	gpu := s.GPU(key.GPUUUID)
@@ -63,7 +64,7 @@ func SubjectOf(s *snapshot.Snapshot, key snapshot.SeriesKey) Subject {
 	return subject
 }
 
-// rowsOf are the rows, running or ended, that a series is the sum of.
+// rowsOf are the rows, running or ended, of whose memory a series is the sum.
 func rowsOf(s *snapshot.Snapshot, key snapshot.SeriesKey) []snapshot.RowID {
 	if key.Row != (snapshot.RowID{}) {
 		return []snapshot.RowID{key.Row}
@@ -83,7 +84,8 @@ func rowsOf(s *snapshot.Snapshot, key snapshot.SeriesKey) []snapshot.RowID {
 	return ids
 }
 
-// Reachable is the most that a process could use beside the others on its GPU or instance.
+// Reachable is the maximum that a process could use beside the other processes on its GPU or
+// instance.
 func Reachable(gpu *snapshot.GPU, p *snapshot.Process) snapshot.Bytes {
 	memory := gpu.Memory
 	if instance := gpu.Instance(p.ID.Instance); instance != nil {

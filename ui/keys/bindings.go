@@ -85,7 +85,7 @@ const (
 	PreviousGPU
 )
 
-// Ability is a set of actions that cli has bound. Keys without theirs are left out.
+// Ability is a set of actions that cli has bound. A key whose ability is missing is left out.
 type Ability uint16
 
 // The abilities.
@@ -100,7 +100,7 @@ const (
 	CanDoctor      // show doctor's findings
 	CanCopy        // copy through the terminal
 	CanSuspend     // stop, under a shell with job control
-	CanRun         // the command that starts a process with a probe
+	CanRun         // start a process with a probe
 	CanPauseGuard  // pause the guard
 	CanSample      // the box is read while the screen shows it
 	CanConfigure   // write the configuration file
@@ -124,7 +124,7 @@ const (
 	// Without a driver the table lists the processes of the probes.
 	inTable    = InMain | InNoDriver
 	everywhere = InMain | InDetail | InOverlay | InNoDriver | InPage
-	// What shows the figures of a moment, which may be of the past.
+	// The parts that show a moment, which may be in the past.
 	moments = InMain | InDetail | InPage
 )
 
@@ -142,7 +142,7 @@ const (
 
 // binding is an entry of the table.
 type binding struct {
-	key.Binding // its Help is empty where another line of the help covers it
+	key.Binding // its Help is empty where another binding's line covers it
 
 	ID        ID
 	scope     Scope
@@ -153,7 +153,8 @@ type binding struct {
 	hints     []Hint
 }
 
-// Hint is a binding on the bottom line, which shows the lowest ranks that fit by position.
+// Hint is a binding on the bottom line. The hints of the lowest ranks that fit are shown, in
+// the order of their positions.
 type Hint struct {
 	scope    Scope
 	Position int
@@ -165,12 +166,12 @@ type Hint struct {
 // Bindings are the keys of this run.
 type Bindings struct {
 	All    []binding
-	byKey  map[string][]int // indices into all
+	byKey  map[string][]int // indices into All
 	Letter string           // the keys that act: "F a x"
 	bound  Ability
 }
 
-// New leaves out keys whose ability is missing and, with readOnly, those that act.
+// New returns the keys whose abilities are there; with readOnly without those that act.
 func New(abilities Ability, readOnly bool) *Bindings {
 	b := &Bindings{byKey: make(map[string][]int), bound: abilities}
 	for _, entry := range bindingTable() {

@@ -34,7 +34,7 @@ func (b *Bindings) Hints(where Scope, past bool, last int) []Hint {
 	return found
 }
 
-// timeHint has the keys that move in the past, where those that act have no place.
+// timeHint has the keys that move in the past. It takes the place of the keys that act.
 var timeHint = Hint{moments, 4, 4, ", . < > { } [ ] @", "time"}
 
 // gpuDigits are the keys of the GPUs: "0-7".
@@ -48,8 +48,8 @@ func gpuDigits(last int) string {
 // cells is the width of "key text".
 func (h Hint) cells() int { return text.Width(h.Key) + 1 + text.Width(h.Text) }
 
-// FitHints keeps the hints of the lowest ranks that fit into room cells. It stops at the
-// first that does not, so that a wider screen shows at least the same hints.
+// FitHints keeps the hints of the lowest ranks that fit into room cells. It stops at the first
+// one that does not fit, so that a wider screen never shows fewer hints.
 func FitHints(hints []Hint, room, gap int) []Hint {
 	ranked := slices.Clone(hints)
 	slices.SortFunc(ranked, func(a, b Hint) int { return a.Rank - b.Rank })

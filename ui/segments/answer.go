@@ -18,20 +18,20 @@ func (p Panel) waiting(cells int) []cell.Span {
 		style, text = s.Warning, p.Refusal
 	}
 	var lines []cell.Span
-	const most = 6
-	for _, part := range cell.Wrap(text, cells, most, p.Appearance.Glyphs.Ellipsis) {
+	const maxLines = 6
+	for _, part := range cell.Wrap(text, cells, maxLines, p.Appearance.Glyphs.Ellipsis) {
 		lines = append(lines, cell.Span{style, part})
 	}
 	return lines
 }
 
-// answer explains what a flush frees, and why not more.
+// answer says what a flush frees, and why not more.
 func (p Panel) answer(m *Map, cells, height int) [][]cell.Span {
 	s := &p.Appearance.Styles
 	var lines [][]cell.Span
 	say := func(strong, text string) {
-		const most = 3
-		for i, part := range cell.Wrap(strong+text, cells, most, p.Appearance.Glyphs.Ellipsis) {
+		const maxLines = 3
+		for i, part := range cell.Wrap(strong+text, cells, maxLines, p.Appearance.Glyphs.Ellipsis) {
 			if rest, ok := strings.CutPrefix(part, strong); ok && i == 0 {
 				lines = append(lines, []cell.Span{{s.Strong, strong}, {s.Text, rest}})
 				continue
@@ -63,13 +63,14 @@ func (p Panel) answer(m *Map, cells, height int) [][]cell.Span {
 // adviceHeight is the height from which on there is room for advice.
 const adviceHeight = 16
 
-// wouldExpand reports whether expandable segments, whose pages are freed one by one, would help.
+// wouldExpand reports whether expandable segments would help: a flush frees their pages one
+// by one.
 // Source: https://pytorch.org/docs/stable/notes/cuda.html#optimizing-memory-usage-with-pytorch-cuda-alloc-conf
 func (m *Map) wouldExpand() bool {
 	return !m.expanded && m.sums[snapshot.BlockFragmented] >= m.sums.total()/10
 }
 
-// frees is what a flush frees.
+// frees says what a flush frees, and why.
 func (p Panel) frees(m *Map) (strong, why string) {
 	cached := m.sums[snapshot.BlockCached]
 	if private := m.ofFate(fatePrivate); private != nil {
@@ -95,7 +96,7 @@ func (p Panel) frees(m *Map) (strong, why string) {
 	}
 }
 
-// keeps is what no flush frees, and what keeps it.
+// keeps says what no flush frees, and why.
 func keeps(m *Map, fragmented *band) (strong, why string) {
 	free, held := fragmented.sums[snapshot.BlockFragmented], fragmented.sums.held()
 	count := len(fragmented.segments)

@@ -5,17 +5,18 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// A band is drawn as cells of equal size, segment by segment and by address. A cell over several
-// blocks shows the state with the most memory and carries the rest over, so that each state gets
-// as many cells as it has memory (error diffusion). Segments of several cells have gaps between
-// them, and show the live block that keeps them however small it is.
+// A band is drawn as cells of equal size, segment by segment and in the order of addresses. A
+// cell over several blocks shows the state with the most memory and carries the rest over
+// (error diffusion), so that the number of cells of a state is in proportion to its memory.
+// Segments of several cells have gaps between them, and show the live block that keeps them,
+// however small it is.
 
 // mapCell is a snapshot.BlockState, or the gap between two segments.
 type mapCell uint8
 
 const cellGap mapCell = 255
 
-// apartFrom is the mean size of a segment in cells from which on gaps separate them.
+// apartFrom is the mean number of cells of a segment from which on gaps separate segments.
 const apartFrom = 4
 
 // apart reports whether gaps separate the segments of a band.
@@ -23,7 +24,7 @@ func (b *band) apart(unit quantity.Bytes) bool {
 	return int64(b.sums.total()/unit) >= apartFrom*int64(len(b.segments))
 }
 
-// cells draws a band in rows of strip cells, without breaking a segment that fits into one.
+// cells draws a band in rows of strip cells. A segment that fits into one row is not broken.
 func (b *band) cells(unit quantity.Bytes, strip int) []mapCell {
 	if !b.apart(unit) {
 		var d drawing
@@ -45,7 +46,8 @@ func (b *band) cells(unit quantity.Bytes, strip int) []mapCell {
 	return out
 }
 
-// apartBy is the number of gaps before a segment, which may lead to the next row.
+// apartBy is the number of gaps before a segment, as far as the next row where it must begin
+// there.
 func apartBy(at, cells, strip int) int {
 	column := at % strip
 	switch {
@@ -80,11 +82,11 @@ func cellsFor(size, unit quantity.Bytes) int {
 	return n
 }
 
-// drawing is cells in the making.
+// drawing draws cells.
 type drawing struct {
 	cells  []mapCell
-	filled quantity.Bytes // of the cell that is being filled
-	owed   [4]quantity.Bytes
+	filled quantity.Bytes    // of the cell that is being filled
+	owed   [4]quantity.Bytes // by state: memory that no cell has shown yet
 	seen   [4]quantity.Bytes // in this cell
 }
 
@@ -103,16 +105,16 @@ func (d *drawing) blocks(blocks []snapshot.Block, unit quantity.Bytes) {
 	}
 }
 
-// put ends a cell: of the states in it, it shows the one that is owed most.
+// put ends a cell. Of its states it shows the one with the most memory not yet shown.
 func (d *drawing) put(unit quantity.Bytes) {
-	most := -1
+	largest := -1
 	for state := range d.owed {
-		if d.seen[state] > 0 && (most < 0 || d.owed[state] > d.owed[most]) {
-			most = state
+		if d.seen[state] > 0 && (largest < 0 || d.owed[state] > d.owed[largest]) {
+			largest = state
 		}
 	}
-	d.owed[most] -= unit
-	d.cells = append(d.cells, mapCell(most))
+	d.owed[largest] -= unit
+	d.cells = append(d.cells, mapCell(largest))
 	d.filled, d.seen = 0, [4]quantity.Bytes{}
 }
 
@@ -124,7 +126,7 @@ func (d *drawing) end(unit quantity.Bytes) []mapCell {
 	return d.cells
 }
 
-// showHolder shows a live block of a fragmented segment that rounding has left out.
+// showHolder shows a live block of a fragmented segment where rounding has left it out.
 func showHolder(cells []mapCell, s *segment, unit quantity.Bytes) []mapCell {
 	if s.fate != fateFragmented || len(cells) < 2 {
 		return cells
@@ -156,8 +158,8 @@ func rowsOf(bands []band, unit quantity.Bytes, strip int) int {
 
 // unitFor is the smallest round cell at which bands fit.
 func unitFor(bands []band, strip, rows int) quantity.Bytes {
-	unit := leastUnit
-	for step := 0; unit < mostUnit && rowsOf(bands, unit, strip) > rows; step++ {
+	unit := minUnit
+	for step := 0; unit < maxUnit && rowsOf(bands, unit, strip) > rows; step++ {
 		if step%2 == 0 {
 			unit += unit / 2 // 1, 1.5, 2, 3, 4, 6, 8 …
 		} else {
@@ -169,6 +171,6 @@ func unitFor(bands []band, strip, rows int) quantity.Bytes {
 
 // The least and the most that a cell is.
 const (
-	leastUnit = 256 * quantity.KiB
-	mostUnit  = 1 << 50
+	minUnit = 256 * quantity.KiB
+	maxUnit = 1 << 50
 )

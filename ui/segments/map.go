@@ -60,8 +60,8 @@ type segment struct {
 // band is the segments of one fate, or of one fate and like size.
 type band struct {
 	fate     fate
-	least    quantity.Bytes // of their sizes
-	most     quantity.Bytes
+	min      quantity.Bytes // of their sizes
+	max      quantity.Bytes
 	sums     blockSums
 	segments []*segment
 }
@@ -69,31 +69,31 @@ type band struct {
 // Map is a snapshot.SegmentMap, sorted by fate and size.
 type Map struct {
 	taken    time.Time
-	left     int // segments that are not in it
+	left     int // segments that were not reported
 	count    int
 	sums     blockSums
 	byFate   []band // largest segments first
 	bySize   []band
 	whole    quantity.Bytes // in segments that are all free
-	keepers  int            // segments that hold half of the fragmented memory: their number,
+	keepers  int            // the number of segments with half of the fragmented memory,
 	kept     quantity.Bytes // the fragmented memory in them,
-	keptFor  quantity.Bytes // and the live blocks that keep it there
+	keptFor  quantity.Bytes // and the live blocks that keep it
 	expanded bool           // some are expandable
 }
 
-// New sorts the reported segments, without impossible figures: the probe may be hostile.
+// New sorts the reported segments. It drops impossible figures: the probe may be hostile.
 func New(reported snapshot.SegmentMap) *Map {
 	m := &Map{taken: reported.Time, left: max(reported.Left, 0)}
 	var all []*segment
 	for i := range reported.Segments {
 		s := &segment{Segment: reported.Segments[i]}
 		s.Blocks = slices.DeleteFunc(slices.Clone(s.Blocks), func(b snapshot.Block) bool {
-			return int(b.State) >= len(s.sums) || b.Size <= 0 || b.Size > mapMost
+			return int(b.State) >= len(s.sums) || b.Size <= 0 || b.Size > maxMapped
 		})
 		for _, b := range s.Blocks {
 			s.sums[b.State] += b.Size
 		}
-		if total := s.sums.total(); total <= 0 || total > mapMost-m.sums.total() {
+		if total := s.sums.total(); total <= 0 || total > maxMapped-m.sums.total() {
 			continue
 		}
 		s.fate = fateOf(s)
@@ -111,8 +111,8 @@ func New(reported snapshot.SegmentMap) *Map {
 	return m
 }
 
-// mapMost is more than any GPU has.
-const mapMost = 1 << 46
+// maxMapped is more than any GPU has.
+const maxMapped = 1 << 46
 
 func fateOf(s *segment) fate {
 	fragmented, cached := s.sums[snapshot.BlockFragmented], s.sums[snapshot.BlockCached]
@@ -128,8 +128,8 @@ func fateOf(s *segment) fate {
 	}
 }
 
-// bandsOf groups segments by fate, and by a class within it. Fragmented segments
-// with the smallest live share come first, of the others the largest.
+// bandsOf groups segments by fate, and by a class within each fate. In a band of fragmented
+// segments those with the smallest live share come first, in other bands the largest.
 func bandsOf(all []*segment, class func(*segment) int) []band {
 	sorted := slices.Clone(all)
 	slices.SortStableFunc(sorted, func(a, b *segment) int {
@@ -142,12 +142,12 @@ func bandsOf(all []*segment, class func(*segment) int) []band {
 	var bands []band
 	for i, s := range sorted {
 		if i == 0 || s.fate != sorted[i-1].fate || class(s) != class(sorted[i-1]) {
-			bands = append(bands, band{fate: s.fate, least: s.sums.total()})
+			bands = append(bands, band{fate: s.fate, min: s.sums.total()})
 		}
 		b := &bands[len(bands)-1]
 		b.segments = append(b.segments, s)
 		b.sums.add(s.sums)
-		b.least, b.most = min(b.least, s.sums.total()), max(b.most, s.sums.total())
+		b.min, b.max = min(b.min, s.sums.total()), max(b.max, s.sums.total())
 	}
 	return bands
 }
@@ -155,7 +155,8 @@ func bandsOf(all []*segment, class func(*segment) int) []band {
 // heldShare is how much of a segment is not free, 0 to 1.
 func (s *segment) heldShare() float64 { return float64(s.sums.held()) / float64(s.sums.total()) }
 
-// blame finds the segments that keep half of the fragmented memory by the least live memory.
+// blame finds the segments that keep half of the fragmented memory with the smallest share of
+// live memory.
 func (m *Map) blame() {
 	fragmented := m.ofFate(fateFragmented)
 	if fragmented == nil {
@@ -182,7 +183,7 @@ func (m *Map) ofFate(f fate) *band {
 	return nil
 }
 
-// bands are the bands to draw: by size where each of them has a row, else by fate.
+// bands are the bands to draw: by size where there is a row for each of them, else by fate.
 func (m *Map) bands(rows int) (list []band, sized bool) {
 	const spare = 3
 	if len(m.bySize)+spare <= rows {

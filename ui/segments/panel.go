@@ -25,7 +25,7 @@ type Panel struct {
 	View
 }
 
-// View is what of a map is shown. The zero View waits for its first map.
+// View is a map and its state. The zero View waits for its first map.
 type View struct {
 	Map     *Map   // nil while the probe has reported none
 	Asking  bool   // the probe has been asked and has not answered yet
@@ -62,14 +62,14 @@ func (p Panel) Render(width, height int) []string {
 	return cell.Fill(lines, width, height)
 }
 
-// body is how many rows the strips have: those that the answer leaves, and at least a few.
+// body is the number of rows for the strips: those that the answer leaves, but at least a few.
 func (p Panel) body(width, height int) int {
-	const least = 3
+	const minRows = 3
 	rows := height - 2 // title and legend
 	if p.Map == nil {
 		return max(rows, 0)
 	}
-	return max(rows-len(p.answer(p.Map, max(width-2, 1), height)), min(rows, least), 0)
+	return max(rows-len(p.answer(p.Map, max(width-2, 1), height)), min(rows, minRows), 0)
 }
 
 func (p Panel) text(width int, spans ...cell.Span) string {

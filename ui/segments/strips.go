@@ -23,8 +23,8 @@ const sizedWidth = 80
 // mapScale is how the bands are drawn in a rectangle.
 type mapScale struct {
 	bands        []band
-	sized, named bool // labels say the sizes; there are labels at all
-	left, strip  int  // cells before a strip, and of it
+	sized, named bool // labels have sizes; there are labels at all
+	left, strip  int  // the cells before a strip, and of it
 	unit         quantity.Bytes
 }
 
@@ -33,7 +33,7 @@ func (p Panel) scale(width, body int) mapScale {
 	m := p.Map
 	s := mapScale{left: 1 + fateCells + 1 + countCells + 1 + sizeCells + 2}
 	s.bands, s.sized = m.bands(body)
-	if width < sizedWidth { // no room to say which sizes they are
+	if width < sizedWidth { // no room for the sizes
 		s.bands, s.sized = m.byFate, false
 	}
 	if s.sized {
@@ -84,9 +84,9 @@ func (p Panel) label(l *cell.Line, b *band, first, sized bool) {
 	l.Left(p.fateStyle(b.fate), name, fateCells, "")
 	l.Skip(1)
 	if sized {
-		size := b.least.String()
-		if b.least != b.most {
-			size = sizeClass(b.least)
+		size := b.min.String()
+		if b.min != b.max {
+			size = sizeClass(b.min)
 		}
 		l.Right(s.Dim, size, sizeCells)
 		l.Skip(1)
@@ -99,7 +99,7 @@ func (p Panel) label(l *cell.Line, b *band, first, sized bool) {
 
 // sizeClass is the lower bound of sizes of one power of two: "64M+".
 func sizeClass(size quantity.Bytes) string {
-	class := leastUnit
+	class := minUnit
 	for class*2 <= size {
 		class *= 2
 	}

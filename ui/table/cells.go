@@ -78,7 +78,7 @@ func (t *Table) writeText(l *cell.Line, s string, cells int) {
 	t.left(l, t.Appearance.Styles.Text, text.Clean(s), cells)
 }
 
-// writeJob writes kind and number apart, to spare a string for each row.
+// writeJob writes kind and number one after the other: this needs no string for each row.
 func (t *Table) writeJob(l *cell.Line, p *snapshot.Process, cells int) {
 	if p.Job.Kind == "" {
 		t.writeText(l, "", cells)
@@ -102,7 +102,8 @@ func (t *Table) instanceOf(p *snapshot.Process) int {
 	return 0
 }
 
-// writeAmount writes memory: dim for a stale probe, in brackets where no flush frees it.
+// writeAmount writes an amount of memory: dim where the probe is stale, in brackets where no
+// flush frees it.
 func (t *Table) writeAmount(l *cell.Line, c *column, p *snapshot.Process) {
 	s, g := &t.Appearance.Styles, &t.Appearance.Glyphs
 	amount := amountOf(p, c.id)
@@ -124,7 +125,7 @@ func (t *Table) writeAmount(l *cell.Line, c *column, p *snapshot.Process) {
 	l.RightFigure(style, cell.AppendBytes(l.Scratch(), amount, g.Dash), c.cells)
 }
 
-// writeBar writes the process on the scale of its GPU; no bar where that is unknown.
+// writeBar writes the bar of a process on the scale of its GPU; none where that is unknown.
 func (t *Table) writeBar(l *cell.Line, p *snapshot.Process, cells int) {
 	gpu := t.Snapshot.GPU(p.ID.GPUUUID)
 	if gpu == nil || !p.Used.Known() || gpu.Memory.Capacity().Or(0) <= 0 {
@@ -134,7 +135,8 @@ func (t *Table) writeBar(l *cell.Line, p *snapshot.Process, cells int) {
 	l.Bar(t.Appearance, cell.ProcessParts(p), gpu.Memory.Capacity().Or(0), cells)
 }
 
-// writePrediction writes the median forecast: dim near the present figure, "full" above capacity.
+// writePrediction writes the median of the forecast: dim near the present figure, "full" from
+// the capacity on.
 func (t *Table) writePrediction(l *cell.Line, p *snapshot.Process, cells int) {
 	s, g := &t.Appearance.Styles, &t.Appearance.Glyphs
 	median, ok := predictedIn(p, predictionShown)
@@ -153,7 +155,7 @@ func (t *Table) writePrediction(l *cell.Line, p *snapshot.Process, cells int) {
 	l.RightFigure(style, median.Append(l.Scratch()), cells)
 }
 
-// capacityFor is the most that the process could ever use.
+// capacityFor is the capacity of the process's GPU or instance.
 func (t *Table) capacityFor(p *snapshot.Process) (quantity.Bytes, bool) {
 	gpu := t.Snapshot.GPU(p.ID.GPUUUID)
 	if gpu == nil {
@@ -167,7 +169,7 @@ func (t *Table) capacityFor(p *snapshot.Process) (quantity.Bytes, bool) {
 	return gpu.Memory.Capacity().Value()
 }
 
-// trend is one cell; steady is blank.
+// trend is the trend in one cell; blank where it is steady.
 func (t *Table) trend(p *snapshot.Process) (string, themes.Style) {
 	s, g := &t.Appearance.Styles, &t.Appearance.Glyphs
 	switch p.Trend {
@@ -189,9 +191,8 @@ func (t *Table) trend(p *snapshot.Process) (string, themes.Style) {
 // sparkWindow is what the column LAST 10m shows.
 const sparkWindow = 10 * time.Minute
 
-// writeSpark draws the highest used memory of each minute, so that no spike vanishes, on
-// the scale of the capacity: what is steady is as high as it is full. Where that would
-// hide a change of more than a tenth, the change fills the scale.
+// writeSpark draws the maximum of used memory in each minute, so that no spike vanishes. The
+// scale is the capacity; but a change of more than a tenth fills the scale.
 func (t *Table) writeSpark(l *cell.Line, p *snapshot.Process, cells int) {
 	g := &t.Appearance.Glyphs
 	if t.History == nil || len(g.Spark) == 0 {
@@ -221,7 +222,7 @@ func (t *Table) writeSpark(l *cell.Line, p *snapshot.Process, cells int) {
 	}
 }
 
-// writeCommand writes the command, moved by ← →, after or instead of it a warning.
+// writeCommand writes the command, scrolled by ← →, after a warning or replaced by one.
 func (t *Table) writeCommand(l *cell.Line, r *Row, cells int) {
 	s, g, p := &t.Appearance.Styles, &t.Appearance.Glyphs, r.Process
 	style := s.Text
@@ -257,7 +258,7 @@ func (t *Table) writeCommand(l *cell.Line, r *Row, cells int) {
 	room := start + cells - l.Used()
 	command := cell.Scrolled(t.Appearance.ShortCommand(p), t.ScrollX, room, g.Ellipsis)
 	if t.Find != "" && !l.Marked() && Matches(p, t.Find) {
-		// What matches may be in no column, or in what this one leaves out.
+		// The match may be in no column, or in a part that this column leaves out.
 		if seen := text.Cut(command, room, g.Ellipsis); !containsFold(seen, t.Find) {
 			l.PutMarked(s.Match, seen)
 			l.Skip(start + cells - l.Used())

@@ -25,7 +25,7 @@ func Columns() []Column {
 	return list
 }
 
-// alwaysThere are the columns without which a row means nothing, and the command.
+// alwaysThere are the columns, besides the command, that cannot be left out.
 var alwaysThere = [...]columnID{columnGPU, columnPID, columnUsed}
 
 func (c *column) shown() string { return cmp.Or(c.title, c.name) }
@@ -40,8 +40,8 @@ func columnOf(name string) (columnID, bool) {
 	return 0, false
 }
 
-// chosen are the columns of these names, after those that are always there and not among
-// them; nil without names.
+// chosen are the columns of names; before them those that cannot be left out and are not
+// named. It is nil without names.
 func chosen(names []string) []columnID {
 	if len(names) == 0 {
 		return nil
@@ -77,12 +77,12 @@ var usualOrder = func() (ids [columnCount]columnID) {
 	return ids
 }()
 
-// sortable reports whether a column has an order: pictures have none.
+// sortable reports whether the table can be sorted by a column: not by pictures.
 func sortable(id columnID) bool {
 	return id != columnSpark && id != columnBar && id != columnTrend
 }
 
-// SortTitles are the titles of the columns at a width that have an order.
+// SortTitles are the titles of the sortable columns at a width.
 func (t *Table) SortTitles(width int) []string {
 	var titles []string
 	for _, c := range columnsAt(width, t.box()) {
@@ -93,8 +93,8 @@ func (t *Table) SortTitles(width int) []string {
 	return titles
 }
 
-// SortColumns are the columns that have an order and can be there on this box, also where
-// this width has no room for them.
+// SortColumns are the sortable columns of this box, also those for which the width has no
+// room.
 func (t *Table) SortColumns() []Column {
 	b := t.box()
 	b.chosen = nil

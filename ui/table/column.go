@@ -37,8 +37,8 @@ type column struct {
 	title string
 	name  string // in menus and in the configuration file, where there is no title
 	cells int
-	left  bool   // text stands at the left edge, figures at the right
-	parts bool   // not there until the first probe has been seen
+	left  bool   // it is text, which stands at the left edge
+	parts bool   // it is left out until a probe has been seen
 	help  string // what it shows, in one line
 }
 
@@ -75,15 +75,15 @@ func columnNamed(title string) columnID {
 	return columnUsed
 }
 
-// How much the last column keeps.
+// The cells that the last column keeps.
 const (
-	commandLeast = 12 // in a pane, where columns are dear
-	commandGood  = 24 // and 28 % of the width
+	minCommand  = 12 // in a pane
+	goodCommand = 24 // and at least 28 % of the width
 )
 
-// columnsAt is the columns of a table, added by importance while the command keeps its part.
-// The first that does not fit ends each group, so that a wider screen never loses one.
-// The first group is what a pane of 66 columns has whole.
+// columnsAt is the columns of a table of this width, added by importance while the command
+// keeps its part. In each group the first column that does not fit is the last to be tried, so
+// that a wider screen never has fewer columns. The first group fits into 66 cells.
 func columnsAt(width int, b box) []column {
 	first := [...]columnID{
 		columnCached, columnAllocated, columnFragmented, columnUser, columnPredicted, columnTrend,
@@ -97,26 +97,26 @@ func columnsAt(width int, b box) []column {
 		has[id] = true
 		left -= b.cells(id) + 1
 	}
-	left++ // the first column has no blank before it, but the mark
-	add := func(ids []columnID, least int) {
+	left++ // before the first column stands the mark, not a blank
+	add := func(ids []columnID, keep int) {
 		for _, id := range ids {
 			c := allColumns[id]
 			if !b.has(c) {
 				continue
 			}
-			if left-b.cells(id)-1 < least {
+			if left-b.cells(id)-1 < keep {
 				return
 			}
 			has[id] = true
 			left -= b.cells(id) + 1
 		}
 	}
-	add(first[:], commandLeast)
+	add(first[:], minCommand)
 	switch {
 	case b.chosen != nil:
-		add(second[:], commandGood)
+		add(second[:], goodCommand)
 	case has[columnTrend] || !b.ahead && has[columnUser]:
-		add(second[:], max(commandGood, (width*28+99)/100))
+		add(second[:], max(goodCommand, (width*28+99)/100))
 	}
 	columns := make([]column, 0, columnCount)
 	for _, id := range b.order() {
@@ -131,7 +131,7 @@ func columnsAt(width int, b box) []column {
 	return append(columns, last)
 }
 
-// box is what the columns depend on besides the width.
+// box is what the columns depend on, besides the width.
 type box struct {
 	parts   bool // a probe has been seen
 	ahead   bool // there is a forecaster
@@ -158,7 +158,7 @@ func (t *Table) box() box {
 	return b
 }
 
-// has reports whether there is anything to show in a column.
+// has reports whether a column has anything to show.
 func (b box) has(c column) bool {
 	switch {
 	case b.chosen != nil && !slices.Contains(b.chosen, c.id):

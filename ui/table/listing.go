@@ -6,7 +6,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Listing is what the keys have made of the table: which rows it lists, and how.
+// Listing is what the user has chosen: which rows the table lists, and how.
 type Listing struct {
 	Cursor  Cursor
 	Tags    map[snapshot.RowID]bool
@@ -15,19 +15,19 @@ type Listing struct {
 	Mine    bool   // only the viewer's processes
 	Tree    bool   // children under their parents
 	Focus   *Focus // a GPU or instance whose rows alone are listed
-	ScrollX int    // cells the COMMAND column is moved by
+	ScrollX int    // cells by which the COMMAND column is scrolled
 
 	Columns []string // names of the columns in the user's order; nil: as many as fit, by importance
 
 	Held map[snapshot.RowID]int // the order of the rows while a dialog is open; nil: as sorted
 }
 
-// Cursor holds a process, not a line: rows move around it.
+// Cursor stays on a process, not on a row: rows move around it.
 type Cursor struct {
 	Active bool
 	ID     snapshot.RowID
-	Line   int       // the line of the table that it keeps while rows move
-	Since  time.Time // the shown moment at which it came to the process
+	Line   int       // the line of the table on which it stays while rows move
+	Since  time.Time // the shown moment at which it was put on the process
 }
 
 // Focus narrows the table to a GPU, and to one of its instances if any.

@@ -9,7 +9,7 @@ import (
 	"vramscope/ui/cell"
 )
 
-// left is Line.Left with what is searched for marked.
+// left is Line.Left with marks on what the user searches for.
 func (t *Table) left(l *cell.Line, style themes.Style, s string, cells int) {
 	if t.Find == "" {
 		l.Left(style, s, cells, t.Appearance.Glyphs.Ellipsis)

@@ -18,13 +18,14 @@ type Row struct {
 	Ended   *snapshot.EndedProcess // nil while it lives
 	depth   int                    // generations under a parent, in the tree
 	bracket bracket                // of the rows that one launcher started, in the tree
-	old     bool                   // ended long ago: only there while lines are free
+	old     bool                   // ended long ago: shown only where lines are free
 }
 
-// endedFresh is how long an ended process keeps its place; later it goes to the end.
+// endedFresh is how long an ended process keeps its place. After that it goes to the end.
 const endedFresh = time.Minute
 
-// List is the rows that focus, mine and filter leave, sorted, then what ended long ago.
+// List is the rows that focus, mine and filter leave, sorted; at the end those that ended long
+// ago.
 func (t *Table) List() []Row {
 	s := t.Snapshot
 	if s == nil {
@@ -60,7 +61,7 @@ func (t *Table) List() []Row {
 	return rows
 }
 
-// hold puts rows back into the order that they had; new ones come after them.
+// hold puts rows into an earlier order; new rows come last.
 func hold(rows []Row, order map[snapshot.RowID]int) {
 	place := func(r Row) int {
 		if i, ok := order[r.Process.ID]; ok {
@@ -71,7 +72,7 @@ func hold(rows []Row, order map[snapshot.RowID]int) {
 	slices.SortStableFunc(rows, func(a, b Row) int { return cmp.Compare(place(a), place(b)) })
 }
 
-// Recent is how many rows there are without those that ended long ago.
+// Recent is the number of rows without those that ended long ago.
 func Recent(rows []Row) int {
 	if i := slices.IndexFunc(rows, func(r Row) bool { return r.old }); i >= 0 {
 		return i
@@ -124,8 +125,8 @@ type sortKey struct {
 	text   string
 }
 
-// sortRows sorts by the column, unknown last, then by identity: rows move only when a shown
-// figure does. Numbers go down and texts up unless reversed.
+// sortRows sorts by a column, unknown values last, then by identity, so that rows move only
+// when a shown figure changes. Unless reversed, numbers go down and texts go up.
 func sortRows(rows []Row, order Order) {
 	type keyed struct {
 		row Row
@@ -170,7 +171,7 @@ func sortRows(rows []Row, order Order) {
 	}
 }
 
-// compareIdentity is 0 for no two rows.
+// compareIdentity is never 0 for two different rows.
 func compareIdentity(a, b *snapshot.Process) int {
 	return cmp.Or(
 		cmp.Compare(a.GPU, b.GPU),

@@ -20,15 +20,15 @@ type Table struct {
 	History    snapshot.History // of the spark column; nil while there is none
 	Now        time.Time        // what ages are measured from
 	Past       bool             // Now is a moment of the past
-	Parts      bool             // the columns of parts are there
-	Forecasts  bool             // the columns of forecasts are there
-	Find       string           // what is searched for: it is marked in the rows; "" for nothing
+	Parts      bool             // the columns of parts are shown
+	Forecasts  bool             // the columns of forecasts are shown
+	Find       string           // what the user searches for, which is marked in the rows; "" for nothing
 	Rows       []Row            // as List returns them
 
 	columns []column // set by Render
 }
 
-// First is the first row in view: it leaves the cursor on its line, else it is the top.
+// First is the first row in view, so that the cursor stays on its line; 0 without a cursor.
 func (t *Table) First(room int) int {
 	if !t.Cursor.Active {
 		return 0
@@ -67,7 +67,7 @@ func (t Table) Render(width, height int) []string {
 	return out
 }
 
-// nothing explains why there is no row, in wordings from the fullest to the shortest.
+// nothing says why there is no row, the longest wording first.
 func (t *Table) nothing() []string {
 	whose := "no process"
 	if t.Mine {
@@ -100,7 +100,7 @@ func (t *Table) unattributed() bool {
 	return false
 }
 
-// writeTitles writes the column titles, with the sort marker right before its title.
+// writeTitles writes the column titles, and the sort marker right before the title of its column.
 func (t *Table) writeTitles(l *cell.Line) {
 	s, g := &t.Appearance.Styles, &t.Appearance.Glyphs
 	order := t.Order()
@@ -127,7 +127,8 @@ func (t *Table) writeTitles(l *cell.Line) {
 	}
 }
 
-// render draws a row: the cursor's reversed, an ended one dim, others by figure.
+// render draws a row: reversed under the cursor, dim where the process has ended, else each
+// figure in its own style.
 func (t *Table) render(l *cell.Line, r *Row) string {
 	s := &t.Appearance.Styles
 	at := t.Cursor.Active && r.Process.ID == t.Cursor.ID
@@ -197,7 +198,8 @@ func (t *Table) span(from, to int) int {
 	return cells
 }
 
-// partsWords replace parts of a silent probe or, under the cursor, of none.
+// partsWords replace the figures of parts where the probe is silent or, under the cursor, where
+// there is none.
 func (t *Table) partsWords(p *snapshot.Process, atCursor bool) string {
 	if p.Probe != nil {
 		if p.Probe.State == snapshot.ProbeSilent {
@@ -230,14 +232,14 @@ func (t *Table) wordStyle(p *snapshot.Process) themes.Style {
 	return t.Appearance.Styles.Dim
 }
 
-// Own reports whether the viewer may act on a process, as its owner or root.
+// Own reports whether the user of vramscope may act on a process, as its owner or as root.
 func Own(s *snapshot.Snapshot, p *snapshot.Process) bool {
 	user := s.Host.User
 	return user == "root" || user != "" && user == p.User
 }
 
-// writeEnded writes how a process ended over the widest run of columns that do not name
-// it, and leaves the other figures out.
+// writeEnded writes how a process ended, over the widest run of columns that do not identify
+// it, and leaves out the other figures.
 func (t *Table) writeEnded(l *cell.Line, r *Row) {
 	first, end := t.endedRun()
 	for i := 0; i < len(t.columns); i++ {
@@ -258,12 +260,12 @@ func (t *Table) writeEnded(l *cell.Line, r *Row) {
 	}
 }
 
-// names reports whether a column says which process a row is.
+// names reports whether a column identifies the process.
 func names(id columnID) bool {
 	return id == columnGPU || id == columnPID || id == columnUser || id == columnCommand
 }
 
-// endedRun is the widest run of columns that do not name the process.
+// endedRun is the widest run of columns that do not identify the process.
 func (t *Table) endedRun() (first, end int) {
 	widest := 0
 	for i := 0; i < len(t.columns); i++ {

@@ -1,8 +1,7 @@
 package table
 
-// The tree puts children under their parents, and side by side what one
-// launcher has started that uses no GPU itself: torchrun, a shell, a step of a
-// batch job.
+// The tree puts children below their parents. Processes that one launcher has started stand
+// together, where the launcher uses no GPU itself: torchrun, a shell, a step of a batch job.
 //
 //	┌─train.py --rank 0      one launcher's
 //	│ └─loader.py            started by rank 0
@@ -18,10 +17,11 @@ const (
 	bracketFirst
 	bracketMiddle
 	bracketLast
-	bracketUnder // below the last one's corner: what that has started
+	bracketUnder // below the last one: what that has started
 )
 
-// tree is rows on their way into tree order, named by their place in the sort.
+// tree brings rows into the order of the tree. Rows are identified by their place in the
+// sorted list.
 type tree struct {
 	rows     []Row
 	children map[int][]int // of the first row of a process
@@ -52,7 +52,7 @@ func underParents(rows []Row) {
 			continue
 		}
 		roots = append(roots, i)
-		// Init has started nothing: it has inherited what lost its parent.
+		// Init has not started its children: it has adopted them.
 		if p.Parent > 1 && !ok {
 			started[p.Parent] = append(started[p.Parent], i)
 		}
@@ -67,14 +67,14 @@ func underParents(rows []Row) {
 			t.placeGroup(group)
 		}
 	}
-	// Parents that are each other's are not a tree; a reused pid can look so.
+	// Processes that seem to be each other's parents, by a reused PID, are no tree.
 	for i := range rows {
 		t.place(i, 0)
 	}
 	copy(rows, t.ordered)
 }
 
-// place puts a row, and under it its children, where the list ends now.
+// place appends a row and, below it, its children.
 func (t *tree) place(i, depth int) {
 	if t.placed[i] {
 		return
@@ -88,7 +88,7 @@ func (t *tree) place(i, depth int) {
 	}
 }
 
-// placeGroup puts the rows of one launcher side by side, in a bracket.
+// placeGroup appends the rows of one launcher, joined by a bracket.
 func (t *tree) placeGroup(group []int) {
 	from, last := len(t.ordered), 0
 	for _, i := range group {

@@ -25,11 +25,11 @@ var blank = cell{glyph: ' '}
 // styleID numbers styles; 0 is plain text.
 type styleID uint16
 
-// styles are those that have been met, by number. A theme has some dozens.
+// styles are the styles that have occurred, by number. A theme has some dozens.
 type styles struct {
-	ids   map[string]styleID // by the sequences that set them
+	ids   map[string]styleID // by the sequences that set a style
 	all   []uv.Style
-	turns map[[2]styleID]string // what turns one into another
+	turns map[[2]styleID]string // the sequences from one style to another
 }
 
 func newStyles() styles {
@@ -73,8 +73,8 @@ func (s *styles) onBlanks(id styleID) bool {
 	return style.Bg != nil || style.Underline != ansi.UnderlineNone || style.Attrs&(uv.AttrReverse|uv.AttrStrikethrough) != 0
 }
 
-// read turns a line of a frame into cells. A line is text that text.Clean has seen,
-// with SGR sequences between; anything else is left out.
+// read turns a line of a frame into cells. A line is text that text.Clean has cleaned, with SGR
+// sequences in it. Anything else is left out.
 func (s *styles) read(line string, row []cell) {
 	at, style, sequence := 0, styleID(0), ""
 	for len(line) > 0 && at < len(row) {
@@ -84,7 +84,7 @@ func (s *styles) read(line string, row []cell) {
 			switch open := line[:n]; {
 			case open == "\x1b[m" || open == "\x1b[0m":
 				style, sequence = 0, ""
-			case sequence == "" && s.ids[open] != 0: // met before
+			case sequence == "" && s.ids[open] != 0: // occurred before
 				style, sequence = s.ids[open], open
 			case strings.HasPrefix(open, "\x1b[") && open[n-1] == 'm' && strings.Trim(open[2:n-1], "0123456789;:") == "":
 				sequence += open

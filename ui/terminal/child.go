@@ -7,9 +7,9 @@ import (
 	"syscall"
 )
 
-// RunChild runs a command that has the terminal, while no Program does. Ctrl+C is for the
-// command alone. Ctrl+Z stops it and this program, as Suspension does: this program has
-// caught the signal before, and the kernel would stop the command alone.
+// RunChild runs a command on the terminal, while no Program is on it. Ctrl+C is for the
+// command alone. Ctrl+Z stops the command and this program, as in suspension: this program has
+// caught the signal before, so that the kernel would stop the command alone.
 func RunChild(cmd *exec.Cmd) error {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTSTP)

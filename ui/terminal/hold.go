@@ -24,7 +24,7 @@ type (
 	endMsg       struct{}
 )
 
-// Hold is what a Model has of its Program.
+// Hold is what a Model gets from its Program.
 type Hold struct {
 	Traits  Traits
 	Answers Answers        // what the terminal has yet to answer
@@ -34,7 +34,7 @@ type Hold struct {
 	Suspend func() tea.Cmd // Ctrl+Z
 }
 
-// NewHold is that of a terminal that takes everything, and of no Program.
+// NewHold is the Hold of a terminal that takes all output, without a Program.
 func NewHold(t Traits) Hold {
 	return Hold{Traits: t, End: func() {}, Stalled: func() bool { return false }, Suspend: func() tea.Cmd { return nil }}
 }

@@ -37,13 +37,13 @@ func (t Traits) questions() string {
 // Answers keeps track of what the terminal has yet to answer.
 type Answers struct {
 	asked time.Time // zero: nothing is expected (any more)
-	width bool      // the width of █ is still open
+	width bool      // the width of █ is not known yet
 }
 
 // answerTimeout is how long the end of the program waits for answers.
 const answerTimeout = time.Second
 
-// Asked returns what is open once the questions are written.
+// Asked is the state once the questions have been written.
 func (t Traits) Asked(now time.Time, ascii bool) Answers {
 	if t.Console {
 		return Answers{}
@@ -51,7 +51,7 @@ func (t Traits) Asked(now time.Time, ascii bool) Answers {
 	return Answers{asked: now, width: !ascii}
 }
 
-// Expected reports whether answers may still come: the shell would take them for keys.
+// Expected reports whether answers may still come, which the shell would take for keys.
 func (a *Answers) Expected(now time.Time) bool {
 	return !a.asked.IsZero() && now.Sub(a.asked) < answerTimeout
 }

@@ -17,8 +17,8 @@ import (
 // endTimeout is how long an orderly end may take before the watchdog exits.
 const endTimeout = 800 * time.Millisecond
 
-// Model is what a Program shows: its Update draws, Frame is what it drew last, and its
-// View has the modes and no content.
+// Model is what a Program shows. Its Update draws, and Frame returns what it drew last. Its
+// View has the modes, but no content.
 type Model interface {
 	tea.Model
 	// Begin draws the first frame, before any message comes.
@@ -36,8 +36,8 @@ type Program struct {
 	// Feed sends the model its messages until the context ends. Send blocks until the
 	// event loop takes a message, so that a slow loop gets the newest and no queue.
 	Feed func(ctx context.Context, send func(tea.Msg))
-	// Aligned gets a moment at which Bubble Tea's clock ticks, as it does each second:
-	// what else the process does then costs no wake-up of its own. Nil: nothing.
+	// Aligned gets a moment at which Bubble Tea's clock ticks, which it does each second.
+	// What else the process does at these moments needs no wake-up of its own. May be nil.
 	Aligned func(at time.Time)
 
 	model    Model
@@ -205,8 +205,8 @@ func (p *Program) watch(ctx context.Context, finished <-chan struct{}) {
 	os.Exit(code)
 }
 
-// filter takes the messages that are for the terminal, which Bubble Tea would leave to
-// its renderer.
+// filter handles the messages for the terminal: Bubble Tea would leave them to its renderer,
+// which is off.
 func (p *Program) filter(_ tea.Model, msg tea.Msg) tea.Msg {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
@@ -230,8 +230,8 @@ func (p *Program) filter(_ tea.Model, msg tea.Msg) tea.Msg {
 	return msg
 }
 
-// measured replaces the size that was found in the input with the kernel's: typed,
-// pasted or garbled input can look like a terminal's report of its size.
+// measured replaces a size that was found in the input by the kernel's: typed, pasted or
+// garbled input can look like a terminal's report of its size.
 func (p *Program) measured(size tea.WindowSizeMsg) tea.Msg {
 	if width, height, ok := p.terminal.KernelSize(); ok {
 		return tea.WindowSizeMsg{Width: width, Height: height}
@@ -240,7 +240,7 @@ func (p *Program) measured(size tea.WindowSizeMsg) tea.Msg {
 	return size
 }
 
-// align says when the renderer's clock ticks, which has just started.
+// align reports a tick of the renderer's clock, which has just started.
 func (p *Program) align() {
 	if p.Aligned != nil {
 		p.Aligned(time.Now())
@@ -258,7 +258,7 @@ func (p *Program) suspend() tea.Cmd {
 	}
 }
 
-// painted draws what the model shows after each message, where it differs.
+// painted draws what has changed on the screen after each message.
 type painted struct{ *Program }
 
 // Init implements tea.Model. The first frame carries the questions to the terminal.

@@ -16,11 +16,11 @@ import (
 //
 //	frame ── lines that differ ──→ cells ── runs that differ, by columns ──→ one write
 //
-// Bubble Tea's renderer would wake up ten times a second to find out whether there
-// is something to draw, and compare all cells of the screen. Lines are compared
-// here as text, and a frame is drawn as soon as it is there.
+// Bubble Tea's renderer would wake up ten times a second to see whether there is something to
+// draw, and would compare all cells of the screen. Here lines are compared as text, and a
+// frame is drawn as soon as it is there.
 //
-// It is used by one goroutine at a time.
+// Only one goroutine at a time may use it.
 type screen struct {
 	output io.Writer
 	styles styles
@@ -28,14 +28,14 @@ type screen struct {
 	width, height int
 	lines         []string // the frame that is shown
 	rows          [][]cell // its cells
-	next          [][]cell // those of the frame that is being drawn, where its lines differ
+	next          [][]cell // the cells of the lines that differ in the frame that is being drawn
 	valid         bool     // the terminal shows the frame
 	view          tea.View // whose modes are set
 	synchronized  bool     // frames are wrapped in mode 2026: the terminal shows none half drawn
 
 	out     []byte
 	runs    []run // what differs
-	x, y    int   // the terminal's cursor; -1 is not known
+	x, y    int   // the terminal's cursor; -1 where unknown
 	current styleID
 }
 
@@ -48,7 +48,7 @@ type Frame struct {
 // newScreen returns a screen whose content is not known yet.
 func newScreen(output io.Writer) *screen { return &screen{output: output, styles: newStyles()} }
 
-// invalidate has the next frame drawn anew, cell by cell.
+// invalidate makes Paint draw all cells of the next frame.
 func (s *screen) invalidate() { s.valid = false }
 
 // Paint draws a frame and sets a view's modes. It writes nothing where nothing has
@@ -64,8 +64,8 @@ func (s *screen) Paint(view tea.View, frame Frame) {
 	}
 }
 
-// differences is what turns the frame that is shown into another, after the sequence
-// that starts synchronized output; nothing where they are the same.
+// differences is the output that turns the shown frame into another one. It begins with the
+// sequence that starts synchronized output; it is empty where the frames are equal.
 func (s *screen) differences(view tea.View, frame Frame) []byte {
 	s.out = append(s.out[:0], ansi.SetModeSynchronizedOutput...)
 	begin := len(s.out)
@@ -83,7 +83,7 @@ func (s *screen) differences(view tea.View, frame Frame) []byte {
 	return s.out
 }
 
-// setModes sets the title and the mouse, where they have changed.
+// setModes sets the title and the mouse mode, where they have changed.
 func (s *screen) setModes(view tea.View) {
 	if view.WindowTitle != s.view.WindowTitle {
 		s.out = append(s.out, ansi.SetWindowTitle(view.WindowTitle)...)
@@ -98,7 +98,7 @@ func (s *screen) setModes(view tea.View) {
 	s.view = view
 }
 
-// forgetModes has the next frame set its modes anew: the terminal's are off.
+// forgetModes makes the next frame set its modes again: the terminal's modes are off.
 func (s *screen) forgetModes() { s.view = tea.View{} }
 
 // clear erases the screen.
@@ -120,8 +120,8 @@ func (s *screen) clear(width, height int) {
 	}
 }
 
-// draw draws what differs, line by line; but short runs in one column, as the digits of
-// figures are, one below the other.
+// draw draws what differs, line by line. Only short runs in the same column, such as digits,
+// are drawn one below the other.
 func (s *screen) draw(lines []string) {
 	s.runs = s.runs[:0]
 	at := func(lines []string, y int) string {
@@ -146,8 +146,8 @@ func (s *screen) draw(lines []string) {
 	s.lines = lines
 }
 
-// run is some cells of a line, from one column up to another; beyond the width means
-// that the rest of the line is erased.
+// run is some cells of a line, from one column up to another. If it ends beyond the width,
+// the rest of the line is erased.
 type run struct {
 	y, from, to int
 	drawn       bool
@@ -184,8 +184,8 @@ func (s *screen) drawRun(r *run) {
 	}
 }
 
-// differ adds the runs of cells that differ in a row. Cells between that take no more
-// bytes than a move are written, too.
+// differ adds the runs of cells that differ in a row. It joins two runs where the cells between
+// them take no more bytes than a move.
 func (s *screen) differ(y int) {
 	row, next, first := s.rows[y], s.next[y], len(s.runs)
 	end := s.width // from end on only blanks follow
@@ -227,8 +227,8 @@ func differing(row, next []cell) int {
 	return n
 }
 
-// near reports whether a run may go on over the cells up to another run: they are few,
-// of one byte each, and of the style before them.
+// near reports whether the cells between two runs may be written too: they are few, of one
+// byte each, and in the style of the cell before them.
 func (s *screen) near(row []cell, from, to int) bool {
 	if to-from > len("\x1b[C") {
 		return false
@@ -302,8 +302,8 @@ func (s *screen) put(c cell) {
 	}
 	s.out = utf8.AppendRune(s.out, c.glyph)
 	s.x++
-	// After a glyph of which terminals may disagree, and at the end of a line, where
-	// the cursor waits before it wraps, its place is not known.
+	// The place of the cursor is unknown after a glyph about whose width terminals may
+	// disagree, and at the end of a line, where the cursor waits before it wraps.
 	switch {
 	case !text.OneCell(c.glyph):
 		s.x, s.y = -1, -1

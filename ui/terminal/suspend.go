@@ -97,7 +97,7 @@ func stopGroup() error {
 	return nil
 }
 
-// stopTimeout is how long a stop may take to arrive; it passes while stopped, too.
+// stopTimeout is how long a stop may take to arrive. It runs on while the process is stopped.
 const stopTimeout = time.Second
 
 // orphaned reports whether no shell waits for the program: whether among its

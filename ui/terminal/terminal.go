@@ -27,7 +27,7 @@ type terminal struct {
 	Traits Traits
 
 	screen  *screen
-	entered atomic.Bool // the terminal is ours to draw on
+	entered atomic.Bool // the program may draw on the terminal
 
 	before *term.State // the modes as they were found
 	opened *os.File    // /dev/tty where the standard input is something else
@@ -69,7 +69,7 @@ func open(input, output *os.File, environ []string, listeners listeners) (*termi
 	return t, nil
 }
 
-// raw takes keys one by one and unechoed.
+// raw makes the terminal deliver keys one by one, without echo.
 func (t *terminal) raw() error {
 	if _, err := term.MakeRaw(t.Input.Fd()); err != nil {
 		return fmt.Errorf("setting the terminal to raw mode: %w", err)
@@ -98,9 +98,9 @@ func (t *terminal) KernelSize() (width, height int, ok bool) {
 	return width, height, ok
 }
 
-// Limit is the part of a screen that is drawn on: more than any screen has, as each
-// cell takes memory and whoever owns the terminal can set any size.
-func Limit(width, height int) (most, lines int) { return min(width, 2000), min(height, 1000) }
+// Limit limits the part of a screen that is drawn on. It is larger than any screen, but whoever
+// owns the terminal can set any size, and each cell takes memory.
+func Limit(width, height int) (columns, rows int) { return min(width, 2000), min(height, 1000) }
 
 // Enter saves the title, switches to the alternate screen, asks the questions
 // and draws the first frame, all in one write.
@@ -112,8 +112,7 @@ func (t *terminal) Enter(view tea.View, first []string) {
 	_, _ = t.Output.Write(out) // a closed terminal is noticed by the output itself
 }
 
-// Paint draws a frame while the terminal is ours. What is the same as in the frame
-// before is not written.
+// Paint draws what differs from the last frame, while the program may draw on the terminal.
 func (t *terminal) Paint(view tea.View, frame Frame) {
 	if t.entered.Load() {
 		t.screen.Paint(view, frame)
@@ -149,10 +148,10 @@ func (t *terminal) saveTitle() string {
 	return pushTitle
 }
 
-// leave switches all modes off and goes back to the main screen and the title that
-// was there. The keyboard protocol of the main screen is the shell's: ours ends
-// before the screen changes. Where nothing was entered there is nothing to leave,
-// unless it has to be made sure: what was written may have been dropped.
+// leave switches all modes off and goes back to the main screen and its title. The keyboard
+// protocol of the main screen belongs to the shell: ours ends before the screen changes. Where
+// nothing was entered leave does nothing, unless it must be sure: what was written may have
+// been dropped.
 func (t *terminal) leave(sure bool) {
 	if !t.entered.Swap(false) && !sure {
 		return
@@ -171,7 +170,7 @@ func (t *terminal) leave(sure bool) {
 	_, _ = t.Output.Write([]byte(out)) // as in Enter
 }
 
-// enterAgain takes the screen back after a leave; the next frame is drawn anew.
+// enterAgain takes the screen back after a leave. The next frame is drawn completely.
 func (t *terminal) enterAgain() {
 	t.screen.invalidate()
 	t.screen.forgetModes()
