@@ -21,9 +21,7 @@ import (
 // TestPrometheusScrapesTheDaemon: a real Prometheus, with the configuration and rules of
 // contrib, has the figures of a daemon on the fake driver, and knows it is up.
 func TestPrometheusScrapesTheDaemon(t *testing.T) {
-	if os.Getenv("VRAMSCOPE_FULL") == "" {
-		t.Skip("a long test: set VRAMSCOPE_FULL")
-	}
+	needs.Full(t)
 	prometheus := needs.Tool(t, "prometheus")
 	exported := config.Defaults().Processes + 1 // of a GPU, with the rest as one
 	directory := t.TempDir()

@@ -91,9 +91,7 @@ func (n *namespace) sshd(port int, keys, script string) {
 // TestRealSSH: a real sshd in a network namespace, over a link that is slow (link_test.go), dies
 // and comes back; boxes that refuse, deny, do not answer at all, and one with a newer vramscope.
 func TestRealSSH(t *testing.T) {
-	if os.Getenv("VRAMSCOPE_FULL") == "" {
-		t.Skip("a minute: .ci/run --full")
-	}
+	needs.Full(t)
 	if os.Geteuid() != 0 {
 		t.Skip("network namespaces need root")
 	}

@@ -6,17 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"vramscope/internal/needs"
 	"vramscope/metric"
 	"vramscope/sampler/snapshot"
 )
-
-// long skips a test that takes minutes, unless .ci/run --full runs it.
-func long(t *testing.T) {
-	t.Helper()
-	if os.Getenv("VRAMSCOPE_FULL") == "" {
-		t.Skip("minutes: .ci/run --full runs it")
-	}
-}
 
 // fillFolder records a synthetic box, a tick a second, and returns how much CPU
 // time of the writer a tick took.
@@ -68,7 +61,7 @@ func TestMonth(t *testing.T) {
 
 // TestLargeDay is six hours of 16 GPUs with 64 processes each, or a day.
 func TestLargeDay(t *testing.T) {
-	long(t)
+	needs.Full(t)
 	ticks := 21_600
 	if os.Getenv("VRAMSCOPE_FULL") == "month" {
 		ticks = wholeDay

@@ -4,5 +4,6 @@
 //
 //	needs.Tool(t, "gdb") → its path
 //	needs.Vramscope(t) → that of the program itself, built for the test
+//	needs.Full(t) → skipped, but for .ci/run --full
 //	needs.Missing(t, "there is no cuda.h")
 package needs

@@ -38,6 +38,14 @@ func Vramscope(t TB) string {
 	return binary
 }
 
+// Full skips a test that takes long, but for .ci/run --full (VRAMSCOPE_FULL is set).
+func Full(t TB) {
+	t.Helper()
+	if os.Getenv("VRAMSCOPE_FULL") == "" {
+		t.Skipf("long: .ci/run --full runs it")
+	}
+}
+
 // Missing ends the test because something is missing that .ci/run installs.
 func Missing(t TB, format string, args ...any) {
 	t.Helper()

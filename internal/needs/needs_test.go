@@ -40,3 +40,13 @@ func TestVramscopeBuiltBefore(t *testing.T) {
 		t.Errorf("it is %q: %+v", path, got)
 	}
 }
+
+func TestFullSkipsLongTests(t *testing.T) {
+	for set, want := range map[string]ended{"": {skipped: "long: .ci/run --full runs it"}, "1": {}} {
+		t.Setenv("VRAMSCOPE_FULL", set)
+		var got ended
+		if Full(&got); got != want {
+			t.Errorf("with VRAMSCOPE_FULL=%q: %+v", set, got)
+		}
+	}
+}

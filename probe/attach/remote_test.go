@@ -14,7 +14,7 @@ import (
 // needRemoteExec skips the test without Python 3.14.
 func needRemoteExec(t *testing.T) string {
 	t.Helper()
-	if python := pythons(t, 14)["3.14"]; python != "" {
+	if python := pythons()["3.14"]; python != "" {
 		return python
 	}
 	t.Skip("no Python 3.14")

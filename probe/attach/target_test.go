@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -166,12 +167,11 @@ func (p *target) mustBeSilent() {
 	}
 }
 
-// pythons are this machine's interpreters from 3.8 to 3.newest, by version.
-func pythons(t *testing.T, newest int) map[string]string {
-	t.Helper()
+// pythons are this machine's interpreters from 3.8 to 3.14, by version.
+var pythons = sync.OnceValue(func() map[string]string {
 	found := make(map[string]string)
 	names := []string{"python3"}
-	for minor := 8; minor <= newest; minor++ {
+	for minor := 8; minor <= 14; minor++ {
 		names = append(names, fmt.Sprintf("python3.%d", minor))
 	}
 	for _, name := range names {
@@ -181,7 +181,7 @@ func pythons(t *testing.T, newest int) map[string]string {
 		if err != nil {
 			continue
 		}
-		if _, err := fmt.Sscan(string(out), &major, &minor, &path); err != nil || major != 3 || minor < 8 || minor > newest {
+		if _, err := fmt.Sscan(string(out), &major, &minor, &path); err != nil || major != 3 || minor < 8 || minor > 14 {
 			continue
 		}
 		if version := fmt.Sprintf("%d.%d", major, minor); found[version] == "" {
@@ -189,7 +189,7 @@ func pythons(t *testing.T, newest int) map[string]string {
 		}
 	}
 	return found
-}
+})
 
 // testAttacher is an Attacher that waits for a loaded machine.
 func testAttacher() *Attacher {

@@ -63,9 +63,7 @@ func engine(t *testing.T, server string, paths []string, every time.Duration) (u
 
 // TestAThousandBoxes: all of them are up, and the screen's questions are answered.
 func TestAThousandBoxes(t *testing.T) {
-	if os.Getenv("VRAMSCOPE_FULL") == "" {
-		t.Skip("half a minute: .ci/run --full")
-	}
+	needs.Full(t)
 	f := &simulated{boxes: 1000, gpus: 8, now: time.Now, modes: map[int]mode{}}
 	s := httptest.NewServer(f)
 	t.Cleanup(s.Close)

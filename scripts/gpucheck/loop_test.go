@@ -20,9 +20,7 @@ import (
 // TestGPUCheckClosedLoop runs every pattern and every flush. The runs mostly wait,
 // so they run in parallel.
 func TestGPUCheckClosedLoop(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	needs.Full(t)
 	t.Parallel()
 	needs.Tool(t, "python3")
 	binary := needs.Vramscope(t)

@@ -17,9 +17,7 @@ import (
 // TestGPUCheckPrograms runs the sections about programs with the stand-ins of the
 // probe's tests, which allocate on the fake driver.
 func TestGPUCheckPrograms(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	needs.Full(t)
 	t.Parallel()
 	needs.Tool(t, "python3")
 	binary := needs.Vramscope(t)

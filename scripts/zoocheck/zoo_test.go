@@ -41,9 +41,7 @@ func zooCommand(t *testing.T, environ []string, vramscope string, arguments ...s
 
 // TestZooCleansUp: its programs wait for it, so they would stay for ever.
 func TestZooCleansUp(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	needs.Full(t)
 	t.Parallel() // mostly it waits
 	harmful, err := filepath.Abs("testdata/harmful")
 	if err != nil {
@@ -119,9 +117,7 @@ func TestZoo(t *testing.T) {
 
 // TestZooSeesHarm runs it with a vramscope that does harm, each time of another kind.
 func TestZooSeesHarm(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	needs.Full(t)
 	needs.Tool(t, "python3")
 	binary := needs.Vramscope(t)
 	harmful, err := filepath.Abs("testdata/harmful")
