@@ -11,6 +11,7 @@ import (
 
 // TestClosedOutputIsAnError: every command that writes says that it could not.
 func TestClosedOutputIsAnError(t *testing.T) {
+	t.Parallel()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

@@ -245,6 +245,7 @@ func TestDaemonRefusesBadFlags(t *testing.T) {
 // TestDaemonRecords: everything is on disk after SIGTERM, marked as simulated, and
 // a reload goes on with it.
 func TestDaemonRecords(t *testing.T) {
+	t.Parallel()
 	d := startDaemon(t, nil, "--demo", "--record", "--interval", "100ms")
 	folder := filepath.Join(d.home, "recordings")
 	d.wait("READY", func() bool { return d.notified("READY=1", 1) })

@@ -135,6 +135,7 @@ func (u *usersPlace) once(name string, uid int) (doc schema.Document, text strin
 // TestAliceSeesThatBobsMemoryIsCached: she may not ask bob's process, and root's
 // daemon may. She sees numbers, and which they are the daemon's.
 func TestAliceSeesThatBobsMemoryIsCached(t *testing.T) {
+	t.Parallel()
 	u := newUsersPlace(t)
 	report := `{"runtimes":[{"name":"PyTorch","version":"2.8.0"}],"capabilities":["flush"],"evictable":[{"name":"bobs-cache"}],
 		"allocators":[{"kind":"pytorch","basis":"stranded","reserved_bytes":12884901888,"allocated_bytes":1073741824,"cached_bytes":11811160064,"fragmented_bytes":0,"returnable_bytes":11811160064,"config":"bobs-config"}]}`

@@ -148,6 +148,7 @@ func TestHeadroomWaitIsInterrupted(t *testing.T) {
 
 // A driver that goes away may come back; one that was never there does not.
 func TestHeadroomWaitsThroughADriverThatGoes(t *testing.T) {
+	t.Parallel()
 	b := waitFor(t, "--wait", "10m")
 	b.says("waiting")
 	b.state.GPUs[0].Lost = true
@@ -163,6 +164,7 @@ func TestHeadroomWaitsThroughADriverThatGoes(t *testing.T) {
 
 // In a terminal one line changes, and is gone at the end.
 func TestHeadroomWaitOnATerminal(t *testing.T) {
+	t.Parallel()
 	out := onTerminal(t, 40, []string{"TERM=xterm-256color"}, "headroom", "--demo", "--need", "20G", "--wait", "1s")
 	if strings.Contains(out, "waiting") || !strings.Contains(out, "yes: 20.0G fits") {
 		t.Errorf("it fits at once: %q", out)

@@ -64,6 +64,7 @@ func demoRecording(t *testing.T, length time.Duration) string {
 }
 
 func TestReport(t *testing.T) {
+	t.Parallel()
 	where := demoRecording(t, time.Hour)
 	for name, test := range map[string]func(*testing.T, string){
 		"in each format": reportInEachFormat, "of the demo": reportOfTheDemo, "in eighty columns": reportInEightyColumns,
@@ -127,6 +128,7 @@ func reportInEachFormat(t *testing.T, where string) {
 
 // The first and the last minute have sums, but not all of them is recorded.
 func TestReportIsOfTheTimeOfTheSamples(t *testing.T) {
+	t.Parallel()
 	where := demoRecording(t, 100*time.Second)
 	out, problem, code := reported(t, where)
 	if code != 0 || !strings.Contains(out, "2026-11-20 12:00:05 to 2026-11-20 12:01:40 UTC\nrecorded 1 min 35 s of 1 min 35 s\n") {
@@ -320,6 +322,7 @@ func reportRefusesWithAdvice(t *testing.T, where string) {
 
 // A recording has no sums of the minute that has just begun: the report makes them.
 func TestReportOfTheFirstMinute(t *testing.T) {
+	t.Parallel()
 	directory := t.TempDir()
 	w, err := recording.Create(directory, recording.Options{})
 	if err != nil {
@@ -340,6 +343,7 @@ func TestReportOfTheFirstMinute(t *testing.T) {
 // A recorder that is killed leaves no sums of its last minute, of processes of five: the
 // report is that of a recorder that was ended.
 func TestReportAfterAKill(t *testing.T) {
+	t.Parallel()
 	ended, killed := t.TempDir(), t.TempDir()
 	w, err := recording.Create(ended, recording.Options{})
 	if err != nil {
@@ -365,6 +369,7 @@ func TestReportAfterAKill(t *testing.T) {
 // A recorder that is killed in the midst of a recording, and started anew minutes later:
 // the report has the time up to the kill.
 func TestReportAfterAKillAndARestart(t *testing.T) {
+	t.Parallel()
 	before, killed := t.TempDir(), t.TempDir()
 	w, err := recording.Create(before, recording.Options{})
 	if err != nil {
@@ -392,6 +397,7 @@ func TestReportAfterAKillAndARestart(t *testing.T) {
 
 // A recorder that was started anew, by an update say, in the minute in which it is killed.
 func TestReportAfterARestartAndAKill(t *testing.T) {
+	t.Parallel()
 	ended, killed := t.TempDir(), t.TempDir()
 	w, err := recording.Create(ended, recording.Options{})
 	if err != nil {

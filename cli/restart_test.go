@@ -220,6 +220,7 @@ func (u *upgrade) unload() {
 // The driver is upgraded under a running monitor: it shows the new one, on the same
 // terminal, in the same process.
 func TestMonitorSurvivesADriverUpgrade(t *testing.T) {
+	t.Parallel()
 	u := newUpgrade(t)
 	u.before.GPUs[1].Resize(u.before.GPUs[1].Processes[1].PID, 7<<30)
 	u.before.MustWrite(t, filepath.Join(u.directory, "before"))
@@ -250,6 +251,7 @@ func TestMonitorSurvivesADriverUpgrade(t *testing.T) {
 // The new driver may be there before its library, and the program's own file
 // may have been replaced as well.
 func TestDriverUpgradeInSteps(t *testing.T) {
+	t.Parallel()
 	u := newUpgrade(t)
 	program := filepath.Join(t.TempDir(), "vramscope")
 	binary, err := os.ReadFile(self(t))

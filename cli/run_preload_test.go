@@ -80,6 +80,7 @@ type reportedAllocator struct {
 // TestRunShowsAndFlushesANativeProgram: the whole loop, as in the README, with
 // a shell in between.
 func TestRunShowsAndFlushesANativeProgram(t *testing.T) {
+	t.Parallel()
 	if preload.Library() == nil {
 		t.Skip(preload.ErrNoLibrary)
 	}
@@ -195,6 +196,7 @@ live.clear()
 // TestRunWithBothProbesInOneProcess: a shell that starts Python has the native
 // probe, and so has Python. One of the two serves, and nothing is reported twice.
 func TestRunWithBothProbesInOneProcess(t *testing.T) {
+	t.Parallel()
 	python := pythonWith(t, "ctypes")
 	if preload.Library() == nil {
 		t.Skip(preload.ErrNoLibrary)

@@ -161,6 +161,7 @@ func pythonWith(t *testing.T, modules string) string {
 
 // TestRunShowsAndFlushesAPythonProgram: the whole loop, as in the README.
 func TestRunShowsAndFlushesAPythonProgram(t *testing.T) {
+	t.Parallel()
 	python := pythonWith(t, "sys")
 	b := newProbeBox(t, 2)
 	fake, err := filepath.Abs("../probe/agent/testdata/fake")

@@ -48,6 +48,7 @@ func script(environ []string, text string) *exec.Cmd {
 
 // TestRunStartsTheCommandWithoutAProbe: with one line that says why and what to do.
 func TestRunStartsTheCommandWithoutAProbe(t *testing.T) {
+	t.Parallel()
 	unknown := userWithoutName(t)
 	long := strings.Repeat("x", 1<<17-len("PYTHONPATH=")-1) // the kernel's longest string
 	for name, c := range map[string]struct {

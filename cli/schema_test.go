@@ -71,6 +71,7 @@ func TestTheSchemaRefusesOtherDocuments(t *testing.T) {
 }
 
 func TestCommandsConformToTheSchemas(t *testing.T) {
+	t.Parallel()
 	trace := filepath.Join(t.TempDir(), "trace.csv")
 	if err := os.WriteFile(trace, []byte("series_id,t_seconds,used_bytes\n"+strings.Repeat("a,1,5\n", 3)+"b,1,x\n"), 0o600); err != nil {
 		t.Fatal(err)

@@ -120,6 +120,7 @@ func (j *pythonJob) await(args ...string) string {
 }
 
 func TestSnapshotOfAPythonProgram(t *testing.T) {
+	t.Parallel()
 	j := startJob(t)
 	directory := t.TempDir()
 	path := filepath.Join(directory, "it's.pickle")
@@ -228,6 +229,7 @@ func TestCancelledSnapshotLeavesNoFile(t *testing.T) {
 
 // TestSnapshotOfAStoppedProcessIsRefused, in the words that a flush has for it.
 func TestSnapshotOfAStoppedProcessIsRefused(t *testing.T) {
+	t.Parallel()
 	j := startJob(t)
 	file := filepath.Join(t.TempDir(), "snapshot")
 	j.await("-o", file)

@@ -67,6 +67,7 @@ func (d *runningDaemon) status(words string) bool {
 
 // TestGuardThatCannotActSaysSo, everywhere, and acts when its log is mended.
 func TestGuardThatCannotActSaysSo(t *testing.T) {
+	t.Parallel()
 	d := startDaemon(t, nil, "--record", "--nvml-library", "/nonexistent")
 	d.wait("READY", func() bool { return d.notified("READY=1", 1) })
 	log := filepath.Join(d.home, "vramscope", action.LogName)

@@ -48,6 +48,7 @@ func ends(t *testing.T, cmd *exec.Cmd) error {
 }
 
 func TestStreamWritesADocumentASampleUntilSIGTERM(t *testing.T) {
+	t.Parallel()
 	cmd, _, lines := streaming(t)
 	var last time.Time
 	for i := range 3 {
@@ -74,6 +75,7 @@ func TestStreamWritesADocumentASampleUntilSIGTERM(t *testing.T) {
 }
 
 func TestStreamEndsWithAClosedPipe(t *testing.T) {
+	t.Parallel()
 	cmd, read, lines := streaming(t)
 	if !lines.Scan() {
 		t.Fatal(lines.Err())
@@ -87,6 +89,7 @@ func TestStreamEndsWithAClosedPipe(t *testing.T) {
 
 // TestStreamEndsWhileItsReaderStandsStill: "stream | less" ends with Ctrl-C.
 func TestStreamEndsWhileItsReaderStandsStill(t *testing.T) {
+	t.Parallel()
 	cmd, read, lines := streaming(t)
 	if !lines.Scan() {
 		t.Fatal(lines.Err())

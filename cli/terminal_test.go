@@ -45,6 +45,7 @@ func runOnTerminal(t *testing.T, width uint16, environ []string, args ...string)
 
 // TestTerminals: a terminal without a cursor gets a table, cut to its width.
 func TestTerminals(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		name    string
 		environ []string
@@ -84,6 +85,7 @@ func TestReplayNamesTheTerminal(t *testing.T) {
 }
 
 func TestDoctorOnATerminal(t *testing.T) {
+	t.Parallel()
 	out := onTerminal(t, 72, []string{"TERM=xterm-256color", "NO_COLOR=", "COLORTERM="}, "doctor", "--demo")
 	for _, want := range []string{"  ok  terminal ", "xterm-256color, 72×24", "  ok  colours ", "256", "UTF-8"} {
 		if !strings.Contains(out, want) {
