@@ -37,7 +37,6 @@ exec ` + os.Args[0] + ` stream --demo
 }
 
 func TestFleetOverSSH(t *testing.T) {
-	t.Parallel()
 	out, errs, code := overSSH(t, "fleet", "once", "--ssh", "box1,dead,alice@box2", "--format", "json")
 	if code != exitOK {
 		t.Fatalf("exit code %d: %s", code, errs)
@@ -56,7 +55,6 @@ func TestFleetOverSSH(t *testing.T) {
 }
 
 func TestFleetOfOneBox(t *testing.T) {
-	t.Parallel()
 	if out, errs, code := overSSH(t, "fleet", "once", "--ssh", "box1"); code != exitOK || !strings.Contains(out, "SIMULATED\n1 box, 0 down, 8 GPUs: ") || !strings.Contains(out, " of 637G used") { // as once --line has it
 		t.Errorf("exit code %d:\n%s%s", code, out, errs)
 	}
@@ -64,7 +62,6 @@ func TestFleetOfOneBox(t *testing.T) {
 
 // TestFleetOnceFailsWhereNoBoxAnswers: it writes the boxes all the same.
 func TestFleetOnceFailsWhereNoBoxAnswers(t *testing.T) {
-	t.Parallel()
 	for _, args := range [][]string{{"--ssh", "dead"}, {"--ssh", "box1,dead", "--filter", "host=dead"}} {
 		out, errs, code := overSSH(t, append([]string{"fleet", "once"}, args...)...)
 		if code != exitFailure || !strings.Contains(out, "1 box, 1 down, ") || errs != "vramscope: fleet: no box answers\n" {
@@ -74,7 +71,6 @@ func TestFleetOnceFailsWhereNoBoxAnswers(t *testing.T) {
 }
 
 func TestFleetOnceSaysThatNothingMatches(t *testing.T) {
-	t.Parallel()
 	for _, words := range []string{"user=nobody", "state=lost"} {
 		if out, errs, code := overSSH(t, "fleet", "once", "--ssh", "box1", "--filter", words); code != exitOK || !strings.HasSuffix(out, "\n\nnothing matches --filter "+words+"\n") {
 			t.Errorf("exit code %d:\n%s%s", code, out, errs)
@@ -83,7 +79,6 @@ func TestFleetOnceSaysThatNothingMatches(t *testing.T) {
 }
 
 func TestFleetHeadroomOverSSH(t *testing.T) {
-	t.Parallel()
 	for _, c := range []struct {
 		need, count, first string
 		code               int

@@ -86,6 +86,26 @@ func TestJudgeForAWhile(t *testing.T) {
 	}
 }
 
+// The low point is on straight lines between the horizons, and no longer ago than asked for.
+func TestLowPointOfACurve(t *testing.T) {
+	at := func(horizon time.Duration, median quantity.Bytes) snapshot.Prediction {
+		return snapshot.Prediction{Horizon: horizon, Median: median, Lower80: median - 1, Upper80: median + 2}
+	}
+	predicted := []snapshot.Prediction{at(10*time.Second, 100), at(time.Minute, 40), at(3*time.Minute, 80)}
+	for length, want := range map[time.Duration]*LowPoint{
+		5 * time.Second:  {Median: 460, Lower: 459, Upper: 461}, // half of the way from 60
+		10 * time.Second: {Median: 440, Lower: 438, Upper: 441},
+		time.Minute:      {Median: 440, Lower: 438, Upper: 441}, // the highest use on the way
+		3 * time.Minute:  {Median: 440, Lower: 438, Upper: 441},
+		4 * time.Minute:  nil,
+	} {
+		got := lowest(480, 60, predicted, length)
+		if (got == nil) != (want == nil) || got != nil && *got != *want {
+			t.Errorf("%v: %+v, want %+v", length, got, want)
+		}
+	}
+}
+
 // What a flush frees may be unknown: that is not nothing.
 func TestUnknownReturnable(t *testing.T) {
 	pool := snapshot.Allocator{Kind: "cuda_pool", Basis: "post_flush", Reserved: bytesOf(5 * gib), Allocated: bytesOf(5 * gib), Cached: bytesOf(0)}

@@ -2,7 +2,9 @@ package headroom
 
 import (
 	"math/rand/v2"
+	"strconv"
 	"testing"
+	"time"
 
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
@@ -111,5 +113,52 @@ func TestHeadroomNamesNoMoreProcessesThanNeeded(t *testing.T) {
 		if got := r.Places[0].Why(); got != want {
 			t.Errorf("%v: %q, want %q", need, got, want)
 		}
+	}
+}
+
+func TestSentence(t *testing.T) {
+	const one, three, far = 1, 3, 9
+	ask := func(count int) Question { return Question{Need: 20 * gib, Count: count} }
+	long := Question{Need: 20 * gib, Count: one, Length: 10 * time.Minute}
+	for _, c := range []struct {
+		question Question
+		verdicts string // of GPUs 0, 1, …: yes, after a flush, no, unknown
+		want     string
+	}{
+		{ask(one), "y", "yes: 20.0G fits on GPU 0"},
+		{long, "nyy", "yes: 20.0G for 10m fits on GPU 1, 2"},
+		{ask(2), "yy", "yes: 2 times 20.0G fits on GPU 0, 1"},
+		{ask(one), "nf", "after a flush: 20.0G fits on GPU 1"},
+		{ask(three), "yfyn", "after a flush: 3 times 20.0G fits on GPU 0, 2, and then on GPU 1"},
+		{ask(one), "uu", "unknown: no GPU could be judged"},
+		{ask(one), "", "unknown: no GPU could be judged"},
+		{ask(one), "nn", "no: 20.0G fits nowhere"},
+		{ask(far), "yfynu", "no: need 9, fits on 0,2; after a flush also on 1"},
+		{ask(far), "ynny", "no: need 9, fits on 0,3"},
+		{ask(far), "nff", "no: need 9, fits after a flush on 1,2"},
+	} {
+		r := Report{Question: c.question}
+		for i, letter := range c.verdicts {
+			verdict := map[rune]Verdict{'y': Yes, 'f': AfterFlush, 'n': No, 'u': Unknown}[letter]
+			r.Places = append(r.Places, Place{Label: strconv.Itoa(i), Verdict: verdict})
+		}
+		r.Answer = r.conclude()
+		if got := r.Sentence(); got != c.want {
+			t.Errorf("%s for %d: %q, want %q", c.verdicts, c.question.Count, got, c.want)
+		}
+	}
+}
+
+// What belongs to no probe, or to another instance, hides no process behind it.
+func TestFlushableBehindAnother(t *testing.T) {
+	snap := snapshottest.Room(15*gib, 5*gib)
+	unprobed := snap.Rows[0]
+	unprobed.ID.Process.PID, unprobed.Probe = 99, nil
+	nothing := snapshottest.Room(0, 0).Rows[0]
+	nothing.ID.Process.PID = 98
+	snap.Rows = append([]snapshot.Process{unprobed, nothing}, snap.Rows...)
+	r := Judge(snap, remembers{}, Question{Need: 20 * gib, Count: 1})
+	if f := r.Places[0].Flushable; r.Answer != AfterFlush || len(f) != 1 || f[0].Process.ID.Process.PID != 100 {
+		t.Errorf("%s, flushing %+v", r.Answer, f)
 	}
 }
