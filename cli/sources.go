@@ -47,9 +47,9 @@ type sources struct {
 // sources wires the sources. Past is how long a simulated box has already run.
 func (p *program) sources(s *config.Settings, past time.Duration) (*sources, error) {
 	out := &sources{inflight: newInflight(), options: sampler.Options{
-		Interval:   s.Interval,
-		Only:       s.GPUs,
-		Thresholds: s.Thresholds(),
+		Interval:  s.Interval,
+		Only:      s.GPUs,
+		LowMemory: s.LowMemoryFraction(),
 	}}
 	if p.flags.demo {
 		clock := &replay{at: p.now().Add(-past), behind: past > 0, now: p.now}

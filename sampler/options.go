@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"time"
 
-	"vramscope/sampler/alert"
 	"vramscope/sampler/snapshot"
 )
 
@@ -29,9 +28,11 @@ type Options struct {
 	Since time.Time
 
 	// Only lists the GPUs to read, by index or UUID prefix; nil is all.
-	Only       []string
-	Thresholds alert.Thresholds
-	Simulated  bool
+	Only []string
+	// LowMemory is the fraction of a GPU's capacity below which free memory is low.
+	// 0 is a tenth, a negative one switches the alert off.
+	LowMemory float64
+	Simulated bool
 	// Guard looks at each snapshot before it is published, and is its guard's state.
 	// It must not wait. Nil: there is none.
 	Guard func(*snapshot.Snapshot) *snapshot.Guard
@@ -50,6 +51,7 @@ const (
 // withDefaults fills in the zero fields.
 func (o Options) withDefaults() Options {
 	o.Interval = min(max(cmp.Or(o.Interval, defaultInterval), MinInterval), MaxInterval)
+	o.LowMemory = cmp.Or(o.LowMemory, 0.10)
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}

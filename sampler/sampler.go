@@ -57,7 +57,7 @@ func New(options Options) *Sampler {
 		failures: make(map[snapshot.RowID]*failures),
 		reports:  make(map[snapshot.RowID]*reports),
 		byPID:    make(map[int]*identified),
-		alerts:   alert.New(options.Thresholds),
+		alerts:   alert.New(options.LowMemory),
 		down:     make(map[string]time.Time),
 		history:  newHistory(),
 		updates:  make(chan struct{}, 1),

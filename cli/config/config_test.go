@@ -150,14 +150,14 @@ func FuzzConfig(f *testing.F) {
 	})
 }
 
-func TestThresholds(t *testing.T) {
+func TestLowMemoryFraction(t *testing.T) {
 	s := Defaults()
-	if s.Thresholds().LowMemoryFraction != .1 {
-		t.Errorf("by default %+v", s.Thresholds())
+	if got := s.LowMemoryFraction(); got != .1 {
+		t.Errorf("by default %v", got)
 	}
 	s.LowMemory = 0
-	if got := s.Thresholds(); got.LowMemoryFraction >= 0 {
-		t.Errorf("switched off: %+v; only a negative fraction is off, 0 is the default", got)
+	if got := s.LowMemoryFraction(); got >= 0 {
+		t.Errorf("switched off: %v; only a negative fraction is off, 0 is the default", got)
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 	"vramscope/internal/quantity"
 	"vramscope/metric"
 	"vramscope/sampler"
-	"vramscope/sampler/alert"
 	"vramscope/themes"
 )
 
@@ -188,12 +187,12 @@ func setText(to *string) func(string) error {
 
 func themeList() string { return strings.Join(themes.Names(), ", ") }
 
-// Thresholds are the limits of the alert rules, as set.
-func (s *Settings) Thresholds() alert.Thresholds {
+// LowMemoryFraction is LowMemory as the sampler takes it: negative where it is off.
+func (s *Settings) LowMemoryFraction() float64 {
 	if s.LowMemory == 0 {
-		return alert.Thresholds{LowMemoryFraction: -1} // off
+		return -1
 	}
-	return alert.Thresholds{LowMemoryFraction: float64(s.LowMemory) / 100}
+	return float64(s.LowMemory) / 100
 }
 
 func (s *Settings) setGuardMode(value string) error {

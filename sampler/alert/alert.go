@@ -9,81 +9,59 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// FullWithin is the time to full from which the alert is raised, unless the
-// Thresholds have another one.
+// FullWithin is the median time to full below which the alert is raised.
 const FullWithin = 15 * time.Minute
 
-// Thresholds are the rules' limits. The zero value means the defaults; a
-// negative LowMemoryFraction switches that rule off.
-type Thresholds struct {
-	LowMemoryFraction float64       // of a GPU's capacity that is free: 0.10
-	FullWithin        time.Duration // a median time to full below it is an alarm: 15 min
-	OutOfMemoryFor    time.Duration // how long an out-of-memory event is an alarm: 60 s
-	ThrottledFor      time.Duration // how long clocks must have been held down: 30 s
-	XIDFor            time.Duration // how long a critical error is shown: 10 min
-}
-
-func (t Thresholds) withDefaults() Thresholds {
-	t.LowMemoryFraction = cmp.Or(t.LowMemoryFraction, 0.10)
-	t.FullWithin = cmp.Or(t.FullWithin, FullWithin)
-	t.OutOfMemoryFor = cmp.Or(t.OutOfMemoryFor, time.Minute)
-	t.ThrottledFor = cmp.Or(t.ThrottledFor, 30*time.Second)
-	t.XIDFor = cmp.Or(t.XIDFor, 10*time.Minute)
-	return t
-}
+const (
+	outOfMemoryFor = time.Minute      // how long an out-of-memory event is an alert
+	throttledFor   = 30 * time.Second // how long clocks must have been held down
+	xidFor         = 10 * time.Minute // how long a critical error is shown
+)
 
 // Evaluator applies the rules. It is not safe for concurrent use.
 type Evaluator struct {
-	thresholds Thresholds
-	past
-	tick uint64
+	low     float64 // fraction of a GPU's capacity
+	latches map[key]*latch
+	rows    map[snapshot.RowID]*rowTrace
+	gpus    map[string]*gpuTrace
+	tick    uint64
 }
 
-// past is what an Evaluator remembers. The exported fields in it are saved.
-type past struct {
-	Latches map[key]*latch
-	Rows    map[snapshot.RowID]*rowTrace
-	GPUs    map[string]*gpuTrace
-}
-
-// New makes an Evaluator without a past.
-func New(thresholds Thresholds) *Evaluator {
+// New makes an Evaluator without a past. Free memory below that fraction of a GPU's
+// capacity is low memory; a negative fraction switches the rule off.
+func New(low float64) *Evaluator {
 	return &Evaluator{
-		thresholds: thresholds.withDefaults(),
-		past: past{
-			Latches: make(map[key]*latch),
-			Rows:    make(map[snapshot.RowID]*rowTrace),
-			GPUs:    make(map[string]*gpuTrace),
-		},
+		low:     low,
+		latches: make(map[key]*latch),
+		rows:    make(map[snapshot.RowID]*rowTrace),
+		gpus:    make(map[string]*gpuTrace),
 	}
 }
 
 // key identifies a candidate from one snapshot to the next. An alert about a
 // GPU has no row in its key: the process that it names may change.
 type key struct {
-	Kind     snapshot.AlertKind
-	GPUUUID  string
-	Instance snapshot.InstanceID
-	Row      snapshot.RowID
+	kind snapshot.AlertKind
+	place
+	row snapshot.RowID
 }
 
-// place is the GPU or MIG instance that the candidate is about.
-func (k key) place() place {
-	if k.Row != (snapshot.RowID{}) {
-		return place{gpuUUID: k.GPUUUID, instance: k.Row.Instance}
+func keyOf(a *snapshot.Alert) key {
+	k := key{kind: a.Kind, place: place{a.GPUUUID, a.Instance}}
+	if a.Kind == snapshot.AlertLeak || a.Kind == snapshot.AlertOutOfMemory {
+		k.row = a.Row
 	}
-	return place{gpuUUID: k.GPUUUID, instance: k.Instance}
+	return k
 }
 
 // candidate is what a rule finds in one snapshot.
 type candidate struct {
-	Key        key
-	Hysteresis hysteresis
-	Alert      snapshot.Alert
-	Soon       time.Duration // orders alerts of one kind: the soonest first
-	Forecast   *snapshot.FullIn
-	// Refuted ends the alert at the first miss where the place uses less than this.
-	Refuted quantity.Bytes
+	hysteresis hysteresis
+	alert      snapshot.Alert
+	soon       time.Duration // orders alerts of one kind: the soonest first
+	forecast   *snapshot.FullIn
+	// refuted ends the alert at the first miss where the place uses less than this.
+	refuted quantity.Bytes
 }
 
 // Evaluate looks at the next snapshot and returns the alerts that stand,
@@ -113,7 +91,7 @@ func (e *Evaluator) Evaluate(snap *snapshot.Snapshot) []snapshot.Alert {
 	slices.SortFunc(standing, worstFirst)
 	var alerts []snapshot.Alert
 	for i := range standing {
-		alerts = append(alerts, standing[i].Alert)
+		alerts = append(alerts, standing[i].alert)
 	}
 	return alerts
 }
@@ -123,13 +101,13 @@ func (e *Evaluator) Evaluate(snap *snapshot.Snapshot) []snapshot.Alert {
 func withoutRepetition(standing []candidate) []candidate {
 	filling := make(map[place]bool)
 	for i := range standing {
-		if standing[i].Key.Kind == snapshot.AlertFullIn {
-			filling[standing[i].Key.place()] = true
+		if k := keyOf(&standing[i].alert); k.kind == snapshot.AlertFullIn {
+			filling[k.place] = true
 		}
 	}
 	return slices.DeleteFunc(standing, func(c candidate) bool {
-		repeats := c.Key.Kind == snapshot.AlertLowMemory || c.Key.Kind == snapshot.AlertLeak
-		return repeats && filling[c.Key.place()]
+		k := keyOf(&c.alert)
+		return (k.kind == snapshot.AlertLowMemory || k.kind == snapshot.AlertLeak) && filling[k.place]
 	})
 }
 
@@ -140,25 +118,18 @@ var order = [...]snapshot.AlertKind{
 }
 
 func worstFirst(a, b candidate) int {
+	this, other := keyOf(&a.alert), keyOf(&b.alert)
 	return cmp.Or(
-		cmp.Compare(b.Alert.Severity, a.Alert.Severity),
-		cmp.Compare(slices.Index(order[:], a.Key.Kind), slices.Index(order[:], b.Key.Kind)),
-		cmp.Compare(a.Soon, b.Soon),
-		cmp.Compare(a.Alert.GPU, b.Alert.GPU),
-		cmp.Compare(a.Key.GPUUUID, b.Key.GPUUUID),
-		cmp.Compare(a.Key.Instance.GPU, b.Key.Instance.GPU),
-		cmp.Compare(a.Key.Instance.Compute, b.Key.Instance.Compute),
-		compareRows(a.Key.Row, b.Key.Row),
-	)
-}
-
-func compareRows(a, b snapshot.RowID) int {
-	return cmp.Or(
-		cmp.Compare(a.Process.PID, b.Process.PID),
-		cmp.Compare(a.Process.StartTime, b.Process.StartTime),
-		cmp.Compare(a.Process.Namespace, b.Process.Namespace),
-		cmp.Compare(a.Instance.GPU, b.Instance.GPU),
-		cmp.Compare(a.Instance.Compute, b.Instance.Compute),
+		cmp.Compare(b.alert.Severity, a.alert.Severity),
+		cmp.Compare(slices.Index(order[:], this.kind), slices.Index(order[:], other.kind)),
+		cmp.Compare(a.soon, b.soon),
+		cmp.Compare(a.alert.GPU, b.alert.GPU),
+		cmp.Compare(this.gpuUUID, other.gpuUUID),
+		cmp.Compare(this.instance.GPU, other.instance.GPU),
+		cmp.Compare(this.instance.Compute, other.instance.Compute),
+		cmp.Compare(this.row.Process.PID, other.row.Process.PID),
+		cmp.Compare(this.row.Process.StartTime, other.row.Process.StartTime),
+		cmp.Compare(this.row.Process.Namespace, other.row.Process.Namespace),
 	)
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 func TestLostGPUIsANotice(t *testing.T) {
-	s := newScene(Thresholds{})
+	s := newScene()
 	s.ticks(3)
 	s.calm(t, "before")
 	g := s.gpu(1)
@@ -33,7 +33,7 @@ func TestLostGPUIsANotice(t *testing.T) {
 }
 
 func TestOneLateAnswerIsNotHanging(t *testing.T) {
-	s := newScene(Thresholds{})
+	s := newScene()
 	g := s.gpu(0)
 	for range 20 {
 		g.State = snapshot.GPUHanging
@@ -57,7 +57,7 @@ func TestOneLateAnswerIsNotHanging(t *testing.T) {
 }
 
 func TestLostDriverIsOneAlert(t *testing.T) {
-	s := newScene(Thresholds{})
+	s := newScene()
 	s.ticks(2)
 	s.snap.Driver = snapshot.Driver{State: snapshot.DriverGone, Since: s.now, Message: "DRIVER_NOT_LOADED", ProbesAnswering: 7}
 	for i := range s.snap.GPUs {
@@ -80,7 +80,7 @@ func TestLostDriverIsOneAlert(t *testing.T) {
 }
 
 func TestNewECCErrorsAreUrgent(t *testing.T) {
-	s := newScene(Thresholds{})
+	s := newScene()
 	g := s.gpu(0)
 	g.ECC.Uncorrected = errors(0)
 	s.tick()
@@ -136,7 +136,7 @@ func TestXIDs(t *testing.T) {
 		{"unheard of", map[uint64]time.Duration{18446744073709551615: 0}, snapshot.Notice, "Xid 184467440737095516…"[:21]},
 		{"long ago", map[uint64]time.Duration{79: 11 * time.Minute}, snapshot.Notice, ""},
 	} {
-		s := newScene(Thresholds{})
+		s := newScene()
 		for code, d := range tc.codes {
 			s.gpu(0).XIDs = append(s.gpu(0).XIDs, ago(s, code, d))
 		}
@@ -162,7 +162,7 @@ func TestXIDs(t *testing.T) {
 }
 
 func TestThrottlingAlertsAfterThirtySeconds(t *testing.T) {
-	s := newScene(Thresholds{})
+	s := newScene()
 	g := s.gpu(0)
 	g.Temperature = quantity.From(91, quantity.Driver)
 	for range 10 {
@@ -190,7 +190,7 @@ func TestThrottlingAlertsAfterThirtySeconds(t *testing.T) {
 }
 
 func TestOutOfMemoryIsUrgentForAMinute(t *testing.T) {
-	s := newScene(Thresholds{})
+	s := newScene()
 	s.row(1).Probe.OutOfMemoryCount = count(4) // from before
 	s.ticks(5)
 	s.calm(t, "old events")
@@ -212,7 +212,7 @@ func TestOutOfMemoryIsUrgentForAMinute(t *testing.T) {
 }
 
 func TestOutOfMemoryStandsAfterTheProcessExits(t *testing.T) {
-	s := newScene(Thresholds{})
+	s := newScene()
 	s.ticks(3)
 	dead := *s.row(0)
 	s.snap.Rows = s.snap.Rows[1:]
@@ -227,13 +227,13 @@ func TestOutOfMemoryStandsAfterTheProcessExits(t *testing.T) {
 	}
 	s.tick()
 	s.calm(t, "after a minute")
-	if len(s.evaluator.Rows) != 1 || len(s.evaluator.Latches) != 0 {
-		t.Errorf("%d rows and %d latches are remembered", len(s.evaluator.Rows), len(s.evaluator.Latches))
+	if len(s.evaluator.rows) != 1 || len(s.evaluator.latches) != 0 {
+		t.Errorf("%d rows and %d latches are remembered", len(s.evaluator.rows), len(s.evaluator.latches))
 	}
 }
 
 func TestFullInHysteresis(t *testing.T) {
-	s := newScene(Thresholds{})
+	s := newScene()
 	s.row(0).Returnable = bytes(11*quantity.GiB + 800*quantity.MiB)
 	g := s.gpu(0)
 	soon := &snapshot.FullIn{Median: 250 * time.Second, Earliest: 200 * time.Second, Latest: 340 * time.Second}
@@ -275,9 +275,9 @@ func TestFullInHysteresis(t *testing.T) {
 
 // Still memory is forecast every 2.7 s: three snapshots may have one forecast.
 func TestFullInCountsForecasts(t *testing.T) {
-	s := newScene(Thresholds{})
+	s := newScene()
 	s.stands = true
-	for i := range forecasted.Samples {
+	for i := range forecasted.samples {
 		if s.has(snapshot.AlertFullIn) {
 			t.Fatalf("raised after %d forecasts", i)
 		}
@@ -290,7 +290,7 @@ func TestFullInCountsForecasts(t *testing.T) {
 }
 
 func TestFullInClearsWhenTheGPUStopsAnswering(t *testing.T) {
-	s := newScene(Thresholds{})
+	s := newScene()
 	s.gpu(0).FullIn = &snapshot.FullIn{Median: time.Minute}
 	s.ticks(3)
 	if !s.has(snapshot.AlertFullIn) {
@@ -323,7 +323,7 @@ func TestFullInClearsAtOnceWhenMemoryIsFreed(t *testing.T) {
 		"less than a hundredth":        {interval(used), used - 700*quantity.MiB, false},
 		"nothing":                      {interval(used), used, false},
 	} {
-		s := newScene(Thresholds{})
+		s := newScene()
 		s.use(0, used)
 		s.gpu(0).FullIn, s.gpu(0).Predicted = &snapshot.FullIn{Median: 4 * time.Minute}, c.predicted
 		s.ticks(4)
@@ -343,7 +343,7 @@ func TestFullInClearsAtOnceWhenMemoryIsFreed(t *testing.T) {
 }
 
 func TestFullInOfAnInstanceClearsAtOnce(t *testing.T) {
-	s := newScene(Thresholds{})
+	s := newScene()
 	g := s.gpu(0)
 	g.MIG = true
 	for i := range 2 {
@@ -363,7 +363,7 @@ func TestFullInOfAnInstanceClearsAtOnce(t *testing.T) {
 }
 
 func TestFullInReplacesLeak(t *testing.T) {
-	s := newScene(Thresholds{})
+	s := newScene()
 	p := s.row(1)
 	p.Trend, p.GrowthPerSecond = snapshot.TrendLeak, bytes(25*quantity.MiB)
 	s.ticks(3)
@@ -383,7 +383,7 @@ func TestFullInReplacesLeak(t *testing.T) {
 }
 
 func TestStandingAlertKeepsNamingItsProcess(t *testing.T) {
-	s := newScene(Thresholds{})
+	s := newScene()
 	other := *s.row(0)
 	other.ID.Process.PID = 99
 	other.User = "carol"
@@ -403,7 +403,7 @@ func TestStandingAlertKeepsNamingItsProcess(t *testing.T) {
 
 func TestAlertsAreOrderedWorstFirst(t *testing.T) {
 	build := func() []snapshot.Alert {
-		s := newScene(Thresholds{})
+		s := newScene()
 		for i := 2; i < 6; i++ {
 			g := *s.gpu(0)
 			g.Index, g.UUID = i, string(rune('a'+i))
@@ -440,7 +440,7 @@ func TestAlertsAreOrderedWorstFirst(t *testing.T) {
 }
 
 func TestFlushAdvice(t *testing.T) {
-	s := newScene(Thresholds{})
+	s := newScene()
 	s.gpu(0).FullIn = &snapshot.FullIn{Median: time.Minute}
 	p := s.row(0)
 	for _, tc := range []struct {

@@ -7,7 +7,7 @@ import (
 
 // forecasted is the hysteresis of alerts from forecasts. Those of still memory stand
 // for several snapshots; each counts once.
-var forecasted = hysteresis{Samples: 3, Misses: 5}
+var forecasted = hysteresis{samples: 3, misses: 5}
 
 // fullIn alerts where a GPU or a MIG instance will be full soon by its forecast.
 func (e *Evaluator) fullIn(found []candidate, g *snapshot.GPU) []candidate {
@@ -24,22 +24,21 @@ func (e *Evaluator) fullIn(found []candidate, g *snapshot.GPU) []candidate {
 }
 
 func (e *Evaluator) fullPlace(found []candidate, g *snapshot.GPU, where place, full *snapshot.FullIn, label string, refuted quantity.Bytes) []candidate {
-	if full.Median >= e.thresholds.FullWithin {
+	if full.Median >= FullWithin {
 		return found
 	}
-	k := key{Kind: snapshot.AlertFullIn, GPUUUID: g.UUID, Instance: where.instance}
+	k := key{kind: snapshot.AlertFullIn, place: where}
 	text := formatFullIn(*full)
 	words := text
 	if where.instance.MIG {
 		words = label + " " + briefFullIn(*full) // the GPU line stands for all its instances
 	}
 	return append(found, candidate{
-		Key:        k,
-		Hysteresis: forecasted,
-		Soon:       full.Median,
-		Forecast:   full,
-		Refuted:    refuted,
-		Alert: snapshot.Alert{
+		hysteresis: forecasted,
+		soon:       full.Median,
+		forecast:   full,
+		refuted:    refuted,
+		alert: snapshot.Alert{
 			Kind: snapshot.AlertFullIn, Severity: snapshot.Urgent,
 			GPU: g.Index, GPUUUID: g.UUID, Instance: where.instance, Row: e.grower(where, k),
 			Note: note(words), Message: "GPU " + label + " " + text, Advice: flushAdvice(e.mostReturnable(where)),
@@ -97,9 +96,8 @@ func (e *Evaluator) leaks(found []candidate, g *snapshot.GPU) []candidate {
 			short += ", " + p.User
 		}
 		found = append(found, candidate{
-			Key:        key{Kind: snapshot.AlertLeak, GPUUUID: g.UUID, Row: p.ID},
-			Hysteresis: forecasted,
-			Alert: snapshot.Alert{
+			hysteresis: forecasted,
+			alert: snapshot.Alert{
 				Kind: snapshot.AlertLeak, Severity: snapshot.Notice, GPU: g.Index, GPUUUID: g.UUID, Instance: p.ID.Instance, Row: p.ID,
 				Note: note(short), Message: "GPU " + number(g.Index) + ", " + sentence, Advice: flushAdvice(p),
 			},

@@ -147,7 +147,7 @@ func FuzzAnySnapshots(f *testing.F) {
 
 func evaluateNonsense(data []byte) [][]snapshot.Alert {
 	n := &nonsense{data: data}
-	e := New(Thresholds{})
+	e := New(0.10)
 	now := noon
 	var all [][]snapshot.Alert
 	for len(n.data) > 0 {
@@ -167,7 +167,7 @@ func evaluateNonsense(data []byte) [][]snapshot.Alert {
 
 // BenchmarkEvaluate is the largest box: 16 GPUs with 64 processes each.
 func BenchmarkEvaluate(b *testing.B) {
-	s := newScene(Thresholds{})
+	s := newScene()
 	gpu, row := *s.gpu(0), *s.row(0)
 	s.snap.GPUs, s.snap.Rows = nil, nil
 	for i := range 16 {

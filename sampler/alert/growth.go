@@ -21,8 +21,8 @@ import (
 // It is no forecast. It cannot distinguish the first slope of a long sawtooth,
 // or a start that levels off within several minutes, from a leak.
 type growth struct {
-	Short, Long slots
-	Grew        time.Time // when it last grew, after the warm-up
+	short, long slots
+	grew        time.Time // when it last grew, after the warm-up
 }
 
 const (
@@ -38,60 +38,60 @@ func (g *growth) add(now time.Time, sample snapshot.Bytes, warmingUp bool) {
 	if !ok {
 		return
 	}
-	g.Short.add(now, used, shortSlot)
-	g.Long.add(now, used, longSlot)
+	g.short.add(now, used, shortSlot)
+	g.long.add(now, used, longSlot)
 	if g.growing() && !warmingUp {
-		g.Grew = now
+		g.grew = now
 	}
 }
 
 func (g *growth) growing() bool {
-	return g.Short.growing() && !g.Long.levelling() || g.Long.growing()
+	return g.short.growing() && !g.long.levelling() || g.long.growing()
 }
 
 // slots are the last four finished slots, oldest first, and the present one.
 type slots struct {
-	Done    [4]reach
-	Count   int
-	Peak    quantity.Bytes // highest before Done, once those are four
-	Begin   time.Time
-	Samples int
-	Present reach
+	done    [4]reach
+	count   int
+	peak    quantity.Bytes // highest before Done, once those are four
+	begin   time.Time
+	samples int
+	present reach
 }
 
-type reach struct{ Low, High quantity.Bytes }
+type reach struct{ low, high quantity.Bytes }
 
 func (s *slots) add(now time.Time, used quantity.Bytes, width time.Duration) {
-	switch age := now.Sub(s.Begin); {
-	case s.Samples > 0 && age < 0: // the clock was set back
+	switch age := now.Sub(s.begin); {
+	case s.samples > 0 && age < 0: // the clock was set back
 		*s = slots{}
-	case s.Samples >= slotSamples && age >= width:
-		if s.Count == len(s.Done) {
-			s.Peak = max(s.Peak, s.Done[0].High)
+	case s.samples >= slotSamples && age >= width:
+		if s.count == len(s.done) {
+			s.peak = max(s.peak, s.done[0].high)
 		}
-		copy(s.Done[:], s.Done[1:])
-		s.Done[len(s.Done)-1] = s.Present
-		s.Count = min(s.Count+1, len(s.Done))
-		s.Samples = 0
+		copy(s.done[:], s.done[1:])
+		s.done[len(s.done)-1] = s.present
+		s.count = min(s.count+1, len(s.done))
+		s.samples = 0
 	}
-	if s.Samples == 0 {
-		s.Begin = now
-		s.Present = reach{used, used}
+	if s.samples == 0 {
+		s.begin = now
+		s.present = reach{used, used}
 	}
-	s.Samples++
-	s.Present.Low, s.Present.High = min(s.Present.Low, used), max(s.Present.High, used)
+	s.samples++
+	s.present.low, s.present.high = min(s.present.low, used), max(s.present.high, used)
 }
 
 func (s *slots) growing() bool {
-	n := len(s.Done)
+	n := len(s.done)
 	total := s.total()
-	if s.Count < n || total < leastGrowth || s.Done[n-1].High <= s.Peak || s.levelling() {
+	if s.count < n || total < leastGrowth || s.done[n-1].high <= s.peak || s.levelling() {
 		return false
 	}
 	for i := 1; i < n; i++ {
-		before, after := s.Done[i-1], s.Done[i]
-		rise := after.Low - before.Low
-		if after.Low < before.High || rise <= 0 || rise > total*3/5 {
+		before, after := s.done[i-1], s.done[i]
+		rise := after.low - before.low
+		if after.low < before.high || rise <= 0 || rise > total*3/5 {
 			return false
 		}
 	}
@@ -99,12 +99,12 @@ func (s *slots) growing() bool {
 }
 
 // total is how far the lows have risen over all finished slots.
-func (s *slots) total() quantity.Bytes { return s.Done[len(s.Done)-1].Low - s.Done[0].Low }
+func (s *slots) total() quantity.Bytes { return s.done[len(s.done)-1].low - s.done[0].low }
 
 // levelling reports that the last rise is less than three quarters of the
 // average one.
 func (s *slots) levelling() bool {
-	n := len(s.Done)
-	last := s.Done[n-1].Low - s.Done[n-2].Low
-	return s.Count == n && last < s.total()/quantity.Bytes(n-1)*3/4
+	n := len(s.done)
+	last := s.done[n-1].low - s.done[n-2].low
+	return s.count == n && last < s.total()/quantity.Bytes(n-1)*3/4
 }

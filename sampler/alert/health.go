@@ -26,9 +26,8 @@ func (e *Evaluator) driver(found []candidate, snap *snapshot.Snapshot) []candida
 		advice = "probe data only"
 	}
 	return append(found, candidate{
-		Key:        key{Kind: snapshot.AlertDriver},
-		Hysteresis: atOnce,
-		Alert: snapshot.Alert{
+		hysteresis: atOnce,
+		alert: snapshot.Alert{
 			Kind: snapshot.AlertDriver, Severity: snapshot.Notice, Since: d.Since,
 			Note: "no driver", Message: message, Advice: advice,
 		},
@@ -52,7 +51,7 @@ func (e *Evaluator) state(found []candidate, snap *snapshot.Snapshot, g *snapsho
 	case snapshot.GPUHanging:
 		a.Kind = snapshot.AlertHanging
 		// One late answer is no hang, and neither are answers that are always slow.
-		h.Samples, h.After = 2, 3*time.Second
+		h.samples, h.after = 2, 3*time.Second
 		a.Note = "no answer"
 		a.Message = "GPU " + number(g.Index) + " has not answered" + since
 		a.Advice = "a driver call hangs: see dmesg | grep -i NVRM"
@@ -74,7 +73,7 @@ func (e *Evaluator) state(found []candidate, snap *snapshot.Snapshot, g *snapsho
 	if had, ok := g.LastUsed.Value(); ok {
 		a.Note += ", had " + had.String()
 	}
-	return append(found, candidate{Key: key{Kind: a.Kind, GPUUUID: g.UUID}, Hysteresis: h, Alert: a})
+	return append(found, candidate{hysteresis: h, alert: a})
 }
 
 func driverAway(snap *snapshot.Snapshot) bool {
@@ -101,9 +100,8 @@ func (e *Evaluator) throttled(found []candidate, g *snapshot.GPU) []candidate {
 		advice = "check its cooling"
 	}
 	return append(found, candidate{
-		Key:        key{Kind: snapshot.AlertThrottled, GPUUUID: g.UUID},
-		Hysteresis: hysteresis{Samples: 3, After: e.thresholds.ThrottledFor, Misses: 5, Hold: e.thresholds.ThrottledFor},
-		Alert: snapshot.Alert{
+		hysteresis: hysteresis{samples: 3, after: throttledFor, misses: 5, hold: throttledFor},
+		alert: snapshot.Alert{
 			Kind: snapshot.AlertThrottled, Severity: snapshot.Notice, GPU: g.Index, GPUUUID: g.UUID,
 			Note: note("throttled: " + reasons[0]), Message: message, Advice: advice,
 		},

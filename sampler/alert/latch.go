@@ -11,23 +11,23 @@ import (
 // hysteresis is how long a candidate must be there before its alert is raised,
 // and away before it is cleared: in snapshots and in time.
 type hysteresis struct {
-	Samples int           // consecutive snapshots with it
-	After   time.Duration // since the first of them
-	Misses  int           // consecutive snapshots without it
-	Hold    time.Duration // since the last with it
+	samples int           // consecutive snapshots with it
+	after   time.Duration // since the first of them
+	misses  int           // consecutive snapshots without it
+	hold    time.Duration // since the last with it
 }
 
 // atOnce raises and clears an alert without a delay.
-var atOnce = hysteresis{Samples: 1, Misses: 1}
+var atOnce = hysteresis{samples: 1, misses: 1}
 
 // latch is the state of one candidate's hysteresis.
 type latch struct {
-	Standing bool
-	Hits     int
-	Misses   int
-	First    time.Time // of the hits in a row
-	Last     time.Time
-	Newest   candidate
+	standing bool
+	hits     int
+	misses   int
+	first    time.Time // of the hits in a row
+	last     time.Time
+	newest   candidate
 	tick     uint64 // the snapshot that last had it
 }
 
@@ -36,10 +36,10 @@ type latch struct {
 func (e *Evaluator) latch(snap *snapshot.Snapshot, found []candidate) []candidate {
 	for i := range found {
 		c := &found[i]
-		l := e.Latches[c.Key]
+		l := e.latches[keyOf(&c.alert)]
 		if l == nil {
 			l = &latch{}
-			e.Latches[c.Key] = l
+			e.latches[keyOf(&c.alert)] = l
 		}
 		if l.tick == e.tick {
 			continue // the snapshot lists a GPU or a row twice
@@ -47,48 +47,48 @@ func (e *Evaluator) latch(snap *snapshot.Snapshot, found []candidate) []candidat
 		l.hit(snap.Time, e.tick, *c)
 	}
 	var standing []candidate
-	for k, l := range e.Latches {
+	for k, l := range e.latches {
 		if l.tick != e.tick {
 			l.miss(snap.Time)
-			if !l.Standing || e.unfounded(k, l, snap.GPU(k.GPUUUID)) {
-				delete(e.Latches, k)
+			if !l.standing || e.unfounded(k, l, snap.GPU(k.gpuUUID)) {
+				delete(e.latches, k)
 				continue
 			}
 		}
-		if l.Standing {
-			standing = append(standing, l.Newest)
+		if l.standing {
+			standing = append(standing, l.newest)
 		}
 	}
 	return standing
 }
 
 func (l *latch) hit(now time.Time, tick uint64, c candidate) {
-	if l.Hits == 0 || now.Before(l.First) { // or the clock was set back
-		l.First = now
+	if l.hits == 0 || now.Before(l.first) { // or the clock was set back
+		l.first = now
 	}
-	if c.Forecast == nil || c.Forecast != l.Newest.Forecast {
-		l.Hits++ // a forecast that still stands is no second one
+	if c.forecast == nil || c.forecast != l.newest.forecast {
+		l.hits++ // a forecast that still stands is no second one
 	}
-	l.Misses = 0
-	l.Last, l.tick = now, tick
-	h := c.Hysteresis
-	if !l.Standing && l.Hits >= h.Samples && now.Sub(l.First) >= h.After {
-		l.Standing = true
+	l.misses = 0
+	l.last, l.tick = now, tick
+	h := c.hysteresis
+	if !l.standing && l.hits >= h.samples && now.Sub(l.first) >= h.after {
+		l.standing = true
 	}
-	l.Newest = c
-	if l.Newest.Alert.Since.IsZero() {
-		l.Newest.Alert.Since = l.First
+	l.newest = c
+	if l.newest.alert.Since.IsZero() {
+		l.newest.alert.Since = l.first
 	}
 }
 
 // miss notes a snapshot without the candidate. A latch that does not stand
 // starts anew with the next hit.
 func (l *latch) miss(now time.Time) {
-	l.Misses++
-	h := l.Newest.Hysteresis
-	if !l.Standing || l.Misses >= h.Misses && !within(now, l.Last, h.Hold) {
-		l.Standing = false
-		l.Hits = 0
+	l.misses++
+	h := l.newest.hysteresis
+	if !l.standing || l.misses >= h.misses && !within(now, l.last, h.hold) {
+		l.standing = false
+		l.hits = 0
 	}
 }
 
@@ -97,17 +97,17 @@ func (l *latch) miss(now time.Time) {
 // no longer there.
 func (e *Evaluator) unfounded(k key, l *latch, g *snapshot.GPU) bool {
 	answers := g != nil && g.State == snapshot.GPUOK
-	row := l.Newest.Alert.Row
+	row := l.newest.alert.Row
 	exited := row != (snapshot.RowID{}) && !e.present(row)
-	switch k.Kind {
+	switch k.kind {
 	case snapshot.AlertFullIn:
-		return !answers || exited || usedOn(g, k.Instance) < l.Newest.Refuted
+		return !answers || exited || usedOn(g, k.instance) < l.newest.refuted
 	case snapshot.AlertLowMemory:
 		return !answers || exited
 	case snapshot.AlertThrottled:
 		return !answers
 	case snapshot.AlertLeak:
-		return !answers || !e.present(k.Row)
+		return !answers || !e.present(k.row)
 	default:
 		return false
 	}

@@ -9,21 +9,20 @@ import (
 // outOfMemory alerts for a minute after an allocator failed, also where the
 // process exited.
 func (e *Evaluator) outOfMemory(found []candidate, snap *snapshot.Snapshot) []candidate {
-	for id, t := range e.Rows {
-		if !within(snap.Time, t.OutOfMemory.Risen, e.thresholds.OutOfMemoryFor) {
+	for id, t := range e.rows {
+		if !within(snap.Time, t.outOfMemory.risen, outOfMemoryFor) {
 			continue
 		}
-		times := " x" + decimal(uint64(max(t.OutOfMemory.Rises, 0)))
+		times := " x" + decimal(uint64(max(t.outOfMemory.rises, 0)))
 		message := "GPU " + number(t.row.GPU) + " out of memory" + times + ", " + who(t.row)
 		if t.ended {
 			message += ", which has exited"
 		}
 		found = append(found, candidate{
-			Key:        key{Kind: snapshot.AlertOutOfMemory, GPUUUID: id.GPUUUID, Row: id},
-			Hysteresis: atOnce,
-			Alert: snapshot.Alert{
+			hysteresis: atOnce,
+			alert: snapshot.Alert{
 				Kind: snapshot.AlertOutOfMemory, Severity: snapshot.Urgent,
-				GPU: t.row.GPU, GPUUUID: id.GPUUUID, Instance: id.Instance, Row: id, Since: t.OutOfMemory.Risen,
+				GPU: t.row.GPU, GPUUUID: id.GPUUUID, Instance: id.Instance, Row: id, Since: t.outOfMemory.risen,
 				Note: note("out of memory" + times), Message: message,
 				Advice: flushAdvice(e.mostReturnable(place{gpuUUID: id.GPUUUID, instance: id.Instance})),
 			},
@@ -41,9 +40,6 @@ const (
 // lowMemory alerts where little is free and a process needs more. Little free
 // memory alone is normal: servers preallocate.
 func (e *Evaluator) lowMemory(found []candidate, snap *snapshot.Snapshot, g *snapshot.GPU) []candidate {
-	if e.thresholds.LowMemoryFraction < 0 {
-		return found
-	}
 	if !g.MIG || len(g.Instances) == 0 {
 		return e.lowPlace(found, snap.Time, g, place{gpuUUID: g.UUID}, &g.Memory, number(g.Index))
 	}
@@ -68,9 +64,9 @@ func (e *Evaluator) lowPlace(found []candidate, now time.Time, g *snapshot.GPU, 
 		}
 		free = max(capacity-used, 0)
 	}
-	k := key{Kind: snapshot.AlertLowMemory, GPUUUID: g.UUID, Instance: where.instance}
-	limit := e.thresholds.LowMemoryFraction * float64(capacity)
-	if l := e.Latches[k]; l != nil && l.Standing {
+	k := key{kind: snapshot.AlertLowMemory, place: where}
+	limit := e.low * float64(capacity)
+	if l := e.latches[k]; l != nil && l.standing {
 		limit *= lowReleased
 	}
 	if float64(free) >= limit {
@@ -87,7 +83,7 @@ func (e *Evaluator) lowPlace(found []candidate, now time.Time, g *snapshot.GPU, 
 		Message: "GPU " + label + " has " + free.String() + " free of " + capacity.String() + ", " + s.sentence,
 		Advice:  flushAdvice(e.mostReturnable(where)),
 	}
-	return append(found, candidate{Key: k, Hysteresis: hysteresis{Samples: 3, Misses: 5}, Alert: a})
+	return append(found, candidate{hysteresis: hysteresis{samples: 3, misses: 5}, alert: a})
 }
 
 // strain is what makes little free memory dangerous.
@@ -105,17 +101,17 @@ func (e *Evaluator) strain(now time.Time, where place, named snapshot.RowID) str
 	var failed, retried, grown *snapshot.Process
 	anyKnown := false
 	for p := range e.at(where) {
-		t := e.Rows[p.ID]
+		t := e.rows[p.ID]
 		if p.Used.Known() {
 			anyKnown = true
 		}
-		if within(now, t.OutOfMemory.Risen, strainRemembered) {
+		if within(now, t.outOfMemory.risen, strainRemembered) {
 			failed = larger(failed, p, named)
 		}
-		if within(now, t.Retries.Risen, strainRemembered) {
+		if within(now, t.retries.risen, strainRemembered) {
 			retried = larger(retried, p, named)
 		}
-		if within(now, t.Growth.Grew, growthRemembered) {
+		if within(now, t.growth.grew, growthRemembered) {
 			grown = larger(grown, p, named)
 		}
 	}
@@ -127,8 +123,8 @@ func (e *Evaluator) strain(now time.Time, where place, named snapshot.RowID) str
 	case grown != nil:
 		return strain{snapshot.Notice, "growing", who(grown) + " grows", grown.ID}
 	}
-	gpu := e.GPUs[where.gpuUUID]
-	if !anyKnown && !where.instance.MIG && within(now, gpu.Growth.Grew, growthRemembered) {
+	gpu := e.gpus[where.gpuUUID]
+	if !anyKnown && !where.instance.MIG && within(now, gpu.growth.grew, growthRemembered) {
 		return strain{snapshot.Notice, "growing", "and it grows", snapshot.RowID{}}
 	}
 	return strain{}

@@ -13,7 +13,7 @@ import (
 const nearlyFull = 73 * quantity.GiB // of 79, so 6 GiB or 7.6 % are free
 
 func TestLowMemoryWithALeak(t *testing.T) {
-	s := newScene(Thresholds{})
+	s := newScene()
 	s.row(0).Returnable = bytes(quantity.GiB)
 	at := s.until(snapshot.AlertLowMemory, 60, func(i int) {
 		s.use(0, 71*quantity.GiB-100*quantity.MiB+quantity.Bytes(i)*25*quantity.MiB)
@@ -35,7 +35,7 @@ func TestLowMemoryWithALeak(t *testing.T) {
 }
 
 func TestLowMemoryWithSteps(t *testing.T) {
-	s := newScene(Thresholds{})
+	s := newScene()
 	at := s.until(snapshot.AlertLowMemory, 400, func(i int) {
 		s.use(0, nearlyFull+quantity.Bytes(i/25)*100*quantity.MiB)
 	})
@@ -53,7 +53,7 @@ func TestLowMemoryWithAStrainedAllocator(t *testing.T) {
 		{"retries", func(p *snapshot.Process) { p.Probe.AllocRetries = count(1) }, "6.00G free, retries"},
 		{"out of memory", func(p *snapshot.Process) { p.Probe.OutOfMemoryCount = count(1) }, "6.00G free, OOM"},
 	} {
-		s := newScene(Thresholds{})
+		s := newScene()
 		s.use(0, nearlyFull)
 		s.ticks(600)
 		s.calm(t, tc.name+": before")
@@ -66,7 +66,7 @@ func TestLowMemoryWithAStrainedAllocator(t *testing.T) {
 		s.ticks(130)
 		s.calm(t, tc.name+": two minutes later")
 
-		s = newScene(Thresholds{})
+		s = newScene()
 		s.ticks(3)
 		tc.strain(s.row(0))
 		if at := s.until(snapshot.AlertLowMemory, 100, nil); at >= 0 {
@@ -76,7 +76,7 @@ func TestLowMemoryWithAStrainedAllocator(t *testing.T) {
 }
 
 func TestLowMemoryDoesNotFlashAtTheThreshold(t *testing.T) {
-	s := newScene(Thresholds{})
+	s := newScene()
 	limit := 79*quantity.GiB - 79*quantity.GiB/10
 	raised := 0
 	for i := range 600 {
@@ -118,7 +118,8 @@ func TestLowMemoryThreshold(t *testing.T) {
 		used     quantity.Bytes
 		want     bool
 	}{{0.05, nearlyFull, false}, {0.05, 77 * quantity.GiB, true}, {0.5, 45 * quantity.GiB, true}, {-1, 78 * quantity.GiB, false}} {
-		s := newScene(Thresholds{LowMemoryFraction: tc.fraction})
+		s := newScene()
+		s.evaluator = New(tc.fraction)
 		at := s.until(snapshot.AlertLowMemory, 30, func(i int) {
 			s.use(0, tc.used)
 			s.row(0).Probe.AllocRetries = count(int64(i))
@@ -130,7 +131,7 @@ func TestLowMemoryThreshold(t *testing.T) {
 }
 
 func TestLowMemoryWithoutProcessFigures(t *testing.T) {
-	s := newScene(Thresholds{})
+	s := newScene()
 	at := s.until(snapshot.AlertLowMemory, 60, func(i int) {
 		s.use(0, nearlyFull+quantity.Bytes(i)*25*quantity.MiB)
 		s.row(0).Used = snapshot.Bytes{}
@@ -142,7 +143,7 @@ func TestLowMemoryWithoutProcessFigures(t *testing.T) {
 }
 
 func TestLowMemoryOfAnInstance(t *testing.T) {
-	s := newScene(Thresholds{})
+	s := newScene()
 	g := s.gpu(0)
 	g.MIG = true
 	first, second := snapshot.InstanceID{MIG: true, GPU: 1}, snapshot.InstanceID{MIG: true, GPU: 5}
@@ -210,7 +211,7 @@ func TestNormalLoadsRaiseNoAlert(t *testing.T) {
 	}
 	for name, history := range histories {
 		for seed := range uint64(30) {
-			s := newScene(Thresholds{})
+			s := newScene()
 			step := history(rand.New(rand.NewPCG(seed, 11)))
 			for i := range seconds {
 				step(s, i)
@@ -243,7 +244,7 @@ func TestGrowthAtAnyInterval(t *testing.T) {
 }
 
 func TestClockSetBack(t *testing.T) {
-	s := newScene(Thresholds{})
+	s := newScene()
 	s.tick()
 	s.row(0).Probe.OutOfMemoryCount = count(1)
 	s.use(0, nearlyFull)
@@ -254,7 +255,7 @@ func TestClockSetBack(t *testing.T) {
 }
 
 func TestLowMemoryNamesTheLargestGrowingProcess(t *testing.T) {
-	s := newScene(Thresholds{})
+	s := newScene()
 	other := *s.row(0)
 	other.ID.Process.PID, other.User = 99, ""
 	s.snap.Rows = append(s.snap.Rows, other)
@@ -284,7 +285,7 @@ func TestLowMemoryNamesTheLargestGrowingProcess(t *testing.T) {
 
 // TestAlertsOfAnExitedProcessClearAtOnce: the memory that it used is free.
 func TestAlertsOfAnExitedProcessClearAtOnce(t *testing.T) {
-	s := newScene(Thresholds{})
+	s := newScene()
 	s.use(0, nearlyFull)
 	s.row(0).Probe.AllocRetries = count(1)
 	s.gpu(0).FullIn = &snapshot.FullIn{Median: 4 * time.Minute}

@@ -15,7 +15,7 @@ type place struct {
 // at are the rows of a place in this snapshot.
 func (e *Evaluator) at(where place) iter.Seq[*snapshot.Process] {
 	return func(yield func(*snapshot.Process) bool) {
-		g := e.GPUs[where.gpuUUID]
+		g := e.gpus[where.gpuUUID]
 		if g == nil {
 			return
 		}
@@ -29,15 +29,15 @@ func (e *Evaluator) at(where place) iter.Seq[*snapshot.Process] {
 
 // present reports whether a row is in this snapshot.
 func (e *Evaluator) present(id snapshot.RowID) bool {
-	t := e.Rows[id]
+	t := e.rows[id]
 	return t != nil && !t.ended
 }
 
 // named is the row that a standing alert names, zero where there is none or the
 // row has ended.
 func (e *Evaluator) named(k key) snapshot.RowID {
-	if l := e.Latches[k]; l != nil && e.present(l.Newest.Alert.Row) {
-		return l.Newest.Alert.Row
+	if l := e.latches[k]; l != nil && e.present(l.newest.alert.Row) {
+		return l.newest.alert.Row
 	}
 	return snapshot.RowID{}
 }

@@ -14,10 +14,10 @@ type rowTrace struct {
 	ended bool
 	row   *snapshot.Process // as last seen
 
-	Since       time.Time
-	OutOfMemory counter
-	Retries     counter
-	Growth      growth
+	since       time.Time
+	outOfMemory counter
+	retries     counter
+	growth      growth
 }
 
 // gpuTrace is the past of a GPU.
@@ -26,17 +26,16 @@ type gpuTrace struct {
 	rows  []*snapshot.Process // those of this snapshot
 	young bool                // one of them has just started
 
-	Growth growth
-	Errors errorCount
+	growth growth
+	errors errorCount
 }
 
 // counter follows a count that falls only where its process restarts.
 type counter struct {
-	Known  bool
-	Value  int64
-	Rises  int64 // by how much it has risen in the present series of rises
-	Risen  time.Time
-	Series time.Duration // rises closer together than this are one series
+	known bool
+	value int64
+	rises int64 // how far it has risen in the present series of rises, each soon after the last
+	risen time.Time
 }
 
 func (c *counter) add(now time.Time, count quantity.Optional[int64]) {
@@ -44,14 +43,14 @@ func (c *counter) add(now time.Time, count quantity.Optional[int64]) {
 	if !ok {
 		return
 	}
-	if c.Known && v > c.Value {
-		if !within(now, c.Risen, c.Series) {
-			c.Rises = 0
+	if c.known && v > c.value {
+		if !within(now, c.risen, outOfMemoryFor) {
+			c.rises = 0
 		}
-		c.Rises += v - c.Value
-		c.Risen = now
+		c.rises += v - c.value
+		c.risen = now
 	}
-	c.Known, c.Value = true, v
+	c.known, c.value = true, v
 }
 
 // warmUp is how long after its start a process loads what it needs: growth does
@@ -60,7 +59,7 @@ const warmUp = 5 * time.Minute
 
 // trace takes a snapshot into the traces, before the rules are applied.
 func (e *Evaluator) trace(snap *snapshot.Snapshot) {
-	for _, g := range e.GPUs {
+	for _, g := range e.gpus {
 		clear(g.rows)
 		g.rows, g.young = g.rows[:0], false
 	}
@@ -71,25 +70,24 @@ func (e *Evaluator) trace(snap *snapshot.Snapshot) {
 	for i := range snap.GPUs {
 		e.traceGPU(snap.Time, &snap.GPUs[i])
 	}
-	maps.DeleteFunc(e.GPUs, func(_ string, g *gpuTrace) bool { return g.tick != e.tick })
+	maps.DeleteFunc(e.gpus, func(_ string, g *gpuTrace) bool { return g.tick != e.tick })
 }
 
 func (e *Evaluator) traceRow(now time.Time, p *snapshot.Process) {
-	t := e.Rows[p.ID]
+	t := e.rows[p.ID]
 	if t == nil {
-		t = &rowTrace{Since: now}
-		t.OutOfMemory.Series = e.thresholds.OutOfMemoryFor
-		e.Rows[p.ID] = t
+		t = &rowTrace{since: now}
+		e.rows[p.ID] = t
 	}
 	if t.tick == e.tick {
 		return // listed twice
 	}
 	t.tick, t.ended, t.row = e.tick, false, p
 	if p.Probe != nil {
-		t.OutOfMemory.add(now, p.Probe.OutOfMemoryCount)
-		t.Retries.add(now, p.Probe.AllocRetries)
+		t.outOfMemory.add(now, p.Probe.OutOfMemoryCount)
+		t.retries.add(now, p.Probe.AllocRetries)
 	}
-	t.Growth.add(now, p.Used, t.young(now))
+	t.growth.add(now, p.Used, t.young(now))
 	g := e.gpu(p.ID.GPUUUID)
 	g.rows = append(g.rows, p)
 	g.young = g.young || t.young(now)
@@ -98,7 +96,7 @@ func (e *Evaluator) traceRow(now time.Time, p *snapshot.Process) {
 // young reports that a process has just started, or may have.
 func (t *rowTrace) young(now time.Time) bool {
 	if t.row.Started.IsZero() {
-		return now.Sub(t.Since) < warmUp
+		return now.Sub(t.since) < warmUp
 	}
 	return now.Sub(t.row.Started) < warmUp
 }
@@ -106,27 +104,27 @@ func (t *rowTrace) young(now time.Time) bool {
 // traceEnded takes in the last report of processes that ended: one that exits
 // because it is out of memory reports that last.
 func (e *Evaluator) traceEnded(snap *snapshot.Snapshot) {
-	for id, t := range e.Rows {
+	for id, t := range e.rows {
 		if t.tick == e.tick {
 			continue
 		}
 		if !t.ended {
 			t.ended = true
 			if ended := snap.EndedRow(id); ended != nil {
-				t.OutOfMemory.add(snap.Time, ended.OutOfMemoryCount)
+				t.outOfMemory.add(snap.Time, ended.OutOfMemoryCount)
 			}
 		}
-		if !within(snap.Time, t.OutOfMemory.Risen, e.thresholds.OutOfMemoryFor) {
-			delete(e.Rows, id)
+		if !within(snap.Time, t.outOfMemory.risen, outOfMemoryFor) {
+			delete(e.rows, id)
 		}
 	}
 }
 
 func (e *Evaluator) gpu(uuid string) *gpuTrace {
-	g := e.GPUs[uuid]
+	g := e.gpus[uuid]
 	if g == nil {
 		g = &gpuTrace{}
-		e.GPUs[uuid] = g
+		e.gpus[uuid] = g
 	}
 	g.tick = e.tick
 	return g
@@ -137,6 +135,6 @@ func (e *Evaluator) traceGPU(now time.Time, g *snapshot.GPU) {
 	if g.State != snapshot.GPUOK {
 		return
 	}
-	t.Errors.add(now, g.ECC.Uncorrected)
-	t.Growth.add(now, g.Memory.Used, t.young)
+	t.errors.add(now, g.ECC.Uncorrected)
+	t.growth.add(now, g.Memory.Used, t.young)
 }

@@ -11,7 +11,7 @@ func (e *Evaluator) xid(found []candidate, snap *snapshot.Snapshot, g *snapshot.
 	var seen snapshot.XID
 	n := 0
 	for _, x := range g.XIDs {
-		if !within(snap.Time, x.Time, e.thresholds.XIDFor) {
+		if !within(snap.Time, x.Time, xidFor) {
 			continue
 		}
 		n++
@@ -37,5 +37,5 @@ func (e *Evaluator) xid(found []candidate, snap *snapshot.Snapshot, g *snapshot.
 		a.Message += ", " + worst.Words + ","
 	}
 	a.Message += " at " + clock(seen.Time)
-	return append(found, candidate{Key: key{Kind: a.Kind, GPUUUID: g.UUID}, Hysteresis: atOnce, Alert: a})
+	return append(found, candidate{hysteresis: atOnce, alert: a})
 }
