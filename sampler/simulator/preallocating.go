@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"fmt"
 	"time"
 
 	"vramscope/internal/quantity"
@@ -15,10 +16,20 @@ type preallocating struct {
 	count    int            // of parameters
 	compile  time.Duration  // from a fresh start to the first step
 
-	region *allocator.BestFit
+	region *region
 	ready  time.Duration
-	batch  batch
 }
+
+// region is the memory of JAX's allocator (BFC), which it never returns. The largest
+// free block is cached: any one request up to that size succeeds. Free blocks between
+// parameters are fragmented.
+type region struct{ stats allocator.Stats }
+
+// Flush frees nothing: the region stays until the process ends.
+func (*region) Flush() quantity.Bytes { return 0 }
+
+// Stats returns the stats.
+func (r *region) Stats() allocator.Stats { return r.stats }
 
 func (p *preallocating) resume(t *task, now time.Duration) error {
 	p.ready = now
@@ -28,25 +39,32 @@ func (p *preallocating) resume(t *task, now time.Duration) error {
 // build reserves the region and places the parameters, with holes between them as
 // freed optimiser state leaves.
 func (p *preallocating) build(t *task) error {
-	size := quantity.Bytes(p.fraction * float64(t.frame.capacity()-t.frame.used))
-	f, err := allocator.NewBestFit(t.frame, size/mib*mib)
-	if err != nil {
-		return err
+	size := quantity.Bytes(p.fraction*float64(t.frame.capacity()-t.frame.used)) / mib * mib
+	if !t.frame.Reserve(size) {
+		return fmt.Errorf("reserve a region of %s: %w", size, allocator.ErrOutOfMemory)
 	}
-	p.region, t.memory = f, f
-	var holes batch
-	for range p.count {
-		if _, err := f.Allocate(p.size); err != nil {
-			return err
-		}
-		if err := holes.take(f, p.hole); err != nil {
-			return err
-		}
-	}
-	// The last one stays: it would merge with the free rest of the region.
-	holes = holes[:len(holes)-1]
-	holes.free(f)
+	p.region = &region{}
+	t.memory = p.region
+	p.region.stats.Reserved, p.region.stats.PeakReserved = size, size
+	p.allocate()
 	return nil
+}
+
+// allocate sets the stats to those of the parameters and a batch. What fits into holes
+// goes there.
+func (p *preallocating) allocate(batch ...quantity.Bytes) {
+	s := &p.region.stats
+	s.Allocated = quantity.Bytes(p.count) * p.size
+	s.Fragmented = quantity.Bytes(p.count-1) * p.hole
+	for _, size := range batch {
+		s.Allocated += size
+		if size <= p.hole {
+			s.Fragmented -= size
+		}
+	}
+	s.Cached = s.Reserved - s.Allocated - s.Fragmented
+	s.LargestFree = s.Cached
+	s.PeakAllocated = max(s.PeakAllocated, s.Allocated)
 }
 
 func (p *preallocating) step(t *task, now time.Duration) error {
@@ -58,13 +76,11 @@ func (p *preallocating) step(t *task, now time.Duration) error {
 	if now < p.ready {
 		return nil
 	}
-	f := p.region
 	t.busy = 0.56 + 0.16*t.random.Float64()
-	p.batch.free(f)
+	var batch []quantity.Bytes
 	for range 3 + t.random.IntN(4) {
-		if err := p.batch.take(f, quantity.Bytes(30+t.random.IntN(400))*mib); err != nil {
-			return err
-		}
+		batch = append(batch, quantity.Bytes(30+t.random.IntN(400))*mib)
 	}
+	p.allocate(batch...)
 	return nil
 }

@@ -22,7 +22,7 @@ type lastReport struct {
 	reported bool
 	at       time.Duration
 	stats    allocator.Stats
-	failures []failure
+	failures []probe.FailedAllocation
 	phase    time.Duration // of its reports within the second
 
 	missing time.Duration // from then on it does not answer
@@ -86,7 +86,7 @@ func (b *Box) answer(t *task) probe.Answer {
 		Hello:   t.role.hello(t.identity),
 		Report: probe.Report{
 			TimeNS:  at.UnixNano(),
-			Devices: []probe.Device{t.report(b.epoch)},
+			Devices: []probe.Device{t.report()},
 		},
 		At: at,
 	}
@@ -97,7 +97,7 @@ func (b *Box) answer(t *task) probe.Answer {
 }
 
 // report is the last report in the form of the protocol.
-func (t *task) report(epoch time.Time) probe.Device {
+func (t *task) report() probe.Device {
 	s := t.probe.stats
 	total := t.frame.total
 	d := probe.Device{UUID: t.uuid(), TotalBytes: &total}
@@ -126,9 +126,7 @@ func (t *task) report(epoch time.Time) probe.Device {
 		a.Kind, a.Basis = "jax", probe.LargestFree
 	}
 	d.Allocators = []probe.Allocator{a}
-	for _, f := range t.probe.failures {
-		d.OutOfMemory = append(d.OutOfMemory, f.reported(epoch))
-	}
+	d.OutOfMemory = t.probe.failures
 	return d
 }
 

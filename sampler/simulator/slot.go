@@ -77,6 +77,7 @@ func (b *Box) newTask(s *slot, pid int, started time.Duration) *task {
 		board:    s.board,
 		instance: s.instance,
 		frame:    s.frame,
+		epoch:    b.epoch,
 		seed:     b.seed,
 		random:   rand.New(rand.NewPCG(b.seed, uint64(pid))),
 		program:  s.role.program(),

@@ -9,6 +9,7 @@ import (
 
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
+	"vramscope/probe"
 	"vramscope/sampler/simulator/allocator"
 )
 
@@ -16,8 +17,6 @@ const never = time.Duration(math.MaxInt64)
 
 // memory is an allocator of a task.
 type memory interface {
-	Allocate(quantity.Bytes) (*allocator.Block, error)
-	Free(*allocator.Block)
 	Flush() quantity.Bytes
 	Stats() allocator.Stats
 }
@@ -33,12 +32,13 @@ type task struct {
 	board    *board
 	instance *instance // nil: the whole GPU
 	frame    *frame
+	epoch    time.Time // of the box
 	seed     uint64
 	random   *rand.Rand
 	program  program
 	probe    lastReport
-	now      time.Duration // of the last step
-	failures []failure     // the newest last
+	now      time.Duration            // of the last step
+	failures []probe.FailedAllocation // the newest last
 
 	memory  memory             // nil: unknown, or not there yet
 	cache   *allocator.Caching // the memory of a PyTorch task

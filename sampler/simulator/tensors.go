@@ -17,9 +17,9 @@ const (
 type batch []*allocator.Block
 
 // take allocates a block of each size.
-func (b *batch) take(m memory, sizes ...quantity.Bytes) error {
+func (b *batch) take(c *allocator.Caching, sizes ...quantity.Bytes) error {
 	for _, size := range sizes {
-		block, err := m.Allocate(size)
+		block, err := c.Allocate(size)
 		if err != nil {
 			return err
 		}
@@ -28,9 +28,9 @@ func (b *batch) take(m memory, sizes ...quantity.Bytes) error {
 	return nil
 }
 
-func (b *batch) free(m memory) {
+func (b *batch) free(c *allocator.Caching) {
 	for _, block := range *b {
-		m.Free(block)
+		c.Free(block)
 	}
 	*b = (*b)[:0]
 }
@@ -54,23 +54,23 @@ type weights struct {
 func (w *weights) complete() bool { return len(w.blocks) >= w.count }
 
 // load allocates up to so many of the missing tensors.
-func (w *weights) load(m memory, count int) error {
+func (w *weights) load(c *allocator.Caching, count int) error {
 	for ; count > 0 && !w.complete(); count-- {
 		hole := w.hole
 		if w.holes > 0 && len(w.blocks) >= w.holes {
 			hole = 0
 		}
 		if hole > 0 {
-			scratch, err := m.Allocate(w.size + hole)
+			scratch, err := c.Allocate(w.size + hole)
 			if err != nil {
 				return err
 			}
-			m.Free(scratch)
+			c.Free(scratch)
 		}
-		if err := w.blocks.take(m, w.size); err != nil {
+		if err := w.blocks.take(c, w.size); err != nil {
 			return err
 		}
-		if err := w.loadSmall(m); err != nil {
+		if err := w.loadSmall(c); err != nil {
 			return err
 		}
 	}
@@ -79,22 +79,22 @@ func (w *weights) load(m memory, count int) error {
 
 // loadSmall allocates what belongs to the newest tensor: a norm, and a bias that is
 // converted first, which leaves a hole.
-func (w *weights) loadSmall(m memory) error {
+func (w *weights) loadSmall(c *allocator.Caching) error {
 	if !w.small {
 		return nil
 	}
 	const least = 8 << 10
 	size := quantity.Bytes(least * (1 + len(w.blocks)%5))
-	original, err := m.Allocate(2 * size)
+	original, err := c.Allocate(2 * size)
 	if err != nil {
 		return err
 	}
 	for range 2 {
-		if _, err := m.Allocate(size); err != nil {
+		if _, err := c.Allocate(size); err != nil {
 			return err
 		}
 	}
-	m.Free(original)
+	c.Free(original)
 	return nil
 }
 

@@ -48,8 +48,7 @@ type Job struct {
 	err   error
 
 	// Memory.
-	cache    *allocator.Caching // nil with a region
-	region   *allocator.BestFit
+	cache    *allocator.Caching
 	context  quantity.Bytes // 0 before it is there
 	reserved quantity.Bytes
 	refused  int           // by the driver, in this allocation
@@ -116,7 +115,7 @@ func (j *Job) stopProgram() {
 	j.next, j.end, j.yield = nil, nil, nil
 	j.world.account.allocated -= j.stats().Allocated
 	j.world.release(j.context + j.reserved)
-	j.cache, j.region, j.context, j.reserved, j.owed = nil, nil, 0, 0, 0
+	j.cache, j.context, j.reserved, j.owed = nil, 0, 0, 0
 }
 
 // Compute uses the GPU for a time, and for what memory has cost since the last one.

@@ -21,21 +21,34 @@ func (j *Job) open() error {
 		j.cache = allocator.NewCaching((*device)(j))
 		return nil
 	}
-	var err error
 	j.refused = 0
-	j.region, err = allocator.NewBestFit((*device)(j), j.Region)
-	return j.fail(err)
+	if !(*device)(j).Reserve(j.Region) {
+		return j.fail(allocator.ErrOutOfMemory)
+	}
+	j.cache = allocator.NewCaching(&region{free: j.Region})
+	return nil
 }
 
+// region is memory that a job has reserved at its start, and never returns.
+type region struct{ free quantity.Bytes }
+
+// Reserve takes a part of the region.
+func (r *region) Reserve(size quantity.Bytes) bool {
+	if size > r.free {
+		return false
+	}
+	r.free -= size
+	return true
+}
+
+// Release returns it.
+func (r *region) Release(size quantity.Bytes) { r.free += size }
+
 // Allocate takes memory, or fails with an out-of-memory event.
-func (j *Job) Allocate(size quantity.Bytes) (b Block, err error) {
+func (j *Job) Allocate(size quantity.Bytes) (Block, error) {
 	j.refused = 0
 	before := j.stats().Allocated
-	if j.region != nil {
-		b, err = j.region.Allocate(size)
-	} else {
-		b, err = j.cache.Allocate(size)
-	}
+	b, err := j.cache.Allocate(size)
 	j.world.account.allocated += j.stats().Allocated - before
 	return b, j.fail(err)
 }
@@ -43,11 +56,7 @@ func (j *Job) Allocate(size quantity.Bytes) (b Block, err error) {
 // Free gives memory back to the allocator.
 func (j *Job) Free(b Block) {
 	before := j.stats().Allocated
-	if j.region != nil {
-		j.region.Free(b)
-	} else {
-		j.cache.Free(b)
-	}
+	j.cache.Free(b)
 	j.world.account.allocated += j.stats().Allocated - before
 }
 
@@ -61,13 +70,15 @@ func (j *Job) fail(err error) error {
 
 // stats are the allocator's.
 func (j *Job) stats() allocator.Stats {
-	switch {
-	case j.cache != nil:
-		return j.cache.Stats()
-	case j.region != nil:
-		return j.region.Stats()
+	if j.cache == nil {
+		return allocator.Stats{}
 	}
-	return allocator.Stats{}
+	s := j.cache.Stats()
+	if j.Region > 0 {
+		s.Cached += j.Region - s.Reserved
+		s.Reserved, s.PeakReserved, s.Returnable, s.LargestFree = j.Region, j.Region, 0, s.Cached
+	}
+	return s
 }
 
 // Used is what the process uses.
@@ -76,7 +87,7 @@ func (j *Job) Used() quantity.Bytes { return j.context + j.reserved }
 // Flush has the process free its cache, for somebody else's sake, and returns how
 // much that was. The process stands still meanwhile.
 func (j *Job) Flush() quantity.Bytes {
-	if !j.Running() || j.cache == nil {
+	if !j.Running() || j.cache == nil || j.Region > 0 {
 		return 0
 	}
 	freed := j.cache.Flush()
@@ -96,7 +107,7 @@ func (d *device) Reserve(size quantity.Bytes) bool {
 	w := j.world
 	if !w.take(size) {
 		j.refused++
-		if j.refused == 1 && j.cache != nil {
+		if j.refused == 1 && j.Region == 0 {
 			j.owed += w.Cost.Sync // the allocator now frees its own cache
 			return false
 		}

@@ -102,7 +102,7 @@ func (j *Job) answer() probe.Answer {
 		PeakAllocatedBytes: &s.PeakAllocated, PeakReservedBytes: &s.PeakReserved,
 	}
 	hello := probe.Hello{Proto: probe.Version, PID: j.identity.PID, StartTime: j.identity.StartTime, StartedBy: "run"}
-	if j.region != nil {
+	if j.Region > 0 {
 		a.Kind, a.Basis = "jax", probe.LargestFree
 		hello.Runtimes = []probe.Runtime{{Name: "JAX"}}
 	} else {

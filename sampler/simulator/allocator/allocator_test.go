@@ -126,53 +126,6 @@ func TestPendingBlocksStayAllocatedUntilTheirStreamIsDone(t *testing.T) {
 	}
 }
 
-func TestBestFitKeepsItsRegion(t *testing.T) {
-	device := &card{capacity: 80 * gib}
-	f, err := NewBestFit(device, 60*gib)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var held []*Block
-	for range 8 {
-		b, err := f.Allocate(gib)
-		if err != nil {
-			t.Fatal(err)
-		}
-		held = append(held, b)
-	}
-	for i := 0; i < 8; i += 2 {
-		f.Free(held[i])
-	}
-	if s := f.Stats(); s.Reserved != 60*gib || s.Allocated != 4*gib || s.Cached != 52*gib || s.Fragmented != 4*gib || s.Returnable != 0 {
-		t.Errorf("four holes of 1 GiB: %+v", s)
-	}
-	if f.Flush() != 0 || device.used != 60*gib {
-		t.Error("JAX frees nothing")
-	}
-	if _, err := f.Allocate(53 * gib); !errors.Is(err, ErrOutOfMemory) {
-		t.Errorf("got %v: no hole is that large", err)
-	}
-	if _, err := NewBestFit(device, 30*gib); !errors.Is(err, ErrOutOfMemory) {
-		t.Errorf("got %v: the device has 20 GiB left", err)
-	}
-}
-
-func TestBestFitSplitsOnlyWhereTheRestIsWorthIt(t *testing.T) {
-	f, err := NewBestFit(&card{capacity: gib}, 300*mib)
-	if err != nil {
-		t.Fatal(err)
-	}
-	first, err := f.Allocate(200 * mib) // a rest of 100 MiB, and 300 is less than twice 200
-	if err != nil || first.Size() != 300*mib {
-		t.Fatalf("got %v, %v: the whole block should have been handed out", first, err)
-	}
-	f.Free(first)
-	second, err := f.Allocate(150 * mib)
-	if err != nil || second.Size() != 150*mib {
-		t.Fatalf("got %v, %v: 300 MiB is twice 150", second, err)
-	}
-}
-
 func TestFreeingTwiceIsAnErrorOfTheCaller(t *testing.T) {
 	c := NewCaching(&card{capacity: gib})
 	b := allocate(t, c, mib)

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"vramscope/internal/quantity"
+	"vramscope/probe"
 )
 
 // ErrOutOfMemory is returned when neither the allocator nor the device has a
@@ -48,22 +49,6 @@ func (s *Stats) noteTaken() {
 	s.Blocks++
 	s.PeakAllocated = max(s.PeakAllocated, s.Allocated)
 	s.PeakReserved = max(s.PeakReserved, s.Reserved)
-}
-
-// Piece is a block as Segments shows it.
-type Piece struct {
-	Size    quantity.Bytes
-	Free    bool
-	Pending bool
-}
-
-// Segment is one range got from the device, with its blocks in the order of
-// their addresses.
-type Segment struct {
-	Address uint64
-	Size    quantity.Bytes
-	Small   bool // of the small pool
-	Pieces  []Piece
 }
 
 // segmentStats is what the blocks of one segment share.
@@ -144,12 +129,21 @@ func (b *Block) merge(take func(*Block)) *Block {
 	return b
 }
 
-// describe describes the segment that starts at b.
-func (b *Block) describe() Segment {
-	s := Segment{Address: b.address}
-	for ; b != nil; b = b.next {
+// describe describes the segment that starts at b, in the form of the protocol.
+func (b *Block) describe() probe.Segment {
+	s := probe.Segment{Address: b.address}
+	for whole := b.whole(); b != nil; b = b.next {
+		state := probe.BlockLive
+		switch {
+		case b.state == pending:
+			state = probe.BlockPending
+		case b.state == free && whole:
+			state = probe.BlockCached
+		case b.state == free:
+			state = probe.BlockFragmented
+		}
 		s.Size += b.size
-		s.Pieces = append(s.Pieces, Piece{Size: b.size, Free: b.state == free, Pending: b.state == pending})
+		s.Blocks = append(s.Blocks, probe.Block{Size: b.size, State: state})
 	}
 	return s
 }

@@ -1,11 +1,12 @@
 package allocator
 
 import (
+	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 
 	"vramscope/internal/quantity"
+	"vramscope/probe"
 )
 
 // The sizes that PyTorch's allocator works with.
@@ -185,12 +186,17 @@ func (c *Caching) Stats() Stats {
 }
 
 // Segments describes every segment, in the order of their addresses.
-func (c *Caching) Segments() []Segment {
-	heads := slices.Collect(maps.Keys(c.segments))
-	segments := describe(heads) // which sorts the heads
-	for i, b := range heads {
-		segments[i].Small = b.home == &c.small
+func (c *Caching) Segments() []probe.Segment {
+	segments := make([]probe.Segment, 0, len(c.segments))
+	for b := range c.segments {
+		s := b.describe()
+		s.Pool = "large"
+		if b.home == &c.small {
+			s.Pool = "small"
+		}
+		segments = append(segments, s)
 	}
+	slices.SortFunc(segments, func(a, b probe.Segment) int { return cmp.Compare(a.Address, b.Address) })
 	return segments
 }
 

@@ -1,7 +1,5 @@
-// Package allocator imitates the two ways in which deep-learning runtimes keep
-// GPU memory: PyTorch's caching allocator (Caching) and the best fit with
-// coalescing of JAX and TensorFlow (BestFit), without any memory: only the stats
-// are real.
+// Package allocator imitates how PyTorch's caching allocator keeps GPU memory, without
+// any memory: only the stats are real.
 //
 //	program ── Allocate, Free ──→ allocator ── Reserve, Release ──→ Device
 //	                                  └── Stats: reserved = allocated + cached + fragmented
