@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"vramscope/internal/process"
+	"vramscope/internal/quantity"
 	"vramscope/probe"
 	"vramscope/sampler/simulator/allocator"
 )
@@ -140,4 +142,45 @@ func part(name string, p allocator.Pool) probe.Pool {
 func count(n int) *int64 {
 	wide := int64(n)
 	return &wide
+}
+
+// maxFailures is how many a probe keeps.
+const maxFailures = 16
+
+// observe notes an allocation of the task that failed, as PyTorch's out-of-memory
+// observers see it.
+func (t *task) observe(size quantity.Bytes) {
+	s, free := t.cache.Stats(), t.frame.capacity()-t.frame.used
+	// A probe's report has the list as it was.
+	t.failures = append(t.failures[:len(t.failures):len(t.failures)], probe.FailedAllocation{
+		TimeNS: t.epoch.Add(t.now).UnixNano(), Bytes: size, FreeBytes: &free, LimitBytes: &t.frame.total, Allocator: "pytorch",
+		ReservedBytes: &s.Reserved, AllocatedBytes: &s.Allocated, LargestFreeBytes: &s.LargestFree,
+	})
+	t.failures = t.failures[max(len(t.failures)-maxFailures, 0):]
+}
+
+// Segments is the map of a process's memory, as its probe would report it: of
+// PyTorch only.
+func (b *Box) Segments(id process.Identity) (probe.Segments, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	t, err := b.find(id)
+	if err != nil {
+		return probe.Segments{}, fmt.Errorf("simulator: segments: %w", err)
+	}
+	if t.cache == nil || t.role.runtime != pytorch {
+		return probe.Segments{}, &probe.Error{Code: probe.Unsupported, Message: "only PyTorch reports its segments"}
+	}
+	device := probe.DeviceSegments{UUID: t.uuid(), Segments: t.cache.Segments()}
+	return probe.Segments{
+		Schema: probe.SegmentsSchema, TimeNS: b.epoch.Add(b.at).UnixNano(), Devices: []probe.DeviceSegments{device},
+	}, nil
+}
+
+// uuid is that of the GPU or MIG instance that the task is on.
+func (t *task) uuid() string {
+	if t.instance != nil {
+		return t.instance.uuid
+	}
+	return t.board.device.UUID
 }
