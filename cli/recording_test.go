@@ -14,13 +14,14 @@ import (
 	"vramscope/metric"
 	"vramscope/recording"
 	"vramscope/sampler"
+	"vramscope/sampler/history"
 	"vramscope/sampler/simulator"
 	"vramscope/sampler/snapshot"
 )
 
 // recorded makes a recording of a simulated box: two and a half minutes from noon on,
 // and with events of the test's own.
-func recorded(t *testing.T, own ...func(*snapshot.Snapshot) []snapshot.Event) (directory string, noon time.Time, live *sampler.History) {
+func recorded(t *testing.T, own ...func(*snapshot.Snapshot) []snapshot.Event) (directory string, noon time.Time, live *history.History) {
 	t.Helper()
 	directory = filepath.Join(t.TempDir(), "recordings")
 	noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.Local)

@@ -5,7 +5,7 @@
 //	probe.Report ──────────────┼→ Tick → merge → forecasts, alerts → Snapshot → one slot, newest wins
 //	process.Info ──────────────┘                                  └→ History, event log
 //
-// Start reading at Sampler.Tick. driver.go and gpu.go keep the driver read;
-// merge.go and probes.go make rows; parts.go makes GPUs; predict.go forecasts;
-// alerts.go and events.go fill the log; the keep files outlive a restart.
+// Start reading at Sampler.Tick. driver.go and gpu.go keep the driver read; merge.go
+// and probes.go make rows, gpus.go makes GPUs; predict.go and outlook.go forecast;
+// events.go applies the alert rules and fills the log.
 package sampler

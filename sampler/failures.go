@@ -57,7 +57,7 @@ func (s *Sampler) noteRise(now time.Time, p *snapshot.Process, count int64) {
 	default:
 		event := processEvent(now, snapshot.EventOutOfMemory, p, fmt.Sprintf("out of memory x%d (allocator)", count))
 		event.Severity = snapshot.Urgent
-		s.history.log.Append(event)
+		s.history.Append(event)
 	}
 }
 
@@ -78,7 +78,7 @@ func (s *Sampler) logFailure(now time.Time, p *snapshot.Process, d *probe.Device
 		LargestFree: optionalOf(failed.LargestFreeBytes), API: failed.API, Library: failed.Library,
 		Config: settingsOf(failed.Allocator, d, p),
 	}
-	s.history.log.Append(event)
+	s.history.Append(event)
 }
 
 // settingsOf are the settings of an allocator, by the report or else the row.

@@ -8,6 +8,7 @@ import (
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 	"vramscope/probe"
+	"vramscope/sampler/history"
 	"vramscope/sampler/snapshot"
 )
 
@@ -28,7 +29,7 @@ func failedAt(t time.Time, n quantity.Bytes, api string) probe.FailedAllocation 
 
 func TestReportedFailuresAreEvents(t *testing.T) {
 	began := time.Unix(1_800_000_000, 0)
-	s := &Sampler{history: newHistory(), rows: map[snapshot.RowID]*row{}, failures: map[snapshot.RowID]*failures{}, began: began}
+	s := &Sampler{history: history.New(), rows: map[snapshot.RowID]*row{}, failures: map[snapshot.RowID]*failures{}, began: began}
 	p := &snapshot.Process{
 		ID: snapshot.RowID{Process: process.Identity{PID: 7}, GPUUUID: "GPU-1"}, Name: "train",
 		Allocators: []snapshot.Allocator{{Kind: "pytorch", Config: "expandable_segments:True"}},
@@ -67,7 +68,7 @@ func TestReportedFailuresAreEvents(t *testing.T) {
 func TestFailureOfAnEndedProcessIsAnEvent(t *testing.T) {
 	began := time.Unix(1_800_000_000, 0)
 	id := snapshot.RowID{Process: process.Identity{PID: 7}, GPUUUID: "GPU-1"}
-	s := &Sampler{history: newHistory(), failures: map[snapshot.RowID]*failures{}, began: began}
+	s := &Sampler{history: history.New(), failures: map[snapshot.RowID]*failures{}, began: began}
 	d := &probe.Device{UUID: "GPU-1", OutOfMemory: []probe.FailedAllocation{failedAt(began.Add(time.Hour), 4*quantity.GiB, "")}}
 	s.noteFailures(began, id, s.lastOf(id), d)
 	if n := len(oomEvents(s)); n != 0 {

@@ -201,7 +201,7 @@ func (s *Sampler) finish(now time.Time, p *snapshot.Process) {
 		s.rows[p.ID] = r
 		if s.arrived(p) {
 			r.came = now
-			s.history.log.Append(processEvent(now, snapshot.EventStarted, p, "started"))
+			s.history.Append(processEvent(now, snapshot.EventStarted, p, "started"))
 		}
 	}
 	if used, ok := p.Used.Value(); ok {
@@ -256,7 +256,7 @@ func (s *Sampler) sweep(now time.Time) []snapshot.EndedProcess {
 		ended = append(ended, g)
 		// Asked now: a process that was there a second ago may have exited.
 		running := id.Process.Foreign() || s.options.Processes.Alive(id.Process)
-		s.history.log.Append(endedEvent(now, &g, running))
+		s.history.Append(endedEvent(now, &g, running))
 	}
 	slices.SortFunc(ended, func(a, b snapshot.EndedProcess) int {
 		return cmp.Or(cmp.Compare(a.Last.GPU, b.Last.GPU), cmp.Compare(a.Last.ID.Process.PID, b.Last.ID.Process.PID))

@@ -1,11 +1,16 @@
 package sampler
 
 import (
+	"fmt"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"vramscope/internal/process"
 	"vramscope/internal/quantity"
+	"vramscope/nvml"
 	"vramscope/probe"
 	"vramscope/sampler/snapshot"
 )
@@ -157,5 +162,122 @@ func TestOtherIsUnknownWhereALibraryDoesNotReportItsReserve(t *testing.T) {
 	}
 	if got := bytesOf(t, snap.GPUs[0].Parts.Unknown); got != 6*gib {
 		t.Errorf("of the GPU %v is unknown, want the 6 GiB that are not allocated", got)
+	}
+}
+
+// TestRelayedReportsAreHeldAgainstTheDriver: what a daemon passes on is checked as
+// a probe's own report, and is of the process with that identity alone. The user
+// of this monitor may not read the pid namespaces of others.
+func TestRelayedReportsAreHeldAgainstTheDriver(t *testing.T) {
+	for _, c := range []struct {
+		name, device string
+		identity     func(*process.Identity) // as the daemon has it
+		rejected     string
+		shown        bool
+	}{
+		{"possible", `"allocators":[{"kind":"x","reserved_bytes":8589934592,"allocated_bytes":1073741824,"cached_bytes":7516192768,"fragmented_bytes":0}]`, nil, "", true},
+		{"impossible", `"allocators":[{"kind":"x","reserved_bytes":21474836480}]`, nil, "reports 20.0G, the driver 10.0G", false},
+		{"another process", `"allocators":[{"kind":"x","reserved_bytes":1073741824}]`, func(id *process.Identity) { id.StartTime++ }, "", false},
+		{"another namespace", `"allocators":[{"kind":"x","reserved_bytes":1073741824}]`, func(id *process.Identity) { id.Namespace = 9 }, "", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBox(1)
+			if c.name != "another namespace" {
+				unreadable := b.processes[100]
+				unreadable.Identity.Namespace = 0
+				b.processes[100] = unreadable
+			}
+			s := b.sampler()
+			a := b.says(t, 100, `{"uuid":"GPU-0",`+c.device+`}`)
+			a.Daemon, a.Process.Namespace = true, 1
+			if c.identity != nil {
+				c.identity(&a.Process)
+			}
+			snap := b.judge(s)
+			if len(snap.Rows) != 1 {
+				t.Fatalf("%d rows", len(snap.Rows))
+			}
+			p := &snap.Rows[0]
+			switch {
+			case c.shown && (p.Probe == nil || !p.Probe.ByDaemon || p.Cached.Or(0) != 7<<30):
+				t.Errorf("not shown: %+v, cached %v", p.Probe, p.Cached)
+			case !c.shown && p.Cached.Known():
+				t.Errorf("shown: %v", p.Cached)
+			case c.rejected != "" && (p.Probe == nil || !strings.Contains(p.Probe.Rejected, c.rejected)):
+				t.Errorf("rejected: %+v", p.Probe)
+			}
+		})
+	}
+}
+
+// TestUnconfirmedReportsAreBelievedAgain: memory that is asleep looks like a lie to
+// whoever does not know. Of a report that the driver does not confirm nothing counts,
+// and the next one that agrees is shown at once, whatever its peaks.
+func TestUnconfirmedReportsAreBelievedAgain(t *testing.T) {
+	b := newBox(1)
+	s := b.sampler()
+	claim := func(reserved quantity.Bytes) {
+		b.answers = nil
+		b.says(t, 100, fmt.Sprintf(`{"uuid":"GPU-0","allocators":[{"kind":"pytorch","reserved_bytes":%d,"allocated_bytes":%d,
+			"cached_bytes":%d,"fragmented_bytes":0,"returnable_bytes":%d,"peak_allocated_bytes":%d,"peak_reserved_bytes":%d}]}`,
+			reserved, reserved-gib, gib, gib, 101*gib, 102*gib))
+	}
+	tick := func(used quantity.Bytes) {
+		b.use("GPU-0", used)
+		claim(42 * gib)
+		b.tick(s)
+	}
+	for range 20 {
+		tick(42*gib + gib/2)
+	}
+	p := &s.Latest().Rows[0]
+	if p.Probe.Rejected != "" || p.Cached.Or(0) != gib {
+		t.Fatalf("awake: %+v", p.Probe)
+	}
+	if a := &p.Allocators[0]; a.PeakAllocated.Known() || a.PeakReserved.Known() {
+		t.Errorf("the GPU has held %v and %v", a.PeakAllocated, a.PeakReserved)
+	}
+	for range confirmed + confirmedDoubt {
+		tick(2*gib + gib/2)
+	}
+	snap := s.Latest()
+	if p = &snap.Rows[0]; p.Probe.Rejected != "reports 42.0G, the driver 2.50G" || p.Probe.Claimed.Or(0) != 42*gib {
+		t.Fatalf("asleep: %+v", p.Probe)
+	}
+	checkUnknown(t, snap, p)
+	if why := p.FlushRefusal("alice"); !strings.Contains(why, p.Probe.Rejected) {
+		t.Errorf("a flush is refused with %q", why)
+	}
+	tick(42*gib + gib/2)
+	if p = &s.Latest().Rows[0]; p.Probe.Rejected != "" || p.Probe.Claimed.Known() || p.Returnable.Or(0) != gib {
+		t.Errorf("awake again: %+v, returnable %v", p.Probe, p.Returnable)
+	}
+}
+
+// hasty knows only of the first processes that it is asked about, as a table that is not
+// waited for.
+type hasty struct{ *box }
+
+func (h hasty) Processes(now time.Time, pids []int, found func(*process.Info)) {
+	h.box.Processes(now, pids[:2], found)
+}
+
+// TestFirstSampleNamesTheLargest: a monitor's first screen shows them.
+func TestFirstSampleNamesTheLargest(t *testing.T) {
+	b := newBox(2)
+	for pid, used := range map[int]quantity.Bytes{102: 30 * gib, 103: 20 * gib} {
+		r := b.readings["GPU-1"]
+		r.Processes = append(r.Processes, nvml.Process{PID: pid, Type: nvml.Compute, Used: measured(used)})
+		b.readings["GPU-1"], b.processes[pid] = r, info(pid, 1000)
+	}
+	snap := b.tick(b.sampler(func(o *Options) { o.Processes = hasty{b} }))
+	var named []int
+	for _, p := range snap.Rows {
+		if p.User != "" {
+			named = append(named, p.ID.Process.PID)
+		}
+	}
+	if slices.Sort(named); !reflect.DeepEqual(named, []int{102, 103}) {
+		t.Errorf("named are %v of %d rows", named, len(snap.Rows))
 	}
 }

@@ -118,7 +118,7 @@ func exceeds(reported quantity.Bytes, limit string) string {
 // reportOf adds up what an answer says of a device. A figure without the others
 // counts too: no part of an allocator's memory is larger than what it reserves.
 func reportOf(d *probe.Device, at span) report {
-	r := report{device: d, at: at.From, arrived: at.To}
+	r := report{device: d, at: at.from, arrived: at.to}
 	for i := range d.Allocators {
 		a := &d.Allocators[i]
 		most := valueOf(a.AllocatedBytes) + valueOf(a.CachedBytes) + valueOf(a.FragmentedBytes)

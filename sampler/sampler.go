@@ -10,6 +10,7 @@ import (
 
 	"vramscope/internal/panics"
 	"vramscope/sampler/alert"
+	"vramscope/sampler/history"
 	"vramscope/sampler/snapshot"
 )
 
@@ -37,7 +38,7 @@ type Sampler struct {
 	holders      holders
 	began        time.Time // what happened before is no event: Options.Since, or the first tick
 
-	history *History
+	history *history.History
 	latest  atomic.Pointer[snapshot.Snapshot]
 	updates chan struct{}
 
@@ -59,7 +60,7 @@ func New(options Options) *Sampler {
 		byPID:    make(map[int]*identified),
 		alerts:   alert.New(options.LowMemory),
 		down:     make(map[string]time.Time),
-		history:  newHistory(),
+		history:  history.New(),
 		updates:  make(chan struct{}, 1),
 		began:    options.Since,
 		control:  make(chan func()),
@@ -76,7 +77,7 @@ func (s *Sampler) Latest() *snapshot.Snapshot { return s.latest.Load() }
 func (s *Sampler) Updates() <-chan struct{} { return s.updates }
 
 // History is the past of all that the sampler has published.
-func (s *Sampler) History() *History { return s.history }
+func (s *Sampler) History() *history.History { return s.history }
 
 // Interval is the time between ticks.
 func (s *Sampler) Interval() time.Duration { return time.Duration(s.interval.Load()) }
@@ -206,7 +207,7 @@ func (s *Sampler) do(act func()) {
 }
 
 // Note adds an event to the log: a signal sent, a cache flushed.
-func (s *Sampler) Note(event snapshot.Event) { s.history.log.Append(event) }
+func (s *Sampler) Note(event snapshot.Event) { s.history.Append(event) }
 
 // Tick takes one sample of everything, publishes it and returns it.
 func (s *Sampler) Tick(now time.Time) *snapshot.Snapshot {
@@ -243,7 +244,7 @@ func (s *Sampler) Tick(now time.Time) *snapshot.Snapshot {
 	}
 
 	if !s.options.Single {
-		s.history.record(now, snap)
+		s.history.Record(now, snap)
 	}
 	s.sequence++
 	s.latest.Store(snap)
@@ -252,4 +253,44 @@ func (s *Sampler) Tick(now time.Time) *snapshot.Snapshot {
 	default:
 	}
 	return snap
+}
+
+// Refresh takes a sample between two ticks of the clock and returns the
+// snapshot that it published. While the sampler is suspended, or where the
+// context ends first, it returns the newest snapshot that there is.
+func (s *Sampler) Refresh(ctx context.Context) *snapshot.Snapshot {
+	done := make(chan *snapshot.Snapshot, 1)
+	sample := func() {
+		if s.suspended.Load() {
+			done <- s.Latest()
+			return
+		}
+		done <- s.Tick(s.options.Clock())
+	}
+	select {
+	case s.control <- sample:
+	case <-ctx.Done():
+		return s.Latest()
+	}
+	select {
+	case snap := <-done:
+		return snap
+	case <-ctx.Done():
+		return s.Latest()
+	}
+}
+
+// SampleNow takes a sample at once, and asks a lost driver and lost GPUs
+// without waiting until their next try is due.
+func (s *Sampler) SampleNow() {
+	s.do(func() {
+		if s.suspended.Load() {
+			return
+		}
+		s.driver.state.RetryAt = time.Time{}
+		for _, g := range s.driver.gpus {
+			g.retryAt = time.Time{}
+		}
+		s.Tick(s.options.Clock())
+	})
 }

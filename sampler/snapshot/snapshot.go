@@ -250,6 +250,17 @@ type Alert struct {
 	Advice   string // what to do about it: "F on 2963112 frees 11.8G"; may be empty
 }
 
+// AlertKey identifies an alert from one snapshot to the next.
+type AlertKey struct {
+	Kind     AlertKind
+	GPUUUID  string
+	Instance InstanceID
+	Row      RowID
+}
+
+// Key identifies the alert.
+func (a *Alert) Key() AlertKey { return AlertKey{a.Kind, a.GPUUUID, a.Instance, a.Row} }
+
 // AlertKind names a rule.
 type AlertKind string
 

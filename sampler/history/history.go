@@ -1,4 +1,4 @@
-package sampler
+package history
 
 import (
 	"cmp"
@@ -10,7 +10,7 @@ import (
 	"vramscope/sampler/store"
 )
 
-// History is the past of a Sampler's snapshots; it implements snapshot.History.
+// History is the past of what was recorded; it implements snapshot.History.
 // The series are read without a lock, the roster of their owners under one that
 // the sampler holds for microseconds a tick.
 type History struct {
@@ -42,7 +42,8 @@ const (
 	mostGPUs   = 256 // that are no longer there: probes can invent some
 )
 
-func newHistory() *History {
+// New makes an empty History.
+func New() *History {
 	return &History{
 		store: store.New(store.Options{}),
 		log:   store.NewLog[snapshot.Event](0),
@@ -51,8 +52,8 @@ func newHistory() *History {
 	}
 }
 
-// record remembers a snapshot.
-func (h *History) record(now time.Time, snap *snapshot.Snapshot) {
+// Record remembers a snapshot.
+func (h *History) Record(now time.Time, snap *snapshot.Snapshot) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.latest = snap
@@ -142,13 +143,13 @@ func (h *History) forgetGPUs(now time.Time) {
 	}
 }
 
-// noteAlerts keeps from when to when each alert stood.
-func (h *History) noteAlerts(now time.Time, raised, ended []*snapshot.Alert) {
+// NoteAlerts keeps from when to when each alert stood.
+func (h *History) NoteAlerts(now time.Time, raised, ended []*snapshot.Alert) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, a := range ended {
 		for _, span := range h.alerts {
-			if span.Cleared.IsZero() && keyOf(&span.Alert) == keyOf(a) {
+			if span.Cleared.IsZero() && span.Alert.Key() == a.Key() {
 				span.Cleared = now
 			}
 		}
@@ -163,6 +164,9 @@ func (h *History) noteAlerts(now time.Time, raised, ended []*snapshot.Alert) {
 
 // Span is how far back the history goes; both zero while it is empty.
 func (h *History) Span() (oldest, newest time.Time) { return h.store.Span() }
+
+// Append adds an event to the log.
+func (h *History) Append(event snapshot.Event) { h.log.Append(event) }
 
 // Events gives the newest events first, at most limit of them (0: all).
 func (h *History) Events(limit int) []snapshot.Event { return h.log.Newest(limit) }

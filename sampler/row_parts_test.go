@@ -162,17 +162,3 @@ func TestOtherMemoryIsUnknownAtTheFirstReportOfAProcessThatLoads(t *testing.T) {
 		t.Errorf("other is %v", p.Other)
 	}
 }
-
-func TestSkewsAreLimited(t *testing.T) {
-	r := &rowRecord{}
-	for i := range 10_000 {
-		p := &snapshot.Process{Used: measured(gib), Allocated: measured(gib)}
-		if i%2 == 0 {
-			p.Other = measured(0)
-		}
-		r.noteSkew(start.Add(time.Duration(i)*time.Second), p)
-	}
-	if len(r.Skews) > 64 || !r.skewedAt(start.Add(9999*time.Second)) || !r.skewedAt(start.Add(9997*time.Second)) || r.skewedAt(start.Add(9998*time.Second)) {
-		t.Errorf("%d skews are remembered, the last is %v", len(r.Skews), r.Skews[len(r.Skews)-1])
-	}
-}

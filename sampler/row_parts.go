@@ -1,0 +1,131 @@
+package sampler
+
+import (
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/probe"
+	"vramscope/sampler/snapshot"
+)
+
+// The memory that a process uses outside its allocators is the driver's reading
+// less the probe's. The two are taken at different moments (skew). Where much
+// memory comes or goes in between, in a flush or while a model is loaded, the
+// difference shows that memory, and not the other memory. So it counts only
+//
+//   - where it has not changed since it last counted, or
+//   - where each side was read after the last large change that the other shows:
+//     then there was a moment at which both were as they are now.
+//
+// Until then the other memory is unknown. What was before the first reading is not
+// known, so that one counts as a change.
+
+// skewTolerance is the change that is not a large one. Other memory (a context,
+// kernels, a workspace) is some hundreds of MiB.
+const skewTolerance = 128 * quantity.MiB
+
+// span is the time in which a reading was taken.
+type span struct{ from, to time.Time }
+
+// otherMemory remembers a row's readings.
+type otherMemory struct {
+	last       snapshot.Bytes // the last difference of which the readings showed that it counts
+	used, held snapshot.Bytes // the first readings after the last large change
+	usedMoved  time.Time      // the end of these
+	heldMoved  time.Time
+}
+
+// take takes in a reading of the driver and one of the probe, each with the time
+// in which it was taken. It returns used − held, or unknown where they are skewed.
+func (r *otherMemory) take(used, held quantity.Bytes, usedAt, heldAt span) snapshot.Bytes {
+	if moved(r.used, used) {
+		r.used, r.usedMoved = quantity.From(used, quantity.Driver), usedAt.to
+	}
+	if moved(r.held, held) {
+		r.held, r.heldMoved = quantity.From(held, quantity.Probe), heldAt.to
+	}
+	other := quantity.From(used-held, quantity.Computed)
+	if !heldAt.from.Before(r.usedMoved) && !usedAt.from.Before(r.heldMoved) {
+		r.last = other
+	} else if moved(r.last, used-held) {
+		return snapshot.Bytes{}
+	}
+	return other
+}
+
+// moved reports a large change, or that there was no reading before.
+func moved(before snapshot.Bytes, now quantity.Bytes) bool {
+	was, known := before.Value()
+	return !known || max(was-now, now-was) > skewTolerance
+}
+
+// otherOf is what a process uses besides what its allocators held at heldAt.
+func (s *Sampler) otherOf(p *snapshot.Process, held quantity.Bytes, heldAt span) snapshot.Bytes {
+	used, known := p.Used.Value()
+	g, r := s.driver.find(p.ID.GPUUUID), s.reports[p.ID]
+	if !known || g == nil || g.fresh == nil {
+		return snapshot.Bytes{}
+	}
+	usedAt := span{g.fresh.ProcessesFrom, g.fresh.ProcessesTo}
+	if usedAt.from.IsZero() {
+		usedAt = span{g.fresh.Time, g.fresh.Time}
+	}
+	return r.other.take(used, held, usedAt, heldAt)
+}
+
+// allocator converts the protocol's stats of a device of this size.
+func allocator(a *probe.Allocator, size quantity.Bytes) snapshot.Allocator {
+	out := snapshot.Allocator{
+		Kind: a.Kind, Basis: string(a.Basis), ReturnableBound: snapshot.Bound(a.ReturnableBound),
+		Reserved: optionalOf(a.ReservedBytes), Allocated: optionalOf(a.AllocatedBytes), Cached: optionalOf(a.CachedBytes),
+		Fragmented: optionalOf(a.FragmentedBytes), Returnable: optionalOf(a.ReturnableBytes), Pending: optionalOf(a.PendingBytes),
+		LargestFree: optionalOf(a.LargestFreeBytes), Asleep: optionalOf(a.AsleepBytes), Segments: optionalOf(a.Segments),
+		OutOfMemoryCount: optionalOf(a.OutOfMemoryCount), AllocRetries: optionalOf(a.AllocRetries),
+		FailedAllocations: optionalOf(a.FailedAllocations),
+		PeakAllocated:     peakOf(a.PeakAllocatedBytes, size), PeakReserved: peakOf(a.PeakReservedBytes, size),
+		Blocks: optionalOf(a.Blocks), StrandedSegments: optionalOf(a.StrandedSegments), Config: a.Config,
+		Pools: pools(a.Pools), Largest: largest(a.Largest),
+	}
+	if out.Bound() == snapshot.About && out.Returnable.Or(0) == 0 && out.Allocated.Or(0) > 0 {
+		out.Returnable = snapshot.Bytes{}
+	}
+	return out
+}
+
+// peakOf is a peak, unknown where the device never held it: a library also counts what
+// was asleep beside it.
+func peakOf(peak *quantity.Bytes, size quantity.Bytes) snapshot.Bytes {
+	if size > 0 && valueOf(peak) > size {
+		return snapshot.Bytes{}
+	}
+	return optionalOf(peak)
+}
+
+func pools(reported []probe.Pool) []snapshot.Pool {
+	if len(reported) == 0 {
+		return nil
+	}
+	out := make([]snapshot.Pool, len(reported))
+	for i := range reported {
+		p := &reported[i]
+		out[i] = snapshot.Pool{
+			Name: p.Name, Reserved: optionalOf(p.ReservedBytes), Allocated: optionalOf(p.AllocatedBytes),
+			Fragmented: optionalOf(p.FragmentedBytes), Segments: optionalOf(p.Segments),
+		}
+	}
+	return out
+}
+
+func largest(reported []probe.Allocation) []snapshot.Allocation {
+	if len(reported) == 0 {
+		return nil
+	}
+	out := make([]snapshot.Allocation, len(reported))
+	for i := range reported {
+		out[i] = snapshot.Allocation{Bytes: reported[i].Bytes, API: reported[i].API, Library: reported[i].Library}
+		if age := reported[i].AgeSeconds; age != nil {
+			out[i].Age = quantity.From(time.Duration(*age*float64(time.Second)), quantity.Probe)
+		}
+	}
+	return out
+}
