@@ -149,3 +149,93 @@ func TestTimeToFullHolds(t *testing.T) {
 		}
 	}
 }
+
+// growing is a series that has been known for so long, and rises by a byte a second.
+func growing(known time.Duration) *Forecaster {
+	f := New()
+	f.state.Count, f.state.Now, f.state.Step = MinSamples, int64(known), 1
+	for i, h := range Horizons {
+		f.state.Outlook[i].Rise = h.Seconds()
+	}
+	return f
+}
+
+func TestFullInRules(t *testing.T) {
+	announced := func(since time.Duration) *Forecaster { // a course that began so long ago
+		f := growing(2 * time.Minute)
+		f.state.Course.Announced, f.state.Course.Since = true, f.state.Now-int64(since)
+		return f
+	}
+	few := growing(2 * time.Minute)
+	few.state.Count--
+	for _, c := range []struct {
+		name   string
+		free   int64
+		series []*Forecaster
+		want   time.Duration // -1: never
+	}{
+		{"as long as it is known", 120, []*Forecaster{growing(2 * time.Minute)}, 2 * time.Minute},
+		{"longer than it is known", 121, []*Forecaster{growing(2 * time.Minute)}, -1},
+		{"a new course longer than it is known", 121, []*Forecaster{announced(time.Minute)}, 121 * time.Second},
+		{"one of two is known for long enough", 240, []*Forecaster{growing(2 * time.Minute), growing(time.Minute)}, 2 * time.Minute},
+		{"a course as quick as a server takes its cache", 39, []*Forecaster{announced(10 * time.Second)}, -1},
+		{"a slower course", 40, []*Forecaster{announced(10 * time.Second)}, 40 * time.Second},
+		{"a quick rise that is no new course", 39, []*Forecaster{growing(2 * time.Minute)}, 39 * time.Second},
+		{"known for a minute", 60, []*Forecaster{growing(time.Minute)}, time.Minute},
+		{"known for less", 30, []*Forecaster{growing(time.Minute - 1)}, -1},
+		{"too few samples", 30, []*Forecaster{few}, -1},
+		{"one that is not counted is constant", 30, []*Forecaster{few, growing(time.Minute)}, 30 * time.Second},
+		{"beyond the last horizon", 901, []*Forecaster{growing(time.Hour)}, -1},
+		{"nothing is free", 0, []*Forecaster{growing(time.Minute)}, 0},
+	} {
+		in, ok := WhenFull(c.free, c.series...)
+		if ok != (c.want >= 0) || ok && in.Median.Round(time.Microsecond) != c.want {
+			t.Errorf("%s: %+v %v, want %v", c.name, in, ok, c.want)
+		}
+	}
+}
+
+// The interval of a series without a record is a share of the time, and of independent
+// ones together it is narrower.
+func TestFullInInterval(t *testing.T) {
+	near := func(got time.Duration, want float64) bool { return math.Abs(got.Seconds()-want) < 1e-3 }
+	one, _ := WhenFull(100, growing(2*time.Minute))
+	if !near(one.Median, 100) || !near(one.Earliest, 100-100*unsure) || !near(one.Latest, 100+100*unsure+level) {
+		t.Errorf("of one: %+v", one)
+	}
+	a, b := growing(2*time.Minute), growing(2*time.Minute)
+	for i := range b.state.Outlook {
+		b.state.Outlook[i].Rise *= 3
+	}
+	b.state.Step = 2
+	off := 100 * math.Hypot(unsure/4, unsure*3/4)
+	two, _ := WhenFull(400, a, b)
+	if !near(two.Median, 100) || !near(two.Earliest, 100-off) || !near(two.Latest, 100+off+2*level) {
+		t.Errorf("of two: %+v, want ±%.1f s", two, off)
+	}
+}
+
+func TestPathCrosses(t *testing.T) {
+	for _, c := range []struct {
+		path path
+		room float64
+		want time.Duration // -1: never
+	}{
+		{path{10}, 5, -1}, // a passing peak
+		{path{10, 5}, 5, Horizons[0] / 2},
+		{path{-4, 4, 4}, 2, Horizons[0] + (Horizons[1]-Horizons[0])*3/4},
+		{path{2, 6, 8}, 6, Horizons[1]},
+		{path{0, 0, 0}, 0, -1},
+		{path{1, 1, 1}, 0, 0},
+	} {
+		got, ok := c.path.crosses(c.room)
+		if ok != (c.want >= 0) || ok && got.Round(time.Microsecond) != c.want.Round(time.Microsecond) {
+			t.Errorf("%v above %v: %v %v, want %v", c.path, c.room, got, ok, c.want)
+		}
+	}
+	last := path{}
+	last[len(last)-1] = 10
+	if at, ok := last.crosses(10); !ok || at != Horizons[len(Horizons)-1] {
+		t.Errorf("at the last horizon: %v %v", at, ok)
+	}
+}

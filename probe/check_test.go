@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -89,4 +90,170 @@ func TestCheckTime(t *testing.T) {
 	if err := checkTime(now, math.MaxInt64, start); err == nil {
 		t.Error("the year 2262 passes")
 	}
+}
+
+// TestHelloIsOfItsProcess: each mismatch is named, by itself.
+func TestHelloIsOfItsProcess(t *testing.T) {
+	for want, change := range map[string]func(*Hello){
+		"":                                       func(*Hello) {},
+		"the probe speaks \"2.0\"":               func(h *Hello) { h.Proto = "2.0" },
+		"the probe speaks \"\"":                  func(h *Hello) { h.Proto = "" },
+		"reports PID 6 in its namespace, but is": func(h *Hello) { h.PID = 6 },
+		"reports start time 8, but has 7":        func(h *Hello) { h.StartTime = 8 },
+	} {
+		h := Hello{Proto: Version, PID: 5, StartTime: 7}
+		change(&h)
+		if err := h.check(5, 7); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	for _, by := range []string{"run", "import", "attach", "preload"} {
+		h := Hello{Proto: Version, StartedBy: by}
+		if err := h.check(0, 0); err != nil || h.StartedBy != by {
+			t.Errorf("started by %s: %q, %v", by, h.StartedBy, err)
+		}
+	}
+	h := Hello{Proto: Version, StartedBy: "magic"}
+	for range 100 {
+		h.Runtimes = append(h.Runtimes, Runtime{Name: strings.Repeat("n", maxText+1), Version: strings.Repeat("v", maxText+1)})
+		h.Capabilities = append(h.Capabilities, strings.Repeat("c", maxText+1))
+		h.Evictable = append(h.Evictable, Evictable{Name: strings.Repeat("e", maxText+1)})
+	}
+	if err := h.check(0, 0); err != nil || h.StartedBy != "" {
+		t.Errorf("started by %q, %v", h.StartedBy, err)
+	}
+	if len(h.Runtimes) != maxRuntimes || len(h.Capabilities) != maxCapabilities || len(h.Evictable) != maxEvictable {
+		t.Errorf("%d runtimes, %d capabilities, %d caches", len(h.Runtimes), len(h.Capabilities), len(h.Evictable))
+	}
+	for i, text := range []string{h.Runtimes[15].Name, h.Runtimes[15].Version, h.Capabilities[31], h.Evictable[31].Name} {
+		if len(text) != maxText {
+			t.Errorf("text %d has %d bytes", i, len(text))
+		}
+	}
+}
+
+// TestReportChecks: each limit of a report's figures, on both of its sides. One figure
+// beyond discredits all of them.
+func TestReportChecks(t *testing.T) {
+	size := func(b quantity.Bytes) *quantity.Bytes { return &b }
+	count := func(n int64) *int64 { return &n }
+	age := func(s float64) *float64 { return &s }
+	many := func(n int) (all []Allocator) {
+		for range n {
+			all = append(all, Allocator{Kind: "raw"})
+		}
+		return all
+	}
+	type cases map[string]func(*Report, *Device, *Allocator)
+	for want, c := range map[string]cases{
+		"": {
+			"nothing":            func(*Report, *Device, *Allocator) {},
+			"all devices":        func(r *Report, _ *Device, _ *Allocator) { r.Devices = someDevices(maxDevices, 0) },
+			"all allocators":     func(_ *Report, d *Device, _ *Allocator) { d.Allocators = many(maxAllocators) },
+			"all of all devices": func(r *Report, _ *Device, _ *Allocator) { r.Devices = someDevices(8, maxReported/8) },
+			"a MIG instance":     func(_ *Report, d *Device, _ *Allocator) { d.UUID = "MIG-GPU-0aAzZ9/1/2" },
+			"the longest UUID":   func(_ *Report, d *Device, _ *Allocator) { d.UUID = "GPU-" + strings.Repeat("a", maxUUID-4) },
+			"most bytes": func(_ *Report, d *Device, a *Allocator) {
+				d.TotalBytes, a.ReservedBytes = size(maxBytes), size(maxBytes)
+			},
+			"no bytes":             func(_ *Report, d *Device, a *Allocator) { d.TotalBytes, a.ReservedBytes = size(0), size(0) },
+			"most steps":           func(r *Report, _ *Device, _ *Allocator) { r.Steps = count(maxCount) },
+			"no steps":             func(r *Report, _ *Device, _ *Allocator) { r.Steps = count(0) },
+			"the longest kind":     func(_ *Report, _ *Device, a *Allocator) { a.Kind = strings.Repeat("k", maxText) },
+			"parts that are equal": func(_ *Report, _ *Device, a *Allocator) { a.parts(6, 1, 2, 3) },
+			"a part is unknown":    func(_ *Report, _ *Device, a *Allocator) { a.parts(6, 1, 2, 0); a.FragmentedBytes = nil },
+			"parts alone":          func(_ *Report, _ *Device, a *Allocator) { a.parts(0, 1, 2, 3); a.ReservedBytes = nil },
+			"a part is all":        func(_ *Report, _ *Device, a *Allocator) { a.parts(6, 6, 0, 0); a.ReturnableBytes = size(6) },
+			"oldest allocation":    func(_ *Report, _ *Device, a *Allocator) { a.Largest = []Allocation{{AgeSeconds: age(maxAge)}} },
+			"newest allocation":    func(_ *Report, _ *Device, a *Allocator) { a.Largest = []Allocation{{AgeSeconds: age(0)}} },
+			"a pool": func(_ *Report, _ *Device, a *Allocator) {
+				a.Pools = []Pool{{ReservedBytes: size(maxBytes), Segments: count(0)}}
+			},
+			"two handles": func(_ *Report, d *Device, _ *Allocator) {
+				d.Allocators = []Allocator{{Kind: "a", Handle: 1}, {Kind: "b", Handle: 2}}
+			},
+			"allocators of no name": func(_ *Report, d *Device, _ *Allocator) { d.Allocators = []Allocator{{Kind: "a"}, {Kind: "b"}} },
+			"an early failure":      func(_ *Report, d *Device, _ *Allocator) { d.OutOfMemory = []FailedAllocation{{TimeNS: 1}} },
+			"rescues":               func(_ *Report, d *Device, _ *Allocator) { d.Rescues = rescues(1, 1, 1, 0, 0) },
+		},
+		"65 devices":                      {"": func(r *Report, _ *Device, _ *Allocator) { r.Devices = someDevices(maxDevices+1, 0) }},
+		"time_ns is 0":                    {"": func(r *Report, _ *Device, _ *Allocator) { r.TimeNS = 0 }},
+		"more than 512 allocators":        {"": func(r *Report, _ *Device, _ *Allocator) { r.Devices = someDevices(9, 57) }},
+		"65 allocators":                   {"": func(_ *Report, d *Device, _ *Allocator) { d.Allocators = many(maxAllocators + 1) }},
+		"is listed twice":                 {"": func(r *Report, d *Device, _ *Allocator) { r.Devices = append(r.Devices, *d) }},
+		"total_bytes is -1":               {"": func(_ *Report, d *Device, _ *Allocator) { d.TotalBytes = size(-1) }},
+		"total_bytes is 1125899906842625": {"": func(_ *Report, d *Device, _ *Allocator) { d.TotalBytes = size(maxBytes + 1) }},
+		"its allocators sum to": {"": func(_ *Report, d *Device, _ *Allocator) {
+			d.Allocators = []Allocator{{Kind: "a", ReservedBytes: size(maxBytes)}, {Kind: "b", AllocatedBytes: size(1)}}
+		}},
+		"have the same handle": {"": func(_ *Report, d *Device, _ *Allocator) {
+			d.Allocators = []Allocator{{Kind: "a", Handle: 1}, {Kind: "b"}, {Kind: "c", Handle: 1}}
+		}},
+		"is not a UUID in NVML's form": {
+			"none":         func(_ *Report, d *Device, _ *Allocator) { d.UUID = "" },
+			"a prefix":     func(_ *Report, d *Device, _ *Allocator) { d.UUID = "GPU-" },
+			"another":      func(_ *Report, d *Device, _ *Allocator) { d.UUID = "CPU-1" },
+			"too long":     func(_ *Report, d *Device, _ *Allocator) { d.UUID = "GPU-" + strings.Repeat("a", maxUUID-3) },
+			"below digits": func(_ *Report, d *Device, _ *Allocator) { d.UUID = "GPU-1." },
+			"above digits": func(_ *Report, d *Device, _ *Allocator) { d.UUID = "GPU-1:" },
+			"below A":      func(_ *Report, d *Device, _ *Allocator) { d.UUID = "GPU-1@" },
+			"above Z":      func(_ *Report, d *Device, _ *Allocator) { d.UUID = "GPU-1[" },
+			"below a":      func(_ *Report, d *Device, _ *Allocator) { d.UUID = "GPU-1`" },
+			"above z":      func(_ *Report, d *Device, _ *Allocator) { d.UUID = "GPU-1{" },
+		},
+		"steps is -1":                            {"": func(r *Report, _ *Device, _ *Allocator) { r.Steps = count(-1) }},
+		"steps is 9007199254740993":              {"": func(r *Report, _ *Device, _ *Allocator) { r.Steps = count(maxCount + 1) }},
+		"its kind is empty or too long":          {"empty": func(_ *Report, _ *Device, a *Allocator) { a.Kind = "" }, "long": func(_ *Report, _ *Device, a *Allocator) { a.Kind = strings.Repeat("k", maxText+1) }},
+		"reserved_bytes is -1":                   {"": func(_ *Report, _ *Device, a *Allocator) { a.ReservedBytes = size(-1) }},
+		"cached_bytes is -2":                     {"": func(_ *Report, _ *Device, a *Allocator) { a.CachedBytes = size(-2) }},
+		"returnable_bytes is 7, more than":       {"": func(_ *Report, _ *Device, a *Allocator) { a.parts(6, 1, 2, 3); a.ReturnableBytes = size(7) }},
+		"sum to 7, reserved_bytes is 6":          {"known": func(_ *Report, _ *Device, a *Allocator) { a.parts(6, 1, 2, 4) }, "unknown": func(_ *Report, _ *Device, a *Allocator) { a.parts(6, 3, 4, 0); a.FragmentedBytes = nil }},
+		"sum to 5, reserved_bytes is 6":          {"": func(_ *Report, _ *Device, a *Allocator) { a.parts(6, 1, 2, 2) }},
+		"blocks is -1":                           {"": func(_ *Report, _ *Device, a *Allocator) { a.Blocks = count(-1) }},
+		"a peak is -1 bytes":                     {"": func(_ *Report, _ *Device, a *Allocator) { a.PeakReservedBytes = size(-1) }},
+		"asleep_bytes is -1":                     {"": func(_ *Report, _ *Device, a *Allocator) { a.AsleepBytes = size(-1) }},
+		"has a figure of -1 bytes":               {"pool": func(_ *Report, _ *Device, a *Allocator) { a.Pools = []Pool{{AllocatedBytes: size(-1)}} }, "failed": func(_ *Report, d *Device, _ *Allocator) { d.OutOfMemory = []FailedAllocation{{TimeNS: 1, Bytes: -1}} }},
+		"has -1 segments":                        {"": func(_ *Report, _ *Device, a *Allocator) { a.Pools = []Pool{{Segments: count(-1)}} }},
+		"an allocation is -1 bytes":              {"": func(_ *Report, _ *Device, a *Allocator) { a.Largest = []Allocation{{Bytes: -1}} }},
+		"an allocation is -1 s old":              {"": func(_ *Report, _ *Device, a *Allocator) { a.Largest = []Allocation{{AgeSeconds: age(-1)}} }},
+		"an allocation is 1.000000001e+09 s old": {"": func(_ *Report, _ *Device, a *Allocator) { a.Largest = []Allocation{{AgeSeconds: age(maxAge + 1)}} }},
+		"an allocation failed at 0":              {"": func(_ *Report, d *Device, _ *Allocator) { d.OutOfMemory = []FailedAllocation{{}} }},
+		"impossible rescues": {
+			"fewer than none":       func(_ *Report, d *Device, _ *Allocator) { d.Rescues = rescues(1, -1, 1, 0, 0) },
+			"more than asked":       func(_ *Report, d *Device, _ *Allocator) { d.Rescues = rescues(1, 2, 1, 0, 0) },
+			"never":                 func(_ *Report, d *Device, _ *Allocator) { d.Rescues = rescues(1, 1, 0, 0, 0) },
+			"of less than nothing":  func(_ *Report, d *Device, _ *Allocator) { d.Rescues = rescues(1, 1, 1, -1, 0) },
+			"waited less than that": func(_ *Report, d *Device, _ *Allocator) { d.Rescues = rescues(1, 1, 1, 0, -1) },
+		},
+	} {
+		for name, change := range c {
+			r := Report{TimeNS: 1, Devices: someDevices(1, 1)}
+			change(&r, &r.Devices[0], &r.Devices[0].Allocators[0])
+			if err := r.check(); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, want %q", name, err, want)
+			}
+		}
+	}
+}
+
+// someDevices are so many, each with so many allocators.
+func someDevices(n, allocators int) (all []Device) {
+	for i := range n {
+		d := Device{UUID: fmt.Sprintf("GPU-%d", i)}
+		for range allocators {
+			d.Allocators = append(d.Allocators, Allocator{Kind: "raw"})
+		}
+		all = append(all, d)
+	}
+	return all
+}
+
+func (a *Allocator) parts(reserved, allocated, cached, fragmented quantity.Bytes) {
+	a.ReservedBytes, a.AllocatedBytes, a.CachedBytes, a.FragmentedBytes = &reserved, &allocated, &cached, &fragmented
+}
+
+func rescues(asked, succeeded, ns int64, bytes quantity.Bytes, waited int64) *Rescues {
+	r := &Rescues{Asked: asked, Succeeded: succeeded}
+	r.Last.TimeNS, r.Last.Bytes, r.Last.WaitedMS = ns, bytes, waited
+	return r
 }

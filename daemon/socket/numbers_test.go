@@ -132,3 +132,34 @@ func eventKinds(t *testing.T) (kinds []snapshot.EventKind) {
 	}
 	return kinds
 }
+
+// happened is a history of events.
+type happened struct {
+	snapshot.History
+	events []snapshot.Event
+	asked  *int
+}
+
+func (h happened) Events(limit int) []snapshot.Event {
+	*h.asked = limit
+	return h.events
+}
+
+// TestOthersGetSharedEventsOnly: the owner gets all of them.
+func TestOthersGetSharedEventsOnly(t *testing.T) {
+	var asked int
+	s := &Server{options: Options{History: happened{asked: &asked, events: []snapshot.Event{
+		{Kind: snapshot.EventFlush, Name: "train.py"}, {Kind: snapshot.EventEnded, Name: "train.py", User: "bob"}, {Kind: snapshot.EventSignal},
+	}}}}
+	if all := s.events(5, true); len(all) != 3 || all[0].Name != "train.py" || all[1].Name != "train.py" || asked != 5 {
+		t.Errorf("the owner gets %+v of %d", all, asked)
+	}
+	if shared := s.events(maxEvents+1, false); len(shared) != 1 || shared[0].Kind != "ended" || shared[0].User != "bob" || shared[0].Name != "" || asked != maxEvents {
+		t.Errorf("others get %+v of %d", shared, asked)
+	}
+	for _, limit := range []int{-1, 0, maxEvents} {
+		if s.events(limit, true); asked != maxEvents {
+			t.Errorf("%d asks for %d", limit, asked)
+		}
+	}
+}
