@@ -219,3 +219,11 @@ func TestEntryAboutAProcessOnTwoGPUs(t *testing.T) {
 		t.Errorf("%+v", event)
 	}
 }
+
+func TestMillisecondsAreOfTenths(t *testing.T) {
+	for d, want := range map[time.Duration]float64{0: 0, 149 * time.Microsecond: 0.1, 150 * time.Microsecond: 0.2, 2345678 * time.Nanosecond: 2.3, time.Minute: 60000} {
+		if got := *Milliseconds(d); got != want {
+			t.Errorf("%v: %v, want %v", d, got, want)
+		}
+	}
+}

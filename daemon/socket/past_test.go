@@ -131,6 +131,18 @@ func TestPastIsAskedForOnce(t *testing.T) {
 	if second := draw(); second > 8 {
 		t.Errorf("the second frame asks %d times", second)
 	}
+	// What is outside of the history is not asked for.
+	oldest, before := newest.Add(-time.Hour), theirs.series.Load()
+	for _, from := range []time.Time{oldest.Add(-10 * time.Hour), newest.Add(10 * time.Hour)} {
+		for _, point := range mine.Series(snapshot.SeriesKey{Metric: metric.Used, GPUUUID: latest.GPUs[0].UUID}, from, from.Add(5*time.Minute), 100) {
+			if point.Known {
+				t.Errorf("from %s on: %+v", from, point)
+			}
+		}
+	}
+	if asked := theirs.series.Load() - before; asked != 0 {
+		t.Errorf("outside of the history it asks %d times", asked)
+	}
 }
 
 // TestPastOfASlowDaemon: one that reads a recording, or whose user has used up the

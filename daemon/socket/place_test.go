@@ -70,3 +70,32 @@ func TestSquattersSocketIsRefused(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestDirectory: a user's runtime directory is used only if it is one, and the user's.
+func TestDirectory(t *testing.T) {
+	uid := os.Geteuid() + 4321 // has no directory in /run/user
+	own := t.TempDir()
+	file, link := filepath.Join(own, "file"), filepath.Join(own, "link")
+	theirs := filepath.Join(own, "theirs")
+	if err := errors.Join(os.WriteFile(file, nil, 0o600), os.Symlink(theirs, link), os.Mkdir(theirs, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	if os.Geteuid() == 0 {
+		if err := errors.Join(os.Lchown(file, uid, uid), os.Lchown(link, uid, uid), os.Chown(theirs, uid, uid)); err != nil {
+			t.Fatal(err)
+		}
+		if got := Directory(uid, theirs); got != filepath.Join(theirs, "vramscope") {
+			t.Errorf("the user's: %s", got)
+		}
+	}
+	if got := Directory(0, own); got != RootDirectory {
+		t.Errorf("root's: %s", got)
+	}
+	for name, runtime := range map[string]string{
+		"none": "", "another's": own, "a file": file, "a link": link, "missing": filepath.Join(own, "missing"), "relative": "theirs",
+	} {
+		if got, want := Directory(uid, runtime), "/tmp/vramscope-"+strconv.Itoa(uid); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}
