@@ -3,6 +3,7 @@ package exporter
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"net"
 	"net/http"
 	"os"
@@ -70,9 +71,9 @@ func TestClientCertificates(t *testing.T) {
 	const wanted = withTLS + "  client_auth_type: RequireAndVerifyClientCert\n  client_ca_file: client.pem\n"
 	path := configFile(t, wanted)
 	folder := filepath.Dir(path)
-	write := func(content string) {
+	write := func(content string) { // at once: a server that starts reads no empty file
 		t.Helper()
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		if err := errors.Join(os.WriteFile(path+".new", []byte(content), 0o600), os.Rename(path+".new", path)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -81,7 +82,7 @@ func TestClientCertificates(t *testing.T) {
 			x509.Certificate{DNSNames: []string{"prometheus"}, IPAddresses: []net.IP{net.IPv4(10, 0, 0, 7)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
 	}
 	address, _ := serving(t, path)
-	reads := func(name string) bool {
+	reads := func(name string) (bool, string) {
 		t.Helper()
 		settings := &tls.Config{}
 		if name != "" {
@@ -92,10 +93,11 @@ func TestClientCertificates(t *testing.T) {
 			settings.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil }
 		}
 		resp, err := client(t, settings).Get("https://" + address + "/metrics")
-		if err == nil {
-			_ = resp.Body.Close()
+		if err != nil {
+			return false, err.Error()
 		}
-		return err == nil && resp.StatusCode == http.StatusOK
+		_ = resp.Body.Close()
+		return resp.StatusCode == http.StatusOK, resp.Status
 	}
 	for _, c := range []struct {
 		config, name string
@@ -115,8 +117,8 @@ func TestClientCertificates(t *testing.T) {
 		{"", "client", false}, // it serves TLS still, and has no certificate
 	} {
 		write(c.config)
-		if got := reads(c.name); got != c.want {
-			t.Errorf("%q with %q: reads: %v", c.config, c.name, got)
+		if got, how := reads(c.name); got != c.want {
+			t.Errorf("%q with %q: reads: %v: %s", c.config, c.name, got, how)
 		}
 	}
 }
