@@ -84,6 +84,15 @@ func TestCheckTime(t *testing.T) {
 			t.Errorf("%v: %v, want %q", c.off, err, c.want)
 		}
 	}
+	for ahead, ok := range map[time.Duration]bool{clockSlack: true, clockSlack + 1: false} {
+		failed := []Device{{OutOfMemory: []FailedAllocation{{TimeNS: now.UnixNano() + int64(ahead)}}}}
+		if err := (&Report{TimeNS: now.UnixNano(), Devices: failed}).checkTimes(now, start); (err == nil) != ok {
+			t.Errorf("an allocation that failed in %v: %v", ahead, err)
+		}
+		if err := checkTime(now, now.UnixNano()+int64(ahead), start); (err == nil) != ok {
+			t.Errorf("a reading in %v: %v", ahead, err)
+		}
+	}
 	if err := checkTime(now, 1, start); err == nil {
 		t.Error("1970 passes")
 	}
