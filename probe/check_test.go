@@ -58,6 +58,11 @@ func TestResultsAreChecked(t *testing.T) {
 	if err := snapshot.check(1); err != nil || len(snapshot.Notes) != maxNotes {
 		t.Errorf("a snapshot with %d notes, %v", len(snapshot.Notes), err)
 	}
+	for _, ms := range []float64{0, 1e9} {
+		if err := checkDuration(ms); err != nil {
+			t.Errorf("%g ms: %v", ms, err)
+		}
+	}
 	for _, ms := range []float64{-1, 1e10} {
 		flush.Milliseconds, snapshot.Milliseconds = ms, ms
 		if flush.check() == nil || snapshot.check(1) == nil {
@@ -184,6 +189,7 @@ func TestReportChecks(t *testing.T) {
 			"allocators of no name": func(_ *Report, d *Device, _ *Allocator) { d.Allocators = []Allocator{{Kind: "a"}, {Kind: "b"}} },
 			"an early failure":      func(_ *Report, d *Device, _ *Allocator) { d.OutOfMemory = []FailedAllocation{{TimeNS: 1}} },
 			"rescues":               func(_ *Report, d *Device, _ *Allocator) { d.Rescues = rescues(1, 1, 1, 0, 0) },
+			"no rescue succeeded":   func(_ *Report, d *Device, _ *Allocator) { d.Rescues = rescues(1, 0, 1, 0, 0) },
 		},
 		"65 devices":                      {"": func(r *Report, _ *Device, _ *Allocator) { r.Devices = someDevices(maxDevices+1, 0) }},
 		"time_ns is 0":                    {"": func(r *Report, _ *Device, _ *Allocator) { r.TimeNS = 0 }},
