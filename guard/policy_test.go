@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
 )
 
 func TestRuleCheck(t *testing.T) {
@@ -75,5 +76,70 @@ func TestImportanceOfSeveralEntries(t *testing.T) {
 		if got := e.importanceOf(b.row(r)).value; got != want {
 			t.Errorf("asking for %d it has %d, want %d", own, got, want)
 		}
+	}
+}
+
+func TestPolicyGuards(t *testing.T) {
+	rules := []Rule{{Name: "room"}}
+	for _, c := range []struct {
+		policy Policy
+		want   bool
+	}{
+		{Policy{Mode: Off}, false}, {Policy{Mode: Off, Rules: rules}, false}, {Policy{Mode: Act}, true}, {Policy{Mode: Act, Rules: rules}, true},
+		{Policy{Mode: DryRun}, false}, {Policy{Mode: DryRun, Rules: rules}, true},
+	} {
+		if got := c.policy.Guards(); got != c.want {
+			t.Errorf("%s with %d rules: %v", c.policy.Mode, len(c.policy.Rules), got)
+		}
+	}
+}
+
+func TestRuleHolds(t *testing.T) {
+	within := &snapshot.FullIn{Median: time.Minute}
+	for _, c := range []struct {
+		name   string
+		when   When
+		free   quantity.Bytes // of 80 GiB
+		fullIn *snapshot.FullIn
+		want   bool
+	}{
+		{"just below", When{FreeBelow: percent(10)}, 8*gib - 1, nil, true},
+		{"not below", When{FreeBelow: percent(10)}, 8 * gib, nil, false},
+		{"full as soon as asked", When{FullWithin: time.Minute}, 8 * gib, within, true},
+		{"full later", When{FullWithin: time.Minute - 1}, 8 * gib, within, false},
+		{"never full", When{FullWithin: time.Minute}, 8 * gib, nil, false},
+		{"at the goal", When{FullWithin: time.Minute}, 12 * gib, within, false},
+		{"just below the goal", When{FullWithin: time.Minute}, 12*gib - 1, within, true},
+		{"one of both", When{FreeBelow: percent(10), FullWithin: time.Minute}, 8 * gib, within, false},
+		{"both", When{FreeBelow: percent(10), FullWithin: time.Minute}, 7 * gib, within, true},
+	} {
+		r := Rule{When: c.when, Goal: percent(15)}
+		if got := r.holds(&view{free: c.free, capacity: 80 * gib, fullIn: c.fullIn}); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+}
+
+// A rule for the second GPU passes over the first, and has reached its goal when that much
+// is free.
+func TestRuleOfTheSecondGPU(t *testing.T) {
+	b := newBox(&row{command: "test.py", allocated: 68 * gib, cached: 8 * gib})
+	p := rooms(Act)
+	p.Rules[0].GPUs = []string{"1"}
+	e := New(p, alice)
+	kinds := ""
+	for range 60 {
+		s := b.snapshot()
+		other := s.GPUs[0]
+		s.GPUs[0].Index, other.UUID = 1, "GPU-9"
+		s.GPUs = []snapshot.GPU{other, s.GPUs[0]}
+		for _, d := range e.Decide(s) {
+			if kinds += string(d.Kind) + " "; d.Kind == Acts {
+				e.Finished(d, b.flush(d))
+			}
+		}
+	}
+	if kinds != "act reached " {
+		t.Errorf("decided: %s", kinds)
 	}
 }

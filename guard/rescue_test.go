@@ -133,3 +133,29 @@ func TestMemoryThatIsBackAtTheNextSnapshotCameBack(t *testing.T) {
 		t.Errorf("%d flushes in an hour, of which %d came back", flushes, back)
 	}
 }
+
+// A rescue waits for a flush of the same GPU that is under way, but not for one of a user
+// who fails.
+func TestUnderWay(t *testing.T) {
+	asker, giver := &row{command: "train.py", allocated: 40 * gib}, &row{command: "test.py", allocated: 5 * gib, cached: 30 * gib}
+	b := newBox(asker, giver)
+	p := rooms(Act, Importance{Command: "train.py", Value: 500})
+	p.Rules[0].When.FreeBelow = percent(1)
+	e := New(p, alice)
+	b.run(e, 30, nil)
+	if e.UnderWay(uuid) {
+		t.Error("before a flush")
+	}
+	acts := of(e.Rescue(b.snapshot(), Ask{Process: asker.id().Process, GPUUUID: uuid, Bytes: 10 * gib}), Acts)
+	if len(acts) != 1 || !e.UnderWay(uuid) || e.UnderWay("GPU-1") {
+		t.Fatalf("during it: %v, on another GPU: %v: %+v", e.UnderWay(uuid), e.UnderWay("GPU-1"), acts)
+	}
+	e.Late(acts[0])
+	if e.UnderWay(uuid) {
+		t.Error("one that is late")
+	}
+	e.Finished(acts[0], b.flush(acts[0]))
+	if e.now = e.now.Add(2 * failingTime); e.UnderWay(uuid) {
+		t.Error("after it")
+	}
+}
