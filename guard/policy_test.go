@@ -143,3 +143,47 @@ func TestRuleOfTheSecondGPU(t *testing.T) {
 		t.Errorf("decided: %s", kinds)
 	}
 }
+
+// The least that a flush must free is enough, and a byte less is not.
+func TestLeastFlush(t *testing.T) {
+	minimum := minFlushOn(80 * gib)
+	for cached, want := range map[quantity.Bytes]string{minimum: "", minimum - 1: "nothing to free"} {
+		r := &row{command: "test.py", allocated: 70 * gib, cached: cached}
+		b := newBox(r)
+		p := rooms(Act)
+		p.Rules[0].When.FreeBelow = percent(1) // it never holds
+		e := New(p, alice)
+		for range 300 {
+			e.Decide(b.snapshot())
+		}
+		if got := e.standing[r.id()]; got.Reason != want || e.sharing[1000] != (want == "") || (got.Order == 1) != (want == "") {
+			t.Errorf("%v: %+v, shares the limit: %v", cached, got, e.sharing[1000])
+		}
+	}
+}
+
+// A flush that is not reported is given up after actionTimeout.
+func TestUnreportedFlushIsGivenUp(t *testing.T) {
+	r := &row{command: "test.py", allocated: 66 * gib, cached: 10 * gib}
+	b := newBox(r)
+	e := New(rooms(Act), alice)
+	var act Decision
+	for range 120 {
+		for _, d := range of(e.Decide(b.snapshot()), Acts) {
+			if act.Kind == "" {
+				act = d
+			}
+		}
+		if act.Kind == "" {
+			continue
+		}
+		flying := e.traces[r.id()].flight != nil
+		if after := e.now.Sub(act.Time); flying != (after < actionTimeout) {
+			t.Fatalf("after %v it is under way: %v", after, flying)
+		}
+		if e.now.Sub(act.Time) == actionTimeout {
+			return
+		}
+	}
+	t.Fatal("there is no flush")
+}
