@@ -1,0 +1,93 @@
+package recording
+
+import (
+	"database/sql"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"vramscope/internal/process"
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+// TestEachChangeOfAProcessIsRecorded: a change of any one part counts.
+func TestEachChangeOfAProcessIsRecorded(t *testing.T) {
+	make := func() *snapshot.Process {
+		return &snapshot.Process{
+			User: "bob", Command: []string{"python3", "train.py"}, Started: time.Unix(100, 0),
+			Probe:      &snapshot.Probe{State: snapshot.ProbeLive, Capabilities: []string{"flush"}},
+			Allocators: []snapshot.Allocator{{Kind: "pytorch", Basis: "stranded"}},
+		}
+	}
+	for i, change := range []func(*snapshot.Process){
+		func(p *snapshot.Process) { p.User = "ann" },
+		func(p *snapshot.Process) { p.UID = quantity.From[uint32](7, quantity.System) },
+		func(p *snapshot.Process) { p.Name = "python3" },
+		func(p *snapshot.Process) { p.Parent = 7 },
+		func(p *snapshot.Process) { p.Job = process.Job{Kind: "slurm", ID: "7"} },
+		func(p *snapshot.Process) { p.Type = "G" },
+		func(p *snapshot.Process) { p.Runtime = "PyTorch" },
+		func(p *snapshot.Process) { p.RuntimeVersion = "2.8" },
+		func(p *snapshot.Process) { p.Started = time.Unix(101, 0) },
+		func(p *snapshot.Process) { p.Command = p.Command[:1] },
+	} {
+		a, b := make(), make()
+		if !sameNames(a, b) {
+			t.Fatal("equal processes differ")
+		}
+		if change(b); sameNames(a, b) {
+			t.Errorf("change %d of the names is none", i)
+		}
+	}
+	for i, change := range []func(*snapshot.Process){
+		func(p *snapshot.Process) { p.GPU = 7 },
+		func(p *snapshot.Process) { p.Type = "G" },
+		func(p *snapshot.Process) { p.Runtime = "PyTorch" },
+		func(p *snapshot.Process) { p.RuntimeVersion = "2.8" },
+		func(p *snapshot.Process) { p.Probe = nil },
+		func(p *snapshot.Process) { p.Probe.State = snapshot.ProbeSilent },
+		func(p *snapshot.Process) { p.Probe.StartedBy = "run" },
+		func(p *snapshot.Process) { p.Probe.Mismatch = true },
+		func(p *snapshot.Process) { p.Probe.Doubted = true },
+		func(p *snapshot.Process) { p.Probe.Rejected = "it lies" },
+		func(p *snapshot.Process) { p.Probe.Claimed = quantity.From[quantity.Bytes](7, quantity.Probe) },
+		func(p *snapshot.Process) { p.Probe.Capabilities = nil },
+		func(p *snapshot.Process) { p.Allocators = nil },
+		func(p *snapshot.Process) { p.Allocators[0].Kind = "rmm" },
+		func(p *snapshot.Process) { p.Allocators[0].Basis = "post_flush" },
+		func(p *snapshot.Process) { p.Allocators[0].ReturnableBound = snapshot.Most },
+	} {
+		a, b := make(), make()
+		if !sameProcessState(a, b) {
+			t.Fatal("equal processes differ")
+		}
+		if change(b); sameProcessState(a, b) || sameProcessState(b, a) {
+			t.Errorf("change %d of the state is none", i)
+		}
+	}
+}
+
+// TestProblemsOfADay: what is no damage, or of a day that is gone, is none.
+func TestProblemsOfADay(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "day")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		path string
+		err  error
+		want int
+	}{
+		{path, nil, 0}, {path, fs.ErrNotExist, 0}, {path, sql.ErrNoRows, 0}, {path, errors.New("sql: database is closed"), 0},
+		{path + "-gone", errors.New("no more"), 0}, {path, errors.New("no more"), 1},
+	} {
+		r := &Recording{problems: map[string]error{}}
+		if got := r.note(c.path, c.err); len(r.Problems()) != c.want || !errors.Is(got, c.err) {
+			t.Errorf("%v: %v, %q", c.err, got, r.Problems())
+		}
+	}
+}
