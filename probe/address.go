@@ -34,12 +34,19 @@ func usualDirectories(uid int) []string {
 	return Directories(uid, fmt.Sprintf("/run/user/%d", uid))
 }
 
-const socketSuffix = ".sock"
+// A socket's suffix, and that of the record of an error that the program has exited with.
+const socketSuffix, recordSuffix = ".sock", ".last"
 
 // socketName is "4711-190284.sock": the process's own pid, in its own pid
 // namespace, and its start time in clock ticks (field 22 of /proc/PID/stat).
 func socketName(pid int, start uint64) string {
 	return strconv.Itoa(pid) + "-" + strconv.FormatUint(start, 10) + socketSuffix
+}
+
+// socketOf is the name of the socket beside which a record lies; false for any other name.
+func socketOf(record string) (name string, ok bool) {
+	name, ok = strings.CutSuffix(record, recordSuffix)
+	return name + socketSuffix, ok
 }
 
 // parseSocketName is the inverse of socketName, and accepts nothing else.

@@ -184,7 +184,7 @@ func checked(fd int, path string, owner uint32) (*directory, error) {
 	return nil, err
 }
 
-// sockets lists the names of sockets, at most limit. It reads maxNamesRead
+// sockets lists the names of sockets and records, at most limit. It reads maxNamesRead
 // names of any kind, and reports whether the directory has more.
 func (d *directory) sockets(limit int) (found []string, more bool, err error) {
 	const batch = 1024
@@ -192,7 +192,11 @@ func (d *directory) sockets(limit int) (found []string, more bool, err error) {
 		names, err := d.file.Readdirnames(batch)
 		read += len(names)
 		for _, name := range names {
-			if _, _, ok := parseSocketName(name); !ok {
+			socket, ok := socketOf(name)
+			if !ok {
+				socket = name
+			}
+			if _, _, ok := parseSocketName(socket); !ok {
 				continue
 			}
 			if len(found) == limit {

@@ -126,7 +126,7 @@ func (m *Monitor) nothingNew(path string, a *attempt) bool {
 	})
 }
 
-// visit connects to one socket if it is due.
+// visit connects to one socket, or reads one record, if it is due.
 func (m *Monitor) visit(ctx context.Context, dir *directory, t target) {
 	var a *attempt
 	due := false
@@ -135,6 +135,11 @@ func (m *Monitor) visit(ctx context.Context, dir *directory, t target) {
 		due = a.due()
 	})
 	if !due {
+		return
+	}
+	if socket, ok := socketOf(t.name); ok {
+		p, err := m.finder.record(dir, t.name, socket, m.clock())
+		m.locked(func() { m.recorded(a, p, err) })
 		return
 	}
 	client, err := m.finder.visit(dir, t.name)

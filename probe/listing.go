@@ -11,7 +11,7 @@ import (
 type listing struct {
 	stamp     stamp
 	at        time.Time
-	names     []string // of sockets
+	names     []string // of sockets and records
 	truncated bool     // the directory has more names than are read
 }
 

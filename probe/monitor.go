@@ -316,5 +316,5 @@ func (m *Monitor) Problems() []Problem {
 // ordinary reports whether most processes fail with this error.
 func ordinary(err error) bool {
 	_, refused := errors.AsType[*process.Refusal](err)
-	return refused || errors.Is(err, ErrNoProbe) || errors.Is(err, process.ErrExited)
+	return refused || errors.Is(err, ErrNoProbe) || errors.Is(err, errOldRecord) || errors.Is(err, process.ErrExited)
 }

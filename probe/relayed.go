@@ -27,7 +27,7 @@ func Relay(answers []Answer) []Relayed {
 	relayed := make([]Relayed, 0, len(answers))
 	for i := range answers {
 		a := &answers[i]
-		if a.At.IsZero() || a.Process.Foreign() {
+		if a.At.IsZero() || a.Process.Foreign() || a.Exited != nil {
 			continue
 		}
 		r := Relayed{

@@ -13,9 +13,10 @@ import (
 // failures are what a probe has reported of allocations that failed in a row's
 // process.
 type failures struct {
-	newest int64                   // time of the newest one that was considered
-	logged int                     // errors with an event, since the count of errors last rose
-	call   *probe.FailedAllocation // newest call that the driver refused: an error only if the count rises, too
+	answered time.Time               // when there was a row or an answer last
+	newest   int64                   // time of the newest one that was considered
+	logged   int                     // errors with an event, since the count of errors last rose
+	call     *probe.FailedAllocation // newest call that the driver refused: an error only if the count rises, too
 }
 
 // noteFailures logs the errors that are new. p is the row as it is, or as it was
@@ -112,15 +113,40 @@ func (s *Sampler) lastOf(id snapshot.RowID) *snapshot.Process {
 	return nil
 }
 
-// forgetFailures drops those of processes that have no row and for which no probe
-// answers any more.
-func (s *Sampler) forgetFailures(answers []probe.Answer) {
-	for id := range s.failures {
+// noteRecord logs the errors of a probe's record. The process may have exited before it
+// had a row; an older row of another user's is no process of whoever left the record.
+func (s *Sampler) noteRecord(now time.Time, a *probe.Answer) {
+	for i := range a.Report.Devices {
+		d := &a.Report.Devices[i]
+		id := s.locate(a, d)
+		p := s.lastOf(id)
+		switch {
+		case p != nil && p.UID.Known() && p.UID.Or(0) != a.Exited.UID.Or(0):
+			continue
+		case p == nil && s.driver.find(id.GPUUUID) == nil:
+			continue // a GPU that only the record names
+		case p == nil:
+			p = &snapshot.Process{ID: id, GPU: s.indexOf(id.GPUUUID), User: a.Exited.User, UID: a.Exited.UID, Command: a.Exited.Command}
+		}
+		s.noteFailures(now, id, p, d)
+	}
+}
+
+// recordsFor is for how long a record may still come of a process that has exited.
+const recordsFor = time.Minute
+
+// forgetFailures drops those of processes that have had no row for a while, and for which
+// no probe answers any more.
+func (s *Sampler) forgetFailures(now time.Time, answers []probe.Answer) {
+	for id, f := range s.failures {
 		answering := s.rows[id] != nil // until the row has ended with them
 		for i := range answers {
 			answering = answering || answers[i].Process == id.Process
 		}
-		if !answering {
+		switch {
+		case answering:
+			f.answered = now
+		case now.Sub(f.answered) > recordsFor:
 			delete(s.failures, id)
 		}
 	}

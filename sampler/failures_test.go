@@ -7,6 +7,7 @@ import (
 
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
+	"vramscope/nvml"
 	"vramscope/probe"
 	"vramscope/sampler/history"
 	"vramscope/sampler/snapshot"
@@ -80,7 +81,7 @@ func TestFailureOfAnEndedProcessIsAnEvent(t *testing.T) {
 	if len(events) != 1 || events[0].Name != "train" || events[0].Time.After(began) {
 		t.Errorf("events %+v", events)
 	}
-	s.forgetFailures(nil)
+	s.forgetFailures(began.Add(time.Hour), nil)
 	if len(s.failures) != 0 {
 		t.Error("the failures of a process without a probe are kept")
 	}
@@ -116,6 +117,7 @@ func TestErrorInTheLastReportIsCountedInTheEndedRow(t *testing.T) {
 	if events := oomEvents(s); len(events) != 1 {
 		t.Errorf("events: %+v", events)
 	}
+	b.now = b.now.Add(recordsFor + time.Second)
 	if b.tick(s); len(s.failures) != 0 {
 		t.Error("the failures of an ended process are kept")
 	}
@@ -143,5 +145,45 @@ func TestErrorInTheFirstReportIsCountedOnce(t *testing.T) {
 	}
 	if events := oomEvents(s); len(events) != 1 {
 		t.Errorf("events: %+v", events)
+	}
+}
+
+// A program that has exited before it had a row is known by the record that its probe left.
+func TestRecordOfAProgramThatWasNeverSeenIsAnEvent(t *testing.T) {
+	began := time.Unix(1_800_000_000, 0)
+	now := began.Add(3 * time.Second)
+	id := snapshot.RowID{Process: process.Identity{PID: 7, StartTime: 5}, GPUUUID: "GPU-1"}
+	answer := func(uuid string, uid uint32) *probe.Answer {
+		return &probe.Answer{
+			Process: id.Process,
+			Exited:  &process.Info{Identity: id.Process, User: "alice", UID: quantity.From(uid, quantity.Probe), Command: []string{"python3", "train.py"}},
+			Report: probe.Report{Devices: []probe.Device{{
+				UUID: uuid, OutOfMemory: []probe.FailedAllocation{failedAt(began.Add(time.Second), 4*quantity.GiB, "")},
+			}}},
+		}
+	}
+	s := &Sampler{
+		history: history.New(), rows: map[snapshot.RowID]*row{}, failures: map[snapshot.RowID]*failures{}, began: began,
+		driver: &driver{gpus: []*gpu{{device: nvml.Device{Index: 3, UUID: "GPU-1"}}}},
+	}
+	s.noteRecord(now, answer("GPU-2", 1000))
+	if n := len(oomEvents(s)); n != 0 {
+		t.Errorf("%d events on a GPU that only the record names", n)
+	}
+	s.noteRecord(now, answer("GPU-1", 1000))
+	s.noteRecord(now, answer("GPU-1", 1000))
+	events := oomEvents(s)
+	if len(events) != 1 {
+		t.Fatalf("%d events for one error", len(events))
+	}
+	if e := events[0]; e.Name != "train.py" || e.User != "alice" || e.GPU != 3 || e.Row != id || e.OutOfMemory.Requested.Or(0) != 4*quantity.GiB {
+		t.Errorf("event %+v, %+v", e, e.OutOfMemory)
+	}
+
+	s.failures = map[snapshot.RowID]*failures{}
+	s.ended = []snapshot.EndedProcess{{Last: snapshot.Process{ID: id, Name: "train", UID: quantity.From(uint32(1001), quantity.System)}}}
+	s.noteRecord(now, answer("GPU-1", 1000))
+	if n := len(oomEvents(s)); n != 1 {
+		t.Error("one user's record is an event of another user's process")
 	}
 }

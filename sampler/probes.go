@@ -27,7 +27,7 @@ const (
 func (s *Sampler) addProbes(now time.Time, m *merged, answers []probe.Answer) int {
 	defer s.forgetProbeOnly(now)
 	defer s.forgetReports()
-	defer s.forgetFailures(answers)
+	defer s.forgetFailures(now, answers)
 	answering := 0
 	if len(answers) == 0 {
 		return 0
@@ -40,6 +40,10 @@ func (s *Sampler) addProbes(now time.Time, m *merged, answers []probe.Answer) in
 	for i := range answers {
 		a := &answers[i]
 		if a.Daemon && !s.adopt(a) {
+			continue
+		}
+		if a.Exited != nil {
+			s.noteRecord(now, a)
 			continue
 		}
 		// The answer may be newer than the start of the tick.

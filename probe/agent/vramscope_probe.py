@@ -71,6 +71,11 @@ _SIZES_MAX_AGE = 30.0  # older sizes are not reported
 _SIZES_WAIT = 0.05  # hello waits so long for new sizes
 _FORK_TIME = 5.0  # a fork waits so long for the probe (_ForkLock)
 _START_TIME = 1.0  # the program waits so long for the probe's thread to begin
+_RECENT_TIME = 10.0  # an error this young may be unknown to a monitor, which asks each second or finds the probe then
+_RECORD_TIME = 60.0  # monitors read a record of an error within a scan, each second
+_MAX_RECORDS = 64  # of one user
+_MAX_WORDS = 32  # of a command line in a record
+_RECORD_STOP_TIME = 3.0  # the same for a program that has just run out of memory: a busy machine takes its time
 _STOP_TIME = 0.5  # the program's exit waits so long for the probe's threads
 _BUSY_TIME = 5.0  # a flush or a map waits so long for a library's lock
 _SNAPSHOT_SHARE = 0.0003  # share of the time that PyTorch's snapshots may take …
@@ -488,6 +493,7 @@ class _Agent:
         self.at_once = False  # serve even if no GPU is in use
         self.stopping = False
         self.filtered = False  # a seccomp filter has come
+        self.memory = None
         self.commands = None
         self.start_time = None
         self.status = None  # of the thread; None until it has a descriptor for it
@@ -537,6 +543,7 @@ class _Agent:
         if _replaced:
             raise RuntimeError("the program has replaced %s: the probe would run in its event loop" % _replaced[0])
         self.memory = _Memory()
+        self.memory.observe_early()
         self.commands = _Commands(self)
         self._ended = _allocate_lock()
         self._ended.acquire()
@@ -585,7 +592,8 @@ class _Agent:
             self._server.wake()
 
     def stop(self):
-        """Ends the thread at the program's exit, and waits for it up to _STOP_TIME.
+        """Ends the thread at the program's exit, and waits for it up to _STOP_TIME, or,
+        if an out-of-memory error is to be left, _RECORD_STOP_TIME.
 
         The program's own thread closes a pipe for that and waits for a lock: a
         seccomp filter might kill it for more. The socket is removed by the probe's.
@@ -597,7 +605,7 @@ class _Agent:
         if self._server is not None:
             self._server.hang_up()
         self.commands.sizes.stop()
-        until = _monotonic() + _STOP_TIME
+        until = _monotonic() + (_RECORD_STOP_TIME if self.memory.has_failed() else _STOP_TIME)
         for ended in [self._ended] + self._tasks:
             ended.acquire(True, max(until - _monotonic(), 0))
 
@@ -690,10 +698,19 @@ class _Agent:
                 wait = min(wait * 2, 60.0)
 
     def _say_last(self):
-        """Sends an out-of-memory error that the program exits with: no monitor can ask for it later."""
-        report = self.memory.last_report() if self._server is not None else None
-        if report is not None:
-            self._server.send_unasked(dict({"id": None, "ok": True, "last": True}, **_public(report)))
+        """Sends an out-of-memory error that the program exits with, and leaves it in a file: no monitor can
+        ask for it later, and none may have found this probe yet."""
+        report = self.memory.last_report()
+        if report is None:
+            return
+        last = dict({"id": None, "ok": True, "last": True}, **_public(report))
+        if self._server is not None:
+            self._server.send_unasked(last)
+        self.status.check()
+        self.start_time = self.start_time or _start_time("self")
+        command = [_clip(os.fsdecode(word)) for word in _read("/proc/self/cmdline")[:-1].split(b"\0")[:_MAX_WORDS]]
+        record = _encode(dict(last, command=command, **self.commands.hello()))
+        _Listener(posix.geteuid(), self.pid, self.start_time, self.status.check).leave(record)
 
     def _close(self, remove):
         server, self._server = self._server, None
@@ -777,7 +794,7 @@ class _Commands:
         if command == "stats":
             return dict({"id": number, "ok": True}, **_public(self._agent.memory.report(request.get("fresh") is True)))
         if command == "hello":
-            return dict({"id": number, "ok": True}, **self._hello())
+            return dict({"id": number, "ok": True}, **self.hello())
         if command == "flush":
             self._flush(connection, _flush_request(request), number)
             return None
@@ -791,7 +808,7 @@ class _Commands:
             raise _Refusal("bad_request", "cmd is missing")
         raise _Refusal("unknown_command", "%s has no command %s" % (_PROTOCOL, _clip(ascii(command))))
 
-    def _hello(self):
+    def hello(self):
         agent = self._agent
         self.sizes.refresh(agent.evictable.sizes())
         evictable = agent.evictable.describe(self.sizes)
@@ -1652,13 +1669,16 @@ def _start_time(pid):
     return int(_read("/proc/%s/stat" % pid).rpartition(b")")[2].split()[19])
 
 
+_SOCKET, _RECORD = ".sock", ".last"
+
+
 def _socket_name(pid, start):
-    return "%d-%d.sock" % (pid, start)
+    return "%d-%d%s" % (pid, start, _SOCKET)
 
 
 def _parse_name(name):
     pid, dash, start = name[:-5].partition("-")
-    if name.endswith(".sock") and dash and pid.isdigit() and start.isdigit():
+    if name.endswith(_SOCKET) and dash and pid.isdigit() and start.isdigit():
         if pid != "0" and _socket_name(int(pid), int(start)) == name:
             return int(pid), int(start)
     return None
@@ -1719,6 +1739,17 @@ class _Directory:
         except FileNotFoundError:
             pass
 
+    def write(self, name, content, check):
+        hidden = "." + name
+        check()
+        file = posix.open(hidden, posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL | posix.O_CLOEXEC, 0o600, dir_fd=self.fd)
+        try:
+            posix.write(file, content)
+        finally:
+            posix.close(file)
+        check()
+        posix.rename(hidden, name, src_dir_fd=self.fd, dst_dir_fd=self.fd)
+
     def dead(self, name, check):
         """Whether this is a socket of our user on which no process listens, nor is about to."""
         _socket = _library("_socket")
@@ -1741,8 +1772,12 @@ class _Directory:
         return False
 
     def tidy(self, check):
-        """Removes the sockets of processes that have exited."""
+        """Removes the sockets of processes that have exited, and the records of errors that monitors have had
+        time to read. Returns how many records are left."""
+        records = 0
         for name in posix.listdir(self.fd)[:4096]:
+            if name.endswith(_RECORD):
+                records += not self._remove_old(name)
             named = _parse_name(name)
             if named is None:
                 continue
@@ -1756,6 +1791,16 @@ class _Directory:
                     self.remove(name)
             except OSError:
                 pass
+        return records
+
+    def _remove_old(self, name):
+        try:
+            if _time_ns() / 1e9 - posix.stat(name, dir_fd=self.fd, follow_symlinks=False).st_mtime < _RECORD_TIME:
+                return False
+            self.remove(name)
+        except OSError:
+            pass  # another probe has removed it
+        return True
 
 
 def _own_directory(prefix, uid):
@@ -1835,6 +1880,19 @@ class _Listener:
             except OSError:
                 _log_failure("listening in " + path)
         return False
+
+    def leave(self, record):
+        """Writes an error's record beside the sockets, in the first usable directory. Monitors read it once
+        it has its name."""
+        for path in self._directories():
+            try:
+                self._check()
+                with _Directory(path, self._uid, make=True) as directory:
+                    if directory.tidy(self._check) < _MAX_RECORDS:
+                        directory.write(self._name[: -len(_SOCKET)] + _RECORD, record, self._check)
+                    return
+            except OSError:
+                _log_failure("leaving an error in " + path)
 
     def _listen(self, directory):
         _socket = _library("_socket")
@@ -1929,9 +1987,24 @@ class _Memory:
         except Exception:  # _Busy, too: the first stats try again
             _log_failure("observing out-of-memory errors")
 
+    def observe_early(self):
+        """The same for a program whose first allocation may fail, before the probe's thread notices it."""
+        try:
+            self._torch.errors.attach_early()
+        except Exception:
+            _log_failure("observing out-of-memory errors")
+
+    def has_failed(self):
+        """Whether an allocation has failed in the last seconds."""
+        return self._torch.errors.recent()
+
     def last_report(self):
-        """The last stats with an out-of-memory error that no monitor knows yet, or None."""
-        return self._report if self._report is not None and self._torch.errors.add_to(self._report) else None
+        """The stats with an out-of-memory error of the last seconds, or None."""
+        if not self.has_failed():
+            return None
+        report = self._report or self.report()
+        self._add_errors(report)
+        return report
 
     def runtimes(self):
         found = []
@@ -1990,13 +2063,22 @@ class _Memory:
                     continue  # two libraries on one CUDA pool are one allocator
                 handles.add(handle)
                 device["allocators"].append(allocator)
-        self._torch.errors.add_to(report)
+        self._add_errors(report)
         _steps.add_to(report)
         try:
             self.preloaded.add_to(report)
         except Exception:
             _log_failure("reading the preloaded library")
         return report
+
+    def _add_errors(self, report):
+        """Adds PyTorch's errors. A device on which the first allocation failed has no allocator."""
+        errors = self._torch.errors
+        for ordinal in errors.ordinals() - {device["ordinal"] for device in report["devices"]}:
+            device = self._device(ordinal)
+            if device is not None and len(report["devices"]) < _MAX_DEVICES:
+                report["devices"].append(device)
+        errors.add_to(report)
 
     def _device(self, ordinal):
         uuid, total = self._driver.describe(ordinal)
@@ -2219,8 +2301,24 @@ class _OutOfMemory:
     def __init__(self, runtime):
         self._runtime = runtime
         self._tried = False
+        self._queued = False
         self._errors = []  # (ordinal, error with the protocol's keys), the newest last
-        self._reported = None  # the newest one that stats have had
+
+    def attach_early(self):
+        """Has PyTorch attach the observer itself, on the program's thread, at the end of CUDA's
+        initialisation: its first allocation may fail. Source: _lazy_init in torch/cuda/__init__.py,
+        1.13 to 2.15."""
+        queue = getattr(_module("torch.cuda"), "_queued_calls", None)
+        if not (self._queued or self._tried) and isinstance(queue, list):
+            self._queued = True
+            queue.append((self._attach_queued, []))
+
+    def _attach_queued(self):
+        try:
+            if not self._tried:
+                self._attach(_module("torch.cuda"))
+        except Exception:
+            pass  # it would end the program's initialisation
 
     def attach(self):
         """Attaches once PyTorch's own allocator is in use. That takes no lock of PyTorch's,
@@ -2229,26 +2327,32 @@ class _OutOfMemory:
         cuda = runtime.initialised()
         if self._tried or cuda is None:
             return
-        if runtime.backend(cuda) != "native":
-            return  # cudaMallocAsync refuses observers
         runtime.locks.pass_by()
+        self._attach(cuda)
+
+    def _attach(self, cuda):
+        if self._runtime.backend(cuda) != "native":
+            return  # cudaMallocAsync refuses observers
         self._tried = True
         attach = _attribute(_module("torch"), "_C", "_cuda_attach_out_of_memory_observer")  # since 2.0
         if attach is not None:
             attach(self._observe)
 
+    def ordinals(self):
+        return {ordinal for ordinal, _ in list(self._errors)}
+
+    def recent(self):
+        """Whether there was one so lately that a monitor may not know it."""
+        return bool(self._errors) and _time_ns() - self._errors[-1][1]["time_ns"] < _RECENT_TIME * 1e9
+
     def add_to(self, report):
-        """Adds the errors to the stats. Returns whether one of them is new."""
+        """Adds the errors to the stats."""
         errors = list(self._errors)
-        if not errors:
-            return False
         for device in report["devices"]:
             own = [error for ordinal, error in errors if ordinal == device.get("ordinal")]
             if own:
                 failed = [error for error in device.get("out_of_memory", ()) if "api" in error]
                 device["out_of_memory"] = sorted(failed + own, key=lambda error: error["time_ns"])
-        new, self._reported = errors[-1] is not self._reported, errors[-1]
-        return new
 
     def _observe(self, ordinal, asked, limit, free):
         # Only a failure of ours is kept from the program, not its KeyboardInterrupt.
@@ -3852,8 +3956,12 @@ class _ImportHook:
     def find_spec(name, path=None, target=None):
         if name == __name__ and _itself is not None:
             return sys.modules["_frozen_importlib"].ModuleSpec(name, _ImportHook)
-        if path is not None and not _agent.started and name.partition(".")[0] in _PACKAGES:
-            _start()
+        if path is not None:
+            package = name.partition(".")[0]
+            if not _agent.started and package in _PACKAGES:
+                _start()
+            if package == _PyTorch.package and _agent.memory is not None:
+                _agent.memory.observe_early()
         return None
 
     @staticmethod

@@ -10,6 +10,7 @@ class _Agent:
         self.at_once = False  # serve even if no GPU is in use
         self.stopping = False
         self.filtered = False  # a seccomp filter has come
+        self.memory = None
         self.commands = None
         self.start_time = None
         self.status = None  # of the thread; None until it has a descriptor for it
@@ -59,6 +60,7 @@ class _Agent:
         if _replaced:
             raise RuntimeError("the program has replaced %s: the probe would run in its event loop" % _replaced[0])
         self.memory = _Memory()
+        self.memory.observe_early()
         self.commands = _Commands(self)
         self._ended = _allocate_lock()
         self._ended.acquire()
@@ -107,7 +109,8 @@ class _Agent:
             self._server.wake()
 
     def stop(self):
-        """Ends the thread at the program's exit, and waits for it up to _STOP_TIME.
+        """Ends the thread at the program's exit, and waits for it up to _STOP_TIME, or,
+        if an out-of-memory error is to be left, _RECORD_STOP_TIME.
 
         The program's own thread closes a pipe for that and waits for a lock: a
         seccomp filter might kill it for more. The socket is removed by the probe's.
@@ -119,7 +122,7 @@ class _Agent:
         if self._server is not None:
             self._server.hang_up()
         self.commands.sizes.stop()
-        until = _monotonic() + _STOP_TIME
+        until = _monotonic() + (_RECORD_STOP_TIME if self.memory.has_failed() else _STOP_TIME)
         for ended in [self._ended] + self._tasks:
             ended.acquire(True, max(until - _monotonic(), 0))
 
@@ -212,10 +215,19 @@ class _Agent:
                 wait = min(wait * 2, 60.0)
 
     def _say_last(self):
-        """Sends an out-of-memory error that the program exits with: no monitor can ask for it later."""
-        report = self.memory.last_report() if self._server is not None else None
-        if report is not None:
-            self._server.send_unasked(dict({"id": None, "ok": True, "last": True}, **_public(report)))
+        """Sends an out-of-memory error that the program exits with, and leaves it in a file: no monitor can
+        ask for it later, and none may have found this probe yet."""
+        report = self.memory.last_report()
+        if report is None:
+            return
+        last = dict({"id": None, "ok": True, "last": True}, **_public(report))
+        if self._server is not None:
+            self._server.send_unasked(last)
+        self.status.check()
+        self.start_time = self.start_time or _start_time("self")
+        command = [_clip(os.fsdecode(word)) for word in _read("/proc/self/cmdline")[:-1].split(b"\0")[:_MAX_WORDS]]
+        record = _encode(dict(last, command=command, **self.commands.hello()))
+        _Listener(posix.geteuid(), self.pid, self.start_time, self.status.check).leave(record)
 
     def _close(self, remove):
         server, self._server = self._server, None

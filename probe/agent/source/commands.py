@@ -37,7 +37,7 @@ class _Commands:
         if command == "stats":
             return dict({"id": number, "ok": True}, **_public(self._agent.memory.report(request.get("fresh") is True)))
         if command == "hello":
-            return dict({"id": number, "ok": True}, **self._hello())
+            return dict({"id": number, "ok": True}, **self.hello())
         if command == "flush":
             self._flush(connection, _flush_request(request), number)
             return None
@@ -51,7 +51,7 @@ class _Commands:
             raise _Refusal("bad_request", "cmd is missing")
         raise _Refusal("unknown_command", "%s has no command %s" % (_PROTOCOL, _clip(ascii(command))))
 
-    def _hello(self):
+    def hello(self):
         agent = self._agent
         self.sizes.refresh(agent.evictable.sizes())
         evictable = agent.evictable.describe(self.sizes)

@@ -3,13 +3,16 @@ def _start_time(pid):
     return int(_read("/proc/%s/stat" % pid).rpartition(b")")[2].split()[19])
 
 
+_SOCKET, _RECORD = ".sock", ".last"
+
+
 def _socket_name(pid, start):
-    return "%d-%d.sock" % (pid, start)
+    return "%d-%d%s" % (pid, start, _SOCKET)
 
 
 def _parse_name(name):
     pid, dash, start = name[:-5].partition("-")
-    if name.endswith(".sock") and dash and pid.isdigit() and start.isdigit():
+    if name.endswith(_SOCKET) and dash and pid.isdigit() and start.isdigit():
         if pid != "0" and _socket_name(int(pid), int(start)) == name:
             return int(pid), int(start)
     return None
@@ -70,6 +73,17 @@ class _Directory:
         except FileNotFoundError:
             pass
 
+    def write(self, name, content, check):
+        hidden = "." + name
+        check()
+        file = posix.open(hidden, posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL | posix.O_CLOEXEC, 0o600, dir_fd=self.fd)
+        try:
+            posix.write(file, content)
+        finally:
+            posix.close(file)
+        check()
+        posix.rename(hidden, name, src_dir_fd=self.fd, dst_dir_fd=self.fd)
+
     def dead(self, name, check):
         """Whether this is a socket of our user on which no process listens, nor is about to."""
         _socket = _library("_socket")
@@ -92,8 +106,12 @@ class _Directory:
         return False
 
     def tidy(self, check):
-        """Removes the sockets of processes that have exited."""
+        """Removes the sockets of processes that have exited, and the records of errors that monitors have had
+        time to read. Returns how many records are left."""
+        records = 0
         for name in posix.listdir(self.fd)[:4096]:
+            if name.endswith(_RECORD):
+                records += not self._remove_old(name)
             named = _parse_name(name)
             if named is None:
                 continue
@@ -107,6 +125,16 @@ class _Directory:
                     self.remove(name)
             except OSError:
                 pass
+        return records
+
+    def _remove_old(self, name):
+        try:
+            if _time_ns() / 1e9 - posix.stat(name, dir_fd=self.fd, follow_symlinks=False).st_mtime < _RECORD_TIME:
+                return False
+            self.remove(name)
+        except OSError:
+            pass  # another probe has removed it
+        return True
 
 
 def _own_directory(prefix, uid):
@@ -186,6 +214,19 @@ class _Listener:
             except OSError:
                 _log_failure("listening in " + path)
         return False
+
+    def leave(self, record):
+        """Writes an error's record beside the sockets, in the first usable directory. Monitors read it once
+        it has its name."""
+        for path in self._directories():
+            try:
+                self._check()
+                with _Directory(path, self._uid, make=True) as directory:
+                    if directory.tidy(self._check) < _MAX_RECORDS:
+                        directory.write(self._name[: -len(_SOCKET)] + _RECORD, record, self._check)
+                    return
+            except OSError:
+                _log_failure("leaving an error in " + path)
 
     def _listen(self, directory):
         _socket = _library("_socket")

@@ -32,9 +32,24 @@ class _Memory:
         except Exception:  # _Busy, too: the first stats try again
             _log_failure("observing out-of-memory errors")
 
+    def observe_early(self):
+        """The same for a program whose first allocation may fail, before the probe's thread notices it."""
+        try:
+            self._torch.errors.attach_early()
+        except Exception:
+            _log_failure("observing out-of-memory errors")
+
+    def has_failed(self):
+        """Whether an allocation has failed in the last seconds."""
+        return self._torch.errors.recent()
+
     def last_report(self):
-        """The last stats with an out-of-memory error that no monitor knows yet, or None."""
-        return self._report if self._report is not None and self._torch.errors.add_to(self._report) else None
+        """The stats with an out-of-memory error of the last seconds, or None."""
+        if not self.has_failed():
+            return None
+        report = self._report or self.report()
+        self._add_errors(report)
+        return report
 
     def runtimes(self):
         found = []
@@ -93,13 +108,22 @@ class _Memory:
                     continue  # two libraries on one CUDA pool are one allocator
                 handles.add(handle)
                 device["allocators"].append(allocator)
-        self._torch.errors.add_to(report)
+        self._add_errors(report)
         _steps.add_to(report)
         try:
             self.preloaded.add_to(report)
         except Exception:
             _log_failure("reading the preloaded library")
         return report
+
+    def _add_errors(self, report):
+        """Adds PyTorch's errors. A device on which the first allocation failed has no allocator."""
+        errors = self._torch.errors
+        for ordinal in errors.ordinals() - {device["ordinal"] for device in report["devices"]}:
+            device = self._device(ordinal)
+            if device is not None and len(report["devices"]) < _MAX_DEVICES:
+                report["devices"].append(device)
+        errors.add_to(report)
 
     def _device(self, ordinal):
         uuid, total = self._driver.describe(ordinal)

@@ -17,8 +17,24 @@ class _OutOfMemory:
     def __init__(self, runtime):
         self._runtime = runtime
         self._tried = False
+        self._queued = False
         self._errors = []  # (ordinal, error with the protocol's keys), the newest last
-        self._reported = None  # the newest one that stats have had
+
+    def attach_early(self):
+        """Has PyTorch attach the observer itself, on the program's thread, at the end of CUDA's
+        initialisation: its first allocation may fail. Source: _lazy_init in torch/cuda/__init__.py,
+        1.13 to 2.15."""
+        queue = getattr(_module("torch.cuda"), "_queued_calls", None)
+        if not (self._queued or self._tried) and isinstance(queue, list):
+            self._queued = True
+            queue.append((self._attach_queued, []))
+
+    def _attach_queued(self):
+        try:
+            if not self._tried:
+                self._attach(_module("torch.cuda"))
+        except Exception:
+            pass  # it would end the program's initialisation
 
     def attach(self):
         """Attaches once PyTorch's own allocator is in use. That takes no lock of PyTorch's,
@@ -27,26 +43,32 @@ class _OutOfMemory:
         cuda = runtime.initialised()
         if self._tried or cuda is None:
             return
-        if runtime.backend(cuda) != "native":
-            return  # cudaMallocAsync refuses observers
         runtime.locks.pass_by()
+        self._attach(cuda)
+
+    def _attach(self, cuda):
+        if self._runtime.backend(cuda) != "native":
+            return  # cudaMallocAsync refuses observers
         self._tried = True
         attach = _attribute(_module("torch"), "_C", "_cuda_attach_out_of_memory_observer")  # since 2.0
         if attach is not None:
             attach(self._observe)
 
+    def ordinals(self):
+        return {ordinal for ordinal, _ in list(self._errors)}
+
+    def recent(self):
+        """Whether there was one so lately that a monitor may not know it."""
+        return bool(self._errors) and _time_ns() - self._errors[-1][1]["time_ns"] < _RECENT_TIME * 1e9
+
     def add_to(self, report):
-        """Adds the errors to the stats. Returns whether one of them is new."""
+        """Adds the errors to the stats."""
         errors = list(self._errors)
-        if not errors:
-            return False
         for device in report["devices"]:
             own = [error for ordinal, error in errors if ordinal == device.get("ordinal")]
             if own:
                 failed = [error for error in device.get("out_of_memory", ()) if "api" in error]
                 device["out_of_memory"] = sorted(failed + own, key=lambda error: error["time_ns"])
-        new, self._reported = errors[-1] is not self._reported, errors[-1]
-        return new
 
     def _observe(self, ordinal, asked, limit, free):
         # Only a failure of ours is kept from the program, not its KeyboardInterrupt.

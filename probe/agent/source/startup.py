@@ -16,8 +16,12 @@ class _ImportHook:
     def find_spec(name, path=None, target=None):
         if name == __name__ and _itself is not None:
             return sys.modules["_frozen_importlib"].ModuleSpec(name, _ImportHook)
-        if path is not None and not _agent.started and name.partition(".")[0] in _PACKAGES:
-            _start()
+        if path is not None:
+            package = name.partition(".")[0]
+            if not _agent.started and package in _PACKAGES:
+                _start()
+            if package == _PyTorch.package and _agent.memory is not None:
+                _agent.memory.observe_early()
         return None
 
     @staticmethod

@@ -1,8 +1,10 @@
 """Out-of-memory errors: what the stats say of them, and that the program's error is its own."""
 
+import json
+import os
 import unittest
 
-from harness import DRIVER, FRESH, MIB, TIMEOUT, Case
+from harness import DRIVER, FRESH, HERE, MIB, TIMEOUT, Case
 
 FAIL = """
 def fail(size, device=0):
@@ -35,6 +37,49 @@ class OutOfMemory(Case):
         job.do("[fail((1 << 40) + n * %d) for n in range(20)]" % MIB)
         self.assertEqual([e["bytes"] - (1 << 40) for e in self.errors(monitor)], [n * MIB for n in range(12, 20)])
 
+    def records(self, job):
+        """The records of errors beside the sockets, by name."""
+        directory = os.path.join(job.runtime, "vramscope")
+        found = {}
+        for name in os.listdir(directory) if os.path.isdir(directory) else ():
+            if name.endswith(".last"):
+                path = os.path.join(directory, name)
+                self.assertEqual(os.stat(path).st_mode & 0o7777, 0o600)
+                with open(path) as file:
+                    found[name] = json.loads(file.readline())
+        return found
+
+    def test_a_program_whose_first_allocation_fails_leaves_a_record(self):
+        job = self.job("import torch", FAIL)
+        job.do("fail(1 << 40)")
+        pid = job.process.pid
+        with open("/proc/%d/stat" % pid) as stat:
+            start = int(stat.read().rpartition(")")[2].split()[19])
+        job.process.stdin.close()
+        self.assertEqual(job.process.wait(TIMEOUT), 0)
+        ((name, record),) = self.records(job).items()
+        self.assertEqual(name, "%d-%d.last" % (pid, start))
+        self.assertEqual((record["pid"], record["starttime"], record["last"]), (pid, start, True))
+        self.assertEqual(record["command"][1:], [os.path.join(HERE, "job.py")])
+        (device,) = record["devices"]
+        (error,) = device["out_of_memory"]
+        self.assertEqual((error["bytes"], error["allocator"]), (1 << 40, "pytorch"))
+
+    def test_old_records_are_removed_and_few_are_kept(self):
+        directory = os.path.join(self.directory, "run", "vramscope")
+        os.makedirs(directory, 0o700)
+        for pid in range(1, 67):
+            path = os.path.join(directory, "%d-7.last" % pid)
+            with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
+                file.write("{}")
+            if pid > 64:
+                os.utime(path, (1, 1))
+        job = self.job("import torch", FAIL)
+        job.do("fail(1 << 40)")
+        job.process.stdin.close()
+        self.assertEqual(job.process.wait(TIMEOUT), 0)
+        self.assertEqual(sorted(self.records(job)), sorted("%d-7.last" % pid for pid in range(1, 65)))
+
     def test_an_error_that_ends_the_program_is_sent_before_it_exits(self):
         job = self.job("import torch; live = torch.empty(9, 0)", FAIL)
         monitor = self.monitor(job)
@@ -47,14 +92,16 @@ class OutOfMemory(Case):
         self.assertIsNone(monitor.receive())
         self.assertEqual(job.process.wait(TIMEOUT), 0)
 
-    def test_a_program_without_a_new_error_exits_silently(self):
-        job = self.job(FRESH, "import torch; live = torch.empty(9, 0)", FAIL)
+    def test_a_program_without_a_recent_error_exits_silently(self):
+        job = self.job(FRESH, "import torch; live = torch.empty(9, 0)", FAIL, "v._RECENT_TIME = 0")
         monitor = self.monitor(job)
         monitor.ask("stats")
         job.do("fail(1 << 40)")
         self.assertEqual(len(self.errors(monitor)), 1)
         job.process.stdin.close()
         self.assertIsNone(monitor.receive())
+        self.assertEqual(job.process.wait(TIMEOUT), 0)
+        self.assertEqual(self.records(job), {})
 
     def test_a_failure_of_the_observer_does_not_reach_the_program(self):
         for broken in ("v._time_ns = None", "v._MAX_ERRORS = 'a'", "v._agent.memory._torch.locks.free = None"):

@@ -17,6 +17,7 @@ from .pool import PoolAllocator
 
 _release = tuple(int(n) for n in torch.__version__.partition("+")[0].split(".")[:2])
 _initialized = False
+_queued_calls = []  # as PyTorch's: what is called at the end of the initialisation, with a traceback
 _initialised_in = None
 _here = threading.local()
 _devices = []
@@ -66,6 +67,8 @@ def init():
         else:
             kind = UncachedAllocator if os.environ.get("PYTORCH_NO_CUDA_MEMORY_CACHING") else CachingAllocator
             _allocators.append(kind(device, _release, _conf()))
+    for call, _ in _queued_calls:
+        call()
     _initialized, _initialised_in = True, os.getpid()
 
 

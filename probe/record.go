@@ -1,0 +1,114 @@
+package probe
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"vramscope/internal/bounded"
+	"vramscope/internal/process"
+	"vramscope/internal/quantity"
+)
+
+// recordLine is what a probe leaves of an out-of-memory error that its program exits
+// with, in a file beside the sockets: the last stats, and who sent them. No monitor may
+// have found the probe in a program that lives for a second.
+type recordLine struct {
+	reply
+	Hello
+	Report
+	Command []string `json:"command"`
+}
+
+// recordTime is for how long a record is read; then it is removed. The slowest
+// sampler has taken it by then.
+const recordTime = forgetTime
+
+// record reads the record of a process that had this socket. What it says is a claim of
+// the user whose directory it is.
+func (f *Finder) record(dir *directory, name, socket string, now time.Time) (*probeProcess, error) {
+	path := filepath.Join(dir.path, name)
+	line, err := readRecord(dir, name, now)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	pid, start, _ := parseSocketName(socket)
+	if now, err := f.table.Identify(pid); err == nil && now.StartTime == start {
+		if who, err := ownerOf(f.proc, pid); err != nil || who.uid != dir.uid {
+			return nil, fmt.Errorf("%s: PID %d is another user's: refused", path, pid)
+		}
+	}
+	err = line.Hello.check(pid, start)
+	if err == nil {
+		err = line.Report.check()
+	}
+	if err == nil {
+		err = line.checkTimes(now, start)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	id := process.Identity{PID: pid, StartTime: start}
+	if own, err := f.table.Identify(os.Getpid()); err == nil {
+		id.Namespace = own.Namespace
+	}
+	p := newProbeProcess(id, dir.uid, now)
+	p.answer.Store(&Answer{
+		Process: id, Hello: line.Hello, Report: line.Report, Since: now, At: readAt(now, line.TimeNS), Arrived: now,
+		Exited: &process.Info{
+			Identity: id, UID: quantity.From(dir.uid, quantity.Probe), User: f.table.UserName(dir.uid), Command: clipAll(line.Command, maxWords),
+		},
+	})
+	p.final.Store(true)
+	p.lostAt = time.Now()
+	return p, nil
+}
+
+var errOldRecord = errors.New("it is old: removed")
+
+// maxWords is how much of a command line is kept of a record.
+const maxWords = 32
+
+// readRecord reads a regular file of the directory's owner, or removes it if it is old.
+func readRecord(dir *directory, name string, now time.Time) (*recordLine, error) {
+	fd, err := unix.Openat(int(dir.file.Fd()), name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	file := os.NewFile(uintptr(fd), name)
+	defer func() { _ = file.Close() }()
+	var st unix.Stat_t
+	switch err := unix.Fstat(fd, &st); {
+	case err != nil:
+		return nil, err
+	case st.Mode&unix.S_IFMT != unix.S_IFREG || st.Uid != dir.uid:
+		return nil, fmt.Errorf("it is no file of user %d: refused", dir.uid)
+	case now.Sub(time.Unix(st.Mtim.Unix())) > recordTime:
+		return nil, cmp.Or(dir.remove(name), errOldRecord)
+	}
+	content, err := bounded.First(file, MaxLine)
+	if err != nil {
+		return nil, err
+	}
+	line := &recordLine{}
+	return line, decode(content, line)
+}
+
+// recorded keeps what a record says, unless its process is known better. The lock is held.
+func (m *Monitor) recorded(a *attempt, p *probeProcess, err error) {
+	if a.fail(err, recordTime); p == nil {
+		return
+	}
+	a.notBefore = time.Now().Add(recordTime) // to remove it
+	known := m.byProcess[keyOf(p.process)]
+	if known != nil && (known.ended != nil || known.final.Load()) || known == nil && !m.hasCapacity(p.uid) {
+		return
+	}
+	m.byProcess[keyOf(p.process)] = p
+	m.publish()
+}

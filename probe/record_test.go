@@ -1,0 +1,161 @@
+//go:build linux
+
+package probe
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/procfs"
+
+	"vramscope/internal/process"
+)
+
+// recordsIn is a directory of sockets with a record in it, by name and content, and what
+// reads it.
+func recordsIn(t *testing.T, name, content string) (*Finder, *directory, string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), directoryName)
+	if err := os.Mkdir(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(path, name)
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	dir, err := openDirectory("/", path, uint32(os.Geteuid()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(dir.close)
+	return NewFinder(process.NewTable("/proc")), dir, file
+}
+
+// gone is a pid that no process has, and its start time: this process's, so that the
+// times of a record can be true.
+func gone(t *testing.T) (pid int, start uint64) {
+	t.Helper()
+	start, err := startTime(procfs.Self())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return 1 << 29, start
+}
+
+func recordOf(pid int, start uint64, at time.Time) string {
+	return fmt.Sprintf(`{"id":null,"ok":true,"last":true,"command":["python3","train.py"],"proto":"vramscope/1","pid":%d,"starttime":%d,`+
+		`"time_ns":%d,"devices":[{"uuid":"GPU-1","allocators":[],"out_of_memory":[{"time_ns":%[3]d,"bytes":7}]}]}`+"\n", pid, start, at.UnixNano())
+}
+
+func TestRecordOfAnExitedProgramIsRead(t *testing.T) {
+	pid, start := gone(t)
+	name := strings.TrimSuffix(socketName(pid, start), socketSuffix) + recordSuffix
+	_, dir, _ := recordsIn(t, name, recordOf(pid, start, time.Now()))
+	m := newMonitor(dir.path)
+	run(t, m)
+	end := time.Now().Add(20 * time.Second)
+	for answerOf(m, pid) == nil {
+		if time.Now().After(end) {
+			t.Fatalf("the record was not read: %v", m.Problems())
+		}
+		m.Ask()
+		time.Sleep(5 * time.Millisecond)
+	}
+	a := answerOf(m, pid)
+	if a.Exited == nil || a.Exited.UID.Or(1<<31) != uint32(os.Geteuid()) || strings.Join(a.Exited.Command, " ") != "python3 train.py" {
+		t.Errorf("its process is %+v", a.Exited)
+	}
+	if len(a.Report.Devices) != 1 || len(a.Report.Devices[0].OutOfMemory) != 1 {
+		t.Errorf("its report is %+v", a.Report)
+	}
+	if relayed := Relay([]Answer{*a}); len(relayed) != 0 {
+		t.Errorf("it is passed on as a probe that answers: %+v", relayed)
+	}
+}
+
+func TestRecordsThatCannotBeAreRefused(t *testing.T) {
+	pid, start := gone(t)
+	name := strings.TrimSuffix(socketName(pid, start), socketSuffix) + recordSuffix
+	now := time.Now()
+	whole := recordOf(pid, start, now)
+	for what, content := range map[string]string{
+		"another pid":        recordOf(pid+1, start, now),
+		"another start time": recordOf(pid, start+1, now),
+		"the future":         recordOf(pid, start, now.Add(time.Hour)),
+		"before its start":   recordOf(pid, start, now.Add(-1000*time.Hour)),
+		"no JSON":            "out of memory",
+		"nothing":            "",
+		"too long":           `{"command":["` + strings.Repeat("x", 2*MaxLine) + `"]}`,
+		"too many members":   `{"devices":[` + strings.Repeat("0,", maxMembers+1) + `0]}`,
+		"another version":    strings.Replace(whole, "vramscope/1", "vramscope/9", 1),
+	} {
+		f, dir, _ := recordsIn(t, name, content)
+		if p, err := f.record(dir, name, socketName(pid, start), now); err == nil {
+			t.Errorf("%s: read as %+v", what, p.answer.Load())
+		}
+	}
+
+	f, dir, path := recordsIn(t, name, whole)
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	for what, make := range map[string]func() error{
+		"a link":      func() error { return os.Symlink("/proc/self/status", path) },
+		"a directory": func() error { return os.Mkdir(path, 0o700) },
+	} {
+		if err := make(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.record(dir, name, socketName(pid, start), now); err == nil {
+			t.Errorf("%s is read", what)
+		}
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Whoever owns a directory may claim what he likes of his own processes, and nothing of
+// another user's that runs.
+func TestRecordOfAnotherUsersProcessIsRefused(t *testing.T) {
+	pid := 1 // root's, as this directory is; it is another user's for this directory below
+	stat, err := procfs.NewProc(pid)
+	start, err := startTime(stat, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := strings.TrimSuffix(socketName(pid, start), socketSuffix) + recordSuffix
+	f, dir, path := recordsIn(t, name, recordOf(pid, start, time.Now()))
+	if os.Geteuid() != 0 {
+		if _, err := f.record(dir, name, socketName(pid, start), time.Now()); err == nil || !strings.Contains(err.Error(), "another user's") {
+			t.Errorf("a record of root's process: %v", err)
+		}
+		return
+	}
+	if _, err := f.record(dir, name, socketName(pid, start), time.Now()); err != nil {
+		t.Errorf("a record of one's own process: %v", err)
+	}
+	if err := os.Chown(path, 12345, -1); err != nil {
+		t.Fatal(err)
+	}
+	dir.uid = 12345
+	if _, err := f.record(dir, name, socketName(pid, start), time.Now()); err == nil || !strings.Contains(err.Error(), "another user's") {
+		t.Errorf("a record of root's process: %v", err)
+	}
+}
+
+func TestOldRecordIsRemoved(t *testing.T) {
+	pid, start := gone(t)
+	name := strings.TrimSuffix(socketName(pid, start), socketSuffix) + recordSuffix
+	f, dir, path := recordsIn(t, name, recordOf(pid, start, time.Now()))
+	if _, err := f.record(dir, name, socketName(pid, start), time.Now().Add(recordTime+time.Second)); !ordinary(err) {
+		t.Errorf("an old record is a problem: %v", err)
+	}
+	if _, err := os.Stat(path); !os.IsNotExist(err) {
+		t.Errorf("it is still there: %v", err)
+	}
+}
