@@ -91,3 +91,17 @@ func TestProblemsOfADay(t *testing.T) {
 		}
 	}
 }
+
+// TestConstantsOfAGPU: those with a place of their own are not recorded twice, unknown ones
+// not at all.
+func TestConstantsOfAGPU(t *testing.T) {
+	g := snapshot.GPU{}
+	g.TemperatureSlowdown, g.PowerLimit = quantity.From(90, quantity.Driver), quantity.From(700.0, quantity.Driver)
+	if state := gpuStateOf(&g); state.Slowdown == nil || state.Limit == nil || state.Constants != nil {
+		t.Errorf("%+v", state)
+	}
+	g.SMClockMax = quantity.From(1980, quantity.Driver)
+	if state := gpuStateOf(&g); len(state.Constants) != 1 {
+		t.Errorf("constants: %v", state.Constants)
+	}
+}
