@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -103,5 +104,26 @@ func TestConstantsOfAGPU(t *testing.T) {
 	g.SMClockMax = quantity.From(1980, quantity.Driver)
 	if state := gpuStateOf(&g); len(state.Constants) != 1 {
 		t.Errorf("constants: %v", state.Constants)
+	}
+}
+
+// TestSamplesOfATail: those of the series after from, up to to; none where it had none.
+func TestSamplesOfATail(t *testing.T) {
+	tail := &tailCache{block: new(block)}
+	other := &column{series: 1}
+	c := &column{series: 2}
+	tail.block.columns = []*column{other, c}
+	for tick := range int64(6) {
+		tail.block.times[tick] = 100 + tick
+		tail.block.n++
+		tail.block.set(other, -1)
+		if tick != 3 {
+			tail.block.set(c, tick)
+		}
+	}
+	var got []int64
+	tail.samples(2, 101, 104, func(t, v int64) { got = append(got, t, v) })
+	if !slices.Equal(got, []int64{102, 2, 104, 4}) {
+		t.Errorf("%v", got)
 	}
 }
