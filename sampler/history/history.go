@@ -124,6 +124,9 @@ func (h *History) retire(now time.Time, sequence uint64) {
 	for first < len(h.ended) && h.ended[first].Ended.Before(oldest) {
 		first++
 	}
+	for _, r := range h.ended[:first] {
+		r.metrics.drop()
+	}
 	h.ended = slices.Delete(h.ended, 0, first)
 	h.forgetGPUs(now)
 }

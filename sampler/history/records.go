@@ -71,6 +71,15 @@ func (m metrics) close() {
 	}
 }
 
+// drop forgets the series, which are closed, before they have left the retention.
+func (m metrics) drop() {
+	for _, series := range m {
+		if series != nil {
+			series.Drop()
+		}
+	}
+}
+
 // value is a metric at a moment, unknown where it was not recorded.
 func (m metrics) value(id metric.ID, t time.Time) snapshot.Float {
 	series := m.of(id)

@@ -11,10 +11,11 @@ type Series struct {
 	state atomic.Pointer[state]
 
 	// The rest belongs to the writer.
-	head   *head // nil once the series is closed and sealed
-	start  int64 // ordinal of the head's first place
-	held   int64 // bytes
-	closed bool
+	head    *head // nil once the series is closed and sealed
+	start   int64 // ordinal of the head's first place
+	held    int64 // bytes
+	closed  bool
+	dropped bool
 }
 
 // state is the content of a series: the ticks before cursor as buckets, those from
@@ -75,8 +76,11 @@ func (r *Series) Append(v int64) {
 // are retained; then their memory is freed.
 func (r *Series) Close() { r.closed = true }
 
-// forgotten reports that a closed series is empty.
-func (r *Series) forgotten() bool { return r.closed && r.state.Load().empty() }
+// Drop says that nobody will read a closed series again.
+func (r *Series) Drop() { r.dropped = true }
+
+// forgotten reports that nothing of a closed series can be read.
+func (r *Series) forgotten() bool { return r.dropped || r.closed && r.state.Load().empty() }
 
 func (st *state) empty() bool {
 	return st.head == nil && len(st.full) == 0 && len(st.buckets) == 0 && st.tail.data == "" && !st.pending.known

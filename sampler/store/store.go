@@ -106,12 +106,15 @@ func (s *Store) seal() {
 	turn := &s.members[s.next%blockTicks]
 	kept := (*turn)[:0]
 	for _, r := range *turn {
-		if r.start+blockTicks <= s.next {
+		if r.start+blockTicks <= s.next && !r.dropped {
 			r.roll()
 		}
-		if !r.forgotten() {
-			kept = append(kept, r)
+		if r.forgotten() {
+			s.held.Add(-r.held)
+			r.held = 0
+			continue
 		}
+		kept = append(kept, r)
 	}
 	clear((*turn)[len(kept):])
 	*turn = kept
