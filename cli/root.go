@@ -1,6 +1,9 @@
 package cli
 
 import (
+	"cmp"
+	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -8,9 +11,10 @@ import (
 	"vramscope/internal/text"
 )
 
-// root is the live monitor, with the commands below it. Help is cobra's, with our
-// own template: fang would ask the terminal for its colours first, and wait.
+// root is the live monitor, with the commands below it. Help is our own: fang would ask
+// the terminal for its colours first, and wait.
 func (p *program) root() *cobra.Command {
+	version := false
 	root := &cobra.Command{
 		Use:   "vramscope",
 		Short: "a microscope for GPU memory",
@@ -28,27 +32,33 @@ prints one table, as vramscope once does, and ends.`,
   vramscope once --format json      one snapshot for a script
   vramscope daemon --record         without a screen: record, answer monitors
   vramscope doctor                  what works on this box, and what does not`,
-		Version:       versionLine(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          noCommand,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return p.monitor(cmd.Context()) },
+		Args: func(cmd *cobra.Command, args []string) error {
+			if version {
+				return nil
+			}
+			return noCommand(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if version {
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), "vramscope", versionLine())
+				return err
+			}
+			return p.monitor(cmd.Context())
+		},
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(flagError)
-	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
-	root.SetUsageTemplate(usageTemplate)
-	root.SetHelpTemplate("{{with (or .Long .Short)}}{{.}}{{end}}\n\n{{.UsageString}}")
-	help := root.HelpFunc()
-	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
 		p.hideGlobalFlags(cmd)
-		help(cmd, args)
+		writeHelp(cmd.OutOrStdout(), cmd)
 	})
 	p.addGlobalFlags(root.PersistentFlags())
 	p.completeGlobalFlags(root)
 	root.PersistentPreRunE = p.checkGlobalFlags
 	root.Flags().BoolP("help", "h", false, "help for a command")
-	root.Flags().BoolP("version", "v", false, "the version")
+	root.Flags().BoolVarP(&version, "version", "v", false, "the version")
 	root.AddCommand(p.commands()...)
 	for _, command := range root.Commands() {
 		command.Flags().BoolP("help", "h", false, "help for "+command.Name())
@@ -128,24 +138,31 @@ const exitCodes = `  0  all went well
   9  there is a driver library, but no driver or no GPU
  12  there is no driver library`
 
-const usageTemplate = `{{if not .HasParent}}Usage
-  vramscope [flags]
-  vramscope COMMAND [flags]
-
-Commands
-{{range .Commands}}{{if .IsAvailableCommand}}  {{rpad .Name 12}}{{.Short}}
-{{end}}{{end}}{{else}}Usage
-  {{.UseLine}}
-{{end}}{{if .HasExample}}
-Examples
-{{.Example}}
-{{end}}{{if .HasAvailableLocalFlags}}
-Flags
-{{.LocalFlags.FlagUsagesWrapped 80 | trimTrailingWhitespaces}}
-{{end}}{{if .HasAvailableInheritedFlags}}
-Flags of all commands
-{{.InheritedFlags.FlagUsagesWrapped 80 | trimTrailingWhitespaces}}
-{{end}}{{if not .HasParent}}
-Exit codes
-` + exitCodes + `
-{{end}}`
+// writeHelp writes a command's help. cobra's templates would do it, too, but keep each
+// exported method in the program file: 3 MB.
+func writeHelp(out io.Writer, cmd *cobra.Command) {
+	var b strings.Builder
+	b.WriteString(cmp.Or(cmd.Long, cmd.Short) + "\n\nUsage\n")
+	if cmd.HasParent() {
+		b.WriteString("  " + cmd.UseLine() + "\n")
+	} else {
+		b.WriteString("  vramscope [flags]\n  vramscope COMMAND [flags]\n\nCommands\n")
+		for _, command := range cmd.Commands() {
+			if command.IsAvailableCommand() {
+				fmt.Fprintf(&b, "  %-12s%s\n", command.Name(), command.Short)
+			}
+		}
+	}
+	section := func(title, content string) {
+		if content != "" {
+			b.WriteString("\n" + title + "\n" + strings.TrimRight(content, " \n") + "\n")
+		}
+	}
+	section("Examples", cmd.Example)
+	section("Flags", cmd.LocalFlags().FlagUsagesWrapped(80))
+	section("Flags of all commands", cmd.InheritedFlags().FlagUsagesWrapped(80))
+	if !cmd.HasParent() {
+		section("Exit codes", exitCodes)
+	}
+	_, _ = io.WriteString(out, b.String()) // main reports that standard output fails
+}
