@@ -197,11 +197,7 @@ func wholeMinute(t time.Time) time.Time { return t.Add(time.Minute - 1).Truncate
 func (p *program) writeReport(r *schema.Report, format string, signs render.Signs) error {
 	switch format {
 	case "html":
-		out, err := page.Write(r)
-		if err != nil {
-			return err
-		}
-		return p.print(out)
+		return p.print([]byte(page.Write(r)))
 	case "markdown":
 		return p.print([]byte(render.ReportMarkdown(r)))
 	}

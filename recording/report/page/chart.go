@@ -1,70 +1,73 @@
 package page
 
 import (
-	"bytes"
 	"fmt"
-	"html/template"
 	"slices"
+	"strings"
 	"time"
-
-	chart "github.com/wcharczuk/go-chart/v2"
-	"github.com/wcharczuk/go-chart/v2/drawing"
 
 	"vramscope/internal/quantity"
 	"vramscope/schema"
 )
 
-// The size of a chart in its own units: pixels on a telephone.
+// A chart in its own units, pixels on a telephone: its size, and the edges of what it plots.
+// The amounts are on the right of that, the times below.
 const (
-	chartWidth  = 340
-	chartHeight = 128
+	chartWidth, chartHeight  = 340, 128
+	left, top, right, bottom = 1, 17, 293, 107
 )
 
 // parts are the areas of a chart from the bottom up, in the order of the monitor's
 // bars, and their classes.
 var parts = [...]string{"other", "unknown", "allocated", "fragmented", "cached"}
 
-// classed is a style that is left to the style sheet.
-func classed(name string) chart.Style {
-	return chart.Style{ClassName: name, FontSize: 8.5, FillColor: drawing.ColorBlack, StrokeColor: drawing.ColorBlack, StrokeWidth: 1}
+// chart is an SVG of numbers and of our own words. The style sheet has the colours.
+type chart struct {
+	strings.Builder
+	from, to time.Time
+	highest  quantity.Bytes
 }
 
-var hidden = chart.Style{Hidden: true}
-
 // drawGPU is the chart of a GPU: its parts over time, its peaks, and its events.
-func drawGPU(g *schema.ReportGPU, period *schema.ReportPeriod, events []schema.ReportEvent) (template.HTML, error) {
-	from, to := time.Time(period.From), time.Time(period.To)
-	highest := quantity.Bytes(1)
+func drawGPU(g *schema.ReportGPU, period *schema.ReportPeriod, events []schema.ReportEvent) string {
+	c := &chart{from: time.Time(period.From), to: time.Time(period.To), highest: 1}
 	for i := range g.Timeline {
-		highest = max(highest, g.Timeline[i].UsedMaxBytes.Or(0), g.Timeline[i].UsedBytes.Or(0))
+		c.highest = max(c.highest, g.Timeline[i].UsedMaxBytes.Or(0), g.Timeline[i].UsedBytes.Or(0))
 	}
-	highest = g.CapacityBytes.Or(highest)
-	c := chart.Chart{
-		Width: chartWidth, Height: chartHeight,
-		Background: chart.Style{ClassName: "ground", Padding: chart.Box{Top: 12, Left: 1, Right: 8, Bottom: 1, IsSet: true}},
-		Canvas:     classed("canvas"),
-		XAxis: chart.XAxis{
-			Style: classed("axis"), Range: &chart.ContinuousRange{Min: 0, Max: to.Sub(from).Seconds()}, Ticks: timeTicks(from, to),
-			GridMajorStyle: hidden, GridMinorStyle: hidden,
-		},
-		YAxis: chart.YAxis{
-			Style: classed("axis"), Range: &chart.ContinuousRange{Min: 0, Max: float64(highest)},
-			Ticks: []chart.Tick{{Value: 0, Label: "0"}, {Value: float64(highest) / 2, Label: (highest / 2).String()}, {Value: float64(highest), Label: highest.String()}},
-			Zero:  chart.GridLine{Style: hidden}, GridMajorStyle: hidden, GridMinorStyle: hidden,
-		},
-		YAxisSecondary: chart.YAxis{Style: hidden, GridMajorStyle: hidden, GridMinorStyle: hidden},
-		Elements:       []chart.Renderable{marks(g, from, to, events)},
+	c.highest = g.CapacityBytes.Or(c.highest)
+	fmt.Fprintf(c, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d">`, chartWidth, chartHeight)
+	c.path("canvas", "M %d %d H %d V %d H %d Z", left, top, right, bottom, left)
+	for _, t := range timeTicks(c.from, c.to) {
+		fmt.Fprintf(c, `<text x="%d" y="%d" text-anchor="middle" class="axis text">%s</text>`, c.x(t.at), chartHeight-1, t.label)
 	}
-	half := float64(highest) / 2
-	c.Series = []chart.Series{&area{chart.ContinuousSeries{Style: classed("grid"), XValues: []float64{0, to.Sub(from).Seconds()}, YValues: []float64{half, half}}, false}}
+	for _, amount := range []quantity.Bytes{0, c.highest / 2, c.highest} {
+		label := amount.String()
+		if amount == 0 {
+			label = "0"
+		}
+		fmt.Fprintf(c, `<text x="%d" y="%d" class="axis text">%s</text>`, right+11, c.y(float64(amount))+5, label)
+	}
+	middle := c.y(float64(c.highest) / 2)
+	c.path("grid", "M %d %d H %d", left, middle, right)
 	for _, run := range runs(g.Timeline) {
-		c.Series = append(c.Series, areas(run, from, to)...)
+		c.areas(run)
 	}
-	var out bytes.Buffer
-	if err := c.Render(chart.SVGWithCSS("", ""), &out); err != nil {
-		return "", fmt.Errorf("chart of GPU %d: %w", g.GPU, err)
-	}
-	return template.HTML(out.String()), nil //nolint:gosec // numbers only
+	c.marks(slices.DeleteFunc(slices.Clone(events), func(e schema.ReportEvent) bool { return e.UUID != g.UUID || classOf(&e) == "" }))
+	c.WriteString("</svg>")
+	return c.String()
+}
+
+// path draws a path of a class.
+func (c *chart) path(class, format string, numbers ...any) {
+	fmt.Fprintf(c, `<path class="%s" d="%s"/>`, class, fmt.Sprintf(format, numbers...))
+}
+
+func (c *chart) x(t time.Time) int {
+	return left + int(float64(t.Sub(c.from))/float64(c.to.Sub(c.from))*(right-left)+.5)
+}
+
+func (c *chart) y(amount float64) int {
+	return bottom - int(amount/float64(c.highest)*(bottom-top)+.5)
 }
 
 // bucketLength is the least time between two points: the length of a bucket.
@@ -95,18 +98,18 @@ func runs(points []schema.ReportPoint) (all []run) {
 	return all
 }
 
-// areas are the stacked parts of a run, the highest first, and the line of peaks. A
+// areas draws the stacked parts of a run, the highest first, and the line of peaks. A
 // bucket's value stands from its beginning to its end, or to that of the period.
-func areas(r run, from, to time.Time) (series []chart.Series) {
-	var x []float64
+func (c *chart) areas(r run) {
+	var x []int
 	sums := [len(parts)][]float64{}
 	var peaks []float64
 	for i := range r.points {
 		p := &r.points[i]
-		begin := time.Time(p.Time).Sub(from).Seconds()
+		begin := time.Time(p.Time)
 		heights := stacked(p)
-		for _, at := range [...]float64{max(begin, 0), min(begin+r.length.Seconds(), to.Sub(from).Seconds())} {
-			x = append(x, at)
+		for _, at := range [...]time.Time{begin, begin.Add(r.length)} {
+			x = append(x, min(max(c.x(at), left), right))
 			for k := range parts {
 				sums[k] = append(sums[k], heights[k])
 			}
@@ -115,52 +118,23 @@ func areas(r run, from, to time.Time) (series []chart.Series) {
 	}
 	for k := len(parts) - 1; k >= 0; k-- {
 		if k == 0 && slices.Max(sums[0]) > 0 || k > 0 && !slices.Equal(sums[k], sums[k-1]) {
-			series = append(series, &area{chart.ContinuousSeries{Style: classed("part " + parts[k]), XValues: x, YValues: sums[k]}, true})
+			c.path("part "+parts[k], "M %d %d L%s L %d %d Z", x[0], bottom, c.line(x, sums[k]), x[len(x)-1], bottom)
 		}
 	}
-	return append(series, &area{chart.ContinuousSeries{Style: classed("peak"), XValues: x, YValues: peaks}, false})
+	c.path("peak", "M%s", c.line(x, peaks))
 }
 
-// area is a series that is filled down to nothing or is a line, without the points
-// that no eye would see.
-type area struct {
-	chart.ContinuousSeries
-	filled bool
-}
-
-func (a *area) Render(r chart.Renderer, box chart.Box, x, y chart.Range, _ chart.Style) {
-	a.Style.WriteDrawingOptionsToRenderer(r)
-	at := func(i int) (int, int) {
-		return box.Left + x.Translate(a.XValues[i]), box.Bottom - y.Translate(a.YValues[i])
-	}
-	first, lastY := at(0)
-	if a.filled {
-		r.MoveTo(first, box.Bottom)
-		r.LineTo(first, lastY)
-	} else {
-		r.MoveTo(first, lastY)
-	}
-	last := len(a.XValues) - 1
-	for i := 1; i <= last; i++ {
-		px, py := at(i)
-		_, before := at(i - 1)
-		if i < last {
-			if _, next := at(i + 1); py == before && py == next {
-				continue
-			}
+// line is the points of a line, without those that no eye would see.
+func (c *chart) line(x []int, amounts []float64) string {
+	var points strings.Builder
+	for i, amount := range amounts {
+		y := c.y(amount)
+		if i > 0 && i < len(x)-1 && c.y(amounts[i-1]) == y && c.y(amounts[i+1]) == y {
+			continue
 		}
-		r.LineTo(px, py)
+		fmt.Fprintf(&points, " %d %d", x[i], y)
 	}
-	if !a.filled {
-		r.SetFillColor(drawing.ColorTransparent)
-		r.Stroke()
-		return
-	}
-	end, _ := at(last)
-	r.LineTo(end, box.Bottom)
-	r.Close()
-	r.SetStrokeColor(drawing.ColorTransparent)
-	r.Fill()
+	return points.String()
 }
 
 // stacked is how high each part reaches. What no part explains is unknown, and no
@@ -185,39 +159,24 @@ func stacked(p *schema.ReportPoint) (heights [len(parts)]float64) {
 // would hide them.
 const mostRules = 24
 
-// marks are the events of a GPU, above the areas.
-func marks(g *schema.ReportGPU, from, to time.Time, events []schema.ReportEvent) chart.Renderable {
-	events = slices.DeleteFunc(slices.Clone(events), func(e schema.ReportEvent) bool { return e.UUID != g.UUID || classOf(&e) == "" })
-	return func(r chart.Renderer, box chart.Box, _ chart.Style) {
-		last := map[string]int{} // where the last one of a class is
-		many := len(events) > mostRules
-		for i := range events {
-			e := &events[i]
-			class := classOf(e)
-			at := float64(time.Time(e.Time).Sub(from)) / float64(to.Sub(from))
-			x := box.Left + int(at*float64(box.Width()))
-			if at, drawn := last[class]; drawn && (x-at < 3 || many && x-at < 9) {
-				continue
-			}
-			last[class] = x
-			r.ResetStyle()
-			r.SetClassName("mark " + class)
-			r.SetStrokeColor(drawing.ColorBlack)
-			r.SetFillColor(drawing.ColorBlack)
-			if !many {
-				r.MoveTo(x, box.Top)
-				r.LineTo(x, box.Bottom)
-				r.Stroke()
-			}
-			if class == "oom" {
-				r.MoveTo(x-4, box.Top-9)
-				r.LineTo(x+4, box.Top-9)
-				r.LineTo(x, box.Top-2)
-				r.Close()
-				r.FillStroke()
-				continue
-			}
-			r.Circle(3, x, box.Top-5)
+// marks draws events above the areas.
+func (c *chart) marks(events []schema.ReportEvent) {
+	last := map[string]int{} // where the last one of a class is
+	many := len(events) > mostRules
+	for i := range events {
+		class := classOf(&events[i])
+		x := c.x(time.Time(events[i].Time))
+		if at, drawn := last[class]; drawn && (x-at < 3 || many && x-at < 9) {
+			continue
+		}
+		last[class] = x
+		if !many {
+			c.path("mark "+class, "M %d %d V %d", x, top, bottom)
+		}
+		if class == "oom" {
+			c.path("mark oom", "M %d %d H %d L %d %d Z", x-4, top-9, x+4, x, top-2)
+		} else {
+			fmt.Fprintf(c, `<circle class="mark %s" cx="%d" cy="%d" r="3"/>`, class, x, top-5)
 		}
 	}
 }
@@ -240,8 +199,14 @@ func classOf(e *schema.ReportEvent) string {
 	return ""
 }
 
-// timeTicks are round moments, about five, and both ends without a label.
-func timeTicks(from, to time.Time) (ticks []chart.Tick) {
+// tick is a label of the time axis.
+type tick struct {
+	at    time.Time
+	label string
+}
+
+// timeTicks are round moments, about five.
+func timeTicks(from, to time.Time) (ticks []tick) {
 	const hour, day = time.Hour, 24 * time.Hour
 	length := to.Sub(from)
 	step, layout := day, "Jan 2"
@@ -261,9 +226,8 @@ func timeTicks(from, to time.Time) (ticks []chart.Tick) {
 	for t := first; t.Before(to); t = t.Add(step) {
 		// A label at the very edge would be cut.
 		if at := t.Sub(from); at >= length/30 && at <= length-length/20 {
-			ticks = append(ticks, chart.Tick{Value: at.Seconds(), Label: t.Format(layout)})
+			ticks = append(ticks, tick{t, t.Format(layout)})
 		}
 	}
-	// The axis reaches from the first tick to the last.
-	return append(append([]chart.Tick{{}}, ticks...), chart.Tick{Value: length.Seconds()})
+	return ticks
 }

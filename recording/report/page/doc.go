@@ -3,10 +3,10 @@
 // of light or dark, and fits a telephone.
 //
 //	schema.Report ─┬→ chart: an SVG for each GPU ─┐
-//	               └→ page.html, page.css ────────┴→ one file
+//	               └→ page, page.css ─────────────┴→ one file
 //
-// Names of processes are hostile: html/template escapes them, and charts have
-// numbers only.
+// Names of processes are hostile: put escapes them, and charts have numbers only.
+// Templates would do that, too, but keep each exported method in the program file: 3 MB.
 //
 // Start reading at Write.
 package page

@@ -1,20 +1,17 @@
 package page
 
 import (
-	"bytes"
-	_ "embed" // the template and the style sheet
+	_ "embed" // the style sheet
 	"fmt"
-	"html/template"
+	"html"
 	"slices"
+	"strings"
 	"time"
 
 	"vramscope/internal/text"
 	"vramscope/recording/report"
 	"vramscope/schema"
 )
-
-//go:embed page.html
-var source string
 
 //go:embed page.css
 var style string
@@ -25,79 +22,96 @@ const mostEvents = 200
 // mostRows is how many processes a table has.
 const mostRows = 20
 
-type page struct {
-	Title, Foot string
-	Host        string
-	Simulated   bool
-	CSS         template.CSS
-	Layout      report.Layout
-	Tiles       []tile
-	GPUs        []gpu
-	Tables      []table
-	Events      []event
-	EventNote   string
+// writer writes HTML. What a report names comes from processes and is hostile, so that a
+// text reaches the page through put alone.
+type writer struct{ strings.Builder }
+
+// put writes HTML with texts in the places of %s, between tags or in an attribute.
+func (w *writer) put(markup string, texts ...string) {
+	escaped := make([]any, len(texts))
+	for i := range texts {
+		escaped[i] = html.EscapeString(text.Clean(texts[i]))
+	}
+	fmt.Fprintf(w, markup, escaped...)
 }
+
+// heading writes a heading with its note, if there is one.
+func (w *writer) heading(tag, title, note string) {
+	w.put("<%s>%s", tag, title)
+	if note != "" {
+		w.put(" <small>%s</small>", note)
+	}
+	w.put("</%s>\n", tag)
+}
+
+// Write is the page of a report.
+func Write(r *schema.Report) string {
+	layout := report.Lay(r, "–", mostRows)
+	w := &writer{}
+	w.head(r, &layout)
+	w.put(`<div class="tiles">`)
+	for _, t := range tiles(r) {
+		w.put(`<div class="tile"><b>%s</b><span>%s</span></div>`+"\n", t.Value, t.Text)
+	}
+	w.put("</div>\n")
+	w.put(legend)
+	for i := range r.GPUs {
+		w.gpu(&r.GPUs[i], r)
+	}
+	w.put("</div>\n")
+	for _, t := range layout.Tables {
+		w.table(t)
+	}
+	w.put(`<div class="columns">` + "\n")
+	for _, list := range layout.Lists {
+		w.put("<section>")
+		w.heading("h2", list.Title, list.Note)
+		w.put("<dl>")
+		for _, item := range list.Items {
+			w.put("<dt>%s</dt><dd>%s</dd>", item.Name, item.Value)
+		}
+		w.put("</dl></section>\n")
+	}
+	w.put("</div>\n")
+	w.events(r)
+	w.put("<footer>vramscope report, %s. Time without samples is not counted. GiB·h: memory times the time for which it was used.</footer>\n</body>\n</html>\n",
+		time.Time(r.Time).Format("2006-01-02 15:04 MST"))
+	return w.String()
+}
+
+// head writes the title. The policy lets the page load nothing.
+func (w *writer) head(r *schema.Report, layout *report.Layout) {
+	host := string(r.Host)
+	w.put(`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="referrer" content="no-referrer">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>GPU memory of %s</title>
+<style>`, host)
+	w.WriteString(style)
+	w.put("</style>\n</head>\n<body>\n<header>\n<h1>GPU memory")
+	if host != "" {
+		w.put(" of %s", host)
+	}
+	if r.Simulated {
+		w.put(` <span class="badge">SIMULATED</span>`)
+	}
+	w.put("</h1>\n<p class=\"dim\">%s · %s</p>\n</header>\n", layout.Period, layout.Recorded)
+}
+
+const legend = `<h2>GPUs <small>memory over time</small></h2>
+<div class="legend">
+<span><i class="other"></i>other</span><span><i class="unknown"></i>unknown</span><span><i class="allocated"></i>allocated</span><span><i class="fragmented"></i>fragmented</span><span><i class="cached"></i>cached</span><span><i class="peak rule"></i>peak</span>
+<span><i class="oom point"></i>out of memory</span><span><i class="alert round"></i>alert, right</span><span><i class="alert round hollow"></i>alert, other</span><span><i class="flush round"></i>flush</span><span><i class="lost round"></i>lost</span>
+</div>
+<div class="gpus">
+`
 
 // tile is one of the figures at the top.
 type tile struct{ Value, Text string }
-
-type gpu struct {
-	Name, Caption, Label string
-	Chart                template.HTML
-}
-
-type table struct {
-	report.Table
-	Bars bool
-	Rows []row
-}
-
-type row struct {
-	All   bool
-	Cells []cell
-	Bars  []bar
-}
-
-type cell struct{ Text, Class string }
-
-type bar struct {
-	Class string
-	Width template.CSS
-}
-
-type event struct{ Time, GPU, Class, What, Process, Message string }
-
-// Write is the page of a report.
-func Write(r *schema.Report) ([]byte, error) {
-	parsed, err := template.New("page").Parse(source)
-	if err != nil {
-		return nil, fmt.Errorf("report: %w", err)
-	}
-	host := text.Clean(string(r.Host))
-	p := page{
-		Title: "GPU memory of " + host, Host: host, Simulated: r.Simulated, CSS: template.CSS(style),
-		Layout: report.Lay(r, "–", mostRows), Tiles: tiles(r),
-		Foot: "vramscope report, " + time.Time(r.Time).Format("2006-01-02 15:04 MST") + ". Time without samples is not counted. " +
-			"GiB·h: memory times the time for which it was used.",
-	}
-	for i := range r.GPUs {
-		g := &r.GPUs[i]
-		drawn, err := drawGPU(g, &r.Period, r.Events)
-		if err != nil {
-			return nil, fmt.Errorf("report: %w", err)
-		}
-		p.GPUs = append(p.GPUs, describe(g, drawn))
-	}
-	for _, t := range p.Layout.Tables {
-		p.Tables = append(p.Tables, tableOf(t))
-	}
-	p.events(r)
-	var out bytes.Buffer
-	if err := parsed.Execute(&out, &p); err != nil {
-		return nil, fmt.Errorf("report: %w", err)
-	}
-	return out.Bytes(), nil
-}
 
 // tiles are what a reader wants to know first.
 func tiles(r *schema.Report) []tile {
@@ -144,50 +158,66 @@ func tiles(r *schema.Report) []tile {
 	}
 }
 
-func describe(g *schema.ReportGPU, drawn template.HTML) gpu {
-	out := gpu{Name: fmt.Sprintf("GPU %d", g.GPU), Chart: drawn}
+// gpu writes the chart of a GPU with its caption.
+func (w *writer) gpu(g *schema.ReportGPU, r *schema.Report) {
+	name, caption := fmt.Sprintf("GPU %d", g.GPU), ""
 	if m := g.Memory.Used; m != nil && m.Percent != nil {
-		out.Caption = fmt.Sprintf("used %.0f%%", *m.Percent)
+		caption = fmt.Sprintf("used %.0f%%", *m.Percent)
 	}
 	if g.UtilizationPercent != nil {
-		out.Caption += fmt.Sprintf(" · util %.0f%%", *g.UtilizationPercent)
+		caption += fmt.Sprintf(" · util %.0f%%", *g.UtilizationPercent)
 	}
 	if peak, ok := g.PeakBytes.Value(); ok {
-		out.Caption += " · peak " + peak.String()
+		caption += " · peak " + peak.String()
 	}
-	out.Label = out.Name + " memory over time: " + out.Caption
-	return out
+	w.put(`<figure><figcaption><b>%s</b><span>%s</span></figcaption><div role="img" aria-label="%s">`, name, caption, name+" memory over time: "+caption)
+	w.WriteString(drawGPU(g, &r.Period, r.Events))
+	w.put("</div></figure>\n")
 }
 
-// tableOf sets a table with what names its rows in front. Text has it at the end,
-// where it may be long.
-func tableOf(t report.Table) table {
-	if last := len(t.Columns) - 1; t.Columns[last].Name && t.Columns[last].Short == "COMMAND" {
-		front := func(of []string) []string { return slices.Insert(slices.Clone(of[:last]), 0, of[last]) }
-		t.Columns = slices.Insert(slices.Clone(t.Columns[:last]), 0, t.Columns[last])
-		t.Rows = slices.Clone(t.Rows)
-		for i := range t.Rows {
-			t.Rows[i].Cells = front(t.Rows[i].Cells)
-		}
+// table writes a table with what names its rows in front. Text has it at the end, where it
+// may be long.
+func (w *writer) table(t report.Table) {
+	order := make([]int, len(t.Columns))
+	for i := range order {
+		order[i] = i
 	}
-	out := table{Table: t}
-	for i := range t.Rows {
-		from := &t.Rows[i]
-		r := row{All: from.All}
-		for k, c := range from.Cells {
-			r.Cells = append(r.Cells, cell{c, Class(&t.Columns[k])})
-		}
-		for _, b := range from.Bars {
-			r.Bars = append(r.Bars, bar{b.Class, template.CSS(fmt.Sprintf("width:%.1f%%", 100*b.Share))})
-		}
-		out.Bars = out.Bars || len(r.Bars) > 0
-		out.Rows = append(out.Rows, r)
+	if last := len(order) - 1; t.Columns[last].Name && t.Columns[last].Short == "COMMAND" {
+		order = slices.Insert(order[:last], 0, last)
 	}
-	return out
+	bars := slices.ContainsFunc(t.Rows, func(r report.Row) bool { return len(r.Bars) > 0 })
+	w.heading("h2", t.Title, t.Note)
+	w.put("<div class=\"scroll\"><table>\n<tr>")
+	for _, i := range order {
+		w.put(`<th class="%s">%s</th>`, class(&t.Columns[i]), t.Columns[i].Title)
+	}
+	if bars {
+		w.put(`<th class="bars"><span class="idle">idle</span> <span class="cached">not idle</span></th>`)
+	}
+	w.put("</tr>\n")
+	for _, row := range t.Rows {
+		if row.All {
+			w.put(`<tr class="all">`)
+		} else {
+			w.put("<tr>")
+		}
+		for _, i := range order {
+			w.put(`<td class="%s">%s</td>`, class(&t.Columns[i]), row.Cells[i])
+		}
+		if bars {
+			w.put(`<td class="bars"><span class="bar">`)
+			for _, b := range row.Bars {
+				w.put(`<i class="%s" style="width:%s%%"></i>`, b.Class, fmt.Sprintf("%.1f", 100*b.Share))
+			}
+			w.put("</span></td>")
+		}
+		w.put("</tr>\n")
+	}
+	w.put("</table></div>\n")
 }
 
-// Class is how a column is set.
-func Class(c *report.Column) string {
+// class is how a column is set.
+func class(c *report.Column) string {
 	class := ""
 	if c.Name {
 		class = "name"
@@ -198,25 +228,29 @@ func Class(c *report.Column) string {
 	return class
 }
 
-// HeadClass is that of a column's title.
-func (t table) HeadClass(c report.Column) string { return Class(&c) }
-
-// events are the newest ones, newest first.
-func (p *page) events(r *schema.Report) {
-	for i := len(r.Events) - 1; i >= 0 && len(p.Events) < mostEvents; i-- {
-		e := &r.Events[i]
-		what := map[string]string{
+// events writes the newest ones, newest first.
+func (w *writer) events(r *schema.Report) {
+	if len(r.Events) == 0 {
+		return
+	}
+	shown, note := min(len(r.Events), mostEvents), ""
+	if all := len(r.Events) + r.EventsLeftOut; all > shown {
+		note = fmt.Sprintf("the newest %d of %d", shown, all)
+	}
+	w.put("<details>")
+	w.heading("summary", "Events", note)
+	w.put(`<div class="scroll"><table>
+<tr><th class="name">Time</th><th>GPU</th><th class="name">Event</th><th class="name">Process</th><th class="name wide">Message</th></tr>
+`)
+	for _, e := range slices.Backward(r.Events[len(r.Events)-shown:]) {
+		kind := map[string]string{
 			"out_of_memory": "out of memory", "full_in": "alert: full soon", "flush": "flush", "gpu_lost": "GPU lost", "gpu_back": "GPU back",
 		}[e.Kind]
 		if e.Outcome != "" {
-			what += map[string]string{"hit": ", right", "false": ", false", "acted_on": ", acted on", "undecided": ", undecided"}[string(e.Outcome)]
+			kind += map[string]string{"hit": ", right", "false": ", false", "acted_on": ", acted on", "undecided": ", undecided"}[string(e.Outcome)]
 		}
-		p.Events = append(p.Events, event{
-			Time: time.Time(e.Time).Format("2006-01-02 15:04:05"), GPU: fmt.Sprint(e.GPU), Class: "mark-text " + classOf(e), What: what,
-			Process: text.Clean(string(e.Process)), Message: text.Clean(string(e.Message)),
-		})
+		w.put(`<tr><td class="name">%s</td><td>%s</td><td class="name mark-text %s">%s</td><td class="name">%s</td><td class="name wide">%s</td></tr>`+"\n",
+			time.Time(e.Time).Format("2006-01-02 15:04:05"), fmt.Sprint(e.GPU), classOf(&e), kind, string(e.Process), string(e.Message))
 	}
-	if all := len(r.Events) + r.EventsLeftOut; all > len(p.Events) {
-		p.EventNote = fmt.Sprintf("the newest %d of %d", len(p.Events), all)
-	}
+	w.put("</table></div></details>\n")
 }
