@@ -141,7 +141,7 @@ func (l labels) with(names, values []string) labels {
 			out = append(out, label{names[i], value})
 		}
 	}
-	slices.SortFunc(out, func(a, b label) int { return strings.Compare(a.name, b.name) })
+	slices.SortStableFunc(out, func(a, b label) int { return strings.Compare(a.name, b.name) })
 	return out
 }
 

@@ -223,7 +223,7 @@ func (d *decoder) finish() {
 	for _, g := range d.gpus {
 		d.snap.GPUs = append(d.snap.GPUs, g.finish(d.snap.Rows))
 	}
-	slices.SortFunc(d.snap.GPUs, func(a, b snapshot.GPU) int {
+	slices.SortStableFunc(d.snap.GPUs, func(a, b snapshot.GPU) int {
 		if a.Index != b.Index {
 			return a.Index - b.Index
 		}

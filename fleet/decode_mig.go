@@ -67,7 +67,7 @@ func (g *gpuFigures) finishInstances(rows []snapshot.Process) []snapshot.Instanc
 		in.instance.FullIn = fullInOf(in.values)
 		all = append(all, in.instance)
 	}
-	slices.SortFunc(all, func(a, b snapshot.Instance) int {
+	slices.SortStableFunc(all, func(a, b snapshot.Instance) int {
 		if a.ID.GPU != b.ID.GPU {
 			return int(a.ID.GPU) - int(b.ID.GPU)
 		}

@@ -76,7 +76,7 @@ func (p *Prometheus) fitting(ctx context.Context, a *asking) (Unit, error) {
 
 // once leaves out GPUs that two exporters report, or that are scraped twice.
 func once(lines []Line) []Line {
-	slices.SortFunc(lines, func(a, b Line) int { return cmp.Or(cmp.Compare(a.GPU.UUID, b.GPU.UUID), cmp.Compare(a.Box, b.Box)) })
+	slices.SortStableFunc(lines, func(a, b Line) int { return cmp.Or(cmp.Compare(a.GPU.UUID, b.GPU.UUID), cmp.Compare(a.Box, b.Box)) })
 	return slices.CompactFunc(lines, func(a, b Line) bool { return a.GPU.UUID != "" && a.GPU.UUID == b.GPU.UUID })
 }
 

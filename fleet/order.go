@@ -112,7 +112,7 @@ func (o *order) sort(lines []Line, by Sort) {
 		placed[l.key()] = now
 	}
 	o.placed = placed
-	slices.SortFunc(lines, func(a, b Line) int {
+	slices.SortStableFunc(lines, func(a, b Line) int {
 		if by == ByWorst {
 			if d := cmp.Or(cmp.Compare(a.class(), b.class()), cmp.Compare(alertRank(a.Alert), alertRank(b.Alert))); d != 0 {
 				return d

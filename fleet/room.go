@@ -106,7 +106,7 @@ func (r *Room) finish() {
 		return slices.ContainsFunc(r.Now, func(n RoomyBox) bool { return n.Box == b.Box })
 	})
 	for _, boxes := range [][]RoomyBox{r.Now, r.AfterFlush} {
-		slices.SortFunc(boxes, func(a, b RoomyBox) int { return cmp.Or(cmp.Compare(b.GPUs, a.GPUs), cmp.Compare(a.Name, b.Name)) })
+		slices.SortStableFunc(boxes, func(a, b RoomyBox) int { return cmp.Or(cmp.Compare(b.GPUs, a.GPUs), cmp.Compare(a.Name, b.Name)) })
 	}
 }
 

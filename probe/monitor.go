@@ -307,7 +307,7 @@ func (m *Monitor) Problems() []Problem {
 			found = append(found, Problem{PID: t.pid, Path: t.path(), Err: a.err})
 		}
 	}
-	slices.SortFunc(found, func(a, b Problem) int {
+	slices.SortStableFunc(found, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.PID, b.PID), cmp.Compare(a.Path, b.Path))
 	})
 	return found

@@ -142,7 +142,7 @@ func (d *dayReader) at(t time.Time) (*snapshot.Snapshot, bool) {
 		})
 		then.GPUs = append(then.GPUs, g)
 	}
-	slices.SortFunc(then.GPUs, func(a, b snapshot.GPU) int { return cmp.Or(cmp.Compare(a.Index, b.Index), cmp.Compare(a.UUID, b.UUID)) })
+	slices.SortStableFunc(then.GPUs, func(a, b snapshot.GPU) int { return cmp.Or(cmp.Compare(a.Index, b.Index), cmp.Compare(a.UUID, b.UUID)) })
 	then.Ended = d.endedAt(&f, uuids)
 	then.Alerts = d.alertsAt(f.time)
 	return then, true

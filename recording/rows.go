@@ -220,7 +220,7 @@ func (r *Recording) Processes(from, to time.Time) ([]ProcessRow, error) {
 			all[i] = whole
 		}
 	}
-	slices.SortFunc(all, func(a, b ProcessRow) int {
+	slices.SortStableFunc(all, func(a, b ProcessRow) int {
 		return cmp.Or(a.First.Compare(b.First), cmp.Compare(a.ID.Process.PID, b.ID.Process.PID), cmp.Compare(a.ID.GPUUUID, b.ID.GPUUUID))
 	})
 	return all, nil

@@ -219,6 +219,6 @@ func (s *Sampler) addProbeOnlyGPUs(gpus []snapshot.GPU, rows []snapshot.Process)
 			Parts:  snapshot.PartsOf(snapshot.Bytes{}, rows, func(p *snapshot.Process) bool { return p.ID.GPUUUID == uuid }),
 		})
 	}
-	slices.SortFunc(gpus[listed:], func(a, b snapshot.GPU) int { return a.Index - b.Index })
+	slices.SortStableFunc(gpus[listed:], func(a, b snapshot.GPU) int { return a.Index - b.Index })
 	return gpus
 }

@@ -120,6 +120,6 @@ func (h *holders) without(rows []snapshot.Process, uuid string, infos map[int]pr
 			out = append(out, snapshot.Holder{Process: info.Identity, User: info.User, Name: info.Name, Command: info.Command, Job: info.Job})
 		}
 	}
-	slices.SortFunc(out, func(a, b snapshot.Holder) int { return a.Process.PID - b.Process.PID })
+	slices.SortStableFunc(out, func(a, b snapshot.Holder) int { return a.Process.PID - b.Process.PID })
 	return out
 }

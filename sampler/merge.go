@@ -258,7 +258,7 @@ func (s *Sampler) sweep(now time.Time) []snapshot.EndedProcess {
 		running := id.Process.Foreign() || s.options.Processes.Alive(id.Process)
 		s.history.Append(endedEvent(now, &g, running))
 	}
-	slices.SortFunc(ended, func(a, b snapshot.EndedProcess) int {
+	slices.SortStableFunc(ended, func(a, b snapshot.EndedProcess) int {
 		return cmp.Or(cmp.Compare(a.Last.GPU, b.Last.GPU), cmp.Compare(a.Last.ID.Process.PID, b.Last.ID.Process.PID))
 	})
 	return ended

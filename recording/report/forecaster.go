@@ -77,7 +77,7 @@ func (b *Builder) fillsOf(g *gpuSums) []fill {
 			moments = append(moments, o.Time)
 		}
 	}
-	slices.SortFunc(moments, time.Time.Compare)
+	slices.SortStableFunc(moments, time.Time.Compare)
 	var fills []fill
 	var last time.Time
 	for _, at := range moments {
@@ -169,7 +169,7 @@ func (b *Builder) forecaster(events []schema.ReportEvent) (schema.ReportForecast
 	for kind, n := range others {
 		out.OtherAlerts = append(out.OtherAlerts, schema.ReportAlertKind{Kind: string(kind), Count: n})
 	}
-	slices.SortFunc(out.OtherAlerts, func(x, y schema.ReportAlertKind) int {
+	slices.SortStableFunc(out.OtherAlerts, func(x, y schema.ReportAlertKind) int {
 		return cmp.Or(cmp.Compare(y.Count, x.Count), cmp.Compare(x.Kind, y.Kind))
 	})
 	return out, events

@@ -213,7 +213,7 @@ func (b *Builder) groups() (out []schema.ReportGroup, leftOut int) {
 	for _, g := range byName {
 		out = append(out, g.document())
 	}
-	slices.SortFunc(out, func(x, y schema.ReportGroup) int {
+	slices.SortStableFunc(out, func(x, y schema.ReportGroup) int {
 		return cmp.Or(cmp.Compare(hoursOf(y.WastedGiBHours), hoursOf(x.WastedGiBHours)), cmp.Compare(hoursOf(y.UsedGiBHours), hoursOf(x.UsedGiBHours)),
 			cmp.Compare(x.Name, y.Name), cmp.Compare(pidOf(&x), pidOf(&y)), cmp.Compare(slices.Min(append(x.GPUs, -1)), slices.Min(append(y.GPUs, -1))))
 	})

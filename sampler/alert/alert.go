@@ -88,7 +88,7 @@ func (e *Evaluator) Evaluate(snap *snapshot.Snapshot) []snapshot.Alert {
 	}
 	standing := e.latch(snap, found)
 	standing = withoutRepetition(standing)
-	slices.SortFunc(standing, worstFirst)
+	slices.SortStableFunc(standing, worstFirst)
 	var alerts []snapshot.Alert
 	for i := range standing {
 		alerts = append(alerts, standing[i].alert)

@@ -243,7 +243,7 @@ func (h *History) At(t time.Time) (*snapshot.Snapshot, bool) {
 			then.GPUs = append(then.GPUs, r.at(t, then.Rows))
 		}
 	}
-	slices.SortFunc(then.GPUs, func(a, b snapshot.GPU) int { return cmp.Compare(a.Index, b.Index) })
+	slices.SortStableFunc(then.GPUs, func(a, b snapshot.GPU) int { return cmp.Compare(a.Index, b.Index) })
 	for _, g := range h.latest.Ended {
 		if !g.Ended.After(t) {
 			then.Ended = append(then.Ended, g)

@@ -92,7 +92,7 @@ func (m *Memory) setUsed(used Bytes) {
 func SortRows(rows []Process) {
 	for i := 1; i < len(rows); i++ {
 		if byPlace(&rows[i-1], &rows[i]) > 0 {
-			slices.SortFunc(rows, func(a, b Process) int { return byPlace(&a, &b) })
+			slices.SortStableFunc(rows, func(a, b Process) int { return byPlace(&a, &b) })
 			return
 		}
 	}

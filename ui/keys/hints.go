@@ -30,7 +30,7 @@ func (b *Bindings) Hints(where Scope, past bool, last int) []Hint {
 			found = append(found, h)
 		}
 	}
-	slices.SortFunc(found, func(a, b Hint) int { return a.Position - b.Position })
+	slices.SortStableFunc(found, func(a, b Hint) int { return a.Position - b.Position })
 	return found
 }
 
@@ -52,7 +52,7 @@ func (h Hint) cells() int { return text.Width(h.Key) + 1 + text.Width(h.Text) }
 // one that does not fit, so that a wider screen never shows fewer hints.
 func FitHints(hints []Hint, room, gap int) []Hint {
 	ranked := slices.Clone(hints)
-	slices.SortFunc(ranked, func(a, b Hint) int { return a.Rank - b.Rank })
+	slices.SortStableFunc(ranked, func(a, b Hint) int { return a.Rank - b.Rank })
 	last, used := 0, -gap
 	for _, h := range ranked {
 		used += gap + h.cells()
