@@ -6,7 +6,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
@@ -31,54 +30,30 @@ type webConfig struct {
 }
 
 type serverTLS struct {
-	Cert              string                `yaml:"cert"`
-	CertFile          string                `yaml:"cert_file"`
-	Key               string                `yaml:"key"`
-	KeyFile           string                `yaml:"key_file"`
-	ClientAuth        clientAuth            `yaml:"client_auth_type"`
-	ClientCA          string                `yaml:"client_ca"`
-	ClientCAFile      string                `yaml:"client_ca_file"`
-	ClientAllowedSANs []string              `yaml:"client_allowed_sans"`
-	MinVersion        promconfig.TLSVersion `yaml:"min_version"`
-	MaxVersion        promconfig.TLSVersion `yaml:"max_version"`
-	CipherSuites      []cipher              `yaml:"cipher_suites"`
-	Curves            []curve               `yaml:"curve_preferences"`
-	PreferServer      bool                  `yaml:"prefer_server_cipher_suites"` // crypto/tls chooses by itself
+	Cert              string   `yaml:"cert"`
+	CertFile          string   `yaml:"cert_file"`
+	Key               string   `yaml:"key"`
+	KeyFile           string   `yaml:"key_file"`
+	ClientAuth        string   `yaml:"client_auth_type"`
+	ClientCA          string   `yaml:"client_ca"`
+	ClientCAFile      string   `yaml:"client_ca_file"`
+	ClientAllowedSANs []string `yaml:"client_allowed_sans"`
+	MinVersion        string   `yaml:"min_version"`
+	MaxVersion        string   `yaml:"max_version"`
+	CipherSuites      []string `yaml:"cipher_suites"`
+	Curves            []string `yaml:"curve_preferences"`
+	PreferServer      bool     `yaml:"prefer_server_cipher_suites"` // crypto/tls chooses by itself
 }
 
-type (
-	clientAuth tls.ClientAuthType
-	cipher     uint16
-	curve      tls.CurveID
-)
+const verifiedClients = "RequireAndVerifyClientCert"
 
-// UnmarshalYAML implements yaml.Unmarshaler.
-func (c *clientAuth) UnmarshalYAML(unmarshal func(any) error) (err error) {
-	*c, err = promconfig.Named(unmarshal, "client_auth_type", map[string]clientAuth{
-		"": clientAuth(tls.NoClientCert), "NoClientCert": clientAuth(tls.NoClientCert), "RequestClientCert": clientAuth(tls.RequestClientCert),
-		"RequireAnyClientCert": clientAuth(tls.RequireAnyClientCert), "RequireClientCert": clientAuth(tls.RequireAnyClientCert),
-		"VerifyClientCertIfGiven": clientAuth(tls.VerifyClientCertIfGiven), "RequireAndVerifyClientCert": clientAuth(tls.RequireAndVerifyClientCert),
-	})
-	return err
+// clientAuths are the values of client_auth_type.
+var clientAuths = map[string]tls.ClientAuthType{
+	"NoClientCert": tls.NoClientCert, "RequestClientCert": tls.RequestClientCert, "RequireAnyClientCert": tls.RequireAnyClientCert,
+	"RequireClientCert": tls.RequireAnyClientCert, "VerifyClientCertIfGiven": tls.VerifyClientCertIfGiven, verifiedClients: tls.RequireAndVerifyClientCert,
 }
 
-// UnmarshalYAML implements yaml.Unmarshaler.
-func (c *cipher) UnmarshalYAML(unmarshal func(any) error) (err error) {
-	secure := map[string]cipher{}
-	for _, suite := range tls.CipherSuites() {
-		secure[suite.Name] = cipher(suite.ID)
-	}
-	*c, err = promconfig.Named(unmarshal, "cipher suite", secure)
-	return err
-}
-
-// UnmarshalYAML implements yaml.Unmarshaler.
-func (c *curve) UnmarshalYAML(unmarshal func(any) error) (err error) {
-	*c, err = promconfig.Named(unmarshal, "curve", map[string]curve{
-		"CurveP256": curve(tls.CurveP256), "CurveP384": curve(tls.CurveP384), "CurveP521": curve(tls.CurveP521), "X25519": curve(tls.X25519),
-	})
-	return err
-}
+var curves = map[string]tls.CurveID{"CurveP256": tls.CurveP256, "CurveP384": tls.CurveP384, "CurveP521": tls.CurveP521, "X25519": tls.X25519}
 
 // headerValues are the headers that can be configured, and the values of which one is wanted.
 var headerValues = map[string][]string{
@@ -88,7 +63,7 @@ var headerValues = map[string][]string{
 
 // readWebConfig reads a file, and not those that it names.
 func readWebConfig(path string) (*webConfig, error) {
-	c := &webConfig{TLS: serverTLS{MinVersion: tls.VersionTLS12, MaxVersion: tls.VersionTLS13}}
+	c := &webConfig{TLS: serverTLS{MinVersion: "TLS12", MaxVersion: "TLS13"}}
 	c.HTTP.HTTP2 = true
 	if err := promconfig.Read(path, c, nil, "docs/exporter.md has the keys that are"); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -121,11 +96,12 @@ func (c *webConfig) check() error {
 // protects reports whether who reads must have a password or a certificate. Without a
 // certificate authority of its own, one of the system's is enough: those sign for everybody.
 func (c *webConfig) protects() bool {
-	return len(c.Users) > 0 || tls.ClientAuthType(c.TLS.ClientAuth) == tls.RequireAndVerifyClientCert && c.TLS.ClientCA+c.TLS.ClientCAFile != ""
+	return len(c.Users) > 0 || c.TLS.ClientAuth == verifiedClients && c.TLS.ClientCA+c.TLS.ClientCAFile != ""
 }
 
+// on reports whether TLS is configured.
 func (c *serverTLS) on() bool {
-	return c.Cert+c.CertFile+c.Key+c.KeyFile+c.ClientCA+c.ClientCAFile != "" || c.ClientAuth != clientAuth(tls.NoClientCert)
+	return c.Cert+c.CertFile+c.Key+c.KeyFile+c.ClientCA+c.ClientCAFile+c.ClientAuth != ""
 }
 
 // settings reads the certificates.
@@ -133,50 +109,40 @@ func (c *serverTLS) settings() (*tls.Config, error) {
 	if c.Cert+c.CertFile == "" || c.Key+c.KeyFile == "" {
 		return nil, errors.New("tls_server_config needs a certificate and its key: cert_file and key_file")
 	}
-	cert, err := fileOr(c.CertFile, c.Cert)
-	if err != nil {
-		return nil, err
+	v, suites := &promconfig.Values{}, map[string]uint16{}
+	for _, suite := range tls.CipherSuites() {
+		suites[suite.Name] = suite.ID
 	}
-	key, err := fileOr(c.KeyFile, c.Key)
-	if err != nil {
-		return nil, err
+	cert, key, authorities := v.Text(c.Cert, c.CertFile), v.Text(c.Key, c.KeyFile), v.Text(c.ClientCA, c.ClientCAFile)
+	settings := &tls.Config{MinVersion: v.TLSVersion(c.MinVersion), MaxVersion: v.TLSVersion(c.MaxVersion), ClientAuth: promconfig.Pick(v, "client_auth_type", c.ClientAuth, clientAuths)} //nolint:gosec // as the file says
+	for _, name := range c.CipherSuites {
+		settings.CipherSuites = append(settings.CipherSuites, promconfig.Pick(v, "cipher suite", name, suites))
 	}
-	pair, err := tls.X509KeyPair(cert, key)
+	for _, name := range c.Curves {
+		settings.CurvePreferences = append(settings.CurvePreferences, promconfig.Pick(v, "curve", name, curves))
+	}
+	if v.Err != nil {
+		return nil, v.Err
+	}
+	pair, err := tls.X509KeyPair([]byte(cert), []byte(key))
 	if err != nil {
 		return nil, fmt.Errorf("cert_file and key_file: %w", err)
 	}
-	settings := &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: uint16(c.MinVersion), MaxVersion: uint16(c.MaxVersion), ClientAuth: tls.ClientAuthType(c.ClientAuth)} //nolint:gosec // as the file says
-	for _, suite := range c.CipherSuites {
-		settings.CipherSuites = append(settings.CipherSuites, uint16(suite))
-	}
-	for _, preferred := range c.Curves {
-		settings.CurvePreferences = append(settings.CurvePreferences, tls.CurveID(preferred))
-	}
+	settings.Certificates = []tls.Certificate{pair}
 	if c.ClientAllowedSANs != nil {
 		settings.VerifyPeerCertificate = c.verifyNames
 	}
 	if c.ClientCA+c.ClientCAFile == "" {
 		return settings, nil
 	}
-	if settings.ClientAuth == tls.NoClientCert {
-		return nil, errors.New("client_ca_file is without a client_auth_type: RequireAndVerifyClientCert")
-	}
-	authorities, err := fileOr(c.ClientCAFile, c.ClientCA)
-	if err != nil {
-		return nil, err
-	}
 	settings.ClientCAs = x509.NewCertPool()
-	if !settings.ClientCAs.AppendCertsFromPEM(authorities) {
+	switch {
+	case settings.ClientAuth == tls.NoClientCert:
+		return nil, errors.New("client_ca_file is without a client_auth_type: " + verifiedClients)
+	case !settings.ClientCAs.AppendCertsFromPEM([]byte(authorities)):
 		return nil, fmt.Errorf("no certificate in %s", cmp.Or(c.ClientCAFile, "client_ca"))
 	}
 	return settings, nil
-}
-
-func fileOr(path, content string) ([]byte, error) {
-	if path == "" {
-		return []byte(content), nil
-	}
-	return os.ReadFile(path)
 }
 
 // verifyNames is why a client's certificate has no name that is allowed.

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -45,16 +44,16 @@ type authorization struct {
 }
 
 type tlsConfig struct {
-	CA                 string                `yaml:"ca"`
-	CAFile             string                `yaml:"ca_file"`
-	Cert               string                `yaml:"cert"`
-	CertFile           string                `yaml:"cert_file"`
-	Key                string                `yaml:"key"`
-	KeyFile            string                `yaml:"key_file"`
-	ServerName         string                `yaml:"server_name"`
-	InsecureSkipVerify bool                  `yaml:"insecure_skip_verify"`
-	MinVersion         promconfig.TLSVersion `yaml:"min_version"`
-	MaxVersion         promconfig.TLSVersion `yaml:"max_version"`
+	CA                 string `yaml:"ca"`
+	CAFile             string `yaml:"ca_file"`
+	Cert               string `yaml:"cert"`
+	CertFile           string `yaml:"cert_file"`
+	Key                string `yaml:"key"`
+	KeyFile            string `yaml:"key_file"`
+	ServerName         string `yaml:"server_name"`
+	InsecureSkipVerify bool   `yaml:"insecure_skip_verify"`
+	MinVersion         string `yaml:"min_version"`
+	MaxVersion         string `yaml:"max_version"`
 }
 
 type httpHeader struct {
@@ -115,19 +114,10 @@ func (c *httpConfig) check() error {
 		return errors.New("authorization.type is basic: use basic_auth")
 	case (c.TLS.Cert+c.TLS.CertFile == "") != (c.TLS.Key+c.TLS.KeyFile == ""):
 		return errors.New("tls_config needs both a certificate and its key: cert_file and key_file")
-	case c.TLS.MaxVersion != 0 && c.TLS.MaxVersion < c.TLS.MinVersion:
+	case c.TLS.MaxVersion != "" && c.TLS.MaxVersion < c.TLS.MinVersion:
 		return errors.New("tls_config.max_version is below min_version")
 	}
 	return nil
-}
-
-// either is a text, or what a file has.
-func either(text, file string) (string, error) {
-	if file == "" {
-		return text, nil
-	}
-	content, err := os.ReadFile(file)
-	return strings.TrimSpace(string(content)), err
 }
 
 // client makes a client; it contacts no server.
@@ -155,33 +145,27 @@ func (c *httpConfig) client() (*http.Client, error) {
 }
 
 func (c *tlsConfig) settings() (*tls.Config, error) {
-	settings := &tls.Config{ServerName: c.ServerName, InsecureSkipVerify: c.InsecureSkipVerify, MinVersion: uint16(c.MinVersion), MaxVersion: uint16(c.MaxVersion)} //nolint:gosec // as the file says
-	authority, err := either(c.CA, c.CAFile)
-	if err != nil {
-		return nil, err
-	}
+	v := &promconfig.Values{}
+	authority := v.Text(c.CA, c.CAFile)
+	settings := &tls.Config{ServerName: c.ServerName, InsecureSkipVerify: c.InsecureSkipVerify, MinVersion: v.TLSVersion(c.MinVersion), MaxVersion: v.TLSVersion(c.MaxVersion)} //nolint:gosec // as the file says
 	if authority != "" {
 		settings.RootCAs = x509.NewCertPool()
 		if !settings.RootCAs.AppendCertsFromPEM([]byte(authority)) {
 			return nil, fmt.Errorf("no certificate in %s", cmp.Or(c.CAFile, "tls_config.ca"))
 		}
 	}
-	if c.Cert+c.CertFile == "" {
-		return settings, nil
+	if c.Cert+c.CertFile != "" && v.Err == nil {
+		settings.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return c.certificate() }
+		_, v.Err = c.certificate()
 	}
-	settings.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return c.certificate() }
-	_, err = c.certificate()
-	return settings, err
+	return settings, v.Err
 }
 
 func (c *tlsConfig) certificate() (*tls.Certificate, error) {
-	cert, err := either(c.Cert, c.CertFile)
-	if err != nil {
-		return nil, err
-	}
-	key, err := either(c.Key, c.KeyFile)
-	if err != nil {
-		return nil, err
+	v := &promconfig.Values{}
+	cert, key := v.Text(c.Cert, c.CertFile), v.Text(c.Key, c.KeyFile)
+	if v.Err != nil {
+		return nil, v.Err
 	}
 	pair, err := tls.X509KeyPair([]byte(cert), []byte(key))
 	return &pair, err
@@ -193,39 +177,24 @@ func (c *httpConfig) request(ctx context.Context, method, url, form string) (*ht
 	if err != nil {
 		return nil, err
 	}
+	v := &promconfig.Values{}
 	for name, h := range c.Headers {
-		for _, file := range h.Files {
-			content, err := either("", file)
-			if err != nil {
-				return nil, err
-			}
-			r.Header.Add(name, content)
-		}
 		for _, value := range slices.Concat(h.Values, h.Secrets) {
 			r.Header.Add(name, value)
+		}
+		for _, file := range h.Files {
+			r.Header.Add(name, v.Text("", file))
 		}
 	}
 	r.Header.Set("User-Agent", "vramscope")
 	if form != "" {
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
-	switch {
-	case c.BasicAuth != nil:
-		name, err := either(c.BasicAuth.Username, c.BasicAuth.UsernameFile)
-		if err != nil {
-			return nil, err
-		}
-		password, err := either(c.BasicAuth.Password, c.BasicAuth.PasswordFile)
-		if err != nil {
-			return nil, err
-		}
-		r.SetBasicAuth(name, password)
-	case c.Authorization != nil:
-		credentials, err := either(c.Authorization.Credentials, c.Authorization.CredentialsFile)
-		if err != nil {
-			return nil, err
-		}
-		r.Header.Set("Authorization", cmp.Or(strings.TrimSpace(c.Authorization.Type), "Bearer")+" "+credentials)
+	if basic := c.BasicAuth; basic != nil {
+		r.SetBasicAuth(v.Text(basic.Username, basic.UsernameFile), v.Text(basic.Password, basic.PasswordFile))
 	}
-	return r, nil
+	if bearer := c.Authorization; bearer != nil {
+		r.Header.Set("Authorization", cmp.Or(strings.TrimSpace(bearer.Type), "Bearer")+" "+v.Text(bearer.Credentials, bearer.CredentialsFile))
+	}
+	return r, v.Err
 }

@@ -148,7 +148,7 @@ func TestHeaders(t *testing.T) {
 		if got := sent.Get("Authorization"); got != want || sent.Get("User-Agent") != "vramscope" {
 			t.Errorf("%s: %q", content, got)
 		}
-		if got := sent.Values("X-Scope-OrgID"); want == "" && !slices.Equal(got, []string{"right", "a", "b"}) {
+		if got := sent.Values("X-Scope-OrgID"); want == "" && !slices.Equal(got, []string{"a", "b", "right"}) {
 			t.Errorf("%q", got)
 		}
 	}

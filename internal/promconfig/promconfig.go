@@ -44,26 +44,29 @@ func Resolve(file string, paths ...*string) {
 	}
 }
 
-// TLSVersion is TLS10 to TLS13; 0 where the file names none.
-type TLSVersion uint16
+// Values reads what a configuration names. The first error stays.
+type Values struct{ Err error }
 
-var versions = map[string]TLSVersion{"TLS10": tls.VersionTLS10, "TLS11": tls.VersionTLS11, "TLS12": tls.VersionTLS12, "TLS13": tls.VersionTLS13}
-
-// UnmarshalYAML implements yaml.Unmarshaler.
-func (v *TLSVersion) UnmarshalYAML(unmarshal func(any) error) (err error) {
-	*v, err = Named(unmarshal, "TLS version", versions)
-	return err
+// Text is a text of the configuration, or else that of a file, which is read anew each time.
+func (v *Values) Text(text, file string) string {
+	if file == "" {
+		return text
+	}
+	content, err := os.ReadFile(file)
+	v.Err = cmp.Or(v.Err, err)
+	return strings.TrimSpace(string(content))
 }
 
-// Named reads the name of a value.
-func Named[T any](unmarshal func(any) error, kind string, values map[string]T) (value T, err error) {
-	var name string
-	if err := unmarshal(&name); err != nil {
-		return value, err
-	}
+// Pick is the value of a name. Without a name it is the zero value.
+func Pick[T any](v *Values, kind, name string, values map[string]T) T {
 	value, ok := values[name]
-	if !ok {
-		return value, fmt.Errorf("unknown %s: %s", kind, name)
+	if !ok && name != "" {
+		v.Err = cmp.Or(v.Err, fmt.Errorf("unknown %s: %s", kind, name))
 	}
-	return value, nil
+	return value
+}
+
+// TLSVersion is the version of a name: TLS10 to TLS13.
+func (v *Values) TLSVersion(name string) uint16 {
+	return Pick(v, "TLS version", name, map[string]uint16{"TLS10": tls.VersionTLS10, "TLS11": tls.VersionTLS11, "TLS12": tls.VersionTLS12, "TLS13": tls.VersionTLS13})
 }
