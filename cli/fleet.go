@@ -118,7 +118,7 @@ func (f *fleetFlags) source(ctx context.Context, now func() time.Time) (source f
 		running.Go(func() { boxes.Run(ctx) })
 		return boxes, "ssh", func() { cancel(); running.Wait() }, nil
 	}
-	engine, name, err := fleet.NewPrometheus(fleet.Engine{URL: f.prometheus, HTTPConfig: f.httpConfig})
+	engine, name, err := fleet.NewPrometheus(f.prometheus, f.httpConfig)
 	if err != nil {
 		return nil, "", nil, usage("%v", err)
 	}

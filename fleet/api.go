@@ -16,40 +16,35 @@ import (
 
 // Limits on an engine.
 const (
-	queryTimeout  = 10 * time.Second
-	largestAnswer = 16 << 20 // a box of 16 GPUs and 64 processes on each is 3 MB
-	atOnce        = 4        // queries at a time: an engine has 20 for everybody
+	queryTimeout = 10 * time.Second
+	maxAnswer    = 16 << 20 // a box of 16 GPUs and 64 processes on each is 3 MB
+	maxQueries   = 4        // at a time: an engine has 20 for everybody
 )
 
-// Engine says where an engine is and how it is reached.
-type Engine struct {
-	URL        string
-	HTTPConfig string // a file in Prometheus' own form (http_config); "": none
-}
-
-// api is the part of Prometheus' HTTP API that a fleet needs.
+// api is the part of Prometheus' HTTP API that a fleet needs. Its errors say what to do next.
 // https://prometheus.io/docs/prometheus/latest/querying/api/
 type api struct {
 	client *http.Client
 	config *httpConfig
 	base   *url.URL
+	slots  chan struct{} // of queries at a time
 }
 
-// connect makes the client, and the engine's name. It contacts no server.
-func (e Engine) connect() (*api, string, error) {
-	u, err := url.Parse(e.URL)
+// connect makes the client of an engine, and the engine's name. It contacts no server.
+func connect(address, httpConfig string) (*api, string, error) {
+	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, "", fmt.Errorf("%q is no URL of a Prometheus: want http://HOST:9090", text.Clean(e.URL))
+		return nil, "", fmt.Errorf("%q is no URL of a Prometheus: want http://HOST:9090", text.Clean(address))
 	}
-	config, err := readHTTPConfig(e.HTTPConfig)
+	config, err := readHTTPConfig(httpConfig)
 	if err != nil {
-		return nil, "", fmt.Errorf("%s: %w", e.HTTPConfig, err)
+		return nil, "", fmt.Errorf("%s: %w", httpConfig, err)
 	}
 	client, err := config.client()
 	if err != nil {
-		return nil, "", fmt.Errorf("%s: %w", e.HTTPConfig, err)
+		return nil, "", fmt.Errorf("%s: %w", httpConfig, err)
 	}
-	return &api{client, config, u.JoinPath("api", "v1")}, u.Redacted(), nil
+	return &api{client, config, u.JoinPath("api", "v1"), make(chan struct{}, maxQueries)}, u.Redacted(), nil
 }
 
 // answer is what an engine answers: data, or an error.
@@ -120,7 +115,7 @@ func (a *api) queryRange(ctx context.Context, query string, from, to time.Time, 
 }
 
 func (a *api) evaluate(ctx context.Context, path, want string, form url.Values) (*result, []string, error) {
-	got, err := call[result](ctx, a, http.MethodPost, form, path)
+	got, err := ask[result](ctx, a, http.MethodPost, form, path)
 	if err == nil && got.Data.ResultType != want {
 		err = fmt.Errorf("it answers with a %s, not with a %s", text.Clean(got.Data.ResultType), want)
 	}
@@ -131,7 +126,7 @@ func (a *api) evaluate(ctx context.Context, path, want string, form url.Values) 
 func (a *api) labelValues(ctx context.Context, label, match string, since time.Time) ([]string, error) {
 	form := url.Values{"match[]": {match}}
 	setTime(form, "start", since)
-	got, err := call[[]string](ctx, a, http.MethodGet, form, "label", label, "values")
+	got, err := ask[[]string](ctx, a, http.MethodGet, form, "label", label, "values")
 	return got.Data, err
 }
 
@@ -143,7 +138,19 @@ func setTime(form url.Values, name string, at time.Time) {
 
 func seconds(s float64) string { return strconv.FormatFloat(s, 'f', -1, 64) }
 
-// call asks an engine. One that takes no POST is asked by GET.
+// ask asks an engine when it has a slot.
+func ask[T any](ctx context.Context, a *api, method string, form url.Values, path ...string) (answer[T], error) {
+	select {
+	case a.slots <- struct{}{}:
+		defer func() { <-a.slots }()
+	case <-ctx.Done():
+		return answer[T]{}, explain(ctx.Err())
+	}
+	got, err := call[T](ctx, a, method, form, path...)
+	return got, explain(err)
+}
+
+// call sends a request. An engine that takes no POST gets it by GET.
 func call[T any](ctx context.Context, a *api, method string, form url.Values, path ...string) (got answer[T], err error) {
 	u, body := a.base.JoinPath(path...), form.Encode()
 	if method == http.MethodGet {
@@ -161,9 +168,9 @@ func call[T any](ctx context.Context, a *api, method string, form url.Values, pa
 	if code := resp.StatusCode; method == http.MethodPost && (code == http.StatusMethodNotAllowed || code == http.StatusNotImplemented) {
 		return call[T](ctx, a, http.MethodGet, form, path...)
 	}
-	content, err := bounded.First(resp.Body, largestAnswer+1)
-	if err == nil && len(content) > largestAnswer {
-		err = fmt.Errorf("the answer is larger than %d MiB: narrow the filter", largestAnswer>>20)
+	content, err := bounded.First(resp.Body, maxAnswer+1)
+	if err == nil && len(content) > maxAnswer {
+		err = fmt.Errorf("the answer is larger than %d MiB: narrow the filter", maxAnswer>>20)
 	}
 	if err != nil {
 		return got, err

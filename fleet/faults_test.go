@@ -21,7 +21,7 @@ import (
 // engineAt is a source that asks a server of the test.
 func engineAt(t *testing.T, url, httpConfig string) *Prometheus {
 	t.Helper()
-	p, _, err := NewPrometheus(Engine{URL: url, HTTPConfig: httpConfig})
+	p, _, err := NewPrometheus(url, httpConfig)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		{"no TLS to a TLS server", strings.Replace(tls.URL, "https:", "http:", 1), "https:// instead of http://"},
 		{"huge", serve(t, func(w http.ResponseWriter, _ *http.Request) {
 			chunk := []byte(strings.Repeat("x", 1<<20))
-			for range largestAnswer>>20 + 2 {
+			for range maxAnswer>>20 + 2 {
 				if _, err := w.Write(chunk); err != nil {
 					return
 				}
@@ -142,8 +142,8 @@ func TestASlowEngineIsGivenUp(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	busy := engineAt(t, slow, "")
-	for range atOnce { // of queries that were asked before
-		busy.slots <- struct{}{}
+	for range maxQueries { // of queries that were asked before
+		busy.api.slots <- struct{}{}
 	}
 	if _, err := busy.Look(ctx, Query{Lines: 10}); err == nil {
 		t.Error("it answers")
@@ -152,11 +152,11 @@ func TestASlowEngineIsGivenUp(t *testing.T) {
 
 func TestAURLOfNoEngineIsRefused(t *testing.T) {
 	for _, url := range []string{"", "prometheus:9090", "ftp://x", "http://", "http://x\x1b[2J"} {
-		if _, _, err := NewPrometheus(Engine{URL: url}); err == nil {
+		if _, _, err := NewPrometheus(url, ""); err == nil {
 			t.Errorf("%q is taken", url)
 		}
 	}
-	if _, name, err := NewPrometheus(Engine{URL: "http://u:secret@h:9090"}); err != nil || strings.Contains(name, "secret") {
+	if _, name, err := NewPrometheus("http://u:secret@h:9090", ""); err != nil || strings.Contains(name, "secret") {
 		t.Errorf("a password is shown: %q, %v", name, err)
 	}
 }

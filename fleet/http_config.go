@@ -126,7 +126,7 @@ func (c *httpConfig) client() (*http.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	transport := &http.Transport{TLSClientConfig: settings, MaxIdleConnsPerHost: atOnce, IdleConnTimeout: 5 * time.Minute, ForceAttemptHTTP2: c.HTTP2}
+	transport := &http.Transport{TLSClientConfig: settings, MaxIdleConnsPerHost: maxQueries, IdleConnTimeout: 5 * time.Minute, ForceAttemptHTTP2: c.HTTP2}
 	if c.ProxyFromEnvironment {
 		transport.Proxy = http.ProxyFromEnvironment
 	}

@@ -113,7 +113,7 @@ func TestKeysAreRefusedByName(t *testing.T) {
 		"basic_auth: [a\n":                                     "line 1",
 	} {
 		file := configFile(t, t.TempDir(), content)
-		if _, _, err := NewPrometheus(Engine{URL: "http://h:9090", HTTPConfig: file}); err == nil || !strings.HasPrefix(err.Error(), file+": ") || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
+		if _, _, err := NewPrometheus("http://h:9090", file); err == nil || !strings.HasPrefix(err.Error(), file+": ") || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%q: %v", content, err)
 		}
 	}

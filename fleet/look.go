@@ -10,13 +10,7 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
-	"vramscope/metric"
 	"vramscope/sampler/snapshot"
-)
-
-const (
-	metricHost = metric.HostInfo
-	migInfo    = metric.MIGInfo
 )
 
 // Look implements Source. First the lines are chosen: by the engine's ranking, and all

@@ -10,14 +10,14 @@ import (
 
 	"vramscope/internal/panics"
 	"vramscope/internal/text"
+	"vramscope/metric"
 )
 
 // Prometheus is a Source: an engine, or what speaks its HTTP API. The engine's clock
 // counts: every query is asked for its own now.
 type Prometheus struct {
-	api   *api
-	now   func() time.Time
-	slots chan struct{} // queries at a time
+	api *api
+	now func() time.Time
 
 	mu     sync.Mutex
 	found  asking    // exporters and jobs
@@ -26,13 +26,12 @@ type Prometheus struct {
 	warned []string  // by the engine since the last look: parts that did not answer
 }
 
-// NewPrometheus does not contact the engine yet. The name is the URL without a password.
-func NewPrometheus(e Engine) (source *Prometheus, name string, err error) {
-	api, name, err := e.connect()
-	if err != nil {
-		return nil, "", err
-	}
-	return &Prometheus{api: api, now: time.Now, slots: make(chan struct{}, atOnce)}, name, nil
+// NewPrometheus does not contact the engine yet. The name is its URL without a password.
+// httpConfig is a file in Prometheus' own form (http_config); "": none.
+func NewPrometheus(url, httpConfig string) (source *Prometheus, name string, err error) {
+	p := &Prometheus{now: time.Now}
+	p.api, name, err = connect(url, httpConfig)
+	return p, name, err
 }
 
 // discoverEvery is how often exporters and jobs are looked for anew, discoverSince how
@@ -88,16 +87,9 @@ func (p *Prometheus) search(ctx context.Context) (found asking, err error) {
 		names = append(names, e.used)
 	}
 	// A box without a GPU that answers has the host's series alone.
-	match := "{" + oneOf("__name__", append(names, exported(metricHost))) + "}"
+	match := "{" + oneOf("__name__", append(names, exported(metric.HostInfo))) + "}"
 	values := func(label string, since time.Time) ([]string, error) {
-		select {
-		case p.slots <- struct{}{}:
-			defer func() { <-p.slots }()
-		case <-ctx.Done():
-			return nil, explain(ctx.Err())
-		}
-		got, err := p.api.labelValues(ctx, label, match, since)
-		return got, explain(err)
+		return p.api.labelValues(ctx, label, match, since)
 	}
 	since := p.now().Add(-discoverSince)
 	have, err := values("__name__", since)
@@ -109,7 +101,7 @@ func (p *Prometheus) search(ctx context.Context) (found asking, err error) {
 		return found, err
 	}
 	for _, e := range exporters {
-		if slices.Contains(have, e.used) || e.people && slices.Contains(have, exported(metricHost)) {
+		if slices.Contains(have, e.used) || e.people && slices.Contains(have, exported(metric.HostInfo)) {
 			found.exporters = append(found.exporters, e)
 		}
 	}
@@ -137,15 +129,9 @@ func (p *Prometheus) ask(ctx context.Context, query string, at time.Time) ([]ser
 	if query == "" {
 		return nil, nil
 	}
-	select {
-	case p.slots <- struct{}{}:
-		defer func() { <-p.slots }()
-	case <-ctx.Done():
-		return nil, explain(ctx.Err())
-	}
 	vector, warnings, err := p.api.query(ctx, query, at)
 	if err != nil {
-		return nil, explain(err)
+		return nil, err
 	}
 	p.warn(warnings)
 	out := make([]series, len(vector.Result))

@@ -10,6 +10,7 @@ import (
 
 	"vramscope/internal/quantity"
 	"vramscope/internal/text"
+	"vramscope/metric"
 	"vramscope/sampler/snapshot"
 )
 
@@ -65,7 +66,7 @@ func (p *Prometheus) Room(ctx context.Context, q RoomQuery) (Room, error) {
 	if err != nil {
 		return Room{}, err
 	}
-	free := fmt.Sprintf("((%s) unless on (instance,uuid) %s)", a.wanted(free), exported(migInfo))
+	free := fmt.Sprintf("((%s) unless on (instance,uuid) %s)", a.wanted(free), exported(metric.MIGInfo))
 	flushed := free
 	if s := a.gpus(returnable, nil); s != "" {
 		flushed = fmt.Sprintf("(%[1]s + (%[2]s) or %[1]s)", free, s)

@@ -118,7 +118,7 @@ func says(pic *fleet.Picture, words string) bool {
 func TestAFleetInARealPrometheus(t *testing.T) {
 	server, paths := fleetOf(t)
 	url, stop, start := engine(t, server, paths, time.Second)
-	source, _, err := fleet.NewPrometheus(fleet.Engine{URL: url})
+	source, _, err := fleet.NewPrometheus(url, "")
 	if err != nil {
 		t.Fatal(err)
 	}

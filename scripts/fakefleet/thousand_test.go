@@ -72,7 +72,7 @@ func TestAThousandBoxes(t *testing.T) {
 		names = append(names, boxName(n))
 	}
 	url, _, _ := engine(t, strings.TrimPrefix(s.URL, "http://"), names, 15*time.Second)
-	source, _, err := fleet.NewPrometheus(fleet.Engine{URL: url})
+	source, _, err := fleet.NewPrometheus(url, "")
 	if err != nil {
 		t.Fatal(err)
 	}
