@@ -52,7 +52,11 @@ prints one table, as vramscope once does, and ends.`,
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
 		p.hideGlobalFlags(cmd)
-		writeHelp(cmd.OutOrStdout(), cmd)
+		_, _ = fmt.Fprint(cmd.OutOrStdout(), cmp.Or(cmd.Long, cmd.Short), "\n\n", usageOf(cmd)) // main reports that standard output fails
+	})
+	root.SetUsageFunc(func(cmd *cobra.Command) error {
+		_, err := io.WriteString(cmd.OutOrStderr(), usageOf(cmd))
+		return err
 	})
 	p.addGlobalFlags(root.PersistentFlags())
 	p.completeGlobalFlags(root)
@@ -138,11 +142,11 @@ const exitCodes = `  0  all went well
   9  there is a driver library, but no driver or no GPU
  12  there is no driver library`
 
-// writeHelp writes a command's help. cobra's templates would do it, too, but keep each
+// usageOf is how a command is used. cobra's templates would write it, too, but keep each
 // exported method in the program file: 3 MB.
-func writeHelp(out io.Writer, cmd *cobra.Command) {
+func usageOf(cmd *cobra.Command) string {
 	var b strings.Builder
-	b.WriteString(cmp.Or(cmd.Long, cmd.Short) + "\n\nUsage\n")
+	b.WriteString("Usage\n")
 	if cmd.HasParent() {
 		b.WriteString("  " + cmd.UseLine() + "\n")
 	} else {
@@ -164,5 +168,5 @@ func writeHelp(out io.Writer, cmd *cobra.Command) {
 	if !cmd.HasParent() {
 		section("Exit codes", exitCodes)
 	}
-	_, _ = io.WriteString(out, b.String()) // main reports that standard output fails
+	return b.String()
 }
