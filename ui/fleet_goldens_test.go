@@ -78,7 +78,7 @@ func TestOpenedBoxGoldens(t *testing.T) {
 	e := &engine{box: snapshottest.DrawnBox()}
 	server := httptest.NewServer(e)
 	t.Cleanup(server.Close)
-	source, _, err := fleet.NewPrometheus(fleet.Engine{URL: server.URL})
+	source, _, err := fleet.NewPrometheus(server.URL, "")
 	if err != nil {
 		t.Fatal(err)
 	}
