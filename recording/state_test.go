@@ -127,3 +127,40 @@ func TestSamplesOfATail(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 }
+
+func TestLastAt(t *testing.T) {
+	times := []int64{10, 20, 30}
+	for at, want := range map[int64]int{5: 0, 10: 0, 19: 0, 20: 1, 21: 1, 30: 2, 99: 2} {
+		if got := lastAt(times, at); got != want {
+			t.Errorf("at %d: %d, want %d", at, got, want)
+		}
+	}
+}
+
+// TestPresent: the age of days is measured from the end of the newest whole day before now.
+func TestPresent(t *testing.T) {
+	file := func(name string) string { return "/var/lib/vramscope/" + name + suffix }
+	now := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
+	end := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		name    string
+		paths   []string
+		writing string
+		want    time.Time
+	}{
+		{"no days", nil, "", now},
+		{"an old day", []string{file("2026-11-19"), file("2026-11-20")}, "", end},
+		{"another file after it", []string{file("2026-11-20"), file("what")}, "", end},
+		{"a day in the future after it", []string{file("2026-11-20"), file("2031-01-01")}, "", end},
+		{"the day that is written", []string{file("2026-11-20"), file("2026-11-22")}, file("2026-11-22"), end},
+		{"today", []string{file("2026-11-20"), file("2026-11-24")}, "", now},
+	} {
+		w := &Writer{}
+		if c.writing != "" {
+			w.day = &day{path: c.writing}
+		}
+		if got := w.present(c.paths, now); !got.Equal(c.want) {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}
