@@ -51,8 +51,12 @@ func (d *day) writeOOM(at int64, e *snapshot.Event, snap *snapshot.Snapshot, gpu
 		p = ended.Last
 	}
 	var requested, detail any
-	if of := e.OutOfMemory; of != nil {
-		requested, detail = number(of.Requested), failureText(of)
+	if e.OutOfMemory != nil {
+		failed := *e.OutOfMemory
+		for _, s := range []*string{&failed.Allocator, &failed.API, &failed.Library, &failed.Config} {
+			*s = text.Clean(*s)
+		}
+		requested, detail = number(failed.Requested), encoded(&failed)
 	}
 	d.exec(`INSERT INTO ooms (time_ns, gpu, process, message, gpu_total_bytes, gpu_used_bytes, gpu_free_bytes,
 		used_bytes, allocated_bytes, cached_bytes, fragmented_bytes, requested_bytes, detail) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,

@@ -2,6 +2,7 @@ package recording
 
 import (
 	"database/sql"
+	"encoding/json"
 	"math"
 	"slices"
 	"strconv"
@@ -99,7 +100,9 @@ func (d *dayReader) events(limit int, where string, args ...any) []snapshot.Even
 			e.Row.Process.PID, e.Row.Process.StartTime, e.Row.Process.Namespace = int(pid.Int64), uint64(start.Int64), uint64(namespace.Int64)
 		}
 		e.User, e.Name, e.Message, e.Bytes = user.String, name.String, message.String, known[quantity.Bytes](bytes, quantity.Computed)
-		e.OutOfMemory = failureOf(detail.String)
+		if failed := new(snapshot.OutOfMemory); detail.Valid && json.Unmarshal([]byte(detail.String), failed) == nil {
+			e.OutOfMemory = failed
+		}
 		events = append(events, e)
 		return err
 	}, `SELECT e.time_ns, e.kind, e.severity, e.gpu, g.gpu_index, p.pid, p.start_time, p.pid_namespace, p.gpu, p.mig_gpu, p.mig_compute, e.user, e.name, e.message, e.bytes,

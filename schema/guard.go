@@ -105,7 +105,7 @@ func GuardOf(g *snapshot.Guard) *Guard {
 	}
 	for _, s := range g.Standings {
 		out.Standings = append(out.Standings, GuardStanding{
-			Process: rowOf(s.Row), Importance: s.Importance, Order: s.Order, Reason: Text(s.Reason), FreesBytes: s.Frees, StaysBytes: s.Stays,
+			Process: RowOf(s.Row), Importance: s.Importance, Order: s.Order, Reason: Text(s.Reason), FreesBytes: s.Frees, StaysBytes: s.Stays,
 		})
 	}
 	return out
@@ -124,7 +124,7 @@ func DecisionsOf(decisions []snapshot.GuardDecision) []Decision {
 			one.GPU = &d.GPU
 		}
 		if d.Row.Process.PID != 0 {
-			row := rowOf(d.Row)
+			row := RowOf(d.Row)
 			one.Process = &row
 		}
 		out = append(out, one)
@@ -132,7 +132,8 @@ func DecisionsOf(decisions []snapshot.GuardDecision) []Decision {
 	return out
 }
 
-func rowOf(id snapshot.RowID) Row {
+// RowOf identifies a row.
+func RowOf(id snapshot.RowID) Row {
 	row := Row{PID: id.Process.PID, StartTimeTicks: id.Process.StartTime, PIDNamespace: id.Process.Namespace, GPUUUID: id.GPUUUID}
 	if id.Instance.MIG {
 		row.GPUInstance, row.ComputeInstance = &id.Instance.GPU, &id.Instance.Compute
@@ -155,7 +156,7 @@ func (g *Guard) Restore() *snapshot.Guard {
 	}
 	for _, s := range g.Standings[:min(len(g.Standings), mostGuarded)] {
 		out.Standings = append(out.Standings, snapshot.GuardStanding{
-			Row: s.Process.restore(), Importance: s.Importance, Order: max(s.Order, 0), Reason: text.Clean(string(s.Reason)),
+			Row: s.Process.RowID(), Importance: s.Importance, Order: max(s.Order, 0), Reason: text.Clean(string(s.Reason)),
 			Frees: max(min(s.FreesBytes, mostBytes), 0), Stays: sane(s.StaysBytes, quantity.Computed),
 		})
 	}
@@ -165,7 +166,8 @@ func (g *Guard) Restore() *snapshot.Guard {
 	return out
 }
 
-func (r *Row) restore() snapshot.RowID {
+// RowID is the inverse of RowOf.
+func (r *Row) RowID() snapshot.RowID {
 	id := snapshot.RowID{Process: process.Identity{PID: r.PID, StartTime: r.StartTimeTicks, Namespace: r.PIDNamespace}, GPUUUID: r.GPUUUID}
 	if r.GPUInstance != nil && r.ComputeInstance != nil {
 		id.Instance = snapshot.InstanceID{MIG: true, GPU: *r.GPUInstance, Compute: *r.ComputeInstance}
@@ -183,7 +185,7 @@ func (d *Decision) restore() snapshot.GuardDecision {
 		out.GPU = *d.GPU
 	}
 	if d.Process != nil {
-		out.Row = d.Process.restore()
+		out.Row = d.Process.RowID()
 		out.GPUUUID, out.Instance = out.Row.GPUUUID, out.Row.Instance
 	}
 	return out

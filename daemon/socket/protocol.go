@@ -3,7 +3,6 @@ package socket
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"vramscope/internal/process"
@@ -193,6 +192,3 @@ func seriesRequest(key snapshot.SeriesKey, from, to time.Time, buckets int) requ
 	r.GPUInstance, r.ComputeInstance = instanceFields(in)
 	return r
 }
-
-// utf8Of is a text as JSON can hold it.
-func utf8Of(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }

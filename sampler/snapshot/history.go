@@ -83,16 +83,16 @@ func (e *Event) NothingDone() bool {
 }
 
 // OutOfMemory is an allocation that failed, as its process reports it. Texts are
-// hostile input.
+// hostile input. Recordings and the daemon's protocol have it in this JSON.
 type OutOfMemory struct {
-	Requested   Bytes
-	Free        Bytes  // on the device, as the process saw it
-	Limit       Bytes  // what the allocator may reserve: all that the device has, or less
-	Allocator   string // its kind; the next figures are its own
-	Reserved    Bytes
-	Allocated   Bytes
-	LargestFree Bytes
-	API         string // the driver's call, where that is known: "cuMemAlloc"
-	Library     string // whose code made it
-	Config      string // the allocator's settings
+	Requested   Bytes  `json:"requested_bytes"`
+	Free        Bytes  `json:"free_bytes"`  // on the device, as the process saw it
+	Limit       Bytes  `json:"limit_bytes"` // what the allocator may reserve: all that the device has, or less
+	Allocator   string `json:"allocator"`   // its kind; the next figures are its own
+	Reserved    Bytes  `json:"reserved_bytes"`
+	Allocated   Bytes  `json:"allocated_bytes"`
+	LargestFree Bytes  `json:"largest_free_bytes"`
+	API         string `json:"api"`     // the driver's call, where that is known: "cuMemAlloc"
+	Library     string `json:"library"` // whose code made it
+	Config      string `json:"config"`  // the allocator's settings
 }
