@@ -25,6 +25,11 @@ type GPURow struct {
 	Total, Reserved snapshot.Bytes
 }
 
+// Capacity is the total less what the driver keeps for itself.
+func (g *GPURow) Capacity() snapshot.Bytes {
+	return snapshot.Memory{Total: g.Total, Reserved: g.Reserved}.Capacity()
+}
+
 // EventRow is an event of the log.
 type EventRow struct {
 	Time time.Time `column:"time_ns"`

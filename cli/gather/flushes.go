@@ -40,6 +40,6 @@ func addFlushes(b *evaluation.Builder, r *recording.Recording, processes []recor
 		case e.FreedBytes != nil:
 			a.Freed = quantity.From(*e.FreedBytes, quantity.Probe)
 		}
-		b.AddAction(evaluation.Action{Time: at, Kind: a.Kind, GPUUUID: a.GPUUUID, Process: a.Row(), Message: a.Message, Freed: a.Freed, Stayed: stayed(r, &a)})
+		b.AddAction(a, stayed(r, &a))
 	})
 }

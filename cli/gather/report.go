@@ -4,9 +4,7 @@ import (
 	"time"
 
 	"vramscope/action"
-	"vramscope/internal/process"
 	"vramscope/internal/quantity"
-	"vramscope/internal/text"
 	"vramscope/metric"
 	"vramscope/recording"
 	evaluation "vramscope/recording/report"
@@ -29,15 +27,14 @@ func Report(r *recording.Recording, q evaluation.Question, log *action.Log) (*ev
 		return nil, err
 	}
 	for _, g := range gpus {
-		m := snapshot.Memory{Total: g.Total, Reserved: g.Reserved}
-		b.AddGPU(evaluation.GPU{UUID: g.UUID, Index: g.Index, Name: g.Name, Capacity: m.Capacity()})
+		b.AddGPU(g)
 	}
 	processes, err := r.Processes(q.From, q.To)
 	if err != nil {
 		return nil, err
 	}
 	for i := range processes {
-		b.AddProcess(processOf(&processes[i]))
+		b.AddProcess(&processes[i])
 	}
 	sums, err := unwritten(r, q.From, q.To)
 	if err != nil {
@@ -57,21 +54,6 @@ func Report(r *recording.Recording, q evaluation.Question, log *action.Log) (*ev
 		return nil, err
 	}
 	return b, nil
-}
-
-func processOf(p *recording.ProcessRow) evaluation.Process {
-	job := ""
-	if p.Job.ID != "" {
-		job = p.Job.Kind + " " + p.Job.ID
-	}
-	command := ""
-	if len(p.Command) > 0 {
-		command = text.Clean(process.ShortCommand(p.Command, p.Name))
-	}
-	return evaluation.Process{
-		ID: p.ID, Started: p.Started, User: p.User, Name: p.Name, Command: command, Job: job, First: p.First, Ended: p.Ended,
-		Watched: p.OutOfMemoryCount.Known(),
-	}
 }
 
 // fromSamples are sums of samples, which are taken where a recorder has written none, or
@@ -126,27 +108,20 @@ func unwritten(r *recording.Recording, from, to time.Time) (*fromSamples, error)
 }
 
 func addDay(b *evaluation.Builder, r *recording.Recording, from, to time.Time, sums *fromSamples) error {
-	addMinute := func(m *recording.GPUMinute) {
-		b.AddMinute(&evaluation.Minute{
-			Time: m.Time, GPUUUID: m.GPUUUID, Covered: m.Covered,
-			Used: spread(m.Used), Free: mean(m.Free), Allocated: mean(m.Allocated), Cached: mean(m.Cached), Fragmented: mean(m.Fragmented),
-			Other: mean(m.Other), Unknown: mean(m.Unknown), Utilization: percents(m.Utilization),
-		})
-	}
 	err := r.GPUMinutes(from, to, func(m *recording.GPUMinute) {
 		key := minuteOf{m.GPUUUID, m.Time.UnixNano()}
 		if sum := sums.minutes[key]; sum != nil && m.Covered < sum.Covered {
 			return
 		}
 		delete(sums.minutes, key)
-		addMinute(m)
+		b.AddMinute(m)
 	})
 	if err != nil {
 		return err
 	}
 	for _, m := range sums.minutes {
 		if !m.Time.Before(from) && m.Time.Before(to) {
-			addMinute(m)
+			b.AddMinute(m)
 		}
 	}
 	counted, err := stepsOf(r, from, to)
@@ -154,14 +129,6 @@ func addDay(b *evaluation.Builder, r *recording.Recording, from, to time.Time, s
 		return err
 	}
 	from5 := from.Truncate(fiveMinutes) // of the first the report takes its share
-	addFiveMinutes := func(f *recording.Process5Min) {
-		retries := quantity.From(int(f.AllocRetries.Or(0)), f.AllocRetries.Source())
-		b.AddFiveMinutes(&evaluation.FiveMinutes{
-			Time: f.Time, Process: f.Row(), Covered: f.Covered,
-			Used: spread(f.Used), Allocated: mean(f.Allocated), Cached: mean(f.Cached), Fragmented: mean(f.Fragmented), Other: mean(f.Other),
-			Utilization: percents(f.Utilization), Retries: retries, Steps: counted.at(f.Row(), f.Time),
-		})
-	}
 	err = r.Process5Min(from5, to, func(f *recording.Process5Min) {
 		key := fiveOf{f.Row(), f.Time.UnixNano()}
 		if sum := sums.fives[key]; sum != nil && f.Covered < sum.Covered {
@@ -169,14 +136,14 @@ func addDay(b *evaluation.Builder, r *recording.Recording, from, to time.Time, s
 			return
 		}
 		delete(sums.fives, key)
-		addFiveMinutes(f)
+		b.AddFiveMinutes(f, counted.at(f.Row(), f.Time))
 	})
 	if err != nil {
 		return err
 	}
 	for _, f := range sums.fives {
 		if !f.Time.Before(from5) && f.Time.Before(to) {
-			addFiveMinutes(f)
+			b.AddFiveMinutes(f, counted.at(f.Row(), f.Time))
 		}
 	}
 	return addEvents(b, r, from, to)
@@ -205,13 +172,13 @@ func stepsOf(r *recording.Recording, from, to time.Time) (*steps, error) {
 	return s, nil
 }
 
-func (s *steps) at(row snapshot.RowID, t time.Time) snapshot.Int {
+func (s *steps) at(row snapshot.RowID, t time.Time) evaluation.Count {
 	points := s.of[row]
 	i := int(t.Sub(s.from) / fiveMinutes)
 	if i < 0 || i >= len(points) || !points[i].Known {
-		return snapshot.Int{}
+		return evaluation.Count{}
 	}
-	return quantity.From(int(points[i].Last), quantity.Probe)
+	return quantity.From(points[i].Last, quantity.Probe)
 }
 
 func addEvents(b *evaluation.Builder, r *recording.Recording, from, to time.Time) error {
@@ -220,7 +187,7 @@ func addEvents(b *evaluation.Builder, r *recording.Recording, from, to time.Time
 		return err
 	}
 	for i := range ooms {
-		b.AddOutOfMemory(evaluation.OutOfMemory{Time: ooms[i].Time, GPUUUID: ooms[i].GPUUUID, Process: ooms[i].Row(), Message: ooms[i].Message})
+		b.AddOutOfMemory(ooms[i])
 	}
 	if err := addAlerts(b, r, from, to); err != nil {
 		return err
@@ -230,15 +197,14 @@ func addEvents(b *evaluation.Builder, r *recording.Recording, from, to time.Time
 		return err
 	}
 	for i := range actions {
-		a := &actions[i]
-		b.AddAction(evaluation.Action{Time: a.Time, Kind: a.Kind, GPUUUID: a.GPUUUID, Process: a.Row(), Message: a.Message, Freed: a.Freed, Stayed: stayed(r, a)})
+		b.AddAction(actions[i], stayed(r, &actions[i]))
 	}
 	events, err := r.EventRows(from, to)
 	if err != nil {
 		return err
 	}
 	for i := range events {
-		b.AddEvent(&snapshot.Event{Time: events[i].Time, Kind: events[i].Kind, GPUUUID: events[i].GPUUUID, Message: events[i].Message})
+		b.AddEvent(&events[i])
 	}
 	return nil
 }
@@ -260,11 +226,7 @@ func addAlerts(b *evaluation.Builder, r *recording.Recording, from, to time.Time
 		return err
 	}
 	for i := range alerts {
-		a := &alerts[i]
-		b.AddAlert(evaluation.Alert{
-			Time: a.Time, Since: a.Since, Kind: a.Kind, GPUUUID: a.GPUUUID, Instance: a.Instance, Process: a.Row(), Message: a.Message,
-			FullIn: full[a.ID],
-		})
+		b.AddAlert(alerts[i], full[alerts[i].ID])
 	}
 	return nil
 }
@@ -292,14 +254,4 @@ func stayed(r *recording.Recording, a *recording.Action) (out [len(evaluation.St
 		}
 	}
 	return out
-}
-
-func spread(s recording.Sum) evaluation.Spread {
-	return evaluation.Spread{Min: s.Min, Mean: s.Mean, Max: s.Max}
-}
-
-func mean(v snapshot.Bytes) evaluation.Spread { return evaluation.Spread{Mean: v} }
-
-func percents(u recording.Utilization) evaluation.Percents {
-	return evaluation.Percents{Mean: u.Mean, Max: quantity.From(float64(u.Max.Or(0)), u.Max.Source())}
 }

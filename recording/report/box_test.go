@@ -1,11 +1,13 @@
 package report
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
+	"vramscope/recording"
 	"vramscope/sampler/snapshot"
 	"vramscope/schema"
 )
@@ -23,7 +25,7 @@ func newBox(by string, hours int) box {
 	b := box{New(Question{From: start, To: at(60 * hours), By: by})}
 	b.AddSession("h100-03", false)
 	for i, uuid := range []string{gpuA, gpuB} {
-		b.AddGPU(GPU{UUID: uuid, Index: i, Name: "NVIDIA H100", Capacity: gib(80)})
+		b.AddGPU(recording.GPURow{UUID: uuid, Index: i, Name: "NVIDIA H100", Total: gib(80), Reserved: gib(0)})
 	}
 	return b
 }
@@ -34,16 +36,18 @@ func gib(n float64) snapshot.Bytes {
 
 func percent(v float64) snapshot.Float { return quantity.From(v, quantity.Driver) }
 
-func level80(n float64) Spread { return Spread{gib(n), gib(n), gib(n)} }
+func level80(n float64) recording.Sum { return recording.Sum{Min: gib(n), Mean: gib(n), Max: gib(n)} }
 
-func busy(v float64) Percents { return Percents{percent(v), percent(v), percent(v)} }
+func busy(v float64) recording.Utilization {
+	return recording.Utilization{Mean: percent(v), Max: quantity.From(int(v), quantity.Driver)}
+}
 
 // use adds minutes of the first GPU with so much used and busy.
 func (b box) use(from, to int, used, utilization float64) {
 	for m := from; m < to; m++ {
-		b.AddMinute(&Minute{
-			Time: at(m), GPUUUID: gpuA, Covered: time.Minute, Used: level80(used), Free: level80(80 - used),
-			Unknown: level80(used), Utilization: busy(utilization),
+		b.AddMinute(&recording.GPUMinute{
+			Time: at(m), Subject: on(gpuA), Covered: time.Minute, Used: level80(used), Free: gib(80 - used),
+			Unknown: gib(used), Utilization: busy(utilization),
 		})
 	}
 }
@@ -52,10 +56,25 @@ func row(pid int, uuid string) snapshot.RowID {
 	return snapshot.RowID{Process: process.Identity{PID: pid, StartTime: uint64(pid)}, GPUUUID: uuid}
 }
 
+// processRow is a process that was there from the start.
+func processRow(id snapshot.RowID, user, command string) *recording.ProcessRow {
+	p := &recording.ProcessRow{First: at(0)}
+	p.ID, p.User, p.Command = id, user, strings.Fields(command)
+	return p
+}
+
+func on(uuid string) recording.Subject { return recording.Subject{GPUUUID: uuid} }
+
+func of(id snapshot.RowID) recording.Subject {
+	return recording.Subject{GPUUUID: id.GPUUUID, Process: processRow(id, "", "")}
+}
+
 // started adds a process of the first GPU.
 func (b box) started(pid, minute int, user, command string) snapshot.RowID {
 	id := row(pid, gpuA)
-	b.AddProcess(Process{ID: id, Started: at(minute), First: at(minute), User: user, Name: "python3", Command: command})
+	p := processRow(id, user, command)
+	p.Started, p.First, p.Name = at(minute), at(minute), "python3"
+	b.AddProcess(p)
 	return id
 }
 

@@ -3,7 +3,10 @@ package report
 import (
 	"time"
 
+	"vramscope/internal/process"
 	"vramscope/internal/quantity"
+	"vramscope/internal/text"
+	"vramscope/recording"
 	"vramscope/sampler/snapshot"
 	"vramscope/schema"
 )
@@ -44,10 +47,10 @@ type Builder struct {
 	gpus      []*gpuSums
 	byUUID    map[string]*gpuSums
 	processes map[snapshot.RowID]*processSums
-	ooms      []OutOfMemory
-	alerts    []Alert
+	ooms      []recording.OOM
+	alerts    []alert
 	raised    map[alertKey]bool
-	actions   []Action
+	actions   []action
 	others    []schema.ReportEvent
 	hours     hours
 	recorded  map[int64]time.Duration // by minute: the most of any GPU
@@ -69,36 +72,37 @@ func (b *Builder) AddSession(host string, simulated bool) {
 }
 
 // AddGPU takes a GPU; one that is known already is described anew.
-func (b *Builder) AddGPU(g GPU) {
+func (b *Builder) AddGPU(g recording.GPURow) {
 	if known := b.byUUID[g.UUID]; known != nil {
-		known.GPU = g
+		known.GPURow = g
 		return
 	}
-	sums := &gpuSums{GPU: g, idleAt: newMinuteSet(b.question), timeline: newTimeline(b.question)}
+	sums := &gpuSums{GPURow: g, idleAt: newMinuteSet(b.question), timeline: newTimeline(b.question)}
 	sums.full.tight = newMinuteSet(b.question)
 	b.byUUID[g.UUID] = sums
 	b.gpus = append(b.gpus, sums)
 }
 
-// AddProcess takes a process; one that is known already, from another day, is
-// described anew.
-func (b *Builder) AddProcess(p Process) {
-	if known := b.processes[p.ID]; known != nil {
-		p.First, p.Watched = known.First, p.Watched || known.Watched
-		known.Process = p
-		return
+// AddProcess takes a process, which it keeps.
+func (b *Builder) AddProcess(p *recording.ProcessRow) {
+	sums := &processSums{ProcessRow: p}
+	if len(p.Command) > 0 {
+		sums.command = text.Clean(process.ShortCommand(p.Command, p.Name))
 	}
-	b.processes[p.ID] = &processSums{Process: p}
+	if p.Job.ID != "" {
+		sums.job = p.Job.Kind + " " + p.Job.ID
+	}
+	b.processes[p.ID] = sums
 }
 
 // AddMinute takes a minute of a GPU.
-func (b *Builder) AddMinute(m *Minute) {
+func (b *Builder) AddMinute(m *recording.GPUMinute) {
 	g := b.byUUID[m.GPUUUID]
 	if g == nil || m.Covered <= 0 || !b.within(m.Time) {
 		return
 	}
 	if g.used.known && !m.Used.Mean.Known() { // it is lost, and has no parts, though its processes' probes may report
-		m = &Minute{Time: m.Time, GPUUUID: m.GPUUUID, Covered: m.Covered, Utilization: m.Utilization}
+		m = &recording.GPUMinute{Time: m.Time, Subject: m.Subject, Covered: m.Covered, Utilization: m.Utilization}
 	}
 	g.add(m)
 	minute := minuteOf(m.Time)
@@ -106,9 +110,10 @@ func (b *Builder) AddMinute(m *Minute) {
 	b.hours.addMinute(g, m)
 }
 
-// AddFiveMinutes takes five minutes of a process.
-func (b *Builder) AddFiveMinutes(f *FiveMinutes) {
-	p, share := b.processes[f.Process], b.shareOf(f.Time)
+// AddFiveMinutes takes five minutes of a process, with the steps that it had made at
+// their end.
+func (b *Builder) AddFiveMinutes(f *recording.Process5Min, steps Count) {
+	p, share := b.processes[f.Row()], b.shareOf(f.Time)
 	if p == nil || f.Covered <= 0 || share <= 0 {
 		return
 	}
@@ -119,27 +124,33 @@ func (b *Builder) AddFiveMinutes(f *FiveMinutes) {
 	}
 	if p.used.known && !f.Used.Mean.Known() {
 		some := *f
-		some.Allocated, some.Cached, some.Fragmented, some.Other = Spread{}, Spread{}, Spread{}, Spread{}
+		some.Allocated, some.Cached, some.Fragmented, some.Other = snapshot.Bytes{}, snapshot.Bytes{}, snapshot.Bytes{}, snapshot.Bytes{}
 		f = &some
 	}
-	retries, steps := p.add(f, b.byUUID[f.Process.GPUUUID])
-	b.hours.addProcess(p, f, retries, steps)
+	retried, stepped := p.add(f, steps, b.byUUID[f.Row().GPUUUID])
+	b.hours.addProcess(p, f, retried, stepped)
 }
 
 // AddOutOfMemory takes an out-of-memory error.
-func (b *Builder) AddOutOfMemory(o OutOfMemory) {
+func (b *Builder) AddOutOfMemory(o recording.OOM) {
 	if b.within(o.Time) {
 		b.ooms = append(b.ooms, o)
 	}
 }
 
-// AddAlert takes an alert.
-func (b *Builder) AddAlert(a Alert) {
-	key := alertKey{a.Kind, a.GPUUUID, a.Instance, a.Process, a.Since.UnixNano()}
+// AddAlert takes an alert with what was forecast when it was raised; nil where nothing
+// was. An alert is recorded anew where a day or a recorder begins.
+func (b *Builder) AddAlert(a recording.Alert, full *snapshot.FullIn) {
+	key := alertKey{a.Kind, a.GPUUUID, a.Instance, a.Row(), a.Since.UnixNano()}
 	if b.within(a.Time) && (a.Since.IsZero() || !b.raised[key]) {
 		b.raised[key] = true
-		b.alerts = append(b.alerts, a)
+		b.alerts = append(b.alerts, alert{a, full})
 	}
+}
+
+type alert struct {
+	recording.Alert
+	full *snapshot.FullIn
 }
 
 // alertKey is an alert, however often it was recorded.
@@ -151,19 +162,28 @@ type alertKey struct {
 	since    int64
 }
 
-// AddAction takes an action.
-func (b *Builder) AddAction(a Action) {
+// AddAction takes an action, with what of the memory that it freed the process had not
+// taken again after each of Stays.
+func (b *Builder) AddAction(a recording.Action, stayed [len(Stays)]snapshot.Bytes) {
 	if b.within(a.Time) {
-		b.actions = append(b.actions, a)
+		b.actions = append(b.actions, action{a, stayed})
 	}
 }
 
+type action struct {
+	recording.Action
+	stayed [len(Stays)]snapshot.Bytes
+}
+
+// Stays is when it is looked whether freed memory has stayed free.
+var Stays = [...]time.Duration{time.Minute, 10 * time.Minute}
+
 // AddEvent takes an event of a GPU or of the driver; those about memory come as
 // rows of their own.
-func (b *Builder) AddEvent(e *snapshot.Event) {
+func (b *Builder) AddEvent(e *recording.EventRow) {
 	if b.within(e.Time) && (e.Kind == snapshot.EventGPULost || e.Kind == snapshot.EventGPUBack) {
 		b.others = append(b.others, schema.ReportEvent{
-			Time: schema.Time(e.Time), GPU: e.GPU, UUID: e.GPUUUID, Kind: string(e.Kind), Message: schema.Text(e.Message),
+			Time: schema.Time(e.Time), UUID: e.GPUUUID, Kind: string(e.Kind), Message: schema.Text(e.Message),
 		})
 	}
 }

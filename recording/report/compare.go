@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"vramscope/recording"
 	"vramscope/schema"
 )
 
@@ -15,12 +16,12 @@ type hours struct {
 }
 
 type hour struct {
-	gpus                                          time.Duration // recorded, of all GPUs
-	capacity, used, allocated, cached, fragmented part
-	busy                                          float64
-	busyOver                                      time.Duration
-	retries                                       *int64
-	steps                                         map[string]*stepping // by command
+	gpus     time.Duration // recorded, of all GPUs
+	capacity part
+	parts
+	load    load
+	retries *int64
+	steps   map[string]*stepping // by command
 }
 
 type stepping struct {
@@ -34,25 +35,19 @@ func newHours(q Question) hours {
 
 func (h *hours) at(t time.Time) *hour { return &h.blocks[int(t.Sub(h.from)/time.Hour)] }
 
-func (h *hours) addMinute(g *gpuSums, m *Minute) {
+func (h *hours) addMinute(g *gpuSums, m *recording.GPUMinute) {
 	b := h.at(m.Time)
 	b.gpus += m.Covered
 	if m.Used.Mean.Known() {
-		b.capacity.add(g.Capacity, m.Covered)
+		b.capacity.add(g.Capacity(), m.Covered)
 	}
-	b.used.add(m.Used.Mean, m.Covered)
-	b.allocated.add(m.Allocated.Mean, m.Covered)
-	b.cached.add(m.Cached.Mean, m.Covered)
-	b.fragmented.add(m.Fragmented.Mean, m.Covered)
-	if v, ok := m.Utilization.Mean.Value(); ok {
-		b.busy += v * m.Covered.Hours()
-		b.busyOver += m.Covered
-	}
+	b.parts.add(m.Used.Mean, m.Allocated, m.Cached, m.Fragmented, m.Other, m.Covered)
+	b.load.add(m.Utilization.Mean, m.Covered)
 }
 
-func (h *hours) addProcess(p *processSums, f *FiveMinutes, retries, steps int64) {
+func (h *hours) addProcess(p *processSums, f *recording.Process5Min, retries, steps int64) {
 	b := h.at(f.Time)
-	if f.Retries.Known() {
+	if f.AllocRetries.Known() {
 		b.retries = sumOf(b.retries, &retries)
 	}
 	if p.steps.since == 0 || f.Covered < nearlyWhole {
@@ -61,10 +56,10 @@ func (h *hours) addProcess(p *processSums, f *FiveMinutes, retries, steps int64)
 	if b.steps == nil {
 		b.steps = map[string]*stepping{}
 	}
-	s := b.steps[p.Command]
+	s := b.steps[p.command]
 	if s == nil {
 		s = &stepping{}
-		b.steps[p.Command] = s
+		b.steps[p.command] = s
 	}
 	s.steps += steps
 	s.over += f.Covered
@@ -105,7 +100,7 @@ func (b *Builder) Compare(first *Builder) *schema.ReportComparison {
 	line("allocated", "percent", percentOf(func(h *hour) *part { return &h.allocated }))
 	line("cached", "percent", percentOf(func(h *hour) *part { return &h.cached }))
 	line("fragmented", "percent", percentOf(func(h *hour) *part { return &h.fragmented }))
-	line("utilization", "percent", func(h *hour) float64 { return h.busy / h.busyOver.Hours() })
+	line("utilization", "percent", func(h *hour) float64 { return h.load.busy / h.load.over.Hours() })
 	out.Lines = append(out.Lines, rates("out of memory", first.allOOMs(), b.allOOMs(), first.recordedTime(), b.recordedTime()))
 	line("alloc retries", "per_hour", func(h *hour) float64 {
 		if h.retries == nil {

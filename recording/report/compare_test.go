@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
+	"vramscope/recording"
 	"vramscope/sampler/snapshot"
 	"vramscope/schema"
 )
@@ -111,14 +112,14 @@ func TestPeriodsAreCompared(t *testing.T) {
 		}
 		for m := 0; m < 24*60; m += 5 {
 			total += steps * 300
-			b.AddFiveMinutes(&FiveMinutes{Time: at(m), Process: id, Covered: 5 * time.Minute, Used: level80(used), Steps: count(int(total))})
+			b.AddFiveMinutes(&recording.Process5Min{Time: at(m), Subject: of(id), Covered: 5 * time.Minute, Used: level80(used)}, count(int(total)))
 		}
 		return b.Builder
 	}
 	before, after := period(60, 2), period(40, 2.5)
-	after.AddProcess(Process{ID: row(1, gpuA), Command: "train.py", Watched: true})
+	after.processes[row(1, gpuA)].OutOfMemoryCount = count(0)
 	for m := range 20 {
-		before.AddOutOfMemory(OutOfMemory{Time: at(60 * m), GPUUUID: gpuA, Process: snapshot.RowID{}})
+		before.AddOutOfMemory(recording.OOM{Time: at(60 * m), Subject: on(gpuA)})
 	}
 	lines := map[string]schema.ReportCompared{}
 	for _, line := range after.Compare(before).Lines {
@@ -148,17 +149,19 @@ func FuzzAnyRowsMakeAReport(f *testing.F) {
 			id := row(int(x)%5+1, gpuA)
 			switch i % 6 {
 			case 0:
-				b.AddMinute(&Minute{Time: when, GPUUUID: gpuA, Covered: time.Duration(int8(x)) * time.Second, Used: Spread{amount, amount, amount}, Utilization: busy(float64(x % 3))})
+				b.AddMinute(&recording.GPUMinute{Time: when, Subject: on(gpuA), Covered: time.Duration(int8(x)) * time.Second, Used: recording.Sum{Min: amount, Mean: amount, Max: amount}, Utilization: busy(float64(x % 3))})
 			case 1:
-				b.AddProcess(Process{ID: id, First: when})
+				p := processRow(id, "", "")
+				p.First = when
+				b.AddProcess(p)
 			case 2:
-				b.AddFiveMinutes(&FiveMinutes{Time: when, Process: id, Covered: time.Duration(x) * time.Second, Used: Spread{amount, amount, amount}, Steps: count(int(x))})
+				b.AddFiveMinutes(&recording.Process5Min{Time: when, Subject: of(id), Covered: time.Duration(x) * time.Second, Used: recording.Sum{Min: amount, Mean: amount, Max: amount}}, count(int(x)))
 			case 3:
-				b.AddOutOfMemory(OutOfMemory{Time: when, GPUUUID: gpuA, Process: id})
+				b.AddOutOfMemory(recording.OOM{Time: when, Subject: of(id)})
 			case 4:
 				b.alarm(int(x)%80-10, id)
 			case 5:
-				b.AddAction(Action{Time: when, Kind: snapshot.EventFlush, GPUUUID: gpuA, Freed: amount})
+				b.AddAction(recording.Action{Time: when, Kind: snapshot.EventFlush, Subject: on(gpuA), Freed: amount}, [2]snapshot.Bytes{})
 			}
 		}
 		r := b.report()

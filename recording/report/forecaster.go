@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
+	"vramscope/recording"
 	"vramscope/sampler/snapshot"
 	"vramscope/schema"
 )
@@ -42,8 +43,8 @@ type fullness struct {
 	was   bool
 }
 
-func (f *fullness) add(g *gpuSums, m *Minute) {
-	capacity, ok := g.Capacity.Value()
+func (f *fullness) add(g *gpuSums, m *recording.GPUMinute) {
+	capacity, ok := g.Capacity().Value()
 	highest, known := m.Used.Max.Value()
 	if !ok || !known {
 		return
@@ -112,7 +113,7 @@ func (b *Builder) forecaster(events []schema.ReportEvent) (schema.ReportForecast
 	}
 	var leads, errors []float64
 	others := map[snapshot.AlertKind]int{}
-	slices.SortStableFunc(b.alerts, func(x, y Alert) int { return x.Time.Compare(y.Time) })
+	slices.SortStableFunc(b.alerts, func(x, y alert) int { return x.Time.Compare(y.Time) })
 	for i := range b.alerts {
 		a := &b.alerts[i]
 		if a.Kind != snapshot.AlertFullIn || a.Instance.MIG {
@@ -129,7 +130,7 @@ func (b *Builder) forecaster(events []schema.ReportEvent) (schema.ReportForecast
 				at.led = true
 				leads = append(leads, lead.Seconds())
 			}
-			if full := a.FullIn; full != nil {
+			if full := a.full; full != nil {
 				out.IntervalOf++
 				// The moment of a fill is known to a minute.
 				if lead >= full.Earliest-time.Minute && (full.Latest == 0 || lead <= full.Latest+time.Minute) {
@@ -146,7 +147,7 @@ func (b *Builder) forecaster(events []schema.ReportEvent) (schema.ReportForecast
 		}
 		events = append(events, schema.ReportEvent{
 			Time: schema.Time(a.Time), GPU: b.index(a.GPUUUID), UUID: a.GPUUUID, Kind: string(a.Kind), Outcome: schema.Text(outcome),
-			Process: schema.Text(b.label(a.Process)), Message: schema.Text(a.Message),
+			Process: schema.Text(b.label(a.Row())), Message: schema.Text(a.Message),
 		})
 	}
 	all, missed, sudden := 0, 0, 0
@@ -176,7 +177,7 @@ func (b *Builder) forecaster(events []schema.ReportEvent) (schema.ReportForecast
 }
 
 // judge is what came of an alert, with the moment that it was about.
-func (b *Builder) judge(a *Alert, fills []fill) (outcome string, at *fill) {
+func (b *Builder) judge(a *alert, fills []fill) (outcome string, at *fill) {
 	end := a.Time.Add(rightWithin)
 	for i := range fills {
 		// A full minute may have begun before the alert.
@@ -196,12 +197,12 @@ func (b *Builder) judge(a *Alert, fills []fill) (outcome string, at *fill) {
 
 // actedOn reports whether something was done on an alert's GPU, or the process that
 // it names had ended, before it could come true.
-func (b *Builder) actedOn(a *Alert, end time.Time) bool {
+func (b *Builder) actedOn(a *alert, end time.Time) bool {
 	between := func(t time.Time) bool { return t.After(a.Time) && !t.After(end) }
-	if p := b.processes[a.Process]; p != nil && between(p.Ended) {
+	if p := b.processes[a.Row()]; p != nil && between(p.Ended) {
 		return true
 	}
-	return slices.ContainsFunc(b.actions, func(x Action) bool {
+	return slices.ContainsFunc(b.actions, func(x action) bool {
 		return x.GPUUUID == a.GPUUUID && between(x.Time) && (x.Kind == snapshot.EventFlush || x.Kind == snapshot.EventSignal)
 	})
 }
@@ -245,7 +246,7 @@ func (b *Builder) flushes() schema.ReportFlushes {
 		}
 		out.FreedBytes = quantity.From(out.FreedBytes.Or(0)+freed, quantity.Computed)
 		for k := range Stays {
-			if stayed, ok := a.Stayed[k].Value(); ok {
+			if stayed, ok := a.stayed[k].Value(); ok {
 				s := &out.StayedFree[k]
 				s.Flushes++
 				s.FreedBytes += freed

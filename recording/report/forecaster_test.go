@@ -5,16 +5,17 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
+	"vramscope/recording"
 	"vramscope/sampler/snapshot"
 	"vramscope/schema"
 )
 
 // alarm adds an alert that the first GPU will be full in about so long.
-func (b box) alarm(minute int, of snapshot.RowID) {
-	b.AddAlert(Alert{
-		Time: at(minute), Kind: snapshot.AlertFullIn, GPUUUID: gpuA, Process: of,
-		FullIn: &snapshot.FullIn{Median: 4 * time.Minute, Earliest: 3 * time.Minute, Latest: 5 * time.Minute},
-	})
+func (b box) alarm(minute int, row snapshot.RowID) {
+	subject := of(row)
+	subject.GPUUUID = gpuA
+	b.AddAlert(recording.Alert{Time: at(minute), Kind: snapshot.AlertFullIn, Subject: subject},
+		&snapshot.FullIn{Median: 4 * time.Minute, Earliest: 3 * time.Minute, Latest: 5 * time.Minute})
 }
 
 func TestAlertsAreJudged(t *testing.T) {
@@ -38,11 +39,11 @@ func TestAlertsAreJudged(t *testing.T) {
 		{"out of memory on a GPU that is nearly full", func(b box) {
 			b.use(0, 60, 75, 50)
 			b.alarm(30, snapshot.RowID{})
-			b.AddOutOfMemory(OutOfMemory{Time: at(38), GPUUUID: gpuA})
+			b.AddOutOfMemory(recording.OOM{Time: at(38), Subject: on(gpuA)})
 		}, schema.ReportForecaster{Alerts: 1, Hits: 1, Fills: new(int(1)), IntervalOf: 1}},
 		{"out of memory by a limit", func(b box) {
 			b.use(0, 60, 20, 50)
-			b.AddOutOfMemory(OutOfMemory{Time: at(38), GPUUUID: gpuA})
+			b.AddOutOfMemory(recording.OOM{Time: at(38), Subject: on(gpuA)})
 		}, schema.ReportForecaster{}},
 		{"false", func(b box) {
 			b.use(0, 60, 60, 50)
@@ -51,18 +52,20 @@ func TestAlertsAreJudged(t *testing.T) {
 		{"acted on by a flush", func(b box) {
 			b.use(0, 60, 60, 50)
 			b.alarm(30, snapshot.RowID{})
-			b.AddAction(Action{Time: at(31), Kind: snapshot.EventFlush, GPUUUID: gpuA})
+			b.AddAction(recording.Action{Time: at(31), Kind: snapshot.EventFlush, Subject: on(gpuA)}, [2]snapshot.Bytes{})
 		}, schema.ReportForecaster{Alerts: 1, ActedOn: 1}},
 		{"its process ended", func(b box) {
 			b.use(0, 60, 60, 50)
 			id := row(1, gpuA)
-			b.AddProcess(Process{ID: id, First: at(0), Ended: at(32)})
+			p := processRow(id, "", "")
+			p.Ended = at(32)
+			b.AddProcess(p)
 			b.alarm(30, id)
 		}, schema.ReportForecaster{Alerts: 1, ActedOn: 1}},
 		{"undecided at the end", func(b box) {
 			b.use(0, 60, 60, 50)
 			id := row(1, gpuA)
-			b.AddProcess(Process{ID: id, First: at(0)}) // it runs
+			b.AddProcess(processRow(id, "", "")) // it runs
 			b.alarm(55, id)
 		}, schema.ReportForecaster{Alerts: 1, Undecided: 1}},
 		{"undecided in a gap", func(b box) {
@@ -112,7 +115,7 @@ func TestTheLeadIsThatOfTheFirstAlert(t *testing.T) {
 func TestOtherAlertsAreCountedByKind(t *testing.T) {
 	b := newBox("gpu", 1)
 	for i, kind := range []snapshot.AlertKind{snapshot.AlertLeak, snapshot.AlertLost, snapshot.AlertLeak} {
-		b.AddAlert(Alert{Time: at(i), Kind: kind, GPUUUID: gpuA})
+		b.AddAlert(recording.Alert{Time: at(i), Kind: kind, Subject: on(gpuA)}, nil)
 	}
 	got := b.report().Forecaster.OtherAlerts
 	if len(got) != 2 || got[0] != (schema.ReportAlertKind{Kind: "leak", Count: 2}) {
@@ -123,7 +126,7 @@ func TestOtherAlertsAreCountedByKind(t *testing.T) {
 func TestAnAlertOfTwoDaysIsOne(t *testing.T) {
 	b := newBox("gpu", 48)
 	for _, minute := range []int{1400, 1440} { // the database of the next day has it again
-		b.AddAlert(Alert{Time: at(minute), Since: at(1400), Kind: snapshot.AlertLeak, GPUUUID: gpuA})
+		b.AddAlert(recording.Alert{Time: at(minute), Since: at(1400), Kind: snapshot.AlertLeak, Subject: on(gpuA)}, nil)
 	}
 	if got := b.report().Forecaster.OtherAlerts; len(got) != 1 || got[0].Count != 1 {
 		t.Errorf("%+v", got)
@@ -133,14 +136,14 @@ func TestAnAlertOfTwoDaysIsOne(t *testing.T) {
 func TestFlushesSumWhatStayedFree(t *testing.T) {
 	b := newBox("gpu", 1)
 	flush := func(freed snapshot.Bytes, stayed ...snapshot.Bytes) {
-		a := Action{Time: at(1), Kind: snapshot.EventFlush, GPUUUID: gpuA, Freed: freed}
-		copy(a.Stayed[:], stayed)
-		b.AddAction(a)
+		var stays [2]snapshot.Bytes
+		copy(stays[:], stayed)
+		b.AddAction(recording.Action{Time: at(1), Kind: snapshot.EventFlush, Subject: on(gpuA), Freed: freed}, stays)
 	}
 	flush(gib(10), gib(10), gib(4))
 	flush(gib(6), gib(8)) // more than was freed: it shrank besides; and it ended before ten minutes were over
 	flush(snapshot.Bytes{})
-	b.AddAction(Action{Time: at(2), Kind: snapshot.EventSignal, GPUUUID: gpuA})
+	b.AddAction(recording.Action{Time: at(2), Kind: snapshot.EventSignal, Subject: on(gpuA)}, [2]snapshot.Bytes{})
 	got := b.report().Flushes
 	if got.Count != 3 || got.NotMeasured != 1 || got.FreedBytes.Or(0) != 16*quantity.GiB {
 		t.Errorf("%+v", got)

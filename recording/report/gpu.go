@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
+	"vramscope/recording"
 	"vramscope/sampler/snapshot"
 	"vramscope/schema"
 )
@@ -38,8 +39,7 @@ func (p *part) hoursOrNil() *float64 {
 	if !p.known {
 		return nil
 	}
-	v := p.gibHours
-	return &v
+	return new(p.gibHours)
 }
 
 func (p *part) amount(whole float64) *schema.ReportAmount {
@@ -49,31 +49,68 @@ func (p *part) amount(whole float64) *schema.ReportAmount {
 	return &schema.ReportAmount{GiBHours: p.gibHours, Percent: share(p.gibHours, whole)}
 }
 
+// parts are what memory was used for over time.
+type parts struct{ used, allocated, cached, fragmented, other part }
+
+func (p *parts) add(used, allocated, cached, fragmented, other snapshot.Bytes, over time.Duration) {
+	p.used.add(used, over)
+	p.allocated.add(allocated, over)
+	p.cached.add(cached, over)
+	p.fragmented.add(fragmented, over)
+	p.other.add(other, over)
+}
+
+func (p *parts) join(other *parts) {
+	p.used.join(&other.used)
+	p.allocated.join(&other.allocated)
+	p.cached.join(&other.cached)
+	p.fragmented.join(&other.fragmented)
+	p.other.join(&other.other)
+}
+
+// load is a utilization over time.
+type load struct {
+	busy float64 // per cent, times hours
+	over time.Duration
+}
+
+func (l *load) add(mean snapshot.Float, over time.Duration) {
+	if v, ok := mean.Value(); ok {
+		l.join(&load{v * over.Hours(), over})
+	}
+}
+
+func (l *load) join(other *load) {
+	l.busy += other.busy
+	l.over += other.over
+}
+
+// mean is nil where it is not known.
+func (l *load) mean() *float64 {
+	if l.over == 0 {
+		return nil
+	}
+	return new(l.busy / l.over.Hours())
+}
+
 // memory is what memory was over time, of one GPU or of all.
 type memory struct {
 	recorded time.Duration
 	capacity part
-
-	used, allocated, cached, fragmented, other, unknown, free part
-
-	busy     float64 // per cent, times hours
-	busyOver time.Duration
-	idleTime time.Duration
+	parts
+	unknown, free part
+	load          load
+	idleTime      time.Duration
 }
 
 // join adds another GPU.
 func (m *memory) join(g *memory) {
 	m.recorded += g.recorded
 	m.capacity.join(&g.capacity)
-	m.used.join(&g.used)
-	m.allocated.join(&g.allocated)
-	m.cached.join(&g.cached)
-	m.fragmented.join(&g.fragmented)
-	m.other.join(&g.other)
+	m.parts.join(&g.parts)
 	m.unknown.join(&g.unknown)
 	m.free.join(&g.free)
-	m.busy += g.busy
-	m.busyOver += g.busyOver
+	m.load.join(&g.load)
 	m.idleTime += g.idleTime
 }
 
@@ -85,20 +122,17 @@ func (m *memory) document() schema.ReportMemory {
 	}
 }
 
-// load is the mean utilisation and the hours of idle holding, nil where unknown.
-func (m *memory) load() (utilization, idleHours *float64) {
-	if m.busyOver == 0 {
-		return nil, nil
+// idleHours is the time of idle holding, nil where it is not known.
+func (m *memory) idleHours() *float64 {
+	if m.load.over == 0 || !m.used.known {
+		return nil
 	}
-	if m.used.known {
-		idleHours = new(m.idleTime.Hours())
-	}
-	return new(m.busy / m.busyOver.Hours()), idleHours
+	return new(m.idleTime.Hours())
 }
 
 // gpuSums is what becomes of a GPU's minutes.
 type gpuSums struct {
-	GPU
+	recording.GPURow
 	memory
 	idle     idleRun
 	idleAt   minuteSet // for the processes
@@ -109,24 +143,15 @@ type gpuSums struct {
 	full fullness
 }
 
-func (g *gpuSums) add(m *Minute) {
+func (g *gpuSums) add(m *recording.GPUMinute) {
 	g.recorded += m.Covered
 	if m.Used.Mean.Known() { // a GPU that is lost has a minute, too
-		g.capacity.add(g.Capacity, m.Covered)
+		g.capacity.add(g.Capacity(), m.Covered)
 	}
-	for _, p := range []struct {
-		of   *part
-		mean snapshot.Bytes
-	}{
-		{&g.used, m.Used.Mean}, {&g.allocated, m.Allocated.Mean}, {&g.cached, m.Cached.Mean}, {&g.fragmented, m.Fragmented.Mean},
-		{&g.other, m.Other.Mean}, {&g.unknown, m.Unknown.Mean}, {&g.free, m.Free.Mean},
-	} {
-		p.of.add(p.mean, m.Covered)
-	}
-	if v, ok := m.Utilization.Mean.Value(); ok {
-		g.busy += v * m.Covered.Hours()
-		g.busyOver += m.Covered
-	}
+	g.parts.add(m.Used.Mean, m.Allocated, m.Cached, m.Fragmented, m.Other, m.Covered)
+	g.unknown.add(m.Unknown, m.Covered)
+	g.free.add(m.Free, m.Covered)
+	g.load.add(m.Utilization.Mean, m.Covered)
 	if highest, ok := m.Used.Max.Value(); ok && (!g.peak.Known() || highest > g.peak.Or(0)) {
 		g.peak, g.peakTime = m.Used.Max, m.Time
 	}
@@ -142,7 +167,7 @@ func (g *gpuSums) add(m *Minute) {
 	g.timeline.add(m)
 }
 
-func isIdle(utilization snapshot.Float, held snapshot.Bytes) bool {
+func isIdle(utilization snapshot.Int, held snapshot.Bytes) bool {
 	busy, ok := utilization.Value()
 	return ok && busy == 0 && held.Or(0) > idleLeast
 }
@@ -206,10 +231,9 @@ func (s *minuteSet) count(from time.Time, minutes int) (n int) {
 }
 
 func (g *gpuSums) document() schema.ReportGPU {
-	out := schema.ReportGPU{
-		GPU: g.Index, UUID: g.UUID, Name: schema.Text(g.Name), CapacityBytes: g.Capacity, RecordedSeconds: g.recorded.Seconds(),
+	return schema.ReportGPU{
+		GPU: g.Index, UUID: g.UUID, Name: schema.Text(g.Name), CapacityBytes: g.Capacity(), RecordedSeconds: g.recorded.Seconds(),
 		Memory: g.memory.document(), PeakBytes: g.peak, PeakTime: schema.Time(g.peakTime), Timeline: g.timeline.document(),
+		UtilizationPercent: g.load.mean(), IdleHours: g.idleHours(),
 	}
-	out.UtilizationPercent, out.IdleHours = g.load()
-	return out
 }

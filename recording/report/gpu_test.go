@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
+	"vramscope/recording"
 	"vramscope/sampler/snapshot"
 	"vramscope/schema"
 )
@@ -13,11 +14,11 @@ func TestGPUsAreMeasuredOverRecordedTime(t *testing.T) {
 	b := newBox("gpu", 2)
 	for m := range 30 { // of two hours
 		covered := time.Minute
-		b.AddMinute(&Minute{
-			Time: at(m), GPUUUID: gpuA, Covered: covered, Used: Spread{gib(30), gib(40), gib(60 + float64(m)/100)}, Free: level80(40),
-			Allocated: level80(20), Cached: level80(12), Fragmented: level80(4), Other: level80(4), Utilization: busy(50),
+		b.AddMinute(&recording.GPUMinute{
+			Time: at(m), Subject: on(gpuA), Covered: covered, Used: recording.Sum{Min: gib(30), Mean: gib(40), Max: gib(60 + float64(m)/100)}, Free: gib(40),
+			Allocated: gib(20), Cached: gib(12), Fragmented: gib(4), Other: gib(4), Utilization: busy(50),
 		})
-		b.AddMinute(&Minute{Time: at(m), GPUUUID: gpuB, Covered: covered / 2, Used: level80(8)})
+		b.AddMinute(&recording.GPUMinute{Time: at(m), Subject: on(gpuB), Covered: covered / 2, Used: level80(8)})
 	}
 	r := b.report()
 	if r.Period.Seconds != 7200 || r.Period.RecordedSeconds != 1800 || len(r.GPUs) != 2 {
@@ -56,14 +57,14 @@ func TestALostGPUHasNoParts(t *testing.T) {
 	b := newBox("gpu", 40) // in stretches of ten minutes
 	id := b.started(7, 0, "alice", "train.py")
 	for m := range 20 {
-		known := Minute{Time: at(m), GPUUUID: gpuA, Covered: time.Minute, Used: level80(40), Allocated: level80(28), Cached: level80(12)}
+		known := recording.GPUMinute{Time: at(m), Subject: on(gpuA), Covered: time.Minute, Used: level80(40), Allocated: gib(28), Cached: gib(12)}
 		if m%10 >= 5 {
-			known.Used = Spread{}
+			known.Used = recording.Sum{}
 		}
 		b.AddMinute(&known)
 	}
-	b.AddFiveMinutes(&FiveMinutes{Time: at(0), Process: id, Covered: fiveMinutes, Used: level80(40), Cached: level80(12)})
-	b.AddFiveMinutes(&FiveMinutes{Time: at(5), Process: id, Covered: fiveMinutes, Cached: level80(12)})
+	b.AddFiveMinutes(&recording.Process5Min{Time: at(0), Subject: of(id), Covered: fiveMinutes, Used: level80(40), Cached: gib(12)}, Count{})
+	b.AddFiveMinutes(&recording.Process5Min{Time: at(5), Subject: of(id), Covered: fiveMinutes, Cached: gib(12)}, Count{})
 	r := b.report()
 	g := r.GPUs[0]
 	about(t, "recorded", &g.RecordedSeconds, 1200)
@@ -80,14 +81,14 @@ func TestALostGPUHasNoParts(t *testing.T) {
 func TestRescuesAreCounted(t *testing.T) {
 	b := newBox("gpu", 2)
 	for _, gpu := range []string{gpuA, gpuB} {
-		b.AddMinute(&Minute{Time: at(0), GPUUUID: gpu, Covered: time.Minute, Used: level80(8)})
+		b.AddMinute(&recording.GPUMinute{Time: at(0), Subject: on(gpu), Covered: time.Minute, Used: level80(8)})
 	}
-	for i, a := range []Action{
-		{Kind: snapshot.EventRescued, GPUUUID: gpuA}, {Kind: snapshot.EventRescued, GPUUUID: gpuA}, {Kind: snapshot.EventNotRescued, GPUUUID: gpuB},
-		{Kind: snapshot.EventFlush, GPUUUID: gpuA},
+	for i, a := range []recording.Action{
+		{Kind: snapshot.EventRescued, Subject: on(gpuA)}, {Kind: snapshot.EventRescued, Subject: on(gpuA)}, {Kind: snapshot.EventNotRescued, Subject: on(gpuB)},
+		{Kind: snapshot.EventFlush, Subject: on(gpuA)},
 	} {
 		a.Time = at(0).Add(time.Duration(i) * time.Second)
-		b.AddAction(a)
+		b.AddAction(a, [2]snapshot.Bytes{})
 	}
 	r := b.report()
 	for _, c := range []struct {
@@ -107,7 +108,7 @@ func TestALostGPUHasNoShare(t *testing.T) {
 	b := newBox("gpu", 1)
 	b.use(0, 30, 40, 50)
 	for m := 30; m < 60; m++ {
-		b.AddMinute(&Minute{Time: at(m), GPUUUID: gpuA, Covered: time.Minute})
+		b.AddMinute(&recording.GPUMinute{Time: at(m), Subject: on(gpuA), Covered: time.Minute})
 	}
 	m := b.report().GPUs[0].Memory
 	about(t, "used", m.Used.Percent, 50)
@@ -153,9 +154,9 @@ func TestTimelineHasTheMeansAndThePeaks(t *testing.T) {
 func TestTimelinesOfAnyLengthAreShort(t *testing.T) {
 	for _, length := range []time.Duration{time.Second, time.Minute, 90 * time.Minute, 24 * time.Hour, 30 * 24 * time.Hour, 41*24*time.Hour + 7*time.Second} {
 		b := New(Question{From: start, To: start.Add(length)})
-		b.AddGPU(GPU{UUID: gpuA})
+		b.AddGPU(recording.GPURow{UUID: gpuA})
 		for m := start; m.Before(start.Add(length)); m = m.Add(time.Minute) {
-			b.AddMinute(&Minute{Time: m, GPUUUID: gpuA, Covered: time.Minute, Used: level80(1)})
+			b.AddMinute(&recording.GPUMinute{Time: m, Subject: on(gpuA), Covered: time.Minute, Used: level80(1)})
 		}
 		if n := len(b.Report(start).GPUs[0].Timeline); n < 1 || n > mostBuckets {
 			t.Errorf("%s: %d points", length, n)

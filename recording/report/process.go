@@ -3,15 +3,17 @@ package report
 import (
 	"time"
 
+	"vramscope/internal/quantity"
+	"vramscope/recording"
 	"vramscope/sampler/snapshot"
 )
 
 // processSums is what becomes of the five minutes of a process on a GPU.
 type processSums struct {
-	Process
-	recorded time.Duration
-
-	used, allocated, cached, fragmented, other part
+	*recording.ProcessRow
+	command, job string // "" where there is none
+	recorded     time.Duration
+	parts
 
 	idle     idleRun
 	idleHeld part    // GiB·h held idle
@@ -24,9 +26,12 @@ type processSums struct {
 	ooms           *int64 // nil where nothing watched for them
 }
 
-// counter follows a count that a probe reports; it begins anew where a probe does.
+// Count is what a probe has counted since its process began.
+type Count = quantity.Optional[int64]
+
+// counter follows a count, which begins anew where a probe does.
 type counter struct {
-	last  snapshot.Int
+	last  Count
 	sum   int64
 	known bool
 	// For a rate: what was counted in five minutes that were recorded as a whole.
@@ -37,7 +42,7 @@ type counter struct {
 // nearlyWhole is how much of five minutes must be recorded for a rate.
 const nearlyWhole = 270 * time.Second
 
-func (c *counter) add(count snapshot.Int, covered time.Duration) (increase int64) {
+func (c *counter) add(count Count, covered time.Duration) (increase int64) {
 	v, ok := count.Value()
 	if !ok {
 		c.last = count
@@ -45,8 +50,8 @@ func (c *counter) add(count snapshot.Int, covered time.Duration) (increase int64
 	}
 	c.known = true
 	if before, ok := c.last.Value(); ok {
-		if increase = int64(v - before); increase < 0 {
-			increase = int64(v)
+		if increase = v - before; increase < 0 {
+			increase = v
 		}
 		c.sum += increase
 		if covered >= nearlyWhole {
@@ -60,37 +65,33 @@ func (c *counter) add(count snapshot.Int, covered time.Duration) (increase int64
 
 // add takes five minutes, with the GPU that they were on. It returns by how much
 // the counters have grown.
-func (p *processSums) add(f *FiveMinutes, g *gpuSums) (retries, steps int64) {
+func (p *processSums) add(f *recording.Process5Min, steps Count, g *gpuSums) (retried, stepped int64) {
 	p.recorded += f.Covered
-	p.used.add(f.Used.Mean, f.Covered)
-	p.allocated.add(f.Allocated.Mean, f.Covered)
-	p.cached.add(f.Cached.Mean, f.Covered)
-	p.fragmented.add(f.Fragmented.Mean, f.Covered)
-	p.other.add(f.Other.Mean, f.Covered)
+	p.parts.add(f.Used.Mean, f.Allocated, f.Cached, f.Fragmented, f.Other, f.Covered)
 	if highest, ok := f.Used.Max.Value(); ok && highest >= p.peak.Or(0) {
 		p.peak = f.Used.Max
 	}
 
 	if !f.Time.Equal(p.idle.next) { // what was counted in a gap was not recorded
-		p.retries.last, p.steps.last = snapshot.Int{}, snapshot.Int{}
+		p.retries.last, p.steps.last = Count{}, Count{}
 	}
 	p.addIdle(f, g)
-	return p.retries.add(f.Retries, f.Covered), p.steps.add(f.Steps, f.Covered)
+	return p.retries.add(f.AllocRetries, f.Covered), p.steps.add(steps, f.Covered)
 }
 
 // addIdle adds what the process held without computing. All processes of an idle GPU
 // are idle. On a busy one a process is, where the driver reports its own utilisation
 // as 0 for more than ten minutes.
-func (p *processSums) addIdle(f *FiveMinutes, g *gpuSums) {
+func (p *processSums) addIdle(f *recording.Process5Min, g *gpuSums) {
 	held := gibHours(f.Used.Mean.Or(0), f.Covered)
-	unused := gibHours(f.Cached.Mean.Or(0)+f.Fragmented.Mean.Or(0), f.Covered)
+	unused := gibHours(f.Cached.Or(0)+f.Fragmented.Or(0), f.Covered)
 	share := 0.0
-	if g != nil && g.busyOver > 0 && f.Used.Min.Or(0) > idleLeast {
+	if g != nil && g.load.over > 0 && f.Used.Min.Or(0) > idleLeast {
 		share = float64(g.idleAt.count(f.Time, 5)) / 5
 	}
-	watched := g != nil && g.busyOver > 0 || f.Utilization.Max.Known()
+	watched := g != nil && g.load.over > 0 || f.Utilization.Max.Known()
 	p.idleHeld.join(&part{share * held, watched && f.Used.Mean.Known()})
-	p.wasted.join(&part{share*held + (1-share)*unused, share*held > 0 || f.Cached.Mean.Known() || f.Fragmented.Mean.Known()})
+	p.wasted.join(&part{share*held + (1-share)*unused, share*held > 0 || f.Cached.Known() || f.Fragmented.Known()})
 
 	if !f.Time.Equal(p.idle.next) {
 		p.pending, p.doubtful = 0, 0

@@ -5,19 +5,21 @@ import (
 	"testing"
 	"time"
 
+	"vramscope/internal/process"
 	"vramscope/internal/quantity"
+	"vramscope/recording"
 	"vramscope/sampler/snapshot"
 	"vramscope/schema"
 )
 
-func count(n int) snapshot.Int { return quantity.From(n, quantity.Probe) }
+func count(n int) Count { return quantity.From(int64(n), quantity.Probe) }
 
 // five adds five minutes of a process with so much used, of it cached.
-func (b box) five(id snapshot.RowID, minute int, used, cached float64, utilization Percents) {
-	b.AddFiveMinutes(&FiveMinutes{
-		Time: at(minute), Process: id, Covered: 5 * time.Minute, Used: level80(used), Allocated: level80(used - cached), Cached: level80(cached),
-		Utilization: utilization, Retries: count(minute), Steps: count(100 * minute),
-	})
+func (b box) five(id snapshot.RowID, minute int, used, cached float64, utilization recording.Utilization) {
+	b.AddFiveMinutes(&recording.Process5Min{
+		Time: at(minute), Subject: of(id), Covered: 5 * time.Minute, Used: level80(used), Allocated: gib(used - cached), Cached: gib(cached),
+		Utilization: utilization, AllocRetries: count(minute),
+	}, count(100*minute))
 }
 
 func TestWastersKeepMemoryThatDoesNoWork(t *testing.T) {
@@ -55,7 +57,7 @@ func TestProcessesOfAnIdleGPUAreIdle(t *testing.T) {
 	b.use(32, 60, 24, 50)
 	id := b.started(1, 0, "bob", "serve.py")
 	for m := 0; m < 60; m += 5 {
-		b.five(id, m, 24, 6, Percents{})
+		b.five(id, m, 24, 6, recording.Utilization{})
 	}
 	g := b.report().Groups[0]
 	about(t, "idle", g.IdleGiBHours, 24*12./60)
@@ -64,8 +66,8 @@ func TestProcessesOfAnIdleGPUAreIdle(t *testing.T) {
 
 func TestIdleIsUnknownWithoutUtilisation(t *testing.T) {
 	b := newBox("gpu", 1)
-	b.AddMinute(&Minute{Time: at(0), GPUUUID: gpuA, Covered: time.Minute, Used: level80(8)})
-	b.five(b.started(1, 0, "alice", "train.py"), 0, 8, 2, Percents{})
+	b.AddMinute(&recording.GPUMinute{Time: at(0), Subject: on(gpuA), Covered: time.Minute, Used: level80(8)})
+	b.five(b.started(1, 0, "alice", "train.py"), 0, 8, 2, recording.Utilization{})
 	if g := b.report().Groups[0]; g.IdleGiBHours != nil {
 		t.Errorf("%v GiB·h are idle", *g.IdleGiBHours)
 	}
@@ -74,19 +76,23 @@ func TestIdleIsUnknownWithoutUtilisation(t *testing.T) {
 func TestGroupsSumTheirProcesses(t *testing.T) {
 	for by, want := range map[string][]string{"user": {"alice", "bob"}, "job": {"slurm 7", "no job"}, "command": {"train.py", "serve.py"}} {
 		b := newBox(by, 1)
+		job := process.Job{Kind: "slurm", ID: "7"}
 		for pid, who := range []string{"alice", "alice", "bob"} {
-			p := Process{ID: row(pid+1, gpuA), User: who, Command: "train.py", Job: "slurm 7", First: at(0)}
+			p := processRow(row(pid+1, gpuA), who, "train.py")
+			p.Job = job
 			if who == "bob" {
-				p.Command, p.Job = "serve.py", ""
+				p = processRow(p.ID, who, "serve.py")
 			}
 			b.AddProcess(p)
-			b.five(p.ID, 0, 12, 6, Percents{})
-			b.five(p.ID, 5, 12, 6, Percents{})
-			b.AddOutOfMemory(OutOfMemory{Time: at(5), GPUUUID: gpuA, Process: p.ID})
+			b.five(p.ID, 0, 12, 6, recording.Utilization{})
+			b.five(p.ID, 5, 12, 6, recording.Utilization{})
+			b.AddOutOfMemory(recording.OOM{Time: at(5), Subject: of(p.ID)})
 		}
 		// The second process is on another GPU, too: it is one process.
-		b.AddProcess(Process{ID: row(2, gpuB), User: "alice", Command: "train.py", Job: "slurm 7", First: at(0)})
-		b.five(row(2, gpuB), 0, 12, 6, Percents{})
+		second := processRow(row(2, gpuB), "alice", "train.py")
+		second.Job = job
+		b.AddProcess(second)
+		b.five(row(2, gpuB), 0, 12, 6, recording.Utilization{})
 		r := b.report()
 		if len(r.Groups) != 2 || r.Groups[0].Name != want[0] || r.Groups[1].Name != want[1] {
 			t.Fatalf("by %s: %+v", by, r.Groups)
@@ -104,9 +110,9 @@ func TestStepsOfAGapAreNotCounted(t *testing.T) {
 	b := newBox("gpu", 1)
 	id := b.started(1, 0, "alice", "train.py")
 	for _, m := range []int{0, 5, 10, 30, 35} { // 100 steps a minute, also in between
-		b.five(id, m, 8, 2, Percents{})
+		b.five(id, m, 8, 2, recording.Utilization{})
 	}
-	b.AddFiveMinutes(&FiveMinutes{Time: at(40), Process: id, Covered: time.Second, Used: level80(8), Retries: count(40), Steps: count(4000)})
+	b.AddFiveMinutes(&recording.Process5Min{Time: at(40), Subject: of(id), Covered: time.Second, Used: level80(8), AllocRetries: count(40)}, count(4000))
 	g := b.report().Groups[0]
 	about(t, "steps per second", g.StepsPerSecond, 100./60)
 	if *g.Failures.Retries != 5+5+5+5 {
@@ -116,7 +122,7 @@ func TestStepsOfAGapAreNotCounted(t *testing.T) {
 
 func TestCountersBeginAnewWithTheirProbe(t *testing.T) {
 	var c counter
-	for _, v := range []snapshot.Int{count(100), count(150), {}, count(160), count(5), count(9)} {
+	for _, v := range []Count{count(100), count(150), {}, count(160), count(5), count(9)} {
 		c.add(v, 5*time.Minute)
 	}
 	// 50; nothing across the gap; 5 after the new beginning; 4.
@@ -132,13 +138,13 @@ func TestErrorsThatNobodyWatchedForAreUnknown(t *testing.T) {
 	b := newBox("gpu", 1)
 	b.use(0, 60, 24, 50)
 	for _, g := range []string{gpuA, gpuB} {
-		b.AddMinute(&Minute{Time: at(0), GPUUUID: g, Covered: time.Minute, Used: level80(24)})
+		b.AddMinute(&recording.GPUMinute{Time: at(0), Subject: on(g), Covered: time.Minute, Used: level80(24)})
 	}
-	b.five(b.started(1, 0, "alice", "simulate"), 0, 24, 0, Percents{})
+	b.five(b.started(1, 0, "alice", "simulate"), 0, 24, 0, recording.Utilization{})
 	watched := row(2, gpuB)
-	b.AddProcess(Process{ID: watched, Command: "train.py", First: at(0), Watched: true})
-	b.AddProcess(Process{ID: watched, Command: "train.py", First: at(0)}) // of the next day, without its probe
-	b.five(watched, 0, 24, 0, Percents{})
+	b.AddProcess(processRow(watched, "", "train.py"))
+	b.processes[watched].OutOfMemoryCount = count(0)
+	b.five(watched, 0, 24, 0, recording.Utilization{})
 	r := b.report()
 	for what, f := range map[string]schema.ReportFailures{"GPU": r.GPUs[0].Failures, "process": r.Groups[0].Failures} {
 		if f.OutOfMemory != nil || f.OutOfMemoryPerHour != nil {
@@ -150,7 +156,7 @@ func TestErrorsThatNobodyWatchedForAreUnknown(t *testing.T) {
 			t.Errorf("%s: errors of a process that was watched are unknown", what)
 		}
 	}
-	b.AddOutOfMemory(OutOfMemory{Time: at(1), GPUUUID: gpuA, Process: row(1, gpuA)})
+	b.AddOutOfMemory(recording.OOM{Time: at(1), Subject: of(row(1, gpuA))})
 	if n := b.report().GPUs[0].Failures.OutOfMemory; n == nil || *n != 1 {
 		t.Error("an error that was seen is not counted")
 	}
@@ -159,13 +165,13 @@ func TestErrorsThatNobodyWatchedForAreUnknown(t *testing.T) {
 // TestUnknownIsNoZero: without probes nothing shows what is wasted, nor retries; without
 // the driver's figures nothing shows idle holding, or that memory ran out.
 func TestUnknownIsNoZero(t *testing.T) {
-	unprobed := func(utilization Percents, used Spread) (box, schema.Report) {
+	unprobed := func(utilization recording.Utilization, used recording.Sum) (box, schema.Report) {
 		b := newBox("gpu", 2)
 		id := b.started(1, 0, "alice", "train.py")
 		for m := range 120 {
-			b.AddMinute(&Minute{Time: at(m), GPUUUID: gpuA, Covered: time.Minute, Used: used, Utilization: utilization})
+			b.AddMinute(&recording.GPUMinute{Time: at(m), Subject: on(gpuA), Covered: time.Minute, Used: used, Utilization: utilization})
 			if m%5 == 0 {
-				b.AddFiveMinutes(&FiveMinutes{Time: at(m), Process: id, Covered: fiveMinutes, Used: used, Utilization: utilization})
+				b.AddFiveMinutes(&recording.Process5Min{Time: at(m), Subject: of(id), Covered: fiveMinutes, Used: used, Utilization: utilization}, Count{})
 			}
 		}
 		return b, b.report()
@@ -183,7 +189,7 @@ func TestUnknownIsNoZero(t *testing.T) {
 	if r.Forecaster.Fills == nil {
 		t.Error("used memory shows when it ran out")
 	}
-	b.AddAction(Action{Time: at(1), Kind: snapshot.EventFlush, GPUUUID: gpuA})
+	b.AddAction(recording.Action{Time: at(1), Kind: snapshot.EventFlush, Subject: on(gpuA)}, [2]snapshot.Bytes{})
 	if f := b.report().Flushes; f.Count != 1 || f.FreedBytes.Known() {
 		t.Errorf("a flush that nobody measured: %+v", f)
 	}
@@ -191,7 +197,7 @@ func TestUnknownIsNoZero(t *testing.T) {
 	_, r = unprobed(busy(0), level80(60)) // what is idle is wasted, whatever it is
 	about(t, "wasted", r.Total.WastedGiBHours, 120)
 
-	_, r = unprobed(busy(0), Spread{})
+	_, r = unprobed(busy(0), recording.Sum{})
 	g, f := &r.Groups[0], &r.Forecaster
 	if r.Total.IdleHours != nil || g.IdleGiBHours != nil || g.WastedGiBHours != nil || f.Fills != nil || f.Missed != nil || f.Sudden != nil {
 		t.Errorf("without memory: %+v, %+v, %+v", r.Total, g, f)

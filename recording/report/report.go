@@ -44,7 +44,7 @@ func (b *Builder) Report(now time.Time) schema.Report {
 		RecordedSeconds: all.recorded.Seconds(), Memory: all.document(), Failures: failures(b.allOOMs(), allRetries, b.recordedTime()),
 	}
 	b.countRescues(&out.Total.Failures, "")
-	out.Total.UtilizationPercent, out.Total.IdleHours = all.load()
+	out.Total.UtilizationPercent, out.Total.IdleHours = all.load.mean(), all.idleHours()
 	var wasted part
 	for _, p := range b.processes {
 		wasted.join(&p.wasted)
@@ -71,12 +71,12 @@ func (b *Builder) period() schema.ReportPeriod {
 func (b *Builder) countOutOfMemory() {
 	for _, p := range b.processes {
 		p.ooms = nil
-		if p.Watched {
+		if p.OutOfMemoryCount.Known() {
 			p.ooms = new(int64)
 		}
 	}
 	for i := range b.ooms {
-		if p := b.processes[b.ooms[i].Process]; p != nil {
+		if p := b.processes[b.ooms[i].Row()]; p != nil {
 			p.ooms = sumOf(p.ooms, new(int64(1)))
 		}
 	}
@@ -86,7 +86,7 @@ func (b *Builder) countOutOfMemory() {
 func (b *Builder) oomsByGPU() map[string]*int64 {
 	sums := map[string]*int64{}
 	for id, p := range b.processes {
-		if p.Watched && sums[id.GPUUUID] == nil {
+		if p.OutOfMemoryCount.Known() && sums[id.GPUUUID] == nil {
 			sums[id.GPUUUID] = new(int64)
 		}
 	}
@@ -147,7 +147,7 @@ func (b *Builder) events() []schema.ReportEvent {
 		o := &b.ooms[i]
 		events = append(events, schema.ReportEvent{
 			Time: schema.Time(o.Time), GPU: b.index(o.GPUUUID), UUID: o.GPUUUID, Kind: string(snapshot.EventOutOfMemory),
-			Process: schema.Text(b.label(o.Process)), Message: schema.Text(text.Clean(o.Message)),
+			Process: schema.Text(b.label(o.Row())), Message: schema.Text(text.Clean(o.Message)),
 		})
 	}
 	for i := range b.actions {
@@ -155,7 +155,7 @@ func (b *Builder) events() []schema.ReportEvent {
 		if a.Kind == snapshot.EventFlush || a.Kind == snapshot.EventRescued || a.Kind == snapshot.EventNotRescued {
 			events = append(events, schema.ReportEvent{
 				Time: schema.Time(a.Time), GPU: b.index(a.GPUUUID), UUID: a.GPUUUID, Kind: string(a.Kind),
-				Process: schema.Text(b.label(a.Process)), Message: schema.Text(text.Clean(a.Message)),
+				Process: schema.Text(b.label(a.Row())), Message: schema.Text(text.Clean(a.Message)),
 			})
 		}
 	}
@@ -169,7 +169,7 @@ func (b *Builder) label(id snapshot.RowID) string {
 	}
 	label := strconv.Itoa(id.Process.PID)
 	if p := b.processes[id]; p != nil {
-		label += " " + cmp.Or(text.Clean(p.User), "?") + " " + text.Clean(cmp.Or(p.Command, p.Name, "?"))
+		label += " " + cmp.Or(text.Clean(p.User), "?") + " " + text.Clean(cmp.Or(p.command, p.Name, "?"))
 	}
 	return label
 }
@@ -183,7 +183,8 @@ type group struct {
 	steps      float64
 	stepping   int
 
-	used, allocated, cached, fragmented, other, idling, wasted part
+	parts
+	idling, wasted part
 }
 
 // groups are the processes, summed as asked for, those that waste most first.
@@ -206,7 +207,7 @@ func (b *Builder) groups() (out []schema.ReportGroup, leftOut int) {
 		}
 		if b.question.By == "gpu" {
 			pid := id.Process.PID
-			g.PID, g.StartTime, g.User, g.Job = &pid, schema.Time(p.Started), schema.Text(text.Clean(p.User)), schema.Text(text.Clean(p.Job))
+			g.PID, g.StartTime, g.User, g.Job = &pid, schema.Time(p.Started), schema.Text(text.Clean(p.User)), schema.Text(text.Clean(p.job))
 		}
 	}
 	out = []schema.ReportGroup{}
@@ -239,12 +240,12 @@ func pidOf(g *schema.ReportGroup) int {
 
 // groupOf is the group of a process: what identifies it, and its name.
 func (b *Builder) groupOf(p *processSums) (key any, name string) {
-	command := text.Clean(cmp.Or(p.Command, p.Name, "?"))
+	command := text.Clean(cmp.Or(p.command, p.Name, "?"))
 	switch b.question.By {
 	case "user":
 		name = cmp.Or(text.Clean(p.User), "?")
 	case "job":
-		name = cmp.Or(text.Clean(p.Job), "no job")
+		name = cmp.Or(text.Clean(p.job), "no job")
 	case "command":
 		name = command
 	default:
@@ -255,11 +256,7 @@ func (b *Builder) groupOf(p *processSums) (key any, name string) {
 
 func (g *group) add(p *processSums) {
 	g.recorded += p.recorded
-	g.used.join(&p.used)
-	g.allocated.join(&p.allocated)
-	g.cached.join(&p.cached)
-	g.fragmented.join(&p.fragmented)
-	g.other.join(&p.other)
+	g.parts.join(&p.parts)
 	g.idling.join(&p.idleHeld)
 	g.wasted.join(&p.wasted)
 	if highest, ok := p.peak.Value(); ok && highest >= g.PeakBytes.Or(0) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
+	"vramscope/recording"
 	"vramscope/sampler/snapshot"
 	"vramscope/schema"
 )
@@ -22,12 +23,12 @@ type timeline struct {
 }
 
 type bucket struct {
-	covered                                           time.Duration
-	measured                                          time.Duration // of it with used memory
-	used, allocated, cached, fragmented, other, spare part
-	usedMax                                           snapshot.Bytes
-	busy                                              float64
-	busyOver                                          time.Duration
+	covered  time.Duration
+	measured time.Duration // of it with used memory
+	parts
+	unknown part
+	usedMax snapshot.Bytes
+	load    load
 }
 
 func newTimeline(q Question) timeline {
@@ -37,24 +38,17 @@ func newTimeline(q Question) timeline {
 	return timeline{q.From, length, make([]bucket, n)}
 }
 
-func (l *timeline) add(m *Minute) {
+func (l *timeline) add(m *recording.GPUMinute) {
 	b := &l.buckets[min(int(m.Time.Sub(l.from)/l.length), len(l.buckets)-1)]
 	b.covered += m.Covered
 	if m.Used.Mean.Known() {
 		b.measured += m.Covered
 	}
-	b.used.add(m.Used.Mean, m.Covered)
-	b.allocated.add(m.Allocated.Mean, m.Covered)
-	b.cached.add(m.Cached.Mean, m.Covered)
-	b.fragmented.add(m.Fragmented.Mean, m.Covered)
-	b.other.add(m.Other.Mean, m.Covered)
-	b.spare.add(m.Unknown.Mean, m.Covered)
+	b.parts.add(m.Used.Mean, m.Allocated, m.Cached, m.Fragmented, m.Other, m.Covered)
+	b.unknown.add(m.Unknown, m.Covered)
+	b.load.add(m.Utilization.Mean, m.Covered)
 	if v, ok := m.Used.Max.Value(); ok && v >= b.usedMax.Or(0) {
 		b.usedMax = m.Used.Max
-	}
-	if v, ok := m.Utilization.Mean.Value(); ok {
-		b.busy += v * m.Covered.Hours()
-		b.busyOver += m.Covered
 	}
 }
 
@@ -72,16 +66,11 @@ func (l *timeline) document() []schema.ReportPoint {
 			}
 			return quantity.From(quantity.Bytes(math.Round(p.gibHours/cmp.Or(b.measured, b.covered).Hours()*float64(quantity.GiB))), quantity.Computed)
 		}
-		point := schema.ReportPoint{
+		points = append(points, schema.ReportPoint{
 			Time: schema.Time(l.from.Add(time.Duration(i) * l.length)), RecordedSeconds: b.covered.Seconds(),
 			UsedBytes: mean(&b.used), UsedMaxBytes: b.usedMax, AllocatedBytes: mean(&b.allocated), CachedBytes: mean(&b.cached),
-			FragmentedBytes: mean(&b.fragmented), OtherBytes: mean(&b.other), UnknownBytes: mean(&b.spare),
-		}
-		if b.busyOver > 0 {
-			busy := b.busy / b.busyOver.Hours()
-			point.UtilizationPercent = &busy
-		}
-		points = append(points, point)
+			FragmentedBytes: mean(&b.fragmented), OtherBytes: mean(&b.other), UnknownBytes: mean(&b.unknown), UtilizationPercent: b.load.mean(),
+		})
 	}
 	return points
 }
