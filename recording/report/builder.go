@@ -183,7 +183,7 @@ var Stays = [...]time.Duration{time.Minute, 10 * time.Minute}
 func (b *Builder) AddEvent(e *recording.EventRow) {
 	if b.within(e.Time) && (e.Kind == snapshot.EventGPULost || e.Kind == snapshot.EventGPUBack) {
 		b.others = append(b.others, schema.ReportEvent{
-			Time: schema.Time(e.Time), UUID: e.GPUUUID, Kind: string(e.Kind), Message: schema.Text(e.Message),
+			Time: schema.Time(e.Time), GPU: b.index(e.GPUUUID), UUID: e.GPUUUID, Kind: string(e.Kind), Message: schema.Text(e.Message),
 		})
 	}
 }

@@ -104,6 +104,14 @@ func TestRescuesAreCounted(t *testing.T) {
 	}
 }
 
+func TestALostGPUIsNamed(t *testing.T) {
+	b := newBox("gpu", 1)
+	b.AddEvent(&recording.EventRow{Time: at(1), Subject: on(gpuB), Kind: snapshot.EventGPULost})
+	if events := b.report().Events; len(events) != 1 || events[0].GPU != 1 {
+		t.Errorf("%+v, want GPU 1", events)
+	}
+}
+
 func TestALostGPUHasNoShare(t *testing.T) {
 	b := newBox("gpu", 1)
 	b.use(0, 30, 40, 50)
