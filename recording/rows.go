@@ -217,6 +217,8 @@ func (r *Recording) Processes(from, to time.Time) ([]ProcessRow, error) {
 			}
 			whole := *p
 			whole.First, whole.Peak = all[i].First, larger(all[i].Peak, p.Peak)
+			whole.OutOfMemoryCount = latestKnown(p.OutOfMemoryCount, all[i].OutOfMemoryCount)
+			whole.AllocRetries = latestKnown(p.AllocRetries, all[i].AllocRetries)
 			all[i] = whole
 		}
 	}

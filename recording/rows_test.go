@@ -259,6 +259,26 @@ func TestJobIsKept(t *testing.T) {
 	}
 }
 
+// On the second day its probe has not answered yet.
+func TestCountsOfTheDayBeforeAreKept(t *testing.T) {
+	q := newQuiet(t, t.TempDir(), Options{})
+	p := q.snap.Rows[0]
+	p.Probe.OutOfMemoryCount, p.Probe.AllocRetries = quantity.From(int64(3), quantity.Probe), quantity.From(int64(7), quantity.Probe)
+	first := q.record(10)
+	q.now = q.now.Add(24 * time.Hour)
+	q.snap.Rows = slices.Clone(q.snap.Rows)
+	q.snap.Rows[0].Probe = nil
+	q.record(10)
+	processes, err := q.end().Processes(first[0].Time, q.now.Add(time.Second))
+	i := slices.IndexFunc(processes, func(r ProcessRow) bool { return r.ID == p.ID })
+	if err != nil || i < 0 {
+		t.Fatalf("%d processes, without it: %v", len(processes), err)
+	}
+	if r := &processes[i]; r.OutOfMemoryCount.Or(-1) != 3 || r.AllocRetries.Or(-1) != 7 {
+		t.Errorf("%v out of memory, %v retries, want 3 and 7", r.OutOfMemoryCount, r.AllocRetries)
+	}
+}
+
 // A process that begins and ends between two chunks was there at its last tick, and what
 // it used last and its counts are known, though nothing had figures while it exited.
 func TestShortProcess(t *testing.T) {
