@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"reflect"
 	"strings"
+	"sync"
 	"time"
 
 	"vramscope/internal/process"
@@ -114,6 +115,43 @@ func scanProcess(rows *sql.Rows, uuids map[int64]string, more ...any) (out descr
 	p.Used, p.Peak = known[quantity.Bytes](used, quantity.Driver), known[quantity.Bytes](peak, quantity.Computed)
 	out.Ended, out.ExitStatus, out.OutOfMemoryCount = moment(ended.Int64), known[int](exit, quantity.System), known[int64](oom, quantity.Probe)
 	return out, err
+}
+
+// describedDay has the processes of the day that was read last. A report reads each day's
+// tables one after the other, and all of them name processes.
+type describedDay struct {
+	mu           sync.Mutex
+	day          *dayReader
+	sealed, tail int64                 // ns, of the newest ticks: every commit changes one of them
+	processes    map[int64]*ProcessRow // not changed any more
+}
+
+// processes are the day's processes.
+func (d *dayReader) processes() (map[int64]*ProcessRow, error) {
+	d.last.mu.Lock()
+	defer d.last.mu.Unlock()
+	sealed, tail := d.newest()
+	if d.last.day == d && d.last.sealed == sealed && d.last.tail == tail {
+		return d.last.processes, nil
+	}
+	uuids, err := d.uuids()
+	if err != nil {
+		return nil, err
+	}
+	all := make(map[int64]*ProcessRow)
+	err = each(ctx, d.db, func(rows *sql.Rows) error {
+		var first, last, retries sql.NullInt64
+		p, err := scanProcess(rows, uuids, &first, &last, &retries)
+		all[p.id] = &ProcessRow{
+			Process: p.Last, First: moment(first.Int64), Last: moment(last.Int64), Ended: p.Ended, ExitStatus: p.ExitStatus,
+			OutOfMemoryCount: p.OutOfMemoryCount, AllocRetries: known[int64](retries, quantity.Probe),
+		}
+		return err
+	}, "SELECT "+processColumns+", p.first_ns, p.last_ns, p.alloc_retries FROM processes p")
+	if err == nil {
+		d.last.day, d.last.sealed, d.last.tail, d.last.processes = d, sealed, tail, all
+	}
+	return all, err
 }
 
 // known is a column's value, unknown for NULL.
