@@ -12,9 +12,9 @@ import (
 
 // Session is a time of writing without interruption.
 type Session struct {
-	From, To   time.Time // To is its last tick
-	Host, User string
-	Simulated  bool
+	To        time.Time // its last tick
+	Host      string
+	Simulated bool
 }
 
 // GPURow is a GPU as its day describes it.
@@ -48,14 +48,14 @@ func (r *Recording) Sessions(from, to time.Time) ([]Session, error) {
 	var all []Session
 	err := r.eachDay(from, to, func(rows *sql.Rows) error {
 		var s Session
-		var began, ended int64
-		var host, user sql.NullString
-		err := rows.Scan(&began, &ended, &host, &user, &s.Simulated, new(int64))
-		s.From, s.To, s.Host, s.User = moment(began), moment(ended), host.String, user.String
+		var last int64
+		var host sql.NullString
+		err := rows.Scan(&last, &host, &s.Simulated)
+		s.To, s.Host = moment(last), host.String
 		all = append(all, s)
 		return err
-	}, `SELECT * FROM (SELECT from_ns, max(to_ns, coalesce((SELECT max(time_ns) FROM tail WHERE tail.session = sessions.session), 0)) AS last,
-		host, user, simulated, session FROM sessions) WHERE from_ns < ?2 AND last >= ?1 ORDER BY session`,
+	}, `SELECT max(to_ns, coalesce((SELECT max(time_ns) FROM tail WHERE tail.session = sessions.session), 0)) AS last, host, simulated
+		FROM sessions WHERE from_ns < ?2 AND last >= ?1 ORDER BY session`,
 		from.UnixNano(), to.UnixNano())
 	return all, err
 }

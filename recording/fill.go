@@ -47,8 +47,6 @@ func fill(into reflect.Value, values *[]any, uuids map[int64]string, processes m
 			*f = optional[quantity.Bytes](take())
 		case *quantity.Optional[int64]:
 			*f = optional[int64](take())
-		case *quantity.Optional[int]:
-			*f = optional[int](take())
 		case *quantity.Optional[time.Duration]:
 			*f = optional[time.Duration](take())
 		default:
@@ -143,7 +141,7 @@ func (d *dayReader) processes() (map[int64]*ProcessRow, error) {
 		var first, last, retries sql.NullInt64
 		p, err := scanProcess(rows, uuids, &first, &last, &retries)
 		all[p.id] = &ProcessRow{
-			Process: p.Last, First: moment(first.Int64), Last: moment(last.Int64), Ended: p.Ended, ExitStatus: p.ExitStatus,
+			Process: p.Last, First: moment(first.Int64), Last: moment(last.Int64), Ended: p.Ended,
 			OutOfMemoryCount: p.OutOfMemoryCount, AllocRetries: known[int64](retries, quantity.Probe),
 		}
 		return err

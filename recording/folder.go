@@ -80,20 +80,14 @@ func files(directory string) ([]string, error) {
 	return paths, nil
 }
 
-// sizeOf is the room that a database takes with its other files.
-func sizeOf(path string) (size int64) {
-	for _, also := range []string{"", "-wal", "-shm"} {
-		if info, err := os.Stat(path + also); err == nil {
-			size += info.Size()
-		}
-	}
-	return size
-}
-
-func folderSize(directory string) (size int64) {
-	paths, _ := files(directory) // none: nothing there
+// sizeOf is the room that databases take with their other files.
+func sizeOf(paths ...string) (size int64) {
 	for _, path := range paths {
-		size += sizeOf(path)
+		for _, also := range []string{"", "-wal", "-shm"} {
+			if info, err := os.Stat(path + also); err == nil {
+				size += info.Size()
+			}
+		}
 	}
 	return size
 }
@@ -103,10 +97,7 @@ func folderSize(directory string) (size int64) {
 func (w *Writer) prune(now time.Time) {
 	w.pruned = time.Now()
 	paths, _ := files(w.directory) // none: nothing to prune
-	size := int64(0)
-	for _, path := range paths {
-		size += sizeOf(path)
-	}
+	size := sizeOf(paths...)
 	today := fileOf(now)
 	oldest := fileOf(w.present(paths, now).Add(-w.options.Keep))
 	for _, path := range paths {

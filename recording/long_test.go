@@ -114,8 +114,9 @@ func seekTest(t *testing.T, gpus, rows int, days []int) {
 	}
 	slices.Sort(seeks)
 	slices.Sort(graphs)
+	size := sizeOf(r.all()...)
 	t.Logf("%d days, %d ticks × %d×%d: %.1f MB, %.0f B a tick, at most %v a tick written; opened in %v; a seek: median %v, 99 %% %v, most %v; an hour's graph: median %v, 99 %% %v",
-		len(days), total, gpus, rows, float64(folderSize(directory))/1e6, float64(folderSize(directory))/float64(total), write, opened,
+		len(days), total, gpus, rows, float64(size)/1e6, float64(size)/float64(total), write, opened,
 		seeks[n/2], seeks[n*99/100], seeks[n-1], graphs[n/2], graphs[n*99/100])
 	if limit := 100 * time.Millisecond; rows == 8 && seeks[n/2] > limit {
 		t.Errorf("half of the seeks take more than %v", limit)

@@ -89,7 +89,7 @@ func TestTooLargeDaysAreRemoved(t *testing.T) {
 	}
 	q := newQuiet(t, t.TempDir(), Options{MaxSize: 1 << 20})
 	paths := q.days(10, 150)
-	if size := folderSize(q.w.directory); len(paths) >= 10 || len(paths) < 2 || size > 3<<20 {
+	if size := sizeOf(paths...); len(paths) >= 10 || len(paths) < 2 || size > 3<<20 {
 		t.Errorf("%d days of %d bytes: %v", len(paths), size, paths)
 	}
 	if last := filepath.Base(paths[len(paths)-1]); last != "2026-10-10.db" {

@@ -31,7 +31,6 @@ type ProcessRow struct {
 	snapshot.Process // identity, names, Used (the last), Peak
 	First, Last      time.Time
 	Ended            time.Time // zero while it runs
-	ExitStatus       snapshot.Int
 	OutOfMemoryCount quantity.Optional[int64]
 	AllocRetries     quantity.Optional[int64]
 }
@@ -40,31 +39,21 @@ type ProcessRow struct {
 type OOM struct {
 	Time time.Time `column:"time_ns"`
 	Subject
-	Message    string         `column:"message"`
-	Requested  snapshot.Bytes `column:"requested_bytes"`
-	GPUTotal   snapshot.Bytes `column:"gpu_total_bytes"`
-	GPUUsed    snapshot.Bytes `column:"gpu_used_bytes"`
-	GPUFree    snapshot.Bytes `column:"gpu_free_bytes"`
-	Used       snapshot.Bytes `column:"used_bytes"`
-	Allocated  snapshot.Bytes `column:"allocated_bytes"`
-	Cached     snapshot.Bytes `column:"cached_bytes"`
-	Fragmented snapshot.Bytes `column:"fragmented_bytes"`
-	Detail     string         `column:"detail"` // JSON, "" where there is none
+	Message string `column:"message"`
 }
 
-// Alert is a time in which an alert stood, within a day.
+// Alert is an alert, and when its GPU would be full by the forecast of that moment. It is
+// recorded anew where a day or a recorder begins.
 type Alert struct {
 	Time time.Time `column:"from_ns"`
-	To   time.Time `column:"to_ns"` // zero while it stands
-	ID   int64     `column:"alert"` // unique within a day
 	Subject
 	Since    time.Time          `column:"since_ns"`
 	Kind     snapshot.AlertKind `column:"kind"`
-	Severity snapshot.Severity  `column:"severity"`
-	Note     string             `column:"note"`
 	Message  string             `column:"message"`
-	Advice   string             `column:"advice"`
 	Instance snapshot.InstanceID
+	Median   quantity.Optional[time.Duration] `column:"(SELECT full_median_ns FROM forecasts f WHERE f.time_ns = from_ns AND f.alert = alerts.alert)"`
+	Earliest quantity.Optional[time.Duration] `column:"(SELECT full_earliest_ns FROM forecasts f WHERE f.time_ns = from_ns AND f.alert = alerts.alert)"`
+	Latest   quantity.Optional[time.Duration] `column:"(SELECT full_latest_ns FROM forecasts f WHERE f.time_ns = from_ns AND f.alert = alerts.alert)"` // unknown: the interval has no late end
 }
 
 // Action is what was done to a process.
@@ -94,22 +83,6 @@ type Decision struct {
 	Instance snapshot.InstanceID
 }
 
-// Forecast is what was forecast when an alert was raised, at one horizon.
-type Forecast struct {
-	Time time.Time `column:"time_ns"`
-	Subject
-	Alert        int64                            `column:"alert"` // its ID
-	Horizon      time.Duration                    `column:"horizon_ns"`
-	Median       snapshot.Bytes                   `column:"median_bytes"`
-	Lower80      snapshot.Bytes                   `column:"lower_80_bytes"`
-	Upper80      snapshot.Bytes                   `column:"upper_80_bytes"`
-	Lower95      snapshot.Bytes                   `column:"lower_95_bytes"`
-	Upper95      snapshot.Bytes                   `column:"upper_95_bytes"`
-	FullMedian   quantity.Optional[time.Duration] `column:"full_median_ns"`
-	FullEarliest quantity.Optional[time.Duration] `column:"full_earliest_ns"`
-	FullLatest   quantity.Optional[time.Duration] `column:"full_latest_ns"` // unknown: the interval has no late end
-}
-
 // Sum is a figure over a stretch of time.
 type Sum struct {
 	Min, Mean, Max snapshot.Bytes
@@ -126,7 +99,6 @@ type GPUMinute struct {
 	Time        time.Time `column:"time_ns"`
 	Subject     `column:"gpu"`
 	Covered     time.Duration  `column:"covered_ns"` // how much of it was measured
-	Processes   snapshot.Int   `column:"processes"`
 	Used        Sum            `column:"used"`
 	Free        snapshot.Bytes `column:"free_mean_bytes"`
 	Allocated   snapshot.Bytes `column:"allocated_mean_bytes"`
@@ -169,11 +141,6 @@ func (r *Recording) Actions(from, to time.Time) ([]Action, error) {
 // Decisions are those of the guard in [from, to).
 func (r *Recording) Decisions(from, to time.Time) ([]Decision, error) {
 	return rows[Decision](r, "decisions", from, to)
-}
-
-// Forecasts are those of the alerts that were raised in [from, to).
-func (r *Recording) Forecasts(from, to time.Time) ([]Forecast, error) {
-	return rows[Forecast](r, "forecasts", from, to)
 }
 
 // GPUMinutes visits the minutes that begin in [from, to). The row is valid until

@@ -58,7 +58,7 @@ func (r *Running) GPUMinutes(visit func(*GPUMinute)) {
 	for key, s := range r.gpus {
 		p := &s.parts // in the order of gpuParts
 		visit(&GPUMinute{
-			Time: moment(s.from), Subject: Subject{GPUUUID: key.uuid}, Covered: time.Duration(s.covered), Processes: quantity.From(s.processes, quantity.Computed),
+			Time: moment(s.from), Subject: Subject{GPUUUID: key.uuid}, Covered: time.Duration(s.covered),
 			Used: p[0].spread(s.covered), Free: p[1].spread(s.covered).Mean, Allocated: p[2].spread(s.covered).Mean, Cached: p[3].spread(s.covered).Mean,
 			Fragmented: p[4].spread(s.covered).Mean, Other: p[5].spread(s.covered).Mean, Unknown: p[6].spread(s.covered).Mean, Utilization: p[7].percents(),
 		})

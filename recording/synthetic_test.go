@@ -3,6 +3,7 @@ package recording
 import (
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -138,7 +139,7 @@ func BenchmarkAppend(bench *testing.B) {
 			if err := w.end(); err != nil {
 				bench.Fatal(err)
 			}
-			bench.ReportMetric(float64(w.State().Size)/float64(n), "B/tick")
+			bench.ReportMetric(float64(sizeOf(filepath.Join(w.directory, fileOf(box.now))))/float64(n), "B/tick")
 		})
 	}
 }

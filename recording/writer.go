@@ -66,14 +66,10 @@ type tick struct {
 
 // State is how a Writer is doing.
 type State struct {
-	Directory string
 	Recording bool
-	Reason    string    // why it is paused
-	Since     time.Time // of recording or of the pause
-	Size      int64     // of all databases, in bytes
-	Ticks     int64     // that are on disk, of this writer
-	Lost      int64     // ticks that are gaps: the disk was slow, or recording was paused
-	Newest    time.Time // the last tick that is on disk
+	Reason    string // why it is paused
+	Ticks     int64  // that are on disk, of this writer
+	Lost      int64  // ticks that are gaps: the disk was slow, or recording was paused
 }
 
 // Create begins to record into a folder, which it makes. It fails where another
@@ -98,8 +94,8 @@ func newWriter(directory string, options Options) (*Writer, error) {
 	w := &Writer{
 		directory: directory, options: options.withDefaults(), lock: lock,
 		queue: make(chan tick, queueTicks), closing: make(chan struct{}), done: make(chan struct{}), retry: retryInterval,
+		state: State{Recording: true},
 	}
-	w.state = State{Directory: directory, Recording: true, Since: time.Now()}
 	probe, err := os.CreateTemp(directory, ".write-*")
 	if err != nil {
 		_ = lock.Close() // nothing was written
@@ -247,15 +243,10 @@ func (w *Writer) commit() {
 
 // committed publishes that all is on disk.
 func (w *Writer) committed() {
-	size := folderSize(w.directory)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s := &w.state
-	if !s.Recording {
-		s.Recording, s.Reason, s.Since = true, "", time.Now()
-	}
-	s.Ticks += int64(w.pending)
-	s.Newest, s.Size = time.Unix(0, w.day.last), size
+	w.state.Recording, w.state.Reason = true, ""
+	w.state.Ticks += int64(w.pending)
 	w.pending = 0
 }
 
@@ -283,10 +274,7 @@ func (w *Writer) fail(err error) {
 	w.retryAt = time.Now().Add(w.retry)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.state.Recording {
-		w.state.Recording, w.state.Since = false, time.Now()
-	}
-	w.state.Reason = reasonOf(err)
+	w.state.Recording, w.state.Reason = false, reasonOf(err)
 }
 
 // end closes the day and gives the folder free.

@@ -189,8 +189,12 @@ func addEvents(b *evaluation.Builder, r *recording.Recording, from, to time.Time
 	for i := range ooms {
 		b.AddOutOfMemory(ooms[i])
 	}
-	if err := addAlerts(b, r, from, to); err != nil {
+	alerts, err := r.Alerts(from, to)
+	if err != nil {
 		return err
+	}
+	for i := range alerts {
+		b.AddAlert(alerts[i])
 	}
 	actions, err := r.Actions(from, to)
 	if err != nil {
@@ -205,28 +209,6 @@ func addEvents(b *evaluation.Builder, r *recording.Recording, from, to time.Time
 	}
 	for i := range events {
 		b.AddEvent(&events[i])
-	}
-	return nil
-}
-
-func addAlerts(b *evaluation.Builder, r *recording.Recording, from, to time.Time) error {
-	forecasts, err := r.Forecasts(from, to)
-	if err != nil {
-		return err
-	}
-	full := map[int64]*snapshot.FullIn{} // by alert: this is one day
-	for i := range forecasts {
-		f := &forecasts[i]
-		if median, ok := f.FullMedian.Value(); ok {
-			full[f.Alert] = &snapshot.FullIn{Median: median, Earliest: f.FullEarliest.Or(0), Latest: f.FullLatest.Or(0)}
-		}
-	}
-	alerts, err := r.Alerts(from, to)
-	if err != nil {
-		return err
-	}
-	for i := range alerts {
-		b.AddAlert(alerts[i], full[alerts[i].ID])
 	}
 	return nil
 }

@@ -59,7 +59,6 @@ const (
 	sourceJAX        = "https://docs.jax.dev/en/latest/gpu_memory_allocation.html"
 	sourceTF         = "https://www.tensorflow.org/guide/gpu#limiting_gpu_memory_growth"
 	sourceLazy       = "https://docs.nvidia.com/cuda/cuda-programming-guide/04-special-topics/lazy-loading.html"
-	sourceMPS        = "https://docs.nvidia.com/deploy/mps/appendix-tools-and-interface-reference.html"
 )
 
 const allocatorVariable = "PYTORCH_CUDA_ALLOC_CONF="

@@ -48,7 +48,7 @@ type Builder struct {
 	byUUID    map[string]*gpuSums
 	processes map[snapshot.RowID]*processSums
 	ooms      []recording.OOM
-	alerts    []alert
+	alerts    []recording.Alert
 	raised    map[alertKey]bool
 	actions   []action
 	others    []schema.ReportEvent
@@ -138,19 +138,13 @@ func (b *Builder) AddOutOfMemory(o recording.OOM) {
 	}
 }
 
-// AddAlert takes an alert with what was forecast when it was raised; nil where nothing
-// was. An alert is recorded anew where a day or a recorder begins.
-func (b *Builder) AddAlert(a recording.Alert, full *snapshot.FullIn) {
+// AddAlert takes an alert, once for as long as it stands.
+func (b *Builder) AddAlert(a recording.Alert) {
 	key := alertKey{a.Kind, a.GPUUUID, a.Instance, a.Row(), a.Since.UnixNano()}
 	if b.within(a.Time) && (a.Since.IsZero() || !b.raised[key]) {
 		b.raised[key] = true
-		b.alerts = append(b.alerts, alert{a, full})
+		b.alerts = append(b.alerts, a)
 	}
-}
-
-type alert struct {
-	recording.Alert
-	full *snapshot.FullIn
 }
 
 // alertKey is an alert, however often it was recorded.

@@ -113,7 +113,7 @@ func (b *Builder) forecaster(events []schema.ReportEvent) (schema.ReportForecast
 	}
 	var leads, errors []float64
 	others := map[snapshot.AlertKind]int{}
-	slices.SortStableFunc(b.alerts, func(x, y alert) int { return x.Time.Compare(y.Time) })
+	slices.SortStableFunc(b.alerts, func(x, y recording.Alert) int { return x.Time.Compare(y.Time) })
 	for i := range b.alerts {
 		a := &b.alerts[i]
 		if a.Kind != snapshot.AlertFullIn || a.Instance.MIG {
@@ -130,13 +130,13 @@ func (b *Builder) forecaster(events []schema.ReportEvent) (schema.ReportForecast
 				at.led = true
 				leads = append(leads, lead.Seconds())
 			}
-			if full := a.full; full != nil {
+			if median, known := a.Median.Value(); known {
 				out.IntervalOf++
 				// The moment of a fill is known to a minute.
-				if lead >= full.Earliest-time.Minute && (full.Latest == 0 || lead <= full.Latest+time.Minute) {
+				if lead >= a.Earliest.Or(0)-time.Minute && lead <= a.Latest.Or(lead)+time.Minute {
 					out.IntervalHeld++
 				}
-				errors = append(errors, 100*math.Abs((full.Median-lead).Seconds())/max(lead, time.Minute).Seconds())
+				errors = append(errors, 100*math.Abs((median-lead).Seconds())/max(lead, time.Minute).Seconds())
 			}
 		case outcomeFalse:
 			out.False++
@@ -177,7 +177,7 @@ func (b *Builder) forecaster(events []schema.ReportEvent) (schema.ReportForecast
 }
 
 // judge is what came of an alert, with the moment that it was about.
-func (b *Builder) judge(a *alert, fills []fill) (outcome string, at *fill) {
+func (b *Builder) judge(a *recording.Alert, fills []fill) (outcome string, at *fill) {
 	end := a.Time.Add(rightWithin)
 	for i := range fills {
 		// A full minute may have begun before the alert.
@@ -197,7 +197,7 @@ func (b *Builder) judge(a *alert, fills []fill) (outcome string, at *fill) {
 
 // actedOn reports whether something was done on an alert's GPU, or the process that
 // it names had ended, before it could come true.
-func (b *Builder) actedOn(a *alert, end time.Time) bool {
+func (b *Builder) actedOn(a *recording.Alert, end time.Time) bool {
 	between := func(t time.Time) bool { return t.After(a.Time) && !t.After(end) }
 	if p := b.processes[a.Row()]; p != nil && between(p.Ended) {
 		return true
