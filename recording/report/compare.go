@@ -41,7 +41,7 @@ func (h *hours) addMinute(g *gpuSums, m *recording.GPUMinute) {
 	if m.Used.Mean.Known() {
 		b.capacity.add(g.Capacity(), m.Covered)
 	}
-	b.parts.add(m.Used.Mean, m.Allocated, m.Cached, m.Fragmented, m.Other, m.Covered)
+	b.add(m.Used.Mean, m.Allocated, m.Cached, m.Fragmented, m.Other, m.Covered)
 	b.load.add(m.Utilization.Mean, m.Covered)
 }
 

@@ -256,7 +256,7 @@ func (b *Builder) groupOf(p *processSums) (key any, name string) {
 
 func (g *group) add(p *processSums) {
 	g.recorded += p.recorded
-	g.parts.join(&p.parts)
+	g.join(&p.parts)
 	g.idling.join(&p.idleHeld)
 	g.wasted.join(&p.wasted)
 	if highest, ok := p.peak.Value(); ok && highest >= g.PeakBytes.Or(0) {

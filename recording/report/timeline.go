@@ -44,7 +44,7 @@ func (l *timeline) add(m *recording.GPUMinute) {
 	if m.Used.Mean.Known() {
 		b.measured += m.Covered
 	}
-	b.parts.add(m.Used.Mean, m.Allocated, m.Cached, m.Fragmented, m.Other, m.Covered)
+	b.add(m.Used.Mean, m.Allocated, m.Cached, m.Fragmented, m.Other, m.Covered)
 	b.unknown.add(m.Unknown, m.Covered)
 	b.load.add(m.Utilization.Mean, m.Covered)
 	if v, ok := m.Used.Max.Value(); ok && v >= b.usedMax.Or(0) {
