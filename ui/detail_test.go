@@ -180,3 +180,42 @@ func TestDetailHasTheFiguresThatAreRare(t *testing.T) {
 		t.Errorf("not on which GPU it is, too:\n%s", text)
 	}
 }
+
+// The detail that has the screen shows the best advice for its process, in one line,
+// and no longer than it holds.
+func TestDetailShowsAdvice(t *testing.T) {
+	s := snapshottest.DrawnBox()
+	m := newTestModel(t, s, nil)
+	m.press("enter")
+	m.shows(" advice     614M  idle for 42m with 71.7G: a flush frees 614M")
+	then := *s
+	then.Sequence, then.Time = s.Sequence+1, s.Time.Add(adviceEvery+time.Second)
+	p := then.Row(m.st.Cursor.ID)
+	p.SMUtilization = quantity.From(50, quantity.Driver)
+	m.tick(&then)
+	m.hides(" advice ")
+}
+
+// TestPartsOfPool: what a pool has fragmented is known from its last flush, and
+// what the next one returns is a bound all the time.
+func TestPartsOfPool(t *testing.T) {
+	for _, c := range []struct {
+		fragmented snapshot.Bytes
+		note       string
+	}{
+		{snapshot.Bytes{}, "known only after a flush"},
+		{quantity.From(gib(1), quantity.Probe), "what the last flush could not free"},
+	} {
+		m := newFlushModel(t, func(s *snapshot.Snapshot, _ *Options) {
+			for i := range s.Rows {
+				if p := &s.Rows[i]; p.ID.Process.PID == snapshottest.Leaking {
+					a := &p.Allocators[0]
+					a.Kind, a.Basis, a.Fragmented, p.Fragmented = "cuda_pool", "post_flush", c.fragmented, c.fragmented
+				}
+			}
+		})
+		m.onto(snapshottest.Leaking).key("enter")
+		m.shows("F frees about 11.8G")
+		m.shows(c.note)
+	}
+}
