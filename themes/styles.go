@@ -56,7 +56,6 @@ func (s Style) OnBlanks() bool { return s.drawn != nil && s.onBlanks }
 
 // Styles is a theme, resolved for a terminal. Every field is a meaning.
 type Styles struct {
-	Name string
 	Dark bool
 
 	Text   Style // figures and commands: the terminal's own colour

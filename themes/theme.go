@@ -34,7 +34,6 @@ func New(name string, dark bool, profile colorprofile.Profile) (Styles, error) {
 	}
 	p := newPalette(profile)
 	styles := p.theme(name, dark)
-	styles.Name = name
 	if styles.Ahead != (Style{}) {
 		styles.joinAreas(p)
 	}

@@ -29,6 +29,7 @@ func TestHostileNames(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, on one goroutine")
 	}
+	t.Parallel()
 	for i, text := range hostileTexts() {
 		for _, size := range [][2]int{{30, 3}, {40, 8}, {80, 24}, {200, 50}} {
 			hostileScreen(t, fmt.Sprintf("text %d", i), text, size[0], size[1])

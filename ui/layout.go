@@ -30,7 +30,7 @@ type layout struct {
 }
 
 // rect is a rectangle of the screen. Without rows it is not drawn.
-type rect struct{ top, left, rows, cells int }
+type rect struct{ top, rows, cells int }
 
 // The sizes at which the layout changes.
 const (
@@ -138,7 +138,7 @@ func (lay *layout) withTable(gpuRows, free int, b box) {
 func (lay *layout) besideGraph() {
 	if lay.graph.rows >= maxGraph && lay.width >= detailWidth && lay.height >= detailHeight {
 		lay.graph.cells = lay.width * 3 / 5
-		lay.detail = rect{lay.graph.top, lay.graph.cells + 1, lay.graph.rows, lay.width - lay.graph.cells - 1}
+		lay.detail = rect{lay.graph.top, lay.graph.rows, lay.width - lay.graph.cells - 1}
 	}
 }
 
@@ -161,7 +161,7 @@ func (lay *layout) pane(gpuRows int) {
 func (lay *layout) stack(header, gpus, spare, table, graph int) {
 	top := 0
 	place := func(rows int) rect {
-		r := rect{top, 0, rows, lay.width}
+		r := rect{top, rows, lay.width}
 		top += rows
 		return r
 	}
@@ -186,7 +186,7 @@ func (lay *layout) over(rows int) rect {
 	case lay.table.rows == 0, lay.height < fullHeight && lay.table.rows+lay.graph.rows < rows:
 		return lay.above()
 	case lay.table.rows < rows:
-		return rect{lay.table.top, 0, lay.table.rows + lay.graph.rows, lay.width}
+		return rect{lay.table.top, lay.table.rows + lay.graph.rows, lay.width}
 	default:
 		return lay.table
 	}
@@ -194,10 +194,10 @@ func (lay *layout) over(rows int) rect {
 
 // above is everything above the alert line: the rectangle of the detail.
 func (lay *layout) above() rect {
-	return rect{0, 0, max(lay.height-lay.alert.rows-lay.keys.rows, 0), lay.width}
+	return rect{0, max(lay.height-lay.alert.rows-lay.keys.rows, 0), lay.width}
 }
 
 // below is everything below the header: the rectangle of the help.
 func (lay *layout) below() rect {
-	return rect{lay.header.rows, 0, lay.height - lay.header.rows, lay.width}
+	return rect{lay.header.rows, lay.height - lay.header.rows, lay.width}
 }

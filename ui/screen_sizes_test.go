@@ -62,6 +62,7 @@ func TestEverySize(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, on one goroutine")
 	}
+	t.Parallel()
 	looks := map[string]*cell.Appearance{
 		"dark":  lookOf(t, "dark", true, colorprofile.TrueColor, cell.UnicodeGlyphs()),
 		"ascii": lookOf(t, "mono", true, colorprofile.ASCII, cell.ASCIIGlyphs()),

@@ -67,7 +67,7 @@ func TestBackgroundChoosesTheTheme(t *testing.T) {
 		t.Error("still dark on white")
 	}
 	m.press("T")
-	if m.look.Styles.Name == "vramscope" || m.theme == "" {
+	if m.theme == "vramscope" || m.theme == "" {
 		t.Errorf("T gives %q", m.theme)
 	}
 }

@@ -81,8 +81,8 @@ const dialogWidth = 80
 // height is the height of the form where there is room.
 func (f form) height() int {
 	n := 2 + len(f.lines) + len(f.choices) + 1
-	if len(f.buttons) > 0 && f.aside == nil {
-		n++ // a blank line before them
+	if f.aside == nil {
+		n++ // a blank line before the buttons
 	}
 	return n
 }
@@ -105,31 +105,22 @@ func (f form) Render(width, height int) []string {
 // fit lays the parts out in a number of rows and cells.
 func (f form) fit(rows, cells int) [][]cell.Span {
 	choices, keys := f.choiceLines(), f.buttonLine(cells)
-	needed := len(choices)
-	if keys != nil {
-		needed++
-	}
+	needed := len(choices) + 1
 	lines := f.shortened(rows - needed)
 	if over := len(lines) + needed - rows; over > 0 && len(choices) > 1 {
 		keep := max(len(choices)-over, 1)
 		from := min(max(f.chosen-keep/2, 0), len(choices)-keep)
 		choices = choices[from : from+keep]
-		needed = keep
-		if keys != nil {
-			needed++
-		}
+		needed = keep + 1
 	}
 	if len(lines)+needed > rows {
 		lines = lines[:max(rows-needed, 0)]
 	}
 	inner := append(append([][]cell.Span{}, lines...), choices...)
-	if keys != nil {
-		if len(inner)+2 <= rows && f.aside == nil {
-			inner = append(inner, nil)
-		}
-		inner = append(inner, keys)
+	if len(inner)+2 <= rows && f.aside == nil {
+		inner = append(inner, nil)
 	}
-	return inner
+	return append(inner, keys)
 }
 
 // shortened drops blank lines from the end, then the lines in drop, until the rest has room.
@@ -182,9 +173,6 @@ func (f form) choiceLines() [][]cell.Span {
 
 // buttonLine is "y  flush        Esc  cancel", with smaller gaps in less room.
 func (f form) buttonLine(cells int) []cell.Span {
-	if len(f.buttons) == 0 {
-		return nil
-	}
 	s := &f.look.Styles
 	if f.aside != nil {
 		const margin = 4

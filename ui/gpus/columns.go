@@ -71,7 +71,7 @@ func (p *Panel) columnsFor(width int) columns {
 // around is the number of cells outside of bar and note.
 func (c *columns) around() int {
 	cells := c.index + 1 + c.name + c.nameGap() + 1 + c.used
-	for _, figure := range []int{c.free, c.flush, c.util, c.mem, c.temp, c.power, c.clock, c.ecc, c.processes} {
+	for _, figure := range c.figures() {
 		if figure > 0 {
 			cells += 1 + figure
 		}
@@ -147,6 +147,28 @@ func (p *Panel) writeHeader(l *cell.Line, c columns, half int) {
 	}
 }
 
+// Columns are the titles of a GPU's figures, each with its meaning.
+func Columns() [][2]string {
+	return [][2]string{
+		{"USED/TOTAL", "used memory, and all of it"},
+		{"FREE", "memory that a process can allocate"},
+		{"FLUSH", "what flushes of its processes free"},
+		{"UTIL", "time in which a kernel ran"},
+		{"MEM", "time in which memory was read or written"},
+		{"TEMP", "in degrees Celsius"},
+		{"POWER", "drawn now, and the limit in force"},
+		{"CLOCK", "of the multiprocessors, in MHz"},
+		{"ECC", "uncorrectable memory errors"},
+		{"PR", "processes on it"},
+		{"NOTE", "its worst condition, else who uses it"},
+	}
+}
+
+// figures are the cells of the figures between the used memory and the note.
+func (c *columns) figures() [9]int {
+	return [...]int{c.free, c.flush, c.util, c.mem, c.temp, c.power, c.clock, c.ecc, c.processes}
+}
+
 func (p *Panel) writeTitles(l *cell.Line, c columns, legend bool) {
 	s := &p.Appearance.Styles
 	l.Right(s.Header, "GPU", c.index)
@@ -161,16 +183,10 @@ func (p *Panel) writeTitles(l *cell.Line, c columns, legend bool) {
 		used = "USED"
 	}
 	l.Right(s.Header, used, c.used)
-	for _, column := range [...]struct {
-		title string
-		cells int
-	}{
-		{"FREE", c.free}, {"FLUSH", c.flush}, {"UTIL", c.util}, {"MEM", c.mem}, {"TEMP", c.temp}, {"POWER", c.power},
-		{"CLOCK", c.clock}, {"ECC", c.ecc}, {"PR", c.processes},
-	} {
-		if column.cells > 0 {
+	for i, cells := range c.figures() { // Columns begins with USED/TOTAL
+		if cells > 0 {
 			l.Skip(1)
-			l.Right(s.Header, text.Cut(column.title, column.cells, ""), column.cells)
+			l.Right(s.Header, text.Cut(Columns()[i+1][0], cells, ""), cells)
 		}
 	}
 	if c.note > 0 {
