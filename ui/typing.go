@@ -116,17 +116,15 @@ func (m *model) edit(next dialog.Prompt) {
 }
 
 // findNext goes to the next or previous match, around the ends.
-func (m *model) findNext(step int) bool {
-	if m.st.find == "" {
+func (m *model) findNext(step int) {
+	switch {
+	case m.st.find == "":
 		m.say("nothing to find: press / and type a text")
-		return true
-	}
-	if !m.find(step, step) {
+	case m.find(step, step):
+		m.say(m.found())
+	default:
 		m.say("no row contains " + m.st.find)
-		return true
 	}
-	m.say(m.found())
-	return true
 }
 
 // found is "2 of 5 rows contain train": which match the cursor is on.

@@ -191,9 +191,11 @@ func (m *model) lookKey(id keys.ID) (bool, tea.Cmd) {
 	case keys.Find:
 		return m.openTyping(typingFind), nil
 	case keys.FindNext:
-		return m.findNext(1), nil
+		m.findNext(1)
+		return true, nil
 	case keys.FindPrevious:
-		return m.findNext(-1), nil
+		m.findNext(-1)
+		return true, nil
 	case keys.Filter:
 		return m.openTyping(typingFilter), nil
 	case keys.Mine:

@@ -95,7 +95,7 @@ func About(amount quantity.Bytes) string {
 // peakWindow is how far back a peak of allocated memory counts.
 const peakWindow = 10 * time.Minute
 
-// AllocatedPeak is the most that a row had allocated within peakWindow, and how
+// AllocatedPeak is the maximum that a row had allocated within peakWindow, and how
 // long it was watched in that time.
 func AllocatedPeak(history snapshot.History, now time.Time, id snapshot.RowID) (amount quantity.Bytes, seen time.Duration, ok bool) {
 	if history == nil {

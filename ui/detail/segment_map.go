@@ -9,7 +9,7 @@ import (
 
 // The map of segments replaces the graph and the figures of the allocators.
 
-// minMap is the least height of a map; the facts above give way to it.
+// minMap is the minimum height of a map. The facts above it are shortened for that.
 const minMap = 10
 
 // besideMap is the facts above the map: all of them, all without blank lines, or only the

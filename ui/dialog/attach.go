@@ -182,7 +182,7 @@ func (d Attach) ask(out *form, inner int) {
 	out.buttons = []button{{"y", "attach"}, {"Esc", "cancel"}}
 }
 
-// narrowDialog is the least width of whole sentences.
+// narrowDialog is the minimum width for whole sentences.
 const narrowDialog = 50
 
 // what says what is done to the process.

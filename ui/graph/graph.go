@@ -34,7 +34,7 @@ const (
 	around     = 3
 )
 
-// The least and a good height.
+// The minimum height, and a good one.
 const (
 	MinHeight  = around + 4
 	GoodHeight = around + 7

@@ -169,7 +169,7 @@ func unitFor(bands []band, strip, rows int) quantity.Bytes {
 	return unit
 }
 
-// The least and the most that a cell is.
+// The minimum and the maximum size of a cell.
 const (
 	minUnit = 256 * quantity.KiB
 	maxUnit = 1 << 50
