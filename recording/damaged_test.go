@@ -1,11 +1,15 @@
 package recording
 
 import (
+	"bytes"
+	"context"
 	"database/sql"
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 )
 
 // Whichever table of today's database is damaged, recording goes on, in a new one.
@@ -94,4 +98,155 @@ func TestOpenReaderFollowsWhatIsSetAside(t *testing.T) {
 		t.Error(problems)
 	}
 	again.end()
+}
+
+func TestForeignAndDamagedFiles(t *testing.T) {
+	directory := t.TempDir()
+	q := newQuiet(t, directory, Options{})
+	q.record(3)
+	q.end()
+	good := filepath.Join(directory, fileOf(q.now))
+	content, err := os.ReadFile(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	newer := bytes.Clone(content)
+	newer[63]++ // the lowest byte of user_version
+	foreign := bytes.Clone(content)
+	foreign[68]++ // of application_id
+	for _, c := range []struct {
+		name, want string
+		content    []byte
+	}{
+		{"text", "not a recording of vramscope", []byte(strings.Repeat("hello, world\n", 1000))},
+		{"foreign", "not a recording of vramscope", foreign},
+		{"header", "not a recording of vramscope", append(make([]byte, 100), content[100:]...)},
+		{"newer", "update vramscope", newer},
+		{"empty", "nothing is recorded in it", nil},
+		{"cut", "damaged", content[:5000]},
+		{"page 1", "damaged", append(append(bytes.Clone(content[:100]), make([]byte, 4000)...), content[4100:]...)},
+	} {
+		path := filepath.Join(t.TempDir(), fileOf(q.now))
+		if err := os.WriteFile(path, c.content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r, err := Open(path)
+		if err == nil {
+			r.At(q.now)
+			err = errors.New(strings.Join(r.Problems(), "; "))
+			_ = r.Close()
+		}
+		if !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+		if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, c.content) {
+			t.Errorf("%s: reading it has changed it", c.name)
+		}
+		w := newQuiet(t, filepath.Dir(path), Options{})
+		w.now = q.now
+		w.record(3)
+		s := w.w.State()
+		if refused := c.name == "newer"; refused == s.Recording || refused && !strings.Contains(s.Reason, c.want) {
+			t.Errorf("%s: recording into its folder: %+v", c.name, s)
+		}
+		_ = w.w.end() // it may have nothing
+		if c.name == "newer" || c.name == "empty" {
+			continue
+		}
+		if aside, err := os.ReadFile(strings.TrimSuffix(path, suffix) + "-damaged" + suffix); err != nil || !bytes.Equal(aside, c.content) {
+			t.Errorf("%s: it is not set aside as it was: %v", c.name, err)
+		}
+	}
+	for _, path := range []string{"/nonexistent", t.TempDir()} {
+		if _, err := Open(path); err == nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
+func TestCorruptPage(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	directory := t.TempDir()
+	q := newQuiet(t, directory, Options{})
+	moments := q.record(1500)
+	q.end()
+	path := filepath.Join(directory, fileOf(q.now))
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const page = 4096
+	shown, most := 0, 0
+	pages := 0
+	for n := 1; n < len(content)/page; n += 2 {
+		pages++
+		broken := bytes.Clone(content)
+		for i := range page {
+			broken[n*page+i] = byte(q.random.Uint32())
+		}
+		if err := os.WriteFile(path, broken, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r, err := Open(path)
+		if err != nil && strings.Contains(err.Error(), "is damaged") {
+			shown++ // the schema: nothing of the day can be read
+			continue
+		}
+		if err != nil {
+			t.Fatalf("page %d: %v", n, err)
+		}
+		whole := 0
+		for i := 0; i < len(moments); i += 100 {
+			then, ok := r.At(moments[i].Time)
+			if ok && then.Time.Equal(moments[i].Time) && len(then.Rows) == 6 && then.Row(moments[i].Rows[5].ID) != nil && then.Row(moments[i].Rows[5].ID).Used == moments[i].Rows[5].Used {
+				whole++
+			}
+		}
+		_, _ = r.Processes(moments[0].Time, q.now) // Problems has the reason
+		r.Events(0)
+		if len(r.Problems()) > 0 {
+			shown++
+		} else if whole < 15 {
+			t.Errorf("page %d: %d moments of 15, and no problem: %v", n, whole, r.Problems())
+		}
+		if whole >= 13 {
+			most++
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Logf("of %d pages, %d show as a problem, and with %d nearly all moments can be read", pages, shown, most)
+	if most < pages/2 || shown == 0 { // a small file has few leaves
+		t.Errorf("of %d pages, %d show as a problem, and with %d nearly all moments can be read", pages, shown, most)
+	}
+}
+
+// TestEndlessQueryIsEnded: a view of somebody's file may never end.
+func TestEndlessQueryIsEnded(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x"+suffix)
+	d, err := openDatabase(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = d.db.Close() }() // it was only tried
+	if _, err := d.conn.ExecContext(t.Context(), `DROP TABLE events; CREATE VIEW events AS
+		WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i FROM n) SELECT i AS time_ns FROM n WHERE i > 1`); err != nil {
+		t.Fatal(err)
+	}
+	short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	nothing := func(*sql.Rows) error { return nil }
+	if err := each(short, d.conn, nothing, "SELECT time_ns FROM events"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("all rows: %v", err)
+	}
+	_ = d.conn.Close() // for the next
+	short, cancel = context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	var n int64
+	if err := row(short, d.db, []any{&n}, "SELECT max(time_ns) FROM events"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a row: %v", err)
+	}
 }

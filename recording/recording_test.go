@@ -166,3 +166,121 @@ func TestEventsBeside(t *testing.T) {
 		}
 	}
 }
+
+func TestClockIsSet(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	q := newQuiet(t, t.TempDir(), Options{})
+	q.now = q.now.Add(12 * time.Hour)
+	early := q.record(300)
+	q.now = q.now.Add(-200 * time.Second)
+	again := q.record(300)
+	q.now = q.now.Add(time.Hour)
+	late := q.record(20)
+	q.now = q.now.Add(-26 * time.Hour) // another day
+	before := q.record(10)
+	r := q.end()
+	has(t, r, early[:99])
+	has(t, r, again)
+	has(t, r, late)
+	has(t, r, before)
+	last := again[len(again)-1]
+	if then, ok := r.At(last.Time.Add(30 * time.Minute)); !ok || !then.Time.Equal(last.Time) {
+		t.Errorf("in the gap: %v, %v, want the moment before it, %v", ok, then.Time, last.Time)
+	}
+	key := snapshot.SeriesKey{Metric: metric.Used, Row: q.snap.Rows[0].ID}
+	for i, p := range r.Series(key, last.Time.Add(time.Second), late[0].Time.Add(-time.Second), 20) {
+		if p.Known {
+			t.Errorf("point %d of the gap is known: %+v", i, p)
+		}
+	}
+	// A sample of the shadowed time would be older than its neighbours.
+	points := r.Series(key, early[0].Time.Add(-time.Second), last.Time, len(early)+len(again))
+	known := 0
+	for _, p := range points {
+		if p.Known {
+			known++
+		}
+	}
+	if known < 380 || known > 420 {
+		t.Errorf("%d known points of %d", known, len(points))
+	}
+}
+
+// A box whose driver does not answer has neither GPUs nor processes.
+func TestBoxWithoutAGPUIsRecorded(t *testing.T) {
+	w, err := newWriter(t.TempDir(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 300 {
+		at := start.Add(time.Duration(i) * time.Second)
+		w.write(tick{&snapshot.Snapshot{Time: at, Interval: time.Second, Driver: snapshot.Driver{State: snapshot.DriverAbsent}}, nil})
+		if s := w.State(); !s.Recording {
+			t.Fatalf("recording is paused: %s", s.Reason)
+		}
+	}
+	w.commit()
+	r := read(t, w.directory)
+	for _, i := range []int{0, 100, 299} {
+		at := start.Add(time.Duration(i) * time.Second)
+		if then, ok := r.At(at); !ok || !then.Time.Equal(at) || then.Driver.State != snapshot.DriverAbsent {
+			t.Errorf("at %v: %+v", at, then)
+		}
+	}
+}
+
+func TestReaderDuringWriting(t *testing.T) {
+	directory := t.TempDir()
+	w, err := Create(directory, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	box := newSynthetic(2, 3)
+	ended := make(chan []*snapshot.Snapshot)
+	stop := make(chan struct{})
+	go func() {
+		var moments []*snapshot.Snapshot
+		for {
+			select {
+			case <-stop:
+				ended <- moments
+				return
+			default:
+			}
+			snap := box.next()
+			if w.Append(snap, nil) == nil {
+				moments = append(moments, snap)
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+	}()
+	var r *Recording
+	eventually(t, func() bool { r, err = Open(directory); return err == nil })
+	newest := time.Time{}
+	eventually(t, func() bool { // through several blocks
+		oldest, now := r.Span()
+		if now.Before(newest) {
+			t.Fatalf("the span ends at %v after %v", now, newest)
+		}
+		newest = now
+		then, ok := r.At(now)
+		if !now.IsZero() && (!ok || len(then.Rows) != 6) {
+			t.Fatalf("at %v: %v %+v", now, ok, then)
+		}
+		return now.Sub(oldest) > 200*time.Second
+	})
+	close(stop)
+	moments := <-ended
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	has(t, r, moments)
+	if problems := r.Problems(); len(problems) > 0 {
+		t.Error(problems)
+	}
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+}

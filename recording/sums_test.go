@@ -1,9 +1,13 @@
 package recording
 
 import (
+	"maps"
 	"math"
 	"testing"
 	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
 )
 
 // TestPartsOfAMinuteAddUp: a probe that reports for a part of it, and a GPU that is
@@ -38,6 +42,68 @@ func TestPartsOfAMinuteAddUp(t *testing.T) {
 		}
 		if used := of(&sums[0]); used != 0 && math.Abs(of(&sums[1])+of(&sums[2])-used) > 1e-9 {
 			t.Errorf("%s: parts %v and %v are not the %v used", name, of(&sums[1]), of(&sums[2]), used)
+		}
+	}
+}
+
+// TestRunningIsWhatAWriterSums: of the newest minutes, also where a figure is known for a
+// part of them only.
+func TestRunningIsWhatAWriterSums(t *testing.T) {
+	q := newQuiet(t, t.TempDir(), Options{})
+	var running Running
+	for i := range 400 {
+		snap := q.next()
+		g, p := &snap.GPUs[0], &snap.Rows[0]
+		g.Memory.Used, g.Parts.Other = driver(70*quantity.GiB), driver(quantity.Bytes(i)*quantity.MiB)
+		p.Cached, p.Other = probed(3*quantity.GiB), driver(quantity.GiB)
+		switch i % 4 {
+		case 0:
+			g.Memory.Used, p.Used = snapshot.Bytes{}, snapshot.Bytes{}
+		case 1:
+			g.Parts.Other, p.Other = snapshot.Bytes{}, snapshot.Bytes{}
+		}
+		q.w.write(tick{snap, nil})
+		running.Add(snap)
+	}
+	type sums struct {
+		begin                      time.Time
+		covered                    time.Duration
+		least, mean, most          quantity.Bytes
+		allocated, cached, between quantity.Bytes
+		other                      quantity.Bytes
+	}
+	collect := func(into map[any]sums, key any, s sums, used Sum, parts ...snapshot.Bytes) {
+		of := func(v snapshot.Bytes) quantity.Bytes { return v.Or(-1) }
+		s.least, s.mean, s.most = of(used.Min), of(used.Mean), of(used.Max)
+		s.allocated, s.cached, s.between, s.other = of(parts[0]), of(parts[1]), of(parts[2]), of(parts[3])
+		into[[2]any{key, s.begin}] = s
+	}
+	got, want := make(map[any]sums), make(map[any]sums)
+	minutes := func(into map[any]sums) func(*GPUMinute) {
+		return func(m *GPUMinute) {
+			collect(into, m.GPUUUID, sums{begin: m.Time, covered: m.Covered}, m.Used, m.Allocated, m.Cached, m.Fragmented, m.Other)
+		}
+	}
+	fives := func(into map[any]sums) func(*Process5Min) {
+		return func(f *Process5Min) {
+			collect(into, f.Row(), sums{begin: f.Time, covered: f.Covered}, f.Used, f.Allocated, f.Cached, f.Fragmented, f.Other)
+		}
+	}
+	running.GPUMinutes(minutes(got))
+	running.Process5Min(fives(got))
+	r := q.end()
+	from, to := r.Span()
+	if err := r.GPUMinutes(from.Add(-time.Hour), to.Add(1), minutes(want)); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Process5Min(from.Add(-time.Hour), to.Add(1), fives(want)); err != nil {
+		t.Fatal(err)
+	}
+	if len(want) < 2*2+6 || !maps.Equal(got, want) {
+		for key := range want {
+			if got[key] != want[key] {
+				t.Errorf("%v:\n%+v, the writer has\n%+v", key, got[key], want[key])
+			}
 		}
 	}
 }
