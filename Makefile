@@ -57,8 +57,8 @@ preload: ## build the library that vramscope run preloads (PYTHON=…: one with 
 	scripts/build-preload
 
 .PHONY: agent
-agent: ## join the Python probe's source files into the file that ships
-	$(GO) generate ./probe/agent/source
+agent: ## record the hashes of the Python probe after a change of its source
+	UPDATE_GOLDEN=1 $(GO) test ./probe/agent -run TestSumsMatchTheFiles
 
 .PHONY: golden
 golden: ## rewrite the golden files from what the code draws now

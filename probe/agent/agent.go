@@ -3,24 +3,61 @@ package agent
 import (
 	"bytes"
 	"crypto/sha256"
-	_ "embed"
+	"embed"
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 
 	"vramscope/internal/install"
 )
 
-//go:embed vramscope_probe.py
-var probeSource []byte
+//go:embed source/*.py
+var parts embed.FS
 
 //go:embed sitecustomize.py
 var siteSource []byte
 
-// sums are the files' hashes, of make agent: they cost run no time.
+// sums are the hashes of files(). They are committed, so that vramscope run need not join
+// and hash the module; a test compares them.
 //
 //go:embed SHA256SUMS
 var sums []byte
+
+// first begin the module: docstring, limits, shared functions, what the system provides, the
+// base class of the runtimes. last runs when the module is imported. The files between them
+// only define names, so their order does not matter.
+var first = []string{"header.py", "library.py", "program.py", "runtime.py"}
+
+const last = "startup.py"
+
+// Source joins the Python probe, one file. A comment before each part names its file.
+func Source() []byte {
+	names := slices.Clone(first)
+	entries, _ := parts.ReadDir("source") // embedded, sorted by name
+	for _, entry := range entries {
+		if name := entry.Name(); !slices.Contains(first, name) && name != last {
+			names = append(names, name)
+		}
+	}
+	var module bytes.Buffer
+	module.WriteString("# Joined from vramscope's probe/agent/source. DO NOT EDIT.\n")
+	for i, name := range append(names, last) {
+		if i > 0 {
+			module.WriteString("\n\n")
+		}
+		fmt.Fprintf(&module, "# --- source/%s ---\n\n%s", name, part(name))
+	}
+	return module.Bytes()
+}
+
+// Library returns the part of the probe that provides C modules without an import.
+func Library() []byte { return part("library.py") }
+
+func part(name string) []byte {
+	content, _ := parts.ReadFile("source/" + name) // embedded
+	return content
+}
 
 type file struct {
 	name    string
@@ -28,7 +65,7 @@ type file struct {
 }
 
 func files() []file {
-	return []file{{"vramscope_probe.py", probeSource}, {"sitecustomize.py", siteSource}}
+	return []file{{"vramscope_probe.py", Source()}, {"sitecustomize.py", siteSource}}
 }
 
 // Name returns the name of the agent's directory. It contains a hash of the files'
@@ -65,14 +102,4 @@ func write(directory string, mode fs.FileMode) error {
 		}
 	}
 	return nil
-}
-
-// Source returns the Python probe, to be loaded other than by PYTHONPATH.
-func Source() []byte { return bytes.Clone(probeSource) }
-
-// Library returns the part of the probe that provides C modules without an import.
-func Library() []byte {
-	_, rest, _ := bytes.Cut(probeSource, []byte("# --- source/library.py ---\n"))
-	part, _, _ := bytes.Cut(rest, []byte("# --- source/"))
-	return bytes.Clone(part)
 }

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net"
@@ -70,7 +71,7 @@ func driver(t *testing.T) []string {
 // wait, so they run in parallel, each with GPUs of its own: free memory changes
 // with every job.
 func TestPython(t *testing.T) {
-	environ := append(os.Environ(), "PYTHONPATH=", "PYTHONDONTWRITEBYTECODE=1", "CUDA_VISIBLE_DEVICES=0,1")
+	environ := suiteEnvironment(t)
 	for version, python := range pythons(t) {
 		for _, suite := range suites(t) {
 			t.Run(version+"/"+suite, func(t *testing.T) {
@@ -87,8 +88,18 @@ func TestGreenThreads(t *testing.T) {
 	if out, err := exec.Command(python, "-W", "ignore", "-c", "import eventlet, gevent, gunicorn.workers.geventlet, gunicorn.workers.ggevent").CombinedOutput(); err != nil {
 		needs.Missing(t, "%s has no gevent, eventlet and gunicorn: %s", python, out)
 	}
-	environ := append(os.Environ(), "PYTHONPATH=", "PYTHONDONTWRITEBYTECODE=1", "CUDA_VISIBLE_DEVICES=0,1")
+	environ := suiteEnvironment(t)
 	runSuite(t, python, "green_threads.Green", environ)
+}
+
+// suiteEnvironment is what the suites need: testdata/harness.py finds the agent's files by it.
+func suiteEnvironment(t *testing.T) []string {
+	t.Helper()
+	directory := filepath.Join(t.TempDir(), "agent")
+	if err := InstallShared(directory); err != nil {
+		t.Fatal(err)
+	}
+	return append(os.Environ(), "VRAMSCOPE_AGENT="+directory, "PYTHONPATH=", "PYTHONDONTWRITEBYTECODE=1", "CUDA_VISIBLE_DEVICES=0,1")
 }
 
 // suites returns the test classes in testdata/test_*.py, as module.Class.
@@ -259,6 +270,23 @@ func installed(t *testing.T) string {
 	return directory
 }
 
+// TestSumsMatchTheFiles: "make agent" sets UPDATE_GOLDEN.
+func TestSumsMatchTheFiles(t *testing.T) {
+	var want []byte
+	for _, f := range files() {
+		want = fmt.Appendf(want, "%x  %s\n", sha256.Sum256(f.content), f.name)
+	}
+	if os.Getenv("UPDATE_GOLDEN") != "" {
+		if err := os.WriteFile("SHA256SUMS", want, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if !bytes.Equal(sums, want) {
+		t.Error("SHA256SUMS does not match probe/agent/source and sitecustomize.py: run make agent")
+	}
+}
+
 func TestInstall(t *testing.T) {
 	cache := filepath.Join(t.TempDir(), "a", "vramscope")
 	directory, err := Install(cache)
@@ -288,7 +316,7 @@ func TestInstall(t *testing.T) {
 	if _, err := Install(cache); err != nil {
 		t.Fatal(err)
 	}
-	if content, err := os.ReadFile(probe); err != nil || !bytes.Equal(content, probeSource) {
+	if content, err := os.ReadFile(probe); err != nil || !bytes.Equal(content, Source()) {
 		t.Errorf("a changed file was not repaired: %v", err)
 	}
 	if left, err := filepath.Glob(filepath.Join(directory, ".new-*")); err != nil || len(left) > 0 {

@@ -15,7 +15,7 @@ import time
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-AGENT = os.path.dirname(HERE)
+AGENT = os.environ.get("VRAMSCOPE_AGENT") or os.path.dirname(HERE)  # there by: vramscope env --directory probe/agent
 TIMEOUT = 60  # seconds, enough for a slow machine
 MIB, GIB = 1 << 20, 1 << 30
 DRIVER = bool(os.environ.get("VRAMSCOPE_FAKE_STATE"))

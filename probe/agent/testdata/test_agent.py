@@ -55,14 +55,14 @@ class Start(Case):
 
     def test_imported_after_torch(self):
         job = self.job("import torch; t = torch.empty(1 << 20)", "import vramscope_probe", probe=False,
-                       path=[os.path.dirname(os.path.dirname(os.path.abspath(__file__)))])
+                       path=[AGENT])
         self.assertTrue(self.monitor(job).ask("stats")["devices"])
 
     def test_started_by(self):
         job = self.job("import torch; t = torch.empty(1)")
         self.assertEqual(self.monitor(job).ask("hello")["started_by"], "run")
         job = self.job("import torch, vramscope_probe; t = torch.empty(1)", probe=False,
-                       path=[os.path.dirname(os.path.dirname(os.path.abspath(__file__)))], flags=["-S"])
+                       path=[AGENT], flags=["-S"])
         self.assertEqual(self.monitor(job).ask("hello")["started_by"], "import")
         job = self.job("import vramscope_probe as v; v._start(at_once=True, started_by='attach')")
         self.assertEqual(self.monitor(job).ask("hello")["started_by"], "attach")
