@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -248,5 +249,46 @@ func TestEndlessQueryIsEnded(t *testing.T) {
 	var n int64
 	if err := row(short, d.db, []any{&n}, "SELECT max(time_ns) FROM events"); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a row: %v", err)
+	}
+}
+
+// TestLongRowIsRefused: a value of somebody's file may have a gigabyte.
+func TestLongRowIsRefused(t *testing.T) {
+	directory := t.TempDir()
+	q := newQuiet(t, directory, Options{})
+	q.record(3)
+	q.end()
+	path := filepath.Join(directory, fileOf(q.now))
+	change := func(statement string) {
+		t.Helper()
+		db, err := open(path, "rw")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = db.Close() }() // each statement is committed
+		if _, err := db.ExecContext(t.Context(), statement, longestRow); err != nil {
+			t.Fatal(err)
+		}
+	}
+	change("UPDATE sessions SET host = replace(hex(zeroblob(?1)), '00', 'ab')")
+	r, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, _ = r.Sessions(q.now.Add(-time.Hour), q.now.Add(time.Hour)) // Problems has the error
+	runtime.ReadMemStats(&after)
+	if problems := strings.Join(r.Problems(), "; "); !strings.Contains(problems, "too big") || !strings.Contains(problems, path) {
+		t.Errorf("a host name of 32 MB: %s", problems)
+	}
+	if n := after.TotalAlloc - before.TotalAlloc; n > longestRow {
+		t.Errorf("reading it allocates %d MB", n>>20)
+	}
+	_ = r.Close()
+	// SQLite reads the definitions of tables before anything else.
+	change("PRAGMA writable_schema = 1; UPDATE sqlite_master SET sql = sql || ' --' || hex(zeroblob(?1)) WHERE name = 'sessions'")
+	if r, err := Open(path); err == nil || !strings.Contains(err.Error(), path) {
+		t.Errorf("a table's definition of 32 MB: %v, %v", r, err)
 	}
 }

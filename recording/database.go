@@ -5,6 +5,9 @@ import (
 	"database/sql"
 	"fmt"
 	"time"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 )
 
 // database is the one connection that writes, with its prepared statements. After
@@ -37,7 +40,7 @@ func openDatabase(path string) (*database, error) {
 		err = upgrade(ctx, db)
 	}
 	if err == nil {
-		d.conn, err = db.Conn(ctx)
+		d.conn, err = limited(ctx, db)
 	}
 	if err != nil {
 		_ = db.Close() // the first error counts
@@ -49,6 +52,23 @@ func openDatabase(path string) (*database, error) {
 // queryTime is how long a query may take: the file may be somebody's who put an endless
 // view in the place of a table.
 const queryTime = time.Minute
+
+// longestRow limits a row and each value in it, which SQLite reads whole into memory: the
+// file may be somebody's. The longest of this program's own is a tick of all series.
+const longestRow = 16 << 20
+
+// limited takes a connection on which a longer row is an error.
+func limited(ctx context.Context, db *sql.DB) (*sql.Conn, error) {
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := sqlite.Limit(conn, sqlite3.SQLITE_LIMIT_LENGTH, longestRow); err != nil {
+		_ = conn.Close() // the first error counts
+		return nil, err
+	}
+	return conn, nil
+}
 
 // ctx is the context of every statement that writes: none takes long, and one that is
 // cancelled would leave a transaction in an unknown state.
@@ -101,6 +121,14 @@ type querier interface {
 func each(ctx context.Context, in querier, scan func(*sql.Rows) error, text string, args ...any) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, queryTime, errEndless)
 	defer cancel()
+	if db, ok := in.(*sql.DB); ok {
+		conn, err := limited(ctx, db)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = conn.Close() }() // it returns to the pool
+		in = conn
+	}
 	rows, err := in.QueryContext(ctx, text, args...)
 	if err != nil {
 		return err
@@ -123,7 +151,12 @@ var errEndless = fmt.Errorf("a query did not end in %s", queryTime)
 func row(ctx context.Context, in *sql.DB, into []any, text string, args ...any) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, queryTime, errEndless)
 	defer cancel()
-	err := in.QueryRowContext(ctx, text, args...).Scan(into...)
+	conn, err := limited(ctx, in)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }() // it returns to the pool
+	err = conn.QueryRowContext(ctx, text, args...).Scan(into...)
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

@@ -165,7 +165,8 @@ func (d *day) trim(limit int64) {
 // first page is, nothing shows that it was a recording.
 func damaged(err error) bool {
 	text := err.Error()
-	return errors.Is(err, ErrForeign) || strings.Contains(text, "malformed") || strings.Contains(text, "file is not a database")
+	return errors.Is(err, ErrForeign) || strings.Contains(text, "malformed") || strings.Contains(text, "too big") ||
+		strings.Contains(text, "file is not a database")
 }
 
 // setAside renames a damaged database of today, so that recording goes on in a new

@@ -232,10 +232,11 @@ func openReader(path string) (*dayReader, error) {
 }
 
 // openWhole opens a database with its log. SQLite must be able to write beside it
-// for that; where it cannot, a database without a log is read as it is.
+// for that; where it cannot, a database without a log is read as it is. A pragma such as
+// cache_size would have SQLite read the tables' definitions before they are limited.
 func openWhole(path string) (db *sql.DB, version int, err error) {
 	for _, more := range []string{"", "&immutable=1"} {
-		if db, err = open(path, "ro"+more, "cache_size(-4096)"); err != nil {
+		if db, err = open(path, "ro"+more); err != nil {
 			return nil, 0, err
 		}
 		if version, err = check(ctx, db, path); err == nil || !strings.Contains(err.Error(), "unable to open") {

@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-
-	_ "modernc.org/sqlite" // the driver
 )
 
 //go:embed schema.sql
@@ -48,8 +46,8 @@ const blank = -1
 // check reports whose database it is, and its version.
 func check(ctx context.Context, db *sql.DB, path string) (version int, err error) {
 	var id, tables int
-	err = db.QueryRowContext(ctx, "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_master) FROM pragma_application_id, pragma_user_version").
-		Scan(&id, &version, &tables)
+	err = row(ctx, db, []any{&id, &version, &tables},
+		"SELECT application_id, user_version, (SELECT count(*) FROM sqlite_master) FROM pragma_application_id, pragma_user_version")
 	switch {
 	case err != nil && strings.Contains(err.Error(), "file is not a database"):
 		return 0, fmt.Errorf("recording: %s: %w", path, ErrForeign)
