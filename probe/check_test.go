@@ -272,3 +272,12 @@ func rescues(asked, succeeded, ns int64, bytes quantity.Bytes, waited int64) *Re
 	r.Last.TimeNS, r.Last.Bytes, r.Last.WaitedMS = ns, bytes, waited
 	return r
 }
+
+// DecodeReport reads a line of stats as a monitor does.
+func DecodeReport(line []byte) (Report, error) {
+	var answer statsLine
+	if err := decode(line, &answer); err != nil {
+		return Report{}, err
+	}
+	return answer.Report, answer.check()
+}

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
+	"syscall"
 	"time"
 
 	"vramscope/internal/process"
@@ -91,3 +93,146 @@ func (c *Client) Flush(ctx context.Context, wanted FlushRequest) (FlushResult, e
 // Foreign reports whether the probe belongs to another user, which only root
 // can connect to.
 func (c *Client) Foreign() bool { return c.uid != uint32(os.Geteuid()) }
+
+// question is a request as it is sent: a *request, or one of those below.
+type question interface{ head() *request }
+
+// The questions that have fields of their own.
+type (
+	flushQuestion struct {
+		request
+		FlushRequest
+	}
+	snapshotQuestion struct {
+		request
+		SnapshotRequest
+		file *os.File // sent with it
+	}
+)
+
+// ask sends a request, waits for its answer and checks it, all within one deadline.
+//
+// At most one request is outstanding: a probe that was stopped finds one request
+// when it continues, not one for each second, and its late answer is the newest.
+func (c *Client) ask(ctx context.Context, timeout time.Duration, q question, into response, check func() error) error {
+	cmd := q.head().Cmd
+	if err := ctx.Err(); err != nil {
+		return c.wrap(cmd, err)
+	}
+	if c.last {
+		return c.wrap(cmd, errClosed)
+	}
+	deadline := time.Now().Add(timeout)
+	if end, ok := ctx.Deadline(); ok && end.Before(deadline) {
+		deadline = end
+	}
+	if err := c.conn.SetDeadline(deadline); err != nil {
+		return c.wrap(cmd, err)
+	}
+	// A cancelled caller does not wait for the deadline.
+	stop := context.AfterFunc(ctx, func() { _ = c.conn.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+
+	resumed := c.waiting == cmd && (cmd == cmdHello || cmd == cmdStats)
+	if c.waiting != "" && !resumed {
+		if err := c.receive(ctx, c.waiting, &reply{}); errors.Is(err, ErrLate) {
+			return c.wrap(cmd, ErrUnsent)
+		} else if err != nil && !isRefusal(err) {
+			return err
+		}
+	}
+	if !resumed {
+		if err := c.send(q); err != nil {
+			return err
+		}
+	}
+	if err := c.receive(ctx, cmd, into); err != nil {
+		return err
+	}
+	if err := check(); err != nil {
+		return c.broken(cmd, err)
+	}
+	return nil
+}
+
+func (c *Client) send(q question) error {
+	c.id++
+	q.head().ID = &c.id
+	cmd := q.head().Cmd
+	line, err := encode(q)
+	if err != nil {
+		return c.wrap(cmd, err)
+	}
+	if s, ok := q.(*snapshotQuestion); ok {
+		err = send(c.conn, line, s.file)
+	} else {
+		_, err = c.conn.Write(line)
+	}
+	// A server that closed the connection may have sent the reason: receive reads it.
+	if err != nil && !errors.Is(err, syscall.EPIPE) && !errors.Is(err, syscall.ECONNRESET) {
+		return c.broken(cmd, err)
+	}
+	c.waiting = cmd
+	return nil
+}
+
+// receive waits for the answer to the outstanding request.
+func (c *Client) receive(ctx context.Context, cmd string, into response) error {
+	line, err := c.in.next()
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		if errors.Is(ctx.Err(), context.Canceled) {
+			return c.wrap(cmd, ctx.Err())
+		}
+		return c.wrap(cmd, ErrLate)
+	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
+		return c.wrap(cmd, errClosed)
+	case err != nil:
+		return c.broken(cmd, err)
+	}
+	if err := decode(line, into); err != nil {
+		return c.broken(cmd, err)
+	}
+	head := into.head()
+	if head.Error != nil {
+		head.Error = &Error{Code: Code(clip(string(head.Error.Code))), Message: clip(head.Error.Message)}
+	}
+	switch {
+	case head.ID == nil && !head.OK && head.Error != nil:
+		// The server refuses the whole connection.
+		return c.broken(cmd, head.Error)
+	case head.Last && head.OK && cmd == cmdStats:
+		c.last = true
+	case head.ID == nil || *head.ID != c.id:
+		return c.broken(cmd, errOtherID)
+	case !head.OK && head.Error == nil:
+		return c.broken(cmd, errNoReason)
+	}
+	c.waiting = ""
+	if !head.OK {
+		return c.wrap(cmd, head.Error)
+	}
+	return nil
+}
+
+var (
+	errClosed   = errors.New("the probe closed the connection")
+	errOtherID  = errors.New("the answer is to another request")
+	errNoReason = errors.New("the answer is neither ok nor an error")
+)
+
+// isRefusal reports whether the probe answered with an error.
+func isRefusal(err error) bool {
+	_, refused := errors.AsType[*Error](err)
+	return refused && !errors.Is(err, ErrBroken)
+}
+
+func (c *Client) wrap(cmd string, err error) error {
+	return fmt.Errorf("probe: %s of PID %d: %w", cmd, c.process.PID, err)
+}
+
+// broken closes the connection, whose framing can no longer be trusted.
+func (c *Client) broken(cmd string, err error) error {
+	_ = c.conn.Close() // the reason is err
+	return c.wrap(cmd, fmt.Errorf("%w: %w", ErrBroken, err))
+}

@@ -1,13 +1,21 @@
-//go:build linux
-
 package probe
 
 import (
+	"bufio"
+	"context"
 	"errors"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
+
+	"vramscope/internal/process"
+	"vramscope/probe/conformance"
 )
 
 func TestUnsafeDirectoryIsRefused(t *testing.T) {
@@ -100,4 +108,204 @@ func TestLinksDoNotLeadOutOfTheContainer(t *testing.T) {
 	if paths, err := new(listings).spareDirectories(openRoot(root), "vramscope-", uint32(os.Geteuid())); err == nil && len(paths) > 0 {
 		t.Errorf("spare directories outside: %v", paths)
 	}
+}
+
+// TestSquattedDirectoryDeniesNoProbe: another user has made /tmp/vramscope-<uid>.
+func TestSquattedDirectoryDeniesNoProbe(t *testing.T) {
+	user, prefix := conformance.Squatted(t)
+	serve := func() (pid int, path string) {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), childVariable+"=serve", "XDG_RUNTIME_DIR=")
+		cmd.SysProcAttr = user
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			_ = in.Close() // ends it
+			_ = cmd.Wait()
+		})
+		line, err := bufio.NewReader(out).ReadString('\n')
+		path, ready := strings.CutPrefix(strings.TrimSpace(line), "ready ")
+		if err != nil || !ready || !strings.HasPrefix(path, prefix) {
+			t.Fatalf("it serves at %q, not in %s*: %v", line, prefix, err)
+		}
+		return cmd.Process.Pid, path
+	}
+	pid, path := serve()
+	if info, err := os.Stat(filepath.Dir(path)); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("its directory: %v, %v", info, err)
+	}
+	if _, second := serve(); filepath.Dir(second) != filepath.Dir(path) {
+		t.Errorf("a second process makes a directory of its own: %s and %s", path, second)
+	}
+	finder := NewFinder(process.NewTable("/proc"))
+	client, err := finder.Open(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasSuffix(client.path, path) {
+		t.Errorf("it is found at %s, serves at %s", client.path, path)
+	}
+	_ = client.Close()
+}
+
+// TestMonitorFindsItsUsersSpareDirectory without the driver's word, and no directory
+// that another user has made under such a name.
+func TestMonitorFindsItsUsersSpareDirectory(t *testing.T) {
+	uid := uint32(os.Geteuid())
+	spare, err := spareDirectory(temporary, uid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spare.close()
+	t.Cleanup(func() { _ = os.Remove(spare.path) }) // if no probe serves there
+	for _, everyone := range []bool{false, true} {
+		m := NewMonitor(NewFinder(process.NewTable("/proc")), MonitorOptions{})
+		m.everyone = everyone
+		if m.findOthers(); m.others[spare.path] != uid {
+			t.Errorf("everyone %v: %s is not among %v", everyone, spare.path, m.others)
+		}
+		m.finder.uid++ // another user's monitor
+		if m.findOthers(); !everyone && len(m.others) > 0 {
+			t.Errorf("another user's monitor looks into %v", m.others)
+		}
+	}
+}
+
+// TestMonitorSeesAProbeInASpareDirectory: the whole way, by listing alone.
+func TestMonitorSeesAProbeInASpareDirectory(t *testing.T) {
+	spare, err := spareDirectory(temporary, uint32(os.Geteuid()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	spare.close()
+	server, err := Listen(ServerOptions{Directories: []string{spare.path}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(ctx, newPool()) }()
+	m := NewMonitor(NewFinder(process.NewTable("/proc")), MonitorOptions{})
+	watched := make(chan struct{})
+	go func() { m.Run(ctx); close(watched) }()
+	found := false
+	for ; !found && ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
+		m.Settle(ctx)
+		for _, p := range *m.published.Load() {
+			found = found || p.process.PID == os.Getpid()
+		}
+	}
+	cancel()
+	if err := <-served; err != nil || !found {
+		t.Errorf("found: %v, %v", found, err)
+	}
+	<-watched
+	_ = os.Remove(spare.path) // if no other probe serves there
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// ownPID is the pid in "/proc/PID/status".
+func ownPID(path string) (int, error) { return strconv.Atoi(filepath.Base(filepath.Dir(path))) }
+
+// readableCopy copies the test binary for another user to run.
+func readableCopy(t *testing.T, dir string) string {
+	t.Helper()
+	self, err := os.Open("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = self.Close() }()
+	path := filepath.Join(dir, "probe.test")
+	out, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o755)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(out, self); err != nil {
+		t.Fatal(err)
+	}
+	if err := out.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// commandAs is a child with a role, run as otherUser.
+func commandAs(self, role, directory string) *exec.Cmd {
+	cmd := exec.Command(self)
+	cmd.Env = append(os.Environ(), childVariable+"="+role, "VRAMSCOPE_TEST_DIRECTORY="+directory)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: otherUser, Gid: otherUser}}
+	return cmd
+}
+
+func TestRootConnectsAsTheOwner(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can be two users")
+	}
+	path := filepath.Join(t.TempDir(), "vramscope")
+	for parent := filepath.Dir(path); parent != os.TempDir() && parent != "/"; parent = filepath.Dir(parent) {
+		if err := os.Chmod(parent, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(os.Mkdir(path, 0o700), os.Chown(path, otherUser, otherUser)); err != nil {
+		t.Fatal(err)
+	}
+	dir, err := openDirectory("/", path, otherUser)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.close()
+	listener, err := dir.listen("1-1.sock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	if err := os.Chown(filepath.Join(path, "1-1.sock"), otherUser, otherUser); err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		conn, err := dir.connect("1-1.sock")
+		if err != nil {
+			t.Fatal(err)
+		}
+		accepted, err := listener.AcceptUnix()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if pid, uid, err := peerOf(accepted); err != nil || uid != otherUser || pid != os.Getpid() {
+			t.Errorf("the server sees PID %d of user %d, %v", pid, uid, err)
+		}
+		_ = conn.Close()
+		_ = accepted.Close()
+	}
+	if os.Geteuid() != 0 {
+		t.Error("the process is no longer root")
+	}
+	eventually(t, "all threads are root's again", func() bool { return threadsAre(t, "0\t0\t0\t0") })
+}
+
+// threadsAre reports whether all threads have these user IDs.
+func threadsAre(t *testing.T, ids string) bool {
+	t.Helper()
+	files, err := filepath.Glob("/proc/self/task/*/status")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no threads")
+	}
+	for _, path := range files {
+		status, err := os.ReadFile(path)
+		if err == nil && !strings.Contains(string(status), "\nUid:\t"+ids+"\n") {
+			return false
+		}
+	}
+	return true
 }

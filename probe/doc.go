@@ -6,8 +6,8 @@
 //	                      └ lines → request → reply → lines
 //
 // docs/protocol.md describes the protocol for implementers, and every server
-// must pass testdata/conformance. Neither end trusts the other: line.go and
-// message.go bound what is read, and check.go refuses impossible figures.
+// must pass testdata/conformance. Neither end trusts the other:
+// message.go bounds what is read, and check.go refuses impossible figures.
 //
 // Every allocator's report obeys, in bytes,
 //

@@ -1,5 +1,3 @@
-//go:build linux
-
 package probe
 
 import (
@@ -10,9 +8,12 @@ import (
 	"io"
 	"net"
 	"os"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 
@@ -175,6 +176,149 @@ func FuzzSocketNames(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name string) {
 		if pid, start, ok := parseSocketName(name); ok && (pid <= 0 || socketName(pid, start) != name) {
 			t.Errorf("%q is %d and %d", name, pid, start)
+		}
+	})
+}
+
+// descriptors are how many this process has open.
+func descriptors(t *testing.T) int {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(entries)
+}
+
+// hostileProbe answers each request, or silence, with the next part of a script, in
+// which $ stands for the request's id. An empty part is no answer, one that begins
+// with 1 comes with a descriptor.
+func hostileProbe(conn *net.UnixConn, script [][]byte, silence time.Duration) {
+	defer func() { _ = conn.Close() }()
+	in := lines{source: conn}
+	asked := 0
+	for _, part := range script {
+		err := conn.SetReadDeadline(time.Now().Add(silence))
+		if err == nil {
+			_, err = in.next()
+		}
+		if err == nil {
+			asked++
+		} else if !errors.Is(err, os.ErrDeadlineExceeded) {
+			return
+		}
+		part = bytes.ReplaceAll(part, []byte("$"), strconv.AppendInt(nil, int64(asked), 10))
+		err = nil
+		if lent, ok := bytes.CutPrefix(part, []byte("\x01")); ok && len(lent) > 0 {
+			err = send(conn, lent, os.Stdout)
+		} else if len(part) > 0 {
+			_, err = conn.Write(part)
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// FuzzSession: whatever a probe answers, its session ends soon after its
+// connection, what it publishes is possible, and nothing of it stays behind.
+func FuzzSession(f *testing.F) {
+	const hello = `{"id":$,"ok":true,"proto":"vramscope/1","pid":1,"starttime":1,"runtimes":[{"name":"x"}],"started_by":"run","evictable":[{"name":"kv","bytes":5}]}` + "\n"
+	const stats = `{"id":$,"ok":true,"time_ns":5,"devices":[{"uuid":"GPU-1","total_bytes":9,"allocators":[{"kind":"raw","reserved_bytes":5,"allocated_bytes":4,"cached_bytes":1,"fragmented_bytes":0}]}]}` + "\n"
+	for _, seed := range []string{
+		hello + "\x00" + stats + "\x00" + stats,
+		hello + "\x00\x00" + stats + "\x00\x01" + stats,
+		hello + "\x00" + stats[:40] + "\x00" + stats,
+		hello + stats + stats + "\x00" + stats,
+		hello + "\x00" + `{"id":$,"ok":false,"error":{"code":"busy","message":"\u001b[2J"}}` + "\n\x00" + stats,
+		hello + "\x00" + `{"id":$,"ok":true,"time_ns":9223372036854775807,"devices":[]}` + "\n",
+		"\x01" + hello + "\x00\n\n\n \x00{\x00\xff\n", "",
+	} {
+		f.Add([]byte(seed))
+	}
+	const deadline, parts = 5 * time.Millisecond, 6
+	f.Fuzz(func(t *testing.T, input []byte) {
+		files, goroutines := descriptors(t), runtime.NumGoroutine()
+		ours, theirs := pair(t)
+		script := bytes.SplitN(input, []byte{0}, parts)
+		go hostileProbe(theirs, script, 2*deadline)
+		id := process.Identity{PID: 1, StartTime: 1}
+		client := newClient(ours, "hostile", id, owner{nspid: 1})
+		client.deadline = deadline
+		p := newProbeProcess(id, 0, time.Now())
+		s := session{probe: p, client: client, clock: time.Now, interval: time.Microsecond}
+		began := time.Now()
+		err := s.run(context.Background(), func() { checkAnswer(t, p.answer.Load()) })
+		if took := time.Since(began); took > 10*time.Second {
+			t.Errorf("%q: the session took %v", input, took)
+		}
+		if err == nil || len(err.Error()) > 4*maxText || utf8.Valid(input) && !utf8.ValidString(err.Error()) {
+			t.Errorf("%q: the session ends with %v", input, err)
+		}
+		for end := time.Now().Add(10 * time.Second); descriptors(t) > files || runtime.NumGoroutine() > goroutines; runtime.Gosched() {
+			if time.Now().After(end) {
+				t.Fatalf("%q: %d descriptors and %d goroutines, before %d and %d", input, descriptors(t), runtime.NumGoroutine(), files, goroutines)
+			}
+		}
+	})
+}
+
+// checkAnswer: what is published passes the checks once more, unchanged, and is not
+// of the future.
+func checkAnswer(t *testing.T, a *Answer) {
+	t.Helper()
+	if a.At.After(time.Now()) {
+		t.Errorf("a reading of %v", a.At)
+	}
+	if !a.At.IsZero() {
+		if err := a.Report.check(); err != nil {
+			t.Errorf("published although %v: %+v", err, a.Report)
+		}
+	}
+	if a.Hello.Proto == "" {
+		return
+	}
+	again := a.Hello
+	if err := again.check(1, 1); err != nil || len(a.Hello.Runtimes) > maxRuntimes || len(a.Hello.Evictable) > maxEvictable || len(a.Hello.StartedBy) > maxText {
+		t.Errorf("published although %v: %+v", err, a.Hello)
+	}
+	for _, cache := range a.Hello.Evictable {
+		if cache.Bytes != nil && !plausible(*cache.Bytes) {
+			t.Errorf("a cache of %d bytes", *cache.Bytes)
+		}
+	}
+}
+
+// FuzzUserMap: the user inside a namespace is found as with plain numbers, and a
+// directory's name has one user only.
+func FuzzUserMap(f *testing.F) {
+	if own, err := os.ReadFile("/proc/self/uid_map"); err == nil {
+		f.Add(string(own), uint32(os.Geteuid()))
+	}
+	f.Add("0 1000 1\n1 100000 65536\n", uint32(100005))
+	f.Add("4294967295 5 4294967295\n0x1 0 1\n1_0 0 1\n -1 0 1\n", uint32(6))
+	f.Add("01000", uint32(1000))
+	f.Fuzz(func(t *testing.T, content string, uid uint32) {
+		want := int(uid)
+		for _, line := range bytes.Split([]byte(content), []byte("\n")) {
+			fields := bytes.Fields(line)
+			var n [3]uint64
+			bad := len(fields) != 3
+			for i := range min(3, len(fields)) {
+				var err error
+				n[i], err = strconv.ParseUint(string(fields[i]), 10, 32)
+				bad = bad || err != nil
+			}
+			if !bad && uint64(uid) >= n[1] && uint64(uid)-n[1] < n[2] && n[0]+uint64(uid)-n[1] < 1<<32 {
+				want = int(n[0] + uint64(uid) - n[1])
+				break
+			}
+		}
+		if got := parseInnerUID(content, uid); got != want {
+			t.Errorf("%q: user %d is %d inside, want %d", content, uid, got, want)
+		}
+		if user, ok := parseUser(content); ok && strconv.FormatUint(uint64(user), 10) != content {
+			t.Errorf("%q is user %d", content, user)
 		}
 	})
 }

@@ -7,6 +7,8 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -181,4 +183,63 @@ func (p *boundSocket) leave(uid uint32, self int) error {
 		return closed // removed, or replaced by another socket
 	}
 	return errors.Join(closed, dir.remove(p.name))
+}
+
+// directoryName is the directory of sockets below $XDG_RUNTIME_DIR.
+const directoryName = "vramscope"
+
+// Directories are where a process of that user serves, in order of preference.
+// runtime is its XDG_RUNTIME_DIR, or "".
+func Directories(uid int, runtime string) []string {
+	var dirs []string
+	if filepath.IsAbs(runtime) {
+		dirs = append(dirs, filepath.Join(runtime, directoryName))
+	}
+	return append(dirs, fmt.Sprintf("%s/%s-%d", temporary, directoryName, uid))
+}
+
+// temporary is where every user can make directories.
+const temporary = "/tmp"
+
+// sparePrefix begins the names of that user's spare directories in /tmp, whose ends
+// are random. Anybody can make a directory under a name that is known, and keep a
+// process without a runtime directory from serving.
+func sparePrefix(uid int) string { return fmt.Sprintf("%s-%d-", directoryName, uid) }
+
+// usualDirectories are that user's directories if the process's environment is
+// unknown.
+func usualDirectories(uid int) []string {
+	return Directories(uid, fmt.Sprintf("/run/user/%d", uid))
+}
+
+// A socket's suffix, and that of the record of an error that the program has exited with.
+const socketSuffix, recordSuffix = ".sock", ".last"
+
+// socketName is "4711-190284.sock": the process's own pid, in its own pid
+// namespace, and its start time in clock ticks (field 22 of /proc/PID/stat).
+func socketName(pid int, start uint64) string {
+	return strconv.Itoa(pid) + "-" + strconv.FormatUint(start, 10) + socketSuffix
+}
+
+// socketOf is the name of the socket beside which a record lies; false for any other name.
+func socketOf(record string) (name string, ok bool) {
+	name, ok = strings.CutSuffix(record, recordSuffix)
+	return name + socketSuffix, ok
+}
+
+// parseSocketName is the inverse of socketName, and accepts nothing else.
+func parseSocketName(name string) (pid int, start uint64, ok bool) {
+	before, after, ok := strings.Cut(strings.TrimSuffix(name, socketSuffix), "-")
+	if !ok {
+		return 0, 0, false
+	}
+	pid, err := strconv.Atoi(before)
+	if err != nil || pid <= 0 {
+		return 0, 0, false
+	}
+	start, err = strconv.ParseUint(after, 10, 64)
+	if err != nil || socketName(pid, start) != name {
+		return 0, 0, false
+	}
+	return pid, start, true
 }

@@ -4,8 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -166,4 +170,133 @@ func (m *Monitor) listNamed(ctx context.Context) {
 		}
 		m.list(ctx, path, func() uint32 { return n.uid })
 	}
+}
+
+const (
+	othersInterval = 10 * time.Second
+	maxOthers      = 512
+	// A directory may contain millions of names: no more than this are read of
+	// it at a time. A probe whose socket comes after them is found if the driver
+	// lists its process.
+	maxNamesRead      = 16 << 10
+	maxTemporaryNames = 64 << 10 // read of /tmp, to find users' directories
+)
+
+// findOthers finds the directories that are not known by name: this user's spare
+// ones, and for root every user's. Anybody may create any name in /tmp, so a
+// directory must belong to the user that it is named for: otherwise one user could
+// fill the list.
+func (m *Monitor) findOthers() {
+	found := make(map[string]uint32)
+	spares := make(map[uint32]int)
+	for _, parent := range []struct{ path, prefix, below string }{
+		{"/run/user", "", directoryName}, {temporary, directoryName + "-", ""},
+	} {
+		for _, name := range namesIn(parent.path, parent.prefix) {
+			number, _, spare := strings.Cut(strings.TrimPrefix(name, parent.prefix), "-")
+			uid, ok := parseUser(number)
+			own := uid == m.finder.uid
+			if !ok || own && !spare || !own && !m.everyone || spare && spares[uid] >= maxSpares || len(found) >= maxOthers {
+				continue
+			}
+			path := filepath.Join(parent.path, name, parent.below)
+			if owner, ok := ownerAt(path); ok && owner == uid {
+				found[path] = uid
+				if spare {
+					spares[uid]++
+				}
+			}
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for path := range m.others {
+		if _, still := found[path]; !still {
+			m.forget(path, nil)
+		}
+	}
+	if !maps.Equal(m.others, found) {
+		m.others = found
+		m.scanNow()
+	}
+}
+
+// parseUser reads a user ID as Directories writes it. With leading zeros one user
+// could have many directories.
+func parseUser(text string) (uint32, bool) {
+	uid, err := strconv.ParseUint(text, 10, 32)
+	return uint32(uid), err == nil && strconv.FormatUint(uid, 10) == text
+}
+
+// namesIn lists the names in a directory that begin with prefix.
+func namesIn(path, prefix string) []string {
+	dir, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = dir.Close() }()
+	return namesWith(dir, prefix)
+}
+
+// target is what may lead to a probe: a socket by its path, or a process.
+type target struct {
+	directory string
+	name      string
+	pid       int
+}
+
+func (t target) path() string { return filepath.Join(t.directory, t.name) }
+
+// attempt records what became of a target. A task that hangs stays busy, and is
+// never started a second time.
+type attempt struct {
+	busy      bool
+	failures  int
+	notBefore time.Time     // on the real clock
+	probe     *probeProcess // that it led to
+	err       error
+	listing   listing  // of a directory
+	left      []string // of its names: those that have not been visited yet
+
+	searched time.Time // for the probe of a process, everywhere; only a search touches these
+	without  []visited // see sought
+}
+
+// fail records a failure. The time until the next attempt doubles up to longest.
+func (a *attempt) fail(err error, longest time.Duration) {
+	a.err = err
+	a.notBefore = time.Now().Add(min(time.Second<<min(a.failures, 10), longest))
+	a.failures++
+}
+
+// The longest time between two attempts on a target that keeps failing.
+const (
+	searchRetryLimit  = 5 * time.Second  // a process in a container, which may start a probe later
+	sharedRetryLimit  = 2 * time.Minute  // a process whose directories are listed anyway: a search takes 30 system calls
+	sharedSearches    = 8                // a second, of so many processes that a search each two minutes is too often
+	sharedFailures    = 5                // so that its second search is 32 s after the first
+	connectRetryLimit = 30 * time.Second // a socket without a listener, a probe that breaks the protocol
+)
+
+// due reports whether a target may be tried, which leads to no open connection.
+func (a *attempt) due() bool {
+	return (a.probe == nil || a.probe.ended == nil) && !time.Now().Before(a.notBefore)
+}
+
+// attemptOn returns the attempt on a target. The lock is held.
+func (m *Monitor) attemptOn(t target) *attempt {
+	a := m.attempts[t]
+	if a == nil {
+		a = &attempt{}
+		m.attempts[t] = a
+	}
+	return a
+}
+
+// forget drops the attempts in a directory, except those on these names and
+// those that are busy. The lock is held.
+func (m *Monitor) forget(path string, except []string) {
+	maps.DeleteFunc(m.attempts, func(t target, a *attempt) bool {
+		return t.directory == path && !a.busy && !slices.Contains(except, t.name)
+	})
 }

@@ -4,10 +4,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // checkHindrance checks what would make the payload fail or harm, and notes what the
@@ -117,4 +120,105 @@ func (a *Attacher) noDescriptors(ctx context.Context, pid int) string {
 		return ""
 	}
 	return fmt.Sprintf("it has %d of %d file descriptors open, and a probe needs %d", open, limit, descriptorsNeeded)
+}
+
+// maxThreads is how many threads a debugger may have to stop. It stops a thousand
+// in somewhat less than a second.
+const maxThreads = 5000
+
+// checkThreads checks what would make a debugger's calls dangerous.
+func checkThreads(plan *Plan, state *status) {
+	switch {
+	case state.shadowStack:
+		plan.fail("it has shadow stacks, which a debugger's calls break")
+	case state.threads > maxThreads:
+		plan.fail(fmt.Sprintf("it has %d threads: stopping them takes seconds", state.threads))
+	}
+}
+
+// frozen reports whether the process's cgroup is frozen, as by docker pause: a
+// debugger's calls would not return.
+// Source: https://docs.kernel.org/admin-guide/cgroup-v2.html (cgroup.events)
+func (a *Attacher) frozen(ctx context.Context, pid int) bool {
+	content, err := readProc(ctx, 64<<10, a.options.Proc, strconv.Itoa(pid), "cgroup")
+	if err != nil {
+		return false
+	}
+	for _, path := range freezers(content) {
+		state, err := readProc(ctx, 4<<10, a.cgroups, path)
+		if err == nil && (strings.Contains(state, "frozen 1") || strings.HasPrefix(state, "FR")) {
+			return true
+		}
+	}
+	return false
+}
+
+// freezers are the files, below the mount point of cgroups, with the state of a
+// process's cgroups. Its path begins with /.. where it is outside this program's
+// cgroup namespace; no file is outside the mount point.
+func freezers(content string) []string {
+	var files []string
+	for line := range strings.Lines(content) {
+		fields := strings.SplitN(strings.TrimRight(line, "\n"), ":", 3) // number, controllers, path
+		if len(fields) != 3 {
+			continue
+		}
+		path := filepath.Join("/", fields[2])
+		switch fields[1] {
+		case "":
+			files = append(files, filepath.Join(path, "cgroup.events"), filepath.Join("/unified", path, "cgroup.events"))
+		case "freezer":
+			files = append(files, filepath.Join("/freezer", path, "freezer.state"))
+		}
+	}
+	return files
+}
+
+// hangTime is how long a thread may be in the kernel without being scheduled
+// before it counts as hung.
+const hangTime = 2 * time.Second
+
+// mustStop returns an error if a thread hangs in an uninterruptible call: a driver
+// that does not answer, a file system that has gone. gdb would wait for that
+// thread with all others stopped. Reading a disk is such a call too, but returns.
+func (a *Attacher) mustStop(ctx context.Context, dir string) error {
+	hung := uninterruptible(dir, nil)
+	for begun := a.now(); len(hung) > 0; {
+		a.pause(ctx, 20*time.Millisecond)
+		if ctx.Err() != nil {
+			return fmt.Errorf("cancelled, nothing was done: %w", ctx.Err())
+		}
+		hung = uninterruptible(dir, hung)
+		if a.now().Sub(begun) < hangTime {
+			continue
+		}
+		return fmt.Errorf("its thread %d hangs in the kernel (state D) and cannot be stopped: the others would be stopped as long; nothing was done",
+			slices.Min(slices.Collect(maps.Keys(hung))))
+	}
+	return nil
+}
+
+// uninterruptible returns the threads in state D with their context switches. With
+// known, it returns those of them that have not been scheduled since.
+func uninterruptible(dir string, known map[int]uint64) map[int]uint64 {
+	ids, err := numbersIn(filepath.Join(dir, "task"))
+	if err != nil {
+		return nil // it has exited, which the next step reports
+	}
+	found := make(map[int]uint64)
+	for _, id := range ids {
+		before, ok := known[id]
+		if known != nil && !ok {
+			continue
+		}
+		content, err := os.ReadFile(filepath.Join(dir, "task", strconv.Itoa(id), "status"))
+		s, malformed := parseStatus(string(content))
+		if err != nil || malformed != nil {
+			continue // it has exited
+		}
+		if s.state == 'D' && (known == nil || before == s.switches) {
+			found[id] = s.switches
+		}
+	}
+	return found
 }

@@ -3,6 +3,8 @@
 package attach
 
 import (
+	"bytes"
+	"encoding/binary"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -172,5 +174,75 @@ func TestComplaint(t *testing.T) {
 		if got := complaint(output); got != want {
 			t.Errorf("%q: %q, want %q", output, got, want)
 		}
+	}
+}
+
+func TestImage(t *testing.T) {
+	functions := map[string]function{
+		"PyGILState_Ensure": {address: 1}, "PyGILState_Release": {address: 2}, "PyRun_SimpleString": {address: 3},
+		"pthread_create": {address: 5}, "pthread_detach": {address: 6},
+	}
+	for architecture, code := range stubs {
+		content, err := image(architecture, functions, 0x7000, "text")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.HasPrefix(content, code) || !bytes.HasPrefix(content[starterAt:], starters[architecture]) || !bytes.HasSuffix(content, []byte("text\x00")) {
+			t.Errorf("%s: %q", architecture, content)
+		}
+		for i, want := range []uint64{1, 2, 3, 0x7000 + textAt, 0x7000, 5, 6} {
+			if got := binary.LittleEndian.Uint64(content[wordsAt+8*i:]); got != want {
+				t.Errorf("%s: word %d is %#x, want %#x", architecture, i, got, want)
+			}
+		}
+	}
+	const full = pageSize - textAt - 1 // without the NUL
+	for length, want := range map[int]int{1: pageSize, full: pageSize, full + 1: 2 * pageSize} {
+		if got := imageSize(strings.Repeat("x", length)); got != want {
+			t.Errorf("%d bytes of text need %d, want %d", length, got, want)
+		}
+	}
+}
+
+// held is a program whose C code holds the GIL .9 s at a time. It has imported
+// nothing of what the probe needs.
+const held = `
+import sys, time
+n, took = 1000000, 0
+while took < 0.05:
+    n *= 2
+    began = time.monotonic()
+    sum(range(n))
+    took = time.monotonic() - began
+n = int(n * 0.9 / took)
+sys.stdout.write("ready")
+sys.stdout.flush()
+while True:
+    sum(range(n))
+`
+
+// TestAttachWhereCodeHoldsTheGIL: each wait for the GIL costs as long, so there must
+// be few until the payload has begun, and the rest are waited for.
+func TestAttachWhereCodeHoldsTheGIL(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow, and of one goroutine")
+	}
+	t.Parallel()
+	for version, python := range needGdb(t) {
+		cmd, _ := startProgram(t, python, "-c", held)
+		a := testAttacher()
+		a.timeout = defaultTimeout
+		result, err := examineAndEnter(t.Context(), a, identify(t, cmd.Process.Pid))
+		for range 2 { // on a busy machine the program is not the only one that is waited for
+			if err != nil && strings.Contains(err.Error(), "C code holds the interpreter") {
+				result, err = examineAndEnter(t.Context(), a, identify(t, cmd.Process.Pid))
+			}
+		}
+		if err != nil {
+			t.Errorf("Python %s: %v", version, err)
+		}
+		t.Logf("Python %s: %v", version, result.Took)
+		mustBeLeft(t, cmd.Process.Pid)
+		return
 	}
 }

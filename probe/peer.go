@@ -1,0 +1,310 @@
+package probe
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"github.com/prometheus/procfs"
+	"golang.org/x/sys/unix"
+
+	"vramscope/internal/process"
+)
+
+// reach is a path to a name in the directory that fits the 108 bytes of a socket
+// address, whatever the length of the directory's own path.
+// Source: https://man7.org/linux/man-pages/man7/unix.7.html
+func (d *directory) reach(name string) string {
+	return "/proc/self/fd/" + strconv.Itoa(int(d.file.Fd())) + "/" + name
+}
+
+// listen binds and listens, with mode 0600.
+func (d *directory) listen(name string) (*net.UnixListener, error) {
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return nil, fmt.Errorf("make a socket: %w", err)
+	}
+	file := os.NewFile(uintptr(fd), name)
+	defer func() { _ = file.Close() }() // FileListener has a copy
+	fail := func(what string, err error) error {
+		return fmt.Errorf("%s %s: %w", what, filepath.Join(d.path, name), err)
+	}
+	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: d.reach(name)}); err != nil {
+		return nil, fail("bind", err)
+	}
+	if err := unix.Fchmodat(int(d.file.Fd()), name, 0o600, 0); err != nil {
+		return nil, fail("chmod", err)
+	}
+	if err := unix.Listen(fd, backlog); err != nil {
+		return nil, fail("listen on", err)
+	}
+	listener, err := net.FileListener(file)
+	if err != nil {
+		return nil, fail("listen on", err)
+	}
+	unixListener, ok := listener.(*net.UnixListener)
+	if !ok {
+		_ = listener.Close()
+		return nil, fail("listen on", errNoUnixSocket)
+	}
+	return unixListener, nil
+}
+
+const backlog = 16
+
+var errNoUnixSocket = errors.New("not a Unix socket")
+
+// connect never waits: it fails if the queue of a stopped server is full. It has
+// the rights of the directory's owner.
+func (d *directory) connect(name string) (*net.UnixConn, error) {
+	path := filepath.Join(d.path, name)
+	var conn *net.UnixConn
+	err := withRightsOf(d.uid, d.gid, func() (err error) {
+		conn, err = net.DialUnix("unix", nil, &net.UnixAddr{Name: d.reach(name), Net: "unix"})
+		return err
+	})
+	if errors.Is(err, unix.EAGAIN) {
+		return nil, fmt.Errorf("connect to %s: the process does not accept connections, and its queue is full", path)
+	}
+	if errno, ok := errors.AsType[unix.Errno](err); ok {
+		err = errno // without the path below /proc/self
+	}
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", path, err)
+	}
+	return conn, nil
+}
+
+// peerOf is the process at the other end: for a server the one that connected,
+// for a client the one that called listen. The pid is in this process's pid
+// namespace, and 0 for a process outside of it.
+func peerOf(conn *net.UnixConn) (pid int, uid uint32, err error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return 0, 0, fmt.Errorf("identify the peer: %w", err)
+	}
+	var cred *unix.Ucred
+	var asked error
+	if err := raw.Control(func(fd uintptr) {
+		cred, asked = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+	}); err != nil {
+		return 0, 0, fmt.Errorf("identify the peer: %w", err)
+	}
+	if asked != nil {
+		return 0, 0, fmt.Errorf("identify the peer: %w", asked)
+	}
+	return int(cred.Pid), cred.Uid, nil
+}
+
+// receive reads data and descriptors.
+func receive(conn *net.UnixConn, buffer []byte) (int, []*os.File, error) {
+	var control [64]byte // space for the descriptor of a snapshot, and a few unwanted ones
+	n, controlled, _, _, err := conn.ReadMsgUnix(buffer, control[:])
+	if controlled == 0 {
+		return n, nil, err
+	}
+	messages, parseErr := unix.ParseSocketControlMessage(control[:controlled])
+	if parseErr != nil {
+		return n, nil, err
+	}
+	var files []*os.File
+	for i := range messages {
+		fds, rightsErr := unix.ParseUnixRights(&messages[i])
+		if rightsErr != nil {
+			continue
+		}
+		for _, fd := range fds {
+			files = append(files, os.NewFile(uintptr(fd), "snapshot"))
+		}
+	}
+	return n, files, err
+}
+
+// send writes a line, with a descriptor at its first byte.
+func send(conn *net.UnixConn, line []byte, file *os.File) error {
+	n, _, err := conn.WriteMsgUnix(line, unix.UnixRights(int(file.Fd())), nil)
+	if err == nil && n < len(line) {
+		_, err = conn.Write(line[n:])
+	}
+	return err
+}
+
+// withRightsOf calls act, with another user's rights if this process is root: so
+// that the path, which that user controls, cannot abuse root's rights, and the
+// probe sees its own user.
+//
+// In Linux a thread has its own user and group IDs; only C libraries set them for
+// all threads. The thread is not reused afterwards. Its real and saved IDs stay
+// root's, so that the user can neither signal nor trace it.
+func withRightsOf(uid, gid uint32, act func() error) error {
+	if uid == 0 || os.Geteuid() != 0 {
+		return act()
+	}
+	result := make(chan error)
+	go onOwnThread(func() {
+		// It fails for a container's root without CAP_SETUID, and for a user outside
+		// this user namespace. A probe accepts root as well.
+		_ = takeRights(uid, gid)
+		result <- act()
+	})
+	return <-result
+}
+
+// onOwnThread runs act on a thread that ends with it. It must not be the main
+// thread, which cannot end: /proc/self would show the other user from then on.
+func onOwnThread(act func()) {
+	runtime.LockOSThread()
+	if unix.Gettid() != os.Getpid() {
+		act()
+		return // and the locked thread ends
+	}
+	done := make(chan struct{})
+	go func() { // on another thread, since this goroutine holds the main one
+		defer close(done)
+		onOwnThread(act)
+	}()
+	<-done
+	runtime.UnlockOSThread()
+}
+
+const unchanged = ^uintptr(0)
+
+// takeRights changes the effective IDs of this thread. The group comes first:
+// after the user's change there is no right to change it.
+func takeRights(uid, gid uint32) error {
+	for _, call := range [][4]uintptr{
+		{unix.SYS_SETGROUPS, 0, 0, 0},
+		{unix.SYS_SETRESGID, unchanged, uintptr(gid), unchanged},
+		{unix.SYS_SETRESUID, unchanged, uintptr(uid), unchanged},
+	} {
+		if _, _, errno := unix.RawSyscall(call[0], call[1], call[2], call[3]); errno != 0 {
+			return errno
+		}
+	}
+	return nil
+}
+
+// owner determines a socket's directory and name.
+type owner struct {
+	uid   uint32 // effective
+	nspid int    // in the innermost pid namespace, the process's own
+}
+
+// ownerOf reads /proc/PID/status below root.
+func ownerOf(root string, pid int) (owner, error) {
+	var buf [4 << 10]byte
+	status, err := process.ReadProc(root+"/"+strconv.Itoa(pid)+"/status", buf[:], 64<<10)
+	if err != nil {
+		return owner{}, fmt.Errorf("status of PID %d: %w", pid, err)
+	}
+	who, err := parseOwner(string(status))
+	if err != nil {
+		return owner{}, fmt.Errorf("status of PID %d: %w", pid, err)
+	}
+	return who, nil
+}
+
+// parseOwner finds "Uid:\treal\teffective\t…" and "NSpid:\touter\t…\tinner".
+// Source: https://man7.org/linux/man-pages/man5/proc_pid_status.5.html
+//
+// procfs would be too slow: a box has thousands of processes to search.
+func parseOwner(status string) (owner, error) {
+	field := func(name string, index int) (uint64, error) {
+		_, rest, found := strings.Cut(status, "\n"+name+":\t")
+		line, _, whole := strings.Cut(rest, "\n")
+		words := strings.Fields(line)
+		if index < 0 {
+			index += len(words)
+		}
+		if !found || !whole || index < 0 || index >= len(words) {
+			return 0, errTruncated // an ID that is missing must not be 0, which is root's
+		}
+		return strconv.ParseUint(words[index], 10, 32)
+	}
+	uid, err := field("Uid", 1)
+	if err != nil {
+		return owner{}, err
+	}
+	nspid, err := field("NSpid", -1)
+	if err != nil {
+		return owner{}, err
+	}
+	return owner{uid: uint32(uid), nspid: int(nspid)}, nil
+}
+
+var errTruncated = errors.New("truncated")
+
+// startTime is a process's start time in clock ticks since boot.
+func startTime(p procfs.Proc, err error) (uint64, error) {
+	if err != nil {
+		return 0, err
+	}
+	stat, err := p.Stat()
+	return stat.Starttime, err
+}
+
+// view is what a process sees: its mount and its user namespace, and its root directory.
+type view struct {
+	mounts, users uint64 // namespaces
+	root          place
+}
+
+// viewOf is the view of a process, "self" or a pid; false where it may not be seen, or
+// where its mount namespace is not the one that is wanted: 0 is any.
+func viewOf(proc, name string, wanted uint64) (view, bool) {
+	mounts := process.Namespace(proc, name, "mnt")
+	if mounts == 0 || wanted != 0 && mounts != wanted {
+		return view{}, false
+	}
+	users := process.Namespace(proc, name, "user")
+	root, err := placeAt(proc + "/" + name + "/root")
+	return view{mounts, users, root}, users != 0 && err == nil
+}
+
+// sharesView reports whether a process sees the same files and users as this program.
+func (f *Finder) sharesView(pid int) bool {
+	ours, known := f.view()
+	if !known {
+		return false
+	}
+	theirs, seen := viewOf(f.proc, strconv.Itoa(pid), ours.mounts)
+	return seen && theirs == ours
+}
+
+// sharesMounts reports whether a process serves where this program would list it: in
+// the same mount namespace, or in directories that are the same in both. A hardened
+// service has a namespace of its own.
+func (f *Finder) sharesMounts(s sought) bool {
+	mounts := process.Namespace(f.proc, strconv.Itoa(s.id.PID), "mnt")
+	if ours, known := f.view(); known && mounts == ours.mounts {
+		return true
+	}
+	if mounts == 0 {
+		return false
+	}
+	for _, path := range f.usual(s.inner, s.who.uid) {
+		parent := filepath.Dir(path)
+		there, err := placeAt(f.rootOf(s.id.PID) + parent)
+		here, ours := placeAt(parent)
+		if errors.Is(err, fs.ErrNotExist) && errors.Is(ours, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil || ours != nil || there != here {
+			return false
+		}
+	}
+	return true
+}
+
+// placeAt is where a path leads.
+func placeAt(path string) (place, error) {
+	var st unix.Stat_t
+	err := unix.Stat(path, &st)
+	return place{st.Dev, st.Ino}, err
+}
