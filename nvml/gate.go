@@ -22,27 +22,14 @@ type gate struct {
 // shortCalls is how long begin waits for short calls.
 const shortCalls = 200 * time.Millisecond
 
-// enterShort counts in a call that ends within shortCalls unless it hangs.
-func (g *gate) enterShort() error {
-	err := g.enter()
-	if err == nil {
-		g.mu.Lock()
-		g.short++
-		g.mu.Unlock()
-	}
-	return err
-}
-
-// leaveShort counts such a call out.
-func (g *gate) leaveShort() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.short--
-	g.outstanding--
-}
+// The kinds of calls.
+const (
+	longCall  = 0
+	shortCall = 1 // ends within shortCalls unless it hangs
+)
 
 // enter counts a call in. It fails while the library is not open.
-func (g *gate) enter() error {
+func (g *gate) enter(kind int) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
@@ -52,14 +39,16 @@ func (g *gate) enter() error {
 		return ErrUninitialized
 	}
 	g.outstanding++
+	g.short += kind
 	return nil
 }
 
 // leave counts a call out.
-func (g *gate) leave() {
+func (g *gate) leave(kind int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.outstanding--
+	g.short -= kind
 }
 
 // begin starts an open or a close and reports whether the library was open.

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/procfs"
-
 	"vramscope/internal/quantity"
 )
 
@@ -72,7 +70,7 @@ func TestResultsAreChecked(t *testing.T) {
 }
 
 func TestCheckTime(t *testing.T) {
-	start, err := startTime(procfs.Self())
+	start, err := ownStart()
 	if err != nil {
 		t.Fatal(err)
 	}

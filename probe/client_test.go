@@ -13,8 +13,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/prometheus/procfs"
 )
 
 // impostor listens on the socket of this process's own probe, and calls behave for
@@ -26,7 +24,7 @@ func impostor(t testing.TB, path string, behave func(net.Conn)) {
 		t.Fatal(err)
 	}
 	defer dir.close()
-	begin, err := startTime(procfs.Self())
+	begin, err := ownStart()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +64,7 @@ func impostor(t testing.TB, path string, behave func(net.Conn)) {
 // liar answers hello correctly and everything else with lie(id).
 func liar(lie func(id uint64) string) func(net.Conn) {
 	return func(conn net.Conn) {
-		begin, err := startTime(procfs.Self())
+		begin, err := ownStart()
 		if err != nil {
 			return
 		}

@@ -193,13 +193,7 @@ func (f *Finder) runtimeOf(pid int) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var name, value []byte
-	for content != nil {
-		if name, value, content = process.NextVariable(content); string(name) == "XDG_RUNTIME_DIR" {
-			return string(value), nil
-		}
-	}
-	return "", nil
+	return process.ValueOf(content, "XDG_RUNTIME_DIR"), nil
 }
 
 // environmentSize is how much is read of an environment.

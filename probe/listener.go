@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/prometheus/procfs"
+	"vramscope/internal/process"
 )
 
 // boundSocket is a socket that a server listens on.
@@ -121,9 +121,10 @@ func (d *directory) tidy(now time.Time) {
 	if err != nil {
 		return
 	}
+	processes := process.NewTable("/proc")
 	for _, name := range names {
 		pid, start, ok := parseSocketName(name)
-		if !ok || alive(pid, start) {
+		if !ok || processes.Alive(process.Identity{PID: pid, StartTime: start}) {
 			continue
 		}
 		// The pid may be of another pid namespace that shares the directory:
@@ -145,12 +146,6 @@ func (d *directory) dead(name string) bool {
 		_ = conn.Close()
 	}
 	return errors.Is(err, syscall.ECONNREFUSED)
-}
-
-// alive reports whether a process of this pid namespace still runs.
-func alive(pid int, start uint64) bool {
-	now, err := startTime(procfs.NewProc(pid))
-	return err == nil && now == start
 }
 
 // reachable reports whether the name still leads to this listener.

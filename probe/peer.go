@@ -9,9 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
-	"strings"
 
-	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 
 	"vramscope/internal/process"
@@ -203,7 +201,7 @@ func ownerOf(root string, pid int) (owner, error) {
 	if err != nil {
 		return owner{}, fmt.Errorf("status of PID %d: %w", pid, err)
 	}
-	who, err := parseOwner(string(status))
+	who, err := parseOwner(status)
 	if err != nil {
 		return owner{}, fmt.Errorf("status of PID %d: %w", pid, err)
 	}
@@ -214,24 +212,16 @@ func ownerOf(root string, pid int) (owner, error) {
 // Source: https://man7.org/linux/man-pages/man5/proc_pid_status.5.html
 //
 // procfs would be too slow: a box has thousands of processes to search.
-func parseOwner(status string) (owner, error) {
-	field := func(name string, index int) (uint64, error) {
-		_, rest, found := strings.Cut(status, "\n"+name+":\t")
-		line, _, whole := strings.Cut(rest, "\n")
-		words := strings.Fields(line)
-		if index < 0 {
-			index += len(words)
-		}
-		if !found || !whole || index < 0 || index >= len(words) {
-			return 0, errTruncated // an ID that is missing must not be 0, which is root's
-		}
-		return strconv.ParseUint(words[index], 10, 32)
+func parseOwner(status []byte) (owner, error) {
+	uids, pids := process.StatusFields(status, "Uid"), process.StatusFields(status, "NSpid")
+	if len(uids) < 2 || len(pids) == 0 {
+		return owner{}, errTruncated // an ID that is missing must not be 0, which is root's
 	}
-	uid, err := field("Uid", 1)
+	uid, err := strconv.ParseUint(uids[1], 10, 32)
 	if err != nil {
 		return owner{}, err
 	}
-	nspid, err := field("NSpid", -1)
+	nspid, err := strconv.ParseUint(pids[len(pids)-1], 10, 32)
 	if err != nil {
 		return owner{}, err
 	}
@@ -239,15 +229,6 @@ func parseOwner(status string) (owner, error) {
 }
 
 var errTruncated = errors.New("truncated")
-
-// startTime is a process's start time in clock ticks since boot.
-func startTime(p procfs.Proc, err error) (uint64, error) {
-	if err != nil {
-		return 0, err
-	}
-	stat, err := p.Stat()
-	return stat.Starttime, err
-}
 
 // view is what a process sees: its mount and its user namespace, and its root directory.
 type view struct {

@@ -75,7 +75,7 @@ type Server struct {
 
 // Listen creates the socket, so that monitors find it; Serve answers.
 func Listen(options ServerOptions) (*Server, error) {
-	start, err := startTime(procfs.Self())
+	start, err := ownStart()
 	if err != nil {
 		return nil, fmt.Errorf("probe: this process's start time: %w", err)
 	}
@@ -101,6 +101,17 @@ func Listen(options ServerOptions) (*Server, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// ownStart is this process's start time in clock ticks since boot. /proc may be of another
+// pid namespace, but /proc/self is always this process.
+func ownStart() (uint64, error) {
+	self, err := procfs.Self()
+	if err != nil {
+		return 0, err
+	}
+	stat, err := self.Stat()
+	return stat.Starttime, err
 }
 
 // Path is the path of the socket. It changes when the directory vanishes, as

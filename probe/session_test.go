@@ -13,8 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/procfs"
-
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 )
@@ -52,7 +50,7 @@ func TestLastStatsAreRead(t *testing.T) {
 		if questions.Add(1) > 1 {
 			return // a new connection
 		}
-		begin, _ := startTime(procfs.Self())
+		begin, _ := ownStart()
 		lines := bufio.NewScanner(conn)
 		for lines.Scan() {
 			var r request

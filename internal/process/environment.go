@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -127,22 +128,36 @@ func ReadProc(path string, buf []byte, limit int) ([]byte, error) {
 	return buf[:max(n, 0)], err
 }
 
-// NextVariable splits the first variable off an environment, "NAME=value\0…". What is no
-// variable has a nil value. The rest is nil at the end.
-func NextVariable(environment []byte) (name, value, rest []byte) {
-	entry, rest, _ := bytes.Cut(environment, []byte{0})
-	name, value, _ = bytes.Cut(entry, []byte{'='})
-	return name, value, rest
+// Variables iterates over an environment, "NAME=value\0…". An entry without a "=" has a
+// nil value.
+func Variables(environment []byte) iter.Seq2[string, []byte] {
+	return func(yield func(string, []byte) bool) {
+		for entry, rest := []byte(nil), environment; rest != nil; {
+			entry, rest, _ = bytes.Cut(rest, []byte{0})
+			name, value, _ := bytes.Cut(entry, []byte{'='})
+			if !yield(string(name), value) {
+				return
+			}
+		}
+	}
+}
+
+// ValueOf returns the first value of a variable in an environment, "" if it has none.
+func ValueOf(environment []byte, name string) string {
+	for found, value := range Variables(environment) {
+		if found == name && value != nil {
+			return string(value)
+		}
+	}
+	return ""
 }
 
 // parseEnvironment keeps the wanted variables.
 func parseEnvironment(content []byte) []Variable {
 	var kept []Variable
-	var name, value []byte
-	for content != nil {
-		name, value, content = NextVariable(content)
-		if value != nil && wanted(string(name)) {
-			kept = append(kept, Variable{string(name), string(value)})
+	for name, value := range Variables(content) {
+		if value != nil && wanted(name) {
+			kept = append(kept, Variable{name, string(value)})
 		}
 	}
 	slices.SortStableFunc(kept, func(a, b Variable) int { return cmp.Compare(a.Name, b.Name) })

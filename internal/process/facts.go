@@ -76,12 +76,10 @@ func mayName(job Job) bool { return job.Kind == "slurm" || rank(job) <= rank(Job
 // Apptainer, which makes a cgroup only for a container with limits.
 func jobIn(environment []byte, job Job) Job {
 	variables := map[string]string{}
-	var name, value []byte
-	for environment != nil {
-		name, value, environment = NextVariable(environment)
-		switch string(name) {
+	for name, value := range Variables(environment) {
+		switch name {
 		case "SLURM_JOB_ID", "SLURM_STEP_ID", "APPTAINER_NAME", "SINGULARITY_NAME":
-			variables[string(name)] = string(value)
+			variables[name] = string(value)
 		}
 	}
 	if number := digits(variables["SLURM_JOB_ID"]); number != "" && rank(job) <= rank(Job{Kind: "service"}) {

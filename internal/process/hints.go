@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -28,10 +29,7 @@ var sizes = []string{"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}
 func hintsIn(environment []byte) Hints {
 	w := Hints{Distributed: quantity.From("", quantity.System)}
 	cut := len(environment) >= environmentSize
-	environment = bytes.TrimSuffix(environment, []byte{0})
-	var name, value []byte
-	for environment != nil {
-		name, value, environment = NextVariable(environment)
+	for name, value := range Variables(bytes.TrimSuffix(environment, []byte{0})) {
 		if (value == nil || cut) && w.Distributed.Or("") == "" {
 			w.Distributed = quantity.Optional[string]{}
 		}
@@ -39,13 +37,11 @@ func hintsIn(environment []byte) Hints {
 		if err != nil {
 			continue
 		}
-		if string(name) == "VRAMSCOPE_IMPORTANCE" {
+		if name == "VRAMSCOPE_IMPORTANCE" {
 			w.Importance = quantity.From(number, quantity.System)
 		}
-		for _, size := range sizes {
-			if string(name) == size && number > 1 {
-				w.Distributed = quantity.From(size+"="+strconv.Itoa(number), quantity.System)
-			}
+		if number > 1 && slices.Contains(sizes, name) {
+			w.Distributed = quantity.From(name+"="+strconv.Itoa(number), quantity.System)
 		}
 	}
 	return w

@@ -29,7 +29,8 @@ const (
 func (t *Table) Holders() []Holder {
 	var found []Holder
 	deadline := time.Now().Add(searchTime)
-	for _, pid := range pidsIn(t.root) {
+	pids, _ := NumbersIn(t.root) // what was read until an error
+	for _, pid := range pids {
 		if time.Now().After(deadline) {
 			break
 		}
@@ -40,20 +41,23 @@ func (t *Table) Holders() []Holder {
 	return found
 }
 
-func pidsIn(root string) []int {
-	dir, err := os.Open(root)
+// NumbersIn returns the names in a directory that are numbers, in order: the processes in
+// /proc, the threads in a task directory.
+func NumbersIn(directory string) ([]int, error) {
+	dir, err := os.Open(directory)
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	defer func() { _ = dir.Close() }() // only read
-	names, _ := dir.Readdirnames(-1)   // what was read until then
-	pids := make([]int, 0, len(names))
+	names, err := dir.Readdirnames(-1)
+	numbers := make([]int, 0, len(names))
 	for _, name := range names {
-		if pid, err := strconv.Atoi(name); err == nil {
-			pids = append(pids, pid)
+		if n, err := strconv.Atoi(name); err == nil {
+			numbers = append(numbers, n)
 		}
 	}
-	return pids
+	slices.Sort(numbers)
+	return numbers, err
 }
 
 // holder is nil for a process that has none of the files open, or may not be looked at.

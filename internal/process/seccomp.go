@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"strconv"
+	"strings"
 )
 
 // SeccompFilters is how many seccomp filters a process runs under, by its status
@@ -34,8 +35,21 @@ var errNoSeccomp = errors.New("the kernel does not say whether there are seccomp
 
 // field is the number in a line "NAME:\tNUMBER" of a status file.
 func field(status []byte, name string) (int, bool) {
-	_, rest, found := bytes.Cut(status, []byte("\n"+name+":"))
+	words := StatusFields(status, name)
+	if len(words) != 1 {
+		return 0, false
+	}
+	value, err := strconv.ParseUint(words[0], 10, 31)
+	return int(value), err == nil
+}
+
+// StatusFields returns the words of the line "NAME:\t…" in a status file, nil if it has no
+// such line or ends within it.
+func StatusFields(status []byte, name string) []string {
+	_, rest, _ := bytes.Cut(status, []byte("\n"+name+":"))
 	line, _, whole := bytes.Cut(rest, []byte("\n"))
-	value, err := strconv.ParseUint(string(bytes.TrimSpace(line)), 10, 31)
-	return int(value), found && whole && err == nil
+	if !whole {
+		return nil
+	}
+	return strings.Fields(string(line))
 }

@@ -260,7 +260,7 @@ func (a *Attacher) chooseMethod(ctx context.Context, plan *Plan, info *process.I
 // Python, by pid. It misses embedded Pythons, and only Examine knows whether one
 // really is a Python.
 func (a *Attacher) Pythons(ctx context.Context) []process.Identity {
-	pids, err := numbersIn(a.options.Proc)
+	pids, err := process.NumbersIn(a.options.Proc)
 	if err != nil {
 		return nil
 	}

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"vramscope/internal/process"
 )
 
 var mapsLine = regexp.MustCompile(`^([0-9a-f]{1,16})-([0-9a-f]{1,16}) ([rwxsp-]{4}) ([0-9a-f]{1,16}) [0-9a-f]{2,}:[0-9a-f]{2,} [0-9]+(?: +(.*))?$`)
@@ -226,7 +228,7 @@ func FuzzStart(f *testing.F) {
 				t.Errorf("%q disables it", words)
 			}
 		}
-		if value := valueIn(content, "LD_LIBRARY_PATH"); value != "" && !slices.Contains(words, "LD_LIBRARY_PATH="+value) {
+		if value := process.ValueOf([]byte(content), "LD_LIBRARY_PATH"); value != "" && !slices.Contains(words, "LD_LIBRARY_PATH="+value) {
 			t.Errorf("%q: %q", content, value)
 		}
 		// A shell interprets nothing of it: what is not in quotes is plain.

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"vramscope/internal/process"
 )
 
 // checkHindrance checks what would make the payload fail or harm, and notes what the
@@ -44,7 +46,7 @@ func (a *Attacher) otherFilters(ctx context.Context, pid int) string {
 		return "" // the caller needs it too
 	}
 	task := filepath.Join(a.options.Proc, strconv.Itoa(pid), "task")
-	threads, err := numbersIn(task)
+	threads, err := process.NumbersIn(task)
 	if err != nil {
 		return "" // it has exited
 	}
@@ -201,7 +203,7 @@ func (a *Attacher) mustStop(ctx context.Context, dir string) error {
 // uninterruptible returns the threads in state D with their context switches. With
 // known, it returns those of them that have not been scheduled since.
 func uninterruptible(dir string, known map[int]uint64) map[int]uint64 {
-	ids, err := numbersIn(filepath.Join(dir, "task"))
+	ids, err := process.NumbersIn(filepath.Join(dir, "task"))
 	if err != nil {
 		return nil // it has exited, which the next step reports
 	}

@@ -3,7 +3,6 @@ package attach
 import (
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -71,23 +70,6 @@ func readStatus(ctx context.Context, elements ...string) (status, error) {
 		return status{}, err
 	}
 	return parseStatus(content)
-}
-
-// numbersIn returns the entries of a directory whose names are numbers, in order:
-// the processes in /proc, the threads in a task directory.
-func numbersIn(directory string) ([]int, error) {
-	entries, err := os.ReadDir(directory)
-	if err != nil {
-		return nil, err
-	}
-	var numbers []int
-	for _, entry := range entries {
-		if n, err := strconv.Atoi(entry.Name()); err == nil {
-			numbers = append(numbers, n)
-		}
-	}
-	slices.Sort(numbers)
-	return numbers, nil
 }
 
 var errMalformed = errors.New("malformed status")

@@ -78,17 +78,7 @@ func (a *Attacher) variable(ctx context.Context, pid int, name string) string {
 	if err != nil {
 		return ""
 	}
-	return valueIn(content, name)
-}
-
-// valueIn is the first value of a variable in the content of an environ file.
-func valueIn(content, name string) string {
-	for variable := range strings.SplitSeq(content, "\x00") {
-		if value, ok := strings.CutPrefix(variable, name+"="); ok {
-			return value
-		}
-	}
-	return ""
+	return process.ValueOf([]byte(content), name)
 }
 
 // askInterpreter runs a line of Python with the process's own interpreter, isolated

@@ -31,7 +31,7 @@ type thread struct {
 // thread that is as good as any, to keep the stop short with a thousand threads.
 // The new thread will have the seccomp filters of the one that starts it.
 func readThreads(dir string, python *python, own *status) ([]thread, error) {
-	ids, err := numbersIn(filepath.Join(dir, "task")) // the first thread comes first
+	ids, err := process.NumbersIn(filepath.Join(dir, "task")) // the first thread comes first
 	if err != nil {
 		return nil, err
 	}
