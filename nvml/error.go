@@ -2,8 +2,8 @@ package nvml
 
 import "errors"
 
-// Errors that callers act on. Every error of the driver wraps one of them, or is
-// an *Error of another code.
+// Errors that callers act on. Every error of the driver wraps one of them, or is an *Error
+// with another code.
 var (
 	ErrLibraryNotFound = errors.New("no NVIDIA driver library")
 	ErrDriverNotLoaded = errors.New("no NVIDIA driver is loaded")

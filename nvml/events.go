@@ -6,9 +6,9 @@ import (
 	gonvml "github.com/NVIDIA/go-nvml/pkg/nvml"
 )
 
-// mostEvents limits what one reading takes from the driver's queue, so that a
+// maxEvents limits what one reading takes from the driver's queue, so that a
 // GPU with endless errors is still read.
-const mostEvents = 32
+const maxEvents = 32
 
 // readEvents collects the critical errors since the last reading. It comes
 // first, because a lost GPU gives its reason here, and its failures do not end
@@ -24,7 +24,7 @@ func (r *reading) readEvents() {
 	if !r.can(symEventSetWait, symEventSetWaitV1) {
 		return
 	}
-	for range mostEvents {
+	for range maxEvents {
 		event, ret := r.events.Wait(0)
 		if ret != gonvml.SUCCESS {
 			return // TIMEOUT: the queue is empty.

@@ -10,8 +10,8 @@ import (
 
 // Larger counts are nonsense: the hardware has at most 7 of each.
 const (
-	mostInstances = 64
-	mostSlices    = 64
+	maxInstances = 64
+	maxSlices    = 64
 )
 
 // readInstances reads the MIG devices each time, because administrators create
@@ -26,7 +26,7 @@ func (r *reading) readInstances() {
 	if !r.ok(symMIGCount, ret) {
 		return
 	}
-	for index := range min(total, mostInstances) {
+	for index := range min(total, maxInstances) {
 		handle, ret := r.handle.GetMigDeviceHandleByIndex(index)
 		if r.ok(symMIGHandle, ret) {
 			r.readInstance(handle)
@@ -58,7 +58,7 @@ func (r *reading) readInstance(handle gonvml.Device) {
 	var memoryMiB uint64
 	if r.can(symAttributes, symAttributesV1) {
 		if attributes, ret := handle.GetAttributes(); r.ok(symAttributes, ret) {
-			result.Slices = intFigure(attributes.GpuInstanceSliceCount, mostSlices).Or(0)
+			result.Slices = intFigure(attributes.GpuInstanceSliceCount, maxSlices).Or(0)
 			memoryMiB = attributes.MemorySizeMB
 		}
 	}

@@ -13,8 +13,8 @@ import (
 	"vramscope/internal/text"
 )
 
-// mostGPUs is more than any machine has; a larger count is nonsense.
-const mostGPUs = 256
+// maxGPUs is more than any machine has; a larger count is nonsense.
+const maxGPUs = 256
 
 // list finds the GPUs and reads what does not change.
 //
@@ -26,7 +26,7 @@ func (l *Library) list(lib *loaded) ([]Device, error) {
 	if ret != gonvml.SUCCESS {
 		return nil, newError(symbols[symCount].name, ret)
 	}
-	if total > mostGPUs {
+	if total > maxGPUs {
 		return nil, fmt.Errorf("%s: %d GPUs, which no machine has", symbols[symCount].name, total)
 	}
 	gpus := make(map[string]*gpu, total)
@@ -96,7 +96,7 @@ func (l *Library) identify(lib *loaded, index int) (*gpu, error) {
 		}
 	}
 	if lib.symbols[symMinor] {
-		if minor, ret := handle.GetMinorNumber(); ret == gonvml.SUCCESS && minor >= 0 && minor < mostGPUs {
+		if minor, ret := handle.GetMinorNumber(); ret == gonvml.SUCCESS && minor >= 0 && minor < maxGPUs {
 			device.Minor = quantity.From(minor, quantity.Driver)
 		}
 	}

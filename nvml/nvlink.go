@@ -26,8 +26,8 @@ var linkFields = [...]uint32{
 	gonvml.FI_DEV_NVLINK_ERROR_DL_REPLAY, gonvml.FI_DEV_NVLINK_ERROR_DL_RECOVERY, gonvml.FI_DEV_NVLINK_ERROR_DL_CRC,
 }
 
-// links has the answers of the last two readings. Throughput is a counter of KiB since
-// the driver was loaded, so that a rate takes two.
+// links has the answers of the last two readings: the driver counts KiB since it was
+// loaded, so a rate needs two.
 type links struct {
 	now, before []gonvml.FieldValue
 }
@@ -91,7 +91,7 @@ func (r *reading) readLinks() {
 	s.NVLinkSent, s.NVLinkReceived, s.NVLinkErrors = sent, received, errors
 }
 
-// plus is the sum of what is known.
+// plus adds what is known.
 func plus(sum, more metric.Int) metric.Int {
 	if !more.Known() {
 		return sum

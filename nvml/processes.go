@@ -37,19 +37,19 @@ func (r *reading) askProcesses() ([]Process, error) {
 	return list, nil
 }
 
-// listsAsked is what the graphics and the MPS list answered last.
+// listsAsked is what the graphics and the MPS list last answered.
 type listsAsked struct {
 	at          time.Time
 	unexplained quantity.Bytes // used memory beyond the compute list's, then
-	empty       [mostLists]bool
+	empty       [maxLists]bool
 }
 
-const mostLists = 3
+const maxLists = 3
 
-// askLists appends the processes of the compute, graphics and MPS lists. It fails
-// if the compute list does; many GPUs refuse the others. Of a whole GPU a list that
-// was empty is asked again only when memory is used that the compute list does not
-// explain, else rarely.
+// askLists appends the processes of the compute, graphics and MPS lists. It fails if the
+// compute list does; many GPUs refuse the others. For a whole GPU, a list that was empty is
+// read again when used memory appears that the compute list does not explain, and
+// otherwise rarely.
 func (r *reading) askLists(list []Process, device unsafe.Pointer, whole bool) ([]Process, error) {
 	if len(r.lib.lists) == 0 || r.lib.lists[0].kind != Compute {
 		return list, newError(symbols[symComputeV1].name, gonvml.ERROR_FUNCTION_NOT_FOUND)
@@ -86,11 +86,11 @@ func (r *reading) unexplained(list []Process) quantity.Bytes {
 	return used / quantity.MiB
 }
 
-// askList appends the processes of one list. For a driver that asks for more room
-// the buffer grows a limited number of times.
+// askList appends the processes of one list. The buffer grows a limited number of times if
+// the driver asks for more room.
 func (r *reading) askList(list []Process, source processList, device unsafe.Pointer) ([]Process, gonvml.Return) {
 	capacity := max(len(r.buffer)/strideDetail, firstProcesses)
-	for range mostTries {
+	for range maxTries {
 		r.buffer = slices.Grow(r.buffer[:0], capacity*strideDetail)[:capacity*strideDetail]
 		fillPattern(r.buffer)
 		count, ret := r.lib.list(source.call, device, r.buffer, capacity)
@@ -111,15 +111,15 @@ func (r *reading) askList(list []Process, source processList, device unsafe.Poin
 	return list, gonvml.ERROR_INSUFFICIENT_SIZE
 }
 
-// readUtilization reads how busy each process kept the SMs, which the driver does
-// not report under MIG.
+// readUtilization reads how busy each process kept the SMs. Under MIG the driver does not
+// report that.
 func (r *reading) readUtilization(list []Process) {
 	if len(list) == 0 || r.result.MIGEnabled || !r.can(symProcessUtilization) {
 		return
 	}
 	now := r.options.Now()
 	capacity := max(len(r.buffer)/utilizationStride, firstProcesses)
-	for range mostTries {
+	for range maxTries {
 		r.buffer = slices.Grow(r.buffer[:0], capacity*utilizationStride)[:capacity*utilizationStride]
 		clear(r.buffer)
 		count, ret := r.lib.samples(r.lib.samplesCall, r.pointer, r.buffer, r.utilization.since)

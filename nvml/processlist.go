@@ -32,10 +32,10 @@ const (
 	// firstProcesses is enough for nearly every GPU, whose list then costs one
 	// call.
 	firstProcesses = 64
-	// mostProcesses limits the buffer for a driver that keeps asking for more.
-	mostProcesses = 1 << 14
-	// mostTries limits how often a list that outgrows its buffer is read again.
-	mostTries = 5
+	// maxProcesses limits the buffer for a driver that keeps asking for more.
+	maxProcesses = 1 << 14
+	// maxTries limits how often a list that outgrows its buffer is read again.
+	maxTries = 5
 )
 
 // noInstance is the instance number of a process that is in no instance.
@@ -46,11 +46,11 @@ const noInstance = math.MaxUint32
 // then, and at least twice the last one, because some drivers ask for too
 // little. It is false if there should be no next try.
 func nextCapacity(capacity, asked int) (int, bool) {
-	if capacity >= mostProcesses {
+	if capacity >= maxProcesses {
 		return 0, false
 	}
-	asked = min(max(asked, 0), mostProcesses)
-	return min(max(2*capacity, asked+asked/4+8), mostProcesses), true
+	asked = min(max(asked, 0), maxProcesses)
+	return min(max(2*capacity, asked+asked/4+8), maxProcesses), true
 }
 
 // fillPattern prepares a buffer for stride.

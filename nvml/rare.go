@@ -11,7 +11,7 @@ import (
 	"vramscope/metric"
 )
 
-// rarely is the period of what seldom changes: modes, limits, error counts, links.
+// rarely is how often things are read that seldom change: modes, limits, error counts, links.
 //
 //	each reading       memory, utilisation, temperature, power, SM clock, processes
 //	every 10 s         MIG and ECC mode, ECC errors, power limit; fan, P-state, memory clock
@@ -20,7 +20,7 @@ import (
 //	  every 10 s       PCIe link, highest clocks, BAR1, row remapping, persistence, compute mode, NVLink state
 const rarely = 10 * time.Second
 
-// rare is what a GPU answered at most that long ago.
+// rare is what a GPU last answered to these questions.
 type rare struct {
 	at         time.Time
 	details    bool
@@ -31,11 +31,11 @@ type rare struct {
 	links      []linkState
 }
 
-// Details makes Read read everything, as a page about one GPU shows it and a recording
-// keeps it; else those metrics are unknown.
+// Details makes Read read every metric, for a page about one GPU or for a recording.
+// Otherwise the metrics that only these need are unknown.
 func (l *Library) Details(wanted bool) { l.details.Store(wanted) }
 
-// WithoutProcesses makes Read leave out who is on a GPU, for a program that shows GPUs alone.
+// WithoutProcesses makes Read skip the processes, for a program that shows only GPUs.
 func (l *Library) WithoutProcesses() { l.alone.Store(true) }
 
 // due reports whether something that was read at a time is to be read again.
@@ -130,7 +130,7 @@ func (r *reading) readPCIeLink() {
 	}
 }
 
-// readDetails reads what moves and only a page about the GPU shows.
+// readDetails reads the changing metrics that only Details asks for.
 func (r *reading) readDetails() {
 	if !r.details {
 		r.links.now = r.links.now[:0] // the next rate would be over all the time until then

@@ -30,7 +30,7 @@ func (r *reading) readLoad() {
 	r.result.SMClock = r.clock(symClock, r.handle.GetClockInfo, gonvml.CLOCK_SM)
 }
 
-// readUnlisted reads what moves, but is in no table of GPUs.
+// readUnlisted reads the changing metrics that no table of GPUs shows.
 func (r *reading) readUnlisted() {
 	if percent, ok := ask(r, symFan, r.handle.GetFanSpeed); ok {
 		r.result.Fan = intFigure(percent, 200) // of the intended speed, which a fan may exceed

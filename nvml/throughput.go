@@ -19,8 +19,7 @@ import (
 // (https://docs.nvidia.com/deploy/nvml-api, nvmlDeviceGetPcieThroughput).
 const throughputInterval = 2 * time.Second
 
-// throughputHold is how long a measurement stands in for the present where the
-// next does not come.
+// throughputHold is how long a measurement is used if no newer one comes.
 const throughputHold = 2*throughputInterval + time.Second
 
 // throughputTimeout is how long a complete reading waits for a measurement.

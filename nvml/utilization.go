@@ -33,9 +33,8 @@ type utilizationSample struct {
 	taken     time.Time
 }
 
-// wallClock is the least timestamp that is a wall-clock time in µs: the year
-// 2001. For a driver that counts from the boot, a sample's time is when it was
-// received.
+// wallClock is the smallest timestamp that is a wall-clock time in µs: the year 2001. If a
+// driver counts from the boot, a sample's time is when it was received.
 const wallClock = 1_000_000_000_000_000
 
 // add adds count structs of an answer. Values above 100 per cent are dropped: some

@@ -236,8 +236,8 @@ func (d *directory) remove(name string) error {
 	return nil
 }
 
-// maxSpares is how many spare directories of a user are looked into: processes make
-// one only where they find none.
+// maxSpares limits how many spare directories of a user are searched: processes make one
+// only if they find none.
 const maxSpares = 8
 
 // spareDirectory opens the user's spare directory in parent, and makes one if there
@@ -277,8 +277,8 @@ func (l *listings) spareDirectories(root root, prefix string, owner uint32) ([]s
 	return paths, nil
 }
 
-// sparesIn are those of the names in a directory that have a prefix and are
-// directories of a user's alone: anybody can make others.
+// sparesIn returns the names in a directory that have a prefix and are private directories
+// of a user. Anybody can make other directories with such names.
 func sparesIn(dir *os.File, names []string, prefix string, owner uint32) []string {
 	var found []string
 	for _, name := range names {

@@ -54,9 +54,9 @@ func (l listing) refresh(dir *directory) (listing, error) {
 	return fresh, err
 }
 
-// listings remember the names in directories for temporary files until these
-// change: each process without a probe is searched for there, and anybody can fill
-// one with names.
+// listings remember the names in directories for temporary files until a directory
+// changes: every process without a probe is searched for there, and anybody can fill such a
+// directory with names.
 type listings struct {
 	mu    sync.Mutex
 	known map[place]names

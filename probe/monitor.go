@@ -222,13 +222,13 @@ func (m *Monitor) Listed(gpu string, pids []int) {
 	m.scanNow()
 }
 
-// scanNow has the next scan run at once. The lock is held.
+// scanNow makes the next scan run at once. The lock is held.
 func (m *Monitor) scanNow() {
 	m.dirty = true
 	m.wakeUp()
 }
 
-// wakeUp has Run scan.
+// wakeUp makes Run scan.
 func (m *Monitor) wakeUp() {
 	select {
 	case m.wake <- struct{}{}:
@@ -280,7 +280,7 @@ func (m *Monitor) give(ctx context.Context, key processKey, j job) (FlushResult,
 	return f.result, f.err
 }
 
-// Renew has these probes asked for figures of now, and waits for their answers.
+// Renew asks the probes of these processes for current figures, and waits for their answers.
 func (m *Monitor) Renew(ctx context.Context, processes []process.Identity) {
 	var asking sync.WaitGroup
 	for _, id := range processes {

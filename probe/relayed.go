@@ -9,10 +9,10 @@ import (
 	"vramscope/internal/process"
 )
 
-// Relayed is what a process's probe reported, as a daemon passes it on to the
-// monitors of other users: numbers, and names that many programs have. What is not
-// named below is not passed on, as texts that a program chose itself, and addresses;
-// only the process's own user acts on it, so it has no capability.
+// Relayed is what a process's probe reported, as a daemon passes it on to the monitors of
+// other users: numbers, and names that many programs share. Nothing else is passed on, such
+// as addresses and texts that the program chose. It has no capabilities, because only the
+// process's own user may act on the process.
 type Relayed struct {
 	PID       int       `json:"pid"`
 	StartTime uint64    `json:"start_time_ticks"`
@@ -22,7 +22,8 @@ type Relayed struct {
 	Devices   []Device  `json:"devices"`
 }
 
-// Relay makes the answers fit for others. Probes that have not reported are left out.
+// Relay keeps of the answers what other users may read. Probes that have not reported are
+// left out.
 func Relay(answers []Answer) []Relayed {
 	relayed := make([]Relayed, 0, len(answers))
 	for i := range answers {

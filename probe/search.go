@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// errListed is of a process whose probe is found by listing directories, if it has
-// one, and which is not searched.
+// errListed means that a process was not searched: if it has a probe, listing the
+// directories finds it.
 var errListed = fmt.Errorf("%w in the directories that are listed", ErrNoProbe)
 
 // searchListed starts the search for the probes of the driver's processes, in
@@ -141,8 +141,8 @@ func (m *Monitor) isListed(pid int) bool {
 	return false
 }
 
-// named is a directory that a process's environment names, and that is listed for some
-// time, since the process may start a probe later.
+// named is a directory that a process's environment names. It is listed for some time,
+// since the process may start a probe later.
 type named struct {
 	uid   uint32
 	until time.Time
@@ -153,7 +153,7 @@ const (
 	namedTime = 10 * time.Minute // longer than between two searches of a process
 )
 
-// noteNamed has a directory listed from now on. The lock is held.
+// noteNamed adds a directory to those that are listed. The lock is held.
 func (m *Monitor) noteNamed(path string, uid uint32) {
 	if _, known := m.named[path]; known || len(m.named) < maxNamed {
 		m.named[path] = named{uid, time.Now().Add(namedTime)}

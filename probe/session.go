@@ -24,7 +24,7 @@ type probeProcess struct {
 	lostAt time.Time
 }
 
-// job is a flush on its way to a session, or a question for figures of now.
+// job is a flush on its way to a session, or a question for current figures.
 type job struct {
 	ctx     context.Context
 	request FlushRequest
@@ -61,7 +61,7 @@ type session struct {
 	helloAt  time.Time        // zero before the first
 	lastSeen time.Time        // of the last answer of any kind, at first of the connecting
 	lastAsk  time.Time        // of the last question because of an Ask
-	fresh    []chan<- flushed // who waits for figures of now
+	fresh    []chan<- flushed // of the callers of Renew
 }
 
 // run asks until the connection breaks, and returns why, or the context ends.
@@ -89,7 +89,7 @@ func (s *session) run(ctx context.Context, first func()) error {
 	}
 }
 
-// renewed ends the wait for figures of now.
+// renewed ends the wait of the callers of Renew.
 func (s *session) renewed() {
 	for _, done := range s.fresh {
 		done <- flushed{}

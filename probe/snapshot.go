@@ -70,9 +70,9 @@ type SnapshotResult struct {
 	Milliseconds float64  `json:"ms,omitempty"`
 }
 
-func (r *SnapshotResult) check(most int64) error {
-	if r.Bytes < 0 || r.Bytes > most {
-		return fmt.Errorf("it wrote %d bytes, the limit is %d", r.Bytes, most)
+func (r *SnapshotResult) check(limit int64) error {
+	if r.Bytes < 0 || r.Bytes > limit {
+		return fmt.Errorf("it wrote %d bytes, the limit is %d", r.Bytes, limit)
 	}
 	r.Format, r.Notes = clip(r.Format), clipAll(r.Notes, maxNotes)
 	return checkDuration(r.Milliseconds)
@@ -100,13 +100,13 @@ func (c *Client) Snapshot(ctx context.Context, wanted SnapshotRequest, file *os.
 
 // foreignSnapshot passes another user's process a file in memory that cannot
 // grow, and copies its content.
-func (c *Client) foreignSnapshot(ctx context.Context, wanted SnapshotRequest, file *os.File, most int64) (SnapshotResult, error) {
-	lent, err := newSnapshotFile(most)
+func (c *Client) foreignSnapshot(ctx context.Context, wanted SnapshotRequest, file *os.File, limit int64) (SnapshotResult, error) {
+	lent, err := newSnapshotFile(limit)
 	if err != nil {
 		return SnapshotResult{}, c.wrap(cmdSnapshot, err)
 	}
 	defer func() { _ = lent.Close() }() // only read
-	result, err := c.snapshot(ctx, snapshotDeadline, wanted, lent, most)
+	result, err := c.snapshot(ctx, snapshotDeadline, wanted, lent, limit)
 	if err != nil {
 		return result, err
 	}
@@ -116,12 +116,12 @@ func (c *Client) foreignSnapshot(ctx context.Context, wanted SnapshotRequest, fi
 	return result, nil
 }
 
-func (c *Client) snapshot(ctx context.Context, timeout time.Duration, wanted SnapshotRequest, file *os.File, most int64) (SnapshotResult, error) {
+func (c *Client) snapshot(ctx context.Context, timeout time.Duration, wanted SnapshotRequest, file *os.File, limit int64) (SnapshotResult, error) {
 	if err := wanted.check(); err != nil {
 		return SnapshotResult{}, c.wrap(cmdSnapshot, err)
 	}
 	var line snapshotLine
-	check := func() error { return line.check(most) }
+	check := func() error { return line.check(limit) }
 	if err := c.ask(ctx, timeout, &snapshotQuestion{request{Cmd: cmdSnapshot}, wanted, file}, &line, check); err != nil {
 		return SnapshotResult{}, err
 	}

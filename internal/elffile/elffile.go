@@ -234,8 +234,8 @@ func (f *File) Needed() ([]string, error) {
 		return nil, err
 	}
 	var libraries []string
-	const entry, most = 16, 4096
-	for ; len(content) >= entry && len(libraries) < most; content = content[entry:] {
+	const entry, limit = 16, 4096
+	for ; len(content) >= entry && len(libraries) < limit; content = content[entry:] {
 		tag, at := elf.DynTag(binary.LittleEndian.Uint64(content)), binary.LittleEndian.Uint64(content[8:])
 		if tag == elf.DT_NULL {
 			break

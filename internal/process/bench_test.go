@@ -23,7 +23,7 @@ func BenchmarkTick(b *testing.B) {
 		}
 	}
 	table := NewTable(root)
-	table.mostOpen = statsAtMost
+	table.maxOpen = maxStatReads
 	now := time.Now()
 	b.ReportAllocs()
 	for b.Loop() {

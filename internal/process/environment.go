@@ -24,11 +24,11 @@ type Variable struct{ Name, Value string }
 // environmentSize bounds what is read; the kernel allows megabytes.
 const environmentSize = 1 << 20
 
-// Environment has the variables that affect a process's use of GPU memory, by
-// name: the GPUs it sees, the setup of its allocators, its rank in a job. No
-// other variable leaves this function: environments hold passwords.
+// Environment returns the variables that affect a process's use of GPU memory, by
+// name: the GPUs it sees, the settings of its allocators, its rank in a job. No other
+// variable leaves this function: environments hold passwords.
 //
-// It is the environment at the start of the program.
+// They are the variables that the program was started with.
 func (t *Table) Environment(id Identity) ([]Variable, error) {
 	if id.Foreign() {
 		return nil, refuse("PID %d is not in this /proc: %s", id.PID, id.Whose())
@@ -53,8 +53,8 @@ func (t *Table) Environment(id Identity) ([]Variable, error) {
 
 var errHanging = errors.New("it does not answer: a system call hangs")
 
-// readEnvironment reads with a deadline, as the kernel takes the process's memory
-// lock for it. A read that hangs keeps its slot.
+// readEnvironment reads with a deadline, because the kernel takes the process's memory lock
+// for the read. A read that hangs keeps its slot.
 func (t *Table) readEnvironment(pid int) ([]byte, error) {
 	type answer struct {
 		content []byte
@@ -115,8 +115,8 @@ func ReadLimited(path string, limit int) ([]byte, error) {
 	return bytes.Clone(content), nil
 }
 
-// ReadProc reads a small file of /proc, which the kernel makes at once, into buf: to read
-// on to its end would take another system call. Where it has no room it is read anew.
+// ReadProc reads a small file of /proc into buf in one system call, since the kernel makes
+// its whole content at once. A file that fills buf is read again.
 func ReadProc(path string, buf []byte, limit int) ([]byte, error) {
 	n, err := readOnce(path, buf)
 	switch {
@@ -164,8 +164,8 @@ func parseEnvironment(content []byte) []Variable {
 	return kept
 }
 
-// wanted reports whether a variable affects GPU memory. A name that may be of a
-// secret is not wanted, whatever its prefix.
+// wanted reports whether a variable affects GPU memory. A name that may hold a secret is
+// not wanted, whatever its prefix.
 func wanted(name string) bool {
 	secrets := []string{"KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"}
 	if slices.ContainsFunc(secrets, func(secret string) bool { return strings.Contains(strings.ToUpper(name), secret) }) {

@@ -17,8 +17,8 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// facts change seldom: at an exec, or when a scheduler moves the process. Those
-// that cannot be read are empty.
+// facts change rarely: when the process calls exec, or when a scheduler moves it. A fact
+// that cannot be read is empty.
 type facts struct {
 	uid     quantity.Optional[uint32]
 	command []string
@@ -30,8 +30,8 @@ type facts struct {
 // commandSize is how much of a command line is kept: some have hundreds of KiB.
 const commandSize = 4 << 10
 
-// cgroupSize is how much is read of /proc/PID/cgroup: a line for each of a dozen
-// hierarchies, whose path has at most 4 KiB.
+// cgroupSize limits what is read of /proc/PID/cgroup: a line for each of a dozen
+// hierarchies, with a path of up to 4 KiB.
 const cgroupSize = 64 << 10
 
 // readFacts reads the facts of a process. It may hang, so that every caller has a
@@ -69,11 +69,11 @@ func readFacts(t *Table, pid int) facts {
 	return f
 }
 
-// mayName reports whether an environment may tell more of a job than the cgroups do.
+// mayName reports whether an environment may say more about a job than the cgroups do.
 func mayName(job Job) bool { return job.Kind == "slurm" || rank(job) <= rank(Job{Kind: "service"}) }
 
-// jobIn adds what an environment tells of a job: Slurm's without cgroups, and
-// Apptainer, which makes a cgroup only for a container with limits.
+// jobIn adds what an environment says about a job: Slurm's number where Slurm makes no
+// cgroups, and Apptainer's image, since Apptainer makes a cgroup only for a container with limits.
 func jobIn(environment []byte, job Job) Job {
 	variables := map[string]string{}
 	for name, value := range Variables(environment) {
@@ -96,7 +96,7 @@ func jobIn(environment []byte, job Job) Job {
 	return job
 }
 
-// errUnread is of a file that nothing is wanted of.
+// errUnread stands for a file that was not needed and not read.
 var errUnread = errors.New("not read")
 
 // effectiveUID is the user whose rights a process has: the owner of its directory,
@@ -150,7 +150,7 @@ func podNames(root, uid, hostname string) (name, namespace string) {
 	return name, cmp.Or(nameIn(dir, account), nameIn(dir, "var/"+account))
 }
 
-// nameIn is the name that a container's file has, "" where it has none. The container
+// nameIn returns the name in a container's file, "" if there is none. The container
 // controls the file: os.Root refuses a symbolic link that leads outside, and
 // O_NONBLOCK a FIFO that would block.
 func nameIn(dir *os.Root, path string) string {
@@ -166,7 +166,7 @@ func nameIn(dir *os.Root, path string) string {
 	return parseHostname(content)
 }
 
-// parseHostname is the name in /etc/hostname, "" where it has none.
+// parseHostname returns the name in the content of /etc/hostname, "" if it is not a host name.
 func parseHostname(content []byte) string {
 	name := strings.TrimSpace(string(content))
 	if strings.ContainsFunc(name, notInHostname) {

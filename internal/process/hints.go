@@ -12,20 +12,20 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// Hints are what a process's environment says of its importance and of a distributed
-// job. Both are unknown where the environment may not be read, and Distributed where it
-// is no longer whole.
+// Hints are what a process's environment says about its importance and about a
+// distributed job. Both are unknown if the environment may not be read; Distributed is also
+// unknown if the environment is incomplete.
 type Hints struct {
 	Importance  quantity.Optional[int]    // VRAMSCOPE_IMPORTANCE; unknown also where it is not set
-	Distributed quantity.Optional[string] // why it is a part of a distributed job: "WORLD_SIZE=8"; "" where it is none
+	Distributed quantity.Optional[string] // why it is part of a distributed job: "WORLD_SIZE=8"; "" if it is not
 }
 
 // sizes are the variables with the number of processes of a distributed job: of
 // torchrun, Open MPI and MPICH or PMIx.
 var sizes = []string{"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}
 
-// hintsIn reads an environment. A program that sets its title, as Ray's workers do,
-// writes over it, and what is longer than environmentSize is cut.
+// hintsIn reads an environment. It may be incomplete: a program that sets its title, as
+// Ray's workers do, overwrites a part, and only environmentSize bytes are read.
 func hintsIn(environment []byte) Hints {
 	w := Hints{Distributed: quantity.From("", quantity.System)}
 	cut := len(environment) >= environmentSize
@@ -47,11 +47,12 @@ func hintsIn(environment []byte) Hints {
 	return w
 }
 
-// mostThreads are looked at of a process: a PyTorch program has one or two hundred.
-const mostThreads = 512
+// maxThreads limits how many threads of a process are read: a PyTorch program has one or
+// two hundred.
+const maxThreads = 512
 
-// ncclThread is a thread by which a process communicates through NCCL, "" where it has
-// none. That the library is loaded says nothing: every PyTorch wheel links it.
+// ncclThread says that a process has a thread of NCCL, or is "". A loaded library proves
+// nothing: every PyTorch wheel links it.
 // Sources: ProcessGroupNCCL.cpp of PyTorch (pt_nccl_watchdg, pt_nccl_heartbt), and
 // NCCL's, where NCCL_SET_THREAD_NAME=1.
 func ncclThread(directory string) string {
@@ -62,7 +63,7 @@ func ncclThread(directory string) string {
 	}
 	tasks := os.NewFile(uintptr(fd), path) // os.Open asks first whether it can be polled
 	defer func() { _ = tasks.Close() }()   // only read
-	names, _ := tasks.Readdirnames(mostThreads)
+	names, _ := tasks.Readdirnames(maxThreads)
 	var buf [64]byte
 	for _, name := range names {
 		n, err := readOnce(filepath.Join(path, name, "comm"), buf[:])

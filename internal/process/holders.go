@@ -19,7 +19,7 @@ type Holder struct {
 
 // The bounds of a search.
 const (
-	mostFiles  = 1024 // of one process, the lowest numbers first
+	maxFiles   = 1024 // of one process, the lowest numbers first
 	searchTime = 2 * time.Second
 )
 
@@ -67,8 +67,8 @@ func (t *Table) holder(pid int) *Holder {
 	if err != nil {
 		return nil
 	}
-	defer func() { _ = dir.Close() }()      // only read
-	names, _ := dir.Readdirnames(mostFiles) // none of a process that has ended
+	defer func() { _ = dir.Close() }()     // only read
+	names, _ := dir.Readdirnames(maxFiles) // none of a process that has ended
 	var found *Holder
 	for _, name := range names {
 		link, err := os.Readlink(path + "/" + name)

@@ -23,8 +23,8 @@ func (t *Table) Host(now time.Time) Host {
 	return host
 }
 
-// hostWindow is how long a reading of the machine stands, which is how often the kernel
-// counts the load: parsing meminfo takes longer than reading the stat of thirty processes.
+// hostWindow is how long a reading of the machine is used: parsing meminfo takes longer than
+// reading the stat of thirty processes. The kernel updates the load as often.
 const hostWindow = 4900 * time.Millisecond
 
 func (t *Table) readHost(host *Host) {

@@ -17,8 +17,8 @@ type Identity struct {
 	Namespace uint64 // inode of /proc/PID/ns/pid; 0 where it may not be read
 }
 
-// Foreign reports whether the process is not in this /proc: it is another
-// container's, or Hidden. No action is possible on it.
+// Foreign reports whether the process is missing from this /proc: it is another
+// container's, or Hidden. No action on it is possible.
 func (id Identity) Foreign() bool { return id.StartTime == 0 }
 
 // Hidden reports whether the process is in this pid namespace and not in this /proc:
@@ -26,7 +26,7 @@ func (id Identity) Foreign() bool { return id.StartTime == 0 }
 // Source: https://docs.kernel.org/filesystems/proc.html, section 4.
 func (id Identity) Hidden() bool { return id.Foreign() && id.Namespace != 0 }
 
-// Whose says whose process a Foreign one is.
+// Whose says whose process a foreign process is.
 func (id Identity) Whose() string {
 	if id.Hidden() {
 		return "another user's process, hidden (hidepid)"
@@ -53,7 +53,7 @@ type Job struct {
 	Container string // in a pod its short ID, in a Slurm job Apptainer's image
 }
 
-// Details are what is known of a job besides: "step 0".
+// Details are the other facts known about a job: "step 0".
 func (j Job) Details() []string {
 	var details []string
 	for _, part := range []struct{ name, value string }{{"step", j.Step}, {"namespace", j.Namespace}, {"container", j.Container}} {
@@ -111,8 +111,8 @@ func SinceBoot(ticks uint64) time.Duration {
 	return time.Duration(ticks) * (time.Second / ticksPerSecond)
 }
 
-// Ticks is the present as Identity.StartTime counts it: whoever has started by now has
-// no later one.
+// Ticks is the present time as Identity.StartTime counts it: no process that has started
+// by now has a later start time.
 func Ticks() uint64 {
 	var sinceBoot unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &sinceBoot); err != nil {

@@ -29,8 +29,8 @@ type requests struct {
 	waiting []request
 }
 
-// mostRequests limits the queue while all readers hang.
-const mostRequests = 4096
+// maxRequests limits the queue while all readers hang.
+const maxRequests = 4096
 
 // newReaders is how many readers one call adds at most. A call with a short
 // timeout leaves a processor to its caller. Where all readers hang, the next call
@@ -47,7 +47,7 @@ func (t *Table) newReaders() int {
 func (t *Table) enqueue(pid int) chan facts {
 	t.queue.mu.Lock()
 	defer t.queue.mu.Unlock()
-	if len(t.queue.waiting) >= mostRequests {
+	if len(t.queue.waiting) >= maxRequests {
 		return nil
 	}
 	answer := make(chan facts, 1)

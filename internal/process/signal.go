@@ -38,7 +38,7 @@ func (kernel) send(fd int, signal syscall.Signal) error {
 
 // Signal sends a signal to the process with this identity, or fails with a
 // *Refusal. It refuses other users' processes, unless it is root that asks.
-// Without pidfds (Linux before 5.3) it refuses, as the pid could be reused between
+// Without pidfds (Linux before 5.3) it refuses, because the pid could be reused between
 // the comparison and the signal.
 func (t *Table) Signal(ctx context.Context, id Identity, signal syscall.Signal) error {
 	return t.signal(ctx, id, signal, kernel{}, uint32(os.Geteuid()))
@@ -102,7 +102,7 @@ func (t *Table) permit(id Identity, self uint32) error {
 	return refuse("PID %d belongs to %s; you are %s", id.PID, info.User, t.UserName(uint32(os.Geteuid())))
 }
 
-// CanSignal is nil where signals can be sent safely, else the reason why not.
+// CanSignal returns nil if signals can be sent safely, and otherwise the reason why not.
 func CanSignal() error {
 	fd, err := kernel{}.open(os.Getpid())
 	if err != nil {

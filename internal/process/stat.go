@@ -14,8 +14,8 @@ import (
 // stat is what the Table needs of /proc/PID/stat.
 // Source: https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html
 //
-// It is read of every process all the time: procfs, which scans all 52 fields
-// with fmt.Fscan, takes 20 µs and 50 allocations, this takes 1 µs and none.
+// Every process's stat is read again and again: procfs, which scans all 52 fields with
+// fmt.Fscan, takes 20 µs and 50 allocations; this takes 1 µs and none.
 type stat struct {
 	comm     []byte // a view into the buffer that was parsed
 	parent   int
@@ -25,15 +25,14 @@ type stat struct {
 	ended    bool   // a zombie
 }
 
-// statSize holds a stat line with every field at its longest. A line that is cut
-// does no harm, as only the first 24 fields are needed.
+// statSize holds a stat line with every field at its longest. A cut line does no harm: only
+// the first 24 fields are needed.
 const statSize = 2048
 
-// More than any process has, and little enough that neither the time nor the bytes
-// overflow.
+// More than any process has, and small enough that neither the time nor the bytes overflow.
 const (
-	mostTicks = math.MaxInt64 / int64(time.Second/ticksPerSecond)
-	mostPages = math.MaxInt64 / (64 << 10) // of 64 KiB, the largest pages
+	maxTicks = math.MaxInt64 / int64(time.Second/ticksPerSecond)
+	maxPages = math.MaxInt64 / (64 << 10) // of 64 KiB, the largest pages
 )
 
 var blank = []byte(" ")
@@ -95,7 +94,7 @@ func parseStat(line []byte) (stat, error) {
 			continue
 		}
 		value, err := strconv.ParseInt(string(word), 10, 64)
-		if err != nil || value < 0 || field == 22 && value > mostTicks || field == 24 && value > mostPages {
+		if err != nil || value < 0 || field == 22 && value > maxTicks || field == 24 && value > maxPages {
 			return stat{}, errMalformedStat
 		}
 		switch field {

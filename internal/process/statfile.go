@@ -6,14 +6,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mostOpen is how many stat files stay open: at most as many as are read in a second, and a
-// quarter of the descriptors that this program may have.
-func mostOpen() int {
+// maxOpen limits how many stat files stay open: to as many as are read in a second, and to
+// a quarter of the descriptors that this program may have.
+func maxOpen() int {
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
 		return 0
 	}
-	return int(min(limit.Cur/4, statsAtMost))
+	return int(min(limit.Cur/4, maxStatReads))
 }
 
 // stat reads the stat of a process, whose entry is nil where it is new. The file of
@@ -43,7 +43,7 @@ func (t *Table) stat(e *entry, pid int) (stat, error) {
 
 // keepOpen opens an entry's stat file, unless too many are open.
 func (t *Table) keepOpen(e *entry) {
-	if t.open >= t.mostOpen {
+	if t.open >= t.maxOpen {
 		return
 	}
 	fd, err := syscall.Open(e.statPath, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)

@@ -24,8 +24,8 @@ type Table struct {
 	// that the first screen of a box with a thousand of them is soon there. Facts
 	// that take longer come with a later call. Set it before the first call.
 	Timeout time.Duration
-	// Hints has the facts include Hints, which are a guard's and need each thread's
-	// name. Set it before the first call.
+	// Hints includes Hints in the facts. Only a guard needs them, and each thread's name
+	// must be read for them. Set it before the first call.
 	Hints bool
 
 	root     string
@@ -41,9 +41,9 @@ type Table struct {
 
 	// slots limits the readers of facts. A reader that hangs keeps its slot; when
 	// all hang, the facts of new processes stay unknown.
-	slots    chan struct{}
-	queue    requests
-	mostOpen int // stat files that may be kept open
+	slots   chan struct{}
+	queue   requests
+	maxOpen int // stat files that may be kept open
 
 	mu      sync.Mutex
 	buf     [statSize]byte
@@ -60,16 +60,16 @@ const (
 	cpuWindow    = 900 * time.Millisecond // clock ticks are too coarse for less
 	statWindow   = 900 * time.Millisecond // reading stat at ten samples a second would cost more than all the rest
 	statsASecond = 16                     // reads of stat: where processes are more, each is read less often,
-	longestStat  = 4 * time.Second        // but at least this often,
-	statsAtMost  = 256                    // unless that were more reads a second than this
+	maxStatAge   = 4 * time.Second        // but at least this often,
+	maxStatReads = 256                    // unless that were more reads a second than this
 	timeout      = 20 * time.Millisecond
-	mostReaders  = 16
+	maxReaders   = 16
 )
 
-// windowFor is how long a reading of stat stands with so many processes.
+// windowFor is how long a reading of stat is used, given the number of processes.
 func windowFor(processes int) time.Duration {
 	n := time.Duration(processes) * time.Second
-	return max(statWindow, max(min(n/statsASecond, longestStat), n/statsAtMost)-100*time.Millisecond)
+	return max(statWindow, max(min(n/statsASecond, maxStatAge), n/maxStatReads)-100*time.Millisecond)
 }
 
 // entry is the cache of one process.
@@ -98,11 +98,11 @@ func NewTable(root string) *Table {
 		read:     readFacts,
 		owner:    effectiveUID,
 		device:   deviceOf,
-		slots:    make(chan struct{}, mostReaders),
+		slots:    make(chan struct{}, maxReaders),
 		entries:  make(map[int]*entry),
 	}
 	if isProc(root) { // the kernel's: an open file of a process is never another's
-		t.mostOpen = mostOpen()
+		t.maxOpen = maxOpen()
 		t.namespace, t.isHidden = Namespace(root, "self", "pid"), isHidden
 	}
 	return t
@@ -118,7 +118,7 @@ func isHidden(pid int) bool {
 	return err == nil || errors.Is(err, unix.EPERM)
 }
 
-// directory is where /proc has a process. To join the path would clean it, each time.
+// directory is a process's directory in /proc. filepath.Join would clean the path each time.
 func (t *Table) directory(pid int) string { return t.root + "/" + strconv.Itoa(pid) }
 
 // Processes looks pids up and calls found for each that is in this /proc or is hidden
@@ -205,8 +205,8 @@ func (t *Table) look(now time.Time, pid int, window time.Duration) (*entry, erro
 	return e, nil
 }
 
-// noDescriptor reports whether a file could not be opened because too many are open,
-// which says nothing of the file.
+// noDescriptor reports whether a file could not be opened because too many are open, which
+// says nothing about the file.
 func noDescriptor(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }

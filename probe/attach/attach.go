@@ -255,10 +255,10 @@ func sleep(ctx context.Context, d time.Duration) {
 
 // firstLines is the start of an untrusted text, on one line.
 func firstLines(text string) string {
-	const most = 300
+	const limit = 300
 	text = strings.Join(strings.Fields(text), " ")
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + "…"
+	if len(text) > limit {
+		text = strings.ToValidUTF8(text[:limit], "") + "…"
 	}
 	return text
 }

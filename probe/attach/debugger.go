@@ -55,8 +55,8 @@ func startDebugger(program, directory string, timeout time.Duration) (*debugger,
 	defer func() { _ = output.Close() }() // gdb has its own descriptor
 	// Without an answer on a full disk, gdb would be waited for with the process
 	// stopped. Some file systems reserve nothing.
-	const most = 1 << 20
-	if err := unix.Fallocate(int(output.Fd()), unix.FALLOC_FL_KEEP_SIZE, 0, most); errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
+	const reserved = 1 << 20
+	if err := unix.Fallocate(int(output.Fd()), unix.FALLOC_FL_KEEP_SIZE, 0, reserved); errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
 		return nil, fmt.Errorf("gdb's output in %s: %w", directory, err)
 	}
 	// gdb inherits the lock with its output, and keeps it when this program ends.

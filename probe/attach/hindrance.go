@@ -32,8 +32,8 @@ func (a *Attacher) checkHindrance(ctx context.Context, plan *Plan, state *status
 	}
 }
 
-// hindrance is what would make the payload's system calls fail or kill the
-// process, or "". It may come at any time, so it is looked for more than once.
+// hindrance is what would make the payload's system calls fail or kill the process, or "".
+// It is checked more than once, because it may appear at any time.
 func (a *Attacher) hindrance(ctx context.Context, pid int) string {
 	return cmp.Or(a.otherFilters(ctx, pid), a.noDescriptors(ctx, pid))
 }

@@ -98,9 +98,9 @@ func clearLeftovers(parent string, uid uint32) {
 	}
 	directory := os.NewFile(uintptr(fd), parent)
 	defer func() { _ = directory.Close() }() // only read
-	const atOnce, most = 512, 1 << 16        // the directory may be very large
-	for looked := 0; looked < most; looked += atOnce {
-		names, err := directory.Readdirnames(atOnce)
+	const batch, limit = 512, 1 << 16        // the directory may be very large
+	for looked := 0; looked < limit; looked += batch {
+		names, err := directory.Readdirnames(batch)
 		for _, name := range names {
 			if m, ok := parseMark(name); ok && m.namespace == own.namespace && !m.maker.mayLive() {
 				clearLeftover(int(directory.Fd()), name, uid, m.target.mayLive())

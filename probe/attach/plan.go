@@ -65,11 +65,11 @@ func instead(command []string) string {
 	if isPythonName(base(command[0])) && !hasScript(command[1:]) {
 		return ""
 	}
-	const most = 400 // bytes; a screen's width several times
+	const limit = 400 // bytes; a screen's width several times
 	line := "vramscope run --"
 	for _, word := range command {
 		quoted := shellQuote(word)
-		if len(line)+len(quoted) > most || strings.ContainsFunc(word, func(r rune) bool { return !text.Printable(r) }) {
+		if len(line)+len(quoted) > limit || strings.ContainsFunc(word, func(r rune) bool { return !text.Printable(r) }) {
 			return line + " …"
 		}
 		line += " " + quoted

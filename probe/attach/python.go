@@ -213,13 +213,13 @@ func (a *Attacher) runnable(pid int, executable string) string {
 
 // output runs a program and returns what it prints, errors too.
 func output(ctx context.Context, timeout time.Duration, environment []string, program string, args ...string) (string, error) {
-	command := bounded.Command{Path: program, Arguments: args, Environ: environment, Time: timeout, Limit: mostPrinted}
+	command := bounded.Command{Path: program, Arguments: args, Environ: environment, Time: timeout, Limit: maxPrinted}
 	out, err := command.Output(ctx)
 	return string(out), err
 }
 
-// mostPrinted is what is kept of a program's output: a version, or a traceback.
-const mostPrinted = 64 << 10
+// maxPrinted is what is kept of a program's output: a version, or a traceback.
+const maxPrinted = 64 << 10
 
 // cleanEnvironment has nothing of this program's environment but PATH: PYTHONHOME
 // would break the Python in gdb.

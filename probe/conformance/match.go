@@ -99,7 +99,7 @@ func matchRule(rule string, got any) error {
 	_, isString := got.(string)
 	_, isBool := got.(bool)
 	_, isNumber := got.(json.Number)
-	const most = 1 << 50
+	const limit = 1 << 50
 	var ok bool
 	switch rule {
 	case "$absent":
@@ -115,9 +115,9 @@ func matchRule(rule string, got any) error {
 	case "$int":
 		ok = isInteger(got, 0, 1<<53)
 	case "$bytes":
-		ok = isInteger(got, 0, most)
+		ok = isInteger(got, 0, limit)
 	case "$difference":
-		ok = isInteger(got, -most, most)
+		ok = isInteger(got, -limit, limit)
 	case "$time":
 		now := time.Now()
 		ok = isInteger(got, now.Add(-time.Minute).UnixNano(), now.Add(time.Minute).UnixNano())
@@ -133,9 +133,9 @@ func matchRule(rule string, got any) error {
 	return nil
 }
 
-func isInteger(got any, least, most int64) bool {
+func isInteger(got any, from, to int64) bool {
 	n, ok := integer(got)
-	return ok && n >= least && n <= most
+	return ok && n >= from && n <= to
 }
 
 func integer(got any) (int64, bool) {

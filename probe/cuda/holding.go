@@ -73,13 +73,13 @@ func (h *holding) allocatePermanent() error {
 
 // step frees the blocks that are not live at a time and allocates those that are, at
 // most that many. A failed allocation is tried again in the next step.
-func (h *holding) step(s *timeline, at time.Duration, most int) error {
+func (h *holding) step(s *timeline, at time.Duration, limit int) error {
 	freed := false
 	for i, block := range h.blocks {
 		if block == 0 || s.live(i, at) {
 			continue
 		}
-		if most--; most < 0 {
+		if limit--; limit < 0 {
 			break
 		}
 		if err := h.pools[0].deallocate(block); err != nil {
@@ -100,7 +100,7 @@ func (h *holding) step(s *timeline, at time.Duration, most int) error {
 		if block != 0 || !s.live(i, at) {
 			continue
 		}
-		if most--; most < 0 {
+		if limit--; limit < 0 {
 			break
 		}
 		taken, err := h.allocate(h.plan.block)
