@@ -31,6 +31,9 @@ var first = []string{"header.py", "library.py", "program.py", "runtime.py"}
 
 const last = "startup.py"
 
+// moduleSize is a little more than the module has: vramscope run joins it into memory once.
+const moduleSize = 192 << 10
+
 // Source joins the Python probe, one file. A comment before each part names its file.
 func Source() []byte {
 	names := slices.Clone(first)
@@ -41,12 +44,16 @@ func Source() []byte {
 		}
 	}
 	var module bytes.Buffer
+	module.Grow(moduleSize)
 	module.WriteString("# Joined from vramscope's probe/agent/source. DO NOT EDIT.\n")
 	for i, name := range append(names, last) {
 		if i > 0 {
 			module.WriteString("\n\n")
 		}
-		fmt.Fprintf(&module, "# --- source/%s ---\n\n%s", name, part(name))
+		fmt.Fprintf(&module, "# --- source/%s ---\n\n", name)
+		if file, err := parts.Open("source/" + name); err == nil { // embedded
+			_, _ = module.ReadFrom(file)
+		}
 	}
 	return module.Bytes()
 }
