@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/procfs"
-
 	"vramscope/internal/process"
 )
 
@@ -39,7 +37,7 @@ func recordsIn(t *testing.T, name, content string) (*Finder, *directory, string)
 // times of a record can be true.
 func gone(t *testing.T) (pid int, start uint64) {
 	t.Helper()
-	start, err := startTime(procfs.Self())
+	start, err := ownStart()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,11 +121,11 @@ func TestRecordsThatCannotBeAreRefused(t *testing.T) {
 // another user's that runs.
 func TestRecordOfAnotherUsersProcessIsRefused(t *testing.T) {
 	pid := 1 // root's, as this directory is; it is another user's for this directory below
-	stat, err := procfs.NewProc(pid)
-	start, err := startTime(stat, err)
+	init, err := process.NewTable("/proc").Identify(pid)
 	if err != nil {
 		t.Fatal(err)
 	}
+	start := init.StartTime
 	name := strings.TrimSuffix(socketName(pid, start), socketSuffix) + recordSuffix
 	f, dir, path := recordsIn(t, name, recordOf(pid, start, time.Now()))
 	if os.Geteuid() != 0 {
