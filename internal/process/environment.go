@@ -132,7 +132,8 @@ func ReadProc(path string, buf []byte, limit int) ([]byte, error) {
 // nil value.
 func Variables(environment []byte) iter.Seq2[string, []byte] {
 	return func(yield func(string, []byte) bool) {
-		for entry, rest := []byte(nil), environment; rest != nil; {
+		for rest := environment; rest != nil; {
+			var entry []byte
 			entry, rest, _ = bytes.Cut(rest, []byte{0})
 			name, value, _ := bytes.Cut(entry, []byte{'='})
 			if !yield(string(name), value) {
