@@ -2,8 +2,8 @@ package forecast
 
 import "math"
 
-// arrivals compare when the series got to a level with when the median path was to be
-// there. An error is in minutes: that depends little on how far away the level was.
+// arrivals compare when the series reached a level with when the median path was to
+// reach it. Errors are in minutes: they depend little on how far away the level was.
 type arrivals struct {
 	Pending [len(Horizons)]arrival
 	Size    uint8
@@ -11,7 +11,7 @@ type arrivals struct {
 	Errors  residuals
 }
 
-// arrival is a level, and in how many seconds the series was to be there.
+// arrival is a level, and in how many seconds the series was to reach it.
 type arrival struct {
 	Made         int64 // ns
 	Level, Takes float32
@@ -32,8 +32,8 @@ func (a *arrivals) settle(now int64, y float64) {
 	a.Size = uint8(len(kept))
 }
 
-// promise keeps a level of the path, in turn one, two and five minutes ahead, if that
-// is above the noise.
+// promise keeps a level of the path that lies above the noise: in turn one, two and
+// five minutes ahead.
 func (a *arrivals) promise(s *state) {
 	if int(a.Size) == len(a.Pending) || a.Size > 0 && s.Now-a.Pending[a.Size-1].Made < int64(Horizons[0]) {
 		return
@@ -46,9 +46,9 @@ func (a *arrivals) promise(s *state) {
 	}
 }
 
-// punctuality is how many minutes sooner (≤ 0) or later than expected the series will be
-// somewhere in so many: by its record or, while that is short, by the error of a new
-// course's slope.
+// punctuality is by how many minutes the series may reach a level early (≤ 0) or late that
+// it should reach in so many minutes: by its record or, while that is short, by the error
+// of a new course's slope.
 func (s *state) punctuality(minutes float64) (early, late float64) {
 	if e := &s.Arrivals.Errors; e.Size >= enoughResiduals {
 		return float64(e.Spread.Lower80), float64(e.Spread.Upper80)

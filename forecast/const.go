@@ -15,9 +15,9 @@ const (
 	lines                      = 3 // quick, short and long
 	quickSeconds, quickSamples = 8, 2
 	shortTau                   = minute
-	longTau                    = 5 * minute  // a staircase is a line here
-	meanTau                    = 20 * minute // noise that returns within minutes does so often in it
-	rare                       = 120         // samples that count, where they are so rare
+	longTau                    = 5 * minute  // long enough for a staircase to look like a line
+	meanTau                    = 20 * minute // long enough for noise to return to its mean several times
+	rare                       = 120         // samples to remember where they are far apart
 
 	pendingCap   = 14  // forecasts that a horizon keeps: with 10 the error at 10 s is larger by 4 %
 	outlier      = 1.5 // claims that one change counts for at most
@@ -38,9 +38,9 @@ const (
 	ended   = 0.15 // quick time constants for which a series that has ended to rise lies below its line
 	sure    = 2    // quick time constants for which a course must have lasted: by then a server has its KV cache
 
-	leastRamp = 50e9 // of a course up to full, ns: a server takes its KV cache in less
-	leastPast = 60e9 // of a job, ns, before it is said to fill a GPU
-	loads     = 1.25 // times its lowest level: a job that gets there in its first minute loads, and will stop
+	minRamp = 50e9 // from a course to full, ns: a server takes its KV cache faster
+	minPast = 60e9 // of a job, ns, before it can be forecast to fill a GPU
+	loads   = 1.25 // times its lowest level: a job that gets there in its first minute loads, and will stop
 
 	pastCap = 800 // bins of the past: cycles may be half as long
 	peakCap = 5   // each above the last before the next is expected to be: one in 120 by chance
@@ -60,10 +60,10 @@ const (
 	halfDay   = 13 * hour   // and an hour: so long no day rises
 	dayCourse = halfDay / 4 // in which memory doubles; a day's sine needs 3.8 hours
 
-	mostly  = 0.85          // share of the variance that the line of a growing series explains
-	notable = 0.02          // share of the level from which a change counts,
-	least   = 16 * mebibyte // in bytes at least
-	nothing = 0.05          // share of its memory that a job leaves behind
+	mostly    = 0.85          // share of the variance that the line of a growing series explains
+	notable   = 0.02          // share of the level from which a change counts
+	minChange = 16 * mebibyte // or so many bytes
+	remnant   = 0.05          // share of its memory that a job leaves behind
 )
 
 // quickTau is the quick line's time constant.

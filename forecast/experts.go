@@ -75,10 +75,10 @@ func (r *record) weigh(c *claims, shorter *verdict) {
 // choose is the expert that saves most, of those that claim anything now, and the
 // change that is believed: a share of its claim, or none unless it beats naive.
 func (v *verdict) choose(c *claims) (best int, change float64) {
-	most := float32(0)
+	bestGain := float32(0)
 	for i, gain := range v.Gain {
-		if c[i] != 0 && gain > most {
-			best, most, change = i, gain, float64(v.Share[i]*c[i])
+		if c[i] != 0 && gain > bestGain {
+			best, bestGain, change = i, gain, float64(v.Share[i]*c[i])
 		}
 	}
 	return best, change

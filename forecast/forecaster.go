@@ -27,7 +27,7 @@ type Forecaster struct {
 	state state
 }
 
-// state is all that a Forecaster remembers and saves, in fields of fixed size.
+// state is what a Forecaster remembers, in fields of fixed size.
 type state struct {
 	Count      int64
 	Now, Began int64   // the newest sample's time, and when the present job began, ns since the epoch
@@ -95,7 +95,7 @@ func (s *state) observe(now int64, y float64) {
 	for i, tau := range s.taus() {
 		s.Lines[i].observe(seconds/tau, change)
 	}
-	if most := max(s.Last, y); most >= least && min(s.Last, y) < nothing*most {
+	if higher := max(s.Last, y); higher >= minChange && min(s.Last, y) < remnant*higher {
 		s.begin(now, y) // one job has ended, or another has begun
 	}
 	s.Arrivals.settle(now, y)
@@ -109,7 +109,7 @@ func (s *state) observe(now int64, y float64) {
 	s.Arrivals.promise(s)
 }
 
-// begin forgets all of the job before but the sizes of errors: jobs end and begin again.
+// begin forgets the previous job, except for the sizes of errors.
 func (s *state) begin(now int64, y float64) {
 	s.Began, s.Last = now, y
 	s.Lines, s.Auto = [...]regression{oneSample, oneSample, oneSample}, autoregression{}

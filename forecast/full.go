@@ -48,7 +48,7 @@ func WhenFull(free int64, series ...*Forecaster) (FullIn, bool) {
 	next, _ := slices.BinarySearch(Horizons[:], at)
 	for _, f := range series {
 		if s := &f.state; s.expected() {
-			if s.Course.Announced && s.Now-s.Course.Since+int64(at) < leastRamp {
+			if s.Course.Announced && s.Now-s.Course.Since+int64(at) < minRamp {
 				return FullIn{}, false
 			}
 			share := s.Outlook[next].Rise / rise[next]
@@ -64,7 +64,7 @@ func WhenFull(free int64, series ...*Forecaster) (FullIn, bool) {
 
 // expected reports whether the series is known for long enough to be expected to grow.
 func (s *state) expected() bool {
-	return s.Count >= MinSamples && s.Now-s.Began >= leastPast && (s.Seasons.Size == peakCap || !s.Seasons.swings(s.Now))
+	return s.Count >= MinSamples && s.Now-s.Began >= minPast && (s.Seasons.Size == peakCap || !s.Seasons.swings(s.Now))
 }
 
 // path is the growth at each horizon, and linear between them.

@@ -93,14 +93,14 @@ func (l *lows) leak(row int, slot float64) float64 {
 	}
 	bends -= xx / size * sum
 	total, straight, bent := squares-sum*sum/size, rises*rises/xx, bends*bends/(xxxx-xx*xx/size)
-	curved := math.Sqrt(bent*size) > 2*math.Sqrt(max(total-straight-bent, 0))+least
+	curved := math.Sqrt(bent*size) > 2*math.Sqrt(max(total-straight-bent, 0))+minChange
 	top := y[judged-1] // of what came before, also in longer slots
 	for i, newer := row, judged; i < scales; i, newer = i+1, newer/2+1 {
 		for _, low := range l.Rows[i].Lows[min(newer, int(l.Rows[i].Size)):l.Rows[i].Size] {
 			top = max(top, low)
 		}
 	}
-	if rises <= 0 || straight <= onLine*total || curved && bends < 0 || to-float64(top) < max(notable*to, least) {
+	if rises <= 0 || straight <= onLine*total || curved && bends < 0 || to-float64(top) < max(notable*to, minChange) {
 		return 0
 	}
 	lasted, rate := slot*size, rises/xx/slot

@@ -5,11 +5,11 @@ import "math"
 // outlook is the forecast at a horizon, relative to the newest sample.
 type outlook struct {
 	Change float64
-	Rise   float64 // Change if that is sure to last, or a peak that fills a GPU sooner
+	Rise   float64 // Change where it will last, or a peak that fills a GPU sooner
 	Spread spread
 }
 
-// look makes the forecasts. Each horizon lends its experience to the next longer one.
+// look makes the forecasts. A horizon starts from what the next shorter one has learnt.
 func (s *state) look(seconds, change float64) {
 	p := s.panel()
 	s.follow(p.quick, seconds, change)
@@ -19,7 +19,7 @@ func (s *state) look(seconds, change float64) {
 		c := s.claim(&p, h)
 		r.weigh(&c, &shorter)
 		best, change := r.Verdict.choose(&c)
-		if s.Now-s.Began < leastPast && (s.Last > loads*float64(s.Lows.Lowest) || p.short.explained < onLine) {
+		if s.Now-s.Began < minPast && (s.Last > loads*float64(s.Lows.Lowest) || p.short.explained < onLine) {
 			change = 0
 		}
 		o.Change = max(change, -s.Last)
@@ -47,8 +47,8 @@ func (s *state) look(seconds, change float64) {
 	}
 }
 
-// course is a rise that has begun lately, by the quick line. It has its own line, which
-// knows nothing of what was before and so has the slope of a ramp from the first second.
+// course is a rise that has just begun, by the quick line. Its own line starts with it,
+// and so has the slope of a ramp from the first second.
 type course struct {
 	Since      int64      // the last sample before it, ns
 	Top, Usual float64    // the highest level until then, and the usual error, bytes
@@ -58,7 +58,7 @@ type course struct {
 	Announced  bool       // it is straight, leads where the series has not been, and will fill a GPU
 }
 
-// follow takes the newest quick line. After a burst of loading that has ended the
+// follow updates the course by the quick line. After a burst of loading has ended, the
 // series lies below that line.
 func (s *state) follow(quick line, seconds, change float64) {
 	c := &s.Course
@@ -73,5 +73,5 @@ func (s *state) follow(quick line, seconds, change float64) {
 	c.Slope = c.Line.line(longTau).slope
 	c.Sure = float64(s.Now-c.Since) >= sure*1e9*s.quickTau() && quick.height < ended*quick.slope*s.quickTau()
 	c.Announced = c.Sure && quick.explained > mostly &&
-		s.Last-c.Top > farMiss*c.Usual*math.Sqrt(float64(s.Now-c.Since)/float64(Horizons[0])) && c.Since-s.Began > leastPast
+		s.Last-c.Top > farMiss*c.Usual*math.Sqrt(float64(s.Now-c.Since)/float64(Horizons[0])) && c.Since-s.Began > minPast
 }

@@ -5,8 +5,8 @@ import (
 	"sort"
 )
 
-// seasons remembers the past in bins, and the peaks in it: the ends of rises, where the
-// series falls or stays. So a staircase has peaks too, each higher than the last.
+// seasons remembers the past in bins, and its peaks: the ends of rises, where the series
+// falls or stays. So a staircase has peaks too, each higher than the last.
 type seasons struct {
 	Bins           [pastCap]float32 // a ring over time, bytes
 	Bin            int64            // the length of a bin, ns; 0: not known yet
@@ -43,7 +43,7 @@ func (s *seasons) observe(now int64, y, step float64) {
 	s.Newest, s.Oldest = bin, max(s.Oldest, oldest)
 	s.Bins[bin%pastCap] = float32(y)
 
-	enough := max(notable*max(y, s.Extreme.Height), least)
+	enough := max(notable*max(y, s.Extreme.Height), minChange)
 	fell := s.Extreme.Height - y
 	switch {
 	case y-s.Base > further*(s.Grew.Height-s.Base):

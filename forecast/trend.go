@@ -47,7 +47,7 @@ func (s *state) trend() (Trend, float64) {
 // growth is in bytes per second. It is 0 unless the line explains most of the series
 // and changes by a notable share of it within tau seconds.
 func (l line) growth(tau, level float64) float64 {
-	if l.explained < mostly || math.Abs(l.slope*tau) < max(notable*level, least) {
+	if l.explained < mostly || math.Abs(l.slope*tau) < max(notable*level, minChange) {
 		return 0
 	}
 	return l.slope

@@ -140,7 +140,7 @@ func (g *gpu) noteIdle(now time.Time) {
 
 // noteXIDs keeps the critical errors of the last hour, newest first.
 func (g *gpu) noteXIDs(now time.Time, fresh []nvml.XID) {
-	const keep, most = time.Hour, 32
+	const keep, limit = time.Hour, 32
 	if len(fresh) == 0 && (len(g.xids) == 0 || now.Sub(g.xids[len(g.xids)-1].Time) < keep) {
 		return
 	}
@@ -149,7 +149,7 @@ func (g *gpu) noteXIDs(now time.Time, fresh []nvml.XID) {
 		kept = append(kept, snapshot.XID{Code: fresh[i].Code, Time: fresh[i].Time})
 	}
 	for _, x := range g.xids {
-		if now.Sub(x.Time) < keep && len(kept) < most {
+		if now.Sub(x.Time) < keep && len(kept) < limit {
 			kept = append(kept, x)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// What stays of a GPU while it does not answer.
+// The metrics that keep their last value while a GPU does not answer.
 var constants = metric.KeptOf(metric.GPU, metric.Constant)
 
 // gpus makes the snapshot's GPUs.
@@ -101,10 +101,10 @@ func throttled(t quantity.Optional[nvml.Throttle]) []string {
 	return reasons
 }
 
-// probeOnlyGPU is a GPU that a probe names while the driver lists none: there is
-// no driver. Where it lists GPUs, one that is not among them is none of this box
-// as far as anyone can say, and its report makes no row. Its place in the list decides its
-// index; a place whose uuid is "" is free.
+// probeOnlyGPU is a GPU that a probe names while the driver lists none: there is no
+// driver. Where the driver lists GPUs, a report on another one makes no row: it may not
+// be of this box. Its place in the list decides its index; a place whose uuid is "" is
+// free.
 type probeOnlyGPU struct {
 	uuid     string
 	total    snapshot.Bytes

@@ -51,11 +51,11 @@ func (l *limits) check(p *snapshot.Process, d *probe.Device, at span) (shown rep
 	used, known := p.Used.Value()
 	switch {
 	case known:
-		now = bound{limit: used, of: "driver", at: on.at}
+		now = bound{limit: used, name: "driver", at: on.at}
 	case on.used.Known():
-		now = bound{limit: on.used.Or(0) - on.listed, of: "driver leaves", at: on.at}
+		now = bound{limit: on.used.Or(0) - on.listed, name: "driver leaves", at: on.at}
 	case size > 0:
-		now = bound{limit: size, of: "GPU has", at: l.now}
+		now = bound{limit: size, name: "GPU has", at: l.now}
 	}
 	if !known {
 		if r.unlisted {
@@ -112,15 +112,15 @@ func (l *limits) device(where place) *deviceLimit {
 	return on
 }
 
-// caches are the program's caches. Their sizes are the program's word: where they
+// caches returns the program's own caches. The program reports their sizes: where they
 // exceed what the process can hold, or what its allocators have allocated, they are
 // unknown.
 func (l *limits) caches(p *snapshot.Process) []snapshot.Evictable {
-	most := l.processes[p.ID.Process]
+	limit := l.processes[p.ID.Process]
 	if allocated, ok := l.allocated(p.ID.Process); ok {
-		most = min(most, allocated)
+		limit = min(limit, allocated)
 	}
-	if p.EvictableBytes().Or(0) > most+snapshot.Tolerance(most) {
+	if p.EvictableBytes().Or(0) > limit+snapshot.Tolerance(limit) {
 		for i := range p.Evictable {
 			p.Evictable[i].Bytes = snapshot.Bytes{}
 		}

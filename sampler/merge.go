@@ -283,7 +283,7 @@ func (s *Sampler) lastRow(now time.Time, id snapshot.RowID, r *row) snapshot.End
 // row that is back has not ended, and one that ended several times is in the
 // list once.
 func (s *Sampler) recentlyEnded(now time.Time, ended []snapshot.EndedProcess) []snapshot.EndedProcess {
-	const keep, most = 3 * time.Hour, 200
+	const keep, limit = 3 * time.Hour, 200
 	forgotten := func(g snapshot.EndedProcess) bool {
 		_, back := s.rows[g.Last.ID]
 		return back || now.Sub(g.Ended) >= keep ||
@@ -294,7 +294,7 @@ func (s *Sampler) recentlyEnded(now time.Time, ended []snapshot.EndedProcess) []
 	}
 	kept := slices.Clone(ended) // the old slice was published
 	for _, g := range s.ended {
-		if len(kept) < most && !forgotten(g) {
+		if len(kept) < limit && !forgotten(g) {
 			kept = append(kept, g)
 		}
 	}

@@ -9,9 +9,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// outlook is what a series is expected to do. Most series never move, and a forecaster
-// is large, so one is made when the series first moves; until then the series is
-// expected to stay as it is.
+// outlook is the forecast of a series. Most series never move, and a forecaster is large,
+// so it is made when the series first moves; until then the forecast is no change.
 type outlook struct {
 	forecaster *forecast.Forecaster // nil: the series has not moved
 	given      int                  // samples
@@ -32,13 +31,13 @@ type outlook struct {
 // rest of the tick.
 type pace struct {
 	moving, still time.Duration
-	teachable     *int // what is left of mostTaught in this tick; nil: no limit
+	teachable     *int // what is left of maxTaught in this tick; nil: no limit
 }
 
-// mostTaught is how many past samples new forecasters are taught in one tick: 50 ms.
-// A thousand processes that first move together after half an hour have ten times as
-// many, and the tick would be half a second late.
-const mostTaught = 32 << 10
+// maxTaught is how many past samples new forecasters are taught in one tick: that takes
+// 50 ms. A thousand processes that first move together after half an hour have ten times
+// as many, and the tick would be half a second late.
+const maxTaught = 32 << 10
 
 // quickPace is that of a usual box, and of the first samples of any series.
 var quickPace = pace{moving: 900 * time.Millisecond, still: 2700 * time.Millisecond}
@@ -192,9 +191,9 @@ func predictions(f *forecast.Forecaster) []snapshot.Prediction {
 	return out
 }
 
-// What forecasters are warmed with: most of what they learn is younger than an hour,
-// and a sample each ten seconds, the nearest horizon, is enough to learn it from. Of
-// a process that began minutes ago every second counts.
+// Forecasters are warmed with the last hour: most of what they learn is younger. A sample
+// every ten seconds, the nearest horizon, is enough, except in the last minutes: a young
+// process has nothing else.
 var warmSpans = [...]struct{ from, to, step time.Duration }{
 	{time.Hour, 5 * time.Minute, 10 * time.Second},
 	{5 * time.Minute, 0, time.Second},

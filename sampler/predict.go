@@ -117,10 +117,10 @@ var trends = [...]snapshot.Trend{
 }
 
 // load is how a process begins: it reads what it needs (weights, optimizer state,
-// workspaces) up to its first plateau, and no later growth is a load. Until then the
-// process is expected to stay as it is and raises no alarm, because how far a load
-// goes is unknown; and its forecaster starts over, because long horizons remember
-// claims that are wrong by tens of gigabytes for longer than many a job runs.
+// workspaces) up to its first plateau; no later growth is a load. How far a load goes is
+// unknown: until it ends the forecast is no change, and there is no alarm. Then the
+// forecaster starts over, because long horizons would remember errors of tens of
+// gigabytes for longer than many jobs run.
 //
 // A plateau is a minute and a half in which memory grows more slowly than by loadRate.
 type load struct {

@@ -94,26 +94,26 @@ func (s *Sampler) sumOf(own []snapshot.Prediction, g *snapshot.GPU, rows []snaps
 	for h := range longest {
 		at := snapshot.Prediction{Median: g.Memory.Used.Or(0)}
 		clear(spreads[:])
-		var least [4]quantity.Bytes
+		var smallest [4]quantity.Bytes
 		if h < len(own) {
-			least = spreadOf(&own[h])
+			smallest = spreadOf(&own[h])
 		}
 		for i := range rows {
 			p := &rows[i]
 			if p.ID.GPUUUID != g.UUID || h >= len(p.Predicted) || !s.rows[p.ID].load.over {
 				continue
 			}
-			of := &p.Predicted[h]
-			at.Horizon = of.Horizon
-			at.Median += of.Median - p.Used.Or(0)
-			for j, off := range spreadOf(of) {
+			predicted := &p.Predicted[h]
+			at.Horizon = predicted.Horizon
+			at.Median += predicted.Median - p.Used.Or(0)
+			for j, off := range spreadOf(predicted) {
 				spreads[j] += float64(off) * float64(off)
 			}
 		}
 		if at.Horizon == 0 {
 			break
 		}
-		off := func(j int) quantity.Bytes { return max(quantity.Bytes(math.Sqrt(spreads[j])), least[j]) }
+		off := func(j int) quantity.Bytes { return max(quantity.Bytes(math.Sqrt(spreads[j])), smallest[j]) }
 		at.Median = max(at.Median, 0)
 		at.Lower95, at.Lower80 = max(at.Median-off(0), 0), max(at.Median-off(1), 0)
 		at.Upper80, at.Upper95 = at.Median+off(2), at.Median+off(3)

@@ -289,7 +289,7 @@ func TestForecastersAreMadeInSeveralTicks(t *testing.T) {
 	outlooks := make([]outlook, 1024)
 	now, used, left := start, 10*gib, 0
 	tick := func() (made, waiting int) {
-		now, left = now.Add(2*time.Second), mostTaught
+		now, left = now.Add(2*time.Second), maxTaught
 		every := paceOf(len(outlooks))
 		every.teachable = &left
 		for i := range outlooks {
@@ -315,7 +315,7 @@ func TestForecastersAreMadeInSeveralTicks(t *testing.T) {
 	for ticks, waiting := 0, len(outlooks); waiting > 0; ticks++ {
 		var made int
 		made, waiting = tick()
-		if taught := mostTaught - left; made == 0 || taught > mostTaught*11/10 || ticks > 20 {
+		if taught := maxTaught - left; made == 0 || taught > maxTaught*11/10 || ticks > 20 {
 			t.Fatalf("tick %d makes %d forecasters of %d samples; %d wait", ticks, made, taught, waiting)
 		}
 		used += mib

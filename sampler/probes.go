@@ -110,12 +110,12 @@ func (s *Sampler) addDevice(now time.Time, m *merged, place map[snapshot.RowID]i
 	if a.Report.Steps != nil && age < silentAfter {
 		p.Steps, p.Optimizer = optionalOf(a.Report.Steps), a.Report.Optimizer
 	}
-	of := probeOf(a, age)
-	p.Probe = &of
+	reported := probeOf(a, age)
+	p.Probe = &reported
 	if len(a.Hello.Runtimes) > 0 {
 		p.Runtime, p.RuntimeVersion = a.Hello.Runtimes[0].Name, a.Hello.Runtimes[0].Version
 	}
-	if of.State == snapshot.ProbeSilent {
+	if reported.State == snapshot.ProbeSilent {
 		p.ClearParts()
 		return
 	}

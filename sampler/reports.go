@@ -14,9 +14,8 @@ import (
 // the device by all such processes. Where the driver reports neither, the size of
 // the device is the limit, by the driver or by the probe itself.
 //
-// The driver and the probe are read at different moments (skew), and a process
-// whose memory comes and goes is no liar: nothing bounds what it held between two
-// of the driver's readings. So a report is held against the highest of the recent
+// The driver and the probe are read at different moments (skew), and nothing
+// bounds what a process held between two of the driver's readings. So a report is held against the highest of the recent
 // readings. One that is newer than all of them and exceeds them waits for the next.
 // Where a report is not accepted the last accepted one is shown, with its age;
 // only where none is accepted several times in a row are the figures unknown, with
@@ -40,7 +39,7 @@ type report struct {
 // bound is what the driver reports as a limit, at a moment.
 type bound struct {
 	limit quantity.Bytes
-	of    string // what the limit is, in a reason
+	name  string // of the limit, in a reason
 	at    time.Time
 }
 
@@ -88,7 +87,7 @@ func (r *reports) take(now time.Time, newest report, limit bound, size quantity.
 		return r.shown, ""
 	}
 	r.shown = report{}
-	return report{}, exceeds(newest.held, limit.of+" "+limit.limit.String())
+	return report{}, exceeds(newest.held, limit.name+" "+limit.limit.String())
 }
 
 func (r *report) same(other *report) bool { return r.device == other.device && r.at.Equal(other.at) }
@@ -101,14 +100,14 @@ func (r *report) fits(size quantity.Bytes) bool {
 // possible reports whether the process could hold what it reports. While the
 // driver's readings stand still nothing comes and goes: then they alone count.
 func (r *reports) possible(next *report) bool {
-	least, most := unlimited, quantity.Bytes(0)
+	lowest, highest := unlimited, quantity.Bytes(0)
 	for n := 1; n <= len(r.readings); n++ {
 		limit := r.readings[len(r.readings)-n].limit
-		if least, most = min(least, limit), max(most, limit); n == confirmed && most-least <= skewTolerance {
+		if lowest, highest = min(lowest, limit), max(highest, limit); n == confirmed && highest-lowest <= skewTolerance {
 			break
 		}
 	}
-	return next.held <= most+snapshot.Tolerance(most)
+	return next.held <= highest+snapshot.Tolerance(highest)
 }
 
 func exceeds(reported quantity.Bytes, limit string) string {
@@ -121,18 +120,18 @@ func reportOf(d *probe.Device, at span) report {
 	r := report{device: d, at: at.from, arrived: at.to}
 	for i := range d.Allocators {
 		a := &d.Allocators[i]
-		most := valueOf(a.AllocatedBytes) + valueOf(a.CachedBytes) + valueOf(a.FragmentedBytes)
+		held := valueOf(a.AllocatedBytes) + valueOf(a.CachedBytes) + valueOf(a.FragmentedBytes)
 		for _, part := range [...]*quantity.Bytes{a.ReservedBytes, a.ReturnableBytes, a.PendingBytes, a.LargestFreeBytes} {
-			most = max(most, valueOf(part))
+			held = max(held, valueOf(part))
 		}
 		for j := range a.Pools {
 			p := &a.Pools[j]
-			most = max(most, valueOf(p.ReservedBytes), valueOf(p.AllocatedBytes), valueOf(p.FragmentedBytes))
+			held = max(held, valueOf(p.ReservedBytes), valueOf(p.AllocatedBytes), valueOf(p.FragmentedBytes))
 		}
 		for j := range a.Largest {
-			most = max(most, a.Largest[j].Bytes)
+			held = max(held, a.Largest[j].Bytes)
 		}
-		r.held += most
+		r.held += held
 	}
 	return r
 }

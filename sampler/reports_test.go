@@ -189,7 +189,7 @@ func TestHonestReportsAreNotRejected(t *testing.T) {
 			now = now.Add(interval)
 			held := quantity.Bytes(random.Int64N(int64(40 * gib)))
 			newest := report{device: &probe.Device{}, at: now.Add(-min(interval, 1500*time.Millisecond) / 2), held: held}
-			shown, why := r.take(now, newest, bound{limit: quantity.Bytes(random.Int64N(int64(40 * gib))), of: "driver", at: now}, 80*gib)
+			shown, why := r.take(now, newest, bound{limit: quantity.Bytes(random.Int64N(int64(40 * gib))), name: "driver", at: now}, 80*gib)
 			if why != "" {
 				rejected++
 			} else if shown.device == nil {

@@ -45,7 +45,7 @@ type Sampler struct {
 	interval  atomic.Int64
 	control   chan func()
 	suspended atomic.Bool
-	beside    atomic.Pointer[time.Time] // a moment of the other clock; nil where there is none
+	beside    atomic.Pointer[time.Time] // a tick of the other clock; nil where there is none
 }
 
 // New makes a Sampler. It reads no source until Run or Tick is called.
@@ -88,8 +88,8 @@ func (s *Sampler) SetInterval(interval time.Duration) {
 	go s.do(func() {}) // wakes the loop, which then reads the interval
 }
 
-// Align has ticks begin when another clock of the process does, one that has the
-// period of a second: a moment of it. A process that sleeps is woken once for both.
+// Align makes ticks begin together with those of another clock of this process, which
+// ticks every second and did so at that time. So the process wakes up once for both.
 func (s *Sampler) Align(at time.Time) { s.beside.Store(&at) }
 
 // Run ticks until the context ends, then closes the driver. It returns nil
@@ -139,7 +139,7 @@ func (s *Sampler) Run(ctx context.Context) (err error) {
 	}
 }
 
-// aligned is the last moment of the other clock up to t.
+// aligned is the last tick of the other clock up to t.
 func (s *Sampler) aligned(t time.Time) time.Time {
 	at := s.beside.Load()
 	if at == nil {
@@ -214,7 +214,7 @@ func (s *Sampler) Tick(now time.Time) *snapshot.Snapshot {
 	if s.began.IsZero() {
 		s.began = now
 	}
-	s.teachable = mostTaught
+	s.teachable = maxTaught
 	readings := s.driver.read(now, s.Interval())
 	merged := s.merge(now, readings)
 	snap := &snapshot.Snapshot{

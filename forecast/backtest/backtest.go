@@ -102,14 +102,14 @@ func inTime(seconds float64, h time.Duration) bool {
 // three replays, because other programs only make them longer.
 func Cost(begin func() Method, s *Series, now func() time.Time) time.Duration {
 	room := make([]forecast.Interval, 0, len(forecast.Horizons))
-	least := time.Duration(math.MaxInt64)
+	shortest := time.Duration(math.MaxInt64)
 	for range 3 {
 		m := begin()
 		began := now()
 		for i := range s.Samples {
 			ask(m, s, i, room)
 		}
-		least = min(least, now().Sub(began))
+		shortest = min(shortest, now().Sub(began))
 	}
-	return least
+	return shortest
 }

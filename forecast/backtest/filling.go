@@ -32,7 +32,7 @@ type Filling struct {
 	Bands  [len(bands)]TimeToFull
 }
 
-// TimeToFull is what came of the times to full in one band.
+// TimeToFull sums up the times to full in one band.
 type TimeToFull struct {
 	Asked    int       // samples from which the series became full within the band
 	Answered int       // of them: with an answer

@@ -7,10 +7,10 @@ import (
 	"vramscope/forecast"
 )
 
-// tolerance is what no error and no interval hangs on, in bytes.
+// tolerance is a difference, in bytes, that counts neither as an error nor as a miss.
 const tolerance = 1 << 20
 
-// Score is what the forecasts of one series were worth, as sums for Summarise.
+// Score is how good the forecasts of one series were, as sums for Summarise.
 type Score struct {
 	ID      string
 	Samples int
@@ -28,7 +28,7 @@ type Accuracy struct {
 	In80, In95  Bounds
 }
 
-// Bounds are what came of one interval's bounds.
+// Bounds sums up how one interval fared.
 type Bounds struct {
 	Within         int
 	Width, Winkler float64 // sums, bytes

@@ -22,7 +22,7 @@ func (f Figure) MarshalJSON() ([]byte, error) {
 	return json.Marshal(float64(f))
 }
 
-// over is a share or a mean; of nothing it is unknown.
+// over divides a sum by a count, and is unknown where nothing was counted.
 func over(sum float64, n int) Figure {
 	if n == 0 {
 		return Figure(math.NaN())

@@ -46,8 +46,7 @@ func (e *Evaluator) fullPlace(found []candidate, g *snapshot.GPU, where place, f
 	})
 }
 
-// refutedBelow is the least use with which the forecast that memory will be full
-// still stands. Use falls below it when a process crashes or frees its memory:
+// refutedBelow is the use below which the forecast that memory will be full is refuted. Use falls below it when a process crashes or frees its memory:
 // by more than the forecast's interval allows or, where that is wide, by more
 // than was free and a tenth of the capacity.
 func refutedBelow(m *snapshot.Memory, predicted []snapshot.Prediction) quantity.Bytes {

@@ -37,9 +37,9 @@ type alertSpan struct {
 
 // The history's limits.
 const (
-	mostEnded  = 5000
-	mostAlerts = 2000
-	mostGPUs   = 256 // that are no longer there: probes can invent some
+	maxEnded  = 5000
+	maxAlerts = 2000
+	maxGone   = 256 // GPUs that are no longer there: probes can invent some
 )
 
 // New makes an empty History.
@@ -115,12 +115,12 @@ func (h *History) retire(now time.Time, sequence uint64) {
 			h.ended = append(h.ended, r)
 		}
 	}
-	if now.Sub(h.pruned) < time.Minute && len(h.ended) <= mostEnded {
+	if now.Sub(h.pruned) < time.Minute && len(h.ended) <= maxEnded {
 		return
 	}
 	h.pruned = now
 	oldest, _ := h.store.Span()
-	first := max(len(h.ended)-mostEnded, 0)
+	first := max(len(h.ended)-maxEnded, 0)
 	for first < len(h.ended) && h.ended[first].Ended.Before(oldest) {
 		first++
 	}
@@ -140,7 +140,7 @@ func (h *History) forgetGPUs(now time.Time) {
 		}
 	}
 	slices.SortFunc(away, func(a, b string) int { return h.gpus[b].Last.Compare(h.gpus[a].Last) })
-	for _, uuid := range away[min(mostGPUs, len(away)):] {
+	for _, uuid := range away[min(maxGone, len(away)):] {
 		h.gpus[uuid].close()
 		delete(h.gpus, uuid)
 	}
@@ -160,8 +160,8 @@ func (h *History) NoteAlerts(now time.Time, raised, ended []*snapshot.Alert) {
 	for _, a := range raised {
 		h.alerts = append(h.alerts, &alertSpan{Alert: *a, From: now})
 	}
-	if n := len(h.alerts); n > mostAlerts {
-		h.alerts = slices.Delete(h.alerts, 0, n-mostAlerts)
+	if n := len(h.alerts); n > maxAlerts {
+		h.alerts = slices.Delete(h.alerts, 0, n-maxAlerts)
 	}
 }
 

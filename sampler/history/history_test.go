@@ -18,12 +18,12 @@ func TestGPUsThatAreGoneAreForgotten(t *testing.T) {
 	gpu := func(uuid string) snapshot.GPU {
 		return snapshot.GPU{UUID: uuid, Memory: snapshot.Memory{Used: quantity.From(quantity.GiB, quantity.Driver)}}
 	}
-	for i := range 2 * mostGPUs {
+	for i := range 2 * maxGone {
 		now = now.Add(time.Minute)
 		h.Record(now, &snapshot.Snapshot{Sequence: uint64(i), Time: now, GPUs: []snapshot.GPU{gpu("GPU-0"), gpu(fmt.Sprintf("GPU-%x", 0xabc000+i))}})
 	}
-	if n := len(h.gpus); n > mostGPUs+2 || h.gpus["GPU-0"] == nil {
-		t.Errorf("%d GPUs are remembered, want at most %d, the driver's among them", n, mostGPUs+2)
+	if n := len(h.gpus); n > maxGone+2 || h.gpus["GPU-0"] == nil {
+		t.Errorf("%d GPUs are remembered, want at most %d, the driver's among them", n, maxGone+2)
 	}
 }
 

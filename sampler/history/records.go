@@ -43,7 +43,7 @@ func (m metrics) of(id metric.ID) *store.Series {
 	return m[placeOf[id]]
 }
 
-// What is kept of a GPU as it was last.
+// The metrics of a GPU whose last value is kept.
 var constantOfGPU = metric.KeptOf(metric.GPU, metric.Constant)
 
 // append writes a sample where there is one; a tick without is a gap.
@@ -127,9 +127,9 @@ type driverSpan struct {
 	Driver snapshot.Driver
 }
 
-// noteDriver keeps what the driver was from now on, where that is new.
+// noteDriver adds the driver's state where it has changed.
 func (h *History) noteDriver(now time.Time, d *snapshot.Driver) {
-	const most = 1000
+	const limit = 1000
 	n := len(h.drivers)
 	if n > 0 {
 		was := &h.drivers[n-1].Driver
@@ -137,18 +137,16 @@ func (h *History) noteDriver(now time.Time, d *snapshot.Driver) {
 			return
 		}
 	}
-	if n == most {
-		h.drivers = slices.Clone(h.drivers[n-most/2:])
+	if n == limit {
+		h.drivers = slices.Clone(h.drivers[n-limit/2:])
 	}
-	// What is of the moment alone stays away: an error is of its process, and
-	// nothing of the past is tried again.
+	// Errors, retries and counts are of the moment, not of the past.
 	then := *d
 	then.Err, then.RetryAt, then.ProbesAnswering, then.Hanging = nil, time.Time{}, 0, 0
 	h.drivers = append(h.drivers, driverSpan{From: now, Driver: then})
 }
 
-// driverAt is what the driver was at a moment; before all that is known, the
-// first that is.
+// driverAt is the driver's state at a moment, or the first known one.
 func (h *History) driverAt(t time.Time) snapshot.Driver {
 	for i := len(h.drivers) - 1; i > 0; i-- {
 		if !h.drivers[i].From.After(t) {
@@ -202,11 +200,11 @@ func (r *gpuRecord) instance(id snapshot.InstanceID) *instanceRecord {
 }
 
 func (r *gpuRecord) append(s *store.Store, now time.Time, g *snapshot.GPU) {
-	const most = 1000
+	const limit = 1000
 	if n := len(r.States); n == 0 || r.States[n-1].State != g.State {
 		r.States = append(r.States, stateSpan{From: now, State: g.State, Message: g.Message})
-		if len(r.States) > most {
-			r.States = slices.Clone(r.States[len(r.States)-most/2:])
+		if len(r.States) > limit {
+			r.States = slices.Clone(r.States[len(r.States)-limit/2:])
 		}
 	}
 	var was [metric.Count]snapshot.Float
@@ -214,7 +212,7 @@ func (r *gpuRecord) append(s *store.Store, now time.Time, g *snapshot.GPU) {
 		was[id] = r.GPU.Value(id)
 	}
 	r.GPU, r.Last = *g, now
-	for _, id := range constantOfGPU { // also where it is not read all the time
+	for _, id := range constantOfGPU { // some are not read at every tick
 		if !g.Value(id).Known() {
 			r.GPU.Set(id, was[id])
 		}

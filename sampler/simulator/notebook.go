@@ -15,7 +15,7 @@ type notebook struct {
 	weights
 	workspace []quantity.Bytes // what a cell needs while it runs
 	holds     quantity.Bytes   // of its instance when the story begins
-	most      quantity.Bytes   // the cleanup is above this
+	cleanup   quantity.Bytes   // above this the kept results are freed
 
 	next    time.Duration // when a cell starts
 	until   time.Duration // when the running cell ends
@@ -63,7 +63,7 @@ func (p *notebook) step(t *task, now time.Duration) error {
 	p.scrap.free(c)
 	p.running = false
 	p.next = now + span{12 * time.Second, 50 * time.Second}.draw(t.random)
-	if t.used() > p.most {
+	if t.used() > p.cleanup {
 		p.kept.free(c)
 		c.Flush()
 	}

@@ -67,13 +67,13 @@ type user struct {
 }
 
 // span is a duration drawn from a range.
-type span struct{ least, most time.Duration }
+type span struct{ shortest, longest time.Duration }
 
 func (s span) draw(random *rand.Rand) time.Duration {
-	if s.most <= s.least {
-		return s.least
+	if s.longest <= s.shortest {
+		return s.shortest
 	}
-	return s.least + time.Duration(random.Int64N(int64(s.most-s.least)))
+	return s.shortest + time.Duration(random.Int64N(int64(s.longest-s.shortest)))
 }
 
 // program is what a task does with its memory.

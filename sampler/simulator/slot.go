@@ -84,7 +84,7 @@ func (b *Box) newTask(s *slot, pid int, started time.Duration) *task {
 		identity: process.Identity{PID: pid, Namespace: hostNamespace},
 		ends:     never,
 	}
-	if s.role.life.most > 0 {
+	if s.role.life.longest > 0 {
 		// A task that runs when the story begins runs for a life from then on.
 		from := started
 		if pid == s.role.pid {
@@ -119,7 +119,7 @@ func (b *Box) end(s *slot, now time.Duration) {
 	s.board.remove(t)
 	s.task = nil
 	s.starts = never
-	if s.role.pause.most > 0 {
+	if s.role.pause.longest > 0 {
 		s.starts = s.reschedule(now, now+s.role.pause.draw(s.random))
 	}
 }
@@ -139,7 +139,7 @@ func (b *Box) prepare(s *slot) {
 		s.pid, s.starts = r.pid, begins
 	case b.at < 0:
 		// The task before has ended.
-		s.starts = s.reschedule(b.at, b.at+span{0, r.pause.least}.draw(s.random))
+		s.starts = s.reschedule(b.at, b.at+span{0, r.pause.shortest}.draw(s.random))
 	default:
 		s.starts = r.first
 	}
@@ -149,7 +149,7 @@ func (b *Box) prepare(s *slot) {
 // be running then: in the story all tasks start on time.
 func (s *slot) reschedule(now, starts time.Duration) time.Duration {
 	r := &s.role
-	if r.age == 0 && now < r.first && starts+r.life.most+r.pause.least > r.first {
+	if r.age == 0 && now < r.first && starts+r.life.longest+r.pause.shortest > r.first {
 		return r.first
 	}
 	return starts

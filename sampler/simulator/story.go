@@ -122,7 +122,7 @@ func migScene() scene {
 			weights:   weights{size: 174 * mib, hole: 24 * mib, count: 50, small: true},
 			workspace: []quantity.Bytes{2200 * mib, 1800 * mib, 1500 * mib},
 			holds:     gibibytes(22.1),
-			most:      34 * gib,
+			cleanup:   34 * gib,
 		}
 	}
 	serve := role{

@@ -83,8 +83,8 @@ func (w *weights) loadSmall(c *allocator.Caching) error {
 	if !w.small {
 		return nil
 	}
-	const least = 8 << 10
-	size := quantity.Bytes(least * (1 + len(w.blocks)%5))
+	const unit = 8 << 10
+	size := quantity.Bytes(unit * (1 + len(w.blocks)%5))
 	original, err := c.Allocate(2 * size)
 	if err != nil {
 		return err

@@ -120,8 +120,8 @@ func (p *Process) ReturnableKnown() bool {
 	return p.Returnable.Or(0) > 0 || !slices.ContainsFunc(p.Allocators, func(a Allocator) bool { return a.uncertain() })
 }
 
-// mayFree reports whether a flush may free something that no figure shows: of a
-// pool, or in private pools that nothing uses any more.
+// mayFree reports whether a flush may free memory that no figure shows: in a pool, or in
+// private pools that nothing uses any more.
 func (p *Process) mayFree() bool {
 	return slices.ContainsFunc(p.Allocators, func(a Allocator) bool {
 		return a.uncertain() || a.Bound() == Least && a.Cached.Or(0) > a.Returnable.Or(0)

@@ -52,8 +52,8 @@ const (
 	EventAttach      EventKind = "attach"
 	EventSignal      EventKind = "signal"
 	EventFailed      EventKind = "failed" // a flush, an attach or a signal: nothing was done, as far as is known
-	// An allocation that the driver had refused was tried again after others had freed
-	// memory for it; or it was not, or in vain.
+	// After the driver refused an allocation, others freed memory and it succeeded; or it
+	// did not.
 	EventRescued    EventKind = "rescued"
 	EventNotRescued EventKind = "not_rescued"
 	EventGuard      EventKind = "guard" // what the guard decided; a flush that it did is an EventFlush

@@ -51,8 +51,7 @@ type Process struct {
 	// From the driver.
 	Type          string // "C", "G", "C+G", "M+C"
 	SMUtilization Int
-	// The others are of the time in which memory was read or written, and of the video
-	// encoder and decoder.
+	// Of the time in which memory was accessed, and of the video encoder and decoder.
 	MemoryUtilization, EncoderUtilization, DecoderUtilization Int
 	Used                                                      Bytes
 
@@ -113,7 +112,7 @@ func (p *Process) Unreturnable() Bytes {
 	return quantity.From(p.Fragmented.Or(0)+kept, quantity.Computed)
 }
 
-// Kept is what stays allocated after a flush: of what is pending it frees a part.
+// Kept is what stays allocated after a flush, which also frees what is pending.
 func (p *Process) Kept() Bytes {
 	allocated, ok := p.Allocated.Value()
 	if !ok {

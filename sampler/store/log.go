@@ -11,24 +11,24 @@ type Log[E any] struct {
 	mu     sync.Mutex
 	events []E // a ring once it is full
 	next   int // where the next event goes
-	most   int
+	limit  int
 }
 
-// NewLog makes a log of at most most events; 0 means 10,000.
-func NewLog[E any](most int) *Log[E] {
-	return &Log[E]{most: cmp.Or(max(most, 0), 10_000)}
+// NewLog makes a log of at most limit events; 0 means 10,000.
+func NewLog[E any](limit int) *Log[E] {
+	return &Log[E]{limit: cmp.Or(max(limit, 0), 10_000)}
 }
 
 // Append adds an event.
 func (l *Log[E]) Append(e E) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.events) < l.most {
+	if len(l.events) < l.limit {
 		l.events = append(l.events, e)
 		return
 	}
 	l.events[l.next] = e
-	l.next = (l.next + 1) % l.most
+	l.next = (l.next + 1) % l.limit
 }
 
 // Newest gives copies of the newest events, newest first, at most limit of
