@@ -91,7 +91,7 @@ func (p *program) runAdvise(ctx context.Context, f adviseFlags, args []string) e
 		return err
 	}
 	defer closing()
-	doc := schema.Advise{Schema: "vramscope/advise/1", Time: schema.Time(snap.Time), Host: snap.Host.Name, Simulated: snap.Simulated, Processes: []schema.Advised{}}
+	doc := advice.Document{Schema: "vramscope/advise/1", Time: schema.Time(snap.Time), Host: snap.Host.Name, Simulated: snap.Simulated, Processes: []advice.Advised{}}
 	if oldest, _ := history.Span(); oldest.Before(snap.Time) {
 		doc.Since = schema.Time(oldest)
 	}
@@ -100,7 +100,7 @@ func (p *program) runAdvise(ctx context.Context, f adviseFlags, args []string) e
 		row := &snap.Rows[i]
 		names[row.ID.Process.PID] = row.ProgramName()
 		if pid == 0 || row.ID.Process.PID == pid {
-			doc.Processes = append(doc.Processes, schema.AdvisedOf(snap, row, src.advice(ctx, snap, history, row.ID)))
+			doc.Processes = append(doc.Processes, advice.AdvisedOf(snap, row, src.advice(ctx, snap, history, row.ID)))
 		}
 	}
 	if pid != 0 && len(doc.Processes) == 0 {
@@ -174,7 +174,7 @@ func environmentOf(table *process.Table, id process.Identity) []process.Variable
 //	  12.4G  PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: the 12.4G …
 //	         price: …
 //	         https://…
-func adviseText(doc *schema.Advise, names map[int]string, named bool, width int) string {
+func adviseText(doc *advice.Document, names map[int]string, named bool, width int) string {
 	var b strings.Builder
 	if doc.Simulated {
 		b.WriteString("SIMULATED\n")
@@ -222,7 +222,7 @@ func adviseText(doc *schema.Advise, names map[int]string, named bool, width int)
 }
 
 // adviseLimits is what the figures do not cover.
-func adviseLimits(doc *schema.Advise, unprobed int) string {
+func adviseLimits(doc *advice.Document, unprobed int) string {
 	var s string
 	if unprobed > 0 {
 		s += fmt.Sprintf("\n%s no probe: hardly anything is known of %s (vramscope run, vramscope attach)\n",

@@ -96,8 +96,8 @@ func (p *program) runBacktest(path string, f backtestFlags) error {
 	if err != nil {
 		return fmt.Errorf("backtest: %w", err)
 	}
-	doc, text := render.Backtest(name, f.bare, trace, scores, p.signs(&s), p.outputWidth())
-	return p.printAs(f.format, doc, text)
+	doc := backtest.DocumentOf(name, f.bare, trace, scores)
+	return p.printAs(f.format, doc, render.Backtest(&doc, p.signs(&s), p.outputWidth()))
 }
 
 // isRecording reports whether a path names a recording, and not a trace.

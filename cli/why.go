@@ -15,7 +15,6 @@ import (
 	"vramscope/recording"
 	"vramscope/recording/why"
 	"vramscope/sampler/snapshot"
-	"vramscope/schema"
 )
 
 type whyFlags struct {
@@ -87,7 +86,7 @@ func (p *program) runWhy(_ context.Context, f whyFlags, args []string) error {
 	for _, line := range why.Page(evidence, &verdict, 78) {
 		page.WriteString(line.Text + "\n")
 	}
-	return p.printAs(f.format, schema.WhyOf(evidence, &verdict), page.String())
+	return p.printAs(f.format, why.DocumentOf(evidence, &verdict), page.String())
 }
 
 // whichEvent is the event to explain.

@@ -1,4 +1,4 @@
-package schema
+package schema_test
 
 import (
 	"encoding/json"
@@ -10,7 +10,11 @@ import (
 	"strings"
 	"testing"
 
+	"vramscope/forecast/backtest"
+	"vramscope/guard/advice"
 	"vramscope/metric"
+	"vramscope/recording/why"
+	"vramscope/schema"
 )
 
 // object is a JSON Schema of an object, as far as this test reads it.
@@ -64,7 +68,7 @@ func (f files) compare(t *testing.T, file, path string, o *object, in reflect.Ty
 		}
 		in = in.Elem()
 	}
-	if in.Kind() != reflect.Struct || strings.HasPrefix(in.Name(), "Optional[") || in == reflect.TypeFor[Time]() {
+	if in.Kind() != reflect.Struct || strings.HasPrefix(in.Name(), "Optional[") || in == reflect.TypeFor[schema.Time]() {
 		return
 	}
 	file, o = f.resolve(t, file, o)
@@ -103,11 +107,11 @@ func (f files) compare(t *testing.T, file, path string, o *object, in reflect.Ty
 func TestSchemaFilesHaveTheFieldsOfTheTypes(t *testing.T) {
 	f := files{}
 	for name, in := range map[string]reflect.Type{
-		"once": reflect.TypeFor[Document](), "flush": reflect.TypeFor[FlushDocument](),
-		"headroom": reflect.TypeFor[HeadroomDocument](), "why": reflect.TypeFor[Why](), "backtest": reflect.TypeFor[Backtest](),
-		"alert":  reflect.TypeFor[AlertDocument](),
-		"report": reflect.TypeFor[Report](), "advise": reflect.TypeFor[Advise](),
-		"guard": reflect.TypeFor[GuardDocument](), "fleet": reflect.TypeFor[Fleet](), "fleet_headroom": reflect.TypeFor[FleetHeadroom](),
+		"once": reflect.TypeFor[schema.Document](), "flush": reflect.TypeFor[schema.FlushDocument](),
+		"headroom": reflect.TypeFor[schema.HeadroomDocument](), "why": reflect.TypeFor[why.Document](), "backtest": reflect.TypeFor[backtest.Document](),
+		"alert":  reflect.TypeFor[schema.AlertDocument](),
+		"report": reflect.TypeFor[schema.Report](), "advise": reflect.TypeFor[advice.Document](),
+		"guard": reflect.TypeFor[schema.GuardDocument](), "fleet": reflect.TypeFor[schema.Fleet](), "fleet_headroom": reflect.TypeFor[schema.FleetHeadroom](),
 	} {
 		file := name + ".schema.json"
 		f.compare(t, file, "the document", f.load(t, file), in)

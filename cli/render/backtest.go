@@ -8,50 +8,29 @@ import (
 	"vramscope/forecast/backtest"
 	"vramscope/internal/quantity"
 	"vramscope/internal/text"
-	"vramscope/schema"
 )
 
 // backtestReport is a replayed trace with its scores.
 type backtestReport struct {
-	name   string
-	bare   bool
-	trace  *backtest.Trace
-	scores []*backtest.Score
-	signs  Signs
+	*backtest.Document
+	signs Signs
 }
 
-// Backtest is how forecasts of a trace came true, as a document and as text.
-func Backtest(name string, bare bool, trace *backtest.Trace, scores []*backtest.Score, signs Signs, width int) (schema.Backtest, string) {
-	r := backtestReport{name, bare, trace, scores, signs}
-	return r.document(), r.table(width)
-}
-
-func (r *backtestReport) pooled() backtest.Summary {
-	sum := backtest.Summarise(r.scores...)
-	sum.ID = ""
-	return sum
-}
-
-func (r *backtestReport) document() schema.Backtest {
-	out := schema.Backtest{Schema: schema.BacktestVersion, File: r.name, Bare: r.bare, Pooled: r.pooled(), Skipped: []schema.SkippedRow{}}
-	for _, row := range r.trace.Bad {
-		out.Skipped = append(out.Skipped, schema.SkippedRow{Line: row.Line, Reason: text.Clean(row.Reason)})
-	}
-	for _, score := range r.scores {
-		out.Series = append(out.Series, backtest.Summarise(score))
-	}
-	return out
+// Backtest is how forecasts of a trace came true, as text.
+func Backtest(doc *backtest.Document, signs Signs, width int) string {
+	r := backtestReport{doc, signs}
+	return r.table(width)
 }
 
 // table is the figures of all series, then a line for each.
 func (r *backtestReport) table(width int) string {
-	sum := r.pooled()
+	sum := &r.Pooled
 	lines := []string{
 		fmt.Sprintf("%s  %d series, %d samples, %s in all series; %d rows skipped",
-			text.Clean(r.name), sum.Series, sum.Samples, shortDuration(time.Duration(sum.Seconds*1e9)), len(r.trace.Bad)), "",
-		r.alerts(&sum), "",
+			text.Clean(r.File), sum.Series, sum.Samples, shortDuration(time.Duration(sum.Seconds*1e9)), len(r.Skipped)), "",
+		r.alerts(sum), "",
 	}
-	lines = append(lines, r.horizons(&sum).lines()...)
+	lines = append(lines, r.horizons(sum).lines()...)
 	lines = append(lines, "")
 	for _, full := range sum.TimeToFull {
 		lines = append(lines, r.full(&full))
@@ -59,7 +38,7 @@ func (r *backtestReport) table(width int) string {
 	lines = append(lines,
 		fmt.Sprintf("leaks         %d flags in %d of %d series, at %s of samples", sum.Leak.Flags, sum.Leak.Series, sum.Series, r.percent(sum.Leak.Share)),
 		fmt.Sprintf("cost          %s ns per sample", r.figure("%.0f", sum.NanosecondsPerSample)), "")
-	lines = append(lines, r.series(r.scores).lines()...)
+	lines = append(lines, r.series().lines()...)
 	return cutLines(lines, width, r.signs.Ellipsis)
 }
 
@@ -115,10 +94,10 @@ func (r *backtestReport) full(f *backtest.FullSummary) string {
 }
 
 // series is a line for each series: relative errors, alerts and leaks.
-func (r *backtestReport) series(scores []*backtest.Score) *grid {
+func (r *backtestReport) series() *grid {
 	g := &grid{columns: []column{{title: "SAMPLES", right: true}}}
-	for i, score := range scores {
-		sum := backtest.Summarise(score)
+	for i := range r.Series {
+		sum := &r.Series[i]
 		row := []string{strconv.Itoa(sum.Samples)}
 		for k := range sum.Horizons {
 			if i == 0 {

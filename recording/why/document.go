@@ -1,0 +1,105 @@
+package why
+
+import (
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+	"vramscope/schema"
+)
+
+// Document is what `vramscope why --format json` writes (docs/why.md).
+type Document struct {
+	Schema  string      `json:"schema"` // "vramscope/why/1"
+	Time    schema.Time `json:"time"`   // of the event
+	GPU     int         `json:"gpu"`
+	UUID    string      `json:"uuid"`
+	Process Process     `json:"process"`
+
+	Verdict string        `json:"verdict"`
+	Reasons []schema.Text `json:"reasons"`
+	Missing []schema.Text `json:"missing"`
+	Since   schema.Time   `json:"since"` // of a leak
+	By      *Taker        `json:"by"`
+
+	RequestedBytes   snapshot.Bytes `json:"requested_bytes"`
+	FreeBytes        snapshot.Bytes `json:"free_bytes"`
+	FreeIsExact      bool           `json:"free_is_exact"`
+	LimitBytes       snapshot.Bytes `json:"limit_bytes"`
+	CapacityBytes    snapshot.Bytes `json:"capacity_bytes"`
+	ReservedBytes    snapshot.Bytes `json:"reserved_bytes"`
+	LargestFreeBytes snapshot.Bytes `json:"largest_free_bytes"`
+	API              schema.Text    `json:"api"`
+	Library          schema.Text    `json:"library"`
+
+	Neighbours []Process        `json:"neighbours"`
+	Advice     []DocumentAdvice `json:"advice"`
+}
+
+// Process is a process at the event.
+type Process struct {
+	PID             int            `json:"pid"`
+	User            schema.Text    `json:"user"`
+	Name            schema.Text    `json:"name"`
+	UsedBytes       snapshot.Bytes `json:"used_bytes"`
+	AllocatedBytes  snapshot.Bytes `json:"allocated_bytes"`
+	CachedBytes     snapshot.Bytes `json:"cached_bytes"`
+	FragmentedBytes snapshot.Bytes `json:"fragmented_bytes"`
+}
+
+// Taker is who took the memory; the PID is null where that is not known.
+type Taker struct {
+	PID       *int           `json:"pid"`
+	FromBytes quantity.Bytes `json:"from_bytes"`
+	ToBytes   quantity.Bytes `json:"to_bytes"`
+	Began     schema.Time    `json:"began"`
+	Ended     schema.Time    `json:"ended"`
+}
+
+// DocumentAdvice is something that would have helped.
+type DocumentAdvice struct {
+	Text   schema.Text    `json:"text"`
+	Bytes  quantity.Bytes `json:"bytes"`
+	Enough bool           `json:"enough"`
+	Price  schema.Text    `json:"price"`
+
+	Rule    string      `json:"rule"`
+	Setting schema.Text `json:"setting"`
+	Source  schema.Text `json:"source"`
+}
+
+// DocumentOf is an explanation as a document.
+func DocumentOf(e *Evidence, v *Verdict) Document {
+	w := Document{
+		Schema: "vramscope/why/1", Time: schema.Time(e.Event.Time), GPU: e.Event.GPU, UUID: e.Event.Row.GPUUUID,
+		Process: processOf(&e.Process), Verdict: string(v.Cause), Reasons: schema.Texts(v.Reasons), Missing: schema.Texts(v.Missing), Since: schema.Time(v.Since),
+		RequestedBytes: e.Requested, FreeBytes: e.Free, FreeIsExact: e.Free.Known() && !e.FreeAbout, LimitBytes: e.Limit,
+		CapacityBytes: e.Capacity, ReservedBytes: e.Reserved, LargestFreeBytes: e.LargestFree,
+		Neighbours: []Process{}, Advice: []DocumentAdvice{},
+	}
+	w.Process.UsedBytes, w.Process.AllocatedBytes = e.Used, e.Allocated
+	if e.UsedLeast {
+		w.Process.UsedBytes = snapshot.Bytes{}
+	}
+	if f := e.Event.OutOfMemory; f != nil {
+		w.API, w.Library = schema.Text(f.API), schema.Text(f.Library)
+	}
+	if by := v.By; by != nil {
+		w.By = &Taker{FromBytes: by.From, ToBytes: by.To, Began: schema.Time(by.Began), Ended: schema.Time(by.End)}
+		if by.Neighbour != nil {
+			w.By.PID = &by.Neighbour.Process.ID.Process.PID
+		}
+	}
+	for i := range e.Neighbours {
+		w.Neighbours = append(w.Neighbours, processOf(&e.Neighbours[i].Process))
+	}
+	for _, a := range v.Advice {
+		w.Advice = append(w.Advice, DocumentAdvice{schema.Text(a.Text), a.Bytes.Or(0), a.Enough, schema.Text(a.Price), string(a.Rule), schema.Text(a.Setting), schema.Text(a.Source)})
+	}
+	return w
+}
+
+func processOf(p *snapshot.Process) Process {
+	return Process{
+		PID: p.ID.Process.PID, User: schema.Text(p.User), Name: schema.Text(p.Name), UsedBytes: p.Used,
+		AllocatedBytes: p.Allocated, CachedBytes: p.Cached, FragmentedBytes: p.Fragmented,
+	}
+}
