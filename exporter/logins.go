@@ -33,6 +33,9 @@ func (s *Server) guarded(first *webConfig, next http.Handler) http.Handler {
 		case s.serving.checkReaders(c) != nil:
 			http.Error(w, "the web configuration does not ask who reads any more", http.StatusServiceUnavailable)
 			return
+		case c.TLS.on() != first.TLS.on(): // the file was empty, or cut short, when the server began
+			http.Error(w, "the web configuration has turned TLS on or off: restart the daemon", http.StatusServiceUnavailable)
+			return
 		case !limit.Allow():
 			tooMany(w, "too many requests")
 			return

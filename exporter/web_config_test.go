@@ -165,6 +165,29 @@ func TestHeadersAndRateLimit(t *testing.T) {
 }
 
 // TestPasswordsThatAreChanged: one that was right is so no longer than the file says.
+// A file that is being written when the server begins has no TLS yet: no password is
+// then asked for in plain text.
+func TestNothingIsServedPlainWhereTLSIsWanted(t *testing.T) {
+	path := configFile(t, "")
+	address, _ := serving(t, path)
+	get := func(want int) {
+		t.Helper()
+		resp, err := http.Get("http://" + address + "/healthz") //nolint:noctx // a test
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = resp.Body.Close() }()
+		if resp.StatusCode != want || resp.Header.Get("WWW-Authenticate") != "" {
+			t.Errorf("%s, want %d", resp.Status, want)
+		}
+	}
+	get(http.StatusOK)
+	if err := os.WriteFile(path, []byte("tls_server_config: {cert_file: cert.pem, key_file: key.pem}\n"+withPassword(t)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	get(http.StatusServiceUnavailable)
+}
+
 func TestPasswordsThatAreChanged(t *testing.T) {
 	path := configFile(t, withPassword(t))
 	address, _ := serving(t, path)
