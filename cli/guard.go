@@ -206,10 +206,10 @@ func importanceInWords(entries []guard.Importance) string {
 	distributed := false
 	for i := range entries {
 		e := &entries[i]
-		var of []string
+		var conditions []string
 		for _, part := range []struct{ what, pattern string }{{"user", e.User}, {"command", e.Command}, {"job", e.Job}} {
 			if part.pattern != "" {
-				of = append(of, part.what+" "+text.Clean(part.pattern))
+				conditions = append(conditions, part.what+" "+text.Clean(part.pattern))
 			}
 		}
 		worth := fmt.Sprintf("%+d", e.Value)
@@ -220,7 +220,7 @@ func importanceInWords(entries []guard.Importance) string {
 			distributed = true
 			worth += ", also in a distributed job"
 		}
-		s += fmt.Sprintf("  %-10s %s\n", worth, strings.Join(of, ", "))
+		s += fmt.Sprintf("  %-10s %s\n", worth, strings.Join(conditions, ", "))
 	}
 	if distributed {
 		return s + "Processes of other distributed jobs are never touched.\n"

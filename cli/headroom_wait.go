@@ -95,8 +95,8 @@ func nearest(r *headroom.Report) string {
 	if len(short) == 0 {
 		return ""
 	}
-	least := slices.MinFunc(short, func(a, b headroom.Place) int { return cmp.Compare(a.Short, b.Short) })
-	return fmt.Sprintf("; GPU %s is %s short", least.Label, least.Short)
+	nearest := slices.MinFunc(short, func(a, b headroom.Place) int { return cmp.Compare(a.Short, b.Short) })
+	return fmt.Sprintf("; GPU %s is %s short", nearest.Label, nearest.Short)
 }
 
 // betweenLines is the least time between two lines outside of a terminal: an

@@ -112,8 +112,8 @@ func (a *Alerts) concerns(snap *snapshot.Snapshot, alert *snapshot.Alert) bool {
 	}
 	for i := range snap.Rows {
 		p := &snap.Rows[i]
-		here := alert.GPUUUID == "" || p.ID.GPUUUID == alert.GPUUUID && (!alert.Instance.MIG || p.ID.Instance == alert.Instance)
-		if here && a.owns(p) {
+		affected := alert.GPUUUID == "" || p.ID.GPUUUID == alert.GPUUUID && (!alert.Instance.MIG || p.ID.Instance == alert.Instance)
+		if affected && a.owns(p) {
 			return true
 		}
 	}

@@ -31,18 +31,18 @@ func (w *writer) alerts(snap *snapshot.Snapshot) {
 		if a.Severity == snapshot.Urgent {
 			severity = "urgent"
 		}
-		of := about{"", string(a.Kind), severity}
+		key := about{"", string(a.Kind), severity}
 		if snap.GPU(a.GPUUUID) != nil {
-			of.uuid = a.GPUUUID
+			key.uuid = a.GPUUUID
 		}
-		standing[of]++
+		standing[key]++
 	}
 	for a, n := range standing {
-		var of labels
+		var subject labels
 		if a.uuid != "" {
-			of = gpuLabels(snap.GPU(a.uuid))
+			subject = gpuLabels(snap.GPU(a.uuid))
 		}
-		w.exported(metric.Alerts, of, float64(n), a.kind, a.severity)
+		w.exported(metric.Alerts, subject, float64(n), a.kind, a.severity)
 	}
 }
 
@@ -56,43 +56,43 @@ func gpuLabels(g *snapshot.GPU) labels {
 
 // gpu writes what is known of a GPU. While it does not answer, that is its state.
 func (w *writer) gpu(snap *snapshot.Snapshot, g *snapshot.GPU) {
-	of := gpuLabels(g)
-	w.exported(metric.GPUInfo, of, 1, g.Name, g.PCIBusID)
-	w.exported(metric.GPUState, of, 1, string(g.State))
+	subject := gpuLabels(g)
+	w.exported(metric.GPUInfo, subject, 1, g.Name, g.PCIBusID)
+	w.exported(metric.GPUState, subject, 1, string(g.State))
 	if g.State != snapshot.GPUOK {
 		return
 	}
 	sums := sumOf(snap, func(p *snapshot.Process) bool { return p.ID.GPUUUID == g.UUID })
 	for id := range metric.Count {
 		if metric.Table[id].Of&metric.GPU != 0 {
-			w.measured(metric.GPU, id, of, g.Value(id))
+			w.measured(metric.GPU, id, subject, g.Value(id))
 		} else {
-			w.measured(metric.GPU, id, of, sums[id])
+			w.measured(metric.GPU, id, subject, sums[id])
 		}
 	}
 	if n, ok := g.ProcessCount.Value(); ok {
-		w.exported(metric.GPUProcesses, of, float64(n))
+		w.exported(metric.GPUProcesses, subject, float64(n))
 	}
 	for _, reason := range g.Throttled {
-		w.exported(metric.GPUThrottled, of, 1, reason)
+		w.exported(metric.GPUThrottled, subject, 1, reason)
 	}
 	if on, ok := g.ECC.Enabled.Value(); ok {
-		w.exported(metric.ECCEnabled, of, map[bool]float64{true: 1}[on])
+		w.exported(metric.ECCEnabled, subject, map[bool]float64{true: 1}[on])
 	}
 	for kind, count := range map[string]quantity.Optional[uint64]{"corrected": g.ECC.Corrected, "uncorrected": g.ECC.Uncorrected} {
 		if n, ok := count.Value(); ok {
-			w.exported(metric.ECCErrors, of, float64(n), kind)
+			w.exported(metric.ECCErrors, subject, float64(n), kind)
 		}
 	}
 	if full := g.FullIn; full != nil {
-		w.exported(metric.FullIn, of, full.Median.Seconds())
-		w.exported(metric.FullInEarliest, of, full.Earliest.Seconds())
+		w.exported(metric.FullIn, subject, full.Median.Seconds())
+		w.exported(metric.FullInEarliest, subject, full.Earliest.Seconds())
 		if full.Latest > 0 {
-			w.exported(metric.FullInLatest, of, full.Latest.Seconds())
+			w.exported(metric.FullInLatest, subject, full.Latest.Seconds())
 		}
 	}
 	for _, p := range g.Predicted {
-		w.exported(metric.Predicted, of, float64(p.Median), seconds(p.Horizon))
+		w.exported(metric.Predicted, subject, float64(p.Median), seconds(p.Horizon))
 	}
 	for i := range g.Instances {
 		w.instance(snap, g, &g.Instances[i])
@@ -101,18 +101,18 @@ func (w *writer) gpu(snap *snapshot.Snapshot, g *snapshot.GPU) {
 
 // instance writes what is known of a MIG instance.
 func (w *writer) instance(snap *snapshot.Snapshot, g *snapshot.GPU, in *snapshot.Instance) {
-	of := labelsOf(metric.Instance, number(g.Index), g.UUID, instanceName(in.ID))
-	w.exported(metric.MIGInfo, of, 1, in.UUID, in.Profile)
+	subject := labelsOf(metric.Instance, number(g.Index), g.UUID, instanceName(in.ID))
+	w.exported(metric.MIGInfo, subject, 1, in.UUID, in.Profile)
 	sums := sumOf(snap, func(p *snapshot.Process) bool { return p.ID.GPUUUID == g.UUID && p.ID.Instance == in.ID })
 	for id := range metric.FirstSensor {
 		if metric.Table[id].Of&metric.GPU != 0 {
-			w.measured(metric.Instance, id, of, in.Memory.Value(id))
+			w.measured(metric.Instance, id, subject, in.Memory.Value(id))
 		} else {
-			w.measured(metric.Instance, id, of, sums[id])
+			w.measured(metric.Instance, id, subject, sums[id])
 		}
 	}
 	if in.FullIn != nil {
-		w.exported(metric.MIGFullIn, of, in.FullIn.Median.Seconds())
+		w.exported(metric.MIGFullIn, subject, in.FullIn.Median.Seconds())
 	}
 }
 

@@ -133,18 +133,18 @@ func (g *gpuCounters) takeXIDs(xids []snapshot.XID) {
 // What it has counted when it is first heard of is the past, unless the process began
 // after the exporter; the sampler makes an event of later errors alone.
 func (c *counters) takeReports(snap *snapshot.Snapshot, noted map[snapshot.RowID]int64) {
-	here := make(map[snapshot.RowID]reported, len(c.probes))
+	current := make(map[snapshot.RowID]reported, len(c.probes))
 	for i := range snap.Rows {
 		p := &snap.Rows[i]
 		before, known := c.probes[p.ID]
 		if p.Probe == nil || !p.Probe.AllocRetries.Known() && !p.Probe.OutOfMemoryCount.Known() {
 			if known {
-				here[p.ID] = before // its probe does not answer at present
+				current[p.ID] = before // its probe does not answer at present
 			}
 			continue
 		}
 		now := reported{p.Probe.AllocRetries.Or(before.retries), p.Probe.OutOfMemoryCount.Or(before.outOfMemory)}
-		here[p.ID] = now
+		current[p.ID] = now
 		g := c.gpus[p.ID.GPUUUID]
 		if g == nil {
 			continue
@@ -163,7 +163,7 @@ func (c *counters) takeReports(snap *snapshot.Snapshot, noted map[snapshot.RowID
 			g.outOfMemory.add(snap.Time, failed)
 		}
 	}
-	c.probes = here
+	c.probes = current
 }
 
 func (c *counters) write(w *writer, snap *snapshot.Snapshot) {
@@ -172,15 +172,15 @@ func (c *counters) write(w *writer, snap *snapshot.Snapshot) {
 		if g == nil {
 			continue
 		}
-		of := gpuLabels(&snap.GPUs[i])
-		g.outOfMemory.write(w, metric.OutOfMemory, of, snap.Time)
-		g.retries.write(w, metric.AllocRetries, of, snap.Time)
+		subject := gpuLabels(&snap.GPUs[i])
+		g.outOfMemory.write(w, metric.OutOfMemory, subject, snap.Time)
+		g.retries.write(w, metric.AllocRetries, subject, snap.Time)
 		for code, n := range g.xids {
-			w.exported(metric.XIDErrors, of, float64(n), number(int(code)))
+			w.exported(metric.XIDErrors, subject, float64(n), number(int(code)))
 		}
 		if snap.Guard != nil {
-			w.exported(metric.Flushes, of, g.flushes)
-			w.exported(metric.FlushedBytes, of, g.flushed)
+			w.exported(metric.Flushes, subject, g.flushes)
+			w.exported(metric.FlushedBytes, subject, g.flushed)
 		}
 	}
 	if snap.Guard == nil {

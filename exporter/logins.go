@@ -108,9 +108,9 @@ func (l *logins) check(r *http.Request, users map[string]string) error {
 		hash = nobody
 	}
 	var sum [sha256.Size]byte
-	of := hmac.New(sha256.New, l.secret[:])
-	_, _ = fmt.Fprintf(of, "%q %q", hash, password) // it never fails
-	of.Sum(sum[:0])
+	mac := hmac.New(sha256.New, l.secret[:])
+	_, _ = fmt.Fprintf(mac, "%q %q", hash, password) // it never fails
+	mac.Sum(sum[:0])
 	if l.known(sum) {
 		return nil
 	}

@@ -146,14 +146,14 @@ func (g *group) size() float64 {
 // info series, without one they are those of every series.
 func (e *Exporter) writeGroup(w *writer, uuid string, g *group) {
 	values := g.values
-	of := labels{}.with([]string{"uuid", "mig"}, []string{uuid, g.mig})
+	subject := labels{}.with([]string{"uuid", "mig"}, []string{uuid, g.mig})
 	if e.keeps(pidLabel) {
-		of = of.with(e.names[:1], values[:1])
-		w.exported(metric.ProcessInfo, of, 1, values[1:]...)
+		subject = subject.with(e.names[:1], values[:1])
+		w.exported(metric.ProcessInfo, subject, 1, values[1:]...)
 	} else {
-		of = of.with(e.names, values)
+		subject = subject.with(e.names, values)
 	}
 	for id := range metric.FirstSensor {
-		w.measured(metric.Process, id, of, g.figures[id])
+		w.measured(metric.Process, id, subject, g.figures[id])
 	}
 }

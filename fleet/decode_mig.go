@@ -35,17 +35,17 @@ func (d *decoder) ofMIG(s *series, name string) bool {
 	if !known && name != exported(metric.MIGInfo) && name != exported(metric.MIGFullIn) {
 		return false
 	}
-	g, of := d.gpu(s.label("uuid"), s.label("gpu")), instanceOf(s.label("mig"))
-	if g == nil || !of.MIG {
+	g, instance := d.gpu(s.label("uuid"), s.label("gpu")), instanceOf(s.label("mig"))
+	if g == nil || !instance.MIG {
 		return true
 	}
-	if g.instances[of] == nil {
+	if g.instances[instance] == nil {
 		if len(g.instances) >= mostInstances {
 			return true
 		}
-		g.instances[of] = &instanceFigures{snapshot.Instance{ID: of}, map[field]float64{}}
+		g.instances[instance] = &instanceFigures{snapshot.Instance{ID: instance}, map[field]float64{}}
 	}
-	in := g.instances[of]
+	in := g.instances[instance]
 	switch {
 	case name == exported(metric.MIGInfo):
 		in.instance.UUID, in.instance.Profile = s.label("mig_uuid"), s.label("profile")

@@ -36,18 +36,18 @@ func (d *decoder) process(s *series, id metric.ID) {
 	if p == nil || s.value < -most || s.value > most {
 		return
 	}
-	of := func(source quantity.Source) snapshot.Bytes { return quantity.From(quantity.Bytes(s.value), source) }
+	value := func(source quantity.Source) snapshot.Bytes { return quantity.From(quantity.Bytes(s.value), source) }
 	switch id {
 	case metric.Used:
-		p.Used = of(quantity.Driver)
+		p.Used = value(quantity.Driver)
 	case metric.Allocated:
-		p.Allocated = of(quantity.Probe)
+		p.Allocated = value(quantity.Probe)
 	case metric.Cached:
-		p.Cached = of(quantity.Probe)
+		p.Cached = value(quantity.Probe)
 	case metric.Fragmented:
-		p.Fragmented = of(quantity.Probe)
+		p.Fragmented = value(quantity.Probe)
 	case metric.Returnable:
-		p.Returnable = of(quantity.Probe)
+		p.Returnable = value(quantity.Probe)
 	}
 }
 

@@ -72,10 +72,10 @@ func (p *Prometheus) Past(ctx context.Context, box string, from, to time.Time) (
 		}
 	}
 	step := max(to.Sub(from)/pastPoints, time.Second).Truncate(time.Second)
-	of := "instance=" + strconv.Quote(box)
-	query := "{" + oneOf("__name__", names) + "," + of + "}"
+	selector := "instance=" + strconv.Quote(box)
+	query := "{" + oneOf("__name__", names) + "," + selector + "}"
 	for _, e := range exporters[1:] {
-		query += " or " + e.expression(used, of, "uuid")
+		query += " or " + e.expression(used, selector, "uuid")
 	}
 	matrix, err := p.api.queryRange(ctx, query, from, to, step)
 	if err != nil {
@@ -107,15 +107,15 @@ func (p *Prometheus) Past(ctx context.Context, box string, from, to time.Time) (
 // seriesKey is the history's name for a series, and what its values are multiplied by.
 func seriesKey(s *series) (key snapshot.SeriesKey, unit float64, ok bool) {
 	name, uuid := s.label("__name__"), s.label("uuid")
-	if id, of := ofGPU[name]; of {
+	if id, found := ofGPU[name]; found {
 		return snapshot.SeriesKey{Metric: id, GPUUUID: uuid}, 1 / metric.Table[id].Unit.Base(1), true
 	}
-	if id, of := ofProcess[name]; of {
+	if id, found := ofProcess[name]; found {
 		pid, err := strconv.Atoi(s.label("pid"))
 		row := snapshot.RowID{Process: process.Identity{PID: max(pid, 0), StartTime: 1}, GPUUUID: uuid, Instance: instanceOf(s.label("mig"))}
 		return snapshot.SeriesKey{Metric: id, GPUUUID: uuid, Row: row, Instance: row.Instance}, 1, err == nil
 	}
-	if id, of := ofInstance[name]; of {
+	if id, found := ofInstance[name]; found {
 		instance := instanceOf(s.label("mig"))
 		return snapshot.SeriesKey{Metric: id, GPUUUID: uuid, Instance: instance}, 1, instance.MIG
 	}

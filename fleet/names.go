@@ -50,11 +50,11 @@ const (
 	count       field = "count"
 )
 
-// of says how the GPUs of a box are put together.
-var of = map[field]string{utilization: "avg", temperature: "max", slowdown: "min", fullIn: "min", earliest: "min", latest: "min"}
+// aggregation is how the figures of a box's GPUs become one; without an entry, by their sum.
+var aggregation = map[field]string{utilization: "avg", temperature: "max", slowdown: "min", fullIn: "min", earliest: "min", latest: "min"}
 
 func together(f field) string {
-	if word, ok := of[f]; ok {
+	if word, ok := aggregation[f]; ok {
 		return word
 	}
 	return "sum"

@@ -138,15 +138,15 @@ func (e *Engine) judge(snap *snapshot.Snapshot) {
 			e.sharing[t.owner] = true
 		}
 		rules := e.rulesAt(snap, p.ID.GPUUUID)
-		of := func(is func(*snapshot.Snapshot, *snapshot.Process, int) bool) bool {
+		anyRule := func(is func(*snapshot.Snapshot, *snapshot.Process, int) bool) bool {
 			return slices.ContainsFunc(rules, func(rule int) bool { return is(snap, p, rule) })
 		}
 		switch {
 		case len(rules) == 0:
 			s.Reason = "no rule is for its GPU"
-		case !of(e.touches):
+		case !anyRule(e.touches):
 			s.Reason = "another user's process"
-		case !of(e.allowed):
+		case !anyRule(e.allowed):
 			s.Reason = "the rules for it are turned off"
 		default:
 			s.Reason = cmp.Or(excluded, t.waits(e.now, p))

@@ -172,16 +172,16 @@ type Family struct {
 // of the box, of GPUs, of MIG instances and of processes.
 func Families() []Family {
 	var all []Family
-	for _, of := range []Subject{0, GPU, Instance, Process} {
+	for _, subject := range []Subject{0, GPU, Instance, Process} {
 		for i := range ExportTable {
-			if e := &ExportTable[i]; e.Of == of {
-				all = append(all, Family{e.Name, of, slices.Concat(of.Labels(), e.Labels), e.Help})
+			if e := &ExportTable[i]; e.Of == subject {
+				all = append(all, Family{e.Name, subject, slices.Concat(subject.Labels(), e.Labels), e.Help})
 			}
 		}
 		for id := range Count {
-			name := Table[id].ExportedAs(of)
-			if name != "" && (of != Instance || id < FirstSensor && id != Unattributed) {
-				all = append(all, Family{name, of, of.Labels(), Table[id].ExportedHelp()})
+			name := Table[id].ExportedAs(subject)
+			if name != "" && (subject != Instance || id < FirstSensor && id != Unattributed) {
+				all = append(all, Family{name, subject, subject.Labels(), Table[id].ExportedHelp()})
 			}
 		}
 	}

@@ -157,7 +157,7 @@ func checksum(of, at int64, data []byte) uint32 {
 	return crc32.Update(crc32.Checksum(key[:], polynomial), polynomial, data)
 }
 
-// checked makes data that was appended behind checksumBytes a row's.
+// checked writes the checksum into the first checksumBytes of data.
 func checked(of, at int64, data []byte) []byte {
 	binary.LittleEndian.PutUint32(data, checksum(of, at, data[checksumBytes:]))
 	return data

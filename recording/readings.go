@@ -162,8 +162,8 @@ func (w *walk) ticks(times []int64, columns []readColumn) error {
 			continue
 		}
 		for rest := columns; len(rest) > 0; {
-			of := rest[0].of
-			n := slices.IndexFunc(rest, func(c readColumn) bool { return c.of.compare(of) != 0 })
+			series := rest[0].of
+			n := slices.IndexFunc(rest, func(c readColumn) bool { return c.of.compare(series) != 0 })
 			if n < 0 {
 				n = len(rest)
 			}

@@ -80,8 +80,8 @@ func (r *Running) Process5Min(visit func(*Process5Min)) {
 // spread is a figure over the time that its window covers.
 func (s *sum) spread(covered int64) (out Sum) {
 	if s.covered > 0 {
-		of := func(v int64) snapshot.Bytes { return quantity.From(quantity.Bytes(v), quantity.Computed) }
-		out = Sum{of(s.min), of(int64(math.Round(s.area / float64(covered)))), of(s.max)}
+		computed := func(v int64) snapshot.Bytes { return quantity.From(quantity.Bytes(v), quantity.Computed) }
+		out = Sum{computed(s.min), computed(int64(math.Round(s.area / float64(covered)))), computed(s.max)}
 	}
 	return out
 }

@@ -167,18 +167,18 @@ func Returnable(snap *snapshot.Snapshot, r Request) quantity.Bytes {
 
 // keeps is what the process may keep after each step.
 func keeps(snap *snapshot.Snapshot, r Request) []quantity.Bytes {
-	var most quantity.Bytes
+	var largest quantity.Bytes
 	parts := r.Level == Gradual && !r.DryRun
 	for _, p := range action.Rows(snap, r.Process, r.Devices...) {
-		most = max(most, p.Frees())
+		largest = max(largest, p.Frees())
 		parts = parts && p.FlushesInParts()
 	}
-	if !parts || most <= 0 {
+	if !parts || largest <= 0 {
 		return []quantity.Bytes{0}
 	}
 	var keeps []quantity.Bytes
 	for left := steps - 1; left >= 0; left-- {
-		keeps = append(keeps, most/steps*quantity.Bytes(left))
+		keeps = append(keeps, largest/steps*quantity.Bytes(left))
 	}
 	return keeps
 }

@@ -148,7 +148,7 @@ func (r *Result) sum(figure func(*Device) quantity.Bytes) quantity.Bytes {
 	return sum
 }
 
-// known is a sum that is unknown unless all of its parts are known.
+// known sums a figure over the devices. The sum is known only if every part is.
 func (r *Result) known(source quantity.Source, figure func(*Device) snapshot.Bytes) snapshot.Bytes {
 	var sum quantity.Bytes
 	for i := range r.Devices {

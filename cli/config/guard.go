@@ -92,17 +92,17 @@ type reader struct {
 	path  string
 	table map[string]any
 	known []string
-	wrong *guardError
+	err   *guardError
 }
 
 func (r *reader) fail(key string, err error) {
-	if r.wrong == nil && err != nil {
-		r.wrong = &guardError{path: strings.TrimSuffix(r.path+"."+key, "."), err: err}
+	if r.err == nil && err != nil {
+		r.err = &guardError{path: strings.TrimSuffix(r.path+"."+key, "."), err: err}
 	}
 }
 
-// of is a key's value of a type, the zero value where there is none.
-func of[T any](r *reader, key, wants string) (value T, ok bool) {
+// valueOf reads a key that has a value of this type; without the key, the zero value.
+func valueOf[T any](r *reader, key, wants string) (value T, ok bool) {
 	r.known = append(r.known, key)
 	found, there := r.table[key]
 	if !there {
@@ -115,7 +115,7 @@ func of[T any](r *reader, key, wants string) (value T, ok bool) {
 }
 
 func (r *reader) text(key string) string {
-	value, there := of[string](r, key, "a text")
+	value, there := valueOf[string](r, key, "a text")
 	switch {
 	case there && value == "": // else it would mean what the key's absence means: any, or none
 		r.fail(key, errors.New("it is empty"))
@@ -127,15 +127,15 @@ func (r *reader) text(key string) string {
 
 // part is a table in the table.
 func (r *reader) part(key string, read func(*reader)) {
-	table, ok := of[map[string]any](r, key, "a table: { … }")
+	table, ok := valueOf[map[string]any](r, key, "a table: { … }")
 	if !ok {
 		return
 	}
 	in := &reader{path: r.path + "." + key, table: table}
 	read(in)
 	in.end()
-	if r.wrong == nil {
-		r.wrong = in.wrong
+	if r.err == nil {
+		r.err = in.err
 	}
 }
 
@@ -156,13 +156,13 @@ func (r *reader) end() {
 // setGuardLists reads the rules and the importance of the table [guard].
 func (s *Settings) setGuardLists(value any) *guardError {
 	table, _ := value.(map[string]any) // what is no table has been refused
-	rules, wrong := listOf(table, "rule", ruleList, mostRules)
-	entries, alsoWrong := listOf(table, "importance", importanceList, mostImportance)
-	switch {
-	case wrong != nil:
-		return wrong
-	case alsoWrong != nil:
-		return alsoWrong
+	rules, err := listOf(table, "rule", ruleList, mostRules)
+	if err != nil {
+		return err
+	}
+	entries, err := listOf(table, "importance", importanceList, mostImportance)
+	if err != nil {
+		return err
 	}
 	s.Guard.Rules, s.Guard.Importance = nil, nil
 	names := map[string]bool{}
@@ -174,15 +174,15 @@ func (s *Settings) setGuardLists(value any) *guardError {
 			r.fail("name", fmt.Errorf("there are two rules with the name %q", name))
 		}
 		names[name] = true
-		if r.wrong != nil {
-			return r.wrong
+		if r.err != nil {
+			return r.err
 		}
 	}
 	for i, entry := range entries {
 		r := &reader{path: fmt.Sprintf("%s[%d]", importanceList, i), table: entry}
 		s.Guard.Importance = append(s.Guard.Importance, readImportance(r))
-		if r.wrong != nil {
-			return r.wrong
+		if r.err != nil {
+			return r.err
 		}
 	}
 	return nil
@@ -227,7 +227,7 @@ func readRule(r *reader) guard.Rule {
 	if rule.Users != guard.Own && rule.Users != guard.All {
 		r.fail("users", fmt.Errorf("%q is neither own nor all", string(rule.Users)))
 	}
-	items, named := of[[]any](r, "steps", `a list: ["gradual", "selective", "urgent"]`)
+	items, named := valueOf[[]any](r, "steps", `a list: ["gradual", "selective", "urgent"]`)
 	if named && len(items) == 0 {
 		r.fail("steps", errors.New("the list is empty: without the key it is all three"))
 	}
@@ -253,13 +253,13 @@ func readImportance(r *reader) guard.Importance {
 	r.part("match", func(in *reader) {
 		entry.User, entry.Command, entry.Job = in.text("user"), in.text("command"), in.text("job")
 	})
-	value, _ := of[int64](r, "value", "a whole number, −1000 to 1000")
+	value, _ := valueOf[int64](r, "value", "a whole number, −1000 to 1000")
 	if value < guard.LeastImportant || value > guard.MostImportant {
 		r.fail("value", fmt.Errorf("%d is out of range: −1000 to 1000", value))
 	}
 	entry.Value = int(value)
-	entry.Protect, _ = of[bool](r, "protect", "true or false")
-	entry.Distributed, _ = of[bool](r, "distributed", "true or false")
+	entry.Protect, _ = valueOf[bool](r, "protect", "true or false")
+	entry.Distributed, _ = valueOf[bool](r, "distributed", "true or false")
 	r.end()
 	if entry.User == "" && entry.Command == "" && entry.Job == "" {
 		r.fail("match", errors.New(`say whose: match = { user = "ci" }, with command or job besides or instead; "*" is any`))

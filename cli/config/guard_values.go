@@ -61,8 +61,8 @@ func gpuRange(item string) ([]string, error) {
 		to = from
 	}
 	first, err := strconv.ParseUint(from, 10, 16)
-	last, alsoErr := strconv.ParseUint(to, 10, 16)
-	if err != nil || alsoErr != nil || last < first || last > mostGPU {
+	last, lastErr := strconv.ParseUint(to, 10, 16)
+	if err != nil || lastErr != nil || last < first || last > mostGPU {
 		return nil, fmt.Errorf("%q is neither a GPU's index, nor a range like 0-3, nor a UUID (GPU-…)", item)
 	}
 	var gpus []string

@@ -114,7 +114,7 @@ func lines(sections []section) []string {
 
 func (b *Box) configuration() []finding {
 	if b.ConfigErr != nil {
-		return []finding{because(b.ConfigErr, "settings")}
+		return []finding{failed(b.ConfigErr, "settings")}
 	}
 	if _, err := os.Stat(b.ConfigPath); err != nil {
 		return []finding{{verdict: neither, what: "file", text: text.Clean(b.ConfigPath) + " is not there: defaults"}}
@@ -122,8 +122,8 @@ func (b *Box) configuration() []finding {
 	return []finding{{verdict: works, what: "file", text: text.Clean(b.ConfigPath)}}
 }
 
-// because is a failure as a finding, with its advice where it has some.
-func because(err error, what string) finding {
+// failed reports an error as a finding, with the advice that it carries.
+func failed(err error, what string) finding {
 	f := finding{verdict: fails, what: what, text: text.Clean(err.Error())}
 	var advising interface{ Advice() []string }
 	if errors.As(err, &advising) {

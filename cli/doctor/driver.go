@@ -69,7 +69,7 @@ func (b *Box) why(what string) finding {
 		// A probe answers, so that the monitor works without a driver.
 		return finding{verdict: fails, what: what, text: text.Clean(cmp.Or(b.Snapshot.Driver.Message, string(b.Snapshot.Driver.State)))}
 	}
-	return because(b.Unusable, what)
+	return failed(b.Unusable, what)
 }
 
 // missingCalls lists the calls of which the library has no form, old or new.

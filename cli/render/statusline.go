@@ -77,7 +77,7 @@ func (t *table) share(used, total snapshot.Bytes) string {
 // fullest is the GPU with the greatest share of its capacity in use.
 func fullest(snap *snapshot.Snapshot) *snapshot.GPU {
 	var best *snapshot.GPU
-	most := -1.0
+	highest := -1.0
 	for i := range snap.GPUs {
 		g := &snap.GPUs[i]
 		used, known := g.Memory.Used.Value()
@@ -85,8 +85,8 @@ func fullest(snap *snapshot.Snapshot) *snapshot.GPU {
 		if !known || !measured || capacity <= 0 {
 			continue
 		}
-		if share := float64(used) / float64(capacity); share > most {
-			best, most = g, share
+		if share := float64(used) / float64(capacity); share > highest {
+			best, highest = g, share
 		}
 	}
 	return best

@@ -182,7 +182,7 @@ func decode(line []byte, into *answer) error {
 	return nil
 }
 
-// reports are what the probes of all processes report. What cannot be is left out.
+// reports asks for the probes' reports of all processes. It drops the impossible ones.
 func (c *Client) reports(ctx context.Context, now func() time.Time) ([]probe.Answer, error) {
 	var a answer
 	if err := c.ask(ctx, &request{Cmd: cmdReports}, &a); err != nil {

@@ -89,10 +89,10 @@ func numbersOf(p *snapshot.Process) snapshot.Process {
 	for i := range p.Allocators {
 		out.Allocators[i] = numbersOfAllocator(&p.Allocators[i])
 	}
-	if of := p.Probe; of != nil {
+	if shared := p.Probe; shared != nil {
 		out.Probe = &snapshot.Probe{
-			State: of.State, Age: of.Age, Mismatch: of.Mismatch, Doubted: of.Doubted, Skewed: of.Skewed, Rejected: of.Rejected, Claimed: of.Claimed,
-			ByDaemon: of.ByDaemon, OutOfMemoryCount: of.OutOfMemoryCount, AllocRetries: of.AllocRetries,
+			State: shared.State, Age: shared.Age, Mismatch: shared.Mismatch, Doubted: shared.Doubted, Skewed: shared.Skewed, Rejected: shared.Rejected, Claimed: shared.Claimed,
+			ByDaemon: shared.ByDaemon, OutOfMemoryCount: shared.OutOfMemoryCount, AllocRetries: shared.AllocRetries,
 		}
 	}
 	return out
@@ -125,10 +125,10 @@ func sharedEvent(e *snapshot.Event) *snapshot.Event {
 	out := &snapshot.Event{
 		Time: e.Time, Kind: e.Kind, GPU: e.GPU, GPUUUID: e.GPUUUID, Row: e.Row, User: e.User, Severity: e.Severity, Message: e.Message, Bytes: e.Bytes,
 	}
-	if of := e.OutOfMemory; of != nil {
+	if failure := e.OutOfMemory; failure != nil {
 		out.OutOfMemory = &snapshot.OutOfMemory{
-			Requested: of.Requested, Free: of.Free, Limit: of.Limit, Allocator: probe.CommonKind(of.Allocator), Reserved: of.Reserved,
-			Allocated: of.Allocated, LargestFree: of.LargestFree,
+			Requested: failure.Requested, Free: failure.Free, Limit: failure.Limit, Allocator: probe.CommonKind(failure.Allocator), Reserved: failure.Reserved,
+			Allocated: failure.Allocated, LargestFree: failure.LargestFree,
 		}
 	}
 	return out

@@ -219,11 +219,11 @@ func (s *Server) caught() {
 // full reports whether a user may open no more connections. The lock is held.
 func (s *Server) full(uid uint32) bool {
 	same, others := 0, 0
-	for _, of := range s.open {
-		if of == uid {
+	for _, user := range s.open {
+		if user == uid {
 			same++
 		}
-		if !owner(of) {
+		if !owner(user) {
 			others++
 		}
 	}

@@ -47,20 +47,20 @@ func isOn(snap *snapshot.Snapshot, ask *guard.Ask) bool {
 func (r *Runner) admit(who askers, now time.Time) *guard.RescueError {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	of := r.rescues[who]
-	if of == nil {
-		of = &rescues{refused: make(map[refusal]time.Time)}
-		r.rescues[who] = of
+	own := r.rescues[who]
+	if own == nil {
+		own = &rescues{refused: make(map[refusal]time.Time)}
+		r.rescues[who] = own
 	}
-	of.begun = slices.DeleteFunc(of.begun, func(then time.Time) bool { return now.Sub(then) >= time.Minute })
+	own.begun = slices.DeleteFunc(own.begun, func(then time.Time) bool { return now.Sub(then) >= time.Minute })
 	switch {
-	case of.underWay:
+	case own.underWay:
 		return &guard.RescueError{Code: guard.RescueBusy, Reason: "another rescue of this user is under way on this GPU"}
-	case len(of.begun) >= mostRescues:
+	case len(own.begun) >= mostRescues:
 		return &guard.RescueError{Code: guard.RescueLimit, Reason: "the limit of " + strconv.Itoa(mostRescues) + " rescues of a user a minute on a GPU is reached"}
 	}
-	of.underWay = true
-	of.begun = append(of.begun, now)
+	own.underWay = true
+	own.begun = append(own.begun, now)
 	return nil
 }
 

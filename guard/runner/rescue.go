@@ -71,11 +71,11 @@ func (r *Runner) Rescue(ctx context.Context, ask guard.Ask) (guard.Room, func(gu
 			return refuse(guard.NoRoom, "PID %d is not on GPU %d", ask.Process.PID, g.Index)
 		}
 	}
-	of := askers{device, ask.UID}
-	if why := r.admit(of, began); why != nil {
+	who := askers{device, ask.UID}
+	if why := r.admit(who, began); why != nil {
 		return guard.Room{}, nil, why
 	}
-	defer r.release(of)
+	defer r.release(who)
 	r.Sample(ctx)
 	free := r.freeOn(device)
 	for range claimSamples {
@@ -101,7 +101,7 @@ func (r *Runner) Rescue(ctx context.Context, ask guard.Ask) (guard.Room, func(gu
 	case len(givers) > 0:
 		reason = fmt.Sprintf("%s freed, and %s are free", room.Freed, room.Free)
 	}
-	if now := r.Clock(); r.isNews(of, refusal{ask.Process, strings.Map(guard.WithoutDigits, reason)}, now) {
+	if now := r.Clock(); r.isNews(who, refusal{ask.Process, strings.Map(guard.WithoutDigits, reason)}, now) {
 		r.noteRescue(ask, givers, guard.RescueOutcome{Known: true, Waited: now.Sub(began)}, reason)
 	}
 	return refuse(guard.NoRoom, "%s", reason)

@@ -115,9 +115,9 @@ func (a *Attacher) readPython(pid int, p *program, executable string, maps []map
 		if err != nil {
 			return nil, err
 		}
-		here := slices.DeleteFunc(slices.Clone(wanted), func(name string) bool { return library.function(name) == 0 })
-		wanted = slices.DeleteFunc(slices.Clone(wanted), func(name string) bool { return slices.Contains(here, name) })
-		if err := errors.Join(found.take(library, here), library.close()); err != nil {
+		present := slices.DeleteFunc(slices.Clone(wanted), func(name string) bool { return library.function(name) == 0 })
+		wanted = slices.DeleteFunc(slices.Clone(wanted), func(name string) bool { return slices.Contains(present, name) })
+		if err := errors.Join(found.take(library, present), library.close()); err != nil {
 			return nil, err
 		}
 	}

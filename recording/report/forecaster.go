@@ -151,8 +151,8 @@ func (b *Builder) forecaster(events []schema.ReportEvent) (schema.ReportForecast
 		})
 	}
 	all, missed, sudden := 0, 0, 0
-	for _, of := range fills {
-		for _, f := range of {
+	for _, fill := range fills {
+		for _, f := range fill {
 			all++
 			switch {
 			case f.led:

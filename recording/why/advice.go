@@ -74,11 +74,11 @@ func toothOf(e *Evidence) (fall quantity.Bytes) {
 	if e.Steps.Or(0) < leakSteps {
 		return 0
 	}
-	var most quantity.Bytes
+	var peak quantity.Bytes
 	for _, s := range e.Recent[max(len(e.Recent)-60, 0):] {
 		if v, ok := s.Allocated.Value(); ok {
-			most = max(most, v)
-			fall = max(fall, most-v)
+			peak = max(peak, v)
+			fall = max(fall, peak-v)
 		}
 	}
 	return fall

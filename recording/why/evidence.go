@@ -218,7 +218,7 @@ func (e *Evidence) estimateFree(history snapshot.History) {
 	if e.Free.Known() {
 		return
 	}
-	most := quantity.Bytes(-1)
+	free := quantity.Bytes(-1)
 	for _, at := range []time.Time{e.Event.Time, e.Event.Time.Add(after)} {
 		snap, ok := history.At(at)
 		if !ok {
@@ -232,9 +232,9 @@ func (e *Evidence) estimateFree(history snapshot.History) {
 		if !ok || !e.Capacity.Known() {
 			return
 		}
-		most = max(most, e.Capacity.Or(0)-used)
+		free = max(free, e.Capacity.Or(0)-used)
 	}
-	e.Free, e.FreeAbout = computed(max(most, 0)), true
+	e.Free, e.FreeAbout = computed(max(free, 0)), true
 }
 
 func computed(v quantity.Bytes) snapshot.Bytes { return quantity.From(v, quantity.Computed) }

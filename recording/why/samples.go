@@ -50,10 +50,10 @@ func (e *Evidence) samples(history snapshot.History, from, to time.Time, most in
 		return nil
 	}
 	row := e.Event.Row
-	of := func(id metric.ID) []snapshot.Point {
+	points := func(id metric.ID) []snapshot.Point {
 		return history.Series(snapshot.SeriesKey{Metric: id, Row: row}, from, to, buckets)
 	}
-	used, allocated := of(metric.Used), of(metric.Allocated)
+	used, allocated := points(metric.Used), points(metric.Allocated)
 	total := history.Series(snapshot.SeriesKey{Metric: metric.Used, GPUUUID: row.GPUUUID, Instance: row.Instance}, from, to, buckets)
 	var samples []Sample
 	seen := false

@@ -147,8 +147,8 @@ func grown(e *Evidence, requested, free, used, capacity quantity.Bytes) Verdict 
 		}
 		return Verdict{Cause: OwnGrowth, Reasons: reasons}
 	}
-	least := atLeast(e.UsedLeast)
-	needs := fmt.Sprintf("It used %s%s and asked for %s more: %s%s of %s.", least, used, requested, least, needed, capacity)
+	prefix := atLeast(e.UsedLeast)
+	needs := fmt.Sprintf("It used %s%s and asked for %s more: %s%s of %s.", prefix, used, requested, prefix, needed, capacity)
 	switch {
 	case needed > capacity:
 		return own(needs, "That does not fit, whatever the other processes use.")

@@ -33,12 +33,12 @@ const maxColumn = 1 + binary.MaxVarintLen64 + 1 + blockTicks*8
 // and at most 128.
 func appendColumn(dst []byte, values []int64) []byte {
 	first := values[0]
-	least, most := first, first
+	low, high := first, first
 	var steps uint64
 	changes := 0
 	before := first
 	for _, v := range values[1:] {
-		least, most = min(least, v), max(most, v)
+		low, high = min(low, v), max(high, v)
 		if d := v - before; d != 0 {
 			changes++
 			steps |= uint64(d)
@@ -53,7 +53,7 @@ func appendColumn(dst []byte, values []int64) []byte {
 	runBytes := uvarintLen(zigzag(first)) + 1
 	before = first
 	for _, v := range values {
-		spread |= uint64(v - least)
+		spread |= uint64(v - low)
 		if d := v - before; d != 0 {
 			z := zigzag(d >> stepShift)
 			mostStep |= z
@@ -62,19 +62,19 @@ func appendColumn(dst []byte, values []int64) []byte {
 		}
 	}
 	shift := trailing(spread)
-	width := bits.Len64(uint64(most-least) >> shift)
+	width := bits.Len64(uint64(high-low) >> shift)
 	stepWidth := bits.Len64(mostStep)
-	packedBytes := uvarintLen(zigzag(least)) + 1 + (len(values)*width+7)/8
+	packedBytes := uvarintLen(zigzag(low)) + 1 + (len(values)*width+7)/8
 	deltaBytes := uvarintLen(zigzag(first)) + 1 + ((len(values)-1)*stepWidth+7)/8
 	switch {
 	case runBytes <= packedBytes && runBytes <= deltaBytes && stepWidth < 64:
 		return appendRuns(dst, values, stepShift)
 	case packedBytes <= deltaBytes:
-		dst = appendStart(dst, packed, shift, least)
+		dst = appendStart(dst, packed, shift, low)
 		dst = append(dst, byte(width))
 		w := bitWriter{dst: dst}
 		for _, v := range values {
-			w.put(uint64(v-least)>>shift, width)
+			w.put(uint64(v-low)>>shift, width)
 		}
 		return w.finish()
 	default:
