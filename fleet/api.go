@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -86,10 +87,16 @@ type sample struct {
 	value float64
 }
 
+// maxSeconds is the end of the year 9999, after which RFC 3339 has no times.
+const maxSeconds = 253402300799
+
 // UnmarshalJSON reads [1795373837.123,"0.5"].
 func (s *sample) UnmarshalJSON(content []byte) error {
 	at, value, _ := strings.Cut(strings.Trim(string(content), "[] "), ",")
 	seconds, err := strconv.ParseFloat(strings.TrimSpace(at), 64)
+	if err == nil && math.Abs(seconds) > maxSeconds {
+		err = fmt.Errorf("no such time: %s", at)
+	}
 	if err != nil {
 		return err
 	}

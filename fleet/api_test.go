@@ -23,7 +23,7 @@ func TestSamplesAreRead(t *testing.T) {
 	if err := json.Unmarshal([]byte(`[0,"NaN"]`), &got); err != nil || !math.IsNaN(got.value) {
 		t.Errorf("%v, %v", got, err)
 	}
-	for _, text := range []string{`[]`, `[1]`, `"1"`, `{}`, `[1,"x"]`, `["1","1","2"]`} {
+	for _, text := range []string{`[]`, `[1]`, `"1"`, `{}`, `[1,"x"]`, `["1","1","2"]`, `[1e300,"1"]`} {
 		if json.Unmarshal([]byte(text), &got) == nil {
 			t.Errorf("%s is taken", text)
 		}

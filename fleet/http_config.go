@@ -137,11 +137,23 @@ func (c *httpConfig) client() (*http.Client, error) {
 		}
 		transport.Proxy = http.ProxyURL(proxy)
 	}
-	client := &http.Client{Transport: transport}
-	if !c.FollowRedirects {
-		client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &http.Client{Transport: transport, CheckRedirect: c.redirect}, nil
+}
+
+// redirect lets a request go on to where an answer sends it, to another host without the
+// headers of the file: net/http itself drops Authorization alone.
+func (c *httpConfig) redirect(next *http.Request, before []*http.Request) error {
+	switch {
+	case !c.FollowRedirects:
+		return http.ErrUseLastResponse
+	case len(before) >= 10: // as net/http
+		return errors.New("stopped after 10 redirects")
+	case next.URL.Hostname() != before[0].URL.Hostname():
+		for name := range c.Headers {
+			next.Header.Del(name)
+		}
 	}
-	return client, nil
+	return nil
 }
 
 func (c *tlsConfig) settings() (*tls.Config, error) {

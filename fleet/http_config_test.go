@@ -157,14 +157,14 @@ func TestHeaders(t *testing.T) {
 // TestRedirectsAreFollowedUnlessTheFileSaysNo: and credentials go to no other host.
 func TestRedirectsAreFollowedUnlessTheFileSaysNo(t *testing.T) {
 	sent := "nothing"
+	const credentials = "authorization: {credentials: secret}\nhttp_headers: {X-Api-Key: {secrets: [secret]}}\n"
 	target := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		sent = r.Header.Get("Authorization")
+		sent = r.Header.Get("Authorization") + r.Header.Get("X-Api-Key")
 		answering(`{"status":"success","data":[]}`)(w, r)
 	})
 	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, strings.Replace(target, "127.0.0.1", "localhost", 1)+r.URL.String(), http.StatusTemporaryRedirect)
 	})
-	const credentials = "authorization: {credentials: secret}\n"
 	if _, err := engineAt(t, url, configFile(t, t.TempDir(), credentials)).Look(t.Context(), Query{Lines: 10}); !errors.Is(err, ErrNoGPUs) || sent != "" {
 		t.Errorf("%v, with credentials %q", err, sent)
 	}
