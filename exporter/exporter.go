@@ -112,7 +112,7 @@ func (e *Exporter) Handler() http.Handler {
 	mux.HandleFunc("GET /healthz", e.healthz)
 	mux.HandleFunc("GET /{$}", landing)
 	if e.Snapshot {
-		mux.HandleFunc("GET /snapshot.json", e.snapshotJSON)
+		mux.HandleFunc("GET /snapshot.json", inMemory(e.snapshotJSON))
 	}
 	return mux
 }

@@ -22,13 +22,8 @@ import (
 const mostScrapes, mostAnswers = 4, 32
 
 func (e *Exporter) metrics() http.HandlerFunc {
-	scrapes, answers := make(chan struct{}, mostScrapes), make(chan struct{}, mostAnswers)
-	return func(w http.ResponseWriter, r *http.Request) {
-		if !enter(answers) {
-			http.Error(w, "too many clients read slowly", http.StatusServiceUnavailable)
-			return
-		}
-		defer func() { <-answers }()
+	scrapes := make(chan struct{}, mostScrapes)
+	return inMemory(func(w http.ResponseWriter, r *http.Request) {
 		if !enter(scrapes) {
 			http.Error(w, "too many scrapes at the same time", http.StatusServiceUnavailable)
 			return
@@ -38,6 +33,19 @@ func (e *Exporter) metrics() http.HandlerFunc {
 			return e.answer(r.Header, w.Header())
 		}()
 		_, _ = w.Write(body) // who goes away asks again
+	})
+}
+
+// inMemory refuses more requests than there may be answers in memory.
+func inMemory(next http.HandlerFunc) http.HandlerFunc {
+	answers := make(chan struct{}, mostAnswers)
+	return func(w http.ResponseWriter, r *http.Request) {
+		if !enter(answers) {
+			http.Error(w, "too many clients read slowly", http.StatusServiceUnavailable)
+			return
+		}
+		defer func() { <-answers }()
+		next(w, r)
 	}
 }
 

@@ -47,11 +47,16 @@ func (s *stalled) Write(p []byte) (int, error) {
 // TestSlowClientsHoldNoScrape: clients that read slowly keep no other from a scrape, up
 // to as many as have a place in memory.
 func TestSlowClientsHoldNoScrape(t *testing.T) {
-	e := exporting(snapshottest.DrawnBox())
-	handler := e.Handler()
+	handler := exporting(snapshottest.DrawnBox(), func(o *Options) { o.Snapshot = true }).Handler()
+	for _, path := range []string{"/metrics", "/snapshot.json"} {
+		t.Run(path, func(t *testing.T) { slowClients(t, handler, path) })
+	}
+}
+
+func slowClients(t *testing.T, handler http.Handler, path string) {
 	code := func() int {
 		w := httptest.NewRecorder()
-		handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+		handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
 		return w.Code
 	}
 	release := make(chan struct{})
@@ -61,7 +66,7 @@ func TestSlowClientsHoldNoScrape(t *testing.T) {
 			t.Errorf("beside %d slow ones: %d", n, got)
 		}
 		slow := &stalled{httptest.NewRecorder(), make(chan struct{}, 1), release}
-		ended.Go(func() { handler.ServeHTTP(slow, httptest.NewRequest(http.MethodGet, "/metrics", nil)) })
+		ended.Go(func() { handler.ServeHTTP(slow, httptest.NewRequest(http.MethodGet, path, nil)) })
 		<-slow.writing
 	}
 	if got := code(); got != http.StatusServiceUnavailable {
