@@ -149,7 +149,7 @@ type panicsOnly struct{ slog.Handler }
 
 // Handle implements slog.Handler.
 func (p panicsOnly) Handle(ctx context.Context, r slog.Record) error {
-	if !strings.Contains(r.Message, "panic") {
+	if !strings.HasPrefix(r.Message, "http: panic serving") && !strings.HasPrefix(r.Message, "http2: panic serving") {
 		return nil
 	}
 	r.Message, _, _ = strings.Cut(r.Message, "\n") // the stack follows
