@@ -30,7 +30,7 @@ func (s *Server) guarded(first *webConfig, next http.Handler) http.Handler {
 		case err != nil:
 			http.Error(w, "the web configuration cannot be read", http.StatusInternalServerError)
 			return
-		case s.serving.checkReaders(c) != nil:
+		case s.serving.checkReaders(c) != nil, len(first.Users) > 0 && !c.protects(): // or the file is being written
 			http.Error(w, "the web configuration does not ask who reads any more", http.StatusServiceUnavailable)
 			return
 		case c.TLS.on() != first.TLS.on(): // the file was empty, or cut short, when the server began
@@ -93,9 +93,16 @@ func newLogins() *logins {
 	return l
 }
 
-// nobody is the hash of a password that nobody knows: a name that is not there takes as
-// long as one that is.
-const nobody = "$2y$10$QOauhQNbBCuQDKes6eFzPeMqBSjb7Mr5DUmpZ/VcEd00UAV/LDeSi"
+// nobody is the hash of a password that nobody knows, at the highest cost of the users': a
+// name that is not there takes as long as one that is.
+func nobody(users map[string]string) string {
+	highest := bcrypt.MinCost
+	for _, hash := range users {
+		cost, _ := bcrypt.Cost([]byte(hash)) // readWebConfig has checked it
+		highest = max(highest, cost)
+	}
+	return fmt.Sprintf("$2y$%02d$QOauhQNbBCuQDKes6eFzPeMqBSjb7Mr5DUmpZ/VcEd00UAV/LDeSi", highest)
+}
 
 // check is why a request's name and password let it read nothing.
 func (l *logins) check(r *http.Request, users map[string]string) error {
@@ -105,7 +112,7 @@ func (l *logins) check(r *http.Request, users map[string]string) error {
 	}
 	hash, known := users[name]
 	if !known {
-		hash = nobody
+		hash = nobody(users)
 	}
 	var sum [sha256.Size]byte
 	mac := hmac.New(sha256.New, l.secret[:])

@@ -224,6 +224,30 @@ func TestPasswordsThatAreRemoved(t *testing.T) {
 	}
 }
 
+// TestAShortenedFileOpensNothing: a file that had passwords and has none, as while it is
+// being written, lets nobody read, on this machine neither.
+func TestAShortenedFileOpensNothing(t *testing.T) {
+	config := configFile(t, withPassword(t))
+	address, _ := serving(t, config)
+	get := func() int {
+		resp, err := http.Get("http://" + address + "/healthz")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		return resp.StatusCode
+	}
+	if code := get(); code != http.StatusUnauthorized {
+		t.Errorf("%d", code)
+	}
+	if err := os.WriteFile(config, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code := get(); code != http.StatusServiceUnavailable {
+		t.Errorf("of an empty file: %d", code)
+	}
+}
+
 // TestUnfinishedRequests: clients that never end a request take a bounded number of
 // connections, and give way to who comes then.
 func TestUnfinishedRequests(t *testing.T) {

@@ -61,6 +61,10 @@ var headerValues = map[string][]string{
 	"X-XSS-Protection": nil, "Content-Security-Policy": nil,
 }
 
+// maxCost is the highest cost of a password: comparing one takes some seconds, and each
+// cost above it doubles the time for which all other logins wait.
+const maxCost = 16
+
 // readWebConfig reads a file, and not those that it names.
 func readWebConfig(path string) (*webConfig, error) {
 	c := &webConfig{TLS: serverTLS{MinVersion: "TLS12", MaxVersion: "TLS13"}}
@@ -75,17 +79,21 @@ func readWebConfig(path string) (*webConfig, error) {
 			return nil, fmt.Errorf("%s: the header %s is %q: want one of %q", path, name, value, values)
 		}
 	}
+	for name, hash := range c.Users {
+		cost, err := bcrypt.Cost([]byte(hash))
+		if err == nil && cost > maxCost {
+			err = fmt.Errorf("its bcrypt cost is %d: want at most %d", cost, maxCost)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: the password of %s: %w", path, name, err)
+		}
+	}
 	promconfig.Resolve(path, &c.TLS.CertFile, &c.TLS.KeyFile, &c.TLS.ClientCAFile)
 	return c, nil
 }
 
 // check is why nothing can be served so.
 func (c *webConfig) check() error {
-	for name, hash := range c.Users {
-		if _, err := bcrypt.Cost([]byte(hash)); err != nil {
-			return fmt.Errorf("the password of %s: %w", name, err)
-		}
-	}
 	if !c.TLS.on() {
 		return nil
 	}
@@ -114,7 +122,8 @@ func (c *serverTLS) settings() (*tls.Config, error) {
 		suites[suite.Name] = suite.ID
 	}
 	cert, key, authorities := v.Text(c.Cert, c.CertFile), v.Text(c.Key, c.KeyFile), v.Text(c.ClientCA, c.ClientCAFile)
-	settings := &tls.Config{MinVersion: v.TLSVersion(c.MinVersion), MaxVersion: v.TLSVersion(c.MaxVersion), ClientAuth: promconfig.Pick(v, "client_auth_type", c.ClientAuth, clientAuths)} //nolint:gosec // as the file says
+	// A resumed session would skip verifyNames, and pass by what the file said before.
+	settings := &tls.Config{SessionTicketsDisabled: true, MinVersion: v.TLSVersion(c.MinVersion), MaxVersion: v.TLSVersion(c.MaxVersion), ClientAuth: promconfig.Pick(v, "client_auth_type", c.ClientAuth, clientAuths)} //nolint:gosec // as the file says
 	for _, name := range c.CipherSuites {
 		settings.CipherSuites = append(settings.CipherSuites, promconfig.Pick(v, "cipher suite", name, suites))
 	}
@@ -130,6 +139,9 @@ func (c *serverTLS) settings() (*tls.Config, error) {
 	}
 	settings.Certificates = []tls.Certificate{pair}
 	if c.ClientAllowedSANs != nil {
+		if settings.ClientAuth == tls.NoClientCert {
+			return nil, errors.New("client_allowed_sans is without a client_auth_type: " + verifiedClients)
+		}
 		settings.VerifyPeerCertificate = c.verifyNames
 	}
 	if c.ClientCA+c.ClientCAFile == "" {

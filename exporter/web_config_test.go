@@ -4,12 +4,17 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"golang.org/x/crypto/bcrypt"
 
 	"vramscope/internal/needs"
 )
@@ -17,22 +22,24 @@ import (
 // TestWebConfigurationsThatAreRefused: a mistake is named before anything is served.
 func TestWebConfigurationsThatAreRefused(t *testing.T) {
 	for content, want := range map[string]string{
-		"basic_auth_user: {}\n":                                                   "line 1: basic_auth_user is not supported: docs/exporter.md has",
-		"tls_server_config:\n  cert_fil: a\n  ca: b\n":                            "line 2: cert_fil is not supported: docs/exporter.md has the keys that are; line 3: ca is",
-		"basic_auth_users: {a: plain}\n":                                          "the password of a: ",
-		"tls_server_config: {cert_file: cert.pem}\n":                              "needs a certificate and its key",
-		"tls_server_config: {client_auth_type: RequireAnyClientCert}\n":           "needs a certificate and its key",
-		"tls_server_config: {cert_file: cert.pem, key_file: none.pem}\n":          "none.pem: no such file",
-		"tls_server_config: {cert_file: cert.pem, key_file: cert.pem}\n":          "cert_file and key_file: ",
-		withTLS + "  client_ca_file: cert.pem\n":                                  "client_ca_file is without a client_auth_type",
-		withTLS + "  client_auth_type: VerifyClientCertIfGiven\n  client_ca: a\n": "no certificate in client_ca",
-		withTLS + "  client_auth_type: Sometimes\n":                               "unknown client_auth_type: Sometimes",
-		withTLS + "  min_version: SSL3\n":                                         "unknown TLS version: SSL3",
-		withTLS + "  cipher_suites: [TLS_RSA_WITH_RC4_128_SHA]\n":                 "unknown cipher suite: TLS_RSA_WITH_RC4_128_SHA",
-		withTLS + "  curve_preferences: [P256]\n":                                 "unknown curve: P256",
-		"http_server_config: {headers: {X-Other: a}}\n":                           "the header X-Other cannot be configured",
-		"http_server_config: {headers: {X-Frame-Options: allow}}\n":               `the header X-Frame-Options is "allow": want one of ["deny" "sameorigin"]`,
-		"rate_limit: {interval: often}\n":                                         "often",
+		"basic_auth_user: {}\n":                                                                 "line 1: basic_auth_user is not supported: docs/exporter.md has",
+		"tls_server_config:\n  cert_fil: a\n  ca: b\n":                                          "line 2: cert_fil is not supported: docs/exporter.md has the keys that are; line 3: ca is",
+		"basic_auth_users: {a: plain}\n":                                                        "the password of a: ",
+		"tls_server_config: {cert_file: cert.pem}\n":                                            "needs a certificate and its key",
+		"tls_server_config: {client_auth_type: RequireAnyClientCert}\n":                         "needs a certificate and its key",
+		"tls_server_config: {cert_file: cert.pem, key_file: none.pem}\n":                        "none.pem: no such file",
+		"tls_server_config: {cert_file: cert.pem, key_file: cert.pem}\n":                        "cert_file and key_file: ",
+		withTLS + "  client_ca_file: cert.pem\n":                                                "client_ca_file is without a client_auth_type",
+		withTLS + "  client_auth_type: VerifyClientCertIfGiven\n  client_ca: a\n":               "no certificate in client_ca",
+		withTLS + "  client_auth_type: Sometimes\n":                                             "unknown client_auth_type: Sometimes",
+		withTLS + "  min_version: SSL3\n":                                                       "unknown TLS version: SSL3",
+		withTLS + "  cipher_suites: [TLS_RSA_WITH_RC4_128_SHA]\n":                               "unknown cipher suite: TLS_RSA_WITH_RC4_128_SHA",
+		withTLS + "  curve_preferences: [P256]\n":                                               "unknown curve: P256",
+		"http_server_config: {headers: {X-Other: a}}\n":                                         "the header X-Other cannot be configured",
+		"http_server_config: {headers: {X-Frame-Options: allow}}\n":                             `the header X-Frame-Options is "allow": want one of ["deny" "sameorigin"]`,
+		"basic_auth_users: {a: $2y$31$QOauhQNbBCuQDKes6eFzPeMqBSjb7Mr5DUmpZ/VcEd00UAV/LDeSi}\n": "the password of a: its bcrypt cost is 31: want at most 16",
+		withTLS + "  client_allowed_sans: [prometheus]\n":                                       "client_allowed_sans is without a client_auth_type",
+		"rate_limit: {interval: often}\n":                                                       "often",
 	} {
 		path := configFile(t, content)
 		if err := (&Serving{Address: "127.0.0.1:9841", WebConfig: path}).Check(); err == nil || !strings.HasPrefix(err.Error(), path+": ") || !strings.Contains(err.Error(), want) {
@@ -123,6 +130,38 @@ func TestClientCertificates(t *testing.T) {
 	}
 }
 
+// TestResumedSessionsAreChecked: a client whose certificate is no longer allowed does not
+// get in by a session from before.
+func TestResumedSessionsAreChecked(t *testing.T) {
+	const wanted = withTLS + "  client_auth_type: RequireAndVerifyClientCert\n  client_ca_file: client.pem\n"
+	path := configFile(t, wanted+"  client_allowed_sans: [prometheus]\n")
+	name := filepath.Join(filepath.Dir(path), "client")
+	needs.Certificate(t, name+".pem", name+".key", x509.Certificate{DNSNames: []string{"prometheus"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	pair, err := tls.LoadX509KeyPair(name+".pem", name+".key")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address, _ := serving(t, path)
+	c := client(t, &tls.Config{Certificates: []tls.Certificate{pair}, ClientSessionCache: tls.NewLRUClientSessionCache(1), MinVersion: tls.VersionTLS12})
+	read := func() error {
+		resp, err := c.Get("https://" + address + "/metrics")
+		if err == nil {
+			_, _ = io.Copy(io.Discard, resp.Body)
+			_ = resp.Body.Close()
+		}
+		return err
+	}
+	if err := read(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(wanted+"  client_allowed_sans: [grafana]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if read() == nil {
+		t.Error("a client that is not allowed any more reads")
+	}
+}
+
 // TestServerTLS: versions and HTTP/2 are as the file says.
 func TestServerTLS(t *testing.T) {
 	for _, c := range []struct {
@@ -164,8 +203,7 @@ func TestHeadersAndRateLimit(t *testing.T) {
 	}
 }
 
-// TestPasswordsThatAreChanged: one that was right is so no longer than the file says.
-// A file that is being written when the server begins has no TLS yet: no password is
+// TestNothingIsServedPlainWhereTLSIsWanted: a file that is being written when the server begins has no TLS yet: no password is
 // then asked for in plain text.
 func TestNothingIsServedPlainWhereTLSIsWanted(t *testing.T) {
 	path := configFile(t, "")
@@ -188,6 +226,7 @@ func TestNothingIsServedPlainWhereTLSIsWanted(t *testing.T) {
 	get(http.StatusServiceUnavailable)
 }
 
+// TestPasswordsThatAreChanged: one that was right is so no longer than the file says.
 func TestPasswordsThatAreChanged(t *testing.T) {
 	path := configFile(t, withPassword(t))
 	address, _ := serving(t, path)
@@ -220,5 +259,27 @@ func TestPasswordsThatAreChanged(t *testing.T) {
 	}
 	if before, now := status("prometheus", "right"), status("grafana", "right"); before != http.StatusUnauthorized || now != http.StatusOK {
 		t.Errorf("after the change: %d, %d", before, now)
+	}
+}
+
+// TestUnknownNamesTakeAsLong: whether a name is in the file is not seen by the time that a
+// wrong password takes, whatever the cost of the file's passwords.
+func TestUnknownNamesTakeAsLong(t *testing.T) {
+	hash, err := bcrypt.GenerateFromPassword([]byte("right"), 12)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := newLogins()
+	took := func(name string) time.Duration {
+		r := httptest.NewRequest(http.MethodGet, "/metrics", nil)
+		r.SetBasicAuth(name, "wrong")
+		began := time.Now()
+		if err := l.check(r, map[string]string{"prometheus": string(hash)}); !errors.Is(err, errWrong) {
+			t.Error(err)
+		}
+		return time.Since(began)
+	}
+	if known, unknown := took("prometheus"), took("grafana"); unknown < known/2 {
+		t.Errorf("a name that is there takes %s, another %s", known, unknown)
 	}
 }
