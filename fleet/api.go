@@ -35,7 +35,7 @@ type api struct {
 func connect(address, httpConfig string) (*api, string, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, "", fmt.Errorf("%q is no URL of a Prometheus: want http://HOST:9090", text.Clean(address))
+		return nil, "", fmt.Errorf("%q is no URL of a Prometheus: want http://HOST:9090", text.Clean(address[strings.LastIndex(address, "@")+1:])) // without a password
 	}
 	config, err := readHTTPConfig(httpConfig)
 	if err != nil {

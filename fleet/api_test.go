@@ -4,8 +4,12 @@ import (
 	"encoding/json"
 	"math"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
+
+	"vramscope/metric"
+	"vramscope/sampler/snapshot"
 )
 
 func TestSamplesAreRead(t *testing.T) {
@@ -26,6 +30,26 @@ func TestSamplesAreRead(t *testing.T) {
 	for _, text := range []string{`[]`, `[1]`, `"1"`, `{}`, `[1,"x"]`, `["1","1","2"]`, `[1e300,"1"]`} {
 		if json.Unmarshal([]byte(text), &got) == nil {
 			t.Errorf("%s is taken", text)
+		}
+	}
+}
+
+// TestPastHasNoNumbersThatAreNone: a value that is no number is a gap.
+func TestPastHasNoNumbersThatAreNone(t *testing.T) {
+	url := serve(t, answering(`{"status":"success","data":{"resultType":"matrix","result":[{"metric":{"__name__":"vramscope_gpu_memory_used_bytes","uuid":"GPU-1","gpu":"0"},`+
+		`"values":[[1,"NaN"],[2,"+Inf"],[3,"5"],[4,"1e300"]]},{"metric":{"__name__":"vramscope_gpu_memory_used_bytes","uuid":"GPU-2"},"values":[[1,"NaN"]]}]}}`))
+	past, err := engineAt(t, url, "").Past(t.Context(), "a", time.Unix(0, 0), time.Unix(9, 0))
+	key := snapshot.SeriesKey{Metric: metric.Used, GPUUUID: "GPU-1"}
+	if err != nil || len(past) != 1 || len(past[key]) != 1 || past[key][0].Value != 5 {
+		t.Errorf("%v, %v", past, err)
+	}
+}
+
+// TestAddressesThatAreRefused: an error has no password.
+func TestAddressesThatAreRefused(t *testing.T) {
+	for _, address := range []string{"", "host:9090", "ftp://u:secret@h", "http://u:secret@h:port", "http://u:%zzsecret@h", "u:secret@h:9090"} {
+		if _, _, err := NewPrometheus(address, ""); err == nil || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), "is no URL of a Prometheus") {
+			t.Errorf("%q: %v", address, err)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -93,7 +94,9 @@ func (p *Prometheus) Past(ctx context.Context, box string, from, to time.Time) (
 			into = foreign
 		}
 		for _, v := range stream.Values {
-			into[key] = append(into[key], Sample{v.at, metric.Table[key.Metric].Whole(v.value * unit)})
+			if math.Abs(v.value) < most { // not NaN either
+				into[key] = append(into[key], Sample{v.at, metric.Table[key.Metric].Whole(v.value * unit)})
+			}
 		}
 	}
 	for key, samples := range foreign {
