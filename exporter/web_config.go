@@ -109,7 +109,7 @@ func (c *webConfig) protects() bool {
 
 // on reports whether TLS is configured.
 func (c *serverTLS) on() bool {
-	return c.Cert+c.CertFile+c.Key+c.KeyFile+c.ClientCA+c.ClientCAFile+c.ClientAuth != ""
+	return c.Cert+c.CertFile+c.Key+c.KeyFile+c.ClientCA+c.ClientCAFile+c.ClientAuth != "" || c.ClientAllowedSANs != nil
 }
 
 // settings reads the certificates.

@@ -39,6 +39,7 @@ func TestWebConfigurationsThatAreRefused(t *testing.T) {
 		"http_server_config: {headers: {X-Frame-Options: allow}}\n":                             `the header X-Frame-Options is "allow": want one of ["deny" "sameorigin"]`,
 		"basic_auth_users: {a: $2y$31$QOauhQNbBCuQDKes6eFzPeMqBSjb7Mr5DUmpZ/VcEd00UAV/LDeSi}\n": "the password of a: its bcrypt cost is 31: want at most 16",
 		withTLS + "  client_allowed_sans: [prometheus]\n":                                       "client_allowed_sans is without a client_auth_type",
+		"tls_server_config: {client_allowed_sans: [prometheus]}\n":                              "needs a certificate and its key",
 		"rate_limit: {interval: often}\n":                                                       "often",
 	} {
 		path := configFile(t, content)
