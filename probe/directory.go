@@ -185,10 +185,11 @@ func checked(fd int, path string, owner uint32) (*directory, error) {
 	return nil, err
 }
 
-// sockets lists the names of sockets and records, at most limit. It reads maxNamesRead
-// names of any kind, and reports whether the directory has more.
+// sockets lists the names of sockets and records, at most limit, and maxRecords records. It
+// reads maxNamesRead names of any kind, and reports whether the directory has more.
 func (d *directory) sockets(limit int) (found []string, more bool, err error) {
 	const batch = 1024
+	records := 0
 	for read := 0; read < maxNamesRead; {
 		names, err := d.file.Readdirnames(batch)
 		read += len(names)
@@ -197,8 +198,13 @@ func (d *directory) sockets(limit int) (found []string, more bool, err error) {
 			if !ok {
 				socket = name
 			}
-			if _, _, ok := parseSocketName(socket); !ok {
+			if _, _, valid := parseSocketName(socket); !valid {
 				continue
+			}
+			if ok {
+				if records++; records > maxRecords {
+					continue
+				}
 			}
 			if len(found) == limit {
 				return found, true, nil

@@ -159,6 +159,9 @@ func (m *Monitor) connected(ctx context.Context, a *attempt, client *Client, err
 	}
 	delete(m.wanted, client.process.PID)
 	p := m.byProcess[keyOf(client.process)]
+	if p != nil && p.answer.Load().Exited != nil {
+		p = nil // what a connection says counts for more than a record
+	}
 	if p == nil && m.hasCapacity(client.uid) {
 		p = newProbeProcess(client.process, client.uid, m.clock())
 		m.byProcess[keyOf(client.process)] = p

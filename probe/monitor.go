@@ -70,6 +70,7 @@ const (
 	maxProbesPerUser = 1024 // so that no user takes all of root's
 	maxSearches      = 48
 	maxNames         = 512 // sockets considered in one directory
+	maxRecords       = 64  // of one directory and of one user: no process has to live for them
 
 	// A process without a connection is forgotten after this time, the longest
 	// between two samples and the search after the second.

@@ -38,6 +38,9 @@ func (f *Finder) record(dir *directory, name, socket string, now time.Time) (*pr
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	pid, start, _ := parseSocketName(socket)
+	if start > process.Ticks() {
+		return nil, fmt.Errorf("%s: that process has not started yet: refused", path)
+	}
 	if now, err := f.table.Identify(pid); err == nil && now.StartTime == start {
 		if who, err := ownerOf(f.proc, pid); err != nil || who.uid != dir.uid {
 			return nil, fmt.Errorf("%s: PID %d is another user's: refused", path, pid)
@@ -105,8 +108,21 @@ func (m *Monitor) recorded(a *attempt, p *probeProcess, err error) {
 		return
 	}
 	a.notBefore = time.Now().Add(recordTime) // to remove it
-	known := m.byProcess[keyOf(p.process)]
-	if known != nil && (known.ended != nil || known.final.Load()) || known == nil && !m.hasCapacity(p.uid) {
+	records, hello := 0, &p.answer.Load().Hello
+	for key, known := range m.byProcess {
+		answer := known.answer.Load()
+		same := key == keyOf(p.process)
+		if answer.Exited != nil && known.uid == p.uid {
+			records++
+		}
+		if known.uid == p.uid { // in a container its pid is another one
+			same = same || answer.Hello.PID == hello.PID && answer.Hello.StartTime == hello.StartTime
+		}
+		if same && (known.ended != nil || known.final.Load()) {
+			return
+		}
+	}
+	if records >= maxRecords || !m.hasCapacity(p.uid) {
 		return
 	}
 	m.byProcess[keyOf(p.process)] = p

@@ -157,3 +157,69 @@ func TestOldRecordIsRemoved(t *testing.T) {
 		t.Errorf("it is still there: %v", err)
 	}
 }
+
+// A record of a process that is still to start would take the place of its probe.
+func TestRecordOfAProcessToComeIsRefused(t *testing.T) {
+	pid, _ := gone(t)
+	for _, start := range []uint64{process.Ticks() + 500, 1 << 63} {
+		name := strings.TrimSuffix(socketName(pid, start), socketSuffix) + recordSuffix
+		now := time.Now().Add(9 * time.Second)
+		f, dir, _ := recordsIn(t, name, recordOf(pid, start, now))
+		if p, err := f.record(dir, name, socketName(pid, start), now); err == nil {
+			t.Errorf("start %d: read as %+v", start, p.answer.Load())
+		}
+	}
+}
+
+// A user's records take neither the places of sockets nor those of probes.
+func TestRecordsOfOneUserAreLimited(t *testing.T) {
+	pid, start := gone(t)
+	name := func(i int) string { return strings.TrimSuffix(socketName(pid+i, start), socketSuffix) + recordSuffix }
+	_, dir, _ := recordsIn(t, name(0), recordOf(pid, start, time.Now()))
+	for i := range 2 * maxRecords {
+		if err := os.WriteFile(filepath.Join(dir.path, name(i)), []byte(recordOf(pid+i, start, time.Now())), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found, more, err := dir.sockets(maxNames)
+	if err != nil || more || len(found) != maxRecords {
+		t.Errorf("%d records are listed, more: %v, %v", len(found), more, err)
+	}
+	m := newMonitor(dir.path)
+	for i := range 2 * maxRecords {
+		id := process.Identity{PID: pid + i, StartTime: start}
+		p := newProbeProcess(id, dir.uid, time.Now())
+		p.answer.Store(&Answer{Process: id, Hello: Hello{PID: id.PID, StartTime: start}, Exited: &process.Info{Identity: id}})
+		p.final.Store(true)
+		m.locked(func() { m.recorded(&attempt{}, p, nil) })
+	}
+	if n := len(m.Answers()); n != maxRecords {
+		t.Errorf("%d records of one user are kept", n)
+	}
+}
+
+// The program of a container calls itself by a pid of its own: its record is of the process
+// that a connection knows by another one.
+func TestRecordOfAKnownProcessInAContainerIsLeft(t *testing.T) {
+	m := newMonitor(t.TempDir())
+	known := newProbeProcess(process.Identity{PID: 4711, StartTime: 5, Namespace: 9}, 1000, time.Now())
+	known.answer.Store(&Answer{Process: known.process, Hello: Hello{PID: 7, StartTime: 5}})
+	known.final.Store(true)
+	known.lostAt = time.Now()
+	m.byProcess[keyOf(known.process)] = known
+	record := func(uid uint32) *probeProcess {
+		id := process.Identity{PID: 7, StartTime: 5}
+		p := newProbeProcess(id, uid, time.Now())
+		p.answer.Store(&Answer{Process: id, Hello: Hello{PID: 7, StartTime: 5}, Exited: &process.Info{Identity: id}})
+		p.final.Store(true)
+		return p
+	}
+	m.locked(func() { m.recorded(&attempt{}, record(1000), nil) })
+	if n := len(m.byProcess); n != 1 {
+		t.Errorf("%d processes for one", n)
+	}
+	m.locked(func() { m.recorded(&attempt{}, record(1001), nil) })
+	if n := len(m.byProcess); n != 2 {
+		t.Error("one user's process keeps another's record away")
+	}
+}
