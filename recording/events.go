@@ -17,8 +17,8 @@ import (
 func (d *day) writeEvent(e *snapshot.Event, snap *snapshot.Snapshot) {
 	at := e.Time.UnixNano()
 	gpu, process := d.subjects(e.GPUUUID, e.Row)
-	if process == nil && e.Kind == snapshot.EventOutOfMemory && e.Row.Process.PID != 0 {
-		process = d.insertUnseen(at, e, gpu)
+	if e.Kind == snapshot.EventOutOfMemory && e.Row.Process.PID != 0 && d.rows[e.Row] == nil {
+		process = d.exited(at, e, gpu)
 	}
 	message := text.Clean(e.Message)
 	d.exec("INSERT INTO events (time_ns, kind, severity, gpu, process, user, name, message, bytes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -92,10 +92,14 @@ func (d *day) subjects(uuid string, row snapshot.RowID) (gpu, process any) {
 	return gpu, process
 }
 
-// insertUnseen inserts the process of an event that exited before any tick showed it.
-func (d *day) insertUnseen(at int64, e *snapshot.Event, gpu any) int64 {
+// exited is the process of an error that has no row, of the event's user: anybody can leave
+// a record of an error with the pid of another's. It is inserted if no tick has shown it.
+func (d *day) exited(at int64, e *snapshot.Event, gpu any) int64 {
 	id := e.Row.Process
 	migGPU, migCompute := instanceColumns(e.Row.Instance)
+	if found := d.find(findProcess+" AND user IS ?", id.PID, int64(id.StartTime), int64(id.Namespace), gpu, migGPU, migCompute, words(e.User)); found != 0 {
+		return found
+	}
 	return d.exec(`INSERT INTO processes (pid, start_time, pid_namespace, gpu, mig_gpu, mig_compute, user, name, first_ns, last_ns, ended_ns) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		id.PID, int64(id.StartTime), int64(id.Namespace), gpu, migGPU, migCompute, words(e.User), words(e.Name), at, at, at)
 }

@@ -334,3 +334,30 @@ func TestShortProcess(t *testing.T) {
 		t.Errorf("%v out of memory, %v retries, want 3 and 7", p.OutOfMemoryCount, p.AllocRetries)
 	}
 }
+
+// Anybody can leave a record of an error in a process that another user had: the event is not
+// of that user's process. Its own process takes all of its events.
+func TestErrorIsOfAProcessOfItsUser(t *testing.T) {
+	q := newQuiet(t, t.TempDir(), Options{})
+	q.record(3)
+	theirs := q.snap.Rows[5]
+	q.snap.Rows = q.snap.Rows[:5]
+	q.record(3)
+	snap := q.next()
+	event := func(user string, late time.Duration) snapshot.Event {
+		return snapshot.Event{Time: snap.Time.Add(-late), Kind: snapshot.EventOutOfMemory, GPUUUID: theirs.ID.GPUUUID, Row: theirs.ID, User: user, Message: user}
+	}
+	q.w.write(tick{snap, []snapshot.Event{event("mallory", 0), event("mallory", time.Second), event(theirs.User, 2*time.Second)}})
+	r := q.end()
+	path := r.between(time.Time{}, snap.Time)[0]
+	d, err := r.day(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := d.number("SELECT count(DISTINCT process) FROM events WHERE kind = 'out_of_memory'"); n != 2 {
+		t.Errorf("the errors of two users are of %d processes", n)
+	}
+	if n := d.number("SELECT count(*) FROM events e JOIN processes p USING (process) WHERE e.kind = 'out_of_memory' AND e.user IS p.user"); n != 3 {
+		t.Errorf("%d of 3 errors are of a process of their user", n)
+	}
+}
