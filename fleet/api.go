@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 const (
 	queryTimeout = 10 * time.Second
 	maxAnswer    = 16 << 20 // a box of 16 GPUs and 64 processes on each is 3 MB
+	maxObjects   = 200_000  // in an answer: a series has two in 300 bytes, and an empty one takes 250 bytes of memory
 	maxQueries   = 4        // at a time: an engine has 20 for everybody
 )
 
@@ -176,8 +178,12 @@ func call[T any](ctx context.Context, a *api, method string, form url.Values, pa
 		return call[T](ctx, a, http.MethodGet, form, path...)
 	}
 	content, err := bounded.First(resp.Body, maxAnswer+1)
-	if err == nil && len(content) > maxAnswer {
+	switch {
+	case err != nil:
+	case len(content) > maxAnswer:
 		err = fmt.Errorf("the answer is larger than %d MiB: narrow the filter", maxAnswer>>20)
+	case bytes.Count(content, []byte("{")) > maxObjects:
+		err = fmt.Errorf("the answer has more than %d objects: narrow the filter", maxObjects)
 	}
 	if err != nil {
 		return got, err

@@ -72,6 +72,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		{"an unknown certificate", tls.URL, "tls_config.ca_file"},
 		{"TLS to a plain server", strings.Replace(secret, "http:", "https:", 1), "http:// instead of https://"},
 		{"no TLS to a TLS server", strings.Replace(tls.URL, "https:", "http:", 1), "https:// instead of http://"},
+		{"many rows", serve(t, answering(`{"status":"success","data":[`+strings.Repeat("{},", maxObjects)+`{}]}`)), "more than 200000 objects"},
 		{"huge", serve(t, func(w http.ResponseWriter, _ *http.Request) {
 			chunk := []byte(strings.Repeat("x", 1<<20))
 			for range maxAnswer>>20 + 2 {
