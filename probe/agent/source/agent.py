@@ -217,6 +217,9 @@ class _Agent:
     def _say_last(self):
         """Sends an out-of-memory error that the program exits with, and leaves it in a file: no monitor can
         ask for it later, and none may have found this probe yet."""
+        if self.status is None or not self.memory.has_failed():
+            return
+        self.status.check()
         report = self.memory.last_report()
         if report is None:
             return

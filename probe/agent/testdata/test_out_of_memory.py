@@ -49,6 +49,21 @@ class OutOfMemory(Case):
                     found[name] = json.loads(file.readline())
         return found
 
+    def test_the_exit_looks_for_filters_before_it_reads_the_stats(self):
+        """After a failure for lack of descriptors the thread has none to look with."""
+        job = self.job("import vramscope_probe as v; done = []", """
+class Memory:
+    def has_failed(self): return True
+    def last_report(self): done.append("read")
+class Status:
+    def check(self): done.append("looked")
+agent = v._Agent(None)
+agent.memory = Memory()
+""")
+        self.assertEqual(job.do("(agent._say_last(), done)[1]"), [])
+        job.do("setattr(agent, 'status', Status())")
+        self.assertEqual(job.do("(agent._say_last(), done)[1]"), ["looked", "read"])
+
     def test_a_program_whose_first_allocation_fails_leaves_a_record(self):
         job = self.job("import torch", FAIL)
         job.do("fail(1 << 40)")
