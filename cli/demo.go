@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"vramscope/internal/process"
@@ -50,6 +51,24 @@ func (src *sources) catchUp(sampling *sampler.Sampler, step time.Duration) {
 	for at, past := src.replay.advance(0); past; at, past = src.replay.advance(step) {
 		sampling.Tick(at)
 	}
+}
+
+// simulate makes the sources those of a simulated box that has already run for so long.
+func (src *sources) simulate(o simulator.Options, past time.Duration, now func() time.Time) (*simulator.Box, error) {
+	clock := &replay{at: now().Add(-past), behind: past > 0, now: now}
+	o.Clock, o.Prelude = clock.Now, past
+	box, err := simulator.New(o)
+	if err != nil {
+		return nil, err
+	}
+	src.options.Clock, src.replay = clock.Now, clock
+	src.driver = &driverSource{DeviceReader: box}
+	src.signal = func(_ context.Context, id process.Identity, signal syscall.Signal) error {
+		return box.Signal(id, signal)
+	}
+	src.flushes, src.segments = &simulatedProbes{box}, simulatedSegments(box)
+	src.options.Devices, src.options.Probes, src.options.Processes, src.options.Simulated = src.driver, box, box, true
+	return box, nil
 }
 
 // How long a simulated flush takes: a driver needs about as long for each GiB.

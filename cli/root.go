@@ -26,6 +26,7 @@ Without a command it is the live monitor. If its output is not a terminal it
 prints one table, as vramscope once does, and ends.`,
 		Example: `  vramscope                         the live monitor; ? shows its keys
   vramscope --demo                  the same, on a simulated box
+  vramscope demo rescue             memory freed in time, on simulated boxes
   vramscope --gpu 0,2               only these GPUs
   vramscope run -- python3 job.py   start a program with a probe in it
   vramscope attach 3011876          put a probe into a running Python process
@@ -108,7 +109,7 @@ func (p *program) commands() []*cobra.Command {
 	}
 	return []*cobra.Command{
 		p.once(), p.stream(), p.headroom(), p.advise(), p.why(), p.flush(), p.attach(), p.snapshotCommand(), p.runCommand(), p.env(), p.probe(),
-		p.daemon(), p.replayCommand(), p.export(), p.backtest(), p.reportCommand(), p.guardCommand(), p.fleetCommand(), p.doctor(), p.config(),
+		p.daemon(), p.replayCommand(), p.export(), p.backtest(), p.reportCommand(), p.guardCommand(), p.fleetCommand(), p.demo(), p.doctor(), p.config(),
 		p.completion(), p.man(),
 	}
 }

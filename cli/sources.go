@@ -52,18 +52,9 @@ func (p *program) sources(s *config.Settings, past time.Duration) (*sources, err
 		LowMemory: s.LowMemoryFraction(),
 	}}
 	if p.flags.demo {
-		clock := &replay{at: p.now().Add(-past), behind: past > 0, now: p.now}
-		box, err := simulator.New(simulator.Options{Seed: p.flags.seed, Clock: clock.Now, Prelude: past})
-		if err != nil {
+		if _, err := out.simulate(simulator.Options{Seed: p.flags.seed}, past, p.now); err != nil {
 			return nil, err
 		}
-		out.options.Clock, out.replay = clock.Now, clock
-		out.driver = &driverSource{DeviceReader: box}
-		out.signal = func(_ context.Context, id process.Identity, signal syscall.Signal) error {
-			return box.Signal(id, signal)
-		}
-		out.flushes, out.segments = &simulatedProbes{box}, simulatedSegments(box)
-		out.options.Probes, out.options.Processes, out.options.Simulated = box, box, true
 	} else {
 		out.library = nvml.New(nvml.Options{LibraryPath: s.Library})
 		out.table = process.NewTable("/proc")

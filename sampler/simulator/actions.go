@@ -51,6 +51,21 @@ func (b *Box) Signal(id process.Identity, signal syscall.Signal) error {
 	return nil
 }
 
+// Retry has a process that waits for a rescue try its allocation again, and reports
+// whether that succeeded.
+func (b *Box) Retry(id process.Identity) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	t, err := b.find(id)
+	if err != nil || !t.waits {
+		return false
+	}
+	t.waits, t.retries = false, true
+	t.run(b.at)
+	t.retries = false
+	return !t.failed
+}
+
 // find is the task with that identity. The lock is held.
 func (b *Box) find(id process.Identity) (*task, error) {
 	b.advance()

@@ -25,5 +25,8 @@
 //
 // The same seed and prelude give the same story. State moves in fixed steps up to
 // the time of the clock at every call, so that the calls do not change the story.
+// Another story, Options.Shortage, is one GPU on which a training is short of what a
+// notebook caches.
+//
 // Start reading at New and Box.move; story.go has the roles.
 package simulator

@@ -147,9 +147,14 @@ func count(n int) *int64 {
 // maxFailures is how many a probe keeps.
 const maxFailures = 16
 
-// observe notes an allocation of the task that failed, as PyTorch's out-of-memory
-// observers see it.
-func (t *task) observe(size quantity.Bytes) {
+// observe has the task wait for a rescue, where there is one, and else notes an allocation
+// that failed, as PyTorch's out-of-memory observers see it.
+func (t *task) observe(size quantity.Bytes) (again bool) {
+	if t.rescue != nil && !t.retries {
+		t.waits = true
+		t.rescue(t.identity, t.uuid(), size)
+		return true
+	}
 	s, free := t.cache.Stats(), t.frame.capacity()-t.frame.used
 	// A probe's report has the list as it was.
 	t.failures = append(t.failures[:len(t.failures):len(t.failures)], probe.FailedAllocation{
@@ -157,6 +162,7 @@ func (t *task) observe(size quantity.Bytes) {
 		ReservedBytes: &s.Reserved, AllocatedBytes: &s.Allocated, LargestFreeBytes: &s.LargestFree,
 	})
 	t.failures = t.failures[max(len(t.failures)-maxFailures, 0):]
+	return false
 }
 
 // Segments is the map of a process's memory, as its probe would report it: of

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"vramscope/internal/process"
+	"vramscope/internal/quantity"
 )
 
 const (
@@ -32,13 +33,20 @@ type Options struct {
 	GPUs  int              // 1 to MaxGPUs; 0: DefaultGPUs
 	// Prelude is how long after New the story begins, up to MaxPrelude.
 	Prelude time.Duration
+	// Shortage plays another story, on one GPU: a training that starts is short of
+	// the memory that an idle notebook caches. Rescue, unless nil, is told what the
+	// training asks for where an allocation fails; it must not wait, and call the
+	// box only in another goroutine. The training waits for Retry.
+	Shortage bool
+	Rescue   func(id process.Identity, gpu string, size quantity.Bytes)
 }
 
 // Box is a simulated GPU box. All methods may be called from any goroutine.
 type Box struct {
-	clock func() time.Time
-	seed  uint64
-	epoch time.Time // when the story begins
+	clock  func() time.Time
+	seed   uint64
+	epoch  time.Time // when the story begins
+	rescue func(id process.Identity, gpu string, size quantity.Bytes)
 
 	mu      sync.Mutex // guards the fields below
 	opened  bool
@@ -68,13 +76,18 @@ func New(options Options) (*Box, error) {
 	b := &Box{
 		clock:   options.Clock,
 		seed:    options.Seed,
+		rescue:  options.Rescue,
 		epoch:   options.Clock().Add(options.Prelude),
 		at:      -options.Prelude / step * step,
 		tasks:   map[int]*task{},
 		parents: map[int]process.Info{},
 		nextJob: 88139,
 	}
-	for index, scene := range cast(options.GPUs) {
+	scenes := cast(options.GPUs)
+	if options.Shortage {
+		scenes = []scene{shortageScene()}
+	}
+	for index, scene := range scenes {
 		b.stage(index, scene)
 	}
 	for _, s := range b.slots {

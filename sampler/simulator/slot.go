@@ -79,6 +79,7 @@ func (b *Box) newTask(s *slot, pid int, started time.Duration) *task {
 		frame:    s.frame,
 		epoch:    b.epoch,
 		seed:     b.seed,
+		rescue:   b.rescue,
 		random:   rand.New(rand.NewPCG(b.seed, uint64(pid))),
 		program:  s.role.program(),
 		identity: process.Identity{PID: pid, Namespace: hostNamespace},

@@ -47,6 +47,10 @@ type task struct {
 	ends    time.Duration
 	failed  bool // it is exiting: no more steps
 	stopped bool // by SIGSTOP
+
+	rescue  func(id process.Identity, gpu string, size quantity.Bytes) // nil: an allocation that fails, fails
+	waits   bool                                                       // for Retry
+	retries bool                                                       // it does: a second failure is final
 }
 
 func byPID(a, b *task) int { return cmp.Compare(a.identity.PID, b.identity.PID) }
@@ -74,10 +78,10 @@ func (t *task) hold(size quantity.Bytes) error {
 // run is one step of the task's life.
 func (t *task) run(now time.Duration) {
 	t.busy, t.now = 0, now
-	if t.failed || t.stopped {
+	if t.failed || t.stopped || t.waits {
 		return
 	}
-	if err := t.program.step(t, now); err != nil {
+	if err := t.program.step(t, now); err != nil && !t.waits {
 		// Writing a traceback and unloading libraries takes time before the
 		// memory is freed.
 		const lastWords = 2 * time.Second

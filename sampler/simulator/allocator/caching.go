@@ -37,8 +37,9 @@ const (
 // fragmented ("inactive split" in PyTorch): no flush frees it.
 type Caching struct {
 	// Observe, unless nil, is called for each allocation that fails, while the
-	// allocator is as it was then.
-	Observe func(size quantity.Bytes)
+	// allocator is as it was then. Where it reports true the failure is not counted:
+	// the program waits, and allocates again.
+	Observe func(size quantity.Bytes) (again bool)
 
 	device       Device
 	small, large freeSet
@@ -93,9 +94,8 @@ func (c *Caching) reserve(size quantity.Bytes, pool *freeSet) (*Block, error) {
 		c.Flush()
 		c.stats.Retries++
 		if !c.device.Reserve(segment) {
-			c.stats.OutOfMemory++
-			if c.Observe != nil {
-				c.Observe(size)
+			if c.Observe == nil || !c.Observe(size) {
+				c.stats.OutOfMemory++
 			}
 			return nil, fmt.Errorf("allocate %s: %w", size, ErrOutOfMemory)
 		}

@@ -1,0 +1,43 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+)
+
+// demo is --demo as a command, with what else can be seen without a GPU below it.
+func (p *program) demo() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "demo [rescue]",
+		Short: "a simulated box: the monitor, a rescue",
+		Long: `Shows what vramscope does, without a GPU. Everything in it is marked SIMULATED.
+
+  vramscope demo           the monitor, as vramscope --demo
+  vramscope demo rescue    a training that is short of memory, without a rescue and with one
+
+Many commands take --demo: once, headroom, doctor, guard check and others.`,
+		Example: `  vramscope demo
+  vramscope demo rescue`,
+		Args: noArguments,
+		PersistentPreRunE: func(cmd *cobra.Command, args []string) error {
+			p.flags.demo = true
+			return p.checkGlobalFlags(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return p.monitor(cmd.Context()) },
+	}
+	cmd.AddCommand(&cobra.Command{
+		Use:         "rescue",
+		Annotations: map[string]string{takes: "ascii config demo theme"},
+		Short:       "a training that is short of memory, without a rescue and with one",
+		Long: `Plays the same minute on two simulated boxes at once: a training starts beside a
+notebook that is idle and caches 22 GiB. On one box it is out of memory; on the
+other it runs under vramscope run --rescue, and the guard has the notebook free
+its cache. Sampler, guard and allocators are the real ones, and so are all figures.`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return p.demoRescue(cmd.Context()) },
+	})
+	for _, below := range cmd.Commands() {
+		below.Flags().BoolP("help", "h", false, "help for "+below.Name())
+		below.ValidArgsFunction = cobra.NoFileCompletions
+	}
+	return cmd
+}

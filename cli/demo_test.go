@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// printed is what a command line writes to a file, on the clock of the test's bubble.
+func printed(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = out.Close() }()
+	p := &program{stdout: out, stderr: out, getenv: func(name string) string { return map[string]string{"LC_ALL": "C.UTF-8"}[name] }, now: time.Now}
+	code := p.run(append(args, "--config", "/dev/null"))
+	written, err := os.ReadFile(out.Name())
+	if err != nil || code != exitOK {
+		t.Fatalf("exit code %d, %v:\n%s", code, err, written)
+	}
+	return string(written)
+}
+
+// TestDemoRescue: the same training dies on one box and is rescued on the other, by the
+// figures of the guard and of the allocators.
+func TestDemoRescue(t *testing.T) {
+	var out string
+	synctest.Test(t, func(t *testing.T) { out = printed(t, "demo", "rescue") })
+	if !strings.HasPrefix(out, "SIMULATED ") {
+		t.Errorf("not marked:\n%s", out)
+	}
+	squeezed := strings.Join(strings.Fields(out), " ")
+	for _, want := range []string{
+		`notebook\.py 28\.5G, of it 22\.0G cached`,
+		`out of memory: asked for 10\.1G, [23]\.\d+G rescued: an allocation of 10\.1G free succeeded after \d+ms; 22\.0G by 4711`,
+		`train\.py has ended, notebook\.py 28\.5G train\.py 57\.\dG, notebook\.py 6\.50G`,
+	} {
+		if !regexp.MustCompile(want).MatchString(squeezed) {
+			t.Errorf("no %s in\n%s", want, out)
+		}
+	}
+	lines := strings.Split(out, "\n")
+	if len(lines) > 24 { // the last one is the prompt
+		t.Errorf("%d lines: too many for 24", len(lines))
+	}
+	for _, line := range lines {
+		if n := len([]rune(line)); n > 80 || strings.Contains(line, "\x1b") {
+			t.Errorf("%d cells: %q", n, line)
+		}
+	}
+}
+
+func TestGuardCheckOfTheDemo(t *testing.T) {
+	var out string
+	synctest.Test(t, func(t *testing.T) { out = printed(t, "guard", "check", "--demo") })
+	for _, want := range []string{
+		"An example\n", "less than 10% is free", "SIMULATED",
+		`GPU 0  –   alice  train\.py.* protected by the configuration`, `GPU 3  1\.  carol  finetune\.py`, `GPU 7  –   erin .* JAX keeps its cache`,
+		`GPU 2  would flush PID 1288410 \(gradual\)`,
+	} {
+		if !regexp.MustCompile(want).MatchString(out) {
+			t.Errorf("no %s in\n%s", want, out)
+		}
+	}
+	policy := filepath.Join(t.TempDir(), "config.toml")
+	if err := os.WriteFile(policy, []byte("[[guard.rule]]\nname = 'mine'\nwhen = {free_below = '90%'}\ngoal = {free = '95%'}\n[[guard.importance]]\nmatch = {user = 'carol'}\nvalue = -7\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) { out = printed(t, "guard", "check", "--demo", policy) })
+	if !strings.Contains(out, policy) || !regexp.MustCompile(`carol  finetune\.py.* -7 `).MatchString(out) || !strings.Contains(out, "[mine]") {
+		t.Errorf("a policy of one's own:\n%s", out)
+	}
+}
