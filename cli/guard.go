@@ -50,12 +50,16 @@ configuration: dry-run, in which it only reports what it would do, or act.
 func (p *program) guardCheck() *cobra.Command {
 	return &cobra.Command{
 		Use:         "check [FILE]",
-		Annotations: map[string]string{takes: "config"},
+		Annotations: map[string]string{takes: "config demo seed"},
 		Short:       "validate a configuration, and explain its guard",
 		Long: `Reads a configuration as the daemon would, and explains its [guard] in plain
 words. Without FILE it is the configuration that is in force. An error names line
-and key, and the exit code is 2.`,
+and key, and the exit code is 2.
+
+With --demo it also says what the guard makes of each process of a simulated box;
+where there are no rules, by those of an example.`,
 		Example: `  vramscope guard check
+  vramscope guard check --demo
   vramscope guard check /etc/xdg/vramscope/config.toml`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
@@ -71,6 +75,9 @@ and key, and the exit code is 2.`,
 			s, err := p.settings()
 			if err != nil {
 				return err
+			}
+			if p.flags.demo {
+				return p.guardDemo(s)
 			}
 			if !s.Guard.Guards() && len(s.Guard.Rules) == 0 {
 				none := p.noRules("There is no guard: ")
