@@ -107,7 +107,11 @@ func FuzzPasswd(f *testing.F) {
 }
 
 var jobIDs = map[string]*regexp.Regexp{
-	"slurm":   regexp.MustCompile(`^[0-9]+$`),
+	"slurm": regexp.MustCompile(`^([0-9]+|s[0-9A-HJKMNP-TV-Z]{13})$`),
+	"pbs":   regexp.MustCompile(`^[0-9]+(\[[0-9]+\])?$`), "lsf": regexp.MustCompile(`^[0-9]+(\[[0-9]+\])?$`), "oar": regexp.MustCompile(`^[0-9]+$`),
+	"htcondor": regexp.MustCompile(`^slot[0-9_]+$`),
+	"ecs":      regexp.MustCompile(`^([0-9a-f-]{32}|[0-9a-f-]{36})$`), "nomad": regexp.MustCompile(`^[0-9a-f-]{8}$`),
+	"lxc":     regexp.MustCompile(`^[0-9A-Za-z._-]+$`),
 	"service": regexp.MustCompile(`^[^/]*$`),
 	"pod":     regexp.MustCompile(`^([0-9a-f-]{32}|[0-9a-f-]{36})$`),
 	"docker":  regexp.MustCompile(`^[0-9a-f]{12}$`), "podman": regexp.MustCompile(`^[0-9a-f]{12}$`), "containerd": regexp.MustCompile(`^[0-9a-f]{12}$`),
@@ -115,7 +119,7 @@ var jobIDs = map[string]*regexp.Regexp{
 
 var jobEnvironment = regexp.MustCompile(`^(slurm [0-9]+|apptainer [^\x00]+)$`)
 
-var jobDetail = regexp.MustCompile(`^[0-9a-z]+$`)
+var jobDetail = regexp.MustCompile(`^[0-9a-z+]+$`)
 
 // FuzzJob: a job's ID has its kind's form and is in the path, and what is not a
 // job's directory changes nothing.
@@ -127,13 +131,22 @@ func FuzzJob(f *testing.F) {
 	seeds(f, append(recorded, "/proc/self/cgroup")...)
 	f.Add("/slurm/job_" + strings.Repeat("9", 250) + "/pod" + strings.Repeat("_", 36) + "/docker/" + strings.Repeat("a", 64))
 	f.Add("_.service")
+	f.Add(`/pbspro.slice/pbspro-12\x5b3\x5d.server.slice`)
+	f.Add("/system.slice/slurmstepd.scope/sEKNKTV3WPV500/step_0+1")
+	f.Add("/lxc.payload.team_train/x")
 	f.Fuzz(func(t *testing.T, path string) {
+		if strings.HasSuffix(path, "/lxc") || strings.HasSuffix(path, "/lxc.payload") {
+			return // anything in it is a container
+		}
 		job := jobOfPath(path)
 		form, known := jobIDs[job.Kind]
 		if job == (Job{}) {
 			return
 		}
 		written := path
+		if job.Kind == "pbs" || job.Kind == "lsf" { // systemd escapes the index of an array
+			written = strings.NewReplacer(`\x5b`, "[", `\x5d`, "]").Replace(path)
+		}
 		if job.Kind == "pod" { // systemd writes a pod's uid with underscores
 			written = strings.ReplaceAll(path, "_", "-")
 		}

@@ -45,8 +45,8 @@ func (id Identity) Same(other Identity) bool {
 
 // Job is the unit a scheduler or container runtime started the process in.
 type Job struct {
-	Kind string // "slurm", "pod", "docker", "podman", "containerd", "apptainer", "service"; "" when none is known
-	ID   string // Slurm's number, a pod's host name, a container's short ID, an image, a unit
+	Kind string // "slurm", "pbs", "lsf", "oar", "htcondor", "pod", "ecs", "nomad", "docker", "podman", "containerd", "lxc", "apptainer", "service"; "" when none is known
+	ID   string // a job's number or slot, a pod's host name, a task, an allocation's or container's short ID, a container's name, an image, a unit
 
 	Step      string // of a Slurm job: "0", "batch", "interactive"
 	Namespace string // of a pod

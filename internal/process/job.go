@@ -3,19 +3,28 @@ package process
 import "strings"
 
 // jobOf finds the job in /proc/PID/cgroup, lines of "hierarchy:controllers:path": one
-// per hierarchy under cgroup v1 and a single one under v2. The innermost scheduler wins
-// over the container that it runs in, a pod over its container, and any of them
-// over systemd's service:
+// per hierarchy under cgroup v1 and a single one under v2. A scheduler wins over the
+// container that it runs in, a pod over its container, and any of them over
+// systemd's service:
 //
 //	slurm        …/slurm/uid_1000/job_88123/step_0          …/slurmstepd.scope/job_88123/step_0
+//	             …/slurmstepd.scope/sEKNKTV3WPV500/step_0   Slurm's unique ID; slurmJobs finds the number
+//	pbs          …/pbs_jobs.service/jobid/<job>.<server>    …/pbspro.slice/pbspro-<job>.<server>.slice
+//	lsf          …/lsf/<cluster>/job.<job>.<pid>.<time>
+//	oar          …/oar/<user>_<job>                         …/oar-u1000.slice/oar-u1000-j<job>.slice
+//	htcondor     …/htcondor/condor_<directory>_slot1_1@node a slot, which has one job at a time
 //	kubernetes   …/kubepods/burstable/pod<uid>/<id>          …-pod<uid with _>.slice/cri-containerd-<id>.scope
+//	ecs          …/ecs/<task>/<id>                          …/ecstasks-<task>.slice/docker-<id>.scope
+//	nomad        …/nomad/<allocation>.<task>                …/nomad.slice/…/<allocation>.<task>.scope
 //	docker       …/docker/<id>                               …/docker-<id>.scope
 //	podman       …/libpod_parent/libpod-<id>                 …/libpod-<id>.scope
 //	containerd   …/nerdctl-<id>.scope
+//	lxc          …/lxc/<name>                               …/lxc.payload.<name>: LXC's, Incus's and LXD's
 //	service      …/system.slice/ollama.service
 //
 // A login session, which is a scope, and systemd for a user (user@1000.service) are
-// no jobs: each of their processes has its user's name.
+// no jobs: each of their processes has its user's name. Users make cgroups of any name
+// below the latter; no scheduler does.
 // The ID of a pod is its uid here; readFacts replaces it by the pod's name.
 //
 // procfs would be too slow: it makes three times as many system calls.
@@ -34,9 +43,9 @@ func jobOf(cgroups string) Job {
 // rank orders kinds of job, the most specific highest.
 func rank(job Job) int {
 	switch job.Kind {
-	case "slurm":
+	case "slurm", "pbs", "lsf", "oar", "htcondor":
 		return 4
-	case "pod":
+	case "pod", "ecs", "nomad":
 		return 3
 	case "service":
 		return 1
@@ -49,35 +58,107 @@ func rank(job Job) int {
 
 func jobOfPath(path string) Job {
 	var best Job
-	underSlurm, underDocker := false, false
+	var above place
 	for part := range strings.SplitSeq(path, "/") {
-		var job Job
+		job := above.scheduled(part)
 		step, isStep := strings.CutPrefix(part, "step_")
 		switch {
-		case underSlurm && strings.HasPrefix(part, "job_"):
-			job = Job{Kind: "slurm", ID: digits(part[len("job_"):])}
+		case job.Kind != "":
 		case best.Kind == "slurm" && isStep && best.Step == "":
 			best.Step = word(step)
-		case podUID(part) != "":
-			job = Job{Kind: "pod", ID: podUID(part), Container: lastID(part)}
-		case best.Kind == "pod" && best.Container == "":
+		case (best.Kind == "pod" || best.Kind == "ecs") && best.Container == "":
 			best.Container = lastID(part)
 		default:
-			job = container(part, underDocker)
+			job = container(part, above.parent)
 		}
 		if job.ID != "" && (rank(job) > rank(best) || job.Kind == "service" && best.Kind == "service") {
 			best = job
 		}
-		// slurmd under its own name: "slurm", "slurm_node7", "slurmstepd.scope", "node7_slurmstepd.scope".
-		underSlurm = underSlurm || part == "slurm" || strings.HasPrefix(part, "slurm_") || strings.HasSuffix(part, "slurmstepd.scope")
-		underDocker = part == "docker"
+		above.enter(part)
 	}
 	return best
 }
 
+// place is where in a path a component is.
+type place struct {
+	parent, grandparent string
+	scheduler           string // the last component that is named for one
+	users               bool   // below systemd of a user
+}
+
+func (p *place) enter(part string) {
+	p.grandparent, p.parent = p.parent, part
+	p.users = p.users || strings.HasPrefix(part, "user@")
+	switch root, _, _ := strings.Cut(part, "."); {
+	case root == "slurm", strings.HasPrefix(part, "slurm_"), strings.HasSuffix(part, "slurmstepd.scope"):
+		p.scheduler = "slurm" // slurmd's name may be in it: "slurm_node7", "node7_slurmstepd.scope"
+	case root == "lsf", root == "oar", root == "htcondor", root == "ecs", root == "nomad":
+		p.scheduler = root
+	case root == "pbs_jobs", root == "pbspro", root == "torque":
+		p.scheduler = "pbs"
+	}
+}
+
+// scheduled reads one component of a path as the job of a scheduler.
+func (p *place) scheduled(part string) Job {
+	if p.users {
+		return Job{}
+	}
+	if uid := podUID(part); uid != "" {
+		return Job{Kind: "pod", ID: uid, Container: lastID(part)}
+	}
+	if task, ok := strings.CutPrefix(part, "ecstasks-"); ok {
+		return Job{Kind: "ecs", ID: taskID(strings.TrimSuffix(task, ".slice"))}
+	}
+	if _, slot, ok := strings.Cut(part, "_slot"); ok && strings.HasPrefix(part, "condor_") {
+		return Job{Kind: "htcondor", ID: slotName("slot" + slot)}
+	}
+	job := Job{Kind: p.scheduler}
+	switch p.scheduler {
+	case "slurm":
+		number, ok := strings.CutPrefix(part, "job_")
+		switch {
+		case ok:
+			job.ID = digits(number)
+		case strings.HasSuffix(p.parent, "slurmstepd.scope") && isSLUID(part):
+			job.ID = part
+		}
+	case "pbs":
+		// "pbspro-12.pbs\x2dserver.slice", escaped by systemd.
+		name := strings.TrimSuffix(part, ".slice")
+		if prefix, ok := strings.CutSuffix(p.parent, ".slice"); ok {
+			name = strings.TrimPrefix(name, prefix+"-")
+		}
+		job.ID = numberAtStart(name)
+	case "lsf":
+		if name, ok := strings.CutPrefix(part, "job."); ok {
+			job.ID = numberAtStart(name)
+		}
+	case "oar":
+		name := strings.TrimSuffix(part, ".slice")
+		if at := strings.LastIndexAny(name, "_j"); at >= 0 && (p.parent == "oar" || strings.HasPrefix(name, "oar-u")) {
+			job.ID = digits(name[at+1:])
+		}
+	case "htcondor":
+		if p.parent == "htcondor" {
+			job.ID = slotName(part)
+		}
+	case "ecs":
+		job.ID = taskID(part)
+	case "nomad":
+		if len(part) > 36 && part[36] == '.' && taskID(part[:36]) != "" {
+			job.ID = part[:8]
+		}
+	}
+	if job.ID == "" {
+		return Job{}
+	}
+	return job
+}
+
 // container reads one component of a path: "docker-<id>.scope" of the
 // systemd cgroup driver, or "<id>" below "docker" of the cgroupfs one; or a service.
-func container(part string, underDocker bool) Job {
+func container(part, parent string) Job {
 	name, isScope := strings.CutSuffix(part, ".scope")
 	for _, known := range []struct{ prefix, kind string }{
 		{"docker-", "docker"},
@@ -90,8 +171,11 @@ func container(part string, underDocker bool) Job {
 			return Job{Kind: known.kind, ID: shortID(id)}
 		}
 	}
-	if underDocker {
+	if parent == "docker" {
 		return Job{Kind: "docker", ID: shortID(part)}
+	}
+	if payload, ok := strings.CutPrefix(part, "lxc.payload."); (ok || parent == "lxc" || parent == "lxc.payload") && !strings.ContainsFunc(payload, notInName) {
+		return Job{Kind: "lxc", ID: payload}
 	}
 	if unit, ok := strings.CutSuffix(part, ".service"); ok && !strings.HasPrefix(unit, "user@") {
 		return Job{Kind: "service", ID: unit}
@@ -132,13 +216,56 @@ func podUID(part string) string {
 		name = name[at+1:]
 	}
 	uid, ok := strings.CutPrefix(name, "pod")
-	uid = strings.ReplaceAll(uid, "_", "-")
-	// 36 digits and dashes, or 32 digits for a static pod, whose uid is a hash.
-	if !ok || (len(uid) != 36 && len(uid) != 32) || strings.Trim(uid, "0123456789abcdef-") != "" {
+	if !ok {
 		return ""
 	}
-	return uid
+	return taskID(strings.ReplaceAll(uid, "_", "-"))
 }
+
+// taskID is id where it is 36 digits and dashes, or 32 digits: a static pod's, which is
+// a hash, or an ECS task's.
+func taskID(id string) string {
+	if (len(id) != 36 && len(id) != 32) || strings.Trim(id, "0123456789abcdef-") != "" {
+		return ""
+	}
+	return id
+}
+
+// isSLUID reports whether name is a job's unique ID as Slurm writes it: "s" and 13
+// digits of Crockford's base 32.
+// Source: print_sluid in https://github.com/SchedMD/slurm/blob/master/src/common/sluid.c
+func isSLUID(name string) bool {
+	return len(name) == 14 && name[0] == 's' && strings.Trim(name[1:], "0123456789ABCDEFGHJKMNPQRSTVWXYZ") == ""
+}
+
+// numberAtStart is the number of a job, with its index in an array, in "12.server",
+// "12[3].server" or systemd's "12\x5b3\x5d.server"; "" where there is none.
+func numberAtStart(name string) string {
+	name, _, _ = strings.Cut(name, ".")
+	number, index, isArray := strings.Cut(strings.NewReplacer(`\x5b`, "[", `\x5d`, "]").Replace(name), "[")
+	switch index, closed := strings.CutSuffix(index, "]"); {
+	case !isArray:
+		return digits(number)
+	case digits(number) == "" || !closed || digits(index) == "":
+		return ""
+	default:
+		return number + "[" + index + "]"
+	}
+}
+
+// slotName is the name of an HTCondor slot in "slot1_1@node", "" where there is none.
+func slotName(part string) string {
+	name, _, _ := strings.Cut(part, "@")
+	number, ok := strings.CutPrefix(name, "slot")
+	if !ok || number == "" || strings.Trim(number, "0123456789_") != "" {
+		return ""
+	}
+	return name
+}
+
+// notInName reports whether no container of LXC, which is named as a host, or of a project
+// of Incus ("project_name") has the character in its name.
+func notInName(r rune) bool { return notInHostname(r) && r != '_' }
 
 // digits is the decimal number that text is, or "".
 func digits(text string) string {
@@ -148,9 +275,10 @@ func digits(text string) string {
 	return text
 }
 
-// word is a step's name: "0", "batch", "extern", "interactive"; "" where text is none.
+// word is a step's name: "0", "batch", "extern", "interactive", "0+1" in a heterogeneous
+// job; "" where text is none.
 func word(text string) string {
-	if strings.Trim(text, "0123456789abcdefghijklmnopqrstuvwxyz") != "" {
+	if strings.Trim(text, "0123456789abcdefghijklmnopqrstuvwxyz+") != "" {
 		return ""
 	}
 	return text
