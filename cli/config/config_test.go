@@ -59,56 +59,6 @@ func TestDocumentationNamesEveryKey(t *testing.T) {
 	}
 }
 
-func TestConfigMistakes(t *testing.T) {
-	for _, tc := range []struct{ content, want string }{
-		{"intervl = 1", `f:1: there is no key "intervl"; did you mean "interval"?`},
-		{"\n\n[gpus]\nx = 1", "f:3: gpus: want a list, like [0, 2]"},
-		{"theme = 'x'\nzzz = 1", `f:1: theme: there is no theme "x"`},
-		{"zzz = 1\ntheme = 'x'", `f:1: there is no key "zzz"`},
-		{"a.b = 1", `f:1: there is no key "a"`},
-		{"gpus = [1.5]", "f:1: gpus: want a list of numbers and texts"},
-		{"gpus = ['x']", `f:1: gpus: "x" is neither`},
-		{"interval = true", "f:1: interval: want a duration"},
-		{"interval = nan", "f:1: interval:"},
-		{"interval = inf", "f:1: interval:"},
-		{"interval = '5h'", "f:1: interval: 5h is out of range: 100ms to 1m"},
-		{"low_memory_percent = 5.5", "f:1: low_memory_percent: want a whole number"},
-		{"sort = 'WEIGHT'", `f:1: sort: there is no column "WEIGHT"`},
-		{"mouse = true\nmouse = true", "f:2:"},
-		{"x = \"\x00\"", "f:1:"},
-		{"[daemon]\nrecrd = true", `f:2: there is no key "daemon.recrd"; did you mean "daemon.record"?`},
-		{"[daemon]\nrecord = 1", "f:2: daemon.record: want true or false"},
-		{"[daemons]\nrecord = true", `f:1: there is no key "daemons"`},
-		{"daemon = true", "f:1: daemon: it is a table: write [daemon]"},
-		{"\ndaemon = {record = true}", "f:2: daemon: it is a table: write [daemon]"},
-		{"[[daemon]]\nrecord = true", "f:1: daemon: it is a table: write [daemon]"},
-		{"[daemon.record]\nx = 1", "f:1: daemon.record: want true or false"},
-		{"[daemon]\nshare = 'some'", `f:2: daemon.share: "some" is neither none`},
-		{"[exporter]\naddress = '9841'", `f:2: exporter.address: "9841" is no address with a port: write 127.0.0.1:9841`},
-		{"[exporter]\naddress = 'a:99999'", "f:2: exporter.address: "},
-		{"[exporter]\nprocess_labels = ['uid']", `f:2: exporter.process_labels: there is no label "uid": pid, user,`},
-		{"[exporter]\nprocess_labels = ['none', 'user']", `f:2: exporter.process_labels: there is no label "none": `},
-		{"[exporter]\nprocesses = 1025", `f:2: exporter.processes: "1025" is no number from 0 to 1024`},
-		{"[recording]\nkeep = '30m'", "f:2: recording.keep:"},
-		{"[recording]\nkeep = '4000d'", "f:2: recording.keep: 4000d is out of range"},
-		{"[recording]\nmax_size = '1k'", "f:2: recording.max_size: 1k is out of range"},
-		{"[alerts]\nexec = 'mail'", "f:2: alerts.exec: want a list"},
-		{"[alerts]\nexec = ['mail', 1]", "f:2: alerts.exec: want a list of texts"},
-		{"[alerts]\nexec = ['']", "f:2: alerts.exec: the program has no name"},
-		{"\"theme\x1b[2J\" = 1", "f:1:"},
-		{"'bad\\u001b' = 1", `f:1: there is no key`},
-	} {
-		s := Defaults()
-		err := s.parse("f", []byte(tc.content))
-		if err == nil || !strings.HasPrefix(err.Error(), tc.want) {
-			t.Errorf("%q: got %v, want %q", tc.content, err, tc.want)
-		}
-		if err != nil && strings.Contains(err.Error(), "\x1b") {
-			t.Errorf("%q: the message carries an escape: %q", tc.content, err)
-		}
-	}
-}
-
 // FuzzConfig: a file that is accepted sets what can be, and is in force as it can
 // be read back; one that is refused has its line, in words that a terminal can
 // show.
