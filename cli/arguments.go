@@ -30,7 +30,7 @@ func (v *optionValue) Set(value string) error {
 		value = *v.raw + "," + value
 	}
 	var scratch config.Settings
-	if err := v.option.Set(&scratch)(value); err != nil {
+	if err := scratch.Set(v.option.Key, value); err != nil {
 		return err
 	}
 	v.raw = &value

@@ -77,7 +77,7 @@ func (p *program) settings() (config.Settings, error) {
 		if g.raw == nil {
 			continue
 		}
-		if err := g.option.Set(&s)(*g.raw); err != nil {
+		if err := s.Set(g.option.Key, *g.raw); err != nil {
 			return s, usage("--%s: %v", g.option.Flag, err)
 		}
 		if g.option.Key == "nvml_library" && p.flags.demo {
@@ -92,7 +92,7 @@ func (p *program) addGlobalFlags(flags *pflag.FlagSet) {
 	p.flags.all = flags
 	flags.BoolVar(&p.flags.demo, "demo", false, "a simulated box, marked as such")
 	flags.Uint64Var(&p.flags.seed, "seed", 0, "seed of --demo: the same seed, the same course")
-	for _, o := range config.Options() {
+	for _, o := range config.Options(&config.Settings{}) {
 		if o.Flag == "" {
 			continue
 		}

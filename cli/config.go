@@ -56,9 +56,13 @@ func (p *program) saveSettings(set ui.Settings) (string, error) {
 	if set.Interval > 0 {
 		keys = append(keys, "interval")
 	}
+	style := config.Area
+	if set.Lines {
+		style = config.Lines
+	}
 	return path, config.Save(path, func(s *config.Settings) {
-		s.Theme, s.Mouse, s.GraphWindow, s.GraphLines, s.Bell, s.Columns, s.Sort, s.Reversed =
-			set.Theme, set.Mouse, set.Window, set.Lines, set.Bell, set.Columns, set.Sort, set.Reversed
+		s.Theme, s.Mouse, s.GraphWindow, s.GraphStyle, s.Bell, s.Columns, s.Sort, s.Reversed =
+			set.Theme, set.Mouse, set.Window, style, set.Bell, set.Columns, set.Sort, set.Reversed
 		if set.Interval > 0 {
 			s.Interval = set.Interval
 		}

@@ -42,19 +42,16 @@ func TestColumnsOfTheConfiguration(t *testing.T) {
 	for _, c := range columns.Columns() {
 		names = append(names, c.Name)
 		s := config.Defaults()
-		set := func(key string) error {
-			at := slices.IndexFunc(config.Options(), func(o config.Option) bool { return o.Key == key })
-			return config.Options()[at].Set(&s)(c.Name)
-		}
-		if err := set("sort"); (err == nil) != c.Sortable {
+		if err := s.Set("sort", c.Name); (err == nil) != c.Sortable {
 			t.Errorf("sort = %q: %v", c.Name, err)
 		}
-		if err := set("columns"); err != nil {
+		if err := s.Set("columns", c.Name); err != nil {
 			t.Errorf("columns = [%q]: %v", c.Name, err)
 		}
 	}
-	at := slices.IndexFunc(config.Options(), func(o config.Option) bool { return o.Key == "columns" })
-	if comment := strings.ReplaceAll(config.Options()[at].Comment, "\n", " "); !strings.Contains(comment, strings.Join(names, ", ")) {
+	options := config.Options(&config.Settings{})
+	at := slices.IndexFunc(options, func(o config.Option) bool { return o.Key == "columns" })
+	if comment := strings.ReplaceAll(options[at].Comment, "\n", " "); !strings.Contains(comment, strings.Join(names, ", ")) {
 		t.Errorf("the columns are %v, the comment says\n%s", names, comment)
 	}
 }
@@ -74,7 +71,7 @@ func TestSetupIsWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := ui.Settings{Theme: s.Theme, Interval: s.Interval, Sort: s.Sort, Reversed: s.Reversed, Lines: s.GraphLines, Window: s.GraphWindow, Mouse: s.Mouse, Bell: s.Bell, Columns: s.Columns}
+	got := ui.Settings{Theme: s.Theme, Interval: s.Interval, Sort: s.Sort, Reversed: s.Reversed, Lines: s.GraphStyle == config.Lines, Window: s.GraphWindow, Mouse: s.Mouse, Bell: s.Bell, Columns: s.Columns}
 	if !reflect.DeepEqual(got, want) || !s.Record {
 		t.Errorf("the file sets %+v, want %+v", s, want)
 	}

@@ -94,12 +94,12 @@ func (p *program) daemonSettings(cmd *cobra.Command, f *daemonFlags) (config.Set
 	if cmd.Flags().Changed("serve-snapshot") {
 		s.ServeSnapshot = f.serveSnapshot
 	}
-	for _, o := range config.Options() {
+	for _, o := range config.Options(&s) {
 		flag := daemonFlagOf[o.Key]
 		if flag == "" || !cmd.Flags().Changed(flag) {
 			continue
 		}
-		if err := o.Set(&s)(cmd.Flags().Lookup(flag).Value.String()); err != nil {
+		if err := o.Set(cmd.Flags().Lookup(flag).Value.String()); err != nil {
 			return s, usage("--%s: %v", flag, err)
 		}
 	}

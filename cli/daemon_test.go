@@ -231,7 +231,7 @@ func TestDaemonRefusesBadFlags(t *testing.T) {
 		{"--serve-openly --record", "--serve-openly is about what --serve serves"},
 		{"--serve 127.0.0.1:9841 --web.config.file /proc/none", "--serve: /proc/none: no such file"},
 		{"--process-labels uid", `--process-labels: there is no label "uid"`},
-		{"--processes many", `--processes: "many" is no number`},
+		{"--processes many", "--processes: many is out of range: a whole number of processes, 0 to 1024"},
 	} {
 		cmd := exec.Command(os.Args[0], append([]string{"daemon", "--demo"}, strings.Fields(c.args)...)...)
 		cmd.Env = append(os.Environ(), asVramscope+"=1", "XDG_CONFIG_HOME="+t.TempDir(), "XDG_RUNTIME_DIR="+t.TempDir())

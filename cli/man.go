@@ -52,9 +52,9 @@ func manPage(root *cobra.Command) string {
 	r.section("Configuration")
 	r.prose("The file $XDG_CONFIG_HOME/" + config.Name + ", in TOML. Its keys, with their defaults:")
 	s := config.Defaults()
-	for _, o := range config.Options() {
+	for _, o := range config.Options(&s) {
 		r.line(".TP")
-		r.line(".B " + escaped(o.Key+" = "+o.Literal(&s)))
+		r.line(".B " + escaped(o.Key+" = "+o.Literal()))
 		r.prose(o.Comment)
 	}
 	r.section("Environment")

@@ -158,8 +158,8 @@ func (p *program) show(ctx context.Context, failed context.CancelCauseFunc, samp
 // screenOptions are what every screen of the monitor takes from the settings.
 func (p *program) screenOptions(s *config.Settings, input *os.File) ui.Options {
 	return ui.Options{
-		Theme: s.Theme, ASCII: s.ASCII, Mouse: s.Mouse, Silent: !s.Bell, IdleAfter: s.IdleAfter,
-		GraphWindow: s.GraphWindow, GraphLines: s.GraphLines, Sort: s.Sort, Reversed: s.Reversed, Columns: s.Columns,
+		Theme: s.Theme, ASCII: s.ASCII, Mouse: s.Mouse, Silent: !s.Bell, IdleAfter: time.Duration(s.IdleMinutes) * time.Minute,
+		GraphWindow: s.GraphWindow, GraphLines: s.GraphStyle == config.Lines, Sort: s.Sort, Reversed: s.Reversed, Columns: s.Columns,
 		Version: versionNumber(), Input: input, Output: p.stdout, Now: p.now,
 	}
 }

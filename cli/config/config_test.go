@@ -31,7 +31,7 @@ func TestDefaultConfigIsTheDefaults(t *testing.T) {
 func TestInForceReadsBack(t *testing.T) {
 	s := Settings{
 		Interval: 1500 * time.Millisecond, GPUs: []string{"0", "GPU-8f1c"}, Library: "/opt/\"odd\\\x01path", Theme: "light",
-		ASCII: true, ReadOnly: true, Mouse: true, GraphWindow: 90 * time.Minute, Sort: "SM%", IdleAfter: time.Hour, LowMemory: 0,
+		ASCII: true, ReadOnly: true, Mouse: true, GraphWindow: 90 * time.Minute, GraphStyle: "lines", Sort: "SM%", IdleMinutes: 60, LowMemory: 0,
 		Record: true, Share: "group:gpu users", Keep: 90 * time.Minute, MaxSize: 3 << 29, Commands: "full",
 		AlertCommand: []string{"/bin/sh", "-c", "a, \"b\" \\ \n", ""},
 		Serve:        "[::]:9841", WebConfig: "/etc/web \"1\".yml", ServeOpenly: true, ServeSnapshot: true, ProcessLabels: []string{"user", "hpc_job"}, Processes: 3,
@@ -46,13 +46,21 @@ func TestInForceReadsBack(t *testing.T) {
 	}
 }
 
+// TestInlineTable: TOML has two ways to write a table, and each key of it has its line.
+func TestInlineTable(t *testing.T) {
+	s := Defaults()
+	if err := s.parse("f", []byte("theme = 'light'\ndaemon = { record = true, share = 'all' }\n")); err != nil || !s.Record || s.Share != "all" {
+		t.Errorf("record %v, share %q: %v", s.Record, s.Share, err)
+	}
+}
+
 // TestDocumentationNamesEveryKey: docs/config.md cannot forget one.
 func TestDocumentationNamesEveryKey(t *testing.T) {
 	doc, err := os.ReadFile(filepath.Join("..", "..", "docs", "config.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, o := range Options() {
+	for _, o := range Options(&Settings{}) {
 		if !strings.Contains(string(doc), "`"+o.Key+"`") {
 			t.Errorf("docs/config.md does not name %s", o.Key)
 		}
@@ -90,7 +98,7 @@ func FuzzConfig(f *testing.F) {
 			return
 		}
 		if s.Interval < sampler.MinInterval || s.Interval > sampler.MaxInterval || s.GraphWindow < 0 || s.GraphWindow > 24*time.Hour ||
-			s.IdleAfter < time.Minute || s.IdleAfter > 24*time.Hour || s.LowMemory < 0 || s.LowMemory > 90 {
+			s.IdleMinutes < 1 || s.IdleMinutes > 24*60 || s.LowMemory < 0 || s.LowMemory > 90 {
 			t.Errorf("%q sets %+v", content, s)
 		}
 		back := Defaults()

@@ -1,19 +1,16 @@
 package config
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/adrg/xdg"
 	"github.com/pelletier/go-toml/v2"
-	"github.com/pelletier/go-toml/v2/unstable"
 
 	"vramscope/guard"
 	"vramscope/internal/install"
@@ -99,8 +96,8 @@ func (s *Settings) Load(named string) error {
 // fileSize is the largest file that is parsed.
 const fileSize = 1 << 20
 
-// Parse applies a file's content. A key that is not known, and a value
-// that cannot be, are refused with their line: nothing is silently ignored.
+// parse applies a file's content. A key that is not known, and a value that cannot be, are
+// refused with their line: nothing is silently ignored. Of several mistakes the first is named.
 func (s *Settings) parse(path string, content []byte) error {
 	var values map[string]any
 	if err := toml.Unmarshal(content, &values); err != nil {
@@ -111,182 +108,22 @@ func (s *Settings) parse(path string, content []byte) error {
 		}
 		return refuse("%s:%d: %s", path, line, strings.TrimPrefix(message, "toml: "))
 	}
-	parser, table := unstable.Parser{}, ""
-	parser.Reset(content)
-	lists := guardLists{lines: make(map[string]int)}
-	for parser.NextExpression() {
-		expression := parser.Expression()
-		key, line := keyOf(&parser, expression)
-		if expression.Kind != unstable.KeyValue {
-			table = ""
-		}
-		key = table + key
-		if lists.take(expression.Kind, key, line) {
-			continue
-		}
-		header := expression.Kind == unstable.Table && isTable(key)
-		if header {
-			table = key + "."
-			continue
-		}
-		if err := s.set(key, lookUp(values, key)); err != nil {
-			if errors.Is(err, errNoKey) {
-				if first, _, _ := strings.Cut(key, "."); !isTable(first) {
-					key = first
-				}
-				return unknownKey(path, line, key)
-			}
-			return refuse("%s:%d: %s: %v", path, line, text.Clean(key), err)
-		}
+	r := reader{lines: linesOf(content)}
+	r.read("", "", values, Options(s))
+	table, _ := values["guard"].(map[string]any)
+	r.readRules(&s.Guard, table["rule"])
+	r.readImportance(&s.Guard, table["importance"])
+	if len(r.mistakes) == 0 {
+		return nil
 	}
-	if wrong := s.setGuardLists(values["guard"]); wrong != nil {
-		return refuse("%s:%d: %s", path, lists.line(wrong.path), wrong)
-	}
-	return nil
+	first := slices.MinFunc(r.mistakes, func(a, b mistake) int { return a.line - b.line })
+	refused := refuse("%s:%d: %s", path, first.line, first.message)
+	refused.Hints = first.hints
+	return refused
 }
 
-// keyOf is the key of an expression, its parts joined by dots, and its line.
-func keyOf(parser *unstable.Parser, expression *unstable.Node) (string, int) {
-	var parts []string
-	line := 0
-	for key := expression.Key(); key.Next(); {
-		if line == 0 {
-			line = parser.Shape(key.Node().Raw).Start.Line
-		}
-		parts = append(parts, string(key.Node().Data))
-	}
-	return strings.Join(parts, "."), line
-}
-
-// isTable reports whether options have keys in a table of that name.
-func isTable(name string) bool {
-	return slices.ContainsFunc(Options(), func(o Option) bool { return strings.HasPrefix(o.Key, name+".") })
-}
-
-// lookUp is the value of a dotted key; nil where there is none.
-func lookUp(values map[string]any, key string) any {
-	for {
-		if value, ok := values[key]; ok {
-			return value
-		}
-		first, rest, dotted := strings.Cut(key, ".")
-		table, ok := values[first].(map[string]any)
-		if !dotted || !ok {
-			return nil
-		}
-		values, key = table, rest
-	}
-}
-
-var errNoKey = errors.New("there is no such key")
-
-func (s *Settings) set(key string, value any) error {
-	options := Options()
-	at := slices.IndexFunc(options, func(o Option) bool { return o.Key == key })
-	if at < 0 && isTable(key) {
-		return fmt.Errorf("it is a table: write [%s] on a line of its own, and its keys below", key)
-	}
-	if at < 0 {
-		return errNoKey
-	}
-	o := &options[at]
-	literal, err := o.value(value)
-	if err == nil && literal != nil {
-		err = o.Set(s)(*literal)
-	}
-	return err
-}
-
-func unknownKey(path string, line int, key string) error {
-	var keys []string
-	for _, o := range Options() {
-		keys = append(keys, o.Key)
-	}
-	e := refuse("%s:%d: there is no key %q", path, line, text.Clean(key))
-	if near := text.Nearest(key, keys); near != "" {
-		e.Message += fmt.Sprintf("; did you mean %q?", near)
-	}
-	e.Hints = []string{"  vramscope config --print   lists every key"}
-	return e
-}
-
-// value is a TOML value as text for the option's setter; nil leaves the option as it is.
-func (o *Option) value(value any) (*string, error) {
-	text, fits, err := "", false, error(nil)
-	switch v := value.(type) {
-	case string:
-		text, fits = v, o.Kind == words || o.Kind == period
-		if !fits {
-			return nil, fmt.Errorf("want %s, not a text", o.Kind.wants())
-		}
-	case bool:
-		text, fits = strconv.FormatBool(v), o.Kind == Truth
-	case int64:
-		text, fits = strconv.FormatInt(v, 10), o.Kind == number || o.Kind == period
-	case float64:
-		text, fits = strconv.FormatFloat(v, 'g', -1, 64), o.Kind == period
-	case []any:
-		fits = o.Kind == List || o.Kind == command
-		if o.Kind == command {
-			text, err = quotedWords(v)
-			break
-		}
-		if fits && len(v) == 0 {
-			return nil, nil
-		}
-		text, err = joined(v)
-	}
-	if !fits {
-		return nil, fmt.Errorf("want %s", o.Kind.wants())
-	}
-	return &text, err
-}
-
-func joined(items []any) (string, error) {
-	texts := make([]string, len(items))
-	for i, item := range items {
-		switch item := item.(type) {
-		case string:
-			texts[i] = item
-		case int64:
-			texts[i] = strconv.FormatInt(item, 10)
-		default:
-			return "", errors.New("want a list of numbers and texts")
-		}
-	}
-	return strings.Join(texts, ","), nil
-}
-
-// quotedWords is a command as the JSON that its setter reads: a word may hold anything.
-func quotedWords(items []any) (string, error) {
-	words := make([]string, len(items))
-	for i, item := range items {
-		word, ok := item.(string)
-		if !ok {
-			return "", errors.New(command.notThis())
-		}
-		words[i] = word
-	}
-	quoted, err := json.Marshal(words)
-	return string(quoted), err
-}
-
-func (k Kind) notThis() string { return "want " + k.wants() }
-
-// wants says what a kind of option takes.
-func (k Kind) wants() string {
-	switch k {
-	case period:
-		return `a duration, like "1s", or a number of seconds`
-	case Truth:
-		return "true or false"
-	case number:
-		return "a whole number"
-	case List:
-		return "a list, like [0, 2]"
-	case command:
-		return `a list of texts, like ["mail", "-s", "GPU", "bob"]`
-	default:
-		return "a text in quotes"
-	}
+// Set sets an option from text, as its flag does.
+func (s *Settings) Set(key, text string) error {
+	options := Options(s)
+	return options[slices.IndexFunc(options, func(o Option) bool { return o.Key == key })].Set(text)
 }

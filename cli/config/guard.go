@@ -3,23 +3,14 @@ package config
 import (
 	"errors"
 	"fmt"
-	"maps"
-	"regexp"
-	"slices"
+	"strconv"
 	"strings"
 	"time"
 
-	"github.com/pelletier/go-toml/v2/unstable"
-
 	"vramscope/guard"
-	"vramscope/internal/text"
 )
 
-// The lists of the guard's table are no options with a flag: [[guard.rule]] and
-// [[guard.importance]], each a table with tables in it.
-//
-//	expressions ─ take ─→ the line of each path: "guard.rule[0].goal"
-//	values ─ setGuardLists ─→ Settings.Guard, or the path of what is wrong
+// The lists of the guard's table have no flags: [[guard.rule]] and [[guard.importance]].
 const (
 	ruleList       = "guard.rule"
 	importanceList = "guard.importance"
@@ -27,242 +18,128 @@ const (
 	mostImportance = 1024
 )
 
-// guardLists finds the line of everything in the two lists.
-type guardLists struct {
-	lines map[string]int
-	rules int
-	worth int
-	at    string // the path of the table that keys are in
-}
-
-// take notes an expression of the lists, and reports whether it is one.
-func (g *guardLists) take(kind unstable.Kind, key string, line int) bool {
-	if kind == unstable.KeyValue && g.at != "" {
-		g.lines[g.at+"."+key] = line
-		return true
-	}
-	if kind != unstable.KeyValue {
-		g.at = ""
-	}
-	list, count := ruleList, &g.rules
-	if key == importanceList || strings.HasPrefix(key, importanceList+".") {
-		list, count = importanceList, &g.worth
-	}
-	if key != list && !strings.HasPrefix(key, list+".") {
-		return false
-	}
-	if kind == unstable.ArrayTable && key == list {
-		*count++
-	}
-	path := fmt.Sprintf("%s[%d]%s", list, max(*count-1, 0), strings.TrimPrefix(key, list))
-	if kind == unstable.KeyValue {
-		path = key
-	} else {
-		g.at = path
-	}
-	g.lines[path] = line
-	return true
-}
-
-// line is that of a path or of the nearest thing around it.
-func (g *guardLists) line(path string) int {
-	for path != "" {
-		if line, ok := g.lines[path]; ok {
-			return line
-		}
-		path = path[:max(strings.LastIndexAny(path, ".["), 0)]
-	}
-	return 1
-}
-
-// guardError is what is wrong in the lists, and where.
-type guardError struct {
-	path string
-	err  error
-}
-
-var index = regexp.MustCompile(`\[\d+\]`)
-
-func (e *guardError) Error() string {
-	return text.Clean(index.ReplaceAllString(e.path, "")) + ": " + e.err.Error()
-}
-
-// reader reads a table. The first thing that is wrong stays.
-type reader struct {
-	path  string
-	table map[string]any
-	known []string
-	err   *guardError
-}
-
-func (r *reader) fail(key string, err error) {
-	if r.err == nil && err != nil {
-		r.err = &guardError{path: strings.TrimSuffix(r.path+"."+key, "."), err: err}
+func ruleOptions(r *guard.Rule) []Option {
+	gpus := list(&r.GPUs, gpuRange)
+	gpus.Kind = ranges
+	return []Option{
+		{Key: "name", Value: word(&r.Name, ruleName)},
+		{Key: "gpu", Value: gpus},
+		{Key: "when.free_below", Value: amount(&r.When.FreeBelow)},
+		{Key: "when.full_within", Value: duration(&r.When.FullWithin, time.Second, 24*time.Hour)},
+		{Key: "when.for", Value: duration(&r.When.For, 0, 24*time.Hour)},
+		{Key: "users", Value: choice(&r.Users, guard.Own, guard.All)},
+		{Key: "goal.free", Value: amount(&r.Goal)},
+		{Key: "steps", Value: list(&r.Steps, func(item string) ([]guard.Level, error) { return []guard.Level{guard.Level(item)}, nil })},
 	}
 }
 
-// valueOf reads a key that has a value of this type; without the key, the zero value.
-func valueOf[T any](r *reader, key, wants string) (value T, ok bool) {
-	r.known = append(r.known, key)
-	found, there := r.table[key]
-	if !there {
-		return value, false
-	}
-	if value, ok = found.(T); !ok {
-		r.fail(key, errors.New("want "+wants))
-	}
-	return value, ok
-}
-
-func (r *reader) text(key string) string {
-	value, there := valueOf[string](r, key, "a text")
-	switch {
-	case there && value == "": // else it would mean what the key's absence means: any, or none
-		r.fail(key, errors.New("it is empty"))
-	case strings.ContainsFunc(value, func(c rune) bool { return c < ' ' || c == 0x7f }):
-		r.fail(key, errors.New("it has a character that cannot be shown"))
-	}
-	return value
-}
-
-// part is a table in the table.
-func (r *reader) part(key string, read func(*reader)) {
-	table, ok := valueOf[map[string]any](r, key, "a table: { … }")
-	if !ok {
-		return
-	}
-	in := &reader{path: r.path + "." + key, table: table}
-	read(in)
-	in.end()
-	if r.err == nil {
-		r.err = in.err
+func importanceOptions(e *guard.Importance) []Option {
+	return []Option{
+		{Key: "match.user", Value: word(&e.User, shown)},
+		{Key: "match.command", Value: word(&e.Command, shown)},
+		{Key: "match.job", Value: word(&e.Job, shown)},
+		{Key: "value", Value: whole(&e.Value, "", guard.LeastImportant, guard.MostImportant)},
+		{Key: "protect", Value: truth(&e.Protect)},
+		{Key: "distributed", Value: truth(&e.Distributed)},
 	}
 }
 
-// end refuses keys that were not read.
-func (r *reader) end() {
-	for _, key := range slices.Sorted(maps.Keys(r.table)) {
-		if slices.Contains(r.known, key) {
-			continue
-		}
-		message := "there is no such key"
-		if near := text.Nearest(key, r.known); near != "" {
-			message += fmt.Sprintf("; did you mean %q?", near)
-		}
-		r.fail(key, errors.New(message))
+func ruleName(name string) error {
+	if len(name) > 64 {
+		return errors.New("it has more than 64 bytes")
 	}
+	return shown(name)
 }
 
-// setGuardLists reads the rules and the importance of the table [guard].
-func (s *Settings) setGuardLists(value any) *guardError {
-	table, _ := value.(map[string]any) // what is no table has been refused
-	rules, err := listOf(table, "rule", ruleList, mostRules)
-	if err != nil {
-		return err
+// lastGPU is the highest index in a range: no box has more GPUs.
+const lastGPU = 1023
+
+// gpuRange is "2", "0-3" or a GPU's UUID.
+func gpuRange(item string) ([]string, error) {
+	if strings.HasPrefix(item, "GPU-") && len(item) > len("GPU-") {
+		return []string{item}, nil
 	}
-	entries, err := listOf(table, "importance", importanceList, mostImportance)
-	if err != nil {
-		return err
+	from, to, ranged := strings.Cut(item, "-")
+	if !ranged {
+		to = from
 	}
-	s.Guard.Rules, s.Guard.Importance = nil, nil
-	names := map[string]bool{}
-	for i, rule := range rules {
-		r := &reader{path: fmt.Sprintf("%s[%d]", ruleList, i), table: rule}
-		s.Guard.Rules = append(s.Guard.Rules, readRule(r))
-		name := s.Guard.Rules[i].Name
-		if names[name] {
-			r.fail("name", fmt.Errorf("there are two rules with the name %q", name))
-		}
-		names[name] = true
-		if r.err != nil {
-			return r.err
-		}
+	first, err := strconv.ParseUint(from, 10, 16)
+	last, lastErr := strconv.ParseUint(to, 10, 16)
+	if err != nil || lastErr != nil || last < first || last > lastGPU {
+		return nil, fmt.Errorf("%q is neither a GPU's index, nor a range like 0-3, nor a UUID (GPU-…)", item)
 	}
-	for i, entry := range entries {
-		r := &reader{path: fmt.Sprintf("%s[%d]", importanceList, i), table: entry}
-		s.Guard.Importance = append(s.Guard.Importance, readImportance(r))
-		if r.err != nil {
-			return r.err
-		}
+	var gpus []string
+	for i := first; i <= last; i++ {
+		gpus = append(gpus, strconv.FormatUint(i, 10))
 	}
-	return nil
+	return gpus, nil
 }
 
-func listOf(table map[string]any, key, path string, most int) (list []map[string]any, wrong *guardError) {
-	value, there := table[key]
-	if !there {
-		return nil, nil
+// tables are those of a list.
+func (r *reader) tables(path string, value any, limit int) (tables []map[string]any) {
+	if value == nil {
+		return nil
 	}
 	items, ok := value.([]any)
 	for _, item := range items {
-		one, is := item.(map[string]any)
-		ok = ok && is
-		list = append(list, one)
+		table, isTable := item.(map[string]any)
+		ok = ok && isTable
+		tables = append(tables, table)
 	}
 	switch {
 	case !ok:
-		return nil, &guardError{path, fmt.Errorf("it is a list of tables: write [[%s]] on a line of its own, and its keys below", path)}
-	case len(list) > most:
-		return nil, &guardError{path, fmt.Errorf("there are %d: at most %d", len(list), most)}
+		r.fail(path, fmt.Errorf("it is a list of tables: write [[%s]] on a line of its own, and its keys below", path))
+		return nil
+	case len(tables) > limit:
+		r.fail(path, fmt.Errorf("there are %d: at most %d", len(tables), limit))
+		return nil
 	}
-	return list, nil
+	return tables
 }
 
-func readRule(r *reader) guard.Rule {
-	rule := guard.Rule{Users: guard.Own}
-	rule.Name = r.text("name")
-	if len(rule.Name) > 64 {
-		r.fail("name", errors.New("it has more than 64 bytes"))
-	}
-	rule.GPUs = r.gpus("gpu")
-	r.part("when", func(in *reader) {
-		rule.When = guard.When{
-			FreeBelow: in.amount("free_below"), For: in.duration("for", 0), FullWithin: in.duration("full_within", time.Second),
+func (r *reader) readRules(p *guard.Policy, value any) {
+	names := map[string]bool{}
+	for i, table := range r.tables(ruleList, value, mostRules) {
+		rule, root, before := guard.Rule{Users: guard.Own, Steps: guard.Steps()}, fmt.Sprintf("%s[%d].", ruleList, i), len(r.mistakes)
+		r.read(root, "", table, ruleOptions(&rule))
+		if names[rule.Name] {
+			r.fail(root+"name", fmt.Errorf("there are two rules with the name %q", rule.Name))
 		}
-	})
-	r.part("goal", func(in *reader) { rule.Goal = in.amount("free") })
-	if users := r.text("users"); users != "" {
-		rule.Users = guard.Users(users)
-	}
-	if rule.Users != guard.Own && rule.Users != guard.All {
-		r.fail("users", fmt.Errorf("%q is neither own nor all", string(rule.Users)))
-	}
-	items, named := valueOf[[]any](r, "steps", `a list: ["gradual", "selective", "urgent"]`)
-	if named && len(items) == 0 {
-		r.fail("steps", errors.New("the list is empty: without the key it is all three"))
-	}
-	for _, item := range items {
-		step, ok := item.(string)
-		if !ok {
-			r.fail("steps", errors.New("want a list of texts"))
+		names[rule.Name] = true
+		if key, err := rule.Check(); len(r.mistakes) == before { // one mistake often has the other as its effect
+			r.fail(root+key, err)
 		}
-		rule.Steps = append(rule.Steps, guard.Level(step))
+		p.Rules = append(p.Rules, rule)
 	}
-	if len(rule.Steps) == 0 {
-		rule.Steps = guard.Steps()
-	}
-	r.end()
-	if key, err := rule.Check(); err != nil {
-		r.fail(key, err)
-	}
-	return rule
 }
 
-func readImportance(r *reader) guard.Importance {
-	var entry guard.Importance
-	r.part("match", func(in *reader) {
-		entry.User, entry.Command, entry.Job = in.text("user"), in.text("command"), in.text("job")
-	})
-	value, _ := valueOf[int64](r, "value", "a whole number, −1000 to 1000")
-	if value < guard.LeastImportant || value > guard.MostImportant {
-		r.fail("value", fmt.Errorf("%d is out of range: −1000 to 1000", value))
+func (r *reader) readImportance(p *guard.Policy, value any) {
+	for i, table := range r.tables(importanceList, value, mostImportance) {
+		entry, root, before := guard.Importance{}, fmt.Sprintf("%s[%d].", importanceList, i), len(r.mistakes)
+		r.read(root, "", table, importanceOptions(&entry))
+		if entry.User == "" && entry.Command == "" && entry.Job == "" && len(r.mistakes) == before {
+			r.fail(root+"match", errors.New(`say whose: match = { user = "ci" }, with command or job besides or instead; "*" is any`))
+		}
+		p.Importance = append(p.Importance, entry)
 	}
-	entry.Value = int(value)
-	entry.Protect, _ = valueOf[bool](r, "protect", "true or false")
-	entry.Distributed, _ = valueOf[bool](r, "distributed", "true or false")
-	r.end()
-	if entry.User == "" && entry.Command == "" && entry.Job == "" {
-		r.fail("match", errors.New(`say whose: match = { user = "ci" }, with command or job besides or instead; "*" is any`))
+}
+
+// writeGuardLists writes the rules and the importance as TOML that reads back.
+func writeGuardLists(b *strings.Builder, p *guard.Policy) {
+	for i := range p.Rules {
+		writeElement(b, ruleList, ruleOptions(&p.Rules[i]), ruleOptions(&guard.Rule{}))
 	}
-	return entry
+	for i := range p.Importance {
+		writeElement(b, importanceList, importanceOptions(&p.Importance[i]), importanceOptions(&guard.Importance{}))
+	}
+}
+
+// writeElement writes the options that are set.
+func writeElement(b *strings.Builder, list string, options, unset []Option) {
+	fmt.Fprintf(b, "[[%s]]\n", list)
+	for i, o := range options {
+		if literal := o.Literal(); literal != unset[i].Literal() {
+			fmt.Fprintf(b, "%s = %s\n", o.Key, literal)
+		}
+	}
 }

@@ -77,9 +77,10 @@ func edit(path string, content []byte, change func(*Settings), keys []string) ([
 	}
 	want := now
 	change(&want)
-	for _, o := range Options() {
-		if slices.Contains(keys, o.Key) && o.Literal(&want) != o.Literal(&now) {
-			content = withValue(content, o.Key, o.Literal(&want))
+	before := Options(&now)
+	for i, o := range Options(&want) {
+		if slices.Contains(keys, o.Key) && o.Literal() != before[i].Literal() {
+			content = withValue(content, o.Key, o.Literal())
 		}
 	}
 	back := Defaults()
@@ -100,7 +101,7 @@ func withValue(content []byte, key, literal string) []byte {
 			break
 		}
 		end := int(expression.Raw.Offset + expression.Raw.Length)
-		if name, _ := keyOf(&parser, expression); name == key {
+		if parts := expression.Key(); parts.Next() && parts.IsLast() && string(parts.Node().Data) == key {
 			start := valueStart(content, expression)
 			return slices.Concat(content[:start], []byte(literal), content[end:])
 		}

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"math"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,7 +12,6 @@ import (
 	"vramscope/guard"
 	"vramscope/internal/quantity"
 	"vramscope/metric"
-	"vramscope/sampler"
 	"vramscope/themes"
 )
 
@@ -25,13 +25,13 @@ type Settings struct {
 	ReadOnly    bool
 	Mouse       bool
 	GraphWindow time.Duration
-	GraphLines  bool // graphs have lines alone, no areas
+	GraphStyle  string // Area or Lines
 	Bell        bool
 	Columns     []string // of the table of processes; empty is all
 	Sort        string
 	Reversed    bool // the order of Sort
-	IdleAfter   time.Duration
-	LowMemory   int // per cent of a GPU's memory
+	IdleMinutes int  // after which a GPU on which nothing runs is idle
+	LowMemory   int  // per cent of a GPU's memory
 
 	// Of the daemon.
 	Record       bool
@@ -59,7 +59,8 @@ func Defaults() Settings {
 		Theme:         themes.Default,
 		Bell:          true,
 		Sort:          "USED",
-		IdleAfter:     10 * time.Minute,
+		GraphStyle:    Area,
+		IdleMinutes:   10,
 		LowMemory:     10,
 		Share:         "none",
 		Keep:          30 * 24 * time.Hour,
@@ -108,85 +109,6 @@ func inDays(d time.Duration) string {
 	return quantity.BriefDuration(d)
 }
 
-func (s *Settings) setInterval(value string) (err error) {
-	s.Interval, err = Duration(value, sampler.MinInterval, sampler.MaxInterval)
-	return err
-}
-
-// automatic has the graph choose its window by its height: 5 or 10 minutes.
-const automatic = "auto"
-
-func (s *Settings) setGraphWindow(value string) (err error) {
-	if value == automatic {
-		s.GraphWindow = 0
-		return nil
-	}
-	s.GraphWindow, err = Duration(value, 30*time.Second, 24*time.Hour)
-	return err
-}
-
-// setGPUs takes a comma-separated list of indices and UUIDs.
-func (s *Settings) setGPUs(value string) error {
-	s.GPUs = nil
-	for item := range strings.SplitSeq(value, ",") {
-		item = strings.TrimSpace(item)
-		_, err := strconv.ParseUint(item, 10, 16)
-		switch {
-		case err == nil:
-			item = strings.TrimLeft(item[:len(item)-1], "0") + item[len(item)-1:] // "03" is GPU 3
-		case strings.HasPrefix(item, "MIG-"):
-			return fmt.Errorf("%q is a MIG instance: give its GPU's index or UUID, its instances are shown under it", item)
-		case !strings.HasPrefix(item, "GPU-") || len(item) == len("GPU-"):
-			return fmt.Errorf("%q is neither a GPU's index nor its UUID (GPU-…)", item)
-		}
-		s.GPUs = append(s.GPUs, item)
-	}
-	return nil
-}
-
-func (s *Settings) setTheme(value string) error {
-	if !slices.Contains(themes.Names(), value) {
-		return fmt.Errorf("there is no theme %q: %s", value, strings.Join(themes.Names(), ", "))
-	}
-	s.Theme = value
-	return nil
-}
-
-func (s *Settings) setIdle(value string) error {
-	minutes, err := strconv.Atoi(value)
-	if err != nil || minutes < 1 || minutes > 24*60 {
-		return fmt.Errorf("%s is out of range: a whole number of minutes, 1 to 1440", value)
-	}
-	s.IdleAfter = time.Duration(minutes) * time.Minute
-	return nil
-}
-
-func (s *Settings) setLowMemory(value string) error {
-	percent, err := strconv.Atoi(value)
-	if err != nil || percent < 0 || percent > 90 {
-		return fmt.Errorf("%s is out of range: a whole number of per cent, 0 to 90", value)
-	}
-	s.LowMemory = percent
-	return nil
-}
-
-func setTruth(to *bool) func(string) error {
-	return func(value string) error {
-		truth, err := strconv.ParseBool(value)
-		if err != nil {
-			return fmt.Errorf("%q is neither true nor false", value)
-		}
-		*to = truth
-		return nil
-	}
-}
-
-func setText(to *string) func(string) error {
-	return func(value string) error { *to = value; return nil }
-}
-
-func themeList() string { return strings.Join(themes.Names(), ", ") }
-
 // LowMemoryFraction is LowMemory as the sampler takes it: negative where it is off.
 func (s *Settings) LowMemoryFraction() float64 {
 	if s.LowMemory == 0 {
@@ -195,25 +117,151 @@ func (s *Settings) LowMemoryFraction() float64 {
 	return float64(s.LowMemory) / 100
 }
 
-func (s *Settings) setGuardMode(value string) error {
-	mode := guard.Mode(value)
-	if mode != guard.Off && mode != guard.DryRun && mode != guard.Act {
-		return fmt.Errorf("%q is none of off, dry-run and act", value)
+// How graphs are drawn.
+const (
+	Area  = "area" // the parts of memory
+	Lines = "lines"
+)
+
+// automatic has the graph choose its window by its height: 5 or 10 minutes.
+const automatic = "auto"
+
+func (s *Settings) graphWindow() Value {
+	fixed := duration(&s.GraphWindow, 30*time.Second, 24*time.Hour)
+	return Value{period, func(text string) error {
+		if text == automatic {
+			s.GraphWindow = 0
+			return nil
+		}
+		return fixed.Set(text)
+	}, func() string {
+		if s.GraphWindow == 0 {
+			return strconv.Quote(automatic)
+		}
+		return fixed.Literal()
+	}}
+}
+
+// gpu is an index or a UUID.
+func gpu(item string) ([]string, error) {
+	_, err := strconv.ParseUint(item, 10, 16)
+	switch {
+	case err == nil:
+		item = strings.TrimLeft(item[:len(item)-1], "0") + item[len(item)-1:] // "03" is GPU 3
+	case strings.HasPrefix(item, "MIG-"):
+		return nil, fmt.Errorf("%q is a MIG instance: give its GPU's index or UUID, its instances are shown under it", item)
+	case !strings.HasPrefix(item, "GPU-") || len(item) == len("GPU-"):
+		return nil, fmt.Errorf("%q is neither a GPU's index nor its UUID (GPU-…)", item)
 	}
-	s.Guard.Mode = mode
+	return []string{item}, nil
+}
+
+func theme(name string) error {
+	if !slices.Contains(themes.Names(), name) {
+		return fmt.Errorf("there is no theme %q: %s", name, themeList())
+	}
 	return nil
 }
 
-func (s *Settings) setGuardEvery(value string) (err error) {
-	s.Guard.Every, err = Duration(value, sampler.MinInterval, sampler.MaxInterval)
-	return err
+func themeList() string { return strings.Join(themes.Names(), ", ") }
+
+// tableColumns are the columns of the monitor's table, in their usual order. A test of cli
+// compares them with the table's own.
+func tableColumns() []string {
+	return []string{
+		"GPU", "PID", "USER", "TYP", "RUNTIME", "SM%", "USED", "BAR", "ALLOC", "FRAG", "CACHE", "OTHER", "FLUSH",
+		"+60s", "TREND", "LAST 10m", "CPU%", "HOST", "TIME", "JOB", "COMMAND",
+	}
 }
 
-func (s *Settings) setGuardRate(value string) error {
-	rate, err := strconv.Atoi(value)
-	if err != nil || rate < 1 || rate > 60 {
-		return fmt.Errorf("%q is out of range: a whole number of flushes, 1 to 60", value)
+// sortColumns are those that it can be sorted by: pictures have no order.
+func sortColumns() []string {
+	return slices.DeleteFunc(tableColumns(), func(name string) bool {
+		return name == "BAR" || name == "TREND" || name == "LAST 10m"
+	})
+}
+
+// columnNamed finds a name, in either case.
+func columnNamed(names []string, value string) (string, bool) {
+	at := slices.IndexFunc(names, func(name string) bool { return strings.EqualFold(name, value) })
+	if at < 0 {
+		return "", false
 	}
-	s.Guard.MaxPerMinute = rate
+	return names[at], true
+}
+
+func (s *Settings) sortColumn() Value {
+	v := word(&s.Sort, anyText)
+	v.Set = func(text string) error {
+		name, ok := columnNamed(sortColumns(), text)
+		if !ok {
+			return fmt.Errorf("there is no column %q to sort by: %s", text, strings.Join(sortColumns(), ", "))
+		}
+		s.Sort = name
+		return nil
+	}
+	return v
+}
+
+// column is one more of the columns.
+func (s *Settings) column(item string) ([]string, error) {
+	name, ok := columnNamed(tableColumns(), item)
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("there is no column %q: %s", item, strings.Join(tableColumns(), ", "))
+	case slices.Contains(s.Columns, name):
+		return nil, fmt.Errorf("%s is there twice", name)
+	}
+	return []string{name}, nil
+}
+
+// share is "none", "all" or "group:NAME"; whether there is such a group is the daemon's to
+// find out.
+func share(text string) error {
+	group, named := strings.CutPrefix(text, "group:")
+	if text != "none" && text != "all" && (!named || group == "") {
+		return fmt.Errorf("%q is neither none, nor all, nor group:NAME", text)
+	}
 	return nil
+}
+
+func address(text string) error {
+	_, port, err := net.SplitHostPort(text)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err != nil && text != "" {
+		return fmt.Errorf("%q is no address with a port: write 127.0.0.1:9841", text)
+	}
+	return nil
+}
+
+// noLabels leaves processes out.
+const noLabels = "none"
+
+// processLabels are a list in which "job" stands for hpc_job: Prometheus gives every series
+// a label job of its own.
+func (s *Settings) processLabels() Value {
+	known := metric.ProcessLabels()
+	some := list(&s.ProcessLabels, func(name string) ([]string, error) {
+		switch {
+		case name == "job":
+			name = "hpc_job"
+		case !slices.Contains(known, name):
+			return nil, fmt.Errorf("there is no label %q: %s, or none alone", name, strings.Join(known, ", "))
+		}
+		return []string{name}, nil
+	})
+	return Value{List, func(text string) error {
+		if text == noLabels {
+			s.ProcessLabels = []string{}
+			return nil
+		}
+		return some.Set(text)
+	}, func() string {
+		if len(s.ProcessLabels) == 0 {
+			return tomlList([]string{noLabels})
+		}
+		return some.Literal()
+	}}
 }

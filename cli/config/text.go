@@ -15,7 +15,7 @@ func DefaultFile() string {
 	b.WriteString("# The configuration of vramscope, with every key at its default.\n")
 	b.WriteString("# Flags on the command line override it.\n")
 	table := ""
-	for _, o := range Options() {
+	for _, o := range Options(&s) {
 		b.WriteString("\n")
 		o.writeTable(&b, &table)
 		for line := range strings.SplitSeq(o.Comment, "\n") {
@@ -24,7 +24,7 @@ func DefaultFile() string {
 		if o.Flag != "" {
 			b.WriteString("# Flag: --" + o.Flag + "\n")
 		}
-		b.WriteString(o.name() + " = " + o.Literal(&s) + "\n")
+		b.WriteString(o.name() + " = " + o.Literal() + "\n")
 	}
 	return b.String()
 }
@@ -37,9 +37,9 @@ func InForce(path string, s *Settings) string {
 	}
 	b.WriteString("# " + text.Clean(path) + "\n")
 	table := ""
-	for _, o := range Options() {
+	for _, o := range Options(s) {
 		o.writeTable(&b, &table)
-		fmt.Fprintf(&b, "%s = %s\n", o.name(), o.Literal(s))
+		fmt.Fprintf(&b, "%s = %s\n", o.name(), o.Literal())
 	}
 	writeGuardLists(&b, &s.Guard)
 	return b.String()

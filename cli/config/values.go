@@ -1,0 +1,262 @@
+package config
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"vramscope/guard"
+	"vramscope/internal/quantity"
+	"vramscope/internal/text"
+)
+
+// Value reads and writes a setting.
+type Value struct {
+	Kind
+	Set     func(text string) error
+	Literal func() string // in TOML
+}
+
+// Kind is which TOML values an option takes.
+type Kind uint8
+
+const (
+	words  Kind = iota
+	period      // "1s", or a number of seconds
+	Truth
+	number
+	List    // of texts and numbers, separated by commas in a flag
+	ranges  // one of these, or a list
+	command // a program and its arguments
+)
+
+// kinds has what each kind of option takes: in words, and as the kinds of Go's values.
+var kinds = [...]struct {
+	wants string
+	takes []reflect.Kind
+}{
+	words:   {"a text in quotes", []reflect.Kind{reflect.String}},
+	period:  {`a duration, like "1s", or a number of seconds`, []reflect.Kind{reflect.String, reflect.Int64, reflect.Float64}},
+	Truth:   {"true or false", []reflect.Kind{reflect.Bool}},
+	number:  {"a whole number", []reflect.Kind{reflect.Int64}},
+	List:    {"a list in brackets", []reflect.Kind{reflect.Slice}},
+	ranges:  {`a GPU's index, "0-3", a UUID, or a list of these`, []reflect.Kind{reflect.String, reflect.Int64, reflect.Slice}},
+	command: {`a list of texts, like ["mail", "-s", "GPU", "bob"]`, []reflect.Kind{reflect.Slice}},
+}
+
+// textOf is a TOML value as the text that Set takes.
+func (k Kind) textOf(value any) (string, error) {
+	kind, items := reflect.ValueOf(value).Kind(), []string{}
+	switch {
+	case !slices.Contains(kinds[k].takes, kind) && kind == reflect.String:
+		return "", fmt.Errorf("want %s, not a text", kinds[k].wants)
+	case !slices.Contains(kinds[k].takes, kind):
+		return "", fmt.Errorf("want %s", kinds[k].wants)
+	case k == command: // a word may have a comma in it
+		encoded, err := json.Marshal(value)
+		return string(encoded), err
+	case kind != reflect.Slice:
+		return fmt.Sprint(value), nil
+	}
+	for _, item := range value.([]any) {
+		switch item.(type) {
+		case string, int64:
+			items = append(items, fmt.Sprint(item))
+		default:
+			return "", errors.New("want a list of numbers and texts")
+		}
+	}
+	return strings.Join(items, ","), nil
+}
+
+func truth(to *bool) Value {
+	return Value{Truth, func(text string) error {
+		value, err := strconv.ParseBool(text)
+		if err != nil {
+			return fmt.Errorf("%q is neither true nor false", text)
+		}
+		*to = value
+		return nil
+	}, func() string { return strconv.FormatBool(*to) }}
+}
+
+// word is a text that check accepts.
+func word[T ~string](to *T, check func(string) error) Value {
+	return Value{words, func(text string) error {
+		if err := check(text); err != nil {
+			return err
+		}
+		*to = T(text)
+		return nil
+	}, func() string { return tomlString(string(*to)) }}
+}
+
+func anyText(string) error { return nil }
+
+// shown is a text of a rule. An empty one would mean what the key's absence means: any, or none.
+func shown(text string) error {
+	switch {
+	case text == "":
+		return errors.New("it is empty")
+	case strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c == 0x7f }):
+		return errors.New("it has a character that cannot be shown")
+	}
+	return nil
+}
+
+// choice is one of two or three words.
+func choice[T ~string](to *T, names ...T) Value {
+	return word(to, func(text string) error {
+		switch {
+		case slices.Contains(names, T(text)):
+			return nil
+		case len(names) == 2:
+			return fmt.Errorf("%q is neither %s nor %s", text, names[0], names[1])
+		}
+		return fmt.Errorf("%q is none of %s, %s and %s", text, names[0], names[1], names[2])
+	})
+}
+
+func duration(to *time.Duration, shortest, longest time.Duration) Value {
+	return Value{period, func(text string) error {
+		value, err := Duration(text, shortest, longest)
+		if err == nil {
+			*to = value
+		}
+		return err
+	}, func() string { return strconv.Quote(inDays(*to)) }}
+}
+
+// whole is a whole number; what it counts begins with "of" or is empty.
+func whole(to *int, what string, lowest, highest int) Value {
+	return Value{number, func(value string) error {
+		n, err := strconv.Atoi(value)
+		if err != nil || n < lowest || n > highest {
+			return fmt.Errorf("%s is out of range: a whole number%s, %d to %d", text.Clean(value), what, lowest, highest)
+		}
+		*to = n
+		return nil
+	}, func() string { return strconv.Itoa(*to) }}
+}
+
+// list is comma-separated items, each of which stands for what read returns.
+func list[T ~string](to *[]T, read func(item string) ([]T, error)) Value {
+	return Value{List, func(text string) error {
+		*to = nil
+		for item := range strings.SplitSeq(text, ",") {
+			values, err := read(strings.TrimSpace(item))
+			if err != nil {
+				return err
+			}
+			*to = append(*to, values...)
+		}
+		return nil
+	}, func() string { return tomlList(*to) }}
+}
+
+// program is a command with its arguments, as a list in JSON.
+func program(to *[]string) Value {
+	return Value{command, func(text string) error {
+		var value []string
+		switch err := json.Unmarshal([]byte(text), &value); {
+		case err != nil:
+			return errors.New("want " + kinds[command].wants)
+		case len(value) > 0 && value[0] == "":
+			return errors.New("the program has no name")
+		case strings.ContainsRune(strings.Join(value, ""), 0):
+			return errors.New("a word with a NUL byte cannot be passed to a program")
+		}
+		*to = value
+		if len(value) == 0 {
+			*to = nil
+		}
+		return nil
+	}, func() string { return tomlList(*to) }}
+}
+
+func size(to *quantity.Bytes) Value {
+	return Value{words, func(text string) error {
+		value, err := quantity.ParseBytes(text)
+		switch {
+		case err != nil:
+			return err
+		case value < 16*quantity.MiB || value > quantity.PiB:
+			return fmt.Errorf("%s is out of range: 16MiB to 1PiB", text)
+		}
+		*to = value
+		return nil
+	}, func() string { return strconv.Quote(exactBytes(*to)) }}
+}
+
+// exactBytes is an amount in the largest unit without a fraction.
+func exactBytes(b quantity.Bytes) string {
+	for _, u := range []struct {
+		size quantity.Bytes
+		name string
+	}{{quantity.TiB, "TiB"}, {quantity.GiB, "GiB"}, {quantity.MiB, "MiB"}, {quantity.KiB, "KiB"}} {
+		if b%u.size == 0 {
+			return strconv.FormatInt(int64(b/u.size), 10) + u.name
+		}
+	}
+	return strconv.FormatInt(int64(b), 10)
+}
+
+// amount is a share, "10%", or a size, "8GiB".
+func amount(to *guard.Amount) Value {
+	return Value{words, func(text string) error {
+		number, share := strings.CutSuffix(text, "%")
+		if share {
+			percent, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+			if err != nil || !(percent > 0 && percent < 100) {
+				return fmt.Errorf("%q is no share: write 10%%, or a size like 8GiB", text)
+			}
+			*to = guard.Amount{Percent: percent}
+			return nil
+		}
+		size, err := quantity.ParseBytes(text)
+		if err == nil && size < quantity.MiB { // most likely without its unit
+			err = fmt.Errorf("%q is less than 1MiB: write 10%%, or a size like 8GiB", text)
+		}
+		if err == nil {
+			*to = guard.Amount{Bytes: size}
+		}
+		return err
+	}, func() string {
+		if to.Percent > 0 {
+			return strconv.Quote(strconv.FormatFloat(to.Percent, 'g', -1, 64) + "%")
+		}
+		return strconv.Quote(exactBytes(to.Bytes))
+	}}
+}
+
+// tomlString writes a TOML basic string. Bytes that are not UTF-8 cannot be in a TOML file.
+func tomlString(s string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, r := range strings.ToValidUTF8(s, "\uFFFD") {
+		switch {
+		case r == '"' || r == '\\':
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		case r < 0x20 || r == 0x7f:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}
+
+func tomlList[T ~string](items []T) string {
+	quoted := make([]string, len(items))
+	for i, item := range items {
+		quoted[i] = tomlString(string(item))
+	}
+	return "[" + strings.Join(quoted, ", ") + "]"
+}
