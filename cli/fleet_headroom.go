@@ -7,6 +7,7 @@ import (
 
 	"vramscope/cli/render"
 	"vramscope/fleet"
+	forecaster "vramscope/forecast"
 	"vramscope/headroom"
 )
 
@@ -22,18 +23,22 @@ schedulers: by its exit code, and by a line for each box.
   3  no
   4  only after a flush of the processes there
 
+A no names the boxes that come nearest, and what is missing there. --for asks
+whether the job will also go on fitting, by the medians of the boxes' forecasts.
+
 SIZE is everything that the job will use on a GPU. A GPU under MIG does not
 count: its instances have its memory.`,
-		Example: `  vramscope fleet headroom --prometheus http://prometheus:9090 --need 40GiB --count 8
+		Example: `  vramscope fleet headroom --prometheus http://prometheus:9090 --need 40GiB --count 8 --for 10m
   vramscope fleet headroom --ssh h100-01,h100-02 --need 20GiB --format json`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.runFleetHeadroom(cmd.Context(), f, h) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&h.need, "need", "", "how much the job will use on a GPU: 40GiB")
+	flags.StringVar(&h.length, "for", "", "it must go on fitting for this long, up to 15m")
 	flags.IntVar(&h.count, "count", 1, "it needs so many GPUs of one box")
 	choiceFlag(cmd, &h.format, "format", "f", "table", "json")
-	nameValues(cmd, map[string]string{"need": "SIZE", "count": "NUMBER"})
+	nameValues(cmd, map[string]string{"need": "SIZE", "for": "DURATION", "count": "NUMBER"})
 	return cmd
 }
 
@@ -66,7 +71,12 @@ func (p *program) runFleetHeadroom(ctx context.Context, f *fleetFlags, h headroo
 	if !ok {
 		return &failure{code: exitFailure, message: name + " cannot say where there is room"}
 	}
-	q := fleet.RoomQuery{Need: question.Need, Count: question.Count, Filter: filter, Boxes: mostRoomyBoxes}
+	q := fleet.RoomQuery{Need: question.Need, Count: question.Count, Filter: filter, Boxes: mostRoomyBoxes, Length: question.Length}
+	for i, horizon := range forecaster.Horizons {
+		if q.Length > 0 && (i == 0 || forecaster.Horizons[i-1] < q.Length) {
+			q.Horizons = append(q.Horizons, horizon)
+		}
+	}
 	r, err := rooms.Room(ctx, q)
 	if err != nil {
 		return fleetFailure(name, err)

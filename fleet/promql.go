@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"vramscope/metric"
 )
@@ -237,6 +238,15 @@ func (a *asking) owners(instances, uuids []string) string {
 	m := oneOf("instance", instances) + "," + oneOf("uuid", uuids)
 	return fmt.Sprintf(`topk by (instance,uuid) (1, max by (instance,uuid,pid) (%s{%s})) * on (instance,uuid,pid) group_left(user,name,hpc_job) max by (instance,uuid,pid,user,name,hpc_job) (%s{%s})`,
 		metric.Table[metric.Used].ExportedAs(metric.Process), m, exported(metric.ProcessInfo), m)
+}
+
+// predicted is the most memory that forecasts of these horizons have GPUs use.
+func (a *asking) predicted(horizons []time.Duration) string {
+	labels := make([]string, len(horizons))
+	for i, h := range horizons {
+		labels[i] = seconds(h.Seconds())
+	}
+	return fmt.Sprintf("max by (%s) (%s{%s})", byGPU, exported(metric.Predicted), oneOf("horizon", labels)+more(a.within))
 }
 
 // totals are the sums over all GPUs that the filter lets through, each counted once:

@@ -20,6 +20,10 @@ type RoomQuery struct {
 	Count  int
 	Filter Filter
 	Boxes  int // at most so many are named
+	// Length is for how long; 0: now. Horizons are those of the forecasts until then, all of
+	// which must leave Need free.
+	Length   time.Duration
+	Horizons []time.Duration
 }
 
 // Room is the answer.
@@ -31,8 +35,15 @@ type Room struct {
 	// Now have room; AfterFlush have it when all their processes' caches are flushed. Both
 	// most GPUs first.
 	Now, AfterFlush []RoomyBox
-	Problems        []string
+	// Nearest lack the least, where no box has room; Largest is how many judged GPUs a box
+	// has at most: with fewer than Count none is near.
+	Nearest  []NearBox
+	Largest  int
+	Problems []string
 }
+
+// maxNearest is how many boxes are named where none has room.
+const maxNearest = 5
 
 // RoomyBox is a box with room.
 type RoomyBox struct {
@@ -40,10 +51,20 @@ type RoomyBox struct {
 	GPUs      int // that have room
 }
 
+// NearBox is a box without room, also after a flush.
+type NearBox struct {
+	Box, Name string
+	GPUs      int            // that have room, perhaps after a flush
+	Short     quantity.Bytes // what is missing on the fullest of the GPUs that the job would have, after a flush
+}
+
 // Unjudged is why no GPU could be judged.
 func (q *RoomQuery) Unjudged(r *Room) string {
 	switch {
 	case r.Matched > 0:
+		if q.Length > 0 {
+			return "no GPU could be judged: each is under MIG, or its free memory is unknown, or not predicted"
+		}
 		return "no GPU could be judged: each is under MIG, or its free memory is unknown"
 	case len(q.Filter) > 0:
 		return "no GPU matches --filter " + text.Clean(q.Filter.String())
@@ -67,6 +88,9 @@ func (p *Prometheus) Room(ctx context.Context, q RoomQuery) (Room, error) {
 		return Room{}, err
 	}
 	free := fmt.Sprintf("((%s) unless on (instance,uuid) %s)", a.wanted(free), exported(metric.MIGInfo))
+	if q.Length > 0 {
+		free = fmt.Sprintf("(%s - clamp_min(%s - (%s), 0))", free, a.predicted(q.Horizons), a.gpus(used, nil))
+	}
 	flushed := free
 	if s := a.gpus(returnable, nil); s != "" {
 		flushed = fmt.Sprintf("(%[1]s + (%[2]s) or %[1]s)", free, s)
@@ -98,13 +122,43 @@ func (p *Prometheus) Room(ctx context.Context, q RoomQuery) (Room, error) {
 		}
 	}
 	r.finish()
+	if r.Judged > 0 && len(r.Now)+len(r.AfterFlush) == 0 && failed["flushed"] == nil {
+		answers, failed := p.askAll(ctx, q.nearest(flushed))
+		r.Problems = append(r.Problems, problemsOf(failed)...)
+		fit := map[string]int{}
+		for i := range answers["fit"] {
+			fit[answers["fit"][i].label("instance")] = int(answers["fit"][i].value)
+		}
+		for i := range answers["last"] {
+			s := &answers["last"][i]
+			l := Line{Box: s.label("instance")}
+			r.Nearest = append(r.Nearest, NearBox{l.Box, l.Name(), fit[l.Box], max(q.Need-quantity.Bytes(s.value), 0)})
+		}
+		for i := range answers["gpus"] {
+			r.Largest = max(r.Largest, int(answers["gpus"][i].value))
+		}
+		r.finish()
+	}
 	return r, nil
+}
+
+// nearest asks which boxes come closest to what is asked, by what would be free on each GPU.
+func (q *RoomQuery) nearest(free string) map[field]string {
+	last := fmt.Sprintf("min by (instance) (topk by (instance) (%d, %s)) and on (instance) count by (instance) (%[2]s) >= %[1]d", q.Count, free)
+	return map[field]string{
+		"last": fmt.Sprintf("topk(%d, %s)", maxNearest, last),
+		"fit":  fmt.Sprintf("count by (instance) (%s >= %d)", free, int64(q.Need)),
+		"gpus": fmt.Sprintf("max(count by (instance) (%s))", free),
+	}
 }
 
 // finish leaves in AfterFlush those that have no room now, and sorts both.
 func (r *Room) finish() {
 	r.AfterFlush = slices.DeleteFunc(r.AfterFlush, func(b RoomyBox) bool {
 		return slices.ContainsFunc(r.Now, func(n RoomyBox) bool { return n.Box == b.Box })
+	})
+	slices.SortStableFunc(r.Nearest, func(a, b NearBox) int {
+		return cmp.Or(cmp.Compare(a.Short, b.Short), cmp.Compare(b.GPUs, a.GPUs), cmp.Compare(a.Name, b.Name))
 	})
 	for _, boxes := range [][]RoomyBox{r.Now, r.AfterFlush} {
 		slices.SortStableFunc(boxes, func(a, b RoomyBox) int { return cmp.Or(cmp.Compare(b.GPUs, a.GPUs), cmp.Compare(a.Name, b.Name)) })
@@ -128,6 +182,7 @@ func (s *SSH) Room(_ context.Context, q RoomQuery) (Room, error) {
 			continue
 		}
 		fits, flushed := 0, 0
+		var left []quantity.Bytes // on each GPU, after a flush
 		for i := range snap.GPUs {
 			g := &snap.GPUs[i]
 			if !passes(q.Filter, l.Name(), g.UUID, snap) {
@@ -138,11 +193,17 @@ func (s *SSH) Room(_ context.Context, q RoomQuery) (Room, error) {
 			if !known || g.MIG || len(g.Instances) > 0 || g.State != snapshot.GPUOK {
 				continue
 			}
+			if growth, known := q.growth(g); known {
+				free -= growth
+			} else {
+				continue
+			}
 			r.Judged++
 			if free >= q.Need {
 				fits++
 			}
-			if free+g.Parts.Returnable.Or(0) >= q.Need {
+			free += g.Parts.Returnable.Or(0)
+			if left = append(left, free); free >= q.Need {
 				flushed++
 			}
 		}
@@ -150,12 +211,30 @@ func (s *SSH) Room(_ context.Context, q RoomQuery) (Room, error) {
 			r.Now = append(r.Now, RoomyBox{l.Box, l.Name(), fits})
 		} else if flushed >= q.Count {
 			r.AfterFlush = append(r.AfterFlush, RoomyBox{l.Box, l.Name(), flushed})
+		} else if r.Largest = max(r.Largest, len(left)); len(left) >= q.Count {
+			slices.SortFunc(left, func(a, b quantity.Bytes) int { return cmp.Compare(b, a) })
+			r.Nearest = append(r.Nearest, NearBox{l.Box, l.Name(), flushed, q.Need - left[q.Count-1]})
 		}
 	}
 	if len(s.boxes) > 0 && len(r.Problems) == len(s.boxes) {
 		return r, errors.New(why)
 	}
 	r.finish()
-	r.Now, r.AfterFlush = r.Now[:min(len(r.Now), q.Boxes)], r.AfterFlush[:min(len(r.AfterFlush), q.Boxes)]
+	if len(r.Now)+len(r.AfterFlush) > 0 {
+		r.Nearest = nil
+	}
+	r.Now, r.AfterFlush, r.Nearest = r.Now[:min(len(r.Now), q.Boxes)], r.AfterFlush[:min(len(r.AfterFlush), q.Boxes)], r.Nearest[:min(len(r.Nearest), maxNearest)]
 	return r, nil
+}
+
+// growth is by how much a GPU's used memory will have grown at most, by the medians of
+// its forecasts; false where there is none of them.
+func (q *RoomQuery) growth(g *snapshot.GPU) (growth quantity.Bytes, known bool) {
+	known = q.Length == 0
+	for _, p := range g.Predicted {
+		if slices.Contains(q.Horizons, p.Horizon) {
+			growth, known = max(growth, p.Median-g.Memory.Used.Or(0)), true
+		}
+	}
+	return growth, known
 }

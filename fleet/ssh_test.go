@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 	"vramscope/sampler/snapshot/snapshottest"
 	"vramscope/schema"
@@ -101,6 +102,22 @@ esac`, "good", "newer", "driverless", "older", "refusing", "alice@bare")
 	}
 	if room, err := s.Room(t.Context(), RoomQuery{Need: 1, Count: 1, Boxes: 9, Filter: carols}); err != nil || room.Judged != 1 {
 		t.Errorf("carol's: %+v, %v", room, err)
+	}
+	everywhere := func(need quantity.Bytes, count int, horizons ...time.Duration) Room {
+		r, err := s.Room(t.Context(), RoomQuery{Need: need, Count: count, Boxes: 9, Length: time.Duration(len(horizons)) * time.Minute, Horizons: horizons})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	if r := everywhere(quantity.TiB, 1); len(r.Nearest) != 2 || r.Nearest[0].GPUs != 0 || r.Nearest[0].Short != quantity.TiB-mostAfterFlush(snapshottest.DrawnBox()) {
+		t.Errorf("nothing has a TiB: %+v", r)
+	}
+	if r := everywhere(1, 99); len(r.Nearest) != 0 || r.Largest == 0 || r.Largest > gpus {
+		t.Errorf("no box has 99 GPUs: %+v", r)
+	}
+	if r := everywhere(1, 1, time.Minute); r.Judged != 0 && r.Judged == everywhere(1, 1).Judged {
+		t.Errorf("without a forecast a GPU is judged: %+v", r)
 	}
 	if pic.Down.Or(-1) != 4 {
 		t.Errorf("%v are down", pic.Down)
@@ -195,4 +212,14 @@ func TestSSHWithoutLinesIsClosed(t *testing.T) {
 			t.Errorf("%s: %v", b.host, err)
 		}
 	}
+}
+
+// mostAfterFlush is the most that a GPU as a whole has after a flush.
+func mostAfterFlush(snap *snapshot.Snapshot) (most quantity.Bytes) {
+	for i := range snap.GPUs {
+		if g := &snap.GPUs[i]; !g.MIG && len(g.Instances) == 0 && g.State == snapshot.GPUOK {
+			most = max(most, g.Memory.Free.Or(0)+g.Parts.Returnable.Or(0))
+		}
+	}
+	return most
 }

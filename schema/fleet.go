@@ -75,9 +75,11 @@ type FleetHeadroom struct {
 	Simulated  bool           `json:"simulated"`
 	NeedBytes  quantity.Bytes `json:"need_bytes"`
 	Count      int            `json:"count"`
+	ForSeconds *float64       `json:"for_seconds"`
 	Answer     string         `json:"answer"`
 	GPUsJudged int            `json:"gpus_judged"`
-	Boxes      []FleetRoom    `json:"boxes"` // at most 50 of each verdict
+	Boxes      []FleetRoom    `json:"boxes"`   // at most 50 of each verdict
+	Nearest    []FleetNear    `json:"nearest"` // where no box has room
 	Problems   []Text         `json:"problems"`
 }
 
@@ -87,4 +89,12 @@ type FleetRoom struct {
 	Target  Text   `json:"target"`
 	GPUs    int    `json:"gpus"` // that have room
 	Verdict string `json:"verdict"`
+}
+
+// FleetNear is a box without room that comes near, after a flush of what runs there.
+type FleetNear struct {
+	Box        Text           `json:"box"`
+	Target     Text           `json:"target"`
+	GPUs       int            `json:"gpus"`        // that have room
+	ShortBytes quantity.Bytes `json:"short_bytes"` // on the fullest of the others that the job would have
 }

@@ -7,6 +7,7 @@ import (
 
 	"vramscope/fleet"
 	"vramscope/headroom"
+	"vramscope/internal/quantity"
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/schema"
@@ -113,6 +114,9 @@ func fleetDocument(name string, pic *fleet.Picture, t *fleet.Totals) schema.Flee
 
 func roomTable(q *fleet.RoomQuery, r *fleet.Room, verdict headroom.Verdict, signs Signs, width int) string {
 	what := fmt.Sprintf("%s on %s of one box", q.Need, text.Plural(q.Count, "GPU", "GPUs"))
+	if q.Length > 0 {
+		what += " for " + quantity.BriefDuration(q.Length)
+	}
 	sentence := map[headroom.Verdict]string{
 		headroom.Yes: "yes: " + what, headroom.AfterFlush: "after a flush: " + what, headroom.No: "no: " + what, headroom.Unknown: "unknown: " + q.Unjudged(r),
 	}[verdict]
@@ -127,6 +131,15 @@ func roomTable(q *fleet.RoomQuery, r *fleet.Room, verdict headroom.Verdict, sign
 			g.rows = append(g.rows, []string{oneWord(b.Name), strconv.Itoa(b.GPUs), [...]string{"yes", "flush"}[i]})
 		}
 	}
+	if verdict == headroom.No {
+		g.columns = []column{{"NEAREST", false, 8}, {"GPUS", true, 4}, {"MISSING", false, 0}}
+		for _, b := range r.Nearest {
+			g.rows = append(g.rows, []string{oneWord(b.Name), strconv.Itoa(b.GPUs), missing(&b, q.Count)})
+		}
+		if len(r.Nearest) == 0 && r.Largest < q.Count {
+			lines = append(lines, fmt.Sprintf("no box has more than %s that can be judged", text.Plural(r.Largest, "GPU", "GPUs")))
+		}
+	}
 	if len(g.rows) > 0 {
 		lines = append(append(lines, ""), g.lines()...)
 	}
@@ -136,10 +149,25 @@ func roomTable(q *fleet.RoomQuery, r *fleet.Room, verdict headroom.Verdict, sign
 	return cutLines(lines, width, signs.Ellipsis)
 }
 
+// missing is what a box lacks.
+func missing(b *fleet.NearBox, count int) string {
+	if short := count - b.GPUs; short > 1 {
+		return fmt.Sprintf("up to %s on each of %d more GPUs, also after a flush", b.Short, short)
+	}
+	return fmt.Sprintf("%s on one more GPU, also after a flush", b.Short)
+}
+
 func roomDocument(name string, q *fleet.RoomQuery, r *fleet.Room, verdict headroom.Verdict) schema.FleetHeadroom {
 	doc := schema.FleetHeadroom{
 		Schema: schema.FleetVersion, Time: schema.Time(r.Time), Source: schema.Text(name), Simulated: r.Simulated, NeedBytes: q.Need, Count: q.Count,
-		Answer: string(verdict), GPUsJudged: r.Judged, Boxes: []schema.FleetRoom{}, Problems: schema.Texts(r.Problems),
+		Answer: string(verdict), GPUsJudged: r.Judged, Boxes: []schema.FleetRoom{}, Nearest: []schema.FleetNear{}, Problems: schema.Texts(r.Problems),
+	}
+	if q.Length > 0 {
+		seconds := q.Length.Seconds()
+		doc.ForSeconds = &seconds
+	}
+	for _, b := range r.Nearest {
+		doc.Nearest = append(doc.Nearest, schema.FleetNear{Box: schema.Text(b.Name), Target: schema.Text(b.Box), GPUs: b.GPUs, ShortBytes: b.Short})
 	}
 	for i, boxes := range [][]fleet.RoomyBox{r.Now, r.AfterFlush} {
 		for _, b := range boxes {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"vramscope/forecast"
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 	"vramscope/metric"
@@ -114,6 +115,13 @@ func gpuAt(number, index int, now time.Time) (snapshot.GPU, []snapshot.Process) 
 		Temperature: known(34 + utilization*36/100), TemperatureSlowdown: known(87),
 		Power: known(90 + 5.6*float64(utilization)), PowerLimit: known(700.0),
 		SMClock: known(1980), MemoryClock: known(2619), PerformanceState: known(0),
+	}
+	for _, horizon := range forecast.Horizons {
+		change := quantity.Bytes(0)
+		if filling {
+			change = quantity.Bytes(float64(horizon) / float64(leakTime) * .68 * float64(capacity))
+		}
+		g.Predicted = append(g.Predicted, snapshot.Prediction{Horizon: horizon, Median: min(used+change, capacity)})
 	}
 	if filling {
 		left := time.Duration(float64(capacity-used) / (.68 * float64(capacity)) * float64(leakTime))

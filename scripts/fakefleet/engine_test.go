@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"vramscope/fleet"
+	"vramscope/internal/quantity"
 	"vramscope/metric"
 	"vramscope/sampler/snapshot"
 )
@@ -239,6 +240,7 @@ func filters(t *testing.T, source fleet.Source) {
 			t.Errorf("room, %s: %+v, %v", words, room, err)
 		}
 	}
+	nearest(t, source.(fleet.Rooms))
 	f, _ := fleet.ParseFilter("host=box-0")
 	if sums, err := source.Totals(t.Context(), fleet.Query{Lines: 10, Filter: f}); err != nil || sums.Boxes.Or(0) != 9 || sums.Down.Or(0) != 1 {
 		t.Errorf("box-0000 to box-0007, of which one is down, and the twin of one: %+v, %v", sums, err)
@@ -293,5 +295,36 @@ func oneBox(t *testing.T, source fleet.Source) {
 	}
 	if _, err := fleet.Open(ctx, source, "nobody:1", time.Second, time.Now); err == nil {
 		t.Error("a box that is not there opens")
+	}
+}
+
+// nearest asks for what no box has: those that come nearest are named, and a GPU that fills
+// has no room for a while.
+func nearest(t *testing.T, source fleet.Rooms) {
+	f, _ := fleet.ParseFilter("host=box-0003")
+	room := func(need quantity.Bytes, count int, horizons ...time.Duration) fleet.Room {
+		r, err := source.Room(t.Context(), fleet.RoomQuery{Need: need, Count: count, Boxes: 9, Filter: f, Length: time.Duration(len(horizons)) * time.Minute, Horizons: horizons})
+		if err != nil || r.Judged != 8 {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		return r
+	}
+	box, err := source.(fleet.Source).Box(t.Context(), "box-0003:9841", time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	least := quantity.Bytes(capacity)
+	for i := range box.GPUs {
+		least = min(least, box.GPUs[i].Memory.Free.Or(0)+box.GPUs[i].Parts.Returnable.Or(0))
+	}
+	r := room(capacity+1, 8)
+	if len(r.Nearest) != 1 || r.Nearest[0].GPUs != 0 || r.Nearest[0].Name != "box-0003" || max(r.Nearest[0].Short+least, capacity+1)-min(r.Nearest[0].Short+least, capacity+1) > quantity.GiB {
+		t.Errorf("%+v; the least is %s", r, least)
+	}
+	if r := room(1, 9); len(r.Nearest) != 0 || r.Largest != 8 {
+		t.Errorf("of 9 GPUs: %+v", r)
+	}
+	if now, later := room(2*quantity.GiB, 1), room(2*quantity.GiB, 1, 10*time.Minute); now.Now[0].GPUs != later.Now[0].GPUs+1 { // GPU 3 is full in 5 minutes
+		t.Errorf("now %+v, for a while %+v", now, later)
 	}
 }
