@@ -313,7 +313,7 @@ func nearest(t *testing.T, source fleet.Rooms) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	least := quantity.Bytes(capacity)
+	least := capacity
 	for i := range box.GPUs {
 		least = min(least, box.GPUs[i].Memory.Free.Or(0)+box.GPUs[i].Parts.Returnable.Or(0))
 	}
