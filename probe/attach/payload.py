@@ -60,7 +60,7 @@ def load():
             return  # vramscope has given up, and removed it first
         posix.register_at_fork(after_in_child=lambda: left and posix.close(left.pop()[0]))
         listen(call, left)
-        reason = start(lambda: left.pop() if left else None)
+        reason = start(left)
     except BaseException as error:
         reason = error
     if left:  # the probe does not serve

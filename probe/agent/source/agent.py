@@ -7,6 +7,7 @@ class _Agent:
         self.pid = posix.getpid()
         self.started = False
         self.serving = False
+        self.failure = None  # what ended the thread before it served
         self.at_once = False  # serve even if no GPU is in use
         self.stopping = False
         self.filtered = False  # a seccomp filter has come
@@ -27,7 +28,8 @@ class _Agent:
 
     def start(self, at_once=False, socket=None):
         """Starts the thread, once. With socket, the calling thread is the probe's from then
-        on; socket() is (descriptor, path) of one that listens already, or None."""
+        on; socket has (descriptor, path) of one that listens already, or nothing, and is
+        emptied once the probe has it."""
         self.at_once = self.at_once or at_once
         if not self._once.acquire(False):
             self.wake()
@@ -84,6 +86,8 @@ class _Agent:
         self.stop_at_exit()
         if here:
             self._run()
+            if self.failure is not None:
+                raise self.failure
 
     def stop_at_exit(self):
         """Registers stop. Before Python 3.10 only the newest instance of atexit counts, which
@@ -185,8 +189,9 @@ class _Agent:
             self._say_last()
         except _Filtered:
             self.filtered = True
-        except BaseException:
+        except BaseException as error:
             _log_failure("serving")
+            self.failure = None if self.serving else error
         try:
             _steps.remove()
             self._close(remove=not self.filtered)
@@ -260,10 +265,11 @@ class _Agent:
         server = self._server = _Server(self)
         self.memory.preloaded.take_over()
         self.memory.observe()
-        listening, self._socket = self._socket and self._socket(), None
+        adopted = bool(self._socket) and server.listener.adopt(*self._socket[0])
+        if self._socket:
+            self._socket.clear()
         wait = _CHECK_TIME
-        while not (listening and server.listener.adopt(*listening) or server.listener.bind()):
-            listening = None
+        while not (adopted or server.listener.bind()):
             # A full disk or a foreign directory: either may be repaired.
             self.pause(wait)
             wait = min(wait * 2, 60.0)
