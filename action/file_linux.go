@@ -104,7 +104,7 @@ func lock(fd int) {
 	}
 }
 
-// checkLog is nil where appendLine would find, or could make, the log.
+// checkLog returns nil where appendLine would find the log, or could make it.
 func checkLog(directory string) error {
 	dir, err := openDirectory(directory, false)
 	if errors.Is(err, errCanBeMade) {

@@ -156,7 +156,7 @@ func exportedOf(r *recording.Reading) exported {
 	return e
 }
 
-// subjectOf is what a reading is of. An instance has a GPU's metrics.
+// subjectOf returns what a reading is about. An instance has the metrics of a GPU.
 func subjectOf(r *recording.Reading) metric.Subject {
 	if r.Process != nil {
 		return metric.Process

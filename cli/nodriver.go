@@ -16,8 +16,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// unusable is why there is nothing to show: no driver, no GPU, or not the GPU
-// that was asked for. It is nil where there is something, also only a probe.
+// unusable is why there is nothing to show: no driver, no GPU, or not the GPU that was asked for.
+// It is nil where there is anything to show, if only a probe.
 func (p *program) unusable(snap *snapshot.Snapshot, src *sources, s *config.Settings) error {
 	driver, devices := src.driver.opened()
 	if snap.Driver.State == snapshot.DriverOK {

@@ -58,7 +58,7 @@ func (e *Exporter) Recording(paused bool) {
 	e.paused = quantity.From(map[bool]float64{true: 1}[paused], quantity.Computed)
 }
 
-// latest is the last snapshot, nil where there is none, and whether its figures may be published.
+// latest returns the last snapshot, nil where there is none, and whether its figures may be published.
 func (e *Exporter) latest() (*snapshot.Snapshot, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -98,7 +98,7 @@ func formatFor(accept []string) string {
 	return classic
 }
 
-// gzipped reports whether a client likes gzip better than what is not compressed.
+// gzipped reports whether a client prefers gzip to no compression.
 func gzipped(accept []string) bool {
 	offers := offersOf(accept)
 	i := slices.IndexFunc(offers, func(o offer) bool { return o.kind == "gzip" || o.kind == "identity" || o.kind == "*" })

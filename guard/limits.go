@@ -15,7 +15,7 @@ import (
 var backOff = [...]time.Duration{time.Minute, 5 * time.Minute, 25 * time.Minute}
 
 const (
-	// returnTime is how soon memory comes back that a flush freed for nothing.
+	// returnTime is the time within which memory that comes back shows that a flush was in vain.
 	returnTime = time.Minute
 	// cooldown is how long a process is left alone after a flush: as long as is
 	// watched what comes back.

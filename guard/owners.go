@@ -21,8 +21,8 @@ const (
 	// flushTime is how long a flush takes at most, as a rule: four steps, the pauses
 	// between, and the comparison with the driver's figure. Others wait no longer for it.
 	flushTime = 3 * time.Second
-	// failingTime is how long others do not wait at all for a user one of whose flushes
-	// took longer, was refused or freed little.
+	// failingTime is how long others do not wait at all for a user whose flush was refused, took
+	// too long, or freed little.
 	failingTime = 5 * time.Minute
 )
 
@@ -74,8 +74,7 @@ func (e *Engine) waiting(where device) (owners map[uint32]bool, all bool) {
 	return owners, all
 }
 
-// watchFlight gives up an action that is not reported; before that, others no longer
-// wait for it.
+// watchFlight gives up an action whose end is never reported. Others stop waiting for it earlier.
 func (e *Engine) watchFlight(id snapshot.RowID, t *trace) {
 	if t.flight == nil {
 		return

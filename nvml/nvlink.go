@@ -32,8 +32,8 @@ type links struct {
 	now, before []gonvml.FieldValue
 }
 
-// readLinkStates reads which links the GPU has, and which of them are up. A GPU
-// without NVLink refuses the first.
+// readLinkStates reads which links the GPU has, and which of them are up. A GPU without NVLink refuses
+// the first question.
 func (r *reading) readLinkStates(states []linkState) []linkState {
 	for link := range gonvml.NVLINK_MAX_LINKS {
 		if !r.can(symNVLinkState) {

@@ -177,8 +177,7 @@ func (r *Recording) EventsOf(kind snapshot.EventKind, limit int) []snapshot.Even
 	return r.eventsUntil(time.Unix(0, math.MaxInt64), limit, "e.kind = ?", kind)
 }
 
-// lateEvent is how much older than the tick that saw it an event may be. It is in the
-// day of that tick.
+// lateEvent is how much older than its tick an event may be. It is written into the day of the tick.
 const lateEvent = time.Minute
 
 func (r *Recording) eventsUntil(t time.Time, limit int, where string, args ...any) []snapshot.Event {

@@ -43,7 +43,7 @@ func (g grid) span(seam time.Time) (from, to time.Time) {
 }
 
 const (
-	// mostGrids bounds the memory: a box of 16 × 64 has a sparkline a row.
+	// mostGrids limits the memory: on a box of 16 × 64 each row has a sparkline.
 	mostGrids = 4096
 	// earlierEvents are as many as the live log keeps.
 	earlierEvents = 5000

@@ -129,8 +129,8 @@ type readColumn struct {
 	store.Block
 }
 
-// columnsOf are the columns of a block. A day of an older version has one connection:
-// their series are looked up after the rows are read.
+// columnsOf returns the columns of a block. The database of an older version has one connection, so
+// their series are looked up once the rows are read.
 func (d *dayReader) columnsOf(session, from int64) (columns []readColumn, err error) {
 	var ids []int64
 	err = each(ctx, d.db, func(rows *sql.Rows) error {

@@ -8,8 +8,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Running sums moments as a Writer does: of the newest minute and, for processes, five
-// minutes there are no rows while a recorder runs, and none after it was killed.
+// Running sums samples as a Writer does. The Writer writes a row a minute, and for a process one in
+// five minutes: the newest are missing while it runs, and for good after it was killed.
 type Running struct {
 	last time.Time
 	gpus map[gpuMinute]*gpuSums

@@ -56,8 +56,8 @@ func Report(r *recording.Recording, q evaluation.Question, log *action.Log) (*ev
 	return b, nil
 }
 
-// fromSamples are sums of samples, which are taken where a recorder has written none, or
-// less: of the minutes in which it ends, runs or is killed.
+// fromSamples sums the samples themselves where the recorder left no sums: in the minutes in which
+// it ended, was killed, or is still running.
 type fromSamples struct {
 	minutes map[minuteOf]*recording.GPUMinute
 	fives   map[fiveOf]*recording.Process5Min

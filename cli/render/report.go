@@ -59,8 +59,8 @@ func heading(title, note string) string {
 	return strings.ToUpper(title) + "  " + note
 }
 
-// reportGrid is a table as text. Columns that are left out where there is little
-// room go one by one until the last column has some.
+// reportGrid draws a table as text. Where there is little room it leaves out columns, one by one,
+// until the last column fits.
 func reportGrid(t *evaluation.Table, width int) *grid {
 	const least = 12
 	g := &grid{}

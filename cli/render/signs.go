@@ -8,7 +8,7 @@ import (
 // Signs are the few signs in text output that are not ASCII.
 type Signs struct{ cell.Glyphs }
 
-// SignsFor are the signs of a terminal that has ASCII alone, or more.
+// SignsFor returns the signs for a terminal: ASCII alone, or all.
 func SignsFor(ascii bool) Signs {
 	if ascii {
 		return Signs{cell.ASCIIGlyphs()}

@@ -36,7 +36,7 @@ type Reader struct {
 	err    error   // why not
 }
 
-// How often the daemon is asked, and how often one is looked for.
+// How often a daemon is asked, and how often a reader without one looks for it.
 const (
 	askInterval  = time.Second
 	lookInterval = 5 * time.Second

@@ -147,8 +147,8 @@ func (s *Server) accept(ctx context.Context) <-chan struct{} {
 // acceptAt accepts until the listener is closed; it returns false after a panic.
 func (s *Server) acceptAt(ctx context.Context, listener *net.UnixListener) (closed bool) {
 	defer s.caught()
-	// A flood of connections costs no more than this, and passes quickly: who is honest
-	// stands in the same queue.
+	// A flood of connections costs no more than this and passes quickly. An honest client waits in the
+	// same queue.
 	slots := newBudget(acceptRate, burst)
 	for {
 		conn, err := listener.AcceptUnix()

@@ -127,7 +127,7 @@ func (f *facts) share(part float64) quantity.Bytes {
 	return quantity.Bytes(part * float64(f.capacity.Or(0)))
 }
 
-// short reports whether a neighbour lacks memory, or had an error for it.
+// short reports whether a neighbour lacks memory, or has run out of it.
 func (f *facts) short() *snapshot.Process {
 	for _, n := range f.neighbours {
 		if p := n.Probe; p != nil && (p.OutOfMemoryCount.Or(0) > 0 || p.AllocRetries.Or(0) > 0) {

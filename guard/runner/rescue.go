@@ -160,9 +160,9 @@ func (r *Runner) give(ctx context.Context, ask guard.Ask, device string) (givers
 	return givers, ""
 }
 
-// carry carries out one decision, which may take longer than the rescue, and returns what
-// it freed or why it did not; or that this is not known in time. The caller need not wait
-// until the flush is compared and logged.
+// carry carries out one decision and returns what it freed, or why it freed nothing. A decision
+// that outlasts the rescue is reported as not known in time. Comparing and logging the flush
+// goes on afterwards.
 func (r *Runner) carry(ctx context.Context, d guard.Decision, device string, needed, before quantity.Bytes) (freed quantity.Bytes, reason string, inTime bool) {
 	done := make(chan guard.Outcome, 1)
 	r.carried.Go(func() {
