@@ -44,7 +44,9 @@ func readFacts(t *Table, pid int) facts {
 	dir := t.directory(pid)
 	f.uid = t.owner(dir)
 	if cgroups, err := ReadProc(dir+"/cgroup", buf[:], cgroupSize); err == nil {
-		f.job = jobOf(string(cgroups))
+		if f.job = jobOf(string(cgroups)); f.job.Kind == "slurm" {
+			f.job = t.slurmJob(f.job, string(cgroups))
+		}
 	}
 	f.command = readCommand(dir+"/cmdline", buf[:])
 	uid, known := f.uid.Value()

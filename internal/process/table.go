@@ -32,6 +32,7 @@ type Table struct {
 	hostname string
 	boot     func(now time.Time) time.Time
 	users    *users
+	slurm    *slurmJobs
 	read     func(t *Table, pid int) facts
 	owner    func(directory string) quantity.Optional[uint32]
 	device   func(path, link string) (minor int, shared, ok bool) // deviceOf
@@ -95,6 +96,7 @@ func NewTable(root string) *Table {
 		hostname: hostname,
 		boot:     bootTime,
 		users:    newUsers("/etc/passwd"),
+		slurm:    newSlurmJobs(),
 		read:     readFacts,
 		owner:    effectiveUID,
 		device:   deviceOf,
