@@ -35,6 +35,7 @@ const (
 	Percent        Unit = "percent"
 	Celsius        Unit = "celsius"
 	Watts          Unit = "watts"
+	Joules         Unit = "joules"
 	Megahertz      Unit = "megahertz"
 	Number         Unit = "number"
 	State          Unit = "state" // a number that is no amount

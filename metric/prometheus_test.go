@@ -10,7 +10,7 @@ import (
 // TestExportedNamesAreInBaseUnits: each name ends in its unit, and none is taken twice.
 func TestExportedNamesAreInBaseUnits(t *testing.T) {
 	ends := map[Unit]string{
-		Bytes: "_bytes", BytesPerSecond: "_bytes_per_second", Percent: "_ratio", Celsius: "_celsius", Watts: "_watts", Megahertz: "_hertz",
+		Bytes: "_bytes", BytesPerSecond: "_bytes_per_second", Percent: "_ratio", Celsius: "_celsius", Watts: "_watts", Joules: "_joules", Megahertz: "_hertz",
 	}
 	name := regexp.MustCompile(`^vramscope_[a-z][a-z0-9_]*[a-z0-9]$`)
 	seen := map[string]bool{}

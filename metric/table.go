@@ -65,6 +65,7 @@ const (
 	NVLinkReceived
 	NVLinkSent
 	NVLinkErrors
+	Energy
 	Count // how many there are
 )
 
@@ -83,28 +84,29 @@ type Sensors struct {
 	PCIeReceived        Int   `json:"pcie_rx_bytes_per_second"`
 	PCIeSent            Int   `json:"pcie_tx_bytes_per_second"`
 
-	EncoderUtilization    Int `json:"encoder_utilization_percent"`
-	DecoderUtilization    Int `json:"decoder_utilization_percent"`
-	SMClockMax            Int `json:"sm_clock_max_mhz"`
-	MemoryClockMax        Int `json:"memory_clock_max_mhz"`
-	ClockReasons          Int `json:"clock_event_reasons"`
-	PCIeGeneration        Int `json:"pcie_generation"`
-	PCIeGenerationMax     Int `json:"pcie_generation_max"`
-	PCIeWidth             Int `json:"pcie_width"`
-	PCIeWidthMax          Int `json:"pcie_width_max"`
-	BAR1Used              Int `json:"bar1_used_bytes"`
-	BAR1Total             Int `json:"bar1_total_bytes"`
-	RemappedCorrectable   Int `json:"remapped_rows_correctable"`
-	RemappedUncorrectable Int `json:"remapped_rows_uncorrectable"`
-	RemappingPending      Int `json:"row_remapping_pending"`
-	RemappingFailed       Int `json:"row_remapping_failed"`
-	Persistence           Int `json:"persistence_mode"`
-	ComputeMode           Int `json:"compute_mode"`
-	NVLinkCount           Int `json:"nvlink_links"`
-	NVLinksUp             Int `json:"nvlink_active_links"`
-	NVLinkReceived        Int `json:"nvlink_rx_bytes_per_second"`
-	NVLinkSent            Int `json:"nvlink_tx_bytes_per_second"`
-	NVLinkErrors          Int `json:"nvlink_errors"`
+	EncoderUtilization    Int   `json:"encoder_utilization_percent"`
+	DecoderUtilization    Int   `json:"decoder_utilization_percent"`
+	SMClockMax            Int   `json:"sm_clock_max_mhz"`
+	MemoryClockMax        Int   `json:"memory_clock_max_mhz"`
+	ClockReasons          Int   `json:"clock_event_reasons"`
+	PCIeGeneration        Int   `json:"pcie_generation"`
+	PCIeGenerationMax     Int   `json:"pcie_generation_max"`
+	PCIeWidth             Int   `json:"pcie_width"`
+	PCIeWidthMax          Int   `json:"pcie_width_max"`
+	BAR1Used              Int   `json:"bar1_used_bytes"`
+	BAR1Total             Int   `json:"bar1_total_bytes"`
+	RemappedCorrectable   Int   `json:"remapped_rows_correctable"`
+	RemappedUncorrectable Int   `json:"remapped_rows_uncorrectable"`
+	RemappingPending      Int   `json:"row_remapping_pending"`
+	RemappingFailed       Int   `json:"row_remapping_failed"`
+	Persistence           Int   `json:"persistence_mode"`
+	ComputeMode           Int   `json:"compute_mode"`
+	NVLinkCount           Int   `json:"nvlink_links"`
+	NVLinksUp             Int   `json:"nvlink_active_links"`
+	NVLinkReceived        Int   `json:"nvlink_rx_bytes_per_second"`
+	NVLinkSent            Int   `json:"nvlink_tx_bytes_per_second"`
+	NVLinkErrors          Int   `json:"nvlink_errors"`
+	Energy                Float `json:"energy_joules"`
 }
 
 // Table describes every metric.
@@ -193,4 +195,6 @@ var Table = [Count]Metric{
 		Help: "sent over all NVLinks", whole: func(s *Sensors) *Int { return &s.NVLinkSent }},
 	NVLinkErrors: {Name: "nvlink_errors", Prometheus: "nvlink_errors_total", Unit: Number, Of: GPU, Source: quantity.Driver, History: Recorded,
 		Help: "replays, recoveries and CRC errors of all NVLinks since the driver was loaded", whole: func(s *Sensors) *Int { return &s.NVLinkErrors }},
+	Energy: {Name: "energy_joules", Prometheus: "energy_joules_total", Unit: Joules, Of: GPU, Source: quantity.Driver, History: Recorded,
+		Help: "energy that the board has drawn since the driver was loaded", fraction: func(s *Sensors) *Float { return &s.Energy }},
 }

@@ -51,6 +51,7 @@ var (
 	symTemperatureThreshold = define("nvmlDeviceGetTemperatureThreshold", "slow-down temperature")
 	symPower                = define("nvmlDeviceGetPowerUsage", "power")
 	symPowerLimit           = define("nvmlDeviceGetEnforcedPowerLimit", "power limit")
+	symEnergy               = define("nvmlDeviceGetTotalEnergyConsumption", "energy since the driver was loaded")
 	symClock                = define("nvmlDeviceGetClockInfo", "clocks")
 	symFan                  = define("nvmlDeviceGetFanSpeed", "fan speed")
 	symPerformanceState     = define("nvmlDeviceGetPerformanceState", "performance state")

@@ -13,6 +13,7 @@ const (
 	highestTemperature = 200       // °C
 	highestClock       = 100_000   // MHz
 	highestPower       = 1_000_000 // W
+	highestEnergy      = 1 << 40   // J: a century of 300 W
 	highestReason      = 1<<16 - 1 // nvml.h defines nine bits
 	highestGeneration  = 16
 	highestWidth       = 64

@@ -16,7 +16,7 @@ import (
 //	each reading       memory, utilisation, temperature, power, SM clock, processes
 //	every 10 s         MIG and ECC mode, ECC errors, power limit; fan, P-state, memory clock
 //	with Details also
-//	  each reading     encoder, decoder, throughput of PCIe and NVLink; fan, P-state, memory clock
+//	  each reading     energy, encoder, decoder, throughput of PCIe and NVLink; fan, P-state, memory clock
 //	  every 10 s       PCIe link, highest clocks, BAR1, row remapping, persistence, compute mode, NVLink state
 const rarely = 10 * time.Second
 

@@ -49,6 +49,14 @@ func TestReadFillsEverySensor(t *testing.T) {
 			t.Errorf("%s is %v, want %d", metric.Table[id].Name, got, want)
 		}
 	}
+	if got := reading.Energy.Or(-1); got != float64(gpu.Energy)/1000 {
+		t.Errorf("%v J, want %d mJ", got, gpu.Energy)
+	}
+	b.GPUs[0].Energy = 1 << 63 // a driver that reports nonsense
+	b.write()
+	if reading = b.read(library, devices[0]); reading.Energy.Known() {
+		t.Errorf("2^63 mJ are %v J", reading.Energy)
+	}
 	b.GPUs[0].PState = 32 // NVML_PSTATE_UNKNOWN
 	b.GPUs[0].Fan = fakedriver.Absent
 	b.write()

@@ -126,7 +126,7 @@ func TestSensorsAreDocumentedAsInTheTable(t *testing.T) {
 	for id := metric.FirstSensor; id < metric.Count; id++ {
 		m := &metric.Table[id]
 		kind := "integer"
-		if m.Unit == metric.Watts {
+		if m.Unit == metric.Watts || m.Unit == metric.Joules {
 			kind = "number"
 		}
 		help, err := json.Marshal(strings.ReplaceAll(m.Help, "`", ""))

@@ -44,12 +44,23 @@ func (s State) At(second int) State {
 		// A triangle between 0 and 8, shifted from GPU to GPU.
 		swing := uint64((second + 3*i) % 16)
 		swing = min(swing, 16-swing)
+		gpu.Energy += uint64(second) * gpu.Power
 		if gpu.Utilization >= 8 {
+			gpu.Energy -= 4000 * swung(second, 3*i)
 			gpu.Utilization -= swing
 			gpu.Power -= swing * 4000
 			gpu.Temperature -= swing / 3
 		}
-		gpu.Energy += uint64(second) * gpu.Power
 	}
 	return state
+}
+
+// swung is the sum of the triangle's values in so many seconds, from a shift on.
+func swung(seconds, shift int) (sum uint64) {
+	const period, area = 16, 64
+	for second := 1; second <= seconds%period; second++ {
+		swing := uint64((second + shift) % period)
+		sum += min(swing, period-swing)
+	}
+	return sum + uint64(seconds/period)*area
 }

@@ -210,3 +210,19 @@ func TestNVLinkOfABox(t *testing.T) {
 	c.want("nvlink 0", "0 3 3 3") // its state; where the link goes is NVML_ERROR_NOT_SUPPORTED
 	c.want("nvlink 1", "3 3 3 3")
 }
+
+// TestLiveEnergyIsThatOfThePower: the counter is the power of each second, added up.
+func TestLiveEnergyIsThatOfThePower(t *testing.T) {
+	t.Parallel()
+	box := fakedriver.Box(4, 2)
+	before := box.At(0)
+	for second := 1; second < 40; second++ {
+		now := box.At(second)
+		for i := range now.GPUs {
+			if got, want := now.GPUs[i].Energy-before.GPUs[i].Energy, now.GPUs[i].Power; got != want {
+				t.Errorf("GPU %d draws %d mJ in second %d at %d mW", i, got, second, want)
+			}
+		}
+		before = now
+	}
+}

@@ -36,6 +36,7 @@ type board struct {
 
 	temperature float64 // °C
 	power       float64 // W
+	energy      float64 // J since the driver was loaded
 	busy        float64 // 0 to 1, in the last step
 	idleFor     time.Duration
 	offset      float64 // °C above its neighbours
@@ -124,6 +125,7 @@ func (g *board) draw(seed uint64, now time.Duration) {
 	stream := uint64(g.device.Index)
 	watts *= 1 + 0.012*noise(seed, stream<<8+1, uint64(now/step))
 	g.power += (watts - g.power) * 0.4
+	g.energy += g.power * step.Seconds()
 	target := roomCelsius + g.offset + celsiusPerWatt*g.power
 	g.temperature += (target - g.temperature) * step.Seconds() / inertia
 	if g.errorEvery > 0 && now > 0 && now%g.errorEvery == 0 {
@@ -169,11 +171,12 @@ func (l *loss) turn(now time.Duration) (back bool) {
 }
 
 // turnLoss loses the GPU or brings it back. Its processes have lost their contexts
-// then and end.
+// then and end, and its counter of energy begins anew.
 func (b *Box) turnLoss(g *board, now time.Duration) {
 	if !g.loss.turn(now) {
 		return
 	}
+	g.energy = 0
 	for _, s := range b.slots {
 		if s.board == g && s.task != nil {
 			b.end(s, now)

@@ -172,6 +172,7 @@ func (g *board) clockReasons() int {
 // details sets what a page about the GPU shows.
 func (g *board) details(r *nvml.Reading, wobble func(uint64) float64) {
 	s := &r.Sensors
+	s.Energy = driver(math.Round(g.energy*1000) / 1000)
 	s.EncoderUtilization, s.DecoderUtilization = driver(0), driver(0)
 	s.SMClockMax, s.MemoryClockMax = driver(busyClock), driver(memoryClock)
 	s.PCIeGeneration, s.PCIeGenerationMax = driver(pcieGeneration), driver(pcieGeneration)

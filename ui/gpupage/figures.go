@@ -71,6 +71,7 @@ func (p *Page) measured(gpu *snapshot.GPU) []figure {
 		{"clock limit", w.reasons(gpu), len(gpu.Throttled) > 0},
 		{"P-state", w.prefixed("P", gpu.PerformanceState), false},
 		{"power", w.watts(gpu.Power, gpu.PowerLimit), false},
+		{"energy", w.energy(gpu.Energy), false},
 		{"temperature", heat, slows && gpu.Temperature.Or(0) >= slow-5},
 		{"fan", w.unit(gpu.Fan, "%"), false},
 		{"PCIe", w.link(gpu), narrow(gpu)},
@@ -134,6 +135,15 @@ func (w words) watts(power, limit snapshot.Float) string {
 		return strconv.FormatFloat(v.Or(0), 'f', 0, 64)
 	}
 	return whole(power) + " of " + whole(limit) + " W"
+}
+
+// energy is in kWh, as bills are.
+func (w words) energy(joules snapshot.Float) string {
+	value, known := joules.Value()
+	if !known {
+		return w.dash
+	}
+	return strconv.FormatFloat(value/3.6e6, 'f', 2, 64) + " kWh since driver load"
 }
 
 func (w words) bytes(v snapshot.Int) string {
