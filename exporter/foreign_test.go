@@ -2,6 +2,7 @@ package exporter
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
@@ -132,6 +133,39 @@ func TestDashboardQueriesParse(t *testing.T) {
 	accepts(t, "promtool", "check", "rules", "--lint=all", path)
 	if asked < 15 {
 		t.Errorf("only %d queries were found", asked)
+	}
+}
+
+// TestDashboardDrawsFewLines: where all boxes are chosen, a graph draws twenty, and one for
+// the rest.
+func TestDashboardDrawsFewLines(t *testing.T) {
+	content, err := os.ReadFile(filepath.Join(contrib, "grafana-dashboard.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var dashboard struct {
+		Panels []struct {
+			Type, Title string
+			Targets     []struct{ Expr string }
+		}
+	}
+	if err := json.Unmarshal(content, &dashboard); err != nil {
+		t.Fatal(err)
+	}
+	few := regexp.MustCompile(`^(sum|avg|min|max)\(| and (topk|bottomk)\(20, .* @ end\(\)\)+$`)
+	graphs := 0
+	for _, p := range dashboard.Panels {
+		if p.Type != "timeseries" {
+			continue
+		}
+		for _, target := range p.Targets {
+			if graphs++; !few.MatchString(target.Expr) {
+				t.Errorf("%s: %s", p.Title, target.Expr)
+			}
+		}
+	}
+	if graphs < 10 {
+		t.Errorf("only %d graphs were found", graphs)
 	}
 }
 
