@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -32,6 +33,38 @@ func TestArchitectureShowsEveryImport(t *testing.T) {
 	}
 	if err := os.WriteFile(path, []byte(before+begin+want+end+after), 0o644); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestUncountedPackagesAreNotLinked: scripts/lines leaves out packages that only tests use.
+func TestUncountedPackagesAreNotLinked(t *testing.T) {
+	script, err := os.ReadFile("scripts/lines")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rule, _ := strings.Cut(string(script), "grep -vE '")
+	rule, _, _ = strings.Cut(rule, "'")
+	uncounted, imports, linked := regexp.MustCompile(rule), packageImports(t), map[string]bool{}
+	if !uncounted.MatchString("internal/conformance/match.go") || imports["internal/conformance"] == nil {
+		t.Fatalf("scripts/lines has another rule: %s", rule)
+	}
+	var link func(name string)
+	link = func(name string) {
+		if !linked[name] {
+			linked[name] = true
+			for _, imported := range imports[name] {
+				link(imported)
+			}
+		}
+	}
+	link("vramscope")
+	if len(linked) < 30 {
+		t.Fatalf("the program links %d packages", len(linked))
+	}
+	for name := range linked {
+		if uncounted.MatchString(name + "/a.go") {
+			t.Errorf("the program links %s, which scripts/lines does not count", name)
+		}
 	}
 }
 

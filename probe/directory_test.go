@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"vramscope/internal/conformance"
 	"vramscope/internal/process"
-	"vramscope/probe/conformance"
 )
 
 func TestUnsafeDirectoryIsRefused(t *testing.T) {

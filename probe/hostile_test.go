@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"vramscope/internal/conformance"
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 	"vramscope/nvml"
 	"vramscope/probe"
-	"vramscope/probe/conformance"
 	"vramscope/sampler"
 	"vramscope/sampler/snapshot"
 	"vramscope/schema"

@@ -19,9 +19,9 @@ import (
 	"testing"
 	"time"
 
+	"vramscope/internal/conformance"
 	"vramscope/internal/fakedriver"
 	"vramscope/internal/needs"
-	"vramscope/probe/conformance"
 )
 
 // timeout limits one suite, on a busy machine too.

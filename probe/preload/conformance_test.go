@@ -5,7 +5,7 @@ package preload_test
 import (
 	"testing"
 
-	"vramscope/probe/conformance"
+	"vramscope/internal/conformance"
 )
 
 // TestConformance runs with pools, which can be flushed, and without.
