@@ -98,7 +98,7 @@ func (p *program) restart(why error, kept *guard.Kept) error {
 	}
 	return &failure{
 		code: exitFailure, err: err,
-		message: fmt.Sprintf("the driver was upgraded, and vramscope could not restart itself to read it: %v", err),
+		message: fmt.Sprintf("%v, but vramscope could not restart itself for it: %v", why, err),
 		advice:  []string{"  start it again"},
 	}
 }

@@ -365,6 +365,17 @@ func TestHandover(t *testing.T) {
 	}
 }
 
+// TestFailedRestartNamesItsReason: an upgrade or a new configuration.
+func TestFailedRestartNamesItsReason(t *testing.T) {
+	p := &program{now: time.Now}
+	for _, why := range []error{errUpgraded, daemon.ErrReload} {
+		t.Setenv("VRAMSCOPE_TEST", strings.Repeat("x", 1<<17)) // execve takes no variable this long
+		if err := p.restart(why, nil); err == nil || !strings.HasPrefix(err.Error(), why.Error()+", but vramscope could not restart itself for it: ") {
+			t.Errorf("%v: %v", why, err)
+		}
+	}
+}
+
 func TestProgramWhoseFileWasRemovedIsExecuted(t *testing.T) {
 	paths := executables()
 	if len(paths) != 2 || paths[0] != self(t) || paths[1] != "/proc/self/exe" {
