@@ -76,7 +76,7 @@ func (p *program) decisions(file string, since time.Time) ([]snapshot.GuardDecis
 	}
 	if err == nil {
 		defer func() { _ = r.Close() }() // it was only read
-		found, err := gather.Decisions(r, since, p.now().Add(time.Minute))
+		found, err := r.Decisions(since, p.now().Add(time.Minute))
 		if err != nil || len(found) > 0 || file != "" { // a file that was named is the only source
 			return found, where, err
 		}

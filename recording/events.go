@@ -230,31 +230,23 @@ func (r *Recording) EventsBeside(t time.Time, forward bool) []snapshot.Event {
 
 // events are those of a condition, newest first; a negative limit is none.
 func (d *dayReader) events(limit int, where string, args ...any) []snapshot.Event {
-	uuids, err := d.uuids()
-	if err != nil {
-		return nil
-	}
 	var events []snapshot.Event
 	d.each(func(rows *sql.Rows) error {
 		var at int64
-		var index, gpu, pid, start, namespace, bytes sql.NullInt64
-		var place place
+		var index, bytes sql.NullInt64
+		var row identity
 		var kind string
-		var user, name, message, detail sql.NullString
+		var uuid, user, name, message, detail sql.NullString
 		var e snapshot.Event
-		err := rows.Scan(&at, &kind, &e.Severity, &gpu, &index, &pid, &start, &namespace, &place.gpu, &place.migGPU, &place.migCompute, &user, &name, &message, &bytes, &detail)
-		e.Time, e.Kind, e.GPU, e.GPUUUID = moment(at), snapshot.EventKind(kind), int(index.Int64), uuids[gpu.Int64]
-		if pid.Valid {
-			e.Row = snapshot.RowID{GPUUUID: uuids[place.gpu.Int64], Instance: place.instance()}
-			e.Row.Process.PID, e.Row.Process.StartTime, e.Row.Process.Namespace = int(pid.Int64), uint64(start.Int64), uint64(namespace.Int64)
-		}
-		e.User, e.Name, e.Message, e.Bytes = user.String, name.String, message.String, known[quantity.Bytes](bytes, quantity.Computed)
+		err := rows.Scan(append(row.columns(), &at, &kind, &e.Severity, &uuid, &index, &user, &name, &message, &bytes, &detail)...)
+		e.Time, e.Kind, e.GPU, e.GPUUUID = moment(at), snapshot.EventKind(kind), int(index.Int64), uuid.String
+		e.Row, e.User, e.Name, e.Message, e.Bytes = row.row(), user.String, name.String, message.String, known[quantity.Bytes](bytes, quantity.Computed)
 		if failed := new(snapshot.OutOfMemory); detail.Valid && json.Unmarshal([]byte(detail.String), failed) == nil {
 			e.OutOfMemory = failed
 		}
 		events = append(events, e)
 		return err
-	}, `SELECT e.time_ns, e.kind, e.severity, e.gpu, g.gpu_index, p.pid, p.start_time, p.pid_namespace, p.gpu, p.mig_gpu, p.mig_compute, e.user, e.name, e.message, e.bytes,
+	}, `SELECT `+identityColumns+`, e.time_ns, e.kind, e.severity, g.uuid, g.gpu_index, e.user, e.name, e.message, e.bytes,
 			(SELECT o.detail FROM ooms o WHERE e.kind = 'out_of_memory' AND o.time_ns = e.time_ns AND o.process IS e.process)
 		FROM events e LEFT JOIN gpus g ON g.gpu = e.gpu LEFT JOIN processes p ON p.process = e.process
 		WHERE `+where+` ORDER BY e.time_ns DESC, e.event DESC LIMIT `+strconv.Itoa(limit), args...)

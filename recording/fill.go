@@ -3,6 +3,7 @@ package recording
 import (
 	"database/sql"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -80,7 +81,7 @@ func optional[T ~int64 | ~int](v any) quantity.Optional[T] {
 	return quantity.Optional[T]{}
 }
 
-const processColumns = `p.process, p.pid, p.start_time, p.pid_namespace, p.gpu, p.mig_gpu, p.mig_compute,
+const processColumns = "p.process, " + identityColumns + `,
 	p.parent, p.uid, p.user, p.name, p.command, p.job_kind, p.job_id, p.job_step, p.job_namespace, p.job_container, p.type, p.runtime, p.runtime_version, p.started_ns, p.used_bytes, p.peak_bytes,
 	p.ended_ns, p.exit_status, p.out_of_memory_count, (SELECT gpu_index FROM gpus WHERE gpu = p.gpu)`
 
@@ -91,16 +92,14 @@ type described struct {
 }
 
 // scanProcess reads processColumns, and more behind them.
-func scanProcess(rows *sql.Rows, uuids map[int64]string, more ...any) (out described, err error) {
-	var at place
-	var start, namespace int64
+func scanProcess(rows *sql.Rows, more ...any) (out described, err error) {
+	var id identity
 	var parent, uid, started, used, peak, ended, exit, oom, index sql.NullInt64
 	var user, name, command, jobKind, jobID, step, namespaceOfPod, container, kind, runtime, version sql.NullString
 	p := &out.Last
-	err = rows.Scan(append([]any{&out.id, &p.ID.Process.PID, &start, &namespace, &at.gpu, &at.migGPU, &at.migCompute,
-		&parent, &uid, &user, &name, &command, &jobKind, &jobID, &step, &namespaceOfPod, &container, &kind, &runtime, &version, &started, &used, &peak, &ended, &exit, &oom, &index}, more...)...)
-	p.ID.Process.StartTime, p.ID.Process.Namespace = uint64(start), uint64(namespace)
-	p.ID.GPUUUID, p.ID.Instance, p.GPU = uuids[at.gpu.Int64], at.instance(), int(index.Int64)
+	err = rows.Scan(slices.Concat([]any{&out.id}, id.columns(), []any{
+		&parent, &uid, &user, &name, &command, &jobKind, &jobID, &step, &namespaceOfPod, &container, &kind, &runtime, &version, &started, &used, &peak, &ended, &exit, &oom, &index}, more)...)
+	p.ID, p.GPU = id.row(), int(index.Int64)
 	p.Parent, p.User, p.Name, p.Command = int(parent.Int64), user.String, name.String, nil
 	if command.Valid {
 		p.Command = strings.Fields(command.String)
@@ -132,14 +131,10 @@ func (d *dayReader) processes() (map[int64]*ProcessRow, error) {
 	if d.last.day == d && d.last.sealed == sealed && d.last.tail == tail {
 		return d.last.processes, nil
 	}
-	uuids, err := d.uuids()
-	if err != nil {
-		return nil, err
-	}
 	all := make(map[int64]*ProcessRow)
-	err = each(ctx, d.db, func(rows *sql.Rows) error {
+	err := each(ctx, d.db, func(rows *sql.Rows) error {
 		var first, last, retries sql.NullInt64
-		p, err := scanProcess(rows, uuids, &first, &last, &retries)
+		p, err := scanProcess(rows, &first, &last, &retries)
 		all[p.id] = &ProcessRow{
 			Process: p.Last, First: moment(first.Int64), Last: moment(last.Int64), Ended: p.Ended,
 			OutOfMemoryCount: p.OutOfMemoryCount, AllocRetries: known[int64](retries, quantity.Probe),
@@ -175,30 +170,20 @@ func (d *dayReader) uuids() (map[int64]string, error) {
 
 // alertsAt are the alerts of a moment, worst first.
 func (d *dayReader) alertsAt(t int64) []snapshot.Alert {
-	uuids, err := d.uuids()
-	if err != nil {
-		return nil
-	}
 	var alerts []snapshot.Alert
 	d.each(func(rows *sql.Rows) error {
-		var since, index, gpu, migGPU, migCompute, pid, start, namespace sql.NullInt64
-		var of place
+		var since, index sql.NullInt64
+		var at place
+		var of identity
 		var kind string
-		var note, message, advice sql.NullString
+		var uuid, note, message, advice sql.NullString
 		var a snapshot.Alert
-		err := rows.Scan(&since, &kind, &a.Severity, &gpu, &index, &migGPU, &migCompute, &note, &message, &advice,
-			&pid, &start, &namespace, &of.gpu, &of.migGPU, &of.migCompute)
-		a.Since, a.Kind, a.GPU, a.GPUUUID = moment(since.Int64), snapshot.AlertKind(kind), int(index.Int64), uuids[gpu.Int64]
-		a.Instance = (&place{migGPU: migGPU, migCompute: migCompute}).instance()
-		a.Note, a.Message, a.Advice = note.String, message.String, advice.String
-		if pid.Valid {
-			a.Row = snapshot.RowID{GPUUUID: uuids[of.gpu.Int64], Instance: of.instance()}
-			a.Row.Process.PID, a.Row.Process.StartTime, a.Row.Process.Namespace = int(pid.Int64), uint64(start.Int64), uint64(namespace.Int64)
-		}
+		err := rows.Scan(append(of.columns(), &since, &kind, &a.Severity, &uuid, &index, &at.migGPU, &at.migCompute, &note, &message, &advice)...)
+		a.Since, a.Kind, a.GPU, a.GPUUUID = moment(since.Int64), snapshot.AlertKind(kind), int(index.Int64), uuid.String
+		a.Row, a.Instance, a.Note, a.Message, a.Advice = of.row(), at.instance(), note.String, message.String, advice.String
 		alerts = append(alerts, a)
 		return err
-	}, `SELECT a.since_ns, a.kind, a.severity, a.gpu, g.gpu_index, a.mig_gpu, a.mig_compute, a.note, a.message, a.advice,
-			p.pid, p.start_time, p.pid_namespace, p.gpu, p.mig_gpu, p.mig_compute
+	}, `SELECT `+identityColumns+`, a.since_ns, a.kind, a.severity, g.uuid, g.gpu_index, a.mig_gpu, a.mig_compute, a.note, a.message, a.advice
 		FROM alerts a LEFT JOIN gpus g ON g.gpu = a.gpu LEFT JOIN processes p ON p.process = a.process
 		WHERE a.from_ns <= ? AND (a.to_ns IS NULL OR a.to_ns > ?) ORDER BY a.severity DESC, a.alert`, t, t)
 	return alerts

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 	"vramscope/metric"
 	"vramscope/sampler/snapshot"
@@ -89,6 +90,27 @@ type place struct {
 	migGPU, migCompute sql.NullInt64
 }
 
+// identityColumns are what an identity reads of a process p.
+const identityColumns = "p.pid, p.start_time, p.pid_namespace, (SELECT uuid FROM gpus WHERE gpu = p.gpu), p.mig_gpu, p.mig_compute"
+
+type identity struct {
+	pid, start, namespace sql.NullInt64
+	uuid                  sql.NullString
+	place
+}
+
+func (i *identity) columns() []any {
+	return []any{&i.pid, &i.start, &i.namespace, &i.uuid, &i.migGPU, &i.migCompute}
+}
+
+// row is zero where there is no process.
+func (i *identity) row() snapshot.RowID {
+	return snapshot.RowID{
+		Process: process.Identity{PID: int(i.pid.Int64), StartTime: uint64(i.start.Int64), Namespace: uint64(i.namespace.Int64)},
+		GPUUUID: i.uuid.String, Instance: i.instance(),
+	}
+}
+
 func (p *place) instance() snapshot.InstanceID {
 	if !p.migGPU.Valid {
 		return snapshot.InstanceID{}
@@ -129,8 +151,8 @@ func (d *dayReader) at(t time.Time) (*snapshot.Snapshot, bool) {
 	if gap := t.UnixNano() - f.time; gap > int64(3*max(then.Interval, time.Second)) {
 		then.Time = moment(f.time)
 	}
-	uuids, gpus := d.gpusAt(&f)
-	then.Rows = d.rowsAt(&f, uuids)
+	gpus := d.gpusAt(&f)
+	then.Rows = d.rowsAt(&f)
 	snapshot.SortRows(then.Rows)
 	for id, g := range gpus {
 		g.SetFigures(then.Rows, f.gpus[id].at, func(in snapshot.InstanceID) snapshot.Float {
@@ -143,7 +165,7 @@ func (d *dayReader) at(t time.Time) (*snapshot.Snapshot, bool) {
 		then.GPUs = append(then.GPUs, g)
 	}
 	slices.SortStableFunc(then.GPUs, func(a, b snapshot.GPU) int { return cmp.Or(cmp.Compare(a.Index, b.Index), cmp.Compare(a.UUID, b.UUID)) })
-	then.Ended = d.endedAt(&f, uuids)
+	then.Ended = d.endedAt(&f)
 	then.Alerts = d.alertsAt(f.time)
 	return then, true
 }
@@ -228,9 +250,9 @@ func (d *dayReader) state(into any, query string, args ...any) bool {
 	return json.Unmarshal([]byte(text.String), into) == nil
 }
 
-// gpusAt are the GPUs of a moment, without figures, and the UUIDs of all.
-func (d *dayReader) gpusAt(f *figures) (uuids map[int64]string, gpus map[int64]snapshot.GPU) {
-	uuids, gpus = make(map[int64]string), make(map[int64]snapshot.GPU)
+// gpusAt are the GPUs of a moment, without figures.
+func (d *dayReader) gpusAt(f *figures) map[int64]snapshot.GPU {
+	gpus := make(map[int64]snapshot.GPU)
 	d.each(func(rows *sql.Rows) error {
 		var id int64
 		var uuid string
@@ -238,18 +260,17 @@ func (d *dayReader) gpusAt(f *figures) (uuids map[int64]string, gpus map[int64]s
 		if err := rows.Scan(&id, &uuid, &text); err != nil {
 			return err
 		}
-		uuids[id] = uuid
 		var state gpuState
 		if text.Valid && json.Unmarshal([]byte(text.String), &state) == nil {
 			gpus[id] = state.restore(uuid)
 		}
 		return nil
 	}, `SELECT g.gpu, g.uuid, (SELECT state FROM gpu_states WHERE gpu = g.gpu AND session = ? AND from_ns <= ? ORDER BY from_ns DESC LIMIT 1) FROM gpus g`, f.id, f.time)
-	return uuids, gpus
+	return gpus
 }
 
 // rowsAt are the rows of a moment.
-func (d *dayReader) rowsAt(f *figures, uuids map[int64]string) []snapshot.Process {
+func (d *dayReader) rowsAt(f *figures) []snapshot.Process {
 	ids := make([]int64, 0, len(f.rows))
 	for id := range f.rows {
 		ids = append(ids, id)
@@ -257,7 +278,7 @@ func (d *dayReader) rowsAt(f *figures, uuids map[int64]string) []snapshot.Proces
 	var all []snapshot.Process
 	d.each(func(rows *sql.Rows) error {
 		var text sql.NullString
-		r, err := scanProcess(rows, uuids, &text)
+		r, err := scanProcess(rows, &text)
 		var state processState
 		if err != nil || !text.Valid || json.Unmarshal([]byte(text.String), &state) != nil {
 			return err // not there at this tick
@@ -274,11 +295,11 @@ func (d *dayReader) rowsAt(f *figures, uuids map[int64]string) []snapshot.Proces
 }
 
 // endedAt are the processes that had ended, newest first, as far as a snapshot has them.
-func (d *dayReader) endedAt(f *figures, uuids map[int64]string) []snapshot.EndedProcess {
+func (d *dayReader) endedAt(f *figures) []snapshot.EndedProcess {
 	const keep, most = 3 * time.Hour, 200
 	var all []snapshot.EndedProcess
 	d.each(func(rows *sql.Rows) error {
-		r, err := scanProcess(rows, uuids)
+		r, err := scanProcess(rows)
 		all = append(all, r.EndedProcess)
 		return err
 	}, "SELECT "+processColumns+" FROM processes p WHERE ended_ns <= ? AND ended_ns > ? ORDER BY ended_ns DESC LIMIT ?", f.time, f.time-int64(keep), most)

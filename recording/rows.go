@@ -68,24 +68,6 @@ type Action struct {
 	Freed   snapshot.Bytes     `column:"freed_bytes"`
 }
 
-// Decision is what the guard decided.
-type Decision struct {
-	Time time.Time `column:"time_ns"`
-	Subject
-	Kind     snapshot.GuardDecisionKind `column:"kind"`
-	Rule     string                     `column:"rule"`
-	User     string                     `column:"user"`
-	Name     string                     `column:"name"`
-	Level    string                     `column:"level"`
-	Free     snapshot.Bytes             `column:"free_bytes"`
-	Goal     snapshot.Bytes             `column:"goal_bytes"`
-	Expected snapshot.Bytes             `column:"expected_bytes"`
-	Measured snapshot.Bytes             `column:"measured_bytes"`
-	Reason   string                     `column:"reason"`
-	Message  string                     `column:"message"`
-	Instance snapshot.InstanceID
-}
-
 // Sum is a figure over a stretch of time.
 type Sum struct {
 	Min, Mean, Max snapshot.Bytes
@@ -142,8 +124,29 @@ func (r *Recording) Actions(from, to time.Time) ([]Action, error) {
 }
 
 // Decisions are those of the guard in [from, to).
-func (r *Recording) Decisions(from, to time.Time) ([]Decision, error) {
-	return rows[Decision](r, "decisions", from, to)
+func (r *Recording) Decisions(from, to time.Time) ([]snapshot.GuardDecision, error) {
+	var all []snapshot.GuardDecision
+	err := r.eachDay(from, to, func(rows *sql.Rows) error {
+		var row identity
+		var at place
+		var ns int64
+		var kind string
+		var index, free, goal, expected, measured sql.NullInt64
+		var uuid, rule, user, name, level, reason, message sql.NullString
+		err := rows.Scan(append(row.columns(), &ns, &kind, &rule, &uuid, &index, &at.migGPU, &at.migCompute, &user, &name, &level,
+			&free, &goal, &expected, &measured, &reason, &message)...)
+		computed := func(v sql.NullInt64) snapshot.Bytes { return known[quantity.Bytes](v, quantity.Computed) }
+		all = append(all, snapshot.GuardDecision{
+			Time: moment(ns), Kind: snapshot.GuardDecisionKind(kind), Rule: rule.String, GPU: int(index.Int64), GPUUUID: uuid.String,
+			Instance: at.instance(), Row: row.row(), User: user.String, Name: name.String, Level: level.String, Free: computed(free),
+			Goal: computed(goal), Expected: computed(expected), Measured: computed(measured), Reason: reason.String, Message: message.String,
+		})
+		return err
+	}, `SELECT `+identityColumns+`, d.time_ns, d.kind, d.rule, coalesce(g.uuid, (SELECT uuid FROM gpus WHERE gpu = p.gpu)), g.gpu_index, d.mig_gpu, d.mig_compute,
+			d.user, d.name, d.level, d.free_bytes, d.goal_bytes, d.expected_bytes, d.measured_bytes, d.reason, d.message
+		FROM decisions d LEFT JOIN gpus g ON g.gpu = d.gpu LEFT JOIN processes p ON p.process = d.process
+		WHERE d.time_ns >= ? AND d.time_ns < ? ORDER BY d.time_ns, d.decision`, from.UnixNano(), to.UnixNano())
+	return all, err
 }
 
 // GPUMinutes visits the minutes that begin in [from, to). The row is valid until
@@ -275,15 +278,11 @@ func (r *Recording) GPUs(from, to time.Time) ([]GPURow, error) {
 func (r *Recording) Recorded(id metric.ID, from, to time.Time) (map[snapshot.RowID]bool, error) {
 	all := make(map[snapshot.RowID]bool)
 	err := r.eachDay(from, to, func(rows *sql.Rows) error {
-		var row snapshot.RowID
-		var of place
-		var start, namespace int64
-		err := rows.Scan(&row.Process.PID, &start, &namespace, &row.GPUUUID, &of.migGPU, &of.migCompute)
-		row.Process.StartTime, row.Process.Namespace, row.Instance = uint64(start), uint64(namespace), of.instance()
-		all[row] = true
+		var row identity
+		err := rows.Scan(row.columns()...)
+		all[row.row()] = true
 		return err
-	}, `SELECT DISTINCT p.pid, p.start_time, p.pid_namespace, g.uuid, p.mig_gpu, p.mig_compute
-		FROM series s JOIN processes p ON p.process = s.process JOIN gpus g ON g.gpu = p.gpu WHERE s.metric = ?`, metric.Table[id].Name)
+	}, "SELECT DISTINCT "+identityColumns+" FROM series s JOIN processes p ON p.process = s.process WHERE s.metric = ?", metric.Table[id].Name)
 	return all, err
 }
 

@@ -144,7 +144,7 @@ func TestPlainRows(t *testing.T) {
 		t.Errorf("%+v, %v", actions, err)
 	}
 	decisions, err := r.Decisions(from, to)
-	if err != nil || len(decisions) != 1 || decisions[0].Row() != key || decisions[0].Kind != snapshot.GuardFlushed || decisions[0].Rule != "room" ||
+	if err != nil || len(decisions) != 1 || decisions[0].Row != key || decisions[0].GPUUUID != gpu.UUID || decisions[0].GPU != gpu.Index || decisions[0].Kind != snapshot.GuardFlushed || decisions[0].Rule != "room" ||
 		decisions[0].Expected.Or(0) != 4*quantity.GiB || decisions[0].Measured.Or(0) != 3*quantity.GiB || decisions[0].Free.Known() || decisions[0].Reason != "5G free?" {
 		t.Errorf("%+v, %v", decisions, err)
 	}

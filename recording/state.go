@@ -34,32 +34,18 @@ type amount struct {
 	Source quantity.Source `json:"source"`
 }
 
-func amountOf(v snapshot.Bytes) *amount {
+func amountOf[T quantity.Bytes | float64 | int](v quantity.Optional[T]) *amount {
 	if !v.Known() {
 		return nil
 	}
 	return &amount{float64(v.Or(0)), v.Source()}
 }
 
-func (a *amount) bytes() snapshot.Bytes {
+func optionalOf[T quantity.Bytes | float64 | int](a *amount) quantity.Optional[T] {
 	if a == nil {
-		return snapshot.Bytes{}
+		return quantity.Unknown[T]()
 	}
-	return quantity.From(quantity.Bytes(a.Value), a.Source)
-}
-
-func floatAmount(v snapshot.Float) *amount {
-	if !v.Known() {
-		return nil
-	}
-	return &amount{v.Or(0), v.Source()}
-}
-
-func (a *amount) float() snapshot.Float {
-	if a == nil {
-		return snapshot.Float{}
-	}
-	return quantity.From(a.Value, a.Source)
+	return quantity.From(T(a.Value), a.Source)
 }
 
 func boxStateOf(s *snapshot.Snapshot) boxState {
@@ -73,7 +59,7 @@ func boxStateOf(s *snapshot.Snapshot) boxState {
 
 func (b *boxState) restore(s *snapshot.Snapshot) {
 	s.Interval, s.ProbeSeen = b.Interval, b.ProbeSeen
-	s.Host = snapshot.Host{Name: b.Host, User: b.User, MemoryTotal: b.MemoryTotal.bytes()}
+	s.Host = snapshot.Host{Name: b.Host, User: b.User, MemoryTotal: optionalOf[quantity.Bytes](b.MemoryTotal)}
 	s.Driver = snapshot.Driver{
 		Version: b.Version, CUDAVersion: b.CUDA, State: b.Driver, Since: moment(b.Since), Message: b.Message, MemoryCall: b.MemoryCall,
 	}
@@ -106,10 +92,9 @@ type instanceState struct {
 }
 
 func gpuStateOf(g *snapshot.GPU) gpuState {
-	whole := quantity.From(float64(g.TemperatureSlowdown.Or(0)), g.TemperatureSlowdown.Source())
 	out := gpuState{
 		Index: g.Index, Name: text.Clean(g.Name), PCIBusID: g.PCIBusID, State: g.State, Since: nanoseconds(g.Since), Message: g.Message,
-		Total: amountOf(g.Memory.Total), Reserved: amountOf(g.Memory.Reserved), Slowdown: floatAmount(whole), Limit: floatAmount(g.PowerLimit), MIG: g.MIG,
+		Total: amountOf(g.Memory.Total), Reserved: amountOf(g.Memory.Reserved), Slowdown: amountOf(g.TemperatureSlowdown), Limit: amountOf(g.PowerLimit), MIG: g.MIG,
 	}
 	for _, id := range metric.KeptOf(metric.GPU, metric.Constant) {
 		v := g.Value(id)
@@ -119,7 +104,7 @@ func gpuStateOf(g *snapshot.GPU) gpuState {
 		if out.Constants == nil {
 			out.Constants = make(map[string]amount)
 		}
-		out.Constants[metric.Table[id].Name] = *floatAmount(v)
+		out.Constants[metric.Table[id].Name] = *amountOf(v)
 	}
 	for i := range g.Instances {
 		in := &g.Instances[i]
@@ -134,20 +119,18 @@ func gpuStateOf(g *snapshot.GPU) gpuState {
 func (g *gpuState) restore(uuid string) snapshot.GPU {
 	out := snapshot.GPU{
 		Index: g.Index, UUID: uuid, Name: g.Name, PCIBusID: g.PCIBusID, State: g.State, Since: moment(g.Since), Message: g.Message,
-		Memory: snapshot.Memory{Total: g.Total.bytes(), Reserved: g.Reserved.bytes()}, MIG: g.MIG,
+		Memory: snapshot.Memory{Total: optionalOf[quantity.Bytes](g.Total), Reserved: optionalOf[quantity.Bytes](g.Reserved)}, MIG: g.MIG,
 	}
-	slowdown := g.Slowdown.float()
-	out.TemperatureSlowdown = quantity.From(int(slowdown.Or(0)), slowdown.Source())
-	out.PowerLimit = g.Limit.float()
+	out.TemperatureSlowdown, out.PowerLimit = optionalOf[int](g.Slowdown), optionalOf[float64](g.Limit)
 	for name, constant := range g.Constants {
 		if id := metric.Named(name); id >= metric.FirstSensor && id < metric.Count {
-			out.Set(id, constant.float())
+			out.Set(id, optionalOf[float64](&constant))
 		}
 	}
 	for _, in := range g.Instances {
 		out.Instances = append(out.Instances, snapshot.Instance{
 			ID: snapshot.InstanceID{MIG: true, GPU: in.GPU, Compute: in.Compute}, UUID: in.UUID, Profile: in.Profile, Slices: in.Slices,
-			Memory: snapshot.Memory{Total: in.Total.bytes(), Reserved: in.Reserved.bytes()},
+			Memory: snapshot.Memory{Total: optionalOf[quantity.Bytes](in.Total), Reserved: optionalOf[quantity.Bytes](in.Reserved)},
 		})
 	}
 	return out
@@ -202,7 +185,7 @@ func (s *processState) restore(p *snapshot.Process, now int64) {
 	if b := s.Probe; b != nil {
 		p.Probe = &snapshot.Probe{
 			State: b.State, StartedBy: b.StartedBy, Capabilities: b.Capabilities,
-			Mismatch: b.Mismatch, Doubted: b.Doubted, Rejected: b.Rejected, Claimed: b.Claimed.bytes(),
+			Mismatch: b.Mismatch, Doubted: b.Doubted, Rejected: b.Rejected, Claimed: optionalOf[quantity.Bytes](b.Claimed),
 		}
 		if b.Reported != 0 {
 			p.Probe.Age = time.Duration(now - b.Reported)

@@ -6,32 +6,8 @@ import (
 	"vramscope/action"
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
-	"vramscope/recording"
 	"vramscope/sampler/snapshot"
 )
-
-// Decisions are those that a daemon has recorded, oldest first.
-func Decisions(r *recording.Recording, from, to time.Time) ([]snapshot.GuardDecision, error) {
-	rows, err := r.Decisions(from, to)
-	if err != nil {
-		return nil, err
-	}
-	index := map[string]int{}
-	if then, ok := r.At(to); ok {
-		for i := range then.GPUs {
-			index[then.GPUs[i].UUID] = then.GPUs[i].Index
-		}
-	}
-	var found []snapshot.GuardDecision
-	for i := range rows {
-		d := &rows[i]
-		found = append(found, snapshot.GuardDecision{
-			Time: d.Time, Kind: d.Kind, Rule: d.Rule, GPU: index[d.GPUUUID], GPUUUID: d.GPUUUID, Instance: d.Instance, Row: d.Row(), User: d.User, Name: d.Name,
-			Level: d.Level, Free: d.Free, Goal: d.Goal, Expected: d.Expected, Measured: d.Measured, Reason: d.Reason, Message: d.Message,
-		})
-	}
-	return found, nil
-}
 
 // LoggedDecisions are those of the audit log, whose lines have no sentence.
 func LoggedDecisions(log *action.Log, since time.Time) (found []snapshot.GuardDecision, err error) {
