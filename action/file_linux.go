@@ -15,8 +15,8 @@ import (
 )
 
 // appendLine appends a line in one write: other vramscopes may append too.
-func appendLine(before, directory string, line []byte) error {
-	file, err := openLog(before, directory)
+func appendLine(directory string, line []byte) error {
+	file, err := openLog(directory)
 	if err != nil {
 		return err
 	}
@@ -30,16 +30,13 @@ func appendLine(before, directory string, line []byte) error {
 
 // openLog opens the log, or makes it. It is a regular file of ours, 0600, with one
 // name, in a directory that only we write: neither a link nor a FIFO can take its
-// place. One that lies in the directory before is moved.
-func openLog(before, directory string) (*os.File, error) {
+// place.
+func openLog(directory string) (*os.File, error) {
 	dir, err := openDirectory(directory, true)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = unix.Close(dir) }()
-	if before != "" && before != directory {
-		move(before, dir)
-	}
 	path := filepath.Join(directory, LogName)
 	fd, err := unix.Openat(dir, LogName, unix.O_RDWR|unix.O_APPEND|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0o600)
 	if err != nil {
@@ -56,20 +53,6 @@ func openLog(before, directory string) (*os.File, error) {
 		return nil, errors.Join(err, file.Close())
 	}
 	return file, nil
-}
-
-// move moves the log of an older version where there is none yet. Where it cannot be
-// moved it is read where it lies.
-func move(before string, dir int) {
-	from, err := openDirectory(before, false)
-	if err != nil {
-		return
-	}
-	defer func() { _ = unix.Close(from) }()
-	var stat unix.Stat_t
-	if unix.Fstatat(from, LogName, &stat, unix.AT_SYMLINK_NOFOLLOW) == nil && checkFile(before, &stat) == nil {
-		_ = unix.Renameat2(from, LogName, dir, LogName, unix.RENAME_NOREPLACE) // one that is there stays
-	}
 }
 
 // nextLines is room for some lines before and after actions.

@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -238,36 +237,4 @@ func TestLogIsProved(t *testing.T) {
 	if err := none.Prove(); err != nil {
 		t.Errorf("of a simulated box: %v", err)
 	}
-}
-
-// TestLogIsMoved: what an older version wrote is read wherever it is, and moved where
-// the new log is not there yet.
-func TestLogIsMoved(t *testing.T) {
-	base := t.TempDir()
-	before, now := &Log{Directory: filepath.Join(base, "home")}, &Log{Directory: filepath.Join(base, "box"), Before: filepath.Join(base, "home")}
-	did := func(l *Log, why string) {
-		t.Helper()
-		e := testEntry()
-		e.Why = why
-		if err := l.Record(e); err != nil {
-			t.Fatal(err)
-		}
-	}
-	reads := func(want ...string) {
-		t.Helper()
-		var got []string
-		if err := now.Read(func(e *Entry) { got = append(got, e.Why) }); err != nil || !slices.Equal(got, want) {
-			t.Errorf("it reads %q, %v, want %q", got, err, want)
-		}
-	}
-	did(before, "1")
-	reads("1")
-	did(now, "2")
-	reads("1", "2")
-	if _, err := os.Stat(filepath.Join(before.Directory, LogName)); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the log was not moved: %v", err)
-	}
-	did(before, "3") // an older version, once more
-	did(now, "4")
-	reads("3", "1", "2", "4")
 }

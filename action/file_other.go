@@ -10,7 +10,7 @@ import (
 // Real processes are found through /proc: elsewhere nothing is done to any.
 var errNoLinux = errors.New("actions on processes need Linux")
 
-func appendLine(string, string, []byte) error  { return errNoLinux }
-func openLog(string, string) (*os.File, error) { return nil, errNoLinux }
-func reserve(*os.File) error                   { return errNoLinux }
-func checkLog(string) error                    { return errNoLinux }
+func appendLine(string, []byte) error  { return errNoLinux }
+func openLog(string) (*os.File, error) { return nil, errNoLinux }
+func reserve(*os.File) error           { return errNoLinux }
+func checkLog(string) error            { return errNoLinux }

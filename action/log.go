@@ -24,7 +24,6 @@ const timeLayout = "2006-01-02T15:04:05.000Z07:00"
 // Log writes nothing: the actions of a simulated box are not logged.
 type Log struct {
 	Directory string           // made when the first line is written
-	Before    string           // where older versions had the log, which is moved from there; "": nowhere else
 	User      func() string    // name of who runs vramscope; may be nil
 	Clock     func() time.Time // nil: time.Now
 }
@@ -134,7 +133,7 @@ func (l *Log) Prove() error {
 	if l == nil {
 		return nil
 	}
-	file, err := openLog(l.Before, l.Directory)
+	file, err := openLog(l.Directory)
 	if err == nil {
 		err = errors.Join(reserve(file), file.Close())
 	}
@@ -181,7 +180,7 @@ func (l *Log) write(e *Entry) error {
 	}
 	line, err := json.Marshal(e)
 	if err == nil {
-		err = appendLine(l.Before, l.Directory, text.EscapeJSON(line))
+		err = appendLine(l.Directory, text.EscapeJSON(line))
 	}
 	return unwritable(err)
 }

@@ -6,25 +6,14 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"time"
 
 	"vramscope/internal/bounded"
 )
 
-// Read visits the lines of the log, and first those that still lie where older versions
-// had it. Neither need be there.
+// Read visits the lines of the log, which need not be there.
 func (l *Log) Read(visit func(*Entry)) error {
-	if l.Before != "" && l.Before != l.Directory {
-		if err := readFile(filepath.Join(l.Before, LogName), visit); err != nil {
-			return err
-		}
-	}
-	return readFile(l.Path(), visit)
-}
-
-func readFile(path string, visit func(*Entry)) error {
-	file, err := os.Open(path)
+	file, err := os.Open(l.Path())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -52,8 +52,5 @@ func (p *program) logDirectory() string {
 }
 
 func (p *program) auditLog(table *process.Table) *action.Log {
-	return &action.Log{
-		Directory: p.logDirectory(), Before: stateHome(), // where older versions had root's
-		User: func() string { return table.Host(time.Time{}).User }, Clock: p.now,
-	}
+	return &action.Log{Directory: p.logDirectory(), User: func() string { return table.Host(time.Time{}).User }, Clock: p.now}
 }

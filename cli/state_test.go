@@ -43,16 +43,6 @@ func TestRootsStateIsInOnePlace(t *testing.T) {
 	}
 }
 
-// TestTheOldLogIsRead: root's lay in its home directory.
-func TestTheOldLogIsRead(t *testing.T) {
-	home := t.TempDir()
-	t.Setenv("HOME", home)
-	t.Setenv("XDG_STATE_HOME", "")
-	if before := (&program{getenv: os.Getenv}).auditLog(nil).Before; before != filepath.Join(home, ".local", "state", "vramscope") {
-		t.Errorf("it is looked for in %s", before)
-	}
-}
-
 // status reports whether the last status that systemd got contains some words.
 func (d *runningDaemon) status(words string) bool {
 	d.mu.Lock()
