@@ -62,7 +62,7 @@ agent: ## record the hashes of the Python probe after a change of its source
 
 .PHONY: golden
 golden: ## rewrite the golden files from what the code draws now
-	$(GO) test ./ui ./ui/graph ./ui/dialog ./fleet/screen ./cli ./cli/config ./cli/render -update
+	$(GO) test ./guard ./ui ./ui/graph ./ui/dialog ./fleet/screen ./cli ./cli/config ./cli/render -update
 	UPDATE_GOLDEN=1 $(GO) test ./internal/fakedriver -run TestKeysFollowTheState
 	UPDATE_GOLDEN=1 $(GO) test . ./schema ./exporter
 

@@ -1,47 +1,27 @@
 package guard
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/charmbracelet/x/exp/golden"
+
 	"vramscope/internal/quantity"
 )
-
-var update = flag.Bool("update", false, "write testdata/decisions.golden")
 
 // TestDecisionsAreThoseOfBefore: nothing changes what is decided by accident. The golden
 // file has all decisions of generated courses with rules of all kinds, rescues, flushes that
 // take long, free nothing or are refused, and at times what is thought of each process.
 func TestDecisionsAreThoseOfBefore(t *testing.T) {
-	const file = "testdata/decisions.golden"
 	var out strings.Builder
 	for seed := range uint64(32) {
 		fmt.Fprintf(&out, "course %d\n", seed)
 		decisionsOf(seed, &out)
 	}
-	if *update {
-		if err := os.WriteFile(file, []byte(out.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	gots, wants := strings.Split(out.String(), "\n"), strings.Split(string(want), "\n")
-	for i := range min(len(gots), len(wants)) {
-		if gots[i] != wants[i] {
-			t.Fatalf("line %d:\n%s, want\n%s", i+1, gots[i], wants[i])
-		}
-	}
-	if len(gots) != len(wants) {
-		t.Fatalf("%d lines, want %d", len(gots), len(wants))
-	}
+	golden.RequireEqual(t, out.String())
 }
 
 // decisionsOf plays a course.
