@@ -30,7 +30,7 @@ import sys
 import time
 from _weakref import ref as _weak_reference
 
-__all__ = ["register_evictable", "step", "unregister_evictable"]
+__all__ = ["register_evictable", "stats", "step", "unregister_evictable"]
 __version__ = "1.0.0"
 
 _PROTOCOL = "vramscope/1"

@@ -117,6 +117,23 @@ def step(steps=1):
     _steps.add(steps)
 
 
+def stats():
+    """What the GPU libraries of this process hold now, read on this thread: devices with
+    their allocators, as docs/protocol.md describes stats. There is none where no library uses a GPU.
+
+    Raises RuntimeError where the probe cannot run, or cannot read now.
+    """
+    if not any(package in sys.modules for package in _PACKAGES):
+        return {"time_ns": _time_ns(), "devices": []}
+    reason = _start()
+    if _agent.memory is None:
+        raise RuntimeError(reason or "a forked child of a program that used a GPU has no probe")
+    try:
+        return _public(_when_free(_agent.memory._fresh))
+    except _Refusal as refusal:
+        raise RuntimeError(str(refusal)) from None
+
+
 # A probe of vramscope attach begins with _start: before that, probe/attach makes
 # sure that it is the only one.
 if _agent.started_by != "attach":
