@@ -28,6 +28,8 @@ Summary: A microscope for GPU memory in the terminal: who holds it, what it is, 
 License: Apache-2.0
 Requires-Python: >=3.8
 Classifier: Environment :: Console
+Classifier: Framework :: IPython
+Classifier: Framework :: Pytest
 Classifier: License :: OSI Approved :: Apache Software License
 Classifier: Operating System :: POSIX :: Linux
 Classifier: Typing :: Typed
@@ -41,6 +43,10 @@ Root-Is-Purelib: false
 Tag: py3-none-manylinux_2_17_{platform}
 Tag: py3-none-manylinux2014_{platform}
 """
+ENTRY_POINTS = """[pytest11]
+vramscope = vramscope.pytest_plugin
+"""
+
 
 class Types:
     """The types of the JSON Schemas, as TypedDicts. Each object of $defs becomes a class."""
@@ -125,6 +131,7 @@ def build(version, architecture, program, probe, directory):
     description = read(os.path.join(HERE, "README.md")).decode()
     files[info + "METADATA"] = METADATA.format(version=version, description=description).encode()
     files[info + "WHEEL"] = WHEEL.format(platform=platform).encode()
+    files[info + "entry_points.txt"] = ENTRY_POINTS.encode()
     files[info + "licenses/LICENSE"] = read(os.path.join(ROOT, "LICENSE"))
     record = ""
     for name, content in sorted(files.items()):

@@ -61,8 +61,8 @@ func install(t *testing.T, wheel string) installation {
 	return installation{filepath.Join(root, "bin", "vramscope"), sites[0]}
 }
 
-// on is the environment of a box with two GPUs, which another user's process is on.
-func (i installation) on(t *testing.T, box fakedriver.State, more ...string) []string {
+// on is the environment of a box, with a PYTHONPATH and with libraries that are loaded beside the driver.
+func (i installation) on(t *testing.T, box fakedriver.State, path string, libraries ...string) []string {
 	t.Helper()
 	own, err := os.MkdirTemp("", "wheel-") // short enough for sockets
 	if err != nil {
@@ -71,9 +71,9 @@ func (i installation) on(t *testing.T, box fakedriver.State, more ...string) []s
 	t.Cleanup(func() { _ = os.RemoveAll(own) }) // it is in the temporary directory
 	state := filepath.Join(own, "state")
 	box.MustWrite(t, state)
-	environ := append(os.Environ(), fakedriver.Environment(fakedriver.Build(t, fakedriver.Current), state)...)
-	return append(environ, append(more, "HOME="+own, "XDG_RUNTIME_DIR="+own, "XDG_STATE_HOME="+own, "XDG_CONFIG_HOME="+own,
-		"FAKE_TORCH_DRIVER=1", "CUDA_VISIBLE_DEVICES=0,1", "PYTHONDONTWRITEBYTECODE=1")...)
+	environ := append(os.Environ(), fakedriver.Environment(fakedriver.Build(t, fakedriver.Current), state, libraries...)...)
+	return append(environ, path, "HOME="+own, "XDG_RUNTIME_DIR="+own, "XDG_STATE_HOME="+own, "XDG_CONFIG_HOME="+own,
+		"FAKE_TORCH_DRIVER=1", "CUDA_VISIBLE_DEVICES=0,1", "PYTHONDONTWRITEBYTECODE=1")
 }
 
 // suite runs one of the test modules of testdata, in the interpreter.
@@ -145,4 +145,39 @@ func TestInstalledWheel(t *testing.T) {
 	_ = cmd.Wait()
 
 	i.suite(t, "test_api", environ)
+	t.Run("Jupyter", func(t *testing.T) {
+		t.Parallel()
+		lacking(t, "ipykernel, jupyter_client")
+		i.suite(t, "test_notebook", i.on(t, fakedriver.Box(2, 1), i.standIns(t)))
+	})
+	t.Run("pytest", func(t *testing.T) {
+		t.Parallel()
+		lacking(t, "pytest")
+		i.suite(t, "test_plugin", i.on(t, fakedriver.Box(2, 0), i.standIns(t)))
+	})
+	t.Run("pytest with PyTorch", func(t *testing.T) {
+		t.Parallel()
+		lacking(t, "pytest")
+		release := os.Getenv("VRAMSCOPE_REAL_RELEASES")
+		if strings.ContainsAny(release, " ,") || !strings.HasPrefix(release, "torch-") {
+			t.Skip("VRAMSCOPE_REAL_RELEASES names no PyTorch alone, as .ci/run has it")
+		}
+		site := filepath.Join(os.Getenv("VRAMSCOPE_REAL_LIBRARIES"), release)
+		runtime, errRuntime := fakedriver.CompileRuntime()
+		standIns, errStandIns := fakedriver.CompileStandIns(site)
+		if err := errors.Join(errRuntime, errStandIns); err != nil {
+			t.Fatal(err)
+		}
+		box := fakedriver.Box(1, 0)
+		box.Driver = fakedriver.RuntimeDriver()
+		i.suite(t, "test_plugin.Plugin.test_limits", i.on(t, box, "PYTHONPATH="+i.site+string(os.PathListSeparator)+site, runtime, standIns))
+	})
+}
+
+// lacking ends the test where the interpreter lacks one of these modules.
+func lacking(t *testing.T, modules string) {
+	t.Helper()
+	if out, err := exec.Command(interpreter, "-W", "ignore", "-c", "import "+modules).CombinedOutput(); err != nil {
+		needs.Missing(t, "%s lacks one of %s: %s", interpreter, modules, out)
+	}
 }

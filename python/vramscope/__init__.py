@@ -10,7 +10,7 @@ every key, vramscope.documents has their types. Unknown is None.
 
 import os
 
-from typing import List, Optional, Tuple, TypedDict, Union, cast
+from typing import Any, List, Optional, Tuple, TypedDict, Union, cast
 
 from .documents import Headroom, HeadroomDocument
 from .documents import OnceDocument as Snapshot
@@ -41,12 +41,9 @@ class Allocator(TypedDict, total=False):
     peak_reserved_bytes: int
 
 
-class _Device(TypedDict):
+class Device(TypedDict, total=False):
     uuid: str
     allocators: List[Allocator]
-
-
-class Device(_Device, total=False):
     total_bytes: int
 
 
@@ -101,13 +98,7 @@ def snapshot(*, gpu: Optional[str] = None, watch: Optional[str] = None, demo: bo
 
 
 def headroom(
-    need: Union[int, str],
-    *,
-    count: int = 1,
-    horizon: Optional[str] = None,
-    wait: Optional[str] = None,
-    gpu: Optional[str] = None,
-    demo: bool = False
+    need: Union[int, str], *, count: int = 1, horizon: Optional[str] = None, wait: Optional[str] = None, gpu: Optional[str] = None, demo: bool = False
 ) -> Headroom:
     """Whether a job that needs so much (bytes, or "20GiB") fits: what `vramscope headroom` answers.
 
@@ -128,3 +119,24 @@ def self() -> Stats:
         return cast(Stats, vramscope_probe.stats())
     except RuntimeError as error:
         raise Error(str(error)) from None
+
+
+def size(count: Optional[int]) -> str:
+    """Bytes for people, as the program writes them: 9.87G."""
+    if not count:
+        return "–" if count is None else "0"
+    value = float(count)
+    for unit in ("B", "K", "M", "G"):
+        if abs(value) < 1000:
+            break
+        value /= 1024
+    else:
+        unit = "T"
+    return "%.*f%s" % (0 if unit == "B" or abs(value) >= 100 else 1 if abs(value) >= 10 else 2, value, unit)
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """%load_ext vramscope"""
+    from .notebook import vram
+
+    shell.register_magic_function(vram, "line", "vram")

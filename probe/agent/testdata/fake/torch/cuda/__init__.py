@@ -110,6 +110,10 @@ def memory_stats(device):
     return figures.flat(memory_stats_as_nested_dict(device))
 
 
+def reset_peak_memory_stats(device):
+    _allocators[device].reset_peaks()
+
+
 def _snapshot(device=None):
     global snapshots
     snapshots += 1

@@ -225,6 +225,11 @@ class CachingAllocator:
         for part, counter in counters.items():
             figures.follow(counter, sum(n for s, n in sums if part in ("all", s.kind + "_pool")))
 
+    def reset_peaks(self):
+        for key in figures.COUNTED:
+            for counter in self.figures.get(key, {}).values():
+                counter["peak"] = counter["current"]
+
     def stats(self):
         self._follow()
         return copy.deepcopy(self.figures)

@@ -1,0 +1,80 @@
+"""@pytest.mark.gpu_memory(limit="2GiB") limits a test's GPU memory, by the probe of the test's own process."""
+
+import re
+import sys
+from typing import Any, Dict, Generator, List, Tuple
+
+import pytest
+
+from . import Allocator, Stats, self, size
+
+_Key = Tuple[str, int, str]  # GPU, which allocator of it, its kind
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "gpu_memory(limit): fails the test if its memory on a GPU exceeds the limit, '2GiB' or bytes.")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
+    marker = item.get_closest_marker("gpu_memory")
+    if marker is None:
+        return (yield)
+    limit = _limit(*marker.args, **marker.kwargs)
+    _reset_peaks()
+    before = _allocators(self())  # which also has the probe notice what the test imports
+    result = yield
+    _judge(limit, before, _allocators(self()))
+    return result
+
+
+def _limit(limit: Any) -> int:
+    """Bytes of "2GiB" or "2G", which are the same, "2GB" (2,000,000,000) or a number."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?) ?([KMGT]?)(i?)(B?)", str(limit))
+    if not found or found.group(3) and not found.group(2):
+        raise pytest.UsageError('gpu_memory: "2GiB" is a limit, %r is none' % (limit,))
+    number, unit, binary, byte = found.groups()
+    return int(float(number) * (1000 if byte and not binary else 1024) ** " KMGT".index(unit or " "))
+
+
+def _reset_peaks() -> None:
+    """Has PyTorch's peaks begin with the test. Other libraries cannot do that."""
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_initialized():
+        for ordinal in range(torch.cuda.device_count()):
+            torch.cuda.reset_peak_memory_stats(ordinal)
+
+
+def _allocators(stats: Stats) -> Dict[_Key, Allocator]:
+    """Without raw: what is outside of pools, of which there is no peak, is the libraries' own."""
+    return {
+        (device["uuid"], number, allocator["kind"]): allocator
+        for device in stats["devices"]
+        for number, allocator in enumerate(device["allocators"])
+        if allocator["kind"] != "raw"
+    }
+
+
+def _judge(limit: int, before: Dict[_Key, Allocator], after: Dict[_Key, Allocator]) -> None:
+    """Fails or skips the test, or returns if its memory was measured and is within the limit."""
+    peaks: Dict[str, int] = {}
+    parts: Dict[str, str] = {}
+    unmeasured = [] if after else ["no library here has used a GPU"]
+    for key, allocator in after.items():
+        uuid, _, kind = key
+        peak, old = allocator.get("peak_allocated_bytes"), before.get(key, {}).get("peak_allocated_bytes")
+        if peak is None:
+            unmeasured.append("%s reports no peak" % kind)
+            continue
+        if old is not None and peak <= old and peak > limit:
+            unmeasured.append("the peak of %s, %s, is from before the test" % (kind, size(peak)))
+            continue
+        peaks[uuid] = peaks.get(uuid, 0) + peak
+        now: Any = allocator
+        figures = ["%s %s" % (part, size(now.get(part + "_bytes"))) for part in ("allocated", "cached", "fragmented")]
+        parts[uuid] = parts.get(uuid, "") + "\n  %s: %s at its peak; now %s" % (kind, size(peak), ", ".join(figures))
+    over = ["%s on %s, of %s%s" % (size(peaks[uuid]), uuid, size(limit), parts[uuid]) for uuid in peaks if peaks[uuid] > limit]
+    if over:
+        pytest.fail("the test used more GPU memory than its limit: " + "\n".join(over), pytrace=False)
+    if unmeasured:
+        pytest.skip("its GPU memory was not measured: " + "; ".join(unmeasured))
