@@ -21,6 +21,17 @@ func (e *Exporter) writeHost(w *writer, snap *snapshot.Snapshot) {
 func (w *writer) alerts(snap *snapshot.Snapshot) {
 	w.exported(metric.DriverState, nil, 1, string(snap.Driver.State))
 	w.exported(metric.ProbesAnswering, nil, float64(snap.Driver.ProbesAnswering))
+	w.exported(metric.ProbesUnasked, nil, float64(snap.ProbesUnasked))
+	if g := snap.Guard; g != nil && g.Mode != snapshot.GuardOff {
+		state := string(g.Mode)
+		switch {
+		case g.Cannot != "":
+			state = "cannot_act"
+		case g.Paused.After(snap.Time):
+			state = "paused"
+		}
+		w.exported(metric.GuardState, nil, 1, state)
+	}
 	type about struct {
 		uuid, kind, severity string
 	}

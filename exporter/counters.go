@@ -14,6 +14,8 @@ type counters struct {
 	decisions map[decision]int
 	rescues   map[string]int
 	began     time.Time // of the first snapshot
+	newest    time.Time // of the last one
+	late      float64   // snapshots that came later than they should
 	probes    map[snapshot.RowID]reported
 }
 
@@ -71,7 +73,10 @@ func newCounters() counters {
 func (c *counters) observe(snap *snapshot.Snapshot, events []snapshot.Event) {
 	if c.began.IsZero() {
 		c.began = snap.Time
+	} else if snap.Time.Sub(c.newest) > 2*snap.Interval {
+		c.late++
 	}
+	c.newest = snap.Time
 	for i := range snap.GPUs {
 		g := &snap.GPUs[i]
 		if c.gpus[g.UUID] == nil {
@@ -167,6 +172,7 @@ func (c *counters) takeReports(snap *snapshot.Snapshot, noted map[snapshot.RowID
 }
 
 func (c *counters) write(w *writer, snap *snapshot.Snapshot) {
+	w.exported(metric.LateSamples, nil, c.late)
 	for i := range snap.GPUs {
 		g := c.gpus[snap.GPUs[i].UUID]
 		if g == nil {

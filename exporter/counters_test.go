@@ -80,3 +80,38 @@ func TestCountersOfProbesBeginAtZero(t *testing.T) {
 	has(t, at(61, 3), retries+of+"3", outOfMemory+of+"0")
 	has(t, at(90, 3), retries+of+"3", outOfMemory+of+"1")
 }
+
+// TestHealthOfTheDaemon: samples that come late are counted, and the guard's state says
+// whether it acts.
+func TestHealthOfTheDaemon(t *testing.T) {
+	snap := snapshottest.DrawnBox()
+	snap.Guard, snap.ProbesUnasked = nil, 3
+	e := exporting(snap)
+	text := scrape(t, e)
+	has(t, text, "vramscope_late_samples_total 0", "vramscope_probes_unasked 3")
+	if strings.Contains(text, "vramscope_guard_state{") {
+		t.Errorf("the state of no guard:\n%s", text)
+	}
+	for state, g := range map[string]snapshot.Guard{
+		"act": {Mode: snapshot.GuardAct}, "dry-run": {Mode: snapshot.GuardDryRun},
+		"cannot_act": {Mode: snapshot.GuardDryRun, Cannot: "full"}, "paused": {Mode: snapshot.GuardAct, Paused: snap.Time.Add(24 * time.Hour)},
+		"": {Mode: snapshot.GuardOff},
+	} {
+		next := *snap
+		next.Time, next.Guard = snap.Time.Add(next.Interval), &g
+		snap = &next
+		e.Observe(snap, nil)
+		text = scrape(t, e)
+		if state == "" {
+			if strings.Contains(text, "vramscope_guard_state{") {
+				t.Errorf("a guard that is off has a state:\n%s", text)
+			}
+			continue
+		}
+		has(t, text, `vramscope_guard_state{state="`+state+`"} 1`, "vramscope_late_samples_total 0")
+	}
+	late := *snap
+	late.Time = snap.Time.Add(5 * snap.Interval)
+	e.Observe(&late, nil)
+	has(t, scrape(t, e), "vramscope_late_samples_total 1")
+}

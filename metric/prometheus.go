@@ -81,7 +81,10 @@ const (
 	SampleInterval
 	DriverState
 	ProbesAnswering
+	ProbesUnasked
 	RecordingPaused
+	GuardState
+	LateSamples
 
 	GPUInfo
 	GPUState
@@ -116,7 +119,10 @@ var ExportTable = [ExportedCount]Exported{
 	SampleInterval:  {Name: "vramscope_sample_interval_seconds", Help: "Time between two samples."},
 	DriverState:     {Name: "vramscope_driver_state", Labels: []string{"state"}, Help: "1 for the state that the driver is in: ok, absent, not_loaded, gone, no_cgo or starting."},
 	ProbesAnswering: {Name: "vramscope_probes_answering", Help: "Processes whose probe answers."},
+	ProbesUnasked:   {Name: "vramscope_probes_unasked", Help: "Processes that may have a probe which has not been asked yet."},
 	RecordingPaused: {Name: "vramscope_recording_paused", Help: "1 where nothing can be recorded, for a full disk for instance, else 0. No series: the daemon does not record."},
+	GuardState:      {Name: "vramscope_guard_state", Labels: []string{"state"}, Help: "1 for the state that the guard is in: dry-run, act, paused or cannot_act. No series: it is off, or there is none."},
+	LateSamples:     {Name: "vramscope_late_samples_total", Help: "Samples that came more than two intervals after the one before, since the exporter started."},
 
 	GPUInfo:        {Name: "vramscope_gpu_info", Of: GPU, Labels: []string{"name", "pci_bus_id"}, Help: "1, with the GPU's names as labels."},
 	GPUState:       {Name: "vramscope_gpu_state", Of: GPU, Labels: []string{"state"}, Help: "1 for the state that the GPU is in: ok, lost, hanging, error, or unlisted (only a probe names it)."},
