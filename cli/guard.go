@@ -209,7 +209,8 @@ func importanceInWords(entries []guard.Importance) string {
 		return s + "Processes of a distributed job are never touched.\n"
 	}
 	s = "The least important goes first. The first entry that matches sets a process's importance;\n" +
-		"its own VRAMSCOPE_IMPORTANCE may only lower it. Others count 0.\n"
+		"its own VRAMSCOPE_IMPORTANCE may only lower it. Others count 0. Whoever an entry may name, but for\n" +
+		"a user, command or job that cannot be read, is not flushed and counts no more than the entry says.\n"
 	distributed := false
 	for i := range entries {
 		e := &entries[i]

@@ -123,6 +123,7 @@ func (e *Engine) Decide(snap *snapshot.Snapshot) []Decision {
 		out = append(out, Decision{Time: e.now, Kind: Resumed, Reason: "the pause is over"})
 	}
 	e.judge(snap)
+	out = append(out, e.reportUnread(snap)...)
 	due := e.now.Sub(e.began) >= watchedLeast && (e.applied.IsZero() || e.now.Sub(e.applied) >= e.policy.Every)
 	if e.policy.Mode != Off && e.paused.IsZero() && due && snap.Driver.State == snapshot.DriverOK {
 		e.applied = e.now

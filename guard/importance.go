@@ -14,14 +14,23 @@ type importance struct {
 	protect     bool
 	named       bool // an entry matches it
 	distributed bool // it may be touched although it is a part of a distributed job
+
+	unread string // "job": an entry may name it, by what could not be read of the process
 }
 
-// importanceOf applies the entries. A process may lower its own importance, never raise it.
+// importanceOf applies the entries. A process may lower its own importance, never raise it;
+// nor does it gain by what cannot be read of it: it is worth no more than each entry
+// that may name it says.
 func (e *Engine) importanceOf(p *snapshot.Process) importance {
 	var imp importance
+	limit := MostImportant
 	for i := range e.policy.Importance {
 		entry := &e.policy.Importance[i]
-		if !e.patterns[i].match(p) {
+		matches, unread := e.patterns[i].match(p)
+		if unread != "" && (entry.Protect || !imp.named) {
+			imp.unread, limit = unread, min(limit, entry.Value)
+		}
+		if !matches {
 			continue
 		}
 		if !imp.named {
@@ -30,6 +39,7 @@ func (e *Engine) importanceOf(p *snapshot.Process) importance {
 		imp.protect = imp.protect || entry.Protect
 		imp.distributed = imp.distributed || entry.Distributed
 	}
+	imp.value = min(imp.value, limit)
 	if own, ok := p.Hints.Importance.Value(); ok {
 		imp.value = min(imp.value, max(own, LeastImportant))
 	}
@@ -37,21 +47,43 @@ func (e *Engine) importanceOf(p *snapshot.Process) importance {
 }
 
 // patterns are those of an entry.
-type patterns struct{ user, command, job *regexp.Regexp } // nil: any
-
-func (entry *Importance) patterns() patterns {
-	return patterns{compile(entry.User), compile(entry.Command), compile(entry.Job)}
+type patterns struct {
+	user, command, job *regexp.Regexp // nil: any
+	kind               *regexp.Regexp // of the job
 }
 
-// match reports whether every pattern matches.
-func (of *patterns) match(p *snapshot.Process) bool {
+func (entry *Importance) patterns() patterns {
+	kind, _, _ := strings.Cut(entry.Job, ":")
+	return patterns{compile(entry.User), compile(entry.Command), compile(entry.Job), compile(kind)}
+}
+
+// match reports whether every pattern matches, or what could not be read of the process
+// where it might.
+func (of *patterns) match(p *snapshot.Process) (matches bool, unread string) {
 	job := ""
 	if p.Job.Kind != "" {
 		job = p.Job.Kind + ":" + p.Job.ID
 	}
-	return (of.user == nil || of.user.MatchString(p.User)) &&
-		(of.command == nil || of.command.MatchString(process.ShortCommand(p.Command, p.Name))) &&
-		(of.job == nil || of.job.MatchString(job))
+	matches = true
+	for _, fact := range []struct {
+		name    string
+		pattern *regexp.Regexp
+		text    string
+		unread  bool
+	}{
+		{"user", of.user, p.User, p.User == "" || p.Hints.UserUnread},
+		{"command", of.command, process.ShortCommand(p.Command, p.Name), len(p.Command) == 0},
+		{"job", of.job, job, job == "" && (p.Hints.JobUnread || !p.UID.Known()) || p.Hints.JobUnread && of.kind != nil && of.kind.MatchString(p.Job.Kind)},
+	} {
+		switch {
+		case fact.pattern == nil || fact.pattern.MatchString(fact.text):
+		case fact.unread:
+			matches, unread = false, fact.name
+		default:
+			return false, ""
+		}
+	}
+	return matches, unread
 }
 
 // compile makes an expression of a pattern: "*" is any text, "?" any character, the

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"vramscope/internal/text"
+	"vramscope/sampler/snapshot"
 )
 
 // repeatAfter is the least time between two episodes that give the same reason.
@@ -22,6 +23,24 @@ func (e *Engine) nothing(r *Rule, ep *episode, v *view, why string) []Decision {
 	d := e.newDecision(r, v)
 	d.Kind, d.Reason = Nothing, why
 	return []Decision{d}
+}
+
+// reportUnread reports once of each row that the configuration may protect it, by what could not be
+// read of its process in the time in which a row is watched first.
+func (e *Engine) reportUnread(snap *snapshot.Snapshot) (out []Decision) {
+	for i := range snap.Rows {
+		p := &snap.Rows[i]
+		t, unread := e.traces[p.ID], e.importanceOf(p).unread
+		if unread == "" || t.unread || p.ID.Process.Foreign() || e.now.Sub(t.began) < watchedLeast || e.policy.Mode == Off {
+			continue
+		}
+		t.unread = true
+		out = append(out, Decision{
+			Time: e.now, Kind: Nothing, GPU: p.GPU, GPUUUID: p.ID.GPUUUID, Instance: p.ID.Instance, Row: p.ID, User: p.User, Name: text.Clean(p.ProgramName()),
+			Reason: "PID " + strconv.Itoa(p.ID.Process.PID) + " is not flushed: the configuration may protect it, and its " + unread + " could not be read",
+		})
+	}
+	return out
 }
 
 // WithoutDigits maps a reason to what it has in common with those of other figures.

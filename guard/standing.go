@@ -32,6 +32,8 @@ func (e *Engine) exclusion(snap *snapshot.Snapshot, p *snapshot.Process, i impor
 		return "protected by the configuration"
 	case p.ID.Process.Foreign():
 		return p.ID.Process.Whose()
+	case i.unread != "":
+		return "the configuration may protect it: its " + i.unread + " could not be read"
 	case distributed != "" && !i.distributed:
 		return "part of a distributed job (" + distributed + "), which the configuration does not list"
 	case !known && !i.distributed && !snap.Past && !snap.Simulated:

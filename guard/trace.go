@@ -37,6 +37,7 @@ type trace struct {
 	emptied        time.Time // when its cache was emptied, but not by this guard
 
 	owner   uint32
+	unread  bool           // it was reported that the configuration may protect it
 	busy    bool           // its process is being flushed,
 	flight  *Decision      // by this decision about the row
 	begun   snapshot.Bytes // what it used when that began

@@ -43,16 +43,18 @@ func readFacts(t *Table, pid int) facts {
 	var buf [commandSize]byte
 	dir := t.directory(pid)
 	f.uid = t.owner(dir)
-	if cgroups, err := ReadProc(dir+"/cgroup", buf[:], cgroupSize); err == nil {
+	cgroups, err := ReadProc(dir+"/cgroup", buf[:], cgroupSize)
+	if err == nil {
 		if f.job = jobOf(string(cgroups)); f.job.Kind == "slurm" {
 			f.job = t.slurmJob(f.job, string(cgroups))
 		}
 	}
+	jobUnread := err != nil || f.job.Kind == "slurm" && isSLUID(f.job.ID)
 	f.command = readCommand(dir+"/cmdline", buf[:])
 	uid, known := f.uid.Value()
 	own := known && int(uid) == os.Geteuid() && mayName(f.job) // another user's process may claim any job
 	var environment []byte
-	err := errUnread
+	err = errUnread
 	if own || t.Hints {
 		environment, err = ReadProc(dir+"/environ", buf[:], environmentSize)
 	}
@@ -62,6 +64,7 @@ func readFacts(t *Table, pid int) facts {
 			f.hints.Distributed = quantity.From(thread, quantity.System)
 		}
 	}
+	f.hints.JobUnread = jobUnread
 	switch {
 	case f.job.Kind == "pod":
 		f.job.ID, f.job.Namespace = podNames(filepath.Join(dir, "root"), f.job.ID, t.hostname)

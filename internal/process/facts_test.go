@@ -1,8 +1,10 @@
 package process
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"os/user"
 	"path/filepath"
 	"runtime"
 	"testing"
@@ -72,5 +74,35 @@ func TestOnlyWhatIsWantedIsRead(t *testing.T) {
 	}
 	if h := got[500].Hints; h != got[600].Hints || h.Importance.Or(0) != 7 || h.Distributed.Or("") != "an NCCL thread" {
 		t.Errorf("hints %v, %v", h, got[600].Hints)
+	}
+}
+
+// TestUnreadFactsAreMarked: that a job or a user's name could not be read is no sign that there is none.
+func TestUnreadFactsAreMarked(t *testing.T) {
+	for _, tc := range []struct {
+		name, cgroup      string
+		lookup            error
+		userUnread, isJob bool
+		jobUnread         bool
+	}{
+		{"read", "0::/system.slice/vllm.service\n", user.UnknownUserIdError(1001), false, true, false},
+		{"no job", "0::/user.slice\n", user.UnknownUserIdError(1001), false, false, false},
+		{"Slurm without a number", "0::/slurmstepd.scope/sEKNKTV3WPV500/step_0\n", user.UnknownUserIdError(1001), false, true, true},
+		{"no cgroup", "", user.UnknownUserIdError(1001), false, false, true},
+		{"directory failed", "0::/user.slice\n", errors.New("LDAP"), true, false, false},
+	} {
+		tree := newTree(t)
+		tree.add(500, "train", 1001)
+		tree.write(500, "cgroup", tc.cgroup)
+		if tc.cgroup == "" {
+			tree.remove(500, "cgroup")
+		}
+		table := tree.table()
+		table.slurm.scontrol = func(string) string { return "" }
+		table.users.lookup = func(string) (*user.User, error) { return nil, tc.lookup }
+		info := infos(table, at(0), []int{500})[500]
+		if info.User != "1001" || info.Hints.UserUnread != tc.userUnread || info.Hints.JobUnread != tc.jobUnread || (info.Job.Kind != "") != tc.isJob {
+			t.Errorf("%s: %q, %+v, %v", tc.name, info.User, info.Hints, info.Job)
+		}
 	}
 }

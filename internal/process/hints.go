@@ -18,6 +18,9 @@ import (
 type Hints struct {
 	Importance  quantity.Optional[int]    // VRAMSCOPE_IMPORTANCE; unknown also where it is not set
 	Distributed quantity.Optional[string] // why it is part of a distributed job: "WORLD_SIZE=8"; "" if it is not
+
+	UserUnread bool // its user's name is the number for now: the directory service failed
+	JobUnread  bool // its job is not known, or of Slurm and without its number
 }
 
 // sizes are the variables with the number of processes of a distributed job: of

@@ -44,14 +44,15 @@ func (t *Table) readHost(host *Host) {
 // UserName is the name of a user; "" where there is none, or while the directory
 // service has not answered.
 func (t *Table) UserName(uid uint32) string {
-	if name := t.users.name(uid); name != "" {
+	if name, _ := t.users.name(uid); name != "" {
 		return name
 	}
 	select {
 	case <-t.users.ask(uid):
 	case <-time.After(timeout):
 	}
-	return t.users.name(uid)
+	name, _ := t.users.name(uid)
+	return name
 }
 
 // memoryOf counts as used what is not available to programs: page cache that can

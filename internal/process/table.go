@@ -153,7 +153,7 @@ func (t *Table) Processes(now time.Time, pids []int, found func(*Info)) {
 	t.refresh(now, stale, max(t.Timeout-time.Since(began), t.Timeout/4))
 	for _, e := range seen {
 		if uid, ok := e.info.UID.Value(); ok {
-			e.info.User = t.users.name(uid)
+			e.info.User, e.info.Hints.UserUnread = t.users.name(uid)
 		}
 		found(&e.info)
 	}

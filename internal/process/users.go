@@ -36,12 +36,12 @@ func newUsers(passwd string) *users {
 }
 
 // name is the user's name, the number where there is none, "" while the directory
-// has not answered.
-func (u *users) name(uid uint32) string {
+// has not answered. It is unsure where the directory failed.
+func (u *users) name(uid uint32) (name string, unsure bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.panic.Again()
-	return u.names[uid]
+	return u.names[uid], u.unsure[uid]
 }
 
 // ask looks the name of uid up unless it is known. The channel is closed when the
