@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -53,10 +54,11 @@ func (src *sources) catchUp(sampling *sampler.Sampler, step time.Duration) {
 	}
 }
 
-// simulate makes the sources those of a simulated box that has already run for so long.
+// simulate makes the sources those of a simulated box that has already run for so long,
+// all of it in its prelude or, where that is given, in the story, too.
 func (src *sources) simulate(o simulator.Options, past time.Duration, now func() time.Time) (*simulator.Box, error) {
 	clock := &replay{at: now().Add(-past), behind: past > 0, now: now}
-	o.Clock, o.Prelude = clock.Now, past
+	o.Clock, o.Prelude = clock.Now, cmp.Or(o.Prelude, past)
 	box, err := simulator.New(o)
 	if err != nil {
 		return nil, err

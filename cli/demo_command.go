@@ -1,18 +1,30 @@
 package cli
 
 import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
 	"github.com/spf13/cobra"
+
+	"vramscope/sampler"
+	"vramscope/sampler/simulator"
+	"vramscope/sampler/snapshot"
 )
 
 // demo is --demo as a command, with what else can be seen without a GPU below it.
 func (p *program) demo() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "demo [rescue]",
-		Short: "a simulated box: the monitor, a rescue",
+		Use:   "demo [rescue|fleet]",
+		Short: "a simulated box: the monitor, a rescue, a fleet",
 		Long: `Shows what vramscope does, without a GPU. Everything in it is marked SIMULATED.
 
   vramscope demo           the monitor, as vramscope --demo
   vramscope demo rescue    a training that is short of memory, without a rescue and with one
+  vramscope demo fleet     many boxes on one screen
 
 Many commands take --demo: once, headroom, doctor, guard check and others.`,
 		Example: `  vramscope demo
@@ -35,9 +47,63 @@ its cache. Sampler, guard and allocators are the real ones, and so are all figur
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.demoRescue(cmd.Context()) },
 	})
+	var f fleetFlags
+	many := &cobra.Command{
+		Use:         "fleet",
+		Annotations: map[string]string{takes: "ascii config demo read-only theme"},
+		Short:       "many boxes on one screen",
+		Long: `Shows vramscope fleet with a dozen simulated boxes in this process. Without a
+terminal it is one table, as of vramscope fleet once.`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.simulated = p.simulatedBox
+			return p.runFleet(cmd.Context(), &f)
+		},
+	}
+	f.addBoxes(many)
+	cmd.AddCommand(many)
 	for _, below := range cmd.Commands() {
 		below.Flags().BoolP("help", "h", false, "help for "+below.Name())
 		below.ValidArgsFunction = cobra.NoFileCompletions
 	}
 	return cmd
+}
+
+// demoBoxes are the boxes of demo fleet.
+func demoBoxes() []string {
+	const count = 12
+	var names []string
+	for i := range count {
+		names = append(names, fmt.Sprintf("h100-%02d", i+1))
+	}
+	return names
+}
+
+// simulatedBox is a fleet.Stream of simulated boxes: each is at another place of its
+// story, one does not answer.
+func (p *program) simulatedBox(ctx context.Context, host string, take func(*snapshot.Snapshot)) error {
+	const down, apart, step = 6, 2 * time.Minute, 10 * time.Second
+	number := slices.Index(demoBoxes(), host)
+	if number == down {
+		return errors.New("simulated: no route to host")
+	}
+	src := &sources{options: sampler.Options{Interval: time.Second}}
+	o := simulator.Options{Seed: uint64(number), GPUs: []int{8, 4, 8, 2}[number%4], Prelude: demoPast}
+	if _, err := src.simulate(o, demoPast+time.Duration(number)*apart, p.now); err != nil {
+		return err
+	}
+	sampling := sampler.New(src.options)
+	src.catchUp(sampling, step)
+	finished := make(chan error, 1)
+	go func() { finished <- sampling.Run(ctx) }()
+	for {
+		select {
+		case <-sampling.Updates():
+			snap := *sampling.Latest()
+			snap.Host.Name = host
+			take(&snap)
+		case err := <-finished:
+			return cmp.Or(err, ctx.Err())
+		}
+	}
 }

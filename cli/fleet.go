@@ -28,6 +28,7 @@ type fleetFlags struct {
 	ssh        hostList
 	filter     string
 	boxes      bool
+	simulated  fleet.Stream // of a demo; nil else
 }
 
 // hostList is the value of --ssh; given twice, the lists are joined.
@@ -105,7 +106,16 @@ func (f *fleetFlags) addBoxes(cmd *cobra.Command) {
 
 // source is where the figures come from, and its name. Until end is called ssh runs.
 func (f *fleetFlags) source(ctx context.Context, now func() time.Time) (source fleet.Source, name string, end func(), err error) {
+	running := func(boxes *fleet.SSH) func() {
+		ctx, cancel := context.WithCancel(ctx)
+		var running sync.WaitGroup
+		running.Go(func() { boxes.Run(ctx) })
+		return func() { cancel(); running.Wait() }
+	}
 	switch {
+	case f.simulated != nil:
+		boxes := fleet.NewStreams(demoBoxes(), f.simulated, now)
+		return boxes, "simulated boxes", running(boxes), nil
 	case (f.prometheus == "") == (len(f.ssh) == 0):
 		return nil, "", nil, &failure{code: exitUsage, message: "fleet needs either --prometheus or --ssh",
 			advice: []string{"  vramscope fleet --prometheus http://prometheus:9090", "  vramscope fleet --ssh h100-01,h100-02"}}
@@ -113,10 +123,7 @@ func (f *fleetFlags) source(ctx context.Context, now func() time.Time) (source f
 		return nil, "", nil, usage("--http-config goes with --prometheus")
 	case f.prometheus == "":
 		boxes := fleet.NewSSH(f.ssh, now)
-		ctx, cancel := context.WithCancel(ctx)
-		var running sync.WaitGroup
-		running.Go(func() { boxes.Run(ctx) })
-		return boxes, "ssh", func() { cancel(); running.Wait() }, nil
+		return boxes, "ssh", running(boxes), nil
 	}
 	engine, name, err := fleet.NewPrometheus(f.prometheus, f.httpConfig)
 	if err != nil {
@@ -184,6 +191,8 @@ func (p *program) runFleet(ctx context.Context, f *fleetFlags) error {
 		switch {
 		case err != nil:
 			return err
+		case out.Shell != "" && f.simulated != nil:
+			message = out.Shell + " is simulated: there is nothing to log in to"
 		case out.Shell != "":
 			message = p.shell(ctx, input, out.Shell, s.ReadOnly)
 		case out.Open != nil:

@@ -30,6 +30,7 @@ type SSH struct {
 	boxes []*sshBox
 	now   func() time.Time
 	ssh   []string      // the program and its options, before "--"
+	other Stream        // in place of ssh; nil: none
 	quiet time.Duration // a connection without a line for so long is closed
 }
 
@@ -70,6 +71,16 @@ func NewSSH(hosts []string, now func() time.Time) *SSH {
 	return s
 }
 
+// Stream hands out the snapshots of a box until the context ends, or it fails.
+type Stream func(ctx context.Context, host string, take func(*snapshot.Snapshot)) error
+
+// NewStreams is NewSSH with another way to the boxes.
+func NewStreams(hosts []string, stream Stream, now func() time.Time) *SSH {
+	s := NewSSH(hosts, now)
+	s.other = stream
+	return s
+}
+
 // Run keeps a stream open to each box until the context ends.
 func (s *SSH) Run(ctx context.Context) {
 	var running sync.WaitGroup
@@ -100,6 +111,9 @@ func (s *SSH) follow(ctx context.Context, b *sshBox) (err error) {
 			err = fmt.Errorf("internal error: %w", caught)
 		}
 	}()
+	if s.other != nil {
+		return s.other(ctx, b.host, func(snap *snapshot.Snapshot) { b.show(snap, s.now()) })
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	silent := time.AfterFunc(s.quiet, func() { cancel(errSilent) })
@@ -163,13 +177,17 @@ func (b *sshBox) take(line []byte, now time.Time) error {
 	if d.Schema != schema.Version {
 		return fmt.Errorf("it sends the schema %q, not %q", text.Cut(text.Clean(d.Schema), 40, "…"), schema.Version)
 	}
-	snap := d.Snapshot()
+	b.show(d.Snapshot(), now)
+	return nil
+}
+
+// show makes a snapshot that has just come the newest.
+func (b *sshBox) show(snap *snapshot.Snapshot, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.skew = snap.Time.Sub(now)
-	snap.Time = now // one clock for all boxes
-	b.latest, b.came, b.why, b.tried = snap, now, "", true
-	return nil
+	own := *snap
+	b.skew, own.Time = snap.Time.Sub(now), now // one clock for all boxes
+	b.latest, b.came, b.why, b.tried = &own, now, "", true
 }
 
 func (b *sshBox) fail(err error) {
