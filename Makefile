@@ -41,6 +41,7 @@ bench: ## measure vramscope beside nvtop and others on the fake driver, and writ
 pictures: build ## draw the pictures in docs anew, from the real screen
 	$(GO) build -o dist/screenshot ./scripts/screenshot
 	dist/screenshot -size 120x40 -after 17s -o docs/screen.svg -- ./vramscope --demo --theme dark
+	dist/screenshot -size 80x24 -after 15s -o docs/rescue.svg -- ./vramscope demo rescue --theme dark
 	dist/screenshot -size 200x50 -after 17s -keys 'j j' -o docs/screen-200x50.svg -- ./vramscope --demo --theme dark
 	dist/screenshot -size 80x24 -after 17s -light -o docs/screen-light.svg -- ./vramscope --demo --theme light
 	dist/screenshot -size 80x24 -after 17s -keys 'j j F' -o docs/screen-flush.svg -- ./vramscope --demo --theme dark

@@ -2,13 +2,17 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"vramscope/cli/render"
+	"vramscope/internal/fakedriver"
 	"vramscope/metric"
 	"vramscope/sampler/snapshot/snapshottest"
 	"vramscope/schema"
@@ -76,4 +80,133 @@ func fieldsOf(in reflect.Type, names []string) []string {
 		}
 	}
 	return names
+}
+
+// notRun are the command lines of the README that TestCommandsOfTheREADME only parses, and
+// why: by their beginning.
+var notRun = map[string]string{
+	"tar ": "of a download", "sudo ": "installs", "pip ": "installs", "pipx ": "installs", "uvx ": "downloads",
+	"docker ": "downloads", "podman ": "downloads", "kubectl ": "needs a cluster", "pytest ": "needs a program of the reader's", "python": "needs the installed wheel",
+	"go run . --demo":            "builds the program; TestScripts has --demo",
+	"go test ./...":              "is this",
+	"vramscope attach PID":       "needs a process of the reader's: testdata/script/attach.txtar",
+	"vramscope flush PID":        "needs a process of the reader's: testdata/script/flush.txtar",
+	"vramscope snapshot":         "needs a process of the reader's: testdata/script/snapshot.txtar",
+	"vramscope demo rescue":      "takes 13 s: TestDemoRescue has it without the waiting",
+	"vramscope demo fleet":       "TestDemoFleet has it",
+	"vramscope probe":            "runs until it is ended: testdata/script/probe.txtar",
+	"vramscope once --watch 60s": "takes a minute: testdata/script has shorter ones",
+	"vramscope fleet --prom":     "needs a Prometheus: TestAFleetInARealPrometheus",
+	"vramscope replay --event":   "needs a recording with an out-of-memory error: TestReplay",
+	"vramscope once --at":        "needs a recording of that time: TestMoment",
+	"vramscope why":              "needs a recording with an out-of-memory error: TestWhy",
+	"vramscope daemon --serve":   "runs until it is ended: TestDaemonExports",
+	"vramscope backtest":         "needs a recording of the reader's: testdata/script",
+}
+
+// TestCommandsOfTheREADME runs every command line of the README on the fake driver, in a
+// folder with the reader's programs, or at least parses it.
+func TestCommandsOfTheREADME(t *testing.T) {
+	content, err := os.ReadFile(filepath.Join("..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	write := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"bin", "home"} {
+		if err := os.Mkdir(filepath.Join(folder, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	home := filepath.Join(folder, "home")
+	write("bin/vramscope", "#!/bin/sh\nexec env "+asVramscope+"=1 "+os.Args[0]+" \"$@\"\n")
+	write("train.py", "print('trained')\n")
+	write("simulation", "#!/bin/sh\necho simulated\n")
+	environment := append(os.Environ(), "PATH="+filepath.Join(folder, "bin")+":"+os.Getenv("PATH"), "LC_ALL=C.UTF-8", "XDG_RUNTIME_DIR="+home,
+		"XDG_CONFIG_HOME="+home, "XDG_CONFIG_DIRS="+home, "XDG_STATE_HOME="+home, "XDG_CACHE_HOME="+home, "VRAMSCOPE_FAKE_STATE="+filepath.Join(folder, "state"))
+	library, err := fakedriver.Compile(fakedriver.Current)
+	runs := haveCgo() && err == nil
+	if runs {
+		environment = append(environment, "LD_LIBRARY_PATH="+filepath.Dir(library))
+		if err := fakedriver.Box(2, 2).Write(filepath.Join(folder, "state")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := exec.LookPath("jq"); err != nil {
+		write("bin/jq", "#!/bin/sh\nexec grep '\"index\"'\n")
+	}
+	lines := 0
+	for block := range strings.SplitSeq(string(content), "```sh\n") {
+		block, _, isCode := strings.Cut(block, "\n```")
+		if !isCode || lines == 0 && !strings.Contains(block, " # ") {
+			continue // what is before the first block
+		}
+		for line := range strings.SplitSeq(block, "\n") {
+			line, _, _ = strings.Cut(line, "  #")
+			line = strings.TrimSpace(strings.Replace(line, "[FILE|DIR]", "", 1))
+			if line == "" {
+				continue
+			}
+			lines++
+			if _, command, is := strings.Cut(line, "vramscope "); is && !strings.HasSuffix(line, ".deb") {
+				parses(t, command)
+			}
+			listed := ""
+			for beginning := range notRun {
+				if strings.HasPrefix(line, beginning) {
+					listed = beginning
+				}
+			}
+			if listed != "" || !runs {
+				continue
+			}
+			t.Run(line, func(t *testing.T) {
+				records := strings.HasPrefix(line, "vramscope daemon")
+				if !records { // the others come after it, and have a recording
+					t.Parallel()
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				cmd := exec.CommandContext(ctx, "timeout", "-s", "INT", "20", "bash", "-o", "pipefail", "-ec", line)
+				if records { // until it is ended
+					cmd.Args[3] = "2"
+				}
+				cmd.Dir, cmd.Env = folder, environment
+				out, err := cmd.CombinedOutput()
+				switch code := cmd.ProcessState.ExitCode(); {
+				case err == nil, code == exitRefused && strings.Contains(line, "headroom"), code == 124 && records:
+				default:
+					t.Errorf("%v\n%s", err, out)
+				}
+			})
+		}
+	}
+	if lines < 30 {
+		t.Errorf("%d command lines", lines)
+	}
+}
+
+// parses has a command line, without vramscope in front, parsed: command, flags, arguments.
+func parses(t *testing.T, command string) {
+	t.Helper()
+	command, _, _ = strings.Cut(command, " | ")
+	command = strings.Trim(command, `"()`)
+	root := (&program{getenv: os.Getenv, now: time.Now}).root()
+	if strings.HasPrefix(command, "-m") || strings.HasPrefix(command, "probe-") {
+		t.Fatalf("not vramscope's command line: %s", command)
+	}
+	found, arguments, err := root.Find(strings.Fields(command))
+	if err == nil {
+		err = found.ParseFlags(arguments)
+	}
+	if err == nil {
+		err = found.ValidateArgs(found.Flags().Args())
+	}
+	if err != nil {
+		t.Errorf("vramscope %s: %v", command, err)
+	}
 }
