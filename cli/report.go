@@ -44,7 +44,8 @@ last one), '2026-11-21 03:12', or RFC 3339.
 --compare A..B C..D evaluates C..D, and sets it beside A..B: before and after a
 change. It says which differences are beyond the noise of the hours.
 
---format html is one file without scripts. docs/report.md has the rules.`,
+--format csv has who used what, with --by user for instance. --format html is
+one file without scripts. docs/report.md has the rules.`,
 		Example: `  vramscope report
   vramscope report --since 7d --by user
   vramscope report --from 03:00 --to 04:30 --format markdown
@@ -59,7 +60,7 @@ change. It says which differences are beyond the noise of the hours.
 	flags.Var(aMoment(&f.to), "to", "up to this time")
 	flags.Var(aPeriod(&f.compare), "compare", "compare with this period; an argument is the other")
 	choiceFlag(cmd, &f.by, "by", "", evaluation.Groupings...)
-	choiceFlag(cmd, &f.format, "format", "f", "text", "markdown", "json", "html")
+	choiceFlag(cmd, &f.format, "format", "f", "text", "markdown", "json", "html", "csv")
 	nameValues(cmd, map[string]string{"since": "DURATION", "from": "TIME", "to": "TIME", "compare": "A..B"})
 	return cmd
 }
@@ -200,6 +201,12 @@ func (p *program) writeReport(r *schema.Report, format string, signs render.Sign
 		return p.print([]byte(page.Write(r)))
 	case "markdown":
 		return p.print([]byte(render.ReportMarkdown(r)))
+	case "csv":
+		out, err := render.ReportCSV(r)
+		if err != nil {
+			return err
+		}
+		return p.print([]byte(out))
 	}
 	return p.printAs(format, r, render.Report(r, signs, p.outputWidth()))
 }

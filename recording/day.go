@@ -28,6 +28,7 @@ type day struct {
 	alerts  map[alertKey]int64
 	last    int64 // ns, of the newest tick
 	ticks   int64 // written so far
+	divider divider
 	work    []byte
 }
 
@@ -146,11 +147,12 @@ func (d *day) write(snap *snapshot.Snapshot, events []snapshot.Event) {
 		d.exec("INSERT INTO box_states VALUES (?, ?, ?)", d.session, now, state)
 	}
 	weight := min(elapsed, 2*max(snap.Interval, time.Second)) // more is a gap
+	d.divider.divide(weight, elapsed, snap)
 	for i := range snap.GPUs {
 		d.writeGPU(now, weight, &snap.GPUs[i], snap)
 	}
 	for i := range snap.Rows {
-		d.writeRow(now, weight, &snap.Rows[i])
+		d.writeRow(now, weight, &snap.Rows[i], d.divider.rows[i])
 	}
 	d.endRows(now, snap)
 	d.writeAlerts(now, snap)

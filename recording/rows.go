@@ -83,15 +83,16 @@ type Utilization struct {
 type GPUMinute struct {
 	Time        time.Time `column:"time_ns"`
 	Subject     `column:"gpu"`
-	Covered     time.Duration  `column:"covered_ns"` // how much of it was measured
-	Used        Sum            `column:"used"`
-	Free        snapshot.Bytes `column:"free_mean_bytes"`
-	Allocated   snapshot.Bytes `column:"allocated_mean_bytes"`
-	Cached      snapshot.Bytes `column:"cached_mean_bytes"`
-	Fragmented  snapshot.Bytes `column:"fragmented_mean_bytes"`
-	Other       snapshot.Bytes `column:"other_mean_bytes"`
-	Unknown     snapshot.Bytes `column:"unknown_mean_bytes"`
-	Utilization Utilization    `column:"utilization"`
+	Covered     time.Duration            `column:"covered_ns"` // how much of it was measured
+	Used        Sum                      `column:"used"`
+	Free        snapshot.Bytes           `column:"free_mean_bytes"`
+	Allocated   snapshot.Bytes           `column:"allocated_mean_bytes"`
+	Cached      snapshot.Bytes           `column:"cached_mean_bytes"`
+	Fragmented  snapshot.Bytes           `column:"fragmented_mean_bytes"`
+	Other       snapshot.Bytes           `column:"other_mean_bytes"`
+	Unknown     snapshot.Bytes           `column:"unknown_mean_bytes"`
+	Utilization Utilization              `column:"utilization"`
+	Energy      quantity.Optional[int64] `column:"energy_joules"`
 }
 
 // Process5Min is a row in the five minutes that begin at Time. The parts are means.
@@ -106,6 +107,11 @@ type Process5Min struct {
 	Other        snapshot.Bytes           `column:"other_mean_bytes"`
 	Utilization  Utilization              `column:"sm_utilization"`
 	AllocRetries quantity.Optional[int64] `column:"alloc_retries"`
+	// Its part of the GPU's time, in ns, and energy, in J. Unknown in recordings of before.
+	Held   quantity.Optional[int64] `column:"held_ns"`
+	Busy   quantity.Optional[int64] `column:"busy_ns"`
+	Idle   quantity.Optional[int64] `column:"idle_ns"`
+	Energy quantity.Optional[int64] `column:"energy_joules"`
 }
 
 // OOMs are the out-of-memory errors in [from, to), oldest first, as all rows are.

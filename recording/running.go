@@ -14,6 +14,8 @@ type Running struct {
 	last time.Time
 	gpus map[gpuMinute]*gpuSums
 	rows map[rowMinutes]*processSums
+
+	divider divider
 }
 
 type gpuMinute struct {
@@ -28,11 +30,13 @@ type rowMinutes struct {
 
 // Add adds the next moment.
 func (r *Running) Add(snap *snapshot.Snapshot) {
-	now, weight := snap.Time.UnixNano(), min(snap.Time.Sub(r.last), 2*max(snap.Interval, time.Second))
+	now, elapsed := snap.Time.UnixNano(), snap.Time.Sub(r.last)
+	weight := min(elapsed, 2*max(snap.Interval, time.Second))
 	if r.gpus == nil {
 		r.gpus, r.rows, weight = make(map[gpuMinute]*gpuSums), make(map[rowMinutes]*processSums), 0
 	}
 	r.last = snap.Time
+	r.divider.divide(weight, elapsed, snap)
 	for i := range snap.GPUs {
 		g := &snap.GPUs[i]
 		key := gpuMinute{g.UUID, beginOf(now, time.Minute)}
@@ -40,7 +44,7 @@ func (r *Running) Add(snap *snapshot.Snapshot) {
 			r.gpus[key] = new(gpuSums)
 			r.gpus[key].begin(now)
 		}
-		r.gpus[key].add(now, weight, g, snap)
+		r.gpus[key].add(now, weight, g, snap, r.divider.drawn[g.UUID])
 	}
 	for i := range snap.Rows {
 		p := &snap.Rows[i]
@@ -49,7 +53,7 @@ func (r *Running) Add(snap *snapshot.Snapshot) {
 			r.rows[key] = new(processSums)
 			r.rows[key].begin(now)
 		}
-		r.rows[key].add(now, weight, p)
+		r.rows[key].add(now, weight, p, r.divider.rows[i])
 	}
 }
 
@@ -61,6 +65,7 @@ func (r *Running) GPUMinutes(visit func(*GPUMinute)) {
 			Time: moment(s.from), Subject: Subject{GPUUUID: key.uuid}, Covered: time.Duration(s.covered),
 			Used: p[0].spread(s.covered), Free: p[1].spread(s.covered).Mean, Allocated: p[2].spread(s.covered).Mean, Cached: p[3].spread(s.covered).Mean,
 			Fragmented: p[4].spread(s.covered).Mean, Other: p[5].spread(s.covered).Mean, Unknown: p[6].spread(s.covered).Mean, Utilization: p[7].percents(),
+			Energy: rounded(s.energy, s.metered),
 		})
 	}
 }
@@ -73,6 +78,7 @@ func (r *Running) Process5Min(visit func(*Process5Min)) {
 			Time: moment(s.from), Subject: Subject{GPUUUID: key.id.GPUUUID, Process: &ProcessRow{Process: snapshot.Process{ID: key.id}}}, Covered: time.Duration(s.covered),
 			Used: p[0].spread(s.covered), Allocated: p[1].spread(s.covered).Mean, Cached: p[2].spread(s.covered).Mean, Fragmented: p[3].spread(s.covered).Mean,
 			Other: p[4].spread(s.covered).Mean, Utilization: p[5].percents(), AllocRetries: s.retries,
+			Held: rounded(s.share.held, s.share.taken), Busy: rounded(s.share.busy, s.share.loaded), Idle: rounded(s.share.idle, s.share.loaded), Energy: rounded(s.share.energy, s.share.metered),
 		})
 	}
 }

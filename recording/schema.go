@@ -19,7 +19,7 @@ var schema string
 // The database says whose it is and of which version.
 const (
 	applicationID = 0x76726d73 // "vrms"
-	schemaVersion = 3
+	schemaVersion = 4
 )
 
 // Errors of a database that cannot be read.

@@ -122,10 +122,12 @@ CREATE TABLE gpu_minute (
   other_min_bytes INTEGER, other_mean_bytes INTEGER, other_max_bytes INTEGER,
   unknown_min_bytes INTEGER, unknown_mean_bytes INTEGER, unknown_max_bytes INTEGER,
   utilization_min_percent INTEGER, utilization_mean_percent REAL, utilization_max_percent INTEGER,
+  energy_joules INTEGER,
   PRIMARY KEY (time_ns, gpu)
 ) WITHOUT ROWID;
 
--- The same of a process in the five minutes that begin at time_ns.
+-- The same of a process in the five minutes that begin at time_ns, and what of the GPU's
+-- time and energy it had (docs/report.md): busy_ns and idle_ns while utilization was known.
 CREATE TABLE process_5min (
   time_ns INTEGER NOT NULL, process INTEGER NOT NULL REFERENCES processes, covered_ns INTEGER NOT NULL,
   used_min_bytes INTEGER, used_mean_bytes INTEGER, used_max_bytes INTEGER,
@@ -135,5 +137,6 @@ CREATE TABLE process_5min (
   other_min_bytes INTEGER, other_mean_bytes INTEGER, other_max_bytes INTEGER,
   sm_utilization_min_percent INTEGER, sm_utilization_mean_percent REAL, sm_utilization_max_percent INTEGER,
   out_of_memory_count INTEGER, alloc_retries INTEGER,
+  held_ns INTEGER, busy_ns INTEGER, idle_ns INTEGER, energy_joules INTEGER,
   PRIMARY KEY (time_ns, process)
 ) WITHOUT ROWID;

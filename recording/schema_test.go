@@ -18,6 +18,7 @@ var schemas = map[int]string{
 	1: "0e160e2c54e6",
 	2: "1b897f3141c0",
 	3: "2470b513fac6",
+	4: "e9344f4fe418",
 }
 
 func TestSchemaHasAVersion(t *testing.T) {
@@ -48,7 +49,7 @@ func TestOlderVersion(t *testing.T) {
 	edit(t, filepath.Join(q.w.directory, fileOf(q.now)), func(db *database) {
 		for _, statement := range []string{
 			"DROP TABLE gpu_minute", "DROP TABLE decisions", "ALTER TABLE processes DROP COLUMN alloc_retries", "ALTER TABLE processes DROP COLUMN runtime_version",
-			"ALTER TABLE processes DROP COLUMN job_step", "ALTER TABLE tail DROP COLUMN codec",
+			"ALTER TABLE processes DROP COLUMN job_step", "ALTER TABLE process_5min DROP COLUMN held_ns", "ALTER TABLE process_5min DROP COLUMN energy_joules", "ALTER TABLE tail DROP COLUMN codec",
 			"UPDATE tail SET data = substr(data, 5)", "UPDATE ticks SET codec = 1, data = substr(data, 5)", "UPDATE chunks SET codec = 1, data = substr(data, 5)",
 			"ALTER TABLE ooms DROP COLUMN detail", "INSERT INTO ooms (time_ns, message) VALUES (" + fmt.Sprint(moments[5].Time.UnixNano()) + ", 'out of memory')",
 			"PRAGMA user_version = 0",

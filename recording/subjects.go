@@ -34,10 +34,10 @@ func (d *day) writeGPU(now int64, weight time.Duration, g *snapshot.GPU, snap *s
 			r.instances[in.ID] = c
 		}
 	}
-	if r.sums.add(now, weight, g, snap) {
+	if r.sums.add(now, weight, g, snap, d.divider.drawn[g.UUID]) {
 		d.flushGPU(r)
 		r.sums.begin(now)
-		r.sums.add(now, weight, g, snap)
+		r.sums.add(now, weight, g, snap, d.divider.drawn[g.UUID])
 	}
 }
 
@@ -70,7 +70,7 @@ func (d *day) find(query string, args ...any) (id int64) {
 }
 
 // writeRow records a row at a tick.
-func (d *day) writeRow(now int64, weight time.Duration, p *snapshot.Process) {
+func (d *day) writeRow(now int64, weight time.Duration, p *snapshot.Process, part share) {
 	r := d.rows[p.ID]
 	if r == nil {
 		r = &rowRecord{}
@@ -92,10 +92,10 @@ func (d *day) writeRow(now int64, weight time.Duration, p *snapshot.Process) {
 	for _, id := range recordedOfProcess {
 		d.sample(&r.columns[id], id, p.Value(id), r.gpu, p.ID.Instance, r.id)
 	}
-	if r.sums.add(now, weight, p) {
+	if r.sums.add(now, weight, p, part) {
 		d.flushProcess(r)
 		r.sums.begin(now)
-		r.sums.add(now, weight, p)
+		r.sums.add(now, weight, p, part)
 	}
 }
 

@@ -83,6 +83,8 @@ type gpuSums struct {
 	window
 	parts     [len(gpuParts)]sum
 	processes int
+	energy    float64 // J
+	metered   bool    // energy is known
 }
 
 // The columns of gpu_minute and process_5min.
@@ -97,7 +99,7 @@ func (s *gpuSums) begin(now int64) {
 }
 
 // add adds a tick; it is false where the tick belongs to another window.
-func (s *gpuSums) add(now int64, weight time.Duration, g *snapshot.GPU, snap *snapshot.Snapshot) (over bool) {
+func (s *gpuSums) add(now int64, weight time.Duration, g *snapshot.GPU, snap *snapshot.Snapshot, drawn snapshot.Float) (over bool) {
 	if s.over(now) {
 		return true
 	}
@@ -113,6 +115,7 @@ func (s *gpuSums) add(now int64, weight time.Duration, g *snapshot.GPU, snap *sn
 		}
 	}
 	s.processes = max(s.processes, n)
+	s.energy, s.metered = s.energy+drawn.Or(0), s.metered || drawn.Known()
 	s.measure(s.parts[:], weight, []figure{
 		figureOf(g.Memory.Used), figureOf(g.Memory.Free), figureOf(g.Parts.Allocated), figureOf(cached), figureOf(fragmented),
 		figureOf(g.Parts.Other), figureOf(g.Parts.Unknown), figureOf(g.Utilization),
@@ -124,6 +127,7 @@ func (s *gpuSums) add(now int64, weight time.Duration, g *snapshot.GPU, snap *sn
 type processSums struct {
 	window
 	parts [len(processParts)]sum
+	share share
 
 	// The last that were known: an exiting process has no probe.
 	outOfMemory, retries quantity.Optional[int64]
@@ -134,7 +138,7 @@ func (s *processSums) begin(now int64) {
 	s.set(now, 5*time.Minute)
 }
 
-func (s *processSums) add(now int64, weight time.Duration, p *snapshot.Process) (over bool) {
+func (s *processSums) add(now int64, weight time.Duration, p *snapshot.Process, part share) (over bool) {
 	if s.over(now) {
 		return true
 	}
@@ -144,6 +148,7 @@ func (s *processSums) add(now int64, weight time.Duration, p *snapshot.Process) 
 	if weight <= 0 {
 		return false
 	}
+	s.share.add(part)
 	s.measure(s.parts[:], weight, []figure{
 		figureOf(p.Used), figureOf(p.Allocated), figureOf(p.Cached), figureOf(p.Fragmented), figureOf(p.Other), figureOf(p.SMUtilization),
 	})
@@ -154,7 +159,7 @@ func (s *processSums) add(now int64, weight time.Duration, p *snapshot.Process) 
 func (d *day) flushGPU(r *gpuRecord) {
 	s := &r.sums
 	if s.covered > 0 {
-		d.flush("gpu_minute", "gpu", r.id, &s.window, s.parts[:], gpuParts[:], assignment{"processes", s.processes})
+		d.flush("gpu_minute", "gpu", r.id, &s.window, s.parts[:], gpuParts[:], assignment{"processes", s.processes, false}, assignment{"energy_joules", number(rounded(s.energy, s.metered)), true})
 	}
 	s.covered = 0
 }
@@ -173,15 +178,19 @@ func (d *day) flushProcess(r *rowRecord) {
 	s := &r.sums
 	if s.covered > 0 {
 		d.flush("process_5min", "process", r.id, &s.window, s.parts[:], processParts[:],
-			assignment{"out_of_memory_count", number(s.outOfMemory)}, assignment{"alloc_retries", number(s.retries)})
+			assignment{"out_of_memory_count", number(s.outOfMemory), false}, assignment{"alloc_retries", number(s.retries), false},
+			assignment{"held_ns", number(rounded(s.share.held, s.share.taken)), true}, assignment{"busy_ns", number(rounded(s.share.busy, s.share.loaded)), true},
+			assignment{"idle_ns", number(rounded(s.share.idle, s.share.loaded)), true}, assignment{"energy_joules", number(rounded(s.share.energy, s.share.metered)), true})
 	}
 	s.covered = 0
 }
 
-// assignment is a column with its value.
+// assignment is a column with its value, which is added to one that is there already or
+// takes its place.
 type assignment struct {
 	name  string
 	value any
+	adds  bool
 }
 
 // flush writes a row of sums. Where a recorder was restarted within the window, the
@@ -213,7 +222,11 @@ func (d *day) flush(table, subject string, id int64, w *window, sums []sum, part
 	}
 	for _, c := range more {
 		names, args = append(names, c.name), append(args, c.value)
-		merges = append(merges, fmt.Sprintf("%s = coalesce(excluded.%[1]s, %[1]s)", c.name))
+		sum := ""
+		if c.adds {
+			sum = c.name + " + excluded." + c.name + ", "
+		}
+		merges = append(merges, fmt.Sprintf("%s = coalesce(%sexcluded.%[1]s, %[1]s)", c.name, sum))
 	}
 	d.exec(fmt.Sprintf("INSERT INTO %s (%s) VALUES (?%s) ON CONFLICT DO UPDATE SET %s",
 		table, strings.Join(names, ", "), strings.Repeat(", ?", len(names)-1), strings.Join(merges, ", ")), args...)

@@ -44,6 +44,7 @@ type ReportGPU struct {
 	Memory             ReportMemory   `json:"memory"`
 	UtilizationPercent *float64       `json:"utilization_percent"`
 	IdleHours          *float64       `json:"idle_holding_hours"`
+	EnergyKWh          *float64       `json:"energy_kwh"`
 	PeakBytes          snapshot.Bytes `json:"peak_bytes"`
 	PeakTime           Time           `json:"peak_time"`
 	Failures           ReportFailures `json:"failures"`
@@ -67,6 +68,7 @@ type ReportTotal struct {
 	Memory             ReportMemory   `json:"memory"`
 	UtilizationPercent *float64       `json:"utilization_percent"`
 	IdleHours          *float64       `json:"idle_holding_hours"`
+	EnergyKWh          *float64       `json:"energy_kwh"`
 	WastedGiBHours     *float64       `json:"wasted_gib_hours"`
 	Failures           ReportFailures `json:"failures"`
 }
@@ -127,6 +129,13 @@ type ReportGroup struct {
 	PeakBytes      snapshot.Bytes `json:"peak_bytes"`
 	Failures       ReportFailures `json:"failures"`
 	StepsPerSecond *float64       `json:"steps_per_second"`
+
+	// Of the GPUs' time and energy; a GPU that several share counts once.
+	HeldGPUHours *float64 `json:"held_gpu_hours"`
+	BusyGPUHours *float64 `json:"used_gpu_hours"`
+	IdleGPUHours *float64 `json:"idle_gpu_hours"`
+	EnergyKWh    *float64 `json:"energy_kwh"`
+	Jobs         *int     `json:"jobs"` // null where none is known
 }
 
 // ReportFlushes is what flushes freed, and how much of it stayed free.

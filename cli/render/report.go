@@ -1,7 +1,11 @@
 package render
 
 import (
+	"cmp"
+	"encoding/csv"
+	"fmt"
 	"strings"
+	"time"
 
 	"vramscope/internal/text"
 	evaluation "vramscope/recording/report"
@@ -62,7 +66,7 @@ func heading(title, note string) string {
 // reportGrid draws a table as text. Where there is little room it leaves out columns, one by one,
 // until the last column fits.
 func reportGrid(t *evaluation.Table, width int) *grid {
-	const least = 12
+	const least = 18
 	g := &grid{}
 	for _, c := range t.Columns {
 		g.columns = append(g.columns, column{c.Short, !c.Name, 0})
@@ -76,7 +80,8 @@ func reportGrid(t *evaluation.Table, width int) *grid {
 		}
 		g.rows = append(g.rows, cells)
 	}
-	for i := len(t.Columns) - 1; i >= 0 && width > 0; i-- {
+	width = cmp.Or(width, 80) // a pipe
+	for i := len(t.Columns) - 1; i >= 0; i-- {
 		c := &t.Columns[i]
 		room := least
 		if last := &t.Columns[len(t.Columns)-1]; !last.Name {
@@ -87,6 +92,35 @@ func reportGrid(t *evaluation.Table, width int) *grid {
 		}
 	}
 	return g
+}
+
+// ReportCSV is who used what: a line for each group, with the names of the JSON document.
+func ReportCSV(r *schema.Report) (string, error) {
+	records := [][]string{{"from", "to", "by", "name", "pid", "user", "held_gpu_hours", "used_gpu_hours", "idle_gpu_hours", "used_gib_hours", "cached_gib_hours",
+		"peak_bytes", "energy_kwh", "out_of_memory_count", "rescued_count", "jobs", "processes"}}
+	for i := range r.Groups {
+		g := &r.Groups[i]
+		record := []string{csvTime(time.Time(r.Period.From)), csvTime(time.Time(r.Period.To)), r.By, g.Name, csvOptional(g.PID), string(g.User),
+			csvOptional(g.HeldGPUHours), csvOptional(g.BusyGPUHours), csvOptional(g.IdleGPUHours), csvOptional(g.UsedGiBHours), csvOptional(g.CachedGiBHours),
+			"", csvOptional(g.EnergyKWh), csvOptional(g.Failures.OutOfMemory), fmt.Sprint(g.Failures.Rescued), csvOptional(g.Jobs), fmt.Sprint(g.Processes)}
+		if peak, ok := g.PeakBytes.Value(); ok {
+			record[11] = fmt.Sprint(int64(peak))
+		}
+		for k := range record {
+			record[k] = text.SpreadsheetCell(record[k])
+		}
+		records = append(records, record)
+	}
+	var out strings.Builder
+	err := csv.NewWriter(&out).WriteAll(records)
+	return out.String(), err
+}
+
+func csvOptional[T int | int64 | float64](v *T) string {
+	if v == nil {
+		return ""
+	}
+	return fmt.Sprint(*v)
 }
 
 // ReportMarkdown is a report as a page of Markdown.

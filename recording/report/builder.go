@@ -102,7 +102,7 @@ func (b *Builder) AddMinute(m *recording.GPUMinute) {
 		return
 	}
 	if g.used.known && !m.Used.Mean.Known() { // it is lost, and has no parts, though its processes' probes may report
-		m = &recording.GPUMinute{Time: m.Time, Subject: m.Subject, Covered: m.Covered, Utilization: m.Utilization}
+		m = &recording.GPUMinute{Time: m.Time, Subject: m.Subject, Covered: m.Covered, Utilization: m.Utilization, Energy: m.Energy}
 	}
 	g.add(m)
 	minute := minuteOf(m.Time)
@@ -117,6 +117,8 @@ func (b *Builder) AddFiveMinutes(f *recording.Process5Min, steps Count) {
 	if p == nil || f.Covered <= 0 || share <= 0 {
 		return
 	}
+	used := useOf(f, share)
+	p.use.join(&used)
 	if share < 1 {
 		some := *f
 		some.Covered = time.Duration(share * float64(f.Covered))

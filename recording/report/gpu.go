@@ -101,6 +101,7 @@ type memory struct {
 	unknown, free part
 	load          load
 	idleTime      time.Duration
+	energy        *float64 // kWh
 }
 
 // join adds another GPU.
@@ -112,6 +113,7 @@ func (m *memory) join(g *memory) {
 	m.free.join(&g.free)
 	m.load.join(&g.load)
 	m.idleTime += g.idleTime
+	m.energy = sumOf(m.energy, g.energy)
 }
 
 func (m *memory) document() schema.ReportMemory {
@@ -152,6 +154,9 @@ func (g *gpuSums) add(m *recording.GPUMinute) {
 	g.unknown.add(m.Unknown, m.Covered)
 	g.free.add(m.Free, m.Covered)
 	g.load.add(m.Utilization.Mean, m.Covered)
+	if joules, ok := m.Energy.Value(); ok {
+		g.energy = sumOf(g.energy, new(float64(joules)/3.6e6))
+	}
 	if highest, ok := m.Used.Max.Value(); ok && (!g.peak.Known() || highest > g.peak.Or(0)) {
 		g.peak, g.peakTime = m.Used.Max, m.Time
 	}
@@ -234,6 +239,6 @@ func (g *gpuSums) document() schema.ReportGPU {
 	return schema.ReportGPU{
 		GPU: g.Index, UUID: g.UUID, Name: schema.Text(g.Name), CapacityBytes: g.Capacity(), RecordedSeconds: g.recorded.Seconds(),
 		Memory: g.memory.document(), PeakBytes: g.peak, PeakTime: schema.Time(g.peakTime), Timeline: g.timeline.document(),
-		UtilizationPercent: g.load.mean(), IdleHours: g.idleHours(),
+		UtilizationPercent: g.load.mean(), IdleHours: g.idleHours(), EnergyKWh: g.energy,
 	}
 }

@@ -73,6 +73,9 @@ func Lay(r *schema.Report, dash string, most int) Layout {
 		out.Tables = append(out.Tables, l.comparison())
 	}
 	out.Tables = append(out.Tables, l.shares(), l.hours())
+	if t := l.users(); len(t.Rows) > 0 {
+		out.Tables = append(out.Tables, t)
+	}
 	if r.Total.WastedGiBHours != nil {
 		out.Tables = append(out.Tables, l.wasters())
 	}
@@ -233,11 +236,7 @@ func (l *layouter) shares() Table {
 	}
 	for i := range l.report.GPUs {
 		g := &l.report.GPUs[i]
-		peak := l.dash
-		if v, ok := g.PeakBytes.Value(); ok {
-			peak = v.String()
-		}
-		add(fmt.Sprint(g.GPU), &g.Memory, g.UtilizationPercent, g.IdleHours, peak, false)
+		add(fmt.Sprint(g.GPU), &g.Memory, g.UtilizationPercent, g.IdleHours, l.peak(g.PeakBytes), false)
 	}
 	if all := &l.report.Total; len(l.report.GPUs) > 1 {
 		add("all", &all.Memory, all.UtilizationPercent, all.IdleHours, "", true)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"vramscope/internal/text"
+	"vramscope/sampler/snapshot"
 	"vramscope/schema"
 )
 
@@ -47,6 +48,45 @@ func (l *layouter) table(title, note string, groups []schema.ReportGroup, figure
 	return t
 }
 
+// users are those who used the GPUs.
+func (l *layouter) users() Table {
+	groups := slices.Clone(l.report.Groups)
+	slices.SortStableFunc(groups, func(a, b schema.ReportGroup) int {
+		return cmp.Or(cmp.Compare(hoursOf(b.HeldGPUHours), hoursOf(a.HeldGPUHours)), cmp.Compare(hoursOf(b.UsedGiBHours), hoursOf(a.UsedGiBHours)))
+	})
+	note := "GPU·h held, used and idle"
+	if kWh := l.report.Total.EnergyKWh; kWh != nil {
+		note += "; all GPUs drew " + Figure(*kWh) + " kWh"
+	}
+	return l.table("Who used what", note, groups,
+		[]Column{{Title: "Held", Short: "HELD"}, {Title: "Used", Short: "USED"}, {Title: "Idle", Short: "IDLE"}, {Title: "GiB·h", Short: "GiB·h"},
+			{Title: "Peak", Short: "PEAK", Wide: true}, {Title: "Cached", Short: "CACHE", Wide: true}, {Title: "kWh", Short: "kWh"}, {Title: "OOM", Short: "OOM"},
+			{Title: "Rescued", Short: "RESC", Wide: true}, {Title: "Jobs", Short: "JOBS", Wide: true}},
+		func(g *schema.ReportGroup) []string {
+			var cached *float64
+			if g.CachedGiBHours != nil {
+				cached = share(*g.CachedGiBHours, hoursOf(g.UsedGiBHours))
+			}
+			jobs := l.dash
+			if g.Jobs != nil {
+				jobs = fmt.Sprint(*g.Jobs)
+			}
+			rescued := l.dash
+			if n := g.Failures.Rescued; n > 0 || g.Failures.OutOfMemory != nil { // both are by probes
+				rescued = fmt.Sprint(n)
+			}
+			return []string{l.figure(g.HeldGPUHours), l.figure(g.BusyGPUHours), l.figure(g.IdleGPUHours), l.figure(g.UsedGiBHours), l.peak(g.PeakBytes),
+				l.percent(cached), l.figure(g.EnergyKWh), l.count(g.Failures.OutOfMemory), rescued, jobs}
+		})
+}
+
+func (l *layouter) peak(v snapshot.Bytes) string {
+	if peak, ok := v.Value(); ok {
+		return peak.String()
+	}
+	return l.dash
+}
+
 // wasters are those who keep memory that does no work.
 func (l *layouter) wasters() Table {
 	groups := slices.DeleteFunc(slices.Clone(l.report.Groups), func(g schema.ReportGroup) bool { return hoursOf(g.WastedGiBHours) == 0 })
@@ -74,12 +114,8 @@ func (l *layouter) failing() Table {
 	return l.table("Out of memory", "errors (OOM) and alloc retries, in all and per hour", groups,
 		[]Column{{Title: "OOM", Short: "OOM"}, {Title: "per h", Short: "OOM/H"}, {Title: "Retries", Short: "RETRY"}, {Title: "per h", Short: "RETRY/H", Wide: true}, {Title: "Peak", Short: "PEAK", Wide: true}},
 		func(g *schema.ReportGroup) []string {
-			peak := l.dash
-			if v, ok := g.PeakBytes.Value(); ok {
-				peak = v.String()
-			}
 			f := &g.Failures
-			return []string{l.count(f.OutOfMemory), l.figure(f.OutOfMemoryPerHour), l.count(f.Retries), l.figure(f.RetriesPerHour), peak}
+			return []string{l.count(f.OutOfMemory), l.figure(f.OutOfMemoryPerHour), l.count(f.Retries), l.figure(f.RetriesPerHour), l.peak(g.PeakBytes)}
 		})
 }
 

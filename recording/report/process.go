@@ -6,6 +6,7 @@ import (
 	"vramscope/internal/quantity"
 	"vramscope/recording"
 	"vramscope/sampler/snapshot"
+	"vramscope/schema"
 )
 
 // processSums is what becomes of the five minutes of a process on a GPU.
@@ -24,6 +25,42 @@ type processSums struct {
 
 	retries, steps counter
 	ooms           *int64 // nil where nothing watched for them
+	use            use
+
+	rescued, notRescued int
+}
+
+// use is what processes had of GPUs, in GPU·h and kWh. What is known of some of the time
+// only is of that time, except that held, which each recorder of this version knows,
+// makes all of it unknown where it is missing.
+type use struct {
+	held, busy, idle, energy *float64
+	unknown                  bool
+}
+
+func (u *use) join(o *use) {
+	u.held, u.busy, u.idle, u.energy = sumOf(u.held, o.held), sumOf(u.busy, o.busy), sumOf(u.idle, o.idle), sumOf(u.energy, o.energy)
+	u.unknown = u.unknown || o.unknown
+}
+
+// document sets the figures of a group.
+func (u *use) document(g *schema.ReportGroup) {
+	if !u.unknown {
+		g.HeldGPUHours, g.BusyGPUHours, g.IdleGPUHours, g.EnergyKWh = u.held, u.busy, u.idle, u.energy
+	}
+}
+
+// useOf is the use in five minutes, of which a share is in the period.
+func useOf(f *recording.Process5Min, share float64) use {
+	scaled := func(count Count, unit float64) *float64 {
+		v, ok := count.Value()
+		if !ok {
+			return nil
+		}
+		return new(float64(v) * share / unit)
+	}
+	hour, kilowattHour := float64(time.Hour), 3.6e6
+	return use{scaled(f.Held, hour), scaled(f.Busy, hour), scaled(f.Idle, hour), scaled(f.Energy, kilowattHour), !f.Held.Known()}
 }
 
 // Count is what a probe has counted since its process began.

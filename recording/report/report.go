@@ -49,7 +49,7 @@ func (b *Builder) Report(now time.Time) schema.Report {
 	for _, p := range b.processes {
 		wasted.join(&p.wasted)
 	}
-	out.Total.WastedGiBHours = wasted.hoursOrNil()
+	out.Total.WastedGiBHours, out.Total.EnergyKWh = wasted.hoursOrNil(), all.energy
 	out.Groups, out.LeftOut = b.groups()
 	out.Forecaster, out.Events = b.forecaster(b.events())
 	slices.SortStableFunc(out.Events, func(x, y schema.ReportEvent) int { return time.Time(x.Time).Compare(time.Time(y.Time)) })
@@ -67,10 +67,10 @@ func (b *Builder) period() schema.ReportPeriod {
 	return schema.ReportPeriod{From: schema.Time(from), To: schema.Time(to), Seconds: length.Seconds(), RecordedSeconds: recorded.Seconds()}
 }
 
-// countOutOfMemory gives each process its errors.
+// countOutOfMemory gives each process its errors, and its rescues.
 func (b *Builder) countOutOfMemory() {
 	for _, p := range b.processes {
-		p.ooms = nil
+		p.ooms, p.rescued, p.notRescued = nil, 0, 0
 		if p.OutOfMemoryCount.Known() {
 			p.ooms = new(int64)
 		}
@@ -78,6 +78,16 @@ func (b *Builder) countOutOfMemory() {
 	for i := range b.ooms {
 		if p := b.processes[b.ooms[i].Row()]; p != nil {
 			p.ooms = sumOf(p.ooms, new(int64(1)))
+		}
+	}
+	for i := range b.actions {
+		p := b.processes[b.actions[i].Row()]
+		switch {
+		case p == nil:
+		case b.actions[i].Kind == snapshot.EventRescued:
+			p.rescued++
+		case b.actions[i].Kind == snapshot.EventNotRescued:
+			p.notRescued++
 		}
 	}
 }
@@ -104,8 +114,8 @@ func (b *Builder) allOOMs() (sum *int64) {
 	return sum
 }
 
-// sumOf adds counts; nil is an unknown one.
-func sumOf(a, b *int64) *int64 {
+// sumOf adds figures; nil is an unknown one.
+func sumOf[T int64 | float64](a, b *T) *T {
 	if a == nil || b == nil {
 		return cmp.Or(a, b)
 	}
@@ -185,6 +195,8 @@ type group struct {
 
 	parts
 	idling, wasted part
+	use            use
+	jobs           map[string]bool
 }
 
 // groups are the processes, summed as asked for, those that waste most first.
@@ -197,7 +209,7 @@ func (b *Builder) groups() (out []schema.ReportGroup, leftOut int) {
 		key, name := b.groupOf(p)
 		g := byName[key]
 		if g == nil {
-			g = &group{identities: map[any]bool{}, ReportGroup: schema.ReportGroup{Name: name, GPUs: []int{}}}
+			g = &group{identities: map[any]bool{}, jobs: map[string]bool{}, ReportGroup: schema.ReportGroup{Name: name, GPUs: []int{}}}
 			byName[key] = g
 		}
 		g.add(p)
@@ -259,6 +271,12 @@ func (g *group) add(p *processSums) {
 	g.join(&p.parts)
 	g.idling.join(&p.idleHeld)
 	g.wasted.join(&p.wasted)
+	g.use.join(&p.use)
+	if p.job != "" {
+		g.jobs[p.job] = true
+	}
+	g.Failures.Rescued += p.rescued
+	g.Failures.NotRescued += p.notRescued
 	if highest, ok := p.peak.Value(); ok && highest >= g.PeakBytes.Or(0) {
 		g.PeakBytes = p.peak
 	}
@@ -281,7 +299,13 @@ func (g *group) document() schema.ReportGroup {
 	out.UsedGiBHours, out.AllocatedGiBHours, out.CachedGiBHours = g.used.hoursOrNil(), g.allocated.hoursOrNil(), g.cached.hoursOrNil()
 	out.FragmentedGiBHours, out.OtherGiBHours, out.IdleGiBHours = g.fragmented.hoursOrNil(), g.other.hoursOrNil(), g.idling.hoursOrNil()
 	out.WastedGiBHours = g.wasted.hoursOrNil()
+	rescued, notRescued := out.Failures.Rescued, out.Failures.NotRescued
 	out.Failures = failures(out.Failures.OutOfMemory, g.retries, g.recorded)
+	out.Failures.Rescued, out.Failures.NotRescued = rescued, notRescued
+	g.use.document(&out)
+	if len(g.jobs) > 0 {
+		out.Jobs = new(len(g.jobs))
+	}
 	if g.stepping > 0 {
 		mean := g.steps / float64(g.stepping)
 		out.StepsPerSecond = &mean

@@ -1,0 +1,115 @@
+package recording
+
+import (
+	"math"
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+// A GPU counts once, however many processes are on it. While it is busy, its time
+// belongs to those that compute, in proportion to their utilization; while it is not,
+// to those that hold its memory, in proportion to that. So no process is busy for
+// longer than it holds the GPU, and the processes together hold it for as long as any
+// is on it. Its energy is divided as its time. A MIG instance is as much of the GPU as
+// it has slices.
+
+// share is what of a GPU's time and energy a process had.
+type share struct {
+	held, busy, idle float64 // ns; busy and idle while the GPU's utilization is known
+	energy           float64 // J
+	taken            bool    // held is known
+	loaded, metered  bool    // busy and idle, energy are known
+}
+
+func (s *share) add(o share) {
+	s.held, s.busy, s.idle, s.energy = s.held+o.held, s.busy+o.busy, s.idle+o.idle, s.energy+o.energy
+	s.taken, s.loaded, s.metered = s.taken || o.taken, s.loaded || o.loaded, s.metered || o.metered
+}
+
+// rounded is an amount as the database has it.
+func rounded(v float64, known bool) quantity.Optional[int64] {
+	if !known {
+		return quantity.Optional[int64]{}
+	}
+	return quantity.From(int64(math.Round(v)), quantity.Computed)
+}
+
+// divider divides GPUs among their processes, tick by tick.
+type divider struct {
+	counters map[string]snapshot.Float // of energy at the last tick
+	drawn    map[string]snapshot.Float // energy since then
+	rows     []share                   // of the snapshot's rows
+}
+
+// divide divides the time of a tick. A counter that has gone back, and one that was not
+// read at the tick before, show no energy.
+func (d *divider) divide(weight, elapsed time.Duration, snap *snapshot.Snapshot) {
+	if d.counters == nil {
+		d.counters, d.drawn = make(map[string]snapshot.Float), make(map[string]snapshot.Float)
+	}
+	clear(d.drawn)
+	d.rows = append(d.rows[:0], make([]share, len(snap.Rows))...)
+	for i := range snap.GPUs {
+		g := &snap.GPUs[i]
+		now, known := g.Energy.Value()
+		before, counted := d.counters[g.UUID].Value()
+		if known && counted && now >= before && elapsed > 0 && weight == elapsed {
+			d.drawn[g.UUID] = quantity.From(now-before, quantity.Computed)
+		}
+		d.counters[g.UUID] = g.Energy
+		if weight <= 0 {
+			continue
+		}
+		if len(g.Instances) == 0 {
+			d.share(g, snapshot.InstanceID{}, 1, weight, snap.Rows)
+		}
+		for k := range g.Instances {
+			in := &g.Instances[k]
+			part := 1 / float64(len(g.Instances))
+			if in.Slices > 0 {
+				part = min(float64(in.Slices)/7, 1)
+			}
+			d.share(g, in.ID, part, weight, snap.Rows)
+		}
+	}
+}
+
+// share divides a GPU, or an instance that is a part of it.
+func (d *divider) share(g *snapshot.GPU, instance snapshot.InstanceID, part float64, weight time.Duration, rows []snapshot.Process) {
+	n, memory, load := 0, 0.0, 0.0
+	memoryKnown, loadKnown := true, true
+	here := func(p *snapshot.Process) bool { return p.ID.GPUUUID == g.UUID && p.ID.Instance == instance }
+	for i := range rows {
+		if p := &rows[i]; here(p) {
+			n++
+			memory, load = memory+float64(p.Used.Or(0)), load+float64(p.SMUtilization.Or(0))
+			memoryKnown, loadKnown = memoryKnown && p.Used.Known(), loadKnown && p.SMUtilization.Known()
+		}
+	}
+	percent, loaded := g.Utilization.Value()
+	busy := min(max(float64(percent), 0), 100) / 100
+	energy, metered := d.drawn[g.UUID].Value()
+	for i := range rows {
+		p := &rows[i]
+		if !here(p) {
+			continue
+		}
+		holds := 1 / float64(n)
+		if memoryKnown && memory > 0 {
+			holds = float64(p.Used.Or(0)) / memory
+		}
+		computes := holds
+		if loadKnown && load > 0 {
+			computes = float64(p.SMUtilization.Or(0)) / load
+		}
+		s := share{taken: true, loaded: loaded, metered: metered}
+		of := part * (busy*computes + (1-busy)*holds)
+		s.held, s.energy = of*float64(weight), of*energy
+		if loaded {
+			s.busy, s.idle = part*busy*computes*float64(weight), part*(1-busy)*holds*float64(weight)
+		}
+		d.rows[i] = s
+	}
+}

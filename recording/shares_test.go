@@ -1,0 +1,121 @@
+package recording
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"vramscope/internal/process"
+	"vramscope/internal/quantity"
+	"vramscope/metric"
+	"vramscope/sampler/snapshot"
+)
+
+// TestSharesAddUpToTheGPU: whatever processes there are and whatever is known of them,
+// they hold the GPU for as long as any is on it, no longer than that, and draw its energy.
+func TestSharesAddUpToTheGPU(t *testing.T) {
+	random := rand.New(rand.NewPCG(33, 1))
+	maybe := func(limit int) snapshot.Int {
+		if random.IntN(4) == 0 {
+			return snapshot.Int{}
+		}
+		return quantity.From(random.IntN(limit+1), quantity.Driver)
+	}
+	var d divider
+	joules, seconds := 0.0, 0
+	for range 3000 {
+		joules += float64(random.IntN(700))
+		g := snapshot.GPU{UUID: "GPU-1", Sensors: metric.Sensors{Utilization: maybe(100), Energy: quantity.From(joules, quantity.Driver)}}
+		slices, at := 7, []snapshot.InstanceID{{}}
+		if random.IntN(3) == 0 {
+			at, slices = nil, 0
+			g.Utilization = snapshot.Int{}
+			for i := range 3 {
+				in := snapshot.Instance{ID: snapshot.InstanceID{MIG: true, GPU: uint32(i)}, Slices: 1 + i}
+				g.Instances, at, slices = append(g.Instances, in), append(at, in.ID), slices+in.Slices
+			}
+		}
+		snap := &snapshot.Snapshot{GPUs: []snapshot.GPU{g}}
+		on := map[snapshot.InstanceID]bool{}
+		for pid := range random.IntN(5) {
+			in := at[random.IntN(len(at))]
+			on[in] = true
+			p := snapshot.Process{ID: snapshot.RowID{Process: process.Identity{PID: pid}, GPUUUID: g.UUID, Instance: in}, SMUtilization: maybe(100)}
+			if used, ok := maybe(80).Value(); ok {
+				p.Used = quantity.From(quantity.Bytes(used)*quantity.GiB, quantity.Driver)
+			}
+			snap.Rows = append(snap.Rows, p)
+		}
+		d.divide(time.Second, time.Second, snap)
+		want := 0.0 // of the GPU
+		for in := range on {
+			if !in.MIG {
+				want = 1
+			} else {
+				want += float64(1+in.GPU) / 7
+			}
+		}
+		var sum share
+		for i, s := range d.rows {
+			sum.add(s)
+			if s.busy < 0 || s.idle < 0 || s.loaded && math.Abs(s.busy+s.idle-s.held) > 1 || !s.taken || s.loaded != g.Utilization.Known() {
+				t.Fatalf("%d has %+v", i, s)
+			}
+		}
+		drawn := d.drawn[g.UUID].Or(0)
+		busy := float64(g.Utilization.Or(0)) / 100 * want * 1e9
+		if math.Abs(sum.held-want*1e9) > 1 || math.Abs(sum.energy-want*drawn) > 1e-6 || math.Abs(sum.busy-busy) > 1 {
+			t.Fatalf("%+v, want %v s busy and %v s held, %v J: %+v", sum, busy/1e9, want, want*drawn, snap)
+		}
+		seconds++
+	}
+	if seconds == 0 || joules == 0 {
+		t.Fatal("nothing was divided")
+	}
+}
+
+// TestEnergyThatCannotBeKnownIsAGap: after a gap, a reading that failed, and a counter that
+// went back.
+func TestEnergyThatCannotBeKnownIsAGap(t *testing.T) {
+	var d divider
+	for i, c := range []struct {
+		counter snapshot.Float
+		elapsed time.Duration
+		want    snapshot.Float
+	}{
+		{quantity.From(1000.0, quantity.Driver), 0, snapshot.Float{}}, // the first
+		{quantity.From(1500.0, quantity.Driver), time.Second, quantity.From(500.0, quantity.Computed)},
+		{quantity.From(1500.0, quantity.Driver), time.Second, quantity.From(0.0, quantity.Computed)},
+		{quantity.From(9.0, quantity.Driver), time.Second, snapshot.Float{}}, // the driver was loaded again
+		{quantity.From(409.0, quantity.Driver), time.Second, quantity.From(400.0, quantity.Computed)},
+		{snapshot.Float{}, time.Second, snapshot.Float{}},
+		{quantity.From(1209.0, quantity.Driver), time.Second, snapshot.Float{}},
+		{quantity.From(99999.0, quantity.Driver), time.Hour, snapshot.Float{}}, // suspended
+	} {
+		g := snapshot.GPU{UUID: "GPU-1", Sensors: metric.Sensors{Energy: c.counter}}
+		d.divide(min(c.elapsed, 2*time.Second), c.elapsed, &snapshot.Snapshot{GPUs: []snapshot.GPU{g}})
+		if got := d.drawn[g.UUID]; got != c.want {
+			t.Errorf("tick %d: %v J, want %v", i, got, c.want)
+		}
+	}
+}
+
+// TestSharedTimeIsOfThoseThatComputeOrHold: alice computes with a little memory, bob holds
+// the rest and computes nothing.
+func TestSharedTimeIsOfThoseThatComputeOrHold(t *testing.T) {
+	row := func(pid int, used quantity.Bytes, sm int) snapshot.Process {
+		return snapshot.Process{
+			ID:   snapshot.RowID{Process: process.Identity{PID: pid}, GPUUUID: "GPU-1"},
+			Used: quantity.From(used*quantity.GiB, quantity.Driver), SMUtilization: quantity.From(sm, quantity.Driver),
+		}
+	}
+	g := snapshot.GPU{UUID: "GPU-1", Sensors: metric.Sensors{Utilization: quantity.From(60, quantity.Driver)}}
+	var d divider
+	d.divide(time.Second, time.Second, &snapshot.Snapshot{GPUs: []snapshot.GPU{g}, Rows: []snapshot.Process{row(1, 20, 60), row(2, 60, 0)}})
+	for i, want := range []share{{held: .7e9, busy: .6e9, idle: .1e9}, {held: .3e9, idle: .3e9}} {
+		if s := d.rows[i]; math.Abs(s.held-want.held) > 1 || math.Abs(s.busy-want.busy) > 1 || math.Abs(s.idle-want.idle) > 1 || s.metered {
+			t.Errorf("%d has %+v, want %+v", i+1, s, want)
+		}
+	}
+}
