@@ -97,9 +97,9 @@ var notRun = map[string]string{
 	"vramscope probe":            "runs until it is ended: testdata/script/probe.txtar",
 	"vramscope once --watch 60s": "takes a minute: testdata/script has shorter ones",
 	"vramscope fleet --prom":     "needs a Prometheus: TestAFleetInARealPrometheus",
-	"vramscope replay --event":   "needs a recording with an out-of-memory error: TestReplay",
-	"vramscope once --at":        "needs a recording of that time: TestMoment",
-	"vramscope why":              "needs a recording with an out-of-memory error: TestWhy",
+	"vramscope replay --event":   "needs a recording with an out-of-memory error: ui/replay_test.go",
+	"vramscope once --at":        "needs a recording of that time: moment_test.go",
+	"vramscope why":              "needs a recording with an out-of-memory error: why_test.go",
 	"vramscope daemon --serve":   "runs until it is ended: TestDaemonExports",
 	"vramscope backtest":         "needs a recording of the reader's: testdata/script",
 }

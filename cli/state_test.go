@@ -92,3 +92,22 @@ func TestGuardThatCannotActSaysSo(t *testing.T) {
 	}
 	d.end()
 }
+
+// TestGuardIsOffByItsMode: the configuration turns a guard off while the daemon runs, and
+// in every daemon that starts with it.
+func TestGuardIsOffByItsMode(t *testing.T) {
+	t.Parallel()
+	off := strings.Replace(actingGuard, "'act'", "'off'", 1)
+	d := startDaemon(t, nil, "--demo")
+	d.wait("READY", func() bool { return d.notified("READY=1", 1) })
+	for i, policy := range []string{actingGuard, off} {
+		d.configure(policy)
+		d.signal(syscall.SIGHUP)
+		d.wait("READY again", func() bool { return d.notified("READY=1", i+2) })
+		d.wait("its state", func() bool { return d.status("guard act") == (policy == actingGuard) })
+	}
+	d.end()
+	if out, err := d.command("guard", "check").CombinedOutput(); err != nil || !strings.Contains(string(out), "The guard is off.") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}

@@ -27,13 +27,13 @@ func TestSharesAddUpToTheGPU(t *testing.T) {
 	for range 3000 {
 		joules += float64(random.IntN(700))
 		g := snapshot.GPU{UUID: "GPU-1", Sensors: metric.Sensors{Utilization: maybe(100), Energy: quantity.From(joules, quantity.Driver)}}
-		slices, at := 7, []snapshot.InstanceID{{}}
+		at := []snapshot.InstanceID{{}}
 		if random.IntN(3) == 0 {
-			at, slices = nil, 0
+			at = nil
 			g.Utilization = snapshot.Int{}
 			for i := range 3 {
 				in := snapshot.Instance{ID: snapshot.InstanceID{MIG: true, GPU: uint32(i)}, Slices: 1 + i}
-				g.Instances, at, slices = append(g.Instances, in), append(at, in.ID), slices+in.Slices
+				g.Instances, at = append(g.Instances, in), append(at, in.ID)
 			}
 		}
 		snap := &snapshot.Snapshot{GPUs: []snapshot.GPU{g}}

@@ -5,11 +5,9 @@ import (
 	"testing"
 )
 
-// The paths of documented layouts. Their sources: slurm.schedmd.com/cgroup_v2.html and
-// cgroup.conf(5); pbs_cgroups.PY of OpenPBS and the PBS administrator's guide; IBM's
-// "lsf.conf: LSF_PROCESS_TRACKING"; job_resource_manager_cgroups.pl of OAR; "cgroup based
-// process tracking" in HTCondor's manual; lxc.container.conf(5), "cgroup.dir";
-// client/lib/cgroupslib of Nomad; agent/taskresource/cgroup of the ECS agent.
+// Their sources: sluid.c, cgroup_v2.c and cgroup.conf(5) of Slurm; OAR's configuration;
+// client/lib/cgroupslib of Nomad; excerpts of OpenPBS's tests, HTCondor's manual and the ECS
+// agent. Those of LSF, PBS below pbs_jobs.service and OAR's slices are from others' code.
 func TestJobOfDocumentedPaths(t *testing.T) {
 	const (
 		container = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
