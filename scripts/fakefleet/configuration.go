@@ -10,11 +10,12 @@ import (
 
 // scraping has all boxes scraped at one address: each target names its box, and
 // relabelling makes the path of it. honor_labels keeps the exporter's own labels.
-const scraping = `# Written by scripts/fake-fleet: %d simulated boxes at %s.
+const scraping = `# Written by scripts/fake-fleet: %[1]d simulated boxes at %[2]s.
 global:
-  scrape_interval: %s
-  scrape_timeout: %s
-scrape_configs:
+  scrape_interval: %[3]s
+  scrape_timeout: %[4]s
+  evaluation_interval: %[3]s
+%[5]sscrape_configs:
   - job_name: vramscope
     honor_labels: true
     file_sd_configs:
@@ -36,8 +37,16 @@ type targets struct {
 	Labels  map[string]string `json:"labels"`
 }
 
-// writeConfiguration writes what scrapes boxes of these names at an address.
-func writeConfiguration(folder, address string, names []string, every time.Duration) error {
+// writeConfiguration writes what scrapes boxes of these names at an address, with the
+// recording and alerting rules of a file; "": none.
+func writeConfiguration(folder, address string, names []string, every time.Duration, rules string) error {
+	if rules != "" {
+		path, err := filepath.Abs(rules)
+		if err != nil {
+			return err
+		}
+		rules = fmt.Sprintf("rule_files: [%q]\n", path)
+	}
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
@@ -53,5 +62,5 @@ func writeConfiguration(folder, address string, names []string, every time.Durat
 		return err
 	}
 	timeout := min(every, 10*time.Second)
-	return os.WriteFile(filepath.Join(folder, "prometheus.yml"), fmt.Appendf(nil, scraping, len(names), address, every, timeout), 0o644)
+	return os.WriteFile(filepath.Join(folder, "prometheus.yml"), fmt.Appendf(nil, scraping, len(names), address, every, timeout, rules), 0o644)
 }

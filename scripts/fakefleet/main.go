@@ -26,15 +26,16 @@ func main() {
 	listen := flag.String("listen", "127.0.0.1:9841", "the address that serves all of them")
 	write := flag.String("write", "", "a folder for prometheus.yml and boxes.json, with which a Prometheus scrapes them")
 	every := flag.Duration("every", 15*time.Second, "scrape interval in that prometheus.yml")
+	rules := flag.String("rules", "contrib/prometheus/rules.yml", "the rules in that prometheus.yml; empty: none")
 	down := flag.String("down", "", "boxes that are down from the start: 3,17")
 	flag.Parse()
-	if err := run(*boxes, *gpus, *listen, *write, *every, *down); err != nil {
+	if err := run(*boxes, *gpus, *listen, *write, *every, *rules, *down); err != nil {
 		fmt.Fprintln(os.Stderr, "fake-fleet:", err)
 		os.Exit(1)
 	}
 }
 
-func run(boxes, gpus int, listen, write string, every time.Duration, down string) error {
+func run(boxes, gpus int, listen, write string, every time.Duration, rules, down string) error {
 	if boxes < 1 || boxes > 65535 || gpus < 1 || gpus > 64 {
 		return errors.New("1 to 65535 boxes of 1 to 64 GPUs")
 	}
@@ -47,7 +48,7 @@ func run(boxes, gpus int, listen, write string, every time.Duration, down string
 		for number := range names {
 			names[number] = boxName(number)
 		}
-		if err := writeConfiguration(write, l.Addr().String(), names, every); err != nil {
+		if err := writeConfiguration(write, l.Addr().String(), names, every, rules); err != nil {
 			return err
 		}
 	}
