@@ -29,6 +29,7 @@ type fleetFlags struct {
 	filter     string
 	boxes      bool
 	simulated  fleet.Stream // of a demo; nil else
+	view       string
 }
 
 // hostList is the value of --ssh; given twice, the lists are joined.
@@ -58,10 +59,11 @@ func (p *program) fleetCommand() *cobra.Command {
 		Use:         "fleet --prometheus URL | --ssh HOST[,HOST]",
 		Annotations: map[string]string{takes: "ascii config read-only theme"}, // it reads no GPU of this box
 		Short:       "many boxes at once, from Prometheus or over ssh",
-		Long: `Shows the GPUs of many boxes, worst first: alerts to act on now, boxes that do
-not answer, lost GPUs, other alerts, then the fullest. Enter opens a box on
-the monitor's screen, with its processes and its past; o runs ssh -t BOX
-vramscope.
+		Long: `Shows the GPUs of many boxes, worst first: out of memory, full soon, lost (also
+boxes that do not answer), idle while they hold memory, other alerts, then the
+fullest. Tab goes on to boxes, GPUs, users and jobs; a user or a job has what
+its own processes have. Enter opens a box on the monitor's screen, with its
+processes and its past; o runs ssh -t BOX vramscope.
 
 --prometheus reads an engine that scrapes vramscope daemon --serve,
 dcgm-exporter or nvidia_gpu_exporter: any that speaks Prometheus' HTTP API.
@@ -101,7 +103,8 @@ docs/fleet.md has the rest.`,
 
 // addBoxes gives --boxes to a command that writes lines.
 func (f *fleetFlags) addBoxes(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.boxes, "boxes", false, "a line for each box, also where all GPUs would fit")
+	cmd.Flags().BoolVar(&f.boxes, "boxes", false, "the same as --view boxes")
+	choiceFlag(cmd, &f.view, "view", "", "auto", "boxes", "gpus", "users", "jobs")
 }
 
 // source is where the figures come from, and its name. Until end is called ssh runs.
@@ -148,8 +151,15 @@ func (f *fleetFlags) query(lines, fit int) (fleet.Query, error) {
 		return fleet.Query{}, usage("--filter: %v", err)
 	}
 	q := fleet.Query{Lines: lines, Fit: fit, Filter: filter}
+	q.Unit = map[string]fleet.Unit{"boxes": fleet.Boxes, "gpus": fleet.GPUs, "users": fleet.Users, "jobs": fleet.Jobs}[f.view]
 	if f.boxes {
+		if q.Unit != fleet.Fitting && q.Unit != fleet.Boxes {
+			return fleet.Query{}, usage("--boxes is --view boxes: not both it and --view %s", f.view)
+		}
 		q.Unit = fleet.Boxes
+	}
+	if q.Unit.OfProcesses() && filter.ByState() {
+		return fleet.Query{}, usage("--view %s takes no state= in --filter: users and jobs have none", f.view)
 	}
 	return q, nil
 }

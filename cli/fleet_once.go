@@ -18,10 +18,11 @@ func (p *program) fleetOnce(f *fleetFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "once",
 		Short: "the worst lines of the fleet and its sums: a table or JSON",
-		Long: `Writes the worst GPUs, or with --boxes the worst boxes, and the sums of the
+		Long: `Writes the worst GPUs, or of another --view, and the sums of the
 fleet, and ends, with exit code 1 where no box answers. The JSON has the schema
 "vramscope/fleet/1".`,
 		Example: `  vramscope fleet once --prometheus http://prometheus:9090 --boxes
+  vramscope fleet once --prometheus http://prometheus:9090 --view users
   vramscope fleet once --prometheus http://prometheus:9090 --format json | jq .totals`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {

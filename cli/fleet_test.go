@@ -54,6 +54,26 @@ func TestFleetOverSSH(t *testing.T) {
 	}
 }
 
+// TestFleetViews: users and jobs have what their own processes have.
+func TestFleetViews(t *testing.T) {
+	for view, title := range map[string]string{"boxes": "BOX ", "gpus": "BOX ", "users": "USER ", "jobs": "JOB "} {
+		out, errs, code := overSSH(t, "fleet", "once", "--ssh", "box1", "--view", view)
+		if code != exitOK || !strings.Contains(out, "\n\n"+title) {
+			t.Errorf("exit code %d: %s\n%s", code, out, errs)
+		}
+		out, _, _ = overSSH(t, "fleet", "once", "--ssh", "box1", "--view", view, "--filter", "user=alice", "--format", "json")
+		conforms(t, "fleet", "fleet once", []byte(out))
+		if !strings.Contains(out, `"view": "`+view+`"`) || !strings.Contains(out, `"own": true`) || strings.Contains(out, `"user": "bob"`) && title == "USER " {
+			t.Errorf("%s:\n%s", view, out)
+		}
+	}
+	all, _, _ := overSSH(t, "fleet", "once", "--ssh", "box1")
+	alices, _, _ := overSSH(t, "fleet", "once", "--ssh", "box1", "--filter", "user=alice")
+	if !strings.Contains(alices, "used by the processes of the filter") || strings.Contains(all, "processes of the filter") {
+		t.Errorf("alice's sums:\n%s", alices)
+	}
+}
+
 func TestFleetOfOneBox(t *testing.T) {
 	if out, errs, code := overSSH(t, "fleet", "once", "--ssh", "box1"); code != exitOK || !strings.Contains(out, "SIMULATED\n1 box, 0 down, 8 GPUs: ") || !strings.Contains(out, " of 637G used") { // as once --line has it
 		t.Errorf("exit code %d:\n%s%s", code, out, errs)
@@ -114,6 +134,8 @@ func TestFleetUsage(t *testing.T) {
 		"--demo does not apply":        {"fleet", "once", "--ssh", "a", "--demo"},
 		"--gpu does not apply":         {"fleet", "--ssh", "a", "--gpu", "0"},
 		"--interval does not apply":    {"fleet", "headroom", "--ssh", "a", "--need", "1GiB", "--interval", "2s"},
+		"not both it and --view users": {"fleet", "once", "--ssh", "a", "--boxes", "--view", "users"},
+		"--view jobs takes no state=":  {"fleet", "once", "--ssh", "a", "--filter", "state=idle", "--view", "jobs"},
 		"unknown flag":                 {"fleet", "headroom", "--ssh", "a", "--need", "1GiB", "--boxes"},
 		"takes no state=":              {"fleet", "headroom", "--ssh", "a", "--need", "1GiB", "--filter", "state=idle"},
 	} {

@@ -36,7 +36,7 @@ const (
 	stateLost  = "lost"  // the GPU does not
 	stateAlert = "alert" // an alert stands
 	stateFull  = "full"  // memory runs out
-	stateIdle  = "idle"  // memory is used and nothing runs
+	stateIdle  = "idle"  // more than a GiB is used and nothing has run for a while
 )
 
 var states = []string{stateDown, stateLost, stateAlert, stateFull, stateIdle}
@@ -96,6 +96,9 @@ func (f Filter) of(fields ...Field) (found Filter) {
 // ByState reports whether the filter names a state.
 func (f Filter) ByState() bool { return len(f.of(InState)) > 0 }
 
+// ofPeople reports whether the filter names a user or a job as such.
+func (f Filter) ofPeople() bool { return len(f.of(InUser, InJob)) > 0 }
+
 // named are the terms that name hosts, users or jobs.
 func (f Filter) named() Filter { return f.of(Anywhere, InHost, InUser, InJob) }
 
@@ -113,9 +116,7 @@ func (f Filter) state(l *Line) bool {
 		case stateFull:
 			in = slices.Contains([]snapshot.AlertKind{snapshot.AlertFullIn, snapshot.AlertOutOfMemory, snapshot.AlertLowMemory}, l.Alert)
 		case stateIdle:
-			used, known := l.Used()
-			u, busy := l.GPU.Utilization.Value()
-			in = known && busy && used > .02 && u == 0
+			in = l.Idle.Or(0) > 0
 		}
 		if !in {
 			return false

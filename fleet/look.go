@@ -22,6 +22,9 @@ func (p *Prometheus) Look(ctx context.Context, q Query) (*Picture, error) {
 	if err != nil {
 		return nil, err
 	}
+	if a.query.Unit.OfProcesses() {
+		return p.shares(ctx, a)
+	}
 	if a.query.Unit == Fitting {
 		if a.query.Unit, err = p.fitting(ctx, a); err != nil {
 			return nil, err
@@ -36,10 +39,12 @@ func (p *Prometheus) Look(ctx context.Context, q Query) (*Picture, error) {
 	}
 	c := &choice{unit: a.query.Unit, lines: map[string]*Line{}}
 	c.take(answers, ranking)
+	_, asked := queries["idle"]
+	c.allIdle = asked && failed["idle"] == nil && len(answers["idle"]) < q.Lines
 	if err := p.fill(ctx, a, c); err != nil {
 		return nil, err
 	}
-	pic := &Picture{Time: p.engineTime(), Unit: a.query.Unit, Simulated: a.simulated, Problems: slices.Concat(problemsOf(failed), c.problems, p.warnings())}
+	pic := &Picture{Time: p.engineTime(), Unit: a.query.Unit, Simulated: a.simulated, Queries: a.queries(), Problems: slices.Concat(problemsOf(failed), c.problems, p.warnings())}
 	if n := len(answers["down"]); failed["down"] == nil && n < q.Lines {
 		pic.Down = quantity.From(n, quantity.Computed)
 	}
@@ -79,6 +84,7 @@ type choice struct {
 	unit     Unit
 	lines    map[string]*Line
 	problems []string
+	allIdle  bool     // each line that has idle GPUs is known
 	old      []series // boxes whose last sample has an old time, and its age
 }
 
@@ -119,9 +125,11 @@ func (c *choice) take(answers map[field][]series, ranking field) {
 			l.GPU.State = snapshot.GPUState(s.label("state"))
 			continue
 		}
-		if l.Severity != snapshot.Urgent {
-			l.Alert = snapshot.AlertLost // one of its GPUs
-		}
+		l.worse(snapshot.AlertLost, snapshot.Notice) // one of its GPUs
+	}
+	for i := range answers["idle"] {
+		s := &answers["idle"][i]
+		c.line(s).Idle = quantity.From(int(s.value), quantity.Computed)
 	}
 	for i := range answers["down"] {
 		l := c.at(answers["down"][i].label("instance"), "")
@@ -212,6 +220,9 @@ func (p *Prometheus) fill(ctx context.Context, a *asking, c *choice) error {
 	}
 	for l, values := range figures {
 		l.fill(values)
+		if c.allIdle && !l.Idle.Known() && l.GPU.Utilization.Known() {
+			l.Idle = quantity.From(0, quantity.Computed)
+		}
 	}
 	for i := range answers["owners"] {
 		s := &answers["owners"][i]

@@ -8,20 +8,20 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// The order of the lines, worst first: what must be acted on now, then what does not
-// answer, then other alerts, then the fullest. Lines must not jump: a line keeps the
+// The order of the lines, worst first: class, then the fullest. Lines must not jump: a line keeps the
 // place that its figure gave it until the figure has moved by a step.
 
-// class is how bad a line is, from 0.
+// class is how bad a line is, from 0: out of memory, full soon, lost, idle while memory is
+// held; then other alerts. A GPU that is full and works is in no class of these.
 func (l *Line) class() int {
 	switch {
-	case l.Alert != "" && l.Severity == snapshot.Urgent:
+	case l.Alert == snapshot.AlertOutOfMemory:
 		return 0
-	case l.State == Down:
+	case l.Alert == snapshot.AlertFullIn:
 		return 1
-	case l.State == Stopped:
+	case l.State == Down || l.State == Stopped || l.GPU.State != "" && l.GPU.State != snapshot.GPUOK || slices.Contains(lost, l.Alert):
 		return 2
-	case l.GPU.State != "" && l.GPU.State != snapshot.GPUOK:
+	case l.Idle.Or(0) > 0:
 		return 3
 	case l.Alert != "":
 		return 4
@@ -31,11 +31,12 @@ func (l *Line) class() int {
 	return 6
 }
 
-// alertOrder is the worst first, as in the notes of the monitor's GPU lines.
-var alertOrder = []snapshot.AlertKind{
-	snapshot.AlertLost, snapshot.AlertECC, snapshot.AlertFullIn, snapshot.AlertOutOfMemory, snapshot.AlertLowMemory,
-	snapshot.AlertLeak, snapshot.AlertXID, snapshot.AlertHanging, snapshot.AlertThrottled, snapshot.AlertDriver,
-}
+// lost are the alerts about what is no longer there.
+var lost = []snapshot.AlertKind{snapshot.AlertLost, snapshot.AlertDriver, snapshot.AlertHanging, snapshot.AlertECC}
+
+// alertOrder is the worst first.
+var alertOrder = slices.Concat([]snapshot.AlertKind{snapshot.AlertOutOfMemory, snapshot.AlertFullIn}, lost,
+	[]snapshot.AlertKind{snapshot.AlertLeak, snapshot.AlertXID, snapshot.AlertThrottled, snapshot.AlertLowMemory})
 
 func alertRank(kind snapshot.AlertKind) int {
 	if i := slices.Index(alertOrder, kind); i >= 0 {
@@ -68,6 +69,9 @@ func (l *Line) figure(by Sort) float64 {
 			return -full.Median.Seconds()
 		}
 	}
+	if l.Box == "" { // of GPUs that others use, too
+		return known(l.GPU.Memory.Used)
+	}
 	if v, ok := l.Used(); ok {
 		return v
 	}
@@ -76,6 +80,9 @@ func (l *Line) figure(by Sort) float64 {
 
 // step is how far a figure moves before its line does.
 func (l *Line) step(by Sort) float64 {
+	if l.Box == "" && by != ByUtilization {
+		return .05 * float64(l.GPU.Memory.Used.Or(0))
+	}
 	switch by {
 	case ByFree, ByCached:
 		return .05 * float64(l.GPU.Memory.Total.Or(0))
@@ -114,7 +121,7 @@ func (o *order) sort(lines []Line, by Sort) {
 	o.placed = placed
 	slices.SortStableFunc(lines, func(a, b Line) int {
 		if by == ByWorst {
-			if d := cmp.Or(cmp.Compare(a.class(), b.class()), cmp.Compare(alertRank(a.Alert), alertRank(b.Alert))); d != 0 {
+			if d := cmp.Or(cmp.Compare(a.class(), b.class()), cmp.Compare(alertRank(a.Alert), alertRank(b.Alert)), cmp.Compare(b.Idle.Or(0), a.Idle.Or(0))); d != 0 {
 				return d
 			}
 		}

@@ -31,9 +31,14 @@ func TestWorstFirst(t *testing.T) {
 	down.State, lost.GPU.State = Down, snapshot.GPULost
 	full.Alert, full.Severity = snapshot.AlertFullIn, snapshot.Urgent
 	leak.Alert = snapshot.AlertLeak
-	lines := []Line{lineWith("calm", 10), unknown, leak, lost, lineWith("busy", 80), down, full}
+	oom, idle, idler := lineWith("oom", 5), lineWith("idle", 60), lineWith("idler", 20)
+	oom.Alert = snapshot.AlertOutOfMemory
+	idle.Idle, idler.Idle = quantity.From(1, quantity.Computed), quantity.From(2, quantity.Computed)
+	low := lineWith("low", 99) // full is normal
+	low.Alert, low.Severity = snapshot.AlertLowMemory, snapshot.Urgent
+	lines := []Line{lineWith("calm", 10), unknown, low, leak, lost, idle, lineWith("busy", 98), down, full, idler, oom}
 	Order(lines, ByWorst)
-	if got := names(lines); got != "full down lost leak busy calm unknown" {
+	if got := names(lines); got != "oom full down lost idler idle leak low busy calm unknown" {
 		t.Errorf("order: %s", got)
 	}
 	Order(lines, ByFree)

@@ -15,33 +15,46 @@ type Picture struct {
 	Time      time.Time // by the clock of the source
 	Unit      Unit      // GPUs or Boxes
 	Lines     []Line
+	Queries   string       // Recorded or Raw; "": no engine is asked
 	Down      snapshot.Int // boxes that do not answer; unknown where they are more than lines
 	Simulated bool
 	Problems  []string // what could not be had, and what to do about it
 }
 
-// Totals are the sums over all GPUs that answer.
+// How an engine is asked: for the series of recording rules, or for what the rules say.
+const (
+	Recorded = "recorded"
+	Raw      = "raw"
+)
+
+// Totals are the sums over all GPUs that answer. Where the filter names users or jobs, what
+// is used and its parts are those of their processes, and Own is set.
 type Totals struct {
+	Own               bool
 	GPUs, Boxes, Down snapshot.Int
 	Memory            snapshot.Memory
 	Parts             snapshot.Parts
 	Problems          []string
 }
 
-// Line is a GPU or a box.
+// Line is a GPU or a box, or what the processes of a user or of a job have: then Box is
+// empty.
 type Line struct {
 	Box  string // names the box to its source: Prometheus' instance, or ssh's destination
 	Host string // the box's own name, where it is another one
 	// GPU is the GPU or, of a box, the sum of its GPUs, with the index -1.
 	GPU  snapshot.GPU
-	GPUs int // of a box
+	GPUs int // of a box, or on which these processes run
+	// Idle is how many of the GPUs hold memory and run nothing. Boxes and Jobs are those of
+	// a user's or a job's processes.
+	Idle, Boxes, Jobs snapshot.Int
 
 	State    State
 	Since    time.Time // of the newest figures, where these are old
 	Why      string    // of a state that is not OK
 	Alert    snapshot.AlertKind
 	Severity snapshot.Severity
-	// User and Program have most of the memory, of a GPU.
+	// User, Program and Job have most of the memory of a GPU, or are whose line it is.
 	User, Program, Job string
 }
 
@@ -59,6 +72,9 @@ const (
 
 // Name is the box's name, without the port of its exporter.
 func (l *Line) Name() string {
+	if l.Box == "" {
+		return cmp.Or(l.Job, l.User)
+	}
 	if l.Host != "" {
 		return l.Host
 	}
@@ -77,7 +93,12 @@ func (l *Line) StateWord() string {
 }
 
 // key identifies a line.
-func (l *Line) key() string { return l.Box + "\x00" + l.GPU.UUID }
+func (l *Line) key() string {
+	if l.Box == "" {
+		return l.User + "\x00" + l.Job
+	}
+	return l.Box + "\x00" + l.GPU.UUID
+}
 
 // Used is the used share of the memory, false where it is unknown.
 func (l *Line) Used() (float64, bool) {

@@ -111,6 +111,12 @@ func (p *Prometheus) search(ctx context.Context) (found asking, err error) {
 	if found.jobs, err = values("job", since); err != nil {
 		return found, err
 	}
+	// Series that ended hours ago have a name, too.
+	rules, err := p.ask(ctx, "count("+recordedShare+")", time.Time{})
+	if err != nil {
+		return found, err
+	}
+	found.recorded = len(rules) > 0
 	simulated, err := values("simulated", since)
 	found.simulated = slices.Contains(simulated, "true")
 	return found, err

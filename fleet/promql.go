@@ -15,6 +15,7 @@ type asking struct {
 	exporters []*exporter // those that there are
 	jobs      []string    // Prometheus' names of what scrapes them
 	simulated bool        // some box is simulated
+	recorded  bool        // the engine has the rules of contrib/prometheus/rules.yml
 	query     Query
 	within    string // a matcher of the few instances that the filter leaves; "": of all
 }
@@ -156,9 +157,26 @@ func (a *asking) ranked() string {
 	case ByUtilization:
 		s = figure(utilization)
 	default:
-		s = "(" + figure(used) + ") / (" + figure(total) + ")"
+		s = a.share(figure)
 	}
 	return a.top(s)
+}
+
+// share is the used part of the memory. The rules know vramscope's exporter alone.
+func (a *asking) share(figure func(field) string) string {
+	recorded := map[Unit]string{GPUs: "max by (instance,uuid) (gpu:vramscope_memory_used:ratio{" + a.within + "})", Boxes: "max by (instance) (" + recordedShare + "{" + a.within + "})"}[a.query.Unit]
+	if a.recorded && len(a.exporters) == 1 {
+		return a.filtered(recorded, map[Unit]string{GPUs: byGPU, Boxes: "instance"}[a.query.Unit])
+	}
+	return "(" + figure(used) + ") / (" + figure(total) + ")"
+}
+
+// queries is how the engine is asked.
+func (a *asking) queries() string {
+	if a.recorded {
+		return Recorded
+	}
+	return Raw
 }
 
 // top is the greatest of an expression, "" of none.
@@ -187,7 +205,21 @@ func (a *asking) problems() map[field]string {
 		"down":  a.top(a.down()),
 		"old":   a.top(fmt.Sprintf("max by (instance) (abs(timestamp(%[1]s{%[2]s}) - %[1]s{%[2]s}) > %[3]d)", exported(metric.LastSample), a.within, oldest)),
 	}
+	if a.query.Sort == ByWorst || a.query.Filter.ByState() {
+		all["idle"] = a.top(filter(a.idleBy(by)))
+	}
 	return all
+}
+
+// idleBy is the GPUs that hold memory and run nothing, with 1, or how many of a box.
+func (a *asking) idleBy(by string) string {
+	switch {
+	case by == byGPU:
+		return a.idle() + " * 0 + 1"
+	case a.recorded && len(a.exporters) == 1:
+		return "max by (instance) (" + recordedIdleGPUs + "{" + a.within + "})"
+	}
+	return "count by (instance) (" + a.idle() + ")"
 }
 
 // moving are the boxes among some whose figures go on: what is old there is their clock.
@@ -267,6 +299,11 @@ func (a *asking) totals() map[field]string {
 			all[f] = "sum(" + s + ")"
 		}
 	}
+	if a.own() {
+		for f := range parts {
+			all[f] = "sum(" + a.held(f, "") + ")"
+		}
+	}
 	all[count] = "count(" + each(total) + ")"
 	boxes := a.filtered(a.up(), "instance")
 	if s := a.down(); s != "" {
@@ -276,6 +313,9 @@ func (a *asking) totals() map[field]string {
 	all["boxes"] = "count(" + boxes + ")"
 	return all
 }
+
+// own reports whether sums are those of the processes that the filter names.
+func (a *asking) own() bool { return a.query.Filter.ofPeople() && a.exporters[0].people }
 
 // more are matchers after another one.
 func more(matchers string) string {

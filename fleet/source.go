@@ -41,12 +41,28 @@ type Query struct {
 // Unit is what a line stands for.
 type Unit uint8
 
-// The units. Fitting is a GPU where all of them are in view, else a box.
+// The units. Fitting is a GPU where all of them are in view, else a box. A user or a job
+// has what its own processes have.
 const (
 	Fitting Unit = iota
 	GPUs
 	Boxes
+	Users
+	Jobs
 )
+
+// Word is the name of a unit.
+func (u Unit) Word() string {
+	return [...]string{Fitting: "", GPUs: "GPUs", Boxes: "boxes", Users: "users", Jobs: "jobs"}[u]
+}
+
+// Next is the unit after this one.
+func (u Unit) Next() Unit {
+	return [...]Unit{Fitting: Boxes, Boxes: GPUs, GPUs: Users, Users: Jobs, Jobs: Boxes}[u]
+}
+
+// OfProcesses reports whether lines are sums of processes, not GPUs.
+func (u Unit) OfProcesses() bool { return u >= Users }
 
 // Sort is the order of the lines.
 type Sort uint8

@@ -29,6 +29,9 @@ func (s *SSH) Look(_ context.Context, q Query) (*Picture, error) {
 			pic.Unit = Boxes
 		}
 	}
+	if q.Unit.OfProcesses() {
+		pic.Lines = s.shares(q)
+	}
 	for _, b := range s.boxes {
 		l, snap := b.line(now)
 		if snap == nil {
@@ -38,7 +41,7 @@ func (s *SSH) Look(_ context.Context, q Query) (*Picture, error) {
 			if l.State == Down {
 				down++
 			}
-			if q.Filter.state(&l) {
+			if !q.Unit.OfProcesses() && q.Filter.state(&l) {
 				pic.Lines = append(pic.Lines, l)
 			}
 			continue
@@ -47,7 +50,7 @@ func (s *SSH) Look(_ context.Context, q Query) (*Picture, error) {
 		if skew := b.clock(); skew > mostSkew || skew < -mostSkew {
 			pic.Problems = append(pic.Problems, fmt.Sprintf("the clock of %s differs by %s", l.Name(), quantity.BriefDuration(max(skew, -skew).Round(time.Second))))
 		}
-		if !q.Filter.matches(l.Name(), snap.Rows) {
+		if q.Unit.OfProcesses() || !q.Filter.matches(l.Name(), snap.Rows) {
 			continue
 		}
 		all := linesOf(l, snap)
@@ -83,6 +86,7 @@ func linesOf(box Line, snap *snapshot.Snapshot) []Line {
 	for i := range snap.GPUs {
 		l := box
 		l.GPU, l.GPUs = snap.GPUs[i], 1
+		l.Idle = idleGPU(&l.GPU)
 		for j := range snap.Alerts {
 			if a := &snap.Alerts[j]; a.GPUUUID == l.GPU.UUID {
 				l.worse(a.Kind, a.Severity)
@@ -104,7 +108,7 @@ func linesOf(box Line, snap *snapshot.Snapshot) []Line {
 
 // worse takes an alert if it is worse than the one there is.
 func (l *Line) worse(kind snapshot.AlertKind, severity snapshot.Severity) {
-	if l.Alert == "" || severity > l.Severity || severity == l.Severity && alertRank(kind) < alertRank(l.Alert) {
+	if l.Alert == "" || alertRank(kind) < alertRank(l.Alert) || kind == l.Alert && severity > l.Severity {
 		l.Alert, l.Severity = kind, severity
 	}
 }
@@ -114,6 +118,9 @@ func boxLine(box Line, gpus []Line) Line {
 	box.GPUs = len(gpus)
 	busy, known := 0, 0
 	for i := range gpus {
+		if n, ok := gpus[i].Idle.Value(); ok {
+			box.Idle = quantity.From(box.Idle.Or(0)+n, quantity.Computed)
+		}
 		sum(&box.GPU, &gpus[i].GPU)
 		if u, ok := gpus[i].GPU.Utilization.Value(); ok {
 			busy, known = busy+u, known+1
@@ -132,7 +139,7 @@ func boxLine(box Line, gpus []Line) Line {
 func (s *SSH) Totals(_ context.Context, q Query) (Totals, error) {
 	now := s.now()
 	var (
-		all                snapshot.GPU
+		all, own           snapshot.GPU
 		boxes, down, count int
 	)
 	for _, b := range s.boxes {
@@ -151,6 +158,12 @@ func (s *SSH) Totals(_ context.Context, q Query) (Totals, error) {
 		if snap == nil {
 			continue
 		}
+		for i := range snap.Rows {
+			row := &snap.Rows[i]
+			if q.Filter.ofPeople() && q.Filter.matches(l.Name(), snap.Rows[i:i+1]) {
+				sum(&own, &snapshot.GPU{Memory: snapshot.Memory{Used: row.Used}, Parts: partsOf(row.Used, row.Allocated, row.Cached, row.Fragmented, row.Returnable)})
+			}
+		}
 		for i := range snap.GPUs {
 			if snap.GPUs[i].Memory.Used.Known() && passes(q.Filter, l.Name(), snap.GPUs[i].UUID, snap) { // else it would count in the total alone
 				count++
@@ -159,7 +172,10 @@ func (s *SSH) Totals(_ context.Context, q Query) (Totals, error) {
 		}
 	}
 	known := func(n int) snapshot.Int { return quantity.From(n, quantity.Computed) }
-	return Totals{GPUs: known(count), Boxes: known(boxes), Down: known(down), Memory: all.Memory, Parts: all.Parts}, nil
+	if q.Filter.ofPeople() {
+		all.Memory.Used, all.Parts = own.Memory.Used, own.Parts
+	}
+	return Totals{Own: q.Filter.ofPeople(), GPUs: known(count), Boxes: known(boxes), Down: known(down), Memory: all.Memory, Parts: all.Parts}, nil
 }
 
 // errNoPast is the error of a moment in the past.

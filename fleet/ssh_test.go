@@ -97,7 +97,16 @@ esac`, "good", "newer", "driverless", "older", "refusing", "alice@bare")
 		t.Errorf("carol's: %d lines", len(pic.Lines))
 	}
 	carols, _ := ParseFilter("user=carol host=good")
-	if sums, err := s.Totals(t.Context(), Query{Filter: carols}); err != nil || sums.GPUs.Or(0) != 1 {
+	var hers snapshot.GPU
+	for _, row := range snapshottest.DrawnBox().Rows {
+		if row.User == "carol" {
+			sum(&hers, &snapshot.GPU{Memory: snapshot.Memory{Used: row.Used}})
+		}
+	}
+	if users, err := s.Look(t.Context(), Query{Lines: 9, Unit: Users, Filter: carols}); err != nil || len(users.Lines) != 1 || users.Lines[0].GPU.Memory.Used.Or(0) != hers.Memory.Used.Or(1) || users.Lines[0].GPUs != 1 || users.Lines[0].Name() != "carol" {
+		t.Errorf("carol has %v: %+v, %v", hers.Memory.Used, users, err)
+	}
+	if sums, err := s.Totals(t.Context(), Query{Filter: carols}); err != nil || sums.GPUs.Or(0) != 1 || !sums.Own || sums.Memory.Used.Or(0) != hers.Memory.Used.Or(1) {
 		t.Errorf("carol's: %+v, %v", sums, err)
 	}
 	if room, err := s.Room(t.Context(), RoomQuery{Need: 1, Count: 1, Boxes: 9, Filter: carols}); err != nil || room.Judged != 1 {

@@ -28,7 +28,7 @@ func (p *Prometheus) Totals(ctx context.Context, q Query) (Totals, error) {
 		}
 		return quantity.From(0, quantity.Computed) // an empty vector is none
 	}
-	t := Totals{Memory: memoryOf(values), GPUs: counted(count), Boxes: counted("boxes"), Down: counted("down"), Problems: problemsOf(failed)}
+	t := Totals{Own: a.own(), Memory: memoryOf(values), GPUs: counted(count), Boxes: counted("boxes"), Down: counted("down"), Problems: problemsOf(failed)}
 	t.Parts = partsOf(t.Memory.Used, amount(values, allocated), amount(values, cached), amount(values, fragmented), amount(values, returnable))
 	return t, nil
 }

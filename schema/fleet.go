@@ -14,6 +14,8 @@ type Fleet struct {
 	Time      Time        `json:"time"` // by the engine's clock
 	Source    Text        `json:"source"`
 	Simulated bool        `json:"simulated"` // some of it is
+	View      string      `json:"view"`
+	Queries   Text        `json:"queries"` // recorded or raw; null: no engine is asked
 	Totals    FleetTotals `json:"totals"`
 	Lines     []FleetLine `json:"lines"` // worst first
 	Problems  []Text      `json:"problems"`
@@ -24,6 +26,7 @@ type FleetTotals struct {
 	Boxes           snapshot.Int   `json:"boxes"`
 	BoxesDown       snapshot.Int   `json:"boxes_down"`
 	GPUs            snapshot.Int   `json:"gpus"`
+	Own             bool           `json:"own"` // used memory and its parts are those of the filter's users' and jobs' processes
 	Memory          Memory         `json:"memory"`
 	AllocatedBytes  snapshot.Bytes `json:"allocated_bytes"`
 	FragmentedBytes snapshot.Bytes `json:"fragmented_bytes"`
@@ -31,7 +34,8 @@ type FleetTotals struct {
 }
 
 // FleetLine is a GPU, or a box: then gpu and uuid are null, and figures are those of its
-// GPUs together.
+// GPUs together. Of a user or a job, box is null, too, used memory and its parts are those
+// of the processes, and the rest is of the GPUs on which these run.
 type FleetLine struct {
 	Box                Text           `json:"box"`
 	Target             Text           `json:"target"` // what names the box to the source
@@ -54,6 +58,9 @@ type FleetLine struct {
 	User               Text           `json:"user"`
 	Program            Text           `json:"program"`
 	Job                Text           `json:"job"`
+	Boxes              snapshot.Int   `json:"boxes"` // of a user or a job, as is jobs
+	Jobs               snapshot.Int   `json:"jobs"`
+	IdleGPUs           snapshot.Int   `json:"idle_gpus"` // that hold memory and run nothing
 }
 
 // MemoryOf converts a frame buffer.

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -41,6 +42,9 @@ func fleetTable(pic *fleet.Picture, t *fleet.Totals, filter fleet.Filter, signs 
 			l.StateWord(), fleetNote(l),
 		})
 	}
+	if pic.Unit.OfProcesses() {
+		g = shareGrid(pic, signs)
+	}
 	var lines []string
 	if pic.Simulated {
 		lines = append(lines, "SIMULATED")
@@ -54,10 +58,38 @@ func fleetTable(pic *fleet.Picture, t *fleet.Totals, filter fleet.Filter, signs 
 	default:
 		lines = append(lines, "no GPU")
 	}
+	if pic.Queries == fleet.Raw && pic.Unit.OfProcesses() {
+		lines = append(lines, "", "by raw queries: the engine lacks the rules of contrib/prometheus/rules.yml")
+	}
 	for _, problem := range pic.Problems {
 		lines = append(lines, "! "+text.Clean(problem))
 	}
 	return cutLines(lines, width, signs.Ellipsis)
+}
+
+// shareGrid is what users or jobs have.
+func shareGrid(pic *fleet.Picture, signs Signs) grid {
+	g := grid{columns: []column{{"USER", false, 8}, {"JOBS", true, 4}, {"BOXES", true, 5}, {"GPUS", true, 4}, {"IDLE", true, 4}, {"USED", true, 5}, {"ALLOC", true, 5}, {"FLUSH", true, 5}, {"UTIL", true, 4}}}
+	if pic.Unit == fleet.Jobs {
+		g.columns[0].title, g.columns[1] = "JOB", column{"USER", false, 8}
+	}
+	number := func(n snapshot.Int) string {
+		if v, ok := n.Value(); ok {
+			return strconv.Itoa(v)
+		}
+		return signs.Dash
+	}
+	word := func(s string) string { return oneWord(cmp.Or(s, signs.Dash)) }
+	for i := range pic.Lines {
+		l := &pic.Lines[i]
+		first, second := word(l.User), number(l.Jobs)
+		if pic.Unit == fleet.Jobs {
+			first, second = word(l.Job), word(l.User)
+		}
+		g.rows = append(g.rows, []string{first, second, number(l.Boxes), strconv.Itoa(l.GPUs), number(l.Idle), signs.bytes(l.GPU.Memory.Used),
+			signs.bytes(l.GPU.Parts.Allocated), signs.bytes(l.GPU.Parts.Returnable), string(cell.AppendPercent(nil, l.GPU.Utilization, signs.Dash))})
+	}
+	return g
 }
 
 // fleetSums is the fleet in a sentence.
@@ -69,7 +101,11 @@ func fleetSums(t *fleet.Totals, signs Signs) string {
 	if n, ok := t.GPUs.Value(); ok {
 		gpus = text.Plural(n, "GPU", "GPUs")
 	}
-	s := fmt.Sprintf("%s, %d down, %s: %s of %s used", boxes, t.Down.Or(0), gpus, signs.bytes(t.Memory.Used), signs.bytes(t.Memory.Total))
+	used := "used"
+	if t.Own {
+		used = "used by the processes of the filter"
+	}
+	s := fmt.Sprintf("%s, %d down, %s: %s of %s %s", boxes, t.Down.Or(0), gpus, signs.bytes(t.Memory.Used), signs.bytes(t.Memory.Total), used)
 	return s + fmt.Sprintf(", %s allocated, %s cached", signs.bytes(t.Parts.Allocated), signs.bytes(t.Parts.Returnable))
 }
 
@@ -80,6 +116,8 @@ func fleetNote(l *fleet.Line) string {
 		return text.Clean(l.Why)
 	case l.Alert == snapshot.AlertFullIn && l.GPU.FullIn != nil:
 		return "full in " + cell.UntilFull(*l.GPU.FullIn)
+	case l.Alert == "" && l.Idle.Or(0) > 0:
+		return strings.TrimSpace(fmt.Sprintf("%d idle  %s", l.Idle.Or(0), text.Clean(l.User+" "+l.Program)))
 	case l.Alert != "":
 		return strings.ReplaceAll(text.Clean(string(l.Alert)), "_", " ")
 	}
@@ -88,18 +126,19 @@ func fleetNote(l *fleet.Line) string {
 
 func fleetDocument(name string, pic *fleet.Picture, t *fleet.Totals) schema.Fleet {
 	doc := schema.Fleet{
-		Schema: schema.FleetVersion, Time: schema.Time(pic.Time), Source: schema.Text(name), Simulated: pic.Simulated,
-		Totals: schema.FleetTotals{Boxes: t.Boxes, BoxesDown: t.Down, GPUs: t.GPUs, Memory: schema.MemoryOf(t.Memory), AllocatedBytes: t.Parts.Allocated, FragmentedBytes: t.Parts.Fragmented, ReturnableBytes: t.Parts.Returnable},
+		Schema: schema.FleetVersion, Time: schema.Time(pic.Time), Source: schema.Text(name), Simulated: pic.Simulated, View: strings.ToLower(pic.Unit.Word()), Queries: schema.Text(pic.Queries),
+		Totals: schema.FleetTotals{Boxes: t.Boxes, BoxesDown: t.Down, GPUs: t.GPUs, Own: t.Own, Memory: schema.MemoryOf(t.Memory), AllocatedBytes: t.Parts.Allocated, FragmentedBytes: t.Parts.Fragmented, ReturnableBytes: t.Parts.Returnable},
 		Lines:  []schema.FleetLine{}, Problems: schema.Texts(pic.Problems),
 	}
 	for i := range pic.Lines {
 		l := &pic.Lines[i]
 		g := &l.GPU
 		line := schema.FleetLine{
-			Box: schema.Text(l.Name()), Target: schema.Text(l.Box), UUID: schema.Text(g.UUID), Name: schema.Text(g.Name), GPUs: l.GPUs, State: l.StateWord(),
+			Box: schema.Text(boxName(l)), Target: schema.Text(l.Box), UUID: schema.Text(g.UUID), Name: schema.Text(g.Name), GPUs: l.GPUs, State: l.StateWord(),
 			Reason: schema.Text(l.Why), Memory: schema.MemoryOf(g.Memory), AllocatedBytes: g.Parts.Allocated, FragmentedBytes: g.Parts.Fragmented,
 			ReturnableBytes: g.Parts.Returnable, UtilizationPercent: g.Utilization, TemperatureCelsius: g.Temperature, PowerWatts: g.Power,
 			FullIn: schema.FullInOf(g.FullIn), Alert: schema.Text(l.Alert), User: schema.Text(l.User), Program: schema.Text(l.Program), Job: schema.Text(l.Job),
+			Boxes: l.Boxes, Jobs: l.Jobs, IdleGPUs: l.Idle,
 		}
 		if g.Index >= 0 {
 			line.GPU = &g.Index
@@ -110,6 +149,14 @@ func fleetDocument(name string, pic *fleet.Picture, t *fleet.Totals) schema.Flee
 		doc.Lines = append(doc.Lines, line)
 	}
 	return doc
+}
+
+// boxName is the name of a line's box, "" of a user or a job.
+func boxName(l *fleet.Line) string {
+	if l.Box == "" {
+		return ""
+	}
+	return l.Name()
 }
 
 func roomTable(q *fleet.RoomQuery, r *fleet.Room, verdict headroom.Verdict, signs Signs, width int) string {

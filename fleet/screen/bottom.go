@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"vramscope/fleet"
 	"vramscope/internal/quantity"
 	"vramscope/internal/text"
 	"vramscope/ui/cell"
@@ -74,10 +73,7 @@ func (m *model) keys(l *cell.Line) {
 		case "open":
 			name = "Enter"
 		case "boxes":
-			name = "Tab"
-			if p := m.view.Picture; p != nil && p.Unit == fleet.Boxes {
-				hint = "GPUs"
-			}
+			name, hint = "Tab", m.unit().Next().Word()
 		}
 		if l.Used() > 1 {
 			l.Skip(2)

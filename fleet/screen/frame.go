@@ -86,6 +86,9 @@ func (m *model) header(l *cell.Line) {
 		l.Put(s.Badge, "SIMULATED")
 	}
 	var items []cell.Span
+	if word := m.unit().Word(); word != "" {
+		items = append(items, cell.Span{s.Key, word})
+	}
 	if t := m.view.Totals; t != nil {
 		if n, ok := t.Boxes.Value(); ok {
 			items = append(items, cell.Span{s.Text, text.Plural(n, "box", "boxes")})
@@ -99,6 +102,9 @@ func (m *model) header(l *cell.Line) {
 	}
 	if f := m.place.Filter.String(); f != "" {
 		items = append(items, cell.Span{s.Badge, "filter: " + m.look.Glyphs.Words(f)})
+	}
+	if p := m.view.Picture; p != nil && p.Queries == fleet.Raw {
+		items = append(items, cell.Span{s.Dim, "raw queries"})
 	}
 	items = append(items, cell.Span{s.Dim, m.look.Glyphs.Words(m.name)})
 	for _, item := range items {
@@ -125,7 +131,11 @@ func (m *model) totals(l *cell.Line) {
 	s, g := &m.look.Styles, &m.look.Glyphs
 	t := m.view.Totals
 	l.Skip(1)
-	l.Put(s.Header, "ALL ")
+	label := "ALL "
+	if t != nil && t.Own {
+		label = "OWN "
+	}
+	l.Put(s.Header, label)
 	if t == nil || !t.Memory.Used.Known() {
 		words := "asking" + g.Ellipsis
 		if m.view.Err != nil || t != nil {
@@ -187,7 +197,9 @@ func (m *model) helpLines(height int) []string {
 		add(keys, b.does)
 	}
 	add("", "")
-	add("worst", "urgent alerts, down boxes, lost GPUs, other alerts, the fullest")
+	add("worst", "out of memory, full soon, lost, idle with memory, other alerts")
+	add("OWN", "what the processes of the filter's user or job have")
+	add("raw", "the engine lacks contrib/prometheus/rules.yml: slower")
 	add("state=", "down, lost, alert, full or idle")
 	add("FLUSH", "cached memory that a flush frees; "+m.look.Glyphs.Words("– is unknown"))
 	add("NOTE", "the worst alert, else who has most of the GPU's memory")

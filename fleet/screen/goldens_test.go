@@ -58,6 +58,25 @@ func drawnList() []fleet.Line {
 	return lines
 }
 
+// drawnShares are users or jobs.
+func drawnShares(unit fleet.Unit) []fleet.Line {
+	var lines []fleet.Line
+	for i, user := range []string{"alice", "bob", "carol", ""} {
+		l := drawnGPU("", -1, quantity.Bytes(61-7*i), quantity.Bytes(40-5*i), 2, quantity.Bytes(9-2*i))
+		l.Box, l.GPU.UUID, l.Job, l.User, l.Program = "", "", "", user, ""
+		l.GPUs, l.Boxes, l.Idle, l.Jobs = 3, quantity.From(2, quantity.Computed), quantity.From(max(1-i, 0), quantity.Computed), quantity.From(i, quantity.Computed)
+		if unit == fleet.Jobs && user != "" {
+			l.Job = fmt.Sprint(40123 + i)
+		}
+		lines = append(lines, l)
+	}
+	return lines
+}
+
+func showing(m *model, unit fleet.Unit) {
+	m.place.Unit, m.view.Picture.Unit, m.view.Picture.Queries, m.view.Totals.Own = unit, unit, fleet.Raw, unit == fleet.Jobs
+}
+
 // TestScreens are the screens, as text.
 func TestScreens(t *testing.T) {
 	states := []struct {
@@ -76,6 +95,8 @@ func TestScreens(t *testing.T) {
 		}},
 		{"silent", drawnList()[:5], func(_ *testing.T, m *model) { m.view.Err = errors.New("not reached: connection refused") }},
 		{"opening", drawnList()[:5], func(t *testing.T, m *model) { m.type_(t, "down", "enter") }},
+		{"users", drawnShares(fleet.Users), func(_ *testing.T, m *model) { showing(m, fleet.Users) }},
+		{"jobs", drawnShares(fleet.Jobs), func(_ *testing.T, m *model) { showing(m, fleet.Jobs) }},
 		{"help", nil, func(t *testing.T, m *model) { m.type_(t, "?") }},
 	}
 	draw := func(t *testing.T, width, height int, lines []fleet.Line, do func(*testing.T, *model), ascii bool) []string {

@@ -198,7 +198,7 @@ func TestEveryEndRestoresTheTerminal(t *testing.T) {
 			j.screen.Resize(120, 30)
 			j.mu.Unlock()
 			j.size(120, 30)
-			j.until("the last size", func() bool { return strings.Contains(j.text(), "Tab boxes") })
+			j.until("the last size", func() bool { return strings.Contains(j.text(), "Tab users") })
 			j.press("q")
 		}},
 		"stalled": {"calm", 0, func(j *journey) {

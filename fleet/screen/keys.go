@@ -31,11 +31,11 @@ func init() { // help draws bindings and is one of them
 		{[]string{"?", "f1", "h"}, "? F1", "this help", "help", (*model).showHelp},
 		{[]string{"q", "f10", "ctrl+c"}, "q F10", "quit", "quit", (*model).quit},
 		{[]string{"enter"}, "Enter", "open the box: its GPUs, processes and past; Esc returns", "open", (*model).open},
+		{[]string{"tab", "b"}, "Tab b", "a line is a box, a GPU, a user or a job", "boxes", (*model).nextUnit},
 		{[]string{"o"}, "o", "ssh -t BOX vramscope, after a question", "ssh", (*model).askShell},
 		{[]string{"/", "f", "f3", "f4", "\\"}, "/ f F4", "filter: a host, user or job; host= user= job= state=", "filter", (*model).askFilter},
 		{[]string{"s", "f6"}, "s S F6", "sort: worst, used, free, cached, utilization", "sort", func(m *model) tea.Cmd { return m.sort(1) }},
 		{[]string{"S"}, "", "", "", func(m *model) tea.Cmd { return m.sort(-1) }},
-		{[]string{"tab", "b"}, "Tab b", "a line is a GPU, or a box", "boxes", (*model).toggleUnit},
 		{[]string{"!"}, "!", "the next problem of those above the keys", "", (*model).nextProblem},
 		{[]string{"r"}, "r", "ask now", "", func(m *model) tea.Cmd { m.poller.Again(); return nil }},
 		{[]string{"up", "k"}, "↑ ↓ j k", "line", "", to(-1)},
@@ -99,12 +99,8 @@ func (m *model) change(what func(*Place)) tea.Cmd {
 	return nil
 }
 
-func (m *model) toggleUnit() tea.Cmd {
-	return m.change(func(p *Place) {
-		if p.Unit = fleet.Boxes; m.view.Picture != nil && m.view.Picture.Unit == fleet.Boxes {
-			p.Unit = fleet.GPUs
-		}
-	})
+func (m *model) nextUnit() tea.Cmd {
+	return m.change(func(p *Place) { p.Unit = m.unit().Next() })
 }
 
 func (m *model) back() tea.Cmd {
@@ -136,7 +132,7 @@ func (m *model) chosen() *fleet.Line {
 // askShell asks before ssh is run. The name comes from a label, which anybody may have set.
 func (m *model) askShell() tea.Cmd {
 	l := m.chosen()
-	if l == nil {
+	if l == nil || l.Box == "" {
 		m.say("there is no box to open")
 		return nil
 	}

@@ -1,7 +1,10 @@
 package screen
 
 import (
+	"cmp"
+	"fmt"
 	"strconv"
+	"strings"
 
 	"vramscope/fleet"
 	"vramscope/sampler/snapshot"
@@ -53,10 +56,10 @@ func (m *model) columns() columns {
 func (m *model) titles(l *cell.Line, c columns) (legend bool) {
 	s := &m.look.Styles
 	l.Skip(1)
-	l.Left(s.Header, "BOX", c.name, "")
+	l.Left(s.Header, cmp.Or(map[fleet.Unit]string{fleet.Users: "USER", fleet.Jobs: "JOB"}[m.unit()], "BOX"), c.name, "")
 	l.Skip(1)
 	title := "GPU"
-	if p := m.view.Picture; p != nil && p.Unit == fleet.Boxes {
+	if p := m.view.Picture; p != nil && p.Unit != fleet.GPUs {
 		title = "n"
 	}
 	l.Right(s.Header, title, c.gpu)
@@ -91,7 +94,11 @@ func (m *model) writeLine(l *cell.Line, line *fleet.Line, c columns, cursor bool
 		mark, name = ">", s.Cursor
 	}
 	l.Put(s.Strong, mark)
-	l.Left(name, g.Words(line.Name()), c.name, g.Ellipsis)
+	title := line.Name()
+	if m.unit() == fleet.Jobs {
+		title = line.Job
+	}
+	l.Left(name, g.Words(cmp.Or(title, g.Dash)), c.name, g.Ellipsis)
 	l.Skip(1)
 	r := line.GPU
 	switch {
@@ -164,6 +171,9 @@ func (m *model) note(l *cell.Line, line *fleet.Line) {
 	cells := m.width - l.Used() - 1
 	put := func(style themes.Style, words string) { l.Put(style, text.Cut("! "+words, cells, g.Ellipsis)) }
 	switch {
+	case line.Box == "":
+		l.Skip(2)
+		l.Put(s.Dim, text.Cut(g.Words(m.shareNote(line)), cells-2, g.Ellipsis))
 	case line.State != fleet.OK:
 		put(s.Warning, g.Words(line.Why))
 	case line.Alert != "":
@@ -176,6 +186,12 @@ func (m *model) note(l *cell.Line, line *fleet.Line) {
 			l.Skip(3)
 			l.Put(s.Dim, text.Cut(g.Words(line.User+" "+line.Program), rest, g.Ellipsis))
 		}
+	case line.Idle.Or(0) > 0:
+		words := "idle"
+		if line.GPUs > 1 {
+			words = fmt.Sprintf("%d GPUs idle", line.Idle.Or(0))
+		}
+		l.Put(s.Warning, text.Cut(g.Words(strings.TrimSpace("! "+words+"   "+line.User+" "+line.Program)), cells, g.Ellipsis))
 	default:
 		l.Skip(2)
 		owner := line.User
@@ -187,6 +203,24 @@ func (m *model) note(l *cell.Line, line *fleet.Line) {
 		}
 		l.Put(s.Dim, text.Cut(g.Words(owner), cells-2, g.Ellipsis))
 	}
+}
+
+// shareNote says where a user's or a job's processes are. What waits for its user comes first.
+func (m *model) shareNote(line *fleet.Line) string {
+	var words []string
+	if n := line.Idle.Or(0); n > 0 {
+		words = append(words, strconv.Itoa(n)+" idle")
+	}
+	if m.unit() == fleet.Jobs {
+		words = append(words, line.User)
+	}
+	if n, ok := line.Boxes.Value(); ok {
+		words = append(words, text.Plural(n, "box", "boxes"))
+	}
+	if n, ok := line.Jobs.Value(); ok && m.unit() == fleet.Users {
+		words = append(words, text.Plural(n, "job", "jobs"))
+	}
+	return strings.Join(words, "  ")
 }
 
 func (m *model) alertNote(line *fleet.Line, cells int) string {

@@ -27,10 +27,15 @@ type Place struct {
 	lines  int // how many are asked for beyond those in view
 }
 
-// Key identifies a line.
-type Key struct{ Box, UUID string }
+// Key identifies a line: of a GPU, or of what a user or a job has.
+type Key struct{ Box, UUID, User, Job string }
 
-func keyOf(l *fleet.Line) Key { return Key{l.Box, l.GPU.UUID} }
+func keyOf(l *fleet.Line) Key {
+	if l.Box == "" {
+		return Key{User: l.User, Job: l.Job}
+	}
+	return Key{Box: l.Box, UUID: l.GPU.UUID}
+}
 
 // model is the tea.Model. Update draws the frame where something changed.
 type model struct {
@@ -174,6 +179,14 @@ func (m *model) take(v fleet.View) {
 		m.place.top += now - at
 	}
 	m.scroll()
+}
+
+// unit is what a line is: of the lines that are shown, or else of those that are asked for.
+func (m *model) unit() fleet.Unit {
+	if m.place.Unit == fleet.Fitting && m.view.Picture != nil {
+		return m.view.Picture.Unit
+	}
+	return m.place.Unit
 }
 
 // answered reports whether the view answers what the place asks for.

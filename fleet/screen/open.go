@@ -2,6 +2,7 @@ package screen
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -32,6 +33,8 @@ func (m *model) open() tea.Cmd {
 	case l == nil:
 		m.say("there is no box to open")
 		return nil
+	case l.Box == "":
+		return m.narrow(l)
 	case l.State == fleet.Down || l.State == fleet.Asking:
 		m.say(text.Clean(l.Name()) + " does not answer: " + text.Clean(l.Why))
 		return nil
@@ -45,6 +48,20 @@ func (m *model) open() tea.Cmd {
 		opened, err := fetch(ctx, box)
 		return openedMsg{o, opened, err}
 	}
+}
+
+// narrow shows the GPUs on which a user's or a job's processes are.
+func (m *model) narrow(l *fleet.Line) tea.Cmd {
+	term := fleet.Term{Field: fleet.InUser, Word: l.User}
+	if l.Job != "" {
+		term = fleet.Term{Field: fleet.InJob, Word: l.Job}
+	}
+	filter, err := fleet.ParseFilter(fleet.Filter{term}.String())
+	if err != nil {
+		m.say("these processes have no name to filter by")
+		return nil
+	}
+	return m.change(func(p *Place) { p.Unit, p.Filter = fleet.GPUs, append(slices.Clone(p.Filter), filter...) })
 }
 
 // opened takes the answer to the newest question.

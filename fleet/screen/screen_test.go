@@ -182,9 +182,16 @@ func TestKeys(t *testing.T) {
 	if len(m.place.Filter) > 0 {
 		t.Error("Esc leaves the filter")
 	}
-	m.type_(t, "s", "tab")
-	if m.place.Sort != fleet.ByUsed || m.place.Unit != fleet.Boxes {
-		t.Errorf("%+v", m.place)
+	m.type_(t, "s")
+	for _, want := range []fleet.Unit{fleet.Users, fleet.Jobs, fleet.Boxes, fleet.GPUs} {
+		if m.type_(t, "tab"); m.place.Sort != fleet.ByUsed || m.place.Unit != want {
+			t.Errorf("%+v", m.place)
+		}
+	}
+	m = shown(t, 80, 24, drawnShares(fleet.Jobs)...)
+	showing(m, fleet.Jobs)
+	if m.type_(t, "down", "enter"); m.place.Unit != fleet.GPUs || m.place.Filter.String() != "job=40123" {
+		t.Errorf("a job opens its GPUs: %+v", m.place)
 	}
 	down := line("down", -1, 0)
 	down.State, down.Why = fleet.Down, "refused"

@@ -117,8 +117,9 @@ func says(pic *fleet.Picture, words string) bool {
 // TestAFleetInARealPrometheus: lines, sums, filters, one box and its past, others'
 // exporters, duplicates, hostile labels and clocks that differ.
 func TestAFleetInARealPrometheus(t *testing.T) {
+	t.Parallel()
 	server, paths := fleetOf(t)
-	url, stop, start := engine(t, server, paths, time.Second)
+	url, stop, start := engine(t, server, paths, time.Second, "")
 	source, _, err := fleet.NewPrometheus(url, "")
 	if err != nil {
 		t.Fatal(err)

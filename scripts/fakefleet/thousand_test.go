@@ -19,13 +19,16 @@ import (
 	"vramscope/internal/quantity"
 )
 
+// shippedRules are those that the documentation has an engine load.
+const shippedRules = "../../contrib/prometheus/rules.yml"
+
 // engine is a real Prometheus that scrapes paths of a server, each of them once already.
 // It can be stopped, and started again.
-func engine(t *testing.T, server string, paths []string, every time.Duration) (url string, stop, start func()) {
+func engine(t testing.TB, server string, paths []string, every time.Duration, rules string) (url string, stop, start func()) {
 	t.Helper()
 	program := needs.Tool(t, "prometheus")
 	folder := t.TempDir()
-	if err := writeConfiguration(folder, server, paths, every); err != nil {
+	if err := writeConfiguration(folder, server, paths, every, rules); err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(folder, "prometheus.yml")
@@ -71,7 +74,7 @@ func TestAThousandBoxes(t *testing.T) {
 	for n := range f.boxes {
 		names = append(names, boxName(n))
 	}
-	url, _, _ := engine(t, strings.TrimPrefix(s.URL, "http://"), names, 15*time.Second)
+	url, _, _ := engine(t, strings.TrimPrefix(s.URL, "http://"), names, 15*time.Second, shippedRules)
 	source, _, err := fleet.NewPrometheus(url, "")
 	if err != nil {
 		t.Fatal(err)
@@ -102,5 +105,33 @@ func TestAThousandBoxes(t *testing.T) {
 	room, err := source.Room(t.Context(), fleet.RoomQuery{Need: 20 * quantity.GiB, Count: 5, Boxes: 50})
 	if err != nil || len(room.Now) == 0 || len(room.Now) > 50 || room.Judged < 7900 || room.Now[0].GPUs < 5 {
 		t.Errorf("%+v, %v", room, err)
+	}
+}
+
+// BenchmarkFirstLines is from the start of the screen's client to its first lines of 1,000
+// boxes, by the recorded series and without rules (docs/fleet.md).
+func BenchmarkFirstLines(b *testing.B) {
+	f := &simulated{boxes: 1000, gpus: 8, now: time.Now, modes: map[int]mode{}}
+	s := httptest.NewServer(f)
+	b.Cleanup(s.Close)
+	var names []string
+	for n := range f.boxes {
+		names = append(names, boxName(n))
+	}
+	for name, rules := range map[string]string{fleet.Recorded: shippedRules, fleet.Raw: ""} {
+		url, stop, _ := engine(b, strings.TrimPrefix(s.URL, "http://"), names, 15*time.Second, rules)
+		time.Sleep(20 * time.Second) // the rules are evaluated once more
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				source, _, err := fleet.NewPrometheus(url, "")
+				if err != nil {
+					b.Fatal(err)
+				}
+				if pic, err := source.Look(b.Context(), fleet.Query{Lines: 55, Fit: 35}); err != nil || len(pic.Lines) < 55 || pic.Queries != name {
+					b.Fatalf("%+v, %v", pic, err)
+				}
+			}
+		})
+		stop()
 	}
 }
