@@ -106,18 +106,16 @@ func (s *gpuSums) add(now int64, weight time.Duration, g *snapshot.GPU, snap *sn
 	if weight <= 0 {
 		return false
 	}
-	var cached, fragmented snapshot.Bytes
 	n := 0
 	for i := range snap.Rows {
-		if p := &snap.Rows[i]; p.ID.GPUUUID == g.UUID {
-			cached, fragmented = quantity.Sum(cached, p.Cached), quantity.Sum(fragmented, p.Fragmented)
+		if snap.Rows[i].ID.GPUUUID == g.UUID {
 			n++
 		}
 	}
 	s.processes = max(s.processes, n)
 	s.energy, s.metered = s.energy+drawn.Or(0), s.metered || drawn.Known()
 	s.measure(s.parts[:], weight, []figure{
-		figureOf(g.Memory.Used), figureOf(g.Memory.Free), figureOf(g.Parts.Allocated), figureOf(cached), figureOf(fragmented),
+		figureOf(g.Memory.Used), figureOf(g.Memory.Free), figureOf(g.Parts.Allocated), figureOf(g.Parts.Returnable), figureOf(g.Parts.Fragmented),
 		figureOf(g.Parts.Other), figureOf(g.Parts.Unknown), figureOf(g.Utilization),
 	})
 	return false
@@ -150,7 +148,7 @@ func (s *processSums) add(now int64, weight time.Duration, p *snapshot.Process, 
 	}
 	s.share.add(part)
 	s.measure(s.parts[:], weight, []figure{
-		figureOf(p.Used), figureOf(p.Allocated), figureOf(p.Cached), figureOf(p.Fragmented), figureOf(p.Other), figureOf(p.SMUtilization),
+		figureOf(p.Used), figureOf(p.Allocated), figureOf(p.FlushableCache()), figureOf(p.Unreturnable()), figureOf(p.Other), figureOf(p.SMUtilization),
 	})
 	return false
 }

@@ -3,6 +3,7 @@ package recording
 import (
 	"maps"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -103,6 +104,38 @@ func TestRunningIsWhatAWriterSums(t *testing.T) {
 		for key := range want {
 			if got[key] != want[key] {
 				t.Errorf("%v:\n%+v, the writer has\n%+v", key, got[key], want[key])
+			}
+		}
+	}
+}
+
+// TestKeptCacheIsFragmented: what an allocator keeps, as JAX does, is summed as the bars
+// draw it, of the process and of its GPU.
+func TestKeptCacheIsFragmented(t *testing.T) {
+	const keeps, frees = 30 * quantity.GiB, 4 * quantity.GiB
+	p := snapshot.Process{
+		Used: driver(60 * quantity.GiB), Allocated: probed(20 * quantity.GiB), Fragmented: probed(2 * quantity.GiB),
+		Cached: probed(keeps + frees), Returnable: probed(frees),
+	}
+	p.ID.GPUUUID = "GPU-1"
+	snap := &snapshot.Snapshot{Rows: []snapshot.Process{p}}
+	g := &snapshot.GPU{UUID: "GPU-1"}
+	g.Memory.Used = p.Used
+	g.Parts = snapshot.PartsOf(p.Used, snap.Rows, func(*snapshot.Process) bool { return true })
+	var gpu gpuSums
+	var row processSums
+	gpu.begin(0)
+	row.begin(0)
+	if gpu.add(0, time.Second, g, snap, snapshot.Float{}) || row.add(0, time.Second, &p, share{}) {
+		t.Fatal("the tick is of another window")
+	}
+	for name, parts := range map[string]struct {
+		names []string
+		sums  []sum
+	}{"GPU": {gpuParts[:], gpu.parts[:]}, "process": {processParts[:], row.parts[:]}} {
+		for part, want := range map[string]quantity.Bytes{"cached": frees, "fragmented": keeps + 2*quantity.GiB} {
+			if got := parts.sums[slices.Index(parts.names, part)].area / float64(time.Second); got != float64(want) {
+				t.Errorf("%s of the %s: %v, want %v", part, name, got, float64(want))
 			}
 		}
 	}

@@ -108,8 +108,17 @@ func (p *Process) Unreturnable() Bytes {
 	if !ok {
 		return p.Fragmented
 	}
-	kept := max(cached-p.Returnable.Or(cached), 0)
-	return quantity.From(p.Fragmented.Or(0)+kept, quantity.Computed)
+	return quantity.From(p.Fragmented.Or(0)+cached-p.FlushableCache().Or(0), quantity.Computed)
+}
+
+// FlushableCache is the cached memory that a flush frees; what its allocator keeps is
+// part of Unreturnable.
+func (p *Process) FlushableCache() Bytes {
+	cached, ok := p.Cached.Value()
+	if !ok {
+		return p.Cached
+	}
+	return quantity.From(min(cached, p.Returnable.Or(cached)), quantity.Computed)
 }
 
 // Kept is what stays allocated after a flush, which also frees what is pending.
