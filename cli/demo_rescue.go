@@ -107,7 +107,7 @@ func (s *shortage) uses(names ...string) string {
 	return strings.Join(names, ", ")
 }
 
-// scenes are when the story is told, and what of each box.
+// scenes are the moments of the story that are shown, and what is shown of each box.
 var scenes = []struct {
 	title   string
 	reached func(*shortage) bool

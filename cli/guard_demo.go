@@ -72,8 +72,12 @@ func standingsInWords(snap *snapshot.Snapshot) string {
 		if stays, ok := standing.Stays.Value(); ok {
 			frees = stays.String() + " of " + frees
 		}
-		fmt.Fprintf(&b, "  GPU %d  %-2s  %-6s %-24s  %+5d  %14s  %s\n", p.GPU, order, text.Clean(cmp.Or(p.User, "?")),
-			text.Cut(text.Clean(process.ShortCommand(p.Command, p.Name)), commandCells, "…"), standing.Importance, frees, text.Clean(standing.Reason))
+		reason := ""
+		if standing.Reason != "" {
+			reason = "  " + text.Clean(standing.Reason)
+		}
+		fmt.Fprintf(&b, "  GPU %d  %-2s  %-6s %-24s  %+5d  %14s%s\n", p.GPU, order, text.Clean(cmp.Or(p.User, "?")),
+			text.Cut(text.Clean(process.ShortCommand(p.Command, p.Name)), commandCells, "…"), standing.Importance, frees, reason)
 	}
 	b.WriteString("\nWhat it decided last:\n")
 	for i, d := range snap.Guard.Decisions {

@@ -189,7 +189,7 @@ func (m *model) note(l *cell.Line, line *fleet.Line) {
 	case line.Idle.Or(0) > 0:
 		words := "idle"
 		if line.GPUs > 1 {
-			words = fmt.Sprintf("%d GPUs idle", line.Idle.Or(0))
+			words = fmt.Sprintf("%d idle", line.Idle.Or(0))
 		}
 		l.Put(s.Warning, text.Cut(g.Words(strings.TrimSpace("! "+words+"   "+line.User+" "+line.Program)), cells, g.Ellipsis))
 	default:

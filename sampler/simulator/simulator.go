@@ -34,7 +34,7 @@ type Options struct {
 	// Prelude is how long after New the story begins, up to MaxPrelude.
 	Prelude time.Duration
 	// Shortage plays another story, on one GPU: a training that starts is short of
-	// the memory that an idle notebook caches. Rescue, unless nil, is told what the
+	// the memory that an idle notebook caches. Rescue, unless nil, gets what the
 	// training asks for where an allocation fails; it must not wait, and call the
 	// box only in another goroutine. The training waits for Retry.
 	Shortage bool
