@@ -1,0 +1,11 @@
+// The command gates measures what the forecast's decisions are worth: the twelve gates
+// of docs/forecast.md, each with its figure and its aim. The gates of alerts show scenes
+// to the monitor (a Sampler with its alerts) on a simulated clock.
+//
+//	regime → scene → watch → watched (alerts, fills) → score → rows
+//
+// An alert is right if the GPU runs out of memory within twice the time that it told,
+// or within one and a half times the latest that it told. A slow fill is one of a leak
+// or a ramp that grew for a minute or more; it is caught if an alert comes two minutes
+// before it, or half of its growth. Start reading at gates (decisions.go).
+package main
