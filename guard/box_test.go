@@ -74,7 +74,7 @@ func (r *row) id() snapshot.RowID {
 func (b *box) snapshot() *snapshot.Snapshot {
 	b.now = b.now.Add(time.Second)
 	s := &snapshot.Snapshot{Time: b.now, Interval: time.Second, Host: snapshot.Host{User: b.host}, Driver: snapshot.Driver{State: snapshot.DriverOK}}
-	g := snapshot.GPU{UUID: uuid, State: snapshot.GPUOK, FullIn: b.full}
+	g := snapshot.GPU{UUID: uuid, State: snapshot.GPUOK, Outlook: snapshot.Outlook{FullIn: b.full}}
 	g.Memory = snapshot.Memory{Total: known(b.total), Used: known(b.used()), Free: known(b.total - b.used())}
 	if b.blind {
 		g.Memory = snapshot.Memory{Total: known(b.total)}

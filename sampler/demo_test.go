@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"vramscope/internal/quantity"
 	"vramscope/sampler/simulator"
 	"vramscope/sampler/snapshot"
 )
@@ -235,5 +236,47 @@ func TestDemoPredictsTheEndOfItsLeak(t *testing.T) {
 	t.Logf("%d later ends:%s", len(later), list.String())
 	if later[0].warning < 4*time.Minute {
 		t.Errorf("an end was predicted only %v before", later[0].warning)
+	}
+}
+
+// Twenty minutes of the demo, in which a GPU runs out of memory and its alerts come and go.
+func TestForecastsAgreeWithAlertsAndCapacity(t *testing.T) {
+	d := newSimulated(t)
+	alerts, doubts := 0, make(map[snapshot.Doubt]int)
+	for range 1200 {
+		snap := d.after(time.Second)
+		outlook := func(what string, o *snapshot.Outlook, m snapshot.Memory) {
+			doubts[o.Doubt]++
+			used, capacity := m.Used.Or(0), m.Capacity().Or(0)
+			for _, p := range o.Predicted {
+				all := []quantity.Bytes{0, p.Lower95, p.Lower80, p.Median, p.Upper80, p.Upper95, capacity}
+				if !slices.IsSorted(all) {
+					t.Errorf("%v, %s in %v: %v", d.now, what, p.Horizon, all)
+				}
+				if fills := o.FullIn != nil && p.Horizon >= o.FullIn.Median; used < capacity && fills != (p.Median >= capacity) {
+					t.Errorf("%v, %s in %v: %v of %v, and full in %+v", d.now, what, p.Horizon, p.Median, capacity, o.FullIn)
+				}
+			}
+		}
+		for i := range snap.GPUs {
+			outlook(fmt.Sprint("GPU ", i), &snap.GPUs[i].Outlook, snap.GPUs[i].Memory)
+		}
+		for i := range snap.Rows {
+			p := &snap.Rows[i]
+			if g := snap.GPU(p.ID.GPUUUID); !p.ID.Instance.MIG {
+				outlook(fmt.Sprint("PID ", p.ID.Process.PID), &p.Outlook, snapshot.Memory{Total: g.Memory.Capacity(), Used: p.Used})
+			}
+		}
+		for _, a := range snap.Alerts {
+			if a.Kind == snapshot.AlertFullIn && !a.Instance.MIG {
+				alerts++
+				if full := snap.GPU(a.GPUUUID).FullIn; full == nil || !strings.Contains(a.Message, quantity.Duration(full.Median)) && full.Median < 10*time.Minute && full.Median > 0 {
+					t.Errorf("%v: %q, and full in %+v", d.now, a.Message, full)
+				}
+			}
+		}
+	}
+	if alerts < 60 || doubts[snapshot.Loading] == 0 || doubts[snapshot.Young] == 0 {
+		t.Errorf("%d alerts, doubts %v", alerts, doubts)
 	}
 }

@@ -96,6 +96,14 @@ func (o *outlook) observe(now time.Time, figure snapshot.Bytes, p pace) {
 	}
 }
 
+// doubt is why there is no forecast.
+func (o *outlook) doubt() snapshot.Doubt {
+	if o.given < forecast.MinSamples {
+		return snapshot.Young
+	}
+	return snapshot.Believed
+}
+
 // learn takes a sample and makes no forecast. It returns how many past samples a new
 // forecaster was taught.
 func (o *outlook) learn(at time.Time, v quantity.Bytes) (taught int) {
@@ -148,11 +156,11 @@ func (o *outlook) fullIn(m *snapshot.Memory) *snapshot.FullIn {
 	if o.forecaster == nil {
 		return nil
 	}
-	return whenFull(m, o.forecaster)
+	return whenFull(o.at, m, o.forecaster)
 }
 
-// whenFull is when several series together will fill a memory.
-func whenFull(m *snapshot.Memory, series ...*forecast.Forecaster) *snapshot.FullIn {
+// whenFull is when several series together, of samples up to now, will fill a memory.
+func whenFull(now time.Time, m *snapshot.Memory, series ...*forecast.Forecaster) *snapshot.FullIn {
 	used, known := m.Used.Value()
 	capacity, limited := m.Capacity().Value()
 	if !known || !limited {
@@ -162,7 +170,7 @@ func whenFull(m *snapshot.Memory, series ...*forecast.Forecaster) *snapshot.Full
 	if !ok {
 		return nil
 	}
-	return &snapshot.FullIn{Median: full.Median, Earliest: full.Earliest, Latest: full.Latest}
+	return &snapshot.FullIn{Median: full.Median, Earliest: full.Earliest, Latest: full.Latest, Made: now}
 }
 
 // unmoved is the forecast of a series that has never moved.

@@ -26,11 +26,19 @@ func (r *row) predict(now time.Time, p *snapshot.Process, every pace) {
 	switch {
 	case !p.Used.Known():
 	case r.outlook.at.IsZero():
-		p.Trend = snapshot.TrendYoung
+		p.Trend, p.Doubt = snapshot.TrendYoung, snapshot.Young
 	default:
-		p.Predicted = r.outlook.predicted
+		p.Predicted, p.Doubt = r.outlook.predicted, r.doubt()
 		p.Trend, p.GrowthPerSecond = r.trend(allocated.Known())
 	}
+}
+
+// doubt is why the row's forecast is withheld.
+func (r *row) doubt() snapshot.Doubt {
+	if r.load.loads() {
+		return snapshot.Loading
+	}
+	return r.outlook.doubt()
 }
 
 // freshlyAllocated is what the process's probe reports as allocated, unknown
@@ -57,17 +65,59 @@ func (r *row) trend(probed bool) (snapshot.Trend, snapshot.Bytes) {
 	}
 }
 
+// agree makes a snapshot's forecasts agree with its alerts, with its memory and with each
+// other: an alert stands for some snapshots after the forecast that raised it.
+func (s *Sampler) agree(snap *snapshot.Snapshot) {
+	for i := range snap.Alerts {
+		a := &snap.Alerts[i]
+		full, g := s.alerts.FullIn(a), snap.GPU(a.GPUUUID)
+		if full == nil || g == nil {
+			continue
+		}
+		if in := g.Instance(a.Instance); in != nil {
+			in.FullIn = full
+		} else {
+			g.FullIn = full
+		}
+	}
+	for i := range snap.GPUs {
+		g := &snap.GPUs[i]
+		g.Agree(&g.Memory)
+		for j := range g.Instances {
+			in := &g.Instances[j]
+			in.Agree(&in.Memory)
+		}
+	}
+	for i := range snap.Rows {
+		p := &snap.Rows[i]
+		if g := snap.GPU(p.ID.GPUUUID); g != nil {
+			m := g.Memory
+			if in := g.Instance(p.ID.Instance); in != nil {
+				m = in.Memory
+			}
+			m.Used = p.Used
+			p.Agree(&m)
+		}
+	}
+}
+
 // predictGPU puts the forecasts of the GPU and of its MIG instances into the
 // snapshot's GPU.
 func (s *Sampler) predictGPU(now time.Time, g *gpu, out *snapshot.GPU, rows []snapshot.Process) {
 	g.outlook.observe(now, out.Memory.Used, quickPace)
 	if out.Memory.Used.Known() {
 		if g.outlook.at.Equal(now) {
-			g.predicted, g.full = s.predict(now, g, out, rows)
+			g.expected = s.predict(now, g, out, rows)
 		}
-		out.Predicted = g.predicted
-		if !out.MIG { // a process can use only its instance
-			out.FullIn = g.full
+		out.Outlook, out.Doubt = g.expected, g.outlook.doubt()
+		for i := range rows {
+			if out.FullIn == nil && rows[i].ID.GPUUUID == out.UUID && rows[i].Doubt == snapshot.Loading {
+				out.Doubt = snapshot.Loading
+			}
+		}
+		out.FullIn = out.FullIn.After(now.Sub(g.outlook.at))
+		if out.MIG { // a process can use only its instance
+			out.FullIn = nil
 		}
 	}
 	g.predictInstances(now, out)
@@ -77,8 +127,8 @@ func (s *Sampler) predictGPU(now time.Time, g *gpu, out *snapshot.GPU, rows []sn
 // with the same numbers has another UUID.
 type instanceOutlook struct {
 	outlook
-	full *snapshot.FullIn
-	uuid string
+	expected snapshot.Outlook
+	uuid     string
 }
 
 func (g *gpu) predictInstances(now time.Time, out *snapshot.GPU) {
@@ -100,9 +150,10 @@ func (g *gpu) predictInstances(now time.Time, out *snapshot.GPU) {
 		o.observe(now, in.Memory.Used, quickPace)
 		if in.Memory.Used.Known() {
 			if o.at.Equal(now) {
-				o.full = o.fullIn(&in.Memory)
+				o.expected = snapshot.Outlook{Predicted: o.predicted, FullIn: o.fullIn(&in.Memory)}
 			}
-			in.Predicted, in.FullIn = o.predicted, o.full
+			in.Outlook, in.Doubt = o.expected, o.doubt()
+			in.FullIn = in.FullIn.After(now.Sub(o.at))
 		}
 	}
 }
@@ -166,6 +217,9 @@ func (l *load) watch(now time.Time, used quantity.Bytes) (grew bool) {
 	}
 	return false
 }
+
+// loads reports whether the process loads now.
+func (l *load) loads() bool { return !l.over && !l.begin.IsZero() && l.quiet == 0 }
 
 // watchLoad starts the row's forecasters over for as long as its process loads.
 func (r *row) watchLoad(now, started time.Time, used quantity.Bytes) {

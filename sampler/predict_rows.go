@@ -25,10 +25,10 @@ const stepRemembered = 45 * time.Minute
 
 // predict is the forecast of a GPU and when it will be full: by its own
 // forecaster or, after a step, by those of its processes.
-func (s *Sampler) predict(now time.Time, g *gpu, out *snapshot.GPU, rows []snapshot.Process) ([]snapshot.Prediction, *snapshot.FullIn) {
+func (s *Sampler) predict(now time.Time, g *gpu, out *snapshot.GPU, rows []snapshot.Process) snapshot.Outlook {
 	own := g.outlook.predicted
 	if !s.disturbed(now, out, rows) {
-		return own, g.outlook.fullIn(&out.Memory)
+		return snapshot.Outlook{Predicted: own, FullIn: g.outlook.fullIn(&out.Memory)}
 	}
 	var parts []*forecast.Forecaster
 	loading, loaded := false, false
@@ -40,15 +40,15 @@ func (s *Sampler) predict(now time.Time, g *gpu, out *snapshot.GPU, rows []snaps
 			}
 		}
 	}
-	full := whenFull(&out.Memory, parts...)
+	full := whenFull(now, &out.Memory, parts...)
 	if full == nil && !loaded {
 		full = g.outlook.fullIn(&out.Memory)
 	}
 	path := s.sumOf(own, out, rows)
 	if loading || len(path) == 0 {
-		return own, full // how far a load goes is unknown
+		path = own // how far a load goes is unknown
 	}
-	return path, full
+	return snapshot.Outlook{Predicted: path, FullIn: full}
 }
 
 // disturbed reports whether a large process has started or ended on the GPU

@@ -236,6 +236,7 @@ func (s *Sampler) Tick(now time.Time) *snapshot.Snapshot {
 	snap.GPUs = s.gpus(now, readings, merged)
 	s.nameHolders(now, snap, readings)
 	snap.Alerts = s.applyRules(now, snap)
+	s.agree(snap)
 	if s.options.Guard != nil {
 		snap.Guard = s.options.Guard(snap)
 	}

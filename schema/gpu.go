@@ -34,6 +34,7 @@ type GPU struct {
 	FullIn    *FullIn      `json:"full_in"`
 	Processes []Process    `json:"processes"`
 	Predicted []Prediction `json:"predicted"`
+	Doubt     Text         `json:"forecast_doubt"`
 }
 
 // Memory is the frame buffer of a GPU or a MIG instance.
@@ -80,6 +81,7 @@ type Instance struct {
 
 	FullIn    *FullIn      `json:"full_in"`
 	Predicted []Prediction `json:"predicted"`
+	Doubt     Text         `json:"forecast_doubt"`
 }
 
 // FullIn is when memory will be full: the median and an 80 % interval.
@@ -136,6 +138,7 @@ func gpuOf(g *snapshot.GPU) GPU {
 		Processes:         []Process{},
 		FullIn:            FullInOf(g.FullIn),
 		Predicted:         predictedOf(g.Predicted),
+		Doubt:             Text(g.Doubt),
 	}
 	for _, link := range g.NVLinks {
 		out.NVLinks = append(out.NVLinks, NVLink(link))
@@ -149,7 +152,7 @@ func gpuOf(g *snapshot.GPU) GPU {
 			GPUInstance: instance.ID.GPU, ComputeInstance: instance.ID.Compute,
 			UUID: instance.UUID, Profile: Text(instance.Profile),
 			Memory: memoryOf(instance.Memory), ReturnableBytes: instance.Parts.Returnable,
-			FullIn: FullInOf(instance.FullIn), Predicted: predictedOf(instance.Predicted),
+			FullIn: FullInOf(instance.FullIn), Predicted: predictedOf(instance.Predicted), Doubt: Text(instance.Doubt),
 		})
 	}
 	return out

@@ -48,6 +48,7 @@ type Process struct {
 	HostBytes                 snapshot.Bytes `json:"host_bytes"`
 	Predicted                 []Prediction   `json:"predicted"`
 	PredictedAllocated        []Prediction   `json:"predicted_allocated"`
+	Doubt                     Text           `json:"forecast_doubt"`
 }
 
 // Evictable is a cache that a program has registered for flushing.
@@ -128,7 +129,7 @@ func processOf(p *snapshot.Process) Process {
 		SMUtilizationPercent: p.SMUtilization, MemoryUtilizationPercent: p.MemoryUtilization,
 		EncoderUtilizationPercent: p.EncoderUtilization, DecoderUtilizationPercent: p.DecoderUtilization,
 		CPUPercent: p.Value(metric.CPU), HostBytes: p.Host,
-		Predicted: predictedOf(p.Predicted), PredictedAllocated: predictedOf(p.PredictedAllocated),
+		Predicted: predictedOf(p.Predicted), PredictedAllocated: predictedOf(p.PredictedAllocated), Doubt: Text(p.Doubt),
 	}
 	for _, cache := range p.Evictable {
 		out.Evictable = append(out.Evictable, Evictable{Text(cache.Name), cache.Priority, cache.Bytes})

@@ -83,7 +83,7 @@ func (g *GPU) restore(rows []snapshot.Process) snapshot.GPU {
 		Index: *g.Index, UUID: g.UUID, Name: string(g.Name), PCIBusID: string(g.PCIBusID),
 		State: snapshot.GPUState(g.State), Since: time.Time(g.Since), Message: string(g.Message),
 		Memory: g.Memory.restore(), Sensors: sensors(g.Sensors), Throttled: g.Throttled, ECC: snapshot.ECC(g.ECC), MIG: g.MIG,
-		FullIn: g.FullIn.restore(), Predicted: restored(g.Predicted),
+		Outlook: snapshot.Outlook{FullIn: g.FullIn.restore(), Predicted: restored(g.Predicted), Doubt: snapshot.Doubt(g.Doubt)},
 	}
 	for _, link := range g.NVLinks {
 		out.NVLinks = append(out.NVLinks, snapshot.NVLink(link))
@@ -105,7 +105,7 @@ func (g *GPU) restore(rows []snapshot.Process) snapshot.GPU {
 		in := &g.Instances[i]
 		instance := snapshot.Instance{
 			ID: snapshot.InstanceID{MIG: true, GPU: in.GPUInstance, Compute: in.ComputeInstance}, UUID: in.UUID, Profile: string(in.Profile),
-			Memory: in.Memory.restore(), FullIn: in.FullIn.restore(), Predicted: restored(in.Predicted),
+			Memory: in.Memory.restore(), Outlook: snapshot.Outlook{FullIn: in.FullIn.restore(), Predicted: restored(in.Predicted), Doubt: snapshot.Doubt(in.Doubt)},
 		}
 		instance.Sum(g.UUID, rows)
 		instance.Parts.Returnable = sane(in.ReturnableBytes, quantity.Computed)
@@ -162,7 +162,7 @@ func (p *Process) row(g *GPU) snapshot.Process {
 		MemoryUtilization: p.MemoryUtilizationPercent, EncoderUtilization: p.EncoderUtilizationPercent, DecoderUtilization: p.DecoderUtilizationPercent,
 		Used: sane(p.UsedBytes, quantity.Driver), Allocated: sane(p.AllocatedBytes, quantity.Probe), Cached: sane(p.CachedBytes, quantity.Probe),
 		Fragmented: sane(p.FragmentedBytes, quantity.Probe), Returnable: sane(p.ReturnableBytes, quantity.Probe), Asleep: sane(p.AsleepBytes, quantity.Probe), Other: signed(p.OtherBytes),
-		Predicted: restored(p.Predicted), PredictedAllocated: restored(p.PredictedAllocated),
+		Outlook: snapshot.Outlook{Predicted: restored(p.Predicted), Doubt: snapshot.Doubt(p.Doubt)}, PredictedAllocated: restored(p.PredictedAllocated),
 	}
 	if g.Index != nil {
 		out.GPU = *g.Index

@@ -40,7 +40,7 @@ func carol() snapshot.Process {
 			OutOfMemoryCount: quantity.From(int64(0), quantity.Probe), AllocRetries: quantity.From(int64(3), quantity.Probe),
 		},
 		Peak: uitest.Known(70.6), Trend: snapshot.TrendLeak, GrowthPerSecond: uitest.Known(25.0 / 1024),
-		Predicted: uitest.Predictions(70.6, 25.0/1024, 0.003),
+		Outlook: snapshot.Outlook{Predicted: uitest.Predictions(70.6, 25.0/1024, 0.003)},
 	}
 }
 
@@ -49,8 +49,8 @@ func drawnState() *state {
 	p := carol()
 	gpu := snapshot.GPU{
 		Index: 3, UUID: "GPU-3", State: snapshot.GPUOK,
-		Memory: snapshot.Memory{Total: uitest.Known(79.6), Used: uitest.Known(72.9), Free: uitest.Known(6.1), Reserved: uitest.Known(.6)},
-		FullIn: &snapshot.FullIn{Median: 250 * time.Second, Earliest: 184 * time.Second, Latest: 330 * time.Second},
+		Memory:  snapshot.Memory{Total: uitest.Known(79.6), Used: uitest.Known(72.9), Free: uitest.Known(6.1), Reserved: uitest.Known(.6)},
+		Outlook: snapshot.Outlook{FullIn: &snapshot.FullIn{Median: 250 * time.Second, Earliest: 184 * time.Second, Latest: 330 * time.Second}},
 	}
 	s := &snapshot.Snapshot{
 		Time: uitest.DrawnAt, Interval: time.Second, Host: snapshot.Host{Name: "h100-03", User: "bob"},

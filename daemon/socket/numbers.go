@@ -56,7 +56,7 @@ func numbersOfGPU(g *snapshot.GPU) snapshot.GPU {
 	return snapshot.GPU{
 		Index: g.Index, UUID: g.UUID, Name: g.Name, PCIBusID: g.PCIBusID, State: g.State, Since: g.Since, Message: g.Message, RetryAt: g.RetryAt,
 		LastUsed: g.LastUsed, Memory: g.Memory, Parts: g.Parts, Sensors: g.Sensors, Throttled: g.Throttled, ECC: g.ECC, NVLinks: g.NVLinks, XIDs: g.XIDs,
-		MIG: g.MIG, Instances: g.Instances, IdleSince: g.IdleSince, FullIn: g.FullIn, Predicted: g.Predicted, ProcessCount: g.ProcessCount,
+		MIG: g.MIG, Instances: g.Instances, IdleSince: g.IdleSince, Outlook: g.Outlook, ProcessCount: g.ProcessCount,
 		Unattributed: g.Unattributed, Holders: numbersOfHolders(g.Holders),
 	}
 }
@@ -84,7 +84,7 @@ func numbersOf(p *snapshot.Process) snapshot.Process {
 		DecoderUtilization: p.DecoderUtilization, Used: p.Used, Runtime: probe.CommonRuntime(p.Runtime), RuntimeVersion: probe.Release(p.RuntimeVersion),
 		Allocated: p.Allocated, Cached: p.Cached, Fragmented: p.Fragmented, Asleep: p.Asleep, Returnable: p.Returnable, Other: p.Other,
 		Allocators: make([]snapshot.Allocator, len(p.Allocators)), Steps: p.Steps, Peak: p.Peak, Trend: p.Trend, GrowthPerSecond: p.GrowthPerSecond,
-		Predicted: p.Predicted, PredictedAllocated: p.PredictedAllocated,
+		Outlook: p.Outlook, PredictedAllocated: p.PredictedAllocated,
 	}
 	for i := range p.Allocators {
 		out.Allocators[i] = numbersOfAllocator(&p.Allocators[i])

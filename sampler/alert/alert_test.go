@@ -348,9 +348,9 @@ func TestFullInOfAnInstanceClearsAtOnce(t *testing.T) {
 	g.MIG = true
 	for i := range 2 {
 		g.Instances = append(g.Instances, snapshot.Instance{
-			ID:     snapshot.InstanceID{MIG: true, GPU: uint32(i + 1)},
-			Memory: snapshot.Memory{Total: bytes(40 * quantity.GiB), Used: bytes(30 * quantity.GiB)},
-			FullIn: &snapshot.FullIn{Median: time.Minute}, Predicted: []snapshot.Prediction{{Lower95: 30 * quantity.GiB}},
+			ID:      snapshot.InstanceID{MIG: true, GPU: uint32(i + 1)},
+			Memory:  snapshot.Memory{Total: bytes(40 * quantity.GiB), Used: bytes(30 * quantity.GiB)},
+			Outlook: snapshot.Outlook{FullIn: &snapshot.FullIn{Median: time.Minute}, Predicted: []snapshot.Prediction{{Lower95: 30 * quantity.GiB}}},
 		})
 	}
 	s.ticks(3)

@@ -28,22 +28,39 @@ func (e *Evaluator) fullPlace(found []candidate, g *snapshot.GPU, where place, f
 		return found
 	}
 	k := key{kind: snapshot.AlertFullIn, place: where}
-	text := formatFullIn(*full)
-	words := text
-	if where.instance.MIG {
-		words = label + " " + briefFullIn(*full) // the GPU line stands for all its instances
-	}
-	return append(found, candidate{
+	c := candidate{
 		hysteresis: forecasted,
-		soon:       full.Median,
 		forecast:   full,
+		label:      label,
 		refuted:    refuted,
 		alert: snapshot.Alert{
 			Kind: snapshot.AlertFullIn, Severity: snapshot.Urgent,
 			GPU: g.Index, GPUUUID: g.UUID, Instance: where.instance, Row: e.grower(where, k),
-			Note: note(words), Message: "GPU " + label + " " + text, Advice: flushAdvice(e.mostReturnable(where)),
+			Advice: flushAdvice(e.mostReturnable(where)),
 		},
-	})
+	}
+	c.tell(full)
+	return append(found, c)
+}
+
+// tell says when the place will be full.
+func (c *candidate) tell(full *snapshot.FullIn) {
+	text := formatFullIn(*full)
+	words := text
+	if c.alert.Instance.MIG {
+		words = c.label + " " + briefFullIn(*full) // the GPU line stands for all its instances
+	}
+	c.soon, c.told = full.Median, full
+	c.alert.Note, c.alert.Message = note(words), "GPU "+c.label+" "+text
+}
+
+// FullIn is what a standing alert says of when a place will be full. The alert outlives the
+// forecast that raised it by some snapshots.
+func (e *Evaluator) FullIn(a *snapshot.Alert) *snapshot.FullIn {
+	if l := e.latches[keyOf(a)]; l != nil && l.standing {
+		return l.newest.told
+	}
+	return nil
 }
 
 // refutedBelow is the use below which the forecast that memory will be full is refuted. Use falls below it when a process crashes or frees its memory:

@@ -54,6 +54,9 @@ func (e *Evaluator) latch(snap *snapshot.Snapshot, found []candidate) []candidat
 				delete(e.latches, k)
 				continue
 			}
+			if full := l.newest.forecast; full != nil {
+				l.newest.tell(full.After(snap.Time.Sub(l.last)))
+			}
 		}
 		if l.standing {
 			standing = append(standing, l.newest)
@@ -66,7 +69,7 @@ func (l *latch) hit(now time.Time, tick uint64, c candidate) {
 	if l.hits == 0 || now.Before(l.first) { // or the clock was set back
 		l.first = now
 	}
-	if c.forecast == nil || c.forecast != l.newest.forecast {
+	if f, before := c.forecast, l.newest.forecast; f == nil || before == nil || !f.Made.Equal(before.Made) {
 		l.hits++ // a forecast that still stands is no second one
 	}
 	l.misses = 0
@@ -101,7 +104,7 @@ func (e *Evaluator) unfounded(k key, l *latch, g *snapshot.GPU) bool {
 	exited := row != (snapshot.RowID{}) && !e.present(row)
 	switch k.kind {
 	case snapshot.AlertFullIn:
-		return !answers || exited || usedOn(g, k.instance) < l.newest.refuted
+		return !answers || exited || withheld(g, k.instance) || usedOn(g, k.instance) < l.newest.refuted
 	case snapshot.AlertLowMemory:
 		return !answers || exited
 	case snapshot.AlertThrottled:
@@ -111,6 +114,15 @@ func (e *Evaluator) unfounded(k key, l *latch, g *snapshot.GPU) bool {
 	default:
 		return false
 	}
+}
+
+// withheld reports that there is no forecast of a GPU or MIG instance any more.
+func withheld(g *snapshot.GPU, instance snapshot.InstanceID) bool {
+	doubt := g.Doubt
+	if in := g.Instance(instance); in != nil {
+		doubt = in.Doubt
+	}
+	return doubt == snapshot.Young || doubt == snapshot.Rebuilding
 }
 
 // usedOn is the use of a GPU or MIG instance; where it is unknown, the largest

@@ -95,10 +95,15 @@ func (s *scene) tick() []snapshot.Alert {
 
 // made is that forecast, made anew.
 func (s *scene) made(full *snapshot.FullIn) *snapshot.FullIn {
-	if full == nil || s.stands {
+	if full == nil || s.stands && !full.Made.IsZero() {
+		return full
+	}
+	if s.stands {
+		full.Made = s.now
 		return full
 	}
 	anew := *full
+	anew.Made = s.now
 	return &anew
 }
 

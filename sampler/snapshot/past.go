@@ -20,7 +20,7 @@ func (p *Process) WithoutFigures() Process {
 	out.ClearParts()
 	out.CPU, out.Host = Float{}, Bytes{}
 	out.Probe = nil
-	out.Predicted, out.PredictedAllocated, out.Trend, out.GrowthPerSecond = nil, nil, TrendUnknown, Bytes{}
+	out.Outlook, out.PredictedAllocated, out.Trend, out.GrowthPerSecond = Outlook{}, nil, TrendUnknown, Bytes{}
 	return out
 }
 
@@ -66,13 +66,13 @@ func (g *GPU) SetFigures(rows []Process, value func(metric.ID) Float, instance f
 		}
 	}
 	g.Throttled, g.ECC, g.NVLinks = nil, ECC{}, nil
-	g.XIDs, g.IdleSince, g.FullIn, g.Predicted, g.Holders = nil, time.Time{}, nil, nil, nil
+	g.XIDs, g.IdleSince, g.Outlook, g.Holders = nil, time.Time{}, Outlook{}, nil
 	g.Parts = PartsOf(g.Memory.Used, rows, func(p *Process) bool { return p.ID.GPUUUID == g.UUID })
 	g.CountProcesses(rows)
 	g.Instances = slices.Clone(g.Instances)
 	for i := range g.Instances {
 		in := &g.Instances[i]
-		in.FullIn, in.Predicted = nil, nil
+		in.Outlook = Outlook{}
 		in.Memory.setUsed(whole(instance(in.ID)))
 		in.Sum(g.UUID, rows)
 	}

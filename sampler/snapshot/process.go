@@ -76,7 +76,7 @@ type Process struct {
 	Peak            Bytes // highest used since vramscope saw it
 	Trend           Trend
 	GrowthPerSecond Bytes // of a leak
-	Predicted       []Prediction
+	Outlook               // of Used, without FullIn: others can fill the GPU, too
 	// PredictedAllocated is the forecast of Allocated, where a probe reports it.
 	PredictedAllocated []Prediction
 }

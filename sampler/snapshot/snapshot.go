@@ -126,8 +126,8 @@ type GPU struct {
 	Instances []Instance // in the driver's order
 
 	IdleSince time.Time // utilisation has been 0 with memory held since then; zero when it is not
-	FullIn    *FullIn   // nil where there is no forecast; always under MIG, where instances have one each
-	Predicted []Prediction
+
+	Outlook // without FullIn under MIG, where instances have one each
 
 	// ProcessCount counts distinct processes; unknown where the driver's list could not be read.
 	ProcessCount Int
@@ -204,8 +204,8 @@ type Instance struct {
 	Memory       Memory
 	Parts        Parts
 	ProcessCount Int
-	FullIn       *FullIn // nil where there is no forecast
-	Predicted    []Prediction
+
+	Outlook
 }
 
 // InstanceID identifies a MIG instance; its zero value is the whole GPU.
@@ -213,18 +213,6 @@ type InstanceID struct {
 	MIG     bool
 	GPU     uint32 // GPU instance
 	Compute uint32 // compute instance
-}
-
-// FullIn is when a GPU will be full: the median, with an 80 % interval.
-// A zero Latest means that the interval has no late end.
-type FullIn struct {
-	Median, Earliest, Latest time.Duration
-}
-
-// Prediction is a forecast of used memory at one horizon.
-type Prediction struct {
-	Horizon                                    time.Duration
-	Median, Lower80, Upper80, Lower95, Upper95 quantity.Bytes
 }
 
 // Severity orders alerts.

@@ -1,0 +1,92 @@
+package snapshot
+
+import (
+	"slices"
+	"time"
+
+	"vramscope/internal/quantity"
+)
+
+// Outlook is what the memory of a process, a GPU or a MIG instance is expected to do. The
+// sampler makes it once a tick; whoever shows or uses a forecast reads it here.
+type Outlook struct {
+	// Predicted is used memory at each horizon, between 0 and the capacity. Its median
+	// reaches the capacity only where FullIn says when. It is nil where there is no forecast.
+	Predicted []Prediction
+	FullIn    *FullIn // nil where it is not expected within the farthest horizon
+	Doubt     Doubt   // why there is no forecast, or why a rise is not believed
+}
+
+// Doubt is why a forecast is withheld or not believed.
+type Doubt string
+
+// The doubts.
+const (
+	Believed   Doubt = ""
+	Young      Doubt = "young"      // too few samples
+	Loading    Doubt = "loading"    // it reads what it needs, and how far that goes is unknown
+	Rebuilding Doubt = "rebuilding" // it has run out of memory, and is not steady again
+	Unsteady   Doubt = "unsteady"   // it rises, for too short a time or not straight enough to say how far
+)
+
+// FullIn is when memory will be full: the median, with an 80 % interval.
+// A zero Latest means that the interval has no late end.
+type FullIn struct {
+	Median, Earliest, Latest time.Duration
+
+	// Made is the time of the sample from which it was forecast.
+	Made time.Time `json:"-"`
+}
+
+// Prediction is a forecast of used memory at one horizon.
+type Prediction struct {
+	Horizon                                    time.Duration
+	Median, Lower80, Upper80, Lower95, Upper95 quantity.Bytes
+}
+
+// After is the same forecast when that much time has passed.
+func (f *FullIn) After(passed time.Duration) *FullIn {
+	if f == nil || passed <= 0 {
+		return f
+	}
+	out := &FullIn{Median: max(f.Median-passed, 0), Earliest: max(f.Earliest-passed, 0), Made: f.Made}
+	if f.Latest > 0 {
+		out.Latest = max(f.Latest-passed, 1)
+	}
+	return out
+}
+
+// Agree makes the forecasts agree with the memory and with each other: nothing lies outside
+// 0 and the capacity, and the median is at the capacity from FullIn on, and not before. Where
+// FullIn is nil, a median that would reach the capacity stays where it was a horizon earlier.
+func (o *Outlook) Agree(m *Memory) {
+	used, known := m.Used.Value()
+	capacity, limited := m.Capacity().Value()
+	if !known || !limited || len(o.Predicted) == 0 {
+		return
+	}
+	before, shared := min(used, capacity), true // with earlier snapshots
+	for i, was := range o.Predicted {
+		p := was
+		switch {
+		case o.FullIn == nil:
+			if p.Median >= capacity {
+				p.Median = before
+			}
+		case p.Horizon >= o.FullIn.Median:
+			p.Median = capacity
+		default:
+			share := p.Horizon.Seconds() / o.FullIn.Median.Seconds()
+			p.Median = min(p.Median, used+quantity.Bytes(share*float64(capacity-used)))
+		}
+		within := func(v quantity.Bytes) quantity.Bytes { return min(max(v, 0), capacity) }
+		p.Median = within(p.Median)
+		p.Lower80, p.Upper80 = min(within(p.Lower80), p.Median), max(within(p.Upper80), p.Median)
+		p.Lower95, p.Upper95 = min(within(p.Lower95), p.Lower80), max(within(p.Upper95), p.Upper80)
+		before = p.Median
+		if p != was && shared {
+			o.Predicted, shared = slices.Clone(o.Predicted), false
+		}
+		o.Predicted[i] = p
+	}
+}
