@@ -10,7 +10,7 @@ help: ## list the targets
 
 .PHONY: build
 build: ## build ./vramscope
-	$(GO) build -trimpath -buildvcs=auto -ldflags "-s -w -X vramscope/cli.version=$(VERSION) -X vramscope/cli.builder=make" -o vramscope .
+	$(GO) build -trimpath -buildvcs=auto -ldflags "-s -w -X vramscope/cli/command.version=$(VERSION) -X vramscope/cli/command.builder=make" -o vramscope .
 
 .PHONY: demo
 demo: ## run the simulated box
@@ -63,7 +63,7 @@ agent: ## record the hashes of the Python probe after a change of its source
 
 .PHONY: golden
 golden: ## rewrite the golden files from what the code draws now
-	$(GO) test ./guard ./ui ./ui/graph ./ui/dialog ./fleet/screen ./cli ./cli/config ./cli/render -update
+	$(GO) test ./guard ./ui ./ui/graph ./ui/dialog ./fleet/screen ./cli ./cli/config ./cli/render ./cli/sources -update
 	UPDATE_GOLDEN=1 $(GO) test ./internal/fakedriver -run TestKeysFollowTheState
 	UPDATE_GOLDEN=1 $(GO) test . ./schema ./exporter
 

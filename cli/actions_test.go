@@ -9,6 +9,7 @@ import (
 	"vramscope/action"
 	"vramscope/action/flush"
 	"vramscope/cli/config"
+	"vramscope/cli/sources"
 	"vramscope/internal/process"
 	"vramscope/sampler/snapshot"
 )
@@ -24,7 +25,7 @@ func TestFlushOfTheDemoIsAnEvent(t *testing.T) {
 	if target.ID.Process.PID == 0 {
 		t.Fatal("carol has nothing cached")
 	}
-	f := src.flusher(func(context.Context) *snapshot.Snapshot { return sampling.Tick(src.options.Clock()) })
+	f := src.Flusher(func(context.Context) *snapshot.Snapshot { return sampling.Tick(src.Options.Clock()) })
 	var event snapshot.Event
 	f.Note = func(e snapshot.Event) { event = e }
 	request := flush.Request{Process: target.ID.Process, Level: flush.Gradual, Devices: []string{target.ID.GPUUUID}, Origin: action.Key("F")}
@@ -58,7 +59,7 @@ func TestFlushWithoutAProbeSaysHowToGetOne(t *testing.T) {
 		"  vramscope attach 7 --dry-run   says whether it can get one",
 		"  vramscope once                 lists all; FLUSH is what a flush of each would free",
 	}
-	if got := probeAdvice(target, &sources{}); !slices.Equal(got, want) {
+	if got := probeAdvice(target, &sources.Set{}); !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
 }

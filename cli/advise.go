@@ -10,7 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vramscope/cli/command"
 	"vramscope/cli/config"
+	"vramscope/cli/sources"
 	"vramscope/daemon/socket"
 	"vramscope/guard/advice"
 	"vramscope/internal/process"
@@ -26,12 +28,12 @@ type adviseFlags struct {
 	format string
 }
 
-func (p *program) advise() *cobra.Command {
+func adviseCommand(p *command.Program) *cobra.Command {
 	f := adviseFlags{}
 	var watch string
 	cmd := &cobra.Command{
 		Use:         "advise [PID]",
-		Annotations: withoutScreen,
+		Annotations: command.WithoutScreen,
 		Short:       "which settings would save GPU memory, how much, at what price",
 		Long: `Names at most three settings or changes for each process, those that would bring
 most first: each with the figures that it follows from, the bytes that it would
@@ -46,7 +48,7 @@ One sample shows little: the past comes from a recording (vramscope daemon
   vramscope advise --format json | jq -r '.processes[].advice[].setting'`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return usage("advise takes one PID, not %d", len(args))
+				return command.Usage("advise takes one PID, not %d", len(args))
 			}
 			return nil
 		},
@@ -54,39 +56,39 @@ One sample shows little: the past comes from a recording (vramscope daemon
 			if watch != "" {
 				var err error
 				if f.watch, err = config.Duration(watch, time.Second, 24*time.Hour); err != nil {
-					return usage("--watch: %v", err)
+					return command.Usage("--watch: %v", err)
 				}
 			}
-			return p.runAdvise(cmd.Context(), f, args)
+			return runAdvise(cmd.Context(), p, f, args)
 		},
 	}
 	cmd.Flags().StringVar(&watch, "watch", "", "observe for this long first, 1s to 24h")
-	choiceFlag(cmd, &f.format, "format", "f", "text", "json")
-	nameValues(cmd, map[string]string{"watch": "DURATION"})
+	command.ChoiceFlag(cmd, &f.format, "format", "f", "text", "json")
+	command.NameValues(cmd, map[string]string{"watch": "DURATION"})
 	return cmd
 }
 
 // advisePast is how long a simulated box has run: enough for the rules of ten minutes.
 const advisePast = 15 * time.Minute
 
-func (p *program) runAdvise(ctx context.Context, f adviseFlags, args []string) error {
+func runAdvise(ctx context.Context, p *command.Program, f adviseFlags, args []string) error {
 	pid := 0
 	if len(args) > 0 {
 		var err error
 		if pid, err = strconv.Atoi(args[0]); err != nil || pid <= 0 {
-			return usage("%q is not a PID", text.Clean(args[0]))
+			return command.Usage("%q is not a PID", text.Clean(args[0]))
 		}
 	}
-	s, err := p.settings()
+	s, err := p.Settings()
 	if err != nil {
 		return err
 	}
-	src, err := p.sources(&s, cmp.Or(f.watch, advisePast))
+	src, err := sources.Open(p, &s, cmp.Or(f.watch, advisePast))
 	if err != nil {
 		return err
 	}
-	src.lookOnce()
-	snap, history, closing, err := p.observePast(ctx, src, &s, f.watch)
+	src.LookOnce()
+	snap, history, closing, err := observePast(ctx, p, src, &s, f.watch)
 	if err != nil {
 		return err
 	}
@@ -100,58 +102,58 @@ func (p *program) runAdvise(ctx context.Context, f adviseFlags, args []string) e
 		row := &snap.Rows[i]
 		names[row.ID.Process.PID] = row.ProgramName()
 		if pid == 0 || row.ID.Process.PID == pid {
-			doc.Processes = append(doc.Processes, advice.AdvisedOf(snap, row, src.advice(ctx, snap, history, row.ID)))
+			doc.Processes = append(doc.Processes, advice.AdvisedOf(snap, row, adviceFor(ctx, src, snap, history, row.ID)))
 		}
 	}
 	if pid != 0 && len(doc.Processes) == 0 {
-		return &failure{code: exitFailure, message: fmt.Sprintf("PID %d uses no GPU here", pid), advice: []string{"  vramscope once   lists the processes that do"}}
+		return &command.Failure{Code: command.ExitFailure, Message: fmt.Sprintf("PID %d uses no GPU here", pid), Next: []string{"  vramscope once   lists the processes that do"}}
 	}
-	return p.printAs(f.format, doc, adviseText(&doc, names, pid != 0, cmp.Or(p.outputWidth(), 100)))
+	return p.PrintAs(f.format, doc, adviseText(&doc, names, pid != 0, cmp.Or(p.OutputWidth(), 100)))
 }
 
 // observePast takes a snapshot, and the longest past there is of it: what is watched
 // now, a recording's or a daemon's.
-func (p *program) observePast(ctx context.Context, src *sources, s *config.Settings, watch time.Duration) (*snapshot.Snapshot, snapshot.History, func(), error) {
-	sampling, nothing := sampler.New(src.options), func() {}
-	if src.replay != nil {
-		src.catchUp(sampling, s.Interval)
-		snap := sampling.Tick(src.options.Clock())
-		return snap, sampling.History(), nothing, p.unusable(snap, src, s)
+func observePast(ctx context.Context, p *command.Program, src *sources.Set, s *config.Settings, watch time.Duration) (*snapshot.Snapshot, snapshot.History, func(), error) {
+	sampling, nothing := sampler.New(src.Options), func() {}
+	if src.Options.Simulated {
+		src.CatchUp(sampling, s.Interval)
+		snap := sampling.Tick(src.Options.Clock())
+		return snap, sampling.History(), nothing, sources.Unusable(p, snap, src, s)
 	}
 	if watch > 0 {
-		snap, err := p.observe(ctx, src, s, sampling, watch)
+		snap, err := sources.Observe(ctx, p, src, s, sampling, watch)
 		return snap, sampling.History(), nothing, err
 	}
-	ctx, end := src.listenFor(ctx)
-	snap := src.look(ctx, sampling)
-	if err := p.unusable(snap, src, s); err != nil {
+	ctx, end := src.ListenFor(ctx)
+	snap := src.Look(ctx, sampling)
+	if err := sources.Unusable(p, snap, src, s); err != nil {
 		end()
 		return nil, nil, nil, err
 	}
-	if r, err := recording.Open(p.recordingsOf(false)); err == nil {
+	if r, err := recording.Open(p.RecordingsOf(false)); err == nil {
 		const recent = time.Minute // an older one is not of these processes' present
 		if _, newest := r.Span(); snap.Time.Sub(newest) < recent {
 			return snap, r, func() { _ = r.Close(); end() }, nil // it was only read
 		}
 		_ = r.Close() // it was only read
 	}
-	src.daemon.Settle(ctx)
-	before := socket.NewPast(src.daemon)
+	src.Daemon.Settle(ctx)
+	before := socket.NewPast(src.Daemon)
 	if oldest, _ := before.Span(); !oldest.IsZero() {
 		return snap, before, end, nil
 	}
 	return snap, sampling.History(), end, nil
 }
 
-// advice is what a row needs, with its environment where that can be read, and a map
+// adviceFor is what a row needs, with its environment where that can be read, and a map
 // of its memory where one would help.
-func (src *sources) advice(ctx context.Context, snap *snapshot.Snapshot, history snapshot.History, id snapshot.RowID) []advice.Advice {
+func adviceFor(ctx context.Context, src *sources.Set, snap *snapshot.Snapshot, history snapshot.History, id snapshot.RowID) []advice.Advice {
 	in := advice.Input{Snapshot: snap, History: history}
-	if src.table != nil {
-		in.Environment = environmentOf(src.table, id.Process)
+	if src.Table != nil {
+		in.Environment = environmentOf(src.Table, id.Process)
 	}
-	if advice.NeedsMap(in, id) && src.segments != nil {
-		take := src.segmentsAction(func() *snapshot.Snapshot { return snap })
+	if advice.NeedsMap(in, id) {
+		take := src.SegmentsAction(func() *snapshot.Snapshot { return snap })
 		if found, err := take(ctx, id.Process, id.GPUUUID); err == nil { // without it there is only less advice
 			in.Map = &found
 		}

@@ -13,6 +13,8 @@ import (
 
 	"vramscope/action"
 	"vramscope/action/attach"
+	"vramscope/cli/command"
+	"vramscope/cli/sources"
 	"vramscope/internal/process"
 	"vramscope/internal/text"
 	"vramscope/probe"
@@ -20,11 +22,11 @@ import (
 
 type attachFlags struct{ dryRun, yes bool }
 
-func (p *program) attach() *cobra.Command {
+func attachCommand(p *command.Program) *cobra.Command {
 	f := attachFlags{}
 	cmd := &cobra.Command{
 		Use:         "attach PID",
-		Annotations: withoutScreen,
+		Annotations: command.WithoutScreen,
 		Short:       "put a probe into a running Python process",
 		Long: `Puts the Python probe into one of your own processes, so that vramscope shows
 what its GPU memory is and can flush what is cached. The process goes on; the
@@ -44,45 +46,45 @@ The exit code is 0 if the probe answers, 1 if it does not, and 3 if nothing was
 done: it cannot be attached, or you said no.`,
 		Example: `  vramscope attach 3011876 --dry-run
   vramscope attach 3011876 --yes`,
-		Args: onePID("  vramscope doctor   says which Python processes could get a probe"),
-		RunE: withPID(func(ctx context.Context, pid int) error { return p.runAttach(ctx, pid, f) }),
+		Args: command.OnePID("  vramscope doctor   says which Python processes could get a probe"),
+		RunE: command.WithPID(func(ctx context.Context, pid int) error { return runAttach(ctx, p, pid, f) }),
 	}
 	cmd.Flags().BoolVarP(&f.dryRun, "dry-run", "n", false, "say whether it could be done, and do nothing")
 	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "do not ask")
 	return cmd
 }
 
-func (p *program) runAttach(ctx context.Context, pid int, f attachFlags) error {
-	s, err := p.settings()
+func runAttach(ctx context.Context, p *command.Program, pid int, f attachFlags) error {
+	s, err := p.Settings()
 	switch {
 	case err != nil:
 		return err
 	case s.ReadOnly && !f.dryRun:
-		return usage("read-only is set, and attaching changes something: leave out --read-only, or read_only in the configuration")
-	case p.flags.demo:
-		return usage("a simulated process can get no probe: leave out --demo")
-	case !f.dryRun && !f.yes && !p.canAsk():
+		return command.Usage("read-only is set, and attaching changes something: leave out --read-only, or read_only in the configuration")
+	case p.Flags.Demo:
+		return command.Usage("a simulated process can get no probe: leave out --demo")
+	case !f.dryRun && !f.yes && !canAsk(p):
 		return cannotAsk("attach", pid, "says whether it could be done")
 	}
 	table := process.NewTable("/proc")
-	log := p.auditLog(table)
+	log := p.AuditLog(table)
 	id, err := table.Identify(pid)
 	if err != nil {
-		err = refused(err, "there is no process %d in this /proc", pid)
+		err = command.Refused(err, "there is no process %d in this /proc", pid)
 		if f.dryRun {
 			return err
 		}
 		return logRefusal(log, table, "attach", pid, err)
 	}
-	a := attacher(table, log)
+	a := sources.Attacher(table, log)
 	plan := a.Examine(ctx, id)
 	switch {
 	case f.dryRun && !plan.Possible():
 		return attachFailure(&plan, plan.Refusal())
 	case f.dryRun:
-		return p.print([]byte(p.planText(table, &plan)))
+		return p.Print([]byte(planText(p, table, &plan)))
 	case plan.Possible() && !f.yes:
-		if err := p.confirm(p.planText(table, &plan) + "Attach?"); err != nil {
+		if err := confirm(p, planText(p, table, &plan)+"Attach?"); err != nil {
 			return err
 		}
 	}
@@ -95,11 +97,11 @@ func (p *program) runAttach(ctx context.Context, pid int, f attachFlags) error {
 	if err != nil {
 		return attachFailure(&plan, err)
 	}
-	return p.print([]byte(attachedText(pid, &result)))
+	return p.Print([]byte(attachedText(pid, &result)))
 }
 
 // planText is what the monitor's dialog says, in lines.
-func (p *program) planText(table *process.Table, plan *attach.Plan) string {
+func planText(p *command.Program, table *process.Table, plan *attach.Plan) string {
 	var b strings.Builder
 	who, started := "?", ""
 	name := ""
@@ -116,7 +118,7 @@ func (p *program) planText(table *process.Table, plan *attach.Plan) string {
 		b.WriteString("This runs vramscope's code inside your process: gdb stops it for a moment and\n" +
 			"starts one thread there. Standstill usually under 0.1 s, 1 s with 1000 threads.\n")
 	}
-	fmt.Fprintf(&b, "It usually takes a second. The probe stays until the process ends.\nLogged in %s\n", text.Clean(p.logDirectory()))
+	fmt.Fprintf(&b, "It usually takes a second. The probe stays until the process ends.\nLogged in %s\n", text.Clean(p.LogDirectory()))
 	for _, check := range plan.Checks {
 		fmt.Fprintf(&b, "  ok  %s\n", text.Clean(check.Text))
 	}
@@ -133,10 +135,10 @@ func (p *program) planText(table *process.Table, plan *attach.Plan) string {
 func attachFailure(plan *attach.Plan, err error) error {
 	var refusal *process.Refusal
 	if !errors.As(err, &refusal) {
-		return &failure{code: exitFailure, err: err, message: text.Clean(err.Error())}
+		return &command.Failure{Code: command.ExitFailure, Err: err, Message: text.Clean(err.Error())}
 	}
 	if plan.HasProbe {
-		return refused(err, "PID %d: it has a probe already", plan.Process.PID) // whatever else there is, nothing is to be done
+		return command.Refused(err, "PID %d: it has a probe already", plan.Process.PID) // whatever else there is, nothing is to be done
 	}
 	var reasons []string
 	for _, check := range plan.Checks {
@@ -145,15 +147,15 @@ func attachFailure(plan *attach.Plan, err error) error {
 		}
 	}
 	if len(reasons) < 2 {
-		f := refused(err, "PID %d: %s", plan.Process.PID, text.Clean(refusal.Reason))
-		f.advice = insteadOf(plan)
+		f := command.Refused(err, "PID %d: %s", plan.Process.PID, text.Clean(refusal.Reason))
+		f.Next = insteadOf(plan)
 		return f
 	}
-	f := refused(err, "PID %d can get no probe", plan.Process.PID)
+	f := command.Refused(err, "PID %d can get no probe", plan.Process.PID)
 	for _, reason := range reasons {
-		f.advice = append(f.advice, "  no  "+reason)
+		f.Next = append(f.Next, "  no  "+reason)
 	}
-	f.advice = append(f.advice, insteadOf(plan)...)
+	f.Next = append(f.Next, insteadOf(plan)...)
 	return f
 }
 

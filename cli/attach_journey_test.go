@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"vramscope/cli/command"
 	"vramscope/internal/needs"
 	"vramscope/internal/quantity"
 )
@@ -51,7 +52,7 @@ func TestAttachShowsAndFlushesAPythonProgram(t *testing.T) {
 	for deadline := time.Now().Add(waitLimit); ; {
 		// A loaded machine may need longer than attaching waits.
 		again := b.command("attach", pid, "--yes")
-		if attached, err = again.CombinedOutput(); again.ProcessState.ExitCode() != exitFailure ||
+		if attached, err = again.CombinedOutput(); again.ProcessState.ExitCode() != command.ExitFailure ||
 			cannotTrace(string(attached)) || time.Now().After(deadline) {
 			break
 		}

@@ -18,6 +18,7 @@ import (
 
 	"vramscope/action"
 	"vramscope/action/attach"
+	"vramscope/cli/command"
 	"vramscope/internal/needs"
 	"vramscope/internal/process"
 )
@@ -100,7 +101,7 @@ func TestAttachFromTheCommandLine(t *testing.T) {
 	t.Parallel()
 	b := newAttachBox(t)
 	out, code := b.vramscope("attach", "PID", "--dry-run")
-	if code != exitOK {
+	if code != command.ExitOK {
 		t.Skipf("this machine's Python can get no probe: %s", out)
 	}
 	for _, want := range []string{"This runs vramscope's code inside your process", "\n  ok  your own process\n", "Logged in " + b.state} {
@@ -120,14 +121,14 @@ func TestAttachFromTheCommandLine(t *testing.T) {
 		if strings.HasSuffix(out, ": it has a probe already\n") {
 			t.Skip("the probe came after attaching had given up: the machine is too busy to tell more")
 		}
-		if code != exitFailure || time.Now().After(deadline) {
+		if code != command.ExitFailure || time.Now().After(deadline) {
 			break
 		}
 	}
-	if want := fmt.Sprintf(`^attached to %d( \(paused (\d+|less than 1) ms\))?; its probe answered after \d+\.\d s; it uses no GPU so far\n$`, b.python.Process.Pid); code != exitOK || !regexp.MustCompile(want).MatchString(out) {
+	if want := fmt.Sprintf(`^attached to %d( \(paused (\d+|less than 1) ms\))?; its probe answered after \d+\.\d s; it uses no GPU so far\n$`, b.python.Process.Pid); code != command.ExitOK || !regexp.MustCompile(want).MatchString(out) {
 		t.Errorf("exit code %d: %s", code, out)
 	}
-	if out, code = b.vramscope("attach", "PID", "--yes"); code != exitRefused || !strings.HasSuffix(out, ": it has a probe already\n") {
+	if out, code = b.vramscope("attach", "PID", "--yes"); code != command.ExitRefused || !strings.HasSuffix(out, ": it has a probe already\n") {
 		t.Errorf("the second time: exit code %d: %s", code, out)
 	}
 	// doctor looks at the newest processes only: other tests' may hide this one for a while.
@@ -174,7 +175,7 @@ func TestAttachFailureListsEveryReason(t *testing.T) {
 		Process: process.Identity{PID: 7, StartTime: 8}, Instead: "vramscope run -- tritonserver",
 		Checks: []attach.Check{{OK: false, Text: "not Python: /x\x1b[2J is native code"}, {OK: true, Text: "same container"}, {OK: false, Text: "another user's process (frank); you are bob"}},
 	}
-	var f *failure
+	var f *command.Failure
 	if err := attachFailure(plan, plan.Refusal()); !errors.As(err, &f) {
 		t.Fatalf("it is no failure: %v", err)
 	}
@@ -182,7 +183,7 @@ func TestAttachFailureListsEveryReason(t *testing.T) {
 		"  no  not Python: /x?[2J is native code", "  no  another user's process (frank); you are bob",
 		"  instead: start it with  vramscope run -- tritonserver",
 	}
-	if f.code != exitRefused || f.message != "refused: PID 7 can get no probe" || strings.Join(f.advice, "\n") != strings.Join(want, "\n") {
-		t.Errorf("%d %q %q", f.code, f.message, f.advice)
+	if f.Code != command.ExitRefused || f.Message != "refused: PID 7 can get no probe" || strings.Join(f.Next, "\n") != strings.Join(want, "\n") {
+		t.Errorf("%d %q %q", f.Code, f.Message, f.Next)
 	}
 }

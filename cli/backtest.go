@@ -13,8 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vramscope/cli/command"
 	"vramscope/cli/gather"
 	"vramscope/cli/render"
+	"vramscope/cli/sources"
 	forecaster "vramscope/forecast"
 	"vramscope/forecast/backtest"
 	"vramscope/internal/text"
@@ -27,11 +29,11 @@ type backtestFlags struct {
 	bare   bool
 }
 
-func (p *program) backtest() *cobra.Command {
+func backtestCommand(p *command.Program) *cobra.Command {
 	var f backtestFlags
 	cmd := &cobra.Command{
 		Use:         "backtest FILE.csv|FILE.db|DIR",
-		Annotations: map[string]string{takes: "ascii config"},
+		Annotations: map[string]string{command.Takes: "ascii config"},
 		Short:       "score the forecasts and alerts on a recording",
 		Long: `Replays each series of a recording through the monitor, as the only process of a
 GPU, and says how good its alerts and forecasts were: alerts with their lead and
@@ -58,46 +60,46 @@ between steady, growing and leak). docs/forecast.md explains the scoring.`,
 		Args:              oneTrace,
 		ValidArgsFunction: cobra.FixedCompletions([]string{"csv", "gz", "db"}, cobra.ShellCompDirectiveFilterFileExt),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return p.runBacktest(args[0], f)
+			return runBacktest(p, args[0], f)
 		},
 	}
 	flags := cmd.Flags()
-	choiceFlag(cmd, &f.format, "format", "f", "table", "json")
+	command.ChoiceFlag(cmd, &f.format, "format", "f", "table", "json")
 	flags.StringVar(&f.dump, "dump", "", "write every forecast into files in this directory")
 	flags.BoolVar(&f.bare, "bare", false, "score the forecaster alone")
-	nameValues(cmd, map[string]string{"dump": "DIR"})
+	command.NameValues(cmd, map[string]string{"dump": "DIR"})
 	return cmd
 }
 
 func oneTrace(_ *cobra.Command, args []string) error {
 	switch {
 	case len(args) == 0:
-		return &failure{code: exitUsage, message: "backtest needs a file",
-			advice: []string{"  FILE.csv         columns t_seconds,series_id,used_bytes,total_bytes", "  FILE.db or DIR   what vramscope daemon --record has written"}}
+		return &command.Failure{Code: command.ExitUsage, Message: "backtest needs a file",
+			Next: []string{"  FILE.csv         columns t_seconds,series_id,used_bytes,total_bytes", "  FILE.db or DIR   what vramscope daemon --record has written"}}
 	case len(args) > 1:
-		return usage("backtest takes one file, not %d", len(args))
+		return command.Usage("backtest takes one file, not %d", len(args))
 	}
 	return nil
 }
 
-func (p *program) runBacktest(path string, f backtestFlags) error {
-	s, err := p.settings()
+func runBacktest(p *command.Program, path string, f backtestFlags) error {
+	s, err := p.Settings()
 	if err != nil {
 		return err
 	}
-	trace, name, err := p.openTrace(path)
+	trace, name, err := openTrace(p, path)
 	if trace != nil {
-		p.reportBadRows(trace.Bad)
+		reportBadRows(p, trace.Bad)
 	}
 	if err != nil {
 		return err
 	}
-	scores, err := p.replay(trace, &f)
+	scores, err := replay(p, trace, &f)
 	if err != nil {
 		return fmt.Errorf("backtest: %w", err)
 	}
 	doc := backtest.DocumentOf(name, f.bare, trace, scores)
-	return p.printAs(f.format, doc, render.Backtest(&doc, p.signs(&s), p.outputWidth()))
+	return p.PrintAs(f.format, doc, render.Backtest(&doc, render.SignsFor(p.ASCII(&s)), p.OutputWidth()))
 }
 
 // isRecording reports whether a path names a recording, and not a trace.
@@ -106,29 +108,29 @@ func isRecording(path string) bool {
 	return err == nil && info.IsDir() || filepath.Ext(path) == ".db"
 }
 
-func (p *program) openRecordedTrace(path string) (*backtest.Trace, string, error) {
-	r, where, err := p.openRecording([]string{path})
+func openRecordedTrace(p *command.Program, path string) (*backtest.Trace, string, error) {
+	r, where, err := sources.OpenRecording(p, []string{path})
 	if err != nil {
 		return nil, where, err
 	}
-	defer p.closeRecording(r)
+	defer sources.CloseRecording(p, r)
 	trace, err := gather.Trace(r)
 	return trace, filepath.Base(where), err
 }
 
 // openTrace reads a file, or standard input for "-"; name is for messages.
-func (p *program) openTrace(path string) (trace *backtest.Trace, name string, err error) {
+func openTrace(p *command.Program, path string) (trace *backtest.Trace, name string, err error) {
 	if isRecording(path) {
-		return p.openRecordedTrace(path)
+		return openRecordedTrace(p, path)
 	}
 	if path == "-" {
-		trace, err = parseTrace(p.stdin, "standard input")
+		trace, err = parseTrace(p.Stdin, "standard input")
 		return trace, "standard input", err
 	}
 	name = filepath.Base(path)
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, name, &failure{code: exitFailure, err: err, message: fmt.Sprintf("open %s: %v", text.Clean(path), withoutPath(err))}
+		return nil, name, &command.Failure{Code: command.ExitFailure, Err: err, Message: fmt.Sprintf("open %s: %v", text.Clean(path), command.WithoutPath(err))}
 	}
 	defer func() { _ = file.Close() }() // nothing was written
 	trace, err = parseTrace(file, path)
@@ -140,14 +142,14 @@ func parseTrace(r io.Reader, path string) (*backtest.Trace, error) {
 	if err == nil {
 		return trace, nil
 	}
-	f := &failure{code: exitFailure, err: err, message: fmt.Sprintf("%s: %v", text.Clean(path), err)}
+	f := &command.Failure{Code: command.ExitFailure, Err: err, Message: fmt.Sprintf("%s: %v", text.Clean(path), err)}
 	_, unreadable := errors.AsType[*fs.PathError](err)
 	switch {
 	case unreadable:
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum):
-		f.advice = []string{"  it is cut short or damaged; what can be unpacked:  zcat FILE | vramscope backtest -"}
+		f.Next = []string{"  it is cut short or damaged; what can be unpacked:  zcat FILE | vramscope backtest -"}
 	default:
-		f.advice = []string{"  columns: t_seconds,series_id,used_bytes,total_bytes"}
+		f.Next = []string{"  columns: t_seconds,series_id,used_bytes,total_bytes"}
 	}
 	return trace, f
 }
@@ -155,7 +157,7 @@ func parseTrace(r io.Reader, path string) (*backtest.Trace, error) {
 // namedRows is how many bad rows standard error names. JSON has them all.
 const namedRows = 20
 
-func (p *program) reportBadRows(bad []backtest.BadRow) {
+func reportBadRows(p *command.Program, bad []backtest.BadRow) {
 	var b bytes.Buffer
 	for i, row := range bad {
 		if i == namedRows {
@@ -164,12 +166,12 @@ func (p *program) reportBadRows(bad []backtest.BadRow) {
 		}
 		fmt.Fprintf(&b, "vramscope: line %d skipped: %s\n", row.Line, text.Clean(row.Reason))
 	}
-	_, _ = p.stderr.Write(b.Bytes()) // standard error is where this would be reported
+	_, _ = p.Stderr.Write(b.Bytes()) // standard error is where this would be reported
 }
 
 // replay scores each series. A sample's cost is the forecaster's, without scoring
 // and writing.
-func (p *program) replay(trace *backtest.Trace, f *backtestFlags) (scores []*backtest.Score, err error) {
+func replay(p *command.Program, trace *backtest.Trace, f *backtestFlags) (scores []*backtest.Score, err error) {
 	var dump *backtest.Dump
 	if f.dump != "" {
 		if dump, err = backtest.NewDump(f.dump); err != nil {
@@ -192,7 +194,7 @@ func (p *program) replay(trace *backtest.Trace, f *backtestFlags) (scores []*bac
 		if err != nil {
 			return nil, err
 		}
-		score.Cost = backtest.Cost(bare, series, p.now)
+		score.Cost = backtest.Cost(bare, series, p.Now)
 		scores = append(scores, score)
 	}
 	return scores, nil

@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+
+	"vramscope/cli/command"
 )
 
 // TestClosedOutputIsAnError: every command that writes says that it could not.
@@ -22,7 +24,7 @@ func TestClosedOutputIsAnError(t *testing.T) {
 		cmd.Env = append(os.Environ(), asVramscope+"=1", "XDG_CONFIG_HOME="+t.TempDir(), "XDG_STATE_HOME="+t.TempDir())
 		var stderr bytes.Buffer
 		cmd.Stderr = &stderr
-		if err := cmd.Run(); cmd.ProcessState.ExitCode() != exitFailure || stderr.String() != "vramscope: standard output is closed: nothing was written\n" {
+		if err := cmd.Run(); cmd.ProcessState.ExitCode() != command.ExitFailure || stderr.String() != "vramscope: standard output is closed: nothing was written\n" {
 			t.Errorf("%v: %v, %q", args, err, stderr.String())
 		}
 	}

@@ -8,15 +8,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vramscope/cli/command"
 	"vramscope/internal/text"
 	"vramscope/themes"
 )
 
-// completion writes a shell's completion script, generated from the commands.
-func (p *program) completion() *cobra.Command {
+// completionCommand writes a shell's completion script, generated from the commands.
+func completionCommand(p *command.Program) *cobra.Command {
 	return &cobra.Command{
 		Use:         "completion bash|zsh|fish",
-		Annotations: map[string]string{takes: ""},
+		Annotations: map[string]string{command.Takes: ""},
 		Short:       "a completion script for a shell",
 		Long: `Writes a script that completes vramscope's commands, flags and values.
 
@@ -27,7 +28,7 @@ func (p *program) completion() *cobra.Command {
 		ValidArgs:             []string{"bash", "zsh", "fish"},
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usage("completion: name one shell: bash, zsh or fish")
+				return command.Usage("completion: name one shell: bash, zsh or fish")
 			}
 			return nil
 		},
@@ -42,18 +43,18 @@ func (p *program) completion() *cobra.Command {
 			case "fish":
 				err = cmd.Root().GenFishCompletion(&script, true)
 			default:
-				return usage("completion: %q is not bash, zsh or fish", text.Clean(args[0]))
+				return command.Usage("completion: %q is not bash, zsh or fish", text.Clean(args[0]))
 			}
 			if err != nil {
 				return fmt.Errorf("completion for %s: %w", args[0], err)
 			}
-			return p.print(script.Bytes())
+			return p.Print(script.Bytes())
 		},
 	}
 }
 
 // completeGlobalFlags teaches completion the values of flags.
-func (p *program) completeGlobalFlags(root *cobra.Command) {
+func completeGlobalFlags(p *command.Program, root *cobra.Command) {
 	values := map[string][]string{
 		"theme":    themes.Names(),
 		"interval": {"500ms", "1s", "2s", "5s"},

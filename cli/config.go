@@ -3,11 +3,12 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
+	"vramscope/cli/command"
 	"vramscope/cli/config"
 	"vramscope/ui"
 )
 
-func (p *program) config() *cobra.Command {
+func configCommand(p *command.Program) *cobra.Command {
 	var printAll, path bool
 	cmd := &cobra.Command{
 		Use:   "config",
@@ -19,21 +20,21 @@ overridden by flags.`,
   vramscope config --print          every key with its default, explained
 
   mkdir -p ~/.config/vramscope && vramscope config --print > ~/.config/vramscope/config.toml`,
-		Args: noArguments,
+		Args: command.NoArguments,
 		RunE: func(*cobra.Command, []string) error {
 			switch {
 			case printAll && path:
-				return usage("config: --print or --path, not both")
+				return command.Usage("config: --print or --path, not both")
 			case printAll:
-				return p.print([]byte(config.DefaultFile()))
+				return p.Print([]byte(config.DefaultFile()))
 			case path:
-				return p.print([]byte(p.configPath() + "\n"))
+				return p.Print([]byte(p.ConfigPath() + "\n"))
 			}
-			s, err := p.settings()
+			s, err := p.Settings()
 			if err != nil {
 				return err
 			}
-			return p.print([]byte(config.InForce(p.configPath(), &s)))
+			return p.Print([]byte(config.InForce(p.ConfigPath(), &s)))
 		},
 	}
 	cmd.Flags().BoolVar(&printAll, "print", false, "print every key with its default, explained")
@@ -41,17 +42,9 @@ overridden by flags.`,
 	return cmd
 }
 
-// configPath is the file that this run reads.
-func (p *program) configPath() string {
-	if p.flags.config != "" {
-		return p.flags.config
-	}
-	return config.Path()
-}
-
 // saveSettings writes what the monitor's setup has set to the configuration file.
-func (p *program) saveSettings(set ui.Settings) (string, error) {
-	path := p.configPath()
+func saveSettings(p *command.Program, set ui.Settings) (string, error) {
+	path := p.ConfigPath()
 	keys := []string{"theme", "mouse", "graph_window", "graph_style", "bell", "columns", "sort", "sort_reversed"}
 	if set.Interval > 0 {
 		keys = append(keys, "interval")

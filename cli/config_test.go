@@ -13,6 +13,7 @@ import (
 	"github.com/charmbracelet/x/exp/golden"
 	"github.com/spf13/pflag"
 
+	"vramscope/cli/command"
 	"vramscope/cli/config"
 	"vramscope/ui"
 	columns "vramscope/ui/table"
@@ -23,14 +24,14 @@ func TestDefaultConfigurationFile(t *testing.T) {
 }
 
 func TestRefusedConfigurationIsAUsageError(t *testing.T) {
-	p := &program{getenv: os.Getenv}
-	p.root()
-	p.flags.config = filepath.Join(t.TempDir(), "config.toml")
-	if err := os.WriteFile(p.flags.config, []byte("them = \"dark\"\n"), 0o600); err != nil {
+	p := &command.Program{Getenv: os.Getenv}
+	root(p)
+	p.Flags.Config = filepath.Join(t.TempDir(), "config.toml")
+	if err := os.WriteFile(p.Flags.Config, []byte("them = \"dark\"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var f *failure
-	if _, err := p.settings(); !errors.As(err, &f) || f.code != exitUsage || len(f.advice) != 1 {
+	var f *command.Failure
+	if _, err := p.Settings(); !errors.As(err, &f) || f.Code != command.ExitUsage || len(f.Next) != 1 {
 		t.Errorf("it says %v", err)
 	}
 }
@@ -62,12 +63,14 @@ func TestSetupIsWritten(t *testing.T) {
 	if err := os.WriteFile(path, []byte("# mine\n[daemon]\nrecord = true\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := &program{getenv: os.Getenv, flags: globalFlags{config: path, all: pflag.NewFlagSet("", pflag.ContinueOnError)}}
+	p := &command.Program{Getenv: os.Getenv}
+	p.AddGlobalFlags(pflag.NewFlagSet("", pflag.ContinueOnError))
+	p.Flags.Config = path
 	want := ui.Settings{Theme: "mono", Interval: 2 * time.Second, Sort: "PID", Reversed: true, Lines: true, Window: 30 * time.Minute, Mouse: true, Columns: []string{"PID", "USED"}}
-	if _, err := p.saveSettings(want); err != nil {
+	if _, err := saveSettings(p, want); err != nil {
 		t.Fatal(err)
 	}
-	s, err := p.settings()
+	s, err := p.Settings()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vramscope/cli/command"
 	"vramscope/cli/config"
+	"vramscope/cli/restart"
+	"vramscope/cli/sources"
 	"vramscope/daemon"
 	"vramscope/daemon/socket"
 	"vramscope/guard"
@@ -35,11 +38,11 @@ type daemonFlags struct {
 	serveSnapshot bool
 }
 
-func (p *program) daemon() *cobra.Command {
+func daemonCommand(p *command.Program) *cobra.Command {
 	var f daemonFlags
 	cmd := &cobra.Command{
 		Use:         "daemon",
-		Annotations: map[string]string{takes: "config demo gpu interval nvml-library read-only seed"},
+		Annotations: map[string]string{command.Takes: "config demo gpu interval nvml-library read-only seed"},
 		Short:       "sample without a screen: record, answer monitors, run a command",
 		Long: `Samples as the monitor does, without a screen, until SIGTERM. With --record, or
 record = true in [daemon] of the configuration, it records what it samples.
@@ -57,8 +60,8 @@ configuration anew. docs/daemon.md has the rest, and units for systemd.`,
   vramscope daemon --record --guard=act
   vramscope daemon --serve 127.0.0.1:9841    for Prometheus
   systemctl enable --now vramscope-daemon    root's, with contrib/systemd's unit`,
-		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return p.runDaemon(cmd, &f) },
+		Args: command.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runDaemon(p, cmd, &f) },
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.record, "record", false, "record what is sampled")
@@ -66,7 +69,7 @@ configuration anew. docs/daemon.md has the rest, and units for systemd.`,
 	flags.StringVar(&f.maxSize, "max-size", "", "how large all recordings may become (4GiB)")
 	flags.StringVar(&f.commands, "commands", "", "what is recorded of command lines: name or full (name)")
 	modes := []string{string(guard.Off), string(guard.DryRun), string(guard.Act)}
-	flags.Var(&choice{to: &f.guard, words: modes, holder: "MODE"}, "guard", "what the guard may do: off, dry-run or act (dry-run)")
+	flags.Var(&command.Choice{To: &f.guard, Words: modes, Holder: "MODE"}, "guard", "what the guard may do: off, dry-run or act (dry-run)")
 	flags.Lookup("guard").NoOptDefVal = string(guard.DryRun)
 	_ = cmd.RegisterFlagCompletionFunc("guard", cobra.FixedCompletions(modes, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
 	flags.StringVar(&f.serve, "serve", "", "serve /metrics for Prometheus at this address (127.0.0.1:9841)")
@@ -75,13 +78,13 @@ configuration anew. docs/daemon.md has the rest, and units for systemd.`,
 	flags.BoolVar(&f.serveSnapshot, "serve-snapshot", false, "serve /snapshot.json, too: once --format json without arguments of commands")
 	flags.StringVar(&f.processLabels, "process-labels", "", "what is exported of processes: pid, user, runtime, name, hpc_job, namespace, pod, container; or none (all)")
 	flags.StringVar(&f.processes, "processes", "", "how many of a GPU's processes have series of their own: 0 to 1024 (16)")
-	nameValues(cmd, map[string]string{"keep": "DURATION", "max-size": "SIZE", "commands": "WHAT", "serve": "ADDRESS", "web.config.file": "FILE", "process-labels": "LIST", "processes": "N"})
+	command.NameValues(cmd, map[string]string{"keep": "DURATION", "max-size": "SIZE", "commands": "WHAT", "serve": "ADDRESS", "web.config.file": "FILE", "process-labels": "LIST", "processes": "N"})
 	return cmd
 }
 
 // daemonSettings are the settings with the command's own flags.
-func (p *program) daemonSettings(cmd *cobra.Command, f *daemonFlags) (config.Settings, error) {
-	s, err := p.settings()
+func daemonSettings(p *command.Program, cmd *cobra.Command, f *daemonFlags) (config.Settings, error) {
+	s, err := p.Settings()
 	if err != nil {
 		return s, err
 	}
@@ -100,26 +103,26 @@ func (p *program) daemonSettings(cmd *cobra.Command, f *daemonFlags) (config.Set
 			continue
 		}
 		if err := o.Set(cmd.Flags().Lookup(flag).Value.String()); err != nil {
-			return s, usage("--%s: %v", flag, err)
+			return s, command.Usage("--%s: %v", flag, err)
 		}
 	}
 	for _, flag := range []string{"web.config.file", "process-labels", "processes", "serve-openly", "serve-snapshot"} {
 		if s.Serve == "" && cmd.Flags().Changed(flag) {
-			return s, usage("--%s is about what --serve serves: nothing is served", flag)
+			return s, command.Usage("--%s is about what --serve serves: nothing is served", flag)
 		}
 	}
 	if f.guard != "" && s.Guard.Mode != guard.Off && !s.Guard.Guards() {
-		return s, p.noRules("--guard: ")
+		return s, noRules(p, "--guard: ")
 	}
 	if s.ReadOnly && s.Guard.Mode == guard.Act {
-		return s, usage("read-only is set, and guard.mode is act: one of the two must go")
+		return s, command.Usage("read-only is set, and guard.mode is act: one of the two must go")
 	}
 	if _, err := socket.ParseShare(s.Share); err != nil {
-		return s, usage("daemon.%v", err)
+		return s, command.Usage("daemon.%v", err)
 	}
 	if len(s.AlertCommand) > 0 {
 		if err := daemon.CheckCommand(s.AlertCommand); err != nil {
-			return s, usage("alerts.exec: %v", err)
+			return s, command.Usage("alerts.exec: %v", err)
 		}
 	}
 	return s, nil
@@ -132,27 +135,27 @@ var daemonFlagOf = map[string]string{
 	"exporter.process_labels": "process-labels", "exporter.processes": "processes",
 }
 
-func (p *program) runDaemon(cmd *cobra.Command, f *daemonFlags) error {
-	defer p.stayLight()()
-	p.takeState()
-	s, err := p.daemonSettings(cmd, f)
+func runDaemon(p *command.Program, cmd *cobra.Command, f *daemonFlags) error {
+	defer p.StayLight()()
+	p.TakeState()
+	s, err := daemonSettings(p, cmd, f)
 	if err == nil {
 		err = checkExporter(&s)
 	}
 	if err != nil {
 		return err
 	}
-	src, err := p.sources(&s, 0)
+	src, err := sources.Open(p, &s, 0)
 	if err != nil {
 		return err
 	}
-	src.details(true) // for the recording and the exporter
-	if src.probes != nil {
-		src.options.Probes, src.daemon = src.probes, nil // the daemon is this one
+	src.Details(true) // for the recording and the exporter
+	if src.Probes != nil {
+		src.Options.Probes, src.Daemon = src.Probes, nil // the daemon is this one
 	}
-	directory := cmp.Or(p.daemonDirectory, socket.Directory(os.Geteuid(), p.getenv("XDG_RUNTIME_DIR")))
+	directory := cmp.Or(p.DaemonDirectory, socket.Directory(os.Geteuid(), p.Getenv("XDG_RUNTIME_DIR")))
 	if err := socket.MakeDirectory(directory); err != nil {
-		return &failure{code: exitFailure, err: err, message: "daemon: no place for its socket: " + err.Error()}
+		return &command.Failure{Code: command.ExitFailure, Err: err, Message: "daemon: no place for its socket: " + err.Error()}
 	}
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
@@ -160,37 +163,37 @@ func (p *program) runDaemon(cmd *cobra.Command, f *daemonFlags) error {
 
 	ctx, cancel := context.WithCancelCause(cmd.Context())
 	defer cancel(nil)
-	previous := p.handover()
+	previous := restart.Previous(p)
 	if previous != nil {
-		src.options.Since = previous.at
+		src.Options.Since = previous.At
 	}
-	p.watchUpgrades(src, previous, cancel)
-	src.options.OpenDeadline = onceOpening
-	guarding := src.newGuard(s.Guard)
-	sampling := sampler.New(src.options)
-	previous.takeOver(sampling)
-	waitForProbes := src.listen(ctx, cancel)
+	restart.WatchUpgrades(p, src, previous, cancel)
+	src.Options.OpenDeadline = sources.OnceOpening
+	guarding := src.NewGuard(s.Guard)
+	sampling := sampler.New(src.Options)
+	previous.TakeOver(sampling)
+	waitForProbes := src.Listen(ctx, cancel)
 
-	o := p.daemonOptions(src, &s, sampling, directory)
-	src.driver.listed = func(devices []nvml.Device) { // the driver may come later, and have it then
-		if err := unmatched(s.GPUs, devices); err != nil {
+	o := daemonOptions(p, src, &s, sampling, directory)
+	src.Driver.Listed = func(devices []nvml.Device) { // the driver may come later, and have it then
+		if err := sources.Unmatched(s.GPUs, devices); err != nil {
 			o.Log.Warn("not all of --gpu can be sampled", "error", err)
 		}
 	}
-	if err := p.serveExporter(&s, &o); err != nil {
+	if err := serveExporter(p, &s, &o); err != nil {
 		return err
 	}
-	src.bindGuard(guarding, sampling, &o)
+	src.BindGuard(guarding, sampling, &o)
 	switch {
 	case guarding == nil || previous == nil:
-	case previous.kept != nil:
-		guarding.TakeOver(*previous.kept)
+	case previous.Kept != nil:
+		guarding.TakeOver(*previous.Kept)
 	default:
 		o.Log.Warn("the guard's pause and back-offs are lost over the restart")
 	}
 	o.Signals = signals
 	o.Check = func() error {
-		next, err := p.daemonSettings(cmd, f)
+		next, err := daemonSettings(p, cmd, f)
 		if err == nil {
 			err = checkReload(&next, s.Serve)
 		}
@@ -199,34 +202,34 @@ func (p *program) runDaemon(cmd *cobra.Command, f *daemonFlags) error {
 	err = daemon.Run(ctx, o)
 	cancel(nil)
 	waitForProbes()
-	if errors.Is(err, errUpgraded) || errors.Is(err, daemon.ErrReload) {
+	if errors.Is(err, restart.ErrUpgraded) || errors.Is(err, daemon.ErrReload) {
 		signal.Ignore(syscall.SIGHUP) // a second one does not end the new process before it listens
 		var left *guard.Kept
 		if guarding != nil {
 			kept := guarding.Keep()
 			left = &kept
 		}
-		return p.restart(err, left)
+		return restart.Now(p, err, left)
 	}
 	if running, is := errors.AsType[*daemon.Running](err); is {
-		return &failure{code: exitFailure, err: running, message: running.Error()}
+		return &command.Failure{Code: command.ExitFailure, Err: running, Message: running.Error()}
 	}
 	return err
 }
 
-func (p *program) daemonOptions(src *sources, s *config.Settings, sampling *sampler.Sampler, directory string) daemon.Options {
+func daemonOptions(p *command.Program, src *sources.Set, s *config.Settings, sampling *sampler.Sampler, directory string) daemon.Options {
 	share, _ := socket.ParseShare(s.Share) // the settings have been checked
 	o := daemon.Options{
 		Directory: directory, Share: share, Sampling: sampling, History: sampling.History(),
-		Log: daemon.NewLog(p.stderr, p.getenv), Notify: daemon.NewNotifier(p.getenv), Now: p.now,
+		Log: daemon.NewLog(p.Stderr, p.Getenv), Notify: daemon.NewNotifier(p.Getenv), Now: p.Now,
 	}
-	if src.options.Probes != nil {
-		o.Answers = src.options.Probes.Answers
+	if src.Options.Probes != nil {
+		o.Answers = src.Options.Probes.Answers
 	}
 	if s.Record {
-		recordings := p.recordingsOf(p.flags.demo)
-		o.Recorder, o.Recording = p.newRecorder(s, recordings), recordings
-		before := (&longPast{directory: recordings, now: p.now}).before
+		recordings := p.RecordingsOf(p.Flags.Demo)
+		o.Recorder, o.Recording = newRecorder(p, s, recordings), recordings
+		before := (&longPast{directory: recordings, now: p.Now}).before
 		o.Past = recording.Whole(o.History, before)
 		o.Warm = func() {
 			if past := before(); past != nil {
@@ -235,7 +238,7 @@ func (p *program) daemonOptions(src *sources, s *config.Settings, sampling *samp
 		}
 	}
 	if len(s.AlertCommand) > 0 {
-		o.Alerts = daemon.NewAlerts(s.AlertCommand, p.now(), o.Log)
+		o.Alerts = daemon.NewAlerts(s.AlertCommand, p.Now(), o.Log)
 	}
 	return o
 }

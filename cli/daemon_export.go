@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 
+	"vramscope/cli/command"
 	"vramscope/cli/config"
 	"vramscope/daemon"
 	"vramscope/exporter"
@@ -20,7 +21,7 @@ func checkExporter(s *config.Settings) error {
 		return nil
 	}
 	if err := servingOf(s).Check(); err != nil {
-		return usage("--serve: %v", err)
+		return command.Usage("--serve: %v", err)
 	}
 	return nil
 }
@@ -38,12 +39,12 @@ func checkReload(s *config.Settings, served string) error {
 }
 
 // serveExporter adds the exporter to a daemon, if there is to be one.
-func (p *program) serveExporter(s *config.Settings, o *daemon.Options) error {
+func serveExporter(p *command.Program, s *config.Settings, o *daemon.Options) error {
 	if s.Serve == "" {
 		return nil
 	}
 	collector := exporter.New(exporter.Options{
-		Version: versionNumber(), Now: p.now, ProcessLabels: s.ProcessLabels, Processes: s.Processes, Snapshot: s.ServeSnapshot,
+		Version: command.VersionNumber(), Now: p.Now, ProcessLabels: s.ProcessLabels, Processes: s.Processes, Snapshot: s.ServeSnapshot,
 	})
 	server, err := exporter.Listen(collector, *servingOf(s), o.Log)
 	if err != nil {
@@ -51,7 +52,7 @@ func (p *program) serveExporter(s *config.Settings, o *daemon.Options) error {
 		if os.IsPermission(err) {
 			hint = "; a port below 1024 is root's"
 		}
-		return &failure{code: exitFailure, err: err, message: fmt.Sprintf("--serve: %v%s", err, hint)}
+		return &command.Failure{Code: command.ExitFailure, Err: err, Message: fmt.Sprintf("--serve: %v%s", err, hint)}
 	}
 	o.Exporter = server
 	return nil

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"vramscope/cli/command"
 )
 
 // exported is what the daemon serves at a path, at the address that it logged last.
@@ -92,7 +94,7 @@ func TestExporterAddressTaken(t *testing.T) {
 	_ = other.cmd.Process.Kill()
 	cmd := other.command("daemon", "--demo", "--serve", address)
 	out, err := cmd.CombinedOutput()
-	if err == nil || cmd.ProcessState.ExitCode() != exitFailure || !strings.Contains(string(out), "--serve: listen tcp "+address+": bind: address already in use") {
+	if err == nil || cmd.ProcessState.ExitCode() != command.ExitFailure || !strings.Contains(string(out), "--serve: listen tcp "+address+": bind: address already in use") {
 		t.Errorf("%v, %s", err, out)
 	}
 }

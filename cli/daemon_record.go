@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"vramscope/cli/command"
 	"vramscope/cli/config"
 	"vramscope/recording"
 	"vramscope/sampler/snapshot"
@@ -24,12 +25,12 @@ type recorder struct {
 // recordRetry is the time between attempts to begin.
 const recordRetry = 10 * time.Second
 
-func (p *program) newRecorder(s *config.Settings, directory string) *recorder {
+func newRecorder(p *command.Program, s *config.Settings, directory string) *recorder {
 	options := recording.Options{Keep: s.Keep, MaxSize: int64(s.MaxSize), Commands: recording.NameOnly}
 	if s.Commands == "full" {
 		options.Commands = recording.Full
 	}
-	r := &recorder{now: p.now, open: func() (*recording.Writer, error) { return recording.Create(directory, options) }}
+	r := &recorder{now: p.Now, open: func() (*recording.Writer, error) { return recording.Create(directory, options) }}
 	r.writer, r.err = r.open()
 	r.retryAt = r.now().Add(recordRetry)
 	return r

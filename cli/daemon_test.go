@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"vramscope/cli/command"
 	"vramscope/cli/config"
 	"vramscope/recording"
 	"vramscope/sampler/snapshot/snapshottest"
@@ -236,7 +237,7 @@ func TestDaemonRefusesBadFlags(t *testing.T) {
 		cmd := exec.Command(os.Args[0], append([]string{"daemon", "--demo"}, strings.Fields(c.args)...)...)
 		cmd.Env = append(os.Environ(), asVramscope+"=1", "XDG_CONFIG_HOME="+t.TempDir(), "XDG_RUNTIME_DIR="+t.TempDir())
 		out, err := cmd.CombinedOutput()
-		if err == nil || cmd.ProcessState.ExitCode() != exitUsage || !strings.Contains(string(out), c.want) {
+		if err == nil || cmd.ProcessState.ExitCode() != command.ExitUsage || !strings.Contains(string(out), c.want) {
 			t.Errorf("%s: %v, %s", c.args, err, out)
 		}
 	}
@@ -276,8 +277,8 @@ func TestRecorderWaitsForItsDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, now := config.Defaults(), time.Now()
-	p := &program{now: func() time.Time { return now }}
-	r := p.newRecorder(&s, directory)
+	p := &command.Program{Now: func() time.Time { return now }}
+	r := newRecorder(p, &s, directory)
 	snap := snapshottest.DrawnBox()
 	if err := r.Append(snap, nil); err != nil || !strings.Contains(r.Paused(), "not a directory") {
 		t.Errorf("%v, %q", err, r.Paused())

@@ -10,12 +10,13 @@ import (
 
 	"charm.land/lipgloss/v2"
 
+	"vramscope/cli/command"
 	"vramscope/cli/config"
+	"vramscope/cli/sources"
 	"vramscope/guard"
 	"vramscope/guard/runner"
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
-	"vramscope/internal/text"
 	"vramscope/sampler"
 	"vramscope/sampler/simulator"
 	"vramscope/sampler/snapshot"
@@ -32,9 +33,9 @@ type shortage struct {
 
 // newShortage has a box's training killed by a shortage or, with a guard, rescued. It
 // samples until the context ends.
-func (p *program) newShortage(ctx context.Context, command string, rescue bool) (*shortage, error) {
+func newShortage(ctx context.Context, p *command.Program, line string, rescue bool) (*shortage, error) {
 	const interval, past = 250 * time.Millisecond, time.Minute
-	src := &sources{inflight: newInflight(), options: sampler.Options{Interval: interval}}
+	src := &sources.Set{Options: sampler.Options{Interval: interval}}
 	var guarding *runner.Runner
 	o := simulator.Options{Shortage: true}
 	var box *simulator.Box
@@ -50,19 +51,19 @@ func (p *program) newShortage(ctx context.Context, command string, rescue bool) 
 			}()
 		}
 	}
-	box, err := src.simulate(o, past, p.now)
+	box, err := src.Simulate(o, past, p.Now)
 	if err != nil {
 		return nil, err
 	}
 	if rescue {
-		guarding = src.newGuard(guard.Policy{Mode: guard.Act, Importance: []guard.Importance{{Command: "train.py*", Value: 500}}})
+		guarding = src.NewGuard(guard.Policy{Mode: guard.Act, Importance: []guard.Importance{{Command: "train.py*", Value: 500}}})
 	}
-	s := &shortage{command: command, sampling: sampler.New(src.options)}
+	s := &shortage{command: line, sampling: sampler.New(src.Options)}
 	if rescue {
 		guarding.Sample, guarding.Note = s.sampling.Refresh, s.sampling.Note
-		guarding.Flusher = src.flusher(s.sampling.Refresh)
+		guarding.Flusher = src.Flusher(s.sampling.Refresh)
 	}
-	src.catchUp(s.sampling, time.Second)
+	src.CatchUp(s.sampling, time.Second)
 	go func() { _ = s.sampling.Run(ctx) }() // a panic ends in a story that stands still
 	return s, nil
 }
@@ -136,8 +137,8 @@ var scenes = []struct {
 }}
 
 // demoRescue prints the story as it happens.
-func (p *program) demoRescue(ctx context.Context) error {
-	s, err := p.settings()
+func demoRescue(ctx context.Context, p *command.Program) error {
+	s, err := p.Settings()
 	if err != nil {
 		return err
 	}
@@ -145,11 +146,11 @@ func (p *program) demoRescue(ctx context.Context) error {
 	defer cancel()
 	var boxes [2]*shortage
 	for i, run := range [...]string{"vramscope run -- ./train.py", "vramscope run --rescue -- ./train.py"} {
-		if boxes[i], err = p.newShortage(ctx, run, i == 1); err != nil {
+		if boxes[i], err = newShortage(ctx, p, run, i == 1); err != nil {
 			return err
 		}
 	}
-	t := p.newTeller(&s, boxes)
+	t := newTeller(p, &s, boxes)
 	if err := t.print(t.beginning()); err != nil {
 		return err
 	}
@@ -176,14 +177,14 @@ type teller struct {
 	print  func([]byte) error
 }
 
-func (p *program) newTeller(s *config.Settings, boxes [2]*shortage) *teller {
+func newTeller(p *command.Program, s *config.Settings, boxes [2]*shortage) *teller {
 	const least, most = 80, 120
-	t := &teller{boxes: boxes, print: p.print, column: (min(max(p.outputWidth(), least), most) - len(columnGap)) / 2}
+	t := &teller{boxes: boxes, print: p.Print, column: (min(max(p.OutputWidth(), least), most) - len(columnGap)) / 2}
 	t.look.Glyphs = cell.UnicodeGlyphs()
-	if s.ASCII || !text.UTF8(p.getenv) {
+	if p.ASCII(s) {
 		t.look.Glyphs = cell.ASCIIGlyphs()
 	}
-	if isTerminal(p.stdout) {
+	if command.IsTerminal(p.Stdout) {
 		t.look.Styles, _ = themes.New(s.Theme, true, terminal.TraitsOf(os.Environ()).Profile) // the settings have been checked
 	}
 	return t

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"vramscope/cli/command"
 )
 
 // printed is what a command line writes to a file, on the clock of the test's bubble.
@@ -18,10 +20,10 @@ func printed(t *testing.T, args ...string) string {
 		t.Fatal(err)
 	}
 	defer func() { _ = out.Close() }()
-	p := &program{stdout: out, stderr: out, getenv: func(name string) string { return map[string]string{"LC_ALL": "C.UTF-8"}[name] }, now: time.Now}
-	code := p.run(append(args, "--config", "/dev/null"))
+	p := &command.Program{Stdout: out, Stderr: out, Getenv: func(name string) string { return map[string]string{"LC_ALL": "C.UTF-8"}[name] }, Now: time.Now}
+	code := run(p, append(args, "--config", "/dev/null"))
 	written, err := os.ReadFile(out.Name())
-	if err != nil || code != exitOK {
+	if err != nil || code != command.ExitOK {
 		t.Fatalf("exit code %d, %v:\n%s", code, err, written)
 	}
 	return string(written)

@@ -7,12 +7,14 @@
 //	                                                                     └→ actions      vramscope flush, attach
 //
 // Errors are written as "vramscope: …" on standard error, with what to do next;
-// root.go lists the exit codes. Start with root.go for the commands, sources.go
-// for what is read, actions.go for what is done to processes.
+// root.go lists the exit codes, and the commands.
 //
+//	command/ what every command needs: streams, settings, flags, failures
 //	config/  the settings and the configuration file
 //	doctor/  what vramscope doctor examines
 //	gather/  what commands read out of recordings and the audit log
 //	launch/  how a command gets its probe (run, env)
 //	render/  what commands print: tables, CSV, documents
+//	restart/ replaces the process after an upgrade of the driver
+//	sources/ opens what is read: driver, probes, daemons, a simulated box, recordings
 package cli

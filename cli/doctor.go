@@ -7,19 +7,20 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vramscope/cli/command"
 	"vramscope/cli/config"
 	"vramscope/cli/doctor"
 	"vramscope/cli/launch"
-	"vramscope/internal/text"
+	"vramscope/cli/sources"
 	"vramscope/probe/preload"
 	"vramscope/sampler"
 	"vramscope/sampler/snapshot"
 )
 
-func (p *program) doctor() *cobra.Command {
+func doctorCommand(p *command.Program) *cobra.Command {
 	return &cobra.Command{
 		Use:         "doctor",
-		Annotations: withoutScreen,
+		Annotations: command.WithoutScreen,
 		Short:       "what works on this box, what does not, and why",
 		Long: `Looks at everything that vramscope depends on (the driver, its GPUs, the
 processes on them and their probes, Python processes that could get one, the
@@ -27,63 +28,63 @@ audit log, the terminal, the configuration) and says of each whether it works,
 and if not, why and what to do.
 
 The exit code is 0 if the monitor would work, otherwise the monitor's.`,
-		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return p.examine(cmd.Context()) },
+		Args: command.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return examine(cmd.Context(), p) },
 	}
 }
 
 // examine writes the report, with the defaults if the configuration is refused.
-func (p *program) examine(ctx context.Context) error {
-	s, refused := p.settings()
+func examine(ctx context.Context, p *command.Program) error {
+	s, refused := p.Settings()
 	if refused != nil {
 		s = config.Defaults()
 	}
-	src, err := p.sources(&s, 0)
+	src, err := sources.Open(p, &s, 0)
 	if err != nil {
 		return err
 	}
-	src.lookOnce()
-	ctx, end := src.listenFor(ctx)
+	src.LookOnce()
+	ctx, end := src.ListenFor(ctx)
 	defer end()
-	snap := src.look(ctx, sampler.New(src.options))
-	if err := p.print([]byte(strings.Join(p.report(src, &s, snap, refused), "\n") + "\n")); err != nil {
+	snap := src.Look(ctx, sampler.New(src.Options))
+	if err := p.Print([]byte(strings.Join(doctorReport(p, src, &s, snap, refused), "\n") + "\n")); err != nil {
 		return err
 	}
 	// The report has said it all; what is left is the exit code.
-	if err := cmp.Or(refused, p.unusable(snap, src, &s)); err != nil {
-		return &silent{code: exitCode(err)}
+	if err := cmp.Or(refused, sources.Unusable(p, snap, src, &s)); err != nil {
+		return &command.Silent{Code: command.ExitCode(err)}
 	}
 	return nil
 }
 
-// report is doctor's lines about a box at the moment of a snapshot.
-func (p *program) report(src *sources, s *config.Settings, snap *snapshot.Snapshot, refused error) []string {
+// doctorReport is doctor's lines about a box at the moment of a snapshot.
+func doctorReport(p *command.Program, src *sources.Set, s *config.Settings, snap *snapshot.Snapshot, refused error) []string {
 	box := doctor.Box{
-		Version: versionLine(), Snapshot: snap, Unusable: p.unusable(snap, src, s), Library: s.Library,
-		Table: src.table, Log: src.log, ConfigPath: p.configPath(), ConfigErr: refused,
-		Terminal: isTerminal(p.stdout), Screen: p.hasScreen(), Output: p.stdout, Getenv: p.getenv,
+		Version: command.VersionLine(), Snapshot: snap, Unusable: sources.Unusable(p, snap, src, s), Library: s.Library,
+		Table: src.Table, Log: src.Log, ConfigPath: p.ConfigPath(), ConfigErr: refused,
+		Terminal: command.IsTerminal(p.Stdout), Screen: p.HasScreen(), Output: p.Stdout, Getenv: p.Getenv,
 	}
-	box.Driver, box.Devices = src.driver.opened()
-	cache, err := launch.Cache(p.getenv)
+	box.Driver, box.Devices = src.Driver.Opened()
+	cache, err := launch.Cache(p.Getenv)
 	if err == nil {
 		err = preload.Usable(cache)
 	}
 	box.CacheErr = err
-	if src.library != nil {
-		box.Missing = src.library.Capabilities()
+	if src.Library != nil {
+		box.Missing = src.Library.Capabilities()
 	}
-	if src.table != nil {
-		box.Attacher, box.Problems, box.Answers = waysInto(src.table), src.probes.Problems(), src.probes.Answers()
+	if src.Table != nil {
+		box.Attacher, box.Problems, box.Answers = sources.WaysInto(src.Table), src.Probes.Problems(), src.Probes.Answers()
 	}
-	if src.daemon != nil {
-		client, err := src.daemon.Client()
+	if src.Daemon != nil {
+		client, err := src.Daemon.Client()
 		if box.NoDaemon = err; client != nil {
 			status := client.Status()
-			box.Daemon, box.Guard = &status, src.daemon.Guard()
+			box.Daemon, box.Guard = &status, src.Daemon.Guard()
 		}
 	}
 	lines := doctor.Report(&box)
-	if s.ASCII || !text.UTF8(p.getenv) {
+	if p.ASCII(s) {
 		for i, line := range lines {
 			lines[i] = strings.NewReplacer("×", "x", "–", "-", "…", "...").Replace(line)
 		}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"vramscope/cli/command"
 	"vramscope/cli/render"
 	"vramscope/internal/fakedriver"
 	"vramscope/metric"
@@ -178,7 +179,7 @@ func TestCommandsOfTheREADME(t *testing.T) {
 				cmd.Dir, cmd.Env = folder, environment
 				out, err := cmd.CombinedOutput()
 				switch code := cmd.ProcessState.ExitCode(); {
-				case err == nil, code == exitRefused && strings.Contains(line, "headroom"), code == 124 && records:
+				case err == nil, code == command.ExitRefused && strings.Contains(line, "headroom"), code == 124 && records:
 				default:
 					t.Errorf("%v\n%s", err, out)
 				}
@@ -191,15 +192,16 @@ func TestCommandsOfTheREADME(t *testing.T) {
 }
 
 // parses has a command line, without vramscope in front, parsed: command, flags, arguments.
-func parses(t *testing.T, command string) {
+func parses(t *testing.T, line string) {
 	t.Helper()
-	command, _, _ = strings.Cut(command, " | ")
-	command = strings.Trim(command, `"()`)
-	root := (&program{getenv: os.Getenv, now: time.Now}).root()
-	if strings.HasPrefix(command, "-m") || strings.HasPrefix(command, "probe-") {
-		t.Fatalf("not vramscope's command line: %s", command)
+	line, _, _ = strings.Cut(line, " | ")
+	line = strings.Trim(line, `"()`)
+	p := &command.Program{Getenv: os.Getenv, Now: time.Now}
+	root := root(p)
+	if strings.HasPrefix(line, "-m") || strings.HasPrefix(line, "probe-") {
+		t.Fatalf("not vramscope's command line: %s", line)
 	}
-	found, arguments, err := root.Find(strings.Fields(command))
+	found, arguments, err := root.Find(strings.Fields(line))
 	if err == nil {
 		err = found.ParseFlags(arguments)
 	}
@@ -207,6 +209,6 @@ func parses(t *testing.T, command string) {
 		err = found.ValidateArgs(found.Flags().Args())
 	}
 	if err != nil {
-		t.Errorf("vramscope %s: %v", command, err)
+		t.Errorf("vramscope %s: %v", line, err)
 	}
 }

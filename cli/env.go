@@ -7,18 +7,19 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vramscope/cli/command"
 	"vramscope/cli/launch"
 	"vramscope/internal/text"
 	"vramscope/probe/agent"
 	"vramscope/probe/preload"
 )
 
-// env prints the exports that put a probe into programs started elsewhere.
-func (p *program) env() *cobra.Command {
+// envCommand prints the exports that put a probe into programs started elsewhere.
+func envCommand(p *command.Program) *cobra.Command {
 	directory, native := "", false
 	cmd := &cobra.Command{
 		Use:         "env",
-		Annotations: map[string]string{takes: ""},
+		Annotations: map[string]string{command.Takes: ""},
 		Short:       "exports that put a probe into a job started elsewhere",
 		Long: `Installs the Python probe and prints the export that lets Python programs find
 it, as vramscope run does for one command. For jobs that something else starts:
@@ -34,19 +35,19 @@ undoes that. ASAN_OPTIONS makes programs built with AddressSanitizer accept it.`
 		Example: `  eval "$(vramscope env)"                            in an sbatch script, before srun
   RUN vramscope env --directory /opt/vramscope       in a Dockerfile, and then
   ENV PYTHONPATH=/opt/vramscope`,
-		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return p.printEnvironment(directory, native) },
+		Args: command.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return printEnvironment(p, directory, native) },
 	}
 	cmd.Flags().BoolVar(&native, "preload", false, "the native probe as well")
 	cmd.Flags().StringVar(&directory, "directory", "", "install the files here, for every user")
-	nameValues(cmd, map[string]string{"directory": "DIR"})
+	command.NameValues(cmd, map[string]string{"directory": "DIR"})
 	return cmd
 }
 
-func (p *program) printEnvironment(directory string, native bool) error {
+func printEnvironment(p *command.Program, directory string, native bool) error {
 	shared := directory != ""
 	if directory == "" {
-		installed, err := p.installProbe(launch.InstallAgent)
+		installed, err := installProbe(p, launch.InstallAgent)
 		if err != nil {
 			return err
 		}
@@ -54,37 +55,37 @@ func (p *program) printEnvironment(directory string, native bool) error {
 	} else {
 		absolute, err := filepath.Abs(directory)
 		if bad := launch.CheckPythonPath(absolute); err == nil && bad != nil {
-			return usage("--directory: %s", text.Clean(bad.Error()))
+			return command.Usage("--directory: %s", text.Clean(bad.Error()))
 		}
 		if err == nil {
 			directory = absolute
 			err = agent.InstallShared(directory)
 		}
 		if err != nil {
-			return &failure{code: exitFailure, err: err, message: text.Clean(err.Error())}
+			return &command.Failure{Code: command.ExitFailure, Err: err, Message: text.Clean(err.Error())}
 		}
 	}
 	s := fmt.Appendf(nil, "export PYTHONPATH=%s${PYTHONPATH:+:$PYTHONPATH}\n", shellQuote(directory))
 	s = append(s, launch.ExportSeccompFilters()...)
 	if native {
-		exports, err := p.preloadExports(directory, shared)
+		exports, err := preloadExports(p, directory, shared)
 		if err != nil {
 			return err
 		}
 		s = append(s, exports...)
 	}
-	return p.print(s)
+	return p.Print(s)
 }
 
 // preloadExports are the lines of shell that do as launch.WithPreload does. The
 // library is put into a directory for every user, or with the probe's other files.
-func (p *program) preloadExports(directory string, shared bool) (string, error) {
+func preloadExports(p *command.Program, directory string, shared bool) (string, error) {
 	var library string
 	var err error
 	if !shared {
-		library, err = p.installProbe(preload.Install)
+		library, err = installProbe(p, preload.Install)
 	} else if library, err = preload.InstallShared(directory); err != nil {
-		err = &failure{code: exitFailure, err: err, message: text.Clean(err.Error())}
+		err = &command.Failure{Code: command.ExitFailure, Err: err, Message: text.Clean(err.Error())}
 	}
 	if err != nil {
 		return "", err

@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vramscope/cli/command"
+	"vramscope/cli/sources"
 	"vramscope/internal/text"
 	"vramscope/metric"
 	"vramscope/recording"
@@ -23,11 +25,11 @@ type exportFlags struct {
 	metrics          []string
 }
 
-func (p *program) export() *cobra.Command {
+func exportCommand(p *command.Program) *cobra.Command {
 	var f exportFlags
 	cmd := &cobra.Command{
 		Use:         "export [FILE|DIR]",
-		Annotations: map[string]string{takes: "demo"},
+		Annotations: map[string]string{command.Takes: "demo"},
 		Short:       "write a recording as JSON lines or CSV",
 		Long: `Writes every sample of a recording: a line for each GPU, MIG instance and
 process at each tick, oldest first. Sizes are in bytes; null, or nothing in CSV,
@@ -39,20 +41,19 @@ themselves: docs/recording.md.`,
 		Example: `  vramscope export --from 03:00 --to 03:30 --format csv > night.csv
   vramscope export --metric used_bytes,cached_bytes | jq -c 'select(.pid == 4711)'
   vramscope export recordings/2026-11-21.db | gzip > day.jsonl.gz`,
-		Args:              oneRecording,
+		Args:              command.OneRecording,
 		ValidArgsFunction: cobra.FixedCompletions([]string{"db"}, cobra.ShellCompDirectiveFilterFileExt),
-		RunE:              func(_ *cobra.Command, args []string) error { return p.runExport(args, f) },
+		RunE:              func(_ *cobra.Command, args []string) error { return runExport(p, args, f) },
 	}
-	choiceFlag(cmd, &f.format, "format", "f", "jsonl", "csv")
-	cmd.Flags().Var(aMoment(&f.from), "from", "from this time on")
-	cmd.Flags().Var(aMoment(&f.to), "to", "up to this time")
+	command.ChoiceFlag(cmd, &f.format, "format", "f", "jsonl", "csv")
+	cmd.Flags().Var(command.Moment(&f.from), "from", "from this time on")
+	cmd.Flags().Var(command.Moment(&f.to), "to", "up to this time")
 	cmd.Flags().StringSliceVar(&f.metrics, "metric", nil, "only these metrics, comma-separated, as docs/json.md names them")
-	names := cmd.Flags().Lookup("metric")
-	names.Value, names.DefValue = &holder{names.Value, "NAMES"}, "" // not "(default [])" in the help
+	cmd.Flags().Lookup("metric").DefValue = "" // not "(default [])" in the help
 	if err := cmd.RegisterFlagCompletionFunc("metric", completeNames); err != nil {
 		panic(err) // the flag is there
 	}
-	nameValues(cmd, map[string]string{"from": "TIME", "to": "TIME"})
+	command.NameValues(cmd, map[string]string{"from": "TIME", "to": "TIME", "metric": "NAMES"})
 	return cmd
 }
 
@@ -65,21 +66,21 @@ func completeNames(_ *cobra.Command, _ []string, typed string) (lists []string, 
 	return lists, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
-func (p *program) runExport(args []string, f exportFlags) error {
+func runExport(p *command.Program, args []string, f exportFlags) error {
 	ids, err := f.ids()
 	if err != nil {
 		return err
 	}
-	r, where, err := p.openRecording(args)
+	r, where, err := sources.OpenRecording(p, args)
 	if err != nil {
 		return err
 	}
-	defer p.closeRecording(r)
-	from, to, err := spanFlags(r, where, f.from, f.to)
+	defer sources.CloseRecording(p, r)
+	from, to, err := sources.SpanFlags(r, where, f.from, f.to)
 	if err != nil {
 		return err
 	}
-	out := bufio.NewWriterSize(writer(p.print), 64<<10)
+	out := bufio.NewWriterSize(command.Writer(p.Print), 64<<10)
 	line := f.lines(out, ids)
 	var unwritten error
 	err = r.Readings(from, to, func(x *recording.Reading) error { unwritten = line(x); return unwritten })
@@ -103,8 +104,8 @@ func (f *exportFlags) ids() ([]metric.ID, error) {
 	for _, name := range f.metrics {
 		id := metric.Named(name)
 		if id == metric.Count || metric.Table[id].History != metric.Recorded {
-			f := usage("--metric: %q is not recorded", text.Clean(name))
-			f.advice = text.Wrap("  recorded: "+strings.Join(recordedNames(), ", "), 78, "          ")
+			f := command.Usage("--metric: %q is not recorded", text.Clean(name))
+			f.Next = text.Wrap("  recorded: "+strings.Join(recordedNames(), ", "), 78, "          ")
 			return nil, f
 		}
 		ids = append(ids, id)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vramscope/cli/command"
 	"vramscope/cli/config"
 	"vramscope/fleet"
 	fleetscreen "vramscope/fleet/screen"
@@ -53,11 +54,11 @@ func (h *hostList) String() string { return "" }
 // Type implements pflag.Value: it stands for the value in help.
 func (h *hostList) Type() string { return "HOST[,HOST]" }
 
-func (p *program) fleetCommand() *cobra.Command {
+func fleetCommand(p *command.Program) *cobra.Command {
 	var f fleetFlags
 	cmd := &cobra.Command{
 		Use:         "fleet --prometheus URL | --ssh HOST[,HOST]",
-		Annotations: map[string]string{takes: "ascii config read-only theme"}, // it reads no GPU of this box
+		Annotations: map[string]string{command.Takes: "ascii config read-only theme"}, // it reads no GPU of this box
 		Short:       "many boxes at once, from Prometheus or over ssh",
 		Long: `Shows the GPUs of many boxes, worst first: out of memory, full soon, lost (also
 boxes that do not answer), idle while they hold memory, other alerts, then the
@@ -81,8 +82,8 @@ docs/fleet.md has the rest.`,
   vramscope fleet --prometheus https://prometheus --http-config client.yml
   vramscope fleet once --prometheus http://prometheus:9090 --filter user=alice
   vramscope fleet headroom --prometheus http://prometheus:9090 --need 40GiB --count 8`,
-		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return p.runFleet(cmd.Context(), &f) },
+		Args: command.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runFleet(cmd.Context(), p, &f) },
 	}
 	flags := cmd.PersistentFlags()
 	flags.StringVar(&f.prometheus, "prometheus", "", "the engine: http://HOST:9090")
@@ -90,10 +91,8 @@ docs/fleet.md has the rest.`,
 	flags.Var(&f.ssh, "ssh", "boxes to ask over ssh, comma-separated")
 	flags.StringVar(&f.filter, "filter", "", "show only what matches: 'h100- user=alice'")
 	f.addBoxes(cmd)
-	for name, word := range map[string]string{"prometheus": "URL", "http-config": "FILE", "filter": "WORDS"} {
-		flags.Lookup(name).Value = &holder{flags.Lookup(name).Value, word}
-	}
-	cmd.AddCommand(p.fleetOnce(&f), p.fleetHeadroom(&f))
+	command.NameValues(cmd, map[string]string{"prometheus": "URL", "http-config": "FILE", "filter": "WORDS"})
+	cmd.AddCommand(fleetOnce(p, &f), fleetHeadroom(p, &f))
 	for _, below := range cmd.Commands() {
 		below.Flags().BoolP("help", "h", false, "help for "+below.Name())
 		below.ValidArgsFunction = cobra.NoFileCompletions
@@ -104,7 +103,7 @@ docs/fleet.md has the rest.`,
 // addBoxes gives --boxes to a command that writes lines.
 func (f *fleetFlags) addBoxes(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.boxes, "boxes", false, "the same as --view boxes")
-	choiceFlag(cmd, &f.view, "view", "", "auto", "boxes", "gpus", "users", "jobs")
+	command.ChoiceFlag(cmd, &f.view, "view", "", "auto", "boxes", "gpus", "users", "jobs")
 }
 
 // source is where the figures come from, and its name. Until end is called ssh runs.
@@ -120,17 +119,17 @@ func (f *fleetFlags) source(ctx context.Context, now func() time.Time) (source f
 		boxes := fleet.NewStreams(demoBoxes(), f.simulated, now)
 		return boxes, "simulated boxes", running(boxes), nil
 	case (f.prometheus == "") == (len(f.ssh) == 0):
-		return nil, "", nil, &failure{code: exitUsage, message: "fleet needs either --prometheus or --ssh",
-			advice: []string{"  vramscope fleet --prometheus http://prometheus:9090", "  vramscope fleet --ssh h100-01,h100-02"}}
+		return nil, "", nil, &command.Failure{Code: command.ExitUsage, Message: "fleet needs either --prometheus or --ssh",
+			Next: []string{"  vramscope fleet --prometheus http://prometheus:9090", "  vramscope fleet --ssh h100-01,h100-02"}}
 	case f.prometheus == "" && f.httpConfig != "":
-		return nil, "", nil, usage("--http-config goes with --prometheus")
+		return nil, "", nil, command.Usage("--http-config goes with --prometheus")
 	case f.prometheus == "":
 		boxes := fleet.NewSSH(f.ssh, now)
 		return boxes, "ssh", running(boxes), nil
 	}
 	engine, name, err := fleet.NewPrometheus(f.prometheus, f.httpConfig)
 	if err != nil {
-		return nil, "", nil, usage("%v", err)
+		return nil, "", nil, command.Usage("%v", err)
 	}
 	return engine, name, func() {}, nil
 }
@@ -148,28 +147,28 @@ func (f *fleetFlags) refresh() (lines, open time.Duration) {
 func (f *fleetFlags) query(lines, fit int) (fleet.Query, error) {
 	filter, err := fleet.ParseFilter(f.filter)
 	if err != nil {
-		return fleet.Query{}, usage("--filter: %v", err)
+		return fleet.Query{}, command.Usage("--filter: %v", err)
 	}
 	q := fleet.Query{Lines: lines, Fit: fit, Filter: filter}
 	q.Unit = map[string]fleet.Unit{"boxes": fleet.Boxes, "gpus": fleet.GPUs, "users": fleet.Users, "jobs": fleet.Jobs}[f.view]
 	if f.boxes {
 		if q.Unit != fleet.Fitting && q.Unit != fleet.Boxes {
-			return fleet.Query{}, usage("--boxes is --view boxes: not both it and --view %s", f.view)
+			return fleet.Query{}, command.Usage("--boxes is --view boxes: not both it and --view %s", f.view)
 		}
 		q.Unit = fleet.Boxes
 	}
 	if q.Unit.OfProcesses() && filter.ByState() {
-		return fleet.Query{}, usage("--view %s takes no state= in --filter: users and jobs have none", f.view)
+		return fleet.Query{}, command.Usage("--view %s takes no state= in --filter: users and jobs have none", f.view)
 	}
 	return q, nil
 }
 
-func (p *program) runFleet(ctx context.Context, f *fleetFlags) error {
-	if !p.hasScreen() {
-		return p.insteadOfScreen(p.runFleetOnce(ctx, f, "table", usualFleetLines))
+func runFleet(ctx context.Context, p *command.Program, f *fleetFlags) error {
+	if !p.HasScreen() {
+		return insteadOfScreen(p, runFleetOnce(ctx, p, f, "table", usualFleetLines))
 	}
-	defer p.stayLight()()
-	s, err := p.settings()
+	defer p.StayLight()()
+	s, err := p.Settings()
 	if err != nil {
 		return err
 	}
@@ -177,25 +176,25 @@ func (p *program) runFleet(ctx context.Context, f *fleetFlags) error {
 	if err != nil {
 		return err
 	}
-	input, err := p.keyboard()
+	input, err := keyboard(p)
 	if err != nil {
 		return err
 	}
-	source, name, end, err := f.source(ctx, p.now)
+	source, name, end, err := f.source(ctx, p.Now)
 	if err != nil {
 		return err
 	}
 	defer end()
 	every, openEvery := f.refresh()
-	polling := fleet.NewPoller(source, every, p.now)
+	polling := fleet.NewPoller(source, every, p.Now)
 	place, message := fleetscreen.Place{Unit: q.Unit, Filter: q.Filter}, ""
 	for {
 		out, err := fleetscreen.Run(ctx, fleetscreen.Options{
 			Poller: polling, Name: name, Resume: &place, Message: message, Theme: s.Theme, ASCII: s.ASCII, Mouse: s.Mouse,
 			Open: func(ctx context.Context, box string) (*fleet.Opened, error) {
-				return fleet.Open(ctx, source, box, openEvery, p.now)
+				return fleet.Open(ctx, source, box, openEvery, p.Now)
 			},
-			Input: input, Output: p.stdout, Environ: os.Environ(), Now: p.now,
+			Input: input, Output: p.Stdout, Environ: os.Environ(), Now: p.Now,
 		})
 		place, message = out.Place, ""
 		switch {
@@ -204,9 +203,9 @@ func (p *program) runFleet(ctx context.Context, f *fleetFlags) error {
 		case out.Shell != "" && f.simulated != nil:
 			message = out.Shell + " is simulated: there is nothing to log in to"
 		case out.Shell != "":
-			message = p.shell(ctx, input, out.Shell, s.ReadOnly)
+			message = shell(ctx, p, input, out.Shell, s.ReadOnly)
 		case out.Open != nil:
-			if back, err := p.showBox(ctx, out.Open, &s, input); err != nil || !back {
+			if back, err := showBox(ctx, p, out.Open, &s, input); err != nil || !back {
 				return err
 			}
 		default:
@@ -216,14 +215,14 @@ func (p *program) runFleet(ctx context.Context, f *fleetFlags) error {
 }
 
 // shell runs the monitor on a box, in this terminal. It returns what to say of that.
-func (p *program) shell(ctx context.Context, input *os.File, host string, readOnly bool) string {
+func shell(ctx context.Context, p *command.Program, input *os.File, host string, readOnly bool) string {
 	args := []string{"-t", "--", host, "vramscope"}
 	if readOnly {
 		args = append(args, "--read-only")
 	}
 	cmd := exec.CommandContext(ctx, "ssh", args...)
 	said := &fleet.LastLine{}
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = input, p.stdout, io.MultiWriter(p.stderr, said) //nolint:forbidigo // it goes to the terminal, and a LastLine is bounded
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = input, p.Stdout, io.MultiWriter(p.Stderr, said) //nolint:forbidigo // it goes to the terminal, and a LastLine is bounded
 	err := terminal.RunChild(cmd)
 	var ended *exec.ExitError
 	switch {
@@ -239,7 +238,7 @@ func (p *program) shell(ctx context.Context, input *os.File, host string, readOn
 
 // showBox shows one box on the monitor's screen. It reports whether the user wants to go
 // back.
-func (p *program) showBox(ctx context.Context, box *fleet.Opened, s *config.Settings, input *os.File) (back bool, err error) {
+func showBox(ctx context.Context, p *command.Program, box *fleet.Opened, s *config.Settings, input *os.File) (back bool, err error) {
 	ctx, fail := context.WithCancelCause(ctx)
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -251,7 +250,7 @@ func (p *program) showBox(ctx context.Context, box *fleet.Opened, s *config.Sett
 		box.Run(ctx)
 	})
 	defer func() { fail(nil); running.Wait() }()
-	o := p.screenOptions(s, input)
+	o := screenOptions(p, s, input)
 	o.Source, o.History, o.ReadOnly, o.Escaped, o.Now = box, box, true, func() { back = true }, box.Now
 	err = ui.Run(ctx, o)
 	return back, err

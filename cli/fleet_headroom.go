@@ -5,13 +5,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vramscope/cli/command"
 	"vramscope/cli/render"
 	"vramscope/fleet"
 	forecaster "vramscope/forecast"
 	"vramscope/headroom"
 )
 
-func (p *program) fleetHeadroom(f *fleetFlags) *cobra.Command {
+func fleetHeadroom(p *command.Program, f *fleetFlags) *cobra.Command {
 	var h headroomFlags
 	cmd := &cobra.Command{
 		Use:   "headroom --need SIZE",
@@ -30,23 +31,23 @@ SIZE is everything that the job will use on a GPU. A GPU under MIG does not
 count: its instances have its memory.`,
 		Example: `  vramscope fleet headroom --prometheus http://prometheus:9090 --need 40GiB --count 8 --for 10m
   vramscope fleet headroom --ssh h100-01,h100-02 --need 20GiB --format json`,
-		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return p.runFleetHeadroom(cmd.Context(), f, h) },
+		Args: command.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runFleetHeadroom(cmd.Context(), p, f, h) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&h.need, "need", "", "how much the job will use on a GPU: 40GiB")
 	flags.StringVar(&h.length, "for", "", "it must go on fitting for this long, up to 15m")
 	flags.IntVar(&h.count, "count", 1, "it needs so many GPUs of one box")
-	choiceFlag(cmd, &h.format, "format", "f", "table", "json")
-	nameValues(cmd, map[string]string{"need": "SIZE", "for": "DURATION", "count": "NUMBER"})
+	command.ChoiceFlag(cmd, &h.format, "format", "f", "table", "json")
+	command.NameValues(cmd, map[string]string{"need": "SIZE", "for": "DURATION", "count": "NUMBER"})
 	return cmd
 }
 
 // mostRoomyBoxes is how many boxes are named.
 const mostRoomyBoxes = 50
 
-func (p *program) runFleetHeadroom(ctx context.Context, f *fleetFlags, h headroomFlags) error {
-	s, err := p.settings()
+func runFleetHeadroom(ctx context.Context, p *command.Program, f *fleetFlags, h headroomFlags) error {
+	s, err := p.Settings()
 	if err != nil {
 		return err
 	}
@@ -56,12 +57,12 @@ func (p *program) runFleetHeadroom(ctx context.Context, f *fleetFlags, h headroo
 	}
 	filter, err := fleet.ParseFilter(f.filter)
 	if err != nil {
-		return usage("--filter: %v", err)
+		return command.Usage("--filter: %v", err)
 	}
 	if filter.ByState() {
-		return usage("--filter: headroom takes no state=: it asks what is free, whatever the state")
+		return command.Usage("--filter: headroom takes no state=: it asks what is free, whatever the state")
 	}
-	source, name, end, err := f.source(ctx, p.now)
+	source, name, end, err := f.source(ctx, p.Now)
 	if err != nil {
 		return err
 	}
@@ -69,7 +70,7 @@ func (p *program) runFleetHeadroom(ctx context.Context, f *fleetFlags, h headroo
 	settle(ctx, source)
 	rooms, ok := source.(fleet.Rooms)
 	if !ok {
-		return &failure{code: exitFailure, message: name + " cannot say where there is room"}
+		return &command.Failure{Code: command.ExitFailure, Message: name + " cannot say where there is room"}
 	}
 	q := fleet.RoomQuery{Need: question.Need, Count: question.Count, Filter: filter, Boxes: mostRoomyBoxes, Length: question.Length}
 	for i, horizon := range forecaster.Horizons {
@@ -90,8 +91,8 @@ func (p *program) runFleetHeadroom(ctx context.Context, f *fleetFlags, h headroo
 	case len(r.AfterFlush) > 0:
 		verdict = headroom.AfterFlush
 	}
-	doc, text := render.FleetHeadroom(name, &q, &r, verdict, p.signs(&s), p.outputWidth())
-	if err := p.printAs(h.format, doc, text); err != nil {
+	doc, text := render.FleetHeadroom(name, &q, &r, verdict, render.SignsFor(p.ASCII(&s)), p.OutputWidth())
+	if err := p.PrintAs(h.format, doc, text); err != nil {
 		return err
 	}
 	return exitOf(verdict, q.Unjudged(&r))

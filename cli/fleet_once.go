@@ -7,12 +7,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vramscope/cli/command"
 	"vramscope/cli/render"
 	"vramscope/fleet"
 	"vramscope/internal/text"
 )
 
-func (p *program) fleetOnce(f *fleetFlags) *cobra.Command {
+func fleetOnce(p *command.Program, f *fleetFlags) *cobra.Command {
 	var format string
 	var lines int
 	cmd := &cobra.Command{
@@ -24,26 +25,26 @@ fleet, and ends, with exit code 1 where no box answers. The JSON has the schema
 		Example: `  vramscope fleet once --prometheus http://prometheus:9090 --boxes
   vramscope fleet once --prometheus http://prometheus:9090 --view users
   vramscope fleet once --prometheus http://prometheus:9090 --format json | jq .totals`,
-		Args: noArguments,
+		Args: command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if lines < 1 || lines > mostFleetLines {
-				return usage("--lines: %d is out of range: 1 to %d", lines, mostFleetLines)
+				return command.Usage("--lines: %d is out of range: 1 to %d", lines, mostFleetLines)
 			}
-			return p.runFleetOnce(cmd.Context(), f, format, lines)
+			return runFleetOnce(cmd.Context(), p, f, format, lines)
 		},
 	}
-	choiceFlag(cmd, &format, "format", "f", "table", "json")
+	command.ChoiceFlag(cmd, &format, "format", "f", "table", "json")
 	f.addBoxes(cmd)
 	cmd.Flags().IntVar(&lines, "lines", usualFleetLines, "at most so many lines")
-	nameValues(cmd, map[string]string{"lines": "NUMBER"})
+	command.NameValues(cmd, map[string]string{"lines": "NUMBER"})
 	return cmd
 }
 
 const usualFleetLines, mostFleetLines = 50, 10000
 
 // runFleetOnce asks for lines and sums side by side.
-func (p *program) runFleetOnce(ctx context.Context, f *fleetFlags, format string, lines int) error {
-	s, err := p.settings()
+func runFleetOnce(ctx context.Context, p *command.Program, f *fleetFlags, format string, lines int) error {
+	s, err := p.Settings()
 	if err != nil {
 		return err
 	}
@@ -51,7 +52,7 @@ func (p *program) runFleetOnce(ctx context.Context, f *fleetFlags, format string
 	if err != nil {
 		return err
 	}
-	source, name, end, err := f.source(ctx, p.now)
+	source, name, end, err := f.source(ctx, p.Now)
 	if err != nil {
 		return err
 	}
@@ -74,12 +75,12 @@ func (p *program) runFleetOnce(ctx context.Context, f *fleetFlags, format string
 	pic.Problems = append(pic.Problems, totals.Problems...)
 	fleet.Order(pic.Lines, q.Sort)
 	pic.Lines = pic.Lines[:min(len(pic.Lines), lines)]
-	doc, text := render.Fleet(name, pic, &totals, q.Filter, p.signs(&s), p.outputWidth())
-	if err := p.printAs(format, doc, text); err != nil {
+	doc, text := render.Fleet(name, pic, &totals, q.Filter, render.SignsFor(p.ASCII(&s)), p.OutputWidth())
+	if err := p.PrintAs(format, doc, text); err != nil {
 		return err
 	}
 	if n := totals.Boxes.Or(0); n > 0 && totals.Down.Or(0) == n {
-		return &failure{code: exitFailure, message: "fleet: no box answers"}
+		return &command.Failure{Code: command.ExitFailure, Message: "fleet: no box answers"}
 	}
 	return nil
 }
@@ -97,5 +98,5 @@ func settle(ctx context.Context, source fleet.Source) {
 }
 
 func fleetFailure(name string, err error) error {
-	return &failure{code: exitFailure, err: err, message: text.Clean(name + ": " + err.Error())}
+	return &command.Failure{Code: command.ExitFailure, Err: err, Message: text.Clean(name + ": " + err.Error())}
 }

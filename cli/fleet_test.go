@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"vramscope/cli/command"
 )
 
 // overSSH runs vramscope with an ssh in its path that runs the simulated box's stream;
@@ -38,7 +40,7 @@ exec ` + os.Args[0] + ` stream --demo
 
 func TestFleetOverSSH(t *testing.T) {
 	out, errs, code := overSSH(t, "fleet", "once", "--ssh", "box1,dead,alice@box2", "--format", "json")
-	if code != exitOK {
+	if code != command.ExitOK {
 		t.Fatalf("exit code %d: %s", code, errs)
 	}
 	conforms(t, "fleet", "fleet once", []byte(out))
@@ -49,7 +51,7 @@ func TestFleetOverSSH(t *testing.T) {
 	}
 	// Without a terminal the screen is this table.
 	out, _, code = overSSH(t, "fleet", "--ssh", "box1,dead", "--boxes")
-	if code != exitOK || !strings.Contains(out, "SIMULATED\n2 boxes, 1 down, ") || strings.Count(out, "\nbox1 ") != 1 || !strings.Contains(out, "down   connect to host dead") {
+	if code != command.ExitOK || !strings.Contains(out, "SIMULATED\n2 boxes, 1 down, ") || strings.Count(out, "\nbox1 ") != 1 || !strings.Contains(out, "down   connect to host dead") {
 		t.Errorf("exit code %d:\n%s", code, out)
 	}
 }
@@ -58,7 +60,7 @@ func TestFleetOverSSH(t *testing.T) {
 func TestFleetViews(t *testing.T) {
 	for view, title := range map[string]string{"boxes": "BOX ", "gpus": "BOX ", "users": "USER ", "jobs": "JOB "} {
 		out, errs, code := overSSH(t, "fleet", "once", "--ssh", "box1", "--view", view)
-		if code != exitOK || !strings.Contains(out, "\n\n"+title) {
+		if code != command.ExitOK || !strings.Contains(out, "\n\n"+title) {
 			t.Errorf("exit code %d: %s\n%s", code, out, errs)
 		}
 		out, _, _ = overSSH(t, "fleet", "once", "--ssh", "box1", "--view", view, "--filter", "user=alice", "--format", "json")
@@ -75,7 +77,7 @@ func TestFleetViews(t *testing.T) {
 }
 
 func TestFleetOfOneBox(t *testing.T) {
-	if out, errs, code := overSSH(t, "fleet", "once", "--ssh", "box1"); code != exitOK || !strings.Contains(out, "SIMULATED\n1 box, 0 down, 8 GPUs: ") || !strings.Contains(out, " of 637G used") { // as once --line has it
+	if out, errs, code := overSSH(t, "fleet", "once", "--ssh", "box1"); code != command.ExitOK || !strings.Contains(out, "SIMULATED\n1 box, 0 down, 8 GPUs: ") || !strings.Contains(out, " of 637G used") { // as once --line has it
 		t.Errorf("exit code %d:\n%s%s", code, out, errs)
 	}
 }
@@ -84,7 +86,7 @@ func TestFleetOfOneBox(t *testing.T) {
 func TestFleetOnceFailsWhereNoBoxAnswers(t *testing.T) {
 	for _, args := range [][]string{{"--ssh", "dead"}, {"--ssh", "box1,dead", "--filter", "host=dead"}} {
 		out, errs, code := overSSH(t, append([]string{"fleet", "once"}, args...)...)
-		if code != exitFailure || !strings.Contains(out, "1 box, 1 down, ") || errs != "vramscope: fleet: no box answers\n" {
+		if code != command.ExitFailure || !strings.Contains(out, "1 box, 1 down, ") || errs != "vramscope: fleet: no box answers\n" {
 			t.Errorf("%v: exit code %d:\n%s%s", args, code, out, errs)
 		}
 	}
@@ -92,7 +94,7 @@ func TestFleetOnceFailsWhereNoBoxAnswers(t *testing.T) {
 
 func TestFleetOnceSaysThatNothingMatches(t *testing.T) {
 	for _, words := range []string{"user=nobody", "state=lost"} {
-		if out, errs, code := overSSH(t, "fleet", "once", "--ssh", "box1", "--filter", words); code != exitOK || !strings.HasSuffix(out, "\n\nnothing matches --filter "+words+"\n") {
+		if out, errs, code := overSSH(t, "fleet", "once", "--ssh", "box1", "--filter", words); code != command.ExitOK || !strings.HasSuffix(out, "\n\nnothing matches --filter "+words+"\n") {
 			t.Errorf("exit code %d:\n%s%s", code, out, errs)
 		}
 	}
@@ -103,7 +105,7 @@ func TestFleetHeadroomOverSSH(t *testing.T) {
 		need, count, first string
 		code               int
 	}{
-		{"10GiB", "1", "yes: 10.0G on 1 GPU of one box", exitOK}, {"79GiB", "8", "no: 79.0G on 8 GPUs of one box", exitNoRoom},
+		{"10GiB", "1", "yes: 10.0G on 1 GPU of one box", command.ExitOK}, {"79GiB", "8", "no: 79.0G on 8 GPUs of one box", exitNoRoom},
 	} {
 		out, errs, code := overSSH(t, "fleet", "headroom", "--ssh", "box1", "--need", c.need, "--count", c.count)
 		if code != c.code || !strings.HasPrefix(out, "SIMULATED\n"+c.first+"\n") {
@@ -111,13 +113,13 @@ func TestFleetHeadroomOverSSH(t *testing.T) {
 		}
 	}
 	for words, want := range map[string]string{"user=nobody": "no GPU matches --filter user=nobody", "host=box9": "no GPU matches --filter host=box9"} {
-		if _, errs, code := overSSH(t, "fleet", "headroom", "--ssh", "box1", "--need", "10GiB", "--filter", words); code != exitFailure || !strings.Contains(errs, want) {
+		if _, errs, code := overSSH(t, "fleet", "headroom", "--ssh", "box1", "--need", "10GiB", "--filter", words); code != command.ExitFailure || !strings.Contains(errs, want) {
 			t.Errorf("%s: exit code %d: %s", words, code, errs)
 		}
 	}
 	out, _, _ := overSSH(t, "fleet", "headroom", "--ssh", "box1", "--need", "10GiB", "--format", "json")
 	conforms(t, "fleet_headroom", "fleet headroom", []byte(out))
-	if _, errs, code := overSSH(t, "fleet", "headroom", "--ssh", "dead", "--need", "10GiB"); code != exitFailure || errs != "vramscope: ssh: dead: connect to host dead port 22: Connection refused\n" {
+	if _, errs, code := overSSH(t, "fleet", "headroom", "--ssh", "dead", "--need", "10GiB"); code != command.ExitFailure || errs != "vramscope: ssh: dead: connect to host dead port 22: Connection refused\n" {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 }
@@ -139,7 +141,7 @@ func TestFleetUsage(t *testing.T) {
 		"unknown flag":                 {"fleet", "headroom", "--ssh", "a", "--need", "1GiB", "--boxes"},
 		"takes no state=":              {"fleet", "headroom", "--ssh", "a", "--need", "1GiB", "--filter", "state=idle"},
 	} {
-		if _, errs, code := overSSH(t, args...); code != exitUsage || !strings.Contains(errs, want) {
+		if _, errs, code := overSSH(t, args...); code != command.ExitUsage || !strings.Contains(errs, want) {
 			t.Errorf("%v: exit code %d: %s", args, code, errs)
 		}
 	}
@@ -154,7 +156,7 @@ func TestFleetUsage(t *testing.T) {
 			t.Errorf("%v:\n%s", args, out)
 		}
 	}
-	if _, errs, code := overSSH(t, "fleet", "once", "--prometheus", "http://127.0.0.1:1"); code != exitFailure || !strings.Contains(errs, "http://127.0.0.1:1: not reached") {
+	if _, errs, code := overSSH(t, "fleet", "once", "--prometheus", "http://127.0.0.1:1"); code != command.ExitFailure || !strings.Contains(errs, "http://127.0.0.1:1: not reached") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 }

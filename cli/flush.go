@@ -13,8 +13,10 @@ import (
 
 	"vramscope/action"
 	"vramscope/action/flush"
+	"vramscope/cli/command"
 	"vramscope/cli/config"
 	"vramscope/cli/render"
+	"vramscope/cli/sources"
 	"vramscope/internal/process"
 	"vramscope/internal/text"
 	"vramscope/probe"
@@ -29,11 +31,11 @@ type flushFlags struct {
 	format string
 }
 
-func (p *program) flush() *cobra.Command {
+func flushCommand(p *command.Program) *cobra.Command {
 	f := flushFlags{}
 	cmd := &cobra.Command{
 		Use:         "flush PID",
-		Annotations: withoutScreen,
+		Annotations: command.WithoutScreen,
 		Short:       "have a process free its cached GPU memory",
 		Long: `Asks the probe in a process to free memory that its allocators have cached, and
 reports what was freed, by the probe and by the driver's figure before and
@@ -57,54 +59,50 @@ ended, refuses, or you said no.`,
 		Example: `  vramscope flush 2963112 --dry-run
   vramscope flush 2963112 --level gradual --yes
   vramscope flush 2963112 --yes --format json | jq .flush.freed_bytes`,
-		Args: onePID("  vramscope once     lists them; FLUSH is what a flush of each would free"),
-		RunE: withPID(func(ctx context.Context, pid int) error { return p.runFlush(ctx, pid, f) }),
+		Args: command.OnePID("  vramscope once     lists them; FLUSH is what a flush of each would free"),
+		RunE: command.WithPID(func(ctx context.Context, pid int) error { return runFlush(ctx, p, pid, f) }),
 	}
 	flags := cmd.Flags()
-	choiceFlag(cmd, &f.level, "level", "", string(probe.Gradual), string(probe.Selective), string(probe.Urgent))
+	command.ChoiceFlag(cmd, &f.level, "level", "", string(probe.Gradual), string(probe.Selective), string(probe.Urgent))
 	flags.BoolVarP(&f.dryRun, "dry-run", "n", false, "say what would happen, and do nothing")
 	flags.BoolVarP(&f.yes, "yes", "y", false, "do not ask")
-	choiceFlag(cmd, &f.format, "format", "f", "text", "json")
+	command.ChoiceFlag(cmd, &f.format, "format", "f", "text", "json")
 	return cmd
 }
 
-func refused(err error, format string, args ...any) *failure {
-	return &failure{code: exitRefused, err: err, message: "refused: " + strings.TrimPrefix(fmt.Sprintf(format, args...), "refused: ")}
-}
-
-func (p *program) runFlush(ctx context.Context, pid int, f flushFlags) error {
-	s, err := p.settings()
+func runFlush(ctx context.Context, p *command.Program, pid int, f flushFlags) error {
+	s, err := p.Settings()
 	if err != nil {
 		return err
 	}
 	if s.ReadOnly {
-		return usage("read-only is set, and a flush changes something: leave out --read-only, or read_only in the configuration")
+		return command.Usage("read-only is set, and a flush changes something: leave out --read-only, or read_only in the configuration")
 	}
-	if !f.dryRun && !f.yes && !p.canAsk() {
+	if !f.dryRun && !f.yes && !canAsk(p) {
 		return cannotAsk("flush", pid, "says what would happen")
 	}
-	src, err := p.sources(&s, 0)
+	src, err := sources.Open(p, &s, 0)
 	if err != nil {
 		return err
 	}
-	src.lookOnce()
-	_, end := src.listenFor(ctx)
+	src.LookOnce()
+	_, end := src.ListenFor(ctx)
 	defer end()
-	sampling := sampler.New(src.options)
-	sample := func(ctx context.Context) *snapshot.Snapshot { return src.look(ctx, sampling) }
-	return p.flushProcess(ctx, src, &s, sample, pid, f)
+	sampling := sampler.New(src.Options)
+	sample := func(ctx context.Context) *snapshot.Snapshot { return src.Look(ctx, sampling) }
+	return flushProcess(ctx, p, src, &s, sample, pid, f)
 }
 
-func (p *program) flushProcess(ctx context.Context, src *sources, s *config.Settings,
+func flushProcess(ctx context.Context, p *command.Program, src *sources.Set, s *config.Settings,
 	sample func(context.Context) *snapshot.Snapshot, pid int, f flushFlags) error {
 	before := sample(ctx)
 	target := flushTarget(before, pid)
 	if target == nil {
-		err := p.notThere(before, src, s, pid)
+		err := notThere(p, before, src, s, pid)
 		if f.dryRun {
 			return err
 		}
-		return logRefusal(src.log, src.table, "flush", pid, err)
+		return logRefusal(src.Log, src.Table, "flush", pid, err)
 	}
 	request := flush.Request{
 		Process: target.ID.Process, Level: flush.Level(f.level), DryRun: f.dryRun, Origin: action.Command("flush"),
@@ -115,7 +113,7 @@ func (p *program) flushProcess(ctx context.Context, src *sources, s *config.Sett
 		}
 	}
 	if !f.dryRun && !f.yes && flush.Refusal(before, request) == nil {
-		if err := p.confirm(render.FlushQuestion(before, target, request, p.signs(s))); err != nil {
+		if err := confirm(p, render.FlushQuestion(before, target, request, render.SignsFor(p.ASCII(s)))); err != nil {
 			return err
 		}
 	}
@@ -123,16 +121,16 @@ func (p *program) flushProcess(ctx context.Context, src *sources, s *config.Sett
 	steps, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	context.AfterFunc(steps, stop)
 	defer stop()
-	result, err := src.flusher(sample).Run(steps, request)
+	result, err := src.Flusher(sample).Run(steps, request)
 	if err != nil {
 		return flushFailure(err, target, src)
 	}
-	doc, text := render.Flush(before, target, &result, p.signs(s))
-	if err := p.printAs(f.format, doc, text); err != nil {
+	doc, text := render.Flush(before, target, &result, render.SignsFor(p.ASCII(s)))
+	if err := p.PrintAs(f.format, doc, text); err != nil {
 		return err
 	}
 	if !result.Done() { // it failed or was stopped, or the driver's figure contradicts the probe
-		return &silent{exitFailure}
+		return &command.Silent{Code: command.ExitFailure}
 	}
 	return nil
 }
@@ -150,10 +148,10 @@ func flushTarget(snap *snapshot.Snapshot, pid int) *snapshot.Process {
 }
 
 // probeAdvice is what is known of the probe of a process that cannot be flushed.
-func probeAdvice(target *snapshot.Process, src *sources) (advice []string) {
+func probeAdvice(target *snapshot.Process, src *sources.Set) (advice []string) {
 	pid := target.ID.Process.PID
-	if src.probes != nil {
-		for _, problem := range src.probes.Problems() {
+	if src.Probes != nil {
+		for _, problem := range src.Probes.Problems() {
 			if problem.PID == pid || strings.Contains(problem.Path, "/"+strconv.Itoa(pid)+"-") {
 				advice = append(advice, "  its probe          "+text.Clean(problem.Err.Error()))
 			}
@@ -168,38 +166,38 @@ func probeAdvice(target *snapshot.Process, src *sources) (advice []string) {
 }
 
 // notThere says why a pid is on no GPU.
-func (p *program) notThere(snap *snapshot.Snapshot, src *sources, s *config.Settings, pid int) error {
-	if src.table != nil {
-		id, err := src.table.Identify(pid)
+func notThere(p *command.Program, snap *snapshot.Snapshot, src *sources.Set, s *config.Settings, pid int) error {
+	if src.Table != nil {
+		id, err := src.Table.Identify(pid)
 		if err != nil {
-			return refused(err, "there is no process %d in this /proc", pid)
+			return command.Refused(err, "there is no process %d in this /proc", pid)
 		}
-		if !src.table.Alive(id) {
-			return refused(nil, "PID %d has ended", pid)
+		if !src.Table.Alive(id) {
+			return command.Refused(nil, "PID %d has ended", pid)
 		}
 	}
-	if err := p.unusable(snap, src, s); err != nil {
+	if err := sources.Unusable(p, snap, src, s); err != nil {
 		return err
 	}
 	if len(s.GPUs) > 0 {
-		return refused(nil, "PID %d is not on GPU %s", pid, text.Clean(strings.Join(s.GPUs, ", ")))
+		return command.Refused(nil, "PID %d is not on GPU %s", pid, text.Clean(strings.Join(s.GPUs, ", ")))
 	}
-	return refused(nil, "PID %d is on no GPU", pid)
+	return command.Refused(nil, "PID %d is on no GPU", pid)
 }
 
-func flushFailure(err error, target *snapshot.Process, src *sources) error {
+func flushFailure(err error, target *snapshot.Process, src *sources.Set) error {
 	var refusal *process.Refusal
 	var answer *probe.Error
 	switch {
 	case errors.As(err, &refusal):
-		f := refused(err, "%s", text.Clean(refusal.Reason))
-		f.advice = probeAdvice(target, src)
+		f := command.Refused(err, "%s", text.Clean(refusal.Reason))
+		f.Next = probeAdvice(target, src)
 		return f
 	case errors.As(err, &answer) && !errors.Is(err, probe.ErrBroken):
-		return refused(err, "its probe answers %s: %s", text.Clean(string(answer.Code)), text.Clean(answer.Message))
+		return command.Refused(err, "its probe answers %s: %s", text.Clean(string(answer.Code)), text.Clean(answer.Message))
 	case errors.Is(err, probe.ErrNoProbe):
-		return refused(err, "%s", text.Clean(err.Error()))
+		return command.Refused(err, "%s", text.Clean(err.Error()))
 	default:
-		return &failure{code: exitFailure, err: err, message: text.Clean(err.Error())}
+		return &command.Failure{Code: command.ExitFailure, Err: err, Message: text.Clean(err.Error())}
 	}
 }

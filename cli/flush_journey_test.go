@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"vramscope/action"
+	"vramscope/cli/command"
 	"vramscope/internal/quantity"
 )
 
@@ -64,7 +65,7 @@ func (b *probeBox) flush(pid int) []byte {
 	eventually(func() bool {
 		cmd := b.command("flush", strconv.Itoa(pid), "--level", "urgent", "--yes", "--format", "json")
 		out, err = cmd.Output()
-		return cmd.ProcessState.ExitCode() != exitRefused
+		return cmd.ProcessState.ExitCode() != command.ExitRefused
 	})
 	if err != nil {
 		b.Fatalf("flush: %v\n%s", err, out)
@@ -105,7 +106,7 @@ func TestFlushKeyFreesMemory(t *testing.T) {
 	s.press("q")
 	s.press("q")
 	s.ended()
-	if text := p.end(syscall.SIGTERM, exitOK); strings.Contains(text, "flushes 0") {
+	if text := p.end(syscall.SIGTERM, command.ExitOK); strings.Contains(text, "flushes 0") {
 		t.Errorf("the process was never flushed: %s", text)
 	}
 	b.logged(pid, "key F", "begin", "flushed")
@@ -160,14 +161,14 @@ func TestFlushIsRefusedWithoutAuditLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := b.command("flush", strconv.Itoa(pid), "--yes")
-	if out, _ := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() != exitRefused ||
+	if out, _ := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() != command.ExitRefused ||
 		!strings.Contains(string(out), "is a symbolic link") || !strings.Contains(string(out), "set XDG_STATE_HOME") {
 		t.Errorf("exit code %d: %s", cmd.ProcessState.ExitCode(), out)
 	}
 	if out, _ := b.command("doctor").Output(); !strings.Contains(string(out), "  no  audit log  ") {
 		t.Errorf("doctor says\n%s", out)
 	}
-	if text := p.end(syscall.SIGTERM, exitOK); !strings.Contains(text, "flushes 0") {
+	if text := p.end(syscall.SIGTERM, command.ExitOK); !strings.Contains(text, "flushes 0") {
 		t.Errorf("it was flushed: %s", text)
 	}
 }
@@ -202,12 +203,12 @@ func TestFlushAsksOnATerminal(t *testing.T) {
 		text string
 		code int
 	}{
-		"\n":    {"refused: you did not say yes; nothing was done", exitRefused},
-		"n\n":   {"refused: you did not say yes; nothing was done", exitRefused},
-		"\x04":  {"refused: you did not say yes; nothing was done", exitRefused},
-		"yes\n": {"flushed " + pid + ": ", exitOK},
+		"\n":    {"refused: you did not say yes; nothing was done", command.ExitRefused},
+		"n\n":   {"refused: you did not say yes; nothing was done", command.ExitRefused},
+		"\x04":  {"refused: you did not say yes; nothing was done", command.ExitRefused},
+		"yes\n": {"flushed " + pid + ": ", command.ExitOK},
 	} {
-		if want.code == exitOK {
+		if want.code == command.ExitOK {
 			b.cached(p.cmd.Process.Pid)
 		}
 		s := b.asked(t, pid)
@@ -219,7 +220,7 @@ func TestFlushAsksOnATerminal(t *testing.T) {
 			t.Errorf("%q: exit code %d, want %d\n%s", answer, got, want.code, s.text())
 		}
 	}
-	p.end(syscall.SIGTERM, exitOK)
+	p.end(syscall.SIGTERM, command.ExitOK)
 }
 
 // asked is vramscope flush when it waits for an answer. Where the probe did not
@@ -278,7 +279,7 @@ func TestFlushReportsDriverDrop(t *testing.T) {
 	if fell := *d.DriverBefore - *d.DriverAfter; fell != *d.DriverFreed || fell <= 0 || fell > f.Freed {
 		t.Errorf("freed %d, the driver's figure fell by %d", f.Freed, fell)
 	}
-	p.end(syscall.SIGTERM, exitOK)
+	p.end(syscall.SIGTERM, command.ExitOK)
 	if log, err := os.ReadFile(filepath.Join(b.home, "vramscope", action.LogName)); err != nil || !strings.Contains(string(log), `"why":"vramscope flush"`) {
 		t.Errorf("the audit log is %q, %v", log, err)
 	}
@@ -294,7 +295,7 @@ func TestRefusedPIDIsLogged(t *testing.T) {
 		{"flush", "99999999", "--yes"}, {"attach", "99999999", "--yes"}, {"flush", mine, "--yes"},
 	} {
 		cmd := b.command(args...)
-		if out, _ := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() != exitRefused {
+		if out, _ := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() != command.ExitRefused {
 			t.Errorf("%v: exit code %d: %s", args, cmd.ProcessState.ExitCode(), out)
 		}
 	}
@@ -353,5 +354,5 @@ func TestFlushIsLoggedWhenTheMonitorEnds(t *testing.T) {
 	s.press("q")
 	s.ended()
 	b.logged(pid, "key F", "begin", "stopped")
-	p.end(syscall.SIGTERM, exitOK)
+	p.end(syscall.SIGTERM, command.ExitOK)
 }

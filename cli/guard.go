@@ -11,17 +11,19 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vramscope/cli/command"
 	"vramscope/cli/config"
+	"vramscope/cli/sources"
 	"vramscope/daemon/socket"
 	"vramscope/guard"
 	"vramscope/internal/quantity"
 	"vramscope/internal/text"
 )
 
-func (p *program) guardCommand() *cobra.Command {
+func guardCommand(p *command.Program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:         "guard check|log|replay",
-		Annotations: map[string]string{takes: ""},
+		Annotations: map[string]string{command.Takes: ""},
 		Short:       "free memory by policy: check it, what it did, what it would do",
 		Long: `vramscope daemon frees cached memory by the rules in [guard] of its
 configuration: dry-run, in which it only reports what it would do, or act.
@@ -31,26 +33,26 @@ configuration: dry-run, in which it only reports what it would do, or act.
   replay   what a policy would have done over a recording`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usage("guard has check, log and replay, not %q", text.Clean(args[0]))
+				return command.Usage("guard has check, log and replay, not %q", text.Clean(args[0]))
 			}
 			return nil
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return usage("guard needs one of check, log and replay")
+			return command.Usage("guard needs one of check, log and replay")
 		},
 	}
-	cmd.AddCommand(p.guardCheck(), p.guardLog(), p.guardReplay())
+	cmd.AddCommand(guardCheck(p), guardLog(p), guardReplay(p))
 	for _, sub := range cmd.Commands() {
 		sub.Flags().BoolP("help", "h", false, "help for "+sub.Name())
 	}
 	return cmd
 }
 
-func (p *program) guardCheck() *cobra.Command {
+func guardCheck(p *command.Program) *cobra.Command {
 	return &cobra.Command{
 		Use:         "check [FILE]",
-		Annotations: map[string]string{takes: "config demo seed"},
+		Annotations: map[string]string{command.Takes: "config demo seed"},
 		Short:       "validate a configuration, and explain its guard",
 		Long: `Reads a configuration as the daemon would, and explains its [guard] in plain
 words. Without FILE it is the configuration that is in force. An error names line
@@ -63,54 +65,54 @@ where there are no rules, by those of an example.`,
   vramscope guard check /etc/xdg/vramscope/config.toml`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return usage("guard check takes one FILE, not %d", len(args))
+				return command.Usage("guard check takes one FILE, not %d", len(args))
 			}
 			return nil
 		},
 		ValidArgsFunction: cobra.FixedCompletions([]string{"toml"}, cobra.ShellCompDirectiveFilterFileExt),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				p.flags.config = args[0]
+				p.Flags.Config = args[0]
 			}
-			s, err := p.settings()
+			s, err := p.Settings()
 			if err != nil {
 				return err
 			}
-			if p.flags.demo {
-				return p.guardDemo(s)
+			if p.Flags.Demo {
+				return guardDemo(p, s)
 			}
 			if !s.Guard.Guards() && len(s.Guard.Rules) == 0 {
-				none := p.noRules("There is no guard: ")
-				return p.print([]byte(none.message + "\n" + none.advice[0] + "\n  with mode = \"act\" it answers rescues without a rule (vramscope run --rescue)\n"))
+				none := noRules(p, "There is no guard: ")
+				return p.Print([]byte(none.Message + "\n" + none.Next[0] + "\n  with mode = \"act\" it answers rescues without a rule (vramscope run --rescue)\n"))
 			}
-			return p.print([]byte(policyInWords(&s, p.configPath(), p.cannotAct())))
+			return p.Print([]byte(policyInWords(&s, p.ConfigPath(), cannotAct(p))))
 		},
 	}
 }
 
 // noRules says, after some words, why there is no guard, and what to do.
-func (p *program) noRules(words string) *failure {
-	path, why := p.configPath(), " has no [[guard.rule]]"
+func noRules(p *command.Program, words string) *command.Failure {
+	path, why := p.ConfigPath(), " has no [[guard.rule]]"
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		why = " does not exist"
 	}
-	f := usage("%s%s%s", words, text.Clean(path), why)
-	f.advice = []string{"  write rules into it, or name another file with --config; docs/guard.md has examples"}
+	f := command.Usage("%s%s%s", words, text.Clean(path), why)
+	f.Next = []string{"  write rules into it, or name another file with --config; docs/guard.md has examples"}
 	return f
 }
 
 // cannotAct is why the daemon's guard cannot act, as the daemon says or, where none
 // answers, as far as that is known without one; "" where it can.
-func (p *program) cannotAct() string {
-	ctx, cancel := context.WithTimeout(context.Background(), onceReading)
+func cannotAct(p *command.Program) string {
+	ctx, cancel := context.WithTimeout(context.Background(), sources.OnceReading)
 	defer cancel()
-	places := p.daemonPlaces
+	places := p.DaemonPlaces
 	if places == nil {
-		places = socket.Places(p.getenv)
+		places = socket.Places(p.Getenv)
 	}
 	client, err := socket.Dial(ctx, places)
 	if err != nil || client.Status().Simulated {
-		if err := p.auditLog(nil).Check(); err != nil {
+		if err := p.AuditLog(nil).Check(); err != nil {
 			return "the audit log cannot be written: " + err.Error()
 		}
 		return ""

@@ -7,7 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"vramscope/cli/command"
 	"vramscope/cli/config"
+	"vramscope/cli/sources"
 	"vramscope/guard"
 	"vramscope/internal/process"
 	"vramscope/internal/text"
@@ -29,8 +31,8 @@ func examplePolicy() guard.Policy {
 }
 
 // guardDemo explains a policy, and what its guard makes of the processes of a simulated box.
-func (p *program) guardDemo(s config.Settings) error {
-	path := p.configPath()
+func guardDemo(p *command.Program, s config.Settings) error {
+	path := p.ConfigPath()
 	if len(s.Guard.Rules) == 0 {
 		own := s.Guard.Importance
 		path, s.Guard = "An example", examplePolicy()
@@ -42,15 +44,15 @@ func (p *program) guardDemo(s config.Settings) error {
 	if s.Guard.Mode == guard.Off {
 		s.Guard.Mode = guard.DryRun
 	}
-	src, err := p.sources(&s, demoPast)
+	src, err := sources.Open(p, &s, sources.DemoPast)
 	if err != nil {
 		return err
 	}
-	src.watchGuard(&s)
-	sampling := sampler.New(src.options)
-	src.catchUp(sampling, time.Second)
+	src.WatchGuard(&s)
+	sampling := sampler.New(src.Options)
+	src.CatchUp(sampling, time.Second)
 	snap := sampling.Latest()
-	return p.print([]byte(words + "\n" + standingsInWords(snap)))
+	return p.Print([]byte(words + "\n" + standingsInWords(snap)))
 }
 
 // standingsInWords says of each process whether it would be flushed, and what the guard

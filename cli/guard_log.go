@@ -11,7 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vramscope/cli/command"
 	"vramscope/cli/gather"
+	"vramscope/cli/sources"
 	"vramscope/recording"
 	"vramscope/sampler/snapshot"
 	"vramscope/schema"
@@ -21,34 +23,34 @@ type guardLogFlags struct {
 	since, file, format string
 }
 
-func (p *program) guardLog() *cobra.Command {
+func guardLog(p *command.Program) *cobra.Command {
 	f := guardLogFlags{since: "24h"}
 	cmd := &cobra.Command{
 		Use:         "log",
-		Annotations: map[string]string{takes: "demo"},
+		Annotations: map[string]string{command.Takes: "demo"},
 		Short:       "what the guard has decided",
 		Long: `Lists what the guard has decided, oldest first: what it did or would have done,
 expected and measured bytes, and why; also why it did nothing. It reads the
 recording or, without one, the audit log.`,
 		Example: `  vramscope guard log
   vramscope guard log --since 7d --format json | jq '.decisions[] | select(.kind == "flushed")'`,
-		Args: noArguments,
-		RunE: func(*cobra.Command, []string) error { return p.runGuardLog(f) },
+		Args: command.NoArguments,
+		RunE: func(*cobra.Command, []string) error { return runGuardLog(p, f) },
 	}
-	cmd.Flags().Var(aSpan(&f.since), "since", "how far back: 30m, 24h, 7d")
+	cmd.Flags().Var(command.Span(&f.since), "since", "how far back: 30m, 24h, 7d")
 	cmd.Flags().StringVar(&f.file, "file", "", "a recording, or a folder of them (default: where vramscope daemon --record puts them)")
-	choiceFlag(cmd, &f.format, "format", "f", "text", "json")
-	nameValues(cmd, map[string]string{"since": "DURATION", "file": "PATH"})
+	command.ChoiceFlag(cmd, &f.format, "format", "f", "text", "json")
+	command.NameValues(cmd, map[string]string{"since": "DURATION", "file": "PATH"})
 	return cmd
 }
 
-func (p *program) runGuardLog(f guardLogFlags) error {
-	back, err := parseSpan(f.since)
+func runGuardLog(p *command.Program, f guardLogFlags) error {
+	back, err := command.ParseSpan(f.since)
 	if err != nil {
-		return usage("--since: %v", err)
+		return command.Usage("--since: %v", err)
 	}
-	since := p.now().Add(-back)
-	decisions, source, err := p.decisions(f.file, since)
+	since := p.Now().Add(-back)
+	decisions, source, err := decisions(p, f.file, since)
 	if err != nil {
 		return err
 	}
@@ -64,24 +66,24 @@ func (p *program) runGuardLog(f guardLogFlags) error {
 	if len(decisions) == 0 {
 		fmt.Fprintf(&b, "the guard has decided nothing since %s, by %s\n", since.Local().Format(time.DateTime), source)
 	}
-	return p.printAs(f.format, schema.GuardDocument{Schema: schema.GuardVersion, Decisions: schema.DecisionsOf(decisions)}, b.String())
+	return p.PrintAs(f.format, schema.GuardDocument{Schema: schema.GuardVersion, Decisions: schema.DecisionsOf(decisions)}, b.String())
 }
 
 // decisions are those since a time, oldest first, and where they are from.
-func (p *program) decisions(file string, since time.Time) ([]snapshot.GuardDecision, string, error) {
-	where := cmp.Or(file, p.recordingsOf(p.flags.demo))
+func decisions(p *command.Program, file string, since time.Time) ([]snapshot.GuardDecision, string, error) {
+	where := cmp.Or(file, p.RecordingsOf(p.Flags.Demo))
 	r, err := recording.Open(where)
 	if err != nil && (file != "" || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, recording.ErrEmpty)) {
-		return nil, where, p.noRecording(err, where, file == "")
+		return nil, where, sources.NoRecording(p, err, where, file == "")
 	}
 	if err == nil {
 		defer func() { _ = r.Close() }() // it was only read
-		found, err := r.Decisions(since, p.now().Add(time.Minute))
+		found, err := r.Decisions(since, p.Now().Add(time.Minute))
 		if err != nil || len(found) > 0 || file != "" { // a file that was named is the only source
 			return found, where, err
 		}
 	}
-	log := p.auditLog(nil)
+	log := p.AuditLog(nil)
 	found, err := gather.LoggedDecisions(log, since)
 	return found, log.Path(), err
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"vramscope/action"
+	"vramscope/cli/command"
 	"vramscope/cli/gather"
 	"vramscope/recording"
 	"vramscope/sampler/snapshot"
@@ -40,8 +41,8 @@ func TestGuardLogReadsOnlyTheNamedFile(t *testing.T) {
 	if log, err := gather.LoggedDecisions(&action.Log{Directory: own}, time.Time{}); err != nil || len(log) != 1 {
 		t.Fatalf("the audit log has %v, %v", log, err)
 	}
-	out, errs, code := command(t, "guard", "log", "--file", directory)
-	if code != exitOK || !strings.Contains(out, "decided nothing") || !strings.Contains(out, directory) {
+	out, errs, code := ran(t, "guard", "log", "--file", directory)
+	if code != command.ExitOK || !strings.Contains(out, "decided nothing") || !strings.Contains(out, directory) {
 		t.Errorf("exit code %d: %s%s", code, out, errs)
 	}
 }

@@ -10,7 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vramscope/cli/command"
 	"vramscope/cli/gather"
+	"vramscope/cli/sources"
 	"vramscope/guard"
 	guardreplay "vramscope/guard/replay"
 	"vramscope/internal/text"
@@ -23,11 +25,11 @@ type guardReplayFlags struct {
 	from, to, format string
 }
 
-func (p *program) guardReplay() *cobra.Command {
+func guardReplay(p *command.Program) *cobra.Command {
 	var f guardReplayFlags
 	cmd := &cobra.Command{
 		Use:         "replay [FILE|DIR]",
-		Annotations: map[string]string{takes: "config demo"},
+		Annotations: map[string]string{command.Takes: "config demo"},
 		Short:       "what a policy would have done over a recording",
 		Long: `Applies the policy in [guard] of the configuration to a recording, as if it had
 acted: what it would have done, and what would have come of it. A process
@@ -37,31 +39,31 @@ Programs go on as they were recorded: one that ran out of memory still does.
 Without FILE or DIR it reads your own recordings. Times are as for export.`,
 		Example: `  vramscope guard replay --from 22:00 --to 06:00
   vramscope guard replay --config new.toml recordings/2026-11-21.db`,
-		Args:              oneRecording,
+		Args:              command.OneRecording,
 		ValidArgsFunction: cobra.FixedCompletions([]string{"db"}, cobra.ShellCompDirectiveFilterFileExt),
-		RunE:              func(_ *cobra.Command, args []string) error { return p.runGuardReplay(args, f) },
+		RunE:              func(_ *cobra.Command, args []string) error { return runGuardReplay(p, args, f) },
 	}
-	choiceFlag(cmd, &f.format, "format", "f", "text", "json")
-	cmd.Flags().Var(aMoment(&f.from), "from", "from this time on")
-	cmd.Flags().Var(aMoment(&f.to), "to", "up to this time")
-	nameValues(cmd, map[string]string{"from": "TIME", "to": "TIME"})
+	command.ChoiceFlag(cmd, &f.format, "format", "f", "text", "json")
+	cmd.Flags().Var(command.Moment(&f.from), "from", "from this time on")
+	cmd.Flags().Var(command.Moment(&f.to), "to", "up to this time")
+	command.NameValues(cmd, map[string]string{"from": "TIME", "to": "TIME"})
 	return cmd
 }
 
-func (p *program) runGuardReplay(args []string, f guardReplayFlags) error {
-	s, err := p.settings()
+func runGuardReplay(p *command.Program, args []string, f guardReplayFlags) error {
+	s, err := p.Settings()
 	if err != nil {
 		return err
 	}
 	if len(s.Guard.Rules) == 0 {
-		return p.noRules("")
+		return noRules(p, "")
 	}
-	r, where, err := p.openRecording(args)
+	r, where, err := sources.OpenRecording(p, args)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = r.Close() }() // it was only read
-	from, to, err := spanFlags(r, where, f.from, f.to)
+	from, to, err := sources.SpanFlags(r, where, f.from, f.to)
 	if err != nil {
 		return err
 	}
@@ -78,7 +80,7 @@ func (p *program) runGuardReplay(args []string, f guardReplayFlags) error {
 		FreedBytes: summary.Freed, StayedBytes: summary.Stayed, CameBack: summary.CameBack, BelowWithout: summary.BelowWithout, BelowWith: summary.BelowWith,
 		SecondsWithout: summary.SecondsWithout, SecondsWith: summary.SecondsWith, OutOfMemory: len(ooms),
 	}}
-	return p.printAs(f.format, doc, replayInWords(decisions, &summary, len(ooms)))
+	return p.PrintAs(f.format, doc, replayInWords(decisions, &summary, len(ooms)))
 }
 
 func replayed(r *recording.Recording, policy guard.Policy, from, to time.Time) (all []snapshot.GuardDecision, s guardreplay.Summary, err error) {
@@ -122,7 +124,7 @@ func replayInWords(decisions []snapshot.GuardDecision, s *guardreplay.Summary, o
 	if len(decisions) > 0 {
 		b.WriteString("\n")
 	}
-	fmt.Fprintf(&b, "%s to %s, %s observed\n", clock(s.From.Local()), clock(s.To.Local()), s.Observed.Round(time.Second))
+	fmt.Fprintf(&b, "%s to %s, %s observed\n", s.From.Local().Format(time.DateTime), s.To.Local().Format(time.DateTime), s.Observed.Round(time.Second))
 	fmt.Fprintf(&b, "would have flushed %s: %s freed, of which %s had stayed free a minute later\n", text.Plural(s.Flushes, "time", "times"), s.Freed, s.Stayed)
 	fmt.Fprintf(&b, "below a threshold  without: %s, %s   with: %s, %s\n",
 		text.Plural(s.BelowWithout, "time", "times"), seconds(s.SecondsWithout), text.Plural(s.BelowWith, "time", "times"), seconds(s.SecondsWith))

@@ -6,8 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vramscope/cli/command"
 	"vramscope/cli/config"
 	"vramscope/cli/render"
+	"vramscope/cli/sources"
 	forecaster "vramscope/forecast"
 	"vramscope/headroom"
 	"vramscope/internal/quantity"
@@ -31,11 +33,11 @@ type headroomFlags struct {
 	format string
 }
 
-func (p *program) headroom() *cobra.Command {
+func headroomCommand(p *command.Program) *cobra.Command {
 	f := headroomFlags{}
 	cmd := &cobra.Command{
 		Use:         "headroom --need SIZE",
-		Annotations: withoutScreen,
+		Annotations: command.WithoutScreen,
 		Short:       "will it fit: now, and for a while (exit code)",
 		Long: `Answers whether a job that needs SIZE of memory fits on a GPU, for scripts and
 schedulers: by its exit code, and by a line for each GPU or MIG instance with
@@ -62,8 +64,8 @@ docs/headroom.md has the rules and the JSON.`,
   vramscope headroom --need 20GiB --for 10m --wait 2h && python3 train.py
   vramscope headroom --need 38GiB --count 4 --gpu 0,1,2,3
   vramscope headroom --need 8G --format json | jq -r '.headroom.places[] | select(.verdict == "yes").uuid'`,
-		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return p.runHeadroom(cmd.Context(), f) },
+		Args: command.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runHeadroom(cmd.Context(), p, f) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.need, "need", "", "how much the job will use: 20GiB, 512MiB")
@@ -71,8 +73,8 @@ docs/headroom.md has the rules and the JSON.`,
 	flags.StringVar(&f.watch, "watch", "", "observe for this long first, up to 30m (default 1m with --for)")
 	flags.StringVar(&f.wait, "wait", "", "wait until it fits, at most for this long: 10m, 2h, up to 168h")
 	flags.IntVar(&f.count, "count", 1, "it must fit on this many GPUs or MIG instances, SIZE on each")
-	choiceFlag(cmd, &f.format, "format", "f", "table", "json")
-	nameValues(cmd, map[string]string{"need": "SIZE", "for": "DURATION", "watch": "DURATION", "wait": "DURATION", "count": "NUMBER"})
+	command.ChoiceFlag(cmd, &f.format, "format", "f", "table", "json")
+	command.NameValues(cmd, map[string]string{"need": "SIZE", "for": "DURATION", "watch": "DURATION", "wait": "DURATION", "count": "NUMBER"})
 	return cmd
 }
 
@@ -93,29 +95,29 @@ func (f *headroomFlags) longest() (time.Duration, error) {
 	}
 	wait, err := config.Duration(f.wait, time.Second, longestWait)
 	if err != nil {
-		return 0, usage("--wait: %v", err)
+		return 0, command.Usage("--wait: %v", err)
 	}
 	return wait, nil
 }
 
 func (f *headroomFlags) question(interval time.Duration) (q headroom.Question, err error) {
 	if f.need == "" {
-		return q, &failure{code: exitUsage, message: "headroom needs --need: how much memory the job will use",
-			advice: []string{"  vramscope headroom --need 20GiB"}}
+		return q, &command.Failure{Code: command.ExitUsage, Message: "headroom needs --need: how much memory the job will use",
+			Next: []string{"  vramscope headroom --need 20GiB"}}
 	}
 	if q.Need, err = quantity.ParseBytes(f.need); err != nil {
-		return q, usage("--need: %v", err)
+		return q, command.Usage("--need: %v", err)
 	}
 	switch {
 	case q.Need == 0:
-		return q, usage("--need: 0 always fits: give what the job will use, 20GiB, 512MiB")
+		return q, command.Usage("--need: 0 always fits: give what the job will use, 20GiB, 512MiB")
 	case q.Need < leastNeed:
 		// "20" most likely means 20 GiB, and a yes to 20 bytes would start the job.
-		return q, usage("--need: %q is less than 1MiB, too little for any job: write 20GiB, 512MiB", text.Clean(f.need))
+		return q, command.Usage("--need: %q is less than 1MiB, too little for any job: write 20GiB, 512MiB", text.Clean(f.need))
 	case f.count < 1:
-		return q, usage("--count: %d is out of range: from 1", f.count)
+		return q, command.Usage("--count: %d is out of range: from 1", f.count)
 	case f.length == "" && f.watch != "":
-		return q, usage("--watch goes with --for: without it the answer is about now")
+		return q, command.Usage("--watch goes with --for: without it the answer is about now")
 	}
 	q.Count = f.count
 	if f.length == "" {
@@ -123,7 +125,7 @@ func (f *headroomFlags) question(interval time.Duration) (q headroom.Question, e
 	}
 	farthest := forecaster.Horizons[len(forecaster.Horizons)-1]
 	if q.Length, err = config.Duration(f.length, time.Second, farthest); err != nil {
-		return q, usage("--for: %v; a forecast reaches no further", err)
+		return q, command.Usage("--for: %v; a forecast reaches no further", err)
 	}
 	least := leastWatch(interval)
 	if f.watch == "" {
@@ -131,7 +133,7 @@ func (f *headroomFlags) question(interval time.Duration) (q headroom.Question, e
 		return q, nil
 	}
 	if q.Watched, err = config.Duration(f.watch, least, max(longestWatch, least)); err != nil {
-		return q, usage("--watch: %v; a forecast takes %d samples", err, forecaster.MinSamples)
+		return q, command.Usage("--watch: %v; a forecast takes %d samples", err, forecaster.MinSamples)
 	}
 	return q, nil
 }
@@ -142,8 +144,8 @@ func leastWatch(interval time.Duration) time.Duration {
 	return (forecaster.MinSamples + 2) * max(interval, time.Second)
 }
 
-func (p *program) runHeadroom(ctx context.Context, f headroomFlags) error {
-	s, err := p.settings()
+func runHeadroom(ctx context.Context, p *command.Program, f headroomFlags) error {
+	s, err := p.Settings()
 	if err != nil {
 		return err
 	}
@@ -156,32 +158,32 @@ func (p *program) runHeadroom(ctx context.Context, f headroomFlags) error {
 		return err
 	}
 	// A simulated box has its past at once, as after a watch.
-	src, err := p.sources(&s, q.Watched)
+	src, err := sources.Open(p, &s, q.Watched)
 	if err != nil {
 		return err
 	}
-	src.lookOnce()
-	w := &waiting{program: p, question: q, sampling: sampler.New(src.options), limit: wait, began: p.now(), signs: p.signs(&s)}
+	src.LookOnce()
+	w := &waiting{program: p, question: q, sampling: sampler.New(src.Options), limit: wait, began: p.Now(), signs: render.SignsFor(p.ASCII(&s))}
 	snap, err := w.observe(ctx, src, &s)
 	if err != nil {
 		return err
 	}
 	if snap.Driver.State != snapshot.DriverOK {
-		driver, _ := src.driver.opened()
-		return p.driverFailure(snap, driver, &s) // whatever probes report: only the driver knows what is free
+		driver, _ := src.Driver.Opened()
+		return sources.DriverFailure(p, snap, driver, &s) // whatever probes report: only the driver knows what is free
 	}
 	report := headroom.Judge(snap, w.sampling.History(), q)
-	return p.writeHeadroom(&report, w, f.format)
+	return writeHeadroom(p, &report, w, f.format)
 }
 
 // writeHeadroom writes the answer and returns its exit code as an error.
-func (p *program) writeHeadroom(r *headroom.Report, w *waiting, format string) error {
-	doc, text := render.Headroom(r, w.signs, p.outputWidth())
+func writeHeadroom(p *command.Program, r *headroom.Report, w *waiting, format string) error {
+	doc, text := render.Headroom(r, w.signs, p.OutputWidth())
 	if w.limit > 0 {
 		limit, waited := w.limit.Seconds(), w.waited().Seconds()
 		doc.Headroom.WaitSeconds, doc.Headroom.WaitedSeconds = &limit, &waited
 	}
-	if err := p.printAs(format, doc, text); err != nil {
+	if err := p.PrintAs(format, doc, text); err != nil {
 		return err
 	}
 	return exitOf(r.Answer, "no GPU could be judged")
@@ -193,10 +195,10 @@ func exitOf(answer headroom.Verdict, unjudged string) error {
 	case headroom.Yes:
 		return nil
 	case headroom.AfterFlush:
-		return &silent{exitAfterFlush}
+		return &command.Silent{Code: exitAfterFlush}
 	case headroom.No:
-		return &silent{exitNoRoom}
+		return &command.Silent{Code: exitNoRoom}
 	default:
-		return &failure{code: exitFailure, message: unjudged}
+		return &command.Failure{Code: command.ExitFailure, Message: unjudged}
 	}
 }

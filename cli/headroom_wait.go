@@ -10,8 +10,10 @@ import (
 
 	"golang.org/x/term"
 
+	"vramscope/cli/command"
 	"vramscope/cli/config"
 	"vramscope/cli/render"
+	"vramscope/cli/sources"
 	"vramscope/headroom"
 	"vramscope/internal/quantity"
 	"vramscope/internal/text"
@@ -23,7 +25,7 @@ import (
 // job fits. Standard error has what it waits for: in a terminal a line that
 // changes, elsewhere a line for each change of the answer.
 type waiting struct {
-	*program
+	program  *command.Program
 	question headroom.Question
 	sampling *sampler.Sampler
 	limit    time.Duration // 0: it does not wait
@@ -35,28 +37,28 @@ type waiting struct {
 	when     time.Time // of that line
 }
 
-func (w *waiting) waited() time.Duration { return w.now().Sub(w.began) }
+func (w *waiting) waited() time.Duration { return w.program.Now().Sub(w.began) }
 
-func (w *waiting) observe(ctx context.Context, src *sources, s *config.Settings) (*snapshot.Snapshot, error) {
+func (w *waiting) observe(ctx context.Context, src *sources.Set, s *config.Settings) (*snapshot.Snapshot, error) {
 	watch := w.question.Watched
-	if src.replay != nil { // a simulated box has been watched already
-		src.catchUp(w.sampling, s.Interval)
+	if src.Options.Simulated { // a simulated box has been watched already
+		src.CatchUp(w.sampling, s.Interval)
 		watch = 0
 		if w.limit == 0 {
-			snap := w.sampling.Tick(src.options.Clock())
-			return snap, w.unusable(snap, src, s)
+			snap := w.sampling.Tick(src.Options.Clock())
+			return snap, sources.Unusable(w.program, snap, src, s)
 		}
 	}
-	if watch > 0 && isTerminal(w.stderr) {
+	if watch > 0 && command.IsTerminal(w.program.Stderr) {
 		w.write("vramscope: observing for %s; Ctrl-C ends it\n", quantity.BriefDuration(watch))
 	}
 	if w.limit == 0 {
-		return w.program.observe(ctx, src, s, w.sampling, watch)
+		return sources.Observe(ctx, w.program, src, s, w.sampling, watch)
 	}
-	snap, err := w.observeUntil(ctx, src, s, w.sampling, max(w.limit, watch), func(snap *snapshot.Snapshot) bool {
+	snap, err := sources.ObserveUntil(ctx, w.program, src, s, w.sampling, max(w.limit, watch), func(snap *snapshot.Snapshot) bool {
 		return w.enough(snap, watch)
 	})
-	if isTerminal(w.stderr) {
+	if command.IsTerminal(w.program.Stderr) {
 		w.write("\r\x1b[K") // of the line that changes
 	}
 	return snap, err
@@ -105,8 +107,8 @@ const betweenLines = time.Minute
 
 func (w *waiting) announce(answer, sentence string) {
 	left := quantity.BriefDuration(max(w.limit-w.waited(), 0).Round(time.Second))
-	if isTerminal(w.stderr) {
-		width, _, err := term.GetSize(int(w.stderr.Fd()))
+	if command.IsTerminal(w.program.Stderr) {
+		width, _, err := term.GetSize(int(w.program.Stderr.Fd()))
 		if err != nil || width <= 0 {
 			width = 80
 		}
@@ -115,12 +117,14 @@ func (w *waiting) announce(answer, sentence string) {
 		w.written = answer
 		return
 	}
-	if answer == w.written || !w.when.IsZero() && w.now().Sub(w.when) < betweenLines {
+	if answer == w.written || !w.when.IsZero() && w.program.Now().Sub(w.when) < betweenLines {
 		return
 	}
-	w.written, w.when = answer, w.now()
+	w.written, w.when = answer, w.program.Now()
 	w.write("vramscope: waiting, %s left: %s\n", left, sentence)
 }
 
 // write writes to standard error; a failure to write it does not matter.
-func (w *waiting) write(format string, args ...any) { _, _ = fmt.Fprintf(w.stderr, format, args...) }
+func (w *waiting) write(format string, args ...any) {
+	_, _ = fmt.Fprintf(w.program.Stderr, format, args...)
+}

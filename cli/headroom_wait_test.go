@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"vramscope/cli/command"
 	"vramscope/cli/render"
 	"vramscope/headroom"
 	"vramscope/internal/fakedriver"
@@ -193,7 +194,7 @@ func TestWaitingLinesAreFew(t *testing.T) {
 	}
 	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	w := &waiting{
-		program:  &program{stderr: file, now: func() time.Time { return now }},
+		program:  &command.Program{Stderr: file, Now: func() time.Time { return now }},
 		question: headroom.Question{Need: 20 * quantity.GiB, Count: 1}, limit: time.Hour, began: now, signs: render.SignsFor(false),
 		sampling: sampler.New(sampler.Options{}),
 	}

@@ -6,14 +6,15 @@ import (
 	"testing"
 	"time"
 
+	"vramscope/cli/command"
 	"vramscope/internal/text"
 )
 
 // TestHelpFitsATerminal: what a command says of itself is readable in 80
 // columns. Commands in it may be longer: they are copied, not read.
 func TestHelpFitsATerminal(t *testing.T) {
-	p := &program{getenv: os.Getenv, now: time.Now}
-	root := p.root()
+	p := &command.Program{Getenv: os.Getenv, Now: time.Now}
+	root := root(p)
 	for _, command := range append(root.Commands(), root) {
 		if command.Short == "" {
 			t.Errorf("%s says nothing of itself in the list of commands", command.Name())

@@ -3,26 +3,27 @@ package cli
 import (
 	"strings"
 
+	"vramscope/cli/command"
 	"vramscope/cli/config"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
-// man writes the man page, generated from the commands and the options.
-func (p *program) man() *cobra.Command {
+// manCommand writes the man page, generated from the commands and the options.
+func manCommand(p *command.Program) *cobra.Command {
 	return &cobra.Command{
 		Use:         "man",
-		Annotations: map[string]string{takes: ""},
+		Annotations: map[string]string{command.Takes: ""},
 		Short:       "the man page, in roff",
 		Long: `Writes the man page. To read it, or to install it:
 
   vramscope man | man -l -
   vramscope man > ~/.local/share/man/man1/vramscope.1`,
 		DisableFlagsInUseLine: true,
-		Args:                  noArguments,
+		Args:                  command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return p.print([]byte(manPage(cmd.Root())))
+			return p.Print([]byte(manPage(cmd.Root())))
 		},
 	}
 }
@@ -30,7 +31,7 @@ func (p *program) man() *cobra.Command {
 // manPage is the page in roff, in the macros of man(7).
 func manPage(root *cobra.Command) string {
 	var r roff
-	r.line(`.TH VRAMSCOPE 1 "" "vramscope ` + escaped(versionNumber()) + `" "User Commands"`)
+	r.line(`.TH VRAMSCOPE 1 "" "vramscope ` + escaped(command.VersionNumber()) + `" "User Commands"`)
 	r.section("Name")
 	r.text(root.Name() + " - " + root.Short)
 	r.section("Synopsis")
@@ -67,7 +68,7 @@ func manPage(root *cobra.Command) string {
 	r.section("Files")
 	for _, f := range [][2]string{
 		{"$XDG_STATE_HOME/vramscope", "the audit log of flushes, attaches and signals (audit.log), and the snapshots that the key w writes; by default in ~/.local/state"},
-		{boxState, "root's audit log, where XDG_STATE_HOME is not set, and what root's daemon records"},
+		{command.BoxState, "root's audit log, where XDG_STATE_HOME is not set, and what root's daemon records"},
 		{"$XDG_CACHE_HOME/vramscope", "the probes that run and env hand to programs; by default in ~/.cache"},
 		{"$XDG_RUNTIME_DIR/vramscope, /tmp/vramscope-UID, /tmp/vramscope-UID-RANDOM", "the sockets on which probes answer"},
 	} {

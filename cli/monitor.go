@@ -7,7 +7,10 @@ import (
 	"os"
 	"time"
 
+	"vramscope/cli/command"
 	"vramscope/cli/config"
+	"vramscope/cli/restart"
+	"vramscope/cli/sources"
 	"vramscope/internal/process"
 	"vramscope/internal/text"
 	"vramscope/recording"
@@ -16,76 +19,67 @@ import (
 	"vramscope/ui"
 )
 
-// monitor is the live screen, or one table without a terminal that can show it.
-func (p *program) monitor(ctx context.Context) error {
-	if !p.hasScreen() {
-		return p.insteadOfScreen(p.runOnce(ctx, onceFlags{format: "table"}))
+// liveMonitor is the live screen, or one table without a terminal that can show it.
+func liveMonitor(ctx context.Context, p *command.Program) error {
+	if !p.HasScreen() {
+		return insteadOfScreen(p, runOnce(ctx, p, onceFlags{format: "table"}))
 	}
-	defer p.quickStart()()
-	s, err := p.settings()
+	defer p.QuickStart()()
+	s, err := p.Settings()
 	if err != nil {
 		return err
 	}
-	src, err := p.sources(&s, demoPast)
+	src, err := sources.Open(p, &s, sources.DemoPast)
 	if err != nil {
 		return err
 	}
-	input, err := p.keyboard()
+	input, err := keyboard(p)
 	if err != nil {
 		return err
 	}
-	src.options.OpenDeadline = monitorTimeout
-	return p.watch(ctx, src, &s, input)
-}
-
-// demoPast is the past of the monitor's simulated box: enough to fill graph and
-// sparklines, and to call its leak one.
-const demoPast = 12 * time.Minute
-
-func (p *program) hasScreen() bool {
-	kind := p.getenv("TERM")
-	return isTerminal(p.stdout) && kind != "" && kind != "dumb"
+	src.Options.OpenDeadline = sources.MonitorTimeout
+	return watch(ctx, p, src, &s, input)
 }
 
 // insteadOfScreen tells a person, below the table, why there is no live screen.
-func (p *program) insteadOfScreen(err error) error {
-	if err == nil && isTerminal(p.stdout) {
-		_, _ = fmt.Fprintf(p.stderr, "vramscope: TERM=%q cannot move the cursor: this is one table\n  TERM=xterm-256color vramscope   the live screen\n",
-			text.Clean(p.getenv("TERM")))
+func insteadOfScreen(p *command.Program, err error) error {
+	if err == nil && command.IsTerminal(p.Stdout) {
+		_, _ = fmt.Fprintf(p.Stderr, "vramscope: TERM=%q cannot move the cursor: this is one table\n  TERM=xterm-256color vramscope   the live screen\n",
+			text.Clean(p.Getenv("TERM")))
 	}
 	return err
 }
 
 // keyboard is the terminal, also where standard input is something else.
-func (p *program) keyboard() (*os.File, error) {
-	if isTerminal(p.stdin) {
-		return p.stdin, nil
+func keyboard(p *command.Program) (*os.File, error) {
+	if command.IsTerminal(p.Stdin) {
+		return p.Stdin, nil
 	}
 	terminal, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
 	if err != nil {
-		return nil, usage("standard input is not a terminal, so that no key can be read; vramscope once writes a table")
+		return nil, command.Usage("standard input is not a terminal, so that no key can be read; vramscope once writes a table")
 	}
 	return terminal, nil
 }
 
 // watch runs sampler and screen, after an upgrade of the driver in a new process.
-func (p *program) watch(ctx context.Context, src *sources, s *config.Settings, input *os.File) error {
+func watch(ctx context.Context, p *command.Program, src *sources.Set, s *config.Settings, input *os.File) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	previous := p.handover()
+	previous := restart.Previous(p)
 	if previous != nil {
-		src.options.Since = previous.at
+		src.Options.Since = previous.At
 	}
-	p.watchUpgrades(src, previous, cancel)
-	watching := src.watchGuard(s)
-	sampling := sampler.New(src.options)
-	src.note = sampling.Note
+	restart.WatchUpgrades(p, src, previous, cancel)
+	watching := src.WatchGuard(s)
+	sampling := sampler.New(src.Options)
+	src.Note = sampling.Note
 	if watching != nil {
-		watching.Note = src.note
+		watching.Note = src.Note
 	}
-	previous.takeOver(sampling)
-	src.catchUp(sampling, 5*time.Second) // so that the first screen has a history
-	waitForProbes := src.listen(ctx, cancel)
+	previous.TakeOver(sampling)
+	src.CatchUp(sampling, 5*time.Second) // so that the first screen has a history
+	waitForProbes := src.Listen(ctx, cancel)
 	finished := make(chan struct{})
 	go func() {
 		defer close(finished)
@@ -95,24 +89,25 @@ func (p *program) watch(ctx context.Context, src *sources, s *config.Settings, i
 	}()
 
 	waits := previous != nil // for the driver, which may be upgraded in steps
-	err := p.show(ctx, cancel, sampling, src, s, input, waits, src.pauseGuard(watching))
+	underway := newInflight()
+	err := show(ctx, p, cancel, sampling, src, s, input, underway, waits, src.PauseGuard(watching))
 	cancel(nil)
-	src.inflight.end(actionTimeout)
+	underway.end(actionTimeout)
 	// A driver call that hangs holds the sampler; the program ends anyway.
 	select {
 	case <-finished:
 	case <-time.After(500 * time.Millisecond):
 	}
 	waitForProbes()
-	if errors.Is(err, errUpgraded) {
-		return p.restart(err, nil)
+	if errors.Is(err, restart.ErrUpgraded) {
+		return restart.Now(p, err, nil)
 	}
 	return err
 }
 
 // show runs the screen, also without a driver where it waits for one. There may be no
 // guard to pause.
-func (p *program) show(ctx context.Context, failed context.CancelCauseFunc, sampling *sampler.Sampler, src *sources, s *config.Settings, input *os.File,
+func show(ctx context.Context, p *command.Program, failed context.CancelCauseFunc, sampling *sampler.Sampler, src *sources.Set, s *config.Settings, input *os.File, underway *inflight,
 	waits bool, pauseGuard func(ctx context.Context, byDaemon bool, d time.Duration) error) error {
 	// The first sample decides whether there is a screen at all.
 	select {
@@ -120,56 +115,61 @@ func (p *program) show(ctx context.Context, failed context.CancelCauseFunc, samp
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	defer p.stayLight()()
+	defer p.StayLight()()
 	first := sampling.Latest()
-	if first.Driver.State != snapshot.DriverOK && first.Driver.ProbesAnswering == 0 && src.probes != nil {
+	if first.Driver.State != snapshot.DriverOK && first.Driver.ProbesAnswering == 0 && src.Probes != nil {
 		// Probes alone can be shown as well: wait for their first answers.
-		settling, cancel := context.WithTimeout(ctx, onceProbing)
-		src.probes.Settle(settling)
+		settling, cancel := context.WithTimeout(ctx, sources.OnceProbing)
+		src.Probes.Settle(settling)
 		cancel()
-		refreshing, cancel := context.WithTimeout(ctx, sampleTimeout)
+		refreshing, cancel := context.WithTimeout(ctx, sources.SampleTimeout)
 		first = sampling.Refresh(refreshing)
 		cancel()
 	}
 	if first.Driver.State != snapshot.DriverStarting && !waits {
-		if err := p.unusable(first, src, s); err != nil {
+		if err := sources.Unusable(p, first, src, s); err != nil {
 			return err
 		}
 	}
 	past := recording.Join(sampling.History(), failed)
-	if !p.flags.demo { // a simulated box begins with a past
-		go p.takePast(ctx, past, sampling, src, failed)
+	if !p.Flags.Demo { // a simulated box begins with a past
+		go takePast(ctx, p, past, sampling, src, failed)
 	}
-	o := p.screenOptions(s, input)
+	o := screenOptions(p, s, input)
 	o.Source, o.Sampling, o.History = sampling, sampling, past
-	o.Actions = src.actions(sampling, s)
+	o.Actions = actions(src, sampling, s, underway)
 	o.ReadOnly = s.ReadOnly
-	o.Environment = src.environment()
-	o.SavePage = func(at time.Time, page string) (string, error) { return saveWhy(stateHome(), at, page) }
-	o.Save = func(snap *snapshot.Snapshot) (string, error) { return saveSnapshot(stateHome(), snap) }
-	o.SaveSettings = p.saveSettings
+	o.Environment = environment(src)
+	saveFrom(p, &o)
 	o.PauseGuard = pauseGuard
-	o.Details = src.detailsOn(ctx, sampling)
+	o.Details = src.DetailsOn(ctx, sampling)
 	o.LookNow = sampling.SampleNow
-	o.Doctor = func() []string { return p.report(src, s, sampling.Latest(), nil) }
+	o.Doctor = func() []string { return doctorReport(p, src, s, sampling.Latest(), nil) }
 	return ui.Run(ctx, o)
 }
 
 // screenOptions are what every screen of the monitor takes from the settings.
-func (p *program) screenOptions(s *config.Settings, input *os.File) ui.Options {
+func screenOptions(p *command.Program, s *config.Settings, input *os.File) ui.Options {
 	return ui.Options{
 		Theme: s.Theme, ASCII: s.ASCII, Mouse: s.Mouse, Silent: !s.Bell, IdleAfter: time.Duration(s.IdleMinutes) * time.Minute,
 		GraphWindow: s.GraphWindow, GraphLines: s.GraphStyle == config.Lines, Sort: s.Sort, Reversed: s.Reversed, Columns: s.Columns,
-		Version: versionNumber(), Input: input, Output: p.stdout, Now: p.now,
+		Version: command.VersionNumber(), Input: input, Output: p.Stdout, Now: p.Now,
 	}
 }
 
-func (src *sources) environment() func(process.Identity) ([]string, error) {
-	if src.table == nil {
+// saveFrom has a screen save what it shows, and its setup.
+func saveFrom(p *command.Program, o *ui.Options) {
+	o.Save = func(snap *snapshot.Snapshot) (string, error) { return saveSnapshot(command.StateHome(), snap) }
+	o.SavePage = func(at time.Time, page string) (string, error) { return saveWhy(command.StateHome(), at, page) }
+	o.SaveSettings = func(set ui.Settings) (string, error) { return saveSettings(p, set) }
+}
+
+func environment(src *sources.Set) func(process.Identity) ([]string, error) {
+	if src.Table == nil {
 		return nil
 	}
 	return func(id process.Identity) ([]string, error) {
-		variables, err := src.table.Environment(id)
+		variables, err := src.Table.Environment(id)
 		lines := make([]string, len(variables))
 		for i, v := range variables {
 			lines[i] = v.Name + "=" + v.Value

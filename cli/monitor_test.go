@@ -9,23 +9,25 @@ import (
 	"time"
 
 	"vramscope/action/signal"
+	"vramscope/cli/command"
 	"vramscope/cli/config"
+	"vramscope/cli/sources"
 	"vramscope/internal/process"
 	"vramscope/sampler"
 	"vramscope/sampler/snapshot"
 )
 
 // demo is a program on the simulated box, with its sampler after one tick.
-func demo(t *testing.T, s config.Settings) (*program, *sources, *sampler.Sampler) {
+func demo(t *testing.T, s config.Settings) (*command.Program, *sources.Set, *sampler.Sampler) {
 	t.Helper()
 	start := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	p := &program{getenv: os.Getenv, now: func() time.Time { return start }}
-	p.flags.demo = true
-	src, err := p.sources(&s, 0)
+	p := &command.Program{Getenv: os.Getenv, Now: func() time.Time { return start }}
+	p.Flags.Demo = true
+	src, err := sources.Open(p, &s, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	sampling := sampler.New(src.options)
+	sampling := sampler.New(src.Options)
 	sampling.Tick(start)
 	return p, src, sampling
 }
@@ -38,7 +40,7 @@ func TestSignalOfTheDemoStaysInTheDemo(t *testing.T) {
 			target = p
 		}
 	}
-	if _, err := src.actions(sampling, &config.Settings{}).Signal(t.Context(), signal.Request{Process: target.ID.Process, Signal: syscall.SIGTERM}); err != nil {
+	if _, err := actions(src, sampling, &config.Settings{}, newInflight()).Signal(t.Context(), signal.Request{Process: target.ID.Process, Signal: syscall.SIGTERM}); err != nil {
 		t.Fatal(err)
 	}
 	events := sampling.History().Events(1)
@@ -47,7 +49,7 @@ func TestSignalOfTheDemoStaysInTheDemo(t *testing.T) {
 	}
 	// A pid that only this machine has is nothing to the simulated box.
 	own := process.Identity{PID: os.Getpid(), StartTime: 1}
-	if _, err := src.actions(sampling, &config.Settings{}).Signal(t.Context(), signal.Request{Process: own, Signal: syscall.SIGKILL}); err == nil {
+	if _, err := actions(src, sampling, &config.Settings{}, newInflight()).Signal(t.Context(), signal.Request{Process: own, Signal: syscall.SIGKILL}); err == nil {
 		t.Error("a real process was signalled from a demo")
 	}
 	if after := sampling.History().Events(0); len(after) != len(events) {
@@ -59,7 +61,7 @@ func TestReadOnlyHasNoActions(t *testing.T) {
 	s := config.Defaults()
 	s.ReadOnly = true
 	_, src, sampling := demo(t, s)
-	if src.actions(sampling, &s).Signal != nil {
+	if actions(src, sampling, &s, newInflight()).Signal != nil {
 		t.Error("--read-only, and there is a way to send signals")
 	}
 }
@@ -69,7 +71,7 @@ func TestCancelledWatch(t *testing.T) {
 	p, src, _ := demo(t, config.Defaults())
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("enough"))
-	snap, err := p.observe(ctx, src, &config.Settings{}, sampler.New(src.options), time.Hour)
+	snap, err := sources.Observe(ctx, p, src, &config.Settings{}, sampler.New(src.Options), time.Hour)
 	if snap != nil || err == nil || err.Error() != "enough" {
 		t.Errorf("got %v, %v", snap, err)
 	}

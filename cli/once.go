@@ -9,8 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vramscope/cli/command"
 	"vramscope/cli/config"
 	"vramscope/cli/render"
+	"vramscope/cli/sources"
 	"vramscope/internal/text"
 	"vramscope/sampler"
 	"vramscope/sampler/snapshot"
@@ -25,12 +27,12 @@ type onceFlags struct {
 	recording []string // another than this user's
 }
 
-func (p *program) once() *cobra.Command {
+func onceCommand(p *command.Program) *cobra.Command {
 	var f onceFlags
 	var watch string
 	cmd := &cobra.Command{
 		Use:         "once [--at TIME [FILE|DIR]]",
-		Annotations: withoutScreen,
+		Annotations: command.WithoutScreen,
 		Short:       "one snapshot: a table, JSON, CSV or one line",
 		Long: `Writes one snapshot of every GPU and every process on it, and ends.
 
@@ -47,7 +49,7 @@ while first, so that forecasts, rates and alerts are in the snapshot.`,
   vramscope once --line             for a status bar
   vramscope once --watch 60s        with forecasts
   vramscope once --at 03:12         what was there then, from a recording`,
-		Args: oneRecording,
+		Args: command.OneRecording,
 		ValidArgsFunction: func(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			if cmd.Flags().Changed("at") {
 				return []cobra.Completion{"db"}, cobra.ShellCompDirectiveFilterFileExt
@@ -56,92 +58,92 @@ while first, so that forecasts, rates and alerts are in the snapshot.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 && f.at == "" {
-				return usage("once takes FILE or DIR with --at alone: %q", text.Clean(args[0]))
+				return command.Usage("once takes FILE or DIR with --at alone: %q", text.Clean(args[0]))
 			}
 			f.recording = args
 			if f.line && cmd.Flags().Changed("format") {
-				return usage("--line or --format, not both")
+				return command.Usage("--line or --format, not both")
 			}
 			if watch != "" && f.at != "" {
-				return usage("--watch or --at, not both")
+				return command.Usage("--watch or --at, not both")
 			}
 			if watch != "" {
 				var err error
 				if f.watch, err = config.Duration(watch, time.Second, time.Hour); err != nil {
-					return usage("--watch: %v", err)
+					return command.Usage("--watch: %v", err)
 				}
 			}
-			return p.runOnce(cmd.Context(), f)
+			return runOnce(cmd.Context(), p, f)
 		},
 	}
-	choiceFlag(cmd, &f.format, "format", "f", "table", "json", "csv")
+	command.ChoiceFlag(cmd, &f.format, "format", "f", "table", "json", "csv")
 	cmd.Flags().BoolVar(&f.line, "line", false, "one line, for a status bar")
 	cmd.Flags().StringVar(&watch, "watch", "", "observe for this long first, 1s to 1h")
-	cmd.Flags().Var(aMoment(&f.at), "at", "a moment of FILE or DIR, or your own recordings: 03:12 or '2026-11-21 03:12'")
-	nameValues(cmd, map[string]string{"watch": "DURATION", "at": "TIME"})
+	cmd.Flags().Var(command.Moment(&f.at), "at", "a moment of FILE or DIR, or your own recordings: 03:12 or '2026-11-21 03:12'")
+	command.NameValues(cmd, map[string]string{"watch": "DURATION", "at": "TIME"})
 	return cmd
 }
 
-// recorded is the snapshot of a moment of a recording.
-func (p *program) recorded(at string, args []string) (*snapshot.Snapshot, error) {
-	r, where, err := p.openRecording(args)
+// recordedMoment is the snapshot of a moment of a recording.
+func recordedMoment(p *command.Program, at string, args []string) (*snapshot.Snapshot, error) {
+	r, where, err := sources.OpenRecording(p, args)
 	if err != nil {
 		return nil, err
 	}
-	defer p.closeRecording(r)
-	t, err := momentOf(r, where, "at", at)
+	defer sources.CloseRecording(p, r)
+	t, err := sources.MomentOf(r, where, "at", at)
 	if err != nil {
 		return nil, err
 	}
 	then, ok := r.At(t)
 	if !ok {
-		return nil, &failure{code: exitFailure, message: "nothing is recorded of " + text.Clean(at)}
+		return nil, &command.Failure{Code: command.ExitFailure, Message: "nothing is recorded of " + text.Clean(at)}
 	}
 	return then, nil
 }
 
 // runOnce writes a snapshot: as JSON, with the driver's state, also where the driver or
 // its GPUs cannot be used.
-func (p *program) runOnce(ctx context.Context, f onceFlags) error {
-	s, err := p.settings()
+func runOnce(ctx context.Context, p *command.Program, f onceFlags) error {
+	s, err := p.Settings()
 	if err != nil {
 		return err
 	}
 	if f.at != "" {
-		then, err := p.recorded(f.at, f.recording)
+		then, err := recordedMoment(p, f.at, f.recording)
 		if err != nil {
 			return err
 		}
-		text, err := p.format(then, &s, f)
-		return cmp.Or(err, p.print(text))
+		text, err := format(p, then, &s, f)
+		return cmp.Or(err, p.Print(text))
 	}
-	src, err := p.sources(&s, 0)
+	src, err := sources.Open(p, &s, 0)
 	if err != nil {
 		return err
 	}
-	src.lookOnce()
-	if src.library != nil && (f.format == "json" || f.format == "csv") {
-		src.library.Complete() // a table prints less, and is not worth the wait
+	src.LookOnce()
+	if src.Library != nil && (f.format == "json" || f.format == "csv") {
+		src.Library.Complete() // a table prints less, and is not worth the wait
 	}
-	src.options.Single = f.watch == 0
-	if src.library != nil && f.line && src.options.Single {
-		src.library.WithoutProcesses() // the line has none, and without a past no forecast
+	src.Options.Single = f.watch == 0
+	if src.Library != nil && f.line && src.Options.Single {
+		src.Library.WithoutProcesses() // the line has none, and without a past no forecast
 	}
-	src.watchGuard(&s)
-	snap, err := p.observe(ctx, src, &s, sampler.New(src.options), f.watch)
-	if snap == nil || err != nil && (f.format != "json" || exitCode(err) == exitUsage) {
+	src.WatchGuard(&s)
+	snap, err := sources.Observe(ctx, p, src, &s, sampler.New(src.Options), f.watch)
+	if snap == nil || err != nil && (f.format != "json" || command.ExitCode(err) == command.ExitUsage) {
 		return err
 	}
-	text, failed := p.format(snap, &s, f)
+	text, failed := format(p, snap, &s, f)
 	if failed == nil {
-		failed = p.print(text)
+		failed = p.Print(text)
 	}
 	return cmp.Or(failed, err)
 }
 
-func (p *program) format(snap *snapshot.Snapshot, s *config.Settings, f onceFlags) ([]byte, error) {
+func format(p *command.Program, snap *snapshot.Snapshot, s *config.Settings, f onceFlags) ([]byte, error) {
 	var out bytes.Buffer
-	ascii := s.ASCII || !text.UTF8(p.getenv)
+	ascii := p.ASCII(s)
 	var err error
 	switch {
 	case f.line:
@@ -151,48 +153,10 @@ func (p *program) format(snap *snapshot.Snapshot, s *config.Settings, f onceFlag
 	case f.format == "csv":
 		err = render.CSV(&out, snap)
 	default:
-		err = render.Table(&out, snap, p.outputWidth(), ascii, s.Columns...)
+		err = render.Table(&out, snap, p.OutputWidth(), ascii, s.Columns...)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("once: %w", err)
 	}
 	return out.Bytes(), nil
-}
-
-// observe takes a snapshot after watching. It leaves the driver open: the program ends.
-func (p *program) observe(ctx context.Context, src *sources, s *config.Settings, sampling *sampler.Sampler, watch time.Duration) (*snapshot.Snapshot, error) {
-	if watch == 0 {
-		ctx, end := src.listenFor(ctx)
-		defer end()
-		snap := src.look(ctx, sampling)
-		return snap, p.unusable(snap, src, s)
-	}
-	return p.observeUntil(ctx, src, s, sampling, watch, func(*snapshot.Snapshot) bool { return false })
-}
-
-// observeUntil samples until a snapshot is enough, at most for so long, and returns the last one.
-func (p *program) observeUntil(ctx context.Context, src *sources, s *config.Settings, sampling *sampler.Sampler, most time.Duration, enough func(*snapshot.Snapshot) bool) (*snapshot.Snapshot, error) {
-	ctx, end := src.listenFor(ctx)
-	defer end()
-	finished := make(chan error, 1)
-	go func() { finished <- sampling.Run(ctx) }()
-	over := time.After(most)
-	for first := true; ; first = false {
-		select {
-		case <-sampling.Updates():
-			snap := sampling.Latest()
-			if first {
-				if err := p.unusable(snap, src, s); err != nil {
-					return snap, err
-				}
-			}
-			if enough(snap) {
-				return snap, nil
-			}
-		case err := <-finished:
-			return nil, err
-		case <-over:
-			return sampling.Latest(), nil
-		}
-	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"vramscope/cli/command"
+	"vramscope/cli/sources"
 	"vramscope/daemon/socket"
 	"vramscope/internal/panics"
 	"vramscope/recording"
@@ -14,21 +16,21 @@ import (
 // takePast puts this user's recordings and what a daemon remembers before the
 // history of a sampler that has ticked, and warms its forecasters with them. It
 // returns at the end of the context; a panic is given to failed.
-func (p *program) takePast(ctx context.Context, past *recording.Joined, sampling *sampler.Sampler, src *sources, failed context.CancelCauseFunc) {
+func takePast(ctx context.Context, p *command.Program, past *recording.Joined, sampling *sampler.Sampler, src *sources.Set, failed context.CancelCauseFunc) {
 	defer func() {
 		if c := panics.Catch(recover()); c != nil {
 			failed(c)
 		}
 	}()
 	var own snapshot.History
-	if r, err := recording.Open(p.recordingsOf(false)); err == nil {
+	if r, err := recording.Open(p.RecordingsOf(false)); err == nil {
 		defer func() { _ = r.Close() }() // nothing was written
 		own = r
 	}
 	before := own
-	if own == nil || !goesOn(own, p.now()) {
-		src.daemon.Settle(ctx)
-		before = pastOf(own, socket.NewPast(src.daemon))
+	if own == nil || !goesOn(own, p.Now()) {
+		src.Daemon.Settle(ctx)
+		before = pastOf(own, socket.NewPast(src.Daemon))
 	}
 	if past.Before(before) {
 		sampling.Warm(before)

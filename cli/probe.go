@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vramscope/cli/command"
 	"vramscope/cli/config"
 	"vramscope/cli/launch"
 	"vramscope/internal/quantity"
@@ -28,11 +29,11 @@ type probeFlags struct {
 	verbose bool
 }
 
-func (p *program) probe() *cobra.Command {
+func probeCommand(p *command.Program) *cobra.Command {
 	f := probeFlags{pattern: string(cuda.Sawtooth)}
 	cmd := &cobra.Command{
 		Use:         "probe",
-		Annotations: map[string]string{takes: "config gpu nvml-library"},
+		Annotations: map[string]string{command.Takes: "config gpu nvml-library"},
 		Short:       "a small CUDA process with a pool, to try vramscope on",
 		Long: `Allocates memory on one GPU in a pattern, and answers as any process with a
 probe does: what is allocated, cached and fragmented, and a flush. It is the
@@ -50,20 +51,20 @@ top), and never the GPU's last 512 MiB. It frees everything when it ends: after
 --for, or on a signal (Ctrl-C).`,
 		Example: `  vramscope probe --pattern sawtooth --size 4GiB
   vramscope probe --pattern leak --size 20GiB --gpu 3 --for 10m --verbose`,
-		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return p.runProbe(cmd.Context(), f) },
+		Args: command.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runProbe(cmd.Context(), p, f) },
 	}
 	flags := cmd.Flags()
 	var patterns []string
 	for _, pattern := range cuda.Patterns() {
 		patterns = append(patterns, string(pattern))
 	}
-	choiceFlag(cmd, &f.pattern, "pattern", "", patterns...)
+	command.ChoiceFlag(cmd, &f.pattern, "pattern", "", patterns...)
 	flags.StringVar(&f.size, "size", "1GiB", "the most it takes, 128MiB or more")
 	flags.Uint64Var(&f.seed, "seed", 0, "the same seed, the same pattern")
 	flags.StringVar(&f.length, "for", "", "end after this long (default: on a signal)")
 	flags.BoolVar(&f.verbose, "verbose", false, "write a line a second")
-	nameValues(cmd, map[string]string{"size": "SIZE", "seed": "NUMBER", "for": "DURATION"})
+	command.NameValues(cmd, map[string]string{"size": "SIZE", "seed": "NUMBER", "for": "DURATION"})
 	return cmd
 }
 
@@ -73,26 +74,26 @@ const usualGrowth = 5 * time.Minute
 // options reads the flags. The length is 0 where it is not limited.
 func (f *probeFlags) options() (o cuda.Options, length time.Duration, err error) {
 	if o.Pattern, err = cuda.ParsePattern(f.pattern); err != nil {
-		return o, 0, usage("--pattern: %v", err)
+		return o, 0, command.Usage("--pattern: %v", err)
 	}
 	if o.Size, err = quantity.ParseBytes(f.size); err != nil {
-		return o, 0, usage("--size: %v", err)
+		return o, 0, command.Usage("--size: %v", err)
 	}
 	if o.Size < cuda.SmallestSize {
-		return o, 0, usage("--size: %s is too small for a pattern: %s at least", o.Size, cuda.SmallestSize)
+		return o, 0, command.Usage("--size: %s is too small for a pattern: %s at least", o.Size, cuda.SmallestSize)
 	}
 	o.Seed, o.Length = f.seed, usualGrowth
 	if f.length != "" {
 		if length, err = config.Duration(f.length, time.Second, 30*24*time.Hour); err != nil {
-			return o, 0, usage("--for: %v", err)
+			return o, 0, command.Usage("--for: %v", err)
 		}
 		o.Length = length
 	}
 	return o, length, nil
 }
 
-func (p *program) runProbe(ctx context.Context, f probeFlags) error {
-	s, err := p.settings()
+func runProbe(ctx context.Context, p *command.Program, f probeFlags) error {
+	s, err := p.Settings()
 	if err != nil {
 		return err
 	}
@@ -104,24 +105,24 @@ func (p *program) runProbe(ctx context.Context, f probeFlags) error {
 		// This process has its own probe: the preloaded one would interfere.
 		return fmt.Errorf("start again without %s: %w", preload.FileName, syscall.Exec("/proc/self/exe", os.Args, environ))
 	}
-	box, err := p.boxOf(&s)
+	box, err := boxOf(p, &s)
 	if err != nil {
 		return err
 	}
-	o.Choose, o.Clock = box.choose, p.now
+	o.Choose, o.Clock = box.choose, p.Now
 
 	ctx, hurried, done := untilSignal(ctx)
 	defer done()
 	process, err := cuda.Start(ctx, o)
 	if err != nil {
 		if ctx.Err() != nil {
-			return &failure{code: exitFailure, err: err, message: "ended before the driver had answered"}
+			return &command.Failure{Code: command.ExitFailure, Err: err, Message: "ended before the driver had answered"}
 		}
-		return p.probeFailure(err, box)
+		return probeFailure(p, err, box)
 	}
-	began := p.now()
-	err = p.serveProbe(ctx, process, length, func(server *probe.Server) {
-		_ = p.say("probe %d on %s: %s up to %s, socket %s; vramscope shows it, vramscope flush %d frees its cache\n",
+	began := p.Now()
+	err = serveProbe(ctx, p, process, length, func(server *probe.Server) {
+		_ = say(p, "probe %d on %s: %s up to %s, socket %s; vramscope shows it, vramscope flush %d frees its cache\n",
 			os.Getpid(), box.describe(process.Device()), o.Pattern, o.Size, server.Path(), os.Getpid())
 	}, f.verbose)
 	closing, cancel := context.WithTimeout(hurried, closeTime)
@@ -129,9 +130,9 @@ func (p *program) runProbe(ctx context.Context, f probeFlags) error {
 	if failed := process.Close(closing); failed != nil {
 		err = errors.Join(err, failed)
 	}
-	_ = p.say("%s\n", probeSummary(process.Figures(), p.now().Sub(began), o.Size, err == nil))
+	_ = say(p, "%s\n", probeSummary(process.Figures(), p.Now().Sub(began), o.Size, err == nil))
 	if err != nil {
-		return &failure{code: exitFailure, err: err, message: text.Clean(err.Error())}
+		return &command.Failure{Code: command.ExitFailure, Err: err, Message: text.Clean(err.Error())}
 	}
 	return nil
 }
@@ -140,9 +141,9 @@ func (p *program) runProbe(ctx context.Context, f probeFlags) error {
 const closeTime = 5 * time.Second
 
 // serveProbe plays the pattern and answers monitors, until the context or the length ends.
-func (p *program) serveProbe(ctx context.Context, process *cuda.Process, length time.Duration,
+func serveProbe(ctx context.Context, p *command.Program, process *cuda.Process, length time.Duration,
 	ready func(*probe.Server), verbose bool) error {
-	server, err := probe.Listen(probe.ServerOptions{Clock: p.now})
+	server, err := probe.Listen(probe.ServerOptions{Clock: p.Now})
 	if err != nil {
 		return err
 	}
@@ -158,7 +159,7 @@ func (p *program) serveProbe(ctx context.Context, process *cuda.Process, length 
 	go func() {
 		defer close(reported)
 		if verbose {
-			p.reportFigures(ctx, process, cancel)
+			reportFigures(ctx, p, process, cancel)
 		}
 	}()
 	err = process.Run(ctx)
@@ -168,8 +169,8 @@ func (p *program) serveProbe(ctx context.Context, process *cuda.Process, length 
 }
 
 // reportFigures writes a line a second, until standard output is closed, as with SIGPIPE.
-func (p *program) reportFigures(ctx context.Context, process *cuda.Process, end func()) {
-	began := p.now()
+func reportFigures(ctx context.Context, p *command.Program, process *cuda.Process, end func()) {
+	began := p.Now()
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
 	for {
@@ -177,7 +178,7 @@ func (p *program) reportFigures(ctx context.Context, process *cuda.Process, end 
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			if err := p.say("%s\n", probeLine(process.Figures(), p.now(), began)); errors.Is(err, syscall.EPIPE) {
+			if err := say(p, "%s\n", probeLine(process.Figures(), p.Now(), began)); errors.Is(err, syscall.EPIPE) {
 				end()
 			}
 		}
@@ -209,8 +210,8 @@ func probeSummary(f cuda.Figures, took time.Duration, size quantity.Bytes, clean
 }
 
 // say writes a line to standard output. Only reportFigures needs its error.
-func (p *program) say(format string, args ...any) error {
-	_, err := fmt.Fprintf(p.stdout, format, args...)
+func say(p *command.Program, format string, args ...any) error {
+	_, err := fmt.Fprintf(p.Stdout, format, args...)
 	return err
 }
 

@@ -9,7 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"vramscope/cli/command"
 	"vramscope/cli/config"
+	"vramscope/cli/sources"
 	"vramscope/internal/quantity"
 	"vramscope/internal/text"
 	"vramscope/nvml"
@@ -25,14 +27,14 @@ type box struct {
 	free    map[string]quantity.Bytes // by UUID, of GPUs and MIG instances
 }
 
-func (p *program) boxOf(s *config.Settings) (*box, error) {
-	b := &box{visible: p.getenv("CUDA_VISIBLE_DEVICES"), free: map[string]quantity.Bytes{}}
+func boxOf(p *command.Program, s *config.Settings) (*box, error) {
+	b := &box{visible: p.Getenv("CUDA_VISIBLE_DEVICES"), free: map[string]quantity.Bytes{}}
 	switch len(s.GPUs) {
 	case 0:
 	case 1:
 		b.wanted = s.GPUs[0]
 	default:
-		return nil, usage("--gpu: a probe process uses one GPU, not %d", len(s.GPUs))
+		return nil, command.Usage("--gpu: a probe process uses one GPU, not %d", len(s.GPUs))
 	}
 	library := nvml.New(nvml.Options{LibraryPath: s.Library})
 	opened := make(chan []nvml.Device, 1)
@@ -43,7 +45,7 @@ func (p *program) boxOf(s *config.Settings) (*box, error) {
 	}()
 	select {
 	case b.devices = <-opened:
-	case <-time.After(onceOpening):
+	case <-time.After(sources.OnceOpening):
 		return b, nil
 	}
 	b.readFree(library)
@@ -63,7 +65,7 @@ func (b *box) readFree(library *nvml.Library) {
 			answers <- answer{reading, err}
 		}()
 	}
-	late := time.After(onceReading)
+	late := time.After(sources.OnceReading)
 	for range b.devices {
 		select {
 		case a := <-answers:
@@ -106,15 +108,15 @@ func (b *box) choose(devices []cuda.Device) (cuda.Device, error) {
 			return d, nil
 		}
 	}
-	if err := unmatched([]string{b.wanted}, b.devices); err != nil {
+	if err := sources.Unmatched([]string{b.wanted}, b.devices); err != nil {
 		return cuda.Device{}, err
 	}
-	f := usage("CUDA does not show GPU %s to this process", text.Clean(b.wanted))
+	f := command.Usage("CUDA does not show GPU %s to this process", text.Clean(b.wanted))
 	if b.visible != "" {
-		f.message += fmt.Sprintf(": CUDA_VISIBLE_DEVICES is %q", text.Clean(b.visible))
+		f.Message += fmt.Sprintf(": CUDA_VISIBLE_DEVICES is %q", text.Clean(b.visible))
 	}
 	for _, d := range devices {
-		f.advice = append(f.advice, "  shown  "+b.describe(d))
+		f.Next = append(f.Next, "  shown  "+b.describe(d))
 	}
 	return cuda.Device{}, f
 }
@@ -132,14 +134,14 @@ func (b *box) wantedUUID(devices []cuda.Device) (string, error) {
 		}
 	}
 	if len(b.devices) > 0 {
-		return "", unmatched([]string{b.wanted}, b.devices)
+		return "", sources.Unmatched([]string{b.wanted}, b.devices)
 	}
 	for _, d := range devices {
 		if d.Ordinal == index {
 			return d.UUID, nil
 		}
 	}
-	return "", usage("there is no GPU %s here: CUDA shows %d", text.Clean(b.wanted), len(devices))
+	return "", command.Usage("there is no GPU %s here: CUDA shows %d", text.Clean(b.wanted), len(devices))
 }
 
 // describe names a device as the rest of vramscope does: by NVML's index.
@@ -152,8 +154,8 @@ func (b *box) describe(d cuda.Device) string {
 	return fmt.Sprintf("%s (%s)", d.UUID, text.Clean(d.Name))
 }
 
-func (p *program) probeFailure(err error, b *box) error {
-	var worded *failure
+func probeFailure(p *command.Program, err error, b *box) error {
+	var worded *command.Failure
 	var size *cuda.SizeError
 	switch {
 	case errors.As(err, &worded): // of the choice of a GPU
@@ -161,59 +163,59 @@ func (p *program) probeFailure(err error, b *box) error {
 	case errors.As(err, &size):
 		return tooLarge(size, b)
 	case errors.Is(err, cuda.ErrNoCgo):
-		return noCgo(cuda.ErrNoCgo)
+		return sources.NoCgo(cuda.ErrNoCgo)
 	case errors.Is(err, cuda.ErrLibraryNotFound):
 		return noCUDALibrary(err, b)
 	case errors.Is(err, cuda.ErrNoDevice):
-		f := &failure{code: exitNoDriver, err: err, message: "CUDA shows no GPU to this process"}
+		f := &command.Failure{Code: command.ExitNoDriver, Err: err, Message: "CUDA shows no GPU to this process"}
 		if b.visible != "" {
-			f.advice = append(f.advice, fmt.Sprintf("  hidden?           CUDA_VISIBLE_DEVICES is %q", text.Clean(b.visible)))
+			f.Next = append(f.Next, fmt.Sprintf("  hidden?           CUDA_VISIBLE_DEVICES is %q", text.Clean(b.visible)))
 		}
-		f.advice = append(f.advice,
+		f.Next = append(f.Next,
 			"  kernel says       dmesg | grep -i NVRM            (exit 9)",
 			"  just looking      vramscope --demo     a simulated box, marked as such")
 		return f
 	case errors.Is(err, cuda.ErrNoDriver), errors.Is(err, cuda.ErrTooOld):
-		return &failure{code: exitNoDriver, err: err, message: text.Clean(err.Error()), advice: []string{
+		return &command.Failure{Code: command.ExitNoDriver, Err: err, Message: text.Clean(err.Error()), Next: []string{
 			"  after an upgrade  reboot, or reload the nvidia modules",
 			"  not sure          vramscope doctor",
 		}}
 	case errors.Is(err, cuda.ErrUnavailable):
-		return &failure{code: exitFailure, err: err, message: text.Clean(err.Error()), advice: []string{
+		return &command.Failure{Code: command.ExitFailure, Err: err, Message: text.Clean(err.Error()), Next: []string{
 			"  exclusive mode?   nvidia-smi -q -d COMPUTE says which mode it is in",
 			"  another GPU       vramscope probe --gpu INDEX",
 		}}
 	}
-	return &failure{code: exitFailure, err: err, message: text.Clean(err.Error())}
+	return &command.Failure{Code: command.ExitFailure, Err: err, Message: text.Clean(err.Error())}
 }
 
 // tooLarge refuses a size: a usage error only if the GPU could never hold it.
 func tooLarge(e *cuda.SizeError, b *box) error {
-	f := &failure{code: exitFailure, err: e}
-	f.message = fmt.Sprintf("--size: %s does not fit on %s: %s is free, and 512M of it is left alone",
+	f := &command.Failure{Code: command.ExitFailure, Err: e}
+	f.Message = fmt.Sprintf("--size: %s does not fit on %s: %s is free, and 512M of it is left alone",
 		e.Size, b.describe(e.Device), e.Free)
 	if e.Size > e.Device.Total {
-		f.code = exitUsage
-		f.message = fmt.Sprintf("--size: %s is more than there is: %s has %s", e.Size, b.describe(e.Device), e.Device.Total)
+		f.Code = command.ExitUsage
+		f.Message = fmt.Sprintf("--size: %s is more than there is: %s has %s", e.Size, b.describe(e.Device), e.Device.Total)
 	}
 	if e.Fits > 0 {
-		f.advice = append(f.advice, fmt.Sprintf("  would fit now     --size %dMiB", e.Fits>>20))
+		f.Next = append(f.Next, fmt.Sprintf("  would fit now     --size %dMiB", e.Fits>>20))
 	}
-	f.advice = append(f.advice, "  another GPU       vramscope probe --gpu INDEX")
+	f.Next = append(f.Next, "  another GPU       vramscope probe --gpu INDEX")
 	return f
 }
 
 func noCUDALibrary(err error, b *box) error {
 	host, _ := os.Hostname() // without it the message says "this machine"
-	f := &failure{code: exitNoLibrary, err: err,
-		message: fmt.Sprintf("no CUDA driver library on %s: libcuda.so.1 not found", cmp.Or(text.Clean(host), "this machine"))}
+	f := &command.Failure{Code: command.ExitNoLibrary, Err: err,
+		Message: fmt.Sprintf("no CUDA driver library on %s: libcuda.so.1 not found", cmp.Or(text.Clean(host), "this machine"))}
 	if len(b.devices) > 0 {
 		// The driver is there, only not this part of it.
-		f.advice = append(f.advice, "  in a container    NVIDIA_DRIVER_CAPABILITIES lacks compute: set it to compute,utility")
+		f.Next = append(f.Next, "  in a container    NVIDIA_DRIVER_CAPABILITIES lacks compute: set it to compute,utility")
 	} else {
-		f.advice = append(f.advice, "  in a container    start it with --gpus all (NVIDIA Container Toolkit)")
+		f.Next = append(f.Next, "  in a container    start it with --gpus all (NVIDIA Container Toolkit)")
 	}
-	f.advice = append(f.advice,
+	f.Next = append(f.Next,
 		"  on a GPU box      install the driver's CUDA part (libcuda1, nvidia-driver-cuda)",
 		"  just looking      vramscope --demo     a simulated box, marked as such",
 		"  not sure          vramscope doctor")

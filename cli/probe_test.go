@@ -21,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	"vramscope/cli/command"
 	"vramscope/internal/fakedriver"
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
@@ -242,7 +243,7 @@ func TestProbeProcess(t *testing.T) {
 	if used-after != result.Devices[0].FreedBytes && reserved(t, report) == result.Devices[0].AfterBytes {
 		t.Errorf("the flush says it freed %d, the driver's figure fell by %d", result.Devices[0].FreedBytes, used-after)
 	}
-	text := p.end(syscall.SIGINT, exitOK)
+	text := p.end(syscall.SIGINT, command.ExitOK)
 	if !strings.Contains(text, "flushes 1 ("+result.Devices[0].FreedBytes.String()+"); all freed") ||
 		!strings.Contains(text, "s  reserved 1.00G  allocated ") {
 		t.Errorf("it wrote\n%s", text)
@@ -261,7 +262,7 @@ func TestProbeEndsCleanlyOnEverySignal(t *testing.T) {
 		if _, err := os.Stat(p.socket); err != nil {
 			t.Fatal(err)
 		}
-		if text := p.end(signal, exitOK); !strings.HasSuffix(text, "; all freed\n") {
+		if text := p.end(signal, command.ExitOK); !strings.HasSuffix(text, "; all freed\n") {
 			t.Errorf("%v: it wrote %q", signal, text)
 		}
 		if _, err := os.Stat(p.socket); err == nil {
@@ -316,7 +317,7 @@ func TestProbeOutlivesItsMonitors(t *testing.T) {
 	}
 	time.Sleep(100 * time.Millisecond) // for an end to show, if it is one
 	p.stats(p.open())
-	p.end(syscall.SIGTERM, exitOK)
+	p.end(syscall.SIGTERM, command.ExitOK)
 }
 
 // The probe reports the instance's UUID.
@@ -337,7 +338,7 @@ func TestProbeOnAMIGInstance(t *testing.T) {
 	if used, listed := b.used(p.cmd.Process.Pid); !listed || used < 128*quantity.MiB/8 {
 		t.Errorf("the driver lists it (%t) with %d bytes", listed, used)
 	}
-	p.end(syscall.SIGTERM, exitOK)
+	p.end(syscall.SIGTERM, command.ExitOK)
 }
 
 // TestKilledProbeLeavesNothing on the GPU.
@@ -390,7 +391,7 @@ func TestManyProbes(t *testing.T) {
 		t.Errorf("%d probes have %d sockets", many, len(sockets))
 	}
 	for _, p := range probes {
-		p.end(syscall.SIGTERM, exitOK)
+		p.end(syscall.SIGTERM, command.ExitOK)
 	}
 }
 
@@ -416,7 +417,7 @@ func TestProbeOnAHangingDriver(t *testing.T) {
 	if !eventually(func() bool { _, err := os.Stat(p.socket); return err != nil }) {
 		t.Fatal("it does not hear the first signal")
 	}
-	p.end(syscall.SIGTERM, exitFailure)
+	p.end(syscall.SIGTERM, command.ExitFailure)
 	if !strings.Contains(p.stderr.String(), "the driver has not answered yet") {
 		t.Errorf("it says %q", p.stderr)
 	}
@@ -449,7 +450,7 @@ func TestProbeWhoseDriverNeverStarts(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait() // its code is checked next
-	if code := cmd.ProcessState.ExitCode(); code != exitFailure || stderr.String() != "vramscope: ended before the driver had answered\n" {
+	if code := cmd.ProcessState.ExitCode(); code != command.ExitFailure || stderr.String() != "vramscope: ended before the driver had answered\n" {
 		t.Errorf("exit code %d, %q", code, stderr.String())
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"vramscope/cli/command"
+	"vramscope/cli/sources"
 	"vramscope/metric"
 	"vramscope/recording"
 	"vramscope/sampler"
@@ -59,8 +61,8 @@ func recorded(t *testing.T, own ...func(*snapshot.Snapshot) []snapshot.Event) (d
 	return directory, noon, s.History()
 }
 
-// command runs a command line. It returns what that writes, and its exit code.
-func command(t *testing.T, args ...string) (stdout, stderr string, code int) {
+// ran runs a command line. It returns what that writes, and its exit code.
+func ran(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	dir := t.TempDir()
 	file := func(name string) *os.File {
@@ -71,8 +73,8 @@ func command(t *testing.T, args ...string) (stdout, stderr string, code int) {
 		t.Cleanup(func() { _ = f.Close() }) // read below
 		return f
 	}
-	p := &program{stdin: os.Stdin, stdout: file("out"), stderr: file("err"), getenv: func(string) string { return "" }, now: time.Now}
-	code = p.run(args)
+	p := &command.Program{Stdin: os.Stdin, Stdout: file("out"), Stderr: file("err"), Getenv: func(string) string { return "" }, Now: time.Now}
+	code = run(p, args)
 	read := func(name string) string {
 		content, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
@@ -88,8 +90,8 @@ func TestExportWritesEverySample(t *testing.T) {
 		t.Skip("slow")
 	}
 	directory, noon, live := recorded(t)
-	out, errs, code := command(t, "export", directory, "--from", "12:01", "--to", "12:01:30")
-	if code != exitOK || errs != "" {
+	out, errs, code := ran(t, "export", directory, "--from", "12:01", "--to", "12:01:30")
+	if code != command.ExitOK || errs != "" {
 		t.Fatalf("exit code %d: %s", code, errs)
 	}
 	ticks, commands, lines := make(map[string]bool), make(map[string]bool), 0
@@ -124,16 +126,16 @@ func TestExportWritesEverySample(t *testing.T) {
 		t.Errorf("commands: %v", commands)
 	}
 
-	out, errs, code = command(t, "export", directory, "--format", "csv", "--metric", "used_bytes,power_watts", "--to", "12:00:10")
+	out, errs, code = ran(t, "export", directory, "--format", "csv", "--metric", "used_bytes,power_watts", "--to", "12:00:10")
 	rows, err := csv.NewReader(strings.NewReader(out)).ReadAll()
-	if code != exitOK || err != nil {
+	if code != command.ExitOK || err != nil {
 		t.Fatalf("exit code %d: %s %v", code, errs, err)
 	}
 	if got := strings.Join(rows[0], ","); got != "time,simulated,uuid,gpu_instance,compute_instance,pid,start_time,user,name,used_bytes,power_watts,command" {
 		t.Error(got)
 	}
-	empty, errs, code := command(t, "export", directory, "--format", "csv", "--metric", "used_bytes", "--from", "12:01:00.1", "--to", "12:01:00.2")
-	if code != exitOK || empty != "time,simulated,uuid,gpu_instance,compute_instance,pid,start_time,user,name,used_bytes,command\n" {
+	empty, errs, code := ran(t, "export", directory, "--format", "csv", "--metric", "used_bytes", "--from", "12:01:00.1", "--to", "12:01:00.2")
+	if code != command.ExitOK || empty != "time,simulated,uuid,gpu_instance,compute_instance,pid,start_time,user,name,used_bytes,command\n" {
 		t.Errorf("exit code %d: %s%q of a time without samples", code, errs, empty)
 	}
 	if got := rows[1][0]; got != noon.Format("2006-01-02T15:04:05.000Z07:00") || rows[1][1] != "true" {
@@ -167,10 +169,10 @@ func TestExportToAFullDisk(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := &program{stdout: full, stderr: said, getenv: func(string) string { return "" }, now: time.Now}
-		code := p.run([]string{"export", directory, "--format", format})
+		p := &command.Program{Stdout: full, Stderr: said, Getenv: func(string) string { return "" }, Now: time.Now}
+		code := run(p, []string{"export", directory, "--format", format})
 		_ = said.Close() // it is read next
-		if message, err := os.ReadFile(said.Name()); code != exitFailure || err != nil || !strings.Contains(string(message), "write standard output: write /dev/full: no space left") {
+		if message, err := os.ReadFile(said.Name()); code != command.ExitFailure || err != nil || !strings.Contains(string(message), "write standard output: write /dev/full: no space left") {
 			t.Errorf("%s: exit code %d, %q %v", format, code, message, err)
 		}
 	}
@@ -181,18 +183,18 @@ func TestOnceOfTheRecordedPast(t *testing.T) {
 		t.Skip("slow")
 	}
 	directory, noon, live := recorded(t)
-	p := &program{getenv: os.Getenv}
-	r, where, err := p.openRecording([]string{directory})
+	p := &command.Program{Getenv: os.Getenv}
+	r, where, err := sources.OpenRecording(p, []string{directory})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = r.Close() }) // nothing was written
-	at, err := momentOf(r, where, "at", "12:01")
+	at, err := sources.MomentOf(r, where, "at", "12:01")
 	if err != nil || !at.Equal(noon.Add(time.Minute)) {
 		t.Fatalf("%v, %v", at, err)
 	}
-	table, errs, code := command(t, "once", "--at", "12:01", directory)
-	if code != exitOK || !strings.Contains(table, "SIMULATED") {
+	table, errs, code := ran(t, "once", "--at", "12:01", directory)
+	if code != command.ExitOK || !strings.Contains(table, "SIMULATED") {
 		t.Errorf("exit code %d: %s%s", code, errs, table)
 	}
 	got, _ := r.At(at)
@@ -219,25 +221,25 @@ func TestWrongTimesAndRecordings(t *testing.T) {
 		code int
 		want []string
 	}{
-		{[]string{"export", directory, "--from", "11:00"}, exitFailure, []string{"--from 11:00: nothing is recorded of that time", "has 2026-11-20 12:00:00 to 2026-11-20 12:02:29"}},
-		{[]string{"export", directory, "--from", "soon"}, exitUsage, []string{`"soon" is no time: write 03:12`}},
-		{[]string{"export", directory, "--from", "12:02", "--to", "12:01"}, exitUsage, []string{"--from is not before --to"}},
-		{[]string{"export", directory, "--metric", "bytes"}, exitUsage, []string{`"bytes" is not recorded`, "\n  recorded: used_bytes, "}},
-		{[]string{"export", t.TempDir()}, exitFailure, []string{"there is no recording", "vramscope daemon --record"}},
-		{[]string{"export", foreign}, exitFailure, []string{"not a recording of vramscope"}},
-		{[]string{"export", filepath.Join(directory, "none.db")}, exitFailure, []string{"none.db: there is no such file or directory\n"}},
-		{[]string{"export", directory, "another"}, exitUsage, []string{"export takes one FILE or DIR, not 2"}},
-		{[]string{"replay", directory, "another"}, exitUsage, []string{"replay takes one FILE or DIR, not 2"}},
-		{[]string{"report", directory, "another", "third"}, exitUsage, []string{"report takes one FILE or DIR, not 3"}},
-		{[]string{"once", directory}, exitUsage, []string{"once takes FILE or DIR with --at alone"}},
-		{[]string{"once", "--at", "11:00", directory}, exitFailure, []string{"--at 11:00: nothing is recorded of that time"}},
-		{[]string{"replay", directory, "--at", "03:12", "--event", "oom"}, exitUsage, []string{"leave one out"}},
-		{[]string{"replay", directory, "--event", "flood"}, exitUsage, []string{`"flood" is not oom, alert`}},
-		{[]string{"replay", directory, "--event", "alarm"}, exitUsage, []string{"replay needs a terminal"}},
-		{[]string{"replay", directory}, exitUsage, []string{"replay needs a terminal"}},
-		{[]string{"once", "--at", "03:12", "--watch", "5s"}, exitUsage, []string{"--watch or --at, not both"}},
+		{[]string{"export", directory, "--from", "11:00"}, command.ExitFailure, []string{"--from 11:00: nothing is recorded of that time", "has 2026-11-20 12:00:00 to 2026-11-20 12:02:29"}},
+		{[]string{"export", directory, "--from", "soon"}, command.ExitUsage, []string{`"soon" is no time: write 03:12`}},
+		{[]string{"export", directory, "--from", "12:02", "--to", "12:01"}, command.ExitUsage, []string{"--from is not before --to"}},
+		{[]string{"export", directory, "--metric", "bytes"}, command.ExitUsage, []string{`"bytes" is not recorded`, "\n  recorded: used_bytes, "}},
+		{[]string{"export", t.TempDir()}, command.ExitFailure, []string{"there is no recording", "vramscope daemon --record"}},
+		{[]string{"export", foreign}, command.ExitFailure, []string{"not a recording of vramscope"}},
+		{[]string{"export", filepath.Join(directory, "none.db")}, command.ExitFailure, []string{"none.db: there is no such file or directory\n"}},
+		{[]string{"export", directory, "another"}, command.ExitUsage, []string{"export takes one FILE or DIR, not 2"}},
+		{[]string{"replay", directory, "another"}, command.ExitUsage, []string{"replay takes one FILE or DIR, not 2"}},
+		{[]string{"report", directory, "another", "third"}, command.ExitUsage, []string{"report takes one FILE or DIR, not 3"}},
+		{[]string{"once", directory}, command.ExitUsage, []string{"once takes FILE or DIR with --at alone"}},
+		{[]string{"once", "--at", "11:00", directory}, command.ExitFailure, []string{"--at 11:00: nothing is recorded of that time"}},
+		{[]string{"replay", directory, "--at", "03:12", "--event", "oom"}, command.ExitUsage, []string{"leave one out"}},
+		{[]string{"replay", directory, "--event", "flood"}, command.ExitUsage, []string{`"flood" is not oom, alert`}},
+		{[]string{"replay", directory, "--event", "alarm"}, command.ExitUsage, []string{"replay needs a terminal"}},
+		{[]string{"replay", directory}, command.ExitUsage, []string{"replay needs a terminal"}},
+		{[]string{"once", "--at", "03:12", "--watch", "5s"}, command.ExitUsage, []string{"--watch or --at, not both"}},
 	} {
-		_, errs, code := command(t, tc.args...)
+		_, errs, code := ran(t, tc.args...)
 		if code != tc.code {
 			t.Errorf("%v: exit code %d, want %d: %s", tc.args, code, tc.code, errs)
 		}
@@ -277,7 +279,8 @@ func TestReplayOfASavedSnapshot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	history, first, err := (&program{}).replayed([]string{path}, replayFlags{})
+	p := &command.Program{}
+	history, first, err := openReplay(p, []string{path}, replayFlags{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -296,11 +299,11 @@ func TestReplayOfASavedSnapshot(t *testing.T) {
 		if err := os.WriteFile(path, []byte(tc.content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := (&program{}).replayed([]string{path}, replayFlags{}); err == nil || !strings.Contains(err.Error(), tc.want) {
+		if _, _, err := openReplay(p, []string{path}, replayFlags{}); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v, want %q", name, err, tc.want)
 		}
 	}
-	if _, _, err := (&program{}).replayed([]string{filepath.Join(dir, "none.json")}, replayFlags{}); err == nil || !strings.Contains(err.Error(), "no such file") {
+	if _, _, err := openReplay(p, []string{filepath.Join(dir, "none.json")}, replayFlags{}); err == nil || !strings.Contains(err.Error(), "no such file") {
 		t.Error(err)
 	}
 }
@@ -310,8 +313,8 @@ func TestBacktestReadsARecording(t *testing.T) {
 		t.Skip("slow")
 	}
 	directory, _, live := recorded(t)
-	out, errs, code := command(t, "backtest", directory, "--format", "json")
-	if code != exitOK {
+	out, errs, code := ran(t, "backtest", directory, "--format", "json")
+	if code != command.ExitOK {
 		t.Fatalf("exit code %d: %s", code, errs)
 	}
 	var document struct {
@@ -328,7 +331,7 @@ func TestBacktestReadsARecording(t *testing.T) {
 	if len(document.Series) < len(then.Rows) {
 		t.Errorf("%d series of %d processes", len(document.Series), len(then.Rows))
 	}
-	if _, errs, code = command(t, "backtest", t.TempDir()); code != exitFailure || !strings.Contains(errs, "there is no recording") {
+	if _, errs, code = ran(t, "backtest", t.TempDir()); code != command.ExitFailure || !strings.Contains(errs, "there is no recording") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 }
@@ -339,8 +342,8 @@ func TestDamagedDayIsNamed(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(directory, "2001-01-01.db"), []byte(strings.Repeat("no database ", 500)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, errs, code := command(t, "export", directory)
-	if code != exitOK || strings.Count(out, "\n") < 30*8 || strings.Count(errs, "2001-01-01.db: not a recording of vramscope") != 1 {
+	out, errs, code := ran(t, "export", directory)
+	if code != command.ExitOK || strings.Count(out, "\n") < 30*8 || strings.Count(errs, "2001-01-01.db: not a recording of vramscope") != 1 {
 		t.Errorf("exit code %d, %d lines, %q", code, strings.Count(out, "\n"), errs)
 	}
 }

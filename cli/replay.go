@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vramscope/cli/command"
+	"vramscope/cli/sources"
 	"vramscope/internal/text"
 	"vramscope/recording"
 	"vramscope/sampler/snapshot"
@@ -23,11 +25,11 @@ type replayFlags struct {
 	at, event string
 }
 
-func (p *program) replayCommand() *cobra.Command {
+func replayCommand(p *command.Program) *cobra.Command {
 	var f replayFlags
 	cmd := &cobra.Command{
 		Use:         "replay [FILE|DIR]",
-		Annotations: map[string]string{takes: "ascii config demo read-only theme"},
+		Annotations: map[string]string{command.Takes: "ascii config demo read-only theme"},
 		Short:       "the monitor's screen on a recording or a saved snapshot",
 		Long: `Shows what vramscope daemon --record has recorded on the monitor's screen,
 marked PAST. Without FILE or DIR it opens your own recordings. It begins at the
@@ -42,16 +44,16 @@ Times are local: 03:12 (the last one), '2026-11-21 03:12', or RFC 3339.`,
   vramscope replay --at 03:12
   vramscope replay --event oom
   vramscope replay recordings/2026-11-21.db`,
-		Args:              oneRecording,
+		Args:              command.OneRecording,
 		ValidArgsFunction: cobra.FixedCompletions([]string{"db", "json"}, cobra.ShellCompDirectiveFilterFileExt),
-		RunE:              func(cmd *cobra.Command, args []string) error { return p.runReplay(cmd.Context(), args, f) },
+		RunE:              func(cmd *cobra.Command, args []string) error { return runReplay(cmd.Context(), p, args, f) },
 	}
-	cmd.Flags().Var(aMoment(&f.at), "at", "begin at this time")
-	cmd.Flags().Var(&eventChoice{choice{&f.event, eventNames(), "KIND"}}, "event", "begin at the last event of this kind: "+orList(eventNames()))
+	cmd.Flags().Var(command.Moment(&f.at), "at", "begin at this time")
+	cmd.Flags().Var(&eventChoice{command.Choice{To: &f.event, Words: eventNames(), Holder: "KIND"}}, "event", "begin at the last event of this kind: "+command.OrList(eventNames()))
 	if err := cmd.RegisterFlagCompletionFunc("event", cobra.FixedCompletions(eventNames(), cobra.ShellCompDirectiveNoFileComp)); err != nil {
 		panic(err) // the flag is there
 	}
-	nameValues(cmd, map[string]string{"at": "TIME"})
+	command.NameValues(cmd, map[string]string{"at": "TIME"})
 	return cmd
 }
 
@@ -66,13 +68,13 @@ var eventKinds = []struct {
 }
 
 // eventChoice takes "alarm", too, as alerts were called.
-type eventChoice struct{ choice }
+type eventChoice struct{ command.Choice }
 
 func (c *eventChoice) Set(value string) error {
 	if value == "alarm" {
 		value = "alert"
 	}
-	return c.choice.Set(value)
+	return c.Choice.Set(value)
 }
 
 func eventNames() (names []string) {
@@ -82,51 +84,49 @@ func eventNames() (names []string) {
 	return names
 }
 
-func (p *program) runReplay(ctx context.Context, args []string, f replayFlags) error {
+func runReplay(ctx context.Context, p *command.Program, args []string, f replayFlags) error {
 	if f.at != "" && f.event != "" {
-		return usage("--at and --event both say where to begin: leave one out")
+		return command.Usage("--at and --event both say where to begin: leave one out")
 	}
-	if !p.hasScreen() {
+	if !p.HasScreen() {
 		need := "replay needs a terminal"
-		if isTerminal(p.stdout) {
-			need += fmt.Sprintf(" that can move the cursor: TERM is %q", text.Clean(p.getenv("TERM")))
+		if command.IsTerminal(p.Stdout) {
+			need += fmt.Sprintf(" that can move the cursor: TERM is %q", text.Clean(p.Getenv("TERM")))
 		}
-		return &failure{code: exitUsage, message: need,
-			advice: []string{"  vramscope once --at TIME   writes a moment of a recording", "  vramscope export           writes all of it"}}
+		return &command.Failure{Code: command.ExitUsage, Message: need,
+			Next: []string{"  vramscope once --at TIME   writes a moment of a recording", "  vramscope export           writes all of it"}}
 	}
-	s, err := p.settings()
+	s, err := p.Settings()
 	if err != nil {
 		return err
 	}
-	history, first, err := p.replayed(args, f)
+	history, first, err := openReplay(p, args, f)
 	if err != nil {
 		return err
 	}
 	if r, ok := history.(*recording.Recording); ok {
-		defer p.closeRecording(r)
+		defer sources.CloseRecording(p, r)
 	}
-	input, err := p.keyboard()
+	input, err := keyboard(p)
 	if err != nil {
 		return err
 	}
-	o := p.screenOptions(&s, input)
+	o := screenOptions(p, &s, input)
 	o.Source, o.History, o.Replay = moment{first}, history, true
-	o.Save = func(snap *snapshot.Snapshot) (string, error) { return saveSnapshot(stateHome(), snap) }
-	o.SavePage = func(at time.Time, page string) (string, error) { return saveWhy(stateHome(), at, page) }
-	o.SaveSettings = p.saveSettings
+	saveFrom(p, &o)
 	return ui.Run(ctx, o)
 }
 
-// replayed opens what the arguments name, at the moment to begin with.
-func (p *program) replayed(args []string, f replayFlags) (snapshot.History, *snapshot.Snapshot, error) {
+// openReplay opens what the arguments name, at the moment to begin with.
+func openReplay(p *command.Program, args []string, f replayFlags) (snapshot.History, *snapshot.Snapshot, error) {
 	if len(args) > 0 && strings.HasSuffix(args[0], ".json") {
 		if f.at != "" || f.event != "" {
-			return nil, nil, usage("a saved snapshot is a moment alone: leave out --at and --event")
+			return nil, nil, command.Usage("a saved snapshot is a moment alone: leave out --at and --event")
 		}
 		then, err := readSnapshot(args[0])
 		return moment{then}, then, err
 	}
-	r, where, err := p.openRecording(args)
+	r, where, err := sources.OpenRecording(p, args)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -140,8 +140,8 @@ const largestSnapshot = 64 << 20
 // readSnapshot reads what saveSnapshot, or once --format json, has written.
 func readSnapshot(path string) (*snapshot.Snapshot, error) {
 	refused := func(err error) error {
-		return &failure{code: exitFailure, err: err, message: fmt.Sprintf("%s: %v", text.Clean(path), withoutPath(err)),
-			advice: []string{"  w in the monitor and vramscope once --format json write snapshots"}}
+		return &command.Failure{Code: command.ExitFailure, Err: err, Message: fmt.Sprintf("%s: %v", text.Clean(path), command.WithoutPath(err)),
+			Next: []string{"  w in the monitor and vramscope once --format json write snapshots"}}
 	}
 	file, err := os.Open(path)
 	if err != nil {
@@ -163,7 +163,7 @@ func readSnapshot(path string) (*snapshot.Snapshot, error) {
 // begin is the moment at which the replay begins.
 func (f *replayFlags) begin(r *recording.Recording, where string) (*snapshot.Snapshot, error) {
 	_, newest := r.Span()
-	at, err := momentFlag(r, where, "at", f.at, newest)
+	at, err := sources.MomentFlag(r, where, "at", f.at, newest)
 	if err != nil {
 		return nil, err
 	}
@@ -171,13 +171,13 @@ func (f *replayFlags) begin(r *recording.Recording, where string) (*snapshot.Sna
 		kind := eventKinds[slices.Index(eventNames(), f.event)].kind
 		last := r.EventsOf(kind, 1)
 		if len(last) == 0 {
-			return nil, &failure{code: exitFailure, message: "no event of this kind is recorded: " + f.event}
+			return nil, &command.Failure{Code: command.ExitFailure, Message: "no event of this kind is recorded: " + f.event}
 		}
 		at = last[0].Time
 	}
 	then, ok := r.At(at)
 	if !ok {
-		return nil, &failure{code: exitFailure, message: where + ": nothing is recorded in it yet"}
+		return nil, &command.Failure{Code: command.ExitFailure, Message: where + ": nothing is recorded in it yet"}
 	}
 	return then, nil
 }

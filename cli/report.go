@@ -8,8 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vramscope/cli/command"
 	"vramscope/cli/gather"
 	"vramscope/cli/render"
+	"vramscope/cli/sources"
 	"vramscope/internal/quantity"
 	"vramscope/internal/text"
 	"vramscope/recording"
@@ -24,11 +26,11 @@ type reportFlags struct {
 	compare         string
 }
 
-func (p *program) reportCommand() *cobra.Command {
+func reportCommand(p *command.Program) *cobra.Command {
 	var f reportFlags
 	cmd := &cobra.Command{
 		Use:         "report [FILE|DIR]",
-		Annotations: map[string]string{takes: "ascii config demo"},
+		Annotations: map[string]string{command.Takes: "ascii config demo"},
 		Short:       "evaluate a recording: utilization, out of memory, waste",
 		Long: `Evaluates what vramscope daemon --record has recorded: for each GPU the memory
 that was used, allocated, cached, fragmented and free over time, utilization,
@@ -52,90 +54,90 @@ one file without scripts. docs/report.md has the rules.`,
   vramscope report --since 7d --format html > report.html
   vramscope report --compare '2026-11-18..2026-11-19' '2026-11-19..2026-11-20'`,
 		ValidArgsFunction: cobra.FixedCompletions([]string{"db"}, cobra.ShellCompDirectiveFilterFileExt),
-		RunE:              func(_ *cobra.Command, args []string) error { return p.runReport(args, f) },
+		RunE:              func(_ *cobra.Command, args []string) error { return runReport(p, args, f) },
 	}
 	flags := cmd.Flags()
-	flags.Var(aSpan(&f.since), "since", "the last so long (24h)")
-	flags.Var(aMoment(&f.from), "from", "from this time on")
-	flags.Var(aMoment(&f.to), "to", "up to this time")
+	flags.Var(command.Span(&f.since), "since", "the last so long (24h)")
+	flags.Var(command.Moment(&f.from), "from", "from this time on")
+	flags.Var(command.Moment(&f.to), "to", "up to this time")
 	flags.Var(aPeriod(&f.compare), "compare", "compare with this period; an argument is the other")
-	choiceFlag(cmd, &f.by, "by", "", evaluation.Groupings...)
-	choiceFlag(cmd, &f.format, "format", "f", "text", "markdown", "json", "html", "csv")
-	nameValues(cmd, map[string]string{"since": "DURATION", "from": "TIME", "to": "TIME", "compare": "A..B"})
+	command.ChoiceFlag(cmd, &f.by, "by", "", evaluation.Groupings...)
+	command.ChoiceFlag(cmd, &f.format, "format", "f", "text", "markdown", "json", "html", "csv")
+	command.NameValues(cmd, map[string]string{"since": "DURATION", "from": "TIME", "to": "TIME", "compare": "A..B"})
 	return cmd
 }
 
-func (p *program) runReport(args []string, f reportFlags) error {
-	s, err := p.settings()
+func runReport(p *command.Program, args []string, f reportFlags) error {
+	s, err := p.Settings()
 	if err != nil {
 		return err
 	}
 	second := ""
 	if f.compare != "" {
 		if f.since != "" || f.from != "" || f.to != "" {
-			return usage("--compare names both periods: leave out --since, --from and --to")
+			return command.Usage("--compare names both periods: leave out --since, --from and --to")
 		}
 		at := slices.IndexFunc(args, isPeriod)
 		if at < 0 {
-			return &failure{code: exitUsage, message: "--compare takes two periods",
-				advice: []string{"  vramscope report --compare 03:00..06:00 09:00..12:00"}}
+			return &command.Failure{Code: command.ExitUsage, Message: "--compare takes two periods",
+				Next: []string{"  vramscope report --compare 03:00..06:00 09:00..12:00"}}
 		}
 		second, args = args[at], slices.Delete(slices.Clone(args), at, at+1)
-		if _, err := endsOf(second, p.now()); err != nil {
-			return usage("--compare: %v", err)
+		if _, err := endsOf(second, p.Now()); err != nil {
+			return command.Usage("--compare: %v", err)
 		}
 	}
 	if len(args) > 1 {
-		return usage("report takes one FILE or DIR, not %d", len(args))
+		return command.Usage("report takes one FILE or DIR, not %d", len(args))
 	}
-	r, where, err := p.openRecording(args)
+	r, where, err := sources.OpenRecording(p, args)
 	if err != nil {
 		return err
 	}
-	defer p.closeRecording(r)
+	defer sources.CloseRecording(p, r)
 	shown, before, err := f.periods(r, where, second)
 	if err != nil {
 		return err
 	}
-	b, err := p.evaluate(r, shown, f.by, where)
+	b, err := evaluate(p, r, shown, f.by, where)
 	if err != nil {
 		return err
 	}
-	document := b.Report(p.now())
+	document := b.Report(p.Now())
 	if before != nil {
-		first, err := p.evaluate(r, *before, f.by, where)
+		first, err := evaluate(p, r, *before, f.by, where)
 		if err != nil {
 			return err
 		}
 		document.Comparison = b.Compare(first)
 	}
-	return p.writeReport(&document, f.format, p.signs(&s))
+	return writeReport(p, &document, f.format, render.SignsFor(p.ASCII(&s)))
 }
 
 // periods are the period to show and, with --compare, the one before.
 func (f *reportFlags) periods(r *recording.Recording, where, second string) (shown period, before *period, err error) {
 	oldest, last := r.Span()
 	if last.IsZero() {
-		return shown, nil, &failure{code: exitFailure, message: text.Clean(where) + ": nothing is recorded in it yet",
-			advice: []string{"  vramscope daemon --record   records"}}
+		return shown, nil, &command.Failure{Code: command.ExitFailure, Message: text.Clean(where) + ": nothing is recorded in it yet",
+			Next: []string{"  vramscope daemon --record   records"}}
 	}
 	newest := wholeMinute(last.Local())
 	if f.compare != "" {
 		before = new(period)
 		if *before, err = parsePeriod(f.compare, newest); err != nil {
-			return shown, nil, usage("--compare: %v", err)
+			return shown, nil, command.Usage("--compare: %v", err)
 		}
 		if shown, err = parsePeriod(second, newest); err != nil {
-			return shown, nil, usage("--compare: %v", err)
+			return shown, nil, command.Usage("--compare: %v", err)
 		}
 	} else if shown, err = f.period(oldest.Local(), newest); err != nil {
 		return shown, nil, err
 	}
 	for _, q := range []*period{&shown, before} {
 		if q != nil && (!q.from.Before(newest) || !q.to.After(oldest)) {
-			return shown, nil, &failure{code: exitFailure,
-				message: fmt.Sprintf("nothing is recorded from %s to %s", clock(q.from), clock(q.to)),
-				advice:  []string{fmt.Sprintf("  %s has %s to %s", text.Clean(where), clock(oldest.Local()), clock(last.Local()))}}
+			return shown, nil, &command.Failure{Code: command.ExitFailure,
+				Message: fmt.Sprintf("nothing is recorded from %s to %s", q.from.Format(time.DateTime), q.to.Format(time.DateTime)),
+				Next:    []string{fmt.Sprintf("  %s has %s to %s", text.Clean(where), oldest.Local().Format(time.DateTime), last.Local().Format(time.DateTime))}}
 		}
 	}
 	return shown, before, nil
@@ -145,22 +147,22 @@ func (f *reportFlags) periods(r *recording.Recording, where, second string) (sho
 // day, or what there is of it.
 func (f *reportFlags) period(oldest, newest time.Time) (p period, err error) {
 	if f.since != "" && f.from != "" {
-		return p, usage("--since and --from both say where to begin: leave one out")
+		return p, command.Usage("--since and --from both say where to begin: leave one out")
 	}
 	p.to = newest
 	if f.to != "" {
 		if p.to, err = quantity.ParseMoment(f.to, newest); err != nil {
-			return p, usage("--to: %v", err)
+			return p, command.Usage("--to: %v", err)
 		}
 	}
 	if f.from != "" {
 		if p.from, err = quantity.ParseMoment(f.from, p.to); err != nil {
-			return p, usage("--from: %v", err)
+			return p, command.Usage("--from: %v", err)
 		}
 	} else {
-		length, err := parseSpan(cmp.Or(f.since, "24h"))
+		length, err := command.ParseSpan(cmp.Or(f.since, "24h"))
 		if err != nil {
-			return p, usage("--since: %v", err)
+			return p, command.Usage("--since: %v", err)
 		}
 		p.from = p.to.Add(-length)
 		if f.since == "" && p.from.Before(oldest) && oldest.Before(p.to) {
@@ -168,26 +170,26 @@ func (f *reportFlags) period(oldest, newest time.Time) (p period, err error) {
 		}
 	}
 	if err := p.check(); err != nil {
-		return p, usage("%v", err)
+		return p, command.Usage("%v", err)
 	}
 	return p, nil
 }
 
 // evaluate sums a period. It fails where nothing was recorded in it.
-func (p *program) evaluate(r *recording.Recording, over period, by, where string) (*evaluation.Builder, error) {
+func evaluate(p *command.Program, r *recording.Recording, over period, by, where string) (*evaluation.Builder, error) {
 	oldest, newest := r.Span()
 	q := evaluation.Question{From: over.from.Truncate(time.Minute), To: wholeMinute(over.to), Oldest: oldest, Newest: newest, By: by} // sums are of whole minutes
-	b, err := gather.Report(r, q, p.auditLog(nil))
+	b, err := gather.Report(r, q, p.AuditLog(nil))
 	if err != nil {
-		return nil, &failure{code: exitFailure, err: err, message: text.Clean(err.Error()),
-			advice: []string{"  what can be read of a damaged file is in docs/recording.md"}}
+		return nil, &command.Failure{Code: command.ExitFailure, Err: err, Message: text.Clean(err.Error()),
+			Next: []string{"  what can be read of a damaged file is in docs/recording.md"}}
 	}
 	if b.Empty() && newest.Equal(oldest) {
-		return nil, &failure{code: exitFailure, message: text.Clean(where) + " has one sample so far: there is nothing to sum", advice: []string{"  try again in a few seconds"}}
+		return nil, &command.Failure{Code: command.ExitFailure, Message: text.Clean(where) + " has one sample so far: there is nothing to sum", Next: []string{"  try again in a few seconds"}}
 	}
 	if b.Empty() {
-		return nil, &failure{code: exitFailure, message: fmt.Sprintf("nothing is recorded from %s to %s: the recording has a gap there", clock(over.from), clock(over.to)),
-			advice: []string{"  vramscope report --since 30d " + text.Clean(where) + "   shows when there are samples"}}
+		return nil, &command.Failure{Code: command.ExitFailure, Message: fmt.Sprintf("nothing is recorded from %s to %s: the recording has a gap there", over.from.Format(time.DateTime), over.to.Format(time.DateTime)),
+			Next: []string{"  vramscope report --since 30d " + text.Clean(where) + "   shows when there are samples"}}
 	}
 	return b, nil
 }
@@ -195,18 +197,18 @@ func (p *program) evaluate(r *recording.Recording, over period, by, where string
 // wholeMinute is the end of the minute that a moment is in.
 func wholeMinute(t time.Time) time.Time { return t.Add(time.Minute - 1).Truncate(time.Minute) }
 
-func (p *program) writeReport(r *schema.Report, format string, signs render.Signs) error {
+func writeReport(p *command.Program, r *schema.Report, format string, signs render.Signs) error {
 	switch format {
 	case "html":
-		return p.print([]byte(page.Write(r)))
+		return p.Print([]byte(page.Write(r)))
 	case "markdown":
-		return p.print([]byte(render.ReportMarkdown(r)))
+		return p.Print([]byte(render.ReportMarkdown(r)))
 	case "csv":
 		out, err := render.ReportCSV(r)
 		if err != nil {
 			return err
 		}
-		return p.print([]byte(out))
+		return p.Print([]byte(out))
 	}
-	return p.printAs(format, r, render.Report(r, signs, p.outputWidth()))
+	return p.PrintAs(format, r, render.Report(r, signs, p.OutputWidth()))
 }

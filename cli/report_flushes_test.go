@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"vramscope/action"
+	"vramscope/cli/command"
 	"vramscope/recording"
 	"vramscope/schema"
 )
@@ -59,9 +60,9 @@ func TestReportHasTheFlushesOfCommands(t *testing.T) {
 	if err := os.WriteFile(path, append(log, "torn"...), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, errs, code := command(t, "report", directory, "--format", "json")
+	out, errs, code := ran(t, "report", directory, "--format", "json")
 	var got schema.Report
-	if err := json.Unmarshal([]byte(out), &got); err != nil || code != exitOK {
+	if err := json.Unmarshal([]byte(out), &got); err != nil || code != command.ExitOK {
 		t.Fatalf("%v %s", err, errs)
 	}
 	if f := got.Flushes; f.Count != 1 || f.FreedBytes.Or(-1) != p.Used.Or(0)/2 || len(f.StayedFree) == 0 || f.StayedFree[0].Flushes != 1 {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"vramscope/cli/command"
 	"vramscope/internal/quantity"
 	"vramscope/internal/text"
 	"vramscope/recording"
@@ -91,8 +92,8 @@ func reported(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	getenv := func(name string) string {
 		return map[string]string{"LC_ALL": "C.UTF-8"}[name]
 	}
-	p := &program{stdout: files[0], stderr: files[1], getenv: getenv, recordings: "/nonexistent", now: func() time.Time { return time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC) }}
-	code = p.run(append([]string{"report"}, args...))
+	p := &command.Program{Stdout: files[0], Stderr: files[1], Getenv: getenv, Recordings: "/nonexistent", Now: func() time.Time { return time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC) }}
+	code = run(p, append([]string{"report"}, args...))
 	var out [2]string
 	for i, file := range files {
 		content, err := os.ReadFile(file.Name())
@@ -174,7 +175,7 @@ func reportSaysWhatIsDamaged(t *testing.T, where string) {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{"export", directory}, {"once", "--at", "2026-11-20 12:30", directory}, {"why", "--file", directory, "2963112"}} {
-		if _, problem, code := command(t, args...); code != 0 || strings.Count(problem, "2026-11-19.db: not a recording of vramscope") != 1 {
+		if _, problem, code := ran(t, args...); code != 0 || strings.Count(problem, "2026-11-19.db: not a recording of vramscope") != 1 {
 			t.Errorf("%v: exit code %d, %q", args, code, problem)
 		}
 	}
@@ -292,21 +293,21 @@ func reportRefusesWithAdvice(t *testing.T, where string) {
 		code int
 		want []string
 	}{
-		"no recording":      {nil, exitFailure, []string{"vramscope daemon --record"}},
-		"not there":         {[]string{"/nonexistent/dir"}, exitFailure, []string{"/nonexistent/dir"}},
-		"an empty folder":   {[]string{empty}, exitFailure, []string{"vramscope daemon --record"}},
-		"a foreign file":    {[]string{foreign}, exitFailure, []string{"not a recording of vramscope", "docs/recording.md"}},
-		"outside":           {[]string{where, "--from", "2026-11-18", "--to", "2026-11-19"}, exitFailure, []string{"nothing is recorded from 2026-11-18 00:00:00", "2026-11-20 12:00:05 to"}},
-		"a gap":             {[]string{where, "--from", "12:21", "--to", "12:24"}, exitFailure, []string{"nothing is recorded from 2026-11-20 12:21:00", "--since 30d"}},
-		"backwards":         {[]string{where, "--from", "2026-11-20 12:30", "--to", "2026-11-20 12:10"}, exitUsage, []string{"shorter than a minute"}},
-		"no time":           {[]string{where, "--from", "teatime"}, exitUsage, []string{`"teatime" is no time`, "03:12"}},
-		"no length":         {[]string{where, "--since", "long"}, exitUsage, []string{`--since: "long"`, "7d"}},
-		"two beginnings":    {[]string{where, "--since", "1h", "--from", "12:00"}, exitUsage, []string{"leave one out"}},
-		"one period":        {[]string{"--compare", "12:00..12:10", where}, exitUsage, []string{"--compare takes two periods", "03:00..06:00"}},
-		"no period":         {[]string{"--compare", "12:00", "12:00..12:10", where}, exitUsage, []string{"FROM..TO"}},
-		"compare and since": {[]string{"--compare", "12:00..12:10", "12:10..12:20", "--since", "1h", where}, exitUsage, []string{"leave out --since"}},
-		"two folders":       {[]string{where, where}, exitUsage, []string{"one FILE or DIR"}},
-		"a GPU":             {[]string{where, "--gpu", "0"}, exitUsage, []string{"--gpu does not apply"}},
+		"no recording":      {nil, command.ExitFailure, []string{"vramscope daemon --record"}},
+		"not there":         {[]string{"/nonexistent/dir"}, command.ExitFailure, []string{"/nonexistent/dir"}},
+		"an empty folder":   {[]string{empty}, command.ExitFailure, []string{"vramscope daemon --record"}},
+		"a foreign file":    {[]string{foreign}, command.ExitFailure, []string{"not a recording of vramscope", "docs/recording.md"}},
+		"outside":           {[]string{where, "--from", "2026-11-18", "--to", "2026-11-19"}, command.ExitFailure, []string{"nothing is recorded from 2026-11-18 00:00:00", "2026-11-20 12:00:05 to"}},
+		"a gap":             {[]string{where, "--from", "12:21", "--to", "12:24"}, command.ExitFailure, []string{"nothing is recorded from 2026-11-20 12:21:00", "--since 30d"}},
+		"backwards":         {[]string{where, "--from", "2026-11-20 12:30", "--to", "2026-11-20 12:10"}, command.ExitUsage, []string{"shorter than a minute"}},
+		"no time":           {[]string{where, "--from", "teatime"}, command.ExitUsage, []string{`"teatime" is no time`, "03:12"}},
+		"no length":         {[]string{where, "--since", "long"}, command.ExitUsage, []string{`--since: "long"`, "7d"}},
+		"two beginnings":    {[]string{where, "--since", "1h", "--from", "12:00"}, command.ExitUsage, []string{"leave one out"}},
+		"one period":        {[]string{"--compare", "12:00..12:10", where}, command.ExitUsage, []string{"--compare takes two periods", "03:00..06:00"}},
+		"no period":         {[]string{"--compare", "12:00", "12:00..12:10", where}, command.ExitUsage, []string{"FROM..TO"}},
+		"compare and since": {[]string{"--compare", "12:00..12:10", "12:10..12:20", "--since", "1h", where}, command.ExitUsage, []string{"leave out --since"}},
+		"two folders":       {[]string{where, where}, command.ExitUsage, []string{"one FILE or DIR"}},
+		"a GPU":             {[]string{where, "--gpu", "0"}, command.ExitUsage, []string{"--gpu does not apply"}},
 	} {
 		out, problem, code := reported(t, c.args...)
 		if code != c.code || out != "" {
@@ -331,7 +332,7 @@ func TestReportOfTheFirstMinute(t *testing.T) {
 	t.Cleanup(func() { _ = w.Close() }) // it was read before
 	tick := ticking(t, time.Date(2026, 11, 20, 12, 0, 10, 0, time.UTC))
 	tick(w, 1)
-	if _, problem, code := reported(t, directory); code != exitFailure || !strings.Contains(problem, "has one sample so far") {
+	if _, problem, code := reported(t, directory); code != command.ExitFailure || !strings.Contains(problem, "has one sample so far") {
 		t.Errorf("exit code %d: %s", code, problem)
 	}
 	tick(w, 3)
@@ -455,7 +456,7 @@ func TestPeriodsOnTheCommandLine(t *testing.T) {
 		t.Errorf("across midnight: %v, %v", p, err)
 	}
 	for in, want := range map[string]time.Duration{"24h": 24 * time.Hour, "7d": 7 * 24 * time.Hour, "90m": 90 * time.Minute, "0d": 0, "-1h": 0, "30s": 0, "d": 0, "65535d": 0, "90": 90 * time.Second} {
-		if got, err := parseSpan(in); got != want || (err == nil) != (want > 0) {
+		if got, err := command.ParseSpan(in); got != want || (err == nil) != (want > 0) {
 			t.Errorf("%s: %v, %v", in, got, err)
 		}
 	}

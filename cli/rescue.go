@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"vramscope/cli/command"
 	"vramscope/daemon/socket"
 	"vramscope/internal/text"
 	"vramscope/probe"
@@ -17,12 +18,12 @@ import (
 const rescuerTime = time.Second
 
 // rescuer is the daemon that makes room for allocations that fail, or why there is none.
-func (p *program) rescuer() (who string, err error) {
+func rescuer(p *command.Program) (who string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), rescuerTime)
 	defer cancel()
-	places := p.daemonPlaces
+	places := p.DaemonPlaces
 	if places == nil {
-		places = socket.Places(p.getenv)
+		places = socket.Places(p.Getenv)
 	}
 	err = errors.New("no daemon answers; vramscope daemon --guard=act starts one")
 	for _, place := range places {

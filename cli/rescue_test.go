@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"vramscope/cli/command"
 	"vramscope/daemon/socket"
 	"vramscope/sampler/snapshot"
 )
@@ -74,9 +75,9 @@ func TestRunIsNotHeldUpByADaemon(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = listener.Close() }() // nothing was accepted
-	p := &program{daemonPlaces: []socket.Place{{Directory: directory, Owner: uint32(os.Geteuid())}}}
+	p := &command.Program{DaemonPlaces: []socket.Place{{Directory: directory, Owner: uint32(os.Geteuid())}}}
 	began := time.Now()
-	if who, err := p.rescuer(); err == nil || !strings.Contains(err.Error(), "timeout") {
+	if who, err := rescuer(p); err == nil || !strings.Contains(err.Error(), "timeout") {
 		t.Errorf("%q, %v", who, err)
 	}
 	if took := time.Since(began); took > waitLimit/2 {

@@ -2,18 +2,22 @@ package cli
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"vramscope/cli/command"
 	"vramscope/internal/text"
 )
 
 // root is the live monitor, with the commands below it. Help is our own: fang would ask
 // the terminal for its colours first, and wait.
-func (p *program) root() *cobra.Command {
+func root(p *command.Program) *cobra.Command {
 	version := false
 	root := &cobra.Command{
 		Use:   "vramscope",
@@ -44,28 +48,28 @@ prints one table, as vramscope once does, and ends.`,
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if version {
-				_, err := fmt.Fprintln(cmd.OutOrStdout(), "vramscope", versionLine())
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), "vramscope", command.VersionLine())
 				return err
 			}
-			return p.monitor(cmd.Context())
+			return liveMonitor(cmd.Context(), p)
 		},
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
-		p.hideGlobalFlags(cmd)
+		p.HideGlobalFlags(cmd)
 		_, _ = fmt.Fprint(cmd.OutOrStdout(), cmp.Or(cmd.Long, cmd.Short), "\n\n", usageOf(cmd)) // main reports that standard output fails
 	})
 	root.SetUsageFunc(func(cmd *cobra.Command) error {
 		_, err := io.WriteString(cmd.OutOrStderr(), usageOf(cmd))
 		return err
 	})
-	p.addGlobalFlags(root.PersistentFlags())
-	p.completeGlobalFlags(root)
-	root.PersistentPreRunE = p.checkGlobalFlags
+	p.AddGlobalFlags(root.PersistentFlags())
+	completeGlobalFlags(p, root)
+	root.PersistentPreRunE = p.CheckGlobalFlags
 	root.Flags().BoolP("help", "h", false, "help for a command")
 	root.Flags().BoolVarP(&version, "version", "v", false, "the version")
-	root.AddCommand(p.commands()...)
+	root.AddCommand(commands(p)...)
 	for _, command := range root.Commands() {
 		command.Flags().BoolP("help", "h", false, "help for "+command.Name())
 		if command.ValidArgs == nil && command.ValidArgsFunction == nil {
@@ -99,20 +103,47 @@ prints one table, as vramscope once does, and ends.`,
 
 // commands are those below root. The ones that start in front of other programs, or for
 // a status bar, are made alone: all of them take a fifth of a millisecond.
-func (p *program) commands() []*cobra.Command {
-	if len(p.arguments) > 0 {
-		switch p.arguments[0] {
+func commands(p *command.Program) []*cobra.Command {
+	if len(p.Arguments) > 0 {
+		switch p.Arguments[0] {
 		case "run":
-			return []*cobra.Command{p.runCommand()}
+			return []*cobra.Command{runCommand(p)}
 		case "once":
-			return []*cobra.Command{p.once()}
+			return []*cobra.Command{onceCommand(p)}
 		}
 	}
 	return []*cobra.Command{
-		p.once(), p.stream(), p.headroom(), p.advise(), p.why(), p.flush(), p.attach(), p.snapshotCommand(), p.runCommand(), p.env(), p.probe(),
-		p.daemon(), p.replayCommand(), p.export(), p.backtest(), p.reportCommand(), p.guardCommand(), p.fleetCommand(), p.demo(), p.doctor(), p.config(),
-		p.completion(), p.man(),
+		onceCommand(p), streamCommand(p), headroomCommand(p), adviseCommand(p), whyCommand(p), flushCommand(p), attachCommand(p), snapshotCommand(p), runCommand(p), envCommand(p), probeCommand(p),
+		daemonCommand(p), replayCommand(p), exportCommand(p), backtestCommand(p), reportCommand(p), guardCommand(p), fleetCommand(p), demoCommand(p), doctorCommand(p), configCommand(p),
+		completionCommand(p), manCommand(p),
 	}
+}
+
+// flagError turns pflag's errors into usage errors.
+func flagError(cmd *cobra.Command, err error) error {
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) {
+		reason := errors.Unwrap(invalid)
+		if bad := (*strconv.NumError)(nil); errors.As(reason, &bad) {
+			return command.Usage("--%s: %q is not a whole number from 0", invalid.GetFlag().Name, invalid.GetValue())
+		}
+		return command.Usage("--%s: %v", invalid.GetFlag().Name, reason)
+	}
+	// "vramscope flsh 12 --dry-run" is a wrong command, not a wrong flag.
+	if words := cmd.Flags().Args(); !cmd.HasParent() && len(words) > 0 {
+		return noCommand(cmd, words)
+	}
+	f := command.Usage("%s", err.Error())
+	f.Next = []string{"  " + cmd.CommandPath() + " --help   lists the flags"}
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
+		var names []string
+		cmd.Flags().VisitAll(func(flag *pflag.Flag) { names = append(names, flag.Name) })
+		if near := text.Nearest(unknown.GetSpecifiedName(), names); near != "" {
+			f.Message += fmt.Sprintf("; did you mean --%s?", near)
+		}
+	}
+	return f
 }
 
 // noCommand refuses an unknown command, and suggests a known one.
@@ -126,11 +157,11 @@ func noCommand(cmd *cobra.Command, args []string) error {
 			names = append(names, command.Name())
 		}
 	}
-	f := usage("there is no command %q", text.Clean(args[0]))
+	f := command.Usage("there is no command %q", text.Clean(args[0]))
 	if near := text.Nearest(args[0], names); near != "" {
-		f.message += "; did you mean " + near + "?"
+		f.Message += "; did you mean " + near + "?"
 	}
-	f.advice = text.Wrap("  commands: "+strings.Join(names, ", "), 78, "          ")
+	f.Next = text.Wrap("  commands: "+strings.Join(names, ", "), 78, "          ")
 	return f
 }
 

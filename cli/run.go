@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vramscope/cli/command"
 	"vramscope/cli/launch"
 	"vramscope/internal/text"
 	"vramscope/probe/preload"
@@ -20,14 +21,14 @@ const (
 	exitNotFound    = 127
 )
 
-func (p *program) runCommand() *cobra.Command {
+func runCommand(p *command.Program) *cobra.Command {
 	verbose := false
 	var preloading launch.Preloading
 	cmd := &cobra.Command{
 		Use: "run [flags] -- CMD…",
 		// Flags behind CMD are CMD's own.
 		DisableFlagsInUseLine: true,
-		Annotations:           map[string]string{takes: ""},
+		Annotations:           map[string]string{command.Takes: ""},
 		Short:                 "start a command with a probe in it",
 		Long: `Becomes CMD, with a probe in CMD and every program that it starts: as soon as
 one of them uses a GPU, vramscope shows what its memory is and can flush what is
@@ -66,19 +67,19 @@ The exit code is CMD's; 127 if CMD was not found, 126 if it cannot be run.`,
 		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault), // any program
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return &failure{code: exitUsage, message: "run needs a command", advice: []string{"  vramscope run -- python3 train.py"}}
+				return &command.Failure{Code: command.ExitUsage, Message: "run needs a command", Next: []string{"  vramscope run -- python3 train.py"}}
 			}
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			switch {
 			case preloading.Wanted && preloading.Unwanted:
-				return usage("--preload and --no-preload contradict each other")
+				return command.Usage("--preload and --no-preload contradict each other")
 			case preloading.Rescue && preloading.Unwanted:
-				return usage("--rescue and --no-preload contradict each other")
+				return command.Usage("--rescue and --no-preload contradict each other")
 			}
 			preloading.Wanted = preloading.Wanted || preloading.Rescue
-			return p.become(args, preloading, verbose)
+			return become(p, args, preloading, verbose)
 		},
 	}
 	// Flags after the command are the command's, with -- and without.
@@ -91,39 +92,34 @@ The exit code is CMD's; 127 if CMD was not found, 126 if it cannot be run.`,
 }
 
 // become replaces this process by the command.
-func (p *program) become(command []string, preloading launch.Preloading, verbose bool) error {
-	path, err := launch.Find(command[0])
+func become(p *command.Program, argv []string, preloading launch.Preloading, verbose bool) error {
+	path, err := launch.Find(argv[0])
 	if err != nil {
-		return notStarted(command[0], err)
+		return notStarted(argv[0], err)
 	}
 	environ := os.Environ()
 	if launch.HasRoom() {
-		environ = p.withProbes(launch.Inspect(path, command), preloading, verbose)
+		environ = withProbes(p, launch.Inspect(path, argv), preloading, verbose)
 	} else {
-		p.warn("no probe: too few free file descriptors (ulimit -n)")
+		p.Warn("no probe: too few free file descriptors (ulimit -n)")
 	}
 	launch.AsInherited()
-	err = execute(path, command, environ)
+	err = execute(path, argv, environ)
 	if errors.Is(err, syscall.E2BIG) {
 		// The kernel limits arguments and environment together.
-		p.warn("no probe: the command's arguments and its environment have no room for it")
-		err = execute(path, command, os.Environ())
+		p.Warn("no probe: the command's arguments and its environment have no room for it")
+		err = execute(path, argv, os.Environ())
 	}
-	return notStarted(command[0], err)
+	return notStarted(argv[0], err)
 }
 
-func execute(path string, command, environ []string) error {
-	err := syscall.Exec(path, command, environ)
+func execute(path string, argv, environ []string) error {
+	err := syscall.Exec(path, argv, environ)
 	if errors.Is(err, syscall.ENOEXEC) {
 		// A script without an interpreter line is a shell's, as in execvp(3).
-		return syscall.Exec("/bin/sh", append([]string{"/bin/sh", path}, command[1:]...), environ)
+		return syscall.Exec("/bin/sh", append([]string{"/bin/sh", path}, argv[1:]...), environ)
 	}
 	return err
-}
-
-// warn writes a line to standard error. The command is started with and without a reader.
-func (p *program) warn(format string, args ...any) {
-	_, _ = fmt.Fprintf(p.stderr, "vramscope: %s\n", text.Clean(fmt.Sprintf(format, args...)))
 }
 
 func notStarted(name string, err error) error {
@@ -134,12 +130,12 @@ func notStarted(name string, err error) error {
 	if errors.Is(err, syscall.ENOENT) {
 		code, reason = exitNotFound, errors.New("not found")
 	}
-	return &failure{code: code, err: err, message: text.Clean(fmt.Sprintf("run %s: %v", name, reason))}
+	return &command.Failure{Code: code, Err: err, Message: text.Clean(fmt.Sprintf("run %s: %v", name, reason))}
 }
 
 // installProbe puts a probe's files where this user's programs find them.
-func (p *program) installProbe(install func(cache string) (string, error)) (string, error) {
-	cache, err := launch.Cache(p.getenv)
+func installProbe(p *command.Program, install func(cache string) (string, error)) (string, error) {
+	cache, err := launch.Cache(p.Getenv)
 	path := ""
 	if err == nil {
 		path, err = install(cache)
@@ -147,49 +143,49 @@ func (p *program) installProbe(install func(cache string) (string, error)) (stri
 	if err == nil {
 		return path, nil
 	}
-	f := &failure{code: exitFailure, err: err, message: text.Clean(err.Error())}
+	f := &command.Failure{Code: command.ExitFailure, Err: err, Message: text.Clean(err.Error())}
 	if !errors.Is(err, preload.ErrNoLibrary) {
-		f.advice = []string{"  XDG_CACHE_HOME=DIR vramscope …   puts the probe's files into another directory"}
+		f.Next = []string{"  XDG_CACHE_HOME=DIR vramscope …   puts the probe's files into another directory"}
 	}
 	return "", f
 }
 
 // withProbes is the command's environment. Where a probe's files can be put nowhere,
 // the command is started without it.
-func (p *program) withProbes(c launch.Command, preloading launch.Preloading, verbose bool) []string {
-	directory, err := p.installProbe(launch.InstallAgent)
+func withProbes(p *command.Program, c launch.Command, preloading launch.Preloading, verbose bool) []string {
+	directory, err := installProbe(p, launch.InstallAgent)
 	if err != nil {
-		p.warn("no probe: %v; XDG_CACHE_HOME=DIR puts its files into another directory", err)
+		p.Warn("no probe: %v; XDG_CACHE_HOME=DIR puts its files into another directory", err)
 		return os.Environ()
 	}
 	if why := c.Refusal(); why != "" {
-		p.warn("no probe: %s", why)
+		p.Warn("no probe: %s", why)
 	} else if verbose {
-		p.warn("%s", c.Describe(directory))
+		p.Warn("%s", c.Describe(directory))
 	}
 	environ := launch.WithSeccompFilters(launch.WithPythonPath(os.Environ(), directory))
 	yes, why := preloading.Decide(&c)
 	library := ""
 	if yes {
-		if library, err = p.installProbe(preload.Install); err != nil {
+		if library, err = installProbe(p, preload.Install); err != nil {
 			yes, why = false, err.Error()
 		}
 	}
 	if !yes {
 		if verbose || preloading.Wanted {
-			p.warn("no native probe in %s: %s", c.Name, why)
+			p.Warn("no native probe in %s: %s", c.Name, why)
 		}
 		return environ
 	}
 	if verbose {
-		p.warn("%s is preloaded; it serves as soon as a GPU is used", library)
+		p.Warn("%s is preloaded; it serves as soon as a GPU is used", library)
 	}
 	if preloading.Rescue {
 		environ = launch.WithRescue(environ)
-		if who, err := p.rescuer(); err != nil {
-			p.warn("no rescue: %v", err)
+		if who, err := rescuer(p); err != nil {
+			p.Warn("no rescue: %v", err)
 		} else if verbose {
-			p.warn("rescue: %s makes room for allocations that fail", who)
+			p.Warn("rescue: %s makes room for allocations that fail", who)
 		}
 	}
 	return launch.WithPreload(environ, library)

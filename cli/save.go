@@ -10,19 +10,11 @@ import (
 	"strconv"
 	"time"
 
+	"vramscope/cli/command"
 	"vramscope/internal/install"
 	"vramscope/sampler/snapshot"
 	"vramscope/schema"
 )
-
-// stateHome is $XDG_STATE_HOME/vramscope, "" where this user has no directory.
-func stateHome() string {
-	base, err := install.Own(install.Bases(os.Getenv, "XDG_STATE_HOME", ".local/state"))
-	if err != nil {
-		return ""
-	}
-	return filepath.Join(base, "vramscope")
-}
 
 // saveSnapshot writes a snapshot as once --format json does, to a file named for
 // its time.
@@ -43,7 +35,7 @@ func saveWhy(directory string, at time.Time, page string) (path string, err erro
 func saveFile(directory, kind, suffix string, at time.Time, content []byte) (path string, err error) {
 	defer func() {
 		if err != nil { // on a narrow screen the end is cut, not the reason
-			err = fmt.Errorf("%s not saved: %w: %s", kind, withoutPath(err), directory)
+			err = fmt.Errorf("%s not saved: %w: %s", kind, command.WithoutPath(err), directory)
 		}
 	}()
 	if directory == "" {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"vramscope/cli/command"
 	"vramscope/daemon/socket"
 	"vramscope/internal/fakedriver"
 	"vramscope/internal/startup"
@@ -39,17 +40,17 @@ func TestMain(m *testing.M) {
 // alone is Main, but it sees no other probes than those in its own runtime
 // directory, and no recordings but there: whoever works on this machine may have some.
 func alone() int {
-	p := &program{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv, now: time.Now, noStdout: startup.StdoutClosed()}
-	p.probeDirectories, p.daemonPlaces, p.recordings = []string{}, []socket.Place{}, "/nonexistent"
+	p := &command.Program{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Now: time.Now, NoStdout: startup.StdoutClosed()}
+	p.ProbeDirectories, p.DaemonPlaces, p.Recordings = []string{}, []socket.Place{}, "/nonexistent"
 	if runtime := os.Getenv("XDG_RUNTIME_DIR"); runtime != "" {
-		p.daemonDirectory, p.recordings = filepath.Join(runtime, "vramscope"), filepath.Join(runtime, "recordings")
-		p.daemonPlaces = []socket.Place{{Directory: p.daemonDirectory, Owner: uint32(os.Geteuid())}}
-		p.probeDirectories = probe.Directories(os.Geteuid(), runtime)[:1]
+		p.DaemonDirectory, p.Recordings = filepath.Join(runtime, "vramscope"), filepath.Join(runtime, "recordings")
+		p.DaemonPlaces = []socket.Place{{Directory: p.DaemonDirectory, Owner: uint32(os.Geteuid())}}
+		p.ProbeDirectories = probe.Directories(os.Geteuid(), runtime)[:1]
 	}
 	if directory := os.Getenv("VRAMSCOPE_TEST_ROOTS_DAEMON"); directory != "" {
-		p.daemonPlaces = []socket.Place{{Directory: directory, Owner: 0}}
+		p.DaemonPlaces = []socket.Place{{Directory: directory, Owner: 0}}
 	}
-	return p.run(os.Args[1:])
+	return run(p, os.Args[1:])
 }
 
 // TestScripts runs testdata/script: whole command lines, what they write and

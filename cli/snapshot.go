@@ -13,7 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"vramscope/action"
+	"vramscope/cli/command"
 	"vramscope/cli/config"
+	"vramscope/cli/sources"
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 	"vramscope/internal/text"
@@ -26,11 +28,11 @@ type snapshotFlags struct {
 	force  bool
 }
 
-func (p *program) snapshotCommand() *cobra.Command {
+func snapshotCommand(p *command.Program) *cobra.Command {
 	f := snapshotFlags{}
 	cmd := &cobra.Command{
 		Use:         "snapshot PID -o FILE",
-		Annotations: withoutScreen,
+		Annotations: command.WithoutScreen,
 		Short:       "save where a PyTorch process's memory lies",
 		Long: `Has the probe in a process write a snapshot of PyTorch's allocator into a file:
 every segment that it has from the driver, and every block in it. The program
@@ -49,39 +51,39 @@ The file is readable by you alone (0600) and appears only once it is complete.
 An existing file is not replaced, unless --force is given.`,
 		Example: `  vramscope snapshot 2963112 -o carol.pickle
   vramscope snapshot 2963112 --format segments -o - | jq '.devices[].segments | length'`,
-		Args: onePID("  vramscope once     lists them"),
-		RunE: withPID(func(ctx context.Context, pid int) error { return p.runSnapshot(ctx, pid, f) }),
+		Args: command.OnePID("  vramscope once     lists them"),
+		RunE: command.WithPID(func(ctx context.Context, pid int) error { return runSnapshot(ctx, p, pid, f) }),
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&f.output, "output", "o", "", "where to write it; - is standard output")
-	choiceFlag(cmd, &f.format, "format", "f", string(probe.PyTorchFormat), string(probe.SegmentsFormat))
+	command.ChoiceFlag(cmd, &f.format, "format", "f", string(probe.PyTorchFormat), string(probe.SegmentsFormat))
 	flags.BoolVar(&f.force, "force", false, "replace an existing file")
-	nameValues(cmd, map[string]string{"output": "FILE"})
+	command.NameValues(cmd, map[string]string{"output": "FILE"})
 	return cmd
 }
 
 // check refuses flags that do not go together.
-func (f *snapshotFlags) check(p *program, s *config.Settings) error {
+func (f *snapshotFlags) check(p *command.Program, s *config.Settings) error {
 	switch {
 	case f.output == "":
-		return &failure{code: exitUsage, message: "snapshot needs a file to write to", advice: []string{"  vramscope snapshot PID -o FILE"}}
-	case f.output == "-" && f.format == string(probe.PyTorchFormat) && isTerminal(p.stdout):
-		return usage("a pickle cannot be shown in a terminal: name a file with -o FILE")
+		return &command.Failure{Code: command.ExitUsage, Message: "snapshot needs a file to write to", Next: []string{"  vramscope snapshot PID -o FILE"}}
+	case f.output == "-" && f.format == string(probe.PyTorchFormat) && command.IsTerminal(p.Stdout):
+		return command.Usage("a pickle cannot be shown in a terminal: name a file with -o FILE")
 	case len(s.GPUs) > 0:
-		return usage("--gpu: a snapshot covers all GPUs that the process uses: leave it out")
+		return command.Usage("--gpu: a snapshot covers all GPUs that the process uses: leave it out")
 	}
 	return nil
 }
 
-func (p *program) runSnapshot(ctx context.Context, pid int, f snapshotFlags) error {
-	s, err := p.settings()
+func runSnapshot(ctx context.Context, p *command.Program, pid int, f snapshotFlags) error {
+	s, err := p.Settings()
 	if err != nil {
 		return err
 	}
 	if err := f.check(p, &s); err != nil {
 		return err
 	}
-	src, err := p.sources(&s, 0)
+	src, err := sources.Open(p, &s, 0)
 	if err != nil {
 		return err
 	}
@@ -92,19 +94,19 @@ func (p *program) runSnapshot(ctx context.Context, pid int, f snapshotFlags) err
 		return err
 	}
 	defer out.discard()
-	err = p.takeSnapshot(ctx, src, pid, f, out)
+	err = takeSnapshot(ctx, p, src, pid, f, out)
 	if err != nil && ctx.Err() != nil {
-		return &failure{code: exitFailure, err: ctx.Err(), message: "interrupted: no snapshot was written"}
+		return &command.Failure{Code: command.ExitFailure, Err: ctx.Err(), Message: "interrupted: no snapshot was written"}
 	}
 	return err
 }
 
-func (p *program) takeSnapshot(ctx context.Context, src *sources, pid int, f snapshotFlags, out *draft) error {
-	written, err := src.snapshotInto(ctx, pid, probe.SnapshotFormat(f.format), out)
+func takeSnapshot(ctx context.Context, p *command.Program, src *sources.Set, pid int, f snapshotFlags, out *draft) error {
+	written, err := snapshotInto(ctx, src, pid, probe.SnapshotFormat(f.format), out)
 	if err != nil {
-		return p.snapshotFailure(err, pid)
+		return snapshotFailure(p, err, pid)
 	}
-	if err := out.finish(ctx, writer(p.print)); err != nil {
+	if err := out.finish(ctx, command.Writer(p.Print)); err != nil {
 		return err
 	}
 	var b strings.Builder
@@ -127,10 +129,10 @@ func (p *program) takeSnapshot(ctx context.Context, src *sources, pid int, f sna
 		}
 	}
 	if f.output == "-" {
-		_, err = p.stderr.WriteString(b.String())
+		_, err = p.Stderr.WriteString(b.String())
 		return err
 	}
-	return p.print([]byte(b.String()))
+	return p.Print([]byte(b.String()))
 }
 
 // writtenSnapshot is what was written, and by whom.
@@ -141,15 +143,15 @@ type writtenSnapshot struct {
 }
 
 // snapshotInto has a process write a snapshot into the draft.
-func (src *sources) snapshotInto(ctx context.Context, pid int, format probe.SnapshotFormat, out *draft) (writtenSnapshot, error) {
-	if src.table == nil {
-		return src.simulatedSnapshot(ctx, pid, format, out)
+func snapshotInto(ctx context.Context, src *sources.Set, pid int, format probe.SnapshotFormat, out *draft) (writtenSnapshot, error) {
+	if src.Table == nil {
+		return simulatedSnapshot(ctx, src, pid, format, out)
 	}
-	id, err := src.table.Identify(pid)
+	id, err := src.Table.Identify(pid)
 	if err != nil {
 		return writtenSnapshot{}, &process.Refusal{Reason: fmt.Sprintf("there is no process %d in this /proc", pid)}
 	}
-	client, err := probe.NewFinder(src.table).OpenProcess(id)
+	client, err := probe.NewFinder(src.Table).OpenProcess(id)
 	if err != nil {
 		return writtenSnapshot{}, err
 	}
@@ -178,8 +180,8 @@ func (src *sources) snapshotInto(ctx context.Context, pid int, format probe.Snap
 	return written, tooOld(err, &hello)
 }
 
-func (src *sources) simulatedSnapshot(ctx context.Context, pid int, format probe.SnapshotFormat, out *draft) (writtenSnapshot, error) {
-	for _, a := range src.options.Probes.Answers() {
+func simulatedSnapshot(ctx context.Context, src *sources.Set, pid int, format probe.SnapshotFormat, out *draft) (writtenSnapshot, error) {
+	for _, a := range src.Options.Probes.Answers() {
 		if a.Process.PID != pid {
 			continue
 		}
@@ -188,7 +190,7 @@ func (src *sources) simulatedSnapshot(ctx context.Context, pid int, format probe
 				Message: "a simulated process has no PyTorch that could write one; --format segments"}
 		}
 		written := writtenSnapshot{runtime: a.Hello.Runtimes[0]}
-		found, err := src.segments(ctx, a.Process)
+		found, err := src.Segments(ctx, a.Process)
 		if err != nil {
 			return written, err
 		}
@@ -221,8 +223,8 @@ func tooOld(err error, hello *probe.Hello) error {
 	return err
 }
 
-func (p *program) snapshotFailure(err error, pid int) error {
-	_, worded := errors.AsType[*failure](err)
+func snapshotFailure(p *command.Program, err error, pid int) error {
+	_, worded := errors.AsType[*command.Failure](err)
 	_, refusal := errors.AsType[*process.Refusal](err)
 	answer, answered := errors.AsType[*probe.Error](err)
 	answered = answered && !errors.Is(err, probe.ErrBroken)
@@ -230,18 +232,18 @@ func (p *program) snapshotFailure(err error, pid int) error {
 	case worded:
 		return err
 	case refusal, answered && answer.Code != probe.Internal:
-		return refused(err, "%s", text.Clean(action.Reason(err)))
+		return command.Refused(err, "%s", text.Clean(action.Reason(err)))
 	case answered:
-		return &failure{code: exitFailure, err: err, message: "its probe could not write it: " + text.Clean(answer.Message)}
+		return &command.Failure{Code: command.ExitFailure, Err: err, Message: "its probe could not write it: " + text.Clean(answer.Message)}
 	case errors.Is(err, probe.ErrNoProbe):
-		f := refused(err, "PID %d has no probe to write the snapshot", pid)
-		f.advice = []string{
+		f := command.Refused(err, "PID %d has no probe to write the snapshot", pid)
+		f.Next = []string{
 			"  vramscope run -- CMD…    starts a program with one",
 			"  vramscope attach PID     puts one into a running Python program",
 		}
 		return f
 	case errors.Is(err, probe.ErrLate):
-		return &failure{code: exitFailure, err: err, message: text.Clean(err.Error()) + ": is the process stopped?"}
+		return &command.Failure{Code: command.ExitFailure, Err: err, Message: text.Clean(err.Error()) + ": is the process stopped?"}
 	}
-	return &failure{code: exitFailure, err: err, message: text.Clean(err.Error())}
+	return &command.Failure{Code: command.ExitFailure, Err: err, Message: text.Clean(err.Error())}
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"vramscope/cli/command"
 	"vramscope/internal/text"
 )
 
@@ -44,12 +45,12 @@ func (d *draft) free() error {
 	case err != nil:
 		return cannotWrite(d.target, err)
 	case info.IsDir():
-		return usage("%s is a directory: name a file in it", text.Clean(d.target))
+		return command.Usage("%s is a directory: name a file in it", text.Clean(d.target))
 	case !info.Mode().IsRegular() && info.Mode()&fs.ModeSymlink == 0:
-		return usage("%s is not a regular file", text.Clean(d.target))
+		return command.Usage("%s is not a regular file", text.Clean(d.target))
 	case !d.force:
-		f := usage("%s exists already", text.Clean(d.target))
-		f.advice = []string{"  --force   replaces it"}
+		f := command.Usage("%s exists already", text.Clean(d.target))
+		f.Next = []string{"  --force   replaces it"}
 		return f
 	}
 	return nil
@@ -96,16 +97,5 @@ func (d *draft) discard() {
 }
 
 func cannotWrite(target string, err error) error {
-	return fmt.Errorf("cannot write %s: %w", text.Clean(target), withoutPath(err))
-}
-
-// withoutPath is the reason in an error of a file, without the file's name.
-func withoutPath(err error) error {
-	if at, ok := errors.AsType[*fs.PathError](err); ok {
-		return at.Err
-	}
-	if link, ok := errors.AsType[*os.LinkError](err); ok {
-		return link.Err
-	}
-	return err
+	return fmt.Errorf("cannot write %s: %w", text.Clean(target), command.WithoutPath(err))
 }

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"vramscope/cli/command"
 	"vramscope/internal/needs"
 	"vramscope/probe"
 	"vramscope/probe/agent"
@@ -217,7 +218,7 @@ func TestCancelledSnapshotLeavesNoFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := cmd.Wait()
-	if cmd.ProcessState.ExitCode() != exitFailure || !strings.Contains(said.String(), "interrupted") {
+	if cmd.ProcessState.ExitCode() != command.ExitFailure || !strings.Contains(said.String(), "interrupted") {
 		t.Errorf("it ended with %v: %s", err, &said)
 	}
 	if left := names(t, directory); len(left) != 1 {
@@ -243,7 +244,7 @@ func TestSnapshotOfAStoppedProcessIsRefused(t *testing.T) {
 	if !eventually(func() bool {
 		cmd := j.snapshot("--force", "-o", file)
 		said, err = cmd.CombinedOutput()
-		return cmd.ProcessState.ExitCode() == exitRefused && strings.Contains(string(said), "does not answer: a stopped process cannot")
+		return cmd.ProcessState.ExitCode() == command.ExitRefused && strings.Contains(string(said), "does not answer: a stopped process cannot")
 	}) {
 		t.Fatalf("it ended with %v: %s", err, said)
 	}

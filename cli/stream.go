@@ -10,16 +10,18 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vramscope/cli/command"
+	"vramscope/cli/sources"
 	"vramscope/internal/text"
 	"vramscope/sampler"
 	"vramscope/sampler/snapshot"
 	"vramscope/schema"
 )
 
-func (p *program) stream() *cobra.Command {
+func streamCommand(p *command.Program) *cobra.Command {
 	return &cobra.Command{
 		Use:         "stream",
-		Annotations: map[string]string{takes: "config demo gpu interval nvml-library seed"},
+		Annotations: map[string]string{command.Takes: "config demo gpu interval nvml-library seed"},
 		Short:       "JSON lines: one snapshot a sample, until it is ended",
 		Long: `Writes a line of JSON for each sample, until standard output is closed or
 SIGTERM or Ctrl-C ends it. A line is the document of once --format json,
@@ -29,31 +31,31 @@ vramscope fleet --ssh runs it on each box.`,
 		Example: `  vramscope stream | jq -c '.gpus[] | {index, used: .memory.used_bytes}'
   vramscope stream --interval 5s >> samples.jsonl
   ssh h100-03 vramscope stream`,
-		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return p.runStream(cmd.Context()) },
+		Args: command.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runStream(cmd.Context(), p) },
 	}
 }
 
 // runStream writes the driver's state as a line, too, where that ends it; nothing on a
 // usage error.
-func (p *program) runStream(ctx context.Context) error {
-	defer p.stayLight()()
-	s, err := p.settings()
+func runStream(ctx context.Context, p *command.Program) error {
+	defer p.StayLight()()
+	s, err := p.Settings()
 	if err != nil {
 		return err
 	}
-	src, err := p.sources(&s, demoPast)
+	src, err := sources.Open(p, &s, sources.DemoPast)
 	if err != nil {
 		return err
 	}
-	src.options.OpenDeadline = onceOpening
-	src.details(true) // as in the document of once
-	src.watchGuard(&s)
-	sampling := sampler.New(src.options)
-	src.catchUp(sampling, s.Interval)
+	src.Options.OpenDeadline = sources.OnceOpening
+	src.Details(true) // as in the document of once
+	src.WatchGuard(&s)
+	sampling := sampler.New(src.Options)
+	src.CatchUp(sampling, s.Interval)
 	ctx, restore := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
 	defer restore()
-	ctx, end := src.listenFor(ctx)
+	ctx, end := src.ListenFor(ctx)
 	defer end()
 	finished := make(chan error, 1)
 	go func() { finished <- sampling.Run(ctx) }()
@@ -64,12 +66,12 @@ func (p *program) runStream(ctx context.Context) error {
 			var unusable error
 			if first && snap.Driver.State != snapshot.DriverStarting {
 				first = false
-				if unusable = p.unusable(snap, src, &s); exitCode(unusable) == exitUsage {
+				if unusable = sources.Unusable(p, snap, src, &s); command.ExitCode(unusable) == command.ExitUsage {
 					return unusable
 				}
 			}
 			written := make(chan error, 1)
-			go func() { written <- p.printLine(snap) }()
+			go func() { written <- printLine(p, snap) }()
 			select {
 			case err := <-written:
 				if err != nil {
@@ -90,12 +92,12 @@ func (p *program) runStream(ctx context.Context) error {
 }
 
 // printLine writes a snapshot as one line of JSON.
-func (p *program) printLine(snap *snapshot.Snapshot) error {
+func printLine(p *command.Program, snap *snapshot.Snapshot) error {
 	var line bytes.Buffer
 	encoder := json.NewEncoder(&line)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(schema.Of(snap)); err != nil {
 		return fmt.Errorf("encode JSON: %w", err)
 	}
-	return p.print(text.EscapeJSON(line.Bytes()))
+	return p.Print(text.EscapeJSON(line.Bytes()))
 }

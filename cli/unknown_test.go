@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"testing"
 
+	"vramscope/cli/command"
 	"vramscope/internal/fakedriver"
 )
 
@@ -88,7 +89,7 @@ func TestUnknownIsNeverZero(t *testing.T) {
 	output := func(args ...string) string {
 		cmd := d.command(args...)
 		out, _ := cmd.Output() // its code is an answer, too
-		if cmd.ProcessState.ExitCode() == exitUsage {
+		if cmd.ProcessState.ExitCode() == command.ExitUsage {
 			t.Errorf("%v is refused", args)
 		}
 		return string(out)

@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vramscope/cli/command"
+	"vramscope/cli/sources"
 	"vramscope/internal/text"
 	"vramscope/recording"
 	"vramscope/recording/why"
@@ -24,11 +26,11 @@ type whyFlags struct {
 	format string
 }
 
-func (p *program) why() *cobra.Command {
+func whyCommand(p *command.Program) *cobra.Command {
 	f := whyFlags{}
 	cmd := &cobra.Command{
 		Use:         "why [PID]",
-		Annotations: map[string]string{takes: "demo"},
+		Annotations: map[string]string{command.Takes: "demo"},
 		Short:       "why a process ran out of GPU memory",
 		Long: `Explains an out-of-memory event of a recording: what was asked for, what was
 free, who used the rest and what they did before, the cause as far as the
@@ -41,41 +43,41 @@ Without PID and --at it is the last event. docs/why.md has the causes.`,
   vramscope why --format json | jq -r .verdict`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return usage("why takes one PID, not %d", len(args))
+				return command.Usage("why takes one PID, not %d", len(args))
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return p.runWhy(cmd.Context(), f, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return runWhy(cmd.Context(), p, f, args) },
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.last, "last", false, "the last event, as without arguments")
-	flags.Var(aMoment(&f.at), "at", "the event nearest to this time: '03:12', '2026-11-21 03:12'")
+	flags.Var(command.Moment(&f.at), "at", "the event nearest to this time: '03:12', '2026-11-21 03:12'")
 	flags.StringVar(&f.file, "file", "", "a recording, or a folder of them (default: where vramscope daemon --record puts them)")
-	choiceFlag(cmd, &f.format, "format", "f", "text", "json")
-	nameValues(cmd, map[string]string{"at": "TIME", "file": "PATH"})
+	command.ChoiceFlag(cmd, &f.format, "format", "f", "text", "json")
+	command.NameValues(cmd, map[string]string{"at": "TIME", "file": "PATH"})
 	return cmd
 }
 
-func (p *program) runWhy(_ context.Context, f whyFlags, args []string) error {
+func runWhy(_ context.Context, p *command.Program, f whyFlags, args []string) error {
 	if f.at != "" && (f.last || len(args) > 0) || f.last && len(args) > 0 {
-		return usage("why takes one of PID, --last and --at")
+		return command.Usage("why takes one of PID, --last and --at")
 	}
 	pid := 0
 	if len(args) > 0 {
 		var err error
 		if pid, err = strconv.Atoi(args[0]); err != nil || pid <= 0 {
-			return usage("%q is not a PID", text.Clean(args[0]))
+			return command.Usage("%q is not a PID", text.Clean(args[0]))
 		}
 	}
 	var path []string
 	if f.file != "" {
 		path = []string{f.file}
 	}
-	r, where, err := p.openRecording(path)
+	r, where, err := sources.OpenRecording(p, path)
 	if err != nil {
 		return err
 	}
-	defer p.closeRecording(r)
+	defer sources.CloseRecording(p, r)
 	event, err := whichEvent(r, where, pid, f.at)
 	if err != nil {
 		return err
@@ -86,7 +88,7 @@ func (p *program) runWhy(_ context.Context, f whyFlags, args []string) error {
 	for _, line := range why.Page(evidence, &verdict, 78) {
 		page.WriteString(line.Text + "\n")
 	}
-	return p.printAs(f.format, why.DocumentOf(evidence, &verdict), page.String())
+	return p.PrintAs(f.format, why.DocumentOf(evidence, &verdict), page.String())
 }
 
 // whichEvent is the event to explain.
@@ -98,32 +100,32 @@ func whichEvent(r *recording.Recording, where string, pid int, at string) (*snap
 		}
 	}
 	oldest, newest := r.Span()
-	span := fmt.Sprintf("the recording is of %s to %s", clock(oldest.Local()), clock(newest.Local()))
+	span := fmt.Sprintf("the recording is of %s to %s", oldest.Local().Format(time.DateTime), newest.Local().Format(time.DateTime))
 	switch {
 	case pid != 0 && len(events) == 0:
 		return withoutEvent(r, pid, span)
 	case at != "":
 		return eventAt(r, where, events, at, span)
 	case len(events) == 0:
-		return nil, &failure{code: exitFailure, message: "no process has run out of memory; " + span,
-			advice: []string{"  Only a probe sees that: vramscope run -- COMMAND, vramscope attach PID"}}
+		return nil, &command.Failure{Code: command.ExitFailure, Message: "no process has run out of memory; " + span,
+			Next: []string{"  Only a probe sees that: vramscope run -- COMMAND, vramscope attach PID"}}
 	}
 	return &events[0], nil
 }
 
 func eventAt(r *recording.Recording, where string, events []snapshot.Event, at, span string) (*snapshot.Event, error) {
-	moment, err := momentOf(r, where, "at", at)
+	moment, err := sources.MomentOf(r, where, "at", at)
 	if err != nil {
 		return nil, err
 	}
 	if len(events) == 0 {
-		return nil, &failure{code: exitFailure, message: "no process has run out of memory; " + span}
+		return nil, &command.Failure{Code: command.ExitFailure, Message: "no process has run out of memory; " + span}
 	}
 	nearest := slices.MinFunc(events, func(a, b snapshot.Event) int {
 		return cmp.Compare(a.Time.Sub(moment).Abs(), b.Time.Sub(moment).Abs())
 	})
 	if off := nearest.Time.Sub(moment).Abs(); off > 10*time.Minute {
-		return nil, &failure{code: exitFailure, message: "no process ran out of memory then; the nearest event is of " + clock(nearest.Time.Local())}
+		return nil, &command.Failure{Code: command.ExitFailure, Message: "no process ran out of memory then; the nearest event is of " + nearest.Time.Local().Format(time.DateTime)}
 	}
 	return &nearest, nil
 }
@@ -144,5 +146,5 @@ func withoutEvent(r *recording.Recording, pid int, span string) (*snapshot.Event
 			}, nil
 		}
 	}
-	return nil, &failure{code: exitFailure, message: fmt.Sprintf("the recording has no PID %d; %s", pid, span)}
+	return nil, &command.Failure{Code: command.ExitFailure, Message: fmt.Sprintf("the recording has no PID %d; %s", pid, span)}
 }

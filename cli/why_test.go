@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"vramscope/cli/command"
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 )
@@ -44,8 +45,8 @@ func TestWhyExplainsTheRecordedEvent(t *testing.T) {
 	directory, failed := recordedFailure(t)
 	pid := strconv.Itoa(failed.Row.Process.PID)
 	for _, which := range [][]string{nil, {pid}, {"--last"}, {"--at", "12:00"}} {
-		page, errs, code := command(t, append([]string{"why", "--file", directory}, which...)...)
-		if code != exitOK || errs != "" {
+		page, errs, code := ran(t, append([]string{"why", "--file", directory}, which...)...)
+		if code != command.ExitOK || errs != "" {
 			t.Fatalf("%v: exit code %d: %s", which, code, errs)
 		}
 		for _, want := range []string{"2026-11-20 12:02:00 GPU " + strconv.Itoa(failed.GPU), "PID " + pid + ", " + failed.User, "asked for 900G; 1.00G was free", "VERDICT: too large by itself"} {
@@ -54,8 +55,8 @@ func TestWhyExplainsTheRecordedEvent(t *testing.T) {
 			}
 		}
 	}
-	document, errs, code := command(t, "why", "--file", directory, "--format", "json")
-	if code != exitOK || errs != "" {
+	document, errs, code := ran(t, "why", "--file", directory, "--format", "json")
+	if code != command.ExitOK || errs != "" {
 		t.Fatalf("exit code %d: %s", code, errs)
 	}
 	conforms(t, "why", "why", []byte(document))
@@ -74,7 +75,7 @@ func TestWhyWithoutAnEvent(t *testing.T) {
 	_, newest := live.Span()
 	then, _ := live.At(newest)
 	other := strconv.Itoa(then.Rows[0].ID.Process.PID)
-	if page, errs, code := command(t, "why", "--file", quiet, other); code != exitOK || !strings.Contains(page, "VERDICT: cannot tell") {
+	if page, errs, code := ran(t, "why", "--file", quiet, other); code != command.ExitOK || !strings.Contains(page, "VERDICT: cannot tell") {
 		t.Errorf("exit code %d: %s%s", code, errs, page)
 	}
 	for _, tc := range []struct {
@@ -82,18 +83,18 @@ func TestWhyWithoutAnEvent(t *testing.T) {
 		code int
 		want []string
 	}{
-		{[]string{"--file", t.TempDir()}, exitFailure, []string{"there is no recording", "vramscope daemon --record"}},
-		{[]string{"--file", filepath.Join(directory, "none.db")}, exitFailure, []string{"none.db: there is no such file or directory"}},
-		{[]string{"--file", quiet}, exitFailure, []string{"no process has run out of memory; the recording is of 2026-11-20 12:00:00 to 2026-11-20 12:02:29", "vramscope attach PID"}},
-		{[]string{"--file", quiet, "--at", "12:01"}, exitFailure, []string{"no process has run out of memory"}},
-		{[]string{"--file", directory, "999999999"}, exitFailure, []string{"the recording has no PID 999999999; the recording is of"}},
-		{[]string{"--file", directory, "--at", "2026-11-20 13:00"}, exitFailure, []string{"--at 2026-11-20 13:00: nothing is recorded of that time", "has 2026-11-20 12:00:00 to"}},
-		{[]string{"--file", directory, "--at", "soon"}, exitUsage, []string{`"soon" is no time`}},
-		{[]string{"--file", directory, "train.py"}, exitUsage, []string{`"train.py" is not a PID`}},
-		{[]string{"--file", directory, "--last", strconv.Itoa(failed.Row.Process.PID)}, exitUsage, []string{"one of PID, --last and --at"}},
-		{[]string{"1", "2"}, exitUsage, []string{"why takes one PID, not 2"}},
+		{[]string{"--file", t.TempDir()}, command.ExitFailure, []string{"there is no recording", "vramscope daemon --record"}},
+		{[]string{"--file", filepath.Join(directory, "none.db")}, command.ExitFailure, []string{"none.db: there is no such file or directory"}},
+		{[]string{"--file", quiet}, command.ExitFailure, []string{"no process has run out of memory; the recording is of 2026-11-20 12:00:00 to 2026-11-20 12:02:29", "vramscope attach PID"}},
+		{[]string{"--file", quiet, "--at", "12:01"}, command.ExitFailure, []string{"no process has run out of memory"}},
+		{[]string{"--file", directory, "999999999"}, command.ExitFailure, []string{"the recording has no PID 999999999; the recording is of"}},
+		{[]string{"--file", directory, "--at", "2026-11-20 13:00"}, command.ExitFailure, []string{"--at 2026-11-20 13:00: nothing is recorded of that time", "has 2026-11-20 12:00:00 to"}},
+		{[]string{"--file", directory, "--at", "soon"}, command.ExitUsage, []string{`"soon" is no time`}},
+		{[]string{"--file", directory, "train.py"}, command.ExitUsage, []string{`"train.py" is not a PID`}},
+		{[]string{"--file", directory, "--last", strconv.Itoa(failed.Row.Process.PID)}, command.ExitUsage, []string{"one of PID, --last and --at"}},
+		{[]string{"1", "2"}, command.ExitUsage, []string{"why takes one PID, not 2"}},
 	} {
-		_, errs, code := command(t, append([]string{"why"}, tc.args...)...)
+		_, errs, code := ran(t, append([]string{"why"}, tc.args...)...)
 		if code != tc.code {
 			t.Errorf("%v: exit code %d, want %d: %s", tc.args, code, tc.code, errs)
 		}

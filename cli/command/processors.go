@@ -1,27 +1,28 @@
-package cli
+package command
 
 import (
 	"os"
 	"runtime"
+	"runtime/debug"
 )
 
 // quickProcessors are those of a monitor's first sample.
 const quickProcessors = 2
 
-// quickStart has a monitor take its first sample on two processors, of however many there
-// are, until stayLight; GOMAXPROCS in the environment comes first. A demo collects its
+// QuickStart has a monitor take its first sample on two processors, of however many there
+// are, until StayLight; GOMAXPROCS in the environment comes first. A demo collects its
 // garbage as always: what stays of its past would be spread over 6 MB more.
-func (p *program) quickStart() (restore func()) {
-	if !p.flags.demo {
-		collectLate()
+func (p *Program) QuickStart() (restore func()) {
+	if !p.Flags.Demo {
+		CollectLate()
 	}
 	return onProcessors(quickProcessors)
 }
 
-// stayLight prepares the process to run for hours, until the returned function is
+// StayLight prepares the process to run for hours, until the returned function is
 // called. It comes first: a collection of garbage on all of 128 processors starts 128
 // goroutines and 32 threads, which stay.
-func (p *program) stayLight() (restore func()) {
+func (p *Program) StayLight() (restore func()) {
 	onAll := onProcessors(1)
 	collected := p.collectGarbage()
 	return func() { collected(); onAll() }
@@ -39,4 +40,15 @@ func onProcessors(n int) (restore func()) {
 	}
 	before := runtime.GOMAXPROCS(min(n, runtime.GOMAXPROCS(0)))
 	return func() { runtime.GOMAXPROCS(before) }
+}
+
+// lookGCPercent has a command that samples once, and a monitor's first sample, collect the
+// first garbage at 32 MB in place of 4: most end before.
+const lookGCPercent = 800
+
+// CollectLate has garbage collected late; GOGC in the environment comes first.
+func CollectLate() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(lookGCPercent)
+	}
 }

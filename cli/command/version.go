@@ -1,4 +1,4 @@
-package cli
+package command
 
 import (
 	"cmp"
@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// version and builder are set by the linker: -X vramscope/cli.version=1.0.0.
+// version and builder are set by the linker: -X vramscope/cli/command.version=1.0.0.
 var version, builder string
 
-// versionNumber is the linker's version, or else what Go knows of the source.
-func versionNumber() string {
+// VersionNumber is the linker's version, or else what Go knows of the source.
+func VersionNumber() string {
 	if version != "" {
 		return strings.TrimPrefix(version, "v")
 	}
@@ -33,13 +33,13 @@ func versionNumber() string {
 	return v
 }
 
-// versionLine is what --version prints after the program's name.
-func versionLine() string {
+// VersionLine is what --version prints after the program's name.
+func VersionLine() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		info = &debug.BuildInfo{}
 	}
-	return versionNumber() + " (" + buildText(info) + ")"
+	return VersionNumber() + " (" + buildText(info) + ")"
 }
 
 // buildText is how, from which commit, and by what a program was built.

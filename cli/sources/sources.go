@@ -1,114 +1,114 @@
-package cli
+package sources
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"syscall"
 	"time"
 
 	"vramscope/action"
+	"vramscope/action/attach"
 	"vramscope/action/flush"
+	"vramscope/cli/command"
 	"vramscope/cli/config"
 	"vramscope/daemon/socket"
 	"vramscope/internal/panics"
 	"vramscope/internal/process"
 	"vramscope/nvml"
 	"vramscope/probe"
+	way "vramscope/probe/attach"
 	"vramscope/sampler"
 	"vramscope/sampler/simulator"
 	"vramscope/sampler/snapshot"
 )
 
-// sources is what a sampler reads: the real box, or a simulated one. Behind
+// Set is what a sampler reads: the real box, or a simulated one. Behind
 // them there is no difference.
-type sources struct {
-	options sampler.Options
-	driver  *driverSource
-	library *nvml.Library  // nil in a demo
-	table   *process.Table // nil in a demo, whose PIDs are not this machine's
-	probes  *probe.Monitor // nil in a demo; read only while listen runs
-	daemon  *socket.Reader // what a daemon reports of others' probes; nil in a demo
+type Set struct {
+	Options sampler.Options
+	Driver  *driverSource
+	Library *nvml.Library  // nil in a demo
+	Table   *process.Table // nil in a demo, whose PIDs are not this machine's
+	Probes  *probe.Monitor // nil in a demo; read only while listen runs
+	Daemon  *socket.Reader // what a daemon reports of others' probes; nil in a demo
 	replay  *replay        // a demo's clock, nil for a real box
-	signal  func(context.Context, process.Identity, syscall.Signal) error
+	Signal  func(context.Context, process.Identity, syscall.Signal) error
 	// flushes asks a probe to free memory: a real one, or a simulated one.
 	flushes flush.Prober
-	log     *action.Log          // nil in a demo: what is simulated is not logged
-	note    func(snapshot.Event) // into the monitor's event log; nil in other commands
+	Log     *action.Log          // nil in a demo: what is simulated is not logged
+	Note    func(snapshot.Event) // into the monitor's event log; nil in other commands
 	// segments asks a probe for its memory map on some devices, or on all.
-	segments mapper
-	inflight *inflight // the monitor's actions on processes
+	Segments mapper
 }
 
-// sources wires the sources. Past is how long a simulated box has already run.
-func (p *program) sources(s *config.Settings, past time.Duration) (*sources, error) {
-	out := &sources{inflight: newInflight(), options: sampler.Options{
+// Open wires the sources. Past is how long a simulated box has already run.
+func Open(p *command.Program, s *config.Settings, past time.Duration) (*Set, error) {
+	out := &Set{Options: sampler.Options{
 		Interval:  s.Interval,
 		Only:      s.GPUs,
 		LowMemory: s.LowMemoryFraction(),
 	}}
-	if p.flags.demo {
-		if _, err := out.simulate(simulator.Options{Seed: p.flags.seed}, past, p.now); err != nil {
+	if p.Flags.Demo {
+		if _, err := out.Simulate(simulator.Options{Seed: p.Flags.Seed}, past, p.Now); err != nil {
 			return nil, err
 		}
 	} else {
-		out.library = nvml.New(nvml.Options{LibraryPath: s.Library})
-		out.table = process.NewTable("/proc")
-		out.probes = probe.NewMonitor(probe.NewFinder(out.table), probe.MonitorOptions{Clock: p.now, Directories: p.probeDirectories})
-		out.driver = &driverSource{DeviceReader: out.library, probes: out.probes}
-		out.options.Processes, out.options.Clock = out.table, p.now
-		out.daemon = socket.NewReader(out.probes, p.daemonPlaces, p.now)
-		out.options.Probes = out.daemon
-		out.signal, out.flushes = out.table.Signal, out.probes
-		out.log = p.auditLog(out.table)
-		out.segments = segmentsFrom(probe.NewFinder(out.table))
+		out.Library = nvml.New(nvml.Options{LibraryPath: s.Library})
+		out.Table = process.NewTable("/proc")
+		out.Probes = probe.NewMonitor(probe.NewFinder(out.Table), probe.MonitorOptions{Clock: p.Now, Directories: p.ProbeDirectories})
+		out.Driver = &driverSource{DeviceReader: out.Library, probes: out.Probes}
+		out.Options.Processes, out.Options.Clock = out.Table, p.Now
+		out.Daemon = socket.NewReader(out.Probes, p.DaemonPlaces, p.Now)
+		out.Options.Probes = out.Daemon
+		out.Signal, out.flushes = out.Table.Signal, out.Probes
+		out.Log = p.AuditLog(out.Table)
+		out.Segments = segmentsFrom(probe.NewFinder(out.Table))
 	}
-	out.options.Devices = out.driver
+	out.Options.Devices = out.Driver
 	return out, nil
 }
 
 // Timeouts of the first sample. Without persistence mode a driver takes seconds
 // to wake its GPUs; the monitor shows its screen meanwhile.
 const (
-	monitorTimeout = 400 * time.Millisecond
-	onceOpening    = 15 * time.Second
-	onceReading    = 2 * time.Second
+	MonitorTimeout = 400 * time.Millisecond
+	OnceOpening    = 15 * time.Second
+	OnceReading    = 2 * time.Second
 	onceNaming     = 500 * time.Millisecond // of users, by a directory service
 )
 
-// lookOnce sets the timeouts of a command that samples only once.
-func (src *sources) lookOnce() {
-	src.options.OpenDeadline, src.options.Deadline = onceOpening, onceReading
-	if src.table != nil {
-		src.table.Timeout = onceNaming
+// LookOnce sets the timeouts of a command that samples only once.
+func (src *Set) LookOnce() {
+	src.Options.OpenDeadline, src.Options.Deadline = OnceOpening, OnceReading
+	if src.Table != nil {
+		src.Table.Timeout = onceNaming
 	}
-	if src.probes != nil {
-		src.options.Probes = &settled{ProbeReader: src.options.Probes, settle: func(ctx context.Context) {
-			src.probes.Settle(ctx)
-			if src.daemon != nil {
-				src.daemon.Settle(ctx)
+	if src.Probes != nil {
+		src.Options.Probes = &settled{ProbeReader: src.Options.Probes, settle: func(ctx context.Context) {
+			src.Probes.Settle(ctx)
+			if src.Daemon != nil {
+				src.Daemon.Settle(ctx)
 			}
 		}}
 	}
 }
 
-// details asks the driver also for what only a page about a GPU, a recording and an
+// Details asks the driver also for what only a page about a GPU, a recording and an
 // exporter show.
-func (src *sources) details(wanted bool) {
-	if src.library != nil {
-		src.library.Details(wanted)
+func (src *Set) Details(wanted bool) {
+	if src.Library != nil {
+		src.Library.Details(wanted)
 	}
 }
 
-// detailsOn is details for a screen, which shows them at once.
-func (src *sources) detailsOn(ctx context.Context, sampling *sampler.Sampler) func(bool) {
+// DetailsOn is details for a screen, which shows them at once.
+func (src *Set) DetailsOn(ctx context.Context, sampling *sampler.Sampler) func(bool) {
 	return func(wanted bool) {
-		src.details(wanted)
-		if wanted && src.library != nil {
+		src.Details(wanted)
+		if wanted && src.Library != nil {
 			go sampling.Refresh(ctx)
 		}
 	}
@@ -126,12 +126,13 @@ type driverSource struct {
 	sampler.DeviceReader
 	probes probeAsker // nil where there are none to ask
 
-	listed  func([]nvml.Device) // takes what the driver lists each time that it is opened; may be nil
+	Listed  func([]nvml.Device) // takes what the driver lists each time that it is opened; may be nil
 	mu      sync.Mutex
 	driver  nvml.Driver
 	devices []nvml.Device
 }
 
+// Open implements sampler.DeviceReader.
 func (d *driverSource) Open() (nvml.Driver, []nvml.Device, error) {
 	driver, devices, err := d.DeviceReader.Open()
 	d.mu.Lock()
@@ -142,8 +143,8 @@ func (d *driverSource) Open() (nvml.Driver, []nvml.Device, error) {
 		}
 	}
 	d.driver, d.devices = driver, devices
-	if d.listed != nil {
-		d.listed(devices)
+	if d.Listed != nil {
+		d.Listed(devices)
 	}
 	return driver, devices, err
 }
@@ -171,16 +172,17 @@ func (d *driverSource) Read(device nvml.Device) (nvml.Reading, error) {
 	return reading, err
 }
 
-func (d *driverSource) opened() (nvml.Driver, []nvml.Device) {
+// Opened is what the last Open gave.
+func (d *driverSource) Opened() (nvml.Driver, []nvml.Device) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.driver, d.devices
 }
 
-// listen reads a real box's probes until the context ends; wait returns then. A
+// Listen reads a real box's probes until the context ends; wait returns then. A
 // panic becomes an error: the screen must be restored first.
-func (src *sources) listen(ctx context.Context, failed func(error)) (wait func()) {
-	if src.probes == nil {
+func (src *Set) Listen(ctx context.Context, failed func(error)) (wait func()) {
+	if src.Probes == nil {
 		return func() {}
 	}
 	var running sync.WaitGroup
@@ -194,42 +196,31 @@ func (src *sources) listen(ctx context.Context, failed func(error)) (wait func()
 			run(ctx)
 		})
 	}
-	start(src.probes.Run)
-	if src.daemon != nil {
-		start(src.daemon.Run)
+	start(src.Probes.Run)
+	if src.Daemon != nil {
+		start(src.Daemon.Run)
 	}
 	return running.Wait
 }
 
-// listenFor reads the probes for a command that samples once. Its function ends
+// ListenFor reads the probes for a command that samples once. Its function ends
 // that and waits; the context ends then, or when reading fails.
-func (src *sources) listenFor(ctx context.Context) (listening context.Context, end func()) {
+func (src *Set) ListenFor(ctx context.Context) (listening context.Context, end func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	waitForProbes := src.listen(ctx, cancel)
+	waitForProbes := src.Listen(ctx, cancel)
 	return ctx, func() {
 		cancel(nil)
 		waitForProbes()
 	}
 }
 
-// lookGCPercent has a command that samples once, and a monitor's first sample, collect the
-// first garbage at 32 MB in place of 4: most end before.
-const lookGCPercent = 800
-
-// collectLate has garbage collected late; GOGC in the environment comes first.
-func collectLate() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(lookGCPercent)
-	}
-}
-
-// look samples for a command that samples once: again while a report is doubted or its
+// Look samples for a command that samples once: again while a report is doubted or its
 // readings are of different moments. Meanwhile the probe is asked for figures of now, and
 // the driver's next readings distinguish a process that grew from a probe that lies.
-func (src *sources) look(ctx context.Context, sampling *sampler.Sampler) *snapshot.Snapshot {
+func (src *Set) Look(ctx context.Context, sampling *sampler.Sampler) *snapshot.Snapshot {
 	const most, pause = 20, 100 * time.Millisecond // others may come meanwhile
-	collectLate()
-	snap := sampling.Tick(src.options.Clock())
+	command.CollectLate()
+	snap := sampling.Tick(src.Options.Clock())
 	for i := 1; i < most && ctx.Err() == nil; i++ {
 		doubted, skewed := src.unsettled(snap)
 		if len(doubted) == 0 && (len(skewed) == 0 || i > most/2) {
@@ -238,17 +229,17 @@ func (src *sources) look(ctx context.Context, sampling *sampler.Sampler) *snapsh
 		if i > 1 {
 			time.Sleep(pause)
 		}
-		if src.probes != nil {
-			src.probes.Renew(ctx, append(doubted, skewed...))
+		if src.Probes != nil {
+			src.Probes.Renew(ctx, append(doubted, skewed...))
 		}
-		snap = sampling.Tick(src.options.Clock())
+		snap = sampling.Tick(src.Options.Clock())
 	}
 	return snap
 }
 
 // unsettled are the processes whose reports are doubted, and those that this user can ask
 // of whom the driver's readings and the probe's are of different moments.
-func (src *sources) unsettled(snap *snapshot.Snapshot) (doubted, skewed []process.Identity) {
+func (src *Set) unsettled(snap *snapshot.Snapshot) (doubted, skewed []process.Identity) {
 	for i := range snap.Rows {
 		switch p := &snap.Rows[i]; {
 		case p.Probe == nil:
@@ -261,10 +252,10 @@ func (src *sources) unsettled(snap *snapshot.Snapshot) (doubted, skewed []proces
 	return doubted, skewed
 }
 
-// onceProbing is how long all first answers may take, as long as the driver's. One
+// OnceProbing is how long all first answers may take, as long as the driver's. One
 // probe that does not answer takes a fraction of a second; hundreds that do,
 // on a busy machine, may take a second.
-const onceProbing = onceReading
+const OnceProbing = OnceReading
 
 // settled is a reader that waits first until all probes have been asked.
 type settled struct {
@@ -285,8 +276,26 @@ func (s *settled) Answers() []probe.Answer {
 
 func (s *settled) wait() {
 	s.first.Do(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), onceProbing)
+		ctx, cancel := context.WithTimeout(context.Background(), OnceProbing)
 		defer cancel()
 		s.settle(ctx)
 	})
+}
+
+// SampleTimeout keeps a GPU that hangs from holding a flush.
+const SampleTimeout = 2 * time.Second
+
+// Flusher flushes; sample takes a fresh snapshot.
+func (src *Set) Flusher(sample func(context.Context) *snapshot.Snapshot) *flush.Flusher {
+	return &flush.Flusher{Probes: src.flushes, Sample: sample, Log: src.Log, Clock: src.Options.Clock}
+}
+
+// Attacher attaches probes, and logs that.
+func Attacher(table *process.Table, log *action.Log) *attach.Attacher {
+	return &attach.Attacher{Way: WaysInto(table), Log: log, Clock: time.Now}
+}
+
+// WaysInto finds out how a probe gets into a process.
+func WaysInto(table *process.Table) *way.Attacher {
+	return way.New(way.Options{Table: table, Finder: probe.NewFinder(table)})
 }

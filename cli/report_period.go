@@ -6,15 +6,12 @@ import (
 	"strings"
 	"time"
 
-	"vramscope/cli/config"
+	"github.com/spf13/pflag"
+
+	"vramscope/cli/command"
 	"vramscope/internal/quantity"
 	"vramscope/internal/text"
 )
-
-// parseSpan reads how far to look back in a recording.
-func parseSpan(s string) (time.Duration, error) {
-	return config.Duration(s, time.Minute, config.Longest)
-}
 
 // period is a time from one moment to another.
 type period struct{ from, to time.Time }
@@ -53,9 +50,12 @@ func isPeriod(s string) bool {
 
 func (p *period) check() error {
 	if p.to.Sub(p.from) < time.Minute {
-		return fmt.Errorf("a period from %s to %s is shorter than a minute", clock(p.from), clock(p.to))
+		return fmt.Errorf("a period from %s to %s is shorter than a minute", p.from.Format(time.DateTime), p.to.Format(time.DateTime))
 	}
 	return nil
 }
 
-func clock(t time.Time) string { return t.Format(time.DateTime) }
+// aPeriod is one that is "A..B".
+func aPeriod(to *string) pflag.Value {
+	return command.Checked(to, func(s string) error { _, err := endsOf(s, time.Time{}); return err })
+}

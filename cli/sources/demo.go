@@ -1,4 +1,4 @@
-package cli
+package sources
 
 import (
 	"cmp"
@@ -44,8 +44,8 @@ func (r *replay) advance(step time.Duration) (time.Time, bool) {
 	return r.at, r.behind
 }
 
-// catchUp samples a simulated box's past.
-func (src *sources) catchUp(sampling *sampler.Sampler, step time.Duration) {
+// CatchUp samples a simulated box's past.
+func (src *Set) CatchUp(sampling *sampler.Sampler, step time.Duration) {
 	if src.replay == nil {
 		return
 	}
@@ -54,22 +54,22 @@ func (src *sources) catchUp(sampling *sampler.Sampler, step time.Duration) {
 	}
 }
 
-// simulate makes the sources those of a simulated box that has already run for so long,
+// Simulate makes the sources those of a simulated box that has already run for so long,
 // all of it in its prelude or, where that is given, in the story, too.
-func (src *sources) simulate(o simulator.Options, past time.Duration, now func() time.Time) (*simulator.Box, error) {
+func (src *Set) Simulate(o simulator.Options, past time.Duration, now func() time.Time) (*simulator.Box, error) {
 	clock := &replay{at: now().Add(-past), behind: past > 0, now: now}
 	o.Clock, o.Prelude = clock.Now, cmp.Or(o.Prelude, past)
 	box, err := simulator.New(o)
 	if err != nil {
 		return nil, err
 	}
-	src.options.Clock, src.replay = clock.Now, clock
-	src.driver = &driverSource{DeviceReader: box}
-	src.signal = func(_ context.Context, id process.Identity, signal syscall.Signal) error {
+	src.Options.Clock, src.replay = clock.Now, clock
+	src.Driver = &driverSource{DeviceReader: box}
+	src.Signal = func(_ context.Context, id process.Identity, signal syscall.Signal) error {
 		return box.Signal(id, signal)
 	}
-	src.flushes, src.segments = &simulatedProbes{box}, simulatedSegments(box)
-	src.options.Devices, src.options.Probes, src.options.Processes, src.options.Simulated = src.driver, box, box, true
+	src.flushes, src.Segments = &simulatedProbes{box}, simulatedSegments(box)
+	src.Options.Devices, src.Options.Probes, src.Options.Processes, src.Options.Simulated = src.Driver, box, box, true
 	return box, nil
 }
 
@@ -144,3 +144,7 @@ func simulatedSegments(box *simulator.Box) mapper {
 		return found, err
 	}
 }
+
+// DemoPast is the past of the monitor's simulated box: enough to fill graph and
+// sparklines, and to call its leak one.
+const DemoPast = 12 * time.Minute

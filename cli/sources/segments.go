@@ -1,4 +1,4 @@
-package cli
+package sources
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"vramscope/action"
+	"vramscope/cli/command"
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 	"vramscope/probe"
@@ -31,9 +32,9 @@ func segmentsFrom(finder *probe.Finder) mapper {
 	}
 }
 
-// segmentsAction binds the key v. The device is named by the GPU's UUID, as in
+// SegmentsAction binds the key v. The device is named by the GPU's UUID, as in
 // a row; a probe on a MIG instance knows that instance's.
-func (src *sources) segmentsAction(latest func() *snapshot.Snapshot) func(context.Context, process.Identity, string) (snapshot.SegmentMap, error) {
+func (src *Set) SegmentsAction(latest func() *snapshot.Snapshot) func(context.Context, process.Identity, string) (snapshot.SegmentMap, error) {
 	return func(ctx context.Context, id process.Identity, uuid string) (snapshot.SegmentMap, error) {
 		snap := latest()
 		devices := []string{uuid}
@@ -43,17 +44,17 @@ func (src *sources) segmentsAction(latest func() *snapshot.Snapshot) func(contex
 			}
 		}
 		slices.Sort(devices)
-		found, err := src.segments(ctx, id, slices.Compact(devices)...)
+		found, err := src.Segments(ctx, id, slices.Compact(devices)...)
 		if err != nil {
 			reason := action.Reason(err)
 			if errors.Is(err, probe.ErrLate) {
 				reason = "no answer in time"
 			}
-			return snapshot.SegmentMap{}, &failure{code: exitFailure, err: err, message: "no map of its memory: " + reason}
+			return snapshot.SegmentMap{}, &command.Failure{Code: command.ExitFailure, Err: err, Message: "no map of its memory: " + reason}
 		}
 		out := mapOf(&found)
 		if held, limit := out.Size(), usedOf(snap, id, uuid); held > limit+snapshot.Tolerance(limit) {
-			return snapshot.SegmentMap{}, &failure{code: exitFailure, message: fmt.Sprintf("no map of its memory: its probe reports %s, the driver %s", held, limit)}
+			return snapshot.SegmentMap{}, &command.Failure{Code: command.ExitFailure, Message: fmt.Sprintf("no map of its memory: its probe reports %s, the driver %s", held, limit)}
 		}
 		return out, nil
 	}

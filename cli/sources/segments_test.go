@@ -1,4 +1,4 @@
-package cli
+package sources
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 )
 
 // demoSources are those of the demo at its beginning.
-func demoSources(t *testing.T) (*sources, *sampler.Sampler) {
+func demoSources(t *testing.T) (*Set, *sampler.Sampler) {
 	t.Helper()
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	clock := func() time.Time { return now }
@@ -25,8 +25,8 @@ func demoSources(t *testing.T) (*sources, *sampler.Sampler) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	src := &sources{options: sampler.Options{Devices: box, Probes: box, Processes: box, Simulated: true, Clock: clock, Deadline: time.Minute}, segments: simulatedSegments(box)}
-	sampling := sampler.New(src.options)
+	src := &Set{Options: sampler.Options{Devices: box, Probes: box, Processes: box, Simulated: true, Clock: clock, Deadline: time.Minute}, Segments: simulatedSegments(box)}
+	sampling := sampler.New(src.Options)
 	sampling.Tick(now)
 	return src, sampling
 }
@@ -35,7 +35,7 @@ func demoSources(t *testing.T) (*sources, *sampler.Sampler) {
 // are the same, also on a MIG instance.
 func TestMapIsOfTheRowsDevice(t *testing.T) {
 	src, sampling := demoSources(t)
-	ask := src.segmentsAction(sampling.Latest)
+	ask := src.SegmentsAction(sampling.Latest)
 	maps, instances := 0, 0
 	for _, row := range sampling.Latest().Rows {
 		if row.Probe == nil || row.Runtime != "PyTorch" {
@@ -68,7 +68,7 @@ func TestMapIsOfTheRowsDevice(t *testing.T) {
 
 func TestReasonsForNoMap(t *testing.T) {
 	src, sampling := demoSources(t)
-	ask := src.segmentsAction(sampling.Latest)
+	ask := src.SegmentsAction(sampling.Latest)
 	for _, row := range sampling.Latest().Rows {
 		if row.Runtime != "JAX" {
 			continue
@@ -84,10 +84,10 @@ func TestReasonsForNoMap(t *testing.T) {
 		"no map of its memory: its 9 blocks would hold it up": &probe.Error{Code: probe.Unsupported, Message: "its 9 blocks would hold it up"},
 		"no map of its memory: " + probe.ErrNoProbe.Error():   probe.ErrNoProbe,
 	} {
-		src.segments = func(context.Context, process.Identity, ...string) (probe.Segments, error) {
+		src.Segments = func(context.Context, process.Identity, ...string) (probe.Segments, error) {
 			return probe.Segments{}, given
 		}
-		_, err := src.segmentsAction(sampling.Latest)(context.Background(), process.Identity{PID: 7}, "GPU-1")
+		_, err := src.SegmentsAction(sampling.Latest)(context.Background(), process.Identity{PID: 7}, "GPU-1")
 		if err == nil || err.Error() != reason {
 			t.Errorf("%v, want %s", err, reason)
 		}
@@ -109,10 +109,10 @@ func TestImpossibleMapsAreRefused(t *testing.T) {
 		shown bool
 	}{{row.Used.Or(0), 1, true}, {row.Used.Or(0) / 2, 3, false}, {quantity.PiB, probe.MaxSegments, false}} {
 		segments := slices.Repeat([]probe.Segment{{Address: 1, Size: c.size, Blocks: []probe.Block{{Size: c.size, State: probe.BlockCached}}}}, c.many)
-		src.segments = func(context.Context, process.Identity, ...string) (probe.Segments, error) {
+		src.Segments = func(context.Context, process.Identity, ...string) (probe.Segments, error) {
 			return probe.Segments{Devices: []probe.DeviceSegments{{UUID: row.ID.GPUUUID, Segments: segments}}}, nil
 		}
-		_, err := src.segmentsAction(sampling.Latest)(context.Background(), row.ID.Process, row.ID.GPUUUID)
+		_, err := src.SegmentsAction(sampling.Latest)(context.Background(), row.ID.Process, row.ID.GPUUUID)
 		if (err == nil) != c.shown || err != nil && !strings.HasPrefix(err.Error(), "no map of its memory: its probe reports ") {
 			t.Errorf("%d segments of %v where %v are used: %v", c.many, c.size, row.Used.Or(0), err)
 		}

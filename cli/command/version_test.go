@@ -1,4 +1,4 @@
-package cli
+package command
 
 import (
 	"runtime/debug"

@@ -1,4 +1,4 @@
-package cli
+package sources
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"vramscope/cli/command"
 	"vramscope/cli/config"
 	"vramscope/internal/quantity"
 	"vramscope/internal/text"
@@ -16,12 +17,12 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// unusable is why there is nothing to show: no driver, no GPU, or not the GPU that was asked for.
+// Unusable is why there is nothing to show: no driver, no GPU, or not the GPU that was asked for.
 // It is nil where there is anything to show, if only a probe.
-func (p *program) unusable(snap *snapshot.Snapshot, src *sources, s *config.Settings) error {
-	driver, devices := src.driver.opened()
+func Unusable(p *command.Program, snap *snapshot.Snapshot, src *Set, s *config.Settings) error {
+	driver, devices := src.Driver.Opened()
 	if snap.Driver.State == snapshot.DriverOK {
-		if err := unmatched(s.GPUs, devices); err != nil {
+		if err := Unmatched(s.GPUs, devices); err != nil {
 			return err
 		}
 	}
@@ -29,16 +30,16 @@ func (p *program) unusable(snap *snapshot.Snapshot, src *sources, s *config.Sett
 		return nil
 	}
 	if snap.Driver.State != snapshot.DriverOK {
-		return p.driverFailure(snap, driver, s)
+		return DriverFailure(p, snap, driver, s)
 	}
 	if len(devices) > 0 {
 		return nil
 	}
-	return noGPU(driver, p.getenv("NVIDIA_VISIBLE_DEVICES"))
+	return noGPU(driver, p.Getenv("NVIDIA_VISIBLE_DEVICES"))
 }
 
-// unmatched refuses a --gpu that names no GPU here: it would look like a lost one.
-func unmatched(wanted []string, devices []nvml.Device) error {
+// Unmatched refuses a --gpu that names no GPU here: it would look like a lost one.
+func Unmatched(wanted []string, devices []nvml.Device) error {
 	for _, want := range wanted {
 		found := false
 		for _, device := range devices {
@@ -47,9 +48,9 @@ func unmatched(wanted []string, devices []nvml.Device) error {
 		if found || len(devices) == 0 {
 			continue
 		}
-		f := usage("there is no GPU %s here", text.Clean(want))
+		f := command.Usage("there is no GPU %s here", text.Clean(want))
 		for _, device := range devices {
-			f.advice = append(f.advice, fmt.Sprintf("  %2d  %s  %s", device.Index, device.UUID, text.Clean(device.Name)))
+			f.Next = append(f.Next, fmt.Sprintf("  %2d  %s  %s", device.Index, device.UUID, text.Clean(device.Name)))
 		}
 		return f
 	}
@@ -59,15 +60,15 @@ func unmatched(wanted []string, devices []nvml.Device) error {
 // noGPU is a driver without a GPU. The container toolkit sets
 // NVIDIA_VISIBLE_DEVICES so where no GPU was asked for.
 func noGPU(driver nvml.Driver, visible string) error {
-	f := &failure{
-		code:    exitNoDriver,
-		message: fmt.Sprintf("driver %s runs and shows no GPU", cmp.Or(driver.Version, "(version unknown)")),
+	f := &command.Failure{
+		Code:    command.ExitNoDriver,
+		Message: fmt.Sprintf("driver %s runs and shows no GPU", cmp.Or(driver.Version, "(version unknown)")),
 	}
 	if visible == "void" || visible == "none" {
-		f.advice = []string{fmt.Sprintf("  in a container    NVIDIA_VISIBLE_DEVICES is %q: ask for GPUs   (exit 9)", visible)}
+		f.Next = []string{fmt.Sprintf("  in a container    NVIDIA_VISIBLE_DEVICES is %q: ask for GPUs   (exit 9)", visible)}
 		return f
 	}
-	f.advice = []string{
+	f.Next = []string{
 		"  in a container    start it with --gpus all        (exit 9)",
 		"  on a GPU box      lspci | grep -i nvidia          none there, or lent to a virtual machine?",
 		"  kernel says       dmesg | grep -i NVRM",
@@ -75,46 +76,47 @@ func noGPU(driver nvml.Driver, visible string) error {
 	return f
 }
 
-func (p *program) driverFailure(snap *snapshot.Snapshot, driver nvml.Driver, s *config.Settings) error {
+// DriverFailure says why the driver cannot be read.
+func DriverFailure(p *command.Program, snap *snapshot.Snapshot, driver nvml.Driver, s *config.Settings) error {
 	err := snap.Driver.Err
-	f := &failure{code: exitNoDriver, err: err}
+	f := &command.Failure{Code: command.ExitNoDriver, Err: err}
 	switch {
 	case snap.Driver.State == snapshot.DriverStarting:
-		f.message = fmt.Sprintf("the driver has not answered for %s", quantity.BriefDuration(onceOpening))
-		f.advice = []string{"  kernel says       dmesg | grep -i NVRM"}
+		f.Message = fmt.Sprintf("the driver has not answered for %s", quantity.BriefDuration(OnceOpening))
+		f.Next = []string{"  kernel says       dmesg | grep -i NVRM"}
 	case errors.Is(err, nvml.ErrNoCgo):
 		if s.Library != "" {
-			return usage("--nvml-library: this vramscope was built without cgo: it cannot read a driver")
+			return command.Usage("--nvml-library: this vramscope was built without cgo: it cannot read a driver")
 		}
-		return noCgo(nvml.ErrNoCgo)
+		return NoCgo(nvml.ErrNoCgo)
 	case errors.Is(err, nvml.ErrLibraryNotFound):
 		return noLibrary(snap.Host.Name, s.Library, err)
 	case errors.Is(err, nvml.ErrDriverNotLoaded):
-		f.message = fmt.Sprintf("driver library%s is here, but no driver is loaded", spaced(driver.LibraryVersion))
-		f.advice = []string{
+		f.Message = fmt.Sprintf("driver library%s is here, but no driver is loaded", spaced(driver.LibraryVersion))
+		f.Next = []string{
 			"  after an upgrade  reboot, or reload the nvidia modules",
 			"  kernel says       dmesg | grep -i NVRM            (exit 9)",
 			"  just looking      vramscope --demo     a simulated box, marked as such",
 		}
 	case errors.Is(err, nvml.ErrVersionMismatch):
-		f.message = fmt.Sprintf("driver library%s is here, but the loaded driver is of another version", spaced(driver.LibraryVersion))
-		f.advice = []string{
+		f.Message = fmt.Sprintf("driver library%s is here, but the loaded driver is of another version", spaced(driver.LibraryVersion))
+		f.Next = []string{
 			"  after an upgrade  reboot, or reload the nvidia modules",
 			"  kernel says       cat /proc/driver/nvidia/version",
 		}
 	case errors.Is(err, nvml.ErrNoPermission):
-		f.message = "the driver refuses this user: no permission"
-		f.advice = []string{"  device files      ls -l /dev/nvidia*", "  not sure          vramscope doctor"}
+		f.Message = "the driver refuses this user: no permission"
+		f.Next = []string{"  device files      ls -l /dev/nvidia*", "  not sure          vramscope doctor"}
 	default:
-		f.message = fmt.Sprintf("the driver cannot be read: %s", cmp.Or(text.Clean(snap.Driver.Message), string(snap.Driver.State)))
-		f.advice = []string{"  kernel says       dmesg | grep -i NVRM", "  not sure          vramscope doctor"}
+		f.Message = fmt.Sprintf("the driver cannot be read: %s", cmp.Or(text.Clean(snap.Driver.Message), string(snap.Driver.State)))
+		f.Next = []string{"  kernel says       dmesg | grep -i NVRM", "  not sure          vramscope doctor"}
 	}
 	return f
 }
 
-// noCgo is a program that was built without C; cause says what it lacks.
-func noCgo(cause error) error {
-	return &failure{code: exitNoLibrary, err: cause, message: cause.Error(), advice: []string{
+// NoCgo is a program that was built without C; cause says what it lacks.
+func NoCgo(cause error) error {
+	return &command.Failure{Code: command.ExitNoLibrary, Err: cause, Message: cause.Error(), Next: []string{
 		"",
 		"  build it again    with a C compiler installed, and CGO_ENABLED=1",
 		"  just looking      vramscope --demo     a simulated box, marked as such",
@@ -132,9 +134,9 @@ func noLibrary(host, path string, err error) error {
 			reason = text.Clean(e.Detail)
 		}
 	}
-	return &failure{code: exitNoLibrary, err: err,
-		message: fmt.Sprintf("no NVIDIA driver library on %s: %s", cmp.Or(host, "this machine"), reason),
-		advice: []string{
+	return &command.Failure{Code: command.ExitNoLibrary, Err: err,
+		Message: fmt.Sprintf("no NVIDIA driver library on %s: %s", cmp.Or(host, "this machine"), reason),
+		Next: []string{
 			"",
 			"  on a GPU box      install the driver, or say where: --nvml-library PATH",
 			"  in a container    start it with --gpus all (NVIDIA Container Toolkit)",

@@ -1,4 +1,4 @@
-package cli
+package restart
 
 import (
 	"encoding/json"
@@ -15,6 +15,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"vramscope/cli/command"
+	"vramscope/cli/sources"
 	"vramscope/guard"
 	"vramscope/nvml"
 	"vramscope/sampler"
@@ -25,22 +27,22 @@ import (
 // old library, which the new driver refuses. The monitor replaces itself by a new
 // process, which starts fresh, with the past that a daemon has recorded:
 //
-//	Open fails, and the library on disk is another ─→ ctx ends in errUpgraded
+//	Open fails, and the library on disk is another ─→ ctx ends in ErrUpgraded
 //	  ─→ the screen ends, the terminal is as it was ─→ exec, same arguments ─→ handover
 //
 // A daemon does so for a new configuration, too. What its guard must not forget
 // (pause, back-offs, breakers, the last minute's actions) is handed over.
 
-// errUpgraded ends a monitor whose driver only a new process can read.
-var errUpgraded = errors.New("the driver was upgraded")
+// ErrUpgraded ends a monitor whose driver only a new process can read.
+var ErrUpgraded = errors.New("the driver was upgraded")
 
 const (
-	// restartVariable is what a restarted process continues from: the descriptor
+	// variable is what a restarted process continues from: the descriptor
 	// of what its guard keeps, "-" for none, the Unix time of the restart, and why.
-	restartVariable = "VRAMSCOPE_RESTART"
+	variable = "VRAMSCOPE_RESTART"
 
-	// restartPause is how long a restarted monitor does not restart again.
-	restartPause = 2 * time.Minute
+	// pause is how long a restarted monitor does not restart again.
+	pause = 2 * time.Minute
 )
 
 type upgradeWatch struct {
@@ -51,16 +53,16 @@ type upgradeWatch struct {
 	act     func() // does not wait
 }
 
-// watchUpgrades calls cancel with errUpgraded when the driver was upgraded.
-func (p *program) watchUpgrades(src *sources, previous *handover, cancel func(error)) {
-	if src.library == nil {
+// WatchUpgrades calls cancel with ErrUpgraded when the driver was upgraded.
+func WatchUpgrades(p *command.Program, src *sources.Set, previous *Handover, cancel func(error)) {
+	if src.Library == nil {
 		return
 	}
-	w := &upgradeWatch{DeviceReader: src.options.Devices, library: src.library, now: p.now, act: func() { cancel(errUpgraded) }}
+	w := &upgradeWatch{DeviceReader: src.Options.Devices, library: src.Library, now: p.Now, act: func() { cancel(ErrUpgraded) }}
 	if previous != nil {
-		w.since = previous.at
+		w.since = previous.At
 	}
-	src.options.Devices = w
+	src.Options.Devices = w
 }
 
 func (w *upgradeWatch) Open() (nvml.Driver, []nvml.Device, error) {
@@ -71,17 +73,17 @@ func (w *upgradeWatch) Open() (nvml.Driver, []nvml.Device, error) {
 	return driver, devices, err
 }
 
-// mayRestart is false for restartPause after a restart, unless the clock is set back.
+// mayRestart is false for pause after a restart, unless the clock is set back.
 func (w *upgradeWatch) mayRestart() bool {
 	age := w.now().Sub(w.since)
-	return age >= restartPause || age < 0
+	return age >= pause || age < 0
 }
 
-// restart replaces this process for a reason, errUpgraded or daemon.ErrReload; it
+// Now replaces this process for a reason, ErrUpgraded or daemon.ErrReload; it
 // returns only if that fails. Kept is what a daemon's guard leaves; nil: there is none.
-func (p *program) restart(why error, kept *guard.Kept) error {
-	if errors.Is(why, errUpgraded) {
-		why = errUpgraded // and nothing that went wrong besides
+func Now(p *command.Program, why error, kept *guard.Kept) error {
+	if errors.Is(why, ErrUpgraded) {
+		why = ErrUpgraded // and nothing that went wrong besides
 	}
 	number := "-"
 	if kept != nil {
@@ -90,16 +92,16 @@ func (p *program) restart(why error, kept *guard.Kept) error {
 			number = strconv.Itoa(int(file.Fd()))
 		}
 	}
-	environ := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, restartVariable+"=") })
-	environ = append(environ, fmt.Sprintf("%s=%s %d %s", restartVariable, number, p.now().Unix(), why))
+	environ := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, variable+"=") })
+	environ = append(environ, fmt.Sprintf("%s=%s %d %s", variable, number, p.Now().Unix(), why))
 	var err error
 	for _, path := range executables() {
 		err = syscall.Exec(path, os.Args, environ)
 	}
-	return &failure{
-		code: exitFailure, err: err,
-		message: fmt.Sprintf("%v, but vramscope could not restart itself for it: %v", why, err),
-		advice:  []string{"  start it again"},
+	return &command.Failure{
+		Code: command.ExitFailure, Err: err,
+		Message: fmt.Sprintf("%v, but vramscope could not restart itself for it: %v", why, err),
+		Next:    []string{"  start it again"},
 	}
 }
 
@@ -117,21 +119,21 @@ func executables() []string {
 	return []string{running, path}
 }
 
-// handover is what a process leaves to its successor.
-type handover struct {
-	at   time.Time
+// Handover is what a process leaves to its successor.
+type Handover struct {
+	At   time.Time
 	why  string
-	kept *guard.Kept // nil: there was no guard, or it could not be kept
+	Kept *guard.Kept // nil: there was no guard, or it could not be kept
 }
 
-// handover is what this process continues from; nil where it is a first one.
-func (p *program) handover() *handover {
-	value := p.getenv(restartVariable)
+// Previous is what this process continues from; nil where it is a first one.
+func Previous(p *command.Program) *Handover {
+	value := p.Getenv(variable)
 	if value == "" {
 		return nil
 	}
 	// It is for this process alone, not for its children.
-	_ = os.Unsetenv(restartVariable) // fails for no name that could be looked up
+	_ = os.Unsetenv(variable) // fails for no name that could be looked up
 	number, rest, _ := strings.Cut(value, " ")
 	second, why, _ := strings.Cut(rest, " ")
 	restarted, err := strconv.ParseInt(second, 10, 64)
@@ -140,17 +142,17 @@ func (p *program) handover() *handover {
 	}
 	// The process may have been executed as /proc/self/exe.
 	_ = os.WriteFile("/proc/self/comm", []byte(filepath.Base(os.Args[0])), 0) // only how ps names it
-	h := &handover{at: time.Unix(restarted, 0), why: why}
+	h := &Handover{At: time.Unix(restarted, 0), why: why}
 	if fd, err := strconv.Atoi(number); err == nil {
-		h.kept = readKept(fd)
+		h.Kept = readKept(fd)
 	}
 	return h
 }
 
-// takeOver has a sampler go on where the process before ended. H may be nil.
-func (h *handover) takeOver(sampling *sampler.Sampler) {
-	if h != nil && h.why == errUpgraded.Error() { // not to read the configuration anew
-		sampling.Note(snapshot.Event{Time: h.at, Kind: snapshot.EventDriverBack, Severity: snapshot.Notice, Message: h.why + "; restarted to read it"})
+// TakeOver has a sampler go on where the process before ended. H may be nil.
+func (h *Handover) TakeOver(sampling *sampler.Sampler) {
+	if h != nil && h.why == ErrUpgraded.Error() { // not to read the configuration anew
+		sampling.Note(snapshot.Event{Time: h.At, Kind: snapshot.EventDriverBack, Severity: snapshot.Notice, Message: h.why + "; restarted to read it"})
 	}
 }
 

@@ -1,4 +1,4 @@
-package cli
+package command
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ func TestHostileTextInAnError(t *testing.T) {
 		"\u2066\u200b\u200d\u2028\u2029\ufeff\u00ad\u034f\u061c\u2060\ufe0f\u115f\u3164\ue000\U000e0041\U000e0100\u0085",
 	} {
 		var out bytes.Buffer
-		report(&out, &failure{message: bad, advice: []string{strings.ReplaceAll(bad, "\n", "")}})
+		Report(&out, &Failure{Message: bad, Next: []string{strings.ReplaceAll(bad, "\n", "")}})
 		if raw := strings.ReplaceAll(out.String(), "\n", ""); text.Clean(raw) != raw {
 			t.Errorf("an error of %q has a character that the terminal must not get: %q", bad, raw)
 		}

@@ -1,4 +1,4 @@
-package cli
+package sources
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/charmbracelet/x/exp/golden"
 
+	"vramscope/cli/command"
 	"vramscope/cli/config"
 	"vramscope/nvml"
 	"vramscope/sampler/snapshot"
@@ -27,17 +28,17 @@ func TestDriverMessagesAsDrawn(t *testing.T) {
 		said    nvml.Driver
 		visible string // NVIDIA_VISIBLE_DEVICES
 	}{
-		{"nolibrary.err", exitNoLibrary, snapshot.Driver{State: snapshot.DriverAbsent, Err: absent}, nvml.Driver{}, ""},
-		{"notloaded.err", exitNoDriver, snapshot.Driver{State: snapshot.DriverNotLoaded, Err: unloaded}, nvml.Driver{LibraryVersion: "550.163.01"}, ""},
-		{"nogpu.err", exitNoDriver, snapshot.Driver{State: snapshot.DriverOK}, nvml.Driver{Version: "550.163.01"}, "void"},
-		{"nogpu_here.err", exitNoDriver, snapshot.Driver{State: snapshot.DriverOK}, nvml.Driver{Version: "550.163.01"}, ""},
+		{"nolibrary.err", command.ExitNoLibrary, snapshot.Driver{State: snapshot.DriverAbsent, Err: absent}, nvml.Driver{}, ""},
+		{"notloaded.err", command.ExitNoDriver, snapshot.Driver{State: snapshot.DriverNotLoaded, Err: unloaded}, nvml.Driver{LibraryVersion: "550.163.01"}, ""},
+		{"nogpu.err", command.ExitNoDriver, snapshot.Driver{State: snapshot.DriverOK}, nvml.Driver{Version: "550.163.01"}, "void"},
+		{"nogpu_here.err", command.ExitNoDriver, snapshot.Driver{State: snapshot.DriverOK}, nvml.Driver{Version: "550.163.01"}, ""},
 	} {
 		snap := &snapshot.Snapshot{Host: snapshot.Host{Name: "h100-03"}, Driver: tc.snap}
-		src := &sources{driver: &driverSource{driver: tc.said}}
-		p := &program{getenv: func(name string) string { return map[string]string{"NVIDIA_VISIBLE_DEVICES": tc.visible}[name] }}
-		err := p.unusable(snap, src, &config.Settings{})
+		src := &Set{Driver: &driverSource{driver: tc.said}}
+		p := &command.Program{Getenv: func(name string) string { return map[string]string{"NVIDIA_VISIBLE_DEVICES": tc.visible}[name] }}
+		err := Unusable(p, snap, src, &config.Settings{})
 		var out bytes.Buffer
-		if code := report(&out, err); code != tc.code || exitCode(err) != tc.code {
+		if code := command.Report(&out, err); code != tc.code || command.ExitCode(err) != tc.code {
 			t.Errorf("%s: exit code %d, want %d", tc.name, code, tc.code)
 		}
 		t.Run(tc.name, func(t *testing.T) { golden.RequireEqual(t, out.Bytes()) })
@@ -47,7 +48,7 @@ func TestDriverMessagesAsDrawn(t *testing.T) {
 		// A probe that answers is something to show.
 		if tc.snap.State != snapshot.DriverOK {
 			snap.Driver.ProbesAnswering = 1
-			if err := p.unusable(snap, src, &config.Settings{}); err != nil {
+			if err := Unusable(p, snap, src, &config.Settings{}); err != nil {
 				t.Errorf("%s: with a probe: %v", tc.name, err)
 			}
 		}
@@ -67,9 +68,10 @@ func TestEveryFailureSaysWhatToDo(t *testing.T) {
 			if kind != nil {
 				snap.Driver.Err = fmt.Errorf("nvml: open: %w", kind)
 			}
-			err := (&program{}).unusable(snap, &sources{driver: &driverSource{}}, &config.Settings{})
-			var f *failure
-			if !errors.As(err, &f) || f.message == "" || len(f.advice) == 0 || f.code != exitNoDriver && f.code != exitNoLibrary {
+			p := &command.Program{}
+			err := Unusable(p, snap, &Set{Driver: &driverSource{}}, &config.Settings{})
+			var f *command.Failure
+			if !errors.As(err, &f) || f.Message == "" || len(f.Next) == 0 || f.Code != command.ExitNoDriver && f.Code != command.ExitNoLibrary {
 				t.Errorf("%s, %v: %+v", state, kind, err)
 			}
 		}

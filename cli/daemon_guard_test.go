@@ -10,38 +10,9 @@ import (
 	"testing"
 
 	"vramscope/action"
-	"vramscope/internal/needs"
 )
 
 const actingGuard = "[guard]\nmode = 'act'\n[[guard.rule]]\nname = 'room'\nwhen = { free_below = '10%' }\ngoal = { free = '15%' }\n"
-
-// TestRootsStateIsInOnePlace: the daemon's, and what root's other commands read.
-func TestRootsStateIsInOnePlace(t *testing.T) {
-	if os.Geteuid() != 0 {
-		needs.Missing(t, "it is about root")
-	}
-	own := t.TempDir()
-	for _, c := range []struct{ named, given, log, recordings string }{
-		{"", "", "/var/lib/vramscope", "/var/lib/vramscope"},
-		{"", "/srv/gpu", "/srv/gpu", "/srv/gpu"},
-		{"", "/srv/gpu:/srv/other", "/srv/gpu", "/srv/gpu"},
-		{"", "relative", "/var/lib/vramscope", "/var/lib/vramscope"},
-		{own + "/", "", own + "/vramscope", "/var/lib/vramscope"},
-		{own, "/srv/gpu", own + "/vramscope", "/srv/gpu"},
-		{"relative", "", "/var/lib/vramscope", "/var/lib/vramscope"},
-	} {
-		t.Setenv("XDG_STATE_HOME", c.named)
-		t.Setenv("STATE_DIRECTORY", c.given)
-		p := &program{getenv: os.Getenv}
-		if got := p.logDirectory(); c.given != "" && c.named == "" && got != boxState { // another unit's variable
-			t.Errorf("%+v: a command takes the log from %s", c, got)
-		}
-		p.takeState()
-		if log, recordings := p.logDirectory(), p.recordingsOf(false); log != c.log || recordings != c.recordings {
-			t.Errorf("%+v: the log in %s, recordings in %s", c, log, recordings)
-		}
-	}
-}
 
 // status reports whether the last status that systemd got contains some words.
 func (d *runningDaemon) status(words string) bool {

@@ -1,4 +1,4 @@
-package cli
+package command
 
 import (
 	"runtime"
@@ -12,8 +12,8 @@ import (
 // box with few processes, would be collected every three seconds, a sixth of the
 // monitor's processor time. So it has a part that is never touched, and takes no memory:
 // the collector lets garbage grow to a third of it more.
-func (p *program) collectGarbage() (end func()) {
-	if p.getenv("GOGC") != "" {
+func (p *Program) collectGarbage() (end func()) {
+	if p.Getenv("GOGC") != "" {
 		return func() {}
 	}
 	debug.SetGCPercent(35)

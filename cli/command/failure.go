@@ -1,0 +1,107 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	"vramscope/internal/text"
+)
+
+// The exit codes. 9 and 12 are those of nvidia-smi.
+const (
+	ExitOK        = 0
+	ExitFailure   = 1
+	ExitUsage     = 2
+	ExitRefused   = 3 // an action on a process: nothing was done
+	ExitNoDriver  = 9
+	ExitNoLibrary = 12
+)
+
+// Failure is an error for the user, with its exit code and what to do next.
+type Failure struct {
+	Code    int
+	Message string
+	Next    []string // lines below the message, as they stand
+	Err     error    // the cause, for errors.Is
+}
+
+// Error implements error. It is the message alone.
+func (f *Failure) Error() string { return f.Message }
+
+// ExitCode is the program's.
+func (f *Failure) ExitCode() int { return f.Code }
+
+// Advice is what to do next, in lines.
+func (f *Failure) Advice() []string { return f.Next }
+
+// Unwrap is the cause.
+func (f *Failure) Unwrap() error { return f.Err }
+
+// Usage is a failure of the command line or of the configuration.
+func Usage(format string, args ...any) *Failure {
+	return &Failure{Code: ExitUsage, Message: fmt.Sprintf(format, args...)}
+}
+
+// Report writes an error, and returns its exit code.
+func Report(w io.Writer, err error) int {
+	code := ExitCode(err)
+	if _, ok := errors.AsType[*Silent](err); ok {
+		return code
+	}
+	f, ok := errors.AsType[*Failure](err)
+	if !ok {
+		f = &Failure{Message: err.Error()}
+	}
+	lines := append(strings.Split("vramscope: "+strings.TrimRight(f.Message, "\n"), "\n"), f.Next...)
+	for i := range lines {
+		lines[i] = text.Clean(lines[i])
+	}
+	_, _ = io.WriteString(w, strings.Join(lines, "\n")+"\n") // standard error is where this would be reported
+	return code
+}
+
+// Silent ends the program with an exit code and no message.
+type Silent struct{ Code int }
+
+// Error implements error.
+func (s *Silent) Error() string { return fmt.Sprintf("exit code %d", s.Code) }
+
+// ExitCode is the program's.
+func (s *Silent) ExitCode() int { return s.Code }
+
+// coded is a failure, a silent end, or a crash of the screen.
+type coded interface {
+	error
+	ExitCode() int
+}
+
+// ExitCode is the exit code of what a command returned.
+func ExitCode(err error) int {
+	if err == nil {
+		return ExitOK
+	}
+	if c, ok := errors.AsType[coded](err); ok {
+		return c.ExitCode()
+	}
+	return ExitFailure
+}
+
+// Refused is the failure of an action that was not done.
+func Refused(err error, format string, args ...any) *Failure {
+	return &Failure{Code: ExitRefused, Err: err, Message: "refused: " + strings.TrimPrefix(fmt.Sprintf(format, args...), "refused: ")}
+}
+
+// WithoutPath is the reason in an error of a file, without the file's name.
+func WithoutPath(err error) error {
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
+		return at.Err
+	}
+	if link, ok := errors.AsType[*os.LinkError](err); ok {
+		return link.Err
+	}
+	return err
+}

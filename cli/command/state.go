@@ -1,0 +1,67 @@
+package command
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"vramscope/action"
+	"vramscope/internal/install"
+	"vramscope/internal/process"
+)
+
+// BoxState is where root's state is, where its unit can write: recordings and the
+// audit log.
+const BoxState = "/var/lib/vramscope"
+
+// TakeState has a daemon keep its state in the directory that root's unit gives. A
+// user's would be in another place with each systemd, where no other command looks.
+// Source: https://www.freedesktop.org/software/systemd/man/latest/systemd.exec.html, StateDirectory=
+func (p *Program) TakeState() {
+	given, _, _ := strings.Cut(p.Getenv("STATE_DIRECTORY"), ":")
+	if os.Geteuid() == 0 && filepath.IsAbs(given) {
+		p.state = filepath.Clean(given)
+	}
+}
+
+// RecordingsOf is where recordings are kept: root's are the box's. Those of a
+// simulated box are apart.
+func (p *Program) RecordingsOf(simulated bool) string {
+	if p.Recordings != "" {
+		return p.Recordings
+	}
+	directory := cmp.Or(p.state, BoxState)
+	if os.Geteuid() != 0 {
+		directory = filepath.Join(StateHome(), "recordings")
+	}
+	if simulated {
+		directory = filepath.Join(directory, "simulated")
+	}
+	return directory
+}
+
+// LogDirectory is where this user's audit log is: root's is the box's, but for an
+// XDG_STATE_HOME of root's own.
+func (p *Program) LogDirectory() string {
+	home := StateHome()
+	if named := os.Getenv("XDG_STATE_HOME"); os.Geteuid() != 0 || filepath.IsAbs(named) && home == filepath.Join(named, "vramscope") {
+		return home
+	}
+	return cmp.Or(p.state, BoxState)
+}
+
+// AuditLog is this user's audit log; without a table only for reading.
+func (p *Program) AuditLog(table *process.Table) *action.Log {
+	return &action.Log{Directory: p.LogDirectory(), User: func() string { return table.Host(time.Time{}).User }, Clock: p.Now}
+}
+
+// StateHome is $XDG_STATE_HOME/vramscope, "" where this user has no directory.
+func StateHome() string {
+	base, err := install.Own(install.Bases(os.Getenv, "XDG_STATE_HOME", ".local/state"))
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(base, "vramscope")
+}

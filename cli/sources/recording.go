@@ -1,0 +1,104 @@
+package sources
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"time"
+
+	"vramscope/cli/command"
+	"vramscope/internal/quantity"
+	"vramscope/internal/text"
+	"vramscope/recording"
+)
+
+// OpenRecording opens the file or directory that the arguments name, or this user's
+// recordings; with --demo, those of the simulated box.
+func OpenRecording(p *command.Program, args []string) (r *recording.Recording, where string, err error) {
+	where = p.RecordingsOf(p.Flags.Demo)
+	if len(args) > 0 {
+		where = args[0]
+	}
+	if r, err = recording.Open(where); err == nil {
+		return r, where, nil
+	}
+	return nil, where, NoRecording(p, err, where, len(args) == 0)
+}
+
+// NoRecording is the failure to open a recording, with what to do.
+func NoRecording(p *command.Program, err error, where string, own bool) error {
+	f := &command.Failure{Code: command.ExitFailure, Err: err, Message: text.Clean(err.Error())}
+	switch {
+	case errors.Is(err, recording.ErrForeign):
+		f.Next = []string{"  vramscope daemon --record   makes recordings; docs/recording.md has their format"}
+		return f
+	case errors.Is(err, fs.ErrPermission):
+		f.Next = []string{"  a recording can be read by the user who made it, and by root"}
+		return f
+	case errors.Is(err, fs.ErrNotExist) && !own:
+		f.Message = text.Clean(where) + ": there is no such file or directory"
+		return f
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, recording.ErrEmpty):
+		f.Message = "there is no recording in " + text.Clean(where)
+	}
+	f.Next = []string{"  vramscope daemon --record   records from now on"}
+	if !own {
+		return f
+	}
+	f.Next = append(f.Next, "  FILE or DIR                 reads another recording")
+	if r, err := recording.Open(filepath.Join(where, "simulated")); err == nil {
+		_ = r.Close() // nothing was written
+		f.Next = append(f.Next, "  --demo                      reads that of the simulated box")
+	}
+	return f
+}
+
+// CloseRecording closes a recording, and warns of the days that could not be read.
+func CloseRecording(p *command.Program, r *recording.Recording) {
+	for _, problem := range r.Problems() {
+		p.Warn("%s", problem)
+	}
+	_ = r.Close() // nothing was written
+}
+
+// MomentOf reads the value of a flag as a moment of a recording.
+func MomentOf(r *recording.Recording, where, flag, value string) (time.Time, error) {
+	oldest, newest := r.Span()
+	if newest.IsZero() {
+		return newest, &command.Failure{Code: command.ExitFailure, Message: text.Clean(where) + ": nothing is recorded in it yet"}
+	}
+	t, err := quantity.ParseMoment(value, newest.Local())
+	if err != nil {
+		return t, command.Usage("--%s: %v", flag, err)
+	}
+	// Times are typed in whole seconds or minutes.
+	if t.Before(oldest.Truncate(time.Minute)) || t.After(newest) {
+		return t, &command.Failure{Code: command.ExitFailure, Message: fmt.Sprintf("--%s %s: nothing is recorded of that time", flag, text.Clean(value)),
+			Next: []string{fmt.Sprintf("  %s has %s to %s", text.Clean(where), oldest.Local().Format(time.DateTime), newest.Local().Format(time.DateTime))}}
+	}
+	if t.Before(oldest) {
+		t = oldest
+	}
+	return t, nil
+}
+
+// MomentFlag is MomentOf, or fallback without a value.
+func MomentFlag(r *recording.Recording, where, flag, value string, fallback time.Time) (time.Time, error) {
+	if value == "" {
+		return fallback, nil
+	}
+	return MomentOf(r, where, flag, value)
+}
+
+// SpanFlags are the times of --from and --to, or else of the whole recording.
+func SpanFlags(r *recording.Recording, where, from, to string) (begin, end time.Time, err error) {
+	oldest, newest := r.Span()
+	if end, err = MomentFlag(r, where, "to", to, newest.Add(1)); err != nil {
+		return begin, end, err
+	}
+	if begin, err = MomentFlag(r, where, "from", from, oldest); err == nil && !begin.Before(end) {
+		err = command.Usage("--from is not before --to")
+	}
+	return begin, end, err
+}
