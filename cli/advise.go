@@ -88,7 +88,7 @@ func runAdvise(ctx context.Context, p *command.Program, f adviseFlags, args []st
 		return err
 	}
 	src.LookOnce()
-	snap, history, closing, err := observePast(ctx, p, src, &s, f.watch)
+	snap, history, closing, err := observePast(ctx, p, src, f.watch)
 	if err != nil {
 		return err
 	}
@@ -113,20 +113,20 @@ func runAdvise(ctx context.Context, p *command.Program, f adviseFlags, args []st
 
 // observePast takes a snapshot, and the longest past there is of it: what is watched
 // now, a recording's or a daemon's.
-func observePast(ctx context.Context, p *command.Program, src *sources.Set, s *config.Settings, watch time.Duration) (*snapshot.Snapshot, snapshot.History, func(), error) {
+func observePast(ctx context.Context, p *command.Program, src *sources.Set, watch time.Duration) (*snapshot.Snapshot, snapshot.History, func(), error) {
 	sampling, nothing := sampler.New(src.Options), func() {}
 	if src.Options.Simulated {
-		src.CatchUp(sampling, s.Interval)
+		src.CatchUp(sampling, src.Options.Interval)
 		snap := sampling.Tick(src.Options.Clock())
-		return snap, sampling.History(), nothing, sources.Unusable(p, snap, src, s)
+		return snap, sampling.History(), nothing, src.Unusable(snap)
 	}
 	if watch > 0 {
-		snap, err := sources.Observe(ctx, p, src, s, sampling, watch)
+		snap, err := src.Observe(ctx, sampling, watch)
 		return snap, sampling.History(), nothing, err
 	}
 	ctx, end := src.ListenFor(ctx)
 	snap := src.Look(ctx, sampling)
-	if err := sources.Unusable(p, snap, src, s); err != nil {
+	if err := src.Unusable(snap); err != nil {
 		end()
 		return nil, nil, nil, err
 	}

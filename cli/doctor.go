@@ -51,7 +51,7 @@ func examine(ctx context.Context, p *command.Program) error {
 		return err
 	}
 	// The report has said it all; what is left is the exit code.
-	if err := cmp.Or(refused, sources.Unusable(p, snap, src, &s)); err != nil {
+	if err := cmp.Or(refused, src.Unusable(snap)); err != nil {
 		return &command.Silent{Code: command.ExitCode(err)}
 	}
 	return nil
@@ -60,7 +60,7 @@ func examine(ctx context.Context, p *command.Program) error {
 // doctorReport is doctor's lines about a box at the moment of a snapshot.
 func doctorReport(p *command.Program, src *sources.Set, s *config.Settings, snap *snapshot.Snapshot, refused error) []string {
 	box := doctor.Box{
-		Version: command.VersionLine(), Snapshot: snap, Unusable: sources.Unusable(p, snap, src, s), Library: s.Library,
+		Version: command.VersionLine(), Snapshot: snap, Unusable: src.Unusable(snap), Library: s.Library,
 		Table: src.Table, Log: src.Log, ConfigPath: p.ConfigPath(), ConfigErr: refused,
 		Terminal: command.IsTerminal(p.Stdout), Screen: p.HasScreen(), Output: p.Stdout, Getenv: p.Getenv,
 	}

@@ -98,7 +98,7 @@ func flushProcess(ctx context.Context, p *command.Program, src *sources.Set, s *
 	before := sample(ctx)
 	target := flushTarget(before, pid)
 	if target == nil {
-		err := notThere(p, before, src, s, pid)
+		err := notThere(before, src, pid)
 		if f.dryRun {
 			return err
 		}
@@ -166,7 +166,7 @@ func probeAdvice(target *snapshot.Process, src *sources.Set) (advice []string) {
 }
 
 // notThere says why a pid is on no GPU.
-func notThere(p *command.Program, snap *snapshot.Snapshot, src *sources.Set, s *config.Settings, pid int) error {
+func notThere(snap *snapshot.Snapshot, src *sources.Set, pid int) error {
 	if src.Table != nil {
 		id, err := src.Table.Identify(pid)
 		if err != nil {
@@ -176,11 +176,11 @@ func notThere(p *command.Program, snap *snapshot.Snapshot, src *sources.Set, s *
 			return command.Refused(nil, "PID %d has ended", pid)
 		}
 	}
-	if err := sources.Unusable(p, snap, src, s); err != nil {
+	if err := src.Unusable(snap); err != nil {
 		return err
 	}
-	if len(s.GPUs) > 0 {
-		return command.Refused(nil, "PID %d is not on GPU %s", pid, text.Clean(strings.Join(s.GPUs, ", ")))
+	if len(src.Options.Only) > 0 {
+		return command.Refused(nil, "PID %d is not on GPU %s", pid, text.Clean(strings.Join(src.Options.Only, ", ")))
 	}
 	return command.Refused(nil, "PID %d is on no GPU", pid)
 }

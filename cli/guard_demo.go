@@ -48,7 +48,7 @@ func guardDemo(p *command.Program, s config.Settings) error {
 	if err != nil {
 		return err
 	}
-	src.WatchGuard(&s)
+	src.WatchGuard()
 	sampling := sampler.New(src.Options)
 	src.CatchUp(sampling, time.Second)
 	snap := sampling.Latest()

@@ -164,13 +164,12 @@ func runHeadroom(ctx context.Context, p *command.Program, f headroomFlags) error
 	}
 	src.LookOnce()
 	w := &waiting{program: p, question: q, sampling: sampler.New(src.Options), limit: wait, began: p.Now(), signs: render.SignsFor(p.ASCII(&s))}
-	snap, err := w.observe(ctx, src, &s)
+	snap, err := w.observe(ctx, src)
 	if err != nil {
 		return err
 	}
 	if snap.Driver.State != snapshot.DriverOK {
-		driver, _ := src.Driver.Opened()
-		return sources.DriverFailure(p, snap, driver, &s) // whatever probes report: only the driver knows what is free
+		return src.DriverFailure(snap) // whatever probes report: only the driver knows what is free
 	}
 	report := headroom.Judge(snap, w.sampling.History(), q)
 	return writeHeadroom(p, &report, w, f.format)

@@ -11,7 +11,6 @@ import (
 	"golang.org/x/term"
 
 	"vramscope/cli/command"
-	"vramscope/cli/config"
 	"vramscope/cli/render"
 	"vramscope/cli/sources"
 	"vramscope/headroom"
@@ -39,23 +38,23 @@ type waiting struct {
 
 func (w *waiting) waited() time.Duration { return w.program.Now().Sub(w.began) }
 
-func (w *waiting) observe(ctx context.Context, src *sources.Set, s *config.Settings) (*snapshot.Snapshot, error) {
+func (w *waiting) observe(ctx context.Context, src *sources.Set) (*snapshot.Snapshot, error) {
 	watch := w.question.Watched
 	if src.Options.Simulated { // a simulated box has been watched already
-		src.CatchUp(w.sampling, s.Interval)
+		src.CatchUp(w.sampling, src.Options.Interval)
 		watch = 0
 		if w.limit == 0 {
 			snap := w.sampling.Tick(src.Options.Clock())
-			return snap, sources.Unusable(w.program, snap, src, s)
+			return snap, src.Unusable(snap)
 		}
 	}
 	if watch > 0 && command.IsTerminal(w.program.Stderr) {
 		w.write("vramscope: observing for %s; Ctrl-C ends it\n", quantity.BriefDuration(watch))
 	}
 	if w.limit == 0 {
-		return sources.Observe(ctx, w.program, src, s, w.sampling, watch)
+		return src.Observe(ctx, w.sampling, watch)
 	}
-	snap, err := sources.ObserveUntil(ctx, w.program, src, s, w.sampling, max(w.limit, watch), func(snap *snapshot.Snapshot) bool {
+	snap, err := src.ObserveUntil(ctx, w.sampling, max(w.limit, watch), func(snap *snapshot.Snapshot) bool {
 		return w.enough(snap, watch)
 	})
 	if command.IsTerminal(w.program.Stderr) {

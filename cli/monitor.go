@@ -71,7 +71,7 @@ func watch(ctx context.Context, p *command.Program, src *sources.Set, s *config.
 		src.Options.Since = previous.At
 	}
 	restart.WatchUpgrades(p, src, previous, cancel)
-	watching := src.WatchGuard(s)
+	watching := src.WatchGuard()
 	sampling := sampler.New(src.Options)
 	src.Note = sampling.Note
 	if watching != nil {
@@ -127,7 +127,7 @@ func show(ctx context.Context, p *command.Program, failed context.CancelCauseFun
 		cancel()
 	}
 	if first.Driver.State != snapshot.DriverStarting && !waits {
-		if err := sources.Unusable(p, first, src, s); err != nil {
+		if err := src.Unusable(first); err != nil {
 			return err
 		}
 	}

@@ -71,7 +71,7 @@ func TestCancelledWatch(t *testing.T) {
 	p, src, _ := demo(t, config.Defaults())
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("enough"))
-	snap, err := sources.Observe(ctx, p, src, &config.Settings{}, sampler.New(src.Options), time.Hour)
+	snap, err := src.Observe(ctx, sampler.New(src.Options), time.Hour)
 	if snap != nil || err == nil || err.Error() != "enough" {
 		t.Errorf("got %v, %v", snap, err)
 	}

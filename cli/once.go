@@ -129,8 +129,8 @@ func runOnce(ctx context.Context, p *command.Program, f onceFlags) error {
 	if src.Library != nil && f.line && src.Options.Single {
 		src.Library.WithoutProcesses() // the line has none, and without a past no forecast
 	}
-	src.WatchGuard(&s)
-	snap, err := sources.Observe(ctx, p, src, &s, sampler.New(src.Options), f.watch)
+	src.WatchGuard()
+	snap, err := src.Observe(ctx, sampler.New(src.Options), f.watch)
 	if snap == nil || err != nil && (f.format != "json" || command.ExitCode(err) == command.ExitUsage) {
 		return err
 	}

@@ -50,7 +50,7 @@ func runStream(ctx context.Context, p *command.Program) error {
 	}
 	src.Options.OpenDeadline = sources.OnceOpening
 	src.Details(true) // as in the document of once
-	src.WatchGuard(&s)
+	src.WatchGuard()
 	sampling := sampler.New(src.Options)
 	src.CatchUp(sampling, s.Interval)
 	ctx, restore := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
@@ -66,7 +66,7 @@ func runStream(ctx context.Context, p *command.Program) error {
 			var unusable error
 			if first && snap.Driver.State != snapshot.DriverStarting {
 				first = false
-				if unusable = sources.Unusable(p, snap, src, &s); command.ExitCode(unusable) == command.ExitUsage {
+				if unusable = src.Unusable(snap); command.ExitCode(unusable) == command.ExitUsage {
 					return unusable
 				}
 			}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"vramscope/cli/config"
 	"vramscope/daemon"
 	"vramscope/guard"
 	"vramscope/guard/runner"
@@ -58,8 +57,8 @@ func (src *Set) BindGuard(r *runner.Runner, sampling *sampler.Sampler, o *daemon
 
 // WatchGuard is the monitor's guard: the daemon's state where that has one, else a
 // dry run of its own, whatever the mode: only a daemon acts.
-func (src *Set) WatchGuard(s *config.Settings) *runner.Runner {
-	policy := s.Guard
+func (src *Set) WatchGuard() *runner.Runner {
+	policy := src.settings.Guard
 	if policy.Mode == guard.Act {
 		policy.Mode = guard.DryRun
 	}

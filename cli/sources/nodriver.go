@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"vramscope/cli/command"
-	"vramscope/cli/config"
 	"vramscope/internal/quantity"
 	"vramscope/internal/text"
 	"vramscope/nvml"
@@ -19,10 +18,10 @@ import (
 
 // Unusable is why there is nothing to show: no driver, no GPU, or not the GPU that was asked for.
 // It is nil where there is anything to show, if only a probe.
-func Unusable(p *command.Program, snap *snapshot.Snapshot, src *Set, s *config.Settings) error {
+func (src *Set) Unusable(snap *snapshot.Snapshot) error {
 	driver, devices := src.Driver.Opened()
 	if snap.Driver.State == snapshot.DriverOK {
-		if err := Unmatched(s.GPUs, devices); err != nil {
+		if err := Unmatched(src.Options.Only, devices); err != nil {
 			return err
 		}
 	}
@@ -30,12 +29,12 @@ func Unusable(p *command.Program, snap *snapshot.Snapshot, src *Set, s *config.S
 		return nil
 	}
 	if snap.Driver.State != snapshot.DriverOK {
-		return DriverFailure(p, snap, driver, s)
+		return src.DriverFailure(snap)
 	}
 	if len(devices) > 0 {
 		return nil
 	}
-	return noGPU(driver, p.Getenv("NVIDIA_VISIBLE_DEVICES"))
+	return noGPU(driver, src.program.Getenv("NVIDIA_VISIBLE_DEVICES"))
 }
 
 // Unmatched refuses a --gpu that names no GPU here: it would look like a lost one.
@@ -77,7 +76,8 @@ func noGPU(driver nvml.Driver, visible string) error {
 }
 
 // DriverFailure says why the driver cannot be read.
-func DriverFailure(p *command.Program, snap *snapshot.Snapshot, driver nvml.Driver, s *config.Settings) error {
+func (src *Set) DriverFailure(snap *snapshot.Snapshot) error {
+	driver, _ := src.Driver.Opened()
 	err := snap.Driver.Err
 	f := &command.Failure{Code: command.ExitNoDriver, Err: err}
 	switch {
@@ -85,12 +85,12 @@ func DriverFailure(p *command.Program, snap *snapshot.Snapshot, driver nvml.Driv
 		f.Message = fmt.Sprintf("the driver has not answered for %s", quantity.BriefDuration(OnceOpening))
 		f.Next = []string{"  kernel says       dmesg | grep -i NVRM"}
 	case errors.Is(err, nvml.ErrNoCgo):
-		if s.Library != "" {
+		if src.settings.Library != "" {
 			return command.Usage("--nvml-library: this vramscope was built without cgo: it cannot read a driver")
 		}
 		return NoCgo(nvml.ErrNoCgo)
 	case errors.Is(err, nvml.ErrLibraryNotFound):
-		return noLibrary(snap.Host.Name, s.Library, err)
+		return noLibrary(snap.Host.Name, src.settings.Library, err)
 	case errors.Is(err, nvml.ErrDriverNotLoaded):
 		f.Message = fmt.Sprintf("driver library%s is here, but no driver is loaded", spaced(driver.LibraryVersion))
 		f.Next = []string{

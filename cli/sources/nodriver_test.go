@@ -34,9 +34,9 @@ func TestDriverMessagesAsDrawn(t *testing.T) {
 		{"nogpu_here.err", command.ExitNoDriver, snapshot.Driver{State: snapshot.DriverOK}, nvml.Driver{Version: "550.163.01"}, ""},
 	} {
 		snap := &snapshot.Snapshot{Host: snapshot.Host{Name: "h100-03"}, Driver: tc.snap}
-		src := &Set{Driver: &driverSource{driver: tc.said}}
 		p := &command.Program{Getenv: func(name string) string { return map[string]string{"NVIDIA_VISIBLE_DEVICES": tc.visible}[name] }}
-		err := Unusable(p, snap, src, &config.Settings{})
+		src := &Set{program: p, settings: &config.Settings{}, Driver: &driverSource{driver: tc.said}}
+		err := src.Unusable(snap)
 		var out bytes.Buffer
 		if code := command.Report(&out, err); code != tc.code || command.ExitCode(err) != tc.code {
 			t.Errorf("%s: exit code %d, want %d", tc.name, code, tc.code)
@@ -48,7 +48,7 @@ func TestDriverMessagesAsDrawn(t *testing.T) {
 		// A probe that answers is something to show.
 		if tc.snap.State != snapshot.DriverOK {
 			snap.Driver.ProbesAnswering = 1
-			if err := Unusable(p, snap, src, &config.Settings{}); err != nil {
+			if err := src.Unusable(snap); err != nil {
 				t.Errorf("%s: with a probe: %v", tc.name, err)
 			}
 		}
@@ -68,8 +68,8 @@ func TestEveryFailureSaysWhatToDo(t *testing.T) {
 			if kind != nil {
 				snap.Driver.Err = fmt.Errorf("nvml: open: %w", kind)
 			}
-			p := &command.Program{}
-			err := Unusable(p, snap, &Set{Driver: &driverSource{}}, &config.Settings{})
+			src := &Set{program: &command.Program{}, settings: &config.Settings{}, Driver: &driverSource{}}
+			err := src.Unusable(snap)
 			var f *command.Failure
 			if !errors.As(err, &f) || f.Message == "" || len(f.Next) == 0 || f.Code != command.ExitNoDriver && f.Code != command.ExitNoLibrary {
 				t.Errorf("%s, %v: %+v", state, kind, err)

@@ -28,6 +28,9 @@ import (
 // Set is what a sampler reads: the real box, or a simulated one. Behind
 // them there is no difference.
 type Set struct {
+	program  *command.Program
+	settings *config.Settings
+
 	Options sampler.Options
 	Driver  *driverSource
 	Library *nvml.Library  // nil in a demo
@@ -46,7 +49,7 @@ type Set struct {
 
 // Open wires the sources. Past is how long a simulated box has already run.
 func Open(p *command.Program, s *config.Settings, past time.Duration) (*Set, error) {
-	out := &Set{Options: sampler.Options{
+	out := &Set{program: p, settings: s, Options: sampler.Options{
 		Interval:  s.Interval,
 		Only:      s.GPUs,
 		LowMemory: s.LowMemoryFraction(),
