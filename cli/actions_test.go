@@ -15,7 +15,7 @@ import (
 )
 
 func TestFlushOfTheDemoIsAnEvent(t *testing.T) {
-	_, src, sampling := demo(t, config.Defaults())
+	src, sampling := demo(t, config.Defaults())
 	var target snapshot.Process
 	for _, p := range sampling.Latest().Rows {
 		if p.User == "carol" && p.Returnable.Or(0) > 0 {

@@ -5,7 +5,6 @@ import (
 
 	"vramscope/cli/command"
 	"vramscope/cli/config"
-	"vramscope/ui"
 )
 
 func configCommand(p *command.Program) *cobra.Command {
@@ -40,24 +39,4 @@ overridden by flags.`,
 	cmd.Flags().BoolVar(&printAll, "print", false, "print every key with its default, explained")
 	cmd.Flags().BoolVar(&path, "path", false, "print the path of the configuration file")
 	return cmd
-}
-
-// saveSettings writes what the monitor's setup has set to the configuration file.
-func saveSettings(p *command.Program, set ui.Settings) (string, error) {
-	path := p.ConfigPath()
-	keys := []string{"theme", "mouse", "graph_window", "graph_style", "bell", "columns", "sort", "sort_reversed"}
-	if set.Interval > 0 {
-		keys = append(keys, "interval")
-	}
-	style := config.Area
-	if set.Lines {
-		style = config.Lines
-	}
-	return path, config.Save(path, func(s *config.Settings) {
-		s.Theme, s.Mouse, s.GraphWindow, s.GraphStyle, s.Bell, s.Columns, s.Sort, s.Reversed =
-			set.Theme, set.Mouse, set.Window, style, set.Bell, set.Columns, set.Sort, set.Reversed
-		if set.Interval > 0 {
-			s.Interval = set.Interval
-		}
-	}, keys)
 }

@@ -18,6 +18,7 @@ import (
 	"vramscope/fleet"
 	fleetscreen "vramscope/fleet/screen"
 	"vramscope/internal/panics"
+	"vramscope/sampler/snapshot"
 	"vramscope/ui"
 	"vramscope/ui/terminal"
 )
@@ -29,7 +30,7 @@ type fleetFlags struct {
 	ssh        hostList
 	filter     string
 	boxes      bool
-	simulated  fleet.Stream // of a demo; nil else
+	simulated  bool // the boxes of demo fleet
 	view       string
 }
 
@@ -115,8 +116,11 @@ func (f *fleetFlags) source(ctx context.Context, now func() time.Time) (source f
 		return func() { cancel(); running.Wait() }
 	}
 	switch {
-	case f.simulated != nil:
-		boxes := fleet.NewStreams(demoBoxes(), f.simulated, now)
+	case f.simulated:
+		stream := func(ctx context.Context, host string, take func(*snapshot.Snapshot)) error {
+			return simulatedBox(ctx, now, host, take)
+		}
+		boxes := fleet.NewStreams(demoBoxes(), stream, now)
 		return boxes, "simulated boxes", running(boxes), nil
 	case (f.prometheus == "") == (len(f.ssh) == 0):
 		return nil, "", nil, &command.Failure{Code: command.ExitUsage, Message: "fleet needs either --prometheus or --ssh",
@@ -200,7 +204,7 @@ func runFleet(ctx context.Context, p *command.Program, f *fleetFlags) error {
 		switch {
 		case err != nil:
 			return err
-		case out.Shell != "" && f.simulated != nil:
+		case out.Shell != "" && f.simulated:
 			message = out.Shell + " is simulated: there is nothing to log in to"
 		case out.Shell != "":
 			message = shell(ctx, p, input, out.Shell, s.ReadOnly)

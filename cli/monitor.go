@@ -22,7 +22,7 @@ import (
 // liveMonitor is the live screen, or one table without a terminal that can show it.
 func liveMonitor(ctx context.Context, p *command.Program) error {
 	if !p.HasScreen() {
-		return insteadOfScreen(p, runOnce(ctx, p, onceFlags{format: "table"}))
+		return insteadOfScreen(p, table(ctx, p))
 	}
 	defer p.QuickStart()()
 	s, err := p.Settings()

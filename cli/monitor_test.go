@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"context"
-	"errors"
 	"os"
 	"syscall"
 	"testing"
@@ -17,8 +15,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// demo is a program on the simulated box, with its sampler after one tick.
-func demo(t *testing.T, s config.Settings) (*command.Program, *sources.Set, *sampler.Sampler) {
+// demo is the simulated box, with its sampler after one tick.
+func demo(t *testing.T, s config.Settings) (*sources.Set, *sampler.Sampler) {
 	t.Helper()
 	start := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	p := &command.Program{Getenv: os.Getenv, Now: func() time.Time { return start }}
@@ -29,11 +27,11 @@ func demo(t *testing.T, s config.Settings) (*command.Program, *sources.Set, *sam
 	}
 	sampling := sampler.New(src.Options)
 	sampling.Tick(start)
-	return p, src, sampling
+	return src, sampling
 }
 
 func TestSignalOfTheDemoStaysInTheDemo(t *testing.T) {
-	_, src, sampling := demo(t, config.Defaults())
+	src, sampling := demo(t, config.Defaults())
 	var target snapshot.Process
 	for _, p := range sampling.Latest().Rows {
 		if p.User == "gina" {
@@ -60,19 +58,8 @@ func TestSignalOfTheDemoStaysInTheDemo(t *testing.T) {
 func TestReadOnlyHasNoActions(t *testing.T) {
 	s := config.Defaults()
 	s.ReadOnly = true
-	_, src, sampling := demo(t, s)
+	src, sampling := demo(t, s)
 	if actions(src, sampling, &s, newInflight()).Signal != nil {
 		t.Error("--read-only, and there is a way to send signals")
-	}
-}
-
-// TestCancelledWatch ends with what ended it, not with a picture.
-func TestCancelledWatch(t *testing.T) {
-	p, src, _ := demo(t, config.Defaults())
-	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(errors.New("enough"))
-	snap, err := src.Observe(ctx, sampler.New(src.Options), time.Hour)
-	if snap != nil || err == nil || err.Error() != "enough" {
-		t.Errorf("got %v, %v", snap, err)
 	}
 }

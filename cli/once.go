@@ -102,6 +102,11 @@ func recordedMoment(p *command.Program, at string, args []string) (*snapshot.Sna
 	return then, nil
 }
 
+// table writes a snapshot as once without flags does.
+func table(ctx context.Context, p *command.Program) error {
+	return runOnce(ctx, p, onceFlags{format: "table"})
+}
+
 // runOnce writes a snapshot: as JSON, with the driver's state, also where the driver or
 // its GPUs cannot be used.
 func runOnce(ctx context.Context, p *command.Program, f onceFlags) error {

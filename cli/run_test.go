@@ -15,10 +15,9 @@ import (
 	"syscall"
 	"testing"
 
-	"vramscope/internal/needs"
-
 	"github.com/creack/pty"
 
+	"vramscope/internal/needs"
 	"vramscope/internal/quantity"
 	"vramscope/probe/agent"
 )

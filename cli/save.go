@@ -11,9 +11,11 @@ import (
 	"time"
 
 	"vramscope/cli/command"
+	"vramscope/cli/config"
 	"vramscope/internal/install"
 	"vramscope/sampler/snapshot"
 	"vramscope/schema"
+	"vramscope/ui"
 )
 
 // saveSnapshot writes a snapshot as once --format json does, to a file named for
@@ -76,4 +78,24 @@ func reserve(name, suffix string) (path string, err error) {
 		}
 		path = name + "-" + strconv.Itoa(i) + suffix
 	}
+}
+
+// saveSettings writes what the monitor's setup has set to the configuration file.
+func saveSettings(p *command.Program, set ui.Settings) (string, error) {
+	path := p.ConfigPath()
+	keys := []string{"theme", "mouse", "graph_window", "graph_style", "bell", "columns", "sort", "sort_reversed"}
+	if set.Interval > 0 {
+		keys = append(keys, "interval")
+	}
+	style := config.Area
+	if set.Lines {
+		style = config.Lines
+	}
+	return path, config.Save(path, func(s *config.Settings) {
+		s.Theme, s.Mouse, s.GraphWindow, s.GraphStyle, s.Bell, s.Columns, s.Sort, s.Reversed =
+			set.Theme, set.Mouse, set.Window, style, set.Bell, set.Columns, set.Sort, set.Reversed
+		if set.Interval > 0 {
+			s.Interval = set.Interval
+		}
+	}, keys)
 }
