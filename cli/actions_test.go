@@ -2,14 +2,12 @@ package cli
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"testing"
 
 	"vramscope/action"
 	"vramscope/action/flush"
 	"vramscope/cli/config"
-	"vramscope/cli/sources"
 	"vramscope/internal/process"
 	"vramscope/sampler/snapshot"
 )
@@ -49,17 +47,5 @@ func TestFlushOfTheDemoIsAnEvent(t *testing.T) {
 	request.Process = process.Identity{PID: target.ID.Process.PID, StartTime: 1}
 	if _, err := f.Run(t.Context(), request); err == nil || !strings.Contains(err.Error(), "is another process now") {
 		t.Errorf("another process with that pid: %v", err)
-	}
-}
-
-// TestFlushWithoutAProbeSaysHowToGetOne, one command a line, in columns.
-func TestFlushWithoutAProbeSaysHowToGetOne(t *testing.T) {
-	target := &snapshot.Process{ID: snapshot.RowID{Process: process.Identity{PID: 7}}}
-	want := []string{
-		"  vramscope attach 7 --dry-run   says whether it can get one",
-		"  vramscope once                 lists all; FLUSH is what a flush of each would free",
-	}
-	if got := probeAdvice(target, &sources.Set{}); !slices.Equal(got, want) {
-		t.Errorf("%q", got)
 	}
 }

@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"bufio"
 	"bytes"
-	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -14,6 +12,7 @@ import (
 	"time"
 
 	"vramscope/action"
+	"vramscope/cli/command"
 	"vramscope/cli/gather"
 	"vramscope/cli/render"
 	"vramscope/exporter"
@@ -123,7 +122,7 @@ func audiences(t *testing.T, snap *snapshot.Snapshot, event *snapshot.Event) map
 	oldest, newest := r.Span()
 	var report strings.Builder
 	for _, by := range evaluation.Groupings {
-		q := evaluation.Question{From: oldest.Truncate(time.Minute), To: wholeMinute(newest), Oldest: oldest, Newest: newest, By: by}
+		q := evaluation.Question{From: oldest.Truncate(time.Minute), To: newest.Truncate(time.Minute).Add(time.Minute), Oldest: oldest, Newest: newest, By: by}
 		b, err := gather.Report(r, q, &action.Log{Directory: directory})
 		must(err)
 		encoded, err := schema.Encode(b.Report(newest))
@@ -139,9 +138,11 @@ func audiences(t *testing.T, snap *snapshot.Snapshot, event *snapshot.Event) map
 	must(err)
 
 	must(render.CSV(&csv, snap))
-	out := bufio.NewWriter(&csv)
-	line := (&exportFlags{format: "csv"}).lines(out, nil)
-	must(errors.Join(r.Readings(oldest, newest, line), out.Flush()))
+	exported, said, code := ran(t, "export", filepath.Join(directory, "recordings"), "--format", "csv")
+	if code != command.ExitOK {
+		t.Fatal(said)
+	}
+	csv.WriteString(exported)
 	return map[string]string{
 		"metrics": get("/metrics"), "snapshot.json": get("/snapshot.json"), "recording": recorded.String(), "report": report.String(),
 		"log": string(logged), "csv": csv.String(),

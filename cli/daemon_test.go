@@ -14,9 +14,7 @@ import (
 	"time"
 
 	"vramscope/cli/command"
-	"vramscope/cli/config"
 	"vramscope/recording"
-	"vramscope/sampler/snapshot/snapshottest"
 )
 
 // runningDaemon is this test binary as vramscope daemon, with a socket of the
@@ -268,37 +266,4 @@ func TestDaemonRecords(t *testing.T) {
 	if snap, ok := r.At(newest); !ok || !snap.Simulated || len(snap.GPUs) != 8 {
 		t.Errorf("the newest moment: %t, %+v", ok, snap)
 	}
-}
-
-// TestRecorderWaitsForItsDirectory: it is tried again, and says meanwhile why nothing is recorded.
-func TestRecorderWaitsForItsDirectory(t *testing.T) {
-	directory := filepath.Join(t.TempDir(), "recordings")
-	if err := os.WriteFile(directory, nil, 0o600); err != nil { // not a directory
-		t.Fatal(err)
-	}
-	s, now := config.Defaults(), time.Now()
-	p := &command.Program{Now: func() time.Time { return now }}
-	r := newRecorder(p, &s, directory)
-	snap := snapshottest.DrawnBox()
-	if err := r.Append(snap, nil); err != nil || !strings.Contains(r.Paused(), "not a directory") {
-		t.Errorf("%v, %q", err, r.Paused())
-	}
-	if err := os.Remove(directory); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Append(snap, nil); err != nil || r.Paused() == "" {
-		t.Errorf("before the time: %v, %q", err, r.Paused())
-	}
-	now = now.Add(recordRetry)
-	if err := r.Append(snap, nil); err != nil || r.Paused() != "" {
-		t.Errorf("then: %v, %q", err, r.Paused())
-	}
-	if err := r.Close(); err != nil {
-		t.Error(err)
-	}
-	opened, err := recording.Open(directory)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = opened.Close()
 }

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"encoding/csv"
 	"encoding/json"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -143,20 +142,6 @@ func TestExportWritesEverySample(t *testing.T) {
 	}
 }
 
-// TestExportedCSVHasNoFormulas: a spreadsheet would run them.
-func TestExportedCSVHasNoFormulas(t *testing.T) {
-	var content strings.Builder
-	out := bufio.NewWriter(&content)
-	f := exportFlags{format: "csv"}
-	reading := &recording.Reading{GPUUUID: "=1", Process: &recording.ProcessRow{Process: snapshot.Process{User: "@bob", Name: "\t=name", Command: []string{"-2+3", "x"}}}}
-	if err := errors.Join(f.lines(out, nil)(reading), out.Flush()); err != nil {
-		t.Fatal(err)
-	}
-	if row := strings.Split(content.String(), "\n")[1]; !strings.Contains(row, ",'=1,") || !strings.HasSuffix(row, ",'@bob,' =name,'-2+3 x") {
-		t.Error(row)
-	}
-}
-
 func TestExportToAFullDisk(t *testing.T) {
 	directory, _, _ := recorded(t)
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
@@ -201,9 +186,6 @@ func TestOnceOfTheRecordedPast(t *testing.T) {
 	want, _ := live.At(at)
 	if len(got.Rows) == 0 || len(got.Rows) != len(want.Rows) || got.Rows[0].Used != want.Rows[0].Used {
 		t.Errorf("%d rows, want %d", len(got.Rows), len(want.Rows))
-	}
-	if first, err := (&replayFlags{event: "started"}).begin(r, where); err != nil || !first.Past {
-		t.Errorf("replay of an event: %v", err)
 	}
 }
 
@@ -262,49 +244,6 @@ func TestMetricsAreFoundByName(t *testing.T) {
 	}
 	if got := metric.Named("none"); got != metric.Count {
 		t.Errorf("none is %v", got)
-	}
-}
-
-func TestReplayOfASavedSnapshot(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
-	_, noon, live := recorded(t)
-	then, ok := live.At(noon.Add(time.Minute))
-	if !ok {
-		t.Fatal("no moment")
-	}
-	dir := t.TempDir()
-	path, err := saveSnapshot(dir, then)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &command.Program{}
-	history, first, err := openReplay(p, []string{path}, replayFlags{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !first.Past || !first.Simulated || !first.Time.Equal(then.Time) || len(first.Rows) != len(then.Rows) || first.GPUs[0].Memory.Used.Or(0) != then.GPUs[0].Memory.Used.Or(0) {
-		t.Errorf("%+v", first)
-	}
-	if oldest, newest := history.Span(); !oldest.Equal(newest) {
-		t.Errorf("%v to %v", oldest, newest)
-	}
-	for name, tc := range map[string]struct{ content, want string }{
-		"cut.json":   {`{"schema": "vramscope/1", "gpus": [`, "not a snapshot: unexpected EOF"},
-		"other.json": {`{"schema": "vramscope.flush/1"}`, "not a snapshot of vramscope/1"},
-		"list.json":  {`[]`, "not a snapshot"},
-	} {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(tc.content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if _, _, err := openReplay(p, []string{path}, replayFlags{}); err == nil || !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("%s: %v, want %q", name, err, tc.want)
-		}
-	}
-	if _, _, err := openReplay(p, []string{filepath.Join(dir, "none.json")}, replayFlags{}); err == nil || !strings.Contains(err.Error(), "no such file") {
-		t.Error(err)
 	}
 }
 

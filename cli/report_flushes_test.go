@@ -69,12 +69,3 @@ func TestReportHasTheFlushesOfCommands(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 }
-
-// Processes are summed by five minutes, which the recording's first minute is in.
-func TestReportBeginsWithTheFirstFiveMinutes(t *testing.T) {
-	oldest := time.Date(2026, 11, 20, 12, 3, 27, 0, time.UTC)
-	shown, err := (&reportFlags{}).period(oldest, oldest.Add(time.Hour))
-	if err != nil || !shown.from.Equal(oldest.Truncate(5*time.Minute)) {
-		t.Errorf("it begins at %v, %v", shown.from, err)
-	}
-}

@@ -4,7 +4,6 @@ package cli
 
 import (
 	"context"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"vramscope/cli/command"
 	"vramscope/daemon/socket"
 	"vramscope/sampler/snapshot"
 )
@@ -64,24 +62,6 @@ func TestRunSaysWhetherThereIsARescue(t *testing.T) {
 				t.Errorf("it says %q, want %q", got, c.says)
 			}
 		})
-	}
-}
-
-// TestRunIsNotHeldUpByADaemon that does not answer.
-func TestRunIsNotHeldUpByADaemon(t *testing.T) {
-	directory := t.TempDir()
-	listener, err := net.Listen("unix", filepath.Join(directory, socket.Name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = listener.Close() }() // nothing was accepted
-	p := &command.Program{DaemonPlaces: []socket.Place{{Directory: directory, Owner: uint32(os.Geteuid())}}}
-	began := time.Now()
-	if who, err := rescuer(p); err == nil || !strings.Contains(err.Error(), "timeout") {
-		t.Errorf("%q, %v", who, err)
-	}
-	if took := time.Since(began); took > waitLimit/2 {
-		t.Errorf("it took %s", took)
 	}
 }
 

@@ -132,7 +132,7 @@ func TestRunFailsAsAShellDoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for command, want := range map[string]int{
-		"plain": exitNotRunnable, "./plain": exitNotRunnable, directory: exitNotRunnable, "nosuch": exitNotFound, "./nosuch": exitNotFound, "''": exitNotFound,
+		"plain": 126, "./plain": 126, directory: 126, "nosuch": 127, "./nosuch": 127, "''": 127,
 	} {
 		code := func(with string) int {
 			cmd := script([]string{"HOME=" + t.TempDir(), "PATH=" + directory + ":" + os.Getenv("PATH")}, "exec "+with+command)

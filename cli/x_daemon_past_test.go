@@ -74,40 +74,7 @@ func TestDaemonsPastBeginsWithItsRecording(t *testing.T) {
 	if _, ok := nothing.At(began.Add(time.Minute)); ok || len(nothing.Events(3)) > 3 {
 		t.Error("there is a past without a recording")
 	}
-	old, err := recording.Open(directory)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = old.Close() }() // nothing was written
-	if !goesOn(old, at.Add(time.Second)) || goesOn(old, at.Add(time.Hour)) {
-		t.Error("a recording goes on for two minutes after its last sample")
-	}
-	// One's own recording has ended, and a daemon goes on.
-	theirs := later{again.History(), seam.Add(30 * time.Second)}
-	if oldest, newest := pastOf(old, theirs).Span(); !oldest.Equal(began.Add(time.Second)) || !newest.Equal(at) {
-		t.Errorf("with a daemon from %s to %s, want %s to %s", oldest, newest, began, at)
-	}
-	if got := pastOf(old, later{}); got != snapshot.History(old) {
-		t.Errorf("%T where no daemon answers", got)
-	}
-	if got := pastOf(nil, theirs); got != snapshot.History(theirs) {
-		t.Errorf("%T without a recording of one's own", got)
-	}
 	if _, ok := past.At(began.Add(-time.Minute)); ok {
 		t.Error("a moment before the recording")
 	}
-}
-
-// later is a history that begins later; without one it has nothing.
-type later struct {
-	snapshot.History
-	from time.Time
-}
-
-func (l later) Span() (oldest, newest time.Time) {
-	if l.History == nil {
-		return oldest, newest
-	}
-	_, newest = l.History.Span()
-	return l.from, newest
 }
