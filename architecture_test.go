@@ -2,8 +2,10 @@ package main
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -33,6 +35,30 @@ func TestArchitectureShowsEveryImport(t *testing.T) {
 	}
 	if err := os.WriteFile(path, []byte(before+begin+want+end+after), 0o644); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestNoFolderIsTooLarge: nobody finds his way in a folder of more files. What belongs
+// together becomes a room of its own.
+func TestNoFolderIsTooLarge(t *testing.T) {
+	const limit = 35
+	files := map[string]int{}
+	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
+		if entry != nil && entry.IsDir() && (entry.Name() == "testdata" || entry.Name() == ".git") {
+			return fs.SkipDir
+		}
+		if strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") {
+			files[filepath.Dir(path)]++
+		}
+		return err
+	})
+	if err != nil || len(files) < 50 {
+		t.Fatalf("%d folders, %v", len(files), err)
+	}
+	for folder, n := range files {
+		if n > limit {
+			t.Errorf("%s has %d files, more than %d", folder, n, limit)
+		}
 	}
 }
 

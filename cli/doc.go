@@ -1,20 +1,31 @@
-// Package cli is the command line: one file per command, the exit codes, and the
-// only place where the layers are wired together.
+// Package cli is the command line: the root, the list of commands, help, completion
+// and the man page. Each command is in a room below, named for what it is about:
+//
+//	monitor/   the live screen
+//	present/   this box now: once, stream, headroom, advise, doctor
+//	past/      recordings: replay, export, report, why, backtest
+//	actions/   on one process: flush, attach, snapshot
+//	launch/    programs with a probe: run, env
+//	service/   daemon
+//	guarding/  guard check, log, replay
+//	boxes/     fleet, fleet once, fleet headroom
+//	trial/     demo, demo rescue, probe
+//
+// and stands on what all share:
 //
 //	config: defaults ← configuration file ← flags ─→ settings
 //	settings ─→ sources (driver or simulator, /proc, probes) ─→ sampler ─┬→ ui           vramscope
 //	                                                                     ├→ table, JSON  vramscope once
 //	                                                                     └→ actions      vramscope flush, attach
 //
-// Errors are written as "vramscope: …" on standard error, with what to do next;
-// root.go lists the exit codes, and the commands.
+//	command/   streams, settings, flags, failures, exit codes
+//	sources/   opens what is read: driver, probes, daemons, a simulated box, recordings
+//	restart/   replaces the process after an upgrade of the driver
+//	config/    the settings and the configuration file
+//	doctor/    what vramscope doctor examines
+//	gather/    what commands read out of recordings and the audit log
+//	render/    what commands print: tables, CSV, documents
 //
-//	command/ what every command needs: streams, settings, flags, failures
-//	config/  the settings and the configuration file
-//	doctor/  what vramscope doctor examines
-//	gather/  what commands read out of recordings and the audit log
-//	launch/  how a command gets its probe (run, env)
-//	render/  what commands print: tables, CSV, documents
-//	restart/ replaces the process after an upgrade of the driver
-//	sources/ opens what is read: driver, probes, daemons, a simulated box, recordings
+// Errors are written as "vramscope: …" on standard error, with what to do next.
+// Start with root.go.
 package cli

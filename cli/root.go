@@ -11,7 +11,16 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"vramscope/cli/actions"
+	"vramscope/cli/boxes"
 	"vramscope/cli/command"
+	"vramscope/cli/guarding"
+	"vramscope/cli/launch"
+	"vramscope/cli/monitor"
+	"vramscope/cli/past"
+	"vramscope/cli/present"
+	"vramscope/cli/service"
+	"vramscope/cli/trial"
 	"vramscope/internal/text"
 )
 
@@ -51,7 +60,7 @@ prints one table, as vramscope once does, and ends.`,
 				_, err := fmt.Fprintln(cmd.OutOrStdout(), "vramscope", command.VersionLine())
 				return err
 			}
-			return liveMonitor(cmd.Context(), p)
+			return monitor.Run(cmd.Context(), p)
 		},
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
@@ -107,14 +116,14 @@ func commands(p *command.Program) []*cobra.Command {
 	if len(p.Arguments) > 0 {
 		switch p.Arguments[0] {
 		case "run":
-			return []*cobra.Command{runCommand(p)}
+			return []*cobra.Command{launch.Run(p)}
 		case "once":
-			return []*cobra.Command{onceCommand(p)}
+			return []*cobra.Command{present.Once(p)}
 		}
 	}
 	return []*cobra.Command{
-		onceCommand(p), streamCommand(p), headroomCommand(p), adviseCommand(p), whyCommand(p), flushCommand(p), attachCommand(p), snapshotCommand(p), runCommand(p), envCommand(p), probeCommand(p),
-		daemonCommand(p), replayCommand(p), exportCommand(p), backtestCommand(p), reportCommand(p), guardCommand(p), fleetCommand(p), demoCommand(p), doctorCommand(p), configCommand(p),
+		present.Once(p), present.Stream(p), present.Headroom(p), present.Advise(p), past.Why(p), actions.Flush(p), actions.Attach(p), actions.Snapshot(p), launch.Run(p), launch.Env(p), trial.Probe(p),
+		service.Command(p), past.Replay(p), past.Export(p), past.Backtest(p), past.Report(p), guarding.Command(p), boxes.Command(p), trial.Demo(p), present.Doctor(p), configCommand(p),
 		completionCommand(p), manCommand(p),
 	}
 }

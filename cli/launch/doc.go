@@ -4,6 +4,6 @@
 //	Inspect(path) ─→ Command ─┬ Python  PYTHONPATH, behind which is the probe's sitecustomize
 //	                          └ native  LD_PRELOAD, if nothing is in the way
 //
-// Start with Inspect. It changes no environment of its own: cli executes the
-// command.
+// The commands are in run.go and env.go; Inspect decides. Only the command that is
+// executed gets the environment.
 package launch

@@ -1,0 +1,9 @@
+// Package actions has the commands that do something to one process: flush and
+// attach, which ask first, and snapshot, which has a process write where its
+// memory lies. What is done, refused and logged is in action.
+//
+//	PID ─→ Set, Table ─→ refusal, question ─→ action/flush, action/attach ─→ text, JSON
+//
+// Start with flush.go; ask.go has the questions, draft.go the file that appears
+// only when it is complete.
+package actions

@@ -1,0 +1,101 @@
+package actions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"vramscope/cli/command"
+	"vramscope/internal/text"
+)
+
+// draft is a file that gets its name only when it is complete.
+type draft struct {
+	file   *os.File
+	target string // "-": standard output
+	force  bool   // it may replace a file
+}
+
+// newDraft makes a private file beside the target. It refuses one that it could not replace.
+func newDraft(target string, force bool) (*draft, error) {
+	d := &draft{target: target, force: force}
+	directory := filepath.Dir(target)
+	if target == "-" {
+		directory = "" // a temporary one; a pipe cannot be written by a probe
+	} else if err := d.free(); err != nil {
+		return nil, err
+	}
+	file, err := os.CreateTemp(directory, ".vramscope-snapshot-*")
+	if err != nil {
+		return nil, cannotWrite(target, err)
+	}
+	d.file = file
+	return d, nil
+}
+
+func (d *draft) free() error {
+	info, err := os.Lstat(d.target)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return cannotWrite(d.target, err)
+	case info.IsDir():
+		return command.Usage("%s is a directory: name a file in it", text.Clean(d.target))
+	case !info.Mode().IsRegular() && info.Mode()&fs.ModeSymlink == 0:
+		return command.Usage("%s is not a regular file", text.Clean(d.target))
+	case !d.force:
+		f := command.Usage("%s exists already", text.Clean(d.target))
+		f.Next = []string{"  --force   replaces it"}
+		return f
+	}
+	return nil
+}
+
+// finish names the file, or copies it to standard output. It replaces no newer file.
+func (d *draft) finish(ctx context.Context, stdout io.Writer) error {
+	if d.target == "-" {
+		_, err := d.file.Seek(0, io.SeekStart)
+		if err == nil {
+			_, err = io.Copy(stdout, d.file)
+		}
+		if err != nil {
+			return cannotWrite("standard output", err)
+		}
+		return nil
+	}
+	// A full disk may be noticed only here.
+	if err := d.file.Sync(); err != nil {
+		return cannotWrite(d.target, err)
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if !d.force {
+		if err := os.Link(d.file.Name(), d.target); err == nil {
+			return nil
+		}
+		if refused := d.free(); refused != nil {
+			return refused
+		}
+		// A file system without links.
+	}
+	if err := os.Rename(d.file.Name(), d.target); err != nil {
+		return cannotWrite(d.target, err)
+	}
+	return nil
+}
+
+// discard removes what is left of the draft: all of it, or a second name.
+func (d *draft) discard() {
+	_ = d.file.Close()           // it was synced, or is of no use
+	_ = os.Remove(d.file.Name()) // it may have been renamed
+}
+
+func cannotWrite(target string, err error) error {
+	return fmt.Errorf("cannot write %s: %w", text.Clean(target), command.WithoutPath(err))
+}

@@ -1,0 +1,204 @@
+package actions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"vramscope/action"
+	"vramscope/action/flush"
+	"vramscope/cli/command"
+	"vramscope/cli/config"
+	"vramscope/cli/render"
+	"vramscope/cli/sources"
+	"vramscope/internal/process"
+	"vramscope/internal/text"
+	"vramscope/probe"
+	"vramscope/sampler"
+	"vramscope/sampler/snapshot"
+)
+
+type flushFlags struct {
+	level  string
+	dryRun bool
+	yes    bool
+	format string
+}
+
+// Flush is the command flush.
+func Flush(p *command.Program) *cobra.Command {
+	f := flushFlags{}
+	cmd := &cobra.Command{
+		Use:         "flush PID",
+		Annotations: command.WithoutScreen,
+		Short:       "have a process free its cached GPU memory",
+		Long: `Asks the probe in a process to free memory that its allocators have cached, and
+reports what was freed, by the probe and by the driver's figure before and
+after. The process continues; its next allocations go to the driver, which takes
+a moment.
+
+  gradual     what is cached; in steps, if the allocator can free a part
+  selective   also the caches that the program has registered as evictable
+  urgent      also whatever else can be collected, on all its GPUs
+
+It asks first, unless --yes is given. Ctrl-C stops a gradual flush after the
+current step.
+
+Each flush is logged in $XDG_STATE_HOME/vramscope/audit.log (root's: in
+/var/lib/vramscope), before and after.
+
+The exit code is 0 if memory was freed, or there was none to free; 1 if there
+was some and none was freed, or the driver's figure did not fall as the probe
+says; 3 if the process was not flushed: it has no probe, is another user's, has
+ended, refuses, or you said no.`,
+		Example: `  vramscope flush 2963112 --dry-run
+  vramscope flush 2963112 --level gradual --yes
+  vramscope flush 2963112 --yes --format json | jq .flush.freed_bytes`,
+		Args: command.OnePID("  vramscope once     lists them; FLUSH is what a flush of each would free"),
+		RunE: command.WithPID(func(ctx context.Context, pid int) error { return runFlush(ctx, p, pid, f) }),
+	}
+	flags := cmd.Flags()
+	command.ChoiceFlag(cmd, &f.level, "level", "", string(probe.Gradual), string(probe.Selective), string(probe.Urgent))
+	flags.BoolVarP(&f.dryRun, "dry-run", "n", false, "say what would happen, and do nothing")
+	flags.BoolVarP(&f.yes, "yes", "y", false, "do not ask")
+	command.ChoiceFlag(cmd, &f.format, "format", "f", "text", "json")
+	return cmd
+}
+
+func runFlush(ctx context.Context, p *command.Program, pid int, f flushFlags) error {
+	s, err := p.Settings()
+	if err != nil {
+		return err
+	}
+	if s.ReadOnly {
+		return command.Usage("read-only is set, and a flush changes something: leave out --read-only, or read_only in the configuration")
+	}
+	if !f.dryRun && !f.yes && !canAsk(p) {
+		return cannotAsk("flush", pid, "says what would happen")
+	}
+	src, err := sources.Open(p, &s, 0)
+	if err != nil {
+		return err
+	}
+	src.LookOnce()
+	_, end := src.ListenFor(ctx)
+	defer end()
+	sampling := sampler.New(src.Options)
+	sample := func(ctx context.Context) *snapshot.Snapshot { return src.Look(ctx, sampling) }
+	return flushProcess(ctx, p, src, &s, sample, pid, f)
+}
+
+func flushProcess(ctx context.Context, p *command.Program, src *sources.Set, s *config.Settings,
+	sample func(context.Context) *snapshot.Snapshot, pid int, f flushFlags) error {
+	before := sample(ctx)
+	target := flushTarget(before, pid)
+	if target == nil {
+		err := notThere(before, src, pid)
+		if f.dryRun {
+			return err
+		}
+		return logRefusal(src.Log, src.Table, "flush", pid, err)
+	}
+	request := flush.Request{
+		Process: target.ID.Process, Level: flush.Level(f.level), DryRun: f.dryRun, Origin: action.Command("flush"),
+	}
+	if len(s.GPUs) > 0 {
+		for _, row := range action.Rows(before, request.Process) {
+			request.Devices = append(request.Devices, before.DeviceUUID(row.ID))
+		}
+	}
+	if !f.dryRun && !f.yes && flush.Refusal(before, request) == nil {
+		if err := confirm(p, render.FlushQuestion(before, target, request, render.SignsFor(p.ASCII(s)))); err != nil {
+			return err
+		}
+	}
+	// The first Ctrl-C ends the steps; the second is not caught.
+	steps, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	context.AfterFunc(steps, stop)
+	defer stop()
+	result, err := src.Flusher(sample).Run(steps, request)
+	if err != nil {
+		return flushFailure(err, target, src)
+	}
+	doc, text := render.Flush(before, target, &result, render.SignsFor(p.ASCII(s)))
+	if err := p.PrintAs(f.format, doc, text); err != nil {
+		return err
+	}
+	if !result.Done() { // it failed or was stopped, or the driver's figure contradicts the probe
+		return &command.Silent{Code: command.ExitFailure}
+	}
+	return nil
+}
+
+// flushTarget is a row of the process, if possible one that can be flushed.
+func flushTarget(snap *snapshot.Snapshot, pid int) *snapshot.Process {
+	var target *snapshot.Process
+	for i := range snap.Rows {
+		row := &snap.Rows[i]
+		if row.ID.Process.PID == pid && (target == nil || row.FlushRefusal(snap.Host.User) == "") {
+			target = row
+		}
+	}
+	return target
+}
+
+// probeAdvice is what is known of the probe of a process that cannot be flushed.
+func probeAdvice(target *snapshot.Process, src *sources.Set) (advice []string) {
+	pid := target.ID.Process.PID
+	if src.Probes != nil {
+		for _, problem := range src.Probes.Problems() {
+			if problem.PID == pid || strings.Contains(problem.Path, "/"+strconv.Itoa(pid)+"-") {
+				advice = append(advice, "  its probe          "+text.Clean(problem.Err.Error()))
+			}
+		}
+	}
+	if target.Probe == nil {
+		attach := fmt.Sprintf("vramscope attach %d --dry-run", pid)
+		advice = append(advice, "  "+attach+"   says whether it can get one",
+			fmt.Sprintf("  %-*s   lists all; FLUSH is what a flush of each would free", len(attach), "vramscope once"))
+	}
+	return advice
+}
+
+// notThere says why a pid is on no GPU.
+func notThere(snap *snapshot.Snapshot, src *sources.Set, pid int) error {
+	if src.Table != nil {
+		id, err := src.Table.Identify(pid)
+		if err != nil {
+			return command.Refused(err, "there is no process %d in this /proc", pid)
+		}
+		if !src.Table.Alive(id) {
+			return command.Refused(nil, "PID %d has ended", pid)
+		}
+	}
+	if err := src.Unusable(snap); err != nil {
+		return err
+	}
+	if len(src.Options.Only) > 0 {
+		return command.Refused(nil, "PID %d is not on GPU %s", pid, text.Clean(strings.Join(src.Options.Only, ", ")))
+	}
+	return command.Refused(nil, "PID %d is on no GPU", pid)
+}
+
+func flushFailure(err error, target *snapshot.Process, src *sources.Set) error {
+	var refusal *process.Refusal
+	var answer *probe.Error
+	switch {
+	case errors.As(err, &refusal):
+		f := command.Refused(err, "%s", text.Clean(refusal.Reason))
+		f.Next = probeAdvice(target, src)
+		return f
+	case errors.As(err, &answer) && !errors.Is(err, probe.ErrBroken):
+		return command.Refused(err, "its probe answers %s: %s", text.Clean(string(answer.Code)), text.Clean(answer.Message))
+	case errors.Is(err, probe.ErrNoProbe):
+		return command.Refused(err, "%s", text.Clean(err.Error()))
+	default:
+		return &command.Failure{Code: command.ExitFailure, Err: err, Message: text.Clean(err.Error())}
+	}
+}

@@ -1,0 +1,250 @@
+package actions
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"vramscope/action"
+	"vramscope/cli/command"
+	"vramscope/cli/config"
+	"vramscope/cli/sources"
+	"vramscope/internal/process"
+	"vramscope/internal/quantity"
+	"vramscope/internal/text"
+	"vramscope/probe"
+)
+
+type snapshotFlags struct {
+	output string
+	format string
+	force  bool
+}
+
+// Snapshot is the command snapshot.
+func Snapshot(p *command.Program) *cobra.Command {
+	f := snapshotFlags{}
+	cmd := &cobra.Command{
+		Use:         "snapshot PID -o FILE",
+		Annotations: command.WithoutScreen,
+		Short:       "save where a PyTorch process's memory lies",
+		Long: `Has the probe in a process write a snapshot of PyTorch's allocator into a file:
+every segment that it has from the driver, and every block in it. The program
+stands still while PyTorch puts the snapshot together: some microseconds a
+block, longer if it records its history.
+
+  pytorch    PyTorch's own pickle, as torch.cuda.memory._dump_snapshot writes
+             it. https://pytorch.org/memory_viz shows it in a browser
+  segments   the map that the key v shows: JSON, ` + probe.SegmentsSchema + `,
+             described in docs/protocol.md
+
+If the program records its history (torch.cuda.memory._record_memory_history),
+PyTorch's pickle has that as well.
+
+The file is readable by you alone (0600) and appears only once it is complete.
+An existing file is not replaced, unless --force is given.`,
+		Example: `  vramscope snapshot 2963112 -o carol.pickle
+  vramscope snapshot 2963112 --format segments -o - | jq '.devices[].segments | length'`,
+		Args: command.OnePID("  vramscope once     lists them"),
+		RunE: command.WithPID(func(ctx context.Context, pid int) error { return runSnapshot(ctx, p, pid, f) }),
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&f.output, "output", "o", "", "where to write it; - is standard output")
+	command.ChoiceFlag(cmd, &f.format, "format", "f", string(probe.PyTorchFormat), string(probe.SegmentsFormat))
+	flags.BoolVar(&f.force, "force", false, "replace an existing file")
+	command.NameValues(cmd, map[string]string{"output": "FILE"})
+	return cmd
+}
+
+// check refuses flags that do not go together.
+func (f *snapshotFlags) check(p *command.Program, s *config.Settings) error {
+	switch {
+	case f.output == "":
+		return &command.Failure{Code: command.ExitUsage, Message: "snapshot needs a file to write to", Next: []string{"  vramscope snapshot PID -o FILE"}}
+	case f.output == "-" && f.format == string(probe.PyTorchFormat) && command.IsTerminal(p.Stdout):
+		return command.Usage("a pickle cannot be shown in a terminal: name a file with -o FILE")
+	case len(s.GPUs) > 0:
+		return command.Usage("--gpu: a snapshot covers all GPUs that the process uses: leave it out")
+	}
+	return nil
+}
+
+func runSnapshot(ctx context.Context, p *command.Program, pid int, f snapshotFlags) error {
+	s, err := p.Settings()
+	if err != nil {
+		return err
+	}
+	if err := f.check(p, &s); err != nil {
+		return err
+	}
+	src, err := sources.Open(p, &s, 0)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	out, err := newDraft(f.output, f.force)
+	if err != nil {
+		return err
+	}
+	defer out.discard()
+	err = takeSnapshot(ctx, p, src, pid, f, out)
+	if err != nil && ctx.Err() != nil {
+		return &command.Failure{Code: command.ExitFailure, Err: ctx.Err(), Message: "interrupted: no snapshot was written"}
+	}
+	return err
+}
+
+func takeSnapshot(ctx context.Context, p *command.Program, src *sources.Set, pid int, f snapshotFlags, out *draft) error {
+	written, err := snapshotInto(ctx, src, pid, probe.SnapshotFormat(f.format), out)
+	if err != nil {
+		return snapshotFailure(p, err, pid)
+	}
+	if err := out.finish(ctx, command.Writer(p.Print)); err != nil {
+		return err
+	}
+	var b strings.Builder
+	name := f.output
+	if name == "-" {
+		name = "stdout"
+	}
+	fmt.Fprintf(&b, "wrote %s to %s (PID %d", quantity.Bytes(written.Bytes), text.Clean(name), pid)
+	if runtime := strings.TrimSpace(written.runtime.Name + " " + written.runtime.Version); runtime != "" {
+		b.WriteString(", " + text.Clean(runtime))
+	}
+	b.WriteString(")\n")
+	for _, note := range written.Notes {
+		b.WriteString("note: " + text.Clean(note) + "\n")
+	}
+	if f.format == string(probe.PyTorchFormat) {
+		b.WriteString("open it at https://pytorch.org/memory_viz\n")
+		if written.foreign {
+			b.WriteString("note: it comes from another user's program: open it there, and do not unpickle it as root\n")
+		}
+	}
+	if f.output == "-" {
+		_, err = p.Stderr.WriteString(b.String())
+		return err
+	}
+	return p.Print([]byte(b.String()))
+}
+
+// writtenSnapshot is what was written, and by whom.
+type writtenSnapshot struct {
+	probe.SnapshotResult
+	runtime probe.Runtime
+	foreign bool // the process is another user's
+}
+
+// snapshotInto has a process write a snapshot into the draft.
+func snapshotInto(ctx context.Context, src *sources.Set, pid int, format probe.SnapshotFormat, out *draft) (writtenSnapshot, error) {
+	if src.Table == nil {
+		return simulatedSnapshot(ctx, src, pid, format, out)
+	}
+	id, err := src.Table.Identify(pid)
+	if err != nil {
+		return writtenSnapshot{}, &process.Refusal{Reason: fmt.Sprintf("there is no process %d in this /proc", pid)}
+	}
+	client, err := probe.NewFinder(src.Table).OpenProcess(id)
+	if err != nil {
+		return writtenSnapshot{}, err
+	}
+	defer func() { _ = client.Close() }() // the answer is complete
+	hello, err := client.Hello(ctx)
+	if errors.Is(err, probe.ErrLate) {
+		return writtenSnapshot{}, &process.Refusal{Reason: fmt.Sprintf("the probe of PID %d does not answer: a stopped process cannot", pid)}
+	}
+	if err != nil {
+		return writtenSnapshot{}, err
+	}
+	written := writtenSnapshot{foreign: client.Foreign()}
+	if len(hello.Runtimes) > 0 {
+		written.runtime = hello.Runtimes[0]
+	}
+	if format == probe.SegmentsFormat {
+		begun := time.Now()
+		found, err := client.Segments(ctx)
+		if err != nil {
+			return written, tooOld(err, &hello)
+		}
+		err = written.writeMap(&found, time.Since(begun), out)
+		return written, err
+	}
+	written.SnapshotResult, err = client.Snapshot(ctx, probe.SnapshotRequest{Format: format}, out.file)
+	return written, tooOld(err, &hello)
+}
+
+func simulatedSnapshot(ctx context.Context, src *sources.Set, pid int, format probe.SnapshotFormat, out *draft) (writtenSnapshot, error) {
+	for _, a := range src.Options.Probes.Answers() {
+		if a.Process.PID != pid {
+			continue
+		}
+		if format != probe.SegmentsFormat {
+			return writtenSnapshot{}, &probe.Error{Code: probe.Unsupported,
+				Message: "a simulated process has no PyTorch that could write one; --format segments"}
+		}
+		written := writtenSnapshot{runtime: a.Hello.Runtimes[0]}
+		found, err := src.Segments(ctx, a.Process)
+		if err != nil {
+			return written, err
+		}
+		err = written.writeMap(&found, 0, out)
+		return written, err
+	}
+	return writtenSnapshot{}, fmt.Errorf("PID %d: %w", pid, probe.ErrNoProbe)
+}
+
+// writeMap writes a map that has been read and checked.
+func (w *writtenSnapshot) writeMap(found *probe.Segments, took time.Duration, out *draft) error {
+	content, err := json.Marshal(found)
+	if err != nil {
+		return fmt.Errorf("encode the map: %w", err)
+	}
+	content = append(text.EscapeJSON(content), '\n')
+	w.Format, w.Bytes, w.Milliseconds = probe.SegmentsSchema, int64(len(content)), float64(took)/float64(time.Millisecond)
+	if _, err := out.file.Write(content); err != nil {
+		return cannotWrite(out.target, err)
+	}
+	return nil
+}
+
+// tooOld recognises a probe from before snapshots: it does not report what started it.
+func tooOld(err error, hello *probe.Hello) error {
+	var answer *probe.Error
+	if errors.As(err, &answer) && answer.Code == probe.Unsupported && hello.StartedBy == "" && len(hello.Runtimes) > 0 && hello.Runtimes[0].Name == "PyTorch" {
+		return &process.Refusal{Reason: "its probe is older than this vramscope and writes no snapshots; restart the program"}
+	}
+	return err
+}
+
+func snapshotFailure(p *command.Program, err error, pid int) error {
+	_, worded := errors.AsType[*command.Failure](err)
+	_, refusal := errors.AsType[*process.Refusal](err)
+	answer, answered := errors.AsType[*probe.Error](err)
+	answered = answered && !errors.Is(err, probe.ErrBroken)
+	switch {
+	case worded:
+		return err
+	case refusal, answered && answer.Code != probe.Internal:
+		return command.Refused(err, "%s", text.Clean(action.Reason(err)))
+	case answered:
+		return &command.Failure{Code: command.ExitFailure, Err: err, Message: "its probe could not write it: " + text.Clean(answer.Message)}
+	case errors.Is(err, probe.ErrNoProbe):
+		f := command.Refused(err, "PID %d has no probe to write the snapshot", pid)
+		f.Next = []string{
+			"  vramscope run -- CMD…    starts a program with one",
+			"  vramscope attach PID     puts one into a running Python program",
+		}
+		return f
+	case errors.Is(err, probe.ErrLate):
+		return &command.Failure{Code: command.ExitFailure, Err: err, Message: text.Clean(err.Error()) + ": is the process stopped?"}
+	}
+	return &command.Failure{Code: command.ExitFailure, Err: err, Message: text.Clean(err.Error())}
+}

@@ -1,0 +1,263 @@
+package boxes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"vramscope/cli/command"
+	"vramscope/cli/config"
+	"vramscope/cli/monitor"
+	"vramscope/fleet"
+	fleetscreen "vramscope/fleet/screen"
+	"vramscope/internal/panics"
+	"vramscope/sampler/snapshot"
+	"vramscope/ui"
+	"vramscope/ui/terminal"
+)
+
+// fleetFlags say where a fleet's figures come from, and which are wanted.
+type fleetFlags struct {
+	prometheus string
+	httpConfig string
+	ssh        hostList
+	filter     string
+	boxes      bool
+	simulated  bool // the boxes of demo fleet
+	view       string
+}
+
+// hostList is the value of --ssh; given twice, the lists are joined.
+type hostList []string
+
+// Set implements pflag.Value.
+func (h *hostList) Set(value string) error {
+	for name := range strings.SplitSeq(value, ",") {
+		host, err := fleet.Destination(strings.TrimSpace(name))
+		if err != nil {
+			return err
+		}
+		*h = append(*h, host)
+	}
+	return nil
+}
+
+// String implements pflag.Value: help shows no default.
+func (h *hostList) String() string { return "" }
+
+// Type implements pflag.Value: it stands for the value in help.
+func (h *hostList) Type() string { return "HOST[,HOST]" }
+
+// Command is the command fleet.
+func Command(p *command.Program) *cobra.Command {
+	var f fleetFlags
+	cmd := &cobra.Command{
+		Use:         "fleet --prometheus URL | --ssh HOST[,HOST]",
+		Annotations: map[string]string{command.Takes: "ascii config read-only theme"}, // it reads no GPU of this box
+		Short:       "many boxes at once, from Prometheus or over ssh",
+		Long: `Shows the GPUs of many boxes, worst first: out of memory, full soon, lost (also
+boxes that do not answer), idle while they hold memory, other alerts, then the
+fullest. Tab goes on to boxes, GPUs, users and jobs; a user or a job has what
+its own processes have. Enter opens a box on the monitor's screen, with its
+processes and its past; o runs ssh -t BOX vramscope.
+
+--prometheus reads an engine that scrapes vramscope daemon --serve,
+dcgm-exporter or nvidia_gpu_exporter: any that speaks Prometheus' HTTP API.
+--http-config is a file in Prometheus' own form: basic_auth, authorization,
+tls_config, proxy_url.
+
+--ssh runs vramscope stream on each HOST with your own ssh and its configuration
+(BatchMode: it asks for no password).
+
+A filter is words, all of which must match: a part of a host, user or job, or
+host=, user=, job= with one, or state= with down, lost, alert, full or idle.
+docs/fleet.md has the rest.`,
+		Example: `  vramscope fleet --prometheus http://prometheus:9090
+  vramscope fleet --ssh h100-01,h100-02,alice@h100-03
+  vramscope fleet --prometheus https://prometheus --http-config client.yml
+  vramscope fleet once --prometheus http://prometheus:9090 --filter user=alice
+  vramscope fleet headroom --prometheus http://prometheus:9090 --need 40GiB --count 8`,
+		Args: command.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runFleet(cmd.Context(), p, &f) },
+	}
+	flags := cmd.PersistentFlags()
+	flags.StringVar(&f.prometheus, "prometheus", "", "the engine: http://HOST:9090")
+	flags.StringVar(&f.httpConfig, "http-config", "", "how it is reached: a file with basic_auth, tls_config and so on")
+	flags.Var(&f.ssh, "ssh", "boxes to ask over ssh, comma-separated")
+	flags.StringVar(&f.filter, "filter", "", "show only what matches: 'h100- user=alice'")
+	f.addBoxes(cmd)
+	command.NameValues(cmd, map[string]string{"prometheus": "URL", "http-config": "FILE", "filter": "WORDS"})
+	cmd.AddCommand(fleetOnce(p, &f), fleetHeadroom(p, &f))
+	for _, below := range cmd.Commands() {
+		below.Flags().BoolP("help", "h", false, "help for "+below.Name())
+		below.ValidArgsFunction = cobra.NoFileCompletions
+	}
+	return cmd
+}
+
+// addBoxes gives --boxes to a command that writes lines.
+func (f *fleetFlags) addBoxes(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.boxes, "boxes", false, "the same as --view boxes")
+	command.ChoiceFlag(cmd, &f.view, "view", "", "auto", "boxes", "gpus", "users", "jobs")
+}
+
+// source is where the figures come from, and its name. Until end is called ssh runs.
+func (f *fleetFlags) source(ctx context.Context, now func() time.Time) (source fleet.Source, name string, end func(), err error) {
+	running := func(boxes *fleet.SSH) func() {
+		ctx, cancel := context.WithCancel(ctx)
+		var running sync.WaitGroup
+		running.Go(func() { boxes.Run(ctx) })
+		return func() { cancel(); running.Wait() }
+	}
+	switch {
+	case f.simulated:
+		stream := func(ctx context.Context, host string, take func(*snapshot.Snapshot)) error {
+			return simulatedBox(ctx, now, host, take)
+		}
+		boxes := fleet.NewStreams(demoBoxes(), stream, now)
+		return boxes, "simulated boxes", running(boxes), nil
+	case (f.prometheus == "") == (len(f.ssh) == 0):
+		return nil, "", nil, &command.Failure{Code: command.ExitUsage, Message: "fleet needs either --prometheus or --ssh",
+			Next: []string{"  vramscope fleet --prometheus http://prometheus:9090", "  vramscope fleet --ssh h100-01,h100-02"}}
+	case f.prometheus == "" && f.httpConfig != "":
+		return nil, "", nil, command.Usage("--http-config goes with --prometheus")
+	case f.prometheus == "":
+		boxes := fleet.NewSSH(f.ssh, now)
+		return boxes, "ssh", running(boxes), nil
+	}
+	engine, name, err := fleet.NewPrometheus(f.prometheus, f.httpConfig)
+	if err != nil {
+		return nil, "", nil, command.Usage("%v", err)
+	}
+	return engine, name, func() {}, nil
+}
+
+// refresh is the time between two questions: engines scrape every 15 s or less often,
+// boxes send a line a second.
+func (f *fleetFlags) refresh() (lines, open time.Duration) {
+	if f.prometheus == "" {
+		return time.Second, time.Second
+	}
+	return 10 * time.Second, 5 * time.Second
+}
+
+// query is what the flags ask for.
+func (f *fleetFlags) query(lines, fit int) (fleet.Query, error) {
+	filter, err := fleet.ParseFilter(f.filter)
+	if err != nil {
+		return fleet.Query{}, command.Usage("--filter: %v", err)
+	}
+	q := fleet.Query{Lines: lines, Fit: fit, Filter: filter}
+	q.Unit = map[string]fleet.Unit{"boxes": fleet.Boxes, "gpus": fleet.GPUs, "users": fleet.Users, "jobs": fleet.Jobs}[f.view]
+	if f.boxes {
+		if q.Unit != fleet.Fitting && q.Unit != fleet.Boxes {
+			return fleet.Query{}, command.Usage("--boxes is --view boxes: not both it and --view %s", f.view)
+		}
+		q.Unit = fleet.Boxes
+	}
+	if q.Unit.OfProcesses() && filter.ByState() {
+		return fleet.Query{}, command.Usage("--view %s takes no state= in --filter: users and jobs have none", f.view)
+	}
+	return q, nil
+}
+
+func runFleet(ctx context.Context, p *command.Program, f *fleetFlags) error {
+	if !p.HasScreen() {
+		return monitor.InsteadOfScreen(p, runFleetOnce(ctx, p, f, "table", usualFleetLines))
+	}
+	defer p.StayLight()()
+	s, err := p.Settings()
+	if err != nil {
+		return err
+	}
+	q, err := f.query(0, 0) // the screen knows how many lines it has
+	if err != nil {
+		return err
+	}
+	input, err := monitor.Keyboard(p)
+	if err != nil {
+		return err
+	}
+	source, name, end, err := f.source(ctx, p.Now)
+	if err != nil {
+		return err
+	}
+	defer end()
+	every, openEvery := f.refresh()
+	polling := fleet.NewPoller(source, every, p.Now)
+	place, message := fleetscreen.Place{Unit: q.Unit, Filter: q.Filter}, ""
+	for {
+		out, err := fleetscreen.Run(ctx, fleetscreen.Options{
+			Poller: polling, Name: name, Resume: &place, Message: message, Theme: s.Theme, ASCII: s.ASCII, Mouse: s.Mouse,
+			Open: func(ctx context.Context, box string) (*fleet.Opened, error) {
+				return fleet.Open(ctx, source, box, openEvery, p.Now)
+			},
+			Input: input, Output: p.Stdout, Environ: os.Environ(), Now: p.Now,
+		})
+		place, message = out.Place, ""
+		switch {
+		case err != nil:
+			return err
+		case out.Shell != "" && f.simulated:
+			message = out.Shell + " is simulated: there is nothing to log in to"
+		case out.Shell != "":
+			message = shell(ctx, p, input, out.Shell, s.ReadOnly)
+		case out.Open != nil:
+			if back, err := showBox(ctx, p, out.Open, &s, input); err != nil || !back {
+				return err
+			}
+		default:
+			return nil
+		}
+	}
+}
+
+// shell runs the monitor on a box, in this terminal. It returns what to say of that.
+func shell(ctx context.Context, p *command.Program, input *os.File, host string, readOnly bool) string {
+	args := []string{"-t", "--", host, "vramscope"}
+	if readOnly {
+		args = append(args, "--read-only")
+	}
+	cmd := exec.CommandContext(ctx, "ssh", args...)
+	said := &fleet.LastLine{}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = input, p.Stdout, io.MultiWriter(p.Stderr, said) //nolint:forbidigo // it goes to the terminal, and a LastLine is bounded
+	err := terminal.RunChild(cmd)
+	var ended *exec.ExitError
+	switch {
+	case err == nil:
+		return ""
+	case errors.As(err, &ended) && ended.ExitCode() == 127:
+		return "ssh " + host + ": vramscope is not installed there, or not in its PATH"
+	case said.String() != "":
+		return "ssh " + host + ": " + said.String()
+	}
+	return fmt.Sprintf("ssh %s: %v", host, err)
+}
+
+// showBox shows one box on the monitor's screen. It reports whether the user wants to go
+// back.
+func showBox(ctx context.Context, p *command.Program, box *fleet.Opened, s *config.Settings, input *os.File) (back bool, err error) {
+	ctx, fail := context.WithCancelCause(ctx)
+	var running sync.WaitGroup
+	running.Go(func() {
+		defer func() {
+			if caught := panics.Catch(recover()); caught != nil { // the screen must be restored first
+				fail(fmt.Errorf("fleet: panic: %w", caught))
+			}
+		}()
+		box.Run(ctx)
+	})
+	defer func() { fail(nil); running.Wait() }()
+	o := monitor.ScreenOptions(p, s, input)
+	o.Source, o.History, o.ReadOnly, o.Escaped, o.Now = box, box, true, func() { back = true }, box.Now
+	err = ui.Run(ctx, o)
+	return back, err
+}

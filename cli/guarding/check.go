@@ -1,0 +1,245 @@
+package guarding
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"vramscope/cli/command"
+	"vramscope/cli/config"
+	"vramscope/cli/sources"
+	"vramscope/daemon/socket"
+	"vramscope/guard"
+	"vramscope/internal/quantity"
+	"vramscope/internal/text"
+)
+
+// Command is the command guard.
+func Command(p *command.Program) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:         "guard check|log|replay",
+		Annotations: map[string]string{command.Takes: ""},
+		Short:       "free memory by policy: check it, what it did, what it would do",
+		Long: `vramscope daemon frees cached memory by the rules in [guard] of its
+configuration: dry-run, in which it only reports what it would do, or act.
+
+  check    validates a configuration, and explains it in plain words
+  log      what the guard has decided
+  replay   what a policy would have done over a recording`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return command.Usage("guard has check, log and replay, not %q", text.Clean(args[0]))
+			}
+			return nil
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return command.Usage("guard needs one of check, log and replay")
+		},
+	}
+	cmd.AddCommand(guardCheck(p), guardLog(p), guardReplay(p))
+	for _, sub := range cmd.Commands() {
+		sub.Flags().BoolP("help", "h", false, "help for "+sub.Name())
+	}
+	return cmd
+}
+
+func guardCheck(p *command.Program) *cobra.Command {
+	return &cobra.Command{
+		Use:         "check [FILE]",
+		Annotations: map[string]string{command.Takes: "config demo seed"},
+		Short:       "validate a configuration, and explain its guard",
+		Long: `Reads a configuration as the daemon would, and explains its [guard] in plain
+words. Without FILE it is the configuration that is in force. An error names line
+and key, and the exit code is 2.
+
+With --demo it also says what the guard makes of each process of a simulated box;
+where there are no rules, by those of an example.`,
+		Example: `  vramscope guard check
+  vramscope guard check --demo
+  vramscope guard check /etc/xdg/vramscope/config.toml`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return command.Usage("guard check takes one FILE, not %d", len(args))
+			}
+			return nil
+		},
+		ValidArgsFunction: cobra.FixedCompletions([]string{"toml"}, cobra.ShellCompDirectiveFilterFileExt),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				p.Flags.Config = args[0]
+			}
+			s, err := p.Settings()
+			if err != nil {
+				return err
+			}
+			if p.Flags.Demo {
+				return guardDemo(p, s)
+			}
+			if !s.Guard.Guards() && len(s.Guard.Rules) == 0 {
+				none := NoRules(p, "There is no guard: ")
+				return p.Print([]byte(none.Message + "\n" + none.Next[0] + "\n  with mode = \"act\" it answers rescues without a rule (vramscope run --rescue)\n"))
+			}
+			return p.Print([]byte(policyInWords(&s, p.ConfigPath(), cannotAct(p))))
+		},
+	}
+}
+
+// NoRules says, after some words, why there is no guard, and what to do.
+func NoRules(p *command.Program, words string) *command.Failure {
+	path, why := p.ConfigPath(), " has no [[guard.rule]]"
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		why = " does not exist"
+	}
+	f := command.Usage("%s%s%s", words, text.Clean(path), why)
+	f.Next = []string{"  write rules into it, or name another file with --config; docs/guard.md has examples"}
+	return f
+}
+
+// cannotAct is why the daemon's guard cannot act, as the daemon says or, where none
+// answers, as far as that is known without one; "" where it can.
+func cannotAct(p *command.Program) string {
+	ctx, cancel := context.WithTimeout(context.Background(), sources.OnceReading)
+	defer cancel()
+	places := p.DaemonPlaces
+	if places == nil {
+		places = socket.Places(p.Getenv)
+	}
+	client, err := socket.Dial(ctx, places)
+	if err != nil || client.Status().Simulated {
+		if err := p.AuditLog(nil).Check(); err != nil {
+			return "the audit log cannot be written: " + err.Error()
+		}
+		return ""
+	}
+	defer func() { _ = client.Close() }() // it was only asked
+	if g, err := client.Guard(ctx); err == nil {
+		return g.Cannot
+	}
+	return "" // it has no guard, or does not say
+}
+
+// policyInWords explains a policy, and why its guard cannot act, if so.
+func policyInWords(s *config.Settings, path, cannot string) string {
+	var b strings.Builder
+	policy := &s.Guard
+	fmt.Fprintf(&b, "%s\n\n", text.Clean(path))
+	switch {
+	case len(policy.Rules) == 0 && cannot != "":
+		fmt.Fprintf(&b, "The daemon's guard is to answer rescues, and cannot: %s\n", text.Clean(cannot))
+		return b.String()
+	case len(policy.Rules) == 0:
+		fmt.Fprintf(&b, rescuesInWords, text.Plural(policy.MaxPerMinute, "time", "times"))
+		b.WriteString("\n" + importanceInWords(policy.Importance))
+		return b.String()
+	case policy.Mode == guard.Off:
+		b.WriteString("The guard is off. With mode = \"dry-run\" or \"act\":\n")
+	case policy.Mode == guard.DryRun:
+		b.WriteString("The guard reports what it would do, and does nothing (dry-run).\n")
+	case cannot != "":
+		fmt.Fprintf(&b, "The daemon's guard is to act, and cannot: %s\n", text.Clean(cannot))
+	default:
+		b.WriteString("The daemon's guard acts: it flushes, and answers rescues. A monitor only reports what it would do.\n")
+	}
+	fmt.Fprintf(&b, "It looks every %s, and flushes at most %s a minute.\n",
+		quantity.BriefDuration(policy.Every), text.Plural(policy.MaxPerMinute, "time", "times"))
+	for i := range policy.Rules {
+		b.WriteString("\n" + ruleInWords(&policy.Rules[i]))
+	}
+	b.WriteString("\n" + importanceInWords(policy.Importance))
+	return b.String()
+}
+
+// rescuesInWords explains a policy that acts without rules.
+const rescuesInWords = `There is no [[guard.rule]]: whatever is free, the daemon's guard flushes nothing by itself.
+It answers rescues: where an allocation of a program under vramscope run --rescue fails,
+less important processes on that GPU free what they cache, at most %s a minute.
+  gives    your own processes; where root runs the daemon, another user's only if it
+           matches a [[guard.importance]] that does not protect it
+`
+
+func ruleInWords(r *guard.Rule) string {
+	where := "every GPU"
+	if len(r.GPUs) == 1 {
+		where = "GPU " + r.GPUs[0]
+	} else if len(r.GPUs) > 1 {
+		where = "GPUs " + strings.Join(r.GPUs, ", ")
+	}
+	var conditions []string
+	if !r.When.FreeBelow.Zero() {
+		conditions = append(conditions, "less than "+r.When.FreeBelow.String()+" is free")
+	}
+	if r.When.FullWithin > 0 {
+		conditions = append(conditions, "it will be full within "+quantity.BriefDuration(r.When.FullWithin)+" by the forecast's median")
+	}
+	when := strings.Join(conditions, " and ")
+	if r.When.For > 0 {
+		when += ", for " + quantity.BriefDuration(r.When.For) + " without a break"
+	}
+	users := "your own processes only"
+	if r.Users == guard.All {
+		users = "any user's processes, where root runs the daemon; else your own"
+	}
+	var steps []string
+	for i, step := range r.Steps {
+		steps = append(steps, fmt.Sprintf("    %d. %-10s %s", i+1, step, stepsInWords[step]))
+	}
+	return fmt.Sprintf(`%s
+  on       %s
+  when     %s
+  until    %s is free
+  touches  %s
+  steps    each until nothing is left that it frees, or the goal is reached
+%s
+`, text.Clean(r.Name), where, when, r.Goal, users, strings.Join(steps, "\n"))
+}
+
+var stepsInWords = map[guard.Level]string{
+	guard.Gradual:   "caches that should stay free",
+	guard.Selective: "also caches that programs have registered, of known size",
+	guard.Urgent:    "also what the program needs back within ten minutes",
+}
+
+func importanceInWords(entries []guard.Importance) string {
+	s := "The least important goes first. Every process counts 0, or less by its own VRAMSCOPE_IMPORTANCE.\n"
+	if len(entries) == 0 {
+		return s + "Processes of a distributed job are never touched.\n"
+	}
+	s = "The least important goes first. The first entry that matches sets a process's importance;\n" +
+		"its own VRAMSCOPE_IMPORTANCE may only lower it. Others count 0. Whoever an entry may name, but for\n" +
+		"a user, command or job that cannot be read, is not flushed and counts no more than the entry says.\n"
+	distributed := false
+	for i := range entries {
+		e := &entries[i]
+		var conditions []string
+		for _, part := range []struct{ what, pattern string }{{"user", e.User}, {"command", e.Command}, {"job", e.Job}} {
+			if part.pattern != "" {
+				conditions = append(conditions, part.what+" "+text.Clean(part.pattern))
+			}
+		}
+		worth := fmt.Sprintf("%+d", e.Value)
+		if e.Protect {
+			worth = "protected"
+		}
+		if e.Distributed {
+			distributed = true
+			worth += ", also in a distributed job"
+		}
+		s += fmt.Sprintf("  %-10s %s\n", worth, strings.Join(conditions, ", "))
+	}
+	if distributed {
+		return s + "Processes of other distributed jobs are never touched.\n"
+	}
+	return s + "Processes of a distributed job are never touched.\n"
+}
+
+// decisionLine is a decision in a log: "03:12:07 GPU 0  flushed PID …".
+func decisionLine(at time.Time, gpu string, message string) string {
+	return at.Local().Format(time.DateTime) + "  " + gpu + text.Clean(message) + "\n"
+}

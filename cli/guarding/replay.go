@@ -1,0 +1,137 @@
+package guarding
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"vramscope/cli/command"
+	"vramscope/cli/gather"
+	"vramscope/cli/sources"
+	"vramscope/guard"
+	guardreplay "vramscope/guard/replay"
+	"vramscope/internal/text"
+	"vramscope/recording"
+	"vramscope/sampler/snapshot"
+	"vramscope/schema"
+)
+
+type guardReplayFlags struct {
+	from, to, format string
+}
+
+func guardReplay(p *command.Program) *cobra.Command {
+	var f guardReplayFlags
+	cmd := &cobra.Command{
+		Use:         "replay [FILE|DIR]",
+		Annotations: map[string]string{command.Takes: "config demo"},
+		Short:       "what a policy would have done over a recording",
+		Long: `Applies the policy in [guard] of the configuration to a recording, as if it had
+acted: what it would have done, and what would have come of it. A process
+that would have been flushed has from then on the most that it needed since.
+Programs go on as they were recorded: one that ran out of memory still does.
+
+Without FILE or DIR it reads your own recordings. Times are as for export.`,
+		Example: `  vramscope guard replay --from 22:00 --to 06:00
+  vramscope guard replay --config new.toml recordings/2026-11-21.db`,
+		Args:              command.OneRecording,
+		ValidArgsFunction: cobra.FixedCompletions([]string{"db"}, cobra.ShellCompDirectiveFilterFileExt),
+		RunE:              func(_ *cobra.Command, args []string) error { return runGuardReplay(p, args, f) },
+	}
+	command.ChoiceFlag(cmd, &f.format, "format", "f", "text", "json")
+	cmd.Flags().Var(command.Moment(&f.from), "from", "from this time on")
+	cmd.Flags().Var(command.Moment(&f.to), "to", "up to this time")
+	command.NameValues(cmd, map[string]string{"from": "TIME", "to": "TIME"})
+	return cmd
+}
+
+func runGuardReplay(p *command.Program, args []string, f guardReplayFlags) error {
+	s, err := p.Settings()
+	if err != nil {
+		return err
+	}
+	if len(s.Guard.Rules) == 0 {
+		return NoRules(p, "")
+	}
+	r, where, err := sources.OpenRecording(p, args)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = r.Close() }() // it was only read
+	from, to, err := sources.SpanFlags(r, where, f.from, f.to)
+	if err != nil {
+		return err
+	}
+	decisions, summary, err := replayed(r, s.Guard, from, to)
+	if err != nil {
+		return err
+	}
+	ooms, err := r.OOMs(from, to)
+	if err != nil {
+		return err
+	}
+	doc := schema.GuardDocument{Schema: schema.GuardVersion, Decisions: schema.DecisionsOf(decisions), Replay: &schema.GuardReplay{
+		From: schema.Time(summary.From), To: schema.Time(summary.To), ObservedSeconds: summary.Observed.Seconds(), Flushes: summary.Flushes,
+		FreedBytes: summary.Freed, StayedBytes: summary.Stayed, CameBack: summary.CameBack, BelowWithout: summary.BelowWithout, BelowWith: summary.BelowWith,
+		SecondsWithout: summary.SecondsWithout, SecondsWith: summary.SecondsWith, OutOfMemory: len(ooms),
+	}}
+	return p.PrintAs(f.format, doc, replayInWords(decisions, &summary, len(ooms)))
+}
+
+func replayed(r *recording.Recording, policy guard.Policy, from, to time.Time) (all []snapshot.GuardDecision, s guardreplay.Summary, err error) {
+	var engine *guardreplay.Replay
+	err = gather.Moments(r, from, to, func(snap *snapshot.Snapshot) {
+		if engine == nil {
+			engine = guardreplay.New(policy, ownerOf(snap))
+		}
+		all = append(all, engine.Step(snap)...)
+	})
+	if err == nil && engine == nil {
+		err = errors.New("nothing is recorded of that time")
+	}
+	if err != nil {
+		return nil, s, err
+	}
+	return all, engine.Summary(), nil
+}
+
+// ownerOf is who recorded: the guard would have been that user's.
+func ownerOf(snap *snapshot.Snapshot) guard.Owner {
+	owner := guard.Owner{Root: snap.Host.User == "root", UID: uint32(os.Geteuid())}
+	for i := range snap.Rows {
+		if uid, ok := snap.Rows[i].UID.Value(); ok && snap.Rows[i].User == snap.Host.User {
+			owner.UID = uid
+		}
+	}
+	return owner
+}
+
+func replayInWords(decisions []snapshot.GuardDecision, s *guardreplay.Summary, ooms int) string {
+	var b strings.Builder
+	for i := range decisions {
+		d := &decisions[i]
+		message := d.Message
+		if d.Kind == snapshot.GuardFlushed {
+			message = "would have " + message
+		}
+		b.WriteString(decisionLine(d.Time, "GPU "+strconv.Itoa(d.GPU)+"  ", message))
+	}
+	if len(decisions) > 0 {
+		b.WriteString("\n")
+	}
+	fmt.Fprintf(&b, "%s to %s, %s observed\n", s.From.Local().Format(time.DateTime), s.To.Local().Format(time.DateTime), s.Observed.Round(time.Second))
+	fmt.Fprintf(&b, "would have flushed %s: %s freed, of which %s had stayed free a minute later\n", text.Plural(s.Flushes, "time", "times"), s.Freed, s.Stayed)
+	fmt.Fprintf(&b, "below a threshold  without: %s, %s   with: %s, %s\n",
+		text.Plural(s.BelowWithout, "time", "times"), seconds(s.SecondsWithout), text.Plural(s.BelowWith, "time", "times"), seconds(s.SecondsWith))
+	fmt.Fprintf(&b, "out of memory      %s recorded; a replay cannot tell which would not have been\n", text.Plural(ooms, "event", "events"))
+	return b.String()
+}
+
+func seconds(s float64) string {
+	return time.Duration(s * float64(time.Second)).Round(time.Second).String()
+}

@@ -1,0 +1,192 @@
+package launch
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"vramscope/cli/command"
+	"vramscope/internal/text"
+	"vramscope/probe/preload"
+)
+
+// Exit codes of a command that could not be started, as a shell's.
+const (
+	exitNotRunnable = 126
+	exitNotFound    = 127
+)
+
+// Run is the command run.
+func Run(p *command.Program) *cobra.Command {
+	verbose := false
+	var preloading Preloading
+	cmd := &cobra.Command{
+		Use: "run [flags] -- CMD…",
+		// Flags behind CMD are CMD's own.
+		DisableFlagsInUseLine: true,
+		Annotations:           map[string]string{command.Takes: ""},
+		Short:                 "start a command with a probe in it",
+		Long: `Becomes CMD, with a probe in CMD and every program that it starts: as soon as
+one of them uses a GPU, vramscope shows what its memory is and can flush what is
+cached.
+
+CMD runs as it would by itself. There is no process in between: the terminal,
+signals and the exit status are CMD's own. Only its environment changes:
+
+Python programs (3.8 or newer) find the probe through PYTHONPATH; an existing
+sitecustomize still runs. Nothing else happens in them until they import
+PyTorch, CuPy, JAX, TensorFlow or RMM. With its flags -I, -E and -S Python
+ignores PYTHONPATH or sitecustomize; then a warning says so, and CMD is started
+without a probe.
+
+If CMD is not Python, LD_PRELOAD loads a library in front of libcuda, in CMD and
+in what it starts, after what is preloaded already. In a program that does not
+use CUDA it does nothing. With --preload it goes into Python as well, with
+--no-preload into no program. Programs that are statically linked, setuid, built
+with a sanitizer or against musl run unchanged, without a probe: --verbose and
+vramscope doctor say why.
+
+With --rescue, which implies --preload, an allocation that the driver refuses
+for lack of memory waits up to two seconds while a daemon whose guard acts frees
+what less important processes cache, and is then tried once more
+(docs/preload.md). Without such a daemon it fails at once, as by itself, and a
+line on standard error says so when CMD starts.
+
+Where the probe's files cannot be written, a line on standard error says so, and
+CMD is started without a probe.
+
+The exit code is CMD's; 127 if CMD was not found, 126 if it cannot be run.`,
+		Example: `  vramscope run -- python3 train.py --epochs 3
+  vramscope run -- torchrun --nproc-per-node 8 train.py
+  vramscope run -- ./simulation --steps 1000
+  vramscope run --rescue -- python3 train.py`,
+		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault), // any program
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return &command.Failure{Code: command.ExitUsage, Message: "run needs a command", Next: []string{"  vramscope run -- python3 train.py"}}
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			switch {
+			case preloading.Wanted && preloading.Unwanted:
+				return command.Usage("--preload and --no-preload contradict each other")
+			case preloading.Rescue && preloading.Unwanted:
+				return command.Usage("--rescue and --no-preload contradict each other")
+			}
+			preloading.Wanted = preloading.Wanted || preloading.Rescue
+			return become(p, args, preloading, verbose)
+		},
+	}
+	// Flags after the command are the command's, with -- and without.
+	cmd.Flags().SetInterspersed(false)
+	cmd.Flags().BoolVar(&verbose, "verbose", false, "say what is done")
+	cmd.Flags().BoolVar(&preloading.Wanted, "preload", false, "the native probe in Python programs as well")
+	cmd.Flags().BoolVar(&preloading.Unwanted, "no-preload", false, "no native probe")
+	cmd.Flags().BoolVar(&preloading.Rescue, "rescue", false, "an allocation that would fail first asks the guard for memory")
+	return cmd
+}
+
+// become replaces this process by the command.
+func become(p *command.Program, argv []string, preloading Preloading, verbose bool) error {
+	path, err := Find(argv[0])
+	if err != nil {
+		return notStarted(argv[0], err)
+	}
+	environ := os.Environ()
+	if HasRoom() {
+		environ = withProbes(p, Inspect(path, argv), preloading, verbose)
+	} else {
+		p.Warn("no probe: too few free file descriptors (ulimit -n)")
+	}
+	AsInherited()
+	err = execute(path, argv, environ)
+	if errors.Is(err, syscall.E2BIG) {
+		// The kernel limits arguments and environment together.
+		p.Warn("no probe: the command's arguments and its environment have no room for it")
+		err = execute(path, argv, os.Environ())
+	}
+	return notStarted(argv[0], err)
+}
+
+func execute(path string, argv, environ []string) error {
+	err := syscall.Exec(path, argv, environ)
+	if errors.Is(err, syscall.ENOEXEC) {
+		// A script without an interpreter line is a shell's, as in execvp(3).
+		return syscall.Exec("/bin/sh", append([]string{"/bin/sh", path}, argv[1:]...), environ)
+	}
+	return err
+}
+
+func notStarted(name string, err error) error {
+	code, reason := exitNotRunnable, err
+	if failed, ok := errors.AsType[*exec.Error](err); ok {
+		reason = failed.Err
+	}
+	if errors.Is(err, syscall.ENOENT) {
+		code, reason = exitNotFound, errors.New("not found")
+	}
+	return &command.Failure{Code: code, Err: err, Message: text.Clean(fmt.Sprintf("run %s: %v", name, reason))}
+}
+
+// installProbe puts a probe's files where this user's programs find them.
+func installProbe(p *command.Program, install func(cache string) (string, error)) (string, error) {
+	cache, err := Cache(p.Getenv)
+	path := ""
+	if err == nil {
+		path, err = install(cache)
+	}
+	if err == nil {
+		return path, nil
+	}
+	f := &command.Failure{Code: command.ExitFailure, Err: err, Message: text.Clean(err.Error())}
+	if !errors.Is(err, preload.ErrNoLibrary) {
+		f.Next = []string{"  XDG_CACHE_HOME=DIR vramscope …   puts the probe's files into another directory"}
+	}
+	return "", f
+}
+
+// withProbes is the command's environment. Where a probe's files can be put nowhere,
+// the command is started without it.
+func withProbes(p *command.Program, c Command, preloading Preloading, verbose bool) []string {
+	directory, err := installProbe(p, InstallAgent)
+	if err != nil {
+		p.Warn("no probe: %v; XDG_CACHE_HOME=DIR puts its files into another directory", err)
+		return os.Environ()
+	}
+	if why := c.Refusal(); why != "" {
+		p.Warn("no probe: %s", why)
+	} else if verbose {
+		p.Warn("%s", c.Describe(directory))
+	}
+	environ := WithSeccompFilters(WithPythonPath(os.Environ(), directory))
+	yes, why := preloading.Decide(&c)
+	library := ""
+	if yes {
+		if library, err = installProbe(p, preload.Install); err != nil {
+			yes, why = false, err.Error()
+		}
+	}
+	if !yes {
+		if verbose || preloading.Wanted {
+			p.Warn("no native probe in %s: %s", c.Name, why)
+		}
+		return environ
+	}
+	if verbose {
+		p.Warn("%s is preloaded; it serves as soon as a GPU is used", library)
+	}
+	if preloading.Rescue {
+		environ = WithRescue(environ)
+		if who, err := rescuer(p); err != nil {
+			p.Warn("no rescue: %v", err)
+		} else if verbose {
+			p.Warn("rescue: %s makes room for allocations that fail", who)
+		}
+	}
+	return WithPreload(environ, library)
+}

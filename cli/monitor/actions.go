@@ -1,0 +1,41 @@
+package monitor
+
+import (
+	"context"
+
+	"vramscope/action/signal"
+	"vramscope/cli/config"
+	"vramscope/cli/sources"
+	"vramscope/sampler"
+	"vramscope/sampler/snapshot"
+	"vramscope/ui"
+)
+
+// actions binds what the screen may do to the box.
+func actions(src *sources.Set, sampling *sampler.Sampler, s *config.Settings, underway *inflight) ui.Actions {
+	if s.ReadOnly {
+		return ui.Actions{Segments: src.SegmentsAction(sampling.Latest)} // which only reads
+	}
+	flusher := src.Flusher(func(ctx context.Context) *snapshot.Snapshot {
+		ctx, cancel := context.WithTimeout(ctx, sources.SampleTimeout)
+		defer cancel()
+		return sampling.Refresh(ctx)
+	})
+	flusher.Note = sampling.Note
+	sender := &signal.Sender{
+		Send: src.Signal, Latest: sampling.Latest, Log: src.Log, Note: sampling.Note, Clock: src.Options.Clock,
+	}
+	actions := ui.Actions{
+		Segments: src.SegmentsAction(sampling.Latest),
+		Flush:    during(underway, flusher.Run),
+		Signal:   during(underway, sender.Run),
+	}
+	if src.Table == nil {
+		return actions // a simulated process has no inside
+	}
+	attacher := sources.Attacher(src.Table, src.Log)
+	attacher.Latest, attacher.Note = sampling.Latest, sampling.Note
+	actions.Attachable, actions.AuditLog = attacher.Examine, src.Log.Directory
+	actions.Attach = during(underway, attacher.Run)
+	return actions
+}

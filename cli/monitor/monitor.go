@@ -1,0 +1,180 @@
+package monitor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"vramscope/cli/command"
+	"vramscope/cli/config"
+	"vramscope/cli/present"
+	"vramscope/cli/restart"
+	"vramscope/cli/sources"
+	"vramscope/internal/process"
+	"vramscope/internal/text"
+	"vramscope/recording"
+	"vramscope/sampler"
+	"vramscope/sampler/snapshot"
+	"vramscope/ui"
+)
+
+// Run is the live screen, or one table without a terminal that can show it.
+func Run(ctx context.Context, p *command.Program) error {
+	if !p.HasScreen() {
+		return InsteadOfScreen(p, present.Table(ctx, p))
+	}
+	defer p.QuickStart()()
+	s, err := p.Settings()
+	if err != nil {
+		return err
+	}
+	src, err := sources.Open(p, &s, sources.DemoPast)
+	if err != nil {
+		return err
+	}
+	input, err := Keyboard(p)
+	if err != nil {
+		return err
+	}
+	src.Options.OpenDeadline = sources.MonitorTimeout
+	return watch(ctx, p, src, &s, input)
+}
+
+// InsteadOfScreen tells a person, below the table, why there is no live screen.
+func InsteadOfScreen(p *command.Program, err error) error {
+	if err == nil && command.IsTerminal(p.Stdout) {
+		_, _ = fmt.Fprintf(p.Stderr, "vramscope: TERM=%q cannot move the cursor: this is one table\n  TERM=xterm-256color vramscope   the live screen\n",
+			text.Clean(p.Getenv("TERM")))
+	}
+	return err
+}
+
+// Keyboard is the terminal, also where standard input is something else.
+func Keyboard(p *command.Program) (*os.File, error) {
+	if command.IsTerminal(p.Stdin) {
+		return p.Stdin, nil
+	}
+	terminal, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
+	if err != nil {
+		return nil, command.Usage("standard input is not a terminal, so that no key can be read; vramscope once writes a table")
+	}
+	return terminal, nil
+}
+
+// watch runs sampler and screen, after an upgrade of the driver in a new process.
+func watch(ctx context.Context, p *command.Program, src *sources.Set, s *config.Settings, input *os.File) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	previous := restart.Previous(p)
+	if previous != nil {
+		src.Options.Since = previous.At
+	}
+	restart.WatchUpgrades(p, src, previous, cancel)
+	watching := src.WatchGuard()
+	sampling := sampler.New(src.Options)
+	src.Note = sampling.Note
+	if watching != nil {
+		watching.Note = src.Note
+	}
+	previous.TakeOver(sampling)
+	src.CatchUp(sampling, 5*time.Second) // so that the first screen has a history
+	waitForProbes := src.Listen(ctx, cancel)
+	finished := make(chan struct{})
+	go func() {
+		defer close(finished)
+		if err := sampling.Run(ctx); err != nil {
+			cancel(err)
+		}
+	}()
+
+	waits := previous != nil // for the driver, which may be upgraded in steps
+	underway := newInflight()
+	err := show(ctx, p, cancel, sampling, src, s, input, underway, waits, src.PauseGuard(watching))
+	cancel(nil)
+	underway.end(actionTimeout)
+	// A driver call that hangs holds the sampler; the program ends anyway.
+	select {
+	case <-finished:
+	case <-time.After(500 * time.Millisecond):
+	}
+	waitForProbes()
+	if errors.Is(err, restart.ErrUpgraded) {
+		return restart.Now(p, err, nil)
+	}
+	return err
+}
+
+// show runs the screen, also without a driver where it waits for one. There may be no
+// guard to pause.
+func show(ctx context.Context, p *command.Program, failed context.CancelCauseFunc, sampling *sampler.Sampler, src *sources.Set, s *config.Settings, input *os.File, underway *inflight,
+	waits bool, pauseGuard func(ctx context.Context, byDaemon bool, d time.Duration) error) error {
+	// The first sample decides whether there is a screen at all.
+	select {
+	case <-sampling.Updates():
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	defer p.StayLight()()
+	first := sampling.Latest()
+	if first.Driver.State != snapshot.DriverOK && first.Driver.ProbesAnswering == 0 && src.Probes != nil {
+		// Probes alone can be shown as well: wait for their first answers.
+		settling, cancel := context.WithTimeout(ctx, sources.OnceProbing)
+		src.Probes.Settle(settling)
+		cancel()
+		refreshing, cancel := context.WithTimeout(ctx, sources.SampleTimeout)
+		first = sampling.Refresh(refreshing)
+		cancel()
+	}
+	if first.Driver.State != snapshot.DriverStarting && !waits {
+		if err := src.Unusable(first); err != nil {
+			return err
+		}
+	}
+	past := recording.Join(sampling.History(), failed)
+	if !p.Flags.Demo { // a simulated box begins with a past
+		go takePast(ctx, p, past, sampling, src, failed)
+	}
+	o := ScreenOptions(p, s, input)
+	o.Source, o.Sampling, o.History = sampling, sampling, past
+	o.Actions = actions(src, sampling, s, underway)
+	o.ReadOnly = s.ReadOnly
+	o.Environment = environment(src)
+	SaveFrom(p, &o)
+	o.PauseGuard = pauseGuard
+	o.Details = src.DetailsOn(ctx, sampling)
+	o.LookNow = sampling.SampleNow
+	o.Doctor = func() []string { return present.DoctorReport(p, src, s, sampling.Latest(), nil) }
+	return ui.Run(ctx, o)
+}
+
+// ScreenOptions are what every screen of the monitor takes from the settings.
+func ScreenOptions(p *command.Program, s *config.Settings, input *os.File) ui.Options {
+	return ui.Options{
+		Theme: s.Theme, ASCII: s.ASCII, Mouse: s.Mouse, Silent: !s.Bell, IdleAfter: time.Duration(s.IdleMinutes) * time.Minute,
+		GraphWindow: s.GraphWindow, GraphLines: s.GraphStyle == config.Lines, Sort: s.Sort, Reversed: s.Reversed, Columns: s.Columns,
+		Version: command.VersionNumber(), Input: input, Output: p.Stdout, Now: p.Now,
+	}
+}
+
+// SaveFrom has a screen save what it shows, and its setup.
+func SaveFrom(p *command.Program, o *ui.Options) {
+	o.Save = func(snap *snapshot.Snapshot) (string, error) { return saveSnapshot(command.StateHome(), snap) }
+	o.SavePage = func(at time.Time, page string) (string, error) { return saveWhy(command.StateHome(), at, page) }
+	o.SaveSettings = func(set ui.Settings) (string, error) { return saveSettings(p, set) }
+}
+
+func environment(src *sources.Set) func(process.Identity) ([]string, error) {
+	if src.Table == nil {
+		return nil
+	}
+	return func(id process.Identity) ([]string, error) {
+		variables, err := src.Table.Environment(id)
+		lines := make([]string, len(variables))
+		for i, v := range variables {
+			lines[i] = v.Name + "=" + v.Value
+		}
+		return lines, err
+	}
+}

@@ -1,0 +1,101 @@
+package monitor
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"vramscope/cli/command"
+	"vramscope/cli/config"
+	"vramscope/internal/install"
+	"vramscope/sampler/snapshot"
+	"vramscope/schema"
+	"vramscope/ui"
+)
+
+// saveSnapshot writes a snapshot as once --format json does, to a file named for
+// its time.
+func saveSnapshot(directory string, snap *snapshot.Snapshot) (path string, err error) {
+	content, err := schema.Encode(schema.Of(snap))
+	if err != nil {
+		return "", fmt.Errorf("snapshot not saved: %w", err)
+	}
+	return saveFile(directory, "snapshot", ".json", snap.Time, content)
+}
+
+// saveWhy writes the explanation of an event, as why does.
+func saveWhy(directory string, at time.Time, page string) (path string, err error) {
+	return saveFile(directory, "why", ".txt", at, []byte(page))
+}
+
+// saveFile replaces no file, and leaves no incomplete one.
+func saveFile(directory, kind, suffix string, at time.Time, content []byte) (path string, err error) {
+	defer func() {
+		if err != nil { // on a narrow screen the end is cut, not the reason
+			err = fmt.Errorf("%s not saved: %w: %s", kind, command.WithoutPath(err), directory)
+		}
+	}()
+	if directory == "" {
+		return "", install.ErrNoHome
+	}
+	// Command lines are private.
+	if err := os.MkdirAll(directory, 0o700); err != nil {
+		return "", err
+	}
+	draft, err := os.CreateTemp(directory, "."+kind+"-*")
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = os.Remove(draft.Name()) }() // it may have been renamed
+	_, err = draft.Write(content)
+	if err = cmp.Or(err, draft.Close()); err != nil {
+		return "", err
+	}
+	if path, err = reserve(filepath.Join(directory, kind+"-"+at.Format("20060102-150405")), suffix); err != nil {
+		return "", err
+	}
+	if err = os.Rename(draft.Name(), path); err != nil {
+		_ = os.Remove(path) // empty as yet
+	}
+	return path, err
+}
+
+// reserve makes an empty file: NAME.json or, if that exists, NAME-2.json and so on.
+func reserve(name, suffix string) (path string, err error) {
+	path = name + suffix
+	for i := 2; ; i++ {
+		file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		if err == nil {
+			return path, file.Close()
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return "", err
+		}
+		path = name + "-" + strconv.Itoa(i) + suffix
+	}
+}
+
+// saveSettings writes what the monitor's setup has set to the configuration file.
+func saveSettings(p *command.Program, set ui.Settings) (string, error) {
+	path := p.ConfigPath()
+	keys := []string{"theme", "mouse", "graph_window", "graph_style", "bell", "columns", "sort", "sort_reversed"}
+	if set.Interval > 0 {
+		keys = append(keys, "interval")
+	}
+	style := config.Area
+	if set.Lines {
+		style = config.Lines
+	}
+	return path, config.Save(path, func(s *config.Settings) {
+		s.Theme, s.Mouse, s.GraphWindow, s.GraphStyle, s.Bell, s.Columns, s.Sort, s.Reversed =
+			set.Theme, set.Mouse, set.Window, style, set.Bell, set.Columns, set.Sort, set.Reversed
+		if set.Interval > 0 {
+			s.Interval = set.Interval
+		}
+	}, keys)
+}

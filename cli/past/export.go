@@ -1,0 +1,229 @@
+package past
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"vramscope/cli/command"
+	"vramscope/cli/sources"
+	"vramscope/internal/text"
+	"vramscope/metric"
+	"vramscope/recording"
+	"vramscope/schema"
+)
+
+type exportFlags struct {
+	format, from, to string
+	metrics          []string
+}
+
+// Export is the command export.
+func Export(p *command.Program) *cobra.Command {
+	var f exportFlags
+	cmd := &cobra.Command{
+		Use:         "export [FILE|DIR]",
+		Annotations: map[string]string{command.Takes: "demo"},
+		Short:       "write a recording as JSON lines or CSV",
+		Long: `Writes every sample of a recording: a line for each GPU, MIG instance and
+process at each tick, oldest first. Sizes are in bytes; null, or nothing in CSV,
+is unknown. Without FILE or DIR it reads your own recordings.
+
+Times are local: 03:12 (the last one), '2026-11-21 03:12', or RFC 3339. sqlite3,
+DuckDB and pandas read sums per minute, events and alerts from the files
+themselves: docs/recording.md.`,
+		Example: `  vramscope export --from 03:00 --to 03:30 --format csv > night.csv
+  vramscope export --metric used_bytes,cached_bytes | jq -c 'select(.pid == 4711)'
+  vramscope export recordings/2026-11-21.db | gzip > day.jsonl.gz`,
+		Args:              command.OneRecording,
+		ValidArgsFunction: cobra.FixedCompletions([]string{"db"}, cobra.ShellCompDirectiveFilterFileExt),
+		RunE:              func(_ *cobra.Command, args []string) error { return runExport(p, args, f) },
+	}
+	command.ChoiceFlag(cmd, &f.format, "format", "f", "jsonl", "csv")
+	cmd.Flags().Var(command.Moment(&f.from), "from", "from this time on")
+	cmd.Flags().Var(command.Moment(&f.to), "to", "up to this time")
+	cmd.Flags().StringSliceVar(&f.metrics, "metric", nil, "only these metrics, comma-separated, as docs/json.md names them")
+	cmd.Flags().Lookup("metric").DefValue = "" // not "(default [])" in the help
+	if err := cmd.RegisterFlagCompletionFunc("metric", completeNames); err != nil {
+		panic(err) // the flag is there
+	}
+	command.NameValues(cmd, map[string]string{"from": "TIME", "to": "TIME", "metric": "NAMES"})
+	return cmd
+}
+
+// completeNames completes the last of the metrics that are typed.
+func completeNames(_ *cobra.Command, _ []string, typed string) (lists []string, _ cobra.ShellCompDirective) {
+	before := typed[:strings.LastIndex(typed, ",")+1]
+	for _, name := range recordedNames() {
+		lists = append(lists, before+name)
+	}
+	return lists, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+}
+
+func runExport(p *command.Program, args []string, f exportFlags) error {
+	ids, err := f.ids()
+	if err != nil {
+		return err
+	}
+	r, where, err := sources.OpenRecording(p, args)
+	if err != nil {
+		return err
+	}
+	defer sources.CloseRecording(p, r)
+	from, to, err := sources.SpanFlags(r, where, f.from, f.to)
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriterSize(command.Writer(p.Print), 64<<10)
+	line := f.lines(out, ids)
+	var unwritten error
+	err = r.Readings(from, to, func(x *recording.Reading) error { unwritten = line(x); return unwritten })
+	if unwritten == nil && err == nil {
+		unwritten = out.Flush()
+	}
+	return cmp.Or(unwritten, err) // if it cannot be written, the recording is not at fault
+}
+
+// ids are the metrics to write.
+func (f *exportFlags) ids() ([]metric.ID, error) {
+	var ids []metric.ID
+	for id := range metric.Count {
+		if metric.Table[id].History != metric.Recorded {
+			continue
+		}
+		if len(f.metrics) == 0 {
+			ids = append(ids, id)
+		}
+	}
+	for _, name := range f.metrics {
+		id := metric.Named(name)
+		if id == metric.Count || metric.Table[id].History != metric.Recorded {
+			f := command.Usage("--metric: %q is not recorded", text.Clean(name))
+			f.Next = text.Wrap("  recorded: "+strings.Join(recordedNames(), ", "), 78, "          ")
+			return nil, f
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
+}
+
+func recordedNames() (names []string) {
+	for id := range metric.Count {
+		if metric.Table[id].History == metric.Recorded {
+			names = append(names, metric.Table[id].Name)
+		}
+	}
+	return names
+}
+
+// lines writes a reading as a line.
+func (f *exportFlags) lines(out *bufio.Writer, ids []metric.ID) func(*recording.Reading) error {
+	if f.format == "csv" {
+		return csvLines(out, ids)
+	}
+	return jsonLines(out, ids)
+}
+
+// exported is what a line says before the metrics, in the words of docs/json.md.
+type exported struct {
+	Time            schema.Time `json:"time"`
+	Simulated       bool        `json:"simulated"`
+	UUID            schema.Text `json:"uuid"`
+	GPUInstance     *uint32     `json:"gpu_instance"`
+	ComputeInstance *uint32     `json:"compute_instance"`
+	PID             *int        `json:"pid"`
+	StartTime       schema.Time `json:"start_time"`
+	User            schema.Text `json:"user"`
+	Name            schema.Text `json:"name"`
+	Command         schema.Text `json:"command"`
+}
+
+func exportedOf(r *recording.Reading) exported {
+	e := exported{Time: schema.Time(r.Time), Simulated: r.Simulated, UUID: schema.Text(r.GPUUUID)}
+	if r.Instance.MIG {
+		e.GPUInstance, e.ComputeInstance = &r.Instance.GPU, &r.Instance.Compute
+	}
+	if p := r.Process; p != nil {
+		e.PID, e.StartTime = &p.ID.Process.PID, schema.Time(p.Started)
+		e.User, e.Name = schema.Text(text.Clean(p.User)), schema.Text(text.Clean(p.Name))
+		e.Command = schema.Text(text.Clean(strings.Join(p.Command, " ")))
+	}
+	return e
+}
+
+// subjectOf returns what a reading is about. An instance has the metrics of a GPU.
+func subjectOf(r *recording.Reading) metric.Subject {
+	if r.Process != nil {
+		return metric.Process
+	}
+	return metric.GPU
+}
+
+func jsonLines(out *bufio.Writer, ids []metric.ID) func(*recording.Reading) error {
+	var line []byte
+	return func(r *recording.Reading) error {
+		head, err := json.Marshal(exportedOf(r))
+		if err != nil {
+			return fmt.Errorf("export: %w", err)
+		}
+		line = append(line[:0], head[:len(head)-1]...)
+		for _, id := range ids {
+			if metric.Table[id].Of&subjectOf(r) == 0 {
+				continue
+			}
+			line = append(append(append(line, `,"`...), metric.Table[id].Name...), `":`...)
+			if v, known := r.Value(id); known {
+				line = strconv.AppendInt(line, v, 10)
+			} else {
+				line = append(line, "null"...)
+			}
+		}
+		_, err = out.Write(append(text.EscapeJSON(line), '}', '\n'))
+		return err
+	}
+}
+
+func csvLines(out *bufio.Writer, ids []metric.ID) func(*recording.Reading) error {
+	table := csv.NewWriter(out)
+	fields := []string{"time", "simulated", "uuid", "gpu_instance", "compute_instance", "pid", "start_time", "user", "name"}
+	head := len(fields)
+	for _, id := range ids {
+		fields = append(fields, metric.Table[id].Name)
+	}
+	fields = append(fields, "command") // last: who reads by position finds the others where they were
+	_ = table.Write(fields)            // the writer keeps an error
+	table.Flush()
+	return func(r *recording.Reading) error {
+		e := exportedOf(r)
+		clear(fields)
+		fields[0], fields[1], fields[2] = csvTimeExactly(r.Time), strconv.FormatBool(e.Simulated), text.SpreadsheetCell(string(e.UUID))
+		if e.GPUInstance != nil {
+			fields[3], fields[4] = strconv.FormatUint(uint64(*e.GPUInstance), 10), strconv.FormatUint(uint64(*e.ComputeInstance), 10)
+		}
+		if e.PID != nil {
+			fields[5], fields[7], fields[8] = strconv.Itoa(*e.PID), text.SpreadsheetCell(string(e.User)), text.SpreadsheetCell(string(e.Name))
+			if started := r.Process.Started; !started.IsZero() {
+				fields[6] = started.Format(time.RFC3339)
+			}
+		}
+		for i, id := range ids {
+			if v, known := r.Value(id); known {
+				fields[head+i] = strconv.FormatInt(v, 10)
+			}
+		}
+		fields[head+len(ids)] = text.SpreadsheetCell(string(e.Command))
+		err := table.Write(fields)
+		table.Flush()
+		return cmp.Or(err, table.Error())
+	}
+}
+
+// csvTimeExactly is a time to the millisecond: ticks may be closer than a second.
+func csvTimeExactly(t time.Time) string { return t.Format("2006-01-02T15:04:05.000Z07:00") }

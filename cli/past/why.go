@@ -1,0 +1,151 @@
+package past
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"vramscope/cli/command"
+	"vramscope/cli/sources"
+	"vramscope/internal/text"
+	"vramscope/recording"
+	"vramscope/recording/why"
+	"vramscope/sampler/snapshot"
+)
+
+type whyFlags struct {
+	last   bool
+	at     string
+	file   string
+	format string
+}
+
+// Why is the command why.
+func Why(p *command.Program) *cobra.Command {
+	f := whyFlags{}
+	cmd := &cobra.Command{
+		Use:         "why [PID]",
+		Annotations: map[string]string{command.Takes: "demo"},
+		Short:       "why a process ran out of GPU memory",
+		Long: `Explains an out-of-memory event of a recording: what was asked for, what was
+free, who used the rest and what they did before, the cause as far as the
+figures prove it, and what would have helped.
+
+Without PID and --at it is the last event. docs/why.md has the causes.`,
+		Example: `  vramscope why                     the last event
+  vramscope why 4711                of this process
+  vramscope why --at '03:12'        the event nearest to that time
+  vramscope why --format json | jq -r .verdict`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return command.Usage("why takes one PID, not %d", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return runWhy(cmd.Context(), p, f, args) },
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&f.last, "last", false, "the last event, as without arguments")
+	flags.Var(command.Moment(&f.at), "at", "the event nearest to this time: '03:12', '2026-11-21 03:12'")
+	flags.StringVar(&f.file, "file", "", "a recording, or a folder of them (default: where vramscope daemon --record puts them)")
+	command.ChoiceFlag(cmd, &f.format, "format", "f", "text", "json")
+	command.NameValues(cmd, map[string]string{"at": "TIME", "file": "PATH"})
+	return cmd
+}
+
+func runWhy(_ context.Context, p *command.Program, f whyFlags, args []string) error {
+	if f.at != "" && (f.last || len(args) > 0) || f.last && len(args) > 0 {
+		return command.Usage("why takes one of PID, --last and --at")
+	}
+	pid := 0
+	if len(args) > 0 {
+		var err error
+		if pid, err = strconv.Atoi(args[0]); err != nil || pid <= 0 {
+			return command.Usage("%q is not a PID", text.Clean(args[0]))
+		}
+	}
+	var path []string
+	if f.file != "" {
+		path = []string{f.file}
+	}
+	r, where, err := sources.OpenRecording(p, path)
+	if err != nil {
+		return err
+	}
+	defer sources.CloseRecording(p, r)
+	event, err := whichEvent(r, where, pid, f.at)
+	if err != nil {
+		return err
+	}
+	evidence := why.Gather(r, event)
+	verdict := why.Judge(evidence)
+	var page strings.Builder
+	for _, line := range why.Page(evidence, &verdict, 78) {
+		page.WriteString(line.Text + "\n")
+	}
+	return p.PrintAs(f.format, why.DocumentOf(evidence, &verdict), page.String())
+}
+
+// whichEvent is the event to explain.
+func whichEvent(r *recording.Recording, where string, pid int, at string) (*snapshot.Event, error) {
+	var events []snapshot.Event // the newest first
+	for _, e := range r.EventsOf(snapshot.EventOutOfMemory, 0) {
+		if pid == 0 || e.Row.Process.PID == pid {
+			events = append(events, e)
+		}
+	}
+	oldest, newest := r.Span()
+	span := fmt.Sprintf("the recording is of %s to %s", oldest.Local().Format(time.DateTime), newest.Local().Format(time.DateTime))
+	switch {
+	case pid != 0 && len(events) == 0:
+		return withoutEvent(r, pid, span)
+	case at != "":
+		return eventAt(r, where, events, at, span)
+	case len(events) == 0:
+		return nil, &command.Failure{Code: command.ExitFailure, Message: "no process has run out of memory; " + span,
+			Next: []string{"  Only a probe sees that: vramscope run -- COMMAND, vramscope attach PID"}}
+	}
+	return &events[0], nil
+}
+
+func eventAt(r *recording.Recording, where string, events []snapshot.Event, at, span string) (*snapshot.Event, error) {
+	moment, err := sources.MomentOf(r, where, "at", at)
+	if err != nil {
+		return nil, err
+	}
+	if len(events) == 0 {
+		return nil, &command.Failure{Code: command.ExitFailure, Message: "no process has run out of memory; " + span}
+	}
+	nearest := slices.MinFunc(events, func(a, b snapshot.Event) int {
+		return cmp.Compare(a.Time.Sub(moment).Abs(), b.Time.Sub(moment).Abs())
+	})
+	if off := nearest.Time.Sub(moment).Abs(); off > 10*time.Minute {
+		return nil, &command.Failure{Code: command.ExitFailure, Message: "no process ran out of memory then; the nearest event is of " + nearest.Time.Local().Format(time.DateTime)}
+	}
+	return &nearest, nil
+}
+
+// withoutEvent is the end of a process of which no out-of-memory event is known:
+// what the box shows may still help.
+func withoutEvent(r *recording.Recording, pid int, span string) (*snapshot.Event, error) {
+	oldest, newest := r.Span()
+	processes, err := r.Processes(oldest, newest.Add(time.Second))
+	if err != nil {
+		return nil, err
+	}
+	for _, found := range slices.Backward(processes) {
+		if found.ID.Process.PID == pid {
+			return &snapshot.Event{
+				Time: found.Last, Kind: snapshot.EventEnded, GPU: found.GPU, GPUUUID: found.ID.GPUUUID, Row: found.ID,
+				User: found.User, Name: found.Name,
+			}, nil
+		}
+	}
+	return nil, &command.Failure{Code: command.ExitFailure, Message: fmt.Sprintf("the recording has no PID %d; %s", pid, span)}
+}

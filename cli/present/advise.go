@@ -1,0 +1,239 @@
+package present
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"vramscope/cli/command"
+	"vramscope/cli/config"
+	"vramscope/cli/sources"
+	"vramscope/daemon/socket"
+	"vramscope/guard/advice"
+	"vramscope/internal/process"
+	"vramscope/internal/text"
+	"vramscope/recording"
+	"vramscope/sampler"
+	"vramscope/sampler/snapshot"
+	"vramscope/schema"
+)
+
+type adviseFlags struct {
+	watch  time.Duration
+	format string
+}
+
+// Advise is the command advise.
+func Advise(p *command.Program) *cobra.Command {
+	f := adviseFlags{}
+	var watch string
+	cmd := &cobra.Command{
+		Use:         "advise [PID]",
+		Annotations: command.WithoutScreen,
+		Short:       "which settings would save GPU memory, how much, at what price",
+		Long: `Names at most three settings or changes for each process, those that would bring
+most first: each with the figures that it follows from, the bytes that it would
+bring, its price and its documentation. It changes nothing, and advises nothing
+that is in force.
+
+One sample shows little: the past comes from a recording (vramscope daemon
+--record), from a running daemon, or from --watch. docs/advice.md has the rules.`,
+		Example: `  vramscope advise
+  vramscope advise 4711
+  vramscope advise --watch 10m
+  vramscope advise --format json | jq -r '.processes[].advice[].setting'`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return command.Usage("advise takes one PID, not %d", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if watch != "" {
+				var err error
+				if f.watch, err = config.Duration(watch, time.Second, 24*time.Hour); err != nil {
+					return command.Usage("--watch: %v", err)
+				}
+			}
+			return runAdvise(cmd.Context(), p, f, args)
+		},
+	}
+	cmd.Flags().StringVar(&watch, "watch", "", "observe for this long first, 1s to 24h")
+	command.ChoiceFlag(cmd, &f.format, "format", "f", "text", "json")
+	command.NameValues(cmd, map[string]string{"watch": "DURATION"})
+	return cmd
+}
+
+// advisePast is how long a simulated box has run: enough for the rules of ten minutes.
+const advisePast = 15 * time.Minute
+
+func runAdvise(ctx context.Context, p *command.Program, f adviseFlags, args []string) error {
+	pid := 0
+	if len(args) > 0 {
+		var err error
+		if pid, err = strconv.Atoi(args[0]); err != nil || pid <= 0 {
+			return command.Usage("%q is not a PID", text.Clean(args[0]))
+		}
+	}
+	s, err := p.Settings()
+	if err != nil {
+		return err
+	}
+	src, err := sources.Open(p, &s, cmp.Or(f.watch, advisePast))
+	if err != nil {
+		return err
+	}
+	src.LookOnce()
+	snap, history, closing, err := observePast(ctx, p, src, f.watch)
+	if err != nil {
+		return err
+	}
+	defer closing()
+	doc := advice.Document{Schema: "vramscope/advise/1", Time: schema.Time(snap.Time), Host: snap.Host.Name, Simulated: snap.Simulated, Processes: []advice.Advised{}}
+	if oldest, _ := history.Span(); oldest.Before(snap.Time) {
+		doc.Since = schema.Time(oldest)
+	}
+	names := map[int]string{}
+	for i := range snap.Rows {
+		row := &snap.Rows[i]
+		names[row.ID.Process.PID] = row.ProgramName()
+		if pid == 0 || row.ID.Process.PID == pid {
+			doc.Processes = append(doc.Processes, advice.AdvisedOf(snap, row, adviceFor(ctx, src, snap, history, row.ID)))
+		}
+	}
+	if pid != 0 && len(doc.Processes) == 0 {
+		return &command.Failure{Code: command.ExitFailure, Message: fmt.Sprintf("PID %d uses no GPU here", pid), Next: []string{"  vramscope once   lists the processes that do"}}
+	}
+	return p.PrintAs(f.format, doc, adviseText(&doc, names, pid != 0, cmp.Or(p.OutputWidth(), 100)))
+}
+
+// observePast takes a snapshot, and the longest past there is of it: what is watched
+// now, a recording's or a daemon's.
+func observePast(ctx context.Context, p *command.Program, src *sources.Set, watch time.Duration) (*snapshot.Snapshot, snapshot.History, func(), error) {
+	sampling, nothing := sampler.New(src.Options), func() {}
+	if src.Options.Simulated {
+		src.CatchUp(sampling, src.Options.Interval)
+		snap := sampling.Tick(src.Options.Clock())
+		return snap, sampling.History(), nothing, src.Unusable(snap)
+	}
+	if watch > 0 {
+		snap, err := src.Observe(ctx, sampling, watch)
+		return snap, sampling.History(), nothing, err
+	}
+	ctx, end := src.ListenFor(ctx)
+	snap := src.Look(ctx, sampling)
+	if err := src.Unusable(snap); err != nil {
+		end()
+		return nil, nil, nil, err
+	}
+	if r, err := recording.Open(p.RecordingsOf(false)); err == nil {
+		const recent = time.Minute // an older one is not of these processes' present
+		if _, newest := r.Span(); snap.Time.Sub(newest) < recent {
+			return snap, r, func() { _ = r.Close(); end() }, nil // it was only read
+		}
+		_ = r.Close() // it was only read
+	}
+	src.Daemon.Settle(ctx)
+	before := socket.NewPast(src.Daemon)
+	if oldest, _ := before.Span(); !oldest.IsZero() {
+		return snap, before, end, nil
+	}
+	return snap, sampling.History(), end, nil
+}
+
+// adviceFor is what a row needs, with its environment where that can be read, and a map
+// of its memory where one would help.
+func adviceFor(ctx context.Context, src *sources.Set, snap *snapshot.Snapshot, history snapshot.History, id snapshot.RowID) []advice.Advice {
+	in := advice.Input{Snapshot: snap, History: history}
+	if src.Table != nil {
+		in.Environment = environmentOf(src.Table, id.Process)
+	}
+	if advice.NeedsMap(in, id) {
+		take := src.SegmentsAction(func() *snapshot.Snapshot { return snap })
+		if found, err := take(ctx, id.Process, id.GPUUUID); err == nil { // without it there is only less advice
+			in.Map = &found
+		}
+	}
+	return advice.Of(in, id)
+}
+
+// environmentOf is nil where it may not be read: then it is unknown.
+func environmentOf(table *process.Table, id process.Identity) []process.Variable {
+	variables, err := table.Environment(id)
+	if err != nil {
+		return nil
+	}
+	return variables
+}
+
+// adviseText is a paragraph for each process that needs advice:
+//
+//	PID 4711 (train.py, alice) on GPU 3, 76.0G
+//	  12.4G  PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: the 12.4G …
+//	         price: …
+//	         https://…
+func adviseText(doc *advice.Document, names map[int]string, named bool, width int) string {
+	var b strings.Builder
+	if doc.Simulated {
+		b.WriteString("SIMULATED\n")
+	}
+	const indent = "         "
+	advised, unprobed := 0, 0
+	for i := range doc.Processes {
+		p := &doc.Processes[i]
+		if !p.Probe {
+			unprobed++
+		}
+		if len(p.Advice) == 0 {
+			continue
+		}
+		if advised++; advised > 1 {
+			b.WriteString("\n")
+		}
+		used := "–"
+		if v, ok := p.UsedBytes.Value(); ok {
+			used = v.String()
+		}
+		fmt.Fprintf(&b, "PID %d (%s, %s) on GPU %d, %s\n", p.PID, cmp.Or(text.Clean(names[p.PID]), "?"), cmp.Or(text.Clean(string(p.User)), "?"), p.GPU, used)
+		for _, a := range p.Advice {
+			amount := "–"
+			if v, ok := a.Bytes.Value(); ok {
+				amount = v.String()
+			}
+			lines := text.Wrap(string(a.Text)+".", width-len(indent), "")
+			if a.Price != "" {
+				lines = append(lines, text.Wrap("price: "+string(a.Price), width-len(indent), "")...)
+			}
+			if a.Source != "" {
+				lines = append(lines, string(a.Source))
+			}
+			fmt.Fprintf(&b, "  %5s  %s\n", amount, strings.Join(lines, "\n"+indent))
+		}
+	}
+	if advised == 0 {
+		b.WriteString("no advice: no rule of docs/advice.md holds by the figures that are known\n")
+	}
+	if advised == 0 || !named {
+		b.WriteString(adviseLimits(doc, unprobed))
+	}
+	return b.String()
+}
+
+// adviseLimits is what the figures do not cover.
+func adviseLimits(doc *advice.Document, unprobed int) string {
+	var s string
+	if unprobed > 0 {
+		s += fmt.Sprintf("\n%s no probe: hardly anything is known of %s (vramscope run, vramscope attach)\n",
+			text.Plural(unprobed, "process has", "processes have"), map[bool]string{true: "it", false: "them"}[unprobed == 1])
+	}
+	since := time.Time(doc.Since)
+	if since.IsZero() || time.Time(doc.Time).Sub(since) < time.Hour {
+		s += "\nmost rules look at ten minutes to two hours: vramscope daemon --record keeps the past, --watch 10m observes first\n"
+	}
+	return s
+}

@@ -1,0 +1,206 @@
+package present
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"vramscope/cli/command"
+	"vramscope/cli/config"
+	"vramscope/cli/render"
+	"vramscope/cli/sources"
+	forecaster "vramscope/forecast"
+	"vramscope/headroom"
+	"vramscope/internal/quantity"
+	"vramscope/internal/text"
+	"vramscope/sampler"
+	"vramscope/sampler/snapshot"
+)
+
+// The exit codes of headroom that are answers, not failures.
+const (
+	exitNoRoom     = 3
+	exitAfterFlush = 4
+)
+
+// HeadroomFlags are those of headroom and of fleet headroom.
+type HeadroomFlags struct {
+	Need   string
+	Length string
+	watch  string
+	wait   string
+	Count  int
+	Format string
+}
+
+// Headroom is the command headroom.
+func Headroom(p *command.Program) *cobra.Command {
+	f := HeadroomFlags{}
+	cmd := &cobra.Command{
+		Use:         "headroom --need SIZE",
+		Annotations: command.WithoutScreen,
+		Short:       "will it fit: now, and for a while (exit code)",
+		Long: `Answers whether a job that needs SIZE of memory fits on a GPU, for scripts and
+schedulers: by its exit code, and by a line for each GPU or MIG instance with
+what is free, what flushes would free, and whether the job fits there.
+
+  0  yes: on at least one of the GPUs (--count N: on N of them)
+  3  no
+  4  only after a flush of the processes that are named
+
+--wait waits until the answer is yes, at most for so long, and says on standard
+error what it waits for. It samples once per --interval, as the monitor does.
+
+SIZE is everything that the job will use, including its CUDA context (some
+hundred MiB). A letter is a binary unit: 20G is 20GiB.
+20GB is 20,000,000,000 bytes, which is 18.6GiB.
+
+--for asks whether it will also go on fitting beside the processes that are
+there. One sample gives no forecast, so it observes first: for a minute, or for
+as long as --watch says. The forecast is the monitor's; yes means that the lower
+end of the 80 % interval of what will be free never falls below SIZE.
+docs/headroom.md has the rules and the JSON.`,
+		Example: `  vramscope headroom --need 20GiB && sbatch job.sh
+  vramscope headroom --need 20GiB --for 10m --watch 60s
+  vramscope headroom --need 20GiB --for 10m --wait 2h && python3 train.py
+  vramscope headroom --need 38GiB --count 4 --gpu 0,1,2,3
+  vramscope headroom --need 8G --format json | jq -r '.headroom.places[] | select(.verdict == "yes").uuid'`,
+		Args: command.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runHeadroom(cmd.Context(), p, f) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.Need, "need", "", "how much the job will use: 20GiB, 512MiB")
+	flags.StringVar(&f.Length, "for", "", "it must go on fitting for this long, up to 15m")
+	flags.StringVar(&f.watch, "watch", "", "observe for this long first, up to 30m (default 1m with --for)")
+	flags.StringVar(&f.wait, "wait", "", "wait until it fits, at most for this long: 10m, 2h, up to 168h")
+	flags.IntVar(&f.Count, "count", 1, "it must fit on this many GPUs or MIG instances, SIZE on each")
+	command.ChoiceFlag(cmd, &f.Format, "format", "f", "table", "json")
+	command.NameValues(cmd, map[string]string{"need": "SIZE", "for": "DURATION", "watch": "DURATION", "wait": "DURATION", "count": "NUMBER"})
+	return cmd
+}
+
+const (
+	usualWatch   = time.Minute
+	longestWatch = 30 * time.Minute
+)
+
+const leastNeed = quantity.MiB
+
+// longestWait is a week: no cluster's usual limit of a job is above it.
+const longestWait = 7 * 24 * time.Hour
+
+// longest is the limit of the wait; 0: it does not wait.
+func (f *HeadroomFlags) longest() (time.Duration, error) {
+	if f.wait == "" {
+		return 0, nil
+	}
+	wait, err := config.Duration(f.wait, time.Second, longestWait)
+	if err != nil {
+		return 0, command.Usage("--wait: %v", err)
+	}
+	return wait, nil
+}
+
+// Question is what the flags ask.
+func (f *HeadroomFlags) Question(interval time.Duration) (q headroom.Question, err error) {
+	if f.Need == "" {
+		return q, &command.Failure{Code: command.ExitUsage, Message: "headroom needs --need: how much memory the job will use",
+			Next: []string{"  vramscope headroom --need 20GiB"}}
+	}
+	if q.Need, err = quantity.ParseBytes(f.Need); err != nil {
+		return q, command.Usage("--need: %v", err)
+	}
+	switch {
+	case q.Need == 0:
+		return q, command.Usage("--need: 0 always fits: give what the job will use, 20GiB, 512MiB")
+	case q.Need < leastNeed:
+		// "20" most likely means 20 GiB, and a yes to 20 bytes would start the job.
+		return q, command.Usage("--need: %q is less than 1MiB, too little for any job: write 20GiB, 512MiB", text.Clean(f.Need))
+	case f.Count < 1:
+		return q, command.Usage("--count: %d is out of range: from 1", f.Count)
+	case f.Length == "" && f.watch != "":
+		return q, command.Usage("--watch goes with --for: without it the answer is about now")
+	}
+	q.Count = f.Count
+	if f.Length == "" {
+		return q, nil
+	}
+	farthest := forecaster.Horizons[len(forecaster.Horizons)-1]
+	if q.Length, err = config.Duration(f.Length, time.Second, farthest); err != nil {
+		return q, command.Usage("--for: %v; a forecast reaches no further", err)
+	}
+	least := leastWatch(interval)
+	if f.watch == "" {
+		q.Watched = max(usualWatch, least)
+		return q, nil
+	}
+	if q.Watched, err = config.Duration(f.watch, least, max(longestWatch, least)); err != nil {
+		return q, command.Usage("--watch: %v; a forecast takes %d samples", err, forecaster.MinSamples)
+	}
+	return q, nil
+}
+
+// leastWatch is the time for the samples that a forecast needs, and two more in
+// case one is late. Forecasters take at most one a second.
+func leastWatch(interval time.Duration) time.Duration {
+	return (forecaster.MinSamples + 2) * max(interval, time.Second)
+}
+
+func runHeadroom(ctx context.Context, p *command.Program, f HeadroomFlags) error {
+	s, err := p.Settings()
+	if err != nil {
+		return err
+	}
+	q, err := f.Question(s.Interval)
+	if err != nil {
+		return err
+	}
+	wait, err := f.longest()
+	if err != nil {
+		return err
+	}
+	// A simulated box has its past at once, as after a watch.
+	src, err := sources.Open(p, &s, q.Watched)
+	if err != nil {
+		return err
+	}
+	src.LookOnce()
+	w := &waiting{program: p, question: q, sampling: sampler.New(src.Options), limit: wait, began: p.Now(), signs: render.SignsFor(p.ASCII(&s))}
+	snap, err := w.observe(ctx, src)
+	if err != nil {
+		return err
+	}
+	if snap.Driver.State != snapshot.DriverOK {
+		return src.DriverFailure(snap) // whatever probes report: only the driver knows what is free
+	}
+	report := headroom.Judge(snap, w.sampling.History(), q)
+	return writeHeadroom(p, &report, w, f.Format)
+}
+
+// writeHeadroom writes the answer and returns its exit code as an error.
+func writeHeadroom(p *command.Program, r *headroom.Report, w *waiting, format string) error {
+	doc, text := render.Headroom(r, w.signs, p.OutputWidth())
+	if w.limit > 0 {
+		limit, waited := w.limit.Seconds(), w.waited().Seconds()
+		doc.Headroom.WaitSeconds, doc.Headroom.WaitedSeconds = &limit, &waited
+	}
+	if err := p.PrintAs(format, doc, text); err != nil {
+		return err
+	}
+	return ExitOf(r.Answer, "no GPU could be judged")
+}
+
+// ExitOf is the exit code of an answer, with a message where there is none.
+func ExitOf(answer headroom.Verdict, unjudged string) error {
+	switch answer {
+	case headroom.Yes:
+		return nil
+	case headroom.AfterFlush:
+		return &command.Silent{Code: exitAfterFlush}
+	case headroom.No:
+		return &command.Silent{Code: exitNoRoom}
+	default:
+		return &command.Failure{Code: command.ExitFailure, Message: unjudged}
+	}
+}

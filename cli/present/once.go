@@ -1,0 +1,168 @@
+package present
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"vramscope/cli/command"
+	"vramscope/cli/config"
+	"vramscope/cli/render"
+	"vramscope/cli/sources"
+	"vramscope/internal/text"
+	"vramscope/sampler"
+	"vramscope/sampler/snapshot"
+)
+
+type onceFlags struct {
+	format string
+	line   bool
+	watch  time.Duration
+	at     string // a moment of a recording
+
+	recording []string // another than this user's
+}
+
+// Once is the command once.
+func Once(p *command.Program) *cobra.Command {
+	var f onceFlags
+	var watch string
+	cmd := &cobra.Command{
+		Use:         "once [--at TIME [FILE|DIR]]",
+		Annotations: command.WithoutScreen,
+		Short:       "one snapshot: a table, JSON, CSV or one line",
+		Long: `Writes one snapshot of every GPU and every process on it, and ends.
+
+In a terminal the table is cut to its width and has the columns that the
+configuration names; piped or redirected it has them all. No cell but the last
+contains a blank, so that awk can count columns. JSON and CSV
+have exact bytes; their fields are documented in docs/json.md.
+
+One sample does not show where memory is heading. With --watch it observes for a
+while first, so that forecasts, rates and alerts are in the snapshot.`,
+		Example: `  vramscope once
+  vramscope once | awk '$1 == 3'
+  vramscope once --format json | jq '.gpus[] | {index, used: .memory.used_bytes}'
+  vramscope once --line             for a status bar
+  vramscope once --watch 60s        with forecasts
+  vramscope once --at 03:12         what was there then, from a recording`,
+		Args: command.OneRecording,
+		ValidArgsFunction: func(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			if cmd.Flags().Changed("at") {
+				return []cobra.Completion{"db"}, cobra.ShellCompDirectiveFilterFileExt
+			}
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 && f.at == "" {
+				return command.Usage("once takes FILE or DIR with --at alone: %q", text.Clean(args[0]))
+			}
+			f.recording = args
+			if f.line && cmd.Flags().Changed("format") {
+				return command.Usage("--line or --format, not both")
+			}
+			if watch != "" && f.at != "" {
+				return command.Usage("--watch or --at, not both")
+			}
+			if watch != "" {
+				var err error
+				if f.watch, err = config.Duration(watch, time.Second, time.Hour); err != nil {
+					return command.Usage("--watch: %v", err)
+				}
+			}
+			return runOnce(cmd.Context(), p, f)
+		},
+	}
+	command.ChoiceFlag(cmd, &f.format, "format", "f", "table", "json", "csv")
+	cmd.Flags().BoolVar(&f.line, "line", false, "one line, for a status bar")
+	cmd.Flags().StringVar(&watch, "watch", "", "observe for this long first, 1s to 1h")
+	cmd.Flags().Var(command.Moment(&f.at), "at", "a moment of FILE or DIR, or your own recordings: 03:12 or '2026-11-21 03:12'")
+	command.NameValues(cmd, map[string]string{"watch": "DURATION", "at": "TIME"})
+	return cmd
+}
+
+// recordedMoment is the snapshot of a moment of a recording.
+func recordedMoment(p *command.Program, at string, args []string) (*snapshot.Snapshot, error) {
+	r, where, err := sources.OpenRecording(p, args)
+	if err != nil {
+		return nil, err
+	}
+	defer sources.CloseRecording(p, r)
+	t, err := sources.MomentOf(r, where, "at", at)
+	if err != nil {
+		return nil, err
+	}
+	then, ok := r.At(t)
+	if !ok {
+		return nil, &command.Failure{Code: command.ExitFailure, Message: "nothing is recorded of " + text.Clean(at)}
+	}
+	return then, nil
+}
+
+// Table writes a snapshot as once without flags does.
+func Table(ctx context.Context, p *command.Program) error {
+	return runOnce(ctx, p, onceFlags{format: "table"})
+}
+
+// runOnce writes a snapshot: as JSON, with the driver's state, also where the driver or
+// its GPUs cannot be used.
+func runOnce(ctx context.Context, p *command.Program, f onceFlags) error {
+	s, err := p.Settings()
+	if err != nil {
+		return err
+	}
+	if f.at != "" {
+		then, err := recordedMoment(p, f.at, f.recording)
+		if err != nil {
+			return err
+		}
+		text, err := format(p, then, &s, f)
+		return cmp.Or(err, p.Print(text))
+	}
+	src, err := sources.Open(p, &s, 0)
+	if err != nil {
+		return err
+	}
+	src.LookOnce()
+	if src.Library != nil && (f.format == "json" || f.format == "csv") {
+		src.Library.Complete() // a table prints less, and is not worth the wait
+	}
+	src.Options.Single = f.watch == 0
+	if src.Library != nil && f.line && src.Options.Single {
+		src.Library.WithoutProcesses() // the line has none, and without a past no forecast
+	}
+	src.WatchGuard()
+	snap, err := src.Observe(ctx, sampler.New(src.Options), f.watch)
+	if snap == nil || err != nil && (f.format != "json" || command.ExitCode(err) == command.ExitUsage) {
+		return err
+	}
+	text, failed := format(p, snap, &s, f)
+	if failed == nil {
+		failed = p.Print(text)
+	}
+	return cmp.Or(failed, err)
+}
+
+func format(p *command.Program, snap *snapshot.Snapshot, s *config.Settings, f onceFlags) ([]byte, error) {
+	var out bytes.Buffer
+	ascii := p.ASCII(s)
+	var err error
+	switch {
+	case f.line:
+		err = render.StatusLine(&out, snap, ascii)
+	case f.format == "json":
+		err = render.JSON(&out, snap)
+	case f.format == "csv":
+		err = render.CSV(&out, snap)
+	default:
+		err = render.Table(&out, snap, p.OutputWidth(), ascii, s.Columns...)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("once: %w", err)
+	}
+	return out.Bytes(), nil
+}

@@ -1,0 +1,246 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"vramscope/cli/command"
+	"vramscope/cli/config"
+	"vramscope/cli/guarding"
+	"vramscope/cli/restart"
+	"vramscope/cli/sources"
+	"vramscope/daemon"
+	"vramscope/daemon/socket"
+	"vramscope/guard"
+	"vramscope/nvml"
+	"vramscope/recording"
+	"vramscope/sampler"
+)
+
+// daemonFlags override the configuration file's tables.
+type daemonFlags struct {
+	record   bool
+	keep     string
+	maxSize  string
+	commands string
+	guard    string
+
+	serve         string
+	webConfig     string
+	processLabels string
+	processes     string
+	serveOpenly   bool
+	serveSnapshot bool
+}
+
+// Command is the command daemon.
+func Command(p *command.Program) *cobra.Command {
+	var f daemonFlags
+	cmd := &cobra.Command{
+		Use:         "daemon",
+		Annotations: map[string]string{command.Takes: "config demo gpu interval nvml-library read-only seed"},
+		Short:       "sample without a screen: record, answer monitors, run a command",
+		Long: `Samples as the monitor does, without a screen, until SIGTERM. With --record, or
+record = true in [daemon] of the configuration, it records what it samples.
+Monitors on this box get from it what only it may ask or has seen. [alerts] exec
+is a command that it runs when an alert is raised about your processes. With
+rules in [guard] it guards: it reports what it would flush, or with --guard=act
+flushes (docs/guard.md). With --serve it is a Prometheus exporter
+(docs/exporter.md).
+
+There is one for each user. Root's is the box's: share in [daemon] lets other
+users read numbers from it, never command lines or paths. SIGHUP has it read its
+configuration anew. docs/daemon.md has the rest, and units for systemd.`,
+		Example: `  vramscope daemon --record
+  vramscope daemon --record --keep 7d --max-size 1GiB
+  vramscope daemon --record --guard=act
+  vramscope daemon --serve 127.0.0.1:9841    for Prometheus
+  systemctl enable --now vramscope-daemon    root's, with contrib/systemd's unit`,
+		Args: command.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runDaemon(p, cmd, &f) },
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&f.record, "record", false, "record what is sampled")
+	flags.StringVar(&f.keep, "keep", "", "how long recordings are kept (30d)")
+	flags.StringVar(&f.maxSize, "max-size", "", "how large all recordings may become (4GiB)")
+	flags.StringVar(&f.commands, "commands", "", "what is recorded of command lines: name or full (name)")
+	modes := []string{string(guard.Off), string(guard.DryRun), string(guard.Act)}
+	flags.Var(&command.Choice{To: &f.guard, Words: modes, Holder: "MODE"}, "guard", "what the guard may do: off, dry-run or act (dry-run)")
+	flags.Lookup("guard").NoOptDefVal = string(guard.DryRun)
+	_ = cmd.RegisterFlagCompletionFunc("guard", cobra.FixedCompletions(modes, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
+	flags.StringVar(&f.serve, "serve", "", "serve /metrics for Prometheus at this address (127.0.0.1:9841)")
+	flags.StringVar(&f.webConfig, "web.config.file", "", "TLS and passwords of --serve, as exporter-toolkit has them")
+	flags.BoolVar(&f.serveOpenly, "serve-openly", false, "let --serve be read from other machines without a password")
+	flags.BoolVar(&f.serveSnapshot, "serve-snapshot", false, "serve /snapshot.json, too: once --format json without arguments of commands")
+	flags.StringVar(&f.processLabels, "process-labels", "", "what is exported of processes: pid, user, runtime, name, hpc_job, namespace, pod, container; or none (all)")
+	flags.StringVar(&f.processes, "processes", "", "how many of a GPU's processes have series of their own: 0 to 1024 (16)")
+	command.NameValues(cmd, map[string]string{"keep": "DURATION", "max-size": "SIZE", "commands": "WHAT", "serve": "ADDRESS", "web.config.file": "FILE", "process-labels": "LIST", "processes": "N"})
+	return cmd
+}
+
+// daemonSettings are the settings with the command's own flags.
+func daemonSettings(p *command.Program, cmd *cobra.Command, f *daemonFlags) (config.Settings, error) {
+	s, err := p.Settings()
+	if err != nil {
+		return s, err
+	}
+	if cmd.Flags().Changed("record") {
+		s.Record = f.record
+	}
+	if cmd.Flags().Changed("serve-openly") {
+		s.ServeOpenly = f.serveOpenly
+	}
+	if cmd.Flags().Changed("serve-snapshot") {
+		s.ServeSnapshot = f.serveSnapshot
+	}
+	for _, o := range config.Options(&s) {
+		flag := daemonFlagOf[o.Key]
+		if flag == "" || !cmd.Flags().Changed(flag) {
+			continue
+		}
+		if err := o.Set(cmd.Flags().Lookup(flag).Value.String()); err != nil {
+			return s, command.Usage("--%s: %v", flag, err)
+		}
+	}
+	for _, flag := range []string{"web.config.file", "process-labels", "processes", "serve-openly", "serve-snapshot"} {
+		if s.Serve == "" && cmd.Flags().Changed(flag) {
+			return s, command.Usage("--%s is about what --serve serves: nothing is served", flag)
+		}
+	}
+	if f.guard != "" && s.Guard.Mode != guard.Off && !s.Guard.Guards() {
+		return s, guarding.NoRules(p, "--guard: ")
+	}
+	if s.ReadOnly && s.Guard.Mode == guard.Act {
+		return s, command.Usage("read-only is set, and guard.mode is act: one of the two must go")
+	}
+	if _, err := socket.ParseShare(s.Share); err != nil {
+		return s, command.Usage("daemon.%v", err)
+	}
+	if len(s.AlertCommand) > 0 {
+		if err := daemon.CheckCommand(s.AlertCommand); err != nil {
+			return s, command.Usage("alerts.exec: %v", err)
+		}
+	}
+	return s, nil
+}
+
+// daemonFlagOf is the daemon's flag of a key in the configuration.
+var daemonFlagOf = map[string]string{
+	"recording.keep": "keep", "recording.max_size": "max-size", "recording.commands": "commands", "guard.mode": "guard",
+	"exporter.address": "serve", "exporter.web_config_file": "web.config.file",
+	"exporter.process_labels": "process-labels", "exporter.processes": "processes",
+}
+
+func runDaemon(p *command.Program, cmd *cobra.Command, f *daemonFlags) error {
+	defer p.StayLight()()
+	p.TakeState()
+	s, err := daemonSettings(p, cmd, f)
+	if err == nil {
+		err = checkExporter(&s)
+	}
+	if err != nil {
+		return err
+	}
+	src, err := sources.Open(p, &s, 0)
+	if err != nil {
+		return err
+	}
+	src.Details(true) // for the recording and the exporter
+	if src.Probes != nil {
+		src.Options.Probes, src.Daemon = src.Probes, nil // the daemon is this one
+	}
+	directory := cmp.Or(p.DaemonDirectory, socket.Directory(os.Geteuid(), p.Getenv("XDG_RUNTIME_DIR")))
+	if err := socket.MakeDirectory(directory); err != nil {
+		return &command.Failure{Code: command.ExitFailure, Err: err, Message: "daemon: no place for its socket: " + err.Error()}
+	}
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	defer signal.Stop(signals)
+
+	ctx, cancel := context.WithCancelCause(cmd.Context())
+	defer cancel(nil)
+	previous := restart.Previous(p)
+	if previous != nil {
+		src.Options.Since = previous.At
+	}
+	restart.WatchUpgrades(p, src, previous, cancel)
+	src.Options.OpenDeadline = sources.OnceOpening
+	guarding := src.NewGuard(s.Guard)
+	sampling := sampler.New(src.Options)
+	previous.TakeOver(sampling)
+	waitForProbes := src.Listen(ctx, cancel)
+
+	o := daemonOptions(p, src, &s, sampling, directory)
+	src.Driver.Listed = func(devices []nvml.Device) { // the driver may come later, and have it then
+		if err := sources.Unmatched(s.GPUs, devices); err != nil {
+			o.Log.Warn("not all of --gpu can be sampled", "error", err)
+		}
+	}
+	if err := serveExporter(p, &s, &o); err != nil {
+		return err
+	}
+	src.BindGuard(guarding, sampling, &o)
+	switch {
+	case guarding == nil || previous == nil:
+	case previous.Kept != nil:
+		guarding.TakeOver(*previous.Kept)
+	default:
+		o.Log.Warn("the guard's pause and back-offs are lost over the restart")
+	}
+	o.Signals = signals
+	o.Check = func() error {
+		next, err := daemonSettings(p, cmd, f)
+		if err == nil {
+			err = checkReload(&next, s.Serve)
+		}
+		return err
+	}
+	err = daemon.Run(ctx, o)
+	cancel(nil)
+	waitForProbes()
+	if errors.Is(err, restart.ErrUpgraded) || errors.Is(err, daemon.ErrReload) {
+		signal.Ignore(syscall.SIGHUP) // a second one does not end the new process before it listens
+		var left *guard.Kept
+		if guarding != nil {
+			kept := guarding.Keep()
+			left = &kept
+		}
+		return restart.Now(p, err, left)
+	}
+	if running, is := errors.AsType[*daemon.Running](err); is {
+		return &command.Failure{Code: command.ExitFailure, Err: running, Message: running.Error()}
+	}
+	return err
+}
+
+func daemonOptions(p *command.Program, src *sources.Set, s *config.Settings, sampling *sampler.Sampler, directory string) daemon.Options {
+	share, _ := socket.ParseShare(s.Share) // the settings have been checked
+	o := daemon.Options{
+		Directory: directory, Share: share, Sampling: sampling, History: sampling.History(),
+		Log: daemon.NewLog(p.Stderr, p.Getenv), Notify: daemon.NewNotifier(p.Getenv), Now: p.Now,
+	}
+	if src.Options.Probes != nil {
+		o.Answers = src.Options.Probes.Answers
+	}
+	if s.Record {
+		recordings := p.RecordingsOf(p.Flags.Demo)
+		o.Recorder, o.Recording = newRecorder(p, s, recordings), recordings
+		before := (&longPast{directory: recordings, now: p.Now}).before
+		o.Past = recording.Whole(o.History, before)
+		o.Warm = func() {
+			if past := before(); past != nil {
+				sampling.Warm(past)
+			}
+		}
+	}
+	if len(s.AlertCommand) > 0 {
+		o.Alerts = daemon.NewAlerts(s.AlertCommand, p.Now(), o.Log)
+	}
+	return o
+}

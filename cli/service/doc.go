@@ -1,0 +1,8 @@
+// Package service is vramscope daemon: it wires a sampler to the recorder, the exporter,
+// the guard and the socket that monitors ask.
+//
+//	settings ─→ sources.Set ─→ sampler ─→ daemon.Run ─┬→ recording, exporter
+//	                                                  └→ socket, guard
+//
+// Start with daemon.go.
+package service

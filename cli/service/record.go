@@ -1,0 +1,75 @@
+package service
+
+import (
+	"sync"
+	"time"
+
+	"vramscope/cli/command"
+	"vramscope/cli/config"
+	"vramscope/recording"
+	"vramscope/sampler/snapshot"
+)
+
+// recorder records from the moment at which it can: a directory that cannot be
+// written to now may be later. It is a daemon.Recorder.
+type recorder struct {
+	open func() (*recording.Writer, error)
+	now  func() time.Time
+
+	mu      sync.Mutex
+	writer  *recording.Writer // nil before it could be opened
+	err     error             // why not
+	retryAt time.Time
+}
+
+// recordRetry is the time between attempts to begin.
+const recordRetry = 10 * time.Second
+
+func newRecorder(p *command.Program, s *config.Settings, directory string) *recorder {
+	options := recording.Options{Keep: s.Keep, MaxSize: int64(s.MaxSize), Commands: recording.NameOnly}
+	if s.Commands == "full" {
+		options.Commands = recording.Full
+	}
+	r := &recorder{now: p.Now, open: func() (*recording.Writer, error) { return recording.Create(directory, options) }}
+	r.writer, r.err = r.open()
+	r.retryAt = r.now().Add(recordRetry)
+	return r
+}
+
+// Append implements daemon.Recorder. What cannot be recorded is a gap; Paused says why.
+func (r *recorder) Append(snap *snapshot.Snapshot, events []snapshot.Event) error {
+	r.mu.Lock()
+	if r.writer == nil && !r.now().Before(r.retryAt) {
+		r.writer, r.err = r.open()
+		r.retryAt = r.now().Add(recordRetry)
+	}
+	writer := r.writer
+	r.mu.Unlock()
+	if writer == nil {
+		return nil
+	}
+	return writer.Append(snap, events)
+}
+
+// Paused implements daemon.Recorder.
+func (r *recorder) Paused() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.writer == nil {
+		return r.err.Error()
+	}
+	if state := r.writer.State(); !state.Recording {
+		return state.Reason
+	}
+	return ""
+}
+
+// Close implements daemon.Recorder.
+func (r *recorder) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.writer == nil {
+		return nil
+	}
+	return r.writer.Close()
+}

@@ -1,0 +1,223 @@
+package trial
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"vramscope/cli/command"
+	"vramscope/cli/config"
+	"vramscope/cli/sources"
+	"vramscope/internal/quantity"
+	"vramscope/internal/text"
+	"vramscope/nvml"
+	"vramscope/probe/cuda"
+)
+
+// box is what NVML reports of the GPUs, to choose one; empty without NVML. CUDA
+// numbers them differently, and would need a context on each for its free memory.
+type box struct {
+	wanted  string // the one GPU asked for, "" for any
+	visible string // CUDA_VISIBLE_DEVICES
+	devices []nvml.Device
+	free    map[string]quantity.Bytes // by UUID, of GPUs and MIG instances
+}
+
+func boxOf(p *command.Program, s *config.Settings) (*box, error) {
+	b := &box{visible: p.Getenv("CUDA_VISIBLE_DEVICES"), free: map[string]quantity.Bytes{}}
+	switch len(s.GPUs) {
+	case 0:
+	case 1:
+		b.wanted = s.GPUs[0]
+	default:
+		return nil, command.Usage("--gpu: a probe process uses one GPU, not %d", len(s.GPUs))
+	}
+	library := nvml.New(nvml.Options{LibraryPath: s.Library})
+	opened := make(chan []nvml.Device, 1)
+	go func() {
+		// CUDA reports the same error.
+		_, devices, _ := library.Open()
+		opened <- devices
+	}()
+	select {
+	case b.devices = <-opened:
+	case <-time.After(sources.OnceOpening):
+		return b, nil
+	}
+	b.readFree(library)
+	return b, nil
+}
+
+// readFree reads the GPUs side by side: one that hangs is left out.
+func (b *box) readFree(library *nvml.Library) {
+	type answer struct {
+		reading nvml.Reading
+		err     error
+	}
+	answers := make(chan answer, len(b.devices))
+	for _, device := range b.devices {
+		go func() {
+			reading, err := library.Read(device)
+			answers <- answer{reading, err}
+		}()
+	}
+	late := time.After(sources.OnceReading)
+	for range b.devices {
+		select {
+		case a := <-answers:
+			if a.err != nil {
+				continue
+			}
+			if free, known := a.reading.Memory.Free.Value(); known {
+				b.free[a.reading.Device.UUID] = free
+			}
+			for _, instance := range a.reading.Instances {
+				if free, known := instance.Memory.Free.Value(); known {
+					b.free[instance.UUID] = free
+				}
+			}
+		case <-late:
+			return
+		}
+	}
+	// Only a library in which no call hangs can be closed.
+	_ = library.Close()
+}
+
+// choose finds the device asked for, or the one with the most free memory.
+func (b *box) choose(devices []cuda.Device) (cuda.Device, error) {
+	if b.wanted == "" {
+		best := devices[0]
+		for _, d := range devices[1:] {
+			if b.free[d.UUID] > b.free[best.UUID] {
+				best = d
+			}
+		}
+		return best, nil
+	}
+	uuid, err := b.wantedUUID(devices)
+	if err != nil {
+		return cuda.Device{}, err
+	}
+	for _, d := range devices {
+		if strings.HasPrefix(d.UUID, uuid) || strings.HasPrefix(d.GPU, uuid) {
+			return d, nil
+		}
+	}
+	if err := sources.Unmatched([]string{b.wanted}, b.devices); err != nil {
+		return cuda.Device{}, err
+	}
+	f := command.Usage("CUDA does not show GPU %s to this process", text.Clean(b.wanted))
+	if b.visible != "" {
+		f.Message += fmt.Sprintf(": CUDA_VISIBLE_DEVICES is %q", text.Clean(b.visible))
+	}
+	for _, d := range devices {
+		f.Next = append(f.Next, "  shown  "+b.describe(d))
+	}
+	return cuda.Device{}, f
+}
+
+// wantedUUID is the UUID, or its beginning, of the GPU asked for. An index is
+// NVML's, and CUDA's own only where there is no NVML.
+func (b *box) wantedUUID(devices []cuda.Device) (string, error) {
+	index, err := strconv.Atoi(b.wanted)
+	if err != nil {
+		return b.wanted, nil
+	}
+	for _, d := range b.devices {
+		if d.Index == index {
+			return d.UUID, nil
+		}
+	}
+	if len(b.devices) > 0 {
+		return "", sources.Unmatched([]string{b.wanted}, b.devices)
+	}
+	for _, d := range devices {
+		if d.Ordinal == index {
+			return d.UUID, nil
+		}
+	}
+	return "", command.Usage("there is no GPU %s here: CUDA shows %d", text.Clean(b.wanted), len(devices))
+}
+
+// describe names a device as the rest of vramscope does: by NVML's index.
+func (b *box) describe(d cuda.Device) string {
+	for _, known := range b.devices {
+		if known.UUID == d.GPU {
+			return fmt.Sprintf("GPU %d (%s)", known.Index, text.Clean(cmp.Or(d.Name, known.Name)))
+		}
+	}
+	return fmt.Sprintf("%s (%s)", d.UUID, text.Clean(d.Name))
+}
+
+func probeFailure(p *command.Program, err error, b *box) error {
+	var worded *command.Failure
+	var size *cuda.SizeError
+	switch {
+	case errors.As(err, &worded): // of the choice of a GPU
+		return worded
+	case errors.As(err, &size):
+		return tooLarge(size, b)
+	case errors.Is(err, cuda.ErrNoCgo):
+		return sources.NoCgo(cuda.ErrNoCgo)
+	case errors.Is(err, cuda.ErrLibraryNotFound):
+		return noCUDALibrary(err, b)
+	case errors.Is(err, cuda.ErrNoDevice):
+		f := &command.Failure{Code: command.ExitNoDriver, Err: err, Message: "CUDA shows no GPU to this process"}
+		if b.visible != "" {
+			f.Next = append(f.Next, fmt.Sprintf("  hidden?           CUDA_VISIBLE_DEVICES is %q", text.Clean(b.visible)))
+		}
+		f.Next = append(f.Next,
+			"  kernel says       dmesg | grep -i NVRM            (exit 9)",
+			"  just looking      vramscope --demo     a simulated box, marked as such")
+		return f
+	case errors.Is(err, cuda.ErrNoDriver), errors.Is(err, cuda.ErrTooOld):
+		return &command.Failure{Code: command.ExitNoDriver, Err: err, Message: text.Clean(err.Error()), Next: []string{
+			"  after an upgrade  reboot, or reload the nvidia modules",
+			"  not sure          vramscope doctor",
+		}}
+	case errors.Is(err, cuda.ErrUnavailable):
+		return &command.Failure{Code: command.ExitFailure, Err: err, Message: text.Clean(err.Error()), Next: []string{
+			"  exclusive mode?   nvidia-smi -q -d COMPUTE says which mode it is in",
+			"  another GPU       vramscope probe --gpu INDEX",
+		}}
+	}
+	return &command.Failure{Code: command.ExitFailure, Err: err, Message: text.Clean(err.Error())}
+}
+
+// tooLarge refuses a size: a usage error only if the GPU could never hold it.
+func tooLarge(e *cuda.SizeError, b *box) error {
+	f := &command.Failure{Code: command.ExitFailure, Err: e}
+	f.Message = fmt.Sprintf("--size: %s does not fit on %s: %s is free, and 512M of it is left alone",
+		e.Size, b.describe(e.Device), e.Free)
+	if e.Size > e.Device.Total {
+		f.Code = command.ExitUsage
+		f.Message = fmt.Sprintf("--size: %s is more than there is: %s has %s", e.Size, b.describe(e.Device), e.Device.Total)
+	}
+	if e.Fits > 0 {
+		f.Next = append(f.Next, fmt.Sprintf("  would fit now     --size %dMiB", e.Fits>>20))
+	}
+	f.Next = append(f.Next, "  another GPU       vramscope probe --gpu INDEX")
+	return f
+}
+
+func noCUDALibrary(err error, b *box) error {
+	host, _ := os.Hostname() // without it the message says "this machine"
+	f := &command.Failure{Code: command.ExitNoLibrary, Err: err,
+		Message: fmt.Sprintf("no CUDA driver library on %s: libcuda.so.1 not found", cmp.Or(text.Clean(host), "this machine"))}
+	if len(b.devices) > 0 {
+		// The driver is there, only not this part of it.
+		f.Next = append(f.Next, "  in a container    NVIDIA_DRIVER_CAPABILITIES lacks compute: set it to compute,utility")
+	} else {
+		f.Next = append(f.Next, "  in a container    start it with --gpus all (NVIDIA Container Toolkit)")
+	}
+	f.Next = append(f.Next,
+		"  on a GPU box      install the driver's CUDA part (libcuda1, nvidia-driver-cuda)",
+		"  just looking      vramscope --demo     a simulated box, marked as such",
+		"  not sure          vramscope doctor")
+	return f
+}

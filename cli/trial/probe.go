@@ -1,0 +1,250 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"vramscope/cli/command"
+	"vramscope/cli/config"
+	"vramscope/cli/launch"
+	"vramscope/internal/quantity"
+	"vramscope/internal/text"
+	"vramscope/probe"
+	"vramscope/probe/cuda"
+	"vramscope/probe/preload"
+)
+
+type probeFlags struct {
+	pattern string
+	size    string
+	seed    uint64
+	length  string
+	verbose bool
+}
+
+// Probe is the command probe.
+func Probe(p *command.Program) *cobra.Command {
+	f := probeFlags{pattern: string(cuda.Sawtooth)}
+	cmd := &cobra.Command{
+		Use:         "probe",
+		Annotations: map[string]string{command.Takes: "config gpu nvml-library"},
+		Short:       "a small CUDA process with a pool, to try vramscope on",
+		Long: `Allocates memory on one GPU in a pattern, and answers as any process with a
+probe does: what is allocated, cached and fragmented, and a flush. It is the
+quickest way to see vramscope at work on a box without PyTorch, and a load for
+testing.
+
+  steady      nine tenths of the size are allocated
+  sawtooth    up, and back to a third, every 12 seconds; what is freed is cached
+  leak        up, until the size is reached (after 5m, or --for)
+  staircase   the same in eight steps
+  fragment    every other block freed: cached, until a flush finds it fragmented
+
+It never reserves more than --size (its CUDA context, some hundred MiB, comes on
+top), and never the GPU's last 512 MiB. It frees everything when it ends: after
+--for, or on a signal (Ctrl-C).`,
+		Example: `  vramscope probe --pattern sawtooth --size 4GiB
+  vramscope probe --pattern leak --size 20GiB --gpu 3 --for 10m --verbose`,
+		Args: command.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runProbe(cmd.Context(), p, f) },
+	}
+	flags := cmd.Flags()
+	var patterns []string
+	for _, pattern := range cuda.Patterns() {
+		patterns = append(patterns, string(pattern))
+	}
+	command.ChoiceFlag(cmd, &f.pattern, "pattern", "", patterns...)
+	flags.StringVar(&f.size, "size", "1GiB", "the most it takes, 128MiB or more")
+	flags.Uint64Var(&f.seed, "seed", 0, "the same seed, the same pattern")
+	flags.StringVar(&f.length, "for", "", "end after this long (default: on a signal)")
+	flags.BoolVar(&f.verbose, "verbose", false, "write a line a second")
+	command.NameValues(cmd, map[string]string{"size": "SIZE", "seed": "NUMBER", "for": "DURATION"})
+	return cmd
+}
+
+// usualGrowth is how long leak and staircase grow without --for.
+const usualGrowth = 5 * time.Minute
+
+// options reads the flags. The length is 0 where it is not limited.
+func (f *probeFlags) options() (o cuda.Options, length time.Duration, err error) {
+	if o.Pattern, err = cuda.ParsePattern(f.pattern); err != nil {
+		return o, 0, command.Usage("--pattern: %v", err)
+	}
+	if o.Size, err = quantity.ParseBytes(f.size); err != nil {
+		return o, 0, command.Usage("--size: %v", err)
+	}
+	if o.Size < cuda.SmallestSize {
+		return o, 0, command.Usage("--size: %s is too small for a pattern: %s at least", o.Size, cuda.SmallestSize)
+	}
+	o.Seed, o.Length = f.seed, usualGrowth
+	if f.length != "" {
+		if length, err = config.Duration(f.length, time.Second, 30*24*time.Hour); err != nil {
+			return o, 0, command.Usage("--for: %v", err)
+		}
+		o.Length = length
+	}
+	return o, length, nil
+}
+
+func runProbe(ctx context.Context, p *command.Program, f probeFlags) error {
+	s, err := p.Settings()
+	if err != nil {
+		return err
+	}
+	o, length, err := f.options()
+	if err != nil {
+		return err
+	}
+	if environ, preloaded := launch.WithoutPreload(os.Environ()); preloaded {
+		// This process has its own probe: the preloaded one would interfere.
+		return fmt.Errorf("start again without %s: %w", preload.FileName, syscall.Exec("/proc/self/exe", os.Args, environ))
+	}
+	box, err := boxOf(p, &s)
+	if err != nil {
+		return err
+	}
+	o.Choose, o.Clock = box.choose, p.Now
+
+	ctx, hurried, done := untilSignal(ctx)
+	defer done()
+	process, err := cuda.Start(ctx, o)
+	if err != nil {
+		if ctx.Err() != nil {
+			return &command.Failure{Code: command.ExitFailure, Err: err, Message: "ended before the driver had answered"}
+		}
+		return probeFailure(p, err, box)
+	}
+	began := p.Now()
+	err = serveProbe(ctx, p, process, length, func(server *probe.Server) {
+		_ = say(p, "probe %d on %s: %s up to %s, socket %s; vramscope shows it, vramscope flush %d frees its cache\n",
+			os.Getpid(), box.describe(process.Device()), o.Pattern, o.Size, server.Path(), os.Getpid())
+	}, f.verbose)
+	closing, cancel := context.WithTimeout(hurried, closeTime)
+	defer cancel()
+	if failed := process.Close(closing); failed != nil {
+		err = errors.Join(err, failed)
+	}
+	_ = say(p, "%s\n", probeSummary(process.Figures(), p.Now().Sub(began), o.Size, err == nil))
+	if err != nil {
+		return &command.Failure{Code: command.ExitFailure, Err: err, Message: text.Clean(err.Error())}
+	}
+	return nil
+}
+
+// closeTime is how long the end waits for the driver; the kernel frees the memory anyway.
+const closeTime = 5 * time.Second
+
+// serveProbe plays the pattern and answers monitors, until the context or the length ends.
+func serveProbe(ctx context.Context, p *command.Program, process *cuda.Process, length time.Duration,
+	ready func(*probe.Server), verbose bool) error {
+	server, err := probe.Listen(probe.ServerOptions{Clock: p.Now})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if length > 0 {
+		defer time.AfterFunc(length, cancel).Stop()
+	}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(ctx, process) }()
+	ready(server)
+	reported := make(chan struct{})
+	go func() {
+		defer close(reported)
+		if verbose {
+			reportFigures(ctx, p, process, cancel)
+		}
+	}()
+	err = process.Run(ctx)
+	cancel()
+	<-reported
+	return errors.Join(err, <-served)
+}
+
+// reportFigures writes a line a second, until standard output is closed, as with SIGPIPE.
+func reportFigures(ctx context.Context, p *command.Program, process *cuda.Process, end func()) {
+	began := p.Now()
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			if err := say(p, "%s\n", probeLine(process.Figures(), p.Now(), began)); errors.Is(err, syscall.EPIPE) {
+				end()
+			}
+		}
+	}
+}
+
+func probeLine(f cuda.Figures, now, began time.Time) string {
+	line := fmt.Sprintf("%6s  reserved %5s  allocated %5s  free %5s  allocations %d  refused %d",
+		now.Sub(began).Round(time.Second), f.Reserved, f.Allocated, f.Reserved-f.Allocated, f.Allocations, f.OutOfMemory)
+	if f.Flushes > 0 {
+		line += fmt.Sprintf("  flushes %d (%s)", f.Flushes, f.Flushed)
+	}
+	if f.Short {
+		line += "  (waits: the GPU's last 512M are left alone)"
+	}
+	if age := now.Sub(f.Time); !f.Time.IsZero() && age > 2*time.Second {
+		line += fmt.Sprintf("  (the driver has not answered for %s)", age.Round(time.Second))
+	}
+	return line
+}
+
+func probeSummary(f cuda.Figures, took time.Duration, size quantity.Bytes, clean bool) string {
+	line := fmt.Sprintf("probe %d ended after %s: at most %s of %s; allocations %d, refused %d, flushes %d (%s)",
+		os.Getpid(), took.Round(time.Second), f.Peak, size, f.Allocations, f.OutOfMemory, f.Flushes, f.Flushed)
+	if clean {
+		line += "; all freed"
+	}
+	return line
+}
+
+// say writes a line to standard output. Only reportFigures needs its error.
+func say(p *command.Program, format string, args ...any) error {
+	_, err := fmt.Fprintf(p.Stdout, format, args...)
+	return err
+}
+
+// untilSignal is a context that ends with the first signal, which asks to clean
+// up, and one that ends with the second, which asks not to wait. SIGPIPE is none:
+// a monitor that closes its connection must not end this process.
+func untilSignal(parent context.Context) (ctx, hurried context.Context, done func()) {
+	ctx, first := context.WithCancel(parent)
+	hurried, second := context.WithCancel(context.WithoutCancel(parent))
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGABRT,
+		syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGVTALRM, syscall.SIGPIPE,
+		syscall.SIGXCPU, syscall.SIGXFSZ, syscall.SIGIO, syscall.SIGSYS, syscall.SIGTRAP)
+	ended := make(chan struct{})
+	go func() {
+		for ends := []context.CancelFunc{first, second}; len(ends) > 0; {
+			select {
+			case received := <-signals:
+				if received == syscall.SIGPIPE {
+					continue
+				}
+				ends[0]()
+				ends = ends[1:]
+			case <-ended:
+				return
+			}
+		}
+	}()
+	return ctx, hurried, func() {
+		signal.Stop(signals)
+		close(ended)
+		first()
+		second()
+	}
+}
