@@ -70,9 +70,6 @@ golden: ## rewrite the golden files from what the code draws now
 .PHONY: forecast-gates
 forecast-gates: ## measure the twelve gates of the forecast (FIRST=SEED: of other series; GATES=REGEX: only these)
 	$(GO) run ./internal/forecastlab/gates -first $(or $(FIRST),20000) -only '$(GATES)'
-.PHONY: forecast-table
-forecast-table: ## measure the forecaster beside baselines and write the gates into docs/forecast.md (FIRST=SEED: of other series)
-	$(GO) run ./internal/forecastlab/table -seeds 12 -first $(or $(FIRST),12140) -write docs/forecast.md
 
 .PHONY: guard-table
 guard-table: ## play the guard's stories and write docs/guard.md

@@ -1,26 +1,21 @@
 package baseline
 
-import (
-	"math"
-	"time"
-
-	"vramscope/forecast"
-)
-
-// Baseline is one method by its name.
-type Baseline struct {
+// Method forecasts a series, sample by sample.
+type Method struct {
 	Name string
-	New  func() *Method
+	path path
+	last float64
 }
 
-// All is every baseline.
-func All() []Baseline {
-	method := func(start func() path) func() *Method { return func() *Method { return &Method{path: start()} } }
-	return []Baseline{
-		{"SES", method(func() path { return newSES() })},
-		{"Holt", method(func() path { return newTrend(1) })},
-		{"damped Holt", method(func() path { return newTrend(0.8, 0.9, 0.98) })},
-		{"weighted experts", method(func() path { return &weighted{} })},
+// All is every method without a past.
+func All() []*Method {
+	return []*Method{
+		{Name: "naive", path: naive{}},
+		{Name: "SES", path: newSES()},
+		{Name: "Holt", path: newTrend(1)},
+		{Name: "damped Holt", path: newTrend(0.8, 0.9, 0.98)},
+		{Name: "Holt–Winters", path: newWinters()},
+		{Name: "weighted experts", path: &weighted{}},
 	}
 }
 
@@ -30,43 +25,19 @@ type path interface {
 	change(seconds, step float64) float64 // from the newest sample on
 }
 
-// Method makes forecasts of a series.
-type Method struct {
-	path  path
-	at    time.Time
-	last  float64
-	step  float64
-	count int
+// naive expects that everything stays as it is.
+type naive struct{}
+
+func (naive) observe(float64, float64)        {}
+func (naive) change(float64, float64) float64 { return 0 }
+
+// Observe takes the next sample, so many seconds after the last; 0: the first.
+func (m *Method) Observe(seconds, y float64) {
+	m.last = y
+	m.path.observe(seconds, y)
 }
 
-// Observe takes the next sample.
-func (m *Method) Observe(t time.Time, used int64) {
-	seconds := 0.0
-	if m.count > 0 {
-		if seconds = t.Sub(m.at).Seconds(); seconds <= 0 {
-			return
-		}
-		m.step += (seconds - m.step) / float64(m.count)
-	}
-	m.count++
-	m.at, m.last = t, float64(used)
-	m.path.observe(seconds, m.last)
+// Ahead is what is expected so many seconds ahead. Samples are step seconds apart.
+func (m *Method) Ahead(seconds, step float64) float64 {
+	return max(m.last+m.path.change(seconds, step), 0)
 }
-
-// Forecasts appends the medians at all horizons. All bounds are the median.
-func (m *Method) Forecasts(dst []forecast.Interval) []forecast.Interval {
-	if m.count < forecast.MinSamples {
-		return dst
-	}
-	for _, h := range forecast.Horizons {
-		v := int64(min(max(m.last+m.path.change(h.Seconds(), m.step), 0), math.MaxInt64/2))
-		dst = append(dst, forecast.Interval{Horizon: h, Median: v, Lower80: v, Upper80: v, Lower95: v, Upper95: v})
-	}
-	return dst
-}
-
-// FullIn is unknown: only the forecasts of baselines are compared.
-func (m *Method) FullIn(int64) (forecast.FullIn, bool) { return forecast.FullIn{}, false }
-
-// Trend is Steady: the baselines report no leaks.
-func (m *Method) Trend() forecast.Trend { return forecast.Steady }

@@ -39,3 +39,13 @@ func LateLoads(r *rand.Rand) []float64 {
 	level := idleNotebook(r).level
 	return series(7200, level)
 }
+
+// LateLeak is a leak that fills the GPU in twenty minutes to four hours, out of a level with
+// a texture, and when it begins, in seconds.
+func LateLeak(r *rand.Rand) (y []float64, begins float64) {
+	base, lasts := between(r, 5, 50)*GiB, logarithmic(r, 1200, 14_400)
+	begins = logarithmic(r, 600, 7200)
+	height, moves := texture(r, r.IntN(inSteps))
+	rate := (Capacity - base - height) / lasts
+	return series(int(begins+lasts)+300, func(t float64) float64 { return base + moves(t) + rate*max(t-begins, 0) }), begins
+}

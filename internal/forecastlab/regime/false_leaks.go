@@ -5,9 +5,9 @@ import (
 	"math/rand/v2"
 )
 
-// longFirstEpoch is a sawtooth whose first cycle lasts for eight minutes to an hour,
+// LongFirstEpoch is a sawtooth whose first cycle lasts for eight minutes to an hour,
 // up to three times as long as the others. Until it ends it looks like a leak.
-func longFirstEpoch(r *rand.Rand) []float64 {
+func LongFirstEpoch(r *rand.Rand) []float64 {
 	base, size, height := between(r, 5, 45)*GiB, trembling(r), between(r, 2, 30)*GiB
 	first, bent := logarithmic(r, 480, 3600), between(r, 0.7, 1.2)
 	at := cycling(r, first/between(r, 1, 3), between(r, 0, 0.1))
@@ -21,9 +21,9 @@ func longFirstEpoch(r *rand.Rand) []float64 {
 	})
 }
 
-// boundedWalk is a random walk between two levels that crosses from one to the other
+// BoundedWalk is a random walk between two levels that crosses from one to the other
 // in ten minutes to three hours.
-func boundedWalk(r *rand.Rand) []float64 {
+func BoundedWalk(r *rand.Rand) []float64 {
 	low := between(r, 5, 40) * GiB
 	height := between(r, 1, 35) * GiB
 	step, every := height/math.Sqrt(logarithmic(r, 600, 10_800)), logarithmic(r, 1, 30)
@@ -43,15 +43,15 @@ func reflected(level, height float64) float64 {
 	return min(level, 2*height-level)
 }
 
-// daySineStep is the seconds between the samples of a sine of a day.
-const daySineStep = 5
+// DaySineStep is the seconds between the samples of a sine of a day.
+const DaySineStep = 5
 
-// daySine goes up and down once a day.
-func daySine(r *rand.Rand) []float64 {
+// DaySine goes up and down once a day.
+func DaySine(r *rand.Rand) []float64 {
 	const day = 86_400
 	height, size, begins := between(r, 1, 18)*GiB, trembling(r), between(r, 0, day)
 	mean := between(r, 20, 55) * GiB
-	return series(day/daySineStep, func(i float64) float64 {
-		return mean + height*math.Sin(2*math.Pi*(begins+daySineStep*i)/day) + size*r.NormFloat64()
+	return series(day/DaySineStep, func(i float64) float64 {
+		return mean + height*math.Sin(2*math.Pi*(begins+DaySineStep*i)/day) + size*r.NormFloat64()
 	})
 }

@@ -2,7 +2,6 @@ package regime
 
 import (
 	"cmp"
-	"fmt"
 	"math/rand/v2"
 )
 
@@ -24,35 +23,43 @@ type Regime struct {
 // Every is the seconds between samples.
 func (g *Regime) Every() float64 { return cmp.Or(g.Step, 1) }
 
-// All is every regime.
+// Family is regimes that move alike.
+type Family struct {
+	Name    string
+	Regimes []Regime
+}
+
+// Families are all regimes.
+func Families() []Family {
+	const fills = true
+	return []Family{
+		{"steps", []Regime{{Name: "steps", Make: steps}, {Name: "alternation", Make: alternation}, {Name: "noise over steps", Make: noiseOverSteps}}},
+		{"noise", []Regime{{Name: "noise", Make: Noise}, {Name: "mean reversion", Make: MeanReversion}, {Name: "bounded walk", Make: BoundedWalk}}},
+		{"slow change", []Regime{{Name: "warm-up", Make: warmUp}, {Name: "slow saturation", Make: slowSaturation}, {Name: "sine of a day", Make: DaySine, Step: DaySineStep}}},
+		{"sawtooth", []Regime{{Name: "sawtooth", Make: Sawtooth}, {Name: "long first epoch", Make: LongFirstEpoch}, {Name: "medley", Make: medley}}},
+		{"as recorded", []Regime{{Name: "served", Make: served}, {Name: "notebook", Make: notebook}, {Name: "shared GPU", Make: sharedGPU}, {Name: "trained", Make: trained}}},
+		{"leak", []Regime{
+			{"leak", fills, Leak, 0}, {"leak after a plateau", fills, leakAfterPlateau, 0}, {"warm-up, then leak", fills, warmUpThenLeak, 0},
+			{"leak with restarts", fills, leakWithRestarts, 0}, {"leak that ends", !fills, leakThatEnds, 0}, {"ramp", fills, rampOutOfPlateau, 0},
+		}},
+		{"leak under a texture", []Regime{
+			{"leak under a sawtooth", fills, LeakUnderSawtooth, 0}, {"alternation over a leak", fills, alternationOverLeak, 0}, {"sawtooth, then leak", fills, sawtoothThenLeak, 0},
+			{"leak under a medley", fills, leakUnderMedley, 0}, {"leak under a long sawtooth", fills, leakUnderLongSawtooth, 0},
+		}},
+		{"stairs", []Regime{
+			{"staircase", fills, staircase, 0}, {"bursts", fills, bursts, 0}, {"stairs of 1 to 10 min", fills, stairs, 0},
+			{"leak of an epoch", fills, epochLeak, 0}, {"growing peaks", fills, growingPeaks, 0},
+		}},
+	}
+}
+
+// All is the regimes of all families.
 func All() []Regime {
-	harmless := []Regime{
-		{Name: "steps", Make: steps}, {Name: "alternation", Make: alternation}, {Name: "noise", Make: Noise},
-		{Name: "mean reversion", Make: MeanReversion}, {Name: "warm-up", Make: warmUp},
-		{Name: "slow saturation", Make: slowSaturation}, {Name: "sawtooth", Make: Sawtooth},
-		{Name: "noise over steps", Make: noiseOverSteps}, {Name: "leak that ends", Make: leakThatEnds},
-		{Name: "medley", Make: medley}, {Name: "long first epoch", Make: longFirstEpoch},
-		{Name: "bounded walk", Make: boundedWalk}, {Name: "sine of a day", Make: daySine, Step: daySineStep},
-		{Name: "served", Make: served}, {Name: "notebook", Make: notebook},
-		{Name: "shared GPU", Make: sharedGPU}, {Name: "trained", Make: trained},
+	var all []Regime
+	for _, f := range Families() {
+		all = append(all, f.Regimes...)
 	}
-	filling := []Regime{
-		{Name: "leak", Make: Leak}, {Name: "bursts", Make: bursts}, {Name: "staircase", Make: staircase},
-		{Name: "leak under a sawtooth", Make: LeakUnderSawtooth}, {Name: "leak after a plateau", Make: leakAfterPlateau},
-		{Name: "leak with restarts", Make: leakWithRestarts}, {Name: "warm-up, then leak", Make: warmUpThenLeak},
-		{Name: "alternation over a leak", Make: alternationOverLeak}, {Name: "sawtooth, then leak", Make: sawtoothThenLeak},
-		{Name: "leak under a medley", Make: leakUnderMedley},
-		{Name: "stairs of 1 to 10 min", Make: stairs}, {Name: "stairs of 10 min", Make: longStairs},
-		{Name: "leak of an epoch", Make: epochLeak}, {Name: "growing peaks", Make: growingPeaks},
-		{Name: "leak under a long sawtooth", Make: leakUnderLongSawtooth},
-	}
-	for _, lasts := range rampsLast {
-		filling = append(filling, Regime{Name: fmt.Sprintf("ramp of %.0f s", lasts), Make: rampOutOfPlateau(lasts)})
-	}
-	for i := range filling {
-		filling[i].Fills = true
-	}
-	return append(harmless, filling...)
+	return all
 }
 
 // Seeded is the randomness of one series.

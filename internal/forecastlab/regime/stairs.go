@@ -35,14 +35,9 @@ func logarithmic(r *rand.Rand, low, high float64) float64 {
 }
 
 // stairs is a leak in five to twenty steps that fill the GPU, one to ten minutes apart.
-func stairs(r *rand.Rand) []float64 { return stairsApart(r, 60, 600) }
-
-// longStairs are steps ten minutes apart, or nearly.
-func longStairs(r *rand.Rand) []float64 { return stairsApart(r, 540, 660) }
-
-func stairsApart(r *rand.Rand, shortest, longest float64) []float64 {
+func stairs(r *rand.Rand) []float64 {
 	base, size, steps := between(r, 5, 40)*GiB, trembling(r), between(r, 5, 20)
-	at := cycling(r, logarithmic(r, shortest, longest), between(r, 0, 0.15))
+	at := cycling(r, logarithmic(r, 60, 600), between(r, 0, 0.15))
 	height, uneven := (Capacity-base)/steps, between(r, 0, 0.2)
 	return series(20_000, func(t float64) float64 {
 		c := at(t)
@@ -91,16 +86,12 @@ func leakUnderLongSawtooth(r *rand.Rand) []float64 {
 	})
 }
 
-// rampsLast are the seconds in which ramps out of a plateau fill the GPU.
-var rampsLast = [...]float64{120, 170, 220}
-
-// rampOutOfPlateau is a plateau out of which a straight line leads to full.
-func rampOutOfPlateau(lasts float64) func(r *rand.Rand) []float64 {
-	return func(r *rand.Rand) []float64 {
-		base, size, begins := between(r, 5, 65)*GiB, trembling(r), between(r, 300, 3600)
-		rate := (Capacity - base) / lasts
-		return series(int(begins+lasts)+60, func(t float64) float64 {
-			return base + rate*max(t-begins, 0) + size*r.NormFloat64()
-		})
-	}
+// rampOutOfPlateau is a plateau out of which a straight line leads to full within two to
+// four minutes.
+func rampOutOfPlateau(r *rand.Rand) []float64 {
+	base, size, begins, lasts := between(r, 5, 65)*GiB, trembling(r), between(r, 300, 3600), between(r, 120, 240)
+	rate := (Capacity - base) / lasts
+	return series(int(begins+lasts)+60, func(t float64) float64 {
+		return base + rate*max(t-begins, 0) + size*r.NormFloat64()
+	})
 }

@@ -22,7 +22,6 @@ func TestStairsAreStepsApartAsTheyAreNamed(t *testing.T) {
 		shortest, longest int // seconds
 	}{
 		{func(seed uint64) []float64 { return stairs(Seeded(seed)) }, 50, 700},
-		{func(seed uint64) []float64 { return longStairs(Seeded(seed)) }, 450, 770},
 		{func(seed uint64) []float64 { return epochLeak(Seeded(seed)) }, 5, 1330}, // an evaluation is a step too
 	} {
 		for seed := range uint64(20) {
@@ -61,18 +60,17 @@ func TestPeaksGrow(t *testing.T) {
 	}
 }
 
-func TestRampsFillAsFastAsTheyAreNamed(t *testing.T) {
-	for _, lasting := range rampsLast {
+func TestRampsBeginWhereTheySay(t *testing.T) {
+	for which, name := range RampTextures {
 		for seed := range uint64(20) {
-			y := rampOutOfPlateau(lasting)(Seeded(seed))
-			lasts := int(lasting)
-			before := y[len(y)-lasts-5 : len(y)-lasts]
-			if spread := slices.Max(before) - slices.Min(before); spread > 0.5*GiB {
-				t.Errorf("%v s, seed %d: it moves by %.1f GiB before", lasting, seed, spread/GiB)
+			y, begins := TexturedRamp(Seeded(seed), which)
+			at, lasts := int(begins), len(y)-int(begins)
+			if lasts < 60 || lasts > 700 || y[len(y)-1] != Capacity {
+				t.Errorf("%s, seed %d: it lasts %d s, up to %.1f GiB", name, seed, lasts, y[len(y)-1]/GiB)
 			}
-			half := y[len(y)-lasts/2]
-			if share := (half - before[0]) / (Capacity - before[0]); share < 0.45 || share > 0.55 {
-				t.Errorf("%v s, seed %d: half the time fills %.2f", lasting, seed, share)
+			before, half := slices.Max(y[at-300:at]), slices.Min(y[at+lasts/2:])
+			if middle := (before + Capacity) / 2; half > middle+0.1*Capacity || half < middle-0.2*Capacity {
+				t.Errorf("%s, seed %d: from %.1f GiB, half the time fills %.1f", name, seed, before/GiB, half/GiB)
 			}
 		}
 	}
@@ -80,7 +78,7 @@ func TestRampsFillAsFastAsTheyAreNamed(t *testing.T) {
 
 func TestFirstEpochIsLong(t *testing.T) {
 	for seed := range uint64(20) {
-		y := longFirstEpoch(Seeded(seed))
+		y := LongFirstEpoch(Seeded(seed))
 		first := 0
 		for i := 1; i < len(y) && first == 0; i++ {
 			if y[i-1]-y[i] > 0.8*GiB {
