@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"os"
 	"time"
 
@@ -18,14 +19,9 @@ func run(p *command.Program, args []string) int {
 	p.Arguments = args
 	root := root(p)
 	root.SetArgs(args)
-	out := &command.Output{Print: p.Print}
-	root.SetOut(out)
+	root.SetOut(p)
 	root.SetErr(p.Stderr)
-	err := root.Execute()
-	if err == nil {
-		err = out.Err
-	}
-	if err != nil {
+	if err := cmp.Or(root.Execute(), p.Unwritten); err != nil {
 		return command.Report(p.Stderr, err)
 	}
 	return command.ExitOK

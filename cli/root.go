@@ -79,12 +79,7 @@ prints one table, as vramscope once does, and ends.`,
 	root.Flags().BoolP("help", "h", false, "help for a command")
 	root.Flags().BoolVarP(&version, "version", "v", false, "the version")
 	root.AddCommand(commands(p)...)
-	for _, command := range root.Commands() {
-		command.Flags().BoolP("help", "h", false, "help for "+command.Name())
-		if command.ValidArgs == nil && command.ValidArgsFunction == nil {
-			command.ValidArgsFunction = cobra.NoFileCompletions
-		}
-	}
+	helpBelow(root)
 	root.SetHelpCommand(&cobra.Command{
 		Use: "help [COMMAND]", Short: "help for a command", Hidden: true,
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
@@ -108,6 +103,18 @@ prints one table, as vramscope once does, and ends.`,
 		},
 	})
 	return root
+}
+
+// helpBelow gives the commands below cmd the flag --help, and those that complete
+// nothing no files.
+func helpBelow(cmd *cobra.Command) {
+	for _, below := range cmd.Commands() {
+		below.Flags().BoolP("help", "h", false, "help for "+below.Name())
+		if below.ValidArgs == nil && below.ValidArgsFunction == nil {
+			below.ValidArgsFunction = cobra.NoFileCompletions
+		}
+		helpBelow(below)
+	}
 }
 
 // commands are those below root. The ones that start in front of other programs, or for

@@ -136,7 +136,7 @@ func planText(p *command.Program, table *process.Table, plan *attach.Plan) strin
 func attachFailure(plan *attach.Plan, err error) error {
 	var refusal *process.Refusal
 	if !errors.As(err, &refusal) {
-		return &command.Failure{Code: command.ExitFailure, Err: err, Message: text.Clean(err.Error())}
+		return command.Failed(err)
 	}
 	if plan.HasProbe {
 		return command.Refused(err, "PID %d: it has a probe already", plan.Process.PID) // whatever else there is, nothing is to be done

@@ -199,6 +199,6 @@ func flushFailure(err error, target *snapshot.Process, src *sources.Set) error {
 	case errors.Is(err, probe.ErrNoProbe):
 		return command.Refused(err, "%s", text.Clean(err.Error()))
 	default:
-		return &command.Failure{Code: command.ExitFailure, Err: err, Message: text.Clean(err.Error())}
+		return command.Failed(err)
 	}
 }

@@ -107,7 +107,7 @@ func takeSnapshot(ctx context.Context, p *command.Program, src *sources.Set, pid
 	if err != nil {
 		return snapshotFailure(p, err, pid)
 	}
-	if err := out.finish(ctx, command.Writer(p.Print)); err != nil {
+	if err := out.finish(ctx, p); err != nil {
 		return err
 	}
 	var b strings.Builder
@@ -246,5 +246,5 @@ func snapshotFailure(p *command.Program, err error, pid int) error {
 	case errors.Is(err, probe.ErrLate):
 		return &command.Failure{Code: command.ExitFailure, Err: err, Message: text.Clean(err.Error()) + ": is the process stopped?"}
 	}
-	return &command.Failure{Code: command.ExitFailure, Err: err, Message: text.Clean(err.Error())}
+	return command.Failed(err)
 }

@@ -96,10 +96,6 @@ docs/fleet.md has the rest.`,
 	f.addBoxes(cmd)
 	command.NameValues(cmd, map[string]string{"prometheus": "URL", "http-config": "FILE", "filter": "WORDS"})
 	cmd.AddCommand(fleetOnce(p, &f), fleetHeadroom(p, &f))
-	for _, below := range cmd.Commands() {
-		below.Flags().BoolP("help", "h", false, "help for "+below.Name())
-		below.ValidArgsFunction = cobra.NoFileCompletions
-	}
 	return cmd
 }
 

@@ -149,12 +149,26 @@ func NoArguments(cmd *cobra.Command, args []string) error {
 	return f
 }
 
-// OneRecording refuses more than one argument.
-func OneRecording(cmd *cobra.Command, args []string) error {
-	if len(args) > 1 {
-		return Usage("%s takes one FILE or DIR, not %d", cmd.Name(), len(args))
+// AtMostOne refuses more than one argument, of a kind.
+func AtMostOne(kind string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > 1 {
+			return Usage("%s takes one %s, not %d", strings.TrimPrefix(cmd.CommandPath(), "vramscope "), kind, len(args))
+		}
+		return nil
 	}
-	return nil
+}
+
+// PID is the process that the first argument names; 0 without arguments.
+func PID(args []string) (int, error) {
+	if len(args) == 0 {
+		return 0, nil
+	}
+	pid, err := strconv.Atoi(args[0])
+	if err != nil || pid <= 0 {
+		return 0, Usage("%q is not a PID", text.Clean(args[0]))
+	}
+	return pid, nil
 }
 
 // OnePID refuses all but one argument; advice says how to find PIDs.
@@ -173,9 +187,9 @@ func OnePID(advice string) cobra.PositionalArgs {
 // WithPID runs a command on the PID that is its argument.
 func WithPID(run func(ctx context.Context, pid int) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		pid, err := strconv.Atoi(args[0])
-		if err != nil || pid <= 0 {
-			return Usage("%q is not a PID", text.Clean(args[0]))
+		pid, err := PID(args)
+		if err != nil {
+			return err
 		}
 		return run(cmd.Context(), pid)
 	}

@@ -46,6 +46,11 @@ func Usage(format string, args ...any) *Failure {
 	return &Failure{Code: ExitUsage, Message: fmt.Sprintf(format, args...)}
 }
 
+// Failed is the failure of what a command does, in the error's words.
+func Failed(err error) *Failure {
+	return &Failure{Code: ExitFailure, Message: text.Clean(err.Error()), Err: err}
+}
+
 // Report writes an error, and returns its exit code.
 func Report(w io.Writer, err error) int {
 	code := ExitCode(err)

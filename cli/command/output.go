@@ -31,27 +31,13 @@ func (p *Program) PrintAs(format string, document any, text string) error {
 	return p.Print(encoded)
 }
 
-// Output is cobra's standard output. It keeps the error, which cobra ignores.
-type Output struct {
-	Print func([]byte) error
-	Err   error
-}
-
-// Write implements io.Writer.
-func (o *Output) Write(text []byte) (int, error) {
-	if o.Err == nil {
-		o.Err = o.Print(text)
+// Write implements io.Writer. The error is kept, too: cobra ignores it.
+func (p *Program) Write(text []byte) (int, error) {
+	if p.Unwritten == nil {
+		p.Unwritten = p.Print(text)
 	}
-	return len(text), nil
-}
-
-// Writer is print as an io.Writer.
-type Writer func([]byte) error
-
-// Write implements io.Writer.
-func (w Writer) Write(text []byte) (int, error) {
-	if err := w(text); err != nil {
-		return 0, err
+	if p.Unwritten != nil {
+		return 0, p.Unwritten
 	}
 	return len(text), nil
 }

@@ -26,6 +26,7 @@ type Program struct {
 	state                 string         // of root's daemon, by its unit; "": BoxState
 	Arguments             []string
 	Flags                 GlobalFlags
+	Unwritten             error // why the last Write failed
 }
 
 // GlobalFlags are what every command takes besides the options.

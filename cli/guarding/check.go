@@ -38,15 +38,11 @@ configuration: dry-run, in which it only reports what it would do, or act.
 			}
 			return nil
 		},
-		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return command.Usage("guard needs one of check, log and replay")
 		},
 	}
 	cmd.AddCommand(guardCheck(p), guardLog(p), guardReplay(p))
-	for _, sub := range cmd.Commands() {
-		sub.Flags().BoolP("help", "h", false, "help for "+sub.Name())
-	}
 	return cmd
 }
 
@@ -64,12 +60,7 @@ where there are no rules, by those of an example.`,
 		Example: `  vramscope guard check
   vramscope guard check --demo
   vramscope guard check /etc/xdg/vramscope/config.toml`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return command.Usage("guard check takes one FILE, not %d", len(args))
-			}
-			return nil
-		},
+		Args:              command.AtMostOne("FILE"),
 		ValidArgsFunction: cobra.FixedCompletions([]string{"toml"}, cobra.ShellCompDirectiveFilterFileExt),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {

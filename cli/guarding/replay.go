@@ -39,7 +39,7 @@ Programs go on as they were recorded: one that ran out of memory still does.
 Without FILE or DIR it reads your own recordings. Times are as for export.`,
 		Example: `  vramscope guard replay --from 22:00 --to 06:00
   vramscope guard replay --config new.toml recordings/2026-11-21.db`,
-		Args:              command.OneRecording,
+		Args:              command.AtMostOne("FILE or DIR"),
 		ValidArgsFunction: cobra.FixedCompletions([]string{"db"}, cobra.ShellCompDirectiveFilterFileExt),
 		RunE:              func(_ *cobra.Command, args []string) error { return runGuardReplay(p, args, f) },
 	}

@@ -61,7 +61,7 @@ func printEnvironment(p *command.Program, directory string, native bool) error {
 			err = agent.InstallShared(directory)
 		}
 		if err != nil {
-			return &command.Failure{Code: command.ExitFailure, Err: err, Message: text.Clean(err.Error())}
+			return command.Failed(err)
 		}
 	}
 	s := fmt.Appendf(nil, "export PYTHONPATH=%s${PYTHONPATH:+:$PYTHONPATH}\n", shellQuote(directory))
@@ -84,7 +84,7 @@ func preloadExports(p *command.Program, directory string, shared bool) (string, 
 	if !shared {
 		library, err = installProbe(p, preload.Install)
 	} else if library, err = preload.InstallShared(directory); err != nil {
-		err = &command.Failure{Code: command.ExitFailure, Err: err, Message: text.Clean(err.Error())}
+		err = command.Failed(err)
 	}
 	if err != nil {
 		return "", err

@@ -143,7 +143,7 @@ func installProbe(p *command.Program, install func(cache string) (string, error)
 	if err == nil {
 		return path, nil
 	}
-	f := &command.Failure{Code: command.ExitFailure, Err: err, Message: text.Clean(err.Error())}
+	f := command.Failed(err)
 	if !errors.Is(err, preload.ErrNoLibrary) {
 		f.Next = []string{"  XDG_CACHE_HOME=DIR vramscope …   puts the probe's files into another directory"}
 	}

@@ -42,7 +42,7 @@ themselves: docs/recording.md.`,
 		Example: `  vramscope export --from 03:00 --to 03:30 --format csv > night.csv
   vramscope export --metric used_bytes,cached_bytes | jq -c 'select(.pid == 4711)'
   vramscope export recordings/2026-11-21.db | gzip > day.jsonl.gz`,
-		Args:              command.OneRecording,
+		Args:              command.AtMostOne("FILE or DIR"),
 		ValidArgsFunction: cobra.FixedCompletions([]string{"db"}, cobra.ShellCompDirectiveFilterFileExt),
 		RunE:              func(_ *cobra.Command, args []string) error { return runExport(p, args, f) },
 	}
@@ -81,7 +81,7 @@ func runExport(p *command.Program, args []string, f exportFlags) error {
 	if err != nil {
 		return err
 	}
-	out := bufio.NewWriterSize(command.Writer(p.Print), 64<<10)
+	out := bufio.NewWriterSize(p, 64<<10)
 	line := f.lines(out, ids)
 	var unwritten error
 	err = r.Readings(from, to, func(x *recording.Reading) error { unwritten = line(x); return unwritten })

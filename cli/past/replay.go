@@ -46,7 +46,7 @@ Times are local: 03:12 (the last one), '2026-11-21 03:12', or RFC 3339.`,
   vramscope replay --at 03:12
   vramscope replay --event oom
   vramscope replay recordings/2026-11-21.db`,
-		Args:              command.OneRecording,
+		Args:              command.AtMostOne("FILE or DIR"),
 		ValidArgsFunction: cobra.FixedCompletions([]string{"db", "json"}, cobra.ShellCompDirectiveFilterFileExt),
 		RunE:              func(cmd *cobra.Command, args []string) error { return runReplay(cmd.Context(), p, args, f) },
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -13,7 +12,6 @@ import (
 
 	"vramscope/cli/command"
 	"vramscope/cli/sources"
-	"vramscope/internal/text"
 	"vramscope/recording"
 	"vramscope/recording/why"
 	"vramscope/sampler/snapshot"
@@ -42,12 +40,7 @@ Without PID and --at it is the last event. docs/why.md has the causes.`,
   vramscope why 4711                of this process
   vramscope why --at '03:12'        the event nearest to that time
   vramscope why --format json | jq -r .verdict`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return command.Usage("why takes one PID, not %d", len(args))
-			}
-			return nil
-		},
+		Args: command.AtMostOne("PID"),
 		RunE: func(cmd *cobra.Command, args []string) error { return runWhy(cmd.Context(), p, f, args) },
 	}
 	flags := cmd.Flags()
@@ -63,12 +56,9 @@ func runWhy(_ context.Context, p *command.Program, f whyFlags, args []string) er
 	if f.at != "" && (f.last || len(args) > 0) || f.last && len(args) > 0 {
 		return command.Usage("why takes one of PID, --last and --at")
 	}
-	pid := 0
-	if len(args) > 0 {
-		var err error
-		if pid, err = strconv.Atoi(args[0]); err != nil || pid <= 0 {
-			return command.Usage("%q is not a PID", text.Clean(args[0]))
-		}
+	pid, err := command.PID(args)
+	if err != nil {
+		return err
 	}
 	var path []string
 	if f.file != "" {

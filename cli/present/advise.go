@@ -4,14 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"vramscope/cli/command"
-	"vramscope/cli/config"
 	"vramscope/cli/sources"
 	"vramscope/daemon/socket"
 	"vramscope/guard/advice"
@@ -31,7 +29,6 @@ type adviseFlags struct {
 // Advise is the command advise.
 func Advise(p *command.Program) *cobra.Command {
 	f := adviseFlags{}
-	var watch string
 	cmd := &cobra.Command{
 		Use:         "advise [PID]",
 		Annotations: command.WithoutScreen,
@@ -47,23 +44,10 @@ One sample shows little: the past comes from a recording (vramscope daemon
   vramscope advise 4711
   vramscope advise --watch 10m
   vramscope advise --format json | jq -r '.processes[].advice[].setting'`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return command.Usage("advise takes one PID, not %d", len(args))
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if watch != "" {
-				var err error
-				if f.watch, err = config.Duration(watch, time.Second, 24*time.Hour); err != nil {
-					return command.Usage("--watch: %v", err)
-				}
-			}
-			return runAdvise(cmd.Context(), p, f, args)
-		},
+		Args: command.AtMostOne("PID"),
+		RunE: func(cmd *cobra.Command, args []string) error { return runAdvise(cmd.Context(), p, f, args) },
 	}
-	cmd.Flags().StringVar(&watch, "watch", "", "observe for this long first, 1s to 24h")
+	cmd.Flags().Var(command.Duration(&f.watch, time.Second, 24*time.Hour), "watch", "observe for this long first, 1s to 24h")
 	command.ChoiceFlag(cmd, &f.format, "format", "f", "text", "json")
 	command.NameValues(cmd, map[string]string{"watch": "DURATION"})
 	return cmd
@@ -73,12 +57,9 @@ One sample shows little: the past comes from a recording (vramscope daemon
 const advisePast = 15 * time.Minute
 
 func runAdvise(ctx context.Context, p *command.Program, f adviseFlags, args []string) error {
-	pid := 0
-	if len(args) > 0 {
-		var err error
-		if pid, err = strconv.Atoi(args[0]); err != nil || pid <= 0 {
-			return command.Usage("%q is not a PID", text.Clean(args[0]))
-		}
+	pid, err := command.PID(args)
+	if err != nil {
+		return err
 	}
 	s, err := p.Settings()
 	if err != nil {

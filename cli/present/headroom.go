@@ -29,7 +29,7 @@ type HeadroomFlags struct {
 	Need   string
 	Length string
 	watch  string
-	wait   string
+	wait   time.Duration // 0: it does not wait
 	Count  int
 	Format string
 }
@@ -73,7 +73,7 @@ docs/headroom.md has the rules and the JSON.`,
 	flags.StringVar(&f.Need, "need", "", "how much the job will use: 20GiB, 512MiB")
 	flags.StringVar(&f.Length, "for", "", "it must go on fitting for this long, up to 15m")
 	flags.StringVar(&f.watch, "watch", "", "observe for this long first, up to 30m (default 1m with --for)")
-	flags.StringVar(&f.wait, "wait", "", "wait until it fits, at most for this long: 10m, 2h, up to 168h")
+	flags.Var(command.Duration(&f.wait, time.Second, longestWait), "wait", "wait until it fits, at most for this long: 10m, 2h, up to 168h")
 	flags.IntVar(&f.Count, "count", 1, "it must fit on this many GPUs or MIG instances, SIZE on each")
 	command.ChoiceFlag(cmd, &f.Format, "format", "f", "table", "json")
 	command.NameValues(cmd, map[string]string{"need": "SIZE", "for": "DURATION", "watch": "DURATION", "wait": "DURATION", "count": "NUMBER"})
@@ -89,18 +89,6 @@ const leastNeed = quantity.MiB
 
 // longestWait is a week: no cluster's usual limit of a job is above it.
 const longestWait = 7 * 24 * time.Hour
-
-// longest is the limit of the wait; 0: it does not wait.
-func (f *HeadroomFlags) longest() (time.Duration, error) {
-	if f.wait == "" {
-		return 0, nil
-	}
-	wait, err := config.Duration(f.wait, time.Second, longestWait)
-	if err != nil {
-		return 0, command.Usage("--wait: %v", err)
-	}
-	return wait, nil
-}
 
 // Question is what the flags ask.
 func (f *HeadroomFlags) Question(interval time.Duration) (q headroom.Question, err error) {
@@ -156,17 +144,13 @@ func runHeadroom(ctx context.Context, p *command.Program, f HeadroomFlags) error
 	if err != nil {
 		return err
 	}
-	wait, err := f.longest()
-	if err != nil {
-		return err
-	}
 	// A simulated box has its past at once, as after a watch.
 	src, err := sources.Open(p, &s, q.Watched)
 	if err != nil {
 		return err
 	}
 	src.LookOnce()
-	w := &waiting{program: p, question: q, sampling: sampler.New(src.Options), limit: wait, began: p.Now(), signs: render.SignsFor(p.ASCII(&s))}
+	w := &waiting{program: p, question: q, sampling: sampler.New(src.Options), limit: f.wait, began: p.Now(), signs: render.SignsFor(p.ASCII(&s))}
 	snap, err := w.observe(ctx, src)
 	if err != nil {
 		return err

@@ -30,7 +30,6 @@ type onceFlags struct {
 // Once is the command once.
 func Once(p *command.Program) *cobra.Command {
 	var f onceFlags
-	var watch string
 	cmd := &cobra.Command{
 		Use:         "once [--at TIME [FILE|DIR]]",
 		Annotations: command.WithoutScreen,
@@ -50,7 +49,7 @@ while first, so that forecasts, rates and alerts are in the snapshot.`,
   vramscope once --line             for a status bar
   vramscope once --watch 60s        with forecasts
   vramscope once --at 03:12         what was there then, from a recording`,
-		Args: command.OneRecording,
+		Args: command.AtMostOne("FILE or DIR"),
 		ValidArgsFunction: func(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			if cmd.Flags().Changed("at") {
 				return []cobra.Completion{"db"}, cobra.ShellCompDirectiveFilterFileExt
@@ -65,21 +64,15 @@ while first, so that forecasts, rates and alerts are in the snapshot.`,
 			if f.line && cmd.Flags().Changed("format") {
 				return command.Usage("--line or --format, not both")
 			}
-			if watch != "" && f.at != "" {
+			if f.watch > 0 && f.at != "" {
 				return command.Usage("--watch or --at, not both")
-			}
-			if watch != "" {
-				var err error
-				if f.watch, err = config.Duration(watch, time.Second, time.Hour); err != nil {
-					return command.Usage("--watch: %v", err)
-				}
 			}
 			return runOnce(cmd.Context(), p, f)
 		},
 	}
 	command.ChoiceFlag(cmd, &f.format, "format", "f", "table", "json", "csv")
 	cmd.Flags().BoolVar(&f.line, "line", false, "one line, for a status bar")
-	cmd.Flags().StringVar(&watch, "watch", "", "observe for this long first, 1s to 1h")
+	cmd.Flags().Var(command.Duration(&f.watch, time.Second, time.Hour), "watch", "observe for this long first, 1s to 1h")
 	cmd.Flags().Var(command.Moment(&f.at), "at", "a moment of FILE or DIR, or your own recordings: 03:12 or '2026-11-21 03:12'")
 	command.NameValues(cmd, map[string]string{"watch": "DURATION", "at": "TIME"})
 	return cmd

@@ -28,7 +28,7 @@ func OpenRecording(p *command.Program, args []string) (r *recording.Recording, w
 
 // NoRecording is the failure to open a recording, with what to do.
 func NoRecording(p *command.Program, err error, where string, own bool) error {
-	f := &command.Failure{Code: command.ExitFailure, Err: err, Message: text.Clean(err.Error())}
+	f := command.Failed(err)
 	switch {
 	case errors.Is(err, recording.ErrForeign):
 		f.Next = []string{"  vramscope daemon --record   makes recordings; docs/recording.md has their format"}

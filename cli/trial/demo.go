@@ -41,9 +41,5 @@ its cache. Sampler, guard and allocators are the real ones, and so are all figur
 		RunE: func(cmd *cobra.Command, _ []string) error { return demoRescue(cmd.Context(), p) },
 	})
 	cmd.AddCommand(boxes.Demo(p))
-	for _, below := range cmd.Commands() {
-		below.Flags().BoolP("help", "h", false, "help for "+below.Name())
-		below.ValidArgsFunction = cobra.NoFileCompletions
-	}
 	return cmd
 }

@@ -186,7 +186,7 @@ func probeFailure(p *command.Program, err error, b *box) error {
 			"  another GPU       vramscope probe --gpu INDEX",
 		}}
 	}
-	return &command.Failure{Code: command.ExitFailure, Err: err, Message: text.Clean(err.Error())}
+	return command.Failed(err)
 }
 
 // tooLarge refuses a size: a usage error only if the GPU could never hold it.

@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,10 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"vramscope/cli/command"
-	"vramscope/cli/config"
 	"vramscope/cli/launch"
 	"vramscope/internal/quantity"
-	"vramscope/internal/text"
 	"vramscope/probe"
 	"vramscope/probe/cuda"
 	"vramscope/probe/preload"
@@ -25,7 +24,7 @@ type probeFlags struct {
 	pattern string
 	size    string
 	seed    uint64
-	length  string
+	length  time.Duration // 0: it ends on a signal
 	verbose bool
 }
 
@@ -63,7 +62,7 @@ top), and never the GPU's last 512 MiB. It frees everything when it ends: after
 	command.ChoiceFlag(cmd, &f.pattern, "pattern", "", patterns...)
 	flags.StringVar(&f.size, "size", "1GiB", "the most it takes, 128MiB or more")
 	flags.Uint64Var(&f.seed, "seed", 0, "the same seed, the same pattern")
-	flags.StringVar(&f.length, "for", "", "end after this long (default: on a signal)")
+	flags.Var(command.Duration(&f.length, time.Second, 30*24*time.Hour), "for", "end after this long (default: on a signal)")
 	flags.BoolVar(&f.verbose, "verbose", false, "write a line a second")
 	command.NameValues(cmd, map[string]string{"size": "SIZE", "seed": "NUMBER", "for": "DURATION"})
 	return cmd
@@ -72,25 +71,19 @@ top), and never the GPU's last 512 MiB. It frees everything when it ends: after
 // usualGrowth is how long leak and staircase grow without --for.
 const usualGrowth = 5 * time.Minute
 
-// options reads the flags. The length is 0 where it is not limited.
-func (f *probeFlags) options() (o cuda.Options, length time.Duration, err error) {
+// options reads the flags.
+func (f *probeFlags) options() (o cuda.Options, err error) {
 	if o.Pattern, err = cuda.ParsePattern(f.pattern); err != nil {
-		return o, 0, command.Usage("--pattern: %v", err)
+		return o, command.Usage("--pattern: %v", err)
 	}
 	if o.Size, err = quantity.ParseBytes(f.size); err != nil {
-		return o, 0, command.Usage("--size: %v", err)
+		return o, command.Usage("--size: %v", err)
 	}
 	if o.Size < cuda.SmallestSize {
-		return o, 0, command.Usage("--size: %s is too small for a pattern: %s at least", o.Size, cuda.SmallestSize)
+		return o, command.Usage("--size: %s is too small for a pattern: %s at least", o.Size, cuda.SmallestSize)
 	}
-	o.Seed, o.Length = f.seed, usualGrowth
-	if f.length != "" {
-		if length, err = config.Duration(f.length, time.Second, 30*24*time.Hour); err != nil {
-			return o, 0, command.Usage("--for: %v", err)
-		}
-		o.Length = length
-	}
-	return o, length, nil
+	o.Seed, o.Length = f.seed, cmp.Or(f.length, usualGrowth)
+	return o, nil
 }
 
 func runProbe(ctx context.Context, p *command.Program, f probeFlags) error {
@@ -98,7 +91,7 @@ func runProbe(ctx context.Context, p *command.Program, f probeFlags) error {
 	if err != nil {
 		return err
 	}
-	o, length, err := f.options()
+	o, err := f.options()
 	if err != nil {
 		return err
 	}
@@ -122,7 +115,7 @@ func runProbe(ctx context.Context, p *command.Program, f probeFlags) error {
 		return probeFailure(p, err, box)
 	}
 	began := p.Now()
-	err = serveProbe(ctx, p, process, length, func(server *probe.Server) {
+	err = serveProbe(ctx, p, process, f.length, func(server *probe.Server) {
 		_ = say(p, "probe %d on %s: %s up to %s, socket %s; vramscope shows it, vramscope flush %d frees its cache\n",
 			os.Getpid(), box.describe(process.Device()), o.Pattern, o.Size, server.Path(), os.Getpid())
 	}, f.verbose)
@@ -133,7 +126,7 @@ func runProbe(ctx context.Context, p *command.Program, f probeFlags) error {
 	}
 	_ = say(p, "%s\n", probeSummary(process.Figures(), p.Now().Sub(began), o.Size, err == nil))
 	if err != nil {
-		return &command.Failure{Code: command.ExitFailure, Err: err, Message: text.Clean(err.Error())}
+		return command.Failed(err)
 	}
 	return nil
 }
