@@ -1,10 +1,11 @@
 package baseline
 
-// Method forecasts a series, sample by sample.
+// Method forecasts a series of evenly spaced samples.
 type Method struct {
-	Name string
-	path path
-	last float64
+	path
+	Name  string
+	last  float64
+	begun bool
 }
 
 // All is every method without a past.
@@ -31,13 +32,16 @@ type naive struct{}
 func (naive) observe(float64, float64)        {}
 func (naive) change(float64, float64) float64 { return 0 }
 
-// Observe takes the next sample, so many seconds after the last; 0: the first.
-func (m *Method) Observe(seconds, y float64) {
-	m.last = y
-	m.path.observe(seconds, y)
+// Observe takes the next sample, step seconds after the last.
+func (m *Method) Observe(y, step float64) {
+	if !m.begun {
+		step = 0
+	}
+	m.begun, m.last = true, y
+	m.observe(step, y)
 }
 
 // Ahead is what is expected so many seconds ahead. Samples are step seconds apart.
 func (m *Method) Ahead(seconds, step float64) float64 {
-	return max(m.last+m.path.change(seconds, step), 0)
+	return max(m.last+m.change(seconds, step), 0)
 }

@@ -6,7 +6,7 @@ import (
 	"os"
 	"regexp"
 	"runtime"
-	"strings"
+	"slices"
 	"sync"
 	"time"
 )
@@ -42,18 +42,17 @@ type row struct {
 }
 
 // gates are measured together where they are of the same series.
-var gates = []struct {
+func gates() []gate {
+	all := []gate{{"1 2 3 4 5 6 forecasts", forecasts}, {"7 alerts a fill", alertsAFill}, {"9 mixed weeks", mixedWeeks}, {"12 real traces", realTraces}}
+	for _, t := range trials() {
+		all = append(all, gate{fmt.Sprint(t.gate, " ", t.what), func(o *options) []row { return []row{t.measure(o)} }})
+	}
+	return all
+}
+
+type gate struct {
 	names   string
 	measure func(o *options) []row
-}{
-	{"1 2 3 4 memory", memory},
-	{"5 6 time to full", timeToFull},
-	{"7 alerts a fill", alertsAFill},
-	{"8 ramps", rampsLead},
-	{"9 mixed weeks", mixedWeeks},
-	{"10 harmless growth", harmlessGrowth},
-	{"11 leaks", leaks},
-	{"12 real traces", realTraces},
 }
 
 func main() {
@@ -69,23 +68,20 @@ func main() {
 		os.Exit(2)
 	}
 	began := time.Now()
-	var b strings.Builder
-	b.WriteString("| | gate | aim | figure | met | of |\n|---:|---|---|---|---|---|\n")
-	for _, g := range gates {
-		if !chosen.MatchString(g.names) {
-			continue
+	var rows []row
+	for _, g := range gates() {
+		if chosen.MatchString(g.names) {
+			started := time.Now()
+			rows = append(rows, g.measure(&o)...)
+			o.detail("%s: %.0f s", g.names, time.Since(started).Seconds())
 		}
-		started := time.Now()
-		for _, r := range g.measure(&o) {
-			met := "**no**"
-			if r.met {
-				met = "yes"
-			}
-			fmt.Fprintf(&b, "| %d | %s | %s | %s | %s | %s |\n", r.gate, r.what, r.aim, r.figure, met, r.of)
-		}
-		o.detail("%s: %.0f s", g.names, time.Since(started).Seconds())
 	}
-	fmt.Printf("%s\nSeeds from %d; %.0f s on %d cores.\n", b.String(), o.first, time.Since(began).Seconds(), runtime.GOMAXPROCS(0))
+	slices.SortStableFunc(rows, func(a, b row) int { return a.gate - b.gate })
+	fmt.Println("| | gate | aim | figure | met | of |\n|---:|---|---|---|---|---|")
+	for _, r := range rows {
+		fmt.Printf("| %d | %s | %s | %s | %s | %s |\n", r.gate, r.what, r.aim, r.figure, map[bool]string{true: "yes", false: "**no**"}[r.met], r.of)
+	}
+	fmt.Printf("\nSeeds from %d; %.0f s on %d cores.\n", o.first, time.Since(began).Seconds(), runtime.GOMAXPROCS(0))
 }
 
 // each calls for each index, as many at once as there are processors, and returns the

@@ -97,6 +97,13 @@ func (w *watched) days() []tally {
 	return all
 }
 
+func total(days []tally) (sum tally) {
+	for _, t := range days {
+		sum.add(t)
+	}
+	return sum
+}
+
 // bootstrap is a figure of all days, and its 95 % interval by drawing days anew.
 func bootstrap(days []tally, figure func(*tally) float64) (all, low, high float64) {
 	r := rand.New(rand.NewPCG(1, 2))
@@ -109,10 +116,7 @@ func bootstrap(days []tally, figure func(*tally) float64) (all, low, high float6
 		drawn[i] = figure(&sum)
 	}
 	slices.Sort(drawn)
-	var sum tally
-	for _, t := range days {
-		sum.add(t)
-	}
+	sum := total(days)
 	return figure(&sum), drawn[len(drawn)/40], drawn[len(drawn)-len(drawn)/40-1]
 }
 

@@ -92,8 +92,8 @@ func TestMonitorSeesScene(t *testing.T) {
 	if w := watch(&series{bytes: level[:600], every: 1}); len(w.alerts)+len(w.fills) > 0 || w.seconds != 600 {
 		t.Errorf("a level: %+v", w)
 	}
-	w := watch(&series{bytes: level, every: 1})
+	w := watch(&series{bytes: level[:1421], every: 1})
 	if len(w.fills) != 1 || w.fills[0].at != 1420 || w.lead(0) < 600 || w.judge(&w.alerts[0]) != right {
-		t.Errorf("a leak: %+v", w)
+		t.Errorf("a leak: alerts %+v, fills %+v", w.alerts, w.fills)
 	}
 }

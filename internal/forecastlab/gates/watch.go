@@ -29,12 +29,6 @@ type watched struct {
 	leak    float64 // when a process was first called a leak; 0: none was
 }
 
-// scene is what happens on a GPU, sample by sample, until more is false.
-type scene interface {
-	next() (running []regime.Process, refused *regime.Refusal, more bool)
-	step() float64 // seconds between samples
-}
-
 // watch shows a scene to the monitor: to a Sampler with its alerts, on a simulated clock.
 func watch(s scene) watched {
 	b := &box{began: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}

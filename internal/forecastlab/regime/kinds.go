@@ -3,110 +3,245 @@ package regime
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 )
 
-// steps is constant between jumps, every few minutes.
+// steps is constant between jumps, with noise or without.
 func steps(r *rand.Rand) []float64 {
-	level := between(r, 10, 50) * GiB
-	return series(3600, func(float64) float64 {
-		if r.Float64() < 1.0/180 {
-			level = between(r, 10, 60) * GiB
+	now, every := between(r, 10, 50)*GiB, between(r, 180, 1200)
+	return series(7200, noise(r, max(between(r, -0.4, 0.6), 0)*GiB), func(float64) float64 {
+		if r.Float64() < 1/every {
+			now = between(r, 10, 65) * GiB
 		}
-		return level
+		return now
 	})
 }
 
-// alternation goes back and forth between two levels, in phases of uneven length.
-func alternation(r *rand.Rand) []float64 {
-	low, high := between(r, 10, 30)*GiB, between(r, 35, 60)*GiB
-	up := phases(r, between(r, 60, 400), 0.3, 0.6)
-	return series(3600, func(t float64) float64 {
-		if up(t) {
-			return high
-		}
-		return low
-	})
-}
-
-// Noise is noise around a mean that keeps up to nine tenths of its offset from one
-// second to the next.
+// Noise wanders around a mean, and returns to it within a second or two minutes.
 func Noise(r *rand.Rand) []float64 {
-	mean, size, keep := between(r, 20, 70)*GiB, between(r, 0.1, 1.5)*GiB, between(r, 0, 0.9)
-	off := 0.0
-	return series(3600, func(float64) float64 {
-		off = keep*off + math.Sqrt(1-keep*keep)*size*r.NormFloat64()
-		return mean + off
-	})
+	return series(5400, level(between(r, 20, 65)*GiB), wandering(r, between(r, 0.1, 2)*GiB, math.Exp(-1/logarithmic(r, 0.3, 120))))
 }
 
-// warmUp grows ever more slowly up to a level.
-func warmUp(r *rand.Rand) []float64 {
-	base, grows, fade, size := between(r, 2, 20)*GiB, between(r, 10, 45)*GiB, between(r, 40, 500), between(r, 2, 60)*MiB
-	return series(3600, func(t float64) float64 {
-		return base + grows*saturation(t/fade) + size*r.NormFloat64()
-	})
-}
-
-// saturation is the share of a warm-up that is done after t time constants.
-func saturation(t float64) float64 { return 1 - math.Exp(-t) }
-
-// sawing makes a sawtooth: from 0 up to its size, and back at once.
-func sawing(r *rand.Rand) func(t float64) float64 {
-	size, period := between(r, 2, 8)*GiB, between(r, 20, 200)
-	began := 0.0
-	length := period
-	return func(t float64) float64 {
-		if t-began >= length {
-			began, length = t, period*between(r, 0.9, 1.1)
+// BoundedWalk is a random walk between two levels that crosses from one to the other
+// in ten minutes to three hours.
+func BoundedWalk(r *rand.Rand) []float64 {
+	low, height := between(r, 5, 40)*GiB, between(r, 1, 35)*GiB
+	step, every := height/math.Sqrt(logarithmic(r, 600, 10_800)), logarithmic(r, 1, 30)
+	now := height * r.Float64()
+	return series(10_800, level(low), func(float64) float64 {
+		if r.Float64() < 1/every {
+			now = math.Mod(math.Abs(now+step*math.Sqrt(every)*r.NormFloat64()), 2*height)
+			now = min(now, 2*height-now) // reflected
 		}
-		return size * (t - began) / length
-	}
+		return now
+	})
+}
+
+// warmUp grows ever more slowly up to a level, within minutes or an hour.
+func warmUp(r *rand.Rand) []float64 {
+	base := between(r, 2, 30)
+	return series(7200, level(base*GiB), saturation(0, between(r, 10, 0.9*(80-base))*GiB, logarithmic(r, 40, 1800)), noise(r, between(r, 2, 80)*MiB))
+}
+
+// DaySineStep is the seconds between the samples of a sine of a day.
+const DaySineStep = 5
+
+// DaySine goes up and down once a day.
+func DaySine(r *rand.Rand) []float64 {
+	const day = 86_400
+	height, begins := between(r, 1, 18)*GiB, between(r, 0, day)
+	return series(day/DaySineStep, level(between(r, 20, 55)*GiB), tremble(r), func(i float64) float64 {
+		return height * math.Sin(2*math.Pi*(begins+DaySineStep*i)/day)
+	})
 }
 
 // Sawtooth rises and falls back, in cycles of nearly the same length.
 func Sawtooth(r *rand.Rand) []float64 {
-	saw := sawing(r)
-	base, size := between(r, 20, 71)*GiB, between(r, 5, 50)*MiB
-	return series(3600, func(t float64) float64 { return base + saw(t) + size*r.NormFloat64() })
+	return series(3600, level(between(r, 20, 71)*GiB), sawing(r, between(r, 2, 8)*GiB, between(r, 20, 200), 0.1), noise(r, between(r, 5, 50)*MiB))
+}
+
+// LongFirstEpoch is a sawtooth whose first cycle lasts for eight minutes to an hour,
+// up to three times as long as the others. Until it ends it looks like a leak.
+func LongFirstEpoch(r *rand.Rand) []float64 {
+	height, first, bent := between(r, 2, 30)*GiB, logarithmic(r, 480, 3600), between(r, 0.7, 1.2)
+	later := sawing(r, 1, first/between(r, 1, 3), between(r, 0, 0.1))
+	return series(int(2.5*first)+1800, level(between(r, 5, 45)*GiB), tremble(r), func(t float64) float64 {
+		share := t / first
+		if t >= first {
+			share = later(t - first)
+		}
+		return height * math.Pow(share, bent)
+	})
+}
+
+// page is what drivers allocate at least.
+const page = 2 * MiB
+
+// recorded is memory as recordings have it: constant nearly all the time, with steps of
+// whole pages whose sizes and distances cover orders of magnitude, often short.
+func recorded(r *rand.Rand, p part) []float64 {
+	return series(int(logarithmic(r, 120, 3600)), func(t float64) float64 {
+		return page * math.Round(min(p(t), 0.98*Capacity)/page)
+	})
+}
+
+// pauses is true where a pause ends. Their lengths have a heavy tail (Pareto's).
+func pauses(r *rand.Rand, shortest float64) func(t float64) bool {
+	next := 0.0
+	return func(t float64) bool {
+		if t < next {
+			return false
+		}
+		next = t + min(shortest*math.Pow(1-r.Float64(), -1/1.1), 3600)
+		return true
+	}
+}
+
+// served is a server whose cache grows to what the largest request so far needed.
+func served(r *rand.Rand) []float64 {
+	base, largest := between(r, 2, 50)*GiB, between(r, 1, 25)*GiB
+	comes, trims := pauses(r, logarithmic(r, 2, 60)), between(r, 0, 0.02)
+	cache := 0.0
+	return recorded(r, func(t float64) float64 {
+		if comes(t) {
+			cache = max(cache, logarithmic(r, page, largest))
+			if r.Float64() < trims {
+				cache = 0
+			}
+		}
+		return base + cache
+	})
+}
+
+// notebook allocates as cells are run, and at times frees what one took.
+func notebook(r *rand.Rand) []float64 {
+	runs, largest := pauses(r, logarithmic(r, 5, 120)), between(r, 0.2, 12)*GiB
+	kept := []float64{between(r, 0.3, 10) * GiB}
+	return recorded(r, func(t float64) float64 {
+		if runs(t) {
+			if i := len(kept) - 1; i > 0 && r.Float64() < 0.45 {
+				kept = slices.Delete(kept, i, i+1)
+			} else {
+				kept = append(kept, logarithmic(r, page, largest))
+			}
+		}
+		sum := 0.0
+		for _, v := range kept {
+			sum += v
+		}
+		return sum
+	})
 }
 
 // Leak grows at a rate until the GPU is full.
 func Leak(r *rand.Rand) []float64 {
-	base, rate, size := between(r, 5, 50)*GiB, between(r, 15, 60)*MiB, between(r, 5, 100)*MiB
-	return series(7200, func(t float64) float64 { return base + rate*t + size*r.NormFloat64() })
-}
-
-// bursts is a leak in bursts at random moments.
-func bursts(r *rand.Rand) []float64 {
-	base, rate, every := between(r, 5, 50)*GiB, between(r, 15, 60)*MiB, between(r, 3, 15)
-	level := base
-	return series(7200, func(float64) float64 {
-		if r.Float64() < 1/every {
-			level += rate * every * between(r, 0.5, 1.5)
-		}
-		return level
-	})
-}
-
-// staircase is a leak in even steps.
-func staircase(r *rand.Rand) []float64 {
-	base, rate, every := between(r, 5, 40)*GiB, between(r, 15, 60)*MiB, math.Round(between(r, 10, 60))
-	size := between(r, 1, 20) * MiB
-	return series(7200, func(t float64) float64 {
-		return base + rate*every*math.Floor(t/every) + size*r.NormFloat64()
-	})
-}
-
-// LeakUnderSawtooth is a sawtooth on top of a leak.
-func LeakUnderSawtooth(r *rand.Rand) []float64 {
-	saw := sawing(r)
-	base, rate, size := between(r, 5, 40)*GiB, between(r, 15, 60)*MiB, between(r, 5, 50)*MiB
-	return series(7200, func(t float64) float64 { return base + rate*t + saw(t) + size*r.NormFloat64() })
+	return series(7200, level(between(r, 5, 50)*GiB), line(0, between(r, 15, 60)*MiB), noise(r, between(r, 5, 100)*MiB))
 }
 
 // leakAfterPlateau is a plateau of ten to fifty minutes, then a leak.
 func leakAfterPlateau(r *rand.Rand) []float64 {
-	base, rate, size := between(r, 20, 55)*GiB, between(r, 15, 60)*MiB, between(r, 5, 50)*MiB
-	begins := between(r, 600, 3000)
-	return series(9000, func(t float64) float64 { return base + rate*max(t-begins, 0) + size*r.NormFloat64() })
+	return series(9000, level(between(r, 20, 55)*GiB), line(between(r, 600, 3000), between(r, 15, 60)*MiB), noise(r, between(r, 5, 50)*MiB))
 }
+
+// LeakUnderSawtooth is a sawtooth on top of a leak.
+func LeakUnderSawtooth(r *rand.Rand) []float64 {
+	saw := sawing(r, between(r, 2, 8)*GiB, between(r, 20, 200), 0.1)
+	return series(7200, level(between(r, 5, 40)*GiB), line(0, between(r, 15, 60)*MiB), saw, noise(r, between(r, 5, 50)*MiB))
+}
+
+// leakUnderLongSawtooth is a leak under a sawtooth of 200 to 900 seconds.
+func leakUnderLongSawtooth(r *rand.Rand) []float64 {
+	base, height, period := between(r, 5, 30)*GiB, between(r, 4, 16)*GiB, logarithmic(r, 200, 900)
+	rate := (Capacity - base - height) / (period * between(r, 6, 20))
+	return series(20_000, level(base), line(0, rate), sawing(r, height, period, between(r, 0, 0.15)), tremble(r))
+}
+
+// alternationOverLeak goes back and forth between two levels that leak.
+func alternationOverLeak(r *rand.Rand) []float64 {
+	up := alternating(r, between(r, 4, 12)*GiB, between(r, 60, 240), 0.4, 0.6)
+	return series(7200, level(between(r, 5, 25)*GiB), line(0, between(r, 10, 40)*MiB), up)
+}
+
+// staircase is a leak in even steps, less than a minute apart.
+func staircase(r *rand.Rand) []float64 {
+	rate, every := between(r, 15, 60)*MiB, math.Round(between(r, 10, 60))
+	return series(7200, level(between(r, 5, 40)*GiB), noise(r, between(r, 1, 20)*MiB), func(t float64) float64 {
+		return rate * every * math.Floor(t/every)
+	})
+}
+
+// stairs is a leak in five to twenty steps that fill the GPU, one to ten minutes apart.
+// Some steps end with an evaluation.
+func stairs(r *rand.Rand) []float64 {
+	base, at, uneven := between(r, 5, 40)*GiB, cycling(r, logarithmic(r, 60, 600), between(r, 0, 0.15)), between(r, 0, 0.3)
+	height := (Capacity - base) / between(r, 5, 20)
+	evaluation, lasts := max(between(r, -1, 1), 0)*height, between(r, 10, 40)
+	return series(20_000, level(base), tremble(r), func(t float64) float64 {
+		c := at(t)
+		v := height * (float64(c.number) + uneven*c.drawn)
+		if c.left() < lasts {
+			v += evaluation
+		}
+		return v
+	})
+}
+
+// bursts is a leak in bursts at random moments.
+func bursts(r *rand.Rand) []float64 {
+	rate, every, sum := between(r, 15, 60)*MiB, between(r, 3, 15), 0.0
+	return series(7200, level(between(r, 5, 50)*GiB), func(float64) float64 {
+		if r.Float64() < 1/every {
+			sum += rate * every * between(r, 0.5, 1.5)
+		}
+		return sum
+	})
+}
+
+// growingPeaks is a level with evaluations, each of which takes more than the one
+// before, until one fills the GPU.
+func growingPeaks(r *rand.Rand) []float64 {
+	base, peaks, at := between(r, 5, 40)*GiB, between(r, 8, 25), cycling(r, logarithmic(r, 60, 400), between(r, 0, 0.1))
+	first, lasts, rises := between(r, 0.1, 0.4)*(Capacity-base), between(r, 0.05, 0.4), between(r, 0, 10)
+	grows, uneven := (Capacity-base-first)/peaks, between(r, 0, 0.6)
+	return series(15_000, level(base), tremble(r), func(t float64) float64 {
+		c := at(t)
+		height := first + grows*(float64(c.number)+uneven*c.drawn)
+		return height * climbs(c.since, (1-lasts)*c.length, min(rises, lasts*c.length/2))
+	})
+}
+
+// RampTextures are the names of what lies on the ramps of TexturedRamp.
+var RampTextures = [...]string{clean: "clean", teeth: "teeth", trainAndEvaluate: "train and evaluate", noisy: "noise", inSteps: "steps"}
+
+// TexturedRamp is a level out of which a straight line leads to full within one and a half
+// to ten minutes, and when it begins, in seconds.
+func TexturedRamp(r *rand.Rand, which int) (y []float64, begins float64) {
+	base, lasts, begins := between(r, 5, 55)*GiB, logarithmic(r, 90, 600), logarithmic(r, 300, 2400)
+	height, moves := texture(r, which)
+	rise := line(0, (Capacity-base-height)/lasts)
+	every := 1.0
+	if which == inSteps {
+		every = math.Round(between(r, 4, 8))
+	}
+	return series(int(begins+lasts)+300, level(base), moves, func(t float64) float64 {
+		return rise(every * math.Floor((t-begins)/every))
+	}), begins
+}
+
+// LateLeak is a leak that fills the GPU in twenty minutes to four hours, out of a level with
+// a texture, and when it begins, in seconds.
+func LateLeak(r *rand.Rand) (y []float64, begins float64) {
+	base, lasts, begins := between(r, 5, 50)*GiB, logarithmic(r, 1200, 14_400), logarithmic(r, 600, 7200)
+	height, moves := texture(r, r.IntN(inSteps))
+	return series(int(begins+lasts)+300, level(base), moves, line(begins, (Capacity-base-height)/lasts)), begins
+}
+
+// Saturating is a cache that grows ever more slowly, after a while at a level, and never
+// fills the GPU.
+func Saturating(r *rand.Rand) []float64 {
+	base, top, fade, begins := between(r, 5, 30)*GiB, between(r, 35, 68)*GiB, logarithmic(r, 60, 900), logarithmic(r, 120, 1800)
+	return series(int(begins+6*fade)+600, level(base), saturation(begins, top-base, fade), tremble(r))
+}
+
+// LateLoads is a process that idles, loads weights, and frees them at times.
+func LateLoads(r *rand.Rand) []float64 { return series(7200, idleNotebook(r).level) }

@@ -1,6 +1,7 @@
 package regime
 
 import (
+	"math/rand/v2"
 	"slices"
 	"testing"
 )
@@ -18,14 +19,15 @@ func rises(y []float64, size float64) []int {
 
 func TestStairsAreStepsApartAsTheyAreNamed(t *testing.T) {
 	for _, g := range []struct {
-		make              func(seed uint64) []float64
-		shortest, longest int // seconds
+		make              func(*rand.Rand) []float64
+		shortest, longest int     // seconds
+		least             float64 // height
 	}{
-		{func(seed uint64) []float64 { return stairs(Seeded(seed)) }, 50, 700},
-		{func(seed uint64) []float64 { return epochLeak(Seeded(seed)) }, 5, 1330}, // an evaluation is a step too
+		{stairs, 5, 700, GiB}, // an evaluation is a step too
+		{staircase, 10, 60, 0.12 * GiB},
 	} {
 		for seed := range uint64(20) {
-			steps := rises(g.make(seed), GiB)
+			steps := rises(g.make(Seeded(seed)), g.least)
 			for i := 1; i < len(steps); i++ {
 				if apart := steps[i] - steps[i-1]; apart < g.shortest || apart > g.longest {
 					t.Errorf("seed %d: steps at %d and %d s", seed, steps[i-1], steps[i])

@@ -1,0 +1,153 @@
+package regime
+
+import (
+	"math"
+	"math/rand/v2"
+)
+
+// part is a part of a process's memory, in bytes, at a time in seconds. It is asked for
+// one time after the other.
+type part func(t float64) float64
+
+// series samples the sum of parts until it is full or n seconds have gone.
+func series(n int, parts ...part) []float64 {
+	y := make([]float64, 0, n)
+	for t := range n {
+		sum := 0.0
+		for _, p := range parts {
+			sum += p(float64(t))
+		}
+		v := min(max(sum, 0), Capacity)
+		y = append(y, v)
+		if v == Capacity {
+			break
+		}
+	}
+	return y
+}
+
+func between(r *rand.Rand, low, high float64) float64 { return low + (high-low)*r.Float64() }
+
+// logarithmic is drawn evenly from the logarithms between two numbers.
+func logarithmic(r *rand.Rand, low, high float64) float64 {
+	return math.Exp(between(r, math.Log(low), math.Log(high)))
+}
+
+// level stays where it is.
+func level(bytes float64) part { return func(float64) float64 { return bytes } }
+
+// line grows from a time on, by so many bytes a second.
+func line(from, rate float64) part { return func(t float64) float64 { return rate * max(t-from, 0) } }
+
+// noise is that of memory that is called flat: so many bytes.
+func noise(r *rand.Rand, size float64) part {
+	return func(float64) float64 { return size * r.NormFloat64() }
+}
+
+// tremble is often no noise at all.
+func tremble(r *rand.Rand) part {
+	return noise(r, max(math.Exp(between(r, math.Log(0.5), math.Log(60)))-3, 0)*MiB)
+}
+
+// saturation grows ever more slowly.
+func saturation(from, size, fade float64) part {
+	return func(t float64) float64 { return -size * math.Expm1(-max(t-from, 0)/fade) }
+}
+
+// climbs is the share of a rise from a time on that lasts so many seconds.
+func climbs(t, from, lasts float64) float64 {
+	if t < from {
+		return 0
+	}
+	return min((t-from)/max(lasts, 1e-9), 1)
+}
+
+// sharded is a share that is reached in so many steps; 0: evenly.
+func sharded(share, shards float64) float64 {
+	if shards == 0 {
+		return share
+	}
+	return math.Floor(share*shards) / shards
+}
+
+// cycle is where a time lies in a series of cycles, the first of which is number 0.
+type cycle struct {
+	number        int
+	since, length float64 // seconds since it began, and until it ends
+	drawn         float64 // 0…1, another number for each
+}
+
+// left is the seconds until it ends.
+func (c *cycle) left() float64 { return c.length - c.since }
+
+// cycling divides time into cycles whose lengths vary by a share of the period.
+func cycling(r *rand.Rand, period, uneven float64) func(t float64) cycle {
+	began := 0.0
+	next := func(number int) cycle {
+		return cycle{number: number, length: period * between(r, 1-uneven, 1+uneven), drawn: r.Float64()}
+	}
+	now := next(0)
+	return func(t float64) cycle {
+		for t-began >= now.length {
+			began += now.length
+			now = next(now.number + 1)
+		}
+		now.since = t - began
+		return now
+	}
+}
+
+// sawing rises and falls back at once, in cycles of nearly the same length.
+func sawing(r *rand.Rand, height, period, uneven float64) part {
+	at := cycling(r, period, uneven)
+	return func(t float64) float64 { c := at(t); return height * c.since / c.length }
+}
+
+// alternating goes up and down, in phases that last a random share of the period.
+func alternating(r *rand.Rand, height, period, shortest, longest float64) part {
+	until, up := 0.0, false
+	return func(t float64) float64 {
+		if t >= until {
+			up, until = !up, t+period*between(r, shortest, longest)
+		}
+		if up {
+			return height
+		}
+		return 0
+	}
+}
+
+// wandering returns to 0: of its offset it keeps a share from one second to the next.
+func wandering(r *rand.Rand, size, keep float64) part {
+	off := size * r.NormFloat64()
+	return func(float64) float64 {
+		off = keep*off + math.Sqrt(1-keep*keep)*size*r.NormFloat64()
+		return off
+	}
+}
+
+// The textures: what moves on a level by nature.
+const (
+	clean = iota
+	teeth
+	trainAndEvaluate
+	noisy
+	inSteps // nothing moves, but growth comes in steps
+)
+
+// texture is one of them, and how far it rises.
+func texture(r *rand.Rand, which int) (height float64, at part) {
+	switch which {
+	case teeth:
+		height = logarithmic(r, 0.3, 4) * GiB
+		return height, sawing(r, height, logarithmic(r, 5, 30), 0.1)
+	case trainAndEvaluate:
+		height = logarithmic(r, 0.5, 5) * GiB
+		return height, alternating(r, height, logarithmic(r, 16, 80), 0.3, 0.6)
+	case noisy:
+		size := logarithmic(r, 20, 400) * MiB
+		return 3 * size, noise(r, size)
+	default:
+		return 0.2 * GiB, tremble(r)
+	}
+}
