@@ -60,14 +60,9 @@ func completeGlobalFlags(p *command.Program, root *cobra.Command) {
 		"interval": {"500ms", "1s", "2s", "5s"},
 	}
 	for flag, choices := range values {
-		complete := cobra.FixedCompletions(choices, cobra.ShellCompDirectiveNoFileComp)
-		if err := root.RegisterFlagCompletionFunc(flag, complete); err != nil {
-			panic(err) // the flag of that name is registered a line before this is called
-		}
+		command.Complete(root, flag, cobra.FixedCompletions(choices, cobra.ShellCompDirectiveNoFileComp))
 	}
-	if err := root.RegisterFlagCompletionFunc("gpu", completeGPUs); err != nil {
-		panic(err)
-	}
+	command.Complete(root, "gpu", completeGPUs)
 }
 
 // completeGPUs offers the GPUs of this machine. The driver, which would know more, may be slow.

@@ -49,35 +49,16 @@ func (v *optionValue) Type() string {
 // default is the value of to, or else the first word.
 func ChoiceFlag(cmd *cobra.Command, to *string, flag, shorthand string, words ...string) {
 	*to = cmp.Or(*to, words[0])
-	value := &Choice{To: to, Words: words, Holder: strings.ToUpper(flag)}
-	cmd.Flags().VarP(value, flag, shorthand, OrList(words))
-	complete := cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
-	if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
-		panic(err) // the flag is registered two lines above
+	cmd.Flags().VarP(Choice(to, strings.ToUpper(flag), words...), flag, shorthand, OrList(words))
+	Complete(cmd, flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// Complete has the value of a flag completed.
+func Complete(cmd *cobra.Command, flag string, with cobra.CompletionFunc) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, with); err != nil {
+		panic(err) // there is no such flag, or it is completed already
 	}
 }
-
-// Choice is the value of a flag that takes one of a few words.
-type Choice struct {
-	To     *string
-	Words  []string
-	Holder string
-}
-
-// Set implements pflag.Value.
-func (c *Choice) Set(value string) error {
-	if !slices.Contains(c.Words, value) {
-		return fmt.Errorf("%q is not %s", text.Clean(value), OrList(c.Words))
-	}
-	*c.To = value
-	return nil
-}
-
-// String implements pflag.Value: it is the default in help.
-func (c *Choice) String() string { return *c.To }
-
-// Type implements pflag.Value: it is what stands for the value in help.
-func (c *Choice) Type() string { return c.Holder }
 
 // OrList is "table, json or csv".
 func OrList(words []string) string {
@@ -95,16 +76,30 @@ func (h *holder) Type() string { return h.name }
 
 // checked is a flag's value that is refused before anything is opened or read.
 type checked struct {
-	to    *string
-	check func(string) error
+	to       *string
+	name     string // in help
+	required bool   // else an empty value is none
+	check    func(string) error
 }
 
-// Checked is a flag's value that check may refuse.
-func Checked(to *string, check func(string) error) pflag.Value { return &checked{to, check} }
+// Checked is a flag's value that check may refuse. An empty value is none.
+func Checked(to *string, check func(string) error) pflag.Value {
+	return &checked{to: to, name: "string", check: check} // NameValues has a better name
+}
 
-// Set implements pflag.Value. An empty value is none.
+// Choice is the value of a flag that takes one of a few words.
+func Choice(to *string, name string, words ...string) pflag.Value {
+	return &checked{to: to, name: name, required: true, check: func(value string) error {
+		if !slices.Contains(words, value) {
+			return fmt.Errorf("%q is not %s", text.Clean(value), OrList(words))
+		}
+		return nil
+	}}
+}
+
+// Set implements pflag.Value.
 func (c *checked) Set(value string) error {
-	if value != "" {
+	if value != "" || c.required {
 		if err := c.check(value); err != nil {
 			return err
 		}
@@ -116,8 +111,8 @@ func (c *checked) Set(value string) error {
 // String implements pflag.Value: it is the default in help.
 func (c *checked) String() string { return *c.to }
 
-// Type implements pflag.Value: NameValues has a better name.
-func (c *checked) Type() string { return "string" }
+// Type implements pflag.Value: it is what stands for the value in help.
+func (c *checked) Type() string { return c.name }
 
 // NameValues names the values of a command's flags in help. FILE and PATH are
 // completed with files, DIR with directories, others with nothing.
@@ -125,16 +120,12 @@ func NameValues(cmd *cobra.Command, names map[string]string) {
 	for flag, name := range names {
 		named := cmd.Flag(flag)
 		named.Value = &holder{named.Value, name}
-		var err error
 		switch name {
 		case "FILE", "PATH", "NAMES": // of files, or completed by the command
 		case "DIR":
-			err = cmd.MarkFlagDirname(flag)
+			Complete(cmd, flag, cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs))
 		default:
-			err = cmd.RegisterFlagCompletionFunc(flag, cobra.NoFileCompletions)
-		}
-		if err != nil {
-			panic(err) // the flag is there: it was looked up above
+			Complete(cmd, flag, cobra.NoFileCompletions)
 		}
 	}
 }

@@ -89,12 +89,15 @@ func (p *Program) AddGlobalFlags(flags *pflag.FlagSet) {
 // IsTerminal reports whether a file is a terminal.
 func IsTerminal(f *os.File) bool { return f != nil && term.IsTerminal(int(f.Fd())) }
 
-// OutputWidth is the terminal's width, 80 if it is unknown; without a terminal 0, no limit.
-func (p *Program) OutputWidth() int {
-	if !IsTerminal(p.Stdout) {
+// OutputWidth is the terminal's width; without a terminal 0, no limit.
+func (p *Program) OutputWidth() int { return Width(p.Stdout) }
+
+// Width is a terminal's width, 80 if it is unknown; 0 of another file.
+func Width(f *os.File) int {
+	if !IsTerminal(f) {
 		return 0
 	}
-	width, _, err := term.GetSize(int(p.Stdout.Fd()))
+	width, _, err := term.GetSize(int(f.Fd()))
 	if err != nil || width <= 0 {
 		return 80
 	}

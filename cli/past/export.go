@@ -51,9 +51,7 @@ themselves: docs/recording.md.`,
 	cmd.Flags().Var(command.Moment(&f.to), "to", "up to this time")
 	cmd.Flags().StringSliceVar(&f.metrics, "metric", nil, "only these metrics, comma-separated, as docs/json.md names them")
 	cmd.Flags().Lookup("metric").DefValue = "" // not "(default [])" in the help
-	if err := cmd.RegisterFlagCompletionFunc("metric", completeNames); err != nil {
-		panic(err) // the flag is there
-	}
+	command.Complete(cmd, "metric", completeNames)
 	command.NameValues(cmd, map[string]string{"from": "TIME", "to": "TIME", "metric": "NAMES"})
 	return cmd
 }

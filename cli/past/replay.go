@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"vramscope/cli/command"
 	"vramscope/cli/monitor"
@@ -51,10 +52,8 @@ Times are local: 03:12 (the last one), '2026-11-21 03:12', or RFC 3339.`,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runReplay(cmd.Context(), p, args, f) },
 	}
 	cmd.Flags().Var(command.Moment(&f.at), "at", "begin at this time")
-	cmd.Flags().Var(&eventChoice{command.Choice{To: &f.event, Words: eventNames(), Holder: "KIND"}}, "event", "begin at the last event of this kind: "+command.OrList(eventNames()))
-	if err := cmd.RegisterFlagCompletionFunc("event", cobra.FixedCompletions(eventNames(), cobra.ShellCompDirectiveNoFileComp)); err != nil {
-		panic(err) // the flag is there
-	}
+	cmd.Flags().Var(&eventChoice{command.Choice(&f.event, "KIND", eventNames()...)}, "event", "begin at the last event of this kind: "+command.OrList(eventNames()))
+	command.Complete(cmd, "event", cobra.FixedCompletions(eventNames(), cobra.ShellCompDirectiveNoFileComp))
 	command.NameValues(cmd, map[string]string{"at": "TIME"})
 	return cmd
 }
@@ -70,13 +69,13 @@ var eventKinds = []struct {
 }
 
 // eventChoice takes "alarm", too, as alerts were called.
-type eventChoice struct{ command.Choice }
+type eventChoice struct{ pflag.Value }
 
 func (c *eventChoice) Set(value string) error {
 	if value == "alarm" {
 		value = "alert"
 	}
-	return c.Choice.Set(value)
+	return c.Value.Set(value)
 }
 
 func eventNames() (names []string) {

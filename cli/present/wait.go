@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/term"
-
 	"vramscope/cli/command"
 	"vramscope/cli/render"
 	"vramscope/cli/sources"
@@ -106,11 +104,7 @@ const betweenLines = time.Minute
 
 func (w *waiting) announce(answer, sentence string) {
 	left := quantity.BriefDuration(max(w.limit-w.waited(), 0).Round(time.Second))
-	if command.IsTerminal(w.program.Stderr) {
-		width, _, err := term.GetSize(int(w.program.Stderr.Fd()))
-		if err != nil || width <= 0 {
-			width = 80
-		}
+	if width := command.Width(w.program.Stderr); width > 0 {
 		line := fmt.Sprintf("vramscope: waiting, %s left: %s", left, sentence)
 		w.write("\r\x1b[K%s", text.Cut(line, width-1, w.signs.Ellipsis)) // a full line would wrap
 		w.written = answer

@@ -71,9 +71,9 @@ configuration anew. docs/daemon.md has the rest, and units for systemd.`,
 	flags.StringVar(&f.maxSize, "max-size", "", "how large all recordings may become (4GiB)")
 	flags.StringVar(&f.commands, "commands", "", "what is recorded of command lines: name or full (name)")
 	modes := []string{string(guard.Off), string(guard.DryRun), string(guard.Act)}
-	flags.Var(&command.Choice{To: &f.guard, Words: modes, Holder: "MODE"}, "guard", "what the guard may do: off, dry-run or act (dry-run)")
+	flags.Var(command.Choice(&f.guard, "MODE", modes...), "guard", "what the guard may do: off, dry-run or act (dry-run)")
 	flags.Lookup("guard").NoOptDefVal = string(guard.DryRun)
-	_ = cmd.RegisterFlagCompletionFunc("guard", cobra.FixedCompletions(modes, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
+	command.Complete(cmd, "guard", cobra.FixedCompletions(modes, cobra.ShellCompDirectiveNoFileComp))
 	flags.StringVar(&f.serve, "serve", "", "serve /metrics for Prometheus at this address (127.0.0.1:9841)")
 	flags.StringVar(&f.webConfig, "web.config.file", "", "TLS and passwords of --serve, as exporter-toolkit has them")
 	flags.BoolVar(&f.serveOpenly, "serve-openly", false, "let --serve be read from other machines without a password")
