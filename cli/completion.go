@@ -54,7 +54,7 @@ func completionCommand(p *command.Program) *cobra.Command {
 }
 
 // completeGlobalFlags teaches completion the values of flags.
-func completeGlobalFlags(p *command.Program, root *cobra.Command) {
+func completeGlobalFlags(root *cobra.Command) {
 	values := map[string][]string{
 		"theme":    themes.Names(),
 		"interval": {"500ms", "1s", "2s", "5s"},

@@ -74,7 +74,7 @@ prints one table, as vramscope once does, and ends.`,
 		return err
 	})
 	p.AddGlobalFlags(root.PersistentFlags())
-	completeGlobalFlags(p, root)
+	completeGlobalFlags(root)
 	root.PersistentPreRunE = p.CheckGlobalFlags
 	root.Flags().BoolP("help", "h", false, "help for a command")
 	root.Flags().BoolVarP(&version, "version", "v", false, "the version")

@@ -14,7 +14,6 @@ import (
 	"vramscope/action"
 	"vramscope/action/flush"
 	"vramscope/cli/command"
-	"vramscope/cli/config"
 	"vramscope/cli/render"
 	"vramscope/cli/sources"
 	"vramscope/internal/process"
@@ -72,30 +71,26 @@ ended, refuses, or you said no.`,
 }
 
 func runFlush(ctx context.Context, p *command.Program, pid int, f flushFlags) error {
-	s, err := p.Settings()
+	src, err := sources.Open(p, 0)
 	if err != nil {
 		return err
 	}
-	if s.ReadOnly {
+	if src.Settings.ReadOnly {
 		return command.Usage("read-only is set, and a flush changes something: leave out --read-only, or read_only in the configuration")
 	}
 	if !f.dryRun && !f.yes && !canAsk(p) {
 		return cannotAsk("flush", pid, "says what would happen")
-	}
-	src, err := sources.Open(p, &s, 0)
-	if err != nil {
-		return err
 	}
 	src.LookOnce()
 	_, end := src.ListenFor(ctx)
 	defer end()
 	sampling := sampler.New(src.Options)
 	sample := func(ctx context.Context) *snapshot.Snapshot { return src.Look(ctx, sampling) }
-	return flushProcess(ctx, p, src, &s, sample, pid, f)
+	return flushProcess(ctx, src, sample, pid, f)
 }
 
-func flushProcess(ctx context.Context, p *command.Program, src *sources.Set, s *config.Settings,
-	sample func(context.Context) *snapshot.Snapshot, pid int, f flushFlags) error {
+func flushProcess(ctx context.Context, src *sources.Set, sample func(context.Context) *snapshot.Snapshot, pid int, f flushFlags) error {
+	p, signs := src.Program, render.SignsFor(src.Program.ASCII(src.Settings))
 	before := sample(ctx)
 	target := flushTarget(before, pid)
 	if target == nil {
@@ -108,13 +103,13 @@ func flushProcess(ctx context.Context, p *command.Program, src *sources.Set, s *
 	request := flush.Request{
 		Process: target.ID.Process, Level: flush.Level(f.level), DryRun: f.dryRun, Origin: action.Command("flush"),
 	}
-	if len(s.GPUs) > 0 {
+	if len(src.Options.Only) > 0 {
 		for _, row := range action.Rows(before, request.Process) {
 			request.Devices = append(request.Devices, before.DeviceUUID(row.ID))
 		}
 	}
 	if !f.dryRun && !f.yes && flush.Refusal(before, request) == nil {
-		if err := confirm(p, render.FlushQuestion(before, target, request, render.SignsFor(p.ASCII(s)))); err != nil {
+		if err := confirm(p, render.FlushQuestion(before, target, request, signs)); err != nil {
 			return err
 		}
 	}
@@ -126,7 +121,7 @@ func flushProcess(ctx context.Context, p *command.Program, src *sources.Set, s *
 	if err != nil {
 		return flushFailure(err, target, src)
 	}
-	doc, text := render.Flush(before, target, &result, render.SignsFor(p.ASCII(s)))
+	doc, text := render.Flush(before, target, &result, signs)
 	if err := p.PrintAs(f.format, doc, text); err != nil {
 		return err
 	}

@@ -14,7 +14,6 @@ import (
 
 	"vramscope/action"
 	"vramscope/cli/command"
-	"vramscope/cli/config"
 	"vramscope/cli/sources"
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
@@ -64,28 +63,24 @@ An existing file is not replaced, unless --force is given.`,
 }
 
 // check refuses flags that do not go together.
-func (f *snapshotFlags) check(p *command.Program, s *config.Settings) error {
+func (f *snapshotFlags) check(src *sources.Set) error {
 	switch {
 	case f.output == "":
 		return &command.Failure{Code: command.ExitUsage, Message: "snapshot needs a file to write to", Next: []string{"  vramscope snapshot PID -o FILE"}}
-	case f.output == "-" && f.format == string(probe.PyTorchFormat) && command.IsTerminal(p.Stdout):
+	case f.output == "-" && f.format == string(probe.PyTorchFormat) && command.IsTerminal(src.Program.Stdout):
 		return command.Usage("a pickle cannot be shown in a terminal: name a file with -o FILE")
-	case len(s.GPUs) > 0:
+	case len(src.Options.Only) > 0:
 		return command.Usage("--gpu: a snapshot covers all GPUs that the process uses: leave it out")
 	}
 	return nil
 }
 
 func runSnapshot(ctx context.Context, p *command.Program, pid int, f snapshotFlags) error {
-	s, err := p.Settings()
+	src, err := sources.Open(p, 0)
 	if err != nil {
 		return err
 	}
-	if err := f.check(p, &s); err != nil {
-		return err
-	}
-	src, err := sources.Open(p, &s, 0)
-	if err != nil {
+	if err := f.check(src); err != nil {
 		return err
 	}
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
@@ -105,7 +100,7 @@ func runSnapshot(ctx context.Context, p *command.Program, pid int, f snapshotFla
 func takeSnapshot(ctx context.Context, p *command.Program, src *sources.Set, pid int, f snapshotFlags, out *draft) error {
 	written, err := snapshotInto(ctx, src, pid, probe.SnapshotFormat(f.format), out)
 	if err != nil {
-		return snapshotFailure(p, err, pid)
+		return snapshotFailure(err, pid)
 	}
 	if err := out.finish(ctx, p); err != nil {
 		return err
@@ -224,7 +219,7 @@ func tooOld(err error, hello *probe.Hello) error {
 	return err
 }
 
-func snapshotFailure(p *command.Program, err error, pid int) error {
+func snapshotFailure(err error, pid int) error {
 	_, worded := errors.AsType[*command.Failure](err)
 	_, refusal := errors.AsType[*process.Refusal](err)
 	answer, answered := errors.AsType[*probe.Error](err)

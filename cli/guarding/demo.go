@@ -44,7 +44,7 @@ func guardDemo(p *command.Program, s config.Settings) error {
 	if s.Guard.Mode == guard.Off {
 		s.Guard.Mode = guard.DryRun
 	}
-	src, err := sources.Open(p, &s, sources.DemoPast)
+	src, err := sources.OpenWith(p, &s, sources.DemoPast)
 	if err != nil {
 		return err
 	}

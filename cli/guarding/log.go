@@ -74,7 +74,7 @@ func decisions(p *command.Program, file string, since time.Time) ([]snapshot.Gua
 	where := cmp.Or(file, p.RecordingsOf(p.Flags.Demo))
 	r, err := recording.Open(where)
 	if err != nil && (file != "" || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, recording.ErrEmpty)) {
-		return nil, where, sources.NoRecording(p, err, where, file == "")
+		return nil, where, sources.NoRecording(err, where, file == "")
 	}
 	if err == nil {
 		defer func() { _ = r.Close() }() // it was only read

@@ -1,26 +1,18 @@
 package monitor
 
 import (
-	"context"
-
 	"vramscope/action/signal"
-	"vramscope/cli/config"
 	"vramscope/cli/sources"
 	"vramscope/sampler"
-	"vramscope/sampler/snapshot"
 	"vramscope/ui"
 )
 
 // actions binds what the screen may do to the box.
-func actions(src *sources.Set, sampling *sampler.Sampler, s *config.Settings, underway *inflight) ui.Actions {
-	if s.ReadOnly {
+func actions(src *sources.Set, sampling *sampler.Sampler, underway *inflight) ui.Actions {
+	if src.Settings.ReadOnly {
 		return ui.Actions{Segments: src.SegmentsAction(sampling.Latest)} // which only reads
 	}
-	flusher := src.Flusher(func(ctx context.Context) *snapshot.Snapshot {
-		ctx, cancel := context.WithTimeout(ctx, sources.SampleTimeout)
-		defer cancel()
-		return sampling.Refresh(ctx)
-	})
+	flusher := src.Flusher(sources.Refresher(sampling))
 	flusher.Note = sampling.Note
 	sender := &signal.Sender{
 		Send: src.Signal, Latest: sampling.Latest, Log: src.Log, Note: sampling.Note, Clock: src.Options.Clock,

@@ -26,11 +26,7 @@ func Run(ctx context.Context, p *command.Program) error {
 		return InsteadOfScreen(p, present.Table(ctx, p))
 	}
 	defer p.QuickStart()()
-	s, err := p.Settings()
-	if err != nil {
-		return err
-	}
-	src, err := sources.Open(p, &s, sources.DemoPast)
+	src, err := sources.Open(p, sources.DemoPast)
 	if err != nil {
 		return err
 	}
@@ -39,7 +35,7 @@ func Run(ctx context.Context, p *command.Program) error {
 		return err
 	}
 	src.Options.OpenDeadline = sources.MonitorTimeout
-	return watch(ctx, p, src, &s, input)
+	return watch(ctx, src, input)
 }
 
 // InsteadOfScreen tells a person, below the table, why there is no live screen.
@@ -64,14 +60,14 @@ func Keyboard(p *command.Program) (*os.File, error) {
 }
 
 // watch runs sampler and screen, after an upgrade of the driver in a new process.
-func watch(ctx context.Context, p *command.Program, src *sources.Set, s *config.Settings, input *os.File) error {
+func watch(ctx context.Context, src *sources.Set, input *os.File) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	previous := restart.Previous(p)
+	previous := restart.Previous(src.Program)
 	if previous != nil {
 		src.Options.Since = previous.At
 	}
-	restart.WatchUpgrades(p, src, previous, cancel)
+	restart.WatchUpgrades(src, previous, cancel)
 	watching := src.WatchGuard()
 	sampling := sampler.New(src.Options)
 	src.Note = sampling.Note
@@ -89,9 +85,9 @@ func watch(ctx context.Context, p *command.Program, src *sources.Set, s *config.
 		}
 	}()
 
-	waits := previous != nil // for the driver, which may be upgraded in steps
 	underway := newInflight()
-	err := show(ctx, p, cancel, sampling, src, s, input, underway, waits, src.PauseGuard(watching))
+	waits := previous != nil // for the driver, which may be upgraded in steps
+	err := show(ctx, cancel, src, sampling, input, underway, waits, src.PauseGuard(watching))
 	cancel(nil)
 	underway.end(actionTimeout)
 	// A driver call that hangs holds the sampler; the program ends anyway.
@@ -101,14 +97,30 @@ func watch(ctx context.Context, p *command.Program, src *sources.Set, s *config.
 	}
 	waitForProbes()
 	if errors.Is(err, restart.ErrUpgraded) {
-		return restart.Now(p, err, nil)
+		return restart.Now(src.Program, err, nil)
 	}
 	return err
 }
 
+// unusable is why there is nothing to show after the first sample.
+func unusable(ctx context.Context, src *sources.Set, sampling *sampler.Sampler) error {
+	first := sampling.Latest()
+	if first.Driver.State != snapshot.DriverOK && first.Driver.ProbesAnswering == 0 && src.Probes != nil {
+		// Probes alone can be shown as well: wait for their first answers.
+		settling, cancel := context.WithTimeout(ctx, sources.OnceProbing)
+		src.Probes.Settle(settling)
+		cancel()
+		first = sources.Refresher(sampling)(ctx)
+	}
+	if first.Driver.State == snapshot.DriverStarting {
+		return nil
+	}
+	return src.Unusable(first)
+}
+
 // show runs the screen, also without a driver where it waits for one. There may be no
 // guard to pause.
-func show(ctx context.Context, p *command.Program, failed context.CancelCauseFunc, sampling *sampler.Sampler, src *sources.Set, s *config.Settings, input *os.File, underway *inflight,
+func show(ctx context.Context, failed context.CancelCauseFunc, src *sources.Set, sampling *sampler.Sampler, input *os.File, underway *inflight,
 	waits bool, pauseGuard func(ctx context.Context, byDaemon bool, d time.Duration) error) error {
 	// The first sample decides whether there is a screen at all.
 	select {
@@ -116,36 +128,25 @@ func show(ctx context.Context, p *command.Program, failed context.CancelCauseFun
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+	p := src.Program
 	defer p.StayLight()()
-	first := sampling.Latest()
-	if first.Driver.State != snapshot.DriverOK && first.Driver.ProbesAnswering == 0 && src.Probes != nil {
-		// Probes alone can be shown as well: wait for their first answers.
-		settling, cancel := context.WithTimeout(ctx, sources.OnceProbing)
-		src.Probes.Settle(settling)
-		cancel()
-		refreshing, cancel := context.WithTimeout(ctx, sources.SampleTimeout)
-		first = sampling.Refresh(refreshing)
-		cancel()
-	}
-	if first.Driver.State != snapshot.DriverStarting && !waits {
-		if err := src.Unusable(first); err != nil {
-			return err
-		}
+	if err := unusable(ctx, src, sampling); err != nil && !waits {
+		return err
 	}
 	past := recording.Join(sampling.History(), failed)
 	if !p.Flags.Demo { // a simulated box begins with a past
-		go takePast(ctx, p, past, sampling, src, failed)
+		go takePast(ctx, past, sampling, src, failed)
 	}
-	o := ScreenOptions(p, s, input)
+	o := ScreenOptions(p, src.Settings, input)
 	o.Source, o.Sampling, o.History = sampling, sampling, past
-	o.Actions = actions(src, sampling, s, underway)
-	o.ReadOnly = s.ReadOnly
+	o.Actions = actions(src, sampling, underway)
+	o.ReadOnly = src.Settings.ReadOnly
 	o.Environment = environment(src)
 	SaveFrom(p, &o)
 	o.PauseGuard = pauseGuard
 	o.Details = src.DetailsOn(ctx, sampling)
 	o.LookNow = sampling.SampleNow
-	o.Doctor = func() []string { return present.DoctorReport(p, src, s, sampling.Latest(), nil) }
+	o.Doctor = func() []string { return present.DoctorReport(src, sampling.Latest(), nil) }
 	return ui.Run(ctx, o)
 }
 

@@ -21,7 +21,7 @@ func demo(t *testing.T, s config.Settings) (*sources.Set, *sampler.Sampler) {
 	start := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	p := &command.Program{Getenv: os.Getenv, Now: func() time.Time { return start }}
 	p.Flags.Demo = true
-	src, err := sources.Open(p, &s, 0)
+	src, err := sources.OpenWith(p, &s, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func TestSignalOfTheDemoStaysInTheDemo(t *testing.T) {
 			target = p
 		}
 	}
-	if _, err := actions(src, sampling, &config.Settings{}, newInflight()).Signal(t.Context(), signal.Request{Process: target.ID.Process, Signal: syscall.SIGTERM}); err != nil {
+	if _, err := actions(src, sampling, newInflight()).Signal(t.Context(), signal.Request{Process: target.ID.Process, Signal: syscall.SIGTERM}); err != nil {
 		t.Fatal(err)
 	}
 	events := sampling.History().Events(1)
@@ -47,7 +47,7 @@ func TestSignalOfTheDemoStaysInTheDemo(t *testing.T) {
 	}
 	// A pid that only this machine has is nothing to the simulated box.
 	own := process.Identity{PID: os.Getpid(), StartTime: 1}
-	if _, err := actions(src, sampling, &config.Settings{}, newInflight()).Signal(t.Context(), signal.Request{Process: own, Signal: syscall.SIGKILL}); err == nil {
+	if _, err := actions(src, sampling, newInflight()).Signal(t.Context(), signal.Request{Process: own, Signal: syscall.SIGKILL}); err == nil {
 		t.Error("a real process was signalled from a demo")
 	}
 	if after := sampling.History().Events(0); len(after) != len(events) {
@@ -59,7 +59,7 @@ func TestReadOnlyHasNoActions(t *testing.T) {
 	s := config.Defaults()
 	s.ReadOnly = true
 	src, sampling := demo(t, s)
-	if actions(src, sampling, &s, newInflight()).Signal != nil {
+	if actions(src, sampling, newInflight()).Signal != nil {
 		t.Error("--read-only, and there is a way to send signals")
 	}
 }

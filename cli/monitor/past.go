@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"vramscope/cli/command"
 	"vramscope/cli/sources"
 	"vramscope/daemon/socket"
 	"vramscope/internal/panics"
@@ -16,19 +15,19 @@ import (
 // takePast puts this user's recordings and what a daemon remembers before the
 // history of a sampler that has ticked, and warms its forecasters with them. It
 // returns at the end of the context; a panic is given to failed.
-func takePast(ctx context.Context, p *command.Program, past *recording.Joined, sampling *sampler.Sampler, src *sources.Set, failed context.CancelCauseFunc) {
+func takePast(ctx context.Context, past *recording.Joined, sampling *sampler.Sampler, src *sources.Set, failed context.CancelCauseFunc) {
 	defer func() {
 		if c := panics.Catch(recover()); c != nil {
 			failed(c)
 		}
 	}()
 	var own snapshot.History
-	if r, err := recording.Open(p.RecordingsOf(false)); err == nil {
+	if r, err := recording.Open(src.Program.RecordingsOf(false)); err == nil {
 		defer func() { _ = r.Close() }() // nothing was written
 		own = r
 	}
 	before := own
-	if own == nil || !goesOn(own, p.Now()) {
+	if own == nil || !goesOn(own, src.Program.Now()) {
 		src.Daemon.Settle(ctx)
 		before = pastOf(own, socket.NewPast(src.Daemon))
 	}

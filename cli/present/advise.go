@@ -61,16 +61,12 @@ func runAdvise(ctx context.Context, p *command.Program, f adviseFlags, args []st
 	if err != nil {
 		return err
 	}
-	s, err := p.Settings()
-	if err != nil {
-		return err
-	}
-	src, err := sources.Open(p, &s, cmp.Or(f.watch, advisePast))
+	src, err := sources.Open(p, cmp.Or(f.watch, advisePast))
 	if err != nil {
 		return err
 	}
 	src.LookOnce()
-	snap, history, closing, err := observePast(ctx, p, src, f.watch)
+	snap, history, closing, err := observePast(ctx, src, f.watch)
 	if err != nil {
 		return err
 	}
@@ -95,7 +91,7 @@ func runAdvise(ctx context.Context, p *command.Program, f adviseFlags, args []st
 
 // observePast takes a snapshot, and the longest past there is of it: what is watched
 // now, a recording's or a daemon's.
-func observePast(ctx context.Context, p *command.Program, src *sources.Set, watch time.Duration) (*snapshot.Snapshot, snapshot.History, func(), error) {
+func observePast(ctx context.Context, src *sources.Set, watch time.Duration) (*snapshot.Snapshot, snapshot.History, func(), error) {
 	sampling, nothing := sampler.New(src.Options), func() {}
 	if src.Options.Simulated {
 		src.CatchUp(sampling, src.Options.Interval)
@@ -112,7 +108,7 @@ func observePast(ctx context.Context, p *command.Program, src *sources.Set, watc
 		end()
 		return nil, nil, nil, err
 	}
-	if r, err := recording.Open(p.RecordingsOf(false)); err == nil {
+	if r, err := recording.Open(src.Program.RecordingsOf(false)); err == nil {
 		const recent = time.Minute // an older one is not of these processes' present
 		if _, newest := r.Span(); snap.Time.Sub(newest) < recent {
 			return snap, r, func() { _ = r.Close(); end() }, nil // it was only read

@@ -40,7 +40,7 @@ func examine(ctx context.Context, p *command.Program) error {
 	if refused != nil {
 		s = config.Defaults()
 	}
-	src, err := sources.Open(p, &s, 0)
+	src, err := sources.OpenWith(p, &s, 0)
 	if err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func examine(ctx context.Context, p *command.Program) error {
 	ctx, end := src.ListenFor(ctx)
 	defer end()
 	snap := src.Look(ctx, sampler.New(src.Options))
-	if err := p.Print([]byte(strings.Join(DoctorReport(p, src, &s, snap, refused), "\n") + "\n")); err != nil {
+	if err := p.Print([]byte(strings.Join(DoctorReport(src, snap, refused), "\n") + "\n")); err != nil {
 		return err
 	}
 	// The report has said it all; what is left is the exit code.
@@ -59,7 +59,8 @@ func examine(ctx context.Context, p *command.Program) error {
 }
 
 // DoctorReport is doctor's lines about a box at the moment of a snapshot.
-func DoctorReport(p *command.Program, src *sources.Set, s *config.Settings, snap *snapshot.Snapshot, refused error) []string {
+func DoctorReport(src *sources.Set, snap *snapshot.Snapshot, refused error) []string {
+	p, s := src.Program, src.Settings
 	box := doctor.Box{
 		Version: command.VersionLine(), Snapshot: snap, Unusable: src.Unusable(snap), Library: s.Library,
 		Table: src.Table, Log: src.Log, ConfigPath: p.ConfigPath(), ConfigErr: refused,

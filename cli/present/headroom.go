@@ -145,7 +145,7 @@ func runHeadroom(ctx context.Context, p *command.Program, f HeadroomFlags) error
 		return err
 	}
 	// A simulated box has its past at once, as after a watch.
-	src, err := sources.Open(p, &s, q.Watched)
+	src, err := sources.OpenWith(p, &s, q.Watched)
 	if err != nil {
 		return err
 	}

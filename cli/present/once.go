@@ -116,7 +116,7 @@ func runOnce(ctx context.Context, p *command.Program, f onceFlags) error {
 		text, err := format(p, then, &s, f)
 		return cmp.Or(err, p.Print(text))
 	}
-	src, err := sources.Open(p, &s, 0)
+	src, err := sources.OpenWith(p, &s, 0)
 	if err != nil {
 		return err
 	}

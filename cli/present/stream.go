@@ -41,11 +41,7 @@ vramscope fleet --ssh runs it on each box.`,
 // usage error.
 func runStream(ctx context.Context, p *command.Program) error {
 	defer p.StayLight()()
-	s, err := p.Settings()
-	if err != nil {
-		return err
-	}
-	src, err := sources.Open(p, &s, sources.DemoPast)
+	src, err := sources.Open(p, sources.DemoPast)
 	if err != nil {
 		return err
 	}
@@ -53,7 +49,7 @@ func runStream(ctx context.Context, p *command.Program) error {
 	src.Details(true) // as in the document of once
 	src.WatchGuard()
 	sampling := sampler.New(src.Options)
-	src.CatchUp(sampling, s.Interval)
+	src.CatchUp(sampling, src.Options.Interval)
 	ctx, restore := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
 	defer restore()
 	ctx, end := src.ListenFor(ctx)

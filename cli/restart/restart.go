@@ -54,11 +54,11 @@ type upgradeWatch struct {
 }
 
 // WatchUpgrades calls cancel with ErrUpgraded when the driver was upgraded.
-func WatchUpgrades(p *command.Program, src *sources.Set, previous *Handover, cancel func(error)) {
+func WatchUpgrades(src *sources.Set, previous *Handover, cancel func(error)) {
 	if src.Library == nil {
 		return
 	}
-	w := &upgradeWatch{DeviceReader: src.Options.Devices, library: src.Library, now: p.Now, act: func() { cancel(ErrUpgraded) }}
+	w := &upgradeWatch{DeviceReader: src.Options.Devices, library: src.Library, now: src.Program.Now, act: func() { cancel(ErrUpgraded) }}
 	if previous != nil {
 		w.since = previous.At
 	}

@@ -147,7 +147,7 @@ func runDaemon(p *command.Program, cmd *cobra.Command, f *daemonFlags) error {
 	if err != nil {
 		return err
 	}
-	src, err := sources.Open(p, &s, 0)
+	src, err := sources.OpenWith(p, &s, 0)
 	if err != nil {
 		return err
 	}
@@ -169,7 +169,7 @@ func runDaemon(p *command.Program, cmd *cobra.Command, f *daemonFlags) error {
 	if previous != nil {
 		src.Options.Since = previous.At
 	}
-	restart.WatchUpgrades(p, src, previous, cancel)
+	restart.WatchUpgrades(src, previous, cancel)
 	src.Options.OpenDeadline = sources.OnceOpening
 	guarding := src.NewGuard(s.Guard)
 	sampling := sampler.New(src.Options)

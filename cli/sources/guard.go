@@ -40,11 +40,7 @@ func (src *Set) BindGuard(r *runner.Runner, sampling *sampler.Sampler, o *daemon
 	if r == nil {
 		return
 	}
-	r.Sample = func(ctx context.Context) *snapshot.Snapshot {
-		ctx, cancel := context.WithTimeout(ctx, SampleTimeout)
-		defer cancel()
-		return sampling.Refresh(ctx)
-	}
+	r.Sample = Refresher(sampling)
 	r.Flusher = src.Flusher(r.Sample)
 	r.Note, r.Log = sampling.Note, src.Log
 	r.Prove()
@@ -58,7 +54,7 @@ func (src *Set) BindGuard(r *runner.Runner, sampling *sampler.Sampler, o *daemon
 // WatchGuard is the monitor's guard: the daemon's state where that has one, else a
 // dry run of its own, whatever the mode: only a daemon acts.
 func (src *Set) WatchGuard() *runner.Runner {
-	policy := src.settings.Guard
+	policy := src.Settings.Guard
 	if policy.Mode == guard.Act {
 		policy.Mode = guard.DryRun
 	}

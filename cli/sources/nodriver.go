@@ -34,7 +34,7 @@ func (src *Set) Unusable(snap *snapshot.Snapshot) error {
 	if len(devices) > 0 {
 		return nil
 	}
-	return noGPU(driver, src.program.Getenv("NVIDIA_VISIBLE_DEVICES"))
+	return noGPU(driver, src.Program.Getenv("NVIDIA_VISIBLE_DEVICES"))
 }
 
 // Unmatched refuses a --gpu that names no GPU here: it would look like a lost one.
@@ -85,12 +85,12 @@ func (src *Set) DriverFailure(snap *snapshot.Snapshot) error {
 		f.Message = fmt.Sprintf("the driver has not answered for %s", quantity.BriefDuration(OnceOpening))
 		f.Next = []string{"  kernel says       dmesg | grep -i NVRM"}
 	case errors.Is(err, nvml.ErrNoCgo):
-		if src.settings.Library != "" {
+		if src.Settings.Library != "" {
 			return command.Usage("--nvml-library: this vramscope was built without cgo: it cannot read a driver")
 		}
 		return NoCgo(nvml.ErrNoCgo)
 	case errors.Is(err, nvml.ErrLibraryNotFound):
-		return noLibrary(snap.Host.Name, src.settings.Library, err)
+		return noLibrary(snap.Host.Name, src.Settings.Library, err)
 	case errors.Is(err, nvml.ErrDriverNotLoaded):
 		f.Message = fmt.Sprintf("driver library%s is here, but no driver is loaded", spaced(driver.LibraryVersion))
 		f.Next = []string{

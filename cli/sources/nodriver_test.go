@@ -35,7 +35,7 @@ func TestDriverMessagesAsDrawn(t *testing.T) {
 	} {
 		snap := &snapshot.Snapshot{Host: snapshot.Host{Name: "h100-03"}, Driver: tc.snap}
 		p := &command.Program{Getenv: func(name string) string { return map[string]string{"NVIDIA_VISIBLE_DEVICES": tc.visible}[name] }}
-		src := &Set{program: p, settings: &config.Settings{}, Driver: &driverSource{driver: tc.said}}
+		src := &Set{Program: p, Settings: &config.Settings{}, Driver: &driverSource{driver: tc.said}}
 		err := src.Unusable(snap)
 		var out bytes.Buffer
 		if code := command.Report(&out, err); code != tc.code || command.ExitCode(err) != tc.code {
@@ -68,7 +68,7 @@ func TestEveryFailureSaysWhatToDo(t *testing.T) {
 			if kind != nil {
 				snap.Driver.Err = fmt.Errorf("nvml: open: %w", kind)
 			}
-			src := &Set{program: &command.Program{}, settings: &config.Settings{}, Driver: &driverSource{}}
+			src := &Set{Program: &command.Program{}, Settings: &config.Settings{}, Driver: &driverSource{}}
 			err := src.Unusable(snap)
 			var f *command.Failure
 			if !errors.As(err, &f) || f.Message == "" || len(f.Next) == 0 || f.Code != command.ExitNoDriver && f.Code != command.ExitNoLibrary {

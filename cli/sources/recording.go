@@ -23,11 +23,11 @@ func OpenRecording(p *command.Program, args []string) (r *recording.Recording, w
 	if r, err = recording.Open(where); err == nil {
 		return r, where, nil
 	}
-	return nil, where, NoRecording(p, err, where, len(args) == 0)
+	return nil, where, NoRecording(err, where, len(args) == 0)
 }
 
 // NoRecording is the failure to open a recording, with what to do.
-func NoRecording(p *command.Program, err error, where string, own bool) error {
+func NoRecording(err error, where string, own bool) error {
 	f := command.Failed(err)
 	switch {
 	case errors.Is(err, recording.ErrForeign):

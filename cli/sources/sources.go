@@ -28,8 +28,8 @@ import (
 // Set is what a sampler reads: the real box, or a simulated one. Behind
 // them there is no difference.
 type Set struct {
-	program  *command.Program
-	settings *config.Settings
+	Program  *command.Program
+	Settings *config.Settings
 
 	Options sampler.Options
 	Driver  *driverSource
@@ -47,9 +47,19 @@ type Set struct {
 	Segments mapper
 }
 
-// Open wires the sources. Past is how long a simulated box has already run.
-func Open(p *command.Program, s *config.Settings, past time.Duration) (*Set, error) {
-	out := &Set{program: p, settings: s, Options: sampler.Options{
+// Open wires the sources of this run's settings. Past is how long a simulated box has
+// already run.
+func Open(p *command.Program, past time.Duration) (*Set, error) {
+	s, err := p.Settings()
+	if err != nil {
+		return nil, err
+	}
+	return OpenWith(p, &s, past)
+}
+
+// OpenWith is Open with settings that a command has made.
+func OpenWith(p *command.Program, s *config.Settings, past time.Duration) (*Set, error) {
+	out := &Set{Program: p, Settings: s, Options: sampler.Options{
 		Interval:  s.Interval,
 		Only:      s.GPUs,
 		LowMemory: s.LowMemoryFraction(),
@@ -285,8 +295,14 @@ func (s *settled) wait() {
 	})
 }
 
-// SampleTimeout keeps a GPU that hangs from holding a flush.
-const SampleTimeout = 2 * time.Second
+// Refresher takes fresh samples. A GPU that hangs does not hold what waits for one.
+func Refresher(sampling *sampler.Sampler) func(context.Context) *snapshot.Snapshot {
+	return func(ctx context.Context) *snapshot.Snapshot {
+		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+		defer cancel()
+		return sampling.Refresh(ctx)
+	}
+}
 
 // Flusher flushes; sample takes a fresh snapshot.
 func (src *Set) Flusher(sample func(context.Context) *snapshot.Snapshot) *flush.Flusher {

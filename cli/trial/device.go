@@ -154,7 +154,7 @@ func (b *box) describe(d cuda.Device) string {
 	return fmt.Sprintf("%s (%s)", d.UUID, text.Clean(d.Name))
 }
 
-func probeFailure(p *command.Program, err error, b *box) error {
+func probeFailure(err error, b *box) error {
 	var worded *command.Failure
 	var size *cuda.SizeError
 	switch {

@@ -112,7 +112,7 @@ func runProbe(ctx context.Context, p *command.Program, f probeFlags) error {
 		if ctx.Err() != nil {
 			return &command.Failure{Code: command.ExitFailure, Err: err, Message: "ended before the driver had answered"}
 		}
-		return probeFailure(p, err, box)
+		return probeFailure(err, box)
 	}
 	began := p.Now()
 	err = serveProbe(ctx, p, process, f.length, func(server *probe.Server) {
