@@ -8,7 +8,6 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -164,12 +163,11 @@ func snapshotInto(ctx context.Context, src *sources.Set, pid int, format probe.S
 		written.runtime = hello.Runtimes[0]
 	}
 	if format == probe.SegmentsFormat {
-		begun := time.Now()
 		found, err := client.Segments(ctx)
 		if err != nil {
 			return written, tooOld(err, &hello)
 		}
-		err = written.writeMap(&found, time.Since(begun), out)
+		err = written.writeMap(&found, out)
 		return written, err
 	}
 	written.SnapshotResult, err = client.Snapshot(ctx, probe.SnapshotRequest{Format: format}, out.file)
@@ -190,20 +188,20 @@ func simulatedSnapshot(ctx context.Context, src *sources.Set, pid int, format pr
 		if err != nil {
 			return written, err
 		}
-		err = written.writeMap(&found, 0, out)
+		err = written.writeMap(&found, out)
 		return written, err
 	}
 	return writtenSnapshot{}, fmt.Errorf("PID %d: %w", pid, probe.ErrNoProbe)
 }
 
 // writeMap writes a map that has been read and checked.
-func (w *writtenSnapshot) writeMap(found *probe.Segments, took time.Duration, out *draft) error {
+func (w *writtenSnapshot) writeMap(found *probe.Segments, out *draft) error {
 	content, err := json.Marshal(found)
 	if err != nil {
 		return fmt.Errorf("encode the map: %w", err)
 	}
 	content = append(text.EscapeJSON(content), '\n')
-	w.Format, w.Bytes, w.Milliseconds = probe.SegmentsSchema, int64(len(content)), float64(took)/float64(time.Millisecond)
+	w.Bytes = int64(len(content))
 	if _, err := out.file.Write(content); err != nil {
 		return cannotWrite(out.target, err)
 	}

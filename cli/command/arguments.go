@@ -7,11 +7,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"vramscope/cli/config"
+	"vramscope/internal/quantity"
 	"vramscope/internal/text"
 )
 
@@ -113,6 +115,33 @@ func (c *checked) String() string { return *c.to }
 
 // Type implements pflag.Value: it is what stands for the value in help.
 func (c *checked) Type() string { return c.name }
+
+// ParseSpan reads how far to look back in a recording.
+func ParseSpan(s string) (time.Duration, error) {
+	return config.Duration(s, time.Minute, config.Longest)
+}
+
+// Duration is the value of a flag that is a time from least to most.
+func Duration(to *time.Duration, least, most time.Duration) pflag.Value {
+	return Checked(new(string), func(s string) (err error) { *to, err = config.Duration(s, least, most); return err })
+}
+
+// Moment is the value of a flag that is a time of a recording.
+func Moment(to *string) pflag.Value {
+	return Checked(to, func(s string) error { _, err := quantity.ParseMoment(s, time.Time{}); return err })
+}
+
+// Span is one that is a length of time, from a minute on.
+func Span(to *string) pflag.Value {
+	return Checked(to, func(s string) error { _, err := ParseSpan(s); return err })
+}
+
+// FromTo adds the flags --from and --to, times of a recording.
+func FromTo(cmd *cobra.Command, from, to *string) {
+	cmd.Flags().Var(Moment(from), "from", "from this time on")
+	cmd.Flags().Var(Moment(to), "to", "up to this time")
+	NameValues(cmd, map[string]string{"from": "TIME", "to": "TIME"})
+}
 
 // NameValues names the values of a command's flags in help. FILE and PATH are
 // completed with files, DIR with directories, others with nothing.

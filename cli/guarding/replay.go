@@ -44,9 +44,7 @@ Without FILE or DIR it reads your own recordings. Times are as for export.`,
 		RunE:              func(_ *cobra.Command, args []string) error { return runGuardReplay(p, args, f) },
 	}
 	command.ChoiceFlag(cmd, &f.format, "format", "f", "text", "json")
-	cmd.Flags().Var(command.Moment(&f.from), "from", "from this time on")
-	cmd.Flags().Var(command.Moment(&f.to), "to", "up to this time")
-	command.NameValues(cmd, map[string]string{"from": "TIME", "to": "TIME"})
+	command.FromTo(cmd, &f.from, &f.to)
 	return cmd
 }
 

@@ -162,7 +162,9 @@ func ScreenOptions(p *command.Program, s *config.Settings, input *os.File) ui.Op
 // SaveFrom has a screen save what it shows, and its setup.
 func SaveFrom(p *command.Program, o *ui.Options) {
 	o.Save = func(snap *snapshot.Snapshot) (string, error) { return saveSnapshot(command.StateHome(), snap) }
-	o.SavePage = func(at time.Time, page string) (string, error) { return saveWhy(command.StateHome(), at, page) }
+	o.SavePage = func(at time.Time, page string) (string, error) {
+		return saveFile(command.StateHome(), "why", ".txt", at, []byte(page))
+	}
 	o.SaveSettings = func(set ui.Settings) (string, error) { return saveSettings(p, set) }
 }
 

@@ -28,11 +28,6 @@ func saveSnapshot(directory string, snap *snapshot.Snapshot) (path string, err e
 	return saveFile(directory, "snapshot", ".json", snap.Time, content)
 }
 
-// saveWhy writes the explanation of an event, as why does.
-func saveWhy(directory string, at time.Time, page string) (path string, err error) {
-	return saveFile(directory, "why", ".txt", at, []byte(page))
-}
-
 // saveFile replaces no file, and leaves no incomplete one.
 func saveFile(directory, kind, suffix string, at time.Time, content []byte) (path string, err error) {
 	defer func() {

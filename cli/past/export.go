@@ -47,12 +47,11 @@ themselves: docs/recording.md.`,
 		RunE:              func(_ *cobra.Command, args []string) error { return runExport(p, args, f) },
 	}
 	command.ChoiceFlag(cmd, &f.format, "format", "f", "jsonl", "csv")
-	cmd.Flags().Var(command.Moment(&f.from), "from", "from this time on")
-	cmd.Flags().Var(command.Moment(&f.to), "to", "up to this time")
+	command.FromTo(cmd, &f.from, &f.to)
 	cmd.Flags().StringSliceVar(&f.metrics, "metric", nil, "only these metrics, comma-separated, as docs/json.md names them")
 	cmd.Flags().Lookup("metric").DefValue = "" // not "(default [])" in the help
 	command.Complete(cmd, "metric", completeNames)
-	command.NameValues(cmd, map[string]string{"from": "TIME", "to": "TIME", "metric": "NAMES"})
+	command.NameValues(cmd, map[string]string{"metric": "NAMES"})
 	return cmd
 }
 

@@ -59,12 +59,11 @@ one file without scripts. docs/report.md has the rules.`,
 	}
 	flags := cmd.Flags()
 	flags.Var(command.Span(&f.since), "since", "the last so long (24h)")
-	flags.Var(command.Moment(&f.from), "from", "from this time on")
-	flags.Var(command.Moment(&f.to), "to", "up to this time")
+	command.FromTo(cmd, &f.from, &f.to)
 	flags.Var(aPeriod(&f.compare), "compare", "compare with this period; an argument is the other")
 	command.ChoiceFlag(cmd, &f.by, "by", "", evaluation.Groupings...)
 	command.ChoiceFlag(cmd, &f.format, "format", "f", "text", "markdown", "json", "html", "csv")
-	command.NameValues(cmd, map[string]string{"since": "DURATION", "from": "TIME", "to": "TIME", "compare": "A..B"})
+	command.NameValues(cmd, map[string]string{"since": "DURATION", "compare": "A..B"})
 	return cmd
 }
 

@@ -14,12 +14,6 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// guardOwner is whose guard this process runs.
-func guardOwner() guard.Owner {
-	uid := os.Geteuid()
-	return guard.Owner{UID: uint32(uid), Root: uid == 0}
-}
-
 // NewGuard makes the guard that a policy asks for, and has the sampler show it its
 // snapshots; nil where the policy asks for none.
 func (src *Set) NewGuard(policy guard.Policy) *runner.Runner {
@@ -29,7 +23,8 @@ func (src *Set) NewGuard(policy guard.Policy) *runner.Runner {
 	if src.Table != nil {
 		src.Table.Hints = true
 	}
-	r := runner.New(guard.New(policy, guardOwner()))
+	uid := os.Geteuid()
+	r := runner.New(guard.New(policy, guard.Owner{UID: uint32(uid), Root: uid == 0}))
 	r.Clock = src.Options.Clock
 	src.Options.Guard = r.Observe
 	return r
