@@ -29,7 +29,6 @@ var (
 	symShutdown             = define("nvmlShutdown", "shutdown")
 	symInitWithFlags        = define("nvmlInitWithFlags", "start without any GPU")
 	symDriverVersion        = define("nvmlSystemGetDriverVersion", "driver version")
-	symNVMLVersion          = define("nvmlSystemGetNVMLVersion", "library version")
 	symCUDAVersion          = define("nvmlSystemGetCudaDriverVersion_v2", "CUDA version")
 	symCUDAVersionV1        = define("nvmlSystemGetCudaDriverVersion", "CUDA version, older call")
 	symCount                = define("nvmlDeviceGetCount_v2", "number of GPUs")

@@ -11,7 +11,6 @@ import (
 type Driver struct {
 	Version     string // kernel driver, "550.163.01"
 	CUDAVersion string // highest CUDA version it serves, "12.4"; "" where unknown
-	NVMLVersion string // the library's own version
 	LibraryPath string // where the loader found the library; "" where unknown
 
 	// LibraryVersion is the driver release in the library's file name, which

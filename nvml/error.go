@@ -19,7 +19,6 @@ var (
 
 // Error is a return code of an NVML call.
 type Error struct {
-	Code   int32  // nvmlReturn_t
 	Name   string // "ERROR_GPU_IS_LOST"
 	Call   string // "nvmlDeviceGetMemoryInfo_v2"
 	Kind   error  // one of the errors above, nil for codes without one

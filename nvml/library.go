@@ -194,11 +194,6 @@ func (l *Library) describe(lib *loaded, driver *Driver) {
 			driver.Version = text.Strip(version)
 		}
 	}
-	if lib.symbols[symNVMLVersion] {
-		if version, ret := l.api.SystemGetNVMLVersion(); ret == gonvml.SUCCESS {
-			driver.NVMLVersion = text.Strip(version)
-		}
-	}
 	cuda, ret := 0, gonvml.ERROR_FUNCTION_NOT_FOUND
 	if lib.symbols[symCUDAVersion] {
 		cuda, ret = l.api.SystemGetCudaDriverVersion_v2()

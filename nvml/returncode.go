@@ -15,7 +15,7 @@ func newError(call string, c gonvml.Return) *Error {
 	if !ok {
 		name = fmt.Sprintf("code %d", c)
 	}
-	return &Error{Code: int32(c), Name: name, Call: call, Kind: kinds[c]}
+	return &Error{Name: name, Call: call, Kind: kinds[c]}
 }
 
 // codeNames are the names in nvml.h without the prefix NVML_.

@@ -199,7 +199,6 @@ func (r *Recording) Span() (oldest, newest time.Time) {
 
 // dayReader reads the database of one day.
 type dayReader struct {
-	path    string
 	file    os.FileInfo // as it was opened
 	db      *sql.DB
 	problem func(error)
@@ -228,7 +227,7 @@ func openReader(path string) (*dayReader, error) {
 	}
 	// A day that is read no more costs nothing after a minute.
 	db.SetConnMaxIdleTime(time.Minute)
-	return &dayReader{path: path, db: db, series: make(map[int64]seriesOf), problem: func(error) {}, last: new(describedDay)}, nil
+	return &dayReader{db: db, series: make(map[int64]seriesOf), problem: func(error) {}, last: new(describedDay)}, nil
 }
 
 // openWhole opens a database with its log. SQLite must be able to write beside it

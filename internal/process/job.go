@@ -81,13 +81,13 @@ func jobOfPath(path string) Job {
 
 // place is where in a path a component is.
 type place struct {
-	parent, grandparent string
-	scheduler           string // the last component that is named for one
-	users               bool   // below systemd of a user
+	parent    string
+	scheduler string // the last component that is named for one
+	users     bool   // below systemd of a user
 }
 
 func (p *place) enter(part string) {
-	p.grandparent, p.parent = p.parent, part
+	p.parent = part
 	p.users = p.users || strings.HasPrefix(part, "user@")
 	switch root, _, _ := strings.Cut(part, "."); {
 	case root == "slurm", strings.HasPrefix(part, "slurm_"), strings.HasSuffix(part, "slurmstepd.scope"):

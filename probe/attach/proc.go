@@ -151,7 +151,6 @@ type mapping struct {
 	offset     uint64
 	code       bool   // executable
 	path       string // of the file, "" without one
-	deleted    bool   // the file has been removed or replaced since
 }
 
 // parseMaps parses the lines. Paths may contain anything but a newline, which the
@@ -175,7 +174,7 @@ func parseMaps(content string) []mapping {
 		}
 		m := mapping{start: start, end: end, offset: offset, code: strings.Contains(fields[1], "x")}
 		if path := strings.TrimLeft(rest, " "); strings.HasPrefix(path, "/") {
-			m.path, m.deleted = strings.CutSuffix(path, " (deleted)")
+			m.path = strings.TrimSuffix(path, " (deleted)")
 		}
 		all = append(all, m)
 	}

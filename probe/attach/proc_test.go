@@ -30,10 +30,10 @@ nonsense
 zz-00 r-xp 0 0 0 /x
 `)
 	want := []mapping{
-		{0x400000, 0x401000, 0, false, "/usr/bin/py thon", true},
-		{0x401000, 0x500000, 0x1000, true, "/usr/bin/py thon", false},
-		{0x7fff0000, 0x7fff1000, 0, false, "", false},
-		{0x7f000000, 0x7f001000, 0, false, "", false},
+		{0x400000, 0x401000, 0, false, "/usr/bin/py thon"},
+		{0x401000, 0x500000, 0x1000, true, "/usr/bin/py thon"},
+		{0x7fff0000, 0x7fff1000, 0, false, ""},
+		{0x7f000000, 0x7f001000, 0, false, ""},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)

@@ -22,7 +22,6 @@ func (b *Box) Open() (nvml.Driver, []nvml.Device, error) {
 	return nvml.Driver{
 		Version:     "550.163.01",
 		CUDAVersion: "12.4",
-		NVMLVersion: "12.550.163.01",
 		LibraryPath: "simulated",
 	}, devices, nil
 }
@@ -41,23 +40,23 @@ func (b *Box) Read(device nvml.Device) (nvml.Reading, error) {
 	defer b.mu.Unlock()
 	now := b.advance()
 	if !b.opened {
-		return nvml.Reading{}, refuse(device, 1, "ERROR_UNINITIALIZED", nvml.ErrUninitialized)
+		return nvml.Reading{}, refuse(device, "ERROR_UNINITIALIZED", nvml.ErrUninitialized)
 	}
 	for _, g := range b.boards {
 		if g.device.UUID != device.UUID {
 			continue
 		}
 		if g.loss.lost {
-			return nvml.Reading{}, refuse(device, 15, "ERROR_GPU_IS_LOST", nvml.ErrGPULost)
+			return nvml.Reading{}, refuse(device, "ERROR_GPU_IS_LOST", nvml.ErrGPULost)
 		}
 		return g.reading(b.seed, now, b.at), nil
 	}
-	return nvml.Reading{}, refuse(device, 6, "ERROR_NOT_FOUND", nil)
+	return nvml.Reading{}, refuse(device, "ERROR_NOT_FOUND", nil)
 }
 
-func refuse(device nvml.Device, code int32, name string, kind error) error {
+func refuse(device nvml.Device, name string, kind error) error {
 	return fmt.Errorf("simulator: memory of GPU %d: %w", device.Index,
-		&nvml.Error{Code: code, Name: name, Call: "nvmlDeviceGetMemoryInfo_v2", Kind: kind})
+		&nvml.Error{Name: name, Call: "nvmlDeviceGetMemoryInfo_v2", Kind: kind})
 }
 
 // reading is the driver's reading of the GPU.
