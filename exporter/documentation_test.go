@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -40,7 +41,7 @@ func documented() string {
 	var b strings.Builder
 	titles := map[metric.Subject]string{0: "The box", metric.GPU: "A GPU", metric.Instance: "A MIG instance", metric.Process: "A process"}
 	last := ""
-	for _, f := range metric.Families() {
+	for _, f := range everyName() {
 		if title := titles[f.Of]; title != last {
 			fmt.Fprintf(&b, "\n### %s\n\n| name | labels | |\n|---|---|---|\n", title)
 			last = title
@@ -52,4 +53,50 @@ func documented() string {
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", f.Name, labels, f.Help)
 	}
 	return b.String() + "\n"
+}
+
+// exported is a name in the exporter, with what all of its series share.
+type exported struct {
+	Name   string
+	Of     metric.Subject // 0: of the whole box
+	Labels []string
+	Help   string
+}
+
+// everyName is all names in the exporter, in the order of their documentation: those
+// of the box, of GPUs, of MIG instances and of processes.
+func everyName() []exported {
+	var all []exported
+	for _, subject := range []metric.Subject{0, metric.GPU, metric.Instance, metric.Process} {
+		for i := range metric.ExportTable {
+			if e := &metric.ExportTable[i]; e.Of == subject {
+				all = append(all, exported{e.Name, subject, slices.Concat(subject.Labels(), e.Labels), e.Help})
+			}
+		}
+		for id := range metric.Count {
+			name := metric.Table[id].ExportedAs(subject)
+			if name != "" && (subject != metric.Instance || id < metric.FirstSensor && id != metric.Unattributed) {
+				all = append(all, exported{name, subject, subject.Labels(), metric.Table[id].ExportedHelp()})
+			}
+		}
+	}
+	return all
+}
+
+// TestHelpStandsAlone: a scrape shows each help by itself, and that of a process or a MIG
+// instance is not about its GPU.
+func TestHelpStandsAlone(t *testing.T) {
+	seen := map[string]string{}
+	for _, f := range everyName() {
+		if before, taken := seen[f.Help]; taken && !strings.HasPrefix(f.Name, "vramscope_mig_") && !strings.HasPrefix(f.Name, "vramscope_process_") {
+			t.Errorf("%s and %s have the same help", f.Name, before)
+		}
+		seen[f.Help] = f.Name
+		if (f.Of == metric.Instance || f.Of == metric.Process) && strings.Contains(f.Help, "GPU") {
+			t.Errorf("%s: %s", f.Name, f.Help)
+		}
+		if first, _, _ := strings.Cut(f.Help, " "); strings.HasSuffix(first, ":") || first == "Of" || strings.Contains(f.Help, "likewise") || strings.Contains(f.Help, "these ") {
+			t.Errorf("%s: %s", f.Name, f.Help)
+		}
+	}
 }

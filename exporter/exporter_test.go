@@ -142,7 +142,7 @@ func TestEveryNameIsExported(t *testing.T) {
 		has(t, scrape(t, e), "vramscope_recording_paused "+map[bool]string{false: "0", true: "1"}[paused])
 	}
 	text := scrape(t, e)
-	for _, f := range metric.Families() {
+	for _, f := range everyName() {
 		if !strings.Contains(text, "\n# TYPE "+f.Name+" ") && !strings.HasPrefix(text, "# TYPE "+f.Name+" ") {
 			t.Errorf("%s has no series", f.Name)
 		}

@@ -14,7 +14,6 @@ import (
 	"testing"
 
 	"vramscope/internal/needs"
-	"vramscope/metric"
 	"vramscope/sampler/snapshot"
 	"vramscope/sampler/snapshot/snapshottest"
 )
@@ -172,7 +171,7 @@ func TestDashboardDrawsFewLines(t *testing.T) {
 // TestContribKnowsTheNames: whatever rules and dashboard ask for is exported, or recorded by a rule.
 func TestContribKnowsTheNames(t *testing.T) {
 	known := map[string]bool{}
-	for _, f := range metric.Families() {
+	for _, f := range everyName() {
 		known[f.Name] = true
 	}
 	name := regexp.MustCompile(`[a-z_:]*vramscope_[a-z0-9_:]+`)

@@ -1,7 +1,6 @@
 package metric
 
 import (
-	"slices"
 	"strings"
 )
 
@@ -164,32 +163,4 @@ func (s Subject) Labels() []string {
 	default:
 		return nil
 	}
-}
-
-// Family is a name in the exporter, with what all of its series share.
-type Family struct {
-	Name   string
-	Of     Subject // 0: of the whole box
-	Labels []string
-	Help   string
-}
-
-// Families are all names in the exporter, in the order of their documentation: those
-// of the box, of GPUs, of MIG instances and of processes.
-func Families() []Family {
-	var all []Family
-	for _, subject := range []Subject{0, GPU, Instance, Process} {
-		for i := range ExportTable {
-			if e := &ExportTable[i]; e.Of == subject {
-				all = append(all, Family{e.Name, subject, slices.Concat(subject.Labels(), e.Labels), e.Help})
-			}
-		}
-		for id := range Count {
-			name := Table[id].ExportedAs(subject)
-			if name != "" && (subject != Instance || id < FirstSensor && id != Unattributed) {
-				all = append(all, Family{name, subject, subject.Labels(), Table[id].ExportedHelp()})
-			}
-		}
-	}
-	return all
 }

@@ -64,21 +64,3 @@ func TestExportedAs(t *testing.T) {
 		t.Error("a value is not in its base unit")
 	}
 }
-
-// TestHelpStandsAlone: a scrape shows each help by itself, and that of a process or a MIG
-// instance is not about its GPU.
-func TestHelpStandsAlone(t *testing.T) {
-	seen := map[string]string{}
-	for _, f := range Families() {
-		if before, taken := seen[f.Help]; taken && !strings.HasPrefix(f.Name, instancePrefix) && !strings.HasPrefix(f.Name, processPrefix) {
-			t.Errorf("%s and %s have the same help", f.Name, before)
-		}
-		seen[f.Help] = f.Name
-		if (f.Of == Instance || f.Of == Process) && strings.Contains(f.Help, "GPU") {
-			t.Errorf("%s: %s", f.Name, f.Help)
-		}
-		if first, _, _ := strings.Cut(f.Help, " "); strings.HasSuffix(first, ":") || first == "Of" || strings.Contains(f.Help, "likewise") || strings.Contains(f.Help, "these ") {
-			t.Errorf("%s: %s", f.Name, f.Help)
-		}
-	}
-}

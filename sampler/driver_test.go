@@ -12,7 +12,7 @@ import (
 )
 
 func lost() error {
-	return &nvml.Error{Code: 15, Name: "ERROR_GPU_IS_LOST", Call: "nvmlDeviceGetMemoryInfo_v2", Kind: nvml.ErrGPULost}
+	return &nvml.Error{Name: "ERROR_GPU_IS_LOST", Call: "nvmlDeviceGetMemoryInfo_v2", Kind: nvml.ErrGPULost}
 }
 
 func TestLostGPUKeepsItsPlace(t *testing.T) {
@@ -163,7 +163,7 @@ func TestHistoryStaysWhenTheDriverIsLost(t *testing.T) {
 	s := b.sampler()
 	b.tick(s)
 	for _, d := range b.devices {
-		b.readErr[d.UUID] = &nvml.Error{Code: 1, Name: "ERROR_UNINITIALIZED", Call: "x", Kind: nvml.ErrUninitialized}
+		b.readErr[d.UUID] = &nvml.Error{Name: "ERROR_UNINITIALIZED", Call: "x", Kind: nvml.ErrUninitialized}
 	}
 	b.openErr = nvml.ErrDriverNotLoaded
 	snap := b.tick(s)

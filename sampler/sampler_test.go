@@ -206,7 +206,7 @@ func TestPublishedSnapshotsNeverChange(t *testing.T) {
 	keepFirst, keepSecond := deepCopy(first), deepCopy(second)
 	b.use("GPU-0", 70*gib)
 	b.processes[101] = info(101, 5)
-	b.readErr["GPU-2"] = &nvml.Error{Code: 15, Name: "ERROR_GPU_IS_LOST", Call: "x", Kind: nvml.ErrGPULost}
+	b.readErr["GPU-2"] = &nvml.Error{Name: "ERROR_GPU_IS_LOST", Call: "x", Kind: nvml.ErrGPULost}
 	for range 5 {
 		b.tick(s)
 	}

@@ -141,16 +141,3 @@ func environment(variables []process.Variable) string {
 	}
 	return b.String()
 }
-
-// Settings are all settings that advice names, with a figure where they have one: for
-// the tests that hold their spelling to the frameworks'.
-func Settings() (all []string) {
-	limit, collected, share, jax := splitLimit(0), collection(.5), fraction(.5), jaxFraction(.5)
-	for _, m := range []*Measure{
-		&expandable, &limit, &roundup, &collected, &share, &jaxGrows, &jax, &tfGrows, &tfAsync,
-		&checkpointing, &mixed, &eightBit, &lazy, &higherLimit,
-	} {
-		all = append(all, m.Setting)
-	}
-	return all
-}
