@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"vramscope/internal/bounded"
 	"vramscope/internal/install"
 	"vramscope/internal/text"
@@ -37,8 +39,7 @@ type Alerts struct {
 	standing map[alertKey]bool // nil before the first snapshot
 	began    time.Time
 	dropped  int
-	saved    float64 // runs that may begin at once
-	at       time.Time
+	runs     *rate.Limiter
 }
 
 // The limits on the user's command.
@@ -61,7 +62,7 @@ type alertKey struct {
 func NewAlerts(command []string, began time.Time, log *slog.Logger) *Alerts {
 	return &Alerts{
 		command: command, uid: uint32(os.Geteuid()), log: log, timeout: commandTime, environ: environment(os.Getenv),
-		waiting: make(chan schema.AlertDocument, mostWaiting), began: began, saved: commandBurst, at: began,
+		waiting: make(chan schema.AlertDocument, mostWaiting), began: began, runs: rate.NewLimiter(rate.Every(time.Hour/commandsAnHour), commandBurst),
 	}
 }
 
@@ -127,18 +128,12 @@ func (a *Alerts) owns(p *snapshot.Process) bool {
 
 // hand lets the command be run, unless it is run too often.
 func (a *Alerts) hand(snap *snapshot.Snapshot, alert *snapshot.Alert) {
-	hours := max(snap.Time.Sub(a.at), 0).Hours()
-	a.saved, a.at = min(a.saved+hours*commandsAnHour, commandBurst), snap.Time
 	doc := schema.AlertOf(snap, alert)
 	doc.Dropped = a.dropped
-	if a.saved >= 1 {
-		select {
-		case a.waiting <- doc:
-			a.saved--
-			a.dropped = 0
-			return
-		default:
-		}
+	if len(a.waiting) < cap(a.waiting) && a.runs.AllowN(snap.Time, 1) { // nobody else fills it
+		a.waiting <- doc
+		a.dropped = 0
+		return
 	}
 	if a.dropped++; a.dropped == 1 {
 		a.log.Warn("alerts.exec: too many alerts: the command is not run for some", "kind", string(alert.Kind))

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"sync"
 	"time"
 )
 
@@ -223,7 +222,10 @@ func (s *Server) flushed(ctx context.Context, request FlushRequest) (FlushResult
 	}
 	defer s.flush.Unlock()
 	if !request.DryRun {
-		if wait := s.rate.take(); wait > 0 {
+		now := s.clock()
+		turn := s.rate.ReserveN(now, 1)
+		if wait := turn.DelayFrom(now); wait > 0 {
+			turn.CancelAt(now)
 			return FlushResult{}, failure(RateLimited, "too many flushes: again in %.1f s", wait.Seconds())
 		}
 	}
@@ -266,31 +268,4 @@ func (s *Server) written(ctx context.Context, request SnapshotRequest, file *os.
 	result.Bytes, _ = w.Seek(0, io.SeekCurrent) // how much was written
 	result.Milliseconds = float64(s.clock().Sub(before).Microseconds()) / 1000
 	return result, err
-}
-
-// bucket is a rate limit: burst times at once, and once more in each period.
-type bucket struct {
-	clock  func() time.Time
-	burst  int
-	period time.Duration
-
-	mu    sync.Mutex
-	spent float64   // of burst
-	at    time.Time // when spent was true
-}
-
-// take takes one, or returns how long to wait for one.
-func (b *bucket) take() (wait time.Duration) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	now := b.clock()
-	if elapsed := now.Sub(b.at); elapsed > 0 {
-		b.spent = max(0, b.spent-elapsed.Seconds()/b.period.Seconds())
-	}
-	b.at = now
-	if over := b.spent + 1 - float64(b.burst); over > 0 {
-		return time.Duration(over * float64(b.period))
-	}
-	b.spent++
-	return 0
 }

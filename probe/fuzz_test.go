@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
+	"golang.org/x/time/rate"
 
 	"vramscope/internal/process"
 )
@@ -55,7 +56,7 @@ func FuzzServerInput(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, input []byte) {
-		server := &Server{handler: newPool(), clock: time.Now, rate: &bucket{clock: time.Now, burst: flushBurst, period: flushEvery}}
+		server := &Server{handler: newPool(), clock: time.Now, rate: rate.NewLimiter(rate.Every(flushEvery), flushBurst)}
 		ours, theirs := pair(t)
 		go func() {
 			_, _ = ours.Write(input)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/prometheus/procfs"
+	"golang.org/x/time/rate"
 )
 
 // Handler is what a Server serves: the allocators of its process.
@@ -64,7 +65,7 @@ type Server struct {
 	stats    sync.Mutex
 	flush    sync.Mutex
 	snapshot sync.Mutex
-	rate     *bucket
+	rate     *rate.Limiter
 
 	connections sync.WaitGroup
 
@@ -87,6 +88,7 @@ func Listen(options ServerOptions) (*Server, error) {
 		start:           start,
 		getpid:          os.Getpid,
 		socketCheckTime: socketCheckTime,
+		rate:            rate.NewLimiter(rate.Every(flushEvery), flushBurst),
 		open:            make(map[*net.UnixConn]struct{}),
 	}
 	if s.directories == nil {
@@ -95,7 +97,6 @@ func Listen(options ServerOptions) (*Server, error) {
 	if s.clock == nil {
 		s.clock = time.Now
 	}
-	s.rate = &bucket{clock: s.clock, burst: flushBurst, period: flushEvery}
 	s.socket, err = bind(s.directories, s.spare, s.uid, s.pid, s.start, time.Now())
 	if err != nil {
 		return nil, err

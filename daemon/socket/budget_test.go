@@ -4,13 +4,16 @@ import (
 	"context"
 	"testing"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
 // TestBudgetBoundsAClient: what a client asks for in a loop takes its rate of a core.
 func TestBudgetBoundsAClient(t *testing.T) {
-	b := newBudget(.02, 10*time.Millisecond)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	b := &budget{left: rate.NewLimiter(rate.Limit(.02*float64(time.Second)), int(10*time.Millisecond))}
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
+	time.AfterFunc(time.Second, cancel)
 	cost := time.Duration(0)
 	began := time.Now()
 	for ctx.Err() == nil {

@@ -74,7 +74,7 @@ func Listen(options Options) (*Server, error) {
 	}
 	return &Server{
 		options: options, bound: b,
-		others: newBudget(othersRate, burst),
+		others: newBudget(othersRate),
 		open:   make(map[*net.UnixConn]uint32), users: make(map[uint32]*budget),
 	}, nil
 }
@@ -149,7 +149,7 @@ func (s *Server) acceptAt(ctx context.Context, listener *net.UnixListener) (clos
 	defer s.caught()
 	// A flood of connections costs no more than this and passes quickly. An honest client waits in the
 	// same queue.
-	slots := newBudget(acceptRate, burst)
+	slots := newBudget(acceptRate)
 	for {
 		conn, err := listener.AcceptUnix()
 		switch {
@@ -242,11 +242,11 @@ func (s *Server) budgetOf(uid uint32) *budget {
 		}
 	}
 	if s.users[uid] == nil {
-		rate := userRate
+		share := userRate
 		if owner(uid) {
-			rate = ownersRate
+			share = ownersRate
 		}
-		s.users[uid] = newBudget(rate, burst)
+		s.users[uid] = newBudget(share)
 	}
 	return s.users[uid]
 }
