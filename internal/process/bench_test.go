@@ -23,7 +23,6 @@ func BenchmarkTick(b *testing.B) {
 		}
 	}
 	table := NewTable(root)
-	table.maxOpen = maxStatReads
 	now := time.Now()
 	b.ReportAllocs()
 	for b.Loop() {

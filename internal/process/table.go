@@ -42,14 +42,12 @@ type Table struct {
 
 	// slots limits the readers of facts. A reader that hangs keeps its slot; when
 	// all hang, the facts of new processes stay unknown.
-	slots   chan struct{}
-	queue   requests
-	maxOpen int // stat files that may be kept open
+	slots chan struct{}
+	queue requests
 
 	mu      sync.Mutex
 	buf     [statSize]byte
 	entries map[int]*entry
-	open    int       // stat files that are kept open
 	bootAt  time.Time // set by the first call
 	host    Host      // the figures of the machine, read at hostAt
 	hostAt  time.Time
@@ -77,7 +75,6 @@ func windowFor(processes int) time.Duration {
 type entry struct {
 	info      Info
 	statPath  string
-	stat      int       // its open file, 0 while none is kept
 	seen      time.Time // last asked for
 	statAt    time.Time // when stat was read
 	refreshed time.Time // facts last requested
@@ -103,11 +100,16 @@ func NewTable(root string) *Table {
 		slots:    make(chan struct{}, maxReaders),
 		entries:  make(map[int]*entry),
 	}
-	if isProc(root) { // the kernel's: an open file of a process is never another's
-		t.maxOpen = maxOpen()
+	if isProc(root) {
 		t.namespace, t.isHidden = Namespace(root, "self", "pid"), isHidden
 	}
 	return t
+}
+
+// isProc reports whether a directory is the kernel's proc file system.
+func isProc(root string) bool {
+	var fs unix.Statfs_t
+	return unix.Statfs(root, &fs) == nil && fs.Type == unix.PROC_SUPER_MAGIC
 }
 
 // isHidden reports whether a pid that /proc does not show is a process of this pid
@@ -159,7 +161,7 @@ func (t *Table) Processes(now time.Time, pids []int, found func(*Info)) {
 	}
 	for _, e := range t.entries {
 		if now.Sub(e.seen) > forgetAfter {
-			t.forget(e)
+			delete(t.entries, e.info.Identity.PID)
 		}
 	}
 }
@@ -180,18 +182,23 @@ func (t *Table) look(now time.Time, pid int, window time.Duration) (*entry, erro
 			return e, nil
 		}
 	}
-	s, err := t.stat(e, pid)
+	var path string
+	if e != nil {
+		path = e.statPath
+	} else {
+		path = t.directory(pid) + "/stat"
+	}
+	s, err := readStat(path, t.buf[:])
 	if e != nil && noDescriptor(err) {
 		e.seen = now // nothing is known of it now, and its row does not end for that
 		return e, nil
 	}
 	if err != nil {
-		t.forget(e)
+		delete(t.entries, pid)
 		return nil, err
 	}
 	if e == nil || e.info.Identity.StartTime != s.start {
-		t.forget(e)
-		e = &entry{statPath: t.directory(pid) + "/stat"}
+		e = &entry{statPath: path}
 		e.info.Identity = Identity{PID: pid, StartTime: s.start, Namespace: Namespace(t.root, strconv.Itoa(pid), "pid")}
 		e.info.Started = Started(t.bootAt, s.start)
 		t.entries[pid] = e
