@@ -100,7 +100,6 @@ func bindIn(open func() (*directory, error), pid int, start uint64, now time.Tim
 	if err != nil {
 		return nil, err
 	}
-	listener.SetUnlinkOnClose(false)
 	inode, err := dir.inode(name)
 	if err != nil {
 		_ = listener.Close()

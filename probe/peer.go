@@ -22,41 +22,24 @@ func (d *directory) reach(name string) string {
 	return "/proc/self/fd/" + strconv.Itoa(int(d.file.Fd())) + "/" + name
 }
 
-// listen binds and listens, with mode 0600.
+// listen binds and listens. Only the directory's owner can reach the socket, whatever its mode.
 func (d *directory) listen(name string) (*net.UnixListener, error) {
-	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
-	if err != nil {
-		return nil, fmt.Errorf("make a socket: %w", err)
-	}
-	file := os.NewFile(uintptr(fd), name)
-	defer func() { _ = file.Close() }() // FileListener has a copy
 	fail := func(what string, err error) error {
+		if errno, ok := errors.AsType[unix.Errno](err); ok {
+			err = errno // without the path below /proc/self
+		}
 		return fmt.Errorf("%s %s: %w", what, filepath.Join(d.path, name), err)
 	}
-	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: d.reach(name)}); err != nil {
-		return nil, fail("bind", err)
-	}
-	if err := unix.Fchmodat(int(d.file.Fd()), name, 0o600, 0); err != nil {
-		return nil, fail("chmod", err)
-	}
-	if err := unix.Listen(fd, backlog); err != nil {
-		return nil, fail("listen on", err)
-	}
-	listener, err := net.FileListener(file)
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: d.reach(name), Net: "unix"})
 	if err != nil {
 		return nil, fail("listen on", err)
 	}
-	unixListener, ok := listener.(*net.UnixListener)
-	if !ok {
-		_ = listener.Close()
-		return nil, fail("listen on", errNoUnixSocket)
+	listener.SetUnlinkOnClose(false)
+	if err := unix.Fchmodat(int(d.file.Fd()), name, 0o600, 0); err != nil {
+		return nil, fail("chmod", errors.Join(err, listener.Close()))
 	}
-	return unixListener, nil
+	return listener, nil
 }
-
-const backlog = 16
-
-var errNoUnixSocket = errors.New("not a Unix socket")
 
 // connect never waits: it fails if the queue of a stopped server is full. It has
 // the rights of the directory's owner.

@@ -1,17 +1,15 @@
 package terminal
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
+	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 )
 
@@ -128,18 +126,13 @@ func orphaned() bool {
 
 // parentOf is the parent of a process, 0 where /proc does not show it.
 func parentOf(pid int) int {
-	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	process, err := procfs.NewProc(pid)
 	if err != nil {
 		return 0
 	}
-	// "pid (name, which may contain anything) state ppid …"
-	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
-	if len(fields) < 2 {
-		return 0
-	}
-	parent, err := strconv.Atoi(fields[1])
+	stat, err := process.Stat()
 	if err != nil {
 		return 0
 	}
-	return parent
+	return stat.PPID
 }
