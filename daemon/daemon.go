@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"vramscope/daemon/socket"
+	"vramscope/internal/bounded"
 	"vramscope/internal/panics"
 	"vramscope/internal/process"
 	"vramscope/internal/text"
@@ -152,24 +153,12 @@ func Run(ctx context.Context, o Options) (err error) {
 	if o.Recorder != nil {
 		err = errors.Join(err, o.Recorder.Close())
 	}
-	waitFor(&running, endTime)
+	bounded.Wait(&running, endTime)
 	return err
 }
 
 // endTime is how long the end waits for the sampler, whose driver may hang, and the clients.
 const endTime = 300 * time.Millisecond
-
-func waitFor(running *sync.WaitGroup, timeout time.Duration) {
-	ended := make(chan struct{})
-	go func() {
-		running.Wait()
-		close(ended)
-	}()
-	select {
-	case <-ended:
-	case <-time.After(timeout):
-	}
-}
 
 // daemon is one Run.
 type daemon struct {

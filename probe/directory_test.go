@@ -282,8 +282,8 @@ func TestRootConnectsAsTheOwner(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if pid, uid, err := peerOf(accepted); err != nil || uid != otherUser || pid != os.Getpid() {
-			t.Errorf("the server sees PID %d of user %d, %v", pid, uid, err)
+		if peer, err := process.Peer(accepted); err != nil || peer.Uid != otherUser || int(peer.Pid) != os.Getpid() {
+			t.Errorf("the server sees %+v, %v", peer, err)
 		}
 		_ = conn.Close()
 		_ = accepted.Close()

@@ -245,10 +245,11 @@ func (f *Finder) visit(dir *directory, name string) (*Client, error) {
 // recognise verifies the peer: the kernel names the process that listens, and the
 // socket must have that process's name and owner.
 func (f *Finder) recognise(conn *net.UnixConn, dir *directory, name string) (*Client, error) {
-	pid, uid, err := peerOf(conn)
+	peer, err := process.Peer(conn)
 	if err != nil {
 		return nil, err
 	}
+	pid := int(peer.Pid)
 	if pid == 0 {
 		return nil, errOutside
 	}
@@ -260,7 +261,7 @@ func (f *Finder) recognise(conn *net.UnixConn, dir *directory, name string) (*Cl
 	switch {
 	case err != nil:
 		return nil, err
-	case uid != dir.uid || who.uid != dir.uid:
+	case peer.Uid != dir.uid || who.uid != dir.uid:
 		return nil, fmt.Errorf("PID %d of user %d listens in a directory of user %d: refused", pid, who.uid, dir.uid)
 	case name != socketName(who.nspid, id.StartTime):
 		return nil, fmt.Errorf("PID %d listens on it, whose socket has another name: refused", pid)

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"vramscope/internal/bounded"
 	"vramscope/internal/panics"
 	"vramscope/internal/process"
 )
@@ -137,7 +138,7 @@ func (m *Monitor) Run(ctx context.Context) {
 		overdue.Reset(2 * m.scanInterval)
 		select {
 		case <-ctx.Done():
-			waitFor(&m.running, joinTime)
+			bounded.Wait(&m.running, joinTime)
 			select {
 			case err := <-m.panics:
 				panic(err)
@@ -165,21 +166,6 @@ func (m *Monitor) start(act func()) {
 		}()
 		act()
 	})
-}
-
-// waitFor waits for goroutines, and reports whether they ended within the timeout.
-func waitFor(running *sync.WaitGroup, timeout time.Duration) bool {
-	ended := make(chan struct{})
-	go func() {
-		running.Wait()
-		close(ended)
-	}()
-	select {
-	case <-ended:
-		return true
-	case <-time.After(timeout):
-		return false
-	}
 }
 
 // Answers returns the newest answer of every probe, by pid. A probe that has

@@ -62,27 +62,6 @@ func (d *directory) connect(name string) (*net.UnixConn, error) {
 	return conn, nil
 }
 
-// peerOf is the process at the other end: for a server the one that connected,
-// for a client the one that called listen. The pid is in this process's pid
-// namespace, and 0 for a process outside of it.
-func peerOf(conn *net.UnixConn) (pid int, uid uint32, err error) {
-	raw, err := conn.SyscallConn()
-	if err != nil {
-		return 0, 0, fmt.Errorf("identify the peer: %w", err)
-	}
-	var cred *unix.Ucred
-	var asked error
-	if err := raw.Control(func(fd uintptr) {
-		cred, asked = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
-	}); err != nil {
-		return 0, 0, fmt.Errorf("identify the peer: %w", err)
-	}
-	if asked != nil {
-		return 0, 0, fmt.Errorf("identify the peer: %w", asked)
-	}
-	return int(cred.Pid), cred.Uid, nil
-}
-
 // receive reads data and descriptors.
 func receive(conn *net.UnixConn, buffer []byte) (int, []*os.File, error) {
 	var control [64]byte // space for the descriptor of a snapshot, and a few unwanted ones

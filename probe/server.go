@@ -12,6 +12,9 @@ import (
 
 	"github.com/prometheus/procfs"
 	"golang.org/x/time/rate"
+
+	"vramscope/internal/bounded"
+	"vramscope/internal/process"
 )
 
 // Handler is what a Server serves: the allocators of its process.
@@ -175,14 +178,14 @@ func (s *Server) accept(ctx context.Context) <-chan struct{} {
 
 // admit starts a connection, or sends the reason and closes it.
 func (s *Server) admit(ctx context.Context, conn *net.UnixConn) {
-	_, uid, err := peerOf(conn)
+	peer, err := process.Peer(conn)
 	var refusal *Error
 	s.mu.Lock()
 	switch {
 	case err != nil:
 		refusal = failure(Forbidden, "your user is unknown: %v", err)
-	case uid != s.uid && uid != 0:
-		refusal = failure(Forbidden, "this is user %d's process; you are user %d", s.uid, uid)
+	case peer.Uid != s.uid && peer.Uid != 0:
+		refusal = failure(Forbidden, "this is user %d's process; you are user %d", s.uid, peer.Uid)
 	case len(s.open) >= maxConnections:
 		refusal = failure(Busy, "%d monitors are connected already", maxConnections)
 	case ctx.Err() != nil:
@@ -236,7 +239,7 @@ func (s *Server) leave(accepting <-chan struct{}) error {
 		_ = conn.Close() // an answer in progress is lost
 	}
 	s.mu.Unlock()
-	if !waitFor(&s.connections, leaveTime) {
+	if !bounded.Wait(&s.connections, leaveTime) {
 		err = errors.Join(err, errors.New("a request is still in progress"))
 	}
 	if err != nil {

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"vramscope/internal/process"
 )
 
 // The sockets' names in their directory. Only root and the daemon's user can reach the
@@ -100,7 +102,7 @@ func dialSocket(path string, owner uint32) (*net.UnixConn, error) {
 		}
 		return nil, fmt.Errorf("connect to %s: %w", path, err)
 	}
-	peer, err := peerOf(conn)
+	peer, err := process.Peer(conn)
 	if err == nil && peer.Uid != owner {
 		err = fmt.Errorf("%s is served by user %d, not by user %d: refused", path, peer.Uid, owner)
 	}
@@ -109,25 +111,6 @@ func dialSocket(path string, owner uint32) (*net.UnixConn, error) {
 		return nil, err
 	}
 	return conn, nil
-}
-
-// peerOf is the process at the other end: who connected, or who listens.
-func peerOf(conn *net.UnixConn) (*unix.Ucred, error) {
-	raw, err := conn.SyscallConn()
-	if err != nil {
-		return nil, fmt.Errorf("identify the peer: %w", err)
-	}
-	var peer *unix.Ucred
-	var asked error
-	if err := raw.Control(func(fd uintptr) {
-		peer, asked = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
-	}); err != nil {
-		return nil, fmt.Errorf("identify the peer: %w", err)
-	}
-	if asked != nil {
-		return nil, fmt.Errorf("identify the peer: %w", asked)
-	}
-	return peer, nil
 }
 
 // Absent reports whether there is no daemon, or none that this user may speak to:

@@ -169,7 +169,7 @@ func (s *Server) acceptAt(ctx context.Context, listener *net.UnixListener) (clos
 
 // admit starts a client, or sends the reason and closes the connection.
 func (s *Server) admit(ctx context.Context, conn *net.UnixConn) {
-	peer, err := peerOf(conn)
+	peer, err := process.Peer(conn)
 	since := process.Ticks()
 	var refusal *probe.Error
 	var budget *budget

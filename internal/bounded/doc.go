@@ -5,6 +5,7 @@
 //	a peer ───── Lines ──────────→ lines, none longer than the limit
 //	a file ───── First ──────────→ its first bytes
 //	a writer ─── Buffer ─────────→ the first bytes; the rest is dropped
+//	goroutines ─ Wait ───────────→ whether they ended in time
 //
 // Start with Buffer. A peer's time is limited where its connection is known.
 package bounded
