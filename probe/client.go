@@ -38,7 +38,7 @@ type Client struct {
 	start    uint64 // in the probe's own /proc
 	path     string
 	conn     *net.UnixConn
-	in       lines
+	in       *lines
 	deadline time.Duration // for all but a flush
 	id       uint64
 	waiting  string // the command of request id, until its answer comes
@@ -48,7 +48,7 @@ type Client struct {
 func newClient(conn *net.UnixConn, path string, id process.Identity, who owner) *Client {
 	return &Client{
 		process: id, uid: who.uid, nspid: who.nspid, start: id.StartTime,
-		path: path, conn: conn, in: lines{source: conn}, deadline: StatsDeadline,
+		path: path, conn: conn, in: newLines(conn), deadline: StatsDeadline,
 	}
 }
 

@@ -246,18 +246,18 @@ func TestFloodAffectsOnlyItsSession(t *testing.T) {
 
 func TestEndlessLineIsBounded(t *testing.T) {
 	var read int
-	in := lines{source: readerFunc(func(p []byte) (int, error) {
+	in := newLines(readerFunc(func(p []byte) (int, error) {
 		read += len(p)
 		for i := range p {
 			p[i] = 'x'
 		}
 		return len(p), nil
-	})}
+	}))
 	if _, err := in.next(); !errors.Is(err, errLongLine) {
 		t.Fatal(err)
 	}
-	if read > MaxLine || len(in.buffer) > MaxLine {
-		t.Errorf("%d bytes were read into %d", read, len(in.buffer))
+	if read > MaxLine || cap(in.begun) > 2*MaxLine {
+		t.Errorf("%d bytes were read into %d", read, cap(in.begun))
 	}
 }
 

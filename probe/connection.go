@@ -24,7 +24,7 @@ type connection struct {
 func (c *connection) serve(ctx context.Context) {
 	defer func() { _ = c.conn.Close() }()
 	defer c.drop()
-	in := &lines{source: c}
+	in := newLines(c)
 	for {
 		// A connection may be idle for long, but not within a line.
 		c.begun = in.partial()
@@ -63,7 +63,7 @@ func (c *connection) Read(buffer []byte) (int, error) {
 		c.begun = true
 		err = errors.Join(err, c.conn.SetReadDeadline(time.Now().Add(lineTime)))
 	}
-	return n, err
+	return max(n, 0), err // less than 0 with an error
 }
 
 // drop closes the received descriptor.

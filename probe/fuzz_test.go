@@ -133,14 +133,14 @@ func FuzzLinesMatchPlainSplit(f *testing.F) {
 	f.Fuzz(func(t *testing.T, input []byte, size int) {
 		size = max(1, size%8192)
 		rest := input
-		in := lines{source: readerFunc(func(p []byte) (int, error) {
+		in := newLines(readerFunc(func(p []byte) (int, error) {
 			if len(rest) == 0 {
 				return 0, io.EOF
 			}
 			n := copy(p, rest[:min(size, len(rest))])
 			rest = rest[n:]
 			return n, nil
-		})}
+		}))
 		for plain := range bytes.SplitAfterSeq(input, []byte("\n")) {
 			whole := bytes.HasSuffix(plain, []byte("\n"))
 			if whole && len(plain) <= MaxLine && len(bytes.TrimSpace(plain)) == 0 {
@@ -196,7 +196,7 @@ func descriptors(t *testing.T) int {
 // with 1 comes with a descriptor.
 func hostileProbe(conn *net.UnixConn, script [][]byte, silence time.Duration) {
 	defer func() { _ = conn.Close() }()
-	in := lines{source: conn}
+	in := newLines(conn)
 	asked := 0
 	for _, part := range script {
 		err := conn.SetReadDeadline(time.Now().Add(silence))

@@ -263,7 +263,7 @@ func TestMonitorThatDoesNotReadIsDisconnected(t *testing.T) {
 }
 
 func TestUnfinishedLineIsUnexpectedEOF(t *testing.T) {
-	in := lines{source: strings.NewReader("{\"id\":1}\n{\"id\":")}
+	in := newLines(strings.NewReader("{\"id\":1}\n{\"id\":"))
 	if line, err := in.next(); err != nil || string(line) != `{"id":1}` {
 		t.Fatalf("%q, %v", line, err)
 	}
@@ -271,7 +271,7 @@ func TestUnfinishedLineIsUnexpectedEOF(t *testing.T) {
 		t.Errorf("%q, %v", line, err)
 	}
 	whole := bufio.NewReader(strings.NewReader(""))
-	if _, err := (&lines{source: whole}).next(); !errors.Is(err, io.EOF) {
+	if _, err := newLines(whole).next(); !errors.Is(err, io.EOF) {
 		t.Errorf("an empty stream: %v", err)
 	}
 }

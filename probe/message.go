@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"encoding/json"
@@ -170,26 +171,18 @@ func sameMajor(version string) bool {
 // MaxLine is the longest line of the protocol in bytes, its newline included.
 const MaxLine = 256 << 10
 
-const (
-	firstBuffer = 4 << 10
-	// A buffer that a long line made larger than this is dropped after it.
-	keptBuffer = 16 << 10
-)
-
 var (
 	errLongLine   = errors.New("line of more than 256 KiB")
 	errEmptyLines = errors.New("more than 256 KiB of empty lines")
 )
 
-// lines splits a stream into lines. A partly read line is kept when a read fails,
-// so that the rest can be read after a deadline.
+// lines splits a stream into lines.
 type lines struct {
-	source io.Reader
-	buffer []byte
-	start  int // of the bytes not yet returned
-	end    int
-	seen   int // there is no newline before it
+	source *bufio.Reader
+	begun  []byte // the start of a line; the rest can be read after a deadline
 }
+
+func newLines(source io.Reader) *lines { return &lines{source: bufio.NewReader(source)} }
 
 // next returns the next line without its newline, valid until the next call. It
 // skips empty lines, at most MaxLine bytes of them: a flood would keep the reader
@@ -197,57 +190,30 @@ type lines struct {
 // io.ErrUnexpectedEOF.
 func (l *lines) next() ([]byte, error) {
 	for skipped := 0; ; {
-		if at := bytes.IndexByte(l.buffer[l.seen:l.end], '\n'); at >= 0 {
-			line := l.buffer[l.start : l.seen+at]
-			l.start = l.seen + at + 1
-			l.seen = l.start
-			if len(line) >= MaxLine {
-				return nil, errLongLine
-			}
-			if len(bytes.TrimSpace(line)) == 0 {
-				if skipped += len(line) + 1; skipped >= MaxLine {
-					return nil, errEmptyLines
-				}
-				continue
-			}
-			return line, nil
+		line, err := l.source.ReadSlice('\n')
+		if err != nil || len(l.begun) > 0 {
+			l.begun = append(l.begun, line...)
+			line = l.begun
 		}
-		l.seen = l.end
-		if l.end-l.start >= MaxLine {
+		switch {
+		case len(line) > MaxLine, len(line) == MaxLine && err != nil:
 			return nil, errLongLine
-		}
-		if err := l.fill(); err != nil {
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case errors.Is(err, io.EOF) && len(line) > 0:
+			return nil, io.ErrUnexpectedEOF
+		case err != nil:
 			return nil, err
+		}
+		l.begun = nil // a long line's memory is freed
+		if len(bytes.TrimSpace(line)) > 0 {
+			return line[:len(line)-1], nil
+		}
+		if skipped += len(line); skipped >= MaxLine {
+			return nil, errEmptyLines
 		}
 	}
 }
 
 // partial reports whether part of a line has been read.
-func (l *lines) partial() bool { return l.end > l.start }
-
-// fill makes room and reads once.
-func (l *lines) fill() error {
-	held := l.end - l.start
-	switch {
-	case held == 0 && (l.buffer == nil || len(l.buffer) > keptBuffer):
-		l.buffer = make([]byte, firstBuffer)
-	case l.end == len(l.buffer) && held > len(l.buffer)/2:
-		grown := make([]byte, min(2*len(l.buffer), MaxLine))
-		copy(grown, l.buffer[l.start:l.end])
-		l.buffer = grown
-	default:
-		copy(l.buffer, l.buffer[l.start:l.end])
-	}
-	l.start, l.end, l.seen = 0, held, held
-	n, err := l.source.Read(l.buffer[held:])
-	l.end += n
-	switch {
-	case n > 0:
-		return nil // the next read returns the error again
-	case err == nil:
-		return io.ErrNoProgress
-	case errors.Is(err, io.EOF) && held > 0:
-		return io.ErrUnexpectedEOF
-	}
-	return err
-}
+func (l *lines) partial() bool { return len(l.begun) > 0 || l.source.Buffered() > 0 }
