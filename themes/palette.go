@@ -5,6 +5,7 @@ import (
 
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/colorprofile"
+	"github.com/charmbracelet/x/ansi"
 )
 
 // palette makes the styles of a theme for a terminal's colour profile. Without colours
@@ -42,16 +43,25 @@ func (p palette) style(s lipgloss.Style) Style {
 	return p.made[open]
 }
 
+// ink is a colour, by hand for 24 bits and for the 256 colours of xterm: rounding to those
+// turns dim blue into teal, and grey text too.
+func (p palette) ink(hex string, index uint8) lipgloss.Style {
+	if p.profile == colorprofile.ANSI256 {
+		return lipgloss.NewStyle().Foreground(ansi.IndexedColor(index))
+	}
+	return lipgloss.NewStyle().Foreground(lipgloss.Color(hex))
+}
+
 // color is text in a colour.
-func (p palette) color(hex string) Style { return p.style(ink(hex)) }
+func (p palette) color(hex string, index uint8) Style { return p.style(p.ink(hex, index)) }
 
 // bold is bold text in a colour.
-func (p palette) bold(hex string) Style { return p.style(ink(hex).Bold(true)) }
+func (p palette) bold(hex string, index uint8) Style { return p.style(p.ink(hex, index).Bold(true)) }
 
 // alarm is bold text on the colour.
-func (p palette) alarm(hex string) Style { return p.style(ink(hex).Bold(true).Reverse(true)) }
-
-func ink(hex string) lipgloss.Style { return lipgloss.NewStyle().Foreground(lipgloss.Color(hex)) }
+func (p palette) alarm(hex string, index uint8) Style {
+	return p.style(p.ink(hex, index).Bold(true).Reverse(true))
+}
 
 // theme is a theme by its name.
 func (p palette) theme(name string, dark bool) Styles {
@@ -79,34 +89,36 @@ func (p palette) theme(name string, dark bool) Styles {
 // night is for dark grounds, from black to Solarized's base03.
 func (p palette) night() Styles {
 	s := p.plain(true)
-	s.Dim, s.Header, s.Rule = p.color("#93a1b0"), p.color("#93a1b0"), p.color("#7d8b9a")
-	s.Key = p.bold("#8fc1ff")
-	s.Alarm, s.Leak, s.Warning = p.alarm("#ff6b6b"), p.bold("#ff7b72"), p.color("#e3b341")
-	s.Match = p.alarm("#e3b341")
+	s.Dim, s.Header, s.Rule = p.color("#93a1b0", 247), p.color("#93a1b0", 247), p.color("#7d8b9a", 245)
+	s.Key = p.bold("#8fc1ff", 111)
+	s.Alarm, s.Leak, s.Warning = p.alarm("#ff6b6b", 203), p.bold("#ff7b72", 203), p.color("#e3b341", 179)
+	s.Match = p.alarm("#e3b341", 179)
 	s.Solid = true
-	s.Other, s.Unknown = p.color("#7684ad"), p.color("#74787f")
-	s.Allocated, s.Fragmented = p.color("#4b93f7"), p.color("#cf7fe6")
-	s.Returnable, s.Free = p.color("#4fe3cb"), p.color("#66717e")
-	s.History, s.Median = p.color("#4b93f7"), p.color("#f0c674")
-	s.Bounds, s.Capacity = p.color("#a3a8b0"), p.color("#ff7b72")
-	s.Ahead, s.Band = p.color("#27436b"), p.color("#4b5260")
+	s.Other, s.Unknown = p.color("#7684ad", 103), p.color("#74787f", 243)
+	s.Allocated, s.Fragmented = p.color("#4b93f7", 69), p.color("#cf7fe6", 176)
+	s.Returnable, s.Free = p.color("#4fe3cb", 86), p.color("#66717e", 241)
+	s.History, s.Median = p.color("#4b93f7", 69), p.color("#f0c674", 222)
+	s.Bounds, s.Capacity = p.color("#a3a8b0", 248), p.color("#ff7b72", 203)
+	s.Faded = [5]Style{p.color("#3b4257", 60), p.color("#3a3c40", 238), p.color("#27477a", 25), p.color("#66407a", 96), p.color("#26706a", 30)}
+	s.Veil, s.Band = p.color("#4f5868", 240), p.color("#343a45", 236)
 	return s
 }
 
 // day is for light grounds, from white to Solarized's base3.
 func (p palette) day() Styles {
 	s := p.plain(false)
-	s.Dim, s.Header, s.Rule = p.color("#57606a"), p.color("#57606a"), p.color("#67707a")
-	s.Key = p.bold("#0b4fa8")
-	s.Alarm, s.Leak, s.Warning = p.alarm("#b3141d"), p.bold("#b3141d"), p.color("#7d5300")
-	s.Match = p.alarm("#7d5300")
+	s.Dim, s.Header, s.Rule = p.color("#57606a", 241), p.color("#57606a", 241), p.color("#67707a", 242)
+	s.Key = p.bold("#0b4fa8", 25)
+	s.Alarm, s.Leak, s.Warning = p.alarm("#b3141d", 124), p.bold("#b3141d", 124), p.color("#7d5300", 94)
+	s.Match = p.alarm("#7d5300", 94)
 	s.Solid = true
-	s.Other, s.Unknown = p.color("#5a6685"), p.color("#84898f")
-	s.Allocated, s.Fragmented = p.color("#2b6fd6"), p.color("#96279f")
-	s.Returnable, s.Free = p.color("#008c82"), p.color("#8a929b")
-	s.History, s.Median = p.color("#2b6fd6"), p.color("#7d5300")
-	s.Bounds, s.Capacity = p.color("#646b74"), p.color("#b3141d")
-	s.Ahead, s.Band = p.color("#b7cdf0"), p.color("#cdd3db")
+	s.Other, s.Unknown = p.color("#5a6685", 60), p.color("#84898f", 245)
+	s.Allocated, s.Fragmented = p.color("#2b6fd6", 26), p.color("#96279f", 127)
+	s.Returnable, s.Free = p.color("#008c82", 30), p.color("#8a929b", 246)
+	s.History, s.Median = p.color("#2b6fd6", 26), p.color("#7d5300", 94)
+	s.Bounds, s.Capacity = p.color("#646b74", 242), p.color("#b3141d", 124)
+	s.Faded = [5]Style{p.color("#b6bfd3", 146), p.color("#d3d6da", 251), p.color("#a9c6f2", 153), p.color("#dcb4e2", 182), p.color("#9ed6d1", 116)}
+	s.Veil, s.Band = p.color("#c3cad4", 250), p.color("#dfe3e9", 254)
 	return s
 }
 
@@ -116,24 +128,26 @@ func (p palette) contrast(dark bool) Styles {
 	s := p.plain(dark)
 	s.Header, s.Solid = s.Strong, true
 	if dark {
-		s.Alarm, s.Leak, s.Warning = p.alarm("#ff8080"), p.bold("#ff8080"), p.bold("#ffe14d")
-		s.Match = p.alarm("#ffe14d")
-		s.Other, s.Unknown = p.color("#8f9bcb"), p.color("#8d9299")
-		s.Allocated, s.Fragmented = p.color("#70b1ff"), p.color("#ff9dff")
-		s.Returnable, s.Free = p.color("#a0fff4"), p.color("#a0a6ad")
-		s.History, s.Median = p.color("#70b1ff"), p.color("#ffe14d")
-		s.Bounds, s.Capacity = p.color("#c8ccd2"), p.color("#ff8080")
-		s.Ahead, s.Band = p.color("#35588a"), p.color("#5c6473")
+		s.Alarm, s.Leak, s.Warning = p.alarm("#ff8080", 210), p.bold("#ff8080", 210), p.bold("#ffe14d", 221)
+		s.Match = p.alarm("#ffe14d", 221)
+		s.Other, s.Unknown = p.color("#8f9bcb", 104), p.color("#8d9299", 245)
+		s.Allocated, s.Fragmented = p.color("#70b1ff", 75), p.color("#ff9dff", 219)
+		s.Returnable, s.Free = p.color("#a0fff4", 159), p.color("#a0a6ad", 247)
+		s.History, s.Median = p.color("#70b1ff", 75), p.color("#ffe14d", 221)
+		s.Bounds, s.Capacity = p.color("#c8ccd2", 251), p.color("#ff8080", 210)
+		s.Faded = [5]Style{p.color("#4a5273", 60), p.color("#4b4e53", 239), p.color("#35588a", 25), p.color("#7c4a80", 96), p.color("#3f8a84", 30)}
+		s.Veil, s.Band = p.color("#667080", 242), p.color("#454b57", 237)
 		return s
 	}
-	s.Alarm, s.Leak, s.Warning = p.alarm("#8f0000"), p.bold("#8f0000"), p.bold("#5c3d00")
-	s.Match = p.alarm("#5c3d00")
-	s.Other, s.Unknown = p.color("#1d2438"), p.color("#565c64")
-	s.Allocated, s.Fragmented = p.color("#0c3fae"), p.color("#6a0068")
-	s.Returnable, s.Free = p.color("#007f7a"), p.color("#5f666e")
-	s.History, s.Median = p.color("#0c3fae"), p.color("#5c3d00")
-	s.Bounds, s.Capacity = p.color("#565c64"), p.color("#8f0000")
-	s.Ahead, s.Band = p.color("#a3bdea"), p.color("#bdc5d0")
+	s.Alarm, s.Leak, s.Warning = p.alarm("#8f0000", 88), p.bold("#8f0000", 88), p.bold("#5c3d00", 58)
+	s.Match = p.alarm("#5c3d00", 58)
+	s.Other, s.Unknown = p.color("#1d2438", 17), p.color("#565c64", 240)
+	s.Allocated, s.Fragmented = p.color("#0c3fae", 19), p.color("#6a0068", 53)
+	s.Returnable, s.Free = p.color("#007f7a", 30), p.color("#5f666e", 242)
+	s.History, s.Median = p.color("#0c3fae", 19), p.color("#5c3d00", 58)
+	s.Bounds, s.Capacity = p.color("#565c64", 240), p.color("#8f0000", 88)
+	s.Faded = [5]Style{p.color("#9aa4bd", 103), p.color("#bcc0c6", 249), p.color("#8fb0ea", 111), p.color("#cf9bd0", 176), p.color("#7cc7c0", 79)}
+	s.Veil, s.Band = p.color("#aab3c0", 248), p.color("#cfd5de", 252)
 	return s
 }
 
@@ -143,13 +157,15 @@ func (p palette) contrast(dark bool) Styles {
 func (p palette) okabeIto(dark bool) Styles {
 	if dark {
 		s := p.night()
-		s.Allocated, s.Fragmented, s.Returnable = p.color("#3a9bdc"), p.color("#e69f00"), p.color("#f0e442")
-		s.Warning, s.Median = p.color("#f0e442"), p.color("#e69f00")
+		s.Allocated, s.Fragmented, s.Returnable = p.color("#3a9bdc", 74), p.color("#e69f00", 172), p.color("#f0e442", 227)
+		s.Warning, s.Median = p.color("#f0e442", 227), p.color("#e69f00", 172)
+		s.Faded[2], s.Faded[3], s.Faded[4] = p.color("#1f4f70", 24), p.color("#6e4c00", 94), p.color("#6f6a20", 100)
 		return s
 	}
 	s := p.day()
-	s.Other, s.Unknown = p.color("#2f3e5c"), p.color("#747a82")
-	s.Allocated, s.Fragmented, s.Returnable = p.color("#0072b2"), p.color("#a04300"), p.color("#009e73")
+	s.Other, s.Unknown = p.color("#2f3e5c", 237), p.color("#747a82", 245)
+	s.Allocated, s.Fragmented, s.Returnable = p.color("#0072b2", 25), p.color("#a04300", 130), p.color("#009e73", 36)
+	s.Faded[2], s.Faded[3], s.Faded[4] = p.color("#a3c8e2", 153), p.color("#e3c0a3", 223), p.color("#a3dcc9", 115)
 	return s
 }
 
@@ -160,12 +176,14 @@ func (p palette) okabeIto(dark bool) Styles {
 // no text is yellow.
 func (p palette) sixteen(dark bool) Styles {
 	s := p.plain(dark)
-	const red, yellow, blue, magenta, cyan = "1", "3", "4", "5", "6"
-	s.Alarm, s.Leak, s.Warning = p.alarm(red), p.bold(red), s.Strong
-	s.Allocated, s.Fragmented, s.Returnable = p.color(blue), p.color(magenta), p.color(cyan)
-	s.History, s.Capacity = p.color(blue), p.color(red)
+	own := func(index ansi.BasicColor) lipgloss.Style { return lipgloss.NewStyle().Foreground(index) }
+	color := func(index ansi.BasicColor) Style { return p.style(own(index)) }
+	alarm := func(index ansi.BasicColor) Style { return p.style(own(index).Bold(true).Reverse(true)) }
+	s.Alarm, s.Leak, s.Warning = alarm(ansi.Red), p.style(own(ansi.Red).Bold(true)), s.Strong
+	s.Allocated, s.Fragmented, s.Returnable = color(ansi.Blue), color(ansi.Magenta), color(ansi.Cyan)
+	s.History, s.Capacity = color(ansi.Blue), color(ansi.Red)
 	if dark {
-		s.Warning, s.Median, s.Match = p.color(yellow), p.color(yellow), p.alarm(yellow)
+		s.Warning, s.Median, s.Match = color(ansi.Yellow), color(ansi.Yellow), alarm(ansi.Yellow)
 	}
 	return s
 }

@@ -79,7 +79,12 @@ type Styles struct {
 	Solid bool
 
 	History, Median, Bounds, Capacity Style // curves of the graph
-	Ahead, Band                       Style // areas of the forecast: below its interval, and the interval; zero: no areas
+
+	// Faded is the parts where they are not certain: in the forecast, and where memory was only
+	// for a part of a column's time; zero: no areas. Veil is the forecast's interval up to the
+	// median, Band the rest of it.
+	Faded      [5]Style
+	Veil, Band Style
 
 	edges map[edge]Style
 }
@@ -98,7 +103,7 @@ func (s *Styles) Edge(lower, upper Style) Style {
 
 // joinAreas makes the edges between the areas of a graph.
 func (s *Styles) joinAreas(p palette) {
-	areas := []Style{s.Other, s.Unknown, s.Allocated, s.Fragmented, s.Returnable, s.Ahead, s.Band}
+	areas := append([]Style{s.Other, s.Unknown, s.Allocated, s.Fragmented, s.Returnable, s.Veil, s.Band}, s.Faded[:]...)
 	s.edges = make(map[edge]Style)
 	for _, lower := range append(areas, s.Median) {
 		for _, upper := range areas {

@@ -34,7 +34,7 @@ func New(name string, dark bool, profile colorprofile.Profile) (Styles, error) {
 	}
 	p := newPalette(profile)
 	styles := p.theme(name, dark)
-	if styles.Ahead != (Style{}) {
+	if styles.Band != (Style{}) {
 		styles.joinAreas(p)
 	}
 	return styles, nil

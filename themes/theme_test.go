@@ -1,6 +1,7 @@
 package themes
 
 import (
+	"fmt"
 	"image/color"
 	"math"
 	"regexp"
@@ -11,6 +12,7 @@ import (
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/colorprofile"
 	"github.com/charmbracelet/x/ansi"
+	"github.com/lucasb-eyer/go-colorful"
 )
 
 // grounds are the backgrounds that people really have: the extremes and the
@@ -99,6 +101,55 @@ var sgr = regexp.MustCompile(`\x1b\[([0-9;:]*)m`)
 
 // TestNoColour is rule 15: with NO_COLOR only bold and reverse are left, and
 // what must be seen still is.
+// TestForecastIsNearItsPart: in 24 bits and in 256 colours the forecast of what is allocated
+// looks like allocated memory and not like cached, no two parts look alike, and text has no
+// hue. Rounding to 256 colours makes dim blue and grey text teal.
+func TestForecastIsNearItsPart(t *testing.T) {
+	for _, profile := range []colorprofile.Profile{colorprofile.TrueColor, colorprofile.ANSI256} {
+		for _, name := range []string{"vramscope", "high-contrast", "colorblind"} {
+			for _, dark := range []bool{true, false} {
+				s, err := New(name, dark, profile)
+				if err != nil {
+					t.Fatal(err)
+				}
+				what := fmt.Sprintf("%s, dark %v, %v", name, dark, profile)
+				parts := []Style{s.Other, s.Unknown, s.Allocated, s.Fragmented, s.Returnable}
+				for i, part := range parts {
+					for j, other := range parts {
+						if i != j && turn(s.Faded[i], part) >= turn(s.Faded[i], other) && i >= 2 && j >= 2 {
+							t.Errorf("%s: part %d faded has as much of part %d's hue as of its own", what, i, j)
+						}
+						if i < j && distance(part, other) < 12 {
+							t.Errorf("%s: parts %d and %d look alike: %.0f apart", what, i, j, distance(part, other))
+						}
+					}
+				}
+				if c := colorOf(s.Dim); c != nil {
+					if r, g, b, _ := c.RGBA(); float64(max(r, g, b)-min(r, g, b))/65535 > .13 {
+						t.Errorf("%s: dim text has a hue: %v", what, c)
+					}
+				}
+			}
+		}
+	}
+}
+
+// distance is how different two colours look: their Euclidean distance in CIE L*a*b*.
+func distance(a, b Style) float64 {
+	x, _ := colorful.MakeColor(colorOf(a))
+	y, _ := colorful.MakeColor(colorOf(b))
+	return 100 * x.DistanceLab(y)
+}
+
+// turn is the angle between two hues, in degrees.
+func turn(a, b Style) float64 {
+	x, _ := colorful.MakeColor(colorOf(a))
+	y, _ := colorful.MakeColor(colorOf(b))
+	h, _, _ := x.Hcl()
+	k, _, _ := y.Hcl()
+	return min(math.Abs(h-k), 360-math.Abs(h-k))
+}
+
 func TestNoColour(t *testing.T) {
 	for _, name := range Names() {
 		for _, dark := range []bool{true, false} {

@@ -56,4 +56,4 @@ func (a *Appearance) Swatches() [6]Span {
 func (a *Appearance) Solid() bool { return a.Styles.Solid && !a.Glyphs.ASCII }
 
 // Areas reports whether graphs can show the parts as areas.
-func (a *Appearance) Areas() bool { return a.Styles.Ahead != (themes.Style{}) && !a.Glyphs.ASCII }
+func (a *Appearance) Areas() bool { return a.Styles.Band != (themes.Style{}) && !a.Glyphs.ASCII }

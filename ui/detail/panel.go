@@ -40,6 +40,7 @@ type Panel struct {
 	also    []string               // its other GPUs
 	leak    *snapshot.Alert        // its leak's alert
 	gpuFull quantity.Bytes         // its used memory when the GPU is full; 0 where unknown
+	fullIn  *snapshot.FullIn       // of its GPU or MIG instance
 	away    bool                   // its GPU does not answer
 	guard   string                 // what the guard decided about it, "" for nothing
 }
@@ -73,6 +74,11 @@ func New(in Input) Panel {
 	if gpu := s.GPU(id.GPUUUID); gpu != nil {
 		d.index = string(cell.AppendIndex(nil, gpu.Index, gpu.InstanceNumber(id.Instance)))
 		d.gpuFull = graph.Reachable(gpu, d.process).Or(0)
+		if d.fullIn = gpu.FullIn; d.process.ID.Instance.MIG {
+			if in := gpu.Instance(d.process.ID.Instance); in != nil {
+				d.fullIn = in.FullIn
+			}
+		}
 		d.away = gpu.State != snapshot.GPUOK && gpu.State != ""
 	}
 	d.guard = guardWords(s.Guard, id)

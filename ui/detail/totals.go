@@ -166,8 +166,11 @@ func (d Panel) ahead() string {
 	var parts []string
 	for _, horizon := range outlookHorizons {
 		for i := range d.process.Predicted {
-			if f := &d.process.Predicted[i]; f.Horizon == horizon {
-				parts = append(parts, "+"+quantity.BriefDuration(horizon)+" "+d.amount(f.Median)+d.bounds(f))
+			if f := d.process.Predicted[i]; f.Horizon == horizon {
+				if d.fullIn != nil && horizon >= d.fullIn.Median { // with what others will use
+					f.Median, f.Upper80 = max(f.Median, d.gpuFull), max(f.Upper80, d.gpuFull)
+				}
+				parts = append(parts, "+"+quantity.BriefDuration(horizon)+" "+d.amount(f.Median)+d.bounds(&f))
 			}
 		}
 	}

@@ -11,29 +11,42 @@ import (
 )
 
 // area is what lies under the curves: the parts of the history, stacked, and right of now the
-// forecast, dim up to its lower bound and in another tint up to the upper one. Its edges have
-// a resolution of an eighth of a row, so that a slope does not look like stairs.
+// forecast: the same parts, faded, and a veil over its 80 % range. Faded, too, is memory that
+// was used for a part of a column's time only. Edges have a resolution of an eighth of a row,
+// so that a slope does not look like stairs.
 type area struct {
 	look *cell.Appearance
-	inks [7]themes.Style // by layer
-	tops [][7]float64    // by column: the top of each layer in rows, NaN where there is none
-	line []float64       // by column: the median in rows, NaN where there is none
-	row  int             // the row that is written, from the bottom
+	inks [layers]themes.Style // by layer
+	tops [][layers]float64    // by column: the top of each layer in rows, NaN where there is none
+	line []float64            // by column: the median in rows, NaN where there is none
+	row  int                  // the row that is written, from the bottom
+	full int                  // the column in which the forecast is full; 0: none
+	when string               // its label
+	from int                  // the label's first column
 }
 
-// The layers, from below: the parts, then the forecast.
+// The layers, from below: the parts, the parts faded, the forecast's interval below and above
+// its median.
 const (
-	layerAhead = iota + 5
-	layerBand
+	layerFaded = len(column{}) * (iota + 1)
+	layerVeil
+	layerBand = layerVeil + 1
+	layers    = layerBand + 1
 )
 
 func newArea(lk *cell.Appearance, c *curves, scale yAxis) area {
 	s := &lk.Styles
-	a := area{look: lk, inks: [7]themes.Style{s.Other, s.Unknown, s.Allocated, s.Fragmented, s.Returnable, s.Ahead, s.Band}}
+	a := area{look: lk, full: c.full, when: " full " + c.when + " ", from: c.full + 1}
+	if a.from+len(a.when) > len(c.history) {
+		a.from = c.full - len(a.when)
+	}
+	copy(a.inks[:], []themes.Style{s.Other, s.Unknown, s.Allocated, s.Fragmented, s.Returnable})
+	copy(a.inks[layerFaded:], s.Faded[:])
+	a.inks[layerVeil], a.inks[layerBand] = s.Veil, s.Band
 	if len(c.parts) == 0 {
 		return a
 	}
-	a.tops = make([][7]float64, len(c.history))
+	a.tops = make([][layers]float64, len(c.history))
 	a.line = make([]float64, len(c.median))
 	for i, v := range c.median {
 		if a.line[i] = math.NaN(); i >= len(c.parts) { // the history's last column has its own top
@@ -47,18 +60,34 @@ func newArea(lk *cell.Appearance, c *curves, scale yAxis) area {
 		}
 		switch {
 		case i < len(c.parts):
-			sum := 0.0
-			for k, v := range c.parts[i] {
-				if sum += v; v > 0 {
-					tops[k] = a.height(scale, sum)
-				}
-			}
+			a.stack(tops, &c.parts[i], 1, c.least[i], c.history[i], scale)
 		case len(c.median) > i && !math.IsNaN(c.median[i]):
-			tops[layerAhead] = a.height(scale, c.lower[i])
+			if now := c.parts[len(c.parts)-1]; now.sum() > 0 {
+				a.stack(tops, &now, c.median[i]/now.sum(), 0, c.lower[i], scale)
+			}
+			tops[layerVeil] = a.height(scale, c.median[i])
 			tops[layerBand] = a.height(scale, c.upper[i])
 		}
 	}
 	return a
+}
+
+// stack stacks the parts, times a factor, up to an amount: up to solid in their own colours,
+// then faded.
+func (a *area) stack(tops *[layers]float64, parts *column, factor, solid, end float64, scale yAxis) {
+	sum := 0.0
+	for k, v := range parts {
+		before := sum
+		if sum += v * factor; v == 0 {
+			continue
+		}
+		if before < solid {
+			tops[k] = a.height(scale, min(sum, solid))
+		}
+		if sum > solid && before < end {
+			tops[layerFaded+k] = a.height(scale, min(sum, end))
+		}
+	}
 }
 
 // height is the height of an amount, in rows from the lower edge of the panel. asciigraph
@@ -76,6 +105,12 @@ func (a *area) write(l *cell.Line, mark asciigraph.AnsiColor, run string) {
 			l.Repeat(inkOf(mark, s), run[i:i+utf8.RuneLen(r)], 1)
 			continue
 		}
+		if a.full > 0 {
+			if mark := a.mark(column, r); mark != "" {
+				l.Repeat(s.Capacity, mark, 1)
+				continue
+			}
+		}
 		switch median := a.median(column); {
 		case r == ' ' && median != "":
 			l.Repeat(s.Edge(s.Median, a.behind(column)), median, 1)
@@ -85,6 +120,21 @@ func (a *area) write(l *cell.Line, mark asciigraph.AnsiColor, run string) {
 		default:
 			l.Repeat(inkOf(mark, s), run[i:i+utf8.RuneLen(r)], 1)
 		}
+	}
+}
+
+// mark is the tick where the forecast is full, or its label in the row of the capacity; ""
+// elsewhere.
+func (a *area) mark(column int, r rune) string {
+	switch at := column - a.from; {
+	case column == a.full && r == ' ':
+		return "│"
+	case column == a.full:
+		return "╤"
+	case r != ' ' && at >= 0 && at < len(a.when):
+		return a.when[at : at+1]
+	default:
+		return ""
 	}
 }
 

@@ -12,22 +12,27 @@ import (
 	"vramscope/internal/process"
 	"vramscope/metric"
 	"vramscope/sampler/snapshot"
+	"vramscope/themes"
 	"vramscope/ui/uitest"
 )
 
 // partsHistory answers each metric with its own steady amount, in GiB.
 type partsHistory struct {
 	uitest.CurveHistory
-	of map[metric.ID]float64
+	of    map[metric.ID]float64
+	swing float64 // of used, up from what of says minus it
 }
 
 func (h partsHistory) Series(key snapshot.SeriesKey, from, to time.Time, buckets int) []snapshot.Point {
 	gib, ok := h.of[key.Metric]
 	c := h.CurveHistory
 	c.Now, c.Every, c.Since = uitest.DrawnAt, time.Second, time.Hour
-	c.Curve = func(time.Duration) float64 {
+	c.Curve = func(ago time.Duration) float64 {
 		if !ok {
 			return math.NaN()
+		}
+		if key.Metric == metric.Used && int(ago/time.Second)%10 < 5 {
+			return gib - h.swing
 		}
 		return gib
 	}
@@ -194,5 +199,52 @@ func TestWindowGrowsWithTheHistory(t *testing.T) {
 		if got := g.WindowFor(16); got != want {
 			t.Errorf("after %v the window is %v, want %v", age, got, want)
 		}
+	}
+}
+
+// TestFullIsATick: the forecast ends in a line at the time at which the memory is full, with the
+// clock time at the capacity, and nothing is drawn after it.
+func TestFullIsATick(t *testing.T) {
+	g := areaGraph(t)
+	g.Subject.Used, g.Subject.Predicted = uitest.Known(60), uitest.Predictions(60, .2, .02)
+	for median, edge := range map[time.Duration]string{time.Minute: "left", 170 * time.Second: "right"} {
+		g.Subject.FullIn = &snapshot.FullIn{Median: median}
+		lines := body(g.Render(100, 24))
+		label := " full " + g.At.Add(median).Format(time.TimeOnly) + " "
+		if !strings.Contains(lines[0], label) {
+			t.Errorf("%s: the capacity's line is %q", edge, lines[0])
+		}
+		tick := strings.Index(ansi.Strip(lines[0]), "╤")
+		column := len([]rune(lines[0][:tick]))
+		for i, line := range lines[1:] {
+			cells := []rune(line)
+			if cells[column] != '│' || strings.TrimSpace(string(cells[column+1:])) != "" {
+				t.Errorf("%s, row %d: %q", edge, i, line)
+			}
+			if i > 2 && cells[column-1] == ' ' {
+				t.Errorf("%s, row %d has no forecast before the tick: %q", edge, i, line)
+			}
+		}
+	}
+}
+
+// TestSawtoothIsNotHidden: what was used for a part of a column's time only is faded.
+func TestSawtoothIsNotHidden(t *testing.T) {
+	g := areaGraph(t)
+	g.Window = time.Hour // 40 samples a column
+	h := g.History.(partsHistory)
+	h.swing = 10
+	g.History = h
+	styles := g.Appearance.Styles
+	starts := func(s themes.Style) string {
+		start, _, _ := strings.Cut(string(s.Append(nil, "█")), "m█")
+		return start
+	}
+	text := strings.Join(g.Render(100, 24), "")
+	if !strings.Contains(text, starts(styles.Allocated)) || strings.Contains(text, starts(styles.Faded[2])) {
+		t.Error("allocated, below every sample, is faded")
+	}
+	if !strings.Contains(text, starts(styles.Faded[4])) {
+		t.Error("the swing of 10G is not faded")
 	}
 }

@@ -11,12 +11,14 @@ import (
 
 // curves are the graph's values by column, in bytes; NaN is unknown.
 type curves struct {
-	history              []float64
+	history, least       []float64     // the maximum and, where an area is drawn, the minimum
 	median, lower, upper []float64     // empty without a forecast
 	capacity             float64       // NaN where not known
 	ahead                time.Duration // the future part of the width
 	any                  bool          // there is at least one sample
 	parts                stack         // of the history, empty where no area is drawn
+	full                 int           // the column in which the forecast is full; 0: none
+	when                 string        // the clock time of that
 }
 
 // curves reads the history and, where there is a forecast, shares the width with it.
@@ -33,14 +35,19 @@ func (g Graph) curves(columns int) curves {
 	c.history = g.past(now + 1)
 	if g.area() {
 		c.parts = g.stack(c.history, now+1)
+		c.least = g.series(g.Subject.Key, now+1, least)
 	}
 	c.any = slices.ContainsFunc(c.history, func(v float64) bool { return !math.IsNaN(v) })
 	for len(c.history) < columns {
 		c.history = append(c.history, math.NaN())
 	}
 	if c.ahead > 0 {
-		used, predicted := g.forecast(g.Window / time.Duration(now))
-		c.forecast(used, predicted, now, columns)
+		subject := g.forecast(g.Window / time.Duration(now))
+		c.forecast(subject.Used, subject.path(), now, columns)
+		if in := subject.FullIn; in != nil && in.Median <= c.ahead {
+			c.full = min(now+1+int(in.Median/(c.ahead/time.Duration(columns-1-now))), columns-1)
+			c.when = g.At.Add(g.Subject.FullIn.Median).Format(time.TimeOnly)
+		}
 	}
 	return c
 }
@@ -48,10 +55,19 @@ func (g Graph) curves(columns int) curves {
 // past is the maximum in the time of each column. The last column ends at g.At. While time
 // runs, columns begin at multiples of their width: the curve moves by whole columns, and the
 // value of a column that has ended does not change.
-func (g Graph) past(columns int) []float64 { return g.series(g.Subject.Key, columns) }
+func (g Graph) past(columns int) []float64 { return g.series(g.Subject.Key, columns, most) }
 
-// series is past for any series.
-func (g Graph) series(key snapshot.SeriesKey, columns int) []float64 {
+// extreme is what a column shows of its samples.
+type extreme bool
+
+const (
+	most  extreme = false
+	least extreme = true
+)
+
+// series is past for any series and extreme.
+func (g Graph) series(of snapshot.SeriesKey, columns int, e extreme) []float64 {
+	key := keptKey{of, e}
 	values := make([]float64, columns)
 	for i := range values {
 		values[i] = math.NaN()
@@ -66,10 +82,13 @@ func (g Graph) series(key snapshot.SeriesKey, columns int) []float64 {
 	}
 	recalled := g.recall(key, each, end, values)
 	unread := values[recalled:]
-	points := g.History.Series(key, end.Add(-time.Duration(len(unread))*each), end, len(unread))
+	points := g.History.Series(of, end.Add(-time.Duration(len(unread))*each), end, len(unread))
 	for i := range min(len(points), len(unread)) {
 		if points[i].Known {
 			unread[i] = max(float64(points[i].Max), 0)
+			if e == least {
+				unread[i] = max(float64(points[i].Min), 0)
+			}
 		}
 	}
 	g.keep(key, each, end, values, recalled)
@@ -178,9 +197,8 @@ func between(predicted []snapshot.Prediction, used quantity.Bytes, distance time
 
 // extremes are the minimum of history and median, and the maximum of all but the capacity.
 func (c *curves) extremes() (low, high float64) {
-	low = lowest(append(slices.Clone(c.history), c.median...))
-	if inUse := c.minInUse(); inUse < low {
-		low = inUse
+	if low = 0; len(c.parts) == 0 { // a stack begins at 0
+		low = lowest(append(slices.Clone(c.history), c.median...))
 	}
 	high = math.NaN()
 	for _, series := range [...][]float64{c.history, c.median, c.upper} {
@@ -191,22 +209,6 @@ func (c *curves) extremes() (low, high float64) {
 		}
 	}
 	return low, high
-}
-
-// minInUse is a little below the minimum of used memory without its fragmented and cached
-// parts, so that an area shows how the parts share the memory; NaN without an area.
-func (c *curves) minInUse() float64 {
-	low, high := math.NaN(), 0.0
-	for i, v := range c.history[:len(c.parts)] {
-		if math.IsNaN(v) {
-			continue
-		}
-		high = max(high, v)
-		if below := v - c.parts[i][partFragmented] - c.parts[i][partCached]; !(low <= below) {
-			low = below
-		}
-	}
-	return max(low-max(high-low, high/10)/3, 0)
 }
 
 // lowest is the minimum of the known values, NaN where there are none.

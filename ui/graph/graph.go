@@ -53,6 +53,9 @@ func (g Graph) Render(width, height int) []string {
 	}
 	g.ahead = g.horizon(columns)
 	curves := g.curves(columns)
+	if curves.full > 0 && len(curves.parts) > 0 {
+		g.Subject.FullIn = nil // the tick says it
+	}
 	scale := scaleOf(curves, rows)
 	lines := make([]string, 0, height)
 	lines = append(lines, g.title(width, len(curves.median) > 0, scale.letter))
@@ -136,7 +139,7 @@ func (g Graph) legend(room int, forecast bool, glyphs *cell.Glyphs) []cell.Span 
 	if forecast {
 		curves = []cell.Span{{s.Median, glyphs.Median}, {s.Dim, " forecast  "}, {s.Bounds, glyphs.Bound}, {s.Dim, " 80 % range"}}
 		if g.area() {
-			curves = []cell.Span{{s.Median, quarters[1]}, {s.Dim, " forecast  "}, {s.Band, glyphs.Swatch}, {s.Dim, " 80 % range"}}
+			curves = []cell.Span{{s.Median, quarters[1]}, {s.Dim, " forecast  "}, {s.Veil, glyphs.Swatch}, {s.Dim, " 80 % range"}}
 		}
 	}
 	var capacity, until []cell.Span

@@ -299,8 +299,8 @@ func TestForecastStaysWithItsColumn(t *testing.T) {
 		g.At = uitest.DrawnAt.Truncate(longestForecast).Add(time.Duration(seconds) * time.Second)
 		g.Subject.Key.GPUUUID = name
 		g.Subject.Used = uitest.Known(60 + float64(seconds))
-		used, _ := g.forecast(time.Minute)
-		amount, _ := used.Value()
+		from := g.forecast(time.Minute)
+		amount, _ := from.Used.Value()
 		return float64(amount) / float64(quantity.GiB)
 	}
 	for _, c := range []struct {

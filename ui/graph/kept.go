@@ -17,6 +17,12 @@ type kept struct {
 	values []float64     // NaN is unknown
 }
 
+// keptKey is a series and what its columns show.
+type keptKey struct {
+	snapshot.SeriesKey
+	extreme extreme
+}
+
 // keptFor is how long kept columns stay. After that, samples that came late are shown.
 const keptFor = 10 * time.Second
 
@@ -25,7 +31,7 @@ func (k *kept) fresh(at time.Time) bool { return at.Sub(k.whole).Abs() < keptFor
 
 // recall fills in the oldest columns of a series, as far as they cannot have changed since an
 // earlier frame, and returns their number.
-func (g Graph) recall(key snapshot.SeriesKey, each time.Duration, end time.Time, values []float64) int {
+func (g Graph) recall(key keptKey, each time.Duration, end time.Time, values []float64) int {
 	if g.Stacks == nil || !g.Running {
 		return 0
 	}
@@ -42,17 +48,17 @@ func (g Graph) recall(key snapshot.SeriesKey, each time.Duration, end time.Time,
 }
 
 // keep keeps the columns of a series. recalled is how many of them were recalled.
-func (g Graph) keep(key snapshot.SeriesKey, each time.Duration, end time.Time, values []float64, recalled int) {
+func (g Graph) keep(key keptKey, each time.Duration, end time.Time, values []float64, recalled int) {
 	if g.Stacks == nil || !g.Running {
 		return
 	}
 	if g.Stacks.kept == nil || g.Stacks.subject != g.Subject.Key {
-		g.Stacks.subject, g.Stacks.kept = g.Subject.Key, make(map[snapshot.SeriesKey]*kept)
+		g.Stacks.subject, g.Stacks.kept = g.Subject.Key, make(map[keptKey]*kept)
 	}
 	k := g.Stacks.kept[key]
 	if k == nil {
 		// Nobody reads those of rows that have ended.
-		maps.DeleteFunc(g.Stacks.kept, func(_ snapshot.SeriesKey, k *kept) bool { return !k.fresh(g.At) })
+		maps.DeleteFunc(g.Stacks.kept, func(_ keptKey, k *kept) bool { return !k.fresh(g.At) })
 		k = new(kept)
 		g.Stacks.kept[key] = k
 	}

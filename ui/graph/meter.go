@@ -29,7 +29,7 @@ func (m Meter) Render(width, height int) []string {
 	m.Window = m.WindowFor(MinHeight)
 	title := m.Name + " " + now + ", " + quantity.BriefDuration(m.Window) + " back"
 	lines := []string{cell.TitledRule(m.Appearance, width, title, s.Title, nil)}
-	values := m.series(m.Key, columns)
+	values := m.series(m.Key, columns, most)
 	l := cell.NewLine(width)
 	for row := range rows {
 		l.Reset(width)

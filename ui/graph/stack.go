@@ -35,33 +35,32 @@ type Stacks struct {
 	text string
 
 	subject snapshot.SeriesKey
-	kept    map[snapshot.SeriesKey]*kept // columns of the subject's series
+	kept    map[keptKey]*kept // columns of the subject's series
 
 	ahead forecastKey
-	used  snapshot.Bytes
-	curve []snapshot.Prediction
+	from  Subject // with the forecast that is drawn
 }
 
 // forecastKey identifies a forecast that is drawn: it stays for the time of a column, at most
-// for longestForecast.
+// for longestForecast, and while it says as before whether the memory will be full.
 type forecastKey struct {
 	series snapshot.SeriesKey
 	column time.Time
+	fills  bool
 }
 
 const longestForecast = 5 * time.Second
 
-// forecast is the subject's forecast and the used memory at which it begins. It moves when the
-// curve moves, not with every sample.
-func (g Graph) forecast(each time.Duration) (used snapshot.Bytes, curve []snapshot.Prediction) {
-	used, curve = g.Subject.Used, g.Subject.Predicted
+// forecast is the subject with the forecast to draw. It moves when the curve moves, not with
+// every sample.
+func (g Graph) forecast(each time.Duration) Subject {
 	if g.Stacks == nil || !g.Running {
-		return used, curve
+		return g.Subject
 	}
-	if key := (forecastKey{g.Subject.Key, g.At.Truncate(min(each, longestForecast))}); g.Stacks.ahead != key {
-		g.Stacks.ahead, g.Stacks.used, g.Stacks.curve = key, used, curve
+	if key := (forecastKey{g.Subject.Key, g.At.Truncate(min(each, longestForecast)), g.Subject.FullIn != nil}); g.Stacks.ahead != key {
+		g.Stacks.ahead, g.Stacks.from = key, g.Subject
 	}
-	return g.Stacks.used, g.Stacks.curve
+	return g.Stacks.from
 }
 
 type stackKey struct {
@@ -98,7 +97,7 @@ func (g Graph) stackOf(used []float64, columns int) stack {
 	}
 	for _, id := range g.Subject.Rows {
 		row := func(m metric.ID) []float64 {
-			return g.series(snapshot.SeriesKey{Metric: m, GPUUUID: id.GPUUUID, Instance: id.Instance, Row: id}, columns)
+			return g.series(snapshot.SeriesKey{Metric: m, GPUUUID: id.GPUUUID, Instance: id.Instance, Row: id}, columns, most)
 		}
 		allocated := row(metric.Allocated)
 		if !known(allocated) {
@@ -139,18 +138,22 @@ func (p *column) fit(used float64) {
 		*p = column{}
 		return
 	}
-	sum := 0.0
 	p[partUnknown] = max(p[partUnknown], 0)
-	for _, v := range p {
-		sum += v
-	}
-	if sum > used && sum > 0 {
+	if sum := p.sum(); sum > used && sum > 0 {
 		for i := range p {
 			p[i] *= used / sum
 		}
 	} else {
 		p[partUnknown] += used - sum
 	}
+}
+
+// sum is all parts.
+func (p *column) sum() (sum float64) {
+	for _, v := range p {
+		sum += v
+	}
+	return sum
 }
 
 func known(values []float64) bool {

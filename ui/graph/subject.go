@@ -1,6 +1,8 @@
 package graph
 
 import (
+	"math"
+	"slices"
 	"strconv"
 
 	"vramscope/internal/quantity"
@@ -62,6 +64,23 @@ func SubjectOf(s *snapshot.Snapshot, key snapshot.SeriesKey) Subject {
 	subject.Name = "GPU " + string(cell.AppendIndex(nil, gpu.Index, number)) + " used"
 	subject.Used, subject.Capacity = memory.Used, memory.Capacity()
 	return subject
+}
+
+// path is the subject's forecast, up to the time at which it is full.
+func (s *Subject) path() []snapshot.Prediction {
+	if s.FullIn == nil {
+		return s.Predicted
+	}
+	full := snapshot.Prediction{Horizon: max(s.FullIn.Median, 1), Median: s.Capacity.Or(0), Upper80: s.Capacity.Or(0)}
+	lower := between(s.Predicted, s.Used.Or(0), full.Horizon, func(p snapshot.Prediction) quantity.Bytes { return p.Lower80 })
+	if full.Lower80 = full.Median; !math.IsNaN(lower) {
+		full.Lower80 = quantity.Bytes(lower)
+	}
+	until := slices.IndexFunc(s.Predicted, func(p snapshot.Prediction) bool { return p.Horizon >= full.Horizon })
+	if until < 0 {
+		until = len(s.Predicted)
+	}
+	return append(s.Predicted[:until:until], full)
 }
 
 // rowsOf are the rows, running or ended, of whose memory a series is the sum.
