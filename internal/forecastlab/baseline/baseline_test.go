@@ -10,14 +10,14 @@ const gib = 1 << 30
 
 func minuteAhead(t *testing.T, name string, y []float64) float64 {
 	t.Helper()
-	for _, m := range All() {
+	for _, m := range All(60, 1) {
 		if m.Name != name {
 			continue
 		}
 		for _, v := range y {
-			m.Observe(v, 1)
+			m.Observe(v)
 		}
-		return m.Ahead(60, 1)
+		return m.Ahead()
 	}
 	t.Fatalf("there is no %s", name)
 	return 0

@@ -1,12 +1,10 @@
-// Package baseline has the methods that the forecaster is compared with: exponential
-// smoothing, and a simple mixture of experts. Each follows one series, sample by sample,
-// and gives a median without an interval.
+// Package baseline has the simple methods that the forecaster is compared with. Each
+// follows one series of evenly spaced samples and forecasts so many samples ahead.
 //
-//	All → New → Observe … → Forecasts
+//	All → Observe … → Ahead
 //
 // Where a method has parameters, a grid of them is tried: at every sample the set with
 // the smallest sum of squared one-step errors so far is used. (A statistics package
-// optimises instead.) A step is the usual time between samples. Formulas:
-// Hyndman & Athanasopoulos, Forecasting: Principles and Practice, 3rd ed., chapter 8.
-// Start reading at All (baseline.go).
+// optimises instead.) Formulas: Hyndman & Athanasopoulos, Forecasting: Principles and
+// Practice (FPP3), 3rd ed., chapter 8. Start reading at All (baseline.go).
 package baseline

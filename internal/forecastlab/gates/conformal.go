@@ -34,15 +34,15 @@ type conformal struct {
 	moved  float64 // mean change from sample to sample
 }
 
-func (c *conformal) observe(y, step float64) {
+func (c *conformal) observe(y float64) {
 	const kept, few = 200, 9 // errors
 	i := len(c.made)
 	if i > 0 {
 		c.moved += (math.Abs(y-c.last) - c.moved) / float64(i)
 	}
 	c.last = y
-	c.method.Observe(y, step)
-	c.made = append(c.made, c.method.Ahead(float64(c.ahead)*step, step))
+	c.method.Observe(y)
+	c.made = append(c.made, c.method.Ahead())
 	if i >= c.ahead && i%max(c.ahead/10, 1) == 0 {
 		c.errors = append(c.errors, y-c.made[i-c.ahead])
 		c.errors = c.errors[max(len(c.errors)-kept, 0):]

@@ -42,16 +42,17 @@ func (m mean) with(o mean) mean { return mean{m.sum + o.sum, m.n + o.n} }
 
 // fit forecasts a series by all methods.
 func fit(y []float64, step float64) *fitted {
-	others := []*conformal{{method: baseline.All()[0], ahead: int(tenMinutes / step)}}
-	for _, m := range baseline.All() {
-		others = append(others, &conformal{method: m, ahead: int(minute / step)})
+	soon, late := int(minute/step), int(tenMinutes/step)
+	others := []*conformal{{method: baseline.All(late, step)[0], ahead: late}}
+	for _, m := range baseline.All(soon, step) {
+		others = append(others, &conformal{method: m, ahead: soon})
 	}
 	out := &fitted{within: map[time.Duration]mean{}, minute: make([]mean, len(others))}
 	ours, full := forecast.New(), nextFull(y)
 	for i, v := range y {
 		ours.Observe(time.Unix(0, int64(1e18+float64(i)*step*1e9)), int64(v))
 		for _, o := range others {
-			o.observe(v, step)
+			o.observe(v)
 		}
 		for _, in := range ours.Forecasts(nil) {
 			if j := i + int(in.Horizon.Seconds()/step); j < full[i] {
@@ -133,11 +134,11 @@ func (f *fitted) relative() float64 {
 func forecasts(o *options) []row {
 	var timely []row
 	var failed []string
-	logs, far, count, methods := 0.0, 0.0, 0, baseline.All()
+	logs, far, count := 0.0, 0.0, 0
 	within, printed := map[time.Duration]mean{}, mean{}
 	families, n := regime.Families(), o.count(18)
 	for _, family := range families {
-		log, crps, ten := mean{}, make([]mean, 1+len(methods)), [2]mean{}
+		log, crps, ten := mean{}, make([]mean, len(baseline.All(1, 1))+1), [2]mean{}
 		for k := range family.Regimes {
 			g, full := &family.Regimes[k], mean{}
 			for _, f := range each(max(n/len(family.Regimes), 1), func(i int) *fitted { return fit(g.Make(regime.Seeded(o.first+uint64(i))), g.Every()) }) {

@@ -32,14 +32,14 @@ func TestCRPS(t *testing.T) {
 // The naive method's conformal interval holds four of five changes of a random walk.
 func TestConformalIntervalHoldsItsShare(t *testing.T) {
 	const ahead = 10
-	r, c := regime.Seeded(1), &conformal{method: baseline.All()[0], ahead: ahead}
+	r, c := regime.Seeded(1), &conformal{method: baseline.All(ahead, 1)[0], ahead: ahead}
 	y := make([]float64, 5000)
 	for i := 1; i < len(y); i++ {
 		y[i] = y[i-1] + r.NormFloat64()
 	}
 	var held mean
 	for i := range y[:len(y)-ahead] {
-		c.observe(1000+y[i], 1)
+		c.observe(1000 + y[i])
 		if q := c.forecast(); i > 100 {
 			held.add(one(q[1] <= 1000+y[i+ahead] && 1000+y[i+ahead] <= q[3]))
 		}
