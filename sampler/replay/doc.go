@@ -2,7 +2,7 @@
 // one GPU with one process, at the pace, with the rules and with the hysteresis of
 // a real one. So backtest scores what people saw, and not the forecaster alone.
 //
-//	backtest.Series → recording (a driver and /proc) → sampler.Sampler → Snapshot → Monitor
+//	backtest.Series → Machine (a driver and /proc) → sampler.Sampler → Snapshot → Monitor
 //
 // Start reading at New (monitor.go).
 package replay

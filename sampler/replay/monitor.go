@@ -6,6 +6,7 @@ import (
 
 	"vramscope/forecast"
 	"vramscope/forecast/backtest"
+	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 	"vramscope/sampler"
 	"vramscope/sampler/alert"
@@ -16,7 +17,8 @@ import (
 type Monitor struct {
 	series  *backtest.Series
 	next    int // sample of the series
-	source  *recording
+	machine Machine
+	process Process
 	sampler *sampler.Sampler
 	snap    *snapshot.Snapshot
 }
@@ -24,28 +26,25 @@ type Monitor struct {
 // New makes a Monitor for a series. Where the series is as old as its process the
 // monitor has seen that start, on a GPU that was empty.
 func New(series *backtest.Series) *Monitor {
-	m := &Monitor{series: series, source: &recording{}}
-	m.sampler = sampler.New(sampler.Options{
-		Devices: m.source, Processes: m.source, Deadline: time.Hour, OpenDeadline: time.Hour,
-		Interval: time.Duration(series.Step() * 1e9),
-		Clock:    func() time.Time { return m.source.now },
-	})
+	m := &Monitor{series: series}
+	m.process.Identity = process.Identity{PID: 1, StartTime: 1, Namespace: 1}
+	m.sampler = m.machine.Watch(time.Duration(series.Step() * 1e9))
 	return m
 }
 
 // Observe takes the next sample of the series.
 func (m *Monitor) Observe(t time.Time, used int64) {
 	sample := &m.series.Samples[m.next]
-	if m.next == 0 {
-		m.source.begin(t, m.series.Age)
-		if step := m.series.Step(); m.series.Age > 0 && m.series.Age <= step {
-			m.source.set(t.Add(-time.Duration(step*1e9)), 0, sample.Total)
-			m.sampler.Tick(m.source.now)
+	if m.next == 0 && m.series.Age > 0 {
+		m.process.Started = t.Add(-time.Duration(m.series.Age * 1e9))
+		if step := m.series.Step(); m.series.Age <= step {
+			m.machine.Set(t.Add(-time.Duration(step*1e9)), 0, sample.Total)
+			m.sampler.Tick(m.machine.now)
 		}
 	}
 	m.next++
-	m.source.running = true
-	m.source.set(t, used, sample.Total)
+	m.process.Used = used
+	m.machine.Set(t, used, sample.Total, m.process)
 	m.snap = m.sampler.Tick(t)
 }
 

@@ -25,7 +25,7 @@ func TestMonitorForecastsAndRaisesAlarm(t *testing.T) {
 	m, f := New(series), forecast.New()
 	raised := -1
 	_, err := backtest.Replay(m, series, func(s *backtest.Sample, answer *backtest.Answer) error {
-		f.Observe(m.source.now, s.Used)
+		f.Observe(m.machine.now, s.Used)
 		want := f.Forecasts(nil)
 		if s.Used == s.Total {
 			return nil // still memory is given to the forecaster less often

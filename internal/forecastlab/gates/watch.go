@@ -1,10 +1,12 @@
 package main
 
 import (
+	"strings"
 	"time"
 
 	"vramscope/internal/forecastlab/regime"
-	"vramscope/sampler"
+	"vramscope/internal/process"
+	"vramscope/sampler/replay"
 	"vramscope/sampler/snapshot"
 )
 
@@ -31,12 +33,9 @@ type watched struct {
 
 // watch shows a scene to the monitor: to a Sampler with its alerts, on a simulated clock.
 func watch(s scene) watched {
-	b := &box{began: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
-	b.now = b.began
-	monitor := sampler.New(sampler.Options{
-		Devices: b, Processes: b, Deadline: time.Hour, OpenDeadline: time.Hour,
-		Interval: time.Duration(s.step() * 1e9), Clock: func() time.Time { return b.now },
-	})
+	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	machine := &replay.Machine{}
+	monitor := machine.Watch(time.Duration(s.step() * 1e9))
 	var w watched
 	stood, before := false, map[int]float64{}
 	for t := 0.0; ; t += s.step() {
@@ -48,8 +47,9 @@ func watch(s scene) watched {
 		if refused != nil {
 			w.fills = append(w.fills, fill{t, *refused})
 		}
-		b.processes, b.now = running, b.began.Add(time.Duration(t*1e9))
-		snap := monitor.Tick(b.now)
+		now := began.Add(time.Duration(t * 1e9))
+		set(machine, now, began, running)
+		snap := monitor.Tick(now)
 		stands := false
 		for i := range snap.Alerts {
 			stands = stands || snap.Alerts[i].Kind == snapshot.AlertFullIn
@@ -75,6 +75,20 @@ func watch(s scene) watched {
 			before[p.PID] += (p.Used - before[p.PID]) * min(s.step()/30, 1)
 		}
 	}
+}
+
+// set has the machine run these processes.
+func set(machine *replay.Machine, now, began time.Time, running []regime.Process) {
+	used, all := 0.0, make([]replay.Process, len(running))
+	for i := range running {
+		p := &running[i]
+		used += p.Used
+		all[i] = replay.Process{Used: int64(p.Used), Info: process.Info{
+			Identity: process.Identity{PID: p.PID, StartTime: uint64(p.PID), Namespace: 1}, User: "alice",
+			Started: began.Add(time.Duration(p.Began * 1e9)), Command: strings.Fields(p.Command),
+		}}
+	}
+	machine.Set(now, int64(used), int64(regime.Capacity), all...)
 }
 
 // grower is the kind of the process that has grown most above its average.
