@@ -23,25 +23,8 @@ import (
 	"vramscope/sampler"
 )
 
-// daemonFlags override the configuration file's tables.
-type daemonFlags struct {
-	record   bool
-	keep     string
-	maxSize  string
-	commands string
-	guard    string
-
-	serve         string
-	webConfig     string
-	processLabels string
-	processes     string
-	serveOpenly   bool
-	serveSnapshot bool
-}
-
 // Command is the command daemon.
 func Command(p *command.Program) *cobra.Command {
-	var f daemonFlags
 	cmd := &cobra.Command{
 		Use:         "daemon",
 		Annotations: map[string]string{command.Takes: "config demo gpu interval nvml-library read-only seed"},
@@ -63,41 +46,32 @@ configuration anew. docs/daemon.md has the rest, and units for systemd.`,
   vramscope daemon --serve 127.0.0.1:9841    for Prometheus
   systemctl enable --now vramscope-daemon    root's, with contrib/systemd's unit`,
 		Args: command.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runDaemon(p, cmd, &f) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return runDaemon(p, cmd) },
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&f.record, "record", false, "record what is sampled")
-	flags.StringVar(&f.keep, "keep", "", "how long recordings are kept (30d)")
-	flags.StringVar(&f.maxSize, "max-size", "", "how large all recordings may become (4GiB)")
-	flags.StringVar(&f.commands, "commands", "", "what is recorded of command lines: name or full (name)")
+	flags.Bool("record", false, "record what is sampled")
+	flags.String("keep", "", "how long recordings are kept (30d)")
+	flags.String("max-size", "", "how large all recordings may become (4GiB)")
+	flags.String("commands", "", "what is recorded of command lines: name or full (name)")
 	modes := []string{string(guard.Off), string(guard.DryRun), string(guard.Act)}
-	flags.Var(command.Choice(&f.guard, "MODE", modes...), "guard", "what the guard may do: off, dry-run or act (dry-run)")
+	flags.Var(command.Choice(new(string), "MODE", modes...), "guard", "what the guard may do: off, dry-run or act (dry-run)")
 	flags.Lookup("guard").NoOptDefVal = string(guard.DryRun)
 	command.Complete(cmd, "guard", cobra.FixedCompletions(modes, cobra.ShellCompDirectiveNoFileComp))
-	flags.StringVar(&f.serve, "serve", "", "serve /metrics for Prometheus at this address (127.0.0.1:9841)")
-	flags.StringVar(&f.webConfig, "web.config.file", "", "TLS and passwords of --serve, as exporter-toolkit has them")
-	flags.BoolVar(&f.serveOpenly, "serve-openly", false, "let --serve be read from other machines without a password")
-	flags.BoolVar(&f.serveSnapshot, "serve-snapshot", false, "serve /snapshot.json, too: once --format json without arguments of commands")
-	flags.StringVar(&f.processLabels, "process-labels", "", "what is exported of processes: pid, user, runtime, name, hpc_job, namespace, pod, container; or none (all)")
-	flags.StringVar(&f.processes, "processes", "", "how many of a GPU's processes have series of their own: 0 to 1024 (16)")
+	flags.String("serve", "", "serve /metrics for Prometheus at this address (127.0.0.1:9841)")
+	flags.String("web.config.file", "", "TLS and passwords of --serve, as exporter-toolkit has them")
+	flags.Bool("serve-openly", false, "let --serve be read from other machines without a password")
+	flags.Bool("serve-snapshot", false, "serve /snapshot.json, too: once --format json without arguments of commands")
+	flags.String("process-labels", "", "what is exported of processes: pid, user, runtime, name, hpc_job, namespace, pod, container; or none (all)")
+	flags.String("processes", "", "how many of a GPU's processes have series of their own: 0 to 1024 (16)")
 	command.NameValues(cmd, map[string]string{"keep": "DURATION", "max-size": "SIZE", "commands": "WHAT", "serve": "ADDRESS", "web.config.file": "FILE", "process-labels": "LIST", "processes": "N"})
 	return cmd
 }
 
 // daemonSettings are the settings with the command's own flags.
-func daemonSettings(p *command.Program, cmd *cobra.Command, f *daemonFlags) (config.Settings, error) {
+func daemonSettings(p *command.Program, cmd *cobra.Command) (config.Settings, error) {
 	s, err := p.Settings()
 	if err != nil {
 		return s, err
-	}
-	if cmd.Flags().Changed("record") {
-		s.Record = f.record
-	}
-	if cmd.Flags().Changed("serve-openly") {
-		s.ServeOpenly = f.serveOpenly
-	}
-	if cmd.Flags().Changed("serve-snapshot") {
-		s.ServeSnapshot = f.serveSnapshot
 	}
 	for _, o := range config.Options(&s) {
 		flag := daemonFlagOf[o.Key]
@@ -113,7 +87,7 @@ func daemonSettings(p *command.Program, cmd *cobra.Command, f *daemonFlags) (con
 			return s, command.Usage("--%s is about what --serve serves: nothing is served", flag)
 		}
 	}
-	if f.guard != "" && s.Guard.Mode != guard.Off && !s.Guard.Guards() {
+	if cmd.Flags().Changed("guard") && s.Guard.Mode != guard.Off && !s.Guard.Guards() {
 		return s, guarding.NoRules(p, "--guard: ")
 	}
 	if s.ReadOnly && s.Guard.Mode == guard.Act {
@@ -132,15 +106,16 @@ func daemonSettings(p *command.Program, cmd *cobra.Command, f *daemonFlags) (con
 
 // daemonFlagOf is the daemon's flag of a key in the configuration.
 var daemonFlagOf = map[string]string{
-	"recording.keep": "keep", "recording.max_size": "max-size", "recording.commands": "commands", "guard.mode": "guard",
+	"daemon.record": "record", "recording.keep": "keep", "recording.max_size": "max-size", "recording.commands": "commands", "guard.mode": "guard",
 	"exporter.address": "serve", "exporter.web_config_file": "web.config.file",
+	"exporter.openly": "serve-openly", "exporter.snapshot": "serve-snapshot",
 	"exporter.process_labels": "process-labels", "exporter.processes": "processes",
 }
 
-func runDaemon(p *command.Program, cmd *cobra.Command, f *daemonFlags) error {
+func runDaemon(p *command.Program, cmd *cobra.Command) error {
 	defer p.StayLight()()
 	p.TakeState()
-	s, err := daemonSettings(p, cmd, f)
+	s, err := daemonSettings(p, cmd)
 	if err == nil {
 		err = checkExporter(&s)
 	}
@@ -195,7 +170,7 @@ func runDaemon(p *command.Program, cmd *cobra.Command, f *daemonFlags) error {
 	}
 	o.Signals = signals
 	o.Check = func() error {
-		next, err := daemonSettings(p, cmd, f)
+		next, err := daemonSettings(p, cmd)
 		if err == nil {
 			err = checkReload(&next, s.Serve)
 		}
