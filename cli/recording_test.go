@@ -169,12 +169,12 @@ func TestOnceOfTheRecordedPast(t *testing.T) {
 	}
 	directory, noon, live := recorded(t)
 	p := &command.Program{Getenv: os.Getenv}
-	r, where, err := sources.OpenRecording(p, []string{directory})
+	r, err := sources.OpenRecording(p, directory)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = r.Close() }) // nothing was written
-	at, err := sources.MomentOf(r, where, "at", "12:01")
+	t.Cleanup(r.Close)
+	at, err := r.Moment("at", "12:01")
 	if err != nil || !at.Equal(noon.Add(time.Minute)) {
 		t.Fatalf("%v, %v", at, err)
 	}

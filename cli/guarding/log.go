@@ -1,7 +1,6 @@
 package guarding
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -71,16 +70,15 @@ func runGuardLog(p *command.Program, f guardLogFlags) error {
 
 // decisions are those since a time, oldest first, and where they are from.
 func decisions(p *command.Program, file string, since time.Time) ([]snapshot.GuardDecision, string, error) {
-	where := cmp.Or(file, p.RecordingsOf(p.Flags.Demo))
-	r, err := recording.Open(where)
+	r, err := sources.OpenRecording(p, file)
 	if err != nil && (file != "" || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, recording.ErrEmpty)) {
-		return nil, where, sources.NoRecording(err, where, file == "")
+		return nil, "", err
 	}
 	if err == nil {
-		defer func() { _ = r.Close() }() // it was only read
+		defer r.Close()
 		found, err := r.Decisions(since, p.Now().Add(time.Minute))
 		if err != nil || len(found) > 0 || file != "" { // a file that was named is the only source
-			return found, where, err
+			return found, r.Where, err
 		}
 	}
 	log := p.AuditLog(nil)

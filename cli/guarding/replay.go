@@ -56,16 +56,16 @@ func runGuardReplay(p *command.Program, args []string, f guardReplayFlags) error
 	if len(s.Guard.Rules) == 0 {
 		return NoRules(p, "")
 	}
-	r, where, err := sources.OpenRecording(p, args)
+	r, err := sources.OpenRecording(p, args...)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = r.Close() }() // it was only read
-	from, to, err := sources.SpanFlags(r, where, f.from, f.to)
+	defer r.Close()
+	from, to, err := r.Between(f.from, f.to)
 	if err != nil {
 		return err
 	}
-	decisions, summary, err := replayed(r, s.Guard, from, to)
+	decisions, summary, err := replayed(r.Recording, s.Guard, from, to)
 	if err != nil {
 		return err
 	}

@@ -110,13 +110,13 @@ func isRecording(path string) bool {
 }
 
 func openRecordedTrace(p *command.Program, path string) (*backtest.Trace, string, error) {
-	r, where, err := sources.OpenRecording(p, []string{path})
+	r, err := sources.OpenRecording(p, path)
 	if err != nil {
-		return nil, where, err
+		return nil, path, err
 	}
-	defer sources.CloseRecording(p, r)
-	trace, err := gather.Trace(r)
-	return trace, filepath.Base(where), err
+	defer r.Close()
+	trace, err := gather.Trace(r.Recording)
+	return trace, filepath.Base(path), err
 }
 
 // openTrace reads a file, or standard input for "-"; name is for messages.

@@ -69,12 +69,12 @@ func runExport(p *command.Program, args []string, f exportFlags) error {
 	if err != nil {
 		return err
 	}
-	r, where, err := sources.OpenRecording(p, args)
+	r, err := sources.OpenRecording(p, args...)
 	if err != nil {
 		return err
 	}
-	defer sources.CloseRecording(p, r)
-	from, to, err := sources.SpanFlags(r, where, f.from, f.to)
+	defer r.Close()
+	from, to, err := r.Between(f.from, f.to)
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,6 @@ import (
 	"vramscope/cli/monitor"
 	"vramscope/cli/sources"
 	"vramscope/internal/text"
-	"vramscope/recording"
 	"vramscope/sampler/snapshot"
 	"vramscope/schema"
 	"vramscope/ui"
@@ -105,8 +104,8 @@ func runReplay(ctx context.Context, p *command.Program, args []string, f replayF
 	if err != nil {
 		return err
 	}
-	if r, ok := history.(*recording.Recording); ok {
-		defer sources.CloseRecording(p, r)
+	if r, ok := history.(*sources.Recording); ok {
+		defer r.Close()
 	}
 	input, err := monitor.Keyboard(p)
 	if err != nil {
@@ -127,11 +126,11 @@ func openReplay(p *command.Program, args []string, f replayFlags) (snapshot.Hist
 		then, err := readSnapshot(args[0])
 		return moment{then}, then, err
 	}
-	r, where, err := sources.OpenRecording(p, args)
+	r, err := sources.OpenRecording(p, args...)
 	if err != nil {
 		return nil, nil, err
 	}
-	first, err := f.begin(r, where)
+	first, err := f.begin(r)
 	return r, first, err
 }
 
@@ -162,9 +161,9 @@ func readSnapshot(path string) (*snapshot.Snapshot, error) {
 }
 
 // begin is the moment at which the replay begins.
-func (f *replayFlags) begin(r *recording.Recording, where string) (*snapshot.Snapshot, error) {
+func (f *replayFlags) begin(r *sources.Recording) (*snapshot.Snapshot, error) {
 	_, newest := r.Span()
-	at, err := sources.MomentFlag(r, where, "at", f.at, newest)
+	at, err := r.MomentOr("at", f.at, newest)
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +177,7 @@ func (f *replayFlags) begin(r *recording.Recording, where string) (*snapshot.Sna
 	}
 	then, ok := r.At(at)
 	if !ok {
-		return nil, &command.Failure{Code: command.ExitFailure, Message: where + ": nothing is recorded in it yet"}
+		return nil, &command.Failure{Code: command.ExitFailure, Message: r.Where + ": nothing is recorded in it yet"}
 	}
 	return then, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"vramscope/cli/command"
 	"vramscope/cli/render"
+	"vramscope/cli/sources"
 	"vramscope/recording"
 	"vramscope/sampler/snapshot"
 	"vramscope/sampler/snapshot/snapshottest"
@@ -79,15 +80,15 @@ func TestReplayBeginsAtTheLastEventOfAKind(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	r, err := recording.Open(directory)
+	r, err := sources.OpenRecording(&command.Program{}, directory)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = r.Close() }) // it was only read
-	if first, err := (&replayFlags{event: "started"}).begin(r, directory); err != nil || !first.Past || !first.Time.Equal(began.Add(time.Second)) {
+	t.Cleanup(r.Close)
+	if first, err := (&replayFlags{event: "started"}).begin(r); err != nil || !first.Past || !first.Time.Equal(began.Add(time.Second)) {
 		t.Errorf("%+v, %v", first, err)
 	}
-	if first, err := (&replayFlags{event: "oom"}).begin(r, directory); err == nil || err.Error() != "no event of this kind is recorded: oom" {
+	if first, err := (&replayFlags{event: "oom"}).begin(r); err == nil || err.Error() != "no event of this kind is recorded: oom" {
 		t.Errorf("%+v, %v", first, err)
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"vramscope/cli/sources"
 	"vramscope/internal/quantity"
 	"vramscope/internal/text"
-	"vramscope/recording"
 	evaluation "vramscope/recording/report"
 	"vramscope/recording/report/page"
 	"vramscope/schema"
@@ -90,22 +89,22 @@ func runReport(p *command.Program, args []string, f reportFlags) error {
 	if len(args) > 1 {
 		return command.Usage("report takes one FILE or DIR, not %d", len(args))
 	}
-	r, where, err := sources.OpenRecording(p, args)
+	r, err := sources.OpenRecording(p, args...)
 	if err != nil {
 		return err
 	}
-	defer sources.CloseRecording(p, r)
-	shown, before, err := f.periods(r, where, second)
+	defer r.Close()
+	shown, before, err := f.periods(r, second)
 	if err != nil {
 		return err
 	}
-	b, err := evaluate(p, r, shown, f.by, where)
+	b, err := evaluate(p, r, shown, f.by)
 	if err != nil {
 		return err
 	}
 	document := b.Report(p.Now())
 	if before != nil {
-		first, err := evaluate(p, r, *before, f.by, where)
+		first, err := evaluate(p, r, *before, f.by)
 		if err != nil {
 			return err
 		}
@@ -115,10 +114,10 @@ func runReport(p *command.Program, args []string, f reportFlags) error {
 }
 
 // periods are the period to show and, with --compare, the one before.
-func (f *reportFlags) periods(r *recording.Recording, where, second string) (shown period, before *period, err error) {
+func (f *reportFlags) periods(r *sources.Recording, second string) (shown period, before *period, err error) {
 	oldest, last := r.Span()
 	if last.IsZero() {
-		return shown, nil, &command.Failure{Code: command.ExitFailure, Message: text.Clean(where) + ": nothing is recorded in it yet",
+		return shown, nil, &command.Failure{Code: command.ExitFailure, Message: text.Clean(r.Where) + ": nothing is recorded in it yet",
 			Next: []string{"  vramscope daemon --record   records"}}
 	}
 	newest := wholeMinute(last.Local())
@@ -137,7 +136,7 @@ func (f *reportFlags) periods(r *recording.Recording, where, second string) (sho
 		if q != nil && (!q.from.Before(newest) || !q.to.After(oldest)) {
 			return shown, nil, &command.Failure{Code: command.ExitFailure,
 				Message: fmt.Sprintf("nothing is recorded from %s to %s", q.from.Format(time.DateTime), q.to.Format(time.DateTime)),
-				Next:    []string{fmt.Sprintf("  %s has %s to %s", text.Clean(where), oldest.Local().Format(time.DateTime), last.Local().Format(time.DateTime))}}
+				Next:    []string{fmt.Sprintf("  %s has %s to %s", text.Clean(r.Where), oldest.Local().Format(time.DateTime), last.Local().Format(time.DateTime))}}
 		}
 	}
 	return shown, before, nil
@@ -176,20 +175,20 @@ func (f *reportFlags) period(oldest, newest time.Time) (p period, err error) {
 }
 
 // evaluate sums a period. It fails where nothing was recorded in it.
-func evaluate(p *command.Program, r *recording.Recording, over period, by, where string) (*evaluation.Builder, error) {
+func evaluate(p *command.Program, r *sources.Recording, over period, by string) (*evaluation.Builder, error) {
 	oldest, newest := r.Span()
 	q := evaluation.Question{From: over.from.Truncate(time.Minute), To: wholeMinute(over.to), Oldest: oldest, Newest: newest, By: by} // sums are of whole minutes
-	b, err := gather.Report(r, q, p.AuditLog(nil))
+	b, err := gather.Report(r.Recording, q, p.AuditLog(nil))
 	if err != nil {
 		return nil, &command.Failure{Code: command.ExitFailure, Err: err, Message: text.Clean(err.Error()),
 			Next: []string{"  what can be read of a damaged file is in docs/recording.md"}}
 	}
 	if b.Empty() && newest.Equal(oldest) {
-		return nil, &command.Failure{Code: command.ExitFailure, Message: text.Clean(where) + " has one sample so far: there is nothing to sum", Next: []string{"  try again in a few seconds"}}
+		return nil, &command.Failure{Code: command.ExitFailure, Message: text.Clean(r.Where) + " has one sample so far: there is nothing to sum", Next: []string{"  try again in a few seconds"}}
 	}
 	if b.Empty() {
 		return nil, &command.Failure{Code: command.ExitFailure, Message: fmt.Sprintf("nothing is recorded from %s to %s: the recording has a gap there", over.from.Format(time.DateTime), over.to.Format(time.DateTime)),
-			Next: []string{"  vramscope report --since 30d " + text.Clean(where) + "   shows when there are samples"}}
+			Next: []string{"  vramscope report --since 30d " + text.Clean(r.Where) + "   shows when there are samples"}}
 	}
 	return b, nil
 }

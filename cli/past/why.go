@@ -12,7 +12,6 @@ import (
 
 	"vramscope/cli/command"
 	"vramscope/cli/sources"
-	"vramscope/recording"
 	"vramscope/recording/why"
 	"vramscope/sampler/snapshot"
 )
@@ -60,16 +59,12 @@ func runWhy(_ context.Context, p *command.Program, f whyFlags, args []string) er
 	if err != nil {
 		return err
 	}
-	var path []string
-	if f.file != "" {
-		path = []string{f.file}
-	}
-	r, where, err := sources.OpenRecording(p, path)
+	r, err := sources.OpenRecording(p, f.file)
 	if err != nil {
 		return err
 	}
-	defer sources.CloseRecording(p, r)
-	event, err := whichEvent(r, where, pid, f.at)
+	defer r.Close()
+	event, err := whichEvent(r, pid, f.at)
 	if err != nil {
 		return err
 	}
@@ -83,7 +78,7 @@ func runWhy(_ context.Context, p *command.Program, f whyFlags, args []string) er
 }
 
 // whichEvent is the event to explain.
-func whichEvent(r *recording.Recording, where string, pid int, at string) (*snapshot.Event, error) {
+func whichEvent(r *sources.Recording, pid int, at string) (*snapshot.Event, error) {
 	var events []snapshot.Event // the newest first
 	for _, e := range r.EventsOf(snapshot.EventOutOfMemory, 0) {
 		if pid == 0 || e.Row.Process.PID == pid {
@@ -96,7 +91,7 @@ func whichEvent(r *recording.Recording, where string, pid int, at string) (*snap
 	case pid != 0 && len(events) == 0:
 		return withoutEvent(r, pid, span)
 	case at != "":
-		return eventAt(r, where, events, at, span)
+		return eventAt(r, events, at, span)
 	case len(events) == 0:
 		return nil, &command.Failure{Code: command.ExitFailure, Message: "no process has run out of memory; " + span,
 			Next: []string{"  Only a probe sees that: vramscope run -- COMMAND, vramscope attach PID"}}
@@ -104,8 +99,8 @@ func whichEvent(r *recording.Recording, where string, pid int, at string) (*snap
 	return &events[0], nil
 }
 
-func eventAt(r *recording.Recording, where string, events []snapshot.Event, at, span string) (*snapshot.Event, error) {
-	moment, err := sources.MomentOf(r, where, "at", at)
+func eventAt(r *sources.Recording, events []snapshot.Event, at, span string) (*snapshot.Event, error) {
+	moment, err := r.Moment("at", at)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +118,7 @@ func eventAt(r *recording.Recording, where string, events []snapshot.Event, at, 
 
 // withoutEvent is the end of a process of which no out-of-memory event is known:
 // what the box shows may still help.
-func withoutEvent(r *recording.Recording, pid int, span string) (*snapshot.Event, error) {
+func withoutEvent(r *sources.Recording, pid int, span string) (*snapshot.Event, error) {
 	oldest, newest := r.Span()
 	processes, err := r.Processes(oldest, newest.Add(time.Second))
 	if err != nil {

@@ -80,12 +80,12 @@ while first, so that forecasts, rates and alerts are in the snapshot.`,
 
 // recordedMoment is the snapshot of a moment of a recording.
 func recordedMoment(p *command.Program, at string, args []string) (*snapshot.Snapshot, error) {
-	r, where, err := sources.OpenRecording(p, args)
+	r, err := sources.OpenRecording(p, args...)
 	if err != nil {
 		return nil, err
 	}
-	defer sources.CloseRecording(p, r)
-	t, err := sources.MomentOf(r, where, "at", at)
+	defer r.Close()
+	t, err := r.Moment("at", at)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package sources
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,21 +14,27 @@ import (
 	"vramscope/recording"
 )
 
-// OpenRecording opens the file or directory that the arguments name, or this user's
-// recordings; with --demo, those of the simulated box.
-func OpenRecording(p *command.Program, args []string) (r *recording.Recording, where string, err error) {
-	where = p.RecordingsOf(p.Flags.Demo)
-	if len(args) > 0 {
-		where = args[0]
-	}
-	if r, err = recording.Open(where); err == nil {
-		return r, where, nil
-	}
-	return nil, where, NoRecording(err, where, len(args) == 0)
+// Recording is a recording that a command reads.
+type Recording struct {
+	*recording.Recording
+	Where   string // the file or directory
+	program *command.Program
 }
 
-// NoRecording is the failure to open a recording, with what to do.
-func NoRecording(err error, where string, own bool) error {
+// OpenRecording opens the file or directory that is named, if any, or this user's
+// recordings; with --demo, those of the simulated box.
+func OpenRecording(p *command.Program, named ...string) (*Recording, error) {
+	path := cmp.Or(named...)
+	where := cmp.Or(path, p.RecordingsOf(p.Flags.Demo))
+	r, err := recording.Open(where)
+	if err != nil {
+		return nil, noRecording(err, where, path == "")
+	}
+	return &Recording{r, where, p}, nil
+}
+
+// noRecording is the failure to open a recording, with what to do.
+func noRecording(err error, where string, own bool) error {
 	f := command.Failed(err)
 	switch {
 	case errors.Is(err, recording.ErrForeign):
@@ -54,19 +61,19 @@ func NoRecording(err error, where string, own bool) error {
 	return f
 }
 
-// CloseRecording closes a recording, and warns of the days that could not be read.
-func CloseRecording(p *command.Program, r *recording.Recording) {
+// Close warns of the days that could not be read.
+func (r *Recording) Close() {
 	for _, problem := range r.Problems() {
-		p.Warn("%s", problem)
+		r.program.Warn("%s", problem)
 	}
-	_ = r.Close() // nothing was written
+	_ = r.Recording.Close() // nothing was written
 }
 
-// MomentOf reads the value of a flag as a moment of a recording.
-func MomentOf(r *recording.Recording, where, flag, value string) (time.Time, error) {
+// Moment reads the value of a flag as a moment of a recording.
+func (r *Recording) Moment(flag, value string) (time.Time, error) {
 	oldest, newest := r.Span()
 	if newest.IsZero() {
-		return newest, &command.Failure{Code: command.ExitFailure, Message: text.Clean(where) + ": nothing is recorded in it yet"}
+		return newest, &command.Failure{Code: command.ExitFailure, Message: text.Clean(r.Where) + ": nothing is recorded in it yet"}
 	}
 	t, err := quantity.ParseMoment(value, newest.Local())
 	if err != nil {
@@ -75,7 +82,7 @@ func MomentOf(r *recording.Recording, where, flag, value string) (time.Time, err
 	// Times are typed in whole seconds or minutes.
 	if t.Before(oldest.Truncate(time.Minute)) || t.After(newest) {
 		return t, &command.Failure{Code: command.ExitFailure, Message: fmt.Sprintf("--%s %s: nothing is recorded of that time", flag, text.Clean(value)),
-			Next: []string{fmt.Sprintf("  %s has %s to %s", text.Clean(where), oldest.Local().Format(time.DateTime), newest.Local().Format(time.DateTime))}}
+			Next: []string{fmt.Sprintf("  %s has %s to %s", text.Clean(r.Where), oldest.Local().Format(time.DateTime), newest.Local().Format(time.DateTime))}}
 	}
 	if t.Before(oldest) {
 		t = oldest
@@ -83,21 +90,21 @@ func MomentOf(r *recording.Recording, where, flag, value string) (time.Time, err
 	return t, nil
 }
 
-// MomentFlag is MomentOf, or fallback without a value.
-func MomentFlag(r *recording.Recording, where, flag, value string, fallback time.Time) (time.Time, error) {
+// MomentOr is Moment, or fallback without a value.
+func (r *Recording) MomentOr(flag, value string, fallback time.Time) (time.Time, error) {
 	if value == "" {
 		return fallback, nil
 	}
-	return MomentOf(r, where, flag, value)
+	return r.Moment(flag, value)
 }
 
-// SpanFlags are the times of --from and --to, or else of the whole recording.
-func SpanFlags(r *recording.Recording, where, from, to string) (begin, end time.Time, err error) {
+// Between are the times of --from and --to, or else of the whole recording.
+func (r *Recording) Between(from, to string) (begin, end time.Time, err error) {
 	oldest, newest := r.Span()
-	if end, err = MomentFlag(r, where, "to", to, newest.Add(1)); err != nil {
+	if end, err = r.MomentOr("to", to, newest.Add(1)); err != nil {
 		return begin, end, err
 	}
-	if begin, err = MomentFlag(r, where, "from", from, oldest); err == nil && !begin.Before(end) {
+	if begin, err = r.MomentOr("from", from, oldest); err == nil && !begin.Before(end) {
 		err = command.Usage("--from is not before --to")
 	}
 	return begin, end, err
