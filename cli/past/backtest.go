@@ -103,32 +103,23 @@ func runBacktest(p *command.Program, path string, f backtestFlags) error {
 	return p.PrintAs(f.format, doc, render.Backtest(&doc, render.SignsFor(p.ASCII(&s)), p.OutputWidth()))
 }
 
-// isRecording reports whether a path names a recording, and not a trace.
-func isRecording(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir() || filepath.Ext(path) == ".db"
-}
-
-func openRecordedTrace(p *command.Program, path string) (*backtest.Trace, string, error) {
-	r, err := sources.OpenRecording(p, path)
-	if err != nil {
-		return nil, path, err
-	}
-	defer r.Close()
-	trace, err := gather.Trace(r.Recording)
-	return trace, filepath.Base(path), err
-}
-
-// openTrace reads a file, or standard input for "-"; name is for messages.
+// openTrace reads a recording, another file, or standard input for "-"; name is for
+// messages.
 func openTrace(p *command.Program, path string) (trace *backtest.Trace, name string, err error) {
-	if isRecording(path) {
-		return openRecordedTrace(p, path)
+	name = filepath.Base(path)
+	if info, err := os.Stat(path); err == nil && info.IsDir() || filepath.Ext(path) == ".db" {
+		r, err := sources.OpenRecording(p, path)
+		if err != nil {
+			return nil, name, err
+		}
+		defer r.Close()
+		trace, err = gather.Trace(r.Recording)
+		return trace, name, err
 	}
 	if path == "-" {
 		trace, err = parseTrace(p.Stdin, "standard input")
 		return trace, "standard input", err
 	}
-	name = filepath.Base(path)
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, name, &command.Failure{Code: command.ExitFailure, Err: err, Message: fmt.Sprintf("open %s: %v", text.Clean(path), command.WithoutPath(err))}

@@ -6,6 +6,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -58,7 +59,8 @@ themselves: docs/recording.md.`,
 // completeNames completes the last of the metrics that are typed.
 func completeNames(_ *cobra.Command, _ []string, typed string) (lists []string, _ cobra.ShellCompDirective) {
 	before := typed[:strings.LastIndex(typed, ",")+1]
-	for _, name := range recordedNames() {
+	_, names := recordedMetrics()
+	for _, name := range names {
 		lists = append(lists, before+name)
 	}
 	return lists, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
@@ -79,7 +81,10 @@ func runExport(p *command.Program, args []string, f exportFlags) error {
 		return err
 	}
 	out := bufio.NewWriterSize(p, 64<<10)
-	line := f.lines(out, ids)
+	line := jsonLines(out, ids)
+	if f.format == "csv" {
+		line = csvLines(out, ids)
+	}
 	var unwritten error
 	err = r.Readings(from, to, func(x *recording.Reading) error { unwritten = line(x); return unwritten })
 	if unwritten == nil && err == nil {
@@ -89,43 +94,30 @@ func runExport(p *command.Program, args []string, f exportFlags) error {
 }
 
 // ids are the metrics to write.
-func (f *exportFlags) ids() ([]metric.ID, error) {
-	var ids []metric.ID
-	for id := range metric.Count {
-		if metric.Table[id].History != metric.Recorded {
-			continue
-		}
-		if len(f.metrics) == 0 {
-			ids = append(ids, id)
-		}
+func (f *exportFlags) ids() (ids []metric.ID, err error) {
+	recorded, names := recordedMetrics()
+	if len(f.metrics) == 0 {
+		return recorded, nil
 	}
 	for _, name := range f.metrics {
-		id := metric.Named(name)
-		if id == metric.Count || metric.Table[id].History != metric.Recorded {
+		at := slices.Index(names, name)
+		if at < 0 {
 			f := command.Usage("--metric: %q is not recorded", text.Clean(name))
-			f.Next = text.Wrap("  recorded: "+strings.Join(recordedNames(), ", "), 78, "          ")
+			f.Next = text.Wrap("  recorded: "+strings.Join(names, ", "), 78, "          ")
 			return nil, f
 		}
-		ids = append(ids, id)
+		ids = append(ids, recorded[at])
 	}
 	return ids, nil
 }
 
-func recordedNames() (names []string) {
+func recordedMetrics() (ids []metric.ID, names []string) {
 	for id := range metric.Count {
 		if metric.Table[id].History == metric.Recorded {
-			names = append(names, metric.Table[id].Name)
+			ids, names = append(ids, id), append(names, metric.Table[id].Name)
 		}
 	}
-	return names
-}
-
-// lines writes a reading as a line.
-func (f *exportFlags) lines(out *bufio.Writer, ids []metric.ID) func(*recording.Reading) error {
-	if f.format == "csv" {
-		return csvLines(out, ids)
-	}
-	return jsonLines(out, ids)
+	return ids, names
 }
 
 // exported is what a line says before the metrics, in the words of docs/json.md.
@@ -200,7 +192,7 @@ func csvLines(out *bufio.Writer, ids []metric.ID) func(*recording.Reading) error
 	return func(r *recording.Reading) error {
 		e := exportedOf(r)
 		clear(fields)
-		fields[0], fields[1], fields[2] = csvTimeExactly(r.Time), strconv.FormatBool(e.Simulated), text.SpreadsheetCell(string(e.UUID))
+		fields[0], fields[1], fields[2] = r.Time.Format("2006-01-02T15:04:05.000Z07:00"), strconv.FormatBool(e.Simulated), text.SpreadsheetCell(string(e.UUID))
 		if e.GPUInstance != nil {
 			fields[3], fields[4] = strconv.FormatUint(uint64(*e.GPUInstance), 10), strconv.FormatUint(uint64(*e.ComputeInstance), 10)
 		}
@@ -221,6 +213,3 @@ func csvLines(out *bufio.Writer, ids []metric.ID) func(*recording.Reading) error
 		return cmp.Or(err, table.Error())
 	}
 }
-
-// csvTimeExactly is a time to the millisecond: ticks may be closer than a second.
-func csvTimeExactly(t time.Time) string { return t.Format("2006-01-02T15:04:05.000Z07:00") }

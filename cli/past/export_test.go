@@ -14,9 +14,8 @@ import (
 func TestExportedCSVHasNoFormulas(t *testing.T) {
 	var content strings.Builder
 	out := bufio.NewWriter(&content)
-	f := exportFlags{format: "csv"}
 	reading := &recording.Reading{GPUUUID: "=1", Process: &recording.ProcessRow{Process: snapshot.Process{User: "@bob", Name: "\t=name", Command: []string{"-2+3", "x"}}}}
-	if err := errors.Join(f.lines(out, nil)(reading), out.Flush()); err != nil {
+	if err := errors.Join(csvLines(out, nil)(reading), out.Flush()); err != nil {
 		t.Fatal(err)
 	}
 	if row := strings.Split(content.String(), "\n")[1]; !strings.Contains(row, ",'=1,") || !strings.HasSuffix(row, ",'@bob,' =name,'-2+3 x") {

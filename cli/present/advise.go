@@ -13,7 +13,6 @@ import (
 	"vramscope/cli/sources"
 	"vramscope/daemon/socket"
 	"vramscope/guard/advice"
-	"vramscope/internal/process"
 	"vramscope/internal/text"
 	"vramscope/recording"
 	"vramscope/sampler"
@@ -128,7 +127,7 @@ func observePast(ctx context.Context, src *sources.Set, watch time.Duration) (*s
 func adviceFor(ctx context.Context, src *sources.Set, snap *snapshot.Snapshot, history snapshot.History, id snapshot.RowID) []advice.Advice {
 	in := advice.Input{Snapshot: snap, History: history}
 	if src.Table != nil {
-		in.Environment = environmentOf(src.Table, id.Process)
+		in.Environment, _ = src.Table.Environment(id.Process) // nil, unknown, where it may not be read
 	}
 	if advice.NeedsMap(in, id) {
 		take := src.SegmentsAction(func() *snapshot.Snapshot { return snap })
@@ -137,15 +136,6 @@ func adviceFor(ctx context.Context, src *sources.Set, snap *snapshot.Snapshot, h
 		}
 	}
 	return advice.Of(in, id)
-}
-
-// environmentOf is nil where it may not be read: then it is unknown.
-func environmentOf(table *process.Table, id process.Identity) []process.Variable {
-	variables, err := table.Environment(id)
-	if err != nil {
-		return nil
-	}
-	return variables
 }
 
 // adviseText is a paragraph for each process that needs advice:

@@ -6,5 +6,5 @@
 //	                         ├→ Observe, ObserveUntil   a snapshot, for commands that end
 //	                         └→ Unusable                no driver, no GPU: what to do
 //
-// Start with sources.go; nodriver.go has the messages.
+// Start with sources.go; observe.go takes samples, nodriver.go has the messages.
 package sources

@@ -2,11 +2,110 @@ package sources
 
 import (
 	"context"
+	"sync"
 	"time"
 
+	"vramscope/cli/command"
+	"vramscope/internal/process"
+	"vramscope/probe"
 	"vramscope/sampler"
 	"vramscope/sampler/snapshot"
 )
+
+// LookOnce sets the timeouts of a command that samples only once.
+func (src *Set) LookOnce() {
+	src.Options.OpenDeadline, src.Options.Deadline = OnceOpening, OnceReading
+	if src.Table != nil {
+		src.Table.Timeout = onceNaming
+	}
+	if src.Probes != nil {
+		src.Options.Probes = &settled{ProbeReader: src.Options.Probes, settle: func(ctx context.Context) {
+			src.Probes.Settle(ctx)
+			if src.Daemon != nil {
+				src.Daemon.Settle(ctx)
+			}
+		}}
+	}
+}
+
+// ListenFor reads the probes for a command that samples once. Its function ends
+// that and waits; the context ends then, or when reading fails.
+func (src *Set) ListenFor(ctx context.Context) (listening context.Context, end func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	waitForProbes := src.Listen(ctx, cancel)
+	return ctx, func() {
+		cancel(nil)
+		waitForProbes()
+	}
+}
+
+// Look samples for a command that samples once: again while a report is doubted or its
+// readings are of different moments. Meanwhile the probe is asked for figures of now, and
+// the driver's next readings distinguish a process that grew from a probe that lies.
+func (src *Set) Look(ctx context.Context, sampling *sampler.Sampler) *snapshot.Snapshot {
+	const most, pause = 20, 100 * time.Millisecond // others may come meanwhile
+	command.CollectLate()
+	snap := sampling.Tick(src.Options.Clock())
+	for i := 1; i < most && ctx.Err() == nil; i++ {
+		doubted, skewed := src.unsettled(snap)
+		if len(doubted) == 0 && (len(skewed) == 0 || i > most/2) {
+			break
+		}
+		if i > 1 {
+			time.Sleep(pause)
+		}
+		if src.Probes != nil {
+			src.Probes.Renew(ctx, append(doubted, skewed...))
+		}
+		snap = sampling.Tick(src.Options.Clock())
+	}
+	return snap
+}
+
+// unsettled are the processes whose reports are doubted, and those that this user can ask
+// of whom the driver's readings and the probe's are of different moments.
+func (src *Set) unsettled(snap *snapshot.Snapshot) (doubted, skewed []process.Identity) {
+	for i := range snap.Rows {
+		switch p := &snap.Rows[i]; {
+		case p.Probe == nil:
+		case p.Probe.Doubted:
+			doubted = append(doubted, p.ID.Process)
+		case p.Probe.Skewed && !p.Probe.ByDaemon:
+			skewed = append(skewed, p.ID.Process)
+		}
+	}
+	return doubted, skewed
+}
+
+// OnceProbing is how long all first answers may take, as long as the driver's. One
+// probe that does not answer takes a fraction of a second; hundreds that do,
+// on a busy machine, may take a second.
+const OnceProbing = OnceReading
+
+// settled is a reader that waits first until all probes have been asked.
+type settled struct {
+	sampler.ProbeReader
+	settle func(context.Context)
+	first  sync.Once
+}
+
+func (s *settled) Unasked() int {
+	s.wait()
+	return s.ProbeReader.Unasked()
+}
+
+func (s *settled) Answers() []probe.Answer {
+	s.wait()
+	return s.ProbeReader.Answers()
+}
+
+func (s *settled) wait() {
+	s.first.Do(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), OnceProbing)
+		defer cancel()
+		s.settle(ctx)
+	})
+}
 
 // Observe takes a snapshot after watching. It leaves the driver open: the program ends.
 func (src *Set) Observe(ctx context.Context, sampling *sampler.Sampler, watch time.Duration) (*snapshot.Snapshot, error) {

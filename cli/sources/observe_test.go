@@ -3,12 +3,14 @@ package sources
 import (
 	"context"
 	"errors"
+	"runtime/debug"
 	"testing"
 	"time"
 
 	"vramscope/cli/command"
 	"vramscope/cli/config"
 	"vramscope/sampler"
+	"vramscope/sampler/simulator"
 )
 
 // TestCancelledWatch ends with what ended it, not with a picture.
@@ -25,5 +27,25 @@ func TestCancelledWatch(t *testing.T) {
 	snap, err := src.Observe(ctx, sampler.New(src.Options), time.Hour)
 	if snap != nil || err == nil || err.Error() != "enough" {
 		t.Errorf("got %v, %v", snap, err)
+	}
+}
+
+// TestGarbageOfOneSnapshot: GOGC in the environment comes first.
+func TestGarbageOfOneSnapshot(t *testing.T) {
+	const set = 70
+	percent := debug.SetGCPercent(set)
+	defer debug.SetGCPercent(percent)
+	box, err := simulator.New(simulator.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for environment, want := range map[string]int{"": 800, "70": set} {
+		t.Setenv("GOGC", environment)
+		debug.SetGCPercent(set)
+		src := &Set{Options: sampler.Options{Clock: time.Now, Devices: box, Probes: box, Processes: box}}
+		src.Look(t.Context(), sampler.New(src.Options))
+		if got := debug.SetGCPercent(set); got != want {
+			t.Errorf("GOGC=%q: %d, want %d", environment, got, want)
+		}
 	}
 }
