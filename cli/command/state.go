@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"vramscope/action"
+	"vramscope/daemon/socket"
 	"vramscope/internal/install"
 	"vramscope/internal/process"
 )
@@ -55,6 +56,14 @@ func (p *Program) LogDirectory() string {
 // AuditLog is this user's audit log; without a table only for reading.
 func (p *Program) AuditLog(table *process.Table) *action.Log {
 	return &action.Log{Directory: p.LogDirectory(), User: func() string { return table.Host(time.Time{}).User }, Clock: p.Now}
+}
+
+// Daemons are where the sockets of daemons are searched.
+func (p *Program) Daemons() []socket.Place {
+	if p.DaemonPlaces != nil {
+		return p.DaemonPlaces
+	}
+	return socket.Places(p.Getenv)
 }
 
 // StateHome is $XDG_STATE_HOME/vramscope, "" where this user has no directory.

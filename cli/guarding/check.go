@@ -98,11 +98,7 @@ func NoRules(p *command.Program, words string) *command.Failure {
 func cannotAct(p *command.Program) string {
 	ctx, cancel := context.WithTimeout(context.Background(), sources.OnceReading)
 	defer cancel()
-	places := p.DaemonPlaces
-	if places == nil {
-		places = socket.Places(p.Getenv)
-	}
-	client, err := socket.Dial(ctx, places)
+	client, err := socket.Dial(ctx, p.Daemons())
 	if err != nil || client.Status().Simulated {
 		if err := p.AuditLog(nil).Check(); err != nil {
 			return "the audit log cannot be written: " + err.Error()

@@ -21,12 +21,8 @@ const rescuerTime = time.Second
 func rescuer(p *command.Program) (who string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), rescuerTime)
 	defer cancel()
-	places := p.DaemonPlaces
-	if places == nil {
-		places = socket.Places(p.Getenv)
-	}
 	err = errors.New("no daemon answers; vramscope daemon --guard=act starts one")
-	for _, place := range places {
+	for _, place := range p.Daemons() {
 		client, dialed := socket.Dial(ctx, []socket.Place{place})
 		switch {
 		case errors.Is(dialed, os.ErrPermission):
