@@ -26,7 +26,7 @@ type day struct {
 	gpus    map[string]*gpuRecord
 	rows    map[snapshot.RowID]*rowRecord
 	alerts  map[alertKey]int64
-	last    int64 // ns, of the newest tick
+	last    int64 // ns, of the newest tick, which may be of the day before; 0: there is none
 	ticks   int64 // written so far
 	divider divider
 	work    []byte
@@ -132,7 +132,7 @@ func (d *day) write(snap *snapshot.Snapshot, events []snapshot.Event) {
 		d.begin(snap)
 	}
 	elapsed := time.Duration(0)
-	if d.block.n > 0 || d.ticks > 0 {
+	if d.last > 0 && now > d.last {
 		elapsed = time.Duration(now - d.last)
 	}
 	d.last = now

@@ -13,7 +13,7 @@ import (
 // to those that hold its memory, in proportion to that. So no process is busy for
 // longer than it holds the GPU, and the processes together hold it for as long as any
 // is on it. Its energy is divided as its time. A MIG instance is as much of the GPU as
-// it has slices.
+// it has slices. Nobody holds a GPU that is lost, though probes on it still report.
 
 // share is what of a GPU's time and energy a process had.
 type share struct {
@@ -63,7 +63,11 @@ func (d *divider) divide(weight, elapsed time.Duration, snap *snapshot.Snapshot)
 			continue
 		}
 		if len(g.Instances) == 0 {
-			d.share(g, snapshot.InstanceID{}, 1, weight, snap.Rows)
+			part := 1.0
+			if g.State == snapshot.GPULost {
+				part = 0
+			}
+			d.share(g, snapshot.InstanceID{}, part, weight, snap.Rows)
 		}
 		for k := range g.Instances {
 			in := &g.Instances[k]

@@ -131,8 +131,10 @@ type processSums struct {
 	outOfMemory, retries quantity.Optional[int64]
 }
 
+// begin keeps what the database's whole joules leave, which is much of what a small
+// process on a large GPU draws.
 func (s *processSums) begin(now int64) {
-	*s = processSums{}
+	*s = processSums{share: share{energy: s.share.energy - math.Round(s.share.energy)}}
 	s.set(now, 5*time.Minute)
 }
 

@@ -169,8 +169,9 @@ func (w *Writer) write(t tick) {
 		w.lose(1)
 		return
 	}
-	if w.day != nil && filepath.Base(w.day.path) != fileOf(t.snap.Time) {
-		if err := w.day.close(); err != nil {
+	before := w.day
+	if before != nil && filepath.Base(before.path) != fileOf(t.snap.Time) {
+		if err := before.close(); err != nil {
 			w.lose(int64(w.pending))
 			w.fail(err)
 		} else {
@@ -189,6 +190,9 @@ func (w *Writer) write(t tick) {
 			w.lose(1)
 			w.fail(err)
 			return
+		}
+		if before != nil {
+			day.last, day.divider = before.last, before.divider
 		}
 		w.day = day
 	}
