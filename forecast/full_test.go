@@ -239,3 +239,28 @@ func TestPathCrosses(t *testing.T) {
 		t.Errorf("at the last horizon: %v %v", at, ok)
 	}
 }
+
+// A leak in small steps is one leak: the time to full does not come and go between them.
+func TestLeakInDripsStands(t *testing.T) {
+	for _, every := range []float64{6, 11, 19} {
+		f := New()
+		answers, changes, last := 0, 0, false
+		for i := range 1500 {
+			v := 10*gib + 40*mib*every*math.Floor(max(float64(i)-300, 0)/every)
+			f.Observe(after(float64(i)), int64(v))
+			if i < 900 {
+				continue
+			}
+			_, ok := f.FullIn(int64(300 * 40 * mib))
+			if ok {
+				answers++
+			}
+			if ok != last {
+				changes, last = changes+1, ok
+			}
+		}
+		if answers < 570 || changes > 3 {
+			t.Errorf("steps of %v s: full at %d of 600 samples, in %d changes", every, answers, changes)
+		}
+	}
+}

@@ -19,14 +19,22 @@ func (s *state) look(seconds, change float64) {
 		c := s.claim(&p, h)
 		r.weigh(&c, &shorter)
 		best, change := r.Verdict.choose(&c)
+		lasting, rise := best, change
+		if best == driftQuick && !s.Course.Sure { // the last seconds alone fill no GPU: the next best may
+			slower := c
+			slower[driftQuick] = 0
+			lasting, rise = r.Verdict.choose(&slower)
+			if max(p.short.explained, p.long.explained) < mostly { // but all know a rise that has just begun from the last seconds
+				rise = min(rise, 0)
+			}
+		}
+		if lasting == reverting { // what returns to a level does not fill a GPU
+			rise = min(rise, 0)
+		}
 		if s.Now-s.Began < minPast && (s.Last > loads*float64(s.Lows.Lowest) || p.short.explained < onLine) {
-			change = 0
+			change, rise = 0, 0
 		}
-		o.Change = max(change, -s.Last)
-		o.Rise = o.Change
-		if best == driftQuick && !s.Course.Sure || best == reverting { // what returns to a level does not fill a GPU
-			o.Rise = min(o.Change, 0)
-		}
+		o.Change, o.Rise = max(change, -s.Last), max(rise, -s.Last)
 		if p.phase.length > 0 {
 			o.Rise = max(o.Rise, p.phase.crest(h, s.Last))
 		}
