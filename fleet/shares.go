@@ -65,7 +65,7 @@ func (a *asking) processes(f field, matchers string) string {
 	matchers = strings.TrimPrefix(matchers, ",")
 	name := metric.Table[parts[f]].ExportedAs(metric.Process)
 	if a.recorded {
-		return fmt.Sprintf("max by (%s) (gpu_user_job:%s:sum{%s})", byProcess, name, matchers)
+		return fmt.Sprintf("gpu_user_job:%s:sum{%s}", name, matchers) // all callers aggregate
 	}
 	return fmt.Sprintf(`sum by (%[1]s) (max by (instance,uuid,pid,mig) (%[2]s{pid!=""%[5]s}) * on (instance,uuid,pid,mig) group_left (user,hpc_job) max by (instance,uuid,pid,mig,user,hpc_job) (%[3]s{%[4]s}) or max by (%[1]s,mig) (%[2]s{pid=""%[6]s}))`,
 		byProcess, name, exported(metric.ProcessInfo), matchers, more(a.within), more(matchers))
@@ -109,7 +109,7 @@ func (p *Prometheus) shares(ctx context.Context, a *asking) (*Picture, error) {
 		order = returnable
 	}
 	idle := func(matchers string) string {
-		return fmt.Sprintf(`group by (%s,uuid) (%s) * on (uuid) group_left () max by (uuid) (%s)`, by, a.held(used, matchers), a.idle())
+		return fmt.Sprintf(`group by (%s,uuid) (%s) * on (uuid) group_left () max by (uuid) (%s)`, by, a.theirs(used, matchers), a.idle())
 	}
 	answers, failed := p.askAll(ctx, map[field]string{"most": a.top(fmt.Sprintf("sum by (%s) (%s)", by, a.held(order, ""))), "idle": a.top("sum by (" + by + ") (" + idle("") + ")")})
 	if a.query.Filter.ByState() {
@@ -133,18 +133,18 @@ func (p *Prometheus) shares(ctx context.Context, a *asking) (*Picture, error) {
 		}
 	}
 	chosen := oneOf(label, names)
-	on := func(figure string) string {
-		return fmt.Sprintf("group by (%s,uuid) (%s) * on (uuid) group_left () max by (uuid) (%s)", by, a.held(used, chosen), figure)
+	on := func(f field) string {
+		return fmt.Sprintf("group by (%s,uuid) (%s) * on (uuid) group_left () (%s)", by, a.theirs(used, chosen), a.each(f, nil, "uuid"))
 	}
 	queries := map[field]string{
-		count:       fmt.Sprintf("count by (%s) (group by (%[1]s,uuid) (%s))", by, a.held(used, chosen)),
+		count:       fmt.Sprintf("count by (%s) (group by (%[1]s,uuid) (%s))", by, a.theirs(used, chosen)),
 		"idle":      fmt.Sprintf("count by (%s) (%s)", by, idle(chosen)),
-		total:       fmt.Sprintf("sum by (%s) (%s)", by, on(a.gpus(total, nil))),
-		reserved:    fmt.Sprintf("sum by (%s) (%s)", by, on(a.gpus(reserved, nil))),
-		utilization: fmt.Sprintf("avg by (%s) (%s)", by, on(a.gpus(utilization, nil))),
-		"jobs":      fmt.Sprintf(`count by (%s) (group by (%[1]s,hpc_job) (%s))`, by, a.held(used, chosen+`,hpc_job!=""`)),
+		total:       fmt.Sprintf("sum by (%s) (%s)", by, on(total)),
+		reserved:    fmt.Sprintf("sum by (%s) (%s)", by, on(reserved)),
+		utilization: fmt.Sprintf("avg by (%s) (%s)", by, on(utilization)),
+		"boxes":     fmt.Sprintf("count by (%s) (group by (%[1]s,instance) (%s))", by, a.theirs(used, chosen)),
+		"jobs":      fmt.Sprintf(`count by (%s) (group by (%[1]s,hpc_job) (%s))`, by, a.theirs(used, chosen+`,hpc_job!=""`)),
 	}
-	queries["boxes"] = fmt.Sprintf("count by (%s) (group by (%[1]s,instance) (%s))", by, a.theirs(used, chosen))
 	for f := range parts {
 		queries[f] = fmt.Sprintf("sum by (%s) (%s)", by, a.held(f, chosen))
 	}
