@@ -153,6 +153,13 @@ func TestHangingProgramExits(t *testing.T) {
 	for name, end := range map[string]func(*monitor){
 		"SIGTERM": func(m *monitor) { m.signal(syscall.SIGTERM) },
 		"Ctrl-C":  func(m *monitor) { m.press("\x03") },
+		"Ctrl-C after other keys": func(m *monitor) {
+			for range 3 {
+				m.press("q")
+				time.Sleep(100 * time.Millisecond) // they are read one by one
+			}
+			m.press("\x03")
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -3,6 +3,7 @@ package terminal
 import (
 	"errors"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/muesli/cancelreader"
@@ -18,16 +19,29 @@ import (
 //
 // It reports the end of the terminal, because Bubble Tea takes an end of file
 // for silence and would run on, and each Ctrl-C, so that one can be answered
-// even when the event loop hangs.
+// even when the event loop hangs. Bubble Tea does not read the next key before
+// the loop has taken the last, so a goroutine reads ahead of it.
 type input struct {
 	file        *os.File // whose descriptor is asked for modes
 	device      *os.File // the same terminal, opened again so that a read can be ended
 	ended       func(error)
 	interrupted func()
+
+	mu      sync.Mutex
+	came    sync.Cond // typed or err has changed
+	typed   []byte    // what was read and Bubble Tea has not asked for
+	err     error     // what ended the goroutine
+	reading bool      // there is a goroutine
+	paused  bool
 }
 
+// maxAhead bounds what is kept for an event loop that hangs.
+const maxAhead = 64 << 10
+
 func newInput(file *os.File, ended func(error), interrupted func()) *input {
-	return &input{file: file, device: reopened(file, unix.O_RDONLY), ended: ended, interrupted: interrupted}
+	i := &input{file: file, device: reopened(file, unix.O_RDONLY), ended: ended, interrupted: interrupted}
+	i.came.L = &i.mu
+	return i
 }
 
 // Ctrl-C as terminals send it: the control character, and the kitty keyboard
@@ -38,28 +52,63 @@ const (
 )
 
 func (i *input) Read(p []byte) (int, error) {
-	n, err := i.device.Read(p)
-	if typed := string(p[:n]); typed == ctrlC || typed == ctrlCKitty {
-		i.interrupted()
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for len(i.typed) == 0 {
+		canceled := errors.Is(i.err, os.ErrDeadlineExceeded)
+		switch {
+		case canceled && i.paused:
+			i.err = nil
+			return 0, cancelreader.ErrCanceled
+		case i.err != nil && !canceled:
+			return 0, i.err
+		case !i.reading:
+			i.reading, i.err = true, nil
+			go i.readAhead()
+		}
+		i.came.Wait()
 	}
-	switch {
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return n, cancelreader.ErrCanceled
-	case err != nil && n == 0:
-		i.ended(errHungUp)
+	n := copy(p, i.typed)
+	i.typed = i.typed[n:]
+	return n, nil
+}
+
+// readAhead reads until a read fails.
+func (i *input) readAhead() {
+	buffer := make([]byte, 4096)
+	for {
+		n, err := i.device.Read(buffer)
+		if typed := string(buffer[:n]); typed == ctrlC || typed == ctrlCKitty {
+			i.interrupted()
+		}
+		if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+			i.ended(errHungUp)
+		}
+		i.mu.Lock()
+		if len(i.typed) < maxAhead {
+			i.typed = append(i.typed, buffer[:n]...)
+		}
+		i.err, i.reading = err, err == nil
+		i.came.Broadcast()
+		i.mu.Unlock()
+		if err != nil {
+			return
+		}
 	}
-	return n, err
 }
 
 // pause ends the read that is waiting, and every one until resume. Keys that
 // are typed meanwhile are not lost. A terminal that could not be opened again
 // cannot be paused: its read ends with the next key.
-func (i *input) pause() { i.deadline(time.Now()) }
+func (i *input) pause() { i.deadline(true, time.Now()) }
 
 // resume lets reads wait for keys again.
-func (i *input) resume() { i.deadline(time.Time{}) }
+func (i *input) resume() { i.deadline(false, time.Time{}) }
 
-func (i *input) deadline(at time.Time) {
+func (i *input) deadline(paused bool, at time.Time) {
+	i.mu.Lock()
+	i.paused = paused
+	i.mu.Unlock()
 	if i.device != i.file {
 		_ = i.device.SetReadDeadline(at) // it could be set when the device was opened
 	}
