@@ -126,10 +126,10 @@ func reach(dir int) string { return fmt.Sprintf("/proc/self/fd/%d", dir) }
 // it, or says that it could. It follows no symbolic link but root's: see resolve.
 func openDirectory(path string, make bool) (int, error) {
 	if path == "" {
-		return -1, install.ErrNoHome
+		return 0, install.ErrNoHome
 	}
 	if !filepath.IsAbs(path) {
-		return -1, fmt.Errorf("%s is not an absolute path", path)
+		return 0, fmt.Errorf("%s is not an absolute path", path)
 	}
 	names := split(resolve(path))
 	dir, err := unix.Open("/", openFlags, 0)
@@ -153,7 +153,7 @@ func openDirectory(path string, make bool) (int, error) {
 		dir, err = next, failed
 	}
 	if err != nil {
-		return -1, openError(walked, err)
+		return 0, openError(walked, err)
 	}
 	var stat unix.Stat_t
 	if err = unix.Fstat(dir, &stat); err == nil {
@@ -161,7 +161,7 @@ func openDirectory(path string, make bool) (int, error) {
 	}
 	if err != nil {
 		_ = unix.Close(dir)
-		return -1, err
+		return 0, err
 	}
 	return dir, nil
 }
@@ -242,10 +242,10 @@ func checkFile(path string, stat *unix.Stat_t) error {
 // endsInside reports whether the last line has no end: the disk was full.
 func endsInside(file *os.File) bool {
 	info, err := file.Stat()
-	if err != nil || info.Size() == 0 {
+	if err != nil {
 		return false
 	}
 	last := []byte{'\n'}
-	_, err = file.ReadAt(last, info.Size()-1)
+	_, err = file.ReadAt(last, info.Size()-1) // fails where it is empty
 	return err == nil && last[0] != '\n'
 }

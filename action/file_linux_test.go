@@ -170,6 +170,32 @@ func TestLinksThatOnlyRootCanMakeAreFollowed(t *testing.T) {
 	}
 }
 
+// TestLinksOfRootsOwnDirectories: any may be followed, none that another user can change.
+func TestLinksOfRootsOwnDirectories(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("it needs directories of root's")
+	}
+	base, err := os.MkdirTemp("/run", "vramscope-test-")
+	if err != nil {
+		t.Skip(err)
+	}
+	defer func() { _ = os.RemoveAll(base) }() // whatever of it there is
+	others := filepath.Join(base, "others")
+	if err := errors.Join(os.Chmod(base, 0o755), os.Mkdir(others, 0o755), os.Mkdir(filepath.Join(base, "real"), 0o755),
+		os.Symlink("real", filepath.Join(base, "relative")), os.Symlink("/usr", filepath.Join(others, "link")), os.Chown(others, 1234, -1),
+		os.Symlink("round", filepath.Join(base, "and")), os.Symlink("and", filepath.Join(base, "round"))); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{"relative/x": "real/x", "relative/x/y": "real/x/y", "others/link/x": "others/link/x"} {
+		if got := resolve(filepath.Join(base, path)); got != filepath.Join(base, want) {
+			t.Errorf("%s resolves to %s", path, got)
+		}
+	}
+	if _, err := openDirectory(filepath.Join(base, "round", "x"), false); err == nil || !strings.Contains(err.Error(), "is a symbolic link") {
+		t.Errorf("a link to itself: %v", err)
+	}
+}
+
 func TestCheckChangesNothing(t *testing.T) {
 	directory := filepath.Join(t.TempDir(), "state", "vramscope")
 	log := &Log{Directory: directory}
@@ -191,16 +217,13 @@ func TestCheckChangesNothing(t *testing.T) {
 // nothing could be written, until it can.
 func TestLogIsProved(t *testing.T) {
 	disk := t.TempDir()
-	mount := func(flags uintptr) {
-		t.Helper()
-		if err := unix.Mount("tmpfs", disk, "tmpfs", flags, "size=64k,mode=0700"); err != nil {
-			if os.Geteuid() != 0 {
-				t.Skip("mounting needs root")
-			}
-			needs.Missing(t, "no file system can be mounted: %v", err)
+	mount := func(flags uintptr) error { return unix.Mount("tmpfs", disk, "tmpfs", flags, "size=64k,mode=0700") }
+	if err := mount(0); err != nil {
+		if os.Geteuid() != 0 {
+			t.Skip("mounting needs root")
 		}
+		needs.Missing(t, "no file system can be mounted: %v", err)
 	}
-	mount(0)
 	t.Cleanup(func() { _ = unix.Unmount(disk, unix.MNT_DETACH) })
 	log := &Log{Directory: filepath.Join(disk, "state")}
 	for range 2 {
@@ -212,11 +235,15 @@ func TestLogIsProved(t *testing.T) {
 		t.Errorf("the log is %v, %v", info, err)
 	}
 
-	mount(unix.MS_REMOUNT | unix.MS_RDONLY)
+	if err := mount(unix.MS_REMOUNT | unix.MS_RDONLY); err != nil {
+		t.Fatalf("a file is still open: %v", err)
+	}
 	if err := log.Prove(); !errors.Is(err, unix.EROFS) || !strings.Contains(err.Error(), "the audit log cannot be written: "+log.Directory) {
 		t.Errorf("read-only: %v", err)
 	}
-	mount(unix.MS_REMOUNT)
+	if err := mount(unix.MS_REMOUNT); err != nil {
+		t.Fatal(err)
+	}
 	full := filepath.Join(disk, "full")
 	if err := os.WriteFile(full, make([]byte, 1<<20), 0o600); !errors.Is(err, unix.ENOSPC) {
 		t.Fatal(err)
@@ -232,6 +259,14 @@ func TestLogIsProved(t *testing.T) {
 	}
 	if err := log.Prove(); err != nil {
 		t.Errorf("mended: %v", err)
+	}
+	// ramfs keeps no room behind a file: what is known of it must do.
+	if err := unix.Mount("ramfs", disk, "ramfs", 0, ""); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = unix.Unmount(disk, unix.MNT_DETACH) }()
+	if err := (&Log{Directory: filepath.Join(disk, "ram")}).Prove(); err != nil {
+		t.Errorf("without fallocate: %v", err)
 	}
 	var none *Log
 	if err := none.Prove(); err != nil {

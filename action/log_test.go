@@ -227,3 +227,35 @@ func TestMillisecondsAreOfTenths(t *testing.T) {
 		}
 	}
 }
+
+// TestLogIsRead: a log that is not there has no lines, and those of another version are left out.
+func TestLogIsRead(t *testing.T) {
+	log := &Log{Directory: filepath.Join(t.TempDir(), "state")}
+	read := func() (outcomes []string, err error) {
+		err = log.Read(func(e *Entry) { outcomes = append(outcomes, e.Outcome) })
+		return outcomes, err
+	}
+	if got, err := read(); err != nil || got != nil {
+		t.Errorf("without a log: %q, %v", got, err)
+	}
+	if err := log.Do(testEntry(), func(*Entry) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.OpenFile(log.Path(), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := file.WriteString("[\"of another version\"]\n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(file.Close(), log.Record(testEntry())); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := read(); err != nil || len(got) != 3 || got[0] != "begin" {
+		t.Errorf("%q, %v", got, err)
+	}
+	log.Directory = log.Path() // no directory: nobody can look
+	if _, err := read(); err == nil {
+		t.Error("a log that cannot be read was read")
+	}
+}

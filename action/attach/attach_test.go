@@ -86,6 +86,7 @@ func TestSentence(t *testing.T) {
 	for want, r := range map[string]Result{
 		"attached to 7":                         {Method: RemoteExec},
 		"attached to 7 (paused less than 1 ms)": {Method: GDB, Standstill: 300 * time.Microsecond},
+		"attached to 7 (paused 1 ms)":           {Method: GDB, Standstill: time.Millisecond},
 		"attached to 7 (paused 59 ms)":          {Method: GDB, Standstill: 59200 * time.Microsecond},
 	} {
 		if got := Sentence(7, r); got != want {

@@ -15,7 +15,7 @@ func (f *Flusher) compare(ctx context.Context, r *Result, id process.Identity, b
 	for i := range r.Devices {
 		d := &r.Devices[i]
 		d.DriverBefore, d.Whole = driverFigure(before, id, d.UUID)
-		if g, instance := before.Device(d.UUID); g != nil && (instance != nil || g.Name != "") {
+		if g, _ := before.Device(d.UUID); g != nil && g.Name != "" { // not a GPU that only a probe knows
 			d.Index = quantity.From(g.Index, quantity.Driver)
 		}
 	}

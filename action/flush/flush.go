@@ -103,9 +103,6 @@ func Refusal(snap *snapshot.Snapshot, r Request) *process.Refusal {
 func (f *Flusher) event(r Request, result *Result, snap *snapshot.Snapshot) snapshot.Event {
 	event := action.NewEvent(f.Clock(), snap, snapshot.EventFlush, r.Process, r.Devices...)
 	event.Message, event.Bytes = result.Sentence(""), quantity.From(result.Freed(), quantity.Probe)
-	if result.Failed() || result.Differs() {
-		event.Severity = snapshot.Notice
-	}
 	return event
 }
 
@@ -145,7 +142,7 @@ func (f *Flusher) flush(ctx context.Context, r Request, before *snapshot.Snapsho
 		result.Step = i + 1
 		result.add(&answer)
 		skipped = answer.SkippedReason != ""
-		if skipped && i > 0 && result.Freed() >= result.Returnable {
+		if i > 0 && result.Freed() >= result.Returnable {
 			result.Reason = "" // the steps before have left nothing
 		}
 		if r.Progress != nil && i+1 < len(keeps) {

@@ -14,6 +14,7 @@ func TestOutcome(t *testing.T) {
 	partly := func(r *Result) { r.Reason = "it took too long" }
 	stopped := func(r *Result) { r.Stopped = true }
 	dry := func(r *Result) { r.DryRun = true }
+	rises := func(r *Result) { r.Devices[0].DriverAfter = known(75.6) }
 	differs := func(r *Result) { r.Devices[0].DriverAfter = r.Devices[0].DriverBefore }
 	for _, c := range []struct {
 		want    string
@@ -28,6 +29,7 @@ func TestOutcome(t *testing.T) {
 		{"nothing_freed", false, []func(*Result){more}},
 		{"nothing_to_free", true, []func(*Result){nothing, of(0)}},
 		{"nothing_to_free", true, []func(*Result){more, of(0)}},
+		{"nothing_to_free", true, []func(*Result){nothing, of(0), rises}}, // others allocate
 		{"differs", false, []func(*Result){differs, partly}},
 		{"partly", true, []func(*Result){partly}},
 	} {
@@ -39,9 +41,11 @@ func TestOutcome(t *testing.T) {
 			t.Errorf("%s, done %v; want %s, %v", got, r.Done(), c.want, c.done)
 		}
 	}
-	r := drawn()
-	if nothing(&r); len(r.Sentences("it")) != 1 {
-		t.Errorf("of nothing freed there is a shorter sentence: %q", r.Sentences("it"))
+	for i, change := range []func(*Result){nothing, dry, stopped, partly} {
+		r := drawn()
+		if change(&r); len(r.Sentences("it")) != 1 {
+			t.Errorf("%d: there is a shorter sentence: %q", i, r.Sentences("it"))
+		}
 	}
 }
 

@@ -47,12 +47,20 @@ func TestSentence(t *testing.T) {
 				r.Devices[0].DriverBefore, r.Devices[0].DriverAfter = snapshot.Bytes{}, snapshot.Bytes{}
 			}}},
 		{"whole GPU", "flushed 2963112: 69.3G to 57.6G, freed 11.7G in 84 ms; driver says -11.7G  ok", []func(*Result){whole}},
+		{"exactly the tolerance", "flushed 2963112: 70.6G to 59.1G, freed 11.7G in 84 ms; driver says -11.5G  ok",
+			[]func(*Result){func(r *Result) {
+				r.Devices[0].DriverAfter = quantity.From(r.Devices[0].DriverBefore.Or(0)-r.Freed()+snapshot.Tolerance(r.Freed()), quantity.Driver)
+			}}},
+		{"a millisecond", "flushed 2963112: 70.6G to 58.9G, freed 11.7G in 1 ms; driver says -11.7G  ok", []func(*Result){took(time.Millisecond)}},
+		{"a second", "flushed 2963112: 70.6G to 58.9G, freed 11.7G in 1.0 s; driver says -11.7G  ok", []func(*Result){took(time.Second)}},
 		{"at once", "flushed 2963112: 70.6G to 58.9G, freed 11.7G in <1 ms; driver says -11.7G  ok",
 			[]func(*Result){took(300 * time.Microsecond)}},
 		{"partly", "flushed 2963112: 70.6G to 58.9G, freed 11.7G of 11.8G: it took too long; driver says -11.7G  ok",
 			[]func(*Result){reason("it took too long")}},
 		{"stopped", "stopped 2963112: 70.6G to 58.9G, freed 11.7G of 11.8G; driver says -11.7G  ok",
 			[]func(*Result){func(r *Result) { r.Stopped = true }}},
+		{"stopped with nothing left to free", "stopped 2963112: 70.6G to 58.9G, freed 11.7G; driver says -11.7G  ok",
+			[]func(*Result){func(r *Result) { r.Stopped, r.Returnable = true, r.Freed() }}},
 		{"nothing to free", "flush 2963112: there was nothing to free", []func(*Result){nothing, func(r *Result) { r.Returnable = 0 }}},
 		{"allocated meanwhile", "flush 2963112: nothing freed of 11.8G",
 			[]func(*Result){func(r *Result) { r.Devices[0].After = r.Devices[0].Before + quantity.GiB }}},

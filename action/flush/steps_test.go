@@ -41,7 +41,7 @@ func TestGradualFlushOfPoolsGoesInSteps(t *testing.T) {
 	if got := report.Sentence("7"); got != "flushed 7: 13.0G to 5.00G, freed 8.00G in 80 ms; driver says -8.00G  ok" {
 		t.Errorf("it says %s", got)
 	}
-	if b.slept != 3*stepPause {
+	if b.slept != 1200*time.Millisecond {
 		t.Errorf("it paused for %v between 4 steps", b.slept)
 	}
 }
@@ -176,5 +176,32 @@ func TestFlushReportsWhatWasFreedBeforeAFailedStep(t *testing.T) {
 	b.onFlush = func(int) (string, error) { return "", probe.ErrNoProbe }
 	if _, err := b.flusher().Run(t.Context(), Request{Process: b.id, Level: Gradual}); !errors.Is(err, probe.ErrNoProbe) {
 		t.Errorf("a flush that never began reports %v", err)
+	}
+}
+
+// TestPoolThatHasNothingToFree is asked once, and what it says is kept.
+func TestPoolThatHasNothingToFree(t *testing.T) {
+	b := newPooled("cuda_pool")
+	row := b.row(b.snap)
+	row.Returnable = quantity.From[quantity.Bytes](0, quantity.Probe)
+	row.Allocators[0].Returnable = row.Returnable
+	b.onFlush = func(int) (string, error) { return "a graph capture was running", nil }
+	report := b.run(t, t.Context(), Request{Level: Gradual})
+	if len(b.requests) != 1 || report.Sentence("7") != "flush 7: there was nothing to free: a graph capture was running" {
+		t.Errorf("%d requests: %s", len(b.requests), report.Sentence("7"))
+	}
+}
+
+// TestLastStepAfterAllIsFreed: that it was skipped is no reason to report.
+func TestLastStepAfterAllIsFreed(t *testing.T) {
+	b := newPooled("cuda_pool")
+	b.onFlush = func(n int) (string, error) {
+		if n == 3 {
+			b.allocated -= 2 * gib // which makes it free all that was expected
+		}
+		return map[int]string{4: "nothing that a flush frees was cached"}[n], nil
+	}
+	if report := b.run(t, t.Context(), Request{Level: Gradual}); report.Freed() != 8*gib || report.Outcome() != "flushed" {
+		t.Errorf("freed %s, %s, %q", report.Freed(), report.Outcome(), report.Reason)
 	}
 }
