@@ -1,6 +1,7 @@
 package headroom
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -16,15 +17,21 @@ const gib = quantity.GiB
 
 func bytesOf(b quantity.Bytes) snapshot.Bytes { return quantity.From(b, quantity.Driver) }
 
-// remembers is a history in which every row has had the same peak.
+// remembers is a history in which every row has had the same peak, once: in the oldest sample.
 type remembers struct {
 	snapshot.History
 	peak quantity.Bytes // of what was allocated
 }
 
-func (r remembers) Span() (oldest, newest time.Time) { return time.Time{}, time.Time{} }
+var began = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-func (r remembers) Series(snapshot.SeriesKey, time.Time, time.Time, int) []snapshot.Point {
+func (r remembers) Span() (oldest, newest time.Time) { return began, began.Add(time.Hour) }
+
+// Series implements snapshot.History: the points after from.
+func (r remembers) Series(_ snapshot.SeriesKey, from, _ time.Time, _ int) []snapshot.Point {
+	if !from.Before(began) {
+		return nil
+	}
 	return []snapshot.Point{{Max: int64(r.peak), Known: true}}
 }
 
@@ -182,5 +189,65 @@ func TestLowPointComesTrue(t *testing.T) {
 	}
 	if asked < 40 || held < asked*85/100 { // the lower end of an 80 % interval: nine of ten
 		t.Errorf("%d of %d promises were kept", held, asked)
+	}
+}
+
+// TestMIGInstances: a job runs in one, in which only its own processes can be flushed.
+func TestMIGInstances(t *testing.T) {
+	snap := snapshottest.Room(0, 0)
+	g := &snap.GPUs[0]
+	g.MIG = true
+	for i, free := range []quantity.Bytes{gib, 15 * gib} {
+		g.Instances = append(g.Instances, snapshot.Instance{
+			ID: snapshot.InstanceID{GPU: uint32(7 + i)}, UUID: "MIG-" + strconv.Itoa(i),
+			Memory: snapshot.Memory{Total: bytesOf(20 * gib), Used: bytesOf(20*gib - free), Free: bytesOf(free)},
+		})
+		g.Instances[i].FullIn = &snapshot.FullIn{}
+		row := snapshottest.Room(0, 5*gib).Rows[0]
+		row.ID.Process.PID, row.ID.Instance = 100+i, g.Instances[i].ID
+		snap.Rows = append(snap.Rows[:i], row)
+	}
+	r := Judge(snap, remembers{}, Question{Need: 20 * gib, Count: 1})
+	for i, want := range []struct {
+		label   string
+		verdict Verdict
+		why     string
+	}{
+		{"0:1", No, "19.0G short, also after a flush of 100 (bob, 5.00G)"},
+		{"0:2", AfterFlush, "flush 101 (bob, 5.00G)"},
+	} {
+		p := &r.Places[i]
+		if p.Label != want.label || p.Verdict != want.verdict || p.Why() != want.why || p.UUID() != g.Instances[i].UUID || p.FullIn() != g.Instances[i].FullIn {
+			t.Errorf("%s, %s: %s, %s; want %+v", p.Label, p.UUID(), p.Verdict, p.Why(), want)
+		}
+	}
+}
+
+// TestFlushableHasSomethingToFree: neither caches of no size, nor those of a process on two
+// GPUs, of which nothing shows on which they are, are worth a flush.
+func TestFlushableHasSomethingToFree(t *testing.T) {
+	for name, c := range map[string]struct {
+		size   snapshot.Bytes
+		others int // GPUs that the process is on
+		want   snapshot.Bytes
+		listed bool
+	}{
+		"caches":              {bytesOf(gib), 0, bytesOf(gib), true},
+		"empty caches":        {bytesOf(0), 0, snapshot.Bytes{}, false},
+		"of unknown size":     {snapshot.Bytes{}, 0, snapshot.Bytes{}, false},
+		"on another GPU, too": {bytesOf(gib), 1, snapshot.Bytes{}, false},
+	} {
+		snap := snapshottest.Room(gib, 0)
+		snap.Rows[0].Evictable = []snapshot.Evictable{{Name: "kv", Bytes: c.size}}
+		for range c.others {
+			row := snap.Rows[0]
+			row.ID.GPUUUID = "GPU-1"
+			snap.Rows = append(snap.Rows, row)
+		}
+		r := Judge(snap, remembers{}, Question{Need: 20 * gib, Count: 1})
+		p := &r.Places[0]
+		if listed := len(p.Flushable) == 1; listed != c.listed || listed && p.Flushable[0].Claimed.Or(0) != c.want.Or(0) {
+			t.Errorf("%s: %+v", name, p.Flushable)
+		}
 	}
 }
