@@ -29,6 +29,14 @@ const (
 	Unsteady   Doubt = "unsteady"   // it rises, for too short a time or not straight enough to say how far
 )
 
+// Words are a sentence about the doubt, "" where there is none.
+func (d Doubt) Words() string {
+	return map[Doubt]string{
+		Young: "too young for a forecast", Loading: "loading: no forecast yet",
+		Rebuilding: "out of memory: no forecast until steady", Unsteady: "rises too unsteadily for a forecast",
+	}[d]
+}
+
 // FullIn is when memory will be full: the median, with an 80 % interval.
 // A zero Latest means that the interval has no late end.
 type FullIn struct {

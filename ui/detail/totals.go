@@ -135,6 +135,9 @@ func (d Panel) trend() (string, themes.Style) {
 			rate = " +" + cell.PerSecond(v)
 		}
 	}
+	if words := p.Doubt.Words(); words != "" {
+		return words, s.Dim
+	}
 	switch p.Trend {
 	case snapshot.TrendLeak:
 		text := "LEAK" + rate
@@ -152,7 +155,7 @@ func (d Panel) trend() (string, themes.Style) {
 	case snapshot.TrendSteady:
 		return "steady", s.Dim
 	case snapshot.TrendYoung:
-		return "too young for a forecast", s.Dim
+		return snapshot.Young.Words(), s.Dim
 	default:
 		return "", s.Text
 	}

@@ -56,6 +56,14 @@ func (s *subject) memory() snapshot.Memory {
 	return s.gpu.Memory
 }
 
+// outlook is the outlook of the GPU or instance.
+func (s *subject) outlook() *snapshot.Outlook {
+	if s.instance != nil {
+		return &s.instance.Outlook
+	}
+	return &s.gpu.Outlook
+}
+
 // Render returns exactly height lines of exactly width cells.
 func (p *Page) Render(width, height int) []string {
 	if width <= 0 || height <= 0 {
@@ -97,8 +105,10 @@ func (p *Page) head(target *subject, width int) string {
 	right := []cell.Span{{Style: s.Text, Text: string(used)}}
 	if target.gpu.State != snapshot.GPUOK {
 		right = []cell.Span{{Style: s.Warning, Text: string(target.gpu.State) + " for " + quantity.Duration(p.Now.Since(target.gpu.Since))}}
-	} else if full := p.full(target); full != nil {
-		right = append(right, cell.Span{Style: s.Leak, Text: "  " + cell.FullIn(*full, g)})
+	} else if o := target.outlook(); o.FullIn != nil {
+		right = append(right, cell.Span{Style: s.Leak, Text: "  " + cell.FullIn(*o.FullIn, g)})
+	} else if words := o.Doubt.Words(); words != "" {
+		right = append(right, cell.Span{Style: s.Dim, Text: "  " + words})
 	}
 	room := width - l.Used() - cell.SpansWidth(right) - 3
 	if room >= 8 {
@@ -107,14 +117,6 @@ func (p *Page) head(target *subject, width int) string {
 	l.To(width - cell.SpansWidth(right) - 1)
 	l.PutSpans(right, width, g.Ellipsis)
 	return l.String()
-}
-
-// full is the forecast of when its memory will be full, or nil.
-func (p *Page) full(target *subject) *snapshot.FullIn {
-	if target.instance != nil {
-		return target.instance.FullIn
-	}
-	return target.gpu.FullIn
 }
 
 // body is what scrolls.
