@@ -148,10 +148,23 @@ func (s *Sampler) applyRules(now time.Time, snap *snapshot.Snapshot) []snapshot.
 	s.standing = alerts
 	s.history.NoteAlerts(now, raised, ended)
 	for _, a := range raised {
-		s.logAlert(snap, now, snapshot.EventAlarm, a, a.Message)
+		if _, logged := s.superseded[a.Key()]; !logged {
+			s.logAlert(snap, now, snapshot.EventAlarm, a, a.Message)
+		}
+		delete(s.superseded, a.Key())
+	}
+	for key, a := range s.superseded {
+		if !s.alerts.Stands(&a) {
+			delete(s.superseded, key)
+			s.logAlert(snap, now, snapshot.EventCleared, &a, cleared(now, &a))
+		}
 	}
 	for _, a := range ended {
-		s.logAlert(snap, now, snapshot.EventCleared, a, cleared(now, a))
+		if s.alerts.Stands(a) {
+			s.superseded[a.Key()] = *a
+		} else {
+			s.logAlert(snap, now, snapshot.EventCleared, a, cleared(now, a))
+		}
 	}
 	return alerts
 }

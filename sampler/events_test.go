@@ -273,3 +273,24 @@ func TestRulesAreAppliedOnceASecond(t *testing.T) {
 		t.Errorf("%d events, want all but that of the first look: the log is not the alert line", n)
 	}
 }
+
+// A leak goes on where the time to full is shown in its place: no event says that it has
+// ended, or that it has begun again.
+func TestSupersededAlertHasNotEnded(t *testing.T) {
+	b := newBox(1)
+	s := b.sampler(noDeadline)
+	used := 30 * gib
+	grow := func(seconds int, rate quantity.Bytes) {
+		for range seconds {
+			used += rate
+			b.use("GPU-0", used)
+			b.tick(s)
+		}
+	}
+	grow(600, 0)
+	grow(2700, 16*mib)
+	expectLog(t, s, "alarm GPU 0, PID 100 alice leaks", "alarm GPU 0 full in")
+	used = 35 * gib // it frees what it leaked
+	grow(1800, 0)
+	expectLog(t, s, "alarm GPU 0, PID 100 alice leaks", "alarm GPU 0 full in", "alarm_cleared no longer filling up", "alarm_cleared no longer leaking")
+}

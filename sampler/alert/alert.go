@@ -98,6 +98,13 @@ func (e *Evaluator) Evaluate(snap *snapshot.Snapshot) []snapshot.Alert {
 	return alerts
 }
 
+// Stands reports whether the cause of an alert is still there, also where another alert is
+// shown instead.
+func (e *Evaluator) Stands(a *snapshot.Alert) bool {
+	l := e.latches[keyOf(a)]
+	return l != nil && l.standing && l.newest.alert.Key() == a.Key()
+}
+
 // withoutRepetition drops the alerts low memory and leak where the same GPU or
 // MIG instance has the alert full-in.
 func withoutRepetition(standing []candidate) []candidate {
