@@ -124,6 +124,15 @@ func (s *state) begin(now int64, y float64) {
 	}
 }
 
+// Excuse drops the forecasts that are not due yet: what happens was not to be foreseen, and
+// tells nothing of the next ones.
+func (f *Forecaster) Excuse() {
+	for i := range f.state.Records {
+		f.state.Records[i].Size = 0
+	}
+	f.state.Arrivals.Size = 0
+}
+
 // Forecasts appends the forecasts at all Horizons, none for fewer than MinSamples.
 func (f *Forecaster) Forecasts(dst []Interval) []Interval {
 	if f.state.Count < MinSamples {

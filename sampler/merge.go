@@ -3,6 +3,7 @@ package sampler
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -197,7 +198,7 @@ func (s *Sampler) describe(pid int) snapshot.Process {
 func (s *Sampler) finish(now time.Time, p *snapshot.Process) {
 	r := s.rows[p.ID]
 	if r == nil {
-		r = &row{}
+		r = &row{load: load{like: s.habits.of(p)}}
 		s.rows[p.ID] = r
 		if s.arrived(p) {
 			r.came = now
@@ -211,7 +212,11 @@ func (s *Sampler) finish(now time.Time, p *snapshot.Process) {
 	s.noteOutOfMemory(now, p, r)
 	every := paceOf(len(s.rows))
 	every.teachable = &s.teachable
-	r.predict(now, p, every)
+	free := quantity.Bytes(math.MaxInt64)
+	if g := s.driver.find(p.ID.GPUUUID); g != nil && g.last != nil {
+		free = g.last.Memory.Free.Or(free)
+	}
+	r.predict(now, p, free, every)
 	r.latest = p
 	r.seen = s.sequence
 }
@@ -238,6 +243,7 @@ func (s *Sampler) noteOutOfMemory(now time.Time, p *snapshot.Process, r *row) {
 	switch f := s.failures[p.ID]; {
 	case known && count > before:
 		s.noteRise(now, p, count)
+		r.load.rebuild()
 	case !known && count > 0 && f != nil:
 		f.logged = 0 // the first count has those of the first report
 	}

@@ -1,6 +1,7 @@
 package sampler
 
 import (
+	"math"
 	"time"
 
 	"vramscope/forecast"
@@ -220,12 +221,12 @@ func (s *Sampler) Warm(before snapshot.History) {
 	rows := make(map[snapshot.RowID]*row)
 	for i := range latest.Rows {
 		p := &latest.Rows[i]
-		r := &row{}
+		r := &row{load: load{like: new(time.Duration)}}
 		if p.Started.After(began.Add(-warmSpans[0].from)) {
 			r.came = p.Started
 		}
 		warm(before, snapshot.SeriesKey{Metric: metric.Used, Row: p.ID}, began, func(at time.Time, used snapshot.Bytes) {
-			r.watchLoad(at, p.Started, used.Or(0))
+			r.watchLoad(at, p.Started, used.Or(0), math.MaxInt64)
 			r.outlook.learn(at, used.Or(0))
 		})
 		warm(before, snapshot.SeriesKey{Metric: metric.Allocated, Row: p.ID}, began, func(at time.Time, allocated snapshot.Bytes) {
@@ -248,6 +249,8 @@ func (s *Sampler) Warm(before snapshot.History) {
 	s.do(func() {
 		for id, warmed := range rows {
 			if r := s.rows[id]; r != nil {
+				*r.load.like = max(*r.load.like, *warmed.load.like) // its command's
+				warmed.load.like = r.load.like
 				r.outlook, r.allocated, r.load, r.came = warmed.outlook, warmed.allocated, warmed.load, warmed.came
 			}
 		}

@@ -183,7 +183,7 @@ func TestLoadIsUpToFirstPlateau(t *testing.T) {
 	}{
 		{"a load", func(i int) quantity.Bytes { return map[bool]quantity.Bytes{true: 500 * mib}[i < 60] }, 150, 6},
 		{"a leak", func(int) quantity.Bytes { return 40 * mib }, 90, 0},
-		{"a load that does not end", func(int) quantity.Bytes { return 100 * mib }, 0, 59},
+		{"a rise that is longer than any load", func(int) quantity.Bytes { return 100 * mib }, 300, 30},
 		{"shards", func(i int) quantity.Bytes { return map[bool]quantity.Bytes{true: 3000 * mib}[i%70 == 0 && i < 250] }, 300, 4},
 		{"two loads", func(i int) quantity.Bytes { return map[bool]quantity.Bytes{true: 500 * mib}[i < 60 || i >= 200] }, 150, 6},
 	} {

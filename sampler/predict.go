@@ -11,11 +11,11 @@ import (
 
 // predict puts the forecasts into the row where the figure is known. They
 // start at the row's second tick: a command that samples once needs none.
-func (r *row) predict(now time.Time, p *snapshot.Process, every pace) {
+func (r *row) predict(now time.Time, p *snapshot.Process, free quantity.Bytes, every pace) {
 	allocated := freshlyAllocated(p)
 	if r.latest != nil {
 		if used, ok := p.Used.Value(); ok {
-			r.watchLoad(now, p.Started, used)
+			r.watchLoad(now, p.Started, used, free)
 		}
 		r.outlook.observe(now, p.Used, every)
 		r.allocated.observe(now, allocated, every)
@@ -35,7 +35,10 @@ func (r *row) predict(now time.Time, p *snapshot.Process, every pace) {
 
 // doubt is why the row's forecast is withheld.
 func (r *row) doubt() snapshot.Doubt {
-	if r.load.loads() {
+	switch {
+	case r.load.rebuilds && !r.load.over:
+		return snapshot.Rebuilding
+	case r.load.unbelieved():
 		return snapshot.Loading
 	}
 	return r.outlook.doubt()
@@ -105,14 +108,17 @@ func (s *Sampler) agree(snap *snapshot.Snapshot) {
 // snapshot's GPU.
 func (s *Sampler) predictGPU(now time.Time, g *gpu, out *snapshot.GPU, rows []snapshot.Process) {
 	g.outlook.observe(now, out.Memory.Used, quickPace)
+	if l := s.loadsOf(rows, func(p *snapshot.Process) bool { return p.ID.GPUUUID == out.UUID }); l.first {
+		g.outlook.excuse()
+	}
 	if out.Memory.Used.Known() {
 		if g.outlook.at.Equal(now) {
 			g.expected = s.predict(now, g, out, rows)
 		}
 		out.Outlook, out.Doubt = g.expected, g.outlook.doubt()
 		for i := range rows {
-			if out.FullIn == nil && rows[i].ID.GPUUUID == out.UUID && rows[i].Doubt == snapshot.Loading {
-				out.Doubt = snapshot.Loading
+			if d := rows[i].Doubt; out.FullIn == nil && rows[i].ID.GPUUUID == out.UUID && (d == snapshot.Rebuilding || d == snapshot.Loading && out.Doubt != snapshot.Rebuilding) {
+				out.Doubt = d
 			}
 		}
 		out.FullIn = out.FullIn.After(now.Sub(g.outlook.at))
@@ -120,7 +126,7 @@ func (s *Sampler) predictGPU(now time.Time, g *gpu, out *snapshot.GPU, rows []sn
 			out.FullIn = nil
 		}
 	}
-	g.predictInstances(now, out)
+	s.predictInstances(now, g, out, rows)
 }
 
 // instanceOutlook is a MIG instance's outlook. An instance that was created again
@@ -131,7 +137,7 @@ type instanceOutlook struct {
 	uuid     string
 }
 
-func (g *gpu) predictInstances(now time.Time, out *snapshot.GPU) {
+func (s *Sampler) predictInstances(now time.Time, g *gpu, out *snapshot.GPU, rows []snapshot.Process) {
 	if g.fresh != nil { // else the instances are unknown
 		maps.DeleteFunc(g.instances, func(id snapshot.InstanceID, _ *instanceOutlook) bool { return out.Instance(id) == nil })
 	}
@@ -150,7 +156,11 @@ func (g *gpu) predictInstances(now time.Time, out *snapshot.GPU) {
 		o.observe(now, in.Memory.Used, quickPace)
 		if in.Memory.Used.Known() {
 			if o.at.Equal(now) {
-				o.expected = snapshot.Outlook{Predicted: o.predicted, FullIn: o.fullIn(&in.Memory)}
+				l := s.loadsOf(rows, func(p *snapshot.Process) bool { return p.ID.GPUUUID == out.UUID && p.ID.Instance == in.ID })
+				if l.first {
+					o.excuse()
+				}
+				o.expected = snapshot.Outlook{Predicted: o.predicted, FullIn: l.believe(o.fullIn(&in.Memory))}
 			}
 			in.Outlook, in.Doubt = o.expected, o.doubt()
 			in.FullIn = in.FullIn.After(now.Sub(o.at))
@@ -165,70 +175,4 @@ var trends = [...]snapshot.Trend{
 	forecast.Shrinking: snapshot.TrendShrinking,
 	forecast.Sawtooth:  snapshot.TrendSawtooth,
 	forecast.Leak:      snapshot.TrendLeak,
-}
-
-// load is how a process begins: it reads what it needs (weights, optimizer state,
-// workspaces) up to its first plateau; no later growth is a load. How far a load goes is
-// unknown: until it ends the forecast is no change, and there is no alarm. Then the
-// forecaster starts over, because long horizons would remember errors of tens of
-// gigabytes for longer than many jobs run.
-//
-// A plateau is a minute and a half in which memory grows more slowly than by loadRate.
-type load struct {
-	begin time.Time      // of the window; zero before the first sample
-	from  quantity.Bytes // used then
-	quiet int            // windows in a row
-	over  bool
-	ended time.Time
-}
-
-const (
-	loadWindow  = 10 * time.Second
-	loadRate    = 64 << 20 // bytes per second
-	loadsWithin = 15 * time.Minute
-	plateau     = 9 // windows: shards of weights come closer together
-)
-
-// fresh reports whether the process loads, or has loaded so lately that its GPU's own
-// forecaster still takes the load for growth.
-func (l *load) fresh(now time.Time) bool {
-	return !l.over || !l.ended.IsZero() && now.Sub(l.ended) < stepRemembered
-}
-
-// watch takes a sample in and reports whether memory has grown as in a load since
-// the last window.
-func (l *load) watch(now time.Time, used quantity.Bytes) (grew bool) {
-	passed := now.Sub(l.begin)
-	switch {
-	case l.begin.IsZero() || passed < 0:
-		l.begin, l.from = now, used
-		return false
-	case passed < loadWindow:
-		return false
-	}
-	grew = float64(used-l.from) >= loadRate*passed.Seconds()
-	l.begin, l.from = now, used
-	if grew {
-		l.quiet = 0
-		return true
-	}
-	if l.quiet++; l.quiet == plateau {
-		l.over, l.ended = true, now
-	}
-	return false
-}
-
-// loads reports whether the process loads now.
-func (l *load) loads() bool { return !l.over && !l.begin.IsZero() && l.quiet == 0 }
-
-// watchLoad starts the row's forecasters over for as long as its process loads.
-func (r *row) watchLoad(now, started time.Time, used quantity.Bytes) {
-	young := func(since time.Time) bool { return !since.IsZero() && now.Sub(since) < loadsWithin }
-	switch {
-	case r.load.over:
-	case !young(r.came) && !young(started):
-		r.load.over = true
-	case r.load.watch(now, used):
-		r.outlook, r.allocated = outlook{}, outlook{}
-	}
 }

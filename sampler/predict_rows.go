@@ -27,20 +27,28 @@ const stepRemembered = 45 * time.Minute
 // forecaster or, after a step, by those of its processes.
 func (s *Sampler) predict(now time.Time, g *gpu, out *snapshot.GPU, rows []snapshot.Process) snapshot.Outlook {
 	own := g.outlook.predicted
+	loads := s.loadsOf(rows, func(p *snapshot.Process) bool { return p.ID.GPUUUID == out.UUID })
 	if !s.disturbed(now, out, rows) {
-		return snapshot.Outlook{Predicted: own, FullIn: g.outlook.fullIn(&out.Memory)}
+		return snapshot.Outlook{Predicted: own, FullIn: loads.believe(g.outlook.fullIn(&out.Memory))}
 	}
-	var parts []*forecast.Forecaster
+	var parts, doubted []*forecast.Forecaster
 	loading, loaded := false, false
 	for i := range rows {
 		if r := s.rows[rows[i].ID]; rows[i].ID.GPUUUID == out.UUID {
-			loading, loaded = loading || !r.load.over, loaded || r.load.fresh(now)
-			if r.load.over && r.outlook.forecaster != nil {
-				parts = append(parts, r.outlook.forecaster)
+			loading, loaded = loading || !r.load.over || r.load.later(), loaded || r.load.fresh(now)
+			switch f := r.outlook.forecaster; {
+			case f == nil || !r.load.over:
+			case r.load.later():
+				doubted = append(doubted, f)
+			default:
+				parts = append(parts, f)
 			}
 		}
 	}
 	full := whenFull(now, &out.Memory, parts...)
+	if full == nil && len(doubted) > 0 {
+		full = loads.believe(whenFull(now, &out.Memory, append(parts, doubted...)...))
+	}
 	if full == nil && !loaded {
 		full = g.outlook.fullIn(&out.Memory)
 	}
@@ -70,7 +78,7 @@ func (s *Sampler) disturbed(now time.Time, g *snapshot.GPU, rows []snapshot.Proc
 		}
 		explained += used
 		r := s.rows[p.ID]
-		fresh = fresh || !r.load.over || used >= matters && !r.came.IsZero() && now.Sub(r.came) < stepRemembered
+		fresh = fresh || !r.load.over || r.load.later() || used >= matters && !r.came.IsZero() && now.Sub(r.came) < stepRemembered
 	}
 	for i := range s.ended {
 		left := &s.ended[i]
@@ -100,7 +108,7 @@ func (s *Sampler) sumOf(own []snapshot.Prediction, g *snapshot.GPU, rows []snaps
 		}
 		for i := range rows {
 			p := &rows[i]
-			if p.ID.GPUUUID != g.UUID || h >= len(p.Predicted) || !s.rows[p.ID].load.over {
+			if p.ID.GPUUUID != g.UUID || h >= len(p.Predicted) || !s.rows[p.ID].load.over || s.rows[p.ID].load.later() {
 				continue
 			}
 			predicted := &p.Predicted[h]

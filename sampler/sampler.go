@@ -37,6 +37,7 @@ type Sampler struct {
 	sequence     uint64
 	teachable    int // past samples that new forecasters may yet be taught in this tick
 	holders      holders
+	habits       habits
 	began        time.Time // what happened before is no event: Options.Since, or the first tick
 
 	history *history.History

@@ -1,0 +1,156 @@
+package sampler
+
+import (
+	"testing"
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+// idler is an old process whose memory a test moves.
+type idler struct {
+	*box
+	s        *Sampler
+	used     quantity.Bytes
+	alarmed  int // snapshots with the alert full in
+	loading  int // snapshots in which the GPU's forecast is withheld for a load
+	lastFull *snapshot.FullIn
+}
+
+func newIdler(used quantity.Bytes) *idler {
+	b := newBox(1)
+	i := &idler{box: b, s: b.sampler(noDeadline), used: used}
+	i.move(0, 300)
+	return i
+}
+
+// move changes what is used by so much a second.
+func (i *idler) move(rate quantity.Bytes, seconds int) {
+	i.alarmed, i.loading = 0, 0
+	for range seconds {
+		i.used += rate
+		i.use("GPU-0", i.used)
+		snap := i.tick(i.s)
+		if hasAlert(snap, snapshot.AlertFullIn) != nil {
+			i.alarmed++
+		}
+		if snap.GPUs[0].Doubt == snapshot.Loading {
+			i.loading++
+		}
+		i.lastFull = snap.GPUs[0].FullIn
+	}
+}
+
+// A notebook that was idle for minutes loads weights: that fills no GPU, however old the
+// process is, and again after it has freed them.
+func TestLoadOutOfIdlenessIsNoAlert(t *testing.T) {
+	i := newIdler(gib)
+	for n := range 2 {
+		i.move(660*mib, 75)
+		if i.alarmed > 0 || i.loading < 60 {
+			t.Errorf("%d alarmed, %d loading of 75 s", i.alarmed, i.loading)
+		}
+		i.move(0, 300)
+		if i.alarmed > 0 || i.loading > 100 {
+			t.Errorf("after the load %d alarmed, %d loading of 300 s", i.alarmed, i.loading)
+		}
+		wide := i.s.Latest().GPUs[0].Predicted[5]
+		if n == 0 && wide.Upper80-wide.Lower80 > 2*gib { // what it freed then is no load
+			t.Errorf("what was forecast while it loaded makes the interval at 10 min %v wide", wide.Upper80-wide.Lower80)
+		}
+		i.used = gib
+		i.move(0, 300)
+	}
+}
+
+// A process that has memory already takes more: the first time for a minute at most, and
+// for as long as its like.
+func TestLaterRiseIsALoadUntilItHasLastedLonger(t *testing.T) {
+	i := newIdler(10 * gib)
+	i.move(200*mib, 60)
+	if i.alarmed > 0 {
+		t.Errorf("a rise of a minute: %d s alarmed", i.alarmed)
+	}
+	i.move(200*mib, 40)
+	if i.alarmed < 20 || i.lastFull == nil {
+		t.Errorf("a rise that goes on: %d of 40 s alarmed, full in %v", i.alarmed, i.lastFull)
+	}
+	i.move(0, 600) // it lasted 100 s
+	i.used = 10 * gib
+	i.move(0, 600)
+	i.move(200*mib, 110)
+	if i.alarmed > 0 {
+		t.Errorf("a rise as long as the last: %d s alarmed", i.alarmed)
+	}
+	i.move(200*mib, 60)
+	if i.alarmed < 20 {
+		t.Errorf("a rise that is longer: %d of 60 s alarmed", i.alarmed)
+	}
+}
+
+// What less than a minute is left for is not waited for, but below a level that was
+// reached before.
+func TestRiseIsBelievedInTheLastMinute(t *testing.T) {
+	i := newIdler(40 * gib)
+	i.move(500*mib, 40) // 20 GiB of 39 are left: 40 s
+	if i.alarmed == 0 {
+		t.Error("40 s before it is full there is no alert")
+	}
+	i = newIdler(40 * gib)
+	i.move(500*mib, 20)
+	i.move(0, 600)
+	i.used = 40 * gib
+	i.move(0, 300)
+	i.move(500*mib, 20)
+	if i.alarmed > 0 {
+		t.Errorf("a rise to where it was before: %d s alarmed", i.alarmed)
+	}
+}
+
+// A restarted program loads for as long as it did before.
+func TestCommandsRisesAreRemembered(t *testing.T) {
+	var h habits
+	notebook := snapshot.Process{User: "alice", Command: []string{"python", "train.py"}}
+	*h.of(&notebook) = 2 * time.Minute
+	again, other := notebook, notebook
+	again.Command = []string{"python", "train.py"}
+	other.User = "bob"
+	if *h.of(&again) != 2*time.Minute || *h.of(&other) != 0 {
+		t.Errorf("%v of the same program, %v of another user's", *h.of(&again), *h.of(&other))
+	}
+	for n := range 10 * maxHabits {
+		h.of(&snapshot.Process{User: string(rune('a' + n)), Name: "x"})
+	}
+	if len(h.lasted) > maxHabits {
+		t.Errorf("%d programs are remembered", len(h.lasted))
+	}
+}
+
+// After an out-of-memory error nothing is forecast until memory is steady; a leak after
+// that is.
+func TestRebuildingIsNotForecast(t *testing.T) {
+	i := newIdler(30 * gib)
+	i.answer(100, "GPU-0", 20*gib, gib, 0, 0)
+	fail := func(count int64) {
+		i.answers[0].At = i.now.Add(time.Second)
+		i.answers[0].Report.Devices[0].Allocators[0].OutOfMemoryCount = &count
+	}
+	fail(0)
+	i.move(0, 30)
+	fail(1)
+	i.used = 20 * gib
+	i.move(100*mib, 100)
+	g := &i.s.Latest().GPUs[0]
+	if g.Doubt != snapshot.Rebuilding || g.FullIn != nil || i.alarmed > 0 || i.s.Latest().Rows[0].Predicted != nil {
+		t.Errorf("doubt %q, full in %v, %d s alarmed, %v", g.Doubt, g.FullIn, i.alarmed, i.s.Latest().Rows[0].Predicted)
+	}
+	i.move(0, 200)
+	if g := &i.s.Latest().GPUs[0]; g.Doubt != snapshot.Believed {
+		t.Errorf("doubt %q of steady memory", g.Doubt)
+	}
+	i.move(60*mib, 300)
+	if i.alarmed < 150 {
+		t.Errorf("a rise after it: %d of 300 s alarmed", i.alarmed)
+	}
+}
