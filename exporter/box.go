@@ -7,6 +7,7 @@ import (
 	"vramscope/internal/quantity"
 	"vramscope/metric"
 	"vramscope/sampler/snapshot"
+	"vramscope/schema"
 )
 
 // writeHost writes what is of the whole box, and known however old the snapshot is.
@@ -38,11 +39,7 @@ func (w *writer) alerts(snap *snapshot.Snapshot) {
 	standing := map[about]int{}
 	for i := range snap.Alerts {
 		a := &snap.Alerts[i]
-		severity := "notice"
-		if a.Severity == snapshot.Urgent {
-			severity = "urgent"
-		}
-		key := about{"", string(a.Kind), severity}
+		key := about{"", string(a.Kind), schema.SeverityOf(a.Severity)}
 		if snap.GPU(a.GPUUUID) != nil {
 			key.uuid = a.GPUUUID
 		}

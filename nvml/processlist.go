@@ -122,8 +122,13 @@ func instanceID(gpu, compute uint32) InstanceID {
 // is sorted by pid and instance.
 func mergeProcesses(list []Process, limit uint64) []Process {
 	slices.SortFunc(list, func(a, b Process) int {
-		return cmp.Or(cmp.Compare(a.PID, b.PID), cmp.Compare(a.Instance.GPU, b.Instance.GPU),
-			cmp.Compare(a.Instance.Compute, b.Instance.Compute), compareBool(a.Instance.MIG, b.Instance.MIG))
+		if order := cmp.Or(cmp.Compare(a.PID, b.PID), cmp.Compare(a.Instance.GPU, b.Instance.GPU), cmp.Compare(a.Instance.Compute, b.Instance.Compute)); order != 0 || a.Instance.MIG == b.Instance.MIG {
+			return order
+		}
+		if a.Instance.MIG {
+			return 1
+		}
+		return -1
 	})
 	merged := list[:0]
 	for _, process := range list {
@@ -142,15 +147,4 @@ func mergeProcesses(list []Process, limit uint64) []Process {
 		}
 	}
 	return merged
-}
-
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	default:
-		return 1
-	}
 }

@@ -110,7 +110,7 @@ func connectChild(path string) error {
 
 // visitingChild visits each socket in a directory and prints the error.
 func visitingChild(path string) error {
-	dir, err := openDirectory("/", path, uint32(os.Geteuid()))
+	dir, err := openDirectory(path, uint32(os.Geteuid()))
 	if err != nil {
 		return err
 	}

@@ -53,10 +53,9 @@ func makeDirectory(path string, uid uint32) (*directory, error) {
 	return checked(fd, path, uid)
 }
 
-// openDirectory opens another process's directory of sockets: path below root,
-// which is its /proc/PID/root.
-func openDirectory(below, path string, owner uint32) (*directory, error) {
-	root := openRoot(below)
+// openDirectory opens another process's directory of sockets, as this program sees it.
+func openDirectory(path string, owner uint32) (*directory, error) {
+	root := openRoot("/")
 	defer root.close()
 	return root.directory(path, owner)
 }

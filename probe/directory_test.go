@@ -74,7 +74,7 @@ func refuses(t *testing.T, path string, uid uint32, reason string) {
 	if _, err := makeDirectory(path, uid); err == nil || !strings.Contains(err.Error(), reason) {
 		t.Errorf("a server: %v", err)
 	}
-	if _, err := openDirectory("/", path, uid); err == nil || !strings.Contains(err.Error(), reason) {
+	if _, err := openDirectory(path, uid); err == nil || !strings.Contains(err.Error(), reason) {
 		t.Errorf("a monitor: %v", err)
 	}
 }
@@ -92,7 +92,7 @@ func TestLinksDoNotLeadOutOfTheContainer(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{"/tmp/vramscope-0", "/up/vramscope-0", "/magic/vramscope-0", "/../../../../../.." + outside + "/vramscope-0"} {
-		if dir, err := openDirectory(root, path, uint32(os.Geteuid())); err == nil {
+		if dir, err := openRoot(root).directory(path, uint32(os.Geteuid())); err == nil {
 			t.Errorf("%s leads to %s", path, dir.path)
 			dir.close()
 		}
@@ -260,7 +260,7 @@ func TestRootConnectsAsTheOwner(t *testing.T) {
 	if err := errors.Join(os.Mkdir(path, 0o700), os.Chown(path, otherUser, otherUser)); err != nil {
 		t.Fatal(err)
 	}
-	dir, err := openDirectory("/", path, otherUser)
+	dir, err := openDirectory(path, otherUser)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -82,7 +82,7 @@ func (m *Monitor) list(ctx context.Context, path string, owner func() uint32) {
 		if m.nothingNew(path, a) {
 			return
 		}
-		dir, err := openDirectory("/", path, owner())
+		dir, err := openDirectory(path, owner())
 		var found listing
 		if err == nil {
 			defer dir.close()
@@ -158,13 +158,13 @@ func (m *Monitor) connected(ctx context.Context, a *attempt, client *Client, err
 		return
 	}
 	delete(m.wanted, client.process.PID)
-	p := m.byProcess[keyOf(client.process)]
+	p := m.byProcess[client.process.Key()]
 	if p != nil && p.answer.Load().Exited != nil {
 		p = nil // what a connection says counts for more than a record
 	}
 	if p == nil && m.hasCapacity(client.uid) {
 		p = newProbeProcess(client.process, client.uid, m.clock())
-		m.byProcess[keyOf(client.process)] = p
+		m.byProcess[client.process.Key()] = p
 		m.publish()
 	}
 	switch {
@@ -231,12 +231,12 @@ func (m *Monitor) over(p *probeProcess) bool {
 // alive reports whether the process still runs.
 func (m *Monitor) alive(p *probeProcess) bool {
 	now, err := m.finder.table.Identify(p.process.PID)
-	return err == nil && keyOf(now) == keyOf(p.process)
+	return err == nil && now.Key() == p.process.Key()
 }
 
 // remove forgets a probe process. The lock is held.
 func (m *Monitor) remove(p *probeProcess) {
-	delete(m.byProcess, keyOf(p.process))
+	delete(m.byProcess, p.process.Key())
 	m.publish()
 }
 

@@ -207,7 +207,7 @@ func (f *Finder) rootOf(pid int) string { return filepath.Join(f.proc, strconv.I
 func (f *Finder) openIn(root root, pid int, path, name string, who owner) (*Client, stamp, error) {
 	dir, err := root.directory(path, who.uid)
 	if errors.Is(err, fs.ErrPermission) {
-		dir, err = openDirectory("/", path, who.uid)
+		dir, err = openDirectory(path, who.uid)
 	}
 	if err != nil {
 		return nil, stamp{}, err

@@ -149,7 +149,7 @@ func (d *directory) dead(name string) bool {
 
 // reachable reports whether the name still leads to this listener.
 func (p *boundSocket) reachable(uid uint32) bool {
-	dir, err := openDirectory("/", p.directory, uid)
+	dir, err := openDirectory(p.directory, uid)
 	if err != nil {
 		return false
 	}
@@ -165,7 +165,7 @@ func (p *boundSocket) leave(uid uint32, self int) error {
 	if self != p.pid {
 		return closed
 	}
-	dir, err := openDirectory("/", p.directory, uid)
+	dir, err := openDirectory(p.directory, uid)
 	if errors.Is(err, fs.ErrNotExist) {
 		return closed
 	}

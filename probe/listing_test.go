@@ -28,7 +28,7 @@ func fillDirectory(t testing.TB, dir, prefix string, names int) {
 // refreshed opens a directory and refreshes a listing of it.
 func refreshed(t *testing.T, old listing, path string) listing {
 	t.Helper()
-	dir, err := openDirectory("/", path, uint32(os.Geteuid()))
+	dir, err := openDirectory(path, uint32(os.Geteuid()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestOldListingIsNotCurrent(t *testing.T) {
 func TestListingOfLargeDirectoryIsBounded(t *testing.T) {
 	dir := privateDirectory(t)
 	fillDirectory(t, dir, "file", maxNamesRead+2000)
-	d, err := openDirectory("/", dir, uint32(os.Geteuid()))
+	d, err := openDirectory(dir, uint32(os.Geteuid()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,7 +48,7 @@ type Monitor struct {
 	wanted     map[int]bool  // the pids that are listed and had no connection at the last scan, nor since
 	truncated  bool          // a directory has more sockets than are considered
 	pause      time.Duration // before the next search of a process whose directories are listed
-	byProcess  map[processKey]*probeProcess
+	byProcess  map[process.Key]*probeProcess
 	listed     map[string][]int // the driver's pids, by GPU
 	attempts   map[target]*attempt
 	others     map[string]uint32 // directories that findOthers has found, and their users
@@ -80,15 +80,6 @@ const (
 	joinTime = 500 * time.Millisecond
 )
 
-// processKey identifies a process. It leaves out the pid namespace, which one
-// side may not know.
-type processKey struct {
-	pid   int
-	start uint64
-}
-
-func keyOf(id process.Identity) processKey { return processKey{id.PID, id.StartTime} }
-
 // NewMonitor makes a Monitor; Run starts it.
 func NewMonitor(finder *Finder, options MonitorOptions) *Monitor {
 	m := &Monitor{
@@ -100,7 +91,7 @@ func NewMonitor(finder *Finder, options MonitorOptions) *Monitor {
 		wake:         make(chan struct{}, 1),
 		panics:       make(chan error, 1),
 		dirty:        true,
-		byProcess:    make(map[processKey]*probeProcess),
+		byProcess:    make(map[process.Key]*probeProcess),
 		listed:       make(map[string][]int),
 		attempts:     make(map[target]*attempt),
 		wanted:       make(map[int]bool),
@@ -231,7 +222,7 @@ func (m *Monitor) Flush(ctx context.Context, id process.Identity, request FlushR
 	}
 	ctx, cancel := context.WithTimeout(ctx, FlushDeadline)
 	defer cancel()
-	result, err := m.give(ctx, keyOf(id), job{request: request})
+	result, err := m.give(ctx, id.Key(), job{request: request})
 	if err != nil {
 		err = fmt.Errorf("probe: flush PID %d: %w", id.PID, err)
 	}
@@ -239,7 +230,7 @@ func (m *Monitor) Flush(ctx context.Context, id process.Identity, request FlushR
 }
 
 // give hands a job to a probe's session and waits until it is done.
-func (m *Monitor) give(ctx context.Context, key processKey, j job) (FlushResult, error) {
+func (m *Monitor) give(ctx context.Context, key process.Key, j job) (FlushResult, error) {
 	m.mu.Lock()
 	p := m.byProcess[key]
 	var ended <-chan struct{}
@@ -271,7 +262,7 @@ func (m *Monitor) give(ctx context.Context, key processKey, j job) (FlushResult,
 func (m *Monitor) Renew(ctx context.Context, processes []process.Identity) {
 	var asking sync.WaitGroup
 	for _, id := range processes {
-		asking.Go(func() { _, _ = m.give(ctx, keyOf(id), job{fresh: true}) }) // an answer has its error
+		asking.Go(func() { _, _ = m.give(ctx, id.Key(), job{fresh: true}) }) // an answer has its error
 	}
 	asking.Wait()
 }

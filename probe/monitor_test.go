@@ -229,7 +229,7 @@ func TestOneUserCannotUseUpTheProbeLimit(t *testing.T) {
 	m := newMonitor(t.TempDir())
 	for pid := range maxProbesPerUser {
 		id := process.Identity{PID: pid + 1, StartTime: 1}
-		m.byProcess[keyOf(id)] = newProbeProcess(id, 1000, time.Now())
+		m.byProcess[id.Key()] = newProbeProcess(id, 1000, time.Now())
 	}
 	if m.hasCapacity(1000) || !m.hasCapacity(1001) {
 		t.Errorf("with %d probes of user 1000: capacity for user 1000 %v, for user 1001 %v",

@@ -111,7 +111,7 @@ func (m *Monitor) recorded(a *attempt, p *probeProcess, err error) {
 	records, hello := 0, &p.answer.Load().Hello
 	for key, known := range m.byProcess {
 		answer := known.answer.Load()
-		same := key == keyOf(p.process)
+		same := key == p.process.Key()
 		if answer.Exited != nil && known.uid == p.uid {
 			records++
 		}
@@ -125,6 +125,6 @@ func (m *Monitor) recorded(a *attempt, p *probeProcess, err error) {
 	if records >= maxRecords || !m.hasCapacity(p.uid) {
 		return
 	}
-	m.byProcess[keyOf(p.process)] = p
+	m.byProcess[p.process.Key()] = p
 	m.publish()
 }

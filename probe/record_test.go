@@ -25,7 +25,7 @@ func recordsIn(t *testing.T, name, content string) (*Finder, *directory, string)
 	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	dir, err := openDirectory("/", path, uint32(os.Geteuid()))
+	dir, err := openDirectory(path, uint32(os.Geteuid()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +206,7 @@ func TestRecordOfAKnownProcessInAContainerIsLeft(t *testing.T) {
 	known.answer.Store(&Answer{Process: known.process, Hello: Hello{PID: 7, StartTime: 5}})
 	known.final.Store(true)
 	known.lostAt = time.Now()
-	m.byProcess[keyOf(known.process)] = known
+	m.byProcess[known.process.Key()] = known
 	record := func(uid uint32) *probeProcess {
 		id := process.Identity{PID: 7, StartTime: 5}
 		p := newProbeProcess(id, uid, time.Now())

@@ -177,7 +177,7 @@ func start(t *testing.T, h Handler) *Server {
 // dial connects to a server as a monitor does.
 func dial(t *testing.T, s *Server) *Client {
 	t.Helper()
-	dir, err := openDirectory("/", s.socket.directory, uint32(os.Geteuid()))
+	dir, err := openDirectory(s.socket.directory, uint32(os.Geteuid()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -104,7 +104,7 @@ func TestLastReportOutlivesItsProcess(t *testing.T) {
 			kept bool
 		}{{0, final}, {time.Minute, final}, {forgetTime + time.Second, false}} {
 			p.lostAt = time.Now().Add(-c.lost)
-			m.byProcess[keyOf(p.process)] = p
+			m.byProcess[p.process.Key()] = p
 			m.publish()
 			m.reap()
 			if kept := answerOf(m, p.process.PID) != nil; kept != c.kept {
@@ -162,7 +162,7 @@ func TestUnaskedCountsProcessesOnce(t *testing.T) {
 		t.Errorf("%d processes have not been asked, want 3", n)
 	}
 	p := newProbeProcess(id, 0, time.Now())
-	m.byProcess[keyOf(id)] = p
+	m.byProcess[id.Key()] = p
 	if n := m.Unasked(); n != 3 {
 		t.Errorf("with a connection %d processes have not been asked, want 3", n)
 	}

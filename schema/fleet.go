@@ -63,9 +63,6 @@ type FleetLine struct {
 	IdleGPUs           snapshot.Int   `json:"idle_gpus"` // that hold memory and run nothing
 }
 
-// MemoryOf converts a frame buffer.
-func MemoryOf(m snapshot.Memory) Memory { return memoryOf(m) }
-
 // SeverityOf is a severity's word.
 func SeverityOf(s snapshot.Severity) string {
 	if s == snapshot.Urgent {

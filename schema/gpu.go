@@ -124,7 +124,7 @@ func gpuOf(g *snapshot.GPU) GPU {
 	out := GPU{
 		Index: &g.Index, UUID: g.UUID, Name: Text(g.Name), PCIBusID: Text(g.PCIBusID),
 		State: string(g.State), Since: Time(g.Since), Message: Text(g.Message),
-		Memory:            memoryOf(g.Memory),
+		Memory:            MemoryOf(g.Memory),
 		UnattributedBytes: g.Unattributed,
 		Holders:           holdersOf(g.Holders),
 		ReturnableBytes:   g.Parts.Returnable,
@@ -151,14 +151,15 @@ func gpuOf(g *snapshot.GPU) GPU {
 		out.Instances = append(out.Instances, Instance{
 			GPUInstance: instance.ID.GPU, ComputeInstance: instance.ID.Compute,
 			UUID: instance.UUID, Profile: Text(instance.Profile),
-			Memory: memoryOf(instance.Memory), ReturnableBytes: instance.Parts.Returnable,
+			Memory: MemoryOf(instance.Memory), ReturnableBytes: instance.Parts.Returnable,
 			FullIn: FullInOf(instance.FullIn), Predicted: predictedOf(instance.Predicted), Doubt: Text(instance.Doubt),
 		})
 	}
 	return out
 }
 
-func memoryOf(m snapshot.Memory) Memory {
+// MemoryOf converts a frame buffer.
+func MemoryOf(m snapshot.Memory) Memory {
 	out := Memory{TotalBytes: m.Total, UsedBytes: m.Used, FreeBytes: m.Free, ReservedBytes: m.Reserved}
 	switch {
 	case m.Used.Known():

@@ -96,10 +96,7 @@ func Of(snap *snapshot.Snapshot) Document {
 }
 
 func alertOf(a *snapshot.Alert) Alert {
-	out := Alert{Kind: string(a.Kind), Severity: "notice", Message: a.Message}
-	if a.Severity == snapshot.Urgent {
-		out.Severity = "urgent"
-	}
+	out := Alert{Kind: string(a.Kind), Severity: SeverityOf(a.Severity), Message: a.Message}
 	if a.Advice != "" {
 		out.Message += ": " + a.Advice
 	}

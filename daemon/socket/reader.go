@@ -151,13 +151,13 @@ func (r *Reader) Answers() []probe.Answer {
 	if len(others) == 0 {
 		return own
 	}
-	place := make(map[identity]int, len(own))
+	place := make(map[process.Key]int, len(own))
 	for i := range own {
-		place[identityOf(own[i].Process)] = i
+		place[own[i].Process.Key()] = i
 	}
 	all := append(make([]probe.Answer, 0, len(own)+len(others)), own...)
 	for _, other := range others {
-		at, both := place[identityOf(other.Process)]
+		at, both := place[other.Process.Key()]
 		switch {
 		case !both:
 			all = append(all, other)
@@ -167,11 +167,3 @@ func (r *Reader) Answers() []probe.Answer {
 	}
 	return all
 }
-
-// identity is a process without its pid namespace, which one side may not know.
-type identity struct {
-	pid   int
-	start uint64
-}
-
-func identityOf(id process.Identity) identity { return identity{id.PID, id.StartTime} }

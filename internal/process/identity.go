@@ -17,6 +17,15 @@ type Identity struct {
 	Namespace uint64 // inode of /proc/PID/ns/pid; 0 where it may not be read
 }
 
+// Key is an identity without the pid namespace, which one of two readers may not know.
+type Key struct {
+	pid   int
+	start uint64
+}
+
+// Key is the identity's key.
+func (id Identity) Key() Key { return Key{id.PID, id.StartTime} }
+
 // Foreign reports whether the process is missing from this /proc: it is another
 // container's, or Hidden. No action on it is possible.
 func (id Identity) Foreign() bool { return id.StartTime == 0 }

@@ -75,66 +75,45 @@ func readStatus(ctx context.Context, elements ...string) (status, error) {
 var errMalformed = errors.New("malformed status")
 
 func parseStatus(content string) (status, error) {
-	s := status{}
+	fields := make(map[string]string)
+	for line := range strings.Lines(content) {
+		key, value, _ := strings.Cut(line, ":")
+		fields[key] = strings.TrimSpace(value)
+	}
 	var failed error
 	number := func(text string, base, bits int) uint64 {
 		n, err := strconv.ParseUint(text, base, bits)
 		failed = errors.Join(failed, err)
 		return n
 	}
-	seen := make(map[string]bool)
-	for line := range strings.Lines(content) {
-		key, value, _ := strings.Cut(strings.TrimRight(line, "\n"), ":")
-		value = strings.TrimSpace(value)
-		switch key {
-		case "State":
-			if value == "" {
-				return s, errMalformed
-			}
-			s.state = value[0]
-		case "TracerPid":
-			s.tracer = int(number(value, 10, 31))
-		case "Uid":
-			fields := strings.Fields(value)
-			if len(fields) != len(s.uids) {
-				return s, errMalformed
-			}
-			for i, field := range fields {
-				s.uids[i] = uint32(number(field, 10, 32))
-			}
-		case "CapEff":
-			s.caps = number(value, 16, 64)
-		case "SigBlk":
-			s.blocked = number(value, 16, 64)
-		case "SigCgt":
-			s.caught = number(value, 16, 64)
-		case "CoreDumping":
-			s.dumping = value == "1"
-			continue
-		case "Seccomp":
-			s.seccomp = int(number(value, 10, 31))
-			continue
-		case "Seccomp_filters":
-			s.filters = int(number(value, 10, 31))
-			continue
-		case "FDSize":
-			s.slots = int(number(value, 10, 31))
-			continue
-		case "x86_Thread_features":
-			s.shadowStack = slices.Contains(strings.Fields(value), "shstk")
-			continue
-		case "Threads":
-			s.threads = int(number(value, 10, 31))
-			continue
-		case "voluntary_ctxt_switches", "nonvoluntary_ctxt_switches":
-			s.switches += number(value, 10, 64)
-			continue
-		default:
-			continue
+	reported := func(key string, bits int) uint64 {
+		if fields[key] == "" {
+			return 0
 		}
-		seen[key] = true
+		return number(fields[key], 10, bits)
 	}
-	if len(seen) != 6 || failed != nil {
+	uids := strings.Fields(fields["Uid"])
+	s := status{
+		tracer:      int(number(fields["TracerPid"], 10, 31)),
+		caps:        number(fields["CapEff"], 16, 64),
+		blocked:     number(fields["SigBlk"], 16, 64),
+		caught:      number(fields["SigCgt"], 16, 64),
+		switches:    reported("voluntary_ctxt_switches", 64) + reported("nonvoluntary_ctxt_switches", 64),
+		dumping:     fields["CoreDumping"] == "1",
+		seccomp:     int(reported("Seccomp", 31)),
+		filters:     int(reported("Seccomp_filters", 31)),
+		slots:       int(reported("FDSize", 31)),
+		shadowStack: slices.Contains(strings.Fields(fields["x86_Thread_features"]), "shstk"),
+		threads:     int(reported("Threads", 31)),
+	}
+	if fields["State"] == "" || len(uids) != len(s.uids) {
+		return s, errMalformed
+	}
+	s.state = fields["State"][0]
+	for i, uid := range uids {
+		s.uids[i] = uint32(number(uid, 10, 32))
+	}
+	if failed != nil {
 		return s, errMalformed
 	}
 	return s, nil
