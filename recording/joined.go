@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -109,7 +110,7 @@ func (j *Joined) Events(limit int) []snapshot.Event {
 	if limit > 0 {
 		older = older[:min(len(older), limit-len(events))]
 	}
-	return append(events[:len(events):len(events)], older...)
+	return append(slices.Clip(events), older...)
 }
 
 // Series implements snapshot.History.

@@ -2,6 +2,7 @@ package recording
 
 import (
 	"database/sql"
+	"slices"
 	"sort"
 	"time"
 
@@ -42,8 +43,7 @@ func (d *dayReader) samples(key snapshot.SeriesKey, from, to int64, visit func(t
 		return
 	}
 	sessions := d.sessions()
-	for i := len(sessions) - 1; i >= 0; i-- {
-		s := sessions[i]
+	for i, s := range slices.Backward(sessions) {
 		begin, end := max(from, s.from-1), to
 		for _, later := range sessions[:i] { // a later one counts
 			end = min(end, later.from-1)

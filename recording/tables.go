@@ -67,8 +67,7 @@ func eachDayRow[T any](d *dayReader, table string, from, to int64, visit func(*T
 
 // fieldColumns visits the columns of a type, in the order in which fill takes their values.
 func fieldColumns(t reflect.Type, visit func(string)) {
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		column := f.Tag.Get("column")
 		switch f.Type {
 		case reflect.TypeFor[Subject]():

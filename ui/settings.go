@@ -81,10 +81,10 @@ func windows() []time.Duration {
 }
 
 // zoom sets the next longer window of the graph; after the longest comes the shortest.
-func (m *model) zoom() bool {
+func (m *model) zoom() {
 	if m.st.detail && m.st.segments != nil {
 		m.say("z is for the graph: v shows it")
-		return true
+		return
 	}
 	windows, rows := windows(), m.graphRows()
 	now := graph.Graph{Window: m.st.window}.WindowFor(rows)
@@ -95,7 +95,6 @@ func (m *model) zoom() bool {
 	if rows == 0 {
 		m.say("graph window " + quantity.BriefDuration(m.st.window) + "; Enter shows a process's graph")
 	}
-	return true
 }
 
 // graphRows is the height of the graph, 0 where there is none.

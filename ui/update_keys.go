@@ -218,7 +218,8 @@ func (m *model) lookKey(id keys.ID) (bool, tea.Cmd) {
 	case keys.Pin:
 		return m.pin(), nil
 	case keys.Zoom:
-		return m.zoom(), nil
+		m.zoom()
+		return true, nil
 	case keys.GraphStyle:
 		return m.graphStyle(), nil
 	case keys.Environment:

@@ -139,7 +139,7 @@ func (a *Attacher) lock(ctx context.Context, id process.Identity) (*os.File, err
 	}
 	err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if err == nil {
-		if _, failed := a.greet(ctx, id); failed != nil {
+		if failed := a.greet(ctx, id); failed != nil {
 			return file, nil
 		}
 		err = &process.Refusal{Reason: hasProbe} // it came while this waited for an answer
@@ -209,10 +209,11 @@ func (a *Attacher) notBegun(ctx context.Context, plan *Plan) error {
 }
 
 // greet says hello to the process's probe.
-func (a *Attacher) greet(ctx context.Context, id process.Identity) (probe.Hello, error) {
+func (a *Attacher) greet(ctx context.Context, id process.Identity) error {
 	g := greeting{finder: a.options.Finder, pid: id.PID}
 	defer g.close()
-	return g.hello(ctx)
+	_, err := g.hello(ctx)
+	return err
 }
 
 // greeting says hello to a process's probe, on one connection while the answer is

@@ -225,7 +225,7 @@ func (a *Attacher) checkProbe(ctx context.Context, plan *Plan) {
 	if a.options.Finder == nil {
 		return
 	}
-	if _, err := a.greet(ctx, plan.Process); err == nil {
+	if err := a.greet(ctx, plan.Process); err == nil {
 		plan.HasProbe = true
 		plan.fail(hasProbe)
 	}

@@ -126,8 +126,8 @@ func (f form) fit(rows, cells int) [][]cell.Span {
 // shortened drops blank lines from the end, then the lines in drop, until the rest has room.
 func (f form) shortened(room int) [][]cell.Span {
 	var order []int
-	for i := len(f.lines) - 1; i >= 0; i-- {
-		if len(f.lines[i]) == 0 {
+	for i, line := range slices.Backward(f.lines) {
+		if len(line) == 0 {
 			order = append(order, i)
 		}
 	}
@@ -178,7 +178,7 @@ func (f form) buttonLine(cells int) []cell.Span {
 		const margin = 4
 		keys := f.buttonSpans(buttonsApart)
 		gap := max(cells-margin-cell.SpansWidth(f.aside)-cell.SpansWidth(keys), 2)
-		return append(append(f.aside[:len(f.aside):len(f.aside)], cell.Span{s.Text, strings.Repeat(" ", gap)}), keys...)
+		return append(append(slices.Clip(f.aside), cell.Span{s.Text, strings.Repeat(" ", gap)}), keys...)
 	}
 	indent, apart := buttonsApart, max(f.apart, buttonsApart)
 	keys := f.buttonSpans(apart)

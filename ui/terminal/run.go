@@ -197,8 +197,7 @@ func (p *Program) watch(ctx context.Context, finished <-chan struct{}) {
 	if err := reason(nil, context.Cause(ctx)); err != nil {
 		fmt.Fprintln(os.Stderr, "vramscope:", err)
 		code = 1
-		var crash *Crash
-		if errors.As(err, &crash) {
+		if crash, ok := errors.AsType[*Crash](err); ok {
 			code = crash.ExitCode()
 		}
 	}

@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/charmbracelet/colorprofile"
@@ -13,8 +14,8 @@ type environment []string
 
 // lookup returns the last value of a variable, "" where it is not set.
 func (e environment) lookup(name string) string {
-	for i := len(e) - 1; i >= 0; i-- {
-		if key, value, ok := strings.Cut(e[i], "="); ok && key == name {
+	for _, variable := range slices.Backward(e) {
+		if key, value, ok := strings.Cut(variable, "="); ok && key == name {
 			return value
 		}
 	}
