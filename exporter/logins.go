@@ -93,8 +93,8 @@ func newLogins() *logins {
 	return l
 }
 
-// nobody is the hash of a password that nobody knows, at the highest cost of the users': a
-// name that is not there takes as long as one that is.
+// nobody is the hash of a password that nobody knows, at the highest cost of all users:
+// so an unknown name takes as long to refuse as a known one.
 func nobody(users map[string]string) string {
 	highest := bcrypt.MinCost
 	for _, hash := range users {

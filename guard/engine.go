@@ -151,7 +151,7 @@ func (e *Engine) Pause(until time.Time) Decision {
 	return all[0]
 }
 
-// Cannot has an engine that is to act only report, for a reason; "" ends that.
+// Cannot makes an acting engine only report, for a reason; "" lets it act again.
 func (e *Engine) Cannot(reason string) {
 	if e.policy.Mode != Act || reason == e.cannot {
 		return
@@ -172,7 +172,7 @@ func (e *Engine) mode() Mode {
 // State is the state after the newest snapshot. It is not changed any more.
 func (e *Engine) State() *snapshot.Guard { return e.state }
 
-// remembered is how many decisions State has.
+// remembered is the number of decisions in State.
 const remembered = 32
 
 // note puts decisions into words and remembers them.

@@ -46,7 +46,7 @@ func (e *Engine) importanceOf(p *snapshot.Process) importance {
 	return imp
 }
 
-// patterns are those of an entry.
+// patterns are the patterns of one entry.
 type patterns struct {
 	user, command, job *regexp.Regexp // nil: any
 	kind               *regexp.Regexp // of the job

@@ -72,7 +72,7 @@ type Rule struct {
 type When struct {
 	FreeBelow  Amount        // zero: not asked
 	FullWithin time.Duration // the median of the forecast; 0: not asked
-	For        time.Duration // for so long without a break
+	For        time.Duration // without a break
 }
 
 // Amount is an amount of memory, or a share of a GPU's capacity.

@@ -7,7 +7,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// What a row is watched for.
+// Limits on what is watched of a row.
 const (
 	peakWindow  = 10 * time.Minute
 	peakBucket  = 10 * time.Second
@@ -53,7 +53,7 @@ type peak struct {
 	allocated quantity.Bytes
 }
 
-// flushed is a flush of which is watched what comes back.
+// flushed is a past flush. The trace watches how much of its memory the process takes again.
 type flushed struct {
 	decision Decision
 	end      time.Time

@@ -40,8 +40,8 @@ const (
 // sampler), so one from as far in the future has no age either.
 const clockSlack = 10 * time.Second
 
-// checkTime returns what is impossible in the time of a reading that a process
-// has made, which started so many clock ticks after boot, and that arrived now.
+// checkTime returns what is impossible in the time of a reading that arrived now. The
+// process that made it started at the given clock tick after boot.
 func checkTime(now time.Time, ns int64, start uint64) error {
 	age := time.Duration(now.UnixNano() - ns)
 	if age < -clockSlack {

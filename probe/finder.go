@@ -203,7 +203,8 @@ const environmentSize = 256 << 10
 func (f *Finder) rootOf(pid int) string { return filepath.Join(f.proc, strconv.Itoa(pid), "root") }
 
 // openIn connects to a socket in a directory as the process sees it, or as this
-// program sees it if the process's root may not be entered. The directory's stamp is of before.
+// program sees it if the process's root may not be entered. The stamp of the
+// directory is from before the attempt.
 func (f *Finder) openIn(root root, pid int, path, name string, who owner) (*Client, stamp, error) {
 	dir, err := root.directory(path, who.uid)
 	if errors.Is(err, fs.ErrPermission) {

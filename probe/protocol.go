@@ -175,7 +175,7 @@ type Answer struct {
 	// At is when the report was read, on the monitor's clock: its own time_ns,
 	// never later than its arrival. Zero before the first report.
 	At time.Time
-	// Arrived is when the report came first: it was read between At and then.
+	// Arrived is when the report first came: it was read between At and Arrived.
 	Arrived time.Time
 	Err     error // why the last exchange failed, nil if it did not
 	// Exited describes the process where nothing but its record is left; nil otherwise.

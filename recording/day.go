@@ -105,7 +105,7 @@ func (d *day) recover() {
 	d.block = block{}
 }
 
-// endAlerts ends the alerts that stand at the last tick of a session, behind it.
+// endAlerts ends the alerts that stand at the last tick of a session, just after that tick.
 func (d *day) endAlerts(last int64) {
 	d.exec("UPDATE alerts SET to_ns = ? WHERE to_ns IS NULL", last+1)
 }

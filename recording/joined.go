@@ -11,8 +11,8 @@ import (
 
 // Joined is a live history with an earlier one before it, as one. What is asked at
 // every frame is answered at once: the earlier history is read in the background,
-// and until then its part is unknown. One that has a method Away() bool may
-// not answer for a while, as a daemon that is started anew.
+// and until then its part is unknown. An earlier
+// history with a method Away() bool may be away for a while, as a daemon that restarts is.
 type Joined struct {
 	live   snapshot.History
 	failed func(error) // takes a panic of the background

@@ -118,7 +118,7 @@ func (p *place) instance() snapshot.InstanceID {
 	return snapshot.InstanceID{MIG: true, GPU: uint32(p.migGPU.Int64), Compute: uint32(p.migCompute.Int64)}
 }
 
-// add takes a sample over. Without one, the row is there all the same.
+// add adds a sample. A row exists even without one.
 func (f *figures) add(s seriesOf, v int64, known bool) {
 	of, id := f.gpus, s.gpu
 	switch {

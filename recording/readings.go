@@ -196,7 +196,7 @@ func (w *walk) reading(t int64, i int, columns []readColumn) *Reading {
 	return r
 }
 
-// compare orders what series are of, without their metrics.
+// compare orders the subjects of series, without their metrics.
 func (s seriesOf) compare(other seriesOf) int {
 	return cmp.Or(cmp.Compare(s.process, other.process), cmp.Compare(s.gpu, other.gpu),
 		cmp.Compare(s.instance.GPU, other.instance.GPU), cmp.Compare(s.instance.Compute, other.instance.Compute))

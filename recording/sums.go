@@ -55,9 +55,9 @@ func (w *window) set(now int64, width time.Duration) {
 // beginOf is when the window of a moment begins.
 func beginOf(now int64, width time.Duration) int64 { return now - now%int64(width) }
 
-// measure adds a tick to the sums: the first is used memory, the last is utilization.
-// What is covered are the ticks whose used memory is known, or all where none is, so
-// that mean × covered of used memory is that of its parts.
+// measure adds a tick to the sums, of which the first is used memory and the last is
+// utilization. Covered are the ticks whose used memory is known, or all if none is: so
+// mean × covered of used memory equals the sum of its parts.
 func (w *window) measure(sums []sum, weight time.Duration, figures []figure) {
 	last := len(sums) - 1
 	sums[last].add(figures[last], weight)

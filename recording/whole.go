@@ -6,8 +6,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// whole is a live history with an earlier one before it: who asks it waits for the
-// earlier one, where a Joined answers at once.
+// whole is a live history with an earlier one before it. It waits for the earlier one,
+// where a Joined answers at once.
 type whole struct {
 	live    snapshot.History
 	earlier func() snapshot.History // nil while there is none
@@ -19,7 +19,7 @@ func Whole(live snapshot.History, earlier func() snapshot.History) snapshot.Hist
 	return &whole{live, earlier}
 }
 
-// Whole is all that it joins: who asks waits for the earlier history.
+// Whole is the whole history: its methods wait for the earlier one.
 func (j *Joined) Whole() snapshot.History {
 	return Whole(j.live, func() snapshot.History {
 		before, _, _ := j.earlier()
@@ -27,7 +27,7 @@ func (j *Joined) Whole() snapshot.History {
 	})
 }
 
-// Away is that of the live history: a Joined asks it.
+// Away reports whether the live history is away; Joined calls it.
 func (w *whole) Away() bool {
 	remote, ok := w.live.(interface{ Away() bool })
 	return ok && remote.Away()

@@ -208,8 +208,8 @@ func (w *Writer) write(t tick) {
 	}
 }
 
-// open opens a day, after the folder and the lock in it were made again where
-// somebody has removed them.
+// open opens a day. It first makes the folder and its lock again if somebody has
+// removed them.
 func (w *Writer) open(at time.Time) (*day, error) {
 	held, err := w.lock.Stat()
 	if there, missing := os.Stat(w.lock.Name()); err == nil && (errors.Is(missing, fs.ErrNotExist) || missing == nil && !os.SameFile(held, there)) {
@@ -290,6 +290,6 @@ func (w *Writer) end() error {
 		}
 		w.day = nil
 	}
-	_ = w.lock.Close() // which gives it free
+	_ = w.lock.Close() // releases the lock
 	return err
 }

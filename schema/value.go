@@ -21,7 +21,7 @@ func (t Text) MarshalJSON() ([]byte, error) {
 	if !strings.ContainsFunc(string(t), escaped) {
 		return append(append(append(make([]byte, 0, len(t)+2), '"'), t...), '"'), nil
 	}
-	// A command line may be any bytes; JSON must be UTF-8.
+	// A command line may have any bytes, but JSON must be UTF-8.
 	return json.Marshal(strings.ToValidUTF8(string(t), "\uFFFD"))
 }
 

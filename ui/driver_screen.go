@@ -87,7 +87,7 @@ func (d driverScreen) happened() string {
 	}
 }
 
-// next says when the driver is tried again.
+// next says when the driver will be tried again.
 func (d driverScreen) next() string {
 	driver := &d.shown.Driver
 	text := ""

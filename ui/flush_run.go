@@ -21,7 +21,7 @@ import (
 //	                 └─ cmd: newest step (one slot) ──────→ flushStepMsg ─→ progress line
 //	Esc ─→ stopFlush: no further request, no further step
 
-// flushRun is the flush that is running. There is one at a time.
+// flushRun is a running flush. At most one runs at a time.
 type flushRun struct {
 	stop      context.CancelFunc
 	steps     chan string // the newest progress: one slot, closed at the end

@@ -189,7 +189,7 @@ func (m *model) wheel(y, by int) bool {
 	return changed
 }
 
-// scrollGPUs scrolls the GPU lines; false where all are in view.
+// scrollGPUs scrolls the GPU lines; it returns false if all are in view.
 func (m *model) scrollGPUs(lay *layout, by int) bool {
 	room := lay.gpus.rows
 	if lay.gpuHeader {

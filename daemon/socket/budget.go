@@ -8,11 +8,11 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// budget is how much of the daemon's time some clients may use. A request that is
-// over it waits, one at a time: none is refused, and none slows the sampler.
+// budget limits the daemon's time that some clients may use. A request over the limit
+// waits its turn: it is not refused, and it does not slow the sampler.
 type budget struct {
 	turn sync.Mutex
-	left *rate.Limiter // in nanoseconds; less than nothing is a debt
+	left *rate.Limiter // in nanoseconds; negative when in debt
 }
 
 // The budgets. A monitor that asks once a second what the probes of 1,024

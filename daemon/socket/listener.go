@@ -13,10 +13,10 @@ import (
 	"vramscope/internal/install"
 )
 
-// bound is a directory's two sockets, which are listened on.
+// bound is a directory's two listening sockets.
 type bound [2]opened
 
-// listen replaces the sockets of a daemon that is no more: the caller has the lock.
+// listen replaces the sockets of a daemon that has ended: the caller holds the lock.
 func listen(directory string, share Share) (b bound, err error) {
 	if err := checkPlace(directory, uint32(os.Geteuid())); err != nil {
 		return b, fmt.Errorf("socket: %w", err)
@@ -38,7 +38,7 @@ func (b *bound) close() {
 	}
 }
 
-// opened is a socket that is listened on.
+// opened is a listening socket.
 type opened struct {
 	path     string
 	inode    uint64
@@ -54,8 +54,8 @@ func MakeDirectory(directory string) error {
 	return install.Directory(directory, 0o700)
 }
 
-// backlog is for so many connections as the server accepts in a twentieth of a second
-// while a flood of them has the rest refused by the kernel (EAGAIN).
+// backlog is the number of connections that the server accepts in a twentieth of a second
+// during a flood. The kernel refuses the rest (EAGAIN).
 const backlog = 256
 
 // open replaces a socket. No process can connect before mode and group are set.

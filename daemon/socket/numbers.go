@@ -7,8 +7,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// What others may see is built here by naming it: a new field is theirs once somebody
-// adds it here, and decides so in testdata/others.txt.
+// What others may see is copied here field by field: a new field stays hidden until
+// it is added here and in testdata/others.txt.
 
 // numbers is a snapshot as others may see it: without names, command lines, jobs,
 // and what programs call their libraries, caches and settings.

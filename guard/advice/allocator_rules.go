@@ -14,8 +14,8 @@ import (
 // fragmentedShare is the part of reserved memory from which fragmentation is worth a change.
 const fragmentedShare = 0.1
 
-// Fragmented is advice for an allocator with so much free memory between its blocks;
-// false where it is too little, or in force.
+// Fragmented is advice for an allocator with much free memory between its blocks;
+// false if there is too little of it, or if the advice is followed already.
 func Fragmented(kind, config string, free, reserved quantity.Bytes) (Advice, bool) {
 	if kind != "pytorch" || float64(free) < fragmentedShare*float64(reserved) || sets(config, "expandable_segments:true") {
 		return Advice{}, false

@@ -9,8 +9,8 @@
 //	environment ─┘                     ↑
 //	                                measures: setting, price, source
 //
-// A rule is a condition on measured figures. What is unknown fires none, and nothing
-// that is in force is advised. docs/advice.md has the conditions; a framework's spelling
+// A rule is a condition on measured figures. An unknown figure meets no
+// condition, and a setting that is set already is not advised. docs/advice.md has the conditions; a framework's spelling
 // of each setting is tested, also by scripts/real-libraries against its parser.
 // Start at Of.
 package advice

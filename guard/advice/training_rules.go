@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// Checkpointing frees 60 to 70 % of the activations; the lower figure.
+	// Checkpointing frees 60 to 70 % of the activations; this is the lower figure.
 	checkpointedShare = 0.6
 	// Half of the activations' bytes are in tensors that mixed precision halves, or a half batch.
 	halved = 0.5

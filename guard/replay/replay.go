@@ -40,7 +40,7 @@ type ledger struct {
 	saved    quantity.Bytes // less than was recorded, at the newest step
 }
 
-// watched is a flush of which is counted what stays free.
+// watched is a flush, until it is counted how much of its memory stayed free.
 type watched struct {
 	row   snapshot.RowID
 	freed quantity.Bytes

@@ -70,8 +70,7 @@ func (r *Runner) release(who askers) {
 	r.rescues[who].underWay = false
 }
 
-// isNews reports whether a refusal is an event: the same of the same process is one a
-// minute.
+// isNews reports whether a refusal is an event: a repeated one is, once a minute.
 func (r *Runner) isNews(who askers, this refusal, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

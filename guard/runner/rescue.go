@@ -194,8 +194,8 @@ func (r *Runner) carry(ctx context.Context, d guard.Decision, device string, nee
 	return 0, "PID " + strconv.Itoa(d.Row.Process.PID) + " has not freed its memory in time", false
 }
 
-// decide asks the engine who gives, of those that were not tried; none where there is room
-// by now. For a while it waits for another flush on the GPU.
+// decide asks the engine which process gives memory, among those not tried yet; none if there
+// is room by now. For a while it waits for another flush on the GPU.
 func (r *Runner) decide(ctx context.Context, ask guard.Ask, device string, until time.Time, tried []snapshot.RowID) []guard.Decision {
 	for waited := len(tried) > 0; ; waited = true {
 		if waited && r.freeOn(device) >= ask.Bytes {

@@ -87,7 +87,7 @@ func File(path string, content []byte, mode fs.FileMode) error {
 	return err
 }
 
-// holds reports whether a file has this content.
+// holds reports whether a file has the given content.
 func holds(path string, content []byte) bool {
 	file, err := os.Open(path)
 	if err != nil {

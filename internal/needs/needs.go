@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 )
 
-// TB is what is used of a testing.TB.
+// TB has the methods of testing.TB that this package uses.
 type TB interface {
 	Helper()
 	TempDir() string

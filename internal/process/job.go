@@ -263,8 +263,8 @@ func slotName(part string) string {
 	return name
 }
 
-// notInName reports whether no container of LXC, which is named as a host, or of a project
-// of Incus ("project_name") has the character in its name.
+// notInName reports whether a character cannot be in the name of an LXC container, which is
+// a host name, or of a container in an Incus project ("project_name").
 func notInName(r rune) bool { return notInHostname(r) && r != '_' }
 
 // digits is the decimal number that text is, or "".

@@ -15,9 +15,9 @@ import (
 )
 
 // slurmJobs finds the numbers of jobs whose cgroups are named by their SLUID, as Slurm 26.05
-// names them. What says the number is root's: the title of the job's slurmstepd, and
-// where that cannot be read (hidepid) Slurm's own scontrol. A process's environment is
-// its user's, and is not asked.
+// names them. The number comes from root's side: the title of the job's slurmstepd or,
+// where that cannot be read (hidepid), Slurm's own scontrol. A process's environment is
+// its user's and is not trusted.
 //
 //	<job>/step_<id>/slurm/cgroup.procs ── slurmstepd ── "slurmstepd: [88123.0]"
 //

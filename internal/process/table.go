@@ -125,8 +125,8 @@ func isHidden(pid int) bool {
 // directory is a process's directory in /proc. filepath.Join would clean the path each time.
 func (t *Table) directory(pid int) string { return t.root + "/" + strconv.Itoa(pid) }
 
-// Processes looks pids up and calls found for each that is in this /proc or is hidden
-// in it; what found gets stands until it returns. Files that hang delay a call by Timeout.
+// Processes looks up pids and calls found for each that is in this /proc or is hidden
+// in it. The Info is valid until found returns. Files that hang delay a call by Timeout.
 func (t *Table) Processes(now time.Time, pids []int, found func(*Info)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

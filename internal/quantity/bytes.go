@@ -9,7 +9,7 @@ import (
 // other memory is negative where a probe reports more than the driver.
 type Bytes int64
 
-// Binary units: G on the screen is GiB.
+// The units are binary: G on the screen is GiB.
 const (
 	KiB Bytes = 1 << 10
 	MiB Bytes = 1 << 20

@@ -149,7 +149,7 @@ func (a *Attacher) checkOwner(plan *Plan, state *status) {
 // Source: https://www.kernel.org/doc/html/latest/admin-guide/LSM/Yama.html
 const capSysPtrace = 19
 
-// checkTracing checks the kernel's rules for ptrace, which both methods need.
+// checkTracing checks the kernel's rules for ptrace, on which both methods depend.
 func (a *Attacher) checkTracing(ctx context.Context, plan *Plan) {
 	content, err := readProc(ctx, 64, a.options.Proc, "sys/kernel/yama/ptrace_scope")
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// chunk is by how much a memory pool grows, rawUnit the granularity of allocations
+// chunk is the step by which a memory pool grows, rawUnit the granularity of allocations
 // outside pools.
 const (
 	chunk   = 32 * quantity.MiB

@@ -20,8 +20,8 @@ const (
 	leastAdvice = quantity.MiB
 )
 
-// advise lists what would have brought memory, as far as the figures show it: the
-// rules are guard/advice's. What is in force already is no advice.
+// advise lists what would have brought memory, as far as the figures show it, by the
+// rules of guard/advice. A setting that is set already is not advised.
 func advise(e *Evidence, v *Verdict) []Advice {
 	requested, known := e.Requested.Value()
 	if !known || v.Cause == TooLarge || v.Cause == CannotTell {

@@ -122,7 +122,7 @@ func (p *page) evidence(e *Evidence) {
 	}
 }
 
-// figure is a row of the table; what is unknown is left out, but for free and used.
+// figure writes a row of the table. Unknown figures are left out, except free and used.
 func (p *page) figure(name string, value snapshot.Bytes, prefix string) {
 	shown := "–"
 	if v, ok := value.Value(); ok {

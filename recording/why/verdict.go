@@ -57,8 +57,9 @@ type Verdict struct {
 const (
 	// Below this share of reserved, free memory between blocks is no fragmentation.
 	fragmentedShare = 0.1
-	// Two that grew alike: a neighbour is the cause with so much of the process's own
-	// growth, the process with so little. In between neither is.
+	// A neighbour is the cause if it grew by at least the first share of the process's own
+	// growth; the process itself is, if the neighbour grew by at most the second. In between
+	// neither is.
 	neighbourShare, ownShare = 0.75, 1.0 / 3
 	// A process needs no more than before if it needs no more than this above it.
 	samePeak = 256 * quantity.MiB

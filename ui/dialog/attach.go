@@ -202,7 +202,7 @@ func (d Attach) what(inner int) string {
 		" briefly and starts one thread there. The pause is usually under 0.1 s."
 }
 
-// logged names the audit log.
+// logged says where the action is logged.
 func (d Attach) logged() string {
 	directory := text.Clean(cell.Limit(d.log))
 	if directory == "" {

@@ -111,7 +111,7 @@ func New(reported snapshot.SegmentMap) *Map {
 	return m
 }
 
-// maxMapped is more than any GPU has.
+// maxMapped limits a map's bytes: no GPU has as many.
 const maxMapped = 1 << 46
 
 func fateOf(s *segment) fate {

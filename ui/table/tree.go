@@ -20,8 +20,7 @@ const (
 	bracketUnder // below the last one: what that has started
 )
 
-// tree brings rows into the order of the tree. Rows are identified by their place in the
-// sorted list.
+// tree orders rows as a tree. It identifies a row by its index in the sorted list.
 type tree struct {
 	rows     []Row
 	children map[int][]int // of the first row of a process

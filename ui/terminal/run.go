@@ -97,7 +97,7 @@ func (p *Program) Run(parent context.Context) error {
 		tea.WithoutRenderer(),
 		tea.WithFPS(1),
 		tea.WithFilter(p.filter),
-		// Detecting one takes time, and the themes have theirs.
+		// Detecting the profile takes time, and the themes have their own.
 		tea.WithColorProfile(colorprofile.TrueColor),
 		tea.WithoutSignalHandler())
 

@@ -5,6 +5,6 @@
 //	a wheel's own libraries ──┬── DT_NEEDED, undefined symbols ──┬──→ C ── cc ──→ libcublas.so.12, libcudnn.so.9, …
 //	                          └── names that dlsym looks up ─────┘
 //
-// A ptxas that assembles nothing is made, too, for XLA. Start at Make. libcuda, libnvidia-ml and libcudart are not made here: the first
-// two are the fake driver's, the third is internal/fakedriver/cudart.
+// For XLA it also makes a ptxas that assembles nothing. libcuda and libnvidia-ml are the
+// fake driver's, and libcudart is internal/fakedriver/cudart. Start at Make.
 package standin

@@ -72,7 +72,7 @@ func scan(folder string, wanted libraries) error {
 		if err != nil {
 			return fmt.Errorf("standin: %w", err)
 		}
-		// The folder nvidia is of NVIDIA's own wheels, whose libraries are not loaded.
+		// The folder nvidia has NVIDIA's own wheels, whose libraries are not loaded.
 		if entry.IsDir() && entry.Name() == "nvidia" {
 			return filepath.SkipDir
 		}

@@ -16,7 +16,7 @@ type Policy struct {
 	Rescue     bool
 }
 
-// Policies are those of the table. The first has no guard.
+// Policies are the policies of the table. The first is no guard.
 func Policies() []Policy {
 	return []Policy{
 		{Name: "none"},
@@ -31,7 +31,7 @@ func Policies() []Policy {
 // guards reports whether there is a guard.
 func (p Policy) guards() bool { return p.Threshold || p.Forecast || p.Rescue }
 
-// configuration is what [guard] would have, with the figures of docs/guard.md.
+// configuration is the policy that a [guard] section would give, with the figures of docs/guard.md.
 func (p Policy) configuration(jobs []*world.Job) guard.Policy {
 	c := guard.Policy{Mode: guard.Act, Every: world.Tick}
 	goal := guard.Amount{Percent: 15}

@@ -15,7 +15,7 @@ func (m *measured) heading() string {
 
 func figure(format string, v float64) string { return fmt.Sprintf(format, v) }
 
-// change is by how much a differs from b, in per cent.
+// change is the difference of a from b in per cent.
 func change(a, b float64) string {
 	if b == 0 {
 		return "–"

@@ -28,7 +28,7 @@ type Spec struct {
 	Program func(*Job) error
 }
 
-// Job is a job that is run again and again: each life is a process.
+// Job is a job that runs again and again, each time as a new process.
 type Job struct {
 	Spec
 	Random *rand.Rand // of this life

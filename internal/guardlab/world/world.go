@@ -56,7 +56,7 @@ func New(seed uint64, total quantity.Bytes, cost Cost, specs []Spec) *World {
 // Capacity is what processes can use.
 func (w *World) Capacity() quantity.Bytes { return w.Total - w.Reserved }
 
-// Used is what processes use.
+// Used is the memory that processes use.
 func (w *World) Used() quantity.Bytes { return w.used }
 
 // Now is the time since the World began.
