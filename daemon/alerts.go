@@ -80,7 +80,7 @@ func environment(getenv func(string) string) []string {
 	return environ
 }
 
-// observe hands on the alerts that a snapshot has and the one before had not.
+// observe hands on the alerts that are new since the last snapshot.
 func (a *Alerts) observe(snap *snapshot.Snapshot) {
 	standing := make(map[alertKey]bool, len(snap.Alerts))
 	for i := range snap.Alerts {

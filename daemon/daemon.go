@@ -27,7 +27,7 @@ type Sampling interface {
 	Updates() <-chan struct{}
 }
 
-// Recorder is what the daemon needs of a recording.
+// Recorder has the methods of a recording that the daemon needs.
 type Recorder interface {
 	// Append records a snapshot, and the events since the one before. It does not
 	// wait for a slow disk.
@@ -157,7 +157,8 @@ func Run(ctx context.Context, o Options) (err error) {
 	return err
 }
 
-// endTime is how long the end waits for the sampler, whose driver may hang, and the clients.
+// endTime is how long Run waits at its end for the clients and for the sampler, whose driver
+// may hang.
 const endTime = 300 * time.Millisecond
 
 // daemon is one Run.

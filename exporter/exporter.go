@@ -51,7 +51,7 @@ func (e *Exporter) Observe(snap *snapshot.Snapshot, events []snapshot.Event) {
 	e.counters.observe(snap, events)
 }
 
-// Recording takes whether recording is paused. Without it there is no series of that.
+// Recording sets whether recording is paused. Before the first call there is no such series.
 func (e *Exporter) Recording(paused bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -161,7 +161,7 @@ func (e *Engine) Cannot(reason string) {
 	e.state = e.newState(nil)
 }
 
-// mode is what the engine does at present.
+// mode is the engine's present mode.
 func (e *Engine) mode() Mode {
 	if e.cannot != "" {
 		return DryRun
@@ -207,7 +207,7 @@ func (e *Engine) newState(snap *snapshot.Snapshot) *snapshot.Guard {
 	return g
 }
 
-// trace takes a snapshot into the traces, and drops those of rows that are gone.
+// trace adds a snapshot to the traces, and drops those of rows that are gone.
 func (e *Engine) trace(snap *snapshot.Snapshot) {
 	for i := range snap.Rows {
 		p := &snap.Rows[i]

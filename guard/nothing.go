@@ -43,7 +43,7 @@ func (e *Engine) reportUnread(snap *snapshot.Snapshot) (out []Decision) {
 	return out
 }
 
-// WithoutDigits maps a reason to what it has in common with those of other figures.
+// WithoutDigits maps away the digits: reasons that differ only in figures become equal.
 func WithoutDigits(r rune) rune {
 	if r >= '0' && r <= '9' {
 		return -1

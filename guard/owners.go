@@ -121,7 +121,7 @@ func (e *Engine) tooMany(owner uint32) string {
 	return ""
 }
 
-// begin counts an action that is given out, for a user.
+// begin counts an action against its user.
 func (e *Engine) begin(d *Decision, owner uint32) {
 	t := e.traces[d.Row]
 	if t.flushes > 0 {

@@ -26,7 +26,7 @@ type Room struct {
 	Free  quantity.Bytes // on the GPU or instance then
 }
 
-// RescueOutcome is what came of an allocation that was tried again.
+// RescueOutcome is the result of an allocation that was tried again.
 type RescueOutcome struct {
 	Known     bool // the process has reported it
 	Succeeded bool

@@ -18,8 +18,8 @@ type linkState struct {
 	active bool
 }
 
-// The fields of one link, in the order in which they are asked for. All links' are
-// read by one call; a field's scope is the link.
+// The fields of one link, in the order in which they are asked for. One call reads the
+// fields of all links; the scope of each is its link.
 // Source: nvml.h, NVML_FI_DEV_NVLINK_*
 var linkFields = [...]uint32{
 	gonvml.FI_DEV_NVLINK_THROUGHPUT_DATA_TX, gonvml.FI_DEV_NVLINK_THROUGHPUT_DATA_RX,

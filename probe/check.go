@@ -30,7 +30,7 @@ const (
 	// More than any GPU has, and small enough that no sum overflows.
 	maxBytes = quantity.PiB
 	maxCount = 1 << 53 // JSON numbers up to this are exact everywhere
-	// Seconds, 31 years: it does not overflow a time.Duration.
+	// In seconds: 31 years, which do not overflow a time.Duration.
 	maxAge = 1e9
 )
 

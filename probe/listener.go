@@ -109,7 +109,7 @@ func bindIn(open func() (*directory, error), pid int, start uint64, now time.Tim
 }
 
 const (
-	// A socket that is bound and not yet listened on looks dead.
+	// A socket between bind and listen looks dead.
 	bindingTime = 10 * time.Second
 	maxTidied   = 4096
 )
@@ -182,7 +182,7 @@ func (p *boundSocket) leave(uid uint32, self int) error {
 // directoryName is the directory of sockets below $XDG_RUNTIME_DIR.
 const directoryName = "vramscope"
 
-// Directories are where a process of that user serves, in order of preference.
+// Directories are the directories where a user's process may serve, in order of preference.
 // runtime is its XDG_RUNTIME_DIR, or "".
 func Directories(uid int, runtime string) []string {
 	var dirs []string

@@ -291,7 +291,7 @@ func (m *Monitor) Problems() []Problem {
 	return found
 }
 
-// ordinary reports whether most processes fail with this error.
+// ordinary reports whether an error is usual: most processes have no probe.
 func ordinary(err error) bool {
 	_, refused := errors.AsType[*process.Refusal](err)
 	return refused || errors.Is(err, ErrNoProbe) || errors.Is(err, errOldRecord) || errors.Is(err, process.ErrExited)

@@ -25,8 +25,8 @@ type recordLine struct {
 	Command []string `json:"command"`
 }
 
-// recordTime is for how long a record is read; then it is removed. The slowest
-// sampler has taken it by then.
+// recordTime is how long a record stays until it is removed. Even the slowest sampler has
+// read it by then.
 const recordTime = forgetTime
 
 // record reads the record of a process that had this socket. What it says is a claim of

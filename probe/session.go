@@ -185,7 +185,7 @@ func (s *session) wait(ctx context.Context) error {
 	}
 }
 
-// flush answers the job, also where it panics: the caller waits.
+// flush answers the job even if it panics, because the caller waits.
 func (s *session) flush(j job) error {
 	f := flushed{err: errClosed}
 	defer func() { j.done <- f }()

@@ -76,8 +76,8 @@ func scanTail(rows *sql.Rows) (r tailRow, err error) {
 
 var errTail = errors.New("the samples of the last minutes are malformed")
 
-// replay adds a tick from a row of the tail. Where it fails, the rows that follow
-// are differences to what is not known.
+// replay adds a tick from a row of the tail. If it fails, the later rows cannot be used:
+// each is a difference from the one before.
 func (b *block) replay(r *tailRow) error {
 	data, err := content(r.codec, r.session, r.time, r.data)
 	if err != nil || b.n == len(b.times) {

@@ -49,8 +49,8 @@ func openDatabase(path string) (*database, error) {
 	return d, nil
 }
 
-// queryTime is how long a query may take: the file may be somebody's who put an endless
-// view in the place of a table.
+// queryTime is how long a query may take: in a hostile file an endless view may stand in
+// place of a table.
 const queryTime = time.Minute
 
 // longestRow limits a row and each value in it, which SQLite reads whole into memory: the

@@ -199,8 +199,8 @@ func (r *Recording) eventsUntil(t time.Time, limit int, where string, args ...an
 	return events
 }
 
-// EventsBeside gives the events of the first moment after t that has one, or of the
-// last one before.
+// EventsBeside returns the events of the first moment after t that has any, or of the
+// last one before t.
 func (r *Recording) EventsBeside(t time.Time, forward bool) []snapshot.Event {
 	paths, next := r.between(t, time.Unix(0, math.MaxInt64)), "SELECT min(time_ns) FROM events WHERE time_ns > ?"
 	if !forward {

@@ -46,7 +46,7 @@ func (g grid) span(seam time.Time) (from, to time.Time) {
 const (
 	// mostGrids limits the memory: on a box of 16 × 64 each row has a sparkline.
 	mostGrids = 4096
-	// earlierEvents are as many as the live log keeps.
+	// earlierEvents is as many as the live log keeps.
 	earlierEvents = 5000
 )
 
@@ -169,7 +169,7 @@ func (j *Joined) grid(g grid) []snapshot.Point {
 	return nil
 }
 
-// read reads what is pending, and ends.
+// read reads the pending parts, and ends.
 func (j *Joined) read() {
 	defer func() {
 		if c := panics.Catch(recover()); c != nil {

@@ -26,9 +26,9 @@ type Reading struct {
 // Value is a metric in its unit, false where it was unknown.
 func (r *Reading) Value(id metric.ID) (int64, bool) { return r.figures.value[id], r.figures.known[id] }
 
-// Readings visits all that was recorded in [from, to), by time; at each tick GPUs
-// come first, then instances, then processes. An error of visit ends it; damage ends
-// its day, and Problems says so.
+// Readings visits all readings recorded in [from, to), by time; at each tick GPUs
+// come first, then instances, then processes. An error of visit ends it. A damaged day
+// is read up to the damage, which Problems reports.
 func (r *Recording) Readings(from, to time.Time, visit func(*Reading) error) error {
 	for _, path := range r.between(from, to) {
 		d, err := r.day(path)

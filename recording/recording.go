@@ -69,7 +69,7 @@ func (r *Recording) Problems() []string {
 	return lines
 }
 
-// note remembers a problem of a day. One that is removed meanwhile has none.
+// note remembers a problem of a day, unless the day has been removed meanwhile.
 func (r *Recording) note(path string, err error) error {
 	if err == nil || errors.Is(err, os.ErrNotExist) || errors.Is(err, sql.ErrNoRows) || strings.Contains(err.Error(), "database is closed") {
 		return err

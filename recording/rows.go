@@ -46,7 +46,7 @@ type OOM struct {
 }
 
 // Alert is an alert, and when its GPU would be full by the forecast of that moment. It is
-// recorded anew where a day or a recorder begins.
+// recorded again when a day or a recorder begins.
 type Alert struct {
 	Time time.Time `column:"from_ns"`
 	Subject

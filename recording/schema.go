@@ -16,7 +16,7 @@ import (
 //go:embed schema.sql
 var schema string
 
-// The database says whose it is and of which version.
+// The database names its program and its version.
 const (
 	applicationID = 0x76726d73 // "vrms"
 	schemaVersion = 4
@@ -102,8 +102,8 @@ func columnsOf(in querier) (map[string][]string, error) {
 	return all, err
 }
 
-// missing visits what a database of an older version lacks: a whole table, where
-// has is empty, or columns of it.
+// missing visits the tables and columns that a database of an older version lacks;
+// has is empty if the whole table is missing.
 func missing(in querier, visit func(table string, has, lacks []string) error) error {
 	there, err := columnsOf(in)
 	if err != nil {

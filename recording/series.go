@@ -53,7 +53,8 @@ func (d *dayReader) samples(key snapshot.SeriesKey, from, to int64, visit func(t
 		}
 		id := d.number("SELECT series FROM series WHERE session = ? AND metric = ? AND "+where, append([]any{s.id, metric.Table[key.Metric].Name}, args...)...)
 		if id != 0 {
-			// The tail is read first: what is sealed meanwhile is visited twice, not never.
+			// The tail is read first: ticks that are sealed meanwhile are visited twice rather than
+			// not at all.
 			tail := d.tailOf(s.id)
 			d.sealed(s.id, id, begin, end, visit)
 			tail.samples(id, begin, end, visit)

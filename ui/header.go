@@ -77,7 +77,7 @@ func (st *state) clock() string {
 	}
 }
 
-// The badges of the moment that is shown.
+// The badges of a moment that is not the present.
 const badgePast, badgeFrozen = "PAST", "FROZEN"
 
 // badges are the badges of the header.

@@ -151,7 +151,7 @@ func (m *model) openSetup() bool {
 	return m.openOverlay(dialog.NewSetup(&m.look, m.settings(), choices))
 }
 
-// apply puts the settings of the setup into force.
+// apply applies the settings of the setup.
 func (m *model) apply(s Settings) tea.Cmd {
 	before := m.settings()
 	if s.Theme != before.Theme && slices.Contains(themes.Names(), s.Theme) {

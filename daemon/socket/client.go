@@ -34,8 +34,8 @@ const answerTime = 2 * time.Second
 var ErrBroken = errors.New("the daemon breaks the protocol")
 
 // Dial connects to root's daemon or, where there is none that shares with this
-// user, to the user's own. Directories are these two, in this order; nil: the
-// usual ones. Where there is no daemon, Absent reports so of the error.
+// user, to the user's own. Directories are these two, in this order; nil means the
+// usual ones. If there is no daemon, Absent is true of the error.
 func Dial(ctx context.Context, directories []Place) (*Client, error) {
 	var refusals []error
 	for _, place := range directories {

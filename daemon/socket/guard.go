@@ -52,7 +52,7 @@ func (r *Reader) PauseGuard(ctx context.Context, d time.Duration) error {
 	return err
 }
 
-// errSilent is all that a person can use: why it is silent is the reader's to tell.
+// errSilent says no more: the reader tells why the daemon is silent.
 var errSilent = errors.New("the daemon does not answer")
 
 // askGuard asks for the guard's state; an error ends the connection.

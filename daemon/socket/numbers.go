@@ -51,7 +51,7 @@ func withoutPaths(reason string) string {
 	return reason
 }
 
-// numbersOfGPU is a GPU without what is known of who holds it.
+// numbersOfGPU is a GPU without anything about who holds it.
 func numbersOfGPU(g *snapshot.GPU) snapshot.GPU {
 	return snapshot.GPU{
 		Index: g.Index, UUID: g.UUID, Name: g.Name, PCIBusID: g.PCIBusID, State: g.State, Since: g.Since, Message: g.Message, RetryAt: g.RetryAt,

@@ -52,7 +52,7 @@ type request struct {
 	Limit  int   `json:"limit,omitempty"`   // of events
 	ForNS  int64 `json:"for_ns,omitempty"`  // of guard_pause; 0 ends a pause
 
-	// Of series.
+	// For series.
 	Metric          string  `json:"metric,omitempty"`
 	GPU             string  `json:"gpu,omitempty"`
 	GPUInstance     *uint32 `json:"gpu_instance,omitempty"`
@@ -64,7 +64,7 @@ type request struct {
 	ToNS            int64   `json:"to_ns,omitempty"`
 	Buckets         int     `json:"buckets,omitempty"`
 
-	// Of rescue, with GPU, and of rescued.
+	// For rescue, with GPU, and for its answer rescued.
 	Bytes     int64 `json:"bytes,omitempty"`
 	Succeeded bool  `json:"succeeded,omitempty"`
 	WaitedMS  int64 `json:"waited_ms,omitempty"`

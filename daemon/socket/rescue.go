@@ -46,7 +46,7 @@ func (c *client) end(outcome guard.RescueOutcome) {
 	}
 }
 
-// mostWaited is more than a client waits for a rescue.
+// mostWaited is longer than any client waits for a rescue.
 const mostWaited = time.Minute
 
 // rescue answers a request for memory.

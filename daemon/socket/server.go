@@ -26,8 +26,8 @@ type Options struct {
 	Status    func() Status // but for Proto, PID, UID and View
 	Failed    func(error)   // takes a panic, which ends the client's connection; may be nil
 	Guard     Guard         // nil: there is none
-	// Rescuer frees memory for processes whose allocation has failed, and Identify is
-	// which process has a pid; nil: no reader does.
+	// Rescuer frees memory for processes whose allocation has failed; nil: none does.
+	// Identify identifies the process with a pid.
 	Rescuer  Rescuer
 	Identify func(pid int) (process.Identity, error)
 }

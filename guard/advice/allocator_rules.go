@@ -68,7 +68,7 @@ func (f *facts) mayLimitSplits() bool {
 		a.Fragmented.Or(0) >= least && float64(a.Fragmented.Or(0)) >= fragmentedShare*float64(a.Reserved.Or(0))
 }
 
-// splits is for programs that cannot have expandable segments, and needs the map.
+// splits advises programs that cannot have expandable segments. It needs the map.
 func splits(f *facts) []Advice {
 	a := f.allocator
 	if f.Map == nil || !f.mayLimitSplits() {

@@ -15,7 +15,7 @@ const most = 3
 // least is what a change must bring: less does not repay a restart.
 const least = 256 * quantity.MiB
 
-// Input is what advice is made of. What is nil is unknown.
+// Input is what advice is based on. A nil field is unknown.
 type Input struct {
 	Snapshot    *snapshot.Snapshot
 	History     snapshot.History

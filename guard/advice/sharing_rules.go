@@ -106,7 +106,7 @@ func limits(f *facts) []Advice {
 		m.Setting, len(f.neighbours)+1, peaks, f.capacity.Or(0), short.ID.Process.PID, need)}
 }
 
-// contexts are memory that is no allocator's, of many processes.
+// contexts advises on many processes' memory that belongs to no allocator.
 func contexts(f *facts) []Advice {
 	own, ok := f.process.Other.Value()
 	if !ok || own < quantity.GiB {
@@ -128,7 +128,7 @@ func contexts(f *facts) []Advice {
 	return all
 }
 
-// idle is a process that uses memory while nothing runs.
+// idle advises on a process that holds memory and runs nothing.
 func idle(f *facts) []Advice {
 	p := f.process
 	used, ok := p.Used.Value()
@@ -171,7 +171,7 @@ func (f *facts) idleFor() time.Duration {
 	return 0
 }
 
-// FlushOf is advice for one that lacks memory: a neighbour's flush.
+// FlushOf advises a process that lacks memory to have a neighbour flushed.
 func FlushOf(p *snapshot.Process, who string) (Advice, bool) {
 	returnable, ok := p.Returnable.Value()
 	if !ok || returnable <= 0 {

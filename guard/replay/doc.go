@@ -5,10 +5,10 @@
 //	                               ↑                                           │
 //	                               └───────────────────────────────────────────┘
 //
-// A ledger is of a process that would have been flushed: what it reserves is then
-// the most that it has needed since, and not what was recorded. A program that waits
-// for memory, or fails for want of it, goes on as it was recorded: that is the limit
-// of such a replay.
+// A process that would have been flushed gets a ledger: its reserved memory is then
+// the most that it has needed since, not what was recorded. A program that waits for
+// memory, or fails for want of it, still goes on as recorded: a replay cannot show
+// what it would have done otherwise.
 //
 // Start at Replay.Step.
 package replay

@@ -34,7 +34,7 @@ type Replay struct {
 	before    time.Time
 }
 
-// ledger is what a flushed process would reserve.
+// ledger is the memory that a flushed process would reserve.
 type ledger struct {
 	reserved quantity.Bytes
 	saved    quantity.Bytes // less than was recorded, at the newest step
@@ -124,7 +124,7 @@ func (r *Replay) flush(snap *snapshot.Snapshot, d *guard.Decision) guard.Outcome
 	return guard.Outcome{Time: snap.Time, Freed: freed, Driver: quantity.From(freed, quantity.Computed)}
 }
 
-// adjust takes from a snapshot what would have been free.
+// adjust subtracts from a snapshot the memory that would have been free.
 func (r *Replay) adjust(snap *snapshot.Snapshot) {
 	freed := make(map[string]quantity.Bytes)
 	type instance struct {
@@ -199,7 +199,7 @@ func take(m *snapshot.Memory, less quantity.Bytes) {
 	}
 }
 
-// settle counts what has stayed free of the flushes of a minute ago.
+// settle counts the memory that has stayed free since the flushes of a minute ago.
 func (r *Replay) settle(snap *snapshot.Snapshot) {
 	r.watched = slices.DeleteFunc(r.watched, func(w watched) bool {
 		if snap.Time.Sub(w.at) < stayTime {

@@ -20,14 +20,14 @@ type askers struct {
 	user   uint32
 }
 
-// rescues are those of some askers.
+// rescues are the rescues of some askers.
 type rescues struct {
 	underWay bool
 	begun    []time.Time           // in the last minute
 	refused  map[refusal]time.Time // the newest event of each
 }
 
-// refusal is one of a process, without the figures in its reason.
+// refusal is a process's refusal, without the figures in its reason.
 type refusal struct {
 	process process.Identity
 	reason  string

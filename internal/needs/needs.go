@@ -38,7 +38,7 @@ func Vramscope(t TB) string {
 	return binary
 }
 
-// Full skips a test that takes long, but for .ci/run --full (VRAMSCOPE_FULL is set).
+// Full skips a test that takes long, unless VRAMSCOPE_FULL is set, as .ci/run --full does.
 func Full(t TB) {
 	t.Helper()
 	if os.Getenv("VRAMSCOPE_FULL") == "" {

@@ -53,8 +53,8 @@ func startDebugger(program, directory string, timeout time.Duration) (*debugger,
 		return nil, err
 	}
 	defer func() { _ = output.Close() }() // gdb has its own descriptor
-	// Without an answer on a full disk, gdb would be waited for with the process
-	// stopped. Some file systems reserve nothing.
+	// On a full disk gdb could not write its answer, and the process would stay stopped
+	// meanwhile. Some file systems ignore the reservation.
 	const reserved = 1 << 20
 	if err := unix.Fallocate(int(output.Fd()), unix.FALLOC_FL_KEEP_SIZE, 0, reserved); errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
 		return nil, fmt.Errorf("gdb's output in %s: %w", directory, err)
@@ -141,7 +141,7 @@ const outputSize = 8 << 20
 
 var errEndless = fmt.Errorf("gdb prints more than %d MiB", outputSize>>20)
 
-// untaken is gdb's output that has not been returned yet.
+// untaken is the part of gdb's output that has not been returned yet.
 func (d *debugger) untaken() (string, error) {
 	file, err := os.Open(d.path)
 	if err != nil {

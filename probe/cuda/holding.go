@@ -90,7 +90,7 @@ func (h *holding) step(s *timeline, at time.Duration, limit int) error {
 		freed = true
 	}
 	if freed {
-		// Freed memory counts as used until then.
+		// Until then freed memory counts as used.
 		if err := h.device.synchronize(); err != nil {
 			return err
 		}

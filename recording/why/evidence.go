@@ -102,10 +102,10 @@ func Gather(history snapshot.History, event *snapshot.Event) *Evidence {
 }
 
 const (
-	// rescueNear is how far from an error the rescue is that preceded it: a sample shows
-	// the error a tick later, and the event bears its time.
+	// rescueNear is the time between a rescue and the error that it preceded: a sample shows
+	// the error a tick later, and the event has the time of the sample.
 	rescueNear = 10 * time.Second
-	// mostEvents are looked through, the newest first.
+	// mostEvents is how many events are looked through, the newest first.
 	mostEvents = 2000
 )
 

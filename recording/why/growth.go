@@ -15,7 +15,7 @@ type Growth struct {
 	Began, End time.Time
 }
 
-// neighbourOf names who grew since the reference.
+// neighbourOf names the neighbour that grew since the reference.
 func neighbourOf(e *Evidence, reference Sample, growth, short quantity.Bytes, before bool) Verdict {
 	v := Verdict{Cause: NeighbourTook}
 	var most quantity.Bytes

@@ -30,7 +30,7 @@ func leakOf(e *Evidence) (Verdict, bool) {
 	return v, found
 }
 
-// leakIn looks for a leak in samples in which so many steps were made.
+// leakIn looks for a leak in samples, during which the process made the given steps.
 func leakIn(e *Evidence, samples []Sample, steps quantity.Optional[int64]) (Verdict, bool) {
 	minima, times := minimaOf(samples)
 	if len(minima) < leakWindows {

@@ -132,8 +132,8 @@ func fragmented(e *Evidence, requested, free quantity.Bytes) (Verdict, bool) {
 	return v, true
 }
 
-// grown decides between the process and its neighbours: what did not fit now would
-// have, had one of them not grown.
+// grown decides between the process and its neighbours: without the growth of one of them
+// the allocation would have fit.
 func grown(e *Evidence, requested, free, used, capacity quantity.Bytes) Verdict {
 	needed, short := used+requested, requested-free
 	leak, leaking := leakOf(e)

@@ -145,7 +145,7 @@ func (d Panel) aboveGraph(width, height int) []string {
 	return blanked(append(lines, outlook...), width)
 }
 
-// above says who the process is, and what its memory consists of.
+// above is the upper part: who the process is, and what its memory consists of.
 func (d Panel) above(width, height int) []string {
 	s, p := &d.Appearance.Styles, d.process
 	lines := []string{d.text(width,

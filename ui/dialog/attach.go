@@ -116,7 +116,7 @@ func (d Attach) form(width int) form {
 	return out
 }
 
-// where is the facts, with as much of the interpreter's path as there is room for.
+// where has the facts, with as much of the interpreter's path as fits.
 func (d Attach) where(inner int) []cell.Span {
 	path := text.Clean(cell.Limit(d.plan.Interpreter))
 	name := path[strings.LastIndexByte(path, '/')+1:]

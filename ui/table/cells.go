@@ -188,7 +188,7 @@ func (t *Table) trend(p *snapshot.Process) (string, themes.Style) {
 	}
 }
 
-// sparkWindow is what the column LAST 10m shows.
+// sparkWindow is the time that the column LAST 10m shows.
 const sparkWindow = 10 * time.Minute
 
 // writeSpark draws the maximum of used memory in each minute, so that no spike vanishes. The

@@ -49,7 +49,7 @@ func (m *measured) policyTable() string {
 	return grid(titles, rows)
 }
 
-// storyTable has out-of-memory events of important jobs by story and policy.
+// storyTable counts the out-of-memory errors of important jobs by story and policy.
 func (m *measured) storyTable() string {
 	titles := []string{"important jobs' out-of-memory events an hour"}
 	for _, p := range m.policies {
