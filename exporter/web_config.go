@@ -65,7 +65,7 @@ var headerValues = map[string][]string{
 // cost above it doubles the time for which all other logins wait.
 const maxCost = 16
 
-// readWebConfig reads a file, and not those that it names.
+// readWebConfig reads the file, but not the files that it names.
 func readWebConfig(path string) (*webConfig, error) {
 	c := &webConfig{TLS: serverTLS{MinVersion: "TLS12", MaxVersion: "TLS13"}}
 	c.HTTP.HTTP2 = true
@@ -101,8 +101,8 @@ func (c *webConfig) check() error {
 	return err
 }
 
-// protects reports whether who reads must have a password or a certificate. Without a
-// certificate authority of its own, one of the system's is enough: those sign for everybody.
+// protects reports whether a reader must have a password or a certificate. A certificate
+// protects only with a certificate authority of its own: the system's sign for everybody.
 func (c *webConfig) protects() bool {
 	return len(c.Users) > 0 || c.TLS.ClientAuth == verifiedClients && c.TLS.ClientCA+c.TLS.ClientCAFile != ""
 }

@@ -18,7 +18,7 @@ type Driver struct {
 	LibraryVersion string
 }
 
-// Device is what does not change while a GPU is there.
+// Device has the facts of a GPU that do not change while it is there.
 type Device struct {
 	Index    int    // NVML's index; CUDA_VISIBLE_DEVICES does not change it
 	UUID     string // "GPU-…", the key of a GPU everywhere in vramscope; "unknown-3" for GPU 3 if it is lost and its UUID was never read

@@ -18,7 +18,7 @@ type drawn struct {
 	onBlanks bool
 }
 
-// Lipgloss is the style for what lipgloss lays out.
+// Lipgloss is the same style for text that lipgloss lays out.
 func (s Style) Lipgloss() lipgloss.Style {
 	if s.drawn == nil {
 		return lipgloss.NewStyle()
@@ -36,8 +36,8 @@ func (s Style) Append(dst []byte, text string) []byte {
 	return append(dst, ansi.ResetStyle...)
 }
 
-// Switch writes to dst what turns the style from into this one: nothing where they are the
-// same. A row in one colour then needs no sequence for each cell.
+// Switch appends to dst the sequence that changes the style from to this one, nothing if
+// they are equal: so a row in one colour needs no sequence for each cell.
 func (s Style) Switch(dst []byte, from Style) []byte {
 	if s == from {
 		return dst

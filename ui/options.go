@@ -23,7 +23,7 @@ type Settings = dialog.Settings
 type Source interface {
 	// Latest is the newest Snapshot, nil before the first.
 	Latest() *snapshot.Snapshot
-	// Updates receives when there is a newer one. It holds one token.
+	// Updates receives a token when there is a newer snapshot. It holds one.
 	Updates() <-chan struct{}
 }
 

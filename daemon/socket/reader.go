@@ -42,7 +42,7 @@ const (
 	lookInterval = 5 * time.Second
 )
 
-// NewReader makes a Reader; Run reads. Places nil are the usual ones.
+// NewReader makes a Reader; Run reads. Nil places means the usual ones.
 func NewReader(own ownReader, places []Place, now func() time.Time) *Reader {
 	if places == nil {
 		places = Places(os.Getenv)

@@ -15,8 +15,8 @@ import (
 	"go.yaml.in/yaml/v2"
 )
 
-// Read reads a file into a struct. It refuses a key that the struct lacks by its name, with
-// the advice there is for that key, or else with usual.
+// Read reads a file into a struct. It refuses a key that the struct lacks, names it, and adds
+// the key's advice, or usual if there is none.
 func Read(path string, into any, advice map[string]string, usual string) error {
 	content, err := os.ReadFile(path)
 	if failed, ok := errors.AsType[*fs.PathError](err); ok {

@@ -95,8 +95,8 @@ func About(amount quantity.Bytes) string {
 // peakWindow is how far back a peak of allocated memory counts.
 const peakWindow = 10 * time.Minute
 
-// AllocatedPeak is the maximum that a row had allocated within peakWindow, and how
-// long it was watched in that time.
+// AllocatedPeak is the most that a row had allocated within peakWindow, and how long it
+// was watched in that time.
 func AllocatedPeak(history snapshot.History, now time.Time, id snapshot.RowID) (amount quantity.Bytes, seen time.Duration, ok bool) {
 	if history == nil {
 		return 0, 0, false

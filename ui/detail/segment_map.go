@@ -24,7 +24,7 @@ func (d Panel) besideMap(facts []string, width, height int) []string {
 	return facts[:min(1, max(height-1, 0))]
 }
 
-// blanked fills empty lines with blanks.
+// blanked replaces empty lines by lines of blanks.
 func blanked(lines []string, width int) []string {
 	for i := range lines {
 		if lines[i] == "" {

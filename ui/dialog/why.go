@@ -23,7 +23,7 @@ func NewWhy(list Events, event snapshot.Event) Why {
 	return Why{page: page{look: list.look}, event: event, list: list}
 }
 
-// Event is what it explains.
+// Event is the event that it explains.
 func (w Why) Event() *snapshot.Event { return &w.event }
 
 // Fill is the panel with the explanation.

@@ -126,7 +126,7 @@ func (d *drawing) end(unit quantity.Bytes) []mapCell {
 	return d.cells
 }
 
-// showHolder shows a live block of a fragmented segment where rounding has left it out.
+// showHolder shows a live block of a fragmented segment even if rounding left it out.
 func showHolder(cells []mapCell, s *segment, unit quantity.Bytes) []mapCell {
 	if s.fate != fateFragmented || len(cells) < 2 {
 		return cells

@@ -13,7 +13,7 @@ type Column struct {
 	Fixed    bool // it cannot be left out
 }
 
-// Columns are all columns, in the order in which they stand.
+// Columns returns all columns in their default order.
 func Columns() []Column {
 	list := make([]Column, len(allColumns))
 	for i, c := range allColumns {

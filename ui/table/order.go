@@ -72,7 +72,7 @@ func hold(rows []Row, order map[snapshot.RowID]int) {
 	slices.SortStableFunc(rows, func(a, b Row) int { return cmp.Compare(place(a), place(b)) })
 }
 
-// Recent is the number of rows without those that ended long ago.
+// Recent is the number of rows that did not end long ago.
 func Recent(rows []Row) int {
 	if i := slices.IndexFunc(rows, func(r Row) bool { return r.old }); i >= 0 {
 		return i

@@ -39,7 +39,7 @@ type screen struct {
 	current styleID
 }
 
-// Frame is what a screen of a size shows: its lines, of as many cells as it is wide.
+// Frame is the content of a screen: its lines, each as many cells as it is wide.
 type Frame struct {
 	Lines         []string
 	Width, Height int

@@ -95,7 +95,8 @@ func stopGroup() error {
 	return nil
 }
 
-// stopTimeout is how long a stop may take to arrive. It runs on while the process is stopped.
+// stopTimeout is how long a stop may take to arrive. The time for which the process is
+// stopped counts too.
 const stopTimeout = time.Second
 
 // orphaned reports whether no shell waits for the program: whether among its

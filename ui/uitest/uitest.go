@@ -67,7 +67,8 @@ func (h CurveHistory) Series(_ snapshot.SeriesKey, from, to time.Time, buckets i
 	return points
 }
 
-// Leak is the used memory of carol's: 25 MiB a second, in steps, up to 72.9 GiB now.
+// Leak is the used memory of carol's process: it grows by 25 MiB a second, in steps, to
+// 72.9 GiB now.
 func Leak(age time.Duration) float64 {
 	grown := 25.0 / 1024 * age.Seconds()
 	return 72.9 - math.Floor(grown/1.5)*1.5

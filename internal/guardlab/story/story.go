@@ -16,7 +16,7 @@ type Story struct {
 	draw   func(d draw) []world.Spec
 }
 
-// Kind is what a guard can do in a story.
+// Kind says what a guard can do in a story.
 type Kind string
 
 // The kinds.
@@ -32,7 +32,7 @@ type Cast struct {
 	Jobs  []world.Spec
 }
 
-// All are the stories.
+// All returns the stories.
 func All() []Story {
 	return []Story{
 		{Name: "training with evaluation peaks", Kind: Winnable, draw: evaluationPeaks},

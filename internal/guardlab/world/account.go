@@ -31,7 +31,7 @@ type Flush struct {
 	Back  quantity.Bytes // what of it the process reserved again within a minute
 }
 
-// account measures.
+// account measures a run.
 type account struct {
 	allocated quantity.Bytes // by all jobs, now
 	byteHours float64
