@@ -34,16 +34,14 @@ func (w *watched) judge(a *alert) verdict {
 }
 
 // lead is how many seconds before a fill its first alert was raised; 0 where none was.
-// Its alerts stood after the fill before it, and were right or still stand.
+// Its alerts stand when it comes, or were raised during its growth and were right: the
+// refusal of another process may have cleared them.
 func (w *watched) lead(k int) float64 {
-	since, full := math.Inf(-1), w.fills[k].at
-	if k > 0 {
-		since = w.fills[k-1].at
-	}
+	f := &w.fills[k]
 	for i := range w.alerts {
 		a := &w.alerts[i]
-		if left := full - a.at; a.until > since && left >= 0 && (left <= a.within() || a.until >= full-1) {
-			return min(left, full-since)
+		if left := f.at - a.at; left >= 0 && (a.until >= f.at-1 || left <= min(a.within(), f.Grew)) {
+			return left
 		}
 	}
 	return 0

@@ -49,6 +49,7 @@ func TestSlowFillIsCaughtByEarlyAlert(t *testing.T) {
 		{"that told another time and went", []alert{{at: 500, until: 600, median: 100}}, 900, 1, 0},
 		{"that told another time and stands", []alert{{at: 500, until: 1000, median: 100}}, 900, 1, 1},
 		{"of the fill before", []alert{{at: 150, until: 200, median: 900}}, 700, 1, 0},
+		{"in its growth, cleared by another's refusal", []alert{{at: 400, until: 500, median: 400}}, 900, 1, 1},
 		{"that outlives the fill before", []alert{{at: 150, until: 1000, median: 900}}, 700, 1, 1},
 		{"none", nil, 900, 1, 0},
 	} {
