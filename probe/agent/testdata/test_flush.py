@@ -13,7 +13,8 @@ class Flush(Case):
                        "v.register_evictable('broken', 1, lambda: 1 / 0) and None",
                        "v.register_evictable('first', 10, lambda: order.append('first'), 3) and None")
         monitor = self.monitor(job)
-        self.assertEqual(monitor.ask("hello")["evictable"], [
+        # A thread asks for the sizes, and hello does not wait for it long.
+        until("the sizes", lambda: monitor.ask("hello")["evictable"] == [
             {"name": "first", "priority": 10, "bytes": 3}, {"name": "broken", "priority": 1},
             {"name": "big", "priority": 0, "bytes": 40 * MIB}])
         answer = monitor.ask("flush", level="gradual")
