@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 )
 
@@ -273,5 +274,62 @@ func TestSampleDuringTheFlushIsNoReturn(t *testing.T) {
 	}
 	if len(of(all, Flushed)) != 1 || len(of(all, CameBack)) != 0 {
 		t.Errorf("%v", all)
+	}
+}
+
+// Of a GPU that is lost, or of no known capacity, nothing is concluded from its figures.
+func TestNothingIsDoneOnALostGPU(t *testing.T) {
+	for name, change := range map[string]func(*snapshot.GPU){
+		"lost":        func(g *snapshot.GPU) { g.State = snapshot.GPULost },
+		"no capacity": func(g *snapshot.GPU) { g.Memory.Total = snapshot.Bytes{} },
+	} {
+		b := newBox(&row{allocated: 60 * gib, cached: 15 * gib})
+		e := New(rooms(Act), alice)
+		for range 120 {
+			snap := b.snapshot()
+			change(&snap.GPUs[0])
+			if all := e.Decide(snap); len(all) > 0 {
+				t.Fatalf("%s: %v", name, all)
+			}
+		}
+	}
+}
+
+// A probe that lists what it can do must list a flush; an old one lists nothing.
+func TestProbeThatCannotFlush(t *testing.T) {
+	for want, capabilities := range map[int][]string{0: {"stats"}, 1: nil} {
+		b := newBox(&row{allocated: 60 * gib, cached: 15 * gib, probe: &snapshot.Probe{State: snapshot.ProbeLive, Capabilities: capabilities}})
+		if done := of(b.run(New(rooms(Act), alice), 60, nil), Flushed); len(done) != want {
+			t.Errorf("%q: %d flushes, want %d", capabilities, len(done), want)
+		}
+	}
+}
+
+// A program that empties its own cache is left alone for a while, one that uses a part of
+// it is not.
+func TestProgramThatEmptiesItsCacheIsLeftAlone(t *testing.T) {
+	for left, want := range map[quantity.Bytes]int{0: 0, 8 * gib: 1} {
+		r := &row{allocated: 40 * gib, cached: 20 * gib}
+		other := &row{allocated: gib}
+		b := newBox(r, other)
+		e := New(rooms(Act), alice)
+		b.run(e, 60, nil)
+		r.cached = left
+		b.run(e, 2, nil)
+		r.cached, other.allocated = 20*gib, 15*gib
+		if done := of(b.run(e, 15, nil), Flushed); len(done) != want {
+			t.Errorf("with %v left: %d flushes, want %d", left, len(done), want)
+		}
+	}
+}
+
+// The newest decisions are remembered, no more than fit a screen.
+func TestNewestDecisionsAreRemembered(t *testing.T) {
+	e := New(rooms(Act), alice)
+	for i := range 50 {
+		e.note([]Decision{{Kind: Nothing, GPU: i}})
+	}
+	if recent := e.recent; len(recent) != 32 || recent[0].GPU != 49 || recent[31].GPU != 18 {
+		t.Errorf("%d decisions, from %d to %d", len(recent), recent[0].GPU, recent[len(recent)-1].GPU)
 	}
 }

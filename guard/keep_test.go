@@ -10,8 +10,8 @@ import (
 func TestKeptOverARestart(t *testing.T) {
 	b := newBox(&row{allocated: 60 * gib, cached: 15 * gib})
 	old := New(rooms(Act), alice)
-	all := b.run(old, 60, func(int) { b.rows[0].cached = 15 * gib }) // it comes back
-	if len(of(all, CameBack)) != 1 {
+	all := b.run(old, 200, func(int) { b.rows[0].cached = 15 * gib }) // it comes back, after the first back-off too
+	if len(of(all, CameBack)) != 2 {
 		t.Fatalf("%v", all)
 	}
 	old.rules[0][alice.UID] = KeptRule{Failures: 2}
@@ -27,7 +27,7 @@ func TestKeptOverARestart(t *testing.T) {
 		t.Errorf("%+v", next.State())
 	}
 	until := old.traces[b.rows[0].id()].until
-	for _, d := range b.run(next, 300, func(int) { b.rows[0].cached = 15 * gib }) {
+	for _, d := range b.run(next, 600, func(int) { b.rows[0].cached = 15 * gib }) {
 		if d.Kind == Acts && d.Time.Before(until) {
 			t.Errorf("flushed at %s, the back-off ends at %s", d.Time, until)
 		}

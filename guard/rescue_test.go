@@ -3,6 +3,9 @@ package guard
 import (
 	"testing"
 	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
 )
 
 // What came back after a flush by a rule is there to be had when an allocation fails:
@@ -157,5 +160,71 @@ func TestUnderWay(t *testing.T) {
 	e.Finished(acts[0], b.flush(acts[0]))
 	if e.now = e.now.Add(2 * failingTime); e.UnderWay(uuid) {
 		t.Error("after it")
+	}
+}
+
+// A rescue flushes no more processes than are needed, none twice for one failed allocation,
+// and none on a GPU that is lost or in another MIG instance.
+func TestRescueTakesNoMoreThanNeeded(t *testing.T) {
+	for name, c := range map[string]struct {
+		bytes  quantity.Bytes
+		change func(*snapshot.Snapshot)
+		tried  []int // of rows
+		want   string
+	}{
+		"one is enough":           {bytes: 10 * gib, want: "101 "},
+		"two are needed":          {bytes: 20 * gib, want: "101 102 "},
+		"one was tried":           {bytes: 10 * gib, tried: []int{1}, want: "102 "},
+		"none is left":            {bytes: 14 * gib, tried: []int{1, 2}},
+		"a lost GPU":              {bytes: 10 * gib, change: func(s *snapshot.Snapshot) { s.GPUs[0].State = snapshot.GPULost }},
+		"in another instance":     {bytes: 10 * gib, change: func(s *snapshot.Snapshot) { s.Rows[1].ID.Instance.MIG = true }, want: "102 "},
+		"a GPU that is not there": {bytes: 10 * gib, change: func(s *snapshot.Snapshot) { s.GPUs = nil }},
+	} {
+		asker := &row{command: "train.py", allocated: 52 * gib}
+		b := newBox(asker, &row{command: "test.py", cached: 10 * gib}, &row{command: "test.py", cached: 10 * gib})
+		p := rooms(Act, Importance{Command: "train.py", Value: 500})
+		p.Rules[0].When.FreeBelow = percent(1)
+		e := New(p, alice)
+		var snap *snapshot.Snapshot
+		for range 90 {
+			snap = b.snapshot()
+			if c.change != nil {
+				c.change(snap)
+			}
+			e.Decide(snap)
+		}
+		ask := Ask{Process: asker.id().Process, GPUUUID: uuid, Bytes: c.bytes}
+		var tried []snapshot.RowID
+		for _, i := range c.tried {
+			tried = append(tried, b.rows[i].id())
+		}
+		if got := pids(of(e.Rescue(snap, ask, tried...), Acts)); got != c.want {
+			t.Errorf("%s: %q is flushed, want %q", name, got, c.want)
+		}
+	}
+}
+
+// A flush that was withdrawn counts for nothing: the process may be flushed at once.
+func TestWithdrawnFlushDoesNotCount(t *testing.T) {
+	asker, giver := &row{command: "train.py", allocated: 40 * gib}, &row{command: "test.py", allocated: 5 * gib, cached: 30 * gib}
+	b := newBox(asker, giver)
+	p := rooms(Act, Importance{Command: "train.py", Value: 500})
+	p.Rules[0].When.FreeBelow, p.MaxPerMinute = percent(1), 1
+	e := New(p, alice)
+	b.run(e, 30, nil)
+	ask := Ask{Process: asker.id().Process, GPUUUID: uuid, Bytes: 10 * gib}
+	for range 3 {
+		acts := of(e.Rescue(b.snapshot(), ask), Acts)
+		if len(acts) != 1 {
+			t.Fatalf("%d flushes; the limit is 1 a minute, and none was made", len(acts))
+		}
+		e.Withdraw(acts[0])
+		e.Withdraw(acts[0]) // no more than once
+	}
+	acts := of(e.Rescue(b.snapshot(), ask), Acts)
+	e.Finished(acts[0], b.flush(acts[0]))
+	e.Withdraw(acts[0]) // it was made
+	if again := of(e.Rescue(b.snapshot(), ask), Acts); len(again) != 0 {
+		t.Errorf("beyond the limit: %v", again)
 	}
 }
