@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -139,10 +140,7 @@ func each(ctx context.Context, in querier, scan func(*sql.Rows) error, text stri
 			return err
 		}
 	}
-	if err := rows.Err(); err != nil && ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return rows.Err()
+	return cmp.Or(context.Cause(ctx), rows.Err()) // the cause says more than "interrupted"
 }
 
 var errEndless = fmt.Errorf("a query did not end in %s", queryTime)

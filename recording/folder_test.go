@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -251,5 +252,38 @@ func TestRecordingGoesOnWhereItsFilesAreRemoved(t *testing.T) {
 			t.Errorf("whole folder %v: a second recorder: %v", whole, err)
 		}
 		has(t, q.end(), after)
+	}
+}
+
+// TestLockThatIsReplacedIsTakenAnew: somebody replaces the file of the lock, and another
+// program could lock that; from the next day on it cannot, or the recording pauses.
+func TestLockThatIsReplacedIsTakenAnew(t *testing.T) {
+	for _, taken := range []bool{false, true} {
+		directory := t.TempDir()
+		q := newQuiet(t, directory, Options{})
+		q.record(3)
+		path := filepath.Join(directory, "lock")
+		if err := errors.Join(os.Remove(path), os.WriteFile(path, nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		if taken {
+			other, err := lockFolder(directory)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = other.Close() }() // frees the lock
+		}
+		q.now = q.now.Add(24 * time.Hour)
+		q.record(3)
+		if s := q.w.State(); s.Recording == taken {
+			t.Errorf("taken by another %v: %+v", taken, s)
+		}
+		if other, err := lockFolder(directory); err == nil {
+			_ = other.Close() // the test has failed
+			t.Errorf("taken by another %v: a third could take it", taken)
+		}
+		if err := q.w.end(); err != nil && !taken {
+			t.Error(err)
+		}
 	}
 }

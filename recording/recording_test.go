@@ -1,8 +1,11 @@
 package recording
 
 import (
+	"errors"
+	"os"
 	"reflect"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -282,5 +285,84 @@ func TestReaderDuringWriting(t *testing.T) {
 	}
 	if err := r.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestAlertsThatBeginLater are recorded beside those that stand.
+func TestAlertsThatBeginLater(t *testing.T) {
+	q := newQuiet(t, t.TempDir(), Options{})
+	alerts := []snapshot.Alert{{Kind: snapshot.AlertECC, GPUUUID: q.snap.GPUs[0].UUID}, {Kind: snapshot.AlertECC, GPUUUID: q.snap.GPUs[1].UUID}}
+	for n := range 3 {
+		q.snap.Alerts = alerts[:n]
+		q.record(1)
+	}
+	then, ok := q.end().At(q.now)
+	if !ok || len(then.Alerts) != 2 {
+		t.Errorf("%v, %+v", ok, then.Alerts)
+	}
+}
+
+// TestEventsBesideADamagedDay: a day that cannot be read hides no other's events.
+func TestEventsBesideADamagedDay(t *testing.T) {
+	q := newQuiet(t, t.TempDir(), Options{})
+	var events []snapshot.Event
+	for i := range 3 {
+		snap := q.next()
+		e := snapshot.Event{Time: snap.Time, Kind: snapshot.EventFlush, Message: strconv.Itoa(i)}
+		q.w.write(tick{snap, []snapshot.Event{e}})
+		q.w.commit()
+		events = append(events, e)
+		q.now = q.now.Add(24 * time.Hour)
+	}
+	paths, err := days(q.w.directory)
+	if err := errors.Join(err, q.w.end()); err != nil || len(paths) != 3 {
+		t.Fatal(paths, err)
+	}
+	if err := os.WriteFile(paths[1], []byte("no database"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Open(q.w.directory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = r.Close() }() // it has a problem, which is meant
+	for name, c := range map[string]struct {
+		got  []snapshot.Event
+		want []snapshot.Event
+	}{
+		"of a kind": {r.EventsOf(snapshot.EventFlush, 0), []snapshot.Event{events[2], events[0]}},
+		"forward":   {r.EventsBeside(events[0].Time, true), events[2:]},
+		"backward":  {r.EventsBeside(events[2].Time, false), events[:1]},
+	} {
+		if !slices.EqualFunc(c.got, c.want, sameEvent) {
+			t.Errorf("%s: %+v", name, c.got)
+		}
+	}
+}
+
+// TestLateEventOfTheNextDay: an event may be recorded in the day after its own.
+func TestLateEventOfTheNextDay(t *testing.T) {
+	q := newQuiet(t, t.TempDir(), Options{})
+	q.now = start.Add(4*time.Minute - 10*time.Second)
+	midnight := start.Add(4 * time.Minute)
+	for _, times := range [][]time.Time{{midnight.Add(-9 * time.Second), midnight.Add(-2 * time.Second)}, {midnight.Add(-5 * time.Second), midnight.Add(time.Second)}} {
+		var events []snapshot.Event
+		for _, at := range times {
+			events = append(events, snapshot.Event{Time: at, Kind: snapshot.EventFlush})
+		}
+		q.w.write(tick{q.after(9 * time.Second), events})
+	}
+	r := q.end()
+	at, seen := midnight.Add(-time.Hour), []time.Duration{}
+	for {
+		events := r.EventsBeside(at, true)
+		if len(events) == 0 {
+			break
+		}
+		at = events[0].Time
+		seen = append(seen, at.Sub(midnight))
+	}
+	if want := []time.Duration{-9 * time.Second, -5 * time.Second, -2 * time.Second, time.Second}; !slices.Equal(seen, want) {
+		t.Errorf("%v, want %v", seen, want)
 	}
 }

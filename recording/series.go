@@ -128,7 +128,7 @@ func (d *dayReader) tailOf(session int64) *tailCache {
 		d.tail = tailCache{}
 		return nil
 	}
-	if t := &d.tail; t.block == nil || t.first != first.Int64 || t.last != last.Int64 {
+	if t := &d.tail; t.first != first.Int64 || t.last != last.Int64 {
 		fresh := tailCache{first: first.Int64, last: last.Int64, block: new(block)}
 		d.each(func(rows *sql.Rows) error {
 			r, err := scanTail(rows)

@@ -119,3 +119,38 @@ func TestSharedTimeIsOfThoseThatComputeOrHold(t *testing.T) {
 		}
 	}
 }
+
+// TestEnergyOfAMinute is known where any of its ticks knew it.
+func TestEnergyOfAMinute(t *testing.T) {
+	var s gpuSums
+	now := start.UnixNano()
+	s.begin(now)
+	for i, drawn := range []snapshot.Float{{}, quantity.From(500.0, quantity.Computed), {}} {
+		if s.metered != (i == 2) {
+			t.Errorf("tick %d: known %v", i, s.metered)
+		}
+		s.add(now+int64(i)*int64(time.Second), time.Second, &snapshot.GPU{}, &snapshot.Snapshot{}, drawn)
+	}
+	if !s.metered || s.energy != 500 {
+		t.Errorf("%v J, known %v", s.energy, s.metered)
+	}
+}
+
+// TestInstancesWithoutSlicesShareEqually: a driver may not say how large an instance is.
+func TestInstancesWithoutSlicesShareEqually(t *testing.T) {
+	var d divider
+	g := snapshot.GPU{UUID: "GPU-1"}
+	snap := &snapshot.Snapshot{}
+	for i := range 2 {
+		id := snapshot.InstanceID{MIG: true, GPU: uint32(i)}
+		g.Instances = append(g.Instances, snapshot.Instance{ID: id})
+		snap.Rows = append(snap.Rows, snapshot.Process{ID: snapshot.RowID{GPUUUID: g.UUID, Instance: id, Process: process.Identity{PID: 7 + i}}})
+	}
+	snap.GPUs = []snapshot.GPU{g}
+	d.divide(2*time.Second, 2*time.Second, snap)
+	for i, s := range d.rows {
+		if s.held != float64(time.Second) {
+			t.Errorf("row %d held %v ns of 2 s", i, s.held)
+		}
+	}
+}
