@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
 	"testing"
 	"time"
 )
@@ -21,28 +22,35 @@ import (
 func TestClosedDescriptors(t *testing.T) {
 	b := newBox(t)
 	r := b.start(true, program(t, "dlsym"), "dlsym", "close-all")
-	r.socket()
-	r.again()
-	await(t, "an answer", func() bool {
+	// asked returns a connection to the library on which it has answered, or nil.
+	asked := func() net.Conn {
 		found, err := filepath.Glob(filepath.Join(r.runtime, "vramscope", fmt.Sprintf("%d-*.sock", r.cmd.Process.Pid)))
 		if err != nil || len(found) == 0 {
-			return false
+			return nil
 		}
 		conn, err := net.Dial("unix", found[0])
 		if err != nil {
-			return false
+			return nil
 		}
-		defer func() { _ = conn.Close() }() // one request only
-		if conn.SetDeadline(time.Now().Add(10*time.Second)) != nil {
-			return false
-		}
+		t.Cleanup(func() { _ = conn.Close() }) // it has been read
 		answer := make([]byte, 64<<10)
-		_, err = io.WriteString(conn, "{\"id\":1,\"cmd\":\"stats\"}\n")
+		err = conn.SetDeadline(time.Now().Add(10 * time.Second))
+		if err == nil {
+			_, err = io.WriteString(conn, "{\"id\":1,\"cmd\":\"stats\"}\n")
+		}
 		if err == nil {
 			_, err = conn.Read(answer)
 		}
-		return err == nil
-	})
+		if err != nil {
+			return nil
+		}
+		return conn
+	}
+	await(t, "an answer", func() bool { return asked() != nil })
+	// Between a check and its use the thread cannot know of a close: here it waits.
+	r.awaitPoll()
+	r.again()
+	await(t, "an answer", func() bool { return asked() != nil })
 	checkStats(t, r)
 	if _, err := io.WriteString(r.in, "b"); err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -108,7 +109,7 @@ func runSealed(t *testing.T, served, monitored bool, arguments ...string) (plain
 	if monitored {
 		stats(t, conn)
 	}
-	r.awaitCall("poll", unix.SYS_POLL)
+	r.awaitPoll()
 	return plain, r.sealed(t, func() {
 		switch {
 		case arguments[0] == "none" && monitored:
@@ -160,6 +161,12 @@ func (r *run) sealed(t *testing.T, then func()) string {
 		t.Skip("no filter can be set here")
 	}
 	return fmt.Sprintf("%v\n%s\n%s", r.cmd.ProcessState, strings.Join(out, "\n"), r.stderr)
+}
+
+// awaitPoll waits until the library's thread waits for a monitor. arm64 has no poll(2).
+func (r *run) awaitPoll() {
+	r.Helper()
+	r.awaitCall("poll", map[string]int{"amd64": 7, "arm64": unix.SYS_PPOLL}[runtime.GOARCH])
 }
 
 // awaitCall waits until the library's thread is in a system call.
