@@ -27,3 +27,14 @@ func TestBudgetBoundsAClient(t *testing.T) {
 		t.Errorf("used only %s", cost)
 	}
 }
+
+// TestBudgetThatOwesNothingIsForgotten: else a user that once asked would be kept for ever.
+func TestBudgetThatOwesNothingIsForgotten(t *testing.T) {
+	b := newBudget(userRate)
+	if !b.full() {
+		t.Error("a new budget owes something")
+	}
+	if b.use(t.Context(), func() time.Duration { return time.Hour }); b.full() {
+		t.Error("an hour is forgotten")
+	}
+}
