@@ -111,8 +111,10 @@ func (p *Prometheus) search(ctx context.Context) (found asking, err error) {
 	if found.jobs, err = values("job", since); err != nil {
 		return found, err
 	}
-	// Series that ended hours ago have a name, too.
-	rules, err := p.ask(ctx, "count("+recordedShare+")", time.Time{})
+	// Series that ended hours ago have a name, too. Of several engines one may lack the rules:
+	// then a box that has answered for two minutes has no recorded share.
+	used := own(metric.Used) + `{gpu="0"}`
+	rules, err := p.ask(ctx, fmt.Sprintf("count(%[1]s) unless on () count(%[2]s and %[2]s offset 2m unless on (instance) %[1]s)", recordedShare, used), time.Time{})
 	if err != nil {
 		return found, err
 	}

@@ -39,7 +39,7 @@ func TestFiltersNarrowWhatTheEngineReads(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, query := range asked {
-			if !strings.Contains(query, want) && !strings.Contains(query, "last_sample") && query != "count("+recordedShare+")" {
+			if !strings.Contains(query, want) && !strings.Contains(query, "last_sample") && !strings.HasPrefix(query, "count("+recordedShare+")") {
 				t.Errorf("%d boxes: %s", boxes, query)
 			}
 			if strings.Contains(query, "up{") {
