@@ -36,8 +36,8 @@ func TestCourseIsAnnounced(t *testing.T) {
 		if late := float64(announced-begins) * step; announced < 0 || late < 0 || late > max(25, 8*step) {
 			t.Errorf("every %v s: announced %v s after its start", step, late)
 		}
-		full, ok := f.FullIn(int64(20 * gib))
-		if want := 20 * gib / (200 * mib); !ok || math.Abs(full.Median.Seconds()-want) > 0.15*want {
+		full, ok := f.FullIn(int64(15 * gib))
+		if want := 15 * gib / (200 * mib); !ok || math.Abs(full.Median.Seconds()-want) > 0.15*want {
 			t.Errorf("every %v s: full in %v (%t), want %.0f s", step, full.Median, ok, want)
 		}
 	}
@@ -100,6 +100,27 @@ func TestKVCacheFillsNoGPU(t *testing.T) {
 			if full, ok := f.FullIn(int64(80*gib - v)); ok {
 				t.Fatalf("a rise of %v s: after %d s the GPU is full in %v", lasts, i-600, full.Median)
 			}
+		}
+	}
+}
+
+// Growth that saturates, as a server's cache does, fills no GPU: it bends, and a course is
+// believed for no longer than twice its age.
+func TestSaturatingGrowthFillsNoGPU(t *testing.T) {
+	for _, fade := range []float64{100, 250, 600} {
+		y := noisy(6, 5*mib, 2400, func(t float64) float64 {
+			return 15*gib + 35*gib*(1-math.Exp(-max(t-300, 0)/fade))
+		})
+		f := New()
+		full := 0
+		for i, v := range y {
+			f.Observe(after(float64(i)), int64(v))
+			if _, ok := f.FullIn(int64(80*gib - v)); ok {
+				full++
+			}
+		}
+		if full > 2 {
+			t.Errorf("fading in %v s: full within a quarter of an hour at %d of %d samples", fade, full, len(y))
 		}
 	}
 }

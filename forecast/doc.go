@@ -54,7 +54,8 @@
 // When a GPU is full (full.go) is where the median path reaches the free memory. Two
 // things lead there before the experts do (outlook.go): the next peak, where each of the
 // last was above the one before; and a course, a quick line that begins out of a calm
-// series and leads above all that was there before. The interval of that time does not
+// series and leads above all that was there before: for twice its age, and bent by the
+// slope of the last seconds where it slows. The interval of that time does not
 // come from memory's: it is conformal in time (arrivals.go). Levels that the median path
 // has one, two and five minutes ahead are kept until the series gets there, and the
 // quantiles of how much later than expected that is are those of the time to full.
@@ -72,7 +73,7 @@
 // the same until it ends; one that begins out of a plateau after eight; one that
 // takes more than three hours to double the memory after half a day, because a day's
 // load looks the same. The mark ends up to a quarter of an hour after the leak.
-// Growth that fades is extended as a line until the lines bend. Ten minutes ahead an
+// Growth that fades is extended as a line where noise hides that. Ten minutes ahead an
 // uneven sawtooth is forecast no better than by naive. A forecast made before a
 // change is wrong, and its interval with it; for half a minute after, intervals are
 // too narrow. Where several jobs share a GPU, one that ends is a step, and what was

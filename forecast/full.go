@@ -23,8 +23,8 @@ func (f *Forecaster) FullIn(free int64) (FullIn, bool) { return WhenFull(free, f
 // errors with which the series got to other levels (arrivals.go); those of several
 // series count as independent, by their shares of the growth. WhenFull is false beyond
 // the last horizon, where no series is known for long enough (one that is not counts as
-// constant), for a time longer than the past, but for a new course: a rise of unknown
-// age lasts as long again at even odds; and for a course that would fill the memory
+// constant), for a time longer than the past (of a new course: twice its age, for a rise of
+// unknown age lasts as long again at even odds), and for a course that would fill the memory
 // as quickly as a server takes its KV cache.
 func WhenFull(free int64, series ...*Forecaster) (FullIn, bool) {
 	var rise path
@@ -32,17 +32,14 @@ func WhenFull(free int64, series ...*Forecaster) (FullIn, bool) {
 	known := int64(0)
 	for _, f := range series {
 		if s := &f.state; s.expected() {
-			step, known = max(step, s.Step), max(known, s.Now-s.Began)
-			if s.Course.Announced {
-				known = math.MaxInt64
-			}
+			step = max(step, s.Step)
 			for i := range rise {
 				rise[i] += s.Outlook[i].Rise
 			}
 		}
 	}
 	at, ok := rise.crosses(float64(max(free, 0)))
-	if !ok || int64(at) > known {
+	if !ok {
 		return FullIn{}, false
 	}
 	next, _ := slices.BinarySearch(Horizons[:], at)
@@ -51,10 +48,18 @@ func WhenFull(free int64, series ...*Forecaster) (FullIn, bool) {
 			if s.Course.Announced && s.Now-s.Course.Since+int64(at) < minRamp {
 				return FullIn{}, false
 			}
+			age := s.Now - s.Began
+			if s.Course.Announced && s.Outlook[next].Rise <= s.Course.rise(Horizons[next].Seconds()) {
+				age = until * (s.Now - s.Course.Since)
+			}
+			known = max(known, age)
 			share := s.Outlook[next].Rise / rise[next]
 			sooner, later := s.punctuality(at.Minutes())
 			early, late = math.Hypot(early, share*sooner), math.Hypot(late, share*later)
 		}
+	}
+	if int64(at) > known {
+		return FullIn{}, false
 	}
 	return FullIn{
 		Median: at, Earliest: time.Duration(max(float64(at)-early*60e9, 0)),

@@ -163,7 +163,7 @@ func growing(known time.Duration) *Forecaster {
 func TestFullInRules(t *testing.T) {
 	announced := func(since time.Duration) *Forecaster { // a course that began so long ago
 		f := growing(2 * time.Minute)
-		f.state.Course.Announced, f.state.Course.Since = true, f.state.Now-int64(since)
+		f.state.Course = course{Announced: true, Since: f.state.Now - int64(since), Slope: 1}
 		return f
 	}
 	few := growing(2 * time.Minute)
@@ -176,10 +176,11 @@ func TestFullInRules(t *testing.T) {
 	}{
 		{"as long as it is known", 120, []*Forecaster{growing(2 * time.Minute)}, 2 * time.Minute},
 		{"longer than it is known", 121, []*Forecaster{growing(2 * time.Minute)}, -1},
-		{"a new course longer than it is known", 121, []*Forecaster{announced(time.Minute)}, 121 * time.Second},
+		{"a new course for twice its age", 160, []*Forecaster{announced(80 * time.Second)}, 160 * time.Second},
+		{"a new course for longer", 161, []*Forecaster{announced(80 * time.Second)}, -1},
 		{"one of two is known for long enough", 240, []*Forecaster{growing(2 * time.Minute), growing(time.Minute)}, 2 * time.Minute},
-		{"a course as quick as a server takes its cache", 39, []*Forecaster{announced(10 * time.Second)}, -1},
-		{"a slower course", 40, []*Forecaster{announced(10 * time.Second)}, 40 * time.Second},
+		{"a course as quick as a server takes its cache", 29, []*Forecaster{announced(20 * time.Second)}, -1},
+		{"a slower course", 30, []*Forecaster{announced(20 * time.Second)}, 30 * time.Second},
 		{"a quick rise that is no new course", 39, []*Forecaster{growing(2 * time.Minute)}, 39 * time.Second},
 		{"known for a minute", 60, []*Forecaster{growing(time.Minute)}, time.Minute},
 		{"known for less", 30, []*Forecaster{growing(time.Minute - 1)}, -1},

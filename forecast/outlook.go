@@ -38,9 +38,12 @@ func (s *state) look(seconds, change float64) {
 		if p.phase.length > 0 {
 			o.Rise = max(o.Rise, p.phase.crest(h, s.Last))
 		}
-		if s.Course.Announced && h > float64(s.Now-s.Course.Since)/1e9/until {
-			o.Rise = max(o.Rise, s.Course.Slope*h)
+		if age := float64(s.Now-s.Course.Since) / 1e9; s.Course.Announced && h > age/until {
+			o.Rise = max(o.Rise, s.Course.rise(h))
 			o.Change = o.Rise
+		}
+		if s.Course.Fades > 0 {
+			o.Rise = min(o.Rise, s.Course.rise(h))
 		}
 		switch {
 		case r.Errors.Size >= enoughResiduals || i == 0:
@@ -61,7 +64,9 @@ type course struct {
 	Since      int64      // the last sample before it, ns
 	Top, Usual float64    // the highest level until then, and the usual error, bytes
 	Line       regression // since then
-	Slope      float64    // bytes per second
+	Slope      float32    // bytes per second
+	Pace       float32    // the slope of the last seconds
+	Fades      float32    // by which share of itself the pace falls in a second; 0: it is straight
 	Sure       bool       // it has lasted and still rises
 	Announced  bool       // it is straight, leads where the series has not been, and will fill a GPU
 }
@@ -78,8 +83,23 @@ func (s *state) follow(quick line, seconds, change float64) {
 		return
 	}
 	c.Line.observe(seconds/longTau, change)
-	c.Slope = c.Line.line(longTau).slope
+	c.Slope, c.Pace, c.Fades = float32(c.Line.line(longTau).slope), float32(quick.slope), 0
 	c.Sure = float64(s.Now-c.Since) >= sure*1e9*s.quickTau() && quick.height < ended*quick.slope*s.quickTau()
+	// It fades if the slope of the last seconds differs by two standard errors. The line has
+	// the slope of its middle.
+	n, ratio := s.Lines[0].N, float64(c.Slope/c.Pace)
+	if c.Sure && quick.explained > mostly && n > 2*quickSamples &&
+		ratio > 1+2*math.Sqrt((1-quick.explained)/quick.explained/(n-2)) {
+		c.Fades = float32(math.Log(ratio) / min(float64(s.Now-c.Since)/(2*1e9), longTau))
+	}
 	c.Announced = c.Sure && quick.explained > mostly &&
 		s.Last-c.Top > farMiss*c.Usual*math.Sqrt(float64(s.Now-c.Since)/float64(Horizons[0])) && c.Since-s.Began > minPast
+}
+
+// rise is how far the course leads. One that slows goes on to slow, as a saturation does.
+func (c *course) rise(seconds float64) float64 {
+	if c.Fades == 0 {
+		return float64(c.Slope) * seconds
+	}
+	return -float64(c.Pace/c.Fades) * math.Expm1(-float64(c.Fades)*seconds)
 }

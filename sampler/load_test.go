@@ -72,20 +72,20 @@ func TestLaterRiseIsALoadUntilItHasLastedLonger(t *testing.T) {
 	if i.alarmed > 0 {
 		t.Errorf("a rise of a minute: %d s alarmed", i.alarmed)
 	}
-	i.move(200*mib, 40)
-	if i.alarmed < 20 || i.lastFull == nil {
-		t.Errorf("a rise that goes on: %d of 40 s alarmed, full in %v", i.alarmed, i.lastFull)
+	i.move(200*mib, 80)
+	if i.alarmed < 15 || i.lastFull == nil {
+		t.Errorf("a rise that goes on: %d of 80 s alarmed, full in %v", i.alarmed, i.lastFull)
 	}
-	i.move(0, 600) // it lasted 100 s
+	i.move(0, 600) // it lasted 140 s
 	i.used = 10 * gib
 	i.move(0, 600)
 	i.move(200*mib, 110)
 	if i.alarmed > 0 {
 		t.Errorf("a rise as long as the last: %d s alarmed", i.alarmed)
 	}
-	i.move(200*mib, 60)
+	i.move(200*mib, 100)
 	if i.alarmed < 20 {
-		t.Errorf("a rise that is longer: %d of 60 s alarmed", i.alarmed)
+		t.Errorf("a rise that is longer: %d of 100 s alarmed", i.alarmed)
 	}
 }
 
@@ -149,8 +149,8 @@ func TestRebuildingIsNotForecast(t *testing.T) {
 	if g := &i.s.Latest().GPUs[0]; g.Doubt != snapshot.Believed {
 		t.Errorf("doubt %q of steady memory", g.Doubt)
 	}
-	i.move(60*mib, 300)
-	if i.alarmed < 150 {
-		t.Errorf("a rise after it: %d of 300 s alarmed", i.alarmed)
+	i.move(60*mib, 400)
+	if i.alarmed < 100 {
+		t.Errorf("a rise after it: %d of 400 s alarmed", i.alarmed)
 	}
 }
