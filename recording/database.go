@@ -35,9 +35,13 @@ func openDatabase(path string) (*database, error) {
 	db.SetMaxOpenConns(1)
 	d := &database{db: db, prepared: make(map[string]*sql.Stmt)}
 	version, err := check(ctx, db, path)
-	if err == nil && version == blank {
+	if err != nil {
+		_ = db.Close() // the first error counts
+		return nil, err
+	}
+	if version == blank {
 		err = createTables(ctx, db)
-	} else if err == nil && version < schemaVersion {
+	} else if version < schemaVersion {
 		err = upgrade(ctx, db)
 	}
 	if err == nil {

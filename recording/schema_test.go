@@ -159,3 +159,21 @@ func TestExamplesOfTheDocumentation(t *testing.T) {
 		})
 	}
 }
+
+// A recorder that finds a newer database says so once, with its path.
+func TestNewerVersionIsNotWritten(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "2026-11-24.db")
+	d, err := openDatabase(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.close(); err != nil {
+		t.Fatal(err)
+	}
+	edit(t, path, func(db *database) { db.exec(fmt.Sprint("PRAGMA user_version = ", schemaVersion+1)) })
+	_, err = openDatabase(path)
+	want := fmt.Sprintf("recording: %s: made by a newer vramscope (schema %d, this one reads up to %d): update vramscope", path, schemaVersion+1, schemaVersion)
+	if err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}
