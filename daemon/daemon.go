@@ -56,6 +56,13 @@ type Guard interface {
 	Run(ctx context.Context)
 }
 
+// Jobs is what the daemon needs of an account of jobs.
+type Jobs interface {
+	// Observe takes a snapshot, with the events since the one before, and calls ended for
+	// each job that has ended, with what it had used.
+	Observe(snap *snapshot.Snapshot, events []snapshot.Event, ended func(message string, attributes ...any))
+}
+
 // Options are what a daemon runs with.
 type Options struct {
 	Directory string // of socket and lock; made by the caller
@@ -70,6 +77,7 @@ type Options struct {
 	Alerts    *Alerts               // nil: no command is run
 	Guard     Guard                 // nil: there is none
 	Exporter  Exporter              // nil: nothing is exported
+	Jobs      Jobs                  // nil: the end of a job is not logged
 	// Identify is which process has a pid; nil: no process can ask for a rescue.
 	Identify func(pid int) (process.Identity, error)
 	// Check reads the configuration anew, and returns why it is refused.
@@ -217,6 +225,9 @@ func (d *daemon) take(snap *snapshot.Snapshot) {
 	d.lastTick = d.Now()
 	events := d.newEvents()
 	d.logChanges(snap, events)
+	if d.Jobs != nil {
+		d.Jobs.Observe(snap, events, d.Log.Info)
+	}
 	if d.Recorder != nil {
 		d.logRecording(d.Recorder.Append(snap, events))
 	}

@@ -146,7 +146,7 @@ func (d *day) write(snap *snapshot.Snapshot, events []snapshot.Event) {
 		d.box = state
 		d.exec("INSERT INTO box_states VALUES (?, ?, ?)", d.session, now, state)
 	}
-	weight := min(elapsed, 2*max(snap.Interval, time.Second)) // more is a gap
+	weight := weightOf(elapsed, snap)
 	d.divider.divide(weight, elapsed, snap)
 	for i := range snap.GPUs {
 		d.writeGPU(now, weight, &snap.GPUs[i], snap)
@@ -161,6 +161,12 @@ func (d *day) write(snap *snapshot.Snapshot, events []snapshot.Event) {
 	}
 	d.work = checked(d.session, now, d.block.appendTail(append(d.work[:0], make([]byte, checksumBytes)...)))
 	d.exec("INSERT INTO tail VALUES (?, ?, ?, ?)", now, d.session, d.work, codecChecked)
+}
+
+// weightOf is how much time a tick stands for: what has elapsed since the one before, of
+// which more than two intervals is a gap.
+func weightOf(elapsed time.Duration, snap *snapshot.Snapshot) time.Duration {
+	return min(elapsed, 2*max(snap.Interval, time.Second))
 }
 
 // seal writes the block's samples as chunks, which take the place of the tail.
