@@ -82,7 +82,7 @@ func optional[T ~int64 | ~int](v any) quantity.Optional[T] {
 }
 
 const processColumns = "p.process, " + identityColumns + `,
-	p.parent, p.uid, p.user, p.name, p.command, p.job_kind, p.job_id, p.job_step, p.job_namespace, p.job_container, p.type, p.runtime, p.runtime_version, p.started_ns, p.used_bytes, p.peak_bytes,
+	p.parent, p.uid, p.user, p.name, p.command, p.job_kind, p.job_id, p.job_step, p.job_namespace, p.job_container, p.job_account, p.type, p.runtime, p.runtime_version, p.started_ns, p.used_bytes, p.peak_bytes,
 	p.ended_ns, p.exit_status, p.out_of_memory_count, (SELECT gpu_index FROM gpus WHERE gpu = p.gpu)`
 
 // described is a row as the table processes describes it.
@@ -95,10 +95,10 @@ type described struct {
 func scanProcess(rows *sql.Rows, more ...any) (out described, err error) {
 	var id identity
 	var parent, uid, started, used, peak, ended, exit, oom, index sql.NullInt64
-	var user, name, command, jobKind, jobID, step, namespaceOfPod, container, kind, runtime, version sql.NullString
+	var user, name, command, jobKind, jobID, step, namespaceOfPod, container, account, kind, runtime, version sql.NullString
 	p := &out.Last
 	err = rows.Scan(slices.Concat([]any{&out.id}, id.columns(), []any{
-		&parent, &uid, &user, &name, &command, &jobKind, &jobID, &step, &namespaceOfPod, &container, &kind, &runtime, &version, &started, &used, &peak, &ended, &exit, &oom, &index}, more)...)
+		&parent, &uid, &user, &name, &command, &jobKind, &jobID, &step, &namespaceOfPod, &container, &account, &kind, &runtime, &version, &started, &used, &peak, &ended, &exit, &oom, &index}, more)...)
 	p.ID, p.GPU = id.row(), int(index.Int64)
 	p.Parent, p.User, p.Name, p.Command = int(parent.Int64), user.String, name.String, nil
 	if command.Valid {
@@ -107,7 +107,7 @@ func scanProcess(rows *sql.Rows, more ...any) (out described, err error) {
 	if uid.Valid {
 		p.UID = quantity.From(uint32(uid.Int64), quantity.System)
 	}
-	p.Job = process.Job{Kind: jobKind.String, ID: jobID.String, Step: step.String, Namespace: namespaceOfPod.String, Container: container.String}
+	p.Job = process.Job{Kind: jobKind.String, ID: jobID.String, Step: step.String, Namespace: namespaceOfPod.String, Container: container.String, Account: account.String}
 	p.Type, p.Runtime, p.RuntimeVersion, p.Started = kind.String, runtime.String, version.String, moment(started.Int64)
 	p.Used, p.Peak = known[quantity.Bytes](used, quantity.Driver), known[quantity.Bytes](peak, quantity.Computed)
 	out.Ended, out.ExitStatus, out.OutOfMemoryCount = moment(ended.Int64), known[int](exit, quantity.System), known[int64](oom, quantity.Probe)

@@ -19,7 +19,7 @@ var schema string
 // The database names its program and its version.
 const (
 	applicationID = 0x76726d73 // "vrms"
-	schemaVersion = 4
+	schemaVersion = 5
 )
 
 // Errors of a database that cannot be read.

@@ -20,7 +20,7 @@ CREATE TABLE processes (
   pid INTEGER NOT NULL, start_time INTEGER NOT NULL, pid_namespace INTEGER NOT NULL,
   gpu INTEGER NOT NULL REFERENCES gpus, mig_gpu INTEGER, mig_compute INTEGER,
   parent INTEGER, uid INTEGER, user TEXT, name TEXT, command TEXT, job_kind TEXT, job_id TEXT,
-  job_step TEXT, job_namespace TEXT, job_container TEXT,
+  job_step TEXT, job_namespace TEXT, job_container TEXT, job_account TEXT,
   type TEXT, runtime TEXT, runtime_version TEXT, started_ns INTEGER,
   first_ns INTEGER NOT NULL, last_ns INTEGER NOT NULL, ended_ns INTEGER, exit_status INTEGER,
   used_bytes INTEGER, peak_bytes INTEGER, out_of_memory_count INTEGER, alloc_retries INTEGER

@@ -19,6 +19,7 @@ var schemas = map[int]string{
 	2: "1b897f3141c0",
 	3: "2470b513fac6",
 	4: "e9344f4fe418",
+	5: "6a83b5250e9a",
 }
 
 func TestSchemaHasAVersion(t *testing.T) {

@@ -118,9 +118,9 @@ func (d *day) insertRow(r *rowRecord, now int64, p *snapshot.Process) {
 }
 
 func (d *day) updateNames(r *rowRecord, p *snapshot.Process) {
-	d.exec(`UPDATE processes SET parent = ?, uid = ?, user = ?, name = ?, command = ?, job_kind = ?, job_id = ?, job_step = ?, job_namespace = ?, job_container = ?, type = ?, runtime = ?, runtime_version = ?, started_ns = ? WHERE process = ?`,
+	d.exec(`UPDATE processes SET parent = ?, uid = ?, user = ?, name = ?, command = ?, job_kind = ?, job_id = ?, job_step = ?, job_namespace = ?, job_container = ?, job_account = ?, type = ?, runtime = ?, runtime_version = ?, started_ns = ? WHERE process = ?`,
 		orNull(p.Parent), number(p.UID), words(p.User), words(p.Name), words(d.commands.of(p)), words(p.Job.Kind), words(p.Job.ID),
-		words(p.Job.Step), words(p.Job.Namespace), words(p.Job.Container),
+		words(p.Job.Step), words(p.Job.Namespace), words(p.Job.Container), words(p.Job.Account),
 		words(p.Type), words(p.Runtime), words(p.RuntimeVersion), orNull(nanoseconds(p.Started)), r.id)
 }
 

@@ -98,7 +98,7 @@ func TestUnreadFactsAreMarked(t *testing.T) {
 			tree.remove(500, "cgroup")
 		}
 		table := tree.table()
-		table.slurm.scontrol = func(string) string { return "" }
+		table.slurm.scontrol = func(string) slurmAnswer { return slurmAnswer{} }
 		table.users.lookup = func(string) (*user.User, error) { return nil, tc.lookup }
 		info := infos(table, at(0), []int{500})[500]
 		if info.User != "1001" || info.Hints.UserUnread != tc.userUnread || info.Hints.JobUnread != tc.jobUnread || (info.Job.Kind != "") != tc.isJob {

@@ -60,12 +60,13 @@ type Job struct {
 	Step      string // of a Slurm job: "0", "batch", "interactive"
 	Namespace string // of a pod
 	Container string // in a pod its short ID, in a Slurm job Apptainer's image
+	Account   string // of a Slurm job
 }
 
 // Details are the other facts known about a job: "step 0".
 func (j Job) Details() []string {
 	var details []string
-	for _, part := range []struct{ name, value string }{{"step", j.Step}, {"namespace", j.Namespace}, {"container", j.Container}} {
+	for _, part := range []struct{ name, value string }{{"step", j.Step}, {"namespace", j.Namespace}, {"container", j.Container}, {"account", j.Account}} {
 		if part.value != "" {
 			details = append(details, part.name+" "+part.value)
 		}

@@ -2,6 +2,7 @@ package process
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path"
@@ -16,40 +17,45 @@ import (
 
 // slurmJobs finds the numbers of jobs whose cgroups are named by their SLUID, as Slurm 26.05
 // names them. The number comes from root's side: the title of the job's slurmstepd or,
-// where that cannot be read (hidepid), Slurm's own scontrol. A process's environment is
-// its user's and is not trusted.
+// where that cannot be read (hidepid), Slurm's own scontrol, which also knows the accounts
+// of jobs. A process's environment is its user's and is not trusted.
 //
 //	<job>/step_<id>/slurm/cgroup.procs ── slurmstepd ── "slurmstepd: [88123.0]"
 //
 // Source: https://slurm.schedmd.com/cgroup_v2.html
 type slurmJobs struct {
 	cgroups  string // "/sys/fs/cgroup"
-	scontrol func(sluid string) string
+	scontrol func(id string) slurmAnswer
 
 	mu      sync.Mutex
-	numbers map[string]string    // by SLUID
-	asked   map[string]time.Time // scontrol, by SLUID
-	asking  bool                 // scontrol; one at a time
+	numbers map[string]string      // by SLUID
+	answers map[string]slurmAnswer // by what scontrol was asked for: a SLUID or a number
+	asked   map[string]time.Time   // when; zero: it was wanted once, and not asked
+	asking  bool                   // one at a time
 	panic   *panics.Caught
 }
 
+// slurmAnswer is what scontrol says about a job; "" is unknown.
+type slurmAnswer struct{ number, account string }
+
 const (
 	scontrolTime  = 2 * time.Second
-	scontrolSize  = 64 << 10
+	scontrolSize  = 1 << 20         // a job array has an entry for each of its tasks
 	scontrolEvery = 5 * time.Minute // for a job that it does not know
 	maxSlurmJobs  = 4096            // that are remembered
 )
 
 func newSlurmJobs() *slurmJobs {
-	return &slurmJobs{cgroups: "/sys/fs/cgroup", scontrol: askScontrol, numbers: make(map[string]string), asked: make(map[string]time.Time)}
+	return &slurmJobs{cgroups: "/sys/fs/cgroup", scontrol: askScontrol, numbers: make(map[string]string), answers: make(map[string]slurmAnswer), asked: make(map[string]time.Time)}
 }
 
 // slurmJob is a job of Slurm with its number, as far as that can be found; no job where its
 // cgroup is another user's than root's, who may have made it.
 func (t *Table) slurmJob(job Job, cgroups string) Job {
 	directory := slurmDirectory(job.ID, cgroups)
-	if directory == "" {
-		return job // cgroup v1, which no user may change
+	if directory == "" { // cgroup v1, which no user may change
+		job.Account = t.slurm.account(job.ID)
+		return job
 	}
 	directory = t.slurm.cgroups + directory
 	if uid, known := t.owner(directory).Value(); known && uid != 0 {
@@ -60,6 +66,7 @@ func (t *Table) slurmJob(job Job, cgroups string) Job {
 			job.ID = number
 		}
 	}
+	job.Account = t.slurm.account(job.ID)
 	return job
 }
 
@@ -85,35 +92,61 @@ func (s *slurmJobs) number(sluid string, stepd func() string) string {
 	if number := s.numbers[sluid]; number != "" {
 		return number
 	}
-	if len(s.numbers)+len(s.asked) >= maxSlurmJobs {
-		clear(s.numbers)
-		clear(s.asked)
-	}
+	s.forgetAll()
 	if number := stepd(); number != "" {
 		s.numbers[sluid] = number
 		return number
 	}
-	if asked, ok := s.asked[sluid]; !s.asking && (!ok || time.Since(asked) >= scontrolEvery) {
-		s.asking, s.asked[sluid] = true, time.Now()
-		go s.ask(sluid)
+	s.askAside(sluid)
+	return s.answers[sluid].number
+}
+
+// account is the account of a job, "" while it is not known. It is asked for when it is
+// wanted for the second time: a program that looks once does not trouble Slurm's controller.
+func (s *slurmJobs) account(id string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.panic.Again()
+	s.forgetAll()
+	if _, again := s.asked[id]; again {
+		s.askAside(id)
+	} else {
+		s.asked[id] = time.Time{}
 	}
-	return ""
+	return s.answers[id].account
+}
+
+// forgetAll forgets what is known of jobs where that is of too many.
+func (s *slurmJobs) forgetAll() {
+	if len(s.numbers)+len(s.asked) >= maxSlurmJobs {
+		clear(s.numbers)
+		clear(s.answers)
+		clear(s.asked)
+	}
+}
+
+// askAside asks scontrol about a job of which it has not said anything yet.
+func (s *slurmJobs) askAside(id string) {
+	if _, known := s.answers[id]; !known && !s.asking && time.Since(s.asked[id]) >= scontrolEvery {
+		s.asking, s.asked[id] = true, time.Now()
+		go s.ask(id)
+	}
 }
 
 // ask asks scontrol, whose answer a later reading of the facts finds.
-func (s *slurmJobs) ask(sluid string) {
-	number, caught := s.answer(sluid)
+func (s *slurmJobs) ask(id string) {
+	answer, caught := s.answer(id)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asking, s.panic = false, caught
-	if number != "" {
-		s.numbers[sluid] = number
+	if answer.number != "" {
+		s.answers[id] = answer
 	}
 }
 
-func (s *slurmJobs) answer(sluid string) (number string, caught *panics.Caught) {
+func (s *slurmJobs) answer(id string) (answer slurmAnswer, caught *panics.Caught) {
 	defer func() { caught = panics.Catch(recover()) }()
-	return s.scontrol(sluid), nil
+	return s.scontrol(id), nil
 }
 
 // numberOfStepd is the job's number by the title of a slurmstepd in its cgroup: of a
@@ -167,26 +200,37 @@ func parseStepdTitle(command []string) string {
 }
 
 // askScontrol asks the scontrol of this program's PATH.
-func askScontrol(sluid string) string {
+func askScontrol(id string) slurmAnswer {
 	scontrol, err := exec.LookPath("scontrol")
 	if err != nil {
-		return ""
+		return slurmAnswer{}
 	}
-	command := bounded.Command{Path: scontrol, Arguments: []string{"--oneliner", "show", "job", sluid},
+	command := bounded.Command{Path: scontrol, Arguments: []string{"--json", "show", "job", id},
 		Environ: os.Environ(), Time: scontrolTime, Limit: scontrolSize}
 	output, err := command.Output(context.Background())
 	if err != nil {
-		return ""
+		return slurmAnswer{}
 	}
-	return parseJobID(string(output))
+	return parseSlurmJob(output, id)
 }
 
-// parseJobID is the number in "JobId=88123 JobName=train …".
-func parseJobID(output string) string {
-	number, ok := strings.CutPrefix(output, "JobId=")
-	number, _, _ = strings.Cut(number, " ")
-	if !ok {
-		return ""
+// parseSlurmJob finds a job among those of an array. JSON keeps apart what Slurm says and
+// what its user wrote: in the plain format a job's name may contain " Account=other".
+// Source: https://slurm.schedmd.com/rest_api.html, job_info
+func parseSlurmJob(output []byte, id string) slurmAnswer {
+	var document struct {
+		Jobs []struct {
+			Number  uint32 `json:"job_id"`
+			Account string `json:"account"`
+		} `json:"jobs"`
 	}
-	return digits(number)
+	if json.Unmarshal(output, &document) != nil {
+		return slurmAnswer{}
+	}
+	for _, job := range document.Jobs {
+		if number := strconv.FormatUint(uint64(job.Number), 10); job.Number != 0 && (number == id || isSLUID(id)) {
+			return slurmAnswer{number, job.Account}
+		}
+	}
+	return slurmAnswer{}
 }

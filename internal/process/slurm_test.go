@@ -1,6 +1,7 @@
 package process
 
 import (
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -48,7 +49,7 @@ func TestSlurmJobByItsStepd(t *testing.T) {
 			}
 			table := tree.table()
 			table.slurm.cgroups = filepath.Join(tree.root, "cgroups")
-			table.slurm.scontrol = func(string) string { return "" }
+			table.slurm.scontrol = func(string) slurmAnswer { return slurmAnswer{} }
 			directory := filepath.Join("cgroups", job)
 			tree.file(filepath.Join(directory, "step_0", "slurm", "cgroup.procs"), "")
 			tree.file(filepath.Join(directory, "step_0", tc.in, "cgroup.procs"), "400\n")
@@ -88,8 +89,8 @@ func TestScontrolIsAskedOnce(t *testing.T) {
 	tree := newTree(t)
 	table := tree.table()
 	table.slurm.cgroups = tree.root
-	asked, answer := make(chan string, 10), make(chan string)
-	table.slurm.scontrol = func(sluid string) string { asked <- sluid; return <-answer }
+	asked, answer := make(chan string, 10), make(chan slurmAnswer)
+	table.slurm.scontrol = func(id string) slurmAnswer { asked <- id; return <-answer }
 	jobOfNew := func(pid int) string {
 		tree.add(pid, "train"+strconv.Itoa(pid), 1000)
 		tree.write(pid, "cgroup", "0::/system.slice/slurmstepd.scope/sEKNKTV3WPV500/step_0/user/task_0\n")
@@ -100,21 +101,70 @@ func TestScontrolIsAskedOnce(t *testing.T) {
 			t.Errorf("got %q", got)
 		}
 	}
-	answer <- "88123"
+	answer <- slurmAnswer{number: "88123"}
 	for pid := 503; jobOfNew(pid) != "slurm 88123"; pid++ {
 		if time.Sleep(time.Millisecond); pid > 5000 {
 			t.Fatal("its answer is not taken")
 		}
 	}
-	if len(asked) != 1 {
-		t.Errorf("asked %d times", len(asked))
+	if first := <-asked; first != "sEKNKTV3WPV500" {
+		t.Errorf("asked for %q", first)
 	}
-	for output, want := range map[string]string{
-		"JobId=88123 JobName=JobId=1 UserId=alice(1000)\n": "88123", "slurm_load_jobs error: Invalid job id specified\n": "",
-		"": "", "JobName=x JobId=1": "", "JobId=88123": "88123", "JobId=x ": "",
-	} {
-		if got := parseJobID(output); got != want {
-			t.Errorf("%q: %q", output, got)
+	// Its account is asked for by its number, when it is wanted again.
+	jobOfNew(5001)
+	jobOfNew(5002)
+	answer <- slurmAnswer{number: "88123", account: "physics"}
+	for pid := 5003; ; pid++ {
+		tree.add(pid, "train"+strconv.Itoa(pid), 1000)
+		tree.write(pid, "cgroup", "0::/system.slice/slurmstepd.scope/sEKNKTV3WPV500/step_0/user/task_0\n")
+		job := infos(table, at(0), []int{pid})[pid].Job
+		if job.Account == "physics" {
+			break
 		}
+		if time.Sleep(time.Millisecond); pid > 9000 {
+			t.Fatalf("its account is not taken: %+v", job)
+		}
+	}
+	if second := <-asked; second != "88123" || len(asked) != 0 {
+		t.Errorf("asked for %q, and %d times more", second, len(asked))
+	}
+}
+
+// TestSlurmsAnswer: a user's words are not taken for Slurm's.
+func TestSlurmsAnswer(t *testing.T) {
+	const array = `{"jobs": [{"job_id": 88122, "account": "other"}, {"job_id": 88123, "name": "x\", \"account\": \"root\" Account=root", "account": "physics", "comment": "\n   Account=root"}]}`
+	for _, c := range []struct {
+		output, id string
+		want       slurmAnswer
+	}{
+		{array, "88123", slurmAnswer{"88123", "physics"}},
+		{array, "88122", slurmAnswer{"88122", "other"}},
+		{array, "1", slurmAnswer{}},
+		{`{"jobs": [{"job_id": 7}]}`, "sEKNKTV3WPV500", slurmAnswer{number: "7"}},
+		{`{"jobs": [{"job_id": -7}]}`, "sEKNKTV3WPV500", slurmAnswer{}},
+		{`{"jobs": []}`, "7", slurmAnswer{}},
+		{"slurm_load_jobs error: Invalid job id specified\n", "7", slurmAnswer{}},
+		{"", "7", slurmAnswer{}},
+	} {
+		if got := parseSlurmJob([]byte(c.output), c.id); got != c.want {
+			t.Errorf("%s of %s: %+v", c.id, c.output, got)
+		}
+	}
+}
+
+// TestScontrolIsAsked by a stand-in for it.
+func TestScontrolIsAsked(t *testing.T) {
+	directory := t.TempDir()
+	script := "#!/bin/sh\n[ \"$*\" = '--json show job 88123' ] && echo '{\"jobs\": [{\"job_id\": 88123, \"account\": \"physics\"}]}'\n"
+	if err := os.WriteFile(filepath.Join(directory, "scontrol"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", directory+":"+os.Getenv("PATH"))
+	if got := askScontrol("88123"); got != (slurmAnswer{"88123", "physics"}) {
+		t.Errorf("%+v", got)
+	}
+	t.Setenv("PATH", t.TempDir())
+	if got := askScontrol("88123"); got != (slurmAnswer{}) {
+		t.Errorf("without scontrol: %+v", got)
 	}
 }

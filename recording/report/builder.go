@@ -35,7 +35,7 @@ func (q *Question) bounds() (from, to time.Time) {
 const fiveMinutes = 5 * time.Minute
 
 // Groupings are the words for Question.By. By GPU each process stands for itself.
-var Groupings = []string{"gpu", "user", "job", "command"}
+var Groupings = []string{"gpu", "user", "job", "account", "command"}
 
 // Builder sums rows. GPUs and processes come first, then minutes, then five
 // minutes, each in the order of time; the others come at any time.

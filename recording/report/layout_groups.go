@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"vramscope/internal/text"
@@ -14,8 +15,8 @@ import (
 // identity are the cells that name a group, and their columns.
 func (l *layouter) identity() ([]Column, func(*schema.ReportGroup) []string) {
 	if l.report.By != "gpu" {
-		title := map[string]string{"user": "User", "job": "Job", "command": "Command"}[l.report.By]
-		return []Column{{Title: title, Short: map[string]string{"User": "USER", "Job": "JOB", "Command": "COMMAND"}[title], Name: true}, {Title: "Processes", Short: "PROCS"}},
+		title := strings.ToUpper(l.report.By[:1]) + l.report.By[1:]
+		return []Column{{Title: title, Short: strings.ToUpper(title), Name: true}, {Title: "Processes", Short: "PROCS"}},
 			func(g *schema.ReportGroup) []string { return []string{text.Clean(g.Name), fmt.Sprint(g.Processes)} }
 	}
 	columns := []Column{{Title: "GPU", Short: "GPU"}, {Title: "PID", Short: "PID", Wide: true}, {Title: "User", Short: "USER", Name: true}, {Title: "Command", Short: "COMMAND", Name: true}}

@@ -74,9 +74,9 @@ func TestIdleIsUnknownWithoutUtilisation(t *testing.T) {
 }
 
 func TestGroupsSumTheirProcesses(t *testing.T) {
-	for by, want := range map[string][]string{"user": {"alice", "bob"}, "job": {"slurm 7", "no job"}, "command": {"train.py", "serve.py"}} {
+	for by, want := range map[string][]string{"user": {"alice", "bob"}, "job": {"slurm 7", "no job"}, "account": {"physics", "–"}, "command": {"train.py", "serve.py"}} {
 		b := newBox(by, 1)
-		job := process.Job{Kind: "slurm", ID: "7"}
+		job := process.Job{Kind: "slurm", ID: "7", Account: "physics"}
 		for pid, who := range []string{"alice", "alice", "bob"} {
 			p := processRow(row(pid+1, gpuA), who, "train.py")
 			p.Job = job

@@ -258,6 +258,8 @@ func (b *Builder) groupOf(p *processSums) (key any, name string) {
 		name = cmp.Or(text.Clean(p.User), "?")
 	case "job":
 		name = cmp.Or(text.Clean(p.job), "no job")
+	case "account":
+		name = cmp.Or(text.Clean(p.Job.Account), "–")
 	case "command":
 		name = command
 	default:
