@@ -125,5 +125,5 @@ func share(k, n int) string {
 	}
 	p, m, z := float64(k)/float64(n), float64(n), 1.96
 	middle, half := p+z*z/(2*m), z*math.Sqrt(p*(1-p)/m+z*z/(4*m*m))
-	return fmt.Sprintf("%.0f %% (%.0f–%.0f)", 100*p, 100*(middle-half)/(1+z*z/m), 100*(middle+half)/(1+z*z/m))
+	return fmt.Sprintf("%.0f %% (%.0f–%.0f)", 100*p, max(100*(middle-half)/(1+z*z/m), 0), 100*(middle+half)/(1+z*z/m))
 }

@@ -94,7 +94,7 @@ func TestMonitorSeesScene(t *testing.T) {
 		t.Errorf("a level: %+v", w)
 	}
 	w := watch(&series{bytes: level[:1421], every: 1})
-	if len(w.fills) != 1 || w.fills[0].at != 1420 || w.lead(0) < 600 || w.judge(&w.alerts[0]) != right {
+	if len(w.fills) != 1 || w.fills[0].at != 1420 || w.lead(0) < 500 || w.judge(&w.alerts[0]) != right {
 		t.Errorf("a leak: alerts %+v, fills %+v", w.alerts, w.fills)
 	}
 }
