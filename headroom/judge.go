@@ -1,6 +1,7 @@
 package headroom
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"time"
@@ -77,13 +78,13 @@ func Judge(snap *snapshot.Snapshot, history snapshot.History, q Question) Report
 		g := &snap.GPUs[i]
 		if len(g.Instances) == 0 {
 			p := Place{GPU: g, Label: strconv.Itoa(g.Index)}
-			p.judge(snap, history, q, &g.Memory, g.Predicted)
+			p.judge(snap, history, q, &g.Memory, &g.Outlook)
 			r.Places = append(r.Places, p)
 		}
 		for j := range g.Instances {
 			in := &g.Instances[j]
 			p := Place{GPU: g, Instance: in, Label: fmt.Sprintf("%d:%d", g.Index, j+1)}
-			p.judge(snap, history, q, &in.Memory, in.Predicted)
+			p.judge(snap, history, q, &in.Memory, &in.Outlook)
 			r.Places = append(r.Places, p)
 		}
 	}
@@ -116,7 +117,7 @@ func (r *Report) On(v Verdict) (labels []string) {
 	return labels
 }
 
-func (p *Place) judge(snap *snapshot.Snapshot, history snapshot.History, q Question, m *snapshot.Memory, predicted []snapshot.Prediction) {
+func (p *Place) judge(snap *snapshot.Snapshot, history snapshot.History, q Question, m *snapshot.Memory, o *snapshot.Outlook) {
 	p.Free = snapshot.FreeOf(m)
 	p.findReturnable(snap, history, q)
 	free, known := p.Free.Value()
@@ -135,8 +136,8 @@ func (p *Place) judge(snap *snapshot.Snapshot, history snapshot.History, q Quest
 	room := free
 	if q.Length > 0 {
 		used, _ := m.Used.Value()
-		if p.Low = lowest(free, used, predicted, q.Length); p.Low == nil {
-			p.Verdict, p.Reason = Unknown, "not predicted: too few samples of it"
+		if p.Low = lowest(free, used, o.Predicted, q.Length); p.Low == nil {
+			p.Verdict, p.Reason = Unknown, "not predicted: "+cmp.Or(o.Doubt.Words(), "too few samples of it")
 			return
 		}
 		room = p.Low.Lower

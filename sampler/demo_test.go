@@ -247,6 +247,9 @@ func TestForecastsAgreeWithAlertsAndCapacity(t *testing.T) {
 		snap := d.after(time.Second)
 		outlook := func(what string, o *snapshot.Outlook, m snapshot.Memory) {
 			doubts[o.Doubt]++
+			if o.Doubt == snapshot.Rebuilding && (o.FullIn != nil || len(o.Predicted) > 0) {
+				t.Errorf("%v, %s: out of memory, and %+v", d.now, what, o)
+			}
 			used, capacity := m.Used.Or(0), m.Capacity().Or(0)
 			for _, p := range o.Predicted {
 				all := []quantity.Bytes{0, p.Lower95, p.Lower80, p.Median, p.Upper80, p.Upper95, capacity}
@@ -276,7 +279,7 @@ func TestForecastsAgreeWithAlertsAndCapacity(t *testing.T) {
 			}
 		}
 	}
-	if alerts < 60 || doubts[snapshot.Loading] == 0 || doubts[snapshot.Young] == 0 {
+	if alerts < 60 || doubts[snapshot.Loading] == 0 || doubts[snapshot.Young] == 0 || doubts[snapshot.Rebuilding] == 0 {
 		t.Errorf("%d alerts, doubts %v", alerts, doubts)
 	}
 }

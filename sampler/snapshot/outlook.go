@@ -68,6 +68,10 @@ func (f *FullIn) After(passed time.Duration) *FullIn {
 // 0 and the capacity, and the median is at the capacity from FullIn on, and not before. Where
 // FullIn is nil, a median that would reach the capacity stays where it was a horizon earlier.
 func (o *Outlook) Agree(m *Memory) {
+	if o.Doubt == Rebuilding {
+		o.Predicted, o.FullIn = nil, nil
+		return
+	}
 	used, known := m.Used.Value()
 	capacity, limited := m.Capacity().Value()
 	if !known || !limited || len(o.Predicted) == 0 {
