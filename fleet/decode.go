@@ -105,7 +105,7 @@ func (d *decoder) take(s *series) {
 	}
 }
 
-// gpu is that of a series, nil where there are too many.
+// gpu returns the GPU that a series is about, or nil if the box has too many.
 func (d *decoder) gpu(uuid, index string) *gpuFigures {
 	g := d.gpus[uuid]
 	if g == nil {

@@ -20,8 +20,8 @@ import (
 // Until then the other memory is unknown. What was before the first reading is not
 // known, so that one counts as a change.
 
-// skewTolerance is the change that is not a large one. Other memory (a context,
-// kernels, a workspace) is some hundreds of MiB.
+// skewTolerance is the largest change that still counts as small. Other memory (a
+// context, kernels, a workspace) is some hundreds of MiB.
 const skewTolerance = 128 * quantity.MiB
 
 // span is the time in which a reading was taken.

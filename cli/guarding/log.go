@@ -68,7 +68,7 @@ func runGuardLog(p *command.Program, f guardLogFlags) error {
 	return p.PrintAs(f.format, schema.GuardDocument{Schema: schema.GuardVersion, Decisions: schema.DecisionsOf(decisions)}, b.String())
 }
 
-// decisions are those since a time, oldest first, and where they are from.
+// decisions returns the guard's decisions since a time, oldest first, and their source.
 func decisions(p *command.Program, file string, since time.Time) ([]snapshot.GuardDecision, string, error) {
 	r, err := sources.OpenRecording(p, file)
 	if err != nil && (file != "" || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, recording.ErrEmpty)) {

@@ -44,7 +44,7 @@ func (g *grid) drop(titles ...string) {
 	}
 }
 
-// arrange leaves the columns of these titles, in their order, before the last one.
+// arrange keeps the columns with these titles, in this order, and the last column.
 func (g *grid) arrange(titles []string) {
 	var places []int
 	for _, title := range titles {

@@ -150,7 +150,7 @@ func (t *table) box(width int, names bool) string {
 	}
 }
 
-// kind is the name of all GPUs, "" where they have not one name.
+// kind returns the name that all GPUs share, or "" if they differ.
 func (t *table) kind() string {
 	name := ""
 	for i := range t.snap.GPUs {

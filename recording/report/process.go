@@ -71,7 +71,8 @@ type counter struct {
 	last  Count
 	sum   int64
 	known bool
-	// For a rate: what was counted in five minutes that were recorded as a whole.
+	// The rate is counted over since. Both grow only by spans of five minutes that were
+	// recorded nearly whole.
 	counted int64
 	since   time.Duration
 }
