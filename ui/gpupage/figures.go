@@ -189,6 +189,11 @@ func (w words) ecc(gpu *snapshot.GPU) string {
 	case !on:
 		return "off"
 	}
+	corrected, counted := gpu.ECC.Corrected.Value()
+	uncorrected, also := gpu.ECC.Uncorrected.Value()
+	if counted && also && corrected == 0 && uncorrected == 0 {
+		return "on, 0 errors"
+	}
 	return "on, " + w.count(gpu.ECC.Corrected) + " corrected, " + w.count(gpu.ECC.Uncorrected) + " not"
 }
 
