@@ -32,7 +32,8 @@ func TestJobHasOneLine(t *testing.T) {
 			snap := &snapshot.Snapshot{Time: now, Interval: time.Second, GPUs: []snapshot.GPU{g}, Rows: rows}
 			var events []snapshot.Event
 			if now.Equal(start.Add(100 * time.Second)) {
-				events = []snapshot.Event{{Kind: snapshot.EventOutOfMemory, Row: rows[0].ID}}
+				gone := snapshot.RowID{Process: process.Identity{PID: 9}}
+				events = []snapshot.Event{{Kind: snapshot.EventStarted, Row: rows[0].ID}, {Kind: snapshot.EventOutOfMemory, Row: gone}, {Kind: snapshot.EventOutOfMemory, Row: rows[0].ID}}
 			}
 			jobs.Observe(snap, events, func(message string, attributes ...any) {
 				lines = append(lines, message+" "+fmt.Sprint(attributes...))
