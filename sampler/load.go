@@ -32,6 +32,7 @@ type load struct {
 	rose time.Time      // when the present rise began; zero: there is none
 	grew time.Time      // when it was last seen to go on
 	used quantity.Bytes // now
+	free quantity.Bytes // beside it, on its GPU or MIG instance
 	top  quantity.Bytes // the highest level at which a rise has ended
 	like *time.Duration // the longest of the command's earlier rises; nil: unknown
 }
@@ -53,10 +54,18 @@ const (
 // rebuild says that the process has run out of memory: it begins again.
 func (l *load) rebuild() { *l = load{rebuilds: true, top: l.top, like: l.like} }
 
+// loads reports whether the first load goes on. A process that has nearly nothing and does
+// not rise only waits: its forecaster is asked as any other.
+func (l *load) loads() bool { return !l.over && (l.used >= nothing || !l.rose.IsZero() || l.rebuilds) }
+
+// known reports whether a later rise is to where the process has been before, and that fits:
+// others may have taken the memory since.
+func (l *load) known() bool { return l.over && l.used <= l.top && l.top-l.used <= l.free }
+
 // fresh reports whether the process loads, or has loaded so lately that its GPU's own
 // forecaster still takes the load for growth.
 func (l *load) fresh(now time.Time) bool {
-	return !l.over || l.later() || !l.ended.IsZero() && now.Sub(l.ended) < stepRemembered
+	return l.loads() || l.later() || !l.ended.IsZero() && now.Sub(l.ended) < stepRemembered
 }
 
 // later reports whether a later load goes on.
@@ -65,7 +74,7 @@ func (l *load) later() bool {
 	if l.like != nil {
 		limit = max(limit, time.Duration(longer*float64(*l.like)))
 	}
-	if l.used <= l.top {
+	if l.known() {
 		limit = firstLoad
 	}
 	return l.over && !l.rose.IsZero() && l.grew.Sub(l.rose) < limit
@@ -76,8 +85,8 @@ func (l *load) unbelieved() bool { return !l.over && !l.rose.IsZero() || l.later
 
 // watch takes a sample in and reports whether memory has grown as in a load since
 // the last window.
-func (l *load) watch(now time.Time, used quantity.Bytes) (grew bool) {
-	l.used = used
+func (l *load) watch(now time.Time, used, free quantity.Bytes) (grew bool) {
+	l.used, l.free = used, free
 	passed := now.Sub(l.begin)
 	switch {
 	case l.begin.IsZero() || passed < 0:
@@ -101,7 +110,7 @@ func (l *load) watch(now time.Time, used quantity.Bytes) (grew bool) {
 	}
 	ended := l.quiet >= plateau
 	switch long := !l.rose.IsZero() && l.grew.Sub(l.rose) >= firstLoad; {
-	case !l.over && (ended && used >= nothing || long):
+	case !l.over && (ended && (used >= nothing || l.rebuilds) || long):
 		l.over, l.ended, l.rose = true, now, time.Time{}
 		if ended {
 			l.top = max(l.top, used)
@@ -135,7 +144,7 @@ func (r *row) watchLoad(now, started time.Time, used, free quantity.Bytes) {
 		*l = load{top: l.top, like: l.like} // it has freed what it had
 	}
 	from := l.begin
-	switch grew := l.watch(now, used); {
+	switch grew := l.watch(now, used, free); {
 	case l.over && grew && l.rose.IsZero() && !r.outlook.fills(free):
 		l.rose, l.grew = from, now
 	case !l.over && (grew || l.rebuilds):
@@ -162,7 +171,7 @@ func (o *outlook) excuse() {
 // loads are those on a GPU or instance.
 type loads struct {
 	first, later bool
-	known        bool // a later one is below the level at which an earlier one ended
+	known        bool // a later one is to where its process has been before
 }
 
 func (s *Sampler) loadsOf(rows []snapshot.Process, there func(*snapshot.Process) bool) (all loads) {
@@ -170,7 +179,7 @@ func (s *Sampler) loadsOf(rows []snapshot.Process, there func(*snapshot.Process)
 		if r := s.rows[rows[i].ID]; there(&rows[i]) && r.load.unbelieved() {
 			all.first = all.first || !r.load.over
 			all.later = all.later || r.load.over
-			all.known = all.known || r.load.over && r.load.used <= r.load.top
+			all.known = all.known || r.load.known()
 		}
 	}
 	return all

@@ -154,3 +154,40 @@ func TestRebuildingIsNotForecast(t *testing.T) {
 		t.Errorf("a rise after it: %d of 400 s alarmed", i.alarmed)
 	}
 }
+
+// A notebook that has caught its error and keeps little is steady after a while, and neither
+// it nor its GPU goes without a forecast for ever.
+func TestRebuildingEndsWithLittleMemory(t *testing.T) {
+	i := newIdler(30 * gib)
+	i.answer(100, "GPU-0", gib, 0, 0, 0)
+	fail := func(count int64) {
+		i.answers[0].At = i.now.Add(time.Second)
+		i.answers[0].Report.Devices[0].Allocators[0].OutOfMemoryCount = &count
+	}
+	fail(0)
+	i.move(0, 30)
+	fail(1)
+	i.used = 2 * gib
+	i.move(0, 60)
+	if d := i.s.Latest().GPUs[0].Doubt; d != snapshot.Rebuilding {
+		t.Errorf("doubt %q a minute after the error", d)
+	}
+	i.move(0, 240)
+	if g, p := &i.s.Latest().GPUs[0], &i.s.Latest().Rows[0]; g.Doubt != snapshot.Believed || p.Doubt != snapshot.Believed || len(g.Predicted) == 0 || len(p.Predicted) == 0 {
+		t.Errorf("after five minutes: GPU %q, %d forecasts; process %q, %d", g.Doubt, len(g.Predicted), p.Doubt, len(p.Predicted))
+	}
+}
+
+// The errors that a small process reports hide no forecast of its GPU.
+func TestSmallProcessHidesNoForecast(t *testing.T) {
+	i := newIdler(2 * gib)
+	i.answer(100, "GPU-0", gib, 0, 0, 0)
+	for n := range int64(10) {
+		i.answers[0].At = i.now.Add(time.Second)
+		i.answers[0].Report.Devices[0].Allocators[0].OutOfMemoryCount = &n
+		i.move(0, 30)
+		if g := &i.s.Latest().GPUs[0]; g.Doubt == snapshot.Rebuilding || len(g.Predicted) == 0 {
+			t.Fatalf("after %d errors: %q, %d forecasts", n, g.Doubt, len(g.Predicted))
+		}
+	}
+}

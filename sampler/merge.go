@@ -212,13 +212,29 @@ func (s *Sampler) finish(now time.Time, p *snapshot.Process) {
 	s.noteOutOfMemory(now, p, r)
 	every := paceOf(len(s.rows))
 	every.teachable = &s.teachable
-	free := quantity.Bytes(math.MaxInt64)
-	if g := s.driver.find(p.ID.GPUUUID); g != nil && g.last != nil {
-		free = g.last.Memory.Free.Or(free)
-	}
-	r.predict(now, p, free, every)
+	r.predict(now, p, s.freeBeside(p.ID), every)
 	r.latest = p
 	r.seen = s.sequence
+}
+
+// freeBeside is what is free on a row's GPU or MIG instance; where that is unknown, the
+// largest number.
+func (s *Sampler) freeBeside(id snapshot.RowID) quantity.Bytes {
+	const unknown = math.MaxInt64
+	g := s.driver.find(id.GPUUUID)
+	if g == nil || g.last == nil {
+		return unknown
+	}
+	if !id.Instance.MIG {
+		return g.last.Memory.Free.Or(unknown)
+	}
+	for i := range g.last.Instances {
+		if in := &g.last.Instances[i]; snapshot.InstanceID(in.ID) == id.Instance {
+			m := snapshot.Memory(in.Memory)
+			return snapshot.FreeOf(&m).Or(unknown)
+		}
+	}
+	return unknown
 }
 
 // arrived reports whether a new row is a process that started: those in a GPU's

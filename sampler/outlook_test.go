@@ -191,7 +191,7 @@ func TestLoadIsUpToFirstPlateau(t *testing.T) {
 		used, over, grew := 10*gib, 0, 0
 		for i := range 600 {
 			used += c.rate(i)
-			if !l.over && l.watch(start.Add(time.Duration(i)*time.Second), used) {
+			if !l.over && l.watch(start.Add(time.Duration(i)*time.Second), used, 40*gib) {
 				grew++
 			}
 			if l.over && over == 0 {

@@ -116,17 +116,36 @@ func (s *Sampler) predictGPU(now time.Time, g *gpu, out *snapshot.GPU, rows []sn
 			g.expected = s.predict(now, g, out, rows)
 		}
 		out.Outlook, out.Doubt = g.expected, g.outlook.doubt()
-		for i := range rows {
-			if d := rows[i].Doubt; out.FullIn == nil && rows[i].ID.GPUUUID == out.UUID && (d == snapshot.Rebuilding || d == snapshot.Loading && out.Doubt != snapshot.Rebuilding) {
-				out.Doubt = d
-			}
-		}
 		out.FullIn = out.FullIn.After(now.Sub(g.outlook.at))
 		if out.MIG { // a process can use only its instance
 			out.FullIn = nil
+		} else {
+			doubtRows(&out.Outlook, &out.Memory, rows, func(p *snapshot.Process) bool { return p.ID.GPUUUID == out.UUID })
 		}
 	}
 	s.predictInstances(now, g, out, rows)
+}
+
+// doubtRows gives the outlook of a GPU or MIG instance the doubt about its processes: of one
+// that rebuilds only where it has had a tenth of the memory, because its errors are what its
+// own probe reports.
+func doubtRows(o *snapshot.Outlook, m *snapshot.Memory, rows []snapshot.Process, there func(*snapshot.Process) bool) {
+	for i := range rows {
+		p := &rows[i]
+		if o.FullIn != nil || !there(p) {
+			continue
+		}
+		switch p.Doubt {
+		case snapshot.Rebuilding:
+			if p.Peak.Or(0) >= m.Capacity().Or(0)/10 {
+				o.Doubt = snapshot.Rebuilding
+				return
+			}
+		case snapshot.Loading:
+			o.Doubt = snapshot.Loading
+		default:
+		}
+	}
 }
 
 // instanceOutlook is a MIG instance's outlook. An instance that was created again
@@ -154,9 +173,10 @@ func (s *Sampler) predictInstances(now time.Time, g *gpu, out *snapshot.GPU, row
 			g.instances[in.ID] = o
 		}
 		o.observe(now, in.Memory.Used, quickPace)
+		there := func(p *snapshot.Process) bool { return p.ID.GPUUUID == out.UUID && p.ID.Instance == in.ID }
 		if in.Memory.Used.Known() {
 			if o.at.Equal(now) {
-				l := s.loadsOf(rows, func(p *snapshot.Process) bool { return p.ID.GPUUUID == out.UUID && p.ID.Instance == in.ID })
+				l := s.loadsOf(rows, there)
 				if l.first {
 					o.excuse()
 				}
@@ -164,6 +184,7 @@ func (s *Sampler) predictInstances(now time.Time, g *gpu, out *snapshot.GPU, row
 			}
 			in.Outlook, in.Doubt = o.expected, o.doubt()
 			in.FullIn = in.FullIn.After(now.Sub(o.at))
+			doubtRows(&in.Outlook, &in.Memory, rows, there)
 		}
 	}
 }

@@ -35,9 +35,9 @@ func (s *Sampler) predict(now time.Time, g *gpu, out *snapshot.GPU, rows []snaps
 	loading, loaded := false, false
 	for i := range rows {
 		if r := s.rows[rows[i].ID]; rows[i].ID.GPUUUID == out.UUID {
-			loading, loaded = loading || !r.load.over || r.load.later(), loaded || r.load.fresh(now)
+			loading, loaded = loading || r.load.loads() || r.load.later(), loaded || r.load.fresh(now)
 			switch f := r.outlook.forecaster; {
-			case f == nil || !r.load.over:
+			case f == nil || r.load.loads():
 			case r.load.later():
 				doubted = append(doubted, f)
 			default:
@@ -78,7 +78,7 @@ func (s *Sampler) disturbed(now time.Time, g *snapshot.GPU, rows []snapshot.Proc
 		}
 		explained += used
 		r := s.rows[p.ID]
-		fresh = fresh || !r.load.over || r.load.later() || used >= matters && !r.came.IsZero() && now.Sub(r.came) < stepRemembered
+		fresh = fresh || r.load.loads() || r.load.later() || used >= matters && !r.came.IsZero() && now.Sub(r.came) < stepRemembered
 	}
 	for i := range s.ended {
 		left := &s.ended[i]
@@ -108,7 +108,7 @@ func (s *Sampler) sumOf(own []snapshot.Prediction, g *snapshot.GPU, rows []snaps
 		}
 		for i := range rows {
 			p := &rows[i]
-			if p.ID.GPUUUID != g.UUID || h >= len(p.Predicted) || !s.rows[p.ID].load.over || s.rows[p.ID].load.later() {
+			if p.ID.GPUUUID != g.UUID || h >= len(p.Predicted) || s.rows[p.ID].load.loads() || s.rows[p.ID].load.later() {
 				continue
 			}
 			predicted := &p.Predicted[h]
