@@ -38,7 +38,7 @@ func TestArchitectureShowsEveryImport(t *testing.T) {
 	}
 }
 
-// TestNoFolderIsTooLarge: nobody finds his way in a folder of more files. What belongs
+// TestNoFolderIsTooLarge: a newcomer does not find a file among more. What belongs
 // together becomes a room of its own.
 func TestNoFolderIsTooLarge(t *testing.T) {
 	const limit = 35

@@ -58,9 +58,9 @@ type Guard interface {
 
 // Jobs is what the daemon needs of an account of jobs.
 type Jobs interface {
-	// Observe takes a snapshot, with the events since the one before, and calls ended for
+	// Observe takes a snapshot and calls ended for
 	// each job that has ended, with what it had used.
-	Observe(snap *snapshot.Snapshot, events []snapshot.Event, ended func(message string, attributes ...any))
+	Observe(snap *snapshot.Snapshot, ended func(message string, attributes ...any))
 }
 
 // Options are what a daemon runs with.
@@ -226,7 +226,7 @@ func (d *daemon) take(snap *snapshot.Snapshot) {
 	events := d.newEvents()
 	d.logChanges(snap, events)
 	if d.Jobs != nil {
-		d.Jobs.Observe(snap, events, d.Log.Info)
+		d.Jobs.Observe(snap, d.Log.Info)
 	}
 	if d.Recorder != nil {
 		d.logRecording(d.Recorder.Append(snap, events))

@@ -1,7 +1,6 @@
 package recording
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -19,28 +18,35 @@ import (
 type Jobs struct {
 	divider divider
 	last    time.Time
-	running map[process.Job]*jobUse
+	running map[jobKey]*jobUse
+}
+
+// jobKey is a user's job: a user can name a cgroup as another's container.
+type jobKey struct {
+	process.Job
+	user string
 }
 
 // jobUse is what a job has used since it was first seen.
 type jobUse struct {
-	user              string
 	gpus              []int
 	began, first, end time.Time // when its first process began and was seen, and its last one was seen
 	share             share
-	peak              snapshot.Bytes // of a process on a GPU
-	watched           bool           // a probe counts its out-of-memory errors
-	ooms              int
+	peak              snapshot.Bytes              // of a process on a GPU
+	ooms              map[snapshot.RowID]oomCount // where a probe counts out-of-memory errors
 }
+
+// oomCount is a probe's count of out-of-memory errors: when it was first seen, and now.
+type oomCount struct{ first, now int64 }
 
 // jobGrace is for how long a job may have no process on a GPU, between two of its steps.
 const jobGrace = time.Minute
 
-// Observe takes a snapshot with the events since the one before, and calls ended for each
+// Observe takes a snapshot and calls ended for each
 // job that has had no process on a GPU for a minute.
-func (j *Jobs) Observe(snap *snapshot.Snapshot, events []snapshot.Event, ended func(message string, attributes ...any)) {
+func (j *Jobs) Observe(snap *snapshot.Snapshot, ended func(message string, attributes ...any)) {
 	if j.running == nil {
-		j.running = make(map[process.Job]*jobUse)
+		j.running = make(map[jobKey]*jobUse)
 	}
 	elapsed := time.Duration(0)
 	if !j.last.IsZero() {
@@ -53,24 +59,15 @@ func (j *Jobs) Observe(snap *snapshot.Snapshot, events []snapshot.Event, ended f
 			u.add(snap.Time, &snap.Rows[i], j.divider.rows[i])
 		}
 	}
-	for i := range events {
-		if events[i].Kind != snapshot.EventOutOfMemory {
-			continue
-		}
-		p := snap.Row(events[i].Row)
-		if e := snap.EndedRow(events[i].Row); p == nil && e != nil {
-			p = &e.Last
-		}
-		if p == nil {
-			continue
-		}
-		if u := j.of(p); u != nil {
-			u.ooms++
+	for i := range snap.Ended {
+		e := &snap.Ended[i]
+		if u := j.running[keyOfJob(&e.Last)]; u != nil {
+			u.count(e.Last.ID, e.OutOfMemoryCount, false)
 		}
 	}
 	for job, u := range j.running {
 		if snap.Time.Sub(u.end) >= jobGrace {
-			ended(text.Clean(job.String())+" ended", u.attributes()...)
+			ended(text.Clean(job.String())+" ended", u.attributes(job.user)...)
 			delete(j.running, job)
 		}
 	}
@@ -78,21 +75,45 @@ func (j *Jobs) Observe(snap *snapshot.Snapshot, events []snapshot.Event, ended f
 
 // of is the job of a row, nil where it has none.
 func (j *Jobs) of(p *snapshot.Process) *jobUse {
-	job := process.Job{Kind: p.Job.Kind, ID: p.Job.ID, Namespace: p.Job.Namespace}
-	if job.ID == "" || job.Kind == "service" {
+	job := keyOfJob(p)
+	if job.ID == "" || job.Kind == "service" || p.User == "" { // whose it is will be known in a moment
 		return nil
 	}
 	if j.running[job] == nil {
-		j.running[job] = &jobUse{user: p.User, began: p.Started, first: j.last, end: j.last}
+		j.running[job] = &jobUse{began: p.Started, first: j.last, end: j.last, ooms: make(map[snapshot.RowID]oomCount)}
 	}
 	return j.running[job]
+}
+
+func keyOfJob(p *snapshot.Process) jobKey {
+	return jobKey{process.Job{Kind: p.Job.Kind, ID: p.Job.ID, Namespace: p.Job.Namespace}, p.User}
+}
+
+// count takes what a row's probe counts. The errors before a row was first seen are its own
+// where it has started since.
+func (u *jobUse) count(row snapshot.RowID, count quantity.Optional[int64], started bool) {
+	v, known := count.Value()
+	c, seen := u.ooms[row]
+	if !known {
+		return
+	}
+	switch {
+	case !seen && !started:
+		c.first = v
+	case v < c.now: // the probe began anew
+		c.first -= c.now
+	}
+	c.now = v
+	u.ooms[row] = c
 }
 
 func (u *jobUse) add(now time.Time, p *snapshot.Process, part share) {
 	u.end = now
 	u.share.add(part)
 	u.peak = larger(u.peak, p.Used)
-	u.watched = u.watched || p.Probe != nil && p.Probe.OutOfMemoryCount.Known()
+	if p.Probe != nil {
+		u.count(p.ID, p.Probe.OutOfMemoryCount, p.Started.After(u.first))
+	}
 	if !slices.Contains(u.gpus, p.GPU) {
 		u.gpus = append(u.gpus, p.GPU)
 	}
@@ -103,7 +124,7 @@ func (u *jobUse) add(now time.Time, p *snapshot.Process, part share) {
 
 // attributes are what is said of a job at its end; what is unknown is "–". The GPU hours
 // are of the time in which it was watched, which is less where the daemon began later.
-func (u *jobUse) attributes() []any {
+func (u *jobUse) attributes(user string) []any {
 	hours := func(ns float64) string {
 		if !u.share.loaded {
 			return "–"
@@ -115,15 +136,19 @@ func (u *jobUse) attributes() []any {
 	if v, ok := u.peak.Value(); ok {
 		peak = v.String()
 	}
-	if u.watched || u.ooms > 0 {
-		ooms = strconv.Itoa(u.ooms)
+	if len(u.ooms) > 0 {
+		sum := int64(0)
+		for _, c := range u.ooms {
+			sum += c.now - c.first
+		}
+		ooms = strconv.FormatInt(sum, 10)
 	}
 	began := u.began
 	if began.IsZero() {
 		began = u.first
 	}
 	return []any{
-		"user", cmp.Or(text.Clean(u.user), "?"), "gpus", strings.ReplaceAll(strings.Trim(fmt.Sprint(u.gpus), "[]"), " ", ","),
+		"user", text.Clean(user), "gpus", strings.ReplaceAll(strings.Trim(fmt.Sprint(u.gpus), "[]"), " ", ","),
 		"wall", quantity.Duration(u.end.Sub(began)), "watched", quantity.Duration(u.end.Sub(u.first)),
 		"used_gpu_hours", hours(u.share.busy), "idle_gpu_hours", hours(u.share.idle), "peak", peak, "oom", ooms,
 	}

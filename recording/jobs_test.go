@@ -3,6 +3,7 @@ package recording
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,7 +23,7 @@ func TestJobHasOneLine(t *testing.T) {
 		return snapshot.Process{
 			ID: snapshot.RowID{Process: process.Identity{PID: pid}, GPUUUID: "GPU-1"}, GPU: 3, User: "alice", Job: job,
 			Started: start.Add(-time.Hour), Used: driver(quantity.Bytes(pid) * quantity.GiB), SMUtilization: quantity.From(75, quantity.Driver),
-			Probe: &snapshot.Probe{OutOfMemoryCount: quantity.From(int64(0), quantity.Probe)},
+			Probe: &snapshot.Probe{OutOfMemoryCount: quantity.From(int64(2), quantity.Probe)},
 		}
 	}
 	observe := func(seconds int, rows ...snapshot.Process) {
@@ -30,18 +31,15 @@ func TestJobHasOneLine(t *testing.T) {
 			now = now.Add(time.Second)
 			g := snapshot.GPU{Index: 3, UUID: "GPU-1", Sensors: metric.Sensors{Utilization: quantity.From(75, quantity.Driver)}}
 			snap := &snapshot.Snapshot{Time: now, Interval: time.Second, GPUs: []snapshot.GPU{g}, Rows: rows}
-			var events []snapshot.Event
-			if now.Equal(start.Add(100 * time.Second)) {
-				gone := snapshot.RowID{Process: process.Identity{PID: 9}}
-				events = []snapshot.Event{{Kind: snapshot.EventStarted, Row: rows[0].ID}, {Kind: snapshot.EventOutOfMemory, Row: gone}, {Kind: snapshot.EventOutOfMemory, Row: rows[0].ID}}
-			}
-			jobs.Observe(snap, events, func(message string, attributes ...any) {
+			jobs.Observe(snap, func(message string, attributes ...any) {
 				lines = append(lines, message+" "+fmt.Sprint(attributes...))
 			})
 		}
 	}
 	first, second := row(20, process.Job{Kind: "slurm", ID: "7", Step: "0"}), row(30, process.Job{Kind: "slurm", ID: "7", Step: "1"})
-	observe(1801, first)
+	observe(100, first)
+	first.Probe = &snapshot.Probe{OutOfMemoryCount: quantity.From(int64(5), quantity.Probe)} // of which two were there before
+	observe(1701, first)
 	observe(30)
 	observe(1800, second)
 	observe(59)
@@ -51,19 +49,29 @@ func TestJobHasOneLine(t *testing.T) {
 	observe(1, row(1, process.Job{Kind: "service", ID: "ollama"}), row(2, process.Job{}))
 	observe(100)
 	want := "slurm 7 ended " + fmt.Sprint("user", "alice", "gpus", "3", "wall", "2h00m", "watched", "1h00m",
-		"used_gpu_hours", "0.75", "idle_gpu_hours", "0.25", "peak", "30.0G", "oom", "1")
+		"used_gpu_hours", "0.75", "idle_gpu_hours", "0.25", "peak", "30.0G", "oom", "3")
 	if !slices.Equal(lines, []string{want}) {
 		t.Errorf("%q, want\n%q", lines, want)
+	}
+
+	// Another user's cgroup of the same name is another job.
+	lines = nil
+	mallory := row(40, first.Job)
+	mallory.User = "mallory"
+	observe(10, row(20, first.Job), mallory)
+	observe(100)
+	if len(lines) != 2 || strings.Contains(lines[0], "alice") == strings.Contains(lines[1], "alice") {
+		t.Errorf("%q", lines)
 	}
 
 	// What is not known is not 0.
 	lines = nil
 	unknown := row(5, process.Job{Kind: "pod", ID: "nb", Namespace: "team"})
-	unknown.User, unknown.Used, unknown.Probe, unknown.Started = "", snapshot.Bytes{}, nil, time.Time{}
-	jobs.Observe(&snapshot.Snapshot{Time: now.Add(time.Second), Interval: time.Second, GPUs: []snapshot.GPU{{UUID: "GPU-1"}}, Rows: []snapshot.Process{unknown}}, nil, nil)
+	unknown.Used, unknown.Probe, unknown.Started = snapshot.Bytes{}, nil, time.Time{}
+	jobs.Observe(&snapshot.Snapshot{Time: now.Add(time.Second), Interval: time.Second, GPUs: []snapshot.GPU{{UUID: "GPU-1"}}, Rows: []snapshot.Process{unknown}}, nil)
 	now = now.Add(time.Minute)
 	observe(1)
-	want = "pod nb ended " + fmt.Sprint("user", "?", "gpus", "3", "wall", "0s", "watched", "0s", "used_gpu_hours", "–", "idle_gpu_hours", "–", "peak", "–", "oom", "–")
+	want = "pod nb ended " + fmt.Sprint("user", "alice", "gpus", "3", "wall", "0s", "watched", "0s", "used_gpu_hours", "–", "idle_gpu_hours", "–", "peak", "–", "oom", "–")
 	if !slices.Equal(lines, []string{want}) {
 		t.Errorf("%q, want\n%q", lines, want)
 	}

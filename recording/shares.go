@@ -13,7 +13,7 @@ import (
 // to those that hold its memory, in proportion to that. So no process is busy for
 // longer than it holds the GPU, and the processes together hold it for as long as any
 // is on it. Its energy is divided as its time. A MIG instance is as much of the GPU as
-// it has slices. Nobody holds a GPU that is lost, though probes on it still report.
+// it has slices. No process holds a GPU that is lost, though probes on it still report.
 
 // share is what of a GPU's time and energy a process had.
 type share struct {

@@ -60,7 +60,7 @@ type candidate struct {
 	alert      snapshot.Alert
 	soon       time.Duration    // orders alerts of one kind: the soonest first
 	forecast   *snapshot.FullIn // of this snapshot or, after a miss, the last one
-	told       *snapshot.FullIn // forecast, less the time since
+	announced  *snapshot.FullIn // forecast, less the time since
 	label      string           // of the place: "3", "5:1"
 	// refuted ends the alert at the first miss where the place uses less than this.
 	refuted quantity.Bytes

@@ -39,18 +39,18 @@ func (e *Evaluator) fullPlace(found []candidate, g *snapshot.GPU, where place, f
 			Advice: flushAdvice(e.mostReturnable(where)),
 		},
 	}
-	c.tell(full)
+	c.announce(full)
 	return append(found, c)
 }
 
-// tell says when the place will be full.
-func (c *candidate) tell(full *snapshot.FullIn) {
+// announce says when the place will be full.
+func (c *candidate) announce(full *snapshot.FullIn) {
 	text := formatFullIn(*full)
 	words := text
 	if c.alert.Instance.MIG {
 		words = c.label + " " + briefFullIn(*full) // the GPU line stands for all its instances
 	}
-	c.soon, c.told = full.Median, full
+	c.soon, c.announced = full.Median, full
 	c.alert.Note, c.alert.Message = note(words), "GPU "+c.label+" "+text
 }
 
@@ -58,7 +58,7 @@ func (c *candidate) tell(full *snapshot.FullIn) {
 // forecast that raised it by some snapshots.
 func (e *Evaluator) FullIn(a *snapshot.Alert) *snapshot.FullIn {
 	if l := e.latches[keyOf(a)]; l != nil && l.standing {
-		return l.newest.told
+		return l.newest.announced
 	}
 	return nil
 }

@@ -55,7 +55,7 @@ func (e *Evaluator) latch(snap *snapshot.Snapshot, found []candidate) []candidat
 				continue
 			}
 			if full := l.newest.forecast; full != nil {
-				l.newest.tell(full.After(snap.Time.Sub(l.last)))
+				l.newest.announce(full.After(snap.Time.Sub(l.last)))
 			}
 		}
 		if l.standing {

@@ -89,18 +89,18 @@ func (f *fitted) add(in forecast.Interval, was, came float64, others []*conforma
 // addFull scores the time to full. No answer is an error of 100 %.
 func (f *fitted) addFull(ours *forecast.Forecaster, used, left, past float64) {
 	in, ok := ours.FullIn(int64(regime.Capacity - used))
-	told := [...]float64{in.Earliest.Seconds(), in.Median.Seconds(), in.Latest.Seconds()}
-	if ok && told[1] < 900 {
-		f.printed.add(one(math.Floor(told[0]/60)*60 <= left && left <= math.Ceil(told[2]/60)*60))
+	announced := [...]float64{in.Earliest.Seconds(), in.Median.Seconds(), in.Latest.Seconds()}
+	if ok && announced[1] < 900 {
+		f.printed.add(one(math.Floor(announced[0]/60)*60 <= left && left <= math.Ceil(announced[2]/60)*60))
 	}
-	if left < 60 || left > min(900, past) { // what is longer than the past is not told
+	if left < 60 || left > min(900, past) { // what is longer than the past is not announced
 		return
 	}
 	score := 0.5
 	if ok {
 		score = 0
 		for k, p := range []float64{0.1, 0.5, 0.9} {
-			score += max(p*(left-told[k]), (1-p)*(told[k]-left)) / 3 / left
+			score += max(p*(left-announced[k]), (1-p)*(announced[k]-left)) / 3 / left
 		}
 	}
 	f.full.add(score)

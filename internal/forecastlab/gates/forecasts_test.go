@@ -69,7 +69,7 @@ func TestNothingIsScoredFromFullOn(t *testing.T) {
 	}
 }
 
-// A time to full that is told exactly costs nothing; none is an error of 100 %; one that is
+// A time to full that is announced exactly costs nothing; none is an error of 100 %; one that is
 // longer than the past is not asked for.
 func TestTimeToFullIsScored(t *testing.T) {
 	leak := make([]float64, 1000)
@@ -93,7 +93,7 @@ func TestTimeToFullIsScored(t *testing.T) {
 	}
 }
 
-// Each trial's condition tells what it asks for from what it does not.
+// Each trial's condition separates what it asks for from what it does not.
 func TestTrialsTellCases(t *testing.T) {
 	ramp := func(at float64) *watched {
 		return &watched{seconds: 1000, alerts: []alert{{at: at, until: 400, median: 200}}, fills: []fill{{at: 400}}}
@@ -108,7 +108,7 @@ func TestTrialsTellCases(t *testing.T) {
 		{"before it", ledByHalf(ramp(199), 200), false},
 		{"called in time", calledInTime(&watched{leak: 1500}, 600), true},
 		{"called late", calledInTime(&watched{leak: 1501}, 600), false},
-		{"called before the onset", calledInTime(&watched{leak: 599}, 600), false},
+		{"called before the start", calledInTime(&watched{leak: 599}, 600), false},
 		{"never called", calledInTime(&watched{}, 600), false},
 		{"alarmed", alarmed(ramp(1), 0), true},
 		{"calm", alarmed(&watched{}, 0), false},

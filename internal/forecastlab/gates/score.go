@@ -8,7 +8,7 @@ import (
 )
 
 // within is how long after an alert the GPU must be full for the alert to be right: twice
-// the time that it told, or half as long again as the latest that it told.
+// the time that it announced, or half as long again as the latest that it announced.
 func (a *alert) within() float64 { return max(2*a.median, 1.5*a.latest) }
 
 // verdict is what became of an alert.

@@ -16,7 +16,7 @@ func TestAlertIsRightWithinItsWindow(t *testing.T) {
 		lasts          float64 // the scene, after the alert
 		want           verdict
 	}{
-		{"as told", 100, 120, 100, 1000, right},
+		{"as announced", 100, 120, 100, 1000, right},
 		{"twice as late", 100, 120, 200, 1000, right},
 		{"later than twice", 100, 120, 201, 1000, wrong},
 		{"one and a half times the latest", 100, 400, 600, 1000, right},
@@ -46,8 +46,8 @@ func TestSlowFillIsCaughtByEarlyAlert(t *testing.T) {
 		{"less", []alert{{at: 881, until: 1000, median: 100}}, 900, 1, 0},
 		{"half of a short ramp", []alert{{at: 960, until: 1000, median: 100}}, 80, 1, 1},
 		{"too fast to count", []alert{{at: 990, until: 1000, median: 100}}, 59, 0, 0},
-		{"that told another time and went", []alert{{at: 500, until: 600, median: 100}}, 900, 1, 0},
-		{"that told another time and stands", []alert{{at: 500, until: 1000, median: 100}}, 900, 1, 1},
+		{"that announced another time and went", []alert{{at: 500, until: 600, median: 100}}, 900, 1, 0},
+		{"that announced another time and stands", []alert{{at: 500, until: 1000, median: 100}}, 900, 1, 1},
 		{"of the fill before", []alert{{at: 150, until: 200, median: 900}}, 700, 1, 0},
 		{"in its growth, cleared by another's refusal", []alert{{at: 400, until: 500, median: 400}}, 900, 1, 1},
 		{"that outlives the fill before", []alert{{at: 150, until: 1000, median: 900}}, 700, 1, 1},

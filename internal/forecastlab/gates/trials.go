@@ -28,7 +28,7 @@ func alarmed(w *watched, _ float64) bool { return len(w.alerts) > 0 }
 
 func calledLeak(w *watched, _ float64) bool { return w.leak > 0 }
 
-// calledInTime: a leak is called one within a quarter of an hour of its onset.
+// calledInTime: a leak is called one within a quarter of an hour of its start.
 func calledInTime(w *watched, begins float64) bool { return w.leak >= begins && w.leak <= begins+900 }
 
 // ledByHalf: a right alert comes in the first half of a ramp.
@@ -47,7 +47,7 @@ func trials() []trial {
 	all := []trial{
 		{10, "saturating growth alarmed", 0, 0.1, 60, 1, plain(regime.Saturating), alarmed},
 		{10, "late loads alarmed", 0, 0.1, 60, 1, plain(regime.LateLoads), alarmed},
-		{11, "leaks called within 15 min of their onset", 0.9, 1, 60, 1, regime.LateLeak, calledInTime},
+		{11, "leaks called within 15 min of their start", 0.9, 1, 60, 1, regime.LateLeak, calledInTime},
 		{11, "bounded walks called leaks", 0, rarely, 36, 1, plain(regime.BoundedWalk), calledLeak},
 		{11, "long first epochs called leaks", 0, rarely, 36, 1, plain(regime.LongFirstEpoch), calledLeak},
 		{11, "sines of a day called leaks", 0, rarely, 36, regime.DaySineStep, plain(regime.DaySine), calledLeak},

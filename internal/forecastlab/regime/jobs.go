@@ -52,13 +52,13 @@ func training(r *rand.Rand) work {
 }
 
 // growing is a job that loads, has a texture, and grows from some time after its load on.
-func growing(r *rand.Rand, which int, onset, rate float64) work {
+func growing(r *rand.Rand, which int, starts, rate float64) work {
 	base, lasts := between(r, 4, 30)*GiB, logarithmic(r, 3, 60)
 	load := loading(r, between(r, 2, 20), lasts, base)
 	height, moves := texture(r, which)
-	begins := 20 + lasts + onset
+	begins := 20 + lasts + starts
 	grows := line(begins, rate)
-	return work{lasts: begins + 40_000, onset: begins, expects: base + height + GiB, level: func(t float64) float64 {
+	return work{lasts: begins + 40_000, starts: begins, expects: base + height + GiB, level: func(t float64) float64 {
 		if t < 20+lasts {
 			return load(t)
 		}
@@ -68,7 +68,7 @@ func growing(r *rand.Rand, which int, onset, rate float64) work {
 
 func texturedTraining(r *rand.Rand) work {
 	w := growing(r, 1+r.IntN(noisy), 0, 0)
-	w.onset, w.lasts = 0, logarithmic(r, 1200, 20_000)
+	w.starts, w.lasts = 0, logarithmic(r, 1200, 20_000)
 	return w
 }
 
@@ -108,7 +108,7 @@ func servingSaturates(r *rand.Rand) work {
 	}}
 }
 
-// sleeper is a server that gives up its memory where nobody asks, and takes it again.
+// sleeper is a server that gives up its memory while no request comes, and takes it again.
 func sleeper(r *rand.Rand) work {
 	top, lasts, wakes := between(r, 12, 50)*GiB, logarithmic(r, 5, 60), logarithmic(r, 1, 15)
 	load, cycles := loading(r, 5, lasts, 0.6*top), cycling(r, logarithmic(r, 600, 7200), 0.5)

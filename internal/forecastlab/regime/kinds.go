@@ -211,7 +211,7 @@ func growingPeaks(r *rand.Rand) []float64 {
 }
 
 // RampTextures are the names of what lies on the ramps of TexturedRamp.
-var RampTextures = [...]string{clean: "clean", teeth: "teeth", trainAndEvaluate: "train and evaluate", noisy: "noise", inSteps: "steps"}
+var RampTextures = [...]string{clean: "clean", sawtoothed: "sawtooth", trainAndEvaluate: "train and evaluate", noisy: "noise", inSteps: "steps"}
 
 // TexturedRamp is a level out of which a straight line leads to full within one and a half
 // to ten minutes, and when it begins, in seconds.

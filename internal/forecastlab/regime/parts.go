@@ -129,7 +129,7 @@ func wandering(r *rand.Rand, size, keep float64) part {
 // The textures: what moves on a level by nature.
 const (
 	clean = iota
-	teeth
+	sawtoothed
 	trainAndEvaluate
 	noisy
 	inSteps // nothing moves, but growth comes in steps
@@ -138,7 +138,7 @@ const (
 // texture is one of them, and how far it rises.
 func texture(r *rand.Rand, which int) (height float64, at part) {
 	switch which {
-	case teeth:
+	case sawtoothed:
 		height = logarithmic(r, 0.3, 4) * GiB
 		return height, sawing(r, height, logarithmic(r, 5, 30), 0.1)
 	case trainAndEvaluate:

@@ -45,7 +45,7 @@ type work struct {
 	level   part    // at an age of its process
 	lasts   float64 // seconds
 	expects float64 // the most that its user expects it to use, bytes
-	onset   float64 // its age when it begins to grow without end; 0: it does not
+	starts  float64 // its age when it begins to grow without end; 0: it does not
 }
 
 // NewShared is an empty GPU.
@@ -84,8 +84,8 @@ func (s *Shared) Next() ([]Process, *Refusal) {
 			return false
 		}
 		refusal = &Refusal{Kind: j.Kind}
-		if j.work.onset > 0 && age > j.work.onset {
-			refusal.Grew = age - j.work.onset
+		if j.work.starts > 0 && age > j.work.starts {
+			refusal.Grew = age - j.work.starts
 		}
 		free += j.Used
 		j.PID, j.Used, j.from = 0, 0, s.now+logarithmic(s.r, 5, 120)
