@@ -34,7 +34,7 @@ func writeAlert(l *cell.Line, st *state, lk *cell.Appearance) {
 		l.Put(s.Warning, "!")
 		l.Skip(1)
 		l.Put(s.Text, text.Cut(noDriverWords(st.shown), l.Width()-4, lk.Glyphs.Ellipsis))
-	case len(st.shown.Alerts) > 0:
+	case len(st.headlines()) > 0:
 		writeAlertSentence(l, st, lk)
 	case st.dayOne(lk):
 		writeDayOne(l, lk)
@@ -89,7 +89,7 @@ func noDriverWords(shown *snapshot.Snapshot) string {
 // writeAlertSentence writes the worst alert, or the one that "!" has chosen.
 func writeAlertSentence(l *cell.Line, st *state, lk *cell.Appearance) {
 	s, g := &lk.Styles, &lk.Glyphs
-	alerts := st.shown.Alerts
+	alerts := st.headlines()
 	n := ((st.alert % len(alerts)) + len(alerts)) % len(alerts)
 	alert := &alerts[n]
 	style := s.Warning
@@ -106,10 +106,13 @@ func writeAlertSentence(l *cell.Line, st *state, lk *cell.Appearance) {
 			counter += ", ! next"
 		}
 	}
-	head, tail := alertSentence(alert, st, lk, l.Width())
+	head, tail, explained := alertSentence(alert, st, lk, l.Width())
 	room := l.Width() - l.Used() - 1
 	if counter != "" {
 		room -= 3 + len(counter)
+	}
+	if explained {
+		room -= len(whyHint) + 3
 	}
 	left := room - text.Width(head)
 	// The last clause of an advice says what to do: it stays where not all clauses fit.
@@ -126,11 +129,19 @@ func writeAlertSentence(l *cell.Line, st *state, lk *cell.Appearance) {
 	head = cell.CutWords(head, room, g.Ellipsis)
 	l.Put(style, head)
 	l.Put(s.Text, tail)
+	if explained {
+		l.Skip(3)
+		l.Put(s.Key, whyHint[:1])
+		l.Put(s.Dim, whyHint[1:])
+	}
 	if counter != "" {
 		l.To(max(min(counterAt(l.Width()), l.Width()-1-len(counter)), l.Used()+3))
 		l.Put(s.Dim, counter)
 	}
 }
+
+// whyHint is the key that explains an incident.
+const whyHint = "W why"
 
 // counterAt is the column of "1 of 3". It does not depend on the sentence.
 func counterAt(width int) int {
@@ -144,17 +155,22 @@ func counterAt(width int) int {
 	}
 }
 
-// alertSentence says what is wrong, and what to do about it.
-func alertSentence(alert *snapshot.Alert, st *state, lk *cell.Appearance, width int) (head, tail string) {
+// alertSentence says what is wrong, and what to do about it, or that a key explains it.
+func alertSentence(alert *snapshot.Alert, st *state, lk *cell.Appearance, width int) (head, tail string, explained bool) {
+	if i := st.leading(); i != nil && (alert.Kind == alertIncident || i.About(alert)) {
+		head, tail = incidentSentence(i, st, lk)
+		return head, tail, true
+	}
 	gpu := st.shown.GPU(alert.GPUUUID)
 	if alert.Kind == snapshot.AlertFullIn && gpu != nil && gpu.FullIn != nil {
-		return fullInSentence(alert, gpu, st, lk, width)
+		head, tail = fullInSentence(alert, gpu, st, lk, width)
+		return head, tail, false
 	}
 	head = lk.Glyphs.Words(alert.Message)
 	if gpu != nil && !strings.Contains(head, "GPU") {
 		head = "GPU " + strconv.Itoa(gpu.Index) + " " + head
 	}
-	return head, st.advice(alert, lk)
+	return head, st.advice(alert, lk), false
 }
 
 // advice says what to do about an alert: "" where its key is not bound or not allowed.

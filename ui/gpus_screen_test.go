@@ -40,16 +40,16 @@ func TestNoteIsTheWorst(t *testing.T) {
 		line := lineOf(t, frame(screenOf(s, 80, 24), drawnLook(t)), "   3 ")
 		return strings.TrimSpace(string([]rune(line)[57:]))
 	}
-	for _, want := range []string{"ECC 1 uncorrectable", "full in 4m10s (3m–6m)", "out of memory x2", "leak +25M/s", "throttled: thermal", "carol finetune.py +1"} {
+	for _, want := range []string{"ECC 1 uncorrectable", "out of memory x2", "full in 4m10s (3m–6m)", "leak +25M/s", "throttled: thermal", "carol finetune.py +1"} {
 		if got := strings.TrimSpace(strings.TrimPrefix(note(), "!")); got != want {
 			t.Errorf("the note is %q, the worst is %q", got, want)
 		}
 		switch want {
 		case "ECC 1 uncorrectable":
 			s.Alerts = append(s.Alerts[:2:2], s.Alerts[3])
-		case "full in 4m10s (3m–6m)":
-			s.Alerts = s.Alerts[:2]
 		case "out of memory x2":
+			s.Alerts = append(s.Alerts[:1:1], s.Alerts[2])
+		case "full in 4m10s (3m–6m)":
 			s.Alerts = s.Alerts[:1]
 		case "leak +25M/s":
 			s.Alerts = nil

@@ -89,6 +89,9 @@ func (st *state) badges() []string {
 	if st.readOnly {
 		badges = append(badges, "READ-ONLY")
 	}
+	if n := len(st.incidents.unread); n > 0 {
+		badges = append(badges, strconv.Itoa(n)+" UNREAD")
+	}
 	switch {
 	case !st.past.IsZero():
 		badges = append(badges, badgePast)

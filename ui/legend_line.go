@@ -16,9 +16,10 @@ import (
 // Without an alert the alert line says how to get a probe while no process has one,
 // else what the textures mean or the sums of the box.
 
-// dayOne reports whether no process has had a probe yet and the user can start one.
+// dayOne reports whether no process has had a probe yet, the user can start one, and nothing
+// waits to be seen.
 func (st *state) dayOne(lk *cell.Appearance) bool {
-	return !st.hintOff && !st.partsShown() && len(st.shown.Rows) > 0 && lk.Keys != nil && lk.Keys.Can(keys.CanRun)
+	return !st.hintOff && len(st.incidents.unread) == 0 && !st.partsShown() && len(st.shown.Rows) > 0 && lk.Keys != nil && lk.Keys.Can(keys.CanRun)
 }
 
 // writeDayOne says how to get a probe, in the longest wording that fits.
@@ -44,10 +45,14 @@ func writeDayOne(l *cell.Line, lk *cell.Appearance) {
 func writeLegend(l *cell.Line, st *state, lk *cell.Appearance) {
 	l.Skip(1)
 	if l.Width() < gpus.LegendWidth {
+		if unread := st.unreadSpans(&lk.Styles); unread != nil {
+			l.PutSpans(slices.Concat(boxSums(st.shown, &lk.Styles)[:4], unread), l.Width(), lk.Glyphs.Ellipsis)
+			return
+		}
 		gpus.WriteLegend(l, lk, l.Width()-2)
 		return
 	}
-	l.PutSpans(boxSums(st.shown, &lk.Styles), l.Width(), "")
+	l.PutSpans(slices.Concat(boxSums(st.shown, &lk.Styles), st.unreadSpans(&lk.Styles)), l.Width(), "")
 }
 
 // boxSums is the whole box in one sentence.

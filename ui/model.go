@@ -79,6 +79,7 @@ func newModel(options Options, hold terminal.Hold) (*model, error) {
 		hintOff:   options.Escaped != nil, // there it would take one Esc
 		nested:    options.Escaped != nil,
 		stacks:    &graph.Stacks{},
+		incidents: incidents{seen: options.Seen},
 	}
 	m.bell.silent = options.Silent
 	return m, nil

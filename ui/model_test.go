@@ -49,6 +49,12 @@ func (m *testModel) send(msg tea.Msg) {
 	m.t.Helper()
 	_, cmd := m.Update(msg)
 	m.check()
+	m.runCommand(msg, cmd)
+}
+
+// runCommand runs a command that a message has asked for.
+func (m *testModel) runCommand(msg tea.Msg, cmd tea.Cmd) {
+	m.t.Helper()
 	if cmd == nil {
 		return
 	}
@@ -56,9 +62,13 @@ func (m *testModel) send(msg tea.Msg) {
 	go func() { answered <- cmd() }()
 	select {
 	case answer := <-answered:
-		switch answer.(type) {
-		case snapshotMsg, pastMsg, fillMsg, actedMsg:
+		switch answer := answer.(type) {
+		case snapshotMsg, pastMsg, fillMsg, actedMsg, causeMsg:
 			m.send(answer)
+		case tea.BatchMsg:
+			for _, cmd := range answer {
+				m.runCommand(msg, cmd)
+			}
 		case nil, digitMsg:
 		default:
 			m.said = append(m.said, answer)

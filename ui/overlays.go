@@ -87,7 +87,7 @@ func (m *model) takeOutcome(next dialog.Overlay, out dialog.Outcome) (changed bo
 	case dialog.Explained:
 		m.st.overlay = next
 		if w, ok := next.(dialog.Why); ok {
-			return true, m.explain(w), true
+			return true, tea.Batch(m.seeEvent(w.Event()), m.explain(w)), true
 		}
 	case dialog.Saved:
 		switch d := next.(type) {

@@ -148,7 +148,7 @@ func (st *state) hidesHeader(lay *layout) bool {
 
 // speaks reports whether the alert line shows more than a hint or a legend.
 func (st *state) speaks() bool {
-	return st.shown == nil || len(st.shown.Alerts) > 0 || st.noDriver() || !st.past.IsZero() || st.frozen || st.speaking()
+	return st.shown == nil || len(st.headlines()) > 0 || st.noDriver() || !st.past.IsZero() || st.frozen || st.speaking()
 }
 
 // covered draws the overlay over the lines.

@@ -13,8 +13,8 @@ import (
 	"vramscope/ui/uitest"
 )
 
-// maps is a box's Segments that a test holds in its hand.
-type maps struct {
+// segmentAnswers is a box's Segments that a test holds in its hand.
+type segmentAnswers struct {
 	mu    sync.Mutex
 	asked []string // device of each request
 	pids  []int
@@ -22,14 +22,14 @@ type maps struct {
 	err   error
 }
 
-func (s *maps) segments(_ context.Context, id process.Identity, device string) (snapshot.SegmentMap, error) {
+func (s *segmentAnswers) segments(_ context.Context, id process.Identity, device string) (snapshot.SegmentMap, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asked, s.pids = append(s.asked, device), append(s.pids, id.PID)
 	return s.found, s.err
 }
 
-func (s *maps) times() int {
+func (s *segmentAnswers) times() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.asked)
@@ -37,9 +37,9 @@ func (s *maps) times() int {
 
 // newMapModel is a model on the drawn box with v bound, on the detail of the
 // leaking process.
-func newMapModel(t *testing.T) (*flushModel, *maps) {
+func newMapModel(t *testing.T) (*flushModel, *segmentAnswers) {
 	t.Helper()
-	s := &maps{found: uitest.CarolsSegments()}
+	s := &segmentAnswers{found: uitest.CarolsSegments()}
 	m := newFlushModel(t, func(box *snapshot.Snapshot, o *Options) {
 		*box = *fullStats()
 		for i := range box.Rows {

@@ -37,6 +37,8 @@ type state struct {
 	gpuTop        int       // first GPU line in view where they do not all fit
 	order         []setting // what Esc clears, from the end
 
+	incidents incidents // what went wrong and waits to be seen
+
 	alert  int                 // which of the alerts is on the alert line
 	pinned *snapshot.SeriesKey // P: the series of the graph; nil: it follows
 	window time.Duration       // the graph's, back from now

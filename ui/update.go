@@ -22,7 +22,10 @@ func (m *model) update(msg tea.Msg) (changed bool, cmd tea.Cmd) {
 	switch msg := msg.(type) {
 	case snapshotMsg:
 		m.takeSnapshot(msg.snapshot)
-		return true, m.ring(msg.snapshot)
+		return true, tea.Batch(m.ring(msg.snapshot), m.noteIncidents())
+	case causeMsg:
+		m.st.incidents.causes[msg.key] = msg.cause
+		return true, nil
 	case clockMsg:
 		m.st.now = m.options.Now()
 		return true, nil
@@ -104,7 +107,7 @@ func (m *model) ring(s *snapshot.Snapshot) tea.Cmd {
 
 // keepAlert keeps the alert line on its alert.
 func (m *model) keepAlert() {
-	alerts := m.st.shown.Alerts
+	alerts := m.st.headlines()
 	if m.st.alert == 0 {
 		return // the worst one
 	}
@@ -116,19 +119,20 @@ func (m *model) nextAlert() bool {
 	if m.st.shown == nil {
 		return false
 	}
+	alerts := m.st.headlines()
 	switch {
 	case !m.st.past.IsZero():
 		m.say("alerts are of the present; E lists what happened, [ and ] go there")
 		return true
-	case len(m.st.shown.Alerts) == 0:
+	case len(alerts) == 0:
 		m.say("no alert")
 		return true
-	case len(m.st.shown.Alerts) == 1:
+	case len(alerts) == 1:
 		m.say("there is no other alert")
 		return true
 	}
-	m.st.alert = (m.st.alert + 1) % len(m.st.shown.Alerts)
-	m.current = alarmOf(&m.st.shown.Alerts[m.st.alert])
+	m.st.alert = (m.st.alert + 1) % len(alerts)
+	m.current = alarmOf(&alerts[m.st.alert])
 	return true
 }
 

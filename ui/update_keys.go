@@ -94,6 +94,12 @@ func (m *model) everywhereKey(id keys.ID, name string) (changed bool, cmd tea.Cm
 		return m.openHelp(), nil, true
 	case keys.Events:
 		return m.openOverlay(dialog.NewEvents(&m.look, m.st.screen())), nil, true
+	case keys.Incident:
+		changed, cmd := m.openIncident()
+		return changed, cmd, true
+	case keys.MarkSeen:
+		changed, cmd := m.seeAll()
+		return changed, cmd, true
 	case keys.Live:
 		changed, cmd := m.present()
 		return changed, cmd, true

@@ -143,6 +143,9 @@ func show(ctx context.Context, failed context.CancelCauseFunc, src *sources.Set,
 	o.ReadOnly = src.Settings.ReadOnly
 	o.Environment = environment(src)
 	SaveFrom(p, &o)
+	if !src.Options.Simulated { // a simulated box begins anew
+		o.Seen, o.KeepSeen = readSeen(command.StateHome()), func(seen map[string]time.Time) error { return keepSeen(command.StateHome(), seen, p.Now()) }
+	}
 	o.PauseGuard = pauseGuard
 	o.Details = src.DetailsOn(ctx, sampling)
 	o.LookNow = sampling.SampleNow

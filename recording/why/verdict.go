@@ -53,6 +53,19 @@ type Verdict struct {
 	Advice  []Advice       // at most three, best first
 }
 
+// Brief is the cause in a few words, with a leak's speed up to the error: "leak 25M/s". It is
+// "" where there is no telling.
+func (v *Verdict) Brief(at time.Time) string {
+	switch took := at.Sub(v.Since).Seconds(); {
+	case v.Cause == CannotTell:
+		return ""
+	case v.Cause == Leak && took > 0:
+		return "leak " + quantity.Bytes(float64(v.Leaked)/took).String() + "/s"
+	default:
+		return v.Cause.Title()
+	}
+}
+
 // The rules' thresholds.
 const (
 	// Below this share of reserved, free memory between blocks is no fragmentation.

@@ -122,7 +122,7 @@ func withoutRepetition(standing []candidate) []candidate {
 
 // order is the kinds within a severity, the worst first.
 var order = [...]snapshot.AlertKind{
-	snapshot.AlertDriver, snapshot.AlertLost, snapshot.AlertECC, snapshot.AlertFullIn, snapshot.AlertOutOfMemory,
+	snapshot.AlertDriver, snapshot.AlertLost, snapshot.AlertECC, snapshot.AlertOutOfMemory, snapshot.AlertFullIn,
 	snapshot.AlertLowMemory, snapshot.AlertLeak, snapshot.AlertXID, snapshot.AlertHanging, snapshot.AlertThrottled,
 }
 

@@ -427,7 +427,7 @@ func TestAlertsAreOrderedWorstFirst(t *testing.T) {
 		kinds = append(kinds, string(a.Kind)+" "+number(a.GPU))
 	}
 	if expected := []string{
-		"full_in 3", "full_in 2", "out_of_memory 0", "out_of_memory 1",
+		"out_of_memory 0", "out_of_memory 1", "full_in 3", "full_in 2",
 		"lost 4", "ecc_uncorrectable 5", "xid 1", "throttled 0",
 	}; !slices.Equal(kinds, expected) {
 		t.Errorf("got %q", kinds)

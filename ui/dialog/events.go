@@ -80,7 +80,7 @@ func (e Events) Size(int) (extent, int) { return OverTable, allLines }
 func (e Events) Press(name string, width, height int) (Overlay, Outcome) {
 	id := e.look.Keys.Match(name, keys.InOverlay, false)
 	if name == "enter" && e.explains() {
-		return NewWhy(e, e.log[e.at]), Explained
+		return e.why(), Explained
 	}
 	if id == keys.Back || name == "E" || name == "q" || name == "enter" {
 		return e, Closed
@@ -109,11 +109,34 @@ func (e Events) Click(line, width, height int) (Overlay, Outcome) {
 	switch {
 	case top+at >= len(e.shown), e.shown[top+at] == dayLine:
 	case e.shown[top+at] == e.at && e.explains():
-		return NewWhy(e, e.log[e.at]), Explained
+		return e.why(), Explained
 	default:
 		e.top, e.at = top, e.shown[top+at]
 	}
 	return e, Handled
+}
+
+// why explains the event under the cursor.
+func (e Events) why() Why {
+	w := NewWhy(e.look, e.log[e.at])
+	w.list = &e
+	return w
+}
+
+// NewestIncident is the newest incident of the list, nil where it has none.
+func (e Events) NewestIncident() *snapshot.Incident {
+	for i := range e.log {
+		if incident, is := snapshot.IncidentOf(e.log[i]); is {
+			return &incident
+		}
+	}
+	return nil
+}
+
+// On is the list with the cursor on an event.
+func (e Events) On(event *snapshot.Event) Events {
+	e.at = max(slices.Index(e.log, *event), 0)
+	return e
 }
 
 // explains reports whether Enter explains the event under the cursor.

@@ -262,3 +262,11 @@ func TestPauseGoldens(t *testing.T) {
 		}
 	}
 }
+
+// TestIncidentsOfTheList: the newest incident up to the moment shown, and the cursor on it.
+func TestIncidentsOfTheList(t *testing.T) {
+	list := NewEvents(uitest.Appearance(t, "", false), &Screen{Now: uitest.DrawnAt, History: uitest.CurveHistory{Log: uitest.EventLog()}})
+	if i := list.NewestIncident(); i == nil || i.Kind != snapshot.EventGPULost || list.On(&i.Event).at != 1 {
+		t.Errorf("the newest incident is %+v", i)
+	}
+}

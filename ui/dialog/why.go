@@ -9,18 +9,18 @@ import (
 	"vramscope/ui/keys"
 )
 
-// Why explains an out-of-memory event of a list.
+// Why explains an out-of-memory event.
 type Why struct {
 	page
 	event    snapshot.Event
-	list     Events // shown again when it closes
+	list     *Events // shown again when it closes; nil: none
 	evidence *why.Evidence
 	verdict  why.Verdict
 }
 
 // NewWhy waits for the explanation, which Fill brings.
-func NewWhy(list Events, event snapshot.Event) Why {
-	return Why{page: page{look: list.look}, event: event, list: list}
+func NewWhy(lk *cell.Appearance, event snapshot.Event) Why {
+	return Why{page: page{look: lk}, event: event}
 }
 
 // Event is the event that it explains.
@@ -47,7 +47,10 @@ func (w Why) Text() string {
 
 // Follow keeps the list up to date; the explanation is made once.
 func (w Why) Follow(now *Screen) Overlay {
-	w.list = w.list.following(now)
+	if w.list != nil {
+		list := w.list.following(now)
+		w.list = &list
+	}
 	return w
 }
 
@@ -56,7 +59,10 @@ func (w Why) Size(int) (extent, int) { return OverTable, allLines }
 
 func (w Why) Press(name string, width, height int) (Overlay, Outcome) {
 	if w.look.Keys.Match(name, keys.InOverlay, false) == keys.Back || name == "q" || name == "enter" {
-		return w.list, Handled
+		if w.list == nil {
+			return w, Closed
+		}
+		return *w.list, Handled
 	}
 	if name == "w" && w.evidence != nil {
 		return w, Saved

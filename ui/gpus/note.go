@@ -13,7 +13,7 @@ import (
 
 // The note at the end of a GPU line is the worst condition of the GPU:
 //
-//	lost, uncorrectable ECC error, full in, out of memory just seen, low
+//	lost, uncorrectable ECC error, out of memory just seen, full in, low
 //	memory, leak, other errors, throttled, idle, owner
 //
 // Red calls for action, yellow is a warning; the owner is dim.
@@ -24,7 +24,7 @@ var noteOrder = [...]struct {
 	kind  snapshot.AlertKind
 	brief string
 }{
-	{snapshot.AlertECC, "ECC"}, {snapshot.AlertFullIn, "full"}, {snapshot.AlertOutOfMemory, "OOM"}, {snapshot.AlertLowMemory, "low"},
+	{snapshot.AlertECC, "ECC"}, {snapshot.AlertOutOfMemory, "OOM"}, {snapshot.AlertFullIn, "full"}, {snapshot.AlertLowMemory, "low"},
 	{snapshot.AlertLeak, "leak"}, {snapshot.AlertXID, "XID"}, {snapshot.AlertHanging, "hangs"}, {snapshot.AlertThrottled, "slow"},
 }
 

@@ -42,6 +42,8 @@ const (
 	GraphStyle
 	Environment
 	Events
+	Incident
+	MarkSeen
 	Copy
 	Save
 

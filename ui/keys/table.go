@@ -60,6 +60,8 @@ func bindingTable() []binding {
 			Binding: on("e", "environment", "e"), hints: []Hint{{InDetail, 6, 6, "e", "env"}}},
 		{ID: Events, scope: moments | InNoDriver, Group: GroupLook, Binding: on("E", "events", "E"),
 			hints: []Hint{{InMain, 16, 16, "E", "events"}, {InNoDriver, 5, 4, "E", "events"}}},
+		{ID: Incident, scope: moments | InNoDriver, Group: GroupLook, Binding: on("W M", "why, seen", "W")},
+		{ID: MarkSeen, scope: moments | InNoDriver, Binding: on("", "", "M")},
 		{ID: Copy, scope: inTable | InDetail, Group: GroupLook, needs: CanCopy, Binding: on("y", "copy PID", "y"),
 			hints: []Hint{{InDetail, 7, 7, "y", "copy"}}},
 		{ID: Save, scope: InMain, Group: GroupLook, needs: CanSave, Binding: on("w", "save snapshot", "w")},

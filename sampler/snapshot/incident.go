@@ -1,0 +1,54 @@
+package snapshot
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Incident is an event that stays on the screen until its user has seen it: an
+// out-of-memory error, a lost GPU, a rule of the guard that was turned off. An alert ends
+// with its cause; an incident does not.
+type Incident struct {
+	Event
+	Words string // "out of memory"
+}
+
+// IncidentOf is the incident that an event is; false where it is none.
+func IncidentOf(e Event) (Incident, bool) {
+	switch {
+	case e.Kind == EventOutOfMemory:
+		return Incident{e, "out of memory"}, true
+	case e.Kind == EventGPULost && !strings.HasPrefix(e.Message, string(GPUHanging)):
+		return Incident{e, "lost"}, true
+	case e.Decision != nil && e.Decision.Kind == GuardTripped:
+		return Incident{e, "guard rule off"}, true
+	default:
+		return Incident{}, false
+	}
+}
+
+// Key is the same for all incidents of one kind of one process, GPU or rule: whoever has
+// seen the newest has seen them all.
+func (i *Incident) Key() string {
+	rule := ""
+	if i.Decision != nil {
+		rule = " " + i.Decision.Rule
+	}
+	return fmt.Sprintf("%s %s %d.%d%s", i.Kind, i.GPUUUID, i.Row.Process.PID, i.Row.Process.StartTime, rule)
+}
+
+// About reports whether an alert is about the incident.
+func (i *Incident) About(a *Alert) bool {
+	switch a.Kind {
+	case AlertOutOfMemory:
+		return i.Kind == EventOutOfMemory && i.Row == a.Row
+	case AlertLost:
+		return i.Kind == EventGPULost && i.GPUUUID == a.GPUUUID
+	default:
+		return false
+	}
+}
+
+// IncidentTime is for how long an incident waits to be seen.
+const IncidentTime = 24 * time.Hour

@@ -1,0 +1,229 @@
+package ui
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"vramscope/internal/text"
+	"vramscope/recording/why"
+	"vramscope/sampler/snapshot"
+	"vramscope/themes"
+	"vramscope/ui/cell"
+	"vramscope/ui/dialog"
+)
+
+// incidents are what went wrong in the last day and this user has not seen.
+//
+//	History.Events ─ note ─→ found ─┬─ unread ─→ badge, alert line, box sums
+//	W, M, Enter in E ─ see ─→ seen ─┘            causeMsg ─→ causes
+type incidents struct {
+	found  map[string]snapshot.Incident // by key, the newest of each
+	seen   map[string]time.Time         // by key, up to when
+	causes map[string]string            // by key, in words, "" while it is sought
+	newest snapshot.Event               // of the history, when it was last read
+	read   time.Time                    // when all events were read
+	unread []snapshot.Incident          // newest first
+}
+
+// causeMsg is the cause of an out-of-memory error: "leak 25M/s".
+type causeMsg struct{ key, cause string }
+
+const (
+	// leadTime is how long an unread incident is on the alert line.
+	leadTime = 20 * time.Minute
+	// newEvents is how many events are read at a new one. All are read once a minute: an
+	// earlier history may have been put before the live one.
+	newEvents = 64
+)
+
+// noteIncidents takes what is new in the history, and seeks the cause of an error. A replay
+// has no present: nothing in it is unread.
+func (m *model) noteIncidents() tea.Cmd {
+	n, history := &m.st.incidents, m.st.history
+	if history == nil || m.st.replay {
+		return nil
+	}
+	limit, newest := newEvents, history.Events(1)
+	switch {
+	case m.st.now.Sub(n.read) >= time.Minute:
+		limit, n.read = 0, m.st.now
+	case len(newest) == 0 || newest[0] == n.newest:
+		return nil
+	}
+	var causes []tea.Cmd
+	for _, event := range history.Events(limit) {
+		incident, is := snapshot.IncidentOf(event)
+		key := incident.Key()
+		if !is || m.st.now.Sub(event.Time) > snapshot.IncidentTime || !event.Time.After(n.found[key].Time) {
+			continue
+		}
+		if n.found == nil {
+			n.found, n.causes = make(map[string]snapshot.Incident), make(map[string]string)
+		}
+		n.found[key] = incident
+		if event.Kind == snapshot.EventOutOfMemory && event.Time.After(n.seen[key]) {
+			causes = append(causes, m.findCause(&incident))
+		}
+	}
+	if len(newest) > 0 {
+		n.newest = newest[0]
+	}
+	n.count(m.st.now)
+	return tea.Batch(causes...)
+}
+
+// count forgets old incidents and lists the unread ones.
+func (n *incidents) count(now time.Time) {
+	maps.DeleteFunc(n.found, func(_ string, i snapshot.Incident) bool { return now.Sub(i.Time) > snapshot.IncidentTime })
+	n.unread = nil
+	for key, i := range n.found {
+		if i.Time.After(n.seen[key]) {
+			n.unread = append(n.unread, i)
+		}
+	}
+	slices.SortFunc(n.unread, func(a, b snapshot.Incident) int { return b.Time.Compare(a.Time) })
+}
+
+// findCause is a command that finds why memory ran out.
+func (m *model) findCause(i *snapshot.Incident) tea.Cmd {
+	history, event, key := m.st.history, i.Event, i.Key()
+	return func() tea.Msg {
+		verdict := why.Judge(why.Gather(history, &event))
+		return causeMsg{key, verdict.Brief(event.Time)}
+	}
+}
+
+// see notes that the user has seen incidents, and keeps that.
+func (m *model) see(seen ...snapshot.Incident) tea.Cmd {
+	n := &m.st.incidents
+	if m.st.replay || len(seen) == 0 {
+		return nil
+	}
+	n.seen = maps.Clone(n.seen)
+	if n.seen == nil {
+		n.seen = make(map[string]time.Time)
+	}
+	for i := range seen {
+		n.seen[seen[i].Key()] = seen[i].Time
+	}
+	n.count(m.st.now)
+	keep, all := m.options.KeepSeen, n.seen
+	if keep == nil {
+		return nil
+	}
+	return func() tea.Msg {
+		if err := keep(all); err != nil {
+			return actedMsg{"not kept as seen: " + err.Error()}
+		}
+		return nil
+	}
+}
+
+// seeEvent notes that the user has seen the incident that an event is.
+func (m *model) seeEvent(e *snapshot.Event) tea.Cmd {
+	if i, is := snapshot.IncidentOf(*e); is {
+		return m.see(i)
+	}
+	return nil
+}
+
+// seeAll is M.
+func (m *model) seeAll() (bool, tea.Cmd) {
+	unread := m.st.incidents.unread
+	if len(unread) == 0 {
+		m.say("nothing is unread")
+		return true, nil
+	}
+	m.say("read: " + text.Plural(len(unread), "incident", "incidents") + "; E lists what happened")
+	return true, m.see(unread...)
+}
+
+// openIncident is W: it explains the newest unread incident, else the newest up to the shown
+// moment. Only errors have an explanation: of the others it shows the events around it.
+func (m *model) openIncident() (bool, tea.Cmd) {
+	list := dialog.NewEvents(&m.look, m.st.screen())
+	incident := list.NewestIncident()
+	if unread := m.st.incidents.unread; len(unread) > 0 && m.st.past.IsZero() {
+		incident = &unread[0]
+	}
+	if incident == nil {
+		m.say("no incident: no error, no lost GPU, no guard rule turned off")
+		return true, nil
+	}
+	seen := m.see(*incident)
+	if incident.Kind != snapshot.EventOutOfMemory {
+		return m.openOverlay(list.On(&incident.Event)), seen
+	}
+	page := dialog.NewWhy(&m.look, incident.Event)
+	m.openOverlay(page)
+	return true, tea.Batch(seen, m.explain(page))
+}
+
+// leading is the unread incident that is on the alert line, nil where there is none: a newer
+// one, and not in the past, where the line says that.
+func (st *state) leading() *snapshot.Incident {
+	if u := st.incidents.unread; len(u) > 0 && st.past.IsZero() && st.now.Sub(u[0].Time) < leadTime {
+		return &u[0]
+	}
+	return nil
+}
+
+// headlines are what the alert line can show, the worst first: urgent alerts, the newest
+// unread incident, other alerts. The alert about the incident stands for both.
+func (st *state) headlines() []snapshot.Alert {
+	alerts, incident := st.shown.Alerts, st.leading()
+	if incident == nil || slices.ContainsFunc(alerts, func(a snapshot.Alert) bool { return incident.About(&a) }) {
+		return alerts
+	}
+	at := slices.IndexFunc(alerts, func(a snapshot.Alert) bool { return a.Severity != snapshot.Urgent })
+	if at < 0 {
+		at = len(alerts)
+	}
+	return slices.Insert(slices.Clone(alerts), at, snapshot.Alert{
+		Kind: alertIncident, Severity: snapshot.Urgent, GPU: incident.GPU, GPUUUID: incident.GPUUUID, Row: incident.Row,
+	})
+}
+
+// alertIncident is an unread incident among the alerts of the alert line.
+const alertIncident snapshot.AlertKind = "incident"
+
+// incidentSentence says what happened, to whom and why:
+// "GPU 3 OUT OF MEMORY 23:48", "  finetune.py exited: leak 25M/s".
+func incidentSentence(i *snapshot.Incident, st *state, lk *cell.Appearance) (head, tail string) {
+	if i.GPUUUID != "" {
+		head = "GPU " + strconv.Itoa(i.GPU) + " "
+	}
+	head += strings.ToUpper(i.Words) + " " + i.Time.Format("15:04")
+	if i.Kind != snapshot.EventOutOfMemory {
+		return head, "  " + lk.Glyphs.Words(text.Clean(i.Message))
+	}
+	tail = "  " + text.Clean(i.Name)
+	if i.Name == "" {
+		tail = "  PID " + strconv.Itoa(i.Row.Process.PID)
+	}
+	if st.live.Row(i.Row) == nil {
+		tail += " exited"
+	}
+	if cause := st.incidents.causes[i.Key()]; cause != "" {
+		tail += ": " + cause
+	}
+	return head, tail
+}
+
+// unreadSpans are "1 unread: out of memory 23:48   W why", where the alert line no longer
+// shows an incident.
+func (st *state) unreadSpans(s *themes.Styles) []cell.Span {
+	unread := st.incidents.unread
+	if len(unread) == 0 {
+		return nil
+	}
+	return []cell.Span{
+		{s.Warning, strconv.Itoa(len(unread)) + " unread: " + unread[0].Words + " " + unread[0].Time.Format("15:04")},
+		{s.Text, "   "}, {s.Key, "W"}, {s.Dim, " why"},
+	}
+}
