@@ -34,7 +34,7 @@ func WhenFull(free int64, series ...*Forecaster) (FullIn, bool) {
 		if s := &f.state; s.expected() {
 			step = max(step, s.Step)
 			for i := range rise {
-				rise[i] += s.Outlook[i].Rise
+				rise[i] += s.rise(i)
 			}
 		}
 	}
@@ -53,7 +53,7 @@ func WhenFull(free int64, series ...*Forecaster) (FullIn, bool) {
 				age = until * (s.Now - s.Course.Since)
 			}
 			known = max(known, age)
-			share := s.Outlook[next].Rise / rise[next]
+			share := s.rise(next) / rise[next]
 			sooner, later := s.punctuality(at.Minutes())
 			early, late = math.Hypot(early, share*sooner), math.Hypot(late, share*later)
 		}
@@ -65,6 +65,20 @@ func WhenFull(free int64, series ...*Forecaster) (FullIn, bool) {
 		Median: at, Earliest: time.Duration(max(float64(at)-early*60e9, 0)),
 		Latest: time.Duration(float64(at) + late*60e9 + level*step*1e9),
 	}, true
+}
+
+// Bound says by how many bytes the series will grow at most, where that is known, which
+// WhenFull heeds from now on.
+func (f *Forecaster) Bound(room int64, known bool) {
+	f.state.Room, f.state.Bound = float32(room), known
+}
+
+// rise is the growth that is expected at a horizon.
+func (s *state) rise(at int) float64 {
+	if rise := s.Outlook[at].Rise; !s.Bound || rise < float64(s.Room) {
+		return rise
+	}
+	return float64(s.Room)
 }
 
 // expected reports whether the series is known for long enough to be expected to grow.

@@ -113,6 +113,25 @@ func TestFullInDecreasesWithFreeMemory(t *testing.T) {
 	}
 }
 
+// A series that may grow by less than is free does not fill the GPU, alone or beside one
+// that does not grow.
+func TestFullInHeedsBound(t *testing.T) {
+	f, level := fed(regime.Leak(regime.Seeded(9))[:900], 1), fed(flat(900, 1<<30), 1)
+	const free = int64(8 << 30)
+	alone, ok := f.FullIn(free)
+	f.Bound(free-1<<30, true)
+	_, bounded := WhenFull(free, f, level)
+	f.Bound(16<<30, true)
+	wide, _ := f.FullIn(free)
+	if !ok || bounded || wide != alone {
+		t.Errorf("full in %v, %v; bound by less: %v; by much more: %v", alone, ok, bounded, wide)
+	}
+	f.Bound(0, false)
+	if again, _ := f.FullIn(free); again != alone {
+		t.Errorf("without the bound again: %v, want %v", again, alone)
+	}
+}
+
 // TestTimeToFullHolds: as many times to full lie within their interval where a level is
 // minutes away as where it is a quarter of an hour away.
 func TestTimeToFullHolds(t *testing.T) {

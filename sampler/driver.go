@@ -198,7 +198,7 @@ func (d *driver) list(now time.Time, device nvml.Device) {
 	}
 	d.gpus = append(d.gpus, &gpu{
 		device: device, listed: true, state: snapshot.GPUOK, since: now,
-		instances: make(map[snapshot.InstanceID]*instanceOutlook),
+		instances: make(map[snapshot.InstanceID]*expected),
 	})
 }
 

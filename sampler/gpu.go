@@ -34,9 +34,8 @@ type gpu struct {
 	last      *nvml.Reading // the newest reading there was
 	idleSince time.Time
 	xids      []snapshot.XID
-	outlook   outlook                                  // of used
-	expected  snapshot.Outlook                         // of the last forecast
-	instances map[snapshot.InstanceID]*instanceOutlook // of its MIG instances
+	expected  expected
+	instances map[snapshot.InstanceID]*expected // of its MIG instances
 }
 
 type gpuResult struct {

@@ -1,6 +1,7 @@
 package sampler
 
 import (
+	"slices"
 	"time"
 
 	"vramscope/internal/quantity"
@@ -35,6 +36,40 @@ type load struct {
 	free quantity.Bytes // beside it, on its GPU or MIG instance
 	top  quantity.Bytes // the highest level at which a rise has ended
 	like *time.Duration // the longest of the command's earlier rises; nil: unknown
+
+	peaks
+}
+
+// peaks are how high a process has risen before it freed most of what it had. The next rise
+// is not expected to go further above the highest than that is above the lowest; once it
+// has, anything may come.
+type peaks struct {
+	now  quantity.Bytes   // the highest use since it freed
+	past []quantity.Bytes // the last of them, oldest first
+}
+
+const (
+	freed    = 4 // a process that uses this part of its peak has freed most of it
+	maxPeaks = 8
+)
+
+func (p *peaks) watch(used quantity.Bytes) {
+	if p.now >= nothing && used < p.now/freed {
+		p.past = append(p.past, p.now)
+		p.past = p.past[max(len(p.past)-maxPeaks, 0):]
+		p.now = 0
+	}
+	p.now = max(p.now, used)
+}
+
+// room is by how much the process will grow at most.
+func (p *peaks) room(used quantity.Bytes) (room quantity.Bytes, known bool) {
+	if len(p.past) == 0 {
+		return 0, false
+	}
+	highest := slices.Max(p.past)
+	room = highest + highest - slices.Min(p.past) - used
+	return room, room > 0
 }
 
 const (
@@ -52,7 +87,7 @@ const (
 )
 
 // rebuild says that the process has run out of memory: it begins again.
-func (l *load) rebuild() { *l = load{rebuilds: true, top: l.top, like: l.like} }
+func (l *load) rebuild() { *l = load{rebuilds: true, top: l.top, like: l.like, peaks: l.peaks} }
 
 // loads reports whether the first load goes on. A process that has nearly nothing and does
 // not rise only waits: its forecaster is asked as any other.
@@ -141,8 +176,9 @@ func (r *row) watchLoad(now, started time.Time, used, free quantity.Bytes) {
 	case l.begin.IsZero() && !l.rebuilds:
 		l.over = !young(r.came) && !young(started) && used >= nothing
 	case l.over && used < nothing:
-		*l = load{top: l.top, like: l.like} // it has freed what it had
+		*l = load{top: l.top, like: l.like, peaks: l.peaks} // it has freed what it had
 	}
+	l.peaks.watch(used)
 	from := l.begin
 	switch grew := l.watch(now, used, free); {
 	case l.over && grew && l.rose.IsZero() && !r.outlook.fills(free):
@@ -161,6 +197,18 @@ func (o *outlook) fills(free quantity.Bytes) bool {
 	return ok
 }
 
+// bound holds the forecast below what the process may reach.
+func (r *row) bound(used, free quantity.Bytes) {
+	f := r.outlook.forecaster
+	if f == nil {
+		return
+	}
+	f.Bound(0, false)
+	room, known := r.load.room(used)
+	r.held = known && room < free && r.outlook.fills(free)
+	f.Bound(int64(room), known)
+}
+
 // excuse drops the forecasts that a load has made wrong.
 func (o *outlook) excuse() {
 	if o.forecaster != nil {
@@ -174,9 +222,9 @@ type loads struct {
 	known        bool // a later one is to where its process has been before
 }
 
-func (s *Sampler) loadsOf(rows []snapshot.Process, there func(*snapshot.Process) bool) (all loads) {
-	for i := range rows {
-		if r := s.rows[rows[i].ID]; there(&rows[i]) && r.load.unbelieved() {
+func (s *Sampler) loadsAt(at *region) (all loads) {
+	for i := range at.rows {
+		if r := s.rows[at.rows[i].ID]; at.holds(&at.rows[i]) && r.load.unbelieved() {
 			all.first = all.first || !r.load.over
 			all.later = all.later || r.load.over
 			all.known = all.known || r.load.known()

@@ -15,6 +15,7 @@ type idler struct {
 	used     quantity.Bytes
 	alarmed  int // snapshots with the alert full in
 	loading  int // snapshots in which the GPU's forecast is withheld for a load
+	unsteady int // and in which its process is not expected to rise so far
 	lastFull *snapshot.FullIn
 }
 
@@ -27,16 +28,22 @@ func newIdler(used quantity.Bytes) *idler {
 
 // move changes what is used by so much a second.
 func (i *idler) move(rate quantity.Bytes, seconds int) {
-	i.alarmed, i.loading = 0, 0
+	i.alarmed, i.loading, i.unsteady = 0, 0, 0
 	for range seconds {
 		i.used += rate
 		i.use("GPU-0", i.used)
+		r := i.readings["GPU-0"]
+		r.Memory.Free = measured(79*gib - i.used)
+		i.readings["GPU-0"] = r
 		snap := i.tick(i.s)
 		if hasAlert(snap, snapshot.AlertFullIn) != nil {
 			i.alarmed++
 		}
 		if snap.GPUs[0].Doubt == snapshot.Loading {
 			i.loading++
+		}
+		if snap.GPUs[0].Doubt == snapshot.Unsteady && snap.Rows[0].Doubt == snapshot.Unsteady {
+			i.unsteady++
 		}
 		i.lastFull = snap.GPUs[0].FullIn
 	}
@@ -105,6 +112,36 @@ func TestRiseIsBelievedInTheLastMinute(t *testing.T) {
 	i.move(500*mib, 20)
 	if i.alarmed > 0 {
 		t.Errorf("a rise to where it was before: %d s alarmed", i.alarmed)
+	}
+}
+
+// A process that rose, and freed what it had, rises again: it is expected to get as far, and
+// not to fill the GPU, until it is further. How far its rises differ counts too.
+func TestRiseIsExpectedToGetAsFarAsBefore(t *testing.T) {
+	i := newIdler(gib)
+	i.move(60*mib, 700) // to 42 GiB
+	if i.alarmed < 60 || i.unsteady > 0 {
+		t.Errorf("the first rise: %d s alarmed, %d unsteady", i.alarmed, i.unsteady)
+	}
+	i.used = gib
+	i.move(0, 300)
+	i.move(60*mib, 670)
+	if i.alarmed > 0 || i.unsteady < 60 {
+		t.Errorf("a rise to where it was: %d s alarmed, %d unsteady", i.alarmed, i.unsteady)
+	}
+	i.move(60*mib, 150)
+	if i.alarmed < 60 || i.lastFull == nil {
+		t.Errorf("a rise that goes on: %d s alarmed", i.alarmed)
+	}
+	i.used = gib
+	i.move(0, 300)
+	i.move(60*mib, 870) // 51 GiB, after 42 and 49
+	if i.alarmed > 0 {
+		t.Errorf("a rise by what two others differ above both: %d s alarmed", i.alarmed)
+	}
+	i.move(60*mib, 200)
+	if i.alarmed < 20 {
+		t.Errorf("a rise by more: %d s alarmed", i.alarmed)
 	}
 }
 

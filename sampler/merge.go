@@ -32,6 +32,7 @@ type row struct {
 	outlook    outlook   // of used
 	allocated  outlook   // of allocated, where a probe reports it
 	load       load
+	held       bool // it would fill its GPU, but is not expected to rise so far
 	oom        quantity.Optional[int64]
 }
 

@@ -256,7 +256,7 @@ func (s *Sampler) Warm(before snapshot.History) {
 		}
 		for uuid, warmed := range gpus {
 			if g := s.driver.find(uuid); g != nil {
-				g.outlook = warmed
+				g.expected.outlook = warmed
 			}
 		}
 	})

@@ -18,6 +18,7 @@ func (r *row) predict(now time.Time, p *snapshot.Process, free quantity.Bytes, e
 			r.watchLoad(now, p.Started, used, free)
 		}
 		r.outlook.observe(now, p.Used, every)
+		r.bound(p.Used.Or(0), free)
 		r.allocated.observe(now, allocated, every)
 	}
 	if allocated.Known() {
@@ -40,6 +41,8 @@ func (r *row) doubt() snapshot.Doubt {
 		return snapshot.Rebuilding
 	case r.load.unbelieved():
 		return snapshot.Loading
+	case r.held:
+		return snapshot.Unsteady
 	}
 	return r.outlook.doubt()
 }
@@ -107,58 +110,12 @@ func (s *Sampler) agree(snap *snapshot.Snapshot) {
 // predictGPU puts the forecasts of the GPU and of its MIG instances into the
 // snapshot's GPU.
 func (s *Sampler) predictGPU(now time.Time, g *gpu, out *snapshot.GPU, rows []snapshot.Process) {
-	g.outlook.observe(now, out.Memory.Used, quickPace)
-	if l := s.loadsOf(rows, func(p *snapshot.Process) bool { return p.ID.GPUUUID == out.UUID }); l.first {
-		g.outlook.excuse()
+	out.Outlook = s.outlookOf(now, &g.expected, &region{&out.Memory, rows, func(p *snapshot.Process) bool { return p.ID.GPUUUID == out.UUID }})
+	if out.MIG { // a process can use only its instance
+		out.FullIn, out.Doubt = nil, g.expected.doubt()
 	}
-	if out.Memory.Used.Known() {
-		if g.outlook.at.Equal(now) {
-			g.expected = s.predict(now, g, out, rows)
-		}
-		out.Outlook, out.Doubt = g.expected, g.outlook.doubt()
-		out.FullIn = out.FullIn.After(now.Sub(g.outlook.at))
-		if out.MIG { // a process can use only its instance
-			out.FullIn = nil
-		} else {
-			doubtRows(&out.Outlook, &out.Memory, rows, func(p *snapshot.Process) bool { return p.ID.GPUUUID == out.UUID })
-		}
-	}
-	s.predictInstances(now, g, out, rows)
-}
-
-// doubtRows gives the outlook of a GPU or MIG instance the doubt about its processes: of one
-// that rebuilds only where it has had a tenth of the memory, because its errors are what its
-// own probe reports.
-func doubtRows(o *snapshot.Outlook, m *snapshot.Memory, rows []snapshot.Process, there func(*snapshot.Process) bool) {
-	for i := range rows {
-		p := &rows[i]
-		if o.FullIn != nil || !there(p) {
-			continue
-		}
-		switch p.Doubt {
-		case snapshot.Rebuilding:
-			if p.Peak.Or(0) >= m.Capacity().Or(0)/10 {
-				o.Doubt = snapshot.Rebuilding
-				return
-			}
-		case snapshot.Loading:
-			o.Doubt = snapshot.Loading
-		default:
-		}
-	}
-}
-
-// instanceOutlook is a MIG instance's outlook. An instance that was created again
-// with the same numbers has another UUID.
-type instanceOutlook struct {
-	outlook
-	expected snapshot.Outlook
-	uuid     string
-}
-
-func (s *Sampler) predictInstances(now time.Time, g *gpu, out *snapshot.GPU, rows []snapshot.Process) {
 	if g.fresh != nil { // else the instances are unknown
-		maps.DeleteFunc(g.instances, func(id snapshot.InstanceID, _ *instanceOutlook) bool { return out.Instance(id) == nil })
+		maps.DeleteFunc(g.instances, func(id snapshot.InstanceID, _ *expected) bool { return out.Instance(id) == nil })
 	}
 	for _, o := range g.instances {
 		if len(out.Instances) == 0 {
@@ -169,22 +126,59 @@ func (s *Sampler) predictInstances(now time.Time, g *gpu, out *snapshot.GPU, row
 		in := &out.Instances[i]
 		o := g.instances[in.ID]
 		if o == nil || o.uuid != in.UUID {
-			o = &instanceOutlook{uuid: in.UUID}
+			o = &expected{uuid: in.UUID}
 			g.instances[in.ID] = o
 		}
-		o.observe(now, in.Memory.Used, quickPace)
-		there := func(p *snapshot.Process) bool { return p.ID.GPUUUID == out.UUID && p.ID.Instance == in.ID }
-		if in.Memory.Used.Known() {
-			if o.at.Equal(now) {
-				l := s.loadsOf(rows, there)
-				if l.first {
-					o.excuse()
-				}
-				o.expected = snapshot.Outlook{Predicted: o.predicted, FullIn: l.believe(o.fullIn(&in.Memory))}
-			}
-			in.Outlook, in.Doubt = o.expected, o.doubt()
-			in.FullIn = in.FullIn.After(now.Sub(o.at))
-			doubtRows(&in.Outlook, &in.Memory, rows, there)
+		in.Outlook = s.outlookOf(now, o, &region{&in.Memory, rows, func(p *snapshot.Process) bool { return p.ID.GPUUUID == out.UUID && p.ID.Instance == in.ID }})
+	}
+}
+
+// region is a GPU or a MIG instance.
+type region struct {
+	*snapshot.Memory
+	rows  []snapshot.Process
+	holds func(*snapshot.Process) bool // one of the rows
+}
+
+// expected is what is expected of a place.
+type expected struct {
+	outlook
+	last snapshot.Outlook
+	uuid string // of a MIG instance: one that was created again with the same numbers has another
+}
+
+// outlookOf takes the place's memory in.
+func (s *Sampler) outlookOf(now time.Time, o *expected, at *region) snapshot.Outlook {
+	o.observe(now, at.Used, quickPace)
+	loads := s.loadsAt(at)
+	if loads.first {
+		o.excuse()
+	}
+	if !at.Used.Known() {
+		return snapshot.Outlook{}
+	}
+	if o.at.Equal(now) {
+		o.last = s.predict(now, &o.outlook, at, loads)
+	}
+	out := o.last
+	out.Doubt, out.FullIn = o.doubt(), out.FullIn.After(now.Sub(o.at))
+	if out.FullIn == nil {
+		at.doubt(&out)
+	}
+	return out
+}
+
+// doubt gives an outlook the doubt about the processes: of one that rebuilds only where it
+// has had a tenth of the memory, because its errors are what its own probe reports.
+func (at *region) doubt(o *snapshot.Outlook) {
+	for i := range at.rows {
+		switch p := &at.rows[i]; {
+		case !at.holds(p):
+		case p.Doubt == snapshot.Rebuilding && p.Peak.Or(0) >= at.Capacity().Or(0)/10:
+			o.Doubt = snapshot.Rebuilding
+			return
+		case p.Doubt == snapshot.Loading, p.Doubt == snapshot.Unsteady && o.Doubt == snapshot.Believed:
+			o.Doubt = p.Doubt
 		}
 	}
 }

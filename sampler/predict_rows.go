@@ -25,16 +25,14 @@ const stepRemembered = 45 * time.Minute
 
 // predict is the forecast of a GPU and when it will be full: by its own
 // forecaster or, after a step, by those of its processes.
-func (s *Sampler) predict(now time.Time, g *gpu, out *snapshot.GPU, rows []snapshot.Process) snapshot.Outlook {
-	own := g.outlook.predicted
-	loads := s.loadsOf(rows, func(p *snapshot.Process) bool { return p.ID.GPUUUID == out.UUID })
-	if !s.disturbed(now, out, rows) {
-		return snapshot.Outlook{Predicted: own, FullIn: loads.believe(g.outlook.fullIn(&out.Memory))}
+func (s *Sampler) predict(now time.Time, own *outlook, at *region, loads loads) snapshot.Outlook {
+	if !s.disturbed(now, at) {
+		return snapshot.Outlook{Predicted: own.predicted, FullIn: loads.believe(own.fullIn(at.Memory))}
 	}
 	var parts, doubted []*forecast.Forecaster
 	loading, loaded := false, false
-	for i := range rows {
-		if r := s.rows[rows[i].ID]; rows[i].ID.GPUUUID == out.UUID {
+	for i := range at.rows {
+		if r := s.rows[at.rows[i].ID]; at.holds(&at.rows[i]) {
 			loading, loaded = loading || r.load.loads() || r.load.later(), loaded || r.load.fresh(now)
 			switch f := r.outlook.forecaster; {
 			case f == nil || r.load.loads():
@@ -45,87 +43,86 @@ func (s *Sampler) predict(now time.Time, g *gpu, out *snapshot.GPU, rows []snaps
 			}
 		}
 	}
-	full := whenFull(now, &out.Memory, parts...)
+	full := whenFull(now, at.Memory, parts...)
 	if full == nil && len(doubted) > 0 {
-		full = loads.believe(whenFull(now, &out.Memory, append(parts, doubted...)...))
+		full = loads.believe(whenFull(now, at.Memory, append(parts, doubted...)...))
 	}
 	if full == nil && !loaded {
-		full = g.outlook.fullIn(&out.Memory)
+		full = own.fullIn(at.Memory)
 	}
-	path := s.sumOf(own, out, rows)
+	path := s.sumOf(own.predicted, at)
 	if loading || len(path) == 0 {
-		path = own // how far a load goes is unknown
+		path = own.predicted // how far a load goes is unknown
 	}
 	return snapshot.Outlook{Predicted: path, FullIn: full}
 }
 
 // disturbed reports whether a large process has started or ended on the GPU
-// lately, and the processes explain the GPU's memory: the use of each is known,
-// their sum is nearly all, and none is a sawtooth, which the GPU's own forecaster
-// knows better.
-func (s *Sampler) disturbed(now time.Time, g *snapshot.GPU, rows []snapshot.Process) bool {
-	matters := g.Memory.Capacity().Or(0) / 100
+// lately, or rises and falls so that the others' growth does not show in the sum, and the
+// processes explain the memory: the use of each is known, and their sum is nearly all.
+func (s *Sampler) disturbed(now time.Time, at *region) bool {
+	matters := at.Capacity().Or(0) / 100
 	fresh := false
 	var explained quantity.Bytes
-	for i := range rows {
-		p := &rows[i]
-		if p.ID.GPUUUID != g.UUID {
+	for i := range at.rows {
+		p := &at.rows[i]
+		if !at.holds(p) {
 			continue
 		}
 		used, known := p.Used.Value()
-		if !known || p.Trend == snapshot.TrendSawtooth {
+		if !known {
 			return false
 		}
 		explained += used
 		r := s.rows[p.ID]
-		fresh = fresh || r.load.loads() || r.load.later() || used >= matters && !r.came.IsZero() && now.Sub(r.came) < stepRemembered
+		fresh = fresh || len(r.load.past) > 0 || p.Trend == snapshot.TrendSawtooth || r.load.loads() || r.load.later() || used >= matters && !r.came.IsZero() && now.Sub(r.came) < stepRemembered
 	}
 	for i := range s.ended {
 		left := &s.ended[i]
 		if now.Sub(left.Ended) >= stepRemembered {
 			break // newest first
 		}
-		fresh = fresh || left.Last.ID.GPUUUID == g.UUID && left.Last.Peak.Or(0) >= matters
+		fresh = fresh || at.holds(&left.Last) && left.Last.Peak.Or(0) >= matters
 	}
-	return fresh && explained >= g.Memory.Used.Or(0)*9/10
+	return fresh && explained >= at.Used.Or(0)*9/10
 }
 
-// sumOf is the summed forecast of a GPU's processes.
-func (s *Sampler) sumOf(own []snapshot.Prediction, g *snapshot.GPU, rows []snapshot.Process) (path []snapshot.Prediction) {
+// sumOf is the summed forecast of a place's processes.
+func (s *Sampler) sumOf(own []snapshot.Prediction, at *region) (path []snapshot.Prediction) {
 	var spreads [4]float64 // squared, at one horizon
 	longest := 0
-	for i := range rows {
-		if rows[i].ID.GPUUUID == g.UUID {
-			longest = max(longest, len(rows[i].Predicted))
+	for i := range at.rows {
+		if at.holds(&at.rows[i]) {
+			longest = max(longest, len(at.rows[i].Predicted))
 		}
 	}
 	for h := range longest {
-		at := snapshot.Prediction{Median: g.Memory.Used.Or(0)}
+		sum := snapshot.Prediction{Median: at.Used.Or(0)}
 		clear(spreads[:])
 		var smallest [4]quantity.Bytes
 		if h < len(own) {
 			smallest = spreadOf(&own[h])
 		}
-		for i := range rows {
-			p := &rows[i]
-			if p.ID.GPUUUID != g.UUID || h >= len(p.Predicted) || s.rows[p.ID].load.loads() || s.rows[p.ID].load.later() {
+		for i := range at.rows {
+			p := &at.rows[i]
+			if !at.holds(p) || h >= len(p.Predicted) || s.rows[p.ID].load.loads() || s.rows[p.ID].load.later() {
 				continue
 			}
 			predicted := &p.Predicted[h]
-			at.Horizon = predicted.Horizon
-			at.Median += predicted.Median - p.Used.Or(0)
+			sum.Horizon = predicted.Horizon
+			sum.Median += predicted.Median - p.Used.Or(0)
 			for j, off := range spreadOf(predicted) {
 				spreads[j] += float64(off) * float64(off)
 			}
 		}
-		if at.Horizon == 0 {
+		if sum.Horizon == 0 {
 			break
 		}
 		off := func(j int) quantity.Bytes { return max(quantity.Bytes(math.Sqrt(spreads[j])), smallest[j]) }
-		at.Median = max(at.Median, 0)
-		at.Lower95, at.Lower80 = max(at.Median-off(0), 0), max(at.Median-off(1), 0)
-		at.Upper80, at.Upper95 = at.Median+off(2), at.Median+off(3)
-		path = append(path, at)
+		sum.Median = max(sum.Median, 0)
+		sum.Lower95, sum.Lower80 = max(sum.Median-off(0), 0), max(sum.Median-off(1), 0)
+		sum.Upper80, sum.Upper95 = sum.Median+off(2), sum.Median+off(3)
+		path = append(path, sum)
 	}
 	return path
 }

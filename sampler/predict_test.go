@@ -89,6 +89,41 @@ func TestMIGInstanceIsForecast(t *testing.T) {
 	}
 }
 
+// A process doubts its MIG instance only.
+func TestMIGInstanceIsDoubted(t *testing.T) {
+	b := newBox(1)
+	b.migrate(true)
+	s := b.sampler(noDeadline)
+	doubts := func(second int) (in, whole snapshot.Doubt) {
+		r := b.readings["GPU-0"]
+		r.Instances, r.Processes = nil, nil
+		for k := range 2 {
+			id, used := nvml.InstanceID{MIG: true, GPU: uint32(k + 1)}, 2*gib
+			if k == 0 {
+				used += quantity.Bytes(max(second-300, 0)) * 400 * mib
+			}
+			r.Instances = append(r.Instances, nvml.Instance{
+				ID: id, UUID: "MIG-" + string(rune('1'+k)), Profile: "3g.40gb", Slices: 3,
+				Memory: nvml.Memory{Total: measured(40 * gib), Used: measured(used)},
+			})
+			r.Processes = append(r.Processes, nvml.Process{PID: 100 + k, Type: nvml.Compute, Used: measured(used), Instance: id})
+		}
+		b.readings["GPU-0"], b.processes[101] = r, info(101, 1001)
+		g := &b.tick(s).GPUs[0]
+		if other := g.Instances[1].Doubt; second >= 30 && other != snapshot.Believed {
+			t.Errorf("%d s: the other instance is %q", second, other)
+		}
+		return g.Instances[0].Doubt, g.Doubt
+	}
+	for second := range 360 {
+		in, whole := doubts(second)
+		loading := second > 320
+		if second >= 30 && (whole != snapshot.Believed || !loading && second < 300 && in != snapshot.Believed || loading && in != snapshot.Loading) {
+			t.Fatalf("%d s: the instance is %q, the GPU as a whole %q", second, in, whole)
+		}
+	}
+}
+
 func TestRestartedProcessHasANewForecaster(t *testing.T) {
 	b := newBox(1)
 	s := b.sampler(noDeadline)

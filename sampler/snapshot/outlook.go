@@ -26,14 +26,14 @@ const (
 	Young      Doubt = "young"      // too few samples
 	Loading    Doubt = "loading"    // it reads what it needs, and how far that goes is unknown
 	Rebuilding Doubt = "rebuilding" // it has run out of memory, and is not steady again
-	Unsteady   Doubt = "unsteady"   // it rises, for too short a time or not straight enough to say how far
+	Unsteady   Doubt = "unsteady"   // it has risen and freed again before, and is expected to get as far
 )
 
 // Words are a sentence about the doubt, "" where there is none.
 func (d Doubt) Words() string {
 	return map[Doubt]string{
 		Young: "too young for a forecast", Loading: "loading: no forecast yet",
-		Rebuilding: "out of memory: no forecast until steady", Unsteady: "rises too unsteadily for a forecast",
+		Rebuilding: "out of memory: no forecast until steady", Unsteady: "rises and frees again by turns",
 	}[d]
 }
 
