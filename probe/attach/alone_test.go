@@ -74,7 +74,7 @@ func probesIn(t *testing.T, pid int) int {
 // /proc does not see, one probe starts.
 func TestSimultaneousPayloads(t *testing.T) {
 	for version, python := range anyPythons(t) {
-		p, err := newPayload(born{}, &status{}, "", "")
+		p, err := newPayload(false, &status{}, "", "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -138,7 +138,7 @@ func TestEndOfProcessIsNoticed(t *testing.T) {
 		if !plan.Possible() {
 			t.Fatal(plan.Refusal())
 		}
-		load, err := newPayload(born{}, &status{}, "", "")
+		load, err := newPayload(false, &status{}, "", "")
 		if err != nil {
 			t.Fatal(err)
 		}

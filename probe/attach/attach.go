@@ -102,15 +102,11 @@ func (a *Attacher) enter(ctx context.Context, plan *Plan, result *Result) error 
 	if err != nil {
 		return err
 	}
-	var target born
-	if plan.Method == RemoteExec {
-		target = born{plan.Process.PID, plan.Process.StartTime}
-	}
 	socket, err := probe.Place(int(a.uid), a.variable(ctx, plan.Process.PID, "XDG_RUNTIME_DIR"), plan.Process.PID, plan.Process.StartTime)
 	if err != nil || plan.root != "" {
 		socket = "" // the probe looks for a place itself, and reports what it finds
 	}
-	load, err := newPayload(target, &own, socket, plan.root)
+	load, err := newPayload(plan.Method == RemoteExec, &own, socket, plan.root)
 	if err != nil {
 		return err
 	}

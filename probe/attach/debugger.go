@@ -59,8 +59,6 @@ func startDebugger(program, directory string, timeout time.Duration) (*debugger,
 	if err := unix.Fallocate(int(output.Fd()), unix.FALLOC_FL_KEEP_SIZE, 0, reserved); errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
 		return nil, fmt.Errorf("gdb's output in %s: %w", directory, err)
 	}
-	// gdb inherits the lock with its output, and keeps it when this program ends.
-	_ = unix.Flock(int(output.Fd()), unix.LOCK_EX|unix.LOCK_NB) // some file systems have no locks
 	d.cmd = exec.Command(program, "-nx", "-nh", "-q", "-iex", "set auto-load no", "-iex", "set debuginfod enabled off")
 	d.cmd.Dir, d.cmd.Env = directory, cleanEnvironment()
 	d.cmd.Stdout, d.cmd.Stderr = output, output //nolint:forbidigo // a file, of which RLIMIT_FSIZE limits the size

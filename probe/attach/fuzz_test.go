@@ -175,23 +175,6 @@ func FuzzPythonNames(f *testing.F) {
 	})
 }
 
-// FuzzLeftoverNames: a mark is accepted only as it was made.
-func FuzzLeftoverNames(f *testing.F) {
-	f.Add("vramscope-attach-4026531836-12-345-67-890-123456")
-	f.Add("vramscope-attach-1-01-1-1-1-../x")
-	f.Add("vramscope-attach-1-9223372036854775807-1-0-0-")
-	f.Fuzz(func(t *testing.T, name string) {
-		m, ok := parseMark(name)
-		if !ok {
-			return
-		}
-		rest, ours := strings.CutPrefix(name, strings.TrimSuffix(m.pattern(), "*"))
-		if !ours || strings.Contains(rest, "-") || m.maker.pid <= 0 || m.target.pid < 0 {
-			t.Errorf("%q: %+v", name, m)
-		}
-	})
-}
-
 // FuzzCgroupFiles: no path of a process's cgroups leads out of their mount point.
 func FuzzCgroupFiles(f *testing.F) {
 	f.Add("6:freezer:/pod\n0::/\n")

@@ -150,7 +150,7 @@ func TestPayloadChecksFilters(t *testing.T) {
 		t.Skip("slow, and of one goroutine")
 	}
 	for _, python := range anyPythons(t) {
-		p, err := newPayload(born{5, 6}, &status{}, "", "")
+		p, err := newPayload(true, &status{}, "", "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -239,13 +239,13 @@ func TestPayloadReports(t *testing.T) {
 	for _, python := range anyPythons(t) {
 		for _, c := range []struct {
 			before, want string
-			target       born
+			remote       bool
 		}{
-			{exhaust, "Too many open files", born{}},
-			{threadless, "RuntimeError: can't start new thread", born{5, 6}},
-			{green, "another probe is being started in it; try again", born{5, 6}},
+			{exhaust, "Too many open files", false},
+			{threadless, "RuntimeError: can't start new thread", true},
+			{green, "another probe is being started in it; try again", true},
 		} {
-			p, err := newPayload(c.target, &status{}, "", "")
+			p, err := newPayload(c.remote, &status{}, "", "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -267,7 +267,7 @@ func TestInterruptIsThePrograms(t *testing.T) {
 		t.Skip("slow, and of one goroutine")
 	}
 	for _, python := range anyPythons(t) {
-		p, err := newPayload(born{5, 6}, &status{}, "", "")
+		p, err := newPayload(true, &status{}, "", "")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"vramscope/internal/install"
 	"vramscope/probe/agent"
 )
 
@@ -39,16 +40,15 @@ type payload struct {
 	withdrawn bool   // the process will not start the probe
 }
 
-// newPayload makes a payload. The target is the process that will open the script
-// by its name, if any. Own is the status of this program. Socket is where the probe
-// is to listen, or "". Root is as in Plan.
-func newPayload(target born, own *status, socket, root string) (*payload, error) {
-	directory, err := makeDirectory(target, root)
+// newPayload makes a payload. Remote says that the process will open the script by
+// its name. Own is the status of this program. Socket is where the probe is to
+// listen, or "". Root is as in Plan.
+func newPayload(remote bool, own *status, socket, root string) (*payload, error) {
+	directory, err := makeDirectory(root)
 	if err != nil {
 		return nil, err
 	}
 	p := &payload{directory: directory}
-	remote := target.pid != 0
 	p.text = payloadText(directory, socket, remote, own.seccompLine())
 	err = os.WriteFile(filepath.Join(p.directory, claimName), nil, 0o600)
 	name := imageName // which gdb needs later: the place for it is taken before the process stops
@@ -61,6 +61,25 @@ func newPayload(target born, own *status, socket, root string) (*payload, error)
 		return nil, err
 	}
 	return p, nil
+}
+
+// makeDirectory makes a payload's directory, whose path is the same for both sides.
+// If this program is killed, it stays.
+func makeDirectory(root string) (string, error) {
+	temporary := os.TempDir()
+	if root != "" {
+		temporary = "/tmp"
+	}
+	temporary, err := install.TrustedBelow(root, temporary)
+	temporary = root + temporary
+	if err != nil {
+		return "", fmt.Errorf("temporary directory: %w; or set TMPDIR to a directory of your own", err)
+	}
+	directory, err := os.MkdirTemp(temporary, "vramscope-attach-*") // mode 0700
+	if err != nil {
+		return "", fmt.Errorf("make a directory in %s: %w", filepath.Clean(temporary), err)
+	}
+	return directory, nil
 }
 
 // payloadText is the Python code. It sets no name of the program. An interrupt of
@@ -127,6 +146,6 @@ func (p *payload) remove() {
 	case p.late && withdrawn: // everything but an empty script
 		_ = os.Truncate(filepath.Join(p.directory, scriptName), 0)
 	default:
-		_ = os.RemoveAll(p.directory) // leftovers are private to this user
+		_ = os.RemoveAll(p.directory) // private to this user
 	}
 }

@@ -52,7 +52,7 @@ func TestPayloadInHostilePath(t *testing.T) {
 		t.Skipf("this file system does not support the name: %v", err)
 	}
 	t.Setenv("TMPDIR", scratch)
-	p, err := newPayload(born{}, &status{}, "", "")
+	p, err := newPayload(false, &status{}, "", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestPayloadInHostilePath(t *testing.T) {
 // TestRemoveKeepsEmptyScriptForProcess: Python would report a missing script in the
 // program's own output.
 func TestRemoveKeepsEmptyScriptForProcess(t *testing.T) {
-	p, err := newPayload(born{5, 6}, &status{}, "", "")
+	p, err := newPayload(true, &status{}, "", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func listeningPayload(t *testing.T, runtime string, pid int, start uint64) *payl
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := newPayload(born{}, &status{}, socket, "")
+	p, err := newPayload(false, &status{}, socket, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -283,7 +283,7 @@ func TestReplaceablePayloadIsRefused(t *testing.T) {
 		if err := os.Chmod(open, mode); err != nil {
 			t.Fatal(err)
 		}
-		p, err := newPayload(born{}, &status{}, "", "")
+		p, err := newPayload(false, &status{}, "", "")
 		if (err == nil) != allowed {
 			t.Errorf("%v: %v", mode, err)
 		}

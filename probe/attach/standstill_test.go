@@ -46,7 +46,7 @@ func TestStandstillIncludesHungGdb(t *testing.T) {
 	plan.python = &python{} // the fixture has no memory to verify
 	record := filepath.Join(t.TempDir(), "stopped")
 	f.write(fmt.Sprintf(hungGdb, f.of("stat"), record), f.gdb)
-	load, err := newPayload(born{}, &status{}, "", "")
+	load, err := newPayload(false, &status{}, "", "")
 	if err != nil {
 		t.Fatal(err)
 	}
