@@ -103,13 +103,3 @@ func (c chain) blocks(from, to, size int64, visit func(start int64, f *frame, fr
 		}
 	}
 }
-
-const segmentSize = 16 + 8 + 4 + 4
-
-func (c chain) bytes() int64 {
-	n := int64(cap(c)) * segmentSize
-	for i := range c {
-		n += int64(len(c[i].data))
-	}
-	return n
-}

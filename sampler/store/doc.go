@@ -13,7 +13,7 @@
 // a sample is a gap: neither zero nor a repeat.
 //
 // One goroutine writes (Open, Begin, Append, Commit, Close). Any number of
-// others read (At, Buckets, Span, Bytes). Neither side waits: readers see a view
+// others read (At, Buckets, Span). Neither side waits: readers see a view
 // that Commit publishes, and sealed blocks never change. Only the raw head is
 // written in place, at ticks beyond every published view.
 //

@@ -2,7 +2,6 @@ package store
 
 import (
 	"sync/atomic"
-	"unsafe"
 )
 
 // blockTicks is how many ticks a block of the full resolution covers.
@@ -28,8 +27,7 @@ const (
 	headParts = blockTicks / partTicks
 )
 
-// set sets a value and reports whether it took a part's memory.
-func (h *head) set(i int, v int64) (grew bool) {
+func (h *head) set(i int, v int64) {
 	p := i / partTicks
 	word := &h.present[i>>6]
 	present := word.Load() // there is one writer
@@ -45,10 +43,8 @@ func (h *head) set(i int, v int64) (grew bool) {
 		}
 		values[i%partTicks] = v
 		h.values[p].Store(values)
-		grew = true
 	}
 	word.Store(present | 1<<(i&63))
-	return grew
 }
 
 // at is the value at place i, which is present.
@@ -74,18 +70,6 @@ func (h *head) collect(m *mask, to *[blockTicks]int64) []int64 {
 	}
 	return to[:n]
 }
-
-func (h *head) bytes() int64 {
-	n := int64(unsafe.Sizeof(*h))
-	for i := range h.values {
-		if h.values[i].Load() != nil {
-			n += partSize
-		}
-	}
-	return n
-}
-
-const partSize = partTicks * 8
 
 // mask is the places of a block with a value.
 type mask [2]uint64

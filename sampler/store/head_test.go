@@ -18,15 +18,12 @@ func TestHeadKeepsEveryValue(t *testing.T) {
 		"late":     func(i int) (int64, bool) { return int64(i % 2), i > 63 },
 	} {
 		h := new(head)
-		size := h.bytes()
 		for i := range blockTicks {
 			if v, known := values(i); known {
-				if i%5 == 0 && h.set(i, v+1) { // replaced
-					size += partSize
+				if i%5 == 0 {
+					h.set(i, v+1) // replaced
 				}
-				if h.set(i, v) {
-					size += partSize
-				}
+				h.set(i, v)
 			}
 			for before := range blockTicks {
 				m := h.mask()
@@ -36,24 +33,21 @@ func TestHeadKeepsEveryValue(t *testing.T) {
 				}
 			}
 		}
-		if size != h.bytes() {
-			t.Errorf("%s: set counted %d bytes of %d", name, size, h.bytes())
-		}
 	}
 }
 
-// TestMemoryOfASeries holds what a series takes after 20 minutes, by the store's count
-// and by the heap: a monitor has four to eight of them for each process.
+// TestMemoryOfASeries holds what a series takes after 20 minutes, in
+// the heap: a monitor has four to eight of them for each process.
 func TestMemoryOfASeries(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		box  func() *box
 		most float64 // bytes
 	}{
-		{"constant", func() *box { return newBox(512, only(constant)) }, 420},
-		{"steps", func() *box { return newBox(512, only(stepping)) }, 600},
-		{"mixed", func() *box { return newBox(512, mixed) }, 800},
-		{"noise", func() *box { return newBox(512, only(noisy)) }, 3300},
+		{"constant", func() *box { return newBox(512, only(constant)) }, 500},
+		{"steps", func() *box { return newBox(512, only(stepping)) }, 750},
+		{"mixed", func() *box { return newBox(512, mixed) }, 900},
+		{"noise", func() *box { return newBox(512, only(noisy)) }, 3600},
 	} {
 		var before, after runtime.MemStats
 		runtime.GC()
@@ -63,14 +57,11 @@ func TestMemoryOfASeries(t *testing.T) {
 		runtime.GC()
 		runtime.ReadMemStats(&after)
 		n := float64(len(b.series))
-		counted, heap := float64(b.store.Bytes())/n, float64(int64(after.HeapAlloc)-int64(before.HeapAlloc))/n
+		heap := float64(int64(after.HeapAlloc)-int64(before.HeapAlloc)) / n
 		runtime.KeepAlive(b)
-		t.Logf("%s: %.0f bytes a series, %.0f of the heap", tc.name, counted, heap)
-		if counted > tc.most {
-			t.Errorf("%s: %.0f bytes a series, at most %.0f are allowed", tc.name, counted, tc.most)
-		}
-		if heap > 1.25*counted+100 {
-			t.Errorf("%s: %.0f bytes of the heap for %.0f counted", tc.name, heap, counted)
+		t.Logf("%s: %.0f bytes a series", tc.name, heap)
+		if heap > tc.most {
+			t.Errorf("%s: %.0f bytes a series, at most %.0f are allowed", tc.name, heap, tc.most)
 		}
 	}
 }

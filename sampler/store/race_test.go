@@ -56,8 +56,8 @@ func TestReadersDuringWrites(t *testing.T) {
 	}
 	close(stop)
 	readers.Wait()
-	if oldest, newest := s.Span(); newest.Sub(oldest) < 20*time.Minute || s.Bytes() <= 0 {
-		t.Errorf("span %v to %v, %d bytes", oldest, newest, s.Bytes())
+	if oldest, newest := s.Span(); newest.Sub(oldest) < 20*time.Minute {
+		t.Errorf("span %v to %v", oldest, newest)
 	}
 }
 
@@ -75,9 +75,6 @@ func checkRead(t *testing.T, s *Store, a, b *Series, begin time.Time, random *ra
 	}
 	if w, then, both := b.At(newest); ok && both && full && at.Equal(newest) && then.Equal(newest) && v != w {
 		t.Errorf("a tick was published by halves: %d and %d", v, w)
-	}
-	if s.Bytes() <= 0 {
-		t.Error("no bytes held")
 	}
 	from := oldest.Add(time.Duration(random.Int64N(int64(newest.Sub(oldest)) + 1)))
 	last := int64(-1)

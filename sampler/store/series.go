@@ -2,7 +2,6 @@ package store
 
 import (
 	"sync/atomic"
-	"unsafe"
 )
 
 // Series is one time series.
@@ -13,7 +12,6 @@ type Series struct {
 	// The rest belongs to the writer.
 	head    *head // nil once the series is closed and sealed
 	start   int64 // ordinal of the head's first place
-	held    int64 // bytes
 	closed  bool
 	dropped bool
 }
@@ -57,7 +55,7 @@ func (s *Store) Open() *Series {
 	r := &Series{store: s, head: new(head)}
 	r.start = s.next - (s.next-phase+blockTicks)%blockTicks
 	s.members[phase] = append(s.members[phase], r)
-	r.publish(state{head: r.head, start: r.start, cursor: r.start})
+	r.state.Store(&state{head: r.head, start: r.start, cursor: r.start})
 	return r
 }
 
@@ -65,10 +63,7 @@ func (s *Store) Open() *Series {
 // series it does nothing; a second value at a tick replaces the first.
 func (r *Series) Append(v int64) {
 	if s := r.store; s.open && !r.closed {
-		if r.head.set(int(s.next-r.start), v) {
-			r.held += partSize
-			s.held.Add(partSize)
-		}
+		r.head.set(int(s.next-r.start), v)
 	}
 }
 
@@ -117,19 +112,5 @@ func (r *Series) roll() {
 	if next.pending.ordinal < first {
 		next.pending = pending{}
 	}
-	r.publish(next)
-}
-
-// publish publishes a state and updates the store's count of bytes.
-func (r *Series) publish(next state) {
-	held := int64(unsafe.Sizeof(*r)+unsafe.Sizeof(next)) + next.full.bytes() + next.buckets.bytes() + int64(len(next.tail.data))
-	if next.head != nil {
-		held += next.head.bytes()
-	}
-	if r.closed && r.head == nil && held == int64(unsafe.Sizeof(*r)+unsafe.Sizeof(next)) {
-		held = 0 // the store holds it no longer
-	}
-	r.store.held.Add(held - r.held)
-	r.held = held
 	r.state.Store(&next)
 }

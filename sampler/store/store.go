@@ -21,7 +21,6 @@ type Store struct {
 	span        int64 // of all buckets, ns
 
 	published atomic.Pointer[view]
-	held      atomic.Int64 // bytes
 
 	// The rest belongs to the writer.
 	ticks   timeline // when each committed tick was
@@ -110,8 +109,6 @@ func (s *Store) seal() {
 			r.roll()
 		}
 		if r.forgotten() {
-			s.held.Add(-r.held)
-			r.held = 0
 			continue
 		}
 		kept = append(kept, r)
@@ -128,7 +125,6 @@ func (s *Store) Commit() {
 	}
 	s.open = false
 	s.next++
-	before := s.ticks.bytes() + s.buckets.bytes()
 	s.ticks.append(s.now)
 	if begin := floor(s.now, s.width); s.buckets.empty() || begin > s.buckets.last() {
 		s.buckets.append(begin)
@@ -137,7 +133,6 @@ func (s *Store) Commit() {
 	// resolution; a reader may still hold the view of the tick before.
 	s.ticks.forget(s.next - s.fullSamples - 4*blockTicks)
 	s.buckets.forget(s.oldestBucket())
-	s.held.Add(s.ticks.bytes() + s.buckets.bytes() - before)
 	s.published.Store(s.view())
 }
 
@@ -161,9 +156,6 @@ func (s *Store) Span() (oldest, newest time.Time) {
 	first := min(v.ticks.at(v.ticks.first()), v.buckets.at(v.firstBucket))
 	return v.wall(max(first, v.started)), v.wall(v.ticks.last())
 }
-
-// Bytes is the memory held by all series, in bytes.
-func (s *Store) Bytes() int64 { return s.held.Load() }
 
 // reach is how far from 1970 a moment may be, in seconds: 136 years, so that
 // the distance of any two fits an int64 of nanoseconds.

@@ -57,5 +57,3 @@ func (l *timeline) forget(before int64) {
 		l.base += timeBlockSize
 	}
 }
-
-func (l *timeline) bytes() int64 { return int64(len(l.blocks)) * (timeBlockSize + 1) * 8 }
