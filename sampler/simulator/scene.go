@@ -17,15 +17,11 @@ type scene struct {
 	errorEvery time.Duration
 }
 
-// cast gives each GPU a scene. A smaller box has the most instructive scenes, a
-// larger one more of the ordinary ones.
+// cast gives each GPU a scene. A smaller box has the most instructive scenes.
 func cast(gpus int) []scene {
 	scenes := []scene{
 		sawtoothScene(0), sawtoothScene(1), serverScene(), leakScene(),
 		fragmentedScene(), migScene(), lostScene(), jaxScene(),
-	}
-	if gpus >= len(scenes) {
-		return append(scenes, extras()[:gpus-len(scenes)]...)
 	}
 	telling := []int{3, 0, 4, 6, 2, 7, 5, 1}[:gpus]
 	slices.Sort(telling)

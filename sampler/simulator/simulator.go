@@ -20,17 +20,14 @@ const (
 	tick   = 10 * time.Millisecond // of the kernel's clock, USER_HZ = 100
 )
 
-// The number of GPUs of a box.
-const (
-	DefaultGPUs = 8
-	MaxGPUs     = 16
-)
+// MaxGPUs is the number of GPUs of the largest box.
+const MaxGPUs = 8
 
 // Options choose a box. The zero value is the demo's.
 type Options struct {
 	Seed  uint64
 	Clock func() time.Time // nil: time.Now. Its time in New is the beginning of the prelude
-	GPUs  int              // 1 to MaxGPUs; 0: DefaultGPUs
+	GPUs  int              // 1 to MaxGPUs; 0: as many as that
 	// Prelude is how long after New the story begins, up to MaxPrelude.
 	Prelude time.Duration
 	// Shortage plays another story, on one GPU: a training that starts is short of
@@ -62,7 +59,7 @@ type Box struct {
 // New builds a box and begins its story.
 func New(options Options) (*Box, error) {
 	if options.GPUs == 0 {
-		options.GPUs = DefaultGPUs
+		options.GPUs = MaxGPUs
 	}
 	if options.GPUs < 1 || options.GPUs > MaxGPUs {
 		return nil, fmt.Errorf("simulator: %d GPUs: want 1 to %d", options.GPUs, MaxGPUs)
