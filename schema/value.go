@@ -56,55 +56,11 @@ func Encode(value any) ([]byte, error) {
 	var buf bytes.Buffer
 	encoder := json.NewEncoder(&buf)
 	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
 	if err := encoder.Encode(value); err != nil {
 		return nil, fmt.Errorf("encode JSON: %w", err)
 	}
-	return indented(text.EscapeJSON(buf.Bytes())), nil
-}
-
-// indented is a document as json.Indent writes it. That function checks the document
-// again, and takes as long as the encoding.
-func indented(compact []byte) []byte {
-	out, depth := make([]byte, 0, 2*len(compact)), 0
-	line := func() {
-		out = append(out, '\n')
-		for range depth {
-			out = append(out, "  "...)
-		}
-	}
-	for i := 0; i < len(compact); i++ {
-		c := compact[i]
-		switch c {
-		case '"':
-			end := i + 1
-			for ; compact[end] != '"'; end++ {
-				if compact[end] == '\\' {
-					end++
-				}
-			}
-			out = append(out, compact[i:end]...)
-			i = end
-		case '}', ']':
-			depth--
-			line()
-		}
-		out = append(out, c)
-		switch c {
-		case ':':
-			out = append(out, ' ')
-		case ',':
-			line()
-		case '{', '[':
-			if next := compact[i+1]; next == '}' || next == ']' {
-				out = append(out, next)
-				i++
-				continue
-			}
-			depth++
-			line()
-		}
-	}
-	return out
+	return text.EscapeJSON(buf.Bytes()), nil
 }
 
 // Texts converts a list; the result is never null.
