@@ -165,13 +165,13 @@ func snapshotInto(ctx context.Context, src *sources.Set, pid int, format probe.S
 	if format == probe.SegmentsFormat {
 		found, err := client.Segments(ctx)
 		if err != nil {
-			return written, tooOld(err, &hello)
+			return written, err
 		}
 		err = written.writeMap(&found, out)
 		return written, err
 	}
 	written.SnapshotResult, err = client.Snapshot(ctx, probe.SnapshotRequest{Format: format}, out.file)
-	return written, tooOld(err, &hello)
+	return written, err
 }
 
 func simulatedSnapshot(ctx context.Context, src *sources.Set, pid int, format probe.SnapshotFormat, out *draft) (writtenSnapshot, error) {
@@ -206,15 +206,6 @@ func (w *writtenSnapshot) writeMap(found *probe.Segments, out *draft) error {
 		return cannotWrite(out.target, err)
 	}
 	return nil
-}
-
-// tooOld recognises a probe from before snapshots: it does not report what started it.
-func tooOld(err error, hello *probe.Hello) error {
-	var answer *probe.Error
-	if errors.As(err, &answer) && answer.Code == probe.Unsupported && hello.StartedBy == "" && len(hello.Runtimes) > 0 && hello.Runtimes[0].Name == "PyTorch" {
-		return &process.Refusal{Reason: "its probe is older than this vramscope and writes no snapshots; restart the program"}
-	}
-	return err
 }
 
 func snapshotFailure(err error, pid int) error {
