@@ -43,7 +43,7 @@ func detailed(st *state, rows []table.Row) snapshot.RowID {
 	if st.Cursor.Active {
 		return st.Cursor.ID
 	}
-	if a := alarmed(st.shown, st.alert); a != nil && slices.ContainsFunc(rows, func(r table.Row) bool { return r.Process.ID == a.Row }) {
+	if a := alarmed(st.headlines(), st.alert); a != nil && slices.ContainsFunc(rows, func(r table.Row) bool { return r.Process.ID == a.Row }) {
 		return a.Row
 	}
 	if len(rows) > 0 {

@@ -49,7 +49,7 @@ func followed(st *state) snapshot.SeriesKey {
 	case st.Cursor.Active:
 		return graph.UsedBy(st.Cursor.ID)
 	}
-	if a := alarmed(s, st.alert); a != nil {
+	if a := alarmed(st.headlines(), st.alert); a != nil {
 		return snapshot.SeriesKey{Metric: metric.Used, GPUUUID: a.GPUUUID, Instance: a.Instance}
 	}
 	return snapshot.SeriesKey{Metric: metric.Used, GPUUUID: fullest(s)}
@@ -71,14 +71,14 @@ func fullest(s *snapshot.Snapshot) string {
 }
 
 // alarmed is the urgent alert on the alert line, else the worst urgent one, or nil.
-func alarmed(s *snapshot.Snapshot, current int) *snapshot.Alert {
+func alarmed(alerts []snapshot.Alert, current int) *snapshot.Alert {
 	urgent := func(a *snapshot.Alert) bool { return a.Severity == snapshot.Urgent && a.GPUUUID != "" }
-	if current >= 0 && current < len(s.Alerts) && urgent(&s.Alerts[current]) {
-		return &s.Alerts[current]
+	if current >= 0 && current < len(alerts) && urgent(&alerts[current]) {
+		return &alerts[current]
 	}
-	for i := range s.Alerts {
-		if urgent(&s.Alerts[i]) {
-			return &s.Alerts[i]
+	for i := range alerts {
+		if urgent(&alerts[i]) {
+			return &alerts[i]
 		}
 	}
 	return nil

@@ -51,6 +51,10 @@ func TestIncidentStaysUntilSeen(t *testing.T) {
 	m.press("!")
 	m.shows("! GPU 3 OUT OF MEMORY 12:00")
 
+	if got := followed(&m.st); got.GPUUUID != failure.GPUUUID {
+		t.Errorf("the graph follows %+v, not the incident's GPU", got)
+	}
+
 	later := smallBox(4, 1, 21*60)
 	m.tick(later)
 	m.hides("OUT OF MEMORY")

@@ -114,8 +114,11 @@ func (g Graph) title(width int, forecast bool, unit string) string {
 		name += " in " + unit
 	}
 	name += ", " + quantity.BriefDuration(g.Window) + " back"
-	if forecast {
+	switch words := g.Subject.Doubt.Words(); {
+	case forecast:
 		name += " and " + quantity.BriefDuration(g.ahead.Round(time.Second)) + " ahead"
+	case words != "" && g.Running:
+		name += ", " + words
 	}
 	return cell.TitledRule(g.Appearance, width, name, s.Title, g.legend(width-text.Width(name)-10, forecast, glyphs))
 }

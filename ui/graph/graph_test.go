@@ -155,6 +155,15 @@ func TestGraphWithoutForecastUsesWholeWidth(t *testing.T) {
 	}
 }
 
+// TestTitleSaysWhyThereIsNoForecast: after an error the graph has none until memory is steady.
+func TestTitleSaysWhyThereIsNoForecast(t *testing.T) {
+	g := leakGraph(uitest.Appearance(t, "", false), time.Hour, false)
+	g.Subject.Doubt = snapshot.Rebuilding
+	if title := ansi.Strip(g.Render(120, 12)[0]); !strings.Contains(title, "back, out of memory: no forecast until steady") {
+		t.Errorf("the title is %q", title)
+	}
+}
+
 func TestGraphOfPastIsNotLabelledNow(t *testing.T) {
 	g := leakGraph(uitest.Appearance(t, "", false), time.Hour, false)
 	g.Running = false

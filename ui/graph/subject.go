@@ -20,6 +20,7 @@ type Subject struct {
 	Capacity  snapshot.Bytes
 	Predicted []snapshot.Prediction
 	FullIn    *snapshot.FullIn
+	Doubt     snapshot.Doubt   // why there is no forecast
 	Rows      []snapshot.RowID // the processes that the memory belongs to
 }
 
@@ -40,7 +41,7 @@ func SubjectOf(s *snapshot.Snapshot, key snapshot.SeriesKey) Subject {
 		if p == nil {
 			return subject
 		}
-		subject.Used, subject.Predicted = p.Used, p.Predicted
+		subject.Used, subject.Predicted, subject.Doubt = p.Used, p.Predicted, p.Doubt
 		if gpu != nil {
 			subject.Full = "GPU full"
 			subject.Capacity = Reachable(gpu, p)
@@ -56,10 +57,10 @@ func SubjectOf(s *snapshot.Snapshot, key snapshot.SeriesKey) Subject {
 		number, memory = gpu.InstanceNumber(key.Instance), snapshot.Memory{}
 		if instance := gpu.Instance(key.Instance); instance != nil {
 			memory = instance.Memory
-			subject.Predicted, subject.FullIn = instance.Predicted, instance.FullIn
+			subject.Predicted, subject.FullIn, subject.Doubt = instance.Predicted, instance.FullIn, instance.Doubt
 		}
 	} else {
-		subject.Predicted, subject.FullIn = gpu.Predicted, gpu.FullIn
+		subject.Predicted, subject.FullIn, subject.Doubt = gpu.Predicted, gpu.FullIn, gpu.Doubt
 	}
 	subject.Name = "GPU " + string(cell.AppendIndex(nil, gpu.Index, number)) + " used"
 	subject.Used, subject.Capacity = memory.Used, memory.Capacity()
