@@ -240,6 +240,8 @@ func TestLeakIsEvenGrowthOfLows(t *testing.T) {
 		{"a line", plateau, []float64{10, 11, 12, 13, 14, 15, 16, 17}, true},
 		{"even steps", plateau, []float64{10, 11, 11, 12, 13, 13, 14, 15}, true},
 		{"a line from the start", nil, []float64{10, 11, 12, 13, 14, 15, 16, 17}, true},
+		{"a line, judged a minute late", []float64{9}, []float64{10, 11, 12, 13, 14, 15, 16, 17}, true},
+		{"a line, too late to be from the start", []float64{8, 9}, []float64{10, 11, 12, 13, 14, 15, 16, 17}, false},
 		{"faster from the start", nil, []float64{10, 10.8, 11.7, 12.7, 13.8, 15, 16.3, 17.7}, false},
 		{"uneven from the start", nil, []float64{10, 11, 11, 12, 13, 13, 14, 15}, false},
 		{"one step", plateau, []float64{10, 10, 10, 15, 15, 15, 15, 15}, false},

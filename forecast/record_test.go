@@ -58,3 +58,19 @@ func TestIntervalAdaptsToItsCoverage(t *testing.T) {
 		t.Errorf("errors become larger, the logarithm of the width is %.2f", growing)
 	}
 }
+
+// What comes by half a horizon too late, or later, says nothing about a forecast.
+func TestLateSampleScoresNoForecast(t *testing.T) {
+	const horizon = 300.0
+	for _, tc := range []struct {
+		late float64
+		want uint8
+	}{{0, 1}, {150, 1}, {160, 0}, {500, 0}} {
+		var r record
+		r.promise(0, 10*gib, horizon, 0, &claims{})
+		r.settle(int64((horizon+tc.late)*1e9), 11*gib, horizon, horizon, false)
+		if r.Size != 0 || r.Errors.Size != tc.want {
+			t.Errorf("%v s late: %d forecasts pending, %d scored, want %d", tc.late, r.Size, r.Errors.Size, tc.want)
+		}
+	}
+}

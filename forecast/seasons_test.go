@@ -68,6 +68,7 @@ func TestPhaseNeedsEvenCycles(t *testing.T) {
 		{"one peak", []float64{100}, 120, false},
 		{"two", []float64{100, 150}, 170, true},
 		{"even", []float64{100, 150, 198, 251}, 270, true},
+		{"half as long again", []float64{100, 150, 225}, 240, true},
 		{"uneven", []float64{100, 150, 250}, 270, false},
 		{"long overdue", []float64{100, 150, 200}, 300, false},
 		{"longer than what is remembered", []float64{100, 900, 1700}, 2200, false},
@@ -185,6 +186,53 @@ func TestPhaseFollowsPaceOfCycle(t *testing.T) {
 		r := f.state.Seasons.phase(f.state.Now, f.state.Last)
 		if ends := r.whole - r.phase; r.length == 0 || math.Abs(ends-float64(length-60)) > 8 {
 			t.Errorf("a cycle of %d s after 60 s ends in %.0f s", length, ends)
+		}
+	}
+}
+
+// A cycle is placed in the half of the last one that may be there by its age, however
+// high it is, and at any sampling interval.
+func TestCycleIsPlacedByItsAge(t *testing.T) {
+	for _, step := range []int{1, 4} {
+		var s seasons
+		now, length := 0, 100*step
+		observe := func(samples int, height float64) {
+			for i := range samples {
+				s.observe(int64(now)*1e9, 20*gib+height*float64(i)/100, float64(step))
+				now += step
+			}
+		}
+		for range 4 {
+			observe(100, 6*gib)
+		}
+		observe(31, 15*gib)
+		age := now - step - 4*length
+		if r := s.phase(int64(now-step)*1e9, 20*gib+15*gib*0.3); r.length == 0 || r.place < float64(age) || r.place > 1.5*float64(age)+2*float64(step) {
+			t.Errorf("every %d s: a cycle that is %d s old is placed at %v s", step, age, r.place)
+		}
+	}
+}
+
+// A peak soon after the last is of the same rise, unless the whole rise is longer than
+// what was before it.
+func TestRiseInTwoStepsHasOnePeak(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		peaks []int64
+		want  uint16
+	}{
+		{"first", []int64{100, 110}, 1},
+		{"second", []int64{100, 150, 160}, 2},
+		{"second, seen soon after the start", []int64{10, 60, 70}, 3},
+		{"third", []int64{100, 150, 200, 210}, 3},
+		{"none", []int64{100, 150, 200}, 3},
+	} {
+		s := seasons{Bin: 1e9, Newest: 300}
+		for _, at := range tc.peaks {
+			s.peaked(peak{at * 1e9, 10 * gib})
+		}
+		if s.Size != tc.want {
+			t.Errorf("%s: %d peaks, want %d", tc.name, s.Size, tc.want)
 		}
 	}
 }

@@ -164,3 +164,25 @@ func TestPresent(t *testing.T) {
 		}
 	}
 }
+
+// TestChangesOfAProcessAreRead: what becomes known of a process later, and what its probe
+// says from then on.
+func TestChangesOfAProcessAreRead(t *testing.T) {
+	q := newQuiet(t, t.TempDir(), Options{})
+	before := q.record(1)[0]
+	then := q.next()
+	changed := &then.Rows[0]
+	changed.User, changed.Probe = "ann", &snapshot.Probe{State: snapshot.ProbeSilent}
+	q.w.write(tick{then, nil})
+	q.w.commit()
+	r := q.end()
+	for _, want := range []*snapshot.Snapshot{before, then} {
+		got, ok := r.At(want.Time)
+		if !ok {
+			t.Fatalf("nothing at %v", want.Time)
+		}
+		if p := got.Row(changed.ID); p == nil || p.User != "ann" || p.Probe.State != want.Row(changed.ID).Probe.State {
+			t.Errorf("at %v: %+v", want.Time, p)
+		}
+	}
+}

@@ -1,7 +1,9 @@
 package socket
 
 import (
+	"bufio"
 	"context"
+	"os"
 	"testing"
 	"time"
 
@@ -36,5 +38,29 @@ func TestBudgetThatOwesNothingIsForgotten(t *testing.T) {
 	}
 	if b.use(t.Context(), func() time.Duration { return time.Hour }); b.full() {
 		t.Error("an hour is forgotten")
+	}
+}
+
+// TestRequestsCostSomething: a client that asks for next to nothing in a loop uses its
+// budget up, too.
+func TestRequestsCostSomething(t *testing.T) {
+	directory, s := serve(t, newBox(), mustShare(t, "none"))
+	own := &budget{left: rate.NewLimiter(1, int(burst))}
+	own.left.ReserveN(time.Now(), 1) // it is in use
+	s.mu.Lock()
+	s.users[uint32(os.Geteuid())] = own
+	s.mu.Unlock()
+	conn := connect(t, directory)
+	const requests = 100
+	in := bufio.NewScanner(conn)
+	for range requests {
+		if _, err := conn.Write([]byte("{}\n")); err != nil || !in.Scan() {
+			t.Fatalf("no answer: %v, %v", err, in.Err())
+		}
+	}
+	own.turn.Lock() // the last answer is sent before it is paid for
+	defer own.turn.Unlock()
+	if cost := float64(burst) - own.left.Tokens(); cost < float64(requests*requestCost) {
+		t.Errorf("%d requests cost %s", requests, time.Duration(cost))
 	}
 }

@@ -179,10 +179,7 @@ func (r *request) key() snapshot.SeriesKey {
 
 // seriesRequest is the inverse of key.
 func seriesRequest(key snapshot.SeriesKey, from, to time.Time, buckets int) request {
-	r := request{Cmd: cmdSeries, GPU: key.GPUUUID, FromNS: from.UnixNano(), ToNS: to.UnixNano(), Buckets: buckets}
-	if key.Metric < metric.Count {
-		r.Metric = metric.Table[key.Metric].Name
-	}
+	r := request{Cmd: cmdSeries, Metric: metric.Table[key.Metric].Name, GPU: key.GPUUUID, FromNS: from.UnixNano(), ToNS: to.UnixNano(), Buckets: buckets}
 	in := key.Instance
 	if key.Row != (snapshot.RowID{}) {
 		r.GPU, in = key.Row.GPUUUID, key.Row.Instance
