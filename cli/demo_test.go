@@ -83,7 +83,8 @@ func TestGuardCheckOfTheDemo(t *testing.T) {
 // TestDemoFleet: all boxes are simulated, marked, and at different places of their story;
 // one is down.
 func TestDemoFleet(t *testing.T) {
-	out := printed(t, "demo", "fleet", "--boxes")
+	var out string
+	synctest.Test(t, func(t *testing.T) { out = printed(t, "demo", "fleet", "--boxes") })
 	for _, want := range []string{`(?m)^SIMULATED\n12 boxes, 1 down, 58 GPUs: `, `(?m)^h100-07 .*down   simulated: no route to host`, `(?m)^h100-12 `} {
 		if !regexp.MustCompile(want).MatchString(out) {
 			t.Errorf("no %s in\n%s", want, out)

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -22,6 +23,7 @@ import (
 	"vramscope/internal/needs"
 	"vramscope/internal/quantity"
 	"vramscope/probe"
+	"vramscope/sampler/snapshot"
 	"vramscope/schema"
 )
 
@@ -41,7 +43,7 @@ type neighbour struct {
 }
 
 func beNeighbour() {
-	n := &neighbour{uuid: os.Args[1], told: make(chan struct{})}
+	n := &neighbour{uuid: os.Args[1], told: make(chan struct{}, 1)}
 	for i, to := range []func(int64){func(v int64) { n.allocated = quantity.Bytes(v) }, n.cached.Store} {
 		v, err := strconv.ParseInt(os.Args[2+i], 10, 64)
 		if err != nil {
@@ -71,7 +73,7 @@ func (n *neighbour) obey() {
 			n.cached.Store(bytes)
 			select {
 			case n.told <- struct{}{}:
-			default: // no flush is under way
+			default: // it has been told already
 			}
 			continue
 		}
@@ -129,6 +131,10 @@ func (n *neighbour) Flush(ctx context.Context, r probe.FlushRequest) (probe.Flus
 		return probe.FlushResult{}, ctx.Err()
 	}
 	before := n.allocated + quantity.Bytes(n.cached.Load())
+	select {
+	case <-n.told: // before this flush
+	default:
+	}
 	fmt.Println("flush")
 	<-n.told
 	after := n.allocated + quantity.Bytes(n.cached.Load())
@@ -153,6 +159,7 @@ type tenant struct {
 	in                io.Writer
 	gpu               int
 	allocated, cached int64
+	caches            atomic.Int64 // now
 	answers           chan string
 	flushed           chan time.Time
 }
@@ -198,6 +205,7 @@ func (b *sharedBox) tenant(uid int, program string, gpu int, allocated, cached i
 		b.Fatal(err)
 	}
 	n := &tenant{box: b, gpu: gpu, allocated: allocated, cached: cached, answers: make(chan string, 4096), flushed: make(chan time.Time, 64)}
+	n.caches.Store(cached)
 	n.cmd = b.as(home, uid, program, b.state.GPUs[max(gpu, 0)].UUID, strconv.FormatInt(allocated, 10), strconv.FormatInt(cached, 10))
 	in, err := n.cmd.StdinPipe()
 	out, err2 := n.cmd.StdoutPipe()
@@ -227,6 +235,7 @@ func (b *sharedBox) tenant(uid int, program string, gpu int, allocated, cached i
 
 // cache has it cache so much.
 func (n *tenant) cache(bytes int64) {
+	n.caches.Store(bytes)
 	n.box.change(func() {
 		n.box.state.GPUs[n.gpu].Resize(uint64(n.cmd.Process.Pid), uint64(n.allocated+bytes+contextBytes))
 	})
@@ -248,24 +257,10 @@ func (b *sharedBox) guarded(processes int) (log func() string) {
 	daemon.Stderr = file
 	b.start(daemon)
 	if !eventually(func() bool {
-		var a struct {
-			Snapshot schema.Document `json:"snapshot"`
-		}
-		conn, err := net.Dial("unix", filepath.Join(b.dir, "root", "vramscope", "daemon.sock"))
-		if err != nil {
-			return false
-		}
-		defer func() { _ = conn.Close() }() // it has answered
-		fmt.Fprintln(conn, `{"id":1,"cmd":"snapshot"}`)
-		if json.NewDecoder(conn).Decode(&a) != nil {
-			return false
-		}
 		known := 0
-		for _, g := range a.Snapshot.GPUs {
-			for _, p := range g.Processes {
-				if p.CachedBytes.Known() {
-					known++
-				}
+		for _, cached := range b.cached() {
+			if cached.Known() {
+				known++
 			}
 		}
 		return known == processes
@@ -273,6 +268,40 @@ func (b *sharedBox) guarded(processes int) (log func() string) {
 		b.Fatalf("the daemon does not know what all processes cache:\n%s", log())
 	}
 	return log
+}
+
+// cached is what the daemon knows of the cache of each process.
+func (b *sharedBox) cached() map[int]snapshot.Bytes {
+	var a struct {
+		Snapshot schema.Document `json:"snapshot"`
+	}
+	conn, err := net.Dial("unix", filepath.Join(b.dir, "root", "vramscope", "daemon.sock"))
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = conn.Close() }() // it has answered
+	fmt.Fprintln(conn, `{"id":1,"cmd":"snapshot"}`)
+	if json.NewDecoder(conn).Decode(&a) != nil {
+		return nil
+	}
+	cached := make(map[int]snapshot.Bytes)
+	for _, g := range a.Snapshot.GPUs {
+		for _, p := range g.Processes {
+			cached[p.PID] = p.CachedBytes
+		}
+	}
+	return cached
+}
+
+// full reports whether each of them caches so much, and the daemon knows.
+func (b *sharedBox) full(tenants []*tenant, bytes quantity.Bytes) bool {
+	for _, n := range tenants {
+		if n.caches.Load() != int64(bytes) {
+			return false
+		}
+	}
+	known := b.cached()
+	return !slices.ContainsFunc(tenants, func(n *tenant) bool { return known[n.cmd.Process.Pid].Or(0) != bytes })
 }
 
 // pauses sends so many requests of root's, and returns how many of them are answered.
@@ -361,20 +390,25 @@ match = { command = "caches*" }
 			}
 		}
 	})
-	var served atomic.Int64
-	for _, n := range asks {
-		honest.Go(func() {
-			for range tries {
+	served := 0
+	honest.Go(func() {
+		for range tries {
+			if !eventually(func() bool { return b.full(caches, caching) }) {
+				t.Error("what was freed is not known to be cached again")
+				return
+			}
+			for _, n := range asks {
 				fmt.Fprintf(n.in, "ask 1 %d\n", int64(asking))
+			}
+			for _, n := range asks {
 				if answer := <-n.answers; answer == "served" {
-					served.Add(1)
+					served++
 				} else {
 					t.Log(answer)
 				}
-				time.Sleep(time.Second)
 			}
-		})
-	}
+		}
+	})
 	paused := b.pauses(1000)
 	honest.Wait()
 	if !eventually(func() bool { return floods.Load() >= 1000 }) {
@@ -383,8 +417,8 @@ match = { command = "caches*" }
 	end()
 	flood.Wait()
 	refused := strings.Count(log(), "not rescued")
-	t.Logf("%d of %d rescues, %d of 1000 pauses, beside %d requests, %d refusals in the log", served.Load(), 3*tries, paused, floods.Load(), refused)
-	if 10*served.Load() < int64(9*3*tries) || paused < 990 {
+	t.Logf("%d of %d rescues, %d of 1000 pauses, beside %d requests, %d refusals in the log", served, 3*tries, paused, floods.Load(), refused)
+	if 10*served < 9*3*tries || paused < 990 {
 		t.Errorf("it logged\n%s", log())
 	}
 	if refused > 10 {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -238,16 +239,33 @@ func TestSnapshotOfAStoppedProcessIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = syscall.Kill(j.pid, syscall.SIGCONT) }) // its end waits for that
-	// A thread of it may run on for a moment.
+	if !eventually(func() bool { return stopped(t, j.pid) }) {
+		t.Fatal("it does not stop")
+	}
 	var said []byte
 	var err error
-	if !eventually(func() bool {
+	if !eventually(func() bool { // a busy machine may hold up the command for longer than it waits
 		cmd := j.snapshot("--force", "-o", file)
 		said, err = cmd.CombinedOutput()
 		return cmd.ProcessState.ExitCode() == command.ExitRefused && strings.Contains(string(said), "does not answer: a stopped process cannot")
 	}) {
 		t.Fatalf("it ended with %v: %s", err, said)
 	}
+}
+
+// stopped reports whether all threads of a process are: after a SIGSTOP one may run on
+// for a moment.
+func stopped(t *testing.T, pid int) bool {
+	t.Helper()
+	threads, err := filepath.Glob(filepath.Join("/proc", strconv.Itoa(pid), "task/*/stat"))
+	if err != nil || len(threads) == 0 {
+		t.Fatalf("no threads of %d: %v", pid, err)
+	}
+	return !slices.ContainsFunc(threads, func(name string) bool {
+		stat, _ := os.ReadFile(name) // a thread that has ended is no stopped one: the next look does not find it
+		_, state, _ := bytes.Cut(stat, []byte(") "))
+		return !bytes.HasPrefix(state, []byte("T"))
+	})
 }
 
 func names(t *testing.T, directory string) []string {
