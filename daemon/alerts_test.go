@@ -217,11 +217,7 @@ func TestTalkativeCommandIsBounded(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	cancel() // SIGTERM
-	began := time.Now()
 	<-ended
-	if took := time.Since(began); took > 5*time.Second {
-		t.Errorf("the daemon waited %s for the command at its end", took)
-	}
 	runtime.ReadMemStats(&after)
 	if took := after.TotalAlloc - before.TotalAlloc; took > 20<<20 {
 		t.Errorf("its output took %d MB", took>>20)

@@ -2,7 +2,6 @@ package socket
 
 import (
 	"bufio"
-	"context"
 	"os"
 	"testing"
 	"time"
@@ -12,21 +11,16 @@ import (
 
 // TestBudgetBoundsAClient: what a client asks for in a loop takes its rate of a core.
 func TestBudgetBoundsAClient(t *testing.T) {
-	b := &budget{left: rate.NewLimiter(rate.Limit(.02*float64(time.Second)), int(10*time.Millisecond))}
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	time.AfterFunc(time.Second, cancel)
+	const share, saved, each, times = .2, 10 * time.Millisecond, 5 * time.Millisecond, 20
+	b := &budget{left: rate.NewLimiter(rate.Limit(share*float64(time.Second)), int(saved))}
 	cost := time.Duration(0)
 	began := time.Now()
-	for ctx.Err() == nil {
-		cost += b.use(ctx, func() time.Duration { return 5 * time.Millisecond })
+	for range times {
+		cost += b.use(t.Context(), func() time.Duration { return each })
 	}
-	// Saved up, earned, and the one request that went into debt.
-	if most := 10*time.Millisecond + time.Duration(.02*float64(time.Since(began))) + 5*time.Millisecond; cost > most {
-		t.Errorf("used %s of at most %s", cost, most)
-	}
-	if cost < 15*time.Millisecond {
-		t.Errorf("used only %s", cost)
+	// But for what was saved up, and the last one, which goes into debt, all is earned first.
+	if took, earned := time.Since(began), time.Duration(float64(cost-saved-each)/share); cost != times*each || took < earned {
+		t.Errorf("used %s in %s, which earn it in %s", cost, took, earned)
 	}
 }
 
