@@ -45,6 +45,10 @@ func newUsersPlace(t *testing.T) *usersPlace {
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	u := &usersPlace{t, dir, filepath.Join(dir, "lib")}
 	copied := func(from, to string) {
+		// A process that is started meanwhile would hold the program open for writing until
+		// its own program runs: "text file busy".
+		syscall.ForkLock.RLock()
+		defer syscall.ForkLock.RUnlock()
 		in, err := os.Open(from)
 		if err != nil {
 			t.Fatal(err)
