@@ -93,29 +93,3 @@ func (d *device) fill(at address, value byte, size quantity.Bytes) error {
 func (d *device) synchronize() error {
 	return d.check("cuStreamSynchronize", C.driver_stream_synchronize(d.driver, d.stream))
 }
-
-// graphMemory is the memory of CUDA graphs on the device; 0 if the driver is too old
-// to report it.
-func (d *device) graphMemory() (reserved, used quantity.Bytes, err error) {
-	for _, figure := range []struct {
-		to        *quantity.Bytes
-		attribute C.int
-	}{{&reserved, C.DRIVER_GRAPH_RESERVED}, {&used, C.DRIVER_GRAPH_USED}} {
-		var value C.uint64_t
-		err := d.check("cuDeviceGetGraphMemAttribute", C.driver_graph_attribute(d.driver, d.handle, figure.attribute, &value))
-		if err != nil && !errors.Is(err, ErrNotSupported) {
-			return 0, 0, err
-		}
-		*figure.to = quantity.Bytes(value)
-	}
-	return reserved, used, nil
-}
-
-// trimGraphs frees the unused memory of CUDA graphs.
-func (d *device) trimGraphs() error {
-	err := d.check("cuDeviceGraphMemTrim", C.driver_graph_trim(d.driver, d.handle))
-	if errors.Is(err, ErrNotSupported) {
-		return nil
-	}
-	return err
-}

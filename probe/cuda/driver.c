@@ -122,11 +122,6 @@ CUresult driver_stream_destroy(const struct driver *d, CUstream stream) { return
 
 CUresult driver_stream_synchronize(const struct driver *d, CUstream stream) { return d->cuStreamSynchronize(stream); }
 
-CUresult driver_pool_default(const struct driver *d, CUdevice device, CUmemoryPool *pool)
-{
-	return d->cuDeviceGetDefaultMemPool(pool, device);
-}
-
 CUresult driver_pool_create(const struct driver *d, CUdevice device, CUmemoryPool *pool)
 {
 	CUmemPoolProps properties;
@@ -159,18 +154,4 @@ CUresult driver_pool_alloc(const struct driver *d, CUmemoryPool pool, CUstream s
 CUresult driver_pool_free(const struct driver *d, CUdeviceptr address, CUstream stream)
 {
 	return d->cuMemFreeAsync(address, stream);
-}
-
-CUresult driver_graph_attribute(const struct driver *d, CUdevice device, int attribute, uint64_t *value)
-{
-	if (d->cuDeviceGetGraphMemAttribute == NULL)
-		return DRIVER_NOT_SUPPORTED;
-	return d->cuDeviceGetGraphMemAttribute(device, attribute, value);
-}
-
-CUresult driver_graph_trim(const struct driver *d, CUdevice device)
-{
-	if (d->cuDeviceGraphMemTrim == NULL)
-		return DRIVER_NOT_SUPPORTED;
-	return d->cuDeviceGraphMemTrim(device);
 }

@@ -25,7 +25,6 @@ typedef struct CUstream_st *CUstream;
 typedef struct CUmemPoolHandle_st *CUmemoryPool;
 typedef int CUdevice_attribute;
 typedef int CUmemPool_attribute;
-typedef int CUgraphMem_attribute;
 typedef struct CUuuid_st {
 	char bytes[16];
 } CUuuid;
@@ -57,8 +56,6 @@ enum {
 	DRIVER_POOL_RESERVED_HIGH = 6, /* CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH */
 	DRIVER_POOL_USED = 7,          /* CU_MEMPOOL_ATTR_USED_MEM_CURRENT */
 	DRIVER_POOL_USED_HIGH = 8,     /* CU_MEMPOOL_ATTR_USED_MEM_HIGH */
-	DRIVER_GRAPH_USED = 0,         /* CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT */
-	DRIVER_GRAPH_RESERVED = 2,     /* CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT */
 };
 
 /* Required. The newest came with CUDA 11.2. */
@@ -82,7 +79,6 @@ enum {
 	CALL(cuStreamCreate, (CUstream *, unsigned int)) \
 	CALL(cuStreamDestroy_v2, (CUstream)) \
 	CALL(cuStreamSynchronize, (CUstream)) \
-	CALL(cuDeviceGetDefaultMemPool, (CUmemoryPool *, CUdevice)) \
 	CALL(cuMemPoolCreate, (CUmemoryPool *, const CUmemPoolProps *)) \
 	CALL(cuMemPoolDestroy, (CUmemoryPool)) \
 	CALL(cuMemPoolGetAttribute, (CUmemoryPool, CUmemPool_attribute, void *)) \
@@ -94,9 +90,7 @@ enum {
 /* Optional, since they are old or new. A missing one returns "not supported". */
 #define DRIVER_OPTIONAL(CALL) \
 	CALL(cuDeviceGetUuid, (CUuuid *, CUdevice)) \
-	CALL(cuDeviceGetUuid_v2, (CUuuid *, CUdevice)) \
-	CALL(cuDeviceGetGraphMemAttribute, (CUdevice, CUgraphMem_attribute, void *)) \
-	CALL(cuDeviceGraphMemTrim, (CUdevice))
+	CALL(cuDeviceGetUuid_v2, (CUuuid *, CUdevice))
 
 #define DRIVER_MEMBER(name, parameters) CUresult(*name) parameters;
 struct driver {
@@ -139,7 +133,6 @@ CUresult driver_stream_create(const struct driver *d, CUstream *stream);
 CUresult driver_stream_destroy(const struct driver *d, CUstream stream);
 CUresult driver_stream_synchronize(const struct driver *d, CUstream stream);
 
-CUresult driver_pool_default(const struct driver *d, CUdevice device, CUmemoryPool *pool);
 CUresult driver_pool_create(const struct driver *d, CUdevice device, CUmemoryPool *pool);
 CUresult driver_pool_destroy(const struct driver *d, CUmemoryPool pool);
 CUresult driver_pool_attribute(const struct driver *d, CUmemoryPool pool, int attribute, uint64_t *value);
@@ -147,9 +140,6 @@ CUresult driver_pool_set_attribute(const struct driver *d, CUmemoryPool pool, in
 CUresult driver_pool_trim(const struct driver *d, CUmemoryPool pool, size_t keep);
 CUresult driver_pool_alloc(const struct driver *d, CUmemoryPool pool, CUstream stream, CUdeviceptr *address, size_t bytes);
 CUresult driver_pool_free(const struct driver *d, CUdeviceptr address, CUstream stream);
-
-CUresult driver_graph_attribute(const struct driver *d, CUdevice device, int attribute, uint64_t *value);
-CUresult driver_graph_trim(const struct driver *d, CUdevice device);
 
 #endif /* VRAMSCOPE_CUDA_TYPES_ONLY */
 #endif

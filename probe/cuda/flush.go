@@ -21,7 +21,7 @@ const (
 // moment is a measurement before or after a flush.
 type moment struct {
 	reserved quantity.Bytes // by all allocators
-	cached   quantity.Bytes // of the pools: the most that they can free
+	cached   quantity.Bytes // of the pool: the most that it can free
 	free     quantity.Bytes // on the GPU, from the driver
 }
 
@@ -77,19 +77,11 @@ func (p *Process) release(ctx context.Context, keep quantity.Bytes) error {
 
 func (p *Process) measure(ctx context.Context) (moment, error) {
 	return on(ctx, p.thread, "measure", func() (moment, error) {
-		graphs, err := p.holding.graphStats()
+		b, err := p.holding.pool.stats()
 		if err != nil {
 			return moment{}, err
 		}
-		m := moment{reserved: p.holding.rawBytes + graphs.reserved}
-		for _, pool := range p.holding.pools {
-			b, err := pool.stats()
-			if err != nil {
-				return moment{}, err
-			}
-			m.reserved += b.reserved
-			m.cached += b.cached()
-		}
+		m := moment{reserved: p.holding.rawBytes + b.reserved, cached: b.cached()}
 		m.free, err = p.holding.device.free()
 		return m, err
 	})
@@ -104,33 +96,25 @@ func (p *Process) note(freed quantity.Bytes) {
 }
 
 // trim runs on the thread. Frees count only after a synchronisation. The unused
-// memory that a pool has after a full trim is fragmented.
+// memory that the pool has after a full trim is fragmented.
 func (h *holding) trim(keep quantity.Bytes) error {
 	if err := h.device.synchronize(); err != nil {
 		return err
 	}
-	for _, p := range h.pools {
-		b, err := p.stats()
-		if err != nil {
-			return err
-		}
-		if keep > 0 {
-			// Fragmented memory stays anyway and does not count as kept.
-			if err := p.trim(b.used + b.fragmented().Or(0) + keep); err != nil {
-				return err
-			}
-			continue
-		}
-		if err := p.trim(0); err != nil {
-			return err
-		}
-		if b, err = p.stats(); err != nil {
-			return err
-		}
-		p.residue = quantity.From(b.idle(), quantity.Computed)
+	b, err := h.pool.stats()
+	if err != nil {
+		return err
 	}
 	if keep > 0 {
-		return nil
+		// Fragmented memory stays anyway and does not count as kept.
+		return h.pool.trim(b.used + b.fragmented().Or(0) + keep)
 	}
-	return h.device.trimGraphs()
+	if err := h.pool.trim(0); err != nil {
+		return err
+	}
+	if b, err = h.pool.stats(); err != nil {
+		return err
+	}
+	h.pool.residue = quantity.From(b.idle(), quantity.Computed)
+	return nil
 }

@@ -161,32 +161,6 @@ func TestFlushOfOtherDevicesDoesNothing(t *testing.T) {
 	}
 }
 
-// TestDefaultPoolIsReportedAndFlushed: libraries use it by cudaMallocAsync.
-func TestDefaultPoolIsReportedAndFlushed(t *testing.T) {
-	g := newGPU(t)
-	p := g.start(Steady, quantity.GiB)
-	g.onThread(p, func(h *holding) error {
-		common := h.pools[1]
-		if at, err := common.allocate(40 * quantity.MiB); err != nil || common.deallocate(at) != nil {
-			t.Errorf("cannot allocate in the default pool: %v", err)
-		}
-		return nil
-	})
-	report, err := p.Stats(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	allocators := report.Devices[0].Allocators
-	if len(allocators) != 3 || allocators[1].Kind != "cuda_pool" || allocators[1].Handle == allocators[0].Handle || *allocators[1].ReservedBytes != 64*quantity.MiB {
-		t.Fatalf("the allocators are %+v", allocators)
-	}
-	used := g.used()
-	if result := g.flush(p, probe.FlushRequest{Level: probe.Urgent}); freed(result) != used-g.used() || freed(result) < 64*quantity.MiB {
-		t.Errorf("freed %d, NVML's used fell by %d", freed(result), used-g.used())
-	}
-	g.stats(p) // the default pool is empty, and not reported
-}
-
 // freed is what a flush freed on all devices.
 func freed(result probe.FlushResult) quantity.Bytes {
 	var sum quantity.Bytes

@@ -54,33 +54,11 @@ func refusal(err error) error {
 
 // report runs on the thread.
 func (h *holding) report() ([]probe.Allocator, error) {
-	var allocators []probe.Allocator
-	for i, p := range h.pools {
-		b, err := p.stats()
-		if err != nil {
-			return nil, err
-		}
-		if i > 0 && b.reserved == 0 {
-			continue // the default pool is unused
-		}
-		a := b.report(p.identity())
-		if i == 0 {
-			a.OutOfMemoryCount = new(h.figures.OutOfMemory)
-		}
-		allocators = append(allocators, a)
-	}
-	if b, err := h.graphStats(); err != nil {
+	b, err := h.pool.stats()
+	if err != nil {
 		return nil, err
-	} else if b.reserved > 0 {
-		graphs := b.report(0)
-		graphs.Kind = "cuda_graph"
-		allocators = append(allocators, graphs)
 	}
-	return append(allocators, reportRaw(h.rawBytes, len(h.raw))), nil
-}
-
-// graphStats are the stats of CUDA graphs' memory.
-func (h *holding) graphStats() (poolStats, error) {
-	reserved, used, err := h.device.graphMemory()
-	return poolStats{reserved: reserved, used: used}, err
+	own := b.report(h.pool.identity())
+	own.OutOfMemoryCount = new(h.figures.OutOfMemory)
+	return []probe.Allocator{own, reportRaw(h.rawBytes, len(h.raw))}, nil
 }

@@ -14,7 +14,7 @@ import (
 // holding is the memory of a probe process. It is used on the device's thread only.
 type holding struct {
 	device    *device
-	pools     []*pool // its own, then the device's default pool
+	pool      *pool
 	plan      plan
 	raw       []address
 	rawBytes  quantity.Bytes
@@ -43,12 +43,7 @@ func (h *holding) allocatePermanent() error {
 	if err != nil {
 		return fmt.Errorf("make a memory pool: %w", err)
 	}
-	h.pools = append(h.pools, own)
-	common, err := h.device.defaultPool()
-	if err != nil {
-		return fmt.Errorf("find the default memory pool: %w", err)
-	}
-	h.pools = append(h.pools, common)
+	h.pool = own
 	for _, size := range h.plan.raw {
 		at, err := h.device.allocateRaw(size)
 		if err != nil {
@@ -82,7 +77,7 @@ func (h *holding) step(s *timeline, at time.Duration, limit int) error {
 		if limit--; limit < 0 {
 			break
 		}
-		if err := h.pools[0].deallocate(block); err != nil {
+		if err := h.pool.deallocate(block); err != nil {
 			return err
 		}
 		h.blocks[i] = 0
@@ -121,8 +116,7 @@ func (h *holding) step(s *timeline, at time.Duration, limit int) error {
 // allocate allocates in the pool. It returns 0 if the pool would reserve more than
 // planned, or the GPU would have less than the reserve free.
 func (h *holding) allocate(size quantity.Bytes) (address, error) {
-	own := h.pools[0]
-	before, err := own.stats()
+	before, err := h.pool.stats()
 	if err != nil {
 		return 0, err
 	}
@@ -132,7 +126,7 @@ func (h *holding) allocate(size quantity.Bytes) (address, error) {
 			return 0, err
 		}
 	}
-	at, err := own.allocate(size)
+	at, err := h.pool.allocate(size)
 	if err != nil {
 		if errors.Is(err, ErrOutOfMemory) {
 			h.figures.OutOfMemory++
@@ -140,7 +134,7 @@ func (h *holding) allocate(size quantity.Bytes) (address, error) {
 		return 0, err
 	}
 	h.figures.Allocations++
-	after, err := own.stats()
+	after, err := h.pool.stats()
 	if err != nil {
 		return at, err
 	}
@@ -166,15 +160,14 @@ func (h *holding) mayGrow(reserved, growth quantity.Bytes) (bool, error) {
 // undo frees a block for which the pool grew more than expected, and remembers by
 // how much.
 func (h *holding) undo(at address, before, after quantity.Bytes) error {
-	own := h.pools[0]
 	h.growth = max(h.growth, after-before)
 	h.figures.Frees++
-	return errors.Join(own.deallocate(at), h.device.synchronize(), own.trim(before))
+	return errors.Join(h.pool.deallocate(at), h.device.synchronize(), h.pool.trim(before))
 }
 
 // update updates the figures.
 func (h *holding) update() (Figures, error) {
-	s, err := h.pools[0].stats()
+	s, err := h.pool.stats()
 	if err != nil {
 		return h.figures, err
 	}
@@ -191,7 +184,7 @@ func (h *holding) release() error {
 	try := func(err error) { first = cmp.Or(first, err) }
 	for _, at := range append(h.permanent, h.blocks...) {
 		if at != 0 {
-			try(h.pools[0].deallocate(at))
+			try(h.pool.deallocate(at))
 		}
 	}
 	h.permanent, h.blocks = nil, nil
@@ -200,9 +193,9 @@ func (h *holding) release() error {
 		try(h.device.deallocateRaw(at))
 	}
 	h.raw, h.rawBytes = nil, 0
-	if len(h.pools) > 0 {
-		try(h.pools[0].destroy())
+	if h.pool != nil {
+		try(h.pool.destroy())
 	}
-	h.pools = nil
+	h.pool = nil
 	return first
 }

@@ -36,14 +36,6 @@ func (d *device) makePool() (*pool, error) {
 	return p, nil
 }
 
-// defaultPool is the pool of cudaMallocAsync. It belongs to the device and is never
-// destroyed.
-func (d *device) defaultPool() (*pool, error) {
-	p := &pool{device: d}
-	err := d.check("cuDeviceGetDefaultMemPool", C.driver_pool_default(d.driver, d.handle, &p.pool))
-	return p, err
-}
-
 func (p *pool) destroy() error {
 	return p.check("cuMemPoolDestroy", C.driver_pool_destroy(p.driver, p.pool))
 }

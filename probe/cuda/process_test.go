@@ -175,7 +175,7 @@ func TestUnexpectedGrowthIsUndone(t *testing.T) {
 	g := newGPU(t)
 	p := g.start(Steady, quantity.GiB)
 	g.onThread(p, func(h *holding) error {
-		b, err := h.pools[0].stats()
+		b, err := h.pool.stats()
 		if err != nil {
 			return err
 		}
@@ -191,7 +191,7 @@ func TestUnexpectedGrowthIsUndone(t *testing.T) {
 				t.Errorf("took %d, %v: the pool is larger than planned", at, err)
 			}
 		}
-		after, err := h.pools[0].stats()
+		after, err := h.pool.stats()
 		if after.reserved != b.reserved || after.used != b.used {
 			t.Errorf("the pool was %+v and is %+v", b, after)
 		}

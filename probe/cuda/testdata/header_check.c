@@ -25,8 +25,6 @@ VALUE(DRIVER_POOL_RESERVED, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT)
 VALUE(DRIVER_POOL_RESERVED_HIGH, CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH)
 VALUE(DRIVER_POOL_USED, CU_MEMPOOL_ATTR_USED_MEM_CURRENT)
 VALUE(DRIVER_POOL_USED_HIGH, CU_MEMPOOL_ATTR_USED_MEM_HIGH)
-VALUE(DRIVER_GRAPH_USED, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT)
-VALUE(DRIVER_GRAPH_RESERVED, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT)
 
 /* The codes in error.go. */
 VALUE(2, CUDA_ERROR_OUT_OF_MEMORY)
@@ -55,7 +53,6 @@ VALUE(804, CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE)
 #define CUmemoryPool ourPool
 #define CUdevice_attribute ourDeviceAttribute
 #define CUmemPool_attribute ourPoolAttribute
-#define CUgraphMem_attribute ourGraphAttribute
 #define CUuuid ourUUID
 #define CUuuid_st ourUUIDStructure
 #define CUmemPoolProps ourProperties
@@ -70,7 +67,6 @@ VALUE(804, CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE)
 #undef CUmemoryPool
 #undef CUdevice_attribute
 #undef CUmemPool_attribute
-#undef CUgraphMem_attribute
 #undef CUuuid
 #undef CUuuid_st
 #undef CUmemPoolProps
@@ -82,7 +78,6 @@ SIZE(ourDevice, CUdevice)
 SIZE(ourDevicePointer, CUdeviceptr)
 SIZE(ourDeviceAttribute, CUdevice_attribute)
 SIZE(ourPoolAttribute, CUmemPool_attribute)
-SIZE(ourGraphAttribute, CUgraphMem_attribute)
 SIZE(ourUUID, CUuuid)
 SIZE(ourProperties, CUmemPoolProps)
 
