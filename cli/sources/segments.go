@@ -95,7 +95,7 @@ func mapOf(found *probe.Segments) snapshot.SegmentMap {
 
 func segmentOf(s *probe.Segment) snapshot.Segment {
 	out := snapshot.Segment{
-		Address: s.Address, Size: s.Size, Pool: s.Pool, Stream: s.Stream, Private: s.Private, Expandable: s.Expandable,
+		Address: s.Address, Size: s.Size, Private: s.Private, Expandable: s.Expandable,
 		Blocks: make([]snapshot.Block, len(s.Blocks)),
 	}
 	for i, b := range s.Blocks {

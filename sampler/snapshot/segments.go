@@ -30,8 +30,6 @@ func (m *SegmentMap) Size() quantity.Bytes {
 type Segment struct {
 	Address    uint64
 	Size       quantity.Bytes
-	Pool       string // "small", "large"; hostile input
-	Stream     uint64
 	Private    bool // of a CUDA graph's or another private pool
 	Expandable bool
 	Blocks     []Block // in order; their sizes add up to Size

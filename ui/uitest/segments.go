@@ -15,12 +15,12 @@ func CarolsSegments() snapshot.SegmentMap {
 	random := rand.New(rand.NewPCG(1, 2))
 	m := snapshot.SegmentMap{Time: DrawnAt}
 	address := uint64(0x7f0000000000)
-	add := func(pool string, blocks ...snapshot.Block) {
+	add := func(blocks ...snapshot.Block) {
 		var size quantity.Bytes
 		for _, b := range blocks {
 			size += b.Size
 		}
-		m.Segments = append(m.Segments, snapshot.Segment{Address: address, Size: size, Pool: pool, Blocks: blocks})
+		m.Segments = append(m.Segments, snapshot.Segment{Address: address, Size: size, Blocks: blocks})
 		address += uint64(size)
 	}
 	block := func(state snapshot.BlockState, mib int) snapshot.Block {
@@ -28,33 +28,33 @@ func CarolsSegments() snapshot.SegmentMap {
 	}
 	const live, pending, cached, fragmented = snapshot.BlockLive, snapshot.BlockPending, snapshot.BlockCached, snapshot.BlockFragmented
 	for range 340 {
-		add("small", block(live, 2))
+		add(block(live, 2))
 	}
 	for range 60 {
-		add("small", snapshot.Block{Size: 256 * quantity.KiB, State: live}, snapshot.Block{Size: 1792 * quantity.KiB, State: fragmented})
+		add(snapshot.Block{Size: 256 * quantity.KiB, State: live}, snapshot.Block{Size: 1792 * quantity.KiB, State: fragmented})
 	}
 	for range 130 {
-		add("large", block(live, 20))
+		add(block(live, 20))
 	}
 	for range 110 {
 		n := 2 + random.IntN(16)
-		add("large", block(fragmented, n/2), block(live, 20-n), block(fragmented, n-n/2))
+		add(block(fragmented, n/2), block(live, 20-n), block(fragmented, n-n/2))
 	}
 	for range 30 {
-		add("large", block(cached, 20))
+		add(block(cached, 20))
 	}
 	for i := range 89 {
-		add("large", block(live, 192+64*(i%12)-i%3*30))
+		add(block(live, 192+64*(i%12)-i%3*30))
 	}
-	add("large", block(pending, 215))
+	add(block(pending, 215))
 	for range 6 {
-		add("large", block(fragmented, 200+random.IntN(80)), block(live, 16), block(fragmented, 60))
+		add(block(fragmented, 200+random.IntN(80)), block(live, 16), block(fragmented, 60))
 	}
 	for i := range 36 {
-		add("large", block(live, 150+i), block(fragmented, 20+i))
+		add(block(live, 150+i), block(fragmented, 20+i))
 	}
 	for i := range 10 {
-		add("large", block(cached, 512+128*i))
+		add(block(cached, 512+128*i))
 	}
 	return m
 }
@@ -63,11 +63,11 @@ func CarolsSegments() snapshot.SegmentMap {
 func ExpandableSegments() snapshot.SegmentMap {
 	const gib = quantity.GiB
 	return snapshot.SegmentMap{Time: DrawnAt.Add(-75 * time.Second), Left: 7, Segments: []snapshot.Segment{
-		{Size: 40 * gib, Pool: "large", Expandable: true, Blocks: []snapshot.Block{
+		{Size: 40 * gib, Expandable: true, Blocks: []snapshot.Block{
 			{Size: 20 * gib, State: snapshot.BlockLive}, {Size: 6 * gib, State: snapshot.BlockCached}, {Size: 10 * gib, State: snapshot.BlockLive},
 			{Size: gib, State: snapshot.BlockFragmented}, {Size: 3 * gib, State: snapshot.BlockLive},
 		}},
-		{Size: 12 * gib, Pool: "large", Private: true, Blocks: []snapshot.Block{
+		{Size: 12 * gib, Private: true, Blocks: []snapshot.Block{
 			{Size: 9 * gib, State: snapshot.BlockLive}, {Size: 3 * gib, State: snapshot.BlockFragmented},
 		}},
 	}}
