@@ -53,6 +53,7 @@ type Sampler struct {
 // New makes a Sampler. It reads no source until Run or Tick is called.
 func New(options Options) *Sampler {
 	options = options.withDefaults()
+	remembered := history.New()
 	s := &Sampler{
 		options:    options,
 		driver:     newDriver(options),
@@ -60,10 +61,10 @@ func New(options Options) *Sampler {
 		failures:   make(map[snapshot.RowID]*failures),
 		reports:    make(map[snapshot.RowID]*reports),
 		byPID:      make(map[int]*identified),
-		alerts:     alert.New(options.LowMemory),
+		alerts:     alert.New(options.LowMemory, remembered),
 		down:       make(map[string]time.Time),
 		superseded: make(map[snapshot.AlertKey]snapshot.Alert),
-		history:    history.New(),
+		history:    remembered,
 		updates:    make(chan struct{}, 1),
 		began:      options.Since,
 		control:    make(chan func()),

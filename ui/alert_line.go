@@ -218,26 +218,26 @@ func fullInSentence(alert *snapshot.Alert, gpu *snapshot.GPU, st *state, lk *cel
 			grows = cell.UserName(p) + " " + pid + " grows " + cell.PerSecond(rate)
 		}
 	}
-	frees, flushable := st.flushFrees(p, lk)
+	remedy := st.remedy(p, lk)
 	switch {
-	case wide && flushable:
-		tail = ": PID " + grows + "; F there frees " + frees
+	case wide && remedy != "":
+		tail = ": PID " + grows + "; F there " + remedy
 	case wide:
 		tail = ": PID " + grows
-	case flushable:
-		tail = ": F on " + pid + " frees " + frees
+	case remedy != "":
+		tail = ": F on " + pid + " " + remedy
 	default:
 		tail = ": " + grows
 	}
 	return head, tail
 }
 
-// flushFrees is what F on a process would free. It is false where F cannot flush it or
-// frees nothing.
-func (st *state) flushFrees(p *snapshot.Process, lk *cell.Appearance) (string, bool) {
+// remedy is what F on a process is good for. It is "" where F cannot flush it or hardly anything
+// stays free.
+func (st *state) remedy(p *snapshot.Process, lk *cell.Appearance) string {
 	amount, ok := p.Returnable.Value()
 	if !ok || amount <= 0 || p.Probe != nil && p.Probe.Mismatch || lk.Keys == nil || !lk.Keys.Has(keys.Flush) || !table.Own(st.shown, p) {
-		return "", false
+		return ""
 	}
-	return p.ReturnableBound().Amount(amount), true
+	return snapshot.LastingOf(st.history, st.shown.Time, p).Remedy(p)
 }

@@ -32,7 +32,7 @@ func TestAdviceNamesOnlyAvailableKeys(t *testing.T) {
 		kind snapshot.AlertKind
 		want string
 	}{
-		"everything bound":         {all, "root", snapshot.AlertFullIn, "! GPU 3 full in 4m10s (3m–6m): F on 2963112 frees 11.8G     1 of 3, ! next"},
+		"everything bound":         {all, "root", snapshot.AlertFullIn, "! GPU 3 full in 4m10s (3m–6m): F on 2963112 keeps 11.8G free   1 of 3, ! next"},
 		"bob cannot flush carol's": {all, "bob", snapshot.AlertFullIn, "! GPU 3 full in 4m10s (3m–6m): carol 2963112 grows 25M/s    1 of 3, ! next"},
 		"flush is not bound":       {none, "root", snapshot.AlertFullIn, "! GPU 3 full in 4m10s (3m–6m): carol 2963112 grows 25M/s    1 of 3, ! next"},
 		"read-only":                {readOnly, "root", snapshot.AlertFullIn, "! GPU 3 full in 4m10s (3m–6m): carol 2963112 grows 25M/s    1 of 3, ! next"},
@@ -71,7 +71,7 @@ func TestAlertLineShowsTheFirstThatApplies(t *testing.T) {
 		{" ! GPU 6 lost since 12:02:03                                 2 of 3, ! next", func() { then.Alerts = nil; then.ProbeSeen = false; st.live = st.shown }},
 		{" Start jobs with \"vramscope run -- CMD\", or press a on a Python process", func() { st.hintOff = true }},
 		{" ▓ other  ▄ unknown  █ allocated  ▒ fragmented  ░ cached  · free", func() { st.width = 120 }},
-		{" 415G of 553G used   138G free   flushes would free 54.1G   1 GPU unknown   1 GPU idle but holding memory", func() {}},
+		{" 415G of 553G used   138G free   flushes would keep 54G more free   1 GPU unknown   1 GPU idle but holding memory", func() {}},
 	}
 	for i, step := range steps {
 		if got := alertLine(st, lk); got != step.want {

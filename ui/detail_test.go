@@ -9,7 +9,6 @@ import (
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 	"vramscope/sampler/snapshot/snapshottest"
-	"vramscope/ui/cell"
 	"vramscope/ui/uitest"
 )
 
@@ -85,7 +84,7 @@ func TestDetailOfYoungProcessHasNoOutlook(t *testing.T) {
 
 func TestEstimateHasTwoDigits(t *testing.T) {
 	for amount, want := range map[float64]string{9.5: "9.5G", 9.89: "9.9G", 11.02: "11G", 123.4: "120G", 0.6: "610M", 0.05: "51M", 2: "2.0G", 0: "0"} {
-		if got := cell.About(gib(amount)); got != want {
+		if got := gib(amount).About(); got != want {
 			t.Errorf("about %v GiB is %q, want %q", amount, got, want)
 		}
 	}

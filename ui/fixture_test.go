@@ -42,10 +42,12 @@ func drawnLook(t testing.TB) *cell.Appearance {
 
 // stateOf shows a box on a screen of this size.
 func screenOf(s *snapshot.Snapshot, width, height int) *state {
-	return &state{
+	st := &state{
 		width: width, height: height, now: s.Time, live: s, shown: s,
 		history: snapshottest.History(s), Listing: table.Listing{Tags: map[snapshot.RowID]bool{}}, idleAfter: idleAfter, stacks: &graph.Stacks{},
 	}
+	st.sumLasting()
+	return st
 }
 
 // at puts the cursor on a pid, where it is drawn.

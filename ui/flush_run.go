@@ -3,8 +3,11 @@ package ui
 import (
 	"context"
 	"strconv"
+	"time"
 
 	"vramscope/action/flush"
+	"vramscope/internal/process"
+	"vramscope/internal/quantity"
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
@@ -36,7 +39,10 @@ type (
 	// flushStepMsg is the progress of the flush.
 	flushStepMsg struct{ text string }
 	// flushedMsg is the result of the flush in several wordings, the longest first.
-	flushedMsg struct{ wordings []string }
+	flushedMsg struct {
+		wordings []string
+		freed    freed
+	}
 )
 
 // openFlush opens the question about the tagged processes or the one under the cursor, or
@@ -114,13 +120,49 @@ func (m *model) startFlush(d dialog.Flush, dryRun bool) tea.Cmd {
 	work := func() tea.Msg {
 		defer cancel()
 		defer close(run.steps)
-		return flushedMsg{flushAll(ctx, act, requests, run)}
+		wordings, freed := flushAll(ctx, act, requests, run)
+		return flushedMsg{wordings, freed}
 	}
 	return tea.Batch(work, run.await)
 }
 
+// freed is memory that a flush of one process has freed; its program may take it again.
+type freed struct {
+	process process.Identity
+	amount  quantity.Bytes
+	left    quantity.Bytes // what the process used then, by the driver
+	at      time.Time
+}
+
+// takenWithin is how long what a flush has freed is watched.
+const takenWithin = time.Minute
+
+// noteTaken says that a process has taken most of what a flush freed again. The result of the
+// flush alone would say that this much is free now.
+func (m *model) noteTaken(s *snapshot.Snapshot) {
+	f := &m.freed
+	if f.amount <= 0 {
+		return
+	}
+	var used quantity.Bytes
+	known := false
+	for p := range s.ProcessRows(f.process) {
+		if v, ok := p.Used.Value(); ok {
+			used, known = used+v, true
+		}
+	}
+	after := s.Time.Sub(f.at)
+	switch {
+	case !known || after > takenWithin:
+		*f = freed{}
+	case used-f.left >= f.amount*4/5:
+		m.say("flushed " + strconv.Itoa(f.process.PID) + ": freed " + f.amount.String() + ", taken again in " + strconv.FormatFloat(max(after.Seconds(), .1), 'f', 1, 64) + " s")
+		*f = freed{}
+	}
+}
+
 // flushAll makes the requests one after the other and words the results.
-func flushAll(ctx context.Context, act flushAction, requests []flush.Request, run *flushRun) []string {
+func flushAll(ctx context.Context, act flushAction, requests []flush.Request, run *flushRun) ([]string, freed) {
 	var done []flush.Result
 	var failure string
 	for i, request := range requests {
@@ -141,12 +183,15 @@ func flushAll(ctx context.Context, act flushAction, requests []flush.Request, ru
 	}
 	switch {
 	case len(requests) > 1:
-		return together(done, len(requests), failure)
+		return together(done, len(requests), failure), freed{}
 	case failure != "":
-		return []string{failure}
-	default:
-		return done[0].Sentences(strconv.Itoa(requests[0].Process.PID))
+		return []string{failure}, freed{}
 	}
+	wordings := done[0].Sentences(strconv.Itoa(requests[0].Process.PID))
+	if _, left := done[0].Used(); left.Known() && !requests[0].DryRun {
+		return wordings, freed{requests[0].Process, done[0].Freed(), left.Or(0), time.Time{}}
+	}
+	return wordings, freed{}
 }
 
 // together words the result of several flushes, the longest wording first.
@@ -228,6 +273,8 @@ func (m *model) takeFlushed(msg flushedMsg) bool {
 		m.st.overlay = d.DryRunDone()
 	}
 	m.flush, m.st.progress = nil, ""
+	m.freed = msg.freed
+	m.freed.at = m.options.Now()
 	m.say(cell.Fitting(msg.wordings, m.st.width-2))
 	return true
 }

@@ -340,3 +340,33 @@ func TestFlushMessageFitsTheScreen(t *testing.T) {
 		}
 	}
 }
+
+// TestFlushSaysWhatWasTakenAgain: the result does not stay where the program takes the memory
+// again within a minute.
+func TestFlushSaysWhatWasTakenAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		used  float64 // by the process
+		after time.Duration
+		want  string
+	}{
+		"taken again": {70.1, 1500 * time.Millisecond, "flushed 2963112: freed 11.7G, taken again in 1.5 s"},
+		"stays free":  {60.1, 1500 * time.Millisecond, "flushed 2963112: 70.6G to 58.9G"},
+		"much later":  {70.1, 2 * time.Minute, ""},
+	} {
+		m := newFlushModel(t, nil).onto(snapshottest.Leaking)
+		m.key("F", "s", "y")
+		m.until("flushed 2963112: 70.6G to 58.9G")
+		next := snapshottest.DrawnBox()
+		next.Row(m.st.Cursor.ID).Used = uitest.Known(c.used)
+		next.Time = m.now.Add(c.after)
+		m.tick(next)
+		if c.want != "" {
+			m.shows(c.want)
+		} else {
+			m.hides("taken again")
+		}
+		if t.Failed() {
+			t.Fatal(name)
+		}
+	}
+}

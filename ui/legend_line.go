@@ -3,6 +3,7 @@ package ui
 import (
 	"slices"
 	"strconv"
+	"time"
 
 	"vramscope/internal/quantity"
 	"vramscope/internal/text"
@@ -46,20 +47,39 @@ func writeLegend(l *cell.Line, st *state, lk *cell.Appearance) {
 	l.Skip(1)
 	if l.Width() < gpus.LegendWidth {
 		if unread := st.unreadSpans(&lk.Styles); unread != nil {
-			l.PutSpans(slices.Concat(boxSums(st.shown, &lk.Styles)[:4], unread), l.Width(), lk.Glyphs.Ellipsis)
+			l.PutSpans(slices.Concat(boxSums(st.shown, st.lasts, &lk.Styles)[:4], unread), l.Width(), lk.Glyphs.Ellipsis)
 			return
 		}
 		gpus.WriteLegend(l, lk, l.Width()-2)
 		return
 	}
-	l.PutSpans(slices.Concat(boxSums(st.shown, &lk.Styles), st.unreadSpans(&lk.Styles)), l.Width(), "")
+	l.PutSpans(slices.Concat(boxSums(st.shown, st.lasts, &lk.Styles), st.unreadSpans(&lk.Styles)), l.Width(), "")
+}
+
+// lasts is what flushes of all processes of the box are likely to keep free.
+type lasts struct {
+	at   time.Time // when it was made
+	free quantity.Bytes
+}
+
+// sumLasting estimates it anew each ten seconds, after which the history has a new bucket.
+func (st *state) sumLasting() {
+	const bucket = 10 * time.Second
+	if age := st.shown.Time.Sub(st.lasts.at); age >= 0 && age < bucket {
+		return
+	}
+	st.lasts = lasts{at: st.shown.Time}
+	for i := range st.shown.Rows {
+		if p := &st.shown.Rows[i]; p.Returnable.Or(0) > 0 {
+			st.lasts.free += snapshot.LastingOf(st.history, st.shown.Time, p).Min
+		}
+	}
 }
 
 // boxSums is the whole box in one sentence.
-func boxSums(shown *snapshot.Snapshot, s *themes.Styles) []cell.Span {
-	var used, capacity, free, returnable quantity.Bytes
+func boxSums(shown *snapshot.Snapshot, lasting lasts, s *themes.Styles) []cell.Span {
+	var used, capacity, free quantity.Bytes
 	idle, unknown := 0, 0
-	returnableKnown := false
 	for i := range shown.GPUs {
 		gpu := &shown.GPUs[i]
 		held, known := gpu.Memory.Used.Value()
@@ -70,9 +90,6 @@ func boxSums(shown *snapshot.Snapshot, s *themes.Styles) []cell.Span {
 		}
 		used, capacity = used+held, capacity+size
 		free += gpu.Memory.Free.Or(max(size-held, 0))
-		if v, ok := gpu.Parts.Returnable.Value(); ok {
-			returnable, returnableKnown = returnable+v, true
-		}
 		if u, ok := gpu.Utilization.Value(); ok && u == 0 && gpu.Memory.Used.Or(0) > quantity.GiB {
 			idle++
 		}
@@ -81,8 +98,8 @@ func boxSums(shown *snapshot.Snapshot, s *themes.Styles) []cell.Span {
 		{s.Text, used.String()}, {s.Dim, " of "}, {s.Text, capacity.String()}, {s.Dim, " used   "},
 		{s.Text, free.String()}, {s.Dim, " free"},
 	}
-	if returnableKnown {
-		parts = append(parts, cell.Span{s.Dim, "   flushes would free "}, cell.Span{s.Text, returnable.String()})
+	if lasting.free >= snapshot.LeastRemedy {
+		parts = append(parts, cell.Span{s.Dim, "   flushes would keep "}, cell.Span{s.Text, lasting.free.About()}, cell.Span{s.Dim, " more free"})
 	}
 	if unknown > 0 {
 		parts = append(parts, cell.Span{s.Dim, "   "}, cell.Span{s.Text, text.Plural(unknown, "GPU", "GPUs")}, cell.Span{s.Dim, " unknown"})

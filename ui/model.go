@@ -28,6 +28,7 @@ type model struct {
 	dark  bool // the background of the terminal
 
 	flush     *flushRun // nil while none runs
+	freed     freed     // by the last flush
 	attaching bool      // a probe is being attached
 	bell      bell
 	clicked   clicked

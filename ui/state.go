@@ -37,6 +37,7 @@ type state struct {
 	gpuTop        int       // first GPU line in view where they do not all fit
 	order         []setting // what Esc clears, from the end
 
+	lasts     lasts     // what flushes are likely to keep free
 	incidents incidents // what went wrong and waits to be seen
 
 	alert  int                 // which of the alerts is on the alert line

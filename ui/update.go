@@ -84,6 +84,7 @@ func (m *model) takeSnapshot(s *snapshot.Snapshot) {
 	if m.st.messageUntil.Before(m.st.now) {
 		m.st.message = ""
 	}
+	m.noteTaken(s)
 	if m.atPresent() {
 		m.show(s)
 	}
@@ -92,6 +93,7 @@ func (m *model) takeSnapshot(s *snapshot.Snapshot) {
 // show draws a snapshot.
 func (m *model) show(s *snapshot.Snapshot) {
 	m.st.shown = s
+	m.st.sumLasting()
 	m.keepAlert()
 	m.keepCursor()
 	m.refreshOverlay()

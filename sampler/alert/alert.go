@@ -21,6 +21,8 @@ const (
 // Evaluator applies the rules. It is not safe for concurrent use.
 type Evaluator struct {
 	low     float64 // fraction of a GPU's capacity
+	history snapshot.History
+	now     time.Time
 	latches map[key]*latch
 	rows    map[snapshot.RowID]*rowTrace
 	gpus    map[string]*gpuTrace
@@ -28,10 +30,12 @@ type Evaluator struct {
 }
 
 // New makes an Evaluator without a past. Free memory below that fraction of a GPU's
-// capacity is low memory; a negative fraction switches the rule off.
-func New(low float64) *Evaluator {
+// capacity is low memory; a negative fraction switches the rule off. The history says how
+// much of what a flush frees stays free.
+func New(low float64, history snapshot.History) *Evaluator {
 	return &Evaluator{
 		low:     low,
+		history: history,
 		latches: make(map[key]*latch),
 		rows:    make(map[snapshot.RowID]*rowTrace),
 		gpus:    make(map[string]*gpuTrace),
@@ -70,6 +74,7 @@ type candidate struct {
 // worst first. The snapshot is not changed and its own Alerts are not read.
 func (e *Evaluator) Evaluate(snap *snapshot.Snapshot) []snapshot.Alert {
 	e.tick++
+	e.now = snap.Time
 	e.trace(snap)
 
 	var found []candidate

@@ -253,7 +253,7 @@ func TestFullInHysteresis(t *testing.T) {
 	s.tick()
 	s.expect(t, snapshot.AlertFullIn, snapshot.Alert{
 		Severity: snapshot.Urgent, GPU: 0, Row: s.row(0).ID, Since: s.now.Add(-3 * time.Second),
-		Note: "full in 4m10s (3m–6m)", Message: "GPU 0 full in 4m10s (3m–6m)", Advice: "F on 100 frees 11.8G",
+		Note: "full in 4m10s (3m–6m)", Message: "GPU 0 full in 4m10s (3m–6m)", Advice: "F on 100 frees 10.0G",
 	})
 	for range 5 { // it comes and goes, the alert stands
 		g.FullIn = nil

@@ -36,7 +36,7 @@ func (e *Evaluator) fullPlace(found []candidate, g *snapshot.GPU, where place, f
 		alert: snapshot.Alert{
 			Kind: snapshot.AlertFullIn, Severity: snapshot.Urgent,
 			GPU: g.Index, GPUUUID: g.UUID, Instance: where.instance, Row: e.grower(where, k),
-			Advice: flushAdvice(e.mostReturnable(where)),
+			Advice: e.remedy(where),
 		},
 	}
 	c.announce(full)
@@ -111,11 +111,15 @@ func (e *Evaluator) leaks(found []candidate, g *snapshot.GPU) []candidate {
 		if p.User != "" {
 			short += ", " + p.User
 		}
+		advice := ""
+		if frees(p) {
+			advice = flushAdvice(p, snapshot.LastingOf(e.history, e.now, p))
+		}
 		found = append(found, candidate{
 			hysteresis: forecasted,
 			alert: snapshot.Alert{
 				Kind: snapshot.AlertLeak, Severity: snapshot.Notice, GPU: g.Index, GPUUUID: g.UUID, Instance: p.ID.Instance, Row: p.ID,
-				Note: note(short), Message: "GPU " + number(g.Index) + ", " + sentence, Advice: flushAdvice(p),
+				Note: note(short), Message: "GPU " + number(g.Index) + ", " + sentence, Advice: advice,
 			},
 		})
 	}

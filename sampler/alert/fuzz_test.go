@@ -147,7 +147,7 @@ func FuzzAnySnapshots(f *testing.F) {
 
 func evaluateNonsense(data []byte) [][]snapshot.Alert {
 	n := &nonsense{data: data}
-	e := New(0.10)
+	e := New(0.10, nil)
 	now := noon
 	var all [][]snapshot.Alert
 	for len(n.data) > 0 {

@@ -24,7 +24,7 @@ func (e *Evaluator) outOfMemory(found []candidate, snap *snapshot.Snapshot) []ca
 				Kind: snapshot.AlertOutOfMemory, Severity: snapshot.Urgent,
 				GPU: t.row.GPU, GPUUUID: id.GPUUUID, Instance: id.Instance, Row: id, Since: t.outOfMemory.risen,
 				Note: note("out of memory" + times), Message: message,
-				Advice: flushAdvice(e.mostReturnable(place{gpuUUID: id.GPUUUID, instance: id.Instance})),
+				Advice: e.remedy(place{gpuUUID: id.GPUUUID, instance: id.Instance}),
 			},
 		})
 	}
@@ -81,7 +81,7 @@ func (e *Evaluator) lowPlace(found []candidate, now time.Time, g *snapshot.GPU, 
 		GPU: g.Index, GPUUUID: g.UUID, Instance: where.instance, Row: s.row,
 		Note:    note(free.String() + " free, " + s.words),
 		Message: "GPU " + label + " has " + free.String() + " free of " + capacity.String() + ", " + s.sentence,
-		Advice:  flushAdvice(e.mostReturnable(where)),
+		Advice:  e.remedy(where),
 	}
 	return append(found, candidate{hysteresis: hysteresis{samples: 3, misses: 5}, alert: a})
 }

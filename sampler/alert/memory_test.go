@@ -119,7 +119,7 @@ func TestLowMemoryThreshold(t *testing.T) {
 		want     bool
 	}{{0.05, nearlyFull, false}, {0.05, 77 * quantity.GiB, true}, {0.5, 45 * quantity.GiB, true}, {-1, 78 * quantity.GiB, false}} {
 		s := newScene()
-		s.evaluator = New(tc.fraction)
+		s.evaluator = New(tc.fraction, nil)
 		at := s.until(snapshot.AlertLowMemory, 30, func(i int) {
 			s.use(0, tc.used)
 			s.row(0).Probe.AllocRetries = count(int64(i))

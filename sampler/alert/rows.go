@@ -62,10 +62,26 @@ func frees(p *snapshot.Process) bool {
 	return p.Returnable.Or(0) > 0 && !refuses && !p.ID.Process.Foreign()
 }
 
-// flushAdvice is how much a flush of p would free, "" where nothing.
-func flushAdvice(p *snapshot.Process) string {
-	if p == nil || !frees(p) {
+// remedy is the flush in a place that is likely to keep most free, "" where none keeps enough
+// to be worth it.
+func (e *Evaluator) remedy(where place) string {
+	var best *snapshot.Process
+	var lasts snapshot.Lasting
+	for p := range e.at(where) {
+		if !frees(p) || best != nil && p.Frees() <= lasts.Min {
+			continue
+		}
+		if l := snapshot.LastingOf(e.history, e.now, p); best == nil || l.Min > lasts.Min {
+			best, lasts = p, l
+		}
+	}
+	return flushAdvice(best, lasts)
+}
+
+// flushAdvice is what a flush of p is good for, "" where nothing.
+func flushAdvice(p *snapshot.Process, lasts snapshot.Lasting) string {
+	if p == nil || lasts.Remedy(p) == "" {
 		return ""
 	}
-	return "F on " + number(p.ID.Process.PID) + " frees " + p.ReturnableBound().Words() + p.Returnable.Or(0).String()
+	return "F on " + number(p.ID.Process.PID) + " " + lasts.Remedy(p)
 }

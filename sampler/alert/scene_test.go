@@ -24,7 +24,7 @@ type scene struct {
 // newScene has two idle GPUs of 79 GiB capacity with one old process each:
 // PID 100 of alice and PID 101 of bob.
 func newScene() *scene {
-	s := &scene{evaluator: New(0.10), now: noon}
+	s := &scene{evaluator: New(0.10, nil), now: noon}
 	s.snap.Driver.State = snapshot.DriverOK
 	for i, user := range []string{"alice", "bob"} {
 		uuid := []string{"GPU-0", "GPU-1"}[i]

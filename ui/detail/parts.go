@@ -131,7 +131,7 @@ func (d Panel) peak() (amount quantity.Bytes, seen time.Duration, ok bool) {
 	if d.ended != nil {
 		return 0, 0, false
 	}
-	return cell.AllocatedPeak(d.History, time.Time(d.Now), d.process.ID)
+	return snapshot.AllocatedPeak(d.History, time.Time(d.Now), d.process.ID)
 }
 
 func (d Panel) allocatedNote() string {
@@ -179,7 +179,7 @@ func (d Panel) cachedNote() string {
 	if d.ended != nil {
 		return note
 	}
-	switch l := cell.LastingOf(d.History, time.Time(d.Now), p); {
+	switch l := snapshot.LastingOf(d.History, time.Time(d.Now), p); {
 	case !l.Known:
 		return note
 	case l.Max <= 0:
@@ -189,7 +189,7 @@ func (d Panel) cachedNote() string {
 	case l.Max >= returnable:
 		return note + "; all of it should stay free"
 	default:
-		return note + "; about " + cell.About(l.Max) + " should stay free"
+		return note + "; about " + l.Max.About() + " should stay free"
 	}
 }
 

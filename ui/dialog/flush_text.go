@@ -221,11 +221,11 @@ func (d Flush) list() [][]cell.Span {
 			if used, ok := t.row.Used.Value(); ok {
 				after = (used - t.row.Frees()).String()
 			}
-			switch l := cell.LastingOf(d.history, time.Time(d.now), &t.row); {
+			switch l := snapshot.LastingOf(d.history, time.Time(d.now), &t.row); {
 			case !l.Known:
 				known = false
 			case l.Min < l.Max:
-				stays, stay, atMost = stays+l.Max, "<"+cell.About(l.Max), true
+				stays, stay, atMost = stays+l.Max, "<"+l.Max.About(), true
 			default:
 				stays, stay = stays+l.Max, l.Max.String()
 			}
@@ -243,7 +243,7 @@ func (d Flush) list() [][]cell.Span {
 	case unknown && sum <= 0:
 		sumFreed = g.Dash
 	case known && atMost:
-		sumStays = "<" + cell.About(stays)
+		sumStays = "<" + stays.About()
 	case known:
 		sumStays = stays.String()
 	}
@@ -262,7 +262,7 @@ func flushLine(lk *cell.Appearance, pid, user, gpu, used, after, freed, stays st
 // staysFree says how much of the freed memory should stay free.
 func (d Flush) staysFree(t *flushTarget) cell.Span {
 	s := &d.look.Styles
-	l := cell.LastingOf(d.history, time.Time(d.now), &t.row)
+	l := snapshot.LastingOf(d.history, time.Time(d.now), &t.row)
 	peak := ": its " + strings.ReplaceAll(cell.Minutes(l.Seen), " ", "-") + " peak needs "
 	switch {
 	case t.unknown():
@@ -276,6 +276,6 @@ func (d Flush) staysFree(t *flushTarget) cell.Span {
 	case l.Needs <= 0:
 		return cell.Span{s.Text, "all of it, if it goes on as in the last " + cell.Minutes(l.Seen)}
 	default:
-		return cell.Span{s.Text, "about " + cell.About(l.Max) + peak + l.Needs.String() + " back"}
+		return cell.Span{s.Text, "about " + l.Max.About() + peak + l.Needs.String() + " back"}
 	}
 }

@@ -1,0 +1,102 @@
+package snapshot
+
+import (
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/metric"
+)
+
+// minWatched is how long a process is watched before its needs are estimated.
+const minWatched = 20 * time.Second
+
+// Lasting estimates how much of the memory that a flush frees stays free.
+type Lasting struct {
+	Max   quantity.Bytes // if the process needs what it needed in the last minutes
+	Min   quantity.Bytes // if it needs what it needed at its highest peak
+	Needs quantity.Bytes // what the peak of the last minutes takes back
+	Ever  quantity.Bytes // its highest peak, as its allocator reports; 0 where that is unknown
+	Seen  time.Duration  // how long it was watched in the last minutes
+	Known bool
+}
+
+// LastingOf subtracts from cached memory what the next peak takes back. A program that
+// reports at the trough of each step has peaks that no sample shows. The allocator's own
+// maximum includes them, but has no time.
+func LastingOf(history History, now time.Time, p *Process) Lasting {
+	allocated, reported := p.Allocated.Value()
+	peak, seen, ok := AllocatedPeak(history, now, p.ID)
+	s := Lasting{Seen: seen, Known: ok && reported && seen >= minWatched}
+	if !s.Known {
+		return s
+	}
+	left := func(needs quantity.Bytes) quantity.Bytes {
+		return min(max(p.Cached.Or(0)-needs, 0), p.Frees())
+	}
+	s.Needs = max(peak-allocated, 0)
+	s.Max = left(s.Needs)
+	s.Min = s.Max
+	if len(p.Allocators) == 1 { // peaks of several allocators need not coincide
+		if s.Ever = p.Allocators[0].PeakAllocated.Or(0); s.Ever > peak {
+			s.Min = left(s.Ever - allocated)
+		}
+	}
+	return s
+}
+
+// AtMost is Max as text, rounded where it is less than what is freed.
+func (s Lasting) AtMost(freed quantity.Bytes) string {
+	if s.Max >= freed {
+		return s.Max.String()
+	}
+	return s.Max.About()
+}
+
+// AtLeast is Min as text.
+func (s Lasting) AtLeast() string {
+	if s.Min <= 0 {
+		return "none"
+	}
+	return s.Min.About()
+}
+
+// peakWindow is how far back a peak of allocated memory counts.
+const peakWindow = 10 * time.Minute
+
+// AllocatedPeak is the most that a row had allocated within peakWindow, and how long it
+// was watched in that time.
+func AllocatedPeak(history History, now time.Time, id RowID) (amount quantity.Bytes, seen time.Duration, ok bool) {
+	if history == nil {
+		return 0, 0, false
+	}
+	key := SeriesKey{Metric: metric.Allocated, GPUUUID: id.GPUUUID, Instance: id.Instance, Row: id}
+	for _, point := range history.Series(key, now.Add(-peakWindow), now, int(peakWindow/(10*time.Second))) {
+		if !point.Known {
+			continue
+		}
+		if !ok {
+			seen = now.Sub(point.Time) + 10*time.Second
+		}
+		amount, ok = max(amount, quantity.Bytes(point.Max)), true
+	}
+	return amount, min(seen, peakWindow), ok
+}
+
+// LeastRemedy is the least that a flush must be likely to keep free to be named as a remedy.
+const LeastRemedy = 256 * quantity.MiB
+
+// Remedy is what a flush of the process is good for, as a clause after its PID: what is likely
+// to stay free even if its highest peak comes again; what it frees, while how long that lasts
+// is unknown; "" where hardly anything stays.
+func (s Lasting) Remedy(p *Process) string {
+	switch {
+	case !s.Known:
+		return "frees " + p.ReturnableBound().Amount(p.Frees())
+	case s.Min < LeastRemedy:
+		return ""
+	case s.Min >= p.Frees():
+		return "keeps " + s.Min.String() + " free"
+	default:
+		return "keeps " + s.Min.About() + " free"
+	}
+}
