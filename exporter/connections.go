@@ -13,7 +13,7 @@ import (
 // may come from one address, as where a proxy on this machine serves them.
 type connections struct {
 	listener net.Listener
-	most     int
+	limit    int
 
 	mu     sync.Mutex
 	ended  sync.Cond
@@ -21,8 +21,8 @@ type connections struct {
 	idle   map[net.Conn]time.Time // since when; zero: a request is being answered
 }
 
-func limitConnections(listener net.Listener, most int) *connections {
-	c := &connections{listener: listener, most: most, idle: make(map[net.Conn]time.Time)}
+func limitConnections(listener net.Listener, limit int) *connections {
+	c := &connections{listener: listener, limit: limit, idle: make(map[net.Conn]time.Time)}
 	c.ended.L = &c.mu
 	return c
 }
@@ -35,7 +35,7 @@ func (c *connections) Accept() (net.Conn, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for len(c.idle) >= c.most && !c.closed && !c.closeOldest() {
+	for len(c.idle) >= c.limit && !c.closed && !c.closeOldest() {
 		c.ended.Wait()
 	}
 	if c.closed {

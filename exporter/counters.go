@@ -47,13 +47,13 @@ func (c *probeCounter) add(now time.Time, n int64) {
 	c.n += float64(max(n, 0))
 }
 
-func (c *probeCounter) write(w *writer, id metric.ExportedID, of labels, now time.Time) {
+func (c *probeCounter) write(w *writer, id metric.ExportedID, values labels, now time.Time) {
 	switch {
 	case c.since.IsZero():
 	case now.Sub(c.since) < firstZero:
-		w.exported(id, of, 0)
+		w.exported(id, values, 0)
 	default:
-		w.exported(id, of, c.n)
+		w.exported(id, values, c.n)
 	}
 }
 

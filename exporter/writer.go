@@ -30,11 +30,11 @@ func newFamilies() families {
 		f.byName = append(f.byName, made)
 		return made
 	}
-	for _, of := range []metric.Subject{metric.GPU, metric.Instance, metric.Process} {
-		f.table[of] = new([metric.Count]*family)
+	for _, subject := range []metric.Subject{metric.GPU, metric.Instance, metric.Process} {
+		f.table[subject] = new([metric.Count]*family)
 		for id := range metric.Count {
-			if name := metric.Table[id].ExportedAs(of); name != "" {
-				f.table[of][id] = add(name, metric.Table[id].ExportedHelp())
+			if name := metric.Table[id].ExportedAs(subject); name != "" {
+				f.table[subject][id] = add(name, metric.Table[id].ExportedHelp())
 			}
 		}
 	}
@@ -67,15 +67,15 @@ func (w *writer) add(f *family, labels labels, value float64) {
 }
 
 // measured takes a metric of Table, if it is known.
-func (w *writer) measured(of metric.Subject, id metric.ID, labels labels, value metric.Float) {
-	if v, ok := value.Value(); ok && w.families.table[of][id] != nil {
-		w.add(w.families.table[of][id], labels, metric.Table[id].Unit.Base(v))
+func (w *writer) measured(subject metric.Subject, id metric.ID, labels labels, value metric.Float) {
+	if v, ok := value.Value(); ok && w.families.table[subject][id] != nil {
+		w.add(w.families.table[subject][id], labels, metric.Table[id].Unit.Base(v))
 	}
 }
 
 // exported takes a metric of ExportTable; values are those of its own labels.
-func (w *writer) exported(id metric.ExportedID, of labels, value float64, values ...string) {
-	w.add(w.families.exported[id], of.with(metric.ExportTable[id].Labels, values), value)
+func (w *writer) exported(id metric.ExportedID, subject labels, value float64, values ...string) {
+	w.add(w.families.exported[id], subject.with(metric.ExportTable[id].Labels, values), value)
 }
 
 // text is all series, ordered by names and labels, in the classic text or in OpenMetrics:
@@ -168,8 +168,8 @@ func (l labels) write(out []byte) []byte {
 }
 
 // labelsOf are the labels of a subject.
-func labelsOf(of metric.Subject, values ...string) labels {
-	return labels{}.with(of.Labels(), values)
+func labelsOf(subject metric.Subject, values ...string) labels {
+	return labels{}.with(subject.Labels(), values)
 }
 
 func number(n int) string { return strconv.Itoa(n) }

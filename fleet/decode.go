@@ -45,10 +45,10 @@ type rowKey struct{ uuid, pid, instance string }
 // The exported names of Table's metrics.
 var ofGPU, ofProcess = exportedNames(metric.GPU), exportedNames(metric.Process)
 
-func exportedNames(of metric.Subject) map[string]metric.ID {
+func exportedNames(subject metric.Subject) map[string]metric.ID {
 	names := map[string]metric.ID{}
 	for id := range metric.Count {
-		if name := metric.Table[id].ExportedAs(of); name != "" {
+		if name := metric.Table[id].ExportedAs(subject); name != "" {
 			names[name] = id
 		}
 	}

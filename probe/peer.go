@@ -234,11 +234,11 @@ func (f *Finder) sharesMounts(s sought) bool {
 	for _, path := range f.usual(s.inner, s.who.uid) {
 		parent := filepath.Dir(path)
 		there, err := placeAt(f.rootOf(s.id.PID) + parent)
-		here, ours := placeAt(parent)
+		own, ours := placeAt(parent)
 		if errors.Is(err, fs.ErrNotExist) && errors.Is(ours, fs.ErrNotExist) {
 			continue
 		}
-		if err != nil || ours != nil || there != here {
+		if err != nil || ours != nil || there != own {
 			return false
 		}
 	}

@@ -36,12 +36,12 @@ func (d *day) writeEvent(e *snapshot.Event, snap *snapshot.Snapshot) {
 }
 
 // writeDecision records what the guard decided.
-func (d *day) writeDecision(at int64, of *snapshot.GuardDecision, gpu, process any) {
-	migGPU, migCompute := instanceColumns(of.Instance)
+func (d *day) writeDecision(at int64, decision *snapshot.GuardDecision, gpu, process any) {
+	migGPU, migCompute := instanceColumns(decision.Instance)
 	d.exec(`INSERT INTO decisions (time_ns, kind, rule, gpu, mig_gpu, mig_compute, process, user, name, level,
 		free_bytes, goal_bytes, expected_bytes, measured_bytes, reason, message) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		at, of.Kind, words(of.Rule), gpu, migGPU, migCompute, process, words(of.User), words(of.Name), words(of.Level),
-		number(of.Free), number(of.Goal), number(of.Expected), number(of.Measured), words(of.Reason), words(of.Message))
+		at, decision.Kind, words(decision.Rule), gpu, migGPU, migCompute, process, words(decision.User), words(decision.Name), words(decision.Level),
+		number(decision.Free), number(decision.Goal), number(decision.Expected), number(decision.Measured), words(decision.Reason), words(decision.Message))
 }
 
 // writeOOM records an out-of-memory error with what was known at that tick.

@@ -174,13 +174,13 @@ func (d *dayReader) alertsAt(t int64) []snapshot.Alert {
 	d.each(func(rows *sql.Rows) error {
 		var since, index sql.NullInt64
 		var at place
-		var of identity
+		var process identity
 		var kind string
 		var uuid, note, message, advice sql.NullString
 		var a snapshot.Alert
-		err := rows.Scan(append(of.columns(), &since, &kind, &a.Severity, &uuid, &index, &at.migGPU, &at.migCompute, &note, &message, &advice)...)
+		err := rows.Scan(append(process.columns(), &since, &kind, &a.Severity, &uuid, &index, &at.migGPU, &at.migCompute, &note, &message, &advice)...)
 		a.Since, a.Kind, a.GPU, a.GPUUUID = moment(since.Int64), snapshot.AlertKind(kind), int(index.Int64), uuid.String
-		a.Row, a.Instance, a.Note, a.Message, a.Advice = of.row(), at.instance(), note.String, message.String, advice.String
+		a.Row, a.Instance, a.Note, a.Message, a.Advice = process.row(), at.instance(), note.String, message.String, advice.String
 		alerts = append(alerts, a)
 		return err
 	}, `SELECT `+identityColumns+`, a.since_ns, a.kind, a.severity, g.uuid, g.gpu_index, a.mig_gpu, a.mig_compute, a.note, a.message, a.advice

@@ -120,22 +120,22 @@ func (p *place) instance() snapshot.InstanceID {
 
 // add adds a sample. A row exists even without one.
 func (f *figures) add(s seriesOf, v int64, known bool) {
-	of, id := f.gpus, s.gpu
+	byID, id := f.gpus, s.gpu
 	switch {
 	case s.metric == metric.Count:
 		return
 	case s.process != 0:
-		of, id = f.rows, s.process
+		byID, id = f.rows, s.process
 	case s.instance.MIG:
 		if known {
 			f.instance[instanceKey{s.gpu, s.instance}] = v
 		}
 		return
 	}
-	if of[id] == nil {
-		of[id] = new(values)
+	if byID[id] == nil {
+		byID[id] = new(values)
 	}
-	of[id].known[s.metric], of[id].value[s.metric] = known, v
+	byID[id].known[s.metric], byID[id].value[s.metric] = known, v
 }
 
 // at rebuilds a moment; false where the day begins later.

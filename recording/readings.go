@@ -125,7 +125,7 @@ func (d *dayReader) walk(w *walk) error {
 
 // readColumn is a series in a block.
 type readColumn struct {
-	of seriesOf
+	series seriesOf
 	store.Block
 }
 
@@ -148,22 +148,22 @@ func (d *dayReader) columnsOf(session, from int64) (columns []readColumn, err er
 		return nil
 	}, "SELECT c.series, c.codec, c.data FROM chunks c JOIN series s ON s.series = c.series WHERE c.from_ns = ? AND s.session = ?", from, session)
 	for i, id := range ids {
-		columns[i].of = d.seriesOf(id)
+		columns[i].series = d.seriesOf(id)
 	}
 	return columns, err
 }
 
 // ticks visits the readings of a block.
 func (w *walk) ticks(times []int64, columns []readColumn) error {
-	columns = slices.DeleteFunc(columns, func(c readColumn) bool { return c.of.metric == metric.Count })
-	slices.SortStableFunc(columns, func(a, b readColumn) int { return a.of.compare(b.of) })
+	columns = slices.DeleteFunc(columns, func(c readColumn) bool { return c.series.metric == metric.Count })
+	slices.SortStableFunc(columns, func(a, b readColumn) int { return a.series.compare(b.series) })
 	for i, t := range times {
 		if t < w.from || t >= w.to {
 			continue
 		}
 		for rest := columns; len(rest) > 0; {
-			series := rest[0].of
-			n := slices.IndexFunc(rest, func(c readColumn) bool { return c.of.compare(series) != 0 })
+			series := rest[0].series
+			n := slices.IndexFunc(rest, func(c readColumn) bool { return c.series.compare(series) != 0 })
 			if n < 0 {
 				n = len(rest)
 			}
@@ -180,13 +180,13 @@ func (w *walk) ticks(times []int64, columns []readColumn) error {
 
 // reading is that of place i of a subject's columns, nil where it was not there.
 func (w *walk) reading(t int64, i int, columns []readColumn) *Reading {
-	of, there := columns[0].of, false
-	r := &Reading{Time: moment(t), Simulated: w.simulated, GPUUUID: w.uuids[of.gpu], Instance: of.instance, figures: new(values)}
-	if p := w.processes[of.process]; p != nil {
+	subject, there := columns[0].series, false
+	r := &Reading{Time: moment(t), Simulated: w.simulated, GPUUUID: w.uuids[subject.gpu], Instance: subject.instance, figures: new(values)}
+	if p := w.processes[subject.process]; p != nil {
 		r.Process, r.GPUUUID, r.Instance = p, p.ID.GPUUUID, p.ID.Instance
 	}
 	for j := range columns {
-		id := columns[j].of.metric
+		id := columns[j].series.metric
 		r.figures.value[id], r.figures.known[id] = columns[j].At(i)
 		there = there || r.figures.known[id]
 	}

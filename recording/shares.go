@@ -84,9 +84,9 @@ func (d *divider) divide(weight, elapsed time.Duration, snap *snapshot.Snapshot)
 func (d *divider) share(g *snapshot.GPU, instance snapshot.InstanceID, part float64, weight time.Duration, rows []snapshot.Process) {
 	n, memory, load := 0, 0.0, 0.0
 	memoryKnown, loadKnown := true, true
-	here := func(p *snapshot.Process) bool { return p.ID.GPUUUID == g.UUID && p.ID.Instance == instance }
+	onInstance := func(p *snapshot.Process) bool { return p.ID.GPUUUID == g.UUID && p.ID.Instance == instance }
 	for i := range rows {
-		if p := &rows[i]; here(p) {
+		if p := &rows[i]; onInstance(p) {
 			n++
 			memory, load = memory+float64(p.Used.Or(0)), load+float64(p.SMUtilization.Or(0))
 			memoryKnown, loadKnown = memoryKnown && p.Used.Known(), loadKnown && p.SMUtilization.Known()
@@ -97,7 +97,7 @@ func (d *divider) share(g *snapshot.GPU, instance snapshot.InstanceID, part floa
 	energy, metered := d.drawn[g.UUID].Value()
 	for i := range rows {
 		p := &rows[i]
-		if !here(p) {
+		if !onInstance(p) {
 			continue
 		}
 		holds := 1 / float64(n)
@@ -109,8 +109,8 @@ func (d *divider) share(g *snapshot.GPU, instance snapshot.InstanceID, part floa
 			computes = float64(p.SMUtilization.Or(0)) / load
 		}
 		s := share{taken: true, loaded: loaded, metered: metered}
-		of := part * (busy*computes + (1-busy)*holds)
-		s.held, s.energy = of*float64(weight), of*energy
+		fraction := part * (busy*computes + (1-busy)*holds)
+		s.held, s.energy = fraction*float64(weight), fraction*energy
 		if loaded {
 			s.busy, s.idle = part*busy*computes*float64(weight), part*(1-busy)*holds*float64(weight)
 		}

@@ -122,8 +122,8 @@ func ParseSpan(s string) (time.Duration, error) {
 }
 
 // Duration is the value of a flag that is a time from least to most.
-func Duration(to *time.Duration, least, most time.Duration) pflag.Value {
-	return Checked(new(string), func(s string) (err error) { *to, err = config.Duration(s, least, most); return err })
+func Duration(to *time.Duration, minimum, maximum time.Duration) pflag.Value {
+	return Checked(new(string), func(s string) (err error) { *to, err = config.Duration(s, minimum, maximum); return err })
 }
 
 // Moment is the value of a flag that is a time of a recording.

@@ -63,8 +63,8 @@ func current(path string) (target string, content []byte, err error) {
 
 // cannotWrite names the file once, and the reason.
 func cannotWrite(path string, err error) error {
-	if of, ok := errors.AsType[*fs.PathError](err); ok {
-		err = of.Err
+	if pathError, ok := errors.AsType[*fs.PathError](err); ok {
+		err = pathError.Err
 	}
 	return fmt.Errorf("cannot write %s: %w", text.Clean(path), err)
 }

@@ -73,7 +73,7 @@ func Defaults() Settings {
 }
 
 // Duration reads "1s", "500ms", days as "7d" or, as watch -n does, a number of seconds.
-func Duration(value string, least, most time.Duration) (time.Duration, error) {
+func Duration(value string, minimum, maximum time.Duration) (time.Duration, error) {
 	d, err := time.ParseDuration(value)
 	if number, found := strings.CutSuffix(value, "d"); found {
 		var n uint64
@@ -85,13 +85,13 @@ func Duration(value string, least, most time.Duration) (time.Duration, error) {
 	}
 	if err != nil {
 		example := "500ms, 2s or 1m"
-		if least >= time.Minute {
+		if minimum >= time.Minute {
 			example = "90m, 24h or 7d"
 		}
 		return 0, fmt.Errorf("%q is not a duration: write %s", value, example)
 	}
-	if d < least || d > most {
-		return 0, fmt.Errorf("%s is out of range: %s to %s", value, inDays(least), inDays(most))
+	if d < minimum || d > maximum {
+		return 0, fmt.Errorf("%s is out of range: %s to %s", value, inDays(minimum), inDays(maximum))
 	}
 	return d, nil
 }

@@ -75,7 +75,7 @@ func (b *Box) pythons() []finding {
 // ownersOf separates and counts the processes that are certainly another user's.
 func ownersOf(all []process.Identity, uid int, owner func(process.Identity) (uint32, bool)) (own []process.Identity, others int) {
 	for _, id := range all {
-		if of, known := owner(id); known && int(of) != uid {
+		if owned, known := owner(id); known && int(owned) != uid {
 			others++
 			continue
 		}

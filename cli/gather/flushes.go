@@ -24,14 +24,14 @@ func addFlushes(b *evaluation.Builder, r *recording.Recording, processes []recor
 			return
 		}
 		at := e.At()
-		of := slices.IndexFunc(processes, func(p recording.ProcessRow) bool {
+		place := slices.IndexFunc(processes, func(p recording.ProcessRow) bool {
 			return p.ID.Process.PID == e.PID && p.ID.Process.StartTime == e.StartTime && slices.Contains(e.GPUs, index[p.ID.GPUUUID]) &&
 				!at.Before(p.First) && at.Before(p.Last.Add(time.Minute)) // start times are since the boot
 		})
-		if of < 0 {
+		if place < 0 {
 			return
 		}
-		row := &processes[of]
+		row := &processes[place]
 		a := recording.Action{Time: at, Subject: recording.Subject{GPUUUID: row.ID.GPUUUID, Process: row}, Kind: snapshot.EventFlush}
 		a.Message = e.Level + " flush"
 		switch {

@@ -151,8 +151,8 @@ func addDay(b *evaluation.Builder, r *recording.Recording, from, to time.Time, s
 
 // steps are the counts of steps at the end of each five minutes.
 type steps struct {
-	from time.Time
-	of   map[snapshot.RowID][]snapshot.Point
+	from   time.Time
+	counts map[snapshot.RowID][]snapshot.Point
 }
 
 const fiveMinutes = 5 * time.Minute
@@ -167,13 +167,13 @@ func stepsOf(r *recording.Recording, from, to time.Time) (*steps, error) {
 	n := int((to.Sub(s.from) + fiveMinutes - 1) / fiveMinutes)
 	for row := range counted {
 		key := snapshot.SeriesKey{Metric: metric.Steps, GPUUUID: row.GPUUUID, Instance: row.Instance, Row: row}
-		s.of[row] = r.Series(key, s.from, s.from.Add(time.Duration(n)*fiveMinutes), n)
+		s.counts[row] = r.Series(key, s.from, s.from.Add(time.Duration(n)*fiveMinutes), n)
 	}
 	return s, nil
 }
 
 func (s *steps) at(row snapshot.RowID, t time.Time) evaluation.Count {
-	points := s.of[row]
+	points := s.counts[row]
 	i := int(t.Sub(s.from) / fiveMinutes)
 	if i < 0 || i >= len(points) || !points[i].Known {
 		return evaluation.Count{}

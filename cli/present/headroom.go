@@ -118,12 +118,12 @@ func (f *HeadroomFlags) Question(interval time.Duration) (q headroom.Question, e
 	if q.Length, err = config.Duration(f.Length, time.Second, farthest); err != nil {
 		return q, command.Usage("--for: %v; a forecast reaches no further", err)
 	}
-	least := leastWatch(interval)
+	minimum := leastWatch(interval)
 	if f.watch == "" {
-		q.Watched = max(usualWatch, least)
+		q.Watched = max(usualWatch, minimum)
 		return q, nil
 	}
-	if q.Watched, err = config.Duration(f.watch, least, max(longestWatch, least)); err != nil {
+	if q.Watched, err = config.Duration(f.watch, minimum, max(longestWatch, minimum)); err != nil {
 		return q, command.Usage("--watch: %v; a forecast takes %d samples", err, forecaster.MinSamples)
 	}
 	return q, nil

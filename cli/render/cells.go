@@ -22,10 +22,10 @@ func (t *table) word(s string) string { return cmp.Or(oneWord(s), t.signs.Dash) 
 func (t *table) bytes(b snapshot.Bytes) string { return t.signs.bytes(b) }
 
 // metric is a metric of a GPU or a process, in its unit.
-func (t *table) metric(of interface {
+func (t *table) metric(subject interface {
 	Value(metric.ID) snapshot.Float
 }, id metric.ID) string {
-	v, ok := of.Value(id).Value()
+	v, ok := subject.Value(id).Value()
 	switch unit := metric.Table[id].Unit; {
 	case !ok:
 		return t.signs.Dash
@@ -46,8 +46,8 @@ func (t *table) power(power, limit snapshot.Float) string {
 	if !ok {
 		return t.signs.Dash
 	}
-	if most, ok := metric.Finite(limit).Value(); ok {
-		return fmt.Sprintf("%.0f/%.0fW", v, most)
+	if whole, ok := metric.Finite(limit).Value(); ok {
+		return fmt.Sprintf("%.0f/%.0fW", v, whole)
 	}
 	return fmt.Sprintf("%.0fW", v)
 }

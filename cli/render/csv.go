@@ -26,8 +26,8 @@ func JSON(w io.Writer, snap *snapshot.Snapshot) error {
 // csvField is one column of the CSV output, of a GPU and perhaps a process on it.
 // The columns are JSON fields, those of a GPU prefixed (docs/json.md).
 type csvField struct {
-	name string
-	of   func(snap *snapshot.Snapshot, g *snapshot.GPU, p *snapshot.Process) string
+	name  string
+	value func(snap *snapshot.Snapshot, g *snapshot.GPU, p *snapshot.Process) string
 }
 
 // csvFields lists the columns. New metrics, from metric.Fan on, go to the end.
@@ -101,7 +101,7 @@ func CSV(w io.Writer, snap *snapshot.Snapshot) error {
 	for _, pair := range gpusWithRows(snap) {
 		record := make([]string, len(fields))
 		for i, field := range fields {
-			record[i] = text.SpreadsheetCell(field.of(snap, pair.gpu, pair.process))
+			record[i] = text.SpreadsheetCell(field.value(snap, pair.gpu, pair.process))
 		}
 		if pair.unlisted {
 			record[3] = "" // it has no index

@@ -59,19 +59,19 @@ func (t *table) total() string {
 
 // share is "60.8/79.6G", whole from 100 GiB on.
 func (t *table) share(used, total snapshot.Bytes) string {
-	most, ok := total.Value()
+	whole, ok := total.Value()
 	if !ok {
 		return t.bytes(used) + "/" + t.signs.Dash
 	}
 	digits := 1
-	if most >= 100*quantity.GiB {
+	if whole >= 100*quantity.GiB {
 		digits = 0
 	}
 	held := t.signs.Dash
 	if v, ok := used.Value(); ok {
 		held = fmt.Sprintf("%.*f", digits, float64(v)/float64(quantity.GiB))
 	}
-	return fmt.Sprintf("%s/%.*fG", held, digits, float64(most)/float64(quantity.GiB))
+	return fmt.Sprintf("%s/%.*fG", held, digits, float64(whole)/float64(quantity.GiB))
 }
 
 // fullest is the GPU with the greatest share of its capacity in use.

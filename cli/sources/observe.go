@@ -119,12 +119,12 @@ func (src *Set) Observe(ctx context.Context, sampling *sampler.Sampler, watch ti
 }
 
 // ObserveUntil samples until a snapshot is enough, at most for so long, and returns the last one.
-func (src *Set) ObserveUntil(ctx context.Context, sampling *sampler.Sampler, most time.Duration, enough func(*snapshot.Snapshot) bool) (*snapshot.Snapshot, error) {
+func (src *Set) ObserveUntil(ctx context.Context, sampling *sampler.Sampler, limit time.Duration, enough func(*snapshot.Snapshot) bool) (*snapshot.Snapshot, error) {
 	ctx, end := src.ListenFor(ctx)
 	defer end()
 	finished := make(chan error, 1)
 	go func() { finished <- sampling.Run(ctx) }()
-	over := time.After(most)
+	over := time.After(limit)
 	for first := true; ; first = false {
 		select {
 		case <-sampling.Updates():

@@ -206,8 +206,8 @@ type cacheKey struct {
 }
 
 type cached struct {
-	of   *snapshot.Snapshot
-	rest []byte // of the line, after its id
+	source *snapshot.Snapshot
+	rest   []byte // of the line, after its id
 }
 
 // newest answers with the newest snapshot, or what the probes report with it.
@@ -220,14 +220,14 @@ func (s *Server) newest(id uint64, cmd string, owner bool) []byte {
 	defer s.cache.mu.Unlock()
 	key := cacheKey{cmd, owner || cmd == cmdReports}
 	c := s.cache.lines[key]
-	if c.of != latest {
+	if c.source != latest {
 		a := &answer{OK: true}
 		if cmd == cmdSnapshot {
 			a.Snapshot = document(latest, owner)
 		} else if s.options.Answers != nil {
 			a.Processes = probe.Relay(s.options.Answers())
 		}
-		c = cached{of: latest, rest: encode(a)[len(`{"id":0`):]}
+		c = cached{source: latest, rest: encode(a)[len(`{"id":0`):]}
 		if s.cache.lines == nil {
 			s.cache.lines = make(map[cacheKey]cached)
 		}

@@ -21,9 +21,9 @@ type opening struct {
 
 // openedMsg is what has come of it.
 type openedMsg struct {
-	of  *opening
-	box *fleet.Opened
-	err error
+	opening *opening
+	box     *fleet.Opened
+	err     error
 }
 
 // open has a box fetched. The screen that shows it follows.
@@ -66,12 +66,12 @@ func (m *model) narrow(l *fleet.Line) tea.Cmd {
 
 // opened takes the answer to the newest question.
 func (m *model) opened(msg openedMsg) tea.Cmd {
-	if msg.of != m.opening {
+	if msg.opening != m.opening {
 		return nil // given up
 	}
 	m.giveUp()
 	if msg.err != nil {
-		m.say(msg.of.name + ": " + text.Clean(msg.err.Error()))
+		m.say(msg.opening.name + ": " + text.Clean(msg.err.Error()))
 		return nil
 	}
 	m.outcome.Open = msg.box

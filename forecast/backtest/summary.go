@@ -189,14 +189,14 @@ func filled(scores []*Score) (AlarmSummary, []FullSummary) {
 			errors[k] = append(errors[k], from.Errors...)
 		}
 	}
-	wrong := all.Alarms - all.Right - all.Open
+	falseAlarms := all.Alarms - all.Right - all.Open
 	alarms := AlarmSummary{
-		Fills: Figure(all.Fills), Raised: Figure(all.Alarms), Right: Figure(all.Right), Wrong: Figure(wrong), Undecided: Figure(all.Open),
-		Precision: over(float64(all.Right), all.Right+wrong), Recall: over(float64(len(leads)), all.Fills),
+		Fills: Figure(all.Fills), Raised: Figure(all.Alarms), Right: Figure(all.Right), Wrong: Figure(falseAlarms), Undecided: Figure(all.Open),
+		Precision: over(float64(all.Right), all.Right+falseAlarms), Recall: over(float64(len(leads)), all.Fills),
 		Lead: Figure(median(slices.Clone(leads))), WrongPerHour: Figure(math.NaN()), WrongPerDay: Figure(math.NaN()),
 	}
 	if seconds > 0 {
-		alarms.WrongPerHour = Figure(float64(wrong) / seconds * 3600)
+		alarms.WrongPerHour = Figure(float64(falseAlarms) / seconds * 3600)
 		alarms.WrongPerDay = 24 * alarms.WrongPerHour
 	}
 	if !all.Known {

@@ -170,7 +170,7 @@ func (r *Runner) carry(ctx context.Context, d guard.Decision, device string, nee
 		r.finish(d, o)
 		done <- o
 	})
-	most, until := before, time.Now().Add(giveTime)
+	largest, until := before, time.Now().Add(giveTime)
 	for ctx.Err() == nil && time.Now().Before(until) {
 		select {
 		case o := <-done:
@@ -181,8 +181,8 @@ func (r *Runner) carry(ctx context.Context, d guard.Decision, device string, nee
 			switch free := r.freeOn(device); {
 			case free >= needed:
 				return max(free-before, 0), "", true
-			case free > most: // it frees in parts
-				most, until = free, time.Now().Add(giveTime)
+			case free > largest: // it frees in parts
+				largest, until = free, time.Now().Add(giveTime)
 			}
 		}
 	}

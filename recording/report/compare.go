@@ -69,12 +69,12 @@ func (h *hours) addProcess(p *processSums, f *recording.Process5Min, retries, st
 const leastOfHour = time.Hour / 2
 
 // values are a figure by hours; NaN where an hour is not known.
-func (h *hours) values(of func(*hour) float64) []float64 {
+func (h *hours) values(value func(*hour) float64) []float64 {
 	values := make([]float64, len(h.blocks))
 	for i := range h.blocks {
 		values[i] = math.NaN()
 		if h.blocks[i].gpus >= leastOfHour {
-			values[i] = of(&h.blocks[i])
+			values[i] = value(&h.blocks[i])
 		}
 	}
 	return values

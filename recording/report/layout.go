@@ -66,8 +66,8 @@ type layouter struct {
 
 // Lay lays a report out, with so many rows at most in the tables of processes. The
 // dash is for what is unknown.
-func Lay(r *schema.Report, dash string, most int) Layout {
-	l := layouter{r, dash, most}
+func Lay(r *schema.Report, dash string, limit int) Layout {
+	l := layouter{r, dash, limit}
 	out := Layout{Period: PeriodText(&r.Period), Recorded: RecordedText(&r.Period)}
 	if r.Comparison != nil {
 		out.Tables = append(out.Tables, l.comparison())

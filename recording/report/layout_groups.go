@@ -97,9 +97,9 @@ func (l *layouter) wasters() Table {
 			return []string{l.figure(g.WastedGiBHours), l.figure(g.IdleGiBHours), l.figure(g.CachedGiBHours), l.figure(g.FragmentedGiBHours), l.figure(g.UsedGiBHours)}
 		})
 	for i := range t.Rows {
-		most, wasted := hoursOf(groups[0].WastedGiBHours), hoursOf(groups[i].WastedGiBHours)
+		largest, wasted := hoursOf(groups[0].WastedGiBHours), hoursOf(groups[i].WastedGiBHours)
 		idle := min(hoursOf(groups[i].IdleGiBHours), wasted)
-		t.Rows[i].Bars = []Bar{{"idle", idle / most}, {"cached", (wasted - idle) / most}}
+		t.Rows[i].Bars = []Bar{{"idle", idle / largest}, {"cached", (wasted - idle) / largest}}
 	}
 	return t
 }

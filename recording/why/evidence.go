@@ -164,7 +164,7 @@ func (e *Evidence) fromFailure(history snapshot.History, f *snapshot.OutOfMemory
 	// PyTorch has freed what it could before it fails: the sample before shows more.
 	other := e.otherOf(history)
 	e.Used = quantity.Sum(f.Reserved, other)
-	if most, ok := e.inUse(); !other.Known() || ok && e.Used.Or(0) > most {
+	if known, ok := e.inUse(); !other.Known() || ok && e.Used.Or(0) > known {
 		e.Used, e.UsedLeast = f.Reserved, true // that other memory is of another moment
 	}
 	e.Reserved, e.Allocated, e.LargestFree = f.Reserved, f.Allocated, f.LargestFree

@@ -18,19 +18,19 @@ type Growth struct {
 // neighbourOf names the neighbour that grew since the reference.
 func neighbourOf(e *Evidence, reference Sample, growth, short quantity.Bytes, before bool) Verdict {
 	v := Verdict{Cause: NeighbourTook}
-	var most quantity.Bytes
+	var largest quantity.Bytes
 	for i := range e.Neighbours {
 		n := &e.Neighbours[i]
 		for _, used := range [][]Use{n.Used, n.Before} {
 			if g, ok := growthOf(used, reference.Time); ok {
-				if rise := g.To - g.From; rise > most {
-					g.Neighbour, most, v.By = n, rise, &g
+				if rise := g.To - g.From; rise > largest {
+					g.Neighbour, largest, v.By = n, rise, &g
 				}
 				break
 			}
 		}
 	}
-	if v.By == nil || most < growth/2 {
+	if v.By == nil || largest < growth/2 {
 		v.By = &Growth{From: reference.Others.Or(0), To: reference.Others.Or(0) + growth, Began: reference.Time, End: e.Event.Time}
 		v.Reasons = append(v.Reasons, fmt.Sprintf(
 			"Memory of others on the device grew by %s since %s; no process whose use is known accounts for it.", growth, reference.Time.Format(time.TimeOnly)))

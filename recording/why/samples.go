@@ -44,8 +44,8 @@ func (e *Evidence) read(history snapshot.History, oldest, newest time.Time) {
 }
 
 // samples joins the series of the process and its device.
-func (e *Evidence) samples(history snapshot.History, from, to time.Time, most int) []Sample {
-	buckets := min(most, max(int(to.Sub(from)/time.Second), 1))
+func (e *Evidence) samples(history snapshot.History, from, to time.Time, limit int) []Sample {
+	buckets := min(limit, max(int(to.Sub(from)/time.Second), 1))
 	if !to.After(from) {
 		return nil
 	}
@@ -84,11 +84,11 @@ func (e *Evidence) samples(history snapshot.History, from, to time.Time, most in
 	return samples
 }
 
-func uses(history snapshot.History, id snapshot.RowID, uuid string, from, to time.Time, most int) []Use {
+func uses(history snapshot.History, id snapshot.RowID, uuid string, from, to time.Time, limit int) []Use {
 	if !to.After(from) {
 		return nil
 	}
-	buckets := min(most, max(int(to.Sub(from)/time.Second), 1))
+	buckets := min(limit, max(int(to.Sub(from)/time.Second), 1))
 	total := history.Series(snapshot.SeriesKey{Metric: metric.Used, GPUUUID: uuid, Instance: id.Instance}, from, to, buckets)
 	points := history.Series(snapshot.SeriesKey{Metric: metric.Used, Row: id}, from, to, buckets)
 	var used []Use
