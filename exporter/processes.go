@@ -10,22 +10,22 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// other is the name of the processes that have no series of their own.
+// other names the series that sums all processes without series of their own.
 const other = "other"
 
-// mostUnlisted is how many GPUs that only probes name have series of processes.
+// mostUnlisted limits the GPUs that only probes report and whose processes have series.
 const mostUnlisted = 16
 
-// group is what the series of one process have or, without pids, those of some.
+// group is what is exported of one process or, without pids, of all with the same labels.
 type group struct {
-	key    string   // which one it is among those of its GPU
+	key    string   // unique on its GPU
 	values []string // of metric.ProcessLabels; "" where the label is left out
 	mig    string
 	figures
 }
 
-// newGroup makes a group without figures. A pid is enough to know it by: where one was
-// reused while the driver still lists the process before, they have one series.
+// newGroup makes a group without figures. A pid identifies it: where a pid was reused
+// while the driver still lists the earlier process, both share one series.
 func (e *Exporter) newGroup(values []string, mig string) *group {
 	by := values
 	if e.keeps(pidLabel) {
@@ -34,8 +34,8 @@ func (e *Exporter) newGroup(values []string, mig string) *group {
 	return &group{key: strings.Join(by, "\xff") + "\xff" + mig, values: values, mig: mig}
 }
 
-// writeProcesses writes, of each GPU, the series of its largest processes, and one of
-// the others together.
+// writeProcesses writes, for each GPU, the series of its largest processes, and one that
+// sums the others.
 func (e *Exporter) writeProcesses(w *writer, snap *snapshot.Snapshot) {
 	if len(e.ProcessLabels) == 0 {
 		return
@@ -110,7 +110,7 @@ func processLabel(p *snapshot.Process, name string) string {
 	return ""
 }
 
-// largest are the groups with most memory, by their size, and one with all others.
+// largest are the groups with the most memory, largest first, and one that sums the others.
 func (e *Exporter) largest(groups map[string]*group) []*group {
 	ordered := slices.SortedFunc(maps.Values(groups), func(a, b *group) int {
 		return cmp.Or(cmp.Compare(b.size(), a.size()), strings.Compare(a.key, b.key))
@@ -127,7 +127,7 @@ func (e *Exporter) largest(groups map[string]*group) []*group {
 	rest := e.newGroup(values, "")
 	kept := make([]*group, 0, e.Processes+1)
 	for i, g := range ordered {
-		// A user may have the name of the rest.
+		// A user may be called like the sum of the others.
 		if i < e.Processes && g.key != rest.key {
 			kept = append(kept, g)
 		} else {

@@ -7,8 +7,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Kept is what an engine leaves to the one of the process that takes over: who is left
-// alone, and until when. What it has seen of rows is seen anew.
+// Kept is what an engine passes on to the process that replaces this one: which rows and
+// users it leaves alone, and until when. What it has observed of rows is not passed on.
 type Kept struct {
 	Paused time.Time
 	Rows   []KeptRow
@@ -16,13 +16,13 @@ type Kept struct {
 	// Actions are those of the last minute: reading the configuration anew does not
 	// raise the limit.
 	Actions []KeptAction
-	Failing map[uint32]time.Time // users for whose flushes others do not wait until then
+	Failing map[uint32]time.Time // until when nobody waits for flushes of this user's processes
 }
 
 // KeptAction is an action.
 type KeptAction struct {
 	Time time.Time
-	User uint32 // for whom it was: of a rescue, who asked
+	User uint32 // who asked, in a rescue; otherwise the owner of the flushed process
 }
 
 // KeptRow is a row that was flushed.
@@ -34,17 +34,17 @@ type KeptRow struct {
 	Flushes int
 }
 
-// KeptRule is what the circuit breaker of a rule knows of a user's processes.
+// KeptRule is the state of a rule's circuit breaker for one user's processes.
 type KeptRule struct {
 	Failures int    // actions in a row that freed little
-	Off      string // why the rule is turned off for them; "" while it is in force
+	Off      string // why the rule is off for them; "" while it is in force
 }
 
 // Keep is what the next engine takes over.
 func (e *Engine) Keep() Kept {
 	k := Kept{Paused: e.paused, Rules: make(map[string]map[uint32]KeptRule), Actions: e.actions, Failing: e.failing}
 	for id, t := range e.traces {
-		if t.busy { // its outcome is lost
+		if t.busy { // the outcome of its flush will be lost
 			t.wait(e.now, actionTimeout, "a flush of it was not reported")
 		}
 		if t.flushes > 0 {
@@ -57,8 +57,8 @@ func (e *Engine) Keep() Kept {
 	return k
 }
 
-// TakeOver continues from what another engine has kept. A rule of another name begins
-// anew: to have one that was turned off in force again, rename it or restart the daemon.
+// TakeOver continues from what another engine has kept. A rule with a new name
+// starts afresh: to turn a rule back on, rename it or restart the daemon.
 func (e *Engine) TakeOver(k Kept, now time.Time) {
 	e.paused, e.actions = k.Paused, k.Actions
 	maps.Copy(e.failing, k.Failing)

@@ -8,44 +8,44 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// load is how a process takes what it needs (weights, optimizer state, caches). A rise out
-// of idleness is a load until it has lasted longer than its like: how far it goes is
-// unknown, so the forecast is no change, and there is no alert.
+// load follows a process that loads what it needs (weights, optimizer state, caches). A
+// rise after idleness counts as a load until it has lasted longer than similar rises. How
+// far a load goes is unknown, so no change is forecast, and no alert is raised.
 //
-// The first load begins where a process has nearly nothing, also after it has freed what it
-// had, or where it rebuilds after an out-of-memory error. It ends at the first plateau, a
+// The first load begins when a process has nearly no memory, also after it has freed most
+// of it, or when it rebuilds after an out-of-memory error. It ends at the first plateau, a
 // minute and a half in which memory grows more slowly than by loadRate. Until then
-// the forecaster starts over again and again, because long horizons would remember errors of
+// the forecaster is reset again and again, because long horizons would remember errors of
 // tens of gigabytes for longer than many jobs run.
 //
-// A later load is a rise of a process that was not expected to fill its GPU. Its like are
-// the earlier ones of the same command. It is believed sooner where less than a minute is
-// left, but not below the level at which an earlier load of the same process ended.
+// A later load is a rise of a process that was not expected to fill its GPU. It is compared
+// with earlier loads of the same command. If less than a minute is left, the rise is taken
+// for growth sooner, but not below the level at which an earlier load of the process ended.
 type load struct {
 	begin time.Time      // of the window; zero before the first sample
 	from  quantity.Bytes // used then
 	quiet int            // windows in a row
 
 	over     bool // the first load
-	rebuilds bool // it is after an out-of-memory error
+	rebuilds bool // the load follows an out-of-memory error
 	ended    time.Time
 
 	rose time.Time      // when the present rise began; zero: there is none
-	grew time.Time      // when it was last seen to go on
+	grew time.Time      // when memory last grew
 	used quantity.Bytes // now
-	free quantity.Bytes // beside it, on its GPU or MIG instance
+	free quantity.Bytes // on its GPU or MIG instance
 	top  quantity.Bytes // the highest level at which a rise has ended
-	like *time.Duration // the longest of the command's earlier rises; nil: unknown
+	like *time.Duration // how long the longest earlier rise of the command took; nil: unknown
 
 	peaks
 }
 
-// peaks are how high a process has risen before it freed most of what it had. The next rise
-// is not expected to go further above the highest than that is above the lowest; once it
-// has, anything may come.
+// peaks are the levels from which a process freed most of its memory. The next rise is
+// expected to exceed the highest by no more than the highest exceeds the lowest. Once one
+// has, nothing is expected.
 type peaks struct {
 	now  quantity.Bytes   // the highest use since it freed
-	past []quantity.Bytes // the last of them, oldest first
+	past []quantity.Bytes // the last few peaks, oldest first
 }
 
 const (
@@ -62,7 +62,7 @@ func (p *peaks) watch(used quantity.Bytes) {
 	p.now = max(p.now, used)
 }
 
-// room is by how much the process will grow at most.
+// room is how much the process is expected to grow at most.
 func (p *peaks) room(used quantity.Bytes) (room quantity.Bytes, known bool) {
 	if len(p.past) == 0 {
 		return 0, false
@@ -76,25 +76,25 @@ const (
 	loadWindow  = 10 * time.Second
 	loadRate    = 64 << 20 // bytes per second
 	loadsWithin = 15 * time.Minute
-	plateau     = 9 // windows: shards of weights come closer together
+	plateau     = 9 // windows: pauses between shards of weights are shorter
 
 	nothing   = 3 * quantity.GiB // a context, its libraries, and what a notebook keeps
 	firstLoad = 5 * time.Minute  // a slow disk reads the weights of a whole GPU
-	laterLoad = time.Minute      // where no earlier one is known
-	longer    = 1.25             // times the like
-	fading    = 0.8              // of what is remembered, with each rise: programs change
+	laterLoad = time.Minute      // if no earlier one is known
+	longer    = 1.25             // times the longest similar rise
+	fading    = 0.8              // by which the remembered time shrinks with each rise: programs change
 	urgent    = time.Minute      // to full
 )
 
 // rebuild says that the process has run out of memory: it begins again.
 func (l *load) rebuild() { *l = load{rebuilds: true, top: l.top, like: l.like, peaks: l.peaks} }
 
-// loads reports whether the first load goes on. A process that has nearly nothing and does
-// not rise only waits: its forecaster is asked as any other.
+// loads reports whether the first load is in progress. A process that has nearly no memory
+// and does not grow only waits, and is forecast like any other.
 func (l *load) loads() bool { return !l.over && (l.used >= nothing || !l.rose.IsZero() || l.rebuilds) }
 
-// known reports whether a later rise is to where the process has been before, and that fits:
-// others may have taken the memory since.
+// known reports whether a later rise leads back to a level that the process has had before
+// and that still fits: others may have taken the memory since.
 func (l *load) known() bool { return l.over && l.used <= l.top && l.top-l.used <= l.free }
 
 // fresh reports whether the process loads, or has loaded so lately that its GPU's own
@@ -103,7 +103,7 @@ func (l *load) fresh(now time.Time) bool {
 	return l.loads() || l.later() || !l.ended.IsZero() && now.Sub(l.ended) < stepRemembered
 }
 
-// later reports whether a later load goes on.
+// later reports whether a later load is in progress.
 func (l *load) later() bool {
 	limit := laterLoad
 	if l.like != nil {
@@ -115,10 +115,10 @@ func (l *load) later() bool {
 	return l.over && !l.rose.IsZero() && l.grew.Sub(l.rose) < limit
 }
 
-// unbelieved reports whether the memory rises by a load.
+// unbelieved reports whether the memory rises because of a load.
 func (l *load) unbelieved() bool { return !l.over && !l.rose.IsZero() || l.later() }
 
-// watch takes a sample in and reports whether memory has grown as in a load since
+// watch takes a sample and reports whether memory has grown as fast as in a load since
 // the last window.
 func (l *load) watch(now time.Time, used, free quantity.Bytes) (grew bool) {
 	l.used, l.free = used, free
@@ -159,7 +159,7 @@ func (l *load) watch(now time.Time, used, free quantity.Bytes) (grew bool) {
 	return grew
 }
 
-// learn remembers a later load that has ended.
+// learn remembers how long a later load took.
 func (l *load) learn() {
 	l.top = max(l.used, quantity.Bytes(fading*float64(l.top)))
 	if lasted := l.grew.Sub(l.rose); l.like != nil && lasted < firstLoad {
@@ -167,8 +167,8 @@ func (l *load) learn() {
 	}
 }
 
-// watchLoad takes a sample in, of a process on a GPU that has so much free. For as long as
-// the first load goes on the row's forecasters start over.
+// watchLoad takes a sample of a process, and the free memory of its GPU. During the first
+// load the row's forecasters are reset.
 func (r *row) watchLoad(now, started time.Time, used, free quantity.Bytes) {
 	l := &r.load
 	young := func(since time.Time) bool { return !since.IsZero() && now.Sub(since) < loadsWithin }
@@ -188,7 +188,7 @@ func (r *row) watchLoad(now, started time.Time, used, free quantity.Bytes) {
 	}
 }
 
-// fills reports whether the series alone is expected to grow by so much.
+// fills reports whether the series alone is expected to grow by that much.
 func (o *outlook) fills(free quantity.Bytes) bool {
 	if o.forecaster == nil {
 		return false
@@ -197,7 +197,7 @@ func (o *outlook) fills(free quantity.Bytes) bool {
 	return ok
 }
 
-// bound holds the forecast below what the process may reach.
+// bound limits the forecast to what the process is expected to reach.
 func (r *row) bound(used, free quantity.Bytes) {
 	f := r.outlook.forecaster
 	if f == nil {
@@ -209,17 +209,17 @@ func (r *row) bound(used, free quantity.Bytes) {
 	f.Bound(int64(room), known)
 }
 
-// excuse drops the forecasts that a load has made wrong.
+// excuse drops forecasts that a load has proved wrong, without scoring them.
 func (o *outlook) excuse() {
 	if o.forecaster != nil {
 		o.forecaster.Excuse()
 	}
 }
 
-// loads are those on a GPU or instance.
+// loads are the loads on a GPU or instance.
 type loads struct {
 	first, later bool
-	known        bool // a later one is to where its process has been before
+	known        bool // a later load leads back to a level that its process has had before
 }
 
 func (s *Sampler) loadsAt(at *region) (all loads) {
@@ -233,8 +233,8 @@ func (s *Sampler) loadsAt(at *region) (all loads) {
 	return all
 }
 
-// believe is the time to full where loads go on: of a first load none, of a later one only
-// when little is left.
+// believe is the time to full during loads: unknown during a first load, and during a later
+// one unless little time is left.
 func (l loads) believe(full *snapshot.FullIn) *snapshot.FullIn {
 	if full == nil || l.first || l.later && (l.known || full.Median >= urgent) {
 		return nil
@@ -260,7 +260,7 @@ func (h *habits) of(p *snapshot.Process) *time.Duration {
 	known := h.lasted[key]
 	if known == nil {
 		if h.lasted == nil || len(h.lasted) >= maxHabits {
-			h.lasted = make(map[habit]*time.Duration) // rows keep what they know
+			h.lasted = make(map[habit]*time.Duration) // rows keep the pointers that they have
 		}
 		known = new(time.Duration)
 		h.lasted[key] = known

@@ -24,8 +24,8 @@ type Report struct {
 	Comparison    *ReportComparison `json:"comparison"`
 }
 
-// ReportPeriod is the time that a report is about. Time without samples is not
-// recorded.
+// ReportPeriod is the time that a report is about. Time without samples does not
+// count as recorded.
 type ReportPeriod struct {
 	From            Time    `json:"from"`
 	To              Time    `json:"to"`
@@ -51,7 +51,7 @@ type ReportGPU struct {
 	Timeline           []ReportPoint  `json:"timeline"`
 }
 
-// ReportMemory is what memory was over time; null is unknown.
+// ReportMemory sums up a GPU's memory over time; null is unknown.
 type ReportMemory struct {
 	Used       *ReportAmount `json:"used"`
 	Allocated  *ReportAmount `json:"allocated"`
@@ -86,7 +86,7 @@ type ReportFailures struct {
 	OutOfMemoryPerHour *float64 `json:"out_of_memory_per_hour"`
 	Retries            *int64   `json:"alloc_retries"`
 	RetriesPerHour     *float64 `json:"alloc_retries_per_hour"`
-	// Allocations that waited for others to free memory, of GPUs and the total.
+	// Allocations that waited for other processes to free memory; set for GPUs and the total.
 	Rescued    int `json:"rescued_count"`
 	NotRescued int `json:"not_rescued_count"`
 }
@@ -117,7 +117,7 @@ type ReportGroup struct {
 	User      Text   `json:"user"`
 	Job       Text   `json:"job"`
 
-	RecordedSeconds    float64  `json:"recorded_seconds"` // of a process on a GPU, summed
+	RecordedSeconds    float64  `json:"recorded_seconds"` // summed over processes and GPUs
 	UsedGiBHours       *float64 `json:"used_gib_hours"`
 	AllocatedGiBHours  *float64 `json:"allocated_gib_hours"`
 	CachedGiBHours     *float64 `json:"cached_gib_hours"`
@@ -130,7 +130,7 @@ type ReportGroup struct {
 	Failures       ReportFailures `json:"failures"`
 	StepsPerSecond *float64       `json:"steps_per_second"`
 
-	// Of the GPUs' time and energy; a GPU that several share counts once.
+	// Shares of the GPUs' time and energy; a GPU that several share counts once.
 	HeldGPUHours *float64 `json:"held_gpu_hours"`
 	BusyGPUHours *float64 `json:"used_gpu_hours"`
 	IdleGPUHours *float64 `json:"idle_gpu_hours"`
@@ -146,8 +146,8 @@ type ReportFlushes struct {
 	NotMeasured int             `json:"not_measured"` // nothing is known of what they freed
 }
 
-// ReportStaying is what of the freed memory the flushed processes had not taken
-// again after a while, over the flushes of which that is known.
+// ReportStaying is how much of the freed memory the flushed processes had not taken
+// back after a while, summed over the flushes for which that is known.
 type ReportStaying struct {
 	AfterSeconds float64        `json:"after_seconds"`
 	Flushes      int            `json:"flushes"`
@@ -163,7 +163,7 @@ type ReportForecaster struct {
 	False      int      `json:"false"`
 	ActedOn    int      `json:"acted_on"`
 	Undecided  int      `json:"undecided"`
-	Fills      *int     `json:"fills"` // as the next two, null where neither used memory nor errors are known
+	Fills      *int     `json:"fills"` // this and the next two are null where neither used memory nor errors are known
 	Missed     *int     `json:"missed"`
 	Sudden     *int     `json:"sudden"`
 	MedianLead *float64 `json:"median_lead_seconds"`
@@ -191,7 +191,7 @@ type ReportEvent struct {
 	Message Text   `json:"message"`
 }
 
-// ReportComparison compares the period, the second, with the first.
+// ReportComparison compares the report's period, which is the second, with an earlier one.
 type ReportComparison struct {
 	First ReportPeriod     `json:"first"`
 	Lines []ReportCompared `json:"lines"`

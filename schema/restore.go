@@ -17,8 +17,8 @@ const (
 	mostRows  = 4096
 )
 
-// Snapshot is the moment that a document describes, as far as it does: a document
-// has no peaks, trends and parents of processes. Figures that cannot be are unknown.
+// Snapshot is the moment that a document describes, without what a document
+// lacks: the peaks, trends and parents of processes. Impossible figures become unknown.
 func (d *Document) Snapshot() *snapshot.Snapshot {
 	s := &snapshot.Snapshot{
 		Time: time.Time(d.Time), Simulated: d.Simulated, ProbeSeen: true, ProbesUnasked: max(d.Probes.Unasked, 0),
@@ -48,7 +48,7 @@ func (d *Document) Snapshot() *snapshot.Snapshot {
 	return s
 }
 
-// sane is an amount of memory from a source, unknown where it cannot be.
+// sane gives an amount of memory its source; an impossible amount becomes unknown.
 func sane(b snapshot.Bytes, source quantity.Source) snapshot.Bytes {
 	v, known := b.Value()
 	if !known || v < 0 || v > mostBytes {
@@ -57,7 +57,7 @@ func sane(b snapshot.Bytes, source quantity.Source) snapshot.Bytes {
 	return quantity.From(v, source)
 }
 
-// signed is sane for what may be negative.
+// signed is sane for an amount that may be negative.
 func signed(b snapshot.Bytes) snapshot.Bytes {
 	if v, known := b.Value(); !known || v < -mostBytes || v > mostBytes {
 		return snapshot.Bytes{}
@@ -114,7 +114,7 @@ func (g *GPU) restore(rows []snapshot.Process) snapshot.GPU {
 	return out
 }
 
-// sensors have the sources that the driver's would have.
+// sensors marks each value with the source that it has where the driver reports it.
 func sensors(s metric.Sensors) metric.Sensors {
 	for id := metric.FirstSensor; id < metric.Count; id++ {
 		if v, known := s.Value(id).Value(); known {

@@ -31,7 +31,7 @@ func (b *Box) driver() []finding {
 	return append(found, missingCalls(b.Missing)...)
 }
 
-// noDriver is why there is none, with what can be seen of it from outside.
+// noDriver reports why no driver is found, with what the system shows of one.
 func (b *Box) noDriver() []finding {
 	err := b.Snapshot.Driver.Err
 	var found []finding
@@ -63,16 +63,16 @@ func (b *Box) noDriver() []finding {
 	return found
 }
 
-// why is the reason that the monitor would end with.
+// why is the reason with which the monitor would exit.
 func (b *Box) why(what string) finding {
 	if b.Unusable == nil {
-		// A probe answers, so that the monitor works without a driver.
+		// A probe answers, so the monitor works without a driver.
 		return finding{verdict: fails, what: what, text: text.Clean(cmp.Or(b.Snapshot.Driver.Message, string(b.Snapshot.Driver.State)))}
 	}
 	return failed(b.Unusable, what)
 }
 
-// missingCalls lists the calls of which the library has no form, old or new.
+// missingCalls lists the calls that the library has in no version, old or new.
 func missingCalls(capabilities []nvml.Capability) []finding {
 	there := make(map[string]bool)
 	for _, c := range capabilities {
@@ -89,7 +89,7 @@ func missingCalls(capabilities []nvml.Capability) []finding {
 	return found
 }
 
-// base is a capability's name without "older call" and the like.
+// base is a capability's name without a suffix such as "older call".
 func base(name string) string {
 	for _, form := range []string{", older call", ", oldest call", ", newer call"} {
 		name = strings.TrimSuffix(name, form)
@@ -97,7 +97,7 @@ func base(name string) string {
 	return name
 }
 
-// gpus is each GPU, and what its driver reports of memory.
+// gpus reports each GPU, and what the driver says about its memory.
 func (b *Box) gpus() []finding {
 	var found []finding
 	mig, seen := 0, false
@@ -144,7 +144,7 @@ func (b *Box) gpus() []finding {
 	return append(found, b.silentFields()...)
 }
 
-// memoryCall is which of the two memory calls answers, and what that means.
+// memoryCall reports which of the two memory calls answers, and what that means.
 func (b *Box) memoryCall() finding {
 	f := finding{verdict: works, what: "memory"}
 	sources := make(map[quantity.Source]bool)

@@ -10,8 +10,8 @@ import (
 )
 
 // Moments visits every recorded moment in [from, to) as a snapshot, from the
-// samples alone: At, which also has what is beside them, would take a hundred times
-// as long. What GPUs are is described anew every describeEvery.
+// samples alone: At, which reads everything else too, would take a hundred times as
+// long. The descriptions of the GPUs are renewed every describeEvery.
 func Moments(r *recording.Recording, from, to time.Time, visit func(*snapshot.Snapshot)) error {
 	m := moments{recording: r, visit: visit}
 	err := r.Readings(from, to, func(reading *recording.Reading) error {
@@ -26,7 +26,7 @@ func Moments(r *recording.Recording, from, to time.Time, visit func(*snapshot.Sn
 	return err
 }
 
-// describeEvery is how long a description of the GPUs stands: a lost one is in it.
+// describeEvery is how long a description of the GPUs is used. It says which ones are lost.
 const describeEvery = 5 * time.Minute
 
 type moments struct {
@@ -75,7 +75,7 @@ func (m *moments) add(reading *recording.Reading) {
 	}
 }
 
-// valuesOf copies what a reading has: it is valid during the visit alone.
+// valuesOf copies the values of a reading, which is valid only during the visit.
 func valuesOf(reading *recording.Reading) func(metric.ID) snapshot.Float {
 	var all [metric.Count]snapshot.Float
 	for id := range metric.Count {

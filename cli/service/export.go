@@ -10,12 +10,12 @@ import (
 	"vramscope/exporter"
 )
 
-// servingOf is where the settings have the exporter served.
+// servingOf is the address at which the settings serve the exporter.
 func servingOf(s *config.Settings) *exporter.Serving {
 	return &exporter.Serving{Address: s.Serve, WebConfig: s.WebConfig, Openly: s.ServeOpenly}
 }
 
-// checkExporter is why the settings' exporter cannot be served.
+// checkExporter returns why the exporter cannot be served with these settings.
 func checkExporter(s *config.Settings) error {
 	if s.Serve == "" {
 		return nil
@@ -26,8 +26,8 @@ func checkExporter(s *config.Settings) error {
 	return nil
 }
 
-// checkReload is why a daemon that serves at an address, or at none, cannot go on with
-// other settings: it would end where the new address is taken.
+// checkReload returns why a running daemon cannot take over new settings: it would end if
+// the address they name is in use. Served is its present address, "" for none.
 func checkReload(s *config.Settings, served string) error {
 	if err := checkExporter(s); err != nil || s.Serve == "" || s.Serve == served {
 		return err

@@ -36,11 +36,11 @@ func (s *Server) serve(ctx context.Context, c *client, own *budget) {
 			return
 		}
 		var reply []byte
-		var r *request // that takes longer, of others' time
+		var r *request // a rescue: it waits for other processes
 		act := func() time.Duration {
 			began := time.Now()
 			reply, r = s.answer(line, c)
-			// To send a byte takes about a nanosecond.
+			// Sending takes about a nanosecond a byte.
 			return time.Since(began) + requestCost + time.Duration(len(reply))
 		}
 		own.use(ctx, func() time.Duration {
@@ -68,8 +68,8 @@ func refuse(id uint64, code probe.Code, format string, args ...any) *answer {
 	return &answer{ID: id, Error: &probe.Error{Code: code, Message: fmt.Sprintf(format, args...)}}
 }
 
-// answer is the line that answers a request, or the request where that is a rescue,
-// which waits for other processes.
+// answer returns the line that answers a request. For a rescue, which waits for other
+// processes, it returns the request instead.
 func (s *Server) answer(line []byte, c *client) ([]byte, *request) {
 	var r request
 	if err := json.Unmarshal(line, &r); err != nil {
@@ -121,7 +121,7 @@ func (s *Server) known(r *request, owner bool) []byte {
 	return encode(a)
 }
 
-// notFound is the code for what the past does not have.
+// notFound is the code where the past lacks what was asked for.
 const notFound probe.Code = "not_found"
 
 func (s *Server) status(owner bool) *Status {
@@ -145,8 +145,8 @@ func document(snap *snapshot.Snapshot, owner bool) *schema.Document {
 	return &doc
 }
 
-// guard answers what the guard does. Others than the owner and root read its mode,
-// and cannot pause it.
+// guard answers requests about the guard. Only the owner and root can pause it; others
+// can read its mode.
 func (s *Server) guard(r *request, owner bool) *answer {
 	a := &answer{ID: r.ID, OK: true}
 	switch {
@@ -193,8 +193,8 @@ func (s *Server) events(limit int, owner bool) []event {
 	return out
 }
 
-// cache keeps the answers that all clients get alike until the next snapshot: so
-// many clients cost little more than one.
+// cache keeps, until the next snapshot, the answers that are the same for all clients, so
+// that many clients cost little more than one.
 type cache struct {
 	mu    sync.Mutex
 	lines map[cacheKey]cached
@@ -207,7 +207,7 @@ type cacheKey struct {
 
 type cached struct {
 	source *snapshot.Snapshot
-	rest   []byte // of the line, after its id
+	rest   []byte // the line from its id on
 }
 
 // newest answers with the newest snapshot, or what the probes report with it.
@@ -239,7 +239,7 @@ func (s *Server) newest(id uint64, cmd string, owner bool) []byte {
 // encode is a line, safe to show in a terminal.
 func encode(a *answer) []byte {
 	line, err := json.Marshal(a)
-	if err != nil { // of no value that a snapshot can hold
+	if err != nil { // never, for the values that a snapshot can hold
 		line, _ = json.Marshal(refuse(a.ID, probe.Internal, "the answer cannot be encoded"))
 	}
 	return append(text.EscapeJSON(line), '\n')
@@ -257,7 +257,7 @@ func newLines(source io.Reader, limit int) *lines {
 	return l
 }
 
-// noting calls a function after its first read.
+// noting calls a function once, after the first read.
 type noting struct {
 	io.Reader
 	first func()
@@ -272,7 +272,7 @@ func (n *noting) Read(p []byte) (int, error) {
 	return count, err
 }
 
-// next is the next line. It calls begun when a part of it has come.
+// next is the next line. It calls begun once the first part of the line has come.
 func (l *lines) next(begun func()) ([]byte, error) {
 	l.source.first = begun
 	if l.scanner.Scan() {

@@ -24,8 +24,8 @@ type Table struct {
 	// that the first screen of a box with a thousand of them is soon there. Facts
 	// that take longer come with a later call. Set it before the first call.
 	Timeout time.Duration
-	// Hints includes Hints in the facts. Only a guard needs them, and each thread's name
-	// must be read for them. Set it before the first call.
+	// Hints includes Hints in the facts. Only a guard needs them, and they cost a read of
+	// each thread's name. Set it before the first call.
 	Hints bool
 
 	root     string
@@ -55,12 +55,12 @@ type Table struct {
 
 const (
 	refreshEvery = time.Minute
-	forgetAfter  = 10 * time.Second       // since it was last asked for
+	forgetAfter  = 10 * time.Second       // after the last call that asked for it
 	cpuWindow    = 900 * time.Millisecond // clock ticks are too coarse for less
 	statWindow   = 900 * time.Millisecond // reading stat at ten samples a second would cost more than all the rest
-	statsASecond = 16                     // reads of stat: where processes are more, each is read less often,
+	statsASecond = 16                     // reads of stat; with more processes, each is read less often,
 	maxStatAge   = 4 * time.Second        // but at least this often,
-	maxStatReads = 256                    // unless that were more reads a second than this
+	maxStatReads = 256                    // unless that takes more reads a second than this
 	timeout      = 20 * time.Millisecond
 	maxReaders   = 16
 )
@@ -79,7 +79,7 @@ type entry struct {
 	statAt    time.Time // when stat was read
 	refreshed time.Time // facts last requested
 	pending   chan facts
-	awaited   bool      // found by this call to be a new process or program
+	awaited   bool      // this call found that the process or its program is new
 	cpuAt     time.Time // when cpuTicks was read
 	cpuTicks  uint64
 }
@@ -166,8 +166,8 @@ func (t *Table) Processes(now time.Time, pids []int, found func(*Info)) {
 	}
 }
 
-// look reads what changes at each tick, at most once in a window: within it a pid
-// stands for the same process. It fails for a pid without a process.
+// look reads what changes at each tick, at most once in a window: within one, a pid is
+// taken for the same process. It fails for a pid without a process.
 func (t *Table) look(now time.Time, pid int, window time.Duration) (*entry, error) {
 	if pid <= 0 || pid > math.MaxInt32 {
 		return nil, ErrExited
@@ -190,7 +190,7 @@ func (t *Table) look(now time.Time, pid int, window time.Duration) (*entry, erro
 	}
 	s, err := readStat(path, t.buf[:])
 	if e != nil && noDescriptor(err) {
-		e.seen = now // nothing is known of it now, and its row does not end for that
+		e.seen = now // too many files are open here: the process may well be alive
 		return e, nil
 	}
 	if err != nil {

@@ -21,8 +21,7 @@ import (
 // debugger is a gdb that reads its commands from standard input.
 //
 // It has its own session and blocks signals, so that a Ctrl-C for vramscope does
-// not reach it. It writes to a file, since it would die of a pipe without a
-// reader. It is never killed: a gdb that dies during a call takes the process
+// not reach it. It writes to a file, since a pipe that nobody reads would end it. It is never killed: a gdb that dies during a call takes the process
 // with it.
 type debugger struct {
 	cmd   *exec.Cmd
@@ -54,7 +53,7 @@ func startDebugger(program, directory string, timeout time.Duration) (*debugger,
 	}
 	defer func() { _ = output.Close() }() // gdb has its own descriptor
 	// On a full disk gdb could not write its answer, and the process would stay stopped
-	// meanwhile. Some file systems ignore the reservation.
+	// until it can. Some file systems ignore the reservation.
 	const reserved = 1 << 20
 	if err := unix.Fallocate(int(output.Fd()), unix.FALLOC_FL_KEEP_SIZE, 0, reserved); errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
 		return nil, fmt.Errorf("gdb's output in %s: %w", directory, err)
@@ -69,7 +68,8 @@ func startDebugger(program, directory string, timeout time.Duration) (*debugger,
 	if err := startBlocked(d.cmd); err != nil {
 		return nil, err
 	}
-	// Its disk is not for endless output: with SIGXFSZ blocked, a write beyond fails.
+	// Endless output must not fill the disk. SIGXFSZ is blocked, so a write beyond the limit
+	// only fails.
 	_ = unix.Prlimit(d.cmd.Process.Pid, unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: outputSize, Max: outputSize}, nil) // execute has a limit of its own
 	go func() {
 		defer close(d.ended)
@@ -101,7 +101,7 @@ func startBlocked(cmd *exec.Cmd) error {
 }
 
 // execute runs commands and returns gdb's output. A command that fails does not
-// stop the next.
+// keep the next one from running.
 func (d *debugger) execute(commands ...string) (string, error) {
 	d.turn++
 	mark := fmt.Sprintf("%s:%d:", d.nonce, d.turn)
@@ -163,7 +163,7 @@ func (d *debugger) exited() error {
 	return errors.New("gdb has exited: " + complaint(strings.ToValidUTF8(text, "")))
 }
 
-// leave closes gdb's input, at whose end gdb detaches and exits. A gdb that hangs
+// leave closes gdb's input, whereupon gdb detaches and exits. A gdb that hangs
 // is left alone and reported.
 func (d *debugger) leave() error {
 	_ = d.input.Close() // gdb may have exited

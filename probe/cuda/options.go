@@ -54,6 +54,6 @@ type Figures struct {
 	OutOfMemory int64          // allocations that the driver refused
 	Flushes     int64          // on request
 	Flushed     quantity.Bytes // freed by them
-	// Short reports that the pattern waits, to keep the spare memory free.
+	// Short reports that the pattern does not grow, so that the spare memory stays free.
 	Short bool
 }

@@ -86,14 +86,14 @@ func (b *Box) newTask(s *slot, pid int, started time.Duration) *task {
 		ends:     never,
 	}
 	if s.role.life.longest > 0 {
-		// A task that runs when the story begins runs for a life from then on.
+		// A task that is running when the story begins runs for a whole life from then on.
 		from := started
 		if pid == s.role.pid {
 			from = 0
 		}
 		t.ends = from + s.role.life.draw(s.random)
 	}
-	// Start times are rounded down to clock ticks, before the epoch too.
+	// Start times are rounded down to clock ticks, also before the epoch.
 	t.identity.StartTime = uint64((started + uptime) / tick)
 	if s.role.nsPID != 0 {
 		t.identity.Namespace = firstNamespace + uint64(pid%997)
@@ -125,8 +125,8 @@ func (b *Box) end(s *slot, now time.Duration) {
 	}
 }
 
-// MaxPrelude is the longest prelude. Before it too many programs of the story have
-// not started.
+// MaxPrelude is the longest prelude. In a longer one, too many programs of the story
+// would not have started yet.
 const MaxPrelude = 45 * time.Minute
 
 // prepare sets up the slot's first task at the beginning of the prelude: it is
@@ -139,15 +139,15 @@ func (b *Box) prepare(s *slot) {
 	case r.age > 0:
 		s.pid, s.starts = r.pid, begins
 	case b.at < 0:
-		// The task before has ended.
+		// The previous task has ended.
 		s.starts = s.reschedule(b.at, b.at+span{0, r.pause.shortest}.draw(s.random))
 	default:
 		s.starts = r.first
 	}
 }
 
-// reschedule moves a start to the first one of the story where the task could still
-// be running then: in the story all tasks start on time.
+// reschedule moves a start to the first start of the story at which the task could still
+// be running: in the story all tasks start on time.
 func (s *slot) reschedule(now, starts time.Duration) time.Duration {
 	r := &s.role
 	if r.age == 0 && now < r.first && starts+r.life.longest+r.pause.shortest > r.first {
@@ -156,7 +156,7 @@ func (s *slot) reschedule(now, starts time.Duration) time.Duration {
 	return starts
 }
 
-// within is the place of a moment in a period, also in the prelude.
+// within is how far a moment lies into its period; the prelude has negative moments.
 func within(now, period time.Duration) time.Duration {
 	return ((now % period) + period) % period
 }

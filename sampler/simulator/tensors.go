@@ -43,17 +43,17 @@ func (b *batch) free(c *allocator.Caching) {
 // flush frees it.
 type weights struct {
 	size  quantity.Bytes // of one tensor
-	hole  quantity.Bytes // behind each of them; smaller than a tensor, or tensors would fill the holes
+	hole  quantity.Bytes // behind each tensor; smaller than one, or tensors would fill the holes
 	count int
-	small bool // biases and norms come with each of them, and go to the small pool
-	holes int  // a hole behind the first so many tensors only; 0: behind all
+	small bool // each tensor comes with biases and norms, which go to the small pool
+	holes int  // how many of the first tensors have a hole behind them; 0: all
 
 	blocks batch // the loaded tensors
 }
 
 func (w *weights) complete() bool { return len(w.blocks) >= w.count }
 
-// load allocates up to so many of the missing tensors.
+// load allocates up to that many of the missing tensors.
 func (w *weights) load(c *allocator.Caching, count int) error {
 	for ; count > 0 && !w.complete(); count-- {
 		hole := w.hole
@@ -77,7 +77,7 @@ func (w *weights) load(c *allocator.Caching, count int) error {
 	return nil
 }
 
-// loadSmall allocates what belongs to the newest tensor: a norm, and a bias that is
+// loadSmall allocates the small tensors that come with the newest one: a norm, and a bias that is
 // converted first, which leaves a hole.
 func (w *weights) loadSmall(c *allocator.Caching) error {
 	if !w.small {
@@ -98,7 +98,7 @@ func (w *weights) loadSmall(c *allocator.Caching) error {
 	return nil
 }
 
-// share is how many tensors to load in a step, for all to be loaded after so long.
+// share is how many tensors to load in a step so that all are loaded after the given time.
 func (w *weights) share(over time.Duration) int {
 	return max(1, w.count*int(step)/int(over))
 }
@@ -118,8 +118,8 @@ func (l *ladder) rung(i int) quantity.Bytes {
 	return quantity.Bytes(float64(l.first) * math.Pow(l.ratio, float64(i)))
 }
 
-// forward allocates the activations of sequences so many rungs longer than the
-// shortest; padding, at most 1, is how much of its rung each tensor fills.
+// forward allocates the activations of sequences that are the given number of rungs longer
+// than the shortest; padding, at most 1, is how much of its rung each tensor fills.
 func (l *ladder) forward(c *allocator.Caching, shift int, padding float64) error {
 	for i := range l.rungs {
 		if err := l.live.take(c, quantity.Bytes(float64(l.rung(i+shift))*padding)); err != nil {
@@ -129,8 +129,8 @@ func (l *ladder) forward(c *allocator.Caching, shift int, padding float64) error
 	return nil
 }
 
-// backward frees all but the lowest so many rungs. The next one below those is
-// still in use by the stream that averages the gradients.
+// backward frees all rungs but the lowest keep. The next one is still in use by the stream
+// that averages the gradients.
 func (l *ladder) backward(c *allocator.Caching, keep int) {
 	for i := len(l.live) - 1; i >= keep; i-- {
 		if i == keep && keep > 0 {
@@ -142,7 +142,7 @@ func (l *ladder) backward(c *allocator.Caching, keep int) {
 	l.live = l.live[:min(keep, len(l.live))]
 }
 
-// finish frees what is left of the last step.
+// finish frees the activations that are left of the last step.
 func (l *ladder) finish(c *allocator.Caching) {
 	c.Settle()
 	l.backward(c, 0)
