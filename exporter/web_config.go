@@ -26,7 +26,7 @@ type webConfig struct {
 		Burst    int           `yaml:"burst"`
 		Interval time.Duration `yaml:"interval"`
 	} `yaml:"rate_limit"`
-	Users map[string]string `yaml:"basic_auth_users"` // to the bcrypt hash of the password
+	Users map[string]string `yaml:"basic_auth_users"` // from the name to the bcrypt hash of the password
 }
 
 type serverTLS struct {
@@ -55,7 +55,8 @@ var clientAuths = map[string]tls.ClientAuthType{
 
 var curves = map[string]tls.CurveID{"CurveP256": tls.CurveP256, "CurveP384": tls.CurveP384, "CurveP521": tls.CurveP521, "X25519": tls.X25519}
 
-// headerValues are the headers that can be configured, and the values of which one is wanted.
+// headerValues are the headers that can be configured, each with the values that it
+// may have; nil: any.
 var headerValues = map[string][]string{
 	"Strict-Transport-Security": nil, "X-Content-Type-Options": {"nosniff"}, "X-Frame-Options": {"deny", "sameorigin"},
 	"X-XSS-Protection": nil, "Content-Security-Policy": nil,
@@ -92,7 +93,7 @@ func readWebConfig(path string) (*webConfig, error) {
 	return c, nil
 }
 
-// check is why nothing can be served so.
+// check returns why the exporter cannot be served with this configuration.
 func (c *webConfig) check() error {
 	if !c.TLS.on() {
 		return nil
@@ -102,7 +103,7 @@ func (c *webConfig) check() error {
 }
 
 // protects reports whether a reader must have a password or a certificate. A certificate
-// protects only with a certificate authority of its own: the system's sign for everybody.
+// protects only with a configured certificate authority: those of the system sign for everybody.
 func (c *webConfig) protects() bool {
 	return len(c.Users) > 0 || c.TLS.ClientAuth == verifiedClients && c.TLS.ClientCA+c.TLS.ClientCAFile != ""
 }
@@ -122,7 +123,7 @@ func (c *serverTLS) settings() (*tls.Config, error) {
 		suites[suite.Name] = suite.ID
 	}
 	cert, key, authorities := v.Text(c.Cert, c.CertFile), v.Text(c.Key, c.KeyFile), v.Text(c.ClientCA, c.ClientCAFile)
-	// A resumed session would skip verifyNames, and pass by what the file said before.
+	// A resumed session would skip verifyNames, and be accepted by the rules of an earlier file.
 	settings := &tls.Config{SessionTicketsDisabled: true, MinVersion: v.TLSVersion(c.MinVersion), MaxVersion: v.TLSVersion(c.MaxVersion), ClientAuth: promconfig.Pick(v, "client_auth_type", c.ClientAuth, clientAuths)} //nolint:gosec // as the file says
 	for _, name := range c.CipherSuites {
 		settings.CipherSuites = append(settings.CipherSuites, promconfig.Pick(v, "cipher suite", name, suites))
@@ -157,7 +158,7 @@ func (c *serverTLS) settings() (*tls.Config, error) {
 	return settings, nil
 }
 
-// verifyNames is why a client's certificate has no name that is allowed.
+// verifyNames returns an error unless a client's certificate has an allowed name.
 func (c *serverTLS) verifyNames(certificates [][]byte, _ [][]*x509.Certificate) error {
 	if len(certificates) == 0 {
 		return errors.New("the client has no certificate")

@@ -21,8 +21,8 @@ import (
 type Finder struct {
 	proc     string
 	table    *process.Table
-	uid      uint32        // of this monitor
-	deadline time.Duration // for the connections' answers
+	uid      uint32        // the user of this monitor
+	deadline time.Duration // for each answer on its connections
 	runtime  string        // this process's XDG_RUNTIME_DIR, which probes of the same user may share
 	listings listings      // of directories for temporary files
 	view     func() (view, bool)
@@ -63,7 +63,7 @@ type sought struct {
 	who   owner
 	inner int // the user's ID inside the process's user namespace
 
-	// The directories, none of which has its socket; nil where that is not known of all.
+	// The directories, if none of them has the socket; nil if not all could be searched.
 	without []visited
 }
 
@@ -124,8 +124,8 @@ func (f *Finder) open(s *sought) (*Client, error) {
 	return nil, fmt.Errorf("probe: PID %d: %w", pid, errors.Join(failures...))
 }
 
-// unchanged reports whether some directories are as they were at a time, as a process sees
-// them. That takes a fifth of the system calls of a search.
+// unchanged reports whether directories, as a process sees them, have not changed since
+// they were searched. That takes a fifth of the system calls of a search.
 func (f *Finder) unchanged(pid int, directories []visited, at time.Time) bool {
 	root := openRoot(f.rootOf(pid))
 	defer root.close()
@@ -167,7 +167,8 @@ func stillThere(table *process.Table, id process.Identity) error {
 	return nil
 }
 
-// usual returns the directories that follow from the user, without slow reads.
+// usual returns the directories in which a user's probes usually serve. It reads no
+// environment, which may be slow.
 func (f *Finder) usual(inner int, uid uint32) []string {
 	dirs := usualDirectories(inner)
 	if uid == f.uid && f.runtime != "" {
@@ -196,15 +197,15 @@ func (f *Finder) runtimeOf(pid int) (string, error) {
 	return process.ValueOf(content, "XDG_RUNTIME_DIR"), nil
 }
 
-// environmentSize is how much is read of an environment.
+// environmentSize limits how much of an environment is read.
 const environmentSize = 256 << 10
 
 // rootOf is a path to the root directory that a process sees.
 func (f *Finder) rootOf(pid int) string { return filepath.Join(f.proc, strconv.Itoa(pid), "root") }
 
 // openIn connects to a socket in a directory as the process sees it, or as this
-// program sees it if the process's root may not be entered. The stamp of the
-// directory is from before the attempt.
+// program sees it if the process's root is inaccessible. The stamp of the directory is
+// taken before the attempt.
 func (f *Finder) openIn(root root, pid int, path, name string, who owner) (*Client, stamp, error) {
 	dir, err := root.directory(path, who.uid)
 	if errors.Is(err, fs.ErrPermission) {
@@ -275,7 +276,7 @@ func (f *Finder) recognise(conn *net.UnixConn, dir *directory, name string) (*Cl
 // innerUID is the user's ID inside the process's user namespace.
 // Source: https://man7.org/linux/man-pages/man7/user_namespaces.7.html
 func innerUID(proc string, pid int, uid uint32) int {
-	var buf [256]byte // a mapping has 34, and most processes have one or two
+	var buf [256]byte // a mapping takes 34 bytes, and most processes have one or two
 	content, err := process.ReadProc(proc+"/"+strconv.Itoa(pid)+"/uid_map", buf[:], 12<<10)
 	if err != nil {
 		return int(uid)

@@ -10,24 +10,23 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// failures are what a probe has reported of allocations that failed in a row's
-// process.
+// failures is what a probe has reported about failed allocations in a row's process.
 type failures struct {
-	answered time.Time               // when there was a row or an answer last
-	newest   int64                   // time of the newest one that was considered
-	logged   int                     // errors with an event, since the count of errors last rose
-	call     *probe.FailedAllocation // newest call that the driver refused: an error only if the count rises, too
+	answered time.Time               // the last time that there was a row or an answer
+	newest   int64                   // time of the newest error that was considered
+	logged   int                     // errors logged since the count of errors last rose
+	call     *probe.FailedAllocation // newest call that the driver refused: an error only if the count rises too
 }
 
-// noteFailures logs the errors that are new. p is the row as it is, or as it was
-// last: its process may have ended. It is nil if the row was never seen.
+// noteFailures logs the new errors. p is the newest state of the row, whose process may
+// have ended; nil if the row was never seen.
 func (s *Sampler) noteFailures(now time.Time, id snapshot.RowID, p *snapshot.Process, d *probe.Device) {
 	if len(d.OutOfMemory) == 0 || p == nil {
 		return
 	}
 	f := s.failures[id]
 	if f == nil {
-		f = &failures{newest: s.began.UnixNano()} // what failed before is no event of this monitor's
+		f = &failures{newest: s.began.UnixNano()} // errors from before this monitor began are not logged
 		s.failures[id] = f
 	}
 	for i := range d.OutOfMemory {
@@ -82,7 +81,7 @@ func (s *Sampler) logFailure(now time.Time, p *snapshot.Process, d *probe.Device
 	s.history.Append(event)
 }
 
-// settingsOf are the settings of an allocator, by the report or else the row.
+// settingsOf are the settings of an allocator, from the report or else from the row.
 func settingsOf(kind string, d *probe.Device, p *snapshot.Process) string {
 	settings := ""
 	if d != nil {
@@ -100,7 +99,7 @@ func settingsOf(kind string, d *probe.Device, p *snapshot.Process) string {
 	return settings
 }
 
-// lastOf is a row as it was last seen, also if it has ended; nil if it was not seen.
+// lastOf is the newest state of a row, also of one that has ended; nil if it was never seen.
 func (s *Sampler) lastOf(id snapshot.RowID) *snapshot.Process {
 	if r := s.rows[id]; r != nil {
 		return r.latest
@@ -114,7 +113,7 @@ func (s *Sampler) lastOf(id snapshot.RowID) *snapshot.Process {
 }
 
 // noteRecord logs the errors of a probe's record. The process may have exited before it
-// had a row; an older row of another user's is no process of whoever left the record.
+// had a row; an older row of another user cannot be the process that left the record.
 func (s *Sampler) noteRecord(now time.Time, a *probe.Answer) {
 	for i := range a.Report.Devices {
 		d := &a.Report.Devices[i]
@@ -132,11 +131,11 @@ func (s *Sampler) noteRecord(now time.Time, a *probe.Answer) {
 	}
 }
 
-// recordsFor is for how long a record may still come of a process that has exited.
+// recordsFor is how long after a process has exited its record may still arrive.
 const recordsFor = time.Minute
 
-// forgetFailures drops those of processes that have had no row for a while, and for which
-// no probe answers any more.
+// forgetFailures drops the failures of processes that have had neither a row nor an
+// answering probe for a while.
 func (s *Sampler) forgetFailures(now time.Time, answers []probe.Answer) {
 	for id, f := range s.failures {
 		answering := s.rows[id] != nil // until the row has ended with them

@@ -15,17 +15,17 @@ import (
 	"vramscope/ui/cell"
 )
 
-// Fleet is the worst of a fleet and its sums, as a document and as text.
+// Fleet renders the worst lines of a fleet and its totals, as a document and as text.
 func Fleet(name string, pic *fleet.Picture, t *fleet.Totals, filter fleet.Filter, signs Signs, width int) (schema.Fleet, string) {
 	return fleetDocument(name, pic, t), fleetTable(pic, t, filter, signs, width)
 }
 
-// FleetHeadroom is where in a fleet a job has room, as a document and as text.
+// FleetHeadroom renders where in a fleet a job has room, as a document and as text.
 func FleetHeadroom(name string, q *fleet.RoomQuery, r *fleet.Room, verdict headroom.Verdict, signs Signs, width int) (schema.FleetHeadroom, string) {
 	return roomDocument(name, q, r, verdict), roomTable(q, r, verdict, signs, width)
 }
 
-// fleetTable is the fleet in text: no blank in a cell but in the last column.
+// fleetTable is the fleet as text. Only cells of the last column contain blanks.
 func fleetTable(pic *fleet.Picture, t *fleet.Totals, filter fleet.Filter, signs Signs, width int) string {
 	g := grid{columns: []column{{"BOX", false, 8}, {"GPU", true, 3}, {"USED", true, 5}, {"TOTAL", true, 5}, {"FREE", true, 5}, {"ALLOC", true, 5}, {"FLUSH", true, 5}, {"UTIL", true, 4}, {"STATE", false, 5}, {"NOTE", false, 0}}}
 	for i := range pic.Lines {
@@ -67,7 +67,7 @@ func fleetTable(pic *fleet.Picture, t *fleet.Totals, filter fleet.Filter, signs 
 	return cutLines(lines, width, signs.Ellipsis)
 }
 
-// shareGrid is what users or jobs have.
+// shareGrid is the table of what users or jobs use.
 func shareGrid(pic *fleet.Picture, signs Signs) grid {
 	g := grid{columns: []column{{"USER", false, 8}, {"JOBS", true, 4}, {"BOXES", true, 5}, {"GPUS", true, 4}, {"IDLE", true, 4}, {"USED", true, 5}, {"ALLOC", true, 5}, {"FLUSH", true, 5}, {"UTIL", true, 4}}}
 	if pic.Unit == fleet.Jobs {
@@ -92,7 +92,7 @@ func shareGrid(pic *fleet.Picture, signs Signs) grid {
 	return g
 }
 
-// fleetSums is the fleet in a sentence.
+// fleetSums sums the fleet up in a sentence.
 func fleetSums(t *fleet.Totals, signs Signs) string {
 	boxes, gpus := signs.Dash+" boxes", signs.Dash+" GPUs"
 	if n, ok := t.Boxes.Value(); ok {
@@ -109,7 +109,7 @@ func fleetSums(t *fleet.Totals, signs Signs) string {
 	return s + fmt.Sprintf(", %s allocated, %s cached", signs.bytes(t.Parts.Allocated), signs.bytes(t.Parts.Returnable))
 }
 
-// fleetNote is the worst there is to say of a line, else who is there.
+// fleetNote is the worst problem of a line or, without one, who uses its GPUs.
 func fleetNote(l *fleet.Line) string {
 	switch {
 	case l.State != fleet.OK:
@@ -151,7 +151,7 @@ func fleetDocument(name string, pic *fleet.Picture, t *fleet.Totals) schema.Flee
 	return doc
 }
 
-// boxName is the name of a line's box, "" of a user or a job.
+// boxName is the name of a line's box, "" for a user or a job.
 func boxName(l *fleet.Line) string {
 	if l.Box == "" {
 		return ""
@@ -196,7 +196,7 @@ func roomTable(q *fleet.RoomQuery, r *fleet.Room, verdict headroom.Verdict, sign
 	return cutLines(lines, width, signs.Ellipsis)
 }
 
-// missing is what a box lacks.
+// missing says what a box lacks for the job.
 func missing(b *fleet.NearBox, count int) string {
 	if short := count - b.GPUs; short > 1 {
 		return fmt.Sprintf("up to %s on each of %d more GPUs, also after a flush", b.Short, short)

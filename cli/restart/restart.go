@@ -23,25 +23,25 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// When the driver is upgraded under a running monitor, the process still has the
-// old library, which the new driver refuses. The monitor replaces itself by a new
-// process, which starts fresh, with the past that a daemon has recorded:
+// When the driver is upgraded under a running monitor, the process still uses
+// the old library, which the new driver refuses. The monitor replaces itself with a new
+// process, which starts with the past that a daemon has recorded, if any:
 //
 //	Open fails, and the library on disk is another ─→ ctx ends in ErrUpgraded
 //	  ─→ the screen ends, the terminal is as it was ─→ exec, same arguments ─→ handover
 //
-// A daemon does so for a new configuration, too. What its guard must not forget
+// A daemon also does this to read a new configuration. What its guard must not forget
 // (pause, back-offs, breakers, the last minute's actions) is handed over.
 
-// ErrUpgraded ends a monitor whose driver only a new process can read.
+// ErrUpgraded ends a monitor because only a new process can read the upgraded driver.
 var ErrUpgraded = errors.New("the driver was upgraded")
 
 const (
-	// variable is what a restarted process continues from: the descriptor
-	// of what its guard keeps, "-" for none, the Unix time of the restart, and why.
+	// variable tells a restarted process what it continues from: the descriptor of what its
+	// guard keeps ("-" for none), the Unix time of the restart, and its reason.
 	variable = "VRAMSCOPE_RESTART"
 
-	// pause is how long a restarted monitor does not restart again.
+	// pause is the shortest time between two restarts.
 	pause = 2 * time.Minute
 )
 
@@ -80,10 +80,10 @@ func (w *upgradeWatch) mayRestart() bool {
 }
 
 // Now replaces this process for a reason, ErrUpgraded or daemon.ErrReload; it
-// returns only if that fails. Kept is what a daemon's guard leaves; nil: there is none.
+// returns only if that fails. Kept is the state of a daemon's guard; nil: there is none.
 func Now(p *command.Program, why error, kept *guard.Kept) error {
 	if errors.Is(why, ErrUpgraded) {
-		why = ErrUpgraded // and nothing that went wrong besides
+		why = ErrUpgraded // and no other error
 	}
 	number := "-"
 	if kept != nil {
@@ -105,7 +105,7 @@ func Now(p *command.Program, why error, kept *guard.Kept) error {
 	}
 }
 
-// executables are the files to execute, the best first: the program by its name,
+// executables are the files to try to execute, in this order: the program by its name,
 // or /proc/self/exe if that file was removed or replaced.
 func executables() []string {
 	const running = "/proc/self/exe"
@@ -119,21 +119,21 @@ func executables() []string {
 	return []string{running, path}
 }
 
-// Handover is what a process leaves to its successor.
+// Handover is what a process passes on to its successor.
 type Handover struct {
 	At   time.Time
 	why  string
 	Kept *guard.Kept // nil: there was no guard, or it could not be kept
 }
 
-// Previous is what this process continues from; nil where it is a first one.
+// Previous is what this process continues from; nil if it was not restarted.
 func Previous(p *command.Program) *Handover {
 	value := p.Getenv(variable)
 	if value == "" {
 		return nil
 	}
-	// It is for this process alone, not for its children.
-	_ = os.Unsetenv(variable) // fails for no name that could be looked up
+	// This process's children must not inherit it.
+	_ = os.Unsetenv(variable) // cannot fail: the name was looked up
 	number, rest, _ := strings.Cut(value, " ")
 	second, why, _ := strings.Cut(rest, " ")
 	restarted, err := strconv.ParseInt(second, 10, 64)
@@ -141,7 +141,7 @@ func Previous(p *command.Program) *Handover {
 		return nil
 	}
 	// The process may have been executed as /proc/self/exe.
-	_ = os.WriteFile("/proc/self/comm", []byte(filepath.Base(os.Args[0])), 0) // only how ps names it
+	_ = os.WriteFile("/proc/self/comm", []byte(filepath.Base(os.Args[0])), 0) // this is only the name that ps shows
 	h := &Handover{At: time.Unix(restarted, 0), why: why}
 	if fd, err := strconv.Atoi(number); err == nil {
 		h.Kept = readKept(fd)
@@ -149,14 +149,14 @@ func Previous(p *command.Program) *Handover {
 	return h
 }
 
-// TakeOver has a sampler go on where the process before ended. H may be nil.
+// TakeOver has a sampler continue where the previous process ended. H may be nil.
 func (h *Handover) TakeOver(sampling *sampler.Sampler) {
-	if h != nil && h.why == ErrUpgraded.Error() { // not to read the configuration anew
+	if h != nil && h.why == ErrUpgraded.Error() { // and not to read a new configuration
 		sampling.Note(snapshot.Event{Time: h.At, Kind: snapshot.EventDriverBack, Severity: snapshot.Notice, Message: h.why + "; restarted to read it"})
 	}
 }
 
-// keptSeals mark a complete file.
+// keptSeals show that the file is complete.
 const keptSeals = unix.F_SEAL_SEAL | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE
 
 // writeKept writes what a guard keeps into a file in memory that the next process inherits.

@@ -15,7 +15,7 @@ import (
 	"vramscope/internal/text"
 )
 
-// columns is the cells of each figure, without the blank before it; 0 leaves it out.
+// columns is the width of each figure, without the blank before it; 0 leaves it out.
 type columns struct{ name, gpu, bar, used, free, cached, util, temp, power, note int }
 
 // Names grow with the screen up to a fifth of it.
@@ -125,7 +125,7 @@ func (m *model) writeLine(l *cell.Line, line *fleet.Line, c columns, cursor bool
 	default:
 		l.Bar(&m.look, cell.PartsOf(r.Parts, r.Memory.Used), capacity, c.bar)
 	}
-	if line.State == fleet.OK { // else the reason has the room of the figures
+	if line.State == fleet.OK { // otherwise the reason takes the place of the figures
 		m.figures(l, &r, c)
 	}
 	m.note(l, line)
@@ -164,7 +164,7 @@ var alertWords = map[snapshot.AlertKind]string{
 	snapshot.AlertThrottled: "throttled", snapshot.AlertDriver: "no driver", snapshot.AlertFullIn: "fills up",
 }
 
-// note writes the worst there is to say, or who is there.
+// note writes the worst problem of a line or, without one, who uses its GPUs.
 func (m *model) note(l *cell.Line, line *fleet.Line) {
 	s, g := &m.look.Styles, &m.look.Glyphs
 	l.Skip(1)
@@ -205,7 +205,7 @@ func (m *model) note(l *cell.Line, line *fleet.Line) {
 	}
 }
 
-// shareNote says where a user's or a job's processes are. What waits for its user comes first.
+// shareNote says where a user's or a job's processes are; idle GPUs come first.
 func (m *model) shareNote(line *fleet.Line) string {
 	var words []string
 	if n := line.Idle.Or(0); n > 0 {

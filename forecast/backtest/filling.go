@@ -8,13 +8,13 @@ import (
 	"vramscope/forecast"
 )
 
-// The alarm of a method that has none of its own, and how alarms are scored.
+// The alarm of a method that raises none itself, and how alarms are scored.
 const (
-	alarmWithin = 300 * time.Second // a median time to full below it is one
-	raiseAfter  = 3                 // samples in a row
+	alarmWithin = 300 * time.Second // the median time to full below which an alarm is raised
+	raiseAfter  = 3                 // after so many samples in a row
 	lowerAfter  = 5
-	rightWithin = 2  // times the time from which it is raised
-	apart       = 60 // seconds that a series must not be full before it becomes full again
+	rightWithin = 2  // an alarm is right if the series is full within this many times alarmWithin
+	apart       = 60 // seconds without being full before a series counts as full again
 )
 
 // bands are the true times to full, in seconds, at which forecasts of it are scored.
@@ -23,10 +23,10 @@ var bands = [...][2]float64{{60, 300}, {300, 900}}
 // Filling is the score of alarms and times to full.
 type Filling struct {
 	Known  bool // whether the total is known at all
-	Fills  int  // how often it became full
-	Alarms int  // raised before it was full
-	Right  int  // of them
-	Open   int  // of them: the trace ends before it is decided
+	Fills  int  // how often the series became full
+	Alarms int  // alarms raised before the series was full
+	Right  int  // alarms that came true
+	Open   int  // alarms that the trace is too short to judge
 	Leads  []float64
 	Raised []float64 // when, t_seconds
 	Bands  [len(bands)]TimeToFull
@@ -35,12 +35,12 @@ type Filling struct {
 // TimeToFull sums up the times to full in one band.
 type TimeToFull struct {
 	Asked    int       // samples from which the series became full within the band
-	Answered int       // of them: with an answer
-	Covered  int       // of the answers: the interval holds the truth
-	Errors   []float64 // by fill, the median relative error; no answer is an error of 1
+	Answered int       // samples of these for which the method gave a time
+	Covered  int       // answers whose interval holds the true time
+	Errors   []float64 // the median relative error of each fill; no answer counts as an error of 1
 }
 
-// filling follows a replay.
+// filling scores the times to full of a replay.
 type filling struct {
 	series *Series
 	fills  []int // the samples at which it becomes full
@@ -60,7 +60,7 @@ func newFilling(s *Series, m Method) *filling {
 	if a, ok := m.(Alarmer); ok {
 		f.own, f.right = true, rightWithin*a.Within().Seconds()
 	}
-	clear := math.Inf(-1) // since when it is not full; −∞: it never was
+	clear := math.Inf(-1) // since when it has not been full; −∞: it never was
 	full := true
 	for i := range s.Samples {
 		sample := &s.Samples[i]
@@ -102,7 +102,7 @@ func (f *filling) observe(i int, answer *Answer) {
 	}
 }
 
-// latch is the hysteresis of the alarm of a method that has none of its own.
+// latch is the hysteresis of the alarm of a method that raises none itself.
 func (f *filling) latch(answer *Answer) {
 	if answer.Fills && answer.Full.Median < alarmWithin {
 		f.hits, f.misses = f.hits+1, 0

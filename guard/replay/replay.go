@@ -10,13 +10,13 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Summary is what would have come of the policy.
+// Summary is what the policy would have done.
 type Summary struct {
 	From, To                    time.Time
-	Observed                    time.Duration // without gaps
+	Observed                    time.Duration // the time covered, without gaps
 	Flushes                     int
 	Freed                       quantity.Bytes
-	Stayed                      quantity.Bytes // of Freed, a minute after
+	Stayed                      quantity.Bytes // the part of Freed that was still free a minute later
 	CameBack                    int
 	BelowWithout, BelowWith     int // how often free memory fell below a rule's threshold
 	SecondsWithout, SecondsWith float64
@@ -37,10 +37,10 @@ type Replay struct {
 // ledger is the memory that a flushed process would reserve.
 type ledger struct {
 	reserved quantity.Bytes
-	saved    quantity.Bytes // less than was recorded, at the newest step
+	saved    quantity.Bytes // how much less than recorded, at the newest step
 }
 
-// watched is a flush, until it is counted how much of its memory stayed free.
+// watched is a flush of less than a minute ago: it is not yet known how much stays free.
 type watched struct {
 	row   snapshot.RowID
 	freed quantity.Bytes
@@ -48,12 +48,12 @@ type watched struct {
 }
 
 const (
-	// A longer step is a gap: nothing is known of that time.
+	// A longer step is a gap, about which nothing is known.
 	longestStep = 30 * time.Second
 	stayTime    = time.Minute
 )
 
-// New begins a replay. The policy acts, whatever its mode.
+// New begins a replay. The policy acts, even if its mode is dry-run.
 func New(policy guard.Policy, owner guard.Owner) *Replay {
 	policy.Mode = guard.Act
 	return &Replay{
@@ -91,16 +91,16 @@ func (r *Replay) Step(snap *snapshot.Snapshot) (all []guard.Decision) {
 	return all
 }
 
-// Summary is of all steps so far.
+// Summary covers all steps so far.
 func (r *Replay) Summary() Summary {
 	s := r.summary
-	for _, w := range r.watched { // the recording ends before its minute
+	for _, w := range r.watched { // the recording ends less than a minute after it
 		s.Stayed += r.stays(&w)
 	}
 	return s
 }
 
-// stays is what is still free of a flush.
+// stays is how much of what a flush freed is still free.
 func (r *Replay) stays(w *watched) quantity.Bytes {
 	if l := r.ledgers[w.row]; l != nil {
 		return min(w.freed, l.saved)
@@ -108,7 +108,7 @@ func (r *Replay) stays(w *watched) quantity.Bytes {
 	return 0
 }
 
-// flush does to the ledger what a flush would have done.
+// flush changes the ledger as a flush would have changed the memory.
 func (r *Replay) flush(snap *snapshot.Snapshot, d *guard.Decision) guard.Outcome {
 	p := snap.Row(d.Row)
 	freed := min(p.Returnable.Or(0), p.Cached.Or(p.Returnable.Or(0)))
@@ -143,7 +143,8 @@ func (r *Replay) adjust(snap *snapshot.Snapshot) {
 		if l == nil || !p.Allocated.Known() {
 			continue
 		}
-		// What it needs it would have taken again, and what it frees by itself is free.
+		// The process would have reserved again what it needs; what it freed by itself is free
+		// with and without the flush.
 		l.reserved = min(max(l.reserved, p.Allocated.Or(0)+p.Fragmented.Or(0)), p.Reserved().Or(0))
 		less := min(max(p.Reserved().Or(0)-l.reserved, 0), p.Cached.Or(0))
 		l.saved = less
@@ -165,8 +166,8 @@ func (r *Replay) adjust(snap *snapshot.Snapshot) {
 	}
 }
 
-// predict makes the forecast that a rule may ask for: of the GPU's memory as a whole,
-// which the monitor's forecast refines by processes.
+// predict makes the forecast that a rule may ask for. It forecasts the memory of the whole
+// GPU; the monitor also forecasts each process.
 func (r *Replay) predict(now time.Time, g *snapshot.GPU) {
 	used, ok := g.Memory.Used.Value()
 	free, also := snapshot.FreeOf(&g.Memory).Value()

@@ -50,10 +50,10 @@ type Attacher struct {
 
 	cgroups    string // the mount point of cgroups
 	timeout    time.Duration
-	answerTime time.Duration // of gdb, and of the process's own interpreter
+	answerTime time.Duration // the timeout for gdb, and for the process's own interpreter
 
 	mu        sync.Mutex
-	gdbChecks map[string]Check // the version check of each gdb, by path
+	gdbChecks map[string]Check // the result of each gdb's version check, by path
 }
 
 // New returns an Attacher for the user that runs this program.
@@ -74,8 +74,8 @@ type Result struct {
 }
 
 // Enter starts the probe in a process by a plan without a refusal, and returns
-// once the probe answers. If it fails, whatever it started in the process finds
-// nothing to run.
+// once the probe answers. If it fails, code that it has already queued in the process
+// finds nothing to run.
 func (a *Attacher) Enter(ctx context.Context, plan *Plan) (Result, error) {
 	began := a.now()
 	result := Result{Method: plan.Method}
@@ -87,7 +87,7 @@ func (a *Attacher) Enter(ctx context.Context, plan *Plan) (Result, error) {
 		return result, err
 	case errors.Is(err, errExited):
 	case !a.options.Table.Alive(plan.Process):
-		err = errExited // whatever else failed because of that
+		err = errExited // the other failures follow from it
 	}
 	return result, fmt.Errorf("attach to PID %d: %w", plan.Process.PID, err)
 }
@@ -126,8 +126,8 @@ func (a *Attacher) enter(ctx context.Context, plan *Plan, result *Result) error 
 }
 
 // lock keeps every other attach of this user out of a process, until the file is
-// closed or this program ends. Another user cannot open the file, and so not hold
-// the lock.
+// closed or this program ends. Other users cannot open the file, so
+// they cannot hold the lock.
 func (a *Attacher) lock(ctx context.Context, id process.Identity) (*os.File, error) {
 	file, err := os.Open(filepath.Join(a.options.Proc, strconv.Itoa(id.PID), "maps"))
 	if err != nil {
@@ -138,7 +138,7 @@ func (a *Attacher) lock(ctx context.Context, id process.Identity) (*os.File, err
 		if failed := a.greet(ctx, id); failed != nil {
 			return file, nil
 		}
-		err = &process.Refusal{Reason: hasProbe} // it came while this waited for an answer
+		err = &process.Refusal{Reason: hasProbe} // the probe started while this waited for an answer
 	} else if errors.Is(err, unix.EWOULDBLOCK) {
 		err = &process.Refusal{Reason: "another vramscope attaches to it at this moment"}
 	}
@@ -192,7 +192,7 @@ func (g *givenUp) Error() string { return "cancelled" + g.when }
 // Unwrap returns the context's error.
 func (g *givenUp) Unwrap() error { return g.err }
 
-// notBegun is the error of a payload that was not run in time, and now never is.
+// notBegun is the error of a payload that did not run in time and will not run any more.
 func (a *Attacher) notBegun(ctx context.Context, plan *Plan) error {
 	seconds := int(a.timeout / time.Second)
 	if reason := a.hindrance(ctx, plan.Process.PID); reason != "" {
@@ -237,7 +237,7 @@ func (g *greeting) hello(ctx context.Context) (probe.Hello, error) {
 
 func (g *greeting) close() {
 	if g.client != nil {
-		_ = g.client.Close() // nothing to flush
+		_ = g.client.Close() // nothing was written that could be lost
 		g.client = nil
 	}
 }
@@ -250,7 +250,7 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// firstLines is the start of an untrusted text, on one line.
+// firstLines is the beginning of an untrusted text, on one line.
 func firstLines(text string) string {
 	const limit = 300
 	text = strings.Join(strings.Fields(text), " ")
@@ -260,21 +260,21 @@ func firstLines(text string) string {
 	return text
 }
 
-// errExited is the error of a process that has exited, or of which only the parent's
-// record remains.
+// errExited is the error of a process that has exited, also if its parent has not yet
+// collected its exit status.
 var errExited = errors.New("the process has exited")
 
-// exited is errExited with what is known of a process that has exited during an attach.
+// exited is errExited with what is known about how the process exited.
 func (a *Attacher) exited(ctx context.Context, plan *Plan, load *payload) error {
 	when := "before the probe's code ran in it"
-	if plan.root != "" || load.begun() { // with its root the payload's files have gone
+	if plan.root != "" || load.begun() { // the payload's files have gone with its root
 		when = "while the probe was starting in it, which may be why; the last lines of its own output may say more"
 	}
 	return fmt.Errorf("%w%s %s", errExited, a.exitStatus(ctx, plan.Process.PID), when)
 }
 
-// exitStatus is how a process has ended, in brackets, or "" where its parent has
-// collected that.
+// exitStatus is how a process exited, in brackets, or "" if its parent has already
+// collected the exit status.
 // Source: https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html
 func (a *Attacher) exitStatus(ctx context.Context, pid int) string {
 	content, err := readProc(ctx, 4<<10, filepath.Join(a.options.Proc, strconv.Itoa(pid)), "stat")

@@ -13,11 +13,11 @@ import (
 // Source: https://github.com/pytorch/pytorch/blob/v2.6.0/c10/cuda/CUDACachingAllocator.cpp
 const (
 	minBlock     = 512                // every size is a multiple of it
-	smallSize    = quantity.MiB       // up to here from the small pool
+	smallSize    = quantity.MiB       // the largest size that the small pool serves
 	smallSegment = 2 * quantity.MiB   // what the small pool gets from the device at a time
 	largeSegment = 20 * quantity.MiB  // what a request under minLarge gets
-	minLarge     = 10 * quantity.MiB  // from here on a segment of its own
-	roundLarge   = 2 * quantity.MiB   // to a multiple of this
+	minLarge     = 10 * quantity.MiB  // from this size on, a request gets a segment of its own
+	roundLarge   = 2 * quantity.MiB   // segments of large requests are multiples of it
 	firstAddress = 0x7f00_0000_0000   // a device address as CUDA hands them out
 	addressGap   = uint64(roundLarge) // keeps segments apart: neighbours in memory are not merged
 )
