@@ -147,12 +147,12 @@ func (d *day) write(snap *snapshot.Snapshot, events []snapshot.Event) {
 		d.exec("INSERT INTO box_states VALUES (?, ?, ?)", d.session, now, state)
 	}
 	weight := weightOf(elapsed, snap)
-	d.divider.divide(weight, elapsed, snap)
+	rows := d.divider.divide(weight, elapsed, snap)
 	for i := range snap.GPUs {
 		d.writeGPU(now, weight, &snap.GPUs[i], snap)
 	}
-	for i := range snap.Rows {
-		d.writeRow(now, weight, &snap.Rows[i], d.divider.rows[i])
+	for i := range rows {
+		d.writeRow(now, weight, &rows[i], d.divider.rows[i])
 	}
 	d.endRows(now, snap)
 	d.writeAlerts(now, snap)

@@ -2,6 +2,7 @@ package recording
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,6 +20,7 @@ type Jobs struct {
 	divider divider
 	last    time.Time
 	running map[jobKey]*jobUse
+	rows    map[snapshot.RowID]jobKey // of the jobs that run
 }
 
 // jobKey is a user's job: a user can name a cgroup as another's container.
@@ -46,17 +48,17 @@ const jobGrace = time.Minute
 // job that has had no process on a GPU for a minute.
 func (j *Jobs) Observe(snap *snapshot.Snapshot, ended func(message string, attributes ...any)) {
 	if j.running == nil {
-		j.running = make(map[jobKey]*jobUse)
+		j.running, j.rows = make(map[jobKey]*jobUse), make(map[snapshot.RowID]jobKey)
 	}
 	elapsed := time.Duration(0)
 	if !j.last.IsZero() {
 		elapsed = snap.Time.Sub(j.last)
 	}
 	j.last = snap.Time
-	j.divider.divide(weightOf(elapsed, snap), elapsed, snap)
-	for i := range snap.Rows {
-		if u := j.of(&snap.Rows[i]); u != nil {
-			u.add(snap.Time, &snap.Rows[i], j.divider.rows[i])
+	rows := j.divider.divide(weightOf(elapsed, snap), elapsed, snap)
+	for i := range rows {
+		if u := j.of(&rows[i]); u != nil {
+			u.add(snap.Time, &rows[i], j.divider.rows[i])
 		}
 	}
 	for i := range snap.Ended {
@@ -69,6 +71,7 @@ func (j *Jobs) Observe(snap *snapshot.Snapshot, ended func(message string, attri
 		if snap.Time.Sub(u.end) >= jobGrace {
 			ended(text.Clean(job.String())+" ended", u.attributes(job.user)...)
 			delete(j.running, job)
+			maps.DeleteFunc(j.rows, func(_ snapshot.RowID, of jobKey) bool { return j.running[of] == nil })
 		}
 	}
 }
@@ -79,6 +82,11 @@ func (j *Jobs) of(p *snapshot.Process) *jobUse {
 	if job.ID == "" || job.Kind == "service" || p.User == "" { // whose it is will be known in a moment
 		return nil
 	}
+	if was := j.rows[p.ID]; was != job && j.running[job] == nil && j.running[was] != nil { // Slurm's number has become known
+		j.running[job] = j.running[was]
+		delete(j.running, was)
+	}
+	j.rows[p.ID] = job
 	if j.running[job] == nil {
 		j.running[job] = &jobUse{began: p.Started, first: j.last, end: j.last, ooms: make(map[snapshot.RowID]oomCount)}
 	}

@@ -64,6 +64,17 @@ func TestJobHasOneLine(t *testing.T) {
 		t.Errorf("%q", lines)
 	}
 
+	// The number of a job that comes late makes no second job of it.
+	lines = nil
+	late, beside := row(50, process.Job{Kind: "slurm", ID: "sEKNKTV3WPV500"}), row(51, process.Job{Kind: "slurm", ID: "sEKNKTV3WPV500"})
+	observe(10, late, beside)
+	late.Job.ID, beside.Job.ID = "88123", "88123"
+	observe(10, late, beside)
+	observe(100)
+	if len(lines) != 1 || !strings.HasPrefix(lines[0], "slurm 88123 ended") || !strings.Contains(lines[0], fmt.Sprint("watched", "19s")) {
+		t.Errorf("%q", lines)
+	}
+
 	// What is not known is not 0.
 	lines = nil
 	unknown := row(5, process.Job{Kind: "pod", ID: "nb", Namespace: "team"})

@@ -153,6 +153,14 @@ func (d *dayReader) at(t time.Time) (*snapshot.Snapshot, bool) {
 	}
 	gpus := d.gpusAt(&f)
 	then.Rows = d.rowsAt(&f)
+	held := make(map[string]*snapshot.JobAllocation)
+	then.Rows = slices.DeleteFunc(then.Rows, func(p snapshot.Process) bool {
+		a := p.JobAllocation()
+		if a != nil {
+			held[p.ID.GPUUUID] = a
+		}
+		return a != nil
+	})
 	snapshot.SortRows(then.Rows)
 	for id, g := range gpus {
 		g.SetFigures(then.Rows, f.gpus[id].at, func(in snapshot.InstanceID) snapshot.Float {
@@ -162,6 +170,7 @@ func (d *dayReader) at(t time.Time) (*snapshot.Snapshot, bool) {
 			}
 			return quantity.From(float64(v), quantity.Driver)
 		})
+		g.Allocation = held[g.UUID]
 		then.GPUs = append(then.GPUs, g)
 	}
 	slices.SortStableFunc(then.GPUs, func(a, b snapshot.GPU) int { return cmp.Or(cmp.Compare(a.Index, b.Index), cmp.Compare(a.UUID, b.UUID)) })
@@ -302,6 +311,6 @@ func (d *dayReader) endedAt(f *figures) []snapshot.EndedProcess {
 		r, err := scanProcess(rows)
 		all = append(all, r.EndedProcess)
 		return err
-	}, "SELECT "+processColumns+" FROM processes p WHERE ended_ns <= ? AND ended_ns > ? ORDER BY ended_ns DESC LIMIT ?", f.time, f.time-int64(keep), most)
+	}, "SELECT "+processColumns+" FROM processes p WHERE pid != 0 AND ended_ns <= ? AND ended_ns > ? ORDER BY ended_ns DESC LIMIT ?", f.time, f.time-int64(keep), most)
 	return all
 }

@@ -36,7 +36,7 @@ func (r *Running) Add(snap *snapshot.Snapshot) {
 		r.gpus, r.rows, weight = make(map[gpuMinute]*gpuSums), make(map[rowMinutes]*processSums), 0
 	}
 	r.last = snap.Time
-	r.divider.divide(weight, elapsed, snap)
+	rows := r.divider.divide(weight, elapsed, snap)
 	for i := range snap.GPUs {
 		g := &snap.GPUs[i]
 		key := gpuMinute{g.UUID, beginOf(now, time.Minute)}
@@ -46,8 +46,8 @@ func (r *Running) Add(snap *snapshot.Snapshot) {
 		}
 		r.gpus[key].add(now, weight, g, snap, r.divider.drawn[g.UUID])
 	}
-	for i := range snap.Rows {
-		p := &snap.Rows[i]
+	for i := range rows {
+		p := &rows[i]
 		key := rowMinutes{p.ID, beginOf(now, 5*time.Minute)}
 		if r.rows[key] == nil {
 			r.rows[key] = new(processSums)

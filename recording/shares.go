@@ -2,6 +2,7 @@ package recording
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"vramscope/internal/quantity"
@@ -12,8 +13,8 @@ import (
 // belongs to those that compute, in proportion to their utilization; while it is not,
 // to those that hold its memory, in proportion to that. So no process is busy for
 // longer than it holds the GPU, and the processes together hold it for as long as any
-// is on it. Its energy is divided as its time. A MIG instance is as much of the GPU as
-// it has slices. No process holds a GPU that is lost, though probes on it still report.
+// is on it. A job that has been given a GPU holds it also while it runs nothing there. Energy
+// is divided as time. A MIG instance is as much of the GPU as it has slices. No process holds a GPU that is lost, though probes on it still report.
 
 // share is what of a GPU's time and energy a process had.
 type share struct {
@@ -40,17 +41,29 @@ func rounded(v float64, known bool) quantity.Optional[int64] {
 type divider struct {
 	counters map[string]snapshot.Float // of energy at the last tick
 	drawn    map[string]snapshot.Float // energy since then
-	rows     []share                   // of the snapshot's rows
+	rows     []share                   // of the rows
 }
 
-// divide divides the time of a tick. A counter that has gone back, and one that was not
+// rowsOf are the rows of a snapshot, with those of jobs that have a GPU and run nothing on it.
+func rowsOf(snap *snapshot.Snapshot) []snapshot.Process {
+	rows := slices.Clip(snap.Rows) // they are published: nothing is appended in place
+	for i := range snap.GPUs {
+		if a := snap.GPUs[i].Allocation; a != nil {
+			rows = append(rows, a.Row(&snap.GPUs[i]))
+		}
+	}
+	return rows
+}
+
+// divide divides the time of a tick among rows, which it returns. A counter that has gone back, and one that was not
 // read at the tick before, show no energy.
-func (d *divider) divide(weight, elapsed time.Duration, snap *snapshot.Snapshot) {
+func (d *divider) divide(weight, elapsed time.Duration, snap *snapshot.Snapshot) (rows []snapshot.Process) {
+	rows = rowsOf(snap)
 	if d.counters == nil {
 		d.counters, d.drawn = make(map[string]snapshot.Float), make(map[string]snapshot.Float)
 	}
 	clear(d.drawn)
-	d.rows = append(d.rows[:0], make([]share, len(snap.Rows))...)
+	d.rows = append(d.rows[:0], make([]share, len(rows))...)
 	for i := range snap.GPUs {
 		g := &snap.GPUs[i]
 		now, known := g.Energy.Value()
@@ -67,7 +80,7 @@ func (d *divider) divide(weight, elapsed time.Duration, snap *snapshot.Snapshot)
 			if g.State == snapshot.GPULost {
 				part = 0
 			}
-			d.share(g, snapshot.InstanceID{}, part, weight, snap.Rows)
+			d.share(g, snapshot.InstanceID{}, part, weight, rows)
 		}
 		for k := range g.Instances {
 			in := &g.Instances[k]
@@ -75,9 +88,10 @@ func (d *divider) divide(weight, elapsed time.Duration, snap *snapshot.Snapshot)
 			if in.Slices > 0 {
 				part = min(float64(in.Slices)/7, 1)
 			}
-			d.share(g, in.ID, part, weight, snap.Rows)
+			d.share(g, in.ID, part, weight, rows)
 		}
 	}
+	return rows
 }
 
 // share divides a GPU, or an instance that is a part of it.

@@ -29,6 +29,7 @@ type box struct {
 	hang      map[string]chan struct{} // a Read of this GPU waits until it is closed
 	processes map[int]process.Info
 	answers   []probe.Answer
+	held      []process.Allocation
 	unasked   int
 	opens     int
 	closes    int
@@ -130,6 +131,8 @@ func (b *box) Processes(_ time.Time, pids []int, found func(*process.Info)) {
 		}
 	}
 }
+
+func (b *box) Allocations(time.Time, time.Duration) []process.Allocation { return b.held }
 
 func (b *box) Alive(id process.Identity) bool {
 	p, ok := b.processes[id.PID]

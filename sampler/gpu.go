@@ -33,6 +33,7 @@ type gpu struct {
 
 	last      *nvml.Reading // the newest reading there was
 	idleSince time.Time
+	held      *snapshot.JobAllocation // while no process is on it
 	xids      []snapshot.XID
 	expected  expected
 	instances map[snapshot.InstanceID]*expected // of its MIG instances

@@ -21,6 +21,7 @@ type GPU struct {
 	Memory            Memory         `json:"memory"`
 	UnattributedBytes snapshot.Bytes `json:"unattributed_bytes"`
 	Holders           []Holder       `json:"holders"`
+	Allocation        *JobAllocation `json:"allocation,omitempty"`
 	ReturnableBytes   snapshot.Bytes `json:"returnable_bytes"`
 
 	metric.Sensors
@@ -110,6 +111,14 @@ type Holder struct {
 	Job     Text `json:"job"`
 }
 
+// JobAllocation is a job that has the GPU and runs nothing on it.
+type JobAllocation struct {
+	Job     Text `json:"job"`
+	User    Text `json:"user"`
+	Account Text `json:"account"`
+	Since   Time `json:"since"`
+}
+
 func holdersOf(holders []snapshot.Holder) []Holder {
 	out := []Holder{}
 	for _, h := range holders {
@@ -139,6 +148,9 @@ func gpuOf(g *snapshot.GPU) GPU {
 		FullIn:            FullInOf(g.FullIn),
 		Predicted:         predictedOf(g.Predicted),
 		Doubt:             Text(g.Doubt),
+	}
+	if a := g.Allocation; a != nil {
+		out.Allocation = &JobAllocation{Text(a.Job.String()), Text(a.User), Text(a.Job.Account), Time(a.Since)}
 	}
 	for _, link := range g.NVLinks {
 		out.NVLinks = append(out.NVLinks, NVLink(link))

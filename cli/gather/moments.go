@@ -38,6 +38,7 @@ type moments struct {
 	described time.Time
 	gpus      map[string]func(metric.ID) snapshot.Float
 	instances map[string]map[snapshot.InstanceID]snapshot.Float
+	held      map[string]*snapshot.JobAllocation
 	rows      []snapshot.Process
 	simulated bool
 }
@@ -46,6 +47,7 @@ func (m *moments) begin(reading *recording.Reading) {
 	m.at, m.simulated = reading.Time, reading.Simulated
 	m.gpus = make(map[string]func(metric.ID) snapshot.Float)
 	m.instances = make(map[string]map[snapshot.InstanceID]snapshot.Float)
+	m.held = make(map[string]*snapshot.JobAllocation)
 	m.rows = nil
 	if m.base == nil || m.at.Sub(m.described) >= describeEvery {
 		if base, ok := m.recording.At(m.at); ok {
@@ -58,6 +60,8 @@ func (m *moments) begin(reading *recording.Reading) {
 func (m *moments) add(reading *recording.Reading) {
 	value := valuesOf(reading)
 	switch {
+	case reading.Process != nil && reading.Process.JobAllocation() != nil:
+		m.held[reading.GPUUUID] = reading.Process.JobAllocation()
 	case reading.Process != nil:
 		p := reading.Process.WithoutFigures()
 		p.SetFigures(value)
@@ -102,6 +106,7 @@ func (m *moments) finish() {
 			continue // it did not answer
 		}
 		g.SetFigures(snap.Rows, value, func(id snapshot.InstanceID) snapshot.Float { return m.instances[g.UUID][id] })
+		g.Allocation = m.held[g.UUID]
 		snap.GPUs = append(snap.GPUs, g)
 	}
 	m.visit(snap)

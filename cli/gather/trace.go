@@ -28,7 +28,7 @@ func Trace(r *recording.Recording) (*backtest.Trace, error) {
 	trace, series := &backtest.Trace{}, make(map[snapshot.RowID]*backtest.Series)
 	err = r.Readings(oldest, end, func(at *recording.Reading) error {
 		used, known := at.Value(metric.Used)
-		if at.Process == nil || !known {
+		if at.Process == nil || at.Process.JobAllocation() != nil || !known {
 			return nil
 		}
 		s := series[at.Process.ID]

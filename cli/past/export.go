@@ -86,7 +86,12 @@ func runExport(p *command.Program, args []string, f exportFlags) error {
 		line = csvLines(out, ids)
 	}
 	var unwritten error
-	err = r.Readings(from, to, func(x *recording.Reading) error { unwritten = line(x); return unwritten })
+	err = r.Readings(from, to, func(x *recording.Reading) error {
+		if x.Process == nil || x.Process.JobAllocation() == nil {
+			unwritten = line(x)
+		}
+		return unwritten
+	})
 	if unwritten == nil && err == nil {
 		unwritten = out.Flush()
 	}

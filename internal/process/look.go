@@ -18,7 +18,7 @@ const lookTimeout = 500 * time.Millisecond
 func (t *Table) Look(pid int) (Info, error) {
 	fresh := &Table{
 		Timeout: max(t.Timeout, lookTimeout),
-		root:    t.root, hostname: t.hostname, boot: t.boot, users: t.users, read: t.read, owner: t.owner,
+		root:    t.root, hostname: t.hostname, boot: t.boot, users: t.users, slurm: t.slurm, read: t.read, owner: t.owner,
 		slots:   make(chan struct{}, 1),
 		entries: make(map[int]*entry, 1),
 	}

@@ -1,11 +1,13 @@
 package process
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"os"
 	"os/exec"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -26,6 +28,7 @@ import (
 type slurmJobs struct {
 	cgroups  string // "/sys/fs/cgroup"
 	scontrol func(id string) slurmAnswer
+	held     allocations
 
 	mu      sync.Mutex
 	numbers map[string]string      // by SLUID
@@ -35,12 +38,17 @@ type slurmJobs struct {
 	panic   *panics.Caught
 }
 
-// slurmAnswer is what scontrol says about a job; "" is unknown.
-type slurmAnswer struct{ number, account string }
+// slurmAnswer is what scontrol says about a job; "" is unknown, and no GPUs where it cannot
+// be told which ones of this machine it has.
+type slurmAnswer struct {
+	number, account string
+	uid             uint32
+	gpus            []int // by index
+}
 
 const (
 	scontrolTime  = 2 * time.Second
-	scontrolSize  = 1 << 20         // a job array has an entry for each of its tasks
+	scontrolSize  = 16 << 20        // an array has an entry of 5 to 10 KiB for each of its tasks, by default at most 1,001
 	scontrolEvery = 5 * time.Minute // for a job that it does not know
 	maxSlurmJobs  = 4096            // that are remembered
 )
@@ -62,9 +70,7 @@ func (t *Table) slurmJob(job Job, cgroups string) Job {
 		return Job{}
 	}
 	if isSLUID(job.ID) {
-		if number := t.slurm.number(job.ID, func() string { return t.numberOfStepd(directory) }); number != "" {
-			job.ID = number
-		}
+		job.ID = cmp.Or(t.slurm.number(job.ID, func() string { return t.numberOfStepd(directory) }), job.ID)
 	}
 	job.Account = t.slurm.account(job.ID)
 	return job
@@ -99,6 +105,17 @@ func (s *slurmJobs) number(sluid string, stepd func() string) string {
 	}
 	s.askAside(sluid)
 	return s.answers[sluid].number
+}
+
+// named is a job with the number that has become known since its process was read, so that
+// all processes of a job have its number from the same moment on.
+func (s *slurmJobs) named(job Job) Job {
+	if job.Kind == "slurm" && isSLUID(job.ID) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		job.ID = cmp.Or(s.numbers[job.ID], s.answers[job.ID].number, job.ID)
+	}
+	return job
 }
 
 // account is the account of a job, "" while it is not known. It is asked for when it is
@@ -220,8 +237,10 @@ func askScontrol(id string) slurmAnswer {
 func parseSlurmJob(output []byte, id string) slurmAnswer {
 	var document struct {
 		Jobs []struct {
-			Number  uint32 `json:"job_id"`
-			Account string `json:"account"`
+			Number  uint32   `json:"job_id"`
+			Account string   `json:"account"`
+			UID     *uint32  `json:"user_id"`
+			GRES    []string `json:"gres_detail"` // for each of its nodes
 		} `json:"jobs"`
 	}
 	if json.Unmarshal(output, &document) != nil {
@@ -229,7 +248,12 @@ func parseSlurmJob(output []byte, id string) slurmAnswer {
 	}
 	for _, job := range document.Jobs {
 		if number := strconv.FormatUint(uint64(job.Number), 10); job.Number != 0 && (number == id || isSLUID(id)) {
-			return slurmAnswer{number, job.Account}
+			answer := slurmAnswer{number: number, account: job.Account}
+			// The nodes of which the GPUs differ cannot be told apart here.
+			if job.UID != nil && len(job.GRES) > 0 && len(slices.Compact(job.GRES)) == 1 {
+				answer.uid, answer.gpus = *job.UID, parseGRES(job.GRES[0])
+			}
+			return answer
 		}
 	}
 	return slurmAnswer{}

@@ -3,6 +3,7 @@ package process
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
@@ -107,6 +108,9 @@ func TestScontrolIsAskedOnce(t *testing.T) {
 			t.Fatal("its answer is not taken")
 		}
 	}
+	if got := infos(table, at(1), []int{500})[500].Job.String(); got != "slurm 88123" {
+		t.Errorf("a process that was read before has the name %q", got)
+	}
 	if first := <-asked; first != "sEKNKTV3WPV500" {
 		t.Errorf("asked for %q", first)
 	}
@@ -137,8 +141,11 @@ func TestSlurmsAnswer(t *testing.T) {
 		output, id string
 		want       slurmAnswer
 	}{
-		{array, "88123", slurmAnswer{"88123", "physics"}},
-		{array, "88122", slurmAnswer{"88122", "other"}},
+		{`{"jobs": [{"job_id": 7, "user_id": 1000, "gres_detail": ["gpu:2(IDX:0-1)", "gpu:2(IDX:0-1)"]}]}`, "7", slurmAnswer{number: "7", uid: 1000, gpus: []int{0, 1}}},
+		{`{"jobs": [{"job_id": 7, "user_id": 1000, "gres_detail": ["gpu:2(IDX:0-1)", "gpu:2(IDX:2-3)"]}]}`, "7", slurmAnswer{number: "7"}}, // this node's are one of the two
+		{`{"jobs": [{"job_id": 7, "gres_detail": ["gpu:2(IDX:0-1)"]}]}`, "7", slurmAnswer{number: "7"}},                                    // whose?
+		{array, "88123", slurmAnswer{number: "88123", account: "physics"}},
+		{array, "88122", slurmAnswer{number: "88122", account: "other"}},
 		{array, "1", slurmAnswer{}},
 		{`{"jobs": [{"job_id": 7}]}`, "sEKNKTV3WPV500", slurmAnswer{number: "7"}},
 		{`{"jobs": [{"job_id": -7}]}`, "sEKNKTV3WPV500", slurmAnswer{}},
@@ -146,7 +153,7 @@ func TestSlurmsAnswer(t *testing.T) {
 		{"slurm_load_jobs error: Invalid job id specified\n", "7", slurmAnswer{}},
 		{"", "7", slurmAnswer{}},
 	} {
-		if got := parseSlurmJob([]byte(c.output), c.id); got != c.want {
+		if got := parseSlurmJob([]byte(c.output), c.id); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s of %s: %+v", c.id, c.output, got)
 		}
 	}
@@ -160,11 +167,11 @@ func TestScontrolIsAsked(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", directory+":"+os.Getenv("PATH"))
-	if got := askScontrol("88123"); got != (slurmAnswer{"88123", "physics"}) {
+	if got := askScontrol("88123"); !reflect.DeepEqual(got, slurmAnswer{number: "88123", account: "physics"}) {
 		t.Errorf("%+v", got)
 	}
 	t.Setenv("PATH", t.TempDir())
-	if got := askScontrol("88123"); got != (slurmAnswer{}) {
+	if got := askScontrol("88123"); !reflect.DeepEqual(got, slurmAnswer{}) {
 		t.Errorf("without scontrol: %+v", got)
 	}
 }

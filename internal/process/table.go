@@ -157,6 +157,7 @@ func (t *Table) Processes(now time.Time, pids []int, found func(*Info)) {
 		if uid, ok := e.info.UID.Value(); ok {
 			e.info.User, e.info.Hints.UserUnread = t.users.name(uid)
 		}
+		e.info.Job = t.slurm.named(e.info.Job)
 		found(&e.info)
 	}
 	for _, e := range t.entries {

@@ -213,7 +213,9 @@ func (b *Builder) groups() (out []schema.ReportGroup, leftOut int) {
 			byName[key] = g
 		}
 		g.add(p)
-		g.identities[id.Process] = true
+		if p.JobAllocation() == nil {
+			g.identities[id.Process] = true
+		}
 		if gpu := b.byUUID[id.GPUUUID]; gpu != nil && !slices.Contains(g.GPUs, gpu.Index) {
 			g.GPUs = append(g.GPUs, gpu.Index)
 		}
@@ -253,6 +255,9 @@ func pidOf(g *schema.ReportGroup) int {
 // groupOf is the group of a process: what identifies it, and its name.
 func (b *Builder) groupOf(p *processSums) (key any, name string) {
 	command := text.Clean(cmp.Or(p.command, p.Name, "?"))
+	if p.JobAllocation() != nil {
+		command = "no process"
+	}
 	switch b.question.By {
 	case "user":
 		name = cmp.Or(text.Clean(p.User), "?")

@@ -1,6 +1,8 @@
 package snapshot
 
 import (
+	"cmp"
+	"strconv"
 	"time"
 
 	"vramscope/internal/process"
@@ -129,6 +131,10 @@ type GPU struct {
 
 	Outlook // without FullIn under MIG, where instances have one each
 
+	// Allocation is a job that has the GPU and runs nothing on it; nil where a process is on
+	// the GPU, or where no such job is known.
+	Allocation *JobAllocation
+
 	// ProcessCount counts distinct processes; unknown where the driver's list could not be read.
 	ProcessCount Int
 	// Unattributed is used memory that no listed process accounts for.
@@ -136,6 +142,35 @@ type GPU struct {
 	// Holders have the GPU's device file open and are not in the driver's list. They are
 	// looked for where there is unattributed memory.
 	Holders []Holder
+}
+
+// JobAllocation is a job to which a scheduler has given a GPU.
+type JobAllocation struct {
+	Job   process.Job
+	User  string    // "" while unknown
+	Since time.Time // since when nothing of it runs on the GPU, as far as that was seen
+}
+
+// Row is the allocation as a row of the recording: one with PID 0 and without memory.
+func (a *JobAllocation) Row(g *GPU) Process {
+	number, _ := strconv.ParseUint(a.Job.ID, 10, 64)
+	return Process{
+		ID: RowID{Process: process.Identity{StartTime: number}, GPUUUID: g.UUID}, GPU: g.Index,
+		User: a.User, Job: a.Job, Started: a.Since, Used: quantity.From(quantity.Bytes(0), quantity.Computed),
+	}
+}
+
+// JobAllocation is the allocation that a row stands for, nil where it stands for a process.
+func (p *Process) JobAllocation() *JobAllocation {
+	if p.ID.Process.PID != 0 || p.Type != "" || p.Job.ID == "" {
+		return nil
+	}
+	return &JobAllocation{Job: p.Job, User: p.User, Since: p.Started}
+}
+
+// String is the form the screen shows: "slurm 88123 (alice) holds it".
+func (a *JobAllocation) String() string {
+	return a.Job.String() + " (" + cmp.Or(a.User, "?") + ") holds it"
 }
 
 // Holder is a process that may use a GPU's memory without being listed: how much is unknown.

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"vramscope/internal/quantity"
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
@@ -75,6 +76,10 @@ func (p *Page) processes(target *subject, width int) []string {
 	}
 	slices.SortStableFunc(rows, func(a, b *snapshot.Process) int { return cmp.Compare(b.Used.Or(-1), a.Used.Or(-1)) })
 	lines := []string{p.rule(width, text.Plural(len(rows), "process", "processes"))}
+	if a := target.gpu.Allocation; a != nil {
+		words := "idle " + quantity.Duration(p.Now.Since(a.Since)) + ", " + text.Clean(a.String())
+		lines = append(lines, p.line(width, cell.Span{Style: p.Appearance.Styles.Warning, Text: words}))
+	}
 	if len(rows) == 0 {
 		return lines
 	}

@@ -1,6 +1,7 @@
 package gpus
 
 import (
+	"cmp"
 	"strconv"
 	"time"
 
@@ -128,9 +129,15 @@ func (p *Panel) calmNote(line Line, c columns) string {
 		return migNote(gpu)
 	}
 	owner := p.owner(gpu.UUID, snapshot.InstanceID{}, true, c.note >= maxNote || !p.idle(gpu))
-	switch {
+	switch a := gpu.Allocation; {
 	case len(gpu.Throttled) > 0:
 		return "throttled: " + text.Clean(gpu.Throttled[0])
+	case a != nil:
+		idle := "idle " + cell.CoarseDuration(p.Now.Sub(a.Since)) + ", "
+		if named := idle + text.Clean(a.String()); text.Width(named) <= c.note-4 {
+			return named
+		}
+		return idle + text.Clean(cmp.Or(a.User, "?"))
 	case p.idle(gpu):
 		s := "idle " + cell.CoarseDuration(p.Now.Sub(gpu.IdleSince))
 		if owner != "" {

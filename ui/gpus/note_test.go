@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"vramscope/internal/process"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
 	"vramscope/ui/uitest"
@@ -43,6 +44,19 @@ func TestBarWordsAreWhole(t *testing.T) {
 		}
 		if seen != len(c.words)-1 {
 			t.Errorf("%q was never shortened to %q", c.words[0], c.words[len(c.words)-1])
+		}
+	}
+}
+
+// TestNoteNamesWhoHoldsAnIdleGPU: the job where there is room for it, else its user.
+func TestNoteNamesWhoHoldsAnIdleGPU(t *testing.T) {
+	now := time.Unix(10_000, 0)
+	held := &snapshot.JobAllocation{Job: process.Job{Kind: "slurm", ID: "88123"}, User: "alice", Since: now.Add(-42 * time.Minute)}
+	p := Panel{Snapshot: &snapshot.Snapshot{}, Appearance: uitest.Appearance(t, "", false)}
+	p.Now = now
+	for note, want := range map[int]string{maxNote: "idle 42m, slurm 88123 (alice) holds it", minNote: "idle 42m, alice"} {
+		if got := p.calmNote(Line{GPU: &snapshot.GPU{Allocation: held}}, columns{note: note}); got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }

@@ -1,0 +1,131 @@
+package process
+
+import (
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"vramscope/internal/panics"
+)
+
+// Allocation is a job that Slurm has given GPUs of this machine.
+type Allocation struct {
+	Job  Job
+	User string // "" while unknown
+	GPUs []int  // by index
+}
+
+// allocations are those of the jobs that have cgroups here. A job keeps its GPUs for as long
+// as it has these: one that is queued again may get others.
+//
+//	system.slice/slurmstepd.scope/job_88123    devices/slurm/uid_1000/job_88123 (cgroup v1)
+//	        └── scontrol --json show job 88123 ── user_id, "gres_detail": ["gpu:h100:2(IDX:0-1)"]
+type allocations struct {
+	jobs    map[string]allocated // by number or SLUID
+	due     time.Time
+	looking chan struct{} // closed at the end of the search; nil while none runs
+}
+
+type allocated struct {
+	slurmAnswer
+	user  string
+	asked time.Time
+}
+
+const allocationsEvery = 10 * time.Second
+
+// Allocations are the GPUs that jobs have, as the last search found them. It begins a search
+// where one is due, and waits for it.
+func (t *Table) Allocations(now time.Time, wait time.Duration) []Allocation {
+	s := t.slurm
+	s.mu.Lock()
+	if s.held.looking == nil && !now.Before(s.held.due) {
+		s.held.due, s.held.looking = now.Add(allocationsEvery), make(chan struct{})
+		go t.lookForAllocations(now, s.held.jobs)
+	}
+	looking := s.held.looking
+	s.mu.Unlock()
+	if wait > 0 && looking != nil {
+		select {
+		case <-looking:
+		case <-time.After(wait):
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.panic.Again()
+	var out []Allocation
+	for _, job := range s.held.jobs {
+		if len(job.gpus) > 0 {
+			out = append(out, Allocation{Job{Kind: "slurm", ID: job.number, Account: job.account}, job.user, job.gpus})
+		}
+	}
+	return out
+}
+
+func (t *Table) lookForAllocations(now time.Time, before map[string]allocated) {
+	s := t.slurm
+	found := make(map[string]allocated)
+	defer func() {
+		caught := panics.Catch(recover())
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if caught != nil {
+			s.panic = caught
+		}
+		close(s.held.looking)
+		s.held.jobs, s.held.looking = found, nil
+	}()
+	for _, pattern := range []string{"/system.slice/*slurmstepd.scope/*", "/devices/slurm*/uid_*/job_*"} {
+		directories, _ := filepath.Glob(s.cgroups + pattern)
+		for _, directory := range directories {
+			id := jobOfPath(strings.TrimPrefix(directory, s.cgroups)).ID
+			if uid, known := t.owner(directory).Value(); id == "" || !known || uid != 0 {
+				continue
+			}
+			job := before[id]
+			if job.number == "" && now.Sub(job.asked) >= scontrolEvery {
+				job = allocated{slurmAnswer: s.scontrol(id), asked: now}
+			}
+			if len(job.gpus) > 0 {
+				job.user = t.UserName(job.uid)
+			}
+			found[id] = job
+		}
+	}
+}
+
+// parseGRES are the indexes of the GPUs in "gpu:h100:2(IDX:0-1,3),gpu:a100:1(IDX:4)"; none
+// where it has something else, or another number of them than it says.
+// Source: gres_sock_str in https://github.com/SchedMD/slurm/blob/master/src/interfaces/gres.c
+func parseGRES(detail string) (gpus []int) {
+	for detail != "" {
+		name, rest, hasIndexes := strings.Cut(detail, "(IDX:")
+		indexes, rest, closed := strings.Cut(rest, ")")
+		count, err := strconv.Atoi(name[strings.LastIndex(name, ":")+1:])
+		if !hasIndexes || !closed || !strings.HasPrefix(name, "gpu:") || err != nil {
+			return nil
+		}
+		before := len(gpus)
+		for part := range strings.SplitSeq(indexes, ",") {
+			first, last, isRange := strings.Cut(part, "-")
+			if !isRange {
+				last = first
+			}
+			from, err := strconv.ParseUint(first, 10, 10)
+			to, errLast := strconv.ParseUint(last, 10, 10)
+			if err != nil || errLast != nil || from > to {
+				return nil
+			}
+			for index := from; index <= to; index++ {
+				gpus = append(gpus, int(index))
+			}
+		}
+		if len(gpus)-before != count {
+			return nil
+		}
+		detail = strings.TrimPrefix(rest, ",")
+	}
+	return gpus
+}

@@ -1,0 +1,85 @@
+package sampler
+
+import (
+	"slices"
+	"time"
+
+	"vramscope/internal/process"
+	"vramscope/sampler/snapshot"
+)
+
+// allocationReader is a ProcessReader that finds which GPUs a scheduler has given to jobs.
+type allocationReader interface {
+	Allocations(now time.Time, wait time.Duration) []process.Allocation
+}
+
+// allocationWait is how long a single snapshot waits for the scheduler: it has no later one.
+const allocationWait = time.Second
+
+// nameAllocations adds the jobs that have a GPU without a process. A scheduler counts the
+// GPUs of its own configuration: where that cannot be the driver's order, it names none.
+func (s *Sampler) nameAllocations(now time.Time, snap *snapshot.Snapshot, gpus []*gpu) {
+	reader, ok := s.options.Processes.(allocationReader)
+	if !ok {
+		return
+	}
+	free := make(map[int]*gpu) // GPUs without a process, by index
+	for i := range snap.GPUs {
+		g := &snap.GPUs[i]
+		at := slices.IndexFunc(gpus, func(known *gpu) bool { return known.device.UUID == g.UUID })
+		if at < 0 {
+			continue
+		}
+		if n, known := g.ProcessCount.Value(); known && n == 0 && !g.MIG && g.Utilization.Or(0) == 0 {
+			free[g.Index] = gpus[at]
+		} else {
+			gpus[at].held = nil
+		}
+	}
+	if len(free) == 0 {
+		return
+	}
+	wait := time.Duration(0)
+	if s.options.Single {
+		wait = allocationWait
+	}
+	held := jobsOf(reader.Allocations(now, wait), snap)
+	for index, known := range free {
+		a := held[index]
+		switch {
+		case a == nil:
+			known.held = nil
+		case known.held == nil || known.held.Job != a.Job || known.held.User != a.User:
+			named := &snapshot.JobAllocation{Job: a.Job, User: a.User, Since: now}
+			if known.held != nil && known.held.Job.ID == a.Job.ID {
+				named.Since = known.held.Since // its user or account has become known
+			}
+			known.held = named
+		}
+		snap.GPU(known.device.UUID).Allocation = known.held
+	}
+}
+
+// jobsOf are the jobs by the index of their GPUs; none where two jobs have the same GPU,
+// where there is no such GPU or it has instances, or where a job runs on another GPU than it has.
+func jobsOf(allocations []process.Allocation, snap *snapshot.Snapshot) map[int]*process.Allocation {
+	held := make(map[int]*process.Allocation)
+	for i := range allocations {
+		a := &allocations[i]
+		for _, index := range a.GPUs {
+			if held[index] != nil || !slices.ContainsFunc(snap.GPUs, func(g snapshot.GPU) bool { return g.Index == index && !g.MIG }) {
+				return nil
+			}
+			held[index] = a
+		}
+	}
+	for i := range snap.Rows {
+		p := &snap.Rows[i]
+		for _, a := range allocations {
+			if p.Job.Kind == a.Job.Kind && p.Job.ID == a.Job.ID && !slices.Contains(a.GPUs, p.GPU) {
+				return nil
+			}
+		}
+	}
+	return held
+}
