@@ -16,6 +16,7 @@ import (
 	"vramscope/internal/panics"
 	"vramscope/internal/process"
 	"vramscope/internal/text"
+	"vramscope/metric"
 	"vramscope/probe"
 	"vramscope/sampler/snapshot"
 )
@@ -34,6 +35,8 @@ type Recorder interface {
 	Append(snap *snapshot.Snapshot, events []snapshot.Event) error
 	// Paused is why nothing is recorded at present, "" where it is. Anybody may call it.
 	Paused() string
+	// Counts is what went wrong since the beginning.
+	Counts() metric.Recorder
 	// Close returns when everything appended is on disk.
 	Close() error
 }
@@ -42,8 +45,8 @@ type Recorder interface {
 type Exporter interface {
 	// Observe takes a snapshot, and the events since the one before. It does not wait.
 	Observe(snap *snapshot.Snapshot, events []snapshot.Event)
-	// Recording takes whether recording is paused. It is called where something is recorded.
-	Recording(paused bool)
+	// Recording takes how the recorder is doing. It is called where something is recorded.
+	Recording(state metric.Recorder)
 	// Run serves what was observed until the context ends.
 	Run(ctx context.Context) error
 }
@@ -239,7 +242,9 @@ func (d *daemon) take(snap *snapshot.Snapshot) {
 	}
 	if d.Exporter != nil {
 		if d.Recorder != nil {
-			d.Exporter.Recording(d.paused != "")
+			state := d.Recorder.Counts()
+			state.Paused = d.paused != ""
+			d.Exporter.Recording(state)
 		}
 		d.Exporter.Observe(snap, events)
 	}

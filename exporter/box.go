@@ -21,6 +21,7 @@ func (e *Exporter) writeHost(w *writer, snap *snapshot.Snapshot) {
 // of which one is the reason.
 func (w *writer) alerts(snap *snapshot.Snapshot) {
 	w.exported(metric.DriverState, nil, 1, string(snap.Driver.State))
+	w.exported(metric.DriverFailures, nil, float64(snap.Driver.Failures))
 	w.exported(metric.ProbesAnswering, nil, float64(snap.Driver.ProbesAnswering))
 	w.exported(metric.ProbesUnasked, nil, float64(snap.ProbesUnasked))
 	if g := snap.Guard; g != nil && g.Mode != snapshot.GuardOff {

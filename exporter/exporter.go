@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"vramscope/internal/quantity"
 	"vramscope/metric"
 	"vramscope/sampler/snapshot"
 )
@@ -31,7 +30,7 @@ type Exporter struct {
 
 	mu       sync.Mutex
 	snap     *snapshot.Snapshot // nil before the first
-	paused   metric.Float       // whether recording is, 1 or 0; unknown where nothing is recorded
+	recorder *metric.Recorder   // nil where nothing is recorded
 	counters counters
 }
 
@@ -51,11 +50,11 @@ func (e *Exporter) Observe(snap *snapshot.Snapshot, events []snapshot.Event) {
 	e.counters.observe(snap, events)
 }
 
-// Recording sets whether recording is paused. Before the first call there is no such series.
-func (e *Exporter) Recording(paused bool) {
+// Recording takes how the recorder is doing. Before the first call there are no such series.
+func (e *Exporter) Recording(state metric.Recorder) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.paused = quantity.From(map[bool]float64{true: 1}[paused], quantity.Computed)
+	e.recorder = &state
 }
 
 // latest returns the last snapshot, nil where there is none, and whether its figures may be published.
@@ -98,8 +97,13 @@ func (e *Exporter) gather() *writer {
 	e.writeProcesses(w, snap)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if paused, known := e.paused.Value(); known {
-		w.exported(metric.RecordingPaused, nil, paused)
+	if r := e.recorder; r != nil {
+		w.exported(metric.RecordingPaused, nil, map[bool]float64{true: 1}[r.Paused])
+		w.exported(metric.RecordingErrors, nil, float64(r.Errors))
+		w.exported(metric.RecordingLost, nil, float64(r.Lost))
+		if !r.Written.IsZero() {
+			w.exported(metric.RecordingWritten, nil, float64(r.Written.UnixNano())/1e9)
+		}
 	}
 	e.counters.write(w, snap)
 	return w

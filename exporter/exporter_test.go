@@ -138,7 +138,10 @@ func TestEveryNameIsExported(t *testing.T) {
 		t.Error("recording is paused or not where nothing is recorded")
 	}
 	for _, paused := range []bool{false, true} {
-		e.Recording(paused)
+		e.Recording(metric.Recorder{Paused: paused, Errors: 3, Lost: 7, Written: time.Unix(1000, 0)})
+		for _, line := range []string{"vramscope_recording_errors_total 3", "vramscope_recording_lost_samples_total 7", "vramscope_recording_last_write_timestamp_seconds 1000", "vramscope_driver_failures_total 0"} {
+			has(t, scrape(t, e), line)
+		}
 		has(t, scrape(t, e), "vramscope_recording_paused "+map[bool]string{false: "0", true: "1"}[paused])
 	}
 	text := scrape(t, e)

@@ -2,6 +2,7 @@ package metric
 
 import (
 	"strings"
+	"time"
 )
 
 // The exported names. A row of Table has the end of one, such as
@@ -70,6 +71,14 @@ type Exported struct {
 	Help   string
 }
 
+// Recorder is how a recorder is doing, as it is exported.
+type Recorder struct {
+	Paused  bool
+	Errors  int64     // writes that failed
+	Lost    int64     // samples that are gaps
+	Written time.Time // of the last commit; zero before the first
+}
+
 // ExportedID names a metric of the exporter.
 type ExportedID uint8
 
@@ -81,7 +90,11 @@ const (
 	DriverState
 	ProbesAnswering
 	ProbesUnasked
+	DriverFailures
 	RecordingPaused
+	RecordingErrors
+	RecordingLost
+	RecordingWritten
 	GuardState
 	LateSamples
 
@@ -114,14 +127,18 @@ const (
 var ExportTable = [ExportedCount]Exported{
 	HostInfo: {Name: "vramscope_host_info", Labels: []string{"host", "version", "driver_version", "cuda_version", "simulated"},
 		Help: "1, with the box's name and versions as labels. simulated is \"true\" where no GPU was read."},
-	LastSample:      {Name: "vramscope_last_sample_timestamp_seconds", Help: "When the exported figures were read, in Unix time."},
-	SampleInterval:  {Name: "vramscope_sample_interval_seconds", Help: "Time between two samples."},
-	DriverState:     {Name: "vramscope_driver_state", Labels: []string{"state"}, Help: "1 for the state that the driver is in: ok, absent, not_loaded, gone, no_cgo or starting."},
-	ProbesAnswering: {Name: "vramscope_probes_answering", Help: "Processes whose probe answers."},
-	ProbesUnasked:   {Name: "vramscope_probes_unasked", Help: "Processes that may have a probe which has not been asked yet."},
-	RecordingPaused: {Name: "vramscope_recording_paused", Help: "1 where nothing can be recorded, for a full disk for instance, else 0. No series: the daemon does not record."},
-	GuardState:      {Name: "vramscope_guard_state", Labels: []string{"state"}, Help: "1 for the state that the guard is in: dry-run, act, paused or cannot_act. No series: it is off, or there is none."},
-	LateSamples:     {Name: "vramscope_late_samples_total", Help: "Samples that came more than two intervals after the one before, since the exporter started."},
+	LastSample:       {Name: "vramscope_last_sample_timestamp_seconds", Help: "When the exported figures were read, in Unix time."},
+	SampleInterval:   {Name: "vramscope_sample_interval_seconds", Help: "Time between two samples."},
+	DriverState:      {Name: "vramscope_driver_state", Labels: []string{"state"}, Help: "1 for the state that the driver is in: ok, absent, not_loaded, gone, no_cgo or starting."},
+	ProbesAnswering:  {Name: "vramscope_probes_answering", Help: "Processes whose probe answers."},
+	ProbesUnasked:    {Name: "vramscope_probes_unasked", Help: "Processes that may have a probe which has not been asked yet."},
+	RecordingPaused:  {Name: "vramscope_recording_paused", Help: "1 where nothing can be recorded, for a full disk for instance, else 0. No series: the daemon does not record."},
+	DriverFailures:   {Name: "vramscope_driver_failures_total", Help: "Times that the driver could not be opened, or was lost, since the daemon started; it is tried again at least every 30 s."},
+	RecordingErrors:  {Name: "vramscope_recording_errors_total", Help: "Times that writing the recording failed, since the daemon started."},
+	RecordingLost:    {Name: "vramscope_recording_lost_samples_total", Help: "Samples that are gaps in the recording, since the daemon started: the disk was too slow, or recording was paused."},
+	RecordingWritten: {Name: "vramscope_recording_last_write_timestamp_seconds", Help: "When the newest sample came to be on disk, in Unix time. No series before the first."},
+	GuardState:       {Name: "vramscope_guard_state", Labels: []string{"state"}, Help: "1 for the state that the guard is in: dry-run, act, paused or cannot_act. No series: it is off, or there is none."},
+	LateSamples:      {Name: "vramscope_late_samples_total", Help: "Samples that came more than two intervals after the one before, since the exporter started."},
 
 	GPUInfo:        {Name: "vramscope_gpu_info", Of: GPU, Labels: []string{"name", "pci_bus_id"}, Help: "1, with the GPU's names as labels."},
 	GPUState:       {Name: "vramscope_gpu_state", Of: GPU, Labels: []string{"state"}, Help: "1 for the state that the GPU is in: ok, lost, hanging, error, or unlisted (only a probe names it)."},

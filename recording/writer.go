@@ -67,9 +67,11 @@ type tick struct {
 // State is how a Writer is doing.
 type State struct {
 	Recording bool
-	Reason    string // why it is paused
-	Ticks     int64  // that are on disk, of this writer
-	Lost      int64  // ticks that are gaps: the disk was slow, or recording was paused
+	Reason    string    // why it is paused
+	Ticks     int64     // that are on disk, of this writer
+	Lost      int64     // ticks that are gaps: the disk was slow, or recording was paused
+	Errors    int64     // writes that failed
+	Written   time.Time // of the last commit; zero before the first
 }
 
 // Create begins to record into a folder, which it makes. It fails where another
@@ -251,6 +253,7 @@ func (w *Writer) committed() {
 	defer w.mu.Unlock()
 	w.state.Recording, w.state.Reason = true, ""
 	w.state.Ticks += int64(w.pending)
+	w.state.Written = time.Now()
 	w.pending = 0
 }
 
@@ -279,6 +282,7 @@ func (w *Writer) fail(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.state.Recording, w.state.Reason = false, reasonOf(err)
+	w.state.Errors++
 }
 
 // end closes the day and gives the folder free.

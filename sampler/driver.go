@@ -205,6 +205,7 @@ func (d *driver) list(now time.Time, device nvml.Device) {
 // lose notes that the driver is lost, and when to try again.
 func (d *driver) lose(now time.Time, err error) {
 	d.isOpen = false
+	d.state.Failures++
 	state := snapshot.DriverGone
 	if !d.everOK {
 		switch {

@@ -153,8 +153,8 @@ func TestMissingDriverIsRetried(t *testing.T) {
 	for range 5 {
 		snap = b.tick(s)
 	}
-	if snap.Driver.State != snapshot.DriverOK || len(snap.GPUs) != 2 || len(snap.Rows) != 2 {
-		t.Errorf("driver %s, %d GPUs", snap.Driver.State, len(snap.GPUs))
+	if snap.Driver.State != snapshot.DriverOK || len(snap.GPUs) != 2 || len(snap.Rows) != 2 || snap.Driver.Failures != 1 {
+		t.Errorf("driver %s, %d GPUs, %d failures", snap.Driver.State, len(snap.GPUs), snap.Driver.Failures)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"vramscope/cli/command"
 	"vramscope/cli/config"
+	"vramscope/metric"
 	"vramscope/recording"
 	"vramscope/sampler/snapshot"
 )
@@ -20,6 +21,7 @@ type recorder struct {
 	writer  *recording.Writer // nil before it could be opened
 	err     error             // why not
 	retryAt time.Time
+	counts  metric.Recorder // before there was a writer
 }
 
 // recordRetry is the time between attempts to begin.
@@ -31,19 +33,27 @@ func newRecorder(p *command.Program, s *config.Settings, directory string) *reco
 		options.Commands = recording.Full
 	}
 	r := &recorder{now: p.Now, open: func() (*recording.Writer, error) { return recording.Create(directory, options) }}
-	r.writer, r.err = r.open()
-	r.retryAt = r.now().Add(recordRetry)
+	r.tryOpen()
 	return r
+}
+
+func (r *recorder) tryOpen() {
+	if r.writer, r.err = r.open(); r.err != nil {
+		r.counts.Errors++
+	}
+	r.retryAt = r.now().Add(recordRetry)
 }
 
 // Append implements daemon.Recorder. What cannot be recorded is a gap; Paused says why.
 func (r *recorder) Append(snap *snapshot.Snapshot, events []snapshot.Event) error {
 	r.mu.Lock()
 	if r.writer == nil && !r.now().Before(r.retryAt) {
-		r.writer, r.err = r.open()
-		r.retryAt = r.now().Add(recordRetry)
+		r.tryOpen()
 	}
 	writer := r.writer
+	if writer == nil {
+		r.counts.Lost++
+	}
 	r.mu.Unlock()
 	if writer == nil {
 		return nil
@@ -62,6 +72,18 @@ func (r *recorder) Paused() string {
 		return state.Reason
 	}
 	return ""
+}
+
+// Counts implements daemon.Recorder.
+func (r *recorder) Counts() metric.Recorder {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	counts := r.counts
+	if r.writer != nil {
+		state := r.writer.State()
+		counts.Errors, counts.Lost, counts.Written = counts.Errors+state.Errors, counts.Lost+state.Lost, state.Written
+	}
+	return counts
 }
 
 // Close implements daemon.Recorder.

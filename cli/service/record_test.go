@@ -39,6 +39,9 @@ func TestRecorderWaitsForItsDirectory(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Error(err)
 	}
+	if got := r.Counts(); got.Errors != 1 || got.Lost != 2 || got.Written.IsZero() {
+		t.Errorf("one error and two samples lost: %+v", got)
+	}
 	opened, err := recording.Open(directory)
 	if err != nil {
 		t.Fatal(err)

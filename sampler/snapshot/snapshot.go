@@ -86,6 +86,8 @@ type Driver struct {
 	ProbesAnswering int
 	// Hanging counts driver calls that have not returned.
 	Hanging int
+	// Failures counts how often it could not be opened, or was lost.
+	Failures int
 }
 
 // GPUState is how one GPU is doing.
