@@ -71,7 +71,7 @@ func TestAlertLineShowsTheFirstThatApplies(t *testing.T) {
 		{" ! GPU 6 lost since 12:02:03                                 2 of 3, ! next", func() { then.Alerts = nil; then.ProbeSeen = false; st.live = st.shown }},
 		{" Start jobs with \"vramscope run -- CMD\", or press a on a Python process", func() { st.hintOff = true }},
 		{" ▓ other  ▄ unknown  █ allocated  ▒ fragmented  ░ cached  · free", func() { st.width = 120 }},
-		{" 415G of 553G used   138G free   flushes would keep 54G more free   1 GPU unknown   1 GPU idle but holding memory", func() {}},
+		{" 415G of 557G used   138G free   4.20G reserved   flushes keep 54G free   1 GPU unknown   1 GPU idle but holding memory", func() {}},
 	}
 	for i, step := range steps {
 		if got := alertLine(st, lk); got != step.want {

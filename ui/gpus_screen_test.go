@@ -222,7 +222,7 @@ func TestNamelessGPUIsOfNoKind(t *testing.T) {
 	if !strings.Contains(lines[0], " 8×H100 80GB HBM3  ") {
 		t.Errorf("the header says %q", lines[0])
 	}
-	if line := lineOf(t, lines, "   0 "); !strings.HasPrefix(line, "   0 ▓") {
+	if line := lineOf(t, lines, "   0 "); !strings.HasPrefix(line, "   0 █") {
 		t.Errorf("a name in %q", line)
 	}
 	s.GPUs[0].Name = "NVIDIA L4"

@@ -47,13 +47,13 @@ func writeLegend(l *cell.Line, st *state, lk *cell.Appearance) {
 	l.Skip(1)
 	if l.Width() < gpus.LegendWidth {
 		if unread := st.unreadSpans(&lk.Styles); unread != nil {
-			l.PutSpans(slices.Concat(boxSums(st.shown, st.lasts, &lk.Styles)[:4], unread), l.Width(), lk.Glyphs.Ellipsis)
+			l.PutSpans(slices.Concat(boxSums(st.shown, st.lasts, nil, &lk.Styles)[:4], unread), l.Width(), lk.Glyphs.Ellipsis)
 			return
 		}
 		gpus.WriteLegend(l, lk, l.Width()-2)
 		return
 	}
-	l.PutSpans(slices.Concat(boxSums(st.shown, st.lasts, &lk.Styles), st.unreadSpans(&lk.Styles)), l.Width(), "")
+	l.PutSpans(boxSums(st.shown, st.lasts, st.unreadSpans(&lk.Styles), &lk.Styles), l.Width(), "")
 }
 
 // lasts is what flushes of all processes of the box are likely to keep free.
@@ -77,29 +77,35 @@ func (st *state) sumLasting() {
 }
 
 // boxSums is the whole box in one sentence.
-func boxSums(shown *snapshot.Snapshot, lasting lasts, s *themes.Styles) []cell.Span {
-	var used, capacity, free quantity.Bytes
+func boxSums(shown *snapshot.Snapshot, lasting lasts, unread []cell.Span, s *themes.Styles) []cell.Span {
+	var used, total, free, reserved quantity.Bytes
 	idle, unknown := 0, 0
 	for i := range shown.GPUs {
 		gpu := &shown.GPUs[i]
 		held, known := gpu.Memory.Used.Value()
-		size, sized := gpu.Memory.Capacity().Value()
+		size, sized := gpu.Memory.Total.Value()
 		if gpu.State != snapshot.GPUOK || !known || !sized {
 			unknown++ // in neither sum
 			continue
 		}
-		used, capacity = used+held, capacity+size
-		free += gpu.Memory.Free.Or(max(size-held, 0))
+		used, total, reserved = used+held, total+size, reserved+gpu.Memory.Reserved.Or(0)
+		free += gpu.Memory.Free.Or(max(size-gpu.Memory.Reserved.Or(0)-held, 0))
 		if u, ok := gpu.Utilization.Value(); ok && u == 0 && gpu.Memory.Used.Or(0) > quantity.GiB {
 			idle++
 		}
 	}
 	parts := []cell.Span{
-		{s.Text, used.String()}, {s.Dim, " of "}, {s.Text, capacity.String()}, {s.Dim, " used   "},
+		{s.Text, used.String()}, {s.Dim, " of "}, {s.Text, total.String()}, {s.Dim, " used   "},
 		{s.Text, free.String()}, {s.Dim, " free"},
 	}
+	if unread != nil {
+		parts = append(append(parts, cell.Span{s.Dim, "   "}), unread...)
+	}
+	if reserved > 0 {
+		parts = append(parts, cell.Span{s.Dim, "   "}, cell.Span{s.Text, reserved.String()}, cell.Span{s.Dim, " reserved"})
+	}
 	if lasting.free >= snapshot.LeastRemedy {
-		parts = append(parts, cell.Span{s.Dim, "   flushes would keep "}, cell.Span{s.Text, lasting.free.About()}, cell.Span{s.Dim, " more free"})
+		parts = append(parts, cell.Span{s.Dim, "   flushes keep "}, cell.Span{s.Text, lasting.free.About()}, cell.Span{s.Dim, " free"})
 	}
 	if unknown > 0 {
 		parts = append(parts, cell.Span{s.Dim, "   "}, cell.Span{s.Text, text.Plural(unknown, "GPU", "GPUs")}, cell.Span{s.Dim, " unknown"})

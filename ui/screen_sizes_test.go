@@ -242,7 +242,7 @@ func TestTotalsLeaveUnknownGPUsOut(t *testing.T) {
 	s.Alerts = nil
 	s.GPUs[0].Memory.Used, s.GPUs[0].Memory.Free = snapshot.Bytes{}, snapshot.Bytes{}
 	st := screenOf(s, 120, 40)
-	if got := alertLine(st, drawnLook(t)); !strings.Contains(got, "354G of 474G used") || !strings.Contains(got, "2 GPUs unknown") {
+	if got := alertLine(st, drawnLook(t)); !strings.Contains(got, "354G of 478G used") || !strings.Contains(got, "2 GPUs unknown") {
 		t.Errorf("got %q", got)
 	}
 }

@@ -80,7 +80,7 @@ func (e *Evaluator) lowPlace(found []candidate, now time.Time, g *snapshot.GPU, 
 		Kind: snapshot.AlertLowMemory, Severity: s.severity,
 		GPU: g.Index, GPUUUID: g.UUID, Instance: where.instance, Row: s.row,
 		Note:    note(free.String() + " free, " + s.words),
-		Message: "GPU " + label + " has " + free.String() + " free of " + capacity.String() + ", " + s.sentence,
+		Message: "GPU " + label + " has " + free.String() + " free of " + m.Total.Or(capacity).String() + ", " + s.sentence,
 		Advice:  e.remedy(where),
 	}
 	return append(found, candidate{hysteresis: hysteresis{samples: 3, misses: 5}, alert: a})

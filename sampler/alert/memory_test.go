@@ -23,7 +23,7 @@ func TestLowMemoryWithALeak(t *testing.T) {
 	}
 	a := *s.alert(snapshot.AlertLowMemory)
 	if a.Severity != snapshot.Notice || a.Row != s.row(0).ID || a.Advice != "F on 100 frees 1.00G" ||
-		a.Note != "7.66G free, growing" || a.Message != "GPU 0 has 7.66G free of 79.0G, PID 100 alice grows" {
+		a.Note != "7.66G free, growing" || a.Message != "GPU 0 has 7.66G free of 80.0G, PID 100 alice grows" {
 		t.Errorf("got %+v", a)
 	}
 	s.ticks(55)
@@ -265,7 +265,7 @@ func TestLowMemoryNamesTheLargestGrowingProcess(t *testing.T) {
 		s.row(2).Used = bytes(31*quantity.GiB - 100*quantity.MiB + quantity.Bytes(i)*35*quantity.MiB)
 	}
 	at := s.until(snapshot.AlertLowMemory, 60, grow)
-	if at < 0 || s.standing[0].Row != s.row(2).ID || s.standing[0].Message != "GPU 0 has 4.95G free of 79.0G, PID 99 grows" {
+	if at < 0 || s.standing[0].Row != s.row(2).ID || s.standing[0].Message != "GPU 0 has 4.95G free of 80.0G, PID 99 grows" {
 		t.Fatalf("at %d: %+v", at, s.standing)
 	}
 	for i := at; i < at+20; i++ {

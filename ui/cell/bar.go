@@ -47,6 +47,19 @@ func (l *Line) Bar(lk *Appearance, parts Parts, capacity quantity.Bytes, cells i
 	parts.draw(lk, capacity, cells, func(style themes.Style, glyph string, n int) { l.Repeat(style, glyph, n) })
 }
 
+// MemoryBar writes the bar of a GPU: used and free memory and, in a thin cell of its own at the
+// end, what the driver reserves. So the whole bar is the total.
+func (l *Line) MemoryBar(lk *Appearance, gpu *snapshot.GPU, cells int) {
+	const minCells = 8
+	parts, m := PartsOf(gpu.Parts, gpu.Memory.Used), &gpu.Memory
+	if m.Reserved.Or(0) <= 0 || cells < minCells {
+		l.Bar(lk, parts, m.Capacity().Or(0), cells)
+		return
+	}
+	l.Bar(lk, parts, m.Capacity().Or(0), cells-1)
+	l.Repeat(lk.Styles.Rule, lk.Glyphs.Side, 1)
+}
+
 // Spans is the bar as spans.
 func (b Parts) Spans(lk *Appearance, capacity quantity.Bytes, cells int) []Span {
 	var out []Span

@@ -31,6 +31,25 @@ func TestBarIsWhole(t *testing.T) {
 	}
 }
 
+// TestReservedHasACellOfItsOwn: it is at the end of the bar, also of a full GPU, and not there where the
+// driver reserves nothing.
+func TestReservedHasACellOfItsOwn(t *testing.T) {
+	gpu := snapshottest.DrawnBox().GPUs[0]
+	gpu.Memory.Used = gpu.Memory.Capacity()
+	draw := func() string {
+		l := NewLine(24)
+		l.MemoryBar(drawn(t), &gpu, 20)
+		return strings.TrimRight(l.String(), " ")
+	}
+	if got := draw(); text.Width(got) != 20 || !strings.HasSuffix(got, "│") || strings.Contains(got, "·") {
+		t.Errorf("a full GPU is %q", got)
+	}
+	gpu.Memory.Reserved = snapshot.Bytes{}
+	if got := draw(); text.Width(got) != 20 || strings.Contains(got, "│") {
+		t.Errorf("without reserved memory it is %q", got)
+	}
+}
+
 // TestBarMovesOneCell: a part that grows by less than a cell moves each boundary by
 // at most one cell, and none backwards.
 func TestBarMovesOneCell(t *testing.T) {

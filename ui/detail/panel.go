@@ -73,7 +73,7 @@ func New(in Input) Panel {
 	d.index = strconv.Itoa(d.process.GPU)
 	if gpu := s.GPU(id.GPUUUID); gpu != nil {
 		d.index = string(cell.AppendIndex(nil, gpu.Index, gpu.InstanceNumber(id.Instance)))
-		d.gpuFull = graph.Reachable(gpu, d.process).Or(0)
+		d.gpuFull = reachable(gpu, d.process).Or(0)
 		if d.fullIn = gpu.FullIn; d.process.ID.Instance.MIG {
 			if in := gpu.Instance(d.process.ID.Instance); in != nil {
 				d.fullIn = in.FullIn

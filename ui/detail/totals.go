@@ -199,3 +199,22 @@ func (d Panel) bounds(f *snapshot.Prediction) string {
 	}
 	return " (" + low + d.Appearance.Glyphs.EnDash + high + ")"
 }
+
+// reachable is the maximum that a process could use beside the other processes on its GPU or
+// instance.
+func reachable(gpu *snapshot.GPU, p *snapshot.Process) snapshot.Bytes {
+	memory := gpu.Memory
+	if instance := gpu.Instance(p.ID.Instance); instance != nil {
+		memory = instance.Memory
+	}
+	capacity, ok := memory.Capacity().Value()
+	if !ok {
+		return snapshot.Bytes{}
+	}
+	all, known := memory.Used.Value()
+	own, ownKnown := p.Used.Value()
+	if others := all - own; known && ownKnown && others > 0 && capacity-others >= own {
+		capacity -= others
+	}
+	return quantity.From(capacity, quantity.Computed)
+}

@@ -129,7 +129,7 @@ func (p *Panel) write(l *cell.Line, line Line, c columns, width int) {
 		l.BarWords(p.Appearance, usedUnknownWords(), c.bar)
 	default:
 		p.writeName(l, line, c)
-		l.Bar(p.Appearance, cell.PartsOf(line.GPU.Parts, line.GPU.Memory.Used), line.GPU.Memory.Capacity().Or(0), c.bar)
+		l.MemoryBar(p.Appearance, line.GPU, c.bar)
 	}
 	l.Skip(1)
 	p.writeUsed(l, used, total, c)

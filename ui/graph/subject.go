@@ -17,7 +17,7 @@ type Subject struct {
 	Name      string // "GPU 3 used"
 	Full      string // what the capacity line is called: "full", "GPU full"
 	Used      snapshot.Bytes
-	Capacity  snapshot.Bytes
+	Capacity  snapshot.Bytes // the total, as every figure on the screen has it: with what the driver reserves
 	Predicted []snapshot.Prediction
 	FullIn    *snapshot.FullIn
 	Doubt     snapshot.Doubt   // why there is no forecast
@@ -44,7 +44,10 @@ func SubjectOf(s *snapshot.Snapshot, key snapshot.SeriesKey) Subject {
 		subject.Used, subject.Predicted, subject.Doubt = p.Used, p.Predicted, p.Doubt
 		if gpu != nil {
 			subject.Full = "GPU full"
-			subject.Capacity = Reachable(gpu, p)
+			subject.Capacity = gpu.Memory.Total
+			if instance := gpu.Instance(key.Row.Instance); instance != nil {
+				subject.Capacity = instance.Memory.Total
+			}
 		}
 		return subject
 	}
@@ -63,7 +66,7 @@ func SubjectOf(s *snapshot.Snapshot, key snapshot.SeriesKey) Subject {
 		subject.Predicted, subject.FullIn, subject.Doubt = gpu.Predicted, gpu.FullIn, gpu.Doubt
 	}
 	subject.Name = "GPU " + string(cell.AppendIndex(nil, gpu.Index, number)) + " used"
-	subject.Used, subject.Capacity = memory.Used, memory.Capacity()
+	subject.Used, subject.Capacity = memory.Used, memory.Total
 	return subject
 }
 
@@ -102,23 +105,4 @@ func rowsOf(s *snapshot.Snapshot, key snapshot.SeriesKey) []snapshot.RowID {
 		add(&s.Ended[i].Last)
 	}
 	return ids
-}
-
-// Reachable is the maximum that a process could use beside the other processes on its GPU or
-// instance.
-func Reachable(gpu *snapshot.GPU, p *snapshot.Process) snapshot.Bytes {
-	memory := gpu.Memory
-	if instance := gpu.Instance(p.ID.Instance); instance != nil {
-		memory = instance.Memory
-	}
-	capacity, ok := memory.Capacity().Value()
-	if !ok {
-		return snapshot.Bytes{}
-	}
-	all, known := memory.Used.Value()
-	own, ownKnown := p.Used.Value()
-	if others := all - own; known && ownKnown && others > 0 && capacity-others >= own {
-		capacity -= others
-	}
-	return quantity.From(capacity, quantity.Computed)
 }

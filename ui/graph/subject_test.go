@@ -17,7 +17,7 @@ func TestSubjectOfInstanceHasItsOwnForecast(t *testing.T) {
 	in.FullIn = &snapshot.FullIn{Median: 4 * time.Minute}
 	gpu.Predicted = []snapshot.Prediction{{Horizon: time.Minute, Median: 70 << 30}}
 	got := SubjectOf(s, snapshot.SeriesKey{GPUUUID: gpu.UUID, Instance: in.ID})
-	if len(got.Predicted) != 1 || got.Predicted[0] != in.Predicted[0] || got.FullIn != in.FullIn || got.Capacity != in.Memory.Capacity() {
+	if len(got.Predicted) != 1 || got.Predicted[0] != in.Predicted[0] || got.FullIn != in.FullIn || got.Capacity != in.Memory.Total {
 		t.Errorf("%+v", got)
 	}
 }
