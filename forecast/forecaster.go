@@ -32,8 +32,8 @@ type state struct {
 	Count      int64
 	Now, Began int64   // the newest sample's time, and when the present job began, ns since the epoch
 	Last, Step float64 // the newest sample, bytes, and the usual time between samples, seconds
-	Gap, Bound bool
-	Room       float32           // bytes by which it will grow at most, where it has a bound
+	Gap        bool
+	Room       float32           // bytes by which it will grow at most; 0: unknown
 	Lines      [lines]regression // of the last seconds, minute and five minutes
 	Auto       autoregression
 	Course     course

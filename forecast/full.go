@@ -1,6 +1,7 @@
 package forecast
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -23,12 +24,12 @@ func (f *Forecaster) FullIn(free int64) (FullIn, bool) { return WhenFull(free, f
 // errors with which the series got to other levels (arrivals.go); those of several
 // series count as independent, by their shares of the growth. WhenFull is false beyond
 // the last horizon, where no series is known for long enough (one that is not counts as
-// constant), for a time longer than the past (of a new course: twice its age, for a rise of
-// unknown age lasts as long again at even odds), and for a course that would fill the memory
-// as quickly as a server takes its KV cache.
+// constant), for a time longer than the past of the series that grows most (of a new course:
+// twice its age, for a rise of unknown age lasts as long again at even odds), and for a
+// course that would fill the memory as quickly as a server takes its KV cache.
 func WhenFull(free int64, series ...*Forecaster) (FullIn, bool) {
 	var rise path
-	var step, early, late float64
+	var step, early, late, largest float64
 	known := int64(0)
 	for _, f := range series {
 		if s := &f.state; s.expected() {
@@ -52,33 +53,27 @@ func WhenFull(free int64, series ...*Forecaster) (FullIn, bool) {
 			if s.Course.Announced && s.Outlook[next].Rise <= s.Course.rise(Horizons[next].Seconds()) {
 				age = until * (s.Now - s.Course.Since)
 			}
-			known = max(known, age)
 			share := s.rise(next) / rise[next]
+			if share > largest {
+				known, largest = age, share
+			}
 			sooner, later := s.punctuality(at.Minutes())
 			early, late = math.Hypot(early, share*sooner), math.Hypot(late, share*later)
 		}
 	}
-	if int64(at) > known {
-		return FullIn{}, false
-	}
 	return FullIn{
 		Median: at, Earliest: time.Duration(max(float64(at)-early*60e9, 0)),
 		Latest: time.Duration(float64(at) + late*60e9 + level*step*1e9),
-	}, true
+	}, int64(at) <= known
 }
 
-// Bound says by how many bytes the series will grow at most, where that is known, which
-// WhenFull heeds from now on.
-func (f *Forecaster) Bound(room int64, known bool) {
-	f.state.Room, f.state.Bound = float32(room), known
-}
+// Bound says by how many bytes the series will grow at most, which WhenFull heeds from now
+// on; 0: that is unknown.
+func (f *Forecaster) Bound(room int64) { f.state.Room = float32(room) }
 
 // rise is the growth that is expected at a horizon.
 func (s *state) rise(at int) float64 {
-	if rise := s.Outlook[at].Rise; !s.Bound || rise < float64(s.Room) {
-		return rise
-	}
-	return float64(s.Room)
+	return min(s.Outlook[at].Rise, cmp.Or(float64(s.Room), math.Inf(1)))
 }
 
 // expected reports whether the series is known for long enough to be expected to grow.

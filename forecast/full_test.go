@@ -119,16 +119,41 @@ func TestFullInHeedsBound(t *testing.T) {
 	f, level := fed(regime.Leak(regime.Seeded(9))[:900], 1), fed(flat(900, 1<<30), 1)
 	const free = int64(8 << 30)
 	alone, ok := f.FullIn(free)
-	f.Bound(free-1<<30, true)
+	f.Bound(free - 1<<30)
 	_, bounded := WhenFull(free, f, level)
-	f.Bound(16<<30, true)
+	f.Bound(16 << 30)
 	wide, _ := f.FullIn(free)
 	if !ok || bounded || wide != alone {
 		t.Errorf("full in %v, %v; bound by less: %v; by much more: %v", alone, ok, bounded, wide)
 	}
-	f.Bound(0, false)
+	f.Bound(0)
 	if again, _ := f.FullIn(free); again != alone {
 		t.Errorf("without the bound again: %v, want %v", again, alone)
+	}
+}
+
+// A young series that grows beside an old one is not known for longer for that.
+func TestYoungSeriesLendsNoAge(t *testing.T) {
+	old, young := fed(flat(5000, 1<<30), 1), fed(ramp(100, gib, 20*mib), 1)
+	if _, ok := young.FullIn(1 << 30); !ok {
+		t.Error("its growth in 50 s is not seen")
+	}
+	if full, ok := WhenFull(12<<30, old, young); ok {
+		t.Errorf("after 100 s it is expected to fill the memory in %v", full.Median)
+	}
+}
+
+// Where forecasts of a horizon overlap, it has few errors of its own, and its interval is no
+// narrower than the next shorter one's.
+func TestFarIntervalsAreNoNarrower(t *testing.T) {
+	for seed := range uint64(20) {
+		f := fed(regime.Noise(regime.Seeded(seed))[:2000], 1)
+		at := f.Forecasts(nil)
+		for i := 4; i < len(at); i++ {
+			if at[i].Upper80-at[i].Median < at[i-1].Upper80-at[i-1].Median || at[i].Median-at[i].Lower80 < at[i-1].Median-at[i-1].Lower80 {
+				t.Errorf("seed %d: %+v after %+v", seed, at[i], at[i-1])
+			}
+		}
 	}
 }
 

@@ -48,10 +48,13 @@ func (s *state) look(seconds, change float64) {
 		switch {
 		case r.Errors.Size >= enoughResiduals || i == 0:
 			o.Spread = r.Errors.Spread
+			if i > 0 && min(float64(s.Now)/1e9, hour) < enoughResiduals*h { // errors that overlap: few are news
+				o.Spread = o.Spread.atLeast(s.Outlook[i-1].Spread)
+			}
 		case best == reverting:
 			o.Spread = s.Outlook[i-1].Spread
 		default: // as wide as a random walk gets
-			o.Spread = s.Outlook[i-1].Spread.times(math.Sqrt(h / Horizons[i-1].Seconds()))
+			o.Spread = s.Outlook[i-1].Spread.times(float32(math.Sqrt(h / Horizons[i-1].Seconds())))
 		}
 		r.promise(s.Now, s.Last, h, o.Change, &c)
 		shorter = r.Verdict

@@ -87,7 +87,7 @@ func (r *residuals) add(now int64, apart, tolerance, err float64) {
 	r.Spread = spread{
 		Lower80: min(r.quantile(0.10), 0), Upper80: max(r.quantile(0.90), 0),
 		Lower95: min(r.quantile(0.025), 0), Upper95: max(r.quantile(0.975), 0),
-	}.times(math.Exp(float64(r.Scale)))
+	}.times(float32(math.Exp(float64(r.Scale))))
 }
 
 // quantile is the error with a conformal rank: of n errors the k-th has k/(n+1) below
@@ -103,7 +103,11 @@ func (r *residuals) quantile(p float64) float32 {
 	return low + float32(share)*(high-low)
 }
 
-func (s spread) times(factor float64) spread {
-	k := float32(factor)
+// atLeast is as wide as both at each end.
+func (s spread) atLeast(o spread) spread {
+	return spread{min(s.Lower80, o.Lower80), max(s.Upper80, o.Upper80), min(s.Lower95, o.Lower95), max(s.Upper95, o.Upper95)}
+}
+
+func (s spread) times(k float32) spread {
 	return spread{s.Lower80 * k, s.Upper80 * k, s.Lower95 * k, s.Upper95 * k}
 }

@@ -25,7 +25,7 @@ func TestSpreadCoversItsShare(t *testing.T) {
 		for i := range residualCap - 1 {
 			kept.add(int64(i)*200e9, 10, mebibyte, r.NormFloat64())
 		}
-		s := kept.Spread.times(math.Exp(-float64(kept.Scale)))
+		s := kept.Spread.times(float32(math.Exp(-float64(kept.Scale))))
 		for range 20 {
 			v := r.NormFloat64()
 			n++

@@ -62,14 +62,13 @@ func (p *peaks) watch(used quantity.Bytes) {
 	p.now = max(p.now, used)
 }
 
-// room is how much the process is expected to grow at most.
-func (p *peaks) room(used quantity.Bytes) (room quantity.Bytes, known bool) {
+// room is how much the process is expected to grow at most; 0: that is unknown.
+func (p *peaks) room(used quantity.Bytes) quantity.Bytes {
 	if len(p.past) == 0 {
-		return 0, false
+		return 0
 	}
 	highest := slices.Max(p.past)
-	room = highest + highest - slices.Min(p.past) - used
-	return room, room > 0
+	return max(highest+highest-slices.Min(p.past)-used, 0)
 }
 
 const (
@@ -203,10 +202,10 @@ func (r *row) bound(used, free quantity.Bytes) {
 	if f == nil {
 		return
 	}
-	f.Bound(0, false)
-	room, known := r.load.room(used)
-	r.held = known && room < free && r.outlook.fills(free)
-	f.Bound(int64(room), known)
+	f.Bound(0)
+	room := r.load.room(used)
+	r.held = room > 0 && room < free && r.outlook.fills(free)
+	f.Bound(int64(room))
 }
 
 // excuse drops forecasts that a load has proved wrong, without scoring them.
