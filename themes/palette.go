@@ -63,6 +63,14 @@ func (p palette) alarm(hex string, index uint8) Style {
 	return p.style(p.ink(hex, index).Bold(true).Reverse(true))
 }
 
+// hues are the colours of owners.
+func (p palette) hues(inks [6]string, indexes [6]uint8) (styles [6]Style) {
+	for i := range styles {
+		styles[i] = p.color(inks[i], indexes[i])
+	}
+	return styles
+}
+
 // theme is a theme by its name.
 func (p palette) theme(name string, dark bool) Styles {
 	switch {
@@ -101,6 +109,7 @@ func (p palette) night() Styles {
 	s.Bounds, s.Capacity = p.color("#a3a8b0", 248), p.color("#ff7b72", 203)
 	s.Faded = [5]Style{p.color("#3b4257", 60), p.color("#3a3c40", 238), p.color("#27477a", 25), p.color("#66407a", 96), p.color("#26706a", 30)}
 	s.Veil, s.Band = p.color("#4f5868", 240), p.color("#343a45", 236)
+	s.Owners = p.hues([6]string{"#5aa9e6", "#e08e6d", "#9ccc65", "#b39ddb", "#d78fbf", "#3fb8a9"}, [6]uint8{74, 173, 149, 140, 175, 37})
 	return s
 }
 
@@ -119,6 +128,7 @@ func (p palette) day() Styles {
 	s.Bounds, s.Capacity = p.color("#646b74", 242), p.color("#b3141d", 124)
 	s.Faded = [5]Style{p.color("#b6bfd3", 146), p.color("#d3d6da", 251), p.color("#a9c6f2", 153), p.color("#dcb4e2", 182), p.color("#9ed6d1", 116)}
 	s.Veil, s.Band = p.color("#c3cad4", 250), p.color("#dfe3e9", 254)
+	s.Owners = p.hues([6]string{"#1f6fb2", "#b3521e", "#4d7c0f", "#6a4fb3", "#b02a7a", "#0b7c72"}, [6]uint8{25, 130, 64, 61, 125, 30})
 	return s
 }
 
@@ -137,6 +147,7 @@ func (p palette) contrast(dark bool) Styles {
 		s.Bounds, s.Capacity = p.color("#c8ccd2", 251), p.color("#ff8080", 210)
 		s.Faded = [5]Style{p.color("#4a5273", 60), p.color("#4b4e53", 239), p.color("#35588a", 25), p.color("#7c4a80", 96), p.color("#3f8a84", 30)}
 		s.Veil, s.Band = p.color("#667080", 242), p.color("#454b57", 237)
+		s.Owners = p.hues([6]string{"#7cc4ff", "#ffb08f", "#b8f26b", "#cdb8ff", "#ff9bd5", "#5cf0dc"}, [6]uint8{117, 216, 155, 183, 212, 86})
 		return s
 	}
 	s.Alarm, s.Leak, s.Warning = p.alarm("#8f0000", 88), p.bold("#8f0000", 88), p.bold("#5c3d00", 58)
@@ -148,6 +159,7 @@ func (p palette) contrast(dark bool) Styles {
 	s.Bounds, s.Capacity = p.color("#565c64", 240), p.color("#8f0000", 88)
 	s.Faded = [5]Style{p.color("#9aa4bd", 103), p.color("#bcc0c6", 249), p.color("#8fb0ea", 111), p.color("#cf9bd0", 176), p.color("#7cc7c0", 79)}
 	s.Veil, s.Band = p.color("#aab3c0", 248), p.color("#cfd5de", 252)
+	s.Owners = p.hues([6]string{"#0b3f8a", "#7a2f00", "#2f5500", "#45258f", "#7d0050", "#00554d"}, [6]uint8{19, 88, 22, 55, 89, 23})
 	return s
 }
 
@@ -160,12 +172,14 @@ func (p palette) okabeIto(dark bool) Styles {
 		s.Allocated, s.Fragmented, s.Returnable = p.color("#3a9bdc", 74), p.color("#e69f00", 172), p.color("#f0e442", 227)
 		s.Warning, s.Median = p.color("#f0e442", 227), p.color("#e69f00", 172)
 		s.Faded[2], s.Faded[3], s.Faded[4] = p.color("#1f4f70", 24), p.color("#6e4c00", 94), p.color("#6f6a20", 100)
+		s.Owners = p.hues([6]string{"#56b4e9", "#e69f00", "#00b583", "#f0e442", "#cc79a7", "#e8590c"}, [6]uint8{74, 172, 36, 227, 175, 166})
 		return s
 	}
 	s := p.day()
 	s.Other, s.Unknown = p.color("#2f3e5c", 237), p.color("#747a82", 245)
 	s.Allocated, s.Fragmented, s.Returnable = p.color("#0072b2", 25), p.color("#a04300", 130), p.color("#009e73", 36)
 	s.Faded[2], s.Faded[3], s.Faded[4] = p.color("#a3c8e2", 153), p.color("#e3c0a3", 223), p.color("#a3dcc9", 115)
+	s.Owners = p.hues([6]string{"#0072b2", "#a04300", "#00805d", "#7a5c00", "#a8457f", "#2b2b6b"}, [6]uint8{25, 130, 29, 94, 132, 17})
 	return s
 }
 
@@ -182,6 +196,7 @@ func (p palette) sixteen(dark bool) Styles {
 	s.Alarm, s.Leak, s.Warning = alarm(ansi.Red), p.style(own(ansi.Red).Bold(true)), s.Strong
 	s.Allocated, s.Fragmented, s.Returnable = color(ansi.Blue), color(ansi.Magenta), color(ansi.Cyan)
 	s.History, s.Capacity = color(ansi.Blue), color(ansi.Red)
+	s.Owners = [6]Style{color(ansi.Cyan), color(ansi.Magenta), color(ansi.Green), color(ansi.Blue), p.style(own(ansi.Cyan).Bold(true)), p.style(own(ansi.Magenta).Bold(true))}
 	if dark {
 		s.Warning, s.Median, s.Match = color(ansi.Yellow), color(ansi.Yellow), alarm(ansi.Yellow)
 	}

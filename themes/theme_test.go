@@ -134,6 +134,32 @@ func TestForecastIsNearItsPart(t *testing.T) {
 	}
 }
 
+// TestOwnersDiffer: the hues of owners are seen on every ground, and no two look alike.
+func TestOwnersDiffer(t *testing.T) {
+	for _, profile := range []colorprofile.Profile{colorprofile.TrueColor, colorprofile.ANSI256} {
+		for _, name := range []string{"vramscope", "high-contrast", "colorblind"} {
+			for _, dark := range []bool{true, false} {
+				s, err := New(name, dark, profile)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i, owner := range s.Owners {
+					for _, ground := range grounds[dark] {
+						if got := contrastOf(colorOf(owner), ground); got < 3 {
+							t.Errorf("%s, dark %v, %v: owner %d on %v has contrast %.2f", name, dark, profile, i, ground, got)
+						}
+					}
+					for j, other := range s.Owners[:i] {
+						if distance(owner, other) < 15 {
+							t.Errorf("%s, dark %v, %v: owners %d and %d look alike: %.0f apart", name, dark, profile, i, j, distance(owner, other))
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
 // distance is how different two colours look: their Euclidean distance in CIE L*a*b*.
 func distance(a, b Style) float64 {
 	x, _ := colorful.MakeColor(colorOf(a))

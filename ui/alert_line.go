@@ -34,10 +34,13 @@ func writeAlert(l *cell.Line, st *state, lk *cell.Appearance) {
 		l.Put(s.Warning, "!")
 		l.Skip(1)
 		l.Put(s.Text, text.Cut(noDriverWords(st.shown), l.Width()-4, lk.Glyphs.Ellipsis))
+	case st.asksFit():
+		l.Skip(1)
+		l.Put(s.Text, cell.CutWords(st.fitWords(l.Width()-2), l.Width()-2, lk.Glyphs.Ellipsis))
 	case len(st.headlines()) > 0:
 		writeAlertSentence(l, st, lk)
 	case st.dayOne(lk):
-		writeDayOne(l, lk)
+		writeDayOne(l, st, lk)
 	default:
 		writeLegend(l, st, lk)
 	}
@@ -240,4 +243,22 @@ func (st *state) remedy(p *snapshot.Process, lk *cell.Appearance) string {
 		return ""
 	}
 	return snapshot.LastingOf(st.history, st.shown.Time, p).Remedy(p)
+}
+
+// asksFit reports whether the alert line is about a job's size: while that is typed, and then
+// unless an urgent alert is to be seen.
+func (st *state) asksFit() bool {
+	if st.typing != nil && st.typing.kind == typingNeed {
+		return true
+	}
+	return st.fit != nil && (len(st.shown.Alerts) == 0 || st.shown.Alerts[0].Severity != snapshot.Urgent)
+}
+
+// fitWords is the answer in one line.
+func (st *state) fitWords(cells int) string {
+	if st.fit == nil {
+		return "how much will the job use on a GPU? 20G, 512M, 2x40G for two GPUs"
+	}
+	need := text.Clean(st.need)
+	return cell.Fitting([]string{st.fit.Words(need, true), st.fit.Words(need, false)}, cells)
 }

@@ -69,8 +69,8 @@ func TestAlertLineShowsTheFirstThatApplies(t *testing.T) {
 		{" 12:02:03, 2m14s ago   L live", func() { st.past = time.Time{}; then.Driver.State = snapshot.DriverGone }},
 		{" ! no driver: probe data only", func() { then.Driver.State = snapshot.DriverOK; st.alert = 1 }},
 		{" ! GPU 6 lost since 12:02:03                                 2 of 3, ! next", func() { then.Alerts = nil; then.ProbeSeen = false; st.live = st.shown }},
-		{" Start jobs with \"vramscope run -- CMD\", or press a on a Python process", func() { st.hintOff = true }},
-		{" ▓ other  ▄ unknown  █ allocated  ▒ fragmented  ░ cached  · free", func() { st.width = 120 }},
+		{` start jobs with "vramscope run -- CMD", or a on a Python process`, func() { st.hintOff = true }},
+		{" by owner a alice b bob c carol d dave e erin f frank g gina r root ▄ ?", func() { st.width = 120 }},
 		{" 415G of 557G used   138G free   4.20G reserved   flushes keep 54G free   1 GPU unknown   1 GPU idle but holding memory", func() {}},
 	}
 	for i, step := range steps {
@@ -97,7 +97,7 @@ func TestDayOneHintHasWholeWordings(t *testing.T) {
 	lk := uitest.Appearance(t, "", false)
 	for width := 30; width <= 120; width++ {
 		l := cell.NewLine(width)
-		writeDayOne(l, lk)
+		writeDayOne(l, screenOf(snapshottest.DrawnBox(), width, 24), lk)
 		text := strings.TrimRight(l.String(), " ")
 		if !strings.HasSuffix(text, "vramscope run -- CMD") && !strings.HasSuffix(text, `CMD"`) && !strings.HasSuffix(text, "on a Python process") {
 			t.Errorf("%d cells: %q", width, text)

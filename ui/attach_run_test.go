@@ -225,7 +225,7 @@ func TestAttachHintIsGreyWhereRefused(t *testing.T) {
 
 // TestDayOneHintNamesOnlyAvailableKeys: without attaching, run remains.
 func TestDayOneHintNamesOnlyAvailableKeys(t *testing.T) {
-	for bound, want := range map[bool]string{true: "CMD\", or press a on a Python process", false: "Start jobs with \"vramscope run -- CMD\" "} {
+	for bound, want := range map[bool]string{true: "CMD\", or a on a Python process", false: "start jobs with \"vramscope run -- CMD\" "} {
 		m, _ := newAttachModel(t, func(box *snapshot.Snapshot, o *Options) {
 			*box = *snapshottest.DayOne()
 			if !bound {

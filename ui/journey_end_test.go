@@ -248,7 +248,7 @@ func TestForgedSizeIsIgnored(t *testing.T) {
 	m.untilText("Esc closes ┐")
 	m.resize(100, 30)
 	m.press("q")
-	m.untilText(" GPU ■ oth")
+	m.untilText(" GPU by owner")
 	m.press("q")
 	m.ends(0, soon)
 	m.restored()

@@ -212,6 +212,9 @@ func (st *state) narrowed() string {
 	if st.Filter != "" {
 		words = append(words, "filter: "+text.Cut(text.Clean(st.Filter), 12, ""))
 	}
+	if st.fit != nil {
+		words = append(words, "need "+text.Clean(st.need))
+	}
 	return strings.Join(words, " ")
 }
 

@@ -24,16 +24,23 @@ func (st *state) dayOne(lk *cell.Appearance) bool {
 }
 
 // writeDayOne says how to get a probe, in the longest wording that fits.
-func writeDayOne(l *cell.Line, lk *cell.Appearance) {
+func writeDayOne(l *cell.Line, st *state, lk *cell.Appearance) {
 	s := &lk.Styles
-	sign := []cell.Span{lk.Swatches()[1], {s.Text, " = contents unknown. "}}
-	run := []cell.Span{{s.Dim, `Start jobs with "`}, {s.Key, "vramscope run -- CMD"}, {s.Dim, `"`}}
+	var owners []cell.Span
+	if l.Width() < gpus.LegendWidth {
+		panel := st.gpus(lk, &layout{})
+		owners = append(panel.OwnerLegend(), cell.Span{s.Text, "   "})
+	}
+	unknown := []cell.Span{{s.Dim, "parts unknown: "}}
+	run := []cell.Span{{s.Dim, `start jobs with "`}, {s.Key, "vramscope run -- CMD"}, {s.Dim, `"`}}
 	ways := run
 	if lk.Keys.Has(keys.Attach) {
-		ways = slices.Concat(run, []cell.Span{{s.Dim, ", or press "}, {s.Key, "a"}, {s.Dim, " on a Python process"}})
+		ways = slices.Concat(run, []cell.Span{{s.Dim, ", or "}, {s.Key, "a"}, {s.Dim, " on a Python process"}})
 	}
 	l.Skip(1)
-	for _, wording := range [...][]cell.Span{slices.Concat(sign, ways), ways, slices.Concat(sign, run), run, run[1:2]} {
+	for _, wording := range [...][]cell.Span{
+		slices.Concat(owners, unknown, ways), slices.Concat(owners, ways), slices.Concat(owners, run), slices.Concat(owners, run[1:2]), ways, run, run[1:2],
+	} {
 		if cell.SpansWidth(wording) < l.Width() {
 			l.PutSpans(wording, l.Width(), "")
 			return
@@ -50,7 +57,8 @@ func writeLegend(l *cell.Line, st *state, lk *cell.Appearance) {
 			l.PutSpans(slices.Concat(boxSums(st.shown, st.lasts, nil, &lk.Styles)[:4], unread), l.Width(), lk.Glyphs.Ellipsis)
 			return
 		}
-		gpus.WriteLegend(l, lk, l.Width()-2)
+		panel := st.gpus(lk, &layout{})
+		panel.WriteLegend(l, l.Width()-2)
 		return
 	}
 	l.PutSpans(boxSums(st.shown, st.lasts, st.unreadSpans(&lk.Styles), &lk.Styles), l.Width(), "")

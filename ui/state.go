@@ -32,6 +32,8 @@ type state struct {
 
 	table.Listing           // the rows of the table
 	find          string    // what n and N look for
+	need          string    // H: the size of a job that is to fit; "": nobody asks
+	fit           *gpus.Fit // whether it does; nil: need is no size
 	onGPUs        bool      // Tab: the movement keys move among the GPUs
 	onTable       bool      // Enter in a small pane: the table replaces the GPU lines
 	gpuTop        int       // first GPU line in view where they do not all fit
@@ -79,6 +81,9 @@ func (st *state) gpus(lk *cell.Appearance, lay *layout) gpus.Panel {
 	p := gpus.Panel{
 		Appearance: lk, Snapshot: st.shown, Now: st.moment(), Instances: lay.instances, Parts: st.partsShown(),
 		IdleAfter: st.idleAfter, Halves: lay.gpuColumns, Header: lay.gpuHeader, Top: st.gpuTop,
+	}
+	if st.fit != nil {
+		p.Fit = &st.fit.Report
 	}
 	if st.Focus != nil {
 		p.FocusGPU, p.FocusInstance = st.Focus.GPUUUID, st.Focus.Instance

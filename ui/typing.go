@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 
+	"vramscope/ui/gpus"
 	"vramscope/ui/table"
 
 	"vramscope/ui/dialog"
@@ -25,6 +26,7 @@ const (
 	typingFind typingKind = iota
 	typingFilter
 	typingTime
+	typingNeed
 )
 
 func (m *model) openTyping(kind typingKind) bool {
@@ -35,6 +37,10 @@ func (m *model) openTyping(kind typingKind) bool {
 		e.prompt = dialog.NewPrompt(&m.look, "filter", m.st.Filter)
 	case typingTime:
 		e.prompt = dialog.NewPrompt(&m.look, "time, as 03:12 or 2026-11-21 03:12", "")
+	case typingNeed:
+		e.before = m.st.need
+		e.prompt = dialog.NewPrompt(&m.look, "will it fit", m.st.need)
+		m.setNeed(m.st.need)
 	default:
 		e.before = m.st.find
 		e.prompt = dialog.NewPrompt(&m.look, "find", "")
@@ -54,6 +60,8 @@ func (m *model) typed(msg tea.KeyPressMsg) (bool, tea.Cmd) {
 			return m.toTyped(e.prompt.Value())
 		}
 		switch {
+		case e.kind == typingNeed && m.st.fit == nil:
+			m.setNeed("")
 		case e.kind == typingFind && e.prompt.Value() == "":
 			m.st.find = e.before // Enter alone repeats the search
 			if m.st.find != "" {
@@ -69,6 +77,8 @@ func (m *model) typed(msg tea.KeyPressMsg) (bool, tea.Cmd) {
 			m.st.Filter, m.st.Cursor = e.before, e.cursor
 		case typingFind:
 			m.st.find, m.st.Cursor = e.before, e.cursor
+		case typingNeed:
+			m.setNeed(e.before)
 		}
 		m.keepCursor()
 	case dialog.Ignored:
@@ -101,6 +111,8 @@ func (m *model) edit(next dialog.Prompt) {
 	e.prompt = next
 	switch {
 	case !changed, e.kind == typingTime: // takes effect at Enter
+	case e.kind == typingNeed:
+		m.setNeed(next.Value())
 	case e.kind == typingFilter:
 		m.st.Filter, m.st.Cursor = next.Value(), e.cursor
 		m.st.setAnew(settingFilter)
@@ -159,4 +171,9 @@ func (m *model) find(from, step int) bool {
 		}
 	}
 	return false
+}
+
+// setNeed sets the size of a job that is to fit, and answers.
+func (m *model) setNeed(need string) {
+	m.st.need, m.st.fit = need, gpus.FitOf(need, m.st.shown, m.st.history)
 }

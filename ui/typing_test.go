@@ -10,11 +10,11 @@ func TestFilterAppliesWhileTyping(t *testing.T) {
 	m := newTestModel(t, smallBox(4, 3, 0), nil)
 	m.press("f", "b", "o", "b")
 	m.shows(" bob ")
-	m.hides(" alice ")
+	m.hides(" alice    ")
 	m.press("esc")
-	m.shows(" alice ")
+	m.shows(" alice    ")
 	m.press("f", "b", "o", "b", "enter", "j")
-	m.hides(" alice ")
+	m.hides(" alice    ")
 	m.press("q") // not a letter any more
 	if !m.ended {
 		t.Error("q after the filter does not quit")

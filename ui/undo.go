@@ -13,12 +13,13 @@ const (
 	settingMine
 	settingFind
 	settingTags
+	settingNeed
 	settingCount
 )
 
 // words say on the keys line what Esc does about a setting.
 func (s setting) words() string {
-	return [settingCount]string{"no filter", "all GPUs", "all users", "end search", "untag"}[s]
+	return [settingCount]string{"no filter", "all GPUs", "all users", "end search", "untag", "drop need"}[s]
 }
 
 // isSet reports whether there is something to clear.
@@ -32,6 +33,8 @@ func (st *state) isSet(s setting) bool {
 		return st.Mine
 	case settingFind:
 		return st.find != ""
+	case settingNeed:
+		return st.need != ""
 	default:
 		return len(st.Tags) > 0
 	}
@@ -69,6 +72,8 @@ func (m *model) clearLast() bool {
 		m.st.Mine = false
 	case settingFind:
 		m.st.find = ""
+	case settingNeed:
+		m.setNeed("")
 	default:
 		clear(m.st.Tags)
 	}

@@ -94,6 +94,7 @@ func (m *model) takeSnapshot(s *snapshot.Snapshot) {
 func (m *model) show(s *snapshot.Snapshot) {
 	m.st.shown = s
 	m.st.sumLasting()
+	m.setNeed(m.st.need)
 	m.keepAlert()
 	m.keepCursor()
 	m.refreshOverlay()

@@ -202,6 +202,8 @@ func (m *model) lookKey(id keys.ID) (bool, tea.Cmd) {
 	case keys.FindPrevious:
 		m.findNext(-1)
 		return true, nil
+	case keys.Fit:
+		return m.openTyping(typingNeed), nil
 	case keys.Filter:
 		return m.openTyping(typingFilter), nil
 	case keys.Mine:

@@ -6,7 +6,6 @@ import (
 	"vramscope/internal/quantity"
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
-	"vramscope/themes"
 )
 
 // The cells of a bar stand for the capacity. Its parts are, from the left, other, unknown,
@@ -42,47 +41,66 @@ func ProcessParts(p *snapshot.Process) Parts {
 	}, p.Used)
 }
 
-// Bar writes the parts into a number of cells, which stand for the capacity.
-func (l *Line) Bar(lk *Appearance, parts Parts, capacity quantity.Bytes, cells int) {
-	parts.draw(lk, capacity, cells, func(style themes.Style, glyph string, n int) { l.Repeat(style, glyph, n) })
+// Piece is a stretch of a bar.
+type Piece struct {
+	Ink    Span // one glyph
+	Amount quantity.Bytes
+	Label  string // stands in its middle, where it fits
+}
+
+// Bar writes the parts into a number of cells, which stand for the capacity; after them a
+// piece of the free memory, where its amount is not 0.
+func (l *Line) Bar(lk *Appearance, parts Parts, capacity quantity.Bytes, cells int, more ...Piece) {
+	parts.draw(lk, capacity, cells, more, func(ink Span, label string, n int) {
+		if cells := text.Width(label); label != "" && n >= cells+2 {
+			l.Repeat(ink.Style, ink.Text, (n-cells)/2)
+			l.Put(ink.Style, label)
+			n -= cells + (n-cells)/2
+		}
+		l.Repeat(ink.Style, ink.Text, n)
+	})
 }
 
 // MemoryBar writes the bar of a GPU: used and free memory and, in a thin cell of its own at the
 // end, what the driver reserves. So the whole bar is the total.
-func (l *Line) MemoryBar(lk *Appearance, gpu *snapshot.GPU, cells int) {
+func (l *Line) MemoryBar(lk *Appearance, m *snapshot.Memory, parts Parts, cells int, more ...Piece) {
 	const minCells = 8
-	parts, m := PartsOf(gpu.Parts, gpu.Memory.Used), &gpu.Memory
 	if m.Reserved.Or(0) <= 0 || cells < minCells {
-		l.Bar(lk, parts, m.Capacity().Or(0), cells)
+		l.Bar(lk, parts, m.Capacity().Or(0), cells, more...)
 		return
 	}
-	l.Bar(lk, parts, m.Capacity().Or(0), cells-1)
+	l.Bar(lk, parts, m.Capacity().Or(0), cells-1, more...)
 	l.Repeat(lk.Styles.Rule, lk.Glyphs.Side, 1)
 }
 
 // Spans is the bar as spans.
 func (b Parts) Spans(lk *Appearance, capacity quantity.Bytes, cells int) []Span {
 	var out []Span
-	b.draw(lk, capacity, cells, func(style themes.Style, glyph string, n int) {
-		out = append(out, Span{style, strings.Repeat(glyph, n)})
+	b.draw(lk, capacity, cells, nil, func(ink Span, _ string, n int) {
+		out = append(out, Span{ink.Style, strings.Repeat(ink.Text, n)})
 	})
 	return out
 }
 
 // draw calls run for each run of one glyph.
-func (b Parts) draw(lk *Appearance, capacity quantity.Bytes, cells int, run func(style themes.Style, glyph string, n int)) {
+func (b Parts) draw(lk *Appearance, capacity quantity.Bytes, cells int, more []Piece, run func(ink Span, label string, n int)) {
 	inks := lk.Inks()
 	drawn, sum := 0, 0.0
-	for i, part := range b {
-		sum += float64(max(part, 0))
-		end := boundary(sum, capacity, cells)
-		if end > drawn {
-			run(inks[i].Style, inks[i].Text, end-drawn)
+	add := func(ink Span, label string, amount quantity.Bytes) { // nothing for an amount of 0
+		sum += float64(max(amount, 0))
+		if end := boundary(sum, capacity, cells); end > drawn {
+			run(ink, label, end-drawn)
 			drawn = end
 		}
 	}
+	for i, part := range b {
+		add(inks[i], "", part)
+	}
+	for _, piece := range more {
+		add(piece.Ink, piece.Label, piece.Amount)
+	}
 	if drawn < cells {
-		run(inks[5].Style, inks[5].Text, cells-drawn)
+		run(inks[5], "", cells-drawn)
 	}
 }
 
@@ -97,12 +115,13 @@ func boundary(bytes float64, capacity quantity.Bytes, cells int) int {
 
 // MIGBar writes the bars of the instances, each as long as its capacity and with a border
 // after it. Memory that belongs to no instance is blank: no process can have it.
-func (l *Line) MIGBar(lk *Appearance, gpu *snapshot.GPU, cells int) {
+func (l *Line) MIGBar(lk *Appearance, gpu *snapshot.GPU, cells int, content func(*snapshot.Instance) (Parts, []Piece)) {
 	start := l.used
 	inner := cells - len(gpu.Instances)
 	capacity := gpu.Memory.Capacity().Or(0)
 	if inner < len(gpu.Instances) {
-		l.Bar(lk, PartsOf(gpu.Parts, gpu.Memory.Used), capacity, cells)
+		parts, more := content(nil)
+		l.Bar(lk, parts, capacity, cells, more...)
 		return
 	}
 	drawn, sum := 0, 0.0
@@ -112,7 +131,8 @@ func (l *Line) MIGBar(lk *Appearance, gpu *snapshot.GPU, cells int) {
 		sum += float64(size)
 		end := boundary(sum, capacity, inner)
 		if instance.Memory.Used.Known() {
-			l.Bar(lk, PartsOf(instance.Parts, instance.Memory.Used), size, end-drawn)
+			parts, more := content(instance)
+			l.Bar(lk, parts, size, end-drawn, more...)
 		} else {
 			l.Repeat(lk.Styles.Rule, lk.Glyphs.Rule, end-drawn)
 		}
@@ -123,12 +143,12 @@ func (l *Line) MIGBar(lk *Appearance, gpu *snapshot.GPU, cells int) {
 }
 
 // InstanceBar writes the bar of an instance, on the scale of the GPU.
-func (l *Line) InstanceBar(lk *Appearance, gpu *snapshot.GPU, instance *snapshot.Instance, cells int) {
+func (l *Line) InstanceBar(lk *Appearance, gpu *snapshot.GPU, instance *snapshot.Instance, cells int, parts Parts, more ...Piece) {
 	start := l.used
 	size := instance.Memory.Capacity().Or(0)
 	own := max(boundary(float64(size), gpu.Memory.Capacity().Or(size), cells), 1)
 	if instance.Memory.Used.Known() {
-		l.Bar(lk, PartsOf(instance.Parts, instance.Memory.Used), size, own)
+		l.Bar(lk, parts, size, own, more...)
 	} else {
 		l.Repeat(lk.Styles.Rule, lk.Glyphs.Rule, own)
 	}

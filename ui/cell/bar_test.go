@@ -38,7 +38,7 @@ func TestReservedHasACellOfItsOwn(t *testing.T) {
 	gpu.Memory.Used = gpu.Memory.Capacity()
 	draw := func() string {
 		l := NewLine(24)
-		l.MemoryBar(drawn(t), &gpu, 20)
+		l.MemoryBar(drawn(t), &gpu.Memory, PartsOf(gpu.Parts, gpu.Memory.Used), 20)
 		return strings.TrimRight(l.String(), " ")
 	}
 	if got := draw(); text.Width(got) != 20 || !strings.HasSuffix(got, "│") || strings.Contains(got, "·") {
@@ -101,7 +101,12 @@ func TestManyInstances(t *testing.T) {
 	}
 	for cells := 8; cells < 90; cells++ {
 		l := NewLine(100)
-		l.MIGBar(drawn(t), &gpu, cells)
+		l.MIGBar(drawn(t), &gpu, cells, func(in *snapshot.Instance) (Parts, []Piece) {
+			if in == nil {
+				return PartsOf(gpu.Parts, gpu.Memory.Used), nil
+			}
+			return PartsOf(in.Parts, in.Memory.Used), nil
+		})
 		if l.Used() != cells {
 			t.Errorf("%d cells are %d", cells, l.Used())
 		}

@@ -9,39 +9,6 @@ import (
 	"vramscope/ui/uitest"
 )
 
-func TestHelpAsDrawn(t *testing.T) {
-	lines := NewHelp(uitest.Appearance(t, "", false)).Render(80, 23)
-	for i, want := range []string{
-		"┌ vramscope 1.0.0: keys and signs ────────── Tab columns and marks, Esc closes ┐",
-		"│ MOVE                      LOOK                      ACT (asks first)         │",
-		"│   ↑ ↓  j k  row             Enter i   detail, GPU     F         flush cache  │",
-		"│   PgUp PgDn page            / F3      find (n N)      a         attach probe │",
-		"│   Home End  ends (g G)      \\ F4 f    filter          x F9      signal       │",
-		"│   ← →       scroll text     u         only mine       A         pause guard  │",
-		"│   Tab       next panel      s S  o F6 sort, menu      Space U   tag, untag   │",
-		"│   0-9       that GPU        r         reverse                                │",
-		"│   !         next alert      t F5      tree          BACK IN TIME             │",
-		"│   Esc       back, undo      P         pin the graph   p         freeze screen│",
-		"│ SET                         z Z       graph, style    , .       10 s         │",
-		"│   + -       interval        e         environment     < >  { }  1 min, 1 hour│",
-		"│   O F2      setup           E         events          [ ]  @    event, time  │",
-		"│   T  m      theme, mouse    W M       why, seen       L         newest, live │",
-		"│   Ctrl+L    redraw          y         copy PID      (F a x A are off in      │",
-		"│   Ctrl+Z    suspend         w         save snapshot the past and with        │",
-		"│   q F10     quit            v         map (detail)  --read-only)             │",
-		"│ BAR   ▓ other: context, libraries   ▄ unknown: no probe   █ allocated        │",
-		"│       ▒ fragmented, or cached by JAX   ░ cached: F frees it   · free         │",
-		"│ ROW   L leak   ↑ growing   ↓ shrinking   ~ up and down   (33G) not returnable│",
-		"│       – not known   5:1 GPU 5, MIG instance 1   ? owner not known            │",
-		"│ G is GiB.  +60s: median forecast.  full in: median (earliest–latest, 80 %)   │",
-		"└──────────────────────────────────────────────────────────────────────────────┘",
-	} {
-		if lines[i] != want {
-			t.Errorf("line %d\n got %s\nwant %s", i, lines[i], want)
-		}
-	}
-}
-
 func TestHelpListsOnlyAvailableKeys(t *testing.T) {
 	lk := uitest.Appearance(t, "", false)
 	lk.Keys = keys.New(keys.CanSignal, true)

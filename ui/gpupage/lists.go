@@ -58,7 +58,7 @@ func (p *Page) instances(target *subject, width int) []string {
 		l.RightFigure(p.Appearance.Styles.Text, cell.AppendUsedTotal(l.Scratch(), in.Memory.Used, in.Memory.Total, p.Appearance.Glyphs.Dash), 10)
 		l.Skip(2)
 		if width > 60 {
-			l.InstanceBar(p.Appearance, target.gpu, in, min(width-l.Used()-1, 40))
+			l.InstanceBar(p.Appearance, target.gpu, in, min(width-l.Used()-1, 40), cell.PartsOf(in.Parts, in.Memory.Used))
 		}
 		lines = append(lines, l.String())
 	}

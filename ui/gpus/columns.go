@@ -175,7 +175,7 @@ func (p *Panel) writeTitles(l *cell.Line, c columns, legend bool) {
 	l.Skip(1)
 	bar := l.Used() + c.name + c.nameGap() + c.bar
 	if legend {
-		WriteLegend(l, p.Appearance, bar-l.Used())
+		p.WriteLegend(l, bar-l.Used())
 	}
 	l.To(bar + 1)
 	used := "USED/TOTAL"

@@ -39,6 +39,9 @@ type note struct {
 
 func (p *Panel) note(line Line, c columns) note {
 	if line.Instance != nil {
+		if fits := p.fits(line); fits != "" {
+			return note{text: fits}
+		}
 		return note{text: p.instanceOwner(line)}
 	}
 	brief := c.note < minNote-6 // an alarm in its shortest form, or nothing
@@ -67,6 +70,9 @@ func (p *Panel) note(line Line, c columns) note {
 	}
 	if brief {
 		return note{}
+	}
+	if fits := p.fits(line); fits != "" {
+		return note{text: fits}
 	}
 	return note{text: p.calmNote(line, c)}
 }

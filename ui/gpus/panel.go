@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"vramscope/headroom"
 	"vramscope/internal/quantity"
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
@@ -21,12 +22,15 @@ type Panel struct {
 	FocusGPU      string // its UUID; "": none is in focus
 	FocusInstance snapshot.InstanceID
 	Instances     bool          // all MIG instances have lines, not only those of the GPU in focus
-	Parts         bool          // there is a column FLUSH
+	Parts         bool          // a probe has been seen; else bars are divided by owner
 	IdleAfter     time.Duration // a GPU that has done nothing for longer is idle
 	Halves        int           // columns of lines
 	Header        bool
 	Top           int    // the first line in view, among those that scroll
 	Lines         []Line // as List returns them
+
+	Fit    *headroom.Report // whether a job of some size fits; nil: nobody asks
+	owners owners           // set by Render where Parts is false
 }
 
 // List is all lines, in order.
@@ -54,6 +58,9 @@ func (p Panel) Render(width, height int) []string {
 		half = (width - 2) / 2
 	}
 	columns := p.columnsFor(half)
+	if !p.Parts {
+		p.owners = p.findOwners()
+	}
 	if p.Header && height > 0 {
 		p.writeHeader(l, columns, half)
 		out = append(out, l.String())
@@ -116,20 +123,22 @@ func (p *Panel) write(l *cell.Line, line Line, c columns, width int) {
 		l.Left(s.Dim, text.Clean(line.Instance.Profile), max(c.name, 7), g.Ellipsis)
 		l.Skip(1)
 		cells := c.name + c.nameGap() + c.bar - max(c.name, 7) - 1
-		l.InstanceBar(p.Appearance, line.GPU, line.Instance, cells)
+		parts, more := p.content(line.GPU, line.Instance)
+		l.InstanceBar(p.Appearance, line.GPU, line.Instance, cells, parts, more...)
 	case line.GPU.State != snapshot.GPUOK:
 		p.writeName(l, line, c)
 		l.BarWords(p.Appearance, stateWords(line.GPU, p.Now), c.bar)
 		used = snapshot.Bytes{}
 	case len(line.GPU.Instances) > 0:
 		p.writeName(l, line, c)
-		l.MIGBar(p.Appearance, line.GPU, c.bar)
+		l.MIGBar(p.Appearance, line.GPU, c.bar, func(in *snapshot.Instance) (cell.Parts, []cell.Piece) { return p.content(line.GPU, in) })
 	case !line.GPU.Memory.Used.Known():
 		p.writeName(l, line, c)
 		l.BarWords(p.Appearance, usedUnknownWords(), c.bar)
 	default:
 		p.writeName(l, line, c)
-		l.MemoryBar(p.Appearance, line.GPU, c.bar)
+		parts, more := p.content(line.GPU, nil)
+		l.MemoryBar(p.Appearance, &line.GPU.Memory, parts, c.bar, more...)
 	}
 	l.Skip(1)
 	p.writeUsed(l, used, total, c)
@@ -161,9 +170,18 @@ func (p *Panel) writeName(l *cell.Line, line Line, c columns) {
 	}
 }
 
+// From so many per cent on, used memory is coloured where nothing shows how much of it is cached.
+const nearlyFull, almostFull = 90, 95
+
 func (p *Panel) writeUsed(l *cell.Line, used, total snapshot.Bytes, c columns) {
 	g := &p.Appearance.Glyphs
 	style := p.Appearance.Known(used.Known())
+	if percent := share(used, total).Or(0); !p.Parts && percent >= nearlyFull {
+		style = p.Appearance.Styles.Warning
+		if percent >= almostFull {
+			style = p.Appearance.Styles.Leak
+		}
+	}
 	switch {
 	case c.percent:
 		l.RightFigure(style, cell.AppendPercent(l.Scratch(), share(used, total), g.Dash), c.used)

@@ -46,6 +46,7 @@ const (
 	MarkSeen
 	Copy
 	Save
+	Fit
 
 	Flush
 	Attach

@@ -1,0 +1,146 @@
+package gpus
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"vramscope/headroom"
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+	"vramscope/themes"
+	"vramscope/ui/cell"
+)
+
+// Fit is whether a job of some size fits: the answer of headroom, now. The line adds what a
+// forecast knows: when a GPU is full, and whether the processes take again what a flush frees.
+type Fit struct {
+	headroom.Report
+	later headroom.Report // for a minute: what of a flush stays free
+}
+
+// FitOf answers about a need; nil where that is no size.
+func FitOf(need string, s *snapshot.Snapshot, history snapshot.History) *Fit {
+	question, ok := ParseNeed(need)
+	if !ok || s == nil || history == nil {
+		return nil
+	}
+	f := &Fit{Report: headroom.Judge(s, history, question)}
+	question.Length = time.Minute
+	f.later = headroom.Judge(s, history, question)
+	return f
+}
+
+// ParseNeed parses "20G", and "2x40G" for 40G on each of two GPUs.
+func ParseNeed(s string) (q headroom.Question, ok bool) {
+	q.Count = 1
+	size := strings.TrimSpace(s)
+	if count, each, found := strings.Cut(strings.ToLower(size), "x"); found {
+		var err error
+		if q.Count, err = strconv.Atoi(strings.TrimSpace(count)); err != nil || q.Count < 1 {
+			return q, false
+		}
+		size = strings.TrimSpace(each)
+	}
+	var err error
+	q.Need, err = quantity.ParseBytes(size)
+	return q, err == nil && q.Need >= quantity.MiB // "20" is no size: 20 bytes always fit
+}
+
+// Words is "need 20G: GPU 4, 6 yes; 0 after a flush (13G); 3 no, full in 4m; 1 no"; without
+// amounts it leaves out what a flush frees.
+func (f *Fit) Words(need string, amounts bool) string {
+	var answers []string
+	for _, v := range [...]headroom.Verdict{headroom.Yes, headroom.AfterFlush, headroom.No, headroom.Unknown} {
+		var plain []string // without anything to add
+		for i := range f.Places {
+			p := &f.Places[i]
+			if p.Verdict != v {
+				continue
+			}
+			if more := f.more(i, amounts); more != "" {
+				answers = append(answers, p.Label+" "+VerdictWords(v)+more)
+			} else {
+				plain = append(plain, p.Label)
+			}
+		}
+		if len(plain) > 0 {
+			answers = append(answers, strings.Join(plain, ", ")+" "+VerdictWords(v))
+		}
+	}
+	s := "need " + need + ": "
+	if f.Question.Count > 1 {
+		s += VerdictWords(f.Answer) + ": "
+	}
+	return s + "GPU " + strings.Join(answers, "; ")
+}
+
+// VerdictWords is a verdict in a line.
+func VerdictWords(v headroom.Verdict) string {
+	if v == headroom.AfterFlush {
+		return "after a flush"
+	}
+	return string(v)
+}
+
+// more is what the line adds to the verdict on a place.
+func (f *Fit) more(i int, amounts bool) string {
+	p := &f.Places[i]
+	s := ""
+	if p.Verdict == headroom.AfterFlush && amounts {
+		s = " (" + p.Returnable.Or(0).String()
+		if p.Free.Or(0)+f.later.Places[i].Staying.Or(0) < f.Question.Need {
+			s += ", if its peak does not come"
+		}
+		s += ")"
+	}
+	if full := p.FullIn(); full != nil {
+		s += ", full in " + cell.UntilFull(*full)
+	}
+	return s
+}
+
+// place is the verdict on a GPU, or on a MIG instance; nil where nobody asks or there is none.
+func (p *Panel) place(gpu *snapshot.GPU, instance *snapshot.Instance) *headroom.Place {
+	if p.Fit == nil {
+		return nil
+	}
+	uuid := gpu.UUID
+	if instance != nil {
+		uuid = instance.UUID
+	}
+	for i := range p.Fit.Places {
+		if p.Fit.Places[i].UUID() == uuid {
+			return &p.Fit.Places[i]
+		}
+	}
+	return nil
+}
+
+// need is what the job that is asked about takes of the free memory.
+func (p *Panel) need(gpu *snapshot.GPU, instance *snapshot.Instance) []cell.Piece {
+	place := p.place(gpu, instance)
+	if place == nil {
+		return nil
+	}
+	s := &p.Appearance.Styles
+	style := map[headroom.Verdict]themes.Style{headroom.Yes: s.Key, headroom.AfterFlush: s.Warning, headroom.No: s.Leak}[place.Verdict]
+	return []cell.Piece{{Ink: cell.Span{Style: style, Text: "+"}, Amount: p.Fit.Question.Need}}
+}
+
+// fits is the verdict as a note.
+func (p *Panel) fits(line Line) string {
+	place := p.place(line.GPU, line.Instance)
+	switch {
+	case place == nil || place.Verdict == headroom.Unknown:
+		return ""
+	case place.Verdict == headroom.Yes:
+		return "fits"
+	case place.Verdict == headroom.AfterFlush:
+		return "fits after a flush"
+	case place.Reason != "":
+		return "no: " + place.Reason
+	default:
+		return "no: " + place.Short.String() + " short"
+	}
+}

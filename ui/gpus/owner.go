@@ -1,0 +1,114 @@
+package gpus
+
+import (
+	"hash/fnv"
+	"maps"
+	"slices"
+
+	"vramscope/internal/quantity"
+	"vramscope/internal/text"
+	"vramscope/sampler/snapshot"
+	"vramscope/ui/cell"
+)
+
+// Where no probe tells what memory is used for, a bar is divided by owner.
+
+// nobody owns memory whose owner is not known.
+const nobody = "?"
+
+// owners are the users whose processes use the GPUs, in alphabetical order, nobody last.
+type owners struct {
+	names []string
+	inks  map[string]cell.Span
+}
+
+// findOwners gives each owner a hue, by name, so that it stays on every box; where an earlier
+// one of the alphabet has taken it, the next. Without colours the initial tells owners apart.
+func (p *Panel) findOwners() owners {
+	o, taken := owners{inks: map[string]cell.Span{nobody: p.Appearance.Inks()[1]}}, map[uint32]bool{}
+	hues := &p.Appearance.Styles.Owners
+	held := map[string]bool{}
+	for i := range p.Snapshot.Rows {
+		if row := &p.Snapshot.Rows[i]; row.Used.Or(0) > 0 {
+			held[cell.UserName(row)] = true
+		}
+	}
+	for i := range p.Snapshot.GPUs {
+		held[nobody] = held[nobody] || p.Snapshot.GPUs[i].Unattributed.Or(0) >= quantity.GiB/2
+	}
+	unknown := held[nobody]
+	delete(held, nobody)
+	o.names = slices.Sorted(maps.Keys(held))
+	for _, name := range o.names {
+		hash := fnv.New32a()
+		hash.Write([]byte(name))
+		hue := hash.Sum32() % uint32(len(hues))
+		for i := range uint32(len(hues)) {
+			if next := (hue + i) % uint32(len(hues)); !taken[next] {
+				hue = next
+				break
+			}
+		}
+		taken[hue] = true
+		glyph := text.Cut(name, 1, "")
+		if p.Appearance.Solid() {
+			glyph = p.Appearance.Glyphs.Solid
+		}
+		o.inks[name] = cell.Span{Style: hues[hue], Text: glyph}
+	}
+	if unknown {
+		o.names = append(o.names, nobody)
+	}
+	return o
+}
+
+// content is what the bar of a GPU or MIG instance shows: the parts, else the owners; then the
+// job that is asked about.
+func (p *Panel) content(gpu *snapshot.GPU, instance *snapshot.Instance) (cell.Parts, []cell.Piece) {
+	line := Line{GPU: gpu, Instance: instance}
+	if p.Parts {
+		return cell.PartsOf(*line.parts(), line.memory().Used), p.need(gpu, instance)
+	}
+	held := map[string]quantity.Bytes{}
+	rest := line.memory().Used.Or(0)
+	for row := range p.Snapshot.GPURows(gpu.UUID) {
+		if instance == nil || row.ID.Instance == instance.ID {
+			held[cell.UserName(row)] += row.Used.Or(0)
+			rest -= row.Used.Or(0)
+		}
+	}
+	held[nobody] += max(rest, 0)
+	pieces := make([]cell.Piece, 0, len(held)+1)
+	for _, name := range append(p.owners.names, nobody) {
+		label := name
+		if !p.Appearance.Solid() {
+			label = " " + name + " " // apart from its initials
+		}
+		pieces = append(pieces, cell.Piece{Ink: p.owners.inks[name], Amount: held[name], Label: label})
+		held[name] = 0 // nobody may be twice in the list
+	}
+	return cell.Parts{}, append(pieces, p.need(gpu, instance)...)
+}
+
+// OwnerLegend is "by owner ■ alice ■ bob ■ ?".
+func (p *Panel) OwnerLegend() []cell.Span {
+	s := &p.Appearance.Styles
+	spans, all := []cell.Span{{s.Header, "by owner"}}, p.findOwners()
+	for _, name := range all.names {
+		ink := all.inks[name]
+		if p.Appearance.Solid() {
+			ink.Text = p.Appearance.Glyphs.Swatch
+		}
+		spans = append(spans, cell.Span{s.Header, " "}, ink, cell.Span{s.Header, " " + name})
+	}
+	return spans
+}
+
+// WriteLegend names what the bars show: the parts, or the owners.
+func (p *Panel) WriteLegend(l *cell.Line, cells int) {
+	if p.Parts {
+		WriteLegend(l, p.Appearance, cells)
+		return
+	}
+	l.PutSpans(p.OwnerLegend(), min(l.Used()+cells, l.Width()), p.Appearance.Glyphs.Ellipsis)
+}

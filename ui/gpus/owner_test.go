@@ -1,0 +1,50 @@
+package gpus
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/charmbracelet/colorprofile"
+
+	"vramscope/sampler/snapshot/snapshottest"
+	"vramscope/themes"
+	"vramscope/ui/cell"
+)
+
+// TestOwnersKeepTheirHues: a user who leaves changes nobody's hue, unless two want the same, and
+// six users have six hues.
+func TestOwnersKeepTheirHues(t *testing.T) {
+	styles, err := themes.New("", true, colorprofile.TrueColor)
+	if err != nil {
+		t.Fatal(err)
+	}
+	box := snapshottest.DayOne()
+	p := Panel{Appearance: &cell.Appearance{Styles: styles, Glyphs: cell.UnicodeGlyphs()}, Snapshot: box}
+	before := p.findOwners()
+	last := before.names[len(before.names)-2] // before nobody
+	for i := range box.Rows {
+		if box.Rows[i].User == last {
+			box.Rows[i].User = ""
+		}
+	}
+	after := p.findOwners()
+	for _, name := range after.names {
+		if after.inks[name] != before.inks[name] {
+			t.Errorf("%s has another hue after %s has left", name, last)
+		}
+	}
+	if got := strings.Join(after.names, " "); strings.Contains(got, last) || !strings.HasSuffix(got, " "+nobody) {
+		t.Errorf("the legend names %s", got)
+	}
+	for i, row := range []string{"ada", "ben", "cid", "dora", "eve", "fay"} {
+		box.Rows[i].User = row
+	}
+	box.Rows = box.Rows[:6]
+	hues := map[themes.Style]bool{}
+	for _, ink := range p.findOwners().inks {
+		hues[ink.Style] = true
+	}
+	if len(hues) != 6+1 {
+		t.Errorf("six users and nobody have %d hues", len(hues))
+	}
+}
