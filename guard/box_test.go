@@ -13,12 +13,12 @@ const gib = quantity.GiB
 
 // box is a GPU of 80 GiB with processes, one tick a second.
 type box struct {
-	now   time.Time
-	rows  []*row
-	total quantity.Bytes
-	host  string
-	full  *snapshot.FullIn
-	blind bool // the driver reports nothing
+	now    time.Time
+	rows   []*row
+	total  quantity.Bytes
+	host   string
+	failed []snapshot.Event
+	blind  bool // the driver reports nothing
 }
 
 // row is a process of a box.
@@ -73,8 +73,8 @@ func (r *row) id() snapshot.RowID {
 // snapshot is the box a second later.
 func (b *box) snapshot() *snapshot.Snapshot {
 	b.now = b.now.Add(time.Second)
-	s := &snapshot.Snapshot{Time: b.now, Interval: time.Second, Host: snapshot.Host{User: b.host}, Driver: snapshot.Driver{State: snapshot.DriverOK}}
-	g := snapshot.GPU{UUID: uuid, State: snapshot.GPUOK, Outlook: snapshot.Outlook{FullIn: b.full}}
+	s := &snapshot.Snapshot{Time: b.now, Interval: time.Second, Host: snapshot.Host{User: b.host}, Driver: snapshot.Driver{State: snapshot.DriverOK}, Failures: b.failed}
+	g := snapshot.GPU{UUID: uuid, State: snapshot.GPUOK}
 	g.Memory = snapshot.Memory{Total: known(b.total), Used: known(b.used()), Free: known(b.total - b.used())}
 	if b.blind {
 		g.Memory = snapshot.Memory{Total: known(b.total)}

@@ -54,6 +54,8 @@ type Engine struct {
 	cannot  string // why it only reports, though it is to act
 
 	traces   map[snapshot.RowID]*trace
+	runs     map[program]*runs
+	vain     map[episodeKey]*vain
 	rules    []map[uint32]KeptRule // as policy.Rules, by user
 	episodes map[episodeKey]*episode
 	slots    map[slot]*slotState
@@ -78,6 +80,8 @@ func New(p Policy, owner Owner) *Engine {
 		if len(p.Rules[i].Steps) == 0 {
 			p.Rules[i].Steps = Steps()
 		}
+		when := &p.Rules[i].When
+		when.Demand = when.Demand || when.FullWithin > 0 && when.FreeBelow.Zero()
 	}
 	e := &Engine{policy: p, owner: owner}
 	for range p.Rules {
@@ -94,6 +98,8 @@ func New(p Policy, owner Owner) *Engine {
 // forget makes the past unknown, but for what rules have failed at.
 func (e *Engine) forget() {
 	e.traces = make(map[snapshot.RowID]*trace)
+	e.runs = make(map[program]*runs)
+	e.vain = make(map[episodeKey]*vain)
 	e.episodes = make(map[episodeKey]*episode)
 	e.slots = make(map[slot]*slotState)
 	e.failing = make(map[uint32]time.Time)
@@ -123,6 +129,7 @@ func (e *Engine) Decide(snap *snapshot.Snapshot) []Decision {
 		out = append(out, Decision{Time: e.now, Kind: Resumed, Reason: "the pause is over"})
 	}
 	e.judge(snap)
+	e.watchRuns(snap)
 	out = append(out, e.reportUnread(snap)...)
 	due := e.now.Sub(e.began) >= watchedLeast && (e.applied.IsZero() || e.now.Sub(e.applied) >= e.policy.Every)
 	if e.policy.Mode != Off && e.paused.IsZero() && due && snap.Driver.State == snapshot.DriverOK {

@@ -240,21 +240,6 @@ func TestPauseAndUnknownFigures(t *testing.T) {
 	}
 }
 
-func TestForecastIsACondition(t *testing.T) {
-	b := newBox(&row{allocated: 30 * gib, cached: 15 * gib})
-	policy := rooms(Act)
-	policy.Rules[0].When = When{FullWithin: 3 * time.Minute}
-	policy.Rules[0].Goal = percent(50)
-	e := New(policy, alice)
-	if all := b.run(e, 60, nil); len(all) > 0 {
-		t.Errorf("without a forecast: %v", all)
-	}
-	b.full = &snapshot.FullIn{Median: 2 * time.Minute}
-	if all := b.run(e, 60, nil); len(of(all, Flushed)) != 1 {
-		t.Errorf("full in two minutes: %v", all)
-	}
-}
-
 // The flusher samples while it flushes: then the newest snapshot at its end shows
 // already what was freed, and nothing has come back.
 func TestSampleDuringTheFlushIsNoReturn(t *testing.T) {

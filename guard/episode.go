@@ -41,13 +41,13 @@ const (
 	actionTimeout = time.Minute
 )
 
-// view is a device in a snapshot, with the figures that rules ask for.
+// view is a device in a snapshot, with what a rule asks for.
 type view struct {
 	device
 	snap           *snapshot.Snapshot
 	gpu            *snapshot.GPU
 	free, capacity quantity.Bytes
-	fullIn         *snapshot.FullIn
+	demand         demand
 }
 
 // apply applies a rule to all its devices.
@@ -62,17 +62,17 @@ func (e *Engine) apply(snap *snapshot.Snapshot, rule int) (out []Decision) {
 			continue
 		}
 		if len(g.Instances) == 0 && !g.MIG {
-			out = append(out, e.applyAt(rule, snap, g, device{uuid: g.UUID}, &g.Memory, g.FullIn)...)
+			out = append(out, e.applyAt(rule, snap, g, device{uuid: g.UUID}, &g.Memory)...)
 		}
 		for j := range g.Instances {
 			in := &g.Instances[j]
-			out = append(out, e.applyAt(rule, snap, g, device{g.UUID, in.ID}, &in.Memory, in.FullIn)...)
+			out = append(out, e.applyAt(rule, snap, g, device{g.UUID, in.ID}, &in.Memory)...)
 		}
 	}
 	return out
 }
 
-func (e *Engine) applyAt(rule int, snap *snapshot.Snapshot, g *snapshot.GPU, where device, m *snapshot.Memory, fullIn *snapshot.FullIn) []Decision {
+func (e *Engine) applyAt(rule int, snap *snapshot.Snapshot, g *snapshot.GPU, where device, m *snapshot.Memory) []Decision {
 	key := episodeKey{rule, where}
 	ep := e.episodes[key]
 	if ep == nil {
@@ -85,8 +85,11 @@ func (e *Engine) applyAt(rule int, snap *snapshot.Snapshot, g *snapshot.GPU, whe
 		ep.since = time.Time{} // nothing is known of it
 		return nil
 	}
-	v := &view{device: where, snap: snap, gpu: g, free: free, capacity: capacity, fullIn: fullIn}
+	v := &view{device: where, snap: snap, gpu: g, free: free, capacity: capacity}
 	r := &e.policy.Rules[rule]
+	if r.When.Demand {
+		v.demand = e.demandOn(rule, v)
+	}
 	switch holds := r.holds(v); {
 	case !ep.active && !holds:
 		ep.since = time.Time{}
@@ -94,11 +97,14 @@ func (e *Engine) applyAt(rule int, snap *snapshot.Snapshot, g *snapshot.GPU, whe
 	case !ep.active && ep.since.IsZero():
 		ep.since = e.now
 	}
+	if r.When.Demand && e.rests(key, v) && v.demand.bytes == 0 {
+		return nil
+	}
 	if !ep.active && e.now.Sub(ep.since) < r.When.For {
 		return nil
 	}
 	ep.active = true
-	if free >= r.Goal.Of(capacity) {
+	if free >= r.goal(v) {
 		out := e.reached(r, ep, v)
 		e.episodes[key] = &episode{reported: ep.reported, reportedAt: ep.reportedAt, inherited: true}
 		return out
@@ -111,11 +117,11 @@ func (r *Rule) holds(v *view) bool {
 	if below := r.When.FreeBelow; !below.Zero() && v.free >= below.Of(v.capacity) {
 		return false
 	}
-	if within := r.When.FullWithin; within > 0 && (v.fullIn == nil || v.fullIn.Median > within) {
-		return false
-	}
-	return v.free < r.Goal.Of(v.capacity)
+	return v.free < r.goal(v)
 }
+
+// goal is what should be free.
+func (r *Rule) goal(v *view) quantity.Bytes { return max(r.Goal.Of(v.capacity), v.demand.bytes) }
 
 // reached ends an episode in which something was done.
 func (e *Engine) reached(r *Rule, ep *episode, v *view) []Decision {
@@ -134,14 +140,14 @@ func (e *Engine) reached(r *Rule, ep *episode, v *view) []Decision {
 func (e *Engine) newDecision(r *Rule, v *view) Decision {
 	return Decision{
 		Time: e.now, Rule: r.Name, GPU: v.gpu.Index, GPUUUID: v.uuid, Instance: v.instance,
-		Free: quantity.From(v.free, quantity.Driver), Goal: quantity.From(r.Goal.Of(v.capacity), quantity.Computed),
+		Free: quantity.From(v.free, quantity.Driver), Goal: quantity.From(r.goal(v), quantity.Computed),
 	}
 }
 
 // pursue takes the next step towards the goal.
 func (e *Engine) pursue(rule int, ep *episode, v *view) []Decision {
 	r := &e.policy.Rules[rule]
-	goal := r.Goal.Of(v.capacity)
+	goal := r.goal(v)
 	waiting, all := e.waiting(v.device)
 	switch {
 	case all, e.now.Before(ep.quietUntil):
@@ -202,7 +208,7 @@ func (e *Engine) next(rule int, ep *episode, v *view, step Level, waiting map[ui
 // gives reports whether a row gives memory at a step. A step that is the same as the
 // one before it for the process is skipped.
 func (e *Engine) gives(rule int, ep *episode, v *view, p *snapshot.Process, step Level) bool {
-	if !e.allowed(v.snap, p, rule) || e.exclusion(v.snap, p, e.importanceOf(p)) != "" {
+	if !e.allowed(v.snap, p, rule) || !e.givesFor(&v.demand, p, step) || e.exclusion(v.snap, p, e.importanceOf(p)) != "" {
 		return false
 	}
 	if before, was := ep.done[p.ID]; was {
@@ -246,6 +252,9 @@ func (e *Engine) flush(rule int, ep *episode, v *view, p *snapshot.Process, step
 		return d
 	}
 	e.begin(&d, ownerOf(p))
+	if r.When.Demand && v.demand.bytes == 0 {
+		e.awaits(episodeKey{rule, v.device}, v.free+amount/2)
+	}
 	return d
 }
 
@@ -255,8 +264,13 @@ func (r *Rule) condition(v *view) string {
 	if !r.When.FreeBelow.Zero() {
 		parts = append(parts, fmt.Sprintf("%s free of %s, the rule asks for %s", v.free, v.capacity, r.When.FreeBelow))
 	}
-	if r.When.FullWithin > 0 && v.fullIn != nil {
-		parts = append(parts, "full in "+quantity.Duration(v.fullIn.Median)+", the rule asks for "+quantity.Duration(r.When.FullWithin))
+	switch d := v.demand; {
+	case d.important:
+		parts = append(parts, fmt.Sprintf("%s free, important programs will need %s", v.free, d.bytes))
+	case d.bytes > 0:
+		parts = append(parts, fmt.Sprintf("%s free, %s will need %s", v.free, text.Clean(d.whose.name), d.bytes))
+	case r.When.Demand:
+		parts = append(parts, fmt.Sprintf("%s free of %s, the rule keeps %s", v.free, v.capacity, r.Goal))
 	}
 	return strings.Join(parts, "; ")
 }

@@ -70,8 +70,10 @@ type Rule struct {
 // When is a condition. Where it has both parts both must hold; two rules are for
 // either.
 type When struct {
-	FreeBelow  Amount        // zero: not asked
-	FullWithin time.Duration // the median of the forecast; 0: not asked
+	FreeBelow Amount // zero: not asked
+	Demand    bool   // less is free than programs will need at their next peaks, or than the goal
+	// FullWithin was a forecast's time to full. It prevented nothing, and is read as Demand.
+	FullWithin time.Duration
 	For        time.Duration // without a break
 }
 
@@ -135,8 +137,8 @@ func (r *Rule) Check() (key string, err error) {
 	switch {
 	case r.Name == "":
 		return "name", errors.New("the rule needs a name, which events and the audit log have as their reason")
-	case r.When.FreeBelow.Zero() && r.When.FullWithin == 0:
-		return "when", errors.New(`the rule needs a condition: free_below = "10%", full_within = "3m", or both`)
+	case r.When.FreeBelow.Zero() && !r.When.Demand && r.When.FullWithin == 0:
+		return "when", errors.New(`the rule needs a condition: free_below = "20%", or demand = true`)
 	case r.Goal.Zero():
 		return "goal", errors.New(`the rule needs a goal: goal = { free = "15%" }`)
 	case r.When.FreeBelow.Zero() || r.Goal.above(r.When.FreeBelow):

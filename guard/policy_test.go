@@ -16,7 +16,7 @@ func TestRuleCheck(t *testing.T) {
 			func(*Rule) {},
 			func(r *Rule) { r.When.FreeBelow, r.Goal = bytes(8), bytes(9) },
 			func(r *Rule) { r.When, r.Goal = When{FullWithin: time.Minute}, bytes(9) },
-			func(r *Rule) { r.When.FullWithin = time.Minute },
+			func(r *Rule) { r.When, r.Goal = When{Demand: true}, bytes(9) },
 			func(r *Rule) { r.Steps = []Level{Gradual, Selective, Urgent} },
 			func(r *Rule) { r.Steps = []Level{Gradual, Urgent} },
 		},
@@ -95,26 +95,24 @@ func TestPolicyGuards(t *testing.T) {
 }
 
 func TestRuleHolds(t *testing.T) {
-	within := &snapshot.FullIn{Median: time.Minute}
 	for _, c := range []struct {
 		name   string
 		when   When
 		free   quantity.Bytes // of 80 GiB
-		fullIn *snapshot.FullIn
+		demand quantity.Bytes
 		want   bool
 	}{
-		{"just below", When{FreeBelow: percent(10)}, 8*gib - 1, nil, true},
-		{"not below", When{FreeBelow: percent(10)}, 8 * gib, nil, false},
-		{"full as soon as asked", When{FullWithin: time.Minute}, 8 * gib, within, true},
-		{"full later", When{FullWithin: time.Minute - 1}, 8 * gib, within, false},
-		{"never full", When{FullWithin: time.Minute}, 8 * gib, nil, false},
-		{"at the goal", When{FullWithin: time.Minute}, 12 * gib, within, false},
-		{"just below the goal", When{FullWithin: time.Minute}, 12*gib - 1, within, true},
-		{"one of both", When{FreeBelow: percent(10), FullWithin: time.Minute}, 8 * gib, within, false},
-		{"both", When{FreeBelow: percent(10), FullWithin: time.Minute}, 7 * gib, within, true},
+		{"just below", When{FreeBelow: percent(10)}, 8*gib - 1, 0, true},
+		{"not below", When{FreeBelow: percent(10)}, 8 * gib, 0, false},
+		{"at the goal", When{Demand: true}, 12 * gib, 0, false},
+		{"just below the goal", When{Demand: true}, 12*gib - 1, 0, true},
+		{"less than is needed", When{Demand: true}, 20*gib - 1, 20 * gib, true},
+		{"as much as is needed", When{Demand: true}, 20 * gib, 20 * gib, false},
+		{"one of both", When{FreeBelow: percent(10), Demand: true}, 8 * gib, 20 * gib, false},
+		{"both", When{FreeBelow: percent(10), Demand: true}, 7 * gib, 20 * gib, true},
 	} {
 		r := Rule{When: c.when, Goal: percent(15)}
-		if got := r.holds(&view{free: c.free, capacity: 80 * gib, fullIn: c.fullIn}); got != c.want {
+		if got := r.holds(&view{free: c.free, capacity: 80 * gib, demand: demand{bytes: c.demand}}); got != c.want {
 			t.Errorf("%s: %v", c.name, got)
 		}
 	}

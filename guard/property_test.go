@@ -56,7 +56,7 @@ func newCourse(seed uint64) *course {
 		Rules: []Rule{{
 			Name: "room", When: When{FreeBelow: percent(low), For: time.Duration(random.IntN(20)) * time.Second}, Users: Own, Goal: percent(low + float64(1+random.IntN(20))),
 		}, {
-			Name: "soon", When: When{FullWithin: time.Duration(1+random.IntN(10)) * time.Minute}, Users: All, Goal: percent(low + 5),
+			Name: "demand", When: When{Demand: true}, Users: All, Goal: percent(low + 5),
 		}},
 		Importance: []Importance{{Command: "keep*", Protect: true}, {Command: "pytest*", Value: -500}, {User: "bob", Value: 100}},
 	}
@@ -93,10 +93,6 @@ func (c *course) step(second int) {
 		}
 	}
 	c.box.blind = c.random.IntN(100) == 0
-	c.box.full = nil
-	if c.random.IntN(3) > 0 {
-		c.box.full = &snapshot.FullIn{Median: time.Duration(c.random.IntN(20)) * time.Minute}
-	}
 }
 
 // What must hold whatever happens.
@@ -150,10 +146,6 @@ func (c *course) mayBeFlushed(t *testing.T, seed uint64, snap *snapshot.Snapshot
 	t.Helper()
 	g := &snap.GPUs[0]
 	free, known := g.Memory.Free.Value()
-	rule := c.policy.Rules[0]
-	if d.Rule == "soon" {
-		rule = c.policy.Rules[1]
-	}
 	for _, r := range c.box.rows {
 		if r.id() != d.Row {
 			continue
@@ -163,8 +155,8 @@ func (c *course) mayBeFlushed(t *testing.T, seed uint64, snap *snapshot.Snapshot
 			t.Errorf("seed %d: %s, %s, %q is flushed", seed, r.command, r.user, r.distributed)
 		case r.unknown || !known:
 			t.Errorf("seed %d: a flush with unknown figures", seed)
-		case free >= rule.Goal.Of(c.box.total):
-			t.Errorf("seed %d: a flush although %s are free and the goal is %s", seed, free, rule.Goal)
+		case free >= d.Goal.Or(0):
+			t.Errorf("seed %d: a flush although %s are free and the goal is %s", seed, free, d.Goal.Or(0))
 		case d.Expected.Or(0) < least || d.Expected.Or(0) > r.cached+r.evictable:
 			t.Errorf("seed %d: %s expected of %s cached", seed, d.Expected.Or(0), r.cached)
 		}

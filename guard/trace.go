@@ -36,6 +36,9 @@ type trace struct {
 	lowAt          time.Time
 	emptied        time.Time // when its cache was emptied, but not by this guard
 
+	outside quantity.Bytes // its allocators, by the newest figures
+	highest quantity.Bytes // that it had allocated when it was last seen
+
 	owner   uint32
 	unread  bool           // it was reported that the configuration may protect it
 	busy    bool           // its process is being flushed,
@@ -80,6 +83,11 @@ func (t *trace) add(now time.Time, p *snapshot.Process) {
 		if b.at != number {
 			*b = peak{at: number}
 		}
+		highest := highestOf(p)
+		if !t.seen.IsZero() && highest > t.highest { // a peak between two samples
+			allocated = max(allocated, highest)
+		}
+		t.highest = max(t.highest, highest)
 		b.allocated = max(b.allocated, allocated)
 	}
 	before, had := t.cached.Value()

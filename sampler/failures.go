@@ -3,6 +3,7 @@ package sampler
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"vramscope/internal/quantity"
@@ -79,6 +80,19 @@ func (s *Sampler) logFailure(now time.Time, p *snapshot.Process, d *probe.Device
 		Config: settingsOf(failed.Allocator, d, p),
 	}
 	s.history.Append(event)
+	s.failed = append(s.failed, event)
+}
+
+// failedFor is how long failed allocations are part of the snapshots: a program that
+// failed is started again within minutes.
+const failedFor, mostFailed = 10 * time.Minute, 200
+
+// recentlyFailed are the allocations that failed lately.
+func (s *Sampler) recentlyFailed(now time.Time) []snapshot.Event {
+	for len(s.failed) > 0 && (now.Sub(s.failed[0].Time) > failedFor || len(s.failed) > mostFailed) {
+		s.failed = s.failed[1:]
+	}
+	return slices.Clip(s.failed)
 }
 
 // settingsOf are the settings of an allocator, from the report or else from the row.

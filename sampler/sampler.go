@@ -27,6 +27,7 @@ type Sampler struct {
 	reports      map[snapshot.RowID]*reports
 	byPID        map[int]*identified
 	ended        []snapshot.EndedProcess // newest first
+	failed       []snapshot.Event        // oldest first
 	alerts       *alert.Evaluator
 	rulesApplied time.Time
 	standing     []snapshot.Alert                     // of the last time the rules were applied
@@ -230,6 +231,7 @@ func (s *Sampler) Tick(now time.Time) *snapshot.Snapshot {
 		Driver:    s.driver.state,
 		Rows:      merged.rows,
 		Ended:     s.recentlyEnded(now, merged.ended),
+		Failures:  s.recentlyFailed(now),
 		ProbeSeen: s.probeSeen,
 
 		ProbesUnasked: merged.probesUnasked,

@@ -162,8 +162,9 @@ func ruleInWords(r *guard.Rule) string {
 	if !r.When.FreeBelow.Zero() {
 		conditions = append(conditions, "less than "+r.When.FreeBelow.String()+" is free")
 	}
-	if r.When.FullWithin > 0 {
-		conditions = append(conditions, "it will be full within "+quantity.BriefDuration(r.When.FullWithin)+" by the forecast's median")
+	demand := r.When.Demand || r.When.FullWithin > 0 && r.When.FreeBelow.Zero()
+	if demand {
+		conditions = append(conditions, "less is free than programs will need at their next peaks, or than "+r.Goal.String())
 	}
 	when := strings.Join(conditions, " and ")
 	if r.When.For > 0 {
@@ -177,14 +178,25 @@ func ruleInWords(r *guard.Rule) string {
 	for i, step := range r.Steps {
 		steps = append(steps, fmt.Sprintf("    %d. %-10s %s", i+1, step, stepsInWords[step]))
 	}
+	goal := r.Goal.String()
+	if demand {
+		goal = "as much, and at least " + goal + ","
+	}
+	note := ""
+	if r.When.FullWithin > 0 {
+		note = "\n  note     full_within prevented nothing and has no effect any more"
+		if demand {
+			note += ": the rule is read as demand = true"
+		}
+	}
 	return fmt.Sprintf(`%s
   on       %s
-  when     %s
+  when     %s%s
   until    %s is free
   touches  %s
   steps    each until nothing is left that it frees, or the goal is reached
 %s
-`, text.Clean(r.Name), where, when, r.Goal, users, strings.Join(steps, "\n"))
+`, text.Clean(r.Name), where, when, note, goal, users, strings.Join(steps, "\n"))
 }
 
 var stepsInWords = map[guard.Level]string{

@@ -19,12 +19,10 @@ import (
 
 // examplePolicy is what guard check --demo explains where the configuration has no rules.
 func examplePolicy() guard.Policy {
-	fifteen := guard.Amount{Percent: 15}
 	return guard.Policy{
 		Mode: guard.DryRun, Every: time.Second, MaxPerMinute: guard.DefaultMaxPerMinute,
 		Rules: []guard.Rule{
-			{Name: "room on shared cards", When: guard.When{FreeBelow: guard.Amount{Percent: 10}, For: 10 * time.Second}, Users: guard.Own, Goal: fifteen, Steps: guard.Steps()},
-			{Name: "soon full", When: guard.When{FullWithin: 3 * time.Minute}, Users: guard.Own, Goal: fifteen, Steps: guard.Steps()},
+			{Name: "room on shared cards", When: guard.When{Demand: true}, Users: guard.Own, Goal: guard.Amount{Percent: 6}, Steps: guard.Steps()},
 		},
 		Importance: []guard.Importance{{Command: "train.py*", Protect: true}, {User: "frank", Value: -500}},
 	}

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"vramscope/forecast"
 	"vramscope/guard"
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
@@ -24,14 +23,13 @@ type Summary struct {
 
 // Replay replays one policy.
 type Replay struct {
-	policy    guard.Policy
-	engine    *guard.Engine
-	ledgers   map[snapshot.RowID]*ledger
-	forecasts map[string]*forecast.Forecaster
-	below     map[string]*[2]bool // by GPU: without, with
-	watched   []watched
-	summary   Summary
-	before    time.Time
+	policy  guard.Policy
+	engine  *guard.Engine
+	ledgers map[snapshot.RowID]*ledger
+	below   map[string]*[2]bool // by GPU: without, with
+	watched []watched
+	summary Summary
+	before  time.Time
 }
 
 // ledger is the memory that a flushed process would reserve.
@@ -58,7 +56,7 @@ func New(policy guard.Policy, owner guard.Owner) *Replay {
 	policy.Mode = guard.Act
 	return &Replay{
 		policy: policy, engine: guard.New(policy, owner), ledgers: make(map[snapshot.RowID]*ledger),
-		forecasts: make(map[string]*forecast.Forecaster), below: make(map[string]*[2]bool),
+		below: make(map[string]*[2]bool),
 	}
 }
 
@@ -162,26 +160,6 @@ func (r *Replay) adjust(snap *snapshot.Snapshot) {
 		for j := range g.Instances {
 			take(&g.Instances[j].Memory, instances[instance{g.UUID, g.Instances[j].ID}])
 		}
-		r.predict(snap.Time, g)
-	}
-}
-
-// predict makes the forecast that a rule may ask for. It forecasts the memory of the whole
-// GPU; the monitor also forecasts each process.
-func (r *Replay) predict(now time.Time, g *snapshot.GPU) {
-	used, ok := g.Memory.Used.Value()
-	free, also := snapshot.FreeOf(&g.Memory).Value()
-	if !ok || !also {
-		return
-	}
-	f := r.forecasts[g.UUID]
-	if f == nil {
-		f = forecast.New()
-		r.forecasts[g.UUID] = f
-	}
-	f.Observe(now, int64(used))
-	if full, ok := f.FullIn(int64(free)); ok {
-		g.FullIn = &snapshot.FullIn{Median: full.Median, Earliest: full.Earliest, Latest: full.Latest}
 	}
 }
 
@@ -223,7 +201,11 @@ func (r *Replay) count(snap *snapshot.Snapshot, step time.Duration, which int) {
 		low := false
 		for j := range r.policy.Rules {
 			rule := &r.policy.Rules[j]
-			low = low || rule.Covers(g) && !rule.When.FreeBelow.Zero() && free < rule.When.FreeBelow.Of(capacity)
+			least := rule.When.FreeBelow
+			if rule.When.Demand {
+				least = rule.Goal
+			}
+			low = low || rule.Covers(g) && free < least.Of(capacity)
 		}
 		was := r.below[g.UUID]
 		if was == nil {

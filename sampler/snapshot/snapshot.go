@@ -31,6 +31,8 @@ type Snapshot struct {
 	Rows   []Process      // live processes, by GPU, pid, start time
 	Ended  []EndedProcess // ended processes, newest first
 	Alerts []Alert        // worst first
+	// Failures are the allocations that failed within the last ten minutes, the newest last.
+	Failures []Event
 
 	// ProbeSeen reports that a probe has answered since the start. Then the
 	// columns of parts stay.

@@ -81,11 +81,11 @@ name = "room"
 when = { free_below = "10%", for = "2s" }
 goal = { free = "15%" }
 `
-	forecastRule = `
+	demandRule = `
 [[guard.rule]]
-name = "forecast"
-when = { full_within = "1m", for = "2s" }
-goal = { free = "15%" }
+name = "demand"
+when = { demand = true }
+goal = { free = "6%" }
 `
 	importances = `
 [[guard.importance]]
@@ -103,9 +103,8 @@ value = -200
 var policies = []struct{ name, guard, how string }{
 	{"none", "", byRun},
 	{"threshold", "[guard]\nmode = 'act'\n" + thresholdRule, byRun},
-	{"threshold + forecast", "[guard]\nmode = 'act'\n" + thresholdRule + forecastRule, byRun},
-	{"forecast + importance", "[guard]\nmode = 'act'\n" + thresholdRule + forecastRule + importances, byRun},
-	{"rescue", "[guard]\nmode = 'act'\n" + thresholdRule + forecastRule + importances, withRescue},
+	{"demand", "[guard]\nmode = 'act'\n" + demandRule + importances, byRun},
+	{"rescue", "[guard]\nmode = 'act'\n" + demandRule + importances, withRescue},
 }
 
 // played is what came of a story under a policy.

@@ -44,7 +44,7 @@ var usualCost = world.Cost{Sync: 50 * time.Millisecond, PerGiB: time.Millisecond
 func (o *options) run() error {
 	m := measure(story.All(), bed.Policies(), o.seeds, usualCost, o.length)
 	if o.details {
-		_, err := fmt.Print(m.details())
+		_, err := fmt.Print(m.policyTable() + "\n" + m.details())
 		return err
 	}
 	text := m.heading() + "\n" + m.policyTable() + "\n" + m.storyTable() + "\n" + m.quietTable() + "\n" +

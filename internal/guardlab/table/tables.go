@@ -74,7 +74,7 @@ func (m *measured) storyTable() string {
 // that with rescue, which has the last name but one.
 func (m *measured) quietTable() string {
 	titles := []string{"nothing to win", "OOM/h without a guard"}
-	shown := []int{m.index("threshold"), m.index("forecast + importance"), m.index("with rescue")}
+	shown := []int{m.index("20 % for 1 s"), m.index("demand"), m.index("demand + rescue")}
 	for _, p := range shown {
 		titles = append(titles, "OOM/h, "+m.policies[p].Name, "flushes/h", "steps, all jobs")
 	}

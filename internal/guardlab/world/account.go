@@ -58,6 +58,7 @@ func (a *account) pass(w *World, d time.Duration) {
 }
 
 func (a *account) failed(j *Job) {
+	j.noteFailed()
 	a.failures = append(a.failures, Failure{At: j.world.now, Job: j.Name, Important: j.Important})
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
+	"vramscope/probe"
 	"vramscope/sampler/simulator/allocator"
 )
 
@@ -51,8 +52,10 @@ type Job struct {
 	cache    *allocator.Caching
 	context  quantity.Bytes // 0 before it is there
 	reserved quantity.Bytes
-	refused  int           // by the driver, in this allocation
-	owed     time.Duration // that memory has cost and that has not passed yet
+	asked    quantity.Bytes           // by the newest allocation
+	failed   []probe.FailedAllocation // the newest
+	refused  int                      // by the driver, in this allocation
+	owed     time.Duration            // that memory has cost and that has not passed yet
 
 	// Work, in time that it takes a job that never waits.
 	done, unsaved time.Duration
@@ -111,11 +114,14 @@ func (j *Job) start() {
 
 // stopProgram ends the process; the driver takes its memory back.
 func (j *Job) stopProgram() {
+	if len(j.failed) > 0 {
+		j.leaveRecord()
+	}
 	j.end()
 	j.next, j.end, j.yield = nil, nil, nil
 	j.world.account.allocated -= j.stats().Allocated
 	j.world.release(j.context + j.reserved)
-	j.cache, j.context, j.reserved, j.owed = nil, 0, 0, 0
+	j.cache, j.context, j.reserved, j.owed, j.failed = nil, 0, 0, 0, nil
 }
 
 // Compute uses the GPU for a time, and for what memory has cost since the last one.

@@ -13,6 +13,7 @@ type Block = *allocator.Block
 
 // open makes the CUDA context and the allocator.
 func (j *Job) open() error {
+	j.asked = j.Context + j.Region
 	if !j.world.take(j.Context) {
 		return j.fail(allocator.ErrOutOfMemory)
 	}
@@ -46,7 +47,7 @@ func (r *region) Release(size quantity.Bytes) { r.free += size }
 
 // Allocate takes memory, or fails with an out-of-memory event.
 func (j *Job) Allocate(size quantity.Bytes) (Block, error) {
-	j.refused = 0
+	j.refused, j.asked = 0, size
 	before := j.stats().Allocated
 	b, err := j.cache.Allocate(size)
 	j.world.account.allocated += j.stats().Allocated - before

@@ -90,7 +90,43 @@ func (w sources) Answers() []probe.Answer {
 			answers = append(answers, j.answer())
 		}
 	}
+	for _, r := range w.records {
+		if w.now-r.at < recordTime {
+			answers = append(answers, r.answer)
+		}
+	}
 	return answers
+}
+
+// recordTime is how long a probe's record of a process that has ended is read.
+const recordTime = 5 * time.Second
+
+// record is what a probe leaves of a process that ends.
+type record struct {
+	at     time.Duration
+	answer probe.Answer
+}
+
+// failed is an allocation of the job that failed, in its probe's words.
+func (j *Job) noteFailed() {
+	if j.context == 0 {
+		return // it has no probe yet
+	}
+	free, s := j.world.Capacity()-j.world.used, j.stats()
+	kind := "pytorch"
+	if j.Region > 0 {
+		kind = "jax"
+	}
+	j.failed = []probe.FailedAllocation{{
+		TimeNS: j.world.Time().UnixNano(), Bytes: j.asked, FreeBytes: &free, Allocator: kind, ReservedBytes: &s.Reserved, AllocatedBytes: &s.Allocated,
+	}}
+}
+
+// leaveRecord leaves what the probe of a job that ends has to say.
+func (j *Job) leaveRecord() {
+	a := j.answer()
+	a.Exited = &process.Info{Identity: j.identity, UID: quantity.From(uint32(1), quantity.System), User: j.Name, Command: []string{"python3", j.Name + ".py"}}
+	j.world.records = append(j.world.records, record{j.world.now, a})
 }
 
 func (j *Job) answer() probe.Answer {
@@ -113,7 +149,7 @@ func (j *Job) answer() probe.Answer {
 	}
 	return probe.Answer{
 		Process: j.identity, Hello: hello, Since: epoch.Add(j.started), At: at,
-		Report: probe.Report{TimeNS: at.UnixNano(), Devices: []probe.Device{{UUID: UUID, TotalBytes: &total, Allocators: []probe.Allocator{a}}}},
+		Report: probe.Report{TimeNS: at.UnixNano(), Devices: []probe.Device{{UUID: UUID, TotalBytes: &total, Allocators: []probe.Allocator{a}, OutOfMemory: j.failed}}},
 	}
 }
 

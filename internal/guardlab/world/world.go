@@ -27,6 +27,7 @@ type World struct {
 	now     time.Duration
 	used    quantity.Bytes
 	nextPID int
+	records []record
 	later   []action
 	account account
 }

@@ -1,0 +1,189 @@
+package guard
+
+import (
+	"slices"
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+// absentTime is how long a program that has ended is expected to start again: a training
+// that failed does within minutes.
+const absentTime = 10 * time.Minute
+
+// program is what processes run on a device, and for whom. What one run has needed the
+// next will need.
+type program struct {
+	device
+	user, name string
+}
+
+// runs are a program's runs.
+type runs struct {
+	needs      quantity.Bytes // the most that one has needed: allocated, and outside its allocators
+	holds      quantity.Bytes // by those that run now
+	importance int
+	owner      uint32
+	seen       time.Time
+}
+
+func programOf(p *snapshot.Process) program {
+	return program{device{p.ID.GPUUUID, p.ID.Instance}, p.User, p.ProgramName()}
+}
+
+// watchRuns adds a snapshot to what programs have needed. The allocation that failed is a
+// part of what its program needs.
+func (e *Engine) watchRuns(snap *snapshot.Snapshot) {
+	for _, r := range e.runs {
+		r.holds = 0
+	}
+	for i := range snap.Rows {
+		p := &snap.Rows[i]
+		allocated, known := p.Allocated.Value()
+		if !known {
+			continue
+		}
+		t := e.traces[p.ID]
+		t.outside = max(p.Used.Or(0)-p.Reserved().Or(0), 0)
+		r := e.runsOf(programOf(p))
+		r.needs, r.holds = max(r.needs, t.outside+max(allocated, highestOf(p))), r.holds+usedOf(p).Or(0)
+		r.importance, r.owner, r.seen = e.standing[p.ID].Importance, t.owner, e.now
+	}
+	for i := range snap.Failures {
+		f := &snap.Failures[i]
+		key := program{device{f.GPUUUID, f.Row.Instance}, f.User, f.Name}
+		if e.runs[key] == nil { // it failed before it was seen
+			p := snapshot.Process{ID: f.Row, User: f.User, Name: f.Name, Command: []string{f.Name}}
+			*e.runsOf(key) = runs{importance: e.importanceOf(&p).value, owner: nobody, seen: f.Time}
+		}
+		var outside quantity.Bytes
+		if t := e.traces[f.Row]; t != nil {
+			outside = t.outside
+		}
+		r := e.runs[key]
+		r.needs = max(r.needs, outside+f.OutOfMemory.Allocated.Or(0)+f.OutOfMemory.Requested.Or(0))
+		if f.Time.After(r.seen) {
+			r.seen = f.Time
+		}
+	}
+	for key, r := range e.runs {
+		if e.now.Sub(r.seen) > absentTime {
+			delete(e.runs, key)
+		}
+	}
+}
+
+func (e *Engine) runsOf(key program) *runs {
+	if e.runs[key] == nil {
+		e.runs[key] = &runs{}
+	}
+	return e.runs[key]
+}
+
+// highestOf is the highest that a process has allocated since it began, where one
+// allocator reports it; peaks of several need not meet.
+func highestOf(p *snapshot.Process) quantity.Bytes {
+	if len(p.Allocators) != 1 {
+		return 0
+	}
+	return p.Allocators[0].PeakAllocated.Or(0)
+}
+
+// demand is memory that programs will ask for, and that is not free.
+type demand struct {
+	bytes      quantity.Bytes // 0: none
+	important  bool           // of all important programs together; else of one other,
+	whose      program        // this one
+	importance int
+	owner      uint32
+}
+
+// demandOn is what should be free on a device beyond what programs hold: for the next
+// peaks of all important programs, or else for that of one other, as peaks of several
+// seldom meet. What flushes could not free is not asked for: they would be in vain.
+func (e *Engine) demandOn(rule int, v *view) demand {
+	all, one := demand{important: true}, demand{}
+	for key, r := range e.runs {
+		if key.device != v.device || !e.forAll(rule) && r.owner != e.owner.UID && !v.snap.Simulated {
+			continue
+		}
+		switch missing := r.needs - r.holds; {
+		case missing <= 0:
+		case r.importance > 0:
+			all.bytes += missing
+		case missing > one.bytes:
+			one = demand{missing, false, key, r.importance, r.owner}
+		}
+	}
+	for _, d := range []demand{all, one} {
+		spare := v.free
+		for p := range v.snap.GPURows(v.uuid) {
+			if p.ID.Instance == v.instance && e.givesFor(&d, p, Gradual) {
+				spare += expected(p, Urgent)
+			}
+		}
+		if d.bytes > v.free && d.bytes <= spare {
+			return d
+		}
+	}
+	return demand{}
+}
+
+// givesFor reports whether a row gives memory for a demand. For an important program,
+// which the configuration names, whoever is not gives; for any other only its own user's
+// processes do, and what they need themselves only if they are less important.
+func (e *Engine) givesFor(d *demand, p *snapshot.Process, step Level) bool {
+	importance := e.standing[p.ID].Importance
+	switch {
+	case d.bytes == 0:
+		return true
+	case d.important:
+		return importance <= 0
+	case ownerOf(p) != d.owner || programOf(p) == d.whose:
+		return false
+	}
+	return importance < d.importance || step == Gradual
+}
+
+// vain is what the flushes for a rule's goal alone have brought on a device.
+type vain struct {
+	began time.Time      // of a flush whose effect is not known yet
+	free  quantity.Bytes // what is free a minute later if it has brought anything
+	stage int            // of the back-off
+	until time.Time
+}
+
+// rests reports whether a rule does nothing on a device for a while, because a minute after
+// its last flush the memory was gone, or an allocation had failed all the same.
+func (e *Engine) rests(key episodeKey, v *view) bool {
+	f := e.vain[key]
+	if f == nil {
+		return false
+	}
+	if !f.began.IsZero() && e.now.Sub(f.began) >= returnTime {
+		failed := slices.ContainsFunc(v.snap.Failures, func(x snapshot.Event) bool {
+			return x.GPUUUID == v.uuid && x.Row.Instance == v.instance && x.Time.After(f.began)
+		})
+		if f.began = (time.Time{}); failed || v.free < f.free {
+			f.until = e.now.Add(backOff[min(f.stage, len(backOff)-1)])
+			f.stage++
+		}
+	}
+	if e.now.Sub(f.until) > backOff[len(backOff)-1] {
+		f.stage = 0
+	}
+	return e.now.Before(f.until)
+}
+
+// awaits has a flush judged in a minute.
+func (e *Engine) awaits(key episodeKey, free quantity.Bytes) {
+	f := e.vain[key]
+	if f == nil {
+		f = &vain{}
+		e.vain[key] = f
+	}
+	if f.began.IsZero() {
+		f.began, f.free = e.now, free
+	}
+}

@@ -1,0 +1,136 @@
+package guard
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"vramscope/sampler/snapshot"
+)
+
+// demands is a policy that keeps free what programs need, and 5 %.
+func demands(users Users) Policy {
+	return Policy{Mode: Act, Importance: []Importance{{Command: "train.py", Value: 500}, {Command: "low.py", Value: -100}}, Rules: []Rule{{
+		Name: "demand", When: When{Demand: true}, Users: users, Goal: percent(5),
+	}}}
+}
+
+// fails has the next snapshots report that a row's allocation failed.
+func (b *box) fails(r *row, asked snapshot.Bytes) {
+	b.failed = append(b.failed, snapshot.Event{
+		Time: b.now, Kind: snapshot.EventOutOfMemory, GPUUUID: uuid, Row: r.id(), User: r.user, Name: r.command,
+		OutOfMemory: &snapshot.OutOfMemory{Requested: asked, Allocated: known(r.allocated)},
+	})
+}
+
+// A training that failed starts again, and needs what it had and what it asked for: its
+// neighbour, which caches that, is flushed before it comes.
+func TestRoomForTheNextRun(t *testing.T) {
+	train := &row{command: "train.py", allocated: 30 * gib}
+	notebook := &row{command: "notebook.py", allocated: 5 * gib, cached: 35 * gib}
+	b := newBox(train, notebook)
+	e := New(demands(Own), alice)
+	if all := b.run(e, 90, nil); len(all) > 0 {
+		t.Fatalf("before anything failed: %v", all)
+	}
+	b.fails(train, known(20*gib))
+	train.gone = true
+	all := b.run(e, 60, nil)
+	if flushed := of(all, Flushed); len(flushed) != 1 || flushed[0].Row != notebook.id() || !strings.Contains(flushed[0].Reason, "important programs will need 50.0G") {
+		t.Errorf("after it failed: %v", all)
+	}
+	notebook.cached = 35 * gib
+	if all := b.run(e, 2*int(absentTime.Seconds()), nil); len(of(all, Flushed)) > 3 {
+		t.Errorf("it does not come back, and %d flushes follow", len(of(all, Flushed)))
+	}
+	notebook.cached = 35 * gib
+	if all := b.run(e, 300, nil); len(all) > 0 {
+		t.Errorf("it is no longer expected: %v", all)
+	}
+}
+
+// What all together could not free is not asked for.
+func TestDemandThatCannotBeMetTakesNothing(t *testing.T) {
+	train := &row{command: "train.py", allocated: 30 * gib}
+	b := newBox(train, &row{command: "notebook.py", allocated: 40 * gib, cached: 5 * gib})
+	e := New(demands(Own), alice)
+	b.run(e, 90, nil)
+	b.fails(train, known(40*gib))
+	train.gone = true
+	if all := b.run(e, 60, nil); len(all) > 0 {
+		t.Errorf("35 GiB are free, 5 can be freed and 70 are needed: %v", all)
+	}
+}
+
+// For a program that no entry raises another user's processes give nothing, whatever
+// its probe claims; its own user's give what stays free.
+func TestOnlyItsOwnUserGivesForAnyProgram(t *testing.T) {
+	for _, c := range []struct {
+		user string
+		uid  uint32
+		want int
+	}{{"alice", 1000, 1}, {"mallory", 1001, 0}} {
+		sweep := &row{command: "sweep.py", user: c.user, uid: c.uid, allocated: 10 * gib}
+		b := newBox(sweep, &row{command: "notebook.py", user: "alice", uid: 1000, allocated: 5 * gib, cached: 45 * gib})
+		e := New(demands(All), Owner{Root: true})
+		b.run(e, 90, nil)
+		b.fails(sweep, known(30*gib))
+		if all := b.run(e, 60, nil); len(of(all, Flushed)) != c.want {
+			t.Errorf("%s's: %v", c.user, all)
+		}
+	}
+}
+
+// An important program never gives for another, and a user's own guard asks for nobody else.
+func TestImportantProgramsAreNotFlushedForDemand(t *testing.T) {
+	train, other := &row{command: "train.py", allocated: 10 * gib, cached: 50 * gib}, &row{command: "train.py", user: "bob", uid: 1001, allocated: 5 * gib}
+	for _, owner := range []Owner{alice, {Root: true}} {
+		b := newBox(train, other, &row{command: "low.py", allocated: gib})
+		e := New(demands(All), owner)
+		b.run(e, 90, nil)
+		b.fails(other, known(40*gib))
+		if all := b.run(e, 60, nil); len(of(all, Flushed)) > 0 {
+			t.Errorf("%+v: %v", owner, all)
+		}
+	}
+}
+
+// Flushes for the goal alone that are taken again by others rest for longer each time.
+func TestFlushesInVainRest(t *testing.T) {
+	leak, notebook := &row{command: "leak.py", user: "mallory", uid: 1001, allocated: 30 * gib}, &row{command: "notebook.py", allocated: 5 * gib, cached: 42 * gib}
+	b := newBox(leak, notebook)
+	e := New(demands(Own), alice)
+	all := b.run(e, 3600, func(second int) {
+		if room := b.total - b.used(); room > gib && second > 30 {
+			leak.allocated += min(gib/2, room)
+		}
+		if second%300 == 0 { // it is started again, and the notebook caches again
+			leak.allocated, notebook.cached = 30*gib, 42*gib
+		}
+	})
+	if n := len(of(all, Flushed)); n == 0 || n > 4 {
+		t.Errorf("%d flushes in an hour: %v", n, of(all, Flushed))
+	}
+}
+
+// A peak between two samples counts as one of its time: what it needs again does not stay free.
+func TestPeakBetweenSamplesIsSeen(t *testing.T) {
+	r := &row{command: "train.py", allocated: 10 * gib, cached: 20 * gib}
+	b := newBox(r)
+	e := New(rooms(Act), alice)
+	e.Decide(b.snapshot())
+	for i := range 60 {
+		s := b.snapshot()
+		s.Rows[0].Allocators = []snapshot.Allocator{{PeakAllocated: known(12 * gib)}}
+		if i > 30 {
+			s.Rows[0].Allocators[0].PeakAllocated = known(25 * gib)
+		}
+		e.Decide(s)
+	}
+	if stays := e.State().Standings[0].Stays.Or(-1); stays != 5*gib {
+		t.Errorf("%s of 20 GiB should stay free", stays)
+	}
+	if stays := b.run(e, int(peakWindow/time.Second)+10, nil); len(stays) > 0 || e.State().Standings[0].Stays.Or(-1) != 20*gib {
+		t.Errorf("ten minutes later: %v, %s", stays, e.State().Standings[0].Stays.Or(-1))
+	}
+}
