@@ -62,9 +62,9 @@ func TestGuardCheckOfTheDemo(t *testing.T) {
 	var out string
 	synctest.Test(t, func(t *testing.T) { out = printed(t, "guard", "check", "--demo") })
 	for _, want := range []string{
-		"An example\n", "less than 10% is free", "SIMULATED",
-		`GPU 0  –   alice  train\.py.* protected by the configuration`, `GPU 3  1\.  carol  finetune\.py`, `GPU 7  –   erin .* JAX keeps its cache`,
-		`GPU 2  would flush PID 1288410 \(gradual\)`,
+		"An example\n", "less than 20% is free", "than programs will need", "SIMULATED",
+		`GPU 0  –   alice  train\.py.* protected by the configuration`, `GPU 3  –   carol  finetune\.py.* it needs again what it caches`, `GPU 4  1\.  dave`, `GPU 7  –   erin .* JAX keeps its cache`,
+		`GPU 3  would flush PID 2963112 \(urgent\)`,
 	} {
 		if !regexp.MustCompile(want).MatchString(out) {
 			t.Errorf("no %s in\n%s", want, out)

@@ -22,7 +22,8 @@ func examplePolicy() guard.Policy {
 	return guard.Policy{
 		Mode: guard.DryRun, Every: time.Second, MaxPerMinute: guard.DefaultMaxPerMinute,
 		Rules: []guard.Rule{
-			{Name: "room on shared cards", When: guard.When{Demand: true}, Users: guard.Own, Goal: guard.Amount{Percent: 6}, Steps: guard.Steps()},
+			{Name: "demand", When: guard.When{Demand: true}, Users: guard.Own, Goal: guard.Amount{Percent: 6}, Steps: guard.Steps()},
+			{Name: "threshold", When: guard.When{FreeBelow: guard.Amount{Percent: 20}, For: time.Second}, Users: guard.Own, Goal: guard.Amount{Percent: 30}, Steps: guard.Steps()},
 		},
 		Importance: []guard.Importance{{Command: "train.py*", Protect: true}, {User: "frank", Value: -500}},
 	}
