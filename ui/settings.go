@@ -147,6 +147,9 @@ func (m *model) openSetup() bool {
 		if c.Fixed {
 			choices.Fixed = append(choices.Fixed, c.Name)
 		}
+		if c.Off {
+			choices.Off = append(choices.Off, c.Name)
+		}
 	}
 	return m.openOverlay(dialog.NewSetup(&m.look, m.settings(), choices))
 }

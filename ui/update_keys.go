@@ -89,6 +89,9 @@ func (m *model) everywhereKey(id keys.ID, name string) (changed bool, cmd tea.Cm
 			m.options.Escaped()
 			return true, m.Quit(m.options.Now()), true
 		}
+		if !changed && !m.st.past.IsZero() {
+			m.say("Esc has nothing to clear here: L goes to the " + map[bool]string{true: "newest moment", false: "present"}[m.st.replay])
+		}
 		return changed, nil, true
 	case keys.Help:
 		return m.openHelp(), nil, true

@@ -91,7 +91,7 @@ func (t *table) fit(gpus, processes *grid, width int) {
 	if processes.start()+2*commandLeast > width {
 		processes.drop("JOB")
 	}
-	for _, title := range []string{"OTHER", "RUNTIME", "TYPE", "FRAG", "ALLOC", "+60s", "CACHE", "FLUSH"} {
+	for _, title := range []string{"OTHER", "RUNTIME", "TYPE", "FLUSH", "FRAG", "ALLOC", "CACHE", "+60s"} {
 		if processes.start()+commandLeast <= width {
 			break
 		}

@@ -27,7 +27,7 @@ type Choices struct {
 	Intervals, Windows []time.Duration
 	Sort               []Item
 	Columns            []Item // in their usual order, without the command, which is always last
-	Fixed              []string
+	Fixed, Off         []string // columns that are always there, and those that are only if they are chosen
 }
 
 // Setup changes settings, which take effect at once, and chooses the columns of the table.
@@ -65,7 +65,7 @@ func (d Setup) columnsOf(names []string) []shownColumn {
 	named := func(c Item) bool { return slices.Contains(names, c.Name) || slices.Contains(d.choices.Fixed, c.Name) }
 	for _, c := range d.choices.Columns {
 		if names == nil || named(c) && !slices.Contains(names, c.Name) {
-			columns = append(columns, shownColumn{c, true})
+			columns = append(columns, shownColumn{c, names != nil || !slices.Contains(d.choices.Off, c.Name)})
 		}
 	}
 	for _, name := range names {
@@ -87,7 +87,7 @@ func (d Setup) Settings() Settings {
 	s.Columns = nil
 	usual := true
 	for i, c := range d.columns {
-		usual = usual && c.shown && c.Item == d.choices.Columns[i]
+		usual = usual && c.shown != slices.Contains(d.choices.Off, c.Name) && c.Item == d.choices.Columns[i]
 		if c.shown {
 			s.Columns = append(s.Columns, c.Name)
 		}

@@ -195,42 +195,35 @@ func (p *Panel) writeTitles(l *cell.Line, c columns, legend bool) {
 	}
 }
 
-// legendForm is a wording of the legend.
-type legendForm struct {
-	gap   string
-	names [6]string
-}
-
 // WriteLegend names the parts of the bar in the longest form that fits. Where colours tell
 // the parts apart, free memory needs no name: its dots are like nothing else.
 func WriteLegend(l *cell.Line, lk *cell.Appearance, cells int) {
-	forms := []legendForm{
-		{"  ", [6]string{" other", " unknown", " allocated", " fragmented", " cached", " free"}},
-		{" ", [6]string{"other", "unknown", "alloc", "frag", "cached", "free"}},
-		{" ", [6]string{"oth", "unk", "alc", "frg", "cac", ""}},
-	}
-	parts := len(forms[0].names)
-	if lk.Solid() {
-		forms[1].names = [6]string{" other", " unknown", " alloc", " frag", " cached"}
-		forms[2].names = [6]string{" oth", " unk", " alc", " frg", " cac"}
-		forms = append(forms, legendForm{" ", [6]string{"oth", "unk", "alc", "frg", "cac"}})
-		parts--
-	}
 	swatches := lk.Swatches()
-	for _, form := range forms {
-		need := len(form.gap) * (parts - 1)
-		for _, name := range form.names[:parts] {
-			need += 1 + len(name)
+	for _, form := range [...]struct {
+		gap, before string
+		names       []string
+	}{
+		{"  ", " ", []string{"other", "unknown", "alloc", "frag", "cached", "free"}},
+		{" ", "", []string{"other", "unknown", "alloc", "frag", "cached", "free"}},
+		{" ", "", []string{"oth", "unk", "alloc", "frag", "cac"}},
+	} {
+		names := form.names
+		if lk.Solid() {
+			names = names[:5]
+		}
+		need := len(form.gap) * (len(names) - 1)
+		for _, name := range names {
+			need += 1 + len(form.before) + len(name)
 		}
 		if need > cells {
 			continue
 		}
-		for i, name := range form.names[:parts] {
+		for i, name := range names {
 			if i > 0 {
 				l.Skip(len(form.gap))
 			}
 			l.Put(swatches[i].Style, swatches[i].Text)
-			l.Put(lk.Styles.Header, name)
+			l.Put(lk.Styles.Header, form.before+name)
 		}
 		return
 	}

@@ -129,7 +129,7 @@ func (g Graph) legend(room int, forecast bool, glyphs *cell.Glyphs) []cell.Span 
 	var used []cell.Span
 	switch {
 	case g.area():
-		for i, name := range [...]string{"other", "unknown", "allocated", "fragmented", "cached"} {
+		for i, name := range [...]string{"other", "unknown", "alloc", "frag", "cached"} {
 			if i > 0 {
 				used = append(used, cell.Span{s.Dim, " "})
 			}

@@ -191,8 +191,8 @@ func (t *Table) trend(p *snapshot.Process) (string, themes.Style) {
 // sparkWindow is the time that the column LAST 10m shows.
 const sparkWindow = 10 * time.Minute
 
-// writeSpark draws the maximum of used memory in each minute, so that no spike vanishes. The
-// scale is the capacity; but a change of more than a tenth fills the scale.
+// writeSpark draws the maximum of used memory in each minute, so that no spike vanishes, where
+// that has changed by more than a tenth.
 func (t *Table) writeSpark(l *cell.Line, p *snapshot.Process, cells int) {
 	g := &t.Appearance.Glyphs
 	if t.History == nil || len(g.Spark) == 0 {
@@ -207,13 +207,9 @@ func (t *Table) writeSpark(l *cell.Line, p *snapshot.Process, cells int) {
 			low, high = min(low, point.Max), max(high, point.Max)
 		}
 	}
-	span := max(high-low, 1)
-	if span < high/10 {
-		capacity, _ := t.capacityFor(p)
-		low, span = 0, max(int64(capacity), high)
-	}
+	span := high - low
 	for i := range cells {
-		if i >= len(points) || !points[i].Known {
+		if i >= len(points) || !points[i].Known || span < max(high/10, 1) {
 			l.Skip(1)
 			continue
 		}

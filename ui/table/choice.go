@@ -11,6 +11,7 @@ type Column struct {
 	Help     string // what it shows, in one line
 	Sortable bool
 	Fixed    bool // it cannot be left out
+	Off      bool // it is left out unless it is chosen
 }
 
 // Columns returns all columns in their default order.
@@ -18,7 +19,7 @@ func Columns() []Column {
 	list := make([]Column, len(allColumns))
 	for i, c := range allColumns {
 		list[i] = Column{
-			Name: c.shown(), Help: c.help, Sortable: sortable(c.id),
+			Name: c.shown(), Help: c.help, Sortable: sortable(c.id), Off: c.off,
 			Fixed: c.id == columnCommand || slices.Contains(alwaysThere[:], c.id),
 		}
 	}
@@ -100,7 +101,8 @@ func (t *Table) SortColumns() []Column {
 	b.chosen = nil
 	var list []Column
 	for i, c := range Columns() {
-		if c.Sortable && b.has(allColumns[i]) {
+		all := allColumns[i]
+		if all.off = false; c.Sortable && b.has(all) {
 			list = append(list, c)
 		}
 	}

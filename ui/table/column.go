@@ -39,6 +39,7 @@ type column struct {
 	cells int
 	left  bool   // it is text, which stands at the left edge
 	parts bool   // it is left out until a probe has been seen
+	off   bool   // it is left out unless it is chosen
 	help  string // what it shows, in one line
 }
 
@@ -47,7 +48,7 @@ var allColumns = [columnCount]column{
 	columnGPU:        {id: columnGPU, title: "GPU", cells: 3, help: "its GPU; 5:1 is MIG instance 1 of GPU 5"},
 	columnPID:        {id: columnPID, title: "PID", cells: 7, help: "process; a row is a process on a GPU"},
 	columnUser:       {id: columnUser, title: "USER", cells: 8, left: true, help: "its owner; ? is not known"},
-	columnType:       {id: columnType, title: "TYP", cells: 3, left: true, help: "C compute, G graphics, M through MPS"},
+	columnType:       {id: columnType, title: "TYP", cells: 3, left: true, off: true, help: "C compute, G graphics, M through MPS"},
 	columnRuntime:    {id: columnRuntime, title: "RUNTIME", cells: 7, left: true, parts: true, help: "library whose allocator a probe reports"},
 	columnSM:         {id: columnSM, title: "SM%", cells: 4, help: "of the GPU's multiprocessors it keeps busy"},
 	columnUsed:       {id: columnUsed, title: "USED", cells: 5, help: "its memory on the GPU, by the driver"},
@@ -55,8 +56,8 @@ var allColumns = [columnCount]column{
 	columnAllocated:  {id: columnAllocated, title: "ALLOC", cells: 5, parts: true, help: "allocated: memory in live blocks"},
 	columnFragmented: {id: columnFragmented, title: "FRAG", cells: 5, parts: true, help: "fragmented: free, but no flush frees it"},
 	columnCached:     {id: columnCached, title: "CACHE", cells: 5, parts: true, help: "cached; (33G): no flush frees it"},
-	columnOther:      {id: columnOther, title: "OTHER", cells: 5, parts: true, help: "other: CUDA context, kernels, libraries"},
-	columnFlush:      {id: columnFlush, title: "FLUSH", cells: 5, parts: true, help: "what a flush (F) frees"},
+	columnOther:      {id: columnOther, title: "OTHER", cells: 5, parts: true, off: true, help: "other: CUDA context, kernels, libraries"},
+	columnFlush:      {id: columnFlush, title: "FLUSH", cells: 5, parts: true, off: true, help: "what a flush (F) frees"},
 	columnPredicted:  {id: columnPredicted, title: "+60s", cells: 5, help: "forecast of USED in a minute (median)"},
 	columnTrend:      {id: columnTrend, name: "TREND", cells: 1, help: "leak, growing, shrinking, up and down"},
 	columnSpark:      {id: columnSpark, title: "LAST 10m", cells: 10, left: true, help: "highest USED in each of ten minutes"},
@@ -161,7 +162,7 @@ func (t *Table) box() box {
 // has reports whether a column has anything to show.
 func (b box) has(c column) bool {
 	switch {
-	case b.chosen != nil && !slices.Contains(b.chosen, c.id):
+	case b.chosen == nil && c.off, b.chosen != nil && !slices.Contains(b.chosen, c.id):
 		return false
 	case c.parts:
 		return b.parts

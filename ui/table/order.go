@@ -24,6 +24,9 @@ type Row struct {
 // endedFresh is how long an ended process keeps its place. After that it goes to the end.
 const endedFresh = time.Minute
 
+// maxEnded is how many ended processes are listed; the events have them all.
+const maxEnded = 2
+
 // List is the rows that focus, mine and filter leave, sorted; at the end those that ended long
 // ago.
 func (t *Table) List() []Row {
@@ -37,14 +40,16 @@ func (t *Table) List() []Row {
 			rows = append(rows, Row{Process: &s.Rows[i]})
 		}
 	}
-	old := 0
-	for i := range s.Ended {
+	old, listed := 0, 0
+	for i := range s.Ended { // the newest first
 		ended := &s.Ended[i]
-		if !t.lists(&ended.Last) {
+		atCursor := t.Cursor.Active && t.Cursor.ID == ended.Last.ID
+		if !t.lists(&ended.Last) || listed >= maxEnded && !atCursor {
 			continue
 		}
+		listed++
 		// A row that ends under the cursor keeps its place until the cursor leaves it.
-		held := t.Cursor.Active && t.Cursor.ID == ended.Last.ID && t.Cursor.Since.Sub(ended.Ended) <= endedFresh
+		held := atCursor && t.Cursor.Since.Sub(ended.Ended) <= endedFresh
 		fresh := t.Now.Sub(ended.Ended) <= endedFresh || held
 		rows = append(rows, Row{Process: &ended.Last, Ended: ended, old: !fresh})
 		if !fresh {
