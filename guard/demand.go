@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -93,30 +94,32 @@ func highestOf(p *snapshot.Process) quantity.Bytes {
 // demand is memory that programs will ask for, and that is not free.
 type demand struct {
 	bytes      quantity.Bytes // 0: none
-	important  bool           // of all important programs together; else of one other,
+	important  bool           // of important programs: of all together, or of
 	whose      program        // this one
 	importance int
 	owner      uint32
 }
 
 // demandOn is what should be free on a device beyond what programs hold: for the next
-// peaks of all important programs, or else for that of one other, as peaks of several
-// seldom meet. What flushes could not free is not asked for: they would be in vain.
+// peaks of all important programs, or else for that of one, as peaks of several seldom
+// meet; the important first, then who needs most. What flushes could not free is not asked
+// for: they would be in vain, and whoever claims too much would have nothing kept for others.
 func (e *Engine) demandOn(rule int, v *view) demand {
-	all, one := demand{important: true}, demand{}
+	all, each := demand{important: true}, []demand(nil)
 	for key, r := range e.runs {
-		if key.device != v.device || !e.forAll(rule) && r.owner != e.owner.UID && !v.snap.Simulated {
+		missing := r.needs - r.holds
+		if key.device != v.device || missing <= 0 || !e.forAll(rule) && r.owner != e.owner.UID && !v.snap.Simulated {
 			continue
 		}
-		switch missing := r.needs - r.holds; {
-		case missing <= 0:
-		case r.importance > 0:
+		d := demand{missing, r.importance > 0, key, r.importance, r.owner}
+		if each = append(each, d); d.important {
 			all.bytes += missing
-		case missing > one.bytes:
-			one = demand{missing, false, key, r.importance, r.owner}
 		}
 	}
-	for _, d := range []demand{all, one} {
+	slices.SortFunc(each, func(a, b demand) int {
+		return cmp.Or(cmp.Compare(max(min(b.importance, 1), 0), max(min(a.importance, 1), 0)), cmp.Compare(b.bytes, a.bytes), cmp.Compare(a.whose.user+a.whose.name, b.whose.user+b.whose.name))
+	})
+	for _, d := range slices.Insert(each, 0, all) {
 		spare := v.free
 		for p := range v.snap.GPURows(v.uuid) {
 			if p.ID.Instance == v.instance && e.givesFor(&d, p, Gradual) {

@@ -81,6 +81,26 @@ func TestOnlyItsOwnUserGivesForAnyProgram(t *testing.T) {
 	}
 }
 
+// Who claims more than all flushes could free has nothing kept for others.
+func TestAnImpossibleClaimHidesNoOther(t *testing.T) {
+	for _, c := range []struct {
+		liar, honest string
+		users        Users
+	}{{"sweep.py", "batch.py", Own}, {"train.py", "train2.py", Own}, {"train.py", "batch.py", Own}} {
+		liar, honest := &row{command: c.liar, allocated: gib}, &row{command: c.honest, allocated: 10 * gib}
+		b := newBox(liar, honest, &row{command: "low.py", allocated: 5 * gib, cached: 45 * gib})
+		policy := demands(c.users)
+		policy.Importance = append(policy.Importance, Importance{Command: "train2.py", Value: 100})
+		e := New(policy, alice)
+		b.run(e, 90, nil)
+		b.fails(liar, known(500*gib))
+		b.fails(honest, known(30*gib))
+		if all := b.run(e, 60, nil); len(of(all, Flushed)) != 1 {
+			t.Errorf("%+v: %v", c, all)
+		}
+	}
+}
+
 // An important program never gives for another, and a user's own guard asks for nobody else.
 func TestImportantProgramsAreNotFlushedForDemand(t *testing.T) {
 	train, other := &row{command: "train.py", allocated: 10 * gib, cached: 50 * gib}, &row{command: "train.py", user: "bob", uid: 1001, allocated: 5 * gib}

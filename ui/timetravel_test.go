@@ -78,7 +78,9 @@ func TestFreezeKeepsSampling(t *testing.T) {
 // TestEscInThePastSaysWhatGoesBack: it does not leave the past, and says so.
 func TestEscInThePastSaysWhatGoesBack(t *testing.T) {
 	box := smallBox(2, 2, 60)
-	m := newTestModel(t, box, func(o *Options) { o.History = fakeHistory{[]*snapshot.Snapshot{smallBox(2, 2, 0), smallBox(2, 2, 30), box}} })
+	m := newTestModel(t, box, func(o *Options) {
+		o.History = fakeHistory{[]*snapshot.Snapshot{smallBox(2, 2, 0), smallBox(2, 2, 30), box}}
+	})
 	m.press("esc", "esc", ",", ",")
 	m.press("esc", "esc")
 	m.shows("L goes to the present")

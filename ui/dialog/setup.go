@@ -26,7 +26,7 @@ type Settings struct {
 type Choices struct {
 	Intervals, Windows []time.Duration
 	Sort               []Item
-	Columns            []Item // in their usual order, without the command, which is always last
+	Columns            []Item   // in their usual order, without the command, which is always last
 	Fixed, Off         []string // columns that are always there, and those that are only if they are chosen
 }
 
