@@ -90,7 +90,7 @@ func TestFlushKeyFreesMemory(t *testing.T) {
 	pid := p.cmd.Process.Pid
 	b.cached(pid)
 	s := onScreen(t, b.withTerminal(), os.Args[0], "--interval", "200ms")
-	s.until(" C   CUDA ", strconv.Itoa(pid))
+	s.until("CUDA    ", strconv.Itoa(pid))
 	s.press("jF")
 	s.until("Flush: free cached memory", "PID "+strconv.Itoa(pid), "frees about", "about ")
 	before, _ := b.used(pid)
@@ -140,7 +140,7 @@ func TestSignalKeyIsLogged(t *testing.T) {
 	p := b.start("--pattern", "steady", "--size", "256MiB")
 	pid := p.cmd.Process.Pid
 	s := onScreen(t, b.withTerminal(), os.Args[0], "--interval", "200ms")
-	s.until(" C   CUDA ", strconv.Itoa(pid))
+	s.until("CUDA    ", strconv.Itoa(pid))
 	s.press("jx")
 	s.until("Send a signal", "PID "+strconv.Itoa(pid))
 	time.Sleep(question)
@@ -179,7 +179,7 @@ func TestProcessThatEndsDuringTheQuestionIsNotFlushed(t *testing.T) {
 	p := b.start("--pattern", "steady", "--size", "1GiB")
 	b.cached(p.cmd.Process.Pid)
 	s := onScreen(t, b.withTerminal(), os.Args[0], "--interval", "200ms")
-	s.until(" C   CUDA ", strconv.Itoa(p.cmd.Process.Pid))
+	s.until("CUDA    ", strconv.Itoa(p.cmd.Process.Pid))
 	s.press("jF")
 	s.until("Flush: free cached memory")
 	p.end(syscall.SIGKILL, -1)
@@ -345,7 +345,7 @@ func TestFlushIsLoggedWhenTheMonitorEnds(t *testing.T) {
 	pid := p.cmd.Process.Pid
 	b.cached(pid)
 	s := onScreen(t, b.withTerminal(), os.Args[0], "--interval", "200ms")
-	s.until(" C   CUDA ", strconv.Itoa(pid))
+	s.until("CUDA    ", strconv.Itoa(pid))
 	s.press("jF")
 	s.until("Flush: free cached memory", "in steps; Esc stops")
 	time.Sleep(question)

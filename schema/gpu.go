@@ -21,7 +21,7 @@ type GPU struct {
 	Memory            Memory         `json:"memory"`
 	UnattributedBytes snapshot.Bytes `json:"unattributed_bytes"`
 	Holders           []Holder       `json:"holders"`
-	Allocation        *JobAllocation `json:"allocation,omitempty"`
+	Allocation        *JobAllocation `json:"allocation"`
 	ReturnableBytes   snapshot.Bytes `json:"returnable_bytes"`
 
 	metric.Sensors
