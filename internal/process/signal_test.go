@@ -5,7 +5,9 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -23,6 +25,11 @@ func child(t *testing.T) (*exec.Cmd, Info, *Table) {
 		t.Skipf("no sleep command here: %v", err)
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	// Start returns within exec, where /proc has no environment for a moment.
+	environ := filepath.Join("/proc", strconv.Itoa(cmd.Process.Pid), "environ")
+	for content, err := os.ReadFile(environ); err == nil && len(content) == 0; content, err = os.ReadFile(environ) {
+		runtime.Gosched()
+	}
 	table := NewTable("/proc")
 	info, err := table.Look(cmd.Process.Pid)
 	if err != nil {
