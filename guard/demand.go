@@ -152,13 +152,13 @@ func (e *Engine) givesFor(d *demand, p *snapshot.Process, step Level) bool {
 // vain is what the flushes for a rule's goal alone have brought on a device.
 type vain struct {
 	began time.Time      // of a flush whose effect is not known yet
-	free  quantity.Bytes // what is free a minute later if it has brought anything
+	free  quantity.Bytes // what is free afterwards if it has brought anything
 	stage int            // of the back-off
 	until time.Time
 }
 
-// rests reports whether a rule does nothing on a device for a while, because a minute after
-// its last flush the memory was gone, or an allocation had failed all the same.
+// rests reports whether a rule that would act on a device again waits first, because what its
+// last flush freed, a minute ago or longer, is gone, or an allocation has failed all the same.
 func (e *Engine) rests(key episodeKey, v *view) bool {
 	f := e.vain[key]
 	if f == nil {

@@ -133,25 +133,21 @@ func TestFlushesInVainRest(t *testing.T) {
 	}
 }
 
-// A flush for the goal was in vain, too, where an allocation on that GPU fails within the
-// minute, though the memory is free then.
-func TestAFailureAfterAFlushIsInVain(t *testing.T) {
-	for where, want := range map[string]int{uuid: 1, "GPU-9": 2} {
-		notebook, other := &row{command: "notebook.py", allocated: 5 * gib, cached: 40 * gib}, &row{command: "other.py", user: "mallory", uid: 1001, allocated: 33 * gib}
-		b := newBox(notebook, other)
-		e := New(demands(Own), alice)
-		all := b.run(e, 135, func(second int) {
-			switch second {
-			case 40:
-				b.fails(other, known(gib))
-				b.failed[0].GPUUUID = where
-			case 85: // after the cooldown of the process
-				notebook.cached = 40 * gib
-			}
-		})
-		if n := len(of(all, Flushed)); n != want {
-			t.Errorf("a failure on %s: %d flushes, not %d: %v", where, n, want, of(all, Flushed))
+// A rule that would flush for its goal again, as what it freed is gone, rests for a minute first.
+func TestTheGoalAloneRestsBeforeItIsPursuedAgain(t *testing.T) {
+	notebook := &row{command: "notebook.py", allocated: 5 * gib, cached: 40 * gib}
+	b := newBox(notebook, &row{command: "other.py", user: "mallory", uid: 1001, allocated: 33 * gib})
+	e := New(demands(Own), alice)
+	all := b.run(e, 135, func(second int) {
+		if second == 85 {
+			notebook.cached = 40 * gib
 		}
+	})
+	if n := len(of(all, Flushed)); n != 1 {
+		t.Errorf("%d flushes before the rest is over: %v", n, of(all, Flushed))
+	}
+	if n := len(of(b.run(e, 60, nil), Flushed)); n != 1 {
+		t.Errorf("%d flushes after it", n)
 	}
 }
 
