@@ -56,7 +56,7 @@ func (e *Engine) watchRuns(snap *snapshot.Snapshot) {
 		key := program{device{f.GPUUUID, f.Row.Instance}, f.User, f.Name}
 		if e.runs[key] == nil { // it failed before it was seen
 			p := snapshot.Process{ID: f.Row, User: f.User, Name: f.Name, Command: []string{f.Name}}
-			*e.runsOf(key) = runs{importance: e.importanceOf(&p).value, owner: nobody, seen: f.Time}
+			*e.runsOf(key) = runs{importance: e.importanceOf(&p).value, owner: noUser, seen: f.Time}
 		}
 		var outside quantity.Bytes
 		if t := e.traces[f.Row]; t != nil {

@@ -101,7 +101,7 @@ func TestAnImpossibleClaimHidesNoOther(t *testing.T) {
 	}
 }
 
-// An important program never gives for another, and a user's own guard asks for nobody else.
+// An important program never gives for another, and a user's own guard asks for no other user.
 func TestImportantProgramsAreNotFlushedForDemand(t *testing.T) {
 	train, other := &row{command: "train.py", allocated: 10 * gib, cached: 50 * gib}, &row{command: "train.py", user: "bob", uid: 1001, allocated: 5 * gib}
 	for _, owner := range []Owner{alice, {Root: true}} {

@@ -16,7 +16,7 @@ type Kept struct {
 	// Actions are those of the last minute: reading the configuration anew does not
 	// raise the limit.
 	Actions []KeptAction
-	Failing map[uint32]time.Time // until when nobody waits for flushes of this user's processes
+	Failing map[uint32]time.Time // until when no other user waits for flushes of this user's processes
 }
 
 // KeptAction is an action.

@@ -67,7 +67,7 @@ func (e *Engine) Finished(d Decision, o Outcome) []Decision {
 	done.Time = o.Time
 	t := e.traces[d.Row]
 	if t == nil {
-		t = &trace{owner: nobody} // it has ended
+		t = &trace{owner: noUser} // it has ended
 	}
 	t.flight = nil
 	e.setBusy(d.Row.Process, false)

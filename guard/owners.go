@@ -12,10 +12,10 @@ import (
 )
 
 // What one user's processes do is held against that user alone: back-offs, limits and
-// the circuit breaker are each user's own, and nobody waits for long for another's flush.
+// the circuit breaker are each user's own, and no user waits for long for another's flush.
 
-// nobody is whose a process is that has no known user.
-const nobody = ^uint32(0)
+// noUser is the owner of a process whose user is not known.
+const noUser = ^uint32(0)
 
 const (
 	// flushTime is how long a flush takes at most, as a rule: four steps, the pauses
@@ -39,7 +39,7 @@ type slotState struct {
 	filled time.Time
 }
 
-func ownerOf(p *snapshot.Process) uint32 { return p.UID.Or(nobody) }
+func ownerOf(p *snapshot.Process) uint32 { return p.UID.Or(noUser) }
 
 // stateOf is the state of a slot.
 func (e *Engine) stateOf(s slot) *slotState {

@@ -110,7 +110,7 @@ func TestLimitIsShared(t *testing.T) {
 }
 
 // Whatever the users' processes do, and however long their flushes take or what they
-// report: of a process one flush is under way, of a user one on a GPU, and nobody has more
+// report: of a process one flush is under way, of a user one on a GPU, and none has more
 // than the policy's actions a minute.
 func TestPropertiesOfSeveralUsers(t *testing.T) {
 	acts := 0

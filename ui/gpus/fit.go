@@ -100,7 +100,7 @@ func (f *Fit) more(i int, amounts bool) string {
 	return s
 }
 
-// place is the verdict on a GPU, or on a MIG instance; nil where nobody asks or there is none.
+// place is the verdict on a GPU, or on a MIG instance; nil where none is asked for or found.
 func (p *Panel) place(gpu *snapshot.GPU, instance *snapshot.Instance) *headroom.Place {
 	if p.Fit == nil {
 		return nil

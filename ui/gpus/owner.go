@@ -13,10 +13,10 @@ import (
 
 // Where no probe tells what memory is used for, a bar is divided by owner.
 
-// nobody owns memory whose owner is not known.
-const nobody = "?"
+// unowned stands for memory whose owner is not known.
+const unowned = "?"
 
-// owners are the users whose processes use the GPUs, in alphabetical order, nobody last.
+// owners are the users whose processes use the GPUs, in alphabetical order, unowned last.
 type owners struct {
 	names []string
 	inks  map[string]cell.Span
@@ -25,7 +25,7 @@ type owners struct {
 // findOwners gives each owner a hue, by name, so that it stays on every box; where an earlier
 // one of the alphabet has taken it, the next. Without colours the initial tells owners apart.
 func (p *Panel) findOwners() owners {
-	o, taken := owners{inks: map[string]cell.Span{nobody: p.Appearance.Inks()[1]}}, map[uint32]bool{}
+	o, taken := owners{inks: map[string]cell.Span{unowned: p.Appearance.Inks()[1]}}, map[uint32]bool{}
 	hues := &p.Appearance.Styles.Owners
 	held := map[string]bool{}
 	for i := range p.Snapshot.Rows {
@@ -34,10 +34,10 @@ func (p *Panel) findOwners() owners {
 		}
 	}
 	for i := range p.Snapshot.GPUs {
-		held[nobody] = held[nobody] || p.Snapshot.GPUs[i].Unattributed.Or(0) >= quantity.GiB/2
+		held[unowned] = held[unowned] || p.Snapshot.GPUs[i].Unattributed.Or(0) >= quantity.GiB/2
 	}
-	unknown := held[nobody]
-	delete(held, nobody)
+	unknown := held[unowned]
+	delete(held, unowned)
 	o.names = slices.Sorted(maps.Keys(held))
 	for _, name := range o.names {
 		hash := fnv.New32a()
@@ -57,7 +57,7 @@ func (p *Panel) findOwners() owners {
 		o.inks[name] = cell.Span{Style: hues[hue], Text: glyph}
 	}
 	if unknown {
-		o.names = append(o.names, nobody)
+		o.names = append(o.names, unowned)
 	}
 	return o
 }
@@ -77,15 +77,15 @@ func (p *Panel) content(gpu *snapshot.GPU, instance *snapshot.Instance) (cell.Pa
 			rest -= row.Used.Or(0)
 		}
 	}
-	held[nobody] += max(rest, 0)
+	held[unowned] += max(rest, 0)
 	pieces := make([]cell.Piece, 0, len(held)+1)
-	for _, name := range append(p.owners.names, nobody) {
+	for _, name := range append(p.owners.names, unowned) {
 		label := name
 		if !p.Appearance.Solid() {
 			label = " " + name + " " // apart from its initials
 		}
 		pieces = append(pieces, cell.Piece{Ink: p.owners.inks[name], Amount: held[name], Label: label})
-		held[name] = 0 // nobody may be twice in the list
+		held[name] = 0 // unowned may be in the list twice
 	}
 	return cell.Parts{}, append(pieces, p.need(gpu, instance)...)
 }

@@ -11,7 +11,7 @@ import (
 	"vramscope/ui/cell"
 )
 
-// TestOwnersKeepTheirHues: a user who leaves changes nobody's hue, unless two want the same, and
+// TestOwnersKeepTheirHues: a user who leaves changes no other's hue, unless two want the same, and
 // six users have six hues.
 func TestOwnersKeepTheirHues(t *testing.T) {
 	styles, err := themes.New("", true, colorprofile.TrueColor)
@@ -21,7 +21,7 @@ func TestOwnersKeepTheirHues(t *testing.T) {
 	box := snapshottest.DayOne()
 	p := Panel{Appearance: &cell.Appearance{Styles: styles, Glyphs: cell.UnicodeGlyphs()}, Snapshot: box}
 	before := p.findOwners()
-	last := before.names[len(before.names)-2] // before nobody
+	last := before.names[len(before.names)-2] // before unowned
 	for i := range box.Rows {
 		if box.Rows[i].User == last {
 			box.Rows[i].User = ""
@@ -33,7 +33,7 @@ func TestOwnersKeepTheirHues(t *testing.T) {
 			t.Errorf("%s has another hue after %s has left", name, last)
 		}
 	}
-	if got := strings.Join(after.names, " "); strings.Contains(got, last) || !strings.HasSuffix(got, " "+nobody) {
+	if got := strings.Join(after.names, " "); strings.Contains(got, last) || !strings.HasSuffix(got, " "+unowned) {
 		t.Errorf("the legend names %s", got)
 	}
 	for i, row := range []string{"ada", "ben", "cid", "dora", "eve", "fay"} {
@@ -45,6 +45,6 @@ func TestOwnersKeepTheirHues(t *testing.T) {
 		hues[ink.Style] = true
 	}
 	if len(hues) != 6+1 {
-		t.Errorf("six users and nobody have %d hues", len(hues))
+		t.Errorf("six users and unowned have %d hues", len(hues))
 	}
 }

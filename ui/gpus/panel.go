@@ -29,7 +29,7 @@ type Panel struct {
 	Top           int    // the first line in view, among those that scroll
 	Lines         []Line // as List returns them
 
-	Fit    *headroom.Report // whether a job of some size fits; nil: nobody asks
+	Fit    *headroom.Report // whether a job of some size fits; nil: none is asked for
 	owners owners           // set by Render where Parts is false
 }
 
