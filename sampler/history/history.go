@@ -11,18 +11,14 @@ import (
 )
 
 // History is the past of what was recorded; it implements snapshot.History.
-// The series are read without a lock, the roster of their owners under one that
-// the sampler holds for microseconds a tick.
 type History struct {
-	store *store.Store
-	log   *store.Log[snapshot.Event]
-
 	mu      sync.RWMutex
+	store   *store.Store
+	events  []snapshot.Event // oldest first
 	latest  *snapshot.Snapshot
 	drivers []driverSpan
 	gpus    map[string]*gpuRecord
 	rows    map[snapshot.RowID]*rowRecord // living
-	order   []*rowRecord                  // those of the latest snapshot, in its order
 	ended   []*rowRecord                  // in order of their end
 	alerts  []*alertSpan                  // in order of their raising
 	pruned  time.Time
@@ -37,6 +33,7 @@ type alertSpan struct {
 
 // The history's limits.
 const (
+	maxEvents = 10_000
 	maxEnded  = 5000
 	maxAlerts = 2000
 	maxGone   = 256 // GPUs that are no longer there: probes can invent some
@@ -45,8 +42,7 @@ const (
 // New makes an empty History.
 func New() *History {
 	return &History{
-		store: store.New(store.Options{}),
-		log:   store.NewLog[snapshot.Event](0),
+		store: store.New(),
 		gpus:  make(map[string]*gpuRecord),
 		rows:  make(map[snapshot.RowID]*rowRecord),
 	}
@@ -72,34 +68,16 @@ func (h *History) Record(now time.Time, snap *snapshot.Snapshot) {
 	}
 	for i := range snap.Rows {
 		p := &snap.Rows[i]
-		r := h.row(i, p.ID)
+		r := h.rows[p.ID]
 		if r == nil {
 			r = &rowRecord{First: now}
 			h.rows[p.ID] = r
 		}
-		if i < len(h.order) {
-			h.order[i] = r
-		} else {
-			h.order = append(h.order, r)
-		}
-		r.append(h.store, now, p)
+		r.append(h.store, p)
 		r.Tick = snap.Sequence
 	}
-	clear(h.order[len(snap.Rows):])
-	h.order = h.order[:len(snap.Rows)]
 	h.store.Commit()
 	h.retire(now, snap.Sequence)
-}
-
-// row finds a living row, which is nearly always where it was in the last
-// snapshot: that is faster than a thousand lookups ten times a second.
-func (h *History) row(i int, id snapshot.RowID) *rowRecord {
-	if i < len(h.order) {
-		if r := h.order[i]; r.Ended.IsZero() && r.Process.ID == id {
-			return r
-		}
-	}
-	return h.rows[id]
 }
 
 // retire moves the rows that were not in this tick to the ended ones, and drops
@@ -166,16 +144,37 @@ func (h *History) NoteAlerts(now time.Time, raised, ended []*snapshot.Alert) {
 }
 
 // Span is how far back the history goes; both zero while it is empty.
-func (h *History) Span() (oldest, newest time.Time) { return h.store.Span() }
+func (h *History) Span() (oldest, newest time.Time) {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	return h.store.Span()
+}
 
 // Append adds an event to the log.
-func (h *History) Append(event snapshot.Event) { h.log.Append(event) }
+func (h *History) Append(event snapshot.Event) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.events = append(h.events, event); len(h.events) > maxEvents+maxEvents/10 {
+		h.events = slices.Delete(h.events, 0, len(h.events)-maxEvents)
+	}
+}
 
 // Events gives the newest events first, at most limit of them (0: all).
-func (h *History) Events(limit int) []snapshot.Event { return h.log.Newest(limit) }
+func (h *History) Events(limit int) []snapshot.Event {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	if limit <= 0 || limit > len(h.events) {
+		limit = len(h.events)
+	}
+	newest := slices.Clone(h.events[len(h.events)-limit:])
+	slices.Reverse(newest)
+	return newest
+}
 
 // Series gives a metric between from and to in equal buckets; see snapshot.History.
 func (h *History) Series(key snapshot.SeriesKey, from, to time.Time, buckets int) []snapshot.Point {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
 	if series := h.find(key); series != nil && to.After(from) {
 		return series.Buckets(from, to, buckets)
 	}
@@ -188,8 +187,6 @@ func (h *History) Series(key snapshot.SeriesKey, from, to time.Time, buckets int
 
 // find looks a series up; nil if there is none.
 func (h *History) find(key snapshot.SeriesKey) *store.Series {
-	h.mu.RLock()
-	defer h.mu.RUnlock()
 	if key.Row != (snapshot.RowID{}) {
 		if r := h.rows[key.Row]; r != nil {
 			return r.metrics.of(key.Metric)
@@ -216,12 +213,12 @@ func (h *History) find(key snapshot.SeriesKey) *store.Series {
 
 // At rebuilds the moment at or just before t.
 func (h *History) At(t time.Time) (*snapshot.Snapshot, bool) {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
 	oldest, newest := h.store.Span()
 	if newest.IsZero() || t.Before(oldest) {
 		return nil, false
 	}
-	h.mu.RLock()
-	defer h.mu.RUnlock()
 	then := *h.latest
 	then.Time, then.Past, then.ProbesUnasked = t, true, 0
 	then.Host.MemoryUsed, then.Host.Load = snapshot.Bytes{}, snapshot.Float{}

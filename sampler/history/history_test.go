@@ -27,16 +27,55 @@ func TestGPUsThatAreGoneAreForgotten(t *testing.T) {
 	}
 }
 
-func TestSkewsAreLimited(t *testing.T) {
-	r := &rowRecord{}
-	for i := range 10_000 {
-		p := &snapshot.Process{Used: quantity.From(quantity.GiB, quantity.Driver), Allocated: quantity.From(quantity.GiB, quantity.Driver)}
-		if i%2 == 0 {
-			p.Other = quantity.From(quantity.Bytes(0), quantity.Driver)
-		}
-		r.noteSkew(start.Add(time.Duration(i)*time.Second), p)
+func TestLogKeepsTheNewestEvents(t *testing.T) {
+	h := New()
+	if got := h.Events(3); len(got) != 0 {
+		t.Errorf("an empty log has %v", got)
 	}
-	if len(r.Skews) > 64 || !r.skewedAt(start.Add(9999*time.Second)) || !r.skewedAt(start.Add(9997*time.Second)) || r.skewedAt(start.Add(9998*time.Second)) {
-		t.Errorf("%d skews are remembered, the last is %v", len(r.Skews), r.Skews[len(r.Skews)-1])
+	for i := range 2 * maxEvents {
+		h.Append(snapshot.Event{GPU: i})
+	}
+	for _, limit := range []int{0, 1, maxEvents} {
+		got := h.Events(limit)
+		if want := limit; limit > 0 && len(got) != want || len(got) < maxEvents && limit == 0 || len(got) > maxEvents*11/10 {
+			t.Errorf("limit %d: %d events", limit, len(got))
+		}
+		for i := range got {
+			if want := 2*maxEvents - 1 - i; got[i].GPU != want {
+				t.Fatalf("limit %d: event %d is %d, want %d", limit, i, got[i].GPU, want)
+			}
+		}
+		got[0].GPU = -1
+		if h.Events(1)[0].GPU != 2*maxEvents-1 {
+			t.Error("the log gave its own memory away")
+		}
+	}
+}
+
+// Readers are other goroutines than the one that records: the race detector looks at this.
+func TestHistoryIsReadWhileItIsWritten(t *testing.T) {
+	h := New()
+	id := snapshot.RowID{GPUUUID: "GPU-0"}
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		for i := range 1000 {
+			now := start.Add(time.Duration(i) * time.Second)
+			h.Record(now, &snapshot.Snapshot{Sequence: uint64(i), Time: now, Rows: []snapshot.Process{{ID: id, Used: quantity.From(quantity.Bytes(i), quantity.Driver)}}})
+			h.Append(snapshot.Event{Time: now})
+		}
+	}()
+	for done := false; !done; {
+		select {
+		case <-written:
+			done = true
+		default:
+		}
+		_, newest := h.Span()
+		if then, ok := h.At(newest); ok && (len(then.Rows) != 1 || then.Rows[0].Used.Or(-1) < 0) {
+			t.Fatalf("half a tick: %v", then.Rows)
+		}
+		h.Series(snapshot.SeriesKey{Row: id}, start, newest, 10)
+		h.Events(10)
 	}
 }

@@ -14,8 +14,12 @@ import (
 // placeOf. It reaches as far as the last of them: a process has few.
 type metrics []*store.Series
 
-// What is recorded of a process and of a GPU.
-var recordedOfProcess, recordedOfGPU = metric.KeptOf(metric.Process, metric.Recorded), metric.KeptOf(metric.GPU, metric.Recorded)
+// What is recorded of a process and of a GPU. Other memory is recorded as it was
+// computed: the readings that it is the difference of may be of different moments.
+var (
+	recordedOfProcess = append(metric.KeptOf(metric.Process, metric.Recorded), metric.Other)
+	recordedOfGPU     = metric.KeptOf(metric.GPU, metric.Recorded)
+)
 
 // placeOf is the place of a metric among all that is recorded, what processes have
 // first; -1 where it is not recorded.
@@ -99,12 +103,10 @@ type rowRecord struct {
 	First   time.Time
 	Ended   time.Time // zero while it lives
 	Tick    uint64    // the snapshot that last had it
-	Skews   []span    // when its readings were of different moments
 	metrics metrics
 }
 
-func (r *rowRecord) append(s *store.Store, now time.Time, p *snapshot.Process) {
-	r.noteSkew(now, p)
+func (r *rowRecord) append(s *store.Store, p *snapshot.Process) {
 	r.Process = p
 	for _, id := range recordedOfProcess {
 		r.metrics.append(s, id, p.Value(id))
@@ -115,9 +117,6 @@ func (r *rowRecord) append(s *store.Store, now time.Time, p *snapshot.Process) {
 func (r *rowRecord) at(t time.Time) snapshot.Process {
 	p := r.Process.WithoutFigures()
 	p.SetFigures(func(id metric.ID) snapshot.Float { return r.metrics.value(id, t) })
-	if used, ok := p.Used.Value(); ok && p.Probe != nil && !r.skewedAt(t) {
-		p.Other = quantity.From(used-p.Reserved().Or(0), quantity.Computed)
-	}
 	return p
 }
 
@@ -256,35 +255,4 @@ func (r *gpuRecord) at(t time.Time, rows []snapshot.Process) snapshot.GPU {
 			return snapshot.Float{} // a restored record may lack it
 		})
 	return g
-}
-
-// span is the time from one tick until another; while To is zero it lasts.
-type span struct{ From, To time.Time }
-
-// noteSkew remembers the ticks in which the driver's and the probe's readings
-// were of different moments, so that the past does not subtract them either.
-func (r *rowRecord) noteSkew(now time.Time, p *snapshot.Process) {
-	const limit = 64
-	n := len(r.Skews)
-	lasts := n > 0 && r.Skews[n-1].To.IsZero()
-	switch skewed := isSkewed(p); {
-	case lasts && !skewed:
-		r.Skews[n-1].To = now
-	case skewed && !lasts:
-		if n == limit {
-			r.Skews = slices.Clone(r.Skews[limit/2:])
-		}
-		r.Skews = append(r.Skews, span{From: now})
-	}
-}
-
-// isSkewed reports that the driver's figure and the probe's are both known and
-// were not subtracted.
-func isSkewed(p *snapshot.Process) bool {
-	return !p.Other.Known() && p.Used.Known() && p.Allocated.Known()
-}
-
-// skewedAt reports whether the readings were skewed at a moment.
-func (r *rowRecord) skewedAt(t time.Time) bool {
-	return slices.ContainsFunc(r.Skews, func(s span) bool { return !t.Before(s.From) && (s.To.IsZero() || t.Before(s.To)) })
 }

@@ -86,7 +86,7 @@ type box struct {
 }
 
 func newBox(n int, sources func(*rand.Rand, int) source) *box {
-	b := &box{store: New(Options{}), now: time.Unix(1_700_000_000, 0), values: make([]int64, n)}
+	b := &box{store: New(), now: time.Unix(1_700_000_000, 0), values: make([]int64, n)}
 	random := rand.New(rand.NewPCG(uint64(n), 1))
 	for i := range n {
 		b.series = append(b.series, b.store.Open())

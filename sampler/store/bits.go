@@ -35,7 +35,7 @@ func (w *bitWriter) finish() []byte {
 // bitReader reads what a bitWriter wrote. Behind the end it reads zeros; the
 // caller has checked the length.
 type bitReader struct {
-	src     string
+	src     []byte
 	pending uint64
 	filled  int
 }
@@ -62,14 +62,13 @@ func (r *bitReader) take(width int) uint64 {
 // refill loads the next 64 bits, or as many as are left.
 func (r *bitReader) refill() {
 	r.pending, r.filled = 0, 64
-	if s := r.src; len(s) >= 8 {
-		r.pending = uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
-			uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
-		r.src = s[8:]
+	if len(r.src) >= 8 {
+		r.pending = binary.LittleEndian.Uint64(r.src)
+		r.src = r.src[8:]
 		return
 	}
-	for i := range len(r.src) {
-		r.pending |= uint64(r.src[i]) << (8 * i)
+	for i, b := range r.src {
+		r.pending |= uint64(b) << (8 * i)
 	}
-	r.src = ""
+	r.src = nil
 }

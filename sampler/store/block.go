@@ -7,29 +7,23 @@ import (
 
 // A sealed block is a frame:
 //
-//	kind [repeat] length payload
+//	kind length payload
 //	payload = [presence] column+
 //
-// The columns have the present values only. A frame may stand for several equal
-// blocks in a row: an hour without a change is one frame.
+// The columns have the present values only. A block without any has no payload.
 const (
 	presentAll    = iota // every place has a value
 	presentSpan          // two bytes: the first place and how many follow
 	presentBitmap        // a bit for each place
 
 	presence = 3 // the bits of the above
-	repeated = 4 // a count of blocks follows
 	single   = 8 // only the first column is stored, the others are zero
 )
-
-// mostRepeats keeps the count in one byte.
-const mostRepeats = 127
 
 // frame is a sealed block, not yet decoded.
 type frame struct {
 	kind    byte
-	repeats int
-	payload string
+	payload []byte
 }
 
 // appendPayload encodes the values of a block of n places; m has the places that
@@ -63,6 +57,9 @@ func appendPayload(dst []byte, m *mask, n int, columns ...[]int64) (payload []by
 func (f *frame) decode(n int, m *mask, columns ...[]int64) (count int, ok bool) {
 	s := f.payload
 	*m = mask{}
+	if len(s) == 0 {
+		return 0, true
+	}
 	switch f.kind & presence {
 	case presentAll:
 		m.fill(0, n)
@@ -109,30 +106,17 @@ func allZero(columns [][]int64) bool {
 
 // appendFrame writes a frame.
 func appendFrame(dst []byte, f frame) []byte {
-	if f.repeats == 1 {
-		dst = append(dst, f.kind)
-	} else {
-		dst = append(dst, f.kind|repeated, byte(f.repeats))
-	}
-	dst = binary.AppendUvarint(dst, uint64(len(f.payload)))
+	dst = binary.AppendUvarint(append(dst, f.kind), uint64(len(f.payload)))
 	return append(dst, f.payload...)
 }
 
 // takeFrame reads the frame at the front of s and returns what follows it.
-func takeFrame(s string) (f frame, rest string, ok bool) {
+func takeFrame(s []byte) (f frame, rest []byte, ok bool) {
 	if len(s) == 0 {
 		return f, s, false
 	}
-	f.kind, f.repeats = s[0]&^repeated, 1
-	counted := s[0]&repeated != 0
-	s = s[1:]
-	if counted {
-		if len(s) == 0 || s[0] == 0 || s[0] > mostRepeats {
-			return f, s, false
-		}
-		f.repeats, s = int(s[0]), s[1:]
-	}
-	length, s, ok := takeUvarint(s)
+	f.kind = s[0]
+	length, s, ok := takeUvarint(s[1:])
 	if !ok || length > uint64(len(s)) {
 		return f, s, false
 	}

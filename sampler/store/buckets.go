@@ -1,12 +1,14 @@
 package store
 
 // blockBuckets is how many buckets a block of the coarse resolution covers.
-const blockBuckets = 128
+const blockBuckets = blockPlaces
+
+// extent is what a bucket keeps of its samples.
+type extent struct{ min, max, last int64 }
 
 // bucketBlock is a block of buckets, decoded. Only buckets that had a tick
 // have an ordinal, so a suspended machine and a slow interval leave no holes.
 type bucketBlock struct {
-	start   int64
 	present mask
 	values  [blockBuckets]extent
 
@@ -14,18 +16,22 @@ type bucketBlock struct {
 	last, low, high [blockBuckets]int64
 }
 
-// fold turns the block at the cursor into buckets.
-func (st *state) fold(s *Store) {
-	f, ok := st.full.find(st.cursor, blockTicks)
-	if !ok {
+// fold adds the oldest block of the full resolution to the buckets.
+func (r *Series) fold() {
+	s := r.store
+	f := r.full.find(s.ticks.first)
+	var m mask
+	if _, ok := f.decode(blockTicks, &m, s.work.values[:]); !ok || m == (mask{}) {
 		return
 	}
-	var m mask
-	if _, ok := f.decode(blockTicks, &m, s.work.values[:]); !ok {
-		return // unreachable: push wrote it
+	b := &s.work.buckets
+	b.present = mask{}
+	start := int64(-1) // of b
+	if len(r.buckets.data) > 0 {
+		var newest frame
+		start, newest = r.buckets.pop()
+		b.decode(newest)
 	}
-	p := &st.pending
-	done := s.work.done[:0]
 	bucket, end := int64(-1), int64(-1<<63)
 	n := 0
 	for i := range blockTicks {
@@ -34,49 +40,35 @@ func (st *state) fold(s *Store) {
 		}
 		v := s.work.values[n]
 		n++
-		if t := s.ticks.at(st.cursor + int64(i)); t >= end {
+		if t := s.ticks.at(s.ticks.first + int64(i)); t >= end {
 			bucket = s.buckets.after(t) - 1
-			end = s.buckets.at(max(bucket, s.buckets.first())) + s.width
+			end = s.buckets.at(max(bucket, s.buckets.first)) + s.width
 		}
-		switch {
-		case bucket < s.buckets.first():
-			// Older than the span of the buckets: the full resolution reaches further back.
-		case p.known && p.ordinal == bucket:
-			p.value = extent{min(p.value.min, v), max(p.value.max, v), v}
-		default:
-			if p.known {
-				done = append(done, *p)
+		if bucket < s.buckets.first {
+			continue // the full resolution reaches further back than the buckets
+		}
+		if of := bucket &^ (blockBuckets - 1); of != start {
+			if start >= 0 {
+				r.buckets.push(start, b.encode(s.work.payload[:0]))
 			}
-			*p = pending{known: true, ordinal: bucket, value: extent{v, v, v}}
+			start, b.present = of, mask{}
 		}
+		b.add(int(bucket-start), v)
 	}
-	s.work.done = done
-	if len(done) > 0 {
-		st.keep(done, s)
+	if start >= 0 {
+		r.buckets.push(start, b.encode(s.work.payload[:0]))
 	}
 }
 
-// keep adds finished buckets to the tail, and full tails to the chain.
-func (st *state) keep(done []pending, s *Store) {
-	b := &s.work.tail
-	b.start, b.present = done[0].ordinal&^(blockBuckets-1), mask{}
-	if st.tail.data != "" {
-		b.start = st.tail.start
-		f, _, _ := takeFrame(st.tail.data)
-		b.decode(&f)
-	}
-	for _, d := range done {
-		if start := d.ordinal &^ (blockBuckets - 1); start != b.start {
-			f := b.encode(s.work.payload[:0])
-			st.buckets = st.buckets.push(b.start, blockBuckets, f, s.work.segment)
-			b.start, b.present = start, mask{}
-		}
-		i := int(d.ordinal - b.start)
+// add adds a sample to a bucket.
+func (b *bucketBlock) add(i int, v int64) {
+	e := &b.values[i]
+	if !b.present.has(i) {
 		b.present.set(i)
-		b.values[i] = d.value
+		*e = extent{v, v, v}
+		return
 	}
-	f := b.encode(s.work.payload[:0])
-	st.tail = segment{data: string(appendFrame(s.work.segment[:0], f)), start: b.start, blocks: 1}
+	*e = extent{min(e.min, v), max(e.max, v), v}
 }
 
 // encode writes the block as three columns: the last values, and how far the
@@ -100,11 +92,11 @@ func (b *bucketBlock) encode(work []byte) frame {
 		n++
 	}
 	payload, kind := appendPayload(work, &b.present, blockBuckets, b.last[:n], b.low[:n], b.high[:n])
-	return frame{kind, 1, string(payload)}
+	return frame{kind, payload}
 }
 
-// decode is the reverse; the block's start is not in the frame.
-func (b *bucketBlock) decode(f *frame) bool {
+// decode is the reverse.
+func (b *bucketBlock) decode(f frame) bool {
 	count, ok := f.decode(blockBuckets, &b.present, b.last[:], b.low[:], b.high[:])
 	if !ok {
 		b.present = mask{}

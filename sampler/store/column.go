@@ -131,7 +131,7 @@ func appendRuns(dst []byte, values []int64, shift int) []byte {
 
 // takeColumn decodes len(out) numbers from the front of s and returns the rest. It
 // is false for bytes that appendColumn never writes; out is invalid then.
-func takeColumn(s string, out []int64) (rest string, ok bool) {
+func takeColumn(s []byte, out []int64) (rest []byte, ok bool) {
 	if len(s) == 0 || len(out) == 0 {
 		return s, len(out) == 0
 	}
@@ -181,7 +181,7 @@ func takeColumn(s string, out []int64) (rest string, ok bool) {
 	return rest, true
 }
 
-func takeRuns(s string, value int64, shift int, out []int64) (string, bool) {
+func takeRuns(s []byte, value int64, shift int, out []int64) ([]byte, bool) {
 	length, s, ok := takeUvarint(s)
 	for i := 0; ok; {
 		if length == 0 || length > uint64(len(out)-i) {
@@ -221,14 +221,11 @@ func trailing(u uint64) int {
 
 func uvarintLen(u uint64) int { return (bits.Len64(u|1) + 6) / 7 }
 
-// takeUvarint is binary.Uvarint for strings.
-func takeUvarint(s string) (u uint64, rest string, ok bool) {
-	for i := 0; i < len(s) && i < binary.MaxVarintLen64; i++ {
-		b := s[i]
-		u |= uint64(b&0x7f) << (7 * i)
-		if b < 0x80 {
-			return u, s[i+1:], true
-		}
+// takeUvarint reads a number from the front of s and returns the rest.
+func takeUvarint(s []byte) (u uint64, rest []byte, ok bool) {
+	u, n := binary.Uvarint(s)
+	if n <= 0 {
+		return 0, s, false
 	}
-	return 0, s, false
+	return u, s[n:], true
 }

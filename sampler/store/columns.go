@@ -16,8 +16,8 @@ type columns struct {
 	narrow   bool  // columns are narrower than buckets
 }
 
-func newColumns(now *view, from, to time.Time, n int) *columns {
-	c := &columns{out: make([]metric.Point, n), from: now.local(from), to: now.local(to)}
+func newColumns(s *Store, from, to time.Time, n int) *columns {
+	c := &columns{out: make([]metric.Point, n), from: s.local(from), to: s.local(to)}
 	c.quotient = (c.to - c.from) / int64(n)
 	c.rest = (c.to - c.from) % int64(n)
 	for i := range c.out {
@@ -51,34 +51,22 @@ func (c *columns) add(i int, e extent) {
 }
 
 // addBuckets adds the coarse resolution.
-func (c *columns) addBuckets(now *view, st *state, width int64) {
-	c.narrow = c.quotient < width
-	first := max(now.firstBucket, now.buckets.after(c.from-width))
-	end := min(now.buckets.after(c.to), now.buckets.end)
+func (c *columns) addBuckets(r *Series) {
+	s := r.store
+	c.narrow = c.quotient < s.width
+	first := max(s.oldestBucket(), s.buckets.after(c.from-s.width))
+	end := s.buckets.after(c.to)
+	full := s.ticks.at(s.ticks.first)
 	var b bucketBlock
-	visit := func(start int64, f *frame, fresh bool) {
-		if fresh && !b.decode(f) {
-			return
-		}
+	r.buckets.each(first, end, func(start int64, f frame) {
+		b.decode(f)
 		for i := range b.values {
 			if ordinal := start + int64(i); ordinal >= first && ordinal < end && b.present.has(i) {
-				begin := now.buckets.at(ordinal)
-				c.addBucket(begin, begin+width, b.values[i])
+				begin := s.buckets.at(ordinal)
+				c.addBucket(begin, min(begin+s.width, full), b.values[i])
 			}
 		}
-	}
-	st.buckets.blocks(first, end, blockBuckets, visit)
-	if f, _, ok := takeFrame(st.tail.data); ok {
-		visit(st.tail.start, &f, true)
-	}
-	if p := &st.pending; p.known && p.ordinal >= first && p.ordinal < end {
-		begin := now.buckets.at(p.ordinal)
-		stop := begin + width
-		if st.cursor < now.ticks.end {
-			stop = min(stop, now.ticks.at(st.cursor)) // the full resolution follows
-		}
-		c.addBucket(begin, stop, p.value)
-	}
+	})
 }
 
 // addBucket adds a bucket whose samples lie in [begin, stop).
@@ -101,18 +89,13 @@ func (c *columns) addBucket(begin, stop int64, e extent) {
 }
 
 // addSamples adds the full resolution.
-func (c *columns) addSamples(now *view, st *state) {
-	first := max(st.cursor, now.ticks.after(c.from))
-	end := now.ticks.after(c.to)
+func (c *columns) addSamples(r *Series) {
+	ticks := &r.store.ticks
+	first, end := max(ticks.first, ticks.after(c.from)), ticks.after(c.to)
 	c.next = 0
 	var m mask
 	var values [blockTicks]int64
-	st.full.blocks(first, end, blockTicks, func(start int64, f *frame, fresh bool) {
-		if fresh {
-			if _, ok := f.decode(blockTicks, &m, values[:]); !ok {
-				m = mask{}
-			}
-		}
+	add := func(start int64) {
 		n := 0
 		for i := range blockTicks {
 			if !m.has(i) {
@@ -121,18 +104,16 @@ func (c *columns) addSamples(now *view, st *state) {
 			v := values[n]
 			n++
 			if tick := start + int64(i); tick >= first && tick < end {
-				c.add(c.column(now.ticks.at(tick)), extent{v, v, v})
+				c.add(c.column(ticks.at(tick)), extent{v, v, v})
 			}
 		}
-	})
-	if st.head == nil {
-		return
 	}
-	m = st.head.mask()
-	for tick := max(first, st.start); tick < min(end, st.start+blockTicks); tick++ {
-		if i := int(tick - st.start); m.has(i) {
-			v := st.head.at(i)
-			c.add(c.column(now.ticks.at(tick)), extent{v, v, v})
+	r.full.each(first, end, func(start int64, f frame) {
+		if _, ok := f.decode(blockTicks, &m, values[:]); ok {
+			add(start)
 		}
-	}
+	})
+	m = r.head.present
+	r.head.collect(&values)
+	add(r.store.heads)
 }

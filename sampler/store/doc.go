@@ -1,5 +1,4 @@
-// Package store keeps time series of integers, compressed, in two resolutions,
-// and a log of events.
+// Package store keeps time series of integers, compressed, in two resolutions.
 //
 //	Append → head (raw, 128 ticks) ── full ──→ sealed blocks of 128 ticks, 3,600 samples
 //	                                               │ fold: minimum, maximum, last
@@ -12,13 +11,6 @@
 // for all series; a series has a bit for each tick with a sample. A tick without
 // a sample is a gap: neither zero nor a repeat.
 //
-// One goroutine writes (Open, Begin, Append, Commit, Close). Any number of
-// others read (At, Buckets, Span). Neither side waits: readers see a view
-// that Commit publishes, and sealed blocks never change. Only the raw head is
-// written in place, at ticks beyond every published view.
-//
-// Sealing is staggered: series i starts a new block at the ticks t with
-// t ≡ i (mod 128), so that a tick seals one series in 128.
-//
-// The values have no unit. Start reading at Store and Series.
+// A Store is not safe for concurrent use; its values have no unit. Start reading at
+// Store and Series.
 package store

@@ -1,21 +1,15 @@
 package store
 
-import (
-	"sync/atomic"
-)
-
 // blockTicks is how many ticks a block of the full resolution covers.
-const blockTicks = 128
+const blockTicks = blockPlaces
 
-// head is the newest block of a series, not compressed. The writer fills it at ticks
-// that are not published yet; readers read older bits of the same words of present,
-// and the values of those bits.
+// head is the newest block of a series, not compressed.
 //
 // A part in which all values are equal is one number: most series stand still for
 // minutes, and 128 numbers were most of what a series took in its first hour.
 type head struct {
-	present [2]atomic.Uint64
-	values  [headParts]atomic.Pointer[part] // nil where all of a part are equal:
+	present mask
+	values  [headParts]*part // nil where all of a part are equal:
 	equal   [headParts]int64
 }
 
@@ -29,12 +23,10 @@ const (
 
 func (h *head) set(i int, v int64) {
 	p := i / partTicks
-	word := &h.present[i>>6]
-	present := word.Load() // there is one writer
-	switch values := h.values[p].Load(); {
+	switch values := h.values[p]; {
 	case values != nil:
 		values[i%partTicks] = v
-	case present>>(p*partTicks&63)&(1<<partTicks-1) == 0:
+	case h.present[i>>6]>>(p*partTicks&63)&(1<<partTicks-1) == 0:
 		h.equal[p] = v
 	case h.equal[p] != v:
 		values = new(part)
@@ -42,28 +34,24 @@ func (h *head) set(i int, v int64) {
 			values[k] = h.equal[p]
 		}
 		values[i%partTicks] = v
-		h.values[p].Store(values)
+		h.values[p] = values
 	}
-	word.Store(present | 1<<(i&63))
+	h.present.set(i)
 }
 
 // at is the value at place i, which is present.
 func (h *head) at(i int) int64 {
-	if values := h.values[i/partTicks].Load(); values != nil {
+	if values := h.values[i/partTicks]; values != nil {
 		return values[i%partTicks]
 	}
 	return h.equal[i/partTicks]
 }
 
-func (h *head) mask() mask {
-	return mask{h.present[0].Load(), h.present[1].Load()}
-}
-
 // collect moves the values that are present together.
-func (h *head) collect(m *mask, to *[blockTicks]int64) []int64 {
+func (h *head) collect(to *[blockTicks]int64) []int64 {
 	n := 0
 	for i := range to {
-		if m.has(i) {
+		if h.present.has(i) {
 			to[n] = h.at(i)
 			n++
 		}

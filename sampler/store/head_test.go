@@ -26,7 +26,7 @@ func TestHeadKeepsEveryValue(t *testing.T) {
 				h.set(i, v)
 			}
 			for before := range blockTicks {
-				m := h.mask()
+				m := h.present
 				v, known := values(before)
 				if known = known && before <= i; m.has(before) != known || known && h.at(before) != v {
 					t.Fatalf("%s: after place %d, place %d is %d, %v; want %d, %v", name, i, before, h.at(before), m.has(before), v, known)

@@ -21,8 +21,6 @@ type modelSample struct {
 
 type modelSeries struct {
 	series  *Series
-	phase   int64
-	born    int64 // ordinal of the tick that was open or next when it was opened
 	closed  bool
 	samples []modelSample
 }
@@ -33,24 +31,11 @@ type model struct {
 	series []*modelSeries
 }
 
-// cursor is the ordinal from which on the series is kept in full: it advances
-// by whole blocks, at the ticks at which the series starts a block.
-func (m *model) cursor(s *modelSeries) int64 {
-	start := s.born
-	for start%blockTicks != s.phase {
-		start--
-		if start < 0 {
-			start = s.phase - blockTicks
-			break
-		}
-	}
-	newest := int64(len(m.ticks) - 1)
-	turn := start
-	for turn+blockTicks <= newest {
-		turn += blockTicks
-	}
-	cursor := start
-	for cursor+blockTicks <= turn-m.store.fullSamples {
+// cursor is the ordinal from which on ticks are kept in full: it advances by whole
+// blocks, as a block begins.
+func (m *model) cursor() (cursor int64) {
+	turn := int64(len(m.ticks)-1) &^ (blockTicks - 1)
+	for cursor+blockTicks <= turn-m.store.full {
 		cursor += blockTicks
 	}
 	return cursor
@@ -63,7 +48,7 @@ func (m *model) bucketBegin(tick int64) int64 {
 // coarse gives the buckets of a series within the span, by their beginning.
 func (m *model) coarse(s *modelSeries) (begins []int64, values map[int64]extent) {
 	values = make(map[int64]extent)
-	cursor := m.cursor(s)
+	cursor := m.cursor()
 	oldest := m.ticks[len(m.ticks)-1].UnixNano() - m.store.span - m.store.width
 	for _, x := range s.samples {
 		begin := m.bucketBegin(x.tick)
@@ -90,7 +75,7 @@ func (m *model) at(s *modelSeries, t time.Time) (v int64, at time.Time, ok bool)
 	if tick < 0 {
 		return 0, time.Time{}, false
 	}
-	if tick >= m.cursor(s) {
+	if tick >= m.cursor() {
 		for _, x := range s.samples {
 			if x.tick == tick {
 				return x.v, m.ticks[tick], true
@@ -132,7 +117,7 @@ func (m *model) columns(s *modelSeries, from, to time.Time, n int) []metric.Poin
 			b.Min, b.Max, b.Last = min(b.Min, e.min), max(b.Max, e.max), e.last
 		}
 	}
-	cursor := m.cursor(s)
+	cursor := m.cursor()
 	begins, values := m.coarse(s)
 	for i, begin := range begins {
 		stop := begin + m.store.width
@@ -166,11 +151,7 @@ func TestReadsEqualAPlainModel(t *testing.T) {
 func checkAgainstModel(t *testing.T, seed uint64) {
 	random := rand.New(rand.NewPCG(seed, 7))
 	interval := []time.Duration{100 * time.Millisecond, time.Second, 4 * time.Second, time.Minute}[seed%4]
-	store := New(Options{
-		FullSamples: 50 + random.IntN(500),
-		BucketWidth: 5 * time.Second,
-		BucketSpan:  interval * time.Duration(800+random.IntN(2500)),
-	})
+	store := newStore(50+random.Int64N(500), 5*time.Second, interval*time.Duration(800+random.IntN(2500)))
 	m := &model{store: store}
 	now := time.Unix(1_700_000_000, random.Int64N(1e9))
 	jitter := int64(interval)/5 + 1
@@ -183,7 +164,7 @@ func checkAgainstModel(t *testing.T, seed uint64) {
 		case 0:
 			now = now.Add(interval * time.Duration(random.IntN(100))) // suspended
 		case 1:
-			m.open(random)
+			m.open()
 		case 2, 3:
 			if n := len(m.series); n > 2 {
 				s := m.series[random.IntN(n)]
@@ -199,12 +180,8 @@ func checkAgainstModel(t *testing.T, seed uint64) {
 	m.compare(t, random)
 }
 
-func (m *model) open(random *rand.Rand) {
-	phase := int64(m.store.opened % blockTicks)
-	m.series = append(m.series, &modelSeries{series: m.store.Open(), phase: phase, born: int64(len(m.ticks))})
-	if random.IntN(2) == 0 { // spread the phases
-		m.store.opened += random.IntN(blockTicks)
-	}
+func (m *model) open() {
+	m.series = append(m.series, &modelSeries{series: m.store.Open()})
 }
 
 func (m *model) tick(t *testing.T, now time.Time, random *rand.Rand) {
@@ -213,7 +190,7 @@ func (m *model) tick(t *testing.T, now time.Time, random *rand.Rand) {
 		t.Fatalf("Begin(%v) refused", now)
 	}
 	if len(m.series) == 0 {
-		m.open(random)
+		m.open()
 	}
 	m.ticks = append(m.ticks, now)
 	tick := int64(len(m.ticks) - 1)

@@ -1,61 +1,26 @@
 package store
 
 import (
-	"sync/atomic"
+	"math/bits"
+	"time"
+
+	"vramscope/metric"
 )
 
 // Series is one time series.
 type Series struct {
-	store *Store
-	state atomic.Pointer[state]
-
-	// The rest belongs to the writer.
-	head    *head // nil once the series is closed and sealed
-	start   int64 // ordinal of the head's first place
+	store   *Store
+	head    head
+	full    blocks // the samples from the store's first tick on
+	buckets blocks // what was before
 	closed  bool
 	dropped bool
 }
 
-// state is the content of a series: the ticks before cursor as buckets, those from
-// cursor on in full. It is immutable, except for the head.
-type state struct {
-	head   *head
-	start  int64
-	full   chain
-	cursor int64
-
-	buckets chain
-	tail    segment // the newest block of buckets, not full yet; no data: none
-	pending pending
-}
-
-// pending is the bucket that the next tick at cursor may belong to.
-type pending struct {
-	known   bool
-	ordinal int64
-	value   extent
-}
-
-// extent is what a bucket keeps of its samples.
-type extent struct{ min, max, last int64 }
-
-// scratch is the writer's scratch memory.
-type scratch struct {
-	values  [blockTicks]int64
-	payload []byte
-	segment []byte
-	done    []pending
-	tail    bucketBlock
-}
-
 // Open makes a series. Earlier ticks are gaps.
 func (s *Store) Open() *Series {
-	phase := int64(s.opened % blockTicks)
-	s.opened++
-	r := &Series{store: s, head: new(head)}
-	r.start = s.next - (s.next-phase+blockTicks)%blockTicks
-	s.members[phase] = append(s.members[phase], r)
-	r.state.Store(&state{head: r.head, start: r.start, cursor: r.start})
+	r := &Series{store: s}
+	s.series = append(s.series, r)
 	return r
 }
 
@@ -63,7 +28,7 @@ func (s *Store) Open() *Series {
 // series it does nothing; a second value at a tick replaces the first.
 func (r *Series) Append(v int64) {
 	if s := r.store; s.open && !r.closed {
-		r.head.set(int(s.next-r.start), v)
+		r.head.set(int(s.ticks.end()%blockTicks), v)
 	}
 }
 
@@ -74,43 +39,73 @@ func (r *Series) Close() { r.closed = true }
 // Drop says that nobody will read a closed series again.
 func (r *Series) Drop() { r.dropped = true }
 
-// forgotten reports that nothing of a closed series can be read.
-func (r *Series) forgotten() bool { return r.dropped || r.closed && r.state.Load().empty() }
-
-func (st *state) empty() bool {
-	return st.head == nil && len(st.full) == 0 && len(st.buckets) == 0 && st.tail.data == "" && !st.pending.known
+// seal seals the head, whose block of ticks is full.
+func (r *Series) seal() {
+	if m := r.head.present; m != (mask{}) {
+		work := &r.store.work
+		payload, kind := appendPayload(work.payload[:0], &m, blockTicks, r.head.collect(&work.values))
+		r.full.push(r.store.ticks.end()-blockTicks, frame{kind, payload})
+		work.payload = payload
+		r.head = head{}
+	}
 }
 
-// roll seals the head's block and starts the next, folds the blocks that have left
-// the full resolution, and drops those that have left the retention.
-func (r *Series) roll() {
-	s, next := r.store, *r.state.Load()
-	if r.head != nil {
-		if m := r.head.mask(); m != (mask{}) {
-			values := r.head.collect(&m, &s.work.values)
-			payload, kind := appendPayload(s.work.payload[:0], &m, blockTicks, values)
-			s.work.payload = payload
-			next.full = next.full.push(r.start, blockTicks, frame{kind, 1, string(payload)}, s.work.segment)
-		}
-		r.head = nil
+// At is the last sample at or before t, in the resolution that covers t, and its
+// time. It is false where the tick at or before t is a gap, or forgotten. In the
+// coarse resolution the sample is the last one of the bucket, and its time the
+// bucket's end.
+func (r *Series) At(t time.Time) (v int64, at time.Time, ok bool) {
+	s := r.store
+	if s.ticks.empty() {
+		return 0, time.Time{}, false
 	}
-	if !r.closed {
-		r.head = new(head)
+	moment := s.local(t)
+	if tick := s.ticks.after(moment) - 1; tick >= s.ticks.first {
+		v, ok = r.sample(tick)
+		return v, s.wall(s.ticks.at(tick)), ok
 	}
-	r.start += blockTicks
-	next.head, next.start = r.head, r.start
-	for next.cursor+blockTicks <= s.next-s.fullSamples {
-		next.fold(s)
-		next.cursor += blockTicks
+	bucket := s.buckets.after(moment-s.width) - 1
+	if bucket < s.oldestBucket() {
+		return 0, time.Time{}, false
 	}
-	next.full = next.full.forget(next.cursor, blockTicks)
-	first := s.published.Load().firstBucket
-	next.buckets = next.buckets.forget(first, blockBuckets)
-	if next.tail.start+blockBuckets <= first {
-		next.tail = segment{}
+	var b bucketBlock
+	ok = b.decode(r.buckets.find(bucket))
+	i := int(bucket % blockBuckets)
+	return b.values[i].last, s.wall(s.buckets.at(bucket) + s.width), ok && b.present.has(i)
+}
+
+// sample reads one tick in full resolution.
+func (r *Series) sample(tick int64) (int64, bool) {
+	i := int(tick % blockTicks)
+	if tick >= r.store.heads {
+		return r.head.at(i), r.head.present.has(i)
 	}
-	if next.pending.ordinal < first {
-		next.pending = pending{}
+	var m mask
+	var values [blockTicks]int64
+	f := r.full.find(tick)
+	if _, ok := f.decode(blockTicks, &m, values[:]); !ok {
+		return 0, false
 	}
-	r.state.Store(&next)
+	return values[m.before(i)&(blockTicks-1)], m.has(i)
+}
+
+// before counts the values in front of place i.
+func (m *mask) before(i int) int {
+	return bits.OnesCount64(m[0]&ones(i)) + bits.OnesCount64(m[1]&ones(i-64))
+}
+
+// Buckets divides the time (from, to] into n columns of equal width. It uses the
+// full resolution where that reaches. Before, a column has the 15 s buckets that
+// end in it; where columns are narrower, a bucket is in each column that it
+// touches.
+func (r *Series) Buckets(from, to time.Time, n int) []metric.Point {
+	if n <= 0 || !to.After(from) {
+		return nil
+	}
+	c := newColumns(r.store, from, to, n)
+	if !r.store.ticks.empty() {
+		c.addBuckets(r)
+		c.addSamples(r)
+	}
+	return c.out
 }

@@ -46,7 +46,7 @@ func (b *Block) Decode(data []byte) bool {
 		return true
 	}
 	var values [blockTicks]int64
-	f := frame{kind: data[0], payload: string(data[1:])}
+	f := frame{kind: data[0], payload: data[1:]}
 	if _, ok := f.decode(blockTicks, &b.present, values[:]); !ok {
 		b.Reset()
 		return false

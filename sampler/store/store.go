@@ -1,58 +1,39 @@
 package store
 
 import (
-	"cmp"
-	"sync/atomic"
+	"slices"
 	"time"
 )
 
-// Options are the sizes of a Store. The zero value means the defaults.
-type Options struct {
-	FullSamples int           // ticks kept in full resolution: 3,600, and up to 127 more
-	BucketWidth time.Duration // of the coarse resolution: 15 s
-	BucketSpan  time.Duration // how far back from now the coarse resolution reaches: 24 h
-}
-
-// Store has the series of a box. The package comment says which calls may be
-// concurrent.
+// Store has the series of a box.
 type Store struct {
-	fullSamples int64
-	width       int64 // of a bucket, ns
-	span        int64 // of all buckets, ns
+	full  int64 // ticks kept in full resolution, and up to 127 more
+	width int64 // of a bucket, ns
+	span  int64 // how far back the buckets reach, ns
 
-	published atomic.Pointer[view]
-
-	// The rest belongs to the writer.
-	ticks   timeline // when each committed tick was
-	buckets timeline // when each bucket that has a tick begins
-	next    int64    // ordinal of the tick that is open, or of the next one
+	ticks   moments // of those in full resolution: the older ones are in buckets
+	buckets moments // when each bucket that has a tick begins
 	open    bool
 	now     int64     // of the open or last tick, on the store's own time scale
 	clock   time.Time // the same moment by the caller's clock
 	started int64     // of the first tick
-	members [blockTicks][]*Series
-	opened  int // series opened so far
+	heads   int64     // ordinal of the first tick of the heads, which are sealed as the next block begins
+	series  []*Series
 	work    scratch
 }
 
-// view is the store's clock for readers, up to a tick.
-type view struct {
-	ticks       timeline
-	buckets     timeline
-	firstBucket int64 // ordinal of the oldest bucket within the span
-	shift       int64 // the store's time − wall clock, ns
-	started     int64
+// scratch is memory for sealing and folding.
+type scratch struct {
+	values  [blockTicks]int64
+	payload []byte
+	buckets bucketBlock
 }
 
 // New makes an empty store.
-func New(o Options) *Store {
-	s := &Store{
-		fullSamples: int64(cmp.Or(max(o.FullSamples, 0), 3600)),
-		width:       int64(cmp.Or(max(o.BucketWidth, 0), 15*time.Second)),
-		span:        int64(cmp.Or(max(o.BucketSpan, 0), 24*time.Hour)),
-	}
-	s.published.Store(&view{})
-	return s
+func New() *Store { return newStore(3600, 15*time.Second, 24*time.Hour) }
+
+func newStore(full int64, width, span time.Duration) *Store {
+	return &Store{full: full, width: int64(width), span: int64(span)}
 }
 
 // Begin starts a tick at t. It reports false where t is not later than the tick
@@ -62,12 +43,7 @@ func New(o Options) *Store {
 // machine leaves a gap. Where the wall clock was set back, it is that of t's
 // monotonic reading, and the past moves back with the clock: ten minutes ago stays
 // ten minutes ago. Without a monotonic reading such a tick is refused.
-//
-// An open tick is committed first.
 func (s *Store) Begin(t time.Time) bool {
-	if s.open {
-		s.Commit()
-	}
 	began := s.begin(t.Round(0), t.Sub(s.clock))
 	if began {
 		s.clock = t
@@ -96,85 +72,78 @@ func (s *Store) begin(t time.Time, monotonic time.Duration) bool {
 	}
 	s.clock = t
 	s.open = true
-	s.seal()
+	if s.ticks.end()%blockTicks == 0 {
+		s.seal()
+	}
 	return true
 }
 
-// seal starts a new block for the series whose turn it is at this tick.
+// seal begins a block of ticks: it seals the last one, folds the blocks that have left
+// the full resolution, and drops what has left the retention.
 func (s *Store) seal() {
-	turn := &s.members[s.next%blockTicks]
-	kept := (*turn)[:0]
-	for _, r := range *turn {
-		if r.start+blockTicks <= s.next && !r.dropped {
-			r.roll()
-		}
-		if r.forgotten() {
-			continue
-		}
-		kept = append(kept, r)
+	s.heads = s.ticks.end()
+	for _, r := range s.series {
+		r.seal()
 	}
-	clear((*turn)[len(kept):])
-	*turn = kept
+	for s.ticks.first+blockTicks <= s.ticks.end()-s.full {
+		for _, r := range s.series {
+			r.fold()
+		}
+		s.ticks.forget(s.ticks.first + blockTicks)
+	}
+	s.buckets.forget(s.oldestBucket())
+	s.series = slices.DeleteFunc(s.series, func(r *Series) bool {
+		r.full.forget(s.ticks.first)
+		r.buckets.forget(s.buckets.first)
+		return r.dropped || r.closed && len(r.full.data) == 0 && len(r.buckets.data) == 0
+	})
 }
 
-// Commit publishes the tick to readers, all series at once. Without a tick it
-// does nothing.
+// Commit ends the tick.
 func (s *Store) Commit() {
 	if !s.open {
 		return
 	}
 	s.open = false
-	s.next++
 	s.ticks.append(s.now)
 	if begin := floor(s.now, s.width); s.buckets.empty() || begin > s.buckets.last() {
 		s.buckets.append(begin)
 	}
-	// The slowest series folds a block 127 ticks after it has left the full
-	// resolution; a reader may still hold the view of the tick before.
-	s.ticks.forget(s.next - s.fullSamples - 4*blockTicks)
-	s.buckets.forget(s.oldestBucket())
-	s.published.Store(s.view())
 }
 
 // oldestBucket is the ordinal of the oldest bucket within the span.
 func (s *Store) oldestBucket() int64 { return s.buckets.after(s.now - s.span - s.width) }
 
-// view is the view of readers after a tick.
-func (s *Store) view() *view {
-	return &view{
-		ticks: s.ticks, buckets: s.buckets, firstBucket: s.oldestBucket(),
-		shift: s.now - s.clock.UnixNano(), started: s.started,
-	}
-}
-
 // Span is how far back the store can be read; both are zero while it is empty.
 func (s *Store) Span() (oldest, newest time.Time) {
-	v := s.published.Load()
-	if v.ticks.empty() {
+	if s.ticks.empty() {
 		return time.Time{}, time.Time{}
 	}
-	first := min(v.ticks.at(v.ticks.first()), v.buckets.at(v.firstBucket))
-	return v.wall(max(first, v.started)), v.wall(v.ticks.last())
+	first := min(s.ticks.at(s.ticks.first), s.buckets.at(s.oldestBucket()))
+	return s.wall(max(first, s.started)), s.wall(s.ticks.last())
 }
 
 // reach is how far from 1970 a moment may be, in seconds: 136 years, so that
 // the distance of any two fits an int64 of nanoseconds.
 const reach = 1 << 32
 
+// shift is the store's time less the wall clock's.
+func (s *Store) shift() int64 { return s.now - s.clock.UnixNano() }
+
 // wall converts the store's time to the wall clock's.
-func (v *view) wall(t int64) time.Time { return time.Unix(0, t-v.shift) }
+func (s *Store) wall(t int64) time.Time { return time.Unix(0, t-s.shift()) }
 
 // local converts a wall-clock time to the store's. What no 64-bit count of
 // nanoseconds can hold becomes the nearest that can.
-func (v *view) local(t time.Time) int64 {
+func (s *Store) local(t time.Time) int64 {
 	const most = reach * int64(time.Second)
-	switch s := t.Unix(); {
-	case s > reach:
+	switch u := t.Unix(); {
+	case u > reach:
 		return most
-	case s < -reach:
+	case u < -reach:
 		return -most
 	}
-	return max(-most, min(t.UnixNano()+v.shift, most))
+	return max(-most, min(t.UnixNano()+s.shift(), most))
 }
 
 // floor rounds down to a multiple of width, for times before 1970 too.
@@ -184,4 +153,28 @@ func floor(t, width int64) int64 {
 		rest += width
 	}
 	return t - rest
+}
+
+// moments are rising times in ns, numbered from 0; the oldest may be forgotten.
+type moments struct {
+	first int64 // ordinal of the oldest
+	times []int64
+}
+
+func (m *moments) empty() bool      { return len(m.times) == 0 }
+func (m *moments) end() int64       { return m.first + int64(len(m.times)) }
+func (m *moments) at(i int64) int64 { return m.times[i-m.first] }
+func (m *moments) last() int64      { return m.times[len(m.times)-1] }
+func (m *moments) append(t int64)   { m.times = append(m.times, t) }
+
+// after finds the first ordinal whose time is later than t; end where there is none.
+func (m *moments) after(t int64) int64 {
+	i, _ := slices.BinarySearch(m.times, t+1)
+	return m.first + int64(i)
+}
+
+// forget drops the moments before an ordinal.
+func (m *moments) forget(before int64) {
+	m.times = slices.Delete(m.times, 0, int(before-m.first))
+	m.first = before
 }

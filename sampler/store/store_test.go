@@ -25,7 +25,7 @@ func run(t *testing.T, s *Store, begin time.Time, ticks int, series ...*Series) 
 }
 
 func TestEmptyStore(t *testing.T) {
-	s := New(Options{})
+	s := New()
 	r := s.Open()
 	if _, _, ok := r.At(noon); ok {
 		t.Error("a sample out of nothing")
@@ -49,7 +49,7 @@ func TestEmptyStore(t *testing.T) {
 }
 
 func TestTickIsPublishedAtOnce(t *testing.T) {
-	s := New(Options{})
+	s := New()
 	a, b := s.Open(), s.Open()
 	run(t, s, noon, 1, a, b)
 	s.Begin(noon.Add(time.Second))
@@ -70,7 +70,7 @@ func TestTickIsPublishedAtOnce(t *testing.T) {
 }
 
 func TestSpikeStaysVisibleForADay(t *testing.T) {
-	s := New(Options{})
+	s := New()
 	r := s.Open()
 	const spike = 80 << 30
 	for i := range 20 * 3600 {
@@ -90,7 +90,7 @@ func TestSpikeStaysVisibleForADay(t *testing.T) {
 }
 
 func TestClockMaySleepAndStepBack(t *testing.T) {
-	s := New(Options{})
+	s := New()
 	r := s.Open()
 	run(t, s, noon, 10, r)
 	woken := noon.Add(8 * time.Hour)
@@ -109,7 +109,7 @@ func TestClockMaySleepAndStepBack(t *testing.T) {
 }
 
 func TestPastFollowsAWallClockSetBack(t *testing.T) {
-	s := New(Options{})
+	s := New()
 	r := s.Open()
 	run(t, s, noon, 600, r)
 	next := noon.Add(10*time.Minute - time.Hour)
@@ -130,7 +130,7 @@ func TestPastFollowsAWallClockSetBack(t *testing.T) {
 }
 
 func TestMemoryOfClosedSeriesIsFreed(t *testing.T) {
-	s := New(Options{FullSamples: 256, BucketSpan: time.Hour})
+	s := newStore(256, 15*time.Second, time.Hour)
 	keeper := s.Open()
 	run(t, s, noon, 1000, keeper)
 	var series []*Series
@@ -150,18 +150,14 @@ func TestMemoryOfClosedSeriesIsFreed(t *testing.T) {
 	if _, _, ok := series[7].At(at); ok {
 		t.Error("still there after its retention")
 	}
-	for _, members := range s.members {
-		for _, r := range members {
-			if r != keeper {
-				t.Fatal("the store still holds a forgotten series")
-			}
-		}
+	if !slices.Equal(s.series, []*Series{keeper}) {
+		t.Fatal("the store still holds a forgotten series")
 	}
 	series[7].Append(1)
 }
 
 func TestCoarseSpanReachesADay(t *testing.T) {
-	s := New(Options{})
+	s := New()
 	r := s.Open()
 	begin := noon
 	for i := range 30 * 360 { // one tick in ten seconds
@@ -178,39 +174,5 @@ func TestCoarseSpanReachesADay(t *testing.T) {
 	}
 	if _, _, ok := r.At(oldest.Add(-time.Minute)); ok {
 		t.Error("older than the oldest")
-	}
-}
-
-func TestLogKeepsTheNewest(t *testing.T) {
-	l := NewLog[int](5)
-	if got := l.Newest(3); len(got) != 0 {
-		t.Errorf("an empty log has %v", got)
-	}
-	for i := range 3 {
-		l.Append(i)
-	}
-	if got := l.Newest(0); !slices.Equal(got, []int{2, 1, 0}) {
-		t.Errorf("got %v", got)
-	}
-	for i := 3; i < 12; i++ {
-		l.Append(i)
-	}
-	if got := l.Newest(0); !slices.Equal(got, []int{11, 10, 9, 8, 7}) {
-		t.Errorf("got %v", got)
-	}
-	got := l.Newest(2)
-	if !slices.Equal(got, []int{11, 10}) {
-		t.Errorf("got %v", got)
-	}
-	got[0] = 99
-	if l.Newest(1)[0] != 11 {
-		t.Error("the log gave its own memory away")
-	}
-	big := NewLog[int](0)
-	for i := range 10_050 {
-		big.Append(i)
-	}
-	if got := big.Newest(0); len(got) != 10_000 || got[9_999] != 50 {
-		t.Errorf("%d events, oldest %d", len(got), got[len(got)-1])
 	}
 }

@@ -1,0 +1,63 @@
+package store
+
+// blocks are the sealed blocks of a series in one resolution, oldest first. Each covers
+// 128 places. A block without a sample has no payload.
+type blocks struct {
+	data  []byte // a frame for each block
+	first int64  // ordinal of the first place
+	end   int64  // ordinal behind the last place
+	last  int    // where in data the last frame begins
+}
+
+const blockPlaces = 128
+
+// push adds a block that begins at ordinal start, behind all others.
+func (b *blocks) push(start int64, f frame) {
+	if len(b.data) == 0 {
+		b.first, b.end = start, start
+	}
+	for ; b.end < start; b.end += blockPlaces {
+		b.data = appendFrame(b.data, frame{})
+	}
+	b.last = len(b.data)
+	b.data = appendFrame(b.data, f)
+	b.end = start + blockPlaces
+}
+
+// pop takes the last block out, which is not a gap. It is valid until the next push.
+func (b *blocks) pop() (start int64, f frame) {
+	f, _, _ = takeFrame(b.data[b.last:])
+	b.data, b.end = b.data[:b.last], b.end-blockPlaces
+	return b.end, f
+}
+
+// forget drops the blocks that lie wholly before an ordinal.
+func (b *blocks) forget(before int64) {
+	for len(b.data) > 0 && b.first+blockPlaces <= before {
+		_, rest, _ := takeFrame(b.data)
+		b.last -= len(b.data) - len(rest)
+		b.data = rest
+		b.first += blockPlaces
+	}
+}
+
+// find gives the block of a place; one without a sample where there is none.
+func (b *blocks) find(place int64) (found frame) {
+	b.each(place, place+1, func(_ int64, f frame) { found = f })
+	return found
+}
+
+// each calls visit for every block that has a place in [from, to), oldest first.
+func (b *blocks) each(from, to int64, visit func(start int64, f frame)) {
+	data := b.data
+	for start := b.first; len(data) > 0 && start < to; start += blockPlaces {
+		f, rest, ok := takeFrame(data)
+		if !ok {
+			return
+		}
+		if start+blockPlaces > from {
+			visit(start, f)
+		}
+		data = rest
+	}
+}
