@@ -60,7 +60,16 @@ func line(n int, step float64, total int64, level func(i int) float64) *Series {
 	for i := range used {
 		used[i] = level(i)
 	}
-	return Evenly("a", step, total, used)
+	return evenly("a", step, total, used)
+}
+
+// evenly makes a series of used bytes that are step seconds apart.
+func evenly(id string, step float64, total int64, used []float64) *Series {
+	s := &Series{ID: id, Samples: make([]Sample, len(used))}
+	for i, v := range used {
+		s.Samples[i] = Sample{Seconds: float64(i) * step, Used: int64(v), Total: total}
+	}
+	return s
 }
 
 func replayed(t *testing.T, m Method, s *Series) *Score {

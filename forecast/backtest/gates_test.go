@@ -20,7 +20,7 @@ func TestFamiliesAreForecastAsWell(t *testing.T) {
 		var scores []*Score
 		for i := range 12 {
 			g := &family.Regimes[i%len(family.Regimes)]
-			series := Evenly(g.Name, g.Every(), int64(regime.Capacity), g.Make(regime.Seeded(uint64(1000+i))))
+			series := evenly(g.Name, g.Every(), int64(regime.Capacity), g.Make(regime.Seeded(uint64(1000+i))))
 			scores = append(scores, replayed(t, forecast.New(), series))
 		}
 		sum := Summarise(scores...)
@@ -40,7 +40,7 @@ func TestCoverageAtAnySamplingInterval(t *testing.T) {
 		for i := range level {
 			level[i] = 30*gib + gib*r.NormFloat64()
 		}
-		sum := Summarise(replayed(t, forecast.New(), Evenly("noise", step, 0, level)))
+		sum := Summarise(replayed(t, forecast.New(), evenly("noise", step, 0, level)))
 		for _, h := range sum.Horizons {
 			if h.Forecasts < 200 || h.Seconds > float64(n)*step/20 {
 				continue
@@ -59,7 +59,7 @@ func TestLeakIsAnnouncedFourMinutesAhead(t *testing.T) {
 	y := regime.Leak(regime.Seeded(77))
 	end := float64(len(y) - 1)
 	f := forecast.New()
-	s := Evenly("leak", 1, int64(regime.Capacity), y)
+	s := evenly("leak", 1, int64(regime.Capacity), y)
 	_, err := Replay(f, s, func(sample *Sample, answer *Answer) error {
 		left := end - sample.Seconds
 		if left != 240 {

@@ -3,6 +3,7 @@ package backtest
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"vramscope/forecast"
@@ -24,9 +25,21 @@ func TestRealTracesAreForecastNoWorseThanNaive(t *testing.T) {
 	if err != nil || len(trace.Bad) > 0 {
 		t.Fatal(err, trace.Bad)
 	}
+	const ofGroups, groups = 16, 18 // gate 12 of docs/forecast.md
 	var scores []*Score
-	for _, s := range trace.Series {
+	var apart [groups][]*Score
+	for i, s := range trace.Series {
 		scores = append(scores, replayed(t, forecast.New(), s))
+		apart[i%groups] = append(apart[i%groups], scores[i])
+	}
+	good := 0
+	for _, group := range apart {
+		if !slices.ContainsFunc(Summarise(group...).Horizons, func(h HorizonSummary) bool { return h.Forecasts > 0 && h.Relative > 1.02 }) {
+			good++
+		}
+	}
+	if t.Logf("%d of %d groups are at most 1.02 × the naive method's error at every horizon", good, groups); good < ofGroups {
+		t.Error("too few")
 	}
 	sum := Summarise(scores...)
 	if sum.Horizons[6].Forecasts == 0 {

@@ -36,7 +36,7 @@ func TestCoverageRecoversAfterAChange(t *testing.T) {
 				used[i] = level + size*r.NormFloat64()
 			}
 			i := 0
-			_, err := Replay(forecast.New(), Evenly("a", 1, 0, used), func(_ *Sample, answer *Answer) error {
+			_, err := Replay(forecast.New(), evenly("a", 1, 0, used), func(_ *Sample, answer *Answer) error {
 				if i >= change+recovers {
 					for k, in := range answer.Forecasts {
 						j := i + int(in.Horizon.Seconds())

@@ -37,15 +37,6 @@ func (s *Series) Step() float64 {
 	return s.Samples[1].Seconds - s.Samples[0].Seconds
 }
 
-// Evenly makes a series of used bytes that are step seconds apart.
-func Evenly(id string, step float64, total int64, used []float64) *Series {
-	s := &Series{ID: id, Samples: make([]Sample, len(used))}
-	for i, v := range used {
-		s.Samples[i] = Sample{Seconds: float64(i) * step, Used: int64(v), Total: total}
-	}
-	return s
-}
-
 // BadRow is a row that was skipped.
 type BadRow struct {
 	Line   int

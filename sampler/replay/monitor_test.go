@@ -9,13 +9,22 @@ import (
 
 const gib = 1 << 30
 
+// everySecond is a series of used bytes, of a GPU of 80 GiB.
+func everySecond(used []float64) *backtest.Series {
+	s := &backtest.Series{ID: "a"}
+	for i, v := range used {
+		s.Samples = append(s.Samples, backtest.Sample{Seconds: float64(i), Used: int64(v), Total: 80 * gib})
+	}
+	return s
+}
+
 // leaking is 40 GiB that grow by 32 MiB a second until the GPU is full.
 func leaking() *backtest.Series {
 	used := make([]float64, 1400)
 	for i := range used {
 		used[i] = min(40*gib+float64(i)*gib/32, 80*gib)
 	}
-	return backtest.Evenly("leak", 1, 80*gib, used)
+	return everySecond(used)
 }
 
 // The monitor forecasts an old process as the bare forecaster does, and raises its
@@ -59,7 +68,7 @@ func TestMonitorSeesProcessStart(t *testing.T) {
 		used[i] = min(float64(i)*gib/2, 60*gib)
 	}
 	for _, age := range []float64{0, 1} {
-		series := backtest.Evenly("load", 1, 80*gib, used)
+		series := everySecond(used)
 		series.Age = age
 		score, err := backtest.Replay(New(series), series, nil)
 		if err != nil {

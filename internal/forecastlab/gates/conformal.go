@@ -3,8 +3,6 @@ package main
 import (
 	"math"
 	"slices"
-
-	"vramscope/internal/forecastlab/baseline"
 )
 
 // probabilities are those of the quantiles that are scored.
@@ -25,7 +23,7 @@ func (q quantiles) crps(y float64) float64 {
 // conformal gives a simple method quantiles: those of the errors of its last forecasts for
 // as far ahead; of a random walk while there are few.
 type conformal struct {
-	method *baseline.Method
+	method simple
 	ahead  int // samples
 	made   []float64
 	errors []float64
@@ -41,8 +39,8 @@ func (c *conformal) observe(y float64) {
 		c.moved += (math.Abs(y-c.last) - c.moved) / float64(i)
 	}
 	c.last = y
-	c.method.Observe(y)
-	c.made = append(c.made, c.method.Ahead())
+	c.method.observe(y)
+	c.made = append(c.made, max(y+c.method.change(), 0))
 	if i >= c.ahead && i%max(c.ahead/10, 1) == 0 {
 		c.errors = append(c.errors, y-c.made[i-c.ahead])
 		c.errors = c.errors[max(len(c.errors)-kept, 0):]

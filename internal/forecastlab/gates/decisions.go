@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"vramscope/internal/forecastlab/regime"
@@ -11,28 +9,10 @@ import (
 
 // mixedWeeks is gate 9.
 func mixedWeeks(o *options) []row {
-	played := each(o.count(9), func(i int) watched {
-		return watch(&week{regime.NewShared(regime.Seeded(o.first + uint64(i))), 7 * day})
-	})
 	var days []tally
-	wrongly, missed := map[string]int{}, map[string]int{}
-	for i := range played {
-		w := &played[i]
+	for _, w := range each(o.count(9), func(i int) watched { return watch(week(regime.NewShared(regime.Seeded(o.first+uint64(i)))), 1) }) {
 		days = append(days, w.days()...)
-		for j := range w.alerts {
-			if a := &w.alerts[j]; w.judge(a) == wrong {
-				wrongly[a.cause]++
-				o.detail("week %d, %.0f s: wrong: full in %.0f s, at the latest %.0f, %s grows", o.first+uint64(i), a.at, a.median, a.latest, a.cause)
-			}
-		}
-		for k := range w.fills {
-			if f := &w.fills[k]; f.slow() && w.lead(k) < f.enough() {
-				missed[f.Kind]++
-				o.detail("week %d, %.0f s: missed: %s of %.0f s, lead %.0f s", o.first+uint64(i), f.at, f.Kind, f.Grew, w.lead(k))
-			}
-		}
 	}
-	o.detail("wrong alerts by what grew: %s; missed fills: %s", counted(wrongly), counted(missed))
 	sum := total(days)
 	figure := func(what, aim string, of string, met func(float64) bool, value func(*tally) float64) row {
 		v, low, high := bootstrap(days, value)
@@ -48,15 +28,6 @@ func mixedWeeks(o *options) []row {
 	}
 }
 
-// counted writes counts, the largest first.
-func counted(counts map[string]int) string {
-	names := slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return counts[b] - counts[a] })
-	for i, name := range names {
-		names[i] = fmt.Sprintf("%s %d", name, counts[name])
-	}
-	return strings.Join(names, ", ")
-}
-
 // alertsAFill is gate 7.
 func alertsAFill(o *options) []row {
 	var missing []string
@@ -67,7 +38,7 @@ func alertsAFill(o *options) []row {
 		}
 		alerts, full := 0, 0
 		for _, w := range each(n, func(i int) watched {
-			return watch(&series{bytes: g.Make(regime.Seeded(o.first + uint64(i))), every: g.Every()})
+			return watch(alone(g.Make(regime.Seeded(o.first+uint64(i)))), g.Every())
 		}) {
 			alerts, full = alerts+len(w.alerts), full+len(w.fills)
 		}

@@ -1,4 +1,4 @@
-// The command gates measures what the forecast's decisions are worth: the twelve gates
+// The command gates measures what the forecast's decisions are worth: the gates
 // of docs/forecast.md, each with its figure and its aim. The gates of alerts show scenes
 // to the monitor (a Sampler with its alerts) on a simulated clock.
 //

@@ -43,7 +43,7 @@ type row struct {
 
 // gates are measured together where they are of the same series.
 func gates() []gate {
-	all := []gate{{"1 2 3 4 5 6 forecasts", forecasts}, {"7 alerts a fill", alertsAFill}, {"9 mixed weeks", mixedWeeks}, {"12 real traces", realTraces}}
+	all := []gate{{"1 2 3 4 5 6 forecasts", forecasts}, {"7 alerts a fill", alertsAFill}, {"9 mixed weeks", mixedWeeks}}
 	for _, t := range trials() {
 		all = append(all, gate{fmt.Sprint(t.gate, " ", t.what), func(o *options) []row { return []row{t.measure(o)} }})
 	}

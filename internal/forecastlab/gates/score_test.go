@@ -90,10 +90,10 @@ func TestMonitorSeesScene(t *testing.T) {
 	for i := range level {
 		level[i] = min(40*regime.GiB+max(float64(i)-600, 0)*50*regime.MiB, regime.Capacity)
 	}
-	if w := watch(&series{bytes: level[:600], every: 1}); len(w.alerts)+len(w.fills) > 0 || w.seconds != 600 {
+	if w := watch(alone(level[:600]), 1); len(w.alerts)+len(w.fills) > 0 || w.seconds != 600 {
 		t.Errorf("a level: %+v", w)
 	}
-	w := watch(&series{bytes: level[:1421], every: 1})
+	w := watch(alone(level[:1421]), 1)
 	if len(w.fills) != 1 || w.fills[0].at != 1420 || w.lead(0) < 500 || w.judge(&w.alerts[0]) != right {
 		t.Errorf("a leak: alerts %+v, fills %+v", w.alerts, w.fills)
 	}

@@ -63,7 +63,7 @@ func (t *trial) measure(o *options) row {
 	n, k := o.count(t.n), 0
 	for i, holds := range each(n, func(i int) bool {
 		y, begins := t.make(regime.Seeded(o.first + uint64(i)))
-		w := watch(&series{bytes: y, every: t.step})
+		w := watch(alone(y), t.step)
 		return t.holds(&w, begins)
 	}) {
 		if holds {

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,7 +16,6 @@ import (
 type alert struct {
 	at, until      float64
 	median, latest float64 // latest 0: open
-	cause          string  // the kind of the process that has grown most in half a minute
 }
 
 // fill is that the GPU was out of memory.
@@ -31,31 +32,55 @@ type watched struct {
 	leak    float64 // when a process was first called a leak; 0: none was
 }
 
-// watch shows a scene to the monitor: to a Sampler with its alerts, on a simulated clock.
-func watch(s scene) watched {
+// scene is what happens on a GPU, sample by sample: the processes, and what was refused.
+type scene = iter.Seq2[[]regime.Process, *regime.Refusal]
+
+// alone is a scene of one process, which is old. It runs out of memory where the series
+// reaches the capacity.
+func alone(bytes []float64) scene {
+	return func(yield func([]regime.Process, *regime.Refusal) bool) {
+		for _, used := range bytes {
+			var refused *regime.Refusal
+			if used >= regime.Capacity {
+				refused = &regime.Refusal{}
+			}
+			if !yield([]regime.Process{{PID: 1, Began: -day, Used: used, Command: "python train.py"}}, refused) {
+				return
+			}
+		}
+	}
+}
+
+// week is a scene of a shared GPU.
+func week(gpu *regime.Shared) scene {
+	return func(yield func([]regime.Process, *regime.Refusal) bool) {
+		for range 7 * day {
+			if !yield(gpu.Next()) {
+				return
+			}
+		}
+	}
+}
+
+// watch shows a scene to the monitor: to a Sampler with its alerts, on a simulated clock
+// with so many seconds between samples.
+func watch(s scene, step float64) (w watched) {
 	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	machine := &replay.Machine{}
-	monitor := machine.Watch(time.Duration(s.step() * 1e9))
-	var w watched
-	stood, before := false, map[int]float64{}
-	for t := 0.0; ; t += s.step() {
-		running, refused, more := s.next()
-		if !more {
-			w.seconds = t
-			return w
-		}
+	monitor := machine.Watch(time.Duration(step * 1e9))
+	stood := false
+	for running, refused := range s {
+		t := w.seconds
+		w.seconds += step
 		if refused != nil {
 			w.fills = append(w.fills, fill{t, *refused})
 		}
 		now := began.Add(time.Duration(t * 1e9))
 		set(machine, now, began, running)
 		snap := monitor.Tick(now)
-		stands := false
-		for i := range snap.Alerts {
-			stands = stands || snap.Alerts[i].Kind == snapshot.AlertFullIn
-		}
+		stands := slices.ContainsFunc(snap.Alerts, func(a snapshot.Alert) bool { return a.Kind == snapshot.AlertFullIn })
 		if stands && !stood {
-			a := alert{at: t, cause: grower(running, before)}
+			a := alert{at: t}
 			if full := snap.GPUs[0].FullIn; full != nil {
 				a.median, a.latest = full.Median.Seconds(), full.Latest.Seconds()
 			}
@@ -65,16 +90,11 @@ func watch(s scene) watched {
 			w.alerts[len(w.alerts)-1].until = t
 		}
 		stood = stands
-		for i := range snap.Rows {
-			if w.leak == 0 && snap.Rows[i].Trend == snapshot.TrendLeak {
-				w.leak = t
-			}
-		}
-		for i := range running {
-			p := &running[i]
-			before[p.PID] += (p.Used - before[p.PID]) * min(s.step()/30, 1)
+		if w.leak == 0 && slices.ContainsFunc(snap.Rows, func(p snapshot.Process) bool { return p.Trend == snapshot.TrendLeak }) {
+			w.leak = t
 		}
 	}
+	return w
 }
 
 // set has the machine run these processes.
@@ -89,15 +109,4 @@ func set(machine *replay.Machine, now, began time.Time, running []regime.Process
 		}}
 	}
 	machine.Set(now, int64(used), int64(regime.Capacity), all...)
-}
-
-// grower is the kind of the process that has grown most above its average.
-func grower(running []regime.Process, before map[int]float64) string {
-	kind, most := "", 0.0
-	for i := range running {
-		if grew := running[i].Used - before[running[i].PID]; grew > most {
-			kind, most = running[i].Kind, grew
-		}
-	}
-	return kind
 }

@@ -1,4 +1,4 @@
-package baseline
+package main
 
 import (
 	"math"
@@ -9,6 +9,18 @@ import (
 const experts = 7
 
 type claims [experts]float64
+
+// simple is a simple method: it follows the samples of a series.
+type simple interface {
+	observe(y float64)
+	change() float64 // that it expects, from the newest sample on
+}
+
+// naive expects that everything stays as it is.
+type naive struct{}
+
+func (naive) observe(float64) {}
+func (naive) change() float64 { return 0 }
 
 // weighted averages experts by exponential weights (Cesa-Bianchi, Lugosi, Prediction,
 // Learning, and Games, 2006) on their discounted loss over the naive forecast's, in
@@ -90,7 +102,7 @@ func (w *weighted) claims(samples int) (c claims) {
 			c[i] += (l.y - slope*l.x) / l.n
 		}
 	}
-	c[3] = mean(w.samples) - w.y
+	c[3] = average(w.samples) - w.y
 	last := slices.Sorted(slices.Values(w.samples[max(len(w.samples)-120, 0):]))
 	c[4] = last[len(last)/2] - w.y
 	if share := -w.auto.slope(); share > 1e-6 && w.auto.n >= 20 {
