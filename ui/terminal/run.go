@@ -218,12 +218,12 @@ func (p *Program) filter(_ tea.Model, msg tea.Msg) tea.Msg {
 			p.terminal.screen.synchronized = true
 		}
 	case RedrawMsg:
-		p.terminal.screen.invalidate()
+		p.terminal.screen.valid = false
 	case ResumedMsg:
 		p.align()
 	case DrainedMsg:
 		if msg.Lost {
-			p.terminal.screen.invalidate()
+			p.terminal.screen.valid = false
 		}
 	}
 	return msg

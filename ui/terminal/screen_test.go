@@ -99,7 +99,7 @@ func TestScreenShowsEachFrame(t *testing.T) {
 				frame = ""
 			case 1:
 				_, _ = terminal.Emulator.Write([]byte("\x1b[3;3Hrubbish of somebody else")) // an emulator takes everything
-				screen.invalidate()
+				screen.valid = false
 			case 2:
 				screen.synchronized = true
 			}
@@ -132,13 +132,13 @@ func TestScreenWritesWhatDiffers(t *testing.T) {
 	}{
 		{"the same frame", "", []string{pad("12:00:01 GPU"), pad("\x1b[31mtrain.py\x1b[m 17 GiB"), pad("end")}},
 		{"a digit", "\x1b[1;8H2", []string{pad("12:00:02 GPU"), pad("\x1b[31mtrain.py\x1b[m 17 GiB"), pad("end")}},
-		{"a style", "\x1b[2H\x1b[1mtrain.py\x1b[m", []string{pad("12:00:02 GPU"), pad("\x1b[1mtrain.py\x1b[m 17 GiB"), pad("end")}},
-		{"two figures", "\x1b[1;8H3\n\x1b[2C8", []string{pad("12:00:03 GPU"), pad("\x1b[1mtrain.py\x1b[m 18 GiB"), pad("end")}},
-		{"an end", "\x1b[2H\x1b[K", []string{pad("12:00:03 GPU"), pad(""), pad("end")}},
-		{"cells near each other", "\x1b[1;2H3:1", []string{pad("13:10:03 GPU"), pad(""), pad("end")}},
-		{"figures below each other, from the nearer side", "\x1b[1;8H4\n\b5\r7\r\n8", []string{pad("13:10:04 GPU"), pad("7      5"), pad("8nd")}},
-		{"one part of a style", "\x1b[2H\x1b[31;44;1ma\x1b[32mb\x1b[m", []string{pad("13:10:04 GPU"), pad("\x1b[31;44;1ma\x1b[m\x1b[32;44;1mb\x1b[m     5"), pad("8nd")}},
-		{"a glyph that terminals may disagree about", "\x1b[3H字\x1b[3;3H!", []string{pad("13:10:04 GPU"), pad("\x1b[31;44;1ma\x1b[m\x1b[32;44;1mb\x1b[m     5"), pad("字!")}},
+		{"a style", "\x1b[2;1H\x1b[1mtrain.py\x1b[m", []string{pad("12:00:02 GPU"), pad("\x1b[1mtrain.py\x1b[m 17 GiB"), pad("end")}},
+		{"two figures", "\x1b[1;8H3\x1b[2;11H8", []string{pad("12:00:03 GPU"), pad("\x1b[1mtrain.py\x1b[m 18 GiB"), pad("end")}},
+		{"an end", "\x1b[2;1H        \x1b[C  \x1b[C   ", []string{pad("12:00:03 GPU"), pad(""), pad("end")}},
+		{"cells near each other", "\x1b[1;2H3\x1b[C1", []string{pad("13:10:03 GPU"), pad(""), pad("end")}},
+		{"figures below each other", "\x1b[1;8H4\x1b[2;1H7\x1b[6C5\x1b[3;1H8", []string{pad("13:10:04 GPU"), pad("7      5"), pad("8nd")}},
+		{"one part of a style", "\x1b[2;1H\x1b[31;44;1ma\x1b[32mb\x1b[m", []string{pad("13:10:04 GPU"), pad("\x1b[31;44;1ma\x1b[m\x1b[32;44;1mb\x1b[m     5"), pad("8nd")}},
+		{"a glyph that terminals may disagree about", "\x1b[3;1H字\x1b[3;3H!", []string{pad("13:10:04 GPU"), pad("\x1b[31;44;1ma\x1b[m\x1b[32;44;1mb\x1b[m     5"), pad("字!")}},
 	} {
 		if got := paint(c.lines...); got != c.want {
 			t.Errorf("%s: %q is written, want %q", c.what, got, c.want)

@@ -106,8 +106,7 @@ func Limit(width, height int) (columns, rows int) { return min(width, 2000), min
 // and draws the first frame, all in one write.
 func (t *terminal) Enter(view tea.View, first []string) {
 	width, height := t.Size()
-	frame := t.screen.differences(view, Frame{first, width, height})
-	out := append([]byte(t.modesOn()+t.Traits.questions()), frame[len(ansi.SetModeSynchronizedOutput):]...)
+	out := append([]byte(t.modesOn()+t.Traits.questions()), t.screen.differences(view, Frame{first, width, height})...)
 	t.entered.Store(true)
 	_, _ = t.Output.Write(out) // a closed terminal is noticed by the output itself
 }
@@ -172,8 +171,7 @@ func (t *terminal) leave(sure bool) {
 
 // enterAgain takes the screen back after a leave. The next frame is drawn completely.
 func (t *terminal) enterAgain() {
-	t.screen.invalidate()
-	t.screen.forgetModes()
+	t.screen.valid, t.screen.view = false, tea.View{} // whose modes are off
 	t.entered.Store(true)
 	t.Send(t.modesOn())
 }
