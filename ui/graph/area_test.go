@@ -107,7 +107,7 @@ func TestKeptAxesAreThoseOfThisFrame(t *testing.T) {
 // free of the cached memory counts as fragmented.
 func TestStackExplainsUsedMemory(t *testing.T) {
 	g := areaGraph(t)
-	used := g.past(60)
+	used := g.past(60).history
 	for i, c := range g.stackOf(used, 60) {
 		sum := 0.0
 		for _, v := range c {

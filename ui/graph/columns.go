@@ -11,12 +11,11 @@ import (
 
 // curves are the graph's values by column, in bytes; NaN is unknown.
 type curves struct {
-	history, least       []float64     // the maximum and, where an area is drawn, the minimum
+	past
 	median, lower, upper []float64     // empty without a forecast
 	capacity             float64       // NaN where not known
 	ahead                time.Duration // the future part of the width
 	any                  bool          // there is at least one sample
-	parts                stack         // of the history, empty where no area is drawn
 	full                 int           // the column in which the forecast is full; 0: none
 	when                 string        // the clock time of that
 }
@@ -32,12 +31,9 @@ func (g Graph) curves(columns int) curves {
 	if c.ahead > 0 {
 		now = int(math.Round(float64(columns-1) * float64(g.Window) / float64(g.Window+c.ahead)))
 	}
-	c.history = g.past(now + 1)
-	if g.area() {
-		c.parts = g.stack(c.history, now+1)
-		c.least = g.series(g.Subject.Key, now+1, least)
-	}
+	c.past = g.past(now + 1)
 	c.any = slices.ContainsFunc(c.history, func(v float64) bool { return !math.IsNaN(v) })
+	c.history = slices.Clip(c.history) // the past is shared by frames
 	for len(c.history) < columns {
 		c.history = append(c.history, math.NaN())
 	}
@@ -52,11 +48,6 @@ func (g Graph) curves(columns int) curves {
 	return c
 }
 
-// past is the maximum in the time of each column. The last column ends at g.At. While time
-// runs, columns begin at multiples of their width: the curve moves by whole columns, and the
-// value of a column that has ended does not change.
-func (g Graph) past(columns int) []float64 { return g.series(g.Subject.Key, columns, most) }
-
 // extreme is what a column shows of its samples.
 type extreme bool
 
@@ -65,9 +56,10 @@ const (
 	least extreme = true
 )
 
-// series is past for any series and extreme.
+// series is an extreme of a series in the time of each column. The last column ends at g.At.
+// While time runs, columns begin at multiples of their width: the curve moves by whole columns,
+// and the value of a column that has ended does not change.
 func (g Graph) series(of snapshot.SeriesKey, columns int, e extreme) []float64 {
-	key := keptKey{of, e}
 	values := make([]float64, columns)
 	for i := range values {
 		values[i] = math.NaN()
@@ -80,18 +72,15 @@ func (g Graph) series(of snapshot.SeriesKey, columns int, e extreme) []float64 {
 	if begun := end.Truncate(each); g.Running && begun.Before(end) {
 		end = begun.Add(each)
 	}
-	recalled := g.recall(key, each, end, values)
-	unread := values[recalled:]
-	points := g.History.Series(of, end.Add(-time.Duration(len(unread))*each), end, len(unread))
-	for i := range min(len(points), len(unread)) {
-		if points[i].Known {
-			unread[i] = max(float64(points[i].Max), 0)
-			if e == least {
-				unread[i] = max(float64(points[i].Min), 0)
-			}
+	points := g.History.Series(of, end.Add(-time.Duration(columns)*each), end, columns)
+	for i := range min(len(points), columns) {
+		switch p := &points[i]; {
+		case p.Known && e == least:
+			values[i] = max(float64(p.Min), 0)
+		case p.Known:
+			values[i] = max(float64(p.Max), 0)
 		}
 	}
-	g.keep(key, each, end, values, recalled)
 	bridge(values, g.tolerance(each, 0), g.tolerance(each, end.Sub(g.At)))
 	return values
 }

@@ -277,7 +277,7 @@ func TestBridgeJoinsRegularEmptyColumns(t *testing.T) {
 
 // While time runs a column keeps its value: the curve moves by whole columns.
 func TestColumnsMoveAsAWhole(t *testing.T) {
-	g := leakGraph(nil, time.Hour, false)
+	g := leakGraph(uitest.Appearance(t, "", false), time.Hour, false)
 	g.Window, g.Subject.Key = 10*time.Minute, snapshot.SeriesKey{GPUUUID: "GPU-3"}
 	const columns = 141 // of 4.3 s
 	moved, before := 0, []float64(nil)
@@ -285,7 +285,7 @@ func TestColumnsMoveAsAWhole(t *testing.T) {
 		g.At = uitest.DrawnAt.Add(time.Duration(second) * time.Second)
 		noise := func(age time.Duration) float64 { return float64(g.At.Add(-age).Unix() * 7919 % 101) }
 		g.History = uitest.CurveHistory{Curve: noise, Now: g.At, Every: time.Second, Since: time.Hour}
-		now := g.past(columns)
+		now := g.past(columns).history
 		if before != nil && !slices.Equal(now[:columns-1], before[:columns-1]) {
 			moved++
 			// What was the newest column is complete only now.

@@ -24,21 +24,23 @@ const (
 	partCached
 )
 
-// Stacks keeps what was read and drawn for earlier frames: the parts, which do not change
-// between two samples; the columns of the series; the axes; and the forecast, which stays as
-// it is until the curve moves.
+// Stacks keeps what was read and drawn for earlier frames: the past, which does not change
+// between two samples; the axes; and the forecast, which stays as it is until the curve moves.
 type Stacks struct {
-	key   stackKey
-	parts stack
+	key  pastKey
+	past past
 
 	plot plotKey
 	text string
 
-	subject snapshot.SeriesKey
-	kept    map[keptKey]*kept // columns of the subject's series
-
 	ahead forecastKey
 	from  Subject // with the forecast that is drawn
+}
+
+// past is what is read of the history, in bytes by column; NaN is unknown.
+type past struct {
+	history, least []float64 // the maximum and, where an area is drawn, the minimum
+	parts          stack     // empty where no area is drawn
 }
 
 // forecastKey identifies a forecast that is drawn: it stays for the time of a column, at most
@@ -63,24 +65,30 @@ func (g Graph) forecast(each time.Duration) Subject {
 	return g.Stacks.from
 }
 
-type stackKey struct {
+type pastKey struct {
 	series  snapshot.SeriesKey
 	at      time.Time
 	window  time.Duration
 	columns int
 	rows    int
+	area    bool
 }
 
-// stack is stackOf, read once for all frames between two samples.
-func (g Graph) stack(used []float64, columns int) stack {
-	if g.Stacks == nil {
-		return g.stackOf(used, columns)
+// past reads the history. While time runs it does so once for all frames between two samples.
+func (g Graph) past(columns int) past {
+	key := pastKey{g.Subject.Key, g.At, g.Window, columns, len(g.Subject.Rows), g.area()}
+	keeps := g.Stacks != nil && g.Running
+	if keeps && g.Stacks.key == key {
+		return g.Stacks.past
 	}
-	key := stackKey{g.Subject.Key, g.At, g.Window, columns, len(g.Subject.Rows)}
-	if g.Stacks.key != key {
-		g.Stacks.key, g.Stacks.parts = key, g.stackOf(used, columns)
+	p := past{history: g.series(g.Subject.Key, columns, most)}
+	if g.area() {
+		p.least, p.parts = g.series(g.Subject.Key, columns, least), g.stackOf(p.history, columns)
 	}
-	return g.Stacks.parts
+	if keeps {
+		g.Stacks.key, g.Stacks.past = key, p
+	}
+	return p
 }
 
 // stackOf reads the parts of the rows that the subject consists of. Their sum in a
