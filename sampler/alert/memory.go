@@ -52,17 +52,10 @@ func (e *Evaluator) lowMemory(found []candidate, snap *snapshot.Snapshot, g *sna
 }
 
 func (e *Evaluator) lowPlace(found []candidate, now time.Time, g *snapshot.GPU, where place, m *snapshot.Memory, label string) []candidate {
-	capacity, ok := m.Capacity().Value()
-	if !ok || capacity <= 0 {
+	capacity, limited := m.Capacity().Value()
+	free, known := snapshot.FreeOf(m).Value()
+	if !limited || !known || capacity <= 0 {
 		return found
-	}
-	free, ok := m.Free.Value()
-	if !ok {
-		used, known := m.Used.Value()
-		if !known {
-			return found
-		}
-		free = max(capacity-used, 0)
 	}
 	k := key{kind: snapshot.AlertLowMemory, place: where}
 	limit := e.low * float64(capacity)

@@ -23,8 +23,6 @@ func (b *Box) Processes(_ time.Time, pids []int, found func(*process.Info)) {
 		if t := b.tasks[pid]; t != nil && !t.role.foreign {
 			info := b.info(t)
 			found(&info)
-		} else if parent, ok := b.parents[pid]; ok {
-			found(&parent)
 		}
 	}
 }
@@ -34,18 +32,15 @@ func (b *Box) Alive(id process.Identity) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.advance()
-	if t := b.tasks[id.PID]; t != nil && !t.role.foreign {
-		return t.identity == id
-	}
-	parent, ok := b.parents[id.PID]
-	return ok && parent.Identity == id
+	t := b.tasks[id.PID]
+	return t != nil && !t.role.foreign && t.identity == id
 }
 
 func (b *Box) info(t *task) process.Info {
 	r := t.role
 	return process.Info{
 		Identity: t.identity,
-		Parent:   r.parent.pid,
+		Parent:   r.parent,
 		UID:      quantity.From(r.user.uid, quantity.System),
 		User:     r.user.name,
 		Name:     r.comm,
@@ -92,32 +87,5 @@ func (b *Box) Host(_ time.Time) process.Host {
 		MemoryTotal: quantity.From(hostMemory, quantity.System),
 		MemoryUsed:  quantity.From(used, quantity.System),
 		Load:        quantity.From(math.Round(load*100)/100, quantity.System),
-	}
-}
-
-// adopt makes a role's parent a process of the box.
-func (b *Box) adopt(r *role) {
-	if r.parent.pid == 0 {
-		return
-	}
-	// The parent started a few seconds before the task.
-	const earlier = 9 * time.Second
-	age := r.age
-	if age == 0 {
-		age = uptime / 2
-	}
-	ticks := uint64((uptime - min(age+earlier, uptime-time.Minute)) / tick)
-	const hostNamespace = 4026531836
-	b.parents[r.parent.pid] = process.Info{
-		Identity: process.Identity{PID: r.parent.pid, StartTime: ticks, Namespace: hostNamespace},
-		Parent:   1,
-		UID:      quantity.From(r.parent.user.uid, quantity.System),
-		User:     r.parent.user.name,
-		Name:     r.parent.comm,
-		Command:  r.parent.command,
-		Started:  process.Started(b.epoch.Add(-uptime), ticks),
-		Job:      r.job,
-		CPU:      quantity.From(0.0, quantity.System),
-		Memory:   quantity.From(18*mib, quantity.System),
 	}
 }

@@ -26,7 +26,7 @@ type role struct {
 	user    user
 	command []string
 	comm    string
-	parent  parent
+	parent  int // the pid that started it; 0: not known
 	job     process.Job
 	foreign bool // of another container: its pid is not in this /proc
 	nsPID   int  // its pid in its own container; 0: not in one
@@ -50,14 +50,6 @@ type role struct {
 	pause span          // from an end to the next start; zero: no next start
 
 	unreliable bool // its probe misses reports now and then
-}
-
-// parent is the process that started a task.
-type parent struct {
-	pid     int
-	comm    string
-	command []string
-	user    user
 }
 
 // user is a user of the box.

@@ -63,29 +63,13 @@ func script(who user, arguments ...string) role {
 
 // slurm puts a role into a job of the scheduler.
 func (r role) slurm(job, step int) role {
-	r.job = process.Job{Kind: "slurm", ID: itoa(job)}
-	r.parent = parent{pid: step, comm: "slurmstepd", command: []string{"slurmstepd: [" + itoa(job) + ".batch]"}, user: root}
+	r.job, r.parent = process.Job{Kind: "slurm", ID: itoa(job)}, step
 	return r
 }
 
-// docker puts a role into a container.
-func (r role) docker(id string, shim, nsPID int) role {
-	r.job = process.Job{Kind: "docker", ID: id}
-	return r.contained(shim, nsPID)
-}
-
-// pod puts a role into a container of Kubernetes.
-func (r role) pod(name string, shim, nsPID int) role {
-	r.job = process.Job{Kind: "pod", ID: name}
-	return r.contained(shim, nsPID)
-}
-
-func (r role) contained(shim, nsPID int) role {
-	r.nsPID = nsPID
-	r.parent = parent{
-		pid: shim, comm: "containerd-shim", user: root,
-		command: []string{"/usr/bin/containerd-shim-runc-v2", "-namespace", "moby", "-address", "/run/containerd/containerd.sock"},
-	}
+// container puts a role into a container: of docker, or a pod of Kubernetes.
+func (r role) container(kind, id string, shim, nsPID int) role {
+	r.job, r.parent, r.nsPID = process.Job{Kind: kind, ID: id}, shim, nsPID
 	return r
 }
 

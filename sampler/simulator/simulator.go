@@ -51,8 +51,7 @@ type Box struct {
 	boards  []*board
 	slots   []*slot
 	tasks   map[int]*task // by pid
-	parents map[int]process.Info
-	nextPID int // the highest pid so far
+	nextPID int           // the highest pid so far
 	nextJob int
 }
 
@@ -77,7 +76,6 @@ func New(options Options) (*Box, error) {
 		epoch:   options.Clock().Add(options.Prelude),
 		at:      -options.Prelude / step * step,
 		tasks:   map[int]*task{},
-		parents: map[int]process.Info{},
 		nextJob: 88139,
 	}
 	scenes := cast(options.GPUs)
@@ -120,7 +118,6 @@ func (b *Box) stage(index int, scene scene) {
 			s.frame = s.instance.frame
 		}
 		b.slots = append(b.slots, s)
-		b.adopt(&s.role)
 		b.prepare(s)
 	}
 }

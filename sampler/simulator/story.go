@@ -48,7 +48,7 @@ func display() role {
 // serverScene is bob's LLM server, idle for 42 minutes.
 func serverScene() scene {
 	serve := script(bob, "/opt/conda/bin/vllm", "serve", "qwen2.5-32b", "--port", "8000").
-		pod("vllm-7c9f", 1288350, 1).running(1288410, 76*time.Hour+8*time.Minute).costs(12.4, 2)
+		container("pod", "vllm-7c9f", 1288350, 1).running(1288410, 76*time.Hour+8*time.Minute).costs(12.4, 2)
 	serve.comm = "vllm"
 	serve.runtime, serve.context = pytorch, gibibytes(2.1)
 	serve.program = func() program {
@@ -87,7 +87,7 @@ func leakScene() scene {
 // fragmentedScene is dave's recommender, with gina's notebook and tests.
 func fragmentedScene() scene {
 	shard := script(dave, "dlrm.py", "--batch", "65536").
-		docker("3fa2c1", 2701380, 42).running(2701455, 19*time.Hour+40*time.Minute).costs(18.9, 88)
+		container("docker", "3fa2c1", 2701380, 42).running(2701455, 19*time.Hour+40*time.Minute).costs(18.9, 88)
 	shard.runtime, shard.context, shard.unreliable = pytorch, gibibytes(1.4), true
 	shard.config = "expandable_segments:False"
 	shard.pause = span{20 * time.Second, time.Minute}
@@ -100,9 +100,9 @@ func fragmentedScene() scene {
 		}
 	}
 	book := script(gina, "-m", "ipykernel_launcher", "-f", "kernel-4e1.json").
-		docker("77b0e9", 2990150, 31).running(2990210, 8*time.Hour+2*time.Minute).costs(2.2, 0)
+		container("docker", "77b0e9", 2990150, 31).running(2990210, 8*time.Hour+2*time.Minute).costs(2.2, 0)
 	book.program = func() program { return &steady{size: gibibytes(3.05)} }
-	tests := script(gina, "-m", "pytest", "tests/gpu", "-q", "-x").docker("77b0e9", 2990150, 940).costs(2.6, 93).
+	tests := script(gina, "-m", "pytest", "tests/gpu", "-q", "-x").container("docker", "77b0e9", 2990150, 940).costs(2.6, 93).
 		comes(25*time.Second, span{18 * time.Second, 50 * time.Second}, span{70 * time.Second, 5 * time.Minute})
 	tests.program = func() program {
 		return &steady{size: gibibytes(1.4), ramp: 6 * time.Second, swing: 300 * mib, period: 4 * time.Second, load: 0.1, rest: 0.3}
@@ -113,7 +113,7 @@ func fragmentedScene() scene {
 // migScene is a GPU of three instances, two of them used by frank.
 func migScene() scene {
 	book := script(frank, "-m", "ipykernel_launcher", "-f", "kernel-b72.json").
-		pod("nb-frank-0", 3000340, 58).running(3000417, 52*time.Minute+10*time.Second).costs(6, 97)
+		container("pod", "nb-frank-0", 3000340, 58).running(3000417, 52*time.Minute+10*time.Second).costs(6, 97)
 	book.runtime, book.context, book.instance = pytorch, 512*mib, 1
 	book.entered = "attach" // notebooks are usually started without a probe
 	book.pause = span{20 * time.Second, time.Minute}
@@ -129,7 +129,7 @@ func migScene() scene {
 		user: frank, comm: "tritonserver", kind: nvml.Compute,
 		command: []string{"/opt/tritonserver/bin/tritonserver", "--model-repository=/models"},
 	}
-	serve = serve.pod("srv-frank-0", 3000470, 1).running(3000533, 51*time.Minute+44*time.Second).costs(3.3, 12)
+	serve = serve.container("pod", "srv-frank-0", 3000470, 1).running(3000533, 51*time.Minute+44*time.Second).costs(3.3, 12)
 	serve.instance = 2
 	serve.program = func() program {
 		return &steady{size: gibibytes(6.31), swing: 24 * mib, period: 3 * time.Minute, load: 0.12, rest: 0.2}

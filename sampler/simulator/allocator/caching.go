@@ -159,7 +159,7 @@ func (c *Caching) Flush() quantity.Bytes {
 	c.Settle()
 	var freed quantity.Bytes
 	for _, pool := range []*freeSet{&c.small, &c.large} {
-		pool.sweep(func(b *Block) bool {
+		*pool = slices.DeleteFunc(*pool, func(b *Block) bool {
 			if !b.whole() {
 				return false
 			}
