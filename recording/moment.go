@@ -11,7 +11,6 @@ import (
 	"vramscope/internal/quantity"
 	"vramscope/metric"
 	"vramscope/sampler/snapshot"
-	"vramscope/sampler/store"
 )
 
 // At rebuilds the moment at or just before t. In a gap it is the last moment before,
@@ -83,6 +82,15 @@ type seriesOf struct {
 }
 
 const seriesColumns = "s.metric, s.gpu, s.mig_gpu, s.mig_compute, s.process"
+
+// scan reads seriesColumns, behind others.
+func (s *seriesOf) scan(rows *sql.Rows, before ...any) error {
+	var name string
+	var at place
+	err := rows.Scan(append(before, &name, &at.gpu, &at.migGPU, &at.migCompute, &at.process)...)
+	*s = seriesOf{metric.Named(name), at.gpu.Int64, at.instance(), at.process.Int64}
+	return err
+}
 
 // place are the columns of a place: a GPU, an instance of it, a process on it.
 type place struct {
@@ -191,53 +199,31 @@ func (d *dayReader) figures(t int64) (f figures, ok bool) {
 		return f, false
 	}
 	f.gpus, f.rows, f.instance = make(map[int64]*values), make(map[int64]*values), make(map[instanceKey]int64)
-	if tail := d.tailOf(f.id); tail != nil && tail.block.n > 0 && tail.block.times[0] <= t {
-		i := lastAt(tail.block.times[:tail.block.n], t)
-		f.time = tail.block.times[i]
-		for _, c := range tail.block.columns {
-			v, known := c.At(i)
-			f.add(d.seriesOf(c.series), v, known)
-		}
-		return f, true
-	}
-	var from int64
 	var times []int64
-	d.each(func(rows *sql.Rows) error { // more than one, as a block may be damaged
-		var data sql.RawBytes
-		var begin, codec int64
-		if err := rows.Scan(&begin, &codec, &data); err != nil || len(times) > 0 {
-			return err
+	var columns []readColumn
+	var err error
+	if tail := d.tailOf(f.id); tail != nil && tail.block.n > 0 && tail.block.times[0] <= t {
+		times = tail.block.times[:tail.block.n]
+		columns, err = d.tailColumns(tail)
+	} else {
+		var blocks []tickBlock // more than one, as a block may be damaged
+		if blocks, err = d.ticksOf(f.id, "from_ns <= ? ORDER BY from_ns DESC LIMIT 4", t); len(blocks) > 0 {
+			times = blocks[0].times
+			columns, err = d.columnsOf(f.id, blocks[0].from)
 		}
-		decoded, err := decodeTicks(codec, f.id, begin, data)
-		if err != nil {
-			d.problem(err) // the one before is shown
-		}
-		from, times = begin, decoded
-		return nil
-	}, "SELECT from_ns, codec, data FROM ticks WHERE session = ? AND from_ns <= ? ORDER BY from_ns DESC LIMIT 4", f.id, t)
+	}
+	if err != nil {
+		d.problem(err)
+	}
 	if len(times) == 0 {
 		return f, false
 	}
 	i := lastAt(times, t)
 	f.time = times[i]
-	var b store.Block
-	d.each(func(rows *sql.Rows) error {
-		var s seriesOf
-		var name string
-		var at place
-		var series, codec int64
-		var data sql.RawBytes
-		if err := rows.Scan(&series, &codec, &data, &name, &at.gpu, &at.migGPU, &at.migCompute, &at.process); err != nil {
-			return err
-		}
-		s.metric, s.gpu, s.instance, s.process = metric.Named(name), at.gpu.Int64, at.instance(), at.process.Int64
-		if err := decodeChunk(&b, codec, series, from, data); err != nil {
-			d.problem(err) // unknown
-		}
-		v, known := b.At(i)
-		f.add(s, v, known)
-		return nil
-	}, "SELECT c.series, c.codec, c.data, "+seriesColumns+" FROM chunks c JOIN series s ON s.series = c.series WHERE c.from_ns = ? AND s.session = ?", from, f.id)
+	for _, c := range columns {
+		v, known := c.At(i)
+		f.add(c.series, v, known)
+	}
 	return f, true
 }
 

@@ -80,76 +80,95 @@ type walk struct {
 func (d *dayReader) walk(w *walk) error {
 	tail := d.tailOf(w.id) // read first: what is sealed meanwhile comes with the chunks
 	sealed := int64(0)
-	var blocks []int64
-	err := each(ctx, d.db, func(rows *sql.Rows) error {
-		var from int64
-		err := rows.Scan(&from)
-		blocks = append(blocks, from)
-		return err
-	}, "SELECT from_ns FROM ticks WHERE session = ? AND from_ns < ? AND to_ns >= ? ORDER BY from_ns", w.id, w.to, w.from)
+	blocks, err := d.ticksOf(w.id, "from_ns < ? AND to_ns >= ? ORDER BY from_ns", w.to, w.from)
 	if err != nil {
 		return err
 	}
-	for _, from := range blocks {
-		var codec int64
-		var data []byte
-		if err := row(ctx, d.db, []any{&codec, &data}, "SELECT codec, data FROM ticks WHERE session = ? AND from_ns = ?", w.id, from); err != nil {
-			return err
+	for _, b := range blocks {
+		columns, err := d.columnsOf(w.id, b.from)
+		if err == nil {
+			err = w.ticks(b.times, columns)
 		}
-		times, err := decodeTicks(codec, w.id, from, data)
-		if err != nil {
-			d.problem(err)
-			continue // a gap
-		}
-		columns, err := d.columnsOf(w.id, from)
 		if err != nil {
 			return err
 		}
-		if err := w.ticks(times, columns); err != nil {
-			return err
-		}
-		if len(times) > 0 {
-			sealed = times[len(times)-1]
-		}
+		sealed = b.times[len(b.times)-1]
 	}
 	if tail == nil {
 		return nil
 	}
-	var columns []readColumn
-	for _, c := range tail.block.columns {
-		columns = append(columns, readColumn{d.seriesOf(c.series), c.Block})
+	columns, err := d.tailColumns(tail)
+	if err != nil {
+		return err
 	}
 	w.from = max(w.from, sealed+1)
 	return w.ticks(tail.block.times[:tail.block.n], columns)
 }
 
+// tickBlock is when the ticks of a sealed block were.
+type tickBlock struct {
+	from  int64
+	times []int64
+}
+
+// ticksOf are the blocks of a session that have ticks and can be read.
+func (d *dayReader) ticksOf(session int64, where string, args ...any) (blocks []tickBlock, err error) {
+	err = each(ctx, d.db, func(rows *sql.Rows) error {
+		var data sql.RawBytes
+		var from, codec int64
+		if err := rows.Scan(&from, &codec, &data); err != nil {
+			return err
+		}
+		times, err := decodeTicks(codec, session, from, data)
+		if err != nil {
+			d.problem(err) // a gap
+		} else if len(times) > 0 {
+			blocks = append(blocks, tickBlock{from, times})
+		}
+		return nil
+	}, "SELECT from_ns, codec, data FROM ticks WHERE session = ? AND "+where, append([]any{session}, args...)...)
+	return blocks, err
+}
+
 // readColumn is a series in a block.
 type readColumn struct {
 	series seriesOf
-	store.Block
+	*store.Block
 }
 
-// columnsOf returns the columns of a block. The database of an older version has one connection, so
-// their series are looked up once the rows are read.
+// columnsOf are the columns of a sealed block.
 func (d *dayReader) columnsOf(session, from int64) (columns []readColumn, err error) {
-	var ids []int64
 	err = each(ctx, d.db, func(rows *sql.Rows) error {
 		var series, codec int64
 		var data sql.RawBytes
-		if err := rows.Scan(&series, &codec, &data); err != nil {
+		c := readColumn{Block: new(store.Block)}
+		if err := c.series.scan(rows, &series, &codec, &data); err != nil {
 			return err
 		}
-		var c readColumn
-		if err := decodeChunk(&c.Block, codec, series, from, data); err != nil {
+		if err := decodeChunk(c.Block, codec, series, from, data); err != nil {
 			d.problem(err) // a gap
-			return nil
 		}
-		columns, ids = append(columns, c), append(ids, series)
+		columns = append(columns, c)
 		return nil
-	}, "SELECT c.series, c.codec, c.data FROM chunks c JOIN series s ON s.series = c.series WHERE c.from_ns = ? AND s.session = ?", from, session)
-	for i, id := range ids {
-		columns[i].series = d.seriesOf(id)
+	}, "SELECT c.series, c.codec, c.data, "+seriesColumns+" FROM chunks c JOIN series s ON s.series = c.series WHERE c.from_ns = ? AND s.session = ?", from, session)
+	return columns, err
+}
+
+// tailColumns are the columns of a tail.
+func (d *dayReader) tailColumns(t *tailCache) (columns []readColumn, err error) {
+	blocks := make(map[int64]*store.Block)
+	ids := make([]int64, 0, len(t.block.columns))
+	for _, c := range t.block.columns {
+		blocks[c.series], ids = &c.Block, append(ids, c.series)
 	}
+	err = each(ctx, d.db, func(rows *sql.Rows) error {
+		var series int64
+		var c readColumn
+		err := c.series.scan(rows, &series)
+		c.Block = blocks[series]
+		columns = append(columns, c)
+		return err
+	}, "SELECT s.series, "+seriesColumns+" FROM json_each(?) ids JOIN series s ON s.series = ids.value", encoded(ids))
 	return columns, err
 }
 

@@ -204,9 +204,8 @@ type dayReader struct {
 	problem func(error)
 	last    *describedDay // shared by all days
 
-	mu     sync.Mutex
-	series map[int64]seriesOf // those that were looked up: they never change
-	tail   tailCache
+	mu   sync.Mutex
+	tail tailCache
 }
 
 func openReader(path string) (*dayReader, error) {
@@ -227,7 +226,7 @@ func openReader(path string) (*dayReader, error) {
 	}
 	// A day that is read no more costs nothing after a minute.
 	db.SetConnMaxIdleTime(time.Minute)
-	return &dayReader{db: db, series: make(map[int64]seriesOf), problem: func(error) {}, last: new(describedDay)}, nil
+	return &dayReader{db: db, problem: func(error) {}, last: new(describedDay)}, nil
 }
 
 // openWhole opens a database with its log. SQLite must be able to write beside it

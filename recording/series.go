@@ -163,24 +163,3 @@ func (t *tailCache) samples(series, from, to int64, visit func(t, v int64)) {
 		}
 	}
 }
-
-// seriesOf looks a series up.
-func (d *dayReader) seriesOf(series int64) seriesOf {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if s, ok := d.series[series]; ok {
-		return s
-	}
-	var name string
-	var at place
-	if !d.row([]any{&name, &at.gpu, &at.migGPU, &at.migCompute, &at.process}, "SELECT "+seriesColumns+" FROM series s WHERE series = ?", series) {
-		return seriesOf{metric: metric.Count}
-	}
-	const most = 1 << 16
-	if len(d.series) >= most {
-		clear(d.series)
-	}
-	s := seriesOf{metric.Named(name), at.gpu.Int64, at.instance(), at.process.Int64}
-	d.series[series] = s
-	return s
-}
