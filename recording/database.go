@@ -179,9 +179,14 @@ func (d *database) close() error {
 	if d.begun {
 		_, _ = d.conn.ExecContext(ctx, "ROLLBACK") // closing does it too
 	}
+	d.release()
+	return d.db.Close()
+}
+
+// release gives the connection back.
+func (d *database) release() {
 	for _, s := range d.prepared {
 		_ = s.Close() // its connection follows
 	}
 	_ = d.conn.Close() // it returns to db
-	return d.db.Close()
 }

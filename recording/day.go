@@ -221,8 +221,8 @@ func instanceColumns(in snapshot.InstanceID) (gpu, compute any) {
 	return in.GPU, in.Compute
 }
 
-// close seals the day.
-func (d *day) close() error {
+// finish seals the day and writes its sums.
+func (d *day) finish() error {
 	d.seal()
 	d.endAlerts(d.last)
 	for _, g := range d.gpus {
@@ -231,8 +231,12 @@ func (d *day) close() error {
 	for _, r := range d.rows {
 		d.flushProcess(r)
 	}
-	_ = d.commit() // err has it
-	err := d.err
+	return d.commit()
+}
+
+// close ends the day.
+func (d *day) close() error {
+	err := d.finish()
 	if closeErr := d.database.close(); err == nil {
 		err = closeErr
 	}

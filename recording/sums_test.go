@@ -47,11 +47,11 @@ func TestPartsOfAMinuteAddUp(t *testing.T) {
 	}
 }
 
-// TestRunningIsWhatAWriterSums: of the newest minutes, also where a figure is known for a
+// TestSummedIsWhatAWriterSums: of the newest minutes, also where a figure is known for a
 // part of them only.
-func TestRunningIsWhatAWriterSums(t *testing.T) {
+func TestSummedIsWhatAWriterSums(t *testing.T) {
 	q := newQuiet(t, t.TempDir(), Options{})
-	var running Running
+	var moments []*snapshot.Snapshot
 	for i := range 400 {
 		snap := q.next()
 		g, p := &snap.GPUs[0], &snap.Rows[0]
@@ -64,7 +64,7 @@ func TestRunningIsWhatAWriterSums(t *testing.T) {
 			g.Parts.Other, p.Other = snapshot.Bytes{}, snapshot.Bytes{}
 		}
 		q.w.write(tick{snap, nil})
-		running.Add(snap)
+		moments = append(moments, snap)
 	}
 	type sums struct {
 		begin                      time.Time
@@ -90,8 +90,21 @@ func TestRunningIsWhatAWriterSums(t *testing.T) {
 			collect(into, f.Row(), sums{begin: f.Time, covered: f.Covered}, f.Used, f.Allocated, f.Cached, f.Fragmented, f.Other)
 		}
 	}
-	running.GPUMinutes(minutes(got))
-	running.Process5Min(fives(got))
+	summedMinutes, summedFives, err := Summed(func(add func(*snapshot.Snapshot)) error {
+		for _, snap := range moments {
+			add(snap)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range summedMinutes {
+		minutes(got)(&summedMinutes[i])
+	}
+	for i := range summedFives {
+		fives(got)(&summedFives[i])
+	}
 	r := q.end()
 	from, to := r.Span()
 	if err := r.GPUMinutes(from.Add(-time.Hour), to.Add(1), minutes(want)); err != nil {

@@ -87,22 +87,26 @@ func unwritten(r *recording.Recording, from, to time.Time) (*fromSamples, error)
 			continue
 		}
 		done[begin] = true
-		last := new(recording.Running)
-		if err := Moments(r, begin.Add(-time.Minute), begin.Add(fiveMinutes), last.Add); err != nil {
+		minutes, fives, err := recording.Summed(func(add func(*snapshot.Snapshot)) error {
+			return Moments(r, begin.Add(-time.Minute), begin.Add(fiveMinutes), add)
+		})
+		if err != nil {
 			return nil, err
 		}
-		last.GPUMinutes(func(m *recording.GPUMinute) {
+		for i := range minutes {
+			m := &minutes[i]
 			key := minuteOf{m.GPUUUID, m.Time.UnixNano()}
 			if was := s.minutes[key]; was == nil || was.Covered < m.Covered {
 				s.minutes[key] = m
 			}
-		})
-		last.Process5Min(func(f *recording.Process5Min) {
+		}
+		for i := range fives {
+			f := &fives[i]
 			key := fiveOf{f.Row(), f.Time.UnixNano()}
 			if was := s.fives[key]; was == nil || was.Covered < f.Covered {
 				s.fives[key] = f
 			}
-		})
+		}
 	}
 	return s, nil
 }
