@@ -18,6 +18,7 @@ type day struct {
 	*database
 	path     string
 	commands Commands
+	sumsOnly bool // no samples
 
 	session int64
 	block   block
@@ -159,6 +160,9 @@ func (d *day) write(snap *snapshot.Snapshot, events []snapshot.Event) {
 	for i := range events {
 		d.writeEvent(&events[i], snap)
 	}
+	if d.sumsOnly {
+		return
+	}
 	d.work = checked(d.session, now, d.block.appendTail(append(d.work[:0], make([]byte, checksumBytes)...)))
 	d.exec("INSERT INTO tail VALUES (?, ?, ?, ?)", now, d.session, d.work, codecChecked)
 }
@@ -199,6 +203,9 @@ func (d *day) seal() {
 // A tick without a figure is a gap. The process is 0 for a figure of a GPU.
 func (d *day) sample(c **column, id metric.ID, value snapshot.Float, gpu int64, instance snapshot.InstanceID, process int64) {
 	v, known := value.Value()
+	if d.sumsOnly {
+		return
+	}
 	if *c == nil {
 		if !known && (process == 0 || id != metric.Used) { // a row always has used memory: it shows that it is there
 			return

@@ -24,7 +24,7 @@ func Summed(moments func(add func(*snapshot.Snapshot)) error) (minutes []GPUMinu
 	if err != nil {
 		return nil, nil, err
 	}
-	d := &day{database: &database{db: db, conn: conn, prepared: make(map[string]*sql.Stmt)}}
+	d := &day{sumsOnly: true, database: &database{db: db, conn: conn, prepared: make(map[string]*sql.Stmt)}}
 	err = moments(func(snap *snapshot.Snapshot) { d.write(snap, nil) })
 	if ended := d.finish(); err == nil {
 		err = ended
