@@ -38,13 +38,6 @@ type ProcessRow struct {
 	AllocRetries     quantity.Optional[int64]
 }
 
-// OOM is an out-of-memory error.
-type OOM struct {
-	Time time.Time `column:"time_ns"`
-	Subject
-	Message string `column:"message"`
-}
-
 // Alert is an alert, and when its GPU would be full by the forecast of that moment. It is
 // recorded again when a day or a recorder begins.
 type Alert struct {
@@ -57,15 +50,6 @@ type Alert struct {
 	Median   quantity.Optional[time.Duration] `column:"(SELECT full_median_ns FROM forecasts f WHERE f.time_ns = from_ns AND f.alert = alerts.alert)"`
 	Earliest quantity.Optional[time.Duration] `column:"(SELECT full_earliest_ns FROM forecasts f WHERE f.time_ns = from_ns AND f.alert = alerts.alert)"`
 	Latest   quantity.Optional[time.Duration] `column:"(SELECT full_latest_ns FROM forecasts f WHERE f.time_ns = from_ns AND f.alert = alerts.alert)"` // unknown: the interval has no late end
-}
-
-// Action is what was done to a process.
-type Action struct {
-	Time time.Time `column:"time_ns"`
-	Subject
-	Kind    snapshot.EventKind `column:"kind"`
-	Message string             `column:"message"`
-	Freed   snapshot.Bytes     `column:"freed_bytes"`
 }
 
 // Sum is a figure over a stretch of time.
@@ -114,19 +98,9 @@ type Process5Min struct {
 	Energy quantity.Optional[int64] `column:"energy_joules"`
 }
 
-// OOMs are the out-of-memory errors in [from, to), oldest first, as all rows are.
-func (r *Recording) OOMs(from, to time.Time) ([]OOM, error) {
-	return rows[OOM](r, "ooms", from, to)
-}
-
-// Alerts are those that were raised in [from, to).
+// Alerts are those that were raised in [from, to), oldest first, as all rows are.
 func (r *Recording) Alerts(from, to time.Time) ([]Alert, error) {
 	return rows[Alert](r, "alerts", from, to)
-}
-
-// Actions are what was done in [from, to).
-func (r *Recording) Actions(from, to time.Time) ([]Action, error) {
-	return rows[Action](r, "actions", from, to)
 }
 
 // Decisions are those of the guard in [from, to).
@@ -240,6 +214,7 @@ type EventRow struct {
 	Subject
 	Kind    snapshot.EventKind `column:"kind"`
 	Message string             `column:"message"`
+	Bytes   snapshot.Bytes     `column:"bytes"` // of an action: what it freed
 }
 
 // EventRows are the events in [from, to).

@@ -52,7 +52,8 @@ func TestOlderVersion(t *testing.T) {
 			"DROP TABLE gpu_minute", "DROP TABLE decisions", "ALTER TABLE processes DROP COLUMN alloc_retries", "ALTER TABLE processes DROP COLUMN runtime_version",
 			"ALTER TABLE processes DROP COLUMN job_step", "ALTER TABLE process_5min DROP COLUMN held_ns", "ALTER TABLE process_5min DROP COLUMN energy_joules", "ALTER TABLE tail DROP COLUMN codec",
 			"UPDATE tail SET data = substr(data, 5)", "UPDATE ticks SET codec = 1, data = substr(data, 5)", "UPDATE chunks SET codec = 1, data = substr(data, 5)",
-			"ALTER TABLE ooms DROP COLUMN detail", "INSERT INTO ooms (time_ns, message) VALUES (" + fmt.Sprint(moments[5].Time.UnixNano()) + ", 'out of memory')",
+			"ALTER TABLE ooms DROP COLUMN detail",
+			"INSERT INTO events (time_ns, kind, severity, message) VALUES (" + fmt.Sprint(moments[5].Time.UnixNano()) + ", 'out_of_memory', 1, 'out of memory')",
 			"PRAGMA user_version = 0",
 		} {
 			db.exec(statement)
@@ -62,7 +63,7 @@ func TestOlderVersion(t *testing.T) {
 		t.Helper()
 		has(t, r, moments)
 		from, to := moments[0].Time, q.now
-		if ooms, err := r.OOMs(from, to); err != nil || len(ooms) != 1 || ooms[0].Message != "out of memory" {
+		if ooms, err := r.EventRows(from, to); err != nil || len(ooms) != 1 || ooms[0].Message != "out of memory" {
 			t.Errorf("%+v, %v", ooms, err)
 		}
 		if p, err := r.Processes(from, to); err != nil || len(p) != 6 || p[0].AllocRetries.Known() || p[0].RuntimeVersion != "" {

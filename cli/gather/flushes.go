@@ -32,14 +32,14 @@ func addFlushes(b *evaluation.Builder, r *recording.Recording, processes []recor
 			return
 		}
 		row := &processes[place]
-		a := recording.Action{Time: at, Subject: recording.Subject{GPUUUID: row.ID.GPUUUID, Process: row}, Kind: snapshot.EventFlush}
+		a := recording.EventRow{Time: at, Subject: recording.Subject{GPUUUID: row.ID.GPUUUID, Process: row}, Kind: snapshot.EventFlush}
 		a.Message = e.Level + " flush"
 		switch {
 		case e.DriverBytes != nil:
-			a.Freed = quantity.From(*e.DriverBytes, quantity.Driver)
+			a.Bytes = quantity.From(*e.DriverBytes, quantity.Driver)
 		case e.FreedBytes != nil:
-			a.Freed = quantity.From(*e.FreedBytes, quantity.Probe)
+			a.Bytes = quantity.From(*e.FreedBytes, quantity.Probe)
 		}
-		b.AddAction(a, stayed(r, &a))
+		b.AddEvent(&a, stayed(r, &a))
 	})
 }

@@ -186,13 +186,6 @@ func (s *steps) at(row snapshot.RowID, t time.Time) evaluation.Count {
 }
 
 func addEvents(b *evaluation.Builder, r *recording.Recording, from, to time.Time) error {
-	ooms, err := r.OOMs(from, to)
-	if err != nil {
-		return err
-	}
-	for i := range ooms {
-		b.AddOutOfMemory(ooms[i])
-	}
 	alerts, err := r.Alerts(from, to)
 	if err != nil {
 		return err
@@ -200,27 +193,20 @@ func addEvents(b *evaluation.Builder, r *recording.Recording, from, to time.Time
 	for i := range alerts {
 		b.AddAlert(alerts[i])
 	}
-	actions, err := r.Actions(from, to)
-	if err != nil {
-		return err
-	}
-	for i := range actions {
-		b.AddAction(actions[i], stayed(r, &actions[i]))
-	}
 	events, err := r.EventRows(from, to)
 	if err != nil {
 		return err
 	}
 	for i := range events {
-		b.AddEvent(&events[i])
+		b.AddEvent(&events[i], stayed(r, &events[i]))
 	}
 	return nil
 }
 
 // stayed is what a flushed process had not taken again: how far its memory was
 // below what it was before the flush, up to what was freed.
-func stayed(r *recording.Recording, a *recording.Action) (out [len(evaluation.Stays)]snapshot.Bytes) {
-	freed, ok := a.Freed.Value()
+func stayed(r *recording.Recording, a *recording.EventRow) (out evaluation.Stayed) {
+	freed, ok := a.Bytes.Value()
 	if !ok || a.Kind != snapshot.EventFlush || a.Process == nil {
 		return out
 	}

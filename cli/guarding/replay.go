@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -69,16 +70,17 @@ func runGuardReplay(p *command.Program, args []string, f guardReplayFlags) error
 	if err != nil {
 		return err
 	}
-	ooms, err := r.OOMs(from, to)
+	events, err := r.EventRows(from, to)
 	if err != nil {
 		return err
 	}
+	ooms := len(slices.DeleteFunc(events, func(e recording.EventRow) bool { return e.Kind != snapshot.EventOutOfMemory }))
 	doc := schema.GuardDocument{Schema: schema.GuardVersion, Decisions: schema.DecisionsOf(decisions), Replay: &schema.GuardReplay{
 		From: schema.Time(summary.From), To: schema.Time(summary.To), ObservedSeconds: summary.Observed.Seconds(), Flushes: summary.Flushes,
 		FreedBytes: summary.Freed, StayedBytes: summary.Stayed, CameBack: summary.CameBack, BelowWithout: summary.BelowWithout, BelowWith: summary.BelowWith,
-		SecondsWithout: summary.SecondsWithout, SecondsWith: summary.SecondsWith, OutOfMemory: len(ooms),
+		SecondsWithout: summary.SecondsWithout, SecondsWith: summary.SecondsWith, OutOfMemory: ooms,
 	}}
-	return p.PrintAs(f.format, doc, replayInWords(decisions, &summary, len(ooms)))
+	return p.PrintAs(f.format, doc, replayInWords(decisions, &summary, ooms))
 }
 
 func replayed(r *recording.Recording, policy guard.Policy, from, to time.Time) (all []snapshot.GuardDecision, s guardreplay.Summary, err error) {

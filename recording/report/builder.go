@@ -47,7 +47,7 @@ type Builder struct {
 	gpus      []*gpuSums
 	byUUID    map[string]*gpuSums
 	processes map[snapshot.RowID]*processSums
-	ooms      []recording.OOM
+	ooms      []recording.EventRow
 	alerts    []recording.Alert
 	raised    map[alertKey]bool
 	actions   []action
@@ -133,13 +133,6 @@ func (b *Builder) AddFiveMinutes(f *recording.Process5Min, steps Count) {
 	b.hours.addProcess(p, f, retried, stepped)
 }
 
-// AddOutOfMemory takes an out-of-memory error.
-func (b *Builder) AddOutOfMemory(o recording.OOM) {
-	if b.within(o.Time) {
-		b.ooms = append(b.ooms, o)
-	}
-}
-
 // AddAlert takes an alert, once for as long as it stands.
 func (b *Builder) AddAlert(a recording.Alert) {
 	key := alertKey{a.Kind, a.GPUUUID, a.Instance, a.Row(), a.Since.UnixNano()}
@@ -158,31 +151,34 @@ type alertKey struct {
 	since    int64
 }
 
-// AddAction takes an action, with what of the memory that it freed the process had not
+// AddEvent takes an event, with what of the memory that it freed the process had not
 // taken again after each of Stays.
-func (b *Builder) AddAction(a recording.Action, stayed [len(Stays)]snapshot.Bytes) {
-	if b.within(a.Time) {
-		b.actions = append(b.actions, action{a, stayed})
+func (b *Builder) AddEvent(e *recording.EventRow, stayed Stayed) {
+	if !b.within(e.Time) {
+		return
 	}
-}
-
-type action struct {
-	recording.Action
-	stayed [len(Stays)]snapshot.Bytes
-}
-
-// Stays is when it is looked whether freed memory has stayed free.
-var Stays = [...]time.Duration{time.Minute, 10 * time.Minute}
-
-// AddEvent takes an event of a GPU or of the driver; those about memory come as
-// rows of their own.
-func (b *Builder) AddEvent(e *recording.EventRow) {
-	if b.within(e.Time) && (e.Kind == snapshot.EventGPULost || e.Kind == snapshot.EventGPUBack) {
+	switch e.Kind {
+	case snapshot.EventOutOfMemory:
+		b.ooms = append(b.ooms, *e)
+	case snapshot.EventFlush, snapshot.EventSignal, snapshot.EventRescued, snapshot.EventNotRescued:
+		b.actions = append(b.actions, action{*e, stayed})
+	case snapshot.EventGPULost, snapshot.EventGPUBack:
 		b.others = append(b.others, schema.ReportEvent{
 			Time: schema.Time(e.Time), GPU: b.index(e.GPUUUID), UUID: e.GPUUUID, Kind: string(e.Kind), Message: schema.Text(e.Message),
 		})
 	}
 }
+
+type action struct {
+	recording.EventRow
+	stayed Stayed
+}
+
+// Stayed is what was still free after each of Stays.
+type Stayed [len(Stays)]snapshot.Bytes
+
+// Stays is when it is looked whether freed memory has stayed free.
+var Stays = [...]time.Duration{time.Minute, 10 * time.Minute}
 
 // shareOf is how much of the five minutes from then on, as far as there are samples,
 // is in the period.

@@ -239,7 +239,7 @@ func (b *Builder) flushes() schema.ReportFlushes {
 			continue
 		}
 		out.Count++
-		freed, ok := a.Freed.Value()
+		freed, ok := a.Bytes.Value()
 		if !ok {
 			out.NotMeasured++
 			continue
