@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"time"
 
 	"vramscope/internal/process"
@@ -8,7 +9,6 @@ import (
 	"vramscope/internal/text"
 	"vramscope/recording"
 	"vramscope/sampler/snapshot"
-	"vramscope/schema"
 )
 
 // Question is what a report is about.
@@ -47,11 +47,9 @@ type Builder struct {
 	gpus      []*gpuSums
 	byUUID    map[string]*gpuSums
 	processes map[snapshot.RowID]*processSums
-	ooms      []recording.EventRow
+	events    []event
 	alerts    []recording.Alert
 	raised    map[alertKey]bool
-	actions   []action
-	others    []schema.ReportEvent
 	hours     hours
 	recorded  map[int64]time.Duration // by minute: the most of any GPU
 }
@@ -154,22 +152,18 @@ type alertKey struct {
 // AddEvent takes an event, with what of the memory that it freed the process had not
 // taken again after each of Stays.
 func (b *Builder) AddEvent(e *recording.EventRow, stayed Stayed) {
-	if !b.within(e.Time) {
-		return
-	}
-	switch e.Kind {
-	case snapshot.EventOutOfMemory:
-		b.ooms = append(b.ooms, *e)
-	case snapshot.EventFlush, snapshot.EventSignal, snapshot.EventRescued, snapshot.EventNotRescued:
-		b.actions = append(b.actions, action{*e, stayed})
-	case snapshot.EventGPULost, snapshot.EventGPUBack:
-		b.others = append(b.others, schema.ReportEvent{
-			Time: schema.Time(e.Time), GPU: b.index(e.GPUUUID), UUID: e.GPUUUID, Kind: string(e.Kind), Message: schema.Text(e.Message),
-		})
+	if b.within(e.Time) && slices.Contains(evaluated, e.Kind) {
+		b.events = append(b.events, event{*e, stayed})
 	}
 }
 
-type action struct {
+// evaluated are the kinds of events that a report is about: of the others there are many.
+var evaluated = []snapshot.EventKind{
+	snapshot.EventOutOfMemory, snapshot.EventFlush, snapshot.EventSignal, snapshot.EventRescued, snapshot.EventNotRescued,
+	snapshot.EventGPULost, snapshot.EventGPUBack,
+}
+
+type event struct {
 	recording.EventRow
 	stayed Stayed
 }

@@ -72,9 +72,9 @@ type fill struct {
 // memory while it was nearly full.
 func (b *Builder) fillsOf(g *gpuSums) []fill {
 	moments := slices.Clone(g.full.fills)
-	for i := range b.ooms {
-		o := &b.ooms[i]
-		if o.GPUUUID == g.UUID && g.full.tight.count(o.Time.Add(-time.Minute), 2) > 0 {
+	for i := range b.events {
+		o := &b.events[i]
+		if o.Kind == snapshot.EventOutOfMemory && o.GPUUUID == g.UUID && g.full.tight.count(o.Time.Add(-time.Minute), 2) > 0 {
 			moments = append(moments, o.Time)
 		}
 	}
@@ -202,7 +202,7 @@ func (b *Builder) actedOn(a *recording.Alert, end time.Time) bool {
 	if p := b.processes[a.Row()]; p != nil && between(p.Ended) {
 		return true
 	}
-	return slices.ContainsFunc(b.actions, func(x action) bool {
+	return slices.ContainsFunc(b.events, func(x event) bool {
 		return x.GPUUUID == a.GPUUUID && between(x.Time) && (x.Kind == snapshot.EventFlush || x.Kind == snapshot.EventSignal)
 	})
 }
@@ -233,8 +233,8 @@ func (b *Builder) flushes() schema.ReportFlushes {
 	for i, after := range Stays {
 		out.StayedFree[i].AfterSeconds = after.Seconds()
 	}
-	for i := range b.actions {
-		a := &b.actions[i]
+	for i := range b.events {
+		a := &b.events[i]
 		if a.Kind != snapshot.EventFlush {
 			continue
 		}

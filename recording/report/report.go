@@ -51,7 +51,7 @@ func (b *Builder) Report(now time.Time) schema.Report {
 	}
 	out.Total.WastedGiBHours, out.Total.EnergyKWh = wasted.hoursOrNil(), all.energy
 	out.Groups, out.LeftOut = b.groups()
-	out.Forecaster, out.Events = b.forecaster(b.events())
+	out.Forecaster, out.Events = b.forecaster(b.shownEvents())
 	slices.SortStableFunc(out.Events, func(x, y schema.ReportEvent) int { return time.Time(x.Time).Compare(time.Time(y.Time)) })
 	if extra := len(out.Events) - mostEvents; extra > 0 {
 		out.Events, out.EventsLeftOut = out.Events[extra:], extra
@@ -75,18 +75,17 @@ func (b *Builder) countOutOfMemory() {
 			p.ooms = new(int64)
 		}
 	}
-	for i := range b.ooms {
-		if p := b.processes[b.ooms[i].Row()]; p != nil {
-			p.ooms = sumOf(p.ooms, new(int64(1)))
+	for i := range b.events {
+		p := b.processes[b.events[i].Row()]
+		if p == nil {
+			continue
 		}
-	}
-	for i := range b.actions {
-		p := b.processes[b.actions[i].Row()]
-		switch {
-		case p == nil:
-		case b.actions[i].Kind == snapshot.EventRescued:
+		switch b.events[i].Kind {
+		case snapshot.EventOutOfMemory:
+			p.ooms = sumOf(p.ooms, new(int64(1)))
+		case snapshot.EventRescued:
 			p.rescued++
-		case b.actions[i].Kind == snapshot.EventNotRescued:
+		case snapshot.EventNotRescued:
 			p.notRescued++
 		}
 	}
@@ -100,9 +99,10 @@ func (b *Builder) oomsByGPU() map[string]*int64 {
 			sums[id.GPUUUID] = new(int64)
 		}
 	}
-	for i := range b.ooms {
-		uuid := b.ooms[i].GPUUUID
-		sums[uuid] = sumOf(sums[uuid], new(int64(1)))
+	for i := range b.events {
+		if e := &b.events[i]; e.Kind == snapshot.EventOutOfMemory {
+			sums[e.GPUUUID] = sumOf(sums[e.GPUUUID], new(int64(1)))
+		}
 	}
 	return sums
 }
@@ -124,8 +124,8 @@ func sumOf[T int64 | float64](a, b *T) *T {
 
 // countRescues counts the rescues on a GPU, on all where none is named.
 func (b *Builder) countRescues(f *schema.ReportFailures, uuid string) {
-	for i := range b.actions {
-		a := &b.actions[i]
+	for i := range b.events {
+		a := &b.events[i]
 		switch {
 		case uuid != "" && a.GPUUUID != uuid:
 		case a.Kind == snapshot.EventRescued:
@@ -150,26 +150,18 @@ func failures(ooms, retries *int64, over time.Duration) schema.ReportFailures {
 	return schema.ReportFailures{OutOfMemory: ooms, OutOfMemoryPerHour: perHour(ooms, over), Retries: retries, RetriesPerHour: perHour(retries, over)}
 }
 
-// events are those that a timeline shows, alerts excepted.
-func (b *Builder) events() []schema.ReportEvent {
-	events := append([]schema.ReportEvent{}, b.others...)
-	for i := range b.ooms {
-		o := &b.ooms[i]
-		events = append(events, schema.ReportEvent{
-			Time: schema.Time(o.Time), GPU: b.index(o.GPUUUID), UUID: o.GPUUUID, Kind: string(snapshot.EventOutOfMemory),
-			Process: schema.Text(b.label(o.Row())), Message: schema.Text(text.Clean(o.Message)),
-		})
-	}
-	for i := range b.actions {
-		a := &b.actions[i]
-		if a.Kind == snapshot.EventFlush || a.Kind == snapshot.EventRescued || a.Kind == snapshot.EventNotRescued {
-			events = append(events, schema.ReportEvent{
-				Time: schema.Time(a.Time), GPU: b.index(a.GPUUUID), UUID: a.GPUUUID, Kind: string(a.Kind),
-				Process: schema.Text(b.label(a.Row())), Message: schema.Text(text.Clean(a.Message)),
+// shownEvents are those that a timeline shows, alerts excepted.
+func (b *Builder) shownEvents() []schema.ReportEvent {
+	shown := []schema.ReportEvent{}
+	for i := range b.events {
+		if e := &b.events[i]; e.Kind != snapshot.EventSignal {
+			shown = append(shown, schema.ReportEvent{
+				Time: schema.Time(e.Time), GPU: b.index(e.GPUUUID), UUID: e.GPUUUID, Kind: string(e.Kind),
+				Process: schema.Text(b.label(e.Row())), Message: schema.Text(text.Clean(e.Message)),
 			})
 		}
 	}
-	return events
+	return shown
 }
 
 // label is a process as a reader knows it: "2963112 carol finetune.py".
