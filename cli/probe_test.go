@@ -207,7 +207,7 @@ func TestProbeProcess(t *testing.T) {
 	t.Parallel()
 	b := newProbeBox(t, 2)
 	context := quantity.Bytes(b.state.GPUs[1].Context)
-	p := b.start("--pattern", "steady", "--gpu", "1", "--size", "1GiB", "--verbose")
+	p := b.start("--pattern", "steady", "--gpu", "1", "--size", "1GiB")
 	if want := "probe " + strconv.Itoa(p.cmd.Process.Pid) + " on GPU 1 (NVIDIA H100 80GB HBM3): steady up to 1.00G, socket "; !strings.HasPrefix(p.first, want) {
 		t.Errorf("it says %q, want %q", p.first, want)
 	}
@@ -244,8 +244,7 @@ func TestProbeProcess(t *testing.T) {
 		t.Errorf("the flush says it freed %d, the driver's figure fell by %d", result.Devices[0].FreedBytes, used-after)
 	}
 	text := p.end(syscall.SIGINT, command.ExitOK)
-	if !strings.Contains(text, "flushes 1 ("+result.Devices[0].FreedBytes.String()+"); all freed") ||
-		!strings.Contains(text, "s  reserved 1.00G  allocated ") {
+	if !strings.Contains(text, "flushes 1 ("+result.Devices[0].FreedBytes.String()+"); all freed") {
 		t.Errorf("it wrote\n%s", text)
 	}
 }
@@ -268,31 +267,6 @@ func TestProbeEndsCleanlyOnEverySignal(t *testing.T) {
 		if _, err := os.Stat(p.socket); err == nil {
 			t.Errorf("%v: its socket is left", signal)
 		}
-	}
-}
-
-// TestProbeEndsWhenItsOutputIsClosed: its line a second cannot be written.
-func TestProbeEndsWhenItsOutputIsClosed(t *testing.T) {
-	t.Parallel()
-	b := newProbeBox(t, 1)
-	read, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := b.command("probe", "--size", "128MiB", "--verbose")
-	cmd.Stdout = write
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := bufio.NewReader(read).ReadString('\n'); err != nil {
-		t.Fatal(err)
-	}
-	_, _ = write.Close(), read.Close()
-	if err := cmd.Wait(); err != nil {
-		t.Errorf("it ended with %v", err)
-	}
-	if _, listed := b.used(cmd.Process.Pid); listed {
-		t.Error("after its end the driver lists it")
 	}
 }
 
@@ -395,8 +369,7 @@ func TestManyProbes(t *testing.T) {
 	}
 }
 
-// TestProbeOnAHangingDriver: the first signal asks to clean up, the second
-// does not wait for it.
+// TestProbeOnAHangingDriver: the first signal asks to clean up, the second ends it.
 func TestProbeOnAHangingDriver(t *testing.T) {
 	t.Parallel()
 	b := newProbeBox(t, 1)
@@ -417,10 +390,7 @@ func TestProbeOnAHangingDriver(t *testing.T) {
 	if !eventually(func() bool { _, err := os.Stat(p.socket); return err != nil }) {
 		t.Fatal("it does not hear the first signal")
 	}
-	p.end(syscall.SIGTERM, command.ExitFailure)
-	if !strings.Contains(p.stderr.String(), "the driver has not answered yet") {
-		t.Errorf("it says %q", p.stderr)
-	}
+	p.end(syscall.SIGTERM, -1)
 }
 
 // TestProbeWhoseDriverNeverStarts ends on a signal all the same.

@@ -7,7 +7,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"time"
 
 	"vramscope/cli/command"
 	"vramscope/cli/config"
@@ -16,6 +15,7 @@ import (
 	"vramscope/internal/text"
 	"vramscope/nvml"
 	"vramscope/probe/cuda"
+	"vramscope/sampler"
 )
 
 // box is what NVML reports of the GPUs, to choose one; empty without NVML. CUDA
@@ -36,56 +36,23 @@ func boxOf(p *command.Program, s *config.Settings) (*box, error) {
 	default:
 		return nil, command.Usage("--gpu: a probe process uses one GPU, not %d", len(s.GPUs))
 	}
-	library := nvml.New(nvml.Options{LibraryPath: s.Library})
-	opened := make(chan []nvml.Device, 1)
-	go func() {
-		// CUDA reports the same error.
-		_, devices, _ := library.Open()
-		opened <- devices
-	}()
-	select {
-	case b.devices = <-opened:
-	case <-time.After(sources.OnceOpening):
-		return b, nil
+	src, err := sources.OpenWith(p, s, 0)
+	if err != nil {
+		return nil, err
 	}
-	b.readFree(library)
-	return b, nil
-}
-
-// readFree reads the GPUs side by side: one that hangs is left out.
-func (b *box) readFree(library *nvml.Library) {
-	type answer struct {
-		reading nvml.Reading
-		err     error
-	}
-	answers := make(chan answer, len(b.devices))
-	for _, device := range b.devices {
-		go func() {
-			reading, err := library.Read(device)
-			answers <- answer{reading, err}
-		}()
-	}
-	late := time.After(sources.OnceReading)
-	for range b.devices {
-		select {
-		case a := <-answers:
-			if a.err != nil {
-				continue
-			}
-			if free, known := a.reading.Memory.Free.Value(); known {
-				b.free[a.reading.Device.UUID] = free
-			}
-			for _, instance := range a.reading.Instances {
-				if free, known := instance.Memory.Free.Value(); known {
-					b.free[instance.UUID] = free
-				}
-			}
-		case <-late:
-			return
+	src.LookOnce()
+	src.Library.WithoutProcesses()
+	src.Options.Only, src.Options.Probes, src.Options.Single = nil, nil, true
+	snap := sampler.New(src.Options).Tick(p.Now())
+	_, b.devices = src.Driver.Opened() // where it fails, CUDA reports the same error
+	for i := range snap.GPUs {
+		g := &snap.GPUs[i]
+		b.free[g.UUID] = g.Memory.Free.Or(0)
+		for _, instance := range g.Instances {
+			b.free[instance.UUID] = instance.Memory.Free.Or(0)
 		}
 	}
-	// Only a library in which no call hangs can be closed.
-	_ = library.Close()
+	return b, nil
 }
 
 // choose finds the device asked for, or the one with the most free memory.

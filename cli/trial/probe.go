@@ -25,7 +25,6 @@ type probeFlags struct {
 	size    string
 	seed    uint64
 	length  time.Duration // 0: it ends on a signal
-	verbose bool
 }
 
 // Probe is the command probe.
@@ -50,7 +49,7 @@ It never reserves more than --size (its CUDA context, some hundred MiB, comes on
 top), and never the GPU's last 512 MiB. It frees everything when it ends: after
 --for, or on a signal (Ctrl-C).`,
 		Example: `  vramscope probe --pattern sawtooth --size 4GiB
-  vramscope probe --pattern leak --size 20GiB --gpu 3 --for 10m --verbose`,
+  vramscope probe --pattern leak --size 20GiB --gpu 3 --for 10m`,
 		Args: command.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runProbe(cmd.Context(), p, f) },
 	}
@@ -63,7 +62,6 @@ top), and never the GPU's last 512 MiB. It frees everything when it ends: after
 	flags.StringVar(&f.size, "size", "1GiB", "the most it takes, 128MiB or more")
 	flags.Uint64Var(&f.seed, "seed", 0, "the same seed, the same pattern")
 	flags.Var(command.Duration(&f.length, time.Second, 30*24*time.Hour), "for", "end after this long (default: on a signal)")
-	flags.BoolVar(&f.verbose, "verbose", false, "write a line a second")
 	command.NameValues(cmd, map[string]string{"size": "SIZE", "seed": "NUMBER", "for": "DURATION"})
 	return cmd
 }
@@ -105,8 +103,14 @@ func runProbe(ctx context.Context, p *command.Program, f probeFlags) error {
 	}
 	o.Choose, o.Clock = box.choose, p.Now
 
-	ctx, hurried, done := untilSignal(ctx)
-	defer done()
+	// The first signal asks to clean up; the second is not caught. A monitor that closes
+	// its connection must not end this process.
+	signal.Ignore(syscall.SIGPIPE)
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGABRT,
+		syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGVTALRM,
+		syscall.SIGXCPU, syscall.SIGXFSZ, syscall.SIGIO, syscall.SIGSYS, syscall.SIGTRAP)
+	context.AfterFunc(ctx, stop)
+	defer stop()
 	process, err := cuda.Start(ctx, o)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -116,15 +120,15 @@ func runProbe(ctx context.Context, p *command.Program, f probeFlags) error {
 	}
 	began := p.Now()
 	err = serveProbe(ctx, p, process, f.length, func(server *probe.Server) {
-		_ = say(p, "probe %d on %s: %s up to %s, socket %s; vramscope shows it, vramscope flush %d frees its cache\n",
+		say(p, "probe %d on %s: %s up to %s, socket %s; vramscope shows it, vramscope flush %d frees its cache\n",
 			os.Getpid(), box.describe(process.Device()), o.Pattern, o.Size, server.Path(), os.Getpid())
-	}, f.verbose)
-	closing, cancel := context.WithTimeout(hurried, closeTime)
+	})
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
 	defer cancel()
 	if failed := process.Close(closing); failed != nil {
 		err = errors.Join(err, failed)
 	}
-	_ = say(p, "%s\n", probeSummary(process.Figures(), p.Now().Sub(began), o.Size, err == nil))
+	say(p, "%s\n", probeSummary(process.Figures(), p.Now().Sub(began), o.Size, err == nil))
 	if err != nil {
 		return command.Failed(err)
 	}
@@ -135,8 +139,7 @@ func runProbe(ctx context.Context, p *command.Program, f probeFlags) error {
 const closeTime = 5 * time.Second
 
 // serveProbe plays the pattern and answers monitors, until the context or the length ends.
-func serveProbe(ctx context.Context, p *command.Program, process *cuda.Process, length time.Duration,
-	ready func(*probe.Server), verbose bool) error {
+func serveProbe(ctx context.Context, p *command.Program, process *cuda.Process, length time.Duration, ready func(*probe.Server)) error {
 	server, err := probe.Listen(probe.ServerOptions{Clock: p.Now})
 	if err != nil {
 		return err
@@ -149,49 +152,9 @@ func serveProbe(ctx context.Context, p *command.Program, process *cuda.Process, 
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(ctx, process) }()
 	ready(server)
-	reported := make(chan struct{})
-	go func() {
-		defer close(reported)
-		if verbose {
-			reportFigures(ctx, p, process, cancel)
-		}
-	}()
 	err = process.Run(ctx)
 	cancel()
-	<-reported
 	return errors.Join(err, <-served)
-}
-
-// reportFigures writes a line a second, until standard output is closed, as with SIGPIPE.
-func reportFigures(ctx context.Context, p *command.Program, process *cuda.Process, end func()) {
-	began := p.Now()
-	ticker := time.NewTicker(time.Second)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-			if err := say(p, "%s\n", probeLine(process.Figures(), p.Now(), began)); errors.Is(err, syscall.EPIPE) {
-				end()
-			}
-		}
-	}
-}
-
-func probeLine(f cuda.Figures, now, began time.Time) string {
-	line := fmt.Sprintf("%6s  reserved %5s  allocated %5s  free %5s  allocations %d  refused %d",
-		now.Sub(began).Round(time.Second), f.Reserved, f.Allocated, f.Reserved-f.Allocated, f.Allocations, f.OutOfMemory)
-	if f.Flushes > 0 {
-		line += fmt.Sprintf("  flushes %d (%s)", f.Flushes, f.Flushed)
-	}
-	if f.Short {
-		line += "  (waits: the GPU's last 512M are left alone)"
-	}
-	if age := now.Sub(f.Time); !f.Time.IsZero() && age > 2*time.Second {
-		line += fmt.Sprintf("  (the driver has not answered for %s)", age.Round(time.Second))
-	}
-	return line
 }
 
 func probeSummary(f cuda.Figures, took time.Duration, size quantity.Bytes, clean bool) string {
@@ -203,41 +166,7 @@ func probeSummary(f cuda.Figures, took time.Duration, size quantity.Bytes, clean
 	return line
 }
 
-// say writes a line to standard output. Only reportFigures needs its error.
-func say(p *command.Program, format string, args ...any) error {
-	_, err := fmt.Fprintf(p.Stdout, format, args...)
-	return err
-}
-
-// untilSignal is a context that ends with the first signal, which asks to clean
-// up, and one that ends with the second, which asks not to wait. SIGPIPE is none:
-// a monitor that closes its connection must not end this process.
-func untilSignal(parent context.Context) (ctx, hurried context.Context, done func()) {
-	ctx, first := context.WithCancel(parent)
-	hurried, second := context.WithCancel(context.WithoutCancel(parent))
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGABRT,
-		syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGVTALRM, syscall.SIGPIPE,
-		syscall.SIGXCPU, syscall.SIGXFSZ, syscall.SIGIO, syscall.SIGSYS, syscall.SIGTRAP)
-	ended := make(chan struct{})
-	go func() {
-		for ends := []context.CancelFunc{first, second}; len(ends) > 0; {
-			select {
-			case received := <-signals:
-				if received == syscall.SIGPIPE {
-					continue
-				}
-				ends[0]()
-				ends = ends[1:]
-			case <-ended:
-				return
-			}
-		}
-	}()
-	return ctx, hurried, func() {
-		signal.Stop(signals)
-		close(ended)
-		first()
-		second()
-	}
+// say writes a line to standard output, which may be closed meanwhile.
+func say(p *command.Program, format string, args ...any) {
+	_, _ = fmt.Fprintf(p.Stdout, format, args...)
 }
