@@ -14,6 +14,7 @@ import (
 	"vramscope/internal/needs"
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
+	"vramscope/sampler/snapshot/snapshottest"
 )
 
 func TestSecondWriterIsRefused(t *testing.T) {
@@ -286,4 +287,46 @@ func TestLockThatIsReplacedIsTakenAnew(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// TestStartWaitsForItsFolder: it is tried again, and says meanwhile why nothing is recorded.
+func TestStartWaitsForItsFolder(t *testing.T) {
+	directory := filepath.Join(t.TempDir(), "recordings")
+	if err := os.WriteFile(directory, nil, 0o600); err != nil { // not a directory
+		t.Fatal(err)
+	}
+	w, err := newWriter(directory, Options{})
+	if err == nil || w.lock != nil {
+		t.Fatalf("it takes a file: %v", err)
+	}
+	w.fail(err)
+	snap := snapshottest.DrawnBox()
+	w.write(tick{snap, nil})
+	if reason := w.Paused(); !strings.Contains(reason, "not a directory") {
+		t.Errorf("%q", reason)
+	}
+	if err := os.Remove(directory); err != nil {
+		t.Fatal(err)
+	}
+	w.write(tick{snap, nil})
+	if w.Paused() == "" {
+		t.Error("it is tried again at once")
+	}
+	w.retryAt = time.Time{}
+	w.write(tick{snap, nil})
+	w.commit()
+	if reason := w.Paused(); reason != "" {
+		t.Errorf("then: %q", reason)
+	}
+	if got := w.Counts(); got.Errors != 1 || got.Lost != 2 || got.Written.IsZero() {
+		t.Errorf("one error and two samples lost: %+v", got)
+	}
+	if err := w.end(); err != nil {
+		t.Error(err)
+	}
+	opened, err := Open(directory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = opened.Close()
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"vramscope/metric"
 	"vramscope/sampler/snapshot"
 )
 
@@ -85,27 +86,46 @@ func Create(directory string, options Options) (*Writer, error) {
 	return w, nil
 }
 
-func newWriter(directory string, options Options) (*Writer, error) {
-	if err := makeFolder(directory); err != nil {
-		return nil, err
-	}
-	lock, err := lockFolder(directory)
+// Start is Create for a folder that cannot be written perhaps until later: the recording
+// is paused until then.
+func Start(directory string, options Options) *Writer {
+	w, err := newWriter(directory, options)
 	if err != nil {
-		return nil, err
+		w.fail(err)
 	}
+	go w.run()
+	return w
+}
+
+// newWriter returns a writer also with an error: why the folder cannot be taken yet.
+func newWriter(directory string, options Options) (*Writer, error) {
 	w := &Writer{
-		directory: directory, options: options.withDefaults(), lock: lock,
+		directory: directory, options: options.withDefaults(),
 		queue: make(chan tick, queueTicks), closing: make(chan struct{}), done: make(chan struct{}), retry: retryInterval,
 		state: State{Recording: true},
 	}
-	probe, err := os.CreateTemp(directory, ".write-*")
+	return w, w.take()
+}
+
+// take makes the folder and takes its lock.
+func (w *Writer) take() error {
+	if err := makeFolder(w.directory); err != nil {
+		return err
+	}
+	lock, err := lockFolder(w.directory)
+	if err != nil {
+		return err
+	}
+	probe, err := os.CreateTemp(w.directory, ".write-*")
 	if err != nil {
 		_ = lock.Close() // nothing was written
-		return nil, fmt.Errorf("recording: %w", err)
+		return fmt.Errorf("recording: %w", err)
 	}
 	_ = probe.Close()
 	_ = os.Remove(probe.Name())
-	return w, nil
+	_ = w.lock.Close() // nil, or of a file that nobody finds
+	w.lock = lock
+	return nil
 }
 
 // Append hands a tick over, with the events since the last one. It never waits:
@@ -128,6 +148,21 @@ func (w *Writer) State() State {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.state
+}
+
+// Paused is why nothing is recorded at present, "" where it is.
+func (w *Writer) Paused() string {
+	state := w.State()
+	if state.Recording {
+		return ""
+	}
+	return cmp.Or(state.Reason, "unknown")
+}
+
+// Counts is what went wrong since the beginning.
+func (w *Writer) Counts() metric.Recorder {
+	state := w.State()
+	return metric.Recorder{Errors: state.Errors, Lost: state.Lost, Written: state.Written}
 }
 
 // Close writes what was appended and ends the recording.
@@ -210,22 +245,24 @@ func (w *Writer) write(t tick) {
 	}
 }
 
-// open opens a day. It first makes the folder and its lock again if somebody has
-// removed them.
+// open opens a day. It first takes the folder where it is not taken yet, or where
+// somebody has removed it or its lock.
 func (w *Writer) open(at time.Time) (*day, error) {
-	held, err := w.lock.Stat()
-	if there, missing := os.Stat(w.lock.Name()); err == nil && (errors.Is(missing, fs.ErrNotExist) || missing == nil && !os.SameFile(held, there)) {
-		if err := makeFolder(w.directory); err != nil {
+	if !w.holds() {
+		if err := w.take(); err != nil {
 			return nil, err
 		}
-		lock, err := lockFolder(w.directory)
-		if err != nil {
-			return nil, err
-		}
-		_ = w.lock.Close() // of a file that nobody finds
-		w.lock = lock
 	}
 	return openDay(w.directory, at, w.options.Commands)
+}
+
+func (w *Writer) holds() bool {
+	if w.lock == nil {
+		return false
+	}
+	held, err := w.lock.Stat()
+	there, missing := os.Stat(w.lock.Name())
+	return err != nil || !errors.Is(missing, fs.ErrNotExist) && (missing != nil || os.SameFile(held, there))
 }
 
 // commit makes what was written durable.

@@ -205,8 +205,8 @@ func daemonOptions(p *command.Program, src *sources.Set, s *config.Settings, sam
 	}
 	if s.Record {
 		recordings := p.RecordingsOf(p.Flags.Demo)
-		o.Recorder, o.Recording = newRecorder(p, s, recordings), recordings
-		before := (&longPast{directory: recordings, now: p.Now}).before
+		o.Recorder, o.Recording = startRecording(s, recordings), recordings
+		before := longPast(recordings, p.Now)
 		o.Past = recording.Whole(o.History, before)
 		o.Warm = func() {
 			if past := before(); past != nil {

@@ -50,7 +50,7 @@ func TestDaemonsPastBeginsWithItsRecording(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	past := recording.Whole(again.History(), (&longPast{directory: directory, now: time.Now}).before)
+	past := recording.Whole(again.History(), longPast(directory, time.Now))
 	oldest, newest := past.Span()
 	if !oldest.Equal(began.Add(time.Second)) || !newest.Equal(at) {
 		t.Errorf("from %s to %s, want %s to %s", oldest, newest, began, at)
@@ -70,7 +70,7 @@ func TestDaemonsPastBeginsWithItsRecording(t *testing.T) {
 	if len(events) == 0 || !events[len(events)-1].Time.Before(seam) {
 		t.Errorf("no event before the seam: %+v", events)
 	}
-	nothing := recording.Whole(again.History(), (&longPast{directory: t.TempDir(), now: time.Now}).before)
+	nothing := recording.Whole(again.History(), longPast(t.TempDir(), time.Now))
 	if _, ok := nothing.At(began.Add(time.Minute)); ok || len(nothing.Events(3)) > 3 {
 		t.Error("there is a past without a recording")
 	}
