@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"vramscope/internal/bounded"
 )
 
 // actionTimeout is how long the monitor's end waits for actions, which gdb may slow down.
@@ -50,15 +52,7 @@ func (f *inflight) end(timeout time.Duration) {
 	f.ended = true
 	f.mu.Unlock()
 	f.stop()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		f.calls.Wait()
-	}()
-	select {
-	case <-done:
-	case <-time.After(timeout):
-	}
+	bounded.Wait(&f.calls, timeout)
 }
 
 // during is an action that the program's end waits for.

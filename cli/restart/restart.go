@@ -94,29 +94,12 @@ func Now(p *command.Program, why error, kept *guard.Kept) error {
 	}
 	environ := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, variable+"=") })
 	environ = append(environ, fmt.Sprintf("%s=%s %d %s", variable, number, p.Now().Unix(), why))
-	var err error
-	for _, path := range executables() {
-		err = syscall.Exec(path, os.Args, environ)
-	}
+	err := syscall.Exec("/proc/self/exe", os.Args, environ) // also where that file was removed or replaced
 	return &command.Failure{
 		Code: command.ExitFailure, Err: err,
 		Message: fmt.Sprintf("%v, but vramscope could not restart itself for it: %v", why, err),
 		Next:    []string{"  start it again"},
 	}
-}
-
-// executables are the files to try to execute, in this order: the program by its name,
-// or /proc/self/exe if that file was removed or replaced.
-func executables() []string {
-	const running = "/proc/self/exe"
-	path, err := os.Executable()
-	if err != nil {
-		return []string{running}
-	}
-	if sameFile(path, running) {
-		return []string{path, running}
-	}
-	return []string{running, path}
 }
 
 // Handover is what a process passes on to its successor.
@@ -140,7 +123,7 @@ func Previous(p *command.Program) *Handover {
 	if err != nil {
 		return nil
 	}
-	// The process may have been executed as /proc/self/exe.
+	// It was executed as /proc/self/exe.
 	_ = os.WriteFile("/proc/self/comm", []byte(filepath.Base(os.Args[0])), 0) // this is only the name that ps shows
 	h := &Handover{At: time.Unix(restarted, 0), why: why}
 	if fd, err := strconv.Atoi(number); err == nil {
@@ -195,13 +178,4 @@ func readKept(fd int) *guard.Kept {
 		return nil // another version's
 	}
 	return kept
-}
-
-func sameFile(a, b string) bool {
-	first, err := os.Stat(a)
-	if err != nil {
-		return false
-	}
-	second, err := os.Stat(b)
-	return err == nil && os.SameFile(first, second)
 }

@@ -99,14 +99,3 @@ func TestFailedRestartNamesItsReason(t *testing.T) {
 		}
 	}
 }
-
-func TestProgramWhoseFileWasRemovedIsExecuted(t *testing.T) {
-	own, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	paths := executables()
-	if len(paths) != 2 || paths[0] != own || paths[1] != "/proc/self/exe" {
-		t.Errorf("executables: %q", paths)
-	}
-}

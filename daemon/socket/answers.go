@@ -6,11 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"strings"
-	"sync"
 	"time"
 
 	"vramscope/guard"
@@ -24,13 +22,12 @@ import (
 // serve answers a client's requests, one at a time.
 func (s *Server) serve(ctx context.Context, c *client, own *budget) {
 	conn := c.conn
-	in := newLines(conn, maxRequest)
+	in := bounded.Lines(conn, maxRequest)
 	defer c.end(guard.RescueOutcome{})
 	for ctx.Err() == nil {
 		_ = conn.SetReadDeadline(time.Now().Add(idleTime)) // a closed connection fails below
-		line, err := in.next(func() { _ = conn.SetReadDeadline(time.Now().Add(lineTime)) })
-		if err != nil {
-			if errors.Is(err, bufio.ErrTooLong) {
+		if !in.Scan() {
+			if errors.Is(in.Err(), bufio.ErrTooLong) {
 				s.send(conn, encode(refuse(0, probe.BadRequest, "a request has at most %d bytes", maxRequest)))
 			}
 			return
@@ -39,7 +36,10 @@ func (s *Server) serve(ctx context.Context, c *client, own *budget) {
 		var r *request // a rescue: it waits for other processes
 		act := func() time.Duration {
 			began := time.Now()
-			reply, r = s.answer(line, c)
+			a, rescue := s.answer(in.Bytes(), c)
+			if r = rescue; r == nil {
+				reply = encode(a)
+			}
 			// Sending takes about a nanosecond a byte.
 			return time.Since(began) + requestCost + time.Duration(len(reply))
 		}
@@ -68,42 +68,43 @@ func refuse(id uint64, code probe.Code, format string, args ...any) *answer {
 	return &answer{ID: id, Error: &probe.Error{Code: code, Message: fmt.Sprintf(format, args...)}}
 }
 
-// answer returns the line that answers a request. For a rescue, which waits for other
-// processes, it returns the request instead.
-func (s *Server) answer(line []byte, c *client) ([]byte, *request) {
+// answer answers a request. For a rescue, which waits for other processes, it returns
+// the request instead.
+func (s *Server) answer(line []byte, c *client) (*answer, *request) {
 	var r request
 	if err := json.Unmarshal(line, &r); err != nil {
-		return encode(refuse(0, probe.BadRequest, "a request is a JSON object")), nil
+		return refuse(0, probe.BadRequest, "a request is a JSON object"), nil
 	}
 	if err := r.check(); err != nil {
-		return encode(refuse(r.ID, probe.BadRequest, "%v", err)), nil
+		return refuse(r.ID, probe.BadRequest, "%v", err), nil
 	}
+	a := &answer{ID: r.ID, OK: true}
 	switch r.Cmd {
 	case cmdRescue:
 		return nil, &r
 	case cmdRescued:
-		return encode(s.rescued(c, &r)), nil
-	}
-	return s.known(&r, c.owner), nil
-}
-
-// known answers from what is known.
-func (s *Server) known(r *request, owner bool) []byte {
-	a := &answer{ID: r.ID, OK: true}
-	switch r.Cmd {
+		return s.rescued(c, &r), nil
 	case cmdHello:
 		if !strings.HasPrefix(r.Proto+".", Version+".") {
-			return encode(refuse(r.ID, probe.WrongVersion, "the daemon speaks %s", Version))
+			return refuse(r.ID, probe.WrongVersion, "the daemon speaks %s", Version), nil
 		}
-		a.Status = s.status(owner)
+		a.Status = s.status(c.owner)
 	case cmdSnapshot, cmdReports:
-		return s.newest(r.ID, r.Cmd, owner)
+		latest := s.options.Latest()
+		switch {
+		case latest == nil:
+			return refuse(r.ID, probe.Busy, "there is no snapshot yet"), nil
+		case r.Cmd == cmdSnapshot:
+			a.Snapshot = document(latest, c.owner)
+		case s.options.Answers != nil:
+			a.Processes = probe.Relay(s.options.Answers())
+		}
 	case cmdAt:
 		snap, ok := s.options.History.At(time.Unix(0, r.TimeNS))
 		if !ok {
-			return encode(refuse(r.ID, notFound, "the past does not go back that far"))
+			return refuse(r.ID, notFound, "the past does not go back that far"), nil
 		}
-		a.Snapshot = document(snap, owner)
+		a.Snapshot = document(snap, c.owner)
 	case cmdSpan:
 		oldest, newest := s.options.History.Span()
 		if !newest.IsZero() {
@@ -112,13 +113,13 @@ func (s *Server) known(r *request, owner bool) []byte {
 	case cmdSeries:
 		a.Points = points(s.options.History.Series(r.key(), time.Unix(0, r.FromNS), time.Unix(0, r.ToNS), r.Buckets))
 	case cmdEvents:
-		a.Events = s.events(r.Limit, owner)
+		a.Events = s.events(r.Limit, c.owner)
 	case cmdGuard, cmdPause:
-		return encode(s.guard(r, owner))
+		return s.guard(&r, c.owner), nil
 	default:
-		return encode(refuse(r.ID, probe.UnknownCommand, "there is no such command"))
+		return refuse(r.ID, probe.UnknownCommand, "there is no such command"), nil
 	}
-	return encode(a)
+	return a, nil
 }
 
 // notFound is the code where the past lacks what was asked for.
@@ -193,49 +194,6 @@ func (s *Server) events(limit int, owner bool) []event {
 	return out
 }
 
-// cache keeps, until the next snapshot, the answers that are the same for all clients, so
-// that many clients cost little more than one.
-type cache struct {
-	mu    sync.Mutex
-	lines map[cacheKey]cached
-}
-
-type cacheKey struct {
-	cmd   string
-	owner bool
-}
-
-type cached struct {
-	source *snapshot.Snapshot
-	rest   []byte // the line from its id on
-}
-
-// newest answers with the newest snapshot, or what the probes report with it.
-func (s *Server) newest(id uint64, cmd string, owner bool) []byte {
-	latest := s.options.Latest()
-	if latest == nil {
-		return encode(refuse(id, probe.Busy, "there is no snapshot yet"))
-	}
-	s.cache.mu.Lock()
-	defer s.cache.mu.Unlock()
-	key := cacheKey{cmd, owner || cmd == cmdReports}
-	c := s.cache.lines[key]
-	if c.source != latest {
-		a := &answer{OK: true}
-		if cmd == cmdSnapshot {
-			a.Snapshot = document(latest, owner)
-		} else if s.options.Answers != nil {
-			a.Processes = probe.Relay(s.options.Answers())
-		}
-		c = cached{source: latest, rest: encode(a)[len(`{"id":0`):]}
-		if s.cache.lines == nil {
-			s.cache.lines = make(map[cacheKey]cached)
-		}
-		s.cache.lines[key] = c
-	}
-	return append(fmt.Appendf(nil, `{"id":%d`, id), c.rest...)
-}
-
 // encode is a line, safe to show in a terminal.
 func encode(a *answer) []byte {
 	line, err := json.Marshal(a)
@@ -243,43 +201,4 @@ func encode(a *answer) []byte {
 		line, _ = json.Marshal(refuse(a.ID, probe.Internal, "the answer cannot be encoded"))
 	}
 	return append(text.EscapeJSON(line), '\n')
-}
-
-// lines splits a stream into lines of at most limit bytes.
-type lines struct {
-	scanner *bufio.Scanner
-	source  *noting
-}
-
-func newLines(source io.Reader, limit int) *lines {
-	l := &lines{source: &noting{Reader: source}}
-	l.scanner = bounded.Lines(l.source, limit)
-	return l
-}
-
-// noting calls a function once, after the first read.
-type noting struct {
-	io.Reader
-	first func()
-}
-
-func (n *noting) Read(p []byte) (int, error) {
-	count, err := n.Reader.Read(p)
-	if n.first != nil && count > 0 {
-		n.first()
-		n.first = nil
-	}
-	return count, err
-}
-
-// next is the next line. It calls begun once the first part of the line has come.
-func (l *lines) next(begun func()) ([]byte, error) {
-	l.source.first = begun
-	if l.scanner.Scan() {
-		return l.scanner.Bytes(), nil
-	}
-	if err := l.scanner.Err(); err != nil {
-		return nil, err
-	}
-	return nil, io.EOF
 }

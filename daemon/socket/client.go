@@ -1,16 +1,20 @@
 package socket
 
 import (
+	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"vramscope/internal/bounded"
 	"vramscope/internal/text"
 	"vramscope/probe"
 )
@@ -22,7 +26,7 @@ type Client struct {
 
 	mu   sync.Mutex
 	conn *net.UnixConn
-	in   *lines
+	in   *bufio.Scanner
 	id   uint64
 }
 
@@ -77,7 +81,7 @@ func Places(getenv func(string) string) []Place {
 }
 
 func newClient(conn *net.UnixConn) *Client {
-	return &Client{conn: conn, in: newLines(conn, maxAnswer)}
+	return &Client{conn: conn, in: bounded.Lines(conn, maxAnswer)}
 }
 
 // Status is what the daemon last said of itself.
@@ -125,11 +129,11 @@ func (c *Client) ask(ctx context.Context, r *request, into *answer) error {
 	defer stop()
 	// Where the daemon has closed the connection it may have sent the reason.
 	_, sendErr := c.conn.Write(append(line, '\n'))
-	if line, err = c.in.next(nil); err != nil {
+	if !c.in.Scan() {
 		// The answer may still come, and would be taken for another's.
-		return c.broken(r.Cmd, errors.Join(sendErr, err))
+		return c.broken(r.Cmd, errors.Join(sendErr, cmp.Or(c.in.Err(), io.EOF)))
 	}
-	if err := decode(line, into); err != nil {
+	if err := decode(c.in.Bytes(), into); err != nil {
 		return c.broken(r.Cmd, err)
 	}
 	switch {

@@ -44,8 +44,7 @@ const (
 	mostOwners  = 32 // connections of root and the daemon's user
 	mostOthers  = 32 // of all others
 	mostOfAUser = 8
-	idleTime    = 2 * time.Minute      // an idle connection is closed after it
-	lineTime    = 5 * time.Second      // for the rest of a line that has begun
+	idleTime    = 2 * time.Minute      // for a request: an idle connection is closed after it
 	writeTime   = 2 * time.Second      // for a client to take an answer
 	socketCheck = 5 * time.Second      // between two checks of the socket's name
 	acceptRate  = .05                  // of a core, for connections,
@@ -55,7 +54,6 @@ const (
 // Server is the daemon's end.
 type Server struct {
 	options Options
-	cache   cache
 	others  *budget
 	clients sync.WaitGroup
 
