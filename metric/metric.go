@@ -3,6 +3,7 @@ package metric
 import (
 	"math"
 	"math/bits"
+	"time"
 
 	"vramscope/internal/quantity"
 )
@@ -143,4 +144,12 @@ func (m *Metric) Whole(value float64) int64 {
 		return v
 	}
 	return (v + 1<<(drop-1)) >> drop << drop
+}
+
+// Point is one bucket of a series: whole numbers in the metric's unit. Max is what
+// a spike leaves behind.
+type Point struct {
+	Time           time.Time // the bucket's end, which belongs to it; its start does not
+	Min, Max, Last int64
+	Known          bool // false where there was no sample
 }

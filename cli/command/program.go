@@ -2,15 +2,20 @@ package command
 
 import (
 	"errors"
+	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"vramscope/cli/config"
 	"vramscope/daemon/socket"
 	"vramscope/internal/text"
+	"vramscope/schema"
 )
 
 // Program is one run of the command line.
@@ -120,3 +125,87 @@ func (p *Program) ConfigPath() string {
 
 // ASCII reports whether the output can show only ASCII.
 func (p *Program) ASCII(s *config.Settings) bool { return s.ASCII || !text.UTF8(p.Getenv) }
+
+// Print writes to standard output. A closed pipe ends the program by SIGPIPE.
+func (p *Program) Print(text []byte) error {
+	if p.NoStdout {
+		return errors.New("standard output is closed: nothing was written")
+	}
+	if _, err := p.Stdout.Write(text); err != nil {
+		return fmt.Errorf("write standard output: %w", err)
+	}
+	return nil
+}
+
+// PrintAs writes a result as a JSON document or as text.
+func (p *Program) PrintAs(format string, document any, text string) error {
+	if format != "json" {
+		return p.Print([]byte(text))
+	}
+	encoded, err := schema.Encode(document)
+	if err != nil {
+		return err
+	}
+	return p.Print(encoded)
+}
+
+// Write implements io.Writer. The error is kept, too: cobra ignores it.
+func (p *Program) Write(text []byte) (int, error) {
+	if p.Unwritten == nil {
+		p.Unwritten = p.Print(text)
+	}
+	if p.Unwritten != nil {
+		return 0, p.Unwritten
+	}
+	return len(text), nil
+}
+
+// Warn writes a line to standard error. The command is started with and without a reader.
+func (p *Program) Warn(format string, args ...any) {
+	_, _ = fmt.Fprintf(p.Stderr, "vramscope: %s\n", text.Clean(fmt.Sprintf(format, args...)))
+}
+
+// Takes is the annotation with the flags of all commands that a command, and those
+// below it, take. Without it they take all.
+const Takes = "takes"
+
+// WithoutScreen is the annotation of a command that draws no screen.
+var WithoutScreen = map[string]string{Takes: "ascii config demo gpu interval nvml-library read-only seed"}
+
+// notTaken visits the flags of all commands that cmd does not take.
+func (p *Program) notTaken(cmd *cobra.Command, visit func(*pflag.Flag)) {
+	for ; cmd != nil; cmd = cmd.Parent() {
+		names, ok := cmd.Annotations[Takes]
+		if !ok {
+			continue
+		}
+		taken := strings.Fields(names)
+		p.Flags.all.VisitAll(func(flag *pflag.Flag) {
+			if !slices.Contains(taken, flag.Name) {
+				visit(flag)
+			}
+		})
+		return
+	}
+}
+
+// HideGlobalFlags leaves those that cmd does not take out of its help and its completion.
+func (p *Program) HideGlobalFlags(cmd *cobra.Command) {
+	p.notTaken(cmd, func(flag *pflag.Flag) { flag.Hidden = true })
+}
+
+// CheckGlobalFlags refuses those that a command does not take, before it runs.
+func (p *Program) CheckGlobalFlags(cmd *cobra.Command, args []string) (err error) {
+	if cmd.Name() == cobra.ShellCompRequestCmd { // its arguments are the command to complete
+		if completed, _, err := cmd.Root().Find(args); err == nil {
+			p.HideGlobalFlags(completed)
+		}
+		return nil
+	}
+	p.notTaken(cmd, func(flag *pflag.Flag) {
+		if flag.Changed {
+			err = Usage("--%s does not apply to %s: leave it out", flag.Name, cmd.CommandPath())
+		}
+	})
+	return err
+}

@@ -31,7 +31,6 @@ type Box struct {
 	// Of this machine; nil for a simulated box.
 	Table    *process.Table
 	Problems []probe.Problem // probes that cannot be read
-	Answers  []probe.Answer  // of the probes that can
 	Attacher *attach.Attacher
 	Log      *action.Log
 	Daemon   *socket.Status  // that answers; nil where none does

@@ -141,7 +141,7 @@ func (b *Box) gpus() []finding {
 	} else {
 		found = append(found, finding{verdict: works, what: "MIG", text: fmt.Sprintf("%s in MIG mode; the driver reports no utilization there", text.Plural(mig, "GPU", "GPUs"))})
 	}
-	return append(found, b.silentFields()...)
+	return found
 }
 
 // memoryCall reports which of the two memory calls answers, and what that means.
@@ -164,29 +164,6 @@ func (b *Box) memoryCall() finding {
 	return f
 }
 
-func (b *Box) silentFields() []finding {
-	var temperature, power, utilization bool
-	for i := range b.Snapshot.GPUs {
-		g := &b.Snapshot.GPUs[i]
-		temperature = temperature || g.Temperature.Known()
-		power = power || g.Power.Known()
-		utilization = utilization || g.Utilization.Known()
-	}
-	var silent []string
-	for _, figure := range []struct {
-		name  string
-		known bool
-	}{{"utilization", utilization}, {"temperature", temperature}, {"power", power}} {
-		if !figure.known {
-			silent = append(silent, figure.name)
-		}
-	}
-	if len(silent) == 0 {
-		return nil
-	}
-	return []finding{{verdict: neither, what: "not reported", text: strings.Join(silent, ", ") + ": by no GPU here"}}
-}
-
 func gpuCount(there, shown int) string {
 	if there == shown {
 		return strconv.Itoa(there)
@@ -204,4 +181,25 @@ func cudaText(version string) string {
 func wsl() bool {
 	_, err := os.Stat("/dev/dxg")
 	return err == nil
+}
+
+// OpenIn names the first processes that have a GPU's device file open, "" where
+// there are none.
+func OpenIn(holders []snapshot.Holder) string {
+	if len(holders) == 0 {
+		return ""
+	}
+	return "; its device is open in " + holderNames(holders)
+}
+
+func holderNames(holders []snapshot.Holder) string {
+	const most = 3
+	var names []string
+	for _, h := range holders[:min(len(holders), most)] {
+		names = append(names, fmt.Sprintf("%d %s (%s)", h.Process.PID, cmp.Or(text.Clean(h.Name), "?"), cmp.Or(text.Clean(h.User), "?")))
+	}
+	if more := len(holders) - most; more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(names, ", ")
 }

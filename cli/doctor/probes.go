@@ -3,17 +3,14 @@ package doctor
 import (
 	"errors"
 	"fmt"
-	"os"
-	"os/user"
 	"path/filepath"
-	"slices"
 	"strconv"
-	"strings"
 	"syscall"
 
+	"vramscope/cli/launch"
 	"vramscope/internal/text"
-	"vramscope/nvml"
 	"vramscope/probe"
+	"vramscope/probe/preload"
 	"vramscope/sampler/snapshot"
 )
 
@@ -38,14 +35,11 @@ func (b *Box) probes() []finding {
 		}
 	}
 	var found []finding
-	switch n := len(live); n {
-	case 0:
+	if n := len(live); n > 0 {
+		found = append(found, finding{verdict: works, what: "probes", text: text.Plural(n, "process has", "processes have") + " one that answers"})
+	} else {
 		found = append(found, finding{verdict: neither, what: "probes", text: "no process has one: what its memory is stays unknown",
 			next: []string{"to try one: vramscope probe"}})
-	case 1:
-		found = append(found, finding{verdict: works, what: "probes", text: "1 process has one that answers"})
-	default:
-		found = append(found, finding{verdict: works, what: "probes", text: strconv.Itoa(n) + " processes have one that answers"})
 	}
 	if n := len(silent); n > 0 {
 		found = append(found, finding{verdict: fails, what: "silent", text: fmt.Sprintf("%d with a probe that does not answer: stopped, or hanging", n)})
@@ -57,44 +51,15 @@ func (b *Box) probes() []finding {
 		}
 		found = append(found, finding{verdict: fails, what: "rejected", text: why})
 	}
-	found = append(found, b.elsewhere()...)
 	found = append(found, b.native()...)
 	problems, left := b.leftOver()
 	found = append(found, left...)
-	if b.Table != nil {
-		own := probe.Directories(os.Geteuid(), "")[0]
-		if taken := takenName(own, uint32(os.Geteuid())); taken != nil {
-			found = append(found, *taken)
-			problems = slices.DeleteFunc(slices.Clone(problems), func(p probe.Problem) bool { return p.Path == own })
-		}
-	}
 	for i, problem := range problems {
 		if i == mostProblems {
 			found = append(found, finding{verdict: fails, what: "more", text: strconv.Itoa(len(problems)-i) + " others cannot be read"})
 			break
 		}
 		found = append(found, finding{verdict: fails, what: "refused", text: text.Clean(problem.Err.Error())})
-	}
-	return found
-}
-
-// elsewhere are probes on a GPU that the driver does not list: their figures are in no row.
-func (b *Box) elsewhere() []finding {
-	if len(b.Devices) == 0 {
-		return nil
-	}
-	var found []finding
-	for i := range b.Answers {
-		pid := b.Answers[i].Process.PID
-		for _, d := range b.Answers[i].Report.Devices {
-			listed := slices.ContainsFunc(b.Devices, func(device nvml.Device) bool { return device.UUID == d.UUID })
-			if listed || !strings.HasPrefix(d.UUID, "GPU-") {
-				continue // a MIG instance has a UUID of its own
-			}
-			found = append(found, finding{verdict: fails, what: "PID " + strconv.Itoa(pid),
-				text: "its probe reports " + text.Clean(d.UUID) + ", which the driver does not list: not shown",
-				next: []string{"another driver's GPU, or one that has fallen off the bus: nvidia-smi -L lists them"}})
-		}
 	}
 	return found
 }
@@ -117,20 +82,39 @@ func (b *Box) leftOver() (problems []probe.Problem, found []finding) {
 	return problems, found
 }
 
-// takenName is about this user's directory in /tmp, if another user has made it.
-func takenName(path string, uid uint32) *finding {
-	info, err := os.Lstat(path)
-	if err != nil {
+// native is whether CUDA programs that are not Python can be given a probe
+// here, and which of those that run now could not have been.
+func (b *Box) native() []finding {
+	if b.Snapshot.Simulated {
 		return nil
 	}
-	st, ok := info.Sys().(*syscall.Stat_t)
-	if !ok || st.Uid == uid {
-		return nil
+	err := b.CacheErr
+	switch {
+	case errors.Is(err, preload.ErrNoLibrary):
+		return []finding{{verdict: neither, what: "native", text: err.Error()}}
+	case err != nil:
+		return []finding{{verdict: fails, what: "native", text: "no probe for native programs: " + text.Clean(err.Error()),
+			next: []string{"XDG_CACHE_HOME=DIR vramscope run …   puts its files into another directory"}}}
 	}
-	owner := strconv.FormatUint(uint64(st.Uid), 10)
-	if account, err := user.LookupId(owner); err == nil {
-		owner = account.Username
+	found := []finding{{verdict: works, what: "native", text: "CUDA programs started with vramscope run get a probe"}}
+	seen := map[int]bool{}
+	for i := range b.Snapshot.Rows {
+		p := &b.Snapshot.Rows[i]
+		pid := p.ID.Process.PID
+		if p.Probe != nil || seen[pid] || p.ID.Process.Foreign() {
+			continue
+		}
+		seen[pid] = true
+		why := launch.NativeObstacle(pid)
+		if why == "" {
+			continue
+		}
+		if len(found) > mostProblems {
+			found = append(found, finding{verdict: neither, what: "more", text: "others cannot get one either"})
+			break
+		}
+		found = append(found, finding{verdict: neither, what: "PID " + strconv.Itoa(pid),
+			text: fmt.Sprintf("no probe can be preloaded into %s: %s", oneWord(p.Name), why)})
 	}
-	return &finding{verdict: neither, what: "sockets",
-		text: fmt.Sprintf("%s belongs to %s: probes without XDG_RUNTIME_DIR serve in %s-*", path, text.Clean(owner), path)}
+	return found
 }

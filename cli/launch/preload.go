@@ -3,8 +3,6 @@ package launch
 import (
 	"fmt"
 	"os"
-	"path/filepath"
-	"strings"
 
 	"vramscope/probe/preload"
 )
@@ -31,63 +29,6 @@ func (f Preloading) Decide(c *Command) (yes bool, why string) {
 	}
 	why = preload.Obstacle(path)
 	return why == "", why
-}
-
-// WithPreload is an environment with a library behind whatever else is
-// preloaded. A child built with AddressSanitizer checks that nothing was loaded
-// before its own library, and would end: ASAN_OPTIONS turns that check off.
-func WithPreload(environ []string, library string) []string {
-	list, environ := split(environ, "LD_PRELOAD")
-	options, environ := split(environ, "ASAN_OPTIONS")
-	if !strings.Contains(options, "verify_asan_link_order") {
-		options = strings.TrimPrefix(options+":verify_asan_link_order=0", ":")
-	}
-	return append(environ, "LD_PRELOAD="+strings.Join(append(others(list), library), ":"), "ASAN_OPTIONS="+options)
-}
-
-// WithRescue is an environment in which the native probe asks the daemon for memory
-// before an allocation fails.
-func WithRescue(environ []string) []string {
-	_, environ = split(environ, "VRAMSCOPE_RESCUE")
-	return append(environ, "VRAMSCOPE_RESCUE=1")
-}
-
-// WithoutPreload is an environment without the native probe, and whether it was there.
-func WithoutPreload(environ []string) ([]string, bool) {
-	list, rest := split(environ, "LD_PRELOAD")
-	if !strings.Contains(list, preload.FileName) {
-		return environ, false
-	}
-	if kept := others(list); len(kept) > 0 {
-		rest = append(rest, "LD_PRELOAD="+strings.Join(kept, ":"))
-	}
-	return rest, true
-}
-
-// split is a variable's value and a copy of the environment without it.
-func split(environ []string, name string) (value string, rest []string) {
-	rest = make([]string, 0, len(environ)+2)
-	for _, v := range environ {
-		if found, ok := strings.CutPrefix(v, name+"="); ok {
-			value = found
-		} else {
-			rest = append(rest, v)
-		}
-	}
-	return value, rest
-}
-
-// others are the entries of LD_PRELOAD that are not the native probe, of
-// whatever version: below another vramscope run it is there already.
-func others(value string) []string {
-	entries := strings.FieldsFunc(value, func(r rune) bool { return r == ':' || r == ' ' })
-	kept := entries[:0]
-	for _, entry := range entries {
-		if filepath.Base(entry) != preload.FileName {
-			kept = append(kept, entry)
-		}
-	}
-	return kept
 }
 
 // NativeObstacle says why a running process cannot have the native probe; "" if it can.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -97,12 +99,7 @@ func become(p *command.Program, argv []string, preloading Preloading, verbose bo
 	if err != nil {
 		return notStarted(argv[0], err)
 	}
-	environ := os.Environ()
-	if HasRoom() {
-		environ = withProbes(p, Inspect(path, argv), preloading, verbose)
-	} else {
-		p.Warn("no probe: too few free file descriptors (ulimit -n)")
-	}
+	environ := withProbes(p, Inspect(path, argv), preloading, verbose)
 	AsInherited()
 	err = execute(path, argv, environ)
 	if errors.Is(err, syscall.E2BIG) {
@@ -111,6 +108,24 @@ func become(p *command.Program, argv []string, preloading Preloading, verbose bo
 		err = execute(path, argv, os.Environ())
 	}
 	return notStarted(argv[0], err)
+}
+
+// Find is a command's file, as execvp(3) finds it. Its error is ENOENT or what is in
+// the way: EACCES also where the only file of that name in PATH is not executable.
+func Find(name string) (string, error) {
+	path, err := exec.LookPath(name)
+	if err == nil || errors.Is(err, exec.ErrDot) { // PATH may contain the working directory
+		return path, nil
+	}
+	if !errors.Is(err, exec.ErrNotFound) || strings.Contains(name, "/") {
+		return "", err
+	}
+	for _, directory := range filepath.SplitList(os.Getenv("PATH")) {
+		if info, err := os.Stat(filepath.Join(directory, name)); err == nil && info.Mode().IsRegular() {
+			return "", syscall.EACCES
+		}
+	}
+	return "", syscall.ENOENT
 }
 
 func execute(path string, argv, environ []string) error {

@@ -7,11 +7,14 @@ import (
 	"os"
 	"time"
 
+	"vramscope/action/signal"
 	"vramscope/cli/command"
 	"vramscope/cli/config"
 	"vramscope/cli/present"
 	"vramscope/cli/restart"
 	"vramscope/cli/sources"
+	"vramscope/daemon/socket"
+	"vramscope/internal/panics"
 	"vramscope/internal/process"
 	"vramscope/internal/text"
 	"vramscope/recording"
@@ -183,4 +186,73 @@ func environment(src *sources.Set) func(process.Identity) ([]string, error) {
 		}
 		return lines, err
 	}
+}
+
+// actions binds what the screen may do to the box.
+func actions(src *sources.Set, sampling *sampler.Sampler, underway *inflight) ui.Actions {
+	if src.Settings.ReadOnly {
+		return ui.Actions{Segments: src.SegmentsAction(sampling.Latest)} // which only reads
+	}
+	flusher := src.Flusher(sources.Refresher(sampling))
+	flusher.Note = sampling.Note
+	sender := &signal.Sender{
+		Send: src.Signal, Latest: sampling.Latest, Log: src.Log, Note: sampling.Note, Clock: src.Options.Clock,
+	}
+	actions := ui.Actions{
+		Segments: src.SegmentsAction(sampling.Latest),
+		Flush:    during(underway, flusher.Run),
+		Signal:   during(underway, sender.Run),
+	}
+	if src.Table == nil {
+		return actions // a simulated process has no inside
+	}
+	attacher := sources.Attacher(src.Table, src.Log)
+	attacher.Latest, attacher.Note = sampling.Latest, sampling.Note
+	actions.Attachable, actions.AuditLog = attacher.Examine, src.Log.Directory
+	actions.Attach = during(underway, attacher.Run)
+	return actions
+}
+
+// takePast puts this user's recordings and what a daemon remembers before the
+// history of a sampler that has ticked, and warms its forecasters with them. It
+// returns at the end of the context; a panic is given to failed.
+func takePast(ctx context.Context, past *recording.Joined, sampling *sampler.Sampler, src *sources.Set, failed context.CancelCauseFunc) {
+	defer func() {
+		if c := panics.Catch(recover()); c != nil {
+			failed(c)
+		}
+	}()
+	var own snapshot.History
+	if r, err := recording.Open(src.Program.RecordingsOf(false)); err == nil {
+		defer func() { _ = r.Close() }() // nothing was written
+		own = r
+	}
+	before := own
+	if own == nil || !goesOn(own, src.Program.Now()) {
+		src.Daemon.Settle(ctx)
+		before = pastOf(own, socket.NewPast(src.Daemon))
+	}
+	if past.Before(before) {
+		sampling.Warm(before)
+		<-ctx.Done()
+	}
+}
+
+// goesOn reports whether a recording is being written: it commits every two seconds,
+// and samples are at most a minute apart.
+func goesOn(recorded snapshot.History, now time.Time) bool {
+	_, newest := recorded.Span()
+	return now.Sub(newest) < 2*time.Minute
+}
+
+// pastOf is what a daemon has and, before that, what this user's recordings have,
+// which may have ended long ago. Either may have nothing.
+func pastOf(own, daemon snapshot.History) snapshot.History {
+	if own == nil {
+		return daemon
+	}
+	if oldest, _ := daemon.Span(); oldest.IsZero() {
+		return own
+	}
+	return recording.Whole(daemon, func() snapshot.History { return own })
 }

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"vramscope/cli/command"
 	"vramscope/cli/monitor"
@@ -51,7 +50,7 @@ Times are local: 03:12 (the last one), '2026-11-21 03:12', or RFC 3339.`,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runReplay(cmd.Context(), p, args, f) },
 	}
 	cmd.Flags().Var(command.Moment(&f.at), "at", "begin at this time")
-	cmd.Flags().Var(&eventChoice{command.Choice(&f.event, "KIND", eventNames()...)}, "event", "begin at the last event of this kind: "+command.OrList(eventNames()))
+	cmd.Flags().Var(command.Choice(&f.event, "KIND", eventNames()...), "event", "begin at the last event of this kind: "+command.OrList(eventNames()))
 	command.Complete(cmd, "event", cobra.FixedCompletions(eventNames(), cobra.ShellCompDirectiveNoFileComp))
 	command.NameValues(cmd, map[string]string{"at": "TIME"})
 	return cmd
@@ -65,16 +64,6 @@ var eventKinds = []struct {
 	{"oom", snapshot.EventOutOfMemory}, {"alert", snapshot.EventAlarm}, {"lost", snapshot.EventGPULost}, {"xid", snapshot.EventXID},
 	{"started", snapshot.EventStarted}, {"ended", snapshot.EventEnded},
 	{"flush", snapshot.EventFlush}, {"attach", snapshot.EventAttach}, {"signal", snapshot.EventSignal},
-}
-
-// eventChoice takes "alarm", too, as alerts were called.
-type eventChoice struct{ pflag.Value }
-
-func (c *eventChoice) Set(value string) error {
-	if value == "alarm" {
-		value = "alert"
-	}
-	return c.Value.Set(value)
 }
 
 func eventNames() (names []string) {

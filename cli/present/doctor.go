@@ -76,7 +76,7 @@ func DoctorReport(src *sources.Set, snap *snapshot.Snapshot, refused error) []st
 		box.Missing = src.Library.Capabilities()
 	}
 	if src.Table != nil {
-		box.Attacher, box.Problems, box.Answers = sources.WaysInto(src.Table), src.Probes.Problems(), src.Probes.Answers()
+		box.Attacher, box.Problems = sources.WaysInto(src.Table), src.Probes.Problems()
 	}
 	if src.Daemon != nil {
 		client, err := src.Daemon.Client()

@@ -8,6 +8,8 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"vramscope/internal/text"
+	"vramscope/sampler/snapshot"
+	"vramscope/ui/cell"
 )
 
 // column is one column of a block of text output.
@@ -128,3 +130,21 @@ func cutLine(line string, width int, ellipsis string) string {
 
 // oneWord is clean text without blanks: one column for awk.
 func oneWord(s string) string { return strings.ReplaceAll(text.Clean(s), " ", "_") }
+
+// Signs are the few signs in text output that are not ASCII.
+type Signs struct{ cell.Glyphs }
+
+// SignsFor returns the signs for a terminal: ASCII alone, or all.
+func SignsFor(ascii bool) Signs {
+	if ascii {
+		return Signs{cell.ASCIIGlyphs()}
+	}
+	return Signs{cell.UnicodeGlyphs()}
+}
+
+func (g Signs) bytes(b snapshot.Bytes) string {
+	if v, ok := b.Value(); ok {
+		return v.String()
+	}
+	return g.Dash
+}

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -21,6 +23,7 @@ import (
 	"vramscope/nvml"
 	"vramscope/recording"
 	"vramscope/sampler"
+	"vramscope/sampler/snapshot"
 )
 
 // Command is the command daemon.
@@ -218,4 +221,34 @@ func daemonOptions(p *command.Program, src *sources.Set, s *config.Settings, sam
 		o.Alerts = daemon.NewAlerts(s.AlertCommand, p.Now(), o.Log)
 	}
 	return o
+}
+
+// startRecording records from the moment at which it can: a directory that cannot be
+// written to now may be later.
+func startRecording(s *config.Settings, directory string) *recording.Writer {
+	options := recording.Options{Keep: s.Keep, MaxSize: int64(s.MaxSize), Commands: recording.NameOnly}
+	if s.Commands == "full" {
+		options.Commands = recording.Full
+	}
+	return recording.Start(directory, options)
+}
+
+// longPast returns what a daemon, or the one before it, has recorded, nil while that is
+// nothing: its clients can ask for it. They wait for the disk; the sampler does not.
+func longPast(directory string, now func() time.Time) func() snapshot.History {
+	var mu sync.Mutex
+	var opened *recording.Recording // nil until there is something to read
+	var retryAt time.Time
+	return func() snapshot.History {
+		mu.Lock()
+		defer mu.Unlock()
+		if now := now(); opened == nil && !now.Before(retryAt) {
+			opened, _ = recording.Open(directory) // the recorder says what is wrong with it
+			retryAt = now.Add(time.Minute)
+		}
+		if opened == nil {
+			return nil
+		}
+		return opened
+	}
 }

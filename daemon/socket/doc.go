@@ -1,7 +1,7 @@
 // Package socket is how a monitor and the daemon speak: both ends of a Unix
 // socket, one JSON object a line, as the probes' protocol has it.
 //
-//	sampler ─ Latest, probe answers, History ─→ Server ── others: numbers alone (share.go) ──┐
+//	sampler ─ Latest, probe answers, History ─→ Server ── others: numbers alone (place.go) ──┐
 //	                                              ↑ limits: clients, sizes, rates, times      │ daemon.sock,
 //	sampler.ProbeReader ←── Reader ── probe.Relayed ──┐                                        │ owner.sock
 //	snapshot.History    ←── Past ── schema.Document ──┴─ Client ←──────────────────────────────┘
