@@ -14,6 +14,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2/unstable"
 
+	"vramscope/internal/install"
 	"vramscope/internal/process"
 	"vramscope/internal/text"
 )
@@ -34,10 +35,7 @@ func Save(path string, change func(*Settings), keys []string) error {
 	case bytes.Equal(edited, content):
 		return errUnchanged
 	}
-	if err := replace(target, edited); err != nil {
-		return cannotWrite(path, err)
-	}
-	return nil
+	return cannotWrite(path, replace(target, edited))
 }
 
 var errUnchanged = errors.New("nothing to write: these settings are configured already")
@@ -63,6 +61,9 @@ func current(path string) (target string, content []byte, err error) {
 
 // cannotWrite names the file once, and the reason.
 func cannotWrite(path string, err error) error {
+	if err == nil {
+		return nil
+	}
 	if pathError, ok := errors.AsType[*fs.PathError](err); ok {
 		err = pathError.Err
 	}
@@ -163,46 +164,25 @@ func headEnd(content []byte) int {
 
 // replace writes a file anew, with the mode and the owner that it has.
 func replace(path string, content []byte) error {
-	mode, owner, group := fs.FileMode(0o644), -1, -1
-	switch file, err := os.OpenFile(path, os.O_WRONLY, 0); {
-	case err == nil:
-		info, err := file.Stat()
-		if err = errors.Join(err, file.Close()); err != nil {
-			return err
-		}
-		mode = info.Mode().Perm()
-		owner, group = ownerOf(info)
-	case errors.Is(err, fs.ErrNotExist):
+	file, err := os.OpenFile(path, os.O_WRONLY, 0) // it is not replaced where it may not be written
+	if errors.Is(err, fs.ErrNotExist) {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			return err
 		}
-	default:
-		return err
-	}
-	draft, err := os.CreateTemp(filepath.Dir(path), ".new-")
-	if err != nil {
-		return err
-	}
-	_, err = draft.Write(content)
-	if err == nil && owner >= 0 && (owner != os.Geteuid() || group != os.Getegid()) {
-		if err = draft.Chown(owner, group); err != nil {
-			err = fmt.Errorf("keep the owner of %s: %w", path, err)
-		}
-	}
-	err = errors.Join(err, draft.Chmod(mode), draft.Sync(), draft.Close())
-	if err == nil {
-		err = os.Rename(draft.Name(), path)
+		return install.File(path, content, 0o644)
 	}
 	if err != nil {
-		_ = os.Remove(draft.Name()) // it is of no use
+		return err
 	}
-	return err
-}
-
-// ownerOf is the user and the group of a file, -1 where the system has none.
-func ownerOf(info fs.FileInfo) (user, group int) {
-	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
-		return int(stat.Uid), int(stat.Gid)
+	info, err := file.Stat()
+	if err = errors.Join(err, file.Close()); err != nil {
+		return err
 	}
-	return -1, -1
+	if err := install.File(path, content, info.Mode().Perm()); err != nil {
+		return err
+	}
+	if was, ok := info.Sys().(*syscall.Stat_t); ok && os.Geteuid() == 0 {
+		return os.Chown(path, int(was.Uid), int(was.Gid))
+	}
+	return nil
 }

@@ -127,19 +127,17 @@ const (
 const automatic = "auto"
 
 func (s *Settings) graphWindow() Value {
-	fixed := duration(&s.GraphWindow, 30*time.Second, 24*time.Hour)
-	return Value{period, func(text string) error {
+	return value(period, &s.GraphWindow, func(text string) (time.Duration, error) {
 		if text == automatic {
-			s.GraphWindow = 0
-			return nil
+			return 0, nil
 		}
-		return fixed.Set(text)
-	}, func() string {
-		if s.GraphWindow == 0 {
+		return Duration(text, 30*time.Second, 24*time.Hour)
+	}, func(d time.Duration) string {
+		if d == 0 {
 			return strconv.Quote(automatic)
 		}
-		return fixed.Literal()
-	}}
+		return tomlDuration(d)
+	})
 }
 
 // gpu is an index or a UUID.
@@ -191,16 +189,13 @@ func columnNamed(names []string, value string) (string, bool) {
 }
 
 func (s *Settings) sortColumn() Value {
-	v := word(&s.Sort, anyText)
-	v.Set = func(text string) error {
+	return value(words, &s.Sort, func(text string) (string, error) {
 		name, ok := columnNamed(sortColumns(), text)
 		if !ok {
-			return fmt.Errorf("there is no column %q to sort by: %s", text, strings.Join(sortColumns(), ", "))
+			return "", fmt.Errorf("there is no column %q to sort by: %s", text, strings.Join(sortColumns(), ", "))
 		}
-		s.Sort = name
-		return nil
-	}
-	return v
+		return name, nil
+	}, tomlString)
 }
 
 // column is one more of the columns.

@@ -74,26 +74,30 @@ func (k Kind) textOf(value any) (string, error) {
 	return strings.Join(items, ","), nil
 }
 
-func truth(to *bool) Value {
-	return Value{Truth, func(text string) error {
-		value, err := strconv.ParseBool(text)
-		if err != nil {
-			return fmt.Errorf("%q is neither true nor false", text)
+// value is a setting whose text read understands and write writes.
+func value[T any](kind Kind, to *T, read func(text string) (T, error), write func(T) string) Value {
+	return Value{kind, func(text string) error {
+		v, err := read(text)
+		if err == nil {
+			*to = v
 		}
-		*to = value
-		return nil
-	}, func() string { return strconv.FormatBool(*to) }}
+		return err
+	}, func() string { return write(*to) }}
+}
+
+func truth(to *bool) Value {
+	return value(Truth, to, func(text string) (bool, error) {
+		v, err := strconv.ParseBool(text)
+		if err != nil {
+			err = fmt.Errorf("%q is neither true nor false", text)
+		}
+		return v, err
+	}, strconv.FormatBool)
 }
 
 // word is a text that check accepts.
 func word[T ~string](to *T, check func(string) error) Value {
-	return Value{words, func(text string) error {
-		if err := check(text); err != nil {
-			return err
-		}
-		*to = T(text)
-		return nil
-	}, func() string { return tomlString(string(*to)) }}
+	return value(words, to, func(text string) (T, error) { return T(text), check(text) }, tomlString)
 }
 
 func anyText(string) error { return nil }
@@ -123,25 +127,20 @@ func choice[T ~string](to *T, names ...T) Value {
 }
 
 func duration(to *time.Duration, shortest, longest time.Duration) Value {
-	return Value{period, func(text string) error {
-		value, err := Duration(text, shortest, longest)
-		if err == nil {
-			*to = value
-		}
-		return err
-	}, func() string { return strconv.Quote(inDays(*to)) }}
+	return value(period, to, func(text string) (time.Duration, error) { return Duration(text, shortest, longest) }, tomlDuration)
 }
+
+func tomlDuration(d time.Duration) string { return strconv.Quote(inDays(d)) }
 
 // whole is a whole number; what it counts begins with "of" or is empty.
 func whole(to *int, what string, lowest, highest int) Value {
-	return Value{number, func(value string) error {
-		n, err := strconv.Atoi(value)
+	return value(number, to, func(given string) (int, error) {
+		n, err := strconv.Atoi(given)
 		if err != nil || n < lowest || n > highest {
-			return fmt.Errorf("%s is out of range: a whole number%s, %d to %d", text.Clean(value), what, lowest, highest)
+			return 0, fmt.Errorf("%s is out of range: a whole number%s, %d to %d", text.Clean(given), what, lowest, highest)
 		}
-		*to = n
-		return nil
-	}, func() string { return strconv.Itoa(*to) }}
+		return n, nil
+	}, strconv.Itoa)
 }
 
 // list is comma-separated items, each of which stands for what read returns.
@@ -161,84 +160,72 @@ func list[T ~string](to *[]T, read func(item string) ([]T, error)) Value {
 
 // program is a command with its arguments, as a list in JSON.
 func program(to *[]string) Value {
-	return Value{command, func(text string) error {
-		var value []string
-		switch err := json.Unmarshal([]byte(text), &value); {
+	return value(command, to, func(text string) (words []string, err error) {
+		switch err := json.Unmarshal([]byte(text), &words); {
 		case err != nil:
-			return errors.New("want " + kinds[command].wants)
-		case len(value) > 0 && value[0] == "":
-			return errors.New("the program has no name")
-		case strings.ContainsRune(strings.Join(value, ""), 0):
-			return errors.New("a word with a NUL byte cannot be passed to a program")
+			return nil, errors.New("want " + kinds[command].wants)
+		case len(words) == 0:
+			return nil, nil
+		case words[0] == "":
+			return nil, errors.New("the program has no name")
+		case strings.ContainsRune(strings.Join(words, ""), 0):
+			return nil, errors.New("a word with a NUL byte cannot be passed to a program")
 		}
-		*to = value
-		if len(value) == 0 {
-			*to = nil
-		}
-		return nil
-	}, func() string { return tomlList(*to) }}
+		return words, nil
+	}, tomlList)
 }
 
 func size(to *quantity.Bytes) Value {
-	return Value{words, func(text string) error {
-		value, err := quantity.ParseBytes(text)
-		switch {
-		case err != nil:
-			return err
-		case value < 16*quantity.MiB || value > quantity.PiB:
-			return fmt.Errorf("%s is out of range: 16MiB to 1PiB", text)
+	return value(words, to, func(text string) (quantity.Bytes, error) {
+		v, err := quantity.ParseBytes(text)
+		if err == nil && (v < 16*quantity.MiB || v > quantity.PiB) {
+			err = fmt.Errorf("%s is out of range: 16MiB to 1PiB", text)
 		}
-		*to = value
-		return nil
-	}, func() string { return strconv.Quote(exactBytes(*to)) }}
+		return v, err
+	}, tomlBytes)
 }
 
-// exactBytes is an amount in the largest unit without a fraction.
-func exactBytes(b quantity.Bytes) string {
+// tomlBytes is an amount in the largest unit without a fraction.
+func tomlBytes(b quantity.Bytes) string {
 	for _, u := range []struct {
 		size quantity.Bytes
 		name string
 	}{{quantity.TiB, "TiB"}, {quantity.GiB, "GiB"}, {quantity.MiB, "MiB"}, {quantity.KiB, "KiB"}} {
 		if b%u.size == 0 {
-			return strconv.FormatInt(int64(b/u.size), 10) + u.name
+			return fmt.Sprintf(`"%d%s"`, b/u.size, u.name)
 		}
 	}
-	return strconv.FormatInt(int64(b), 10)
+	return fmt.Sprintf(`"%d"`, int64(b))
 }
 
 // amount is a share, "10%", or a size, "8GiB".
 func amount(to *guard.Amount) Value {
-	return Value{words, func(text string) error {
-		number, share := strings.CutSuffix(text, "%")
-		if share {
-			percent, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-			if err != nil || !(percent > 0 && percent < 100) {
-				return fmt.Errorf("%q is no share: write 10%%, or a size like 8GiB", text)
+	return value(words, to, func(text string) (a guard.Amount, err error) {
+		if number, share := strings.CutSuffix(text, "%"); share {
+			a.Percent, err = strconv.ParseFloat(strings.TrimSpace(number), 64)
+			if err != nil || !(a.Percent > 0 && a.Percent < 100) {
+				return a, fmt.Errorf("%q is no share: write 10%%, or a size like 8GiB", text)
 			}
-			*to = guard.Amount{Percent: percent}
-			return nil
+			return a, nil
 		}
-		size, err := quantity.ParseBytes(text)
-		if err == nil && size < quantity.MiB { // most likely without its unit
+		a.Bytes, err = quantity.ParseBytes(text)
+		if err == nil && a.Bytes < quantity.MiB { // most likely without its unit
 			err = fmt.Errorf("%q is less than 1MiB: write 10%%, or a size like 8GiB", text)
 		}
-		if err == nil {
-			*to = guard.Amount{Bytes: size}
+		return a, err
+	}, func(a guard.Amount) string {
+		if a.Percent > 0 {
+			return strconv.Quote(strconv.FormatFloat(a.Percent, 'g', -1, 64) + "%")
 		}
-		return err
-	}, func() string {
-		if to.Percent > 0 {
-			return strconv.Quote(strconv.FormatFloat(to.Percent, 'g', -1, 64) + "%")
-		}
-		return strconv.Quote(exactBytes(to.Bytes))
-	}}
+		return tomlBytes(a.Bytes)
+	})
 }
 
 // tomlString writes a TOML basic string. Bytes that are not UTF-8 cannot be in a TOML file.
-func tomlString(s string) string {
+func tomlString[T ~string](s T) string {
 	var b strings.Builder
 	b.WriteByte('"')
-	for _, r := range strings.ToValidUTF8(s, "\uFFFD") {
+	for _, r := range strings.ToValidUTF8(string(s), "\uFFFD") {
 		switch {
 		case r == '"' || r == '\\':
 			b.WriteByte('\\')
@@ -256,7 +243,7 @@ func tomlString(s string) string {
 func tomlList[T ~string](items []T) string {
 	quoted := make([]string, len(items))
 	for i, item := range items {
-		quoted[i] = tomlString(string(item))
+		quoted[i] = tomlString(item)
 	}
 	return "[" + strings.Join(quoted, ", ") + "]"
 }
