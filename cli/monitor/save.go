@@ -1,7 +1,6 @@
 package monitor
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -45,19 +44,10 @@ func saveFile(directory, kind, suffix string, at time.Time, content []byte) (pat
 	if err := os.MkdirAll(directory, 0o700); err != nil {
 		return "", err
 	}
-	draft, err := os.CreateTemp(directory, "."+kind+"-*")
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = os.Remove(draft.Name()) }() // it may have been renamed
-	_, err = draft.Write(content)
-	if err = cmp.Or(err, draft.Close()); err != nil {
-		return "", err
-	}
 	if path, err = reserve(filepath.Join(directory, kind+"-"+at.Format("20060102-150405")), suffix); err != nil {
 		return "", err
 	}
-	if err = os.Rename(draft.Name(), path); err != nil {
+	if err = install.File(path, content, 0o600); err != nil {
 		_ = os.Remove(path) // empty as yet
 	}
 	return path, err

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"encoding/csv"
 	"fmt"
 	"io"
@@ -23,88 +24,61 @@ func JSON(w io.Writer, snap *snapshot.Snapshot) error {
 	return err
 }
 
-// csvField is one column of the CSV output, of a GPU and perhaps a process on it.
-// The columns are JSON fields, those of a GPU prefixed (docs/json.md).
-type csvField struct {
-	name  string
-	value func(snap *snapshot.Snapshot, g *snapshot.GPU, p *snapshot.Process) string
-}
+// csvCell is a column's name and its value in a record. The columns are JSON fields, those
+// of a GPU prefixed (docs/json.md).
+type csvCell struct{ name, value string }
 
-// csvFields lists the columns. New metrics, from metric.Fan on, go to the end.
-func csvFields() []csvField {
-	box := func(name string, of func(s *snapshot.Snapshot) string) csvField {
-		return csvField{name, func(s *snapshot.Snapshot, _ *snapshot.GPU, _ *snapshot.Process) string { return of(s) }}
+// csvCells is one record, of a GPU and perhaps a process on it. New metrics, from
+// metric.Fan on, go to the end.
+func csvCells(s *snapshot.Snapshot, row *gpuRow) []csvCell {
+	g, p := row.gpu, cmp.Or(row.process, &snapshot.Process{})
+	index, pid := strconv.Itoa(g.Index), strconv.Itoa(p.ID.Process.PID)
+	if row.unlisted {
+		index = ""
 	}
-	gpu := func(name string, of func(g *snapshot.GPU) string) csvField {
-		return csvField{"gpu_" + name, func(_ *snapshot.Snapshot, g *snapshot.GPU, _ *snapshot.Process) string { return of(g) }}
+	if row.process == nil {
+		pid = ""
 	}
-	process := func(name string, of func(p *snapshot.Process) string) csvField {
-		return csvField{name, func(_ *snapshot.Snapshot, _ *snapshot.GPU, p *snapshot.Process) string {
-			if p == nil {
-				return ""
-			}
-			return of(p)
-		}}
+	cells := []csvCell{
+		{"time", csvTime(s.Time)}, {"host", s.Host.Name}, {"simulated", strconv.FormatBool(s.Simulated)},
+		{"gpu_index", index}, {"gpu_uuid", g.UUID}, {"gpu_name", g.Name}, {"gpu_state", string(g.State)},
 	}
-	fields := []csvField{
-		box("time", func(s *snapshot.Snapshot) string { return csvTime(s.Time) }),
-		box("host", func(s *snapshot.Snapshot) string { return s.Host.Name }),
-		box("simulated", func(s *snapshot.Snapshot) string { return strconv.FormatBool(s.Simulated) }),
-		gpu("index", func(g *snapshot.GPU) string { return strconv.Itoa(g.Index) }),
-		gpu("uuid", func(g *snapshot.GPU) string { return g.UUID }),
-		gpu("name", func(g *snapshot.GPU) string { return g.Name }),
-		gpu("state", func(g *snapshot.GPU) string { return string(g.State) }),
+	ofGPU := func(id metric.ID) {
+		cells = append(cells, csvCell{"gpu_" + metric.Table[id].Name, csvNumber(g.Value(id))})
 	}
-	gpuMetric := func(id metric.ID) {
-		fields = append(fields, gpu(metric.Table[id].Name, func(g *snapshot.GPU) string { return csvNumber(g.Value(id)) }))
-	}
-	processMetric := func(id metric.ID) {
-		fields = append(fields, process(metric.Table[id].Name, func(p *snapshot.Process) string { return csvNumber(p.Value(id)) }))
+	ofProcess := func(ids ...metric.ID) {
+		for _, id := range ids {
+			cells = append(cells, csvCell{metric.Table[id].Name, csvNumber(p.Value(id))})
+		}
 	}
 	for _, id := range []metric.ID{metric.Total, metric.Used, metric.Free, metric.Reserved,
 		metric.Utilization, metric.Temperature, metric.Power, metric.PowerLimit} {
-		gpuMetric(id)
+		ofGPU(id)
 	}
-	fields = append(fields,
-		process("pid", func(p *snapshot.Process) string { return strconv.Itoa(p.ID.Process.PID) }),
-		process("start_time", func(p *snapshot.Process) string { return csvTime(p.Started) }),
-		process("gpu_instance", func(p *snapshot.Process) string { return csvInstance(p, p.ID.Instance.GPU) }),
-		process("compute_instance", func(p *snapshot.Process) string { return csvInstance(p, p.ID.Instance.Compute) }),
-		process("user", func(p *snapshot.Process) string { return p.User }),
-		process("type", func(p *snapshot.Process) string { return p.Type }),
-		process("runtime", func(p *snapshot.Process) string { return p.Runtime }))
-	for _, id := range []metric.ID{metric.Used, metric.Allocated, metric.Cached, metric.Fragmented, metric.Other,
-		metric.Returnable, metric.SMUtilization, metric.CPU, metric.Host} {
-		processMetric(id)
-	}
-	fields = append(fields,
-		process("job", func(p *snapshot.Process) string { return p.Job.String() }),
-		process("name", func(p *snapshot.Process) string { return p.Name }),
-		process("command", func(p *snapshot.Process) string { return strings.Join(p.Command, " ") }))
+	cells = append(cells, csvCell{"pid", pid}, csvCell{"start_time", csvTime(p.Started)},
+		csvCell{"gpu_instance", csvInstance(p, p.ID.Instance.GPU)}, csvCell{"compute_instance", csvInstance(p, p.ID.Instance.Compute)},
+		csvCell{"user", p.User}, csvCell{"type", p.Type}, csvCell{"runtime", p.Runtime})
+	ofProcess(metric.Used, metric.Allocated, metric.Cached, metric.Fragmented, metric.Other,
+		metric.Returnable, metric.SMUtilization, metric.CPU, metric.Host)
+	cells = append(cells, csvCell{"job", p.Job.String()}, csvCell{"name", p.Name}, csvCell{"command", strings.Join(p.Command, " ")})
 	for id := metric.Fan; id < metric.Count; id++ {
-		gpuMetric(id)
+		ofGPU(id)
 	}
-	for _, id := range []metric.ID{metric.MemoryUtilization, metric.EncoderUtilization, metric.DecoderUtilization} {
-		processMetric(id)
-	}
-	return fields
+	ofProcess(metric.MemoryUtilization, metric.EncoderUtilization, metric.DecoderUtilization)
+	return cells
 }
 
 // CSV writes a record for each process, and for each GPU without any. Unknown is empty.
 func CSV(w io.Writer, snap *snapshot.Snapshot) error {
 	var titles []string
-	fields := csvFields()
-	for _, field := range fields {
-		titles = append(titles, field.name)
+	for _, cell := range csvCells(snap, &gpuRow{gpu: &snapshot.GPU{}}) {
+		titles = append(titles, cell.name)
 	}
 	records := [][]string{titles}
-	for _, pair := range gpusWithRows(snap) {
-		record := make([]string, len(fields))
-		for i, field := range fields {
-			record[i] = text.SpreadsheetCell(field.value(snap, pair.gpu, pair.process))
-		}
-		if pair.unlisted {
-			record[3] = "" // it has no index
+	for _, row := range gpusWithRows(snap) {
+		var record []string
+		for _, cell := range csvCells(snap, &row) {
+			record = append(record, text.SpreadsheetCell(cell.value))
 		}
 		records = append(records, record)
 	}

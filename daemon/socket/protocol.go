@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"vramscope/internal/process"
 	"vramscope/metric"
 	"vramscope/probe"
 	"vramscope/sampler/snapshot"
@@ -134,60 +133,35 @@ func (r *request) check() error {
 		return fmt.Errorf("%w: from_ns to to_ns is no time", errRequest)
 	case time.Duration(r.ToNS-r.FromNS) > maxSpan:
 		return fmt.Errorf("%w: from_ns to to_ns is %v: at most %v", errRequest, time.Duration(r.ToNS-r.FromNS), maxSpan)
-	case r.metric() == metric.Count:
+	case metric.Named(r.Metric) == metric.Count:
 		return fmt.Errorf("%w: there is no such metric", errRequest)
 	}
 	return nil
 }
 
-// metric is the metric that a request names; metric.Count where there is none.
-func (r *request) metric() metric.ID {
-	for id := range metric.Count {
-		if metric.Table[id].Name == r.Metric {
-			return id
-		}
-	}
-	return metric.Count
-}
-
-func instanceOf(gpu, compute *uint32) snapshot.InstanceID {
-	if gpu == nil || compute == nil {
-		return snapshot.InstanceID{}
-	}
-	return snapshot.InstanceID{MIG: true, GPU: *gpu, Compute: *compute}
-}
-
-func instanceFields(id snapshot.InstanceID) (gpu, compute *uint32) {
-	if !id.MIG {
-		return nil, nil
-	}
-	return &id.GPU, &id.Compute
-}
-
 // key is the series that a request names.
 func (r *request) key() snapshot.SeriesKey {
-	in := instanceOf(r.GPUInstance, r.ComputeInstance)
-	key := snapshot.SeriesKey{Metric: r.metric(), GPUUUID: r.GPU, Instance: in}
+	row := schema.Row{
+		PID: r.PID, StartTimeTicks: r.StartTime, PIDNamespace: r.Namespace, GPUUUID: r.GPU, GPUInstance: r.GPUInstance, ComputeInstance: r.ComputeInstance,
+	}
+	key := snapshot.SeriesKey{Metric: metric.Named(r.Metric), GPUUUID: r.GPU, Instance: row.RowID().Instance}
 	if r.PID != 0 {
-		key.Row = snapshot.RowID{
-			Process: process.Identity{PID: r.PID, StartTime: r.StartTime, Namespace: r.Namespace},
-			GPUUUID: r.GPU, Instance: in,
-		}
+		key.Row = row.RowID()
 	}
 	return key
 }
 
 // seriesRequest is the inverse of key.
 func seriesRequest(key snapshot.SeriesKey, from, to time.Time, buckets int) request {
-	r := request{Cmd: cmdSeries, Metric: metric.Table[key.Metric].Name, GPU: key.GPUUUID, FromNS: from.UnixNano(), ToNS: to.UnixNano(), Buckets: buckets}
-	in := key.Instance
-	if key.Row != (snapshot.RowID{}) {
-		r.GPU, in = key.Row.GPUUUID, key.Row.Instance
-		id := key.Row.Process
-		r.PID, r.StartTime, r.Namespace = id.PID, id.StartTime, id.Namespace
+	id := key.Row
+	if id == (snapshot.RowID{}) {
+		id = snapshot.RowID{GPUUUID: key.GPUUUID, Instance: key.Instance}
 	}
-	r.GPUInstance, r.ComputeInstance = instanceFields(in)
-	return r
+	row := schema.RowOf(id)
+	return request{
+		Cmd: cmdSeries, Metric: metric.Table[key.Metric].Name, FromNS: from.UnixNano(), ToNS: to.UnixNano(), Buckets: buckets,
+		PID: row.PID, StartTime: row.StartTimeTicks, Namespace: row.PIDNamespace, GPU: row.GPUUUID, GPUInstance: row.GPUInstance, ComputeInstance: row.ComputeInstance,
+	}
 }
 
 // event is an event, with the identity of its process.
