@@ -3,8 +3,6 @@ package cli
 import (
 	"bytes"
 	"fmt"
-	"path/filepath"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -62,14 +60,4 @@ func completeGlobalFlags(root *cobra.Command) {
 	for flag, choices := range values {
 		command.Complete(root, flag, cobra.FixedCompletions(choices, cobra.ShellCompDirectiveNoFileComp))
 	}
-	command.Complete(root, "gpu", completeGPUs)
-}
-
-// completeGPUs offers the GPUs of this machine. The driver, which would know more, may be slow.
-func completeGPUs(*cobra.Command, []string, string) (choices []cobra.Completion, _ cobra.ShellCompDirective) {
-	nodes, _ := filepath.Glob("/dev/nvidia[0-9]*") // the pattern is right
-	for i := range nodes {
-		choices = append(choices, strconv.Itoa(i))
-	}
-	return choices, cobra.ShellCompDirectiveNoFileComp
 }

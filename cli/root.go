@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -21,6 +23,7 @@ import (
 	"vramscope/cli/present"
 	"vramscope/cli/service"
 	"vramscope/cli/trial"
+	"vramscope/internal/startup"
 	"vramscope/internal/text"
 )
 
@@ -218,4 +221,22 @@ func usageOf(cmd *cobra.Command) string {
 		section("Exit codes", exitCodes)
 	}
 	return b.String()
+}
+
+// Main runs the command line and returns the exit code.
+func Main() int {
+	p := &command.Program{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Now: time.Now, NoStdout: startup.StdoutClosed()}
+	return run(p, os.Args[1:])
+}
+
+func run(p *command.Program, args []string) int {
+	p.Arguments = args
+	root := root(p)
+	root.SetArgs(args)
+	root.SetOut(p)
+	root.SetErr(p.Stderr)
+	if err := cmp.Or(root.Execute(), p.Unwritten); err != nil {
+		return command.Report(p.Stderr, err)
+	}
+	return command.ExitOK
 }

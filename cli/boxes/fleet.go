@@ -28,33 +28,12 @@ import (
 type fleetFlags struct {
 	prometheus string
 	httpConfig string
-	ssh        hostList
+	ssh        []string
 	filter     string
 	boxes      bool
 	simulated  bool // the boxes of demo fleet
 	view       string
 }
-
-// hostList is the value of --ssh; given twice, the lists are joined.
-type hostList []string
-
-// Set implements pflag.Value.
-func (h *hostList) Set(value string) error {
-	for name := range strings.SplitSeq(value, ",") {
-		host, err := fleet.Destination(strings.TrimSpace(name))
-		if err != nil {
-			return err
-		}
-		*h = append(*h, host)
-	}
-	return nil
-}
-
-// String implements pflag.Value: help shows no default.
-func (h *hostList) String() string { return "" }
-
-// Type implements pflag.Value: it stands for the value in help.
-func (h *hostList) Type() string { return "HOST[,HOST]" }
 
 // Command is the command fleet.
 func Command(p *command.Program) *cobra.Command {
@@ -91,12 +70,24 @@ docs/fleet.md has the rest.`,
 	flags := cmd.PersistentFlags()
 	flags.StringVar(&f.prometheus, "prometheus", "", "the engine: http://HOST:9090")
 	flags.StringVar(&f.httpConfig, "http-config", "", "how it is reached: a file with basic_auth, tls_config and so on")
-	flags.Var(&f.ssh, "ssh", "boxes to ask over ssh, comma-separated")
+	flags.Func("ssh", "boxes to ask over ssh, comma-separated", f.addHosts)
 	flags.StringVar(&f.filter, "filter", "", "show only what matches: 'h100- user=alice'")
 	f.addBoxes(cmd)
-	command.NameValues(cmd, map[string]string{"prometheus": "URL", "http-config": "FILE", "filter": "WORDS"})
+	command.NameValues(cmd, map[string]string{"prometheus": "URL", "http-config": "FILE", "filter": "WORDS", "ssh": "HOST[,HOST]"})
 	cmd.AddCommand(fleetOnce(p, &f), fleetHeadroom(p, &f))
 	return cmd
+}
+
+// addHosts takes a value of --ssh, which may be given twice.
+func (f *fleetFlags) addHosts(value string) error {
+	for name := range strings.SplitSeq(value, ",") {
+		host, err := fleet.Destination(strings.TrimSpace(name))
+		if err != nil {
+			return err
+		}
+		f.ssh = append(f.ssh, host)
+	}
+	return nil
 }
 
 // addBoxes gives --boxes to a command that writes lines.

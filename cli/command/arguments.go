@@ -17,36 +17,6 @@ import (
 	"vramscope/internal/text"
 )
 
-// optionValue is an option's flag. It checks its value, so that pflag's message names the flag.
-type optionValue struct {
-	option config.Option
-	raw    *string // nil where it is not given
-}
-
-// Set implements pflag.Value. Lists given twice are joined.
-func (v *optionValue) Set(value string) error {
-	if v.option.Kind == config.List && v.raw != nil {
-		value = *v.raw + "," + value
-	}
-	var scratch config.Settings
-	if err := scratch.Set(v.option.Key, value); err != nil {
-		return err
-	}
-	v.raw = &value
-	return nil
-}
-
-// String implements pflag.Value: help shows no default.
-func (v *optionValue) String() string { return "" }
-
-// Type implements pflag.Value: it is what stands for the value in help.
-func (v *optionValue) Type() string {
-	if v.option.Kind == config.Truth {
-		return "bool"
-	}
-	return v.option.Holder
-}
-
 // ChoiceFlag adds a flag that takes one of a few words, and completes them. The
 // default is the value of to, or else the first word.
 func ChoiceFlag(cmd *cobra.Command, to *string, flag, shorthand string, words ...string) {

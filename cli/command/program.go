@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -39,7 +40,7 @@ type GlobalFlags struct {
 	Demo   bool
 	Seed   uint64
 	Config string
-	given  []*optionValue
+	given  map[string]string // of the options, by their keys
 	all    *pflag.FlagSet
 }
 
@@ -56,16 +57,15 @@ func (p *Program) Settings() (config.Settings, error) {
 		}
 		return s, f
 	}
-	for _, g := range p.Flags.given {
-		if g.raw == nil {
-			continue
+	for _, o := range config.Options(&s) {
+		if raw, given := p.Flags.given[o.Key]; given {
+			if err := o.Set(raw); err != nil {
+				return s, Usage("--%s: %v", o.Flag, err)
+			}
 		}
-		if err := s.Set(g.option.Key, *g.raw); err != nil {
-			return s, Usage("--%s: %v", g.option.Flag, err)
-		}
-		if g.option.Key == "nvml_library" && p.Flags.Demo {
-			return s, Usage("--demo reads no driver: leave out --nvml-library")
-		}
+	}
+	if _, given := p.Flags.given["nvml_library"]; given && p.Flags.Demo {
+		return s, Usage("--demo reads no driver: leave out --nvml-library")
 	}
 	return s, nil
 }
@@ -75,16 +75,23 @@ func (p *Program) AddGlobalFlags(flags *pflag.FlagSet) {
 	p.Flags.all = flags
 	flags.BoolVar(&p.Flags.Demo, "demo", false, "a simulated box, marked as such")
 	flags.Uint64Var(&p.Flags.Seed, "seed", 0, "seed of --demo: the same seed, the same course")
+	p.Flags.given = make(map[string]string)
 	for _, o := range config.Options(&config.Settings{}) {
 		if o.Flag == "" {
 			continue
 		}
-		value := &optionValue{option: o}
-		flag := flags.VarPF(value, o.Flag, "", o.Usage)
+		flags.Func(o.Flag, o.Usage, func(value string) error {
+			if before, twice := p.Flags.given[o.Key]; twice && o.Kind == config.List {
+				value = before + "," + value
+			}
+			p.Flags.given[o.Key] = value
+			return o.Set(value) // into settings of no use: pflag's message names the flag
+		})
+		flag := flags.Lookup(o.Flag)
+		flag.Value = &holder{flag.Value, cmp.Or(o.Holder, "bool")}
 		if o.Kind == config.Truth {
 			flag.NoOptDefVal = "true"
 		}
-		p.Flags.given = append(p.Flags.given, value)
 	}
 	flags.StringVar(&p.Flags.Config, "config", "", "configuration file (vramscope config --path: the default)")
 	flags.Lookup("config").Value = &holder{flags.Lookup("config").Value, "FILE"}

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"vramscope/guard"
@@ -36,10 +37,7 @@ func (s *Server) serve(ctx context.Context, c *client, own *budget) {
 		var r *request // a rescue: it waits for other processes
 		act := func() time.Duration {
 			began := time.Now()
-			a, rescue := s.answer(in.Bytes(), c)
-			if r = rescue; r == nil {
-				reply = encode(a)
-			}
+			reply, r = s.answer(in.Bytes(), c)
 			// Sending takes about a nanosecond a byte.
 			return time.Since(began) + requestCost + time.Duration(len(reply))
 		}
@@ -68,41 +66,40 @@ func refuse(id uint64, code probe.Code, format string, args ...any) *answer {
 	return &answer{ID: id, Error: &probe.Error{Code: code, Message: fmt.Sprintf(format, args...)}}
 }
 
-// answer answers a request. For a rescue, which waits for other processes, it returns
-// the request instead.
-func (s *Server) answer(line []byte, c *client) (*answer, *request) {
+// answer returns the line that answers a request. For a rescue, which waits for other
+// processes, it returns the request instead.
+func (s *Server) answer(line []byte, c *client) ([]byte, *request) {
 	var r request
 	if err := json.Unmarshal(line, &r); err != nil {
-		return refuse(0, probe.BadRequest, "a request is a JSON object"), nil
+		return encode(refuse(0, probe.BadRequest, "a request is a JSON object")), nil
 	}
 	if err := r.check(); err != nil {
-		return refuse(r.ID, probe.BadRequest, "%v", err), nil
+		return encode(refuse(r.ID, probe.BadRequest, "%v", err)), nil
 	}
-	a := &answer{ID: r.ID, OK: true}
 	switch r.Cmd {
 	case cmdRescue:
 		return nil, &r
+	case cmdSnapshot, cmdReports:
+		return s.newest(&r, c.owner), nil
+	}
+	return encode(s.known(&r, c)), nil
+}
+
+// known answers from what is known.
+func (s *Server) known(r *request, c *client) *answer {
+	a := &answer{ID: r.ID, OK: true}
+	switch r.Cmd {
 	case cmdRescued:
-		return s.rescued(c, &r), nil
+		return s.rescued(c, r)
 	case cmdHello:
 		if !strings.HasPrefix(r.Proto+".", Version+".") {
-			return refuse(r.ID, probe.WrongVersion, "the daemon speaks %s", Version), nil
+			return refuse(r.ID, probe.WrongVersion, "the daemon speaks %s", Version)
 		}
 		a.Status = s.status(c.owner)
-	case cmdSnapshot, cmdReports:
-		latest := s.options.Latest()
-		switch {
-		case latest == nil:
-			return refuse(r.ID, probe.Busy, "there is no snapshot yet"), nil
-		case r.Cmd == cmdSnapshot:
-			a.Snapshot = document(latest, c.owner)
-		case s.options.Answers != nil:
-			a.Processes = probe.Relay(s.options.Answers())
-		}
 	case cmdAt:
 		snap, ok := s.options.History.At(time.Unix(0, r.TimeNS))
 		if !ok {
-			return refuse(r.ID, notFound, "the past does not go back that far"), nil
+			return refuse(r.ID, notFound, "the past does not go back that far")
 		}
 		a.Snapshot = document(snap, c.owner)
 	case cmdSpan:
@@ -115,11 +112,46 @@ func (s *Server) answer(line []byte, c *client) (*answer, *request) {
 	case cmdEvents:
 		a.Events = s.events(r.Limit, c.owner)
 	case cmdGuard, cmdPause:
-		return s.guard(&r, c.owner), nil
+		return s.guard(r, c.owner)
 	default:
-		return refuse(r.ID, probe.UnknownCommand, "there is no such command"), nil
+		return refuse(r.ID, probe.UnknownCommand, "there is no such command")
 	}
-	return a, nil
+	return a
+}
+
+// cache keeps the answers of the newest snapshot, by command and view and from their id
+// on: they are the same for all clients, so that many cost little more than one.
+type cache struct {
+	mu     sync.Mutex
+	source *snapshot.Snapshot
+	lines  map[string][]byte
+}
+
+// newest answers with the newest snapshot, or what the probes report with it.
+func (s *Server) newest(r *request, owner bool) []byte {
+	latest := s.options.Latest()
+	if latest == nil {
+		return encode(refuse(r.ID, probe.Busy, "there is no snapshot yet"))
+	}
+	s.cache.mu.Lock()
+	defer s.cache.mu.Unlock()
+	if s.cache.source != latest {
+		s.cache.source, s.cache.lines = latest, make(map[string][]byte)
+	}
+	key := r.Cmd
+	if owner && r.Cmd == cmdSnapshot {
+		key += " in full"
+	}
+	if s.cache.lines[key] == nil {
+		a := &answer{OK: true}
+		if r.Cmd == cmdSnapshot {
+			a.Snapshot = document(latest, owner)
+		} else if s.options.Answers != nil {
+			a.Processes = probe.Relay(s.options.Answers())
+		}
+		s.cache.lines[key] = encode(a)[len(`{"id":0`):]
+	}
+	return append(fmt.Appendf(nil, `{"id":%d`, r.ID), s.cache.lines[key]...)
 }
 
 // notFound is the code where the past lacks what was asked for.

@@ -2,6 +2,7 @@ package socket
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -168,13 +169,7 @@ const (
 )
 
 func decode(line []byte, into *answer) error {
-	members := 0
-	for _, b := range line {
-		if b == ',' {
-			members++
-		}
-	}
-	if members > maxMembers {
+	if bytes.Count(line, []byte(",")) > maxMembers {
 		return fmt.Errorf("more than %d members in one line", maxMembers)
 	}
 	if err := json.Unmarshal(line, into); err != nil {

@@ -21,9 +21,9 @@ func (s *Server) reply(line []byte, owner bool) []byte {
 	c := &client{owner: owner}
 	out, r := s.answer(line, c)
 	if r != nil {
-		out = s.rescue(context.Background(), c, r)
+		out = encode(s.rescue(context.Background(), c, r))
 	}
-	return encode(out)
+	return out
 }
 
 // fakeRescuer answers as the test wants.

@@ -54,6 +54,7 @@ const (
 // Server is the daemon's end.
 type Server struct {
 	options Options
+	cache   cache
 	others  *budget
 	clients sync.WaitGroup
 
