@@ -38,10 +38,15 @@ func (st *state) knownSince(key snapshot.SeriesKey) time.Time {
 // followed is the series that the graph shows: the pinned one, else the GPU in focus, else
 // the process under the cursor, else the GPU of the worst alert, else the fullest GPU.
 func followed(st *state) snapshot.SeriesKey {
+	if st.pinned != nil {
+		return *st.pinned
+	}
+	return followedUnpinned(st)
+}
+
+func followedUnpinned(st *state) snapshot.SeriesKey {
 	s := st.shown
 	switch {
-	case st.pinned != nil:
-		return *st.pinned
 	case s == nil:
 		return snapshot.SeriesKey{}
 	case st.Focus != nil:

@@ -7,7 +7,6 @@ import (
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
 	"vramscope/ui/gpupage"
-	"vramscope/ui/keys"
 	"vramscope/ui/table"
 )
 
@@ -38,63 +37,27 @@ func (st *state) pageInView(lk *cell.Appearance) string {
 	return strconv.Itoa(top+1) + "-" + strconv.Itoa(top+rows) + "/" + strconv.Itoa(total)
 }
 
-// pageKey opens the page about a GPU, or moves in it.
-func (m *model) pageKey(id keys.ID) (changed, done bool) {
+// togglePage opens the page of the process in the detail, else of the GPU that the graph
+// shows without a pin; or it closes the page.
+func (m *model) togglePage() bool {
 	switch {
 	case m.st.shown == nil:
-		return false, false
-	case id == keys.GPUPage && m.st.page != nil:
-		return m.back(), true
-	case id == keys.GPUPage:
-		m.openPage()
-		return true, true
-	case m.st.page == nil:
-		return false, false
+		return false
+	case m.st.page != nil:
+		return m.back()
 	}
-	lay := m.layout()
-	page := lay.above().rows
-	switch id {
-	case keys.NextGPU:
-		return m.walkPages(1), true
-	case keys.PreviousGPU:
-		return m.walkPages(-1), true
-	case keys.Up:
-		return m.scrollPage(-1), true
-	case keys.Down:
-		return m.scrollPage(1), true
-	case keys.PageUp:
-		return m.scrollPage(1 - page), true
-	case keys.PageDown:
-		return m.scrollPage(page - 1), true
-	case keys.Home:
-		return m.scrollPage(-m.st.pageTop), true
-	case keys.End:
-		open := m.st.gpuPage(&m.look)
-		return m.scrollPage(open.Lines(m.st.width, page)), true
-	}
-	return false, false
-}
-
-// openPage opens the page of the GPU in focus, else of the process under the cursor, else
-// of the GPU that the graph shows.
-func (m *model) openPage() {
-	key := followed(&m.st)
+	key := followedUnpinned(&m.st)
 	focus := table.Focus{GPUUUID: key.GPUUUID, Instance: key.Instance}
-	switch {
-	case m.st.detail:
-		t := m.table()
-		id := detailed(&m.st, t.Rows)
+	if m.st.detail {
+		id := detailed(&m.st, m.table().Rows)
 		focus = table.Focus{GPUUUID: id.GPUUUID, Instance: id.Instance}
-	case m.st.Focus != nil:
-		focus = *m.st.Focus
-	case m.st.Cursor.Active:
-		focus = table.Focus{GPUUUID: m.st.Cursor.ID.GPUUUID, Instance: m.st.Cursor.ID.Instance}
 	}
 	if m.st.shown.GPU(focus.GPUUUID) == nil {
 		m.say("no GPU to show")
-		return
+		return true
 	}
 	m.st.page, m.st.pageTop = &focus, 0
+	return true
 }
 
 // walkPages goes to the next GPU or instance.

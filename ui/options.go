@@ -27,14 +27,14 @@ type Source interface {
 	Updates() <-chan struct{}
 }
 
-// Sampling controls the sampler. Its methods may block: only commands call them.
+// Sampling controls the sampler.
 type Sampling interface {
 	SetInterval(interval time.Duration)
 	// Align has samples taken at the ticks of a clock with a period of one second, of
-	// which at is one: both then share their wake-ups. It does not block.
+	// which at is one: both then share their wake-ups.
 	Align(at time.Time)
 	// Suspend closes the driver, so that it can be unloaded and GPUs can sleep;
-	// Resume opens it again.
+	// Resume opens it again. Both may block.
 	Suspend()
 	Resume()
 }

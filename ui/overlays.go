@@ -104,7 +104,7 @@ func (m *model) takeOutcome(next dialog.Overlay, out dialog.Outcome) (changed bo
 	case dialog.Changed:
 		m.st.overlay = next
 		if d, ok := next.(dialog.Setup); ok {
-			return true, m.apply(d.Settings()), true
+			m.apply(d.Settings())
 		}
 	case dialog.Rehearsed:
 		m.st.overlay = next

@@ -63,7 +63,12 @@ func (m *model) tag(set bool) bool {
 	return true
 }
 
+// openDetail opens the detail; in a small pane without a table the table first.
 func (m *model) openDetail() bool {
+	if lay := m.layout(); lay.table.rows == 0 && !m.st.onTable {
+		m.st.onTable = true
+		return true
+	}
 	if m.needCursor() == nil {
 		return false
 	}

@@ -2,8 +2,6 @@ package ui
 
 import (
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -24,9 +22,9 @@ func intervals() []time.Duration {
 }
 
 // changeInterval sets the next longer or shorter interval.
-func (m *model) changeInterval(longer bool) (changed bool, cmd tea.Cmd, done bool) {
+func (m *model) changeInterval(longer bool) bool {
 	if m.options.Sampling == nil || m.st.live == nil {
-		return false, nil, true
+		return false
 	}
 	now := m.st.interval()
 	steps := intervals()
@@ -38,32 +36,16 @@ func (m *model) changeInterval(longer bool) (changed bool, cmd tea.Cmd, done boo
 	}
 	if at < 0 || at >= len(steps) {
 		m.say(map[bool]string{true: "no longer", false: "no shorter"}[longer] + " interval than " + quantity.BriefDuration(now))
-		return true, nil, true
+		return true
 	}
 	m.say("interval " + steps[at].String())
-	return true, m.setInterval(steps[at]), true
+	m.setInterval(steps[at])
+	return true
 }
 
-func (m *model) setInterval(next time.Duration) tea.Cmd {
+func (m *model) setInterval(next time.Duration) {
 	m.st.chosen = next
-	m.wish.newest.Store(int64(next))
-	return func() tea.Msg {
-		m.wish.grant(m.options.Sampling)
-		return nil
-	}
-}
-
-// intervalWish holds the interval that was chosen last. Commands run in any order, and each
-// of them sets that interval.
-type intervalWish struct {
-	newest atomic.Int64
-	mu     sync.Mutex // held while the interval is set, which may block
-}
-
-func (w *intervalWish) grant(sampling Sampling) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	sampling.SetInterval(time.Duration(w.newest.Load()))
+	m.options.Sampling.SetInterval(next)
 }
 
 // nextTheme sets the next theme.
@@ -81,10 +63,10 @@ func windows() []time.Duration {
 }
 
 // zoom sets the next longer window of the graph; after the longest comes the shortest.
-func (m *model) zoom() {
+func (m *model) zoom() bool {
 	if m.st.detail && m.st.segments != nil {
 		m.say("z is for the graph: v shows it")
-		return
+		return true
 	}
 	windows, rows := windows(), m.graphRows()
 	now := graph.Graph{Window: m.st.window}.WindowFor(rows)
@@ -95,6 +77,7 @@ func (m *model) zoom() {
 	if rows == 0 {
 		m.say("graph window " + quantity.BriefDuration(m.st.window) + "; Enter shows a process's graph")
 	}
+	return true
 }
 
 // graphRows is the height of the graph, 0 where there is none.
@@ -155,7 +138,7 @@ func (m *model) openSetup() bool {
 }
 
 // apply applies the settings of the setup.
-func (m *model) apply(s Settings) tea.Cmd {
+func (m *model) apply(s Settings) {
 	before := m.settings()
 	if s.Theme != before.Theme && slices.Contains(themes.Names(), s.Theme) {
 		m.theme = s.Theme
@@ -167,9 +150,8 @@ func (m *model) apply(s Settings) tea.Cmd {
 	}
 	m.st.lines, m.st.window, m.st.mouse, m.bell.silent, m.st.Columns = s.Lines, s.Window, s.Mouse, !s.Bell, s.Columns
 	if s.Interval != before.Interval && s.Interval > 0 {
-		return m.setInterval(s.Interval)
+		m.setInterval(s.Interval)
 	}
-	return nil
 }
 
 // saveSettings writes the settings to the configuration file.

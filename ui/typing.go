@@ -128,7 +128,7 @@ func (m *model) edit(next dialog.Prompt) {
 }
 
 // findNext goes to the next or previous match, around the ends.
-func (m *model) findNext(step int) {
+func (m *model) findNext(step int) bool {
 	switch {
 	case m.st.find == "":
 		m.say("nothing to find: press / and type a text")
@@ -137,6 +137,7 @@ func (m *model) findNext(step int) {
 	default:
 		m.say("no row contains " + m.st.find)
 	}
+	return true
 }
 
 // found is "2 of 5 rows contain train": which match the cursor is on.

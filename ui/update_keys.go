@@ -1,7 +1,6 @@
 package ui
 
 import (
-	"strconv"
 	"unicode"
 
 	"vramscope/ui/dialog"
@@ -42,22 +41,13 @@ func (m *model) press(msg tea.KeyPressMsg) (bool, tea.Cmd) {
 	if id == keys.None {
 		return m.noKey(name), nil
 	}
-	if m.st.message != "" && id != keys.Interrupt {
-		m.st.message = "" // the user has read it
+	m.st.message = "" // the user has read it
+	if m.st.overlay == nil {
+		if changed, done := m.moveKey(id); done {
+			return changed, m.followSegments()
+		}
 	}
-	if changed, cmd, done := m.everywhereKey(id, name); done {
-		return changed, cmd
-	}
-	if m.st.overlay != nil {
-		return false, nil
-	}
-	if changed, done := m.pageKey(id); done {
-		return changed, nil
-	}
-	if changed, done := m.moveKey(id); done {
-		return changed, m.followSegments()
-	}
-	return m.lookKey(id)
+	return m.do(id, name)
 }
 
 // afterEscape is the key after Esc where both arrived together, which looks like Alt.
@@ -73,95 +63,31 @@ func afterEscape(msg tea.KeyPressMsg) (key tea.KeyPressMsg, merged bool) {
 	return msg, true
 }
 
-// everywhereKey handles the keys that are bound everywhere.
-func (m *model) everywhereKey(id keys.ID, name string) (changed bool, cmd tea.Cmd, done bool) {
-	switch id {
-	case keys.Quit:
-		if m.st.overlay != nil || m.st.fills() {
-			return m.back(), nil, true
-		}
-		return true, m.Quit(m.options.Now()), true
-	case keys.Interrupt:
-		return true, m.Quit(m.options.Now()), true
-	case keys.Back:
-		changed := m.back()
-		if !changed && m.options.Escaped != nil {
-			m.options.Escaped()
-			return true, m.Quit(m.options.Now()), true
-		}
-		if !changed && !m.st.past.IsZero() {
-			m.say("Esc has nothing to clear here: L goes to the " + map[bool]string{true: "newest moment", false: "present"}[m.st.replay])
-		}
-		return changed, nil, true
-	case keys.Help:
-		return m.openHelp(), nil, true
-	case keys.Events:
-		return m.openOverlay(dialog.NewEvents(&m.look, m.st.screen())), nil, true
-	case keys.Incident:
-		changed, cmd := m.openIncident()
-		return changed, cmd, true
-	case keys.MarkSeen:
-		changed, cmd := m.seeAll()
-		return changed, cmd, true
-	case keys.Live:
-		changed, cmd := m.present()
-		return changed, cmd, true
-	case keys.LookNow:
-		return true, m.lookNow(), true
-	case keys.Doctor:
-		changed, cmd := m.askDoctor()
-		return changed, cmd, true
-	case keys.Setup:
-		return m.openSetup(), nil, true
-	case keys.Slower, keys.Faster:
-		return m.changeInterval(id == keys.Slower)
-	case keys.Theme:
-		return m.nextTheme(), nil, true
-	case keys.Mouse:
-		m.st.mouse = !m.st.mouse
-		m.say(map[bool]string{true: "mouse on: to select text hold Shift", false: "mouse off"}[m.st.mouse])
-		return true, nil, true
-	case keys.Redraw:
-		return true, redraw, true
-	case keys.Suspend:
-		return false, m.Suspend(), true
-	case keys.GPU:
-		d, err := strconv.Atoi(name)
-		if err != nil {
-			return false, nil, true
-		}
-		changed, cmd := m.digit(d)
-		return changed, cmd, true
-	}
-	return false, nil, false
-}
-
-// moveKey handles the keys that move the cursor.
+// moveKey handles the keys that move the cursor, the focus or the page.
 func (m *model) moveKey(id keys.ID) (changed, done bool) {
-	if m.gpuKeys() {
-		const all = 1 << 20
-		lay := m.layout()
-		page := max(lay.gpus.rows*lay.gpuColumns-1, 1)
-		if by := map[keys.ID]int{keys.Up: -1, keys.Down: 1, keys.PageUp: -page, keys.PageDown: page, keys.Home: -all, keys.End: all}[id]; by != 0 {
-			return m.walkGPUs(by), true
-		}
+	lay := m.layout()
+	move, rows := m.move, lay.rows()
+	switch {
+	case m.st.page != nil:
+		move, rows = m.scrollPage, lay.above().rows
+	case m.gpuKeys():
+		move, rows = m.walkGPUs, lay.gpus.rows*lay.gpuColumns
 	}
-	page := max(m.tableHeight()-1, 1)
+	const all = 1 << 20
+	page := max(rows-1, 1)
 	switch id {
 	case keys.Up:
-		return m.move(-1), true
+		return move(-1), true
 	case keys.Down:
-		return m.move(1), true
+		return move(1), true
 	case keys.PageUp:
-		return m.move(-page), true
+		return move(-page), true
 	case keys.PageDown:
-		return m.move(page), true
-	case keys.Home, keys.End:
-		ids := m.rowIDs()
-		if len(ids) == 0 {
-			return false, true
-		}
-		return m.moveTo(ids, map[keys.ID]int{keys.Home: 0, keys.End: len(ids) - 1}[id]), true
+		return move(page), true
+	case keys.Home:
+		return move(-all), true
+	case keys.End:
+		return move(all), true
 	case keys.Left:
 		return m.scrollColumns(-scrollStep), true
 	case keys.Right:
@@ -184,27 +110,64 @@ func (m *model) scrollColumns(by int) bool {
 	return changed
 }
 
-// lookKey handles the keys that change what is shown, and those that act.
-func (m *model) lookKey(id keys.ID) (bool, tea.Cmd) {
+// do handles the other keys.
+func (m *model) do(id keys.ID, name string) (bool, tea.Cmd) {
 	switch id {
+	case keys.Quit:
+		if m.st.overlay != nil || m.st.fills() {
+			return m.back(), nil
+		}
+		return true, m.Quit(m.options.Now())
+	case keys.Back:
+		return m.escape()
+	case keys.Help:
+		return m.openHelp(), nil
+	case keys.Events:
+		return m.openOverlay(dialog.NewEvents(&m.look, m.st.screen())), nil
+	case keys.Incident:
+		return m.openIncident()
+	case keys.MarkSeen:
+		return m.seeAll()
+	case keys.Live:
+		return m.present()
+	case keys.LookNow:
+		return true, m.lookNow()
+	case keys.Doctor:
+		return m.askDoctor()
+	case keys.Setup:
+		return m.openSetup(), nil
+	case keys.Slower, keys.Faster:
+		return m.changeInterval(id == keys.Slower), nil
+	case keys.Theme:
+		return m.nextTheme(), nil
+	case keys.Mouse:
+		m.st.mouse = !m.st.mouse
+		m.say(map[bool]string{true: "mouse on: to select text hold Shift", false: "mouse off"}[m.st.mouse])
+		return true, nil
+	case keys.Redraw:
+		return true, redraw
+	case keys.Suspend:
+		return false, m.Suspend()
+	case keys.GPU:
+		return m.digit(int(name[0] - '0'))
+	case keys.GPUPage:
+		return m.togglePage(), nil
+	case keys.NextGPU:
+		return m.walkPages(1), nil
+	case keys.PreviousGPU:
+		return m.walkPages(-1), nil
 	case keys.Tab:
 		return m.nextPanel(), nil
 	case keys.NextAlert:
 		return m.nextAlert(), nil
 	case keys.Detail:
-		if lay := m.layout(); lay.table.rows == 0 && !m.st.onTable {
-			m.st.onTable = true
-			return true, nil
-		}
 		return m.openDetail(), nil
 	case keys.Find:
 		return m.openTyping(typingFind), nil
 	case keys.FindNext:
-		m.findNext(1)
-		return true, nil
+		return m.findNext(1), nil
 	case keys.FindPrevious:
-		m.findNext(-1)
-		return true, nil
+		return m.findNext(-1), nil
 	case keys.Fit:
 		return m.openTyping(typingNeed), nil
 	case keys.Filter:
@@ -229,8 +192,7 @@ func (m *model) lookKey(id keys.ID) (bool, tea.Cmd) {
 	case keys.Pin:
 		return m.pin(), nil
 	case keys.Zoom:
-		m.zoom()
-		return true, nil
+		return m.zoom(), nil
 	case keys.GraphStyle:
 		return m.graphStyle(), nil
 	case keys.Environment:
@@ -262,6 +224,20 @@ func (m *model) lookKey(id keys.ID) (bool, tea.Cmd) {
 	}
 	if step, ok := steps[id]; ok {
 		return m.scrub(step)
+	}
+	return false, nil
+}
+
+// escape is Esc on a screen that another one has opened, too: it returns there.
+func (m *model) escape() (bool, tea.Cmd) {
+	switch changed := m.back(); {
+	case changed:
+		return true, nil
+	case m.options.Escaped != nil:
+		m.options.Escaped()
+		return true, m.Quit(m.options.Now())
+	case !m.st.past.IsZero():
+		m.say("Esc has nothing to clear here: L goes to the " + map[bool]string{true: "newest moment", false: "present"}[m.st.replay])
 	}
 	return false, nil
 }

@@ -24,22 +24,6 @@ func TestResizeKeepsEverything(t *testing.T) {
 	}
 }
 
-// TestLastIntervalWins: the second of two quick presses counts, in whatever order their
-// commands run.
-func TestLastIntervalWins(t *testing.T) {
-	m := newTestModel(t, smallBox(4, 3, 0), nil)
-	_, first := m.Update(tea.KeyPressMsg{Code: '+', Text: "+"})
-	_, second := m.Update(tea.KeyPressMsg{Code: '+', Text: "+"})
-	if first == nil || second == nil {
-		t.Fatal("a press asks for nothing")
-	}
-	second()
-	first()
-	if got := m.options.Sampling.(*fakeSource).interval; got != 5*time.Second {
-		t.Errorf("the interval is %v", got)
-	}
-}
-
 func TestIntervalSteps(t *testing.T) {
 	m := newTestModel(t, smallBox(4, 3, 0), nil)
 	source := m.options.Sampling.(*fakeSource)

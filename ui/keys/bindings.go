@@ -78,7 +78,6 @@ const (
 	Suspend
 	Help
 	Quit
-	Interrupt
 
 	LookNow
 	Doctor

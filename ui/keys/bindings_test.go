@@ -34,7 +34,7 @@ func TestAliasesOfTheHelpScreen(t *testing.T) {
 	}{
 		{"q f10", Quit}, {"x f9", Signal}, {"/ f3", Find}, {`\ f4 f`, Filter}, {"t f5", Tree},
 		{"s", Sort}, {"S", SortBack}, {"o f6", SortBy}, {"O f2", Setup}, {"? f1", Help}, {"up k", Up}, {"down j", Down}, {"home g", Home}, {"end G", End},
-		{"0 1 2 3 4 5 6 7 8 9", GPU}, {"ctrl+c", Interrupt}, {"space", Tag}, {"U", Untag},
+		{"0 1 2 3 4 5 6 7 8 9", GPU}, {"space", Tag}, {"U", Untag},
 	} {
 		for name := range strings.FieldsSeq(tc.names) {
 			if got := b.Match(name, InMain, false); got != tc.want {

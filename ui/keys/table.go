@@ -116,8 +116,6 @@ func bindingTable() []binding {
 			hints: []Hint{{InMain, 2, 2, "q", "quit"}, {InNoDriver, 6, 5, "q", "quit"}}},
 		{ID: Help, scope: everywhere, Binding: on("", "", "?", "f1", "h"),
 			hints: []Hint{{InMain | InNoDriver, 1, 1, "?", "help"}}},
-		// Ctrl-C quits everywhere; the help need not say so.
-		{ID: Interrupt, scope: everywhere, Binding: on("", "", "ctrl+c")},
 	}
 }
 
