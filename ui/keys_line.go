@@ -19,7 +19,14 @@ import (
 // writeKeys writes the last line: the bound keys that fit and, at the right, the status.
 func writeKeys(l *cell.Line, st *state, lk *cell.Appearance, view view) {
 	status := keysStatus(st, lk, view)
-	hints, gap := st.fitting(lk, view, status)
+	gap := 2
+	if st.width >= gpus.LegendWidth {
+		gap = 3
+	}
+	var hints []keys.Hint
+	if lk.Keys != nil {
+		hints = keys.FitHints(st.hints(lk, view), st.width-cell.SpansWidth(status)-4, gap)
+	}
 	s := &lk.Styles
 	l.Skip(1)
 	for i, h := range hints {
@@ -36,18 +43,6 @@ func writeKeys(l *cell.Line, st *state, lk *cell.Appearance, view view) {
 	}
 	l.To(l.Width() - cell.SpansWidth(status) - 1)
 	l.PutSpans(status, l.Width(), "")
-}
-
-// fitting returns the hints that fit beside the status, and the number of blanks between them.
-func (st *state) fitting(lk *cell.Appearance, view view, status []cell.Span) (hints []keys.Hint, gap int) {
-	gap = 2
-	if st.width >= gpus.LegendWidth {
-		gap = 3
-	}
-	if lk.Keys == nil {
-		return nil, gap
-	}
-	return keys.FitHints(st.hints(lk, view), st.width-cell.SpansWidth(status)-4, gap), gap
 }
 
 // hints are the hints of the present scope. Without a table only help and Enter are left.

@@ -163,12 +163,6 @@ func (m *testModel) click(text string) {
 	m.clickIn(text, 0)
 }
 
-// clickLast clicks on a text of the last line.
-func (m *testModel) clickLast(text string) {
-	m.t.Helper()
-	m.clickIn(text, m.st.height-1)
-}
-
 func (m *testModel) clickIn(text string, from int) {
 	m.t.Helper()
 	for y, line := range strings.Split(m.screen(), "\n")[from:] {

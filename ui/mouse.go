@@ -1,13 +1,10 @@
 package ui
 
 import (
-	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
-	"github.com/charmbracelet/x/ansi"
 
-	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/dialog"
 )
@@ -16,7 +13,7 @@ import (
 // to select text.
 //
 //	wheel          rows, lines of an overlay, GPU lines, with Shift the COMMAND column
-//	click          a row, a GPU, a column's title, a line of a menu, a button, a hint of the last line
+//	click          a row, a GPU, a column's title, a line of a menu, the alert
 //	double click   the detail of the row
 
 // wheelStep is the number of rows for one notch of the wheel.
@@ -54,25 +51,18 @@ func (m *model) takeMouse(msg tea.MouseMsg) (bool, tea.Cmd) {
 	return false, nil
 }
 
-// takeClick passes a click to the last line, the overlay, the alert line or the main screen.
+// takeClick passes a click to the overlay, the alert line or the main screen.
 func (m *model) takeClick(x, y int) (bool, tea.Cmd) {
 	lay := m.layout()
 	switch {
-	case y >= lay.keys.top && (lay.alert.rows > 0 || !m.st.speaks()):
-		return m.clickHint(x, lay)
 	case m.st.overlay != nil:
 		top, height := m.overlayTop()
-		if y < top || y >= top+height {
+		menu, ok := m.st.overlay.(dialog.Clickable)
+		if !ok || y < top || y >= top+height {
 			return false, nil
 		}
-		switch o := m.st.overlay.(type) {
-		case dialog.Clickable:
-			changed, cmd, _ := m.takeOutcome(o.Click(y-top, m.st.width, height))
-			return changed, cmd
-		case dialog.Question:
-			return m.clickButton(o, x, ansi.Strip(o.Render(m.st.width, height)[y-top]))
-		}
-		return false, nil
+		changed, cmd, _ := m.takeOutcome(menu.Click(y-top, m.st.width, height))
+		return changed, cmd
 	case lay.alert.rows > 0 && y == lay.alert.top:
 		return m.nextAlert(), nil
 	case m.st.fills():
@@ -88,78 +78,6 @@ func (m *model) overlayTop() (top, height int) {
 	r := overlaid(&m.st, &lay)
 	_, height = m.overlayRoom()
 	return r.top + (r.rows-height)/2, height
-}
-
-// clickHint presses the key of a hint on the last line.
-func (m *model) clickHint(x int, lay layout) (bool, tea.Cmd) {
-	t := m.table()
-	view := viewOf(lay, t)
-	hints, gap := m.st.fitting(&m.look, view, keysStatus(&m.st, &m.look, view))
-	at := 1
-	for _, h := range hints {
-		end := at + text.Width(h.Key) + 1 + text.Width(h.Text)
-		if x >= at && x < end {
-			return m.pressHint(keyAt(h.Key, x-at))
-		}
-		at = end + gap
-	}
-	return false, nil
-}
-
-// clickButton presses the button of a question at a cell of a line.
-func (m *model) clickButton(q dialog.Question, x int, line string) (bool, tea.Cmd) {
-	for _, h := range q.Hints() {
-		button := h.Key + "  " + h.Text
-		before, _, found := strings.Cut(line, button)
-		if at := text.Width(before); found && x >= at && x < at+text.Width(button) {
-			return m.pressHint(h.Key)
-		}
-	}
-	return false, nil
-}
-
-// pressHint presses a key that was clicked, unless it confirms a question.
-func (m *model) pressHint(name string) (bool, tea.Cmd) {
-	if _, question := m.st.overlay.(dialog.Question); question && name == "y" {
-		m.say("a click does not confirm: press y")
-		return true, nil
-	}
-	msg, ok := keyPress(name)
-	if !ok {
-		return false, nil
-	}
-	return m.press(msg)
-}
-
-// keyAt is the key of a hint; of several keys the one at a cell.
-func keyAt(hint string, x int) string {
-	names := strings.Fields(hint)
-	if len(names) == 1 {
-		return names[0]
-	}
-	at := 0
-	for _, name := range names {
-		if x >= at && x < at+text.Width(name) {
-			return name
-		}
-		at += text.Width(name) + 1
-	}
-	return ""
-}
-
-// keyPress is the press of a key that a hint names.
-func keyPress(name string) (tea.KeyPressMsg, bool) {
-	named := map[string]rune{
-		"Enter": tea.KeyEnter, "Esc": tea.KeyEscape, "Space": tea.KeySpace, "Tab": tea.KeyTab, "F2": tea.KeyF2, "F6": tea.KeyF6,
-		"F7": tea.KeyF7, "F8": tea.KeyF8,
-	}
-	if code, ok := named[name]; ok {
-		return tea.KeyPressMsg{Code: code}, true
-	}
-	if runes := []rune(name); len(runes) == 1 {
-		return tea.KeyPressMsg{Code: runes[0], Text: name}, true
-	}
-	return tea.KeyPressMsg{}, false
 }
 
 // wheel scrolls the overlay, the page, the GPU lines or the table: what is under the mouse

@@ -33,32 +33,6 @@ func TestDoubleClickOpensTheDetail(t *testing.T) {
 	if !m.st.detail || m.st.Cursor.ID.Process.PID != 2963101 {
 		t.Fatalf("a double click does not open the detail:\n%s", m.screen())
 	}
-	m.click("Esc back")
-	if m.st.detail {
-		t.Error("a click on Esc does not close it")
-	}
-}
-
-// TestClickOnAKey: the last line's hints are keys.
-func TestClickOnAKey(t *testing.T) {
-	m := newTestModel(t, snapshottest.DrawnBox(), withMouse)
-	m.clickLast("? help")
-	m.shows("MOVE")
-	m.press("esc")
-	m.clickLast("find")
-	if m.st.typing == nil {
-		t.Error("a click on find does not begin a search")
-	}
-	m.press("esc", "f6")
-	m.clickLast("Esc close")
-	if m.st.overlay != nil {
-		t.Error("a click on Esc does not close the menu")
-	}
-	m.send(tea.WindowSizeMsg{Width: 200, Height: 50})
-	m.clickLast("u mine")
-	if !m.st.Mine {
-		t.Error("a click on mine does not narrow the list")
-	}
 }
 
 // TestMouseChoosesInMenus: a click on a line of the sort menu sorts by it, one on a line of
@@ -111,28 +85,6 @@ func TestClickDoesNotConfirm(t *testing.T) {
 	}
 	if sent {
 		t.Error("a click sends a signal")
-	}
-}
-
-// TestClickOnButton: a question's own buttons take clicks, but for the one that confirms.
-func TestClickOnButton(t *testing.T) {
-	m := newTestModel(t, snapshottest.DrawnBox(), func(o *Options) {
-		o.Mouse = true
-		o.Actions.Signal = func(context.Context, signal.Request) (signal.Result, error) {
-			t.Error("a click sends a signal")
-			return signal.Result{}, nil
-		}
-	})
-	m.press("j", "x")
-	m.now = m.now.Add(time.Minute)
-	m.click("y  send TERM")
-	m.shows("a click does not confirm: press y")
-	if m.st.overlay == nil {
-		t.Fatal("a click on y closes the question")
-	}
-	m.click("Esc  cancel")
-	if m.st.overlay != nil {
-		t.Error("a click on Esc does not close the question")
 	}
 }
 

@@ -62,6 +62,14 @@ func (g *GPU) Instance(id InstanceID) *Instance {
 	return find(g.Instances, func(in *Instance) bool { return in.ID == id })
 }
 
+// MemoryOf is the memory of a MIG instance, the GPU's where it has none of that ID.
+func (g *GPU) MemoryOf(id InstanceID) *Memory {
+	if in := g.Instance(id); in != nil {
+		return &in.Memory
+	}
+	return &g.Memory
+}
+
 // InstanceNumber is the place of a MIG instance among its GPU's, from 1; 0
 // where the GPU has none of that ID.
 func (g *GPU) InstanceNumber(id InstanceID) int {

@@ -21,6 +21,14 @@ func SpansWidth(spans []Span) int {
 	return n
 }
 
+// Indented is a line of spans, after a blank.
+func Indented(lk *Appearance, width int, spans ...Span) string {
+	l := NewLine(width)
+	l.Skip(1)
+	l.PutSpans(spans, width, lk.Glyphs.Ellipsis)
+	return l.String()
+}
+
 // PutSpans writes spans up to a column, cut there with the ellipsis.
 func (l *Line) PutSpans(spans []Span, column int, ellipsis string) {
 	for _, part := range spans {

@@ -203,10 +203,7 @@ func (d Panel) bounds(f *snapshot.Prediction) string {
 // reachable is the maximum that a process could use beside the other processes on its GPU or
 // instance.
 func reachable(gpu *snapshot.GPU, p *snapshot.Process) snapshot.Bytes {
-	memory := gpu.Memory
-	if instance := gpu.Instance(p.ID.Instance); instance != nil {
-		memory = instance.Memory
-	}
+	memory := gpu.MemoryOf(p.ID.Instance)
 	capacity, ok := memory.Capacity().Value()
 	if !ok {
 		return snapshot.Bytes{}

@@ -22,11 +22,6 @@ const (
 	figureCells = 39
 )
 
-// figures is what the driver measures of the GPU, in columns.
-func (p *Page) figures(target *subject, width int) []string {
-	return p.grid(p.measured(target.gpu), width)
-}
-
 // grid puts figures into columns, filled one after the other.
 func (p *Page) grid(figures []figure, width int) []string {
 	s, g := &p.Appearance.Styles, &p.Appearance.Glyphs
@@ -57,6 +52,10 @@ func (p *Page) grid(figures []figure, width int) []string {
 func (p *Page) measured(gpu *snapshot.GPU) []figure {
 	w := words{p.Appearance.Glyphs.Dash, p.Appearance.Glyphs.Times}
 	slow, slows := gpu.TemperatureSlowdown.Value()
+	state := w.unit(gpu.PerformanceState, "")
+	if state != w.dash {
+		state = "P" + state
+	}
 	heat := w.unit(gpu.Temperature, "C")
 	if slows {
 		heat += ", slows down at " + strconv.Itoa(slow) + "C"
@@ -69,14 +68,14 @@ func (p *Page) measured(gpu *snapshot.GPU) []figure {
 		{"SM clock", w.ofLimit(gpu.SMClock, gpu.SMClockMax, " MHz"), false},
 		{"mem clock", w.ofLimit(gpu.MemoryClock, gpu.MemoryClockMax, " MHz"), false},
 		{"clock limit", w.reasons(gpu), len(gpu.Throttled) > 0},
-		{"P-state", w.prefixed("P", gpu.PerformanceState), false},
-		{"power", w.watts(gpu.Power, gpu.PowerLimit), false},
+		{"P-state", state, false},
+		{"power", w.pair(w.watts(gpu.Power), " of ", w.watts(gpu.PowerLimit), " W"), false},
 		{"energy", w.energy(gpu.Energy), false},
 		{"temperature", heat, slows && gpu.Temperature.Or(0) >= slow-5},
 		{"fan", w.unit(gpu.Fan, "%"), false},
 		{"PCIe", w.link(gpu), narrow(gpu)},
 		{"PCIe rx, tx", w.rates(gpu.PCIeReceived, gpu.PCIeSent), false},
-		{"BAR1", w.bytesOf(gpu.BAR1Used, gpu.BAR1Total), false},
+		{"BAR1", w.pair(w.bytes(gpu.BAR1Used), " of ", w.bytes(gpu.BAR1Total), ""), false},
 		{"ECC", w.ecc(gpu), gpu.ECC.Uncorrected.Or(0) > 0},
 		{"remapped", w.rows(gpu), gpu.RemappingPending.Or(0) > 0 || gpu.RemappingFailed.Or(0) > 0},
 		{"NVLink", w.nvlink(gpu), gpu.NVLinksUp.Known() && gpu.NVLinksUp.Or(0) < gpu.NVLinkCount.Or(0)},
@@ -107,14 +106,12 @@ func (w words) mig(gpu *snapshot.GPU) string {
 	return "off"
 }
 
-func (w words) unit(v snapshot.Int, unit string) string { return w.prefixed("", v, unit) }
-
-func (w words) prefixed(prefix string, v snapshot.Int, unit ...string) string {
+func (w words) unit(v snapshot.Int, unit string) string {
 	value, known := v.Value()
 	if !known {
 		return w.dash
 	}
-	return prefix + strconv.Itoa(value) + strings.Join(unit, "")
+	return strconv.Itoa(value) + unit
 }
 
 func (w words) ofLimit(v, limit snapshot.Int, unit string) string {
@@ -124,17 +121,20 @@ func (w words) ofLimit(v, limit snapshot.Int, unit string) string {
 	return w.unit(v, "") + " of " + w.unit(limit, unit)
 }
 
-func (w words) watts(power, limit snapshot.Float) string {
-	if !power.Known() && !limit.Known() {
+// pair is two values, the dash where both are unknown.
+func (w words) pair(one, between, other, end string) string {
+	if one == w.dash && other == w.dash {
 		return w.dash
 	}
-	whole := func(v snapshot.Float) string {
-		if !v.Known() {
-			return w.dash
-		}
-		return strconv.FormatFloat(v.Or(0), 'f', 0, 64)
+	return one + between + other + end
+}
+
+func (w words) watts(power snapshot.Float) string {
+	value, known := power.Value()
+	if !known {
+		return w.dash
 	}
-	return whole(power) + " of " + whole(limit) + " W"
+	return strconv.FormatFloat(value, 'f', 0, 64)
 }
 
 // energy is in kWh, as bills are.
@@ -154,26 +154,17 @@ func (w words) bytes(v snapshot.Int) string {
 	return quantity.Bytes(value).String()
 }
 
-func (w words) bytesOf(v, limit snapshot.Int) string {
-	if !v.Known() && !limit.Known() {
-		return w.dash
-	}
-	return w.bytes(v) + " of " + w.bytes(limit)
-}
-
 func (w words) rates(received, sent snapshot.Int) string {
-	if !received.Known() && !sent.Known() {
-		return w.dash
-	}
-	return w.bytes(received) + "/s, " + w.bytes(sent) + "/s"
+	return w.pair(w.bytes(received), "/s, ", w.bytes(sent), "/s")
 }
 
 // link is "gen 5 ×16", followed by what is possible where that is more.
 func (w words) link(gpu *snapshot.GPU) string {
-	if !gpu.PCIeGeneration.Known() && !gpu.PCIeWidth.Known() {
-		return w.dash
+	now := w.pair(w.unit(gpu.PCIeGeneration, ""), " "+w.times, w.unit(gpu.PCIeWidth, ""), "")
+	if now == w.dash {
+		return now
 	}
-	now := "gen " + w.unit(gpu.PCIeGeneration, "") + " " + w.times + w.unit(gpu.PCIeWidth, "")
+	now = "gen " + now
 	best := "gen " + w.unit(gpu.PCIeGenerationMax, "") + " " + w.times + w.unit(gpu.PCIeWidthMax, "")
 	if now == best || !gpu.PCIeGenerationMax.Known() {
 		return now

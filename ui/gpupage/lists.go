@@ -78,7 +78,7 @@ func (p *Page) processes(target *subject, width int) []string {
 	lines := []string{p.rule(width, text.Plural(len(rows), "process", "processes"))}
 	if a := target.gpu.Allocation; a != nil {
 		words := "idle " + quantity.Duration(p.Now.Since(a.Since)) + ", " + text.Clean(a.String())
-		lines = append(lines, p.line(width, cell.Span{Style: p.Appearance.Styles.Warning, Text: words}))
+		lines = append(lines, cell.Indented(p.Appearance, width, cell.Span{Style: p.Appearance.Styles.Warning, Text: words}))
 	}
 	if len(rows) == 0 {
 		return lines
@@ -128,15 +128,8 @@ func (p *Page) holders(target *subject, width int) []string {
 	lines := []string{p.rule(width, "/dev/nvidia* is open, but not listed: "+unattributed+" belongs to no listed process")}
 	for i := range target.gpu.Holders {
 		h := &target.gpu.Holders[i]
-		command := strings.Join(h.Command, " ")
-		if command == "" {
-			command = h.Name
-		}
-		user := text.Clean(h.User)
-		if user == "" {
-			user = "?"
-		}
-		lines = append(lines, p.line(width, cell.Span{Style: p.Appearance.Styles.Text, Text: text.Pad(strconv.Itoa(h.Process.PID), 8)},
+		command, user := cmp.Or(strings.Join(h.Command, " "), h.Name), cmp.Or(text.Clean(h.User), "?")
+		lines = append(lines, cell.Indented(p.Appearance, width, cell.Span{Style: p.Appearance.Styles.Text, Text: text.Pad(strconv.Itoa(h.Process.PID), 8)},
 			cell.Span{Style: p.Appearance.Styles.Dim, Text: text.Pad(user, 9)}, cell.Span{Style: p.Appearance.Styles.Text, Text: text.Clean(command)}))
 	}
 	return lines
@@ -163,7 +156,7 @@ func (p *Page) xids(target *subject, width int) []string {
 			if i == 0 {
 				head = text.Pad(p.Now.Clock(x.Time), 9) + text.Pad("Xid "+strconv.FormatUint(x.Code, 10), 8)
 			}
-			lines = append(lines, p.line(width, cell.Span{Style: style, Text: head}, cell.Span{Style: p.Appearance.Styles.Text, Text: part}))
+			lines = append(lines, cell.Indented(p.Appearance, width, cell.Span{Style: style, Text: head}, cell.Span{Style: p.Appearance.Styles.Text, Text: part}))
 		}
 	}
 	return lines

@@ -1,6 +1,7 @@
 package gpupage
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"time"
@@ -48,22 +49,6 @@ func (p *Page) subject() (subject, bool) {
 	return target, true
 }
 
-// memory is the memory of the GPU or instance.
-func (s *subject) memory() snapshot.Memory {
-	if s.instance != nil {
-		return s.instance.Memory
-	}
-	return s.gpu.Memory
-}
-
-// outlook is the outlook of the GPU or instance.
-func (s *subject) outlook() *snapshot.Outlook {
-	if s.instance != nil {
-		return &s.instance.Outlook
-	}
-	return &s.gpu.Outlook
-}
-
 // Render returns exactly height lines of exactly width cells.
 func (p *Page) Render(width, height int) []string {
 	if width <= 0 || height <= 0 {
@@ -71,7 +56,7 @@ func (p *Page) Render(width, height int) []string {
 	}
 	target, ok := p.subject()
 	if !ok {
-		return cell.Fill([]string{p.line(width, cell.Span{Style: p.Appearance.Styles.Dim, Text: "this GPU is not there; Esc goes back"})}, width, height)
+		return cell.Fill([]string{cell.Indented(p.Appearance, width, cell.Span{Style: p.Appearance.Styles.Dim, Text: "this GPU is not there; Esc goes back"})}, width, height)
 	}
 	head, body := p.head(&target, width), p.body(&target, width, height)
 	top := min(max(p.Top, 0), max(1+len(body)-height, 0))
@@ -95,19 +80,20 @@ func (p *Page) head(target *subject, width int) string {
 	l := cell.NewLine(width)
 	l.Skip(1)
 	l.Put(s.Strong, "GPU "+target.index)
-	memory := target.memory()
+	memory, outlook := target.gpu.MemoryOf(p.Instance), &target.gpu.Outlook
 	l.Skip(2)
 	used := cell.AppendUsedTotal(nil, memory.Used, memory.Total, g.Dash)
 	name := text.Clean(target.gpu.Name)
 	if target.instance != nil {
 		name = text.Clean(target.instance.Profile) + " of " + name
+		outlook = &target.instance.Outlook
 	}
 	right := []cell.Span{{Style: s.Text, Text: string(used)}}
 	if target.gpu.State != snapshot.GPUOK {
 		right = []cell.Span{{Style: s.Warning, Text: string(target.gpu.State) + " for " + quantity.Duration(p.Now.Since(target.gpu.Since))}}
-	} else if o := target.outlook(); o.FullIn != nil {
-		right = append(right, cell.Span{Style: s.Leak, Text: "  " + cell.FullIn(*o.FullIn, g)})
-	} else if words := o.Doubt.Words(); words != "" {
+	} else if outlook.FullIn != nil {
+		right = append(right, cell.Span{Style: s.Leak, Text: "  " + cell.FullIn(*outlook.FullIn, g)})
+	} else if words := outlook.Doubt.Words(); words != "" {
 		right = append(right, cell.Span{Style: s.Dim, Text: "  " + words})
 	}
 	room := width - l.Used() - cell.SpansWidth(right) - 3
@@ -131,7 +117,7 @@ func (p *Page) rest(target *subject, width int) []string {
 	if target.instance != nil {
 		lines = append(lines, p.rule(width, "the whole GPU "+strconv.Itoa(target.gpu.Index)))
 	}
-	lines = append(lines, p.figures(target, width)...)
+	lines = append(lines, p.grid(p.measured(target.gpu), width)...)
 	lines = append(lines, p.xids(target, width)...)
 	lines = append(lines, p.instances(target, width)...)
 	lines = append(lines, p.processes(target, width)...)
@@ -146,11 +132,7 @@ func (p *Page) identity(target *subject, width int) []string {
 		uuid = text.Clean(target.instance.UUID)
 	}
 	dash := p.Appearance.Glyphs.Dash
-	bus := text.Clean(target.gpu.PCIBusID)
-	if bus == "" {
-		bus = dash
-	}
-	cells := []figure{{"bus", bus, false}, {"UUID", uuid, false}}
+	cells := []figure{{"bus", cmp.Or(text.Clean(target.gpu.PCIBusID), dash), false}, {"UUID", uuid, false}}
 	if target.instance != nil {
 		slices := dash
 		if target.instance.Slices > 0 {
@@ -180,14 +162,6 @@ func (p *Page) wrapped(figures []figure, width int) []string {
 		l.Put(p.Appearance.Styles.Text, text.Cut(f.value, width-l.Used(), p.Appearance.Glyphs.Ellipsis))
 	}
 	return append(lines, l.String())
-}
-
-// line is a line of spans, indented by a cell.
-func (p *Page) line(width int, spans ...cell.Span) string {
-	l := cell.NewLine(width)
-	l.Skip(1)
-	l.PutSpans(spans, width, p.Appearance.Glyphs.Ellipsis)
-	return l.String()
 }
 
 func (p *Page) rule(width int, title string) string {

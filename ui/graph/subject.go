@@ -43,11 +43,7 @@ func SubjectOf(s *snapshot.Snapshot, key snapshot.SeriesKey) Subject {
 		}
 		subject.Used, subject.Predicted, subject.Doubt = p.Used, p.Predicted, p.Doubt
 		if gpu != nil {
-			subject.Full = "GPU full"
-			subject.Capacity = gpu.Memory.Total
-			if instance := gpu.Instance(key.Row.Instance); instance != nil {
-				subject.Capacity = instance.Memory.Total
-			}
+			subject.Full, subject.Capacity = "GPU full", gpu.MemoryOf(key.Row.Instance).Total
 		}
 		return subject
 	}

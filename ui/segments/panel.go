@@ -41,7 +41,7 @@ func (p Panel) Render(width, height int) []string {
 	if m == nil {
 		lines := []string{p.title(width)}
 		for _, text := range p.waiting(max(width-2, 1)) {
-			lines = append(lines, p.text(width, text))
+			lines = append(lines, cell.Indented(p.Appearance, width, text))
 		}
 		return cell.Fill(lines, width, height)
 	}
@@ -53,7 +53,7 @@ func (p Panel) Render(width, height int) []string {
 	rows, unit := p.strips(width, body)
 	lines := []string{p.title(width)}
 	for _, text := range answer {
-		lines = append(lines, p.text(width, text...))
+		lines = append(lines, cell.Indented(p.Appearance, width, text...))
 	}
 	lines = cell.Fill(append(lines, rows[:min(body, len(rows))]...), width, max(height-1, 1))
 	if height > 1 && m.count > 0 {
@@ -70,13 +70,6 @@ func (p Panel) body(width, height int) int {
 		return max(rows, 0)
 	}
 	return max(rows-len(p.answer(p.Map, max(width-2, 1), height)), min(rows, minRows), 0)
-}
-
-func (p Panel) text(width int, spans ...cell.Span) string {
-	l := cell.NewLine(width)
-	l.Skip(1)
-	l.PutSpans(spans, width, p.Appearance.Glyphs.Ellipsis)
-	return l.String()
 }
 
 // title gives the number of segments and the age of the map.

@@ -144,29 +144,17 @@ func (t *Table) writePrediction(l *cell.Line, p *snapshot.Process, cells int) {
 		l.Right(s.Dim, g.Dash, cells)
 		return
 	}
-	if room, known := t.capacityFor(p); known && median >= room {
-		l.Right(s.Leak, "full", cells)
-		return
+	if gpu := t.Snapshot.GPU(p.ID.GPUUUID); gpu != nil {
+		if room, known := gpu.MemoryOf(p.ID.Instance).Capacity().Value(); known && median >= room {
+			l.Right(s.Leak, "full", cells)
+			return
+		}
 	}
 	style := s.Text
 	if used, known := p.Used.Value(); known && max(median-used, used-median) <= used/100 {
 		style = s.Dim
 	}
 	l.RightFigure(style, median.Append(l.Scratch()), cells)
-}
-
-// capacityFor is the capacity of the process's GPU or instance.
-func (t *Table) capacityFor(p *snapshot.Process) (quantity.Bytes, bool) {
-	gpu := t.Snapshot.GPU(p.ID.GPUUUID)
-	if gpu == nil {
-		return 0, false
-	}
-	if p.ID.Instance.MIG {
-		if instance := gpu.Instance(p.ID.Instance); instance != nil {
-			return instance.Memory.Capacity().Value()
-		}
-	}
-	return gpu.Memory.Capacity().Value()
 }
 
 // trend is the trend in one cell; blank where it is steady.
