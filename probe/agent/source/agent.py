@@ -194,6 +194,7 @@ class _Agent:
             self.failure = None if self.serving else error
         try:
             _steps.remove()
+            _holders.unwatch()
             self._close(remove=not self.filtered)
         except BaseException:
             _log_failure("closing")

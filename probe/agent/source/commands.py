@@ -1,11 +1,11 @@
 class _Commands:
-    """Answers requests. A flush and a snapshot each run on a thread of their own,
+    """Answers requests. A flush, a snapshot and holds each run on a thread of their own,
     so that stats are answered meanwhile."""
 
     def __init__(self, agent):
         self._agent = agent
         self.sizes = _Sizes(agent)
-        self.running = set()  # of "flush", "snapshot"
+        self.running = set()  # of "flush", "snapshot", "holds"
         self.snapshot_fd = None  # the descriptor that a snapshot is being written to
         self._rate = _FlushRate()
         self._finished = []  # (task, connection, answer), appended by the tasks' threads
@@ -44,6 +44,9 @@ class _Commands:
         if command == "snapshot":
             self._snapshot(connection, _snapshot_request(request), number)
             return None
+        if command == "holds":
+            self._holds(connection, _chosen_devices(request), number)
+            return None
         if command == "bye":
             connection.last = True
             return {"id": number, "ok": True}
@@ -58,6 +61,8 @@ class _Commands:
         capabilities = ["flush"] if agent.memory.can_flush() or evictable else []
         if agent.memory.can_snapshot():
             capabilities.append("snapshot")
+            if agent.memory.no_holds() is None:
+                capabilities.append("holds")
         hello = {
             "proto": _PROTOCOL,
             "pid": agent.pid,
@@ -84,6 +89,25 @@ class _Commands:
             raise _Refusal("rate_limited", "too many flushes: again in %.1f s" % wait)
         self._start_task("flush", connection, number, lambda: memory.flush(request, evictable))
 
+    def _still_wanted(self, connection):
+        """Whether the monitor is there and the program goes on. Raises _Filtered."""
+        self._agent.status.check()
+        return connection.sock.fileno() >= 0 and not self._agent.stopping
+
+    def _holds(self, connection, uuids, number):
+        memory = self._agent.memory
+        reason = memory.no_holds()
+        if reason is not None:
+            raise _Refusal("unsupported", reason)
+        if "holds" in self.running:
+            raise _Refusal("busy", "the same question is being answered")
+
+        def wanted():
+            if not self._still_wanted(connection):
+                raise _Refusal("internal", "the monitor has disconnected")
+
+        self._start_task("holds", connection, number, lambda: memory.holds(uuids, wanted))
+
     def _snapshot(self, connection, wanted, number):
         agent = self._agent
         agent.memory.refuse_snapshot(wanted)
@@ -91,11 +115,7 @@ class _Commands:
         if "snapshot" in self.running:
             raise _Refusal("busy", "another snapshot is running")
 
-        def still_wanted():
-            agent.status.check()
-            return connection.sock.fileno() >= 0 and not agent.stopping
-
-        out = _SnapshotFile(connection.fd, still_wanted)
+        out = _SnapshotFile(connection.fd, lambda: self._still_wanted(connection))
 
         def write():
             try:

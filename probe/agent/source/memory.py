@@ -11,6 +11,7 @@ class _Memory:
         self._due = 0.0
         self._fresh_due = 0.0
         self._map_budget = _MapBudget()
+        self._holds = _Holds(self._torch, _holders, _steps)
 
     def _active(self):
         for runtime in self._runtimes:
@@ -36,8 +37,9 @@ class _Memory:
         """The same for a program whose first allocation may fail, before the probe's thread notices it."""
         try:
             self._torch.errors.attach_early()
+            _holders.watch()
         except Exception:
-            _log_failure("observing out-of-memory errors")
+            _log_failure("observing PyTorch")
 
     def has_failed(self):
         """Whether an allocation has failed in the last seconds."""
@@ -225,6 +227,24 @@ class _Memory:
                 reason = "%s: %s" % (runtime.name, _first_line(error))
             if reason:
                 reasons.append(reason)
+
+    # -- What holds the memory
+
+    def no_holds(self):
+        """Why it cannot be told what holds the memory, or None."""
+        reason = self._torch.no_snapshot()
+        if reason is None and not (_attribute(_module("torch"), "_C", "DisableTorchFunctionSubclass") and _module("torch.nn.modules.module")):
+            reason = "that needs PyTorch 2.0 or newer"
+        return reason
+
+    def holds(self, uuids, wanted):
+        started = _monotonic()
+        wait = self._holds.budget.wait()
+        if wait:
+            raise _Refusal("rate_limited", "many tensors were looked at just now: again in %.0f s" % (wait + 1))
+        answer = self._holds.answer(uuids, lambda ordinal: (self._device(ordinal) or {}).get("uuid"), wanted)
+        answer["ms"] = round((_monotonic() - started) * 1000, 3)
+        return answer
 
     # -- Snapshots
 

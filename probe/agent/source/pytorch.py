@@ -196,6 +196,10 @@ class _PyTorch(_Runtime):
         """The seconds that a snapshot takes, by the statistics of the devices."""
         return _blocks(every) * self._map_cost
 
+    def least_snapshot_cost(self, every):
+        """The same where no other program takes the processor."""
+        return _blocks(every) * self._least_map_cost
+
     def no_snapshot(self):
         """Why no snapshot can be taken, or None."""
         if _module("torch") is None:

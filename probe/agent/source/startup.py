@@ -36,6 +36,7 @@ class _ImportHook:
 _permitted = _permitted_filters(_at_start)
 _evictable = _Evictable()
 _steps = _Steps()
+_holders = _Holders(_steps)
 # probe/attach and sitecustomize.py set _started_by in the module's namespace before they execute the module,
 # probe/attach also the module itself.
 _agent = _Agent(_evictable, globals().get("_started_by") or "import")

@@ -19,7 +19,8 @@ class _Steps:
         self._set = {}  # id → [its list in _counted, steps at the set's begin, those last seen, when they grew, all steps then]
         self._removed = 0  # steps of optimizers that are no longer in _counted
         self._before, self._begun = 0, 0.0  # steps of earlier sets, and when this one began
-        self._handle = None
+        self._hook = _GlobalHook("torch.optim.optimizer", "register_optimizer_step_post_hook", "_global_optimizer_post_hooks")  # since 1.13
+        self.at_end = []  # what to call at the end of each step, on the program's thread
 
     def add(self, steps):
         if not _is_count(steps, _MAX_COUNT):
@@ -42,30 +43,18 @@ class _Steps:
     # -- The hook
 
     def register(self):
-        """Registers the hook, unless the program has one of its own: a thread between two
-        hooks fails if one is added. Without any, it iterates over none."""
-        module = _module("torch.optim.optimizer")
-        register = getattr(module, "register_optimizer_step_post_hook", None)  # since 1.13
-        hooks = getattr(module, "_global_optimizer_post_hooks", True)
-        if self._handle is None and register is not None and not hooks and os.environ.get("VRAMSCOPE_STEPS") != "0":
-            self._handle = register(self._hook())
+        """Registers the hook, and returns whether steps are counted."""
+        return os.environ.get("VRAMSCOPE_STEPS") != "0" and self._hook.add(self._counter)
 
     def remove(self):
-        """Removes the hook, without changing what a thread may be iterating over."""
-        module, handle = _module("torch.optim.optimizer"), self._handle
-        hooks = getattr(module, "_global_optimizer_post_hooks", None)
-        if handle is None or not hooks or handle.id not in hooks:
-            return
-        if len(hooks) == 1:
-            module._global_optimizer_post_hooks = type(hooks)()
-        else:
-            hooks[handle.id] = _do_nothing
+        self._hook.remove()
 
-    def _hook(self):
-        counted, meet = self._counted, self._meet
-        # torch.compile inlines a hook into the program's graph, and would compile anew for each count.
-        compiler = _attribute(_module("torch"), "compiler")
-        compiling = getattr(compiler, "is_dynamo_compiling", None) or getattr(compiler, "is_compiling", None) or bool
+    def living(self):
+        """The optimizers that have made steps."""
+        return [one for one in (entry[0]() for entry in list(self._counted.values())) if one is not None]
+
+    def _counter(self):
+        counted, meet, at_end, compiling = self._counted, self._meet, self.at_end, _compiling()
 
         def count_step(optimizer, args, kwargs):
             if compiling():
@@ -75,6 +64,8 @@ class _Steps:
                 entry[1] += 1
             else:
                 meet(optimizer)
+            for look in at_end:
+                look(optimizer)
 
         return count_step
 
@@ -121,7 +112,7 @@ class _Steps:
 
     def optimizer(self):
         """The class of the optimizer that makes the steps, or None if there are several classes or none."""
-        known = {type(one).__name__ for one in (entry[0]() for entry in list(self._counted.values())) if one is not None}
+        known = {type(one).__name__ for one in self.living()}
         return _clip(known.pop()) if len(known) == 1 else None
 
     @staticmethod
@@ -139,7 +130,3 @@ class _Steps:
     def _compiled():
         counters = _attribute(_module("torch._dynamo.utils"), "counters")
         return bool(counters and "frames" in counters and counters["frames"].get("ok"))
-
-
-def _do_nothing(*_):
-    pass

@@ -6,6 +6,7 @@ its memory appears in the driver's lists. Without a driver, FAKE_TORCH_GPUS and
 FAKE_TORCH_TOTAL are the number of GPUs and their memory.
 """
 
+import contextlib
 import os
 import pickle  # noqa: F401  as PyTorch does
 import sys
@@ -13,7 +14,7 @@ import types
 
 __version__ = os.environ.get("FAKE_TORCH_VERSION", "2.6.0") + "+cu124"
 version = types.SimpleNamespace(hip=None, cuda="12.4")
-_C = types.SimpleNamespace()
+_C = types.SimpleNamespace(DisableTorchFunctionSubclass=contextlib.nullcontext)
 
 from . import cuda  # noqa: E402
 
@@ -30,10 +31,19 @@ backends = types.SimpleNamespace(cuda=types.SimpleNamespace(cufft_plan_cache=_Pl
 
 
 class Tensor:
+    is_cuda = is_leaf = True
+    requires_grad, grad = False, None
+
     def __init__(self, size, device):
-        self._allocator, self._block = cuda._allocator(device), None
+        self._allocator, self._block, self._device = cuda._allocator(device), None, device
         self._block = self._allocator.take(size)
         cuda._record(device, self._block, size)
+
+    def untyped_storage(self):
+        return types.SimpleNamespace(data_ptr=lambda: self._block.address, nbytes=lambda: self._block.asked)
+
+    def get_device(self):
+        return self._device
 
     def record_stream(self, stream=None):
         """Another stream uses it: once freed it is pending."""
@@ -52,6 +62,8 @@ def empty(size, device=0, dtype=uint8):
 
 
 from . import graphs as _graphs  # noqa: E402
+
+from . import nn  # noqa: E402,F401
 
 cuda.CUDAGraph, cuda.graph = _graphs.CUDAGraph, _graphs.graph
 

@@ -21,8 +21,9 @@ def register_optimizer_step_post_hook(hook):
 
 
 class Optimizer:
-    def __init__(self):
+    def __init__(self, parameters=()):
         self._optimizer_step_post_hooks = OrderedDict()
+        self.param_groups, self.state = [{"params": list(parameters)}], {}
 
     def step(self, *args, **kwargs):
         for hook in chain(self._optimizer_step_post_hooks.values(), _global_optimizer_post_hooks.values()):

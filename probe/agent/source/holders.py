@@ -1,0 +1,241 @@
+# The classes of what holds memory. A block that several hold is of the first.
+_CLASSES = ("parameters", "gradients", "optimizer_state", "buffers", "variables")
+_PARAMETERS, _GRADIENTS, _STATE, _BUFFERS, _VARIABLES = range(5)
+
+
+class _GlobalHook:
+    """One of PyTorch's hooks for all modules or all optimizers."""
+
+    def __init__(self, module, register, hooks):
+        self._names = module, register, hooks
+        self._handle = None
+
+    def add(self, make):
+        """Registers the hook that make() returns, and returns whether it is there. Not where the program has
+        one of its own: a thread between two hooks fails if one is added. Without any, it iterates over none."""
+        module, register, hooks = self._names
+        module = _module(module)
+        register = getattr(module, register, None)
+        if self._handle is None and register is not None and not getattr(module, hooks, True):
+            self._handle = register(make())
+        return self._handle is not None
+
+    def remove(self):
+        """Removes the hook, without changing what a thread may be iterating over."""
+        module, handle, name = _module(self._names[0]), self._handle, self._names[2]
+        hooks = getattr(module, name, None)
+        if handle is None or not hooks or handle.id not in hooks:
+            return
+        if len(hooks) == 1:
+            setattr(module, name, type(hooks)())
+        else:
+            hooks[handle.id] = _do_nothing
+
+
+def _do_nothing(*_):
+    pass
+
+
+def _compiling():
+    """A function that returns whether torch.compile looks at its caller: that would inline a hook
+    into the program's graph, and compile anew for each value that it reads."""
+    compiler = _attribute(_module("torch"), "compiler")
+    return getattr(compiler, "is_dynamo_compiling", None) or getattr(compiler, "is_compiling", None) or bool
+
+
+class _Pace:
+    """Lets the program's threads run: the probe has the GIL for _HOLD at a time."""
+
+    def __init__(self):
+        self._until, self._calls = _monotonic() + _HOLD, 0
+
+    def breathe(self):
+        self._calls += 1
+        if not self._calls & 15 and _monotonic() >= self._until:
+            _sleep(_HOLD)
+            self._until = _monotonic() + _HOLD
+
+
+class _Holders:
+    """The program's modules, optimizers and variables that hold tensors, all known by weak references.
+
+    Modules are met as they register parameters, buffers or modules, from the import of PyTorch on;
+    optimizers as they step. The rest is found by a look at the variables of the main module and of the
+    functions that run, and at what these hold: _LOOKED values at most. The heap is never walked.
+
+    Source: torch/nn/modules/module.py, register_module_parameter_registration_hook (2.0 to 2.15).
+    """
+
+    def __init__(self, steps):
+        self._steps = steps
+        self._modules = None  # id → module, weakly
+        names = ("register_module_%s_registration_hook", "_global_%s_registration_hooks")
+        self._hooks = [_GlobalHook("torch.nn.modules.module", *(name % what for name in names)) for what in ("parameter", "buffer", "module")]
+        self.trains = False  # as of the last walk: something learns
+
+    def watch(self):
+        if self._modules is None and _module("torch.nn.modules.module") is not None:
+            self._modules = _module("weakref").WeakValueDictionary()
+        for hook in self._hooks:
+            hook.add(self._hook)
+
+    def unwatch(self):
+        for hook in self._hooks:
+            hook.remove()
+
+    def _hook(self):
+        known, compiling = self._modules, _compiling()
+
+        def met(module, name, value):
+            try:
+                if not compiling() and known.get(id(module)) is not module and len(known) < _MAX_MODULES:
+                    known[id(module)] = module
+            except Exception:
+                pass  # a module that nothing may refer to weakly
+
+        return met
+
+    # -- The walk
+
+    def walk(self):
+        """{address of a storage: _entry() of the first class that holds it}, of the GPUs' memory."""
+        found, pace, self.trains = {}, _Pace(), False
+        torch = _module("torch")
+        # A subclass of Tensor may run the program's code for whatever is read of it.
+        with torch._C.DisableTorchFunctionSubclass():
+            for kind, one in self._held(torch, pace):
+                _add_storage(found, kind, one)
+                gradient = one.grad if kind == _PARAMETERS and one.is_leaf else None
+                if gradient is not None:
+                    self.trains = True
+                    _add_storage(found, _GRADIENTS, gradient)
+                one = gradient = None  # nothing is kept alive while others run
+                pace.breathe()
+        return found
+
+    def _held(self, torch, pace):
+        """Yields (class, tensor)."""
+        optimizers, modules, seen = self._steps.living(), self._modules.valuerefs(), set()
+        looked = _look((torch.Tensor, torch.nn.Module, _module("torch.optim.optimizer").Optimizer))
+        while looked:
+            one = looked.pop()
+            if issubclass(type(one), torch.Tensor):
+                yield _VARIABLES, one
+            elif issubclass(type(one), torch.nn.Module):
+                modules.append(_weak_reference(one))
+            else:
+                optimizers.append(one)
+            one = None
+        while optimizers or modules:
+            pace.breathe()
+            of, one = (_of_optimizer, optimizers.pop()) if optimizers else (self._of_module, modules.pop()())
+            if one is not None and id(one) not in seen:
+                seen.add(id(one))
+                try:
+                    yield from of(one, modules)
+                except Exception:
+                    _log_failure("looking into a %s" % type(one).__name__)
+            one = None
+
+    def _of_module(self, module, modules):
+        modules.extend(_weak_reference(below) for below in list(module._modules.values()) if below is not None)
+        for name, kind in (("_parameters", _PARAMETERS), ("_buffers", _BUFFERS)):
+            for tensor in list(getattr(module, name).values()):
+                if tensor is not None:
+                    self.trains = self.trains or (module.training and tensor.requires_grad)
+                    yield kind, tensor
+
+
+def _of_optimizer(optimizer, _):
+    for group in list(optimizer.param_groups):
+        parameters, n = group["params"], 0
+        while n < len(parameters):  # which may change meanwhile
+            yield _PARAMETERS, parameters[n]
+            held = [optimizer.state.get(parameters[n])] if n < len(parameters) else ()
+            for _ in range(4):  # a tensor may be in a dict in a list in a dict
+                inner = []
+                for value in held:
+                    if isinstance(value, dict):
+                        inner.extend(list(value.values()))
+                    elif isinstance(value, (list, tuple)):
+                        inner.extend(value)
+                    elif hasattr(value, "is_cuda"):
+                        yield _STATE, value
+                held = inner
+            n += 1
+
+
+def _look(wanted):
+    """The values of these types in variables and in what those hold, three objects deep."""
+    passed = (type, type(sys), type(_look), type(len))
+    found, seen, values = [], set(), _variables()
+    for _ in range(4):
+        below = []
+        for value in values:
+            kind = type(value)
+            if len(seen) >= _LOOKED or id(value) in seen or issubclass(kind, passed):
+                continue
+            seen.add(id(value))
+            if issubclass(kind, wanted):
+                found.append(value)
+                continue
+            try:
+                if kind in (list, tuple, set):
+                    below.extend(list(value)[:_LOOKED])
+                elif kind is dict or kind.__dictoffset__:
+                    below.extend(list((value if kind is dict else object.__getattribute__(value, "__dict__")).values())[:_LOOKED])
+            except Exception:
+                pass  # a class that hides it
+        values = below
+    return found
+
+
+def _variables():
+    """The values of the variables of the main module and of the functions that run.
+
+    Python before 3.13 keeps the dict of a function's variables, and with it what they held: it is
+    emptied. Nothing is looked at where the program may be using that dict itself: where a function
+    calls locals(), is traced, or one that it calls reads f_locals.
+    """
+    values = list(vars(_module("__main__")).values()) if _module("__main__") else []
+    for thread, frame in list(sys._current_frames().items())[:_MAX_THREADS]:
+        left = _MAX_FRAMES if thread != _get_ident() else 0
+        while left and frame is not None and "f_locals" not in frame.f_code.co_names and frame.f_trace is None:
+            if frame.f_code.co_flags & 2 and "locals" not in frame.f_code.co_names:  # CO_NEWLOCALS: a function
+                held = frame.f_locals
+                values.extend(list(held.values()))
+                if sys.version_info < (3, 13):
+                    held.clear()
+            frame, left = frame.f_back, left - 1
+    return values
+
+
+def _add_storage(found, kind, tensor):
+    """Adds where a tensor's memory is, and what a wrapper holds in its place."""
+    try:
+        if tensor.is_cuda:
+            storage = tensor.untyped_storage()
+            address = storage.data_ptr()
+            if address:
+                entry = _entry(kind, storage.nbytes(), tensor.get_device())
+                found[address] = min(entry, found.get(address, entry))
+                return
+    except Exception:
+        pass  # no storage: a wrapper, or a tensor without memory
+    flatten = getattr(type(tensor), "__tensor_flatten__", None)
+    if flatten is not None and "Fake" not in type(tensor).__name__:
+        try:
+            for name in flatten(tensor)[0][:8]:
+                _add_storage(found, kind, getattr(tensor, name))
+        except Exception:
+            _log_failure("looking into a %s" % type(tensor).__name__)
+
+
+# An entry is one integer, of which no garbage collection takes notice: class, bytes, device.
+def _entry(kind, size, ordinal):
+    return kind << 58 | min(size, _MAX_BYTES) << 7 | ordinal & 127
+
+
+def _opened(entry):
+    """(class, bytes, device)"""
+    return entry >> 58, entry >> 7 & (1 << 51) - 1, entry & 127

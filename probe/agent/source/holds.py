@@ -1,0 +1,173 @@
+# What a snapshot shows of a block.
+_LIVE, _PENDING, _WORKSPACE = range(3)
+
+
+class _Holds:
+    """What holds the memory of PyTorch's own allocator, by class.
+
+        holders ──→ address of a storage ──┐
+        a snapshot's blocks by address ────┼─→ bytes by class: each block once, its whole size,
+        those at the end of the same step ─┘   so that the classes sum to what is allocated
+
+    What no object holds that is known, and what is gone by the end of the step, was the step's:
+    activations. The end is known where PyTorch's hook counts steps.
+
+    A snapshot holds the GIL. Where one would for more than _HOLD_MOST, or memory history is
+    recorded, a block's size follows from its storage's, which PyTorch rounds up to 512 bytes. A
+    block of more than 1 MiB may be up to as much larger, and that is not named. Nor is what the
+    step's end would tell.
+    """
+
+    def __init__(self, runtime, holders, steps):
+        self._runtime, self._holders, self._steps = runtime, holders, steps
+        self.budget = _MapBudget()
+
+    def answer(self, uuids, uuid_of, wanted):
+        """The answer. wanted() is called now and then, and may raise."""
+        self._holders.watch()
+        steps = self._steps.register()
+        if steps and not self._steps.living() and (not self._holders.walk() or self._holders.trains):
+            met = set()  # until an optimizer makes its second step, and all have made one
+            self._wait(lambda optimizer: id(optimizer) in met or met.add(id(optimizer)), wanted)
+        began, notes = _clock(time.CLOCK_THREAD_CPUTIME_ID), []
+        moving, found, blocks, figures = self._read()
+        answer = {"time_ns": _time_ns(), "moving": moving, "exact": blocks is not None, "notes": notes, "devices": []}
+        self.budget.add(_clock(time.CLOCK_THREAD_CPUTIME_ID) - began)
+        if moving:
+            notes.append("memory came and went while it was looked at: only what stayed is named")
+        ends = self._ends(wanted) if steps and blocks is not None else ()
+        if blocks is None:
+            notes.append("sizes are those of tensors: a snapshot of the blocks would have paused the program, so activations are not told apart")
+        elif not ends:
+            notes.append("no step of an optimizer ended meanwhile: activations are not told apart")
+        for ordinal, a in figures[:_MAX_DEVICES]:
+            uuid = uuid_of(ordinal)
+            if uuid is not None and (not uuids or uuid in uuids) and "allocated_bytes" in a:
+                parts = _parts(ordinal, a, found, blocks, ends)
+                answer["devices"].append({"uuid": uuid, "allocated_bytes": sum(part["bytes"] for part in parts), "parts": parts})
+        return answer
+
+    def _read(self):
+        """(whether memory came and went, what is held, the blocks or None, the devices' figures).
+
+        Two walks, before and after the reading, have to find the same.
+        """
+        walked = self._holders.walk()
+        for _ in range(_WALKS):
+            blocks, figures = _when_free(self._now)
+            again = self._holders.walk()
+            if again == walked:
+                return False, walked, blocks, figures
+            stayed = {address: entry for address, entry in again.items() if walked.get(address) == entry}
+            walked = again
+        return True, stayed, blocks, figures
+
+    def _now(self):
+        runtime = self._runtime
+        figures = list(runtime.stats())
+        cost = runtime.least_snapshot_cost([runtime._memory_stats(runtime.initialised(), ordinal) for ordinal, _ in figures])
+        return None if cost > _HOLD_MOST or runtime.recording() else self._blocks(), figures
+
+    def _blocks(self):
+        """{address: _entry()} of all allocated blocks."""
+        runtime, sizes, blocks = self._runtime, _workspaces(), {}
+        with _CollectionOff():
+            for segment in runtime._take_snapshot(runtime.initialised())["segments"]:
+                address = segment["address"]
+                for block in () if runtime.asleep(segment) else segment.get("blocks", ()):
+                    size, state = block.get("size", 0), block.get("state")
+                    if state != "inactive":
+                        kind = _PENDING if state != "active_allocated" else _WORKSPACE if block.get("requested_size") in sizes else _LIVE
+                        blocks[address] = _entry(kind, size, segment.get("device", 0))
+                    address += size
+            segment = block = None
+        return blocks
+
+    def _ends(self, wanted):
+        """The blocks at the end of the next step of each optimizer."""
+        seen, ends = set(), []
+
+        def at_end(optimizer):
+            if id(optimizer) not in seen:
+                seen.add(id(optimizer))
+                ends.append(self._blocks())
+            return len(ends) >= _MAX_ENDS or seen.issuperset(map(id, self._steps.living()))
+
+        if self._steps.living():
+            self._wait(at_end, wanted)
+        return ends
+
+    def _wait(self, look, wanted):
+        """Has look(optimizer) called on the program's thread after each step, until it returns true or _STEP_WAIT is over."""
+        until, done = _monotonic() + _STEP_WAIT, _allocate_lock()
+        done.acquire()
+
+        def at_end(optimizer):
+            try:
+                if look(optimizer):
+                    self._steps.at_end.clear()
+                    done.release()
+            except Exception:
+                _log_failure("looking at the end of a step")
+
+        self._steps.at_end[:] = [at_end]
+        try:
+            while not done.acquire(True, 0.1) and _monotonic() < until:
+                wanted()
+        finally:
+            self._steps.at_end.clear()
+
+
+def _workspaces():
+    """The sizes of cuBLAS's workspaces, which PyTorch allocates, as far as this release tells."""
+    c = _attribute(_module("torch"), "_C")
+    asked = (getattr(c, "_cuda_getCublas%sWorkspaceSize" % which, None) for which in ("", "Lt"))
+    return {ask() for ask in asked if ask is not None} - {0}
+
+
+def _parts(ordinal, a, found, blocks, ends):
+    """A device's classes. Without blocks, by its figures."""
+    exact = blocks is not None
+    names = _CLASSES + (("activations",) if ends else ()) + (("workspaces",) if exact else ()) + ("pending", "unnamed")
+    pace, parts = _Pace(), {name: {"class": name, "bytes": 0, "blocks": 0} for name in names}
+    if not exact:
+        pending = parts["pending"]["bytes"] = a.get("pending_bytes", 0)
+        left, blocks = a["allocated_bytes"] - pending, {}
+        del parts["pending"]["blocks"], parts["unnamed"]["blocks"]
+        for address, entry in found.items():
+            pace.breathe()
+            size = _opened(entry)[1] + 511 & ~511
+            if _opened(entry)[2] == ordinal and size <= left:
+                blocks[address], left = _entry(_LIVE, size, ordinal), left - size
+        parts["unnamed"]["bytes"] = left
+    inside = _inside(blocks, found) if exact else found
+    for address, entry in blocks.items():
+        pace.breathe()
+        state, size, device = _opened(entry)
+        if device != ordinal:
+            continue
+        kind = _opened(inside[address])[0] if address in inside else None
+        name = "unnamed" if state == _LIVE else "workspaces"
+        if state == _PENDING:
+            name = "pending"
+        elif kind is not None and kind < _VARIABLES:
+            name = _CLASSES[kind]
+        elif any(end.get(address) != entry for end in ends):
+            name = "activations"
+        elif kind is not None:
+            name = "variables"
+        parts[name]["bytes"] += size
+        parts[name]["blocks"] += 1
+    return list(parts.values())
+
+
+def _inside(blocks, found):
+    """{a block's address: the first class that has a storage in it}"""
+    inside, starts, n = {}, sorted(blocks), 0
+    for address in sorted(found):
+        while n < len(starts) and starts[n] <= address:
+            n += 1
+        start = starts[n - 1] if n else None
+        if n and address < start + _opened(blocks[start])[1]:
+            inside[start] = min(found[address], inside.get(start, found[address]))
+    return inside

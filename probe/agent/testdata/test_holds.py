@@ -1,0 +1,110 @@
+"""What holds the memory, by class."""
+
+import threading
+import time
+import unittest
+
+from harness import MIB, Case
+
+BEGIN = (
+    "import torch, torch.optim as o, vramscope_probe as v; v._STATS_TIME = -1e9; v._STEP_WAIT = 0.1; v._HOLD_MOST = 9",
+    "def parameter(m, name, size):\n m.register_parameter(name, torch.empty(size << 20))",
+    "m = torch.nn.Module(); inner = torch.nn.Module(); m.add_module('inner', inner)",
+    "parameter(m, 'w', 3); parameter(inner, 'w', 5); inner.register_buffer('b', torch.empty(100))",
+)
+
+
+class Holds(Case):
+    def begin(self, *setup):
+        job = self.job(*BEGIN, *setup)
+        return job, self.monitor(job)
+
+    def told(self, answer):
+        """The classes with memory; they must sum to what is allocated."""
+        self.assertTrue(answer["ok"], answer)
+        (device,) = answer["devices"]
+        self.assertEqual(sum(part["bytes"] for part in device["parts"]), device["allocated_bytes"])
+        return {part["class"]: part["bytes"] for part in device["parts"] if part["bytes"]}
+
+    def test_modules_hold_parameters_gradients_and_buffers(self):
+        job, monitor = self.begin("m._parameters['w'].grad = torch.empty(3 << 20)", "m = [m, m]")
+        self.assertIn("holds", monitor.ask("hello")["capabilities"])
+        answer = monitor.ask("holds")
+        self.assertEqual(self.told(answer), {"parameters": 8 * MIB, "gradients": 3 * MIB, "buffers": 512})
+        self.assertEqual((answer["moving"], answer["exact"]), (False, True))
+        self.assertNotIn("activations", [part["class"] for part in answer["devices"][0]["parts"]])
+        (a,) = self.allocators(monitor).values()
+        self.assertEqual(answer["devices"][0]["allocated_bytes"], a[0]["allocated_bytes"])
+
+    def test_optimizers_hold_state_and_parameters_of_no_module(self):
+        job, monitor = self.begin("w = m._parameters['w']; own = torch.empty(2 << 20)", "a = o.Optimizer([w, own])",
+                                  "a.state[w] = {'step': 7, 'exp_avg': torch.empty(3 << 20), 'more': [{'deep': torch.empty(1 << 20)}]}")
+        self.assertEqual(self.told(monitor.ask("holds")), {"parameters": 10 * MIB, "optimizer_state": 4 * MIB, "buffers": 512})
+
+    def test_variables_and_what_nobody_names(self):
+        class_ = "class Hidden:\n __slots__ = 'tensor'\nh = Hidden(); h.tensor = torch.empty(7 << 20)"
+        job, monitor = self.begin(class_, "kept = {'batch': [torch.empty(2 << 20)]}", "t = torch.empty(4 << 20); t.record_stream(); del t")
+        self.assertEqual(self.told(monitor.ask("holds")),
+                         {"parameters": 8 * MIB, "buffers": 512, "variables": 2 * MIB, "unnamed": 7 * MIB, "pending": 4 * MIB})
+        job.do("del kept")
+        self.assertEqual(self.told(monitor.ask("holds"))["unnamed"], 7 * MIB)
+
+    def test_what_ends_with_the_step_is_activations(self):
+        job, monitor = self.begin("class Hidden:\n __slots__ = 'tensor'\nh, g = Hidden(), Hidden()", "v._STEP_WAIT = 60; a, b = o.Optimizer(), o.Optimizer()",
+                                  "h.tensor, g.tensor = torch.empty(6 << 20), torch.empty(9 << 20)",
+                                  "def step():\n a.step(); h.tensor = None; b.step(); h.tensor = torch.empty(6 << 20)")
+        monitor.ask("stats")  # the hook
+        job.do("step()")
+        answers = []
+        asking = threading.Thread(target=lambda: answers.append(monitor.ask("holds")))
+        asking.start()
+        while asking.is_alive():
+            job.do("step() if v._steps.at_end else None")
+            time.sleep(0.01)
+        self.assertEqual(self.told(answers[0]), {"parameters": 8 * MIB, "buffers": 512, "activations": 6 * MIB, "unnamed": 9 * MIB})
+        self.assertEqual(job.do("v._steps.at_end"), [])
+
+    def test_without_a_snapshot_sizes_are_rounded(self):
+        job, monitor = self.begin("v._HOLD_MOST = 0", "kept = torch.empty(100)")
+        answer = monitor.ask("holds")
+        self.assertEqual(self.told(answer), {"parameters": 8 * MIB, "buffers": 512, "variables": 512})
+        self.assertFalse(answer["exact"])
+
+    def test_memory_that_comes_and_goes_is_not_named(self):
+        job, monitor = self.begin("walk = v._Holders.walk",
+                                  "def moving(self):\n found = walk(self); parameter(m, 'w', 3); return found\nv._Holders.walk = moving")
+        answer = monitor.ask("holds")
+        self.assertTrue(answer["moving"])
+        self.assertLessEqual(self.told(answer)["parameters"], 8 * MIB)
+
+    def test_a_hook_that_is_the_programs_stays_alone(self):
+        job = self.job("import vramscope_probe as v; v._Holders.watch = lambda self: None", "import torch, torch.nn.modules.module as module",
+                       "hook = module.register_module_buffer_registration_hook(print)", "v._Holders.watch = watch = v._Holders.__dict__['watch']",
+                       "live = torch.empty(1)")
+        self.assertEqual(job.do("len(module._global_buffer_registration_hooks)"), 1)
+
+    def test_modules_that_are_gone_are_forgotten(self):
+        job, monitor = self.begin("v._holders._room = 64", "for _ in range(1000): parameter(torch.nn.Module(), 'w', 0)")
+        self.assertLessEqual(job.do("len(v._holders._modules)"), 64)
+        self.assertEqual(self.told(monitor.ask("holds"))["parameters"], 8 * MIB)
+
+    def test_a_function_keeps_its_variables(self):
+        """The dict of a function's variables stays empty, and the function has them all."""
+        job, monitor = self.begin("gate, result = [], []",
+                                  "def run():\n batch = torch.empty(2 << 20)\n import time\n while not gate: time.sleep(0.01)\n result.append(batch)\n",
+                                  "import threading; thread = threading.Thread(target=run); thread.start()")
+        self.assertEqual(self.told(monitor.ask("holds"))["variables"], 2 * MIB)
+        job.do("gate.append(1); thread.join(); result.clear()")
+        self.assertNotIn("variables", self.told(monitor.ask("holds")))
+
+    def test_requests_that_are_refused(self):
+        job = self.job("import torch; v = torch.empty(1)")
+        monitor = self.monitor(job)
+        self.assertEqual(monitor.ask("holds", devices=["0"])["error"]["code"], "bad_request")
+        job.do("del torch._C.DisableTorchFunctionSubclass")
+        self.assertEqual(monitor.ask("holds")["error"]["code"], "unsupported")
+        self.assertNotIn("holds", monitor.ask("hello")["capabilities"])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,347 @@
+"""Programs that train, each in one of several ways, and what vramscope says holds their memory.
+
+Started by holds_test.go under vramscope run, with the command to ask. A program stops in the middle of
+a step, says what it holds to the byte, is asked, and goes on. Every answer is compared with
+torch.cuda.memory_allocated() and with the blocks of what the program knows that it has.
+"""
+
+import glob
+import json
+import os
+import socket
+import sys
+import threading
+import time
+
+import torch
+import vramscope_probe as probe
+from torch import nn
+
+GPU = "cuda"
+NAMED = ("parameters", "gradients", "optimizer_state", "buffers")
+
+
+class Stopped:
+    """What the program holds where it stands still, by its own word."""
+
+    def __init__(self, **held):
+        blocks, self.pending = {}, 0
+        for segment in torch.cuda.memory_snapshot():
+            for block in segment["blocks"]:
+                if block["state"] == "active_allocated":
+                    blocks[block["address"]] = block["size"]
+        self.blocks, self.allocated = blocks, torch.cuda.memory_allocated()
+        assert sum(blocks.values()) == self.allocated
+        self.sums, self.counts, taken = {}, {}, set()
+        for name, tensors in held.items():
+            own = {t.untyped_storage().data_ptr() for t in tensors if t is not None and t.is_cuda} - taken
+            taken |= own
+            self.sums[name] = sum(blocks[address] for address in own)
+            self.counts[name] = len(own)
+        self.others = set(blocks) - taken
+
+
+def of_model(*models):
+    parameters = [p for m in models for p in m.parameters()]
+    return {"parameters": parameters, "gradients": [p.grad for p in parameters], "buffers": [b for m in models for b in m.buffers()]}
+
+
+def state_of(*optimizers):
+    return [t for o in optimizers for s in o.state.values() for t in s.values() if torch.is_tensor(t) and t.is_cuda]
+
+
+class Training(threading.Thread):
+    """Makes steps. In the middle of each it stands still until a question has looked at it."""
+
+    def __init__(self, case):
+        super().__init__(daemon=True)
+        self.case, self.at, self.over, self.error, self.ended = case, None, False, None, {}
+        self.parked = threading.Event()
+
+    def stop(self, **held):
+        """The middle of a step."""
+        self.at = Stopped(**held)
+        self.parked.set()
+        while not (probe._steps.at_end or self.over):
+            time.sleep(0.005)
+        self.parked.clear()
+
+    def ends(self, *optimizers):
+        """Notes the blocks at the end of each optimizer's step."""
+        for o in optimizers:
+            o.register_step_post_hook(lambda o, *_: self.ended.__setitem__(id(o), Stopped()))
+
+    def run(self):
+        try:
+            self.case(self)
+        except Exception as error:
+            self.error = error
+            self.parked.set()
+            raise
+
+
+def mlp(width=256):
+    return nn.Sequential(nn.Linear(width, 1024), nn.ReLU(), nn.BatchNorm1d(1024), nn.Linear(1024, width)).to(GPU)
+
+
+def plain(t, model=None, make=lambda model: torch.optim.AdamW(model.parameters(), fused=False), also=None):
+    model = model or mlp()
+    optimizer = make(model)
+    also = also(model) if also else {}
+    t.ends(optimizer)
+    while not t.over:
+        x = torch.ones(64, 256, device=GPU)
+        loss = model(x).square().mean()
+        held = of_model(model, *also.get("models", ()))
+        t.stop(optimizer_state=state_of(optimizer), **held)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=t.case is not accumulating)
+
+
+def accumulating(t):
+    """Its gradients are there in the middle of a step."""
+    plain(t)
+
+
+def tied(t):
+    class Tied(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embedding = nn.Embedding(5000, 256)
+            self.inner = nn.Linear(256, 256)
+            self.head = nn.Linear(256, 5000, bias=False)
+            self.head.weight = self.embedding.weight
+
+        def forward(self, x):
+            return self.head(self.inner(self.embedding(x.long()[:, :4])))
+
+    plain(t, Tied().to(GPU))
+
+
+def view(t):
+    """Two parameters and a buffer are views of one storage."""
+
+    class Views(nn.Module):
+        def __init__(self):
+            super().__init__()
+            whole = torch.ones(3 * 256 * 256, device=GPU)
+            self.a = nn.Parameter(whole[: 256 * 256].view(256, 256))
+            self.b = nn.Parameter(whole[256 * 256 : 2 * 256 * 256].view(256, 256))
+            self.register_buffer("c", whole[2 * 256 * 256 :])
+
+        def forward(self, x):
+            return x @ self.a @ self.b
+
+    plain(t, Views())
+
+
+def averaged(t):
+    """A copy of the weights, made by deepcopy, which no hook sees; AveragedModel registers it."""
+    plain(t, also=lambda model: {"models": [torch.optim.swa_utils.AveragedModel(model)]})
+
+
+def two_optimizers(t):
+    """A GAN: the generator's step begins before the discriminator's ends."""
+    generator, discriminator = mlp(), mlp()
+    of_g = torch.optim.Adam(generator.parameters())
+    of_d = torch.optim.SGD(discriminator.parameters(), momentum=0.9)
+    t.ends(of_g, of_d)
+    while not t.over:
+        made = generator(torch.ones(64, 256, device=GPU))
+        loss = discriminator(made.detach()).mean()
+        t.stop(optimizer_state=state_of(of_g, of_d), **of_model(generator, discriminator))
+        loss.backward()
+        of_d.step()
+        of_d.zero_grad()
+        discriminator(made).mean().backward()
+        of_g.step()
+        of_g.zero_grad(), of_d.zero_grad()
+        del made, loss
+
+
+def adapter(t):
+    """LoRA: the weights are frozen, two small matrices beside them learn."""
+
+    class Adapted(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.base = nn.Linear(256, 2048)
+            self.base.requires_grad_(False)
+            self.down, self.up = nn.Linear(256, 8, bias=False), nn.Linear(8, 2048, bias=False)
+
+        def forward(self, x):
+            return self.base(x) + self.up(self.down(x))
+
+    plain(t, Adapted().to(GPU), lambda model: torch.optim.AdamW([p for p in model.parameters() if p.requires_grad]))
+
+
+def foreach(t):
+    plain(t, make=lambda model: torch.optim.Adam(model.parameters(), foreach=True, amsgrad=True))
+
+
+def distributed(t):
+    """DDP of one process, over gloo: gradients are views of its buckets."""
+    import torch.distributed as dist
+
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        plain(t, nn.parallel.DistributedDataParallel(mlp(), gradient_as_bucket_view=True, init_sync=False))
+    finally:
+        dist.destroy_process_group()
+
+
+def many(t):
+    """More blocks than a snapshot may take the time for."""
+    probe._HOLD_MOST = 0
+    try:
+        plain(t)
+    finally:
+        probe._HOLD_MOST = 0.005
+
+
+CASES = (plain, accumulating, tied, view, averaged, two_optimizers, adapter, foreach, distributed, many)
+
+
+def ask():
+    (path,) = glob.glob(os.path.join(os.environ["XDG_RUNTIME_DIR"], "vramscope", "%d-*.sock" % os.getpid()))
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.connect(path)
+        sock.sendall(b'{"id":1,"cmd":"holds"}\n')
+        answer = json.loads(sock.makefile().readline())
+    assert answer.get("ok"), answer
+    return answer
+
+
+def told(answer):
+    (device,) = answer["devices"]
+    parts = {part["class"]: part["bytes"] for part in device["parts"]}
+    assert sum(parts.values()) == device["allocated_bytes"], answer
+    return device["allocated_bytes"], parts
+
+
+def expect(name, got, want):
+    if got != want:
+        raise SystemExit(f"{name}: {got}, but it is {want}")
+
+
+def check(case):
+    t = Training(case)
+    t.start()
+    t.parked.wait()
+    ask()  # it meets the optimizers as they step
+    t.parked.wait()
+    if t.error:
+        raise SystemExit(1)
+    at = t.at
+    answer = ask()
+    ends = list(t.ended.values())
+    allocated, parts = told(answer)
+    t.over = True
+    t.join()
+    print(case.__name__, json.dumps(parts), answer["notes"], answer["ms"], "ms", flush=True)
+    expect(case.__name__ + ", allocated", allocated, at.allocated)
+    expect(case.__name__ + ", moving", answer["moving"], False)
+    for name in NAMED:
+        expect(f"{case.__name__}, {name}", parts[name], at.sums[name])
+    if case is many:
+        expect("by sizes", (answer["exact"], "activations" in parts), (False, False))
+        return
+    gone = {address for address in at.others if any(address not in end.blocks for end in ends)}
+    expect(case.__name__ + ", activations", parts["activations"], sum(at.blocks[address] for address in gone))
+    rest = sum(at.blocks[address] for address in at.others - gone)
+    expect(case.__name__ + ", the rest", parts["variables"] + parts["workspaces"] + parts["unnamed"], rest)
+
+
+def stalls(count):
+    """What an answer about so many tensors costs a thread that never waits: its longest gap."""
+    half = nn.ParameterList(torch.empty(16, device=GPU) for _ in range(count // 4))
+    optimizer = torch.optim.SGD(half.parameters(), lr=0)
+    for parameter in half:
+        parameter.grad = torch.empty_like(parameter)
+        optimizer.state[parameter] = {"a": torch.empty_like(parameter), "b": torch.empty_like(parameter)}
+    gaps, over = [], False
+
+    def tick():
+        last = time.monotonic()
+        worst = 0
+        while not over:
+            now = time.monotonic()
+            worst, last = max(worst, now - last), now
+        gaps.append(worst)
+
+    # What the probe's thread has the processor for between two of its pauses.
+    holds, clock = [0], [0]
+    sleep = probe._sleep
+
+    def pause(seconds):
+        holds.append(time.thread_time() - clock[0])
+        sleep(seconds)
+        clock[0] = time.thread_time()
+
+    walk = probe._Holders.walk
+    took = []
+
+    def walked(self):
+        began = clock[0] = time.thread_time()
+        try:
+            return walk(self)
+        finally:
+            took.append(time.thread_time() - began)
+
+    for asks in (False, True):
+        over = False
+        ticking = threading.Thread(target=tick, daemon=True)
+        ticking.start()
+        time.sleep(0.3)
+        if asks:
+            probe._sleep, probe._Holders.walk = pause, walked
+            answer = ask()
+        else:
+            time.sleep(0.5)
+        over = True
+        ticking.join()
+    probe._sleep, probe._Holders.walk = sleep, walk
+    _, parts = told(answer)
+    print(f"{count} tensors: a walk {min(took) * 1e3:.1f} ms of CPU, the longest between two pauses {max(holds) * 1e3:.1f} ms; "
+          f"the longest gap of another thread {gaps[1] * 1e3:.1f} ms, {gaps[0] * 1e3:.1f} ms without a question; "
+          f"{answer['ms']:.0f} ms in all, exact {answer['exact']}, {parts}", flush=True)
+
+
+def registration(count=20000):
+    """What the hooks cost a module's construction."""
+    module = sys.modules["torch.nn.modules.module"]
+    hooks = [getattr(module, "_global_%s_registration_hooks" % what) for what in ("parameter", "buffer", "module")]
+    took = {}
+    for with_ in (True, False) * 3:
+        for h in hooks:
+            saved = h.copy()
+            if not with_:
+                h.clear()
+            h.saved = saved
+        began = time.thread_time()
+        for _ in range(count // 2):
+            nn.Linear(1, 1, device="meta")
+        took.setdefault(with_, []).append((time.thread_time() - began) / count * 1e6)
+        for h in hooks:
+            h.update(h.saved)
+    print(f"a parameter of a new nn.Linear takes {min(took[True]):.2f} µs with the hook, {min(took[False]):.2f} without")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--cost"]:
+        kept = torch.ones(1, device=GPU)
+        probe._STEP_WAIT = 0.01
+        for count in (1000, 10000, 100000):
+            time.sleep(2)
+            stalls(count)
+        registration()
+        sys.exit()
+    for case in CASES:
+        if len(sys.argv) < 2 or case.__name__ in sys.argv[1:]:
+            check(case)
+    # A notebook: its variables are those of the main module.
+    kept = torch.ones(5 << 20, device=GPU)
+    _, parts = told(ask())
+    expect("a variable", parts["variables"], 20 << 20)
+    print("all told")
