@@ -2,7 +2,6 @@ package past
 
 import (
 	"bytes"
-	"cmp"
 	"compress/gzip"
 	"errors"
 	"fmt"
@@ -169,12 +168,11 @@ func replay(p *command.Program, trace *backtest.Trace, f *backtestFlags) (scores
 		if dump, err = backtest.NewDump(f.dump); err != nil {
 			return nil, err
 		}
-		// What fails at the end has failed before, mostly: a disk is full once.
-		defer func() { err = cmp.Or(err, dump.Close()) }()
+		defer func() { err = dump.Close() }()
 	}
 	bare := func() backtest.Method { return forecaster.New() }
 	for _, series := range trace.Series {
-		var listen func(*backtest.Sample, *backtest.Answer) error
+		var listen func(*backtest.Sample, *backtest.Answer)
 		if dump != nil {
 			listen = dump.Begin(series)
 		}
@@ -182,10 +180,7 @@ func replay(p *command.Program, trace *backtest.Trace, f *backtestFlags) (scores
 		if !f.bare {
 			method = monitor.New(series)
 		}
-		score, err := backtest.Replay(method, series, listen)
-		if err != nil {
-			return nil, err
-		}
+		score := backtest.Replay(method, series, listen)
 		score.Cost = backtest.Cost(bare, series, p.Now)
 		scores = append(scores, score)
 	}

@@ -74,11 +74,7 @@ func evenly(id string, step float64, total int64, used []float64) *Series {
 
 func replayed(t *testing.T, m Method, s *Series) *Score {
 	t.Helper()
-	score, err := Replay(m, s, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return score
+	return Replay(m, s, nil)
 }
 
 func about(got Figure, want float64) bool { return math.Abs(float64(got)-want) < 1e-9 }
@@ -270,10 +266,7 @@ func TestDumpHasEverySampleAndHorizon(t *testing.T) {
 	}
 	s := line(3900, 1, 80*gib, func(i int) float64 { return 10*gib + max(float64(i-1500), 0)*gib/36 })
 	s.ID = "a,\"b\""
-	score, err := Replay(forecast.New(), s, d.Begin(s))
-	if err != nil {
-		t.Fatal(err)
-	}
+	score := Replay(forecast.New(), s, d.Begin(s))
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -300,5 +293,22 @@ func TestDumpHasEverySampleAndHorizon(t *testing.T) {
 	leaks := rows("leaks.csv")
 	if last := leaks[len(leaks)-1]; last[2] != "leak" || score.Leak.Flags == 0 {
 		t.Errorf("leaks: %v", leaks)
+	}
+}
+
+// What fails while a dump is written is reported at its end.
+func TestDumpReportsAFullDisk(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Symlink("/dev/full", filepath.Join(dir, "forecasts.csv")); err != nil {
+		t.Fatal(err)
+	}
+	d, err := NewDump(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := line(100, 1, 0, func(int) float64 { return gib })
+	Replay(forecast.New(), s, d.Begin(s))
+	if err := d.Close(); err == nil || !strings.Contains(err.Error(), "no space left") {
+		t.Errorf("%v", err)
 	}
 }

@@ -1,7 +1,6 @@
 package backtest
 
 import (
-	"bufio"
 	"cmp"
 	"encoding/csv"
 	"errors"
@@ -17,21 +16,15 @@ import (
 type Dump struct {
 	forecasts, full, leaks table
 	state                  string
-	row                    []string
 }
 
-// table is one CSV file.
+// table is one CSV file. What fails in it fails at its end.
 type table struct {
 	file *os.File
-	csv  *csv.Writer
+	*csv.Writer
 }
 
-func (t *table) write(row ...string) error {
-	if err := t.csv.Write(row); err != nil {
-		return fmt.Errorf("dump: %w", err)
-	}
-	return nil
-}
+func (t *table) write(row ...string) { _ = t.Write(row) }
 
 // NewDump makes the directory where it is missing, and replaces the files.
 func NewDump(dir string) (*Dump, error) {
@@ -52,46 +45,38 @@ func NewDump(dir string) (*Dump, error) {
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("dump: %w", err), d.Close())
 		}
-		*t.table = table{file: file, csv: csv.NewWriter(bufio.NewWriterSize(file, 1<<16))} // csv takes a large buffer as its own
-		if err := t.table.write(t.titles...); err != nil {
-			return nil, errors.Join(err, d.Close())
-		}
+		*t.table = table{file, csv.NewWriter(file)}
+		t.table.write(t.titles...)
 	}
 	return d, nil
 }
 
 // Begin starts a series. The result is the listener for Replay.
-func (d *Dump) Begin(s *Series) func(*Sample, *Answer) error {
+func (d *Dump) Begin(s *Series) func(*Sample, *Answer) {
 	d.state = ""
-	return func(sample *Sample, answer *Answer) error { return d.write(s.ID, sample, answer) }
+	return func(sample *Sample, answer *Answer) { d.write(s.ID, sample, answer) }
 }
 
-func (d *Dump) write(id string, sample *Sample, answer *Answer) error {
+func (d *Dump) write(id string, sample *Sample, answer *Answer) {
 	t := decimal(sample.Seconds)
 	for _, in := range answer.Forecasts {
-		d.row = append(d.row[:0], id, t, decimal(in.Horizon.Seconds()))
+		row := []string{id, t, decimal(in.Horizon.Seconds())}
 		for _, v := range [...]int64{in.Median, in.Lower80, in.Upper80, in.Lower95, in.Upper95} {
-			d.row = append(d.row, strconv.FormatInt(v, 10))
+			row = append(row, strconv.FormatInt(v, 10))
 		}
-		if err := d.forecasts.write(d.row...); err != nil {
-			return err
-		}
+		d.forecasts.write(row...)
 	}
 	if answer.Fills {
 		latest := ""
 		if answer.Full.Latest > 0 {
 			latest = decimal(answer.Full.Latest.Seconds())
 		}
-		if err := d.full.write(id, t, decimal(answer.Full.Median.Seconds()), decimal(answer.Full.Earliest.Seconds()), latest); err != nil {
-			return err
-		}
+		d.full.write(id, t, decimal(answer.Full.Median.Seconds()), decimal(answer.Full.Earliest.Seconds()), latest)
 	}
-	state := stateOf(answer.Trend)
-	if state == "" || state == d.state {
-		return nil
+	if state := stateOf(answer.Trend); state != "" && state != d.state {
+		d.state = state
+		d.leaks.write(id, t, state)
 	}
-	d.state = state
-	return d.leaks.write(id, t, state)
 }
 
 // stateOf is the state as in leaks.csv, "" for too few samples.
@@ -114,12 +99,10 @@ func decimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 func (d *Dump) Close() error {
 	var failed error
 	for _, t := range []*table{&d.forecasts, &d.full, &d.leaks} {
-		if t.file == nil {
-			continue
+		if t.file != nil {
+			t.Flush()
+			failed = cmp.Or(failed, t.Error(), t.file.Close())
 		}
-		t.csv.Flush()
-		failed = cmp.Or(failed, t.csv.Error(), t.file.Close())
-		t.file = nil
 	}
 	if failed != nil {
 		return fmt.Errorf("dump: %w", failed)
