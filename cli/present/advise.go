@@ -79,7 +79,7 @@ func runAdvise(ctx context.Context, p *command.Program, f adviseFlags, args []st
 		row := &snap.Rows[i]
 		names[row.ID.Process.PID] = row.ProgramName()
 		if pid == 0 || row.ID.Process.PID == pid {
-			doc.Processes = append(doc.Processes, advice.AdvisedOf(snap, row, adviceFor(ctx, src, snap, history, row.ID)))
+			doc.Processes = append(doc.Processes, advice.AdvisedOf(snap, row, adviceFor(src, snap, history, row.ID)))
 		}
 	}
 	if pid != 0 && len(doc.Processes) == 0 {
@@ -122,18 +122,11 @@ func observePast(ctx context.Context, src *sources.Set, watch time.Duration) (*s
 	return snap, sampling.History(), end, nil
 }
 
-// adviceFor is what a row needs, with its environment where that can be read, and a map
-// of its memory where one would help.
-func adviceFor(ctx context.Context, src *sources.Set, snap *snapshot.Snapshot, history snapshot.History, id snapshot.RowID) []advice.Advice {
+// adviceFor is what a row needs, with its environment where that can be read.
+func adviceFor(src *sources.Set, snap *snapshot.Snapshot, history snapshot.History, id snapshot.RowID) []advice.Advice {
 	in := advice.Input{Snapshot: snap, History: history}
 	if src.Table != nil {
 		in.Environment, _ = src.Table.Environment(id.Process) // nil, unknown, where it may not be read
-	}
-	if advice.NeedsMap(in, id) {
-		take := src.SegmentsAction(func() *snapshot.Snapshot { return snap })
-		if found, err := take(ctx, id.Process, id.GPUUUID); err == nil { // without it there is only less advice
-			in.Map = &found
-		}
 	}
 	return advice.Of(in, id)
 }

@@ -55,67 +55,6 @@ func (f *facts) unexpandable() bool {
 	return f.sleeps() || slices.ContainsFunc(f.process.Command, func(word string) bool { return strings.HasPrefix(word, "--enable-sleep-mode") })
 }
 
-// NeedsMap reports whether a map of the process's memory may lead to advice.
-func NeedsMap(in Input, id snapshot.RowID) bool {
-	f := gather(in, id)
-	return f != nil && f.mayLimitSplits()
-}
-
-func (f *facts) mayLimitSplits() bool {
-	a := f.allocator
-	return a != nil && a.Kind == "pytorch" && f.failures() > 0 && f.unexpandable() &&
-		!sets(f.config, "expandable_segments:true", "max_split_size_mb", "roundup_power2_divisions") &&
-		a.Fragmented.Or(0) >= least && float64(a.Fragmented.Or(0)) >= fragmentedShare*float64(a.Reserved.Or(0))
-}
-
-// splits advises programs that cannot have expandable segments. It needs the map.
-func splits(f *facts) []Advice {
-	a := f.allocator
-	if f.Map == nil || !f.mayLimitSplits() {
-		return nil
-	}
-	// A segment that small blocks have cut: what of it is free, and the largest live block.
-	var cut, live quantity.Bytes
-	var sizes []quantity.Bytes
-	large := 0
-	for i := range f.Map.Segments {
-		s := &f.Map.Segments[i]
-		if s.Expandable || s.Private {
-			continue
-		}
-		var free, largest quantity.Bytes
-		for _, b := range s.Blocks {
-			switch b.State {
-			case snapshot.BlockFragmented:
-				free += b.Size
-			case snapshot.BlockLive, snapshot.BlockPending:
-				largest = max(largest, b.Size)
-				if b.Size >= quantity.MiB {
-					large++
-					sizes = append(sizes, b.Size)
-				}
-			}
-		}
-		if free >= s.Size/2 && largest > 0 && largest <= s.Size/4 {
-			cut, live = cut+free, max(live, largest)
-		}
-	}
-	if cut < least || float64(cut) < fragmentedShare*float64(a.Reserved.Or(0)) {
-		return nil
-	}
-	var all []Advice
-	limit := splitLimit(int64((live + quantity.MiB - 1) / quantity.MiB))
-	all = append(all, limit.of(cut, "%s: segments that blocks of up to %s have cut keep %s free", limit.Setting, live, cut))
-	// Many sizes: rounded up, they fit where others were.
-	slices.Sort(sizes)
-	distinct := len(slices.Compact(sizes))
-	if rounded := f.process.Allocated.Or(0) / 16; distinct > large/2 && distinct >= fewestSteps && cut-rounded >= least {
-		all = append(all, roundup.of(cut-rounded, "%s: %d of %d large blocks differ in size, and %s is free between them; rounding takes about %s",
-			roundup.Setting, distinct, large, cut, rounded))
-	}
-	return all
-}
-
 // cachedLong is a cache that stayed for hours while a neighbour is short.
 func cachedLong(f *facts) []Advice {
 	a := f.allocator

@@ -15,7 +15,6 @@ type Rule string
 // The rules.
 const (
 	Fragmentation Rule = "fragmentation"
-	Splits        Rule = "splits"
 	CachedLong    Rule = "cached_long"
 	FlushedInVain Rule = "flushed_in_vain"
 	EmptiedInLoop Rule = "emptied_in_loop"
@@ -67,8 +66,6 @@ const allocatorVariable = "PYTORCH_CUDA_ALLOC_CONF="
 var (
 	expandable = Measure{Fragmentation, allocatorVariable + "expandable_segments:True",
 		"its tensors cannot be shared with other processes by CUDA IPC in every release", sourceAllocator}
-	roundup = Measure{Splits, allocatorVariable + "roundup_power2_divisions:8",
-		"each block is rounded up, by an eighth at most", sourceAllocator}
 	jaxGrows = Measure{Preallocation, "XLA_PYTHON_CLIENT_PREALLOCATE=false",
 		"slower allocations; near the GPU's end more fragmentation", sourceJAX}
 	tfGrows = Measure{Preallocation, "TF_FORCE_GPU_ALLOW_GROWTH=true", "more fragmentation", sourceTF}
@@ -92,14 +89,6 @@ var (
 	flushNeighbour = Measure{Returnable, "", "it allocates again what it needs", ""}
 	higherLimit    = Measure{LimitTooLow, "torch.cuda.set_per_process_memory_fraction", "the others on the device have less", sourceFraction}
 )
-
-// leastSplit is the least that PyTorch 2.8 takes: more than 20.
-const leastSplit = 21
-
-func splitLimit(mib int64) Measure {
-	return Measure{Splits, fmt.Sprintf(allocatorVariable+"max_split_size_mb:%d", max(mib, leastSplit)),
-		"larger free blocks serve only requests of nearly their size", sourceAllocator}
-}
 
 // collection needs the limit: PyTorch collects only where one below 1 is set.
 func collection(limit float64) Measure {

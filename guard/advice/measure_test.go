@@ -11,9 +11,9 @@ import (
 
 // settings are all settings that advice names, with a figure where they have one.
 func settings() (all []string) {
-	limit, collected, share, jax := splitLimit(0), collection(.5), fraction(.5), jaxFraction(.5)
+	collected, share, jax := collection(.5), fraction(.5), jaxFraction(.5)
 	for _, m := range []*Measure{
-		&expandable, &limit, &roundup, &collected, &share, &jaxGrows, &jax, &tfGrows, &tfAsync,
+		&expandable, &collected, &share, &jaxGrows, &jax, &tfGrows, &tfAsync,
 		&checkpointing, &mixed, &eightBit, &lazy, &higherLimit,
 	} {
 		all = append(all, m.Setting)

@@ -19,8 +19,7 @@ const least = 256 * quantity.MiB
 type Input struct {
 	Snapshot    *snapshot.Snapshot
 	History     snapshot.History
-	Environment []process.Variable   // of the process
-	Map         *snapshot.SegmentMap // of its PyTorch allocator
+	Environment []process.Variable // of the process
 }
 
 // Of is the advice for a row, best first.
@@ -31,7 +30,7 @@ func Of(in Input, id snapshot.RowID) []Advice {
 	}
 	var all []Advice
 	for _, rule := range []func(*facts) []Advice{
-		leaks, fragmentation, splits, cachedLong, flushedInVain, emptiedInLoop, preallocation,
+		leaks, fragmentation, cachedLong, flushedInVain, emptiedInLoop, preallocation,
 		optimizer, limits, activations, roomToGrow, contexts, idle,
 	} {
 		all = append(all, rule(f)...)

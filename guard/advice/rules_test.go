@@ -41,20 +41,6 @@ var stories = []story{
 		"a rejected probe":     func(b *box) { b.p.Probe.Rejected = "reports 512T" },
 		"a lost GPU":           func(b *box) { b.gpu.State = snapshot.GPULost },
 	}},
-	{Splits, func(b *box) {
-		fragments(b)
-		b.p.Command = []string{"vllm", "serve", "--enable-sleep-mode"}
-		b.Map = &snapshot.SegmentMap{}
-		for range 6 {
-			b.Map.Segments = append(b.Map.Segments, snapshot.Segment{Size: gib, Blocks: []snapshot.Block{{Size: 40 * mib}, {Size: 984 * mib, State: snapshot.BlockFragmented}}})
-		}
-	}, "PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:40", "blocks of up to 40M have cut keep 5.77G free", 6 * 984 * mib, map[string]func(*box){
-		"it can have expandable segments": func(b *box) { b.p.Command, b.p.RuntimeVersion = nil, "2.1.0" },
-		"no map":                          func(b *box) { b.Map = nil },
-		"expandable segments":             func(b *box) { b.p.Allocators[0].Config = "expandable_segments:True" },
-		"in force":                        func(b *box) { b.p.Allocators[0].Config = "max_split_size_mb:64" },
-		"blocks as large as pages":        func(b *box) { b.Map.Segments = b.Map.Segments[:1] },
-	}},
 	{CachedLong, func(b *box) {
 		b.p.Cached, b.p.Returnable = amount(20*gib), amount(20*gib)
 		b.p.Allocators[0].PeakAllocated = amount(32 * gib)
@@ -272,7 +258,7 @@ func TestEveryRuleHasAStory(t *testing.T) {
 	for _, s := range stories {
 		covered[s.rule] = true
 	}
-	for _, rule := range []Rule{Fragmentation, Splits, CachedLong, FlushedInVain, EmptiedInLoop, Preallocation, Optimizer, Limits,
+	for _, rule := range []Rule{Fragmentation, CachedLong, FlushedInVain, EmptiedInLoop, Preallocation, Optimizer, Limits,
 		Activations, RoomToGrow, Contexts, Leak, Idle, Returnable, LimitTooLow} {
 		if !covered[rule] {
 			t.Errorf("%s has no story", rule)
