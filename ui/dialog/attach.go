@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"vramscope/action/attach"
-	"vramscope/internal/process"
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
@@ -15,36 +14,16 @@ import (
 // Attach asks before a probe is attached to a running process. It opens while the process is
 // examined. Then it says how the probe would be attached, or every reason why it cannot be.
 type Attach struct {
-	look   *cell.Appearance
-	now    cell.Moment
-	viewer string           // the user of vramscope
-	home   string           // the home directory of the viewer
-	log    string           // the directory of the audit log
-	target snapshot.Process // as last seen
-	ended  bool
-	looked bool // the plan is known
+	subject
+	home   string // the home directory of the viewer
+	log    string // the directory of the audit log
+	looked bool   // the plan is known
 	plan   attach.Plan
 }
 
 // NewAttach asks about the process of a row. Fill brings the plan.
 func NewAttach(lk *cell.Appearance, now *Screen, id snapshot.RowID, home, log string) Attach {
-	return Attach{look: lk, home: home, log: log, target: snapshot.Process{ID: id}, ended: true}.following(now)
-}
-
-// following is the question with the newest figures of the process.
-func (d Attach) following(now *Screen) Attach {
-	if now.Live == nil {
-		return d
-	}
-	d.now, d.viewer = cell.Moment(now.Now), now.Live.Host.User
-	d.ended = true
-	for p := range now.Live.ProcessRows(d.target.ID.Process) {
-		d.ended = false
-		if p.ID == d.target.ID {
-			d.target = *p
-		}
-	}
-	return d
+	return Attach{subject: newSubject(lk, now, id), home: home, log: log}
 }
 
 // Fill is the question with the plan.
@@ -53,10 +32,10 @@ func (d Attach) Fill(plan attach.Plan) Attach {
 	return d
 }
 
-// Process is the process to which the probe would be attached.
-func (d Attach) Process() process.Identity { return d.target.ID.Process }
-
-func (d Attach) Follow(now *Screen) Overlay { return d.following(now) }
+func (d Attach) Follow(now *Screen) Overlay {
+	d.subject = d.following(now)
+	return d
+}
 
 func (d Attach) Size(width int) (extent, int) { return OverTable, d.form(width).height() }
 
@@ -81,7 +60,7 @@ func (d Attach) Press(name string, _, height int) (Overlay, Outcome) {
 func (d Attach) refusals() []string {
 	var reasons []string
 	switch {
-	case d.ended:
+	case d.ended():
 		reasons = append(reasons, "it has ended")
 	case d.target.Probe != nil:
 		reasons = append(reasons, "it has a probe already")

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"syscall"
 
-	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
@@ -15,12 +14,7 @@ import (
 
 // Signal asks before a signal is sent to a process. The process may end meanwhile.
 type Signal struct {
-	look   *cell.Appearance
-	target snapshot.Process // as last seen
-	all    []snapshot.Process
-	ended  bool
-	viewer string // the user of vramscope
-	now    cell.Moment
+	subject
 	chosen int
 }
 
@@ -45,36 +39,16 @@ func signalChoices() []signalChoice {
 
 // NewSignal asks about the process of a row.
 func NewSignal(lk *cell.Appearance, now *Screen, id snapshot.RowID) Signal {
-	d := Signal{look: lk, target: snapshot.Process{ID: id}, ended: true}
-	if g := now.Shown.EndedRow(id); g != nil {
-		d.target = g.Last
-	}
-	return d.following(now)
+	return Signal{subject: newSubject(lk, now, id)}
 }
-
-// following is the question with the newest figures of the process.
-func (d Signal) following(now *Screen) Signal {
-	if now.Live == nil {
-		return d
-	}
-	d.now, d.viewer = cell.Moment(now.Now), now.Live.Host.User
-	d.all, d.ended = nil, true
-	for p := range now.Live.ProcessRows(d.target.ID.Process) {
-		d.all, d.ended = append(d.all, *p), false
-		if p.ID == d.target.ID {
-			d.target = *p
-		}
-	}
-	return d
-}
-
-// Process is the process that gets the signal.
-func (d Signal) Process() process.Identity { return d.target.ID.Process }
 
 // Signal is the chosen signal.
 func (d Signal) Signal() syscall.Signal { return signalChoices()[d.chosen].signal }
 
-func (d Signal) Follow(now *Screen) Overlay { return d.following(now) }
+func (d Signal) Follow(now *Screen) Overlay {
+	d.subject = d.following(now)
+	return d
+}
 
 func (d Signal) Size(int) (extent, int) { return OverTable, d.form().height() }
 
@@ -102,7 +76,7 @@ func (d Signal) refusals() []string {
 	if d.target.ID.Process.Foreign() {
 		reasons = append(reasons, "it is "+d.target.ID.Process.Whose())
 	}
-	if d.ended {
+	if d.ended() {
 		reasons = append(reasons, "it has ended")
 	}
 	return reasons
