@@ -11,7 +11,7 @@ import (
 )
 
 // writeHost writes what is of the whole box, and known however old the snapshot is.
-func (e *Exporter) writeHost(w *writer, snap *snapshot.Snapshot) {
+func (e *Exporter) writeHost(w writer, snap *snapshot.Snapshot) {
 	w.exported(metric.HostInfo, nil, 1, snap.Host.Name, e.Version, snap.Driver.Version, snap.Driver.CUDAVersion, strconv.FormatBool(snap.Simulated))
 	w.exported(metric.LastSample, nil, float64(snap.Time.UnixNano())/1e9)
 	w.exported(metric.SampleInterval, nil, snap.Interval.Seconds())
@@ -19,7 +19,7 @@ func (e *Exporter) writeHost(w *writer, snap *snapshot.Snapshot) {
 
 // alerts writes how many alerts of each kind stand on each GPU; and the driver's state,
 // of which one is the reason.
-func (w *writer) alerts(snap *snapshot.Snapshot) {
+func (w writer) alerts(snap *snapshot.Snapshot) {
 	w.exported(metric.DriverState, nil, 1, string(snap.Driver.State))
 	w.exported(metric.DriverFailures, nil, float64(snap.Driver.Failures))
 	w.exported(metric.ProbesAnswering, nil, float64(snap.Driver.ProbesAnswering))
@@ -64,7 +64,7 @@ func gpuLabels(g *snapshot.GPU) labels {
 }
 
 // gpu writes what is known of a GPU. While it does not answer, that is its state.
-func (w *writer) gpu(snap *snapshot.Snapshot, g *snapshot.GPU) {
+func (w writer) gpu(snap *snapshot.Snapshot, g *snapshot.GPU) {
 	subject := gpuLabels(g)
 	w.exported(metric.GPUInfo, subject, 1, g.Name, g.PCIBusID)
 	w.exported(metric.GPUState, subject, 1, string(g.State))
@@ -109,7 +109,7 @@ func (w *writer) gpu(snap *snapshot.Snapshot, g *snapshot.GPU) {
 }
 
 // instance writes what is known of a MIG instance.
-func (w *writer) instance(snap *snapshot.Snapshot, g *snapshot.GPU, in *snapshot.Instance) {
+func (w writer) instance(snap *snapshot.Snapshot, g *snapshot.GPU, in *snapshot.Instance) {
 	subject := labelsOf(metric.Instance, number(g.Index), g.UUID, instanceName(in.ID))
 	w.exported(metric.MIGInfo, subject, 1, in.UUID, in.Profile)
 	sums := sumOf(snap, func(p *snapshot.Process) bool { return p.ID.GPUUUID == g.UUID && p.ID.Instance == in.ID })

@@ -47,7 +47,7 @@ func (c *probeCounter) add(now time.Time, n int64) {
 	c.n += float64(max(n, 0))
 }
 
-func (c *probeCounter) write(w *writer, id metric.ExportedID, values labels, now time.Time) {
+func (c *probeCounter) write(w writer, id metric.ExportedID, values labels, now time.Time) {
 	switch {
 	case c.since.IsZero():
 	case now.Sub(c.since) < firstZero:
@@ -171,7 +171,7 @@ func (c *counters) takeReports(snap *snapshot.Snapshot, noted map[snapshot.RowID
 	c.probes = current
 }
 
-func (c *counters) write(w *writer, snap *snapshot.Snapshot) {
+func (c *counters) write(w writer, snap *snapshot.Snapshot) {
 	w.exported(metric.LateSamples, nil, c.late)
 	for i := range snap.GPUs {
 		g := c.gpus[snap.GPUs[i].UUID]

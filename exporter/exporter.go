@@ -25,8 +25,7 @@ type Options struct {
 // Exporter publishes the last snapshot that it was given.
 type Exporter struct {
 	Options
-	families families
-	names    []string // metric.ProcessLabels
+	names []string // metric.ProcessLabels
 
 	mu       sync.Mutex
 	snap     *snapshot.Snapshot // nil before the first
@@ -39,7 +38,7 @@ func New(o Options) *Exporter {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Exporter{Options: o, families: newFamilies(), names: metric.ProcessLabels(), counters: newCounters()}
+	return &Exporter{Options: o, names: metric.ProcessLabels(), counters: newCounters()}
 }
 
 // Observe takes a snapshot and the events since the one before. The snapshot is not changed.
@@ -76,8 +75,8 @@ const (
 
 // gather has all series of the last snapshot. Most may be missing, and labels without a
 // value are left out.
-func (e *Exporter) gather() *writer {
-	w := newWriter(&e.families)
+func (e *Exporter) gather() writer {
+	w := writer{}
 	snap, fresh := e.latest()
 	if snap == nil {
 		return w

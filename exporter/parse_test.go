@@ -83,7 +83,7 @@ func TestValues(t *testing.T) {
 
 // TestTheFirstOfTwoSeriesStays: one with the same labels would make Prometheus refuse all.
 func TestTheFirstOfTwoSeriesStays(t *testing.T) {
-	w := newWriter(&New(Options{}).families)
+	w := writer{}
 	for i, user := range []string{"bob", "alice", "bob"} {
 		w.exported(0, nil, float64(i), user)
 	}

@@ -36,7 +36,7 @@ func (e *Exporter) newGroup(values []string, mig string) *group {
 
 // writeProcesses writes, for each GPU, the series of its largest processes, and one that
 // sums the others.
-func (e *Exporter) writeProcesses(w *writer, snap *snapshot.Snapshot) {
+func (e *Exporter) writeProcesses(w writer, snap *snapshot.Snapshot) {
 	if len(e.ProcessLabels) == 0 {
 		return
 	}
@@ -144,7 +144,7 @@ func (g *group) size() float64 {
 
 // writeGroup writes the series of a group: with a pid its names are the labels of an
 // info series, without one they are those of every series.
-func (e *Exporter) writeGroup(w *writer, uuid string, g *group) {
+func (e *Exporter) writeGroup(w writer, uuid string, g *group) {
 	values := g.values
 	subject := labels{}.with([]string{"uuid", "mig"}, []string{uuid, g.mig})
 	if e.keeps(pidLabel) {

@@ -2,6 +2,7 @@ package exporter
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,42 +11,10 @@ import (
 	"vramscope/metric"
 )
 
-// families are the descriptions of all that is exported.
-type families struct {
-	table    map[metric.Subject]*[metric.Count]*family
-	exported [metric.ExportedCount]*family
-	byName   []*family
-}
-
-// family is what all series of a name share.
+// family is all series of a name.
 type family struct {
-	name, help string
-	index      int // in byName
-}
-
-func newFamilies() families {
-	f := families{table: map[metric.Subject]*[metric.Count]*family{}}
-	add := func(name, help string) *family {
-		made := &family{name: name, help: help}
-		f.byName = append(f.byName, made)
-		return made
-	}
-	for _, subject := range []metric.Subject{metric.GPU, metric.Instance, metric.Process} {
-		f.table[subject] = new([metric.Count]*family)
-		for id := range metric.Count {
-			if name := metric.Table[id].ExportedAs(subject); name != "" {
-				f.table[subject][id] = add(name, metric.Table[id].ExportedHelp())
-			}
-		}
-	}
-	for id := range metric.ExportTable {
-		f.exported[id] = add(metric.ExportTable[id].Name, metric.ExportTable[id].Help)
-	}
-	slices.SortFunc(f.byName, func(a, b *family) int { return strings.Compare(a.name, b.name) })
-	for i, made := range f.byName {
-		made.index = i
-	}
-	return f
+	help   string
+	series []series
 }
 
 // series is one value with its labels.
@@ -54,58 +23,54 @@ type series struct {
 	value  float64
 }
 
-// writer gathers series, those of one subject after those of another, and writes them.
-type writer struct {
-	families *families
-	series   [][]series // by family.index
+// writer gathers series, by the names of their families, and writes them.
+type writer map[string]*family
+
+func (w writer) add(name, help string, labels labels, value float64) {
+	if w[name] == nil {
+		w[name] = &family{help: help}
+	}
+	w[name].series = append(w[name].series, series{labels, value})
 }
 
-func newWriter(f *families) *writer { return &writer{f, make([][]series, len(f.byName))} }
-
-func (w *writer) add(f *family, labels labels, value float64) {
-	w.series[f.index] = append(w.series[f.index], series{labels, value})
-}
-
-// measured takes a metric of Table, if it is known.
-func (w *writer) measured(subject metric.Subject, id metric.ID, labels labels, value metric.Float) {
-	if v, ok := value.Value(); ok && w.families.table[subject][id] != nil {
-		w.add(w.families.table[subject][id], labels, metric.Table[id].Unit.Base(v))
+// measured takes a metric of Table, if it is known and exported of the subject.
+func (w writer) measured(subject metric.Subject, id metric.ID, labels labels, value metric.Float) {
+	m := &metric.Table[id]
+	if v, ok := value.Value(); ok && m.ExportedAs(subject) != "" {
+		w.add(m.ExportedAs(subject), m.ExportedHelp(), labels, m.Unit.Base(v))
 	}
 }
 
 // exported takes a metric of ExportTable; values are those of its own labels.
-func (w *writer) exported(id metric.ExportedID, subject labels, value float64, values ...string) {
-	w.add(w.families.exported[id], subject.with(metric.ExportTable[id].Labels, values), value)
+func (w writer) exported(id metric.ExportedID, subject labels, value float64, values ...string) {
+	m := &metric.ExportTable[id]
+	w.add(m.Name, m.Help, subject.with(m.Labels, values), value)
 }
 
 // text is all series, ordered by names and labels, in the classic text or in OpenMetrics:
 //
 //	https://prometheus.io/docs/instrumenting/exposition_formats/
 //	https://github.com/prometheus/OpenMetrics/blob/v1.0.0/specification/OpenMetrics.md
-func (w *writer) text(openMetrics bool) []byte {
+func (w writer) text(openMetrics bool) []byte {
 	escapeHelp := strings.NewReplacer(`\`, `\\`, "\n", `\n`)
 	if openMetrics {
 		escapeHelp = escapeLabel
 	}
 	out := make([]byte, 0, 64<<10)
-	for i, f := range w.families.byName {
-		all := w.series[i]
-		if len(all) == 0 {
-			continue
-		}
+	for _, sample := range slices.Sorted(maps.Keys(w)) {
+		all, name, kind := w[sample].series, sample, "gauge"
 		// Of two series with the same labels the first stays.
 		slices.SortStableFunc(all, func(a, b series) int { return a.labels.compare(b.labels) })
 		all = slices.CompactFunc(all, func(a, b series) bool { return slices.Equal(a.labels, b.labels) })
-		name, kind := f.name, "gauge"
 		if metric.IsCounter(name) {
 			kind = "counter"
 			if openMetrics {
 				name = strings.TrimSuffix(name, "_total") // the samples alone have it
 			}
 		}
-		out = append(out, "# HELP "+name+" "+escapeHelp.Replace(f.help)+"\n# TYPE "+name+" "+kind+"\n"...)
+		out = append(out, "# HELP "+name+" "+escapeHelp.Replace(w[sample].help)+"\n# TYPE "+name+" "+kind+"\n"...)
 		for _, s := range all {
-			out = s.labels.write(append(out, f.name...))
+			out = s.labels.write(append(out, sample...))
 			out = append(appendValue(append(out, ' '), s.value, openMetrics), '\n')
 		}
 	}
