@@ -124,42 +124,43 @@ func (d *decoder) gpu(uuid, index string) *gpuFigures {
 	return g
 }
 
-// ofGPU takes a series of the exporter's own.
-func (d *decoder) ofGPU(s *series, name string) bool {
-	id, known := ofGPU[name]
-	others := map[string]field{exported(metric.FullIn): fullIn, exported(metric.FullInEarliest): earliest, exported(metric.FullInLatest): latest}
-	f, ok := others[name]
-	if !known && !ok && name != exported(metric.GPUInfo) && name != exported(metric.GPUState) && name != exported(metric.GPUThrottled) && name != exported(metric.ECCErrors) {
-		return false
-	}
-	g := d.gpu(s.label("uuid"), s.label("gpu"))
-	if g == nil {
-		return true
-	}
-	switch {
-	case ok:
-		g.values[f] = s.value
-	case name == exported(metric.GPUInfo):
-		g.gpu.Name, g.gpu.PCIBusID = s.label("name"), s.label("pci_bus_id")
-	case name == exported(metric.GPUState):
+// described is what the exporter tells of a GPU besides the metrics of Table.
+var described = map[string]func(*gpuFigures, *series){
+	exported(metric.GPUInfo): func(g *gpuFigures, s *series) { g.gpu.Name, g.gpu.PCIBusID = s.label("name"), s.label("pci_bus_id") },
+	exported(metric.GPUState): func(g *gpuFigures, s *series) {
 		if s.value == 1 {
 			g.gpu.State = snapshot.GPUState(s.label("state"))
 		}
-	case name == exported(metric.GPUThrottled):
-		g.gpu.Throttled = append(g.gpu.Throttled, s.label("reason"))
-	case name == exported(metric.ECCErrors):
-		n := quantity.From(uint64(max(s.value, 0)), quantity.Driver)
+	},
+	exported(metric.GPUThrottled): func(g *gpuFigures, s *series) { g.gpu.Throttled = append(g.gpu.Throttled, s.label("reason")) },
+	exported(metric.ECCErrors): func(g *gpuFigures, s *series) {
+		count := &g.gpu.ECC.Corrected
 		if s.label("type") == "uncorrected" {
-			g.gpu.ECC.Uncorrected = n
-		} else {
-			g.gpu.ECC.Corrected = n
+			count = &g.gpu.ECC.Uncorrected
 		}
-	default:
-		if f, ok := memory[id]; ok {
-			g.values[f] = s.value
-		} else if id >= metric.FirstSensor {
-			g.gpu.Set(id, quantity.From(s.value/metric.Table[id].Unit.Base(1), quantity.Driver))
-		}
+		*count = quantity.From(uint64(max(s.value, 0)), quantity.Driver)
+	},
+	exported(metric.FullIn):         func(g *gpuFigures, s *series) { g.values[fullIn] = s.value },
+	exported(metric.FullInEarliest): func(g *gpuFigures, s *series) { g.values[earliest] = s.value },
+	exported(metric.FullInLatest):   func(g *gpuFigures, s *series) { g.values[latest] = s.value },
+}
+
+// ofGPU takes a series of the exporter's own.
+func (d *decoder) ofGPU(s *series, name string) bool {
+	id, measured := ofGPU[name]
+	take := described[name]
+	if !measured && take == nil {
+		return false
+	}
+	g := d.gpu(s.label("uuid"), s.label("gpu"))
+	switch f, ok := memory[id]; {
+	case g == nil:
+	case take != nil:
+		take(g, s)
+	case ok:
+		g.values[f] = s.value
+	case id >= metric.FirstSensor:
+		g.gpu.Set(id, quantity.From(s.value/metric.Table[id].Unit.Base(1), quantity.Driver))
 	}
 	return true
 }
@@ -223,22 +224,14 @@ func (d *decoder) finish() {
 	for _, g := range d.gpus {
 		d.snap.GPUs = append(d.snap.GPUs, g.finish(d.snap.Rows))
 	}
-	slices.SortStableFunc(d.snap.GPUs, func(a, b snapshot.GPU) int {
-		if a.Index != b.Index {
-			return a.Index - b.Index
-		}
-		return strings.Compare(a.UUID, b.UUID)
-	})
+	slices.SortStableFunc(d.snap.GPUs, func(a, b snapshot.GPU) int { return cmp.Or(a.Index-b.Index, strings.Compare(a.UUID, b.UUID)) })
 	for i := range d.snap.Alerts { // the screen finds them by GPU
 		if g := d.snap.GPU(d.snap.Alerts[i].GPUUUID); g != nil {
 			d.snap.Alerts[i].GPU = g.Index
 		}
 	}
 	slices.SortStableFunc(d.snap.Alerts, func(a, b snapshot.Alert) int {
-		if a.Severity != b.Severity {
-			return int(b.Severity) - int(a.Severity)
-		}
-		return alertRank(a.Kind) - alertRank(b.Kind)
+		return cmp.Or(int(b.Severity)-int(a.Severity), alertRank(a.Kind)-alertRank(b.Kind))
 	})
 }
 
@@ -285,14 +278,10 @@ func (g *gpuFigures) finish(rows []snapshot.Process) snapshot.GPU {
 	out.FullIn = fullInOf(values)
 	out.Instances = g.finishInstances(rows)
 	out.MIG = len(out.Instances) > 0
-	n := 0
 	for i := range rows {
 		if rows[i].ID.GPUUUID == out.UUID {
-			n++
+			out.ProcessCount = quantity.From(out.ProcessCount.Or(0)+1, quantity.Computed)
 		}
-	}
-	if n > 0 {
-		out.ProcessCount = quantity.From(n, quantity.Computed)
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -68,10 +69,7 @@ func (g *gpuFigures) finishInstances(rows []snapshot.Process) []snapshot.Instanc
 		all = append(all, in.instance)
 	}
 	slices.SortStableFunc(all, func(a, b snapshot.Instance) int {
-		if a.ID.GPU != b.ID.GPU {
-			return int(a.ID.GPU) - int(b.ID.GPU)
-		}
-		return int(a.ID.Compute) - int(b.ID.Compute)
+		return cmp.Or(cmp.Compare(a.ID.GPU, b.ID.GPU), cmp.Compare(a.ID.Compute, b.ID.Compute))
 	})
 	return all
 }

@@ -107,32 +107,28 @@ func (c *choice) at(box, uuid string) *Line {
 }
 
 func (c *choice) take(answers map[field][]series, ranking field) {
-	for i := range answers[ranking] {
-		c.line(&answers[ranking][i])
+	for _, s := range answers[ranking] {
+		c.line(&s)
 	}
-	for i := range answers["alert"] {
-		s := &answers["alert"][i]
-		l, kind, severity := c.line(s), snapshot.AlertKind(s.label("kind")), snapshot.Notice
+	for _, s := range answers["alert"] {
+		severity := snapshot.Notice
 		if s.value >= 2 {
 			severity = snapshot.Urgent
 		}
-		l.worse(kind, severity)
+		c.line(&s).worse(snapshot.AlertKind(s.label("kind")), severity)
 	}
-	for i := range answers["state"] {
-		s := &answers["state"][i]
-		l := c.line(s)
-		if c.unit == GPUs {
+	for _, s := range answers["state"] {
+		if l := c.line(&s); c.unit == GPUs {
 			l.GPU.State = snapshot.GPUState(s.label("state"))
-			continue
+		} else {
+			l.worse(snapshot.AlertLost, snapshot.Notice) // one of its GPUs
 		}
-		l.worse(snapshot.AlertLost, snapshot.Notice) // one of its GPUs
 	}
-	for i := range answers["idle"] {
-		s := &answers["idle"][i]
-		c.line(s).Idle = quantity.From(int(s.value), quantity.Computed)
+	for _, s := range answers["idle"] {
+		c.line(&s).Idle = quantity.From(int(s.value), quantity.Computed)
 	}
-	for i := range answers["down"] {
-		l := c.at(answers["down"][i].label("instance"), "")
+	for _, s := range answers["down"] {
+		l := c.at(s.label("instance"), "")
 		l.State, l.Why = Down, "the engine cannot scrape it"
 	}
 	c.old = answers["old"]
@@ -179,10 +175,7 @@ func (p *Prometheus) fill(ctx context.Context, a *asking, c *choice) error {
 	}
 	queries := map[field]string{}
 	if len(c.old) > 0 {
-		var boxes []string
-		for i := range c.old {
-			boxes = append(boxes, c.old[i].label("instance"))
-		}
+		boxes := instancesOf(c.old)
 		queries["moving"], queries["interval"] = moving(boxes), intervals(boxes)
 	}
 	slices.Sort(instances)
@@ -202,15 +195,14 @@ func (p *Prometheus) fill(ctx context.Context, a *asking, c *choice) error {
 	}
 	c.problems = append(c.problems, problemsOf(failed)...)
 	figures := map[*Line]map[field]float64{}
-	for i := range answers["details"] {
-		s := &answers["details"][i]
+	for _, s := range answers["details"] {
 		m := field(s.label("m"))
 		if c.stopped(s.label("instance")) && (c.unit == GPUs || m != "info") {
 			continue
 		}
-		l := c.line(s)
+		l := c.line(&s)
 		if m == "info" {
-			l.name(s)
+			l.name(&s)
 			continue
 		}
 		if figures[l] == nil {
@@ -224,13 +216,11 @@ func (p *Prometheus) fill(ctx context.Context, a *asking, c *choice) error {
 			l.Idle = quantity.From(0, quantity.Computed)
 		}
 	}
-	for i := range answers["owners"] {
-		s := &answers["owners"][i]
-		if c.stopped(s.label("instance")) {
-			continue
+	for _, s := range answers["owners"] {
+		if !c.stopped(s.label("instance")) {
+			l := c.line(&s)
+			l.User, l.Program, l.Job = s.label("user"), s.label("name"), s.label("hpc_job")
 		}
-		l := c.line(s)
-		l.User, l.Program, l.Job = s.label("user"), s.label("name"), s.label("hpc_job")
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 )
 
@@ -48,32 +49,30 @@ func alertRank(kind snapshot.AlertKind) int {
 // figure is what a line is sorted by in an order, the greater the further up; NaN where
 // that is unknown.
 func (l *Line) figure(by Sort) float64 {
-	known := func(b snapshot.Bytes) float64 {
-		if v, ok := b.Value(); ok {
-			return float64(v)
-		}
-		return math.NaN()
-	}
 	switch by {
 	case ByFree:
-		return known(l.GPU.Memory.Free)
+		return orNaN(l.GPU.Memory.Free)
 	case ByCached:
-		return known(l.GPU.Parts.Returnable)
+		return orNaN(l.GPU.Parts.Returnable)
 	case ByUtilization:
-		if v, ok := l.GPU.Utilization.Value(); ok {
-			return float64(v)
-		}
-		return math.NaN()
+		return orNaN(l.GPU.Utilization)
 	case ByWorst:
 		if full := l.GPU.FullIn; full != nil && l.Alert == snapshot.AlertFullIn {
 			return -full.Median.Seconds()
 		}
 	}
 	if l.Box == "" { // of GPUs that others use, too
-		return known(l.GPU.Memory.Used)
+		return orNaN(l.GPU.Memory.Used)
 	}
 	if v, ok := l.Used(); ok {
 		return v
+	}
+	return math.NaN()
+}
+
+func orNaN[T ~int | ~int64](o quantity.Optional[T]) float64 {
+	if v, ok := o.Value(); ok {
+		return float64(v)
 	}
 	return math.NaN()
 }

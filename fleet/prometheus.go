@@ -69,11 +69,7 @@ func (p *Prometheus) narrow(ctx context.Context, a *asking) error {
 	if err != nil || len(a.query.Filter.named()) == 0 || len(boxes) > fewest {
 		return err
 	}
-	names := make([]string, len(boxes))
-	for i := range boxes {
-		names[i] = boxes[i].label("instance")
-	}
-	a.within = oneOf("instance", names)
+	a.within = oneOf("instance", instancesOf(boxes))
 	return nil
 }
 
@@ -131,6 +127,14 @@ type series struct {
 }
 
 func (s *series) label(name string) string { return s.labels[name] }
+
+func instancesOf(all []series) []string {
+	boxes := make([]string, len(all))
+	for i := range all {
+		boxes[i] = all[i].label("instance")
+	}
+	return boxes
+}
 
 // ask runs a query at a moment, or now.
 func (p *Prometheus) ask(ctx context.Context, query string, at time.Time) ([]series, error) {

@@ -115,8 +115,7 @@ func (p *Prometheus) Room(ctx context.Context, q RoomQuery) (Room, error) {
 		}
 	}
 	for name, to := range map[field]*[]RoomyBox{"now": &r.Now, "flushed": &r.AfterFlush} {
-		for i := range answers[name] {
-			s := &answers[name][i]
+		for _, s := range answers[name] {
 			l := Line{Box: s.label("instance")}
 			*to = append(*to, RoomyBox{l.Box, l.Name(), int(s.value)})
 		}
@@ -126,16 +125,15 @@ func (p *Prometheus) Room(ctx context.Context, q RoomQuery) (Room, error) {
 		answers, failed := p.askAll(ctx, q.nearest(flushed))
 		r.Problems = append(r.Problems, problemsOf(failed)...)
 		fit := map[string]int{}
-		for i := range answers["fit"] {
-			fit[answers["fit"][i].label("instance")] = int(answers["fit"][i].value)
+		for _, s := range answers["fit"] {
+			fit[s.label("instance")] = int(s.value)
 		}
-		for i := range answers["last"] {
-			s := &answers["last"][i]
+		for _, s := range answers["last"] {
 			l := Line{Box: s.label("instance")}
 			r.Nearest = append(r.Nearest, NearBox{l.Box, l.Name(), fit[l.Box], max(q.Need-quantity.Bytes(s.value), 0)})
 		}
-		for i := range answers["gpus"] {
-			r.Largest = max(r.Largest, int(answers["gpus"][i].value))
+		for _, s := range answers["gpus"] {
+			r.Largest = max(r.Largest, int(s.value))
 		}
 		r.finish()
 	}
@@ -193,11 +191,11 @@ func (s *SSH) Room(_ context.Context, q RoomQuery) (Room, error) {
 			if !known || g.MIG || len(g.Instances) > 0 || g.State != snapshot.GPUOK {
 				continue
 			}
-			if growth, known := q.growth(g); known {
-				free -= growth
-			} else {
+			growth, predicted := q.growth(g)
+			if !predicted {
 				continue
 			}
+			free -= growth
 			r.Judged++
 			if free >= q.Need {
 				fits++
