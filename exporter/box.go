@@ -108,7 +108,6 @@ func (w writer) gpu(snap *snapshot.Snapshot, g *snapshot.GPU) {
 	}
 }
 
-// instance writes what is known of a MIG instance.
 func (w writer) instance(snap *snapshot.Snapshot, g *snapshot.GPU, in *snapshot.Instance) {
 	subject := labelsOf(metric.Instance, number(g.Index), g.UUID, instanceName(in.ID))
 	w.exported(metric.MIGInfo, subject, 1, in.UUID, in.Profile)
@@ -133,7 +132,6 @@ func instanceName(id snapshot.InstanceID) string {
 	return number(int(id.GPU)) + "/" + number(int(id.Compute))
 }
 
-// sumOf adds up what is known of some processes.
 func sumOf(snap *snapshot.Snapshot, wanted func(*snapshot.Process) bool) *figures {
 	var sums figures
 	for i := range snap.Rows {

@@ -62,7 +62,6 @@ func (e *Exporter) writeProcesses(w writer, snap *snapshot.Snapshot) {
 	}
 }
 
-// add adds a process to its group.
 func (e *Exporter) add(groups map[string]*group, p *snapshot.Process) {
 	values, mig := make([]string, len(e.names)), ""
 	for i, name := range e.names {
@@ -83,7 +82,6 @@ func (e *Exporter) add(groups map[string]*group, p *snapshot.Process) {
 
 const pidLabel = "pid"
 
-// processLabel is the value of one of ProcessLabels.
 func processLabel(p *snapshot.Process, name string) string {
 	switch name {
 	case pidLabel:

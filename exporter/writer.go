@@ -132,7 +132,6 @@ func (l labels) write(out []byte) []byte {
 	return out
 }
 
-// labelsOf are the labels of a subject.
 func labelsOf(subject metric.Subject, values ...string) labels {
 	return labels{}.with(subject.Labels(), values)
 }

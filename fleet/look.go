@@ -156,13 +156,11 @@ func (c *choice) judge(goOn, intervals []series) {
 	}
 }
 
-// stopped reports whether the figures of a box stand still.
 func (c *choice) stopped(box string) bool {
 	l := c.lines[(&Line{Box: box}).key()]
 	return l != nil && l.State == Stopped
 }
 
-// fill asks for the figures of the lines.
 func (p *Prometheus) fill(ctx context.Context, a *asking, c *choice) error {
 	var instances, uuids []string
 	for _, l := range c.lines {

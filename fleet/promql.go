@@ -79,7 +79,6 @@ func (a *asking) filtered(s, labels string) string {
 	return s
 }
 
-// infos are all GPUs, with their names.
 func (a *asking) infos(matchers func(*exporter) string) string {
 	infos := make([]string, len(a.exporters))
 	for i, e := range a.exporters {
@@ -232,7 +231,6 @@ func intervals(instances []string) string {
 	return fmt.Sprintf("max by (instance) (%s{%s})", exported(metric.SampleInterval), oneOf("instance", instances))
 }
 
-// details are the figures of some lines.
 func (a *asking) details(instances, uuids []string) string {
 	matchers := func(e *exporter) string {
 		m := oneOf("instance", instances)

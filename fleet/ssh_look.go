@@ -80,7 +80,6 @@ func passes(f Filter, box, uuid string, snap *snapshot.Snapshot) bool {
 	return f.matches(box, slices.DeleteFunc(slices.Clone(snap.Rows), func(p snapshot.Process) bool { return p.ID.GPUUUID != uuid }))
 }
 
-// linesOf are the GPUs of a box.
 func linesOf(box Line, snap *snapshot.Snapshot) []Line {
 	var all []Line
 	for i := range snap.GPUs {
@@ -113,7 +112,6 @@ func (l *Line) worse(kind snapshot.AlertKind, severity snapshot.Severity) {
 	}
 }
 
-// boxLine is a box as one line.
 func boxLine(box Line, gpus []Line) Line {
 	box.GPUs = len(gpus)
 	busy, known := 0, 0

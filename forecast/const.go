@@ -66,8 +66,6 @@ const (
 	remnant   = 0.05          // share of its memory that a job leaves behind
 )
 
-// quickTau is the quick line's time constant.
 func (s *state) quickTau() float64 { return max(quickSeconds, quickSamples*s.Step) }
 
-// taus are the time constants of the lines.
 func (s *state) taus() [lines]float64 { return [...]float64{s.quickTau(), shortTau, longTau} }

@@ -23,7 +23,6 @@ type panel struct {
 	level, speed       float64 // to which it returns, as reversion has them
 }
 
-// panel collects what the experts know.
 func (s *state) panel() panel {
 	level, speed := s.Auto.reversion(s.Step)
 	return panel{
@@ -32,7 +31,6 @@ func (s *state) panel() panel {
 	}
 }
 
-// claim is what each expert claims at a horizon.
 func (s *state) claim(p *panel, seconds float64) (out claims) {
 	for i, claim := range [experts]float64{
 		driftQuick: p.quick.slope * seconds,

@@ -168,7 +168,6 @@ func (e *Engine) Cannot(reason string) {
 	e.state = e.newState(nil)
 }
 
-// mode is the engine's present mode.
 func (e *Engine) mode() Mode {
 	if e.cannot != "" {
 		return DryRun

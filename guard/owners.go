@@ -41,7 +41,6 @@ type slotState struct {
 
 func ownerOf(p *snapshot.Process) uint32 { return p.UID.Or(noUser) }
 
-// stateOf is the state of a slot.
 func (e *Engine) stateOf(s slot) *slotState {
 	state := e.slots[s]
 	if state == nil {

@@ -54,7 +54,6 @@ func (e *Engine) exclusion(snap *snapshot.Snapshot, p *snapshot.Process, i impor
 	return ""
 }
 
-// owns reports whether the row is the owner's.
 func (e *Engine) owns(snap *snapshot.Snapshot, p *snapshot.Process) bool {
 	uid, known := p.UID.Value()
 	return snap.Simulated || known && uid == e.owner.UID
@@ -183,7 +182,6 @@ func firstToGive(a, b *snapshot.GuardStanding) int {
 	)
 }
 
-// rulesAt are the rules for a GPU.
 func (e *Engine) rulesAt(snap *snapshot.Snapshot, uuid string) (rules []int) {
 	g := snap.GPU(uuid)
 	for i := range e.policy.Rules {

@@ -132,7 +132,6 @@ func (t *trace) spare(now time.Time, p *snapshot.Process, buckets int) snapshot.
 	return quantity.From(min(max(p.Cached.Or(frees)-(highest-allocated), 0), frees), quantity.Computed)
 }
 
-// grows reports whether the row takes memory at present.
 func (t *trace) grows() bool {
 	used, ok := t.used.Value()
 	return ok && used-t.low > snapshot.Tolerance(used)

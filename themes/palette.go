@@ -52,10 +52,8 @@ func (p palette) ink(hex string, index uint8) lipgloss.Style {
 	return lipgloss.NewStyle().Foreground(lipgloss.Color(hex))
 }
 
-// color is text in a colour.
 func (p palette) color(hex string, index uint8) Style { return p.style(p.ink(hex, index)) }
 
-// bold is bold text in a colour.
 func (p palette) bold(hex string, index uint8) Style { return p.style(p.ink(hex, index).Bold(true)) }
 
 // alarm is bold text on the colour.
@@ -71,7 +69,6 @@ func (p palette) hues(inks [6]string, indexes [6]uint8) (styles [6]Style) {
 	return styles
 }
 
-// theme is a theme by its name.
 func (p palette) theme(name string, dark bool) Styles {
 	switch {
 	case name == "mono" || p.profile <= colorprofile.ASCII:

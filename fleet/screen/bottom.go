@@ -43,7 +43,6 @@ func (m *model) words(l *cell.Line, legend bool) {
 	}
 }
 
-// problems are those of lines and of totals.
 func (m *model) problems() []string {
 	var all []string
 	if m.view.Picture != nil {
@@ -56,7 +55,6 @@ func (m *model) problems() []string {
 	return slices.Compact(all)
 }
 
-// age is how old the figures are.
 func (m *model) age() string { return quantity.Duration(m.now().Sub(m.view.Answered)) }
 
 // keys writes the last line.

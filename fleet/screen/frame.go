@@ -27,7 +27,6 @@ func (m *model) rows() int { return max(m.height-around, 0) }
 // Smaller than this there is no screen.
 const leastWidth, leastHeight = 40, 6
 
-// frame is the whole screen.
 func (m *model) frame() []string {
 	if m.width < leastWidth || m.height < leastHeight {
 		return cell.Fill([]string{text.Cut(fmt.Sprintf("needs %d×%d", leastWidth, leastHeight), max(m.width, 0), "")}, m.width, m.height)
@@ -75,7 +74,6 @@ func (m *model) frame() []string {
 	return out
 }
 
-// header writes the first line.
 func (m *model) header(l *cell.Line) {
 	s := &m.look.Styles
 	l.Skip(1)
@@ -174,7 +172,6 @@ func (m *model) nothing(l *cell.Line) {
 	}
 }
 
-// helpLines are the keys and marks.
 func (m *model) helpLines(height int) []string {
 	s := &m.look.Styles
 	l := cell.NewLine(m.width)

@@ -86,7 +86,6 @@ func (m *model) titles(l *cell.Line, c columns) (legend bool) {
 	return legend
 }
 
-// writeLine writes a GPU or a box.
 func (m *model) writeLine(l *cell.Line, line *fleet.Line, c columns, cursor bool) {
 	s, g := &m.look.Styles, &m.look.Glyphs
 	mark, name := " ", s.Text

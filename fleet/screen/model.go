@@ -195,7 +195,6 @@ func (m *model) answered() bool {
 	return slices.Equal(q.Filter, m.place.Filter) && q.Sort == m.place.Sort && q.Unit == m.place.Unit
 }
 
-// lines are those of the view.
 func (m *model) lines() []fleet.Line {
 	if m.view.Picture == nil {
 		return nil
@@ -247,10 +246,8 @@ const (
 	mostLines  = 500
 )
 
-// wanted is how many lines are asked for.
 func (m *model) wanted() int { return min(max(m.rows(), 1)+spareLines+m.place.lines, mostLines) }
 
-// ask asks for what the place wants.
 func (m *model) ask() {
 	m.poller.Ask(fleet.Query{Lines: m.wanted(), Fit: max(m.rows(), 1), Unit: m.place.Unit, Sort: m.place.Sort, Filter: m.place.Filter})
 }

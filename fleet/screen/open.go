@@ -87,7 +87,6 @@ func (m *model) giveUp() {
 	}
 }
 
-// words say how long a box has been awaited.
 func (o *opening) words(now time.Time, ellipsis string) string {
 	s := "opening " + o.name + ellipsis
 	if d := now.Sub(o.began).Truncate(time.Second); d > 0 {

@@ -165,7 +165,6 @@ func (t *trace) name(fields []string) error {
 	return nil
 }
 
-// sample reads a row.
 func (t *trace) sample(fields []string) (s Sample, id string, err error) {
 	for i, at := range t.at[:3] {
 		if at >= len(fields) {

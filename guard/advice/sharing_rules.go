@@ -22,7 +22,6 @@ const (
 	manyContexts = 3
 )
 
-// flushedInVain is a process whose flushes come back.
 func flushedInVain(f *facts) []Advice {
 	var sum quantity.Bytes
 	n := 0

@@ -51,7 +51,6 @@ func (e Environment) Render(width, height int) []string {
 // maxVariable is the greatest number of lines of one variable.
 const maxVariable = 8
 
-// content is the lines in the frame.
 func (e Environment) content(width int) [][]cell.Span {
 	s, g := &e.look.Styles, &e.look.Glyphs
 	cells := max(width-3, 1)

@@ -169,7 +169,6 @@ func (e Events) sideways(right bool, width int) Events {
 // beyond is the number of cells by which the longest message is too wide.
 func (e Events) beyond(width int) int { return max(e.longest-e.room(width), 0) }
 
-// room is the cells of a message.
 func (e Events) room(width int) int {
 	return width - 3 - text.Width(eventCells(width).write(e.look, "", "", "", ""))
 }
@@ -232,7 +231,6 @@ func (e Events) Render(width, height int) []string {
 	return box{look: e.look, title: title, right: right, lines: lines}.Render(width, height)
 }
 
-// visible are the lines in view.
 func (e Events) visible(cells eventColumns, rows, room int) [][]cell.Span {
 	s, g := &e.look.Styles, &e.look.Glyphs
 	lines := make([][]cell.Span, 0, rows)

@@ -44,7 +44,6 @@ func (c eventColumns) write(lk *cell.Appearance, clock, gpu, pid, user string) s
 	return l.Unpadded()
 }
 
-// line is one event.
 func (e Events) line(cells eventColumns, event *snapshot.Event, room int) []cell.Span {
 	gpu, pid, user := "", "", ""
 	if event.GPUUUID != "" {

@@ -13,7 +13,6 @@ import (
 	"vramscope/ui/cell"
 )
 
-// form lays out the question or the refusal.
 func (d Flush) form(width int) form {
 	s := &d.look.Styles
 	out := form{look: d.look, title: "Flush: free cached memory"}
@@ -53,7 +52,6 @@ func (d Flush) labelled(label string, s cell.Span) []cell.Span {
 // flushLabel is the width of the labels.
 const flushLabel = 12
 
-// who names the process.
 func (d Flush) who(t *flushTarget) [][]cell.Span {
 	s, p := &d.look.Styles, &t.row
 	first := nameOf(d.look, p)

@@ -46,7 +46,6 @@ type button struct {
 	key, does string
 }
 
-// nameOf names the process that a question is about.
 func nameOf(lk *cell.Appearance, p *snapshot.Process) []cell.Span {
 	return []cell.Span{
 		{lk.Styles.Strong, "PID " + strconv.Itoa(p.ID.Process.PID)}, {lk.Styles.Text, "  " + cell.UserName(p) + "  " + cell.ShortCommand(p)},
@@ -196,7 +195,6 @@ func (f form) buttonLine(cells int) []cell.Span {
 // buttonsApart is the number of blanks between two buttons, and before them.
 const buttonsApart = 8
 
-// buttonSpans are the keys and what they do.
 func (f form) buttonSpans(apart int) []cell.Span {
 	s := &f.look.Styles
 	var line []cell.Span

@@ -57,7 +57,6 @@ func (h Help) Render(width, height int) []string {
 	return b.Render(width, height)
 }
 
-// content is the lines in the frame.
 func (h Help) content(width int) [][]cell.Span {
 	if h.second {
 		return h.meanings(width - 3)

@@ -82,7 +82,6 @@ func (d Signal) refusals() []string {
 	return reasons
 }
 
-// form lays out the question or the refusal.
 func (d Signal) form() form {
 	s := &d.look.Styles
 	out := form{look: d.look, title: "Send a signal", lines: d.who()}
@@ -102,7 +101,6 @@ func (d Signal) form() form {
 	return out
 }
 
-// who names the process.
 func (d Signal) who() [][]cell.Span {
 	facts := append(d.where(), startAndJob(d.now, &d.target)...)
 	return [][]cell.Span{nameOf(d.look, &d.target), {{d.look.Styles.Text, strings.Join(facts, ", ")}}}

@@ -23,7 +23,6 @@ func newSubject(lk *cell.Appearance, now *Screen, id snapshot.RowID) subject {
 	return s.following(now)
 }
 
-// following is the subject with the newest figures.
 func (s subject) following(now *Screen) subject {
 	if now.Live == nil {
 		return s

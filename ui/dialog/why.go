@@ -78,7 +78,6 @@ func (w Why) Render(width, height int) []string {
 	return b.Render(width, height)
 }
 
-// content is the lines in the frame.
 func (w Why) content(width int) [][]cell.Span {
 	s := &w.look.Styles
 	if w.evidence == nil {
