@@ -19,7 +19,7 @@ import (
 //	…
 //	a problem, a message, or the legend
 //	? help  q quit  Enter open  o ssh …                        1-19 of 62  worst  4s
-const above, around = 3, 5
+const around = 5
 
 // rows is how many lines of the fleet there is room for.
 func (m *model) rows() int { return max(m.height-around, 0) }

@@ -45,8 +45,7 @@ func init() { // help draws bindings and is one of them
 		{[]string{"home", "g"}, "", "", "", to(-mostLines)},
 		{[]string{"end", "G"}, "", "", "", to(mostLines)},
 		{[]string{"esc"}, "Esc", "clear the filter, then the cursor", "", (*model).back},
-		{[]string{"T"}, "T m", "theme; mouse on and off", "", (*model).nextTheme},
-		{[]string{"m"}, "", "", "", (*model).toggleMouse},
+		{[]string{"T"}, "T", "theme", "", (*model).nextTheme},
 		{[]string{"ctrl+l"}, "Ctrl+L", "redraw; Ctrl+Z: suspend", "", func(*model) tea.Cmd { return func() tea.Msg { return terminal.RedrawMsg{} } }},
 		{[]string{"ctrl+z"}, "", "", "", func(m *model) tea.Cmd { return m.Suspend() }},
 	}
@@ -191,11 +190,5 @@ func (m *model) nextTheme() tea.Cmd {
 	m.theme = names[(slices.Index(names, m.theme)+1)%len(names)]
 	m.restyle()
 	m.say("theme " + m.theme)
-	return nil
-}
-
-func (m *model) toggleMouse() tea.Cmd {
-	m.mouse = !m.mouse
-	m.say(map[bool]string{true: "mouse on: to select text hold Shift", false: "mouse off"}[m.mouse])
 	return nil
 }

@@ -49,7 +49,6 @@ type model struct {
 	look  cell.Appearance
 	theme string
 	dark  bool
-	mouse bool
 
 	width, height int
 	view          fleet.View
@@ -59,8 +58,7 @@ type model struct {
 	prompt        *dialog.Prompt
 	question      *question
 	opening       *opening // nil: no box is being opened
-	clicked       clicked
-	problem       int // the one that is shown
+	problem       int      // the one that is shown
 	message       string
 	until         time.Time // when the message goes
 	outcome       Outcome
@@ -82,7 +80,7 @@ type (
 func newModel(o *Options, hold terminal.Hold) (*model, error) {
 	t := hold.Traits
 	m := &model{
-		Hold: hold, poller: o.Poller, name: o.Name, every: quantity.BriefDuration(o.Poller.Every()), fetch: o.Open, now: o.Now, dark: true, mouse: o.Mouse,
+		Hold: hold, poller: o.Poller, name: o.Name, every: quantity.BriefDuration(o.Poller.Every()), fetch: o.Open, now: o.Now, dark: true,
 		theme: cmp.Or(o.Theme, themes.Default), look: cell.Appearance{Glyphs: cell.UnicodeGlyphs()},
 	}
 	if o.ASCII || t.ASCII {
@@ -118,9 +116,6 @@ func (m *model) View() tea.View {
 	v := tea.View{AltScreen: true}
 	if !m.Traits.Console {
 		v.WindowTitle = "vramscope fleet"
-	}
-	if m.mouse {
-		v.MouseMode = tea.MouseModeCellMotion
 	}
 	return v
 }
@@ -159,8 +154,6 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 	case tea.WindowSizeMsg:
 		m.width, m.height = terminal.Limit(msg.Width, msg.Height)
 		m.ask()
-	case tea.MouseClickMsg, tea.MouseWheelMsg:
-		return m.takeMouse(msg.(tea.MouseMsg))
 	case openedMsg:
 		return m.opened(msg)
 	case terminal.ResumedMsg:

@@ -23,7 +23,6 @@ type Options struct {
 	Message string
 	Theme   string
 	ASCII   bool
-	Mouse   bool
 
 	Input, Output *os.File
 	Environ       []string
