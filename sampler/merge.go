@@ -211,9 +211,7 @@ func (s *Sampler) finish(now time.Time, p *snapshot.Process) {
 	}
 	p.Peak = r.peak
 	s.noteOutOfMemory(now, p, r)
-	every := paceOf(len(s.rows))
-	every.teachable = &s.teachable
-	r.predict(now, p, s.freeBeside(p.ID), every)
+	r.predict(now, p, s.freeBeside(p.ID), paceOf(len(s.rows)))
 	r.latest = p
 	r.seen = s.sequence
 }

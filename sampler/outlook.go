@@ -30,15 +30,7 @@ type outlook struct {
 // figure moves, and while it is still. The nearest horizon is ten seconds away,
 // and a thousand forecasters at ten samples a second would cost more than the
 // rest of the tick.
-type pace struct {
-	moving, still time.Duration
-	teachable     *int // what is left of maxTaught in this tick; nil: no limit
-}
-
-// maxTaught is how many past samples new forecasters are taught in one tick: that takes
-// 50 ms. A thousand processes that first move together after half an hour have ten times
-// as many, and the tick would be half a second late.
-const maxTaught = 32 << 10
+type pace struct{ moving, still time.Duration }
 
 // quickPace is that of a usual box, and of the first samples of any series.
 var quickPace = pace{moving: 900 * time.Millisecond, still: 2700 * time.Millisecond}
@@ -76,15 +68,10 @@ func (o *outlook) observe(now time.Time, figure snapshot.Bytes, p pace) {
 	case since >= 0 && since < p.still && !moved:
 		o.still = now
 		return
-	case moved && o.forecaster == nil && o.given > 0 && p.teachable != nil && *p.teachable <= 0:
-		o.predicted, o.trend, o.growth = nil, forecast.Young, snapshot.Bytes{} // a later tick makes its forecaster
-		return
 	case moved && o.forecaster != nil && !o.still.IsZero():
 		o.forecaster.Observe(o.still, int64(o.figure)) // it was still until then
 	}
-	if taught := o.learn(now, v); p.teachable != nil {
-		*p.teachable -= taught
-	}
+	o.learn(now, v)
 	o.growth = snapshot.Bytes{}
 	switch {
 	case o.forecaster != nil:
@@ -105,32 +92,29 @@ func (o *outlook) doubt() snapshot.Doubt {
 	return snapshot.Believed
 }
 
-// learn takes a sample and makes no forecast. It returns how many past samples a new
-// forecaster was taught.
-func (o *outlook) learn(at time.Time, v quantity.Bytes) (taught int) {
+// learn takes a sample and makes no forecast.
+func (o *outlook) learn(at time.Time, v quantity.Bytes) {
 	switch {
 	case o.given == 0:
 		o.first = at
 	case v != o.figure:
-		taught = o.move()
+		o.move()
 	}
 	if o.forecaster != nil {
 		o.forecaster.Observe(at, int64(v))
 	}
 	o.given++
 	o.figure, o.at, o.still, o.gap = v, at, time.Time{}, time.Time{}
-	return taught
 }
 
 // remembered is how much of the time in which a series did not move its forecaster
 // is taught: twice the farthest horizon.
 const remembered = 30 * time.Minute
 
-// move makes the forecaster of a series that has not moved until now, and returns how
-// many past samples it was taught.
-func (o *outlook) move() (taught int) {
+// move makes the forecaster of a series that has not moved until now.
+func (o *outlook) move() {
 	if o.forecaster != nil {
-		return 0
+		return
 	}
 	o.forecaster = forecast.New()
 	every := max(o.at.Sub(o.first)/time.Duration(max(o.given-1, 1)), time.Second/10)
@@ -140,7 +124,6 @@ func (o *outlook) move() (taught int) {
 	}
 	for ; at.Before(o.at); at = at.Add(every) {
 		o.forecaster.Observe(at, int64(o.figure))
-		taught++
 	}
 	o.forecaster.Observe(o.at, int64(o.figure))
 	if !o.gap.IsZero() {
@@ -149,7 +132,6 @@ func (o *outlook) move() (taught int) {
 	if !o.still.IsZero() {
 		o.forecaster.Observe(o.still, int64(o.figure))
 	}
-	return taught
 }
 
 // fullIn is when that memory will be full.

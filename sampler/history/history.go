@@ -16,7 +16,7 @@ type History struct {
 	store   *store.Store
 	events  []snapshot.Event // oldest first
 	latest  *snapshot.Snapshot
-	drivers []driverSpan
+	drivers spans[snapshot.Driver]
 	gpus    map[string]*gpuRecord
 	rows    map[snapshot.RowID]*rowRecord // living
 	ended   []*rowRecord                  // in order of their end
@@ -222,7 +222,7 @@ func (h *History) At(t time.Time) (*snapshot.Snapshot, bool) {
 	then := *h.latest
 	then.Time, then.Past, then.ProbesUnasked = t, true, 0
 	then.Host.MemoryUsed, then.Host.Load = snapshot.Bytes{}, snapshot.Float{}
-	then.Driver = h.driverAt(t)
+	then.Driver, _ = h.drivers.at(t)
 	then.Rows, then.GPUs, then.Ended, then.Alerts = nil, nil, nil, nil
 	for _, r := range h.rows {
 		if !r.First.After(t) {

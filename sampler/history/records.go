@@ -10,9 +10,13 @@ import (
 	"vramscope/sampler/store"
 )
 
-// metrics is one series for each metric that has ever been known, in the order of
-// placeOf. It reaches as far as the last of them: a process has few.
-type metrics []*store.Series
+// metrics is one series for each metric that has ever been known.
+type metrics []recorded
+
+type recorded struct {
+	id metric.ID
+	*store.Series
+}
 
 // What is recorded of a process and of a GPU. Other memory is recorded as it was
 // computed: the readings that it is the difference of may be of different moments.
@@ -21,30 +25,14 @@ var (
 	recordedOfGPU     = metric.KeptOf(metric.GPU, metric.Recorded)
 )
 
-// placeOf is the place of a metric among all that is recorded, what processes have
-// first; -1 where it is not recorded.
-var placeOf = placesOf(recordedOfProcess, recordedOfGPU)
-
-func placesOf(lists ...[]metric.ID) (place [metric.Count]int) {
-	for i := range place {
-		place[i] = -1
-	}
-	next := 0
-	for _, id := range slices.Concat(lists...) {
-		if place[id] < 0 {
-			place[id] = next
-			next++
-		}
-	}
-	return place
-}
-
 // of is the series of a metric, nil where there is none.
 func (m metrics) of(id metric.ID) *store.Series {
-	if id >= metric.Count || placeOf[id] < 0 || placeOf[id] >= len(m) {
-		return nil
+	for _, r := range m {
+		if r.id == id {
+			return r.Series
+		}
 	}
-	return m[placeOf[id]]
+	return nil
 }
 
 // The metrics of a GPU whose last value is kept.
@@ -59,28 +47,21 @@ func (m *metrics) append(s *store.Store, id metric.ID, value snapshot.Float) {
 	series := m.of(id)
 	if series == nil {
 		series = s.Open()
-		if missing := placeOf[id] + 1 - len(*m); missing > 0 {
-			*m = append(*m, make(metrics, missing)...)
-		}
-		(*m)[placeOf[id]] = series
+		*m = append(*m, recorded{id, series})
 	}
 	series.Append(metric.Table[id].Whole(v))
 }
 
 func (m metrics) close() {
-	for _, series := range m {
-		if series != nil {
-			series.Close()
-		}
+	for _, r := range m {
+		r.Close()
 	}
 }
 
 // drop forgets the series, which are closed, before they have left the retention.
 func (m metrics) drop() {
-	for _, series := range m {
-		if series != nil {
-			series.Drop()
-		}
+	for _, r := range m {
+		r.Drop()
 	}
 }
 
@@ -120,42 +101,47 @@ func (r *rowRecord) at(t time.Time) snapshot.Process {
 	return p
 }
 
-// driverSpan is a time that the driver spent in one state and version.
-type driverSpan struct {
-	From   time.Time
-	Driver snapshot.Driver
+// span is a value with the time from which it held.
+type span[T any] struct {
+	From  time.Time
+	Value T
+}
+
+// spans are the values of a changing thing, oldest first.
+type spans[T any] []span[T]
+
+const maxSpans = 1000
+
+// add adds a value that holds from now on.
+func (s *spans[T]) add(now time.Time, value T) {
+	if len(*s) == maxSpans {
+		*s = slices.Delete(*s, 0, maxSpans/2)
+	}
+	*s = append(*s, span[T]{now, value})
+}
+
+// at is the value at a moment, or the first one, and since when.
+func (s spans[T]) at(t time.Time) (value T, from time.Time) {
+	for i, span := range slices.Backward(s) {
+		if i == 0 || !span.From.After(t) {
+			return span.Value, span.From
+		}
+	}
+	return value, from
 }
 
 // noteDriver adds the driver's state where it has changed.
 func (h *History) noteDriver(now time.Time, d *snapshot.Driver) {
-	const limit = 1000
-	n := len(h.drivers)
-	if n > 0 {
-		was := &h.drivers[n-1].Driver
+	if n := len(h.drivers); n > 0 {
+		was := &h.drivers[n-1].Value
 		if was.State == d.State && was.Version == d.Version && was.CUDAVersion == d.CUDAVersion && was.MemoryCall == d.MemoryCall {
 			return
 		}
 	}
-	if n == limit {
-		h.drivers = slices.Clone(h.drivers[n-limit/2:])
-	}
 	// Errors, retries and counts are of the moment, not of the past.
 	then := *d
 	then.Err, then.RetryAt, then.ProbesAnswering, then.Hanging = nil, time.Time{}, 0, 0
-	h.drivers = append(h.drivers, driverSpan{From: now, Driver: then})
-}
-
-// driverAt is the driver's state at a moment, or the first known one.
-func (h *History) driverAt(t time.Time) snapshot.Driver {
-	for i := len(h.drivers) - 1; i > 0; i-- {
-		if !h.drivers[i].From.After(t) {
-			return h.drivers[i].Driver
-		}
-	}
-	if len(h.drivers) == 0 {
-		return snapshot.Driver{}
-	}
-	return h.drivers[0].Driver
+	h.drivers.add(now, then)
 }
 
 // gpuRecord is a GPU in the history.
@@ -163,14 +149,13 @@ type gpuRecord struct {
 	GPU       snapshot.GPU // as last seen
 	First     time.Time    // when it was first seen
 	Last      time.Time    // and last
-	States    []stateSpan
+	States    spans[state]
 	Instances []*instanceRecord
 	metrics   metrics
 }
 
-// stateSpan is a time that a GPU spent in one state.
-type stateSpan struct {
-	From    time.Time
+// state is how a GPU is doing, and why.
+type state struct {
 	State   snapshot.GPUState
 	Message string
 }
@@ -199,12 +184,8 @@ func (r *gpuRecord) instance(id snapshot.InstanceID) *instanceRecord {
 }
 
 func (r *gpuRecord) append(s *store.Store, now time.Time, g *snapshot.GPU) {
-	const limit = 1000
-	if n := len(r.States); n == 0 || r.States[n-1].State != g.State {
-		r.States = append(r.States, stateSpan{From: now, State: g.State, Message: g.Message})
-		if len(r.States) > limit {
-			r.States = slices.Clone(r.States[len(r.States)-limit/2:])
-		}
+	if n := len(r.States); n == 0 || r.States[n-1].Value.State != g.State {
+		r.States.add(now, state{g.State, g.Message})
 	}
 	var was [metric.Count]snapshot.Float
 	for _, id := range constantOfGPU {
@@ -239,13 +220,8 @@ func (r *gpuRecord) present(t, newest time.Time) bool {
 func (r *gpuRecord) at(t time.Time, rows []snapshot.Process) snapshot.GPU {
 	g := r.GPU
 	m := r.metrics
-	g.State, g.Message, g.Since, g.RetryAt = snapshot.GPUOK, "", time.Time{}, time.Time{}
-	for _, was := range slices.Backward(r.States) {
-		if !was.From.After(t) {
-			g.State, g.Message, g.Since = was.State, was.Message, was.From
-			break
-		}
-	}
+	was, since := r.States.at(t)
+	g.State, g.Message, g.Since, g.RetryAt = was.State, was.Message, since, time.Time{}
 	g.SetFigures(rows,
 		func(id metric.ID) snapshot.Float { return m.value(id, t) },
 		func(id snapshot.InstanceID) snapshot.Float {
