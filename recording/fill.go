@@ -1,11 +1,11 @@
 package recording
 
 import (
+	"cmp"
 	"database/sql"
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"vramscope/internal/process"
@@ -14,7 +14,7 @@ import (
 )
 
 // fill takes the values of a row, in the order of fieldColumns.
-func fill(into reflect.Value, values *[]any, uuids map[int64]string, processes map[int64]*ProcessRow) {
+func fill(into reflect.Value, values *[]any, uuids map[int64]string, ids map[int64]snapshot.RowID) {
 	take := func() any {
 		v := (*values)[0]
 		*values = (*values)[1:]
@@ -25,10 +25,7 @@ func fill(into reflect.Value, values *[]any, uuids map[int64]string, processes m
 		case *Subject:
 			gpu, _ := take().(int64)
 			process, _ := take().(int64)
-			*f = Subject{GPUUUID: uuids[gpu], Process: processes[process]}
-			if f.GPUUUID == "" && f.Process != nil {
-				f.GPUUUID = f.Process.ID.GPUUUID
-			}
+			*f = Subject{GPUUUID: cmp.Or(uuids[gpu], ids[process].GPUUUID), Row: ids[process]}
 		case *snapshot.InstanceID:
 			gpu, mig := take().(int64)
 			compute, _ := take().(int64)
@@ -114,23 +111,8 @@ func scanProcess(rows *sql.Rows, more ...any) (out described, err error) {
 	return out, err
 }
 
-// describedDay has the processes of the day that was read last. A report reads each day's
-// tables one after the other, and all of them name processes.
-type describedDay struct {
-	mu           sync.Mutex
-	day          *dayReader
-	sealed, tail int64                 // ns, of the newest ticks: every commit changes one of them
-	processes    map[int64]*ProcessRow // not changed any more
-}
-
 // processes are the day's processes.
 func (d *dayReader) processes() (map[int64]*ProcessRow, error) {
-	d.last.mu.Lock()
-	defer d.last.mu.Unlock()
-	sealed, tail := d.newest()
-	if d.last.day == d && d.last.sealed == sealed && d.last.tail == tail {
-		return d.last.processes, nil
-	}
 	all := make(map[int64]*ProcessRow)
 	err := each(ctx, d.db, func(rows *sql.Rows) error {
 		var first, last, retries sql.NullInt64
@@ -141,9 +123,19 @@ func (d *dayReader) processes() (map[int64]*ProcessRow, error) {
 		}
 		return err
 	}, "SELECT "+processColumns+", p.first_ns, p.last_ns, p.alloc_retries FROM processes p")
-	if err == nil {
-		d.last.day, d.last.sealed, d.last.tail, d.last.processes = d, sealed, tail, all
-	}
+	return all, err
+}
+
+// identities are the identities of the day's processes.
+func (d *dayReader) identities() (map[int64]snapshot.RowID, error) {
+	all := make(map[int64]snapshot.RowID)
+	err := each(ctx, d.db, func(rows *sql.Rows) error {
+		var id int64
+		var row identity
+		err := rows.Scan(append([]any{&id}, row.columns()...)...)
+		all[id] = row.row()
+		return err
+	}, "SELECT p.process, "+identityColumns+" FROM processes p")
 	return all, err
 }
 

@@ -23,7 +23,6 @@ type Recording struct {
 
 	mu       sync.Mutex
 	open     map[string]*dayReader
-	last     describedDay
 	problems map[string]error // by day: the first
 }
 
@@ -131,7 +130,7 @@ func (r *Recording) day(path string) (*dayReader, error) {
 		return nil, r.note(path, err)
 	}
 	d.file = now
-	d.problem, d.last = func(err error) { _ = r.note(path, err) }, &r.last
+	d.problem = func(err error) { _ = r.note(path, err) }
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if other := r.open[path]; other != nil {
@@ -202,7 +201,6 @@ type dayReader struct {
 	file    os.FileInfo // as it was opened
 	db      *sql.DB
 	problem func(error)
-	last    *describedDay // shared by all days
 
 	mu   sync.Mutex
 	tail tailCache
@@ -226,7 +224,7 @@ func openReader(path string) (*dayReader, error) {
 	}
 	// A day that is read no more costs nothing after a minute.
 	db.SetConnMaxIdleTime(time.Minute)
-	return &dayReader{db: db, problem: func(error) {}, last: new(describedDay)}, nil
+	return &dayReader{db: db, problem: func(error) {}}, nil
 }
 
 // openWhole opens a database with its log. SQLite must be able to write beside it

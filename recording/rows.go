@@ -15,18 +15,10 @@ import (
 // The plain rows, as they are in the tables of the same names. A field's tag is
 // its column.
 
-// Subject is what a row is about. UUID is "" and Process nil where it is about none.
+// Subject is what a row is about. UUID is "" and Row zero where it is about none.
 type Subject struct {
 	GPUUUID string
-	Process *ProcessRow // shared; as its day describes it
-}
-
-// Row is the row that it is about, zero where there is none.
-func (s *Subject) Row() snapshot.RowID {
-	if s.Process == nil {
-		return snapshot.RowID{}
-	}
-	return s.Process.ID
+	Row     snapshot.RowID
 }
 
 // ProcessRow is a process on a GPU.

@@ -40,12 +40,12 @@ func TestSumsAreThoseOfTheTicks(t *testing.T) {
 		}
 	}
 	for _, f := range fives {
-		allocated := allocatedSum(t, r, f.Time, f.Process.ID.Process.PID)
+		allocated := allocatedSum(t, r, f.Time, f.Row.Process.PID)
 		if f.Allocated != allocated.Mean {
 			t.Errorf("mean allocated memory is %v, want %v", f.Allocated, allocated.Mean)
 		}
 		sumsEqual(t, moments, f.Time, 5*time.Minute, f.Covered, allocated, func(s *snapshot.Snapshot) (snapshot.Bytes, bool) {
-			p := s.Row(f.Row())
+			p := s.Row(f.Row)
 			if p == nil {
 				return snapshot.Bytes{}, false
 			}
@@ -140,11 +140,11 @@ func TestPlainRows(t *testing.T) {
 		return slices.DeleteFunc(slices.Clone(events), func(e EventRow) bool { return e.Kind != kind })
 	}
 	ooms := of(snapshot.EventOutOfMemory)
-	if err != nil || len(ooms) != 1 || ooms[0].Row() != key || ooms[0].GPUUUID != gpu.UUID || ooms[0].Message != "out of memory?[31m x1" || !ooms[0].Time.Equal(snap.Time) {
+	if err != nil || len(ooms) != 1 || ooms[0].Row != key || ooms[0].GPUUUID != gpu.UUID || ooms[0].Message != "out of memory?[31m x1" || !ooms[0].Time.Equal(snap.Time) {
 		t.Errorf("%+v, %v", ooms, err)
 	}
 	actions := of(snapshot.EventFlush)
-	if len(actions) != 1 || actions[0].Row() != key || actions[0].Bytes.Or(0) != 3*quantity.GiB {
+	if len(actions) != 1 || actions[0].Row != key || actions[0].Bytes.Or(0) != 3*quantity.GiB {
 		t.Errorf("%+v, %v", actions, err)
 	}
 	decisions, err := r.Decisions(from, to)
@@ -153,7 +153,7 @@ func TestPlainRows(t *testing.T) {
 		t.Errorf("%+v, %v", decisions, err)
 	}
 	alerts, err := r.Alerts(from, to)
-	if err != nil || len(alerts) != 1 || alerts[0].Kind != alert.Kind || alerts[0].Row() != key || alerts[0].Message != alert.Message ||
+	if err != nil || len(alerts) != 1 || alerts[0].Kind != alert.Kind || alerts[0].Row != key || alerts[0].Message != alert.Message ||
 		!alerts[0].Since.Equal(snap.Time) || alerts[0].Median.Or(0) != 40*time.Second || alerts[0].Earliest.Or(0) != 30*time.Second || alerts[0].Latest.Known() || alerts[0].Instance != (snapshot.InstanceID{}) {
 		t.Errorf("%+v, %v", alerts, err)
 	}

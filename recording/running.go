@@ -30,7 +30,7 @@ func Summed(moments func(add func(*snapshot.Snapshot)) error) (minutes []GPUMinu
 		err = ended
 	}
 	d.release()
-	r := &dayReader{db: db, problem: func(error) {}, last: new(describedDay)}
+	r := &dayReader{db: db, problem: func(error) {}}
 	if err == nil {
 		err = eachDayRow(r, "gpu_minute", 0, math.MaxInt64, func(m *GPUMinute) { minutes = append(minutes, *m) })
 	}

@@ -87,7 +87,7 @@ func TestSummedIsWhatAWriterSums(t *testing.T) {
 	}
 	fives := func(into map[any]sums) func(*Process5Min) {
 		return func(f *Process5Min) {
-			collect(into, f.Row(), sums{begin: f.Time, covered: f.Covered}, f.Used, f.Allocated, f.Cached, f.Fragmented, f.Other)
+			collect(into, f.Row, sums{begin: f.Time, covered: f.Covered}, f.Used, f.Allocated, f.Cached, f.Fragmented, f.Other)
 		}
 	}
 	summedMinutes, summedFives, err := Summed(func(add func(*snapshot.Snapshot)) error {

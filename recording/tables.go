@@ -41,10 +41,9 @@ func eachDayRow[T any](d *dayReader, table string, from, to int64, visit func(*T
 	if err != nil {
 		return err
 	}
-	var processes map[int64]*ProcessRow
-	about := strings.Join(names, ", ")
-	if slices.Contains(names, "process") && d.number("SELECT 1 "+when+" LIMIT 1", from, to) != 0 {
-		if processes, err = d.processes(); err != nil {
+	var ids map[int64]snapshot.RowID
+	if slices.Contains(names, "process") {
+		if ids, err = d.identities(); err != nil {
 			return err
 		}
 	}
@@ -59,10 +58,10 @@ func eachDayRow[T any](d *dayReader, table string, from, to int64, visit func(*T
 		}
 		var row T
 		rest := values
-		fill(reflect.ValueOf(&row).Elem(), &rest, uuids, processes)
+		fill(reflect.ValueOf(&row).Elem(), &rest, uuids, ids)
 		visit(&row)
 		return nil
-	}, "SELECT "+about+" "+when, from, to)
+	}, "SELECT "+strings.Join(names, ", ")+" "+when, from, to)
 }
 
 // fieldColumns visits the columns of a type, in the order in which fill takes their values.

@@ -72,7 +72,7 @@ func addFlushes(b *evaluation.Builder, r *recording.Recording, processes []recor
 			return
 		}
 		row := &processes[place]
-		a := recording.EventRow{Time: at, Subject: recording.Subject{GPUUUID: row.ID.GPUUUID, Process: row}, Kind: snapshot.EventFlush}
+		a := recording.EventRow{Time: at, Subject: recording.Subject{GPUUUID: row.ID.GPUUUID, Row: row.ID}, Kind: snapshot.EventFlush}
 		a.Message = e.Level + " flush"
 		switch {
 		case e.DriverBytes != nil:

@@ -102,7 +102,7 @@ func unwritten(r *recording.Recording, from, to time.Time) (*fromSamples, error)
 		}
 		for i := range fives {
 			f := &fives[i]
-			key := fiveOf{f.Row(), f.Time.UnixNano()}
+			key := fiveOf{f.Row, f.Time.UnixNano()}
 			if was := s.fives[key]; was == nil || was.Covered < f.Covered {
 				s.fives[key] = f
 			}
@@ -134,20 +134,20 @@ func addDay(b *evaluation.Builder, r *recording.Recording, from, to time.Time, s
 	}
 	from5 := from.Truncate(fiveMinutes) // of the first the report takes its share
 	err = r.Process5Min(from5, to, func(f *recording.Process5Min) {
-		key := fiveOf{f.Row(), f.Time.UnixNano()}
+		key := fiveOf{f.Row, f.Time.UnixNano()}
 		if sum := sums.fives[key]; sum != nil && f.Covered < sum.Covered {
 			sum.AllocRetries = f.AllocRetries // which samples do not have
 			return
 		}
 		delete(sums.fives, key)
-		b.AddFiveMinutes(f, counted.at(f.Row(), f.Time))
+		b.AddFiveMinutes(f, counted.at(f.Row, f.Time))
 	})
 	if err != nil {
 		return err
 	}
 	for _, f := range sums.fives {
 		if !f.Time.Before(from5) && f.Time.Before(to) {
-			b.AddFiveMinutes(f, counted.at(f.Row(), f.Time))
+			b.AddFiveMinutes(f, counted.at(f.Row, f.Time))
 		}
 	}
 	return addEvents(b, r, from, to)
@@ -207,13 +207,13 @@ func addEvents(b *evaluation.Builder, r *recording.Recording, from, to time.Time
 // below what it was before the flush, up to what was freed.
 func stayed(r *recording.Recording, a *recording.EventRow) (out evaluation.Stayed) {
 	freed, ok := a.Bytes.Value()
-	if !ok || a.Kind != snapshot.EventFlush || a.Process == nil {
+	if !ok || a.Kind != snapshot.EventFlush || a.Row == (snapshot.RowID{}) {
 		return out
 	}
 	used := func(at time.Time) (quantity.Bytes, bool) {
 		// A sample is there every second, or at the monitor's interval.
 		const within = 15 * time.Second
-		points := r.Series(snapshot.SeriesKey{Metric: metric.Used, GPUUUID: a.GPUUUID, Row: a.Row()}, at.Add(-within), at, 1)
+		points := r.Series(snapshot.SeriesKey{Metric: metric.Used, GPUUUID: a.GPUUUID, Row: a.Row}, at.Add(-within), at, 1)
 		return quantity.Bytes(points[0].Last), points[0].Known
 	}
 	after, known := used(a.Time.Add(5 * time.Second))

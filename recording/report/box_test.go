@@ -66,7 +66,7 @@ func processRow(id snapshot.RowID, user, command string) *recording.ProcessRow {
 func on(uuid string) recording.Subject { return recording.Subject{GPUUUID: uuid} }
 
 func of(id snapshot.RowID) recording.Subject {
-	return recording.Subject{GPUUUID: id.GPUUUID, Process: processRow(id, "", "")}
+	return recording.Subject{GPUUUID: id.GPUUUID, Row: id}
 }
 
 // started adds a process of the first GPU.

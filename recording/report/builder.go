@@ -111,7 +111,7 @@ func (b *Builder) AddMinute(m *recording.GPUMinute) {
 // AddFiveMinutes takes five minutes of a process, with the steps that it had made at
 // their end.
 func (b *Builder) AddFiveMinutes(f *recording.Process5Min, steps Count) {
-	p, share := b.processes[f.Row()], b.shareOf(f.Time)
+	p, share := b.processes[f.Row], b.shareOf(f.Time)
 	if p == nil || f.Covered <= 0 || share <= 0 {
 		return
 	}
@@ -127,13 +127,13 @@ func (b *Builder) AddFiveMinutes(f *recording.Process5Min, steps Count) {
 		some.Allocated, some.Cached, some.Fragmented, some.Other = snapshot.Bytes{}, snapshot.Bytes{}, snapshot.Bytes{}, snapshot.Bytes{}
 		f = &some
 	}
-	retried, stepped := p.add(f, steps, b.byUUID[f.Row().GPUUUID])
+	retried, stepped := p.add(f, steps, b.byUUID[f.Row.GPUUUID])
 	b.hours.addProcess(p, f, retried, stepped)
 }
 
 // AddAlert takes an alert, once for as long as it stands.
 func (b *Builder) AddAlert(a recording.Alert) {
-	key := alertKey{a.Kind, a.GPUUUID, a.Instance, a.Row(), a.Since.UnixNano()}
+	key := alertKey{a.Kind, a.GPUUUID, a.Instance, a.Row, a.Since.UnixNano()}
 	if b.within(a.Time) && (a.Since.IsZero() || !b.raised[key]) {
 		b.raised[key] = true
 		b.alerts = append(b.alerts, a)

@@ -147,7 +147,7 @@ func (b *Builder) forecaster(events []schema.ReportEvent) (schema.ReportForecast
 		}
 		events = append(events, schema.ReportEvent{
 			Time: schema.Time(a.Time), GPU: b.index(a.GPUUUID), UUID: a.GPUUUID, Kind: string(a.Kind), Outcome: schema.Text(outcome),
-			Process: schema.Text(b.label(a.Row())), Message: schema.Text(a.Message),
+			Process: schema.Text(b.label(a.Row)), Message: schema.Text(a.Message),
 		})
 	}
 	all, missed, sudden := 0, 0, 0
@@ -199,7 +199,7 @@ func (b *Builder) judge(a *recording.Alert, fills []fill) (outcome string, at *f
 // it names had ended, before it could come true.
 func (b *Builder) actedOn(a *recording.Alert, end time.Time) bool {
 	between := func(t time.Time) bool { return t.After(a.Time) && !t.After(end) }
-	if p := b.processes[a.Row()]; p != nil && between(p.Ended) {
+	if p := b.processes[a.Row]; p != nil && between(p.Ended) {
 		return true
 	}
 	return slices.ContainsFunc(b.events, func(x event) bool {

@@ -76,7 +76,7 @@ func (b *Builder) countOutOfMemory() {
 		}
 	}
 	for i := range b.events {
-		p := b.processes[b.events[i].Row()]
+		p := b.processes[b.events[i].Row]
 		if p == nil {
 			continue
 		}
@@ -157,7 +157,7 @@ func (b *Builder) shownEvents() []schema.ReportEvent {
 		if e := &b.events[i]; e.Kind != snapshot.EventSignal {
 			shown = append(shown, schema.ReportEvent{
 				Time: schema.Time(e.Time), GPU: b.index(e.GPUUUID), UUID: e.GPUUUID, Kind: string(e.Kind),
-				Process: schema.Text(b.label(e.Row())), Message: schema.Text(text.Clean(e.Message)),
+				Process: schema.Text(b.label(e.Row)), Message: schema.Text(text.Clean(e.Message)),
 			})
 		}
 	}

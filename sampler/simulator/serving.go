@@ -8,7 +8,8 @@ import (
 )
 
 // serving is an LLM server: weights and a preallocated key-value cache, which never
-// change, and little else. Requests come in waves.
+// change, and little else. Requests come in waves. A notebook is much the same: it keeps
+// its variables, and its cells run now and then.
 type serving struct {
 	weights
 	workspace []quantity.Bytes

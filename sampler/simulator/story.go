@@ -118,11 +118,11 @@ func migScene() scene {
 	book.entered = "attach" // notebooks are usually started without a probe
 	book.pause = span{20 * time.Second, time.Minute}
 	book.program = func() program {
-		return &notebook{
-			weights:   weights{size: 174 * mib, hole: 24 * mib, count: 50, small: true},
+		return &serving{
+			weights:   weights{size: 310 * mib, hole: 24 * mib, count: 50, small: true},
 			workspace: []quantity.Bytes{2200 * mib, 1800 * mib, 1500 * mib},
-			holds:     gibibytes(22.1),
-			cleanup:   34 * gib,
+			loading:   20 * time.Second,
+			quiet:     12 * time.Second,
 		}
 	}
 	serve := role{

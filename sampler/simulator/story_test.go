@@ -290,7 +290,6 @@ func TestFragmentedJobStaysFragmented(t *testing.T) {
 	})
 }
 
-// A notebook whose results replace each other is no leak.
 func TestNotebookStaysAroundItsSize(t *testing.T) {
 	b := open(t, simulator.Options{})
 	start, ok := b.look(0).owned(5, "frank", "ipykernel_launcher")
