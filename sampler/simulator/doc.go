@@ -17,9 +17,8 @@
 // what is returnable.
 //
 // The story may have a prelude, in which the box runs as it must have run before:
-// the leak leaks, notebooks grow, tests start and end, the server is idle. It
-// fills the history. Time counts from the beginning of the story and is negative
-// in the prelude:
+// the leak leaks, tests start and end, the server is idle. It fills the history. Time
+// counts from the beginning of the story and is negative in the prelude:
 //
 //	New ── −Prelude ─────────── 0 ── 9 s: a retry ── 12 s: GPU 3 90 % full ── 30–37 s: GPU 6 lost ─→
 //

@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"cmp"
 	"time"
 
 	"vramscope/internal/quantity"
@@ -15,6 +16,7 @@ type serving struct {
 	workspace []quantity.Bytes
 	loading   time.Duration // of a fresh start
 	quiet     time.Duration // the first wave is after this
+	busy      float64       // how busy it is all the time; 0: in waves
 
 	until  time.Duration // end of the present wave or quiet time
 	demand float64       // of the present wave; 0: quiet
@@ -53,13 +55,13 @@ func (p *serving) step(t *task, now time.Duration) error {
 		c.Free(p.work)
 		p.work = nil
 	}
-	if now >= p.until {
+	if p.busy == 0 && now >= p.until {
 		p.turn(t, now)
 	}
-	if p.demand == 0 {
+	if p.busy == 0 && p.demand == 0 {
 		return nil
 	}
-	t.busy = p.demand * (0.6 + 0.4*t.random.Float64())
+	t.busy = cmp.Or(p.busy, p.demand*(0.6+0.4*t.random.Float64()))
 	var err error
 	p.work, err = c.Allocate(p.workspace[t.random.IntN(len(p.workspace))] / 2)
 	return err

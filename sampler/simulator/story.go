@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"slices"
 	"time"
 
 	"vramscope/internal/quantity"
@@ -92,11 +93,11 @@ func fragmentedScene() scene {
 	shard.config = "expandable_segments:False"
 	shard.pause = span{20 * time.Second, time.Minute}
 	shard.program = func() program {
-		return &sharding{
-			weights: weights{size: 250 * mib, hole: 206 * mib, count: 88, small: true},
-			spare:   14,
-			loading: time.Minute,
-			swap:    6 * time.Second,
+		return &serving{
+			weights:   weights{size: 250 * mib, hole: 206 * mib, count: 88, small: true}, // tables: nearly half is fragmented
+			workspace: slices.Repeat([]quantity.Bytes{456 * mib}, 14),
+			loading:   time.Minute,
+			busy:      0.71,
 		}
 	}
 	book := script(gina, "-m", "ipykernel_launcher", "-f", "kernel-4e1.json").
