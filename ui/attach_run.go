@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"vramscope/action"
@@ -13,6 +12,7 @@ import (
 	"vramscope/ui/dialog"
 
 	tea "charm.land/bubbletea/v2"
+	uv "github.com/charmbracelet/ultraviolet"
 )
 
 // Attaching takes two commands outside of the event loop:
@@ -49,7 +49,7 @@ func (m *model) openAttach() (bool, tea.Cmd) {
 		return true, nil
 	}
 	id := p.ID.Process
-	changed := m.openOverlay(dialog.NewAttach(&m.look, m.st.screen(), p.ID, m.home(), m.options.Actions.AuditLog))
+	changed := m.openOverlay(dialog.NewAttach(&m.look, m.st.screen(), p.ID, uv.Environ(m.options.Environ).Getenv("HOME"), m.options.Actions.AuditLog))
 	if m.st.overlay == nil {
 		return changed, nil // the window is too small to be asked in
 	}
@@ -78,17 +78,6 @@ func attachRefusal(p *snapshot.Process) string {
 	default:
 		return ""
 	}
-}
-
-// home is the home directory of the user, "" where unknown.
-func (m *model) home() string {
-	home := ""
-	for _, variable := range m.options.Environ {
-		if value, ok := strings.CutPrefix(variable, "HOME="); ok {
-			home = strings.TrimRight(value, "/")
-		}
-	}
-	return home
 }
 
 // startAttach attaches after y. Attach checks the identity again.

@@ -171,18 +171,15 @@ func keysStatus(st *state, lk *cell.Appearance, view view) []cell.Span {
 
 // gpusInView is "28/32 GPU" where not all GPU lines are in view.
 func (st *state) gpusInView(lk *cell.Appearance, lay *layout) string {
-	rows := lay.gpus.rows
-	if lay.gpuHeader {
-		rows--
-	}
-	if st.shown == nil || st.noDriver() || rows <= 0 {
+	room := lay.gpuLines()
+	if st.shown == nil || st.noDriver() || room <= 0 {
 		return ""
 	}
 	panel, seen := st.gpus(lk, lay), 0
-	if len(panel.Lines) <= rows*lay.gpuColumns {
+	if len(panel.Lines) <= room {
 		return ""
 	}
-	for _, line := range panel.Visible(rows * lay.gpuColumns) {
+	for _, line := range panel.Visible(room) {
 		if line.Instance == nil {
 			seen++
 		}

@@ -179,6 +179,14 @@ func (lay *layout) stack(header, gpus, spare, table, graph int) {
 // rows is the number of process rows in the table.
 func (lay *layout) rows() int { return max(lay.table.rows-1, 0) }
 
+// gpuLines is how many GPU lines are in view.
+func (lay *layout) gpuLines() int {
+	if lay.gpuHeader {
+		return (lay.gpus.rows - 1) * lay.gpuColumns
+	}
+	return lay.gpus.rows * lay.gpuColumns
+}
+
 // over is the rectangle of a question: the table, and the graph or more where the table
 // is too low.
 func (lay *layout) over(rows int) rect {

@@ -109,11 +109,7 @@ func (m *model) wheel(y, by int) bool {
 
 // scrollGPUs scrolls the GPU lines; it returns false if all are in view.
 func (m *model) scrollGPUs(lay *layout, by int) bool {
-	room := lay.gpus.rows
-	if lay.gpuHeader {
-		room--
-	}
-	hidden := len(m.st.gpus(&m.look, lay).Lines) - room*lay.gpuColumns
+	hidden := len(m.st.gpus(&m.look, lay).Lines) - lay.gpuLines()
 	if hidden <= 0 || m.st.noDriver() {
 		return false
 	}

@@ -43,6 +43,10 @@ func (m *model) setFocus(f *table.Focus) bool {
 	if m.st.Focus != nil && *m.st.Focus == *f {
 		f = nil
 	}
+	return m.moveFocus(f)
+}
+
+func (m *model) moveFocus(f *table.Focus) bool {
 	m.st.Focus = f
 	m.st.setAnew(settingFocus)
 	m.seeFocus()
@@ -85,11 +89,7 @@ func (m *model) walkGPUs(by int) bool {
 	if to == at {
 		return false
 	}
-	m.st.Focus = focusOn(stops[to])
-	m.st.setAnew(settingFocus)
-	m.seeFocus()
-	m.keepCursor()
-	return true
+	return m.moveFocus(focusOn(stops[to]))
 }
 
 // seeFocus scrolls the GPU lines until the focus is in view.
@@ -99,14 +99,10 @@ func (m *model) seeFocus() {
 		return
 	}
 	lay := m.layout()
-	room := lay.gpus.rows
-	if lay.gpuHeader {
-		room--
-	}
 	panel := m.st.gpus(&m.look, &lay)
 	seen := func() bool {
 		panel.Top = m.st.gpuTop
-		for _, line := range panel.Visible(room * lay.gpuColumns) {
+		for _, line := range panel.Visible(lay.gpuLines()) {
 			if *focusOn(line) == *m.st.Focus {
 				return true
 			}

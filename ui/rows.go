@@ -54,10 +54,8 @@ func (m *model) stepSort(by int) bool {
 	if at < 0 && by < 0 {
 		at = 0
 	}
-	return m.sortBy(titles[(at+by+len(titles))%len(titles)])
+	return m.sortAs(titles[(at+by+len(titles))%len(titles)], false)
 }
-
-func (m *model) sortBy(title string) bool { return m.sortAs(title, false) }
 
 // sortAs sorts by a column and says in which direction.
 func (m *model) sortAs(title string, reversed bool) bool {
@@ -105,7 +103,7 @@ func (m *model) click(x, y int) bool {
 		case t.Order().Column == title:
 			return m.reverse()
 		default:
-			return m.sortBy(title)
+			return m.sortAs(title, false)
 		}
 	case y > lay.table.top && y < lay.table.top+lay.table.rows:
 		t := m.table()
@@ -123,14 +121,14 @@ func (m *model) click(x, y int) bool {
 
 // gpuLineAt is the GPU line at a cell.
 func (m *model) gpuLineAt(lay *layout, x, y int) (gpus.Line, bool) {
-	rows, row := lay.gpus.rows, y-lay.gpus.top
-	if lay.gpuHeader {
-		rows, row = rows-1, row-1
-	}
 	panel := m.st.gpus(&m.look, lay)
-	lines := panel.Visible(rows * lay.gpuColumns)
+	lines := panel.Visible(lay.gpuLines())
+	row := y - lay.gpus.top
+	if lay.gpuHeader {
+		row--
+	}
 	if lay.gpuColumns == 2 && x >= m.st.width/2 {
-		row += min((len(lines)+1)/2, rows)
+		row += min((len(lines)+1)/2, lay.gpuLines()/2)
 	}
 	if row < 0 || row >= len(lines) {
 		return gpus.Line{}, false

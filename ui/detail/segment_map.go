@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"vramscope/sampler/snapshot"
 	"vramscope/ui/segments"
 )
 
@@ -36,14 +37,8 @@ func blanked(lines []string, width int) []string {
 
 // segmentPanel is the map itself.
 func (d Panel) segmentPanel() segments.Panel {
-	p := segments.Panel{Appearance: d.Appearance, Now: d.Now}
-	if d.Segments != nil {
-		p.View = *d.Segments
+	native := func(a snapshot.Allocator) bool { return a.Kind == "pytorch" }
+	return segments.Panel{
+		Appearance: d.Appearance, Now: d.Now, View: *d.Segments, PyTorch: slices.ContainsFunc(d.process.Allocators, native),
 	}
-	if d.process != nil {
-		for i := range d.process.Allocators {
-			p.PyTorch = p.PyTorch || d.process.Allocators[i].Kind == "pytorch"
-		}
-	}
-	return p
 }

@@ -32,7 +32,7 @@ func (g Graph) curves(columns int) curves {
 		now = int(math.Round(float64(columns-1) * float64(g.Window) / float64(g.Window+c.ahead)))
 	}
 	c.past = g.past(now + 1)
-	c.any = slices.ContainsFunc(c.history, func(v float64) bool { return !math.IsNaN(v) })
+	c.any = known(c.history)
 	c.history = slices.Clip(c.history) // the past is shared by frames
 	for len(c.history) < columns {
 		c.history = append(c.history, math.NaN())
@@ -162,9 +162,6 @@ func (c *curves) forecast(from snapshot.Bytes, predicted []snapshot.Prediction, 
 }
 
 func (c *curves) limited(v float64) float64 {
-	if math.IsNaN(v) {
-		return v
-	}
 	if !math.IsNaN(c.capacity) {
 		v = min(v, c.capacity)
 	}

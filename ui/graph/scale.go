@@ -58,9 +58,6 @@ func scaleOf(c curves, rows int) yAxis {
 
 // row is where an amount is drawn, counted from the bottom, unrounded.
 func (s yAxis) row(amount float64) float64 {
-	if math.IsNaN(amount) {
-		return amount
-	}
 	r := (amount/float64(s.unit) - s.floor) / s.step
 	return min(max(r, 0), float64(s.rows-1))
 }

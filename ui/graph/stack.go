@@ -2,6 +2,7 @@ package graph
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"vramscope/metric"
@@ -165,12 +166,7 @@ func (p *column) sum() (sum float64) {
 }
 
 func known(values []float64) bool {
-	for _, v := range values {
-		if !math.IsNaN(v) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(values, func(v float64) bool { return !math.IsNaN(v) })
 }
 
 func or0(v float64) float64 {

@@ -45,11 +45,11 @@ func (p Panel) Render(width, height int) []string {
 		}
 		return cell.Fill(lines, width, height)
 	}
+	const minRows = 3
+	room := max(height-2, 0) // without title and legend
 	answer := p.answer(m, max(width-2, 1), height)
-	body := p.body(width, height)
-	if room := height - 2 - body; len(answer) > room {
-		answer = answer[:max(room, 0)]
-	}
+	body := max(room-len(answer), min(room, minRows)) // the rows for the strips
+	answer = answer[:min(len(answer), room-body)]
 	rows, unit := p.strips(width, body)
 	lines := []string{p.title(width)}
 	for _, text := range answer {
@@ -60,16 +60,6 @@ func (p Panel) Render(width, height int) []string {
 		lines = append(lines, p.legend(width, unit))
 	}
 	return cell.Fill(lines, width, height)
-}
-
-// body is the number of rows for the strips: those that the answer leaves, but at least a few.
-func (p Panel) body(width, height int) int {
-	const minRows = 3
-	rows := height - 2 // title and legend
-	if p.Map == nil {
-		return max(rows, 0)
-	}
-	return max(rows-len(p.answer(p.Map, max(width-2, 1), height)), min(rows, minRows), 0)
 }
 
 // title gives the number of segments and the age of the map.

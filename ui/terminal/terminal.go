@@ -9,6 +9,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	uv "github.com/charmbracelet/ultraviolet"
 	"github.com/charmbracelet/x/ansi"
 	"github.com/charmbracelet/x/term"
 	"golang.org/x/sys/unix"
@@ -43,13 +44,12 @@ type listeners struct {
 
 // open looks at the terminal without changing it.
 func open(input, output *os.File, environ []string, listeners listeners) (*terminal, error) {
-	env := environment(environ)
 	t := &terminal{Traits: TraitsOf(environ)}
 	if !term.IsTerminal(output.Fd()) {
 		return nil, fmt.Errorf("standard output is %w", errNoTerminal)
 	}
 	if t.Traits.Dumb {
-		return nil, fmt.Errorf("TERM=%s is %w that can be drawn on", env.lookup("TERM"), errNoTerminal)
+		return nil, fmt.Errorf("TERM=%s is %w that can be drawn on", uv.Environ(environ).Getenv("TERM"), errNoTerminal)
 	}
 	if !term.IsTerminal(input.Fd()) {
 		tty, err := os.OpenFile("/dev/tty", os.O_RDONLY, 0)
