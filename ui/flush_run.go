@@ -32,9 +32,6 @@ type flushRun struct {
 	stopped   bool
 }
 
-// flushAction is Actions.Flush.
-type flushAction = func(context.Context, flush.Request) (flush.Result, error)
-
 type (
 	// flushStepMsg is the progress of the flush.
 	flushStepMsg struct{ text string }
@@ -162,7 +159,7 @@ func (m *model) noteTaken(s *snapshot.Snapshot) {
 }
 
 // flushAll makes the requests one after the other and words the results.
-func flushAll(ctx context.Context, act flushAction, requests []flush.Request, run *flushRun) ([]string, freed) {
+func flushAll(ctx context.Context, act func(context.Context, flush.Request) (flush.Result, error), requests []flush.Request, run *flushRun) ([]string, freed) {
 	var done []flush.Result
 	var failure string
 	for i, request := range requests {

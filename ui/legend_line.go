@@ -109,20 +109,15 @@ func boxSums(shown *snapshot.Snapshot, lasting lasts, unread []cell.Span, s *the
 	if unread != nil {
 		parts = append(append(parts, cell.Span{s.Dim, "   "}), unread...)
 	}
-	if reserved > 0 {
-		parts = append(parts, cell.Span{s.Dim, "   "}, cell.Span{s.Text, reserved.String()}, cell.Span{s.Dim, " reserved"})
+	add := func(there bool, before, figure, after string) {
+		if there {
+			parts = append(parts, cell.Span{s.Dim, "   " + before}, cell.Span{s.Text, figure}, cell.Span{s.Dim, after})
+		}
 	}
-	if lasting.free >= snapshot.LeastRemedy {
-		parts = append(parts, cell.Span{s.Dim, "   flushes keep "}, cell.Span{s.Text, lasting.free.About()}, cell.Span{s.Dim, " free"})
-	}
-	if unknown > 0 {
-		parts = append(parts, cell.Span{s.Dim, "   "}, cell.Span{s.Text, text.Plural(unknown, "GPU", "GPUs")}, cell.Span{s.Dim, " unknown"})
-	}
-	if idle > 0 {
-		parts = append(parts, cell.Span{s.Dim, "   "}, cell.Span{s.Text, text.Plural(idle, "GPU", "GPUs")}, cell.Span{s.Dim, " idle but holding memory"})
-	}
-	if n := shown.ProbesUnasked; n > 0 {
-		parts = append(parts, cell.Span{s.Dim, "   "}, cell.Span{s.Text, strconv.Itoa(n)}, cell.Span{s.Dim, " not asked for a probe yet"})
-	}
+	add(reserved > 0, "", reserved.String(), " reserved")
+	add(lasting.free >= snapshot.LeastRemedy, "flushes keep ", lasting.free.About(), " free")
+	add(unknown > 0, "", text.Plural(unknown, "GPU", "GPUs"), " unknown")
+	add(idle > 0, "", text.Plural(idle, "GPU", "GPUs"), " idle but holding memory")
+	add(shown.ProbesUnasked > 0, "", strconv.Itoa(shown.ProbesUnasked), " not asked for a probe yet")
 	return parts
 }

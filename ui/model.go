@@ -95,7 +95,7 @@ func (m *model) restyle() {
 // begin draws the first frame, before the program runs.
 func (m *model) begin(width, height int, first *snapshot.Snapshot) {
 	m.st.width, m.st.height = width, height
-	m.Answers = m.Traits.Asked(m.options.Now(), m.look.Glyphs.ASCII)
+	m.Expect(m.options.Now(), m.look.Glyphs.ASCII)
 	if first != nil {
 		m.takeSnapshot(first)
 		if m.st.replay {

@@ -38,7 +38,7 @@ func newTestModel(t *testing.T, first *snapshot.Snapshot, change func(*Options))
 	}
 	m.End = func() { m.ended = true }
 	m.begin(80, 24, first)
-	m.Answers = terminal.Answers{}
+	m.Asked = time.Time{}
 	return m
 }
 

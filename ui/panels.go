@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -56,20 +57,19 @@ func (m *model) moveFocus(f *table.Focus) bool {
 
 // focusGPU sets the focus on a GPU by its index.
 func (m *model) focusGPU(index int) bool {
-	for i := range m.st.shown.GPUs {
-		if m.st.shown.GPUs[i].Index == index {
-			focus := &table.Focus{GPUUUID: m.st.shown.GPUs[i].UUID}
-			if m.st.page != nil {
-				if *m.st.page == *focus {
-					m.say("this is GPU " + strconv.Itoa(index))
-				}
-				m.st.page, m.st.pageTop = focus, 0
-				return true
-			}
-			return m.setFocus(focus)
-		}
+	at := slices.IndexFunc(m.st.shown.GPUs, func(g snapshot.GPU) bool { return g.Index == index })
+	if at < 0 {
+		m.say("there is no GPU " + strconv.Itoa(index) + " on this screen")
+		return true
 	}
-	m.say("there is no GPU " + strconv.Itoa(index) + " on this screen")
+	focus := &table.Focus{GPUUUID: m.st.shown.GPUs[at].UUID}
+	if m.st.page == nil {
+		return m.setFocus(focus)
+	}
+	if *m.st.page == *focus {
+		m.say("this is GPU " + strconv.Itoa(index))
+	}
+	m.st.page, m.st.pageTop = focus, 0
 	return true
 }
 

@@ -10,7 +10,6 @@ import (
 
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
-	"vramscope/ui/terminal"
 )
 
 // recorded is a history with events.
@@ -194,7 +193,7 @@ func TestRecordedWordsAreASCII(t *testing.T) {
 func TestEscEndsAScreenThatWasOpenedFromAnother(t *testing.T) {
 	escaped, ended := 0, 0
 	m := newTestModel(t, smallBox(4, 3, 0), func(o *Options) { o.Escaped = func() { escaped++ } })
-	m.Answers, m.End = terminal.Answers{}, func() { ended++ }
+	m.Asked, m.End = time.Time{}, func() { ended++ }
 	m.draw()
 	m.shows("Esc back")
 	m.press("?", "esc")

@@ -1,8 +1,6 @@
 package ui
 
-import (
-	"slices"
-)
+import "slices"
 
 // setting is something that Esc clears. The setting that was set last goes first.
 type setting uint8
@@ -17,34 +15,26 @@ const (
 	settingCount
 )
 
-// words say on the keys line what Esc does about a setting.
-func (s setting) words() string {
-	return [settingCount]string{"no filter", "all GPUs", "all users", "end search", "untag", "drop need"}[s]
-}
-
-// isSet reports whether there is something to clear.
-func (st *state) isSet(s setting) bool {
-	switch s {
-	case settingFilter:
-		return st.Filter != ""
-	case settingFocus:
-		return st.Focus != nil
-	case settingMine:
-		return st.Mine
-	case settingFind:
-		return st.find != ""
-	case settingNeed:
-		return st.need != ""
-	default:
-		return len(st.Tags) > 0
-	}
+// undo is what the keys line says that Esc does about a setting, whether there is something to
+// clear, and how.
+var undo = [settingCount]struct {
+	words string
+	isSet func(*state) bool
+	clear func(*model)
+}{
+	settingFilter: {"no filter", func(st *state) bool { return st.Filter != "" }, func(m *model) { m.st.Filter = "" }},
+	settingFocus:  {"all GPUs", func(st *state) bool { return st.Focus != nil }, func(m *model) { m.st.Focus, m.st.gpuTop = nil, 0 }},
+	settingMine:   {"all users", func(st *state) bool { return st.Mine }, func(m *model) { m.st.Mine = false }},
+	settingFind:   {"end search", func(st *state) bool { return st.find != "" }, func(m *model) { m.st.find = "" }},
+	settingTags:   {"untag", func(st *state) bool { return len(st.Tags) > 0 }, func(m *model) { clear(m.st.Tags) }},
+	settingNeed:   {"drop need", func(st *state) bool { return st.need != "" }, func(m *model) { m.setNeed("") }},
 }
 
 // noteSettings keeps the order in which settings were set.
 func (st *state) noteSettings() {
-	st.order = slices.DeleteFunc(st.order, func(s setting) bool { return !st.isSet(s) })
+	st.order = slices.DeleteFunc(st.order, func(s setting) bool { return !undo[s].isSet(st) })
 	for s := range settingCount {
-		if st.isSet(s) && !slices.Contains(st.order, s) {
+		if undo[s].isSet(st) && !slices.Contains(st.order, s) {
 			st.order = append(st.order, s)
 		}
 	}
@@ -62,21 +52,7 @@ func (m *model) clearLast() bool {
 	if len(m.st.order) == 0 {
 		return false
 	}
-	switch m.st.order[len(m.st.order)-1] {
-	case settingFilter:
-		m.st.Filter = ""
-	case settingFocus:
-		m.st.Focus = nil
-		m.seeFocus()
-	case settingMine:
-		m.st.Mine = false
-	case settingFind:
-		m.st.find = ""
-	case settingNeed:
-		m.setNeed("")
-	default:
-		clear(m.st.Tags)
-	}
+	undo[m.st.order[len(m.st.order)-1]].clear(m)
 	m.st.noteSettings()
 	m.keepCursor()
 	return true
@@ -90,7 +66,7 @@ func (st *state) undoes() string {
 	case st.onTable:
 		return "to the GPUs"
 	case len(st.order) > 0:
-		return st.order[len(st.order)-1].words()
+		return undo[st.order[len(st.order)-1]].words
 	case st.Cursor.Active || st.ScrollX != 0 || st.gpuTop != 0:
 		return "to the top"
 	case st.nested:

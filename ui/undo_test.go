@@ -24,8 +24,8 @@ func TestEscClearsWhatWasSetLast(t *testing.T) {
 	} {
 		m.shows(step.hint)
 		m.press("esc")
-		if m.st.isSet(step.gone) || !m.st.isSet(step.still) {
-			t.Errorf("%s: clears %v, and %v is set: %v", step.hint, !m.st.isSet(step.gone), step.still, m.st.isSet(step.still))
+		if undo[step.gone].isSet(&m.st) || !undo[step.still].isSet(&m.st) {
+			t.Errorf("%s: clears %v, and %v is set: %v", step.hint, !undo[step.gone].isSet(&m.st), step.still, undo[step.still].isSet(&m.st))
 		}
 	}
 	m.shows("Esc all GPUs")

@@ -66,7 +66,7 @@ func TestWideGlyphsAreReplaced(t *testing.T) {
 		{tea.CursorPositionMsg{X: 2, Y: 7}, false}, // not the answer to our question
 	} {
 		m := newTestModel(t, smallBox(4, 3, 0), nil)
-		m.Answers = m.Traits.Asked(m.now, false)
+		m.Expect(m.now, false)
 		m.send(tc.at)
 		if m.look.Glyphs.ASCII != tc.ascii {
 			t.Errorf("%+v: ASCII is %v", tc.at, m.look.Glyphs.ASCII)
@@ -94,7 +94,7 @@ func TestStalledTerminalGetsNoFrames(t *testing.T) {
 
 func TestQuitWaitsForTheTerminalsAnswers(t *testing.T) {
 	m := newTestModel(t, smallBox(4, 3, 0), nil)
-	m.Answers = m.Traits.Asked(m.now, true)
+	m.Expect(m.now, true)
 	m.press("q")
 	if m.ended {
 		t.Fatal("it ended while the terminal was answering")

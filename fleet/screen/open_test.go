@@ -51,7 +51,7 @@ func TestWhatComesFirstCounts(t *testing.T) {
 	for _, key := range []string{"q", "o", "/", "?"} {
 		m := shown(t, 80, 24, many(50)...)
 		m.End = func() {}
-		m.Answers = m.Traits.Asked(noon, false) // so that quitting takes a moment
+		m.Expect(noon, false) // so that quitting takes a moment
 		m.fetch = func(context.Context, string) (*fleet.Opened, error) { return &fleet.Opened{}, nil }
 		late := m.press(tea.KeyPressMsg{Code: tea.KeyEnter})
 		m.type_(t, key)

@@ -84,7 +84,7 @@ func (o *Options) feed(ctx context.Context, send func(tea.Msg)) {
 // Begin implements terminal.Model.
 func (m *model) Begin(_ context.Context, width, height int) {
 	m.width, m.height = width, height
-	m.Answers = m.Traits.Asked(m.now(), m.look.Glyphs.ASCII)
+	m.Expect(m.now(), m.look.Glyphs.ASCII)
 	m.take(m.poller.View())
 	m.ask()
 	m.shown = m.frame()

@@ -62,8 +62,8 @@ func appendGiB(dst []byte, amount snapshot.Bytes, dash string) []byte {
 	return strconv.AppendFloat(dst, gib, 'f', 1, 64)
 }
 
-// appendWithin writes a number, kept within bounds, and its unit.
-func appendWithin(dst []byte, value snapshot.Int, lower, upper int, unit, dash string) []byte {
+// AppendWithin writes a number, kept within bounds, and its unit.
+func AppendWithin(dst []byte, value snapshot.Int, lower, upper int, unit, dash string) []byte {
 	v, ok := value.Value()
 	if !ok {
 		return append(dst, dash...)
@@ -73,12 +73,12 @@ func appendWithin(dst []byte, value snapshot.Int, lower, upper int, unit, dash s
 
 // AppendPercent writes at most 4 cells: "97%".
 func AppendPercent(dst []byte, value snapshot.Int, dash string) []byte {
-	return appendWithin(dst, value, 0, 999, "%", dash)
+	return AppendWithin(dst, value, 0, 999, "%", dash)
 }
 
 // AppendTemperature writes at most 4 cells, without a degree sign: "68C".
 func AppendTemperature(dst []byte, value snapshot.Int, dash string) []byte {
-	return appendWithin(dst, value, -99, 999, "C", dash)
+	return AppendWithin(dst, value, -99, 999, "C", dash)
 }
 
 // AppendWatts writes at most 4 cells: "612W", and "1.2k" from 1000 W on.
@@ -115,14 +115,6 @@ func AppendPower(dst []byte, power, limit snapshot.Float, dash string) []byte {
 
 // AppendInt appends a number without a unit.
 func AppendInt(dst []byte, v int) []byte { return strconv.AppendInt(dst, int64(v), 10) }
-
-func AppendClock(dst []byte, mhz snapshot.Int, dash string) []byte {
-	return appendWithin(dst, mhz, 0, 99999, "M", dash)
-}
-
-func AppendCount(dst []byte, count snapshot.Int, dash string) []byte {
-	return appendWithin(dst, count, 0, 999, "", dash)
-}
 
 // AppendPercentOf writes per cent of one core, which may be over 999, in at most 4 cells.
 func AppendPercentOf(dst []byte, value snapshot.Int, dash string) []byte {

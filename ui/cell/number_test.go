@@ -70,8 +70,8 @@ func TestFiguresKeepTheirCells(t *testing.T) {
 		check("temperature", AppendTemperature(nil, number, "–"), 4)
 		check("watts", AppendWatts(nil, power, "–"), 4)
 		check("power", AppendPower(nil, power, limit, "–"), 8)
-		check("clock", AppendClock(nil, number, "–"), 6)
-		check("count", AppendCount(nil, number, "–"), 3)
+		check("clock", AppendWithin(nil, number, 0, 99999, "M", "–"), 6)
+		check("count", AppendWithin(nil, number, 0, 999, "", "–"), 3)
 		check("cpu", AppendPercentOf(nil, number, "–"), 4)
 	}
 	for what, text := range map[string][]byte{

@@ -245,30 +245,19 @@ func (p *Panel) writeFigures(l *cell.Line, line Line, c columns) {
 		}
 		figure(c.power, style, text)
 	}
-	if c.clock > 0 {
-		figure(c.clock, p.Appearance.Known(r.SMClock.Known()), cell.AppendClock(l.Scratch(), r.SMClock, g.Dash))
-	}
-	if c.ecc > 0 {
-		p.writeECC(l, &r, figure, c.ecc)
-	}
-	if c.processes > 0 {
-		count := line.GPU.ProcessCount
-		if line.Instance != nil {
-			count = line.Instance.ProcessCount
-		}
-		figure(c.processes, p.Appearance.Known(count.Known()), cell.AppendCount(l.Scratch(), count, g.Dash))
-	}
-}
-
-// writeECC writes the uncorrectable errors.
-func (p *Panel) writeECC(l *cell.Line, r *snapshot.GPU, figure func(int, themes.Style, []byte), cells int) {
-	var count snapshot.Int
+	figure(c.clock, p.Appearance.Known(r.SMClock.Known()), cell.AppendWithin(l.Scratch(), r.SMClock, 0, 99999, "M", g.Dash))
+	var errors snapshot.Int
 	if n, ok := r.ECC.Uncorrected.Value(); ok {
-		count = quantity.From(int(min(n, 999)), quantity.Driver)
+		errors = quantity.From(int(min(n, 999)), quantity.Driver)
 	}
-	style := p.Appearance.Known(count.Known())
-	if count.Or(0) > 0 {
-		style = p.Appearance.Styles.Leak
+	style := p.Appearance.Known(errors.Known())
+	if errors.Or(0) > 0 {
+		style = s.Leak
 	}
-	figure(cells, style, cell.AppendCount(l.Scratch(), count, p.Appearance.Glyphs.Dash))
+	figure(c.ecc, style, cell.AppendWithin(l.Scratch(), errors, 0, 999, "", g.Dash))
+	count := line.GPU.ProcessCount
+	if line.Instance != nil {
+		count = line.Instance.ProcessCount
+	}
+	figure(c.processes, p.Appearance.Known(count.Known()), cell.AppendWithin(l.Scratch(), count, 0, 999, "", g.Dash))
 }

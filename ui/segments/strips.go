@@ -20,52 +20,37 @@ const (
 // sizedWidth is the panel's width from which on labels have room for sizes.
 const sizedWidth = 80
 
-// mapScale is how the bands are drawn in a rectangle.
-type mapScale struct {
-	bands        []band
-	sized, named bool // labels have sizes; there are labels at all
-	left, strip  int  // the cells before a strip, and of it
-	unit         quantity.Bytes
-}
-
-// scale makes the bands fill the rows of the body.
-func (p Panel) scale(width, body int) mapScale {
-	m := p.Map
-	s := mapScale{left: 1 + fateCells + 1 + countCells + 1 + sizeCells + 2}
-	s.bands, s.sized = m.bands(body)
-	if width < sizedWidth { // no room for the sizes
-		s.bands, s.sized = m.byFate, false
-	}
-	if s.sized {
-		s.left += sizeCells + 1
-	}
-	if s.named = width-s.left-1 >= 2*s.left/3; !s.named {
-		s.left = 1
-	}
-	s.strip = max(width-s.left-1, 1)
-	s.unit = unitFor(s.bands, s.strip, max(body, 1))
-	return s
-}
-
-// strips draws the bands.
+// strips draws the bands, so that they fill the rows of the body.
 func (p Panel) strips(width, body int) ([]string, quantity.Bytes) {
-	scale := p.scale(width, body)
-	bands, unit, strip := scale.bands, scale.unit, scale.strip
+	left := 1 + fateCells + 1 + countCells + 1 + sizeCells + 2 // the cells before a strip
+	bands, sized := p.Map.bands(body)
+	if width < sizedWidth {
+		bands, sized = p.Map.byFate, false
+	}
+	if sized {
+		left += sizeCells + 1
+	}
+	named := width-left-1 >= 2*left/3
+	if !named {
+		left = 1
+	}
+	strip := max(width-left-1, 1)
+	unit := unitFor(bands, strip, max(body, 1))
 	var rows []string
-	spare := body - rowsOf(bands, unit, strip)
-	apart := spare >= len(p.Map.byFate)-1
+	apart := body-rowsOf(bands, unit, strip) >= len(p.Map.byFate)-1
 	for i := range bands {
 		b := &bands[i]
 		cells := b.cells(unit, strip)
-		if apart && i > 0 && bands[i-1].fate != b.fate {
+		begins := i == 0 || bands[i-1].fate != b.fate
+		if apart && i > 0 && begins {
 			rows = append(rows, strings.Repeat(" ", width))
 		}
 		for at := 0; at == 0 || at < len(cells); at += strip {
 			l := cell.NewLine(width)
-			if scale.named && at == 0 {
-				p.label(l, b, i == 0 || bands[i-1].fate != b.fate, scale.sized)
+			if named && at == 0 {
+				p.label(l, b, begins, sized)
 			}
-			l.To(scale.left)
+			l.To(left)
 			p.strip(l, cells[min(at, len(cells)):min(at+strip, len(cells))])
 			rows = append(rows, l.String())
 		}

@@ -27,11 +27,13 @@ type (
 // Hold is what a Model gets from its Program.
 type Hold struct {
 	Traits  Traits
-	Answers Answers        // what the terminal has yet to answer
+	Asked   time.Time      // when it was asked; zero: no answer is expected (any more)
 	Ending  bool           // only the answers are awaited
 	End     func()         // ends the run
 	Stalled func() bool    // the terminal does not take output
 	Suspend func() tea.Cmd // Ctrl+Z
+
+	width bool // the width of █ is not known yet
 }
 
 // NewHold is the Hold of a terminal that takes all output, without a Program.
@@ -39,19 +41,9 @@ func NewHold(t Traits) Hold {
 	return Hold{Traits: t, End: func() {}, Stalled: func() bool { return false }, Suspend: func() tea.Cmd { return nil }}
 }
 
-// TakeAnswer reports whether a message is an answer of the terminal, and whether █ is
-// two cells wide there.
-func (h *Hold) TakeAnswer(msg tea.Msg, now time.Time) (wide, taken bool) {
-	wide, taken = h.Answers.Take(msg)
-	if taken && h.Ending && !h.Answers.Expected(now) {
-		h.End()
-	}
-	return wide, taken
-}
-
 // Quit ends the run after the terminal's answers, which the shell must not get.
 func (h *Hold) Quit(now time.Time) tea.Cmd {
-	if !h.Answers.Expected(now) {
+	if !h.expects(now) {
 		h.End()
 		return nil
 	}

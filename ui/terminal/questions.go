@@ -34,40 +34,36 @@ func (t Traits) questions() string {
 	return ask + ansi.RequestPrimaryDeviceAttributes
 }
 
-// Answers keeps track of what the terminal has yet to answer.
-type Answers struct {
-	asked time.Time // zero: nothing is expected (any more)
-	width bool      // the width of █ is not known yet
-}
-
 // answerTimeout is how long the end of the program waits for answers.
 const answerTimeout = time.Second
 
-// Asked is the state once the questions have been written.
-func (t Traits) Asked(now time.Time, ascii bool) Answers {
-	if t.Console {
-		return Answers{}
+// Expect notes that the questions have been written. Answers may come for a while, which the
+// shell would take for keys.
+func (h *Hold) Expect(now time.Time, ascii bool) {
+	if !h.Traits.Console {
+		h.Asked, h.width = now, !ascii
 	}
-	return Answers{asked: now, width: !ascii}
 }
 
-// Expected reports whether answers may still come, which the shell would take for keys.
-func (a *Answers) Expected(now time.Time) bool {
-	return !a.asked.IsZero() && now.Sub(a.asked) < answerTimeout
+func (h *Hold) expects(now time.Time) bool {
+	return !h.Asked.IsZero() && now.Sub(h.Asked) < answerTimeout
 }
 
-// Take reports whether a message is an answer, and whether █ is two cells wide.
-func (a *Answers) Take(msg tea.Msg) (wide, taken bool) {
+// TakeAnswer reports whether a message is an answer of the terminal, and whether █ is
+// two cells wide there.
+func (h *Hold) TakeAnswer(msg tea.Msg, now time.Time) (wide, taken bool) {
 	switch msg := msg.(type) {
 	case tea.CursorPositionMsg:
-		wide = a.width && msg.Y == widthProbeLine-1 && msg.X == 2 // counted from 0
-		a.width = false
-		return wide, true
-	case uv.PrimaryDeviceAttributesEvent:
-		*a = Answers{}
-		return false, true
+		wide = h.width && msg.Y == widthProbeLine-1 && msg.X == 2 // counted from 0
+		h.width = false
+	case uv.PrimaryDeviceAttributesEvent: // the last answer
+		h.Asked, h.width = time.Time{}, false
 	case tea.ModeReportMsg, tea.KeyboardEnhancementsMsg, tea.ColorProfileMsg, tea.EnvMsg, tea.CapabilityMsg:
-		return false, true
+	default:
+		return false, false
 	}
-	return false, false
+	if h.Ending && !h.expects(now) {
+		h.End()
+	}
+	return wide, true
 }
