@@ -89,7 +89,6 @@ func noDriverWords(shown *snapshot.Snapshot) string {
 	return "no driver: nothing to show until it returns"
 }
 
-// writeAlertSentence writes the worst alert, or the one that "!" has chosen.
 func writeAlertSentence(l *cell.Line, st *state, lk *cell.Appearance) {
 	s, g := &lk.Styles, &lk.Glyphs
 	alerts := st.headlines()
@@ -143,7 +142,6 @@ func writeAlertSentence(l *cell.Line, st *state, lk *cell.Appearance) {
 	}
 }
 
-// whyHint is the key that explains an incident.
 const whyHint = "W why"
 
 // counterAt is the column of "1 of 3". It does not depend on the sentence.
@@ -158,7 +156,6 @@ func counterAt(width int) int {
 	}
 }
 
-// alertSentence says what is wrong, and what to do about it, or that a key explains it.
 func alertSentence(alert *snapshot.Alert, st *state, lk *cell.Appearance, width int) (head, tail string, explained bool) {
 	if i := st.leading(); i != nil && (alert.Kind == alertIncident || i.About(alert)) {
 		head, tail = incidentSentence(i, st, lk)
@@ -254,7 +251,6 @@ func (st *state) asksFit() bool {
 	return st.fit != nil && (len(st.shown.Alerts) == 0 || st.shown.Alerts[0].Severity != snapshot.Urgent)
 }
 
-// fitWords is the answer in one line.
 func (st *state) fitWords(cells int) string {
 	if st.fit == nil {
 		return "how much will the job use on a GPU? 20G, 512M, 2x40G for two GPUs"

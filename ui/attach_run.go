@@ -28,7 +28,6 @@ const (
 	attachTimeout = time.Minute
 )
 
-// openAttach opens the question about the process under the cursor, or says why not.
 func (m *model) openAttach() (bool, tea.Cmd) {
 	examine := m.options.Actions.Attachable
 	p := m.needCursor()

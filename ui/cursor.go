@@ -41,7 +41,6 @@ func (m *model) moveTo(ids []snapshot.RowID, to int) bool {
 	return before != m.st.Cursor
 }
 
-// setCursor puts the cursor on a process, on a line of the table.
 func (m *model) setCursor(id snapshot.RowID, line int) {
 	if !m.st.Cursor.Active || m.st.Cursor.ID != id {
 		m.st.Cursor = table.Cursor{Active: true, ID: id, Since: m.st.moment()}
@@ -79,7 +78,6 @@ func (m *model) keepCursor() {
 	c.Line = min(c.Line, at, max(m.tableHeight()-1, 0))
 }
 
-// dropCursor removes the cursor and scrolls to the top.
 func (m *model) dropCursor() bool {
 	had := m.st.Cursor.Active || m.st.ScrollX != 0 || m.st.gpuTop != 0
 	m.st.Cursor = table.Cursor{}

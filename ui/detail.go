@@ -64,7 +64,6 @@ type advised struct {
 // read a thousand samples.
 const adviceEvery = 10 * time.Second
 
-// keepAdvice computes the advice for the detail that fills the screen.
 func (m *model) keepAdvice() {
 	st := &m.st
 	if !st.detail || st.shown == nil {

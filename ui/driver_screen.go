@@ -16,7 +16,6 @@ import (
 // driverRows is the height of the driver screen, with its blank lines.
 const driverRows = 8
 
-// driverScreen replaces the GPU lines while no driver answers.
 type driverScreen struct {
 	look  *cell.Appearance
 	shown *snapshot.Snapshot

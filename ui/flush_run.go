@@ -74,7 +74,6 @@ func (m *model) openFlush() bool {
 	return m.openOverlay(d)
 }
 
-// withAdvice adds to a refusal what can be done.
 func (m *model) withAdvice(p *snapshot.Process, ended bool, refusal string) string {
 	switch {
 	case ended:
@@ -158,7 +157,6 @@ func (m *model) noteTaken(s *snapshot.Snapshot) {
 	}
 }
 
-// flushAll makes the requests one after the other and words the results.
 func flushAll(ctx context.Context, act func(context.Context, flush.Request) (flush.Result, error), requests []flush.Request, run *flushRun) ([]string, freed) {
 	var done []flush.Result
 	var failure string
@@ -209,7 +207,6 @@ func together(done []flush.Result, asked int, failure string) []string {
 	}
 }
 
-// flushing is the progress of a flush.
 func flushing(requests []flush.Request, at int, r flush.Result) string {
 	verb := "flushing "
 	if requests[at].DryRun {
@@ -233,7 +230,6 @@ func (r *flushRun) escape() string {
 	return ""
 }
 
-// report puts the newest progress into the slot.
 func (r *flushRun) report(text string) {
 	select {
 	case <-r.steps:
@@ -253,7 +249,6 @@ func (r *flushRun) await() tea.Msg {
 	return nil
 }
 
-// takeStep shows the progress, and waits for the next.
 func (m *model) takeStep(msg flushStepMsg) (bool, tea.Cmd) {
 	if m.flush == nil {
 		return false, nil
@@ -264,7 +259,6 @@ func (m *model) takeStep(msg flushStepMsg) (bool, tea.Cmd) {
 	return true, m.flush.await
 }
 
-// takeFlushed shows the result of the flush.
 func (m *model) takeFlushed(msg flushedMsg) bool {
 	if d, ok := m.st.overlay.(dialog.Flush); ok {
 		m.st.overlay = d.DryRunDone()
@@ -276,7 +270,6 @@ func (m *model) takeFlushed(msg flushedMsg) bool {
 	return true
 }
 
-// stopFlush stops a flush after its present step.
 func (m *model) stopFlush() bool {
 	if m.flush == nil || !m.flush.stoppable || m.flush.stopped {
 		return false

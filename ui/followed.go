@@ -9,7 +9,6 @@ import (
 	"vramscope/ui/graph"
 )
 
-// graphAbout is the graph of a series at the shown moment.
 func graphAbout(st *state, lk *cell.Appearance, key snapshot.SeriesKey) graph.Graph {
 	g := graph.Graph{
 		Appearance: lk, History: st.history, Window: st.window, Lines: st.lines, Stacks: st.stacks,

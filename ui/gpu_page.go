@@ -13,7 +13,6 @@ import (
 // fills reports whether the detail or a GPU's page replaces header, GPU lines and table.
 func (st *state) fills() bool { return st.detail || st.page != nil }
 
-// gpuPage is the page that is open.
 func (st *state) gpuPage(lk *cell.Appearance) gpupage.Page {
 	page := st.page
 	return gpupage.Page{
@@ -60,7 +59,6 @@ func (m *model) togglePage() bool {
 	return true
 }
 
-// walkPages goes to the next GPU or instance.
 func (m *model) walkPages(by int) bool {
 	var all []table.Focus
 	at := 0
@@ -84,7 +82,6 @@ func (m *model) walkPages(by int) bool {
 	return true
 }
 
-// scrollPage scrolls the page, at most to its ends.
 func (m *model) scrollPage(by int) bool {
 	open, lay := m.st.gpuPage(&m.look), m.layout()
 	rows := lay.above().rows

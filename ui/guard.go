@@ -49,10 +49,8 @@ func guardStyle(s *snapshot.Snapshot, now time.Time, styles *themes.Styles) them
 	}
 }
 
-// pauseTimeout is how long the daemon may take to answer.
 const pauseTimeout = 5 * time.Second
 
-// pauseGuard pauses the guard after y, or ends its pause.
 func (m *model) pauseGuard(d dialog.Pause) tea.Cmd {
 	pause, length := m.options.PauseGuard, d.For()
 	if pause == nil || m.st.readOnly {

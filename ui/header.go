@@ -77,10 +77,8 @@ func (st *state) clock() string {
 	}
 }
 
-// The badges of a moment that is not the present.
 const badgePast, badgeFrozen = "PAST", "FROZEN"
 
-// badges are the badges of the header.
 func (st *state) badges() []string {
 	var badges []string
 	if st.shown != nil && st.shown.Simulated {
@@ -149,7 +147,6 @@ func headerItems(st *state, lk *cell.Appearance) []cell.Span {
 	return items
 }
 
-// shortHost is the name of a host without its domain.
 func shortHost(name string, lk *cell.Appearance) string {
 	const maxCells = 28
 	name = text.Clean(name)

@@ -89,7 +89,6 @@ func (n *incidents) count(now time.Time) {
 	slices.SortFunc(n.unread, func(a, b snapshot.Incident) int { return b.Time.Compare(a.Time) })
 }
 
-// findCause is a command that finds why memory ran out.
 func (m *model) findCause(i *snapshot.Incident) tea.Cmd {
 	history, event, key := m.st.history, i.Event, i.Key()
 	return func() tea.Msg {
@@ -124,7 +123,6 @@ func (m *model) see(seen ...snapshot.Incident) tea.Cmd {
 	}
 }
 
-// seeEvent notes that the user has seen the incident that an event is.
 func (m *model) seeEvent(e *snapshot.Event) tea.Cmd {
 	if i, is := snapshot.IncidentOf(*e); is {
 		return m.see(i)

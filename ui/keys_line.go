@@ -86,7 +86,6 @@ func (st *state) hints(lk *cell.Appearance, view view) []keys.Hint {
 	return hints
 }
 
-// detailHints keeps the hints that apply to the process of the detail.
 func (st *state) detailHints(hints []keys.Hint) []keys.Hint {
 	p := st.live.Row(st.Cursor.ID)
 	kept := make([]keys.Hint, 0, len(hints))
@@ -116,7 +115,6 @@ func (st *state) detailHints(hints []keys.Hint) []keys.Hint {
 	return kept
 }
 
-// scope is the part of the screen that receives the keys.
 func (st *state) scope() keys.Scope {
 	switch {
 	case st.overlay != nil:
@@ -132,7 +130,6 @@ func (st *state) scope() keys.Scope {
 	}
 }
 
-// keysStatus is the status at the right end of the line.
 func keysStatus(st *state, lk *cell.Appearance, view view) []cell.Span {
 	s := &lk.Styles
 	var parts []cell.Span
@@ -190,7 +187,6 @@ func (st *state) gpusInView(lk *cell.Appearance, lay *layout) string {
 	return strconv.Itoa(seen) + "/" + strconv.Itoa(len(st.shown.GPUs)) + " GPU"
 }
 
-// narrowed says what hides rows of the table.
 func (st *state) narrowed() string {
 	var words []string
 	if f := st.Focus; f != nil {
@@ -210,7 +206,6 @@ func (st *state) narrowed() string {
 	return strings.Join(words, " ")
 }
 
-// liveness says whether the figures are current.
 func (st *state) liveness(lk *cell.Appearance) (*themes.Style, string) {
 	s := &lk.Styles
 	switch {

@@ -49,7 +49,6 @@ const (
 	tableFew = 1 + 5
 )
 
-// box is what the layout depends on, besides the size.
 type box struct {
 	gpus      int
 	instances int  // all MIG instances
@@ -60,7 +59,6 @@ type box struct {
 	inFocus   int  // running processes there
 }
 
-// arrange places everything on a screen of width×height.
 func arrange(width, height int, b box) layout {
 	lay := layout{width: width, height: height, gpuColumns: 1}
 	gpuRows := b.gpus + b.opened
@@ -134,7 +132,6 @@ func (lay *layout) withTable(gpuRows, free int, b box) {
 	lay.besideGraph()
 }
 
-// besideGraph puts the detail beside a high graph on a large screen.
 func (lay *layout) besideGraph() {
 	if lay.graph.rows >= maxGraph && lay.width >= detailWidth && lay.height >= detailHeight {
 		lay.graph.cells = lay.width * 3 / 5
@@ -176,10 +173,8 @@ func (lay *layout) stack(header, gpus, spare, table, graph int) {
 	lay.keys = place(lay.height - top)
 }
 
-// rows is the number of process rows in the table.
 func (lay *layout) rows() int { return max(lay.table.rows-1, 0) }
 
-// gpuLines is how many GPU lines are in view.
 func (lay *layout) gpuLines() int {
 	if lay.gpuHeader {
 		return (lay.gpus.rows - 1) * lay.gpuColumns

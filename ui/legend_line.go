@@ -84,7 +84,6 @@ func (st *state) sumLasting() {
 	}
 }
 
-// boxSums is the whole box in one sentence.
 func boxSums(shown *snapshot.Snapshot, lasting lasts, unread []cell.Span, s *themes.Styles) []cell.Span {
 	var used, total, free, reserved quantity.Bytes
 	idle, unknown := 0, 0

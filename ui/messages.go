@@ -38,7 +38,6 @@ type (
 	actedMsg struct{ text string }
 )
 
-// redraw is a command that draws the whole screen anew.
 func redraw() tea.Msg { return terminal.RedrawMsg{} }
 
 // outcome is the result of an action in words. The action has so long to answer.
@@ -55,7 +54,6 @@ func outcome(timeout time.Duration, name string, act func(context.Context) (stri
 	}
 }
 
-// written is a command that writes a file and says where it is.
 func written(verb string, write func() (path string, err error)) tea.Cmd {
 	return func() tea.Msg {
 		path, err := write()

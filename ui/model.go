@@ -85,7 +85,6 @@ func newModel(options Options, hold terminal.Hold) (*model, error) {
 	return m, nil
 }
 
-// restyle resolves the theme after a change of theme or background.
 func (m *model) restyle() {
 	if styles, err := themes.New(m.theme, m.dark, m.Traits.Profile); err == nil {
 		m.look.Styles = styles
@@ -137,7 +136,6 @@ func (m *model) draw() {
 	m.title = titleOf(m.st.live)
 }
 
-// say shows a message on the alert line for a while.
 func (m *model) say(text string) {
 	m.st.message = text
 	m.st.messageUntil = m.options.Now().Add(messageTime)

@@ -51,7 +51,6 @@ func (m *model) takeMouse(msg tea.MouseMsg) (bool, tea.Cmd) {
 	return false, nil
 }
 
-// takeClick passes a click to the overlay, the alert line or the main screen.
 func (m *model) takeClick(x, y int) (bool, tea.Cmd) {
 	lay := m.layout()
 	switch {
@@ -117,7 +116,6 @@ func (m *model) scrollGPUs(lay *layout, by int) bool {
 	return true
 }
 
-// clickRow selects a row. A double click opens its detail.
 func (m *model) clickRow(id snapshot.RowID, line int) bool {
 	again := m.clicked.row == id && m.options.Now().Sub(m.clicked.at) <= doubleClick && m.st.Cursor.ID == id
 	m.st.onGPUs = false

@@ -41,7 +41,6 @@ func (m *model) noKey(name string) bool {
 // typed matches the keys that a user presses on purpose.
 var typed = regexp.MustCompile("^([!-~]|f[0-9]{1,2}|tab|delete|insert)$")
 
-// without says why a key does nothing whose ability is missing.
 func (m *model) without(needs keys.Ability) string {
 	simulated := m.st.live != nil && m.st.live.Simulated
 	switch {

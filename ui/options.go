@@ -58,7 +58,6 @@ type Actions struct {
 	Segments func(context.Context, process.Identity, string) (snapshot.SegmentMap, error)
 }
 
-// Options configure Run.
 type Options struct {
 	Source   Source
 	Sampling Sampling // nil: the interval is fixed, and a suspension does not close the driver
@@ -132,7 +131,6 @@ func (o Options) withDefaults() Options {
 // idleAfter is longer than an evaluation or a checkpoint usually takes.
 const idleAfter = 10 * time.Minute
 
-// abilities are the abilities that the options bind.
 func (o Options) abilities(t terminal.Traits) keys.Ability {
 	can := keys.CanSuspend | keys.CanRun
 	if !t.Console {

@@ -16,7 +16,6 @@ import (
 	"vramscope/ui/table"
 )
 
-// openOverlay opens an overlay and closes the one that was open.
 func (m *model) openOverlay(o dialog.Overlay) bool {
 	m.closeOverlay()
 	if _, question := o.(dialog.Question); question {
@@ -34,7 +33,6 @@ func (m *model) closeOverlay() bool {
 	return had
 }
 
-// holdRows keeps the order of the rows while a question is open.
 func (m *model) holdRows() {
 	ids := m.rowIDs()
 	m.st.Held = make(map[snapshot.RowID]int, len(ids))
@@ -43,7 +41,6 @@ func (m *model) holdRows() {
 	}
 }
 
-// overlayRoom is the size of the overlay.
 func (m *model) overlayRoom() (width, height int) {
 	lay := m.layout()
 	_, natural := m.st.overlay.Size(m.st.width)
@@ -62,7 +59,6 @@ func (m *model) pressOverlay(name string) (changed bool, cmd tea.Cmd, taken bool
 	return m.takeOutcome(m.st.overlay.Press(name, width, height))
 }
 
-// takeOutcome does what a key or a click in the overlay has asked for.
 func (m *model) takeOutcome(next dialog.Overlay, out dialog.Outcome) (changed bool, cmd tea.Cmd, taken bool) {
 	switch out {
 	case dialog.Ignored:
@@ -117,7 +113,6 @@ func (m *model) takeOutcome(next dialog.Overlay, out dialog.Outcome) (changed bo
 	return true, nil, true
 }
 
-// refreshOverlay gives the overlay the newest figures.
 func (m *model) refreshOverlay() {
 	if o, ok := m.st.overlay.(dialog.Follower); ok {
 		m.st.overlay = o.Follow(m.st.screen())
@@ -153,7 +148,6 @@ func (m *model) openHelp() bool {
 	return m.openOverlay(dialog.NewHelp(&m.look, dialog.Section{Title: "COLUMNS OF A PROCESS", Items: items(table.Columns())}, gpuColumns))
 }
 
-// openSignal asks which signal to send to the process under the cursor.
 func (m *model) openSignal() bool {
 	p := m.needCursor()
 	if p == nil {
@@ -162,7 +156,6 @@ func (m *model) openSignal() bool {
 	return m.openOverlay(dialog.NewSignal(&m.look, m.st.screen(), p.ID))
 }
 
-// signalTimeout is how long sending a signal may take.
 const signalTimeout = 5 * time.Second
 
 // sendSignal sends the signal after y. Signal checks the identity again.
@@ -179,7 +172,6 @@ func (m *model) sendSignal(d dialog.Signal) tea.Cmd {
 	}
 }
 
-// askEnvironment reads and shows the environment of the process under the cursor.
 func (m *model) askEnvironment() (bool, tea.Cmd) {
 	p := m.needCursor()
 	if p == nil {
@@ -195,7 +187,6 @@ func (m *model) askEnvironment() (bool, tea.Cmd) {
 	}
 }
 
-// lookNow retries the driver at once.
 func (m *model) lookNow() tea.Cmd {
 	look := m.options.LookNow
 	if look == nil {
@@ -208,7 +199,6 @@ func (m *model) lookNow() tea.Cmd {
 	}
 }
 
-// askDoctor makes and shows the report of doctor.
 func (m *model) askDoctor() (bool, tea.Cmd) {
 	examine := m.options.Doctor
 	if examine == nil {
@@ -239,7 +229,6 @@ func (m *model) explain(w dialog.Why) tea.Cmd {
 	}
 }
 
-// saveWhy writes the page to a file.
 func (m *model) saveWhy(w dialog.Why) tea.Cmd {
 	write := m.options.SavePage
 	if write == nil {

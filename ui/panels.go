@@ -14,10 +14,8 @@ import (
 
 // Tab switches the movement keys between the table and the GPUs. There they move the focus.
 
-// gpuKeys reports whether the movement keys move among the GPUs.
 func (m *model) gpuKeys() bool { return m.st.onGPUs && !m.st.detail && !m.st.noDriver() }
 
-// nextPanel switches the movement keys between the GPUs and the table.
 func (m *model) nextPanel() bool {
 	if m.st.shown == nil || len(m.st.shown.GPUs) == 0 {
 		m.say("there is no GPU")
@@ -30,7 +28,6 @@ func (m *model) nextPanel() bool {
 	return true
 }
 
-// focusOn is the focus on the GPU or instance of a line.
 func focusOn(line gpus.Line) *table.Focus {
 	f := &table.Focus{GPUUUID: line.GPU.UUID}
 	if line.Instance != nil {
@@ -55,7 +52,6 @@ func (m *model) moveFocus(f *table.Focus) bool {
 	return true
 }
 
-// focusGPU sets the focus on a GPU by its index.
 func (m *model) focusGPU(index int) bool {
 	at := slices.IndexFunc(m.st.shown.GPUs, func(g snapshot.GPU) bool { return g.Index == index })
 	if at < 0 {
@@ -73,7 +69,6 @@ func (m *model) focusGPU(index int) bool {
 	return true
 }
 
-// walkGPUs moves the focus to the next GPU or instance.
 func (m *model) walkGPUs(by int) bool {
 	if m.st.shown == nil || len(m.st.shown.GPUs) == 0 {
 		return false
@@ -124,10 +119,8 @@ type digits struct {
 	wait  int  // number of the wait, so that an old timer does not end a new wait
 }
 
-// digitTimeout is how long a second digit may take.
 const digitTimeout = 400 * time.Millisecond
 
-// digit takes a number key.
 func (m *model) digit(d int) (bool, tea.Cmd) {
 	if m.st.shown == nil {
 		return false, nil

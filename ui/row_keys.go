@@ -10,7 +10,6 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// pin pins the graph to the process or GPU, or unpins it.
 func (m *model) pin() bool {
 	switch p := m.atCursor(); {
 	case m.st.pinned != nil:
@@ -76,7 +75,6 @@ func (m *model) openDetail() bool {
 	return true
 }
 
-// save writes the shown snapshot to a file.
 func (m *model) save() tea.Cmd {
 	write, shown := m.options.Save, m.st.shown
 	if write == nil || shown == nil {

@@ -20,7 +20,6 @@ func (m *model) table() *table.Table {
 
 func (m *model) layout() layout { return arrange(m.st.width, m.st.height, m.st.box()) }
 
-// rowIDs are the rows of the table, in its order.
 func (m *model) rowIDs() []snapshot.RowID {
 	rows := m.table().Rows
 	ids := make([]snapshot.RowID, len(rows))
@@ -30,7 +29,6 @@ func (m *model) rowIDs() []snapshot.RowID {
 	return ids
 }
 
-// tableHeight is how many rows are in view.
 func (m *model) tableHeight() int {
 	lay := m.layout()
 	return lay.rows()
@@ -65,13 +63,11 @@ func (m *model) sortAs(title string, reversed bool) bool {
 	return true
 }
 
-// reverse turns the order around.
 func (m *model) reverse() bool {
 	t := m.table()
 	return m.sortAs(t.Order().Column, !m.st.Sort.Reversed)
 }
 
-// openSortBy asks by which column to sort.
 func (m *model) openSortBy() bool {
 	t := m.table()
 	order := t.Order()
@@ -119,7 +115,6 @@ func (m *model) click(x, y int) bool {
 	return false
 }
 
-// gpuLineAt is the GPU line at a cell.
 func (m *model) gpuLineAt(lay *layout, x, y int) (gpus.Line, bool) {
 	panel := m.st.gpus(&m.look, lay)
 	lines := panel.Visible(lay.gpuLines())

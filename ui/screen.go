@@ -48,7 +48,6 @@ func frame(st *state, lk *cell.Appearance) []string {
 	return cell.Fill(out, st.width, st.height)
 }
 
-// drawMain draws everything above the alert line.
 func drawMain(out []string, st *state, lk *cell.Appearance, lay *layout, t *table.Table) []string {
 	if lay.header.rows > 0 {
 		out = append(out, drawn(st.width, func(l *cell.Line) { writeHeader(l, st, lk) })...)
@@ -151,7 +150,6 @@ func (st *state) speaks() bool {
 	return st.shown == nil || len(st.headlines()) > 0 || st.noDriver() || !st.past.IsZero() || st.frozen || st.speaking()
 }
 
-// covered draws the overlay over the lines.
 func covered(lines []string, st *state, lay *layout) []string {
 	r := overlaid(st, lay)
 	top, end := min(r.top, len(lines)), min(r.top+r.rows, len(lines))
@@ -175,7 +173,6 @@ func overlaid(st *state, lay *layout) rect {
 	}
 }
 
-// box is what the layout depends on besides the size.
 func (st *state) box() box {
 	b := box{noDriver: st.noDriver(), tableOnly: st.onTable}
 	if st.shown == nil {
@@ -213,7 +210,6 @@ func (st *state) moment() time.Time {
 	return st.now
 }
 
-// viewOf is the rows in view.
 func viewOf(lay layout, t *table.Table) view {
 	room := lay.rows()
 	v := view{layout: lay, total: table.Recent(t.Rows), first: t.First(room)}

@@ -45,7 +45,6 @@ const (
 	segmentsPause = 300 * time.Millisecond
 )
 
-// mapsSegments reports whether a process's probe can report its segments.
 func mapsSegments(p *snapshot.Process) bool {
 	return p != nil && p.Probe != nil && p.Probe.State != snapshot.ProbeSilent && slices.Contains(p.Probe.Capabilities, "snapshot")
 }
@@ -64,7 +63,6 @@ func mapRefusal(p *snapshot.Process) string {
 	}
 }
 
-// toggleSegments shows the map, or the graph again.
 func (m *model) toggleSegments() (bool, tea.Cmd) {
 	if m.st.segments != nil {
 		m.st.segments = nil
@@ -86,7 +84,6 @@ func (m *model) toggleSegments() (bool, tea.Cmd) {
 	return m.askSegments()
 }
 
-// askSegments asks the probe of the process that the map is about.
 func (m *model) askSegments() (bool, tea.Cmd) {
 	now, ask := m.st.segments, m.options.Actions.Segments
 	if now == nil || ask == nil {
@@ -141,7 +138,6 @@ func (m *model) followSegments() tea.Cmd {
 	return tea.Tick(segmentsPause, func(time.Time) tea.Msg { return segmentsDueMsg{request} })
 }
 
-// segmentsDue asks the process that the cursor has stayed on.
 func (m *model) segmentsDue(msg segmentsDueMsg) (bool, tea.Cmd) {
 	if m.st.segments == nil || m.st.segments.request != msg.request {
 		return false, nil

@@ -21,7 +21,6 @@ func intervals() []time.Duration {
 	}
 }
 
-// changeInterval sets the next longer or shorter interval.
 func (m *model) changeInterval(longer bool) bool {
 	if m.options.Sampling == nil || m.st.live == nil {
 		return false
@@ -48,7 +47,6 @@ func (m *model) setInterval(next time.Duration) {
 	m.options.Sampling.SetInterval(next)
 }
 
-// nextTheme sets the next theme.
 func (m *model) nextTheme() bool {
 	names := themes.Names()
 	m.theme = names[(slices.Index(names, m.theme)+1)%len(names)]
@@ -80,7 +78,6 @@ func (m *model) zoom() bool {
 	return true
 }
 
-// graphRows is the height of the graph, 0 where there is none.
 func (m *model) graphRows() int {
 	lay := m.layout()
 	if !m.st.detail {
@@ -90,7 +87,6 @@ func (m *model) graphRows() int {
 	return newDetail(&m.st, &m.look, m.table().Rows, true).GraphRows(m.st.width, room)
 }
 
-// graphStyle switches between areas and curves alone.
 func (m *model) graphStyle() bool {
 	switch {
 	case !m.look.Areas():
@@ -117,7 +113,6 @@ func (m *model) settings() Settings {
 	return s
 }
 
-// openSetup shows the settings.
 func (m *model) openSetup() bool {
 	columns := table.Columns()
 	choices := dialog.Choices{
@@ -137,7 +132,6 @@ func (m *model) openSetup() bool {
 	return m.openOverlay(dialog.NewSetup(&m.look, m.settings(), choices))
 }
 
-// apply applies the settings of the setup.
 func (m *model) apply(s Settings) {
 	before := m.settings()
 	if s.Theme != before.Theme && slices.Contains(themes.Names(), s.Theme) {
@@ -154,7 +148,6 @@ func (m *model) apply(s Settings) {
 	}
 }
 
-// saveSettings writes the settings to the configuration file.
 func (m *model) saveSettings(d dialog.Setup) tea.Cmd {
 	write, settings := m.options.SaveSettings, d.Settings()
 	if write == nil {

@@ -65,7 +65,6 @@ type state struct {
 	nested       bool          // another screen has opened this one; Esc returns to it
 }
 
-// table is the table of the shown snapshot.
 func (st *state) table(lk *cell.Appearance) table.Table {
 	t := table.Table{
 		Listing: st.Listing, Appearance: lk, Snapshot: st.shown, History: st.history,
@@ -76,7 +75,6 @@ func (st *state) table(lk *cell.Appearance) table.Table {
 	return t
 }
 
-// gpus is the GPU lines of the shown snapshot.
 func (st *state) gpus(lk *cell.Appearance, lay *layout) gpus.Panel {
 	p := gpus.Panel{
 		Appearance: lk, Snapshot: st.shown, Now: st.moment(), Instances: lay.instances, Parts: st.partsShown(),

@@ -20,7 +20,6 @@ var steps = map[keys.ID]time.Duration{
 	keys.Back1h: -time.Hour, keys.Forward1h: time.Hour,
 }
 
-// scrub moves the shown moment.
 func (m *model) scrub(step time.Duration) (bool, tea.Cmd) {
 	if m.noPast(step > 0) {
 		return true, nil
@@ -41,7 +40,6 @@ func (m *model) scrub(step time.Duration) (bool, tea.Cmd) {
 	}
 }
 
-// noPast says why a key does not move in time.
 func (m *model) noPast(forward bool) bool {
 	switch {
 	case m.options.History == nil || m.st.live == nil:
@@ -104,7 +102,6 @@ func (m *model) request(to time.Time, read func() pastMsg) tea.Cmd {
 	}
 }
 
-// toEvent shows the moment of the next event, or of the previous one.
 func (m *model) toEvent(forward bool) (bool, tea.Cmd) {
 	if m.noPast(forward) {
 		return true, nil
@@ -192,7 +189,6 @@ func eventsNote(events []snapshot.Event) string {
 	return note
 }
 
-// toTyped shows the moment that was typed after @.
 func (m *model) toTyped(s string) (bool, tea.Cmd) {
 	if m.options.History == nil || m.st.live == nil {
 		return true, nil

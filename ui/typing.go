@@ -104,7 +104,6 @@ func (m *model) paste(text string) bool {
 	return true
 }
 
-// edit replaces the line and puts it into effect.
 func (m *model) edit(next dialog.Prompt) {
 	e := m.st.typing
 	changed := next.Value() != e.prompt.Value()
@@ -174,7 +173,6 @@ func (m *model) find(from, step int) bool {
 	return false
 }
 
-// setNeed sets the size of a job that is to fit, and answers.
 func (m *model) setNeed(need string) {
 	m.st.need, m.st.fit = need, gpus.FitOf(need, m.st.shown, m.st.history)
 }

@@ -90,7 +90,6 @@ func (m *model) takeSnapshot(s *snapshot.Snapshot) {
 	}
 }
 
-// show draws a snapshot.
 func (m *model) show(s *snapshot.Snapshot) {
 	m.st.shown = s
 	m.st.sumLasting()
@@ -108,7 +107,6 @@ func (m *model) ring(s *snapshot.Snapshot) tea.Cmd {
 	return tea.Raw("\a")
 }
 
-// keepAlert keeps the alert line on its alert.
 func (m *model) keepAlert() {
 	alerts := m.st.headlines()
 	if m.st.alert == 0 {
@@ -117,7 +115,6 @@ func (m *model) keepAlert() {
 	m.st.alert = max(slices.IndexFunc(alerts, func(a snapshot.Alert) bool { return alarmOf(&a) == m.current }), 0)
 }
 
-// nextAlert shows the next alert.
 func (m *model) nextAlert() bool {
 	if m.st.shown == nil {
 		return false
@@ -139,7 +136,6 @@ func (m *model) nextAlert() bool {
 	return true
 }
 
-// resize takes a new size of the screen.
 func (m *model) resize(width, height int) bool {
 	if width <= 0 || height <= 0 || width == m.st.width && height == m.st.height {
 		return false
@@ -150,7 +146,6 @@ func (m *model) resize(width, height int) bool {
 	return true
 }
 
-// takeAnswer takes the answers of the terminal.
 func (m *model) takeAnswer(msg tea.Msg) (changed, taken bool) {
 	if msg, ok := msg.(tea.BackgroundColorMsg); ok {
 		changed = m.dark != msg.IsDark()

@@ -63,7 +63,6 @@ func afterEscape(msg tea.KeyPressMsg) (key tea.KeyPressMsg, merged bool) {
 	return msg, true
 }
 
-// moveKey handles the keys that move the cursor, the focus or the page.
 func (m *model) moveKey(id keys.ID) (changed, done bool) {
 	lay := m.layout()
 	move, rows := m.move, lay.rows()

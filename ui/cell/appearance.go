@@ -55,5 +55,4 @@ func (a *Appearance) Swatches() [6]Span {
 // Solid reports whether bars are drawn in colours alone, without textures.
 func (a *Appearance) Solid() bool { return a.Styles.Solid && !a.Glyphs.ASCII }
 
-// Areas reports whether graphs can show the parts as areas.
 func (a *Appearance) Areas() bool { return a.Styles.Band != (themes.Style{}) && !a.Glyphs.ASCII }

@@ -31,7 +31,6 @@ func PartsOf(parts snapshot.Parts, used snapshot.Bytes) Parts {
 	return b
 }
 
-// ProcessParts are the parts of a process.
 func ProcessParts(p *snapshot.Process) Parts {
 	if !p.Allocated.Known() {
 		return Parts{1: p.Used.Or(0)}
@@ -73,7 +72,6 @@ func (l *Line) MemoryBar(lk *Appearance, m *snapshot.Memory, parts Parts, cells 
 	l.Repeat(lk.Styles.Rule, lk.Glyphs.Side, 1)
 }
 
-// Spans is the bar as spans.
 func (b Parts) Spans(lk *Appearance, capacity quantity.Bytes, cells int) []Span {
 	var out []Span
 	b.draw(lk, capacity, cells, nil, func(ink Span, _ string, n int) {

@@ -28,10 +28,8 @@ func ShortCommand(p *snapshot.Process) string {
 // same in each snapshot and, while it is a key, is not reused.
 type commandCache map[*string]string
 
-// commandsKept is the size at which the cache is emptied.
 const commandsKept = 4096
 
-// ShortCommand is the function ShortCommand with a cache.
 func (a *Appearance) ShortCommand(p *snapshot.Process) string {
 	if len(p.Command) == 0 || p.ID.Process.Foreign() {
 		return ShortCommand(p)
@@ -47,7 +45,6 @@ func (a *Appearance) ShortCommand(p *snapshot.Process) string {
 	return text
 }
 
-// limitedArguments are the arguments up to commandLimit.
 func limitedArguments(arguments []string) []string {
 	total := 0
 	for i, argument := range arguments {

@@ -6,7 +6,6 @@ import (
 	"vramscope/internal/text"
 )
 
-// Glyphs are the glyphs that the screen is drawn with.
 type Glyphs struct {
 	Other, Unknown, Allocated, Fragmented, Returnable, Free string
 	Solid, Swatch                                           string // of every part, where colours tell them apart

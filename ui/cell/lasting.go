@@ -16,7 +16,6 @@ func Minutes(d time.Duration) string {
 	return strconv.Itoa(int(d/time.Minute)) + " min"
 }
 
-// SizesKnown reports whether the size of any of the caches is known.
 func SizesKnown(caches []snapshot.Evictable) bool {
 	return slices.ContainsFunc(caches, func(c snapshot.Evictable) bool { return c.Bytes.Known() })
 }

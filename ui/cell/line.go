@@ -21,10 +21,8 @@ type Line struct {
 // mark is a piece of a line, in bytes.
 type mark struct{ from, to int }
 
-// Used is the number of cells written.
 func (l *Line) Used() int { return l.used }
 
-// Width is the number of cells of the line.
 func (l *Line) Width() int { return l.width }
 
 // Scratch is an empty buffer for the next figure.
@@ -62,7 +60,6 @@ func (l *Line) PutMarked(style themes.Style, s string) {
 	l.marks = append(l.marks, mark{from, len(l.buf)})
 }
 
-// Marked reports whether the line has marked text.
 func (l *Line) Marked() bool { return len(l.marks) > 0 }
 
 // putFigure writes a figure, whose runes are one cell each.
@@ -110,7 +107,6 @@ func (l *Line) Repeat(style themes.Style, glyph string, n int) {
 	l.used += n
 }
 
-// Skip writes n blanks.
 func (l *Line) Skip(n int) {
 	n = min(n, l.width-l.used)
 	if n <= 0 {

@@ -12,7 +12,6 @@ type Span = struct {
 	Text  string
 }
 
-// SpansWidth is the width of all spans together.
 func SpansWidth(spans []Span) int {
 	n := 0
 	for _, s := range spans {

@@ -15,7 +15,6 @@ import (
 // kindRaw is the kind of memory that a process has allocated from the driver directly.
 const kindRaw = "raw"
 
-// maxAllocatorLines is how many lines of the full screen the allocators get.
 const maxAllocatorLines = 12
 
 // allocators is the figures of each allocator, in at most maxLines lines:
@@ -33,7 +32,6 @@ func (d Panel) allocators(width, maxLines int) []string {
 	return lines[:min(len(lines), maxLines)]
 }
 
-// inShort sums several allocators up in one line.
 func (d Panel) inShort(width int) []string {
 	s, p := &d.Appearance.Styles, d.process
 	var parts []string
@@ -103,7 +101,6 @@ func (d Panel) allocator(width int, a *snapshot.Allocator, among bool) []string 
 	return lines
 }
 
-// allocatorFacts are the figures of an allocator besides its parts.
 func (d Panel) allocatorFacts(a *snapshot.Allocator) []string {
 	var facts []string
 	if v, ok := a.PeakReserved.Value(); ok && v > 0 {

@@ -12,7 +12,6 @@ import (
 	"vramscope/ui/segments"
 )
 
-// Input is what a detail shows.
 type Input struct {
 	Appearance *cell.Appearance
 	Snapshot   *snapshot.Snapshot // nil: nothing yet
@@ -45,7 +44,6 @@ type Panel struct {
 	guard   string                 // what the guard decided about it, "" for nothing
 }
 
-// New is the detail of a process.
 func New(in Input) Panel {
 	d := Panel{Input: in, scratch: cell.NewLine(in.Width)}
 	s, id := in.Snapshot, in.Row
@@ -128,7 +126,6 @@ func (d Panel) GraphRows(width, height int) int {
 	return 0
 }
 
-// aboveGraph is all lines above the graph.
 func (d Panel) aboveGraph(width, height int) []string {
 	lines := append(d.above(width, height), "")
 	lines = append(lines, d.totals(width)...)
@@ -159,7 +156,6 @@ func (d Panel) above(width, height int) []string {
 	return append(append(lines, ""), d.parts(width)...)
 }
 
-// beside stands at the right of the main graph.
 func (d Panel) beside(width, height int) []string {
 	s, p := &d.Appearance.Styles, d.process
 	if p == nil {

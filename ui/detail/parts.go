@@ -193,7 +193,6 @@ func (d Panel) cachedNote() string {
 	}
 }
 
-// fragmentedNote says how the allocator determines fragmentation.
 func (d Panel) fragmentedNote() string {
 	basis := ""
 	for i := range d.process.Allocators {

@@ -35,7 +35,6 @@ func blanked(lines []string, width int) []string {
 	return lines
 }
 
-// segmentPanel is the map itself.
 func (d Panel) segmentPanel() segments.Panel {
 	native := func(a snapshot.Allocator) bool { return a.Kind == "pytorch" }
 	return segments.Panel{

@@ -12,7 +12,6 @@ import (
 	"vramscope/ui/keys"
 )
 
-// state is the state of the process and of its probe.
 func (d Panel) state() []cell.Span {
 	s, p := &d.Appearance.Styles, d.process
 	switch {
@@ -34,7 +33,6 @@ func (d Panel) state() []cell.Span {
 	}
 }
 
-// ending says when and how the process ended.
 func (d Panel) ending() string {
 	g := d.ended
 	text := "ended " + quantity.Duration(d.Now.Since(g.Ended)) + " ago at " + d.Now.Clock(g.Ended)

@@ -10,7 +10,6 @@ import (
 	"vramscope/ui/cell"
 )
 
-// figure is a name with its value.
 type figure struct {
 	name, value string
 	warn        bool

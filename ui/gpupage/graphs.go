@@ -55,7 +55,6 @@ func (p *Page) graphs(target *subject, width, height, room int) []string {
 // measured reports whether the driver measures utilisation: only of a whole GPU without MIG.
 func measured(target *subject) bool { return target.instance == nil && !target.gpu.MIG }
 
-// meters are utilisation and memory bandwidth.
 func (p *Page) meters(target *subject, width, height, width2, height2 int) (first, second []string) {
 	meter := func(name string, id metric.ID, now snapshot.Int) graph.Meter {
 		g := p.Graph

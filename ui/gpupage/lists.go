@@ -12,7 +12,6 @@ import (
 	"vramscope/ui/cell"
 )
 
-// links are the NVLinks one by one.
 func (p *Page) links(target *subject, width int) []string {
 	if target.instance != nil || len(target.gpu.NVLinks) == 0 {
 		return nil
@@ -40,7 +39,6 @@ func (p *Page) links(target *subject, width int) []string {
 	return append([]string{p.rule(width, "NVLinks, received and sent")}, p.grid(figures, width)...)
 }
 
-// instances are the MIG instances of the GPU.
 func (p *Page) instances(target *subject, width int) []string {
 	if target.instance != nil || len(target.gpu.Instances) == 0 {
 		return nil
@@ -65,7 +63,6 @@ func (p *Page) instances(target *subject, width int) []string {
 	return lines
 }
 
-// processes are the processes on the GPU or instance, the largest first.
 func (p *Page) processes(target *subject, width int) []string {
 	s, g := &p.Appearance.Styles, &p.Appearance.Glyphs
 	var rows []*snapshot.Process

@@ -14,7 +14,6 @@ import (
 	"vramscope/ui/graph"
 )
 
-// Page is about one GPU, or one of its instances.
 type Page struct {
 	Appearance *cell.Appearance
 	Snapshot   *snapshot.Snapshot // never nil
@@ -25,7 +24,6 @@ type Page struct {
 	Top        int         // lines that are scrolled away
 }
 
-// subject is what the page is about.
 type subject struct {
 	gpu      *snapshot.GPU
 	instance *snapshot.Instance // nil: the whole GPU

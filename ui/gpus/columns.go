@@ -139,7 +139,6 @@ func (p *Panel) kinds() int {
 	return min(len(p.Snapshot.GPUs), 1)
 }
 
-// writeHeader writes the line above the GPUs: the titles, and the bar's legend.
 func (p *Panel) writeHeader(l *cell.Line, c columns, half int) {
 	for h := range p.Halves {
 		l.To(h * (half + 2))

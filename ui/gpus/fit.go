@@ -75,7 +75,6 @@ func (f *Fit) Words(need string, amounts bool) string {
 	return s + "GPU " + strings.Join(answers, "; ")
 }
 
-// VerdictWords is a verdict in a line.
 func VerdictWords(v headroom.Verdict) string {
 	if v == headroom.AfterFlush {
 		return "after a flush"

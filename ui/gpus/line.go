@@ -2,7 +2,6 @@ package gpus
 
 import "vramscope/sampler/snapshot"
 
-// Line is a GPU, or one of its instances.
 type Line struct {
 	GPU      *snapshot.GPU
 	Instance *snapshot.Instance // nil: the GPU itself

@@ -29,7 +29,6 @@ var noteOrder = [...]struct {
 	{snapshot.AlertLeak, "leak"}, {snapshot.AlertXID, "XID"}, {snapshot.AlertHanging, "hangs"}, {snapshot.AlertThrottled, "slow"},
 }
 
-// note is the end of a line.
 type note struct {
 	text  string
 	alarm bool         // a mark stands before it
@@ -86,7 +85,6 @@ func (p *Panel) alert(gpu *snapshot.GPU, kind snapshot.AlertKind) *snapshot.Aler
 	return nil
 }
 
-// lostNote is the note of a GPU that does not answer.
 func lostNote(gpu *snapshot.GPU, now time.Time, brief bool) string {
 	if gpu.State == snapshot.GPUOK || gpu.State == "" {
 		return ""
@@ -125,7 +123,6 @@ func stateWords(gpu *snapshot.GPU, now time.Time) []string {
 	return []string{since + " ago", since, word}
 }
 
-// usedUnknownWords are the wordings in the bar of a GPU whose used memory is unknown.
 func usedUnknownWords() []string { return []string{"usage unknown", "unknown"} }
 
 // calmNote is the note of a GPU without an alarm: throttled, idle, or its owner.
@@ -190,7 +187,6 @@ func (p *Panel) idle(gpu *snapshot.GPU) bool {
 	return !gpu.IdleSince.IsZero() && p.Now.Sub(gpu.IdleSince) > p.IdleAfter && gpu.Memory.Used.Or(0) > quantity.GiB
 }
 
-// migNote counts the instances and the unused slices.
 func migNote(gpu *snapshot.GPU) string {
 	const slices = 7 // of every GPU that has MIG
 	text, spare := "MIG "+strconv.Itoa(len(gpu.Instances))+" inst", slices
@@ -206,7 +202,6 @@ func migNote(gpu *snapshot.GPU) string {
 	return text
 }
 
-// instanceOwner is who uses a MIG instance.
 func (p *Panel) instanceOwner(line Line) string {
 	if owner := p.owner(line.GPU.UUID, line.Instance.ID, true, false); owner != "" {
 		return owner

@@ -33,7 +33,6 @@ type Panel struct {
 	owners owners           // set by Render where Parts is false
 }
 
-// List is all lines, in order.
 func (p *Panel) List() []Line {
 	lines := make([]Line, 0, len(p.Snapshot.GPUs)+8)
 	for i := range p.Snapshot.GPUs {
@@ -102,7 +101,6 @@ func (p *Panel) Visible(room int) []Line {
 	return append(pinned, rest[top:top+left]...)
 }
 
-// alarmed reports whether the line of the GPU must stay in view.
 func (p *Panel) alarmed(gpu *snapshot.GPU) bool {
 	if gpu.State != snapshot.GPUOK {
 		return true
@@ -192,7 +190,6 @@ func (p *Panel) writeUsed(l *cell.Line, used, total snapshot.Bytes, c columns) {
 	}
 }
 
-// share is used as per cent of total.
 func share(used, total snapshot.Bytes) snapshot.Int {
 	u, ok := used.Value()
 	t := total.Or(0)

@@ -100,7 +100,6 @@ func (g Graph) horizon(columns int) time.Duration {
 	return 0
 }
 
-// area reports whether the parts are drawn as areas.
 func (g Graph) area() bool { return !g.Lines && g.Appearance.Areas() }
 
 // title is "── GPU 3 used, 5m back and 5m ahead ──── ─ used  - forecast … ──".
@@ -188,7 +187,6 @@ func (g Graph) fullAt() string {
 	return text + g.Appearance.Glyphs.EnDash + latest.Format("15:04") + ")"
 }
 
-// nothing is the line across a graph without samples.
 func (g Graph) nothing(width int) string {
 	s := "nothing was measured in this time"
 	if g.History == nil {

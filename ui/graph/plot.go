@@ -24,14 +24,12 @@ const (
 	markLabel
 )
 
-// timeAxis is the labels under the graph.
 type timeAxis struct {
 	from, to time.Duration // relative to the right end of the history
 	ticks    int
 	moment   string // "now", or "then" where the screen does not show now
 }
 
-// tickSteps are the round distances between two labels.
 var tickSteps = [...]time.Duration{
 	10 * time.Second, 15 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 15 * time.Minute, 30 * time.Minute,
 	time.Hour, 2 * time.Hour, 3 * time.Hour, 4 * time.Hour, 6 * time.Hour, 12 * time.Hour,
@@ -59,7 +57,6 @@ func ticksFor(window, ahead time.Duration, columns int) int {
 	return 0
 }
 
-// axis is the time axis of so many columns.
 func (g Graph) axis(columns int) timeAxis {
 	a := timeAxis{from: -g.Window, to: g.ahead, ticks: max(ticksFor(g.Window, g.ahead, columns), 2), moment: "now"}
 	if !g.Running {
@@ -68,7 +65,6 @@ func (g Graph) axis(columns int) timeAxis {
 	return a
 }
 
-// label writes a tick's time.
 func (a timeAxis) label(seconds float64) string {
 	d := time.Duration(math.Round(seconds)) * time.Second
 	switch {
@@ -234,7 +230,6 @@ func restyled(lk *cell.Appearance, l *cell.Line, row string, under *area) string
 // asciiAxis maps what asciigraph draws its axes with. It never changes.
 var asciiAxis = strings.NewReplacer("┤", "|", "┼", "+", "└", "+", "┬", "+", "─", "-")
 
-// inkOf is the style of a marked cell.
 func inkOf(mark asciigraph.AnsiColor, s *themes.Styles) themes.Style {
 	switch mark {
 	case markCapacity:

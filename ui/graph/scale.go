@@ -29,7 +29,6 @@ const (
 	maxGraphed   = float64(quantity.EiB)
 )
 
-// scaleOf fits the scale to the curves.
 func scaleOf(c curves, rows int) yAxis {
 	low, high := c.extremes()
 	top := high

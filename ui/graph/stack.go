@@ -13,7 +13,6 @@ import (
 // unknown, allocated, fragmented, cached. Memory without a probe is unknown.
 type stack []column
 
-// column is the parts in one column.
 type column [5]float64
 
 // parts of a stack, in its order.

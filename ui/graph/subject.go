@@ -11,7 +11,6 @@ import (
 	"vramscope/ui/cell"
 )
 
-// Subject is what a graph is about.
 type Subject struct {
 	Key       snapshot.SeriesKey
 	Name      string // "GPU 3 used"

@@ -6,7 +6,6 @@ import (
 	"charm.land/bubbles/v2/key"
 )
 
-// ID names what a key does.
 type ID uint8
 
 // The IDs. None is no binding.
@@ -90,7 +89,6 @@ const (
 // Ability is a set of actions that cli has bound. A key whose ability is missing is left out.
 type Ability uint16
 
-// The abilities.
 const (
 	CanSignal Ability = 1 << iota
 	CanFlush
@@ -130,10 +128,8 @@ const (
 	moments = InMain | InDetail | InPage
 )
 
-// Group is a heading of the help screen.
 type Group string
 
-// The headings.
 const (
 	GroupMove Group = "MOVE"
 	GroupLook Group = "LOOK"
@@ -165,7 +161,6 @@ type Hint struct {
 	Text     string
 }
 
-// Bindings are the keys of this run.
 type Bindings struct {
 	All    []binding
 	byKey  map[string][]int // indices into All
@@ -216,10 +211,8 @@ func (b *Bindings) Needs(name string, where Scope) (Ability, bool) {
 	return 0, false
 }
 
-// Has reports whether a key is bound.
 func (b *Bindings) Has(id ID) bool {
 	return slices.ContainsFunc(b.All, func(entry binding) bool { return entry.ID == id })
 }
 
-// Can reports whether an ability is bound.
 func (b *Bindings) Can(a Ability) bool { return b.bound&a == a }

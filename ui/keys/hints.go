@@ -45,7 +45,6 @@ func gpuDigits(last int) string {
 	return "0-" + strconv.Itoa(min(last, 9))
 }
 
-// cells is the width of "key text".
 func (h Hint) cells() int { return text.Width(h.Key) + 1 + text.Width(h.Text) }
 
 // FitHints keeps the hints of the lowest ranks that fit into room cells. It stops at the first

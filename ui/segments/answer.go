@@ -10,7 +10,6 @@ import (
 	"vramscope/ui/keys"
 )
 
-// waiting is shown while there is no map.
 func (p Panel) waiting(cells int) []cell.Span {
 	s := &p.Appearance.Styles
 	style, text := s.Dim, "asking its probe for a map of its memory"

@@ -60,7 +60,6 @@ func apartBy(at, cells, strip int) int {
 	}
 }
 
-// count is how many cells the band takes.
 func (b *band) count(unit quantity.Bytes, strip int) int {
 	if !b.apart(unit) {
 		return cellsFor(b.sums.total(), unit)
@@ -82,7 +81,6 @@ func cellsFor(size, unit quantity.Bytes) int {
 	return n
 }
 
-// drawing draws cells.
 type drawing struct {
 	cells  []mapCell
 	filled quantity.Bytes    // of the cell that is being filled
@@ -147,7 +145,6 @@ func showHolder(cells []mapCell, s *segment, unit quantity.Bytes) []mapCell {
 	return cells
 }
 
-// rowsOf is the number of rows that bands take.
 func rowsOf(bands []band, unit quantity.Bytes, strip int) int {
 	rows := 0
 	for i := range bands {

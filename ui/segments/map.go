@@ -32,7 +32,6 @@ func (f fate) String() string {
 	return [fates]string{"allocated", "fragmented", "private", "cached"}[f]
 }
 
-// blockSums are amounts by snapshot.BlockState.
 type blockSums [4]quantity.Bytes
 
 func (b *blockSums) add(other blockSums) {
@@ -50,7 +49,6 @@ func (b blockSums) held() quantity.Bytes {
 	return b[snapshot.BlockLive] + b[snapshot.BlockPending]
 }
 
-// segment is one segment with the sums of its blocks.
 type segment struct {
 	snapshot.Segment
 	sums blockSums
@@ -66,7 +64,6 @@ type band struct {
 	segments []*segment
 }
 
-// Map is a snapshot.SegmentMap, sorted by fate and size.
 type Map struct {
 	taken    time.Time
 	left     int // segments that were not reported

@@ -107,7 +107,6 @@ func (p Panel) fateStyle(f fate) themes.Style {
 	}
 }
 
-// strip writes cells.
 func (p Panel) strip(l *cell.Line, cells []mapCell) {
 	for i := 0; i < len(cells); {
 		end := i + 1
@@ -124,7 +123,6 @@ func (p Panel) strip(l *cell.Line, cells []mapCell) {
 	}
 }
 
-// ink is how a state is drawn.
 func (p Panel) ink(state snapshot.BlockState) (themes.Style, string) {
 	inks := p.Appearance.Inks()
 	switch state {

@@ -13,7 +13,6 @@ import (
 	"vramscope/ui/cell"
 )
 
-// writeCell writes one column of a row into its cells.
 func (t *Table) writeCell(l *cell.Line, c *column, r *Row) {
 	s, g, p := &t.Appearance.Styles, &t.Appearance.Glyphs, r.Process
 	figure := l.Scratch()

@@ -14,7 +14,6 @@ type Column struct {
 	Off      bool // it is left out unless it is chosen
 }
 
-// Columns returns all columns in their default order.
 func Columns() []Column {
 	list := make([]Column, len(allColumns))
 	for i, c := range allColumns {
@@ -31,7 +30,6 @@ var alwaysThere = [...]columnID{columnGPU, columnPID, columnUsed}
 
 func (c *column) shown() string { return cmp.Or(c.title, c.name) }
 
-// columnOf finds a column by its title or name.
 func columnOf(name string) (columnID, bool) {
 	for i := range allColumns {
 		if allColumns[i].shown() == name {
@@ -70,7 +68,6 @@ func (b box) order() []columnID {
 	return usualOrder[:columnCommand]
 }
 
-// usualOrder is every column in the order of the IDs.
 var usualOrder = func() (ids [columnCount]columnID) {
 	for i := range ids {
 		ids[i] = columnID(i)

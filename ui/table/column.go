@@ -2,7 +2,6 @@ package table
 
 import "slices"
 
-// columnID names a column of the process table.
 type columnID uint8
 
 // The columns, in the order in which they stand.
@@ -132,7 +131,6 @@ func columnsAt(width int, b box) []column {
 	return append(columns, last)
 }
 
-// box is what the columns depend on, besides the width.
 type box struct {
 	parts   bool // a probe has been seen
 	ahead   bool // there is a forecaster
@@ -159,7 +157,6 @@ func (t *Table) box() box {
 	return b
 }
 
-// has reports whether a column has anything to show.
 func (b box) has(c column) bool {
 	switch {
 	case b.chosen == nil && c.off, b.chosen != nil && !slices.Contains(b.chosen, c.id):

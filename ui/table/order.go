@@ -108,7 +108,6 @@ func Matches(p *snapshot.Process, text string) bool {
 	return contains(p.Job.String()) || strings.Contains(text, " ") && contains(strings.Join(p.Command, " "))
 }
 
-// containsFold is strings.Contains, in either case.
 func containsFold(text, part string) bool {
 	return strings.Contains(strings.ToLower(text), strings.ToLower(part))
 }
@@ -123,7 +122,6 @@ func (t *Table) Order() Order {
 	return o
 }
 
-// sortKey is what a row is sorted by: a number, or a text.
 type sortKey struct {
 	known  bool
 	number float64
@@ -227,7 +225,6 @@ func keyOf(p *snapshot.Process, column columnID) sortKey {
 
 func textKey(text string) sortKey { return sortKey{known: text != "", text: text} }
 
-// amountOf is the amount of memory that a column shows.
 func amountOf(p *snapshot.Process, column columnID) snapshot.Bytes {
 	switch column {
 	case columnAllocated:
@@ -247,7 +244,6 @@ func amountOf(p *snapshot.Process, column columnID) snapshot.Bytes {
 	}
 }
 
-// predictionShown is the horizon of the column +60s.
 const predictionShown = time.Minute
 
 func predictedIn(p *snapshot.Process, horizon time.Duration) (quantity.Bytes, bool) {

@@ -90,7 +90,6 @@ func (t *Table) nothing() []string {
 	}
 }
 
-// unattributed reports whether used memory belongs to no listed process.
 func (t *Table) unattributed() bool {
 	for i := range t.Snapshot.GPUs {
 		if t.Snapshot.GPUs[i].Unattributed.Or(0) >= quantity.GiB {
@@ -156,7 +155,6 @@ func (t *Table) render(l *cell.Line, r *Row) string {
 	return l.String()
 }
 
-// writeRow writes the columns after the mark.
 func (t *Table) writeRow(l *cell.Line, r *Row, atCursor bool) {
 	if r.Ended != nil {
 		t.writeEnded(l, r)

@@ -8,10 +8,8 @@ package table
 //	└─train.py --rank 1
 //	eval.py                  on its own
 
-// bracket is the place of a row among those of one launcher.
 type bracket uint8
 
-// The places.
 const (
 	noBracket bracket = iota
 	bracketFirst
@@ -28,7 +26,6 @@ type tree struct {
 	placed   []bool
 }
 
-// underParents reorders sorted rows into the tree.
 func underParents(rows []Row) {
 	first := make(map[int]int, len(rows)) // the first row of each process
 	for i := range rows {

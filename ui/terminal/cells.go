@@ -10,7 +10,6 @@ import (
 	"vramscope/internal/text"
 )
 
-// cell is what one cell of the screen shows.
 type cell struct {
 	glyph rune // continuation at the right half of a wide glyph
 	style styleID

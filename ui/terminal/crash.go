@@ -14,12 +14,10 @@ type Crash struct {
 	Stack []byte
 }
 
-// Error is the panic and its stack.
 func (c *Crash) Error() string {
 	return fmt.Sprintf("internal error: %v\n\n%s", c.Value, c.Stack)
 }
 
-// ExitCode is the exit code of the process.
 func (c *Crash) ExitCode() int { return 2 }
 
 // crashes keeps the first panic, and ends the program for it.

@@ -102,7 +102,6 @@ func (i *input) readAhead() {
 // cannot be paused: its read ends with the next key.
 func (i *input) pause() { i.deadline(true, time.Now()) }
 
-// resume lets reads wait for keys again.
 func (i *input) resume() { i.deadline(false, time.Time{}) }
 
 func (i *input) deadline(paused bool, at time.Time) {
@@ -114,7 +113,6 @@ func (i *input) deadline(paused bool, at time.Time) {
 	}
 }
 
-// release ends all reading.
 func (i *input) release() {
 	i.pause()
 	if i.device != i.file {

@@ -166,7 +166,6 @@ func (o *output) Stop() {
 	}
 }
 
-// await reports whether the channel is closed within the timeout.
 func await(taken <-chan struct{}, timeout time.Duration) bool {
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()

@@ -26,7 +26,6 @@ type Model interface {
 	Frame() Frame
 }
 
-// Program shows a Model on a terminal.
 type Program struct {
 	Input, Output *os.File
 	Environ       []string
@@ -121,7 +120,6 @@ func (p *Program) Run(parent context.Context) error {
 	return reason(err, cause)
 }
 
-// reason is the error that Run returns.
 func reason(err, cause error) error {
 	var crash *Crash
 	switch {
@@ -137,7 +135,6 @@ func reason(err, cause error) error {
 	return nil
 }
 
-// firstFrame paints before Bubble Tea has started.
 func (p *Program) firstFrame(ctx context.Context) {
 	defer p.crashes.caught()
 	width, height := p.terminal.Size()

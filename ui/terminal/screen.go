@@ -44,7 +44,6 @@ type Frame struct {
 	Width, Height int
 }
 
-// newScreen returns a screen whose content is not known yet.
 func newScreen(output io.Writer) *screen { return &screen{output: output, styles: newStyles()} }
 
 // Paint draws a frame and sets a view's modes. It writes nothing where nothing has
@@ -89,7 +88,6 @@ func (s *screen) setModes(view tea.View) {
 	s.view = view
 }
 
-// clear erases the screen.
 func (s *screen) clear(width, height int) {
 	s.out = append(s.out, ansi.ResetStyle+ansi.CursorHomePosition+ansi.EraseEntireScreen...)
 	s.x, s.y, s.current = 0, 0, 0
@@ -101,7 +99,6 @@ func (s *screen) clear(width, height int) {
 	}
 }
 
-// draw draws the lines that differ.
 func (s *screen) draw(lines []string) {
 	at := func(lines []string, y int) string {
 		if y < len(lines) {
@@ -129,7 +126,6 @@ func (s *screen) drawRow(y int) {
 	}
 }
 
-// moveTo moves the cursor.
 func (s *screen) moveTo(x, y int) {
 	switch {
 	case s.x == x && s.y == y:
@@ -159,7 +155,6 @@ func (s *screen) put(c cell) {
 	}
 }
 
-// turn sets a style.
 func (s *screen) turn(style styleID) {
 	if style != s.current {
 		s.out = append(s.out, s.styles.turn(s.current, style)...)

@@ -21,7 +21,6 @@ var errNoTerminal = errors.New("not a terminal")
 // errHungUp is the end of a terminal: its window was closed, its line dropped.
 var errHungUp = errors.New("the terminal was closed")
 
-// terminal is the device the screen is on.
 type terminal struct {
 	Input  *input
 	Output *output
@@ -77,7 +76,6 @@ func (t *terminal) raw() error {
 	return nil
 }
 
-// cooked restores the modes that the terminal was found with.
 func (t *terminal) cooked() {
 	_ = term.Restore(t.Input.Fd(), t.before) // a closed terminal has no modes to restore
 }
@@ -138,7 +136,6 @@ const (
 	popTitle  = "\x1b[23;2t"
 )
 
-// saveTitle is what puts the title on the stack.
 func (t *terminal) saveTitle() string {
 	if t.Traits.Console {
 		return ""
