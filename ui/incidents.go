@@ -123,13 +123,6 @@ func (m *model) see(seen ...snapshot.Incident) tea.Cmd {
 	}
 }
 
-func (m *model) seeEvent(e *snapshot.Event) tea.Cmd {
-	if i, is := snapshot.IncidentOf(*e); is {
-		return m.see(i)
-	}
-	return nil
-}
-
 // seeAll is M.
 func (m *model) seeAll() (bool, tea.Cmd) {
 	unread := m.st.incidents.unread

@@ -10,7 +10,6 @@ import (
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/dialog"
-	"vramscope/ui/terminal"
 )
 
 // The messages to Update besides keys and the answers of the terminal.
@@ -37,8 +36,6 @@ type (
 	// actedMsg is the result of another action, in words.
 	actedMsg struct{ text string }
 )
-
-func redraw() tea.Msg { return terminal.RedrawMsg{} }
 
 // outcome is the result of an action in words. The action has so long to answer.
 func outcome(timeout time.Duration, name string, act func(context.Context) (string, error)) string {

@@ -83,7 +83,11 @@ func (m *model) takeOutcome(next dialog.Overlay, out dialog.Outcome) (changed bo
 	case dialog.Explained:
 		m.st.overlay = next
 		if w, ok := next.(dialog.Why); ok {
-			return true, tea.Batch(m.seeEvent(w.Event()), m.explain(w)), true
+			var seen tea.Cmd
+			if incident, is := snapshot.IncidentOf(*w.Event()); is {
+				seen = m.see(incident)
+			}
+			return true, tea.Batch(seen, m.explain(w)), true
 		}
 	case dialog.Saved:
 		switch d := next.(type) {

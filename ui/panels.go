@@ -14,8 +14,6 @@ import (
 
 // Tab switches the movement keys between the table and the GPUs. There they move the focus.
 
-func (m *model) gpuKeys() bool { return m.st.onGPUs && !m.st.detail && !m.st.noDriver() }
-
 func (m *model) nextPanel() bool {
 	if m.st.shown == nil || len(m.st.shown.GPUs) == 0 {
 		m.say("there is no GPU")

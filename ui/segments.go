@@ -137,10 +137,3 @@ func (m *model) followSegments() tea.Cmd {
 	m.st.segments = &segmentMap{row: m.st.Cursor.ID, request: request, View: segments.View{Asking: true}}
 	return tea.Tick(segmentsPause, func(time.Time) tea.Msg { return segmentsDueMsg{request} })
 }
-
-func (m *model) segmentsDue(msg segmentsDueMsg) (bool, tea.Cmd) {
-	if m.st.segments == nil || m.st.segments.request != msg.request {
-		return false, nil
-	}
-	return m.askSegments()
-}

@@ -165,7 +165,7 @@ func TestTheMapFollowsTheCursor(t *testing.T) {
 	m.onto(3000417)
 	late := m.segmentsAsked
 	m.run(m.followSegments())
-	if changed, _ := m.segmentsDue(segmentsDueMsg{late}); changed {
+	if changed, _ := m.update(segmentsDueMsg{late}); changed {
 		t.Error("a process that the cursor has left is asked")
 	}
 }

@@ -60,7 +60,9 @@ func (m *model) update(msg tea.Msg) (changed bool, cmd tea.Cmd) {
 	case segmentsMsg:
 		return m.takeSegments(msg), nil
 	case segmentsDueMsg:
-		return m.segmentsDue(msg)
+		if m.st.segments != nil && m.st.segments.request == msg.request {
+			return m.askSegments()
+		}
 	case actedMsg:
 		m.say(msg.text)
 		return true, nil

@@ -5,6 +5,7 @@ import (
 
 	"vramscope/ui/dialog"
 	"vramscope/ui/keys"
+	"vramscope/ui/terminal"
 
 	tea "charm.land/bubbletea/v2"
 )
@@ -69,7 +70,7 @@ func (m *model) moveKey(id keys.ID) (changed, done bool) {
 	switch {
 	case m.st.page != nil:
 		move, rows = m.scrollPage, lay.above().rows
-	case m.gpuKeys():
+	case m.st.onGPUs && !m.st.detail && !m.st.noDriver():
 		move, rows = m.walkGPUs, lay.gpus.rows*lay.gpuColumns
 	}
 	const all = 1 << 20
@@ -144,7 +145,7 @@ func (m *model) do(id keys.ID, name string) (bool, tea.Cmd) {
 		m.say(map[bool]string{true: "mouse on: to select text hold Shift", false: "mouse off"}[m.st.mouse])
 		return true, nil
 	case keys.Redraw:
-		return true, redraw
+		return true, func() tea.Msg { return terminal.RedrawMsg{} }
 	case keys.Suspend:
 		return false, m.Suspend()
 	case keys.GPU:

@@ -85,7 +85,11 @@ func (p *Page) processes(target *subject, width int) []string {
 	l.Right(s.Header, "PID", 8)
 	l.Skip(1)
 	l.Left(s.Header, "USER", 8, "")
-	for _, title := range processTitles(wide) {
+	titles := []string{"USED", "SM%", "MEM%", "ENC%", "DEC%"}
+	if !wide {
+		titles = titles[:1]
+	}
+	for _, title := range titles {
 		l.Right(s.Header, title, len(title)+1+5-min(len(title), 5))
 	}
 	l.Skip(1)
@@ -107,13 +111,6 @@ func (p *Page) processes(target *subject, width int) []string {
 		lines = append(lines, l.String())
 	}
 	return lines
-}
-
-func processTitles(wide bool) []string {
-	if wide {
-		return []string{"USED", "SM%", "MEM%", "ENC%", "DEC%"}
-	}
-	return []string{"USED"}
 }
 
 // holders are the processes that have the device file open and are not in the driver's list.

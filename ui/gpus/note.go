@@ -123,8 +123,6 @@ func stateWords(gpu *snapshot.GPU, now time.Time) []string {
 	return []string{since + " ago", since, word}
 }
 
-func usedUnknownWords() []string { return []string{"usage unknown", "unknown"} }
-
 // calmNote is the note of a GPU without an alarm: throttled, idle, or its owner.
 func (p *Panel) calmNote(line Line, c columns) string {
 	gpu := line.GPU

@@ -27,7 +27,7 @@ func TestBarWordsAreWhole(t *testing.T) {
 		{snapshot.GPUError, []string{"error 2m14s ago", "error 2m14s", "error"}},
 		{"", []string{"usage unknown", "unknown"}},
 	} {
-		wordings := usedUnknownWords()
+		wordings := []string{"usage unknown", "unknown"}
 		if c.state != "" {
 			wordings = stateWords(&snapshot.GPU{State: c.state, Since: now.Add(-134 * time.Second)}, now)
 		}

@@ -132,7 +132,7 @@ func (p *Panel) write(l *cell.Line, line Line, c columns, width int) {
 		l.MIGBar(p.Appearance, line.GPU, c.bar, func(in *snapshot.Instance) (cell.Parts, []cell.Piece) { return p.content(line.GPU, in) })
 	case !line.GPU.Memory.Used.Known():
 		p.writeName(l, line, c)
-		l.BarWords(p.Appearance, usedUnknownWords(), c.bar)
+		l.BarWords(p.Appearance, []string{"usage unknown", "unknown"}, c.bar)
 	default:
 		p.writeName(l, line, c)
 		parts, more := p.content(line.GPU, nil)

@@ -35,22 +35,18 @@ var tickSteps = [...]time.Duration{
 	time.Hour, 2 * time.Hour, 3 * time.Hour, 4 * time.Hour, 6 * time.Hour, 12 * time.Hour,
 }
 
-// tickCells is the width of a label: "-10m", and "-1m30s" below a minute.
-func tickCells(step time.Duration) int {
-	if step < time.Minute {
-		return 9
-	}
-	return 7
-}
-
 // ticksFor is how many ticks fit at round times, one at now; 0 where none do.
 func ticksFor(window, ahead time.Duration, columns int) int {
 	for _, step := range tickSteps {
 		if step < time.Minute && window >= 3*time.Minute {
 			continue
 		}
+		cells := 7 // of a label: "-10m", and "-1m30s" below a minute
+		if step < time.Minute {
+			cells = 9
+		}
 		n := int((window + ahead) / step)
-		if window%step == 0 && ahead%step == 0 && n*tickCells(step) < columns {
+		if window%step == 0 && ahead%step == 0 && n*cells < columns {
 			return n + 1
 		}
 	}

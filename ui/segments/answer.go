@@ -50,7 +50,10 @@ func (p Panel) answer(m *Map, cells, height int) [][]cell.Span {
 		free := private.sums[snapshot.BlockCached] + private.sums[snapshot.BlockFragmented]
 		say(free.String()+" is kept for CUDA graphs", ": private pools free nothing while their graphs exist.")
 	}
-	if height >= adviceHeight && p.PyTorch && m.wouldExpand() {
+	// A flush frees the pages of expandable segments one by one.
+	// Source: https://pytorch.org/docs/stable/notes/cuda.html#optimizing-memory-usage-with-pytorch-cuda-alloc-conf
+	wouldHelp := p.PyTorch && !m.expanded && m.sums[snapshot.BlockFragmented] >= m.sums.total()/10
+	if height >= adviceHeight && wouldHelp {
 		say("", "Started with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, a flush could free single pages.")
 	}
 	if m.left > 0 {
@@ -61,13 +64,6 @@ func (p Panel) answer(m *Map, cells, height int) [][]cell.Span {
 
 // adviceHeight is the height from which on there is room for advice.
 const adviceHeight = 16
-
-// wouldExpand reports whether expandable segments would help: a flush frees their pages one
-// by one.
-// Source: https://pytorch.org/docs/stable/notes/cuda.html#optimizing-memory-usage-with-pytorch-cuda-alloc-conf
-func (m *Map) wouldExpand() bool {
-	return !m.expanded && m.sums[snapshot.BlockFragmented] >= m.sums.total()/10
-}
 
 // frees says what a flush frees, and why.
 func (p Panel) frees(m *Map) (strong, why string) {

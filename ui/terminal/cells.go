@@ -31,10 +31,6 @@ type styles struct {
 	turns map[[2]styleID]string // the sequences from one style to another
 }
 
-func newStyles() styles {
-	return styles{ids: map[string]styleID{"": 0}, all: make([]uv.Style, 1), turns: map[[2]styleID]string{}}
-}
-
 // id is the number of the style that sequences set.
 func (s *styles) id(sequences string) styleID {
 	if id, ok := s.ids[sequences]; ok {

@@ -7,6 +7,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	uv "github.com/charmbracelet/ultraviolet"
 	"github.com/charmbracelet/x/ansi"
 
 	"vramscope/internal/text"
@@ -44,7 +45,9 @@ type Frame struct {
 	Width, Height int
 }
 
-func newScreen(output io.Writer) *screen { return &screen{output: output, styles: newStyles()} }
+func newScreen(output io.Writer) *screen {
+	return &screen{output: output, styles: styles{ids: map[string]styleID{"": 0}, all: make([]uv.Style, 1), turns: map[[2]styleID]string{}}}
+}
 
 // Paint draws a frame and sets a view's modes. It writes nothing where nothing has
 // changed.

@@ -125,7 +125,12 @@ func (t *terminal) Send(sequence string) {
 // keyboard protocols belong to the screen: they come after it.
 func (t *terminal) modesOn() string {
 	const disambiguate = ansi.KittyDisambiguateEscapeCodes
-	return t.saveTitle() + ansi.SetModeAltScreenSaveCursor + ansi.ResetModeTextCursorEnable + ansi.SetModeBracketedPaste +
+	title := ""
+	if !t.Traits.Console {
+		title = pushTitle
+		t.saved.Store(true)
+	}
+	return title + ansi.SetModeAltScreenSaveCursor + ansi.ResetModeTextCursorEnable + ansi.SetModeBracketedPaste +
 		ansi.SetModifyOtherKeys2 + ansi.PushKittyKeyboard(disambiguate)
 }
 
@@ -135,14 +140,6 @@ const (
 	pushTitle = "\x1b[22;2t"
 	popTitle  = "\x1b[23;2t"
 )
-
-func (t *terminal) saveTitle() string {
-	if t.Traits.Console {
-		return ""
-	}
-	t.saved.Store(true)
-	return pushTitle
-}
 
 // leave switches all modes off and goes back to the main screen and its title. The keyboard
 // protocol of the main screen belongs to the shell: ours ends before the screen changes. Where
