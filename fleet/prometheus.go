@@ -107,10 +107,7 @@ func (p *Prometheus) search(ctx context.Context) (found asking, err error) {
 	if found.jobs, err = values("job", since); err != nil {
 		return found, err
 	}
-	// Series that ended hours ago have a name, too. Of several engines one may lack the rules:
-	// then a box that has answered for two minutes has no recorded share.
-	used := own(metric.Used) + `{gpu="0"}`
-	rules, err := p.ask(ctx, fmt.Sprintf("count(%[1]s) unless on () count(%[2]s and %[2]s offset 2m unless on (instance) %[1]s)", recordedShare, used), time.Time{})
+	rules, err := p.ask(ctx, hasRules(), time.Time{})
 	if err != nil {
 		return found, err
 	}
@@ -118,6 +115,14 @@ func (p *Prometheus) search(ctx context.Context) (found asking, err error) {
 	simulated, err := values("simulated", since)
 	found.simulated = slices.Contains(simulated, "true")
 	return found, err
+}
+
+// hasRules asks whether the rules of contrib/prometheus/rules.yml are evaluated for every box:
+// of several engines one may lack them. Then a box that has answered for two minutes has no
+// recorded share. The names of series are no answer, as those that ended hours ago have one, too.
+func hasRules() string {
+	used := own(metric.Used) + `{gpu="0"}`
+	return fmt.Sprintf("count(%[1]s) unless on () count(%[2]s and %[2]s offset 2m unless on (instance) %[1]s)", recordedShare, used)
 }
 
 // series is one sample of a vector.
