@@ -157,8 +157,8 @@ type vain struct {
 	until time.Time
 }
 
-// rests reports whether a rule that would act on a device again waits first, because what its
-// last flush freed, a minute ago or longer, is gone, or an allocation has failed all the same.
+// rests reports whether a rule waits before it flushes for its goal again, because a minute after
+// it last did what that freed was gone, or an allocation had failed all the same.
 func (e *Engine) rests(key episodeKey, v *view) bool {
 	f := e.vain[key]
 	if f == nil {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 )
 
@@ -139,7 +140,7 @@ func TestTheGoalAloneRestsBeforeItIsPursuedAgain(t *testing.T) {
 	b := newBox(notebook, &row{command: "other.py", user: "mallory", uid: 1001, allocated: 33 * gib})
 	e := New(demands(Own), alice)
 	all := b.run(e, 135, func(second int) {
-		if second == 85 {
+		if second == 60 {
 			notebook.cached = 40 * gib
 		}
 	})
@@ -148,6 +149,30 @@ func TestTheGoalAloneRestsBeforeItIsPursuedAgain(t *testing.T) {
 	}
 	if n := len(of(b.run(e, 60, nil), Flushed)); n != 1 {
 		t.Errorf("%d flushes after it", n)
+	}
+}
+
+// For its goal alone a rule leaves what a process will take again.
+func TestTheGoalAloneTakesWhatStaysFree(t *testing.T) {
+	for peak, want := range map[quantity.Bytes]int{50 * gib: 0, 20 * gib: 1} {
+		other := &row{command: "other.py", user: "mallory", uid: 1001, allocated: 10 * gib}
+		b := newBox(&row{command: "train.py", allocated: 10 * gib, cached: 40 * gib}, other)
+		e, flushed := New(demands(Own), alice), 0
+		for second := range 120 {
+			s := b.snapshot()
+			s.Rows[0].Allocators = []snapshot.Allocator{{PeakAllocated: known(12 * gib)}}
+			if second > 30 {
+				s.Rows[0].Allocators[0].PeakAllocated, other.allocated = known(peak), 28*gib
+			}
+			for _, d := range e.Decide(s) {
+				if d.Kind == Acts {
+					flushed++
+				}
+			}
+		}
+		if flushed != want {
+			t.Errorf("with a peak of %s: %d flushes, want %d", peak, flushed, want)
+		}
 	}
 }
 

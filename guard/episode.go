@@ -90,6 +90,7 @@ func (e *Engine) applyAt(rule int, snap *snapshot.Snapshot, g *snapshot.GPU, whe
 	if r.When.Demand {
 		v.demand = e.demandOn(rule, v)
 	}
+	rests := e.rests(key, v)
 	switch holds := r.holds(v); {
 	case !ep.active && !holds:
 		ep.since = time.Time{}
@@ -97,7 +98,7 @@ func (e *Engine) applyAt(rule int, snap *snapshot.Snapshot, g *snapshot.GPU, whe
 	case !ep.active && ep.since.IsZero():
 		ep.since = e.now
 	}
-	if r.When.Demand && e.rests(key, v) && v.demand.bytes == 0 {
+	if rests && v.demand.bytes == 0 {
 		return nil
 	}
 	if !ep.active && e.now.Sub(ep.since) < r.When.For {
@@ -219,10 +220,11 @@ func (e *Engine) gives(rule int, ep *episode, v *view, p *snapshot.Process, step
 		return false
 	}
 	stays := e.standing[p.ID].Stays.Or(0)
-	switch step {
-	case Gradual:
+	goalOfDemand := e.policy.Rules[rule].When.Demand && v.demand.bytes == 0
+	switch {
+	case step == Gradual, goalOfDemand: // nobody needs it yet: what would be taken again is left
 		return stays >= minimum
-	case Selective:
+	case step == Selective:
 		return stays+evictable(p) >= minimum
 	}
 	return true

@@ -114,7 +114,7 @@ func TestLimitIsShared(t *testing.T) {
 // than the policy's actions a minute.
 func TestPropertiesOfSeveralUsers(t *testing.T) {
 	acts := 0
-	for seed := range uint64(40) {
+	for seed := range uint64(60) {
 		c := newCourse(seed)
 		for i, r := range c.box.rows {
 			r.user, r.uid = "user", uint32(1000+i%3)
