@@ -35,9 +35,6 @@ func (f *Failure) Error() string { return f.Message }
 // ExitCode is the program's.
 func (f *Failure) ExitCode() int { return f.Code }
 
-// Advice is what to do next, in lines.
-func (f *Failure) Advice() []string { return f.Next }
-
 // Unwrap is the cause.
 func (f *Failure) Unwrap() error { return f.Err }
 

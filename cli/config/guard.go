@@ -125,14 +125,16 @@ func (r *reader) readImportance(p *guard.Policy, value any) {
 	}
 }
 
-// writeGuardLists writes the rules and the importance as TOML that reads back.
-func writeGuardLists(b *strings.Builder, p *guard.Policy) {
+// guardLists is the rules and the importance as TOML that reads back.
+func guardLists(p *guard.Policy) string {
+	var b strings.Builder
 	for i := range p.Rules {
-		writeElement(b, ruleList, ruleOptions(&p.Rules[i]), ruleOptions(&guard.Rule{}))
+		writeElement(&b, ruleList, ruleOptions(&p.Rules[i]), ruleOptions(&guard.Rule{}))
 	}
 	for i := range p.Importance {
-		writeElement(b, importanceList, importanceOptions(&p.Importance[i]), importanceOptions(&guard.Importance{}))
+		writeElement(&b, importanceList, importanceOptions(&p.Importance[i]), importanceOptions(&guard.Importance{}))
 	}
+	return b.String()
 }
 
 // writeElement writes the options that are set.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"vramscope/action"
+	"vramscope/cli/command"
 	"vramscope/daemon/socket"
 	"vramscope/internal/process"
 	"vramscope/internal/text"
@@ -124,9 +125,8 @@ func (b *Box) configuration() []finding {
 // failed reports an error as a finding, with the advice that it carries.
 func failed(err error, what string) finding {
 	f := finding{verdict: fails, what: what, text: text.Clean(err.Error())}
-	var advising interface{ Advice() []string }
-	if errors.As(err, &advising) {
-		f.next = trimmed(advising.Advice())
+	if worded, ok := errors.AsType[*command.Failure](err); ok {
+		f.next = trimmed(worded.Next)
 	}
 	return f
 }

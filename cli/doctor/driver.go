@@ -52,12 +52,12 @@ func (b *Box) noDriver() []finding {
 	} else {
 		found = append(found, finding{verdict: fails, what: "kernel module", text: "/proc/driver/nvidia is not there: none is loaded"})
 	}
-	if _, err := os.Stat("/dev/nvidiactl"); err == nil {
-		found = append(found, finding{verdict: works, what: "device files", text: "/dev/nvidiactl"})
-	} else {
-		found = append(found, finding{verdict: fails, what: "device files", text: "/dev/nvidiactl is not there"})
+	device := finding{verdict: works, what: "device files", text: "/dev/nvidiactl"}
+	if _, err := os.Stat(device.text); err != nil {
+		device.verdict, device.text = fails, device.text+" is not there"
 	}
-	if wsl() {
+	found = append(found, device)
+	if _, err := os.Stat("/dev/dxg"); err == nil {
 		found = append(found, finding{verdict: neither, what: "WSL", text: "the driver is Windows': its library is /usr/lib/wsl/lib/libnvidia-ml.so.1"})
 	}
 	return found
@@ -176,11 +176,6 @@ func cudaText(version string) string {
 		return ""
 	}
 	return ", CUDA up to " + text.Clean(version)
-}
-
-func wsl() bool {
-	_, err := os.Stat("/dev/dxg")
-	return err == nil
 }
 
 // OpenIn names the first processes that have a GPU's device file open, "" where

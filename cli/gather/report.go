@@ -1,6 +1,7 @@
 package gather
 
 import (
+	"cmp"
 	"time"
 
 	"vramscope/action"
@@ -16,27 +17,21 @@ import (
 func Report(r *recording.Recording, q evaluation.Question, log *action.Log) (*evaluation.Builder, error) {
 	b := evaluation.New(q)
 	sessions, err := r.Sessions(q.From, q.To)
-	if err != nil {
+	gpus, failed := r.GPUs(q.From, q.To)
+	processes, unread := r.Processes(q.From, q.To)
+	if err := cmp.Or(err, failed, unread); err != nil {
 		return nil, err
 	}
 	for _, s := range sessions {
 		b.AddSession(s.Host, s.Simulated)
 	}
-	gpus, err := r.GPUs(q.From, q.To)
-	if err != nil {
-		return nil, err
-	}
 	for _, g := range gpus {
 		b.AddGPU(g)
-	}
-	processes, err := r.Processes(q.From, q.To)
-	if err != nil {
-		return nil, err
 	}
 	for i := range processes {
 		b.AddProcess(&processes[i])
 	}
-	sums, err := unwritten(r, q.From, q.To)
+	sums, err := unwritten(r, sessions)
 	if err != nil {
 		return nil, err
 	}
@@ -73,13 +68,9 @@ type fiveOf struct {
 	from int64
 }
 
-// unwritten sums the last five minutes of each session that ends in [from, to).
-func unwritten(r *recording.Recording, from, to time.Time) (*fromSamples, error) {
+// unwritten sums the last five minutes of each session.
+func unwritten(r *recording.Recording, sessions []recording.Session) (*fromSamples, error) {
 	s := &fromSamples{make(map[minuteOf]*recording.GPUMinute), make(map[fiveOf]*recording.Process5Min)}
-	sessions, err := r.Sessions(from, to)
-	if err != nil {
-		return nil, err
-	}
 	done := make(map[time.Time]bool) // a recorder that is killed again and again
 	for i := range sessions {
 		begin := sessions[i].To.UTC().Truncate(fiveMinutes)
@@ -187,20 +178,14 @@ func (s *steps) at(row snapshot.RowID, t time.Time) evaluation.Count {
 
 func addEvents(b *evaluation.Builder, r *recording.Recording, from, to time.Time) error {
 	alerts, err := r.Alerts(from, to)
-	if err != nil {
-		return err
-	}
+	events, failed := r.EventRows(from, to)
 	for i := range alerts {
 		b.AddAlert(alerts[i])
-	}
-	events, err := r.EventRows(from, to)
-	if err != nil {
-		return err
 	}
 	for i := range events {
 		b.AddEvent(&events[i], stayed(r, &events[i]))
 	}
-	return nil
+	return cmp.Or(err, failed)
 }
 
 // stayed is what a flushed process had not taken again: how far its memory was

@@ -103,12 +103,10 @@ func (b *box) wantedUUID(devices []cuda.Device) (string, error) {
 	if len(b.devices) > 0 {
 		return "", sources.Unmatched([]string{b.wanted}, b.devices)
 	}
-	for _, d := range devices {
-		if d.Ordinal == index {
-			return d.UUID, nil
-		}
+	if index >= len(devices) {
+		return "", command.Usage("there is no GPU %s here: CUDA shows %d", text.Clean(b.wanted), len(devices))
 	}
-	return "", command.Usage("there is no GPU %s here: CUDA shows %d", text.Clean(b.wanted), len(devices))
+	return devices[index].UUID, nil
 }
 
 // describe names a device as the rest of vramscope does: by NVML's index.
