@@ -3,15 +3,139 @@ package launch
 import (
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"vramscope/cli/command"
+	"vramscope/internal/install"
+	"vramscope/internal/process"
 	"vramscope/internal/text"
 	"vramscope/probe/agent"
 	"vramscope/probe/preload"
 )
+
+// Cache is the directory below which the probes' files are kept.
+func Cache(getenv func(string) string) (string, error) {
+	base, err := install.Own(install.Bases(getenv, "XDG_CACHE_HOME", ".cache"))
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(base, "vramscope"), nil
+}
+
+// InstallAgent puts the Python probe below the cache. It returns PYTHONPATH's directory.
+func InstallAgent(cache string) (string, error) {
+	directory, err := agent.Install(cache)
+	if err == nil {
+		err = CheckPythonPath(directory)
+	}
+	return directory, err
+}
+
+// CheckPythonPath refuses a directory that PYTHONPATH cannot hold.
+func CheckPythonPath(directory string) error {
+	if strings.Contains(directory, ":") {
+		return fmt.Errorf("%s has a colon in it, which PYTHONPATH cannot hold", directory)
+	}
+	return nil
+}
+
+// WithPythonPath puts a directory at the front of PYTHONPATH. Below another
+// vramscope run it is there already. An empty entry is the working directory.
+func WithPythonPath(environ []string, directory string) []string {
+	value, environ := split(environ, "PYTHONPATH")
+	path := directory
+	for entry := range strings.SplitSeq(value, ":") {
+		if value != "" && entry != directory {
+			path += ":" + entry
+		}
+	}
+	return append(environ, "PYTHONPATH="+path)
+}
+
+// SeccompFilters is the environment variable by which probes learn how many seccomp filters the
+// command was started under. A probe does not start where the program has added
+// one: it might kill the program for a system call of the probe's.
+const SeccompFilters = "VRAMSCOPE_SECCOMP_FILTERS"
+
+// WithSeccompFilters is an environment with this program's own count. Where that
+// is unknown, one that was set further out stays.
+func WithSeccompFilters(environ []string) []string {
+	count, err := process.SeccompFilters("/proc/self/status")
+	if err != nil {
+		return environ
+	}
+	_, environ = split(environ, SeccompFilters)
+	return append(environ, SeccompFilters+"="+strconv.Itoa(count))
+}
+
+// ExportSeccompFilters is the line of shell that does as WithSeccompFilters does.
+func ExportSeccompFilters() string {
+	count, err := process.SeccompFilters("/proc/self/status")
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("export %s=%d\n", SeccompFilters, count)
+}
+
+// WithPreload is an environment with a library behind whatever else is
+// preloaded. A child built with AddressSanitizer checks that nothing was loaded
+// before its own library, and would end: ASAN_OPTIONS turns that check off.
+func WithPreload(environ []string, library string) []string {
+	list, environ := split(environ, "LD_PRELOAD")
+	options, environ := split(environ, "ASAN_OPTIONS")
+	if !strings.Contains(options, "verify_asan_link_order") {
+		options = strings.TrimPrefix(options+":verify_asan_link_order=0", ":")
+	}
+	return append(environ, "LD_PRELOAD="+strings.Join(append(others(list), library), ":"), "ASAN_OPTIONS="+options)
+}
+
+// WithRescue is an environment in which the native probe asks the daemon for memory
+// before an allocation fails.
+func WithRescue(environ []string) []string {
+	_, environ = split(environ, "VRAMSCOPE_RESCUE")
+	return append(environ, "VRAMSCOPE_RESCUE=1")
+}
+
+// WithoutPreload is an environment without the native probe, and whether it was there.
+func WithoutPreload(environ []string) ([]string, bool) {
+	list, rest := split(environ, "LD_PRELOAD")
+	if !strings.Contains(list, preload.FileName) {
+		return environ, false
+	}
+	if kept := others(list); len(kept) > 0 {
+		rest = append(rest, "LD_PRELOAD="+strings.Join(kept, ":"))
+	}
+	return rest, true
+}
+
+// split is a variable's value and a copy of the environment without it.
+func split(environ []string, name string) (value string, rest []string) {
+	rest = make([]string, 0, len(environ)+2)
+	for _, v := range environ {
+		if found, ok := strings.CutPrefix(v, name+"="); ok {
+			value = found
+		} else {
+			rest = append(rest, v)
+		}
+	}
+	return value, rest
+}
+
+// others are the entries of LD_PRELOAD that are not the native probe, of
+// whatever version: below another vramscope run it is there already.
+func others(value string) []string {
+	entries := strings.FieldsFunc(value, func(r rune) bool { return r == ':' || r == ' ' })
+	kept := entries[:0]
+	for _, entry := range entries {
+		if filepath.Base(entry) != preload.FileName {
+			kept = append(kept, entry)
+		}
+	}
+	return kept
+}
 
 // Env prints the exports that put a probe into programs started elsewhere.
 func Env(p *command.Program) *cobra.Command {

@@ -18,6 +18,7 @@ import (
 	"vramscope/internal/bounded"
 	"vramscope/internal/text"
 	"vramscope/probe"
+	"vramscope/sampler/snapshot"
 )
 
 // Client is a connection to a daemon. Its methods may be called by any goroutine;
@@ -195,4 +196,28 @@ func (c *Client) reports(ctx context.Context, now func() time.Time) ([]probe.Ans
 		}
 	}
 	return answers, nil
+}
+
+// Guard is the state of the daemon's guard; nil where it has none.
+func (c *Client) Guard(ctx context.Context) (*snapshot.Guard, error) {
+	return c.askGuard(ctx, &request{Cmd: cmdGuard})
+}
+
+// PauseGuard has the daemon's guard do nothing for a while; 0 ends a pause. The
+// daemon refuses others than root and its own user.
+func (c *Client) PauseGuard(ctx context.Context, d time.Duration) (*snapshot.Guard, error) {
+	return c.askGuard(ctx, &request{Cmd: cmdPause, ForNS: int64(d)})
+}
+
+func (c *Client) askGuard(ctx context.Context, r *request) (*snapshot.Guard, error) {
+	var a answer
+	if err := c.ask(ctx, r, &a); err != nil {
+		return nil, err
+	}
+	if a.Guard == nil {
+		return nil, c.broken(r.Cmd, errors.New("it does not say what its guard does"))
+	}
+	g := a.Guard.Restore()
+	g.ByDaemon = true
+	return g, nil
 }

@@ -3,6 +3,7 @@ package socket
 import (
 	"cmp"
 	"context"
+	"errors"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -166,4 +167,40 @@ func (r *Reader) Answers() []probe.Answer {
 		}
 	}
 	return all
+}
+
+// Guard is the state of the daemon's guard a moment ago; nil where no daemon
+// answers, or it has none.
+func (r *Reader) Guard() *snapshot.Guard { return r.guard.Load() }
+
+// PauseGuard has the guard of the daemon that answers do nothing for a while.
+func (r *Reader) PauseGuard(ctx context.Context, d time.Duration) error {
+	client, _ := r.Client()
+	if client == nil {
+		return errSilent
+	}
+	g, err := client.PauseGuard(ctx, d)
+	switch {
+	case err == nil:
+		r.guard.Store(g)
+	case !refused(err):
+		return errSilent
+	}
+	return err
+}
+
+// errSilent says no more: the reader tells why the daemon is silent.
+var errSilent = errors.New("the daemon does not answer")
+
+// askGuard asks for the guard's state; an error ends the connection.
+func (r *Reader) askGuard(ctx context.Context, client *Client) error {
+	if client.Status().Simulated {
+		return nil // what a simulated box does is of no use to a real one
+	}
+	g, err := client.Guard(ctx)
+	if err != nil && !refused(err) {
+		return err
+	}
+	r.guard.Store(g)
+	return nil
 }
