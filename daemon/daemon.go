@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -59,13 +60,6 @@ type Guard interface {
 	Run(ctx context.Context)
 }
 
-// Jobs is what the daemon needs of an account of jobs.
-type Jobs interface {
-	// Observe takes a snapshot and calls ended for
-	// each job that has ended, with what it had used.
-	Observe(snap *snapshot.Snapshot, ended func(message string, attributes ...any))
-}
-
 // Options are what a daemon runs with.
 type Options struct {
 	Directory string // of socket and lock; made by the caller
@@ -80,7 +74,9 @@ type Options struct {
 	Alerts    *Alerts               // nil: no command is run
 	Guard     Guard                 // nil: there is none
 	Exporter  Exporter              // nil: nothing is exported
-	Jobs      Jobs                  // nil: the end of a job is not logged
+	// Jobs takes a snapshot and calls ended for each job that has ended, with what it had
+	// used; nil: the end of a job is not logged.
+	Jobs func(snap *snapshot.Snapshot, ended func(message string, attributes ...any))
 	// Identify is which process has a pid; nil: no process can ask for a rescue.
 	Identify func(pid int) (process.Identity, error)
 	// Check reads the configuration anew, and returns why it is refused.
@@ -229,7 +225,7 @@ func (d *daemon) take(snap *snapshot.Snapshot) {
 	events := d.newEvents()
 	d.logChanges(snap, events)
 	if d.Jobs != nil {
-		d.Jobs.Observe(snap, d.Log.Info)
+		d.Jobs(snap, d.Log.Info)
 	}
 	if d.Recorder != nil {
 		d.logRecording(d.Recorder.Append(snap, events))
@@ -261,27 +257,18 @@ func (d *daemon) take(snap *snapshot.Snapshot) {
 func (d *daemon) newEvents() []snapshot.Event {
 	const usual = 64
 	newest := d.History.Events(usual)
-	at := d.known(newest)
-	if at == usual {
+	at := slices.Index(newest, d.last)
+	if at < 0 && len(newest) == usual {
 		newest = d.History.Events(0)
-		at = d.known(newest)
+		at = slices.Index(newest, d.last)
 	}
-	fresh := make([]snapshot.Event, at)
-	for i := range fresh {
-		fresh[i] = newest[at-1-i]
+	if at < 0 {
+		at = len(newest)
 	}
 	if at > 0 {
 		d.last = newest[0]
 	}
+	fresh := slices.Clone(newest[:at])
+	slices.Reverse(fresh)
 	return fresh
-}
-
-// known is how many events are newer than the last one handed on.
-func (d *daemon) known(newest []snapshot.Event) int {
-	for i := range newest {
-		if newest[i] == d.last {
-			return i
-		}
-	}
-	return len(newest)
 }

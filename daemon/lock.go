@@ -1,35 +1,27 @@
 package daemon
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"vramscope/internal/bounded"
+	"vramscope/internal/text"
 )
 
 // lockName is the lock's name in the directory of the socket.
 const lockName = "daemon.lock"
 
 // Running says that this user's daemon runs already.
-type Running struct {
-	PID   int       // 0 where it could not be read
-	Since time.Time // zero where it could not be read
-	Path  string    // of the lock
-}
+type Running struct{ Holder string } // "PID 12, since 2026-11-21 03:12:00", or the lock's path
 
-func (r *Running) Error() string {
-	if r.PID == 0 {
-		return "another vramscope daemon of this user runs (" + r.Path + " is locked)"
-	}
-	return fmt.Sprintf("another vramscope daemon of this user runs: PID %d, since %s", r.PID, r.Since.Local().Format(time.DateTime))
-}
+func (r *Running) Error() string { return "another vramscope daemon of this user runs: " + r.Holder }
 
 // lock takes the lock in a directory; it lasts until the file is closed, also by
 // the end of the process. Where another daemon has it, the error is a *Running.
@@ -41,18 +33,13 @@ func lock(directory string, now time.Time) (*os.File, error) {
 	}
 	switch err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); {
 	case errors.Is(err, unix.EWOULDBLOCK):
-		holder := &Running{Path: path}
 		content, _ := bounded.First(file, 100) // what cannot be read is unknown
-		pid, since, _ := strings.Cut(strings.TrimSpace(string(content)), " ")
-		if at, err := time.Parse(time.RFC3339, since); err == nil {
-			holder.Since = at
-			holder.PID, _ = strconv.Atoi(pid)
-		}
-		return nil, errors.Join(holder, file.Close())
+		holder := cmp.Or(text.Clean(strings.TrimSpace(string(content))), path+" is locked")
+		return nil, errors.Join(&Running{holder}, file.Close())
 	case err != nil:
 		return nil, fmt.Errorf("daemon: lock %s: %w", path, errors.Join(err, file.Close()))
 	}
-	line := fmt.Sprintf("%d %s\n", os.Getpid(), now.Format(time.RFC3339))
+	line := fmt.Sprintf("PID %d, since %s\n", os.Getpid(), now.Local().Format(time.DateTime))
 	err = file.Truncate(0)
 	if err == nil {
 		_, err = file.WriteAt([]byte(line), 0)

@@ -67,8 +67,7 @@ func TestLockSaysWhoIsThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = lock(directory, since)
-	running, is := errors.AsType[*Running](err)
-	if !is || running.PID != os.Getpid() || !running.Since.Equal(since) || !strings.Contains(err.Error(), "PID "+strconv.Itoa(os.Getpid())+", since 2026-11-21 03:12:00") {
+	if _, is := errors.AsType[*Running](err); !is || !strings.Contains(err.Error(), "PID "+strconv.Itoa(os.Getpid())+", since 2026-11-21 03:12:00") {
 		t.Errorf("%v", err)
 	}
 	if err := held.Close(); err != nil {

@@ -121,8 +121,7 @@ func flushProcess(ctx context.Context, src *sources.Set, sample func(context.Con
 	if err != nil {
 		return flushFailure(err, target, src)
 	}
-	doc, text := render.Flush(before, target, &result, signs)
-	if err := p.PrintAs(f.format, doc, text); err != nil {
+	if err := p.PrintAs(f.format, render.FlushDocument(before, target, &result), render.FlushText(before, target, &result, signs)); err != nil {
 		return err
 	}
 	if !result.Done() { // it failed or was stopped, or the driver's figure contradicts the probe

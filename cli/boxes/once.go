@@ -78,8 +78,8 @@ func runFleetOnce(ctx context.Context, p *command.Program, f *fleetFlags, format
 	pic.Problems = append(pic.Problems, totals.Problems...)
 	fleet.Order(pic.Lines, q.Sort)
 	pic.Lines = pic.Lines[:min(len(pic.Lines), lines)]
-	doc, text := render.Fleet(name, pic, &totals, q.Filter, render.SignsFor(p.ASCII(&s)), p.OutputWidth())
-	if err := p.PrintAs(format, doc, text); err != nil {
+	table := render.FleetTable(pic, &totals, q.Filter, render.SignsFor(p.ASCII(&s)), p.OutputWidth())
+	if err := p.PrintAs(format, render.FleetDocument(name, pic, &totals), table); err != nil {
 		return err
 	}
 	if n := totals.Boxes.Or(0); n > 0 && totals.Down.Or(0) == n {
@@ -183,8 +183,8 @@ func runFleetHeadroom(ctx context.Context, p *command.Program, f *fleetFlags, h 
 	case len(r.AfterFlush) > 0:
 		verdict = headroom.AfterFlush
 	}
-	doc, text := render.FleetHeadroom(name, &q, &r, verdict, render.SignsFor(p.ASCII(&s)), p.OutputWidth())
-	if err := p.PrintAs(h.Format, doc, text); err != nil {
+	table := render.RoomTable(&q, &r, verdict, render.SignsFor(p.ASCII(&s)), p.OutputWidth())
+	if err := p.PrintAs(h.Format, render.RoomDocument(name, &q, &r, verdict), table); err != nil {
 		return err
 	}
 	return present.ExitOf(verdict, q.Unjudged(&r))

@@ -37,13 +37,11 @@ configuration: dry-run, in which it only reports what it would do, or act.
   check    validates a configuration, and explains it in plain words
   log      what the guard has decided
   replay   what a policy would have done over a recording`,
-		Args: func(cmd *cobra.Command, args []string) error {
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return command.Usage("guard has check, log and replay, not %q", text.Clean(args[0]))
 			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error {
 			return command.Usage("guard needs one of check, log and replay")
 		},
 	}

@@ -168,12 +168,12 @@ func runHeadroom(ctx context.Context, p *command.Program, f HeadroomFlags) error
 
 // writeHeadroom writes the answer and returns its exit code as an error.
 func writeHeadroom(p *command.Program, r *headroom.Report, w *waiting, format string) error {
-	doc, text := render.Headroom(r, w.signs, p.OutputWidth())
+	doc := render.HeadroomDocument(r)
 	if w.limit > 0 {
 		limit, waited := w.limit.Seconds(), w.waited().Seconds()
 		doc.Headroom.WaitSeconds, doc.Headroom.WaitedSeconds = &limit, &waited
 	}
-	if err := p.PrintAs(format, doc, text); err != nil {
+	if err := p.PrintAs(format, doc, render.HeadroomText(r, w.signs, p.OutputWidth())); err != nil {
 		return err
 	}
 	return ExitOf(r.Answer, "no GPU could be judged")

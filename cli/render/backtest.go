@@ -16,14 +16,10 @@ type backtestReport struct {
 	signs Signs
 }
 
-// Backtest is how forecasts of a trace came true, as text.
+// Backtest is how forecasts of a trace came true: the figures of all series, then a line
+// for each.
 func Backtest(doc *backtest.Document, signs Signs, width int) string {
 	r := backtestReport{doc, signs}
-	return r.table(width)
-}
-
-// table is the figures of all series, then a line for each.
-func (r *backtestReport) table(width int) string {
 	sum := &r.Pooled
 	lines := []string{
 		fmt.Sprintf("%s  %d series, %d samples, %s in all series; %d rows skipped",

@@ -15,18 +15,8 @@ import (
 	"vramscope/ui/cell"
 )
 
-// Fleet renders the worst lines of a fleet and its totals, as a document and as text.
-func Fleet(name string, pic *fleet.Picture, t *fleet.Totals, filter fleet.Filter, signs Signs, width int) (schema.Fleet, string) {
-	return fleetDocument(name, pic, t), fleetTable(pic, t, filter, signs, width)
-}
-
-// FleetHeadroom renders where in a fleet a job has room, as a document and as text.
-func FleetHeadroom(name string, q *fleet.RoomQuery, r *fleet.Room, verdict headroom.Verdict, signs Signs, width int) (schema.FleetHeadroom, string) {
-	return roomDocument(name, q, r, verdict), roomTable(q, r, verdict, signs, width)
-}
-
-// fleetTable is the fleet as text. Only cells of the last column contain blanks.
-func fleetTable(pic *fleet.Picture, t *fleet.Totals, filter fleet.Filter, signs Signs, width int) string {
+// FleetTable is the fleet as text. Only cells of the last column contain blanks.
+func FleetTable(pic *fleet.Picture, t *fleet.Totals, filter fleet.Filter, signs Signs, width int) string {
 	g := grid{columns: []column{{"BOX", false, 8}, {"GPU", true, 3}, {"USED", true, 5}, {"TOTAL", true, 5}, {"FREE", true, 5}, {"ALLOC", true, 5}, {"FLUSH", true, 5}, {"UTIL", true, 4}, {"STATE", false, 5}, {"NOTE", false, 0}}}
 	for i := range pic.Lines {
 		l := &pic.Lines[i]
@@ -124,7 +114,8 @@ func fleetNote(l *fleet.Line) string {
 	return strings.TrimSpace(text.Clean(l.User + " " + l.Program))
 }
 
-func fleetDocument(name string, pic *fleet.Picture, t *fleet.Totals) schema.Fleet {
+// FleetDocument is the fleet as a document.
+func FleetDocument(name string, pic *fleet.Picture, t *fleet.Totals) schema.Fleet {
 	doc := schema.Fleet{
 		Schema: schema.FleetVersion, Time: schema.Time(pic.Time), Source: schema.Text(name), Simulated: pic.Simulated, View: strings.ToLower(pic.Unit.Word()), Queries: schema.Text(pic.Queries),
 		Totals: schema.FleetTotals{Boxes: t.Boxes, BoxesDown: t.Down, GPUs: t.GPUs, Own: t.Own, Memory: schema.MemoryOf(t.Memory), AllocatedBytes: t.Parts.Allocated, FragmentedBytes: t.Parts.Fragmented, ReturnableBytes: t.Parts.Returnable},
@@ -159,7 +150,8 @@ func boxName(l *fleet.Line) string {
 	return l.Name()
 }
 
-func roomTable(q *fleet.RoomQuery, r *fleet.Room, verdict headroom.Verdict, signs Signs, width int) string {
+// RoomTable is where in a fleet a job has room, as text.
+func RoomTable(q *fleet.RoomQuery, r *fleet.Room, verdict headroom.Verdict, signs Signs, width int) string {
 	what := fmt.Sprintf("%s on %s of one box", q.Need, text.Plural(q.Count, "GPU", "GPUs"))
 	if q.Length > 0 {
 		what += " for " + quantity.BriefDuration(q.Length)
@@ -204,7 +196,8 @@ func missing(b *fleet.NearBox, count int) string {
 	return fmt.Sprintf("%s on one more GPU, also after a flush", b.Short)
 }
 
-func roomDocument(name string, q *fleet.RoomQuery, r *fleet.Room, verdict headroom.Verdict) schema.FleetHeadroom {
+// RoomDocument is the same as a document.
+func RoomDocument(name string, q *fleet.RoomQuery, r *fleet.Room, verdict headroom.Verdict) schema.FleetHeadroom {
 	doc := schema.FleetHeadroom{
 		Schema: schema.FleetVersion, Time: schema.Time(r.Time), Source: schema.Text(name), Simulated: r.Simulated, NeedBytes: q.Need, Count: q.Count,
 		Answer: string(verdict), GPUsJudged: r.Judged, Boxes: []schema.FleetRoom{}, Nearest: []schema.FleetNear{}, Problems: schema.Texts(r.Problems),

@@ -13,13 +13,9 @@ import (
 	"vramscope/schema"
 )
 
-// Flush is the result of a flush: a document, and as text a line for each GPU, and the
-// sentence that the monitor shows.
-func Flush(before *snapshot.Snapshot, target *snapshot.Process, r *flush.Result, signs Signs) (schema.FlushDocument, string) {
-	return flushDocument(before, target, r), flushText(before, target, r, signs)
-}
-
-func flushText(before *snapshot.Snapshot, target *snapshot.Process, r *flush.Result, signs Signs) string {
+// FlushText is the result of a flush: a line for each GPU, and the sentence that the
+// monitor shows.
+func FlushText(before *snapshot.Snapshot, target *snapshot.Process, r *flush.Result, signs Signs) string {
 	g := grid{columns: []column{
 		{"GPU", true, 0}, {"BEFORE", true, 0}, {"AFTER", true, 0}, {"FREED", true, 0},
 		{"DRIVER-BEFORE", true, 0}, {"DRIVER-AFTER", true, 0}, {"DRIVER-FREED", true, 0},
@@ -76,7 +72,8 @@ func placeOfDevice(snap *snapshot.Snapshot, uuid, dash string) string {
 	return dash
 }
 
-func flushDocument(before *snapshot.Snapshot, target *snapshot.Process, r *flush.Result) schema.FlushDocument {
+// FlushDocument is the result of a flush as a document.
+func FlushDocument(before *snapshot.Snapshot, target *snapshot.Process, r *flush.Result) schema.FlushDocument {
 	doc := schema.FlushDocument{
 		Schema: schema.Version, Time: schema.Time(before.Time), Host: before.Host.Name, Simulated: before.Simulated,
 		Flush: schema.Flush{

@@ -149,11 +149,11 @@ func outputs(bad string) map[string]func(io.Writer) error {
 		"JSON":          func(w io.Writer) error { return JSON(w, snap) },
 		"CSV":           func(w io.Writer) error { return CSV(w, snap) },
 		"line":          func(w io.Writer) error { return StatusLine(w, snap, false) },
-		"flush":         plain(flushText(snap, &snap.Rows[0], flushed, SignsFor(false))),
-		"flush JSON":    written(schema.Encode(flushDocument(snap, &snap.Rows[0], flushed))),
+		"flush":         plain(FlushText(snap, &snap.Rows[0], flushed, SignsFor(false))),
+		"flush JSON":    written(schema.Encode(FlushDocument(snap, &snap.Rows[0], flushed))),
 		"flush asks":    plain(FlushQuestion(snap, &snap.Rows[0], flush.Request{Process: snap.Rows[0].ID.Process, Level: flush.Urgent}, SignsFor(false))),
-		"headroom":      plain(headroomText(&judged, SignsFor(false), 0)),
-		"headroom JSON": written(schema.Encode(headroomDocument(&judged))),
+		"headroom":      plain(HeadroomText(&judged, SignsFor(false), 0)),
+		"headroom JSON": written(schema.Encode(HeadroomDocument(&judged))),
 	}
 }
 
@@ -355,7 +355,7 @@ func TestASCIIIsASCII(t *testing.T) {
 	if err := Table(&out, snap, 0, true); err != nil {
 		t.Fatal(err)
 	}
-	out.WriteString(flushText(snap, &snap.Rows[0], flushed, SignsFor(true)) + headroomText(&judged, SignsFor(true), 0) +
+	out.WriteString(FlushText(snap, &snap.Rows[0], flushed, SignsFor(true)) + HeadroomText(&judged, SignsFor(true), 0) +
 		FlushQuestion(snap, &snap.Rows[0], flush.Request{Process: snap.Rows[0].ID.Process, Level: flush.Urgent}, SignsFor(true)))
 	for line := range strings.Lines(out.String()) {
 		if i := strings.IndexFunc(line, func(r rune) bool { return r > '~' }); i >= 0 {

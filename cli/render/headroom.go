@@ -6,18 +6,13 @@ import (
 	"vramscope/schema"
 )
 
-// Headroom is the answer as a document, and as text.
-func Headroom(r *headroom.Report, signs Signs, width int) (schema.HeadroomDocument, string) {
-	return headroomDocument(r), headroomText(r, signs, width)
-}
-
-// headroomText is the answer in a line, and a line for each place:
+// HeadroomText is the answer in a line, and a line for each place:
 //
 //	yes: 20.0G for 10m fits on GPU 0, 6; after a flush on GPU 4
 //
 //	GPU   FREE  FLUSH    LOW  LOW_80%      FITS   WHY
 //	  0  40.4G  5.51G  35.1G  30.2G–38.0G  yes
-func headroomText(r *headroom.Report, signs Signs, width int) string {
+func HeadroomText(r *headroom.Report, signs Signs, width int) string {
 	g := grid{columns: []column{{"GPU", true, 3}, {"FREE", true, 5}, {"FLUSH", true, 5}}}
 	predicted := r.Question.Length > 0
 	if predicted {
@@ -49,7 +44,8 @@ func headroomText(r *headroom.Report, signs Signs, width int) string {
 	return cutLines(lines, width, signs.Ellipsis)
 }
 
-func headroomDocument(r *headroom.Report) schema.HeadroomDocument {
+// HeadroomDocument is the answer as a document.
+func HeadroomDocument(r *headroom.Report) schema.HeadroomDocument {
 	q := &r.Question
 	doc := schema.HeadroomDocument{
 		Schema: schema.Version, Time: schema.Time(r.Snapshot.Time), Host: r.Snapshot.Host.Name, Simulated: r.Snapshot.Simulated,

@@ -18,7 +18,7 @@ func TestHeadroomText(t *testing.T) {
 	for range 2000 {
 		q := headroom.Question{Need: quantity.Bytes(random.Int64N(int64(80 * quantity.GiB))), Count: 1 + random.IntN(5)}
 		r := headroom.Judge(snapshottest.DrawnBox(), nil, q)
-		if _, text := Headroom(&r, SignsFor(true), 0); !strings.Contains(text, r.Sentence()) || strings.ContainsFunc(text, func(c rune) bool { return c > 0x7e }) {
+		if text := HeadroomText(&r, SignsFor(true), 0); !strings.Contains(text, r.Sentence()) || strings.ContainsFunc(text, func(c rune) bool { return c > 0x7e }) {
 			t.Fatalf("the text is %q", text)
 		}
 	}
@@ -27,7 +27,7 @@ func TestHeadroomText(t *testing.T) {
 func TestHeadroomJSON(t *testing.T) {
 	snap := snapshottest.DrawnBox()
 	r := headroom.Judge(snap, nil, headroom.Question{Need: 20 * quantity.GiB, Count: 2})
-	document, _ := Headroom(&r, SignsFor(false), 0)
+	document := HeadroomDocument(&r)
 	content, err := schema.Encode(document)
 	if err != nil {
 		t.Fatal(err)

@@ -44,6 +44,6 @@ func BenchmarkFleetTable(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		fleetTable(&pic, &fleet.Totals{}, nil, SignsFor(false), 200)
+		FleetTable(&pic, &fleet.Totals{}, nil, SignsFor(false), 200)
 	}
 }

@@ -203,7 +203,7 @@ func daemonOptions(p *command.Program, src *sources.Set, s *config.Settings, sam
 	share, _ := socket.ParseShare(s.Share) // the settings have been checked
 	o := daemon.Options{
 		Directory: directory, Share: share, Sampling: sampling, History: sampling.History(),
-		Log: daemon.NewLog(p.Stderr, p.Getenv), Notify: daemon.NewNotifier(p.Getenv), Now: p.Now, Jobs: new(recording.Jobs),
+		Log: daemon.NewLog(p.Stderr, p.Getenv), Notify: daemon.NewNotifier(p.Getenv), Now: p.Now, Jobs: new(recording.Jobs).Observe,
 	}
 	if src.Options.Probes != nil {
 		o.Answers = src.Options.Probes.Answers
