@@ -7,45 +7,25 @@ import (
 	"os"
 	"strings"
 
-	"vramscope/action"
 	"vramscope/cli/command"
-	"vramscope/daemon/socket"
-	"vramscope/internal/process"
+	"vramscope/cli/launch"
+	"vramscope/cli/sources"
 	"vramscope/internal/text"
 	"vramscope/nvml"
 	"vramscope/probe"
-	"vramscope/probe/attach"
+	"vramscope/probe/preload"
 	"vramscope/sampler/snapshot"
 )
 
-// Box is what is examined.
+// Box is what is examined: what the sources say at the moment of a snapshot.
 type Box struct {
-	Version  string
+	*sources.Set
 	Snapshot *snapshot.Snapshot
-	Unusable error // that the monitor would end with; nil where it would work
-
-	Driver  nvml.Driver   // as the driver was opened
-	Devices []nvml.Device // all there are, also where only some are sampled
-	Missing []nvml.Capability
-	Library string // that the settings name
-
-	// Of this machine; nil for a simulated box.
-	Table    *process.Table
+	Unusable error           // that the monitor would end with; nil where it would work
+	Loaded   nvml.Driver     // as the driver was opened
+	Devices  []nvml.Device   // all there are, also where only some are sampled
 	Problems []probe.Problem // probes that cannot be read
-	Attacher *attach.Attacher
-	Log      *action.Log
-	Daemon   *socket.Status  // that answers; nil where none does
-	NoDaemon error           // why not
-	Guard    *snapshot.Guard // of the daemon; nil where it has none
 	CacheErr error           // why the native probe's file can be put nowhere
-
-	Terminal bool // standard output is one
-	Screen   bool // it can show the monitor
-	Output   *os.File
-	Getenv   func(string) string
-
-	ConfigPath string
-	ConfigErr  error // why the configuration is refused
 }
 
 // verdict is how a finding is.
@@ -70,13 +50,24 @@ type section struct {
 	findings []finding
 }
 
-// Report is everything there is to say, in lines.
-func Report(b *Box) []string {
-	title := fmt.Sprintf("vramscope %s on %s", b.Version, oneWord(cmp.Or(b.Snapshot.Host.Name, "?")))
-	if b.Snapshot.Simulated {
+// Report is everything there is to say of a box at the moment of a snapshot, in lines;
+// refused is why its configuration is, if so.
+func Report(src *sources.Set, snap *snapshot.Snapshot, refused error) []string {
+	b := Box{Set: src, Snapshot: snap, Unusable: src.Unusable(snap)}
+	b.Loaded, b.Devices = src.Driver.Opened()
+	if src.Probes != nil {
+		b.Problems = src.Probes.Problems()
+	}
+	cache, err := launch.Cache(src.Program.Getenv)
+	if err == nil {
+		err = preload.Usable(cache)
+	}
+	b.CacheErr = err
+	title := fmt.Sprintf("vramscope %s on %s", command.VersionLine(), oneWord(cmp.Or(snap.Host.Name, "?")))
+	if snap.Simulated {
 		title += "  SIMULATED"
 	}
-	return append([]string{title}, lines([]section{
+	report := append([]string{title}, lines([]section{
 		{"driver", b.driver()},
 		{"GPUs", b.gpus()},
 		{"processes", b.processes()},
@@ -84,8 +75,14 @@ func Report(b *Box) []string {
 		{"daemon", b.daemon()},
 		{"Python processes: could a probe be attached?", b.pythons()},
 		{"terminal", b.terminal()},
-		{"configuration", b.configuration()},
+		{"configuration", b.configuration(refused)},
 	})...)
+	if src.Program.ASCII(src.Settings) {
+		for i, line := range report {
+			report[i] = strings.NewReplacer("×", "x", "–", "-", "…", "...").Replace(line)
+		}
+	}
+	return report
 }
 
 // lines aligns the findings: verdict, what, text, and below it what to do next.
@@ -112,14 +109,15 @@ func lines(sections []section) []string {
 	return out
 }
 
-func (b *Box) configuration() []finding {
-	if b.ConfigErr != nil {
-		return []finding{failed(b.ConfigErr, "settings")}
+func (b *Box) configuration(refused error) []finding {
+	if refused != nil {
+		return []finding{failed(refused, "settings")}
 	}
-	if _, err := os.Stat(b.ConfigPath); err != nil {
-		return []finding{{verdict: neither, what: "file", text: text.Clean(b.ConfigPath) + " is not there: defaults"}}
+	path := b.Program.ConfigPath()
+	if _, err := os.Stat(path); err != nil {
+		return []finding{{verdict: neither, what: "file", text: text.Clean(path) + " is not there: defaults"}}
 	}
-	return []finding{{verdict: works, what: "file", text: text.Clean(b.ConfigPath)}}
+	return []finding{{verdict: works, what: "file", text: text.Clean(path)}}
 }
 
 // failed reports an error as a finding, with the advice that it carries.

@@ -20,15 +20,18 @@ func (b *Box) driver() []finding {
 		return b.noDriver()
 	}
 	found := []finding{
-		{verdict: works, what: "library", text: text.Clean(cmp.Or(b.Driver.LibraryPath, "loaded")) + parenthesis(b.Driver.LibraryVersion)},
-		{verdict: works, what: "driver", text: text.Clean(cmp.Or(b.Driver.Version, "version unknown")) + cudaText(b.Driver.CUDAVersion)},
+		{verdict: works, what: "library", text: text.Clean(cmp.Or(b.Loaded.LibraryPath, "loaded")) + parenthesis(b.Loaded.LibraryVersion)},
+		{verdict: works, what: "driver", text: text.Clean(cmp.Or(b.Loaded.Version, "version unknown")) + cudaText(b.Loaded.CUDAVersion)},
 	}
 	if b.Unusable != nil {
 		found = append(found, b.why("GPUs"))
 	} else {
 		found = append(found, finding{verdict: works, what: "GPUs", text: gpuCount(len(b.Devices), len(b.Snapshot.GPUs))})
 	}
-	return append(found, missingCalls(b.Missing)...)
+	if b.Library == nil {
+		return found // a simulated box
+	}
+	return append(found, missingCalls(b.Library.Capabilities())...)
 }
 
 // noDriver reports why no driver is found, with what the system shows of one.
@@ -41,9 +44,9 @@ func (b *Box) noDriver() []finding {
 	case errors.Is(err, nvml.ErrLibraryNotFound):
 		found = append(found, b.why("library"))
 	default:
-		path := cmp.Or(b.Driver.LibraryPath, b.Library, "libnvidia-ml.so.1")
+		path := cmp.Or(b.Loaded.LibraryPath, b.Settings.Library, "libnvidia-ml.so.1")
 		found = append(found,
-			finding{verdict: works, what: "library", text: text.Clean(path) + parenthesis(b.Driver.LibraryVersion)},
+			finding{verdict: works, what: "library", text: text.Clean(path) + parenthesis(b.Loaded.LibraryVersion)},
 			b.why("driver"))
 	}
 	if version, err := os.ReadFile("/proc/driver/nvidia/version"); err == nil {

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"testing"
 
+	"vramscope/cli/sources"
 	"vramscope/internal/process"
 	"vramscope/probe"
 )
@@ -16,7 +17,7 @@ func TestSocketsOfExitedProcessesAreNoProblem(t *testing.T) {
 	table := process.NewTable("/proc")
 	const nobody = 1 << 30 // above any pid_max
 	refused := fmt.Errorf("connect: %w", syscall.ECONNREFUSED)
-	box := Box{Table: table, Problems: []probe.Problem{
+	box := Box{Set: &sources.Set{Table: table}, Problems: []probe.Problem{
 		{PID: nobody, Path: "/tmp/x/1.sock", Err: refused}, {PID: os.Getpid(), Path: "/tmp/x/2.sock", Err: refused}, {PID: nobody, Err: errors.New("another")},
 	}}
 	problems, found := box.leftOver()

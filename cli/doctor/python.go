@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"vramscope/cli/sources"
 	"vramscope/internal/process"
 	"vramscope/internal/text"
 	"vramscope/probe/attach"
@@ -29,7 +30,7 @@ func (b *Box) pythons() []finding {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), pythonsTime)
 	defer cancel()
-	a := b.Attacher
+	a := sources.WaysInto(table)
 	onGPU := make(map[int]bool)
 	for i := range b.Snapshot.Rows {
 		onGPU[b.Snapshot.Rows[i].ID.Process.PID] = true

@@ -9,6 +9,7 @@ import (
 	"github.com/charmbracelet/colorprofile"
 	"golang.org/x/term"
 
+	"vramscope/cli/command"
 	"vramscope/daemon/socket"
 	"vramscope/internal/process"
 	"vramscope/internal/text"
@@ -140,24 +141,23 @@ func signals() finding {
 
 // auditLog is whether actions can be logged: what cannot be is not done.
 func (b *Box) auditLog() finding {
-	log := b.Log
-	if err := log.Check(); err != nil {
+	if err := b.Log.Check(); err != nil {
 		return finding{verdict: fails, what: "audit log", text: text.Clean(err.Error()), next: []string{
 			"what to do        mend that, or set XDG_STATE_HOME to a directory that only you can write",
 			"until then        F, a and x are refused, and so are vramscope flush and attach"}}
 	}
-	return finding{verdict: works, what: "audit log", text: text.Clean(log.Path())}
+	return finding{verdict: works, what: "audit log", text: text.Clean(b.Log.Path())}
 }
 
 // terminal is what the screen can be drawn with.
 func (b *Box) terminal() []finding {
-	if !b.Terminal {
+	if !command.IsTerminal(b.Program.Stdout) {
 		return []finding{{verdict: neither, what: "terminal", text: "standard output is not a terminal: the monitor would write one table and end"}}
 	}
 	var found []finding
-	kind := b.Getenv("TERM")
-	switch width, height, err := term.GetSize(int(b.Output.Fd())); {
-	case !b.Screen:
+	kind := b.Program.Getenv("TERM")
+	switch width, height, err := term.GetSize(int(b.Program.Stdout.Fd())); {
+	case !b.Program.HasScreen():
 		found = append(found, finding{verdict: neither, what: "terminal", text: fmt.Sprintf("TERM=%q cannot move its cursor: the monitor would write one table and end", text.Clean(kind))})
 	case err != nil:
 		found = append(found, finding{verdict: fails, what: "terminal", text: text.Clean(kind) + ", of unknown size"})
@@ -167,7 +167,7 @@ func (b *Box) terminal() []finding {
 		found = append(found, finding{verdict: works, what: "terminal", text: fmt.Sprintf("%s, %d×%d", text.Clean(kind), width, height)})
 	}
 	found = append(found, b.colours())
-	if text.UTF8(b.Getenv) {
+	if text.UTF8(b.Program.Getenv) {
 		return append(found, finding{verdict: works, what: "characters", text: "UTF-8"})
 	}
 	return append(found, finding{verdict: neither, what: "characters", text: "the locale is not UTF-8: ASCII only",
@@ -176,7 +176,7 @@ func (b *Box) terminal() []finding {
 
 func (b *Box) colours() finding {
 	f := finding{verdict: works, what: "colours"}
-	if b.Getenv("NO_COLOR") != "" {
+	if b.Program.Getenv("NO_COLOR") != "" {
 		return finding{verdict: neither, what: "colours", text: "NO_COLOR is set: none"}
 	}
 	switch profile := colorprofile.Env(os.Environ()); profile {
@@ -197,14 +197,15 @@ func (b *Box) daemon() []finding {
 	if b.Table == nil {
 		return nil // a simulated box has none
 	}
-	if b.Daemon == nil {
+	client, err := b.Daemon.Client()
+	if client == nil {
 		f := finding{verdict: neither, what: "daemon", text: "none runs: history begins when vramscope starts"}
-		if b.NoDaemon != nil && !socket.Absent(b.NoDaemon) {
-			f.verdict, f.text = fails, text.Clean(b.NoDaemon.Error())
+		if err != nil && !socket.Absent(err) {
+			f.verdict, f.text = fails, text.Clean(err.Error())
 		}
 		return []finding{f}
 	}
-	d := b.Daemon
+	d := client.Status()
 	f := finding{verdict: works, what: "daemon", text: fmt.Sprintf("%s answers: PID %d", whose(d.UID), d.PID)}
 	if since := time.Time(d.Since); !since.IsZero() {
 		f.text += ", since " + since.Local().Format(time.DateTime)
@@ -219,8 +220,8 @@ func (b *Box) daemon() []finding {
 	if d.Recording == "paused" {
 		found = append(found, finding{verdict: fails, what: "recording", text: "paused: " + d.Reason})
 	}
-	if b.Guard != nil && b.Guard.Cannot != "" {
-		found = append(found, finding{verdict: fails, what: "guard", text: "the daemon's cannot act: " + b.Guard.Cannot})
+	if g := b.Daemon.Guard(); g != nil && g.Cannot != "" {
+		found = append(found, finding{verdict: fails, what: "guard", text: "the daemon's cannot act: " + g.Cannot})
 	}
 	return found
 }

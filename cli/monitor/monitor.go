@@ -11,6 +11,7 @@ import (
 	"vramscope/action/signal"
 	"vramscope/cli/command"
 	"vramscope/cli/config"
+	"vramscope/cli/doctor"
 	"vramscope/cli/present"
 	"vramscope/cli/restart"
 	"vramscope/cli/sources"
@@ -154,7 +155,7 @@ func show(ctx context.Context, failed context.CancelCauseFunc, src *sources.Set,
 	o.PauseGuard = pauseGuard
 	o.Details = src.DetailsOn(ctx, sampling)
 	o.LookNow = sampling.SampleNow
-	o.Doctor = func() []string { return present.DoctorReport(src, sampling.Latest(), nil) }
+	o.Doctor = func() []string { return doctor.Report(src, sampling.Latest(), nil) }
 	return ui.Run(ctx, o)
 }
 

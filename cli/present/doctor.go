@@ -10,11 +10,8 @@ import (
 	"vramscope/cli/command"
 	"vramscope/cli/config"
 	"vramscope/cli/doctor"
-	"vramscope/cli/launch"
 	"vramscope/cli/sources"
-	"vramscope/probe/preload"
 	"vramscope/sampler"
-	"vramscope/sampler/snapshot"
 )
 
 // Doctor is the command doctor.
@@ -48,7 +45,7 @@ func examine(ctx context.Context, p *command.Program) error {
 	ctx, end := src.ListenFor(ctx)
 	defer end()
 	snap := src.Look(ctx, sampler.New(src.Options))
-	if err := p.Print([]byte(strings.Join(DoctorReport(src, snap, refused), "\n") + "\n")); err != nil {
+	if err := p.Print([]byte(strings.Join(doctor.Report(src, snap, refused), "\n") + "\n")); err != nil {
 		return err
 	}
 	// The report has said it all; what is left is the exit code.
@@ -56,40 +53,4 @@ func examine(ctx context.Context, p *command.Program) error {
 		return &command.Silent{Code: command.ExitCode(err)}
 	}
 	return nil
-}
-
-// DoctorReport is doctor's lines about a box at the moment of a snapshot.
-func DoctorReport(src *sources.Set, snap *snapshot.Snapshot, refused error) []string {
-	p, s := src.Program, src.Settings
-	box := doctor.Box{
-		Version: command.VersionLine(), Snapshot: snap, Unusable: src.Unusable(snap), Library: s.Library,
-		Table: src.Table, Log: src.Log, ConfigPath: p.ConfigPath(), ConfigErr: refused,
-		Terminal: command.IsTerminal(p.Stdout), Screen: p.HasScreen(), Output: p.Stdout, Getenv: p.Getenv,
-	}
-	box.Driver, box.Devices = src.Driver.Opened()
-	cache, err := launch.Cache(p.Getenv)
-	if err == nil {
-		err = preload.Usable(cache)
-	}
-	box.CacheErr = err
-	if src.Library != nil {
-		box.Missing = src.Library.Capabilities()
-	}
-	if src.Table != nil {
-		box.Attacher, box.Problems = sources.WaysInto(src.Table), src.Probes.Problems()
-	}
-	if src.Daemon != nil {
-		client, err := src.Daemon.Client()
-		if box.NoDaemon = err; client != nil {
-			status := client.Status()
-			box.Daemon, box.Guard = &status, src.Daemon.Guard()
-		}
-	}
-	lines := doctor.Report(&box)
-	if p.ASCII(s) {
-		for i, line := range lines {
-			lines[i] = strings.NewReplacer("×", "x", "–", "-", "…", "...").Replace(line)
-		}
-	}
-	return lines
 }
