@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"slices"
@@ -118,11 +117,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	var running sync.WaitGroup
 	start := func(what string, act func() error) {
 		running.Go(func() {
-			defer func() {
-				if caught := panics.Catch(recover()); caught != nil {
-					cancel(fmt.Errorf("daemon: %s: panic: %w", what, caught))
-				}
-			}()
+			defer panics.To(cancel, "daemon: "+what)
 			if err := act(); err != nil {
 				cancel(err)
 			}

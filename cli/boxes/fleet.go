@@ -235,11 +235,7 @@ func showBox(ctx context.Context, p *command.Program, box *fleet.Opened, s *conf
 	ctx, fail := context.WithCancelCause(ctx)
 	var running sync.WaitGroup
 	running.Go(func() {
-		defer func() {
-			if caught := panics.Catch(recover()); caught != nil { // the screen must be restored first
-				fail(fmt.Errorf("fleet: panic: %w", caught))
-			}
-		}()
+		defer panics.To(fail, "fleet") // the screen must be restored first
 		box.Run(ctx)
 	})
 	defer func() { fail(nil); running.Wait() }()

@@ -220,11 +220,7 @@ func actions(src *sources.Set, sampling *sampler.Sampler, underway *inflight) ui
 // history of a sampler that has ticked, and warms its forecasters with them. It
 // returns at the end of the context; a panic is given to failed.
 func takePast(ctx context.Context, past *recording.Joined, sampling *sampler.Sampler, src *sources.Set, failed context.CancelCauseFunc) {
-	defer func() {
-		if c := panics.Catch(recover()); c != nil {
-			failed(c)
-		}
-	}()
+	defer panics.To(failed, "the past")
 	var own snapshot.History
 	if r, err := recording.Open(src.Program.RecordingsOf(false)); err == nil {
 		defer func() { _ = r.Close() }() // nothing was written

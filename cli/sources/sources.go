@@ -3,7 +3,6 @@ package sources
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"syscall"
@@ -185,11 +184,7 @@ func (src *Set) Listen(ctx context.Context, failed func(error)) (wait func()) {
 	var running sync.WaitGroup
 	start := func(run func(context.Context)) {
 		running.Go(func() {
-			defer func() {
-				if caught := panics.Catch(recover()); caught != nil {
-					failed(fmt.Errorf("probes: panic: %w", caught))
-				}
-			}()
+			defer panics.To(failed, "probes")
 			run(ctx)
 		})
 	}

@@ -23,6 +23,13 @@ func Catch(value any) *Caught {
 	return &Caught{value: value, stack: debug.Stack()}
 }
 
+// To hands the panic of what defers it, if there is one, on as an error that says of what.
+func To(failed func(error), what string) {
+	if c := Catch(recover()); c != nil {
+		failed(fmt.Errorf("%s: panic: %w", what, c))
+	}
+}
+
 // Again panics where there was a panic. It may be called on nil.
 func (c *Caught) Again() {
 	if c != nil {

@@ -22,3 +22,15 @@ func TestPanicKeepsItsFirstStack(t *testing.T) {
 		t.Errorf("it arrives as %v, want %v", again, first)
 	}
 }
+
+func TestPanicBecomesAnError(t *testing.T) {
+	var err error
+	func() {
+		defer To(func(failed error) { err = failed }, "the fall")
+		panic("fallen")
+	}()
+	if err == nil || !strings.HasPrefix(err.Error(), "the fall: panic: fallen\n") {
+		t.Errorf("it is %v", err)
+	}
+	func() { defer To(func(error) { t.Error("there was no panic") }, "nothing") }()
+}
