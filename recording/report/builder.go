@@ -75,8 +75,8 @@ func (b *Builder) AddGPU(g recording.GPURow) {
 		known.GPURow = g
 		return
 	}
-	sums := &gpuSums{GPURow: g, idleAt: newMinuteSet(b.question), timeline: newTimeline(b.question)}
-	sums.full.tight = newMinuteSet(b.question)
+	sums := &gpuSums{GPURow: g, idleAt: minuteSet{}, timeline: newTimeline(b.question)}
+	sums.full.tight = minuteSet{}
 	b.byUUID[g.UUID] = sums
 	b.gpus = append(b.gpus, sums)
 }

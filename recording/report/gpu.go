@@ -164,7 +164,7 @@ func (g *gpuSums) add(m *recording.GPUMinute) {
 	if turned := g.idle.add(m.Time, time.Minute, m.Covered, idle); turned > 0 {
 		g.idleTime += turned
 		for at := g.idle.begin; !at.After(m.Time); at = at.Add(time.Minute) {
-			g.idleAt.add(at)
+			g.idleAt[minuteOf(at)] = true
 		}
 		g.idle.begin = g.idle.next
 	}
@@ -208,27 +208,15 @@ func (r *idleRun) add(t time.Time, step, covered time.Duration, idle bool) (turn
 	}
 }
 
-// minuteSet is a set of minutes from a first one on.
-type minuteSet struct {
-	first int64
-	words []uint64
-}
-
-func newMinuteSet(q Question) minuteSet {
-	return minuteSet{minuteOf(q.From), make([]uint64, (minuteOf(q.To)-minuteOf(q.From))/64+1)}
-}
+// minuteSet is a set of minutes since 1970.
+type minuteSet map[int64]bool
 
 func minuteOf(t time.Time) int64 { return t.Unix() / 60 }
 
-func (s *minuteSet) add(t time.Time) {
-	i := minuteOf(t) - s.first
-	s.words[i/64] |= 1 << (i % 64)
-}
-
 // count is how many of so many minutes are in the set.
-func (s *minuteSet) count(from time.Time, minutes int) (n int) {
-	for i := minuteOf(from) - s.first; minutes > 0; i, minutes = i+1, minutes-1 {
-		if i >= 0 && i < int64(64*len(s.words)) && s.words[i/64]>>(i%64)&1 != 0 {
+func (s minuteSet) count(from time.Time, minutes int) (n int) {
+	for i := range int64(minutes) {
+		if s[minuteOf(from)+i] {
 			n++
 		}
 	}

@@ -195,20 +195,6 @@ func (l *layouter) word(s schema.Text) string {
 	return text.Clean(string(s))
 }
 
-func share100(a *schema.ReportAmount) *float64 {
-	if a == nil {
-		return nil
-	}
-	return a.Percent
-}
-
-func gibHoursOf(a *schema.ReportAmount) *float64 {
-	if a == nil {
-		return nil
-	}
-	return &a.GiBHours
-}
-
 // memoryColumns are the columns of memory's parts, after one for the GPU.
 func memoryColumns() []Column {
 	return []Column{
@@ -218,30 +204,39 @@ func memoryColumns() []Column {
 	}
 }
 
-func amounts(m *schema.ReportMemory) []*schema.ReportAmount {
-	return []*schema.ReportAmount{m.Used, m.Allocated, m.Cached, m.Fragmented, m.Other, m.Unknown, m.Free}
+// perGPU adds a row for each GPU, and one of all: the parts of memory, and what follows.
+func (l *layouter) perGPU(t Table, cell func(*schema.ReportAmount) string, rest func(*schema.ReportGPU) []string, all ...string) Table {
+	add := func(name string, m *schema.ReportMemory, rest []string, all bool) {
+		row := Row{Cells: []string{name}, All: all}
+		for _, a := range []*schema.ReportAmount{m.Used, m.Allocated, m.Cached, m.Fragmented, m.Other, m.Unknown, m.Free} {
+			row.Cells = append(row.Cells, cell(a))
+		}
+		row.Cells = append(row.Cells, rest...)
+		t.Rows = append(t.Rows, row)
+	}
+	for i := range l.report.GPUs {
+		g := &l.report.GPUs[i]
+		add(fmt.Sprint(g.GPU), &g.Memory, rest(g), false)
+	}
+	if len(l.report.GPUs) > 1 {
+		add("all", &l.report.Total.Memory, all, true)
+	}
+	return t
 }
 
 // shares are the parts in per cent of the capacity, and the load.
 func (l *layouter) shares() Table {
 	t := Table{Title: "Memory", Note: "time-weighted, per cent of the capacity", Columns: append(memoryColumns(),
 		Column{Title: "Utilization", Short: "UTIL"}, Column{Title: "Idle holding", Short: "IDLE"}, Column{Title: "Peak", Short: "PEAK"})}
-	add := func(name string, m *schema.ReportMemory, utilization, idle *float64, peak string, all bool) {
-		row := Row{Cells: []string{name}, All: all}
-		for _, a := range amounts(m) {
-			row.Cells = append(row.Cells, l.percent(share100(a)))
+	share := func(a *schema.ReportAmount) string {
+		if a == nil {
+			return l.dash
 		}
-		row.Cells = append(row.Cells, l.percent(utilization), l.hoursText(idle), peak)
-		t.Rows = append(t.Rows, row)
+		return l.percent(a.Percent)
 	}
-	for i := range l.report.GPUs {
-		g := &l.report.GPUs[i]
-		add(fmt.Sprint(g.GPU), &g.Memory, g.UtilizationPercent, g.IdleHours, l.peak(g.PeakBytes), false)
-	}
-	if all := &l.report.Total; len(l.report.GPUs) > 1 {
-		add("all", &all.Memory, all.UtilizationPercent, all.IdleHours, "", true)
-	}
-	return t
+	return l.perGPU(t, share, func(g *schema.ReportGPU) []string {
+		return []string{l.percent(g.UtilizationPercent), l.hoursText(g.IdleHours), l.peak(g.PeakBytes)}
+	}, l.percent(l.report.Total.UtilizationPercent), l.hoursText(l.report.Total.IdleHours), "")
 }
 
 // hours are the parts in GiB·h, and how often memory ran out.
@@ -249,25 +244,20 @@ func (l *layouter) hours() Table {
 	t := Table{Title: "Memory over time", Note: "GiB·h; out-of-memory errors (OOM) and alloc retries, in all and per hour", Columns: append(memoryColumns(),
 		Column{Title: "OOM", Short: "OOM"}, Column{Title: "per h", Short: "OOM/H", Wide: true},
 		Column{Title: "Retries", Short: "RETRY"}, Column{Title: "per h", Short: "RETRY/H", Wide: true})}
-	if f := &l.report.Total.Failures; f.Rescued+f.NotRescued > 0 {
-		t.Note += fmt.Sprintf("; allocations rescued: %d, asked for in vain: %d", f.Rescued, f.NotRescued)
+	total := &l.report.Total.Failures
+	if total.Rescued+total.NotRescued > 0 {
+		t.Note += fmt.Sprintf("; allocations rescued: %d, asked for in vain: %d", total.Rescued, total.NotRescued)
 	}
-	add := func(name string, m *schema.ReportMemory, f *schema.ReportFailures, all bool) {
-		row := Row{Cells: []string{name}, All: all}
-		for _, a := range amounts(m) {
-			row.Cells = append(row.Cells, l.figure(gibHoursOf(a)))
+	hours := func(a *schema.ReportAmount) string {
+		if a == nil {
+			return l.dash
 		}
-		row.Cells = append(row.Cells, l.count(f.OutOfMemory), l.figure(f.OutOfMemoryPerHour), l.count(f.Retries), l.figure(f.RetriesPerHour))
-		t.Rows = append(t.Rows, row)
+		return Figure(a.GiBHours)
 	}
-	for i := range l.report.GPUs {
-		g := &l.report.GPUs[i]
-		add(fmt.Sprint(g.GPU), &g.Memory, &g.Failures, false)
+	counts := func(f *schema.ReportFailures) []string {
+		return []string{l.count(f.OutOfMemory), l.figure(f.OutOfMemoryPerHour), l.count(f.Retries), l.figure(f.RetriesPerHour)}
 	}
-	if all := &l.report.Total; len(l.report.GPUs) > 1 {
-		add("all", &all.Memory, &all.Failures, true)
-	}
-	return t
+	return l.perGPU(t, hours, func(g *schema.ReportGPU) []string { return counts(&g.Failures) }, counts(total)...)
 }
 
 func joinInts(numbers []int) string {
