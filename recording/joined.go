@@ -14,7 +14,7 @@ import (
 // and until then its part is unknown. An earlier
 // history with a method Away() bool may be away for a while, as a daemon that restarts is.
 type Joined struct {
-	live   snapshot.History
+	whole
 	failed func(error) // takes a panic of the background
 
 	mu      sync.Mutex
@@ -55,8 +55,16 @@ var _ snapshot.History = (*Joined)(nil)
 // Join makes a Joined that is the live history alone. A panic in the background is
 // given to failed.
 func Join(live snapshot.History, failed func(error)) *Joined {
-	return &Joined{live: live, failed: failed, grids: make(map[grid][]snapshot.Point)}
+	j := &Joined{failed: failed, grids: make(map[grid][]snapshot.Point)}
+	j.whole = whole{live, func() snapshot.History {
+		before, _, _ := j.past()
+		return before
+	}}
+	return j
 }
+
+// Whole is the whole history: its methods wait for the earlier one.
+func (j *Joined) Whole() snapshot.History { return &j.whole }
 
 // Before puts an earlier history before the live one, which has begun. It reads
 // that history, which takes time, and reports whether it is of any use.
@@ -78,24 +86,16 @@ func (j *Joined) Before(earlier snapshot.History) bool {
 	return true
 }
 
-func (j *Joined) earlier() (before snapshot.History, seam, oldest time.Time) {
+func (j *Joined) past() (before snapshot.History, seam, oldest time.Time) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.before, j.seam, j.oldest
 }
 
-// At implements snapshot.History.
-func (j *Joined) At(t time.Time) (*snapshot.Snapshot, bool) {
-	if before, seam, _ := j.earlier(); before != nil && t.Before(seam) {
-		return before.At(t)
-	}
-	return j.live.At(t)
-}
-
 // Span implements snapshot.History.
 func (j *Joined) Span() (oldest, newest time.Time) {
 	oldest, newest = j.live.Span()
-	if before, _, earliest := j.earlier(); before != nil {
+	if before, _, earliest := j.past(); before != nil {
 		oldest = earliest
 	}
 	return oldest, newest
@@ -116,7 +116,7 @@ func (j *Joined) Events(limit int) []snapshot.Event {
 // Series implements snapshot.History.
 func (j *Joined) Series(key snapshot.SeriesKey, from, to time.Time, buckets int) []snapshot.Point {
 	points := j.live.Series(key, from, to, buckets)
-	before, seam, oldest := j.earlier()
+	before, seam, oldest := j.past()
 	if before == nil || !from.Before(seam) || buckets <= 0 || !to.After(from) {
 		return points
 	}

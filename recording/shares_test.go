@@ -129,7 +129,7 @@ func TestEnergyOfAMinute(t *testing.T) {
 		if s.metered != (i == 2) {
 			t.Errorf("tick %d: known %v", i, s.metered)
 		}
-		s.add(now+int64(i)*int64(time.Second), time.Second, &snapshot.GPU{}, &snapshot.Snapshot{}, drawn)
+		s.add(time.Second, &snapshot.GPU{}, &snapshot.Snapshot{}, drawn)
 	}
 	if !s.metered || s.energy != 500 {
 		t.Errorf("%v J, known %v", s.energy, s.metered)

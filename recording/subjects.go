@@ -3,6 +3,9 @@ package recording
 import (
 	"database/sql"
 	"errors"
+	"iter"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,11 +37,11 @@ func (d *day) writeGPU(now int64, weight time.Duration, g *snapshot.GPU, snap *s
 			r.instances[in.ID] = c
 		}
 	}
-	if r.sums.add(now, weight, g, snap, d.divider.drawn[g.UUID]) {
+	if r.sums.over(now) {
 		d.flushGPU(r)
 		r.sums.begin(now)
-		r.sums.add(now, weight, g, snap, d.divider.drawn[g.UUID])
 	}
+	r.sums.add(weight, g, snap, d.divider.drawn[g.UUID])
 }
 
 // gpu finds the record of a GPU, or begins it.
@@ -92,11 +95,11 @@ func (d *day) writeRow(now int64, weight time.Duration, p *snapshot.Process, par
 	for _, id := range recordedOfProcess {
 		d.sample(&r.columns[id], id, p.Value(id), r.gpu, p.ID.Instance, r.id)
 	}
-	if r.sums.add(now, weight, p, part) {
+	if r.sums.over(now) {
 		d.flushProcess(r)
 		r.sums.begin(now)
-		r.sums.add(now, weight, p, part)
 	}
+	r.sums.add(weight, p, part)
 }
 
 const findProcess = `SELECT process FROM processes WHERE pid = ? AND start_time = ? AND pid_namespace = ? AND gpu = ? AND mig_gpu IS ? AND mig_compute IS ?`
@@ -145,11 +148,7 @@ func (d *day) endRows(now int64, snap *snapshot.Snapshot) {
 		}
 		d.exec("UPDATE processes SET ended_ns = ?, exit_status = ? WHERE process = ?", ended, number(exit), r.id)
 		d.exec("INSERT INTO process_states VALUES (?, ?, ?, NULL)", r.id, d.session, now)
-		for _, c := range r.columns {
-			if c != nil {
-				c.ended = true
-			}
-		}
+		endColumns(slices.Values(r.columns[:]))
 		delete(d.rows, id)
 	}
 	for uuid, r := range d.gpus {
@@ -158,15 +157,17 @@ func (d *day) endRows(now int64, snap *snapshot.Snapshot) {
 		}
 		d.flushGPU(r)
 		d.exec("INSERT INTO gpu_states VALUES (?, ?, ?, NULL)", r.id, d.session, now)
-		for _, c := range r.columns {
-			if c != nil {
-				c.ended = true
-			}
-		}
-		for _, c := range r.instances {
+		endColumns(slices.Values(r.columns[:]))
+		endColumns(maps.Values(r.instances))
+		delete(d.gpus, uuid)
+	}
+}
+
+func endColumns(columns iter.Seq[*column]) {
+	for c := range columns {
+		if c != nil {
 			c.ended = true
 		}
-		delete(d.gpus, uuid)
 	}
 }
 

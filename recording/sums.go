@@ -49,11 +49,8 @@ type window struct {
 
 func (w *window) set(now int64, width time.Duration) {
 	w.width = int64(width)
-	w.from, w.covered = beginOf(now, width), 0
+	w.from, w.covered = now-now%w.width, 0
 }
-
-// beginOf is when the window of a moment begins.
-func beginOf(now int64, width time.Duration) int64 { return now - now%int64(width) }
 
 // measure adds a tick to the sums, of which the first is used memory and the last is
 // utilization. Covered are the ticks whose used memory is known, or all if none is: so
@@ -98,13 +95,10 @@ func (s *gpuSums) begin(now int64) {
 	s.set(now, time.Minute)
 }
 
-// add adds a tick; it is false where the tick belongs to another window.
-func (s *gpuSums) add(now int64, weight time.Duration, g *snapshot.GPU, snap *snapshot.Snapshot, drawn snapshot.Float) (over bool) {
-	if s.over(now) {
-		return true
-	}
+// add adds a tick of this window.
+func (s *gpuSums) add(weight time.Duration, g *snapshot.GPU, snap *snapshot.Snapshot, drawn snapshot.Float) {
 	if weight <= 0 {
-		return false
+		return
 	}
 	n := 0
 	for i := range snap.Rows {
@@ -118,7 +112,6 @@ func (s *gpuSums) add(now int64, weight time.Duration, g *snapshot.GPU, snap *sn
 		figureOf(g.Memory.Used), figureOf(g.Memory.Free), figureOf(g.Parts.Allocated), figureOf(g.Parts.Returnable), figureOf(g.Parts.Fragmented),
 		figureOf(g.Parts.Other), figureOf(g.Parts.Unknown), figureOf(g.Utilization),
 	})
-	return false
 }
 
 // processSums are the sums of a row in five minutes.
@@ -138,21 +131,17 @@ func (s *processSums) begin(now int64) {
 	s.set(now, 5*time.Minute)
 }
 
-func (s *processSums) add(now int64, weight time.Duration, p *snapshot.Process, part share) (over bool) {
-	if s.over(now) {
-		return true
-	}
+func (s *processSums) add(weight time.Duration, p *snapshot.Process, part share) {
 	if b := p.Probe; b != nil {
 		s.outOfMemory, s.retries = latestKnown(b.OutOfMemoryCount, s.outOfMemory), latestKnown(b.AllocRetries, s.retries)
 	}
 	if weight <= 0 {
-		return false
+		return
 	}
 	s.share.add(part)
 	s.measure(s.parts[:], weight, []figure{
 		figureOf(p.Used), figureOf(p.Allocated), figureOf(p.FlushableCache()), figureOf(p.Unreturnable()), figureOf(p.Other), figureOf(p.SMUtilization),
 	})
-	return false
 }
 
 // flushGPU writes a GPU's sums so far.

@@ -19,23 +19,10 @@ func Whole(live snapshot.History, earlier func() snapshot.History) snapshot.Hist
 	return &whole{live, earlier}
 }
 
-// Whole is the whole history: its methods wait for the earlier one.
-func (j *Joined) Whole() snapshot.History {
-	return Whole(j.live, func() snapshot.History {
-		before, _, _ := j.earlier()
-		return before
-	})
-}
-
 // Away reports whether the live history is away; Joined calls it.
 func (w *whole) Away() bool {
 	remote, ok := w.live.(interface{ Away() bool })
 	return ok && remote.Away()
-}
-
-func (w *whole) before() (snapshot.History, bool) {
-	before := w.earlier()
-	return before, before != nil
 }
 
 // began is when the live history begins; zero while it is empty.
@@ -49,7 +36,7 @@ func (w *whole) At(t time.Time) (*snapshot.Snapshot, bool) {
 	if began := w.began(); !began.IsZero() && !t.Before(began) {
 		return w.live.At(t)
 	}
-	if before, ok := w.before(); ok {
+	if before := w.earlier(); before != nil {
 		return before.At(t)
 	}
 	return nil, false
@@ -58,8 +45,8 @@ func (w *whole) At(t time.Time) (*snapshot.Snapshot, bool) {
 // Span implements snapshot.History.
 func (w *whole) Span() (oldest, newest time.Time) {
 	oldest, newest = w.live.Span()
-	before, ok := w.before()
-	if !ok {
+	before := w.earlier()
+	if before == nil {
 		return oldest, newest
 	}
 	if from, to := before.Span(); !from.IsZero() && (oldest.IsZero() || from.Before(oldest)) {
@@ -77,8 +64,8 @@ func (w *whole) Series(key snapshot.SeriesKey, from, to time.Time, buckets int) 
 	if began := w.began(); !began.IsZero() && !from.Before(began) {
 		return points
 	}
-	before, ok := w.before()
-	if !ok {
+	before := w.earlier()
+	if before == nil {
 		return points
 	}
 	for i, recorded := range before.Series(key, from, to, buckets) {
@@ -95,8 +82,8 @@ func (w *whole) Events(limit int) []snapshot.Event {
 	if limit > 0 && len(events) >= limit {
 		return events
 	}
-	before, ok := w.before()
-	if !ok {
+	before := w.earlier()
+	if before == nil {
 		return events
 	}
 	began := w.began()

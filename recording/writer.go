@@ -44,7 +44,6 @@ type Writer struct {
 	options   Options
 	lock      *os.File
 	queue     chan tick
-	closing   chan struct{}
 	done      chan struct{}
 	err       error // of closing
 
@@ -101,7 +100,7 @@ func Start(directory string, options Options) *Writer {
 func newWriter(directory string, options Options) (*Writer, error) {
 	w := &Writer{
 		directory: directory, options: options.withDefaults(),
-		queue: make(chan tick, queueTicks), closing: make(chan struct{}), done: make(chan struct{}), retry: retryInterval,
+		queue: make(chan tick, queueTicks), done: make(chan struct{}), retry: retryInterval,
 		state: State{Recording: true},
 	}
 	return w, w.take()
@@ -165,9 +164,9 @@ func (w *Writer) Counts() metric.Recorder {
 	return metric.Recorder{Errors: state.Errors, Lost: state.Lost, Written: state.Written}
 }
 
-// Close writes what was appended and ends the recording.
+// Close writes what was appended and ends the recording. Nothing may be appended then.
 func (w *Writer) Close() error {
-	close(w.closing)
+	close(w.queue)
 	<-w.done
 	return w.err
 }
@@ -179,22 +178,14 @@ func (w *Writer) run() {
 	defer timer.Stop()
 	for {
 		select {
-		case t := <-w.queue:
+		case t, more := <-w.queue:
+			if !more {
+				w.err = w.end()
+				return
+			}
 			w.write(t)
 		case <-timer.C:
 			w.commit()
-		case <-w.closing:
-			for {
-				select {
-				case t := <-w.queue:
-					w.write(t)
-					continue
-				default:
-				}
-				break
-			}
-			w.err = w.end()
-			return
 		}
 	}
 }
