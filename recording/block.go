@@ -17,7 +17,6 @@ type block struct {
 	columns []*column // by series
 }
 
-// column is a series in the block.
 type column struct {
 	series int64
 	store.Block
@@ -60,7 +59,6 @@ func (b *block) appendTail(dst []byte) []byte {
 	return dst
 }
 
-// tailRow is a row of the tail.
 type tailRow struct {
 	session, time, codec int64
 	data                 []byte
@@ -120,7 +118,6 @@ func (b *block) column(series int64) *column {
 	return b.columns[i]
 }
 
-// reset begins the next block.
 func (b *block) reset() {
 	b.n = 0
 	b.columns = slices.DeleteFunc(b.columns, func(c *column) bool { return c.ended })
@@ -197,7 +194,6 @@ func decodeChunk(b *store.Block, codec, of, from int64, data []byte) error {
 	return nil
 }
 
-// decodeTicks are the moments of a block's ticks.
 func decodeTicks(codec, session, from int64, data []byte) ([]int64, error) {
 	var block store.Block
 	if err := decodeChunk(&block, codec, session, from, data); err != nil {

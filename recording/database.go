@@ -117,7 +117,6 @@ func (d *database) each(scan func(*sql.Rows) error, text string, args ...any) {
 	}
 }
 
-// querier is a database or a connection.
 type querier interface {
 	QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error)
 }

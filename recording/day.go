@@ -33,7 +33,6 @@ type day struct {
 	work    []byte
 }
 
-// gpuRecord is a GPU of the session.
 type gpuRecord struct {
 	id        int64
 	tick      int64
@@ -43,7 +42,6 @@ type gpuRecord struct {
 	sums      gpuSums
 }
 
-// rowRecord is a row of the session.
 type rowRecord struct {
 	id, gpu int64
 	tick    int64
@@ -111,7 +109,6 @@ func (d *day) endAlerts(last int64) {
 	d.exec("UPDATE alerts SET to_ns = ? WHERE to_ns IS NULL", last+1)
 }
 
-// begin begins a session at a snapshot.
 func (d *day) begin(snap *snapshot.Snapshot) {
 	d.seal()
 	d.endAlerts(d.last)

@@ -35,7 +35,6 @@ func (d *day) writeEvent(e *snapshot.Event, snap *snapshot.Snapshot) {
 	}
 }
 
-// writeDecision records what the guard decided.
 func (d *day) writeDecision(at int64, decision *snapshot.GuardDecision, gpu, process any) {
 	migGPU, migCompute := instanceColumns(decision.Instance)
 	d.exec(`INSERT INTO decisions (time_ns, kind, rule, gpu, mig_gpu, mig_compute, process, user, name, level,
@@ -104,7 +103,6 @@ func (d *day) exited(at int64, e *snapshot.Event, gpu any) int64 {
 		id.PID, int64(id.StartTime), int64(id.Namespace), gpu, migGPU, migCompute, words(e.User), words(e.Name), at, at, at)
 }
 
-// alertKey identifies an alert from one tick to the next.
 type alertKey struct {
 	kind     snapshot.AlertKind
 	gpu      string

@@ -111,7 +111,6 @@ func scanProcess(rows *sql.Rows, more ...any) (out described, err error) {
 	return out, err
 }
 
-// processes are the day's processes.
 func (d *dayReader) processes() (map[int64]*ProcessRow, error) {
 	all := make(map[int64]*ProcessRow)
 	err := each(ctx, d.db, func(rows *sql.Rows) error {
@@ -126,7 +125,6 @@ func (d *dayReader) processes() (map[int64]*ProcessRow, error) {
 	return all, err
 }
 
-// identities are the identities of the day's processes.
 func (d *dayReader) identities() (map[int64]snapshot.RowID, error) {
 	all := make(map[int64]snapshot.RowID)
 	err := each(ctx, d.db, func(rows *sql.Rows) error {
@@ -147,7 +145,6 @@ func known[T quantity.Bytes | int | int64](v sql.NullInt64, source quantity.Sour
 	return quantity.From(T(v.Int64), source)
 }
 
-// uuids are the UUIDs of the day's GPUs.
 func (d *dayReader) uuids() (map[int64]string, error) {
 	all := make(map[int64]string)
 	err := each(ctx, d.db, func(rows *sql.Rows) error {

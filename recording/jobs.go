@@ -29,7 +29,6 @@ type jobKey struct {
 	user string
 }
 
-// jobUse is what a job has used since it was first seen.
 type jobUse struct {
 	gpus              []int
 	began, first, end time.Time // when its first process began and was seen, and its last one was seen

@@ -28,7 +28,6 @@ func (r *Recording) At(t time.Time) (*snapshot.Snapshot, bool) {
 	return nil, false
 }
 
-// session is a row of sessions.
 type session struct {
 	id, from  int64
 	simulated bool
@@ -47,7 +46,6 @@ func (d *dayReader) sessions() []session {
 	return all
 }
 
-// figures are the samples at a tick.
 type figures struct {
 	session
 	time     int64
@@ -73,7 +71,6 @@ type instanceKey struct {
 	id  snapshot.InstanceID
 }
 
-// seriesOf is what a series is of.
 type seriesOf struct {
 	metric   metric.ID
 	gpu      int64
@@ -264,7 +261,6 @@ func (d *dayReader) gpusAt(f *figures) map[int64]snapshot.GPU {
 	return gpus
 }
 
-// rowsAt are the rows of a moment.
 func (d *dayReader) rowsAt(f *figures) []snapshot.Process {
 	ids := make([]int64, 0, len(f.rows))
 	for id := range f.rows {

@@ -68,7 +68,6 @@ func (d *dayReader) readings(from, to int64, visit func(*Reading) error) error {
 	return nil
 }
 
-// walk is the way through a session.
 type walk struct {
 	session
 	from, to  int64
@@ -130,13 +129,11 @@ func (d *dayReader) ticksOf(session int64, where string, args ...any) (blocks []
 	return blocks, err
 }
 
-// readColumn is a series in a block.
 type readColumn struct {
 	series seriesOf
 	*store.Block
 }
 
-// columnsOf are the columns of a sealed block.
 func (d *dayReader) columnsOf(session, from int64) (columns []readColumn, err error) {
 	err = each(ctx, d.db, func(rows *sql.Rows) error {
 		var series, codec int64
@@ -154,7 +151,6 @@ func (d *dayReader) columnsOf(session, from int64) (columns []readColumn, err er
 	return columns, err
 }
 
-// tailColumns are the columns of a tail.
 func (d *dayReader) tailColumns(t *tailCache) (columns []readColumn, err error) {
 	blocks := make(map[int64]*store.Block)
 	ids := make([]int64, 0, len(t.block.columns))
@@ -172,7 +168,6 @@ func (d *dayReader) tailColumns(t *tailCache) (columns []readColumn, err error) 
 	return columns, err
 }
 
-// ticks visits the readings of a block.
 func (w *walk) ticks(times []int64, columns []readColumn) error {
 	columns = slices.DeleteFunc(columns, func(c readColumn) bool { return c.series.metric == metric.Count })
 	slices.SortStableFunc(columns, func(a, b readColumn) int { return a.series.compare(b.series) })

@@ -196,7 +196,6 @@ func (r *Recording) Span() (oldest, newest time.Time) {
 	return oldest, newest
 }
 
-// dayReader reads the database of one day.
 type dayReader struct {
 	file    os.FileInfo // as it was opened
 	db      *sql.DB

@@ -120,7 +120,6 @@ func missing(in querier, visit func(table string, has, lacks []string) error) er
 	return nil
 }
 
-// upgrade adds what the database of an older version lacks.
 func upgrade(ctx context.Context, db *sql.DB) error {
 	added := false
 	err := missing(db, func(table string, has, lacks []string) error {
@@ -142,7 +141,6 @@ func upgrade(ctx context.Context, db *sql.DB) error {
 	return err
 }
 
-// statementOf is the statement that creates a table.
 func statementOf(table string) string {
 	_, after, _ := strings.Cut(schema, "CREATE TABLE "+table+" ")
 	body, _, _ := strings.Cut(after, ";")

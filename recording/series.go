@@ -84,7 +84,6 @@ func (d *dayReader) find(key snapshot.SeriesKey) (where string, args []any) {
 	return "process = ?", []any{process}
 }
 
-// sealed visits the samples of chunks.
 func (d *dayReader) sealed(session, series, from, to int64, visit func(t, v int64)) {
 	var b store.Block
 	d.each(func(rows *sql.Rows) error {
@@ -147,7 +146,6 @@ func (d *dayReader) tailOf(session int64) *tailCache {
 	return &found
 }
 
-// samples visits the samples of a series.
 func (t *tailCache) samples(series, from, to int64, visit func(t, v int64)) {
 	if t == nil {
 		return

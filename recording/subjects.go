@@ -16,7 +16,6 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// writeGPU records a GPU at a tick.
 func (d *day) writeGPU(now int64, weight time.Duration, g *snapshot.GPU, snap *snapshot.Snapshot) {
 	r := d.gpu(now, g)
 	r.tick = d.ticks
@@ -72,7 +71,6 @@ func (d *day) find(query string, args ...any) (id int64) {
 	return id
 }
 
-// writeRow records a row at a tick.
 func (d *day) writeRow(now int64, weight time.Duration, p *snapshot.Process, part share) {
 	r := d.rows[p.ID]
 	if r == nil {

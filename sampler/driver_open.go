@@ -25,7 +25,6 @@ func (b *backoff) next() time.Duration {
 	return min(time.Second<<min(b.tries-1, 5), 30*time.Second)
 }
 
-// access is whether the driver can be read.
 type access uint8
 
 const (
@@ -87,7 +86,6 @@ func (d *driver) ensureOpen(now time.Time, interval time.Duration) {
 	}
 }
 
-// takeOpen takes in the result of Open.
 func (d *driver) takeOpen(now time.Time, r openResult) {
 	if r.err != nil {
 		d.lose(now, r.err)

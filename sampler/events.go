@@ -10,7 +10,6 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// processEvent is an event about a row.
 func processEvent(now time.Time, kind snapshot.EventKind, p *snapshot.Process, message string) snapshot.Event {
 	return snapshot.Event{
 		Time: now, Kind: kind, GPU: p.GPU, GPUUUID: p.ID.GPUUUID, Row: p.ID,
@@ -169,7 +168,6 @@ func (s *Sampler) applyRules(now time.Time, snap *snapshot.Snapshot) []snapshot.
 	return alerts
 }
 
-// missingFrom are the alerts that others lack.
 func missingFrom(others, alerts []snapshot.Alert) (missing []*snapshot.Alert) {
 	known := make(map[snapshot.AlertKey]bool, len(others))
 	for i := range others {

@@ -87,7 +87,6 @@ func (s *Sampler) logFailure(now time.Time, p *snapshot.Process, d *probe.Device
 // failed is started again within minutes.
 const failedFor, mostFailed = 10 * time.Minute, 200
 
-// recentlyFailed are the allocations that failed lately.
 func (s *Sampler) recentlyFailed(now time.Time) []snapshot.Event {
 	for len(s.failed) > 0 && (now.Sub(s.failed[0].Time) > failedFor || len(s.failed) > mostFailed) {
 		s.failed = s.failed[1:]

@@ -15,7 +15,6 @@ import (
 // The metrics that keep their last value while a GPU does not answer.
 var constants = metric.KeptOf(metric.GPU, metric.Constant)
 
-// gpus makes the snapshot's GPUs.
 func (s *Sampler) gpus(now time.Time, gpus []*gpu, m merged) []snapshot.GPU {
 	out := make([]snapshot.GPU, 0, len(gpus))
 	for _, g := range gpus {

@@ -20,13 +20,11 @@ type limits struct {
 	processes map[process.Identity]quantity.Bytes // on all devices together
 }
 
-// place is a GPU or a MIG instance.
 type place struct {
 	uuid     string
 	instance snapshot.InstanceID
 }
 
-// deviceLimit is what the driver reports of a device.
 type deviceLimit struct {
 	used, total snapshot.Bytes
 	at          time.Time
@@ -83,7 +81,6 @@ func (l *limits) size(p *snapshot.Process, d *probe.Device) quantity.Bytes {
 	return l.device(place{p.ID.GPUUUID, p.ID.Instance}).total.Or(valueOf(d.TotalBytes))
 }
 
-// device is the limit of a device.
 func (l *limits) device(where place) *deviceLimit {
 	if on := l.devices[where]; on != nil {
 		return on

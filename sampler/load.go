@@ -158,7 +158,6 @@ func (l *load) watch(now time.Time, used, free quantity.Bytes) (grew bool) {
 	return grew
 }
 
-// learn remembers how long a later load took.
 func (l *load) learn() {
 	l.top = max(l.used, quantity.Bytes(fading*float64(l.top)))
 	if lasted := l.grew.Sub(l.rose); l.like != nil && lasted < firstLoad {
@@ -215,7 +214,6 @@ func (o *outlook) excuse() {
 	}
 }
 
-// loads are the loads on a GPU or instance.
 type loads struct {
 	first, later bool
 	known        bool // a later load leads back to a level that its process has had before

@@ -36,7 +36,6 @@ type row struct {
 	oom        quantity.Optional[int64]
 }
 
-// merged is one tick's processes.
 type merged struct {
 	rows            []snapshot.Process
 	ended           []snapshot.EndedProcess
@@ -174,7 +173,6 @@ func (s *Sampler) driverRow(g *gpu, p *nvml.Process) snapshot.Process {
 	return r
 }
 
-// describe fills in what /proc has of a pid.
 func (s *Sampler) describe(pid int) snapshot.Process {
 	known := s.byPID[pid]
 	info := &known.info

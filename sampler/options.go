@@ -51,7 +51,6 @@ const (
 	defaultInterval = time.Second
 )
 
-// withDefaults fills in the zero fields.
 func (o Options) withDefaults() Options {
 	o.Interval = min(max(cmp.Or(o.Interval, defaultInterval), MinInterval), MaxInterval)
 	o.LowMemory = cmp.Or(o.LowMemory, 0.10)

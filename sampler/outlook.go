@@ -35,7 +35,6 @@ type pace struct{ moving, still time.Duration }
 // quickPace is that of a usual box, and of the first samples of any series.
 var quickPace = pace{moving: 900 * time.Millisecond, still: 2700 * time.Millisecond}
 
-// paceOf is the pace of each of so many series.
 func paceOf(series int) pace {
 	const many = 256
 	if series <= many {
@@ -84,7 +83,6 @@ func (o *outlook) observe(now time.Time, figure snapshot.Bytes, p pace) {
 	}
 }
 
-// doubt is why there is no forecast.
 func (o *outlook) doubt() snapshot.Doubt {
 	if o.given < forecast.MinSamples {
 		return snapshot.Young

@@ -34,7 +34,6 @@ func (r *row) predict(now time.Time, p *snapshot.Process, free quantity.Bytes, e
 	}
 }
 
-// doubt is why the row's forecast is withheld.
 func (r *row) doubt() snapshot.Doubt {
 	switch {
 	case r.load.rebuilds && !r.load.over:
@@ -133,14 +132,12 @@ func (s *Sampler) predictGPU(now time.Time, g *gpu, out *snapshot.GPU, rows []sn
 	}
 }
 
-// region is a GPU or a MIG instance.
 type region struct {
 	*snapshot.Memory
 	rows  []snapshot.Process
 	holds func(*snapshot.Process) bool // one of the rows
 }
 
-// expected is what is expected of a place.
 type expected struct {
 	outlook
 	last snapshot.Outlook

@@ -78,7 +78,6 @@ func (m *merged) setProbe(id process.Identity, p snapshot.Probe) {
 	}
 }
 
-// hasProbe reports whether a row has a probe that answers.
 func (m *merged) hasProbe() bool {
 	return slices.ContainsFunc(m.rows, func(p snapshot.Process) bool { return p.Probe != nil && p.Probe.State != snapshot.ProbeSilent })
 }

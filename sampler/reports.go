@@ -28,7 +28,6 @@ const (
 	confirmedDoubt = 6
 )
 
-// report is what a probe says of one device.
 type report struct {
 	device  *probe.Device
 	at      time.Time      // when the probe read it

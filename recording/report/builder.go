@@ -140,7 +140,6 @@ func (b *Builder) AddAlert(a recording.Alert) {
 	}
 }
 
-// alertKey is an alert, however often it was recorded.
 type alertKey struct {
 	kind     snapshot.AlertKind
 	gpuUUID  string
@@ -210,7 +209,6 @@ func (b *Builder) recordedTime() (total time.Duration) {
 	return total
 }
 
-// gibHours is memory over time.
 func gibHours(amount quantity.Bytes, over time.Duration) float64 {
 	return float64(amount) / float64(quantity.GiB) * over.Hours()
 }

@@ -227,7 +227,6 @@ func median(v []float64) *float64 {
 	return &m
 }
 
-// flushes sums what flushes freed.
 func (b *Builder) flushes() schema.ReportFlushes {
 	out := schema.ReportFlushes{StayedFree: make([]schema.ReportStaying, len(Stays))}
 	for i, after := range Stays {

@@ -68,7 +68,6 @@ func (p *parts) join(other *parts) {
 	p.other.join(&other.other)
 }
 
-// load is a utilization over time.
 type load struct {
 	busy float64 // per cent, times hours
 	over time.Duration
@@ -104,7 +103,6 @@ type memory struct {
 	energy        *float64 // kWh
 }
 
-// join adds another GPU.
 func (m *memory) join(g *memory) {
 	m.recorded += g.recorded
 	m.capacity.join(&g.capacity)
@@ -132,7 +130,6 @@ func (m *memory) idleHours() *float64 {
 	return new(m.idleTime.Hours())
 }
 
-// gpuSums is what becomes of a GPU's minutes.
 type gpuSums struct {
 	recording.GPURow
 	memory

@@ -49,7 +49,6 @@ func (l *layouter) table(title, note string, groups []schema.ReportGroup, figure
 	return t
 }
 
-// users are those who used the GPUs.
 func (l *layouter) users() Table {
 	groups := slices.Clone(l.report.Groups)
 	slices.SortStableFunc(groups, func(a, b schema.ReportGroup) int {
@@ -88,7 +87,6 @@ func (l *layouter) peak(v snapshot.Bytes) string {
 	return l.dash
 }
 
-// wasters are those who keep memory that does no work.
 func (l *layouter) wasters() Table {
 	groups := slices.DeleteFunc(slices.Clone(l.report.Groups), func(g schema.ReportGroup) bool { return hoursOf(g.WastedGiBHours) == 0 })
 	t := l.table("Wasted", "GiB·h used while idle, or cached or fragmented", groups,
@@ -136,7 +134,6 @@ func times(n *int) int {
 	return *n
 }
 
-// throughput are those whose steps are counted.
 func (l *layouter) throughput() Table {
 	groups := slices.DeleteFunc(slices.Clone(l.report.Groups), func(g schema.ReportGroup) bool { return g.StepsPerSecond == nil })
 	slices.SortStableFunc(groups, func(a, b schema.ReportGroup) int { return cmp.Compare(*b.StepsPerSecond, *a.StepsPerSecond) })
@@ -144,7 +141,6 @@ func (l *layouter) throughput() Table {
 		[]Column{{Title: "Steps/s", Short: "STEP/S"}}, func(g *schema.ReportGroup) []string { return []string{l.figure(g.StepsPerSecond)} })
 }
 
-// comparison is the period beside another one.
 func (l *layouter) comparison() Table {
 	c := l.report.Comparison
 	t := Table{Title: "Compared", Note: "with " + PeriodText(&c.First) + ", " + RecordedText(&c.First), Columns: []Column{

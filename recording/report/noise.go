@@ -96,7 +96,6 @@ func quantileT(freedom float64) float64 {
 		(3*z7+19*z5+17*z3-15*z)/(384*freedom*freedom*freedom)
 }
 
-// rates compares counts of rare events in two times.
 func rates(name string, first, second *int64, overFirst, overSecond time.Duration) schema.ReportCompared {
 	line := schema.ReportCompared{Name: name, Unit: "per_hour", First: perHour(first, overFirst), Second: perHour(second, overSecond)}
 	if line.First == nil || line.Second == nil {

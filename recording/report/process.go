@@ -43,7 +43,6 @@ func (u *use) join(o *use) {
 	u.unknown = u.unknown || o.unknown
 }
 
-// document sets the figures of a group.
 func (u *use) document(g *schema.ReportGroup) {
 	if !u.unknown {
 		g.HeldGPUHours, g.BusyGPUHours, g.IdleGPUHours, g.EnergyKWh = u.held, u.busy, u.idle, u.energy

@@ -176,7 +176,6 @@ func (b *Builder) label(id snapshot.RowID) string {
 	return label
 }
 
-// group sums processes.
 type group struct {
 	schema.ReportGroup
 	identities map[any]bool

@@ -15,7 +15,6 @@ import (
 // has columns.
 const mostBuckets = 240
 
-// timeline is a GPU's memory in buckets.
 type timeline struct {
 	from    time.Time
 	length  time.Duration // of a bucket
@@ -52,7 +51,6 @@ func (l *timeline) add(m *recording.GPUMinute) {
 	}
 }
 
-// document is the buckets that were recorded.
 func (l *timeline) document() []schema.ReportPoint {
 	points := []schema.ReportPoint{}
 	for i := range l.buckets {

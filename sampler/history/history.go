@@ -24,7 +24,6 @@ type History struct {
 	pruned  time.Time
 }
 
-// alertSpan is a time in which an alert stood.
 type alertSpan struct {
 	Alert   snapshot.Alert
 	From    time.Time

@@ -35,7 +35,6 @@ func (m metrics) of(id metric.ID) *store.Series {
 	return nil
 }
 
-// The metrics of a GPU whose last value is kept.
 var constantOfGPU = metric.KeptOf(metric.GPU, metric.Constant)
 
 // append writes a sample where there is one; a tick without is a gap.
@@ -144,7 +143,6 @@ func (h *History) noteDriver(now time.Time, d *snapshot.Driver) {
 	h.drivers.add(now, then)
 }
 
-// gpuRecord is a GPU in the history.
 type gpuRecord struct {
 	GPU       snapshot.GPU // as last seen
 	First     time.Time    // when it was first seen
@@ -154,13 +152,11 @@ type gpuRecord struct {
 	metrics   metrics
 }
 
-// state is how a GPU is doing, and why.
 type state struct {
 	State   snapshot.GPUState
 	Message string
 }
 
-// close ends its series.
 func (r *gpuRecord) close() {
 	r.metrics.close()
 	for _, in := range r.Instances {
@@ -168,7 +164,6 @@ func (r *gpuRecord) close() {
 	}
 }
 
-// instanceRecord is a MIG instance that the GPU has had.
 type instanceRecord struct {
 	ID      snapshot.InstanceID
 	metrics metrics
@@ -216,7 +211,6 @@ func (r *gpuRecord) present(t, newest time.Time) bool {
 	return !r.First.After(t) && (!r.Last.Before(t) || !r.Last.Before(newest))
 }
 
-// at is the GPU at a moment, with the rows of that moment.
 func (r *gpuRecord) at(t time.Time, rows []snapshot.Process) snapshot.GPU {
 	g := r.GPU
 	m := r.metrics

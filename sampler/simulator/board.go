@@ -26,7 +26,6 @@ const (
 	celsiusPerWatt = 0.058
 )
 
-// board is one GPU.
 type board struct {
 	device    nvml.Device
 	frame     *frame
@@ -44,7 +43,6 @@ type board struct {
 	errorEvery  time.Duration
 }
 
-// instance is one MIG device.
 type instance struct {
 	id      nvml.InstanceID
 	uuid    string

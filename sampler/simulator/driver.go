@@ -59,7 +59,6 @@ func refuse(device nvml.Device, name string, kind error) error {
 		&nvml.Error{Name: name, Call: "nvmlDeviceGetMemoryInfo_v2", Kind: kind})
 }
 
-// reading is the driver's reading of the GPU.
 func (g *board) reading(seed uint64, now time.Time, at time.Duration) nvml.Reading {
 	wobble := func(stream uint64) float64 {
 		return noise(seed, uint64(g.device.Index)<<8|stream, uint64(at/step))
@@ -156,7 +155,6 @@ const (
 	reasonPower = 0x4
 )
 
-// clockReasons is why the clocks are not higher.
 func (g *board) clockReasons() int {
 	switch {
 	case g.clock(0) == idleClock:
@@ -168,7 +166,6 @@ func (g *board) clockReasons() int {
 	}
 }
 
-// details sets what a page about the GPU shows.
 func (g *board) details(r *nvml.Reading, wobble func(uint64) float64) {
 	s := &r.Sensors
 	s.Energy = driver(math.Round(g.energy*1000) / 1000)

@@ -19,7 +19,6 @@ const (
 
 var errNoAnswer = errors.New("no answer within 200 ms")
 
-// lastReport is the last report of a task's probe.
 type lastReport struct {
 	reported bool
 	at       time.Duration
@@ -42,7 +41,6 @@ func (e *lastReport) schedule(t *task) {
 	}
 }
 
-// takeReport takes the task's report if one is due.
 func (t *task) takeReport(now time.Duration) {
 	e := &t.probe
 	if t.memory == nil || t.role.runtime == opaque || t.stopped || now-t.started < importing {
@@ -98,7 +96,6 @@ func (b *Box) answer(t *task) probe.Answer {
 	return a
 }
 
-// report is the last report in the form of the protocol.
 func (t *task) report() probe.Device {
 	s := t.probe.stats
 	total := t.frame.total
@@ -144,7 +141,6 @@ func count(n int) *int64 {
 	return &wide
 }
 
-// maxFailures is how many a probe keeps.
 const maxFailures = 16
 
 // observe has the task wait for a rescue, where there is one, and else notes an allocation

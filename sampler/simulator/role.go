@@ -52,13 +52,11 @@ type role struct {
 	unreliable bool // its probe misses reports now and then
 }
 
-// user is a user of the box.
 type user struct {
 	name string
 	uid  uint32
 }
 
-// span is a duration drawn from a range.
 type span struct{ shortest, longest time.Duration }
 
 func (s span) draw(random *rand.Rand) time.Duration {
@@ -68,7 +66,6 @@ func (s span) draw(random *rand.Rand) time.Duration {
 	return s.shortest + time.Duration(random.Int64N(int64(s.longest-s.shortest)))
 }
 
-// program is what a task does with its memory.
 type program interface {
 	// resume puts the task into its state after its age.
 	resume(t *task, now time.Duration) error
@@ -76,7 +73,6 @@ type program interface {
 	step(t *task, now time.Duration) error
 }
 
-// hello is the probe's hello.
 func (r *role) hello(id process.Identity) probe.Hello {
 	h := probe.Hello{Proto: probe.Version, PID: id.PID, StartTime: id.StartTime, StartedBy: cmp.Or(r.entered, "run")}
 	if r.nsPID != 0 {

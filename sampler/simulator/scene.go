@@ -8,7 +8,6 @@ import (
 	"vramscope/nvml"
 )
 
-// scene is what happens on one GPU.
 type scene struct {
 	roles      []role
 	instances  []instance // MIG, if any
@@ -50,7 +49,6 @@ const (
 	pythonComm = "python3.11"
 )
 
-// script is a role whose program is a Python script.
 func script(who user, arguments ...string) role {
 	return role{
 		user:    who,
@@ -61,7 +59,6 @@ func script(who user, arguments ...string) role {
 	}
 }
 
-// slurm puts a role into a job of the scheduler.
 func (r role) slurm(job, step int) role {
 	r.job, r.parent = process.Job{Kind: "slurm", ID: itoa(job)}, step
 	return r

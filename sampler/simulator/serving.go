@@ -67,7 +67,6 @@ func (p *serving) step(t *task, now time.Duration) error {
 	return err
 }
 
-// turn starts or ends a wave.
 func (p *serving) turn(t *task, now time.Duration) {
 	if p.demand > 0 {
 		p.demand = 0

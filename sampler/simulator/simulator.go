@@ -97,7 +97,6 @@ func New(options Options) (*Box, error) {
 	return b, nil
 }
 
-// stage sets up a GPU with the roles of its scene.
 func (b *Box) stage(index int, scene scene) {
 	g := newBoard(index)
 	b.boards = append(b.boards, g)
@@ -133,7 +132,6 @@ func (b *Box) advance() time.Time {
 	return now
 }
 
-// move is one step of everything.
 func (b *Box) move(now time.Duration) {
 	for _, g := range b.boards {
 		b.turnLoss(g, now)
@@ -154,7 +152,6 @@ func (b *Box) move(now time.Duration) {
 	}
 }
 
-// inOrder is the running tasks by pid.
 func (b *Box) inOrder() []*task {
 	return slices.SortedFunc(maps.Values(b.tasks), byPID)
 }

@@ -20,7 +20,6 @@ type slot struct {
 	pid      int           // of the next task; 0: the next free one
 }
 
-// visit starts, runs or ends the slot's task.
 func (b *Box) visit(s *slot, now time.Duration) {
 	if s.task == nil && now >= s.starts {
 		b.start(s, now)
@@ -67,7 +66,6 @@ func (b *Box) resume(s *slot) {
 	}
 }
 
-// newTask puts a new task into the slot.
 func (b *Box) newTask(s *slot, pid int, started time.Duration) *task {
 	const hostNamespace, firstNamespace = 4026531836, 4026533000
 	t := &task{
@@ -112,7 +110,6 @@ func (b *Box) newTask(s *slot, pid int, started time.Duration) *task {
 	return t
 }
 
-// end empties the slot until its next task starts.
 func (b *Box) end(s *slot, now time.Duration) {
 	t := s.task
 	t.release()

@@ -35,7 +35,6 @@ func sawtoothScene(rank int) scene {
 	return scene{roles: []role{train, check}}
 }
 
-// display is the X server on GPU 0.
 func display() role {
 	x := role{
 		user: root, command: []string{"/usr/lib/xorg/Xorg", ":0", "-nolisten", "tcp"},

@@ -15,7 +15,6 @@ import (
 
 const never = time.Duration(math.MaxInt64)
 
-// memory is an allocator of a task.
 type memory interface {
 	Flush() quantity.Bytes
 	Stats() allocator.Stats
@@ -55,7 +54,6 @@ type task struct {
 
 func byPID(a, b *task) int { return cmp.Compare(a.identity.PID, b.identity.PID) }
 
-// used is what the task uses.
 func (t *task) used() quantity.Bytes {
 	used := t.role.context + t.plain
 	if t.memory != nil {
@@ -75,7 +73,6 @@ func (t *task) hold(size quantity.Bytes) error {
 	return nil
 }
 
-// run is one step of the task's life.
 func (t *task) run(now time.Duration) {
 	t.busy, t.now = 0, now
 	if t.failed || t.stopped || t.waits {

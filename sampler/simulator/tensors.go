@@ -16,7 +16,6 @@ const (
 // batch is blocks that a program frees together.
 type batch []*allocator.Block
 
-// take allocates a block of each size.
 func (b *batch) take(c *allocator.Caching, sizes ...quantity.Bytes) error {
 	for _, size := range sizes {
 		block, err := c.Allocate(size)
@@ -53,7 +52,6 @@ type weights struct {
 
 func (w *weights) complete() bool { return len(w.blocks) >= w.count }
 
-// load allocates up to that many of the missing tensors.
 func (w *weights) load(c *allocator.Caching, count int) error {
 	for ; count > 0 && !w.complete(); count-- {
 		hole := w.hole

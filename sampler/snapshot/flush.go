@@ -213,7 +213,6 @@ func (p *Process) NothingToFlush() string {
 	}
 }
 
-// flushable reports whether a flush would free something.
 func (p *Process) flushable() bool {
 	return len(p.Evictable) > 0 || p.Frees() > 0 || p.mayFree()
 }

@@ -71,7 +71,6 @@ func PartsOf(used Bytes, rows []Process, belongs func(*Process) bool) Parts {
 	return parts
 }
 
-// heldBy is the memory that a process's allocators hold.
 func heldBy(p *Process) quantity.Bytes {
 	return p.Allocated.Or(0) + p.Cached.Or(p.Returnable.Or(0)) + p.Fragmented.Or(0)
 }

@@ -38,7 +38,6 @@ func (g *GPU) StateSince() string {
 // NotListed is the message of a GPU that the driver no longer lists.
 const NotListed = "no longer listed"
 
-// answers reports whether any figure of the GPU is known.
 func (g *GPU) answers() bool {
 	return g.Memory.Used.Known() || g.Utilization.Known() || g.Temperature.Known() || g.Power.Known() || g.ProcessCount.Or(0) > 0
 }

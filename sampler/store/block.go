@@ -104,7 +104,6 @@ func allZero(columns [][]int64) bool {
 	return true
 }
 
-// appendFrame writes a frame.
 func appendFrame(dst []byte, f frame) []byte {
 	dst = binary.AppendUvarint(append(dst, f.kind), uint64(len(f.payload)))
 	return append(dst, f.payload...)

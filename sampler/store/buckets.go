@@ -60,7 +60,6 @@ func (r *Series) fold() {
 	}
 }
 
-// add adds a sample to a bucket.
 func (b *bucketBlock) add(i int, v int64) {
 	e := &b.values[i]
 	if !b.present.has(i) {
@@ -95,7 +94,6 @@ func (b *bucketBlock) encode(work []byte) frame {
 	return frame{kind, payload}
 }
 
-// decode is the reverse.
 func (b *bucketBlock) decode(f frame) bool {
 	count, ok := f.decode(blockBuckets, &b.present, b.last[:], b.low[:], b.high[:])
 	if !ok {

@@ -92,7 +92,6 @@ func appendColumn(dst []byte, values []int64) []byte {
 
 const shifted = 4 // the bit of the first byte
 
-// appendStart writes the first byte and the first value.
 func appendStart(dst []byte, way byte, shift int, value int64) []byte {
 	start := way | byte(shift<<3)
 	if value&(1<<shift-1) == 0 {

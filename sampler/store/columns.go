@@ -50,7 +50,6 @@ func (c *columns) add(i int, e extent) {
 	b.Min, b.Max, b.Last = min(b.Min, e.min), max(b.Max, e.max), e.last
 }
 
-// addBuckets adds the coarse resolution.
 func (c *columns) addBuckets(r *Series) {
 	s := r.store
 	c.narrow = c.quotient < s.width
@@ -88,7 +87,6 @@ func (c *columns) addBucket(begin, stop int64, e extent) {
 	}
 }
 
-// addSamples adds the full resolution.
 func (c *columns) addSamples(r *Series) {
 	ticks := &r.store.ticks
 	first, end := max(ticks.first, ticks.after(c.from)), ticks.after(c.to)

@@ -13,7 +13,6 @@ type head struct {
 	equal   [headParts]int64
 }
 
-// part is the values of a part of a head.
 type part [partTicks]int64
 
 const (

@@ -74,7 +74,6 @@ func (r *Series) At(t time.Time) (v int64, at time.Time, ok bool) {
 	return b.values[i].last, s.wall(s.buckets.at(bucket) + s.width), ok && b.present.has(i)
 }
 
-// sample reads one tick in full resolution.
 func (r *Series) sample(tick int64) (int64, bool) {
 	i := int(tick % blockTicks)
 	if tick >= r.store.heads {

@@ -22,7 +22,6 @@ type Store struct {
 	work    scratch
 }
 
-// scratch is memory for sealing and folding.
 type scratch struct {
 	values  [blockTicks]int64
 	payload []byte
@@ -173,7 +172,6 @@ func (m *moments) after(t int64) int64 {
 	return m.first + int64(i)
 }
 
-// forget drops the moments before an ordinal.
 func (m *moments) forget(before int64) {
 	m.times = slices.Delete(m.times, 0, int(before-m.first))
 	m.first = before

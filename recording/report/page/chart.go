@@ -57,7 +57,6 @@ func drawGPU(g *schema.ReportGPU, period *schema.ReportPeriod, events []schema.R
 	return c.String()
 }
 
-// path draws a path of a class.
 func (c *chart) path(class, format string, numbers ...any) {
 	fmt.Fprintf(c, `<path class="%s" d="%s"/>`, class, fmt.Sprintf(format, numbers...))
 }
@@ -159,7 +158,6 @@ func stacked(p *schema.ReportPoint) (heights [len(parts)]float64) {
 // would hide them.
 const mostRules = 24
 
-// marks draws events above the areas.
 func (c *chart) marks(events []schema.ReportEvent) {
 	last := map[string]int{} // where the last one of a class is
 	many := len(events) > mostRules
@@ -199,7 +197,6 @@ func classOf(e *schema.ReportEvent) string {
 	return ""
 }
 
-// tick is a label of the time axis.
 type tick struct {
 	at    time.Time
 	label string

@@ -19,7 +19,6 @@ var style string
 // mostEvents is how many events a page lists: the newest.
 const mostEvents = 200
 
-// mostRows is how many processes a table has.
 const mostRows = 20
 
 // writer writes HTML. What a report names comes from processes and is hostile, so that a
@@ -110,7 +109,6 @@ const legend = `<h2>GPUs <small>memory over time</small></h2>
 <div class="gpus">
 `
 
-// tile is one of the figures at the top.
 type tile struct{ Value, Text string }
 
 // tiles are what a reader wants to know first.
@@ -158,7 +156,6 @@ func tiles(r *schema.Report) []tile {
 	}
 }
 
-// gpu writes the chart of a GPU with its caption.
 func (w *writer) gpu(g *schema.ReportGPU, r *schema.Report) {
 	name, caption := fmt.Sprintf("GPU %d", g.GPU), ""
 	if m := g.Memory.Used; m != nil && m.Percent != nil {
@@ -216,7 +213,6 @@ func (w *writer) table(t report.Table) {
 	w.put("</table></div>\n")
 }
 
-// class is how a column is set.
 func class(c *report.Column) string {
 	class := ""
 	if c.Name {

@@ -51,7 +51,6 @@ func (s *Stats) noteTaken() {
 	s.PeakReserved = max(s.PeakReserved, s.Reserved)
 }
 
-// segmentStats is what the blocks of one segment share.
 type segmentStats struct {
 	pool      *Pool
 	fragments int // free blocks that do not fill the segment
@@ -81,7 +80,6 @@ type Block struct {
 // rounded up.
 func (b *Block) Size() quantity.Bytes { return b.size }
 
-// whole reports whether the block is its segment.
 func (b *Block) whole() bool { return b.previous == nil && b.next == nil }
 
 // split cuts the block down to size and returns the rest as a free block.

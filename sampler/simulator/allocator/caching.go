@@ -216,7 +216,6 @@ func (c *Caching) put(b *Block) {
 	b.home.add(b)
 }
 
-// take undoes put.
 func (c *Caching) take(b *Block) {
 	if b.whole() {
 		c.stats.Cached -= b.size
