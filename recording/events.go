@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"time"
 
-	"vramscope/internal/quantity"
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 )
@@ -230,15 +229,10 @@ func (r *Recording) EventsBeside(t time.Time, forward bool) []snapshot.Event {
 func (d *dayReader) events(limit int, where string, args ...any) []snapshot.Event {
 	var events []snapshot.Event
 	d.each(func(rows *sql.Rows) error {
-		var at int64
-		var index, bytes sql.NullInt64
-		var row identity
-		var kind string
-		var uuid, user, name, message, detail sql.NullString
 		var e snapshot.Event
-		err := rows.Scan(append(row.columns(), &at, &kind, &e.Severity, &uuid, &index, &user, &name, &message, &bytes, &detail)...)
-		e.Time, e.Kind, e.GPU, e.GPUUUID = moment(at), snapshot.EventKind(kind), int(index.Int64), uuid.String
-		e.Row, e.User, e.Name, e.Message, e.Bytes = row.row(), user.String, name.String, message.String, known[quantity.Bytes](bytes, quantity.Computed)
+		var detail sql.NullString
+		err := rows.Scan(append(identity(&e.Row), at(&e.Time), word(&e.Kind), integer(&e.Severity), word(&e.GPUUUID), integer(&e.GPU), word(&e.User), word(&e.Name),
+			word(&e.Message), computed(&e.Bytes), &detail)...)
 		if failed := new(snapshot.OutOfMemory); detail.Valid && json.Unmarshal([]byte(detail.String), failed) == nil {
 			e.OutOfMemory = failed
 		}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 	"vramscope/metric"
 	"vramscope/sampler/snapshot"
@@ -78,49 +77,14 @@ type seriesOf struct {
 	process  int64
 }
 
-const seriesColumns = "s.metric, s.gpu, s.mig_gpu, s.mig_compute, s.process"
+const seriesColumns = "s.metric, s.gpu, s.process, s.mig_gpu, s.mig_compute"
 
 // scan reads seriesColumns, behind others.
 func (s *seriesOf) scan(rows *sql.Rows, before ...any) error {
 	var name string
-	var at place
-	err := rows.Scan(append(before, &name, &at.gpu, &at.migGPU, &at.migCompute, &at.process)...)
-	*s = seriesOf{metric.Named(name), at.gpu.Int64, at.instance(), at.process.Int64}
+	err := rows.Scan(slices.Concat(before, []any{&name, integer(&s.gpu), integer(&s.process)}, instance(&s.instance))...)
+	s.metric = metric.Named(name)
 	return err
-}
-
-// place are the columns of a place: a GPU, an instance of it, a process on it.
-type place struct {
-	gpu, process       sql.NullInt64
-	migGPU, migCompute sql.NullInt64
-}
-
-// identityColumns are what an identity reads of a process p.
-const identityColumns = "p.pid, p.start_time, p.pid_namespace, (SELECT uuid FROM gpus WHERE gpu = p.gpu), p.mig_gpu, p.mig_compute"
-
-type identity struct {
-	pid, start, namespace sql.NullInt64
-	uuid                  sql.NullString
-	place
-}
-
-func (i *identity) columns() []any {
-	return []any{&i.pid, &i.start, &i.namespace, &i.uuid, &i.migGPU, &i.migCompute}
-}
-
-// row is zero where there is no process.
-func (i *identity) row() snapshot.RowID {
-	return snapshot.RowID{
-		Process: process.Identity{PID: int(i.pid.Int64), StartTime: uint64(i.start.Int64), Namespace: uint64(i.namespace.Int64)},
-		GPUUUID: i.uuid.String, Instance: i.instance(),
-	}
-}
-
-func (p *place) instance() snapshot.InstanceID {
-	if !p.migGPU.Valid {
-		return snapshot.InstanceID{}
-	}
-	return snapshot.InstanceID{MIG: true, GPU: uint32(p.migGPU.Int64), Compute: uint32(p.migCompute.Int64)}
 }
 
 // add adds a sample. A row exists even without one.

@@ -12,8 +12,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// The plain rows, as they are in the tables of the same names. A field's tag is
-// its column.
+// The plain rows, as they are in the tables of the same names.
 
 // Subject is what a row is about. UUID is "" and Row zero where it is about none.
 type Subject struct {
@@ -33,15 +32,22 @@ type ProcessRow struct {
 // Alert is an alert, and when its GPU would be full by the forecast of that moment. It is
 // recorded again when a day or a recorder begins.
 type Alert struct {
-	Time time.Time `column:"from_ns"`
+	Time time.Time
 	Subject
-	Since    time.Time          `column:"since_ns"`
-	Kind     snapshot.AlertKind `column:"kind"`
-	Message  string             `column:"message"`
+	Since    time.Time
+	Kind     snapshot.AlertKind
+	Message  string
 	Instance snapshot.InstanceID
-	Median   quantity.Optional[time.Duration] `column:"(SELECT full_median_ns FROM forecasts f WHERE f.time_ns = from_ns AND f.alert = alerts.alert)"`
-	Earliest quantity.Optional[time.Duration] `column:"(SELECT full_earliest_ns FROM forecasts f WHERE f.time_ns = from_ns AND f.alert = alerts.alert)"`
-	Latest   quantity.Optional[time.Duration] `column:"(SELECT full_latest_ns FROM forecasts f WHERE f.time_ns = from_ns AND f.alert = alerts.alert)"` // unknown: the interval has no late end
+	Median   quantity.Optional[time.Duration]
+	Earliest quantity.Optional[time.Duration]
+	Latest   quantity.Optional[time.Duration] // unknown: the interval has no late end
+}
+
+func (a *Alert) columns(s *subjects) (string, []any) {
+	full := "(SELECT full_%s_ns FROM forecasts f WHERE f.time_ns = from_ns AND f.alert = alerts.alert)"
+	return fmt.Sprintf("from_ns, gpu, process, since_ns, kind, message, "+full+", "+full+", "+full+", mig_gpu, mig_compute", "median", "earliest", "latest"),
+		append([]any{at(&a.Time), s.gpu(&a.Subject), s.process(&a.Subject), at(&a.Since), word(&a.Kind), word(&a.Message),
+			computed(&a.Median), computed(&a.Earliest), computed(&a.Latest)}, instance(&a.Instance)...)
 }
 
 // Sum is a figure over a stretch of time.
@@ -57,37 +63,53 @@ type Utilization struct {
 
 // GPUMinute is a GPU in the minute that begins at Time. The parts are means.
 type GPUMinute struct {
-	Time        time.Time `column:"time_ns"`
-	Subject     `column:"gpu"`
-	Covered     time.Duration            `column:"covered_ns"` // how much of it was measured
-	Used        Sum                      `column:"used"`
-	Free        snapshot.Bytes           `column:"free_mean_bytes"`
-	Allocated   snapshot.Bytes           `column:"allocated_mean_bytes"`
-	Cached      snapshot.Bytes           `column:"cached_mean_bytes"`
-	Fragmented  snapshot.Bytes           `column:"fragmented_mean_bytes"`
-	Other       snapshot.Bytes           `column:"other_mean_bytes"`
-	Unknown     snapshot.Bytes           `column:"unknown_mean_bytes"`
-	Utilization Utilization              `column:"utilization"`
-	Energy      quantity.Optional[int64] `column:"energy_joules"`
+	Time time.Time
+	Subject
+	Covered     time.Duration // how much of it was measured
+	Used        Sum
+	Free        snapshot.Bytes
+	Allocated   snapshot.Bytes
+	Cached      snapshot.Bytes
+	Fragmented  snapshot.Bytes
+	Other       snapshot.Bytes
+	Unknown     snapshot.Bytes
+	Utilization Utilization
+	Energy      quantity.Optional[int64]
+}
+
+func (m *GPUMinute) columns(s *subjects) (string, []any) {
+	return `time_ns, gpu, covered_ns, used_min_bytes, used_mean_bytes, used_max_bytes, free_mean_bytes, allocated_mean_bytes, cached_mean_bytes,
+		fragmented_mean_bytes, other_mean_bytes, unknown_mean_bytes, utilization_mean_percent, utilization_max_percent, energy_joules`,
+		[]any{at(&m.Time), s.gpu(&m.Subject), integer(&m.Covered), computed(&m.Used.Min), computed(&m.Used.Mean), computed(&m.Used.Max),
+			computed(&m.Free), computed(&m.Allocated), computed(&m.Cached), computed(&m.Fragmented), computed(&m.Other), computed(&m.Unknown),
+			percent(&m.Utilization.Mean), computed(&m.Utilization.Max), computed(&m.Energy)}
 }
 
 // Process5Min is a row in the five minutes that begin at Time. The parts are means.
 type Process5Min struct {
-	Time         time.Time `column:"time_ns"`
-	Subject      `column:"process"`
-	Covered      time.Duration            `column:"covered_ns"`
-	Used         Sum                      `column:"used"`
-	Allocated    snapshot.Bytes           `column:"allocated_mean_bytes"`
-	Cached       snapshot.Bytes           `column:"cached_mean_bytes"`
-	Fragmented   snapshot.Bytes           `column:"fragmented_mean_bytes"`
-	Other        snapshot.Bytes           `column:"other_mean_bytes"`
-	Utilization  Utilization              `column:"sm_utilization"`
-	AllocRetries quantity.Optional[int64] `column:"alloc_retries"`
+	Time time.Time
+	Subject
+	Covered      time.Duration
+	Used         Sum
+	Allocated    snapshot.Bytes
+	Cached       snapshot.Bytes
+	Fragmented   snapshot.Bytes
+	Other        snapshot.Bytes
+	Utilization  Utilization
+	AllocRetries quantity.Optional[int64]
 	// Its part of the GPU's time, in ns, and energy, in J. Unknown in recordings of before.
-	Held   quantity.Optional[int64] `column:"held_ns"`
-	Busy   quantity.Optional[int64] `column:"busy_ns"`
-	Idle   quantity.Optional[int64] `column:"idle_ns"`
-	Energy quantity.Optional[int64] `column:"energy_joules"`
+	Held   quantity.Optional[int64]
+	Busy   quantity.Optional[int64]
+	Idle   quantity.Optional[int64]
+	Energy quantity.Optional[int64]
+}
+
+func (f *Process5Min) columns(s *subjects) (string, []any) {
+	return `time_ns, process, covered_ns, used_min_bytes, used_mean_bytes, used_max_bytes, allocated_mean_bytes, cached_mean_bytes, fragmented_mean_bytes,
+		other_mean_bytes, sm_utilization_mean_percent, sm_utilization_max_percent, alloc_retries, held_ns, busy_ns, idle_ns, energy_joules`,
+		[]any{at(&f.Time), s.process(&f.Subject), integer(&f.Covered), computed(&f.Used.Min), computed(&f.Used.Mean), computed(&f.Used.Max),
+			computed(&f.Allocated), computed(&f.Cached), computed(&f.Fragmented), computed(&f.Other), percent(&f.Utilization.Mean), computed(&f.Utilization.Max),
+			computed(&f.AllocRetries), computed(&f.Held), computed(&f.Busy), computed(&f.Idle), computed(&f.Energy)}
 }
 
 // Alerts are those that were raised in [from, to), oldest first, as all rows are.
@@ -99,22 +121,12 @@ func (r *Recording) Alerts(from, to time.Time) ([]Alert, error) {
 func (r *Recording) Decisions(from, to time.Time) ([]snapshot.GuardDecision, error) {
 	var all []snapshot.GuardDecision
 	err := r.eachDay(from, to, func(rows *sql.Rows) error {
-		var row identity
-		var at place
-		var ns int64
-		var kind string
-		var index, free, goal, expected, measured sql.NullInt64
-		var uuid, rule, user, name, level, reason, message sql.NullString
-		err := rows.Scan(append(row.columns(), &ns, &kind, &rule, &uuid, &index, &at.migGPU, &at.migCompute, &user, &name, &level,
-			&free, &goal, &expected, &measured, &reason, &message)...)
-		computed := func(v sql.NullInt64) snapshot.Bytes { return known[quantity.Bytes](v, quantity.Computed) }
-		all = append(all, snapshot.GuardDecision{
-			Time: moment(ns), Kind: snapshot.GuardDecisionKind(kind), Rule: rule.String, GPU: int(index.Int64), GPUUUID: uuid.String,
-			Instance: at.instance(), Row: row.row(), User: user.String, Name: name.String, Level: level.String, Free: computed(free),
-			Goal: computed(goal), Expected: computed(expected), Measured: computed(measured), Reason: reason.String, Message: message.String,
-		})
+		var d snapshot.GuardDecision
+		err := rows.Scan(slices.Concat(identity(&d.Row), instance(&d.Instance), []any{at(&d.Time), word(&d.Kind), word(&d.Rule), word(&d.GPUUUID), integer(&d.GPU),
+			word(&d.User), word(&d.Name), word(&d.Level), computed(&d.Free), computed(&d.Goal), computed(&d.Expected), computed(&d.Measured), word(&d.Reason), word(&d.Message)})...)
+		all = append(all, d)
 		return err
-	}, `SELECT `+identityColumns+`, d.time_ns, d.kind, d.rule, coalesce(g.uuid, (SELECT uuid FROM gpus WHERE gpu = p.gpu)), g.gpu_index, d.mig_gpu, d.mig_compute,
+	}, `SELECT `+identityColumns+`, d.mig_gpu, d.mig_compute, d.time_ns, d.kind, d.rule, coalesce(g.uuid, (SELECT uuid FROM gpus WHERE gpu = p.gpu)), g.gpu_index,
 			d.user, d.name, d.level, d.free_bytes, d.goal_bytes, d.expected_bytes, d.measured_bytes, d.reason, d.message
 		FROM decisions d LEFT JOIN gpus g ON g.gpu = d.gpu LEFT JOIN processes p ON p.process = d.process
 		WHERE d.time_ns >= ? AND d.time_ns < ? ORDER BY d.time_ns, d.decision`, from.UnixNano(), to.UnixNano())
@@ -202,11 +214,16 @@ func (g *GPURow) Capacity() snapshot.Bytes {
 
 // EventRow is an event of the log.
 type EventRow struct {
-	Time time.Time `column:"time_ns"`
+	Time time.Time
 	Subject
-	Kind    snapshot.EventKind `column:"kind"`
-	Message string             `column:"message"`
-	Bytes   snapshot.Bytes     `column:"bytes"` // of an action: what it freed
+	Kind    snapshot.EventKind
+	Message string
+	Bytes   snapshot.Bytes // of an action: what it freed
+}
+
+func (e *EventRow) columns(s *subjects) (string, []any) {
+	return "time_ns, gpu, process, kind, message, bytes",
+		[]any{at(&e.Time), s.gpu(&e.Subject), s.process(&e.Subject), word(&e.Kind), word(&e.Message), computed(&e.Bytes)}
 }
 
 // EventRows are the events in [from, to).
@@ -219,10 +236,7 @@ func (r *Recording) Sessions(from, to time.Time) ([]Session, error) {
 	var all []Session
 	err := r.eachDay(from, to, func(rows *sql.Rows) error {
 		var s Session
-		var last int64
-		var host sql.NullString
-		err := rows.Scan(&last, &host, &s.Simulated)
-		s.To, s.Host = moment(last), host.String
+		err := rows.Scan(at(&s.To), word(&s.Host), &s.Simulated)
 		all = append(all, s)
 		return err
 	}, `SELECT max(to_ns, coalesce((SELECT max(time_ns) FROM tail WHERE tail.session = sessions.session), 0)) AS last, host, simulated
@@ -236,11 +250,7 @@ func (r *Recording) GPUs(from, to time.Time) ([]GPURow, error) {
 	var all []GPURow
 	err := r.eachDay(from, to, func(rows *sql.Rows) error {
 		var g GPURow
-		var index, total, reserved sql.NullInt64
-		var name sql.NullString
-		err := rows.Scan(&g.UUID, &index, &name, &total, &reserved)
-		g.Index, g.Name = int(index.Int64), name.String
-		g.Total, g.Reserved = known[quantity.Bytes](total, quantity.Driver), known[quantity.Bytes](reserved, quantity.Driver)
+		err := rows.Scan(&g.UUID, integer(&g.Index), word(&g.Name), known(&g.Total, quantity.Driver), known(&g.Reserved, quantity.Driver))
 		all = append(all, g)
 		return err
 	}, "SELECT uuid, gpu_index, name, total_bytes, reserved_bytes FROM gpus ORDER BY gpu")
@@ -251,9 +261,9 @@ func (r *Recording) GPUs(from, to time.Time) ([]GPURow, error) {
 func (r *Recording) Recorded(id metric.ID, from, to time.Time) (map[snapshot.RowID]bool, error) {
 	all := make(map[snapshot.RowID]bool)
 	err := r.eachDay(from, to, func(rows *sql.Rows) error {
-		var row identity
-		err := rows.Scan(row.columns()...)
-		all[row.row()] = true
+		var row snapshot.RowID
+		err := rows.Scan(identity(&row)...)
+		all[row] = true
 		return err
 	}, "SELECT DISTINCT "+identityColumns+" FROM series s JOIN processes p ON p.process = s.process WHERE s.metric = ?", metric.Table[id].Name)
 	return all, err

@@ -61,12 +61,11 @@ func allocatedSum(t *testing.T, r *Recording, at time.Time, pid int) (s Sum) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var low, mean, high any
-	if !d.row([]any{&low, &mean, &high}, `SELECT allocated_min_bytes, allocated_mean_bytes, allocated_max_bytes
+	if !d.row([]any{computed(&s.Min), computed(&s.Mean), computed(&s.Max)}, `SELECT allocated_min_bytes, allocated_mean_bytes, allocated_max_bytes
 		FROM process_5min JOIN processes USING (process) WHERE time_ns = ? AND pid = ?`, at.UnixNano(), pid) {
 		t.Fatalf("no five minutes of %d at %v", pid, at)
 	}
-	return Sum{optional[quantity.Bytes](low), optional[quantity.Bytes](mean), optional[quantity.Bytes](high)}
+	return s
 }
 
 // all are the rows that are visited.
