@@ -62,7 +62,7 @@ func (r *row) trend(probed bool) (snapshot.Trend, snapshot.Bytes) {
 	used, inside := &r.outlook, &r.allocated
 	switch {
 	case !probed || inside.trend == forecast.Young || (used.trend == forecast.Leak) == (inside.trend == forecast.Leak):
-		return trends[used.trend], used.growth
+		return shown(used.trend), used.growth
 	case inside.trend == forecast.Leak:
 		return snapshot.TrendLeak, inside.growth
 	default:
@@ -180,11 +180,5 @@ func (at *region) doubt(o *snapshot.Outlook) {
 	}
 }
 
-var trends = [...]snapshot.Trend{
-	forecast.Young:     snapshot.TrendYoung,
-	forecast.Steady:    snapshot.TrendSteady,
-	forecast.Growing:   snapshot.TrendGrowing,
-	forecast.Shrinking: snapshot.TrendShrinking,
-	forecast.Sawtooth:  snapshot.TrendSawtooth,
-	forecast.Leak:      snapshot.TrendLeak,
-}
+// shown is a trend as a snapshot has it, which lists them in the same order.
+func shown(t forecast.Trend) snapshot.Trend { return snapshot.TrendYoung + snapshot.Trend(t) }

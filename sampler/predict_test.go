@@ -317,3 +317,14 @@ func TestThinnedSamplesForecastAsWell(t *testing.T) {
 		}
 	}
 }
+
+func TestTrendsAreListedInTheSameOrder(t *testing.T) {
+	for trend, want := range map[forecast.Trend]snapshot.Trend{
+		forecast.Young: snapshot.TrendYoung, forecast.Steady: snapshot.TrendSteady, forecast.Growing: snapshot.TrendGrowing,
+		forecast.Shrinking: snapshot.TrendShrinking, forecast.Sawtooth: snapshot.TrendSawtooth, forecast.Leak: snapshot.TrendLeak,
+	} {
+		if got := shown(trend); got != want {
+			t.Errorf("%d is shown as %d, want %d", trend, got, want)
+		}
+	}
+}

@@ -70,22 +70,9 @@ func (m *Monitor) FullIn(int64) (forecast.FullIn, bool) {
 	return forecast.FullIn{Median: full.Median, Earliest: full.Earliest, Latest: full.Latest}, true
 }
 
-// Trend is that of the process.
+// Trend is that of the process. A snapshot lists the trends as the forecaster does.
 func (m *Monitor) Trend() forecast.Trend {
-	switch m.snap.Rows[0].Trend {
-	case snapshot.TrendSteady:
-		return forecast.Steady
-	case snapshot.TrendGrowing:
-		return forecast.Growing
-	case snapshot.TrendShrinking:
-		return forecast.Shrinking
-	case snapshot.TrendSawtooth:
-		return forecast.Sawtooth
-	case snapshot.TrendLeak:
-		return forecast.Leak
-	default:
-		return forecast.Young
-	}
+	return forecast.Trend(max(m.snap.Rows[0].Trend, snapshot.TrendYoung) - snapshot.TrendYoung)
 }
 
 // Alarm reports whether the alert that the GPU will be full stands.
