@@ -20,15 +20,13 @@ func (q quantiles) crps(y float64) float64 {
 	return (math.Abs(y-q[2])/2 + interval(q[0], q[4], 0.05) + interval(q[1], q[3], 0.2)) / 2.5
 }
 
-// conformal gives a simple method quantiles: those of the errors of its last forecasts for
+// conformal gives the naive method quantiles: those of the errors of its last forecasts for
 // as far ahead; of a random walk while there are few.
 type conformal struct {
-	method simple
 	ahead  int // samples
 	made   []float64
 	errors []float64
 	offset quantiles
-	last   float64
 	moved  float64 // mean change from sample to sample
 }
 
@@ -36,11 +34,9 @@ func (c *conformal) observe(y float64) {
 	const kept, few = 200, 9 // errors
 	i := len(c.made)
 	if i > 0 {
-		c.moved += (math.Abs(y-c.last) - c.moved) / float64(i)
+		c.moved += (math.Abs(y-c.made[i-1]) - c.moved) / float64(i)
 	}
-	c.last = y
-	c.method.observe(y)
-	c.made = append(c.made, max(y+c.method.change(), 0))
+	c.made = append(c.made, y)
 	if i >= c.ahead && i%max(c.ahead/10, 1) == 0 {
 		c.errors = append(c.errors, y-c.made[i-c.ahead])
 		c.errors = c.errors[max(len(c.errors)-kept, 0):]

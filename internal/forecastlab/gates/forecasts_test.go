@@ -30,7 +30,7 @@ func TestCRPS(t *testing.T) {
 // The naive method's conformal interval holds four of five changes of a random walk.
 func TestConformalIntervalHoldsItsShare(t *testing.T) {
 	const ahead = 10
-	r, c := regime.Seeded(1), &conformal{method: naive{}, ahead: ahead}
+	r, c := regime.Seeded(1), &conformal{ahead: ahead}
 	y := make([]float64, 5000)
 	for i := 1; i < len(y); i++ {
 		y[i] = y[i-1] + r.NormFloat64()
