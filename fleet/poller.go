@@ -106,15 +106,13 @@ func (p *Poller) Run(ctx context.Context) {
 			defer func() { done <- panics.Catch(recover()) }()
 			p.once(asking, q)
 		}()
-		timer := time.NewTimer(time.Hour)
-		timer.Stop()
+		var again <-chan time.Time
 		for waiting := true; waiting; {
 			select {
 			case caught := <-done:
 				caught.Again()
-				done = nil
-				timer.Reset(p.every)
-			case <-timer.C:
+				done, again = nil, time.After(p.every)
+			case <-again:
 				waiting = false
 			case <-p.wake:
 				waiting = false
@@ -122,7 +120,6 @@ func (p *Poller) Run(ctx context.Context) {
 				waiting = false
 			}
 		}
-		timer.Stop()
 		cancel()
 		if done != nil {
 			(<-done).Again() // its context has ended

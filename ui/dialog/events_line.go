@@ -55,17 +55,19 @@ func (e Events) line(cells eventColumns, event *snapshot.Event, room int) []cell
 	if event.User != "" {
 		user = text.Clean(event.User)
 	}
-	style, _ := e.style(event)
 	return []cell.Span{
 		{e.look.Styles.Dim, cells.write(e.look, e.clock(event), gpu, pid, user)},
-		{style, cell.Scrolled(e.message(event), e.left, room, e.look.Glyphs.Ellipsis)},
+		{e.style(event), cell.Scrolled(e.message(event), e.left, room, e.look.Glyphs.Ellipsis)},
 	}
 }
 
 // message is the last column. The GPU and the process, which an alert names, have columns of
 // their own.
 func (e Events) message(event *snapshot.Event) string {
-	_, marker := e.style(event)
+	marker := "  "
+	if event.Severity == snapshot.Urgent {
+		marker = "! "
+	}
 	s := e.look.Glyphs.Words(event.Message)
 	if event.GPUUUID != "" && (event.Kind == snapshot.EventAlarm || event.Kind == snapshot.EventCleared) {
 		for _, sep := range [...]string{" ", ", "} {
@@ -84,28 +86,23 @@ func (e Events) message(event *snapshot.Event) string {
 	return marker + s
 }
 
-// style is the style of an event and the mark before it. It is never reversed, as an alert
-// on the alert line may be.
-func (e Events) style(event *snapshot.Event) (themes.Style, string) {
+// style is the style of an event. It is never reversed, as an alert on the alert line may be.
+func (e Events) style(event *snapshot.Event) themes.Style {
 	s := &e.look.Styles
-	switch {
-	case event.Severity == snapshot.Urgent:
-		return s.Leak, "! "
-	case event.Kind == snapshot.EventStarted || event.Kind == snapshot.EventEnded:
-		return s.Text, "  "
-	case event.Kind == snapshot.EventGPUBack || event.Kind == snapshot.EventDriverBack || event.Kind == snapshot.EventCleared:
-		return s.Text, "  "
-	case event.Kind == snapshot.EventGuard:
-		if event.Decision != nil && event.Decision.Kind == snapshot.GuardTripped {
-			return s.Warning, "  "
-		}
-		return s.Text, "  "
-	case event.Kind == snapshot.EventFlush || event.Kind == snapshot.EventAttach || event.Kind == snapshot.EventSignal ||
-		event.Kind == snapshot.EventRescued:
-		return s.Strong, "  "
-	default:
-		return s.Warning, "  "
+	if event.Severity == snapshot.Urgent {
+		return s.Leak
 	}
+	switch event.Kind {
+	case snapshot.EventStarted, snapshot.EventEnded, snapshot.EventGPUBack, snapshot.EventDriverBack, snapshot.EventCleared:
+		return s.Text
+	case snapshot.EventGuard:
+		if event.Decision == nil || event.Decision.Kind != snapshot.GuardTripped {
+			return s.Text
+		}
+	case snapshot.EventFlush, snapshot.EventAttach, snapshot.EventSignal, snapshot.EventRescued:
+		return s.Strong
+	}
+	return s.Warning
 }
 
 // guardMessage is a decision of the guard, its figures first. The process has a column of its

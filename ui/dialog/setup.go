@@ -59,26 +59,24 @@ func NewSetup(lk *cell.Appearance, now Settings, choices Choices) Setup {
 	return d
 }
 
-// columnsOf are all columns: the chosen ones first, in the order of their names.
+// columnsOf are all columns, the shown ones first: those of names in that order, after the
+// fixed ones that it lacks. Without names it is the usual columns in their usual places.
 func (d Setup) columnsOf(names []string) []shownColumn {
-	var columns []shownColumn
-	named := func(c Item) bool { return slices.Contains(names, c.Name) || slices.Contains(d.choices.Fixed, c.Name) }
+	var first, named, others []shownColumn
 	for _, c := range d.choices.Columns {
-		if names == nil || named(c) && !slices.Contains(names, c.Name) {
-			columns = append(columns, shownColumn{c, names != nil || !slices.Contains(d.choices.Off, c.Name)})
+		switch {
+		case names == nil:
+			first = append(first, shownColumn{c, !slices.Contains(d.choices.Off, c.Name)})
+		case slices.Contains(names, c.Name):
+			named = append(named, shownColumn{c, true})
+		case slices.Contains(d.choices.Fixed, c.Name):
+			first = append(first, shownColumn{c, true})
+		default:
+			others = append(others, shownColumn{c, false})
 		}
 	}
-	for _, name := range names {
-		if i := slices.IndexFunc(d.choices.Columns, func(c Item) bool { return c.Name == name }); i >= 0 {
-			columns = append(columns, shownColumn{d.choices.Columns[i], true})
-		}
-	}
-	for _, c := range d.choices.Columns {
-		if names != nil && !named(c) {
-			columns = append(columns, shownColumn{c, false})
-		}
-	}
-	return columns
+	slices.SortFunc(named, func(a, b shownColumn) int { return slices.Index(names, a.Name) - slices.Index(names, b.Name) })
+	return slices.Concat(first, named, others)
 }
 
 // Settings are the settings as they are now.
