@@ -155,7 +155,7 @@ func reportBadRows(p *command.Program, bad []backtest.BadRow) {
 			fmt.Fprintf(&b, "vramscope: %d more rows skipped\n", len(bad)-i)
 			break
 		}
-		fmt.Fprintf(&b, "vramscope: line %d skipped: %s\n", row.Line, text.Clean(row.Reason))
+		fmt.Fprintf(&b, "vramscope: line %d skipped: %s\n", row.Line, row.Reason)
 	}
 	_, _ = p.Stderr.Write(b.Bytes()) // standard error is where this would be reported
 }

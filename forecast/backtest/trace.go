@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"vramscope/internal/text"
 )
 
 // Sample is the used memory at a time. Total is in bytes; 0 is unknown.
@@ -39,8 +41,8 @@ func (s *Series) Step() float64 {
 
 // BadRow is a row that was skipped.
 type BadRow struct {
-	Line   int
-	Reason string
+	Line   int    `json:"line"`
+	Reason string `json:"reason"`
 }
 
 // Trace is a recording: its series in order of appearance, and the rows skipped.
@@ -104,7 +106,7 @@ type trace struct {
 }
 
 func (t *trace) skip(line int, format string, args ...any) {
-	t.Bad = append(t.Bad, BadRow{Line: line, Reason: fmt.Sprintf(format, args...)})
+	t.Bad = append(t.Bad, BadRow{Line: line, Reason: text.Clean(fmt.Sprintf(format, args...))})
 }
 
 // take adds a line. Only a header without a required column is an error.
@@ -194,17 +196,17 @@ func (t *trace) sample(fields []string) (s Sample, id string, err error) {
 }
 
 // amount reads bytes, also as "1.5e10" and "42.0", which other programs write.
-func amount(text string) (int64, error) {
-	v, err := strconv.ParseInt(text, 10, 64)
+func amount(s string) (int64, error) {
+	v, err := strconv.ParseInt(s, 10, 64)
 	if err != nil {
-		f, failed := strconv.ParseFloat(text, 64)
+		f, failed := strconv.ParseFloat(s, 64)
 		if failed != nil || math.IsNaN(f) {
-			return 0, fmt.Errorf("%q is not a number", text)
+			return 0, fmt.Errorf("%q is not a number", s)
 		}
 		v = int64(math.Round(min(max(f, -1), 1<<62)))
 	}
 	if v < 0 || v >= 1<<62 {
-		return 0, fmt.Errorf("%q is out of range", text)
+		return 0, fmt.Errorf("%q is out of range", s)
 	}
 	return v, nil
 }
