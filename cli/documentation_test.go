@@ -93,6 +93,7 @@ var notRun = map[string]string{
 	"go test ./...":              "is this",
 	"vramscope attach PID":       "needs a process of the reader's: testdata/script/attach.txtar",
 	"vramscope flush PID":        "needs a process of the reader's: testdata/script/flush.txtar",
+	"vramscope holds PID":        "needs a process of the reader's: testdata/script/holds.txtar",
 	"vramscope snapshot":         "needs a process of the reader's: testdata/script/snapshot.txtar",
 	"vramscope demo rescue":      "takes 13 s: TestDemoRescue has it without the waiting",
 	"vramscope demo fleet":       "TestDemoFleet has it",

@@ -32,8 +32,8 @@ type pythonJob struct {
 	in      *os.File // what is written there it executes, line by line
 }
 
-// startJob starts a program with allocated and fragmented memory.
-func startJob(t *testing.T) *pythonJob {
+// startJob starts a program with allocated and fragmented memory, in such an environment.
+func startJob(t *testing.T, environ ...string) *pythonJob {
 	t.Helper()
 	python, err := exec.LookPath("python3")
 	if err == nil {
@@ -63,6 +63,7 @@ func startJob(t *testing.T) *pythonJob {
 	j := &pythonJob{T: t, python: python, in: in, said: &bytes.Buffer{}}
 	j.environ = append(os.Environ(), asVramscope+"=1", "LC_ALL=C.UTF-8", "XDG_RUNTIME_DIR="+runtime,
 		"XDG_CONFIG_HOME="+t.TempDir(), "PYTHONPATH="+directory+":"+fake, "PYTHONDONTWRITEBYTECODE=1")
+	j.environ = append(j.environ, environ...)
 	cmd.Env, cmd.Stdin, cmd.Stderr = j.environ, theirs, j.said
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

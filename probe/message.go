@@ -19,6 +19,7 @@ const (
 	cmdStats    = "stats"
 	cmdFlush    = "flush"
 	cmdSnapshot = "snapshot"
+	cmdHolds    = "holds"
 	cmdBye      = "bye"
 )
 
@@ -136,6 +137,10 @@ type (
 	snapshotLine struct {
 		reply
 		SnapshotResult
+	}
+	holdsLine struct {
+		reply
+		Holds
 	}
 )
 

@@ -107,7 +107,7 @@ func (f files) compare(t *testing.T, file, path string, o *object, in reflect.Ty
 func TestSchemaFilesHaveTheFieldsOfTheTypes(t *testing.T) {
 	f := files{}
 	for name, in := range map[string]reflect.Type{
-		"once": reflect.TypeFor[schema.Document](), "flush": reflect.TypeFor[schema.FlushDocument](),
+		"once": reflect.TypeFor[schema.Document](), "flush": reflect.TypeFor[schema.FlushDocument](), "holds": reflect.TypeFor[schema.HoldsDocument](),
 		"headroom": reflect.TypeFor[schema.HeadroomDocument](), "why": reflect.TypeFor[why.Document](), "backtest": reflect.TypeFor[backtest.Document](),
 		"alert":  reflect.TypeFor[schema.AlertDocument](),
 		"report": reflect.TypeFor[schema.Report](), "advise": reflect.TypeFor[advice.Document](),

@@ -99,7 +99,7 @@ func runSnapshot(ctx context.Context, p *command.Program, pid int, f snapshotFla
 func takeSnapshot(ctx context.Context, p *command.Program, src *sources.Set, pid int, f snapshotFlags, out *draft) error {
 	written, err := snapshotInto(ctx, src, pid, probe.SnapshotFormat(f.format), out)
 	if err != nil {
-		return snapshotFailure(err, pid)
+		return probeFailure(err, pid, "write the snapshot")
 	}
 	if err := out.finish(ctx, p); err != nil {
 		return err
@@ -142,22 +142,11 @@ func snapshotInto(ctx context.Context, src *sources.Set, pid int, format probe.S
 	if src.Table == nil {
 		return simulatedSnapshot(ctx, src, pid, format, out)
 	}
-	id, err := src.Table.Identify(pid)
-	if err != nil {
-		return writtenSnapshot{}, &process.Refusal{Reason: fmt.Sprintf("there is no process %d in this /proc", pid)}
-	}
-	client, err := probe.NewFinder(src.Table).OpenProcess(id)
+	client, hello, err := src.Connect(ctx, pid)
 	if err != nil {
 		return writtenSnapshot{}, err
 	}
 	defer func() { _ = client.Close() }() // the answer is complete
-	hello, err := client.Hello(ctx)
-	if errors.Is(err, probe.ErrLate) {
-		return writtenSnapshot{}, &process.Refusal{Reason: fmt.Sprintf("the probe of PID %d does not answer: a stopped process cannot", pid)}
-	}
-	if err != nil {
-		return writtenSnapshot{}, err
-	}
 	written := writtenSnapshot{foreign: client.Foreign()}
 	if len(hello.Runtimes) > 0 {
 		written.runtime = hello.Runtimes[0]
@@ -208,7 +197,8 @@ func (w *writtenSnapshot) writeMap(found *probe.Segments, out *draft) error {
 	return nil
 }
 
-func snapshotFailure(err error, pid int) error {
+// probeFailure words why a probe did not do what it was asked for.
+func probeFailure(err error, pid int, what string) error {
 	_, worded := errors.AsType[*command.Failure](err)
 	_, refusal := errors.AsType[*process.Refusal](err)
 	answer, answered := errors.AsType[*probe.Error](err)
@@ -219,9 +209,9 @@ func snapshotFailure(err error, pid int) error {
 	case refusal, answered && answer.Code != probe.Internal:
 		return command.Refused(err, "%s", text.Clean(action.Reason(err)))
 	case answered:
-		return &command.Failure{Code: command.ExitFailure, Err: err, Message: "its probe could not write it: " + text.Clean(answer.Message)}
+		return &command.Failure{Code: command.ExitFailure, Err: err, Message: "its probe could not " + what + ": " + text.Clean(answer.Message)}
 	case errors.Is(err, probe.ErrNoProbe):
-		f := command.Refused(err, "PID %d has no probe to write the snapshot", pid)
+		f := command.Refused(err, "PID %d has no probe to %s", pid, what)
 		f.Next = []string{
 			"  vramscope run -- CMD…    starts a program with one",
 			"  vramscope attach PID     puts one into a running Python program",

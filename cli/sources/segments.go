@@ -32,6 +32,27 @@ func segmentsFrom(finder *probe.Finder) mapper {
 	}
 }
 
+// Connect connects to a process's probe, and greets it.
+func (src *Set) Connect(ctx context.Context, pid int) (*probe.Client, probe.Hello, error) {
+	id, err := src.Table.Identify(pid)
+	if err != nil {
+		return nil, probe.Hello{}, &process.Refusal{Reason: fmt.Sprintf("there is no process %d in this /proc", pid)}
+	}
+	client, err := probe.NewFinder(src.Table).OpenProcess(id)
+	if err != nil {
+		return nil, probe.Hello{}, err
+	}
+	hello, err := client.Hello(ctx)
+	if errors.Is(err, probe.ErrLate) {
+		err = &process.Refusal{Reason: fmt.Sprintf("the probe of PID %d does not answer: a stopped process cannot", pid)}
+	}
+	if err != nil {
+		_ = client.Close() // nothing was asked of it
+		return nil, probe.Hello{}, err
+	}
+	return client, hello, nil
+}
+
 // SegmentsAction binds the key v. The device is named by the GPU's UUID, as in
 // a row; a probe on a MIG instance knows that instance's.
 func (src *Set) SegmentsAction(latest func() *snapshot.Snapshot) func(context.Context, process.Identity, string) (snapshot.SegmentMap, error) {

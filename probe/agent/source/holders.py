@@ -44,15 +44,17 @@ def _compiling():
 
 
 class _Pace:
-    """Lets the program's threads run: the probe has the GIL for _HOLD at a time."""
+    """Lets the program's threads run: the probe has the GIL for _HOLD at a time, and for _LOOK_MOST in all."""
 
     def __init__(self):
-        self._until, self._calls = _monotonic() + _HOLD, 0
+        self._until, self._calls, self._end = _monotonic() + _HOLD, 0, _monotonic() + _LOOK_MOST
 
     def breathe(self):
         self._calls += 1
         if not self._calls & 15 and _monotonic() >= self._until:
-            _sleep(_HOLD)
+            if self._until > self._end:
+                raise _Refusal("busy", "the program leaves no time to look at so many tensors: try again")
+            _sleep(0.001)
             self._until = _monotonic() + _HOLD
 
 
@@ -97,9 +99,9 @@ class _Holders:
 
     # -- The walk
 
-    def walk(self):
+    def walk(self, pace):
         """{address of a storage: _entry() of the first class that holds it}, of the GPUs' memory."""
-        found, pace, self.trains = {}, _Pace(), False
+        found, self.trains = {}, False
         torch = _module("torch")
         # A subclass of Tensor may run the program's code for whatever is read of it.
         with torch._C.DisableTorchFunctionSubclass():
@@ -116,7 +118,7 @@ class _Holders:
     def _held(self, torch, pace):
         """Yields (class, tensor)."""
         optimizers, modules, seen = self._steps.living(), self._modules.valuerefs(), set()
-        looked = _look((torch.Tensor, torch.nn.Module, _module("torch.optim.optimizer").Optimizer))
+        looked = _look((torch.Tensor, torch.nn.Module, getattr(_module("torch.optim.optimizer"), "Optimizer", torch.nn.Module)))
         while looked:
             one = looked.pop()
             if issubclass(type(one), torch.Tensor):
@@ -211,14 +213,24 @@ def _variables():
 
 
 def _add_storage(found, kind, tensor):
-    """Adds where a tensor's memory is, and what a wrapper holds in its place."""
+    """Adds the storage of a tensor, as far as the tensor reaches, and what a wrapper holds in its place.
+
+    A storage object would stay, one for each tensor, and Python's collector look at all objects for so many.
+    """
     try:
         if tensor.is_cuda:
-            storage = tensor.untyped_storage()
-            address = storage.data_ptr()
+            end, each, address = tensor.storage_offset(), tensor.element_size(), tensor.data_ptr()
             if address:
-                entry = _entry(kind, storage.nbytes(), tensor.get_device())
-                found[address] = min(entry, found.get(address, entry))
+                address -= end * each
+                if tensor.is_contiguous():
+                    end += tensor.numel()
+                else:
+                    end += 1 + sum((n - 1) * stride for n, stride in zip(tensor.shape, tensor.stride()))
+                entry = _entry(kind, end * each, tensor.get_device())
+                if address in found:
+                    other = _opened(found[address])
+                    entry = _entry(min(kind, other[0]), max(end * each, other[1]), other[2])
+                found[address] = entry
                 return
     except Exception:
         pass  # no storage: a wrapper, or a tensor without memory

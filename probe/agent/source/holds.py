@@ -26,11 +26,12 @@ class _Holds:
         """The answer. wanted() is called now and then, and may raise."""
         self._holders.watch()
         steps = self._steps.register()
-        if steps and not self._steps.living() and (not self._holders.walk() or self._holders.trains):
+        if steps and not self._steps.living() and (not self._holders.walk(_Pace()) or self._holders.trains):
             met = set()  # until an optimizer makes its second step, and all have made one
             self._wait(lambda optimizer: id(optimizer) in met or met.add(id(optimizer)), wanted)
         began, notes = _clock(time.CLOCK_THREAD_CPUTIME_ID), []
-        moving, found, blocks, figures = self._read()
+        pace = _Pace()
+        moving, found, blocks, figures = self._read(pace)
         answer = {"time_ns": _time_ns(), "moving": moving, "exact": blocks is not None, "notes": notes, "devices": []}
         self.budget.add(_clock(time.CLOCK_THREAD_CPUTIME_ID) - began)
         if moving:
@@ -43,22 +44,25 @@ class _Holds:
         for ordinal, a in figures[:_MAX_DEVICES]:
             uuid = uuid_of(ordinal)
             if uuid is not None and (not uuids or uuid in uuids) and "allocated_bytes" in a:
-                parts = _parts(ordinal, a, found, blocks, ends)
+                parts = _parts(ordinal, a, found, blocks, ends, _Pace())
                 answer["devices"].append({"uuid": uuid, "allocated_bytes": sum(part["bytes"] for part in parts), "parts": parts})
         return answer
 
-    def _read(self):
+    def _read(self, pace):
         """(whether memory came and went, what is held, the blocks or None, the devices' figures).
 
         Two walks, before and after the reading, have to find the same.
         """
-        walked = self._holders.walk()
+        walked = self._holders.walk(pace)
         for _ in range(_WALKS):
             blocks, figures = _when_free(self._now)
-            again = self._holders.walk()
-            if again == walked:
-                return False, walked, blocks, figures
-            stayed = {address: entry for address, entry in again.items() if walked.get(address) == entry}
+            again, stayed = self._holders.walk(pace), {}
+            for address, entry in again.items():
+                pace.breathe()
+                if walked.get(address) == entry:
+                    stayed[address] = entry
+            if len(stayed) == len(walked) == len(again):
+                return False, stayed, blocks, figures
             walked = again
         return True, stayed, blocks, figures
 
@@ -125,11 +129,11 @@ def _workspaces():
     return {ask() for ask in asked if ask is not None} - {0}
 
 
-def _parts(ordinal, a, found, blocks, ends):
+def _parts(ordinal, a, found, blocks, ends, pace):
     """A device's classes. Without blocks, by its figures."""
     exact = blocks is not None
     names = _CLASSES + (("activations",) if ends else ()) + (("workspaces",) if exact else ()) + ("pending", "unnamed")
-    pace, parts = _Pace(), {name: {"class": name, "bytes": 0, "blocks": 0} for name in names}
+    parts = {name: {"class": name, "bytes": 0, "blocks": 0} for name in names}
     if not exact:
         pending = parts["pending"]["bytes"] = a.get("pending_bytes", 0)
         left, blocks = a["allocated_bytes"] - pending, {}

@@ -72,7 +72,7 @@ class Holds(Case):
 
     def test_memory_that_comes_and_goes_is_not_named(self):
         job, monitor = self.begin("walk = v._Holders.walk",
-                                  "def moving(self):\n found = walk(self); parameter(m, 'w', 3); return found\nv._Holders.walk = moving")
+                                  "def moving(self, pace):\n found = walk(self, pace); parameter(m, 'w', 3); return found\nv._Holders.walk = moving")
         answer = monitor.ask("holds")
         self.assertTrue(answer["moving"])
         self.assertLessEqual(self.told(answer)["parameters"], 8 * MIB)

@@ -39,8 +39,20 @@ class Tensor:
         self._block = self._allocator.take(size)
         cuda._record(device, self._block, size)
 
-    def untyped_storage(self):
-        return types.SimpleNamespace(data_ptr=lambda: self._block.address, nbytes=lambda: self._block.asked)
+    def data_ptr(self):
+        return self._block.address
+
+    def numel(self):
+        return self._block.asked
+
+    def storage_offset(self):
+        return 0
+
+    def element_size(self):
+        return 1
+
+    def is_contiguous(self):
+        return True
 
     def get_device(self):
         return self._device

@@ -1,0 +1,102 @@
+package probe
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"vramscope/internal/quantity"
+)
+
+// HeldBy is a class of what holds memory.
+type HeldBy string
+
+// HeldClasses are the classes, in the order in which they claim a block. Unnamed is
+// what no other has.
+var HeldClasses = []HeldBy{"parameters", "gradients", "optimizer_state", "buffers", "activations", "variables", "workspaces", "pending", Unnamed}
+
+// Unnamed is the class of what is held by what the probe does not know.
+const Unnamed HeldBy = "unnamed"
+
+// Holds is what holds a process's memory: the answer to the command "holds".
+type Holds struct {
+	TimeNS       int64         `json:"time_ns"` // Unix time of the reading in the probe process
+	Exact        bool          `json:"exact"`   // by blocks; false: by the sizes of tensors
+	Moving       bool          `json:"moving"`  // memory came and went meanwhile: what did not stay is unnamed
+	Devices      []DeviceHolds `json:"devices"`
+	Notes        []string      `json:"notes,omitempty"`
+	Milliseconds float64       `json:"ms,omitempty"`
+}
+
+// DeviceHolds is the memory of an allocator on one GPU. The parts sum to it.
+type DeviceHolds struct {
+	UUID           string         `json:"uuid"`
+	AllocatedBytes quantity.Bytes `json:"allocated_bytes"`
+	Parts          []HeldPart     `json:"parts"`
+}
+
+// HeldPart is what one class holds. Blocks is nil where their number is unknown.
+type HeldPart struct {
+	Class  HeldBy         `json:"class"`
+	Bytes  quantity.Bytes `json:"bytes"`
+	Blocks *int64         `json:"blocks,omitempty"`
+}
+
+// check returns what is impossible in an answer.
+func (h *Holds) check() error {
+	if h.TimeNS <= 0 || len(h.Devices) > maxDevices {
+		return fmt.Errorf("time_ns %d, %d devices", h.TimeNS, len(h.Devices))
+	}
+	for i := range h.Devices {
+		d := &h.Devices[i]
+		if !wellFormedUUID(d.UUID) {
+			return fmt.Errorf("device %q is not a UUID in NVML's form", clip(d.UUID))
+		}
+		if slices.ContainsFunc(h.Devices[:i], func(other DeviceHolds) bool { return other.UUID == d.UUID }) {
+			return fmt.Errorf("device %s is listed twice", d.UUID)
+		}
+		if err := d.check(); err != nil {
+			return fmt.Errorf("device %s: %w", d.UUID, err)
+		}
+	}
+	h.Notes = clipAll(h.Notes, maxNotes)
+	return checkDuration(h.Milliseconds)
+}
+
+func (d *DeviceHolds) check() error {
+	if !plausible(d.AllocatedBytes) || len(d.Parts) > len(HeldClasses) {
+		return fmt.Errorf("%d parts of %d bytes", len(d.Parts), d.AllocatedBytes)
+	}
+	var sum quantity.Bytes
+	for i, p := range d.Parts {
+		switch {
+		case !slices.Contains(HeldClasses, p.Class):
+			return fmt.Errorf("there is no class %q", clip(string(p.Class)))
+		case slices.ContainsFunc(d.Parts[:i], func(other HeldPart) bool { return other.Class == p.Class }):
+			return fmt.Errorf("%s is listed twice", p.Class)
+		case !plausible(p.Bytes) || !countable(p.Blocks):
+			return fmt.Errorf("%s has %d bytes", p.Class, p.Bytes)
+		}
+		sum += p.Bytes
+	}
+	if sum != d.AllocatedBytes {
+		return fmt.Errorf("its parts sum to %d of %d bytes", sum, d.AllocatedBytes)
+	}
+	return nil
+}
+
+// holdsDeadline is longer than a probe looks, and waits for the ends of steps.
+const holdsDeadline = 45 * time.Second
+
+// Holds asks what holds the process's memory, on all devices that it uses.
+func (c *Client) Holds(ctx context.Context) (Holds, error) {
+	var line holdsLine
+	if err := c.ask(ctx, holdsDeadline, &request{Cmd: cmdHolds}, &line, line.check); err != nil {
+		return Holds{}, err
+	}
+	if err := checkTime(time.Now(), line.TimeNS, c.process.StartTime); err != nil {
+		return Holds{}, c.broken(cmdHolds, err)
+	}
+	return line.Holds, nil
+}

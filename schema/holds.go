@@ -1,0 +1,41 @@
+package schema
+
+import (
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+// HoldsDocument is what `vramscope holds --format json` writes.
+type HoldsDocument struct {
+	Schema string `json:"schema"`
+	Time   Time   `json:"time"` // of the reading
+	Host   string `json:"host"`
+	Holds  Holds  `json:"holds"`
+}
+
+// Holds is what holds the memory of one process.
+type Holds struct {
+	PID     int           `json:"pid"`
+	Runtime Text          `json:"runtime"`
+	Exact   bool          `json:"exact"`
+	Moving  bool          `json:"moving"`
+	Notes   []Text        `json:"notes"`
+	TookMS  float64       `json:"ms"`
+	Devices []HoldsDevice `json:"devices"`
+}
+
+// HoldsDevice is one GPU's or MIG instance's. The classes sum to what is allocated.
+type HoldsDevice struct {
+	GPU            snapshot.Int   `json:"gpu"`
+	UUID           string         `json:"uuid"`
+	AllocatedBytes quantity.Bytes `json:"allocated_bytes"`
+	UsedBytes      snapshot.Bytes `json:"used_bytes"`
+	Classes        []HeldClass    `json:"classes"`
+}
+
+// HeldClass is what one class holds.
+type HeldClass struct {
+	Class  string         `json:"class"`
+	Bytes  quantity.Bytes `json:"bytes"`
+	Blocks *int64         `json:"blocks"`
+}
