@@ -10,7 +10,6 @@ import (
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
 	"vramscope/ui/keys"
-	"vramscope/ui/table"
 )
 
 // writeAlert writes the line above the keys: the first of message, progress, moment of the past,
@@ -186,7 +185,7 @@ func (st *state) advice(alert *snapshot.Alert, lk *cell.Appearance) string {
 	}
 	if needs != keys.None {
 		p := st.shown.Row(alert.Row)
-		if lk.Keys == nil || !lk.Keys.Has(needs) || p != nil && !table.Own(st.shown, p) {
+		if lk.Keys == nil || !lk.Keys.Has(needs) || p != nil && !st.shown.Own(p) {
 			return ""
 		}
 	}
@@ -236,7 +235,7 @@ func fullInSentence(alert *snapshot.Alert, gpu *snapshot.GPU, st *state, lk *cel
 // stays free.
 func (st *state) remedy(p *snapshot.Process, lk *cell.Appearance) string {
 	amount, ok := p.Returnable.Value()
-	if !ok || amount <= 0 || p.Probe != nil && p.Probe.Mismatch || lk.Keys == nil || !lk.Keys.Has(keys.Flush) || !table.Own(st.shown, p) {
+	if !ok || amount <= 0 || p.Probe != nil && p.Probe.Mismatch || lk.Keys == nil || !lk.Keys.Has(keys.Flush) || !st.shown.Own(p) {
 		return ""
 	}
 	return snapshot.LastingOf(st.history, st.shown.Time, p).Remedy(p)

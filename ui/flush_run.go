@@ -13,7 +13,6 @@ import (
 	"vramscope/ui/cell"
 	"vramscope/ui/dialog"
 	"vramscope/ui/keys"
-	"vramscope/ui/table"
 
 	tea "charm.land/bubbletea/v2"
 )
@@ -78,7 +77,7 @@ func (m *model) withAdvice(p *snapshot.Process, ended bool, refusal string) stri
 	switch {
 	case ended:
 		return "refused: PID " + strconv.Itoa(p.ID.Process.PID) + " has ended"
-	case p.Probe == nil && m.look.Keys.Has(keys.Attach) && !p.ID.Process.Foreign() && table.Own(m.st.shown, p):
+	case p.Probe == nil && m.look.Keys.Has(keys.Attach) && !p.ID.Process.Foreign() && m.st.shown.Own(p):
 		return refusal + "; a attaches one"
 	default:
 		return refusal
@@ -96,7 +95,7 @@ func (st *state) greyed(key string) bool {
 	case "F":
 		return len(st.Tags) == 0 && (p == nil || dialog.FlushRefusal(p, st.live.Host.User) != "")
 	case "a":
-		return p == nil || attachRefusal(p) != "" || !table.Own(st.shown, p)
+		return p == nil || attachRefusal(p) != "" || !st.shown.Own(p)
 	default:
 		return false
 	}

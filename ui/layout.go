@@ -89,8 +89,13 @@ func arrange(width, height int, b box) layout {
 		lay.withTable(gpuRows, free, b)
 	case free >= 0:
 		lay.stack(1, gpuRows, free, 0, 0)
-	default:
-		lay.pane(min(gpuRows, height-1))
+	default: // alert and keys share a line, then the header goes
+		gpuRows = min(gpuRows, height-1)
+		header := 0
+		if height >= gpuRows+2 {
+			header = 1
+		}
+		lay.stack(header, gpuRows, 0, 0, 0)
 	}
 	return lay
 }
@@ -144,15 +149,6 @@ func (lay *layout) besideGraph() {
 func tableInFocus(b box) int {
 	const step = 4
 	return 1 + (b.inFocus/step+1)*step
-}
-
-// pane is for a low screen: alert and keys share a line, then the header goes.
-func (lay *layout) pane(gpuRows int) {
-	header := 0
-	if lay.height >= gpuRows+2 {
-		header = 1
-	}
-	lay.stack(header, gpuRows, 0, 0, 0)
 }
 
 func (lay *layout) stack(header, gpus, spare, table, graph int) {

@@ -17,10 +17,9 @@ import (
 // Without an alert the alert line says how to get a probe while no process has one,
 // else what the textures mean or the sums of the box.
 
-// dayOne reports whether no process has had a probe yet, the user can start one, and nothing
-// waits to be seen.
+// dayOne reports whether no process has had a probe yet, and nothing waits to be seen.
 func (st *state) dayOne(lk *cell.Appearance) bool {
-	return !st.hintOff && len(st.incidents.unread) == 0 && !st.partsShown() && len(st.shown.Rows) > 0 && lk.Keys != nil && lk.Keys.Can(keys.CanRun)
+	return !st.hintOff && len(st.incidents.unread) == 0 && !st.partsShown() && len(st.shown.Rows) > 0 && lk.Keys != nil
 }
 
 // writeDayOne says how to get a probe, in the longest wording that fits.

@@ -55,7 +55,9 @@ func (m *model) takeClick(x, y int) (bool, tea.Cmd) {
 	lay := m.layout()
 	switch {
 	case m.st.overlay != nil:
-		top, height := m.overlayTop()
+		r := overlaid(&m.st, &lay)
+		_, height := m.overlayRoom()
+		top := r.top + (r.rows-height)/2
 		menu, ok := m.st.overlay.(dialog.Clickable)
 		if !ok || y < top || y >= top+height {
 			return false, nil
@@ -69,14 +71,6 @@ func (m *model) takeClick(x, y int) (bool, tea.Cmd) {
 	default:
 		return m.click(x, y), nil
 	}
-}
-
-// overlayTop is the line of the screen at which the overlay begins, and its height.
-func (m *model) overlayTop() (top, height int) {
-	lay := m.layout()
-	r := overlaid(&m.st, &lay)
-	_, height = m.overlayRoom()
-	return r.top + (r.rows-height)/2, height
 }
 
 // wheel scrolls the overlay, the page, the GPU lines or the table: what is under the mouse

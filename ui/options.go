@@ -132,11 +132,9 @@ func (o Options) withDefaults() Options {
 const idleAfter = 10 * time.Minute
 
 func (o Options) abilities(t terminal.Traits) keys.Ability {
-	can := keys.CanSuspend | keys.CanRun
-	if !t.Console {
-		can |= keys.CanCopy // the Linux console has no clipboard
-	}
+	var can keys.Ability
 	for ability, bound := range map[keys.Ability]bool{
+		keys.CanCopy:        !t.Console, // it has no clipboard
 		keys.CanSample:      !o.Replay,
 		keys.CanFlush:       o.Actions.Flush != nil,
 		keys.CanSignal:      o.Actions.Signal != nil,

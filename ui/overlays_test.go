@@ -284,7 +284,7 @@ func TestDetailNamesOnlyAvailableKeys(t *testing.T) {
 	}
 	lk.Keys = keys.New(keys.CanSignal, false)
 	text := rendered(newDetail(st, lk, nil, true), 80, 22)
-	for _, absent := range []string{"attach", "vramscope run", "F frees", "allocated", "cached", "LEAK", "+1m"} {
+	for _, absent := range []string{"attach", "F frees", "allocated", "cached", "LEAK", "+1m"} {
 		if strings.Contains(text, absent) {
 			t.Errorf("the detail speaks of %q:\n%s", absent, text)
 		}

@@ -113,7 +113,7 @@ func TestNothingDoneIsNoStop(t *testing.T) {
 type besideLog []snapshot.Event
 
 func (l besideLog) EventsBeside(t time.Time, forward bool) []snapshot.Event {
-	return slices.Clone(near(l, t, forward))
+	return near(slices.Clone(l), t, forward)
 }
 
 func TestTypedTime(t *testing.T) {

@@ -145,26 +145,17 @@ type longLog interface {
 	EventsBeside(t time.Time, forward bool) []snapshot.Event
 }
 
-// near returns the events of the first moment after from that has any, or of the last one
+// near leaves the events of the first moment after from that has any, or of the last one
 // before it. The events are newest first.
 func near(events []snapshot.Event, from time.Time, forward bool) []snapshot.Event {
-	first, last := 0, 0
+	var at time.Time
 	for i := range events {
-		at := events[i].Time
-		switch {
-		case forward && !at.After(from):
-			return events[first:last]
-		case !forward && !at.Before(from):
-			continue
-		case last == 0 || !at.Equal(events[first].Time):
-			if !forward && last > 0 {
-				return events[first:last]
-			}
-			first = i
+		switch t := events[i].Time; {
+		case forward && t.After(from), !forward && at.IsZero() && t.Before(from):
+			at = t
 		}
-		last = i + 1
 	}
-	return events[first:last]
+	return slices.DeleteFunc(events, func(e snapshot.Event) bool { return !e.Time.Equal(at) })
 }
 
 // eventsNote is the worst of the events of one moment, and the number of the others.

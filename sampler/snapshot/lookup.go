@@ -84,6 +84,12 @@ func (s *Snapshot) Row(id RowID) *Process {
 	return find(s.Rows, func(p *Process) bool { return p.ID == id })
 }
 
+// Own reports whether the user of vramscope may act on a process, as its owner or as root.
+func (s *Snapshot) Own(p *Process) bool {
+	user := s.Host.User
+	return user == "root" || user != "" && user == p.User
+}
+
 // EndedRow finds the row of a process that has exited; nil where it is not
 // remembered.
 func (s *Snapshot) EndedRow(id RowID) *EndedProcess {

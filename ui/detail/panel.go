@@ -32,7 +32,6 @@ type Panel struct {
 	Input
 
 	scratch *cell.Line             // on which its lines are written, one after the other
-	viewer  string                 // the user of vramscope
 	process *snapshot.Process      // nil: no process to show
 	ended   *snapshot.EndedProcess // when and how it ended, nil while it runs
 	index   string                 // of its GPU, "5:1" for an instance
@@ -50,7 +49,6 @@ func New(in Input) Panel {
 	if s == nil {
 		return d
 	}
-	d.viewer = s.Host.User
 	d.process = s.Row(id)
 	if d.process == nil {
 		if d.ended = s.EndedRow(id); d.ended == nil {

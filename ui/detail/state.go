@@ -2,7 +2,6 @@ package detail
 
 import (
 	"strconv"
-	"strings"
 	"time"
 
 	"vramscope/internal/quantity"
@@ -48,21 +47,13 @@ func (d Panel) ending() string {
 	return text + ". Last figures:"
 }
 
-// advice says how to get a probe, as far as this run of vramscope can.
+// advice says how to get a probe.
 func (d Panel) advice() string {
-	bound := d.Appearance.Keys
-	own := d.viewer != "" && (d.viewer == d.process.User || d.viewer == "root")
-	var ways []string
-	if bound.Has(keys.Attach) && own {
-		ways = append(ways, "a attaches one")
+	const next = "next time start it with  vramscope run"
+	if d.Appearance.Keys.Has(keys.Attach) && d.Snapshot.Own(d.process) {
+		return "a attaches one; " + next
 	}
-	if bound.Can(keys.CanRun) {
-		ways = append(ways, "next time start it with  vramscope run")
-	}
-	if len(ways) == 0 {
-		return "the driver reports how much it uses, not for what"
-	}
-	return strings.Join(ways, "; ")
+	return next
 }
 
 // ageOf writes a probe's age: tenths while it is young.

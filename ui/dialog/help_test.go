@@ -99,7 +99,7 @@ func TestHelpGoldens(t *testing.T) {
 		}
 	}
 	lk := uitest.Appearance(t, "", false)
-	lk.Keys = keys.New(keys.CanSignal|keys.CanEnvironment|keys.CanCopy|keys.CanSuspend, false)
+	lk.Keys = keys.New(keys.CanSignal|keys.CanEnvironment|keys.CanCopy, false)
 	t.Run("no flush, no attach", func(t *testing.T) { matches(t, NewHelp(lk), 80, 22) })
 	readOnly := uitest.Appearance(t, "", false)
 	readOnly.Keys = keys.New(keys.AllAbilities, true)

@@ -99,8 +99,6 @@ const (
 	CanLookNow     // retry the driver at once
 	CanDoctor      // show doctor's findings
 	CanCopy        // copy through the terminal
-	CanSuspend     // stop, under a shell with job control
-	CanRun         // start a process with a probe
 	CanPauseGuard  // pause the guard
 	CanSample      // the box is read while the screen shows it
 	CanConfigure   // write the configuration file
@@ -108,7 +106,7 @@ const (
 
 // AllAbilities is every ability.
 const AllAbilities = CanSignal | CanFlush | CanAttach | CanMap | CanSave |
-	CanEnvironment | CanLookNow | CanDoctor | CanCopy | CanSuspend | CanRun | CanPauseGuard | CanSample | CanConfigure
+	CanEnvironment | CanLookNow | CanDoctor | CanCopy | CanPauseGuard | CanSample | CanConfigure
 
 // Scope is the part of the screen that receives the keys.
 type Scope uint8

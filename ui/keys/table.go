@@ -111,7 +111,7 @@ func bindingTable() []binding {
 		{ID: Theme, scope: everywhere, Group: GroupSet, Binding: on("T  m", "theme, mouse", "T")},
 		{ID: Mouse, scope: everywhere, Binding: on("", "", "m")},
 		{ID: Redraw, scope: everywhere, Group: GroupSet, Binding: on("Ctrl+L", "redraw", "ctrl+l")},
-		{ID: Suspend, scope: everywhere, Group: GroupSet, needs: CanSuspend, Binding: on("Ctrl+Z", "suspend", "ctrl+z")},
+		{ID: Suspend, scope: everywhere, Group: GroupSet, Binding: on("Ctrl+Z", "suspend", "ctrl+z")},
 		{ID: Quit, scope: everywhere, Group: GroupSet, Binding: on("q F10", "quit", "q", "f10"),
 			hints: []Hint{{InMain, 2, 2, "q", "quit"}, {InNoDriver, 6, 5, "q", "quit"}}},
 		{ID: Help, scope: everywhere, Binding: on("", "", "?", "f1", "h"),

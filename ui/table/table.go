@@ -214,7 +214,7 @@ func (t *Table) partsWords(p *snapshot.Process, atCursor bool) string {
 		}
 		return ""
 	}
-	if !atCursor || p.Allocated.Known() || p.ID.Process.Foreign() || !Own(t.Snapshot, p) {
+	if !atCursor || p.Allocated.Known() || p.ID.Process.Foreign() || !t.Snapshot.Own(p) {
 		return ""
 	}
 	if t.Appearance.Keys != nil && t.Appearance.Keys.Has(keys.Attach) && !t.Past {
@@ -228,12 +228,6 @@ func (t *Table) wordStyle(p *snapshot.Process) themes.Style {
 		return t.Appearance.Styles.Warning
 	}
 	return t.Appearance.Styles.Dim
-}
-
-// Own reports whether the user of vramscope may act on a process, as its owner or as root.
-func Own(s *snapshot.Snapshot, p *snapshot.Process) bool {
-	user := s.Host.User
-	return user == "root" || user != "" && user == p.User
 }
 
 // writeEnded writes how a process ended, over the widest run of columns that do not identify

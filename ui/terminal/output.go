@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"sync"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -15,10 +14,9 @@ import (
 // being read (a stopped SSH client, a full pipe of a multiplexer) never holds up the
 // event loop.
 //
-//	Write ── write(2), what the terminal takes at once ──────────────────────→ terminal
-//	  └─ the rest ──→ pending ──→ goroutine ── write(2), may block ──────────────↑
+//	Write ──→ pending ──→ goroutine ── write(2), may block ──→ terminal
 //
-// A Write waits up to outputTimeout for the rest to be taken, so that output
+// A Write waits up to outputTimeout until all is taken, so that output
 // is usually as ordered as if it had been written directly. After that the
 // terminal counts as stalled: the model stops drawing (Stalled) until drained
 // reports that everything has been taken. What is written in between is
@@ -29,7 +27,6 @@ import (
 type output struct {
 	file    *os.File        // whose descriptor is asked for size and modes
 	device  *os.File        // the same terminal, opened again so that a write can be ended
-	direct  syscall.RawConn // the device, where a write to it does not block; nil where it may
 	drained func(lost bool) // called without the lock, from the writing goroutine
 	failed  func(error)     // as drained; once
 
@@ -61,9 +58,6 @@ func newOutput(file *os.File, drained func(lost bool), failed func(error)) *outp
 		wake:     make(chan struct{}, 1),
 		finished: make(chan struct{}),
 	}
-	if o.device != o.file {
-		o.direct, _ = o.device.SyscallConn() // nil where there is none
-	}
 	go o.run()
 	return o
 }
@@ -79,20 +73,12 @@ func (o *output) Write(p []byte) (int, error) {
 		}
 		return 0, err
 	}
-	rest := p
-	if o.taken == nil {
-		rest = p[o.writeNow(p):]
-	}
-	if len(rest) == 0 {
-		o.mu.Unlock()
-		return len(p), nil
-	}
-	if len(o.pending)+len(rest) > pendingLimit {
+	if len(o.pending)+len(p) > pendingLimit {
 		o.lost = true
 		o.mu.Unlock()
 		return len(p), nil
 	}
-	o.pending = append(o.pending, rest...)
+	o.pending = append(o.pending, p...)
 	if o.taken == nil {
 		o.taken = make(chan struct{})
 	}
@@ -106,19 +92,6 @@ func (o *output) Write(p []byte) (int, error) {
 		o.mu.Unlock()
 	}
 	return len(p), nil
-}
-
-// writeNow writes what the terminal takes at once, and returns how much that is. The
-// lock is held, and the goroutine has nothing to write. Errors are left to it.
-func (o *output) writeNow(p []byte) (n int) {
-	if o.direct == nil {
-		return 0
-	}
-	_ = o.direct.Write(func(fd uintptr) bool {
-		n, _ = unix.Write(int(fd), p)
-		return true // a part is enough
-	})
-	return max(n, 0)
 }
 
 // Stalled reports whether the terminal is not taking what is written to it.
