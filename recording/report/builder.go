@@ -105,7 +105,7 @@ func (b *Builder) AddMinute(m *recording.GPUMinute) {
 	g.add(m)
 	minute := minuteOf(m.Time)
 	b.recorded[minute] = max(b.recorded[minute], min(m.Covered, time.Minute))
-	b.hours.addMinute(g, m)
+	b.hours.at(m.Time).add(m, g.Capacity())
 }
 
 // AddFiveMinutes takes five minutes of a process, with the steps that it had made at

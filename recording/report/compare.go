@@ -16,10 +16,7 @@ type hours struct {
 }
 
 type hour struct {
-	gpus     time.Duration // recorded, of all GPUs
-	capacity part
-	parts
-	load    load
+	memory  // of all GPUs
 	retries *int64
 	steps   map[string]*stepping // by command
 }
@@ -34,16 +31,6 @@ func newHours(q Question) hours {
 }
 
 func (h *hours) at(t time.Time) *hour { return &h.blocks[int(t.Sub(h.from)/time.Hour)] }
-
-func (h *hours) addMinute(g *gpuSums, m *recording.GPUMinute) {
-	b := h.at(m.Time)
-	b.gpus += m.Covered
-	if m.Used.Mean.Known() {
-		b.capacity.add(g.Capacity(), m.Covered)
-	}
-	b.add(m.Used.Mean, m.Allocated, m.Cached, m.Fragmented, m.Other, m.Covered)
-	b.load.add(m.Utilization.Mean, m.Covered)
-}
 
 func (h *hours) addProcess(p *processSums, f *recording.Process5Min, retries, steps int64) {
 	b := h.at(f.Time)
@@ -73,7 +60,7 @@ func (h *hours) values(value func(*hour) float64) []float64 {
 	values := make([]float64, len(h.blocks))
 	for i := range h.blocks {
 		values[i] = math.NaN()
-		if h.blocks[i].gpus >= leastOfHour {
+		if h.blocks[i].recorded >= leastOfHour {
 			values[i] = value(&h.blocks[i])
 		}
 	}

@@ -95,12 +95,29 @@ func (l *load) mean() *float64 {
 // memory is what memory was over time, of one GPU or of all.
 type memory struct {
 	recorded time.Duration
+	measured time.Duration // of it with used memory
 	capacity part
 	parts
 	unknown, free part
 	load          load
 	idleTime      time.Duration
 	energy        *float64 // kWh
+}
+
+// add adds a minute of a GPU. One that is lost has minutes, too.
+func (m *memory) add(minute *recording.GPUMinute, capacity snapshot.Bytes) {
+	m.recorded += minute.Covered
+	if minute.Used.Mean.Known() {
+		m.measured += minute.Covered
+		m.capacity.add(capacity, minute.Covered)
+	}
+	m.parts.add(minute.Used.Mean, minute.Allocated, minute.Cached, minute.Fragmented, minute.Other, minute.Covered)
+	m.unknown.add(minute.Unknown, minute.Covered)
+	m.free.add(minute.Free, minute.Covered)
+	m.load.add(minute.Utilization.Mean, minute.Covered)
+	if joules, ok := minute.Energy.Value(); ok {
+		m.energy = sumOf(m.energy, new(float64(joules)/3.6e6))
+	}
 }
 
 func (m *memory) join(g *memory) {
@@ -143,17 +160,7 @@ type gpuSums struct {
 }
 
 func (g *gpuSums) add(m *recording.GPUMinute) {
-	g.recorded += m.Covered
-	if m.Used.Mean.Known() { // a GPU that is lost has a minute, too
-		g.capacity.add(g.Capacity(), m.Covered)
-	}
-	g.parts.add(m.Used.Mean, m.Allocated, m.Cached, m.Fragmented, m.Other, m.Covered)
-	g.unknown.add(m.Unknown, m.Covered)
-	g.free.add(m.Free, m.Covered)
-	g.load.add(m.Utilization.Mean, m.Covered)
-	if joules, ok := m.Energy.Value(); ok {
-		g.energy = sumOf(g.energy, new(float64(joules)/3.6e6))
-	}
+	g.memory.add(m, g.Capacity())
 	if highest, ok := m.Used.Max.Value(); ok && (!g.peak.Known() || highest > g.peak.Or(0)) {
 		g.peak, g.peakTime = m.Used.Max, m.Time
 	}

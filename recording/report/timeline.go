@@ -22,12 +22,8 @@ type timeline struct {
 }
 
 type bucket struct {
-	covered  time.Duration
-	measured time.Duration // of it with used memory
-	parts
-	unknown part
+	memory
 	usedMax snapshot.Bytes
-	load    load
 }
 
 func newTimeline(q Question) timeline {
@@ -39,13 +35,7 @@ func newTimeline(q Question) timeline {
 
 func (l *timeline) add(m *recording.GPUMinute) {
 	b := &l.buckets[min(int(m.Time.Sub(l.from)/l.length), len(l.buckets)-1)]
-	b.covered += m.Covered
-	if m.Used.Mean.Known() {
-		b.measured += m.Covered
-	}
-	b.add(m.Used.Mean, m.Allocated, m.Cached, m.Fragmented, m.Other, m.Covered)
-	b.unknown.add(m.Unknown, m.Covered)
-	b.load.add(m.Utilization.Mean, m.Covered)
+	b.add(m, snapshot.Bytes{})
 	if v, ok := m.Used.Max.Value(); ok && v >= b.usedMax.Or(0) {
 		b.usedMax = m.Used.Max
 	}
@@ -55,17 +45,17 @@ func (l *timeline) document() []schema.ReportPoint {
 	points := []schema.ReportPoint{}
 	for i := range l.buckets {
 		b := &l.buckets[i]
-		if b.covered == 0 {
+		if b.recorded == 0 {
 			continue
 		}
 		mean := func(p *part) snapshot.Bytes {
 			if !p.known {
 				return snapshot.Bytes{}
 			}
-			return quantity.From(quantity.Bytes(math.Round(p.gibHours/cmp.Or(b.measured, b.covered).Hours()*float64(quantity.GiB))), quantity.Computed)
+			return quantity.From(quantity.Bytes(math.Round(p.gibHours/cmp.Or(b.measured, b.recorded).Hours()*float64(quantity.GiB))), quantity.Computed)
 		}
 		points = append(points, schema.ReportPoint{
-			Time: schema.Time(l.from.Add(time.Duration(i) * l.length)), RecordedSeconds: b.covered.Seconds(),
+			Time: schema.Time(l.from.Add(time.Duration(i) * l.length)), RecordedSeconds: b.recorded.Seconds(),
 			UsedBytes: mean(&b.used), UsedMaxBytes: b.usedMax, AllocatedBytes: mean(&b.allocated), CachedBytes: mean(&b.cached),
 			FragmentedBytes: mean(&b.fragmented), OtherBytes: mean(&b.other), UnknownBytes: mean(&b.unknown), UtilizationPercent: b.load.mean(),
 		})
