@@ -12,36 +12,28 @@ import (
 	"vramscope/schema"
 )
 
-// identity are the cells that name a group, and their columns.
-func (l *layouter) identity() ([]Column, func(*schema.ReportGroup) []string) {
+// identity are the cells that name a group, and their columns. The last one may be long.
+func (l *layouter) identity() (columns []Column, last Column, cells func(*schema.ReportGroup) (names []string, last string)) {
 	if l.report.By != "gpu" {
 		title := strings.ToUpper(l.report.By[:1]) + l.report.By[1:]
-		return []Column{{Title: title, Short: strings.ToUpper(title), Name: true}, {Title: "Processes", Short: "PROCS"}},
-			func(g *schema.ReportGroup) []string { return []string{text.Clean(g.Name), fmt.Sprint(g.Processes)} }
+		return []Column{{Title: "Processes", Short: "PROCS"}}, Column{Title: title, Short: strings.ToUpper(title), Name: true},
+			func(g *schema.ReportGroup) ([]string, string) {
+				return []string{fmt.Sprint(g.Processes)}, text.Clean(g.Name)
+			}
 	}
-	columns := []Column{{Title: "GPU", Short: "GPU"}, {Title: "PID", Short: "PID", Wide: true}, {Title: "User", Short: "USER", Name: true}, {Title: "Command", Short: "COMMAND", Name: true}}
-	return columns, func(g *schema.ReportGroup) []string {
-		return []string{joinInts(g.GPUs), fmt.Sprint(pidOf(g)), l.word(g.User), text.Clean(g.Name)}
+	columns = []Column{{Title: "GPU", Short: "GPU"}, {Title: "PID", Short: "PID", Wide: true}, {Title: "User", Short: "USER", Name: true}}
+	return columns, Column{Title: "Command", Short: "COMMAND", Name: true}, func(g *schema.ReportGroup) ([]string, string) {
+		return []string{joinInts(g.GPUs), fmt.Sprint(pidOf(g)), l.word(g.User)}, text.Clean(g.Name)
 	}
 }
 
-// table is a table of groups: the figures between what names them. The last column
-// is the one that may be long.
+// table is a table of groups: the figures between what names them.
 func (l *layouter) table(title, note string, groups []schema.ReportGroup, figures []Column, cells func(*schema.ReportGroup) []string) Table {
-	columns, names := l.identity()
-	last := len(columns) - 1
-	if l.report.By != "gpu" {
-		last = 0 // the name itself
-	}
-	order := func(of, between []string) []string {
-		rest := slices.Delete(slices.Clone(of), last, last+1)
-		return append(append(rest, between...), of[last])
-	}
-	t := Table{Title: title, Note: note}
-	rest := slices.Delete(slices.Clone(columns), last, last+1)
-	t.Columns = append(append(rest, figures...), columns[last])
+	columns, last, identity := l.identity()
+	t := Table{Title: title, Note: note, Columns: append(append(columns, figures...), last)}
 	for i := range groups[:min(len(groups), l.most)] {
-		t.Rows = append(t.Rows, Row{Cells: order(names(&groups[i]), cells(&groups[i]))})
+		names, name := identity(&groups[i])
+		t.Rows = append(t.Rows, Row{Cells: append(append(names, cells(&groups[i])...), name)})
 	}
 	if more := len(groups) - l.most; more > 0 {
 		t.Note += fmt.Sprintf("; the first %d of %d", l.most, len(groups)+l.report.LeftOut)
