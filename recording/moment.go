@@ -65,6 +65,23 @@ func (v *values) at(id metric.ID) snapshot.Float {
 	return quantity.From(float64(v.value[id]), metric.Table[id].Source)
 }
 
+// eachSession visits the sessions of [from, to), oldest first, each up to the next one.
+func (d *dayReader) eachSession(from, to int64, visit func(s session, begin, end int64) error) error {
+	sessions := d.sessions()
+	for i, s := range slices.Backward(sessions) {
+		begin, end := max(from, s.from), to
+		for _, later := range sessions[:i] {
+			end = min(end, later.from)
+		}
+		if begin < end {
+			if err := visit(s, begin, end); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 type instanceKey struct {
 	gpu int64
 	id  snapshot.InstanceID

@@ -51,21 +51,9 @@ func (d *dayReader) readings(from, to int64, visit func(*Reading) error) error {
 	if err != nil {
 		return err
 	}
-	sessions := d.sessions()
-	for i, s := range slices.Backward(sessions) {
-		begin, end := max(from, s.from), to
-		for _, later := range sessions[:i] { // a later one counts
-			end = min(end, later.from)
-		}
-		w := walk{from: begin, to: end, session: s, uuids: uuids, processes: processes, visit: visit}
-		if begin >= end {
-			continue
-		}
-		if err := d.walk(&w); err != nil {
-			return err
-		}
-	}
-	return nil
+	return d.eachSession(from, to, func(s session, begin, end int64) error {
+		return d.walk(&walk{from: begin, to: end, session: s, uuids: uuids, processes: processes, visit: visit})
+	})
 }
 
 type walk struct {

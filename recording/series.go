@@ -2,7 +2,6 @@ package recording
 
 import (
 	"database/sql"
-	"slices"
 	"sort"
 	"time"
 
@@ -42,24 +41,17 @@ func (d *dayReader) samples(key snapshot.SeriesKey, from, to int64, visit func(t
 	if where == "" {
 		return
 	}
-	sessions := d.sessions()
-	for i, s := range slices.Backward(sessions) {
-		begin, end := max(from, s.from-1), to
-		for _, later := range sessions[:i] { // a later one counts
-			end = min(end, later.from-1)
-		}
-		if begin >= end {
-			continue
-		}
+	_ = d.eachSession(from+1, max(to, to+1), func(s session, begin, end int64) error { // which has no error
 		id := d.number("SELECT series FROM series WHERE session = ? AND metric = ? AND "+where, append([]any{s.id, metric.Table[key.Metric].Name}, args...)...)
 		if id != 0 {
 			// The tail is read first: ticks that are sealed meanwhile are visited twice rather than
 			// not at all.
 			tail := d.tailOf(s.id)
-			d.sealed(s.id, id, begin, end, visit)
-			tail.samples(id, begin, end, visit)
+			d.sealed(s.id, id, begin-1, end-1, visit)
+			tail.samples(id, begin-1, end-1, visit)
 		}
-	}
+		return nil
+	})
 }
 
 // find is the condition for a key's series; "" where the day has not its subject.

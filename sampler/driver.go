@@ -233,19 +233,15 @@ func driverWord(err error) string {
 	return err.Error()
 }
 
-// wanted applies the --gpu filter.
-func (d *driver) wanted(device nvml.Device) bool {
-	if len(d.options.Only) == 0 {
-		return true
-	}
-	return slices.ContainsFunc(d.options.Only, func(want string) bool {
-		return want == strconv.Itoa(device.Index) || len(want) > 3 && strings.HasPrefix(device.UUID, want)
+// wanted applies the --gpu filter. The index is -1 where it is not known.
+func (d *driver) wanted(index int, uuid string) bool {
+	return len(d.options.Only) == 0 || slices.ContainsFunc(d.options.Only, func(want string) bool {
+		return want == strconv.Itoa(index) || len(want) > 3 && strings.HasPrefix(uuid, want)
 	})
 }
 
 // admits applies the --gpu filter to a GPU that a probe names: with a filter, the
 // driver has listed it, or the filter has its UUID.
 func (d *driver) admits(uuid string) bool {
-	return len(d.options.Only) == 0 || d.find(uuid) != nil ||
-		slices.ContainsFunc(d.options.Only, func(want string) bool { return len(want) > 3 && strings.HasPrefix(uuid, want) })
+	return d.find(uuid) != nil || d.wanted(-1, uuid)
 }

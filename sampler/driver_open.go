@@ -102,7 +102,7 @@ func (d *driver) takeOpen(now time.Time, r openResult) {
 		g.listed = false
 	}
 	for _, device := range r.devices {
-		if d.wanted(device) {
+		if d.wanted(device.Index, device.UUID) {
 			d.list(now, device)
 		}
 	}
