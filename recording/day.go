@@ -26,7 +26,7 @@ type day struct {
 	box     string
 	gpus    map[string]*gpuRecord
 	rows    map[snapshot.RowID]*rowRecord
-	alerts  map[alertKey]int64
+	alerts  map[snapshot.AlertKey]int64
 	last    int64 // ns, of the newest tick, which may be of the day before; 0: there is none
 	ticks   int64 // written so far
 	divider divider
@@ -51,13 +51,6 @@ type rowRecord struct {
 	columns [metric.Count]*column
 	sums    processSums
 }
-
-// What is recorded of a process and of a GPU. Other memory is recorded as it was
-// computed: the readings that it is the difference of may be of different moments.
-var (
-	recordedOfProcess = append(metric.KeptOf(metric.Process, metric.Recorded), metric.Other)
-	recordedOfGPU     = metric.KeptOf(metric.GPU, metric.Recorded)
-)
 
 // fileOf is the name of a moment's database.
 func fileOf(t time.Time) string { return t.UTC().Format(time.DateOnly) + suffix }
@@ -113,7 +106,7 @@ func (d *day) begin(snap *snapshot.Snapshot) {
 	d.seal()
 	d.endAlerts(d.last)
 	d.block = block{}
-	d.gpus, d.rows, d.alerts = make(map[string]*gpuRecord), make(map[snapshot.RowID]*rowRecord), make(map[alertKey]int64)
+	d.gpus, d.rows, d.alerts = make(map[string]*gpuRecord), make(map[snapshot.RowID]*rowRecord), make(map[snapshot.AlertKey]int64)
 	now := snap.Time.UnixNano()
 	d.session = d.exec("INSERT INTO sessions (from_ns, to_ns, host, user, simulated, arguments) VALUES (?, ?, ?, ?, ?, ?)",
 		now, now, text.Clean(snap.Host.Name), text.Clean(snap.Host.User), snap.Simulated, d.commands == Full)

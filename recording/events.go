@@ -102,19 +102,12 @@ func (d *day) exited(at int64, e *snapshot.Event, gpu any) int64 {
 		id.PID, int64(id.StartTime), int64(id.Namespace), gpu, migGPU, migCompute, words(e.User), words(e.Name), at, at, at)
 }
 
-type alertKey struct {
-	kind     snapshot.AlertKind
-	gpu      string
-	instance snapshot.InstanceID
-	row      snapshot.RowID
-}
-
 // writeAlerts records the alerts that are new, and those that are cleared.
 func (d *day) writeAlerts(now int64, snap *snapshot.Snapshot) {
-	standing := make(map[alertKey]bool, len(snap.Alerts))
+	standing := make(map[snapshot.AlertKey]bool, len(snap.Alerts))
 	for i := range snap.Alerts {
 		a := &snap.Alerts[i]
-		key := alertKey{a.Kind, a.GPUUUID, a.Instance, a.Row}
+		key := a.Key()
 		standing[key] = true
 		if _, known := d.alerts[key]; known {
 			continue

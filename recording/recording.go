@@ -270,10 +270,5 @@ func (d *dayReader) each(scan func(*sql.Rows) error, query string, args ...any) 
 
 // span is the first and the last tick.
 func (d *dayReader) span() (from, to int64) {
-	return d.number("SELECT min(from_ns) FROM sessions"), max(d.newest())
-}
-
-// newest are the newest ticks: in a block, and in the tail.
-func (d *dayReader) newest() (sealed, tail int64) {
-	return d.number("SELECT max(to_ns) FROM sessions"), d.number("SELECT max(time_ns) FROM tail")
+	return d.number("SELECT min(from_ns) FROM sessions"), max(d.number("SELECT max(to_ns) FROM sessions"), d.number("SELECT max(time_ns) FROM tail"))
 }

@@ -25,7 +25,7 @@ func (d *day) writeGPU(now int64, weight time.Duration, g *snapshot.GPU, snap *s
 		d.exec("UPDATE gpus SET gpu_index = ?, name = ?, pci_bus_id = ?, total_bytes = ?, reserved_bytes = ?, last_ns = ? WHERE gpu = ?",
 			g.Index, text.Clean(g.Name), g.PCIBusID, number(g.Memory.Total), number(g.Memory.Reserved), now, r.id)
 	}
-	for _, id := range recordedOfGPU {
+	for _, id := range snapshot.RecordedOfGPU {
 		d.sample(&r.columns[id], id, g.Value(id), r.id, snapshot.InstanceID{}, 0)
 	}
 	for i := range g.Instances {
@@ -90,7 +90,7 @@ func (d *day) writeRow(now int64, weight time.Duration, p *snapshot.Process, par
 	if p.Used.Known() {
 		r.used = p.Used
 	}
-	for _, id := range recordedOfProcess {
+	for _, id := range snapshot.RecordedOfProcess {
 		d.sample(&r.columns[id], id, p.Value(id), r.gpu, p.ID.Instance, r.id)
 	}
 	if r.sums.over(now) {

@@ -18,7 +18,7 @@ const allocationWait = time.Second
 
 // nameAllocations adds the jobs that have a GPU without a process. A scheduler counts the
 // GPUs of its own configuration: where that cannot be the driver's order, it names none.
-func (s *Sampler) nameAllocations(now time.Time, snap *snapshot.Snapshot, gpus []*gpu) {
+func (s *Sampler) nameAllocations(now time.Time, snap *snapshot.Snapshot) {
 	reader, ok := s.options.Processes.(allocationReader)
 	if !ok {
 		return
@@ -26,14 +26,14 @@ func (s *Sampler) nameAllocations(now time.Time, snap *snapshot.Snapshot, gpus [
 	free := make(map[int]*gpu) // GPUs without a process, by index
 	for i := range snap.GPUs {
 		g := &snap.GPUs[i]
-		at := slices.IndexFunc(gpus, func(known *gpu) bool { return known.device.UUID == g.UUID })
-		if at < 0 {
+		listed := s.driver.find(g.UUID)
+		if listed == nil {
 			continue
 		}
 		if n, known := g.ProcessCount.Value(); known && n == 0 && !g.MIG && g.Utilization.Or(0) == 0 {
-			free[g.Index] = gpus[at]
+			free[g.Index] = listed
 		} else {
-			gpus[at].held = nil
+			listed.held = nil
 		}
 	}
 	if len(free) == 0 {

@@ -36,7 +36,7 @@ const (
 )
 
 // name adds the holders to GPUs with unattributed memory.
-func (s *Sampler) nameHolders(now time.Time, snap *snapshot.Snapshot, gpus []*gpu) {
+func (s *Sampler) nameHolders(now time.Time, snap *snapshot.Snapshot) {
 	reader, ok := s.options.Processes.(holderReader)
 	unattributed := slices.ContainsFunc(snap.GPUs, func(g snapshot.GPU) bool { return g.Unattributed.Or(0) >= unattributedLeast })
 	h := &s.holders
@@ -71,11 +71,11 @@ func (s *Sampler) nameHolders(now time.Time, snap *snapshot.Snapshot, gpus []*gp
 	s.options.Processes.Processes(now, pids, func(info *process.Info) { infos[info.Identity.PID] = *info })
 	for i := range snap.GPUs {
 		g := &snap.GPUs[i]
-		at := slices.IndexFunc(gpus, func(known *gpu) bool { return known.device.UUID == g.UUID })
-		if at < 0 || g.Unattributed.Or(0) < unattributedLeast {
+		listed := s.driver.find(g.UUID)
+		if listed == nil || g.Unattributed.Or(0) < unattributedLeast {
 			continue
 		}
-		minor, known := gpus[at].device.Minor.Value()
+		minor, known := listed.device.Minor.Value()
 		g.Holders = h.without(snap.Rows, g.UUID, infos, func(found *process.Holder) bool { return known && slices.Contains(found.Minors, minor) })
 	}
 	snap.Holders = h.without(snap.Rows, "", infos, func(found *process.Holder) bool { return len(found.Minors) == 0 })

@@ -238,8 +238,8 @@ func (s *Sampler) Tick(now time.Time) *snapshot.Snapshot {
 	}
 	snap.Driver.ProbesAnswering = merged.probesAnswering
 	snap.GPUs = s.gpus(now, readings, merged)
-	s.nameHolders(now, snap, readings)
-	s.nameAllocations(now, snap, readings)
+	s.nameHolders(now, snap)
+	s.nameAllocations(now, snap)
 	snap.Alerts = s.applyRules(now, snap)
 	s.agree(snap)
 	if s.options.Guard != nil {

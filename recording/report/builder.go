@@ -133,7 +133,7 @@ func (b *Builder) AddFiveMinutes(f *recording.Process5Min, steps Count) {
 
 // AddAlert takes an alert, once for as long as it stands.
 func (b *Builder) AddAlert(a recording.Alert) {
-	key := alertKey{a.Kind, a.GPUUUID, a.Instance, a.Row, a.Since.UnixNano()}
+	key := alertKey{snapshot.AlertKey{Kind: a.Kind, GPUUUID: a.GPUUUID, Instance: a.Instance, Row: a.Row}, a.Since.UnixNano()}
 	if b.within(a.Time) && (a.Since.IsZero() || !b.raised[key]) {
 		b.raised[key] = true
 		b.alerts = append(b.alerts, a)
@@ -141,11 +141,8 @@ func (b *Builder) AddAlert(a recording.Alert) {
 }
 
 type alertKey struct {
-	kind     snapshot.AlertKind
-	gpuUUID  string
-	instance snapshot.InstanceID
-	process  snapshot.RowID
-	since    int64
+	snapshot.AlertKey
+	since int64
 }
 
 // AddEvent takes an event, with what of the memory that it freed the process had not

@@ -18,13 +18,6 @@ type recorded struct {
 	*store.Series
 }
 
-// What is recorded of a process and of a GPU. Other memory is recorded as it was
-// computed: the readings that it is the difference of may be of different moments.
-var (
-	recordedOfProcess = append(metric.KeptOf(metric.Process, metric.Recorded), metric.Other)
-	recordedOfGPU     = metric.KeptOf(metric.GPU, metric.Recorded)
-)
-
 // of is the series of a metric, nil where there is none.
 func (m metrics) of(id metric.ID) *store.Series {
 	for _, r := range m {
@@ -88,7 +81,7 @@ type rowRecord struct {
 
 func (r *rowRecord) append(s *store.Store, p *snapshot.Process) {
 	r.Process = p
-	for _, id := range recordedOfProcess {
+	for _, id := range snapshot.RecordedOfProcess {
 		r.metrics.append(s, id, p.Value(id))
 	}
 }
@@ -192,7 +185,7 @@ func (r *gpuRecord) append(s *store.Store, now time.Time, g *snapshot.GPU) {
 			r.GPU.Set(id, was[id])
 		}
 	}
-	for _, id := range recordedOfGPU {
+	for _, id := range snapshot.RecordedOfGPU {
 		r.metrics.append(s, id, g.Value(id))
 	}
 	for i := range g.Instances {

@@ -7,6 +7,13 @@ import (
 	"vramscope/metric"
 )
 
+// What a history records of a process and of a GPU. Other memory is recorded as it was
+// computed: the readings that it is the difference of may be of different moments.
+var (
+	RecordedOfProcess = append(metric.KeptOf(metric.Process, metric.Recorded), metric.Other)
+	RecordedOfGPU     = metric.KeptOf(metric.GPU, metric.Recorded)
+)
+
 // Value is a metric of the GPU, unknown where the metric is not of GPUs.
 func (g *GPU) Value(id metric.ID) Float {
 	switch {
