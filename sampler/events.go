@@ -146,25 +146,23 @@ func (s *Sampler) applyRules(now time.Time, snap *snapshot.Snapshot) []snapshot.
 	raised, ended := missingFrom(s.standing, alerts), missingFrom(alerts, s.standing)
 	s.standing = alerts
 	s.history.NoteAlerts(now, raised, ended)
-	for _, a := range raised {
-		if _, logged := s.superseded[a.Key()]; !logged {
-			s.logAlert(snap, now, snapshot.EventAlarm, a, a.Message)
+	for i := range alerts {
+		a := &alerts[i]
+		at := slices.IndexFunc(s.logged, func(l snapshot.Alert) bool { return l.Key() == a.Key() })
+		if at >= 0 {
+			s.logged[at] = *a
+			continue
 		}
-		delete(s.superseded, a.Key())
+		s.logged = append(s.logged, *a)
+		s.logAlert(snap, now, snapshot.EventAlarm, a, a.Message)
 	}
-	for key, a := range s.superseded {
-		if !s.alerts.Stands(&a) {
-			delete(s.superseded, key)
-			s.logAlert(snap, now, snapshot.EventCleared, &a, cleared(now, &a))
+	s.logged = slices.DeleteFunc(s.logged, func(a snapshot.Alert) bool {
+		if s.alerts.Stands(&a) { // also where a worse one of the same place is shown instead
+			return false
 		}
-	}
-	for _, a := range ended {
-		if s.alerts.Stands(a) {
-			s.superseded[a.Key()] = *a
-		} else {
-			s.logAlert(snap, now, snapshot.EventCleared, a, cleared(now, a))
-		}
-	}
+		s.logAlert(snap, now, snapshot.EventCleared, &a, cleared(now, &a))
+		return true
+	})
 	return alerts
 }
 

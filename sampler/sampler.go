@@ -30,9 +30,9 @@ type Sampler struct {
 	failed       []snapshot.Event        // oldest first
 	alerts       *alert.Evaluator
 	rulesApplied time.Time
-	standing     []snapshot.Alert                     // of the last time the rules were applied
-	superseded   map[snapshot.AlertKey]snapshot.Alert // a worse one of the same place is shown instead
-	down         map[string]time.Time                 // GPUs that are down by the event log, and since when
+	standing     []snapshot.Alert     // of the last time the rules were applied
+	logged       []snapshot.Alert     // raised in the log, and not cleared
+	down         map[string]time.Time // GPUs that are down by the event log, and since when
 	probeSeen    bool
 	probeOnly    []probeOnlyGPU
 	sequence     uint64
@@ -55,19 +55,18 @@ func New(options Options) *Sampler {
 	options = options.withDefaults()
 	remembered := history.New()
 	s := &Sampler{
-		options:    options,
-		driver:     newDriver(options),
-		rows:       make(map[snapshot.RowID]*row),
-		failures:   make(map[snapshot.RowID]*failures),
-		reports:    make(map[snapshot.RowID]*reports),
-		byPID:      make(map[int]*identified),
-		alerts:     alert.New(options.LowMemory, remembered),
-		down:       make(map[string]time.Time),
-		superseded: make(map[snapshot.AlertKey]snapshot.Alert),
-		history:    remembered,
-		updates:    make(chan struct{}, 1),
-		began:      options.Since,
-		control:    make(chan func()),
+		options:  options,
+		driver:   newDriver(options),
+		rows:     make(map[snapshot.RowID]*row),
+		failures: make(map[snapshot.RowID]*failures),
+		reports:  make(map[snapshot.RowID]*reports),
+		byPID:    make(map[int]*identified),
+		alerts:   alert.New(options.LowMemory, remembered),
+		down:     make(map[string]time.Time),
+		history:  remembered,
+		updates:  make(chan struct{}, 1),
+		began:    options.Since,
+		control:  make(chan func()),
 	}
 	s.interval.Store(int64(options.Interval))
 	return s
