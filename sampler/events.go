@@ -143,9 +143,8 @@ func (s *Sampler) applyRules(now time.Time, snap *snapshot.Snapshot) []snapshot.
 	}
 	s.rulesApplied = now
 	alerts := s.alerts.Evaluate(snap)
-	raised, ended := missingFrom(s.standing, alerts), missingFrom(alerts, s.standing)
 	s.standing = alerts
-	s.history.NoteAlerts(now, raised, ended)
+	s.history.NoteAlerts(now, alerts)
 	for i := range alerts {
 		a := &alerts[i]
 		at := slices.IndexFunc(s.logged, func(l snapshot.Alert) bool { return l.Key() == a.Key() })
@@ -164,19 +163,6 @@ func (s *Sampler) applyRules(now time.Time, snap *snapshot.Snapshot) []snapshot.
 		return true
 	})
 	return alerts
-}
-
-func missingFrom(others, alerts []snapshot.Alert) (missing []*snapshot.Alert) {
-	known := make(map[snapshot.AlertKey]bool, len(others))
-	for i := range others {
-		known[others[i].Key()] = true
-	}
-	for i := range alerts {
-		if a := &alerts[i]; !known[a.Key()] {
-			missing = append(missing, a)
-		}
-	}
-	return missing
 }
 
 // cleared is the message of the event that ends an alert. The alert's own

@@ -123,19 +123,25 @@ func (h *History) forgetGPUs(now time.Time) {
 	}
 }
 
-// NoteAlerts keeps from when to when each alert stood.
-func (h *History) NoteAlerts(now time.Time, raised, ended []*snapshot.Alert) {
+// NoteAlerts keeps from when to when each alert stood, by those that stand now.
+func (h *History) NoteAlerts(now time.Time, alerts []snapshot.Alert) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, a := range ended {
-		for _, span := range h.alerts {
-			if span.Cleared.IsZero() && span.Alert.Key() == a.Key() {
-				span.Cleared = now
-			}
+	stood := make(map[snapshot.AlertKey]bool)
+	for _, span := range h.alerts {
+		key := span.Alert.Key()
+		switch {
+		case !span.Cleared.IsZero():
+		case slices.ContainsFunc(alerts, func(a snapshot.Alert) bool { return a.Key() == key }):
+			stood[key] = true
+		default:
+			span.Cleared = now
 		}
 	}
-	for _, a := range raised {
-		h.alerts = append(h.alerts, &alertSpan{Alert: *a, From: now})
+	for _, a := range alerts {
+		if !stood[a.Key()] {
+			h.alerts = append(h.alerts, &alertSpan{Alert: a, From: now})
+		}
 	}
 	if n := len(h.alerts); n > maxAlerts {
 		h.alerts = slices.Delete(h.alerts, 0, n-maxAlerts)
