@@ -83,9 +83,16 @@ func (s *Sampler) nameHolders(now time.Time, snap *snapshot.Snapshot) {
 
 // collect takes the result of a search in, and waits for it.
 func (h *holders) collect(now time.Time, wait time.Duration) {
-	if wait > 0 {
-		h.due = now // only one tick waits
+	select {
+	case r := <-h.results:
+		h.take(now, r)
+		return
+	default:
 	}
+	if h.results == nil || wait == 0 {
+		return
+	}
+	h.due = now // only one tick waits
 	select {
 	case r := <-h.results:
 		h.take(now, r)

@@ -42,26 +42,25 @@ func (m *Memory) Value(id metric.ID) Float {
 	}
 }
 
+// processBytes are the metrics of a process that are amounts of memory.
+var processBytes = [metric.Count]func(*Process) *Bytes{
+	metric.Used:       func(p *Process) *Bytes { return &p.Used },
+	metric.Allocated:  func(p *Process) *Bytes { return &p.Allocated },
+	metric.Cached:     func(p *Process) *Bytes { return &p.Cached },
+	metric.Fragmented: func(p *Process) *Bytes { return &p.Fragmented },
+	metric.Returnable: func(p *Process) *Bytes { return &p.Returnable },
+	metric.Asleep:     func(p *Process) *Bytes { return &p.Asleep },
+	metric.Other:      func(p *Process) *Bytes { return &p.Other },
+	metric.Host:       func(p *Process) *Bytes { return &p.Host },
+}
+
 // Value is a metric of the process, unknown where the metric is not of
 // processes.
 func (p *Process) Value(id metric.ID) Float {
+	if id < metric.Count && processBytes[id] != nil {
+		return number(*processBytes[id](p))
+	}
 	switch id {
-	case metric.Used:
-		return number(p.Used)
-	case metric.Allocated:
-		return number(p.Allocated)
-	case metric.Cached:
-		return number(p.Cached)
-	case metric.Fragmented:
-		return number(p.Fragmented)
-	case metric.Returnable:
-		return number(p.Returnable)
-	case metric.Asleep:
-		return number(p.Asleep)
-	case metric.Other:
-		return number(p.Other)
-	case metric.Host:
-		return number(p.Host)
 	case metric.CPU:
 		return tenths(p.CPU)
 	case metric.SMUtilization:

@@ -34,15 +34,11 @@ func (p *Process) ClearParts() {
 // SetFigures sets the figures of a row to recorded values. A row with parts has a
 // live probe. Other is not among them where the history does not record it.
 func (p *Process) SetFigures(value func(metric.ID) Float) {
-	bytesOf := func(id metric.ID) Bytes { return whole(value(id)) }
-	p.Used = bytesOf(metric.Used)
-	p.Allocated = bytesOf(metric.Allocated)
-	p.Cached = bytesOf(metric.Cached)
-	p.Fragmented = bytesOf(metric.Fragmented)
-	p.Returnable = bytesOf(metric.Returnable)
-	p.Asleep = bytesOf(metric.Asleep)
-	p.Other = bytesOf(metric.Other)
-	p.Host = bytesOf(metric.Host)
+	for id, at := range processBytes {
+		if at != nil {
+			*at(p) = whole(value(metric.ID(id)))
+		}
+	}
 	p.CPU = value(metric.CPU)
 	busy := value(metric.SMUtilization)
 	p.SMUtilization = quantity.From(int(busy.Or(0)), busy.Source())
