@@ -2,6 +2,7 @@ package why
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -129,7 +130,7 @@ func (e *Evidence) fromSnapshot(at *snapshot.Snapshot, event *snapshot.Event) {
 	}
 	e.Used = e.Process.Used
 	e.Allocated = e.Process.Allocated
-	e.Place = "GPU " + decimal(event.GPU)
+	e.Place = fmt.Sprintf("GPU %d", event.GPU)
 	g := at.GPU(event.Row.GPUUUID)
 	if g == nil {
 		return
@@ -137,7 +138,7 @@ func (e *Evidence) fromSnapshot(at *snapshot.Snapshot, event *snapshot.Event) {
 	e.GPU, e.Capacity = g.Name, g.Memory.Capacity()
 	if in := g.Instance(event.Row.Instance); event.Row.Instance.MIG && in != nil {
 		e.Capacity = in.Memory.Capacity()
-		e.Place += ", instance " + decimal(int(in.ID.GPU)) + " (" + in.Profile + ")"
+		e.Place += fmt.Sprintf(", instance %d (%s)", in.ID.GPU, in.Profile)
 	}
 	for i := range at.Rows {
 		p := &at.Rows[i]

@@ -2,7 +2,6 @@ package why
 
 import (
 	"fmt"
-	"strconv"
 	"time"
 
 	"vramscope/internal/quantity"
@@ -257,5 +256,3 @@ func referenceOf(e *Evidence, needed, short quantity.Bytes) (reference Sample, b
 }
 
 func unknown(missing ...string) Verdict { return Verdict{Cause: CannotTell, Missing: missing} }
-
-func decimal(n int) string { return strconv.Itoa(n) }
