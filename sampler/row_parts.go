@@ -101,31 +101,24 @@ func peakOf(peak *quantity.Bytes, size quantity.Bytes) snapshot.Bytes {
 	return optionalOf(peak)
 }
 
-func pools(reported []probe.Pool) []snapshot.Pool {
-	if len(reported) == 0 {
-		return nil
-	}
-	out := make([]snapshot.Pool, len(reported))
+func pools(reported []probe.Pool) (out []snapshot.Pool) {
 	for i := range reported {
 		p := &reported[i]
-		out[i] = snapshot.Pool{
+		out = append(out, snapshot.Pool{
 			Name: p.Name, Reserved: optionalOf(p.ReservedBytes), Allocated: optionalOf(p.AllocatedBytes),
 			Fragmented: optionalOf(p.FragmentedBytes), Segments: optionalOf(p.Segments),
-		}
+		})
 	}
 	return out
 }
 
-func largest(reported []probe.Allocation) []snapshot.Allocation {
-	if len(reported) == 0 {
-		return nil
-	}
-	out := make([]snapshot.Allocation, len(reported))
+func largest(reported []probe.Allocation) (out []snapshot.Allocation) {
 	for i := range reported {
-		out[i] = snapshot.Allocation{Bytes: reported[i].Bytes, API: reported[i].API, Library: reported[i].Library}
+		a := snapshot.Allocation{Bytes: reported[i].Bytes, API: reported[i].API, Library: reported[i].Library}
 		if age := reported[i].AgeSeconds; age != nil {
-			out[i].Age = quantity.From(time.Duration(*age*float64(time.Second)), quantity.Probe)
+			a.Age = quantity.From(time.Duration(*age*float64(time.Second)), quantity.Probe)
 		}
+		out = append(out, a)
 	}
 	return out
 }

@@ -165,7 +165,7 @@ func FuzzAnyRowsMakeAReport(f *testing.F) {
 			}
 		}
 		r := b.report()
-		if c := r.Forecaster; c.Hits+c.False+c.ActedOn+c.Undecided != c.Alerts || times(c.Missed)+times(c.Sudden) > times(c.Fills) {
+		if c := r.Forecaster; c.Hits+c.False+c.ActedOn+c.Undecided != c.Alerts || valueOf(c.Missed)+valueOf(c.Sudden) > valueOf(c.Fills) {
 			t.Errorf("%+v", c)
 		}
 		if _, err := schema.Encode(r); err != nil {

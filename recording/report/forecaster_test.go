@@ -95,7 +95,7 @@ func TestAlertsAreJudged(t *testing.T) {
 			}
 			got.MedianLead, got.MedianError, got.OtherAlerts = nil, nil, nil
 			if got.Alerts != c.want.Alerts || got.Hits != c.want.Hits || got.False != c.want.False || got.ActedOn != c.want.ActedOn ||
-				got.Undecided != c.want.Undecided || times(got.Fills) != times(c.want.Fills) || times(got.Missed) != times(c.want.Missed) || times(got.Sudden) != times(c.want.Sudden) ||
+				got.Undecided != c.want.Undecided || valueOf(got.Fills) != valueOf(c.want.Fills) || valueOf(got.Missed) != valueOf(c.want.Missed) || valueOf(got.Sudden) != valueOf(c.want.Sudden) ||
 				got.IntervalHeld != c.want.IntervalHeld || got.IntervalOf != c.want.IntervalOf {
 				t.Errorf("%+v\nwant %+v", got, c.want)
 			}

@@ -23,7 +23,7 @@ func (l *layouter) identity() (columns []Column, last Column, cells func(*schema
 	}
 	columns = []Column{{Title: "GPU", Short: "GPU"}, {Title: "PID", Short: "PID", Wide: true}, {Title: "User", Short: "USER", Name: true}}
 	return columns, Column{Title: "Command", Short: "COMMAND", Name: true}, func(g *schema.ReportGroup) ([]string, string) {
-		return []string{joinInts(g.GPUs), fmt.Sprint(pidOf(g)), l.word(g.User)}, text.Clean(g.Name)
+		return []string{joinInts(g.GPUs), fmt.Sprint(valueOf(g.PID)), l.word(g.User)}, text.Clean(g.Name)
 	}
 }
 
@@ -44,7 +44,7 @@ func (l *layouter) table(title, note string, groups []schema.ReportGroup, figure
 func (l *layouter) users() Table {
 	groups := slices.Clone(l.report.Groups)
 	slices.SortStableFunc(groups, func(a, b schema.ReportGroup) int {
-		return cmp.Or(cmp.Compare(hoursOf(b.HeldGPUHours), hoursOf(a.HeldGPUHours)), cmp.Compare(hoursOf(b.UsedGiBHours), hoursOf(a.UsedGiBHours)))
+		return cmp.Or(cmp.Compare(valueOf(b.HeldGPUHours), valueOf(a.HeldGPUHours)), cmp.Compare(valueOf(b.UsedGiBHours), valueOf(a.UsedGiBHours)))
 	})
 	note := "GPU·h held, used and idle"
 	if kWh := l.report.Total.EnergyKWh; kWh != nil {
@@ -57,7 +57,7 @@ func (l *layouter) users() Table {
 		func(g *schema.ReportGroup) []string {
 			var cached *float64
 			if g.CachedGiBHours != nil {
-				cached = share(*g.CachedGiBHours, hoursOf(g.UsedGiBHours))
+				cached = share(*g.CachedGiBHours, valueOf(g.UsedGiBHours))
 			}
 			jobs := l.dash
 			if g.Jobs != nil {
@@ -80,15 +80,15 @@ func (l *layouter) peak(v snapshot.Bytes) string {
 }
 
 func (l *layouter) wasters() Table {
-	groups := slices.DeleteFunc(slices.Clone(l.report.Groups), func(g schema.ReportGroup) bool { return hoursOf(g.WastedGiBHours) == 0 })
+	groups := slices.DeleteFunc(slices.Clone(l.report.Groups), func(g schema.ReportGroup) bool { return valueOf(g.WastedGiBHours) == 0 })
 	t := l.table("Wasted", "GiB·h used while idle, or cached or fragmented", groups,
 		[]Column{{Title: "Wasted", Short: "WASTED"}, {Title: "Idle", Short: "IDLE"}, {Title: "Cached", Short: "CACHE"}, {Title: "Fragmented", Short: "FRAG"}, {Title: "Used", Short: "USED", Wide: true}},
 		func(g *schema.ReportGroup) []string {
 			return []string{l.figure(g.WastedGiBHours), l.figure(g.IdleGiBHours), l.figure(g.CachedGiBHours), l.figure(g.FragmentedGiBHours), l.figure(g.UsedGiBHours)}
 		})
 	for i := range t.Rows {
-		largest, wasted := hoursOf(groups[0].WastedGiBHours), hoursOf(groups[i].WastedGiBHours)
-		idle := min(hoursOf(groups[i].IdleGiBHours), wasted)
+		largest, wasted := valueOf(groups[0].WastedGiBHours), valueOf(groups[i].WastedGiBHours)
+		idle := min(valueOf(groups[i].IdleGiBHours), wasted)
 		t.Rows[i].Bars = []Bar{{"idle", idle / largest}, {"cached", (wasted - idle) / largest}}
 	}
 	return t
@@ -97,10 +97,10 @@ func (l *layouter) wasters() Table {
 // failing are those that ran out of memory or whose allocator tried again.
 func (l *layouter) failing() Table {
 	groups := slices.DeleteFunc(slices.Clone(l.report.Groups), func(g schema.ReportGroup) bool {
-		return countOf(g.Failures.OutOfMemory) == 0 && countOf(g.Failures.Retries) == 0
+		return valueOf(g.Failures.OutOfMemory) == 0 && valueOf(g.Failures.Retries) == 0
 	})
 	slices.SortStableFunc(groups, func(a, b schema.ReportGroup) int {
-		return cmp.Or(cmp.Compare(countOf(b.Failures.OutOfMemory), countOf(a.Failures.OutOfMemory)), cmp.Compare(countOf(b.Failures.Retries), countOf(a.Failures.Retries)))
+		return cmp.Or(cmp.Compare(valueOf(b.Failures.OutOfMemory), valueOf(a.Failures.OutOfMemory)), cmp.Compare(valueOf(b.Failures.Retries), valueOf(a.Failures.Retries)))
 	})
 	return l.table("Out of memory", "errors (OOM) and alloc retries, in all and per hour", groups,
 		[]Column{{Title: "OOM", Short: "OOM"}, {Title: "per h", Short: "OOM/H"}, {Title: "Retries", Short: "RETRY"}, {Title: "per h", Short: "RETRY/H", Wide: true}, {Title: "Peak", Short: "PEAK", Wide: true}},
@@ -108,22 +108,6 @@ func (l *layouter) failing() Table {
 			f := &g.Failures
 			return []string{l.count(f.OutOfMemory), l.figure(f.OutOfMemoryPerHour), l.count(f.Retries), l.figure(f.RetriesPerHour), l.peak(g.PeakBytes)}
 		})
-}
-
-// countOf is a count to order by.
-func countOf(n *int64) int64 {
-	if n == nil {
-		return 0
-	}
-	return *n
-}
-
-// times is a count to add up.
-func times(n *int) int {
-	if n == nil {
-		return 0
-	}
-	return *n
 }
 
 func (l *layouter) throughput() Table {
@@ -178,8 +162,8 @@ func (l *layouter) forecaster() List {
 		fills = fmt.Sprint(*f.Fills)
 	}
 	list.Items = append(list.Items, Item{"times that memory ran out on a GPU", fills})
-	add("missed: no alert before", times(f.Missed))
-	add("sudden: within 1 min of a start", times(f.Sudden))
+	add("missed: no alert before", valueOf(f.Missed))
+	add("sudden: within 1 min of a start", valueOf(f.Sudden))
 	if f.MedianLead != nil {
 		list.Items = append(list.Items, Item{"median lead", l.seconds(*f.MedianLead)})
 	}

@@ -194,7 +194,7 @@ type group struct {
 func (b *Builder) groups() (out []schema.ReportGroup, leftOut int) {
 	byName := map[any]*group{}
 	for id, p := range b.processes {
-		if p.recorded == 0 && countOf(p.ooms) == 0 {
+		if p.recorded == 0 && valueOf(p.ooms) == 0 {
 			continue
 		}
 		key, name := b.groupOf(p)
@@ -220,8 +220,8 @@ func (b *Builder) groups() (out []schema.ReportGroup, leftOut int) {
 		out = append(out, g.document())
 	}
 	slices.SortStableFunc(out, func(x, y schema.ReportGroup) int {
-		return cmp.Or(cmp.Compare(hoursOf(y.WastedGiBHours), hoursOf(x.WastedGiBHours)), cmp.Compare(hoursOf(y.UsedGiBHours), hoursOf(x.UsedGiBHours)),
-			cmp.Compare(x.Name, y.Name), cmp.Compare(pidOf(&x), pidOf(&y)), cmp.Compare(slices.Min(append(x.GPUs, -1)), slices.Min(append(y.GPUs, -1))))
+		return cmp.Or(cmp.Compare(valueOf(y.WastedGiBHours), valueOf(x.WastedGiBHours)), cmp.Compare(valueOf(y.UsedGiBHours), valueOf(x.UsedGiBHours)),
+			cmp.Compare(x.Name, y.Name), cmp.Compare(valueOf(x.PID), valueOf(y.PID)), cmp.Compare(slices.Min(append(x.GPUs, -1)), slices.Min(append(y.GPUs, -1))))
 	})
 	if leftOut = max(len(out)-mostGroups, 0); leftOut > 0 {
 		out = out[:mostGroups]
@@ -229,18 +229,12 @@ func (b *Builder) groups() (out []schema.ReportGroup, leftOut int) {
 	return out, leftOut
 }
 
-func hoursOf(v *float64) float64 {
-	if v == nil {
-		return 0
+// valueOf is a figure, zero where it is unknown.
+func valueOf[T any](figure *T) (v T) {
+	if figure != nil {
+		v = *figure
 	}
-	return *v
-}
-
-func pidOf(g *schema.ReportGroup) int {
-	if g.PID == nil {
-		return 0
-	}
-	return *g.PID
+	return v
 }
 
 // groupOf is the group of a process: what identifies it, and its name.
