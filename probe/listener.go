@@ -75,6 +75,15 @@ func Place(uid int, runtime string, pid int, start uint64) (string, error) {
 	return "", errors.Join(refusals...)
 }
 
+// OwnPlace is Place for this process.
+func OwnPlace() (string, error) {
+	start, err := ownStart()
+	if err != nil {
+		return "", fmt.Errorf("probe: this process's start time: %w", err)
+	}
+	return Place(os.Geteuid(), os.Getenv("XDG_RUNTIME_DIR"), os.Getpid(), start)
+}
+
 var errServed = errors.New("this process already has a probe")
 
 func bindIn(open func() (*directory, error), pid int, start uint64, now time.Time) (*boundSocket, error) {

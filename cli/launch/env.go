@@ -99,16 +99,17 @@ func WithRescue(environ []string) []string {
 	return append(environ, "VRAMSCOPE_RESCUE=1")
 }
 
-// WithoutPreload is an environment without the native probe, and whether it was there.
-func WithoutPreload(environ []string) ([]string, bool) {
-	list, rest := split(environ, "LD_PRELOAD")
-	if !strings.Contains(list, preload.FileName) {
-		return environ, false
+// WithNativeProbe is an environment with the native probe, whose library it installs; nil
+// if the probe is there already.
+func WithNativeProbe(p *command.Program, environ []string) ([]string, error) {
+	if list, _ := split(environ, "LD_PRELOAD"); strings.Contains(list, preload.FileName) {
+		return nil, nil
 	}
-	if kept := others(list); len(kept) > 0 {
-		rest = append(rest, "LD_PRELOAD="+strings.Join(kept, ":"))
+	library, err := installProbe(p, preload.Install)
+	if err != nil {
+		return nil, err
 	}
-	return rest, true
+	return WithPreload(environ, library), nil
 }
 
 // split is a variable's value and a copy of the environment without it.

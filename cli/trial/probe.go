@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/signal"
 	"syscall"
@@ -17,7 +18,6 @@ import (
 	"vramscope/internal/quantity"
 	"vramscope/probe"
 	"vramscope/probe/cuda"
-	"vramscope/probe/preload"
 )
 
 type probeFlags struct {
@@ -93,9 +93,8 @@ func runProbe(ctx context.Context, p *command.Program, f probeFlags) error {
 	if err != nil {
 		return err
 	}
-	if environ, preloaded := launch.WithoutPreload(os.Environ()); preloaded {
-		// This process has its own probe: the preloaded one would interfere.
-		return fmt.Errorf("start again without %s: %w", preload.FileName, syscall.Exec("/proc/self/exe", os.Args, environ))
+	if err := becomePreloaded(p); err != nil {
+		return err
 	}
 	box, err := boxOf(p, &s)
 	if err != nil {
@@ -119,10 +118,14 @@ func runProbe(ctx context.Context, p *command.Program, f probeFlags) error {
 		return probeFailure(err, box)
 	}
 	began := p.Now()
-	err = serveProbe(ctx, p, process, f.length, func(server *probe.Server) {
+	socket, err := socketOf(ctx)
+	if err == nil {
 		say(p, "probe %d on %s: %s up to %s, socket %s; vramscope shows it, vramscope flush %d frees its cache\n",
-			os.Getpid(), box.describe(process.Device()), o.Pattern, o.Size, server.Path(), os.Getpid())
-	})
+			os.Getpid(), box.describe(process.Device()), o.Pattern, o.Size, socket, os.Getpid())
+		err = play(ctx, process, f.length)
+		// The library removes it in programs that end through C's exit, which Go's do not.
+		err = errors.Join(err, os.Remove(socket))
+	}
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
 	defer cancel()
 	if failed := process.Close(closing); failed != nil {
@@ -138,28 +141,51 @@ func runProbe(ctx context.Context, p *command.Program, f probeFlags) error {
 // closeTime is how long the end waits for the driver; the kernel frees the memory anyway.
 const closeTime = 5 * time.Second
 
-// serveProbe plays the pattern and answers monitors, until the context or the length ends.
-func serveProbe(ctx context.Context, p *command.Program, process *cuda.Process, length time.Duration, ready func(*probe.Server)) error {
-	server, err := probe.Listen(probe.ServerOptions{Clock: p.Now})
-	if err != nil {
+// becomePreloaded starts this program again with the native probe in it, unless it has it.
+func becomePreloaded(p *command.Program) error {
+	environ, err := launch.WithNativeProbe(p, os.Environ())
+	if err != nil || environ == nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	if length > 0 {
-		defer time.AfterFunc(length, cancel).Stop()
+	return fmt.Errorf("start again with the native probe: %w", syscall.Exec("/proc/self/exe", os.Args, environ))
+}
+
+// socketOf is the path of the native probe's socket. The probe makes it on a thread
+// of its own, which the first call of CUDA starts.
+func socketOf(ctx context.Context) (string, error) {
+	path, err := probe.OwnPlace()
+	if err != nil {
+		return "", err
 	}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(ctx, process) }()
-	ready(server)
-	err = process.Run(ctx)
-	cancel()
-	return errors.Join(err, <-served)
+	ctx, cancel := context.WithTimeout(ctx, closeTime)
+	defer cancel()
+	ticks := time.NewTicker(5 * time.Millisecond)
+	defer ticks.Stop()
+	for {
+		if conn, err := net.Dial("unix", path); err == nil {
+			return path, conn.Close()
+		}
+		select {
+		case <-ticks.C:
+		case <-ctx.Done():
+			return "", fmt.Errorf("the native probe does not serve at %s", path)
+		}
+	}
+}
+
+// play plays the pattern until the context or the length ends.
+func play(ctx context.Context, process *cuda.Process, length time.Duration) error {
+	if length > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, length)
+		defer cancel()
+	}
+	return process.Run(ctx)
 }
 
 func probeSummary(f cuda.Figures, took time.Duration, size quantity.Bytes, clean bool) string {
-	line := fmt.Sprintf("probe %d ended after %s: at most %s of %s; allocations %d, refused %d, flushes %d (%s)",
-		os.Getpid(), took.Round(time.Second), f.Peak, size, f.Allocations, f.OutOfMemory, f.Flushes, f.Flushed)
+	line := fmt.Sprintf("probe %d ended after %s: at most %s of %s; allocations %d, refused %d",
+		os.Getpid(), took.Round(time.Second), f.Peak, size, f.Allocations, f.OutOfMemory)
 	if clean {
 		line += "; all freed"
 	}

@@ -14,7 +14,6 @@ import (
 	"vramscope/internal/needs"
 	"vramscope/internal/quantity"
 	"vramscope/nvml"
-	"vramscope/probe"
 )
 
 // fake is the fake driver in this test process. Its libraries stay loaded with one
@@ -170,21 +169,15 @@ func (g *gpu) free() quantity.Bytes {
 // context is the size of a context on the fake driver.
 func (g *gpu) context() quantity.Bytes { return quantity.Bytes(g.state.GPUs[g.index].Context) }
 
-// stats are the process's stats: of the pool, and of the raw allocations.
-func (g *gpu) stats(p *Process) (pool, raw probe.Allocator) {
+// stats are the driver's stats of the pool, and the bytes outside it.
+func (g *gpu) stats(p *Process) (pool poolStats, raw quantity.Bytes) {
 	g.Helper()
-	report, err := p.Stats(g.Context())
-	if err != nil {
-		g.Fatal(err)
-	}
-	if len(report.Devices) != 1 || report.Devices[0].UUID != g.devices[g.index].UUID || len(report.Devices[0].Allocators) != 2 {
-		g.Fatalf("the report is %+v, want one device, %s, with a pool and raw allocations", report, g.devices[g.index].UUID)
-	}
-	a := report.Devices[0].Allocators
-	if a[0].Kind != "cuda_pool" || a[1].Kind != "raw" {
-		g.Fatalf("the allocators are %s and %s", a[0].Kind, a[1].Kind)
-	}
-	return a[0], a[1]
+	g.onThread(p, func(h *holding) (err error) {
+		pool, err = h.pool.stats()
+		raw = h.rawBytes
+		return err
+	})
+	return pool, raw
 }
 
 // onThread runs a function on the thread that may call the driver.

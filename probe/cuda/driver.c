@@ -42,8 +42,6 @@ struct driver *driver_open(const char *path, char **message, const char **missin
 
 CUresult driver_init(const struct driver *d) { return d->cuInit(0); }
 
-CUresult driver_version(const struct driver *d, int *version) { return d->cuDriverGetVersion(version); }
-
 const char *driver_error_name(const struct driver *d, CUresult result)
 {
 	const char *text = NULL;

@@ -55,13 +55,11 @@ enum {
 	DRIVER_POOL_RESERVED = 5,      /* CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT */
 	DRIVER_POOL_RESERVED_HIGH = 6, /* CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH */
 	DRIVER_POOL_USED = 7,          /* CU_MEMPOOL_ATTR_USED_MEM_CURRENT */
-	DRIVER_POOL_USED_HIGH = 8,     /* CU_MEMPOOL_ATTR_USED_MEM_HIGH */
 };
 
 /* Required. The newest came with CUDA 11.2. */
 #define DRIVER_REQUIRED(CALL) \
 	CALL(cuInit, (unsigned int)) \
-	CALL(cuDriverGetVersion, (int *)) \
 	CALL(cuGetErrorName, (CUresult, const char **)) \
 	CALL(cuGetErrorString, (CUresult, const char **)) \
 	CALL(cuDeviceGetCount, (int *)) \
@@ -108,7 +106,6 @@ struct driver {
 struct driver *driver_open(const char *path, char **message, const char **missing);
 
 CUresult driver_init(const struct driver *d);
-CUresult driver_version(const struct driver *d, int *version);
 const char *driver_error_name(const struct driver *d, CUresult result);
 const char *driver_error_text(const struct driver *d, CUresult result);
 

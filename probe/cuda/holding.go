@@ -81,7 +81,6 @@ func (h *holding) step(s *timeline, at time.Duration, limit int) error {
 			return err
 		}
 		h.blocks[i] = 0
-		h.figures.Frees++
 		freed = true
 	}
 	if freed {
@@ -161,7 +160,6 @@ func (h *holding) mayGrow(reserved, growth quantity.Bytes) (bool, error) {
 // how much.
 func (h *holding) undo(at address, before, after quantity.Bytes) error {
 	h.growth = max(h.growth, after-before)
-	h.figures.Frees++
 	return errors.Join(h.pool.deallocate(at), h.device.synchronize(), h.pool.trim(before))
 }
 

@@ -55,15 +55,6 @@ func (l *library) check(call string, result C.CUresult) error {
 	return e
 }
 
-// version is the highest CUDA version that the driver supports: "12.4".
-func (l *library) version() (string, error) {
-	var v C.int
-	if err := l.check("cuDriverGetVersion", C.driver_version(l.driver, &v)); err != nil {
-		return "", fmt.Errorf("cuda: version of the driver: %w", err)
-	}
-	return fmt.Sprintf("%d.%d", v/1000, v%1000/10), nil
-}
-
 // devices lists the devices that CUDA shows to this process. It makes no context. A
 // device that cannot be read is left out; if that leaves none, it returns the errors.
 func (l *library) devices() ([]Device, error) {

@@ -50,10 +50,7 @@ type Figures struct {
 	Peak      quantity.Bytes // the most ever reserved
 
 	Allocations int64 // made so far
-	Frees       int64
-	OutOfMemory int64          // allocations that the driver refused
-	Flushes     int64          // on request
-	Flushed     quantity.Bytes // freed by them
+	OutOfMemory int64 // allocations that the driver refused
 	// Short reports that the pattern does not grow, so that the spare memory stays free.
 	Short bool
 }

@@ -8,7 +8,6 @@ import "C"
 import (
 	"errors"
 	"math"
-	"unsafe"
 
 	"vramscope/internal/quantity"
 )
@@ -17,8 +16,6 @@ import (
 type pool struct {
 	*device
 	pool C.CUmemoryPool
-	// residue is the unused memory after the last full flush; unknown before it.
-	residue quantity.Optional[quantity.Bytes]
 }
 
 // makePool creates a pool with the highest release threshold. By default the driver
@@ -40,12 +37,17 @@ func (p *pool) destroy() error {
 	return p.check("cuMemPoolDestroy", C.driver_pool_destroy(p.driver, p.pool))
 }
 
-// identity identifies the pool within the process.
-func (p *pool) identity() uint64 { return uint64(uintptr(unsafe.Pointer(p.pool))) }
+// poolStats are the driver's stats of a pool.
+type poolStats struct {
+	reserved, used quantity.Bytes // of the GPU; in live blocks
+	peakReserved   quantity.Bytes // since the pool was made
+}
+
+func (s poolStats) idle() quantity.Bytes { return max(s.reserved-s.used, 0) }
 
 // stats reads the driver's stats of a pool.
 func (p *pool) stats() (poolStats, error) {
-	s := poolStats{residue: p.residue}
+	var s poolStats
 	for _, figure := range []struct {
 		to        *quantity.Bytes
 		attribute C.int
@@ -53,7 +55,7 @@ func (p *pool) stats() (poolStats, error) {
 		// Used comes first: an allocation between the two calls cannot make used
 		// larger than reserved.
 		{&s.used, C.DRIVER_POOL_USED}, {&s.reserved, C.DRIVER_POOL_RESERVED},
-		{&s.peakUsed, C.DRIVER_POOL_USED_HIGH}, {&s.peakReserved, C.DRIVER_POOL_RESERVED_HIGH},
+		{&s.peakReserved, C.DRIVER_POOL_RESERVED_HIGH},
 	} {
 		var value C.uint64_t
 		if err := p.check("cuMemPoolGetAttribute",

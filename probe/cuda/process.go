@@ -11,11 +11,9 @@ import (
 	"time"
 )
 
-// Process holds memory of one device in a pattern. It is the probe.Handler that
-// reports and flushes it.
+// Process holds memory of one device in a pattern.
 type Process struct {
 	device   Device
-	version  string
 	timeline timeline
 	clock    func() time.Time
 	started  time.Time
@@ -27,7 +25,7 @@ type Process struct {
 }
 
 // The pattern moves in steps, with a limited number of allocations and frees each,
-// so that requests in between need not wait long.
+// so that the end need not wait long.
 const (
 	stepTime  = 50 * time.Millisecond
 	stepCalls = 256
@@ -64,9 +62,6 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 func (p *Process) open(o *Options, divided plan) error {
 	driver, err := open(o.Library)
 	if err != nil {
-		return err
-	}
-	if p.version, err = driver.version(); err != nil {
 		return err
 	}
 	devices, err := driver.devices()
@@ -150,7 +145,6 @@ func (p *Process) update() error {
 	figures.Time = p.clock()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	figures.Flushes, figures.Flushed = p.newest.Flushes, p.newest.Flushed
 	p.newest = figures
 	return nil
 }

@@ -13,7 +13,6 @@ import (
 
 	"vramscope/internal/fakedriver"
 	"vramscope/internal/quantity"
-	"vramscope/probe"
 )
 
 // TestPatternsReachSize checks at each step that NVML's figure is the sum of the
@@ -28,7 +27,7 @@ func TestPatternsReachSize(t *testing.T) {
 			for at := time.Duration(0); at < 16*time.Second; at += stepTime {
 				g.play(p, at, at+stepTime)
 				pool, raw := g.stats(p)
-				reserved := *pool.ReservedBytes + *raw.ReservedBytes
+				reserved := pool.reserved + raw
 				if reserved > size {
 					t.Fatalf("at %s %d bytes are reserved of %d", at, reserved, size)
 				}
@@ -54,17 +53,11 @@ func TestAllocatedMatchesLiveBlocks(t *testing.T) {
 	at := 6*time.Second - stepTime
 	want := total(p.holding.plan.permanent) + quantity.Bytes(liveAt(&p.timeline, at))*p.holding.plan.block
 	pool, raw := g.stats(p)
-	if *pool.AllocatedBytes != want {
-		t.Errorf("allocated %d, want %d", *pool.AllocatedBytes, want)
+	if pool.used != want {
+		t.Errorf("allocated %d, want %d", pool.used, want)
 	}
-	if *raw.AllocatedBytes != total(p.holding.plan.raw) || *raw.CachedBytes != 0 || *raw.FragmentedBytes != 0 {
-		t.Errorf("raw is %+v, want all %d allocated", raw, total(p.holding.plan.raw))
-	}
-	if pool.FragmentedBytes != nil || *pool.CachedBytes != *pool.ReservedBytes-want || pool.Basis != probe.PostFlush {
-		t.Errorf("before any flush the pool is %+v, want fragmented unknown and the rest cached", pool)
-	}
-	if pool.Handle == 0 || *pool.OutOfMemoryCount != 0 {
-		t.Errorf("the pool's handle is %d, its out of memory count %d", pool.Handle, *pool.OutOfMemoryCount)
+	if raw != total(p.holding.plan.raw) {
+		t.Errorf("outside the pool are %d bytes, want %d", raw, total(p.holding.plan.raw))
 	}
 }
 
@@ -155,17 +148,17 @@ func TestOutOfMemoryIsCounted(t *testing.T) {
 	})
 	g.play(p, 0, 11*time.Second)
 	pool, raw := g.stats(p)
-	if *pool.OutOfMemoryCount == 0 {
+	refused := p.Figures().OutOfMemory
+	if refused == 0 {
 		t.Error("no refusal is counted")
 	}
-	if got := g.used() - g.context(); got != *pool.ReservedBytes+*raw.ReservedBytes {
-		t.Errorf("after refusals NVML reports %d, the stats %d", got, *pool.ReservedBytes+*raw.ReservedBytes)
+	if got := g.used() - g.context(); got != pool.reserved+raw {
+		t.Errorf("after refusals NVML reports %d, the stats %d", got, pool.reserved+raw)
 	}
 	g.change(func(gpu *fakedriver.GPU) { gpu.End(4_200_000) })
-	refused := *pool.OutOfMemoryCount
 	g.play(p, 11*time.Second, 12*time.Second)
-	if pool, _ = g.stats(p); *pool.OutOfMemoryCount != refused || p.Figures().Reserved <= 2*quantity.GiB-rawUnit {
-		t.Errorf("with free memory again: %+v", p.Figures())
+	if f := p.Figures(); f.OutOfMemory != refused || f.Reserved <= 2*quantity.GiB-rawUnit {
+		t.Errorf("with free memory again: %+v", f)
 	}
 }
 
@@ -230,13 +223,14 @@ func TestHangingDriverIsBusy(t *testing.T) {
 	ran := make(chan error, 1)
 	go func() { ran <- p.Run(ctx) }()
 	busy := func() bool {
-		_, err := p.Stats(t.Context())
-		var refused *probe.Error
-		return errors.As(err, &refused) && refused.Code == probe.Busy
+		short, end := context.WithTimeout(t.Context(), 150*time.Millisecond)
+		defer end()
+		_, err := on(short, p.thread, "test", func() (struct{}, error) { return struct{}{}, nil })
+		return errors.Is(err, ErrBusy)
 	}
-	for deadline := time.Now().Add(time.Minute); !busy(); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !busy(); {
 		if time.Now().After(deadline) {
-			t.Fatal("the driver hangs, and Stats still answers")
+			t.Fatal("the driver hangs, and the thread is not busy")
 		}
 	}
 	cancel()

@@ -5,13 +5,11 @@ package cuda
 import (
 	"context"
 	"fmt"
-
-	"vramscope/probe"
 )
 
 // Process is the type in a build that cannot load a driver. There is never one: its
 // methods are not called.
-type Process struct{ probe.Handler }
+type Process struct{}
 
 // Start fails with ErrNoCgo.
 func Start(context.Context, Options) (*Process, error) {
