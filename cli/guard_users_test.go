@@ -52,11 +52,7 @@ func beNeighbour() {
 		to(v)
 	}
 	go n.obey()
-	server, err := probe.Listen(probe.ServerOptions{Directories: probe.Directories(os.Geteuid(), os.Getenv("XDG_RUNTIME_DIR"))[:1]})
-	if err == nil {
-		err = server.Serve(context.Background(), n)
-	}
-	fail(err)
+	fail(serveProbe(context.Background(), n.answer, func() error { return nil }))
 }
 
 func fail(err error) {
@@ -113,22 +109,25 @@ func (n *neighbour) ask(times int, bytes int64) {
 	}
 }
 
-func (n *neighbour) Hello() probe.Hello {
-	return probe.Hello{Runtimes: []probe.Runtime{{Name: "PyTorch", Version: "2.8.0"}}, Capabilities: []string{"flush"}}
+func (n *neighbour) answer(cmd string, _ *os.File) (any, error) {
+	switch cmd {
+	case "hello":
+		return ofThisProcess(probe.Hello{Runtimes: []probe.Runtime{{Name: "PyTorch", Version: "2.8.0"}}, Capabilities: []string{"flush"}})
+	case "stats":
+		var a probe.Allocator
+		cached := n.cached.Load()
+		err := json.Unmarshal(fmt.Appendf(nil, `{"kind":"pytorch","basis":"stranded","reserved_bytes":%d,"allocated_bytes":%d,"cached_bytes":%d,"fragmented_bytes":0,"returnable_bytes":%d}`,
+			int64(n.allocated)+cached, int64(n.allocated), cached, cached), &a)
+		return probe.Report{TimeNS: time.Now().UnixNano(), Devices: []probe.Device{{UUID: n.uuid, Allocators: []probe.Allocator{a}}}}, err
+	case "flush":
+		return n.flush()
+	}
+	return nil, &probe.Error{Code: probe.Unsupported}
 }
 
-func (n *neighbour) Stats(context.Context) (probe.Report, error) {
-	var a probe.Allocator
-	cached := n.cached.Load()
-	err := json.Unmarshal(fmt.Appendf(nil, `{"kind":"pytorch","basis":"stranded","reserved_bytes":%d,"allocated_bytes":%d,"cached_bytes":%d,"fragmented_bytes":0,"returnable_bytes":%d}`,
-		int64(n.allocated)+cached, int64(n.allocated), cached, cached), &a)
-	return probe.Report{Devices: []probe.Device{{UUID: n.uuid, Allocators: []probe.Allocator{a}}}}, err
-}
-
-func (n *neighbour) Flush(ctx context.Context, r probe.FlushRequest) (probe.FlushResult, error) {
+func (n *neighbour) flush() (probe.FlushResult, error) {
 	if filepath.Base(os.Args[0]) == "hangs" {
-		<-ctx.Done()
-		return probe.FlushResult{}, ctx.Err()
+		select {}
 	}
 	before := n.allocated + quantity.Bytes(n.cached.Load())
 	select {
@@ -138,11 +137,7 @@ func (n *neighbour) Flush(ctx context.Context, r probe.FlushRequest) (probe.Flus
 	fmt.Println("flush")
 	<-n.told
 	after := n.allocated + quantity.Bytes(n.cached.Load())
-	return probe.FlushResult{Level: r.Level, Devices: []probe.Flushed{{UUID: n.uuid, BeforeBytes: before, AfterBytes: after, FreedBytes: before - after}}}, nil
-}
-
-func (n *neighbour) Snapshot(context.Context, probe.SnapshotRequest, io.Writer) (probe.SnapshotResult, error) {
-	return probe.SnapshotResult{}, &probe.Error{Code: probe.Unsupported}
+	return probe.FlushResult{Devices: []probe.Flushed{{UUID: n.uuid, BeforeBytes: before, AfterBytes: after, FreedBytes: before - after}}}, nil
 }
 
 // sharedBox is a box with a daemon of root's and neighbours.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -70,35 +69,31 @@ func lie(args []string) error {
 	if err != nil {
 		return err
 	}
-	server, err := probe.Listen(probe.ServerOptions{Directories: probe.Directories(os.Geteuid(), os.Getenv("XDG_RUNTIME_DIR"))[:1]})
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(os.Getenv("WORK"), "pid"), []byte(strconv.Itoa(os.Getpid())), 0o600); err != nil {
-		return err
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	return server.Serve(ctx, l)
+	return serveProbe(ctx, l.answer, func() error {
+		return os.WriteFile(filepath.Join(os.Getenv("WORK"), "pid"), []byte(strconv.Itoa(os.Getpid())), 0o600)
+	})
 }
 
-func (l *liar) Hello() probe.Hello { return l.Said.Hello }
-
-func (l *liar) Stats(context.Context) (probe.Report, error) {
-	r := probe.Report{Devices: []probe.Device{{UUID: l.uuid, Allocators: l.Said.Allocators}}}
-	if l.Said.TimeOffset != 0 {
-		r.TimeNS = time.Now().Add(time.Duration(l.Said.TimeOffset) * time.Second).UnixNano()
+func (l *liar) answer(cmd string, file *os.File) (any, error) {
+	switch cmd {
+	case "hello":
+		return ofThisProcess(l.Said.Hello)
+	case "stats":
+		now := time.Now().Add(time.Duration(l.Said.TimeOffset) * time.Second)
+		return probe.Report{TimeNS: now.UnixNano(), Devices: []probe.Device{{UUID: l.uuid, Allocators: l.Said.Allocators}}}, nil
+	case "flush":
+		done := *l.Said.Flush
+		done.UUID, done.FreedBytes = l.uuid, done.BeforeBytes-done.AfterBytes
+		return probe.FlushResult{Devices: []probe.Flushed{done}}, nil
+	case "snapshot":
+		m := probe.Segments{Schema: probe.SegmentsSchema, TimeNS: time.Now().UnixNano(), Devices: []probe.DeviceSegments{{UUID: l.uuid, Segments: l.Said.Segments}}}
+		content, err := json.Marshal(m)
+		if err == nil {
+			_, err = file.WriteAt(content, 0)
+		}
+		return probe.SnapshotResult{Format: probe.SegmentsSchema, Bytes: int64(len(content))}, err
 	}
-	return r, nil
-}
-
-func (l *liar) Flush(context.Context, probe.FlushRequest) (probe.FlushResult, error) {
-	done := *l.Said.Flush
-	done.UUID = l.uuid
-	return probe.FlushResult{Devices: []probe.Flushed{done}}, nil
-}
-
-func (l *liar) Snapshot(_ context.Context, _ probe.SnapshotRequest, w io.Writer) (probe.SnapshotResult, error) {
-	m := probe.Segments{Schema: probe.SegmentsSchema, TimeNS: time.Now().UnixNano(), Devices: []probe.DeviceSegments{{UUID: l.uuid, Segments: l.Said.Segments}}}
-	return probe.SnapshotResult{Format: probe.SegmentsSchema}, json.NewEncoder(w).Encode(m)
+	return nil, &probe.Error{Code: probe.UnknownCommand}
 }

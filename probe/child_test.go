@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -45,35 +44,36 @@ func runChild(role, directory string) error {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		cancel()
 	}()
-	var options ServerOptions
-	if directory != "" {
-		options.Directories = []string{directory}
+	if directory == "" {
+		path, err := OwnPlace()
+		if err != nil {
+			return err
+		}
+		directory = filepath.Dir(path)
 	}
 	switch role {
 	case "serve":
-		server, err := Listen(options)
+		server, err := listen(directory)
 		if err != nil {
 			return err
 		}
 		fmt.Println("ready", server.Path())
 		return server.Serve(ctx, newPool())
 	case "fork":
-		return forkedChild(options)
+		return forkedChild(directory)
 	case "visit":
 		return visitingChild(directory)
-	case "connect":
-		return connectChild(directory)
 	}
 	return fmt.Errorf("no role %q", role)
 }
 
 // forkedChild starts a process that inherits its listening socket, and exits.
-func forkedChild(options ServerOptions) error {
-	server, err := Listen(options)
+func forkedChild(directory string) error {
+	server, err := listen(directory)
 	if err != nil {
 		return err
 	}
-	listener, err := server.socket.listener.File()
+	listener, err := server.listener.File()
 	if err != nil {
 		return err
 	}
@@ -84,27 +84,6 @@ func forkedChild(options ServerOptions) error {
 	}
 	fmt.Println("ready", server.Path(), heir.Process.Pid)
 	os.Exit(0) // without closing the socket
-	return nil
-}
-
-// connectChild connects to a socket and prints the first line that it receives.
-func connectChild(path string) error {
-	// The path may be longer than a socket address.
-	if err := os.Chdir(filepath.Dir(path)); err != nil {
-		return err
-	}
-	conn, err := net.Dial("unix", filepath.Base(path))
-	if err != nil {
-		return err
-	}
-	defer func() { _ = conn.Close() }()
-	_ = conn.SetDeadline(time.Now().Add(time.Minute))
-	_, _ = fmt.Fprintln(conn, `{"id":1,"cmd":"stats"}`)
-	line, err := bufio.NewReader(conn).ReadString('\n')
-	if err != nil {
-		return err
-	}
-	fmt.Print("received ", line)
 	return nil
 }
 

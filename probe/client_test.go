@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -264,3 +266,44 @@ func TestEndlessLineIsBounded(t *testing.T) {
 type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+func TestLateAnswerIsReadNext(t *testing.T) {
+	p := newPool()
+	release := make(chan struct{})
+	var calls atomic.Int32
+	p.stats = func() (Report, error) {
+		if calls.Add(1) == 1 {
+			<-release
+		}
+		return Report{TimeNS: int64(calls.Load())}, nil
+	}
+	client := dial(t, start(t, p))
+	client.deadline = 50 * time.Millisecond
+	for range 2 {
+		if _, err := client.Stats(soon(t)); !errors.Is(err, ErrLate) {
+			t.Fatalf("got %v", err)
+		}
+	}
+	close(release)
+	client.deadline = testTimeout
+	if report, err := client.Stats(soon(t)); err != nil || report.TimeNS != 1 {
+		t.Errorf("the late answer: %+v, %v", report, err)
+	}
+	if report, err := client.Stats(soon(t)); err != nil || report.TimeNS != 2 {
+		t.Errorf("the next: %+v, %v", report, err)
+	}
+}
+
+func TestUnfinishedLineIsUnexpectedEOF(t *testing.T) {
+	in := newLines(strings.NewReader("{\"id\":1}\n{\"id\":"))
+	if line, err := in.next(); err != nil || string(line) != `{"id":1}` {
+		t.Fatalf("%q, %v", line, err)
+	}
+	if line, err := in.next(); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("%q, %v", line, err)
+	}
+	whole := bufio.NewReader(strings.NewReader(""))
+	if _, err := newLines(whole).next(); !errors.Is(err, io.EOF) {
+		t.Errorf("an empty stream: %v", err)
+	}
+}

@@ -54,19 +54,21 @@ func TestUnsafeDirectoryIsRefused(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
-	t.Run("the next one is used", func(t *testing.T) {
-		second := filepath.Join(base, "second")
-		server, err := Listen(ServerOptions{Directories: []string{filepath.Join(base, "link"), second}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if filepath.Dir(server.Path()) != second {
-			t.Errorf("it serves at %s", server.Path())
-		}
-		if err := server.socket.leave(self, os.Getpid()); err != nil {
-			t.Error(err)
-		}
-	})
+}
+
+// TestPlaceIsTheFirstUsableDirectory: another one for a runtime directory that is a link.
+func TestPlaceIsTheFirstUsableDirectory(t *testing.T) {
+	runtime, uid := t.TempDir(), os.Geteuid()
+	if place, err := Place(uid, runtime, 5, 7); err != nil || place != filepath.Join(runtime, directoryName, "5-7.sock") {
+		t.Errorf("%s, %v", place, err)
+	}
+	link := filepath.Join(runtime, "link")
+	if err := errors.Join(os.Mkdir(link, 0o700), os.Symlink(runtime, filepath.Join(link, directoryName))); err != nil {
+		t.Fatal(err)
+	}
+	if place, err := Place(uid, link, 5, 7); err != nil || strings.HasPrefix(place, runtime) {
+		t.Errorf("%s, %v", place, err)
+	}
 }
 
 func refuses(t *testing.T, path string, uid uint32, reason string) {
@@ -187,7 +189,7 @@ func TestMonitorSeesAProbeInASpareDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	spare.close()
-	server, err := Listen(ServerOptions{Directories: []string{spare.path}})
+	server, err := listen(spare.path)
 	if err != nil {
 		t.Fatal(err)
 	}

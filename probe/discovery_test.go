@@ -218,3 +218,34 @@ func TestOneDirectoryForEachUser(t *testing.T) {
 		t.Errorf("%s counts as user %d's", path, m.others[path])
 	}
 }
+
+func TestForeignFilesAreKept(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "vramscope")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	old := time.Now().Add(-time.Hour)
+	var files []string
+	for _, name := range []string{"1-2.sock", "notes.txt", "x-1.sock", "007-1.sock", "1-2-3.sock", "-1-5.sock"} {
+		path := filepath.Join(dir, name)
+		files = append(files, path)
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(path, old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link := filepath.Join(dir, "3-4.sock")
+	if err := os.Symlink("/etc/passwd", link); err != nil {
+		t.Fatal(err)
+	}
+	c := spawn(t, "serve", dir)
+	m := watch(t, dir)
+	eventually(t, "the probe among them answers", func() bool { return answers(m, c.pid()) })
+	for _, path := range append(files, link) {
+		if _, err := os.Lstat(path); err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}

@@ -1,18 +1,18 @@
-// Package probe is both ends of protocol vramscope/1, by which a process
+// Package probe is the monitor's end of protocol vramscope/1, by which a process
 // reports its own GPU memory: one JSON object a line over a Unix stream socket.
 //
-//	Handler ── Server ── socket ── Client ── Monitor ── Answers
-//	in the probe process  │         Finder: whose socket is it?
-//	                      └ lines → request → reply → lines
+//	probe in a process ── socket ── Client ── Monitor ── Answers
+//	                        Finder: whose socket is it?
 //
-// docs/protocol.md describes the protocol for implementers, and every server
-// must pass testdata/conformance. Neither end trusts the other:
-// message.go bounds what is read, and check.go refuses impossible figures.
+// The probes are in agent (Python) and preload (C). docs/protocol.md describes the
+// protocol for implementers, and every server must pass testdata/conformance. A
+// monitor does not trust probes: message.go bounds what is read, and check.go
+// refuses impossible figures.
 //
 // Every allocator's report obeys, in bytes,
 //
 //	reserved = allocated + cached + fragmented
 //
-// Start reading at protocol.go (the messages), then server.go for the probe's
-// end, and monitor.go, discovery.go and session.go for the monitor's.
+// Start reading at protocol.go (the messages), then monitor.go, discovery.go and
+// session.go.
 package probe

@@ -3,7 +3,6 @@ package probe
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"net"
@@ -16,7 +15,6 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
-	"golang.org/x/time/rate"
 
 	"vramscope/internal/process"
 )
@@ -44,44 +42,6 @@ func pair(t testing.TB) (a, b *net.UnixConn) {
 		}
 	})
 	return ends[0], ends[1]
-}
-
-func FuzzServerInput(f *testing.F) {
-	for _, seed := range []string{
-		`{"id":1,"cmd":"hello","proto":"vramscope/1"}` + "\n" + `{"id":2,"cmd":"stats"}` + "\n",
-		`{"id":3,"cmd":"flush","level":"gradual","keep_bytes":5,"dry_run":true,"devices":["GPU-1"]}` + "\n",
-		`{"id":4,"cmd":"snapshot","format":"pytorch","devices":["GPU-1"]}` + "\n" + `{"id":5,"cmd":"bye"}` + "\n" + "more\n",
-		"[]\n\n\r\nnull\n", strings.Repeat("[", 5000) + "\n", "\xff\n", `{"id":1e2,"cmd":"stats"}` + "\n" + `{"id`,
-	} {
-		f.Add([]byte(seed))
-	}
-	f.Fuzz(func(t *testing.T, input []byte) {
-		server := &Server{handler: newPool(), clock: time.Now, rate: rate.NewLimiter(rate.Every(flushEvery), flushBurst)}
-		ours, theirs := pair(t)
-		go func() {
-			_, _ = ours.Write(input)
-			_ = ours.CloseWrite()
-		}()
-		answered := make(chan []byte, 1)
-		go func() {
-			all, _ := io.ReadAll(ours)
-			answered <- all
-		}()
-		(&connection{server: server, conn: theirs}).serve(context.Background())
-		answers := bytes.SplitAfter(<-answered, []byte("\n"))
-		if asked := bytes.Count(input, []byte("\n")); len(answers)-1 > asked {
-			t.Errorf("%d lines have %d answers", asked, len(answers)-1)
-		}
-		for _, line := range answers[:len(answers)-1] {
-			var answer reply
-			if err := json.Unmarshal(line, &answer); err != nil || len(line) > MaxLine {
-				t.Fatalf("%q: %v", line, err)
-			}
-			if answer.OK == (answer.Error != nil) {
-				t.Errorf("%q is neither ok nor an error", line)
-			}
-		}
-	})
 }
 
 func FuzzClientInput(f *testing.F) {

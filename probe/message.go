@@ -3,12 +3,10 @@ package probe
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -62,50 +60,6 @@ type request struct {
 
 func (r *request) head() *request { return r }
 
-// fields is a request as received. Keys of a map are case-sensitive; a struct
-// would accept "CMD" for "cmd".
-type fields map[string]json.RawMessage
-
-// take reads a field if it exists.
-func (f fields) take(name string, into any) error {
-	value, ok := f[name]
-	if !ok {
-		return nil
-	}
-	if err := json.Unmarshal(value, into); err != nil {
-		return failure(BadRequest, "%s: %v", name, err)
-	}
-	return nil
-}
-
-// id is nil if there is none that can be echoed.
-func (f fields) id() *uint64 {
-	id, err := strconv.ParseUint(string(f["id"]), 10, 64)
-	if err != nil || id > maxCount {
-		return nil
-	}
-	return &id
-}
-
-// flush reads the fields of a flush.
-func (f fields) flush() (FlushRequest, error) {
-	var r FlushRequest
-	err := cmp.Or(
-		f.take("level", &r.Level),
-		f.take("keep_bytes", &r.KeepBytes),
-		f.take("dry_run", &r.DryRun),
-		f.take("devices", &r.Devices),
-	)
-	return r, err
-}
-
-// snapshot reads the fields of a snapshot.
-func (f fields) snapshot() (SnapshotRequest, error) {
-	var r SnapshotRequest
-	err := cmp.Or(f.take("format", &r.Format), f.take("devices", &r.Devices))
-	return r, err
-}
-
 // reply has the fields of every line from a probe. ID is null if the request's
 // could not be read.
 type reply struct {
@@ -143,6 +97,18 @@ type (
 		Holds
 	}
 )
+
+func encode(value any) ([]byte, error) {
+	line, err := json.Marshal(value)
+	if err != nil {
+		return nil, fmt.Errorf("encode: %w", err)
+	}
+	line = append(line, '\n')
+	if len(line) > MaxLine {
+		return nil, fmt.Errorf("encode: %w", errLongLine)
+	}
+	return line, nil
+}
 
 var (
 	errNotUTF8        = errors.New("not UTF-8")
@@ -219,6 +185,3 @@ func (l *lines) next() ([]byte, error) {
 		}
 	}
 }
-
-// partial reports whether part of a line has been read.
-func (l *lines) partial() bool { return len(l.begun) > 0 || l.source.Buffered() > 0 }

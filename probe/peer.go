@@ -22,25 +22,6 @@ func (d *directory) reach(name string) string {
 	return "/proc/self/fd/" + strconv.Itoa(int(d.file.Fd())) + "/" + name
 }
 
-// listen binds and listens. Only the directory's owner can reach the socket, whatever its mode.
-func (d *directory) listen(name string) (*net.UnixListener, error) {
-	fail := func(what string, err error) error {
-		if errno, ok := errors.AsType[unix.Errno](err); ok {
-			err = errno // without the path below /proc/self
-		}
-		return fmt.Errorf("%s %s: %w", what, filepath.Join(d.path, name), err)
-	}
-	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: d.reach(name), Net: "unix"})
-	if err != nil {
-		return nil, fail("listen on", err)
-	}
-	listener.SetUnlinkOnClose(false)
-	if err := unix.Fchmodat(int(d.file.Fd()), name, 0o600, 0); err != nil {
-		return nil, fail("chmod", errors.Join(err, listener.Close()))
-	}
-	return listener, nil
-}
-
 // connect never waits: it fails if the queue of a stopped server is full. It has
 // the rights of the directory's owner.
 func (d *directory) connect(name string) (*net.UnixConn, error) {
@@ -60,30 +41,6 @@ func (d *directory) connect(name string) (*net.UnixConn, error) {
 		return nil, fmt.Errorf("connect to %s: %w", path, err)
 	}
 	return conn, nil
-}
-
-// receive reads data and descriptors.
-func receive(conn *net.UnixConn, buffer []byte) (int, []*os.File, error) {
-	var control [64]byte // space for the descriptor of a snapshot, and a few unwanted ones
-	n, controlled, _, _, err := conn.ReadMsgUnix(buffer, control[:])
-	if controlled == 0 {
-		return n, nil, err
-	}
-	messages, parseErr := unix.ParseSocketControlMessage(control[:controlled])
-	if parseErr != nil {
-		return n, nil, err
-	}
-	var files []*os.File
-	for i := range messages {
-		fds, rightsErr := unix.ParseUnixRights(&messages[i])
-		if rightsErr != nil {
-			continue
-		}
-		for _, fd := range fds {
-			files = append(files, os.NewFile(uintptr(fd), "snapshot"))
-		}
-	}
-	return n, files, err
 }
 
 // send writes a line, with a descriptor at its first byte.

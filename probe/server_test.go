@@ -2,14 +2,18 @@ package probe
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
-	"strings"
+	"path/filepath"
 	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"vramscope/internal/quantity"
 )
@@ -37,43 +41,208 @@ func TestClientReadsStatsAndFlushes(t *testing.T) {
 	}
 }
 
-func TestConcurrentFlushIsRefused(t *testing.T) {
-	p := newPool()
-	p.hold, p.flushing = make(chan struct{}), make(chan struct{})
-	server := start(t, p)
-	first, second := dial(t, server), dial(t, server)
-	done := make(chan error, 1)
-	go func() {
-		_, err := first.Flush(soon(t), FlushRequest{Level: Urgent})
-		done <- err
-	}()
-	<-p.flushing
-	_, err := second.Flush(soon(t), FlushRequest{Level: Urgent})
-	if refused := new(Error); !errors.As(err, &refused) || refused.Code != Busy {
-		t.Errorf("a second flush: %v", err)
+// Handler is what a Server serves: simulated allocators.
+//
+// An *Error is sent to the monitor unchanged, any other error as Internal.
+type Handler interface {
+	// Hello names runtimes and capabilities; the server adds the rest.
+	Hello() Hello
+	// Stats reads the allocators' stats. It should take far less than 200 ms.
+	Stats(ctx context.Context) (Report, error)
+	// Flush frees cached memory; the request has been checked. It sets Devices,
+	// with the sizes measured before and after, SkippedReason and Notes.
+	Flush(ctx context.Context, request FlushRequest) (FlushResult, error)
+	// Snapshot writes a snapshot in the requested format, and sets Format and
+	// Notes. For an unknown format it returns an *Error with Unsupported.
+	Snapshot(ctx context.Context, request SnapshotRequest, w io.Writer) (SnapshotResult, error)
+}
+
+// Server is a probe in Go, without the limits that real ones have.
+type Server struct {
+	dir      *directory
+	name     string
+	listener *net.UnixListener
+
+	mu   sync.Mutex
+	open map[*net.UnixConn]struct{}
+}
+
+// listen serves in a directory, which it makes if necessary.
+func listen(path string) (*Server, error) {
+	begin, err := ownStart()
+	if err != nil {
+		return nil, err
 	}
-	close(p.hold)
-	if err := <-done; err != nil {
-		t.Error(err)
+	dir, err := makeDirectory(path, uint32(os.Geteuid()))
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{dir: dir, name: socketName(os.Getpid(), begin), open: make(map[*net.UnixConn]struct{})}
+	s.listener, err = dir.listen(s.name)
+	return s, err
+}
+
+func (s *Server) Path() string { return filepath.Join(s.dir.path, s.name) }
+
+// Serve answers until the context ends, and then removes the socket.
+func (s *Server) Serve(ctx context.Context, h Handler) error {
+	defer s.dir.close()
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer context.AfterFunc(ctx, func() {
+		_ = s.listener.Close()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for conn := range s.open {
+			_ = conn.Close()
+		}
+	})()
+	for {
+		conn, err := s.listener.AcceptUnix()
+		if err != nil {
+			return s.dir.remove(s.name)
+		}
+		s.mu.Lock()
+		s.open[conn] = struct{}{}
+		s.mu.Unlock()
+		running.Go(func() {
+			serve(ctx, conn, h)
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			delete(s.open, conn)
+		})
 	}
 }
 
-func TestFlushesAreRateLimited(t *testing.T) {
-	client := dial(t, start(t, newPool()))
-	for i := range 2 * flushBurst {
-		_, err := client.Flush(soon(t), FlushRequest{Level: Gradual})
+// lent reads a connection, and keeps the descriptor that came last.
+type lent struct {
+	*net.UnixConn
+	file *os.File
+}
+
+func (l *lent) Read(buffer []byte) (int, error) {
+	n, files, err := receive(l.UnixConn, buffer)
+	for _, file := range files {
+		l.file = file
+	}
+	return max(n, 0), err // less than 0 with an error
+}
+
+// serve answers the requests on a connection, in their order.
+func serve(ctx context.Context, conn *net.UnixConn, h Handler) {
+	defer func() { _ = conn.Close() }()
+	from := &lent{UnixConn: conn}
+	in := newLines(from)
+	for {
+		line, err := in.next()
+		if err != nil {
+			return
+		}
+		var asked request
+		answer, err := any(nil), json.Unmarshal(line, &asked)
+		done := reply{ID: asked.ID, OK: true}
 		if err == nil {
+			answer, err = respond(ctx, h, asked.Cmd, line, done, from.file)
+		}
+		if err != nil {
+			done.OK = false
+			if !errors.As(err, &done.Error) {
+				done.Error = failure(Internal, "%v", err)
+			}
+			answer = done
+		}
+		out, err := encode(answer)
+		if err != nil {
+			return
+		}
+		if _, err := conn.Write(out); err != nil {
+			return
+		}
+	}
+}
+
+func respond(ctx context.Context, h Handler, cmd string, line []byte, done reply, file *os.File) (any, error) {
+	switch cmd {
+	case cmdHello:
+		hello := h.Hello()
+		hello.Proto, hello.PID = Version, os.Getpid()
+		begin, err := ownStart()
+		hello.StartTime = begin
+		return helloLine{done, hello}, err
+	case cmdStats:
+		now := time.Now().UnixNano()
+		report, err := h.Stats(ctx)
+		if report.TimeNS == 0 {
+			report.TimeNS = now
+		}
+		return statsLine{done, report}, err
+	case cmdFlush:
+		var wanted FlushRequest
+		if err := json.Unmarshal(line, &wanted); err != nil {
+			return nil, err
+		}
+		result, err := h.Flush(ctx, wanted)
+		result.Level, result.DryRun = wanted.Level, wanted.DryRun
+		for i := range result.Devices {
+			d := &result.Devices[i]
+			d.FreedBytes = d.BeforeBytes - d.AfterBytes
+		}
+		return flushedLine{done, result}, err
+	case cmdSnapshot:
+		var wanted SnapshotRequest
+		if err := json.Unmarshal(line, &wanted); err != nil {
+			return nil, err
+		}
+		w := io.NewOffsetWriter(file, 0)
+		result, err := h.Snapshot(ctx, wanted, w)
+		result.Bytes, _ = w.Seek(0, io.SeekCurrent) // how much was written
+		_ = file.Close()
+		return snapshotLine{done, result}, err
+	}
+	return nil, failure(UnknownCommand, "%s", cmd)
+}
+
+// listen binds and listens. Only the directory's owner can reach the socket, whatever its mode.
+func (d *directory) listen(name string) (*net.UnixListener, error) {
+	fail := func(what string, err error) error {
+		if errno, ok := errors.AsType[unix.Errno](err); ok {
+			err = errno // without the path below /proc/self
+		}
+		return fmt.Errorf("%s %s: %w", what, filepath.Join(d.path, name), err)
+	}
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: d.reach(name), Net: "unix"})
+	if err != nil {
+		return nil, fail("listen on", err)
+	}
+	listener.SetUnlinkOnClose(false)
+	if err := unix.Fchmodat(int(d.file.Fd()), name, 0o600, 0); err != nil {
+		return nil, fail("chmod", errors.Join(err, listener.Close()))
+	}
+	return listener, nil
+}
+
+// receive reads data and descriptors.
+func receive(conn *net.UnixConn, buffer []byte) (int, []*os.File, error) {
+	var control [64]byte // space for the descriptor of a snapshot, and a few unwanted ones
+	n, controlled, _, _, err := conn.ReadMsgUnix(buffer, control[:])
+	if controlled == 0 {
+		return n, nil, err
+	}
+	messages, parseErr := unix.ParseSocketControlMessage(control[:controlled])
+	if parseErr != nil {
+		return n, nil, err
+	}
+	var files []*os.File
+	for i := range messages {
+		fds, rightsErr := unix.ParseUnixRights(&messages[i])
+		if rightsErr != nil {
 			continue
 		}
-		if refused := new(Error); !errors.As(err, &refused) || refused.Code != RateLimited || i < flushBurst {
-			t.Fatalf("flush %d: %v", i, err)
+		for _, fd := range fds {
+			files = append(files, os.NewFile(uintptr(fd), "snapshot"))
 		}
-		if !strings.Contains(err.Error(), "again in") {
-			t.Errorf("no waiting time in %v", err)
-		}
-		return
 	}
-	t.Errorf("%d flushes in a row all succeeded", 2*flushBurst)
+	return n, files, err
 }
 
 const testUUID = "GPU-11111111-2222-3333-4444-555555555555"
@@ -86,8 +255,6 @@ type pool struct {
 
 	stats    func() (Report, error) // replaces the pool's own
 	snapshot string                 // what a snapshot writes
-	hold     chan struct{}          // a flush waits until it is closed
-	flushing chan struct{}          // a flush has begun
 }
 
 func newPool() *pool {
@@ -123,12 +290,6 @@ func (p *pool) Stats(context.Context) (Report, error) {
 }
 
 func (p *pool) Flush(_ context.Context, r FlushRequest) (FlushResult, error) {
-	if p.flushing != nil {
-		p.flushing <- struct{}{}
-	}
-	if p.hold != nil {
-		<-p.hold
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	before := p.reserved
@@ -155,7 +316,7 @@ func (p *pool) Snapshot(_ context.Context, r SnapshotRequest, w io.Writer) (Snap
 // start serves h in a new directory until the test ends.
 func start(t *testing.T, h Handler) *Server {
 	t.Helper()
-	server, err := Listen(ServerOptions{Directories: []string{t.TempDir() + "/vramscope"}})
+	server, err := listen(t.TempDir() + "/vramscope")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,9 +328,6 @@ func start(t *testing.T, h Handler) *Server {
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
-		if _, err := os.Lstat(server.Path()); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("the socket still exists: %v", err)
-		}
 	})
 	return server
 }
@@ -177,12 +335,7 @@ func start(t *testing.T, h Handler) *Server {
 // dial connects to a server as a monitor does.
 func dial(t *testing.T, s *Server) *Client {
 	t.Helper()
-	dir, err := openDirectory(s.socket.directory, uint32(os.Geteuid()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer dir.close()
-	client, err := slowFinder().visit(dir, s.socket.name)
+	client, err := slowFinder().visit(s.dir, s.name)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package probe
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -156,8 +155,6 @@ func (c *Client) Segments(ctx context.Context, devices ...string) (Segments, err
 	return found, nil
 }
 
-var errNotWritable = errors.New("the descriptor is not open for writing")
-
 // newSnapshotFile makes a file in memory that a probe can write but not enlarge.
 // Unwritten pages cost nothing.
 func newSnapshotFile(size int64) (*os.File, error) {
@@ -175,16 +172,4 @@ func newSnapshotFile(size int64) (*os.File, error) {
 		return nil, fmt.Errorf("bound a file in memory: %w", err)
 	}
 	return file, nil
-}
-
-// writable refuses a regular file that is open for reading only, or with O_PATH.
-func writable(file *os.File) error {
-	flags, err := unix.FcntlInt(file.Fd(), unix.F_GETFL, 0)
-	if err != nil {
-		return fmt.Errorf("snapshot descriptor: %w", err)
-	}
-	if flags&unix.O_ACCMODE == unix.O_RDONLY {
-		return errNotWritable
-	}
-	return nil
 }

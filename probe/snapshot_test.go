@@ -72,27 +72,6 @@ func TestForeignSnapshotIsBounded(t *testing.T) {
 	}
 }
 
-func TestUnwritableDescriptorIsRefused(t *testing.T) {
-	client := dial(t, start(t, newPool()))
-	read, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _, _ = read.Close(), write.Close() }()
-	closed, err := os.Open(scratch(t).Name())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = closed.Close() }()
-	for reason, file := range map[string]*os.File{"not a regular file": write, "not open for writing": closed} {
-		refusal := new(Error)
-		_, err := client.Snapshot(soon(t), SnapshotRequest{Format: "test"}, file)
-		if !errors.As(err, &refusal) || refusal.Code != BadRequest || !strings.Contains(err.Error(), reason) {
-			t.Errorf("got %v, want %q", err, reason)
-		}
-	}
-}
-
 func scratch(t *testing.T) *os.File {
 	t.Helper()
 	file, err := os.Create(filepath.Join(t.TempDir(), "snapshot"))

@@ -3,6 +3,7 @@
 package preload_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -153,4 +154,69 @@ func askAs(uid int, path string) (answer string, err error) {
 	}()
 	<-done
 	return answer, err
+}
+
+// TestTooManyMonitorsAreRefused: the seventeenth gets the reason, and a connection that
+// ends makes room.
+func TestTooManyMonitorsAreRefused(t *testing.T) {
+	r := newBox(t).start(true, program(t, "dlsym"), "dlsym", "linear")
+	path := r.socket()
+	hello := func() (net.Conn, string) {
+		conn, err := net.Dial("unix", path)
+		if err == nil {
+			err = conn.SetDeadline(time.Now().Add(timeout))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })                     // answered already
+		_, _ = io.WriteString(conn, `{"id":1,"cmd":"hello"}`+"\n") // fails where it is refused
+		answer := make([]byte, 4096)
+		n, err := conn.Read(answer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return conn, string(answer[:n])
+	}
+	var first net.Conn
+	for range 16 {
+		conn, answer := hello()
+		if !strings.HasPrefix(answer, `{"id":1,"ok":true`) {
+			t.Fatalf("got %s", answer)
+		}
+		first = conn
+	}
+	if _, answer := hello(); !strings.Contains(answer, `"busy"`) {
+		t.Errorf("the next is answered %s", answer)
+	}
+	_ = first.Close()
+	await(t, "there is room again", func() bool {
+		_, answer := hello()
+		return strings.HasPrefix(answer, `{"id":1,"ok":true`)
+	})
+	r.end()
+}
+
+// TestMonitorThatDoesNotReadIsDisconnected: endless requests and unread answers. Another
+// monitor is answered.
+func TestMonitorThatDoesNotReadIsDisconnected(t *testing.T) {
+	r := newBox(t).start(true, program(t, "dlsym"), "dlsym", "linear")
+	conn, err := net.Dial("unix", r.socket())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }() // nothing more is sent on it
+	if err := conn.SetWriteDeadline(time.Now().Add(timeout)); err != nil {
+		t.Fatal(err)
+	}
+	for flood := []byte(strings.Repeat(`{"id":1,"cmd":"stats"}`+"\n", 4096)); err == nil; {
+		_, err = conn.Write(flood)
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Error("it was not disconnected")
+	}
+	if report := r.report(); len(report.Devices) == 0 {
+		t.Error("another monitor gets no report")
+	}
+	r.end()
 }

@@ -1,0 +1,121 @@
+package probe
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/prometheus/procfs"
+)
+
+// Place returns the path at which a process of this user and of this program's
+// directories is to serve, and makes its directory: the first that is usable, or else
+// the user's spare directory in /tmp. runtime is its XDG_RUNTIME_DIR.
+func Place(uid int, runtime string, pid int, start uint64) (string, error) {
+	const longest = 107 // of a socket's address, which ends with a NUL
+	var refusals []error
+	name := socketName(pid, start)
+	usable := func(dir *directory, err error) bool {
+		if err == nil {
+			dir.close()
+			if len(filepath.Join(dir.path, name)) <= longest {
+				return true
+			}
+			err = fmt.Errorf("%s is too long for a socket's address", dir.path)
+		}
+		refusals = append(refusals, err)
+		return false
+	}
+	for _, path := range Directories(uid, runtime) {
+		if usable(makeDirectory(path, uint32(uid))) {
+			return filepath.Join(path, name), nil
+		}
+	}
+	spare, err := spareDirectory(temporary, uint32(uid))
+	if usable(spare, err) {
+		return filepath.Join(spare.path, name), nil
+	}
+	return "", errors.Join(refusals...)
+}
+
+// OwnPlace is Place for this process.
+func OwnPlace() (string, error) {
+	start, err := ownStart()
+	if err != nil {
+		return "", fmt.Errorf("probe: this process's start time: %w", err)
+	}
+	return Place(os.Geteuid(), os.Getenv("XDG_RUNTIME_DIR"), os.Getpid(), start)
+}
+
+// ownStart is this process's start time in clock ticks since boot. /proc may be of another
+// pid namespace, but /proc/self is always this process.
+func ownStart() (uint64, error) {
+	self, err := procfs.Self()
+	if err != nil {
+		return 0, err
+	}
+	stat, err := self.Stat()
+	return stat.Starttime, err
+}
+
+// directoryName is the directory of sockets below $XDG_RUNTIME_DIR.
+const directoryName = "vramscope"
+
+// Directories are the directories where a user's process may serve, in order of preference.
+// runtime is its XDG_RUNTIME_DIR, or "".
+func Directories(uid int, runtime string) []string {
+	var dirs []string
+	if filepath.IsAbs(runtime) {
+		dirs = append(dirs, filepath.Join(runtime, directoryName))
+	}
+	return append(dirs, fmt.Sprintf("%s/%s-%d", temporary, directoryName, uid))
+}
+
+// temporary is where every user can make directories.
+const temporary = "/tmp"
+
+// sparePrefix begins the names of that user's spare directories in /tmp, whose ends
+// are random. Anybody can make a directory under a name that is known, and keep a
+// process without a runtime directory from serving.
+func sparePrefix(uid int) string { return fmt.Sprintf("%s-%d-", directoryName, uid) }
+
+// usualDirectories are that user's directories if the process's environment is
+// unknown.
+func usualDirectories(uid int) []string {
+	return Directories(uid, fmt.Sprintf("/run/user/%d", uid))
+}
+
+// A socket's suffix, and that of the record of an error that the program has exited with.
+const socketSuffix, recordSuffix = ".sock", ".last"
+
+// socketName is "4711-190284.sock": the process's own pid, in its own pid
+// namespace, and its start time in clock ticks (field 22 of /proc/PID/stat).
+func socketName(pid int, start uint64) string {
+	return strconv.Itoa(pid) + "-" + strconv.FormatUint(start, 10) + socketSuffix
+}
+
+// socketOf is the name of the socket beside which a record lies; false for any other name.
+func socketOf(record string) (name string, ok bool) {
+	name, ok = strings.CutSuffix(record, recordSuffix)
+	return name + socketSuffix, ok
+}
+
+// parseSocketName is the inverse of socketName, and accepts nothing else.
+func parseSocketName(name string) (pid int, start uint64, ok bool) {
+	before, after, ok := strings.Cut(strings.TrimSuffix(name, socketSuffix), "-")
+	if !ok {
+		return 0, 0, false
+	}
+	pid, err := strconv.Atoi(before)
+	if err != nil || pid <= 0 {
+		return 0, 0, false
+	}
+	start, err = strconv.ParseUint(after, 10, 64)
+	if err != nil || socketName(pid, start) != name {
+		return 0, 0, false
+	}
+	return pid, start, true
+}
