@@ -36,7 +36,6 @@ func (m *Monitor) scan(ctx context.Context) {
 	for path, uid := range m.others {
 		m.list(ctx, path, func() uint32 { return uid })
 	}
-	m.listNamed(ctx)
 	m.searchListed(ctx)
 	m.dirty = false
 	m.changed.Broadcast()

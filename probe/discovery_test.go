@@ -156,9 +156,10 @@ func BenchmarkScanLargeDirectory(b *testing.B) {
 // TestSearchRetriesSoonerWithTruncatedListing: a probe that listing may miss is
 // searched by its pid more often.
 func TestSearchRetriesSoonerWithTruncatedListing(t *testing.T) {
-	for truncated, longest := range map[bool]time.Duration{true: searchRetryLimit, false: sharedRetryLimit} {
+	for truncated, longest := range map[bool]time.Duration{true: searchRetryLimit, false: listedTime} {
 		dir := t.TempDir()
 		m := newMonitor(dir)
+		m.wider, m.own = true, append(m.own, filepath.Join(os.Getenv("XDG_RUNTIME_DIR"), directoryName))
 		m.attempts[target{directory: dir}] = &attempt{listing: listing{truncated: truncated}}
 		own := target{pid: os.Getpid()}
 		m.attempts[own] = &attempt{failures: 10}

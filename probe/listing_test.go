@@ -2,7 +2,6 @@ package probe
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -10,9 +9,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"vramscope/internal/needs"
-	"vramscope/internal/process"
 )
 
 // fillDirectory makes empty files with the names prefix0, prefix1 and so on.
@@ -182,38 +178,5 @@ func TestListingIsReadOnceASecond(t *testing.T) {
 	l.known[place{st.Dev, st.Ino}] = names{old, []string{"remembered"}, old.Add(time.Minute)}
 	if got := listed(t, &l, "/"); !slices.Equal(got, []string{"remembered"}) {
 		t.Errorf("unchanged since: %v", got)
-	}
-}
-
-// A process in another mount namespace serves where this program lists all the same,
-// if the directories are the same: a hardened service has a namespace of its own.
-func TestSharesMounts(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("a new mount namespace is root's")
-	}
-	needs.Tool(t, "unshare")
-	needs.Tool(t, "mount")
-	if out, err := exec.Command("unshare", "-m", "mount", "-t", "tmpfs", "none", "/mnt").CombinedOutput(); err != nil {
-		t.Skipf("this machine does not permit mounting: %s", out)
-	}
-	f := NewFinder(nil)
-	for script, want := range map[string]bool{
-		"echo ready; exec sleep 1000":                           true,
-		"mount -t tmpfs none /tmp; echo ready; exec sleep 1000": false,
-	} {
-		cmd := exec.Command("unshare", "-m", "sh", "-c", script)
-		out, err := cmd.StdoutPipe()
-		if err != nil || cmd.Start() != nil {
-			t.Fatal("unshare does not start")
-		}
-		if _, err := out.Read(make([]byte, 16)); err != nil {
-			t.Fatal(err)
-		}
-		s := sought{id: process.Identity{PID: cmd.Process.Pid}, inner: innerUID("/proc", cmd.Process.Pid, 0)}
-		if got := f.sharesMounts(s); got != want {
-			t.Errorf("%s: %v, want %v", script, got, want)
-		}
-		_ = cmd.Process.Kill() // it sleeps
-		_ = cmd.Wait()         // it was killed
 	}
 }

@@ -41,19 +41,17 @@ type Monitor struct {
 
 	mu         sync.Mutex
 	changed    *sync.Cond
-	dirty      bool          // something has changed since the last scan
-	pending    int           // tasks, searches and first exchanges in progress
-	searching  int           // goroutines that search for pids among them
-	unsearched []int         // pids that are due, and that none of them has taken yet
-	wanted     map[int]bool  // the pids that are listed and had no connection at the last scan, nor since
-	truncated  bool          // a directory has more sockets than are considered
-	pause      time.Duration // before the next search of a process whose directories are listed
+	dirty      bool         // something has changed since the last scan
+	pending    int          // tasks, searches and first exchanges in progress
+	searching  int          // goroutines that search for pids among them
+	unsearched []int        // pids that are due, and that none of them has taken yet
+	wanted     map[int]bool // the pids that are listed and had no connection at the last scan, nor since
+	truncated  bool         // a directory has more sockets than are considered
 	byProcess  map[process.Key]*probeProcess
 	listed     map[string][]int // the driver's pids, by GPU
 	attempts   map[target]*attempt
 	others     map[string]uint32 // directories that findOthers has found, and their users
 	othersAt   time.Time
-	named      map[string]named // further directories, by path
 }
 
 // MonitorOptions configure a Monitor. The zero value selects the defaults.
@@ -96,7 +94,6 @@ func NewMonitor(finder *Finder, options MonitorOptions) *Monitor {
 		attempts:     make(map[target]*attempt),
 		wanted:       make(map[int]bool),
 		others:       make(map[string]uint32),
-		named:        make(map[string]named),
 	}
 	m.changed = sync.NewCond(&m.mu)
 	if m.clock == nil {

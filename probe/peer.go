@@ -3,7 +3,6 @@ package probe
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -175,31 +174,6 @@ func (f *Finder) sharesView(pid int) bool {
 	}
 	theirs, seen := viewOf(f.proc, strconv.Itoa(pid), ours.mounts)
 	return seen && theirs == ours
-}
-
-// sharesMounts reports whether a process serves where this program would list it: in
-// the same mount namespace, or in directories that are the same in both. A hardened
-// service has a namespace of its own.
-func (f *Finder) sharesMounts(s sought) bool {
-	mounts := process.Namespace(f.proc, strconv.Itoa(s.id.PID), "mnt")
-	if ours, known := f.view(); known && mounts == ours.mounts {
-		return true
-	}
-	if mounts == 0 {
-		return false
-	}
-	for _, path := range f.usual(s.inner, s.who.uid) {
-		parent := filepath.Dir(path)
-		there, err := placeAt(f.rootOf(s.id.PID) + parent)
-		own, ours := placeAt(parent)
-		if errors.Is(err, fs.ErrNotExist) && errors.Is(ours, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil || ours != nil || there != own {
-			return false
-		}
-	}
-	return true
 }
 
 // placeAt is where a path leads.

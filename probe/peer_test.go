@@ -94,7 +94,7 @@ func TestTruncatedListingIsSearched(t *testing.T) {
 	m := NewMonitor(NewFinder(process.NewTable("/proc")), MonitorOptions{})
 	dir, own := privateDirectory(t), target{pid: os.Getpid()}
 	m.attempts[own] = &attempt{}
-	m.attempts[own].fail(errListed, sharedRetryLimit)
+	m.attempts[own].fail(errListed, listedTime)
 	m.listed["GPU-1"] = []int{os.Getpid()}
 	search := func() error {
 		m.mu.Lock()
@@ -118,8 +118,8 @@ func TestTruncatedListingIsSearched(t *testing.T) {
 	}
 }
 
-// TestLateProbeInADirectoryThatAnEnvironmentNames: the directory is listed from the first
-// search on, for the second one comes after half a minute.
+// TestLateProbeInADirectoryThatAnEnvironmentNames: it is searched for again, since no
+// directory that is listed has it.
 func TestLateProbeInADirectoryThatAnEnvironmentNames(t *testing.T) {
 	base := t.TempDir()
 	runtime := filepath.Join(base, "runtime")
@@ -146,23 +146,6 @@ func TestLateProbeInADirectoryThatAnEnvironmentNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "it answers", func() bool { return answers(m, c.pid()) })
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if a := m.attempts[attempt]; a.failures != sharedFailures+1 {
-		t.Errorf("%d failures: a search has found it", a.failures)
-	}
-	for path, n := range m.named {
-		m.named[path] = named{n.uid, time.Now().Add(-time.Second)}
-	}
-	if m.listNamed(t.Context()); len(m.named) > 0 {
-		t.Errorf("listed for ever: %v", m.named)
-	}
-	for i := range 2 * maxNamed {
-		m.noteNamed(filepath.Join(base, strconv.Itoa(i)), m.finder.uid)
-	}
-	if len(m.named) != maxNamed {
-		t.Errorf("%d directories are listed, want %d", len(m.named), maxNamed)
-	}
 }
 
 // TestLateProbeInAContainer: a process without a probe is searched whole at times, and in

@@ -40,7 +40,6 @@ func (m *Monitor) searchListed(ctx context.Context) {
 			delete(wanted, p.process.PID)
 		}
 	}
-	m.pause = time.Duration(len(wanted)) * time.Second / sharedSearches
 	now := time.Now()
 	for pid := range wanted {
 		a := m.attempts[target{pid: pid}]
@@ -84,7 +83,7 @@ func (m *Monitor) search(ctx context.Context) {
 
 // searchFor searches for the probe of a process. The lock is held, and released meanwhile.
 func (m *Monitor) searchFor(ctx context.Context, pid int, a *attempt) {
-	truncated, pause, before := m.truncated, m.pause, a.err
+	truncated, before := m.truncated, a.err
 	m.mu.Unlock()
 	defer m.mu.Lock()
 	if len(a.without) > 0 && m.finder.unchanged(pid, a.without, a.searched) {
@@ -92,31 +91,17 @@ func (m *Monitor) searchFor(ctx context.Context, pid int, a *attempt) {
 		return
 	}
 	a.searched, a.without = time.Now(), nil
-	listed := !truncated && m.isListed(pid)
-	shared := listed
+	if !truncated && m.isListed(pid) {
+		m.locked(func() { a.err, a.notBefore = errListed, time.Now().Add(listedTime) })
+		return
+	}
 	var client *Client
-	err := errListed
-	if !listed {
-		var s sought
-		if s, err = m.finder.seek(pid); err == nil {
-			client, err = m.finder.open(&s)
-			a.without = s.without
-			shared = !truncated && m.finder.sharesMounts(s)
-		}
+	s, err := m.finder.seek(pid)
+	if err == nil {
+		client, err = m.finder.open(&s)
+		a.without = s.without
 	}
-	longest := searchRetryLimit
-	if shared {
-		longest = sharedRetryLimit // list finds it as well, unless its environment names another directory
-		m.locked(func() { a.failures = max(a.failures, sharedFailures) })
-	}
-	m.connected(ctx, a, client, err, longest)
-	if err != nil && shared {
-		m.locked(func() {
-			if later := time.Now().Add(pause); a.notBefore.Before(later) {
-				a.notBefore = later
-			}
-		})
-	}
+	m.connected(ctx, a, client, err, searchRetryLimit)
 }
 
 // isListed reports whether list finds the probe of a process, if it has one: it has
@@ -132,44 +117,7 @@ func (m *Monitor) isListed(pid int) bool {
 	}
 	_, numeric := parseUser(filepath.Base(runtime))
 	path := filepath.Join(runtime, directoryName)
-	if !filepath.IsAbs(runtime) || slices.Contains(m.own, path) || m.everyone && numeric && filepath.Dir(runtime) == "/run/user" {
-		return true
-	}
-	if who, err := ownerOf(m.finder.proc, pid); err == nil && (m.everyone || who.uid == m.finder.uid) {
-		m.locked(func() { m.noteNamed(path, who.uid) })
-	}
-	return false
-}
-
-// named is a directory that a process's environment names. It is listed for some time,
-// since the process may start a probe later.
-type named struct {
-	uid   uint32
-	until time.Time
-}
-
-const (
-	maxNamed  = 32
-	namedTime = 10 * time.Minute // longer than between two searches of a process
-)
-
-// noteNamed adds a directory to those that are listed. The lock is held.
-func (m *Monitor) noteNamed(path string, uid uint32) {
-	if _, known := m.named[path]; known || len(m.named) < maxNamed {
-		m.named[path] = named{uid, time.Now().Add(namedTime)}
-	}
-}
-
-// listNamed lists the directories that only environments name. The lock is held.
-func (m *Monitor) listNamed(ctx context.Context) {
-	for path, n := range m.named {
-		if time.Now().After(n.until) {
-			delete(m.named, path)
-			m.forget(path, nil)
-			continue
-		}
-		m.list(ctx, path, func() uint32 { return n.uid })
-	}
+	return !filepath.IsAbs(runtime) || slices.Contains(m.own, path) || m.everyone && numeric && filepath.Dir(runtime) == "/run/user"
 }
 
 const (
@@ -272,11 +220,12 @@ func (a *attempt) fail(err error, longest time.Duration) {
 // The longest time between two attempts on a target that keeps failing.
 const (
 	searchRetryLimit  = 5 * time.Second  // a process in a container, which may start a probe later
-	sharedRetryLimit  = 2 * time.Minute  // a process whose directories are listed anyway: a search takes 30 system calls
-	sharedSearches    = 8                // a second, of so many processes that a search each two minutes is too often
-	sharedFailures    = 5                // so that its second search is 32 s after the first
 	connectRetryLimit = 30 * time.Second // a socket without a listener, a probe that breaks the protocol
 )
+
+// listedTime is how long a process is taken for one whose directories are listed. It may
+// become another program, with another environment.
+const listedTime = time.Minute
 
 // due reports whether a target may be tried, which leads to no open connection.
 func (a *attempt) due() bool {
