@@ -1,9 +1,7 @@
 package process
 
 import (
-	"runtime"
 	"slices"
-	"sync"
 	"time"
 
 	"vramscope/internal/panics"
@@ -11,90 +9,35 @@ import (
 
 // Readers read facts in the background:
 //
-//	Processes ── queue ── readers, at most 16 ── each entry's channel ──→ this call, or a later one
+//	Processes ── readers, at most maxReaders at a time ── each entry's channel ──→ this call, or a later one
 //
 // A call waits, at most its timeout, for the facts of processes that are new to
 // it. Facts that are read again are taken in by a later call.
 
-// request asks for the facts of one process. Its channel has room for them, so
-// that a reader never waits.
-type request struct {
-	pid    int
-	answer chan<- facts
-}
+// maxPending limits the readers, with those that wait for their turn while others hang.
+const maxPending = 4096
 
-// requests is a queue, oldest first.
-type requests struct {
-	mu      sync.Mutex
-	waiting []request
-}
-
-// maxRequests limits the queue while all readers hang.
-const maxRequests = 4096
-
-// newReaders is how many readers one call adds at most. A call with a short
-// timeout leaves a processor to its caller. Where all readers hang, the next call
-// adds others.
-func (t *Table) newReaders() int {
-	processors := runtime.GOMAXPROCS(0)
-	if t.Timeout <= timeout {
-		processors = max(processors-1, 1)
-	}
-	return min(processors, 4)
-}
-
-// enqueue requests the facts of a process; nil where the queue is full.
-func (t *Table) enqueue(pid int) chan facts {
-	t.queue.mu.Lock()
-	defer t.queue.mu.Unlock()
-	if len(t.queue.waiting) >= maxRequests {
+// request starts a reader of the facts of a process; nil where too many wait. The
+// channel has room for them, so that a reader never waits for its caller.
+func (t *Table) request(pid int) <-chan facts {
+	if t.pending.Add(1) > maxPending {
+		t.pending.Add(-1)
 		return nil
 	}
 	answer := make(chan facts, 1)
-	t.queue.waiting = append(t.queue.waiting, request{pid, answer})
+	go func() {
+		t.slots <- struct{}{}
+		answer <- t.readCaught(pid)
+		<-t.slots
+		t.pending.Add(-1)
+	}()
 	return answer
-}
-
-// startReaders starts readers for the queue.
-func (t *Table) startReaders() {
-	t.queue.mu.Lock()
-	defer t.queue.mu.Unlock()
-	for range min(len(t.queue.waiting), t.newReaders()) {
-		select {
-		case t.slots <- struct{}{}:
-			go t.readQueued()
-		default:
-			return
-		}
-	}
-}
-
-// readQueued reads until the queue is empty.
-func (t *Table) readQueued() {
-	for next, ok := t.nextRequest(); ok; next, ok = t.nextRequest() {
-		next.answer <- t.readCaught(next.pid)
-	}
 }
 
 // readCaught reads the facts of a process; take panics again where it panics.
 func (t *Table) readCaught(pid int) (f facts) {
 	defer func() { f.panic = panics.Catch(recover()) }()
 	return t.read(t, pid)
-}
-
-// nextRequest takes the oldest request. Where there is none it frees the reader's
-// slot, under the same lock: the next startReaders finds it free.
-func (t *Table) nextRequest() (request, bool) {
-	t.queue.mu.Lock()
-	defer t.queue.mu.Unlock()
-	if len(t.queue.waiting) == 0 {
-		t.queue.waiting = nil
-		<-t.slots
-		return request{}, false
-	}
-	next := t.queue.waiting[0]
-	t.queue.waiting = t.queue.waiting[1:]
-	return next, true
 }
 
 // refresh requests the facts of entries, and waits, at most timeout, for those of
@@ -108,7 +51,7 @@ func (t *Table) refresh(now time.Time, entries []*entry, timeout time.Duration) 
 			continue
 		}
 		pid := e.info.Identity.PID
-		if e.pending = t.enqueue(pid); e.pending == nil {
+		if e.pending = t.request(pid); e.pending == nil {
 			continue
 		}
 		e.refreshed = now
@@ -117,7 +60,6 @@ func (t *Table) refresh(now time.Time, entries []*entry, timeout time.Duration) 
 			e.refreshed = now.Add(-time.Duration(pid) * time.Second % refreshEvery)
 		}
 	}
-	t.startReaders()
 	deadline := time.NewTimer(timeout)
 	defer deadline.Stop()
 	late := false

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -42,8 +43,8 @@ type Table struct {
 
 	// slots limits the readers of facts. A reader that hangs keeps its slot; when
 	// all hang, the facts of new processes stay unknown.
-	slots chan struct{}
-	queue requests
+	slots   chan struct{}
+	pending atomic.Int64 // readers, also those that wait for a slot
 
 	mu      sync.Mutex
 	buf     [statSize]byte
@@ -78,7 +79,7 @@ type entry struct {
 	seen      time.Time // last asked for
 	statAt    time.Time // when stat was read
 	refreshed time.Time // facts last requested
-	pending   chan facts
+	pending   <-chan facts
 	awaited   bool      // this call found that the process or its program is new
 	cpuAt     time.Time // when cpuTicks was read
 	cpuTicks  uint64
