@@ -100,7 +100,7 @@ func runProbe(ctx context.Context, p *command.Program, f probeFlags) error {
 	if err != nil {
 		return err
 	}
-	o.Choose, o.Clock = box.choose, p.Now
+	o.Choose = box.choose
 
 	// The first signal asks to clean up; the second is not caught. A monitor that closes
 	// its connection must not end this process.

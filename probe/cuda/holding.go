@@ -23,6 +23,7 @@ type holding struct {
 	growth    quantity.Bytes // by which the pool grows at a time, as observed; at least a chunk
 	reserve   quantity.Bytes // kept free on the GPU
 
+	short   bool // it does not grow, so that the reserve stays free
 	figures Figures
 }
 
@@ -89,7 +90,7 @@ func (h *holding) step(s *timeline, at time.Duration, limit int) error {
 			return err
 		}
 	}
-	h.figures.Short = false
+	h.short = false
 	for i, block := range h.blocks {
 		if block != 0 || !s.live(i, at) {
 			continue
@@ -152,8 +153,8 @@ func (h *holding) mayGrow(reserved, growth quantity.Bytes) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	h.figures.Short = free < growth+h.reserve
-	return !h.figures.Short, nil
+	h.short = free < growth+h.reserve
+	return !h.short, nil
 }
 
 // undo frees a block for which the pool grew more than expected, and remembers by
@@ -163,16 +164,11 @@ func (h *holding) undo(at address, before, after quantity.Bytes) error {
 	return errors.Join(h.pool.deallocate(at), h.device.synchronize(), h.pool.trim(before))
 }
 
-// update updates the figures.
+// update returns the figures of now.
 func (h *holding) update() (Figures, error) {
 	s, err := h.pool.stats()
-	if err != nil {
-		return h.figures, err
-	}
-	h.figures.Reserved = s.reserved + h.rawBytes
-	h.figures.Allocated = s.used + h.rawBytes
 	h.figures.Peak = s.peakReserved + h.rawBytes
-	return h.figures, nil
+	return h.figures, err
 }
 
 // release frees everything, in reverse order, whatever fails. It returns the first

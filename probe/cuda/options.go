@@ -24,8 +24,7 @@ type Options struct {
 	Pattern Pattern
 	Size    quantity.Bytes // the most that it reserves, without its context
 	Seed    uint64
-	Length  time.Duration    // until leak and staircase have reached the size
-	Clock   func() time.Time // nil: time.Now
+	Length  time.Duration // until leak and staircase have reached the size
 }
 
 // SizeError means that a device has too little free memory.
@@ -42,15 +41,9 @@ func (e *SizeError) Error() string {
 		e.Size, e.Device.Name, e.Free, min(spare, e.Free))
 }
 
-// Figures are the state of a probe process.
+// Figures are what a probe process has done.
 type Figures struct {
-	Time      time.Time      // when they were read
-	Reserved  quantity.Bytes // on the GPU, without the context
-	Allocated quantity.Bytes // in live blocks
-	Peak      quantity.Bytes // the most ever reserved
-
-	Allocations int64 // made so far
-	OutOfMemory int64 // allocations that the driver refused
-	// Short reports that the pattern does not grow, so that the spare memory stays free.
-	Short bool
+	Peak        quantity.Bytes // the most ever reserved on the GPU, without the context
+	Allocations int64          // made so far
+	OutOfMemory int64          // allocations that the driver refused
 }

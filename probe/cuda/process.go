@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 )
 
@@ -15,13 +14,10 @@ import (
 type Process struct {
 	device   Device
 	timeline timeline
-	clock    func() time.Time
 	started  time.Time
 	thread   *thread
 	holding  *holding // on the thread
-
-	mu     sync.Mutex
-	newest Figures
+	figures  Figures  // after the last step
 }
 
 // The pattern moves in steps, with a limited number of allocations and frees each,
@@ -40,11 +36,7 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 	}
 	p := &Process{
 		timeline: timeline{pattern: o.Pattern, seed: o.Seed, blocks: divided.blocks, length: o.Length},
-		clock:    o.Clock,
 		thread:   newThread(),
-	}
-	if p.clock == nil {
-		p.clock = time.Now
 	}
 	opened, err := on(ctx, p.thread, "start", func() (*Process, error) {
 		// p is shared only after this returns: a cancelled caller does not use it.
@@ -54,7 +46,7 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 		p.thread.stop()
 		return nil, err
 	}
-	opened.started = opened.clock()
+	opened.started = time.Now()
 	return opened, nil
 }
 
@@ -108,7 +100,7 @@ func (p *Process) Run(ctx context.Context) error {
 	ticker := time.NewTicker(stepTime)
 	defer ticker.Stop()
 	for {
-		err := p.step(ctx, p.clock().Sub(p.started))
+		err := p.step(ctx, time.Since(p.started))
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -124,44 +116,30 @@ func (p *Process) Run(ctx context.Context) error {
 }
 
 func (p *Process) step(ctx context.Context, at time.Duration) error {
-	_, err := on(ctx, p.thread, "play the pattern", func() (struct{}, error) {
+	figures, err := on(ctx, p.thread, "play the pattern", func() (Figures, error) {
 		if err := p.holding.step(&p.timeline, at, stepCalls); err != nil {
-			return struct{}{}, err
+			return Figures{}, err
 		}
-		return struct{}{}, p.update()
+		return p.holding.update()
 	})
+	if err == nil {
+		p.figures = figures
+	}
 	if err != nil && !errors.Is(err, ErrBusy) {
 		return fmt.Errorf("cuda: play the pattern on %s: %w", p.device.UUID, err)
 	}
 	return err
 }
 
-// update runs on the thread.
-func (p *Process) update() error {
-	figures, err := p.holding.update()
-	if err != nil {
-		return err
-	}
-	figures.Time = p.clock()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.newest = figures
-	return nil
-}
-
-// Figures returns the newest figures. It does not wait for the driver.
-func (p *Process) Figures() Figures {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.newest
-}
+// Figures returns the figures after the last step.
+func (p *Process) Figures() Figures { return p.figures }
 
 // Close frees everything and releases the context. It is called once, when the
 // process is no longer in use. If the driver does not answer in time, the end of the
 // program frees everything.
 func (p *Process) Close(ctx context.Context) error {
 	_, err := on(ctx, p.thread, "free everything", func() (struct{}, error) {
-		return struct{}{}, cmp.Or(p.update(), p.holding.release(), p.holding.device.close())
+		return struct{}{}, cmp.Or(p.holding.release(), p.holding.device.close())
 	})
 	p.thread.stop()
 	if err != nil {
