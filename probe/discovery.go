@@ -11,8 +11,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // scan starts every task that is due. It waits for none.
@@ -78,9 +76,6 @@ func (m *Monitor) done() {
 // connects to the sockets in it that are due.
 func (m *Monitor) list(ctx context.Context, path string, owner func() uint32) {
 	m.startTask(target{directory: path}, func(a *attempt) {
-		if m.nothingNew(path, a) {
-			return
-		}
 		dir, err := openDirectory(path, owner())
 		var found listing
 		if err == nil {
@@ -105,25 +100,6 @@ func (m *Monitor) list(ctx context.Context, path string, owner func() uint32) {
 			m.locked(func() { a.left = found.names[i:] })
 			m.visit(ctx, dir, target{directory: path, name: name})
 		}
-	})
-}
-
-// nothingNew reports whether a directory is as it was when it was listed, or still not
-// there, and no socket in it is due: one question to the kernel instead of ten.
-func (m *Monitor) nothingNew(path string, a *attempt) bool {
-	var st unix.Stat_t
-	err := unix.Lstat(path, &st)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if errors.Is(err, unix.ENOENT) {
-		return a.listing.stamp == stamp{} && a.err == nil
-	}
-	if err != nil || a.err != nil || !a.listing.current(stampOf(&st)) {
-		return false
-	}
-	return !slices.ContainsFunc(a.listing.names, func(name string) bool {
-		known := m.attempts[target{directory: path, name: name}]
-		return known == nil || known.due()
 	})
 }
 
