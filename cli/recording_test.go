@@ -217,7 +217,7 @@ func TestWrongTimesAndRecordings(t *testing.T) {
 		{[]string{"once", "--at", "11:00", directory}, command.ExitFailure, []string{"--at 11:00: nothing is recorded of that time"}},
 		{[]string{"replay", directory, "--at", "03:12", "--event", "oom"}, command.ExitUsage, []string{"leave one out"}},
 		{[]string{"replay", directory, "--event", "flood"}, command.ExitUsage, []string{`"flood" is not oom, alert`}},
-		{[]string{"replay", directory, "--event", "alarm"}, command.ExitUsage, []string{"replay needs a terminal"}},
+		{[]string{"replay", directory, "--event", "alert"}, command.ExitUsage, []string{"replay needs a terminal"}},
 		{[]string{"replay", directory}, command.ExitUsage, []string{"replay needs a terminal"}},
 		{[]string{"once", "--at", "03:12", "--watch", "5s"}, command.ExitUsage, []string{"--watch or --at, not both"}},
 	} {
