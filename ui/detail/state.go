@@ -74,16 +74,9 @@ func byDaemon(p *snapshot.Probe) string {
 
 // startedBy says how the probe got into the process, "" where unknown.
 func startedBy(way string) string {
-	switch way {
-	case "":
-		return ""
-	case "import":
-		return ", imported by the program"
-	case "attach":
-		return ", attached while it ran"
-	case "preload":
-		return ", preloaded"
-	default:
-		return ", started by " + text.Clean(cell.Limit(way))
+	words := map[string]string{"": "", "import": ", imported by the program", "attach": ", attached while it ran", "preload": ", preloaded"}
+	if known, ok := words[way]; ok {
+		return known
 	}
+	return ", started by " + text.Clean(cell.Limit(way))
 }

@@ -139,13 +139,6 @@ func (p *Panel) kinds() int {
 	return min(len(p.Snapshot.GPUs), 1)
 }
 
-func (p *Panel) writeHeader(l *cell.Line, c columns, half int) {
-	for h := range p.Halves {
-		l.To(h * (half + 2))
-		p.writeTitles(l, c, h == 0)
-	}
-}
-
 // Columns are the titles of a GPU's figures, each with its meaning.
 func Columns() [][2]string {
 	return [][2]string{

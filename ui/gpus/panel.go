@@ -61,7 +61,10 @@ func (p Panel) Render(width, height int) []string {
 		p.owners = p.findOwners()
 	}
 	if p.Header && height > 0 {
-		p.writeHeader(l, columns, half)
+		for h := range p.Halves {
+			l.To(h * (half + 2))
+			p.writeTitles(l, columns, h == 0)
+		}
 		out = append(out, l.String())
 	}
 	rows := height - len(out)

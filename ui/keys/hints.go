@@ -25,7 +25,10 @@ func (b *Bindings) Hints(where Scope, past bool, last int) []Hint {
 				continue
 			}
 			if b.All[i].ID == GPU {
-				h.Key = gpuDigits(last)
+				h.Key = "0"
+				if last > 0 {
+					h.Key += "-" + strconv.Itoa(min(last, 9))
+				}
 			}
 			found = append(found, h)
 		}
@@ -36,14 +39,6 @@ func (b *Bindings) Hints(where Scope, past bool, last int) []Hint {
 
 // timeHint has the keys that move in the past. It takes the place of the keys that act.
 var timeHint = Hint{moments, 4, 4, ", . < > { } [ ] @", "time"}
-
-// gpuDigits are the keys of the GPUs: "0-7".
-func gpuDigits(last int) string {
-	if last <= 0 {
-		return "0"
-	}
-	return "0-" + strconv.Itoa(min(last, 9))
-}
 
 func (h Hint) cells() int { return text.Width(h.Key) + 1 + text.Width(h.Text) }
 

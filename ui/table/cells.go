@@ -13,7 +13,7 @@ import (
 	"vramscope/ui/cell"
 )
 
-func (t *Table) writeCell(l *cell.Line, c *column, r *Row) {
+func (t *Table) writeCell(l *cell.Line, c *Column, r *Row) {
 	s, g, p := &t.Appearance.Styles, &t.Appearance.Glyphs, r.Process
 	figure := l.Scratch()
 	switch c.id {
@@ -103,7 +103,7 @@ func (t *Table) instanceOf(p *snapshot.Process) int {
 
 // writeAmount writes an amount of memory: dim where the probe is stale, in brackets where no
 // flush frees it.
-func (t *Table) writeAmount(l *cell.Line, c *column, p *snapshot.Process) {
+func (t *Table) writeAmount(l *cell.Line, c *Column, p *snapshot.Process) {
 	s, g := &t.Appearance.Styles, &t.Appearance.Glyphs
 	amount := amountOf(p, c.id)
 	if c.parts && p.Probe != nil && p.Probe.State == snapshot.ProbeSilent {

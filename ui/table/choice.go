@@ -5,22 +5,12 @@ import (
 	"slices"
 )
 
-// Column is what menus and the help show of a column.
-type Column struct {
-	Name     string // its title, or another name where it has none
-	Help     string // what it shows, in one line
-	Sortable bool
-	Fixed    bool // it cannot be left out
-	Off      bool // it is left out unless it is chosen
-}
-
+// Columns are all columns in their default order.
 func Columns() []Column {
-	list := make([]Column, len(allColumns))
-	for i, c := range allColumns {
-		list[i] = Column{
-			Name: c.shown(), Help: c.help, Sortable: sortable(c.id), Off: c.off,
-			Fixed: c.id == columnCommand || slices.Contains(alwaysThere[:], c.id),
-		}
+	list := slices.Clone(allColumns[:])
+	for i := range list {
+		c := &list[i]
+		c.Name, c.Fixed = cmp.Or(c.title, c.Name), c.id == columnCommand || slices.Contains(alwaysThere[:], c.id)
 	}
 	return list
 }
@@ -28,12 +18,10 @@ func Columns() []Column {
 // alwaysThere are the columns, besides the command, that cannot be left out.
 var alwaysThere = [...]columnID{columnGPU, columnPID, columnUsed}
 
-func (c *column) shown() string { return cmp.Or(c.title, c.name) }
-
 func columnOf(name string) (columnID, bool) {
 	for i := range allColumns {
-		if allColumns[i].shown() == name {
-			return allColumns[i].id, true
+		if c := &allColumns[i]; cmp.Or(c.title, c.Name) == name {
+			return c.id, true
 		}
 	}
 	return 0, false
@@ -97,9 +85,8 @@ func (t *Table) SortColumns() []Column {
 	b := t.box()
 	b.chosen = nil
 	var list []Column
-	for i, c := range Columns() {
-		all := allColumns[i]
-		if all.off = false; c.Sortable && b.has(all) {
+	for _, c := range Columns() {
+		if c.Off = false; sortable(c.id) && b.has(c) {
 			list = append(list, c)
 		}
 	}

@@ -30,41 +30,42 @@ const (
 	columnCount
 )
 
-// column is a title and its cells, without the blank before them.
-type column struct {
+// Column is a title and its cells, without the blank before them.
+type Column struct {
 	id    columnID
 	title string
-	name  string // in menus and in the configuration file, where there is no title
+	Name  string // in menus and in the configuration file; the title, where there is one
 	cells int
 	left  bool   // it is text, which stands at the left edge
 	parts bool   // it is left out until a probe has been seen
-	off   bool   // it is left out unless it is chosen
-	help  string // what it shows, in one line
+	Off   bool   // it is left out unless it is chosen
+	Fixed bool   // it cannot be left out
+	Help  string // what it shows, in one line
 }
 
 // allColumns are the columns by their ID. They never change.
-var allColumns = [columnCount]column{
-	columnGPU:        {id: columnGPU, title: "GPU", cells: 3, help: "its GPU; 5:1 is MIG instance 1 of GPU 5"},
-	columnPID:        {id: columnPID, title: "PID", cells: 7, help: "process; a row is a process on a GPU"},
-	columnUser:       {id: columnUser, title: "USER", cells: 8, left: true, help: "its owner; ? is not known"},
-	columnType:       {id: columnType, title: "TYP", cells: 3, left: true, off: true, help: "C compute, G graphics, M through MPS"},
-	columnRuntime:    {id: columnRuntime, title: "RUNTIME", cells: 7, left: true, parts: true, help: "library whose allocator a probe reports"},
-	columnSM:         {id: columnSM, title: "SM%", cells: 4, help: "of the GPU's multiprocessors it keeps busy"},
-	columnUsed:       {id: columnUsed, title: "USED", cells: 5, help: "its memory on the GPU, by the driver"},
-	columnBar:        {id: columnBar, name: "BAR", cells: 16, left: true, help: "its memory on the scale of the GPU"},
-	columnAllocated:  {id: columnAllocated, title: "ALLOC", cells: 5, parts: true, help: "allocated: memory in live blocks"},
-	columnFragmented: {id: columnFragmented, title: "FRAG", cells: 5, parts: true, help: "fragmented: free, but no flush frees it"},
-	columnCached:     {id: columnCached, title: "CACHE", cells: 5, parts: true, help: "cached; (33G): no flush frees it"},
-	columnOther:      {id: columnOther, title: "OTHER", cells: 5, parts: true, off: true, help: "other: CUDA context, kernels, libraries"},
-	columnFlush:      {id: columnFlush, title: "FLUSH", cells: 5, parts: true, off: true, help: "what a flush (F) frees"},
-	columnPredicted:  {id: columnPredicted, title: "+60s", cells: 5, help: "forecast of USED in a minute (median)"},
-	columnTrend:      {id: columnTrend, name: "TREND", cells: 1, help: "leak, growing, shrinking, up and down"},
-	columnSpark:      {id: columnSpark, title: "LAST 10m", cells: 10, left: true, help: "highest USED in each of ten minutes"},
-	columnCPU:        {id: columnCPU, title: "CPU%", cells: 4, help: "of one core"},
-	columnHost:       {id: columnHost, title: "HOST", cells: 5, help: "its resident memory on the host"},
-	columnTime:       {id: columnTime, title: "TIME", cells: 6, help: "since its start"},
-	columnJob:        {id: columnJob, title: "JOB", cells: 14, left: true, help: "its slurm job, container or pod"},
-	columnCommand:    {id: columnCommand, title: "COMMAND", left: true, help: "without interpreter, flags, directories"},
+var allColumns = [columnCount]Column{
+	columnGPU:        {id: columnGPU, title: "GPU", cells: 3, Help: "its GPU; 5:1 is MIG instance 1 of GPU 5"},
+	columnPID:        {id: columnPID, title: "PID", cells: 7, Help: "process; a row is a process on a GPU"},
+	columnUser:       {id: columnUser, title: "USER", cells: 8, left: true, Help: "its owner; ? is not known"},
+	columnType:       {id: columnType, title: "TYP", cells: 3, left: true, Off: true, Help: "C compute, G graphics, M through MPS"},
+	columnRuntime:    {id: columnRuntime, title: "RUNTIME", cells: 7, left: true, parts: true, Help: "library whose allocator a probe reports"},
+	columnSM:         {id: columnSM, title: "SM%", cells: 4, Help: "of the GPU's multiprocessors it keeps busy"},
+	columnUsed:       {id: columnUsed, title: "USED", cells: 5, Help: "its memory on the GPU, by the driver"},
+	columnBar:        {id: columnBar, Name: "BAR", cells: 16, left: true, Help: "its memory on the scale of the GPU"},
+	columnAllocated:  {id: columnAllocated, title: "ALLOC", cells: 5, parts: true, Help: "allocated: memory in live blocks"},
+	columnFragmented: {id: columnFragmented, title: "FRAG", cells: 5, parts: true, Help: "fragmented: free, but no flush frees it"},
+	columnCached:     {id: columnCached, title: "CACHE", cells: 5, parts: true, Help: "cached; (33G): no flush frees it"},
+	columnOther:      {id: columnOther, title: "OTHER", cells: 5, parts: true, Off: true, Help: "other: CUDA context, kernels, libraries"},
+	columnFlush:      {id: columnFlush, title: "FLUSH", cells: 5, parts: true, Off: true, Help: "what a flush (F) frees"},
+	columnPredicted:  {id: columnPredicted, title: "+60s", cells: 5, Help: "forecast of USED in a minute (median)"},
+	columnTrend:      {id: columnTrend, Name: "TREND", cells: 1, Help: "leak, growing, shrinking, up and down"},
+	columnSpark:      {id: columnSpark, title: "LAST 10m", cells: 10, left: true, Help: "highest USED in each of ten minutes"},
+	columnCPU:        {id: columnCPU, title: "CPU%", cells: 4, Help: "of one core"},
+	columnHost:       {id: columnHost, title: "HOST", cells: 5, Help: "its resident memory on the host"},
+	columnTime:       {id: columnTime, title: "TIME", cells: 6, Help: "since its start"},
+	columnJob:        {id: columnJob, title: "JOB", cells: 14, left: true, Help: "its slurm job, container or pod"},
+	columnCommand:    {id: columnCommand, title: "COMMAND", left: true, Help: "without interpreter, flags, directories"},
 }
 
 // columnNamed finds a column by its title; an unknown one is USED.
@@ -84,7 +85,7 @@ const (
 // columnsAt is the columns of a table of this width, added by importance while the command
 // keeps its part. In each group the first column that does not fit is the last to be tried, so
 // that a wider screen never has fewer columns. The first group fits into 66 cells.
-func columnsAt(width int, b box) []column {
+func columnsAt(width int, b box) []Column {
 	first := [...]columnID{
 		columnCached, columnAllocated, columnFragmented, columnUser, columnPredicted, columnTrend,
 	}
@@ -118,7 +119,7 @@ func columnsAt(width int, b box) []column {
 	case has[columnTrend] || !b.ahead && has[columnUser]:
 		add(second[:], max(goodCommand, (width*28+99)/100))
 	}
-	columns := make([]column, 0, columnCount)
+	columns := make([]Column, 0, columnCount)
 	for _, id := range b.order() {
 		if has[id] {
 			c := allColumns[id]
@@ -157,9 +158,9 @@ func (t *Table) box() box {
 	return b
 }
 
-func (b box) has(c column) bool {
+func (b box) has(c Column) bool {
 	switch {
-	case b.chosen == nil && c.off, b.chosen != nil && !slices.Contains(b.chosen, c.id):
+	case b.chosen == nil && c.Off, b.chosen != nil && !slices.Contains(b.chosen, c.id):
 		return false
 	case c.parts:
 		return b.parts

@@ -25,7 +25,7 @@ type Table struct {
 	Find       string           // what the user searches for, which is marked in the rows; "" for nothing
 	Rows       []Row            // as List returns them
 
-	columns []column // set by Render
+	columns []Column // set by Render
 }
 
 // First is the first row in view, so that the cursor stays on its line; 0 without a cursor.
