@@ -26,24 +26,19 @@ func (b *Builder) Report(now time.Time) schema.Report {
 		Schema: schema.ReportVersion, Time: schema.Time(now), Host: schema.Text(text.Clean(b.host)), Simulated: b.simulated,
 		Period: b.period(), GPUs: []schema.ReportGPU{}, By: b.question.By, Flushes: b.flushes(),
 	}
-	retries, ooms := b.retriesByGPU(), b.oomsByGPU()
 	var all memory
-	var allRetries *int64
 	for _, g := range b.gpus {
 		if g.recorded == 0 {
 			continue
 		}
 		gpu := g.document()
-		gpu.Failures = failures(ooms[g.UUID], retries[g.UUID], g.recorded)
-		b.countRescues(&gpu.Failures, g.UUID)
+		gpu.Failures = b.failures(g.UUID, g.recorded)
 		out.GPUs = append(out.GPUs, gpu)
 		all.join(&g.memory)
-		allRetries = sumOf(allRetries, retries[g.UUID])
 	}
 	out.Total = schema.ReportTotal{
-		RecordedSeconds: all.recorded.Seconds(), Memory: all.document(), Failures: failures(b.allOOMs(), allRetries, b.recordedTime()),
+		RecordedSeconds: all.recorded.Seconds(), Memory: all.document(), Failures: b.failures("", b.recordedTime()),
 	}
-	b.countRescues(&out.Total.Failures, "")
 	out.Total.UtilizationPercent, out.Total.IdleHours = all.load.mean(), all.idleHours()
 	var wasted part
 	for _, p := range b.processes {
@@ -91,28 +86,38 @@ func (b *Builder) countOutOfMemory() {
 	}
 }
 
-// oomsByGPU counts the errors on each GPU that had some, or a process that was watched.
-func (b *Builder) oomsByGPU() map[string]*int64 {
-	sums := map[string]*int64{}
+// failures are those on a GPU, on all where none is named. Out-of-memory errors are known
+// where there were some, or a process was watched.
+func (b *Builder) failures(uuid string, over time.Duration) (f schema.ReportFailures) {
+	on := func(gpu string) bool { return uuid == "" || gpu == uuid }
 	for id, p := range b.processes {
-		if p.OutOfMemoryCount.Known() && sums[id.GPUUUID] == nil {
-			sums[id.GPUUUID] = new(int64)
+		if on(id.GPUUUID) && p.OutOfMemoryCount.Known() {
+			f.OutOfMemory = sumOf(f.OutOfMemory, new(int64))
+		}
+		if on(id.GPUUUID) && p.retries.known {
+			f.Retries = sumOf(f.Retries, &p.retries.sum)
 		}
 	}
 	for i := range b.events {
-		if e := &b.events[i]; e.Kind == snapshot.EventOutOfMemory {
-			sums[e.GPUUUID] = sumOf(sums[e.GPUUUID], new(int64(1)))
+		switch e := &b.events[i]; {
+		case !on(e.GPUUUID):
+		case e.Kind == snapshot.EventOutOfMemory:
+			f.OutOfMemory = sumOf(f.OutOfMemory, new(int64(1)))
+		case e.Kind == snapshot.EventRescued:
+			f.Rescued++
+		case e.Kind == snapshot.EventNotRescued:
+			f.NotRescued++
 		}
 	}
-	return sums
+	setRates(&f, over)
+	return f
 }
 
-func (b *Builder) allOOMs() (sum *int64) {
-	for _, n := range b.oomsByGPU() {
-		sum = sumOf(sum, n)
-	}
-	return sum
+func setRates(f *schema.ReportFailures, over time.Duration) {
+	f.OutOfMemoryPerHour, f.RetriesPerHour = perHour(f.OutOfMemory, over), perHour(f.Retries, over)
 }
+
+func (b *Builder) allOOMs() *int64 { return b.failures("", 0).OutOfMemory }
 
 // sumOf adds figures; nil is an unknown one.
 func sumOf[T int64 | float64](a, b *T) *T {
@@ -120,34 +125,6 @@ func sumOf[T int64 | float64](a, b *T) *T {
 		return cmp.Or(a, b)
 	}
 	return new(*a + *b)
-}
-
-// countRescues counts the rescues on a GPU, on all where none is named.
-func (b *Builder) countRescues(f *schema.ReportFailures, uuid string) {
-	for i := range b.events {
-		a := &b.events[i]
-		switch {
-		case uuid != "" && a.GPUUUID != uuid:
-		case a.Kind == snapshot.EventRescued:
-			f.Rescued++
-		case a.Kind == snapshot.EventNotRescued:
-			f.NotRescued++
-		}
-	}
-}
-
-func (b *Builder) retriesByGPU() map[string]*int64 {
-	sums := map[string]*int64{}
-	for id, p := range b.processes {
-		if p.retries.known {
-			sums[id.GPUUUID] = sumOf(sums[id.GPUUUID], &p.retries.sum)
-		}
-	}
-	return sums
-}
-
-func failures(ooms, retries *int64, over time.Duration) schema.ReportFailures {
-	return schema.ReportFailures{OutOfMemory: ooms, OutOfMemoryPerHour: perHour(ooms, over), Retries: retries, RetriesPerHour: perHour(retries, over)}
 }
 
 // shownEvents are those that a timeline shows, alerts excepted.
@@ -291,9 +268,8 @@ func (g *group) document() schema.ReportGroup {
 	out.UsedGiBHours, out.AllocatedGiBHours, out.CachedGiBHours = g.used.hoursOrNil(), g.allocated.hoursOrNil(), g.cached.hoursOrNil()
 	out.FragmentedGiBHours, out.OtherGiBHours, out.IdleGiBHours = g.fragmented.hoursOrNil(), g.other.hoursOrNil(), g.idling.hoursOrNil()
 	out.WastedGiBHours = g.wasted.hoursOrNil()
-	rescued, notRescued := out.Failures.Rescued, out.Failures.NotRescued
-	out.Failures = failures(out.Failures.OutOfMemory, g.retries, g.recorded)
-	out.Failures.Rescued, out.Failures.NotRescued = rescued, notRescued
+	out.Failures.Retries = g.retries
+	setRates(&out.Failures, g.recorded)
 	g.use.document(&out)
 	if len(g.jobs) > 0 {
 		out.Jobs = new(len(g.jobs))
