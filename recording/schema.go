@@ -76,19 +76,26 @@ func create(path string) error {
 // tables are the columns that this version knows of each table, in order.
 var tables = sync.OnceValue(func() map[string][]string {
 	all := make(map[string][]string)
-	db, err := open("", "memory")
+	db, err := inMemory()
 	if err == nil {
-		defer func() { _ = db.Close() }() // it was in memory
-		db.SetMaxOpenConns(1)
-		if err = createTables(ctx, db); err == nil {
-			all, err = columnsOf(db)
-		}
+		all, err = columnsOf(db)
+		_ = db.Close() // it was in memory
 	}
 	if err != nil {
 		panic(err) // the schema is this program's own
 	}
 	return all
 })
+
+// inMemory is a database with the tables of this version.
+func inMemory() (*sql.DB, error) {
+	db, err := open("", "memory")
+	if err == nil {
+		db.SetMaxOpenConns(1)
+		err = createTables(ctx, db)
+	}
+	return db, err
+}
 
 // columnsOf are the columns that a database has of each table.
 func columnsOf(in querier) (map[string][]string, error) {

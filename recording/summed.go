@@ -11,15 +11,11 @@ import (
 // row a minute, and for a process one in five minutes: the newest are missing while it
 // runs, and for good after it was killed.
 func Summed(moments func(add func(*snapshot.Snapshot)) error) (minutes []GPUMinute, fives []Process5Min, err error) {
-	db, err := open("", "memory")
+	db, err := inMemory()
 	if err != nil {
 		return nil, nil, err
 	}
 	defer func() { _ = db.Close() }() // it was in memory
-	db.SetMaxOpenConns(1)
-	if err := createTables(ctx, db); err != nil {
-		return nil, nil, err
-	}
 	conn, err := db.Conn(ctx)
 	if err != nil {
 		return nil, nil, err
