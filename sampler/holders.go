@@ -35,7 +35,7 @@ const (
 	firstSearchWait   = 100 * time.Millisecond // the first tick waits so long: once has no other
 )
 
-// name adds the holders to GPUs with unattributed memory.
+// nameHolders adds the holders to GPUs with unattributed memory.
 func (s *Sampler) nameHolders(now time.Time, snap *snapshot.Snapshot) {
 	reader, ok := s.options.Processes.(holderReader)
 	unattributed := slices.ContainsFunc(snap.GPUs, func(g snapshot.GPU) bool { return g.Unattributed.Or(0) >= unattributedLeast })

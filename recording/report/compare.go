@@ -18,7 +18,7 @@ type hours struct {
 type hour struct {
 	memory  // of all GPUs
 	retries *int64
-	steps   map[string]*stepping // by command
+	steps   map[string]stepping // by command
 }
 
 type stepping struct {
@@ -41,15 +41,10 @@ func (h *hours) addProcess(p *processSums, f *recording.Process5Min, retries, st
 		return
 	}
 	if b.steps == nil {
-		b.steps = map[string]*stepping{}
+		b.steps = map[string]stepping{}
 	}
 	s := b.steps[p.command]
-	if s == nil {
-		s = &stepping{}
-		b.steps[p.command] = s
-	}
-	s.steps += steps
-	s.over += f.Covered
+	b.steps[p.command] = stepping{s.steps + steps, s.over + f.Covered}
 }
 
 // leastOfHour is how much of an hour must be recorded to stand for it.
@@ -97,7 +92,7 @@ func (b *Builder) Compare(first *Builder) *schema.ReportComparison {
 	})
 	for _, command := range b.steppingCommands(first) {
 		line("steps of "+command, "per_second", func(h *hour) float64 {
-			if s := h.steps[command]; s != nil {
+			if s, known := h.steps[command]; known {
 				return float64(s.steps) / s.over.Seconds()
 			}
 			return math.NaN()
