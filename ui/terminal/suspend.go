@@ -46,7 +46,7 @@ const releaseTimeout = 300 * time.Millisecond
 func (s suspension) Run() error {
 	s.terminal.leave(false)
 	s.terminal.Output.Flush(flushTimeout)
-	s.terminal.cooked()
+	s.terminal.cooked(false)
 	if s.Driver != nil {
 		released := make(chan struct{})
 		go func() {

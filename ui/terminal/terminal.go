@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -29,7 +30,10 @@ type terminal struct {
 	screen  *screen
 	entered atomic.Bool // the program may draw on the terminal
 
+	modes  sync.Mutex
 	before *term.State // the modes as they were found
+	ended  bool        // they stay so
+
 	opened *os.File    // /dev/tty where the standard input is something else
 	saved  atomic.Bool // the title is on the terminal's stack
 }
@@ -68,15 +72,25 @@ func open(input, output *os.File, environ []string, listeners listeners) (*termi
 	return t, nil
 }
 
-// raw makes the terminal deliver keys one by one, without echo.
+// raw makes the terminal deliver keys one by one, without echo. After the end it does nothing.
 func (t *terminal) raw() error {
+	t.modes.Lock()
+	defer t.modes.Unlock()
+	if t.ended {
+		return nil
+	}
 	if _, err := term.MakeRaw(t.Input.Fd()); err != nil {
 		return fmt.Errorf("setting the terminal to raw mode: %w", err)
 	}
 	return nil
 }
 
-func (t *terminal) cooked() {
+// cooked restores the modes, at the end for good: the command that takes a continued terminal
+// back may come after it.
+func (t *terminal) cooked(atEnd bool) {
+	t.modes.Lock()
+	defer t.modes.Unlock()
+	t.ended = t.ended || atEnd
 	_ = term.Restore(t.Input.Fd(), t.before) // a closed terminal has no modes to restore
 }
 
@@ -179,7 +193,7 @@ func (t *terminal) Close() {
 	if !t.Output.Flush(flushTimeout) {
 		t.Abandon()
 	}
-	t.cooked()
+	t.cooked(true)
 	t.Output.Stop()
 	t.Input.release()
 	if t.opened != nil {
@@ -197,5 +211,5 @@ func (t *terminal) Abandon() {
 	_ = unix.IoctlSetInt(int(t.Output.Fd()), unix.TCFLSH, unix.TCOFLUSH)
 	t.leave(true)
 	t.Output.Flush(flushTimeout)
-	t.cooked()
+	t.cooked(true)
 }
