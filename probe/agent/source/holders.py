@@ -153,39 +153,38 @@ def _of_optimizer(optimizer, _):
         parameters, n = group["params"], 0
         while n < len(parameters):  # which may change meanwhile
             yield _PARAMETERS, parameters[n]
-            held = [optimizer.state.get(parameters[n])] if n < len(parameters) else ()
-            for _ in range(4):  # a tensor may be in a dict in a list in a dict
-                inner = []
-                for value in held:
-                    if isinstance(value, dict):
-                        inner.extend(list(value.values()))
-                    elif isinstance(value, (list, tuple)):
-                        inner.extend(value)
-                    elif hasattr(value, "is_cuda"):
-                        yield _STATE, value
-                held = inner
+            for tensor in _tensors(optimizer.state.get(parameters[n])) if n < len(parameters) else ():
+                yield _STATE, tensor
             n += 1
+
+
+def _tensors(value, deep=3):
+    """The tensors of a state: they may be in a dict in a list in a dict."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        return [tensor for one in value for tensor in _tensors(one, deep - 1)] if deep else ()
+    return (value,) if hasattr(value, "is_cuda") else ()
 
 
 def _look(wanted):
     """The values of these types in variables and in what those hold, three objects deep."""
-    passed = (type, type(sys), type(_look), type(len))
+    passed = (type, type(sys), type(_look), type(len), type(None), int, float, str, bytes)
     found, seen, values = [], set(), _variables()
     for _ in range(4):
         below = []
         for value in values:
             kind = type(value)
-            if len(seen) >= _LOOKED or id(value) in seen or issubclass(kind, passed):
+            if len(seen) >= _LOOKED or issubclass(kind, passed) or id(value) in seen:
                 continue
             seen.add(id(value))
             if issubclass(kind, wanted):
                 found.append(value)
                 continue
             try:
-                if kind in (list, tuple, set):
-                    below.extend(list(value)[:_LOOKED])
-                elif kind is dict or kind.__dictoffset__:
-                    below.extend(list((value if kind is dict else object.__getattribute__(value, "__dict__")).values())[:_LOOKED])
+                held = value if kind in (dict, list, tuple, set) else object.__getattribute__(value, "__dict__") if kind.__dictoffset__ else ()
+                if len(held) + len(below) <= 4 * _LOOKED:
+                    below.extend(held.values() if type(held) is dict else held)
             except Exception:
                 pass  # a class that hides it
         values = below
@@ -214,18 +213,14 @@ def _variables():
 
 def _add_storage(found, kind, tensor):
     """Adds the storage of a tensor, as far as the tensor reaches, and what a wrapper holds in its place.
-
-    A storage object would stay, one for each tensor, and Python's collector look at all objects for so many.
-    """
+    No object is made of the storage: it would stay with it."""
     try:
         if tensor.is_cuda:
             end, each, address = tensor.storage_offset(), tensor.element_size(), tensor.data_ptr()
             if address:
                 address -= end * each
-                if tensor.is_contiguous():
-                    end += tensor.numel()
-                else:
-                    end += 1 + sum((n - 1) * stride for n, stride in zip(tensor.shape, tensor.stride()))
+                dense = tensor.is_contiguous()
+                end += tensor.numel() if dense else 1 + sum((n - 1) * stride for n, stride in zip(tensor.shape, tensor.stride()))
                 entry = _entry(kind, end * each, tensor.get_device())
                 if address in found:
                     other = _opened(found[address])

@@ -43,7 +43,7 @@ class Holds(Case):
 
     def test_variables_and_what_nobody_names(self):
         class_ = "class Hidden:\n __slots__ = 'tensor'\nh = Hidden(); h.tensor = torch.empty(7 << 20)"
-        job, monitor = self.begin(class_, "kept = {'batch': [torch.empty(2 << 20)]}", "t = torch.empty(4 << 20); t.record_stream(); del t")
+        job, monitor = self.begin(class_, "numbers = [[n] * 10000 for n in range(300)]; kept = {'batch': [torch.empty(2 << 20)]}", "t = torch.empty(4 << 20); t.record_stream(); del t")
         self.assertEqual(self.told(monitor.ask("holds")),
                          {"parameters": 8 * MIB, "buffers": 512, "variables": 2 * MIB, "unnamed": 7 * MIB, "pending": 4 * MIB})
         job.do("del kept")
