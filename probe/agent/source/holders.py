@@ -61,6 +61,9 @@ class _Pace:
 class _Holders:
     """The program's modules, optimizers and variables that hold tensors, all known by weak references.
 
+    A gradient is read on the thread of the program that makes the step, alone: another thread that reads .grad while a
+    backward pass or zero_grad() writes it, which they do without the GIL, ends the program.
+
     Modules are met as they register parameters, buffers or modules, from the import of PyTorch on;
     optimizers as they step. The rest is found by a look at the variables of the main module and of the
     functions that run, and at what these hold: _LOOKED values at most. The heap is never walked.
@@ -73,7 +76,7 @@ class _Holders:
         self._modules = None  # id → module, weakly
         names = ("register_module_%s_registration_hook", "_global_%s_registration_hooks")
         self._hooks = [_GlobalHook("torch.nn.modules.module", *(name % what for name in names)) for what in ("parameter", "buffer", "module")]
-        self.trains = False  # as of the last walk: something learns
+        self.trains = False  # as of the last walk: a module learns
 
     def watch(self):
         if self._modules is None and _module("torch.nn.modules.module") is not None:
@@ -107,11 +110,7 @@ class _Holders:
         with torch._C.DisableTorchFunctionSubclass():
             for kind, one in self._held(torch, pace):
                 _add_storage(found, kind, one)
-                gradient = one.grad if kind == _PARAMETERS and one.is_leaf else None
-                if gradient is not None:
-                    self.trains = True
-                    _add_storage(found, _GRADIENTS, gradient)
-                one = gradient = None  # nothing is kept alive while others run
+                one = None  # nothing is kept alive while others run
                 pace.breathe()
         return found
 
@@ -146,6 +145,17 @@ class _Holders:
                 if tensor is not None:
                     self.trains = self.trains or (module.training and tensor.requires_grad)
                     yield kind, tensor
+
+
+def _gradients(optimizer):
+    """As walk, of the gradients of an optimizer that has just made a step on this thread."""
+    found = {}
+    with _module("torch")._C.DisableTorchFunctionSubclass():
+        for group in optimizer.param_groups:
+            for parameter in group["params"]:
+                if parameter.grad is not None:
+                    _add_storage(found, _GRADIENTS, parameter.grad)
+    return found
 
 
 def _of_optimizer(optimizer, _):

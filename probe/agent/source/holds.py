@@ -10,7 +10,9 @@ class _Holds:
         those at the end of the same step ─┘   so that the classes sum to what is allocated
 
     What no object holds that is known, and what is gone by the end of the step, was the step's:
-    activations. The end is known where PyTorch's hook counts steps.
+    activations. The end is known where PyTorch's hook counts steps. Gradients are read then, on the
+    program's thread: where all of an optimizer's were there, too, they are gradients; where only
+    some blocks were, the step was still computing them, or had something else there: its own.
 
     A snapshot holds the GIL. Where one would for more than _HOLD_MOST, or memory history is
     recorded, a block's size follows from its storage's, which PyTorch rounds up to 512 bytes. A
@@ -38,9 +40,9 @@ class _Holds:
             notes.append("memory came and went while it was looked at: only what stayed is named")
         ends = self._ends(wanted) if steps and blocks is not None else ()
         if blocks is None:
-            notes.append("sizes are those of tensors: a snapshot of the blocks would have paused the program, so activations are not told apart")
+            notes.append("sizes are those of tensors: a snapshot of the blocks would have paused the program, so gradients and activations are not told apart")
         elif not ends:
-            notes.append("no step of an optimizer ended meanwhile: activations are not told apart")
+            notes.append("no step of an optimizer ended meanwhile: gradients and activations are not told apart")
         for ordinal, a in figures[:_MAX_DEVICES]:
             uuid = uuid_of(ordinal)
             if uuid is not None and (not uuids or uuid in uuids) and "allocated_bytes" in a:
@@ -88,13 +90,13 @@ class _Holds:
         return blocks
 
     def _ends(self, wanted):
-        """The blocks at the end of the next step of each optimizer."""
+        """The blocks and gradients at the end of the next step of each optimizer."""
         seen, ends = set(), []
 
         def at_end(optimizer):
             if id(optimizer) not in seen:
                 seen.add(id(optimizer))
-                ends.append(self._blocks())
+                ends.append((self._blocks(), _gradients(optimizer)))
             return len(ends) >= _MAX_ENDS or seen.issuperset(map(id, self._steps.living()))
 
         if self._steps.living():
@@ -132,7 +134,7 @@ def _workspaces():
 def _parts(ordinal, a, found, blocks, ends, pace):
     """A device's classes. Without blocks, by its figures."""
     exact = blocks is not None
-    names = _CLASSES + (("activations",) if ends else ()) + (("workspaces",) if exact else ()) + ("pending", "unnamed")
+    names = tuple(name for name in _CLASSES if ends or name != "gradients") + (("activations",) if ends else ()) + (("workspaces",) if exact else ()) + ("pending", "unnamed")
     parts = {name: {"class": name, "bytes": 0, "blocks": 0} for name in names}
     if not exact:
         pending = parts["pending"]["bytes"] = a.get("pending_bytes", 0)
@@ -144,7 +146,10 @@ def _parts(ordinal, a, found, blocks, ends, pace):
             if _opened(entry)[2] == ordinal and size <= left:
                 blocks[address], left = _entry(_LIVE, size, ordinal), left - size
         parts["unnamed"]["bytes"] = left
-    inside = _inside(blocks, found) if exact else found
+    inside, gradients, passing = _inside(blocks, found) if exact else found, set(), set()
+    for end, read in ends:
+        held = _inside(end, read)
+        (gradients if all(blocks.get(address) == end[address] for address in held) else passing).update(held)
     for address, entry in blocks.items():
         pace.breathe()
         state, size, device = _opened(entry)
@@ -154,9 +159,11 @@ def _parts(ordinal, a, found, blocks, ends, pace):
         name = "unnamed" if state == _LIVE else "workspaces"
         if state == _PENDING:
             name = "pending"
+        elif kind != _PARAMETERS and address in gradients:
+            name = "gradients"
         elif kind is not None and kind < _VARIABLES:
             name = _CLASSES[kind]
-        elif any(end.get(address) != entry for end in ends):
+        elif address in passing or any(end.get(address) != entry for end, _ in ends):
             name = "activations"
         elif kind is not None:
             name = "variables"
