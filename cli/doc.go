@@ -2,7 +2,7 @@
 // and the man page. Each command is in a room below, named for what it is about:
 //
 //	monitor/   the live screen
-//	present/   this box now: once, stream, headroom, advise, doctor
+//	present/   this box now: once, stream, headroom, advise
 //	past/      recordings: replay, export, report, why, backtest
 //	actions/   on one process: flush, attach, snapshot
 //	launch/    programs with a probe: run, env
@@ -22,7 +22,7 @@
 //	sources/   opens what is read: driver, probes, daemons, a simulated box, recordings
 //	restart/   replaces the process after an upgrade of the driver
 //	config/    the settings and the configuration file
-//	doctor/    what vramscope doctor examines
+//	doctor/    the command doctor, and what it examines
 //	gather/    what commands read out of recordings and the audit log
 //	render/    what commands print: tables, CSV, documents
 //

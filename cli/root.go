@@ -16,6 +16,7 @@ import (
 	"vramscope/cli/actions"
 	"vramscope/cli/boxes"
 	"vramscope/cli/command"
+	"vramscope/cli/doctor"
 	"vramscope/cli/guarding"
 	"vramscope/cli/launch"
 	"vramscope/cli/monitor"
@@ -133,7 +134,7 @@ func commands(p *command.Program) []*cobra.Command {
 	}
 	return []*cobra.Command{
 		present.Once(p), present.Stream(p), present.Headroom(p), present.Advise(p), past.Why(p), actions.Flush(p), actions.Attach(p), actions.Snapshot(p), actions.Holds(p), launch.Run(p), launch.Env(p), trial.Probe(p),
-		service.Command(p), past.Replay(p), past.Export(p), past.Backtest(p), past.Report(p), guarding.Command(p), boxes.Command(p), trial.Demo(p), present.Doctor(p), configCommand(p),
+		service.Command(p), past.Replay(p), past.Export(p), past.Backtest(p), past.Report(p), guarding.Command(p), boxes.Command(p), trial.Demo(p), doctor.Command(p), configCommand(p),
 		completionCommand(p), manCommand(p),
 	}
 }

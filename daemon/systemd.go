@@ -55,7 +55,6 @@ func newHandler(out io.Writer, journal bool) *handler {
 	return h
 }
 
-// Handle implements slog.Handler.
 func (h *handler) Handle(ctx context.Context, r slog.Record) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -80,14 +79,12 @@ func (h *handler) Handle(ctx context.Context, r slog.Record) error {
 // longestLine is what a line of the log has at most: a bound on what others can put there.
 const longestLine = 8 << 10
 
-// WithAttrs implements slog.Handler.
 func (h *handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	next := *h
 	next.Handler = h.Handler.WithAttrs(attrs)
 	return &next
 }
 
-// WithGroup implements slog.Handler.
 func (h *handler) WithGroup(name string) slog.Handler {
 	next := *h
 	next.Handler = h.Handler.WithGroup(name)

@@ -87,7 +87,6 @@ type FleetHeadroom struct {
 	Problems   []Text         `json:"problems"`
 }
 
-// FleetRoom is a box with room.
 type FleetRoom struct {
 	Box     Text   `json:"box"`
 	Target  Text   `json:"target"`

@@ -14,7 +14,6 @@ type FlushDocument struct {
 	Flush     Flush  `json:"flush"`
 }
 
-// Flush is the flush of one process.
 type Flush struct {
 	PID       int  `json:"pid"`
 	StartTime Time `json:"start_time"`

@@ -54,7 +54,6 @@ type ECC struct {
 	Uncorrected quantity.Optional[uint64] `json:"uncorrected"`
 }
 
-// NVLink is one link of a GPU.
 type NVLink struct {
 	Link       int                       `json:"link"`
 	Active     bool                      `json:"active"`
@@ -71,7 +70,6 @@ type XID struct {
 	Time Time   `json:"time"`
 }
 
-// Instance is a MIG instance.
 type Instance struct {
 	GPUInstance     uint32         `json:"gpu_instance"`
 	ComputeInstance uint32         `json:"compute_instance"`
@@ -92,7 +90,6 @@ type FullIn struct {
 	LatestSeconds   *float64 `json:"latest_seconds"`
 }
 
-// Prediction is a forecast at one horizon.
 type Prediction struct {
 	HorizonSeconds float64        `json:"horizon_seconds"`
 	MedianBytes    quantity.Bytes `json:"median_bytes"`

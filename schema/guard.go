@@ -12,7 +12,6 @@ import (
 // GuardVersion is the schema of guard log and guard replay.
 const GuardVersion = "vramscope/guard/1"
 
-// Guard is the state of the guard that looks after the box.
 type Guard struct {
 	Mode        string          `json:"mode"`
 	Cannot      Text            `json:"cannot_act"`
@@ -23,7 +22,6 @@ type Guard struct {
 	Decisions   []Decision      `json:"decisions"`
 }
 
-// GuardRule is a rule of the guard.
 type GuardRule struct {
 	Name  string `json:"name"`
 	Off   Text   `json:"off"`
@@ -50,7 +48,6 @@ type GuardStanding struct {
 	StaysBytes snapshot.Bytes `json:"stays_bytes"`
 }
 
-// Decision is a decision of the guard.
 type Decision struct {
 	Time          Time           `json:"time"`
 	Kind          string         `json:"kind"`

@@ -22,7 +22,6 @@ type Document struct {
 	Guard      *Guard     `json:"guard"`
 }
 
-// Driver is the driver as a whole.
 type Driver struct {
 	Version     Text   `json:"version"`
 	CUDAVersion Text   `json:"cuda_version"`
@@ -37,7 +36,6 @@ type Probes struct {
 	Unasked   int `json:"unasked"`
 }
 
-// HostMemory is the memory of the machine.
 type HostMemory struct {
 	TotalBytes snapshot.Bytes `json:"total_bytes"`
 	UsedBytes  snapshot.Bytes `json:"used_bytes"`

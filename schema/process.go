@@ -8,7 +8,6 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Process is a process on a GPU or MIG instance.
 type Process struct {
 	PID             int     `json:"pid"`
 	StartTime       Time    `json:"start_time"`

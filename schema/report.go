@@ -33,7 +33,6 @@ type ReportPeriod struct {
 	RecordedSeconds float64 `json:"recorded_seconds"`
 }
 
-// ReportGPU is one GPU.
 type ReportGPU struct {
 	GPU             int            `json:"gpu"`
 	UUID            string         `json:"uuid"`
@@ -174,13 +173,11 @@ type ReportForecaster struct {
 	OtherAlerts  []ReportAlertKind `json:"other_alerts"`
 }
 
-// ReportAlertKind counts the alerts of a kind.
 type ReportAlertKind struct {
 	Kind  string `json:"kind"`
 	Count int    `json:"count"`
 }
 
-// ReportEvent is an event of a GPU's timeline.
 type ReportEvent struct {
 	Time    Time   `json:"time"`
 	GPU     int    `json:"gpu"`

@@ -22,7 +22,6 @@ import (
 
 type attachFlags struct{ dryRun, yes bool }
 
-// Attach is the command attach.
 func Attach(p *command.Program) *cobra.Command {
 	f := attachFlags{}
 	cmd := &cobra.Command{

@@ -4,6 +4,6 @@
 //
 //	PID ─→ Set, Table ─→ refusal, question ─→ action/flush, action/attach ─→ text, JSON
 //
-// Start with flush.go; ask.go has the questions, draft.go the file that appears
+// Start with flush.go, which has the questions, too; draft.go has the file that appears
 // only when it is complete.
 package actions

@@ -26,7 +26,6 @@ type snapshotFlags struct {
 	force  bool
 }
 
-// Snapshot is the command snapshot.
 func Snapshot(p *command.Program) *cobra.Command {
 	f := snapshotFlags{}
 	cmd := &cobra.Command{

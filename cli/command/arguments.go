@@ -69,7 +69,6 @@ func Choice(to *string, name string, words ...string) pflag.Value {
 	}}
 }
 
-// Set implements pflag.Value.
 func (c *checked) Set(value string) error {
 	if value != "" || c.required {
 		if err := c.check(value); err != nil {

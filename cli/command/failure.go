@@ -69,7 +69,6 @@ func Report(w io.Writer, err error) int {
 // Silent ends the program with an exit code and no message.
 type Silent struct{ Code int }
 
-// Error implements error.
 func (s *Silent) Error() string { return fmt.Sprintf("exit code %d", s.Code) }
 
 // ExitCode is the program's.

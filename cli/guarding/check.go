@@ -25,7 +25,6 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Command is the command guard.
 func Command(p *command.Program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:         "guard check|log|replay",

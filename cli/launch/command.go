@@ -104,7 +104,6 @@ func parseShebang(content []byte) []string {
 	return strings.Fields(string(rest))
 }
 
-// afterEnv is the command in the arguments of env.
 func afterEnv(arguments []string) []string {
 	for i, argument := range arguments {
 		switch {

@@ -27,7 +27,6 @@ const (
 	exitNotFound    = 127
 )
 
-// Run is the command run.
 func Run(p *command.Program) *cobra.Command {
 	verbose := false
 	var preloading Preloading

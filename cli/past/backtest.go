@@ -28,7 +28,6 @@ type backtestFlags struct {
 	bare   bool
 }
 
-// Backtest is the command backtest.
 func Backtest(p *command.Program) *cobra.Command {
 	var f backtestFlags
 	cmd := &cobra.Command{

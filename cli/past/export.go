@@ -26,7 +26,6 @@ type exportFlags struct {
 	metrics          []string
 }
 
-// Export is the command export.
 func Export(p *command.Program) *cobra.Command {
 	var f exportFlags
 	cmd := &cobra.Command{

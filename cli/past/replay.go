@@ -25,7 +25,6 @@ type replayFlags struct {
 	at, event string
 }
 
-// Replay is the command replay.
 func Replay(p *command.Program) *cobra.Command {
 	var f replayFlags
 	cmd := &cobra.Command{
@@ -175,16 +174,12 @@ func (f *replayFlags) begin(r *sources.Recording) (*snapshot.Snapshot, error) {
 // of a snapshot, too.
 type moment struct{ then *snapshot.Snapshot }
 
-// At implements snapshot.History.
 func (m moment) At(time.Time) (*snapshot.Snapshot, bool) { return m.then, true }
 
-// Span implements snapshot.History.
 func (m moment) Span() (oldest, newest time.Time) { return m.then.Time, m.then.Time }
 
-// Events implements snapshot.History.
 func (m moment) Events(int) []snapshot.Event { return nil }
 
-// Series implements snapshot.History.
 func (m moment) Series(_ snapshot.SeriesKey, from, to time.Time, buckets int) []snapshot.Point {
 	points := make([]snapshot.Point, buckets)
 	for i := range points {
@@ -193,8 +188,6 @@ func (m moment) Series(_ snapshot.SeriesKey, from, to time.Time, buckets int) []
 	return points
 }
 
-// Latest implements ui.Source.
 func (m moment) Latest() *snapshot.Snapshot { return m.then }
 
-// Updates implements ui.Source.
 func (m moment) Updates() <-chan struct{} { return nil }

@@ -28,7 +28,6 @@ type reportFlags struct {
 	compare         string
 }
 
-// Report is the command report.
 func Report(p *command.Program) *cobra.Command {
 	var f reportFlags
 	cmd := &cobra.Command{

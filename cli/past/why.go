@@ -23,7 +23,6 @@ type whyFlags struct {
 	format string
 }
 
-// Why is the command why.
 func Why(p *command.Program) *cobra.Command {
 	f := whyFlags{}
 	cmd := &cobra.Command{

@@ -25,7 +25,6 @@ type adviseFlags struct {
 	format string
 }
 
-// Advise is the command advise.
 func Advise(p *command.Program) *cobra.Command {
 	f := adviseFlags{}
 	cmd := &cobra.Command{

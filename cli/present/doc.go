@@ -1,5 +1,5 @@
-// Package present has the commands about this box as it is now: once, stream, headroom,
-// advise and doctor. Each samples, writes what it found, and ends.
+// Package present has the commands about this box as it is now: once, stream, headroom
+// and advise. Each samples, writes what it found, and ends.
 //
 //	sources.Open ─→ Observe ─→ snapshot ─→ render, schema ─→ standard output
 //

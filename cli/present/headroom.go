@@ -38,7 +38,6 @@ type HeadroomFlags struct {
 	Format string
 }
 
-// Headroom is the command headroom.
 func Headroom(p *command.Program) *cobra.Command {
 	f := HeadroomFlags{}
 	cmd := &cobra.Command{

@@ -31,7 +31,6 @@ type onceFlags struct {
 	recording []string // another than this user's
 }
 
-// Once is the command once.
 func Once(p *command.Program) *cobra.Command {
 	var f onceFlags
 	cmd := &cobra.Command{
@@ -164,7 +163,6 @@ func format(p *command.Program, snap *snapshot.Snapshot, s *config.Settings, f o
 	return out.Bytes(), nil
 }
 
-// Stream is the command stream.
 func Stream(p *command.Program) *cobra.Command {
 	return &cobra.Command{
 		Use:         "stream",

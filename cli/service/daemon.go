@@ -28,7 +28,6 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Command is the command daemon.
 func Command(p *command.Program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:         "daemon",

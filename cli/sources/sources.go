@@ -128,7 +128,6 @@ type driverSource struct {
 	devices []nvml.Device
 }
 
-// Open implements sampler.DeviceReader.
 func (d *driverSource) Open() (nvml.Driver, []nvml.Device, error) {
 	driver, devices, err := d.DeviceReader.Open()
 	d.mu.Lock()

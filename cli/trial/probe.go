@@ -27,7 +27,6 @@ type probeFlags struct {
 	length  time.Duration // 0: it ends on a signal
 }
 
-// Probe is the command probe.
 func Probe(p *command.Program) *cobra.Command {
 	f := probeFlags{pattern: string(cuda.Sawtooth)}
 	cmd := &cobra.Command{

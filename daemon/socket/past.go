@@ -65,7 +65,6 @@ func (p *Past) Away() bool {
 	return client == nil || time.Since(p.failed) < pastPause
 }
 
-// At implements snapshot.History.
 func (p *Past) At(t time.Time) (*snapshot.Snapshot, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -78,7 +77,6 @@ func (p *Past) At(t time.Time) (*snapshot.Snapshot, bool) {
 	return s, true
 }
 
-// Span implements snapshot.History.
 func (p *Past) Span() (oldest, newest time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -94,7 +92,6 @@ func (p *Past) span() (oldest, newest time.Time) {
 	return p.oldest, p.newest
 }
 
-// Events implements snapshot.History.
 func (p *Past) Events(limit int) []snapshot.Event {
 	p.mu.Lock()
 	defer p.mu.Unlock()

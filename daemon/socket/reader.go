@@ -142,7 +142,6 @@ func (r *Reader) Settle(ctx context.Context) {
 	}
 }
 
-// Unasked implements sampler.ProbeReader.
 func (r *Reader) Unasked() int { return r.own.Unasked() }
 
 // Answers implements sampler.ProbeReader: of each process what this user's own
