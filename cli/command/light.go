@@ -29,11 +29,9 @@ func (p *Program) StayLight() (restore func()) {
 }
 
 // onProcessors has goroutines run on at most n processors, until the returned function is
-// called; GOMAXPROCS in the environment comes first. A monitor has one: it waits nearly all
-// the time. Each goroutine that hands over to another would wake a second processor for
-// it, which costs more than what they do: a fifth of the monitor's processor time, and
-// nine of ten futex calls. Calls of the driver and of the kernel that take long have
-// threads of their own all the same.
+// called; GOMAXPROCS in the environment comes first. A monitor has one: waking a second one
+// at each hand-over would take a fifth of its processor time. Long calls have threads of
+// their own all the same.
 func onProcessors(n int) (restore func()) {
 	if os.Getenv("GOMAXPROCS") != "" {
 		return func() {}
@@ -53,13 +51,10 @@ func CollectLate() {
 	}
 }
 
-// collectGarbage sets how often garbage is collected in a program that stays open,
-// until the returned function is called; GOGC in the environment comes first. Most of
-// the heap stays: collecting it three times as often as Go does saves a fifth of the
-// memory, and costs .05 % of a core with a thousand processes. But a small heap, of a
-// box with few processes, would be collected every three seconds, a sixth of the
-// monitor's processor time. So it has a part that is never touched, and takes no memory:
-// the collector lets garbage grow to a third of it more.
+// collectGarbage has garbage collected three times as often as Go does in a program that
+// stays open, until the returned function is called; GOGC in the environment comes first.
+// That saves a fifth of the memory. A small heap has a part that is never touched, and takes
+// no memory: else it would be collected every three seconds.
 func (p *Program) collectGarbage() (end func()) {
 	if p.Getenv("GOGC") != "" {
 		return func() {}

@@ -67,16 +67,11 @@ func WatchUpgrades(src *sources.Set, previous *Handover, cancel func(error)) {
 
 func (w *upgradeWatch) Open() (nvml.Driver, []nvml.Device, error) {
 	driver, devices, err := w.DeviceReader.Open()
-	if err != nil && w.library.NeedsRestart(err) && w.mayRestart() {
+	age := w.now().Sub(w.since) // negative where the clock was set back
+	if err != nil && w.library.NeedsRestart(err) && (age >= pause || age < 0) {
 		w.act()
 	}
 	return driver, devices, err
-}
-
-// mayRestart is false for pause after a restart, unless the clock is set back.
-func (w *upgradeWatch) mayRestart() bool {
-	age := w.now().Sub(w.since)
-	return age >= pause || age < 0
 }
 
 // Now replaces this process for a reason, ErrUpgraded or daemon.ErrReload; it

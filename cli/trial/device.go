@@ -120,10 +120,10 @@ func (b *box) describe(d cuda.Device) string {
 }
 
 func probeFailure(err error, b *box) error {
-	var worded *command.Failure
+	f := command.Failed(err)
 	var size *cuda.SizeError
-	switch {
-	case errors.As(err, &worded): // of the choice of a GPU
+	switch worded, ok := errors.AsType[*command.Failure](err); {
+	case ok: // of the choice of a GPU
 		return worded
 	case errors.As(err, &size):
 		return tooLarge(size, b)
@@ -132,26 +132,20 @@ func probeFailure(err error, b *box) error {
 	case errors.Is(err, cuda.ErrLibraryNotFound):
 		return noCUDALibrary(err, b)
 	case errors.Is(err, cuda.ErrNoDevice):
-		f := &command.Failure{Code: command.ExitNoDriver, Err: err, Message: "CUDA shows no GPU to this process"}
+		f.Code, f.Message = command.ExitNoDriver, "CUDA shows no GPU to this process"
 		if b.visible != "" {
 			f.Next = append(f.Next, fmt.Sprintf("  hidden?           CUDA_VISIBLE_DEVICES is %q", text.Clean(b.visible)))
 		}
 		f.Next = append(f.Next,
 			"  kernel says       dmesg | grep -i NVRM            (exit 9)",
 			"  just looking      vramscope --demo     a simulated box, marked as such")
-		return f
 	case errors.Is(err, cuda.ErrNoDriver), errors.Is(err, cuda.ErrTooOld):
-		return &command.Failure{Code: command.ExitNoDriver, Err: err, Message: text.Clean(err.Error()), Next: []string{
-			"  after an upgrade  reboot, or reload the nvidia modules",
-			"  not sure          vramscope doctor",
-		}}
+		f.Code = command.ExitNoDriver
+		f.Next = []string{"  after an upgrade  reboot, or reload the nvidia modules", "  not sure          vramscope doctor"}
 	case errors.Is(err, cuda.ErrUnavailable):
-		return &command.Failure{Code: command.ExitFailure, Err: err, Message: text.Clean(err.Error()), Next: []string{
-			"  exclusive mode?   nvidia-smi -q -d COMPUTE says which mode it is in",
-			"  another GPU       vramscope probe --gpu INDEX",
-		}}
+		f.Next = []string{"  exclusive mode?   nvidia-smi -q -d COMPUTE says which mode it is in", "  another GPU       vramscope probe --gpu INDEX"}
 	}
-	return command.Failed(err)
+	return f
 }
 
 // tooLarge refuses a size: a usage error only if the GPU could never hold it.
