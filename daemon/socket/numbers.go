@@ -17,15 +17,14 @@ func numbers(snap *snapshot.Snapshot) *snapshot.Snapshot {
 		return nil
 	}
 	out := &snapshot.Snapshot{
-		Sequence: snap.Sequence, Time: snap.Time, Interval: snap.Interval, Simulated: snap.Simulated, Past: snap.Past,
-		Host: snapshot.Host{Name: snap.Host.Name, MemoryTotal: snap.Host.MemoryTotal, MemoryUsed: snap.Host.MemoryUsed, Load: snap.Host.Load},
+		Time: snap.Time, Simulated: snap.Simulated,
+		Host: snapshot.Host{Name: snap.Host.Name, MemoryTotal: snap.Host.MemoryTotal, MemoryUsed: snap.Host.MemoryUsed},
 		Driver: snapshot.Driver{
-			Version: snap.Driver.Version, CUDAVersion: snap.Driver.CUDAVersion, State: snap.Driver.State, Since: snap.Driver.Since, Message: snap.Driver.Message,
-			RetryAt: snap.Driver.RetryAt, MemoryCall: snap.Driver.MemoryCall, ProbesAnswering: snap.Driver.ProbesAnswering, Hanging: snap.Driver.Hanging,
+			Version: snap.Driver.Version, CUDAVersion: snap.Driver.CUDAVersion, State: snap.Driver.State, Message: snap.Driver.Message,
+			MemoryCall: snap.Driver.MemoryCall, ProbesAnswering: snap.Driver.ProbesAnswering,
 		},
 		GPUs: make([]snapshot.GPU, len(snap.GPUs)), Rows: make([]snapshot.Process, len(snap.Rows)), Alerts: make([]snapshot.Alert, len(snap.Alerts)),
-		ProbeSeen: snap.ProbeSeen, ProbesUnasked: snap.ProbesUnasked, Holders: numbersOfHolders(snap.Holders), Forecasting: snap.Forecasting,
-		Guard: numbersOfGuard(snap.Guard), RecordingPaused: withoutPaths(snap.RecordingPaused),
+		ProbesUnasked: snap.ProbesUnasked, Holders: numbersOfHolders(snap.Holders), Guard: numbersOfGuard(snap.Guard),
 	}
 	for i := range snap.GPUs {
 		out.GPUs[i] = numbersOfGPU(&snap.GPUs[i])
@@ -36,8 +35,7 @@ func numbers(snap *snapshot.Snapshot) *snapshot.Snapshot {
 	for i := range snap.Alerts {
 		a := &snap.Alerts[i]
 		out.Alerts[i] = snapshot.Alert{
-			Kind: a.Kind, Severity: a.Severity, GPU: a.GPU, GPUUUID: a.GPUUUID, Instance: a.Instance, Row: a.Row, Since: a.Since,
-			Note: a.Note, Message: a.Message, Advice: a.Advice,
+			Kind: a.Kind, Severity: a.Severity, GPU: a.GPU, GPUUUID: a.GPUUUID, Row: a.Row, Message: a.Message, Advice: a.Advice,
 		}
 	}
 	return out
@@ -54,10 +52,9 @@ func withoutPaths(reason string) string {
 // numbersOfGPU is a GPU without anything about who holds it.
 func numbersOfGPU(g *snapshot.GPU) snapshot.GPU {
 	return snapshot.GPU{
-		Index: g.Index, UUID: g.UUID, Name: g.Name, PCIBusID: g.PCIBusID, State: g.State, Since: g.Since, Message: g.Message, RetryAt: g.RetryAt,
-		LastUsed: g.LastUsed, Memory: g.Memory, Parts: g.Parts, Sensors: g.Sensors, Throttled: g.Throttled, ECC: g.ECC, NVLinks: g.NVLinks, XIDs: g.XIDs,
-		MIG: g.MIG, Instances: g.Instances, IdleSince: g.IdleSince, Outlook: g.Outlook, ProcessCount: g.ProcessCount,
-		Unattributed: g.Unattributed, Holders: numbersOfHolders(g.Holders),
+		Index: g.Index, UUID: g.UUID, Name: g.Name, PCIBusID: g.PCIBusID, State: g.State, Since: g.Since, Message: g.Message,
+		Memory: g.Memory, Parts: g.Parts, Sensors: g.Sensors, Throttled: g.Throttled, ECC: g.ECC, NVLinks: g.NVLinks, XIDs: g.XIDs,
+		MIG: g.MIG, Instances: g.Instances, Outlook: g.Outlook, Unattributed: g.Unattributed, Holders: numbersOfHolders(g.Holders),
 	}
 }
 
@@ -79,20 +76,19 @@ func numbersOfHolders(holders []snapshot.Holder) []snapshot.Holder {
 
 func numbersOf(p *snapshot.Process) snapshot.Process {
 	out := snapshot.Process{
-		ID: p.ID, GPU: p.GPU, User: p.User, UID: p.UID, Started: p.Started, CPU: p.CPU, Host: p.Host,
+		ID: p.ID, User: p.User, Started: p.Started, CPU: p.CPU, Host: p.Host,
 		Type: p.Type, SMUtilization: p.SMUtilization, MemoryUtilization: p.MemoryUtilization, EncoderUtilization: p.EncoderUtilization,
 		DecoderUtilization: p.DecoderUtilization, Used: p.Used, Runtime: probe.CommonRuntime(p.Runtime), RuntimeVersion: probe.Release(p.RuntimeVersion),
 		Allocated: p.Allocated, Cached: p.Cached, Fragmented: p.Fragmented, Asleep: p.Asleep, Returnable: p.Returnable, Other: p.Other,
-		Allocators: make([]snapshot.Allocator, len(p.Allocators)), Steps: p.Steps, Peak: p.Peak, Trend: p.Trend, GrowthPerSecond: p.GrowthPerSecond,
-		Outlook: p.Outlook, PredictedAllocated: p.PredictedAllocated,
+		Allocators: make([]snapshot.Allocator, len(p.Allocators)), Outlook: p.Outlook, PredictedAllocated: p.PredictedAllocated,
 	}
 	for i := range p.Allocators {
 		out.Allocators[i] = numbersOfAllocator(&p.Allocators[i])
 	}
 	if shared := p.Probe; shared != nil {
 		out.Probe = &snapshot.Probe{
-			State: shared.State, Age: shared.Age, Mismatch: shared.Mismatch, Doubted: shared.Doubted, Skewed: shared.Skewed, Rejected: shared.Rejected, Claimed: shared.Claimed,
-			ByDaemon: shared.ByDaemon, OutOfMemoryCount: shared.OutOfMemoryCount, AllocRetries: shared.AllocRetries,
+			State: shared.State, Age: shared.Age, Rejected: shared.Rejected, Claimed: shared.Claimed, ByDaemon: shared.ByDaemon,
+			OutOfMemoryCount: shared.OutOfMemoryCount, AllocRetries: shared.AllocRetries,
 		}
 	}
 	return out
