@@ -2,7 +2,6 @@ package past
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -39,7 +38,7 @@ Without PID and --at it is the last event. docs/why.md has the causes.`,
   vramscope why --at '03:12'        the event nearest to that time
   vramscope why --format json | jq -r .verdict`,
 		Args: command.AtMostOne("PID"),
-		RunE: func(cmd *cobra.Command, args []string) error { return runWhy(cmd.Context(), p, f, args) },
+		RunE: func(_ *cobra.Command, args []string) error { return runWhy(p, f, args) },
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.last, "last", false, "the last event, as without arguments")
@@ -50,7 +49,7 @@ Without PID and --at it is the last event. docs/why.md has the causes.`,
 	return cmd
 }
 
-func runWhy(_ context.Context, p *command.Program, f whyFlags, args []string) error {
+func runWhy(p *command.Program, f whyFlags, args []string) error {
 	if f.at != "" && (f.last || len(args) > 0) || f.last && len(args) > 0 {
 		return command.Usage("why takes one of PID, --last and --at")
 	}
@@ -89,22 +88,15 @@ func whichEvent(r *sources.Recording, pid int, at string) (*snapshot.Event, erro
 	switch {
 	case pid != 0 && len(events) == 0:
 		return withoutEvent(r, pid, span)
-	case at != "":
-		return eventAt(r, events, at, span)
 	case len(events) == 0:
 		return nil, &command.Failure{Code: command.ExitFailure, Message: "no process has run out of memory; " + span,
 			Next: []string{"  Only a probe sees that: vramscope run -- COMMAND, vramscope attach PID"}}
+	case at == "":
+		return &events[0], nil
 	}
-	return &events[0], nil
-}
-
-func eventAt(r *sources.Recording, events []snapshot.Event, at, span string) (*snapshot.Event, error) {
 	moment, err := r.Moment("at", at)
 	if err != nil {
 		return nil, err
-	}
-	if len(events) == 0 {
-		return nil, &command.Failure{Code: command.ExitFailure, Message: "no process has run out of memory; " + span}
 	}
 	nearest := slices.MinFunc(events, func(a, b snapshot.Event) int {
 		return cmp.Compare(a.Time.Sub(moment).Abs(), b.Time.Sub(moment).Abs())
