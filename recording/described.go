@@ -24,10 +24,10 @@ func scanProcess(rows *sql.Rows, more ...any) (out described, err error) {
 	var command string
 	p := &out.Last
 	err = rows.Scan(slices.Concat([]any{&out.id}, identity(&p.ID), []any{
-		integer(&p.Parent), known(&p.UID, quantity.System), word(&p.User), word(&p.Name), word(&command), word(&p.Job.Kind), word(&p.Job.ID), word(&p.Job.Step),
-		word(&p.Job.Namespace), word(&p.Job.Container), word(&p.Job.Account), word(&p.Type), word(&p.Runtime), word(&p.RuntimeVersion), at(&p.Started),
-		known(&p.Used, quantity.Driver), computed(&p.Peak), at(&out.Ended), known(&out.ExitStatus, quantity.System), known(&out.OutOfMemoryCount, quantity.Probe),
-		integer(&p.GPU)}, more)...)
+		integer(&p.Parent), known(&p.UID, quantity.System), word(&p.User), word(&p.Name), word(&command),
+		word(&p.Job.Kind), word(&p.Job.ID), word(&p.Job.Step), word(&p.Job.Namespace), word(&p.Job.Container), word(&p.Job.Account),
+		word(&p.Type), word(&p.Runtime), word(&p.RuntimeVersion), at(&p.Started), known(&p.Used, quantity.Driver), computed(&p.Peak),
+		at(&out.Ended), known(&out.ExitStatus, quantity.System), known(&out.OutOfMemoryCount, quantity.Probe), integer(&p.GPU)}, more)...)
 	if command != "" {
 		p.Command = strings.Fields(command)
 	}
@@ -75,8 +75,8 @@ func (d *dayReader) alertsAt(t int64) []snapshot.Alert {
 	var alerts []snapshot.Alert
 	d.each(func(rows *sql.Rows) error {
 		var a snapshot.Alert
-		err := rows.Scan(slices.Concat(identity(&a.Row), instance(&a.Instance), []any{at(&a.Since), word(&a.Kind), integer(&a.Severity), word(&a.GPUUUID), integer(&a.GPU),
-			word(&a.Note), word(&a.Message), word(&a.Advice)})...)
+		err := rows.Scan(slices.Concat(identity(&a.Row), instance(&a.Instance), []any{at(&a.Since), word(&a.Kind), integer(&a.Severity),
+			word(&a.GPUUUID), integer(&a.GPU), word(&a.Note), word(&a.Message), word(&a.Advice)})...)
 		alerts = append(alerts, a)
 		return err
 	}, `SELECT `+identityColumns+`, a.mig_gpu, a.mig_compute, a.since_ns, a.kind, a.severity, g.uuid, g.gpu_index, a.note, a.message, a.advice

@@ -224,8 +224,8 @@ func (d *dayReader) events(limit int, where string, args ...any) []snapshot.Even
 	d.each(func(rows *sql.Rows) error {
 		var e snapshot.Event
 		var detail sql.NullString
-		err := rows.Scan(append(identity(&e.Row), at(&e.Time), word(&e.Kind), integer(&e.Severity), word(&e.GPUUUID), integer(&e.GPU), word(&e.User), word(&e.Name),
-			word(&e.Message), computed(&e.Bytes), &detail)...)
+		err := rows.Scan(append(identity(&e.Row), at(&e.Time), word(&e.Kind), integer(&e.Severity), word(&e.GPUUUID), integer(&e.GPU),
+			word(&e.User), word(&e.Name), word(&e.Message), computed(&e.Bytes), &detail)...)
 		if failed := new(snapshot.OutOfMemory); detail.Valid && json.Unmarshal([]byte(detail.String), failed) == nil {
 			e.OutOfMemory = failed
 		}

@@ -45,7 +45,8 @@ type Alert struct {
 
 func (a *Alert) columns(s *subjects) (string, []any) {
 	full := "(SELECT full_%s_ns FROM forecasts f WHERE f.time_ns = from_ns AND f.alert = alerts.alert)"
-	return fmt.Sprintf("from_ns, gpu, process, since_ns, kind, message, "+full+", "+full+", "+full+", mig_gpu, mig_compute", "median", "earliest", "latest"),
+	full = fmt.Sprintf(full+", "+full+", "+full, "median", "earliest", "latest")
+	return "from_ns, gpu, process, since_ns, kind, message, " + full + ", mig_gpu, mig_compute",
 		append([]any{at(&a.Time), s.gpu(&a.Subject), s.process(&a.Subject), at(&a.Since), word(&a.Kind), word(&a.Message),
 			computed(&a.Median), computed(&a.Earliest), computed(&a.Latest)}, instance(&a.Instance)...)
 }
@@ -108,8 +109,8 @@ func (f *Process5Min) columns(s *subjects) (string, []any) {
 	return `time_ns, process, covered_ns, used_min_bytes, used_mean_bytes, used_max_bytes, allocated_mean_bytes, cached_mean_bytes, fragmented_mean_bytes,
 		other_mean_bytes, sm_utilization_mean_percent, sm_utilization_max_percent, alloc_retries, held_ns, busy_ns, idle_ns, energy_joules`,
 		[]any{at(&f.Time), s.process(&f.Subject), integer(&f.Covered), computed(&f.Used.Min), computed(&f.Used.Mean), computed(&f.Used.Max),
-			computed(&f.Allocated), computed(&f.Cached), computed(&f.Fragmented), computed(&f.Other), percent(&f.Utilization.Mean), computed(&f.Utilization.Max),
-			computed(&f.AllocRetries), computed(&f.Held), computed(&f.Busy), computed(&f.Idle), computed(&f.Energy)}
+			computed(&f.Allocated), computed(&f.Cached), computed(&f.Fragmented), computed(&f.Other),
+			percent(&f.Utilization.Mean), computed(&f.Utilization.Max), computed(&f.AllocRetries), computed(&f.Held), computed(&f.Busy), computed(&f.Idle), computed(&f.Energy)}
 }
 
 // Alerts are those that were raised in [from, to), oldest first, as all rows are.
@@ -122,8 +123,9 @@ func (r *Recording) Decisions(from, to time.Time) ([]snapshot.GuardDecision, err
 	var all []snapshot.GuardDecision
 	err := r.eachDay(from, to, func(rows *sql.Rows) error {
 		var d snapshot.GuardDecision
-		err := rows.Scan(slices.Concat(identity(&d.Row), instance(&d.Instance), []any{at(&d.Time), word(&d.Kind), word(&d.Rule), word(&d.GPUUUID), integer(&d.GPU),
-			word(&d.User), word(&d.Name), word(&d.Level), computed(&d.Free), computed(&d.Goal), computed(&d.Expected), computed(&d.Measured), word(&d.Reason), word(&d.Message)})...)
+		err := rows.Scan(slices.Concat(identity(&d.Row), instance(&d.Instance), []any{at(&d.Time), word(&d.Kind), word(&d.Rule),
+			word(&d.GPUUUID), integer(&d.GPU), word(&d.User), word(&d.Name), word(&d.Level),
+			computed(&d.Free), computed(&d.Goal), computed(&d.Expected), computed(&d.Measured), word(&d.Reason), word(&d.Message)})...)
 		all = append(all, d)
 		return err
 	}, `SELECT `+identityColumns+`, d.mig_gpu, d.mig_compute, d.time_ns, d.kind, d.rule, coalesce(g.uuid, (SELECT uuid FROM gpus WHERE gpu = p.gpu)), g.gpu_index,

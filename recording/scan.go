@@ -67,7 +67,8 @@ func instance(to *snapshot.InstanceID) []any {
 
 // identity takes identityColumns, which are NULL where there is no process.
 func identity(to *snapshot.RowID) []any {
-	return append([]any{integer(&to.Process.PID), integer(&to.Process.StartTime), integer(&to.Process.Namespace), word(&to.GPUUUID)}, instance(&to.Instance)...)
+	id := &to.Process
+	return append([]any{integer(&id.PID), integer(&id.StartTime), integer(&id.Namespace), word(&to.GPUUUID)}, instance(&to.Instance)...)
 }
 
 // identityColumns are of a process p.
