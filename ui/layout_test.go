@@ -1,10 +1,13 @@
 package ui
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"vramscope/sampler/snapshot/snapshottest"
+	"vramscope/ui/cell"
+	"vramscope/ui/dialog"
 )
 
 // TestFewGPUsGetAGraph: a workstation's screen of 80×24 shows the graph
@@ -45,4 +48,32 @@ func TestFocusGivesRowsToTheGraph(t *testing.T) {
 			t.Errorf("%v: no graph of the GPU in focus:\n%s", size, text)
 		}
 	}
+}
+
+// TestOverlaysLeaveGPULinesInSight: whatever fits below the GPU lines lies there.
+func TestOverlaysLeaveGPULinesInSight(t *testing.T) {
+	lk := drawnLook(t)
+	for _, c := range []struct {
+		width, height int
+		overlay       dialog.Overlay
+		fits          bool
+	}{
+		{80, 24, dialog.NewHelp(lk), true},
+		{80, 24, allKeys(lk), false},
+		{120, 40, allKeys(lk), true},
+		{80, 24, dialog.NewEvents(lk, &dialog.Screen{}), true},
+	} {
+		st := screenOf(snapshottest.DrawnBox(), c.width, c.height)
+		lay := arrange(st.width, st.height, st.box())
+		before := frame(st, lk)[:lay.table.top]
+		st.overlay = c.overlay
+		if got := slices.Equal(frame(st, lk)[:lay.table.top], before); got != c.fits {
+			t.Errorf("%dx%d: %T leaves the GPU lines: %v, want %v", c.width, c.height, c.overlay, got, c.fits)
+		}
+	}
+}
+
+func allKeys(lk *cell.Appearance) dialog.Overlay {
+	o, _ := dialog.NewHelp(lk).Press("tab", 80, 24)
+	return o
 }

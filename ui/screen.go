@@ -162,10 +162,10 @@ func covered(lines []string, st *state, lay *layout) []string {
 // overlaid is the rectangle over whose middle the overlay lies.
 func overlaid(st *state, lay *layout) rect {
 	extent, rows := st.overlay.Size(st.width)
-	switch r := lay.below(); extent {
-	case dialog.OverTable:
+	switch r := lay.below(); {
+	case extent == dialog.OverTable, rows <= lay.table.rows+lay.graph.rows:
 		return lay.over(rows)
-	case dialog.AboveAlert:
+	case extent == dialog.AboveAlert:
 		r.rows = max(r.rows-lay.alert.rows-lay.keys.rows, 0)
 		return r
 	default:

@@ -9,14 +9,18 @@ import (
 	"vramscope/ui/keys"
 )
 
-// Help lists the bound keys and the signs. Its second page explains every column and mark.
+// Help lists ten keys and the parts of the bar. Its second page lists all keys and signs, its
+// third explains every column and mark.
 type Help struct {
 	page
 	columns []Section
-	second  bool // the second page
+	at      int // the page, from 0
 }
 
-// Section is a part of the second page.
+// helpTitles are the titles of the pages.
+var helpTitles = [...]string{"keys and signs", "all keys and signs", "columns and marks"}
+
+// Section is a part of the third page.
 type Section struct {
 	Title string
 	Items []Item
@@ -30,10 +34,13 @@ func NewHelp(lk *cell.Appearance, columns ...Section) Help {
 func (h Help) Size(width int) (extent, int) { return BelowHeader, len(h.content(width)) + 2 }
 
 func (h Help) Press(name string, width, height int) (Overlay, Outcome) {
-	turns := name == "tab" || name == "right" && !h.second || name == "left" && h.second
+	last := len(helpTitles) - 1
 	switch help := h.look.Keys.Match(name, keys.InOverlay, false) == keys.Help; {
-	case turns, help && !h.second:
-		h.second, h.top = !h.second, 0
+	case name == "tab", (name == "right" || help) && h.at < last:
+		h.at, h.top = (h.at+1)%len(helpTitles), 0
+		return h, Handled
+	case name == "left" && h.at > 0:
+		h.at, h.top = h.at-1, 0
 		return h, Handled
 	case help:
 		return h, Closed
@@ -44,12 +51,9 @@ func (h Help) Press(name string, width, height int) (Overlay, Outcome) {
 }
 
 func (h Help) Render(width, height int) []string {
-	title, other := "keys and signs", "Tab columns and marks, "
-	if h.second {
-		title, other = "columns and marks", "Tab keys, "
-	}
-	b := h.box(title, h.content(width), height)
-	b.right, b.snug = other+b.right, !h.second
+	b := h.box(helpTitles[h.at], h.content(width), height)
+	b.right = "Tab " + [...]string{"all keys", "columns and marks", "back"}[h.at] + ", " + b.right
+	b.snug = h.at < len(helpTitles)-1
 	named := "vramscope " + text.Clean(h.look.Version) + ": " + b.title
 	if h.look.Version != "" && titleFits(named, b.right, min(width, dialogWidth)) {
 		b.title = named
@@ -58,11 +62,39 @@ func (h Help) Render(width, height int) []string {
 }
 
 func (h Help) content(width int) [][]cell.Span {
-	if h.second {
+	room := min(width, dialogWidth) - 3
+	switch h.at {
+	case 0:
+		return append(h.firstKeys(room), h.parts()...)
+	case 1:
+		return slices.Concat(h.keyColumns(room), h.parts(), h.signs())
+	default:
 		return h.meanings(width - 3)
 	}
-	lines := h.keyColumns(min(width, dialogWidth) - 3)
-	return append(lines, h.signs()...)
+}
+
+// firstKeys are the keys to begin with, in two columns where these fit.
+func (h Help) firstKeys(width int) [][]cell.Span {
+	var lines [][]cell.Span
+	n := 1
+	if width >= 2*(entryCells+entryIndent+entryKeys) {
+		n = 2
+	}
+	for i := range h.look.Keys.All {
+		if b := &h.look.Keys.All[i]; b.First != "" {
+			lines = append(lines, h.entryLine(nil, entry{keys: h.shown(i), does: b.First}, width/n))
+		}
+	}
+	return sideBySide(lines, n, width/n)
+}
+
+// shown is a key as help names it.
+func (h Help) shown(i int) string {
+	b := &h.look.Keys.All[i]
+	if h.look.Glyphs.ASCII && b.ASCIIKeys != "" {
+		return b.ASCIIKeys
+	}
+	return b.Help().Key
 }
 
 // entry is one line of help: keys and what they do, or a heading.
@@ -142,11 +174,7 @@ func (h Help) entries(of keys.Group) []entry {
 		if list == nil {
 			list = append(list, entry{heading: true, keys: string(of)})
 		}
-		keys := text.Key
-		if h.look.Glyphs.ASCII && b.ASCIIKeys != "" {
-			keys = b.ASCIIKeys
-		}
-		list = append(list, entry{keys: keys, does: text.Desc})
+		list = append(list, entry{keys: h.shown(i), does: text.Desc})
 	}
 	return list
 }

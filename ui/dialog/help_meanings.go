@@ -9,11 +9,15 @@ import (
 	"vramscope/ui/keys"
 )
 
-// signs explain bars, rows and figures.
-func (h Help) signs() [][]cell.Span {
-	s, g := &h.look.Styles, &h.look.Glyphs
-	head := func(words string) cell.Span { return cell.Span{s.Header, text.Pad(words, 6)} }
-	words := func(words string) cell.Span { return cell.Span{s.Text, words} }
+func (h Help) head(words string) cell.Span {
+	return cell.Span{h.look.Styles.Header, text.Pad(words, 6)}
+}
+
+func (h Help) words(words string) cell.Span { return cell.Span{h.look.Styles.Text, words} }
+
+// parts explain the bars.
+func (h Help) parts() [][]cell.Span {
+	head, words := h.head, h.words
 	cached := ": F frees it"
 	if !h.look.Keys.Has(keys.Flush) {
 		cached = ": unused"
@@ -24,6 +28,13 @@ func (h Help) signs() [][]cell.Span {
 			words(" unknown: no probe   "), part[2], words(" allocated")},
 		{head(""), part[3], words(" fragmented, or cached by JAX   "), part[4],
 			words(" cached" + cached + "   "), part[5], words(" free")},
+	}
+}
+
+// signs explain rows and figures.
+func (h Help) signs() [][]cell.Span {
+	s, g, head, words := &h.look.Styles, &h.look.Glyphs, h.head, h.words
+	return [][]cell.Span{
 		{head("ROW"), {s.Leak, g.Leak}, words(" leak   " + g.Up + " growing   " + g.Down + " shrinking   " + g.Sawtooth +
 			" up and down   (33G) not returnable")},
 		{head(""), {s.Dim, g.Dash}, words(" not known   5:1 GPU 5, MIG instance 1   ? owner not known")},
@@ -31,7 +42,7 @@ func (h Help) signs() [][]cell.Span {
 	}
 }
 
-// meanings is the second page: a line for every column and mark, in as many columns as fit.
+// meanings is the third page: a line for every column and mark, in as many columns as fit.
 func (h Help) meanings(width int) [][]cell.Span {
 	const oneColumn, twoColumns = 117, 197 // without the frame
 	n := 1

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"vramscope/ui/cell"
 	"vramscope/ui/keys"
 	"vramscope/ui/uitest"
 )
@@ -12,7 +13,9 @@ import (
 func TestHelpListsOnlyAvailableKeys(t *testing.T) {
 	lk := uitest.Appearance(t, "", false)
 	lk.Keys = keys.New(keys.CanSignal, true)
-	text := rendered(NewHelp(lk), 80, 40)
+	first := NewHelp(lk)
+	all, _ := first.Press("tab", 80, 40)
+	text := rendered(first, 80, 40) + rendered(all, 80, 40)
 	for _, gone := range []string{"flush", "F frees", "attach", "signal", "ACT", "read-only", "snapshot", "copy", "tag"} {
 		if strings.Contains(text, gone) {
 			t.Errorf("help speaks of %q:\n%s", gone, text)
@@ -26,7 +29,7 @@ func TestHelpListsOnlyAvailableKeys(t *testing.T) {
 }
 
 func TestHelpScrollsToItsEndAndBack(t *testing.T) {
-	var o Overlay = NewHelp(uitest.Appearance(t, "", false))
+	o, _ := NewHelp(uitest.Appearance(t, "", false)).Press("tab", 40, 8)
 	first := rendered(o, 40, 8)
 	if strings.Contains(first, "G is GiB") {
 		t.Fatal("the last line is in view at once")
@@ -55,18 +58,39 @@ func TestHelpScrollsToItsEndAndBack(t *testing.T) {
 	}
 }
 
-// TestHelpHasTwoPages: ? shows the second one, and then closes; Tab goes to and fro.
-func TestHelpHasTwoPages(t *testing.T) {
+// TestHelpHasThreePages: ? shows the next one, and closes the last; Tab goes around.
+func TestHelpHasThreePages(t *testing.T) {
 	var o Overlay = NewHelp(uitest.Appearance(t, "", false), Section{"COLUMNS", []Item{{"USED", "its memory"}}})
+	const first, second, third = "choose a process", "SET", "its memory"
 	for _, step := range []struct {
 		key, shows string
 		out        Outcome
-	}{{"?", "its memory", Handled}, {"tab", "MOVE", Handled}, {"tab", "its memory", Handled}, {"left", "MOVE", Handled}, {"right", "its memory", Handled}, {"?", "its memory", Closed}} {
+	}{
+		{"left", first, Ignored}, {"?", second, Handled}, {"tab", third, Handled}, {"tab", first, Handled}, {"right", second, Handled},
+		{"right", third, Handled}, {"left", second, Handled}, {"?", third, Handled}, {"?", third, Closed},
+	} {
 		var out Outcome
 		o, out = o.Press(step.key, 80, 60)
 		if text := rendered(o, 80, 60); out != step.out || !strings.Contains(text, step.shows) {
 			t.Errorf("%s: %v, want %v and %q in\n%s", step.key, out, step.out, step.shows, text)
 		}
+	}
+}
+
+// TestHelpBeginsWithTenKeys, which are in full and leave the GPU lines in sight at 80x24.
+func TestHelpBeginsWithTenKeys(t *testing.T) {
+	h := NewHelp(uitest.Appearance(t, "", false))
+	text, n := rendered(h, 80, 24), 0
+	for i := range h.look.Keys.All {
+		if b := &h.look.Keys.All[i]; b.First != "" {
+			n++
+			if !strings.Contains(text, b.First) {
+				t.Errorf("%q is cut or missing:\n%s", b.First, text)
+			}
+		}
+	}
+	if _, rows := h.Size(80); n != 10 || rows > 13 {
+		t.Errorf("%d keys in %d lines, want 10 in at most 13", n, rows)
 	}
 }
 
@@ -86,22 +110,27 @@ func TestHelpGoldens(t *testing.T) {
 	for _, size := range [][2]int{{80, 22}, {120, 38}, {60, 15}, {40, 8}} {
 		for _, ascii := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%dx%d ascii=%v", size[0], size[1], ascii), func(t *testing.T) {
-				matches(t, NewHelp(uitest.Appearance(t, "", ascii)), size[0], size[1])
+				first := NewHelp(uitest.Appearance(t, "", ascii))
+				all, _ := first.Press("tab", size[0], size[1])
+				matches(t, all, size[0], size[1])
+				t.Run("first", func(t *testing.T) { matches(t, first, size[0], size[1]) })
 			})
 		}
 	}
 	for _, size := range [][2]int{{30, 3}, {40, 8}, {80, 23}, {120, 39}, {200, 49}, {300, 79}} {
 		for _, ascii := range []bool{false, true} {
-			t.Run(fmt.Sprintf("second %dx%d ascii=%v", size[0], size[1], ascii), func(t *testing.T) {
+			t.Run(fmt.Sprintf("meanings %dx%d ascii=%v", size[0], size[1], ascii), func(t *testing.T) {
 				o, _ := NewHelp(uitest.Appearance(t, "", ascii), Section{"COLUMNS", someChoices().Columns}).Press("?", size[0], size[1])
+				o, _ = o.Press("?", size[0], size[1])
 				matches(t, o, size[0], size[1])
 			})
 		}
 	}
 	lk := uitest.Appearance(t, "", false)
 	lk.Keys = keys.New(keys.CanSignal|keys.CanEnvironment|keys.CanCopy, false)
-	t.Run("no flush, no attach", func(t *testing.T) { matches(t, NewHelp(lk), 80, 22) })
+	allKeys := func(lk *cell.Appearance) Overlay { o, _ := NewHelp(lk).Press("tab", 80, 22); return o }
+	t.Run("no flush, no attach", func(t *testing.T) { matches(t, allKeys(lk), 80, 22) })
 	readOnly := uitest.Appearance(t, "", false)
 	readOnly.Keys = keys.New(keys.AllAbilities, true)
-	t.Run("read-only", func(t *testing.T) { matches(t, NewHelp(readOnly), 80, 22) })
+	t.Run("read-only", func(t *testing.T) { matches(t, allKeys(readOnly), 80, 22) })
 }

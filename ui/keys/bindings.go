@@ -143,6 +143,7 @@ type binding struct {
 	ID        ID
 	scope     Scope
 	Group     Group
+	First     string  // what it does, where it is among the ten keys that help shows first
 	ASCIIKeys string  // replaces Help().Key in ASCII
 	needs     Ability // the abilities that it needs
 	acts      bool    // disabled by --read-only and in the past
