@@ -96,12 +96,17 @@ def plain(t, model=None, make=lambda model: torch.optim.AdamW(model.parameters()
     optimizer = make(model)
     also = also(model) if also else {}
     t.ends(optimizer)
+    buckets = []
     while not t.over:
         x = torch.ones(64, 256, device=GPU)
         loss = model(x).square().mean()
         held = of_model(model, *also.get("models", ()))
+        if t.case is distributed:
+            held["gradients"] = buckets
         t.stop(optimizer_state=state_of(optimizer), **held)
         loss.backward()
+        if t.case is distributed:
+            buckets = [parameter.grad.detach() for parameter in model.parameters()]
         optimizer.step()
         optimizer.zero_grad(set_to_none=t.case is not accumulating)
 
@@ -188,7 +193,7 @@ def foreach(t):
 
 
 def distributed(t):
-    """DDP of one process, over gloo: gradients are views of its buckets."""
+    """DDP of one process, over gloo: gradients are views of its buckets, which stay."""
     import inspect
 
     import torch.distributed as dist
@@ -271,6 +276,35 @@ def check(case):
     expect(case.__name__ + ", activations", parts["activations"], sum(at.blocks[address] for address in gone))
     rest = sum(at.blocks[address] for address in at.others - gone)
     expect(case.__name__ + ", the rest", parts["variables"] + parts["workspaces"] + parts["unnamed"], rest)
+
+
+def beside(seconds=20):
+    """Looks at a program that never stands still: another thread that reads .grad would end it."""
+    model = nn.Sequential(*[nn.Sequential(nn.Linear(64, 64), nn.ReLU()) for _ in range(100)]).to(GPU)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    over, steps, looks = [], 0, 0
+
+    def look():
+        nonlocal looks
+        while not over:
+            probe._holders.walk(probe._Pace())
+            looks += 1
+
+    looking = threading.Thread(target=look)
+    looking.start()
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        model(torch.ones(8, 64, device=GPU)).mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        steps += 1
+    answered = ask()
+    over.append(True)
+    looking.join()
+    told(answered)
+    print(f"{looks} looks beside {steps} steps", flush=True)
+    if not looks or not steps:
+        raise SystemExit("neither went on")
 
 
 def stalls(count):
@@ -362,6 +396,7 @@ if __name__ == "__main__":
     for case in CASES:
         if len(sys.argv) < 2 or case.__name__ in sys.argv[1:]:
             check(case)
+    beside()
     # A notebook: its variables are those of the main module.
     kept = torch.ones(5 << 20, device=GPU)
     _, parts = told(ask())
