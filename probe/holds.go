@@ -87,7 +87,7 @@ func (d *DeviceHolds) check() error {
 }
 
 // holdsDeadline is longer than a probe looks, and waits for the ends of steps.
-const holdsDeadline = 45 * time.Second
+const holdsDeadline = 60 * time.Second
 
 // Holds asks what holds the process's memory, on all devices that it uses.
 func (c *Client) Holds(ctx context.Context) (Holds, error) {
