@@ -210,11 +210,11 @@ func points(found []snapshot.Point) []point {
 }
 
 func (s *Server) events(limit int, owner bool) []event {
-	if limit <= 0 || limit > maxEvents {
+	if limit <= 0 {
 		limit = maxEvents
 	}
 	out := []event{}
-	for _, e := range s.options.History.Events(limit) {
+	for _, e := range s.options.History.Events(min(limit, maxEvents)) {
 		shown := &e
 		if !owner {
 			shown = sharedEvent(shown)

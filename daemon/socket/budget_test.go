@@ -2,6 +2,7 @@ package socket
 
 import (
 	"bufio"
+	"net"
 	"os"
 	"testing"
 	"time"
@@ -35,8 +36,27 @@ func TestBudgetThatOwesNothingIsForgotten(t *testing.T) {
 	}
 }
 
+// TestBudgetOutlivesItsConnections: who connects anew has the same, while anything is owed; and so has
+// who stays connected.
+func TestBudgetOutlivesItsConnections(t *testing.T) {
+	conn := &net.UnixConn{}
+	s := &Server{open: map[*net.UnixConn]uint32{conn: alice}, users: make(map[uint32]*budget)}
+	alices, bobs := s.budgetOf(alice), s.budgetOf(bob)
+	if s.budgetOf(alice) != alices {
+		t.Error("a user that is connected has another")
+	}
+	if len(s.users) != 1 {
+		t.Errorf("of users that have gone there are %d", len(s.users)-1)
+	}
+	s.users[bob] = bobs
+	bobs.use(t.Context(), func() time.Duration { return time.Hour })
+	if s.budgetOf(alice); s.budgetOf(bob) != bobs {
+		t.Error("a user that has gone owes nothing any more")
+	}
+}
+
 // TestRequestsCostSomething: a client that asks for next to nothing in a loop uses its
-// budget up, too.
+// budget up, too, and what is sent costs as well.
 func TestRequestsCostSomething(t *testing.T) {
 	directory, s := serve(t, newBox(), mustShare(t, "none"))
 	own := &budget{left: rate.NewLimiter(1, int(burst))}
@@ -46,15 +66,17 @@ func TestRequestsCostSomething(t *testing.T) {
 	s.mu.Unlock()
 	conn := connect(t, directory)
 	const requests = 100
-	in := bufio.NewScanner(conn)
+	in, sent := bufio.NewReader(conn), 0
 	for range requests {
-		if _, err := conn.Write([]byte("{}\n")); err != nil || !in.Scan() {
-			t.Fatalf("no answer: %v, %v", err, in.Err())
+		_, err := conn.Write([]byte(`{"id":1,"cmd":"snapshot"}` + "\n"))
+		line, failed := in.ReadString('\n')
+		if sent += len(line); err != nil || failed != nil {
+			t.Fatalf("no answer: %v, %v", err, failed)
 		}
 	}
 	own.turn.Lock() // the last answer is sent before it is paid for
 	defer own.turn.Unlock()
-	if cost := float64(burst) - own.left.Tokens(); cost < float64(requests*requestCost) {
+	if cost := float64(burst) - own.left.Tokens(); cost < float64(requests*requestCost+time.Duration(sent)) {
 		t.Errorf("%d requests cost %s", requests, time.Duration(cost))
 	}
 }

@@ -1,31 +1,61 @@
 package socket
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
-func TestSocketComesBackAfterItsDirectoryVanished(t *testing.T) {
+// TestSocketComesBackAfterItsNameVanished: either of the two, or both with their directory. One
+// that is there is left alone.
+func TestSocketComesBackAfterItsNameVanished(t *testing.T) {
 	directory, s := serve(t, newBox(), mustShare(t, "none"))
-	if err := os.Remove(filepath.Join(directory, Name)); err != nil {
-		t.Fatal(err)
+	before := s.bound
+	if s.rebind(); s.bound != before {
+		t.Error("what is there is replaced")
 	}
-	s.mu.Lock()
-	gone := !s.bound.there()
-	err := s.rebind()
-	s.mu.Unlock()
-	if !gone || err != nil {
-		t.Fatalf("%t, %v", gone, err)
+	for _, gone := range []string{filepath.Join(directory, Name), filepath.Join(directory, OwnName), directory} {
+		if err := os.RemoveAll(gone); err != nil {
+			t.Fatal(err)
+		}
+		s.rebind()
+		if client, err := Dial(t.Context(), []Place{{directory, uint32(os.Geteuid())}}); err != nil {
+			t.Errorf("without %s: %v", gone, err)
+		} else {
+			_ = client.Close()
+		}
 	}
-	client, err := Dial(t.Context(), []Place{{directory, uint32(os.Geteuid())}})
-	if err != nil {
-		t.Fatal(err)
+}
+
+// TestSocketBelongsToItsShare: not to the group of its directory, unless that is the daemon's own.
+func TestSocketBelongsToItsShare(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can be in several groups")
 	}
-	_ = client.Close()
+	const group = 4242
+	for value, want := range map[string]unix.Stat_t{"none": {Mode: 0o600, Gid: group}, "all": {Mode: 0o666, Gid: group}, "group:root": {Mode: 0o660}} {
+		directory := t.TempDir()
+		if err := errors.Join(os.Lchown(directory, 0, group), os.Chmod(directory, 0o755|os.ModeSetgid)); err != nil {
+			t.Fatal(err)
+		}
+		b, err := listen(directory, mustShare(t, value))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer b.close()
+		for name, want := range map[string]unix.Stat_t{Name: want, OwnName: {Mode: 0o600, Gid: group}} {
+			var st unix.Stat_t
+			if err := unix.Lstat(filepath.Join(directory, name), &st); err != nil || st.Mode&0o777 != want.Mode || st.Uid != 0 || st.Gid != want.Gid {
+				t.Errorf("%s, shared with %s: mode %o, %d:%d, %v", name, value, st.Mode, st.Uid, st.Gid, err)
+			}
+		}
+	}
 }
 
 // TestFloodKeepsNobodyOut: while a user connects without end, the owner is answered as

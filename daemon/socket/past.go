@@ -2,6 +2,7 @@ package socket
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -118,21 +119,22 @@ func (p *Past) Series(key snapshot.SeriesKey, from, to time.Time, buckets int) [
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for first := 0; first < buckets; first += maxBuckets {
-		n := min(buckets-first, maxBuckets)
+	first := 0
+	for part := range slices.Chunk(out, maxBuckets) {
+		begin, stop := end(first), end(first+len(part))
+		first += len(part)
 		oldest, newest := p.span()
-		if newest.IsZero() || !end(first+n).After(oldest) || end(first).After(newest) {
+		if newest.IsZero() || !stop.After(oldest) || begin.After(newest) {
 			continue
 		}
-		r := seriesRequest(key, end(first), end(first+n), n)
+		r := seriesRequest(key, begin, stop, len(part))
 		a, ok := p.ask(&r)
-		if !ok || len(a.Points) != n {
+		if !ok || len(a.Points) != len(part) {
 			continue
 		}
 		for i, v := range a.Points {
 			if v != nil {
-				at := &out[first+i]
-				at.Known, at.Last, at.Min, at.Max = true, v[0], v[1], v[2]
+				part[i].Known, part[i].Last, part[i].Min, part[i].Max = true, v[0], v[1], v[2]
 			}
 		}
 	}

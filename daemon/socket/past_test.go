@@ -2,7 +2,12 @@ package socket
 
 import (
 	"context"
+	"errors"
+	"io"
+	"net"
 	"os"
+	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -158,5 +163,76 @@ func TestPastWithoutADaemonIsEmpty(t *testing.T) {
 	}
 	if points := p.Series(snapshot.SeriesKey{}, time.Unix(0, 0), time.Unix(10, 0), 5); len(points) != 5 || points[0].Known {
 		t.Errorf("%+v", points)
+	}
+	if points := p.Series(snapshot.SeriesKey{}, time.Unix(0, 0), time.Unix(10, 0), 0); len(points) != 0 {
+		t.Errorf("%+v", points)
+	}
+	if !p.Away() {
+		t.Error("no daemon is not away")
+	}
+}
+
+// spanning is the past of a daemon that answers so, line by line, and how often it was asked.
+func spanning(t *testing.T, answers ...string) (p *Past, asked func() int) {
+	t.Helper()
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(t.TempDir(), Name), Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: listener.Addr().String(), Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	daemon, err := listener.AcceptUnix()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(daemon, strings.Join(answers, "\n")+"\n"); err != nil {
+		t.Fatal(err)
+	}
+	_ = daemon.CloseWrite()
+	t.Cleanup(func() { _ = errors.Join(conn.Close(), daemon.Close()) })
+	client, n := newClient(conn), 0
+	p = NewPast(NewReader(fixed(nil), []Place{}, time.Now))
+	p.client = func() (*Client, error) { n++; return client, nil }
+	return p, func() int { return n }
+}
+
+// TestPastOfADaemonThatHasSeenLittle: nothing, a single moment, or what cannot be.
+func TestPastOfADaemonThatHasSeenLittle(t *testing.T) {
+	for answer, want := range map[string]int64{
+		`{"id":1,"ok":true}`:                             0,
+		`{"id":1,"ok":true,"oldest_ns":5,"newest_ns":5}`: 5,
+		`{"id":1,"ok":true,"oldest_ns":5,"newest_ns":4}`: 0,
+		`{"id":1,"ok":true,"newest_ns":4}`:               0,
+	} {
+		p, _ := spanning(t, answer)
+		oldest, newest := p.Span()
+		if oldest.IsZero() != (want == 0) || want != 0 && (oldest.UnixNano() != want || newest.UnixNano() != want) {
+			t.Errorf("%s: %v to %v", answer, oldest, newest)
+		}
+	}
+}
+
+// TestPastAsksADaemonThatFailedLater: one that refuses has answered.
+func TestPastAsksADaemonThatFailedLater(t *testing.T) {
+	p, asked := spanning(t, `{"id":1,"ok":false,"error":{"code":"not_found","message":""}}`)
+	if _, ok := p.At(time.Unix(1, 0)); ok || p.Away() {
+		t.Errorf("a daemon that refuses: %t, away: %t", ok, p.Away())
+	}
+	before := asked()
+	for range 3 { // it has closed the connection
+		p.Events(1)
+	}
+	if n := asked() - before; n != 1 || !p.Away() {
+		t.Errorf("a daemon that does not answer is asked %d times at once, away: %t", n, p.Away())
+	}
+	if p.failed = p.failed.Add(-pastPause); p.Away() {
+		t.Error("it is away for ever")
+	}
+	before = asked()
+	if p.Events(1); asked() != before+1 {
+		t.Error("it is not asked again")
 	}
 }

@@ -2,11 +2,13 @@ package socket
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -96,6 +98,35 @@ func TestDirectory(t *testing.T) {
 	} {
 		if got, want := Directory(uid, runtime), "/tmp/vramscope-"+strconv.Itoa(uid); got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}
+
+// TestPathOfASocketHasALimit: the kernel's.
+func TestPathOfASocketHasALimit(t *testing.T) {
+	base := t.TempDir()
+	for length, fits := range map[int]bool{maxPath: true, maxPath + 1: false} {
+		directory := filepath.Join(base, strings.Repeat("x", length-len(base)-len("//"+Name)))
+		if err := os.Mkdir(directory, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		b, err := listen(directory, mustShare(t, "none"))
+		if (err == nil) != fits || err != nil && !strings.Contains(err.Error(), "too long") {
+			t.Errorf("a path of %d bytes: %v", length, err)
+		}
+		if err == nil {
+			b.close()
+		}
+	}
+}
+
+// TestAbsent: a daemon that is not there, or not for this user, is no failure.
+func TestAbsent(t *testing.T) {
+	for errno, want := range map[syscall.Errno]bool{
+		syscall.ENOENT: true, syscall.ECONNREFUSED: true, syscall.EACCES: true, syscall.EAGAIN: false, syscall.EIO: false,
+	} {
+		if got := Absent(fmt.Errorf("connect: %w", errno)); got != want {
+			t.Errorf("%v: %t", errno, got)
 		}
 	}
 }

@@ -36,6 +36,60 @@ func TestRequestsAreChecked(t *testing.T) {
 	}
 }
 
+// TestLimitsOfARequest: what is at a limit is within it.
+func TestLimitsOfARequest(t *testing.T) {
+	series := func(from, to int64, buckets int) request {
+		return request{Cmd: cmdSeries, Metric: "used_bytes", GPU: "GPU-1", FromNS: from, ToNS: to, Buckets: buckets}
+	}
+	rescue := func(gpu string, bytes int64) request { return request{Cmd: cmdRescue, GPU: gpu, Bytes: bytes} }
+	for _, c := range []struct {
+		within, beyond request
+	}{
+		{request{ID: 1 << 53}, request{ID: 1<<53 + 1}},
+		{request{ForNS: int64(maxPause)}, request{ForNS: int64(maxPause) + 1}},
+		{request{ForNS: 0}, request{ForNS: -1}},
+		{request{GPU: strings.Repeat("x", maxUUID)}, request{GPU: strings.Repeat("x", maxUUID+1)}},
+		{rescue("GPU-1", 1), rescue("GPU-1", 0)},
+		{rescue("GPU-1", maxAsked), rescue("GPU-1", maxAsked+1)},
+		{rescue("GPU-1", 1), rescue("", 1)},
+		{request{WaitedMS: 0}, request{WaitedMS: -1}},
+		{series(1, 2, 1), series(1, 2, 0)},
+		{series(1, 2, maxBuckets), series(1, 2, maxBuckets+1)},
+		{series(1, 2, 1), series(1, 1, 1)},
+		{series(0, 2, 1), series(-1, 2, 1)},
+		{series(1, 1+int64(maxSpan), 1), series(1, 2+int64(maxSpan), 1)},
+	} {
+		if err := c.within.check(); err != nil {
+			t.Errorf("%+v: %v", c.within, err)
+		}
+		if c.beyond.check() == nil {
+			t.Errorf("%+v is no failure", c.beyond)
+		}
+	}
+}
+
+// asked keeps how many events it was asked for.
+type asked struct {
+	snapshot.History
+	limit int
+}
+
+func (a *asked) Events(limit int) []snapshot.Event {
+	a.limit = limit
+	return nil
+}
+
+// TestEventsHaveALimit: also for who asks for all.
+func TestEventsHaveALimit(t *testing.T) {
+	for limit, want := range map[int]int{0: maxEvents, -1: maxEvents, 1: 1, maxEvents: maxEvents, maxEvents + 1: maxEvents} {
+		history := &asked{}
+		s := &Server{options: Options{History: history}}
+		if s.events(limit, true); history.limit != want {
+			t.Errorf("%d: the history is asked for %d", limit, history.limit)
+		}
+	}
+}
+
 // FuzzRequest: whatever a client sends is answered with one line of JSON, which
 // shows nothing to others.
 func FuzzRequest(f *testing.F) {
@@ -103,6 +157,16 @@ func TestSeriesRequestNamesItsSeries(t *testing.T) {
 		r := seriesRequest(key, time.Unix(1, 0), time.Unix(2, 0), 5)
 		if r.key() != key || r.check() != nil {
 			t.Errorf("%+v: %+v, %v", key, r.key(), r.check())
+		}
+	}
+}
+
+// TestEventOfNoProcessNamesNone: as that of a GPU.
+func TestEventOfNoProcessNamesNone(t *testing.T) {
+	for _, row := range []snapshot.RowID{{}, {Process: process.Identity{PID: 1, StartTime: 2}, GPUUUID: "GPU-1"}} {
+		e := eventOf(&snapshot.Event{Kind: snapshot.EventXID, GPUUUID: "GPU-1", Row: row})
+		if got := e.snapshot(); got.Row != row || got.GPUUUID != "GPU-1" {
+			t.Errorf("%+v, want %+v", got, row)
 		}
 	}
 }

@@ -165,4 +165,51 @@ func TestRescueIsRefused(t *testing.T) {
 	if got := string(s.reply([]byte(rescueRequest), true)); !strings.Contains(got, `"code":"unsupported"`) {
 		t.Errorf("without a guard: %s", got)
 	}
+	s.options.Rescuer = c.rescuer
+	if got := string(s.reply([]byte(rescueRequest), true)); !strings.Contains(got, `"code":"unsupported"`) {
+		t.Errorf("where nobody can say who asks: %s", got)
+	}
+}
+
+// TestOnlyAProcessThatWaitsIsRescued: one that connects as soon as it starts is; one that hung up,
+// or of another pid namespace, is not.
+func TestOnlyAProcessThatWaitsIsRescued(t *testing.T) {
+	own, err := process.NewTable("/proc").Identify(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Server{options: Options{Identify: func(int) (process.Identity, error) { return own, nil }}}
+	for _, c := range []struct {
+		pid    int
+		since  uint64
+		hangUp bool
+		want   string
+	}{
+		{own.PID, own.StartTime, false, ""},
+		{own.PID, own.StartTime, true, "your process has ended"},
+		{own.PID, own.StartTime - 1, false, "the process that connected has ended"},
+		{0, own.StartTime, false, "that is not visible here"},
+	} {
+		listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(t.TempDir(), Name), Net: "unix"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = listener.Close() }()
+		far, err := net.Dial("unix", listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = far.Close() }()
+		near, err := listener.AcceptUnix()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = near.Close() }()
+		if c.hangUp {
+			_ = far.Close()
+		}
+		if id, err := s.identify(&client{conn: near, pid: c.pid, since: c.since}); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) || err == nil && id != own {
+			t.Errorf("%+v: %+v, %v", c, id, err)
+		}
+	}
 }

@@ -104,25 +104,22 @@ func (s *Server) Serve(ctx context.Context) {
 		case <-accepting: // the listener was replaced
 			accepting = s.accept(ctx)
 		case <-checks.C:
-			s.mu.Lock()
-			if !s.bound.there() && MakeDirectory(s.options.Directory) == nil {
-				_ = s.rebind() // else it is tried again
-			}
-			s.mu.Unlock()
+			s.rebind()
 		}
 	}
 }
 
-// rebind replaces the socket. The lock is held.
-func (s *Server) rebind() error {
-	next, err := listen(s.options.Directory, s.options.Share)
-	if err != nil {
-		return err
+// rebind replaces the sockets whose names are gone. Where it fails it is tried again.
+func (s *Server) rebind() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.bound.there() || MakeDirectory(s.options.Directory) != nil {
+		return
 	}
-	old := s.bound
-	s.bound = next
-	old.close() // its path is the new one's: it stays
-	return nil
+	if next, err := listen(s.options.Directory, s.options.Share); err == nil {
+		s.bound, next = next, s.bound
+		next.close() // its path is the new one's: it stays
+	}
 }
 
 // owner reports whether a user is the daemon's or root.
