@@ -50,16 +50,51 @@ func TestRoomForTheNextRun(t *testing.T) {
 	}
 }
 
+// A program that has ended is expected for ten minutes, and no longer.
+func TestProgramThatEndedIsExpectedForAWhile(t *testing.T) {
+	for after, want := range map[time.Duration]int{absentTime: 1, absentTime + time.Second: 0} {
+		train := &row{command: "train.py", allocated: 30 * gib}
+		b := newBox(train, &row{command: "notebook.py", allocated: 5 * gib, cached: 35 * gib})
+		e := New(demands(Own), alice)
+		b.run(e, 90, nil)
+		b.fails(train, known(20*gib))
+		train.gone = true
+		e.Pause(b.now.Add(after))
+		if all := b.run(e, int(after.Seconds())+5, nil); len(of(all, Flushed)) != want {
+			t.Errorf("after %s: %v", after, all)
+		}
+	}
+}
+
 // What all together could not free is not asked for.
 func TestDemandThatCannotBeMetTakesNothing(t *testing.T) {
-	train := &row{command: "train.py", allocated: 30 * gib}
-	b := newBox(train, &row{command: "notebook.py", allocated: 40 * gib, cached: 5 * gib})
-	e := New(demands(Own), alice)
-	b.run(e, 90, nil)
-	b.fails(train, known(40*gib))
-	train.gone = true
-	if all := b.run(e, 60, nil); len(all) > 0 {
-		t.Errorf("35 GiB are free, 5 can be freed and 70 are needed: %v", all)
+	for asked, want := range map[quantity.Bytes]int{10 * gib: 1, 10*gib + 1: 0, 40 * gib: 0} {
+		train := &row{command: "train.py", allocated: 30 * gib}
+		b := newBox(train, &row{command: "notebook.py", allocated: 40 * gib, cached: 5 * gib})
+		e := New(demands(Own), alice)
+		b.run(e, 90, nil)
+		b.fails(train, known(asked))
+		train.gone = true
+		if all := b.run(e, 60, nil); len(of(all, Acts)) != want {
+			t.Errorf("35 GiB are free, 5 can be freed and %s are needed: %v", 30*gib+asked, all)
+		}
+	}
+}
+
+// Who is less important than a program that is not important itself gives what it will need
+// again, who is as important does not.
+func TestWhoIsAsImportantKeepsWhatItNeeds(t *testing.T) {
+	for command, want := range map[string]int{"notebook.py": 0, "low.py": 1} {
+		sweep, other := &row{command: "sweep.py", allocated: 10 * gib}, &row{command: command, allocated: 50 * gib}
+		b := newBox(sweep, other)
+		e := New(demands(Own), alice)
+		b.run(e, 60, nil)
+		other.allocated, other.cached = 5*gib, 45*gib
+		b.run(e, 30, nil)
+		b.fails(sweep, known(30*gib))
+		if all := b.run(e, 60, nil); len(of(all, Flushed)) != want {
+			t.Errorf("%s: %v", command, all)
+		}
 	}
 }
 
@@ -76,8 +111,9 @@ func TestOnlyItsOwnUserGivesForAnyProgram(t *testing.T) {
 		e := New(demands(All), Owner{Root: true})
 		b.run(e, 90, nil)
 		b.fails(sweep, known(30*gib))
-		if all := b.run(e, 60, nil); len(of(all, Flushed)) != c.want {
-			t.Errorf("%s's: %v", c.user, all)
+		flushed := of(b.run(e, 60, nil), Flushed)
+		if len(flushed) != c.want || c.want > 0 && !strings.Contains(flushed[0].Reason, "20.0G free, sweep.py will need 30.0G") {
+			t.Errorf("%s's: %v", c.user, flushed)
 		}
 	}
 }
@@ -134,21 +170,40 @@ func TestFlushesInVainRest(t *testing.T) {
 	}
 }
 
-// A rule that would flush for its goal again, as what it freed is gone, rests for a minute first.
-func TestTheGoalAloneRestsBeforeItIsPursuedAgain(t *testing.T) {
-	notebook := &row{command: "notebook.py", allocated: 5 * gib, cached: 40 * gib}
-	b := newBox(notebook, &row{command: "other.py", user: "mallory", uid: 1001, allocated: 33 * gib})
-	e := New(demands(Own), alice)
-	all := b.run(e, 135, func(second int) {
-		if second == 60 {
-			notebook.cached = 40 * gib
-		}
-	})
-	if n := len(of(all, Flushed)); n != 1 {
-		t.Errorf("%d flushes before the rest is over: %v", n, of(all, Flushed))
+// afterAFlush is a box a minute before what was flushed for the goal alone is judged: 2 GiB were free,
+// and 40 more are. The other's user is another.
+func afterAFlush(t *testing.T) (e *Engine, b *box, notebook, other *row) {
+	t.Helper()
+	notebook, other = &row{command: "notebook.py", allocated: 5 * gib, cached: 40 * gib}, &row{command: "other.py", user: "mallory", uid: 1001, allocated: 33 * gib}
+	b, e = newBox(notebook, other), New(demands(Own), alice)
+	all := of(b.run(e, int(watchedLeast.Seconds())+1, nil), Flushed)
+	if len(all) != 1 || !all[0].Time.Equal(b.now) || !strings.Contains(all[0].Reason, "2.00G free of 80.0G, the rule keeps 5%") {
+		t.Fatalf("at %s: %v", b.now, all)
 	}
-	if n := len(of(b.run(e, 60, nil), Flushed)); n != 1 {
-		t.Errorf("%d flushes after it", n)
+	return e, b, notebook, other
+}
+
+// A rule whose flush was in vain is judged after a minute, and rests for another.
+func TestTheGoalAloneRestsBeforeItIsPursuedAgain(t *testing.T) {
+	e, b, notebook, other := afterAFlush(t)
+	began := b.now
+	notebook.cached, other.allocated = 15*gib, other.allocated+25*gib
+	again := of(b.run(e, 150, nil), Flushed)
+	if len(again) != 1 || again[0].Time.Sub(began) != returnTime+backOff[0] {
+		t.Errorf("flushed at %s, and again: %v", began, again)
+	}
+}
+
+// A flush was in vain where less than half of what it freed is left.
+func TestFlushIsVainUnlessHalfOfItIsLeft(t *testing.T) {
+	for taken, want := range map[quantity.Bytes]int{20 * gib: 1, 20*gib + 1: 0} {
+		e, b, notebook, other := afterAFlush(t)
+		other.allocated += taken
+		b.run(e, int(returnTime.Seconds())+1, nil)
+		notebook.cached = 20 * gib
+		if all := of(b.run(e, 30, nil), Flushed); len(all) != want {
+			t.Errorf("of 40 GiB %s are taken: %d flushes follow: %v", taken, len(all), all)
+		}
 	}
 }
 

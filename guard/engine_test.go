@@ -267,15 +267,37 @@ func TestNothingIsDoneOnALostGPU(t *testing.T) {
 	for name, change := range map[string]func(*snapshot.GPU){
 		"lost":        func(g *snapshot.GPU) { g.State = snapshot.GPULost },
 		"no capacity": func(g *snapshot.GPU) { g.Memory.Total = snapshot.Bytes{} },
+		"no memory":   func(g *snapshot.GPU) { g.Memory.Total, g.Memory.Used, g.Memory.Free = known(0), known(0), known(0) },
+		"":            func(*snapshot.GPU) {},
 	} {
 		b := newBox(&row{allocated: 60 * gib, cached: 15 * gib})
-		e := New(rooms(Act), alice)
-		for range 120 {
+		policy := rooms(Act)
+		policy.Rules[0].When.FreeBelow, policy.Rules[0].Goal = Amount{Bytes: 8 * gib}, Amount{Bytes: 12 * gib}
+		e, decided := New(policy, alice), 0
+		for range 60 {
 			snap := b.snapshot()
 			change(&snap.GPUs[0])
-			if all := e.Decide(snap); len(all) > 0 {
-				t.Fatalf("%s: %v", name, all)
-			}
+			decided += len(e.Decide(snap))
+		}
+		if (decided > 0) != (name == "") {
+			t.Errorf("%s: %d decisions", name, decided)
+		}
+	}
+}
+
+// A row that a driver does not list for a minute is remembered, one that comes back later is new.
+func TestRowIsRememberedForAMinute(t *testing.T) {
+	for seconds, want := range map[int]string{60: "", 61: "it has just started, and may be loading"} {
+		r := &row{allocated: 40 * gib, cached: 10 * gib}
+		b := newBox(r)
+		e := New(rooms(Act), alice)
+		b.run(e, 60, nil)
+		r.gone = true
+		b.run(e, seconds, nil)
+		r.gone = false
+		b.run(e, 1, nil)
+		if s := e.State().Standings; len(s) != 1 || s[0].Reason != want {
+			t.Errorf("not listed for %d s: %+v", seconds, s)
 		}
 	}
 }
