@@ -33,33 +33,6 @@ func TestFlushesLeastImportantAndStopsAtGoal(t *testing.T) {
 	}
 }
 
-func TestConditionMustHold(t *testing.T) {
-	b := newBox(&row{allocated: 60 * gib, cached: 15 * gib})
-	e := New(rooms(Act), alice)
-	b.run(e, 30, func(second int) { // five seconds of ten with too little
-		b.rows[0].allocated = 50 * gib
-		if second%10 < 5 && second > 20 {
-			b.rows[0].allocated = 60 * gib
-		}
-	})
-	if len(e.State().Decisions) > 0 {
-		t.Errorf("%v", e.State().Decisions)
-	}
-}
-
-func TestDryRunOnlySaysSo(t *testing.T) {
-	b := newBox(&row{command: "a", allocated: 60 * gib, cached: 15 * gib})
-	e := New(rooms(DryRun), alice)
-	all := b.run(e, 3600, nil)
-	if n := len(of(all, Acts)) + len(of(all, Flushed)); n > 0 {
-		t.Fatalf("%d actions in a dry run", n)
-	}
-	// At once, and again after the back-offs of 1, 5, 25 and 25 minutes.
-	if would := of(all, Would); len(would) != 5 || would[0].Expected.Or(0) != 15*gib {
-		t.Errorf("%d times: %v", len(would), all)
-	}
-}
-
 // TestOneThatCannotActOnlySaysSo, and says why, until it can.
 func TestOneThatCannotActOnlySaysSo(t *testing.T) {
 	b := newBox(&row{command: "a", allocated: 60 * gib, cached: 15 * gib})
@@ -137,91 +110,6 @@ func TestListedDistributedJobIsTouched(t *testing.T) {
 	}
 }
 
-func TestBacksOffWhereMemoryComesBack(t *testing.T) {
-	b := newBox(&row{allocated: 60 * gib, cached: 15 * gib})
-	e := New(rooms(Act), alice)
-	var at []int
-	last := 0
-	all := b.run(e, 3*3600, func(second int) {
-		if n := len(e.actions); n > last {
-			at = append(at, second)
-		}
-		last = len(e.actions)
-		if b.rows[0].cached == 0 && second%20 == 0 {
-			b.rows[0].cached = 15 * gib
-		}
-	})
-	back, done := of(all, CameBack), of(all, Flushed)
-	if len(done) < 7 || len(done) > 10 || len(back) != len(done) {
-		t.Fatalf("%d flushes in three hours, %d came back", len(done), len(back))
-	}
-	for i, least := range []time.Duration{time.Minute, 5 * time.Minute, 25 * time.Minute, 25 * time.Minute} {
-		if gap := done[i+1].Time.Sub(back[i].Time); gap < least || gap > least+time.Minute {
-			t.Errorf("flush %d comes %s after the memory came back, want %s", i+1, gap, least)
-		}
-	}
-}
-
-func TestCircuitBreaker(t *testing.T) {
-	rows := []*row{}
-	for range 5 {
-		rows = append(rows, &row{allocated: 12 * gib, cached: 3 * gib})
-	}
-	b := newBox(rows...)
-	e := New(rooms(Act), alice)
-	var all []Decision
-	for range 300 {
-		for _, d := range e.Decide(b.snapshot()) {
-			all = append(all, d)
-			if d.Kind == Acts {
-				all = append(all, e.Finished(d, Outcome{Time: b.now, Freed: 3 * gib, Driver: known(0)})...)
-			}
-		}
-	}
-	if acts, tripped := of(all, Acts), of(all, Tripped); len(acts) != 3 || len(tripped) != 1 {
-		t.Fatalf("%d actions, tripped %d times", len(acts), len(tripped))
-	}
-	if off := e.State().Rules[0].Off; !strings.Contains(off, "less than a tenth") {
-		t.Errorf("the rule is off because of %q", off)
-	}
-}
-
-func TestStepsEscalate(t *testing.T) {
-	b := newBox(&row{allocated: 66 * gib, cached: 8 * gib, evictable: 20 * gib})
-	b.total = 80 * gib
-	policy := rooms(Act)
-	policy.Rules[0].Goal = percent(30)
-	all := b.run(New(policy, alice), 60, nil)
-	levels := ""
-	for _, d := range of(all, Flushed) {
-		levels += d.Level + " "
-	}
-	if levels != "gradual selective " {
-		t.Errorf("%s: %v", levels, all)
-	}
-}
-
-func TestMemoryThatIsNeededAgainIsUrgentOnly(t *testing.T) {
-	for _, tc := range []struct {
-		steps []Level
-		want  int
-	}{{[]Level{Gradual, Selective}, 0}, {nil, 1}} {
-		b := newBox(&row{allocated: 60 * gib, cached: 15 * gib})
-		policy := rooms(Act)
-		policy.Rules[0].Steps = tc.steps
-		e := New(policy, alice)
-		all := b.run(e, 70, func(second int) {
-			b.rows[0].allocated, b.rows[0].cached = 60*gib, 15*gib
-			if second%60 == 5 && second < 60 { // an evaluation peak
-				b.rows[0].allocated, b.rows[0].cached = 75*gib, 0
-			}
-		})
-		if got := len(of(all, Acts)); got != tc.want {
-			t.Errorf("steps %v: %d actions", tc.steps, got)
-		}
-	}
-}
-
 func TestPauseAndUnknownFigures(t *testing.T) {
 	b := newBox(&row{allocated: 60 * gib, cached: 15 * gib})
 	e := New(rooms(Act), alice)
@@ -237,51 +125,6 @@ func TestPauseAndUnknownFigures(t *testing.T) {
 	b.blind = false
 	if all := b.run(e, 30, nil); len(of(all, Flushed)) != 1 {
 		t.Errorf("afterwards: %v", all)
-	}
-}
-
-// The flusher samples while it flushes: then the newest snapshot at its end shows
-// already what was freed, and nothing has come back.
-func TestSampleDuringTheFlushIsNoReturn(t *testing.T) {
-	b := newBox(&row{allocated: 60 * gib, cached: 15 * gib})
-	e := New(rooms(Act), alice)
-	var all []Decision
-	for range 120 {
-		for _, d := range e.Decide(b.snapshot()) {
-			all = append(all, d)
-			if d.Kind == Acts {
-				o := b.flush(d)
-				all = append(all, e.Decide(b.snapshot())...)
-				o.Time = b.now
-				all = append(all, e.Finished(d, o)...)
-			}
-		}
-	}
-	if len(of(all, Flushed)) != 1 || len(of(all, CameBack)) != 0 {
-		t.Errorf("%v", all)
-	}
-}
-
-// Of a GPU that is lost, or of no known capacity, nothing is concluded from its figures.
-func TestNothingIsDoneOnALostGPU(t *testing.T) {
-	for name, change := range map[string]func(*snapshot.GPU){
-		"lost":        func(g *snapshot.GPU) { g.State = snapshot.GPULost },
-		"no capacity": func(g *snapshot.GPU) { g.Memory.Total = snapshot.Bytes{} },
-		"no memory":   func(g *snapshot.GPU) { g.Memory.Total, g.Memory.Used, g.Memory.Free = known(0), known(0), known(0) },
-		"":            func(*snapshot.GPU) {},
-	} {
-		b := newBox(&row{allocated: 60 * gib, cached: 15 * gib})
-		policy := rooms(Act)
-		policy.Rules[0].When.FreeBelow, policy.Rules[0].Goal = Amount{Bytes: 8 * gib}, Amount{Bytes: 12 * gib}
-		e, decided := New(policy, alice), 0
-		for range 60 {
-			snap := b.snapshot()
-			change(&snap.GPUs[0])
-			decided += len(e.Decide(snap))
-		}
-		if (decided > 0) != (name == "") {
-			t.Errorf("%s: %d decisions", name, decided)
-		}
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 
 // A pause, a back-off and a rule that was turned off survive the daemon's SIGHUP.
 func TestKeptOverARestart(t *testing.T) {
-	b := newBox(&row{allocated: 60 * gib, cached: 15 * gib})
+	b := newBox(&row{allocated: 59 * gib, cached: 15 * gib}, &row{allocated: gib})
 	old := New(rooms(Act), alice)
 	all := b.run(old, 200, func(int) { b.rows[0].cached = 15 * gib }) // it comes back, after the first back-off too
 	if len(of(all, CameBack)) != 2 {
@@ -20,6 +20,9 @@ func TestKeptOverARestart(t *testing.T) {
 	var kept Kept
 	if content, err := json.Marshal(old.Keep()); err != nil || json.Unmarshal(content, &kept) != nil {
 		t.Fatal(err)
+	}
+	if len(kept.Rows) != 1 {
+		t.Errorf("of one row that was flushed %+v is kept", kept.Rows)
 	}
 	next := New(rooms(Act), alice)
 	next.TakeOver(kept, b.now)

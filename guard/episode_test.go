@@ -1,0 +1,118 @@
+package guard
+
+import (
+	"testing"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+func TestConditionMustHold(t *testing.T) {
+	b := newBox(&row{allocated: 60 * gib, cached: 15 * gib})
+	e := New(rooms(Act), alice)
+	b.run(e, 30, func(second int) { // five seconds of ten with too little
+		b.rows[0].allocated = 50 * gib
+		if second%10 < 5 && second > 20 {
+			b.rows[0].allocated = 60 * gib
+		}
+	})
+	if len(e.State().Decisions) > 0 {
+		t.Errorf("%v", e.State().Decisions)
+	}
+}
+
+func TestDryRunOnlySaysSo(t *testing.T) {
+	b := newBox(&row{command: "a", allocated: 60 * gib, cached: 15 * gib})
+	e := New(rooms(DryRun), alice)
+	all := b.run(e, 3600, nil)
+	if n := len(of(all, Acts)) + len(of(all, Flushed)); n > 0 {
+		t.Fatalf("%d actions in a dry run", n)
+	}
+	// At once, and again after the back-offs of 1, 5, 25 and 25 minutes.
+	if would := of(all, Would); len(would) != 5 || would[0].Expected.Or(0) != 15*gib {
+		t.Errorf("%d times: %v", len(would), all)
+	}
+}
+
+// A dry run decides no more than reaches the goal.
+func TestDryRunStopsAtTheGoal(t *testing.T) {
+	for most, want := range map[quantity.Bytes]int{7 * gib: 1, 7*gib - 1: 2} {
+		b := newBox(&row{command: "a", allocated: 55*gib + 7*gib - most, cached: most}, &row{command: "b", allocated: 7 * gib, cached: 6 * gib})
+		if would := of(b.run(New(rooms(DryRun), alice), 60, nil), Would); len(would) != want {
+			t.Errorf("of 7 GiB that lack %s are cached: %v", most, would)
+		}
+	}
+}
+
+// What frees less than a two-hundredth of a GPU is not worth a flush.
+func TestLeastThatIsWorthAFlush(t *testing.T) {
+	worth := minFlushOn(80 * gib)
+	for frees, want := range map[quantity.Bytes]int{worth: 1, worth - 1: 0} {
+		b := newBox(&row{allocated: 75 * gib, cached: frees})
+		if done := of(b.run(New(rooms(Act), alice), 60, nil), Flushed); len(done) != want {
+			t.Errorf("%d bytes of %d: %v", frees, worth, done)
+		}
+	}
+}
+
+func TestStepsEscalate(t *testing.T) {
+	for evictable, want := range map[quantity.Bytes]string{20 * gib: "gradual selective ", least: "gradual selective ", least - 1: "gradual "} {
+		b := newBox(&row{allocated: 66 * gib, cached: 8 * gib, evictable: evictable})
+		policy := rooms(Act)
+		policy.Rules[0].Goal = percent(30)
+		all := b.run(New(policy, alice), 60, nil)
+		levels := ""
+		for _, d := range of(all, Flushed) {
+			levels += d.Level + " "
+		}
+		if levels != want {
+			t.Errorf("%s of its own caches: %s: %v", evictable, levels, all)
+		}
+	}
+}
+
+func TestMemoryThatIsNeededAgainIsUrgentOnly(t *testing.T) {
+	worth := minFlushOn(80 * gib)
+	for _, tc := range []struct {
+		steps     []Level
+		evictable quantity.Bytes // by a selective flush
+		want      int
+	}{{[]Level{Gradual, Selective}, 0, 0}, {[]Level{Gradual, Selective}, worth - 1, 0}, {[]Level{Gradual, Selective}, worth, 1}, {nil, 0, 1}} {
+		b := newBox(&row{allocated: 60 * gib, cached: 15 * gib, evictable: tc.evictable})
+		policy := rooms(Act)
+		policy.Rules[0].Steps = tc.steps
+		e := New(policy, alice)
+		all := b.run(e, 70, func(second int) {
+			b.rows[0].allocated, b.rows[0].cached = 60*gib, 15*gib
+			if second%60 == 5 && second < 60 { // an evaluation peak
+				b.rows[0].allocated, b.rows[0].cached = 75*gib, 0
+			}
+		})
+		if got := len(of(all, Acts)); got != tc.want {
+			t.Errorf("steps %v, %s of its own caches: %d actions", tc.steps, tc.evictable, got)
+		}
+	}
+}
+
+// Of a GPU that is lost, or of no known capacity, nothing is concluded from its figures.
+func TestNothingIsDoneOnALostGPU(t *testing.T) {
+	for name, change := range map[string]func(*snapshot.GPU){
+		"lost":        func(g *snapshot.GPU) { g.State = snapshot.GPULost },
+		"no capacity": func(g *snapshot.GPU) { g.Memory.Total = snapshot.Bytes{} },
+		"no memory":   func(g *snapshot.GPU) { g.Memory.Total, g.Memory.Used, g.Memory.Free = known(0), known(0), known(0) },
+		"":            func(*snapshot.GPU) {},
+	} {
+		b := newBox(&row{allocated: 60 * gib, cached: 15 * gib})
+		policy := rooms(Act)
+		policy.Rules[0].When.FreeBelow, policy.Rules[0].Goal = Amount{Bytes: 8 * gib}, Amount{Bytes: 12 * gib}
+		e, decided := New(policy, alice), 0
+		for range 60 {
+			snap := b.snapshot()
+			change(&snap.GPUs[0])
+			decided += len(e.Decide(snap))
+		}
+		if (decided > 0) != (name == "") {
+			t.Errorf("%s: %d decisions", name, decided)
+		}
+	}
+}

@@ -1,0 +1,110 @@
+package guard
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// The limit on repeated flushes is none on first ones.
+func TestFirstFlushNeedNotWaitForRepeatedOnes(t *testing.T) {
+	often, once := &row{allocated: 60 * gib, cached: 15 * gib}, &row{allocated: gib, cached: 4 * gib}
+	b := newBox(often, once)
+	e := New(rooms(Act), alice)
+	b.run(e, 120, nil)
+	often.cached = 15 * gib
+	e.Pause(b.now.Add(growthTime + time.Second))
+	if done := pids(of(b.run(e, 30, nil), Flushed)); done != "100 " {
+		t.Fatalf("flushed %s", done)
+	}
+	often.allocated = 75 * gib
+	if done := pids(of(b.run(e, 20, nil), Flushed)); done != "101 " {
+		t.Errorf("flushed %s, want the one that was not yet", done)
+	}
+}
+
+func TestBacksOffWhereMemoryComesBack(t *testing.T) {
+	b := newBox(&row{allocated: 60 * gib, cached: 15 * gib})
+	e := New(rooms(Act), alice)
+	var at []int
+	last := 0
+	all := b.run(e, 3*3600, func(second int) {
+		if n := len(e.actions); n > last {
+			at = append(at, second)
+		}
+		last = len(e.actions)
+		if b.rows[0].cached == 0 && second%20 == 0 {
+			b.rows[0].cached = 15 * gib
+		}
+	})
+	back, done := of(all, CameBack), of(all, Flushed)
+	if len(done) < 7 || len(done) > 10 || len(back) != len(done) {
+		t.Fatalf("%d flushes in three hours, %d came back", len(done), len(back))
+	}
+	for i, least := range []time.Duration{time.Minute, 5 * time.Minute, 25 * time.Minute, 25 * time.Minute} {
+		if gap := done[i+1].Time.Sub(back[i].Time); gap < least || gap > least+time.Minute {
+			t.Errorf("flush %d comes %s after the memory came back, want %s", i+1, gap, least)
+		}
+	}
+}
+
+// What a process takes a minute after a flush came back, what it takes later did not.
+func TestMemoryThatIsTakenLaterHasStayedFree(t *testing.T) {
+	for after, want := range map[time.Duration]int{returnTime: 1, returnTime + time.Second: 0} {
+		b := newBox(&row{allocated: 60 * gib, cached: 15 * gib})
+		e := New(rooms(Act), alice)
+		for len(of(b.run(e, 1, nil), Flushed)) == 0 {
+		}
+		b.run(e, int(after.Seconds())-1, nil)
+		b.rows[0].cached = 15 * gib
+		if back := of(b.run(e, 10, nil), CameBack); len(back) != want {
+			t.Errorf("taken %s after the flush: %v", after, back)
+		}
+	}
+}
+
+func TestCircuitBreaker(t *testing.T) {
+	rows := []*row{}
+	for range 5 {
+		rows = append(rows, &row{allocated: 12 * gib, cached: 3 * gib})
+	}
+	b := newBox(rows...)
+	e := New(rooms(Act), alice)
+	var all []Decision
+	for range 300 {
+		for _, d := range e.Decide(b.snapshot()) {
+			all = append(all, d)
+			if d.Kind == Acts {
+				all = append(all, e.Finished(d, Outcome{Time: b.now, Freed: 3 * gib, Driver: known(0)})...)
+			}
+		}
+	}
+	if acts, tripped := of(all, Acts), of(all, Tripped); len(acts) != 3 || len(tripped) != 1 {
+		t.Fatalf("%d actions, tripped %d times", len(acts), len(tripped))
+	}
+	if off := e.State().Rules[0].Off; !strings.Contains(off, "less than a tenth") {
+		t.Errorf("the rule is off because of %q", off)
+	}
+}
+
+// The flusher samples while it flushes: then the newest snapshot at its end shows
+// already what was freed, and nothing has come back.
+func TestSampleDuringTheFlushIsNoReturn(t *testing.T) {
+	b := newBox(&row{allocated: 60 * gib, cached: 15 * gib})
+	e := New(rooms(Act), alice)
+	var all []Decision
+	for range 120 {
+		for _, d := range e.Decide(b.snapshot()) {
+			all = append(all, d)
+			if d.Kind == Acts {
+				o := b.flush(d)
+				all = append(all, e.Decide(b.snapshot())...)
+				o.Time = b.now
+				all = append(all, e.Finished(d, o)...)
+			}
+		}
+	}
+	if len(of(all, Flushed)) != 1 || len(of(all, CameBack)) != 0 {
+		t.Errorf("%v", all)
+	}
+}
