@@ -166,10 +166,10 @@ func TestBigCards(t *testing.T) {
 	s := snapshottest.DrawnBox()
 	s.GPUs[0].Memory.Total, s.GPUs[0].Memory.Used = amountIn(143.8), amountIn(140.1)
 	lines := frame(screenOf(s, 80, 24), drawnLook(t))
-	if line := lineOf(t, lines, "   0 "); !strings.Contains(line, " 140.1/143.8G  97%") {
+	if line := lineOf(t, lines, "   0 "); !strings.Contains(line, " 140.1/143.8G 18.2G  97%") {
 		t.Errorf("%q", line)
 	}
-	if line := lineOf(t, lines, "   1 "); !strings.Contains(line, "   60.7/79.6G  98%") {
+	if line := lineOf(t, lines, "   1 "); !strings.Contains(line, "   60.7/79.6G 18.3G  98%") {
 		t.Errorf("%q", line)
 	}
 }
@@ -180,7 +180,7 @@ func TestUnknownFiguresAreDashes(t *testing.T) {
 	gpu := &s.GPUs[0]
 	gpu.Utilization, gpu.Temperature, gpu.Power, gpu.Memory.Used, gpu.Memory.Free = snapshot.Int{}, snapshot.Int{}, snapshot.Float{}, snapshot.Bytes{}, snapshot.Bytes{}
 	line := lineOf(t, frame(screenOf(s, 80, 24), drawnLook(t)), "   0 ")
-	if !strings.Contains(line, "    –/79.6G    –    –    – ") {
+	if !strings.Contains(line, "    –/79.6G     –    –    –   ") {
 		t.Errorf("%q", line)
 	}
 }

@@ -37,7 +37,7 @@ func (p *Panel) columnsFor(width int) columns {
 	if p.Halves == 2 {
 		return halfColumns(width, kinds > 1)
 	}
-	c := columns{index: 4, used: 10, util: 4, temp: 4, power: 4, note: minNote}
+	c := columns{index: 4, used: 10, free: 5, util: 4, temp: 4, note: minNote}
 	if p.big() {
 		c.used = 12
 	}
@@ -49,7 +49,7 @@ func (p *Panel) columnsFor(width int) columns {
 		c.mem, c.clock, c.ecc, c.processes = 4, 6, 3, 2
 		fallthrough
 	case width >= LegendWidth:
-		c.free, c.power = 5, 8
+		c.power = 8
 		if p.Parts {
 			c.flush = 5
 		}
@@ -57,13 +57,13 @@ func (p *Panel) columnsFor(width int) columns {
 		c.narrow(width)
 		return c
 	}
-	// At 80 columns the bar has 25 cells.
-	extra := width - c.around() - 25 - minNote
+	const leastBar = 24 // at 80 columns
+	extra := width - c.around() - leastBar - minNote
 	if extra <= 0 {
-		c.bar = 25 + extra
+		c.bar = leastBar + extra
 		return c
 	}
-	c.bar = min(25+extra*4/5, maxBar)
+	c.bar = min(leastBar+extra*4/5, maxBar)
 	c.note = width - c.around() - c.bar
 	return c
 }
@@ -86,10 +86,10 @@ func (c *columns) nameGap() int {
 	return 0
 }
 
-// narrow is for panes. It leaves out total and power, then temperature, then utilization, and
+// narrow is for panes. It leaves out total and free, then temperature, then utilization, and
 // last the owner.
 func (c *columns) narrow(width int) {
-	c.index, c.name, c.power = 3, 0, 0
+	c.index, c.name, c.free = 3, 0, 0
 	if width < 74 {
 		c.used = 5
 	}

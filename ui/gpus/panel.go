@@ -237,13 +237,7 @@ func (p *Panel) writeFigures(l *cell.Line, line Line, c columns) {
 		if limit, ok := r.PowerLimit.Value(); ok && limit > 0 && r.Power.Or(0) >= limit {
 			style = s.Warning
 		}
-		text := l.Scratch()
-		if c.power > 4 {
-			text = cell.AppendPower(text, r.Power, r.PowerLimit, g.Dash)
-		} else {
-			text = cell.AppendWatts(text, r.Power, g.Dash)
-		}
-		figure(c.power, style, text)
+		figure(c.power, style, cell.AppendPower(l.Scratch(), r.Power, r.PowerLimit, g.Dash))
 	}
 	figure(c.clock, p.Appearance.Known(r.SMClock.Known()), cell.AppendWithin(l.Scratch(), r.SMClock, 0, 99999, "M", g.Dash))
 	var errors snapshot.Int
