@@ -63,7 +63,7 @@ func TestVShowsTheMapAndVTheGraph(t *testing.T) {
 	m.shows("v graph")
 	m.shows("r: again")
 	m.hides("── used, ")
-	m.shows(" fragmented   ×212")
+	m.shows(" frag         ×212")
 	if s.times() != 1 || s.pids[0] != snapshottest.Leaking || s.asked[0] != m.st.live.GPUs[3].UUID {
 		t.Errorf("it asked %v for %v", s.pids, s.asked)
 	}

@@ -24,7 +24,7 @@ func (d Panel) brief(width int) []string {
 	if v, ok := p.Used.Value(); ok {
 		used = v.String()
 	}
-	parts := figure("alloc", p.Allocated) + figure("cache", p.Cached) + figure("frag", p.Fragmented)
+	parts := figure("alloc", p.Allocated) + figure("cached", p.Cached) + figure("frag", p.Fragmented)
 	if parts == "" {
 		parts = " contents unknown"
 	}

@@ -56,9 +56,9 @@ func (d Panel) parts(width int) []string {
 		other = "skew: driver and probe were read at different moments"
 	}
 	lines = append(lines,
-		d.part(width, "allocated", s.Allocated, p.Allocated, d.allocatedNote()),
+		d.part(width, "alloc", s.Allocated, p.Allocated, d.allocatedNote()),
 		d.part(width, "cached", s.Returnable, p.Cached, d.cachedNote()),
-		d.part(width, "fragmented", s.Fragmented, p.Fragmented, d.fragmentedNote()),
+		d.part(width, "frag", s.Fragmented, p.Fragmented, d.fragmentedNote()),
 		d.part(width, "other", otherStyle, p.Other, other),
 	)
 	if p.Asleep.Or(0) > 0 { // no part of used
@@ -85,7 +85,7 @@ func (d Panel) usedLine(width int) string {
 	return l.String()
 }
 
-// part is "allocated  52.9G   75%  note".
+// part is "alloc      52.9G   75%  note".
 func (d Panel) part(width int, name string, style themes.Style, amount snapshot.Bytes, note string) string {
 	return d.named(width, name, style, amount, d.share(amount.Or(0)), note)
 }

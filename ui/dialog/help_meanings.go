@@ -25,8 +25,8 @@ func (h Help) parts() [][]cell.Span {
 	part := h.look.Swatches()
 	return [][]cell.Span{
 		{head("BAR"), part[0], words(" other: context, libraries   "), part[1],
-			words(" unknown: no probe   "), part[2], words(" allocated")},
-		{head(""), part[3], words(" fragmented, or cached by JAX   "), part[4],
+			words(" unknown: no probe   "), part[2], words(" alloc: live blocks")},
+		{head(""), part[3], words(" frag: fragmented, or cached by JAX   "), part[4],
 			words(" cached" + cached + "   "), part[5], words(" free")},
 	}
 }
@@ -110,8 +110,8 @@ func (h Help) marks() []Section {
 		{"BARS", []Item{
 			{part[0].Text, "other: CUDA context, kernels, libraries"},
 			{part[1].Text, "unknown: of a process without a probe"},
-			{part[2].Text, "allocated: in live blocks"},
-			{part[3].Text, "fragmented, or cached by JAX"},
+			{part[2].Text, "alloc: allocated, in live blocks"},
+			{part[3].Text, "frag: fragmented, or cached by JAX"},
 			{part[4].Text, "cached: a flush frees it"},
 			{part[5].Text, "free"},
 		}},

@@ -187,7 +187,7 @@ func (p *Panel) writeTitles(l *cell.Line, c columns, legend bool) {
 	}
 }
 
-// WriteLegend names the parts of the bar in the longest form that fits. Where colours tell
+// WriteLegend names the parts of the bar, as many as fit. Where colours tell
 // the parts apart, free memory needs no name: its dots are like nothing else.
 func WriteLegend(l *cell.Line, lk *cell.Appearance, cells int) {
 	swatches := lk.Swatches()
@@ -197,25 +197,29 @@ func WriteLegend(l *cell.Line, lk *cell.Appearance, cells int) {
 	}{
 		{"  ", " ", []string{"other", "unknown", "alloc", "frag", "cached", "free"}},
 		{" ", "", []string{"other", "unknown", "alloc", "frag", "cached", "free"}},
-		{" ", "", []string{"oth", "unk", "alloc", "frag", "cac"}},
+		{" ", "", []string{"other", "", "alloc", "frag", "cached", ""}},
+		{" ", "", []string{"", "", "alloc", "frag", "cached", ""}},
 	} {
-		names := form.names
 		if lk.Solid() {
-			names = names[:5]
+			form.names[5] = ""
 		}
-		need := len(form.gap) * (len(names) - 1)
-		for _, name := range names {
-			need += 1 + len(form.before) + len(name)
+		need := 0
+		for _, name := range form.names {
+			if name != "" {
+				need += len(form.gap) + 1 + len(form.before) + len(name)
+			}
 		}
-		if need > cells {
+		if need-len(form.gap) > cells {
 			continue
 		}
-		for i, name := range names {
-			if i > 0 {
-				l.Skip(len(form.gap))
+		gap := ""
+		for i, name := range form.names {
+			if name != "" {
+				l.Put(lk.Styles.Header, gap)
+				l.Put(swatches[i].Style, swatches[i].Text)
+				l.Put(lk.Styles.Header, form.before+name)
+				gap = form.gap
 			}
-			l.Put(swatches[i].Style, swatches[i].Text)
-			l.Put(lk.Styles.Header, form.before+name)
 		}
 		return
 	}

@@ -1,6 +1,7 @@
 package gpus
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -62,14 +63,20 @@ func TestNoteNamesWhoHoldsAnIdleGPU(t *testing.T) {
 }
 
 // TestLegendAtEveryBar: a bar of 24 cells and more has its legend, in textures and in
-// colours alone.
+// colours alone, in which every name is whole.
 func TestLegendAtEveryBar(t *testing.T) {
 	for _, theme := range []string{"", "dark"} {
 		for cells := 27; cells < 80; cells++ {
 			l := cell.NewLine(cells)
 			WriteLegend(l, uitest.Appearance(t, theme, false), cells)
-			if !strings.Contains(ansi.Strip(l.String()), "unk") {
-				t.Errorf("theme %q: no legend in %d cells", theme, cells)
+			words := strings.Fields(regexp.MustCompile(`[^a-z]+`).ReplaceAllString(ansi.Strip(l.String()), " "))
+			for _, word := range words {
+				if !slices.Contains([]string{"other", "unknown", "alloc", "frag", "cached", "free"}, word) {
+					t.Errorf("theme %q: %q in %d cells", theme, word, cells)
+				}
+			}
+			if !slices.Contains(words, "alloc") || cells >= 42 && !slices.Contains(words, "unknown") {
+				t.Errorf("theme %q: no legend in %d cells: %q", theme, cells, words)
 			}
 		}
 	}

@@ -29,7 +29,7 @@ const (
 )
 
 func (f fate) String() string {
-	return [fates]string{"allocated", "fragmented", "private", "cached"}[f]
+	return [fates]string{"alloc", "frag", "private", "cached"}[f]
 }
 
 type blockSums [4]quantity.Bytes

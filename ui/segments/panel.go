@@ -94,7 +94,7 @@ func (p Panel) legend(width int, unit quantity.Bytes) string {
 	for i, state := range []struct {
 		state snapshot.BlockState
 		name  string
-	}{{snapshot.BlockLive, "alloc"}, {snapshot.BlockPending, "pending"}, {snapshot.BlockFragmented, "fragmented"}, {snapshot.BlockCached, "cached"}} {
+	}{{snapshot.BlockLive, "alloc"}, {snapshot.BlockPending, "pending"}, {snapshot.BlockFragmented, "frag"}, {snapshot.BlockCached, "cached"}} {
 		sum := m.sums[state.state]
 		if sum == 0 && state.state == snapshot.BlockPending {
 			continue

@@ -58,7 +58,7 @@ func (p Panel) strips(width, body int) ([]string, quantity.Bytes) {
 	return rows, unit
 }
 
-// label is " fragmented 20.0M  ×212  7.40G  ".
+// label is " frag       20.0M  ×212  7.40G  ".
 func (p Panel) label(l *cell.Line, b *band, first, sized bool) {
 	s := &p.Appearance.Styles
 	l.Skip(1)
