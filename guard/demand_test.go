@@ -50,6 +50,25 @@ func TestRoomForTheNextRun(t *testing.T) {
 	}
 }
 
+// A rule by a forecast of an older configuration is one by demand, unless it has another condition.
+func TestFullWithinIsReadAsDemand(t *testing.T) {
+	for when, want := range map[When]int{
+		{Demand: true}: 1, {FullWithin: time.Minute}: 1, {FreeBelow: percent(4)}: 0, {FreeBelow: percent(4), FullWithin: time.Minute}: 0,
+	} {
+		train := &row{command: "train.py", allocated: 30 * gib}
+		b := newBox(train, &row{command: "notebook.py", allocated: 5 * gib, cached: 35 * gib})
+		policy := demands(Own)
+		policy.Rules[0].When = when
+		e := New(policy, alice)
+		b.run(e, 90, nil)
+		b.fails(train, known(20*gib))
+		train.gone = true
+		if all := b.run(e, 30, nil); len(of(all, Flushed)) != want {
+			t.Errorf("%+v: %v", when, all)
+		}
+	}
+}
+
 // A program that has ended is expected for ten minutes, and no longer.
 func TestProgramThatEndedIsExpectedForAWhile(t *testing.T) {
 	for after, want := range map[time.Duration]int{absentTime: 1, absentTime + time.Second: 0} {

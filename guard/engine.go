@@ -81,7 +81,7 @@ func New(p Policy, owner Owner) *Engine {
 			p.Rules[i].Steps = Steps()
 		}
 		when := &p.Rules[i].When
-		when.Demand = when.Demand || when.FullWithin > 0 && when.FreeBelow.Zero()
+		when.Demand = when.Demand || when.FreeBelow.Zero() // with FullWithin
 	}
 	e := &Engine{policy: p, owner: owner}
 	for range p.Rules {

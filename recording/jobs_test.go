@@ -37,7 +37,9 @@ func TestJobHasOneLine(t *testing.T) {
 		}
 	}
 	first, second := row(20, process.Job{Kind: "slurm", ID: "7", Step: "0"}), row(30, process.Job{Kind: "slurm", ID: "7", Step: "1"})
+	first.Started, second.Started = time.Time{}, start.Add(-time.Minute)
 	observe(100, first)
+	first.Started = start.Add(-time.Hour)                                                    // it could not be read before
 	first.Probe = &snapshot.Probe{OutOfMemoryCount: quantity.From(int64(5), quantity.Probe)} // of which two were there before
 	observe(1701, first)
 	observe(30)
@@ -47,6 +49,9 @@ func TestJobHasOneLine(t *testing.T) {
 		t.Fatalf("too early: %q", lines)
 	}
 	observe(1, row(1, process.Job{Kind: "service", ID: "ollama"}), row(2, process.Job{}))
+	if len(lines) != 1 {
+		t.Errorf("after a minute: %q", lines)
+	}
 	observe(100)
 	want := "slurm 7 ended " + fmt.Sprint("user", "alice", "gpus", "3", "wall", "2h00m", "watched", "1h00m",
 		"used_gpu_hours", "0.75", "idle_gpu_hours", "0.25", "peak", "30.0G", "oom", "3")

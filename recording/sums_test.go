@@ -152,3 +152,29 @@ func TestKeptCacheIsFragmented(t *testing.T) {
 		}
 	}
 }
+
+// TestWindowEndsWhereTheNextBegins: and one that is after the clock is over, too.
+func TestWindowEndsWhereTheNextBegins(t *testing.T) {
+	minute := int64(time.Minute)
+	var w window
+	w.set(10*minute+7, time.Minute)
+	for now, want := range map[int64]bool{10*minute - 1: true, 10 * minute: false, 10*minute + 7: false, 11*minute - 1: false, 11 * minute: true} {
+		if got := w.over(now); got != want {
+			t.Errorf("%s after it began: %t", time.Duration(now-10*minute), got)
+		}
+	}
+}
+
+// TestSingleMomentHasNoSums: nothing is known of the time before it.
+func TestSingleMomentHasNoSums(t *testing.T) {
+	minutes, fives, err := Summed(func(add func(*snapshot.Snapshot)) error { add(newSynthetic(1, 1).next()); return nil })
+	if err != nil || len(minutes) > 0 || len(fives) > 0 {
+		t.Errorf("%+v, %+v, %v", minutes, fives, err)
+	}
+	var gpu gpuSums
+	gpu.begin(0)
+	gpu.add(0, &snapshot.GPU{UUID: "GPU-1"}, &snapshot.Snapshot{Rows: []snapshot.Process{{ID: snapshot.RowID{GPUUUID: "GPU-1"}}}}, snapshot.Float{})
+	if gpu.processes != 0 {
+		t.Errorf("%d processes in no time", gpu.processes)
+	}
+}
