@@ -2,6 +2,7 @@ package guard
 
 import (
 	"testing"
+	"time"
 
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
@@ -113,6 +114,40 @@ func TestNothingIsDoneOnALostGPU(t *testing.T) {
 		}
 		if (decided > 0) != (name == "") {
 			t.Errorf("%s: %d decisions", name, decided)
+		}
+	}
+}
+
+// Why nothing is done is said once in an episode, again after five minutes in another one, and a
+// new reason after a minute.
+func TestReasonsAreNotRepeatedSoon(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(r *row, seconds int) // after the first
+		want   time.Duration
+	}{
+		"the same": {func(*row, int) {}, 0},
+		"in the next episode": {func(r *row, seconds int) {
+			if r.allocated = 60 * gib; seconds > 10 && seconds < 20 {
+				r.allocated = 30 * gib
+			}
+		}, repeatAfter},
+		"another": {func(r *row, seconds int) {
+			if seconds > 10 {
+				r.probe = &snapshot.Probe{State: snapshot.ProbeLive, Mismatch: true}
+			}
+		}, time.Minute},
+	} {
+		r := &row{allocated: 60 * gib, cached: 15 * gib, probe: &snapshot.Probe{State: snapshot.ProbeStale}}
+		b := newBox(r)
+		e := New(rooms(Act), alice)
+		for len(of(b.run(e, 1, nil), Nothing)) == 0 {
+		}
+		first, got := b.now, time.Duration(0)
+		if all := of(b.run(e, 320, func(second int) { c.change(r, second) }), Nothing); len(all) > 0 {
+			got = all[0].Time.Sub(first)
+		}
+		if got != c.want {
+			t.Errorf("%s: repeated after %s, want %s", name, got, c.want)
 		}
 	}
 }

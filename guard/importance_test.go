@@ -3,6 +3,7 @@ package guard
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
@@ -59,6 +60,7 @@ func TestUnreadIsProtected(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			b := newBox(&row{allocated: 60 * gib, cached: 15 * gib, command: "x"})
 			e := New(rooms(Act, tc.entries...), alice)
+			first := b.now.Add(time.Second)
 			var all []Decision
 			for range 90 {
 				snap := b.snapshot()
@@ -78,6 +80,9 @@ func TestUnreadIsProtected(t *testing.T) {
 				if strings.Contains(d.Message, "PID 100 is not flushed: the configuration may protect it, and its "+tc.unread+" could not be read") {
 					reports++
 				}
+			}
+			if tc.unread != "" && !all[0].Time.Equal(first.Add(watchedLeast)) {
+				t.Errorf("watched from %s, and reported at %s", first, all[0].Time)
 			}
 			if want := tc.unread == "" && !tc.protect; flushes != want || (reports == 1) != (tc.unread != "") || reports > 1 {
 				t.Errorf("flushed: %v; reported %d times: %v", flushes, reports, all)

@@ -102,6 +102,35 @@ func TestRescueKeepsToLimitAMinute(t *testing.T) {
 	}
 }
 
+// A rescue takes no more than is missing: not of a program's own caches, and not of others.
+func TestRescueTakesWhatIsMissing(t *testing.T) {
+	for _, c := range []struct {
+		cached, evictable, missing quantity.Bytes // of each of two givers, to the asker
+		want                       string
+	}{
+		{10 * gib, 20 * gib, 10 * gib, "gradual "},
+		{10 * gib, 20 * gib, 10*gib + 1, "selective "},
+		{10 * gib, least, 10*gib + 1, "selective "},
+		{10 * gib, least - 1, 10*gib + 1, "gradual gradual "},
+		{10 * gib, 0, 20 * gib, "gradual gradual "},
+		{10 * gib, 0, 20*gib + 1, ""},
+		{least, 0, 1, "gradual "},
+		{least - 1, 0, 1, ""},
+	} {
+		asker := &row{command: "train.py", allocated: 10 * gib}
+		b := newBox(asker, &row{command: "a", allocated: 20 * gib, cached: c.cached, evictable: c.evictable}, &row{command: "b", allocated: 20 * gib, cached: c.cached, evictable: c.evictable})
+		e := New(Policy{Mode: Act, Importance: []Importance{{Command: "train.py", Value: 500}}}, alice)
+		b.run(e, 60, nil)
+		got := ""
+		for _, d := range of(e.Rescue(b.snapshot(), Ask{Process: asker.id().Process, GPUUUID: uuid, Bytes: b.total - b.used() + c.missing}), Acts) {
+			got += d.Level + " "
+		}
+		if got != c.want {
+			t.Errorf("%+v: %s", c, got)
+		}
+	}
+}
+
 // What a program needs again within seconds is not given away: that would have its
 // own next allocation fail.
 func TestRescueTakesNothingThatIsNeededAtOnce(t *testing.T) {

@@ -1,0 +1,54 @@
+package guard
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"vramscope/internal/quantity"
+)
+
+// A program is left alone while it may load, and for a minute after its cache was emptied by others.
+func TestProgramIsLeftAloneForAMinute(t *testing.T) {
+	for reason, change := range map[string]func(b *box, e *Engine, r *row){
+		"it has just started": func(b *box, e *Engine, r *row) {
+			r.started = b.now.Add(time.Second)
+			b.run(e, 1, nil)
+		},
+		"its cache was emptied": func(b *box, e *Engine, r *row) {
+			b.run(e, 30, nil)
+			r.cached = 0
+			b.run(e, 1, nil)
+			r.cached = 20 * gib
+		},
+	} {
+		r := &row{allocated: 40 * gib, cached: 20 * gib}
+		b := newBox(r)
+		e := New(rooms(Act), alice)
+		change(b, e, r)
+		b.run(e, 59, nil)
+		if got := e.State().Standings[0].Reason; !strings.HasPrefix(got, reason) {
+			t.Errorf("after 59 seconds: %q, want %q", got, reason)
+		}
+		b.run(e, 1, nil)
+		if got := e.State().Standings[0].Reason; got != "" {
+			t.Errorf("after 60 seconds: %q", got)
+		}
+	}
+}
+
+// What a program needs again is for an urgent flush only, unless its own caches are worth a flush.
+func TestOwnCachesAreWorthAFlush(t *testing.T) {
+	worth := minFlushOn(80 * gib)
+	for evictable, want := range map[quantity.Bytes]string{worth: "", worth - 1: "it needs again what it caches: urgent only"} {
+		r := &row{allocated: 60 * gib, evictable: evictable}
+		b := newBox(r)
+		e := New(rooms(Act), alice)
+		b.run(e, 1, nil)
+		r.allocated, r.cached = 50*gib, 10*gib
+		b.run(e, 60, nil)
+		if got := e.State().Standings[0].Reason; got != want {
+			t.Errorf("%s of its own caches: %q, want %q", evictable, got, want)
+		}
+	}
+}
