@@ -4,15 +4,18 @@ import (
 	"context"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"vramscope/cli/command"
 	"vramscope/cli/render"
 	"vramscope/cli/sources"
+	"vramscope/internal/quantity"
 	"vramscope/probe"
 	"vramscope/sampler"
 	"vramscope/sampler/snapshot"
+	"vramscope/schema"
 )
 
 // Holds is the command holds.
@@ -66,6 +69,28 @@ func runHolds(ctx context.Context, p *command.Program, pid int, format string) e
 	if err != nil {
 		return probeFailure(err, pid, "say what holds its memory")
 	}
-	doc, text := render.Holds(pid, found.Runtime.Name, &found.Holds, found.Snapshot, found.Used, render.SignsFor(p.ASCII(src.Settings)))
-	return p.PrintAs(format, doc, text)
+	doc := holdsDocument(pid, &found)
+	return p.PrintAs(format, doc, render.Holds(&doc.Holds, found.Snapshot, render.SignsFor(p.ASCII(src.Settings))))
+}
+
+func holdsDocument(pid int, found *sources.Held) schema.HoldsDocument {
+	h := &found.Holds
+	doc := schema.HoldsDocument{
+		Schema: schema.Version, Time: schema.Time(time.Unix(0, h.TimeNS)), Host: found.Snapshot.Host.Name,
+		Holds: schema.Holds{
+			PID: pid, Runtime: schema.Text(found.Runtime.Name), Exact: h.Exact, Moving: h.Moving, Notes: schema.Texts(h.Notes),
+			TookMS: h.Milliseconds, Devices: []schema.HoldsDevice{},
+		},
+	}
+	for _, d := range h.Devices {
+		device := schema.HoldsDevice{UUID: d.UUID, AllocatedBytes: d.AllocatedBytes, UsedBytes: found.Used[d.UUID], Classes: []schema.HeldClass{}}
+		if g, _ := found.Snapshot.Device(d.UUID); g != nil && g.Name != "" {
+			device.GPU = quantity.From(g.Index, quantity.Driver)
+		}
+		for _, part := range d.Parts {
+			device.Classes = append(device.Classes, schema.HeldClass{Class: string(part.Class), Bytes: part.Bytes, Blocks: part.Blocks})
+		}
+		doc.Holds.Devices = append(doc.Holds.Devices, device)
+	}
+	return doc
 }
