@@ -27,7 +27,7 @@ func (st *state) pageInView(lk *cell.Appearance) string {
 		return ""
 	}
 	lay := arrange(st.width, st.height, st.box())
-	page, rows := st.gpuPage(lk), lay.above().rows
+	page, rows := st.gpuPage(lk), lay.page().rows
 	total := page.Lines(st.width, rows)
 	if total <= rows {
 		return ""
@@ -84,7 +84,7 @@ func (m *model) walkPages(by int) bool {
 
 func (m *model) scrollPage(by int) bool {
 	open, lay := m.st.gpuPage(&m.look), m.layout()
-	rows := lay.above().rows
+	rows := lay.page().rows
 	to := min(max(m.st.pageTop+by, 0), max(open.Lines(m.st.width, rows)-rows, 0))
 	changed := to != m.st.pageTop
 	m.st.pageTop = to

@@ -138,10 +138,10 @@ func TestKeysOfTheGPUPage(t *testing.T) {
 		o.Details = func(on bool) { wanted = append(wanted, on) }
 	})
 	m.press("3", "i")
-	m.shows("NVLink")
 	m.shows("one more at reset")
 	m.shows("Esc back")
 	m.press("j", "j")
+	m.shows("NVLink")
 	if m.st.pageTop != 2 {
 		t.Errorf("scrolled to %d", m.st.pageTop)
 	}
@@ -223,6 +223,31 @@ func TestMIGModeOfALostGPUIsUnknown(t *testing.T) {
 			if got := strings.TrimSpace(after); !strings.HasPrefix(got, want) {
 				t.Errorf("MIG %v of a GPU that is %s: %.20q, want %q", mig, state, got, want)
 			}
+		}
+	}
+}
+
+// TestPagesKeepTheHeader: the detail and a GPU's page say on which host and when, with the
+// badges; a pane gives their lines that room.
+func TestPagesKeepTheHeader(t *testing.T) {
+	for _, page := range []bool{true, false} {
+		st := pageOf(pagedBox(), 3, 0, 80, 24)
+		if !page {
+			st.page, st.detail = nil, true
+		}
+		st.readOnly = true
+		lines := frame(st, drawnLook(t))
+		for _, want := range []string{"READ-ONLY", "h100-03", "12:04:17"} {
+			if !strings.Contains(lines[0], want) {
+				t.Errorf("page %v: no %q in %q", page, want, lines[0])
+			}
+		}
+		if strings.Contains(lines[23], "READ-ONLY") {
+			t.Errorf("page %v: the badge is there twice", page)
+		}
+		st.height = 14
+		if lines := frame(st, drawnLook(t)); !strings.Contains(lines[0], "GPU 3") && page || !strings.Contains(lines[13], "READ-ONLY") {
+			t.Errorf("page %v in a pane: %q, %q", page, lines[0], lines[13])
 		}
 	}
 }

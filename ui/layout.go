@@ -191,7 +191,17 @@ func (lay *layout) over(rows int) rect {
 	}
 }
 
-// above is everything above the alert line: the rectangle of the detail.
+// page is the rectangle of the detail and of a GPU's page: everything between the header and
+// the alert line. A pane gives them the header's line too.
+func (lay *layout) page() rect {
+	r := lay.above()
+	if lay.height >= fullHeight {
+		r.top, r.rows = lay.header.rows, r.rows-lay.header.rows
+	}
+	return r
+}
+
+// above is everything above the alert line.
 func (lay *layout) above() rect {
 	return rect{0, max(lay.height-lay.alert.rows-lay.keys.rows, 0), lay.width}
 }

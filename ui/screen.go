@@ -26,17 +26,18 @@ func frame(st *state, lk *cell.Appearance) []string {
 	t := st.table(lk)
 	view := viewOf(lay, &t)
 	out := make([]string, 0, st.height)
-	switch {
+	header := drawn(st.width, func(l *cell.Line) { writeHeader(l, st, lk) })
+	switch page := lay.page(); {
 	case st.shown == nil:
-		out = append(out, drawn(st.width, func(l *cell.Line) { writeHeader(l, st, lk) })...)
+		out = append(out, header...)
 		out = cell.Fill(out, st.width, st.height-lay.alert.rows-lay.keys.rows)
 	case st.page != nil:
-		page := st.gpuPage(lk)
-		out = append(out, page.Render(st.width, lay.above().rows)...)
+		gpu := st.gpuPage(lk)
+		out = append(append(out, header[:page.top]...), gpu.Render(st.width, page.rows)...)
 	case st.detail:
-		out = append(out, newDetail(st, lk, t.Rows, true).Render(st.width, lay.above().rows)...)
+		out = append(append(out, header[:page.top]...), newDetail(st, lk, t.Rows, true).Render(st.width, page.rows)...)
 	default:
-		out = drawMain(out, st, lk, &lay, &t)
+		out = drawMain(append(out, header[:lay.header.rows]...), st, lk, &lay, &t)
 	}
 	if lay.alert.rows > 0 {
 		out = append(out, drawn(st.width, func(l *cell.Line) { writeAlert(l, st, lk) })...)
@@ -49,9 +50,6 @@ func frame(st *state, lk *cell.Appearance) []string {
 }
 
 func drawMain(out []string, st *state, lk *cell.Appearance, lay *layout, t *table.Table) []string {
-	if lay.header.rows > 0 {
-		out = append(out, drawn(st.width, func(l *cell.Line) { writeHeader(l, st, lk) })...)
-	}
 	switch {
 	case lay.gpus.rows == 0:
 	case st.noDriver():
@@ -132,9 +130,9 @@ func alertAndBadges(st *state, lk *cell.Appearance, lay *layout) string {
 }
 
 // hidesHeader reports whether the header with its badges is out of sight: a low screen has
-// none, the detail is in its place, or an overlay lies over it.
+// none, or an overlay lies over it.
 func (st *state) hidesHeader(lay *layout) bool {
-	if lay.header.rows == 0 || st.fills() {
+	if lay.header.rows == 0 || st.fills() && lay.page().top == 0 {
 		return true
 	}
 	if st.overlay == nil {

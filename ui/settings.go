@@ -83,7 +83,7 @@ func (m *model) graphRows() int {
 	if !m.st.detail {
 		return lay.graph.rows
 	}
-	room := lay.above().rows
+	room := lay.page().rows
 	return newDetail(&m.st, &m.look, m.table().Rows, true).GraphRows(m.st.width, room)
 }
 

@@ -69,7 +69,7 @@ func (m *model) moveKey(id keys.ID) (changed, done bool) {
 	move, rows := m.move, lay.rows()
 	switch {
 	case m.st.page != nil:
-		move, rows = m.scrollPage, lay.above().rows
+		move, rows = m.scrollPage, lay.page().rows
 	case m.st.onGPUs && !m.st.detail && !m.st.noDriver():
 		move, rows = m.walkGPUs, lay.gpus.rows*lay.gpuColumns
 	}
