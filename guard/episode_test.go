@@ -50,7 +50,9 @@ func TestLeastThatIsWorthAFlush(t *testing.T) {
 	worth := minFlushOn(80 * gib)
 	for frees, want := range map[quantity.Bytes]int{worth: 1, worth - 1: 0} {
 		b := newBox(&row{allocated: 75 * gib, cached: frees})
-		if done := of(b.run(New(rooms(Act), alice), 60, nil), Flushed); len(done) != want {
+		policy := rooms(Act)
+		policy.Rules[0].Steps = []Level{Gradual}
+		if done := of(b.run(New(policy, alice), 60, nil), Flushed); len(done) != want {
 			t.Errorf("%d bytes of %d: %v", frees, worth, done)
 		}
 	}

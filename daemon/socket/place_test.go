@@ -60,16 +60,37 @@ func TestSquattersSocketIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(directory) })
-	listener, err := net.Listen("unix", filepath.Join(directory, Name))
+	for _, name := range []string{Name, OwnName} {
+		listener, err := net.Listen("unix", filepath.Join(directory, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(os.Lchown(directory, bob, bob), os.Lchown(filepath.Join(directory, name), bob, bob)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Dial(t.Context(), []Place{{directory, bob}}); err == nil || !strings.Contains(err.Error(), name+" is served by user 0") {
+			t.Errorf("%s: %v", name, err)
+		}
+		_ = listener.Close()
+	}
+}
+
+// TestOwnDaemonIsAskedOnTheOwnersSocket: which no flood of others reaches.
+func TestOwnDaemonIsAskedOnTheOwnersSocket(t *testing.T) {
+	directory, err := os.MkdirTemp("", "vs")
+	if err == nil {
+		err = os.Chmod(directory, 0o755)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = listener.Close() }()
-	if err := errors.Join(os.Lchown(directory, bob, bob), os.Lchown(filepath.Join(directory, Name), bob, bob)); err != nil {
-		t.Fatal(err)
+	t.Cleanup(func() { _ = os.RemoveAll(directory) })
+	inside := filepath.Join(directory, "own")
+	if err := errors.Join(os.Mkdir(inside, 0o700), os.Lchown(inside, alice, alice)); err != nil {
+		t.Skip("only root can be several users")
 	}
-	if _, err := Dial(t.Context(), []Place{{directory, bob}}); err == nil || !strings.Contains(err.Error(), "is served by user 0") {
-		t.Errorf("%v", err)
+	if got, want := as(t, alice, alice, directory, "", "VRAMSCOPE_TEST_OWN="+inside), filepath.Join(inside, OwnName)+"\n"; got != want {
+		t.Errorf("alice asks at %q, want %q", got, want)
 	}
 }
 
