@@ -3,6 +3,9 @@ package socket
 import (
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -47,6 +50,50 @@ func TestAnswersAreLimited(t *testing.T) {
 	} {
 		if err := decode([]byte(c.line), new(answer)); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%.20s…: %v, want %q", c.line, err, c.want)
+		}
+	}
+}
+
+// answering is a client of a daemon that has sent these lines, and then hung up.
+func answering(t *testing.T, answers ...string) *Client {
+	t.Helper()
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(t.TempDir(), Name), Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: listener.Addr().String(), Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	daemon, err := listener.AcceptUnix()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(daemon, strings.Join(answers, "\n")+"\n"); err != nil {
+		t.Fatal(err)
+	}
+	_ = daemon.CloseWrite()
+	t.Cleanup(func() { _ = errors.Join(conn.Close(), daemon.Close()) })
+	return newClient(conn)
+}
+
+// TestAnswersAreOfTheRequest: a connection on which another comes is closed, and one that refuses is not.
+func TestAnswersAreOfTheRequest(t *testing.T) {
+	for answer, broken := range map[string]bool{
+		`{"id":1,"ok":true,"guard":{}}`:                         false,
+		`{"id":1,"ok":false,"error":{"code":"busy"}}`:           false,
+		`{"id":2,"ok":true,"guard":{}}`:                         true,
+		`{"id":2,"ok":false,"error":{"code":"busy"}}`:           true,
+		`{"id":1,"ok":false}`:                                   true,
+		`{"id":1,"ok":true}`:                                    true,
+		`{"id":1,"ok":true,"guard":{},"error":{"code":"busy"}}`: false,
+		`{"id":1,"ok":`:                                         true,
+		``:                                                      true,
+	} {
+		_, err := answering(t, answer).Guard(t.Context())
+		if errors.Is(err, ErrBroken) != broken || refused(err) != (err != nil && !broken) {
+			t.Errorf("%s: %v", answer, err)
 		}
 	}
 }

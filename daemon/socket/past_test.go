@@ -2,12 +2,7 @@ package socket
 
 import (
 	"context"
-	"errors"
-	"io"
-	"net"
 	"os"
-	"path/filepath"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -172,28 +167,10 @@ func TestPastWithoutADaemonIsEmpty(t *testing.T) {
 	}
 }
 
-// spanning is the past of a daemon that answers so, line by line, and how often it was asked.
+// spanning is the past of a daemon that answers so, and how often it was asked.
 func spanning(t *testing.T, answers ...string) (p *Past, asked func() int) {
 	t.Helper()
-	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(t.TempDir(), Name), Net: "unix"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = listener.Close() })
-	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: listener.Addr().String(), Net: "unix"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	daemon, err := listener.AcceptUnix()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.WriteString(daemon, strings.Join(answers, "\n")+"\n"); err != nil {
-		t.Fatal(err)
-	}
-	_ = daemon.CloseWrite()
-	t.Cleanup(func() { _ = errors.Join(conn.Close(), daemon.Close()) })
-	client, n := newClient(conn), 0
+	client, n := answering(t, answers...), 0
 	p = NewPast(NewReader(fixed(nil), []Place{}, time.Now))
 	p.client = func() (*Client, error) { n++; return client, nil }
 	return p, func() int { return n }
