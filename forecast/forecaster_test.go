@@ -104,10 +104,60 @@ func TestClockSetBackIsFollowed(t *testing.T) {
 	}
 }
 
+// A clock that is set back by less than a minute is waited for.
+func TestClockSetBackALittle(t *testing.T) {
+	for back, want := range map[float64]int{59.999: 100, 60: 101} {
+		f := fed(flat(100, 20*gib), 1)
+		f.Observe(after(99-back), 20<<30)
+		if got := int(f.state.Count); got != want {
+			t.Errorf("%v s back: %d samples are taken, want %d", back, got, want)
+		}
+	}
+}
+
+// A gap before the first sample, or one that ends at the newest, is none.
+func TestGapIsAfterTheNewestSample(t *testing.T) {
+	y := regime.Leak(regime.Seeded(2))[:300]
+	f := New()
+	f.Gap(after(0))
+	for i, v := range y {
+		f.Observe(after(float64(i)), int64(v))
+		f.Gap(after(float64(i) - 1))
+	}
+	if !reflect.DeepEqual(f, fed(y, 1)) {
+		t.Error("gaps of the past are heeded")
+	}
+}
+
+// A job has ended, or the next begun, where nearly nothing is left or was there before.
+func TestNextJobBegins(t *testing.T) {
+	for levels, want := range map[[2]float64]bool{
+		{0, minChange}: true, {0, minChange - 1}: false, {40 * gib, gib}: true, {20 * minChange, minChange}: false, {40 * gib, 3 * gib}: false, {gib, 40 * gib}: true,
+	} {
+		f := fed(append(flat(100, levels[0]), levels[1]), 1)
+		if got := f.state.Began == 99e9+1e9; got != want {
+			t.Errorf("from %.0f to %.0f bytes: %t", levels[0], levels[1], got)
+		}
+	}
+}
+
+// What is new is more than the series had in the twenty minutes before.
+func TestTopIsOfTheLastMinutes(t *testing.T) {
+	const high, usual = 30 * gib, 20 * gib
+	f := fed(slices.Concat(flat(600, high), flat(1200, usual)), 1)
+	if top := f.state.Top.Height; top != high {
+		t.Errorf("twenty minutes after the highest level it is %.1f GiB", top/gib)
+	}
+	f.Observe(after(1800), int64(usual))
+	if top := f.state.Top.Height; top != usual {
+		t.Errorf("a second later it is %.1f GiB", top/gib)
+	}
+}
+
 // A change within a gap does not score the forecasts that came due in it.
 func TestForecastsDueInGapAreNotScored(t *testing.T) {
 	gap, late := fed(flat(80, 20*gib), 1), fed(flat(80, 20*gib), 1)
-	gap.Gap(after(80))
+	gap.Gap(after(79))
 	for i := 92; i < 120; i++ {
 		gap.Observe(after(float64(i)), int64(50*gib))
 		late.Observe(after(float64(i)), int64(50*gib))
