@@ -9,18 +9,18 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// absentTime is how long a program that has ended is expected to start again: a training
-// that failed does within minutes.
+// absentTime is how long an exited program is expected to start again: a failed training
+// restarts within minutes.
 const absentTime = 10 * time.Minute
 
-// program is what processes run on a device, and for whom. What one run has needed the
-// next will need.
+// program identifies a command and its user on a device. The next run is expected to need
+// what the last one needed.
 type program struct {
 	device
 	user, name string
 }
 
-// runs are a program's runs.
+// runs records the runs of a program.
 type runs struct {
 	needs      quantity.Bytes // the most that one has needed: allocated, and outside its allocators
 	holds      quantity.Bytes // by those that run now
@@ -33,8 +33,8 @@ func programOf(p *snapshot.Process) program {
 	return program{device{p.ID.GPUUUID, p.ID.Instance}, p.User, p.ProgramName()}
 }
 
-// watchRuns adds a snapshot to what programs have needed. The allocation that failed is a
-// part of what its program needs.
+// watchRuns records what each program has needed in this snapshot, including an allocation
+// that failed.
 func (e *Engine) watchRuns(snap *snapshot.Snapshot) {
 	for _, r := range e.runs {
 		r.holds = 0
@@ -82,8 +82,8 @@ func (e *Engine) runsOf(key program) *runs {
 	return e.runs[key]
 }
 
-// highestOf is the highest that a process has allocated since it began, where one
-// allocator reports it; peaks of several need not meet.
+// highestOf returns a process's peak of allocated memory if one allocator reports it. Peaks
+// of several allocators may not coincide.
 func highestOf(p *snapshot.Process) quantity.Bytes {
 	if len(p.Allocators) != 1 {
 		return 0
@@ -91,7 +91,7 @@ func highestOf(p *snapshot.Process) quantity.Bytes {
 	return p.Allocators[0].PeakAllocated.Or(0)
 }
 
-// demand is memory that programs will ask for, and that is not free.
+// demand is memory that programs are expected to ask for and that is not free.
 type demand struct {
 	bytes      quantity.Bytes // 0: none
 	important  bool           // of important programs: of all together, or of
@@ -100,10 +100,11 @@ type demand struct {
 	owner      uint32
 }
 
-// demandOn is what should be free on a device beyond what programs hold: for the next
-// peaks of all important programs, or else for that of one, as peaks of several seldom
-// meet; the important first, then who needs most. What flushes could not free is not asked
-// for: they would be in vain, and whoever claims too much would have nothing kept for others.
+// demandOn returns how much should be free on a device beyond what programs hold. It covers
+// the next peaks of all important programs, or else the peak of one program, as peaks seldom
+// coincide: important programs first, then the largest need. Memory that flushes could not
+// free is left out. Otherwise the flushes would be in vain, and a program that claims too
+// much would leave nothing for others.
 func (e *Engine) demandOn(rule int, v *view) demand {
 	all, each := demand{important: true}, []demand(nil)
 	for key, r := range e.runs {
@@ -133,9 +134,10 @@ func (e *Engine) demandOn(rule int, v *view) demand {
 	return demand{}
 }
 
-// givesFor reports whether a row gives memory for a demand. For an important program,
-// which the configuration names, whoever is not gives; for any other only its own user's
-// processes do, and what they need themselves only if they are less important.
+// givesFor reports whether a row frees memory for a demand. Every process that is not
+// important frees for a program that the configuration calls important. For any other program
+// only its own user's processes free, and memory that they need themselves only if they are
+// less important.
 func (e *Engine) givesFor(d *demand, p *snapshot.Process, step Level) bool {
 	importance := e.standing[p.ID].Importance
 	switch {
@@ -149,7 +151,7 @@ func (e *Engine) givesFor(d *demand, p *snapshot.Process, step Level) bool {
 	return importance < d.importance || step == Gradual
 }
 
-// vain is what the flushes for a rule's goal alone have brought on a device.
+// vain is what the flushes for a rule's goal have brought on a device.
 type vain struct {
 	began time.Time      // of a flush whose effect is not known yet
 	free  quantity.Bytes // what is free afterwards if it has brought anything
@@ -157,8 +159,8 @@ type vain struct {
 	until time.Time
 }
 
-// rests reports whether a rule waits before it flushes for its goal again, because a minute after
-// it last did what that freed was gone, or an allocation had failed all the same.
+// rests reports whether a rule waits before it flushes for its goal again: a minute after its
+// last flush, the freed memory was gone or an allocation had failed all the same.
 func (e *Engine) rests(key episodeKey, v *view) bool {
 	f := e.vain[key]
 	if f == nil {
@@ -179,7 +181,7 @@ func (e *Engine) rests(key episodeKey, v *view) bool {
 	return e.now.Before(f.until)
 }
 
-// awaits has a flush judged in a minute.
+// awaits schedules the judgement of a flush a minute later.
 func (e *Engine) awaits(key episodeKey, free quantity.Bytes) {
 	f := e.vain[key]
 	if f == nil {

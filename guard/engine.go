@@ -12,7 +12,7 @@ import (
 // Decision is one decision of an Engine.
 type Decision = snapshot.GuardDecision
 
-// The kinds of decision. Of these only Acts asks for something to be done.
+// The kinds of decision. Only Acts asks for an action.
 const (
 	Acts     = snapshot.GuardActs
 	Would    = snapshot.GuardWould
@@ -26,13 +26,13 @@ const (
 	Resumed  = snapshot.GuardResumed
 )
 
-// Owner is whose guard it is.
+// Owner is the user that the guard works for.
 type Owner struct {
 	UID  uint32
 	Root bool // it may touch other users' processes where a rule says so
 }
 
-// Outcome is what came of a decision to act.
+// Outcome is the result of a decision to act.
 type Outcome struct {
 	Time    time.Time      // of its end
 	Freed   quantity.Bytes // by the probe
@@ -95,7 +95,7 @@ func New(p Policy, owner Owner) *Engine {
 	return e
 }
 
-// forget makes the past unknown, but for what rules have failed at.
+// forget drops the past, except which rules have failed and at what.
 func (e *Engine) forget() {
 	e.traces = make(map[snapshot.RowID]*trace)
 	e.runs = make(map[program]*runs)
@@ -107,9 +107,9 @@ func (e *Engine) forget() {
 	e.actions, e.began, e.applied = nil, time.Time{}, time.Time{}
 }
 
-// Decide looks at the next snapshot. Each decision that is Acts is to be carried out,
-// without waiting for others, and its outcome handed to Finished: at most one of a user
-// on a GPU, and one of a process, are under way. The rest is for the record.
+// Decide takes the next snapshot. The caller carries out each decision that is Acts, without
+// waiting for others, and hands its outcome to Finished. At most one is under way for a user
+// on a GPU, and one for a process. The other decisions are for the record.
 func (e *Engine) Decide(snap *snapshot.Snapshot) []Decision {
 	if snap.Time.Before(e.now) {
 		e.forget() // the clock was set back
@@ -143,8 +143,8 @@ func (e *Engine) Decide(snap *snapshot.Snapshot) []Decision {
 	return out
 }
 
-// Pause stops acting until a time, and is itself a decision; a time that has passed
-// ends a pause.
+// Pause stops acting until a time, and returns that as a decision. A time in the past ends a
+// pause.
 func (e *Engine) Pause(until time.Time) Decision {
 	d := Decision{Time: e.now, Kind: Paused, Reason: "asked to do nothing until " + until.Format(time.TimeOnly)}
 	if e.paused = until; !e.now.Before(until) {
@@ -175,13 +175,13 @@ func (e *Engine) mode() Mode {
 	return e.policy.Mode
 }
 
-// State is the state after the newest snapshot. It is not changed any more.
+// State returns the state after the newest snapshot. It does not change any more.
 func (e *Engine) State() *snapshot.Guard { return e.state }
 
 // remembered is the number of decisions in State.
 const remembered = 32
 
-// note puts decisions into words and remembers them.
+// note writes the text of decisions and remembers them.
 func (e *Engine) note(decisions []Decision) {
 	for i := range decisions {
 		decisions[i].Message = decisions[i].Sentence()
@@ -213,7 +213,7 @@ func (e *Engine) newState(snap *snapshot.Snapshot) *snapshot.Guard {
 	return g
 }
 
-// trace adds a snapshot to the traces, and drops those of rows that are gone.
+// trace adds a snapshot to the traces, and drops those of rows that no longer exist.
 func (e *Engine) trace(snap *snapshot.Snapshot) {
 	for i := range snap.Rows {
 		p := &snap.Rows[i]

@@ -15,8 +15,8 @@ type episodeKey struct {
 	where device
 }
 
-// episode is a rule's condition on a device, from the moment at which it holds until
-// the goal is reached.
+// episode is the time from when a rule's condition holds on a device until its goal is
+// reached.
 type episode struct {
 	since      time.Time // the condition has held without a break; zero while it does not
 	active     bool      // it has held for as long as the rule asks
@@ -33,15 +33,15 @@ type episode struct {
 }
 
 const (
-	// settleTime is how long after an action the figures of a GPU settle: a driver
-	// shows what was freed within a second, and the next tick reads it.
+	// settleTime is how long a GPU's figures take to settle after an action: a driver shows
+	// freed memory within a second, and the next tick reads it.
 	settleTime = 3 * time.Second
-	// actionTimeout is when an action without an outcome is given up: four
-	// steps, each with the probe's ten seconds, and the pauses between.
+	// actionTimeout is when the engine gives up an action without an outcome. It allows four
+	// steps with the probe's ten seconds each, and the pauses between.
 	actionTimeout = time.Minute
 )
 
-// view is a device in a snapshot, with what a rule asks for.
+// view is a device in a snapshot, with the figures that a rule asks for.
 type view struct {
 	device
 	snap           *snapshot.Snapshot
@@ -184,15 +184,15 @@ func (e *Engine) pursue(rule int, ep *episode, v *view) []Decision {
 	return out
 }
 
-// restart has a dry run wait: nothing was freed, and it would decide the same again.
+// restart makes a dry run wait: nothing was freed, so it would decide the same again.
 func (ep *episode) restart(now time.Time) {
 	ep.quietUntil = now.Add(backOff[min(ep.restarts, len(backOff)-1)])
 	ep.restarts++
 	ep.step, ep.done, ep.wouldFree = 0, nil, 0
 }
 
-// next is the row that gives next at a step, nil where there is none. Users who wait
-// give nothing.
+// next returns the next row to flush at a step, nil if there is none. It passes over the rows
+// of users who wait.
 func (e *Engine) next(rule int, ep *episode, v *view, step Level, waiting map[uint32]bool) *snapshot.Process {
 	var best *snapshot.Process
 	for p := range v.snap.GPURows(v.uuid) {
@@ -206,8 +206,8 @@ func (e *Engine) next(rule int, ep *episode, v *view, step Level, waiting map[ui
 	return best
 }
 
-// gives reports whether a row gives memory at a step. A step that is the same as the
-// one before it for the process is skipped.
+// gives reports whether a row is flushed at a step. A step is skipped if it does the same for
+// the process as the one before it.
 func (e *Engine) gives(rule int, ep *episode, v *view, p *snapshot.Process, step Level) bool {
 	if !e.allowed(v.snap, p, rule) || !e.givesFor(&v.demand, p, step) || e.exclusion(v.snap, p, e.importanceOf(p)) != "" {
 		return false
@@ -260,7 +260,7 @@ func (e *Engine) flush(rule int, ep *episode, v *view, p *snapshot.Process, step
 	return d
 }
 
-// condition is what of the condition holds, with the figures.
+// condition describes which part of the condition holds, with the figures.
 func (r *Rule) condition(v *view) string {
 	var parts []string
 	if !r.When.FreeBelow.Zero() {

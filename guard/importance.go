@@ -8,7 +8,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// importance is what the configuration and the process itself say of its importance.
+// importance is a process's importance by the configuration and by its own request.
 type importance struct {
 	value       int
 	protect     bool
@@ -18,9 +18,8 @@ type importance struct {
 	unread string // "job": an entry may name it, by what could not be read of the process
 }
 
-// importanceOf applies the entries. A process may lower its own importance, never raise it;
-// nor does it gain by what cannot be read of it: it is worth no more than each entry
-// that may name it says.
+// importanceOf applies the entries. A process may lower its own importance, never raise it.
+// It gains nothing by being unreadable: each entry that may match it limits its importance.
 func (e *Engine) importanceOf(p *snapshot.Process) importance {
 	var imp importance
 	limit := MostImportant
@@ -57,8 +56,8 @@ func (entry *Importance) patterns() patterns {
 	return patterns{compile(entry.User), compile(entry.Command), compile(entry.Job), compile(kind)}
 }
 
-// match reports whether every pattern matches, or what could not be read of the process
-// where it might.
+// match reports whether every pattern matches. If that depends on an attribute that could not
+// be read, it returns that attribute's name.
 func (of *patterns) match(p *snapshot.Process) (matches bool, unread string) {
 	job := ""
 	if p.Job.Kind != "" {
@@ -86,9 +85,9 @@ func (of *patterns) match(p *snapshot.Process) (matches bool, unread string) {
 	return matches, unread
 }
 
-// compile makes an expression of a pattern: "*" is any text, "?" any character, the
-// rest is itself; nil of an empty one, which matches everything. A command line may be
-// hostile: matching takes time in proportion to its length.
+// compile makes a regular expression of a pattern: "*" is any text, "?" any character, and
+// the rest is literal. It returns nil for an empty pattern, which matches everything. A
+// command line may be hostile: matching takes time in proportion to its length.
 func compile(pattern string) *regexp.Regexp {
 	if pattern == "" {
 		return nil

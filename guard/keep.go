@@ -7,14 +7,13 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Kept is what an engine passes on to the process that replaces this one: which rows and
-// users it leaves alone, and until when. What it has observed of rows is not passed on.
+// Kept is the state that an engine passes to the process that replaces this one: which rows and
+// users it leaves alone, and until when. Traces of rows are not part of it.
 type Kept struct {
 	Paused time.Time
 	Rows   []KeptRow
 	Rules  map[string]map[uint32]KeptRule // by name and user
-	// Actions are those of the last minute: reading the configuration anew does not
-	// raise the limit.
+	// Actions are the last minute's: reading the configuration anew does not reset the limit.
 	Actions []KeptAction
 	Failing map[uint32]time.Time // until when no other user waits for flushes of this user's processes
 }
@@ -25,7 +24,7 @@ type KeptAction struct {
 	User uint32 // who asked, in a rescue; otherwise the owner of the flushed process
 }
 
-// KeptRow is a row that was flushed.
+// KeptRow is a flushed row.
 type KeptRow struct {
 	ID      snapshot.RowID
 	Until   time.Time
@@ -40,7 +39,7 @@ type KeptRule struct {
 	Off      string // why the rule is off for them; "" while it is in force
 }
 
-// Keep is what the next engine takes over.
+// Keep returns the state for the next engine.
 func (e *Engine) Keep() Kept {
 	k := Kept{Paused: e.paused, Rules: make(map[string]map[uint32]KeptRule), Actions: e.actions, Failing: e.failing}
 	for id, t := range e.traces {
@@ -57,8 +56,8 @@ func (e *Engine) Keep() Kept {
 	return k
 }
 
-// TakeOver continues from what another engine has kept. A rule with a new name
-// starts afresh: to turn a rule back on, rename it or restart the daemon.
+// TakeOver continues from the state that another engine has kept. A rule with a new name starts
+// afresh: to turn a rule back on, rename it or restart the daemon.
 func (e *Engine) TakeOver(k Kept, now time.Time) {
 	e.paused, e.actions = k.Paused, k.Actions
 	maps.Copy(e.failing, k.Failing)

@@ -10,27 +10,26 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// backOff is how long a process is left alone whose memory came back, the first,
-// the second, and each further time.
+// backOff is how long a process is left alone after its memory came back: the first time, the
+// second, and each further time.
 var backOff = [...]time.Duration{time.Minute, 5 * time.Minute, 25 * time.Minute}
 
 const (
-	// returnTime is the time within which memory that comes back shows that a flush was in vain.
+	// returnTime is how soon memory must come back to show that a flush was in vain.
 	returnTime = time.Minute
-	// cooldown is how long a process is left alone after a flush: as long as is
-	// watched what comes back.
+	// cooldown is how long a process is left alone after a flush: while its return is watched.
 	cooldown = returnTime
 
-	// A process that was flushed before is flushed again at the price of a token, of
-	// which a user has one a minute on a GPU: a steady state has no more actions than that.
+	// Flushing a process again costs a token. A user gets one a minute on a GPU, which limits the
+	// actions of a steady state.
 	repeatBurst = 1
-	// A rule is turned off for a user after so many actions in a row that freed less than
-	// this share of what was expected.
+	// The circuit breaker turns a rule off for a user after this many actions in a row that freed
+	// less than this share of the expected memory.
 	tripAfter = 3
 	tripShare = .1
 )
 
-// limited is why a rule can do nothing to a row of a device now, "" where it can.
+// limited is why a rule can do nothing to a row of a device now, "" if it can.
 func (e *Engine) limited(where device, t *trace) string {
 	if limit := e.tooMany(t.owner); limit != "" {
 		return limit
@@ -51,7 +50,7 @@ func (t *trace) wait(now time.Time, d time.Duration, why string) {
 	}
 }
 
-// backsOff leaves the row alone for longer each time.
+// backsOff leaves the row alone, longer each time.
 func (t *trace) backsOff(now time.Time, why string) time.Duration {
 	d := backOff[min(t.stage, len(backOff)-1)]
 	t.stage++
@@ -59,9 +58,8 @@ func (t *trace) backsOff(now time.Time, why string) time.Duration {
 	return d
 }
 
-// Finished takes the outcome of a decision to act, and returns what is decided of
-// it: that it was done or refused and, where the circuit breaker turns its rule off,
-// that too.
+// Finished takes the outcome of a decision to act. It returns the decision that it was done or
+// refused and, if the circuit breaker turns the rule off, one for that.
 func (e *Engine) Finished(d Decision, o Outcome) []Decision {
 	done := d
 	done.Time = o.Time
@@ -107,8 +105,8 @@ func (e *Engine) finish(out []Decision) []Decision {
 	return out
 }
 
-// count counts the actions of a rule in a row that freed little of a user's processes,
-// and turns the rule off for these after some.
+// count counts a rule's actions in a row that freed little of a user's processes. After tripAfter
+// of them it turns the rule off for that user.
 func (e *Engine) count(d *Decision, owner uint32, little bool) []Decision {
 	i := slices.IndexFunc(e.policy.Rules, func(r Rule) bool { return r.Name == d.Rule })
 	if i < 0 {
@@ -133,7 +131,7 @@ func (e *Engine) count(d *Decision, owner uint32, little bool) []Decision {
 	return []Decision{tripped}
 }
 
-// watchReturn watches what comes back after a flush, for returnTime.
+// watchReturn watches how much comes back after a flush, for returnTime.
 func (e *Engine) watchReturn(snap *snapshot.Snapshot, id snapshot.RowID, t *trace) []Decision {
 	f := t.flushed
 	if f == nil || !e.now.After(f.end) {

@@ -10,10 +10,10 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// repeatAfter is the least time between two episodes that give the same reason.
+// repeatAfter is the shortest time between two episodes that give the same reason.
 const repeatAfter = 5 * time.Minute
 
-// nothing gives the reason for which nothing is done, on change.
+// nothing reports why nothing is done, when the reason changes.
 func (e *Engine) nothing(r *Rule, ep *episode, v *view, why string) []Decision {
 	kind := strings.Map(WithoutDigits, why) // times in a reason are no change
 	if ep.reported == kind && (!ep.inherited || e.now.Sub(ep.reportedAt) < repeatAfter) || !ep.reportedAt.IsZero() && e.now.Sub(ep.reportedAt) < time.Minute {
@@ -25,8 +25,8 @@ func (e *Engine) nothing(r *Rule, ep *episode, v *view, why string) []Decision {
 	return []Decision{d}
 }
 
-// reportUnread reports once of each row that the configuration may protect it, by what could not be
-// read of its process in the time in which a row is watched first.
+// reportUnread reports once for each row that the configuration may protect it, because an
+// attribute of its process could not be read while the row was first watched.
 func (e *Engine) reportUnread(snap *snapshot.Snapshot) (out []Decision) {
 	for i := range snap.Rows {
 		p := &snap.Rows[i]
@@ -43,7 +43,7 @@ func (e *Engine) reportUnread(snap *snapshot.Snapshot) (out []Decision) {
 	return out
 }
 
-// WithoutDigits maps away the digits: reasons that differ only in figures become equal.
+// WithoutDigits drops digits, so that reasons that differ only in figures are equal.
 func WithoutDigits(r rune) rune {
 	if r >= '0' && r <= '9' {
 		return -1
@@ -51,7 +51,7 @@ func WithoutDigits(r rune) rune {
 	return r
 }
 
-// whyNone is why no row gives anything.
+// whyNone is why no row can be flushed.
 func (e *Engine) whyNone(rule int, v *view) string {
 	var reasons, of []string // each once, with the first process that it holds for
 	for p := range v.snap.GPURows(v.uuid) {

@@ -11,28 +11,28 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// What one user's processes do is held against that user alone: back-offs, limits and
-// the circuit breaker are each user's own, and no user waits for long for another's flush.
+// Each user has their own back-offs, limits and circuit breaker, and waits only briefly for
+// another user's flush.
 
-// noUser is the owner of a process whose user is not known.
+// noUser is the owner of a process whose user is unknown.
 const noUser = ^uint32(0)
 
 const (
-	// flushTime is how long a flush takes at most, as a rule: four steps, the pauses
-	// between, and the comparison with the driver's figure. Others wait no longer for it.
+	// flushTime is how long a flush usually takes at most: four steps, the pauses between, and
+	// the comparison with the driver's figure. Other users wait no longer for it.
 	flushTime = 3 * time.Second
 	// failingTime is how long others do not wait at all for a user whose flush was refused, took
 	// too long, or freed little.
 	failingTime = 5 * time.Minute
 )
 
-// slot is where one flush at a time is done: a user's processes on a device.
+// slot is a user's processes on a device. One of them is flushed at a time.
 type slot struct {
 	device
 	owner uint32
 }
 
-// slotState is what has been done there.
+// slotState is the state of a slot.
 type slotState struct {
 	until  time.Time // nothing is done before: figures settle
 	tokens float64   // flushes of processes that were flushed before
@@ -53,9 +53,9 @@ func (e *Engine) stateOf(s slot) *slotState {
 // isFailing reports whether others do not wait for a user's flushes.
 func (e *Engine) isFailing(owner uint32) bool { return e.now.Before(e.failing[owner]) }
 
-// waiting are the users for whose processes nothing can be done on a device at present: a
-// flush of theirs is under way, or the figures after it settle. At first all others wait
-// with them: it may be enough.
+// waiting returns the users whose processes cannot be flushed on a device at present, because one
+// of them is being flushed or the figures after it settle. At first all users wait, since that
+// flush may free enough.
 func (e *Engine) waiting(where device) (owners map[uint32]bool, all bool) {
 	owners = make(map[uint32]bool)
 	for id, t := range e.traces {
@@ -89,7 +89,7 @@ func (e *Engine) watchFlight(id snapshot.RowID, t *trace) {
 	}
 }
 
-// setBusy marks the rows of a process, which is flushed once at a time.
+// setBusy marks the rows of a process: it has one flush at a time.
 func (e *Engine) setBusy(id process.Identity, busy bool) {
 	for row, t := range e.traces {
 		if row.Process == id {
@@ -98,8 +98,8 @@ func (e *Engine) setBusy(id process.Identity, busy bool) {
 	}
 }
 
-// tooMany is why there can be no action for a user now. Users whose processes have
-// something to free have equal shares of the limit.
+// tooMany is why a user can have no action now. Users with memory to free share the limit
+// equally.
 func (e *Engine) tooMany(owner uint32) string {
 	e.actions = slices.DeleteFunc(e.actions, func(a KeptAction) bool { return e.now.Sub(a.Time) >= time.Minute })
 	if len(e.actions) >= e.policy.MaxPerMinute {
@@ -135,8 +135,7 @@ func (e *Engine) begin(d *Decision, owner uint32) {
 	e.actions = append(e.actions, KeptAction{d.Time, owner})
 }
 
-// Withdraw takes back a decision to act that is not carried out, through no fault of the
-// process.
+// Withdraw takes back a decision that is not carried out, without blaming the process.
 func (e *Engine) Withdraw(d Decision) {
 	t := e.traces[d.Row]
 	if t == nil || t.flight == nil {
@@ -150,7 +149,7 @@ func (e *Engine) Withdraw(d Decision) {
 	}
 }
 
-// off is why a rule is turned off, and for whom; "" while it is in force for all.
+// off is why a rule is turned off, and for which users; "" while it is in force for all.
 func (e *Engine) off(rule int) string {
 	var reasons []string
 	for _, owner := range slices.Sorted(maps.Keys(e.rules[rule])) {

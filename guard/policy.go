@@ -31,7 +31,7 @@ const (
 	Urgent    Level = "urgent"
 )
 
-// Policy is what a guard is configured with.
+// Policy configures a guard.
 type Policy struct {
 	Mode         Mode
 	Every        time.Duration // between two looks; 0: at every snapshot
@@ -40,18 +40,17 @@ type Policy struct {
 	Importance   []Importance
 }
 
-// DefaultMaxPerMinute is the limit of a policy that sets none: a GPU of idle
-// notebooks is empty within a minute, and a policy that errs does little meanwhile.
+// DefaultMaxPerMinute is the limit of a policy that sets none. It empties a GPU of idle notebooks
+// within a minute, and a wrong policy does little in that time.
 const DefaultMaxPerMinute = 6
 
-// Guards reports whether a guard has anything to do: rules to apply or, where it acts,
-// rescues to answer.
+// Guards reports whether a guard has work: rules to apply or, in mode act, rescues to answer.
 func (p *Policy) Guards() bool { return p.Mode == Act || p.Mode != Off && len(p.Rules) > 0 }
 
-// Users are whose processes a rule may touch.
+// Users selects the users whose processes a rule may flush.
 type Users string
 
-// Whose. All is root's only: for another user it means Own.
+// The selections. All is for root only: for another user it means Own.
 const (
 	Own Users = "own"
 	All Users = "all"
@@ -67,12 +66,11 @@ type Rule struct {
 	Steps []Level
 }
 
-// When is a condition. Where it has both parts both must hold; two rules are for
-// either.
+// When is a condition. If it has two parts, both must hold; use two rules for "either".
 type When struct {
 	FreeBelow Amount // zero: not asked
 	Demand    bool   // less is free than programs will need at their next peaks, or than the goal
-	// FullWithin was a forecast's time to full. It prevented nothing, and is read as Demand.
+	// FullWithin was a forecast's time to full. It prevented nothing, and is now read as Demand.
 	FullWithin time.Duration
 	For        time.Duration // without a break
 }
@@ -91,7 +89,7 @@ func (a Amount) Of(capacity quantity.Bytes) quantity.Bytes {
 	return a.Bytes
 }
 
-// Zero reports whether there is no amount.
+// Zero reports whether the amount is unset.
 func (a Amount) Zero() bool { return a == Amount{} }
 
 func (a Amount) String() string {
@@ -101,8 +99,7 @@ func (a Amount) String() string {
 	return a.Bytes.String()
 }
 
-// above reports whether a is more than b on every GPU; false where the two cannot
-// be compared.
+// above reports whether a is more than b on every GPU; false if they cannot be compared.
 func (a Amount) above(b Amount) bool {
 	if (a.Percent > 0) != (b.Percent > 0) {
 		return false
@@ -110,8 +107,8 @@ func (a Amount) above(b Amount) bool {
 	return a.Percent > b.Percent || a.Bytes > b.Bytes
 }
 
-// Importance is what processes that match are worth, −1000 to 1000. Of several
-// entries that match the first sets the value; one that protects protects.
+// Importance sets the importance of the processes that match, −1000 to 1000. The first matching
+// entry sets the value; any matching entry that protects does so.
 type Importance struct {
 	User    string // a pattern, as the next two: "*" is any text, "?" any character; "": any
 	Command string // of the short command line: "train.py --cfg a.yaml"
@@ -128,11 +125,10 @@ const (
 	MostImportant  = 1000
 )
 
-// Steps are the steps of a rule that names none.
+// Steps are the default steps of a rule.
 func Steps() []Level { return []Level{Gradual, Selective, Urgent} }
 
-// Check returns what is wrong with a rule, as a key and an error; "" and nil where
-// it can be used.
+// Check returns a rule's mistake as a key and an error, or "" and nil.
 func (r *Rule) Check() (key string, err error) {
 	switch {
 	case r.Name == "":

@@ -12,7 +12,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Ask is a process that is short of memory.
+// Ask is the request of a process that is short of memory.
 type Ask struct {
 	Process process.Identity
 	UID     uint32 // whose it is, by the kernel
@@ -20,13 +20,13 @@ type Ask struct {
 	Bytes   quantity.Bytes // what its allocation needs
 }
 
-// Room is what a rescue has made.
+// Room is the result of a rescue.
 type Room struct {
 	Freed quantity.Bytes // by the processes that were flushed
 	Free  quantity.Bytes // on the GPU or instance then
 }
 
-// RescueOutcome is the result of an allocation that was tried again.
+// RescueOutcome is the result of the retried allocation.
 type RescueOutcome struct {
 	Known     bool // the process has reported it
 	Succeeded bool
@@ -49,14 +49,14 @@ const (
 
 func (e *RescueError) Error() string { return e.Reason }
 
-// rescueRule is what decisions of a rescue have as their rule.
+// rescueRule is the rule's name in decisions of a rescue.
 const rescueRule = "rescue"
 
-// Rescue decides who gives memory for an allocation that has failed: the least
-// important first, only from who is less important than the process that asks,
-// and only what is needed. Where that cannot be had nothing is taken: then the one
-// decision is Nothing, with the reason. Each decision to act is to be carried out,
-// and its outcome handed to Finished, or withdrawn. Who was tried before is not asked.
+// Rescue decides which processes free memory for an allocation that has failed. It takes the
+// least important first, only processes that are less important than the one that asks, and
+// only as much as is needed. If that much cannot be had it takes none: the one decision is
+// Nothing, with the reason. The caller carries out each decision to act and hands its outcome
+// to Finished, or withdraws it. It passes the rows tried before, which are not asked again.
 func (e *Engine) Rescue(snap *snapshot.Snapshot, ask Ask, tried ...snapshot.RowID) []Decision {
 	d := Decision{Time: snap.Time, Rule: rescueRule, GPUUUID: ask.GPUUUID, Goal: quantity.From(ask.Bytes, quantity.Computed)}
 	refuse := func(format string, args ...any) []Decision {
@@ -141,9 +141,9 @@ func (e *Engine) Rescue(snap *snapshot.Snapshot, ask Ask, tried ...snapshot.RowI
 	return e.finish(out)
 }
 
-// given is what a row's flush leaves to others at a level. What its program needed
-// within the last seconds it takes again at once: to take that from it would only have
-// its next allocation fail. Of a row that is not known for long it is all.
+// given returns how much a flush of a row at a level leaves for others. Memory that its
+// program needed within the last seconds does not count: the program takes it again at once,
+// or its next allocation fails. A row that is too new to know this counts in full.
 func (e *Engine) given(p *snapshot.Process, at Level) quantity.Bytes {
 	const seconds = 2 // buckets: 10 to 20 s, in which a training makes a step
 	amount := e.traces[p.ID].spare(e.now, p, seconds).Or(p.Frees())
@@ -163,16 +163,16 @@ func (e *Engine) UnderWay(uuid string) bool {
 	return false
 }
 
-// Late notes that a process has not freed its memory in the time that a rescue has.
+// Late notes that a process has not freed its memory within the time of the rescue.
 func (e *Engine) Late(d Decision) {
 	if t := e.traces[d.Row]; t != nil {
 		e.failing[t.owner] = e.now.Add(failingTime)
 	}
 }
 
-// rescues reports whether a row gives memory for another of that importance. A rescue
-// asks neither what the next minutes need nor whom the rules leave alone for a while:
-// the allocation fails now, and that costs more than a flush in vain.
+// rescues reports whether a row frees memory for a process of that importance. A rescue
+// ignores the needs of the next minutes and the rules' back-offs: the allocation fails now,
+// and that costs more than a flush in vain.
 func (e *Engine) rescues(snap *snapshot.Snapshot, p *snapshot.Process, importance int) bool {
 	i, t := e.importanceOf(p), e.traces[p.ID]
 	if t == nil || e.standing[p.ID] == nil || i.value >= importance {

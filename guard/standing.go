@@ -10,17 +10,16 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// least is the least that is worth a flush: below twice the tolerance of the
-// driver's figure nothing could be measured.
+// least is the smallest flush worth its cost: below twice the tolerance of the driver's
+// figure it could not be measured.
 const least = 64 * quantity.MiB
 
-// minFlushOn is the least that a rule flushes for on a GPU of that capacity: a part
-// of it in two hundred. A flush stops the program for a moment, and a threshold is
-// some per cent of the GPU: for less a full server would be flushed without end.
+// minFlushOn is the least that a rule flushes on a GPU of that capacity: 1/200 of it. A flush
+// stops the program for a moment, and a threshold is a percentage of the GPU: without this
+// limit a full server would be flushed without end for little.
 func minFlushOn(capacity quantity.Bytes) quantity.Bytes { return max(least, capacity/200) }
 
-// exclusion is why no rule may touch the row, "" where one may: what holds
-// whoever's it is.
+// exclusion is why no rule may flush the row, for any owner; "" if one may.
 func (e *Engine) exclusion(snap *snapshot.Snapshot, p *snapshot.Process, i importance) string {
 	viewer := snap.Host.User
 	if e.owner.Root || snap.Simulated {
@@ -72,9 +71,9 @@ func (e *Engine) allowed(snap *snapshot.Snapshot, p *snapshot.Process, rule int)
 	return e.touches(snap, p, rule) && e.rules[rule][ownerOf(p)].Off == ""
 }
 
-// permitted reports whether anything lets the guard touch the row: it is the owner's, or
-// a rule for its GPU allows it. Where there are no rules, what root's guard may touch is
-// what [[guard.importance]] names.
+// permitted reports whether the guard may flush the row at all: the row is the owner's, or a
+// rule for its GPU allows it. Without rules, root's guard may flush the processes that
+// [[guard.importance]] names.
 func (e *Engine) permitted(snap *snapshot.Snapshot, p *snapshot.Process, i importance) bool {
 	if len(e.policy.Rules) == 0 {
 		return e.owns(snap, p) || e.owner.Root && i.named
@@ -82,7 +81,7 @@ func (e *Engine) permitted(snap *snapshot.Snapshot, p *snapshot.Process, i impor
 	return e.owns(snap, p) || slices.ContainsFunc(e.rulesAt(snap, p.ID.GPUUUID), func(rule int) bool { return e.allowed(snap, p, rule) })
 }
 
-// waits is why the row is not flushed at this moment, "" where it could be.
+// waits is why the row is not flushed at this moment, "" if it can be.
 func (t *trace) waits(now time.Time, p *snapshot.Process) string {
 	age := now.Sub(t.began)
 	if !p.Started.IsZero() {
@@ -103,7 +102,7 @@ func (t *trace) waits(now time.Time, p *snapshot.Process) string {
 	return ""
 }
 
-// expected is what a flush frees at a level by known figures.
+// expected is how much a flush at a level frees, by known figures.
 func expected(p *snapshot.Process, at Level) quantity.Bytes {
 	amount := p.Frees()
 	if at != Gradual {
@@ -112,7 +111,7 @@ func expected(p *snapshot.Process, at Level) quantity.Bytes {
 	return min(amount, p.Used.Or(amount))
 }
 
-// evictable is what a program's own caches have, as far as it reports that.
+// evictable is the size of the caches that a program registered, as far as it reports them.
 func evictable(p *snapshot.Process) quantity.Bytes { return max(p.EvictableBytes().Or(0), 0) }
 
 // judge sets the standing of every row.
@@ -171,8 +170,8 @@ func (e *Engine) judge(snap *snapshot.Snapshot) {
 	}
 }
 
-// firstToGive orders rows: the least important, then who has most that should stay
-// free.
+// firstToGive orders rows: the least important first, then those with the most memory that
+// should stay free.
 func firstToGive(a, b *snapshot.GuardStanding) int {
 	return cmp.Or(
 		cmp.Compare(a.Importance, b.Importance),

@@ -7,21 +7,22 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Limits on what is watched of a row.
+// Limits of a trace.
 const (
 	peakWindow  = 10 * time.Minute
 	peakBucket  = 10 * time.Second
 	peakBuckets = int(peakWindow / peakBucket)
 	// watchedLeast is how long a row is watched before its needs are estimated.
 	watchedLeast = 20 * time.Second
-	// loadTime is how long a program is taken to load what it needs.
+	// loadTime is how long a program is assumed to load its data.
 	loadTime = time.Minute
-	// growthTime is how far back growth shows that a program is taking memory now.
+	// growthTime is how far back growth counts as taking memory now.
 	growthTime = 10 * time.Second
-	// emptiedCooldown is how long a process is left alone whose cache was emptied by others.
+	// emptiedCooldown is how long a process is left alone after others have emptied its
+	// cache.
 	emptiedCooldown = time.Minute
-	// traceKept is how long a row that is not listed is remembered: a driver may
-	// fail to answer, and a row's back-off must survive that.
+	// traceKept is how long a trace outlives its row: a driver may fail to answer, and a
+	// row's back-off must survive that.
 	traceKept = time.Minute
 )
 
@@ -92,7 +93,7 @@ func (t *trace) add(now time.Time, p *snapshot.Process) {
 	}
 	before, had := t.cached.Value()
 	after, has := p.Cached.Value()
-	// An allocator that frees most of a large cache was asked to.
+	// An allocator that frees most of a large cache did so on request.
 	own := t.busy || t.flushed != nil && now.Sub(t.flushed.end) <= settleTime
 	if had && has && !own && before >= least && after < before/4 {
 		was, ok := t.reserved.Value()
@@ -109,14 +110,14 @@ func (t *trace) add(now time.Time, p *snapshot.Process) {
 	t.used, t.seen = usedOf(p), now
 }
 
-// stays is how much of what a flush frees should stay free: less what the peak of
-// the last ten minutes needs back.
+// stays is how much of a flush should stay free: without what the peak of the last ten
+// minutes needs again.
 func (t *trace) stays(now time.Time, p *snapshot.Process) snapshot.Bytes {
 	return t.spare(now, p, peakBuckets)
 }
 
-// spare is what is cached less what the peak of so many buckets needs back; unknown
-// where the row has not been watched for long.
+// spare is the cached memory that the peak of so many buckets does not need; unknown if the
+// row has not been watched for long.
 func (t *trace) spare(now time.Time, p *snapshot.Process, buckets int) snapshot.Bytes {
 	allocated, ok := p.Allocated.Value()
 	if !ok || now.Sub(t.began) < watchedLeast {

@@ -10,7 +10,7 @@ import (
 	"vramscope/sampler/store"
 )
 
-// block is the ticks that are not sealed yet, with the samples of every series.
+// block holds the ticks that are not sealed yet, with the samples of every series.
 type block struct {
 	times   [store.BlockTicks]int64 // ns
 	n       int
@@ -29,9 +29,9 @@ type column struct {
 // set sets the sample of the newest tick.
 func (b *block) set(c *column, v int64) { c.Set(b.n-1, v) }
 
-// A row of the tail has what has changed since the row before: for each series
-// that is new or has changed, in order, its distance to the one before and whether
-// it is known; then the difference to its value before.
+// A row of the tail holds the series that are new or have changed since the row before, in order.
+// For each it has the distance to the series before it, whether its value is known, and the
+// difference to its last value.
 //
 //	(distance<<1 | known  [difference])*
 //
@@ -127,7 +127,7 @@ func (b *block) reset() {
 	}
 }
 
-// ticks are the times, each less the first.
+// ticks returns the times, relative to the first.
 func (b *block) ticks() (times store.Block) {
 	for i, t := range b.times[:b.n] {
 		times.Set(i, t-b.times[0])
@@ -141,9 +141,8 @@ const (
 	codecChecked = 2 // the same behind a checksum, four bytes
 )
 
-// A bit that a disk flips can turn samples into others that look as good. The
-// checksum is of the row: whose samples they are (a series, a session), the moment,
-// the data.
+// A disk that flips a bit can turn samples into other plausible ones. The checksum covers the
+// row: its series or session, its time and its data.
 const checksumBytes = 4
 
 func checksum(of, at int64, data []byte) uint32 {
@@ -181,7 +180,7 @@ func appendChunk(dst []byte, of, from int64, b *store.Block) []byte {
 	return checked(of, from, b.Append(append(dst, make([]byte, checksumBytes)...)))
 }
 
-// decodeChunk is the reverse. Where it fails the block is empty.
+// decodeChunk is the inverse of appendChunk. If it fails, the block is empty.
 func decodeChunk(b *store.Block, codec, of, from int64, data []byte) error {
 	data, err := content(codec, of, from, data)
 	if err != nil {

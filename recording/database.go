@@ -11,8 +11,8 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// database is the one connection that writes, with its prepared statements. After
-// the first error it does nothing more: the caller looks at err once a commit.
+// database is the one connection that writes, with its prepared statements. After the first error
+// it does nothing more: the caller checks err once a commit.
 type database struct {
 	db       *sql.DB
 	conn     *sql.Conn
@@ -21,13 +21,13 @@ type database struct {
 	err      error
 }
 
-// openDatabase opens a database for writing, makes its tables where it is new, and
-// adds what an older version lacks.
+// openDatabase opens a database for writing, creates missing tables, and adds columns that an
+// older version lacks.
 func openDatabase(path string) (*database, error) {
 	if err := create(path); err != nil {
 		return nil, fmt.Errorf("recording: %w", err)
 	}
-	// Few pages are needed to append; the log is cut after a checkpoint.
+	// Appending needs few pages. The log is truncated after a checkpoint.
 	db, err := open(path, "rw", "journal_mode(WAL)", "synchronous(FULL)", "cache_size(-512)", "journal_size_limit(1048576)")
 	if err != nil {
 		return nil, err
@@ -54,12 +54,11 @@ func openDatabase(path string) (*database, error) {
 	return d, nil
 }
 
-// queryTime is how long a query may take: in a hostile file an endless view may stand in
-// place of a table.
+// queryTime limits a query: a hostile file may have an endless view in place of a table.
 const queryTime = time.Minute
 
-// longestRow limits a row and each value in it, which SQLite reads whole into memory: the
-// file may be somebody's. The longest of this program's own is a tick of all series.
+// longestRow limits a row and each value in it, which SQLite reads whole into memory, as the file
+// may be hostile. This program's longest row is a tick of all series.
 const longestRow = 16 << 20
 
 // limited takes a connection on which a longer row is an error.
@@ -75,8 +74,8 @@ func limited(ctx context.Context, db *sql.DB) (*sql.Conn, error) {
 	return conn, nil
 }
 
-// ctx is the context of every statement that writes: none takes long, and one that is
-// cancelled would leave a transaction in an unknown state.
+// ctx is the context of every statement that writes. None takes long, and cancelling one would
+// leave a transaction in an unknown state.
 var ctx = context.Background()
 
 // statement prepares each text once.
@@ -90,8 +89,8 @@ func (d *database) statement(text string) *sql.Stmt {
 	return s
 }
 
-// exec runs a statement in the transaction, which it begins, and returns the ID of
-// the row that it inserted.
+// exec runs a statement in the current transaction, or in a new one, and returns the ID of the
+// inserted row.
 func (d *database) exec(text string, args ...any) int64 {
 	if !d.begun && d.err == nil {
 		_, d.err = d.conn.ExecContext(ctx, "BEGIN IMMEDIATE")
@@ -164,7 +163,7 @@ func row(ctx context.Context, in *sql.DB, into []any, text string, args ...any) 
 	return err
 }
 
-// commit makes all that was written durable.
+// commit makes everything written so far durable.
 func (d *database) commit() error {
 	if d.err == nil && d.begun {
 		_, d.err = d.conn.ExecContext(ctx, "COMMIT")
@@ -173,7 +172,7 @@ func (d *database) commit() error {
 	return d.err
 }
 
-// close leaves what is not committed.
+// close rolls back the uncommitted transaction.
 func (d *database) close() error {
 	if d.begun {
 		_, _ = d.conn.ExecContext(ctx, "ROLLBACK") // closing does it too

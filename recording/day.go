@@ -52,13 +52,13 @@ type rowRecord struct {
 	sums    processSums
 }
 
-// fileOf is the name of a moment's database.
+// fileOf names the database of the day that includes t.
 func fileOf(t time.Time) string { return t.UTC().Format(time.DateOnly) + suffix }
 
 const suffix = ".db"
 
-// openDay opens the database of a moment's day and seals what another recorder
-// left in its tail.
+// openDay opens the database of the day that includes now, and seals the tail that another
+// recorder has left in it.
 func openDay(directory string, now time.Time, commands Commands) (*day, error) {
 	d := &day{path: filepath.Join(directory, fileOf(now)), commands: commands}
 	var err error
@@ -75,8 +75,7 @@ func openDay(directory string, now time.Time, commands Commands) (*day, error) {
 	return d, nil
 }
 
-// recover seals the tail of a recorder that was killed. A row that is damaged
-// ends it.
+// recover seals the tail of a recorder that was killed, up to the first damaged row.
 func (d *day) recover() {
 	var tail []tailRow
 	d.each(func(rows *sql.Rows) error {
@@ -97,7 +96,7 @@ func (d *day) recover() {
 	d.block = block{}
 }
 
-// endAlerts ends the alerts that stand at the last tick of a session, just after that tick.
+// endAlerts ends the alerts that are active at the last tick of a session, just after that tick.
 func (d *day) endAlerts(last int64) {
 	d.exec("UPDATE alerts SET to_ns = ? WHERE to_ns IS NULL", last+1)
 }
@@ -157,13 +156,13 @@ func (d *day) write(snap *snapshot.Snapshot, events []snapshot.Event) {
 	d.exec("INSERT INTO tail VALUES (?, ?, ?, ?)", now, d.session, d.work, codecChecked)
 }
 
-// weightOf is how much time a tick stands for: what has elapsed since the one before, of
-// which more than two intervals is a gap.
+// weightOf is the time that a tick counts for: the time since the one before. More than two
+// intervals are a gap.
 func weightOf(elapsed time.Duration, snap *snapshot.Snapshot) time.Duration {
 	return min(elapsed, 2*max(snap.Interval, time.Second))
 }
 
-// seal writes the block's samples as chunks, which take the place of the tail.
+// seal writes the block's samples as chunks, which replace the tail.
 func (d *day) seal() {
 	b := &d.block
 	if b.n == 0 {
@@ -189,8 +188,8 @@ func (d *day) seal() {
 	b.reset()
 }
 
-// sample writes a figure into a column, which is made when there is a first one.
-// A tick without a figure is a gap. The process is 0 for a figure of a GPU.
+// sample writes a figure into its column, creating the column at the first figure. A tick without
+// a figure is a gap. A GPU's figure has process 0.
 func (d *day) sample(c **column, id metric.ID, value snapshot.Float, gpu int64, instance snapshot.InstanceID, process int64) {
 	v, known := value.Value()
 	if d.sumsOnly {
@@ -240,7 +239,7 @@ func (d *day) close() error {
 	return err
 }
 
-// remove deletes a day's database with its other files.
+// remove deletes a day's database with its log and index files.
 func remove(path string) error {
 	for _, also := range []string{"-wal", "-shm", ""} {
 		if err := os.Remove(path + also); err != nil && !os.IsNotExist(err) {

@@ -13,13 +13,13 @@ const processColumns = "p.process, " + identityColumns + `,
 	p.parent, p.uid, p.user, p.name, p.command, p.job_kind, p.job_id, p.job_step, p.job_namespace, p.job_container, p.job_account, p.type, p.runtime, p.runtime_version, p.started_ns, p.used_bytes, p.peak_bytes,
 	p.ended_ns, p.exit_status, p.out_of_memory_count, (SELECT gpu_index FROM gpus WHERE gpu = p.gpu)`
 
-// described is a row as the table processes describes it.
+// described is a row as the table processes has it.
 type described struct {
 	id int64
 	snapshot.EndedProcess
 }
 
-// scanProcess reads processColumns, and more behind them.
+// scanProcess reads processColumns and the columns after them.
 func scanProcess(rows *sql.Rows, more ...any) (out described, err error) {
 	var command string
 	p := &out.Last
@@ -70,7 +70,7 @@ func (d *dayReader) uuids() (map[int64]string, error) {
 	return all, err
 }
 
-// alertsAt are the alerts of a moment, worst first.
+// alertsAt returns the alerts that were active at a moment, worst first.
 func (d *dayReader) alertsAt(t int64) []snapshot.Alert {
 	var alerts []snapshot.Alert
 	d.each(func(rows *sql.Rows) error {

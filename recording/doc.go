@@ -1,5 +1,5 @@
-// Package recording keeps snapshots on disk, in one SQLite database a day, and
-// reads them back as a snapshot.History.
+// Package recording keeps snapshots on disk, in one SQLite database a day, and reads them back as
+// a snapshot.History.
 //
 //	Append ─ bounded queue ─→ day: block of 128 ticks ── full ──→ chunks ┐
 //	                           │ a row a tick ──→ tail (kill -9: ≤ 2 s)  ├─ commit every 2 s
@@ -7,8 +7,8 @@
 //
 //	Open(file or folder) ─→ Recording: At, Series, Span, Events; Processes, OOMs, …
 //
-// A database is of a UTC day, as a local one may have 23 or 25 hours and means
-// another time elsewhere. docs/recording.md has the schema for everybody's SQL.
+// A database covers a UTC day, as a local day may have 23 or 25 hours and differs between places.
+// docs/recording.md has the schema for queries in SQL.
 //
 // Start reading at Writer, day and Recording.
 package recording

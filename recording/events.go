@@ -12,7 +12,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// writeEvent records an event, and what it is about in a table of its own.
+// writeEvent records an event, with its details in a table of its own kind.
 func (d *day) writeEvent(e *snapshot.Event, snap *snapshot.Snapshot) {
 	at := e.Time.UnixNano()
 	gpu, process := d.subjects(e.GPUUUID, e.Row)
@@ -42,7 +42,7 @@ func (d *day) writeDecision(at int64, decision *snapshot.GuardDecision, gpu, pro
 		number(decision.Free), number(decision.Goal), number(decision.Expected), number(decision.Measured), words(decision.Reason), words(decision.Message))
 }
 
-// writeOOM records an out-of-memory error with what was known at that tick.
+// writeOOM records an out-of-memory error with the figures of that tick.
 func (d *day) writeOOM(at int64, e *snapshot.Event, snap *snapshot.Snapshot, gpu, process any) {
 	var m snapshot.Memory
 	if g := snap.GPU(e.GPUUUID); g != nil {
@@ -68,7 +68,7 @@ func (d *day) writeOOM(at int64, e *snapshot.Event, snap *snapshot.Snapshot, gpu
 		number(p.Used), number(p.Allocated), number(p.Cached), number(p.Fragmented), requested, detail)
 }
 
-// subjects are the IDs of a GPU and a row, nil where there is none.
+// subjects are the IDs of a GPU and a row, nil if there is none.
 func (d *day) subjects(uuid string, row snapshot.RowID) (gpu, process any) {
 	if uuid == "" {
 		uuid = row.GPUUUID
@@ -90,8 +90,8 @@ func (d *day) subjects(uuid string, row snapshot.RowID) (gpu, process any) {
 	return gpu, process
 }
 
-// exited is the process of an error that has no row, of the event's user: anybody can leave
-// a record of an error with the pid of another's. It is inserted if no tick has shown it.
+// exited returns the process of an error that has no row, and inserts it if no tick has shown it.
+// It belongs to the event's user, as any user can leave an error record with another user's pid.
 func (d *day) exited(at int64, e *snapshot.Event, gpu any) int64 {
 	id := e.Row.Process
 	migGPU, migCompute := instanceColumns(e.Row.Instance)
@@ -102,7 +102,7 @@ func (d *day) exited(at int64, e *snapshot.Event, gpu any) int64 {
 		id.PID, int64(id.StartTime), int64(id.Namespace), gpu, migGPU, migCompute, words(e.User), words(e.Name), at, at, at)
 }
 
-// writeAlerts records the alerts that are new, and those that are cleared.
+// writeAlerts records new and cleared alerts.
 func (d *day) writeAlerts(now int64, snap *snapshot.Snapshot) {
 	standing := make(map[snapshot.AlertKey]bool, len(snap.Alerts))
 	for i := range snap.Alerts {
@@ -127,7 +127,7 @@ func (d *day) writeAlerts(now int64, snap *snapshot.Snapshot) {
 	}
 }
 
-// writeForecasts records what was forecast of an alert's GPU, instance or row.
+// writeForecasts records the forecasts for an alert's GPU, instance or row.
 func (d *day) writeForecasts(alert, now int64, a *snapshot.Alert, snap *snapshot.Snapshot, gpu, process any) {
 	var predicted []snapshot.Prediction
 	var full *snapshot.FullIn
@@ -152,22 +152,22 @@ func (d *day) writeForecasts(alert, now int64, a *snapshot.Alert, snap *snapshot
 	}
 }
 
-// Events gives the newest events first, at most limit of them (0: all).
+// Events returns the newest events first, at most limit of them (0: all).
 func (r *Recording) Events(limit int) []snapshot.Event {
 	return r.EventsUntil(time.Unix(0, math.MaxInt64), limit)
 }
 
-// EventsUntil gives the newest events up to t first, at most limit of them (0: all).
+// EventsUntil returns the newest events up to t first, at most limit of them (0: all).
 func (r *Recording) EventsUntil(t time.Time, limit int) []snapshot.Event {
 	return r.eventsUntil(t, limit, "e.time_ns <= ?", t.UnixNano())
 }
 
-// EventsOf gives the newest events of a kind first, at most limit of them (0: all).
+// EventsOf returns the newest events of a kind first, at most limit of them (0: all).
 func (r *Recording) EventsOf(kind snapshot.EventKind, limit int) []snapshot.Event {
 	return r.eventsUntil(time.Unix(0, math.MaxInt64), limit, "e.kind = ?", kind)
 }
 
-// lateEvent is how much older than its tick an event may be. It is written into the day of the tick.
+// lateEvent is how much older than its tick an event may be. Its tick's day records it.
 const lateEvent = time.Minute
 
 func (r *Recording) eventsUntil(t time.Time, limit int, where string, args ...any) []snapshot.Event {
@@ -204,7 +204,8 @@ func (r *Recording) EventsBeside(t time.Time, forward bool) []snapshot.Event {
 		}
 		if at := d.number(next, t.UnixNano()); at != 0 {
 			events := d.events(-1, "e.time_ns = ?", at)
-			// An event that was late is in the next day, before this one perhaps.
+			// A late event is in the next day's database, but may be older than this day's
+			// events.
 			if forward && i+1 < len(paths) {
 				if later, err := r.day(paths[i+1]); err == nil {
 					if early := later.number(next, t.UnixNano()); early != 0 && early < at {
@@ -218,7 +219,7 @@ func (r *Recording) EventsBeside(t time.Time, forward bool) []snapshot.Event {
 	return nil
 }
 
-// events are those of a condition, newest first; a negative limit is none.
+// events returns the events that meet a condition, newest first; a negative limit is none.
 func (d *dayReader) events(limit int, where string, args ...any) []snapshot.Event {
 	var events []snapshot.Event
 	d.each(func(rows *sql.Rows) error {

@@ -16,8 +16,8 @@ import (
 	"vramscope/internal/install"
 )
 
-// makeFolder makes a folder where there is none. It refuses one in which another user
-// could put a database, or a link that SQLite follows.
+// makeFolder makes a missing folder. It refuses one in which another user could put a database,
+// or a link that SQLite follows.
 func makeFolder(directory string) error {
 	err := os.MkdirAll(directory, 0o700)
 	if err == nil {
@@ -32,8 +32,7 @@ func makeFolder(directory string) error {
 	return nil
 }
 
-// lockFolder makes sure that one process records into a folder. The lock ends with
-// the process.
+// lockFolder ensures that only one process records into a folder. The lock ends with the process.
 func lockFolder(directory string) (*os.File, error) {
 	path := filepath.Join(directory, "lock")
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
@@ -62,7 +61,7 @@ func days(directory string) ([]string, error) {
 	return slices.DeleteFunc(paths, func(path string) bool { return len(filepath.Base(path)) != len(time.DateOnly+suffix) }), err
 }
 
-// files are the databases of a folder with those that were set aside, oldest first.
+// files lists the databases of a folder, including those that were set aside, oldest first.
 func files(directory string) ([]string, error) {
 	entries, err := os.ReadDir(directory)
 	if err != nil {
@@ -80,7 +79,7 @@ func files(directory string) ([]string, error) {
 	return paths, nil
 }
 
-// sizeOf is the room that databases take with their other files.
+// sizeOf is the size of databases with their log and index files.
 func sizeOf(paths ...string) (size int64) {
 	for _, path := range paths {
 		for _, also := range []string{"", "-wal", "-shm"} {
@@ -92,8 +91,8 @@ func sizeOf(paths ...string) (size int64) {
 	return size
 }
 
-// prune removes the days that are older than Keep and, while all together take
-// more than MaxSize, the oldest. The day that is written to stays.
+// prune removes the days that are older than Keep. While all days together take more than
+// MaxSize, it also removes the oldest. It keeps the day that is written to.
 func (w *Writer) prune(now time.Time) {
 	w.pruned = time.Now()
 	paths, _ := files(w.directory) // none: nothing to prune
@@ -113,9 +112,9 @@ func (w *Writer) prune(now time.Time) {
 	}
 }
 
-// present is the moment that the age of days is measured from: now, or the end of the
-// newest day before the one that is written to. A clock that is set years ahead for
-// a moment removes nothing, nor does a box that was off for long.
+// present is the time from which the age of days is measured: now, or the end of the newest day
+// before the current one. So a clock that is set years ahead for a moment removes nothing, nor
+// does a box that was off for long.
 func (w *Writer) present(paths []string, now time.Time) time.Time {
 	for _, path := range slices.Backward(paths) {
 		name, _ := strings.CutSuffix(filepath.Base(path), suffix)
@@ -131,7 +130,7 @@ func (w *Writer) present(paths []string, now time.Time) time.Time {
 	return now
 }
 
-// reasonOf says why recording is paused, and what to do.
+// reasonOf says why recording is paused, and how to resume it.
 func reasonOf(err error) string {
 	text := err.Error()
 	switch {
@@ -145,9 +144,8 @@ func reasonOf(err error) string {
 	return text
 }
 
-// trim removes the oldest samples of the day that is written to, while it alone
-// takes more than limit. The pages are used again; the file does not get smaller.
-// A few blocks at a time: the next call goes on.
+// trim removes the oldest samples of the current day while that day alone takes more than limit.
+// It removes a few blocks a call. Their pages are used again; the file does not shrink.
 func (d *day) trim(limit int64) {
 	const blocks = 32
 	for range blocks {
@@ -161,16 +159,16 @@ func (d *day) trim(limit int64) {
 	}
 }
 
-// damaged reports whether SQLite found a database's content to be wrong. Where its
-// first page is, nothing shows that it was a recording.
+// damaged reports whether SQLite found a database's content to be wrong. If its first page is
+// damaged, the file no longer shows that it was a recording.
 func damaged(err error) bool {
 	text := err.Error()
 	return errors.Is(err, ErrForeign) || strings.Contains(text, "malformed") || strings.Contains(text, "too big") ||
 		strings.Contains(text, "file is not a database")
 }
 
-// setAside renames a damaged database of today, so that recording goes on in a new
-// one. sqlite3's .recover may save what is in it.
+// setAside renames a damaged database of today, so that recording goes on in a new one. sqlite3's
+// .recover may recover data from it.
 func setAside(path string) {
 	to := strings.TrimSuffix(path, suffix) + "-damaged" + suffix
 	for i := 2; ; i++ {

@@ -14,8 +14,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Jobs sums what jobs use, for a line at the end of each, by the rules that a recording
-// sums by. A service of systemd is no job.
+// Jobs sums the use of jobs, as a recording does, for a log line at the end of each. A service of
+// systemd is not a job.
 type Jobs struct {
 	divider divider
 	last    time.Time
@@ -23,7 +23,7 @@ type Jobs struct {
 	rows    map[snapshot.RowID]jobKey // of the jobs that run
 }
 
-// jobKey is a user's job: a user can name a cgroup as another's container.
+// jobKey includes the user: a user can name a cgroup like another user's container.
 type jobKey struct {
 	process.Job
 	user string
@@ -37,10 +37,10 @@ type jobUse struct {
 	ooms              map[snapshot.RowID]oomCount // where a probe counts out-of-memory errors
 }
 
-// oomCount is a probe's count of out-of-memory errors: when it was first seen, and now.
+// oomCount is a probe's count of out-of-memory errors: the first one seen, and the latest.
 type oomCount struct{ first, now int64 }
 
-// jobGrace is for how long a job may have no process on a GPU, between two of its steps.
+// jobGrace is how long a job may have no process on a GPU between two of its steps.
 const jobGrace = time.Minute
 
 // Observe takes a snapshot and calls ended for each
@@ -75,7 +75,7 @@ func (j *Jobs) Observe(snap *snapshot.Snapshot, ended func(message string, attri
 	}
 }
 
-// of is the job of a row, nil where it has none.
+// of is the job of a row, nil if it has none.
 func (j *Jobs) of(p *snapshot.Process) *jobUse {
 	job := keyOfJob(p)
 	if job.ID == "" || job.Kind == "service" || p.User == "" { // whose it is will be known in a moment
@@ -96,8 +96,8 @@ func keyOfJob(p *snapshot.Process) jobKey {
 	return jobKey{process.Job{Kind: p.Job.Kind, ID: p.Job.ID, Namespace: p.Job.Namespace}, p.User}
 }
 
-// count takes what a row's probe counts. The errors before a row was first seen are its own
-// where it has started since.
+// count takes the count of a row's probe. Errors from before a row was first seen count for it if
+// the process has started since.
 func (u *jobUse) count(row snapshot.RowID, count quantity.Optional[int64], started bool) {
 	v, known := count.Value()
 	c, seen := u.ooms[row]
@@ -129,8 +129,8 @@ func (u *jobUse) add(now time.Time, p *snapshot.Process, part share) {
 	}
 }
 
-// attributes are what is said of a job at its end; what is unknown is "–". The GPU hours
-// are of the time in which it was watched, which is less where the daemon began later.
+// attributes are a job's figures for its log line; an unknown one is "–". Its GPU hours cover the
+// time in which it was watched, which is less if the daemon started later.
 func (u *jobUse) attributes(user string) []any {
 	hours := func(ns float64) string {
 		if !u.share.loaded {

@@ -9,10 +9,10 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Joined is a live history with an earlier one before it, as one. What is asked at
-// every frame is answered at once: the earlier history is read in the background,
-// and until then its part is unknown. An earlier
-// history with a method Away() bool may be away for a while, as a daemon that restarts is.
+// Joined joins a live history and an earlier one. What the screen asks for at every frame is
+// answered at once: the earlier history is read in the background, and its part is unknown until
+// then. An earlier history may have a method Away() bool, which reports that it cannot be reached
+// for now, as while a daemon restarts.
 type Joined struct {
 	whole
 	failed func(error) // takes a panic of the background
@@ -27,8 +27,7 @@ type Joined struct {
 	reading bool
 }
 
-// grid is a series in buckets of equal width. They end at the seam or as many whole
-// grids before it.
+// grid is a series in buckets of equal width. They end at the seam, or whole grids before it.
 type grid struct {
 	key    snapshot.SeriesKey
 	width  time.Duration
@@ -36,7 +35,7 @@ type grid struct {
 	before int
 }
 
-// span is from where to where a grid reaches. The seam itself is the live history's.
+// span is the time that a grid covers. The seam itself belongs to the live history.
 func (g grid) span(seam time.Time) (from, to time.Time) {
 	length := time.Duration(g.count) * g.width
 	end := seam.Add(-time.Duration(g.before) * length)
@@ -46,14 +45,13 @@ func (g grid) span(seam time.Time) (from, to time.Time) {
 const (
 	// mostGrids limits the memory: on a box of 16 × 64 each row has a sparkline.
 	mostGrids = 4096
-	// earlierEvents is as many as the live log keeps.
+	// earlierEvents is the number of events that the live log keeps.
 	earlierEvents = 5000
 )
 
 var _ snapshot.History = (*Joined)(nil)
 
-// Join makes a Joined that is the live history alone. A panic in the background is
-// given to failed.
+// Join makes a Joined of the live history alone. It passes a panic in the background to failed.
 func Join(live snapshot.History, failed func(error)) *Joined {
 	j := &Joined{failed: failed, grids: make(map[grid][]snapshot.Point)}
 	j.whole = whole{live, func() snapshot.History {
@@ -63,11 +61,11 @@ func Join(live snapshot.History, failed func(error)) *Joined {
 	return j
 }
 
-// Whole is the whole history: its methods wait for the earlier one.
+// Whole is the whole history; its methods wait for the earlier part.
 func (j *Joined) Whole() snapshot.History { return &j.whole }
 
-// Before puts an earlier history before the live one, which has begun. It reads
-// that history, which takes time, and reports whether it is of any use.
+// Before puts an earlier history before the live one, which must have begun. It reads that
+// history, which takes time, and reports whether it adds anything.
 func (j *Joined) Before(earlier snapshot.History) bool {
 	seam, _ := j.live.Span()
 	oldest, _ := earlier.Span()
@@ -141,7 +139,7 @@ func (j *Joined) Series(key snapshot.SeriesKey, from, to time.Time, buckets int)
 	return points
 }
 
-// joinPoints is a bucket with what came before it.
+// joinPoints merges two parts of one bucket.
 func joinPoints(before, p *snapshot.Point) snapshot.Point {
 	if !p.Known {
 		return snapshot.Point{Time: p.Time, Min: before.Min, Max: before.Max, Last: before.Last, Known: true}
@@ -149,7 +147,7 @@ func joinPoints(before, p *snapshot.Point) snapshot.Point {
 	return snapshot.Point{Time: p.Time, Min: min(before.Min, p.Min), Max: max(before.Max, p.Max), Last: p.Last, Known: true}
 }
 
-// grid finds a series of the earlier history, or has it read: nil until then.
+// grid returns a series of the earlier history, or nil and has it read.
 func (j *Joined) grid(g grid) []snapshot.Point {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -169,7 +167,7 @@ func (j *Joined) grid(g grid) []snapshot.Point {
 	return nil
 }
 
-// read reads the pending parts, and ends.
+// read reads the pending parts, and returns.
 func (j *Joined) read() {
 	defer func() {
 		if c := panics.Catch(recover()); c != nil {

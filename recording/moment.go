@@ -12,8 +12,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// At rebuilds the moment at or just before t. In a gap it is the last moment before,
-// with its own time.
+// At rebuilds the moment at or just before t. In a gap it is the last moment before the gap, with
+// its own time.
 func (r *Recording) At(t time.Time) (*snapshot.Snapshot, bool) {
 	for _, path := range slices.Backward(r.between(time.Time{}, t)) {
 		d, err := r.day(path)
@@ -32,8 +32,8 @@ type session struct {
 	simulated bool
 }
 
-// sessions are those of the day, newest first. Where the clock was set back two of
-// them are of the same time: the newer one counts.
+// sessions returns the day's sessions, newest first. After the clock was set back two sessions
+// may overlap: the newer one counts.
 func (d *dayReader) sessions() []session {
 	var all []session
 	d.each(func(rows *sql.Rows) error {
@@ -65,7 +65,7 @@ func (v *values) at(id metric.ID) snapshot.Float {
 	return quantity.From(float64(v.value[id]), metric.Table[id].Source)
 }
 
-// eachSession visits the sessions of [from, to), oldest first, each up to the next one.
+// eachSession visits the sessions of [from, to), oldest first, each up to the start of the next.
 func (d *dayReader) eachSession(from, to int64, visit func(s session, begin, end int64) error) error {
 	sessions := d.sessions()
 	for i, s := range slices.Backward(sessions) {
@@ -96,7 +96,7 @@ type seriesOf struct {
 
 const seriesColumns = "s.metric, s.gpu, s.process, s.mig_gpu, s.mig_compute"
 
-// scan reads seriesColumns, behind others.
+// scan reads seriesColumns, after other columns.
 func (s *seriesOf) scan(rows *sql.Rows, before ...any) error {
 	var name string
 	err := rows.Scan(slices.Concat(before, []any{&name, integer(&s.gpu), integer(&s.process)}, instance(&s.instance))...)
@@ -124,7 +124,7 @@ func (f *figures) add(s seriesOf, v int64, known bool) {
 	byID[id].known[s.metric], byID[id].value[s.metric] = known, v
 }
 
-// at rebuilds a moment; false where the day begins later.
+// at rebuilds a moment; false if the day begins later.
 func (d *dayReader) at(t time.Time) (*snapshot.Snapshot, bool) {
 	f, ok := d.figures(t.UnixNano())
 	if !ok {
@@ -165,7 +165,7 @@ func (d *dayReader) at(t time.Time) (*snapshot.Snapshot, bool) {
 	return then, true
 }
 
-// figures are the samples at the last tick at or before t.
+// figures returns the samples at the last tick at or before t.
 func (d *dayReader) figures(t int64) (f figures, ok bool) {
 	for _, s := range d.sessions() {
 		if s.from <= t {
@@ -205,7 +205,7 @@ func (d *dayReader) figures(t int64) (f figures, ok bool) {
 	return f, true
 }
 
-// lastAt is the last of times that is at or before t, 0 where there is none.
+// lastAt is the index of the last time at or before t, 0 if there is none.
 func lastAt(times []int64, t int64) int {
 	i, found := slices.BinarySearch(times, t)
 	if !found && i > 0 {
@@ -214,7 +214,7 @@ func lastAt(times []int64, t int64) int {
 	return i
 }
 
-// state decodes a single state; false where there is none.
+// state decodes a single state; false if there is none.
 func (d *dayReader) state(into any, query string, args ...any) bool {
 	var text sql.NullString
 	if !d.row([]any{&text}, query, args...) || !text.Valid {
@@ -223,7 +223,7 @@ func (d *dayReader) state(into any, query string, args ...any) bool {
 	return json.Unmarshal([]byte(text.String), into) == nil
 }
 
-// gpusAt are the GPUs of a moment, without figures.
+// gpusAt returns the GPUs at a moment, without figures.
 func (d *dayReader) gpusAt(f *figures) map[int64]snapshot.GPU {
 	gpus := make(map[int64]snapshot.GPU)
 	d.each(func(rows *sql.Rows) error {
@@ -266,7 +266,7 @@ func (d *dayReader) rowsAt(f *figures) []snapshot.Process {
 	return all
 }
 
-// endedAt are the processes that had ended, newest first, as far as a snapshot has them.
+// endedAt returns the processes that had ended, newest first, as many as a snapshot has.
 func (d *dayReader) endedAt(f *figures) []snapshot.EndedProcess {
 	const keep, most = 3 * time.Hour, 200
 	var all []snapshot.EndedProcess

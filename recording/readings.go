@@ -12,8 +12,7 @@ import (
 	"vramscope/sampler/store"
 )
 
-// Reading is what was recorded at a tick of a GPU, of a MIG instance (Instance.MIG)
-// or of a process.
+// Reading is the recorded tick of a GPU, of a MIG instance (Instance.MIG) or of a process.
 type Reading struct {
 	Time      time.Time
 	Simulated bool
@@ -23,12 +22,12 @@ type Reading struct {
 	figures   *values
 }
 
-// Value is a metric in its unit, false where it was unknown.
+// Value is a metric in its unit, false if unknown.
 func (r *Reading) Value(id metric.ID) (int64, bool) { return r.figures.value[id], r.figures.known[id] }
 
-// Readings visits all readings recorded in [from, to), by time; at each tick GPUs
-// come first, then instances, then processes. An error of visit ends it. A damaged day
-// is read up to the damage, which Problems reports.
+// Readings visits all readings recorded in [from, to), by time; at each tick GPUs come first,
+// then instances, then processes. It ends at an error of visit. A damaged day is read up to the
+// damage, which Problems reports.
 func (r *Recording) Readings(from, to time.Time, visit func(*Reading) error) error {
 	for _, path := range r.between(from, to) {
 		d, err := r.day(path)
@@ -92,13 +91,13 @@ func (d *dayReader) walk(w *walk) error {
 	return w.ticks(tail.block.times[:tail.block.n], columns)
 }
 
-// tickBlock is when the ticks of a sealed block were.
+// tickBlock holds the times of a sealed block's ticks.
 type tickBlock struct {
 	from  int64
 	times []int64
 }
 
-// ticksOf are the blocks of a session that have ticks and can be read.
+// ticksOf returns the readable tick blocks of a session.
 func (d *dayReader) ticksOf(session int64, where string, args ...any) (blocks []tickBlock, err error) {
 	err = each(ctx, d.db, func(rows *sql.Rows) error {
 		var data sql.RawBytes
@@ -180,7 +179,7 @@ func (w *walk) ticks(times []int64, columns []readColumn) error {
 	return nil
 }
 
-// reading is that of place i of a subject's columns, nil where it was not there.
+// reading returns place i of a subject's columns, nil if the subject was absent.
 func (w *walk) reading(t int64, i int, columns []readColumn) *Reading {
 	subject, there := columns[0].series, false
 	r := &Reading{Time: moment(t), Simulated: w.simulated, GPUUUID: w.uuids[subject.gpu], Instance: subject.instance, figures: new(values)}
@@ -198,7 +197,7 @@ func (w *walk) reading(t int64, i int, columns []readColumn) *Reading {
 	return r
 }
 
-// compare orders the subjects of series, without their metrics.
+// compare orders the subjects of series, ignoring their metrics.
 func (s seriesOf) compare(other seriesOf) int {
 	return cmp.Or(cmp.Compare(s.process, other.process), cmp.Compare(s.gpu, other.gpu),
 		cmp.Compare(s.instance.GPU, other.instance.GPU), cmp.Compare(s.instance.Compute, other.instance.Compute))

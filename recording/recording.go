@@ -15,8 +15,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Recording is a recording on disk, read-only. It implements snapshot.History and
-// is safe for concurrent use, also while it is being written.
+// Recording is a recording on disk, read-only. It implements snapshot.History and is safe for
+// concurrent use, also while the recording is written.
 type Recording struct {
 	directory string // "" where it is a single file
 	paths     []string
@@ -48,7 +48,7 @@ func Open(path string) (*Recording, error) {
 	} else {
 		r.paths = []string{path}
 	}
-	// A day that cannot be read is a problem of that day, unless all cannot.
+	// An unreadable day is only a problem, unless all days are.
 	for _, path := range slices.Backward(r.paths) {
 		if _, err = r.day(path); err == nil {
 			return r, nil
@@ -57,7 +57,7 @@ func Open(path string) (*Recording, error) {
 	return nil, err
 }
 
-// Problems says what could not be read so far, a line for each day.
+// Problems lists what could not be read so far, a line for each day.
 func (r *Recording) Problems() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -87,8 +87,8 @@ func (r *Recording) note(path string, err error) error {
 	return err
 }
 
-// unless is an error that ends what is asked of all days: one that is no damage. Damage
-// is a problem of its day.
+// unless returns an error that ends a query over all days: any error but damage, which is a
+// problem of its day.
 func (r *Recording) unless(path string, err error) error {
 	if err != nil && damaged(err) {
 		_ = r.note(path, err)
@@ -109,7 +109,7 @@ func (r *Recording) Close() error {
 	return err
 }
 
-// day opens a day, or finds it open.
+// day opens a day, or returns it if it is open.
 func (r *Recording) day(path string) (*dayReader, error) {
 	now, err := os.Stat(path)
 	if err != nil {
@@ -141,7 +141,7 @@ func (r *Recording) day(path string) (*dayReader, error) {
 	return d, nil
 }
 
-// all lists the databases anew: days come and go while one is written.
+// all lists the databases anew: days come and go while the recording is written.
 func (r *Recording) all() []string {
 	if r.directory != "" {
 		if paths, err := days(r.directory); err == nil && len(paths) > 0 {
@@ -161,8 +161,8 @@ func (r *Recording) all() []string {
 	return r.paths
 }
 
-// between lists the days that may have moments of (from, to], oldest first. A
-// single file is of any day.
+// between lists the days that may have moments of (from, to], oldest first. A single file may
+// have any day.
 func (r *Recording) between(from, to time.Time) []string {
 	paths := r.all()
 	if r.directory == "" {
@@ -175,7 +175,7 @@ func (r *Recording) between(from, to time.Time) []string {
 	})
 }
 
-// Span is how far back the recording goes; both zero while it is empty.
+// Span is the time that the recording covers; both are zero while it is empty.
 func (r *Recording) Span() (oldest, newest time.Time) {
 	paths := r.all()
 	for _, path := range paths {
@@ -221,14 +221,14 @@ func openReader(path string) (*dayReader, error) {
 		}
 		return nil, err
 	}
-	// A day that is read no more costs nothing after a minute.
+	// A day that is no longer read costs nothing after a minute.
 	db.SetConnMaxIdleTime(time.Minute)
 	return &dayReader{db: db, problem: func(error) {}}, nil
 }
 
-// openWhole opens a database with its log. SQLite must be able to write beside it
-// for that; where it cannot, a database without a log is read as it is. A pragma such as
-// cache_size would have SQLite read the tables' definitions before they are limited.
+// openWhole opens a database with its log. SQLite must be able to write beside the file for that.
+// Otherwise a database without a log is opened without one. A pragma such as cache_size would
+// make SQLite read the tables' definitions before they are limited.
 func openWhole(path string) (db *sql.DB, version int, err error) {
 	for _, more := range []string{"", "&immutable=1"} {
 		if db, err = open(path, "ro"+more); err != nil {
@@ -245,14 +245,14 @@ func openWhole(path string) (db *sql.DB, version int, err error) {
 	return nil, 0, err
 }
 
-// number is a single number, 0 where there is none.
+// number reads a single number, 0 if there is none.
 func (d *dayReader) number(query string, args ...any) (n int64) {
 	var v sql.NullInt64
 	d.row([]any{&v}, query, args...)
 	return v.Int64
 }
 
-// row reads a single row; false where there is none, or it cannot be read.
+// row reads a single row; false if it is missing or unreadable.
 func (d *dayReader) row(into []any, query string, args ...any) bool {
 	err := row(ctx, d.db, into, query, args...)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
@@ -261,7 +261,7 @@ func (d *dayReader) row(into []any, query string, args ...any) bool {
 	return err == nil
 }
 
-// each calls scan for every row that can be read.
+// each calls scan for every readable row.
 func (d *dayReader) each(scan func(*sql.Rows) error, query string, args ...any) {
 	if err := each(ctx, d.db, scan, query, args...); err != nil {
 		d.problem(err)

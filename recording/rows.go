@@ -12,9 +12,9 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// The plain rows, as they are in the tables of the same names.
+// The rows of the tables of the same names.
 
-// Subject is what a row is about. UUID is "" and Row zero where it is about none.
+// Subject names the GPU and row that a record is about. UUID is "" and Row zero if it has none.
 type Subject struct {
 	GPUUUID string
 	Row     snapshot.RowID
@@ -29,8 +29,8 @@ type ProcessRow struct {
 	AllocRetries     quantity.Optional[int64]
 }
 
-// Alert is an alert, and when its GPU would be full by the forecast of that moment. It is
-// recorded again when a day or a recorder begins.
+// Alert is an alert, and its forecast of when the GPU would be full. It is recorded again when a
+// day or a recorder begins.
 type Alert struct {
 	Time time.Time
 	Subject
@@ -56,13 +56,13 @@ type Sum struct {
 	Min, Mean, Max snapshot.Bytes
 }
 
-// Utilization is per cent over a stretch of time.
+// Utilization is a percentage over a stretch of time.
 type Utilization struct {
 	Mean snapshot.Float
 	Max  snapshot.Int
 }
 
-// GPUMinute is a GPU in the minute that begins at Time. The parts are means.
+// GPUMinute is a GPU in the minute that begins at Time. The parts of memory are means.
 type GPUMinute struct {
 	Time time.Time
 	Subject
@@ -86,7 +86,7 @@ func (m *GPUMinute) columns(s *subjects) (string, []any) {
 			percent(&m.Utilization.Mean), computed(&m.Utilization.Max), computed(&m.Energy)}
 }
 
-// Process5Min is a row in the five minutes that begin at Time. The parts are means.
+// Process5Min is a row in the five minutes that begin at Time. The parts of memory are means.
 type Process5Min struct {
 	Time time.Time
 	Subject
@@ -98,7 +98,7 @@ type Process5Min struct {
 	Other        snapshot.Bytes
 	Utilization  Utilization
 	AllocRetries quantity.Optional[int64]
-	// Its part of the GPU's time, in ns, and energy, in J. Unknown in recordings of before.
+	// Its part of the GPU's time, in ns, and energy, in J. Older recordings do not have them.
 	Held   quantity.Optional[int64]
 	Busy   quantity.Optional[int64]
 	Idle   quantity.Optional[int64]
@@ -113,12 +113,12 @@ func (f *Process5Min) columns(s *subjects) (string, []any) {
 			percent(&f.Utilization.Mean), computed(&f.Utilization.Max), computed(&f.AllocRetries), computed(&f.Held), computed(&f.Busy), computed(&f.Idle), computed(&f.Energy)}
 }
 
-// Alerts are those that were raised in [from, to), oldest first, as all rows are.
+// Alerts returns the alerts that were raised in [from, to), oldest first, as all rows are.
 func (r *Recording) Alerts(from, to time.Time) ([]Alert, error) {
 	return rows[Alert](r, "alerts", from, to)
 }
 
-// Decisions are those of the guard in [from, to).
+// Decisions returns the guard's decisions in [from, to).
 func (r *Recording) Decisions(from, to time.Time) ([]snapshot.GuardDecision, error) {
 	var all []snapshot.GuardDecision
 	err := r.eachDay(from, to, func(rows *sql.Rows) error {
@@ -146,8 +146,8 @@ func (r *Recording) Process5Min(from, to time.Time, visit func(*Process5Min)) er
 	return eachRow(r, "process_5min", from, to, visit)
 }
 
-// Processes are those that ran in [from, to), by their first moment, then by PID. One that ran
-// on several days is one row.
+// Processes returns the processes that ran in [from, to), by their first moment, then by PID. A
+// process that ran on several days is one row.
 func (r *Recording) Processes(from, to time.Time) ([]ProcessRow, error) {
 	var all []ProcessRow
 	at := make(map[snapshot.RowID]int)
@@ -201,7 +201,7 @@ type Session struct {
 	Simulated bool
 }
 
-// GPURow is a GPU as its day describes it.
+// GPURow is a GPU as the database of its day describes it.
 type GPURow struct {
 	UUID            string
 	Index           int
@@ -209,7 +209,7 @@ type GPURow struct {
 	Total, Reserved snapshot.Bytes
 }
 
-// Capacity is the total less what the driver keeps for itself.
+// Capacity is the total without the memory that the driver reserves.
 func (g *GPURow) Capacity() snapshot.Bytes {
 	return snapshot.Memory{Total: g.Total, Reserved: g.Reserved}.Capacity()
 }
@@ -228,12 +228,12 @@ func (e *EventRow) columns(s *subjects) (string, []any) {
 		[]any{at(&e.Time), s.gpu(&e.Subject), s.process(&e.Subject), word(&e.Kind), word(&e.Message), computed(&e.Bytes)}
 }
 
-// EventRows are the events in [from, to).
+// EventRows returns the events in [from, to).
 func (r *Recording) EventRows(from, to time.Time) ([]EventRow, error) {
 	return rows[EventRow](r, "events", from, to)
 }
 
-// Sessions are those that wrote in [from, to), oldest first.
+// Sessions returns the sessions that wrote in [from, to), oldest first.
 func (r *Recording) Sessions(from, to time.Time) ([]Session, error) {
 	var all []Session
 	err := r.eachDay(from, to, func(rows *sql.Rows) error {
@@ -247,7 +247,7 @@ func (r *Recording) Sessions(from, to time.Time) ([]Session, error) {
 	return all, err
 }
 
-// GPUs are those that were there in [from, to). A GPU is there once for each day.
+// GPUs returns the GPUs that were present in [from, to), once for each day.
 func (r *Recording) GPUs(from, to time.Time) ([]GPURow, error) {
 	var all []GPURow
 	err := r.eachDay(from, to, func(rows *sql.Rows) error {
@@ -259,7 +259,7 @@ func (r *Recording) GPUs(from, to time.Time) ([]GPURow, error) {
 	return all, err
 }
 
-// Recorded are the processes of which a metric was recorded in [from, to).
+// Recorded returns the processes with a recorded metric in [from, to).
 func (r *Recording) Recorded(id metric.ID, from, to time.Time) (map[snapshot.RowID]bool, error) {
 	all := make(map[snapshot.RowID]bool)
 	err := r.eachDay(from, to, func(rows *sql.Rows) error {

@@ -7,7 +7,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// into takes a column's value; NULL leaves what is there.
+// into takes a column's value; NULL changes nothing.
 type into func(v any)
 
 // Scan implements sql.Scanner.
@@ -40,7 +40,7 @@ func at(to *time.Time) into {
 	}
 }
 
-// known takes a figure. Where a recorded figure came from is not kept.
+// known takes a figure. Its original source is not recorded.
 func known[T ~int | ~int64 | ~uint32](to *quantity.Optional[T], source quantity.Source) into {
 	return func(v any) {
 		if n, ok := v.(int64); ok {
@@ -65,11 +65,11 @@ func instance(to *snapshot.InstanceID) []any {
 	return []any{into(func(v any) { to.MIG = v != nil; gpu(v) }), integer(&to.Compute)}
 }
 
-// identity takes identityColumns, which are NULL where there is no process.
+// identity takes identityColumns, which are NULL without a process.
 func identity(to *snapshot.RowID) []any {
 	id := &to.Process
 	return append([]any{integer(&id.PID), integer(&id.StartTime), integer(&id.Namespace), word(&to.GPUUUID)}, instance(&to.Instance)...)
 }
 
-// identityColumns are of a process p.
+// identityColumns are the columns that identify a process p.
 const identityColumns = "p.pid, p.start_time, p.pid_namespace, (SELECT uuid FROM gpus WHERE gpu = p.gpu), p.mig_gpu, p.mig_compute"

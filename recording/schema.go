@@ -16,7 +16,7 @@ import (
 //go:embed schema.sql
 var schema string
 
-// The database names its program and its version.
+// The database records its program and its version.
 const (
 	applicationID = 0x76726d73 // "vrms"
 	schemaVersion = 5
@@ -25,7 +25,7 @@ const (
 // Errors of a database that cannot be read.
 var (
 	ErrForeign = errors.New("not a recording of vramscope")
-	// ErrEmpty is what Open returns of a directory without a recording.
+	// ErrEmpty is Open's error for a directory without a recording.
 	ErrEmpty = errors.New("there is no recording")
 	ErrNewer = errors.New("made by a newer vramscope")
 )
@@ -43,7 +43,7 @@ func open(path, mode string, pragmas ...string) (*sql.DB, error) {
 // blank is the version of a database without tables.
 const blank = -1
 
-// check reports whose database it is, and its version.
+// check verifies that a database is a recording, and returns its version.
 func check(ctx context.Context, db *sql.DB, path string) (version int, err error) {
 	var id, tables int
 	err = row(ctx, db, []any{&id, &version, &tables},
@@ -63,8 +63,8 @@ func check(ctx context.Context, db *sql.DB, path string) (version int, err error
 	return version, nil
 }
 
-// create makes the tables of a new database. It is the owner's alone: the mode is
-// set before anything is in it, and SQLite gives its other files the same.
+// create makes the tables of a new database. Only its owner can read it: the mode is set before
+// anything is written, and SQLite gives its other files the same mode.
 func create(path string) error {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -73,7 +73,7 @@ func create(path string) error {
 	return file.Close()
 }
 
-// tables are the columns that this version knows of each table, in order.
+// tables are the columns of each table in this version, in order.
 var tables = sync.OnceValue(func() map[string][]string {
 	all := make(map[string][]string)
 	db, err := inMemory()
@@ -87,7 +87,7 @@ var tables = sync.OnceValue(func() map[string][]string {
 	return all
 })
 
-// inMemory is a database with the tables of this version.
+// inMemory makes a database in memory with the tables of this version.
 func inMemory() (*sql.DB, error) {
 	db, err := open("", "memory")
 	if err == nil {
@@ -97,7 +97,7 @@ func inMemory() (*sql.DB, error) {
 	return db, err
 }
 
-// columnsOf are the columns that a database has of each table.
+// columnsOf returns the columns of each table of a database.
 func columnsOf(in querier) (map[string][]string, error) {
 	all := make(map[string][]string)
 	err := each(ctx, in, func(rows *sql.Rows) error {
@@ -109,8 +109,8 @@ func columnsOf(in querier) (map[string][]string, error) {
 	return all, err
 }
 
-// missing visits the tables and columns that a database of an older version lacks;
-// has is empty if the whole table is missing.
+// missing visits the tables and columns that a database of an older version lacks; has is empty
+// if the whole table is missing.
 func missing(in querier, visit func(table string, has, lacks []string) error) error {
 	there, err := columnsOf(in)
 	if err != nil {
@@ -154,8 +154,8 @@ func statementOf(table string) string {
 	return "CREATE TABLE " + table + " " + body
 }
 
-// supplement shows what an older database lacks as unknown, to this connection
-// alone: a view in the temporary schema has precedence over a table.
+// supplement adds what an older database lacks, as unknown, for this connection alone: a view in
+// the temporary schema has precedence over a table.
 func supplement(ctx context.Context, db *sql.DB) error {
 	return missing(db, func(table string, has, lacks []string) error {
 		db.SetMaxOpenConns(1) // the views are the connection's

@@ -10,7 +10,7 @@ import (
 	"vramscope/sampler/store"
 )
 
-// Series gives a metric between from and to in equal buckets; see snapshot.History.
+// Series returns a metric between from and to in equal buckets; see snapshot.History.
 func (r *Recording) Series(key snapshot.SeriesKey, from, to time.Time, buckets int) []snapshot.Point {
 	points := make([]snapshot.Point, max(buckets, 0))
 	for i := range points {
@@ -44,8 +44,8 @@ func (d *dayReader) samples(key snapshot.SeriesKey, from, to int64, visit func(t
 	_ = d.eachSession(from+1, max(to, to+1), func(s session, begin, end int64) error { // which has no error
 		id := d.number("SELECT series FROM series WHERE session = ? AND metric = ? AND "+where, append([]any{s.id, metric.Table[key.Metric].Name}, args...)...)
 		if id != 0 {
-			// The tail is read first: ticks that are sealed meanwhile are visited twice rather than
-			// not at all.
+			// The tail is read first: ticks that are sealed meanwhile are visited twice rather
+			// than not at all.
 			tail := d.tailOf(s.id)
 			d.sealed(s.id, id, begin-1, end-1, visit)
 			tail.samples(id, begin-1, end-1, visit)
@@ -54,7 +54,7 @@ func (d *dayReader) samples(key snapshot.SeriesKey, from, to int64, visit func(t
 	})
 }
 
-// find is the condition for a key's series; "" where the day has not its subject.
+// find is the condition for a key's series; "" if the day does not have its subject.
 func (d *dayReader) find(key snapshot.SeriesKey) (where string, args []any) {
 	uuid, instance := key.GPUUUID, key.Instance
 	if key.Row != (snapshot.RowID{}) {
@@ -103,14 +103,13 @@ func (d *dayReader) sealed(session, series, from, to int64, visit func(t, v int6
 		ORDER BY t.from_ns`, series, session, to, session, from)
 }
 
-// tailCache is the tail as it was last read. It does not change any more: a new
-// one takes its place.
+// tailCache is the tail as last read. It is replaced, never changed.
 type tailCache struct {
 	session, first, last int64 // ns
 	block                *block
 }
 
-// tailOf is a session's tail; nil where it has none.
+// tailOf is a session's tail, or nil.
 func (d *dayReader) tailOf(session int64) *tailCache {
 	d.mu.Lock()
 	defer d.mu.Unlock()

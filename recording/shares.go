@@ -9,14 +9,15 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// A GPU counts once, however many processes are on it. While it is busy, its time
-// belongs to those that compute, in proportion to their utilization; while it is not,
-// to those that hold its memory, in proportion to that. So no process is busy for
-// longer than it holds the GPU, and the processes together hold it for as long as any
-// is on it. A job that has been given a GPU holds it also while it runs nothing there. Energy
-// is divided as time. A MIG instance is as much of the GPU as it has slices. No process holds a GPU that is lost, though probes on it still report.
+// A GPU's time is shared out among its processes and adds up to one GPU. While the GPU is busy,
+// its time belongs to the processes that compute, in proportion to their utilization; otherwise
+// to those that hold its memory, in proportion to that. So no process is busy for longer than it
+// holds the GPU, and together they hold it as long as any process is on it. A job that has been
+// given a GPU holds it also while it runs nothing there. Energy is divided as time. A MIG
+// instance counts by its share of the GPU's slices. No process holds a lost GPU, though probes on
+// it still report.
 
-// share is what of a GPU's time and energy a process had.
+// share is a process's part of a GPU's time and energy.
 type share struct {
 	held, busy, idle float64 // ns; busy and idle while the GPU's utilization is known
 	energy           float64 // J
@@ -29,7 +30,7 @@ func (s *share) add(o share) {
 	s.taken, s.loaded, s.metered = s.taken || o.taken, s.loaded || o.loaded, s.metered || o.metered
 }
 
-// rounded is an amount as the database has it.
+// rounded converts an amount for the database.
 func rounded(v float64, known bool) quantity.Optional[int64] {
 	if !known {
 		return quantity.Optional[int64]{}
@@ -44,7 +45,8 @@ type divider struct {
 	rows     []share                   // of the rows
 }
 
-// rowsOf are the rows of a snapshot, with those of jobs that have a GPU and run nothing on it.
+// rowsOf returns the rows of a snapshot, and one for each job that has a GPU and runs nothing on
+// it.
 func rowsOf(snap *snapshot.Snapshot) []snapshot.Process {
 	rows := slices.Clip(snap.Rows) // they are published: nothing is appended in place
 	for i := range snap.GPUs {
@@ -55,8 +57,8 @@ func rowsOf(snap *snapshot.Snapshot) []snapshot.Process {
 	return rows
 }
 
-// divide divides the time of a tick among rows, which it returns. A counter that has gone back, and one that was not
-// read at the tick before, show no energy.
+// divide divides the time of a tick among rows, and returns those. Energy is unknown if its
+// counter has gone back or was not read at the last tick.
 func (d *divider) divide(weight, elapsed time.Duration, snap *snapshot.Snapshot) (rows []snapshot.Process) {
 	rows = rowsOf(snap)
 	if d.counters == nil {
@@ -94,7 +96,7 @@ func (d *divider) divide(weight, elapsed time.Duration, snap *snapshot.Snapshot)
 	return rows
 }
 
-// share divides a GPU, or an instance that is a part of it.
+// share divides a GPU, or an instance of it.
 func (d *divider) share(g *snapshot.GPU, instance snapshot.InstanceID, part float64, weight time.Duration, rows []snapshot.Process) {
 	n, memory, load := 0, 0.0, 0.0
 	memoryKnown, loadKnown := true, true

@@ -11,8 +11,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// What a snapshot has beside figures, as it is recorded whenever it changes. The
-// fields have the names of the documents in schema.
+// A snapshot's values other than figures, recorded whenever they change. The fields have the
+// names of the documents in schema.
 
 type boxState struct {
 	Interval    time.Duration        `json:"interval_ns"`
@@ -196,8 +196,7 @@ func (s *processState) restore(p *snapshot.Process, now int64) {
 	}
 }
 
-// sameProcessState compares without making the states: it is done for every row at
-// every tick.
+// sameProcessState compares without making the states, as it runs for every row at every tick.
 func sameProcessState(a, b *snapshot.Process) bool {
 	return a.GPU == b.GPU && a.Type == b.Type && a.Runtime == b.Runtime && a.RuntimeVersion == b.RuntimeVersion &&
 		sameProbe(a.Probe, b.Probe) && slices.EqualFunc(a.Allocators, b.Allocators, func(x, y snapshot.Allocator) bool {
@@ -213,7 +212,7 @@ func sameProbe(a, b *snapshot.Probe) bool {
 		a.Rejected == b.Rejected && a.Claimed == b.Claimed && slices.Equal(a.Capabilities, b.Capabilities)
 }
 
-// sameNames compares what is recorded of a process in the table processes.
+// sameNames compares what the table processes records of a process.
 func sameNames(a, b *snapshot.Process) bool {
 	return a.User == b.User && a.UID == b.UID && a.Name == b.Name && a.Parent == b.Parent && a.Job == b.Job && a.Type == b.Type &&
 		a.Runtime == b.Runtime && a.RuntimeVersion == b.RuntimeVersion && a.Started.Equal(b.Started) && slices.Equal(a.Command, b.Command)

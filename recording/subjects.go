@@ -43,7 +43,7 @@ func (d *day) writeGPU(now int64, weight time.Duration, g *snapshot.GPU, snap *s
 	r.sums.add(weight, g, snap, d.divider.drawn[g.UUID])
 }
 
-// gpu finds the record of a GPU, or begins it.
+// gpu finds or creates the record of a GPU.
 func (d *day) gpu(now int64, g *snapshot.GPU) *gpuRecord {
 	r := d.gpus[g.UUID]
 	if r == nil {
@@ -54,14 +54,14 @@ func (d *day) gpu(now int64, g *snapshot.GPU) *gpuRecord {
 	return r
 }
 
-// gpuID is the ID of a GPU, which is made where there is none.
+// gpuID finds or creates the ID of a GPU.
 func (d *day) gpuID(uuid string, now int64) int64 {
 	uuid = text.Clean(uuid)
 	d.exec("INSERT INTO gpus (uuid, first_ns, last_ns) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", uuid, now, now)
 	return d.find("SELECT gpu FROM gpus WHERE uuid = ?", uuid)
 }
 
-// find is a single number, 0 where there is no row.
+// find reads a single number, 0 if there is no row.
 func (d *day) find(query string, args ...any) (id int64) {
 	if s := d.statement(query); d.err == nil {
 		if err := s.QueryRowContext(ctx, args...).Scan(&id); err != nil && !errors.Is(err, sql.ErrNoRows) {
@@ -125,7 +125,7 @@ func (d *day) updateNames(r *rowRecord, p *snapshot.Process) {
 		words(p.Type), words(p.Runtime), words(p.RuntimeVersion), orNull(nanoseconds(p.Started)), r.id)
 }
 
-// updateRow records what a row has come to.
+// updateRow records the attributes of a row that have changed.
 func (d *day) updateRow(r *rowRecord) {
 	p := r.last
 	d.exec("UPDATE processes SET last_ns = max(last_ns, ?), peak_bytes = max(coalesce(peak_bytes, ?), coalesce(?, peak_bytes)), used_bytes = coalesce(?, used_bytes), out_of_memory_count = coalesce(?, out_of_memory_count), alloc_retries = coalesce(?, alloc_retries) WHERE process = ?",
@@ -169,16 +169,16 @@ func endColumns(columns iter.Seq[*column]) {
 	}
 }
 
-// Commands is how much of a command line is recorded.
+// Commands says how much of a command line is recorded.
 type Commands uint8
 
-// The ways. Arguments can hold secrets.
+// The choices. Arguments can hold secrets.
 const (
 	NameOnly Commands = iota // the program and its script or module, without arguments
 	Full                     // all arguments
 )
 
-// of is what is recorded of a row's command line.
+// of is the part of a row's command line that is recorded.
 func (c Commands) of(p *snapshot.Process) string {
 	if c == Full {
 		return strings.Join(p.Command, " ")
@@ -186,7 +186,7 @@ func (c Commands) of(p *snapshot.Process) string {
 	return process.Program(p.Command)
 }
 
-// number is a value for a column, nil where it is unknown.
+// number is a value for a column, nil if unknown.
 func number[T quantity.Bytes | int | int64 | uint32](v quantity.Optional[T]) any {
 	if value, ok := v.Value(); ok {
 		return int64(value)
@@ -194,7 +194,7 @@ func number[T quantity.Bytes | int | int64 | uint32](v quantity.Optional[T]) any
 	return nil
 }
 
-// words is text for a column, cleaned; nil where there is none.
+// words is text for a column, cleaned; nil if empty.
 func words(s string) any {
 	if s == "" {
 		return nil

@@ -7,9 +7,9 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Summed sums moments as a Writer does, by writing them into memory. The Writer writes a
-// row a minute, and for a process one in five minutes: the newest are missing while it
-// runs, and for good after it was killed.
+// Summed sums moments as a Writer does, by writing them into memory. A Writer writes a GPU's row
+// each minute and a process's row each five minutes: the newest are missing while it runs, and
+// for good after it was killed.
 func Summed(moments func(add func(*snapshot.Snapshot)) error) (minutes []GPUMinute, fives []Process5Min, err error) {
 	db, err := inMemory()
 	if err != nil {

@@ -17,7 +17,7 @@ type sum struct {
 	covered  int64   // ns
 }
 
-// figure is a value that may be unknown. It is made of every row at every tick.
+// figure is a value that may be unknown. One is made for every row at every tick.
 type figure struct {
 	value int64
 	known bool
@@ -41,7 +41,7 @@ func (s *sum) add(f figure, weight time.Duration) {
 	s.covered += int64(weight)
 }
 
-// window is a stretch of time that sums are made over.
+// window is a stretch of time with its sums.
 type window struct {
 	from, width int64 // ns
 	covered     int64 // ns
@@ -52,9 +52,9 @@ func (w *window) set(now int64, width time.Duration) {
 	w.from, w.covered = now-now%w.width, 0
 }
 
-// measure adds a tick to the sums, of which the first is used memory and the last is
-// utilization. Covered are the ticks whose used memory is known, or all if none is: so
-// mean × covered of used memory equals the sum of its parts.
+// measure adds a tick to the sums; the first is used memory, the last utilization. Covered counts
+// the ticks whose used memory is known, or all if none is: so mean × covered of used memory
+// equals the sum of its parts.
 func (w *window) measure(sums []sum, weight time.Duration, figures []figure) {
 	last := len(sums) - 1
 	sums[last].add(figures[last], weight)
@@ -72,7 +72,7 @@ func (w *window) measure(sums []sum, weight time.Duration, figures []figure) {
 	}
 }
 
-// over reports that a tick belongs to a later window.
+// over reports whether a tick belongs to a later window.
 func (w *window) over(now int64) bool { return now >= w.from+w.width || now < w.from }
 
 // gpuSums are the sums of a GPU in a minute.
@@ -120,12 +120,12 @@ type processSums struct {
 	parts [len(processParts)]sum
 	share share
 
-	// The last that were known: an exiting process has no probe.
+	// The last known values: an exiting process has no probe.
 	outOfMemory, retries quantity.Optional[int64]
 }
 
-// begin keeps what the database's whole joules leave, which is much of what a small
-// process on a large GPU draws.
+// begin keeps the remainder below the database's whole joules, which matters for a small process
+// on a large GPU.
 func (s *processSums) begin(now int64) {
 	*s = processSums{share: share{energy: s.share.energy - math.Round(s.share.energy)}}
 	s.set(now, 5*time.Minute)
@@ -153,7 +153,7 @@ func (d *day) flushGPU(r *gpuRecord) {
 	s.covered = 0
 }
 
-// latestKnown is a value, or the one before where it is unknown.
+// latestKnown is a value, or the one before if it is unknown.
 func latestKnown[T any](v, before quantity.Optional[T]) quantity.Optional[T] {
 	if v.Known() {
 		return v
@@ -174,16 +174,15 @@ func (d *day) flushProcess(r *rowRecord) {
 	s.covered = 0
 }
 
-// assignment is a column with its value, which is added to one that is there already or
-// takes its place.
+// assignment is a column with its value, which is added to the present value or replaces it.
 type assignment struct {
 	name  string
 	value any
 	adds  bool
 }
 
-// flush writes a row of sums. Where a recorder was restarted within the window, the
-// row is there already and the two become one.
+// flush writes a row of sums. If a recorder was restarted within the window, it merges them into
+// the row that is there.
 func (d *day) flush(table, subject string, id int64, w *window, sums []sum, parts []string, more ...assignment) {
 	names := []string{"time_ns", subject, "covered_ns"}
 	args := []any{w.from, id, w.covered}
@@ -221,8 +220,8 @@ func (d *day) flush(table, subject string, id int64, w *window, sums []sum, part
 		table, strings.Join(names, ", "), strings.Repeat(", ?", len(names)-1), strings.Join(merges, ", ")), args...)
 }
 
-// joinedMeans is the mean of two stretches of a window: of per cent where it is known,
-// of memory over all that is covered.
+// joinedMeans are the means over two stretches of a window: of a percentage over the time in
+// which it is known, of memory over all covered time.
 var joinedMeans = map[string]string{
 	"percent": "(coalesce(%[1]s, excluded.%[1]s) * 1.0 * covered_ns + coalesce(excluded.%[1]s, %[1]s) * 1.0 * excluded.covered_ns) / (covered_ns + excluded.covered_ns)",
 	"bytes": "CASE WHEN coalesce(%[1]s, excluded.%[1]s) IS NOT NULL THEN CAST(round((coalesce(%[1]s, 0) * 1.0 * covered_ns + " +

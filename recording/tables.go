@@ -16,8 +16,8 @@ func rows[T any, R tableRow[T]](r *Recording, table string, from, to time.Time) 
 	return all, err
 }
 
-// eachRow visits the rows of a table over all days. A day that is damaged is left out
-// from there on; Problems says so.
+// eachRow visits the rows of a table over all days. It skips the rest of a damaged day, which
+// Problems reports.
 func eachRow[T any, R tableRow[T]](r *Recording, table string, from, to time.Time, visit func(*T)) error {
 	for _, path := range r.between(from, to) {
 		d, err := r.day(path)
@@ -34,7 +34,7 @@ func eachRow[T any, R tableRow[T]](r *Recording, table string, from, to time.Tim
 // tableRow is a row of a table.
 type tableRow[T any] interface {
 	*T
-	// columns names the columns, of which the first is the time, and where their values go.
+	// columns names the columns, the time first, and the destinations of their values.
 	columns(*subjects) (names string, to []any)
 }
 
@@ -52,7 +52,7 @@ func (s *subjects) gpu(to *Subject) into {
 	}
 }
 
-// process takes a process, and its GPU where no other is named.
+// process takes a process, and its GPU if no other is named.
 func (s *subjects) process(to *Subject) into {
 	return func(v any) {
 		if key, ok := v.(int64); ok {

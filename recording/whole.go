@@ -6,15 +6,15 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// whole is a live history with an earlier one before it. It waits for the earlier one,
-// where a Joined answers at once.
+// whole joins a live history and an earlier one. It waits for the earlier one, where a Joined
+// answers at once.
 type whole struct {
 	live    snapshot.History
 	earlier func() snapshot.History // nil while there is none
 }
 
-// Whole is a live history and what was before it, for those who can wait for the
-// disk. The earlier history is nil until there is one.
+// Whole joins a live history and an earlier one, for callers that can wait for the disk. The
+// earlier history is nil until it exists.
 func Whole(live snapshot.History, earlier func() snapshot.History) snapshot.History {
 	return &whole{live, earlier}
 }

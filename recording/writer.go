@@ -14,7 +14,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Options are what a Writer keeps. The zero value means the defaults.
+// Options are a Writer's settings. The zero value means the defaults.
 type Options struct {
 	Keep     time.Duration // how long: 30 days
 	MaxSize  int64         // of all databases, in bytes: 4 GiB
@@ -28,17 +28,16 @@ func (o Options) withDefaults() Options {
 }
 
 const (
-	// commitInterval is how much a kill may lose.
+	// commitInterval is how much of the recording a kill may lose.
 	commitInterval = 2 * time.Second
-	// queueTicks limits what waits for a slow disk: snapshots of 16 GPUs with 64
-	// processes each have 1.5 MB.
+	// queueTicks limits the queue for a slow disk: snapshots of 16 GPUs with 64 processes each
+	// have 1.5 MB.
 	queueTicks = 30
-	// retryInterval is the time between attempts to go on after a failure.
+	// retryInterval is the time between attempts to resume after a failure.
 	retryInterval = 5 * time.Second
 )
 
-// Writer records snapshots into a folder. One goroutine appends; State may be
-// called from anywhere.
+// Writer records snapshots into a folder. One goroutine appends; any may call State.
 type Writer struct {
 	directory string
 	options   Options
@@ -47,7 +46,7 @@ type Writer struct {
 	done      chan struct{}
 	err       error // of closing
 
-	// Of the goroutine that writes.
+	// Used by the writing goroutine only.
 	day     *day
 	pending int // ticks that are not committed
 	pruned  time.Time
@@ -58,13 +57,13 @@ type Writer struct {
 	state State
 }
 
-// tick is what Append hands over.
+// tick is what Append queues.
 type tick struct {
 	snap   *snapshot.Snapshot
 	events []snapshot.Event
 }
 
-// State is how a Writer is doing.
+// State is the state of a Writer.
 type State struct {
 	Recording bool
 	Reason    string    // why it is paused
@@ -74,8 +73,8 @@ type State struct {
 	Written   time.Time // of the last commit; zero before the first
 }
 
-// Create begins to record into a folder, which it makes. It fails where another
-// one records there, or where nothing can be written.
+// Create starts a recording into a folder, which it makes if missing. It fails if another process
+// records there, or if nothing can be written.
 func Create(directory string, options Options) (*Writer, error) {
 	w, err := newWriter(directory, options)
 	if err != nil {
@@ -85,8 +84,8 @@ func Create(directory string, options Options) (*Writer, error) {
 	return w, nil
 }
 
-// Start is Create for a folder that cannot be written perhaps until later: the recording
-// is paused until then.
+// Start is like Create, but if the folder cannot be written yet, the recording is paused until it
+// can.
 func Start(directory string, options Options) *Writer {
 	w, err := newWriter(directory, options)
 	if err != nil {
@@ -96,7 +95,7 @@ func Start(directory string, options Options) *Writer {
 	return w
 }
 
-// newWriter returns a writer also with an error: why the folder cannot be taken yet.
+// newWriter returns a writer even with an error, which says why the folder cannot be taken yet.
 func newWriter(directory string, options Options) (*Writer, error) {
 	w := &Writer{
 		directory: directory, options: options.withDefaults(),
@@ -127,9 +126,8 @@ func (w *Writer) take() error {
 	return nil
 }
 
-// Append hands a tick over, with the events since the last one. It never waits:
-// where the disk is too slow, the tick is lost, which State counts. The snapshot
-// must not change any more.
+// Append queues a tick, with the events since the last one. It never waits: if the disk is too
+// slow, the tick is lost, and State counts it. The snapshot must not change any more.
 func (w *Writer) Append(snap *snapshot.Snapshot, events []snapshot.Event) error {
 	select {
 	case w.queue <- tick{snap, events}:
@@ -142,14 +140,13 @@ func (w *Writer) Append(snap *snapshot.Snapshot, events []snapshot.Event) error 
 	}
 }
 
-// State is how the writer is doing.
 func (w *Writer) State() State {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.state
 }
 
-// Paused is why nothing is recorded at present, "" where it is.
+// Paused is why nothing is recorded at present, "" while recording.
 func (w *Writer) Paused() string {
 	state := w.State()
 	if state.Recording {
@@ -158,13 +155,13 @@ func (w *Writer) Paused() string {
 	return cmp.Or(state.Reason, "unknown")
 }
 
-// Counts is what went wrong since the beginning.
+// Counts returns the failures since the start.
 func (w *Writer) Counts() metric.Recorder {
 	state := w.State()
 	return metric.Recorder{Errors: state.Errors, Lost: state.Lost, Written: state.Written}
 }
 
-// Close writes what was appended and ends the recording. Nothing may be appended then.
+// Close writes what was appended and ends the recording. Append must not be called after it.
 func (w *Writer) Close() error {
 	close(w.queue)
 	<-w.done
@@ -236,8 +233,8 @@ func (w *Writer) write(t tick) {
 	}
 }
 
-// open opens a day. It first takes the folder where it is not taken yet, or where
-// somebody has removed it or its lock.
+// open opens a day. It first takes the folder if it is not taken yet, or if its lock or the
+// folder has been removed.
 func (w *Writer) open(at time.Time) (*day, error) {
 	if !w.holds() {
 		if err := w.take(); err != nil {
@@ -256,7 +253,7 @@ func (w *Writer) holds() bool {
 	return err != nil || !errors.Is(missing, fs.ErrNotExist) && (missing != nil || os.SameFile(held, there))
 }
 
-// commit makes what was written durable.
+// commit makes everything written so far durable.
 func (w *Writer) commit() {
 	if w.day == nil || w.pending == 0 {
 		return
@@ -275,7 +272,7 @@ func (w *Writer) commit() {
 	}
 }
 
-// committed publishes that all is on disk.
+// committed records that everything is on disk.
 func (w *Writer) committed() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -285,8 +282,8 @@ func (w *Writer) committed() {
 	w.pending = 0
 }
 
-// drop closes a day that cannot be written. What was committed is safe; the next
-// attempt opens the database anew or, where it is damaged, another one.
+// drop closes a day that cannot be written. Committed data is safe. The next attempt opens the
+// database anew or, if it is damaged, another one.
 func (w *Writer) drop(err error) {
 	w.lose(int64(w.pending))
 	_ = w.day.database.close() // err is why
@@ -304,7 +301,7 @@ func (w *Writer) lose(n int64) {
 	w.pending = 0
 }
 
-// fail pauses.
+// fail pauses the recording.
 func (w *Writer) fail(err error) {
 	w.retryAt = time.Now().Add(w.retry)
 	w.mu.Lock()
@@ -313,7 +310,7 @@ func (w *Writer) fail(err error) {
 	w.state.Errors++
 }
 
-// end closes the day and gives the folder free.
+// end closes the day and releases the folder.
 func (w *Writer) end() error {
 	var err error
 	if w.day != nil {

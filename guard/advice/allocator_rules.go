@@ -11,11 +11,12 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// fragmentedShare is the part of reserved memory from which fragmentation is worth a change.
+// fragmentedShare is the least share of reserved memory that must be fragmented before a
+// change is advised.
 const fragmentedShare = 0.1
 
-// Fragmented is advice for an allocator with much free memory between its blocks;
-// false if there is too little of it, or if the advice is followed already.
+// Fragmented advises a process whose allocator has much free memory between its blocks. It
+// returns false if there is too little of it, or if the advice is followed already.
 func Fragmented(kind, config string, free, reserved quantity.Bytes) (Advice, bool) {
 	if kind != "pytorch" || float64(free) < fragmentedShare*float64(reserved) || sets(config, "expandable_segments:true") {
 		return Advice{}, false
@@ -23,7 +24,7 @@ func Fragmented(kind, config string, free, reserved quantity.Bytes) (Advice, boo
 	return expandable.of(free, "%s: the %s that is free between its blocks becomes usable", expandable.Setting, free), true
 }
 
-// failures are errors and new tries for lack of memory, of the process's allocator.
+// failures counts the allocator's out-of-memory errors and its retries.
 func (f *facts) failures() int64 {
 	if f.process.Probe == nil {
 		return 0
@@ -45,8 +46,8 @@ func fragmentation(f *facts) []Advice {
 	return []Advice{one}
 }
 
-// unexpandable reports a program that cannot have expandable segments: vLLM with its
-// sleep mode refuses them, and PyTorch before 2.1 does not know them.
+// unexpandable reports whether a program cannot have expandable segments: vLLM with its sleep
+// mode refuses them, and PyTorch before 2.1 does not know them.
 func (f *facts) unexpandable() bool {
 	var major, minor int
 	if _, err := fmt.Sscanf(f.process.RuntimeVersion, "%d.%d", &major, &minor); err == nil && (major < 2 || major == 2 && minor < 1) {
@@ -55,7 +56,7 @@ func (f *facts) unexpandable() bool {
 	return f.sleeps() || slices.ContainsFunc(f.process.Command, func(word string) bool { return strings.HasPrefix(word, "--enable-sleep-mode") })
 }
 
-// cachedLong is a cache that stayed for hours while a neighbour is short.
+// cachedLong advises a process that has kept a cache for hours while a neighbour is short.
 func cachedLong(f *facts) []Advice {
 	a := f.allocator
 	if a == nil || a.Kind != "pytorch" || sets(f.config, "garbage_collection_threshold") {
@@ -75,13 +76,14 @@ func cachedLong(f *facts) []Advice {
 	if stayed < max(quantity.GiB, f.share(fragmentedShare)) {
 		return nil
 	}
-	// Collection begins at .8 of the limit: the limit leaves what is allocated at its peak below that.
+	// Collection begins at .8 of the limit, so the limit leaves peak allocated memory below
+	// that.
 	limit := collection(min(float64(a.PeakAllocated.Or(f.process.Allocated.Or(0)))/0.8/float64(total), 0.95))
 	return []Advice{limit.of(stayed, "%s, or the guard (docs/guard.md): %s has been cached for %s, and PID %d is short of memory",
 		limit.Setting, stayed, quantity.BriefDuration(cachedTime), short.ID.Process.PID)}
 }
 
-// preallocation is what JAX and TensorFlow hold without using it.
+// preallocation advises a JAX or TensorFlow process that holds memory without using it.
 func preallocation(f *facts) []Advice {
 	if f.allocator == nil {
 		return nil
@@ -107,8 +109,8 @@ func preallocation(f *facts) []Advice {
 	return all
 }
 
-// Preallocated is advice for a process of JAX or TensorFlow that holds what it does not
-// use. What it used at its peak it would keep, too: neither frees before its end.
+// Preallocated is the advice for a process of JAX or TensorFlow that holds memory without
+// using it. Neither library frees before it exits, so the process keeps its peak in any case.
 func Preallocated(p *snapshot.Process, environment string) (Advice, bool) {
 	held := p.Unreturnable().Or(0)
 	for i := range p.Allocators {

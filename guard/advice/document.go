@@ -38,7 +38,7 @@ type DocumentAdvice struct {
 	Source  schema.Text    `json:"source"`
 }
 
-// AdvisedOf is a row with its advice.
+// AdvisedOf describes a row with its advice.
 func AdvisedOf(snap *snapshot.Snapshot, p *snapshot.Process, all []Advice) Advised {
 	out := Advised{
 		PID: p.ID.Process.PID, StartTime: schema.Time(p.Started), User: schema.Text(p.User), Name: schema.Text(p.Name), GPU: p.GPU,

@@ -8,7 +8,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// The stretches of time that rules look at.
+// How far back the rules look.
 const (
 	stepTime   = 2 * time.Minute // for what is allocated at a step's end
 	loopTime   = 10 * time.Minute
@@ -16,7 +16,7 @@ const (
 	cachedTime = 2 * time.Hour
 )
 
-// fewestSteps are the steps after which a program has had its first peaks.
+// fewestSteps is the number of steps after which a program has had its first peaks.
 const fewestSteps = 20
 
 // facts are the measured figures of a process.
@@ -68,7 +68,7 @@ func gather(in Input, id snapshot.RowID) *facts {
 	return f
 }
 
-// points are a metric of the row in buckets, oldest first; only those with a sample.
+// points returns a metric of the row in buckets, oldest first, without empty buckets.
 func (f *facts) points(id metric.ID, back, bucket time.Duration) (known []snapshot.Point) {
 	if f.History == nil {
 		return nil
@@ -82,20 +82,20 @@ func (f *facts) points(id metric.ID, back, bucket time.Duration) (known []snapsh
 	return known
 }
 
-// covers reports whether samples reach back for nearly so long, without great gaps.
+// covers reports whether samples reach back for nearly that long, without large gaps.
 func (f *facts) covers(points []snapshot.Point, back, bucket time.Duration) bool {
 	return len(points) > 0 && f.now.Sub(points[0].Time) >= back*9/10 && len(points) >= int(back/bucket)*9/10
 }
 
-// measureSteps finds what a step takes and frees. One sample a second does not see a
-// step's peak: that is the allocator's own, which is never reset.
+// measureSteps measures the memory that a step takes and frees. One sample a second misses a
+// step's peak, so it uses the allocator's own peak, which is never reset.
 func (f *facts) measureSteps() {
 	steps := f.points(metric.Steps, stepTime, time.Second)
 	if f.process.Steps.Or(0) < fewestSteps || len(steps) < 2 || steps[len(steps)-1].Last == steps[0].Last {
 		return
 	}
 	f.steps = quantity.From(steps[len(steps)-1].Last-steps[0].Last, quantity.Probe)
-	// The optimizer makes its state in the first step: before, less is allocated at a step's end.
+	// The optimizer makes its state in the first step; steps before its end allocate less.
 	allocated := f.points(metric.Allocated, stepTime, time.Second)
 	for len(steps) > 0 && steps[0].Min < fewestSteps {
 		steps = steps[1:]
@@ -119,15 +119,15 @@ func (f *facts) measureSteps() {
 	}
 }
 
-// sleeps reports whether memory of the process is asleep: its allocator's peaks count that.
+// sleeps reports whether memory of the process is asleep: its allocator's peaks include that.
 func (f *facts) sleeps() bool { return f.process.Asleep.Or(0) > 0 }
 
-// share is a part of the capacity, 0 where that is unknown.
+// share is a part of the capacity, or 0 if the capacity is unknown.
 func (f *facts) share(part float64) quantity.Bytes {
 	return quantity.Bytes(part * float64(f.capacity.Or(0)))
 }
 
-// short reports whether a neighbour lacks memory, or has run out of it.
+// short returns a neighbour that lacks memory or has run out of it, or nil.
 func (f *facts) short() *snapshot.Process {
 	for _, n := range f.neighbours {
 		if p := n.Probe; p != nil && (p.OutOfMemoryCount.Or(0) > 0 || p.AllocRetries.Or(0) > 0) {
@@ -137,7 +137,7 @@ func (f *facts) short() *snapshot.Process {
 	return nil
 }
 
-// events are the newest of a kind on the process's GPU, in the last hour.
+// events returns the last hour's events of a kind on the process's GPU, newest first.
 func (f *facts) events(kind snapshot.EventKind) (found []snapshot.Event) {
 	if f.History == nil {
 		return nil

@@ -30,7 +30,7 @@ const (
 	LimitTooLow   Rule = "limit_too_low"
 )
 
-// Measure is what can be done.
+// Measure is a setting or a change.
 type Measure struct {
 	Rule    Rule
 	Setting string // as its framework spells it; "" for a change of the program
@@ -62,7 +62,7 @@ const (
 
 const allocatorVariable = "PYTORCH_CUDA_ALLOC_CONF="
 
-// The measures, those with a figure in their setting as functions.
+// The measures. Those with a figure in their setting are functions.
 var (
 	expandable = Measure{Fragmentation, allocatorVariable + "expandable_segments:True",
 		"its tensors cannot be shared with other processes by CUDA IPC in every release", sourceAllocator}
@@ -90,7 +90,7 @@ var (
 	higherLimit    = Measure{LimitTooLow, "torch.cuda.set_per_process_memory_fraction", "the others on the device have less", sourceFraction}
 )
 
-// collection needs the limit: PyTorch collects only where one below 1 is set.
+// collection also sets the limit: PyTorch collects only with a limit below 1.
 func collection(limit float64) Measure {
 	return Measure{CachedLong, allocatorVariable + "garbage_collection_threshold:0.8",
 		fmt.Sprintf("it needs torch.cuda.set_per_process_memory_fraction(%.2f), a limit that it cannot exceed; allocations cost again", limit), sourceAllocator}
@@ -110,8 +110,8 @@ func (m *Measure) of(bytes quantity.Bytes, format string, args ...any) Advice {
 	return Advice{Measure: *m, Text: fmt.Sprintf(format, args...), Bytes: quantity.From(bytes, quantity.Computed)}
 }
 
-// sets reports whether a configuration, of an allocator or an environment, has one
-// of the settings.
+// sets reports whether a configuration (an allocator's or an environment) has one of the
+// settings.
 func sets(config string, settings ...string) bool {
 	config = strings.ReplaceAll(strings.ToLower(config), " ", "")
 	for _, s := range settings {
@@ -122,7 +122,7 @@ func sets(config string, settings ...string) bool {
 	return false
 }
 
-// environment is a process's as one text, "" where it cannot be read.
+// environment joins a process's variables into one text, "" if they cannot be read.
 func environment(variables []process.Variable) string {
 	var b strings.Builder
 	for _, v := range variables {

@@ -9,10 +9,10 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// most is how many are given: who reads ten changes makes none.
+// most is the largest number of advices for a process: nobody makes ten changes.
 const most = 3
 
-// least is what a change must bring: less does not repay a restart.
+// least is the smallest amount worth advising: less does not repay a restart.
 const least = 256 * quantity.MiB
 
 // Input is what advice is based on. A nil field is unknown.
@@ -22,7 +22,7 @@ type Input struct {
 	Environment []process.Variable // of the process
 }
 
-// Of is the advice for a row, best first.
+// Of returns the advice for a row, best first.
 func Of(in Input, id snapshot.RowID) []Advice {
 	f := gather(in, id)
 	if f == nil {
@@ -38,8 +38,8 @@ func Of(in Input, id snapshot.RowID) []Advice {
 	return best(all)
 }
 
-// best takes one of each rule, what brings most first, and then what is left.
-// A leak comes first: whatever else is done, it takes it.
+// best puts the best advice of each rule first, by what it brings, and the rest after them. A
+// leak comes before all: it takes whatever another change brings.
 func best(all []Advice) []Advice {
 	slices.SortStableFunc(all, func(a, b Advice) int {
 		if leak := a.Rule == Leak; leak != (b.Rule == Leak) {

@@ -10,15 +10,16 @@ import (
 )
 
 const (
-	// inVain is how many flushes must have come back before the next one is advised against.
+	// inVain is the number of flushes that came back after which the next is advised against.
 	inVain = 3
-	// backWithin is how soon they came back.
+	// backWithin is the time in which freed memory must be taken again to count as back.
 	backWithin = time.Minute
-	// inLoop is how often a cache is emptied in ten minutes by a program that does it in its loop.
+	// inLoop is the number of emptied caches in ten minutes that shows a program which
+	// empties its cache in a loop.
 	inLoop = 10
-	// idleLeast is for how long nothing runs on a GPU before its holder is called idle.
+	// idleLeast is the time without work on a GPU after which its holder is called idle.
 	idleLeast = 10 * time.Minute
-	// manyContexts is from how many processes on a GPU their contexts count.
+	// manyContexts is the number of processes on a GPU from which their contexts matter.
 	manyContexts = 3
 )
 
@@ -51,7 +52,7 @@ func flushedInVain(f *facts) []Advice {
 	return []Advice{{Measure: noFlush, Text: fmt.Sprintf("do not flush it: %d flushes of the last hour, of %s together, came back within a minute, and the allocations cost again", n, sum)}}
 }
 
-// emptiedInLoop is a program that calls empty_cache in its loop.
+// emptiedInLoop advises a program that calls empty_cache in its loop.
 func emptiedInLoop(f *facts) []Advice {
 	if f.allocator == nil || f.allocator.Kind != "pytorch" {
 		return nil
@@ -76,7 +77,7 @@ func emptiedInLoop(f *facts) []Advice {
 		"leave torch.cuda.empty_cache() out of the loop: its cache was emptied %d times in ten minutes, of %s each time, and filled again", n, quantity.Bytes(freed/int64(n)))}}
 }
 
-// limits is for the largest of several that do not fit together.
+// limits advises the largest of several processes that do not fit together.
 func limits(f *facts) []Advice {
 	p := f.process
 	total, known := f.gpu.Memory.Total.Value()
@@ -146,7 +147,7 @@ func idle(f *facts) []Advice {
 	return []Advice{endIdle.of(used, "idle for %s with %s, of which no flush frees anything: its end frees it", since, used)}
 }
 
-// idleFor is for how long the process, or else its whole GPU, has done nothing.
+// idleFor is how long the process, or else its whole GPU, has done nothing.
 func (f *facts) idleFor() time.Duration {
 	if f.process.SMUtilization.Or(0) > 0 {
 		return 0
@@ -170,7 +171,7 @@ func (f *facts) idleFor() time.Duration {
 	return 0
 }
 
-// FlushOf advises a process that lacks memory to have a neighbour flushed.
+// FlushOf advises a process that lacks memory to flush a neighbour.
 func FlushOf(p *snapshot.Process, who string) (Advice, bool) {
 	returnable, ok := p.Returnable.Value()
 	if !ok || returnable <= 0 {
@@ -179,7 +180,7 @@ func FlushOf(p *snapshot.Process, who string) (Advice, bool) {
 	return flushNeighbour.of(returnable, "a flush of %s: vramscope flush %d", who, p.ID.Process.PID), true
 }
 
-// HigherLimit is advice for a process that has reached the limit it has set.
+// HigherLimit is the advice for a process that has reached the limit it has set.
 func HigherLimit(brings quantity.Bytes) Advice {
 	return higherLimit.of(brings, "a higher limit: %s", higherLimit.Setting)
 }

@@ -13,17 +13,17 @@ import (
 const (
 	// Checkpointing frees 60 to 70 % of the activations; this is the lower figure.
 	checkpointedShare = 0.6
-	// Half of the activations' bytes are in tensors that mixed precision halves, or a half batch.
+	// Mixed precision, or half a batch, halves about half of the activations' bytes.
 	halved = 0.5
 	// nearFull is the share of a GPU from which a process is short of memory.
 	nearFull = 0.9
 	// farBelow is the share of a GPU below which its memory is hardly used.
 	farBelow = 0.6
-	// margin is left free of a GPU by a larger batch.
+	// margin is the share of a GPU that a larger batch leaves free.
 	margin = 0.05
 )
 
-// Checkpointing is advice for a process that takes and frees so much in a step.
+// Checkpointing is the advice for a process that takes and frees this much in each step.
 func Checkpointing(tooth quantity.Bytes) Advice {
 	return checkpointing.of(quantity.Bytes(checkpointedShare*float64(tooth)),
 		"activation checkpointing: about 60 %% of the %s that it takes and frees in a step", tooth)
@@ -50,8 +50,8 @@ func (f *facts) peakGap() quantity.Bytes {
 	return max(f.allocator.PeakReserved.Or(0)-f.allocator.Reserved.Or(0), 0)
 }
 
-// optimizer is for Adam's two averages: 8 of the 12 to 16 bytes that a float32
-// parameter takes at a step's end, with its own 4 and those of the gradient, if kept.
+// optimizer advises on Adam's two averages: 8 of the 12 to 16 bytes that a float32 parameter
+// has at a step's end, besides its own 4 and, if kept, the gradient's 4.
 func optimizer(f *facts) []Advice {
 	trough, ok := f.trough.Value()
 	name := f.process.Optimizer
@@ -62,7 +62,7 @@ func optimizer(f *facts) []Advice {
 	return []Advice{eightBit.of(state*3/4, "%s in place of %s: of the %s at a step's end half or more is its state, unless that is in fewer bits than the parameters", eightBit.Setting, text.Clean(name), trough)}
 }
 
-// roomToGrow is a GPU that has been far from full for an hour.
+// roomToGrow advises a process whose GPU has been far from full for an hour.
 func roomToGrow(f *facts) []Advice {
 	tooth, ok := f.tooth.Value()
 	used := f.points(metric.Used, hour, 15*time.Second)
@@ -86,7 +86,7 @@ func roomToGrow(f *facts) []Advice {
 		strconv.FormatFloat(min(grows, 64), 'f', 1, 64), tooth, peak, f.capacity.Or(0))}
 }
 
-// leaks advises where to look.
+// leaks advises how to find a leak.
 func leaks(f *facts) []Advice {
 	for i := range f.Snapshot.Alerts {
 		alert := &f.Snapshot.Alerts[i]

@@ -9,7 +9,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Summary is what the policy would have done.
+// Summary counts what the policy would have done.
 type Summary struct {
 	From, To                    time.Time
 	Observed                    time.Duration // the time covered, without gaps
@@ -38,7 +38,7 @@ type ledger struct {
 	saved    quantity.Bytes // how much less than recorded, at the newest step
 }
 
-// watched is a flush of less than a minute ago: it is not yet known how much stays free.
+// watched is a flush of the last minute: how much of it stays free is not known yet.
 type watched struct {
 	row   snapshot.RowID
 	freed quantity.Bytes
@@ -46,7 +46,7 @@ type watched struct {
 }
 
 const (
-	// A longer step is a gap, about which nothing is known.
+	// A longer step is a gap, and is not counted.
 	longestStep = 30 * time.Second
 	stayTime    = time.Minute
 )
@@ -60,8 +60,8 @@ func New(policy guard.Policy, owner guard.Owner) *Replay {
 	}
 }
 
-// Step takes the next moment, and returns what would have been decided. The snapshot
-// becomes the replay's.
+// Step takes the next moment, and returns the decisions that would have been made. The replay
+// takes over the snapshot and changes it.
 func (r *Replay) Step(snap *snapshot.Snapshot) (all []guard.Decision) {
 	step := snap.Time.Sub(r.before)
 	if r.before.IsZero() || step > longestStep || step < 0 {
@@ -141,8 +141,8 @@ func (r *Replay) adjust(snap *snapshot.Snapshot) {
 		if l == nil || !p.Allocated.Known() {
 			continue
 		}
-		// The process would have reserved again what it needs; what it freed by itself is free
-		// with and without the flush.
+		// The process would have reserved again what it needs. Memory that it freed by itself
+		// is free with and without the flush.
 		l.reserved = min(max(l.reserved, p.Allocated.Or(0)+p.Fragmented.Or(0)), p.Reserved().Or(0))
 		less := min(max(p.Reserved().Or(0)-l.reserved, 0), p.Cached.Or(0))
 		l.saved = less
@@ -178,7 +178,7 @@ func take(m *snapshot.Memory, less quantity.Bytes) {
 	}
 }
 
-// settle counts the memory that has stayed free since the flushes of a minute ago.
+// settle counts how much of the memory flushed a minute ago has stayed free.
 func (r *Replay) settle(snap *snapshot.Snapshot) {
 	r.watched = slices.DeleteFunc(r.watched, func(w watched) bool {
 		if snap.Time.Sub(w.at) < stayTime {

@@ -11,10 +11,11 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// mostRescues of a user begin in a minute on a GPU: each takes a sample.
+// mostRescues limits a user's rescues on a GPU in a minute: each takes a sample.
 const mostRescues = 20
 
-// askers are a user's processes on a GPU or instance; those on none have no UUID.
+// askers identifies a user's processes on a GPU or instance; the UUID is "" for a process on
+// none.
 type askers struct {
 	device string
 	user   uint32
@@ -43,7 +44,7 @@ func isOn(snap *snapshot.Snapshot, ask *guard.Ask) bool {
 	return false
 }
 
-// admit lets one rescue of a user begin at a time on a GPU, and so many in a minute.
+// admit allows a user one rescue at a time on a GPU, and mostRescues in a minute.
 func (r *Runner) admit(who askers, now time.Time) *guard.RescueError {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -70,7 +71,7 @@ func (r *Runner) release(who askers) {
 	r.rescues[who].underWay = false
 }
 
-// isNews reports whether a refusal is an event: a repeated one is, once a minute.
+// isNews reports whether a refusal makes an event: a repeated refusal does so once a minute.
 func (r *Runner) isNews(who askers, this refusal, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

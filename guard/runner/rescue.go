@@ -14,18 +14,18 @@ import (
 )
 
 const (
-	// rescueTime is less than the two seconds that a process waits.
+	// rescueTime is less than the two seconds for which a process waits.
 	rescueTime = 1800 * time.Millisecond
-	// giveTime is how long a rescue waits for a flush while no memory becomes free. Then
-	// the next process is asked.
+	// giveTime is how long a rescue waits for a flush while no memory becomes free. Then it
+	// asks the next process.
 	giveTime = rescueTime / 3
-	// slack is how much may be free on a GPU and not be allocated: the driver
-	// allocates in pages, and keeps a part for itself.
+	// slack is free memory that may be impossible to allocate: the driver allocates in pages,
+	// and keeps a part for itself.
 	slack = 32 * quantity.MiB
-	// claimSamples are the samples taken to find out whether as much is free as a
-	// process failed to allocate.
+	// claimSamples is how often a sample checks whether as much is free as a process failed
+	// to allocate.
 	claimSamples = 4
-	// settlePause is between two samples.
+	// settlePause is the time between two samples.
 	settlePause = 50 * time.Millisecond
 )
 
@@ -36,10 +36,9 @@ type giver struct {
 	freed quantity.Bytes
 }
 
-// Rescue has less important processes free memory for one whose allocation has
-// failed, and returns when there is room; the function takes the outcome of the
-// allocation. Where there is no room to be had the error, a *guard.RescueError, comes
-// at once.
+// Rescue flushes less important processes for one whose allocation has failed, and returns
+// when there is room. The returned function takes the outcome of the allocation. If there is
+// no room to be had, Rescue returns a *guard.RescueError at once.
 func (r *Runner) Rescue(ctx context.Context, ask guard.Ask) (guard.Room, func(guard.RescueOutcome), error) {
 	state := r.State()
 	if state.Cannot != "" { // the reason names a path, which others do not read
@@ -87,7 +86,8 @@ func (r *Runner) Rescue(ctx context.Context, ask guard.Ask) (guard.Room, func(gu
 		free = r.freeOn(device)
 	}
 	if free >= ask.Bytes+slack {
-		// The driver's figure counts, not the claim: nothing is flushed.
+		// The driver says that there is room, against the process's claim: nothing is
+		// flushed.
 		return guard.Room{Free: free}, func(came guard.RescueOutcome) { r.noteRescue(ask, nil, came, "") }, nil
 	}
 	givers, reason := r.give(ctx, ask, device)
@@ -111,8 +111,8 @@ func refuse(code string, format string, args ...any) (guard.Room, func(guard.Res
 	return guard.Room{}, nil, &guard.RescueError{Code: code, Reason: fmt.Sprintf(format, args...)}
 }
 
-// give has processes free memory until there is room, and returns who gave, or why there
-// is no room. Whoever is late, refuses or frees too little is passed over for the next.
+// give flushes processes until there is room. It returns those that freed memory, or why
+// there is no room. It passes over a process that is late, refuses or frees too little.
 func (r *Runner) give(ctx context.Context, ask guard.Ask, device string) (givers []giver, reason string) {
 	var tried []snapshot.RowID
 	var late *giver
@@ -160,9 +160,9 @@ func (r *Runner) give(ctx context.Context, ask guard.Ask, device string) (givers
 	return givers, ""
 }
 
-// carry carries out one decision and returns what it freed, or why it freed nothing. A decision
-// that outlasts the rescue is reported as not known in time. Comparing and logging the flush
-// goes on afterwards.
+// carry carries out one decision and returns what it freed, or why it freed nothing. A
+// decision that outlasts the rescue is reported as not known in time; its flush is still
+// compared and logged afterwards.
 func (r *Runner) carry(ctx context.Context, d guard.Decision, device string, needed, before quantity.Bytes) (freed quantity.Bytes, reason string, inTime bool) {
 	done := make(chan guard.Outcome, 1)
 	r.carried.Go(func() {
@@ -194,8 +194,8 @@ func (r *Runner) carry(ctx context.Context, d guard.Decision, device string, nee
 	return 0, "PID " + strconv.Itoa(d.Row.Process.PID) + " has not freed its memory in time", false
 }
 
-// decide asks the engine which process gives memory, among those not tried yet; none if there
-// is room by now. For a while it waits for another flush on the GPU.
+// decide asks the engine for a process to flush that was not tried yet; none if there is room
+// by now. It waits for a while for another flush on the GPU.
 func (r *Runner) decide(ctx context.Context, ask guard.Ask, device string, until time.Time, tried []snapshot.RowID) []guard.Decision {
 	for waited := len(tried) > 0; ; waited = true {
 		if waited && r.freeOn(device) >= ask.Bytes {
@@ -213,9 +213,8 @@ func (r *Runner) decide(ctx context.Context, ask guard.Ask, device string, until
 	}
 }
 
-// await returns how much is free on a device. Where as much as is needed should be, by
-// what processes have freed, it waits for the device's figure: that of a process may
-// be newer.
+// await returns how much is free on a device. If processes report that they have freed
+// enough, it waits until the device's figure shows it: a process's figure may be newer.
 func (r *Runner) await(ctx context.Context, device string, needed, expected quantity.Bytes) quantity.Bytes {
 	free := r.freeOn(device)
 	for free < needed && expected >= needed {
@@ -235,8 +234,7 @@ func (r *Runner) pause(ctx context.Context) {
 	}
 }
 
-// freeOn is how much is free on a GPU or instance by the newest snapshot; 0 where
-// that is not known.
+// freeOn is how much is free on a GPU or instance by the newest snapshot, 0 if unknown.
 func (r *Runner) freeOn(device string) quantity.Bytes {
 	switch g, in := r.newest().Device(device); {
 	case in != nil:
@@ -253,8 +251,8 @@ func (r *Runner) newest() *snapshot.Snapshot {
 	return r.latest
 }
 
-// noteRescue makes the event of a rescue: who asked for how much, who gave, how long
-// the caller waited, and whether the allocation then succeeded.
+// noteRescue makes the event of a rescue: which process asked for how much, which processes
+// freed memory, how long it waited, and whether the allocation then succeeded.
 func (r *Runner) noteRescue(ask guard.Ask, givers []giver, came guard.RescueOutcome, reason string) {
 	if r.Note == nil {
 		return

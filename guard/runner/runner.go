@@ -25,9 +25,10 @@ type Runner struct {
 	Sample func(context.Context) *snapshot.Snapshot
 	// Note takes the events. It must not wait.
 	Note func(snapshot.Event)
-	// Log takes the decisions that are no flush; nil: none. A flush logs itself.
+	// Log takes the decisions other than flushes, which are logged by action/flush; may be
+	// nil.
 	Log *action.Log
-	// Failed takes an audit log that cannot be written; may be nil.
+	// Failed is called if the audit log cannot be written; may be nil.
 	Failed func(error)
 	Clock  func() time.Time
 
@@ -47,7 +48,7 @@ type job struct {
 	device   string
 }
 
-// mostWaiting is how many decisions can wait for Run, which begins each at once.
+// mostWaiting limits the decisions that wait for Run, which begins each at once.
 const mostWaiting = 64
 
 // New makes a Runner; set its fields before it observes.
@@ -55,7 +56,7 @@ func New(engine *guard.Engine) *Runner {
 	return &Runner{engine: engine, waiting: make(chan job, mostWaiting), rescues: make(map[askers]*rescues), Clock: time.Now}
 }
 
-// Observe looks at the next snapshot, and returns the guard's state.
+// Observe takes the next snapshot, and returns the guard's state.
 func (r *Runner) Observe(snap *snapshot.Snapshot) *snapshot.Guard {
 	r.mu.Lock()
 	r.latest = snap
@@ -82,7 +83,7 @@ func (r *Runner) State() *snapshot.Guard {
 	return r.engine.State()
 }
 
-// Pause has the guard do nothing until a time; one that has passed ends a pause.
+// Pause stops the guard until a time; a time in the past ends a pause.
 func (r *Runner) Pause(until time.Time) *snapshot.Guard {
 	if !until.After(r.Clock()) {
 		until = time.Time{} // the newest snapshot is older
@@ -94,21 +95,21 @@ func (r *Runner) Pause(until time.Time) *snapshot.Guard {
 	return r.State()
 }
 
-// Keep is what the runner of the process that takes over continues from.
+// Keep returns the state from which the runner of the next process continues.
 func (r *Runner) Keep() guard.Kept {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.engine.Keep()
 }
 
-// TakeOver continues from what another runner has kept.
+// TakeOver continues from the state that another runner has kept.
 func (r *Runner) TakeOver(k guard.Kept) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.engine.TakeOver(k, r.Clock())
 }
 
-// Prove has the guard act only while its flushes can be logged.
+// Prove lets the guard act only while its flushes can be logged.
 func (r *Runner) Prove() {
 	reason := ""
 	if err := r.Log.Prove(); err != nil {
@@ -122,8 +123,8 @@ func (r *Runner) Prove() {
 // proveEvery is the time between two proofs.
 const proveEvery = 5 * time.Second
 
-// Run carries out decisions until the context ends, each at once: a process that does
-// not answer keeps no other waiting. A flush under way is finished.
+// Run carries out decisions until the context ends, each at once, so that a process that does
+// not answer delays no other. A flush under way is finished.
 func (r *Runner) Run(ctx context.Context) {
 	proofs := time.NewTicker(proveEvery)
 	defer proofs.Stop()
@@ -140,8 +141,8 @@ func (r *Runner) Run(ctx context.Context) {
 	}
 }
 
-// Carry carries out one decision on a device and returns what came of it. A gradual
-// flush stops as soon as enough is free.
+// Carry carries out one decision on a device and returns its outcome. A gradual flush stops
+// as soon as enough is free.
 func (r *Runner) Carry(ctx context.Context, d guard.Decision, device string) guard.Outcome {
 	steps, stop := context.WithCancel(ctx)
 	defer stop()
@@ -223,7 +224,8 @@ func EventOf(d *guard.Decision) snapshot.Event {
 	return e
 }
 
-// record logs a decision that is no flush: one that was done or refused has its lines.
+// record logs a decision other than a flush that was done or refused, which is logged
+// already.
 func (r *Runner) record(snap *snapshot.Snapshot, d *guard.Decision) error {
 	if r.Log == nil || d.Kind == guard.Flushed || d.Kind == guard.Refused {
 		return nil

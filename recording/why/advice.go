@@ -9,7 +9,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Advice is something that would have helped.
+// Advice is a change that would have helped.
 type Advice struct {
 	advice.Advice
 	Enough bool // it would have brought what was lacking
@@ -20,8 +20,8 @@ const (
 	leastAdvice = quantity.MiB
 )
 
-// advise lists what would have brought memory, as far as the figures show it, by the
-// rules of guard/advice. A setting that is set already is not advised.
+// advise lists the changes that would have brought memory, as far as the figures show it, by the
+// rules of guard/advice. It leaves out a setting that is already made.
 func advise(e *Evidence, v *Verdict) []Advice {
 	requested, known := e.Requested.Value()
 	if !known || v.Cause == TooLarge || v.Cause == CannotTell {
@@ -57,7 +57,7 @@ func advise(e *Evidence, v *Verdict) []Advice {
 	return all[:min(len(all), mostAdvice)]
 }
 
-// ofNeighbour is what of its memory the process would have had.
+// ofNeighbour is how much of a neighbour's memory the process would have had.
 func ofNeighbour(p *snapshot.Process) (advice.Advice, bool) {
 	who := nameOf(p)
 	if a, ok := advice.FlushOf(p, who); ok {
@@ -68,8 +68,8 @@ func ofNeighbour(p *snapshot.Process) (advice.Advice, bool) {
 	return a, ok
 }
 
-// toothOf is the largest fall of allocated memory in the last minute: what a step
-// takes and frees, and not what the process has come to hold.
+// toothOf is the largest fall of allocated memory in the last minute: what a step takes and
+// frees.
 func toothOf(e *Evidence) (fall quantity.Bytes) {
 	if e.Steps.Or(0) < leakSteps {
 		return 0

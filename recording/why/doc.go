@@ -1,9 +1,9 @@
-// Package why explains an out-of-memory event: what the process asked for, what was
-// free, who held the rest, and which of a closed list of causes the figures prove.
+// Package why explains an out-of-memory event: how much the process asked for, how much was free,
+// which processes used the rest, and which of a closed list of causes the figures prove.
 //
 //	event + snapshot.History ── Gather ──→ Evidence ── Judge ──→ Verdict ── Page ──→ lines
 //
-// It is pure: the history is a recording's or the monitor's own. Where the evidence
-// does not carry a verdict the answer is CannotTell, with what is missing.
-// docs/why.md has the rules; start reading at verdict.go.
+// It is pure: the history is a recording's or the monitor's own. If the evidence does not
+// suffice, the answer is CannotTell, with the missing figures. docs/why.md has the rules; start
+// reading at verdict.go.
 package why

@@ -45,7 +45,7 @@ type Process struct {
 	FragmentedBytes snapshot.Bytes `json:"fragmented_bytes"`
 }
 
-// Taker is who took the memory; the PID is null where that is not known.
+// Taker is the process that took the memory; its PID is null if unknown.
 type Taker struct {
 	PID       *int           `json:"pid"`
 	FromBytes quantity.Bytes `json:"from_bytes"`
@@ -54,7 +54,7 @@ type Taker struct {
 	Ended     schema.Time    `json:"ended"`
 }
 
-// DocumentAdvice is something that would have helped.
+// DocumentAdvice is a change that would have helped.
 type DocumentAdvice struct {
 	Text   schema.Text    `json:"text"`
 	Bytes  quantity.Bytes `json:"bytes"`
@@ -66,7 +66,7 @@ type DocumentAdvice struct {
 	Source  schema.Text `json:"source"`
 }
 
-// DocumentOf is an explanation as a document.
+// DocumentOf makes the document of an explanation.
 func DocumentOf(e *Evidence, v *Verdict) Document {
 	w := Document{
 		Schema: "vramscope/why/1", Time: schema.Time(e.Event.Time), GPU: e.Event.GPU, UUID: e.Event.Row.GPUUUID,

@@ -10,7 +10,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Evidence is what is known of an out-of-memory event. Sizes are in bytes.
+// Evidence is the figures about an out-of-memory event. Sizes are in bytes.
 type Evidence struct {
 	Event   snapshot.Event
 	Process snapshot.Process // as it was just before
@@ -53,23 +53,23 @@ type Neighbour struct {
 	Before  []Use            // parallel to Long
 }
 
-// Use is what a process used at a moment; 0 before it started.
+// Use is a process's used memory at a moment; 0 before it started.
 type Use struct {
 	Time time.Time
 	Used quantity.Bytes
 }
 
-// How far back the evidence reaches, in how many samples.
+// How far back the evidence reaches, and in how many samples.
 const (
 	recentTime    = 10 * time.Minute
 	recentSamples = 600
 	longTime      = 24 * time.Hour
 	longSamples   = 1440
-	// Samples that begin so much later than those minutes leave open what was before.
+	// If the samples begin this much after the last minutes do, the time before them is open.
 	lateTime = recentTime / 10
 	// A neighbour that took memory within one sampling interval shows in the next sample.
 	after = 3 * time.Second
-	// A process that ends with its error takes some seconds to be gone.
+	// A process that exits with its error may stay listed for some seconds.
 	ending = 10 * time.Second
 )
 
@@ -103,14 +103,14 @@ func Gather(history snapshot.History, event *snapshot.Event) *Evidence {
 }
 
 const (
-	// rescueNear is the time between a rescue and the error that it preceded: a sample shows
-	// the error a tick later, and the event has the time of the sample.
+	// rescueNear is the longest time between a rescue and its error: a sample shows the error a
+	// tick later, and the event has the sample's time.
 	rescueNear = 10 * time.Second
-	// mostEvents is how many events are looked through, the newest first.
+	// mostEvents limits the events that are searched, newest first.
 	mostEvents = 2000
 )
 
-// rescueOf is what the guard said to the allocation.
+// rescueOf is the guard's answer to the allocation.
 func rescueOf(history snapshot.History, event *snapshot.Event) string {
 	for _, e := range history.Events(mostEvents) {
 		near := event.Time.Sub(e.Time).Abs() <= rescueNear
@@ -162,7 +162,7 @@ func (e *Evidence) fromFailure(history snapshot.History, f *snapshot.OutOfMemory
 	if !f.Reserved.Known() {
 		return
 	}
-	// PyTorch has freed what it could before it fails: the sample before shows more.
+	// PyTorch frees all it can before it fails: the sample before shows more.
 	other := e.otherOf(history)
 	e.Used = quantity.Sum(f.Reserved, other)
 	if known, ok := e.inUse(); !other.Known() || ok && e.Used.Or(0) > known {
@@ -171,13 +171,13 @@ func (e *Evidence) fromFailure(history snapshot.History, f *snapshot.OutOfMemory
 	e.Reserved, e.Allocated, e.LargestFree = f.Reserved, f.Allocated, f.LargestFree
 }
 
-// inUse is what all processes used when it failed, where that is exact.
+// inUse is the used memory of all processes at the failure, if it is exact.
 func (e *Evidence) inUse() (used quantity.Bytes, known bool) {
 	return e.Capacity.Or(0) - e.Free.Or(0), e.Capacity.Known() && e.Free.Known() && !e.FreeAbout
 }
 
-// sampledBefore is the last sample of the others up to the error, where they cannot have had
-// as much when it failed.
+// sampledBefore returns the last sample of the other processes before the error, if they cannot
+// have used as much when it failed.
 func (e *Evidence) sampledBefore() (at time.Time, moved bool) {
 	all, known := e.inUse()
 	sum := e.Used.Or(0)
@@ -193,8 +193,8 @@ func (e *Evidence) sampledBefore() (at time.Time, moved bool) {
 	return at, known && sum > all && !at.IsZero()
 }
 
-// otherOf is what the process used besides what its allocators hold: as last known,
-// since the readings of a process that grows are of different moments.
+// otherOf is the process's other memory as last known, since the readings of a growing process
+// are skewed.
 func (e *Evidence) otherOf(history snapshot.History) snapshot.Bytes {
 	if e.Process.Other.Known() {
 		return e.Process.Other
@@ -213,8 +213,8 @@ func (e *Evidence) otherOf(history snapshot.History) snapshot.Bytes {
 	return snapshot.Bytes{}
 }
 
-// estimateFree takes what the driver had free at the samples before and after,
-// where the process does not know it.
+// estimateFree uses the driver's free memory in the samples before and after, if the process does
+// not report it.
 func (e *Evidence) estimateFree(history snapshot.History) {
 	if e.Free.Known() {
 		return

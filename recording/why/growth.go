@@ -7,8 +7,7 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// Growth is how a neighbour grew. Neighbour is nil where no process whose use is
-// known accounts for it.
+// Growth is how much a neighbour grew. Neighbour is nil if no process with known use explains it.
 type Growth struct {
 	Neighbour  *Neighbour
 	From, To   quantity.Bytes
@@ -45,7 +44,7 @@ func neighbourOf(e *Evidence, reference Sample, growth, short quantity.Bytes, be
 	return v
 }
 
-// growthOf is how a use has changed since a moment; false where its beginning is not known.
+// growthOf is how much a use has changed since a moment; false if its start is unknown.
 func growthOf(used []Use, since time.Time) (g Growth, ok bool) {
 	start := -1
 	for i := range used {

@@ -7,8 +7,8 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// A leak grows again and again by about as much, at its lowest points, while the
-// program trains; loading a model does so too, but before the first step.
+// A leak grows by about the same amount again and again, at its lowest points, while the program
+// trains. Loading a model does so too, but before the first step.
 const (
 	leakWindows   = 12 // of the samples
 	leakGrowing   = 8  // of them, the last ones, grow
@@ -18,8 +18,8 @@ const (
 	leakLeastPart = 0.2              // of what the process used
 )
 
-// leakOf looks for a leak of allocated memory that leads up to the event. One that
-// began late is looked for in the last half, quarter, eighth… of the samples.
+// leakOf looks for a leak of allocated memory that leads up to the event. To find one that began
+// late, it also tries the last half, quarter, eighth… of the samples.
 func leakOf(e *Evidence) (Verdict, bool) {
 	samples := e.Long
 	v, found := leakIn(e, samples, e.Steps)
@@ -64,8 +64,8 @@ func leakIn(e *Evidence, samples []Sample, steps quantity.Optional[int64]) (Verd
 	return Verdict{}, false
 }
 
-// minimaOf are the least allocated memory in equal stretches of time, and their
-// beginnings; fewer where a stretch has no sample.
+// minimaOf returns the lowest allocated memory in equal stretches of time, and their starts; it
+// skips a stretch without samples.
 func minimaOf(samples []Sample) (minima []quantity.Bytes, times []time.Time) {
 	first := 0
 	for first < len(samples) && !samples[first].Allocated.Known() {

@@ -42,7 +42,7 @@ func Page(e *Evidence, v *Verdict, width int) []Line {
 	return p.lines
 }
 
-// what is what happened, in a sentence.
+// what describes the event in a sentence.
 func what(e *Evidence) string {
 	sentence := nameOf(&e.Process)
 	requested, known := e.Requested.Value()
@@ -122,7 +122,7 @@ func (p *page) evidence(e *Evidence) {
 	}
 }
 
-// figure writes a row of the table. Unknown figures are left out, except free and used.
+// figure writes a row of the table. It leaves out unknown figures, except free and used.
 func (p *page) figure(name string, value snapshot.Bytes, prefix string) {
 	shown := "–"
 	if v, ok := value.Value(); ok {
@@ -170,7 +170,7 @@ func about(is bool) string {
 	return ""
 }
 
-// nameOf is a process: "train.py (PID 4711, alice)".
+// nameOf names a process: "train.py (PID 4711, alice)".
 func nameOf(p *snapshot.Process) string {
 	name, _, _ := strings.Cut(text.Clean(process.ShortCommand(p.Command, p.Name)), " ")
 	if name == "" {

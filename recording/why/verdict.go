@@ -7,7 +7,7 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// Cause is a verdict's, of a closed list.
+// Cause is the cause in a verdict, of a closed list.
 type Cause string
 
 // The causes.
@@ -41,7 +41,7 @@ func (c Cause) Title() string {
 	}
 }
 
-// Verdict is what the evidence proves.
+// Verdict is the cause that the evidence proves, with its figures.
 type Verdict struct {
 	Cause   Cause
 	Reasons []string       // sentences with the figures that decide
@@ -52,8 +52,8 @@ type Verdict struct {
 	Advice  []Advice       // at most three, best first
 }
 
-// Brief is the cause in a few words, with a leak's speed up to the error: "leak 25M/s". It is
-// "" where there is no telling.
+// Brief is the cause in a few words, with a leak's speed up to the error: "leak 25M/s". It is ""
+// if the cause is unknown.
 func (v *Verdict) Brief(at time.Time) string {
 	switch took := at.Sub(v.Since).Seconds(); {
 	case v.Cause == CannotTell:
@@ -67,18 +67,17 @@ func (v *Verdict) Brief(at time.Time) string {
 
 // The rules' thresholds.
 const (
-	// Below this share of reserved, free memory between blocks is no fragmentation.
+	// A smaller share of reserved memory free between blocks is not fragmentation.
 	fragmentedShare = 0.1
 	// A neighbour is the cause if it grew by at least the first share of the process's own
-	// growth; the process itself is, if the neighbour grew by at most the second. In between
-	// neither is.
+	// growth. The process itself is the cause if the neighbour grew by at most the second.
+	// Between the two, neither is.
 	neighbourShare, ownShare = 0.75, 1.0 / 3
-	// A process needs no more than before if it needs no more than this above it.
+	// A process needs no more than before if it needs at most this much more.
 	samePeak = 256 * quantity.MiB
 )
 
-// Judge finds the cause. Its order is that of certainty: what holds whatever the
-// others did comes first.
+// Judge finds the cause, the most certain first: one that does not depend on other processes.
 func Judge(e *Evidence) Verdict {
 	v := judge(e)
 	v.Advice = advise(e, &v)
@@ -126,7 +125,7 @@ func judge(e *Evidence) Verdict {
 	return grown(e, requested, free, used, capacity)
 }
 
-// fragmented is a block that would have fit inside, had the free memory been in one piece.
+// fragmented reports a block that would have fit if the process's free memory were in one piece.
 func fragmented(e *Evidence, requested, free quantity.Bytes) (Verdict, bool) {
 	reserved, known := e.Reserved.Value()
 	allocated, both := e.Allocated.Value()
@@ -144,8 +143,8 @@ func fragmented(e *Evidence, requested, free quantity.Bytes) (Verdict, bool) {
 	return v, true
 }
 
-// grown decides between the process and its neighbours: without the growth of one of them
-// the allocation would have fit.
+// grown decides between the process and its neighbours: without the growth of one of them the
+// allocation would have fit.
 func grown(e *Evidence, requested, free, used, capacity quantity.Bytes) Verdict {
 	needed, short := used+requested, requested-free
 	leak, leaking := leakOf(e)
@@ -194,14 +193,14 @@ func grown(e *Evidence, requested, free, used, capacity quantity.Bytes) Verdict 
 		reference.Time.Format(time.TimeOnly), ownGrowth, growth))
 }
 
-// beginsLate reports that the process was there before the history began, minutes ago.
+// beginsLate reports whether the process was there before the history began, minutes ago.
 func beginsLate(e *Evidence) bool {
 	first := e.Recent[0]
 	return first.Used.Or(0) > 0 && e.Event.Time.Sub(first.Time) < recentTime-lateTime
 }
 
-// cameLater reports whether the process grew only after all else on the device had
-// grown, and when that was over: it found the memory taken.
+// cameLater reports whether the process grew only after everything else on the device had stopped
+// growing, and when that was: the memory was taken already.
 func cameLater(e *Evidence, needed quantity.Bytes) (over time.Time, later bool) {
 	var others []Use
 	for _, s := range e.Recent {
@@ -231,10 +230,10 @@ func cameLater(e *Evidence, needed quantity.Bytes) (over time.Time, later bool) 
 	return g.End, 2*peak < needed && !began.Before(g.End)
 }
 
-// referenceOf is the moment to compare with: the last one at which the process had
-// as much as it needed now (before is true), or the beginning of the last minutes.
+// referenceOf returns the moment to compare with: the last one at which the process had as much
+// as it needed now (before is true), or the beginning of the last minutes.
 //
-// "As much" is less exact than what it lacked: a slow leak has nearly as much, always.
+// "As much" allows more difference than the shortage: a slow leak always has nearly as much.
 func referenceOf(e *Evidence, needed, short quantity.Bytes) (reference Sample, before, ok bool) {
 	same := min(samePeak, short/2)
 	for _, list := range [][]Sample{e.Recent, e.Long} {
@@ -242,7 +241,8 @@ func referenceOf(e *Evidence, needed, short quantity.Bytes) (reference Sample, b
 			if list[i].Used.Known() && list[i].Others.Known() && list[i].Used.Or(0) >= needed-same && needed > same {
 				reference = list[i]
 				if i > 0 && list[i-1].Others.Known() && list[i-1].Others.Or(0) < reference.Others.Or(0) {
-					// Used is the most in this stretch of time, Others the last: it may have come after.
+					// Used is the maximum over this time. Others is the last value: it may have
+					// come after.
 					reference.Time, reference.Others = list[i-1].Time, list[i-1].Others
 				}
 				return reference, true, true
