@@ -1,5 +1,7 @@
 package store
 
+import "slices"
+
 // blocks are the sealed blocks of a series in one resolution, oldest first. Each covers
 // 128 places. A block without a sample has no payload.
 type blocks struct {
@@ -22,6 +24,9 @@ func (b *blocks) push(start int64, f frame) {
 	b.last = len(b.data)
 	b.data = appendFrame(b.data, f)
 	b.end = start + blockPlaces
+	if cap(b.data) > len(b.data)+len(b.data)/16 { // what append leaves free is a tenth of the store
+		b.data = slices.Clone(b.data)
+	}
 }
 
 // pop takes the last block out, which is not a gap. It is valid until the next push.

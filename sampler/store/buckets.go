@@ -18,8 +18,8 @@ type bucketBlock struct {
 
 // fold adds the oldest block of the full resolution to the buckets.
 func (r *Series) fold() {
-	s := r.store
-	f := r.full.find(s.ticks.first)
+	s, oldest := r.store, r.oldest()
+	f := r.full.find(oldest)
 	var m mask
 	if _, ok := f.decode(blockTicks, &m, s.work.values[:]); !ok || m == (mask{}) {
 		return
@@ -40,7 +40,7 @@ func (r *Series) fold() {
 		}
 		v := s.work.values[n]
 		n++
-		if t := s.ticks.at(s.ticks.first + int64(i)); t >= end {
+		if t := s.ticks.at(oldest + int64(i)); t >= end {
 			bucket = s.buckets.after(t) - 1
 			end = s.buckets.at(max(bucket, s.buckets.first)) + s.width
 		}

@@ -55,7 +55,7 @@ func (c *columns) addBuckets(r *Series) {
 	c.narrow = c.quotient < s.width
 	first := max(s.oldestBucket(), s.buckets.after(c.from-s.width))
 	end := s.buckets.after(c.to)
-	full := s.ticks.at(s.ticks.first)
+	full := s.ticks.at(max(r.oldest(), s.ticks.first))
 	var b bucketBlock
 	r.buckets.each(first, end, func(start int64, f frame) {
 		b.decode(f)
@@ -89,7 +89,7 @@ func (c *columns) addBucket(begin, stop int64, e extent) {
 
 func (c *columns) addSamples(r *Series) {
 	ticks := &r.store.ticks
-	first, end := max(ticks.first, ticks.after(c.from)), ticks.after(c.to)
+	first, end := max(r.oldest(), ticks.after(c.from)), ticks.after(c.to)
 	c.next = 0
 	var m mask
 	var values [blockTicks]int64
@@ -113,5 +113,5 @@ func (c *columns) addSamples(r *Series) {
 	})
 	m = r.head.present
 	r.head.collect(&values)
-	add(r.store.heads)
+	add(r.start)
 }

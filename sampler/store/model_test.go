@@ -21,6 +21,7 @@ type modelSample struct {
 
 type modelSeries struct {
 	series  *Series
+	turn    int64
 	closed  bool
 	samples []modelSample
 }
@@ -31,14 +32,11 @@ type model struct {
 	series []*modelSeries
 }
 
-// cursor is the ordinal from which on ticks are kept in full: it advances by whole
-// blocks, as a block begins.
-func (m *model) cursor() (cursor int64) {
-	turn := int64(len(m.ticks)-1) &^ (blockTicks - 1)
-	for cursor+blockTicks <= turn-m.store.full {
-		cursor += blockTicks
-	}
-	return cursor
+// cursor is the ordinal from which on the series is kept in full: it advances by whole
+// blocks, as the series begins one.
+func (m *model) cursor(s *modelSeries) int64 {
+	newest := int64(len(m.ticks) - 1)
+	return newest - (newest-s.turn+blockTicks)%blockTicks - m.store.full
 }
 
 func (m *model) bucketBegin(tick int64) int64 {
@@ -48,7 +46,7 @@ func (m *model) bucketBegin(tick int64) int64 {
 // coarse gives the buckets of a series within the span, by their beginning.
 func (m *model) coarse(s *modelSeries) (begins []int64, values map[int64]extent) {
 	values = make(map[int64]extent)
-	cursor := m.cursor()
+	cursor := m.cursor(s)
 	oldest := m.ticks[len(m.ticks)-1].UnixNano() - m.store.span - m.store.width
 	for _, x := range s.samples {
 		begin := m.bucketBegin(x.tick)
@@ -75,7 +73,7 @@ func (m *model) at(s *modelSeries, t time.Time) (v int64, at time.Time, ok bool)
 	if tick < 0 {
 		return 0, time.Time{}, false
 	}
-	if tick >= m.cursor() {
+	if tick >= m.cursor(s) {
 		for _, x := range s.samples {
 			if x.tick == tick {
 				return x.v, m.ticks[tick], true
@@ -117,7 +115,7 @@ func (m *model) columns(s *modelSeries, from, to time.Time, n int) []metric.Poin
 			b.Min, b.Max, b.Last = min(b.Min, e.min), max(b.Max, e.max), e.last
 		}
 	}
-	cursor := m.cursor()
+	cursor := m.cursor(s)
 	begins, values := m.coarse(s)
 	for i, begin := range begins {
 		stop := begin + m.store.width
@@ -164,7 +162,7 @@ func checkAgainstModel(t *testing.T, seed uint64) {
 		case 0:
 			now = now.Add(interval * time.Duration(random.IntN(100))) // suspended
 		case 1:
-			m.open()
+			m.open(random)
 		case 2, 3:
 			if n := len(m.series); n > 2 {
 				s := m.series[random.IntN(n)]
@@ -180,8 +178,10 @@ func checkAgainstModel(t *testing.T, seed uint64) {
 	m.compare(t, random)
 }
 
-func (m *model) open() {
-	m.series = append(m.series, &modelSeries{series: m.store.Open()})
+func (m *model) open(random *rand.Rand) {
+	m.store.opened += random.IntN(blockTicks) // any turn
+	turn := int64(m.store.opened % blockTicks)
+	m.series = append(m.series, &modelSeries{series: m.store.Open(), turn: turn})
 }
 
 func (m *model) tick(t *testing.T, now time.Time, random *rand.Rand) {
@@ -190,7 +190,7 @@ func (m *model) tick(t *testing.T, now time.Time, random *rand.Rand) {
 		t.Fatalf("Begin(%v) refused", now)
 	}
 	if len(m.series) == 0 {
-		m.open()
+		m.open(random)
 	}
 	m.ticks = append(m.ticks, now)
 	tick := int64(len(m.ticks) - 1)

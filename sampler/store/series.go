@@ -11,7 +11,8 @@ import (
 type Series struct {
 	store   *Store
 	head    head
-	full    blocks // the samples from the store's first tick on
+	start   int64  // ordinal of the head's first place
+	full    blocks // the samples from oldest on
 	buckets blocks // what was before
 	closed  bool
 	dropped bool
@@ -19,16 +20,21 @@ type Series struct {
 
 // Open makes a series. Earlier ticks are gaps.
 func (s *Store) Open() *Series {
-	r := &Series{store: s}
-	s.series = append(s.series, r)
+	turn := s.opened % blockTicks
+	s.opened++
+	r := &Series{store: s, start: s.ticks.end() - (s.ticks.end()-int64(turn)+blockTicks)%blockTicks}
+	s.turns[turn] = append(s.turns[turn], r)
 	return r
 }
+
+// oldest is the ordinal of the first place in full resolution.
+func (r *Series) oldest() int64 { return r.start - r.store.full }
 
 // Append sets the series' value at the open tick. Outside a tick and on a closed
 // series it does nothing; a second value at a tick replaces the first.
 func (r *Series) Append(v int64) {
 	if s := r.store; s.open && !r.closed {
-		r.head.set(int(s.ticks.end()%blockTicks), v)
+		r.head.set(int(s.ticks.end()-r.start), v)
 	}
 }
 
@@ -39,15 +45,24 @@ func (r *Series) Close() { r.closed = true }
 // Drop says that nobody will read a closed series again.
 func (r *Series) Drop() { r.dropped = true }
 
-// seal seals the head, whose block of ticks is full.
-func (r *Series) seal() {
+// roll seals the head's block and begins the next, folds the block that has left the
+// full resolution, and drops what has left the retention.
+func (r *Series) roll() {
+	s := r.store
+	if r.start+blockTicks > s.ticks.end() {
+		return // opened at this tick, or the one that began it was never committed
+	}
 	if m := r.head.present; m != (mask{}) {
-		work := &r.store.work
+		work := &s.work
 		payload, kind := appendPayload(work.payload[:0], &m, blockTicks, r.head.collect(&work.values))
-		r.full.push(r.store.ticks.end()-blockTicks, frame{kind, payload})
+		r.full.push(r.start, frame{kind, payload})
 		work.payload = payload
 		r.head = head{}
 	}
+	r.fold()
+	r.start += blockTicks
+	r.full.forget(r.oldest())
+	r.buckets.forget(s.buckets.first)
 }
 
 // At is the last sample at or before t, in the resolution that covers t, and its
@@ -60,7 +75,7 @@ func (r *Series) At(t time.Time) (v int64, at time.Time, ok bool) {
 		return 0, time.Time{}, false
 	}
 	moment := s.local(t)
-	if tick := s.ticks.after(moment) - 1; tick >= s.ticks.first {
+	if tick := s.ticks.after(moment) - 1; tick >= max(r.oldest(), s.ticks.first) {
 		v, ok = r.sample(tick)
 		return v, s.wall(s.ticks.at(tick)), ok
 	}
@@ -75,10 +90,14 @@ func (r *Series) At(t time.Time) (v int64, at time.Time, ok bool) {
 }
 
 func (r *Series) sample(tick int64) (int64, bool) {
-	i := int(tick % blockTicks)
-	if tick >= r.store.heads {
-		return r.head.at(i), r.head.present.has(i)
+	if i := tick - r.start; i >= 0 {
+		ok := i < blockTicks && r.head.present.has(int(i)) // a series that is closed may roll no more
+		if !ok {
+			return 0, false
+		}
+		return r.head.at(int(i)), true
 	}
+	i := int((tick - r.start) & (blockTicks - 1))
 	var m mask
 	var values [blockTicks]int64
 	f := r.full.find(tick)

@@ -7,18 +7,18 @@ import (
 
 // Store has the series of a box.
 type Store struct {
-	full  int64 // ticks kept in full resolution, and up to 127 more
+	full  int64 // ticks kept in full resolution, a multiple of 128, and up to 127 more
 	width int64 // of a bucket, ns
 	span  int64 // how far back the buckets reach, ns
 
 	ticks   moments // of those in full resolution: the older ones are in buckets
 	buckets moments // when each bucket that has a tick begins
 	open    bool
-	now     int64     // of the open or last tick, on the store's own time scale
-	clock   time.Time // the same moment by the caller's clock
-	started int64     // of the first tick
-	heads   int64     // ordinal of the first tick of the heads, which are sealed as the next block begins
-	series  []*Series
+	now     int64                 // of the open or last tick, on the store's own time scale
+	clock   time.Time             // the same moment by the caller's clock
+	started int64                 // of the first tick
+	opened  int                   // series so far
+	turns   [blockTicks][]*Series // those whose blocks begin at a tick: by turns, so that no tick takes long
 	work    scratch
 }
 
@@ -32,7 +32,7 @@ type scratch struct {
 func New() *Store { return newStore(3600, 15*time.Second, 24*time.Hour) }
 
 func newStore(full int64, width, span time.Duration) *Store {
-	return &Store{full: full, width: int64(width), span: int64(span)}
+	return &Store{full: (full + blockTicks - 1) / blockTicks * blockTicks, width: int64(width), span: int64(span)}
 }
 
 // Begin starts a tick at t. It reports false where t is not later than the tick
@@ -71,31 +71,12 @@ func (s *Store) begin(t time.Time, monotonic time.Duration) bool {
 	}
 	s.clock = t
 	s.open = true
-	if s.ticks.end()%blockTicks == 0 {
-		s.seal()
-	}
-	return true
-}
-
-// seal begins a block of ticks: it seals the last one, folds the blocks that have left
-// the full resolution, and drops what has left the retention.
-func (s *Store) seal() {
-	s.heads = s.ticks.end()
-	for _, r := range s.series {
-		r.seal()
-	}
-	for s.ticks.first+blockTicks <= s.ticks.end()-s.full {
-		for _, r := range s.series {
-			r.fold()
-		}
-		s.ticks.forget(s.ticks.first + blockTicks)
-	}
-	s.buckets.forget(s.oldestBucket())
-	s.series = slices.DeleteFunc(s.series, func(r *Series) bool {
-		r.full.forget(s.ticks.first)
-		r.buckets.forget(s.buckets.first)
+	turn := &s.turns[s.ticks.end()%blockTicks]
+	*turn = slices.DeleteFunc(*turn, func(r *Series) bool {
+		r.roll()
 		return r.dropped || r.closed && len(r.full.data) == 0 && len(r.buckets.data) == 0
 	})
+	return true
 }
 
 // Commit ends the tick.
@@ -108,6 +89,8 @@ func (s *Store) Commit() {
 	if begin := floor(s.now, s.width); s.buckets.empty() || begin > s.buckets.last() {
 		s.buckets.append(begin)
 	}
+	s.ticks.forget(max(s.ticks.end()-s.full-blockTicks, s.ticks.first)) // the next to roll folds the oldest ones
+	s.buckets.forget(s.oldestBucket())
 }
 
 // oldestBucket is the ordinal of the oldest bucket within the span.

@@ -150,7 +150,7 @@ func TestMemoryOfClosedSeriesIsFreed(t *testing.T) {
 	if _, _, ok := series[7].At(at); ok {
 		t.Error("still there after its retention")
 	}
-	if !slices.Equal(s.series, []*Series{keeper}) {
+	if held := slices.Concat(s.turns[:]...); !slices.Equal(held, []*Series{keeper}) {
 		t.Fatal("the store still holds a forgotten series")
 	}
 	series[7].Append(1)
@@ -174,5 +174,28 @@ func TestCoarseSpanReachesADay(t *testing.T) {
 	}
 	if _, _, ok := r.At(oldest.Add(-time.Minute)); ok {
 		t.Error("older than the oldest")
+	}
+}
+
+// A tick of a large box seals and folds few blocks.
+func TestSeriesBeginBlocksByTurns(t *testing.T) {
+	s := newStore(256, 15*time.Second, time.Hour)
+	series := make([]*Series, 4*blockTicks)
+	for i := range series {
+		series[i] = s.Open()
+	}
+	starts := make([]int64, len(series))
+	for tick := range 5 * blockTicks {
+		run(t, s, noon.Add(time.Duration(tick)*time.Second), 1, series...)
+		rolled := 0
+		for i, r := range series {
+			if r.start != starts[i] {
+				starts[i] = r.start
+				rolled++
+			}
+		}
+		if tick > 0 && rolled != 4 {
+			t.Fatalf("%d series began a block at tick %d, want 4 of %d", rolled, tick, len(series))
+		}
 	}
 }
