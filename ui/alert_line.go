@@ -169,7 +169,11 @@ func alertSentence(alert *snapshot.Alert, st *state, lk *cell.Appearance, width 
 	if gpu != nil && !strings.Contains(head, "GPU") {
 		head = "GPU " + strconv.Itoa(gpu.Index) + " " + head
 	}
-	return head, st.advice(alert, lk), false
+	if alert.Kind == snapshot.AlertOutOfMemory {
+		opened := st.incidents.opened()
+		explained = opened != nil && opened.About(alert)
+	}
+	return head, st.advice(alert, lk), explained
 }
 
 // advice says what to do about an alert: "" where its key is not bound or not allowed.

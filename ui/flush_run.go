@@ -129,11 +129,7 @@ type freed struct {
 	at      time.Time
 }
 
-// takenWithin is how long what a flush has freed is watched.
-const takenWithin = time.Minute
-
-// noteTaken says that a process has taken most of what a flush freed again. The result of the
-// flush alone would say that this much is free now.
+// noteTaken says where a process has taken again what a flush freed.
 func (m *model) noteTaken(s *snapshot.Snapshot) {
 	f := &m.freed
 	if f.amount <= 0 {
@@ -147,11 +143,11 @@ func (m *model) noteTaken(s *snapshot.Snapshot) {
 		}
 	}
 	after := s.Time.Sub(f.at)
-	switch {
-	case !known || after > takenWithin:
-		*f = freed{}
-	case used-f.left >= f.amount*4/5:
-		m.say("flushed " + strconv.Itoa(f.process.PID) + ": freed " + f.amount.String() + ", taken again in " + strconv.FormatFloat(max(after.Seconds(), .1), 'f', 1, 64) + " s")
+	words := snapshot.TakenAgain(f.amount, f.left, used, after)
+	if known && words != "" {
+		m.say("flushed " + strconv.Itoa(f.process.PID) + ": " + words)
+	}
+	if !known || words != "" || after > snapshot.TakenWithin {
 		*f = freed{}
 	}
 }

@@ -155,6 +155,20 @@ func (m *model) openIncident() (bool, tea.Cmd) {
 	return true, tea.Batch(seen, m.explain(page))
 }
 
+// opened is the incident that W explains in the present: the newest unread one, else the newest.
+func (n *incidents) opened() *snapshot.Incident {
+	if len(n.unread) > 0 {
+		return &n.unread[0]
+	}
+	var newest *snapshot.Incident
+	for _, i := range n.found {
+		if newest == nil || i.Time.After(newest.Time) {
+			newest = &i
+		}
+	}
+	return newest
+}
+
 // leading is the unread incident that is on the alert line, nil where there is none: a newer
 // one, and not in the past, where the line says that.
 func (st *state) leading() *snapshot.Incident {

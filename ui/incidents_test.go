@@ -87,6 +87,10 @@ func TestIncidentStaysUntilSeen(t *testing.T) {
 	again.shows("1 UNREAD")
 	again.press("M")
 	again.hides("UNREAD")
+	seen := smallBox(4, 1, 3620)
+	seen.Alerts = failed.Alerts[:1]
+	again.tick(seen)
+	again.shows("! GPU 3 out of memory x1   W why") // as when it was unseen
 	again.press("E", "enter")
 	again.shows("Why it ran out of memory")
 }

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"strconv"
 	"time"
 
 	"vramscope/internal/quantity"
@@ -99,4 +100,17 @@ func (s Lasting) Remedy(p *Process) string {
 	default:
 		return "keeps " + s.Min.About() + " free"
 	}
+}
+
+// TakenWithin is how long what a flush has freed is watched.
+const TakenWithin = time.Minute
+
+// TakenAgain says that a process has taken most of what a flush freed again, after so long:
+// "freed 10.6G, taken again in 0.5 s". It is "" where it has not. The result of the flush alone
+// would say that this much is free now.
+func TakenAgain(freed, left, used quantity.Bytes, after time.Duration) string {
+	if freed <= 0 || used-left < freed*4/5 || after > TakenWithin {
+		return ""
+	}
+	return "freed " + freed.String() + ", taken again in " + strconv.FormatFloat(max(after.Seconds(), .1), 'f', 1, 64) + " s"
 }

@@ -24,6 +24,8 @@ type Events struct {
 	left  int       // cells by which the messages are scrolled
 
 	longest int // cells of the longest message
+
+	taken map[time.Time]string // by the time of a flush: what became of what it freed
 }
 
 // dayLine is a line with the day of the events below it.
@@ -57,6 +59,7 @@ func (e Events) following(now *Screen) Events {
 	for !e.until.IsZero() && len(e.log) > 0 && e.log[0].Time.After(e.until) {
 		e.log = e.log[1:]
 	}
+	e.noteTaken(now.History)
 	if added := len(e.log) - before; e.at > 0 && before > 0 && added > 0 {
 		e.at, e.top = e.at+added, e.top+added
 	}

@@ -5,7 +5,9 @@ import (
 	"strings"
 	"time"
 
+	"vramscope/internal/quantity"
 	"vramscope/internal/text"
+	"vramscope/metric"
 	"vramscope/sampler/snapshot"
 	"vramscope/themes"
 	"vramscope/ui/cell"
@@ -77,6 +79,9 @@ func (e Events) message(event *snapshot.Event) string {
 			s = strings.TrimPrefix(rest, text.Clean(event.User)+" ")
 		}
 	}
+	if words := e.taken[event.Time]; words != "" && event.Kind == snapshot.EventFlush {
+		s = "flushed: " + words
+	}
 	if event.Decision != nil {
 		s = e.look.Glyphs.Words(guardMessage(event))
 	}
@@ -84,6 +89,41 @@ func (e Events) message(event *snapshot.Event) string {
 		s = name + ": " + s
 	}
 	return marker + s
+}
+
+// noteTaken finds out which of the newest flushes a program has undone. It looks at each again
+// while that may still change.
+func (e *Events) noteTaken(history snapshot.History) {
+	const newest = 20
+	before := e.taken
+	e.taken = make(map[time.Time]string)
+	for i := 0; i < len(e.log) && len(e.taken) < newest; i++ {
+		event := &e.log[i]
+		if event.Kind != snapshot.EventFlush || event.Decision != nil || event.Bytes.Or(0) <= 0 || history == nil {
+			continue
+		}
+		words, known := before[event.Time]
+		if !known || words == "" && e.now.Since(event.Time) <= snapshot.TakenWithin {
+			words = taken(history, event)
+		}
+		e.taken[event.Time] = words
+	}
+}
+
+// taken reads what the flushed process used before and after.
+func taken(history snapshot.History, event *snapshot.Event) string {
+	const before = 15 * time.Second // a sample is there every second, or at the monitor's interval
+	key := snapshot.SeriesKey{Metric: metric.Used, GPUUUID: event.GPUUUID, Instance: event.Row.Instance, Row: event.Row}
+	used, freed := history.Series(key, event.Time.Add(-before), event.Time, 1), event.Bytes.Or(0)
+	if len(used) == 0 || !used[0].Known {
+		return ""
+	}
+	for _, point := range history.Series(key, event.Time, event.Time.Add(snapshot.TakenWithin), 600) {
+		if words := snapshot.TakenAgain(freed, quantity.Bytes(used[0].Max)-freed, quantity.Bytes(point.Max), point.Time.Sub(event.Time)); point.Known && words != "" {
+			return words
+		}
+	}
+	return ""
 }
 
 // style is the style of an event. It is never reversed, as an alert on the alert line may be.

@@ -32,6 +32,25 @@ func TestEventMessagesOmitWhatColumnsShow(t *testing.T) {
 	}
 }
 
+// TestEventsSayWhatWasTakenAgain: a flush whose process took the memory again within a minute.
+func TestEventsSayWhatWasTakenAgain(t *testing.T) {
+	flushed := snapshot.Event{Time: uitest.DrawnAt.Add(-30 * time.Second), Kind: snapshot.EventFlush, GPU: 3, GPUUUID: "GPU-3", User: "carol", Name: "finetune.py",
+		Bytes: uitest.Known(11.7), Message: "flushed: 70.6G to 58.9G, freed 11.7G in 84 ms"}
+	for again, want := range map[time.Duration]string{500 * time.Millisecond: "flushed: freed 11.7G, taken again in 0.5 s ", time.Hour: flushed.Message} {
+		history := uitest.CurveHistory{Now: uitest.DrawnAt, Since: time.Minute, Every: 100 * time.Millisecond, Log: []snapshot.Event{flushed}}
+		history.Curve = func(age time.Duration) float64 {
+			if since := 30*time.Second - age; since < 0 || since >= again {
+				return 70.6
+			}
+			return 58.9
+		}
+		e := NewEvents(uitest.Appearance(t, "", false), &Screen{Now: uitest.DrawnAt, History: history})
+		if text := rendered(e, 120, 6); !strings.Contains(text, want) {
+			t.Errorf("taken again after %s: no %q in\n%s", again, want, text)
+		}
+	}
+}
+
 // TestEventsScrollSideways: what is cut off at the right can be read, no
 // further, and the box says how.
 func TestEventsScrollSideways(t *testing.T) {
