@@ -75,6 +75,8 @@ type Styles struct {
 
 	Other, Unknown, Allocated, Fragmented, Returnable, Free Style // parts of a bar
 
+	AllocatedName Style // allocated memory in words
+
 	Owners [6]Style // of users, where bars are divided by them
 
 	// Solid: the colours of the parts tell them apart; else textures do.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/charmbracelet/colorprofile"
+	"github.com/charmbracelet/x/ansi"
 )
 
 // Names lists the themes in the order in which a key walks through them.
@@ -34,6 +35,9 @@ func New(name string, dark bool, profile colorprofile.Profile) (Styles, error) {
 	}
 	p := newPalette(profile)
 	styles := p.theme(name, dark)
+	if styles.AllocatedName = styles.Allocated; styles.Allocated.Lipgloss().GetForeground() == ansi.Blue {
+		styles.AllocatedName = styles.Text
+	}
 	if styles.Band != (Style{}) {
 		styles.joinAreas(p)
 	}

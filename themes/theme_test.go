@@ -224,7 +224,7 @@ func TestSixteenColours(t *testing.T) {
 	}
 }
 
-// TestSixteenColoursAreLegible: no text in a colour that the common palettes
+// TestSixteenColoursAreLegible: no text and no line of a graph in a colour that the common palettes
 // of terminals make unreadable on its ground.
 func TestSixteenColoursAreLegible(t *testing.T) {
 	for dark, bad := range map[bool]string{true: "34", false: "33"} {
@@ -232,9 +232,13 @@ func TestSixteenColoursAreLegible(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for what, style := range map[string]Style{
-			"text": styles.Text, "dim": styles.Dim, "header": styles.Header, "key": styles.Key, "leak": styles.Leak, "warning": styles.Warning,
-		} {
+		words := all(styles)
+		delete(words, "allocated") // blocks of a bar alone
+		words["name of allocated"] = styles.AllocatedName
+		for i, owner := range styles.Owners {
+			words[fmt.Sprint("owner ", i)] = owner
+		}
+		for what, style := range words {
 			for _, match := range sgr.FindAllStringSubmatch(open(style), -1) {
 				if slices.Contains(strings.Split(match[1], ";"), bad) {
 					t.Errorf("dark %v: %s is %q", dark, what, open(style))

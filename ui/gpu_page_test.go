@@ -2,6 +2,7 @@ package ui
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -248,6 +249,24 @@ func TestPagesKeepTheHeader(t *testing.T) {
 		st.height = 14
 		if lines := frame(st, drawnLook(t)); !strings.Contains(lines[0], "GPU 3") && page || !strings.Contains(lines[13], "READ-ONLY") {
 			t.Errorf("page %v in a pane: %q, %q", page, lines[0], lines[13])
+		}
+	}
+}
+
+// TestNoTextIsBlue: in 16 colours blue is for the blocks of bars alone.
+func TestNoTextIsBlue(t *testing.T) {
+	blue := regexp.MustCompile(`\x1b\[34m[^\x1b]*[^\x1b█▅ ]`)
+	lk := lookOf(t, "terminal", true, colorprofile.ANSI, cell.UnicodeGlyphs())
+	for _, size := range [][2]int{{80, 24}, {120, 40}, {200, 50}} {
+		main := func(s *snapshot.Snapshot) *state { return screenOf(s, size[0], size[1]) }
+		inDetail := main(fullStats()).at(snapshottest.Leaking, 1)
+		inDetail.detail = true
+		for what, st := range map[string]*state{
+			"main": main(pagedBox()), "day one": main(snapshottest.DayOne()), "page": pageOf(pagedBox(), 3, 0, size[0], size[1]), "detail": inDetail,
+		} {
+			if found := blue.FindString(strings.Join(frame(st, lk), "\n")); found != "" {
+				t.Errorf("%s at %v: %q", what, size, found)
+			}
 		}
 	}
 }

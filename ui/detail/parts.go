@@ -56,7 +56,7 @@ func (d Panel) parts(width int) []string {
 		other = "skew: driver and probe were read at different moments"
 	}
 	lines = append(lines,
-		d.part(width, "alloc", s.Allocated, p.Allocated, d.allocatedNote()),
+		d.part(width, "alloc", s.AllocatedName, p.Allocated, d.allocatedNote()),
 		d.part(width, "cached", s.Returnable, p.Cached, d.cachedNote()),
 		d.part(width, "frag", s.Fragmented, p.Fragmented, d.fragmentedNote()),
 		d.part(width, "other", otherStyle, p.Other, other),

@@ -103,7 +103,7 @@ func (p Panel) fateStyle(f fate) themes.Style {
 	case fateCached:
 		return s.Returnable
 	default:
-		return s.Allocated
+		return s.AllocatedName
 	}
 }
 
