@@ -206,18 +206,19 @@ def _variables():
 
     Python before 3.13 keeps the dict of a function's variables, and with it what they held: it is
     emptied. Nothing is looked at where the program may be using that dict itself: where a function
-    calls locals(), is traced, or one that it calls reads f_locals.
+    calls locals() or vars(), runs code by eval() or exec(), is traced, or one that it calls reads f_locals.
     """
     values = list(vars(_module("__main__")).values()) if _module("__main__") else []
     for thread, frame in list(sys._current_frames().items())[:_MAX_THREADS]:
-        left = _MAX_FRAMES if thread != _get_ident() else 0
+        left, lent = _MAX_FRAMES if thread != _get_ident() else 0, False
         while left and frame is not None and "f_locals" not in frame.f_code.co_names and frame.f_trace is None:
-            if frame.f_code.co_flags & 2 and "locals" not in frame.f_code.co_names:  # CO_NEWLOCALS: a function
+            function, names = frame.f_code.co_flags & 2, frame.f_code.co_names  # CO_NEWLOCALS
+            if function and not lent and "locals" not in names and "vars" not in names:
                 held = frame.f_locals
                 values.extend(list(held.values()))
                 if sys.version_info < (3, 13):
                     held.clear()
-            frame, left = frame.f_back, left - 1
+            frame, left, lent = frame.f_back, left - 1, not function
     return values
 
 

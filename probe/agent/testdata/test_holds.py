@@ -98,6 +98,18 @@ class Holds(Case):
         job.do("gate.append(1); thread.join(); result.clear()")
         self.assertNotIn("variables", self.told(monitor.ask("holds")))
 
+    def test_variables_that_the_program_has_in_a_dict_stay_there(self):
+        """Python before 3.13 has one dict of a function's variables, which eval, exec and vars use."""
+        for what in ("eval('wait() + one')", "exec('result.append(wait() + one)')", "(vars(), wait())[0]['one']"):
+            with self.subTest(what):
+                job, monitor = self.begin("gate, begun, result = [], [], []", "import threading, time",
+                                          "def wait():\n begun.append(1)\n while not gate: time.sleep(0.01)\n return 0\n",
+                                          "def run():\n one = 1\n result.append(%s)\n" % what,
+                                          "thread = threading.Thread(target=run); thread.start()", "while not begun: time.sleep(0.01)")
+                self.told(monitor.ask("holds"))
+                job.do("gate.append(1); thread.join()")
+                self.assertIn(1, job.do("result"))
+
     def test_requests_that_are_refused(self):
         job = self.job("import torch; v = torch.empty(1)")
         monitor = self.monitor(job)
