@@ -76,9 +76,13 @@ func (d *draft) finish(ctx context.Context, stdout io.Writer) error {
 		return err
 	}
 	if !d.force {
-		if err := d.free(); err != nil { // meanwhile
-			return err
+		if err := os.Link(d.file.Name(), d.target); err == nil {
+			return nil
 		}
+		if refused := d.free(); refused != nil {
+			return refused
+		}
+		// A file system without links.
 	}
 	if err := os.Rename(d.file.Name(), d.target); err != nil {
 		return cannotWrite(d.target, err)
@@ -86,7 +90,7 @@ func (d *draft) finish(ctx context.Context, stdout io.Writer) error {
 	return nil
 }
 
-// discard removes the draft, unless it has its name.
+// discard removes what is left of the draft: all of it, or a second name.
 func (d *draft) discard() {
 	_ = d.file.Close()           // it was synced, or is of no use
 	_ = os.Remove(d.file.Name()) // it may have been renamed

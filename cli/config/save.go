@@ -10,9 +10,9 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/pelletier/go-toml/v2/unstable"
+	"golang.org/x/sys/unix"
 
 	"vramscope/internal/install"
 	"vramscope/internal/process"
@@ -164,25 +164,20 @@ func headEnd(content []byte) int {
 
 // replace writes a file anew, with the mode and the owner that it has.
 func replace(path string, content []byte) error {
+	mode, owner, group := fs.FileMode(0o644), -1, -1
 	file, err := os.OpenFile(path, os.O_WRONLY, 0) // it is not replaced where it may not be written
-	if errors.Is(err, fs.ErrNotExist) {
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			return err
-		}
-		return install.File(path, content, 0o644)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		err = os.MkdirAll(filepath.Dir(path), 0o700)
+	case err == nil:
+		var st unix.Stat_t
+		err = errors.Join(unix.Fstat(int(file.Fd()), &st), file.Close())
+		mode, owner, group = fs.FileMode(st.Mode).Perm(), int(st.Uid), int(st.Gid)
 	}
 	if err != nil {
 		return err
 	}
-	info, err := file.Stat()
-	if err = errors.Join(err, file.Close()); err != nil {
-		return err
-	}
-	if err := install.File(path, content, info.Mode().Perm()); err != nil {
-		return err
-	}
-	if was, ok := info.Sys().(*syscall.Stat_t); ok && os.Geteuid() == 0 {
-		return os.Chown(path, int(was.Uid), int(was.Gid))
-	}
-	return nil
+	return install.Replace(path, content, mode, func(draft *os.File) error {
+		return errors.Join(draft.Chown(owner, group), draft.Sync())
+	})
 }

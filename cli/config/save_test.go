@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // set is a change of some settings.
@@ -86,6 +88,25 @@ func TestSaveReplacesTheFileBehindALink(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, ".new-*")); len(left) > 0 {
 		t.Errorf("it leaves %v", left)
+	}
+}
+
+// TestSaveKeepsTheOwner: root's monitor, with a user's HOME, leaves the file to that user.
+func TestSaveKeepsTheOwner(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can make another user's file")
+	}
+	const user, group = 4711, 4242
+	path := filepath.Join(t.TempDir(), "config.toml")
+	if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Chown(path, user, group)); err != nil {
+		t.Fatal(err)
+	}
+	if err := Save(path, set, setKeys); err != nil {
+		t.Fatal(err)
+	}
+	var st unix.Stat_t
+	if err := unix.Lstat(path, &st); err != nil || st.Uid != user || st.Gid != group || st.Mode&0o777 != 0o600 {
+		t.Errorf("%d:%d, mode %o, %v", st.Uid, st.Gid, st.Mode, err)
 	}
 }
 

@@ -72,12 +72,18 @@ func File(path string, content []byte, mode fs.FileMode) error {
 	if holds(path, content) {
 		return nil
 	}
+	return Replace(path, content, mode, func(*os.File) error { return nil })
+}
+
+// Replace is File with something that is done to the file before it has its name, which
+// another user may let lead elsewhere from then on.
+func Replace(path string, content []byte, mode fs.FileMode, prepare func(*os.File) error) error {
 	draft, err := os.CreateTemp(filepath.Dir(path), ".new-")
 	if err != nil {
 		return err
 	}
 	_, err = draft.Write(content)
-	err = errors.Join(err, draft.Chmod(mode), draft.Close())
+	err = errors.Join(err, prepare(draft), draft.Chmod(mode), draft.Close())
 	if err == nil {
 		err = os.Rename(draft.Name(), path)
 	}

@@ -1,6 +1,7 @@
 package install_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -76,5 +77,32 @@ func TestFileReplacesAtomically(t *testing.T) {
 	left, err := os.ReadDir(filepath.Dir(path))
 	if err != nil || len(left) != 1 {
 		t.Errorf("%v are there, %v", left, err)
+	}
+}
+
+// TestReplacePreparesTheFileBeforeItHasItsName: where that fails, the old file stays.
+func TestReplacePreparesTheFileBeforeItHasItsName(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, []byte("old"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	failure := errors.New("not prepared")
+	for want, failed := range map[string]error{"old": failure, "new": nil} {
+		err := install.Replace(path, []byte("new"), 0o600, func(draft *os.File) error {
+			if before, err := os.ReadFile(path); err != nil || string(before) != "old" {
+				t.Errorf("meanwhile it has %q, %v", before, err)
+			}
+			return failed
+		})
+		content, unread := os.ReadFile(path)
+		if !errors.Is(err, failed) || unread != nil || string(content) != want {
+			t.Errorf("%v, then %q, %v", err, content, unread)
+		}
+		if err := os.WriteFile(path, []byte("old"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), ".new-*")); len(left) > 0 {
+		t.Errorf("it leaves %v", left)
 	}
 }
