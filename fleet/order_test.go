@@ -70,3 +70,14 @@ func TestLinesDoNotJump(t *testing.T) {
 		t.Errorf("a rose by 20 points and stays behind: %s", names(lines))
 	}
 }
+
+// TestABoxSumsTheGPUsThatAnswer: the memory of a lost one is neither used nor free.
+func TestABoxSumsTheGPUsThatAnswer(t *testing.T) {
+	gpu := func(used snapshot.Bytes) Line {
+		return Line{GPU: snapshot.GPU{Memory: snapshot.Memory{Used: used, Total: quantity.From(80*quantity.GiB, quantity.Driver)}}}
+	}
+	box := boxLine(Line{}, []Line{gpu(quantity.From(30*quantity.GiB, quantity.Driver)), gpu(snapshot.Bytes{})})
+	if m := box.GPU.Memory; box.GPUs != 2 || m.Used.Or(0) != 30*quantity.GiB || m.Total.Or(0) != 80*quantity.GiB {
+		t.Errorf("%d GPUs, %v used of %v", box.GPUs, m.Used, m.Total)
+	}
+}

@@ -119,7 +119,9 @@ func boxLine(box Line, gpus []Line) Line {
 		if n, ok := gpus[i].Idle.Value(); ok {
 			box.Idle = quantity.From(box.Idle.Or(0)+n, quantity.Computed)
 		}
-		sum(&box.GPU, &gpus[i].GPU)
+		if gpus[i].GPU.Memory.Used.Known() { // else it would count in the total alone
+			sum(&box.GPU, &gpus[i].GPU)
+		}
 		if u, ok := gpus[i].GPU.Utilization.Value(); ok {
 			busy, known = busy+u, known+1
 		}
