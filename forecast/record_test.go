@@ -9,11 +9,11 @@ import (
 
 func TestResidualsSkipNeighbours(t *testing.T) {
 	var kept residuals
-	for i := range 100 {
+	for i := range 101 {
 		kept.add(int64(i)*1e9, 10, mebibyte, 1) // every ten seconds
 	}
-	if kept.Size != 10 {
-		t.Errorf("%d of 100 kept", kept.Size)
+	if kept.Size != 11 {
+		t.Errorf("%d of 101 kept", kept.Size)
 	}
 }
 
@@ -59,18 +59,65 @@ func TestIntervalAdaptsToItsCoverage(t *testing.T) {
 	}
 }
 
-// What comes by half a horizon too late, or later, says nothing about a forecast.
+// What comes by more than half a horizon and a second too late says nothing about a forecast.
 func TestLateSampleScoresNoForecast(t *testing.T) {
 	const horizon = 300.0
 	for _, tc := range []struct {
 		late float64
 		want uint8
-	}{{0, 1}, {150, 1}, {160, 0}, {500, 0}} {
+	}{{0, 1}, {151, 1}, {151.001, 0}, {500, 0}} {
 		var r record
 		r.promise(0, 10*gib, horizon, 0, &claims{})
 		r.settle(int64((horizon+tc.late)*1e9), 11*gib, horizon, horizon, false)
 		if r.Size != 0 || r.Errors.Size != tc.want {
 			t.Errorf("%v s late: %d forecasts pending, %d scored, want %d", tc.late, r.Size, r.Errors.Size, tc.want)
+		}
+	}
+}
+
+// Forecasts are made up to thirteen times in a horizon, and no more often.
+func TestForecastsAreMadeThroughoutTheHorizon(t *testing.T) {
+	const horizon = float64(pendingCap - 1)
+	for apart, want := range map[int64]uint8{1e9: pendingCap, 1e9 - 1: pendingCap / 2} {
+		var r record
+		for i := range int64(pendingCap) {
+			r.promise(i*apart, gib, horizon, 0, &claims{})
+		}
+		if r.Size != want {
+			t.Errorf("of %d forecasts every %d ns %d are kept, want %d", pendingCap, apart, r.Size, want)
+		}
+	}
+}
+
+// The interval has a worst error on each side from the ninth error on, and lies beyond it before.
+func TestIntervalEndsAtTheWorstOfNine(t *testing.T) {
+	var kept residuals
+	for i := range 9 {
+		kept.add(int64(i)*200e9, 10, mebibyte, float64(i-4)*gib)
+		if want := float32(i-4) * beyond * (1 << 30); i > 4 && i < 8 && kept.Spread.Upper80 != want {
+			t.Errorf("of %d errors: up to %.2f GiB, want %.2f", i+1, kept.Spread.Upper80/(1<<30), want/(1<<30))
+		}
+	}
+	if want := (spread{-4 << 30, 4 << 30, -4 * beyond * (1 << 30), 4 * beyond * (1 << 30)}); kept.Spread != want {
+		t.Errorf("of nine errors from -4 to 4 GiB: %+v", kept.Spread)
+	}
+}
+
+// From the tenth error on the interval is narrower after each that it held, and wider after each
+// that it missed by more than a mebibyte.
+func TestIntervalIsWiderAfterAMiss(t *testing.T) {
+	const held, missed = -(1 - level) * adapting, level * adapting
+	for err, want := range map[float64]float64{0: held, mebibyte: held, mebibyte + 1: missed, -mebibyte: held, -mebibyte - 1: missed} {
+		var kept residuals
+		for i := range 9 {
+			kept.add(int64(i)*200e9, 10, mebibyte, 0)
+		}
+		if kept.Scale != 0 {
+			t.Fatalf("after nine errors: %v", kept.Scale)
+		}
+		kept.add(9*200e9, 10, mebibyte, err)
+		if math.Abs(float64(kept.Scale)-want) > 1e-6 {
+			t.Errorf("an error of %.0f bytes: %v, want %v", err, kept.Scale, want)
 		}
 	}
 }

@@ -116,7 +116,7 @@ func (d *day) begin(snap *snapshot.Snapshot) {
 func (d *day) write(snap *snapshot.Snapshot, events []snapshot.Event) {
 	now := snap.Time.UnixNano()
 	switch {
-	case d.ticks > 0 && now == d.last:
+	case now == d.last:
 		return // it is there
 	case d.ticks == 0 || now < d.last:
 		d.begin(snap)

@@ -139,3 +139,25 @@ func TestClockAheadRemovesNoDay(t *testing.T) {
 		t.Errorf("%v are left: %v", paths, err)
 	}
 }
+
+// Days are kept for as long, and as many, as is asked for; those of today and later in any case.
+func TestDaysAreKeptUpToTheLimits(t *testing.T) {
+	const day, size = 24 * time.Hour, 8
+	for _, c := range []struct {
+		keep    time.Duration
+		maxSize int64
+		first   int // of the days from five before today to the one after, that stays
+	}{{3 * day, 100 * size, -3}, {30 * day, 4 * size, -2}, {30 * day, 4*size - 1, -1}, {30 * day, 1, 0}, {0, 100 * size, 0}} {
+		directory := t.TempDir()
+		for i := -5; i <= 1; i++ {
+			if err := os.WriteFile(filepath.Join(directory, fileOf(start.AddDate(0, 0, i))), make([]byte, size), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w := &Writer{directory: directory, options: Options{Keep: c.keep, MaxSize: c.maxSize}}
+		w.prune(start)
+		if paths, err := files(directory); err != nil || len(paths) != 2-c.first || filepath.Base(paths[0]) != fileOf(start.AddDate(0, 0, c.first)) {
+			t.Errorf("%+v: %v are left: %v", c, paths, err)
+		}
+	}
+}

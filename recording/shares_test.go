@@ -89,6 +89,7 @@ func TestEnergyThatCannotBeKnownIsAGap(t *testing.T) {
 		{quantity.From(1500.0, quantity.Driver), time.Second, quantity.From(0.0, quantity.Computed)},
 		{quantity.From(9.0, quantity.Driver), time.Second, snapshot.Float{}}, // the driver was loaded again
 		{quantity.From(409.0, quantity.Driver), time.Second, quantity.From(400.0, quantity.Computed)},
+		{quantity.From(409.0, quantity.Driver), 0, snapshot.Float{}}, // no time has passed
 		{snapshot.Float{}, time.Second, snapshot.Float{}},
 		{quantity.From(1209.0, quantity.Driver), time.Second, snapshot.Float{}},
 		{quantity.From(99999.0, quantity.Driver), time.Hour, snapshot.Float{}}, // suspended
@@ -102,7 +103,7 @@ func TestEnergyThatCannotBeKnownIsAGap(t *testing.T) {
 }
 
 // TestSharedTimeIsOfThoseThatComputeOrHold: alice computes with a little memory, bob holds
-// the rest and computes nothing.
+// the rest and computes nothing. What nobody does is divided equally.
 func TestSharedTimeIsOfThoseThatComputeOrHold(t *testing.T) {
 	row := func(pid int, used quantity.Bytes, sm int) snapshot.Process {
 		return snapshot.Process{
@@ -111,11 +112,23 @@ func TestSharedTimeIsOfThoseThatComputeOrHold(t *testing.T) {
 		}
 	}
 	g := snapshot.GPU{UUID: "GPU-1", Sensors: metric.Sensors{Utilization: quantity.From(60, quantity.Driver)}}
-	var d divider
-	d.divide(time.Second, time.Second, &snapshot.Snapshot{GPUs: []snapshot.GPU{g}, Rows: []snapshot.Process{row(1, 20, 60), row(2, 60, 0)}})
-	for i, want := range []share{{held: .7e9, busy: .6e9, idle: .1e9}, {held: .3e9, idle: .3e9}} {
-		if s := d.rows[i]; math.Abs(s.held-want.held) > 1 || math.Abs(s.busy-want.busy) > 1 || math.Abs(s.idle-want.idle) > 1 || s.metered {
-			t.Errorf("%d has %+v, want %+v", i+1, s, want)
+	for _, c := range []struct {
+		rows []snapshot.Process
+		want []share
+	}{
+		{[]snapshot.Process{row(1, 20, 60), row(2, 60, 0)}, []share{{held: .7e9, busy: .6e9, idle: .1e9}, {held: .3e9, idle: .3e9}}},
+		{[]snapshot.Process{row(1, 0, 0), row(2, 0, 0)}, []share{{held: .5e9, busy: .3e9, idle: .2e9}, {held: .5e9, busy: .3e9, idle: .2e9}}},
+	} {
+		var d divider
+		d.divide(time.Second, time.Second, &snapshot.Snapshot{GPUs: []snapshot.GPU{g}, Rows: c.rows})
+		for i, want := range c.want {
+			if s := d.rows[i]; !(math.Abs(s.held-want.held) <= 1 && math.Abs(s.busy-want.busy) <= 1 && math.Abs(s.idle-want.idle) <= 1) || s.metered {
+				t.Errorf("%d has %+v, want %+v", i+1, s, want)
+			}
+		}
+		d.divide(0, 0, &snapshot.Snapshot{GPUs: []snapshot.GPU{g}, Rows: c.rows})
+		if d.rows[0] != (share{}) {
+			t.Errorf("in no time there is %+v", d.rows[0])
 		}
 	}
 }

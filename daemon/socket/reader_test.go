@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -47,7 +48,8 @@ func TestNoDaemonIsNoError(t *testing.T) {
 	}
 }
 
-// TestReaderSaysThatNothingIsRecorded: the monitor shows why its daemon does not record.
+// TestReaderSaysThatNothingIsRecorded: the monitor shows why its daemon does not record, also where
+// it did when they met.
 func TestReaderSaysThatNothingIsRecorded(t *testing.T) {
 	for _, c := range []struct {
 		status Status
@@ -59,7 +61,14 @@ func TestReaderSaysThatNothingIsRecorded(t *testing.T) {
 		{Status{Recording: "paused", Reason: "the disk is full", Simulated: true}, ""},
 	} {
 		directory := t.TempDir()
-		s, err := Listen(Options{Directory: directory, Latest: newBox().latest.Load, Status: func() Status { return c.status }})
+		var said atomic.Bool
+		status := func() Status {
+			if !said.Swap(true) {
+				return Status{Recording: "recording"}
+			}
+			return c.status
+		}
+		s, err := Listen(Options{Directory: directory, Latest: newBox().latest.Load, Status: status})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,52 @@
+package recording
+
+import (
+	"encoding/binary"
+	"testing"
+)
+
+// TestMalformedTailIsRefused: what is cut off, names no series or one that cannot be, or comes
+// after a block is full.
+func TestMalformedTailIsRefused(t *testing.T) {
+	row := func(series uint64) []byte { return append(binary.AppendUvarint(nil, series<<1|1), 5) }
+	for name, c := range map[string]struct {
+		data   []byte
+		before int // rows
+		want   bool
+	}{
+		"a series":              {row(1), 0, true},
+		"the last series":       {row(1 << 40), 0, true},
+		"one after it":          {row(1<<40 + 1), 0, false},
+		"no series":             {row(0), 0, false},
+		"nothing has changed":   {nil, 0, true},
+		"no longer known":       {[]byte{2}, 0, true},
+		"a head that is cut":    {[]byte{0x80}, 0, false},
+		"no difference":         {row(1)[:1], 0, false},
+		"a difference too long": {append(row(1)[:1], 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 1), 0, false},
+		"the last of a block":   {row(1), len(block{}.times) - 1, true},
+		"one more":              {row(1), len(block{}.times), false},
+	} {
+		b := &block{n: c.before}
+		if err := b.replay(&tailRow{codec: codecPlain, data: c.data}); (err == nil) != c.want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestChecksumIsOfEachRow: also of one without data; and of its series and its moment.
+func TestChecksumIsOfEachRow(t *testing.T) {
+	for _, data := range [][]byte{{}, {1, 2, 3}} {
+		row := checked(7, 9, append(make([]byte, checksumBytes), data...))
+		if got, err := content(codecChecked, 7, 9, row); err != nil || string(got) != string(data) {
+			t.Errorf("%v: %v, %v", data, got, err)
+		}
+		for _, c := range []struct {
+			codec, of, at int64
+			row           []byte
+		}{{codecChecked, 8, 9, row}, {codecChecked, 7, 8, row}, {codecChecked, 7, 9, row[:checksumBytes-1]}, {codecChecked, 7, 9, nil}, {3, 7, 9, row}} {
+			if _, err := content(c.codec, c.of, c.at, c.row); err == nil {
+				t.Errorf("%+v is taken", c)
+			}
+		}
+	}
+}
