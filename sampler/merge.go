@@ -209,7 +209,9 @@ func (s *Sampler) finish(now time.Time, p *snapshot.Process) {
 	}
 	p.Peak = r.peak
 	s.noteOutOfMemory(now, p, r)
-	r.predict(now, p, s.freeBeside(p.ID), paceOf(len(s.rows)))
+	every := paceOf(len(s.rows))
+	every.teachable = &s.teachable
+	r.predict(now, p, s.freeBeside(p.ID), every)
 	r.latest = p
 	r.seen = s.sequence
 }

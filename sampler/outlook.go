@@ -30,7 +30,15 @@ type outlook struct {
 // figure moves, and while it is still. The nearest horizon is ten seconds away,
 // and a thousand forecasters at ten samples a second would cost more than the
 // rest of the tick.
-type pace struct{ moving, still time.Duration }
+type pace struct {
+	moving, still time.Duration
+	teachable     *int // what is left of maxTaught in this tick; nil: no limit
+}
+
+// maxTaught is about how many past samples new forecasters are taught in one tick, which
+// takes 50 ms: a thousand processes that first move together after half an hour have ten
+// times as many.
+const maxTaught, mostOfOne = 32 << 10, 700
 
 // quickPace is that of a usual box, and of the first samples of any series.
 var quickPace = pace{moving: 900 * time.Millisecond, still: 2700 * time.Millisecond}
@@ -67,6 +75,12 @@ func (o *outlook) observe(now time.Time, figure snapshot.Bytes, p pace) {
 	case since >= 0 && since < p.still && !moved:
 		o.still = now
 		return
+	case moved && o.forecaster == nil && o.given > 0 && p.teachable != nil:
+		if *p.teachable <= 0 {
+			o.predicted, o.trend, o.growth = nil, forecast.Young, snapshot.Bytes{} // a later tick makes its forecaster
+			return
+		}
+		*p.teachable -= min(o.given, mostOfOne)
 	case moved && o.forecaster != nil && !o.still.IsZero():
 		o.forecaster.Observe(o.still, int64(o.figure)) // it was still until then
 	}
