@@ -288,6 +288,42 @@ func TestProbeEndsCleanlyOnEverySignal(t *testing.T) {
 	}
 }
 
+// TestProbeWhoseSocketIsGoneEndsCleanly, also with its directory.
+func TestProbeWhoseSocketIsGoneEndsCleanly(t *testing.T) {
+	t.Parallel()
+	p := newProbeBox(t, 1).start()
+	if err := os.RemoveAll(filepath.Dir(p.socket)); err != nil {
+		t.Fatal(err)
+	}
+	p.end(syscall.SIGINT, command.ExitOK)
+}
+
+// TestProbeThatCannotBePreloaded: it does not start itself again for ever.
+func TestProbeThatCannotBePreloaded(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("only root can make a program setuid to another user")
+	}
+	content, err := os.ReadFile(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	const nobody = 65534
+	directory, err := os.MkdirTemp("", "vramscope-setuid-")
+	path := filepath.Join(directory, "program")
+	if err = errors.Join(err, os.Chown(directory, nobody, nobody), os.WriteFile(path, content, 0o755), os.Chown(path, nobody, nobody), os.Chmod(path, os.ModeSetuid|0o755)); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = os.RemoveAll(directory) }() // left in the temporary directory otherwise
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path, "probe")
+	cmd.Env = []string{asVramscope + "=1", "XDG_CACHE_HOME=" + directory, "LD_LIBRARY_PATH=" + directory}
+	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "the loader preloads no probe") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
 // TestProbeOutlivesItsMonitors: one that leaves in the middle of an answer
 // makes the kernel send SIGPIPE.
 func TestProbeOutlivesItsMonitors(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"os/signal"
@@ -123,7 +124,9 @@ func runProbe(ctx context.Context, p *command.Program, f probeFlags) error {
 			os.Getpid(), box.describe(process.Device()), o.Pattern, o.Size, socket, os.Getpid())
 		err = play(ctx, process, f.length)
 		// The library removes it in programs that end through C's exit, which Go's do not.
-		err = errors.Join(err, os.Remove(socket))
+		if failed := os.Remove(socket); !errors.Is(failed, fs.ErrNotExist) {
+			err = errors.Join(err, failed)
+		}
 	}
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
 	defer cancel()
@@ -142,11 +145,15 @@ const closeTime = 5 * time.Second
 
 // becomePreloaded starts this program again with the native probe in it, unless it has it.
 func becomePreloaded(p *command.Program) error {
+	const again = "VRAMSCOPE_PROBE_AGAIN"
 	environ, err := launch.WithNativeProbe(p, os.Environ())
 	if err != nil || environ == nil {
 		return err
 	}
-	return fmt.Errorf("start again with the native probe: %w", syscall.Exec("/proc/self/exe", os.Args, environ))
+	if p.Getenv(again) != "" { // the loader drops LD_PRELOAD each time
+		return &command.Failure{Code: command.ExitFailure, Message: "the loader preloads no probe: vramscope is setuid here, or has capabilities"}
+	}
+	return fmt.Errorf("start again with the native probe: %w", syscall.Exec("/proc/self/exe", os.Args, append(environ, again+"=1")))
 }
 
 // socketOf is the path of the native probe's socket. The probe makes it on a thread
