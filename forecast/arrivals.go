@@ -2,8 +2,8 @@ package forecast
 
 import "math"
 
-// arrivals compare when the series reached a level with when the median path was to
-// reach it. Errors are in minutes: they depend little on how far away the level was.
+// arrivals compares when the series reached a level and when the median path predicted that.
+// Errors are in minutes: they depend little on how far away the level was.
 type arrivals struct {
 	Pending [len(Horizons)]arrival
 	Size    uint8
@@ -11,13 +11,13 @@ type arrivals struct {
 	Errors  residuals
 }
 
-// arrival is a level, and in how many seconds the series was to reach it.
+// arrival is a level, and in how many seconds the series should reach it.
 type arrival struct {
 	Made         int64 // ns
 	Level, Takes float32
 }
 
-// settle scores the levels that are reached, and those that are overdue.
+// settle scores the levels that have been reached or are overdue.
 func (a *arrivals) settle(now int64, y float64) {
 	kept := a.Pending[:0]
 	for _, p := range a.Pending[:a.Size] {
@@ -32,8 +32,8 @@ func (a *arrivals) settle(now int64, y float64) {
 	a.Size = uint8(len(kept))
 }
 
-// promise keeps a level of the path that lies above the noise: in turn one, two and
-// five minutes ahead.
+// promise keeps a level of the path that lies above the noise: in turn one, two and five minutes
+// ahead.
 func (a *arrivals) promise(s *state) {
 	if int(a.Size) == len(a.Pending) || a.Size > 0 && s.Now-a.Pending[a.Size-1].Made < int64(Horizons[0]) {
 		return
@@ -46,9 +46,9 @@ func (a *arrivals) promise(s *state) {
 	}
 }
 
-// punctuality is by how many minutes the series may reach a level early (≤ 0) or late that
-// it should reach in so many minutes: by its record or, while that is short, by the error
-// of a new course's slope.
+// punctuality returns how many minutes early (≤ 0) or late the series may reach a level that it
+// should reach in so many minutes. It uses the record of arrivals or, while that is short, the
+// error of a new course's slope.
 func (s *state) punctuality(minutes float64) (early, late float64) {
 	if e := &s.Arrivals.Errors; e.Size >= enoughResiduals {
 		return float64(e.Spread.Lower80), float64(e.Spread.Upper80)

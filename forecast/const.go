@@ -9,9 +9,9 @@ const (
 	singular     = 1e-9        // shares of a sum that rounding can make
 	level        = 0.90 - 0.10 // of the intervals
 
-	// The time constants of the regressions and the autoregression. Each covers at least
-	// so many samples, however rare. The quick line sees growth within half a minute; with
-	// less it follows noise.
+	// The time constants of the regressions and the autoregression. Each covers at least so many
+	// samples, however rare. The quick line shows growth within half a minute; a shorter one
+	// would follow noise.
 	lines                      = 3 // quick, short and long
 	quickSeconds, quickSamples = 8, 2
 	shortTau                   = minute
@@ -44,8 +44,8 @@ const (
 
 	pastCap = 800 // bins of the past: cycles may be half as long
 	peakCap = 5   // each above the last before the next is expected to be: one in 120 by chance
-	// A rise by less than a twentieth is none. It has been a step where none follows for so
-	// many bins, and for twice as long as it took.
+	// A rise must exceed a twentieth. It was a step if no further rise follows for so many bins,
+	// and for twice its own length.
 	further, rest = 1.05, 10
 	clarity       = 2.8 // times as far as a random walk gets: a cycle. With less one alarm more is wrong
 	uneven        = 1.5 // a cycle's length to another's, and the present one's to the mean

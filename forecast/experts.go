@@ -16,7 +16,7 @@ const (
 // claims are the experts' claims at one horizon, in bytes.
 type claims [experts]float32
 
-// panel is what the experts know of the series now.
+// panel is the state from which the experts make their claims.
 type panel struct {
 	quick, short, long line
 	phase              seasonalPhase
@@ -47,20 +47,20 @@ func (s *state) claim(p *panel, seconds float64) (out claims) {
 	return out
 }
 
-// credit is an expert's record at a horizon: discounted sums over forecasts that came
-// due. d is the claim, e the change that happened.
+// credit is an expert's record at a horizon: discounted sums over forecasts that came due. d is
+// the claimed change, e the actual one.
 type credit struct {
 	Gain, Naive   float32 // Σ ω(|e|−|e−sd|), Σ ω|e| with ω = |d|/(|d|+|e|); s is the share then believed, 1 for trends
 	Came, Claimed float32 // Σ e in the direction of d, cut to ±1.5|d|, and Σ |d|
 }
 
-// verdict rates each expert at a horizon: the part of the naive forecast's loss that it
-// saves, and the share of its claims that comes true.
+// verdict rates each expert at a horizon: how much of the naive forecast's loss it saves, and
+// which share of its claims comes true.
 type verdict struct{ Gain, Share [experts]float32 }
 
-// weigh combines a horizon's own record with the next shorter horizon's verdict, which
-// counts as much as a few forecasts of the present claim's size. So the trend that a
-// single step leaves behind, larger than all before, is not believed.
+// weigh combines a horizon's own record with the next shorter horizon's verdict. That verdict
+// counts as much as a few forecasts of the present claim's size, so that the unusually large
+// trend that a single step leaves behind is not believed.
 func (r *record) weigh(c *claims, shorter *verdict) {
 	for i, claim := range c {
 		k, v := &r.Credits[i], &r.Verdict
@@ -70,8 +70,8 @@ func (r *record) weigh(c *claims, shorter *verdict) {
 	}
 }
 
-// choose is the expert that saves most, of those that claim anything now, and the
-// change that is believed: a share of its claim, or none unless it beats naive.
+// choose returns the expert that saves most, among those with a claim now, and the change to
+// forecast: a share of its claim, or none unless it beats naive.
 func (v *verdict) choose(c *claims) (best int, change float64) {
 	bestGain := float32(0)
 	for i, gain := range v.Gain {
@@ -82,7 +82,7 @@ func (v *verdict) choose(c *claims) (best int, change float64) {
 	return best, change
 }
 
-// score adds to the credits what came of the claims.
+// score adds the outcome of the claims to the credits.
 func (r *record) score(c *claims, came, keep float32) {
 	for i, claim := range c {
 		k := &r.Credits[i]

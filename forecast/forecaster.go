@@ -27,7 +27,7 @@ type Forecaster struct {
 	state state
 }
 
-// state is what a Forecaster remembers, in fields of fixed size.
+// state is the memory of a Forecaster, in fields of fixed size.
 type state struct {
 	Count      int64
 	Now, Began int64   // the newest sample's time, and when the present job began, ns since the epoch
@@ -51,10 +51,9 @@ func New() *Forecaster { return new(Forecaster) }
 // farAway is 146 years in ns, or as many bytes. Beyond it sums would overflow.
 const farAway = math.MaxInt64 / 2
 
-// Observe takes the next sample, in bytes; below zero counts as zero. Samples may
-// come at any interval. One that is not later than the last is ignored, unless it
-// is a minute earlier or more: then the clock was set back, and the sample follows
-// the last one after a gap.
+// Observe takes the next sample, in bytes; below zero counts as zero. Samples may come at any
+// interval. A sample that is not later than the last one is ignored. But if it is a minute
+// earlier or more, the clock was set back, and the sample follows the last one after a gap.
 func (f *Forecaster) Observe(t time.Time, y int64) {
 	s := &f.state
 	if s.Count == 0 {
@@ -73,8 +72,8 @@ func (f *Forecaster) Observe(t time.Time, y int64) {
 	s.observe(now, float64(max(y, 0)))
 }
 
-// Gap says that nothing is known from t until the next sample: forecasts that come
-// due in between are not compared with that sample.
+// Gap marks the time from t until the next sample as unknown: forecasts that come due in it are
+// not compared with that sample.
 func (f *Forecaster) Gap(t time.Time) {
 	s := &f.state
 	s.Gap = s.Gap || s.Count > 0 && int64(t.Sub(f.epoch)) >= s.Now
@@ -89,7 +88,7 @@ func (s *state) observe(now int64, y float64) {
 	}
 	for i := range s.Records {
 		h := Horizons[i].Seconds()
-		// Long enough for several forecasts to count, however rare they are.
+		// The half-life lasts long enough for several forecasts to count, however rare they are.
 		s.Records[i].settle(now, y, h, max(1.5*h, rare*s.Step), s.Gap)
 	}
 	s.Auto.observe(seconds/max(meanTau, rare*s.Step), change, !s.Gap)
@@ -110,7 +109,7 @@ func (s *state) observe(now int64, y float64) {
 	s.Arrivals.promise(s)
 }
 
-// begin forgets the previous job, except for the sizes of errors.
+// begin forgets the previous job, except the sizes of errors.
 func (s *state) begin(now int64, y float64) {
 	s.Began, s.Last = now, y
 	s.Lines, s.Auto = [...]regression{oneSample, oneSample, oneSample}, autoregression{}
@@ -125,8 +124,8 @@ func (s *state) begin(now int64, y float64) {
 	}
 }
 
-// Excuse drops the forecasts that are not due yet: what happens was not to be foreseen, and
-// tells nothing of the next ones.
+// Excuse drops the forecasts that are not due yet: the coming change could not be foreseen, and
+// says nothing about later ones.
 func (f *Forecaster) Excuse() {
 	for i := range f.state.Records {
 		f.state.Records[i].Size = 0
@@ -134,7 +133,7 @@ func (f *Forecaster) Excuse() {
 	f.state.Arrivals.Size = 0
 }
 
-// Forecasts appends the forecasts at all Horizons, none for fewer than MinSamples.
+// Forecasts appends the forecasts at all Horizons, or none with fewer than MinSamples.
 func (f *Forecaster) Forecasts(dst []Interval) []Interval {
 	if f.state.Count < MinSamples {
 		return dst

@@ -16,17 +16,18 @@ type FullIn struct {
 // FullIn is when the series will have grown by free bytes.
 func (f *Forecaster) FullIn(free int64) (FullIn, bool) { return WhenFull(free, f) }
 
-// WhenFull is when several series together will have grown by free bytes: the first
-// time at which the median path is there and still is at the next horizon. A passing
-// peak does not count, but the peaks of a rising sawtooth do, and so does a new course
-// before the experts follow it. A rise that only the last seconds show counts once it
-// has lasted for as long as a server takes its KV cache. The interval is that of the
-// errors with which the series got to other levels (arrivals.go); those of several
-// series count as independent, by their shares of the growth. WhenFull is false beyond
-// the last horizon, where no series is known for long enough (one that is not counts as
-// constant), for a time longer than the past of the series that grows most (of a new course:
-// twice its age, for a rise of unknown age lasts as long again at even odds), and for a
-// course that would fill the memory as quickly as a server takes its KV cache.
+// WhenFull predicts when several series together will have grown by free bytes: the first time at
+// which the median path is there and still is at the next horizon. A passing peak does not count,
+// but the peaks of a rising sawtooth do, and so does a new course before the experts follow it. A
+// rise that only the last seconds show counts once it has lasted as long as a server takes to
+// allocate its KV cache. The interval comes from the errors with which the series reached other
+// levels (arrivals.go). Errors of several series count as independent, by their shares of the
+// growth. WhenFull returns false:
+//   - beyond the last horizon;
+//   - if no series is known for long enough (one that is not counts as constant);
+//   - for a time longer than the past of the series that grows most, or than twice the age of a
+//     new course: a rise of unknown age lasts as long again at even odds;
+//   - for a course that would fill the memory as fast as a server allocates its KV cache.
 func WhenFull(free int64, series ...*Forecaster) (FullIn, bool) {
 	var rise path
 	var step, early, late, largest float64
@@ -67,8 +68,8 @@ func WhenFull(free int64, series ...*Forecaster) (FullIn, bool) {
 	}, int64(at) <= known
 }
 
-// Bound says by how many bytes the series will grow at most, which WhenFull heeds from now
-// on; 0: that is unknown.
+// Bound sets by how many bytes the series will grow at most, which limits WhenFull from now on; 0
+// is unknown.
 func (f *Forecaster) Bound(room int64) { f.state.Room = float32(room) }
 
 // rise is the growth that is expected at a horizon.
@@ -76,7 +77,7 @@ func (s *state) rise(at int) float64 {
 	return min(s.Outlook[at].Rise, cmp.Or(float64(s.Room), math.Inf(1)))
 }
 
-// expected reports whether the series is known for long enough to be expected to grow.
+// expected reports whether the series is known long enough to expect growth.
 func (s *state) expected() bool {
 	return s.Count >= MinSamples && s.Now-s.Began >= minPast && (s.Seasons.Size == peakCap || !s.Seasons.swings(s.Now))
 }

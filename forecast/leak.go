@@ -2,18 +2,18 @@ package forecast
 
 import "math"
 
-// lows are rows of the lowest samples of slots of time: of 1, 2, 4… minutes. So the
-// rises of a sawtooth that is shorter than a slot do not show in its row, nor do the
-// steps of a staircase. The newest lows of a row are a leak if
+// lows are rows of the lowest samples of slots of time: of 1, 2, 4… minutes. So the rises of a
+// sawtooth that is shorter than a slot do not show in its row, nor do the steps of a staircase.
+// The newest lows of a row are a leak if
 //
 //   - they lie on a line that rises: it explains nearly all of their variance;
-//   - growth does not slow down: a parabola through them does not bend down by more
-//     than twice its standard error;
+//   - growth does not slow down: a parabola through them does not bend down by more than twice
+//     its standard error;
 //   - it is new: above everything that was there before;
-//   - it is no warm-up, first epoch or day's course: it lasts for longer than one, or
-//     it began out of a plateau that was as long, or it has been even since the job
-//     began, closer to a line and bent neither way, or it is a leak already. Growth
-//     that is as slow as a day's course must have lasted for nearly half a day.
+//   - it is no warm-up, first epoch or daily pattern: it lasts longer than one, or it began
+//     after a plateau as long as one, or it has been straight since the job began, bent neither
+//     way, or it is a leak already. Growth that is as slow as a day's course must have lasted
+//     for nearly half a day.
 type lows struct {
 	Rows    [scales]lowRow
 	Minutes uint32  // that are over
@@ -45,7 +45,7 @@ func (l *lows) observe(now int64, y, step float64) {
 	l.Lowest, l.Ends = float32(y), now+slot
 }
 
-// add adds a minute's low: two slots of a row are one of the next.
+// add adds a minute's low: two slots of a row make one of the next.
 func (l *lows) add(low float32) {
 	l.Minutes++
 	for i := range l.Rows {
@@ -60,7 +60,7 @@ func (l *lows) add(low float32) {
 	}
 }
 
-// judge decides again whether the series leaks. Noise must not make the mark flicker.
+// judge updates whether the series leaks. Noise must not make the mark flicker.
 func (l *lows) judge(minute float64) {
 	for i := range l.Rows {
 		if rate := l.leak(i, minute*float64(int(1)<<i)); rate > 0 {

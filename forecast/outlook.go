@@ -9,7 +9,7 @@ type outlook struct {
 	Spread spread
 }
 
-// look makes the forecasts. A horizon starts from what the next shorter one has learnt.
+// look makes the forecasts. Each horizon also uses the record of the next shorter one.
 func (s *state) look(seconds, change float64) {
 	p := s.panel()
 	s.follow(p.quick, seconds, change)
@@ -61,8 +61,8 @@ func (s *state) look(seconds, change float64) {
 	}
 }
 
-// course is a rise that has just begun, by the quick line. Its own line starts with it,
-// and so has the slope of a ramp from the first second.
+// course is a rise that has just begun, by the quick line. Its own line starts with it, so it has
+// a ramp's slope from the first second.
 type course struct {
 	Since      int64      // the last sample before it, ns
 	Top, Usual float64    // the highest level until then, and the usual error, bytes
@@ -74,8 +74,8 @@ type course struct {
 	Announced  bool       // it is straight, leads where the series has not been, and will fill a GPU
 }
 
-// follow updates the course by the quick line. After a burst of loading has ended, the
-// series lies below that line.
+// follow updates the course by the quick line. After a burst of loading has ended, the series
+// lies below that line.
 func (s *state) follow(quick line, seconds, change float64) {
 	c := &s.Course
 	if quick == (line{}) {
@@ -88,8 +88,8 @@ func (s *state) follow(quick line, seconds, change float64) {
 	c.Line.observe(seconds/longTau, change)
 	c.Slope, c.Pace, c.Fades = float32(c.Line.line(longTau).slope), float32(quick.slope), 0
 	c.Sure = float64(s.Now-c.Since) >= sure*1e9*s.quickTau() && quick.height < ended*quick.slope*s.quickTau()
-	// It fades if the slope of the last seconds differs by two standard errors. The line has
-	// the slope of its middle.
+	// The course ends if the slope of the last seconds differs by two standard errors. The line
+	// has the slope of its middle.
 	n, ratio := s.Lines[0].N, float64(c.Slope/c.Pace)
 	if c.Sure && quick.explained > mostly && n > 2*quickSamples &&
 		ratio > 1+2*math.Sqrt((1-quick.explained)/quick.explained/(n-2)) {
@@ -99,7 +99,7 @@ func (s *state) follow(quick line, seconds, change float64) {
 		s.Last-c.Top > farMiss*c.Usual*math.Sqrt(float64(s.Now-c.Since)/float64(Horizons[0])) && c.Since-s.Began > minPast
 }
 
-// rise is how far the course leads. One that slows goes on to slow, as a saturation does.
+// rise is how far the course leads. One that slows continues to slow, as a saturation does.
 func (c *course) rise(seconds float64) float64 {
 	if c.Fades == 0 {
 		return float64(c.Slope) * seconds

@@ -6,14 +6,14 @@ import (
 	"sort"
 )
 
-// promise is a forecast that waits until it is due.
+// promise is a forecast that is not due yet.
 type promise struct {
 	Due               int64   // nanoseconds
 	Origin, Published float32 // bytes, and the change that was published
 	Claims            claims
 }
 
-// record is the forecasts at one horizon: pending ones, credits and errors.
+// record holds the forecasts at one horizon: pending ones, credits and errors.
 type record struct {
 	Pending     [pendingCap]promise // a ring
 	First, Size uint8
@@ -23,8 +23,8 @@ type record struct {
 	Errors      residuals
 }
 
-// settle scores the forecasts that are due at now. One whose sample comes too late
-// (by more than half its horizon and a second), or after a gap, is dropped.
+// settle scores the forecasts that are due at now. It drops one whose sample comes too late (by
+// more than half its horizon and a second), or after a gap.
 func (r *record) settle(now int64, y float64, horizon, halfLife float64, gap bool) {
 	for r.Size > 0 && r.Pending[r.First].Due <= now {
 		p := &r.Pending[r.First]
@@ -32,7 +32,7 @@ func (r *record) settle(now int64, y float64, horizon, halfLife float64, gap boo
 			happened := y - float64(p.Origin)
 			r.score(&p.Claims, float32(happened), float32(math.Exp2(-float64(now-r.Scored)/1e9/halfLife)))
 			r.Scored = now
-			// The ring covers the past, up to as many horizons as it has errors, or an hour.
+			// The ring covers as many horizons as it has errors, an hour at most.
 			r.Errors.add(now, min(horizon, min(float64(now)/1e9, max(hour, halfLife))/residualCap), mebibyte, happened-float64(p.Published))
 		}
 		r.First = (r.First + 1) % pendingCap
@@ -65,8 +65,8 @@ type residuals struct {
 // spread is an interval relative to its median, in bytes: lower ≤ 0, upper ≥ 0.
 type spread struct{ Lower80, Upper80, Lower95, Upper95 float32 }
 
-// add adds an error that comes so many seconds after the last; where the ring is full it
-// replaces the oldest one.
+// add adds an error that comes so many seconds after the last; in a full ring it replaces the
+// oldest one.
 func (r *residuals) add(now int64, apart, tolerance, err float64) {
 	if r.Size > 0 && float64(now-r.Last)/1e9 < apart {
 		return
@@ -90,8 +90,8 @@ func (r *residuals) add(now int64, apart, tolerance, err float64) {
 	}.times(float32(math.Exp(float64(r.Scale))))
 }
 
-// quantile is the error with a conformal rank: of n errors the k-th has k/(n+1) below
-// it. Where there are too few for a rank it lies beyond the worst.
+// quantile is the error with a conformal rank: of n errors the k-th has k/(n+1) below it. With
+// too few errors for a rank it lies beyond the worst.
 func (r *residuals) quantile(p float64) float32 {
 	last := float64(r.Size) - 1
 	rank := p*(last+2) - 1
@@ -103,7 +103,7 @@ func (r *residuals) quantile(p float64) float32 {
 	return low + float32(share)*(high-low)
 }
 
-// atLeast is as wide as both at each end.
+// atLeast widens an interval to the other one at each end.
 func (s spread) atLeast(o spread) spread {
 	return spread{min(s.Lower80, o.Lower80), max(s.Upper80, o.Upper80), min(s.Lower95, o.Lower95), max(s.Upper95, o.Upper95)}
 }

@@ -2,9 +2,9 @@ package forecast
 
 import "math"
 
-// regression is least squares over time, in which a sample that is τ old counts 1/e:
-// sums of powers of x (time in units of τ) and y (bytes). The origin moves with the
-// newest sample, so that no digits are lost to the height of the series.
+// regression is least squares over time, in which a sample of age τ has the weight 1/e: sums of
+// powers of x (time in units of τ) and y (bytes). The origin moves with the newest sample, so
+// that a series far above zero loses no digits.
 type regression struct {
 	N, X, XX, Y, XY, YY float64 // Σ 1, Σ x, Σ x², Σ y, Σ xy, Σ y²
 }
@@ -47,12 +47,12 @@ func (r *regression) line(tau float64) line {
 	return l
 }
 
-// autoregression is least squares of each change on its starting value, in bytes above
-// the newest sample. A sample that is τ old counts 1/e.
+// autoregression is least squares of each change on its starting value, in bytes above the newest
+// sample. A sample of age τ has the weight 1/e.
 type autoregression struct{ Weight, From, Change, FromSquared, FromChange float64 }
 
-// observe takes the change dy to a new sample, dx (in τ) after the last one. It is not
-// counted over a gap, or to another job.
+// observe takes the change dy to a new sample, dx (in τ) after the last one. Changes over a gap,
+// or to another job, are not counted.
 func (a *autoregression) observe(dx, dy float64, counts bool) {
 	keep := math.Exp(-dx)
 	a.FromSquared = keep * (a.FromSquared + dy*(dy*a.Weight-2*a.From))
@@ -70,9 +70,10 @@ func (a *autoregression) observe(dx, dy float64, counts bool) {
 	}
 }
 
-// reversion is the level that the series approaches, in bytes above the newest sample, and
-// by which share of the rest of the way per second, for samples that usually are so many
-// seconds apart. One that takes longer than the series remembers is a trend, and no reversion.
+// reversion returns the level that the series approaches, in bytes above the newest sample, and
+// the share of the remaining way that it covers per second. Step is the usual time between
+// samples, in seconds. An approach that takes longer than the series remembers is a trend, and no
+// reversion.
 func (a *autoregression) reversion(step float64) (level, speed float64) {
 	spread := a.Weight*a.FromSquared - a.From*a.From
 	share := -(a.Weight*a.FromChange - a.From*a.Change) / spread

@@ -5,8 +5,8 @@ import (
 	"sort"
 )
 
-// seasons remembers the past in bins, and its peaks: the ends of rises, where the series
-// falls or stays. So a staircase has peaks too, each higher than the last.
+// seasons remembers the past in bins, and its peaks: the ends of rises, where the series falls or
+// stays. So a staircase has peaks too, each higher than the last.
 type seasons struct {
 	Bins           [pastCap]float32 // a ring over time, bytes
 	Bin            int64            // the length of a bin, ns; 0: not known yet
@@ -28,8 +28,8 @@ type peak struct {
 	Height float64 // bytes
 }
 
-// observe takes the next sample. Bins are as long as the first interval between
-// samples, at least a second; bins between two samples have the earlier value.
+// observe takes the next sample. Bins are as long as the first interval between samples, at least
+// a second. A bin without a sample has the earlier value.
 func (s *seasons) observe(now int64, y, step float64) {
 	if s.Bin == 0 {
 		s.Bin = int64(max(step, 1) * 1e9)
@@ -63,8 +63,8 @@ func (s *seasons) observe(now int64, y, step float64) {
 	}
 }
 
-// peaked records a peak, and measures the cycle that it ends. A random walk gets about
-// √n steps far in n; a sawtooth gets further, because its steps have one direction.
+// peaked records a peak, and measures the cycle that it ends. In n steps a random walk gets about
+// √n steps far; a sawtooth gets further, because its steps have one direction.
 func (s *seasons) peaked(p peak) {
 	since := func(i int) float64 { return float64(p.At - s.Peaks[i].At) }
 	if since(0) < plateau*(since(1)-since(0)) && (s.Size < 2 || since(1) < uneven*(since(2)-since(1))) {
@@ -88,8 +88,8 @@ func (s *seasons) peaked(p peak) {
 	s.Peaks[0] = p
 }
 
-// period is the average length of a cycle, in ns: 0 where cycles are too few, too
-// uneven, or as small as by chance, and where the next peak is long overdue.
+// period is the average length of a cycle, in ns. It is 0 if cycles are too few, too uneven, or
+// no larger than chance makes them, or if the next peak is long overdue.
 func (s *seasons) period(now int64) int64 {
 	n := int(s.Size) - 1
 	if n < 1 || s.Clarity < clarity || n == 1 && !s.fell() {
@@ -112,8 +112,7 @@ func (s *seasons) swings(now int64) bool {
 	return s.Size > 2 && s.fell() && s.period(now) > 0
 }
 
-// fell reports whether the last cycle was lower than the peak before it: a staircase's
-// is not.
+// fell reports whether the last cycle was lower than the peak before it: a staircase's is not.
 func (s *seasons) fell() bool {
 	before := s.Peaks[1].Height
 	return before-s.Lowest > max(notable*before, slack*(s.Peaks[0].Height-s.Lowest))
@@ -124,8 +123,8 @@ func (s *seasons) at(t int64) float64 {
 	return float64(s.Bins[min(max((t+s.Bin/2)/s.Bin, s.Oldest), s.Newest)%pastCap])
 }
 
-// seasonalPhase places the present cycle of a sawtooth in the last one. A phase is the
-// seconds since the peak before.
+// seasonalPhase places the present cycle of a sawtooth in the last one. A phase is the seconds
+// since the previous peak.
 type seasonalPhase struct {
 	seasons *seasons
 
@@ -135,10 +134,9 @@ type seasonalPhase struct {
 	growth       float64 // from one peak to the next, bytes
 }
 
-// phase is the seasonal phase now. It has no length without a period. The place of the
-// present cycle in the last one is where that was as high, if it rose or fell evenly
-// there, else where it was as old. A cycle that is further than its age runs faster, and
-// ends sooner.
+// phase returns the seasonal phase now. Without a period it has no length. The present cycle is
+// placed where the last one had the same height, if it rose or fell evenly there; otherwise where
+// it had the same age. A cycle that is ahead of its age runs faster, and ends sooner.
 func (s *seasons) phase(now int64, y float64) seasonalPhase {
 	period := s.period(now)
 	if period == 0 {
@@ -169,7 +167,7 @@ func (r *seasonalPhase) at(phase float64) float64 {
 	return r.seasons.at(r.seasons.Peaks[1].At + int64(min(phase, r.last)*1e9))
 }
 
-// ahead is the phase of the last cycle reached by then, and the peaks passed.
+// ahead is the phase that the last cycle reaches in so many seconds, and the peaks passed.
 func (r *seasonalPhase) ahead(seconds float64) (phase, peaks float64) {
 	rest := r.phase + seconds - r.whole
 	if rest < 0 {
@@ -179,8 +177,8 @@ func (r *seasonalPhase) ahead(seconds float64) (phase, peaks float64) {
 	return (rest - (peaks-1)*r.length) * r.last / r.length, peaks
 }
 
-// claim is the change of the series. The present cycle continues as the last one did
-// from this place. Later cycles are as the last one, higher by the growth.
+// claim is the predicted change of the series. The present cycle continues as the last one did
+// from this phase. Later cycles repeat the last one, each higher by the growth.
 func (r *seasonalPhase) claim(seconds, last float64) float64 {
 	if r.length == 0 || r.seasons.Peaks[1].At < r.seasons.Oldest*r.seasons.Bin {
 		return 0 // or too long to be remembered
@@ -192,9 +190,9 @@ func (r *seasonalPhase) claim(seconds, last float64) float64 {
 	return r.at(phase) + (1+peaks)*r.growth - last
 }
 
-// crest is the change to the highest peak until then. It is 0 unless each of the last was
-// above the one before: one as high as the last does not fill the GPU. As many more are
-// expected as have risen.
+// crest is the change to the highest peak within so many seconds. It is 0 unless each of the last
+// peaks was above the one before: an equal peak does not fill the GPU. It expects as many further
+// rises as there have been.
 func (r *seasonalPhase) crest(seconds, last float64) float64 {
 	if _, peaks := r.ahead(seconds); peaks > 0 && r.seasons.Rising >= peakCap {
 		return r.seasons.Peaks[0].Height + min(peaks, float64(r.seasons.Rising))*r.growth - last

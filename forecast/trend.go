@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// Trend is what a series does.
+// Trend is the behaviour of a series.
 type Trend uint8
 
 // The trends.
@@ -18,14 +18,14 @@ const (
 	Leak                   // what it never frees grows, and does not slow down
 )
 
-// Trend is what the series does now.
+// Trend returns the present behaviour of the series.
 func (f *Forecaster) Trend() Trend {
 	trend, _ := f.state.trend()
 	return trend
 }
 
-// GrowthPerSecond is the growth of a series that is Growing, Shrinking (negative) or a
-// Leak (of what is never freed), and false otherwise.
+// GrowthPerSecond is the growth of a series that is Growing, Shrinking (negative) or a Leak (of
+// what is never freed), and false otherwise.
 func (f *Forecaster) GrowthPerSecond() (bytes float64, ok bool) {
 	_, rate := f.state.trend()
 	return rate, rate != 0

@@ -22,7 +22,7 @@ type Alarmer interface {
 	Within() time.Duration // the time to full from which it is raised
 }
 
-// Answer is what a method forecasts after a sample.
+// Answer holds a method's forecasts after a sample.
 type Answer struct {
 	Forecasts []forecast.Interval // at all Horizons, or none
 	Full      forecast.FullIn     // where Fills; only for a known total
@@ -31,8 +31,8 @@ type Answer struct {
 	Alarm     bool // stands; of an Alarmer
 }
 
-// Replay gives a method the samples of a series and scores its answers. Listen,
-// where it is not nil, gets each answer too.
+// Replay gives a method the samples of a series and scores its answers. It also passes each
+// answer to listen, which may be nil.
 func Replay(m Method, s *Series, listen func(*Sample, *Answer)) *Score {
 	score := &Score{ID: s.ID, Samples: len(s.Samples)}
 	if n := len(s.Samples); n > 0 {
@@ -61,10 +61,10 @@ func Replay(m Method, s *Series, listen func(*Sample, *Answer)) *Score {
 	return score
 }
 
-// start is when the first sample of every series comes.
+// start is the time of the first sample of every series.
 func start() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
 
-// ask gives a method its next sample and asks for everything.
+// ask gives a method its next sample and asks for all forecasts.
 func ask(m Method, s *Series, i int, room []forecast.Interval) Answer {
 	sample := &s.Samples[i]
 	elapsed := math.Round((sample.Seconds - s.Samples[0].Seconds) * 1e9)
@@ -82,7 +82,7 @@ func ask(m Method, s *Series, i int, room []forecast.Interval) Answer {
 // near is the rounding error of a time read as a decimal fraction, in seconds.
 const near = 1e-6
 
-// meets is the first sample from j on that lies at or after a horizon from sample i.
+// meets finds the first sample from j on that lies at or after a horizon from sample i.
 func meets(s *Series, i, j int, h time.Duration) int {
 	t := s.Samples[i].Seconds + h.Seconds() - near
 	for j < len(s.Samples) && s.Samples[j].Seconds < t {
@@ -96,8 +96,8 @@ func inTime(seconds float64, h time.Duration) bool {
 	return seconds-h.Seconds() <= h.Seconds()/2+1+near
 }
 
-// Cost is the time that a method takes for a series, without scoring: the shortest of
-// three replays, because other programs only make them longer.
+// Cost measures how long a method takes for a series, without scoring: the shortest of three
+// replays, because other programs can only make them longer.
 func Cost(begin func() Method, s *Series, now func() time.Time) time.Duration {
 	room := make([]forecast.Interval, 0, len(forecast.Horizons))
 	shortest := time.Duration(math.MaxInt64)

@@ -1,6 +1,6 @@
-// Package backtest scores forecasts: it replays a trace through the forecaster that
-// the monitor runs, sample by sample, and compares forecasts with what happened. It
-// reads no clock but the one it is given.
+// Package backtest scores forecasts: it replays a trace through the forecaster that the monitor
+// runs, sample by sample, and compares forecasts with the samples that follow. It reads only the
+// clock that it is given.
 //
 //	CSV → Read → Series ─┬→ Replay → Score ┬→ Summarise → Summary
 //	                     ├→ Cost ──────────┘
@@ -8,6 +8,6 @@
 //
 // Start reading at Replay (backtest.go).
 //
-// docs/forecast.md has the rules of scoring. In ratios 1 MiB is added to errors. The
-// interval score is Winkler's (1972).
+// docs/forecast.md has the rules of scoring. In ratios 1 MiB is added to errors. The interval
+// score is Winkler's (1972).
 package backtest

@@ -18,7 +18,7 @@ type Dump struct {
 	state                  string
 }
 
-// table is one CSV file. What fails in it fails at its end.
+// table is one CSV file. Its end method reports all errors.
 type table struct {
 	file *os.File
 	*csv.Writer
@@ -26,7 +26,7 @@ type table struct {
 
 func (t *table) write(row ...string) { _ = t.Write(row) }
 
-// NewDump makes the directory where it is missing, and replaces the files.
+// NewDump makes the directory if it is missing, and replaces the files.
 func NewDump(dir string) (*Dump, error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, fmt.Errorf("make the directory of the dump: %w", err)

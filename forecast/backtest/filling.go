@@ -8,7 +8,7 @@ import (
 	"vramscope/forecast"
 )
 
-// The alarm of a method that raises none itself, and how alarms are scored.
+// The alarm for methods that raise none themselves, and the scoring of alarms.
 const (
 	alarmWithin = 300 * time.Second // the median time to full below which an alarm is raised
 	raiseAfter  = 3                 // after so many samples in a row
@@ -17,7 +17,7 @@ const (
 	apart       = 60 // seconds without being full before a series counts as full again
 )
 
-// bands are the true times to full, in seconds, at which forecasts of it are scored.
+// bands are the true times to full, in seconds, for which forecasts are scored.
 var bands = [...][2]float64{{60, 300}, {300, 900}}
 
 // Filling is the score of alarms and times to full.
@@ -102,7 +102,7 @@ func (f *filling) observe(i int, answer *Answer) {
 	}
 }
 
-// latch is the hysteresis of the alarm of a method that raises none itself.
+// latch applies hysteresis to the alarm of a method that raises none itself.
 func (f *filling) latch(answer *Answer) {
 	if answer.Fills && answer.Full.Median < alarmWithin {
 		f.hits, f.misses = f.hits+1, 0

@@ -7,10 +7,10 @@ import (
 	"vramscope/forecast"
 )
 
-// tolerance is a difference, in bytes, that counts neither as an error nor as a miss.
+// tolerance is the difference, in bytes, up to which a forecast counts as exact.
 const tolerance = 1 << 20
 
-// Score is how good the forecasts of one series were, as sums for Summarise.
+// Score has the scores of one series' forecasts, as sums for Summarise.
 type Score struct {
 	ID      string
 	Samples int
@@ -28,7 +28,7 @@ type Accuracy struct {
 	In80, In95  Bounds
 }
 
-// Bounds sums up how one interval fared.
+// Bounds scores one interval.
 type Bounds struct {
 	Within         int
 	Width, Winkler float64 // sums, bytes
@@ -59,7 +59,7 @@ func outside(lower, upper, came int64) float64 {
 	return max(float64(lower)-float64(came), float64(came)-float64(upper), 0)
 }
 
-// relative is the mean error over the naive one's.
+// relative is the mean error divided by the naive forecast's.
 func (a *Accuracy) relative() float64 {
 	n := float64(a.Scored)
 	return (a.Loss/n + tolerance) / (a.Naive/n + tolerance)

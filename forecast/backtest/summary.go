@@ -8,7 +8,7 @@ import (
 	"vramscope/forecast"
 )
 
-// Figure is a number that may be unknown: then it is NaN, and null in JSON.
+// Figure is a number that may be unknown: NaN, and null in JSON.
 type Figure float64
 
 // Known reports whether there is a number.
@@ -22,7 +22,7 @@ func (f Figure) MarshalJSON() ([]byte, error) {
 	return json.Marshal(float64(f))
 }
 
-// over divides a sum by a count, and is unknown where nothing was counted.
+// over divides a sum by a count; unknown if the count is 0.
 func over(sum float64, n int) Figure {
 	if n == 0 {
 		return Figure(math.NaN())
@@ -30,7 +30,7 @@ func over(sum float64, n int) Figure {
 	return Figure(sum / float64(n))
 }
 
-// Summary is the figures of one series or of several, as in the JSON output.
+// Summary has the figures of one series or of several, as in the JSON output.
 type Summary struct {
 	ID                   string           `json:"series_id,omitempty"`
 	Series               int              `json:"series"`
@@ -43,7 +43,7 @@ type Summary struct {
 	NanosecondsPerSample Figure           `json:"nanoseconds_per_sample"`
 }
 
-// HorizonSummary is how good forecasts at one horizon were.
+// HorizonSummary scores the forecasts at one horizon.
 type HorizonSummary struct {
 	Seconds   float64         `json:"horizon_seconds"`
 	Forecasts int             `json:"forecasts"`
@@ -55,14 +55,14 @@ type HorizonSummary struct {
 	In95      IntervalSummary `json:"interval95"`
 }
 
-// IntervalSummary is how good intervals were.
+// IntervalSummary scores intervals.
 type IntervalSummary struct {
 	Coverage  Figure `json:"coverage"`
 	MeanWidth Figure `json:"mean_width_bytes"`
 	Winkler   Figure `json:"winkler_score_bytes"`
 }
 
-// AlarmSummary is how good the alarms were; unknown without a total.
+// AlarmSummary scores the alarms; unknown if there was none to raise.
 type AlarmSummary struct {
 	Fills        Figure `json:"fills"`
 	Raised       Figure `json:"raised"`
@@ -76,7 +76,7 @@ type AlarmSummary struct {
 	WrongPerDay  Figure `json:"wrong_per_day"`
 }
 
-// FullSummary is how good the times to full were, by how much time was left.
+// FullSummary scores the times to full, by how much time was left.
 type FullSummary struct {
 	From     float64 `json:"from_seconds"`
 	To       float64 `json:"to_seconds"`
@@ -86,7 +86,7 @@ type FullSummary struct {
 	Coverage Figure  `json:"interval80_coverage"`
 }
 
-// LeakSummary is what was called a leak.
+// LeakSummary scores the reported leaks.
 type LeakSummary struct {
 	Series int    `json:"series"` // that were ever called one
 	Flags  int    `json:"flags"`
@@ -94,7 +94,7 @@ type LeakSummary struct {
 	First  Figure `json:"first_t_seconds"` // of one series
 }
 
-// Summarise makes the figures of several series, or of one.
+// Summarise makes the figures of one series or of several.
 func Summarise(scores ...*Score) Summary {
 	sum := Summary{Series: len(scores)}
 	var cost float64

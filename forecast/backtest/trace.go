@@ -57,17 +57,17 @@ var ErrNoUsableRow = errors.New("no usable row")
 // columns is the order of columns in a trace without a header.
 var columns = [...]string{"t_seconds", "series_id", "used_bytes", "total_bytes"}
 
-// farthest is the largest time, in seconds: the year 2096 as seconds since 1970.
-// Larger ones are milliseconds, or invalid.
+// farthest is the largest time, in seconds: the year 2096 as seconds since 1970. A larger one is
+// in milliseconds, or invalid.
 const farthest = 4e9
 
 // longestLine is the limit of a line, in bytes.
 const longestLine = 64 << 10
 
-// Read reads a trace: lines of t_seconds, series_id, used_bytes, total_bytes,
-// compressed with gzip or not. The first line may be a header; then columns may be
-// in any order, with others among them, and total_bytes may be missing. Rows may be
-// in any order. Invalid rows, and rows that repeat a time of a series, are in Bad.
+// Read reads a trace: lines of t_seconds, series_id, used_bytes, total_bytes, compressed with
+// gzip or not. The first line may be a header: then columns may be in any order and others among
+// them, and total_bytes may be missing. Rows may be in any order. Bad lists invalid rows, and
+// rows that repeat a time of a series.
 func Read(r io.Reader) (*Trace, error) {
 	in := bufio.NewReaderSize(r, longestLine)
 	if magic, _ := in.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) { // too short a file fails below
@@ -98,7 +98,7 @@ func Read(r io.Reader) (*Trace, error) {
 	}
 }
 
-// trace is one that is being read.
+// trace is a trace while it is read.
 type trace struct {
 	Trace
 	series map[string]*Series
@@ -109,7 +109,7 @@ func (t *trace) skip(line int, format string, args ...any) {
 	t.Bad = append(t.Bad, BadRow{Line: line, Reason: text.Clean(fmt.Sprintf(format, args...))})
 }
 
-// take adds a line. Only a header without a required column is an error.
+// take adds a line. The only error is a header without a required column.
 func (t *trace) take(number int, line string) error {
 	line = strings.TrimRight(line, "\r\n")
 	if number == 1 {
@@ -195,7 +195,7 @@ func (t *trace) sample(fields []string) (s Sample, id string, err error) {
 	return s, id, nil
 }
 
-// amount reads bytes, also as "1.5e10" and "42.0", which other programs write.
+// amount reads bytes, also as "1.5e10" and "42.0", as other programs write them.
 func amount(s string) (int64, error) {
 	v, err := strconv.ParseInt(s, 10, 64)
 	if err != nil {

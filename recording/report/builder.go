@@ -11,15 +11,15 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Question is what a report is about.
+// Question selects what a report covers.
 type Question struct {
 	From, To       time.Time // whole minutes
 	Oldest, Newest time.Time // the samples that there are; zero where that is not known
 	By             string    // one of Groupings
 }
 
-// bounds are where the period begins and ends: where sums of whole minutes reach beyond
-// the samples, at these.
+// bounds are the ends of the period. Sums of whole minutes that reach beyond the samples are cut
+// off at them.
 func (q *Question) bounds() (from, to time.Time) {
 	from, to = q.From, q.To
 	if q.Oldest.After(from) && q.Oldest.Sub(from) < fiveMinutes {
@@ -31,14 +31,14 @@ func (q *Question) bounds() (from, to time.Time) {
 	return from, to
 }
 
-// fiveMinutes is what processes are summed by.
+// fiveMinutes is the step in which processes are summed.
 const fiveMinutes = 5 * time.Minute
 
-// Groupings are the words for Question.By. By GPU each process stands for itself.
+// Groupings are the values of Question.By. With "gpu" each process is a group of its own.
 var Groupings = []string{"gpu", "user", "job", "account", "command"}
 
-// Builder sums rows. GPUs and processes come first, then minutes, then five
-// minutes, each in the order of time; the others come at any time.
+// Builder sums rows. GPUs and processes must come first, then minutes, then five minutes, each in
+// the order of time; other rows may come at any time.
 type Builder struct {
 	question  Question
 	host      string
@@ -62,14 +62,13 @@ func New(q Question) *Builder {
 	}
 }
 
-// AddSession takes who recorded. One simulated session makes the report a
-// simulated one.
+// AddSession adds the recorder's host. One simulated session makes the report a simulated one.
 func (b *Builder) AddSession(host string, simulated bool) {
 	b.host = host
 	b.simulated = b.simulated || simulated
 }
 
-// AddGPU takes a GPU; one that is known already is described anew.
+// AddGPU adds a GPU, or updates the description of a known one.
 func (b *Builder) AddGPU(g recording.GPURow) {
 	if known := b.byUUID[g.UUID]; known != nil {
 		known.GPURow = g
@@ -81,7 +80,7 @@ func (b *Builder) AddGPU(g recording.GPURow) {
 	b.gpus = append(b.gpus, sums)
 }
 
-// AddProcess takes a process, which it keeps.
+// AddProcess adds a process, which it keeps.
 func (b *Builder) AddProcess(p *recording.ProcessRow) {
 	sums := &processSums{ProcessRow: p}
 	if len(p.Command) > 0 {
@@ -93,7 +92,7 @@ func (b *Builder) AddProcess(p *recording.ProcessRow) {
 	b.processes[p.ID] = sums
 }
 
-// AddMinute takes a minute of a GPU.
+// AddMinute adds a minute of a GPU.
 func (b *Builder) AddMinute(m *recording.GPUMinute) {
 	g := b.byUUID[m.GPUUUID]
 	if g == nil || m.Covered <= 0 || !b.within(m.Time) {
@@ -108,8 +107,7 @@ func (b *Builder) AddMinute(m *recording.GPUMinute) {
 	b.hours.at(m.Time).add(m, g.Capacity())
 }
 
-// AddFiveMinutes takes five minutes of a process, with the steps that it had made at
-// their end.
+// AddFiveMinutes adds five minutes of a process, with its count of steps at their end.
 func (b *Builder) AddFiveMinutes(f *recording.Process5Min, steps Count) {
 	p, share := b.processes[f.Row], b.shareOf(f.Time)
 	if p == nil || f.Covered <= 0 || share <= 0 {
@@ -131,7 +129,7 @@ func (b *Builder) AddFiveMinutes(f *recording.Process5Min, steps Count) {
 	b.hours.addProcess(p, f, retried, stepped)
 }
 
-// AddAlert takes an alert, once for as long as it stands.
+// AddAlert adds an alert, once for as long as it stands.
 func (b *Builder) AddAlert(a recording.Alert) {
 	key := alertKey{snapshot.AlertKey{Kind: a.Kind, GPUUUID: a.GPUUUID, Instance: a.Instance, Row: a.Row}, a.Since.UnixNano()}
 	if b.within(a.Time) && (a.Since.IsZero() || !b.raised[key]) {
@@ -145,15 +143,15 @@ type alertKey struct {
 	since int64
 }
 
-// AddEvent takes an event, with what of the memory that it freed the process had not
-// taken again after each of Stays.
+// AddEvent adds an event. Stayed is how much of the memory that it freed was still free after
+// each of Stays.
 func (b *Builder) AddEvent(e *recording.EventRow, stayed Stayed) {
 	if b.within(e.Time) && slices.Contains(evaluated, e.Kind) {
 		b.events = append(b.events, event{*e, stayed})
 	}
 }
 
-// evaluated are the kinds of events that a report is about: of the others there are many.
+// evaluated are the kinds of events in a report. The other kinds have many events.
 var evaluated = []snapshot.EventKind{
 	snapshot.EventOutOfMemory, snapshot.EventFlush, snapshot.EventSignal, snapshot.EventRescued, snapshot.EventNotRescued,
 	snapshot.EventGPULost, snapshot.EventGPUBack,
@@ -167,11 +165,11 @@ type event struct {
 // Stayed is what was still free after each of Stays.
 type Stayed [len(Stays)]snapshot.Bytes
 
-// Stays is when it is looked whether freed memory has stayed free.
+// Stays are the times after a flush at which the report checks whether freed memory is still
+// free.
 var Stays = [...]time.Duration{time.Minute, 10 * time.Minute}
 
-// shareOf is how much of the five minutes from then on, as far as there are samples,
-// is in the period.
+// shareOf is the recorded share of the five minutes from begin on that is in the period.
 func (b *Builder) shareOf(begin time.Time) float64 {
 	q := &b.question
 	end := begin.Add(fiveMinutes)
@@ -210,7 +208,7 @@ func gibHours(amount quantity.Bytes, over time.Duration) float64 {
 	return float64(amount) / float64(quantity.GiB) * over.Hours()
 }
 
-// share is v in per cent of a whole; nil where there is none.
+// share is v as a percentage of a whole; nil if the whole is 0.
 func share(v, whole float64) *float64 {
 	if whole <= 0 {
 		return nil
@@ -219,7 +217,7 @@ func share(v, whole float64) *float64 {
 	return &percent
 }
 
-// perHour is a count over time; nil where either is unknown.
+// perHour is a count per hour; nil if unknown.
 func perHour(count *int64, over time.Duration) *float64 {
 	if count == nil || over <= 0 {
 		return nil

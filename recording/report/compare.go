@@ -8,8 +8,8 @@ import (
 	"vramscope/schema"
 )
 
-// hours are a period in blocks of an hour from its beginning, for comparing two of
-// them: what an hour is like is a sample of what the period is like.
+// hours are the hours of a period, counted from its beginning. A comparison of two periods treats
+// them as samples.
 type hours struct {
 	from   time.Time
 	blocks []hour
@@ -47,10 +47,10 @@ func (h *hours) addProcess(p *processSums, f *recording.Process5Min, retries, st
 	b.steps[p.command] = stepping{s.steps + steps, s.over + f.Covered}
 }
 
-// leastOfHour is how much of an hour must be recorded to stand for it.
+// leastOfHour is how much of an hour must be recorded for it to count.
 const leastOfHour = time.Hour / 2
 
-// values are a figure by hours; NaN where an hour is not known.
+// values are a figure by hours; NaN for an unknown hour.
 func (h *hours) values(value func(*hour) float64) []float64 {
 	values := make([]float64, len(h.blocks))
 	for i := range h.blocks {

@@ -12,16 +12,16 @@ import (
 	"vramscope/schema"
 )
 
-// The forecaster is judged as `vramscope backtest` judges it (docs/forecast.md).
+// These rules are those of `vramscope backtest` (docs/forecast.md).
 const (
 	// rightWithin is how soon a GPU must be full for an alert to be right: twice
 	// the time to full from which it is raised.
 	rightWithin = 10 * time.Minute
-	// apart is how long a GPU must not be full before it becomes full again. Minutes
-	// say no more than that it was full in one of them.
+	// apart is how long a GPU must not be full before it can become full again. A recorded minute
+	// shows only that the GPU was full at some moment in it.
 	apart = 2 * time.Minute
-	// sudden is how soon after a process has started nothing can be forecast: it
-	// takes samples of what it does.
+	// sudden is how long after its start a process cannot be forecast: the forecaster needs
+	// samples first.
 	sudden = time.Minute
 )
 
@@ -33,9 +33,9 @@ const (
 	outcomeUndecided = "undecided" // the recording does not show it
 )
 
-// fullness follows when a GPU becomes full: within 1 % of its capacity, which is
-// less than most allocations, or tight: within 10 %, so that an out-of-memory error
-// is one of the GPU and not of a limit.
+// fullness tracks when a GPU becomes full (within 1 % of its capacity, less than most
+// allocations) or tight (within 10 %, so that an out-of-memory error was the GPU's and not a
+// limit's).
 type fullness struct {
 	fills []time.Time
 	tight minuteSet
@@ -68,8 +68,8 @@ type fill struct {
 	led    bool
 }
 
-// fillsOf are the moments at which a GPU became full or a process on it ran out of
-// memory while it was nearly full.
+// fillsOf returns the moments at which a GPU became full, or a process on it ran out of memory
+// while it was nearly full.
 func (b *Builder) fillsOf(g *gpuSums) []fill {
 	moments := slices.Clone(g.full.fills)
 	for i := range b.events {
@@ -96,7 +96,7 @@ func (b *Builder) startedBefore(g *gpuSums, at time.Time) bool {
 		if began.IsZero() {
 			began = p.First
 		}
-		// A minute is full at any moment in it.
+		// A minute is full if any moment in it is.
 		if since := at.Sub(began); id.GPUUUID == g.UUID && since >= -time.Minute && since <= sudden {
 			return true
 		}
@@ -176,7 +176,7 @@ func (b *Builder) forecaster(events []schema.ReportEvent) (schema.ReportForecast
 	return out, events
 }
 
-// judge is what came of an alert, with the moment that it was about.
+// judge returns an alert's outcome, and the time of its fill.
 func (b *Builder) judge(a *recording.Alert, fills []fill) (outcome string, at *fill) {
 	end := a.Time.Add(rightWithin)
 	for i := range fills {
@@ -195,8 +195,8 @@ func (b *Builder) judge(a *recording.Alert, fills []fill) (outcome string, at *f
 	}
 }
 
-// actedOn reports whether something was done on an alert's GPU, or the process that
-// it names had ended, before it could come true.
+// actedOn reports whether a flush or a signal changed the alert's GPU, or the process that it
+// names ended, before it could come true.
 func (b *Builder) actedOn(a *recording.Alert, end time.Time) bool {
 	between := func(t time.Time) bool { return t.After(a.Time) && !t.After(end) }
 	if p := b.processes[a.Row]; p != nil && between(p.Ended) {
@@ -217,7 +217,7 @@ func (b *Builder) sawAll(from, to time.Time) bool {
 	return true
 }
 
-// median is nil for none. It sorts its argument.
+// median sorts its argument; nil without values.
 func median(v []float64) *float64 {
 	if len(v) == 0 {
 		return nil
@@ -256,7 +256,7 @@ func (b *Builder) flushes() schema.ReportFlushes {
 	return out
 }
 
-// index is that of a GPU, -1 where it is not known.
+// index is the index of a GPU, -1 if unknown.
 func (b *Builder) index(uuid string) int {
 	if g := b.byUUID[uuid]; g != nil {
 		return g.Index

@@ -9,14 +9,14 @@ import (
 	"vramscope/schema"
 )
 
-// What idle holding is: more than so much memory, for longer than so long, on a GPU
-// that computes nothing.
+// Idle holding is more than this much memory, for longer than this time, on a GPU that computes
+// nothing.
 const (
 	idleLeast  = quantity.GiB
 	idleLonger = 10 * time.Minute
 )
 
-// part is an amount over time. It is unknown until it is known once.
+// part is an amount over time. It is unknown until the first known amount.
 type part struct {
 	gibHours float64
 	known    bool
@@ -49,7 +49,7 @@ func (p *part) amount(whole float64) *schema.ReportAmount {
 	return &schema.ReportAmount{GiBHours: p.gibHours, Percent: share(p.gibHours, whole)}
 }
 
-// parts are what memory was used for over time.
+// parts are the parts of memory over time.
 type parts struct{ used, allocated, cached, fragmented, other part }
 
 func (p *parts) add(used, allocated, cached, fragmented, other snapshot.Bytes, over time.Duration) {
@@ -84,7 +84,7 @@ func (l *load) join(other *load) {
 	l.over += other.over
 }
 
-// mean is nil where it is not known.
+// mean is nil if unknown.
 func (l *load) mean() *float64 {
 	if l.over == 0 {
 		return nil
@@ -92,7 +92,7 @@ func (l *load) mean() *float64 {
 	return new(l.busy / l.over.Hours())
 }
 
-// memory is what memory was over time, of one GPU or of all.
+// memory sums the memory of one GPU or of all over time.
 type memory struct {
 	recorded time.Duration
 	measured time.Duration // of it with used memory
@@ -104,7 +104,7 @@ type memory struct {
 	energy        *float64 // kWh
 }
 
-// add adds a minute of a GPU. One that is lost has minutes, too.
+// add adds a minute of a GPU. A lost GPU has minutes, too.
 func (m *memory) add(minute *recording.GPUMinute, capacity snapshot.Bytes) {
 	m.recorded += minute.Covered
 	if minute.Used.Mean.Known() {
@@ -139,7 +139,7 @@ func (m *memory) document() schema.ReportMemory {
 	}
 }
 
-// idleHours is the time of idle holding, nil where it is not known.
+// idleHours is the time of idle holding, nil if unknown.
 func (m *memory) idleHours() *float64 {
 	if m.load.over == 0 || !m.used.known {
 		return nil
@@ -181,14 +181,14 @@ func isIdle(utilization snapshot.Int, held snapshot.Bytes) bool {
 	return ok && busy == 0 && held.Or(0) > idleLeast
 }
 
-// idleRun is the time since which memory has been held idle.
+// idleRun is the time since which idle memory has been held.
 type idleRun struct {
 	begin   time.Time // of what has not turned out to be idle yet
 	next    time.Time
 	pending time.Duration
 }
 
-// add takes a stretch of time and returns how much time has turned out to be idle
+// add takes a stretch of time and returns how much of the time so far is newly counted as idle
 // holding. A gap ends a run.
 func (r *idleRun) add(t time.Time, step, covered time.Duration, idle bool) (turned time.Duration) {
 	was := r.pending
@@ -217,7 +217,7 @@ type minuteSet map[int64]bool
 
 func minuteOf(t time.Time) int64 { return t.Unix() / 60 }
 
-// count is how many of so many minutes are in the set.
+// count counts the minutes of a stretch that are in the set.
 func (s minuteSet) count(from time.Time, minutes int) (n int) {
 	for i := range int64(minutes) {
 		if s[minuteOf(from)+i] {

@@ -33,11 +33,12 @@ type Column struct {
 	Wide  bool   // left out where there is little room
 }
 
-// Row is a row of a table; one of all GPUs is set off.
+// Row is a row of a table; the row of all GPUs is set off.
 type Row struct {
 	Cells []string
 	All   bool
-	// Bars are what fills the row's bar, of 1; a table has them in all rows or in none.
+	// Bars fill the row's bar; their shares add up to at most 1. A table has them in all rows or
+	// in none.
 	Bars []Bar
 }
 
@@ -57,15 +58,15 @@ type List struct {
 // Item is a line of a list.
 type Item struct{ Name, Value string }
 
-// layouter writes cells; dash is unknown.
+// layouter writes cells; dash stands for an unknown value.
 type layouter struct {
 	report *schema.Report
 	dash   string
 	most   int // rows of the tables of processes
 }
 
-// Lay lays a report out, with so many rows at most in the tables of processes. The
-// dash is for what is unknown.
+// Lay lays a report out. Tables of processes have at most limit rows. The dash stands for an
+// unknown value.
 func Lay(r *schema.Report, dash string, limit int) Layout {
 	l := layouter{r, dash, limit}
 	out := Layout{Period: PeriodText(&r.Period), Recorded: RecordedText(&r.Period)}
@@ -88,7 +89,7 @@ func Lay(r *schema.Report, dash string, limit int) Layout {
 	return out
 }
 
-// PeriodText is a period in the local time of its beginning.
+// PeriodText writes a period in the local time of its beginning.
 func PeriodText(p *schema.ReportPeriod) string {
 	const minutes, seconds = "2006-01-02 15:04", "2006-01-02 15:04:05"
 	from, to := time.Time(p.From), time.Time(p.To)
@@ -99,7 +100,7 @@ func PeriodText(p *schema.ReportPeriod) string {
 	return from.Format(layout) + " to " + to.Format(layout+" MST")
 }
 
-// RecordedText is how much of a period was recorded.
+// RecordedText writes how much of a period was recorded.
 func RecordedText(p *schema.ReportPeriod) string {
 	return fmt.Sprintf("recorded %s of %s", spell(p.RecordedSeconds), spell(p.Seconds))
 }
@@ -195,7 +196,7 @@ func (l *layouter) word(s schema.Text) string {
 	return text.Clean(string(s))
 }
 
-// memoryColumns are the columns of memory's parts, after one for the GPU.
+// memoryColumns are the columns of the parts of memory, after one for the GPU.
 func memoryColumns() []Column {
 	return []Column{
 		{Title: "GPU", Short: "GPU"}, {Title: "Used", Short: "USED"}, {Title: "Allocated", Short: "ALLOC"}, {Title: "Cached", Short: "CACHE"},
@@ -204,7 +205,7 @@ func memoryColumns() []Column {
 	}
 }
 
-// perGPU adds a row for each GPU, and one of all: the parts of memory, and what follows.
+// perGPU adds a row for each GPU and one for all: the parts of memory, then the cells of more.
 func (l *layouter) perGPU(t Table, cell func(*schema.ReportAmount) string, rest func(*schema.ReportGPU) []string, all ...string) Table {
 	add := func(name string, m *schema.ReportMemory, rest []string, all bool) {
 		row := Row{Cells: []string{name}, All: all}
@@ -224,7 +225,7 @@ func (l *layouter) perGPU(t Table, cell func(*schema.ReportAmount) string, rest 
 	return t
 }
 
-// shares are the parts in per cent of the capacity, and the load.
+// shares is the table of the parts as percentages of the capacity, and of the load.
 func (l *layouter) shares() Table {
 	t := Table{Title: "Memory", Note: "time-weighted, per cent of the capacity", Columns: append(memoryColumns(),
 		Column{Title: "Utilization", Short: "UTIL"}, Column{Title: "Idle holding", Short: "IDLE"}, Column{Title: "Peak", Short: "PEAK"})}
@@ -239,7 +240,7 @@ func (l *layouter) shares() Table {
 	}, l.percent(l.report.Total.UtilizationPercent), l.hoursText(l.report.Total.IdleHours), "")
 }
 
-// hours are the parts in GiB·h, and how often memory ran out.
+// hours is the table of the parts in GiB·h, and of how often memory ran out.
 func (l *layouter) hours() Table {
 	t := Table{Title: "Memory over time", Note: "GiB·h; out-of-memory errors (OOM) and alloc retries, in all and per hour", Columns: append(memoryColumns(),
 		Column{Title: "OOM", Short: "OOM"}, Column{Title: "per h", Short: "OOM/H", Wide: true},

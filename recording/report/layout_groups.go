@@ -12,7 +12,7 @@ import (
 	"vramscope/schema"
 )
 
-// identity are the cells that name a group, and their columns. The last one may be long.
+// identity returns the cells that name a group, with their columns. The last one may be long.
 func (l *layouter) identity() (columns []Column, last Column, cells func(*schema.ReportGroup) (names []string, last string)) {
 	if l.report.By != "gpu" {
 		title := strings.ToUpper(l.report.By[:1]) + l.report.By[1:]
@@ -27,7 +27,7 @@ func (l *layouter) identity() (columns []Column, last Column, cells func(*schema
 	}
 }
 
-// table is a table of groups: the figures between what names them.
+// table makes a table of groups: name, figures, and the long part of the name.
 func (l *layouter) table(title, note string, groups []schema.ReportGroup, figures []Column, cells func(*schema.ReportGroup) []string) Table {
 	columns, last, identity := l.identity()
 	t := Table{Title: title, Note: note, Columns: append(append(columns, figures...), last)}
@@ -94,7 +94,7 @@ func (l *layouter) wasters() Table {
 	return t
 }
 
-// failing are those that ran out of memory or whose allocator tried again.
+// failing is the table of groups that ran out of memory or whose allocator tried again.
 func (l *layouter) failing() Table {
 	groups := slices.DeleteFunc(slices.Clone(l.report.Groups), func(g schema.ReportGroup) bool {
 		return valueOf(g.Failures.OutOfMemory) == 0 && valueOf(g.Failures.Retries) == 0
@@ -144,7 +144,7 @@ func (l *layouter) comparison() Table {
 	return t
 }
 
-// forecaster is the record of the alerts that a GPU will be full.
+// forecaster lists how often alerts that a GPU will be full came true.
 func (l *layouter) forecaster() List {
 	f := &l.report.Forecaster
 	list := List{Title: "Forecaster", Note: "alerts that a GPU will be full", Items: []Item{{"alerts", fmt.Sprint(f.Alerts)}}}

@@ -10,19 +10,18 @@ import (
 	"vramscope/schema"
 )
 
-// Two periods always differ. A difference is beyond noise where Welch's t test of
-// their hours rejects, at 1 %, that both have the same mean (Welch 1947). Hours that
-// follow each other are alike: as many independent hours are counted as their
-// autocorrelation at one hour leaves, n (1−r)/(1+r) (Bayley & Hammersley 1946).
-// Out-of-memory errors are rare events and compared as such: by the conditional test
-// of two Poisson rates (Przyborowski & Wilenski 1940).
+// Two periods always differ. A difference exceeds noise if Welch's t test of their hours rejects,
+// at 1 %, that both have the same mean (Welch 1947). Successive hours are correlated, so n hours
+// count as n (1−r)/(1+r) independent ones, where r is their autocorrelation at one hour (Bayley &
+// Hammersley 1946). Out-of-memory errors are rare events: their rates are compared by the
+// conditional test of two Poisson rates (Przyborowski & Wilenski 1940).
 const (
 	level = 0.01
-	// With fewer independent hours than this in either period nothing is said.
+	// With fewer independent hours in either period, the comparison says nothing.
 	leastHours = 4
 )
 
-// sampled is the mean of a period's hours and what is known of its error.
+// sampled is the mean of a period's hours and its standard error.
 type sampled struct {
 	mean     float64
 	n        float64 // independent hours
@@ -63,7 +62,7 @@ func sampleOf(values []float64) sampled {
 	return s
 }
 
-// compared is a figure in both periods; ok is false where neither has it.
+// compared compares a figure of both periods; ok is false if neither has it.
 func compared(name, unit string, first, second []float64) (line schema.ReportCompared, ok bool) {
 	a, b := sampleOf(first), sampleOf(second)
 	line = schema.ReportCompared{Name: name, Unit: unit, First: finite(a.mean), Second: finite(b.mean), Difference: finite(b.mean - a.mean)}
@@ -102,14 +101,14 @@ func rates(name string, first, second *int64, overFirst, overSecond time.Duratio
 		return line
 	}
 	line.Difference = finite(*line.Second - *line.First)
-	// If the rates are the same, each event falls into the second with this chance.
+	// If the rates are the same, each event falls into the second period with this chance.
 	chance := overSecond.Hours() / (overFirst.Hours() + overSecond.Hours())
 	beyond := binomialTails(int(*first+*second), int(*second), chance) < level
 	line.BeyondNoise = &beyond
 	return line
 }
 
-// binomialTails is the chance of k or something as unlikely among n.
+// binomialTails is the chance of k, or of something as unlikely, among n.
 func binomialTails(n, k int, chance float64) float64 {
 	log := func(i int) float64 {
 		a, _ := math.Lgamma(float64(n + 1))
@@ -126,7 +125,7 @@ func binomialTails(n, k int, chance float64) float64 {
 	return total
 }
 
-// steppingCommands are those whose steps were counted most in both periods.
+// steppingCommands are the commands with the most steps in both periods.
 func (b *Builder) steppingCommands(first *Builder) []string {
 	const most = 5
 	count := func(h *hours) map[string]int64 {

@@ -9,7 +9,7 @@ import (
 	"vramscope/schema"
 )
 
-// processSums is what becomes of the five minutes of a process on a GPU.
+// processSums sums the five-minute rows of a process on a GPU.
 type processSums struct {
 	*recording.ProcessRow
 	command, job string // "" where there is none
@@ -30,9 +30,9 @@ type processSums struct {
 	rescued, notRescued int
 }
 
-// use is what processes had of GPUs, in GPU·h and kWh. What is known of some of the time
-// only is of that time, except that held, which each recorder of this version knows,
-// makes all of it unknown where it is missing.
+// use is the GPU time (GPU·h) and energy (kWh) of processes. If a figure is known for a part of
+// the time only, it covers that part. Held is different: every recorder of this version knows it,
+// so all figures are unknown without it.
 type use struct {
 	held, busy, idle, energy *float64
 	unknown                  bool
@@ -62,16 +62,16 @@ func useOf(f *recording.Process5Min, share float64) use {
 	return use{scaled(f.Held, hour), scaled(f.Busy, hour), scaled(f.Idle, hour), scaled(f.Energy, kilowattHour), !f.Held.Known()}
 }
 
-// Count is what a probe has counted since its process began.
+// Count is a probe's counter since its process began.
 type Count = quantity.Optional[int64]
 
-// counter follows a count, which begins anew where a probe does.
+// counter follows a probe's count, which restarts with the probe.
 type counter struct {
 	last  Count
 	sum   int64
 	known bool
-	// The rate is counted over since. Both grow only by spans of five minutes that were
-	// recorded nearly whole.
+	// The rate is counted over since. Both grow only by five-minute spans that were recorded
+	// nearly whole.
 	counted int64
 	since   time.Duration
 }
@@ -100,8 +100,7 @@ func (c *counter) add(count Count, covered time.Duration) (increase int64) {
 	return increase
 }
 
-// add takes five minutes, with the GPU that they were on. It returns by how much
-// the counters have grown.
+// add adds five minutes on a GPU. It returns the growth of the counters.
 func (p *processSums) add(f *recording.Process5Min, steps Count, g *gpuSums) (retried, stepped int64) {
 	p.recorded += f.Covered
 	p.parts.add(f.Used.Mean, f.Allocated, f.Cached, f.Fragmented, f.Other, f.Covered)
@@ -116,9 +115,9 @@ func (p *processSums) add(f *recording.Process5Min, steps Count, g *gpuSums) (re
 	return p.retries.add(f.AllocRetries, f.Covered), p.steps.add(steps, f.Covered)
 }
 
-// addIdle adds what the process held without computing. All processes of an idle GPU
-// are idle. On a busy one a process is, where the driver reports its own utilisation
-// as 0 for more than ten minutes.
+// addIdle adds the memory that the process held without computing. All processes of an idle GPU
+// are idle. On a busy GPU a process is idle if the driver reports its own utilization as 0 for
+// more than ten minutes.
 func (p *processSums) addIdle(f *recording.Process5Min, g *gpuSums) {
 	held := gibHours(f.Used.Mean.Or(0), f.Covered)
 	unused := gibHours(f.Cached.Or(0)+f.Fragmented.Or(0), f.Covered)

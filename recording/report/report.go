@@ -11,14 +11,13 @@ import (
 	"vramscope/schema"
 )
 
-// mostGroups is how many groups a document has, and mostEvents how many events: a
-// month of short jobs has a hundred thousand.
+// mostGroups and mostEvents limit a document: a month of short jobs has a hundred thousand.
 const (
 	mostGroups = 1000
 	mostEvents = 1000
 )
 
-// Report is the document of what was added, made at a time.
+// Report makes the document of all rows added; now is its time.
 func (b *Builder) Report(now time.Time) schema.Report {
 	slices.SortFunc(b.gpus, func(x, y *gpuSums) int { return cmp.Or(cmp.Compare(x.Index, y.Index), cmp.Compare(x.UUID, y.UUID)) })
 	b.countOutOfMemory()
@@ -57,12 +56,12 @@ func (b *Builder) Report(now time.Time) schema.Report {
 func (b *Builder) period() schema.ReportPeriod {
 	from, to := b.question.bounds()
 	length := to.Sub(from)
-	// A tick stands for the time before it, which may be of the minute before.
+	// A tick counts for the time before it, which may be in the minute before.
 	recorded := min(b.recordedTime(), length)
 	return schema.ReportPeriod{From: schema.Time(from), To: schema.Time(to), Seconds: length.Seconds(), RecordedSeconds: recorded.Seconds()}
 }
 
-// countOutOfMemory gives each process its errors, and its rescues.
+// countOutOfMemory counts each process's errors and rescues.
 func (b *Builder) countOutOfMemory() {
 	for _, p := range b.processes {
 		p.ooms, p.rescued, p.notRescued = nil, 0, 0
@@ -86,8 +85,8 @@ func (b *Builder) countOutOfMemory() {
 	}
 }
 
-// failures are those on a GPU, on all where none is named. Out-of-memory errors are known
-// where there were some, or a process was watched.
+// failures counts the failures on a GPU, or on all if uuid is "". The count of out-of-memory
+// errors is known if there were some, or if a process had a probe.
 func (b *Builder) failures(uuid string, over time.Duration) (f schema.ReportFailures) {
 	on := func(gpu string) bool { return uuid == "" || gpu == uuid }
 	for id, p := range b.processes {
@@ -127,7 +126,7 @@ func sumOf[T int64 | float64](a, b *T) *T {
 	return new(*a + *b)
 }
 
-// shownEvents are those that a timeline shows, alerts excepted.
+// shownEvents are the events in the timeline, without alerts.
 func (b *Builder) shownEvents() []schema.ReportEvent {
 	shown := []schema.ReportEvent{}
 	for i := range b.events {
@@ -141,7 +140,7 @@ func (b *Builder) shownEvents() []schema.ReportEvent {
 	return shown
 }
 
-// label is a process as a reader knows it: "2963112 carol finetune.py".
+// label names a process for a reader: "2963112 carol finetune.py".
 func (b *Builder) label(id snapshot.RowID) string {
 	if id == (snapshot.RowID{}) {
 		return ""
@@ -167,7 +166,7 @@ type group struct {
 	jobs           map[string]bool
 }
 
-// groups are the processes, summed as asked for, those that waste most first.
+// groups sums the processes by group, those that waste most first.
 func (b *Builder) groups() (out []schema.ReportGroup, leftOut int) {
 	byName := map[any]*group{}
 	for id, p := range b.processes {
@@ -206,7 +205,7 @@ func (b *Builder) groups() (out []schema.ReportGroup, leftOut int) {
 	return out, leftOut
 }
 
-// valueOf is a figure, zero where it is unknown.
+// valueOf is a figure, zero if unknown.
 func valueOf[T any](figure *T) (v T) {
 	if figure != nil {
 		v = *figure
@@ -214,7 +213,7 @@ func valueOf[T any](figure *T) (v T) {
 	return v
 }
 
-// groupOf is the group of a process: what identifies it, and its name.
+// groupOf returns a process's group: its key and its name.
 func (b *Builder) groupOf(p *processSums) (key any, name string) {
 	command := text.Clean(cmp.Or(p.command, p.Name, "?"))
 	if p.JobAllocation() != nil {
@@ -253,7 +252,7 @@ func (g *group) add(p *processSums) {
 	if p.retries.known {
 		g.retries = sumOf(g.retries, &p.retries.sum)
 	}
-	// A process counts its steps once, whatever GPUs it is on.
+	// A process counts its steps once, even on several GPUs.
 	if p.steps.since > 0 && !g.identities[p.ID.Process] {
 		g.steps += float64(p.steps.counted) / p.steps.since.Seconds()
 		g.stepping++

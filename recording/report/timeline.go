@@ -11,8 +11,7 @@ import (
 	"vramscope/schema"
 )
 
-// A timeline has at most so many buckets, each of whole minutes: as many as a chart
-// has columns.
+// mostBuckets limits a timeline's buckets, each of whole minutes, to a chart's columns.
 const mostBuckets = 240
 
 type timeline struct {

@@ -10,25 +10,25 @@ import (
 	"vramscope/schema"
 )
 
-// A chart in its own units, pixels on a telephone: its size, and the edges of what it plots.
-// The amounts are on the right of that, the times below.
+// A chart's size and the edges of its plot, in pixels on a telephone. The amounts are at the
+// right of the plot, the times below it.
 const (
 	chartWidth, chartHeight  = 340, 128
 	left, top, right, bottom = 1, 17, 293, 107
 )
 
-// parts are the areas of a chart from the bottom up, in the order of the monitor's
-// bars, and their classes.
+// parts are the areas of a chart from the bottom up, in the order of the monitor's bars, and
+// their classes.
 var parts = [...]string{"other", "unknown", "allocated", "fragmented", "cached"}
 
-// chart is an SVG of numbers and of our own words. The style sheet has the colours.
+// chart is an SVG of numbers and of this program's words. The style sheet has the colours.
 type chart struct {
 	strings.Builder
 	from, to time.Time
 	highest  quantity.Bytes
 }
 
-// drawGPU is the chart of a GPU: its parts over time, its peaks, and its events.
+// drawGPU draws the chart of a GPU: its parts over time, its peaks, and its events.
 func drawGPU(g *schema.ReportGPU, period *schema.ReportPeriod, events []schema.ReportEvent) string {
 	c := &chart{from: time.Time(period.From), to: time.Time(period.To), highest: 1}
 	for i := range g.Timeline {
@@ -69,7 +69,7 @@ func (c *chart) y(amount float64) int {
 	return bottom - int(amount/float64(c.highest)*(bottom-top)+.5)
 }
 
-// bucketLength is the least time between two points: the length of a bucket.
+// bucketLength is the length of a bucket: the shortest time between two points.
 func bucketLength(points []schema.ReportPoint) time.Duration {
 	length := time.Duration(0)
 	for i := 1; i < len(points); i++ {
@@ -97,8 +97,8 @@ func runs(points []schema.ReportPoint) (all []run) {
 	return all
 }
 
-// areas draws the stacked parts of a run, the highest first, and the line of peaks. A
-// bucket's value stands from its beginning to its end, or to that of the period.
+// areas draws the stacked parts of a run, the highest first, and the line of peaks. A bucket's
+// value lasts from its beginning to its end, or to the end of the period.
 func (c *chart) areas(r run) {
 	var x []int
 	sums := [len(parts)][]float64{}
@@ -123,7 +123,7 @@ func (c *chart) areas(r run) {
 	c.path("peak", "M%s", c.line(x, peaks))
 }
 
-// line is the points of a line, without those that no eye would see.
+// line joins the points of a line, without points too close to see.
 func (c *chart) line(x []int, amounts []float64) string {
 	var points strings.Builder
 	for i, amount := range amounts {
@@ -136,8 +136,8 @@ func (c *chart) line(x []int, amounts []float64) string {
 	return points.String()
 }
 
-// stacked is how high each part reaches. What no part explains is unknown, and no
-// part reaches above what is used.
+// stacked returns the upper edge of each part. Memory in no part is unknown, and no part reaches
+// above used.
 func stacked(p *schema.ReportPoint) (heights [len(parts)]float64) {
 	used := p.UsedBytes.Or(0)
 	sizes := [len(parts)]quantity.Bytes{p.OtherBytes.Or(0), 0, p.AllocatedBytes.Or(0), p.FragmentedBytes.Or(0), p.CachedBytes.Or(0)}
@@ -154,8 +154,8 @@ func stacked(p *schema.ReportPoint) (heights [len(parts)]float64) {
 	return heights
 }
 
-// mostRules is how many events are marked by a line through the areas, too. More
-// would hide them.
+// mostRules limits the events that are also marked by a line through the areas. More would hide
+// them.
 const mostRules = 24
 
 func (c *chart) marks(events []schema.ReportEvent) {
@@ -179,7 +179,7 @@ func (c *chart) marks(events []schema.ReportEvent) {
 	}
 }
 
-// classOf is how an event is drawn; "" where it is not.
+// classOf is the class with which an event is drawn; "" for an event that is not drawn.
 func classOf(e *schema.ReportEvent) string {
 	switch e.Kind {
 	case "out_of_memory":
@@ -202,7 +202,7 @@ type tick struct {
 	label string
 }
 
-// timeTicks are round moments, about five.
+// timeTicks returns about five round times.
 func timeTicks(from, to time.Time) (ticks []tick) {
 	const hour, day = time.Hour, 24 * time.Hour
 	length := to.Sub(from)
@@ -221,7 +221,7 @@ func timeTicks(from, to time.Time) (ticks []tick) {
 	y, m, d := from.Date()
 	first := time.Date(y, m, d, 0, 0, 0, 0, from.Location())
 	for t := first; t.Before(to); t = t.Add(step) {
-		// A label at the very edge would be cut.
+		// A label at the edge would be cut off.
 		if at := t.Sub(from); at >= length/30 && at <= length-length/20 {
 			ticks = append(ticks, tick{t, t.Format(layout)})
 		}

@@ -16,16 +16,16 @@ import (
 //go:embed page.css
 var style string
 
-// mostEvents is how many events a page lists: the newest.
+// mostEvents is how many events a page lists, newest first.
 const mostEvents = 200
 
 const mostRows = 20
 
-// writer writes HTML. What a report names comes from processes and is hostile, so that a
-// text reaches the page through put alone.
+// writer writes HTML. Names in a report come from processes and may be hostile, so all text is
+// written by put.
 type writer struct{ strings.Builder }
 
-// put writes HTML with texts in the places of %s, between tags or in an attribute.
+// put writes HTML. It escapes the texts, which replace %s between tags or in an attribute.
 func (w *writer) put(markup string, texts ...string) {
 	escaped := make([]any, len(texts))
 	for i := range texts {
@@ -43,7 +43,7 @@ func (w *writer) heading(tag, title, note string) {
 	w.put("</%s>\n", tag)
 }
 
-// Write is the page of a report.
+// Write returns the page of a report.
 func Write(r *schema.Report) string {
 	layout := report.Lay(r, "–", mostRows)
 	w := &writer{}
@@ -111,7 +111,7 @@ const legend = `<h2>GPUs <small>memory over time</small></h2>
 
 type tile struct{ Value, Text string }
 
-// tiles are what a reader wants to know first.
+// tiles are the figures at the top of the page.
 func tiles(r *schema.Report) []tile {
 	all := &r.Total
 	known := func(v *float64, format string) string {
@@ -172,7 +172,7 @@ func (w *writer) gpu(g *schema.ReportGPU, r *schema.Report) {
 	w.put("</div></figure>\n")
 }
 
-// table writes a table with what names its rows in front. Text has it at the end, where it
+// table writes a table with the columns that name its rows first. In text they are last, as they
 // may be long.
 func (w *writer) table(t report.Table) {
 	order := make([]int, len(t.Columns))
@@ -224,7 +224,7 @@ func class(c *report.Column) string {
 	return class
 }
 
-// events writes the newest ones, newest first.
+// events writes the newest events, newest first.
 func (w *writer) events(r *schema.Report) {
 	if len(r.Events) == 0 {
 		return
