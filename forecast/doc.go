@@ -1,6 +1,6 @@
 // Package forecast predicts memory: a median with intervals at each horizon, when a GPU will be
-// full, and what a series does (leak, sawtooth…). It works on pure numbers, bytes and times, and
-// knows neither GPUs nor processes.
+// full, and the trend of a series (leak, sawtooth…). It works on numbers alone, bytes and times,
+// without GPUs or processes.
 //
 //	sample ─┬→ records: due forecasts meet what happened ─→ credits, errors ─┐
 //	        ├→ regressions over 8 s, 60 s and 300 s ─────────→ claims ───────┼→ Interval, FullIn
@@ -12,7 +12,7 @@
 //
 // Start reading at Forecaster.Observe (forecaster.go), then outlook.go. Every constant is in
 // const.go, with its reason. docs/forecast.md explains the method, and has its figures and
-// limits. Where it comes from:
+// limits. Its sources:
 //
 //   - the lines are discounted least squares (Brown, Smoothing, Forecasting and Prediction,
 //     1963), over elapsed time, so that late, missing and irregular samples need no special

@@ -2,9 +2,9 @@ package forecast
 
 import "math"
 
-// lows are rows of the lowest samples of slots of time: of 1, 2, 4… minutes. So the rises of a
-// sawtooth that is shorter than a slot do not show in its row, nor do the steps of a staircase.
-// The newest lows of a row are a leak if
+// lows keeps the lowest samples of slots of time, with a row for slots of 1, 2, 4… minutes each.
+// A row does not show the rises of a sawtooth that is shorter than its slots, nor the steps of a
+// staircase. The newest lows of a row are a leak if
 //
 //   - they lie on a line that rises: it explains nearly all of their variance;
 //   - growth does not slow down: a parabola through them does not bend down by more than twice
@@ -12,8 +12,8 @@ import "math"
 //   - it is new: above everything that was there before;
 //   - it is no warm-up, first epoch or daily pattern: it lasts longer than one, or it began
 //     after a plateau as long as one, or it has been straight since the job began, bent neither
-//     way, or it is a leak already. Growth that is as slow as a day's course must have lasted
-//     for nearly half a day.
+//     way, or it is a leak already. Growth as slow as a daily pattern must have lasted for
+//     nearly half a day.
 type lows struct {
 	Rows    [scales]lowRow
 	Minutes uint32  // that are over

@@ -13,11 +13,11 @@ type allocationReader interface {
 	Allocations(now time.Time, wait time.Duration) []process.Allocation
 }
 
-// allocationWait is how long a single snapshot waits for the scheduler: it has no later one.
+// allocationWait is how long a single snapshot waits for the scheduler, as no later one follows.
 const allocationWait = time.Second
 
-// nameAllocations adds the jobs that have a GPU without a process. A scheduler counts the
-// GPUs of its own configuration: where that cannot be the driver's order, it names none.
+// nameAllocations adds the jobs that have a GPU without a process. A scheduler numbers GPUs by
+// its own configuration: if that may not be the driver's order, no job is added.
 func (s *Sampler) nameAllocations(now time.Time, snap *snapshot.Snapshot) {
 	reader, ok := s.options.Processes.(allocationReader)
 	if !ok {
@@ -60,8 +60,8 @@ func (s *Sampler) nameAllocations(now time.Time, snap *snapshot.Snapshot) {
 	}
 }
 
-// jobsOf are the jobs by the index of their GPUs; none where two jobs have the same GPU,
-// where there is no such GPU or it has instances, or where a job runs on another GPU than it has.
+// jobsOf returns the jobs by the index of their GPUs. It returns none if two jobs have the same
+// GPU, if a GPU is missing or has instances, or if a job runs on a GPU that it was not given.
 func jobsOf(allocations []process.Allocation, snap *snapshot.Snapshot) map[int]*process.Allocation {
 	held := make(map[int]*process.Allocation)
 	for i := range allocations {

@@ -12,17 +12,14 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// driver keeps the driver open and its GPUs read. A GPU that is lost or hangs
-// keeps its place and is tried again, ever more seldom; so is a driver that is
-// lost.
+// driver keeps the driver open and its GPUs read. A GPU that is lost or hangs keeps its place and
+// is tried again at growing intervals; so is a lost driver.
 //
-// Open and Read run on goroutines of their own, because either may hang for
-// ever. Such a call cannot be cancelled. It is counted, and nothing waits for it
-// twice.
+// Open and Read run on goroutines of their own, because either may hang for ever. Such a call
+// cannot be cancelled. It is counted, and nothing waits for it twice.
 //
-// One goroutine reads all GPUs while they answer at once, which costs one wake-up;
-// others join it when one takes longer than slowRead, and a GPU that was late has
-// a goroutine of its own.
+// One goroutine reads all GPUs while they answer at once, which costs one wake-up; others join it
+// when one takes longer than slowRead, and a GPU that was late has a goroutine of its own.
 type driver struct {
 	options Options
 	reader  DeviceReader
@@ -99,10 +96,10 @@ func (d *driver) read(now time.Time, interval time.Duration) []*gpu {
 	return d.gpus
 }
 
-// slowRead is more than a driver takes that answers at once.
+// slowRead is longer than a responsive driver takes.
 const slowRead = 5 * time.Millisecond
 
-// startReaders starts so many goroutines that read what is queued.
+// startReaders starts so many goroutines that run the queue.
 func startReaders(queue <-chan func(), count int) {
 	for range min(count, len(queue)) {
 		go func() {
@@ -113,7 +110,7 @@ func startReaders(queue <-chan func(), count int) {
 	}
 }
 
-// ask prepares a Read of a GPU: nil where none is to be made.
+// ask prepares a Read of a GPU, or returns nil if none is due.
 func (d *driver) ask(now time.Time, g *gpu) func() {
 	if !d.isOpen || !g.ask(now) {
 		return nil
@@ -126,7 +123,7 @@ func (d *driver) ask(now time.Time, g *gpu) func() {
 	}
 }
 
-// takeLate takes in the answers that missed their tick.
+// takeLate takes the answers that missed their tick.
 func (d *driver) takeLate(now time.Time) {
 	for {
 		select {
@@ -165,7 +162,7 @@ func (d *driver) conclude(now time.Time) {
 	}
 }
 
-// isDriverLost reports whether an error is of the whole driver, not of one GPU.
+// isDriverLost reports whether an error concerns the whole driver, not one GPU.
 func isDriverLost(err error) bool {
 	return errors.Is(err, nvml.ErrUninitialized) || errors.Is(err, nvml.ErrDriverNotLoaded) ||
 		errors.Is(err, nvml.ErrVersionMismatch) || errors.Is(err, nvml.ErrLibraryNotFound)
@@ -179,7 +176,7 @@ func (d *driver) superseded(g *gpu) bool {
 	})
 }
 
-// find is the GPU that the driver has listed under a UUID, or nil.
+// find returns the GPU that the driver has listed under a UUID, or nil.
 func (d *driver) find(uuid string) *gpu {
 	for _, g := range d.gpus {
 		if g.device.UUID == uuid {
@@ -189,7 +186,7 @@ func (d *driver) find(uuid string) *gpu {
 	return nil
 }
 
-// list finds the GPU's place by its UUID, or gives it one.
+// list finds a GPU's place by its UUID, or adds one.
 func (d *driver) list(now time.Time, device nvml.Device) {
 	if g := d.find(device.UUID); g != nil {
 		g.device, g.listed = device, true
@@ -224,7 +221,7 @@ func (d *driver) lose(now time.Time, err error) {
 	d.state.RetryAt = now.Add(d.backoff.next())
 }
 
-// driverWord is the driver's name for an error, else the error's text.
+// driverWord is the driver's name for an error, or else the error's text.
 func driverWord(err error) string {
 	var e *nvml.Error
 	if errors.As(err, &e) {
@@ -233,15 +230,15 @@ func driverWord(err error) string {
 	return err.Error()
 }
 
-// wanted applies the --gpu filter. The index is -1 where it is not known.
+// wanted applies the --gpu filter. The index is -1 if unknown.
 func (d *driver) wanted(index int, uuid string) bool {
 	return len(d.options.Only) == 0 || slices.ContainsFunc(d.options.Only, func(want string) bool {
 		return want == strconv.Itoa(index) || len(want) > 3 && strings.HasPrefix(uuid, want)
 	})
 }
 
-// admits applies the --gpu filter to a GPU that a probe names: with a filter, the
-// driver has listed it, or the filter has its UUID.
+// admits applies the --gpu filter to a GPU that a probe names: with a filter, the driver must
+// have listed the GPU, or the filter must have its UUID.
 func (d *driver) admits(uuid string) bool {
 	return d.find(uuid) != nil || d.wanted(-1, uuid)
 }

@@ -47,13 +47,13 @@ func (d *driver) access(now time.Time) access {
 	}
 }
 
-// openTimeout is when an Open counts as hanging. A driver that has to wake its
+// openTimeout is the time after which an Open counts as hanging. A driver that has to wake its
 // GPUs needs seconds.
 const openTimeout = 10 * time.Second
 
-// ensureOpen opens the driver when that is due. It waits for the first Open of
-// all, waits half of a GPU's deadline where a driver that was OK is opened
-// again, and otherwise waits a moment only, so that the screen goes on.
+// ensureOpen opens the driver when that is due. It waits for the first Open in full, and for half
+// a GPU's deadline if a working driver is opened again. Otherwise it waits only a moment, so that
+// the screen goes on.
 func (d *driver) ensureOpen(now time.Time, interval time.Duration) {
 	first := !d.asked
 	if !d.isOpen && d.opened == nil && !now.Before(d.state.RetryAt) {

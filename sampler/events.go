@@ -17,8 +17,8 @@ func processEvent(now time.Time, kind snapshot.EventKind, p *snapshot.Process, m
 	}
 }
 
-// endedEvent is the end of a row. A process that still runs has only left the
-// GPU; of another container's process vramscope cannot know which it is.
+// endedEvent is the event of a row's end. A process that still runs has only left the GPU.
+// Whether another container's process still runs is unknown.
 func endedEvent(now time.Time, g *snapshot.EndedProcess, running bool) snapshot.Event {
 	message := "exited"
 	if running {
@@ -38,8 +38,7 @@ func endedEvent(now time.Time, g *snapshot.EndedProcess, running bool) snapshot.
 	return e
 }
 
-// noteChanges logs how the driver and its GPUs have changed since the snapshot
-// before.
+// noteChanges logs how the driver and its GPUs have changed since the last snapshot.
 func (s *Sampler) noteChanges(now time.Time, snap *snapshot.Snapshot) {
 	before := s.latest.Load()
 	if before == nil {
@@ -53,7 +52,7 @@ func (s *Sampler) noteChanges(now time.Time, snap *snapshot.Snapshot) {
 			s.noteGPU(now, before.Time, was, g)
 		}
 	}
-	// A GPU that only probes named is not there once none does.
+	// A GPU that only probes named disappears when no probe names it.
 	maps.DeleteFunc(s.down, func(uuid string, _ time.Time) bool { return snap.GPU(uuid) == nil })
 }
 
@@ -72,8 +71,8 @@ func (s *Sampler) noteDriver(now time.Time, before, after *snapshot.Snapshot) {
 	s.history.Append(event)
 }
 
-// hangingFor is how long a GPU must be silent before that is an event: on a
-// busy machine answers often take two or three seconds.
+// hangingFor is how long a GPU must be silent to make an event: on a busy machine answers often
+// take two or three seconds.
 const hangingFor = 5 * time.Second
 
 // isDown reports whether a GPU's state is an event.
@@ -129,13 +128,12 @@ func (s *Sampler) noteXIDs(was, is *snapshot.GPU) {
 	}
 }
 
-// alertInterval is the least time between two applications of the alert rules:
-// a sampler that ticks faster sees noise.
+// alertInterval is the shortest time between two applications of the alert rules: a sampler that
+// ticks faster sees noise.
 const alertInterval = 900 * time.Millisecond
 
-// applyRules applies the alert rules and logs the alerts that they raise and
-// clear. Between two applications the last alerts stand. Changes of the driver
-// and of GPUs are logged at every tick.
+// applyRules applies the alert rules and logs the alerts that they raise and clear. Between two
+// applications the last alerts stand. Changes of the driver and of GPUs are logged at every tick.
 func (s *Sampler) applyRules(now time.Time, snap *snapshot.Snapshot) []snapshot.Alert {
 	s.noteChanges(now, snap)
 	if since := now.Sub(s.rulesApplied); since >= 0 && since < alertInterval {
@@ -165,8 +163,8 @@ func (s *Sampler) applyRules(now time.Time, snap *snapshot.Snapshot) []snapshot.
 	return alerts
 }
 
-// cleared is the message of the event that ends an alert. The alert's own
-// message has figures that are no longer true.
+// cleared is the message of the event that ends an alert. The figures of the alert's own message
+// no longer hold.
 func cleared(now time.Time, a *snapshot.Alert) string {
 	what, ok := map[snapshot.AlertKind]string{
 		snapshot.AlertFullIn:    "no longer filling up",
@@ -181,9 +179,8 @@ func cleared(now time.Time, a *snapshot.Alert) string {
 	return fmt.Sprintf("%s (%s)", what, now.Sub(a.Since).Round(time.Second))
 }
 
-// logAlert logs that an alert was raised or cleared, unless its cause is an event
-// of its own. The alert's process may have ended: then its name comes from the
-// ended rows.
+// logAlert logs that an alert was raised or cleared, unless its cause has an event of its own. If
+// the alert's process has ended, its name comes from the ended rows.
 func (s *Sampler) logAlert(snap *snapshot.Snapshot, now time.Time, kind snapshot.EventKind, a *snapshot.Alert, message string) {
 	switch a.Kind {
 	case snapshot.AlertLost, snapshot.AlertHanging, snapshot.AlertDriver, snapshot.AlertXID, snapshot.AlertOutOfMemory:

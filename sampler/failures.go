@@ -11,7 +11,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// failures is what a probe has reported about failed allocations in a row's process.
+// failures is a row's failed allocations, as its probe reported them.
 type failures struct {
 	answered time.Time               // the last time that there was a row or an answer
 	newest   int64                   // time of the newest error that was considered
@@ -83,8 +83,8 @@ func (s *Sampler) logFailure(now time.Time, p *snapshot.Process, d *probe.Device
 	s.failed = append(s.failed, event)
 }
 
-// failedFor is how long failed allocations are part of the snapshots: a program that
-// failed is started again within minutes.
+// failedFor is how long snapshots list a failed allocation: a program that failed is started
+// again within minutes.
 const failedFor, mostFailed = 10 * time.Minute, 200
 
 func (s *Sampler) recentlyFailed(now time.Time) []snapshot.Event {
@@ -112,7 +112,7 @@ func settingsOf(kind string, d *probe.Device, p *snapshot.Process) string {
 	return settings
 }
 
-// lastOf is the newest state of a row, also of one that has ended; nil if it was never seen.
+// lastOf is the newest state of a row, ended or not; nil if it was never seen.
 func (s *Sampler) lastOf(id snapshot.RowID) *snapshot.Process {
 	if r := s.rows[id]; r != nil {
 		return r.latest
@@ -125,8 +125,8 @@ func (s *Sampler) lastOf(id snapshot.RowID) *snapshot.Process {
 	return nil
 }
 
-// noteRecord logs the errors of a probe's record. The process may have exited before it
-// had a row; an older row of another user cannot be the process that left the record.
+// noteRecord logs the errors of a probe's record. The process may have exited before it had a
+// row. An older row of another user cannot be the process that left the record.
 func (s *Sampler) noteRecord(now time.Time, a *probe.Answer) {
 	for i := range a.Report.Devices {
 		d := &a.Report.Devices[i]
@@ -144,7 +144,7 @@ func (s *Sampler) noteRecord(now time.Time, a *probe.Answer) {
 	}
 }
 
-// recordsFor is how long after a process has exited its record may still arrive.
+// recordsFor is how long a record may arrive after its process has exited.
 const recordsFor = time.Minute
 
 // forgetFailures drops the failures of processes that have had neither a row nor an

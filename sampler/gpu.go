@@ -57,7 +57,7 @@ func (g *gpu) ask(now time.Time) bool {
 	return true
 }
 
-// take takes an answer in and reports whether this tick waits for it.
+// take takes an answer and reports whether this tick waits for it.
 func (g *gpu) take(now time.Time, r gpuResult) bool {
 	r.panic.Again()
 	g.busy = false
@@ -91,8 +91,8 @@ func (g *gpu) conclude(now time.Time, driver access, openedAt time.Time) {
 		}
 		g.become(now, state, driverWord(g.err))
 		g.retryAt = now.Add(g.backoff.next())
-		// A GPU that was reset is seen only by a library that was opened after
-		// that; this one may have been.
+		// A driver library sees that a GPU was reset only if it was opened later; this one may
+		// have been.
 		g.wantsRestart = state == snapshot.GPULost && g.backoff.tries > 1 && !g.restarted
 		g.restarted = false
 	case g.busy && !g.asked.Equal(now) || g.busy && !g.late:

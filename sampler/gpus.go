@@ -27,15 +27,15 @@ func (s *Sampler) gpus(now time.Time, gpus []*gpu, m merged) []snapshot.GPU {
 	return s.addProbeOnlyGPUs(out, m.rows)
 }
 
-// rowsOf are the rows of an index: of one GPU, or of two where another GPU took
-// the index of a lost one.
+// rowsOf returns the rows with an index: of one GPU, or of two if another GPU took the index of a
+// lost one.
 func rowsOf(rows []snapshot.Process, index int) []snapshot.Process {
 	from := sort.Search(len(rows), func(i int) bool { return rows[i].GPU >= index })
 	to := sort.Search(len(rows), func(i int) bool { return rows[i].GPU > index })
 	return rows[from:to]
 }
 
-// describeGPU fills in one GPU: its constants, and its figures where this tick has read them.
+// describeGPU fills in one GPU: its constants, and the figures that this tick has read.
 func (s *Sampler) describeGPU(g *gpu, out *snapshot.GPU, rows []snapshot.Process) {
 	*out = snapshot.GPU{
 		Index: g.device.Index, UUID: g.device.UUID, Name: g.device.Name, PCIBusID: g.device.PCIBusID,
@@ -81,7 +81,7 @@ func (s *Sampler) describeGPU(g *gpu, out *snapshot.GPU, rows []snapshot.Process
 	}
 }
 
-// throttled names the reasons that hold the clocks down, in nvidia-smi's order.
+// throttled names the reasons for lowered clocks, in nvidia-smi's order.
 func throttled(t quantity.Optional[nvml.Throttle]) []string {
 	bits := t.Or(0)
 	var reasons []string
@@ -100,10 +100,9 @@ func throttled(t quantity.Optional[nvml.Throttle]) []string {
 	return reasons
 }
 
-// probeOnlyGPU is a GPU that a probe names while the driver lists none: there is no
-// driver. Where the driver lists GPUs, a report on another one makes no row: it may not
-// be of this box. Its place in the list decides its index; a place whose uuid is "" is
-// free.
+// probeOnlyGPU is a GPU that a probe names while the driver lists none, because there is no
+// driver. If the driver lists GPUs, a report on another one makes no row: that GPU may not be in
+// this box. Its place in the list decides its index; a place whose uuid is "" is free.
 type probeOnlyGPU struct {
 	uuid     string
 	total    snapshot.Bytes
@@ -113,15 +112,15 @@ type probeOnlyGPU struct {
 }
 
 const (
-	// maxProbeOnlyGPUs is how many there can be: any process may name some.
+	// maxProbeOnlyGPUs limits them: any process may name some.
 	maxProbeOnlyGPUs = 64
-	// probeOnlyKept is how long one that no probe names keeps its index: a
-	// program that restarts finds its GPU where it was.
+	// probeOnlyKept is how long a GPU keeps its index after no probe names it: a program that
+	// restarts finds its GPU where it was.
 	probeOnlyKept = time.Minute
 )
 
-// nameDevice notes that a probe names a device, and its size. It reports
-// whether the device can have a row: false where there are too many GPUs.
+// nameDevice notes that a probe names a device, and its size. It reports whether the device can
+// have a row; there can be too many GPUs.
 func (s *Sampler) nameDevice(now time.Time, uuid string, d *probe.Device) bool {
 	at := s.placeOf(uuid)
 	if at < 0 {
@@ -154,7 +153,7 @@ func (s *Sampler) nameDevice(now time.Time, uuid string, d *probe.Device) bool {
 	return true
 }
 
-// forgetProbeOnly frees the places of GPUs that no probe has named for long.
+// forgetProbeOnly frees the places of GPUs that no probe has named for a while.
 func (s *Sampler) forgetProbeOnly(now time.Time) {
 	used := 0
 	for i := range s.probeOnly {
@@ -167,14 +166,12 @@ func (s *Sampler) forgetProbeOnly(now time.Time) {
 	s.probeOnly = s.probeOnly[:used]
 }
 
-// placeOf is the place of a GPU among those that only probes name; negative
-// where it has none.
+// placeOf is a GPU's place among those that only probes name; negative if it has none.
 func (s *Sampler) placeOf(uuid string) int {
 	return slices.IndexFunc(s.probeOnly, func(g probeOnlyGPU) bool { return g.uuid == uuid })
 }
 
-// totalByProbes is a device's size as its probes report it, unknown where they
-// disagree.
+// totalByProbes is a device's size as its probes report it, unknown if they disagree.
 func (s *Sampler) totalByProbes(uuid string) snapshot.Bytes {
 	if at := s.placeOf(uuid); at >= 0 && !s.probeOnly[at].disputed {
 		return s.probeOnly[at].total
@@ -182,8 +179,8 @@ func (s *Sampler) totalByProbes(uuid string) snapshot.Bytes {
 	return snapshot.Bytes{}
 }
 
-// indexOf is the index of a GPU: the driver's, or for one that only probes
-// name the next after all of the driver's, in the order of their places.
+// indexOf is a GPU's index by the driver. GPUs that only probes name follow the driver's, in the
+// order of their places.
 func (s *Sampler) indexOf(uuid string) int {
 	if g := s.driver.find(uuid); g != nil {
 		return g.device.Index
@@ -203,8 +200,8 @@ func (s *Sampler) indexOf(uuid string) int {
 	return past
 }
 
-// addProbeOnlyGPUs adds a GPU for the rows that are on none of the driver's.
-// How much of it is used is unknown.
+// addProbeOnlyGPUs adds a GPU for each row that is on none of the driver's. Its used memory is
+// unknown.
 func (s *Sampler) addProbeOnlyGPUs(gpus []snapshot.GPU, rows []snapshot.Process) []snapshot.GPU {
 	listed := len(gpus)
 	for i := range rows {

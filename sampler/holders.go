@@ -10,12 +10,13 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// holderReader is a ProcessReader that finds who has device files of the driver open.
+// holderReader is a ProcessReader that finds the processes which have the driver's device files
+// open.
 type holderReader interface{ Holders() []process.Holder }
 
-// holders looks for the processes behind memory that no listed process accounts for.
-// A search reads a link for each open file of each process: it runs in the background,
-// and only while there is such memory.
+// holders looks for the processes behind memory that no listed process accounts for. A search
+// reads a link for each open file of each process: it runs in the background, and only while
+// there is such memory.
 type holders struct {
 	found   []process.Holder
 	due     time.Time
@@ -81,7 +82,7 @@ func (s *Sampler) nameHolders(now time.Time, snap *snapshot.Snapshot) {
 	snap.Holders = h.without(snap.Rows, "", infos, func(found *process.Holder) bool { return len(found.Minors) == 0 })
 }
 
-// collect takes the result of a search in, and waits for it.
+// collect waits for a search and takes its result.
 func (h *holders) collect(now time.Time, wait time.Duration) {
 	select {
 	case r := <-h.results:
@@ -106,8 +107,8 @@ func (h *holders) take(now time.Time, r searched) {
 	h.due = now.Add(max(searchEvery, searchFactor*r.took))
 }
 
-// without are the holders that belong, but for those which the driver lists on a GPU, or on
-// any where uuid is "".
+// without returns the holders that belong, except those that the driver lists on the GPU, or on
+// any GPU if uuid is "".
 func (h *holders) without(rows []snapshot.Process, uuid string, infos map[int]process.Info, belongs func(*process.Holder) bool) []snapshot.Holder {
 	var out []snapshot.Holder
 	for i := range h.found {

@@ -11,7 +11,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// limits are what processes can hold in this tick, by the driver.
+// limits are the limits that the driver's figures set to probes' reports in this tick.
 type limits struct {
 	sampler   *Sampler
 	now       time.Time
@@ -32,11 +32,11 @@ type deviceLimit struct {
 	unlisted    quantity.Bytes // by the accepted reports of the others
 }
 
-// unlimited is the limit where nothing is known. No report reaches it.
+// unlimited is the limit without any figure. No report reaches it.
 const unlimited = 4 * quantity.EiB
 
-// check holds a report on one device against the driver's figures. It returns the
-// report to show and what its process can hold, or why there is none to show.
+// check compares a report on one device with the driver's figures. It returns the report to show
+// and the most that its process can hold, or why no report is shown.
 func (l *limits) check(p *snapshot.Process, d *probe.Device, at span) (shown report, limit quantity.Bytes, rejected string) {
 	r := l.sampler.reports[p.ID]
 	if r == nil {
@@ -76,7 +76,7 @@ func (l *limits) check(p *snapshot.Process, d *probe.Device, at span) (shown rep
 	return shown, now.limit, rejected
 }
 
-// size is that of a device: by the driver, or by the probe itself; 0 where it is unknown.
+// size is a device's size by the driver or by the probe itself; 0 if unknown.
 func (l *limits) size(p *snapshot.Process, d *probe.Device) quantity.Bytes {
 	return l.device(place{p.ID.GPUUUID, p.ID.Instance}).total.Or(valueOf(d.TotalBytes))
 }
@@ -109,9 +109,8 @@ func (l *limits) device(where place) *deviceLimit {
 	return on
 }
 
-// caches returns the program's own caches. The program reports their sizes: where they
-// exceed what the process can hold, or what its allocators have allocated, they are
-// unknown.
+// caches returns the program's own caches. The program reports their sizes. Sizes beyond what the
+// process can hold, or beyond what its allocators have allocated, are unknown.
 func (l *limits) caches(p *snapshot.Process) []snapshot.Evictable {
 	limit := l.processes[p.ID.Process]
 	if allocated, ok := l.allocated(p.ID.Process); ok {
@@ -125,7 +124,7 @@ func (l *limits) caches(p *snapshot.Process) []snapshot.Evictable {
 	return p.Evictable
 }
 
-// allocated is what a process has allocated on all its GPUs; false where that is unknown on one.
+// allocated is a process's allocated memory on all its GPUs; false if it is unknown on one.
 func (l *limits) allocated(id process.Identity) (sum quantity.Bytes, known bool) {
 	for i := range l.rows {
 		if p := &l.rows[i]; p.ID.Process == id {
@@ -139,7 +138,7 @@ func (l *limits) allocated(id process.Identity) (sum quantity.Bytes, known bool)
 	return sum, known
 }
 
-// forgetReports forgets the rows that no probe has reported on in this tick.
+// forgetReports forgets the rows without a report in this tick.
 func (s *Sampler) forgetReports() {
 	maps.DeleteFunc(s.reports, func(_ snapshot.RowID, r *reports) bool { return r.seen != s.sequence })
 }

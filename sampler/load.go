@@ -8,19 +8,19 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// load follows a process that loads what it needs (weights, optimizer state, caches). A
-// rise after idleness counts as a load until it has lasted longer than similar rises. How
-// far a load goes is unknown, so no change is forecast, and no alert is raised.
+// load follows a process that loads its data (weights, optimizer state, caches). A rise after
+// idleness counts as a load until it has lasted longer than similar rises. The end of a load is
+// unknown, so no change is forecast, and no alert is raised.
 //
-// The first load begins when a process has nearly no memory, also after it has freed most
-// of it, or when it rebuilds after an out-of-memory error. It ends at the first plateau, a
-// minute and a half in which memory grows more slowly than by loadRate. Until then
-// the forecaster is reset again and again, because long horizons would remember errors of
-// tens of gigabytes for longer than many jobs run.
+// The first load begins when a process has nearly no memory, also after it has freed most of it,
+// or when it rebuilds after an out-of-memory error. It ends at the first plateau, a minute and a
+// half in which memory grows more slowly than by loadRate. Until then the forecaster is reset
+// again and again, because long horizons would remember errors of tens of gigabytes for longer
+// than many jobs run.
 //
-// A later load is a rise of a process that was not expected to fill its GPU. It is compared
-// with earlier loads of the same command. If less than a minute is left, the rise is taken
-// for growth sooner, but not below the level at which an earlier load of the process ended.
+// A later load is a rise of a process that was not expected to fill its GPU. It is compared with
+// earlier loads of the same command. If the GPU would be full within a minute, the rise counts as
+// growth sooner, but not below the level at which an earlier load of the process ended.
 type load struct {
 	begin time.Time      // of the window; zero before the first sample
 	from  quantity.Bytes // used then
@@ -40,9 +40,9 @@ type load struct {
 	peaks
 }
 
-// peaks are the levels from which a process freed most of its memory. The next rise is
-// expected to exceed the highest by no more than the highest exceeds the lowest. Once one
-// has, nothing is expected.
+// peaks are the levels from which a process freed most of its memory. The next rise is expected
+// to exceed the highest peak by at most the difference between the highest and the lowest. After
+// a rise exceeds that, no limit is expected.
 type peaks struct {
 	now  quantity.Bytes   // the highest use since it freed
 	past []quantity.Bytes // the last few peaks, oldest first
@@ -62,7 +62,7 @@ func (p *peaks) watch(used quantity.Bytes) {
 	p.now = max(p.now, used)
 }
 
-// room is how much the process is expected to grow at most; 0: that is unknown.
+// room is how much the process is expected to grow at most; 0 is unknown.
 func (p *peaks) room(used quantity.Bytes) quantity.Bytes {
 	if len(p.past) == 0 {
 		return 0
@@ -85,19 +85,19 @@ const (
 	urgent    = time.Minute      // to full
 )
 
-// rebuild says that the process has run out of memory: it begins again.
+// rebuild notes that the process has run out of memory and loads again.
 func (l *load) rebuild() { *l = load{rebuilds: true, top: l.top, like: l.like, peaks: l.peaks} }
 
-// loads reports whether the first load is in progress. A process that has nearly no memory
-// and does not grow only waits, and is forecast like any other.
+// loads reports whether the first load is in progress. A process that has nearly no memory and
+// does not grow is waiting, and is forecast like any other.
 func (l *load) loads() bool { return !l.over && (l.used >= nothing || !l.rose.IsZero() || l.rebuilds) }
 
-// known reports whether a later rise leads back to a level that the process has had before
-// and that still fits: others may have taken the memory since.
+// known reports whether a later rise leads back to a level that the process has had before and
+// that still fits: other processes may have taken the memory since.
 func (l *load) known() bool { return l.over && l.used <= l.top && l.top-l.used <= l.free }
 
-// fresh reports whether the process loads, or has loaded so lately that its GPU's own
-// forecaster still takes the load for growth.
+// fresh reports whether the process loads, or loaded so recently that its GPU's own forecaster
+// still takes the load for growth.
 func (l *load) fresh(now time.Time) bool {
 	return l.loads() || l.later() || !l.ended.IsZero() && now.Sub(l.ended) < stepRemembered
 }
@@ -165,8 +165,8 @@ func (l *load) learn() {
 	}
 }
 
-// watchLoad takes a sample of a process, and the free memory of its GPU. During the first
-// load the row's forecasters are reset.
+// watchLoad takes a sample of a process, and the free memory of its GPU. During the first load it
+// resets the row's forecasters.
 func (r *row) watchLoad(now, started time.Time, used, free quantity.Bytes) {
 	l := &r.load
 	young := func(since time.Time) bool { return !since.IsZero() && now.Sub(since) < loadsWithin }
@@ -195,7 +195,7 @@ func (o *outlook) fills(free quantity.Bytes) bool {
 	return ok
 }
 
-// bound limits the forecast to what the process is expected to reach.
+// bound limits the forecast to the level that the process is expected to reach.
 func (r *row) bound(used, free quantity.Bytes) {
 	f := r.outlook.forecaster
 	if f == nil {
@@ -207,7 +207,7 @@ func (r *row) bound(used, free quantity.Bytes) {
 	f.Bound(int64(room))
 }
 
-// excuse drops forecasts that a load has proved wrong, without scoring them.
+// excuse drops the forecasts that a load has proved wrong, without scoring them.
 func (o *outlook) excuse() {
 	if o.forecaster != nil {
 		o.forecaster.Excuse()
@@ -230,8 +230,8 @@ func (s *Sampler) loadsAt(at *region) (all loads) {
 	return all
 }
 
-// believe is the time to full during loads: unknown during a first load, and during a later
-// one unless little time is left.
+// believe is the time to full during loads: unknown during a first load, and during a later one
+// unless little time is left.
 func (l loads) believe(full *snapshot.FullIn) *snapshot.FullIn {
 	if full == nil || l.first || l.later && (l.known || full.Median >= urgent) {
 		return nil
@@ -246,7 +246,7 @@ type habits struct {
 
 type habit struct{ user, program string }
 
-// maxHabits bounds what is remembered: more programs than a box usually runs in a week.
+// maxHabits limits the remembered programs: a box usually runs fewer in a week.
 const maxHabits = 256
 
 func (h *habits) of(p *snapshot.Process) *time.Duration {

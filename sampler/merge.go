@@ -21,7 +21,7 @@ type identified struct {
 	named uint64 // the last tick in which a source named it
 }
 
-// row is what the sampler remembers of a row between ticks.
+// row is the sampler's memory of a row between ticks.
 type row struct {
 	latest     *snapshot.Process // in the newest snapshot that has it
 	seen       uint64            // the tick that last listed it
@@ -94,8 +94,8 @@ func (s *Sampler) merge(now time.Time, gpus []*gpu) merged {
 	return m
 }
 
-// identify looks up every pid that a source names, and those of the rows of the
-// tick before: a row whose process is not in /proc has ended.
+// identify looks up every pid that a source names, and the pids of the last tick's rows: a row
+// whose process is not in /proc has ended.
 func (s *Sampler) identify(now time.Time, gpus []*gpu, answers []probe.Answer) {
 	pids := make([]int, 0, len(s.byPID)+8)
 	name := func(pid int) {
@@ -136,8 +136,8 @@ func (s *Sampler) identify(now time.Time, gpus []*gpu, answers []probe.Answer) {
 	maps.DeleteFunc(s.byPID, func(_ int, known *identified) bool { return known.named != s.sequence })
 }
 
-// largestFirst is the order in which the first tick asks for names: it does not wait for
-// those of thousands, and the first screen shows the largest.
+// largestFirst is the order in which the first tick looks up names. It does not wait for all of
+// thousands of names, and the first screen shows the largest processes.
 func largestFirst(gpus []*gpu) (listed []*nvml.Process) {
 	for _, g := range gpus {
 		if g.fresh != nil {
@@ -150,8 +150,8 @@ func largestFirst(gpus []*gpu) (listed []*nvml.Process) {
 	return listed
 }
 
-// mayLive reports whether a process may still be there. Of another container's
-// process that is unknown.
+// mayLive reports whether a process may still run. For another container's process that is
+// unknown.
 func (s *Sampler) mayLive(id snapshot.RowID) bool {
 	if id.Process.Foreign() {
 		return true
@@ -160,7 +160,7 @@ func (s *Sampler) mayLive(id snapshot.RowID) bool {
 	return known != nil && known.alive && known.info.Identity == id.Process
 }
 
-// driverRow is a row with the figures of the driver and of /proc.
+// driverRow makes a row with the figures of the driver and of /proc.
 func (s *Sampler) driverRow(g *gpu, p *nvml.Process) snapshot.Process {
 	r := s.describe(p.PID)
 	r.ID.GPUUUID = g.device.UUID
@@ -193,7 +193,7 @@ func (s *Sampler) describe(pid int) snapshot.Process {
 	return p
 }
 
-// finish adds the past of a row to it, and remembers it.
+// finish adds a row's past to it, and remembers the row.
 func (s *Sampler) finish(now time.Time, p *snapshot.Process) {
 	r := s.rows[p.ID]
 	if r == nil {
@@ -216,8 +216,7 @@ func (s *Sampler) finish(now time.Time, p *snapshot.Process) {
 	r.seen = s.sequence
 }
 
-// freeBeside is what is free on a row's GPU or MIG instance; where that is unknown, the
-// largest number.
+// freeBeside is the free memory of a row's GPU or MIG instance; if unknown, the largest number.
 func (s *Sampler) freeBeside(id snapshot.RowID) quantity.Bytes {
 	const unknown = math.MaxInt64
 	g := s.driver.find(id.GPUUUID)
@@ -236,8 +235,8 @@ func (s *Sampler) freeBeside(id snapshot.RowID) quantity.Bytes {
 	return unknown
 }
 
-// arrived reports whether a new row is a process that started: those in a GPU's
-// first list were there before.
+// arrived reports whether a new row is a process that started: those in a GPU's first list were
+// there before.
 func (s *Sampler) arrived(p *snapshot.Process) bool {
 	if g := s.driver.find(p.ID.GPUUUID); g != nil && g.met {
 		return true
@@ -265,7 +264,7 @@ func (s *Sampler) noteOutOfMemory(now time.Time, p *snapshot.Process, r *row) {
 	r.oom = p.Probe.OutOfMemoryCount
 }
 
-// sweep takes out the rows that no source listed in this tick.
+// sweep removes the rows that no source listed in this tick.
 func (s *Sampler) sweep(now time.Time) []snapshot.EndedProcess {
 	var ended []snapshot.EndedProcess
 	for id, r := range s.rows {
@@ -275,7 +274,7 @@ func (s *Sampler) sweep(now time.Time) []snapshot.EndedProcess {
 		delete(s.rows, id)
 		g := s.lastRow(now, id, r)
 		ended = append(ended, g)
-		// Asked now: a process that was there a second ago may have exited.
+		// Alive is asked anew: a process that was there a second ago may have exited.
 		running := id.Process.Foreign() || s.options.Processes.Alive(id.Process)
 		s.history.Append(endedEvent(now, &g, running))
 	}
@@ -285,7 +284,7 @@ func (s *Sampler) sweep(now time.Time) []snapshot.EndedProcess {
 	return ended
 }
 
-// lastRow is a row that ended. An error with which a program exits may be reported
+// lastRow is the last state of an ended row. A program that exits with an error may report it
 // only in its last report, whose figures no row has shown.
 func (s *Sampler) lastRow(now time.Time, id snapshot.RowID, r *row) snapshot.EndedProcess {
 	g := snapshot.EndedProcess{Last: *r.latest, Ended: now, OutOfMemoryCount: r.oom}
@@ -300,9 +299,8 @@ func (s *Sampler) lastRow(now time.Time, id snapshot.RowID, r *row) snapshot.End
 	return g
 }
 
-// recentlyEnded are the rows that ended in the last three hours, newest first. A
-// row that is back has not ended, and one that ended several times is in the
-// list once.
+// recentlyEnded returns the rows that ended in the last three hours, newest first. A row that is
+// back has not ended, and one that ended several times is listed once.
 func (s *Sampler) recentlyEnded(now time.Time, ended []snapshot.EndedProcess) []snapshot.EndedProcess {
 	const keep, limit = 3 * time.Hour, 200
 	forgotten := func(g snapshot.EndedProcess) bool {

@@ -17,30 +17,30 @@ type Options struct {
 	Processes ProcessReader
 
 	Interval time.Duration // between ticks; 0 is one second
-	// Deadline is how long a tick waits for a GPU's answer; 0 is four fifths of
-	// the interval, within 100 ms to 1 s.
+	// Deadline is how long a tick waits for a GPU's answer; 0 is four fifths of the interval,
+	// within 100 ms to 1 s.
 	Deadline time.Duration
 	// OpenDeadline is how long the first tick waits for the driver, which needs
 	// seconds without persistence mode. 0 is the Deadline.
 	OpenDeadline time.Duration
 	Clock        func() time.Time // nil: time.Now
-	// Single says that one snapshot is wanted and no history.
+	// Single asks for one snapshot without a history.
 	Single bool
-	// Since is the moment before which nothing is an event: the end of the process
-	// that this one replaces. Zero: the first tick.
+	// Since is the end of the process that this one replaces: nothing before it is an event. Zero
+	// means the first tick.
 	Since time.Time
 
-	// Only lists the GPUs to read, by index or UUID prefix; nil is all.
+	// Only lists the GPUs to read, by index or UUID prefix; nil means all.
 	Only []string
-	// LowMemory is the fraction of a GPU's capacity below which free memory is low.
-	// 0 is a tenth, a negative one switches the alert off.
+	// LowMemory is the fraction of a GPU's capacity below which free memory is low. 0 means a
+	// tenth; a negative value switches the alert off.
 	LowMemory float64
 	Simulated bool
-	// Guard looks at each snapshot before it is published, and is its guard's state.
-	// It must not wait. Nil: there is none.
+	// Guard takes each snapshot before it is published, and returns the guard's state. It must
+	// not wait. Nil means no guard.
 	Guard func(*snapshot.Snapshot) *snapshot.Guard
-	// RecordingPaused is why the daemon records nothing at present. It must not wait.
-	// Nil: unknown.
+	// RecordingPaused returns why the daemon records nothing at present. It must not wait. Nil
+	// means unknown.
 	RecordingPaused func() string
 }
 
@@ -68,33 +68,32 @@ func (o Options) deadline(interval time.Duration) time.Duration {
 	return min(max(interval*4/5, 100*time.Millisecond), time.Second)
 }
 
-// DeviceReader is what the sampler needs of the driver. nvml.Library and the
-// simulator implement it.
+// DeviceReader reads the driver. nvml.Library and the simulator implement it.
 type DeviceReader interface {
 	// Open loads and initialises the driver and lists its GPUs. It is called
 	// again after Close and after the driver was lost.
 	Open() (nvml.Driver, []nvml.Device, error)
-	// Read takes one reading of a GPU. It may hang. It is called for several
-	// GPUs at once, but not twice at once for the same GPU.
+	// Read takes one reading of a GPU. It may hang. It may run for several GPUs at once, but not
+	// twice for the same GPU.
 	Read(device nvml.Device) (nvml.Reading, error)
 	// Close releases the driver. It fails with nvml.ErrBusy while a Read is
 	// outstanding.
 	Close() error
 }
 
-// ProbeReader has the newest answer of every probe. It never blocks.
+// ProbeReader returns the newest answer of every probe. It never blocks.
 type ProbeReader interface {
 	Answers() []probe.Answer
-	// Unasked is how many processes may have a probe that has not been asked yet.
+	// Unasked counts the processes that may have a probe that has not been asked yet.
 	Unasked() int
 }
 
-// ProcessReader is what the operating system knows of processes.
+// ProcessReader reads the operating system's facts about processes.
 type ProcessReader interface {
-	// Processes looks the pids up and calls found for each that is there. What found
-	// gets stands until it returns.
+	// Processes looks the pids up and calls found for each process that exists. The argument of
+	// found stays valid until Processes returns.
 	Processes(now time.Time, pids []int, found func(*process.Info))
-	// Alive reports whether the process is there now; it does not cache.
+	// Alive reports whether the process exists now; it does not cache.
 	Alive(id process.Identity) bool
 	Host(now time.Time) process.Host
 }

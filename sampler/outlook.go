@@ -10,8 +10,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// outlook is the forecast of a series. Most series never move, and a forecaster is large,
-// so it is made when the series first moves; until then the forecast is no change.
+// outlook is the forecast of a series. A forecaster is large and most series never move, so it is
+// made when the series first moves; until then the forecast is no change.
 type outlook struct {
 	forecaster *forecast.Forecaster // nil: the series has not moved
 	given      int                  // samples
@@ -40,7 +40,7 @@ type pace struct {
 // times as many.
 const maxTaught, mostOfOne = 32 << 10, 700
 
-// quickPace is that of a usual box, and of the first samples of any series.
+// quickPace is the pace of a usual box, and of the first samples of any series.
 var quickPace = pace{moving: 900 * time.Millisecond, still: 2700 * time.Millisecond}
 
 func paceOf(series int) pace {
@@ -51,8 +51,8 @@ func paceOf(series int) pace {
 	return pace{moving: 1900 * time.Millisecond, still: 5700 * time.Millisecond}
 }
 
-// observe takes a tick's figure, or a gap where there is none. After a pause of
-// vramscope or of the machine the forecaster drops the forecasts that came due in it.
+// observe takes a tick's figure, or a gap if it is unknown. After a pause of vramscope or of the
+// machine the forecaster drops the forecasts that came due in it.
 func (o *outlook) observe(now time.Time, figure snapshot.Bytes, p pace) {
 	v, ok := figure.Value()
 	if !ok {
@@ -119,11 +119,11 @@ func (o *outlook) learn(at time.Time, v quantity.Bytes) {
 	o.figure, o.at, o.still, o.gap = v, at, time.Time{}, time.Time{}
 }
 
-// remembered is how much of the time in which a series did not move its forecaster
-// is taught: twice the farthest horizon.
+// remembered is how much of a series' still time its new forecaster is given: twice the farthest
+// horizon.
 const remembered = 30 * time.Minute
 
-// move makes the forecaster of a series that has not moved until now.
+// move makes the forecaster of a series when the series first moves.
 func (o *outlook) move() {
 	if o.forecaster != nil {
 		return
@@ -146,7 +146,7 @@ func (o *outlook) move() {
 	}
 }
 
-// fullIn is when that memory will be full.
+// fullIn is when this memory will be full.
 func (o *outlook) fullIn(m *snapshot.Memory) *snapshot.FullIn {
 	if o.forecaster == nil {
 		return nil
@@ -154,7 +154,7 @@ func (o *outlook) fullIn(m *snapshot.Memory) *snapshot.FullIn {
 	return whenFull(o.at, m, o.forecaster)
 }
 
-// whenFull is when several series together, of samples up to now, will fill a memory.
+// whenFull is when several series together, with samples up to now, will fill a memory.
 func whenFull(now time.Time, m *snapshot.Memory, series ...*forecast.Forecaster) *snapshot.FullIn {
 	used, known := m.Used.Value()
 	capacity, limited := m.Capacity().Value()
@@ -194,18 +194,17 @@ func predictions(f *forecast.Forecaster) []snapshot.Prediction {
 	return out
 }
 
-// Forecasters are warmed with the last hour: most of what they learn is younger. A sample
-// every ten seconds, the nearest horizon, is enough, except in the last minutes: a young
-// process has nothing else.
+// Forecasters are warmed with the last hour, which has most of what they learn from. A sample
+// every ten seconds, the nearest horizon, is enough, except in the last minutes: a young process
+// has no older samples.
 var warmSpans = [...]struct{ from, to, step time.Duration }{
 	{time.Hour, 5 * time.Minute, 10 * time.Second},
 	{5 * time.Minute, 0, time.Second},
 }
 
-// Warm gives the forecasters what an earlier history has of the last hour, as if
-// the sampler had seen it. It may be called once, after the first tick, by any
-// goroutine: it reads the history, which takes time, and then waits for the one
-// that ticks.
+// Warm feeds an earlier history's last hour to the forecasters, as if the sampler had seen it.
+// Any goroutine may call it once, after the first tick. It reads the history, which takes time,
+// and then waits for the ticking goroutine.
 func (s *Sampler) Warm(before snapshot.History) {
 	latest := s.Latest()
 	began, _ := s.History().Span()
@@ -259,7 +258,7 @@ func (s *Sampler) Warm(before snapshot.History) {
 // warm visits the last hour of a series up to a moment.
 func warm(before snapshot.History, key snapshot.SeriesKey, to time.Time, visit func(time.Time, snapshot.Bytes)) {
 	for _, span := range warmSpans {
-		// The moment itself is the live history's.
+		// The moment itself belongs to the live history.
 		for _, p := range before.Series(key, to.Add(-span.from), to.Add(-span.to-1), int((span.from-span.to)/span.step)) {
 			if p.Known {
 				visit(p.Time, quantity.From(quantity.Bytes(p.Last), quantity.Driver))

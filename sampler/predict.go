@@ -9,8 +9,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// predict puts the forecasts into the row where the figure is known. They
-// start at the row's second tick: a command that samples once needs none.
+// predict puts forecasts into the row for each known figure. They start at the row's second tick:
+// a command that samples once needs none.
 func (r *row) predict(now time.Time, p *snapshot.Process, free quantity.Bytes, every pace) {
 	allocated := freshlyAllocated(p)
 	if r.latest != nil {
@@ -46,8 +46,8 @@ func (r *row) doubt() snapshot.Doubt {
 	return r.outlook.doubt()
 }
 
-// freshlyAllocated is what the process's probe reports as allocated, unknown
-// where the report is old.
+// freshlyAllocated is the allocated memory that the process's probe reports, unknown if the
+// report is old.
 func freshlyAllocated(p *snapshot.Process) snapshot.Bytes {
 	if p.Probe == nil || p.Probe.State != snapshot.ProbeLive {
 		return snapshot.Bytes{}
@@ -55,9 +55,9 @@ func freshlyAllocated(p *snapshot.Process) snapshot.Bytes {
 	return p.Allocated
 }
 
-// trend is the trend of the row's memory, and how fast it grows. Where a probe
-// reports allocated memory, that decides what a leak is: a cache that grows can
-// be flushed, and a leak into a cache does not show in used memory.
+// trend is the trend of the row's memory, and its growth. If a probe reports allocated memory,
+// that decides what a leak is: a growing cache can be flushed, and a leak into a cache does not
+// show in used memory.
 func (r *row) trend(probed bool) (snapshot.Trend, snapshot.Bytes) {
 	used, inside := &r.outlook, &r.allocated
 	switch {
@@ -70,8 +70,8 @@ func (r *row) trend(probed bool) (snapshot.Trend, snapshot.Bytes) {
 	}
 }
 
-// agree makes a snapshot's forecasts agree with its alerts, with its memory and with each
-// other: an alert stands for some snapshots after the forecast that raised it.
+// agree makes a snapshot's forecasts agree with its alerts, its memory and each other: an alert
+// outlives the forecast that raised it by some snapshots.
 func (s *Sampler) agree(snap *snapshot.Snapshot) {
 	for i := range snap.Alerts {
 		a := &snap.Alerts[i]
@@ -106,8 +106,7 @@ func (s *Sampler) agree(snap *snapshot.Snapshot) {
 	}
 }
 
-// predictGPU puts the forecasts of the GPU and of its MIG instances into the
-// snapshot's GPU.
+// predictGPU puts the forecasts of a GPU and its MIG instances into the snapshot.
 func (s *Sampler) predictGPU(now time.Time, g *gpu, out *snapshot.GPU, rows []snapshot.Process) {
 	out.Outlook = s.outlookOf(now, &g.expected, &region{&out.Memory, rows, func(p *snapshot.Process) bool { return p.ID.GPUUUID == out.UUID }})
 	if out.MIG { // a process can use only its instance
@@ -144,7 +143,7 @@ type expected struct {
 	uuid string // of a MIG instance: one that was created again with the same numbers has another
 }
 
-// outlookOf takes the place's memory in.
+// outlookOf takes the memory of a GPU or instance, and returns its outlook.
 func (s *Sampler) outlookOf(now time.Time, o *expected, at *region) snapshot.Outlook {
 	o.observe(now, at.Used, quickPace)
 	loads := s.loadsAt(at)
@@ -165,8 +164,8 @@ func (s *Sampler) outlookOf(now time.Time, o *expected, at *region) snapshot.Out
 	return out
 }
 
-// doubt gives an outlook the doubt about the processes: of one that rebuilds only where it
-// has had a tenth of the memory, because its errors are what its own probe reports.
+// doubt sets an outlook's doubt about its processes. A process that rebuilds counts only if it
+// has had a tenth of the memory, because its errors are its own probe's claim.
 func (at *region) doubt(o *snapshot.Outlook) {
 	for i := range at.rows {
 		switch p := &at.rows[i]; {

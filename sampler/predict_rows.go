@@ -9,22 +9,20 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// A process that starts or ends is a step in its GPU's memory, and no growth. A
-// forecaster that sees only the sum takes the step for growth: with an
-// evaluation that starts beside a leak, the time to full was a quarter too early
-// for six minutes and then a third too late. So while such a step is fresh the
-// GPU is forecast from the bottom up (Hyndman & Athanasopoulos, FPP3, section
-// 11.2): as the sum of its processes' forecasts, where a process that still
-// loads is expected to stay as it is. The errors count as independent, and as no
-// smaller than those of the GPU's own forecaster, which knows how large steps
-// usually are.
+// A process that starts or ends is a step in its GPU's memory, not growth. A forecaster that sees
+// only the sum takes the step for growth: when an evaluation started beside a leak, the time to
+// full was a quarter too early for six minutes and then a third too late. So while such a step is
+// fresh the GPU is forecast from the bottom up (Hyndman & Athanasopoulos, FPP3, section 11.2): as
+// the sum of its processes' forecasts, in which a process that still loads stays as it is. The
+// errors count as independent, and as no smaller than those of the GPU's own forecaster, which
+// knows how large steps usually are.
 
 // stepRemembered is how long a step counts as fresh: two half-lives of the
 // farthest horizon's weights.
 const stepRemembered = 45 * time.Minute
 
-// predict is the forecast of a GPU and when it will be full: by its own
-// forecaster or, after a step, by those of its processes.
+// predict forecasts a GPU and when it will be full: by its own forecaster or, after a step, by
+// those of its processes.
 func (s *Sampler) predict(now time.Time, own *outlook, at *region, loads loads) snapshot.Outlook {
 	if !s.disturbed(now, at) {
 		return snapshot.Outlook{Predicted: own.predicted, FullIn: loads.believe(own.fullIn(at.Memory))}
@@ -57,9 +55,9 @@ func (s *Sampler) predict(now time.Time, own *outlook, at *region, loads loads) 
 	return snapshot.Outlook{Predicted: path, FullIn: full}
 }
 
-// disturbed reports whether a large process has started or ended on the GPU
-// lately, or rises and falls so that the others' growth does not show in the sum, and the
-// processes explain the memory: the use of each is known, and their sum is nearly all.
+// disturbed reports whether the sum of the processes' forecasts is better than the GPU's own: a
+// large process has started or ended lately, or rises and falls so much that it hides the others'
+// growth. The use of each process must be known, and must add up to nearly all of the memory.
 func (s *Sampler) disturbed(now time.Time, at *region) bool {
 	matters := at.Capacity().Or(0) / 100
 	fresh := false
@@ -87,7 +85,7 @@ func (s *Sampler) disturbed(now time.Time, at *region) bool {
 	return fresh && explained >= at.Used.Or(0)*9/10
 }
 
-// sumOf is the summed forecast of a place's processes.
+// sumOf sums the forecasts of a place's processes.
 func (s *Sampler) sumOf(own []snapshot.Prediction, at *region) (path []snapshot.Prediction) {
 	var spreads [4]float64 // squared, at one horizon
 	longest := 0
@@ -127,7 +125,7 @@ func (s *Sampler) sumOf(own []snapshot.Prediction, at *region) (path []snapshot.
 	return path
 }
 
-// spreadOf is the distance of the ends of the intervals from the median.
+// spreadOf is the distance of the intervals' ends from the median.
 func spreadOf(p *snapshot.Prediction) [4]quantity.Bytes {
 	return [4]quantity.Bytes{p.Median - p.Lower95, p.Median - p.Lower80, p.Upper80 - p.Median, p.Upper95 - p.Median}
 }

@@ -11,19 +11,19 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// The age of a probe's report. Stale stats are shown with their age, those of a
-// silent probe are not shown.
+// The age of a probe's report. Stale stats are shown with their age; a silent probe's are not
+// shown.
 const (
 	staleAfter  = 3 * time.Second
 	silentAfter = 10 * time.Second
-	// Two readings further apart than this cannot show a mismatch.
+	// Readings further apart than this cannot show a mismatch.
 	comparable = 250 * time.Millisecond
-	// So many in a row are a mismatch.
+	// confirmed is how many in a row make a mismatch.
 	confirmed = 3
 )
 
-// addProbes puts the probes' stats into the rows, and adds rows for the processes
-// that the driver does not list. It returns how many probes are not silent.
+// addProbes puts the probes' stats into the rows, and adds rows for the processes that the driver
+// does not list. It returns how many probes are not silent.
 func (s *Sampler) addProbes(now time.Time, m *merged, answers []probe.Answer) int {
 	defer s.forgetProbeOnly(now)
 	defer s.forgetReports()
@@ -86,9 +86,8 @@ func probeOf(a *probe.Answer, age time.Duration) snapshot.Probe {
 	return snapshot.Probe{State: freshness(age), Age: age, StartedBy: a.Hello.StartedBy, Capabilities: a.Hello.Capabilities, ByDaemon: a.Daemon}
 }
 
-// addDevice puts the report on one device into its row; place has the rows of m.
-// The last report of a process that exited makes no row: its pid may have been
-// reused.
+// addDevice puts the report on one device into its row; place has the rows of m. The last report
+// of an exited process makes no row: its pid may have been reused.
 func (s *Sampler) addDevice(now time.Time, m *merged, place map[snapshot.RowID]int, limits *limits, a *probe.Answer, d *probe.Device) {
 	id, age := s.locate(a, d), max(now.Sub(a.At), 0)
 	at, listed := place[id]
@@ -141,8 +140,7 @@ func (s *Sampler) addDevice(now time.Time, m *merged, place map[snapshot.RowID]i
 	s.sumParts(p, limit, shown)
 }
 
-// locate is the row of a probe's device. A probe names a MIG instance by its
-// UUID.
+// locate finds the row of a probe's device. A probe names a MIG instance by its UUID.
 func (s *Sampler) locate(a *probe.Answer, d *probe.Device) snapshot.RowID {
 	id := snapshot.RowID{Process: a.Process, GPUUUID: d.UUID}
 	for _, g := range s.driver.gpus {
@@ -163,8 +161,8 @@ func (s *Sampler) locate(a *probe.Answer, d *probe.Device) snapshot.RowID {
 //
 //	used = Σ (allocated + cached + fragmented) + other
 //
-// While the two sides are skewed, other is unknown. No more can be returned than
-// the limit, which is what the process uses, or can use at most.
+// While the two sides are skewed, other is unknown. Returnable memory is at most the limit: what
+// the process uses, or the most that it can use.
 func (s *Sampler) sumParts(p *snapshot.Process, limit quantity.Bytes, shown report) {
 	var reserved, pending snapshot.Bytes
 	bounded := false // reserved is a lower bound
@@ -209,9 +207,9 @@ func (s *Sampler) sumParts(p *snapshot.Process, limit quantity.Bytes, shown repo
 	s.noteMismatch(p, shown.at, held)
 }
 
-// noteMismatch raises a mismatch where the allocators hold more than the process
-// uses (more than is used in all, where the driver does not report that): in
-// readings of nearly the same moment, several times in a row.
+// noteMismatch raises a mismatch if the allocators hold more than the process uses (or than all
+// processes use, if the driver does not report that), in nearly simultaneous readings several
+// times in a row.
 func (s *Sampler) noteMismatch(p *snapshot.Process, at time.Time, held quantity.Bytes) {
 	r, g := s.rows[p.ID], s.driver.find(p.ID.GPUUUID)
 	if r == nil {
@@ -258,9 +256,9 @@ func add(a, b quantity.Optional[int64]) quantity.Optional[int64] {
 	return quantity.From(a.Or(0)+b.Or(0), quantity.Probe)
 }
 
-// adopt gives an answer that a daemon passed on the identity that its process has
-// here: this user may not read the pid namespaces of others. It is false where the
-// process is another one here, or none.
+// adopt replaces the identity in an answer from a daemon by the one that the process has here:
+// this user may not read others' pid namespaces. It returns false if the process is another one
+// here, or missing.
 func (s *Sampler) adopt(a *probe.Answer) bool {
 	known := s.byPID[a.Process.PID]
 	if known == nil || !known.info.Identity.Same(a.Process) {

@@ -8,22 +8,21 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Any process may report anything. A report counts only where its process can
-// hold what it says: no more, by snapshot.Tolerance, than the driver reports for
-// the process or, where it does not report that, than is left of what is used on
-// the device by all such processes. Where the driver reports neither, the size of
-// the device is the limit, by the driver or by the probe itself.
+// Any process may report anything. A report counts only if its process can hold that much: at
+// most, by snapshot.Tolerance, what the driver reports for the process. Without that figure the
+// limit is what is left of the device's used memory for all such processes, and without either
+// the size of the device, by the driver or by the probe itself.
 //
-// The driver and the probe are read at different moments (skew), and nothing
-// bounds what a process held between two of the driver's readings. So a report is held against the highest of the recent
-// readings. One that is newer than all of them and exceeds them waits for the next.
-// Where a report is not accepted the last accepted one is shown, with its age;
-// only where none is accepted several times in a row are the figures unknown, with
-// the reason. The next one that is possible is shown at once.
+// The driver and the probe are read at different moments (skew), and nothing bounds a process's
+// memory between two of the driver's readings. So a report is compared with the highest of the
+// recent readings. A report that is newer than all of them and exceeds them waits for the next.
+// While a report is not accepted, the last accepted one is shown, with its age. After several
+// rejections in a row the figures are unknown, with the reason. The next possible report is shown
+// at once.
 
 const (
-	// Where a process takes and returns memory all the time, k reports in a row
-	// exceed each of n readings once in n+k over k times: here in 74,613.
+	// If a process takes and returns memory all the time, k reports in a row exceed each of n
+	// readings once in n+k over k times: here in 74,613.
 	recentReadings = 16
 	confirmedDoubt = 6
 )
@@ -35,14 +34,14 @@ type report struct {
 	held    quantity.Bytes // what the process holds at least, by any of its figures; a peak is of another moment
 }
 
-// bound is what the driver reports as a limit, at a moment.
+// bound is a limit by the driver's figures at a moment.
 type bound struct {
 	limit quantity.Bytes
 	name  string // of the limit, in a reason
 	at    time.Time
 }
 
-// reports are a row's.
+// reports are the reports on a row.
 type reports struct {
 	shown    report  // the last accepted; its device is nil where there is none
 	waiting  report  // exceeds the driver's readings, and is newer
@@ -53,9 +52,8 @@ type reports struct {
 	seen     uint64 // the tick of the newest report
 }
 
-// take takes the newest report in, and returns the one to show: one without a
-// device where there is none, with the reason once that is confirmed. Size is that
-// of the device; 0 where it is unknown.
+// take takes the newest report, and returns the one to show. A report without a device means that
+// there is none, with the reason once it is confirmed. Size is the device's; 0 if unknown.
 func (r *reports) take(now time.Time, newest report, limit bound, size quantity.Bytes) (shown report, rejected string) {
 	if n := len(r.readings); n > 0 && limit.at.Equal(r.readings[n-1].at) {
 		r.readings[n-1] = limit
@@ -91,13 +89,13 @@ func (r *reports) take(now time.Time, newest report, limit bound, size quantity.
 
 func (r *report) same(other *report) bool { return r.device == other.device && r.at.Equal(other.at) }
 
-// fits reports whether a device of this size can hold what is reported; 0 is an unknown size.
+// fits reports whether a device of this size can hold the reported memory; 0 is an unknown size.
 func (r *report) fits(size quantity.Bytes) bool {
 	return size == 0 || r.held <= size+snapshot.Tolerance(size)
 }
 
-// possible reports whether the process could hold what it reports. While the
-// driver's readings stand still nothing comes and goes: then they alone count.
+// possible reports whether the process could hold the reported memory. While the driver's
+// readings stand still no memory comes and goes: then they alone count.
 func (r *reports) possible(next *report) bool {
 	lowest, highest := unlimited, quantity.Bytes(0)
 	for n := 1; n <= len(r.readings); n++ {
@@ -113,8 +111,8 @@ func exceeds(reported quantity.Bytes, limit string) string {
 	return "reports " + reported.String() + ", the " + limit
 }
 
-// reportOf adds up what an answer says of a device. A figure without the others
-// counts too: no part of an allocator's memory is larger than what it reserves.
+// reportOf adds up an answer's figures of a device. A single figure counts too: no part of an
+// allocator's memory is larger than its reserved memory.
 func reportOf(d *probe.Device, at span) report {
 	r := report{device: d, at: at.from, arrived: at.to}
 	for i := range d.Allocators {

@@ -8,17 +8,16 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// The memory that a process uses outside its allocators is the driver's reading
-// less the probe's. The two are taken at different moments (skew). Where much
-// memory comes or goes in between, in a flush or while a model is loaded, the
-// difference shows that memory, and not the other memory. So it counts only
+// The memory that a process uses outside its allocators is the driver's reading less the probe's.
+// The two are taken at different moments (skew). If much memory comes or goes in between, in a
+// flush or while a model is loaded, the difference includes that memory. So it counts only
 //
-//   - where it has not changed since it last counted, or
-//   - where each side was read after the last large change that the other shows:
-//     then there was a moment at which both were as they are now.
+//   - if it has not changed since it last counted, or
+//   - if each side was read after the last large change of the other: then both readings were
+//     true at one moment.
 //
-// Until then the other memory is unknown. What was before the first reading is not
-// known, so that one counts as a change.
+// Until then the other memory is unknown. The first reading counts as a change, as the one before
+// it is unknown.
 
 // skewTolerance is the largest change that still counts as small. Other memory (a
 // context, kernels, a workspace) is some hundreds of MiB.
@@ -35,8 +34,8 @@ type otherMemory struct {
 	heldMoved  time.Time
 }
 
-// take takes in a reading of the driver and one of the probe, each with the time
-// in which it was taken. It returns used − held, or unknown where they are skewed.
+// take takes a reading of the driver and one of the probe, each with the time in which it was
+// taken. It returns used − held, or unknown while they are skewed.
 func (r *otherMemory) take(used, held quantity.Bytes, usedAt, heldAt span) snapshot.Bytes {
 	if moved(r.used, used) {
 		r.used, r.usedMoved = quantity.From(used, quantity.Driver), usedAt.to
@@ -53,13 +52,13 @@ func (r *otherMemory) take(used, held quantity.Bytes, usedAt, heldAt span) snaps
 	return other
 }
 
-// moved reports a large change, or that there was no reading before.
+// moved reports whether a reading shows a large change, or is the first.
 func moved(before snapshot.Bytes, now quantity.Bytes) bool {
 	was, known := before.Value()
 	return !known || max(was-now, now-was) > skewTolerance
 }
 
-// otherOf is what a process uses besides what its allocators held at heldAt.
+// otherOf is a process's used memory less what its allocators held at heldAt.
 func (s *Sampler) otherOf(p *snapshot.Process, held quantity.Bytes, heldAt span) snapshot.Bytes {
 	used, known := p.Used.Value()
 	g, r := s.driver.find(p.ID.GPUUUID), s.reports[p.ID]
@@ -92,8 +91,8 @@ func allocator(a *probe.Allocator, size quantity.Bytes) snapshot.Allocator {
 	return out
 }
 
-// peakOf is a peak, unknown where the device never held it: a library also counts what
-// was asleep beside it.
+// peakOf is a peak, unknown if it exceeds the device: a library also counts memory that was
+// asleep.
 func peakOf(peak *quantity.Bytes, size quantity.Bytes) snapshot.Bytes {
 	if size > 0 && valueOf(peak) > size {
 		return snapshot.Bytes{}

@@ -14,13 +14,12 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Sampler reads its sources on a clock and publishes Snapshots. One goroutine
-// ticks (Run, or a test that calls Tick); everything exported besides Tick may
-// be called from anywhere.
+// Sampler reads its sources on a clock and publishes Snapshots. One goroutine ticks (Run, or a
+// test that calls Tick); any goroutine may call everything exported besides Tick.
 type Sampler struct {
 	options Options
 
-	// Owned by the goroutine that ticks.
+	// Owned by the ticking goroutine.
 	driver       *driver
 	rows         map[snapshot.RowID]*row
 	failures     map[snapshot.RowID]*failures
@@ -76,11 +75,11 @@ func New(options Options) *Sampler {
 // Latest is the newest snapshot, nil before the first tick.
 func (s *Sampler) Latest() *snapshot.Snapshot { return s.latest.Load() }
 
-// Updates gets a value for each new snapshot. It holds one value: a slow reader
-// misses snapshots, but never the newest.
+// Updates receives a value for each new snapshot. It holds one value: a slow reader misses
+// snapshots, but never the newest.
 func (s *Sampler) Updates() <-chan struct{} { return s.updates }
 
-// History is the past of all that the sampler has published.
+// History is the history of all published snapshots.
 func (s *Sampler) History() *history.History { return s.history }
 
 // Interval is the time between ticks.
@@ -92,13 +91,13 @@ func (s *Sampler) SetInterval(interval time.Duration) {
 	go s.do(func() {}) // wakes the loop, which then reads the interval
 }
 
-// Align makes ticks begin together with those of another clock of this process, which
-// ticks every second and did so at that time. So the process wakes up once for both.
+// Align makes ticks coincide with those of another clock of this process, which ticks every
+// second and did so at that time. So the process wakes up once for both.
 func (s *Sampler) Align(at time.Time) { s.beside.Store(&at) }
 
-// Run ticks until the context ends, then closes the driver. It returns nil
-// where the context was cancelled. A panic while sampling is an error with its
-// stack, so that the caller can restore the terminal.
+// Run ticks until the context ends, then closes the driver. It returns nil if the context was
+// cancelled. A panic while sampling is an error with its stack, so that the caller can restore
+// the terminal.
 func (s *Sampler) Run(ctx context.Context) (err error) {
 	defer func() {
 		if c := panics.Catch(recover()); c != nil {
@@ -134,8 +133,8 @@ func (s *Sampler) Run(ctx context.Context) (err error) {
 			}
 			next = next.Add(s.Interval())
 		}
-		// A slow tick, a longer interval or a suspended machine leaves gaps:
-		// missed ticks are not made up for.
+		// A slow tick, a longer interval or a suspended machine leaves gaps: missed ticks are not
+		// repeated.
 		if now := time.Now(); next.Before(now) || next.Sub(now) > s.Interval() {
 			next = now.Add(s.Interval())
 		}
@@ -143,7 +142,7 @@ func (s *Sampler) Run(ctx context.Context) (err error) {
 	}
 }
 
-// aligned is the last tick of the other clock up to t.
+// aligned is the other clock's last tick up to t.
 func (s *Sampler) aligned(t time.Time) time.Time {
 	at := s.beside.Load()
 	if at == nil {
@@ -160,14 +159,14 @@ func (s *Sampler) aligned(t time.Time) time.Time {
 	return t.Add(-off)
 }
 
-// wakeUp is a pause between waking up and reading. Go's runtime has a thread that
-// looks every 20 µs at what the others do, for some 4 ms, where a system call comes
-// first; where a timer comes first, it looks again after 10 ms (runtime.sysmon in
-// https://go.dev/src/runtime/proc.go). So the process wakes up 50 times less often.
+// wakeUp is a pause between waking up and reading. If a system call comes first, a thread of Go's
+// runtime looks every 20 µs at the others, for some 4 ms; after a timer it looks again in 10 ms
+// (runtime.sysmon in https://go.dev/src/runtime/proc.go). So the process wakes up 50 times less
+// often.
 const wakeUp = 2 * time.Millisecond
 
-// secondTick is how soon the second tick comes where the first does not have all:
-// it waits for names only briefly, and has one reading to hold reports against.
+// secondTick is how soon the second tick follows an incomplete first one: that one waits for
+// names only briefly, and has one reading to compare reports with.
 const secondTick = 250 * time.Millisecond
 
 func isPreliminary(snap *snapshot.Snapshot) bool {
@@ -176,25 +175,23 @@ func isPreliminary(snap *snapshot.Snapshot) bool {
 	})
 }
 
-// Suspend stops ticking and closes the driver, so that a stopped vramscope does
-// not block its unloading nor keep a laptop's GPU awake. It waits at most
-// doTimeout for a tick in progress.
+// Suspend stops ticking and closes the driver, so that a stopped vramscope neither blocks its
+// unloading nor keeps a laptop's GPU awake. It waits at most doTimeout for a tick in progress.
 func (s *Sampler) Suspend() {
 	s.suspended.Store(true)
 	s.do(s.driver.close)
 }
 
-// Resume ticks again; the next tick opens the driver.
+// Resume starts ticking again; the next tick opens the driver.
 func (s *Sampler) Resume() {
 	s.suspended.Store(false)
 	go s.do(func() { s.driver.state.RetryAt = time.Time{} })
 }
 
-// doTimeout is how long do waits: a tick may wait for a driver that hangs.
+// doTimeout limits the waiting in do: a tick may wait for a driver that hangs.
 const doTimeout = 300 * time.Millisecond
 
-// do runs act on the ticking goroutine, between two ticks, and waits for it at
-// most doTimeout.
+// do runs act on the ticking goroutine, between two ticks, and waits for it at most doTimeout.
 func (s *Sampler) do(act func()) {
 	done := make(chan struct{})
 	timeout := time.NewTimer(doTimeout)
@@ -262,9 +259,8 @@ func (s *Sampler) Tick(now time.Time) *snapshot.Snapshot {
 	return snap
 }
 
-// Refresh takes a sample between two ticks of the clock and returns the
-// snapshot that it published. While the sampler is suspended, or where the
-// context ends first, it returns the newest snapshot that there is.
+// Refresh takes a sample between two ticks of the clock and returns its snapshot. While the
+// sampler is suspended, or if the context ends first, it returns the newest snapshot.
 func (s *Sampler) Refresh(ctx context.Context) *snapshot.Snapshot {
 	done := make(chan *snapshot.Snapshot, 1)
 	sample := func() {
@@ -287,8 +283,8 @@ func (s *Sampler) Refresh(ctx context.Context) *snapshot.Snapshot {
 	}
 }
 
-// SampleNow takes a sample at once, and asks a lost driver and lost GPUs
-// without waiting until their next try is due.
+// SampleNow takes a sample at once, and asks a lost driver and lost GPUs before their next try is
+// due.
 func (s *Sampler) SampleNow() {
 	s.do(func() {
 		if s.suspended.Load() {

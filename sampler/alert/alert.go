@@ -29,9 +29,9 @@ type Evaluator struct {
 	tick    uint64
 }
 
-// New makes an Evaluator without a past. Free memory below that fraction of a GPU's
-// capacity is low memory; a negative fraction switches the rule off. The history says how
-// much of what a flush frees stays free.
+// New makes an Evaluator without a past. Free memory below that fraction of a GPU's capacity is
+// low memory; a negative fraction switches the rule off. The history shows how much of a flush
+// stays free.
 func New(low float64, history snapshot.History) *Evaluator {
 	return &Evaluator{
 		low:     low,
@@ -42,8 +42,8 @@ func New(low float64, history snapshot.History) *Evaluator {
 	}
 }
 
-// key identifies a candidate from one snapshot to the next. An alert about a
-// GPU has no row in its key: the process that it names may change.
+// key identifies a candidate from one snapshot to the next. The key of a GPU's alert has no row,
+// as the process that it names may change.
 type key struct {
 	kind snapshot.AlertKind
 	place
@@ -66,12 +66,12 @@ type candidate struct {
 	forecast   *snapshot.FullIn // of this snapshot or, after a miss, the last one
 	announced  *snapshot.FullIn // forecast, less the time since
 	label      string           // of the place: "3", "5:1"
-	// refuted ends the alert at the first miss where the place uses less than this.
+	// refuted ends the alert at the first miss in which the place uses less than this.
 	refuted quantity.Bytes
 }
 
-// Evaluate looks at the next snapshot and returns the alerts that stand,
-// worst first. The snapshot is not changed and its own Alerts are not read.
+// Evaluate takes the next snapshot and returns the alerts that stand, worst first. It does not
+// change the snapshot, and ignores its Alerts.
 func (e *Evaluator) Evaluate(snap *snapshot.Snapshot) []snapshot.Alert {
 	e.tick++
 	e.now = snap.Time
@@ -103,15 +103,15 @@ func (e *Evaluator) Evaluate(snap *snapshot.Snapshot) []snapshot.Alert {
 	return alerts
 }
 
-// Stands reports whether the cause of an alert is still there, also where another alert is
-// shown instead.
+// Stands reports whether the cause of an alert is still there, even if another alert is shown
+// instead.
 func (e *Evaluator) Stands(a *snapshot.Alert) bool {
 	l := e.latches[keyOf(a)]
 	return l != nil && l.standing && l.newest.alert.Key() == a.Key()
 }
 
-// withoutRepetition drops the alerts low memory and leak where the same GPU or
-// MIG instance has the alert full-in.
+// withoutRepetition drops the alerts low memory and leak if the same GPU or MIG instance has the
+// alert full-in.
 func withoutRepetition(standing []candidate) []candidate {
 	filling := make(map[place]bool)
 	for i := range standing {
@@ -125,7 +125,7 @@ func withoutRepetition(standing []candidate) []candidate {
 	})
 }
 
-// order is the kinds within a severity, the worst first.
+// order lists the kinds within a severity, the worst first.
 var order = [...]snapshot.AlertKind{
 	snapshot.AlertDriver, snapshot.AlertLost, snapshot.AlertECC, snapshot.AlertOutOfMemory, snapshot.AlertFullIn,
 	snapshot.AlertLowMemory, snapshot.AlertLeak, snapshot.AlertXID, snapshot.AlertHanging, snapshot.AlertThrottled,
@@ -147,8 +147,8 @@ func worstFirst(a, b candidate) int {
 	)
 }
 
-// within reports whether t is less than d before now. A time after now (the
-// clock was set back) is not.
+// within reports whether t is less than d before now. A time after now (the clock was set back)
+// is not.
 func within(now, t time.Time, d time.Duration) bool {
 	age := now.Sub(t)
 	return !t.IsZero() && age >= 0 && age < d

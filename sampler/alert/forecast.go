@@ -5,11 +5,11 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// forecasted is the hysteresis of alerts from forecasts. Those of still memory stand
+// forecasted is the hysteresis of alerts from forecasts. The forecast of still memory is repeated
 // for several snapshots; each counts once.
 var forecasted = hysteresis{samples: 3, misses: 5}
 
-// fullIn alerts where a GPU or a MIG instance will be full soon by its forecast.
+// fullIn alerts if a GPU or a MIG instance is forecast to be full soon.
 func (e *Evaluator) fullIn(found []candidate, g *snapshot.GPU) []candidate {
 	if g.FullIn != nil {
 		found = e.fullPlace(found, g, place{gpuUUID: g.UUID}, g.FullIn, number(g.Index), refutedBelow(&g.Memory, g.Predicted))
@@ -43,7 +43,7 @@ func (e *Evaluator) fullPlace(found []candidate, g *snapshot.GPU, where place, f
 	return append(found, c)
 }
 
-// announce says when the place will be full.
+// announce writes when the place will be full.
 func (c *candidate) announce(full *snapshot.FullIn) {
 	text := formatFullIn(*full)
 	words := text
@@ -54,8 +54,8 @@ func (c *candidate) announce(full *snapshot.FullIn) {
 	c.alert.Note, c.alert.Message = note(words), "GPU "+c.label+" "+text
 }
 
-// FullIn is what a standing alert says of when a place will be full. The alert outlives the
-// forecast that raised it by some snapshots.
+// FullIn is the time to full in a standing alert. The alert outlives the forecast that raised it
+// by some snapshots.
 func (e *Evaluator) FullIn(a *snapshot.Alert) *snapshot.FullIn {
 	if l := e.latches[keyOf(a)]; l != nil && l.standing {
 		return l.newest.announced
@@ -63,9 +63,9 @@ func (e *Evaluator) FullIn(a *snapshot.Alert) *snapshot.FullIn {
 	return nil
 }
 
-// refutedBelow is the use below which the forecast that memory will be full is refuted. Use falls below it when a process crashes or frees its memory:
-// by more than the forecast's interval allows or, where that is wide, by more
-// than was free and a tenth of the capacity.
+// refutedBelow is the use below which the forecast that memory will be full is refuted. Use falls
+// below it when a process crashes or frees memory: by more than the forecast's interval allows
+// or, if the interval is wide, by more than was free and a tenth of the capacity.
 func refutedBelow(m *snapshot.Memory, predicted []snapshot.Prediction) quantity.Bytes {
 	used, capacity := m.Used.Or(0), m.Capacity().Or(0)
 	allowed := max(capacity-used, 0) + capacity/10
@@ -75,8 +75,8 @@ func refutedBelow(m *snapshot.Memory, predicted []snapshot.Prediction) quantity.
 	return used - max(allowed, capacity/100)
 }
 
-// grower is the process that the alert of a GPU filling up names: the one it
-// named before, else the fastest growing, else the most returnable.
+// grower is the process that the alert of a GPU filling up names: the one it named before, else
+// the fastest growing, else the most returnable.
 func (e *Evaluator) grower(where place, k key) snapshot.RowID {
 	if row := e.named(k); row != (snapshot.RowID{}) {
 		return row
@@ -97,7 +97,7 @@ func (e *Evaluator) grower(where place, k key) snapshot.RowID {
 	return fastest.ID
 }
 
-// leaks alerts for the processes that leak.
+// leaks alerts for each process that leaks.
 func (e *Evaluator) leaks(found []candidate, g *snapshot.GPU) []candidate {
 	for p := range e.at(place{gpuUUID: g.UUID}) {
 		if p.Trend != snapshot.TrendLeak {

@@ -7,19 +7,19 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// growth detects memory that keeps growing, and not noise, a single step, a
-// sawtooth, or growth that levels off. Time is cut into short and into long
-// slots. Memory grows where, in slots of either length,
+// growth detects memory that keeps growing. It ignores noise, a single step, a sawtooth, and
+// growth that levels off. Time is cut into short and into long slots. Memory grows if, in slots
+// of either length,
 //
-//   - each of the last four lies wholly above the one before (noise of four
-//     samples a slot does that once in 60 million times);
+//   - each of the last four lies wholly above the one before (noise of four samples a slot does
+//     that once in 60 million times);
 //   - no single rise is most of it (that is a preallocation);
 //   - the last rise is not smaller than the others (that levels off);
 //   - it is higher than ever before (a sawtooth is not);
 //   - it is at least leastGrowth.
 //
-// It is no forecast. It cannot distinguish the first slope of a long sawtooth,
-// or a start that levels off within several minutes, from a leak.
+// It is no forecast. It cannot distinguish the first slope of a long sawtooth, or a start that
+// levels off within several minutes, from a leak.
 type growth struct {
 	short, long slots
 	grew        time.Time // when it last grew, after the warm-up
@@ -32,7 +32,7 @@ const (
 	leastGrowth = 64 * quantity.MiB
 )
 
-// add takes a sample in; growth while warming up does not count.
+// add takes a sample; growth while warming up does not count.
 func (g *growth) add(now time.Time, sample snapshot.Bytes, warmingUp bool) {
 	used, ok := sample.Value()
 	if !ok {
@@ -101,8 +101,7 @@ func (s *slots) growing() bool {
 // total is how far the lows have risen over all finished slots.
 func (s *slots) total() quantity.Bytes { return s.done[len(s.done)-1].low - s.done[0].low }
 
-// levelling reports that the last rise is less than three quarters of the
-// average one.
+// levelling reports whether the last rise is less than three quarters of the average one.
 func (s *slots) levelling() bool {
 	n := len(s.done)
 	last := s.done[n-1].low - s.done[n-2].low

@@ -9,7 +9,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// driver alerts where the driver cannot be read.
+// driver alerts if the driver cannot be read.
 func (e *Evaluator) driver(found []candidate, snap *snapshot.Snapshot) []candidate {
 	if !driverAway(snap) {
 		return found
@@ -35,9 +35,8 @@ func (e *Evaluator) driver(found []candidate, snap *snapshot.Snapshot) []candida
 	})
 }
 
-// state alerts where a GPU does not answer. It is a notice, as vramscope can do
-// nothing about it. A driver that cannot be read is one alert and not one for
-// each GPU.
+// state alerts if a GPU does not answer. The alert is a notice, as vramscope can do nothing about
+// it. A driver that cannot be read has one alert, not one for each GPU.
 func (e *Evaluator) state(found []candidate, snap *snapshot.Snapshot, g *snapshot.GPU) []candidate {
 	if g.State == snapshot.GPUOK || g.State == "" || driverAway(snap) {
 		return found
@@ -51,7 +50,7 @@ func (e *Evaluator) state(found []candidate, snap *snapshot.Snapshot, g *snapsho
 	switch g.State {
 	case snapshot.GPUHanging:
 		a.Kind = snapshot.AlertHanging
-		// One late answer is no hang, and neither are answers that are always slow.
+		// A single late answer is no hang, and neither are answers that are always slow.
 		h.samples, h.after = 2, 3*time.Second
 		a.Note = "no answer"
 		a.Message = "GPU " + number(g.Index) + " has not answered" + since
@@ -86,8 +85,8 @@ func driverAway(snap *snapshot.Snapshot) bool {
 	}
 }
 
-// throttled alerts where heat or the hardware lower the clocks for longer than
-// a moment. A power cap does that all the time on a busy GPU.
+// throttled alerts if heat or the hardware lowers the clocks for longer than a moment. A power
+// cap does that all the time on a busy GPU.
 func (e *Evaluator) throttled(found []candidate, g *snapshot.GPU) []candidate {
 	reasons := slices.DeleteFunc(slices.Clone(g.Throttled), func(reason string) bool { return reason == "power" })
 	if len(reasons) == 0 {
@@ -109,8 +108,8 @@ func (e *Evaluator) throttled(found []candidate, g *snapshot.GPU) []candidate {
 	})
 }
 
-// errorCount is a GPU's count of uncorrectable ECC errors since the driver was
-// loaded. The errors in the first snapshot are old ones.
+// errorCount is a GPU's count of uncorrectable ECC errors since the driver was loaded. The errors
+// in the first snapshot are old.
 type errorCount struct {
 	known bool
 	first uint64 // in the first snapshot, or after the driver was reloaded
@@ -132,8 +131,8 @@ func (c *errorCount) add(now time.Time, count quantity.Optional[uint64]) {
 	c.value = v
 }
 
-// newErrorsFor is how long a new uncorrectable error is urgent. Then it is a
-// notice until the next reset, as the count stays.
+// newErrorsFor is how long a new uncorrectable error is urgent. After that it is a notice until
+// the next reset, as the count stays.
 const newErrorsFor = time.Hour
 
 func (e *Evaluator) ecc(found []candidate, snap *snapshot.Snapshot, g *snapshot.GPU) []candidate {

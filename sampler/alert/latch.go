@@ -8,8 +8,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// hysteresis is how long a candidate must be there before its alert is raised,
-// and away before it is cleared: in snapshots and in time.
+// hysteresis is how long a candidate must be present before its alert is raised, and absent
+// before it is cleared: in snapshots and in time.
 type hysteresis struct {
 	samples int           // consecutive snapshots with it
 	after   time.Duration // since the first of them
@@ -84,8 +84,8 @@ func (l *latch) hit(now time.Time, tick uint64, c candidate) {
 	}
 }
 
-// miss notes a snapshot without the candidate. A latch that does not stand
-// starts anew with the next hit.
+// miss notes a snapshot without the candidate. A latch that does not stand starts anew with the
+// next hit.
 func (l *latch) miss(now time.Time) {
 	l.misses++
 	h := l.newest.hysteresis
@@ -95,9 +95,8 @@ func (l *latch) miss(now time.Time) {
 	}
 }
 
-// unfounded reports that an alert is about a GPU that does not answer, a
-// process that has ended, or memory that was freed. The GPU is nil where it is
-// no longer there.
+// unfounded reports whether an alert is about a GPU that does not answer, a process that has
+// ended, or memory that was freed. The GPU is nil if it is no longer listed.
 func (e *Evaluator) unfounded(k key, l *latch, g *snapshot.GPU) bool {
 	answers := g != nil && g.State == snapshot.GPUOK
 	row := l.newest.alert.Row
@@ -116,7 +115,7 @@ func (e *Evaluator) unfounded(k key, l *latch, g *snapshot.GPU) bool {
 	}
 }
 
-// withheld reports that there is no forecast of a GPU or MIG instance any more.
+// withheld reports whether a GPU or MIG instance no longer has a forecast.
 func withheld(g *snapshot.GPU, instance snapshot.InstanceID) bool {
 	doubt := g.Doubt
 	if in := g.Instance(instance); in != nil {
@@ -125,8 +124,8 @@ func withheld(g *snapshot.GPU, instance snapshot.InstanceID) bool {
 	return doubt == snapshot.Young || doubt == snapshot.Rebuilding
 }
 
-// usedOn is the use of a GPU or MIG instance; where it is unknown, the largest
-// number, which refutes nothing.
+// usedOn is the used memory of a GPU or MIG instance. Unknown use is the largest number, which
+// refutes no alert.
 func usedOn(g *snapshot.GPU, instance snapshot.InstanceID) quantity.Bytes {
 	used := g.Memory.Used
 	if instance.MIG {

@@ -6,8 +6,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// outOfMemory alerts for a minute after an allocator failed, also where the
-// process exited.
+// outOfMemory alerts for a minute after an allocator failed, even if the process exited.
 func (e *Evaluator) outOfMemory(found []candidate, snap *snapshot.Snapshot) []candidate {
 	for id, t := range e.rows {
 		if !within(snap.Time, t.outOfMemory.risen, outOfMemoryFor) {
@@ -37,8 +36,8 @@ const (
 	lowReleased      = 1.2             // a standing alert is cleared at this multiple of the threshold
 )
 
-// lowMemory alerts where little is free and a process needs more. Little free
-// memory alone is normal: servers preallocate.
+// lowMemory alerts if little memory is free and a process needs more. Little free memory alone is
+// normal: servers preallocate.
 func (e *Evaluator) lowMemory(found []candidate, snap *snapshot.Snapshot, g *snapshot.GPU) []candidate {
 	if !g.MIG || len(g.Instances) == 0 {
 		return e.lowPlace(found, snap.Time, g, place{gpuUUID: g.UUID}, &g.Memory, number(g.Index))
@@ -79,7 +78,7 @@ func (e *Evaluator) lowPlace(found []candidate, now time.Time, g *snapshot.GPU, 
 	return append(found, candidate{hysteresis: hysteresis{samples: 3, misses: 5}, alert: a})
 }
 
-// strain is what makes little free memory dangerous.
+// strain is the reason why little free memory is dangerous.
 type strain struct {
 	severity snapshot.Severity
 	words    string // for the note
@@ -87,9 +86,9 @@ type strain struct {
 	row      snapshot.RowID
 }
 
-// strain finds the worst: an allocator that failed, one that had to retry, a
-// process that grows. Of several such processes it names the one that the alert
-// named before, else the largest.
+// strain finds the worst reason: an allocator that failed, one that had to retry, a process that
+// grows. Of several such processes it names the one that the alert named before, else the
+// largest.
 func (e *Evaluator) strain(now time.Time, where place, named snapshot.RowID) strain {
 	var failed, retried, grown *snapshot.Process
 	anyKnown := false

@@ -6,13 +6,13 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// place is a GPU, or with an instance a part of one.
+// place is a GPU, or a MIG instance of one.
 type place struct {
 	gpuUUID  string
 	instance snapshot.InstanceID
 }
 
-// at are the rows of a place in this snapshot.
+// at returns the rows of a place in this snapshot.
 func (e *Evaluator) at(where place) iter.Seq[*snapshot.Process] {
 	return func(yield func(*snapshot.Process) bool) {
 		g := e.gpus[where.gpuUUID]
@@ -33,8 +33,7 @@ func (e *Evaluator) present(id snapshot.RowID) bool {
 	return t != nil && !t.ended
 }
 
-// named is the row that a standing alert names, zero where there is none or the
-// row has ended.
+// named is the row that a standing alert names; zero if it names none or the row has ended.
 func (e *Evaluator) named(k key) snapshot.RowID {
 	if l := e.latches[k]; l != nil && e.present(l.newest.alert.Row) {
 		return l.newest.alert.Row
@@ -42,8 +41,7 @@ func (e *Evaluator) named(k key) snapshot.RowID {
 	return snapshot.RowID{}
 }
 
-// mostReturnable is the row of a place whose flush frees most, nil where none
-// frees anything.
+// mostReturnable is the row of a place whose flush frees most, nil if none frees anything.
 func (e *Evaluator) mostReturnable(where place) *snapshot.Process {
 	var best *snapshot.Process
 	for p := range e.at(where) {
@@ -54,16 +52,14 @@ func (e *Evaluator) mostReturnable(where place) *snapshot.Process {
 	return best
 }
 
-// frees reports whether a flush of p frees memory. A silent probe does not
-// answer, the figures of one with a mismatch cannot be trusted, and one that the
-// daemon has asked does not answer this user.
+// frees reports whether a flush of p frees memory. A silent probe does not answer, figures with a
+// mismatch cannot be trusted, and a probe that the daemon asked does not answer this user.
 func frees(p *snapshot.Process) bool {
 	refuses := p.Probe != nil && (p.Probe.State == snapshot.ProbeSilent || p.Probe.Mismatch || p.Probe.ByDaemon)
 	return p.Returnable.Or(0) > 0 && !refuses && !p.ID.Process.Foreign()
 }
 
-// remedy is the flush in a place that is likely to keep most free, "" where none keeps enough
-// to be worth it.
+// remedy is the flush in a place that is likely to keep most memory free; "" if none is worth it.
 func (e *Evaluator) remedy(where place) string {
 	var best *snapshot.Process
 	var lasts snapshot.Lasting
@@ -78,7 +74,7 @@ func (e *Evaluator) remedy(where place) string {
 	return flushAdvice(best, lasts)
 }
 
-// flushAdvice is what a flush of p is good for, "" where nothing.
+// flushAdvice is the benefit of a flush of p, "" if it has none.
 func flushAdvice(p *snapshot.Process, lasts snapshot.Lasting) string {
 	if p == nil || lasts.Remedy(p) == "" {
 		return ""

@@ -12,8 +12,8 @@ import (
 // noteCells is the room for a note at the end of a GPU line.
 const noteCells = 22
 
-// note cuts a note to its room. It may hold a user's name, which the screen
-// cleans: every rune is one cell then, or the screen cuts it again.
+// note cuts a note to its room. It may hold a user's name, which the screen cleans: then every
+// rune is one cell, or the screen cuts it again.
 func note(s string) string {
 	if utf8.RuneCountInString(s) <= noteCells {
 		return s
@@ -21,9 +21,9 @@ func note(s string) string {
 	return string([]rune(s)[:noteCells-1]) + "…"
 }
 
-// formatFullIn writes "full in 4m10s (3m–6m)" in at most 22 cells: the bounds
-// are rounded outward to minutes, an end further off than 99 minutes is open
-// ("3m+"), and from ten minutes on the median is in minutes too.
+// formatFullIn writes "full in 4m10s (3m–6m)" in at most 22 cells: the bounds are rounded outward
+// to minutes, a bound beyond 99 minutes is open ("3m+"), and from ten minutes on the median is in
+// minutes too.
 func formatFullIn(f snapshot.FullIn) string {
 	if f.Median <= 0 {
 		return "full"
@@ -40,7 +40,7 @@ func formatFullIn(f snapshot.FullIn) string {
 	return briefFullIn(f) + " (" + bounds + ")"
 }
 
-// briefFullIn is the same without the bounds.
+// briefFullIn omits the bounds.
 func briefFullIn(f snapshot.FullIn) string {
 	if f.Median <= 0 {
 		return "full"

@@ -30,7 +30,7 @@ type gpuTrace struct {
 	errors errorCount
 }
 
-// counter follows a count that falls only where its process restarts.
+// counter follows a count that falls only when its process restarts.
 type counter struct {
 	known bool
 	value int64
@@ -53,11 +53,10 @@ func (c *counter) add(now time.Time, count quantity.Optional[int64]) {
 	c.known, c.value = true, v
 }
 
-// warmUp is how long after its start a process loads what it needs: growth does
-// not count then.
+// warmUp is how long after its start a process loads data: growth does not count then.
 const warmUp = 5 * time.Minute
 
-// trace takes a snapshot into the traces, before the rules are applied.
+// trace adds a snapshot to the traces, before the rules are applied.
 func (e *Evaluator) trace(snap *snapshot.Snapshot) {
 	for _, g := range e.gpus {
 		clear(g.rows)
@@ -93,7 +92,7 @@ func (e *Evaluator) traceRow(now time.Time, p *snapshot.Process) {
 	g.young = g.young || t.young(now)
 }
 
-// young reports that a process has just started, or may have.
+// young reports whether a process has just started, or may have.
 func (t *rowTrace) young(now time.Time) bool {
 	if t.row.Started.IsZero() {
 		return now.Sub(t.since) < warmUp
@@ -101,8 +100,8 @@ func (t *rowTrace) young(now time.Time) bool {
 	return now.Sub(t.row.Started) < warmUp
 }
 
-// traceEnded takes in the last report of processes that ended: one that exits
-// because it is out of memory reports that last.
+// traceEnded adds the last reports of processes that ended: one that exits for lack of memory
+// reports its error in the last.
 func (e *Evaluator) traceEnded(snap *snapshot.Snapshot) {
 	for id, t := range e.rows {
 		if t.tick == e.tick {

@@ -10,7 +10,7 @@ import (
 	"vramscope/sampler/store"
 )
 
-// History is the past of what was recorded; it implements snapshot.History.
+// History keeps recorded snapshots; it implements snapshot.History.
 type History struct {
 	mu      sync.RWMutex
 	store   *store.Store
@@ -47,7 +47,7 @@ func New() *History {
 	}
 }
 
-// Record remembers a snapshot.
+// Record adds a snapshot.
 func (h *History) Record(now time.Time, snap *snapshot.Snapshot) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -79,8 +79,8 @@ func (h *History) Record(now time.Time, snap *snapshot.Snapshot) {
 	h.retire(now, snap.Sequence)
 }
 
-// retire moves the rows that were not in this tick to the ended ones, and drops
-// those that ended before the store's oldest sample.
+// retire moves the rows that are missing in this tick to the ended ones, and drops those that
+// ended before the store's oldest sample.
 func (h *History) retire(now time.Time, sequence uint64) {
 	for id, r := range h.rows {
 		if r.Tick != sequence {
@@ -108,7 +108,7 @@ func (h *History) retire(now time.Time, sequence uint64) {
 	h.forgetGPUs(now)
 }
 
-// forgetGPUs drops the records of GPUs that have not been seen for the longest.
+// forgetGPUs drops the records of the GPUs not seen for the longest time.
 func (h *History) forgetGPUs(now time.Time) {
 	var away []string
 	for uuid, r := range h.gpus {
@@ -123,7 +123,7 @@ func (h *History) forgetGPUs(now time.Time) {
 	}
 }
 
-// NoteAlerts keeps from when to when each alert stood, by those that stand now.
+// NoteAlerts records when each alert began and ended to stand.
 func (h *History) NoteAlerts(now time.Time, alerts []snapshot.Alert) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -148,7 +148,7 @@ func (h *History) NoteAlerts(now time.Time, alerts []snapshot.Alert) {
 	}
 }
 
-// Span is how far back the history goes; both zero while it is empty.
+// Span is the time that the history covers; both are zero while it is empty.
 func (h *History) Span() (oldest, newest time.Time) {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
@@ -164,7 +164,7 @@ func (h *History) Append(event snapshot.Event) {
 	}
 }
 
-// Events gives the newest events first, at most limit of them (0: all).
+// Events returns the newest events first, at most limit of them (0: all).
 func (h *History) Events(limit int) []snapshot.Event {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
@@ -176,7 +176,7 @@ func (h *History) Events(limit int) []snapshot.Event {
 	return newest
 }
 
-// Series gives a metric between from and to in equal buckets; see snapshot.History.
+// Series returns a metric between from and to in equal buckets; see snapshot.History.
 func (h *History) Series(key snapshot.SeriesKey, from, to time.Time, buckets int) []snapshot.Point {
 	h.mu.RLock()
 	defer h.mu.RUnlock()

@@ -10,7 +10,7 @@ import (
 	"vramscope/sampler/store"
 )
 
-// metrics is one series for each metric that has ever been known.
+// metrics has a series for each metric that was ever known.
 type metrics []recorded
 
 type recorded struct {
@@ -18,7 +18,7 @@ type recorded struct {
 	*store.Series
 }
 
-// of is the series of a metric, nil where there is none.
+// of returns the series of a metric, or nil.
 func (m metrics) of(id metric.ID) *store.Series {
 	for _, r := range m {
 		if r.id == id {
@@ -30,7 +30,7 @@ func (m metrics) of(id metric.ID) *store.Series {
 
 var constantOfGPU = metric.KeptOf(metric.GPU, metric.Constant)
 
-// append writes a sample where there is one; a tick without is a gap.
+// append writes a known value; a tick without one is a gap.
 func (m *metrics) append(s *store.Store, id metric.ID, value snapshot.Float) {
 	v, known := value.Value()
 	if !known {
@@ -50,14 +50,14 @@ func (m metrics) close() {
 	}
 }
 
-// drop forgets the series, which are closed, before they have left the retention.
+// drop forgets closed series before the retention ends.
 func (m metrics) drop() {
 	for _, r := range m {
 		r.Drop()
 	}
 }
 
-// value is a metric at a moment, unknown where it was not recorded.
+// value is a metric at a moment, unknown if not recorded.
 func (m metrics) value(id metric.ID, t time.Time) snapshot.Float {
 	series := m.of(id)
 	if series == nil {
@@ -70,7 +70,7 @@ func (m metrics) value(id metric.ID, t time.Time) snapshot.Float {
 	return quantity.From(float64(v), metric.Table[id].Source)
 }
 
-// rowRecord is a row for as long as the history remembers it.
+// rowRecord is a row while the history remembers it.
 type rowRecord struct {
 	Process *snapshot.Process // as last seen
 	First   time.Time
@@ -86,25 +86,25 @@ func (r *rowRecord) append(s *store.Store, p *snapshot.Process) {
 	}
 }
 
-// at rebuilds the row as it was. Its names are those it was last seen with.
+// at rebuilds the row at a moment, with its latest names.
 func (r *rowRecord) at(t time.Time) snapshot.Process {
 	p := r.Process.WithoutFigures()
 	p.SetFigures(func(id metric.ID) snapshot.Float { return r.metrics.value(id, t) })
 	return p
 }
 
-// span is a value with the time from which it held.
+// span is a value and the time since when it applied.
 type span[T any] struct {
 	From  time.Time
 	Value T
 }
 
-// spans are the values of a changing thing, oldest first.
+// spans are the successive values of a state, oldest first.
 type spans[T any] []span[T]
 
 const maxSpans = 1000
 
-// add adds a value that holds from now on.
+// add adds a value that applies from now on.
 func (s *spans[T]) add(now time.Time, value T) {
 	if len(*s) == maxSpans {
 		*s = slices.Delete(*s, 0, maxSpans/2)
@@ -112,7 +112,7 @@ func (s *spans[T]) add(now time.Time, value T) {
 	*s = append(*s, span[T]{now, value})
 }
 
-// at is the value at a moment, or the first one, and since when.
+// at is the value at a moment, or the first one, and since when it applied.
 func (s spans[T]) at(t time.Time) (value T, from time.Time) {
 	for i, span := range slices.Backward(s) {
 		if i == 0 || !span.From.After(t) {
@@ -122,7 +122,7 @@ func (s spans[T]) at(t time.Time) (value T, from time.Time) {
 	return value, from
 }
 
-// noteDriver adds the driver's state where it has changed.
+// noteDriver adds the driver's state when it changes.
 func (h *History) noteDriver(now time.Time, d *snapshot.Driver) {
 	if n := len(h.drivers); n > 0 {
 		was := &h.drivers[n-1].Value
@@ -130,7 +130,7 @@ func (h *History) noteDriver(now time.Time, d *snapshot.Driver) {
 			return
 		}
 	}
-	// Errors, retries and counts are of the moment, not of the past.
+	// Errors, retries and counts are current, not those of the past moment.
 	then := *d
 	then.Err, then.RetryAt, then.ProbesAnswering, then.Hanging = nil, time.Time{}, 0, 0
 	h.drivers.add(now, then)

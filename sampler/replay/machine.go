@@ -22,7 +22,7 @@ type Process struct {
 	Used int64 // bytes
 }
 
-// Set is the next reading. A total of 0 is unknown. The processes are not copied.
+// Set sets the next reading. A total of 0 is unknown. It keeps the slice of processes.
 func (m *Machine) Set(now time.Time, used, total int64, running ...Process) {
 	m.now, m.memory, m.running = now, nvml.Memory{Used: bytesOf(used)}, running
 	if total > 0 {
@@ -30,7 +30,7 @@ func (m *Machine) Set(now time.Time, used, total int64, running ...Process) {
 	}
 }
 
-// Watch is a Sampler that reads the machine, at its time. It waits for no answer.
+// Watch makes a Sampler that reads the machine, by the machine's time. It waits for no answer.
 func (m *Machine) Watch(interval time.Duration) *sampler.Sampler {
 	return sampler.New(sampler.Options{
 		Devices: m, Processes: m, Deadline: time.Hour, OpenDeadline: time.Hour,
@@ -38,12 +38,11 @@ func (m *Machine) Watch(interval time.Duration) *sampler.Sampler {
 	})
 }
 
-// Open lists the GPU.
 func (m *Machine) Open() (nvml.Driver, []nvml.Device, error) {
 	return nvml.Driver{Version: "recording"}, []nvml.Device{{UUID: "GPU-0", Name: "recording"}}, nil
 }
 
-// Read is the present sample.
+// Read returns the present sample.
 func (m *Machine) Read(d nvml.Device) (nvml.Reading, error) {
 	reading := nvml.Reading{Device: d, Time: m.now, Memory: m.memory}
 	for i := range m.running {
@@ -56,7 +55,7 @@ func (m *Machine) Read(d nvml.Device) (nvml.Reading, error) {
 // Close has nothing to release.
 func (*Machine) Close() error { return nil }
 
-// Processes are those that run.
+// Processes finds the running processes.
 func (m *Machine) Processes(_ time.Time, pids []int, found func(*process.Info)) {
 	for i := range m.running {
 		if slices.Contains(pids, m.running[i].Identity.PID) {

@@ -23,8 +23,8 @@ type Monitor struct {
 	snap    *snapshot.Snapshot
 }
 
-// New makes a Monitor for a series. Where the series is as old as its process the
-// monitor has seen that start, on a GPU that was empty.
+// New makes a Monitor for a series. A series that is as old as its process includes its start on
+// an empty GPU.
 func New(series *backtest.Series) *Monitor {
 	m := &Monitor{series: series}
 	m.process.Identity = process.Identity{PID: 1, StartTime: 1, Namespace: 1}
@@ -50,7 +50,7 @@ func (m *Monitor) Observe(t time.Time, used int64) {
 
 func (m *Monitor) gpu() *snapshot.GPU { return &m.snap.GPUs[0] }
 
-// Forecasts appends what the GPU is forecast to use.
+// Forecasts appends the GPU's forecasts.
 func (m *Monitor) Forecasts(dst []forecast.Interval) []forecast.Interval {
 	for _, p := range m.gpu().Predicted {
 		dst = append(dst, forecast.Interval{
@@ -70,7 +70,7 @@ func (m *Monitor) FullIn(int64) (forecast.FullIn, bool) {
 	return forecast.FullIn{Median: full.Median, Earliest: full.Earliest, Latest: full.Latest}, true
 }
 
-// Trend is that of the process. A snapshot lists the trends as the forecaster does.
+// Trend is the process's trend. A snapshot lists the trends in the forecaster's order.
 func (m *Monitor) Trend() forecast.Trend {
 	return forecast.Trend(max(m.snap.Rows[0].Trend, snapshot.TrendYoung) - snapshot.TrendYoung)
 }
@@ -80,7 +80,7 @@ func (m *Monitor) Alarm() bool {
 	return slices.ContainsFunc(m.snap.Alerts, func(a snapshot.Alert) bool { return a.Kind == snapshot.AlertFullIn })
 }
 
-// Within is the time to full from which that alert is raised.
+// Within is the time to full below which that alert is raised.
 func (m *Monitor) Within() time.Duration { return alert.FullWithin }
 
 func bytesOf(v int64) quantity.Optional[quantity.Bytes] {

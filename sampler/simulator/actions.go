@@ -8,8 +8,8 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// Flush has a process free its cached memory, and returns its reserved memory
-// before and after. It refuses another process with the same pid.
+// Flush frees the cached memory of a process, and returns its reserved memory before and after.
+// It refuses another process with the same pid.
 func (b *Box) Flush(id process.Identity) (before, after quantity.Bytes, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -24,15 +24,14 @@ func (b *Box) Flush(id process.Identity) (before, after quantity.Bytes, err erro
 	t.memory.Flush()
 	after = t.memory.Stats().Reserved
 	if t.probe.reported {
-		// A new report, as a flush is followed by one.
+		// A flush is followed by a new report.
 		t.probe.at, t.probe.stats = b.at, t.memory.Stats()
 	}
 	return before, after, nil
 }
 
-// Signal sends a signal to a simulated process: it ends, stops or continues. Other
-// signals do nothing. On a lost GPU a process hangs in the driver and ends only
-// when the GPU is back.
+// Signal sends a signal to a simulated process: it ends, stops or continues. Other signals do
+// nothing. On a lost GPU a process hangs in the driver and ends only when the GPU is back.
 func (b *Box) Signal(id process.Identity, signal syscall.Signal) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -51,8 +50,8 @@ func (b *Box) Signal(id process.Identity, signal syscall.Signal) error {
 	return nil
 }
 
-// Retry has a process that waits for a rescue try its allocation again, and reports
-// whether that succeeded.
+// Retry lets a process that waits for a rescue try its allocation again, and reports whether that
+// succeeded.
 func (b *Box) Retry(id process.Identity) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -66,7 +65,7 @@ func (b *Box) Retry(id process.Identity) bool {
 	return !t.failed
 }
 
-// find is the task with that identity. The lock is held.
+// find returns the task with that identity. The lock must be held.
 func (b *Box) find(id process.Identity) (*task, error) {
 	b.advance()
 	t := b.tasks[id.PID]

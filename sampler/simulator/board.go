@@ -52,7 +52,7 @@ type instance struct {
 }
 
 func newBoard(index int) *board {
-	// The buses of the eight in such a machine.
+	// The PCI buses of the eight GPUs in such a machine.
 	buses := [...]int{0x18, 0x2a, 0x3a, 0x5d, 0x9a, 0xab, 0xba, 0xdb}
 	g := &board{
 		frame: &frame{total: boardTotal, reserved: boardReserved, used: boardIdle},
@@ -70,8 +70,8 @@ func newBoard(index int) *board {
 	return g
 }
 
-// uuid makes an identifier that is the same in every simulated box, so that
-// examples with a UUID work for every reader.
+// uuid makes an identifier that is the same in every simulated box, so that examples with a UUID
+// work for every reader.
 func uuid(n uint64) string {
 	high, low := mix(11, n, 1), mix(11, n, 2)
 	return fmt.Sprintf("%08x-%04x-%04x-%04x-%012x", high>>32, high>>16&0xffff, high&0xffff, low>>48, low&0xffff_ffff_ffff)
@@ -99,8 +99,7 @@ func (g *board) remove(t *task) {
 	g.tasks = slices.DeleteFunc(g.tasks, func(other *task) bool { return other == t })
 }
 
-// draw has power follow the load at once, and temperature with the inertia of the
-// heat sink.
+// draw makes power follow the load at once, and temperature with the inertia of the heat sink.
 func (g *board) draw(seed uint64, now time.Duration) {
 	const unloaded, loaded, full = 71.0, 119.0, 640.0 // W
 	const inertia = 25.0                              // s
@@ -131,7 +130,7 @@ func (g *board) draw(seed uint64, now time.Duration) {
 	}
 }
 
-// settle sets power and temperature to those of a long constant load.
+// settle sets power and temperature as after a long constant load.
 func (g *board) settle(seed uint64) {
 	for range 40 {
 		g.draw(seed, 0)
@@ -168,8 +167,8 @@ func (l *loss) turn(now time.Duration) (back bool) {
 	return true
 }
 
-// turnLoss loses the GPU or brings it back. Its processes have lost their contexts
-// then and end, and its counter of energy begins anew.
+// turnLoss loses the GPU or brings it back. Then its processes have lost their contexts and end,
+// and its energy counter restarts.
 func (b *Box) turnLoss(g *board, now time.Duration) {
 	if !g.loss.turn(now) {
 		return
@@ -193,7 +192,7 @@ type frame struct {
 
 func (f *frame) capacity() quantity.Bytes { return f.total - f.reserved }
 
-// Reserve takes size of the free memory. It is false where there is not enough.
+// Reserve takes size of the free memory. It returns false if there is too little.
 func (f *frame) Reserve(size quantity.Bytes) bool {
 	if f.used+size > f.capacity() {
 		return false

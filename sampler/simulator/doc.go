@@ -1,31 +1,26 @@
-// Package simulator is a simulated GPU box that implements all of the sampler's
-// sources: the driver, the probes and /proc. --demo shows it, and tests run hours
-// of it in seconds.
+// Package simulator is a simulated GPU box that implements all of the sampler's sources: the
+// driver, the probes and /proc. --demo shows it, and tests run hours of it in seconds.
 //
 //	clock ─→ Box ── steps of 250 ms ──→ slots ── tasks ── programs ── allocators ── frames of the boards
 //	              └─ Open, Read (driver) · Answers (probes) · Processes, Host (/proc)
 //
-// The story is on eight H100s: a data-parallel pair with an epoch sawtooth
-// (GPU 0 and 1), an LLM server with a preallocated cache (2), a leak that fills
-// its GPU in minutes, runs out of memory and starts again (3), a fragmented job
-// (4), MIG instances (5), a GPU that is lost and comes back (6), a JAX job beside
-// a foreign pid (7), and between them processes without a probe and short-lived
-// ones.
+// The story is on eight H100s: a data-parallel pair with an epoch sawtooth (GPU 0 and 1), an LLM
+// server with a preallocated cache (2), a leak that fills its GPU in minutes, runs out of memory
+// and starts again (3), a fragmented job (4), MIG instances (5), a GPU that is lost and comes
+// back (6), a JAX job beside a foreign pid (7), and between them processes without a probe and
+// short-lived ones.
 //
-// Only who starts what is scripted: every figure comes from the simulated
-// allocators, so that reserved = allocated + cached + fragmented and a flush frees
-// what is returnable.
+// Only the starts of programs are scripted: every figure comes from the simulated allocators, so
+// that reserved = allocated + cached + fragmented and a flush frees what is returnable.
 //
-// The story may have a prelude, in which the box runs as it must have run before:
-// the leak leaks, tests start and end, the server is idle. It fills the history. Time
-// counts from the beginning of the story and is negative in the prelude:
+// The story may have a prelude, which fills the history: the leak leaks, tests start and end, the
+// server is idle. Time counts from the beginning of the story and is negative in the prelude:
 //
 //	New ── −Prelude ─────────── 0 ── 9 s: a retry ── 12 s: GPU 3 90 % full ── 30–37 s: GPU 6 lost ─→
 //
-// The same seed and prelude give the same story. State moves in fixed steps up to
-// the time of the clock at every call, so that the calls do not change the story.
-// Another story, Options.Shortage, is one GPU on which a training is short of what a
-// notebook caches.
+// The same seed and prelude give the same story. State moves in fixed steps up to the time of the
+// clock at every call, so that the calls do not change the story. Another story,
+// Options.Shortage, is one GPU on which a training lacks the memory that a notebook caches.
 //
 // Start reading at New and Box.move; story.go has the roles.
 package simulator

@@ -10,7 +10,7 @@ import (
 	"vramscope/nvml"
 )
 
-// Open lists the GPUs, the lost ones too.
+// Open lists the GPUs, including lost ones.
 func (b *Box) Open() (nvml.Driver, []nvml.Device, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -107,7 +107,7 @@ func (g *board) reading(seed uint64, now time.Time, at time.Duration) nvml.Readi
 	return r
 }
 
-// clock is the SM clock: up while there is work and for a moment after.
+// clock is the SM clock: high during work and for a moment after.
 func (g *board) clock(wobble float64) int {
 	const lingers = 10 * time.Second
 	if g.idleFor > lingers {
@@ -120,7 +120,7 @@ func (g *board) clock(wobble float64) int {
 	return busyClock - bin*int(math.Round(1+wobble))
 }
 
-// percent is a share as the driver reports it: whole, and 0 only where nothing ran.
+// percent is a share as the driver reports it: whole, and 0 only if nothing ran.
 func percent(share, wobble float64) int {
 	if share <= 0 {
 		return 0
@@ -139,7 +139,7 @@ func (f *frame) memory() nvml.Memory {
 
 func driver[T any](value T) quantity.Optional[T] { return quantity.From(value, quantity.Driver) }
 
-// What an H100 SXM has: PCIe 5.0 x16, 18 links of NVLink 4 with 25 GB/s each way.
+// An H100 SXM has PCIe 5.0 x16 and 18 links of NVLink 4 with 25 GB/s each way.
 const (
 	pcieGeneration = 5
 	pcieWidth      = 16
@@ -195,7 +195,7 @@ func (g *board) details(r *nvml.Reading, wobble func(uint64) float64) {
 	s.NVLinkSent, s.NVLinkReceived = driver(sent), driver(received)
 }
 
-// rate is a share of what a link carries at most, in bytes/s.
+// rate is a share of a link's capacity, in bytes/s.
 func rate(share, full, wobble float64) int {
 	return int(math.Round(max(share*full*(1+0.1*wobble), 0)))
 }

@@ -7,13 +7,11 @@ import (
 	"vramscope/sampler/simulator/allocator"
 )
 
-// leaking is a fine-tuning job that leaks leakRate until the GPU is full. When it is
-// out of memory it skips the batch, flushes and tries again; the third time it
-// exits.
+// leaking is a fine-tuning job that leaks leakRate until the GPU is full. When it is out of
+// memory it skips the batch, flushes and tries again; the third time it exits.
 //
-// Every two minutes it gathers its weights into one buffer to save them. On a
-// nearly full GPU that succeeds only as the allocator frees its cache and tries
-// again, which counts a retry.
+// Every two minutes it gathers its weights into one buffer to save them. On a nearly full GPU
+// that succeeds only because the allocator frees its cache and tries again, which counts a retry.
 type leaking struct {
 	weights
 	ladder
@@ -34,8 +32,8 @@ const (
 	saveFirst = 9 * time.Second
 )
 
-// resume computes when the leak must have begun for the process to hold what it
-// holds when the story begins, and leaks up to now.
+// resume computes when the leak must have begun to reach the memory that the process holds at the
+// start of the story, and leaks up to now.
 func (p *leaking) resume(t *task, now time.Duration) error {
 	c := t.cache
 	if err := p.load(c, p.count); err != nil {
@@ -86,8 +84,8 @@ func (p *leaking) step(t *task, now time.Duration) error {
 	return nil
 }
 
-// train is one batch. It leaks while all activations are allocated, so that the
-// leak takes new memory.
+// train runs one batch. It leaks while all activations are allocated, so that the leak takes new
+// memory.
 func (p *leaking) train(t *task, c *allocator.Caching, now time.Duration) error {
 	p.finish(c)
 	if within(now, saveEvery) == saveFirst {
@@ -118,9 +116,8 @@ func save(c *allocator.Caching) error {
 	return nil
 }
 
-// leaks is the leak of a second: leakRate on average, an even number of MiB as large
-// segments are. It depends on the second alone, so that resume can compute the
-// past.
+// leaks is the leak of a second: leakRate on average, an even number of MiB as large segments
+// are. It depends on the second alone, so that resume can compute the past.
 func leaks(t *task, second time.Duration) quantity.Bytes {
 	spread := int(mix(t.seed, t.stream()+4, uint64(second/time.Second)) % 4)
 	return leakRate + quantity.Bytes(2*spread-3)*mib

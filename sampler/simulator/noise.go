@@ -11,8 +11,7 @@ func mix(seed, stream, n uint64) uint64 {
 	return x ^ x>>31
 }
 
-// noise is mix as a number between −1 and 1. It has no state, so that the number of
-// calls does not change it.
+// noise is mix as a number between −1 and 1. It has no state, so extra calls do not change it.
 func noise(seed, stream, n uint64) float64 {
 	return float64(mix(seed, stream, n)>>11)/(1<<52) - 1
 }

@@ -20,9 +20,9 @@ type preallocating struct {
 	ready  time.Duration
 }
 
-// region is the memory of JAX's allocator (BFC), which it never returns. The largest
-// free block is cached: any one request up to that size succeeds. Free blocks between
-// parameters are fragmented.
+// region is the memory of JAX's allocator (BFC), which it never returns. The largest free block
+// is cached: any one request up to that size succeeds. Free blocks between parameters are
+// fragmented.
 type region struct{ stats allocator.Stats }
 
 // Flush frees nothing: the region stays until the process ends.
@@ -36,8 +36,8 @@ func (p *preallocating) resume(t *task, now time.Duration) error {
 	return p.build(t)
 }
 
-// build reserves the region and places the parameters, with holes between them as
-// freed optimiser state leaves.
+// build reserves the region and places the parameters, with holes between them like those of
+// freed optimizer state.
 func (p *preallocating) build(t *task) error {
 	size := quantity.Bytes(p.fraction*float64(t.frame.capacity()-t.frame.used)) / mib * mib
 	if !t.frame.Reserve(size) {
@@ -50,8 +50,7 @@ func (p *preallocating) build(t *task) error {
 	return nil
 }
 
-// allocate sets the stats to those of the parameters and a batch. What fits into holes
-// goes there.
+// allocate sets the stats for the parameters and a batch. Blocks that fit into holes go there.
 func (p *preallocating) allocate(batch ...quantity.Bytes) {
 	s := &p.region.stats
 	s.Allocated = quantity.Bytes(p.count) * p.size

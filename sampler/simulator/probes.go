@@ -31,7 +31,7 @@ type lastReport struct {
 	misses  int
 }
 
-// schedule sets when the probe reports, and when an unreliable one first does not.
+// schedule sets when the probe reports, and when an unreliable one first fails to.
 func (e *lastReport) schedule(t *task) {
 	e.phase = time.Duration(t.identity.PID%int(reportEvery/step)) * step
 	e.missing, e.until = never, never
@@ -63,7 +63,7 @@ func (t *task) takeReport(now time.Duration) {
 // Unasked implements sampler.ProbeReader: every probe answers at once.
 func (b *Box) Unasked() int { return 0 }
 
-// Answers has the last answer of each probe.
+// Answers returns the last answer of each probe.
 func (b *Box) Answers() []probe.Answer {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -143,8 +143,8 @@ func count(n int) *int64 {
 
 const maxFailures = 16
 
-// observe has the task wait for a rescue, where there is one, and else notes an allocation
-// that failed, as PyTorch's out-of-memory observers see it.
+// observe makes the task wait for a rescue, if there is one. Otherwise it notes the failed
+// allocation, as PyTorch's out-of-memory observers see it.
 func (t *task) observe(size quantity.Bytes) (again bool) {
 	if t.rescue != nil && !t.retries {
 		t.waits = true
@@ -152,7 +152,7 @@ func (t *task) observe(size quantity.Bytes) (again bool) {
 		return true
 	}
 	s, free := t.cache.Stats(), t.frame.capacity()-t.frame.used
-	// A probe's report has the list as it was.
+	// A report that was made before keeps its list.
 	t.failures = append(t.failures[:len(t.failures):len(t.failures)], probe.FailedAllocation{
 		TimeNS: t.epoch.Add(t.now).UnixNano(), Bytes: size, FreeBytes: &free, LimitBytes: &t.frame.total, Allocator: "pytorch",
 		ReservedBytes: &s.Reserved, AllocatedBytes: &s.Allocated, LargestFreeBytes: &s.LargestFree,
@@ -161,8 +161,7 @@ func (t *task) observe(size quantity.Bytes) (again bool) {
 	return false
 }
 
-// Segments is the map of a process's memory, as its probe would report it: of
-// PyTorch only.
+// Segments is the map of a process's memory as its probe reports it, for PyTorch only.
 func (b *Box) Segments(id process.Identity) (probe.Segments, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -179,7 +178,7 @@ func (b *Box) Segments(id process.Identity) (probe.Segments, error) {
 	}, nil
 }
 
-// uuid is that of the GPU or MIG instance that the task is on.
+// uuid is the UUID of the task's GPU or MIG instance.
 func (t *task) uuid() string {
 	if t.instance != nil {
 		return t.instance.uuid

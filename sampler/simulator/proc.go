@@ -14,7 +14,7 @@ const (
 	hostUsed   = 205 * gib // by what is not simulated
 )
 
-// Processes looks the pids up. A foreign one is not there. The box has its own clock.
+// Processes looks the pids up. It does not find foreign ones. The box has its own clock.
 func (b *Box) Processes(_ time.Time, pids []int, found func(*process.Info)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -27,7 +27,7 @@ func (b *Box) Processes(_ time.Time, pids []int, found func(*process.Info)) {
 	}
 }
 
-// Alive reports whether the process is there.
+// Alive reports whether the process runs.
 func (b *Box) Alive(id process.Identity) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -52,7 +52,7 @@ func (b *Box) info(t *task) process.Info {
 	}
 }
 
-// cpu is per cent of a core, with a little noise.
+// cpu is a percentage of a core, with a little noise.
 func (b *Box) cpu(t *task) float64 {
 	cpu := t.role.cpu
 	if cpu == 0 {

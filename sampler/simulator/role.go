@@ -20,8 +20,7 @@ const (
 	jax                    // one preallocated region
 )
 
-// role is a program of the story: its user, what it is, and when it starts and
-// ends.
+// role is a program of the story: its user, its command, and when it starts and ends.
 type role struct {
 	user    user
 	command []string

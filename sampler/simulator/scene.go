@@ -70,19 +70,19 @@ func (r role) container(kind, id string, shim, nsPID int) role {
 	return r
 }
 
-// running makes a role one that runs for so long when the story begins.
+// running makes a role run for this long when the story begins.
 func (r role) running(pid int, age time.Duration) role {
 	r.pid, r.age = pid, age
 	return r
 }
 
-// costs is the role's use of the host: resident memory and per cent of a core.
+// costs is the role's use of the host: resident memory and percentage of a core.
 func (r role) costs(gigabytes, cpu float64) role {
 	r.host, r.cpu = gibibytes(gigabytes), cpu
 	return r
 }
 
-// comes makes a role one that starts and ends again and again.
+// comes makes a role start and end again and again.
 func (r role) comes(first time.Duration, life, pause span) role {
 	r.first, r.life, r.pause = first, life, pause
 	return r

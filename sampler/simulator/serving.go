@@ -8,9 +8,9 @@ import (
 	"vramscope/sampler/simulator/allocator"
 )
 
-// serving is an LLM server: weights and a preallocated key-value cache, which never
-// change, and little else. Requests come in waves. A notebook is much the same: it keeps
-// its variables, and its cells run now and then.
+// serving is an LLM server: mainly weights and a preallocated key-value cache, which never
+// change. Requests come in waves. A notebook is similar: it keeps its variables, and its cells
+// run now and then.
 type serving struct {
 	weights
 	workspace []quantity.Bytes
@@ -32,7 +32,7 @@ func (p *serving) resume(t *task, _ time.Duration) error {
 	return p.warm(c)
 }
 
-// warm runs the largest batch once, as servers do to measure what they need.
+// warm runs the largest batch once, as servers do to measure their need.
 func (p *serving) warm(c *allocator.Caching) error {
 	var largest batch
 	if err := largest.take(c, p.workspace...); err != nil {

@@ -30,10 +30,9 @@ type Options struct {
 	GPUs  int              // 1 to MaxGPUs; 0: as many as that
 	// Prelude is how long after New the story begins, up to MaxPrelude.
 	Prelude time.Duration
-	// Shortage plays another story, on one GPU: a training that starts is short of
-	// the memory that an idle notebook caches. Rescue, unless nil, gets what the
-	// training asks for where an allocation fails; it must not wait, and call the
-	// box only in another goroutine. The training waits for Retry.
+	// Shortage plays another story, on one GPU: a starting training lacks the memory that an idle
+	// notebook caches. Rescue, unless nil, gets the training's failed request. It must not wait,
+	// and may call the box only in another goroutine. The training waits for Retry.
 	Shortage bool
 	Rescue   func(id process.Identity, gpu string, size quantity.Bytes)
 }
@@ -121,8 +120,8 @@ func (b *Box) stage(index int, scene scene) {
 	}
 }
 
-// advance moves the box to the time of the clock, and returns that. A clock that
-// goes back stops the story until it has caught up.
+// advance moves the box to the time of the clock, and returns that time. If the clock goes back,
+// the story stops until the clock has caught up.
 func (b *Box) advance() time.Time {
 	now := b.clock()
 	for target := now.Sub(b.epoch); b.at+step <= target; {

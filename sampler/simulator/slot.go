@@ -32,8 +32,7 @@ func (b *Box) visit(s *slot, now time.Duration) {
 	}
 }
 
-// start starts the next task. Where the GPU has no room for a context, it tries
-// again later.
+// start starts the next task. If the GPU has no room for a context, it tries again later.
 func (b *Box) start(s *slot, now time.Duration) {
 	const again = 15 * time.Second
 	if !s.frame.Reserve(s.role.context) {
@@ -126,8 +125,8 @@ func (b *Box) end(s *slot, now time.Duration) {
 // would not have started yet.
 const MaxPrelude = 45 * time.Minute
 
-// prepare sets up the slot's first task at the beginning of the prelude: it is
-// running, starts in the prelude, or starts later.
+// prepare sets up the slot's first task at the beginning of the prelude: one that is running,
+// starts in the prelude, or starts later.
 func (b *Box) prepare(s *slot) {
 	r := &s.role
 	switch begins := -r.age; {
@@ -143,8 +142,8 @@ func (b *Box) prepare(s *slot) {
 	}
 }
 
-// reschedule moves a start to the first start of the story at which the task could still
-// be running: in the story all tasks start on time.
+// reschedule moves a start to the first start of the story at which the task could still be
+// running: in the story all tasks start on time.
 func (s *slot) reschedule(now, starts time.Duration) time.Duration {
 	r := &s.role
 	if r.age == 0 && now < r.first && starts+r.life.longest+r.pause.shortest > r.first {

@@ -6,8 +6,7 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// steady is a program without a probe: it takes its memory within ramp and keeps
-// about as much.
+// steady is a program without a probe: it takes its memory within ramp and keeps about that much.
 type steady struct {
 	size   quantity.Bytes
 	ramp   time.Duration  // until it has all of it
@@ -26,7 +25,7 @@ func (p *steady) step(t *task, now time.Duration) error {
 	return t.hold(p.target(t, now))
 }
 
-// target is what it uses now, in the granularity of the driver.
+// target is its present use, in the granularity of the driver.
 func (p *steady) target(t *task, now time.Duration) quantity.Bytes {
 	size := p.size
 	if p.swing > 0 {

@@ -13,7 +13,7 @@ const (
 	gib = quantity.GiB
 )
 
-// batch is blocks that a program frees together.
+// batch holds blocks that a program frees together.
 type batch []*allocator.Block
 
 func (b *batch) take(c *allocator.Caching, sizes ...quantity.Bytes) error {
@@ -34,12 +34,11 @@ func (b *batch) free(c *allocator.Caching) {
 	*b = (*b)[:0]
 }
 
-// weights is what a program allocates once and keeps: parameters, optimiser state,
-// caches of its own.
+// weights is the memory that a program allocates once and keeps: parameters, optimizer state, its
+// own caches.
 //
-// Each tensor is loaded with a scratch buffer behind it, which is freed at once.
-// That makes fragmentation: the hole shares its segment with the tensor, and no
-// flush frees it.
+// Each tensor is loaded with a scratch buffer behind it, which is freed at once. That makes
+// fragmentation: the hole shares its segment with the tensor, and no flush frees it.
 type weights struct {
 	size  quantity.Bytes // of one tensor
 	hole  quantity.Bytes // behind each tensor; smaller than one, or tensors would fill the holes
@@ -96,7 +95,7 @@ func (w *weights) loadSmall(c *allocator.Caching) error {
 	return nil
 }
 
-// share is how many tensors to load in a step so that all are loaded after the given time.
+// share is the number of tensors to load in a step so that all are loaded after the given time.
 func (w *weights) share(over time.Duration) int {
 	return max(1, w.count*int(step)/int(over))
 }
@@ -116,8 +115,8 @@ func (l *ladder) rung(i int) quantity.Bytes {
 	return quantity.Bytes(float64(l.first) * math.Pow(l.ratio, float64(i)))
 }
 
-// forward allocates the activations of sequences that are the given number of rungs longer
-// than the shortest; padding, at most 1, is how much of its rung each tensor fills.
+// forward allocates the activations of sequences that are the given number of rungs longer than
+// the shortest; padding is the part of its rung that each tensor fills, at most 1.
 func (l *ladder) forward(c *allocator.Caching, shift int, padding float64) error {
 	for i := range l.rungs {
 		if err := l.live.take(c, quantity.Bytes(float64(l.rung(i+shift))*padding)); err != nil {
@@ -140,7 +139,7 @@ func (l *ladder) backward(c *allocator.Caching, keep int) {
 	l.live = l.live[:min(keep, len(l.live))]
 }
 
-// finish frees the activations that are left of the last step.
+// finish frees the last step's remaining activations.
 func (l *ladder) finish(c *allocator.Caching) {
 	c.Settle()
 	l.backward(c, 0)

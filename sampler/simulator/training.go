@@ -25,7 +25,7 @@ type training struct {
 
 const validation = 9 * time.Second
 
-// bucket is how long the sequences are now; false while validating.
+// bucket is the present length of sequences; false while validating.
 func (p *training) bucket(now time.Duration) (int, bool) {
 	if p.epoch == 0 {
 		return 0, true
@@ -84,8 +84,8 @@ func (p *training) step(t *task, now time.Duration) error {
 		c.Free(b)
 		return nil
 	}
-	// The first batch of a bucket is the longest, so that the others fit into
-	// its segments; loaders sort batches like that for this reason.
+	// The first batch of a bucket is the longest, so that the others fit into its segments.
+	// Loaders sort batches that way for this reason.
 	padding := 1.0
 	if p.longest > bucket {
 		padding -= 0.03 * t.random.Float64()

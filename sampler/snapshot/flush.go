@@ -9,7 +9,7 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// Kinds of allocators that differ in a flush. Sources:
+// Kinds of allocators that a flush treats differently. Sources:
 // https://pytorch.org/docs/stable/notes/cuda.html#memory-management
 // https://docs.jax.dev/en/latest/gpu_memory_allocation.html
 // https://www.tensorflow.org/api_docs/python/tf/config/experimental/set_memory_growth
@@ -41,7 +41,7 @@ func (p *Process) FlushesInParts() bool {
 	return found
 }
 
-// Bound is how what a flush frees may differ from Returnable.
+// Bound says how the memory that a flush frees may differ from Returnable.
 type Bound string
 
 // The bounds, as in the protocol.
@@ -57,8 +57,8 @@ func (b Bound) Words() string {
 	return map[Bound]string{Most: "up to ", Least: "at least ", About: "about "}[b]
 }
 
-// Amount is an amount with its bound: "up to 4.00G". Where a flush may free
-// something, and nothing shows how much, it is "an unknown amount".
+// Amount is an amount with its bound: "up to 4.00G". If a flush may free memory that no figure
+// shows, it is "an unknown amount".
 func (b Bound) Amount(amount quantity.Bytes) string {
 	if amount <= 0 && b.Unlimited() {
 		return "an unknown amount"
@@ -90,9 +90,9 @@ func (p *Process) ReturnableBound() Bound {
 	return bound
 }
 
-// Bound is the allocator's own or, of a memory pool, what follows from its kind:
-// how much of its cache is fragmented shows only in a flush, and changes after it;
-// and a pool of the driver may count as used what streams have not yet freed.
+// Bound is the allocator's own bound or, for a memory pool, one that follows from its kind. How
+// much of a pool's cache is fragmented shows only in a flush, and changes after it; and a
+// driver's pool may count as used what streams have not yet freed.
 func (a *Allocator) Bound() Bound {
 	switch {
 	case a.Reserved.Known() && a.Reserved.Or(0) == 0:
@@ -109,27 +109,27 @@ func (a *Allocator) Bound() Bound {
 	return Exactly
 }
 
-// uncertain reports whether a flush may free memory of it that no figure shows.
+// uncertain reports whether a flush may free memory of the allocator that no figure shows.
 func (a *Allocator) uncertain() bool {
 	return a.Reserved.Or(0) > 0 && !a.Returnable.Known() && a.Cached.Or(0) == 0
 }
 
-// ReturnableKnown reports whether a flush frees something by the figures of the
-// process's allocators, or frees nothing by all of them.
+// ReturnableKnown reports whether the allocators' figures show that a flush frees something, or
+// that it frees nothing.
 func (p *Process) ReturnableKnown() bool {
 	return p.Returnable.Or(0) > 0 || !slices.ContainsFunc(p.Allocators, func(a Allocator) bool { return a.uncertain() })
 }
 
-// mayFree reports whether a flush may free memory that no figure shows: in a pool, or in
-// private pools that nothing uses any more.
+// mayFree reports whether a flush may free memory that no figure shows: in a pool, or in unused
+// private pools.
 func (p *Process) mayFree() bool {
 	return slices.ContainsFunc(p.Allocators, func(a Allocator) bool {
 		return a.uncertain() || a.Bound() == Least && a.Cached.Or(0) > a.Returnable.Or(0)
 	})
 }
 
-// FragmentedKnown reports whether every allocator knows how much of its memory
-// is fragmented: a pool that was never flushed does not, nor does TensorFlow.
+// FragmentedKnown reports whether every allocator knows how much of its memory is fragmented: a
+// pool that was never flushed does not, nor does TensorFlow.
 func (p *Process) FragmentedKnown() bool {
 	return !slices.ContainsFunc(p.Allocators, func(a Allocator) bool {
 		return !a.Fragmented.Known() && a.Cached.Or(0) > 0
@@ -138,8 +138,8 @@ func (p *Process) FragmentedKnown() bool {
 
 const postFlush = "post_flush"
 
-// FlushRefusal is why the viewer cannot flush the process, "" where that can be
-// tried. The viewer is the user who asks; "root" may ask every user's process.
+// FlushRefusal is why the viewer cannot flush the process, "" if the viewer can try. The viewer
+// is the user who asks; "root" may ask every user's process.
 func (p *Process) FlushRefusal(viewer string) string {
 	pid := p.ID.Process.PID
 	switch {
@@ -172,8 +172,8 @@ func (p *Process) FlushRefusal(viewer string) string {
 	return ""
 }
 
-// keeps is why a library frees nothing, with the setting that makes it reserve no
-// more than it needs, unless the process was started with one.
+// keeps is why a library frees nothing, with the setting that makes it reserve no more than it
+// needs, unless the process was started with that.
 func (a *Allocator) keeps(library string, settings ...string) string {
 	for _, setting := range settings {
 		if strings.Contains(a.Config, setting) {
@@ -183,8 +183,7 @@ func (a *Allocator) keeps(library string, settings ...string) string {
 	return library + " keeps its cache. To reserve less: " + settings[0]
 }
 
-// Rejection is why the figures of the process's probe are not shown, "" where
-// they are not rejected.
+// Rejection is why the figures of the process's probe are rejected, "" if they are not.
 func (p *Process) Rejection() string {
 	if p.Probe == nil || p.Probe.Rejected == "" {
 		return ""
@@ -192,16 +191,15 @@ func (p *Process) Rejection() string {
 	return fmt.Sprintf("PID %d: its probe is rejected: %s", p.ID.Process.PID, p.Probe.Rejected)
 }
 
-// Frees is what a flush of the process should free, by its probe: of an allocator
-// that does not report that, at most what it caches, and never more than the
-// process uses.
+// Frees is how much a flush should free, by the process's probe. An allocator that does not
+// report that counts with its cache. The sum is at most the process's used memory.
 func (p *Process) Frees() quantity.Bytes {
 	frees := p.Returnable.Or(p.Cached.Or(0))
 	return max(min(frees, p.Used.Or(frees)), 0)
 }
 
-// NothingToFlush is why a flush would free nothing now, by the process's stats;
-// "" where it would free something.
+// NothingToFlush is why a flush would free nothing now, by the process's stats; "" if it would
+// free something.
 func (p *Process) NothingToFlush() string {
 	switch {
 	case p.flushable():

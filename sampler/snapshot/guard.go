@@ -18,7 +18,7 @@ const (
 	GuardAct    GuardMode = "act"
 )
 
-// Guard is the state of the guard that looks after this box.
+// Guard is the state of this box's guard.
 type Guard struct {
 	Mode      GuardMode // GuardDryRun where it is to act, and cannot
 	Cannot    string    // why it cannot act though it is to; "" else
@@ -36,7 +36,7 @@ type GuardRule struct {
 	Reached time.Time // since when its condition has held somewhere; zero where it does not
 }
 
-// GuardStanding is what the guard thinks of a row.
+// GuardStanding is a row's standing with the guard.
 type GuardStanding struct {
 	Row        RowID
 	Importance int
@@ -46,7 +46,7 @@ type GuardStanding struct {
 	Stays      Bytes          // what of that should stay free
 }
 
-// GuardDecisionKind is what was decided.
+// GuardDecisionKind is the kind of a decision.
 type GuardDecisionKind string
 
 // The kinds of decision.
@@ -83,7 +83,7 @@ type GuardDecision struct {
 	Message  string // the whole as a sentence
 }
 
-// Sentence is the decision in one line: what, to whom, the figures, and why.
+// Sentence is the decision in one line: the action, the process, the figures, and the reason.
 func (d *GuardDecision) Sentence() string {
 	s := ""
 	pid := "PID " + strconv.Itoa(d.Row.Process.PID)

@@ -9,15 +9,15 @@ import (
 
 // History is the past. It is safe for concurrent use while the sampler writes.
 type History interface {
-	// At rebuilds the moment at or just before t: figures, rows, and the state
-	// of each GPU. It is false if the history does not go back that far.
+	// At rebuilds the moment at or just before t: figures, rows, and the state of each GPU. It
+	// returns false if the history does not go back that far.
 	At(t time.Time) (*Snapshot, bool)
-	// Series gives a metric between from and to in equal buckets, one Point
-	// for each. A bucket without a sample is a Point that is not Known.
+	// Series returns a metric between from and to in equal buckets, one Point for each. A bucket
+	// without a sample is a Point that is not Known.
 	Series(key SeriesKey, from, to time.Time, buckets int) []Point
-	// Span is how far back the history goes; both zero while it is empty.
+	// Span is the time that the history covers; both are zero while it is empty.
 	Span() (oldest, newest time.Time)
-	// Events gives the newest events first, at most limit of them (0: all).
+	// Events returns the newest events first, at most limit of them (0: all).
 	Events(limit int) []Event
 }
 
@@ -33,7 +33,7 @@ type SeriesKey struct {
 // Point is one bucket of a series.
 type Point = metric.Point
 
-// EventKind says what happened.
+// EventKind is the kind of an event.
 type EventKind string
 
 // The kinds of event.
@@ -52,8 +52,8 @@ const (
 	EventAttach      EventKind = "attach"
 	EventSignal      EventKind = "signal"
 	EventFailed      EventKind = "failed" // a flush, an attach or a signal: nothing was done, as far as is known
-	// After the driver refused an allocation, others freed memory and it succeeded; or it
-	// did not.
+	// After the driver refused an allocation, other processes freed memory and it succeeded or
+	// not.
 	EventRescued    EventKind = "rescued"
 	EventNotRescued EventKind = "not_rescued"
 	EventGuard      EventKind = "guard" // what the guard decided; a flush that it did is an EventFlush
@@ -76,14 +76,14 @@ type Event struct {
 	OutOfMemory *OutOfMemory   // of an out-of-memory event, where the probe has seen the allocation that failed
 }
 
-// NothingDone reports whether the event is that the guard did nothing. Such events are
-// many: they are in the recording and in "guard log", not among those shown on the screen.
+// NothingDone reports whether the event says that the guard did nothing. There are many such
+// events: the recording and "guard log" have them, the screen does not.
 func (e *Event) NothingDone() bool {
 	return e.Decision != nil && (e.Decision.Kind == GuardNothing || e.Decision.Kind == GuardReached)
 }
 
-// OutOfMemory is an allocation that failed, as its process reports it. Texts are
-// hostile input. Recordings and the daemon's protocol have it in this JSON.
+// OutOfMemory is a failed allocation, as its process reports it. Texts are hostile input.
+// Recordings and the daemon's protocol use this JSON.
 type OutOfMemory struct {
 	Requested   Bytes  `json:"requested_bytes"`
 	Free        Bytes  `json:"free_bytes"`  // on the device, as the process saw it

@@ -14,7 +14,7 @@ type Incident struct {
 	Words string // "out of memory"
 }
 
-// IncidentOf is the incident that an event is; false where it is none.
+// IncidentOf makes the incident of an event; false if the event is none.
 func IncidentOf(e Event) (Incident, bool) {
 	switch {
 	case e.Kind == EventOutOfMemory:
@@ -28,8 +28,8 @@ func IncidentOf(e Event) (Incident, bool) {
 	}
 }
 
-// Key is the same for all incidents of one kind of one process, GPU or rule: whoever has
-// seen the newest has seen them all.
+// Key is the same for all incidents of one kind of one process, GPU or rule: a user who has seen
+// the newest has seen them all.
 func (i *Incident) Key() string {
 	rule := ""
 	if i.Decision != nil {
@@ -50,5 +50,5 @@ func (i *Incident) About(a *Alert) bool {
 	}
 }
 
-// IncidentTime is for how long an incident waits to be seen.
+// IncidentTime is how long an incident waits to be seen.
 const IncidentTime = 24 * time.Hour

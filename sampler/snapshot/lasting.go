@@ -21,9 +21,9 @@ type Lasting struct {
 	Known bool
 }
 
-// LastingOf subtracts from cached memory what the next peak takes back. A program that
-// reports at the trough of each step has peaks that no sample shows. The allocator's own
-// maximum includes them, but has no time.
+// LastingOf subtracts from cached memory what the next peak takes back. A program that reports at
+// the low point of each step has peaks that no sample shows. The allocator's own maximum includes
+// them, but has no time.
 func LastingOf(history History, now time.Time, p *Process) Lasting {
 	allocated, reported := p.Allocated.Value()
 	peak, seen, ok := AllocatedPeak(history, now, p.ID)
@@ -45,7 +45,7 @@ func LastingOf(history History, now time.Time, p *Process) Lasting {
 	return s
 }
 
-// AtMost is Max as text, rounded where it is less than what is freed.
+// AtMost is Max as text, rounded unless it is all that a flush frees.
 func (s Lasting) AtMost(freed quantity.Bytes) string {
 	if s.Max >= freed {
 		return s.Max.String()
@@ -64,8 +64,8 @@ func (s Lasting) AtLeast() string {
 // peakWindow is how far back a peak of allocated memory counts.
 const peakWindow = 10 * time.Minute
 
-// AllocatedPeak is the most that a row had allocated within peakWindow, and how long it
-// was watched in that time.
+// AllocatedPeak is a row's highest allocated memory within peakWindow, and how long it was
+// watched in that time.
 func AllocatedPeak(history History, now time.Time, id RowID) (amount quantity.Bytes, seen time.Duration, ok bool) {
 	if history == nil {
 		return 0, 0, false
@@ -83,12 +83,12 @@ func AllocatedPeak(history History, now time.Time, id RowID) (amount quantity.By
 	return amount, min(seen, peakWindow), ok
 }
 
-// LeastRemedy is the least that a flush must be likely to keep free to be named as a remedy.
+// LeastRemedy is the smallest amount likely to stay free for which a flush is named as a remedy.
 const LeastRemedy = 256 * quantity.MiB
 
-// Remedy is what a flush of the process is good for, as a clause after its PID: what is likely
-// to stay free even if its highest peak comes again; what it frees, while how long that lasts
-// is unknown; "" where hardly anything stays.
+// Remedy is the benefit of a flush, as a clause after the PID: the amount likely to stay free
+// even if the process's highest peak comes again. While that is unknown, it is the amount freed;
+// "" if hardly anything stays.
 func (s Lasting) Remedy(p *Process) string {
 	switch {
 	case !s.Known:

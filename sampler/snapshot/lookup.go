@@ -7,8 +7,8 @@ import (
 	"vramscope/internal/process"
 )
 
-// GPU finds a GPU by its UUID; nil where there is none. Like the other lookups
-// it may be asked of a nil snapshot, which holds nothing.
+// GPU finds a GPU by its UUID, or returns nil. Like the other lookups it works on a nil snapshot,
+// which is empty.
 func (s *Snapshot) GPU(uuid string) *GPU {
 	if s == nil {
 		return nil
@@ -25,9 +25,8 @@ func find[T any](all []T, wanted func(*T) bool) *T {
 	return nil
 }
 
-// Device finds a GPU or a MIG instance by the UUID that probes and the driver
-// name it by. The instance is nil where the device is a whole GPU, both are
-// where there is no such device.
+// Device finds a GPU or a MIG instance by its UUID. The instance is nil if the device is a whole
+// GPU; both are nil if the device is unknown.
 func (s *Snapshot) Device(uuid string) (*GPU, *Instance) {
 	if s == nil {
 		return nil, nil
@@ -46,8 +45,7 @@ func (s *Snapshot) Device(uuid string) (*GPU, *Instance) {
 	return nil, nil
 }
 
-// DeviceUUID is the UUID of the device that a row is on: the GPU's or, where
-// that is known, the MIG instance's.
+// DeviceUUID is the UUID of a row's device: the GPU's or, if known, the MIG instance's.
 func (s *Snapshot) DeviceUUID(id RowID) string {
 	if g := s.GPU(id.GPUUUID); g != nil && id.Instance.MIG {
 		if in := g.Instance(id.Instance); in != nil {
@@ -57,12 +55,12 @@ func (s *Snapshot) DeviceUUID(id RowID) string {
 	return id.GPUUUID
 }
 
-// Instance finds a MIG instance; nil where the GPU has none of that ID.
+// Instance finds a MIG instance by its ID, or returns nil.
 func (g *GPU) Instance(id InstanceID) *Instance {
 	return find(g.Instances, func(in *Instance) bool { return in.ID == id })
 }
 
-// MemoryOf is the memory of a MIG instance, the GPU's where it has none of that ID.
+// MemoryOf is the memory of a MIG instance, or the GPU's if it has none of that ID.
 func (g *GPU) MemoryOf(id InstanceID) *Memory {
 	if in := g.Instance(id); in != nil {
 		return &in.Memory
@@ -70,13 +68,13 @@ func (g *GPU) MemoryOf(id InstanceID) *Memory {
 	return &g.Memory
 }
 
-// InstanceNumber is the place of a MIG instance among its GPU's, from 1; 0
-// where the GPU has none of that ID.
+// InstanceNumber is the place of a MIG instance among its GPU's, from 1; 0 if the GPU has none of
+// that ID.
 func (g *GPU) InstanceNumber(id InstanceID) int {
 	return 1 + slices.IndexFunc(g.Instances, func(in Instance) bool { return in.ID == id })
 }
 
-// Row finds a live row; nil where there is none.
+// Row finds a live row, or returns nil.
 func (s *Snapshot) Row(id RowID) *Process {
 	if s == nil {
 		return nil
@@ -90,8 +88,7 @@ func (s *Snapshot) Own(p *Process) bool {
 	return user == "root" || user != "" && user == p.User
 }
 
-// EndedRow finds the row of a process that has exited; nil where it is not
-// remembered.
+// EndedRow finds the row of a process that has exited, or returns nil.
 func (s *Snapshot) EndedRow(id RowID) *EndedProcess {
 	if s == nil {
 		return nil
@@ -99,12 +96,12 @@ func (s *Snapshot) EndedRow(id RowID) *EndedProcess {
 	return find(s.Ended, func(e *EndedProcess) bool { return e.Last.ID == id })
 }
 
-// ProcessRows are the live rows of a process: one for each device it is on.
+// ProcessRows returns the live rows of a process: one for each of its devices.
 func (s *Snapshot) ProcessRows(id process.Identity) iter.Seq[*Process] {
 	return s.rows(func(p *Process) bool { return p.ID.Process == id })
 }
 
-// GPURows are the live rows of a GPU, those of its MIG instances among them.
+// GPURows returns the live rows of a GPU, including its MIG instances'.
 func (s *Snapshot) GPURows(uuid string) iter.Seq[*Process] {
 	return s.rows(func(p *Process) bool { return p.ID.GPUUUID == uuid })
 }

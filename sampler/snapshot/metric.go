@@ -7,14 +7,14 @@ import (
 	"vramscope/metric"
 )
 
-// What a history records of a process and of a GPU. Other memory is recorded as it was
-// computed: the readings that it is the difference of may be of different moments.
+// The metrics that a history records of a process and of a GPU. Other memory is recorded as
+// computed: the two readings behind it may be skewed.
 var (
 	RecordedOfProcess = append(metric.KeptOf(metric.Process, metric.Recorded), metric.Other)
 	RecordedOfGPU     = metric.KeptOf(metric.GPU, metric.Recorded)
 )
 
-// Value is a metric of the GPU, unknown where the metric is not of GPUs.
+// Value is a metric of the GPU, unknown if the metric is not of GPUs.
 func (g *GPU) Value(id metric.ID) Float {
 	switch {
 	case id == metric.Unattributed:
@@ -54,8 +54,7 @@ var processBytes = [metric.Count]func(*Process) *Bytes{
 	metric.Host:       func(p *Process) *Bytes { return &p.Host },
 }
 
-// Value is a metric of the process, unknown where the metric is not of
-// processes.
+// Value is a metric of the process, unknown if the metric is not of processes.
 func (p *Process) Value(id metric.ID) Float {
 	if id < metric.Count && processBytes[id] != nil {
 		return number(*processBytes[id](p))

@@ -7,11 +7,11 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// Outlook is what the memory of a process, a GPU or a MIG instance is expected to do. The
-// sampler makes it once a tick; whoever shows or uses a forecast reads it here.
+// Outlook is the expected memory of a process, a GPU or a MIG instance. The sampler makes it once
+// a tick; every use of a forecast reads it here.
 type Outlook struct {
-	// Predicted is used memory at each horizon, between 0 and the capacity. Its median
-	// reaches the capacity only where FullIn says when. It is nil where there is no forecast.
+	// Predicted is used memory at each horizon, between 0 and the capacity. Its median reaches
+	// the capacity only from FullIn on. It is nil without a forecast.
 	Predicted []Prediction
 	FullIn    *FullIn // nil where it is not expected within the farthest horizon
 	Doubt     Doubt   // why there is no forecast, or why a rise is not believed
@@ -29,7 +29,7 @@ const (
 	Unsteady   Doubt = "unsteady"   // it has risen and freed again before, and is expected to get as far
 )
 
-// Words are a sentence about the doubt, "" where there is none.
+// Words are a sentence about the doubt, "" without one.
 func (d Doubt) Words() string {
 	return map[Doubt]string{
 		Young: "too young for a forecast", Loading: "loading: no forecast yet",
@@ -42,7 +42,7 @@ func (d Doubt) Words() string {
 type FullIn struct {
 	Median, Earliest, Latest time.Duration
 
-	// Made is the time of the sample from which it was forecast.
+	// Made is the time of the newest sample in the forecast.
 	Made time.Time `json:"-"`
 }
 
@@ -64,9 +64,9 @@ func (f *FullIn) After(passed time.Duration) *FullIn {
 	return out
 }
 
-// Agree makes the forecasts agree with the memory and with each other: nothing lies outside
-// 0 and the capacity, and the median is at the capacity from FullIn on, and not before. Where
-// FullIn is nil, a median that would reach the capacity stays where it was a horizon earlier.
+// Agree makes the forecasts agree with the memory and with each other: all are between 0 and the
+// capacity, and the median is at the capacity from FullIn on, and not before. If FullIn is nil, a
+// median that would reach the capacity keeps its value of the horizon before.
 func (o *Outlook) Agree(m *Memory) {
 	if o.Doubt == Rebuilding {
 		o.Predicted, o.FullIn = nil, nil

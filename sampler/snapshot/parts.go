@@ -19,10 +19,9 @@ func (in *Instance) Sum(gpuUUID string, rows []Process) {
 	in.ProcessCount = quantity.From(n, quantity.Computed)
 }
 
-// PartsOf sums the parts of the rows that belong. Unknown is what is used and no
-// probe explains: processes without a probe and memory without a process. What
-// a probe reports beyond what the driver has as used does not count: any user's
-// process may report anything, and root sees all of them.
+// PartsOf sums the parts of the rows that belong. Unknown is used memory that no probe explains:
+// of processes without a probe, and without a process. A probe's report beyond the driver's used
+// memory does not count: any user's process may report anything, and root sees all of them.
 func PartsOf(used Bytes, rows []Process, belongs func(*Process) bool) Parts {
 	var parts Parts
 	var explained quantity.Bytes
@@ -75,8 +74,8 @@ func heldBy(p *Process) quantity.Bytes {
 	return p.Allocated.Or(0) + p.Cached.Or(p.Returnable.Or(0)) + p.Fragmented.Or(0)
 }
 
-// CountProcesses sets the number of the GPU's processes, and the used memory that
-// none of them accounts for.
+// CountProcesses sets the number of the GPU's processes, and the used memory that none of them
+// accounts for.
 func (g *GPU) CountProcesses(rows []Process) {
 	pids := make([]int, 0, len(rows))
 	var attributed quantity.Bytes
@@ -93,7 +92,7 @@ func (g *GPU) CountProcesses(rows []Process) {
 	}
 }
 
-// FreeOf is what processes can still allocate.
+// FreeOf is the memory that processes can still allocate.
 func FreeOf(m *Memory) Bytes {
 	if m.Free.Known() {
 		return m.Free
@@ -106,10 +105,9 @@ func FreeOf(m *Memory) Bytes {
 	return quantity.From(max(capacity-used, 0), quantity.Computed)
 }
 
-// Tolerance is how far two measurements of the same memory may differ where
-// they agree: a probe's and the driver's, of an amount or of a change. The driver
-// counts in pages of 2 MiB and reads a moment later, and a small allocation or
-// two may lie between the readings.
+// Tolerance is how far two matching measurements of the same memory may differ: a probe's and the
+// driver's, of an amount or of a change. The driver counts in pages of 2 MiB and reads a moment
+// later, and a small allocation or two may lie between the readings.
 func Tolerance(amount quantity.Bytes) quantity.Bytes {
 	return max(amount/50, 32*quantity.MiB)
 }

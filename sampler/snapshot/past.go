@@ -9,10 +9,10 @@ import (
 	"vramscope/metric"
 )
 
-// What a history does to rebuild a moment: it takes rows and GPUs as they were
-// last described, and sets the figures of that moment.
+// A history uses these to rebuild a moment: it takes rows and GPUs as they were last described,
+// and sets the figures of that moment.
 
-// WithoutFigures is the row without what is measured at every tick.
+// WithoutFigures is the row without the figures that change at every tick.
 func (p *Process) WithoutFigures() Process {
 	out := *p
 	out.SMUtilization, out.Used = Int{}, Bytes{}
@@ -31,8 +31,8 @@ func (p *Process) ClearParts() {
 	p.Allocators = nil
 }
 
-// SetFigures sets the figures of a row to recorded values. A row with parts has a
-// live probe. Other is not among them where the history does not record it.
+// SetFigures sets the figures of a row to recorded values. A row with parts has a live probe.
+// Other is not set if the history does not record it.
 func (p *Process) SetFigures(value func(metric.ID) Float) {
 	for id, at := range processBytes {
 		if at != nil {
@@ -52,8 +52,8 @@ func (p *Process) SetFigures(value func(metric.ID) Float) {
 // whole is an amount of memory among recorded values.
 func whole(v Float) Bytes { return quantity.From(quantity.Bytes(v.Or(0)), v.Source()) }
 
-// SetFigures sets the figures of a GPU and its instances to recorded values, with
-// the rows of that moment. What is not recorded becomes unknown.
+// SetFigures sets the figures of a GPU and its instances to recorded values, with the rows of
+// that moment. A figure without a recorded value becomes unknown.
 func (g *GPU) SetFigures(rows []Process, value func(metric.ID) Float, instance func(InstanceID) Float) {
 	g.Memory.setUsed(whole(value(metric.Used)))
 	for id := metric.FirstSensor; id < metric.Count; id++ {
@@ -83,8 +83,8 @@ func (m *Memory) setUsed(used Bytes) {
 	}
 }
 
-// SortRows orders rows by GPU, instance, pid and start time. Usually they are in
-// order, and rows are large to move.
+// SortRows orders rows by GPU, instance, pid and start time. They are usually in order, and
+// moving large rows is slow.
 func SortRows(rows []Process) {
 	for i := 1; i < len(rows); i++ {
 		if byPlace(&rows[i-1], &rows[i]) > 0 {

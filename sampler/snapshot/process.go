@@ -8,15 +8,15 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// RowID identifies a row: a process on a GPU or MIG instance. It is comparable;
-// its zero value is no row.
+// RowID identifies a row: a process on a GPU or MIG instance. It is comparable; its zero value is
+// no row.
 type RowID struct {
 	Process  process.Identity
 	GPUUUID  string
 	Instance InstanceID
 }
 
-// Trend is what a process's memory does.
+// Trend is the behaviour of a process's memory.
 type Trend uint8
 
 // The trends; Steady shows as a blank.
@@ -43,7 +43,7 @@ type Process struct {
 	Command []string // argv from /proc: hostile input
 	Started time.Time
 	Job     process.Job
-	// Hints say how important it is, and whether it is part of a distributed job.
+	// Hints are the process's importance, and whether it is part of a distributed job.
 	Hints process.Hints
 	CPU   Float // per cent of one core
 	Host  Bytes // resident host memory
@@ -51,7 +51,7 @@ type Process struct {
 	// From the driver.
 	Type          string // "C", "G", "C+G", "M+C"
 	SMUtilization Int
-	// Of the time in which memory was accessed, and of the video encoder and decoder.
+	// Shares of the time in which memory was accessed, or the video encoder or decoder ran.
 	MemoryUtilization, EncoderUtilization, DecoderUtilization Int
 	Used                                                      Bytes
 
@@ -68,31 +68,30 @@ type Process struct {
 	Evictable      []Evictable // the program's own caches that a selective flush evicts, in that order
 	Probe          *Probe      // nil where there is none
 
-	// Steps are the training steps since the program began; unknown where nothing counts them.
+	// Steps are the training steps since the program began; unknown if nothing counts them.
 	Steps quantity.Optional[int64]
-	// Optimizer is the class of the optimizer that makes them, "AdamW"; "" where unknown. Hostile input.
+	// Optimizer is the class of the optimizer that makes them, "AdamW"; "" if unknown. Hostile
+	// input.
 	Optimizer string
 
 	Peak            Bytes // highest used since vramscope saw it
 	Trend           Trend
 	GrowthPerSecond Bytes // of a leak
 	Outlook               // of Used, without FullIn: others can fill the GPU, too
-	// PredictedAllocated is the forecast of Allocated, where a probe reports it.
+	// PredictedAllocated is the forecast of Allocated, if a probe reports it.
 	PredictedAllocated []Prediction
 }
 
-// ProgramName is the program that it runs: "train.py", where comm is "python3.11". It
-// is hostile input.
+// ProgramName is the program's name: "train.py" where comm is "python3.11". It is hostile input.
 func (p *Process) ProgramName() string {
 	name, _, _ := strings.Cut(process.ShortCommand(p.Command, p.Name), " ")
 	return name
 }
 
-// Reserved is what its allocators reserve; unknown where nothing of that is known.
+// Reserved is the memory that its allocators reserve; unknown if no part of that is known.
 func (p *Process) Reserved() Bytes { return quantity.Sum(p.Allocated, p.Cached, p.Fragmented) }
 
-// EvictableBytes is what the program's own caches have together, as far as their sizes
-// are known.
+// EvictableBytes is the size of the program's own caches, as far as their sizes are known.
 func (p *Process) EvictableBytes() Bytes {
 	var sum Bytes
 	for i := range p.Evictable {
@@ -101,8 +100,8 @@ func (p *Process) EvictableBytes() Bytes {
 	return sum
 }
 
-// Unreturnable is memory that is free inside the process and that no flush
-// frees: fragmented, or cached by an allocator that keeps it.
+// Unreturnable is memory that is free inside the process and that no flush frees: fragmented, or
+// cached by an allocator that keeps it.
 func (p *Process) Unreturnable() Bytes {
 	cached, ok := p.Cached.Value()
 	if !ok {
@@ -111,8 +110,7 @@ func (p *Process) Unreturnable() Bytes {
 	return quantity.From(p.Fragmented.Or(0)+cached-p.FlushableCache().Or(0), quantity.Computed)
 }
 
-// FlushableCache is the cached memory that a flush frees; what its allocator keeps is
-// part of Unreturnable.
+// FlushableCache is the cached memory that a flush frees; Unreturnable has the rest.
 func (p *Process) FlushableCache() Bytes {
 	cached, ok := p.Cached.Value()
 	if !ok {
@@ -121,7 +119,7 @@ func (p *Process) FlushableCache() Bytes {
 	return quantity.From(min(cached, p.Returnable.Or(cached)), quantity.Computed)
 }
 
-// Kept is what stays allocated after a flush, which also frees what is pending.
+// Kept is what stays allocated after a flush, which also frees pending memory.
 func (p *Process) Kept() Bytes {
 	allocated, ok := p.Allocated.Value()
 	if !ok {
@@ -134,8 +132,7 @@ func (p *Process) Kept() Bytes {
 // ProbeState is the age of a probe's stats.
 type ProbeState string
 
-// The states. Stale stats are shown with their age, those of a silent probe are
-// not shown.
+// The states. Stale stats are shown with their age; a silent probe's are not shown.
 const (
 	ProbeLive   ProbeState = "live"
 	ProbeStale  ProbeState = "stale"
@@ -203,8 +200,8 @@ type Pool struct {
 	Segments   quantity.Optional[int64]
 }
 
-// Allocation is one live allocation of a process's own. API and Library are
-// hostile input.
+// Allocation is one live allocation that a process made itself. API and Library are hostile
+// input.
 type Allocation struct {
 	Bytes   quantity.Bytes
 	Age     quantity.Optional[time.Duration]

@@ -6,8 +6,8 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// SegmentMap is where a process's memory lies at one moment: what an allocator
-// has from the driver, and the blocks it is cut into.
+// SegmentMap is the layout of a process's memory at one moment: an allocator's segments, and the
+// blocks in them.
 type SegmentMap struct {
 	Time     time.Time
 	Segments []Segment // by address
@@ -24,9 +24,8 @@ func (m *SegmentMap) Size() quantity.Bytes {
 	return sum
 }
 
-// Segment is one piece of memory that an allocator has from the driver. The
-// driver takes it back whole or not at all, except for the whole free pages of
-// an expandable one.
+// Segment is one piece of memory that an allocator has from the driver. The driver takes it back
+// whole or not at all, except for the whole free pages of an expandable one.
 type Segment struct {
 	Address    uint64
 	Size       quantity.Bytes
@@ -41,11 +40,11 @@ type Block struct {
 	State BlockState
 }
 
-// BlockState is what a block's memory is.
+// BlockState is the state of a block's memory.
 type BlockState uint8
 
-// The states. Fragmented is free, but in a segment with live blocks; Cached is free
-// and would go back with a flush.
+// The states. Fragmented is free, but in a segment with live blocks; Cached is free and would be
+// freed by a flush.
 const (
 	BlockLive BlockState = iota
 	BlockPending

@@ -34,21 +34,22 @@ type Snapshot struct {
 	// Failures are the allocations that failed within the last ten minutes, the newest last.
 	Failures []Event
 
-	// ProbeSeen reports that a probe has answered since the start. Then the
-	// columns of parts stay.
+	// ProbeSeen reports whether a probe has answered since the start. Then the columns of parts
+	// stay.
 	ProbeSeen bool
-	// ProbesUnasked counts processes whose probe, if they have one, has not been
-	// asked yet: their parts are unknown for this reason.
+	// ProbesUnasked counts processes that may have a probe which has not been asked yet: their
+	// parts are unknown for this reason.
 	ProbesUnasked int
 
-	// Holders have files of the driver open, but of no GPU, and are in none of its lists.
+	// Holders are processes with open files of the driver, but of no GPU, that are in none of its
+	// lists.
 	Holders []Holder
-	// Forecasting reports that forecasters observe the rows.
+	// Forecasting reports whether forecasters observe the rows.
 	Forecasting bool
 
 	Guard *Guard // nil where none is configured
-	// RecordingPaused is why the daemon of this box records nothing at present: a full
-	// disk, for instance. "" where it records, or need not.
+	// RecordingPaused is why this box's daemon records nothing at present: a full disk, for
+	// instance. It is "" if the daemon records, or need not.
 	RecordingPaused string
 }
 
@@ -61,7 +62,7 @@ type Host struct {
 	Load        Float // one-minute load average
 }
 
-// DriverState is how the driver is doing.
+// DriverState is the state of the driver.
 type DriverState string
 
 // The states; every one but OK has a Message.
@@ -88,11 +89,11 @@ type Driver struct {
 	ProbesAnswering int
 	// Hanging counts driver calls that have not returned.
 	Hanging int
-	// Failures counts how often it could not be opened, or was lost.
+	// Failures counts how often the driver could not be opened, or was lost.
 	Failures int
 }
 
-// GPUState is how one GPU is doing.
+// GPUState is the state of one GPU.
 type GPUState string
 
 // The states of a GPU.
@@ -106,7 +107,7 @@ const (
 // ProbeDataOnly is the message of a GPU that only probes report.
 const ProbeDataOnly = "probe data only"
 
-// GPU is one GPU; while it does not answer, what was last known of it.
+// GPU is one GPU; while it does not answer, its last known values.
 type GPU struct {
 	Index    int
 	UUID     string
@@ -135,16 +136,16 @@ type GPU struct {
 
 	Outlook // without FullIn under MIG, where instances have one each
 
-	// Allocation is a job that has the GPU and runs nothing on it; nil where a process is on
-	// the GPU, or where no such job is known.
+	// Allocation is a job that has the GPU and runs nothing on it; nil if a process is on the
+	// GPU, or no such job is known.
 	Allocation *JobAllocation
 
-	// ProcessCount counts distinct processes; unknown where the driver's list could not be read.
+	// ProcessCount counts distinct processes; unknown if the driver's list could not be read.
 	ProcessCount Int
 	// Unattributed is used memory that no listed process accounts for.
 	Unattributed Bytes
-	// Holders have the GPU's device file open and are not in the driver's list. They are
-	// looked for where there is unattributed memory.
+	// Holders have the GPU's device file open and are not in the driver's list. They are searched
+	// for while there is unattributed memory.
 	Holders []Holder
 }
 
@@ -164,7 +165,7 @@ func (a *JobAllocation) Row(g *GPU) Process {
 	}
 }
 
-// JobAllocation is the allocation that a row stands for, nil where it stands for a process.
+// JobAllocation is the allocation that a row represents, nil if the row is a process.
 func (p *Process) JobAllocation() *JobAllocation {
 	if p.ID.Process.PID != 0 || p.Type != "" || p.Job.ID == "" {
 		return nil
@@ -172,12 +173,12 @@ func (p *Process) JobAllocation() *JobAllocation {
 	return &JobAllocation{Job: p.Job, User: p.User, Since: p.Started}
 }
 
-// String is the form the screen shows: "slurm 88123 (alice) holds it".
+// String is the text on the screen: "slurm 88123 (alice) holds it".
 func (a *JobAllocation) String() string {
 	return a.Job.String() + " (" + cmp.Or(a.User, "?") + ") holds it"
 }
 
-// Holder is a process that may use a GPU's memory without being listed: how much is unknown.
+// Holder is a process that may use a GPU's memory without being listed; the amount is unknown.
 type Holder struct {
 	Process process.Identity
 	User    string
@@ -186,13 +187,13 @@ type Holder struct {
 	Job     process.Job
 }
 
-// Memory is a frame buffer: Total = Used + Free + Reserved where all are known.
+// Memory is a frame buffer: Total = Used + Free + Reserved if all are known.
 type Memory struct {
 	Total, Used, Free, Reserved Bytes
 }
 
-// Capacity is what processes can use: total − driver-reserved. It is the scale
-// of the bar, and "full" means used up to it.
+// Capacity is the memory that processes can use: total − driver-reserved. It is the scale of the
+// bar, and "full" means used up to it.
 func (m Memory) Capacity() Bytes {
 	total, ok := m.Total.Value()
 	if !ok {

@@ -7,8 +7,8 @@ import "slices"
 // https://docs.nvidia.com/deploy/xid-errors/
 const offTheBus = 79
 
-// StateWord is how the GPU is doing, in one or two words for a person: what the
-// state of a document does not say, too.
+// StateWord is the GPU's state in one or two words for a person; it distinguishes more states
+// than documents do.
 func (g *GPU) StateWord() string {
 	switch {
 	case g.State == GPULost && slices.ContainsFunc(g.XIDs, func(x XID) bool { return x.Code == offTheBus }):
@@ -22,8 +22,8 @@ func (g *GPU) StateWord() string {
 	}
 }
 
-// StateSince is why a GPU is not ok, and since when: "lost since 12:02:03". It is the
-// driver's message where that says more, which may be hostile.
+// StateSince is why a GPU is not ok, and since when: "lost since 12:02:03". It is the driver's
+// message if that says more, and may be hostile.
 func (g *GPU) StateSince() string {
 	what := string(g.State)
 	if g.State == GPUError && g.Message != "" {

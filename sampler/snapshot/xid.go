@@ -1,13 +1,13 @@
 package snapshot
 
-// XIDMeaning is what a critical error means.
+// XIDMeaning is the meaning of a critical error.
 type XIDMeaning struct {
 	Urgent bool   // memory or the GPU itself is at stake, not a program alone
 	Words  string // at most 22 cells with "Xid NN " before it; "" where unknown
 	Advice string
 }
 
-// Meaning is what the error means, as far as it matters here.
+// Meaning looks the error up in NVIDIA's catalog.
 // https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html
 func (x XID) Meaning() XIDMeaning {
 	switch x.Code {

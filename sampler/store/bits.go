@@ -21,7 +21,7 @@ func (w *bitWriter) put(v uint64, width int) {
 	w.filled += width - 64
 }
 
-// finish flushes to a whole byte and returns all that was written.
+// finish flushes to a whole byte and returns all bytes.
 func (w *bitWriter) finish() []byte {
 	for w.filled > 0 {
 		w.dst = append(w.dst, byte(w.pending))
@@ -32,8 +32,8 @@ func (w *bitWriter) finish() []byte {
 	return w.dst
 }
 
-// bitReader reads what a bitWriter wrote. Behind the end it reads zeros; the
-// caller has checked the length.
+// bitReader reads the output of a bitWriter. Beyond its end it reads zeros; the caller has
+// checked the length.
 type bitReader struct {
 	src     []byte
 	pending uint64

@@ -26,8 +26,8 @@ type frame struct {
 	payload []byte
 }
 
-// appendPayload encodes the values of a block of n places; m has the places that
-// are present. Each column has m.count values, at least one.
+// appendPayload encodes the values of a block of n places; m has the places that are present.
+// Each column has m.count values, at least one.
 func appendPayload(dst []byte, m *mask, n int, columns ...[]int64) (payload []byte, kind byte) {
 	first, count, whole := m.span()
 	switch {
@@ -52,8 +52,8 @@ func appendPayload(dst []byte, m *mask, n int, columns ...[]int64) (payload []by
 	return dst, kind
 }
 
-// decode fills m and, with as many values as m has bits, each column. A column
-// has room for n. It is false for a payload that appendPayload never writes.
+// decode fills m and, with as many values as m has bits, each column. A column has room for n. It
+// returns false for a payload that appendPayload never writes.
 func (f *frame) decode(n int, m *mask, columns ...[]int64) (count int, ok bool) {
 	s := f.payload
 	*m = mask{}
@@ -123,8 +123,7 @@ func takeFrame(s []byte) (f frame, rest []byte, ok bool) {
 	return f, s[length:], true
 }
 
-// span is the first place with a value, how many there are, and whether they are
-// adjacent.
+// span is the first place with a value, how many there are, and whether they are adjacent.
 func (m *mask) span() (first, count int, whole bool) {
 	count = m.count()
 	first = bits.TrailingZeros64(m[0])

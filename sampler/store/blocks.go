@@ -13,7 +13,7 @@ type blocks struct {
 
 const blockPlaces = 128
 
-// push adds a block that begins at ordinal start, behind all others.
+// push appends a block that begins at ordinal start.
 func (b *blocks) push(start int64, f frame) {
 	if len(b.data) == 0 {
 		b.first, b.end = start, start
@@ -29,7 +29,7 @@ func (b *blocks) push(start int64, f frame) {
 	}
 }
 
-// pop takes the last block out, which is not a gap. It is valid until the next push.
+// pop removes the last block, which must not be a gap. The block is valid until the next push.
 func (b *blocks) pop() (start int64, f frame) {
 	f, _, _ = takeFrame(b.data[b.last:])
 	b.data, b.end = b.data[:b.last], b.end-blockPlaces
@@ -46,7 +46,7 @@ func (b *blocks) forget(before int64) {
 	}
 }
 
-// find gives the block of a place; one without a sample where there is none.
+// find returns the block of a place; it is empty if the place has no sample.
 func (b *blocks) find(place int64) (found frame) {
 	b.each(place, place+1, func(_ int64, f frame) { found = f })
 	return found

@@ -3,16 +3,16 @@ package store
 // blockBuckets is how many buckets a block of the coarse resolution covers.
 const blockBuckets = blockPlaces
 
-// extent is what a bucket keeps of its samples.
+// extent is a bucket's summary of its samples.
 type extent struct{ min, max, last int64 }
 
-// bucketBlock is a block of buckets, decoded. Only buckets that had a tick
-// have an ordinal, so a suspended machine and a slow interval leave no holes.
+// bucketBlock is a block of buckets, decoded. Only buckets with a tick have an ordinal, so a
+// suspended machine and a slow interval leave no holes.
 type bucketBlock struct {
 	present mask
 	values  [blockBuckets]extent
 
-	// Room for encode and decode.
+	// Buffers of encode and decode.
 	last, low, high [blockBuckets]int64
 }
 
@@ -70,9 +70,8 @@ func (b *bucketBlock) add(i int, v int64) {
 	*e = extent{min(e.min, v), max(e.max, v), v}
 }
 
-// encode writes the block as three columns: the last values, and how far the
-// extremes lie from where a single step inside the bucket would put them,
-// which for memory is zero nearly always.
+// encode writes the block as three columns: the last values, and how far the extremes lie from
+// where a single step inside the bucket would put them, which for memory is nearly always zero.
 func (b *bucketBlock) encode(work []byte) frame {
 	n := 0
 	var before int64

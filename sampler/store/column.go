@@ -5,19 +5,18 @@ import (
 	"math/bits"
 )
 
-// A column is up to 128 numbers in the shortest of four encodings. The first byte
-// has the encoding in its low two bits and a shift in the high five: amounts of
-// memory are multiples of large powers of two, and the zero bits at the end of all
-// differences are not stored. The bit between says that the first value is shifted
-// too.
+// A column is up to 128 numbers in the shortest of four encodings. The first byte has the
+// encoding in its low two bits and a shift in the high five: amounts of memory are multiples of
+// large powers of two, and the zero bits at the end of all differences are not stored. The bit
+// between them is set if the first value is shifted too.
 //
 //	flat    value                       all are equal
 //	runs    value length (step length)* a step is a difference, zigzag; a length counts repeats
 //	packed  least width bits*           distances from the least, all of one width
 //	deltas  value width bits*           differences, zigzag, all of one width
 //
-// Steps of memory make runs, noise makes packed, a slope makes deltas. All
-// arithmetic wraps around, so that any int64 can be stored.
+// Steps of memory make runs, noise makes packed, a slope makes deltas. All arithmetic wraps
+// around, so that any int64 can be stored.
 const (
 	flat = iota
 	runs
@@ -25,12 +24,11 @@ const (
 	deltas
 )
 
-// maxColumn is the most bytes that a column of 128 numbers takes: packed at
-// full width, its width, its least value and the first byte.
+// maxColumn is the largest size of a column of 128 numbers in bytes: packed at full width, its
+// width, its minimum and the first byte.
 const maxColumn = 1 + binary.MaxVarintLen64 + 1 + blockTicks*8
 
-// appendColumn appends the encoding of values, of which there is at least one
-// and at most 128.
+// appendColumn appends the encoding of 1 to 128 values.
 func appendColumn(dst []byte, values []int64) []byte {
 	first := values[0]
 	low, high := first, first
@@ -101,8 +99,8 @@ func appendStart(dst []byte, way byte, shift int, value int64) []byte {
 	return binary.AppendUvarint(append(dst, start), zigzag(value))
 }
 
-// appendRuns writes runs. The lowest bit of a step says whether a length follows;
-// without one the value occurs once.
+// appendRuns writes runs. The lowest bit of a step is set if a length follows; without one the
+// value occurs once.
 func appendRuns(dst []byte, values []int64, shift int) []byte {
 	dst = appendStart(dst, runs, shift, values[0])
 	before := values[0]
@@ -128,8 +126,8 @@ func appendRuns(dst []byte, values []int64, shift int) []byte {
 	return dst
 }
 
-// takeColumn decodes len(out) numbers from the front of s and returns the rest. It
-// is false for bytes that appendColumn never writes; out is invalid then.
+// takeColumn decodes len(out) numbers from the front of s and returns the rest. It returns false,
+// and an invalid out, for bytes that appendColumn never writes.
 func takeColumn(s []byte, out []int64) (rest []byte, ok bool) {
 	if len(s) == 0 || len(out) == 0 {
 		return s, len(out) == 0
@@ -209,8 +207,7 @@ func takeRuns(s []byte, value int64, shift int, out []int64) ([]byte, bool) {
 func zigzag(v int64) uint64   { return uint64(v)<<1 ^ uint64(v>>63) }
 func unzigzag(u uint64) int64 { return int64(u>>1) ^ -int64(u&1) }
 
-// trailing is the number of trailing zero bits, as far as a shift can say; 0 for
-// zero.
+// trailing is the number of trailing zero bits, up to the largest shift; 0 for zero.
 func trailing(u uint64) int {
 	if u == 0 {
 		return 0

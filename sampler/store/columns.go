@@ -33,7 +33,7 @@ func (c *columns) end(i int) int64 {
 	return c.from + c.quotient*k + c.rest*k/int64(len(c.out))
 }
 
-// column is the column of a moment in (from, to]. Moments come in order.
+// column is the column of a moment in (from, to]. Moments must come in order.
 func (c *columns) column(t int64) int {
 	for c.end(c.next) < t {
 		c.next++

@@ -5,8 +5,8 @@ const blockTicks = blockPlaces
 
 // head is the newest block of a series, not compressed.
 //
-// A part in which all values are equal is one number: most series stand still for
-// minutes, and 128 numbers were most of what a series took in its first hour.
+// If all values of a part are equal, it keeps one number: most series stand still for minutes,
+// and 128 numbers were most of a series' memory in its first hour.
 type head struct {
 	present mask
 	values  [headParts]*part // nil where all of a part are equal:
@@ -38,7 +38,7 @@ func (h *head) set(i int, v int64) {
 	h.present.set(i)
 }
 
-// at is the value at place i, which is present.
+// at is the value at place i, which must be present.
 func (h *head) at(i int) int64 {
 	if values := h.values[i/partTicks]; values != nil {
 		return values[i%partTicks]
@@ -46,7 +46,7 @@ func (h *head) at(i int) int64 {
 	return h.equal[i/partTicks]
 }
 
-// collect moves the values that are present together.
+// collect copies the present values to the front.
 func (h *head) collect(to *[blockTicks]int64) []int64 {
 	n := 0
 	for i := range to {
@@ -58,7 +58,7 @@ func (h *head) collect(to *[blockTicks]int64) []int64 {
 	return to[:n]
 }
 
-// mask is the places of a block with a value.
+// mask is the set of a block's places with a value.
 type mask [2]uint64
 
 func (m *mask) has(i int) bool { return m[i>>6]>>(i&63)&1 != 0 }

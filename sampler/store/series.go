@@ -38,11 +38,11 @@ func (r *Series) Append(v int64) {
 	}
 }
 
-// Close says that no samples follow. The samples can be read for as long as they
-// are retained; then their memory is freed.
+// Close ends the series. Its samples can be read until the retention ends; then their memory is
+// freed.
 func (r *Series) Close() { r.closed = true }
 
-// Drop says that nobody will read a closed series again.
+// Drop marks a closed series as no longer read.
 func (r *Series) Drop() { r.dropped = true }
 
 // roll seals the head's block and begins the next, folds the block that has left the
@@ -65,10 +65,9 @@ func (r *Series) roll() {
 	r.buckets.forget(s.buckets.first)
 }
 
-// At is the last sample at or before t, in the resolution that covers t, and its
-// time. It is false where the tick at or before t is a gap, or forgotten. In the
-// coarse resolution the sample is the last one of the bucket, and its time the
-// bucket's end.
+// At is the last sample at or before t, in the resolution that covers t, and its time. It returns
+// false if the tick at or before t is a gap, or forgotten. In the coarse resolution the sample is
+// the last one of the bucket, and its time the bucket's end.
 func (r *Series) At(t time.Time) (v int64, at time.Time, ok bool) {
 	s := r.store
 	if s.ticks.empty() {
@@ -107,15 +106,14 @@ func (r *Series) sample(tick int64) (int64, bool) {
 	return values[m.before(i)&(blockTicks-1)], m.has(i)
 }
 
-// before counts the values in front of place i.
+// before counts the values before place i.
 func (m *mask) before(i int) int {
 	return bits.OnesCount64(m[0]&ones(i)) + bits.OnesCount64(m[1]&ones(i-64))
 }
 
-// Buckets divides the time (from, to] into n columns of equal width. It uses the
-// full resolution where that reaches. Before, a column has the 15 s buckets that
-// end in it; where columns are narrower, a bucket is in each column that it
-// touches.
+// Buckets divides the time (from, to] into n columns of equal width. It uses the full resolution
+// as far back as it reaches. Further back, a column has the 15 s buckets that end in it; if
+// columns are narrower, a bucket is in each column that it touches.
 func (r *Series) Buckets(from, to time.Time, n int) []metric.Point {
 	if n <= 0 || !to.After(from) {
 		return nil

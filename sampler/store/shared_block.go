@@ -3,8 +3,8 @@ package store
 // BlockTicks is how many ticks a Block covers.
 const BlockTicks = blockTicks
 
-// Block is the samples of a series at up to BlockTicks ticks, for others who keep
-// them: a recording. A tick without a sample is a gap.
+// Block holds a series' samples at up to BlockTicks ticks, for a recording. A tick without a
+// sample is a gap.
 type Block struct {
 	present mask
 	values  [blockTicks]int64
@@ -19,14 +19,14 @@ func (b *Block) Set(i int, v int64) {
 // At is the sample at place i; false for a gap.
 func (b *Block) At(i int) (int64, bool) { return b.values[i], b.present.has(i) }
 
-// Count is how many samples there are.
+// Count is the number of samples.
 func (b *Block) Count() int { return b.present.count() }
 
-// Reset makes all of it a gap.
+// Reset makes all places gaps.
 func (b *Block) Reset() { b.present = mask{} }
 
-// Append appends the block's encoding, in the codec of the live store: the kind of
-// a frame and its payload. A block without a sample has no bytes.
+// Append appends the block's encoding, in the codec of the live store: the kind of a frame and
+// its payload. A block without a sample has no bytes.
 func (b *Block) Append(dst []byte) []byte {
 	if b.Count() == 0 {
 		return dst
@@ -38,8 +38,8 @@ func (b *Block) Append(dst []byte) []byte {
 	return dst
 }
 
-// Decode replaces the block by what Append has encoded. It is false for bytes that
-// Append never writes; the block is empty then.
+// Decode replaces the block by the one that Append has encoded. For bytes that Append never
+// writes it returns false, and the block is empty.
 func (b *Block) Decode(data []byte) bool {
 	b.Reset()
 	if len(data) == 0 {
@@ -61,7 +61,7 @@ func (b *Block) Decode(data []byte) bool {
 	return true
 }
 
-// collect moves the values that are present together.
+// collect copies the present values to the front.
 func (m *mask) collect(from, to *[blockTicks]int64) []int64 {
 	if m.count() == blockTicks {
 		return from[:]

@@ -35,13 +35,13 @@ func newStore(full int64, width, span time.Duration) *Store {
 	return &Store{full: (full + blockTicks - 1) / blockTicks * blockTicks, width: int64(width), span: int64(span)}
 }
 
-// Begin starts a tick at t. It reports false where t is not later than the tick
-// before, or is more than a century from 1970.
+// Begin starts a tick at t. It returns false if t is not later than the tick before, or more than
+// a century from 1970.
 //
-// The time since the last tick is that of the wall clock, so that a suspended
-// machine leaves a gap. Where the wall clock was set back, it is that of t's
-// monotonic reading, and the past moves back with the clock: ten minutes ago stays
-// ten minutes ago. Without a monotonic reading such a tick is refused.
+// The time since the last tick is the wall clock's, so that a suspended machine leaves a gap. If
+// the wall clock was set back, it is the monotonic clock's, and the past moves back with the wall
+// clock: ten minutes ago stays ten minutes ago. Without a monotonic reading such a tick is
+// refused.
 func (s *Store) Begin(t time.Time) bool {
 	began := s.begin(t.Round(0), t.Sub(s.clock))
 	if began {
@@ -50,8 +50,8 @@ func (s *Store) Begin(t time.Time) bool {
 	return began
 }
 
-// begin starts a tick at t by the wall clock; monotonic is the time since the last
-// tick by the monotonic clock or, without one, by the wall clock.
+// begin starts a tick at t by the wall clock; monotonic is the time since the last tick by the
+// monotonic clock or, without one, by the wall clock.
 func (s *Store) begin(t time.Time, monotonic time.Duration) bool {
 	if u := t.Unix(); u > reach || u < -reach {
 		return false
@@ -96,7 +96,7 @@ func (s *Store) Commit() {
 // oldestBucket is the ordinal of the oldest bucket within the span.
 func (s *Store) oldestBucket() int64 { return s.buckets.after(s.now - s.span - s.width) }
 
-// Span is how far back the store can be read; both are zero while it is empty.
+// Span is the time that the store covers; both are zero while it is empty.
 func (s *Store) Span() (oldest, newest time.Time) {
 	if s.ticks.empty() {
 		return time.Time{}, time.Time{}
@@ -105,18 +105,18 @@ func (s *Store) Span() (oldest, newest time.Time) {
 	return s.wall(max(first, s.started)), s.wall(s.ticks.last())
 }
 
-// reach is how far from 1970 a moment may be, in seconds: 136 years, so that
-// the distance of any two fits an int64 of nanoseconds.
+// reach is how far from 1970 a moment may be, in seconds: 136 years, so that the distance of any
+// two fits an int64 of nanoseconds.
 const reach = 1 << 32
 
-// shift is the store's time less the wall clock's.
+// shift is the store's time minus the wall clock's.
 func (s *Store) shift() int64 { return s.now - s.clock.UnixNano() }
 
 // wall converts the store's time to the wall clock's.
 func (s *Store) wall(t int64) time.Time { return time.Unix(0, t-s.shift()) }
 
-// local converts a wall-clock time to the store's. What no 64-bit count of
-// nanoseconds can hold becomes the nearest that can.
+// local converts a wall-clock time to the store's. A time beyond 64 bits of nanoseconds becomes
+// the nearest that fits.
 func (s *Store) local(t time.Time) int64 {
 	const most = reach * int64(time.Second)
 	switch u := t.Unix(); {
@@ -149,7 +149,7 @@ func (m *moments) at(i int64) int64 { return m.times[i-m.first] }
 func (m *moments) last() int64      { return m.times[len(m.times)-1] }
 func (m *moments) append(t int64)   { m.times = append(m.times, t) }
 
-// after finds the first ordinal whose time is later than t; end where there is none.
+// after finds the first ordinal whose time is later than t, or end.
 func (m *moments) after(t int64) int64 {
 	i, _ := slices.BinarySearch(m.times, t+1)
 	return m.first + int64(i)

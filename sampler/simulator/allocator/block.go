@@ -11,7 +11,7 @@ import (
 // free range that is large enough.
 var ErrOutOfMemory = errors.New("out of memory")
 
-// Device is where segments come from: cudaMalloc and cudaFree.
+// Device provides segments, like cudaMalloc and cudaFree.
 type Device interface {
 	Reserve(size quantity.Bytes) bool // false: the device has not that much left
 	Release(size quantity.Bytes)
@@ -44,7 +44,7 @@ type Pool struct {
 	Segments                        int
 }
 
-// noteTaken keeps the peaks, after each allocation.
+// noteTaken updates the peaks after an allocation.
 func (s *Stats) noteTaken() {
 	s.Blocks++
 	s.PeakAllocated = max(s.PeakAllocated, s.Allocated)
@@ -64,8 +64,7 @@ const (
 	pending
 )
 
-// Block is a range of a segment. A program holds live blocks; after Free the
-// block must not be used again.
+// Block is a range of a segment. After Free it must not be used again.
 type Block struct {
 	address  uint64
 	size     quantity.Bytes
@@ -76,8 +75,7 @@ type Block struct {
 	state    state
 }
 
-// Size is what the block takes in its segment, which is what was asked for,
-// rounded up.
+// Size is the block's size in its segment: the requested size, rounded up.
 func (b *Block) Size() quantity.Bytes { return b.size }
 
 func (b *Block) whole() bool { return b.previous == nil && b.next == nil }
@@ -100,8 +98,8 @@ func (b *Block) split(size quantity.Bytes) *Block {
 	return rest
 }
 
-// absorb appends the right neighbour to the block. The left one is always the
-// one that stays, so that the first block of a segment is the same for good.
+// absorb appends the right neighbour to the block. The left block always stays, so that a
+// segment's first block never changes.
 func (b *Block) absorb() {
 	right := b.next
 	b.size += right.size
@@ -112,8 +110,8 @@ func (b *Block) absorb() {
 	right.previous, right.next = nil, nil
 }
 
-// merge joins a block that has just become free with its free neighbours,
-// which leave their set, and returns what came of it.
+// merge joins a newly freed block with its free neighbours, which leave their set, and returns
+// the joined block.
 func (b *Block) merge(take func(*Block)) *Block {
 	if right := b.next; right != nil && right.state == free {
 		take(right)

@@ -22,23 +22,20 @@ const (
 	addressGap   = uint64(roundLarge) // keeps segments apart: neighbours in memory are not merged
 )
 
-// Caching is PyTorch's caching allocator: one stream, no size limit on
-// splitting, no expandable segments.
+// Caching is PyTorch's caching allocator: one stream, no size limit on splitting, no expandable
+// segments.
 //
-// A request is rounded to 512 bytes and served with the smallest free block of
-// its pool (small up to 1 MiB, large above) that is large enough. The rest is
-// split off when it is worth keeping: 512 bytes in the small pool, more than
-// 1 MiB in the large one. Where nothing fits, a segment is reserved: 2 MiB for
-// the small pool, 20 MiB for requests under 10 MiB, else the request rounded
-// to 2 MiB. Where the device refuses, the allocator frees all whole free segments
-// and tries again.
+// A request is rounded to 512 bytes and served with the smallest free block of its pool (small up
+// to 1 MiB, large above) that is large enough. The rest is split off from a minimum size on: 512
+// bytes in the small pool, more than 1 MiB in the large one. If nothing fits, a segment is
+// reserved: 2 MiB for the small pool, 20 MiB for requests under 10 MiB, else the request rounded
+// to 2 MiB. If the device refuses, the allocator frees all whole free segments and tries again.
 //
-// Whole free segments are cached; free memory in a segment with live blocks is
-// fragmented ("inactive split" in PyTorch): no flush frees it.
+// Whole free segments are cached; free memory in a segment with live blocks is fragmented
+// ("inactive split" in PyTorch): no flush frees it.
 type Caching struct {
-	// Observe, unless nil, is called for each allocation that fails, while the
-	// allocator is as it was then. Where it reports true the failure is not counted:
-	// the program waits, and allocates again.
+	// Observe, unless nil, is called for each failed allocation, before the allocator changes. If
+	// it returns true the failure is not counted: the program waits, and allocates again.
 	Observe func(size quantity.Bytes) (again bool)
 
 	device       Device
@@ -54,7 +51,7 @@ func NewCaching(device Device) *Caching {
 	return &Caching{device: device, segments: map[*Block]struct{}{}, nextAddress: firstAddress}
 }
 
-// Allocate hands out a block of at least size, or ErrOutOfMemory.
+// Allocate returns a block of at least size, or ErrOutOfMemory.
 func (c *Caching) Allocate(size quantity.Bytes) (*Block, error) {
 	size = max(roundUp(size, minBlock), minBlock)
 	pool, room := &c.large, smallSize
@@ -114,8 +111,7 @@ func (c *Caching) reserve(size quantity.Bytes, pool *freeSet) (*Block, error) {
 	return b, nil
 }
 
-// Free takes a live block back at once. Freeing anything else is an error of
-// the caller and panics.
+// Free takes a live block back at once. It panics on any other block.
 func (c *Caching) Free(b *Block) {
 	if b.state != live {
 		panic("allocator: free of a block that is not live")
@@ -123,8 +119,8 @@ func (c *Caching) Free(b *Block) {
 	c.settle(b)
 }
 
-// FreeLater takes a block back that another stream may still be using. It
-// stays allocated, and pending, until Settle.
+// FreeLater frees a block that another stream may still use. The block stays allocated, and
+// pending, until Settle.
 func (c *Caching) FreeLater(b *Block) {
 	if b.state != live {
 		panic("allocator: free of a block that is not live")
@@ -134,8 +130,7 @@ func (c *Caching) FreeLater(b *Block) {
 	c.waiting = append(c.waiting, b)
 }
 
-// Settle takes the pending blocks back, as if their streams had been
-// synchronised.
+// Settle frees the pending blocks, as if their streams had been synchronised.
 func (c *Caching) Settle() {
 	for i, b := range c.waiting {
 		c.stats.Pending -= b.size
@@ -153,8 +148,8 @@ func (c *Caching) settle(b *Block) {
 	c.put(b.merge(c.take))
 }
 
-// Flush frees every whole free segment and returns how much that was:
-// torch.cuda.empty_cache(), which waits for pending blocks first.
+// Flush frees every whole free segment and returns their size, like torch.cuda.empty_cache(),
+// which waits for pending blocks first.
 func (c *Caching) Flush() quantity.Bytes {
 	c.Settle()
 	var freed quantity.Bytes
@@ -200,9 +195,8 @@ func (c *Caching) Segments() []probe.Segment {
 	return segments
 }
 
-// put makes a free block available. Whether it is whole cannot change while it
-// is in a set: its neighbours, if any, are live, and freeing one of them takes
-// it out first.
+// put makes a free block available. Its wholeness cannot change while it is in a set: its
+// neighbours, if any, are live, and freeing one of them takes it out first.
 func (c *Caching) put(b *Block) {
 	if b.whole() {
 		c.stats.Cached += b.size
