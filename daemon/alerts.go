@@ -58,7 +58,7 @@ type alertKey struct {
 	row      snapshot.RowID
 }
 
-// NewAlerts prepares to run a command. What was raised before began is old.
+// NewAlerts prepares to run a command. Alerts raised before began are old.
 func NewAlerts(command []string, began time.Time, log *slog.Logger) *Alerts {
 	return &Alerts{
 		command: command, uid: uint32(os.Geteuid()), log: log, timeout: commandTime, environ: environment(os.Getenv),
@@ -80,7 +80,7 @@ func environment(getenv func(string) string) []string {
 	return environ
 }
 
-// observe hands on the alerts that are new since the last snapshot.
+// observe queues the alerts that are new since the last snapshot.
 func (a *Alerts) observe(snap *snapshot.Snapshot) {
 	standing := make(map[alertKey]bool, len(snap.Alerts))
 	for i := range snap.Alerts {
@@ -126,7 +126,7 @@ func (a *Alerts) owns(p *snapshot.Process) bool {
 	return known && uid == a.uid
 }
 
-// hand lets the command be run, unless it is run too often.
+// hand queues an alert for the command, unless it runs too often.
 func (a *Alerts) hand(snap *snapshot.Snapshot, alert *snapshot.Alert) {
 	doc := schema.AlertOf(snap, alert)
 	doc.Dropped = a.dropped
@@ -154,8 +154,8 @@ func (a *Alerts) run(ctx context.Context) {
 	}
 }
 
-// CheckCommand refuses a command whose program another user could replace. One that is
-// not there yet is no error.
+// CheckCommand refuses a command whose program another user could replace. A missing program is
+// no error.
 func CheckCommand(command []string) error {
 	_, err := programOf(command)
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
@@ -164,8 +164,8 @@ func CheckCommand(command []string) error {
 	return err
 }
 
-// programOf is the path of a command's program. Nobody else may write it or its
-// directories, as with the configuration that names it.
+// programOf is the path of a command's program. No other user may write it or its directories,
+// nor those of the configuration that names it.
 func programOf(command []string) (string, error) {
 	path, err := exec.LookPath(command[0])
 	if err == nil {

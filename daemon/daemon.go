@@ -26,7 +26,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Sampling is what the daemon needs of a sampler.
+// Sampling has the methods of a sampler that the daemon needs.
 type Sampling interface {
 	Run(ctx context.Context) error
 	Latest() *snapshot.Snapshot
@@ -35,36 +35,37 @@ type Sampling interface {
 
 // Recorder has the methods of a recording that the daemon needs.
 type Recorder interface {
-	// Append records a snapshot, and the events since the one before. It does not
-	// wait for a slow disk.
+	// Append records a snapshot, and the events since the last one. It does not wait for a slow
+	// disk.
 	Append(snap *snapshot.Snapshot, events []snapshot.Event) error
-	// Paused is why nothing is recorded at present, "" where it is. Anybody may call it.
+	// Paused is why nothing is recorded at present, "" while recording. Any goroutine may call
+	// it.
 	Paused() string
-	// Counts is what went wrong since the beginning.
+	// Counts returns the failures since the start.
 	Counts() metric.Recorder
 	// Close returns when everything appended is on disk.
 	Close() error
 }
 
-// Exporter is what the daemon needs of an exporter.
+// Exporter has the methods of an exporter that the daemon needs.
 type Exporter interface {
-	// Observe takes a snapshot, and the events since the one before. It does not wait.
+	// Observe takes a snapshot, and the events since the last one. It does not wait.
 	Observe(snap *snapshot.Snapshot, events []snapshot.Event)
-	// Recording takes how the recorder is doing. It is called where something is recorded.
+	// Recording takes the recorder's state. It is called only with a recorder.
 	Recording(state metric.Recorder)
-	// Run serves what was observed until the context ends.
+	// Run serves the observed snapshots until the context ends.
 	Run(ctx context.Context) error
 }
 
-// Guard is what the daemon needs of a guard. The sampler shows it the snapshots.
+// Guard has the methods of a guard that the daemon needs. The sampler passes it the snapshots.
 type Guard interface {
 	socket.Guard
 	socket.Rescuer
-	// Run carries out what it decides, until the context ends.
+	// Run carries out the guard's decisions until the context ends.
 	Run(ctx context.Context)
 }
 
-// Options are what a daemon runs with.
+// Options configure a daemon.
 type Options struct {
 	Directory string // of socket and lock; made by the caller
 	Share     socket.Share
@@ -78,10 +79,10 @@ type Options struct {
 	Alerts    *Alerts               // nil: no command is run
 	Guard     Guard                 // nil: there is none
 	Exporter  Exporter              // nil: nothing is exported
-	// Jobs takes a snapshot and calls ended for each job that has ended, with what it had
-	// used; nil: the end of a job is not logged.
+	// Jobs takes a snapshot and calls ended for each job that has ended, with its use; nil: the
+	// end of a job is not logged.
 	Jobs func(snap *snapshot.Snapshot, ended func(message string, attributes ...any))
-	// Identify is which process has a pid; nil: no process can ask for a rescue.
+	// Identify returns the process with a pid; nil: no process can ask for a rescue.
 	Identify func(pid int) (process.Identity, error)
 	// Check reads the configuration anew, and returns why it is refused.
 	Check   func() error
@@ -91,11 +92,11 @@ type Options struct {
 	Now     func() time.Time
 }
 
-// ErrReload ends Run at SIGHUP: the program is to be executed anew.
+// ErrReload ends Run at SIGHUP: the caller executes the program anew.
 var ErrReload = errors.New("the configuration is read anew")
 
-// Run samples until SIGTERM or SIGINT, or until the context ends, whose cause it
-// returns. It fails where another daemon of this user runs, with a *Running.
+// Run samples until SIGTERM or SIGINT, or until the context ends, whose cause it returns. If
+// another daemon of this user runs, it fails with a *Running.
 func Run(ctx context.Context, o Options) (err error) {
 	held, err := lock(o.Directory, o.Now())
 	if err != nil {
@@ -156,7 +157,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	} else {
 		o.Notify.Stopping()
 	}
-	// First what was promised: a driver that hangs holds the sampler.
+	// The recording ends first: a driver that hangs holds up the sampler.
 	if o.Recorder != nil {
 		err = errors.Join(err, o.Recorder.Close())
 	}
@@ -164,8 +165,8 @@ func Run(ctx context.Context, o Options) (err error) {
 	return err
 }
 
-// endTime is how long Run waits at its end for the clients and for the sampler, whose driver
-// may hang.
+// endTime limits Run's waiting at its end for the clients and for the sampler, whose driver may
+// hang.
 const endTime = 300 * time.Millisecond
 
 // daemon is one Run.
@@ -210,7 +211,8 @@ func (d *daemon) loop(ctx context.Context) error {
 		case <-d.Sampling.Updates():
 			d.take(d.Sampling.Latest())
 		case <-watchdog:
-			// A sampler that hangs is worth a restart; a driver that hangs does not stop it.
+			// systemd should restart a sampler that hangs; a driver that hangs does not stop the
+			// sampler.
 			latest := d.Sampling.Latest()
 			if latest == nil || d.Now().Sub(d.lastTick) < latest.Interval+d.Notify.watchdog {
 				d.Notify.alive()
@@ -219,7 +221,7 @@ func (d *daemon) loop(ctx context.Context) error {
 	}
 }
 
-// take hands a snapshot on.
+// take passes a snapshot to the recorder, the exporter and the clients.
 func (d *daemon) take(snap *snapshot.Snapshot) {
 	d.lastTick = d.Now()
 	events := d.newEvents()
@@ -253,7 +255,7 @@ func (d *daemon) take(snap *snapshot.Snapshot) {
 	}
 }
 
-// newEvents are the events since the last call, oldest first.
+// newEvents returns the events since the last call, oldest first.
 func (d *daemon) newEvents() []snapshot.Event {
 	const usual = 64
 	newest := d.History.Events(usual)
@@ -276,13 +278,13 @@ func (d *daemon) newEvents() []snapshot.Event {
 // lockName is the lock's name in the directory of the socket.
 const lockName = "daemon.lock"
 
-// Running says that this user's daemon runs already.
+// Running is the error that this user's daemon runs already.
 type Running struct{ Holder string } // "PID 12, since 2026-11-21 03:12:00", or the lock's path
 
 func (r *Running) Error() string { return "another vramscope daemon of this user runs: " + r.Holder }
 
-// lock takes the lock in a directory; it lasts until the file is closed, also by
-// the end of the process. Where another daemon has it, the error is a *Running.
+// lock takes the lock in a directory; it lasts until the file is closed or the process ends. If
+// another daemon has it, the error is a *Running.
 func lock(directory string, now time.Time) (*os.File, error) {
 	path := filepath.Join(directory, lockName)
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)

@@ -7,8 +7,8 @@ import (
 	"vramscope/schema"
 )
 
-// logChanges logs what an administrator looks for in the journal: the driver, GPUs
-// and alerts. What processes do is in the recording.
+// logChanges logs changes that an administrator looks for in the journal: of the driver, of GPUs
+// and of alerts. The recording has those of processes.
 func (d *daemon) logChanges(snap *snapshot.Snapshot, events []snapshot.Event) {
 	if state := snap.Driver.State; state != d.driver {
 		switch {
@@ -38,7 +38,7 @@ func (d *daemon) logChanges(snap *snapshot.Snapshot, events []snapshot.Event) {
 	}
 }
 
-// logRecording logs once that the recording pauses, and that it goes on.
+// logRecording logs once that the recording pauses, and once that it resumes.
 func (d *daemon) logRecording(failed error) {
 	paused := text.Clean(d.Recorder.Paused())
 	if failed != nil && paused == "" {
@@ -56,7 +56,7 @@ func (d *daemon) logRecording(failed error) {
 	d.Notify.Status(d.sentence(d.Sampling.Latest()))
 }
 
-// sentence is what systemctl status shows.
+// sentence is the status that systemctl status shows.
 func (d *daemon) sentence(snap *snapshot.Snapshot) string {
 	s := text.Plural(len(snap.GPUs), "GPU", "GPUs")
 	if snap.Driver.State != snapshot.DriverOK {
@@ -82,7 +82,7 @@ func (d *daemon) sentence(snap *snapshot.Snapshot) string {
 	return s
 }
 
-// logGuard logs once that the guard cannot act, and that it can again.
+// logGuard logs once that the guard cannot act, and once that it can again.
 func (d *daemon) logGuard() {
 	cannot := d.Guard.State().Cannot
 	switch cannot {
@@ -97,7 +97,7 @@ func (d *daemon) logGuard() {
 	d.Notify.Status(d.sentence(d.Sampling.Latest()))
 }
 
-// status is what clients get. It is called by their goroutines.
+// status is the daemon's status for clients. Their goroutines call it.
 func (d *daemon) status() socket.Status {
 	status := socket.Status{Since: schema.Time(d.began), Recording: "off"}
 	if latest := d.Sampling.Latest(); latest != nil {

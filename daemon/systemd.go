@@ -17,8 +17,8 @@ import (
 	"vramscope/internal/bounded"
 )
 
-// NewLog is the daemon's log on a file, usually standard error: with the time or,
-// where the file leads to systemd's journal, which has its own, with a priority.
+// NewLog is the daemon's log on a file, usually standard error. Lines begin with the time, or
+// with a priority if the file leads to systemd's journal, which adds the time.
 func NewLog(file *os.File, getenv func(string) string) *slog.Logger {
 	return slog.New(newHandler(file, toJournal(file, getenv("JOURNAL_STREAM"))))
 }
@@ -32,7 +32,7 @@ func toJournal(file *os.File, stream string) bool {
 	return err == nil && stream == fmt.Sprintf("%d:%d", st.Dev, st.Ino)
 }
 
-// handler writes a message, then what it is about as slog's text handler does:
+// handler writes a message, then its attributes as slog's text handler does:
 //
 //	2026-11-21 03:12:07 WARN recording paused reason="disk full"
 //	<4>recording paused reason="disk full"
@@ -76,7 +76,7 @@ func (h *handler) Handle(ctx context.Context, r slog.Record) error {
 	return err
 }
 
-// longestLine is what a line of the log has at most: a bound on what others can put there.
+// longestLine limits a line of the log, and so the text that others can put there.
 const longestLine = 8 << 10
 
 func (h *handler) WithAttrs(attrs []slog.Attr) slog.Handler {
@@ -104,7 +104,7 @@ func priority(level slog.Level) int {
 	}
 }
 
-// Notifier tells systemd how the daemon is doing. Without systemd it does nothing.
+// Notifier sends systemd the daemon's state. Without systemd it does nothing.
 // Source: https://www.freedesktop.org/software/systemd/man/latest/sd_notify.html
 type Notifier struct {
 	address  string
@@ -122,20 +122,20 @@ func NewNotifier(getenv func(string) string) *Notifier {
 	return n
 }
 
-// Ready says that the daemon samples and answers.
+// Ready reports that the daemon samples and answers.
 func (n *Notifier) Ready(status string) { n.send("READY=1\nSTATUS=" + status) }
 
-// Stopping says that it ends.
+// Stopping reports that it ends.
 func (n *Notifier) Stopping() { n.send("STOPPING=1") }
 
-// Reloading says that it reads its configuration anew; Ready follows.
+// Reloading reports that it reads its configuration anew; Ready follows.
 func (n *Notifier) Reloading() {
 	var now unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) // there is such a clock
 	n.send(fmt.Sprintf("RELOADING=1\nMONOTONIC_USEC=%d", now.Nano()/1000))
 }
 
-// Status is what systemctl status shows.
+// Status sets the text that systemctl status shows.
 func (n *Notifier) Status(status string) { n.send("STATUS=" + status) }
 
 func (n *Notifier) alive() { n.send("WATCHDOG=1") }

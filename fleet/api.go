@@ -33,7 +33,7 @@ type api struct {
 	slots  chan struct{} // of queries at a time
 }
 
-// connect makes the client of an engine, and the engine's name. It contacts no server.
+// connect makes the client of an engine, and returns the engine's name. It contacts no server.
 func connect(address, httpConfig string) (*api, string, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -50,7 +50,7 @@ func connect(address, httpConfig string) (*api, string, error) {
 	return &api{client, config, u.JoinPath("api", "v1"), make(chan struct{}, maxQueries)}, u.Redacted(), nil
 }
 
-// answer is what an engine answers: data, or an error.
+// answer is an engine's answer: data, or an error.
 type answer[T any] struct {
 	Status    string   `json:"status"`
 	Data      T        `json:"data"`
@@ -59,7 +59,7 @@ type answer[T any] struct {
 	Warnings  []string `json:"warnings"`
 }
 
-// refusal is the answer of an engine, or of what is before it, that has no data.
+// refusal is an answer without data, from an engine or from a proxy before it.
 type refusal struct {
 	code       int    // of HTTP
 	kind, text string // of the engine; "": what answers is no Prometheus, and text what it says
@@ -131,7 +131,7 @@ func (a *api) evaluate(ctx context.Context, path, want string, form url.Values) 
 	return &got.Data, got.Warnings, err
 }
 
-// labelValues are the values of a label, of the series that match, since a moment.
+// labelValues returns the values of a label in the series that match, since a moment.
 func (a *api) labelValues(ctx context.Context, label, match string, since time.Time) ([]string, error) {
 	form := url.Values{"match[]": {match}}
 	setTime(form, "start", since)
@@ -159,7 +159,7 @@ func ask[T any](ctx context.Context, a *api, method string, form url.Values, pat
 	return got, explain(err)
 }
 
-// call sends a request. An engine that takes no POST gets it by GET.
+// call sends a request by POST, or by GET to an engine that refuses POST.
 func call[T any](ctx context.Context, a *api, method string, form url.Values, path ...string) (got answer[T], err error) {
 	u, body := a.base.JoinPath(path...), form.Encode()
 	if method == http.MethodGet {

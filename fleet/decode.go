@@ -13,13 +13,13 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Limits on a box that comes from outside, as those of a document of schema "vramscope/1".
+// Limits on a box from outside, as those of a document of schema "vramscope/1".
 const (
 	mostGPUs = 256
 	mostRows = 4096
 )
 
-// decoder puts the series of one box together to a snapshot.
+// decoder builds the snapshot of one box from its series.
 type decoder struct {
 	snap  *snapshot.Snapshot
 	gpus  map[string]*gpuFigures
@@ -34,7 +34,7 @@ type gpuFigures struct {
 	instances map[snapshot.InstanceID]*instanceFigures
 }
 
-// instanceFigure is a figure of a MIG instance; of the GPU where instance is "".
+// instanceFigure is a figure of a MIG instance, or of the GPU if instance is "".
 type instanceFigure struct {
 	field
 	instance string
@@ -55,13 +55,13 @@ func exportedNames(subject metric.Subject) map[string]metric.ID {
 	return names
 }
 
-// memory is the figures that a GPU's memory is made of.
+// memory lists the figures of a GPU's memory.
 var memory = map[metric.ID]field{
 	metric.Used: used, metric.Total: total, metric.Free: free, metric.Reserved: reserved,
 	metric.Allocated: allocated, metric.Cached: cached, metric.Fragmented: fragmented, metric.Returnable: returnable,
 }
 
-// boxOf is the box that series describe, at a moment.
+// boxOf makes the snapshot of a box from its series at a moment.
 func boxOf(all []series, name string, at time.Time) *snapshot.Snapshot {
 	d := &decoder{
 		snap: &snapshot.Snapshot{Time: at, Host: snapshot.Host{Name: name}, Driver: snapshot.Driver{State: snapshot.DriverOK}},
@@ -74,7 +74,7 @@ func boxOf(all []series, name string, at time.Time) *snapshot.Snapshot {
 	return d.snap
 }
 
-// take takes one series; what it does not know it leaves.
+// take takes one series; it ignores unknown ones.
 func (d *decoder) take(s *series) {
 	name := s.label("__name__")
 	if math.IsNaN(s.value) || math.IsInf(s.value, 0) {
@@ -105,7 +105,7 @@ func (d *decoder) take(s *series) {
 	}
 }
 
-// gpu returns the GPU that a series is about, or nil if the box has too many.
+// gpu returns the GPU of a series, or nil if the box has too many.
 func (d *decoder) gpu(uuid, index string) *gpuFigures {
 	g := d.gpus[uuid]
 	if g == nil {
@@ -124,7 +124,7 @@ func (d *decoder) gpu(uuid, index string) *gpuFigures {
 	return g
 }
 
-// described is what the exporter tells of a GPU besides the metrics of Table.
+// described reads the exporter's series about a GPU besides the metrics of Table.
 var described = map[string]func(*gpuFigures, *series){
 	exported(metric.GPUInfo): func(g *gpuFigures, s *series) { g.gpu.Name, g.gpu.PCIBusID = s.label("name"), s.label("pci_bus_id") },
 	exported(metric.GPUState): func(g *gpuFigures, s *series) {
@@ -145,7 +145,7 @@ var described = map[string]func(*gpuFigures, *series){
 	exported(metric.FullInLatest):   func(g *gpuFigures, s *series) { g.values[latest] = s.value },
 }
 
-// ofGPU takes a series of the exporter's own.
+// ofGPU takes a series of vramscope's exporter.
 func (d *decoder) ofGPU(s *series, name string) bool {
 	id, measured := ofGPU[name]
 	take := described[name]
@@ -205,7 +205,7 @@ func (d *decoder) foreign(s *series, name string) {
 	}
 }
 
-// finish derives what follows from the figures.
+// finish computes the values that follow from the figures.
 func (d *decoder) finish() {
 	for _, k := range d.order {
 		p := d.rows[k]

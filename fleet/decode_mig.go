@@ -14,8 +14,8 @@ const mostInstances = 64
 
 var ofInstance = exportedNames(metric.Instance)
 
-// instanceOf reads the label mig, "GPU instance/compute instance"; the zero value is of the
-// whole GPU.
+// instanceOf reads the label mig, "GPU instance/compute instance"; the zero value is the whole
+// GPU.
 func instanceOf(label string) (id snapshot.InstanceID) {
 	if n, err := fmt.Sscanf(label, "%d/%d", &id.GPU, &id.Compute); err != nil || n != 2 {
 		return snapshot.InstanceID{}
@@ -24,7 +24,7 @@ func instanceOf(label string) (id snapshot.InstanceID) {
 	return id
 }
 
-// instanceFigures are a MIG instance.
+// instanceFigures are the figures of a MIG instance.
 type instanceFigures struct {
 	instance snapshot.Instance
 	values   map[field]float64
@@ -58,7 +58,7 @@ func (d *decoder) ofMIG(s *series, name string) bool {
 	return true
 }
 
-// finishInstances are the instances of a GPU in the order of their names.
+// finishInstances makes the instances of a GPU, in the order of their names.
 func (g *gpuFigures) finishInstances(rows []snapshot.Process) []snapshot.Instance {
 	var all []snapshot.Instance
 	for id, in := range g.instances {

@@ -10,7 +10,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// row is that of a series, nil where there are too many.
+// row returns the row of a series, nil if there are too many.
 func (d *decoder) row(s *series) *snapshot.Process {
 	k := rowKey{s.label("uuid"), s.label("pid"), s.label("mig")}
 	if p := d.rows[k]; p != nil {
@@ -20,8 +20,8 @@ func (d *decoder) row(s *series) *snapshot.Process {
 		return nil
 	}
 	pid, _ := strconv.Atoi(k.pid) // "other" has none
-	// It has no start time, and none is needed: nothing is done to it from here. With
-	// zero it would be a process of another container.
+	// A fleet's row needs no start time, as no action uses it. With zero it would be a process of
+	// another container.
 	p := &snapshot.Process{ID: snapshot.RowID{Process: process.Identity{PID: max(pid, 0), StartTime: 1}, GPUUUID: k.uuid, Instance: instanceOf(k.instance)}, Type: "C"}
 	if pid <= 0 {
 		p.Name = "other processes"

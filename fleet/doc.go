@@ -1,14 +1,14 @@
-// Package fleet shows many boxes at once, as a Prometheus engine or the boxes
-// themselves over ssh report them.
+// Package fleet shows many boxes at once, as a Prometheus engine or the boxes themselves over ssh
+// report them.
 //
 //	engine ── aggregated queries ─→ Prometheus ─┐
 //	ssh BOX vramscope stream ─────→ SSH ────────┴─ Source ── Poller ── one slot ──→ Picture ──→ screen, once
 //	                                                  └─ Box, Past ──→ OpenBox ──→ the monitor's screen, of one box
 //
-// A Picture has the worst lines, as many as were asked for, and never every GPU: the
-// engine ranks, sums and filters. What no source reports is unknown. Whatever comes from
-// outside is hostile: texts are cleaned where they are shown, hosts are validated before
-// they reach a command line (host.go), answers are bounded.
+// A Picture has the worst lines, as many as were asked for, and never every GPU: the engine
+// ranks, sums and filters. A figure that no source reports is unknown. All input from outside is
+// hostile: texts are cleaned where they are shown, hosts are validated before they reach a
+// command line (host.go), answers are bounded.
 //
 // Start reading at source.go and picture.go; prometheus.go and ssh.go are the sources.
 package fleet

@@ -37,14 +37,14 @@ func (p *Prometheus) Box(ctx context.Context, box string, at time.Time) (*snapsh
 	return snap, nil
 }
 
-// standsStill is how old the figures are of a box whose exporter answers and samples no
-// more; 0 where it samples, or where that is not known.
+// standsStill is the age of a box's figures if its exporter answers but no longer samples; 0 if
+// it samples, or if that is unknown.
 func (p *Prometheus) standsStill(ctx context.Context, box string, all []series) time.Duration {
 	i := slices.IndexFunc(all, func(s series) bool { return s.label("__name__") == exported(metric.LastSample) })
 	if i < 0 {
 		return 0
 	}
-	// Scraped once a minute, a sample is that old at times.
+	// With a scrape interval of a minute, a sample can be that old.
 	age := p.engineTime().Sub(time.UnixMilli(int64(all[i].value * 1000))).Truncate(time.Second)
 	if age < 2*oldest*time.Second {
 		return 0
@@ -57,7 +57,7 @@ func (p *Prometheus) standsStill(ctx context.Context, box string, all []series) 
 
 var errNoFigures = errors.New("the engine has no figures of it now")
 
-// pastPoints is how many points of each series are asked for.
+// pastPoints is the number of points of each series.
 const pastPoints = 240
 
 // Past implements Source: the memory of a box's GPUs and processes.
@@ -107,7 +107,7 @@ func (p *Prometheus) Past(ctx context.Context, box string, from, to time.Time) (
 	return past, nil
 }
 
-// seriesKey is the history's name for a series, and what its values are multiplied by.
+// seriesKey is the history's name for a series, and the factor for its values.
 func seriesKey(s *series) (key snapshot.SeriesKey, unit float64, ok bool) {
 	name, uuid := s.label("__name__"), s.label("uuid")
 	if id, found := ofGPU[name]; found {

@@ -15,7 +15,7 @@ import (
 	"vramscope/internal/text"
 )
 
-// explain is an error in words that say what to do next.
+// explain turns an error into words that say what to do next.
 func explain(err error) error {
 	var (
 		refused     *refusal
@@ -57,7 +57,7 @@ func explain(err error) error {
 	return err
 }
 
-// explain is a refusal in words that say what to do next.
+// explain turns a refusal into words that say what to do next.
 func (r *refusal) explain() error {
 	switch r.code {
 	case http.StatusUnauthorized:

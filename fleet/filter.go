@@ -9,16 +9,16 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Filter says which lines are wanted: those that match every term.
+// Filter selects lines: those that match every term.
 type Filter []Term
 
-// Term is a word that is searched for, without regard to case.
+// Term is a word to search for, ignoring case.
 type Term struct {
 	Field Field
 	Word  string
 }
 
-// Field is where a word is searched for.
+// Field is the part of a line in which a word is searched.
 type Field string
 
 // The fields. Anywhere is a host, a user or a job.
@@ -41,10 +41,10 @@ const (
 
 var states = []string{stateDown, stateLost, stateAlert, stateFull, stateIdle}
 
-// longestTerm, in bytes, and mostTerms bound what is sent to an engine for each refresh.
+// longestTerm, in bytes, and mostTerms limit the text sent to an engine for each refresh.
 const longestTerm, mostTerms = 100, 10
 
-// ParseFilter reads words apart by blanks: "h100-", "user=alice", "state=down".
+// ParseFilter reads words separated by blanks: "h100-", "user=alice", "state=down".
 func ParseFilter(s string) (Filter, error) {
 	var f Filter
 	for word := range strings.FieldsSeq(s) {
@@ -70,7 +70,7 @@ func ParseFilter(s string) (Filter, error) {
 	return f, nil
 }
 
-// String is what ParseFilter reads.
+// String is the inverse of ParseFilter.
 func (f Filter) String() string {
 	var words []string
 	for _, t := range f {
@@ -83,7 +83,7 @@ func (f Filter) String() string {
 	return strings.Join(words, " ")
 }
 
-// of is the terms of some fields.
+// of returns the terms of some fields.
 func (f Filter) of(fields ...Field) (found Filter) {
 	for _, t := range f {
 		if slices.Contains(fields, t.Field) {
@@ -99,7 +99,7 @@ func (f Filter) ByState() bool { return len(f.of(InState)) > 0 }
 // ofPeople reports whether the filter names a user or a job as such.
 func (f Filter) ofPeople() bool { return len(f.of(InUser, InJob)) > 0 }
 
-// named are the terms that name hosts, users or jobs.
+// named returns the terms that name hosts, users or jobs.
 func (f Filter) named() Filter { return f.of(Anywhere, InHost, InUser, InJob) }
 
 // state reports whether a line is in every state that the filter names.
@@ -125,7 +125,7 @@ func (f Filter) state(l *Line) bool {
 	return true
 }
 
-// matches reports whether a box with these rows has what the other terms name.
+// matches reports whether a box with these rows matches the terms that name no state.
 func (f Filter) matches(name string, rows []snapshot.Process) bool {
 	has := func(s, word string) bool { return strings.Contains(strings.ToLower(s), strings.ToLower(word)) }
 	for _, t := range f {

@@ -16,8 +16,8 @@ import (
 	"vramscope/internal/promconfig"
 )
 
-// httpConfig is a file for --http-config, in Prometheus' own form. The files that it names
-// are read anew for each query or connection, but for the authority's.
+// httpConfig is a file for --http-config, in Prometheus' own form. The files that it names are
+// read anew for each query or connection, except the authority's.
 // https://prometheus.io/docs/prometheus/latest/configuration/configuration/#http_config
 type httpConfig struct {
 	BasicAuth            *basicAuth            `yaml:"basic_auth"`
@@ -62,7 +62,7 @@ type httpHeader struct {
 	Files   []string `yaml:"files"`
 }
 
-// unsupported says what to do in place of keys that Prometheus has.
+// unsupported says what to use instead of keys that only Prometheus has.
 var unsupported = map[string]string{
 	"oauth2":               "authorization with a credentials_file takes a token that another program renews",
 	"bearer_token":         "use authorization with credentials",
@@ -71,7 +71,7 @@ var unsupported = map[string]string{
 	"proxy_connect_header": "write the proxy's credentials into proxy_url: http://USER:PASSWORD@PROXY",
 }
 
-// readHTTPConfig reads a file, or the defaults where there is none.
+// readHTTPConfig reads a file, or returns the defaults for "".
 func readHTTPConfig(path string) (*httpConfig, error) {
 	c := &httpConfig{ProxyFromEnvironment: true, FollowRedirects: true, HTTP2: true}
 	if path == "" {
@@ -95,7 +95,7 @@ func readHTTPConfig(path string) (*httpConfig, error) {
 	return c, c.check()
 }
 
-// check is why keys contradict each other.
+// check returns why keys contradict each other.
 func (c *httpConfig) check() error {
 	basic, bearer := cmp.Or(c.BasicAuth, &basicAuth{}), cmp.Or(c.Authorization, &authorization{})
 	for _, both := range [][3]string{
@@ -140,8 +140,8 @@ func (c *httpConfig) client() (*http.Client, error) {
 	return &http.Client{Transport: transport, CheckRedirect: c.redirect}, nil
 }
 
-// redirect lets a request go on to where an answer sends it, to another host without the
-// headers of the file: net/http itself drops Authorization alone.
+// redirect follows a redirect. To another host it sends none of the file's headers: net/http
+// itself drops only Authorization.
 func (c *httpConfig) redirect(next *http.Request, before []*http.Request) error {
 	switch {
 	case !c.FollowRedirects:

@@ -13,8 +13,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Look implements Source. First the lines are chosen: by the engine's ranking, and all
-// that has a problem. Then their figures are asked for.
+// Look implements Source. It first chooses the lines, by the engine's ranking and all that have a
+// problem, and then asks for their figures.
 func (p *Prometheus) Look(ctx context.Context, q Query) (*Picture, error) {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
@@ -49,7 +49,7 @@ func (p *Prometheus) Look(ctx context.Context, q Query) (*Picture, error) {
 		pic.Down = quantity.From(n, quantity.Computed)
 	}
 	for _, l := range c.lines {
-		// Of a box without figures the engine could compare no more than its name.
+		// For a box without figures the engine can compare only the name.
 		if q.Filter.state(l) && (l.State == OK || q.Filter.matches(l.Name(), nil)) {
 			pic.Lines = append(pic.Lines, *l)
 		}
@@ -58,8 +58,8 @@ func (p *Prometheus) Look(ctx context.Context, q Query) (*Picture, error) {
 	return pic, nil
 }
 
-// fitting is the unit in which all that the filter lets through is in view, else Boxes.
-// More boxes than lines need no count of GPUs, which takes an engine longer.
+// fitting is the unit GPU if all GPUs that the filter lets through fit in view, else Boxes. If
+// there are more boxes than lines, GPUs are not counted, which takes an engine longer.
 func (p *Prometheus) fitting(ctx context.Context, a *asking) (Unit, error) {
 	for _, query := range []string{"count(" + a.filtered(a.up(), "instance") + ")", "count(" + a.wanted(total) + ")"} {
 		n, err := p.ask(ctx, query, time.Time{})
@@ -73,13 +73,13 @@ func (p *Prometheus) fitting(ctx context.Context, a *asking) (Unit, error) {
 	return GPUs, nil
 }
 
-// once leaves out GPUs that two exporters report, or that are scraped twice.
+// once drops GPUs that two exporters report, or that are scraped twice.
 func once(lines []Line) []Line {
 	slices.SortStableFunc(lines, func(a, b Line) int { return cmp.Or(cmp.Compare(a.GPU.UUID, b.GPU.UUID), cmp.Compare(a.Box, b.Box)) })
 	return slices.CompactFunc(lines, func(a, b Line) bool { return a.GPU.UUID != "" && a.GPU.UUID == b.GPU.UUID })
 }
 
-// choice is the lines that are shown.
+// choice holds the lines that are shown.
 type choice struct {
 	unit     Unit
 	lines    map[string]*Line
@@ -88,7 +88,7 @@ type choice struct {
 	old      []series // boxes whose last sample has an old time, and its age
 }
 
-// line is that of a box, or of a GPU of it.
+// line finds or adds the line of a box, or of one of its GPUs.
 func (c *choice) line(s *series) *Line {
 	box, uuid := s.label("instance"), s.label("uuid")
 	if c.unit == Boxes {
@@ -134,8 +134,8 @@ func (c *choice) take(answers map[field][]series, ranking field) {
 	c.old = answers["old"]
 }
 
-// judge says of boxes with an old time whether their figures stand still or their clock
-// differs, or whether they sample so seldom.
+// judge decides for boxes with an old time whether their figures stand still, their clock
+// differs, or they sample seldom.
 func (c *choice) judge(goOn, intervals []series) {
 	differ := 0
 	for i := range c.old {
@@ -231,7 +231,7 @@ func (l *Line) name(s *series) {
 	}
 }
 
-// fill takes figures, by their names.
+// fill sets the figures of a line, by their names.
 func (l *Line) fill(values map[field]float64) {
 	g := &l.GPU
 	g.Memory = memoryOf(values)
@@ -249,7 +249,7 @@ func memoryOf(values map[field]float64) snapshot.Memory {
 	return snapshot.Memory{Used: amount(values, used), Total: amount(values, total), Free: amount(values, free), Reserved: amount(values, reserved)}
 }
 
-// most is more memory than a fleet has; what is beyond is no figure.
+// most is more memory than a fleet has; a larger value is invalid.
 const most = 1 << 60
 
 func number(values map[field]float64, f field) snapshot.Float {

@@ -16,8 +16,8 @@ import (
 type exporter struct {
 	used string // the metric by which the exporter is known
 	uuid string // the label that has the GPU's UUID
-	// vector is a figure of GPUs, with more matchers, by these labels: the uuid, and perhaps
-	// the instance.
+	// vector is the query for a figure of GPUs, with more matchers, by these labels: the uuid,
+	// and perhaps the instance.
 	vector  func(f field, name, matchers, by string) string
 	metrics map[field]string // their names; a formula where it has blanks
 	scale   map[field]string // what a value is multiplied by
@@ -29,7 +29,7 @@ type exporter struct {
 // field is a figure of a line.
 type field string
 
-// The figures, and what is counted.
+// The figures and the counts.
 const (
 	used        field = "used"
 	total       field = "total"
@@ -50,7 +50,7 @@ const (
 	count       field = "count"
 )
 
-// aggregation is how the figures of a box's GPUs become one; without an entry, by their sum.
+// aggregation is how the figures of a box's GPUs are combined; the default is the sum.
 var aggregation = map[field]string{utilization: "avg", temperature: "max", slowdown: "min", fullIn: "min", earliest: "min", latest: "min"}
 
 func together(f field) string {
@@ -60,18 +60,18 @@ func together(f field) string {
 	return "sum"
 }
 
-// summed are the figures that a GPU has in its MIG instances together; of all others,
-// such as the temperature, each instance repeats the GPU's.
+// summed are the figures that a GPU's MIG instances add up to. For all others, such as the
+// temperature, each instance repeats the GPU's.
 var summed = map[field]bool{used: true, total: true, free: true, reserved: true}
 
 func own(id metric.ID) string { return metric.Table[id].ExportedAs(metric.GPU) }
 
 func exported(id metric.ExportedID) string { return metric.ExportTable[id].Name }
 
-// mebibytes are dcgm-exporter's.
+// mebibytes is the unit of dcgm-exporter.
 const mebibytes = "1048576"
 
-// exporters are those that are read; of a GPU that several report, the first is taken.
+// exporters are the supported exporters. The first that reports a GPU is used.
 var exporters = []*exporter{
 	{
 		used: own(metric.Used), uuid: "uuid", people: true,
@@ -94,9 +94,8 @@ var exporters = []*exporter{
 	},
 	{
 		// A MIG instance has the UUID of its GPU. With --kubernetes-virtual-gpus each pod that
-		// shares a GPU has a series with it, too: the GPU's own figure again or, of the memory
-		// in use and the utilisation since 4.5.3, the pod's share beside that of the GPU. The
-		// highest is the GPU's.
+		// shares a GPU has a series with that UUID, too: the GPU's own figure or, for used memory
+		// and utilization since 4.5.3, the pod's share. The highest is the GPU's.
 		// https://github.com/NVIDIA/dcgm-exporter/blob/main/internal/pkg/transformation/kubernetes.go
 		used: "DCGM_FI_DEV_FB_USED", uuid: "UUID",
 		vector: func(f field, name, matchers, by string) string {
@@ -109,7 +108,7 @@ var exporters = []*exporter{
 			powerLimit: "DCGM_FI_DEV_POWER_MGMT_LIMIT", slowdown: "DCGM_FI_DEV_SLOWDOWN_TEMP",
 		},
 		scale: map[field]string{used: mebibytes, free: mebibytes, reserved: mebibytes, utilization: "0.01"},
-		// The label of the host is Hostname, and hostname in newer ones.
+		// The host's label is Hostname, in newer versions hostname.
 		info: func(matchers string) string {
 			s := "DCGM_FI_DEV_FB_USED{" + matchers + "}"
 			for _, r := range [][2]string{{"UUID", "uuid"}, {"modelName", "name"}, {"Hostname", "host"}, {"hostname", "host"}} {
@@ -139,7 +138,7 @@ var exporters = []*exporter{
 	},
 }
 
-// expression is a figure of the GPUs, "" where the exporter has none.
+// expression is a figure of the GPUs, "" if the exporter has none.
 func (e *exporter) expression(f field, matchers, by string) string {
 	if f == total && e.metrics[total] == "" { // dcgm-exporter has the parts of it
 		in := func(f field) string { return e.vector(f, e.metrics[f], matchers, by) }
@@ -156,7 +155,7 @@ func (e *exporter) expression(f field, matchers, by string) string {
 	return s
 }
 
-// oneOf is the matcher of a label that has one of some values.
+// oneOf is a matcher for a label with one of some values.
 func oneOf(label string, values []string) string {
 	quoted := make([]string, len(values))
 	for i, v := range values {
@@ -165,5 +164,5 @@ func oneOf(label string, values []string) string {
 	return label + "=~" + strconv.Quote(strings.Join(quoted, "|"))
 }
 
-// containing is a pattern of values with a word in them, as a string of PromQL.
+// containing is a pattern of values that contain a word, as a string of PromQL.
 func containing(word string) string { return strconv.Quote("(?i).*" + regexp.QuoteMeta(word) + ".*") }

@@ -13,8 +13,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Opened is one box of a fleet, as the monitor's screen wants it: its newest snapshot and
-// its past. It asks its source on a goroutine of its own, and answers from memory.
+// Opened is one box of a fleet for the monitor's screen: its newest snapshot and its past. It
+// asks its source on a goroutine of its own, and answers from memory.
 type Opened struct {
 	source Source
 	box    string
@@ -31,13 +31,13 @@ type Opened struct {
 // openedPast is how much of the past is fetched when a box is opened.
 const openedPast = time.Hour
 
-// Open fetches the present of a box; Run goes on from there.
+// Open fetches the present of a box; Run continues from there.
 func Open(ctx context.Context, source Source, box string, every time.Duration, now func() time.Time) (*Opened, error) {
 	first, err := source.Box(ctx, box, time.Time{})
 	if err != nil {
 		return nil, err
 	}
-	// The source's clock counts: ages are measured by it.
+	// Ages are measured by the source's clock.
 	ahead := first.Time.Sub(now())
 	o := &Opened{source: source, box: box, every: every, now: func() time.Time { return now().Add(ahead) }, past: Past{}, oldest: first.Time, changed: make(chan struct{}, 1)}
 	o.take(first)
@@ -91,7 +91,7 @@ func (o *Opened) take(s *snapshot.Snapshot) {
 	token(o.changed)
 }
 
-// fail has the last snapshot stay, with the reason first among its alerts.
+// fail keeps the last snapshot, and puts the reason first among its alerts.
 func (o *Opened) fail(err error) {
 	o.mu.Lock()
 	stays := *o.latest
@@ -107,7 +107,7 @@ func silent(since time.Time, why string) snapshot.Alert {
 	return snapshot.Alert{Kind: alertSilent, Severity: snapshot.Urgent, Since: since, Note: "no newer figures", Message: "no newer figures: " + why}
 }
 
-// alertSilent says that the source has nothing newer. It is of the box, not of a GPU.
+// alertSilent reports that the source has nothing newer. It is about the box, not a GPU.
 const alertSilent snapshot.AlertKind = "silent"
 
 // Now is the source's clock.
@@ -154,7 +154,7 @@ func (o *Opened) Latest() *snapshot.Snapshot {
 // Updates implements ui.Source.
 func (o *Opened) Updates() <-chan struct{} { return o.changed }
 
-// At implements snapshot.History; the screen calls it where it may take a while.
+// At implements snapshot.History; the screen calls it in the background.
 func (o *Opened) At(t time.Time) (*snapshot.Snapshot, bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), queryTimeout)
 	defer cancel()
@@ -173,11 +173,11 @@ func (o *Opened) Span() (oldest, newest time.Time) {
 	return o.oldest, o.latest.Time
 }
 
-// Events implements snapshot.History: an engine has none.
+// Events implements snapshot.History: an engine has no events.
 func (o *Opened) Events(int) []snapshot.Event { return nil }
 
-// Series implements snapshot.History, from memory. An engine has a sample every scrape:
-// a bucket without one shows the last of the minute before it, as the engine does.
+// Series implements snapshot.History, from memory. An engine has a sample for each scrape: an
+// empty bucket shows the last sample of the minute before it, as the engine does.
 func (o *Opened) Series(key snapshot.SeriesKey, from, to time.Time, buckets int) []snapshot.Point {
 	o.mu.Lock()
 	samples := o.past[key]
@@ -203,5 +203,5 @@ func (o *Opened) Series(key snapshot.SeriesKey, from, to time.Time, buckets int)
 	return points
 }
 
-// lookback bridges the time between two scrapes, which are a minute apart at most.
+// lookback bridges the time between two scrapes, at most a minute.
 const lookback = time.Minute

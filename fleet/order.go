@@ -9,11 +9,11 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// The order of the lines, worst first: class, then the fullest. Lines must not jump: a line keeps the
-// place that its figure gave it until the figure has moved by a step.
+// The order of the lines: the worst class first, then the fullest. Lines must not jump: a line
+// keeps its place until its figure has moved by a step.
 
-// class is how bad a line is, from 0: out of memory, full soon, lost, idle while memory is
-// held; then other alerts. A GPU that is full and works is in no class of these.
+// class ranks a line by its problem, from 0: out of memory, full soon, lost, idle with memory
+// held; then other alerts. A full GPU that works has none of these.
 func (l *Line) class() int {
 	switch {
 	case l.Alert == snapshot.AlertOutOfMemory:
@@ -32,10 +32,10 @@ func (l *Line) class() int {
 	return 6
 }
 
-// lost are the alerts about what is no longer there.
+// lost are the alerts about a GPU or box that does not answer.
 var lost = []snapshot.AlertKind{snapshot.AlertLost, snapshot.AlertDriver, snapshot.AlertHanging, snapshot.AlertECC}
 
-// alertOrder is the worst first.
+// alertOrder lists the worst first.
 var alertOrder = slices.Concat([]snapshot.AlertKind{snapshot.AlertOutOfMemory, snapshot.AlertFullIn}, lost,
 	[]snapshot.AlertKind{snapshot.AlertLeak, snapshot.AlertXID, snapshot.AlertThrottled, snapshot.AlertLowMemory})
 
@@ -46,8 +46,7 @@ func alertRank(kind snapshot.AlertKind) int {
 	return len(alertOrder)
 }
 
-// figure is what a line is sorted by in an order, the greater the further up; NaN where
-// that is unknown.
+// figure is the sort key of a line in an order, the greatest first; NaN if unknown.
 func (l *Line) figure(by Sort) float64 {
 	switch by {
 	case ByFree:
@@ -98,7 +97,7 @@ func (l *Line) step(by Sort) float64 {
 // Order sorts lines that are shown once.
 func Order(lines []Line, by Sort) { (&order{}).sort(lines, by) }
 
-// order sorts lines, and remembers where they stood.
+// order sorts lines, and remembers their places.
 type order struct {
 	by     Sort
 	placed map[string]float64 // the figures that gave the lines their places
@@ -124,7 +123,7 @@ func (o *order) sort(lines []Line, by Sort) {
 				return d
 			}
 		}
-		// cmp.Compare has NaN first: unknown comes last.
+		// cmp.Compare puts NaN first, so unknown comes last.
 		return cmp.Or(cmp.Compare(placed[b.key()], placed[a.key()]), cmp.Compare(a.Name(), b.Name()), cmp.Compare(a.Box, b.Box),
 			cmp.Compare(a.GPU.Index, b.GPU.Index), cmp.Compare(a.GPU.UUID, b.GPU.UUID))
 	})

@@ -21,14 +21,15 @@ type Picture struct {
 	Problems  []string // what could not be had, and what to do about it
 }
 
-// How an engine is asked: for the series of recording rules, or for what the rules say.
+// The two ways to ask an engine: for the series of recording rules, or for the rules'
+// expressions.
 const (
 	Recorded = "recorded"
 	Raw      = "raw"
 )
 
-// Totals are the sums over all GPUs that answer. Where the filter names users or jobs, what
-// is used and its parts are those of their processes, and Own is set.
+// Totals are the sums over all GPUs that answer. If the filter names users or jobs, used memory
+// and its parts are their processes', and Own is set.
 type Totals struct {
 	Own               bool
 	GPUs, Boxes, Down snapshot.Int
@@ -37,16 +38,15 @@ type Totals struct {
 	Problems          []string
 }
 
-// Line is a GPU or a box, or what the processes of a user or of a job have: then Box is
-// empty.
+// Line is a GPU or a box. With an empty Box it is the memory of a user's or a job's processes.
 type Line struct {
 	Box  string // names the box to its source: Prometheus' instance, or ssh's destination
 	Host string // the box's own name, where it is another one
-	// GPU is the GPU or, of a box, the sum of its GPUs, with the index -1.
+	// GPU is the GPU or, for a box, the sum of its GPUs, with the index -1.
 	GPU  snapshot.GPU
 	GPUs int // of a box, or on which these processes run
-	// Idle is how many of the GPUs hold memory and run nothing. Boxes and Jobs are those of
-	// a user's or a job's processes.
+	// Idle counts the GPUs that hold memory and run nothing. Boxes and Jobs count those of a
+	// user's or a job's processes.
 	Idle, Boxes, Jobs snapshot.Int
 
 	State    State
@@ -54,15 +54,14 @@ type Line struct {
 	Why      string    // of a state that is not OK
 	Alert    snapshot.AlertKind
 	Severity snapshot.Severity
-	// User, Program and Job have most of the memory of a GPU, or are whose line it is.
+	// User, Program and Job have most of the GPU's memory, or name the line.
 	User, Program, Job string
 }
 
 // State is how a box or GPU answers.
 type State uint8
 
-// The states. Of a box that is down nothing is known; the figures of one that is
-// stopped are old.
+// The states. A box that is down has no figures; a stopped one has old figures.
 const (
 	OK State = iota
 	Asking
@@ -84,7 +83,7 @@ func (l *Line) Name() string {
 	return l.Box
 }
 
-// StateWord is the state in a word: that of the box or, where it answers, of the GPU.
+// StateWord is the state in a word: the box's or, if that answers, the GPU's.
 func (l *Line) StateWord() string {
 	if l.State == OK {
 		return string(cmp.Or(l.GPU.State, snapshot.GPUOK))
@@ -100,7 +99,7 @@ func (l *Line) key() string {
 	return l.Box + "\x00" + l.GPU.UUID
 }
 
-// Used is the used share of the memory, false where it is unknown.
+// Used is the used share of the memory, false if unknown.
 func (l *Line) Used() (float64, bool) {
 	used, known := l.GPU.Memory.Used.Value()
 	capacity := l.GPU.Memory.Capacity().Or(0)
@@ -110,8 +109,8 @@ func (l *Line) Used() (float64, bool) {
 	return float64(used) / float64(capacity), true
 }
 
-// partsOf are the parts of a GPU by its exported sums: cached memory that no flush
-// frees counts as fragmented, and what no probe explains is unknown.
+// partsOf are the parts of a GPU by its exported sums: cached memory that no flush frees counts
+// as fragmented, and used memory that no probe explains is unknown.
 func partsOf(used, allocated, cached, fragmented, returnable snapshot.Bytes) snapshot.Parts {
 	p := snapshot.Parts{Allocated: allocated, Fragmented: fragmented, Returnable: returnable}
 	if kept := cached.Or(0) - returnable.Or(cached.Or(0)); kept > 0 {
@@ -124,7 +123,7 @@ func partsOf(used, allocated, cached, fragmented, returnable snapshot.Bytes) sna
 	return p
 }
 
-// sum adds a GPU to that of its box.
+// sum adds a GPU to the sum of its box.
 func sum(box, g *snapshot.GPU) {
 	add := func(to *snapshot.Bytes, more snapshot.Bytes) { *to = quantity.Sum(*to, more) }
 	add(&box.Memory.Used, g.Memory.Used)

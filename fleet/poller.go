@@ -11,8 +11,8 @@ import (
 	"vramscope/internal/text"
 )
 
-// Poller asks a Source again and again, on goroutines of its own, and keeps the newest
-// answer in one slot: whoever shows it never waits for a network.
+// Poller asks a Source again and again, on goroutines of its own, and keeps the newest answer in
+// one slot, so that the screen never waits for a network.
 type Poller struct {
 	source Source
 	every  time.Duration
@@ -27,11 +27,10 @@ type Poller struct {
 	wake    chan struct{} // the query has changed, or is to be asked at once
 }
 
-// looksASum is how many questions for lines come to one for totals, which cost an engine
-// more than the lines.
+// looksASum is the number of looks for each question for totals, which costs an engine more.
 const looksASum = 3
 
-// View is what is known.
+// View is the newest answer with its problems.
 type View struct {
 	Query    Query     // of Picture and Totals
 	Picture  *Picture  // nil before the first
@@ -41,7 +40,8 @@ type View struct {
 	Err      error     // of the last attempt; Picture is an older one
 }
 
-// NewPoller asks nothing before Ask. Every is the time from an answer to the next question.
+// NewPoller makes a Poller that asks nothing before Ask. Every is the time from an answer to the
+// next question.
 func NewPoller(source Source, every time.Duration, now func() time.Time) *Poller {
 	return &Poller{source: source, every: every, now: now, changed: make(chan struct{}, 1), wake: make(chan struct{}, 1)}
 }
@@ -59,7 +59,7 @@ func (p *Poller) View() View {
 // Updates receives when there is a newer view. It holds one token.
 func (p *Poller) Updates() <-chan struct{} { return p.changed }
 
-// Ask changes the query. The answer to a former one is not awaited.
+// Ask changes the query, without waiting for the answer to the last one.
 func (p *Poller) Ask(q Query) {
 	p.mu.Lock()
 	same := reflect.DeepEqual(p.query, q)
@@ -88,7 +88,7 @@ func (p *Poller) set(change func(v *View)) {
 	token(p.changed)
 }
 
-// Run asks until the context ends. It panics where its source does. Run once more, it
+// Run asks until the context ends. A panic of its source becomes its own. If it is run again, it
 // asks at once.
 func (p *Poller) Run(ctx context.Context) {
 	defer token(p.wake)
@@ -127,8 +127,8 @@ func (p *Poller) Run(ctx context.Context) {
 	}
 }
 
-// once asks for the lines and then, where these are due, for the totals: an engine that
-// computes both at a time would be later with the lines.
+// once asks for the lines and then, if due, for the totals: an engine that computes both at a
+// time would answer later with the lines.
 func (p *Poller) once(ctx context.Context, q Query) {
 	p.set(func(v *View) { v.Asked = p.now() })
 	pic, err := p.source.Look(ctx, q)

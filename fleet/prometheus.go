@@ -13,8 +13,8 @@ import (
 	"vramscope/metric"
 )
 
-// Prometheus is a Source: an engine, or what speaks its HTTP API. The engine's clock
-// counts: every query is asked for its own now.
+// Prometheus is a Source: an engine with Prometheus' HTTP API. Times are the engine's: each query
+// asks for the engine's own now.
 type Prometheus struct {
 	api *api
 	now func() time.Time
@@ -26,22 +26,22 @@ type Prometheus struct {
 	warned []string  // by the engine since the last look: parts that did not answer
 }
 
-// NewPrometheus does not contact the engine yet. The name is its URL without a password.
-// httpConfig is a file in Prometheus' own form (http_config); "": none.
+// NewPrometheus makes a source without contacting the engine. The name is its URL without a
+// password. httpConfig is a file in Prometheus' own form (http_config), or "".
 func NewPrometheus(url, httpConfig string) (source *Prometheus, name string, err error) {
 	p := &Prometheus{now: time.Now}
 	p.api, name, err = connect(url, httpConfig)
 	return p, name, err
 }
 
-// discoverEvery is how often exporters and jobs are looked for anew, discoverSince how
-// far back: a box that has been down for longer is no longer known as one with GPUs.
+// discoverEvery is how often exporters and jobs are searched for, and discoverSince how far back:
+// a box that has been down for longer is forgotten.
 const (
 	discoverEvery = time.Minute
 	discoverSince = 6 * time.Hour
 )
 
-// discover finds which exporters there are, and what scrapes them.
+// discover finds the exporters, and the jobs that scrape them.
 func (p *Prometheus) discover(ctx context.Context, q Query) (*asking, error) {
 	p.mu.Lock()
 	found, fresh := p.found, !p.looked.IsZero() && p.now().Sub(p.looked) < discoverEvery
@@ -59,11 +59,11 @@ func (p *Prometheus) discover(ctx context.Context, q Query) (*asking, error) {
 	return &found, p.narrow(ctx, &found)
 }
 
-// fewest is up to how many boxes that a filter leaves are named in all queries: the engine
-// then looks at no other.
+// fewest is the number of boxes up to which all queries name the boxes that a filter leaves, so
+// that the engine reads no others.
 const fewest = 200
 
-// narrow asks which boxes have what the filter names.
+// narrow asks for the boxes that match the filter.
 func (p *Prometheus) narrow(ctx context.Context, a *asking) error {
 	boxes, err := p.ask(ctx, a.instances(), time.Time{})
 	if err != nil || len(a.query.Filter.named()) == 0 || len(boxes) > fewest {
@@ -73,7 +73,7 @@ func (p *Prometheus) narrow(ctx context.Context, a *asking) error {
 	return nil
 }
 
-// ErrNoGPUs is the error of an engine that has no series of GPUs.
+// ErrNoGPUs reports that an engine has no series of GPUs.
 var ErrNoGPUs = fmt.Errorf("it has no series of GPUs (%s, %s, %s): does it scrape vramscope daemon --serve?",
 	exporters[0].used, exporters[1].used, exporters[2].used)
 
@@ -82,7 +82,7 @@ func (p *Prometheus) search(ctx context.Context) (found asking, err error) {
 	for _, e := range exporters {
 		names = append(names, e.used)
 	}
-	// A box without a GPU that answers has the host's series alone.
+	// A box whose GPUs do not answer has only the host's series.
 	match := "{" + oneOf("__name__", append(names, exported(metric.HostInfo))) + "}"
 	values := func(label string, since time.Time) ([]string, error) {
 		return p.api.labelValues(ctx, label, match, since)
@@ -118,8 +118,9 @@ func (p *Prometheus) search(ctx context.Context) (found asking, err error) {
 }
 
 // hasRules asks whether the rules of contrib/prometheus/rules.yml are evaluated for every box:
-// of several engines one may lack them. Then a box that has answered for two minutes has no
-// recorded share. The names of series are no answer, as those that ended hours ago have one, too.
+// one of several engines may lack them. Then a box that has answered for two minutes has no
+// recorded share. The names of series do not show it, as series that ended hours ago have one,
+// too.
 func hasRules() string {
 	used := own(metric.Used) + `{gpu="0"}`
 	return fmt.Sprintf("count(%[1]s) unless on () count(%[2]s and %[2]s offset 2m unless on (instance) %[1]s)", recordedShare, used)
@@ -163,10 +164,10 @@ func (p *Prometheus) ask(ctx context.Context, query string, at time.Time) ([]ser
 	return out, nil
 }
 
-// mostWarnings is how many different ones are kept for a look.
+// mostWarnings limits the different warnings of a look.
 const mostWarnings = 5
 
-// warn keeps what an engine warns of: one that asks others may lack a part.
+// warn keeps an engine's warnings: an engine that asks others may lack a part.
 func (p *Prometheus) warn(warnings []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -177,7 +178,7 @@ func (p *Prometheus) warn(warnings []string) {
 	}
 }
 
-// warnings are those since the last call.
+// warnings returns the warnings since the last call.
 func (p *Prometheus) warnings() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -193,7 +194,7 @@ func (p *Prometheus) engineTime() time.Time {
 	return p.clock
 }
 
-// askAll runs queries side by side. What fails is missing, and its error is under its name.
+// askAll runs queries side by side. A failed query has an error under its name and no result.
 func (p *Prometheus) askAll(ctx context.Context, queries map[field]string) (map[field][]series, map[field]error) {
 	var (
 		mu      sync.Mutex
@@ -224,7 +225,7 @@ func (p *Prometheus) askAll(ctx context.Context, queries map[field]string) (map[
 	return answers, failed
 }
 
-// problemsOf are errors in a stable order, each once.
+// problemsOf returns errors in a stable order, each once.
 func problemsOf(failed map[field]error) []string {
 	by := map[string][]string{}
 	for name, err := range failed {

@@ -9,8 +9,8 @@ import (
 	"vramscope/metric"
 )
 
-// asking builds the queries of a look. Every expression has the labels instance and uuid,
-// or of boxes instance alone; where several are joined, the label m names the figure.
+// asking builds the queries of a look. Every expression has the labels instance and uuid, or for
+// boxes instance alone; in joined expressions the label m names the figure.
 type asking struct {
 	exporters []*exporter // those that there are
 	jobs      []string    // Prometheus' names of what scrapes them
@@ -34,7 +34,7 @@ func named(expressions map[field]string) string {
 // The labels that name a GPU to an engine.
 const byGPU = "instance,uuid"
 
-// gpus is a figure of all GPUs, of one exporter each.
+// gpus is a figure of all GPUs, from one exporter for each.
 func (a *asking) gpus(f field, matchers func(*exporter) string) string {
 	return a.each(f, matchers, byGPU)
 }
@@ -56,7 +56,7 @@ func (a *asking) each(f field, matchers func(*exporter) string, by string) strin
 // wanted is a figure of the GPUs that the filter lets through.
 func (a *asking) wanted(f field) string { return a.filtered(a.gpus(f, nil), byGPU) }
 
-// filtered is what of an expression the filter lets through, by the labels that the
+// filtered is the part of an expression that the filter lets through, by the labels that the
 // expression has.
 func (a *asking) filtered(s, labels string) string {
 	if s == "" {
@@ -70,7 +70,8 @@ func (a *asking) filtered(s, labels string) string {
 		case host == "":
 			on = labels
 		case person != "" && labels == byGPU:
-			// All GPUs of a host, what it reports of none, and the GPUs with those processes.
+			// All GPUs of a matching host, its figures without a GPU, and the GPUs with matching
+			// processes.
 			within := func(*exporter) string { return a.within }
 			on, set = labels, fmt.Sprintf("(%[1]s) and on (instance) (%[2]s) or group by (instance) (%[2]s) or %[3]s", a.infos(within), host, person)
 		}
@@ -87,7 +88,7 @@ func (a *asking) infos(matchers func(*exporter) string) string {
 	return strings.Join(infos, " or on (uuid) ")
 }
 
-// matching are the series of what a term of the filter names: hosts, and processes.
+// matching returns the series that a term of the filter names: of hosts, and of processes.
 func (a *asking) matching(t Term) (hosts, people []string) {
 	if t.Field == Anywhere || t.Field == InHost {
 		for _, e := range a.exporters {
@@ -105,7 +106,7 @@ func (a *asking) matching(t Term) (hosts, people []string) {
 	return hosts, people
 }
 
-// instances are the boxes that have what the filter names, "" where it names nothing.
+// instances are the boxes that match the filter, "" if it names nothing.
 func (a *asking) instances() string {
 	var terms []string
 	for _, t := range a.query.Filter.named() {
@@ -115,12 +116,12 @@ func (a *asking) instances() string {
 	return strings.Join(terms, " and ")
 }
 
-// up is the scraped boxes.
+// up selects the scraped boxes.
 func (a *asking) up() string {
 	return fmt.Sprintf("max by (instance) (up{%s})", oneOf("job", a.jobs)+more(a.within))
 }
 
-// down is the boxes that do not answer. The filter can compare no more than their names.
+// down selects the boxes that do not answer. The filter can compare only their names.
 func (a *asking) down() string {
 	matchers := oneOf("job", a.jobs)
 	for _, t := range a.query.Filter.named() {
@@ -132,7 +133,7 @@ func (a *asking) down() string {
 	return fmt.Sprintf("max by (instance) (up{%s}) == 0", matchers)
 }
 
-// boxes puts a figure of the GPUs together by box.
+// boxes combines a figure of the GPUs by box.
 func (a *asking) boxes(f field, matchers func(*exporter) string) string {
 	s := a.gpus(f, matchers)
 	if s == "" {
@@ -141,7 +142,7 @@ func (a *asking) boxes(f field, matchers func(*exporter) string) string {
 	return together(f) + " by (instance) (" + s + ")"
 }
 
-// ranked are the first lines in the query's order, with the figure by which they are.
+// ranked selects the first lines in the query's order, with their sort figure.
 func (a *asking) ranked() string {
 	figure := a.wanted
 	if a.query.Unit == Boxes {
@@ -161,7 +162,7 @@ func (a *asking) ranked() string {
 	return a.top(s)
 }
 
-// share is the used part of the memory. The rules know vramscope's exporter alone.
+// share is the used share of the memory. The rules cover only vramscope's exporter.
 func (a *asking) share(figure func(field) string) string {
 	recorded := map[Unit]string{GPUs: "max by (instance,uuid) (gpu:vramscope_memory_used:ratio{" + a.within + "})", Boxes: "max by (instance) (" + recordedShare + "{" + a.within + "})"}[a.query.Unit]
 	if a.recorded && len(a.exporters) == 1 {
@@ -170,7 +171,7 @@ func (a *asking) share(figure func(field) string) string {
 	return "(" + figure(used) + ") / (" + figure(total) + ")"
 }
 
-// queries is how the engine is asked.
+// queries is the way in which the engine is asked.
 func (a *asking) queries() string {
 	if a.recorded {
 		return Recorded
@@ -178,7 +179,7 @@ func (a *asking) queries() string {
 	return Raw
 }
 
-// top is the greatest of an expression, "" of none.
+// top selects the greatest of an expression, "" of none.
 func (a *asking) top(s string) string {
 	if s == "" {
 		return ""
@@ -186,12 +187,12 @@ func (a *asking) top(s string) string {
 	return fmt.Sprintf("topk(%d, %s)", a.query.Lines, s)
 }
 
-// oldest is from when on figures of a box are called old, in seconds, whatever the
-// scrape interval; missed, how many samples it must have missed, where it samples seldom.
+// oldest is the age in seconds from which a box's figures are old, whatever the scrape interval.
+// A box that samples seldom must also have missed this many samples.
 const oldest, missed = 60, 3
 
-// problems are alerts and states of GPUs, boxes that are down or stopped, and clocks that
-// differ, each as many as there are lines.
+// problems selects alerts, states of GPUs, boxes that are down or stopped, and clocks that
+// differ; each at most as many as there are lines.
 func (a *asking) problems() map[field]string {
 	by := byGPU
 	if a.query.Unit == Boxes {
@@ -210,7 +211,7 @@ func (a *asking) problems() map[field]string {
 	return all
 }
 
-// idleBy is the GPUs that hold memory and run nothing, with 1, or how many of a box.
+// idleBy selects the GPUs that hold memory and run nothing: 1 each, or the count of a box.
 func (a *asking) idleBy(by string) string {
 	switch {
 	case by == byGPU:
@@ -221,7 +222,7 @@ func (a *asking) idleBy(by string) string {
 	return "count by (instance) (" + a.idle() + ")"
 }
 
-// moving are the boxes among some whose figures go on: what is old there is their clock.
+// moving selects the boxes whose figures change: if their time is old, their clock is wrong.
 func moving(instances []string) string {
 	return fmt.Sprintf("max by (instance) (changes(%s{%s}[2m]) > 0)", exported(metric.LastSample), oneOf("instance", instances))
 }
@@ -263,14 +264,14 @@ func (a *asking) details(instances, uuids []string) string {
 	return named(all)
 }
 
-// owners are the processes with the most memory of some GPUs.
+// owners selects the processes with the most memory on some GPUs.
 func (a *asking) owners(instances, uuids []string) string {
 	m := oneOf("instance", instances) + "," + oneOf("uuid", uuids)
 	return fmt.Sprintf(`topk by (instance,uuid) (1, max by (instance,uuid,pid) (%s{%s})) * on (instance,uuid,pid) group_left(user,name,hpc_job) max by (instance,uuid,pid,user,name,hpc_job) (%s{%s})`,
 		metric.Table[metric.Used].ExportedAs(metric.Process), m, exported(metric.ProcessInfo), m)
 }
 
-// predicted is the most memory that forecasts of these horizons have GPUs use.
+// predicted is the highest median forecast of GPUs at these horizons.
 func (a *asking) predicted(horizons []time.Duration) string {
 	labels := make([]string, len(horizons))
 	for i, h := range horizons {
@@ -279,8 +280,8 @@ func (a *asking) predicted(horizons []time.Duration) string {
 	return fmt.Sprintf("max by (%s) (%s{%s})", byGPU, exported(metric.Predicted), oneOf("horizon", labels)+more(a.within))
 }
 
-// totals are the sums over all GPUs that the filter lets through, each counted once:
-// what two engines or two exporters report of it has the same UUID.
+// totals are the sums over all GPUs that the filter lets through, each counted once: two engines
+// or two exporters report a GPU with the same UUID.
 func (a *asking) totals() map[field]string {
 	each := func(f field) string { return a.each(f, nil, "uuid") }
 	if len(a.query.Filter.named()) > 0 {
@@ -312,10 +313,10 @@ func (a *asking) totals() map[field]string {
 	return all
 }
 
-// own reports whether sums are those of the processes that the filter names.
+// own reports whether sums cover the processes that the filter names.
 func (a *asking) own() bool { return a.query.Filter.ofPeople() && a.exporters[0].people }
 
-// more are matchers after another one.
+// more continues a list of matchers.
 func more(matchers string) string {
 	if matchers == "" {
 		return ""

@@ -20,8 +20,8 @@ type RoomQuery struct {
 	Count  int
 	Filter Filter
 	Boxes  int // at most so many are named
-	// Length is for how long; 0: now. Horizons are those of the forecasts until then, all of
-	// which must leave Need free.
+	// Length is for how long; 0 means now. Horizons are the forecasts up to then, all of which
+	// must leave Need free.
 	Length   time.Duration
 	Horizons []time.Duration
 }
@@ -32,17 +32,17 @@ type Room struct {
 	Simulated bool
 	Matched   int // GPUs that the filter lets through
 	Judged    int // those of them whose free memory is known
-	// Now have room; AfterFlush have it when all their processes' caches are flushed. Both
-	// most GPUs first.
+	// Now lists the boxes with room; AfterFlush those that have it when all their processes'
+	// caches are flushed. Both are sorted by GPUs, most first.
 	Now, AfterFlush []RoomyBox
-	// Nearest lack the least, where no box has room; Largest is how many judged GPUs a box
-	// has at most: with fewer than Count none is near.
+	// Nearest lists the boxes that lack the least, if no box has room. Largest is the highest
+	// number of judged GPUs in a box: if it is below Count, no box is near.
 	Nearest  []NearBox
 	Largest  int
 	Problems []string
 }
 
-// maxNearest is how many boxes are named where none has room.
+// maxNearest is how many boxes are named if none has room.
 const maxNearest = 5
 
 // RoomyBox is a box with room.
@@ -51,7 +51,7 @@ type RoomyBox struct {
 	GPUs      int // that have room
 }
 
-// NearBox is a box without room, also after a flush.
+// NearBox is a box without room, even after a flush.
 type NearBox struct {
 	Box, Name string
 	GPUs      int            // that have room, perhaps after a flush
@@ -73,13 +73,13 @@ func (q *RoomQuery) Unjudged(r *Room) string {
 	}
 }
 
-// Rooms answers where there is room.
+// Rooms finds boxes with room.
 type Rooms interface {
 	Room(ctx context.Context, q RoomQuery) (Room, error)
 }
 
-// Room implements Rooms. The engine counts the GPUs. A GPU under MIG has no room as a
-// whole: its instances have its memory.
+// Room implements Rooms. The engine counts the GPUs. A GPU under MIG has no room as a whole: its
+// instances have its memory.
 func (p *Prometheus) Room(ctx context.Context, q RoomQuery) (Room, error) {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
@@ -140,7 +140,7 @@ func (p *Prometheus) Room(ctx context.Context, q RoomQuery) (Room, error) {
 	return r, nil
 }
 
-// nearest asks which boxes come closest to what is asked, by what would be free on each GPU.
+// nearest asks which boxes come closest, by the memory that would be free on each GPU.
 func (q *RoomQuery) nearest(free string) map[field]string {
 	last := fmt.Sprintf("min by (instance) (topk by (instance) (%d, %s)) and on (instance) count by (instance) (%[2]s) >= %[1]d", q.Count, free)
 	return map[field]string{
@@ -150,7 +150,7 @@ func (q *RoomQuery) nearest(free string) map[field]string {
 	}
 }
 
-// finish leaves in AfterFlush those that have no room now, and sorts both.
+// finish removes boxes that have room now from AfterFlush, and sorts both.
 func (r *Room) finish() {
 	r.AfterFlush = slices.DeleteFunc(r.AfterFlush, func(b RoomyBox) bool {
 		return slices.ContainsFunc(r.Now, func(n RoomyBox) bool { return n.Box == b.Box })
@@ -225,8 +225,8 @@ func (s *SSH) Room(_ context.Context, q RoomQuery) (Room, error) {
 	return r, nil
 }
 
-// growth is by how much a GPU's used memory will have grown at most, by the medians of
-// its forecasts; false where there is none of them.
+// growth is the highest predicted growth of a GPU's used memory, by the medians of its forecasts;
+// false without a forecast.
 func (q *RoomQuery) growth(g *snapshot.GPU) (growth quantity.Bytes, known bool) {
 	known = q.Length == 0
 	for _, p := range g.Predicted {

@@ -11,8 +11,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// What users and jobs have: the memory of their own processes. Of the GPUs on which these
-// run only counts, utilisation and capacity are taken.
+// The memory of users and jobs is that of their own processes. From the GPUs on which these run
+// only the count, the utilization and the capacity are taken.
 
 // The series of rules in contrib/prometheus/rules.yml.
 const (
@@ -21,7 +21,7 @@ const (
 	recordedIdleGPUs = "instance:vramscope_idle_gpus:count"
 )
 
-// byProcess are the labels of the sums of a user's and job's processes on a GPU.
+// byProcess are the labels by which the processes of a user and job on a GPU are summed.
 const byProcess = "instance,uuid,user,hpc_job"
 
 // parts are the figures of processes.
@@ -29,8 +29,8 @@ var parts = map[field]metric.ID{
 	used: metric.Used, allocated: metric.Allocated, cached: metric.Cached, fragmented: metric.Fragmented, returnable: metric.Returnable,
 }
 
-// held is a figure of the processes that the filter lets through, and of them of those
-// with more matchers. A GPU that is scraped twice counts once.
+// held is a figure of the processes that the filter and more matchers let through. A GPU that is
+// scraped twice counts once.
 func (a *asking) held(f field, matchers string) string {
 	return fmt.Sprintf("max by (uuid,user,hpc_job) (%s)", a.theirs(f, matchers))
 }
@@ -60,7 +60,7 @@ func (a *asking) theirs(f field, matchers string) string {
 	return s
 }
 
-// processes is a figure by byProcess: a recorded one, or what the rule says.
+// processes is a figure by byProcess: the recorded series, or the rule's expression.
 func (a *asking) processes(f field, matchers string) string {
 	matchers = strings.TrimPrefix(matchers, ",")
 	name := metric.Table[parts[f]].ExportedAs(metric.Process)
@@ -71,8 +71,8 @@ func (a *asking) processes(f field, matchers string) string {
 		byProcess, name, exported(metric.ProcessInfo), matchers, more(a.within), more(matchers))
 }
 
-// idle is the used memory of the GPUs that hold some and have run nothing for five minutes;
-// of other exporters' GPUs, that run nothing now.
+// idle is the used memory of the GPUs that hold some and have run nothing for five minutes; for
+// other exporters, that run nothing now.
 func (a *asking) idle() string {
 	var each []string
 	for _, e := range a.exporters {
@@ -89,11 +89,11 @@ func (a *asking) idle() string {
 	return "(" + strings.Join(each, " or on (uuid) ") + ")"
 }
 
-// errNobody is the problem of a view of users or jobs where nothing names them.
+// errNobody is the problem of a view of users or jobs if no exporter names them.
 const errNobody = "no exporter here names users and jobs: vramscope daemon --serve does"
 
-// shares implements Look for users and jobs: first the lines are chosen, then their
-// figures are asked for.
+// shares implements Look for users and jobs: it first chooses the lines, then asks for their
+// figures.
 func (p *Prometheus) shares(ctx context.Context, a *asking) (*Picture, error) {
 	pic := &Picture{Unit: a.query.Unit, Simulated: a.simulated, Queries: a.queries()}
 	if !a.exporters[0].people {
@@ -183,7 +183,7 @@ func (p *Prometheus) shares(ctx context.Context, a *asking) (*Picture, error) {
 	return pic, nil
 }
 
-// shares are the users or jobs of the boxes that are asked over ssh.
+// shares returns the users or jobs of the boxes that are asked over ssh.
 func (s *SSH) shares(q Query) []Line {
 	lines := map[string]*Line{}
 	for _, b := range s.boxes {
@@ -235,7 +235,7 @@ func (s *SSH) shares(q Query) []Line {
 	return all
 }
 
-// idleGPU is 1 where a GPU holds memory and runs nothing, else 0.
+// idleGPU is 1 if a GPU holds memory and runs nothing, else 0.
 func idleGPU(g *snapshot.GPU) snapshot.Int {
 	busy, known := g.Utilization.Value()
 	held, knownToo := g.Memory.Used.Value()

@@ -7,16 +7,16 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Source reports a fleet. Its methods may take as long as their context; each answers
-// with what could be had, and with an error where that is nothing.
+// Source reports a fleet. Its methods may take as long as their context. Each returns the data
+// that it could get, or an error without any.
 type Source interface {
-	// Look answers with the worst lines.
+	// Look returns the worst lines.
 	Look(ctx context.Context, q Query) (*Picture, error)
-	// Totals sums up all that the query's filter lets through.
+	// Totals sums up all GPUs that the query's filter lets through.
 	Totals(ctx context.Context, q Query) (Totals, error)
-	// Box is one box at a moment; the zero time is now.
+	// Box returns one box at a moment; the zero time is now.
 	Box(ctx context.Context, box string, at time.Time) (*snapshot.Snapshot, error)
-	// Past is what is known of a box's memory between two moments.
+	// Past returns the known series of a box's memory between two moments.
 	Past(ctx context.Context, box string, from, to time.Time) (Past, error)
 }
 
@@ -29,7 +29,7 @@ type Sample struct {
 	Value int64
 }
 
-// Query is what is asked of a fleet.
+// Query selects a part of a fleet.
 type Query struct {
 	Lines  int // at most so many, of each kind of problem and of the rest
 	Fit    int // of them so many are in view: see Fitting
@@ -38,11 +38,11 @@ type Query struct {
 	Filter Filter
 }
 
-// Unit is what a line stands for.
+// Unit is the thing that a line shows.
 type Unit uint8
 
-// The units. Fitting is a GPU where all of them are in view, else a box. A user or a job
-// has what its own processes have.
+// The units. Fitting means GPUs if all of them are in view, else boxes. A user or a job has the
+// memory of its own processes.
 const (
 	Fitting Unit = iota
 	GPUs

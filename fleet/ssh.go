@@ -34,7 +34,7 @@ type SSH struct {
 	quiet time.Duration // a connection without a line for so long is closed
 }
 
-// sshBox is what is known of one box.
+// sshBox is the state of one box.
 type sshBox struct {
 	host string
 
@@ -46,7 +46,7 @@ type sshBox struct {
 	tried  bool
 }
 
-// Limits on what a box may send.
+// Limits on a box's output.
 const (
 	longestLine  = 8 << 20 // 4096 processes are about 6 MB
 	betweenLines = 200 * time.Millisecond
@@ -62,7 +62,7 @@ const (
 	mostQuiet  = time.Minute // of a connection: a driver may take a while to open
 )
 
-// NewSSH contacts no box before Run. The hosts are valid destinations.
+// NewSSH makes a source that contacts no box before Run. The hosts must be valid destinations.
 func NewSSH(hosts []string, now func() time.Time) *SSH {
 	s := &SSH{now: now, quiet: mostQuiet, ssh: []string{"ssh", "-axT", "-o", "ClearAllForwardings=yes", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3"}}
 	for _, host := range hosts {
@@ -74,7 +74,7 @@ func NewSSH(hosts []string, now func() time.Time) *SSH {
 // Stream hands out the snapshots of a box until the context ends, or it fails.
 type Stream func(ctx context.Context, host string, take func(*snapshot.Snapshot)) error
 
-// NewStreams is NewSSH with another way to the boxes.
+// NewStreams is like NewSSH, with another transport.
 func NewStreams(hosts []string, stream Stream, now func() time.Time) *SSH {
 	s := NewSSH(hosts, now)
 	s.other = stream
@@ -103,8 +103,8 @@ func (s *SSH) Run(ctx context.Context) {
 	running.Wait()
 }
 
-// follow reads one connection until it ends. A panic over what a box sends is the fault of
-// that box alone.
+// follow reads one connection until it ends. A panic over a box's output ends only the connection
+// to that box.
 func (s *SSH) follow(ctx context.Context, b *sshBox) (err error) {
 	defer func() {
 		if caught := panics.Catch(recover()); caught != nil {
@@ -181,7 +181,7 @@ func (b *sshBox) take(line []byte, now time.Time) error {
 	return nil
 }
 
-// show makes a snapshot that has just come the newest.
+// show makes a snapshot the newest.
 func (b *sshBox) show(snap *snapshot.Snapshot, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -196,14 +196,14 @@ func (b *sshBox) fail(err error) {
 	b.why, b.tried = text.Cut(text.Clean(err.Error()), longestWhy, "…"), true
 }
 
-// LastLine keeps the last line that was written, or that in which vramscope says why it
-// ends, which hints follow; bounded and clean.
+// LastLine keeps the last line written, or else the one in which vramscope says why it ends,
+// which hints follow; bounded and clean.
 type LastLine struct {
 	mu   sync.Mutex
 	line []byte
 }
 
-// What names the program that writes a line; who shows it names ssh.
+// The prefixes of the program that writes a line. The fleet itself names ssh.
 var byVramscope, bySSH = []byte("vramscope: "), []byte("ssh: ")
 
 // Write implements io.Writer.
@@ -225,7 +225,7 @@ func (l *LastLine) String() string {
 	return strings.TrimSpace(text.Clean(string(bytes.TrimPrefix(bytes.TrimPrefix(l.line, byVramscope), bySSH))))
 }
 
-// line is the box as a line, and its newest snapshot, nil where there is none.
+// line is the box as a line, and its newest snapshot, or nil.
 func (b *sshBox) line(now time.Time) (Line, *snapshot.Snapshot) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

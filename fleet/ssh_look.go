@@ -105,7 +105,7 @@ func linesOf(box Line, snap *snapshot.Snapshot) []Line {
 	return all
 }
 
-// worse takes an alert if it is worse than the one there is.
+// worse takes an alert if it is worse than the present one.
 func (l *Line) worse(kind snapshot.AlertKind, severity snapshot.Severity) {
 	if l.Alert == "" || alertRank(kind) < alertRank(l.Alert) || kind == l.Alert && severity > l.Severity {
 		l.Alert, l.Severity = kind, severity
@@ -178,7 +178,7 @@ func (s *SSH) Totals(_ context.Context, q Query) (Totals, error) {
 	return Totals{Own: q.Filter.ofPeople(), GPUs: known(count), Boxes: known(boxes), Down: known(down), Memory: all.Memory, Parts: all.Parts}, nil
 }
 
-// errNoPast is the error of a moment in the past.
+// errNoPast is the error for a moment in the past.
 var errNoPast = errors.New("over ssh there is no past")
 
 // Box implements Source.

@@ -85,7 +85,7 @@ func (s *Server) answer(line []byte, c *client) ([]byte, *request) {
 	return encode(s.known(&r, c)), nil
 }
 
-// known answers from what is known.
+// known answers from memory, without waiting.
 func (s *Server) known(r *request, c *client) *answer {
 	a := &answer{ID: r.ID, OK: true}
 	switch r.Cmd {
@@ -119,15 +119,15 @@ func (s *Server) known(r *request, c *client) *answer {
 	return a
 }
 
-// cache keeps the answers of the newest snapshot, by command and view and from their id
-// on: they are the same for all clients, so that many cost little more than one.
+// cache keeps the answers of the newest snapshot, by command and view and from their id on. They
+// are the same for all clients, so many clients cost little more than one.
 type cache struct {
 	mu     sync.Mutex
 	source *snapshot.Snapshot
 	lines  map[string][]byte
 }
 
-// newest answers with the newest snapshot, or what the probes report with it.
+// newest answers with the newest snapshot, or with the probes' reports in it.
 func (s *Server) newest(r *request, owner bool) []byte {
 	latest := s.options.Latest()
 	if latest == nil {
@@ -154,7 +154,7 @@ func (s *Server) newest(r *request, owner bool) []byte {
 	return append(fmt.Appendf(nil, `{"id":%d`, r.ID), s.cache.lines[key]...)
 }
 
-// notFound is the code where the past lacks what was asked for.
+// notFound is the code for a moment or series that the past does not have.
 const notFound probe.Code = "not_found"
 
 func (s *Server) status(owner bool) *Status {
@@ -226,7 +226,7 @@ func (s *Server) events(limit int, owner bool) []event {
 	return out
 }
 
-// encode is a line, safe to show in a terminal.
+// encode makes a line that is safe to show in a terminal.
 func encode(a *answer) []byte {
 	line, err := json.Marshal(a)
 	if err != nil { // never, for the values that a snapshot can hold

@@ -21,8 +21,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Client is a connection to a daemon. Its methods may be called by any goroutine;
-// each waits for those before it.
+// Client is a connection to a daemon. Any goroutine may call its methods; each call waits for
+// those before it.
 type Client struct {
 	status atomic.Pointer[Status]
 
@@ -32,16 +32,16 @@ type Client struct {
 	id   uint64
 }
 
-// How long a client waits for an answer: a daemon that samples 16 GPUs on a busy
-// machine may take a while.
+// answerTime is how long a client waits: a daemon that samples 16 GPUs on a busy machine may take
+// a while.
 const answerTime = 2 * time.Second
 
-// ErrBroken says that a daemon broke the protocol. The connection is closed.
+// ErrBroken reports that a daemon broke the protocol. The connection is closed.
 var ErrBroken = errors.New("the daemon breaks the protocol")
 
-// Dial connects to root's daemon or, where there is none that shares with this
-// user, to the user's own. Directories are these two, in this order; nil means the
-// usual ones. If there is no daemon, Absent is true of the error.
+// Dial connects to root's daemon or, if none shares with this user, to the user's own.
+// Directories are these two, in this order; nil means the usual ones. If there is no daemon,
+// Absent is true of the error.
 func Dial(ctx context.Context, directories []Place) (*Client, error) {
 	var refusals []error
 	for _, place := range directories {
@@ -67,7 +67,7 @@ func Dial(ctx context.Context, directories []Place) (*Client, error) {
 
 var errNone = fmt.Errorf("no daemon answers: %w", os.ErrNotExist)
 
-// Place is a directory in which a daemon of that user's may have its socket.
+// Place is a directory in which a daemon of that user may have its socket.
 type Place struct {
 	Directory string
 	Owner     uint32
@@ -86,10 +86,10 @@ func newClient(conn *net.UnixConn) *Client {
 	return &Client{conn: conn, in: bounded.Lines(conn, maxAnswer)}
 }
 
-// Status is what the daemon last said of itself.
+// Status is the daemon's last status.
 func (c *Client) Status() Status { return *c.status.Load() }
 
-// Close closes the connection. Whoever waits for an answer gets an error.
+// Close closes the connection. A waiting call gets an error.
 func (c *Client) Close() error { return c.conn.Close() }
 
 func (c *Client) hello(ctx context.Context) error {
@@ -106,7 +106,7 @@ func (c *Client) hello(ctx context.Context) error {
 	return nil
 }
 
-// clip cuts what only people read.
+// clip shortens a text that only people read.
 func clip(s string) string { return s[:min(len(s), 256)] }
 
 // ask sends a request and reads its answer, within answerTime.
@@ -129,10 +129,10 @@ func (c *Client) ask(ctx context.Context, r *request, into *answer) error {
 	_ = c.conn.SetDeadline(deadline) // a closed connection fails below
 	stop := context.AfterFunc(ctx, func() { _ = c.conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
-	// Where the daemon has closed the connection it may have sent the reason.
+	// A daemon that has closed the connection may have sent the reason.
 	_, sendErr := c.conn.Write(append(line, '\n'))
 	if !c.in.Scan() {
-		// The answer may still come, and would be taken for another's.
+		// The answer may still come, and would be taken for the answer to a later request.
 		return c.broken(r.Cmd, errors.Join(sendErr, cmp.Or(c.in.Err(), io.EOF)))
 	}
 	if err := decode(c.in.Bytes(), into); err != nil {
@@ -151,7 +151,7 @@ func (c *Client) ask(ctx context.Context, r *request, into *answer) error {
 	return nil
 }
 
-// refused reports whether a daemon answered that it will not, or cannot.
+// refused reports whether the daemon answered with an error.
 func refused(err error) bool {
 	_, is := errors.AsType[*probe.Error](err)
 	return is && !errors.Is(err, ErrBroken)
@@ -162,8 +162,8 @@ func (c *Client) broken(cmd string, err error) error {
 	return fmt.Errorf("daemon: %s: %w: %w", cmd, ErrBroken, err)
 }
 
-// The limits on what a daemon may send in a line beside its length: of every two
-// bytes of "[],[]" a hundred would become in memory.
+// Limits on the contents of a line from a daemon: two bytes of "[],[]" could take a hundred in
+// memory.
 const (
 	maxMembers   = 1 << 20
 	maxProcesses = 4096
@@ -198,13 +198,13 @@ func (c *Client) reports(ctx context.Context, now func() time.Time) ([]probe.Ans
 	return answers, nil
 }
 
-// Guard is the state of the daemon's guard; nil where it has none.
+// Guard is the state of the daemon's guard; nil if it has none.
 func (c *Client) Guard(ctx context.Context) (*snapshot.Guard, error) {
 	return c.askGuard(ctx, &request{Cmd: cmdGuard})
 }
 
-// PauseGuard has the daemon's guard do nothing for a while; 0 ends a pause. The
-// daemon refuses others than root and its own user.
+// PauseGuard pauses the daemon's guard; 0 ends a pause. The daemon allows it only to root and its
+// own user.
 func (c *Client) PauseGuard(ctx context.Context, d time.Duration) (*snapshot.Guard, error) {
 	return c.askGuard(ctx, &request{Cmd: cmdPause, ForNS: int64(d)})
 }

@@ -45,8 +45,8 @@ type opened struct {
 	listener *net.UnixListener
 }
 
-// MakeDirectory makes the directory of a user's socket and lock: root's is for all
-// to see, a user's for that user alone.
+// MakeDirectory makes the directory of a user's socket and lock. Everyone can read root's; only
+// its owner can read another user's.
 func MakeDirectory(directory string) error {
 	if directory == RootDirectory {
 		return install.Shared(directory)

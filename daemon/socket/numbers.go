@@ -7,11 +7,11 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// What others may see is copied here field by field: a new field stays hidden until
+// Other users see only the fields that are copied here one by one: a new field stays hidden until
 // it is added here and in testdata/others.txt.
 
-// numbers is a snapshot as others may see it: without names, command lines, jobs,
-// and what programs call their libraries, caches and settings.
+// numbers is a snapshot for other users: without names, command lines, jobs, and the names of
+// libraries, caches and settings.
 func numbers(snap *snapshot.Snapshot) *snapshot.Snapshot {
 	if snap == nil {
 		return nil
@@ -41,7 +41,7 @@ func numbers(snap *snapshot.Snapshot) *snapshot.Snapshot {
 	return out
 }
 
-// withoutPaths is why recording is paused, unless that names a file.
+// withoutPaths is why recording is paused, unless the reason names a file.
 func withoutPaths(reason string) string {
 	if strings.Contains(reason, "/") {
 		return "the daemon's log says why"
@@ -49,7 +49,7 @@ func withoutPaths(reason string) string {
 	return reason
 }
 
-// numbersOfGPU is a GPU without anything about who holds it.
+// numbersOfGPU is a GPU without its users.
 func numbersOfGPU(g *snapshot.GPU) snapshot.GPU {
 	return snapshot.GPU{
 		Index: g.Index, UUID: g.UUID, Name: g.Name, PCIBusID: g.PCIBusID, State: g.State, Since: g.Since, Message: g.Message,
@@ -58,7 +58,7 @@ func numbersOfGPU(g *snapshot.GPU) snapshot.GPU {
 	}
 }
 
-// numbersOfGuard is the guard's state without what it knows of processes.
+// numbersOfGuard is the guard's state without the parts about processes.
 func numbersOfGuard(g *snapshot.Guard) *snapshot.Guard {
 	if g == nil {
 		return nil
@@ -109,8 +109,8 @@ func numbersOfAllocator(a *snapshot.Allocator) snapshot.Allocator {
 	return out
 }
 
-// sharedEvent is an event as others may see it, nil where they may not: what was done to
-// a process is its user's and root's matter.
+// sharedEvent is an event for other users, nil if they may not see it: only a process's user and
+// root may see actions on it.
 func sharedEvent(e *snapshot.Event) *snapshot.Event {
 	switch e.Kind {
 	case snapshot.EventStarted, snapshot.EventEnded, snapshot.EventGPULost, snapshot.EventGPUBack, snapshot.EventDriverGone, snapshot.EventDriverBack,

@@ -9,11 +9,11 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Past is what a daemon remembers, as a snapshot.History: at least what it has seen
-// since it began. Of a daemon that goes away, it is unknown from then on.
+// Past is the history of a daemon as a snapshot.History: at least since the daemon's start. When
+// the daemon goes away, its history becomes unknown.
 //
-// A daemon may take answerTime for an answer: a screen reads in the background, and
-// keeps what it has read (recording.Joined).
+// A daemon may take answerTime for an answer: a screen reads in the background, and keeps what it
+// has read (recording.Joined).
 type Past struct {
 	client func() (*Client, error)
 
@@ -26,15 +26,15 @@ type Past struct {
 
 var _ snapshot.History = (*Past)(nil)
 
-// NewPast is the past of whichever daemon the reader speaks to.
+// NewPast is the past of the daemon that the reader is connected to.
 func NewPast(r *Reader) *Past {
 	return &Past{client: r.Client}
 }
 
 const (
-	// How far the daemon's past reaches is asked for so often.
+	// How often the span of the daemon's past is asked for.
 	spanTime = time.Second
-	// A daemon that did not answer is not asked again for a while.
+	// How long a daemon that did not answer is left alone.
 	pastPause = 2 * time.Second
 )
 
@@ -57,8 +57,7 @@ func (p *Past) ask(r *request) (*answer, bool) {
 	return a, true
 }
 
-// Away reports whether the daemon does not answer: what it did not answer is not
-// known to be unknown.
+// Away reports whether the daemon does not answer: a missing answer does not mean an empty past.
 func (p *Past) Away() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

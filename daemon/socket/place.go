@@ -18,18 +18,18 @@ import (
 	"vramscope/internal/process"
 )
 
-// The sockets' names in their directory. Only root and the daemon's user can reach the
-// second: no flood of connections by others stands before theirs.
+// The sockets' names in their directory. Only root and the daemon's user can reach the second, so
+// that no flood of connections from other users delays theirs.
 const (
 	Name    = "daemon.sock"
 	OwnName = "owner.sock"
 )
 
-// RootDirectory is where root's daemon has its socket.
+// RootDirectory is the directory of the socket of root's daemon.
 const RootDirectory = "/run/vramscope"
 
-// Directory is where that user's daemon has its socket and its lock. runtime is
-// the user's XDG_RUNTIME_DIR, or "".
+// Directory is the directory of the socket and the lock of a user's daemon. Runtime is the user's
+// XDG_RUNTIME_DIR, or "".
 func Directory(uid int, runtime string) string {
 	if uid == 0 {
 		return RootDirectory
@@ -47,7 +47,7 @@ func Directory(uid int, runtime string) string {
 // Source: https://man7.org/linux/man-pages/man7/unix.7.html
 const maxPath = 107
 
-// checkPlace refuses a directory that its owner is not the only one to change.
+// checkPlace refuses a directory that anyone but its owner can change.
 func checkPlace(directory string, owner uint32) error {
 	var st unix.Stat_t
 	if err := unix.Lstat(directory, &st); err != nil {
@@ -66,10 +66,10 @@ func checkPlace(directory string, owner uint32) error {
 	return nil
 }
 
-// connectTime is how long a flood of others' connections is waited for.
+// connectTime is how long a client waits during a flood of other connections.
 const connectTime = time.Second
 
-// dial connects to the socket of a daemon of owner's, and to no other.
+// dial connects to the socket of a daemon of owner, and to no other.
 func dial(ctx context.Context, directory string, owner uint32) (*net.UnixConn, error) {
 	if err := checkPlace(directory, owner); err != nil {
 		return nil, err
@@ -115,14 +115,14 @@ func dialSocket(path string, owner uint32) (*net.UnixConn, error) {
 	return conn, nil
 }
 
-// Absent reports whether there is no daemon, or none that this user may speak to:
-// the usual cases, of which nothing need be said.
+// Absent reports whether there is no daemon, or none that shares with this user: the usual cases,
+// which need no message.
 func Absent(err error) bool {
 	return errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, os.ErrPermission)
 }
 
-// Share is who, besides root and the daemon's user, may read numbers. The kernel
-// enforces it: it is the mode and the group of the socket.
+// Share says which users, besides root and the daemon's user, may read numbers. The kernel
+// enforces it by the socket's mode and group.
 type Share struct {
 	mode  os.FileMode
 	group int // -1: the daemon's own
@@ -151,7 +151,7 @@ func ParseShare(value string) (Share, error) {
 	return Share{0o660, id}, nil
 }
 
-// apply opens the socket to those that it is shared with. It was made with mode 0600.
+// apply opens the socket, which has mode 0600, to the users that it is shared with.
 func (s Share) apply(path string) error {
 	if s.group >= 0 {
 		if err := os.Lchown(path, -1, s.group); err != nil {

@@ -63,13 +63,13 @@ type request struct {
 	ToNS            int64   `json:"to_ns,omitempty"`
 	Buckets         int     `json:"buckets,omitempty"`
 
-	// For rescue, with GPU, and for its answer rescued.
+	// For rescue, with GPU, and for the report of its outcome, rescued.
 	Bytes     int64 `json:"bytes,omitempty"`
 	Succeeded bool  `json:"succeeded,omitempty"`
 	WaitedMS  int64 `json:"waited_ms,omitempty"`
 }
 
-// Status is what a daemon says of itself.
+// Status is a daemon's state.
 type Status struct {
 	Proto      string      `json:"proto"`
 	PID        int         `json:"pid"`
@@ -77,7 +77,7 @@ type Status struct {
 	Since      schema.Time `json:"since"`
 	IntervalNS int64       `json:"interval_ns"`
 	Simulated  bool        `json:"simulated"`
-	// Recording is "recording", "paused" or "off", and Reason why it is paused.
+	// Recording is "recording", "paused" or "off"; Reason is why it is paused.
 	Recording string `json:"recording"`
 	Reason    string `json:"reason"`
 	// View is "all" for root and the daemon's user, "numbers" for others.
@@ -90,7 +90,7 @@ const (
 	ViewNumbers = "numbers"
 )
 
-// answer is a line from the daemon: of the other fields, those of the command.
+// answer is a line from the daemon. It has only the fields of its command.
 type answer struct {
 	ID    uint64       `json:"id"`
 	OK    bool         `json:"ok"`
@@ -107,12 +107,12 @@ type answer struct {
 	Rescue    *room            `json:"rescue,omitempty"`
 }
 
-// point is a bucket of a series: last, least and most, or null where it is unknown.
+// point is a bucket of a series: last, minimum and maximum; null if unknown.
 type point *[3]int64
 
 var errRequest = errors.New("not a request")
 
-// check returns what is wrong with a request's fields.
+// check returns the mistake in a request's fields.
 func (r *request) check() error {
 	switch {
 	case r.ID > 1<<53:
@@ -139,7 +139,7 @@ func (r *request) check() error {
 	return nil
 }
 
-// key is the series that a request names.
+// key is the series of a request.
 func (r *request) key() snapshot.SeriesKey {
 	row := schema.Row{
 		PID: r.PID, StartTimeTicks: r.StartTime, PIDNamespace: r.Namespace, GPUUUID: r.GPU, GPUInstance: r.GPUInstance, ComputeInstance: r.ComputeInstance,

@@ -14,15 +14,14 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// ownReader is what reads the probes that this user may ask. sampler.ProbeReader
-// is the same.
+// ownReader reads the probes that this user may ask. It is the same as sampler.ProbeReader.
 type ownReader interface {
 	Answers() []probe.Answer
 	Unasked() int
 }
 
-// Reader adds to the probes that this user may ask what the daemon reports of the
-// others. It is a sampler.ProbeReader.
+// Reader joins the probes that this user may ask with the daemon's reports of the others. It is a
+// sampler.ProbeReader.
 type Reader struct {
 	own    ownReader
 	places []Place
@@ -37,7 +36,7 @@ type Reader struct {
 	err    error   // why not
 }
 
-// How often a daemon is asked, and how often a reader without one looks for it.
+// How often the reader asks a daemon, and looks for one.
 const (
 	askInterval  = time.Second
 	lookInterval = 5 * time.Second
@@ -86,7 +85,7 @@ func (r *Reader) follow(ctx context.Context, client *Client, first func()) error
 		if err == nil && time.Since(said) >= lookInterval {
 			err, said = client.hello(ctx), time.Now()
 		}
-		// A daemon that refuses has no snapshot yet.
+		// A daemon without a snapshot refuses.
 		if err != nil && !refused(err) {
 			return err
 		}
@@ -103,15 +102,15 @@ func (r *Reader) follow(ctx context.Context, client *Client, first func()) error
 	return nil
 }
 
-// useful reports whether the daemon may ask probes that this user may not. What a
-// simulated box does is of no use to a real one.
+// useful reports whether the daemon may ask probes that this user may not. A simulated box's
+// daemon is of no use to a real box.
 func (r *Reader) useful(client *Client) bool {
 	status := client.Status()
 	return status.UID != os.Geteuid() && !status.Simulated
 }
 
-// RecordingPaused is why the daemon records nothing at present, as it said a moment ago; ""
-// where it records or need not, or there is none.
+// RecordingPaused is why the daemon records nothing at present, by its last status; "" if it
+// records or need not, or there is no daemon.
 func (r *Reader) RecordingPaused() string {
 	if client, _ := r.Client(); client != nil {
 		if status := client.Status(); status.Recording == "paused" && !status.Simulated {
@@ -127,14 +126,14 @@ func (r *Reader) set(client *Client, err error) {
 	r.client, r.err = client, err
 }
 
-// Client is the connection; nil while there is no daemon, with the reason.
+// Client is the connection; nil without a daemon, with the reason.
 func (r *Reader) Client() (*Client, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.client, r.err
 }
 
-// Settle waits until the daemon was asked once, or there is none.
+// Settle waits until the daemon was asked once, or is missing.
 func (r *Reader) Settle(ctx context.Context) {
 	select {
 	case <-r.asked:
@@ -144,8 +143,8 @@ func (r *Reader) Settle(ctx context.Context) {
 
 func (r *Reader) Unasked() int { return r.own.Unasked() }
 
-// Answers implements sampler.ProbeReader: of each process what this user's own
-// question found, else what the daemon's did.
+// Answers implements sampler.ProbeReader: each process's answer to this user, or else to the
+// daemon.
 func (r *Reader) Answers() []probe.Answer {
 	own, others := r.own.Answers(), *r.answers.Load()
 	if len(others) == 0 {
@@ -168,11 +167,10 @@ func (r *Reader) Answers() []probe.Answer {
 	return all
 }
 
-// Guard is the state of the daemon's guard a moment ago; nil where no daemon
-// answers, or it has none.
+// Guard is the last state of the daemon's guard; nil if no daemon answers, or it has none.
 func (r *Reader) Guard() *snapshot.Guard { return r.guard.Load() }
 
-// PauseGuard has the guard of the daemon that answers do nothing for a while.
+// PauseGuard pauses the guard of the connected daemon.
 func (r *Reader) PauseGuard(ctx context.Context, d time.Duration) error {
 	client, _ := r.Client()
 	if client == nil {
@@ -188,7 +186,7 @@ func (r *Reader) PauseGuard(ctx context.Context, d time.Duration) error {
 	return err
 }
 
-// errSilent says no more: the reader tells why the daemon is silent.
+// errSilent has no details: the reader reports why the daemon is silent.
 var errSilent = errors.New("the daemon does not answer")
 
 // askGuard asks for the guard's state; an error ends the connection.

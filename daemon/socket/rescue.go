@@ -15,10 +15,10 @@ import (
 	"vramscope/probe"
 )
 
-// Rescuer has other processes free memory for one whose allocation has failed.
+// Rescuer makes other processes free memory for one whose allocation has failed.
 type Rescuer interface {
-	// Rescue returns when there is room, or an error, a *guard.RescueError, at once where
-	// there is none to be had. The function takes what came of it then.
+	// Rescue returns when there is room. If there is none to be had it returns an error, a
+	// *guard.RescueError, at once. The returned function takes the outcome.
 	Rescue(ctx context.Context, ask guard.Ask) (guard.Room, func(guard.RescueOutcome), error)
 }
 
@@ -38,7 +38,7 @@ type client struct {
 	ended func(guard.RescueOutcome) // of its rescue; nil: none is open
 }
 
-// end ends the rescue that is open, with its outcome.
+// end ends the client's open rescue with its outcome.
 func (c *client) end(outcome guard.RescueOutcome) {
 	if c.ended != nil {
 		c.ended(outcome)
@@ -71,8 +71,8 @@ func (s *Server) rescue(ctx context.Context, c *client, r *request) *answer {
 	return &answer{ID: r.ID, OK: true, Rescue: &room{FreedBytes: made.Freed, FreeBytes: made.Free}}
 }
 
-// identify is which process is at the other end, and that has connected: it waits for an
-// answer, and its pid is not another's by now, to whom it has passed the connection.
+// identify returns the process at the other end. It must be the one that connected: it waits for
+// an answer, and its pid is not reused by a process to which it passed the connection.
 func (s *Server) identify(c *client) (process.Identity, error) {
 	if c.pid <= 0 {
 		return process.Identity{}, errors.New("your process is in a pid namespace that is not visible here")
@@ -99,7 +99,7 @@ func (s *Server) identify(c *client) (process.Identity, error) {
 	return id, nil
 }
 
-// rescued takes what came of a rescue.
+// rescued takes the outcome of a rescue.
 func (s *Server) rescued(c *client, r *request) *answer {
 	if c.ended == nil {
 		return refuse(r.ID, probe.BadRequest, "there was no rescue")

@@ -18,7 +18,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Options are what a Server serves, and to whom.
+// Options are a Server's sources and limits.
 type Options struct {
 	Directory string
 	Share     Share
@@ -28,16 +28,16 @@ type Options struct {
 	Status    func() Status // but for Proto, PID, UID and View
 	Failed    func(error)   // takes a panic, which ends the client's connection; may be nil
 	Guard     Guard         // nil: there is none
-	// Rescuer frees memory for processes whose allocation has failed; nil: none does.
-	// Identify identifies the process with a pid.
+	// Rescuer frees memory for processes whose allocation has failed; may be nil. Identify
+	// returns the process with a pid.
 	Rescuer  Rescuer
 	Identify func(pid int) (process.Identity, error)
 }
 
-// Guard is what the requests about the guard need.
+// Guard has the methods for requests about the guard.
 type Guard interface {
 	State() *snapshot.Guard
-	// Pause has it do nothing until a time, and ends a pause by one that has passed.
+	// Pause stops the guard until a time; a time in the past ends a pause.
 	Pause(until time.Time) *snapshot.Guard
 }
 
@@ -109,7 +109,7 @@ func (s *Server) Serve(ctx context.Context) {
 	}
 }
 
-// rebind replaces the sockets whose names are gone. Where it fails it is tried again.
+// rebind replaces the sockets whose names have been removed. After a failure it is tried again.
 func (s *Server) rebind() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -207,7 +207,7 @@ func (s *Server) admit(ctx context.Context, conn *net.UnixConn) {
 	}()
 }
 
-// caught hands a panic on. What a client can send must not end the daemon.
+// caught passes a panic on. A client must not be able to end the daemon.
 func (s *Server) caught() {
 	if c := panics.Catch(recover()); c != nil && s.options.Failed != nil {
 		s.options.Failed(c)
@@ -231,8 +231,7 @@ func (s *Server) full(uid uint32) bool {
 	return same >= mostOfAUser || others >= mostOthers
 }
 
-// budgetOf is a user's budget. It outlives its connections while it is in use.
-// The lock is held.
+// budgetOf is a user's budget. It outlives its connections while it is in use. The lock is held.
 func (s *Server) budgetOf(uid uint32) *budget {
 	for other, b := range s.users {
 		if b.full() && !slices.Contains(slices.Collect(maps.Values(s.open)), other) {
@@ -249,21 +248,21 @@ func (s *Server) budgetOf(uid uint32) *budget {
 	return s.users[uid]
 }
 
-// budget limits the daemon's time that some clients may use. A request over the limit
-// waits its turn: it is not refused, and it does not slow the sampler.
+// budget limits the share of the daemon's time for some clients. A request over the limit waits
+// its turn: it is not refused, and it does not slow the sampler.
 type budget struct {
 	turn sync.Mutex
 	left *rate.Limiter // in nanoseconds; negative when in debt
 }
 
-// The budgets. A monitor that asks once a second what the probes of 1,024
-// processes report uses .001 of a core, as the answer is made once for all.
+// The budgets. A monitor that asks once a second for the reports of 1,024 processes uses .001 of
+// a core, as the answer is made once for all.
 const (
 	userRate   = .02
 	othersRate = .05 // all users but the owner and root
 	ownersRate = .25
 	burst      = 250 * time.Millisecond // that may be saved up
-	// What a request costs beside its answer: the system calls.
+	// The system calls of a request, without its answer.
 	requestCost = 30 * time.Microsecond
 )
 
@@ -271,7 +270,7 @@ func newBudget(share float64) *budget {
 	return &budget{left: rate.NewLimiter(rate.Limit(share*float64(time.Second)), int(burst))}
 }
 
-// use waits until the budget is out of debt, and takes what act has cost off it.
+// use waits until the budget is out of debt, and charges it with the cost of act.
 func (b *budget) use(ctx context.Context, act func() time.Duration) (cost time.Duration) {
 	b.turn.Lock()
 	defer b.turn.Unlock()
@@ -286,7 +285,7 @@ func (b *budget) use(ctx context.Context, act func() time.Duration) (cost time.D
 	return cost
 }
 
-// full reports whether nothing is owed: such a budget can be forgotten.
+// full reports whether the budget has no debt: then it can be forgotten.
 func (b *budget) full() bool { return b.left.Tokens() >= float64(b.left.Burst()) }
 
 func pause(ctx context.Context, d time.Duration) {

@@ -11,8 +11,8 @@ import (
 	"vramscope/ui/gpus"
 )
 
-// words writes the line above the keys: a question, the prompt, a message, why there is
-// nothing newer, a problem, or the legend where the titles have none.
+// words writes the line above the keys: a question, the prompt, a message, why there is nothing
+// newer, a problem, or the legend if the titles have none.
 func (m *model) words(l *cell.Line, legend bool) {
 	s, g := &m.look.Styles, &m.look.Glyphs
 	l.Skip(1)
@@ -83,7 +83,7 @@ func (m *model) keys(l *cell.Line) {
 	l.Put(s.Dim, status)
 }
 
-// status is the place in the lines, the order, and how old the figures are.
+// status is the place in the lines, the order, and the age of the figures.
 func (m *model) status() string {
 	var words []string
 	if n := len(m.lines()); n > 0 {

@@ -21,10 +21,10 @@ import (
 //	? help  q quit  Enter open  o ssh …                        1-19 of 62  worst  4s
 const around = 5
 
-// rows is how many lines of the fleet there is room for.
+// rows is the number of the fleet's lines that fit.
 func (m *model) rows() int { return max(m.height-around, 0) }
 
-// Smaller than this there is no screen.
+// A smaller screen shows nothing.
 const leastWidth, leastHeight = 40, 6
 
 func (m *model) frame() []string {
@@ -116,7 +116,7 @@ func (m *model) header(l *cell.Line) {
 	l.Put(s.Text, clock)
 }
 
-// down is how many boxes do not answer: the lines know it earlier than the sums.
+// down counts the boxes that do not answer: the lines show them earlier than the sums.
 func (m *model) down(t *fleet.Totals) int {
 	if p := m.view.Picture; p != nil && p.Down.Known() {
 		return p.Down.Or(0)
@@ -156,7 +156,7 @@ func (m *model) totals(l *cell.Line) {
 	l.Put(s.Text, figures)
 }
 
-// nothing says why there is no line.
+// nothing writes why there is no line.
 func (m *model) nothing(l *cell.Line) {
 	s := &m.look.Styles
 	l.Skip(1)

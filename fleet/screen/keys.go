@@ -20,8 +20,7 @@ type binding struct {
 	act   func(*model) tea.Cmd
 }
 
-// bindings are every key, by their place in the help. Where the monitor has the key, it
-// does the same there.
+// bindings lists every key, in the order of the help. A key of the monitor does the same here.
 var bindings []binding
 
 func init() { // help draws bindings and is one of them
@@ -116,7 +115,7 @@ func (m *model) back() tea.Cmd {
 	return nil
 }
 
-// chosen is the line of the cursor, or else the first.
+// chosen is the cursor's line, or else the first.
 func (m *model) chosen() *fleet.Line {
 	lines := m.lines()
 	if at := m.cursor(); at >= 0 {
@@ -128,7 +127,8 @@ func (m *model) chosen() *fleet.Line {
 	return nil
 }
 
-// askShell asks before ssh is run. The name comes from a label, which anybody may have set.
+// askShell asks the user before it runs ssh. The name comes from a label, which anyone may have
+// set.
 func (m *model) askShell() tea.Cmd {
 	l := m.chosen()
 	if l == nil || l.Box == "" {

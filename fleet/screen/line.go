@@ -15,7 +15,7 @@ import (
 	"vramscope/internal/text"
 )
 
-// columns is the width of each figure, without the blank before it; 0 leaves it out.
+// columns has the width of each figure, without the blank before it; 0 omits it.
 type columns struct{ name, gpu, bar, used, free, cached, util, temp, power, note int }
 
 // Names grow with the screen up to a fifth of it.
@@ -163,7 +163,7 @@ var alertWords = map[snapshot.AlertKind]string{
 	snapshot.AlertThrottled: "throttled", snapshot.AlertDriver: "no driver", snapshot.AlertFullIn: "fills up",
 }
 
-// note writes the worst problem of a line or, without one, who uses its GPUs.
+// note writes the worst problem of a line or, without one, the users of its GPUs.
 func (m *model) note(l *cell.Line, line *fleet.Line) {
 	s, g := &m.look.Styles, &m.look.Glyphs
 	l.Skip(1)
@@ -204,7 +204,7 @@ func (m *model) note(l *cell.Line, line *fleet.Line) {
 	}
 }
 
-// shareNote says where a user's or a job's processes are; idle GPUs come first.
+// shareNote names the boxes of a user's or a job's processes; idle GPUs come first.
 func (m *model) shareNote(line *fleet.Line) string {
 	var words []string
 	if n := line.Idle.Or(0); n > 0 {

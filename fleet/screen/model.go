@@ -17,7 +17,7 @@ import (
 	"vramscope/ui/terminal"
 )
 
-// Place is what the user has set, and where the cursor is.
+// Place is the user's settings, and the cursor's line.
 type Place struct {
 	Unit   fleet.Unit
 	Sort   fleet.Sort
@@ -27,7 +27,7 @@ type Place struct {
 	lines  int // how many are asked for beyond those in view
 }
 
-// Key identifies a line: of a GPU, or of what a user or a job has.
+// Key identifies a line: of a GPU, or of a user or a job.
 type Key struct{ Box, UUID, User, Job string }
 
 func keyOf(l *fleet.Line) Key {
@@ -66,7 +66,7 @@ type model struct {
 	shown []string // the frame, an older one where the terminal took none
 }
 
-// question is asked before something is run.
+// question is a question before an action.
 type question struct {
 	text string
 	yes  func() tea.Cmd
@@ -164,7 +164,7 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// take takes a newer view. The line of the cursor keeps its place on the screen.
+// take takes a newer view. The cursor's line keeps its place on the screen.
 func (m *model) take(v fleet.View) {
 	at := m.cursor()
 	m.view = v
@@ -174,7 +174,7 @@ func (m *model) take(v fleet.View) {
 	m.scroll()
 }
 
-// unit is what a line is: of the lines that are shown, or else of those that are asked for.
+// unit is the unit of the lines that are shown, or else of those that are asked for.
 func (m *model) unit() fleet.Unit {
 	if m.place.Unit == fleet.Fitting && m.view.Picture != nil {
 		return m.view.Picture.Unit
@@ -182,7 +182,7 @@ func (m *model) unit() fleet.Unit {
 	return m.place.Unit
 }
 
-// answered reports whether the view answers what the place asks for.
+// answered reports whether the view answers the present query.
 func (m *model) answered() bool {
 	q := &m.view.Query
 	return slices.Equal(q.Filter, m.place.Filter) && q.Sort == m.place.Sort && q.Unit == m.place.Unit
@@ -195,7 +195,7 @@ func (m *model) lines() []fleet.Line {
 	return m.view.Picture.Lines
 }
 
-// cursor is the index of the cursor's line, -1 where there is none.
+// cursor is the index of the cursor's line, -1 if there is none.
 func (m *model) cursor() int {
 	if m.place.Cursor == (Key{}) {
 		return -1
@@ -203,7 +203,7 @@ func (m *model) cursor() int {
 	return slices.IndexFunc(m.lines(), func(l fleet.Line) bool { return keyOf(&l) == m.place.Cursor })
 }
 
-// scroll keeps cursor and top within what there is.
+// scroll keeps cursor and top within the lines.
 func (m *model) scroll() {
 	rows := m.rows()
 	if at := m.cursor(); at >= 0 {
@@ -212,7 +212,7 @@ func (m *model) scroll() {
 	m.place.top = max(min(m.place.top, len(m.lines())-rows), 0)
 }
 
-// move moves the cursor; from no cursor it begins at the top.
+// move moves the cursor; without a cursor it begins at the top.
 func (m *model) move(by int) {
 	lines := m.lines()
 	if len(lines) == 0 {
@@ -232,8 +232,8 @@ func (m *model) move(by int) {
 	}
 }
 
-// Lines asked for beyond those in view, so that a little scrolling asks for nothing,
-// and the most: whoever looks for more filters.
+// Lines asked for beyond those in view, so that a little scrolling asks for nothing; and the
+// limit, beyond which one filters.
 const (
 	spareLines = 20
 	mostLines  = 500

@@ -19,14 +19,14 @@ type opening struct {
 	cancel context.CancelFunc
 }
 
-// openedMsg is what has come of it.
+// openedMsg is the result of opening a box.
 type openedMsg struct {
 	opening *opening
 	box     *fleet.Opened
 	err     error
 }
 
-// open has a box fetched. The screen that shows it follows.
+// open starts to fetch a box. The screen that shows it follows.
 func (m *model) open() tea.Cmd {
 	l := m.chosen()
 	switch {
@@ -50,7 +50,7 @@ func (m *model) open() tea.Cmd {
 	}
 }
 
-// narrow shows the GPUs on which a user's or a job's processes are.
+// narrow shows the GPUs that have a user's or a job's processes.
 func (m *model) narrow(l *fleet.Line) tea.Cmd {
 	term := fleet.Term{Field: fleet.InUser, Word: l.User}
 	if l.Job != "" {
@@ -78,8 +78,7 @@ func (m *model) opened(msg openedMsg) tea.Cmd {
 	return m.quit()
 }
 
-// giveUp ends the wait for a box, where there is one: what the user types next is not
-// meant for its screen.
+// giveUp stops waiting for a box: the user's next keys are not meant for its screen.
 func (m *model) giveUp() {
 	if m.opening != nil {
 		m.opening.cancel()

@@ -16,7 +16,7 @@ import (
 type Options struct {
 	Poller *fleet.Poller // which Run runs
 	Name   string        // of the source: "http://prometheus:9090", "ssh"
-	// Open fetches a box that is to be opened. It may take as long as its context.
+	// Open fetches a box to open. It may take as long as its context.
 	Open   func(ctx context.Context, box string) (*fleet.Opened, error)
 	Resume *Place // where the screen was left; nil: the top
 	// Message is shown first: how a shell ended.
@@ -36,8 +36,8 @@ type Outcome struct {
 	Place Place
 }
 
-// Run shows the fleet until the user quits or has something opened. It always restores
-// the terminal.
+// Run shows the fleet until the user quits or opens a box or a shell. It always restores the
+// terminal.
 func Run(ctx context.Context, o Options) (Outcome, error) {
 	var m *model
 	program := terminal.Program{
@@ -58,8 +58,8 @@ func Run(ctx context.Context, o Options) (Outcome, error) {
 	return m.outcome, err
 }
 
-// feed sends the newest view and, once a second, the time: ages are on the screen. The
-// poller runs as long as the screen does: nothing is asked while a box or a shell is shown.
+// feed sends the newest view and, once a second, the time, as the screen shows ages. The poller
+// runs only while the screen does.
 func (o *Options) feed(ctx context.Context, send func(tea.Msg)) {
 	polled := make(chan *panics.Caught, 1)
 	go func() {
