@@ -54,8 +54,8 @@ func beClient(directory string) int {
 		fmt.Println(client.Status().View)
 		return 0
 	}
-	if own := os.Getenv("VRAMSCOPE_TEST_OWN"); own != "" {
-		fmt.Println(askedAt(own))
+	if os.Getenv("VRAMSCOPE_TEST_OWN") != "" {
+		fmt.Println(askedAt())
 		return 0
 	}
 	conn, err := net.Dial("unix", filepath.Join(directory, Name))
@@ -77,13 +77,15 @@ func beClient(directory string) int {
 }
 
 // askedAt makes both sockets of a daemon of this user's, and returns the one that is dialed.
-func askedAt(directory string) string {
-	b, err := listen(directory, Share{0o600, -1})
+func askedAt() string {
+	places := Places(os.Getenv)
+	own := places[len(places)-1]
+	b, err := listen(own.Directory, Share{0o600, -1})
 	if err != nil {
 		return err.Error()
 	}
 	defer b.close()
-	conn, err := dial(context.Background(), directory, uint32(os.Geteuid()))
+	conn, err := dial(context.Background(), own.Directory, own.Owner)
 	if err != nil {
 		return err.Error()
 	}

@@ -85,12 +85,16 @@ func TestOwnDaemonIsAskedOnTheOwnersSocket(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(directory) })
-	inside := filepath.Join(directory, "own")
-	if err := errors.Join(os.Mkdir(inside, 0o700), os.Lchown(inside, alice, alice)); err != nil {
+	runtime := filepath.Join(directory, "run")
+	inside := filepath.Join(runtime, "vramscope")
+	if err := errors.Join(os.MkdirAll(inside, 0o700), os.Lchown(runtime, alice, alice), os.Lchown(inside, alice, alice)); err != nil {
 		t.Skip("only root can be several users")
 	}
-	if got, want := as(t, alice, alice, directory, "", "VRAMSCOPE_TEST_OWN="+inside), filepath.Join(inside, OwnName)+"\n"; got != want {
+	if got, want := as(t, alice, alice, directory, "", "VRAMSCOPE_TEST_OWN=1", "XDG_RUNTIME_DIR="+runtime), filepath.Join(inside, OwnName)+"\n"; got != want {
 		t.Errorf("alice asks at %q, want %q", got, want)
+	}
+	if places := Places(func(string) string { return runtime }); len(places) != 1 || places[0] != (Place{RootDirectory, 0}) {
+		t.Errorf("root asks at %v", places)
 	}
 }
 
