@@ -26,25 +26,29 @@ type series struct {
 // writer gathers series, by the names of their families, and writes them.
 type writer map[string]*family
 
-func (w writer) add(name, help string, labels labels, value float64) {
-	if w[name] == nil {
-		w[name] = &family{help: help}
+// add takes a series. Only the first of a name needs its help.
+func (w writer) add(name string, help func() string, labels labels, value float64) {
+	f := w[name]
+	if f == nil {
+		f = &family{help: help()}
+		w[name] = f
 	}
-	w[name].series = append(w[name].series, series{labels, value})
+	f.series = append(f.series, series{labels, value})
 }
 
 // measured takes a metric of Table, if it is known and exported of the subject.
 func (w writer) measured(subject metric.Subject, id metric.ID, labels labels, value metric.Float) {
+	v, known := value.Value()
 	m := &metric.Table[id]
-	if v, ok := value.Value(); ok && m.ExportedAs(subject) != "" {
-		w.add(m.ExportedAs(subject), m.ExportedHelp(), labels, m.Unit.Base(v))
+	if name := m.ExportedAs(subject); known && name != "" {
+		w.add(name, m.ExportedHelp, labels, m.Unit.Base(v))
 	}
 }
 
 // exported takes a metric of ExportTable; values are those of its own labels.
 func (w writer) exported(id metric.ExportedID, subject labels, value float64, values ...string) {
 	m := &metric.ExportTable[id]
-	w.add(m.Name, m.Help, subject.with(m.Labels, values), value)
+	w.add(m.Name, func() string { return m.Help }, subject.with(m.Labels, values), value)
 }
 
 // text is all series, ordered by names and labels, in the classic text or in OpenMetrics:
