@@ -199,7 +199,7 @@ func TestOutOfMemoryIsUrgentForAMinute(t *testing.T) {
 	s.tick()
 	s.expect(t, snapshot.AlertOutOfMemory, snapshot.Alert{
 		Severity: snapshot.Urgent, GPU: 1, Row: s.row(1).ID, Since: noon.Add(5 * time.Second),
-		Note: "out of memory x1", Message: "GPU 1 out of memory x1, PID 101 bob", Advice: "F on 101 frees 4.00G",
+		Note: "out of memory x1", Message: "GPU 1 out of memory x1, PID 101 bob", Advice: "F on 101 frees 4.00G now",
 	})
 	s.ticks(30)
 	s.row(1).Probe.OutOfMemoryCount = count(7)
@@ -253,7 +253,7 @@ func TestFullInHysteresis(t *testing.T) {
 	s.tick()
 	s.expect(t, snapshot.AlertFullIn, snapshot.Alert{
 		Severity: snapshot.Urgent, GPU: 0, Row: s.row(0).ID, Since: s.now.Add(-3 * time.Second),
-		Note: "full in 4m10s (3m–6m)", Message: "GPU 0 full in 4m10s (3m–6m)", Advice: "F on 100 frees 10.0G",
+		Note: "full in 4m10s (3m–6m)", Message: "GPU 0 full in 4m10s (3m–6m)", Advice: "F on 100 frees 10.0G now",
 	})
 	for range 5 { // it comes and goes, the alert stands
 		g.FullIn = nil
@@ -450,10 +450,10 @@ func TestFlushAdvice(t *testing.T) {
 	}{
 		{"nothing is known", func() {}, ""},
 		{"nothing to return", func() { p.Returnable = bytes(0) }, ""},
-		{"something to return", func() { p.Returnable = bytes(5 * quantity.GiB) }, "F on 100 frees 5.00G"},
+		{"something to return", func() { p.Returnable = bytes(5 * quantity.GiB) }, "F on 100 frees 5.00G now"},
 		{"a pool, part of which may be fragmented", func() {
 			p.Allocators = []snapshot.Allocator{{Kind: "cuda_pool", Basis: "post_flush", Cached: bytes(5 * quantity.GiB)}}
-		}, "F on 100 frees about 5.00G"},
+		}, "F on 100 frees about 5.00G now"},
 		{"a probe that claims too much", func() { p.Probe.Mismatch = true }, ""},
 		{"a silent probe", func() { p.Probe.State, p.Probe.Mismatch = snapshot.ProbeSilent, false }, ""},
 		{"a foreign process", func() { p.Probe.State, p.ID.Process = snapshot.ProbeLive, process.Identity{PID: 7} }, ""},

@@ -22,7 +22,7 @@ func TestLowMemoryWithALeak(t *testing.T) {
 		t.Fatalf("raised after %d s", at)
 	}
 	a := *s.alert(snapshot.AlertLowMemory)
-	if a.Severity != snapshot.Notice || a.Row != s.row(0).ID || a.Advice != "F on 100 frees 1.00G" ||
+	if a.Severity != snapshot.Notice || a.Row != s.row(0).ID || a.Advice != "F on 100 frees 1.00G now" ||
 		a.Note != "7.66G free, growing" || a.Message != "GPU 0 has 7.66G free of 80.0G, PID 100 alice grows" {
 		t.Errorf("got %+v", a)
 	}

@@ -87,12 +87,12 @@ func AllocatedPeak(history History, now time.Time, id RowID) (amount quantity.By
 const LeastRemedy = 256 * quantity.MiB
 
 // Remedy is the benefit of a flush, as a clause after the PID: the amount likely to stay free
-// even if the process's highest peak comes again. While that is unknown, it is the amount freed;
-// "" if hardly anything stays.
+// even if the process's highest peak comes again; the amount freed now, while its peak is
+// unknown; "" if hardly anything stays.
 func (s Lasting) Remedy(p *Process) string {
 	switch {
 	case !s.Known:
-		return "frees " + p.ReturnableBound().Amount(p.Frees())
+		return "frees " + p.ReturnableBound().Amount(p.Frees()) + " now"
 	case s.Min < LeastRemedy:
 		return ""
 	case s.Min >= p.Frees():

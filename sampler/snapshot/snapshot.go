@@ -275,7 +275,7 @@ type Alert struct {
 	Since    time.Time
 	Note     string // at the end of a GPU line, at most 22 cells: "out of memory x2"
 	Message  string // the alert line's sentence
-	Advice   string // what to do about it: "F on 2963112 frees 11.8G"; may be empty
+	Advice   string // what to do about it: "F on 2963112 frees 11.8G now"; may be empty
 }
 
 // AlertKey identifies an alert from one snapshot to the next.
