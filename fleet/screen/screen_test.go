@@ -281,7 +281,7 @@ func TestMoreLinesAreMarked(t *testing.T) {
 func TestEverySizeHasItsLegend(t *testing.T) {
 	for width := leastWidth; width <= 200; width++ {
 		m := shown(t, width, 24, many(30)...)
-		if n := strings.Count(ansi.Strip(m.text()), "unk"); n != 1 {
+		if n := strings.Count(ansi.Strip(m.text()), "alloc"); n != 1 {
 			t.Errorf("%d legends at %d cells:\n%s", n, width, ansi.Strip(m.text()))
 		}
 	}
