@@ -56,7 +56,7 @@ func TestAdvisedSettings(t *testing.T) {
 			attributes = append(attributes, name)
 		}
 	}
-	if len(allocator) != 4 || len(jax) != 2 || len(tensorflow) != 4 || len(attributes) != 4 {
+	if len(allocator) != 2 || len(jax) != 2 || len(tensorflow) != 4 || len(attributes) != 4 {
 		t.Fatalf("%q, %q, %q, %q", allocator, jax, tensorflow, attributes)
 	}
 	for _, site := range releases(t, "torch") {
@@ -65,7 +65,7 @@ func TestAdvisedSettings(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), "python3", append([]string{"-c", script}, allocator...)...)
 			cmd.Env = append(append(os.Environ(), onFakeDriver(t, site)...), "PYTHONPATH="+site)
 			out, err := cmd.CombinedOutput()
-			if err != nil || !bytes.Contains(out, []byte("parsed 4")) {
+			if err != nil || !bytes.Contains(out, []byte("parsed 2")) {
 				t.Errorf("%v: %s", err, out)
 			}
 		})
