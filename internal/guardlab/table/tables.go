@@ -183,8 +183,8 @@ func (m *measured) passing(policy int) string {
 	return fmt.Sprintf(" (where jobs come and go %.1f)", most)
 }
 
-// quietMost is the most flushes an hour of a guard that is quiet: one in ten minutes.
-const quietMost = 6
+// quietMost is the most flushes an hour of a guard that is quiet.
+const quietMost = 1
 
 func (m *measured) quiet(policy int) string {
 	var loud []string
