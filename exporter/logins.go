@@ -93,9 +93,9 @@ func newLogins() *logins {
 	return l
 }
 
-// nobody is the hash of a password that nobody knows, at the highest cost of all users:
+// unknownUser is the hash of a password that no user knows, at the highest cost of all users:
 // so an unknown name takes as long to refuse as a known one.
-func nobody(users map[string]string) string {
+func unknownUser(users map[string]string) string {
 	highest := bcrypt.MinCost
 	for _, hash := range users {
 		cost, _ := bcrypt.Cost([]byte(hash)) // readWebConfig has checked it
@@ -112,7 +112,7 @@ func (l *logins) check(r *http.Request, users map[string]string) error {
 	}
 	hash, known := users[name]
 	if !known {
-		hash = nobody(users)
+		hash = unknownUser(users)
 	}
 	var sum [sha256.Size]byte
 	mac := hmac.New(sha256.New, l.secret[:])

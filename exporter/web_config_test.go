@@ -274,7 +274,7 @@ func TestUnknownNamesTakeAsLong(t *testing.T) {
 		}
 		users[strconv.Itoa(cost)] = string(hash)
 	}
-	if cost, err := bcrypt.Cost([]byte(nobody(users))); err != nil || cost != 7 {
+	if cost, err := bcrypt.Cost([]byte(unknownUser(users))); err != nil || cost != 7 {
 		t.Errorf("a name that is not there has the cost %d, %v", cost, err)
 	}
 	r := httptest.NewRequest(http.MethodGet, "/metrics", nil)

@@ -194,7 +194,7 @@ func (s *SSH) Box(_ context.Context, box string, at time.Time) (*snapshot.Snapsh
 		if snap == nil {
 			return nil, errors.New(text.Clean(l.Why))
 		}
-		own := *snap // whoever opens it numbers it
+		own := *snap // the caller numbers it
 		return &own, nil
 	}
 	return nil, fmt.Errorf("%s is not among the boxes", text.Clean(box))

@@ -222,7 +222,7 @@ func (e *Engine) gives(rule int, ep *episode, v *view, p *snapshot.Process, step
 	stays := e.standing[p.ID].Stays.Or(0)
 	goalOfDemand := e.policy.Rules[rule].When.Demand && v.demand.bytes == 0
 	switch {
-	case step == Gradual, goalOfDemand: // nobody needs it yet: what would be taken again is left
+	case step == Gradual, goalOfDemand: // no program needs it yet: what would be taken again stays
 		return stays >= minimum
 	case step == Selective:
 		return stays+evictable(p) >= minimum

@@ -121,7 +121,7 @@ func (w *Writer) take() error {
 	}
 	_ = probe.Close()
 	_ = os.Remove(probe.Name())
-	_ = w.lock.Close() // nil, or of a file that nobody finds
+	_ = w.lock.Close() // an error is of a file that no program finds
 	w.lock = lock
 	return nil
 }

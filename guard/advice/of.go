@@ -9,7 +9,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// most is the largest number of advices for a process: nobody makes ten changes.
+// most is the largest number of suggestions for a process: a reader does not make ten changes.
 const most = 3
 
 // least is the smallest amount worth advising: less does not repay a restart.
