@@ -59,11 +59,11 @@ func newAttachBox(t *testing.T) *attachBox {
 		_ = b.python.Process.Kill() // it has ended, or takes it
 		_ = b.python.Wait()         // likewise
 	})
-	b.hears("ready")
+	b.waitsFor("ready")
 	return b
 }
 
-func (b *attachBox) hears(want string) {
+func (b *attachBox) waitsFor(want string) {
 	b.Helper()
 	line, err := b.says.ReadString('\n')
 	if strings.TrimSpace(line) != want {
@@ -143,7 +143,7 @@ func TestAttachFromTheCommandLine(t *testing.T) {
 	if err := b.input.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	b.hears("still here")
+	b.waitsFor("still here")
 
 	content, err := os.ReadFile(filepath.Join(b.state, "vramscope", action.LogName))
 	if err != nil {

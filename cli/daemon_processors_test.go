@@ -13,7 +13,7 @@ import (
 	"github.com/creack/pty"
 )
 
-// TestWhatRunsForHoursRunsOnOneProcessor, as Go's scheduler tells of itself.
+// TestWhatRunsForHoursRunsOnOneProcessor, as Go's scheduler reports.
 func TestWhatRunsForHoursRunsOnOneProcessor(t *testing.T) {
 	if runtime.NumCPU() == 1 {
 		t.Skip("there is one processor")

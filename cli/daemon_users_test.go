@@ -193,7 +193,7 @@ func TestAliceSeesThatBobsMemoryIsCached(t *testing.T) {
 		t.Errorf("alice flushes bob's process: %v, %s", err, out)
 	}
 
-	// Shared with nobody, it is gone.
+	// Not shared any more, it is gone.
 	if err := errors.Join(os.WriteFile(config, nil, 0o600), daemon.Process.Signal(syscall.SIGHUP)); err != nil {
 		t.Fatal(err)
 	}

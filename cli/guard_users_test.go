@@ -34,16 +34,16 @@ import (
 //	cached BYTES         it caches so much from now on
 //	ask TIMES BYTES      it asks the daemon for so much, so many times; a line for each
 //
-// and writes "flush" when it is flushed, which ends when it is told what it caches.
+// and writes "flush" when it is flushed, which ends when it receives what it caches.
 type neighbour struct {
 	uuid      string
 	allocated quantity.Bytes
 	cached    atomic.Int64
-	told      chan struct{}
+	received  chan struct{}
 }
 
 func beNeighbour() {
-	n := &neighbour{uuid: os.Args[1], told: make(chan struct{}, 1)}
+	n := &neighbour{uuid: os.Args[1], received: make(chan struct{}, 1)}
 	for i, to := range []func(int64){func(v int64) { n.allocated = quantity.Bytes(v) }, n.cached.Store} {
 		v, err := strconv.ParseInt(os.Args[2+i], 10, 64)
 		if err != nil {
@@ -68,8 +68,8 @@ func (n *neighbour) obey() {
 		if _, err := fmt.Sscanf(in.Text(), "cached %d", &bytes); err == nil {
 			n.cached.Store(bytes)
 			select {
-			case n.told <- struct{}{}:
-			default: // it has been told already
+			case n.received <- struct{}{}:
+			default: // it has received one already
 			}
 			continue
 		}
@@ -131,11 +131,11 @@ func (n *neighbour) flush() (probe.FlushResult, error) {
 	}
 	before := n.allocated + quantity.Bytes(n.cached.Load())
 	select {
-	case <-n.told: // before this flush
+	case <-n.received: // before this flush
 	default:
 	}
 	fmt.Println("flush")
-	<-n.told
+	<-n.received
 	after := n.allocated + quantity.Bytes(n.cached.Load())
 	return probe.FlushResult{Devices: []probe.Flushed{{UUID: n.uuid, BeforeBytes: before, AfterBytes: after, FreedBytes: before - after}}}, nil
 }

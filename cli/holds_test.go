@@ -50,8 +50,8 @@ func TestHolds(t *testing.T) {
 	}
 
 	// A probe that lies is refused: more than the driver says, and parts that do not add up.
-	j.do("told = v._Memory.holds")
-	j.do(`exec("def lie(self, *a):\n answer = told(self, *a); d = answer['devices'][0]; d['parts'][0]['bytes'] += more; d['allocated_bytes'] += much; return answer")`)
+	j.do("honest = v._Memory.holds")
+	j.do(`exec("def lie(self, *a):\n answer = honest(self, *a); d = answer['devices'][0]; d['parts'][0]['bytes'] += more; d['allocated_bytes'] += much; return answer")`)
 	for _, c := range []struct {
 		lies, want string
 		code       int

@@ -17,7 +17,7 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// sudden takes 18 GiB in one go and frees all but a cache of them, or gives them back, as it is told.
+// sudden takes 18 GiB in one go and frees all but a cache of them, or gives them back, as it is asked.
 const sudden = `
 import sys, torch
 GIB = 1 << 30

@@ -130,7 +130,7 @@ func (a *Alerts) owns(p *snapshot.Process) bool {
 func (a *Alerts) hand(snap *snapshot.Snapshot, alert *snapshot.Alert) {
 	doc := schema.AlertOf(snap, alert)
 	doc.Dropped = a.dropped
-	if len(a.waiting) < cap(a.waiting) && a.runs.AllowN(snap.Time, 1) { // nobody else fills it
+	if len(a.waiting) < cap(a.waiting) && a.runs.AllowN(snap.Time, 1) { // only this function fills it
 		a.waiting <- doc
 		a.dropped = 0
 		return

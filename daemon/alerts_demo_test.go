@@ -15,7 +15,7 @@ import (
 )
 
 // TestTellMeWhenMyJobWillFillItsGPU: on the demo's box a job fills GPU 3, and the
-// user's command hears of it minutes before.
+// user's command runs minutes before.
 func TestTellMeWhenMyJobWillFillItsGPU(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	a, log := newAlerts(t, 1001, "/bin/sh", "-c", "cat >> "+out)

@@ -225,7 +225,7 @@ func TestPasswordsThatAreRemoved(t *testing.T) {
 }
 
 // TestAShortenedFileOpensNothing: a file that had passwords and has none, as while it is
-// being written, lets nobody read, on this machine neither.
+// being written, lets no client read, not even on this machine.
 func TestAShortenedFileOpensNothing(t *testing.T) {
 	config := configFile(t, withPassword(t))
 	address, _ := serving(t, config)

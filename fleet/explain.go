@@ -51,7 +51,7 @@ func explain(err error) error {
 		return fmt.Errorf("not reached: %w", dial.Err)
 	}
 	var request *url.Error
-	if errors.As(err, &request) { // the query tells a reader nothing
+	if errors.As(err, &request) { // the query means nothing to a reader
 		return request.Err
 	}
 	return err

@@ -10,7 +10,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// edit changes a database as nobody should.
+// edit changes a database behind the recorder.
 func edit(t *testing.T, path string, change func(*database)) {
 	t.Helper()
 	db, err := openDatabase(path)

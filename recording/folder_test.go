@@ -196,7 +196,7 @@ func TestReadOnlyFolder(t *testing.T) {
 }
 
 func TestSlowDiskIsAGap(t *testing.T) {
-	w, err := newWriter(t.TempDir(), Options{}) // nobody writes
+	w, err := newWriter(t.TempDir(), Options{}) // nothing is written
 	if err != nil {
 		t.Fatal(err)
 	}

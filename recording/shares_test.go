@@ -103,7 +103,7 @@ func TestEnergyThatCannotBeKnownIsAGap(t *testing.T) {
 }
 
 // TestSharedTimeIsOfThoseThatComputeOrHold: alice computes with a little memory, bob holds
-// the rest and computes nothing. What nobody does is divided equally.
+// the rest and computes nothing. What no process does is divided equally.
 func TestSharedTimeIsOfThoseThatComputeOrHold(t *testing.T) {
 	row := func(pid int, used quantity.Bytes, sm int) snapshot.Process {
 		return snapshot.Process{

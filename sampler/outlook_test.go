@@ -78,7 +78,7 @@ func TestWarmForecastersKnowThePast(t *testing.T) {
 
 func TestWarmWithoutATick(t *testing.T) {
 	late, early, _ := lateSampler(t, time.Second)
-	late.Warm(early.History()) // nothing to warm, and nobody ticks
+	late.Warm(early.History()) // nothing to warm, and nothing ticks
 }
 
 // BenchmarkWarm reads an hour of the simulated box and feeds its forecasters.

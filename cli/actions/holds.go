@@ -32,7 +32,7 @@ classes sum to what is allocated.
 
 Activations are what no object holds that the probe knows, and what is gone
 by the end of the step: it waits for that, 15 seconds at most. Without an
-optimizer that steps they are not told apart. The program goes on meanwhile.
+optimizer that steps they stay unnamed. The program goes on meanwhile.
 docs/python.md says what the probe finds, and what that costs.`,
 		Example: `  vramscope holds 2963112
   vramscope holds 2963112 --format json | jq '.holds.devices[].classes[]'`,

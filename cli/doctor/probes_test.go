@@ -15,10 +15,10 @@ import (
 // TestSocketsOfExitedProcessesAreNoProblem: one of a process that runs is.
 func TestSocketsOfExitedProcessesAreNoProblem(t *testing.T) {
 	table := process.NewTable("/proc")
-	const nobody = 1 << 30 // above any pid_max
+	const absent = 1 << 30 // above any pid_max
 	refused := fmt.Errorf("connect: %w", syscall.ECONNREFUSED)
 	box := Box{Set: &sources.Set{Table: table}, Problems: []probe.Problem{
-		{PID: nobody, Path: "/tmp/x/1.sock", Err: refused}, {PID: os.Getpid(), Path: "/tmp/x/2.sock", Err: refused}, {PID: nobody, Err: errors.New("another")},
+		{PID: absent, Path: "/tmp/x/1.sock", Err: refused}, {PID: os.Getpid(), Path: "/tmp/x/2.sock", Err: refused}, {PID: absent, Err: errors.New("another")},
 	}}
 	problems, found := box.leftOver()
 	if len(problems) != 2 || len(found) != 1 || found[0].text != "1 socket of exited processes in /tmp/x: harmless" {

@@ -44,7 +44,7 @@ func Run(ctx context.Context, p *command.Program) error {
 	return watch(ctx, src, input)
 }
 
-// InsteadOfScreen tells a person, below the table, why there is no live screen.
+// InsteadOfScreen says below the table why there is no live screen.
 func InsteadOfScreen(p *command.Program, err error) error {
 	if err == nil && command.IsTerminal(p.Stdout) {
 		_, _ = fmt.Fprintf(p.Stderr, "vramscope: TERM=%q cannot move the cursor: this is one table\n  TERM=xterm-256color vramscope   the live screen\n",

@@ -37,7 +37,7 @@ import (
 var ErrUpgraded = errors.New("the driver was upgraded")
 
 const (
-	// variable tells a restarted process what it continues from: the descriptor of what its
+	// variable names what a restarted process continues from: the descriptor of what its
 	// guard keeps ("-" for none), the Unix time of the restart, and its reason.
 	variable = "VRAMSCOPE_RESTART"
 

@@ -59,7 +59,7 @@ func TestSocketBelongsToItsShare(t *testing.T) {
 }
 
 // TestFloodKeepsNobodyOut: while a user connects without end, the owner is answered as
-// if there were nobody, and another user nearly always.
+// if there were no other, and another user nearly always.
 func TestFloodKeepsNobodyOut(t *testing.T) {
 	directory, _ := serve(t, newBox(), mustShare(t, "all"))
 	times, tries := 20_000, 100
@@ -88,7 +88,7 @@ func TestFloodKeepsNobodyOut(t *testing.T) {
 	}
 }
 
-// TestOwnersSocketIsTheirsAlone: the kernel lets nobody else connect.
+// TestOwnersSocketIsTheirsAlone: the kernel lets no other user connect.
 func TestOwnersSocketIsTheirsAlone(t *testing.T) {
 	directory, _ := serve(t, newBox(), mustShare(t, "all"))
 	info, err := os.Stat(filepath.Join(directory, OwnName))

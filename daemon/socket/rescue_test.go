@@ -167,7 +167,7 @@ func TestRescueIsRefused(t *testing.T) {
 	}
 	s.options.Rescuer = c.rescuer
 	if got := string(s.reply([]byte(rescueRequest), true)); !strings.Contains(got, `"code":"unsupported"`) {
-		t.Errorf("where nobody can say who asks: %s", got)
+		t.Errorf("where it is unknown who asks: %s", got)
 	}
 }
 

@@ -47,9 +47,9 @@ var stories = []story{
 		b.past.series[metric.Cached] = always(18 * gib)
 		b.neighbour(40 * gib).Probe.OutOfMemoryCount = count(1)
 	}, "PYTORCH_CUDA_ALLOC_CONF=garbage_collection_threshold:0.8", "18.0G has been cached for 2h, and PID 101 is short of memory", 18 * gib, map[string]func(*box){
-		"nobody is short": func(b *box) { b.snap.Rows[1].Probe.OutOfMemoryCount = count(0) },
-		"in force":        func(b *box) { b.p.Allocators[0].Config = "garbage_collection_threshold:0.6" },
-		"not for so long": func(b *box) { b.past.since = time.Hour },
+		"no process is short": func(b *box) { b.snap.Rows[1].Probe.OutOfMemoryCount = count(0) },
+		"in force":            func(b *box) { b.p.Allocators[0].Config = "garbage_collection_threshold:0.6" },
+		"not for so long":     func(b *box) { b.past.since = time.Hour },
 		"it was used once": func(b *box) {
 			b.past.series[metric.Cached] = func(ago time.Duration) quantity.Bytes {
 				return map[bool]quantity.Bytes{true: 0, false: 18 * gib}[ago > 30*time.Minute && ago < 31*time.Minute]
@@ -125,11 +125,11 @@ var stories = []story{
 		n := b.neighbour(40 * gib)
 		n.Probe.OutOfMemoryCount = count(2)
 	}, "torch.cuda.set_per_process_memory_fraction(0.42)", "the peaks of 2 processes add up to 100G of 80.0G, and PID 101 was short of memory", 28024661607, map[string]func(*box){
-		"they fit":        func(b *box) { b.snap.Rows[1].Peak = amount(10 * gib) },
-		"nobody is short": func(b *box) { b.snap.Rows[1].Probe.OutOfMemoryCount = count(0) },
-		"it needs it":     func(b *box) { b.p.Allocators[0].PeakAllocated = amount(58 * gib) },
-		"the smaller one": func(b *box) { b.snap.Rows[1].Peak = amount(70 * gib) },
-		"alone":           func(b *box) { b.snap.Rows = b.snap.Rows[:1] },
+		"they fit":            func(b *box) { b.snap.Rows[1].Peak = amount(10 * gib) },
+		"no process is short": func(b *box) { b.snap.Rows[1].Probe.OutOfMemoryCount = count(0) },
+		"it needs it":         func(b *box) { b.p.Allocators[0].PeakAllocated = amount(58 * gib) },
+		"the smaller one":     func(b *box) { b.snap.Rows[1].Peak = amount(70 * gib) },
+		"alone":               func(b *box) { b.snap.Rows = b.snap.Rows[:1] },
 	}},
 	{Activations, tall, "torch.utils.checkpoint", "about 60 % of the 44.0G that it takes and frees in a step", 44 * gib * 6 / 10, map[string]func(*box){
 		"there is room":  func(b *box) { b.p.Used, b.p.Allocators[0].PeakReserved = amount(30*gib), amount(32*gib) },

@@ -190,7 +190,7 @@ func TestHonestRescuesBesideAFlood(t *testing.T) {
 	})
 }
 
-// TestNoRescueForAStranger: who is not on the GPU uses up nobody's rescues, and
+// TestNoRescueForAStranger: a process that is not on the GPU uses up no other's rescues, and
 // is no event.
 func TestNoRescueForAStranger(t *testing.T) {
 	b := shared()

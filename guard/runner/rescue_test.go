@@ -31,7 +31,7 @@ func TestRescueTakesNothingInVain(t *testing.T) {
 	b.event(t, snapshot.EventNotRescued, "are missing")
 }
 
-// TestRescueOfAClaim: who asks for what is free has nobody flushed.
+// TestRescueOfAClaim: a request for what is free flushes no process.
 func TestRescueOfAClaim(t *testing.T) {
 	b := newBox(guard.Act)
 	if room, _, refused := b.rescue(4 * gib); refused != "" || room != (guard.Room{Free: 5 * gib}) || len(b.flushed) > 0 {
@@ -51,7 +51,7 @@ func TestRescueByAnOldFigure(t *testing.T) {
 	})
 }
 
-// TestRescueAwaitsAnotherFlush: one that has begun makes room, and nobody else gives.
+// TestRescueAwaitsAnotherFlush: one that has begun makes room, and no other process gives.
 func TestRescueAwaitsAnotherFlush(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBox(guard.Act)

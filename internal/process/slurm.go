@@ -39,7 +39,7 @@ type slurmJobs struct {
 }
 
 // slurmAnswer is what scontrol says about a job; "" is unknown, and no GPUs where it cannot
-// be told which ones of this machine it has.
+// learn which ones of this machine it has.
 type slurmAnswer struct {
 	number, account string
 	uid             uint32
@@ -249,7 +249,7 @@ func parseSlurmJob(output []byte, id string) slurmAnswer {
 	for _, job := range document.Jobs {
 		if number := strconv.FormatUint(uint64(job.Number), 10); job.Number != 0 && (number == id || isSLUID(id)) {
 			answer := slurmAnswer{number: number, account: job.Account}
-			// The nodes of which the GPUs differ cannot be told apart here.
+			// The nodes of which the GPUs differ cannot be distinguished here.
 			if job.UID != nil && len(job.GRES) > 0 && len(slices.Compact(job.GRES)) == 1 {
 				answer.uid, answer.gpus = *job.UID, parseGRES(job.GRES[0])
 			}

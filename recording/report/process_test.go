@@ -191,7 +191,7 @@ func TestUnknownIsNoZero(t *testing.T) {
 	}
 	b.AddEvent(&recording.EventRow{Time: at(1), Kind: snapshot.EventFlush, Subject: on(gpuA)}, Stayed{})
 	if f := b.report().Flushes; f.Count != 1 || f.FreedBytes.Known() {
-		t.Errorf("a flush that nobody measured: %+v", f)
+		t.Errorf("a flush that was not measured: %+v", f)
 	}
 
 	_, r = unprobed(busy(0), level80(60)) // what is idle is wasted, whatever it is

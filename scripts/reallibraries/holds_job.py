@@ -232,7 +232,7 @@ def ask():
     return answer
 
 
-def told(answer):
+def checked(answer):
     (device,) = answer["devices"]
     parts = {part["class"]: part["bytes"] for part in device["parts"]}
     assert sum(parts.values()) == device["allocated_bytes"], answer
@@ -259,7 +259,7 @@ def check(case):
     at = t.at
     answer = ask()
     ends = list(t.ended.values())
-    allocated, parts = told(answer)
+    allocated, parts = checked(answer)
     t.over = True
     t.join()
     print(case.__name__, json.dumps(parts), answer["notes"], answer["ms"], "ms", flush=True)
@@ -301,7 +301,7 @@ def beside(seconds=20):
     answered = ask()
     over.append(True)
     looking.join()
-    told(answered)
+    checked(answered)
     print(f"{looks} looks beside {steps} steps", flush=True)
     if not looks or not steps:
         raise SystemExit("neither went on")
@@ -358,7 +358,7 @@ def stalls(count):
         over = True
         ticking.join()
     probe._sleep, probe._Holders.walk = sleep, walk
-    _, parts = told(answer)
+    _, parts = checked(answer)
     print(f"{count} tensors: a walk {min(took) * 1e3:.1f} ms of CPU, the longest between two pauses {max(holds) * 1e3:.1f} ms; "
           f"the longest gap of another thread {gaps[1] * 1e3:.1f} ms, {gaps[0] * 1e3:.1f} ms without a question; "
           f"{answer['ms']:.0f} ms in all, exact {answer['exact']}, {parts}", flush=True)
@@ -399,6 +399,6 @@ if __name__ == "__main__":
     beside()
     # A notebook: its variables are those of the main module.
     kept = torch.ones(5 << 20, device=GPU)
-    _, parts = told(ask())
+    _, parts = checked(ask())
     expect("a variable", parts["variables"], 20 << 20)
-    print("all told")
+    print("all passed")

@@ -1,4 +1,4 @@
-"""A real Numba that allocates in one of several ways, and tells its own figures.
+"""A real Numba that allocates in one of several ways, and prints its own figures.
 
 Started by framework_test.go, and answers steps as torch_job.py does. Numba has no
 allocator: each array is an allocation of the driver's. What it frees late it has still.

@@ -1,7 +1,7 @@
 """A real PyTorch that allocates in one of several ways, and reports its allocator's own figures.
 
 Started by torch_test.go. It answers steps, in the protocol of gpucheck/jobs/serving.py:
-begin allocates in one way, figures tells what PyTorch says. As the import takes
+begin allocates in one way, figures prints what PyTorch reports. As the import takes
 seconds, one program serves several ways, each in a forked child; end ends the child.
 """
 

@@ -151,7 +151,7 @@ def sleep(what):
 
 
 def lie(torch, more):
-    """PyTorch's own figures, with free memory that nobody has."""
+    """PyTorch's own figures, with free memory that does not exist."""
     true = torch.cuda.memory_stats_as_nested_dict
 
     def lying(device=None):

@@ -112,7 +112,7 @@ func (d Flush) frees(t *flushTarget) quantity.Bytes {
 	return t.row.Frees()
 }
 
-// unknown reports whether a flush may free something, but nobody knows how much.
+// unknown reports whether a flush may free something, but it is unknown how much.
 func (t *flushTarget) unknown() bool {
 	return t.row.Frees() <= 0 && t.row.ReturnableBound().Unlimited()
 }

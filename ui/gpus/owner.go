@@ -11,7 +11,7 @@ import (
 	"vramscope/ui/cell"
 )
 
-// Where no probe tells what memory is used for, a bar is divided by owner.
+// Where no probe reports what memory is used for, a bar is divided by owner.
 
 // unowned stands for memory whose owner is not known.
 const unowned = "?"
@@ -23,7 +23,7 @@ type owners struct {
 }
 
 // findOwners gives each owner a hue, by name, so that it stays on every box; where an earlier
-// one of the alphabet has taken it, the next. Without colours the initial tells owners apart.
+// one of the alphabet has taken it, the next. Without colours the initial distinguishes owners.
 func (p *Panel) findOwners() owners {
 	o, taken := owners{inks: map[string]cell.Span{unowned: p.Appearance.Inks()[1]}}, map[uint32]bool{}
 	hues := &p.Appearance.Styles.Owners

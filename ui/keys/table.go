@@ -40,7 +40,7 @@ func bindingTable() []binding {
 			hints: []Hint{{InMain, 8, 8, "f", "filter"}}},
 		{ID: Mine, scope: inTable, Group: GroupLook, Binding: on("u", "only mine", "u"),
 			hints: []Hint{{InMain, 9, 10, "u", "mine"}}},
-		{ID: Sort, scope: inTable, Group: GroupLook, Binding: on("s S r F6", "sort, menu (o)", "s"), First: "sort by another column",
+		{ID: Sort, scope: inTable, Group: GroupLook, Binding: on("s S r F6", "sort (o menu)", "s"), First: "sort by another column",
 			hints: []Hint{{InMain, 10, 9, "s", "sort"}}},
 		{ID: SortBack, scope: inTable, Binding: on("", "", "S")},
 		{ID: SortBy, scope: inTable, Binding: on("", "", "o", "f6"),

@@ -31,7 +31,7 @@ static void load(void)
 		unusable = cudaSuccess;
 }
 
-/* Once initialised, the driver itself tells a forked child that it is not. */
+/* Once initialised, the driver reports to a forked child that it is not. */
 cudaError_t driver_ready(void)
 {
 	pthread_once(&once, load);

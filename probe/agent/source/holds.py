@@ -40,9 +40,9 @@ class _Holds:
             notes.append("memory came and went while it was looked at: only what stayed is named")
         ends = self._ends(wanted) if steps and blocks is not None else ()
         if blocks is None:
-            notes.append("sizes are those of tensors: a snapshot of the blocks would have paused the program, so gradients and activations are not told apart")
+            notes.append("sizes are those of tensors: a snapshot of the blocks would have paused the program, so gradients and activations are unnamed")
         elif not ends:
-            notes.append("no step of an optimizer ended meanwhile: gradients and activations are not told apart")
+            notes.append("no step of an optimizer ended meanwhile: gradients and activations stay unnamed")
         for ordinal, a in figures[:_MAX_DEVICES]:
             uuid = uuid_of(ordinal)
             if uuid is not None and (not uuids or uuid in uuids) and "allocated_bytes" in a:
@@ -125,7 +125,7 @@ class _Holds:
 
 
 def _workspaces():
-    """The sizes of cuBLAS's workspaces, which PyTorch allocates, as far as this release tells."""
+    """The sizes of cuBLAS's workspaces, which PyTorch allocates, as far as this release reports them."""
     c = _attribute(_module("torch"), "_C")
     asked = (getattr(c, "_cuda_getCublas%sWorkspaceSize" % which, None) for which in ("", "Lt"))
     return {ask() for ask in asked if ask is not None} - {0}

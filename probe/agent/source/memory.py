@@ -231,7 +231,7 @@ class _Memory:
     # -- What holds the memory
 
     def no_holds(self):
-        """Why it cannot be told what holds the memory, or None."""
+        """Why what holds the memory is unknown, or None."""
         reason = self._torch.no_snapshot()
         if reason is None and not (_attribute(_module("torch"), "_C", "DisableTorchFunctionSubclass") and _module("torch.nn.modules.module")):
             reason = "that needs PyTorch 2.0 or newer"
