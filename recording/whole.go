@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"slices"
 	"time"
 
 	"vramscope/sampler/snapshot"
@@ -86,14 +87,15 @@ func (w *whole) Events(limit int) []snapshot.Event {
 	if before == nil {
 		return events
 	}
-	began := w.began()
-	for _, e := range before.Events(limit) {
-		if limit > 0 && len(events) >= limit {
-			break
+	began, older := w.began(), before.Events(limit)
+	for asked := limit; ; older = before.Events(asked) {
+		earlier := slices.DeleteFunc(slices.Clone(older), func(e snapshot.Event) bool { return !began.IsZero() && !e.Time.Before(began) })
+		switch missing := limit - len(events); {
+		case limit > 0 && len(earlier) >= missing:
+			return append(events, earlier[:missing]...)
+		case limit <= 0 || len(older) < asked:
+			return append(events, earlier...)
 		}
-		if began.IsZero() || e.Time.Before(began) {
-			events = append(events, e)
-		}
+		asked *= 2 // some were of the live history's time
 	}
-	return events
 }

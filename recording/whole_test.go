@@ -95,6 +95,22 @@ func TestWholeHistoryTakesEachMomentFromOne(t *testing.T) {
 	}
 }
 
+// TestWholeEventsReachBehindThoseOfTheOverlap: the earlier history has events of the live one's
+// time, which the live one has not.
+func TestWholeEventsReachBehindThoseOfTheOverlap(t *testing.T) {
+	h := Whole(eventless{&stretch{number: 2, oldest: 20, newest: 30}}, func() snapshot.History { return &stretch{number: 1, oldest: 1, newest: 29} })
+	for limit, want := range map[int]int{0: 19, 1: 1, 4: 4, 19: 19, 25: 19} {
+		if got := h.Events(limit); len(got) != want || got[0].Time.Unix() != 19 {
+			t.Errorf("limit %d: %+v", limit, got)
+		}
+	}
+}
+
+// eventless is a history without events.
+type eventless struct{ snapshot.History }
+
+func (eventless) Events(int) []snapshot.Event { return nil }
+
 // TestWholeSeriesFillsGapsOfTheLiveOne: what the live history has not seen, the earlier one may.
 func TestWholeSeriesFillsGapsOfTheLiveOne(t *testing.T) {
 	live, before := &stretch{number: 2, oldest: 4, newest: 9}, &stretch{number: 1, oldest: 1, newest: 20}
