@@ -74,8 +74,7 @@ func (b *Builder) AddGPU(g recording.GPURow) {
 		known.GPURow = g
 		return
 	}
-	sums := &gpuSums{GPURow: g, idleAt: minuteSet{}, timeline: newTimeline(b.question)}
-	sums.full.tight = minuteSet{}
+	sums := &gpuSums{GPURow: g, timeline: newTimeline(b.question)}
 	b.byUUID[g.UUID] = sums
 	b.gpus = append(b.gpus, sums)
 }

@@ -50,7 +50,7 @@ func (f *fullness) add(g *gpuSums, m *recording.GPUMinute) {
 		return
 	}
 	if highest >= capacity-capacity/10 {
-		f.tight[minuteOf(m.Time)] = true
+		f.tight.add(m.Time)
 	}
 	full := highest >= capacity-capacity/100
 	if full && !f.was && !f.clear.IsZero() {

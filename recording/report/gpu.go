@@ -1,6 +1,7 @@
 package report
 
 import (
+	"sort"
 	"time"
 
 	"vramscope/internal/quantity"
@@ -168,7 +169,7 @@ func (g *gpuSums) add(m *recording.GPUMinute) {
 	if turned := g.idle.add(m.Time, time.Minute, m.Covered, idle); turned > 0 {
 		g.idleTime += turned
 		for at := g.idle.begin; !at.After(m.Time); at = at.Add(time.Minute) {
-			g.idleAt[minuteOf(at)] = true
+			g.idleAt.add(at)
 		}
 		g.idle.begin = g.idle.next
 	}
@@ -212,17 +213,29 @@ func (r *idleRun) add(t time.Time, step, covered time.Duration, idle bool) (turn
 	}
 }
 
-// minuteSet is a set of minutes since 1970.
-type minuteSet map[int64]bool
+// minuteSet is a set of minutes since 1970, in ascending runs of minutes.
+type minuteSet []struct{ begin, end int64 }
 
 func minuteOf(t time.Time) int64 { return t.Unix() / 60 }
 
+// add adds a minute, unless it is before the last one.
+func (s *minuteSet) add(t time.Time) {
+	minute, last := minuteOf(t), len(*s)-1
+	switch {
+	case last < 0 || minute > (*s)[last].end:
+		*s = append(*s, struct{ begin, end int64 }{minute, minute + 1})
+	case minute == (*s)[last].end:
+		(*s)[last].end++
+	}
+}
+
 // count counts the minutes of a stretch that are in the set.
-func (s minuteSet) count(from time.Time, minutes int) (n int) {
-	for i := range int64(minutes) {
-		if s[minuteOf(from)+i] {
-			n++
-		}
+func (s minuteSet) count(from time.Time, minutes int) (n int64) {
+	begin := minuteOf(from)
+	end := begin + int64(minutes)
+	first := sort.Search(len(s), func(i int) bool { return s[i].end > begin })
+	for i := first; i < len(s) && s[i].begin < end; i++ {
+		n += min(s[i].end, end) - max(s[i].begin, begin)
 	}
 	return n
 }

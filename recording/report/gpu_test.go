@@ -142,6 +142,31 @@ func TestIdleHoldingTakesMoreThanTenMinutes(t *testing.T) {
 	}
 }
 
+// TestMinutesOfAMonthTakeLittleMemory: a month of 64 idle GPUs is 2.8 million minutes.
+func TestMinutesOfAMonthTakeLittleMemory(t *testing.T) {
+	const month = 30 * 24 * 60
+	var idle, alternating minuteSet
+	for m := range month {
+		idle.add(at(m))
+		if m%2 == 0 {
+			alternating.add(at(m))
+			alternating.add(at(m - 2)) // is in it already
+		}
+	}
+	if len(idle) != 1 || len(alternating) != month/2 {
+		t.Errorf("%d and %d runs", len(idle), len(alternating))
+	}
+	for _, c := range []struct {
+		set  minuteSet
+		from int
+		want int64
+	}{{idle, -3, 2}, {idle, 7, 5}, {idle, month - 1, 1}, {idle, month, 0}, {alternating, 0, 3}, {alternating, 1, 2}, {alternating, -5, 0}, {nil, 0, 0}} {
+		if got := c.set.count(at(c.from), 5); got != c.want {
+			t.Errorf("from minute %d: %d, want %d", c.from, got, c.want)
+		}
+	}
+}
+
 func TestTimelineHasTheMeansAndThePeaks(t *testing.T) {
 	b := newBox("gpu", 24)
 	b.use(0, 6, 10, 40)
