@@ -155,10 +155,14 @@ func openStepwise(rootfd int, path string) (int, error) {
 	return fd, nil
 }
 
+// ErrTaken means that something else has the name of a directory of sockets. Probes serve in
+// the next directory then (Place), which is searched, too.
+var ErrTaken = errors.New("refused")
+
 // notDirectory rewords the two errors that a symbolic link causes.
 func notDirectory(path string, err error) error {
 	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR) {
-		return fmt.Errorf("%s is a symbolic link, or not a directory: refused", path)
+		return fmt.Errorf("%s is a symbolic link, or not a directory: %w", path, ErrTaken)
 	}
 	return fmt.Errorf("open %s: %w", path, err)
 }
@@ -172,7 +176,7 @@ func checked(fd int, path string, owner uint32) (*directory, error) {
 	case err != nil:
 		err = fmt.Errorf("stat %s: %w", path, err)
 	case st.Uid != owner:
-		err = fmt.Errorf("%s belongs to user %d, not to user %d: refused", path, st.Uid, owner)
+		err = fmt.Errorf("%s belongs to user %d, not to user %d: %w", path, st.Uid, owner, ErrTaken)
 	case st.Mode&0o077 != 0:
 		err = fmt.Errorf("%s is open to others (mode %04o): refused; chmod 700 it", path, st.Mode&0o7777)
 	default:

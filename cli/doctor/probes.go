@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"vramscope/cli/launch"
@@ -59,9 +60,20 @@ func (b *Box) probes() []finding {
 			found = append(found, finding{verdict: fails, what: "more", text: strconv.Itoa(len(problems)-i) + " others cannot be read"})
 			break
 		}
-		found = append(found, finding{verdict: fails, what: "refused", text: text.Clean(problem.Err.Error())})
+		found = append(found, explained(&problem))
 	}
 	return found
+}
+
+// explained is why a probe, or a directory of them, cannot be read.
+func explained(problem *probe.Problem) finding {
+	why := text.Clean(problem.Err.Error())
+	if !errors.Is(problem.Err, probe.ErrTaken) || problem.Path == "" {
+		return finding{verdict: fails, what: "refused", text: why}
+	}
+	return finding{verdict: neither, what: "taken", text: strings.TrimSuffix(why, ": "+probe.ErrTaken.Error()), next: []string{
+		"no harm done      probes serve in another directory, where vramscope finds them",
+		"to remove it      as root: rm -r " + text.Clean(problem.Path)}}
 }
 
 // leftOver separates sockets of processes that have exited, which do no harm, from the

@@ -1,16 +1,57 @@
 package doctor
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
 	"vramscope/cli/sources"
 	"vramscope/internal/process"
 	"vramscope/probe"
+	"vramscope/sampler/snapshot"
 )
+
+// TestATakenDirectoryIsExplained: what another user put in the place of a directory of sockets,
+// what that does, and what to do.
+func TestATakenDirectoryIsExplained(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("XDG_RUNTIME_DIR", home)
+	table, taken := process.NewTable("/proc"), filepath.Join(home, "vramscope")
+	for _, what := range []string{"a link", "another's"} {
+		want := taken + " is a symbolic link, or not a directory"
+		switch {
+		case what == "a link":
+			if err := os.Symlink("/", taken); err != nil {
+				t.Fatal(err)
+			}
+		case os.Geteuid() != 0:
+			continue // only root can give a directory away
+		default:
+			if err := errors.Join(os.Remove(taken), os.Mkdir(taken, 0o700), os.Chown(taken, 65534, 65534)); err != nil {
+				t.Fatal(err)
+			}
+			want = taken + " belongs to user 65534, not to user 0"
+		}
+		monitor := probe.NewMonitor(probe.NewFinder(table), probe.MonitorOptions{Directories: []string{taken}})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); monitor.Run(ctx) }()
+		monitor.Settle(ctx)
+		box := Box{Set: &sources.Set{Table: table}, Snapshot: &snapshot.Snapshot{Simulated: true}, Problems: monitor.Problems()}
+		cancel()
+		<-done
+		found := box.probes()
+		last := found[len(found)-1]
+		if last.verdict != neither || last.what != "taken" || last.text != want || len(last.next) != 2 || !strings.HasSuffix(last.next[1], "rm -r "+taken) {
+			t.Errorf("%s: %+v", what, last)
+		}
+	}
+}
 
 // TestSocketsOfExitedProcessesAreNoProblem: one of a process that runs is.
 func TestSocketsOfExitedProcessesAreNoProblem(t *testing.T) {
