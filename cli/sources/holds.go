@@ -35,11 +35,11 @@ func (src *Set) Holds(ctx context.Context, pid int, look func() *snapshot.Snapsh
 	if out.Holds, err = client.Holds(ctx); err != nil {
 		return out, err
 	}
-	id, err := src.Table.Identify(pid)
-	if err != nil {
-		return out, err
-	}
+	id := client.Process()
 	out.Snapshot = look()
+	if !src.Table.Alive(id) { // no driver's figure of it could limit the answer
+		return out, &process.Refusal{Reason: fmt.Sprintf("PID %d has exited", pid)}
+	}
 	sums := map[string]quantity.Bytes{} // of a GPU: MIG instances share its limit
 	for _, d := range out.Devices {
 		uuid := d.UUID
