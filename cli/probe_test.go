@@ -440,9 +440,15 @@ func TestProbeOnAHangingDriver(t *testing.T) {
 	p.end(syscall.SIGTERM, -1)
 }
 
-// TestProbeWhoseDriverNeverStarts ends on a signal all the same.
+// TestProbeWhoseDriverNeverStarts ends on a signal all the same, and quietly on Ctrl-C.
 func TestProbeWhoseDriverNeverStarts(t *testing.T) {
 	t.Parallel()
+	probeEndedEarly(t, syscall.SIGTERM, command.ExitFailure, "vramscope: ended before the driver had answered\n")
+	probeEndedEarly(t, syscall.SIGINT, command.ExitInterrupted, "")
+}
+
+func probeEndedEarly(t *testing.T, signal syscall.Signal, wantCode int, want string) {
+	t.Helper()
 	b := newProbeBox(t, 1)
 	b.state.Hang("cuInit", time.Hour)
 	b.state.MustWrite(t, b.path)
@@ -463,11 +469,11 @@ func TestProbeWhoseDriverNeverStarts(t *testing.T) {
 	}) {
 		t.Fatal("it does not load the library")
 	}
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+	if err := cmd.Process.Signal(signal); err != nil {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait() // its code is checked next
-	if code := cmd.ProcessState.ExitCode(); code != command.ExitFailure || stderr.String() != "vramscope: ended before the driver had answered\n" {
-		t.Errorf("exit code %d, %q", code, stderr.String())
+	if code := cmd.ProcessState.ExitCode(); code != wantCode || stderr.String() != want {
+		t.Errorf("%v: exit code %d, %q", signal, code, stderr.String())
 	}
 }

@@ -19,6 +19,8 @@ const (
 	ExitRefused   = 3 // an action on a process: nothing was done
 	ExitNoDriver  = 9
 	ExitNoLibrary = 12
+
+	ExitInterrupted = 130 // as a shell reports a program that Ctrl-C has ended
 )
 
 // Failure is an error for the user, with its exit code and what to do next.

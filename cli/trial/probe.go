@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -113,12 +114,13 @@ func runProbe(ctx context.Context, p *command.Program, f probeFlags) error {
 	process, err := cuda.Start(ctx, o)
 	if err != nil {
 		if ctx.Err() != nil {
-			return &command.Failure{Code: command.ExitFailure, Err: err, Message: "ended before the driver had answered"}
+			return endedEarly(ctx)
 		}
 		return probeFailure(err, box)
 	}
 	began := p.Now()
 	socket, err := socketOf(ctx)
+	early := err != nil && ctx.Err() != nil
 	if err == nil {
 		say(p, "probe %d on %s: %s up to %s, socket %s; vramscope shows it, vramscope flush %d frees its cache\n",
 			os.Getpid(), box.describe(process.Device()), o.Pattern, o.Size, socket, os.Getpid())
@@ -133,11 +135,23 @@ func runProbe(ctx context.Context, p *command.Program, f probeFlags) error {
 	if failed := process.Close(closing); failed != nil {
 		err = errors.Join(err, failed)
 	}
+	if early {
+		return endedEarly(ctx)
+	}
 	say(p, "%s\n", probeSummary(process.Figures(), p.Now().Sub(began), o.Size, err == nil))
 	if err != nil {
 		return command.Failed(err)
 	}
 	return nil
+}
+
+// endedEarly is the end by a signal before the first line: Ctrl-C is no failure.
+func endedEarly(ctx context.Context) error {
+	cause := context.Cause(ctx)
+	if strings.HasPrefix(cause.Error(), os.Interrupt.String()) {
+		return &command.Silent{Code: command.ExitInterrupted}
+	}
+	return &command.Failure{Code: command.ExitFailure, Err: cause, Message: "ended before the driver had answered"}
 }
 
 // closeTime is how long the end waits for the driver; the kernel frees the memory anyway.
