@@ -18,6 +18,7 @@ import (
 func BenchmarkView80x24(b *testing.B)  { benchmarkFrame(b, 80, 24) }
 func BenchmarkView200x50(b *testing.B) { benchmarkFrame(b, 200, 50) }
 func BenchmarkView200x60(b *testing.B) { benchmarkFrame(b, 200, 60) }
+func BenchmarkView300x80(b *testing.B) { benchmarkFrame(b, 300, 80) }
 
 func benchmarkFrame(b *testing.B, width, height int) {
 	st := screenOf(snapshottest.Crowded(8, 8), width, height)

@@ -3,15 +3,16 @@ package ui
 import (
 	"vramscope/ui/gpus"
 	"vramscope/ui/graph"
+	"vramscope/ui/table"
 )
 
 // layout is the rectangles of the screen.
 //
-//	header │ GPU header │ GPU lines │ table │ graph, detail beside it │ alert │ keys
+//	header │ GPU header │ GPU lines │ table │ tiles │ graph, detail beside it │ alert │ keys
 //
-// It depends on the size and on the hardware of the box, not on values, so that only
-// data moves. A small pane drops, in this order, the table, the keys, the alert and
-// GPU lines. GPU lines with an alert and one line about the worst alert stay.
+// It depends on the size, on the hardware of the box and, in steps, on the number of
+// processes, so that only data moves. A small pane drops, in this order, the table, the keys,
+// the alert and GPU lines. GPU lines with an alert and one line about the worst alert stay.
 type layout struct {
 	width, height int
 
@@ -19,6 +20,7 @@ type layout struct {
 	gpus   rect // with its header line where gpuHeader is set
 	spare  rect // left over: the legend
 	table  rect // with its header line; without rows where it does not fit
+	tiles  rect // a small graph of each GPU, where the other parts leave room
 	graph  rect
 	detail rect // beside the graph
 	alert  rect
@@ -26,6 +28,7 @@ type layout struct {
 
 	gpuHeader  bool
 	gpuColumns int  // 1 or 2
+	tileRows   int  // how many tiles stand below each other
 	instances  bool // MIG instances have their own lines
 }
 
@@ -42,7 +45,10 @@ const (
 	minTable  = 1 + 6 // header and rows
 	goodTable = 1 + 12
 	minGraph  = 12
-	maxGraph  = 16
+	maxGraph  = 16 // or a quarter of a high screen
+
+	minTile      = graph.GoodHeight
+	minTileWidth = 44
 
 	// With so few GPUs the graph comes before the table's sixth row.
 	fewGPUs  = 2
@@ -57,6 +63,7 @@ type box struct {
 	tableOnly bool // a pane too small for both shows the table
 	focused   bool // a GPU or instance is in focus
 	inFocus   int  // running processes there
+	running   int  // all running processes
 }
 
 func arrange(width, height int, b box) layout {
@@ -107,19 +114,19 @@ func twoColumns(width, height int, b box) bool {
 	return b.gpus > 8 && b.opened == 0 && width >= 2*half+2 && (height < 40 || b.gpus > 16)
 }
 
-// withTable shares the free rows out: to the table, the graph, the lines of MIG instances,
-// the graph again, and the rest to the table.
+// withTable shares the free rows out: to the table, the graph, the lines of MIG instances, the
+// graph again, the table's other processes, the tiles, and the rest to the graph.
 func (lay *layout) withTable(gpuRows, free int, b box) {
-	if table := tableInFocus(b); b.focused && !b.noDriver && free-table >= graph.MinHeight {
+	if table := tableFor(b.inFocus, 4); b.focused && !b.noDriver && free-table >= graph.MinHeight {
 		lay.stack(1, gpuRows, 0, table, free-table)
 		lay.besideGraph()
 		return
 	}
-	table := min(free, goodTable)
+	rows := min(free, goodTable)
 	if rest := free - max(b.instances-b.opened, 0) - minGraph; b.gpus <= fewGPUs && rest >= tableFew {
-		table = min(table, rest)
+		rows = min(rows, rest)
 	}
-	free -= table
+	free -= rows
 	curve := 0
 	if free >= minGraph && !b.noDriver {
 		curve = minGraph
@@ -129,12 +136,38 @@ func (lay *layout) withTable(gpuRows, free int, b box) {
 		lay.instances = true
 		gpuRows, free = gpuRows+more, free-more
 	}
+	tiles := 0
 	if curve > 0 {
-		more := min(free, maxGraph-minGraph)
+		more := min(free, max(maxGraph, lay.height/4)-minGraph)
 		curve, free = curve+more, free-more
+		more = min(free, max(tableFor(b.running+table.MaxEnded, 6)-rows, 0))
+		rows, free = rows+more, free-more
+		tiles = lay.tile(b.gpus, free)
+		curve, free = curve+free, 0
 	}
-	lay.stack(1, gpuRows, 0, table+free, curve)
+	lay.stack(1, gpuRows, 0, rows+free, curve)
+	lay.tiles = rect{lay.graph.top, tiles, lay.width}
+	lay.graph.top, lay.graph.rows = lay.graph.top+tiles, lay.graph.rows-tiles
 	lay.besideGraph()
+}
+
+// tile chooses how many rows of tiles there are, so that they use most of the free rows, and
+// returns their height, 0 where there are none. One GPU has the graph.
+func (lay *layout) tile(gpus, free int) (height int) {
+	for down := 1; gpus > 1 && down <= gpus; down++ {
+		across := (gpus + down - 1) / down
+		width := (lay.width+1)/across - 1
+		rows := min(free/down, width/3)
+		if width >= minTileWidth && rows >= minTile && rows*down > height && across*(down-1) < gpus {
+			lay.tileRows, height = down, rows*down
+		}
+	}
+	return height
+}
+
+// tilesOf is how many tiles stand side by side, and the height of each.
+func (lay *layout) tilesOf(gpus int) (across, height int) {
+	return (gpus + lay.tileRows - 1) / lay.tileRows, lay.tiles.rows / lay.tileRows
 }
 
 func (lay *layout) besideGraph() {
@@ -144,11 +177,10 @@ func (lay *layout) besideGraph() {
 	}
 }
 
-// tableInFocus is the height of a table that lists one GPU: the graph gets the other rows.
-// It changes in steps of four rows, so that one process more or less moves nothing.
-func tableInFocus(b box) int {
-	const step = 4
-	return 1 + (b.inFocus/step+1)*step
+// tableFor is the height of a table with so many rows: the graph gets the others. It changes
+// in steps, so that one process more or less moves nothing.
+func tableFor(rows, step int) int {
+	return 1 + (rows/step+1)*step
 }
 
 func (lay *layout) stack(header, gpus, spare, table, graph int) {

@@ -26,12 +26,54 @@ func TestFewGPUsGetAGraph(t *testing.T) {
 		{"two in a pane", 80, 22, box{gpus: 2}, 16, 0, 2},
 		{"three", 80, 24, box{gpus: 3}, 17, 0, 3},
 		{"MIG", 80, 24, box{gpus: 1, instances: 3}, 16, 0, 4},
-		{"one on a high screen", 80, 40, box{gpus: 1}, 19, 16, 1},
+		{"one on a high screen", 80, 40, box{gpus: 1}, 12, 23, 1},
 	} {
 		lay := arrange(c.width, c.height, c.box)
 		if lay.rows() != c.rows || lay.graph.rows != c.graph || lay.gpus.rows != c.gpus {
 			t.Errorf("%s: %d rows, a graph of %d, %d of GPUs; want %d, %d, %d", c.name, lay.rows(), lay.graph.rows, lay.gpus.rows, c.rows, c.graph, c.gpus)
 		}
+	}
+}
+
+// TestHighScreenIsUsed: the rows that a table does not need show a graph of each GPU, or a
+// higher one of the only GPU; a table with many processes has them.
+func TestHighScreenIsUsed(t *testing.T) {
+	for _, c := range []struct {
+		name                    string
+		width, height           int
+		box                     box
+		rows, graph, tiles, per int
+	}{
+		{"eight GPUs", 300, 80, box{gpus: 8, instances: 3, running: 13}, 18, 20, 26, 13},
+		{"eight, many processes", 300, 80, box{gpus: 8, running: 64}, 47, 20, 0, 0},
+		{"sixteen", 300, 100, box{gpus: 16, running: 20}, 24, 25, 30, 10},
+		{"one", 300, 80, box{gpus: 1, running: 2}, 12, 62, 0, 0},
+		{"very large", 1000, 200, box{gpus: 8, running: 64}, 72, 51, 64, 32},
+		{"eight, not high", 200, 50, box{gpus: 8, instances: 3, running: 13}, 18, 16, 0, 0},
+	} {
+		lay := arrange(c.width, c.height, c.box)
+		per := 0
+		if lay.tiles.rows > 0 {
+			_, per = lay.tilesOf(c.box.gpus)
+		}
+		if lay.rows() != c.rows || lay.graph.rows != c.graph || lay.tiles.rows != c.tiles || per != c.per {
+			t.Errorf("%s: %d rows, a graph of %d, tiles of %d, %d each; want %d, %d, %d, %d",
+				c.name, lay.rows(), lay.graph.rows, lay.tiles.rows, per, c.rows, c.graph, c.tiles, c.per)
+		}
+	}
+}
+
+// TestTiles: each GPU has one, and a click on it focuses the GPU.
+func TestTiles(t *testing.T) {
+	m := newTestModel(t, snapshottest.DrawnBox(), withMouse)
+	m.resize(300, 80)
+	m.draw()
+	for _, title := range []string{"── GPU 0 ─", "── GPU 3 ─", "── GPU 7 ─", "60.8G used ──"} {
+		m.shows(title)
+	}
+	m.click("── GPU 7 ─")
+	if f := m.st.Focus; f == nil || f.GPUUUID != m.st.shown.GPUs[7].UUID {
+		t.Errorf("a click on the tile of GPU 7 focuses %v", f)
 	}
 }
 

@@ -83,7 +83,7 @@ func items(columns []table.Column) []dialog.Item {
 	return list
 }
 
-// click selects a row or a GPU, or sorts by a column; a second click reverses the order.
+// click selects a row or a GPU, on its line or its tile, or sorts by a column; a second click reverses the order.
 func (m *model) click(x, y int) bool {
 	if m.st.shown == nil {
 		return false
@@ -111,6 +111,10 @@ func (m *model) click(x, y int) bool {
 	case y >= lay.gpus.top && y < lay.gpus.top+lay.gpus.rows && !m.st.noDriver():
 		line, ok := m.gpuLineAt(&lay, x, y)
 		return ok && m.setFocus(focusOn(line))
+	case y >= lay.tiles.top && y < lay.tiles.top+lay.tiles.rows:
+		across, height := lay.tilesOf(len(m.st.shown.GPUs))
+		at := (y-lay.tiles.top)/height*across + x*across/lay.width
+		return at < len(m.st.shown.GPUs) && m.setFocus(&table.Focus{GPUUUID: m.st.shown.GPUs[at].UUID})
 	}
 	return false
 }

@@ -5,9 +5,11 @@ import (
 	"time"
 
 	"vramscope/internal/text"
+	"vramscope/metric"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
 	"vramscope/ui/dialog"
+	"vramscope/ui/graph"
 	"vramscope/ui/table"
 )
 
@@ -16,7 +18,7 @@ import (
 //
 //	arrange ─→ layout ─┬─ header, GPU lines or driver's screen
 //	table.List ────────┼─ table
-//	                   ├─ graph, detail
+//	                   ├─ tiles, graph, detail
 //	                   └─ alert, keys        ←─ overlay over some of it
 func frame(st *state, lk *cell.Appearance) []string {
 	if st.width < minWidth || st.height < minHeight {
@@ -64,8 +66,37 @@ func drawMain(out []string, st *state, lk *cell.Appearance, lay *layout, t *tabl
 	if lay.table.rows > 0 {
 		out = append(out, t.Render(st.width, lay.table.rows)...)
 	}
+	if lay.tiles.rows > 0 {
+		out = append(out, tiles(st, lk, lay)...)
+	}
 	if lay.graph.rows > 0 {
 		out = append(out, beside(st, lk, lay, t.Rows)...)
+	}
+	return out
+}
+
+// tiles draws the small graphs of the GPUs, line by line.
+func tiles(st *state, lk *cell.Appearance, lay *layout) []string {
+	across, height := lay.tilesOf(len(st.shown.GPUs))
+	width := lay.width + 1
+	window := graph.Graph{Window: st.window}.WindowFor(lay.graph.rows)
+	out := make([]string, lay.tiles.rows)
+	for i := range across * lay.tileRows {
+		down, column := i/across, i%across
+		cells := (column+1)*width/across - column*width/across - 1
+		lines := cell.Blank(cells, height)
+		if i < len(st.shown.GPUs) {
+			key := snapshot.SeriesKey{Metric: metric.Used, GPUUUID: st.shown.GPUs[i].UUID}
+			g := graphAbout(st, lk, key)
+			g.Tile, g.Window, g.Stacks = true, window, st.stacks.Of(key)
+			lines = g.Render(cells, height)
+		}
+		for j, line := range lines {
+			if column > 0 {
+				line = " " + line
+			}
+			out[down*height+j] += line
+		}
 	}
 	return out
 }
@@ -176,7 +207,7 @@ func (st *state) box() box {
 	if st.shown == nil {
 		return b
 	}
-	b.gpus = len(st.shown.GPUs)
+	b.gpus, b.running = len(st.shown.GPUs), len(st.shown.Rows)
 	if f := st.Focus; f != nil {
 		b.focused = true
 		for p := range st.shown.GPURows(f.GPUUUID) {

@@ -24,7 +24,8 @@ const (
 	fullWidth   = 80
 )
 
-// Bar and note grow with the screen between these sizes, the note by one cell in five.
+// Bar and note grow with the screen between these sizes, the note by one cell in five; on a
+// screen of more than 200 cells the bar takes two fifths of it.
 const (
 	maxBar           = 80
 	minNote, maxNote = 24, 43 // with its mark and a blank around it
@@ -63,7 +64,7 @@ func (p *Panel) columnsFor(width int) columns {
 		c.bar = leastBar + extra
 		return c
 	}
-	c.bar = min(leastBar+extra*4/5, maxBar)
+	c.bar = min(leastBar+extra*4/5, max(maxBar, width*2/5))
 	c.note = width - c.around() - c.bar
 	return c
 }

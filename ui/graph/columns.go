@@ -16,13 +16,14 @@ type curves struct {
 	capacity             float64       // NaN where not known
 	ahead                time.Duration // the future part of the width
 	any                  bool          // there is at least one sample
+	zero                 bool          // the y axis begins at 0: the curve is compared with others
 	full                 int           // the column in which the forecast is full; 0: none
 	when                 string        // the clock time of that
 }
 
 // curves reads the history and, where there is a forecast, shares the width with it.
 func (g Graph) curves(columns int) curves {
-	c := curves{capacity: math.NaN(), ahead: g.ahead}
+	c := curves{capacity: math.NaN(), ahead: g.ahead, zero: g.Tile}
 	if capacity, ok := g.Subject.Capacity.Value(); ok && capacity > 0 {
 		c.capacity = float64(capacity)
 	}
@@ -183,7 +184,7 @@ func between(predicted []snapshot.Prediction, used quantity.Bytes, distance time
 
 // extremes are the minimum of history and median, and the maximum of all but the capacity.
 func (c *curves) extremes() (low, high float64) {
-	if low = 0; len(c.parts) == 0 { // a stack begins at 0
+	if low = 0; len(c.parts) == 0 && !c.zero { // a stack begins at 0
 		low = lowest(append(slices.Clone(c.history), c.median...))
 	}
 	high = math.NaN()

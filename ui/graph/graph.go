@@ -20,6 +20,7 @@ type Graph struct {
 	Running    bool          // At is now; else the screen is frozen or shows the past
 	Interval   time.Duration // between samples: a pause up to this long is no gap
 	Lines      bool          // curves alone, where an area is possible too
+	Tile       bool          // one of many: the title is short
 	Stacks     *Stacks       // what was read for earlier frames; nil: everything is read for each frame
 	Since      time.Time     // where the subject's history begins; zero: before any window
 
@@ -113,6 +114,10 @@ func (g Graph) title(width int, forecast bool, unit string) string {
 		name += " in " + unit
 	}
 	name += ", " + quantity.BriefDuration(g.Window) + " back"
+	if g.Tile {
+		used := string(cell.AppendBytes(nil, g.Subject.Used, glyphs.Dash))
+		return cell.TitledRule(g.Appearance, width, strings.TrimSuffix(g.Subject.Name, " used"), s.Title, []cell.Span{{s.Text, used}, {s.Dim, " used"}})
+	}
 	switch words := g.Subject.Doubt.Words(); {
 	case forecast:
 		name += " and " + quantity.BriefDuration(g.ahead.Round(time.Second)) + " ahead"

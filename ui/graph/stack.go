@@ -35,6 +35,19 @@ type Stacks struct {
 
 	ahead forecastKey
 	from  Subject // with the forecast that is drawn
+
+	of map[snapshot.SeriesKey]*Stacks // of small graphs, which are drawn side by side
+}
+
+// Of is what is kept for the small graph of a series.
+func (s *Stacks) Of(key snapshot.SeriesKey) *Stacks {
+	if s.of == nil {
+		s.of = make(map[snapshot.SeriesKey]*Stacks)
+	}
+	if s.of[key] == nil {
+		s.of[key] = &Stacks{}
+	}
+	return s.of[key]
 }
 
 // past is what is read of the history, in bytes by column; NaN is unknown.

@@ -36,6 +36,7 @@ type Column struct {
 	title string
 	Name  string // in menus and in the configuration file; the title, where there is one
 	cells int
+	grows int    // cells more, where the command leaves them
 	left  bool   // it is text, which stands at the left edge
 	parts bool   // it is left out until a probe has been seen
 	Off   bool   // it is left out unless it is chosen
@@ -52,7 +53,7 @@ var allColumns = [columnCount]Column{
 	columnRuntime:    {id: columnRuntime, title: "RUNTIME", cells: 7, left: true, parts: true, Help: "library whose allocator a probe reports"},
 	columnSM:         {id: columnSM, title: "SM%", cells: 4, Help: "of the GPU's multiprocessors it keeps busy"},
 	columnUsed:       {id: columnUsed, title: "USED", cells: 5, Help: "its memory on the GPU, by the driver"},
-	columnBar:        {id: columnBar, Name: "BAR", cells: 16, left: true, Help: "its memory on the scale of the GPU"},
+	columnBar:        {id: columnBar, Name: "BAR", cells: 16, grows: 40, left: true, Help: "its memory on the scale of the GPU"},
 	columnAllocated:  {id: columnAllocated, title: "ALLOC", cells: 5, parts: true, Help: "allocated: memory in live blocks"},
 	columnFragmented: {id: columnFragmented, title: "FRAG", cells: 5, parts: true, Help: "fragmented: free, but no flush frees it"},
 	columnCached:     {id: columnCached, title: "CACHE", cells: 5, parts: true, Help: "cached; (33G): no flush frees it"},
@@ -64,7 +65,7 @@ var allColumns = [columnCount]Column{
 	columnCPU:        {id: columnCPU, title: "CPU%", cells: 4, Help: "of one core"},
 	columnHost:       {id: columnHost, title: "HOST", cells: 5, Help: "its resident memory on the host"},
 	columnTime:       {id: columnTime, title: "TIME", cells: 6, Help: "since its start"},
-	columnJob:        {id: columnJob, title: "JOB", cells: 14, left: true, Help: "its slurm job, container or pod"},
+	columnJob:        {id: columnJob, title: "JOB", cells: 14, grows: 16, left: true, Help: "its slurm job, container or pod"},
 	columnCommand:    {id: columnCommand, title: "COMMAND", left: true, Help: "without interpreter, flags, directories"},
 }
 
@@ -80,6 +81,7 @@ func columnNamed(title string) columnID {
 const (
 	minCommand  = 12 // in a pane
 	goodCommand = 24 // and at least 28 % of the width
+	longCommand = 80 // and on a wide screen, before other columns grow
 )
 
 // columnsAt is the columns of a table of this width, added by importance while the command
@@ -124,6 +126,9 @@ func columnsAt(width int, b box) []Column {
 		if has[id] {
 			c := allColumns[id]
 			c.cells = b.cells(id)
+			if more := min(left-longCommand, c.grows); more > 0 {
+				c.cells, left = c.cells+more, left-more
+			}
 			columns = append(columns, c)
 		}
 	}

@@ -24,8 +24,8 @@ type Row struct {
 // endedFresh is how long an ended process keeps its place. After that it goes to the end.
 const endedFresh = time.Minute
 
-// maxEnded is how many ended processes are listed; the events have them all.
-const maxEnded = 2
+// MaxEnded is how many ended processes are listed; the events have them all.
+const MaxEnded = 2
 
 // List is the rows that focus, mine and filter leave, sorted; at the end those that ended long
 // ago.
@@ -44,7 +44,7 @@ func (t *Table) List() []Row {
 	for i := range s.Ended { // the newest first
 		ended := &s.Ended[i]
 		atCursor := t.Cursor.Active && t.Cursor.ID == ended.Last.ID
-		if !t.lists(&ended.Last) || listed >= maxEnded && !atCursor {
+		if !t.lists(&ended.Last) || listed >= MaxEnded && !atCursor {
 			continue
 		}
 		listed++
