@@ -161,11 +161,12 @@ func (p palette) contrast(dark bool) Styles {
 }
 
 // okabeIto uses the colours of Okabe and Ito, which readers with any of the
-// common colour deficiencies distinguish.
+// common colour deficiencies distinguish, with textures.
 // Source: https://jfly.uni-koeln.de/color/
 func (p palette) okabeIto(dark bool) Styles {
 	if dark {
 		s := p.night()
+		s.Solid, s.Hatched = false, true
 		s.Allocated, s.Fragmented, s.Returnable = p.color("#3a9bdc", 74), p.color("#e69f00", 172), p.color("#f0e442", 227)
 		s.Warning, s.Median = p.color("#f0e442", 227), p.color("#e69f00", 172)
 		s.Faded[2], s.Faded[3], s.Faded[4] = p.color("#1f4f70", 24), p.color("#6e4c00", 94), p.color("#6f6a20", 100)
@@ -173,6 +174,7 @@ func (p palette) okabeIto(dark bool) Styles {
 		return s
 	}
 	s := p.day()
+	s.Solid, s.Hatched = false, true
 	s.Other, s.Unknown = p.color("#2f3e5c", 237), p.color("#747a82", 245)
 	s.Allocated, s.Fragmented, s.Returnable = p.color("#0072b2", 25), p.color("#a04300", 130), p.color("#009e73", 36)
 	s.Faded[2], s.Faded[3], s.Faded[4] = p.color("#a3c8e2", 153), p.color("#e3c0a3", 223), p.color("#a3dcc9", 115)

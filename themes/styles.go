@@ -79,8 +79,9 @@ type Styles struct {
 
 	Owners [6]Style // of users, where bars are divided by them
 
-	// Solid: the colours of the parts tell them apart; else textures do.
-	Solid bool
+	// Solid: the colours of the parts tell them apart; else textures do. Hatched: colours and
+	// textures, where the texture of cached memory must show enough of its colour.
+	Solid, Hatched bool
 
 	History, Median, Bounds, Capacity Style // curves of the graph
 

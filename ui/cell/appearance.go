@@ -26,17 +26,21 @@ func (a *Appearance) Known(known bool) themes.Style {
 
 // Inks are how the parts of a bar are drawn: other, unknown, allocated, fragmented,
 // cached and free. Where their colours differ enough, all parts have the same glyph, which
-// leaves a thin gap between lines. Else each part has a texture of its own.
+// leaves a thin gap between lines. Else each part has a texture of its own, in a theme with
+// colours one that leaves cached memory the brightest.
 func (a *Appearance) Inks() [6]Span {
 	s, g := &a.Styles, &a.Glyphs
 	inks := [6]Span{
 		{s.Other, g.Other}, {s.Unknown, g.Unknown}, {s.Allocated, g.Allocated},
 		{s.Fragmented, g.Fragmented}, {s.Returnable, g.Returnable}, {s.Free, g.Free},
 	}
-	if a.Solid() {
+	switch {
+	case a.Solid():
 		for i := range inks[:5] {
 			inks[i].Text = g.Solid
 		}
+	case s.Hatched && !g.ASCII:
+		inks[2].Text, inks[4].Text = g.Solid, g.Hatch
 	}
 	return inks
 }

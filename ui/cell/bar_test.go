@@ -5,10 +5,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/charmbracelet/colorprofile"
+
 	"vramscope/internal/quantity"
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/sampler/snapshot/snapshottest"
+	"vramscope/themes"
 )
 
 func barOf(t testing.TB, parts Parts, capacity quantity.Bytes, cells int) string {
@@ -27,6 +30,29 @@ func TestBarIsWhole(t *testing.T) {
 		cells := rand.IntN(120)
 		if got := text.Width(barOf(t, parts, quantity.Bytes(rand.Int64()>>rand.IntN(63)), cells)); got != cells {
 			t.Fatalf("%v in %d cells: %d", parts, cells, got)
+		}
+	}
+}
+
+// TestColourBlindHasTextures: whatever the colours of the terminal, no two parts have the same
+// glyph; in the other themes of many colours all parts have it.
+func TestColourBlindHasTextures(t *testing.T) {
+	for _, profile := range []colorprofile.Profile{colorprofile.TrueColor, colorprofile.ANSI256, colorprofile.ANSI} {
+		for _, name := range []string{"colorblind", "dark", "light", "high-contrast"} {
+			for _, dark := range []bool{true, false} {
+				styles, err := themes.New(name, dark, profile)
+				if err != nil {
+					t.Fatal(err)
+				}
+				lk := Appearance{Styles: styles, Glyphs: UnicodeGlyphs()}
+				glyphs := map[string]bool{}
+				for _, ink := range lk.Inks() {
+					glyphs[ink.Text] = true
+				}
+				if textures := name == "colorblind" || profile == colorprofile.ANSI; textures && len(glyphs) != 6 || !textures && len(glyphs) != 2 {
+					t.Errorf("%s, dark %v, %v: %d glyphs: %v", name, dark, profile, len(glyphs), glyphs)
+				}
+			}
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 type Glyphs struct {
 	Other, Unknown, Allocated, Fragmented, Returnable, Free string
 	Solid, Swatch                                           string // of every part, where colours tell them apart
+	Hatch                                                   string // of cached memory, where colours and textures do
 	Pending                                                 string // freed, but a stream may still use it: only on the map of segments
 	MIGBorder                                               string
 	Dash                                                    string // an unknown value
@@ -29,7 +30,7 @@ type Glyphs struct {
 // UnicodeGlyphs are for a terminal with UTF-8.
 func UnicodeGlyphs() Glyphs {
 	return Glyphs{
-		Other: "▓", Unknown: "▄", Allocated: "█", Fragmented: "▒", Returnable: "░", Free: "·", Solid: "▇", Swatch: "■", Pending: "▅",
+		Other: "▓", Unknown: "▄", Allocated: "█", Fragmented: "▒", Returnable: "░", Free: "·", Solid: "▇", Swatch: "■", Hatch: "▚", Pending: "▅",
 		MIGBorder: "│", Dash: "–", Up: "↑", Down: "↓", Sawtooth: "~", Leak: "L",
 		SortDown: "▼", SortUp: "▲", Rule: "─", Corners: [4]string{"┌", "┐", "└", "┘"}, Side: "│",
 		Ellipsis: "…", EnDash: "–", Times: "×",

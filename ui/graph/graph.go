@@ -137,7 +137,7 @@ func (g Graph) legend(room int, forecast bool, glyphs *cell.Glyphs) []cell.Span 
 			if i > 0 {
 				used = append(used, cell.Span{s.Dim, " "})
 			}
-			used = append(used, g.Appearance.Swatches()[i], cell.Span{s.Dim, " " + name})
+			used = append(used, cell.Span{g.Appearance.Inks()[i].Style, glyphs.Swatch}, cell.Span{s.Dim, " " + name})
 		}
 	case g.Subject.Name != "used": // the title has said it
 		used = []cell.Span{{s.History, historyChars(glyphs).Horizontal}, {s.Dim, " used"}}
