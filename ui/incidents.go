@@ -36,9 +36,10 @@ type causeMsg struct{ key, cause string }
 const (
 	// leadTime is how long an unread incident is on the alert line.
 	leadTime = 20 * time.Minute
-	// newEvents is how many events are read at a new one. All are read once a minute: an
-	// earlier history may have been put before the live one.
+	// newEvents is how many events are read at a new one.
 	newEvents = 64
+	// allEvents is how often all are read: an earlier history may have been put before the live one.
+	allEvents = 10 * time.Second
 )
 
 // noteIncidents takes what is new in the history, and seeks the cause of an error. A replay
@@ -50,7 +51,7 @@ func (m *model) noteIncidents() tea.Cmd {
 	}
 	limit, newest := newEvents, history.Events(1)
 	switch {
-	case m.st.now.Sub(n.read) >= time.Minute:
+	case m.st.now.Sub(n.read) >= allEvents:
 		limit, n.read = 0, m.st.now
 	case len(newest) == 0 || newest[0] == n.newest:
 		return nil

@@ -231,11 +231,25 @@ func takePast(ctx context.Context, past *recording.Joined, sampling *sampler.Sam
 		src.Daemon.Settle(ctx)
 		before = pastOf(own, socket.NewPast(src.Daemon))
 	}
-	if past.Before(before) {
-		sampling.Warm(before)
-		<-ctx.Done()
+	putBefore(ctx, past, before, sampling.Warm)
+	<-ctx.Done()
+}
+
+// putBefore puts a past before the live history, and once more when the last of it is there: an
+// error just before the first sample is noticed a tick later, and recorded two seconds after that.
+func putBefore(ctx context.Context, live interface{ Before(snapshot.History) bool }, past snapshot.History, warm func(snapshot.History)) {
+	if !live.Before(past) {
+		return
+	}
+	warm(past)
+	select {
+	case <-time.After(lastOfPast):
+		live.Before(past)
+	case <-ctx.Done():
 	}
 }
+
+const lastOfPast = 5 * time.Second
 
 // goesOn reports whether a recording is being written: it commits every two seconds,
 // and samples are at most a minute apart.

@@ -1,7 +1,9 @@
 package monitor
 
 import (
+	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"vramscope/sampler/snapshot"
@@ -33,3 +35,26 @@ type spanned struct {
 }
 
 func (s spanned) Span() (oldest, newest time.Time) { return s.oldest, s.newest }
+
+// An error that was recorded only after the monitor had read the past is on its screen all the same.
+func TestPastIsReadAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began, warmed := time.Now(), 0
+		var live puts
+		putBefore(t.Context(), &live, spanned{}, func(snapshot.History) { warmed++ })
+		if len(live) != 2 || live[1].Sub(began) != lastOfPast || warmed != 1 {
+			t.Errorf("read at %v, warmed %d times", live, warmed)
+		}
+		ended, end := context.WithCancel(t.Context())
+		end()
+		live = nil
+		if putBefore(ended, &live, spanned{}, func(snapshot.History) {}); len(live) != 1 {
+			t.Errorf("read at %v although the monitor has ended", live)
+		}
+	})
+}
+
+// puts notes when a past was put before it.
+type puts []time.Time
+
+func (p *puts) Before(snapshot.History) bool { *p = append(*p, time.Now()); return true }
