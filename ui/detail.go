@@ -27,8 +27,10 @@ func newDetail(st *state, lk *cell.Appearance, rows []table.Row, whole bool) det
 	if st.advised.row == in.Row {
 		in.Advice = st.advised.line
 	}
-	if st.segments != nil && st.segments.row == in.Row {
-		in.Segments = &st.segments.View
+	if now := st.inside; now != nil && now.row == in.Row {
+		if in.Held = now.held; in.Held == nil {
+			in.Segments = &now.View
+		}
 	}
 	if st.shown.Row(in.Row) != nil || st.shown.EndedRow(in.Row) != nil {
 		in.Graph = graphAbout(st, lk, graph.UsedBy(in.Row))

@@ -3,9 +3,11 @@ package ui
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
+	"vramscope/ui/detail"
 	"vramscope/ui/segments"
 	"vramscope/ui/uitest"
 )
@@ -14,9 +16,9 @@ import (
 // graph.
 func mapped(reported snapshot.SegmentMap, change func(*segments.View)) *state {
 	st := drawnState()
-	st.segments = &segmentMap{row: st.Cursor.ID, View: segments.View{Map: segments.New(reported)}}
+	st.inside = &inside{row: st.Cursor.ID, View: segments.View{Map: segments.New(reported)}}
 	if change != nil {
-		change(&st.segments.View)
+		change(&st.inside.View)
 	}
 	return st
 }
@@ -50,6 +52,48 @@ func TestSegmentGoldens(t *testing.T) {
 	t.Run("colours", func(t *testing.T) {
 		matches(t, newDetail(states["live"], uitest.Appearance(t, "dark", false), nil, true), 80, 22)
 	})
+}
+
+// holding is the drawn state with what holds the memory above the graph.
+func holding(change func(*detail.Held)) *state {
+	st := drawnState()
+	h := &detail.Held{View: &segments.View{}, Asked: uitest.DrawnAt, Found: &snapshot.Held{
+		Time: uitest.DrawnAt.Add(-2 * time.Second), Allocated: 53 << 30,
+		Notes: []string{"memory came and went while it was looked at: only what stayed is named"},
+		Classes: []snapshot.HeldClass{
+			{Class: "parameters", Bytes: 8 << 30}, {Class: "gradients", Bytes: 8 << 30}, {Class: "optimizer_state", Bytes: 16 << 30},
+			{Class: "buffers"}, {Class: "activations", Bytes: 700 << 20}, {Class: "unnamed", Bytes: 21<<30 - 700<<20},
+		},
+	}}
+	change(h)
+	st.inside = &inside{row: st.Cursor.ID, held: h}
+	return st
+}
+
+func TestHoldersGoldens(t *testing.T) {
+	for name, st := range map[string]*state{
+		"live":    holding(func(*detail.Held) {}),
+		"again":   holding(func(h *detail.Held) { h.Asking = true }),
+		"asking":  holding(func(h *detail.Held) { h.Found, h.Asking = nil, true }),
+		"waiting": holding(func(h *detail.Held) { h.Found, h.Asking, h.Asked = nil, true, uitest.DrawnAt.Add(-4*time.Second) }),
+		"refused": holding(func(h *detail.Held) { h.Found, h.Refusal = nil, "the same question is being answered" }),
+		"nothing": holding(func(h *detail.Held) { h.Found = &snapshot.Held{Time: uitest.DrawnAt} }),
+	} {
+		for _, size := range [][2]int{{80, 22}, {120, 38}, {60, 9}, {30, 3}} {
+			for _, ascii := range []bool{false, true} {
+				if name == "live" || !ascii && size[0] == 80 {
+					t.Run(fmt.Sprintf("%s %dx%d ascii=%v", name, size[0], size[1], ascii), func(t *testing.T) {
+						matches(t, newDetail(st, uitest.Appearance(t, "", ascii), nil, true), size[0], size[1])
+					})
+				}
+			}
+		}
+		if name == "live" {
+			t.Run("colours", func(t *testing.T) {
+				matches(t, newDetail(st, uitest.Appearance(t, "dark", false), nil, true), 80, 22)
+			})
+		}
+	}
 }
 
 // BenchmarkSegmentMap is a frame of the map of a process with very many

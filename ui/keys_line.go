@@ -92,17 +92,23 @@ func (st *state) detailHints(hints []keys.Hint) []keys.Hint {
 	for _, h := range hints {
 		switch h.Key {
 		case "v":
-			if st.segments != nil {
+			if st.inside != nil && st.inside.held == nil {
 				h.Text = "graph"
-			} else if !mapsSegments(p) || !st.past.IsZero() {
+			} else if !tells(p, keys.Map) || !st.past.IsZero() {
+				continue
+			}
+		case "V":
+			if st.inside != nil && st.inside.held != nil {
+				h.Text = "hide"
+			} else if !tells(p, keys.Holders) || !st.past.IsZero() {
 				continue
 			}
 		case "r":
-			if st.segments == nil {
+			if st.inside == nil {
 				continue
 			}
 		case "z":
-			if st.segments != nil {
+			if st.inside != nil && st.inside.held == nil {
 				continue
 			}
 		case "a":

@@ -56,6 +56,8 @@ type Actions struct {
 	AuditLog string
 	// Segments asks the probe of a process for its segments on a GPU.
 	Segments func(context.Context, process.Identity, string) (snapshot.SegmentMap, error)
+	// Holders asks it what holds what it has allocated there.
+	Holders func(context.Context, process.Identity, string) (snapshot.Held, error)
 }
 
 type Options struct {
@@ -140,6 +142,7 @@ func (o Options) abilities(t terminal.Traits) keys.Ability {
 		keys.CanSignal:      o.Actions.Signal != nil,
 		keys.CanAttach:      o.Actions.Attach != nil && o.Actions.Attachable != nil,
 		keys.CanMap:         o.Actions.Segments != nil,
+		keys.CanHolders:     o.Actions.Holders != nil,
 		keys.CanEnvironment: o.Environment != nil,
 		keys.CanSave:        o.Save != nil,
 		keys.CanLookNow:     o.LookNow != nil,

@@ -62,7 +62,7 @@ func windows() []time.Duration {
 
 // zoom sets the next longer window of the graph; after the longest comes the shortest.
 func (m *model) zoom() bool {
-	if m.st.detail && m.st.segments != nil {
+	if m.st.detail && m.st.inside != nil && m.st.inside.held == nil {
 		m.say("z is for the graph: v shows it")
 		return true
 	}

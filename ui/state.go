@@ -51,11 +51,11 @@ type state struct {
 	page    *table.Focus // i: the GPU whose page fills the screen above the alert line; nil: none
 	pageTop int          // lines of the page that are scrolled away
 
-	detail   bool           // Enter: the detail fills the screen above the alert line
-	advised  advised        // the best advice for the process of the detail
-	segments *segmentMap    // v: the map that replaces the graph of the detail; nil: the graph
-	overlay  dialog.Overlay // nil: none
-	typing   *typing        // the line being typed, in the place of the keys line; nil: none
+	detail  bool           // Enter: the detail fills the screen above the alert line
+	advised advised        // the best advice for the process of the detail
+	inside  *inside        // v, V: what replaces the graph of the detail; nil: the graph
+	overlay dialog.Overlay // nil: none
+	typing  *typing        // the line being typed, in the place of the keys line; nil: none
 
 	progress     string // of the running action, on the alert line until it ends
 	message      string // of the last action, on the alert line until messageUntil

@@ -92,7 +92,7 @@ func (m *model) travel(to time.Time) (bool, tea.Cmd) {
 // comes the screen stays in the past.
 func (m *model) request(to time.Time, read func() pastMsg) tea.Cmd {
 	m.st.past = to
-	m.st.frozen, m.st.segments = false, nil // there is only a map of the present
+	m.st.frozen, m.st.inside = false, nil // a probe answers of the present alone
 	m.past++
 	request := m.past
 	return func() tea.Msg {

@@ -51,17 +51,20 @@ func (m *model) update(msg tea.Msg) (changed bool, cmd tea.Cmd) {
 		return m.takeStep(msg)
 	case flushedMsg:
 		changed := m.takeFlushed(msg)
-		_, cmd := m.askSegments() // the map shows the effect
+		if m.st.inside == nil || m.st.inside.held != nil {
+			return changed, nil
+		}
+		_, cmd := m.askInside() // the map shows the effect
 		return changed, cmd
 	case attachedMsg:
 		m.attaching, m.st.progress = false, ""
 		m.say(msg.text)
 		return true, nil
-	case segmentsMsg:
-		return m.takeSegments(msg), nil
-	case segmentsDueMsg:
-		if m.st.segments != nil && m.st.segments.request == msg.request {
-			return m.askSegments()
+	case insideMsg:
+		return m.takeInside(msg), nil
+	case insideDueMsg:
+		if m.st.inside != nil && m.st.inside.request == msg.request {
+			return m.askInside()
 		}
 	case actedMsg:
 		m.say(msg.text)

@@ -45,7 +45,7 @@ func (m *model) press(msg tea.KeyPressMsg) (bool, tea.Cmd) {
 	m.st.message = "" // the user has read it
 	if m.st.overlay == nil {
 		if changed, done := m.moveKey(id); done {
-			return changed, m.followSegments()
+			return changed, m.followInside()
 		}
 	}
 	return m.do(id, name)
@@ -201,10 +201,10 @@ func (m *model) do(id keys.ID, name string) (bool, tea.Cmd) {
 		return m.copyPID()
 	case keys.Save:
 		return false, m.save()
-	case keys.Map:
-		return m.toggleSegments()
-	case keys.MapAgain:
-		return m.askSegments()
+	case keys.Map, keys.Holders:
+		return m.toggleInside(id)
+	case keys.AskAgain:
+		return m.askInside()
 	case keys.Flush:
 		return m.openFlush(), nil
 	case keys.Attach:
@@ -251,8 +251,8 @@ func (m *model) back() bool {
 	case m.stopFlush():
 	case m.st.page != nil:
 		m.st.page = nil
-	case m.st.detail && m.st.segments != nil:
-		m.st.segments = nil
+	case m.st.detail && m.st.inside != nil:
+		m.st.inside = nil
 	case m.st.detail:
 		m.st.detail = false
 	case m.st.onGPUs:

@@ -12,7 +12,6 @@ import (
 	"vramscope/cli/render"
 	"vramscope/cli/sources"
 	"vramscope/internal/quantity"
-	"vramscope/probe"
 	"vramscope/sampler"
 	"vramscope/sampler/snapshot"
 	"vramscope/schema"
@@ -53,10 +52,6 @@ func runHolds(ctx context.Context, p *command.Program, pid int, format string) e
 	}
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	if src.Table == nil {
-		err = &probe.Error{Code: probe.Unsupported, Message: "a simulated process has no tensors: what holds its memory is not simulated"}
-		return probeFailure(err, pid, "say what holds its memory")
-	}
 	src.LookOnce()
 	found, err := src.Holds(ctx, pid, func() *snapshot.Snapshot {
 		listening, end := src.ListenFor(ctx)

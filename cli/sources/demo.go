@@ -68,7 +68,7 @@ func (src *Set) Simulate(o simulator.Options, past time.Duration, now func() tim
 	src.Signal = func(_ context.Context, id process.Identity, signal syscall.Signal) error {
 		return box.Signal(id, signal)
 	}
-	src.flushes, src.Segments = &simulatedProbes{box}, simulatedSegments(box)
+	src.flushes, src.Segments, src.holds = &simulatedProbes{box}, simulatedSegments(box), simulatedHolds(box)
 	src.Options.Devices, src.Options.Probes, src.Options.Processes, src.Options.Simulated = src.Driver, box, box, true
 	return box, nil
 }

@@ -2,13 +2,18 @@ package sources
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"vramscope/action"
+	"vramscope/cli/command"
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 	"vramscope/internal/text"
 	"vramscope/probe"
+	"vramscope/sampler/simulator"
 	"vramscope/sampler/snapshot"
 )
 
@@ -20,39 +25,110 @@ type Held struct {
 	Used     map[string]snapshot.Bytes // by device
 }
 
+// holder asks a process's probe, real or simulated, what holds its memory.
+type holder func(context.Context, process.Identity) (Held, error)
+
+func holdsFrom(finder *probe.Finder) holder {
+	return func(ctx context.Context, id process.Identity) (Held, error) {
+		client, hello, err := connect(ctx, finder, id)
+		if err != nil {
+			return Held{}, err
+		}
+		defer func() { _ = client.Close() }() // the answer is complete
+		var out Held
+		if len(hello.Runtimes) > 0 {
+			out.Runtime = hello.Runtimes[0]
+		}
+		out.Holds, err = client.Holds(ctx)
+		return out, err
+	}
+}
+
+// simulatedHolds answers at the end of a step, as a probe does.
+func simulatedHolds(box *simulator.Box) holder {
+	return func(ctx context.Context, id process.Identity) (Held, error) {
+		_, wait, err := box.Holds(id)
+		if err != nil {
+			return Held{}, err
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return Held{}, ctx.Err()
+		}
+		found, _, err := box.Holds(id)
+		out := Held{Holds: found}
+		for _, a := range box.Answers() {
+			if a.Process == id {
+				out.Runtime = a.Hello.Runtimes[0]
+			}
+		}
+		return out, err
+	}
+}
+
 // Holds asks a process's probe what holds its memory. An answer that exceeds what the
 // driver says of the process is refused.
 func (src *Set) Holds(ctx context.Context, pid int, look func() *snapshot.Snapshot) (Held, error) {
-	client, hello, err := src.Connect(ctx, pid)
+	id, err := src.identify(pid)
 	if err != nil {
 		return Held{}, err
 	}
-	defer func() { _ = client.Close() }() // the answer is complete
-	out := Held{Used: map[string]snapshot.Bytes{}}
-	if len(hello.Runtimes) > 0 {
-		out.Runtime = hello.Runtimes[0]
-	}
-	if out.Holds, err = client.Holds(ctx); err != nil {
+	out, err := src.holds(ctx, id)
+	if err != nil {
 		return out, err
 	}
-	id := client.Process()
-	out.Snapshot = look()
-	if !src.Table.Alive(id) { // no driver's figure of it could limit the answer
-		return out, &process.Refusal{Reason: fmt.Sprintf("PID %d has exited", pid)}
-	}
-	sums := map[string]quantity.Bytes{} // of a GPU: MIG instances share its limit
+	out.Snapshot, out.Used = look(), map[string]snapshot.Bytes{}
 	for _, d := range out.Devices {
-		uuid := d.UUID
-		if g, _ := out.Snapshot.Device(uuid); g != nil {
-			uuid = g.UUID
-		}
 		for _, row := range action.Rows(out.Snapshot, id, d.UUID) {
 			out.Used[d.UUID] = row.Used
 		}
+	}
+	return out, src.checkHolds(out.Snapshot, id, out.Devices)
+}
+
+// checkHolds refuses an answer that exceeds what the driver says.
+func (src *Set) checkHolds(snap *snapshot.Snapshot, id process.Identity, devices []probe.DeviceHolds) error {
+	if src.Table != nil && !src.Table.Alive(id) { // no driver's figure of it could limit the answer
+		return &process.Refusal{Reason: fmt.Sprintf("PID %d has exited", id.PID)}
+	}
+	sums := map[string]quantity.Bytes{} // of a GPU: MIG instances share its limit
+	for _, d := range devices {
+		uuid := d.UUID
+		if g, _ := snap.Device(uuid); g != nil {
+			uuid = g.UUID
+		}
 		sums[uuid] += d.AllocatedBytes
-		if limit := usedOf(out.Snapshot, id, uuid); sums[uuid] > limit+snapshot.Tolerance(limit) {
-			return out, &process.Refusal{Reason: fmt.Sprintf("its probe reports %s on %s, the driver %s", sums[uuid], text.Clean(uuid), limit)}
+		if limit := usedOf(snap, id, uuid); sums[uuid] > limit+snapshot.Tolerance(limit) {
+			return &process.Refusal{Reason: fmt.Sprintf("its probe reports %s on %s, the driver %s", sums[uuid], text.Clean(uuid), limit)}
 		}
 	}
-	return out, nil
+	return nil
+}
+
+// HoldersAction binds the key V, for one of the process's devices.
+func (src *Set) HoldersAction(latest func() *snapshot.Snapshot) func(context.Context, process.Identity, string) (snapshot.Held, error) {
+	return func(ctx context.Context, id process.Identity, device string) (snapshot.Held, error) {
+		found, err := src.holds(ctx, id)
+		if err == nil {
+			err = src.checkHolds(latest(), id, found.Devices)
+		}
+		if err != nil {
+			reason := action.Reason(err)
+			if errors.Is(err, probe.ErrLate) {
+				reason = "no answer in time"
+			}
+			return snapshot.Held{}, &command.Failure{Code: command.ExitFailure, Err: err, Message: "what holds its memory is unknown: " + reason}
+		}
+		out := snapshot.Held{Time: time.Unix(0, found.TimeNS), Notes: found.Notes}
+		i := slices.IndexFunc(found.Devices, func(d probe.DeviceHolds) bool { return d.UUID == device })
+		if i < 0 {
+			return out, nil // PyTorch has allocated nothing there
+		}
+		out.Allocated = found.Devices[i].AllocatedBytes
+		for _, part := range found.Devices[i].Parts {
+			out.Classes = append(out.Classes, snapshot.HeldClass{Class: string(part.Class), Bytes: part.Bytes})
+		}
+		return out, nil
+	}
 }

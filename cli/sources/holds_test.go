@@ -31,7 +31,8 @@ func TestHoldsOfAProcessThatHasExitedAreRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	src := &Set{Table: process.NewTable(proc)}
+	table := process.NewTable(proc)
+	src := &Set{Table: table, holds: holdsFrom(probe.NewFinder(table))}
 	answerHolds(t, src.Table)
 	look := func() *snapshot.Snapshot { return &snapshot.Snapshot{} }
 	if held, err := src.Holds(t.Context(), os.Getpid(), look); err != nil || !held.Exact {

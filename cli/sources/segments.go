@@ -32,19 +32,40 @@ func segmentsFrom(finder *probe.Finder) mapper {
 	}
 }
 
-// Connect connects to a process's probe, and greets it.
-func (src *Set) Connect(ctx context.Context, pid int) (*probe.Client, probe.Hello, error) {
+// identify finds a process with this PID; in a demo, a simulated one with a probe.
+func (src *Set) identify(pid int) (process.Identity, error) {
+	if src.Table == nil {
+		for _, a := range src.Options.Probes.Answers() {
+			if a.Process.PID == pid {
+				return a.Process, nil
+			}
+		}
+		return process.Identity{}, fmt.Errorf("PID %d: %w", pid, probe.ErrNoProbe)
+	}
 	id, err := src.Table.Identify(pid)
 	if err != nil {
-		return nil, probe.Hello{}, &process.Refusal{Reason: fmt.Sprintf("there is no process %d in this /proc", pid)}
+		err = &process.Refusal{Reason: fmt.Sprintf("there is no process %d in this /proc", pid)}
 	}
-	client, err := probe.NewFinder(src.Table).OpenProcess(id)
+	return id, err
+}
+
+// Connect connects to a process's probe, and greets it.
+func (src *Set) Connect(ctx context.Context, pid int) (*probe.Client, probe.Hello, error) {
+	id, err := src.identify(pid)
+	if err != nil {
+		return nil, probe.Hello{}, err
+	}
+	return connect(ctx, probe.NewFinder(src.Table), id)
+}
+
+func connect(ctx context.Context, finder *probe.Finder, id process.Identity) (*probe.Client, probe.Hello, error) {
+	client, err := finder.OpenProcess(id)
 	if err != nil {
 		return nil, probe.Hello{}, err
 	}
 	hello, err := client.Hello(ctx)
 	if errors.Is(err, probe.ErrLate) {
-		err = &process.Refusal{Reason: fmt.Sprintf("the probe of PID %d does not answer: a stopped process cannot", pid)}
+		err = &process.Refusal{Reason: fmt.Sprintf("the probe of PID %d does not answer: a stopped process cannot", id.PID)}
 	}
 	if err != nil {
 		_ = client.Close() // nothing was asked of it

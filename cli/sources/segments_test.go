@@ -25,7 +25,7 @@ func demoSources(t *testing.T) (*Set, *sampler.Sampler) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	src := &Set{Options: sampler.Options{Devices: box, Probes: box, Processes: box, Simulated: true, Clock: clock, Deadline: time.Minute}, Segments: simulatedSegments(box)}
+	src := &Set{Options: sampler.Options{Devices: box, Probes: box, Processes: box, Simulated: true, Clock: clock, Deadline: time.Minute}, Segments: simulatedSegments(box), holds: simulatedHolds(box)}
 	sampling := sampler.New(src.Options)
 	sampling.Tick(now)
 	return src, sampling
@@ -116,5 +116,41 @@ func TestImpossibleMapsAreRefused(t *testing.T) {
 		if (err == nil) != c.shown || err != nil && !strings.HasPrefix(err.Error(), "no map of its memory: its probe reports ") {
 			t.Errorf("%d segments of %v where %v are used: %v", c.many, c.size, row.Used.Or(0), err)
 		}
+	}
+}
+
+// TestHoldersAreOfTheRowsDevice: what the screen shows of a row and the sum of its holders are the
+// same, also on a MIG instance; more than the driver says is refused.
+func TestHoldersAreOfTheRowsDevice(t *testing.T) {
+	src, sampling := demoSources(t)
+	ask, rows := src.HoldersAction(sampling.Latest), 0
+	for _, row := range sampling.Latest().Rows {
+		if row.Probe == nil || row.Runtime != "PyTorch" {
+			continue
+		}
+		found, err := ask(t.Context(), row.ID.Process, sampling.Latest().DeviceUUID(row.ID))
+		var sum quantity.Bytes
+		for _, class := range found.Classes {
+			sum += class.Bytes
+		}
+		if err != nil || sum != row.Allocated.Or(-1) || found.Allocated != sum || !found.Time.Equal(sampling.Latest().Time) {
+			t.Errorf("PID %d: %v, %+v, the row has %s", row.ID.Process.PID, err, found, row.Allocated.Or(-1))
+		}
+		if rows++; rows > 1 {
+			continue
+		}
+		honest := src.holds
+		src.holds = func(ctx context.Context, id process.Identity) (Held, error) {
+			lie, err := honest(ctx, id)
+			lie.Devices[0].AllocatedBytes = 100 << 30
+			return lie, err
+		}
+		if _, err := ask(t.Context(), row.ID.Process, ""); err == nil || !strings.Contains(err.Error(), "its probe reports 100G on") {
+			t.Errorf("PID %d lies: %v", row.ID.Process.PID, err)
+		}
+		src.holds = honest
+	}
+	if rows < 5 {
+		t.Errorf("%d rows", rows)
 	}
 }

@@ -44,6 +44,7 @@ type Set struct {
 	Note    func(snapshot.Event) // into the monitor's event log; nil in other commands
 	// segments asks a probe for its memory map on some devices, or on all.
 	Segments mapper
+	holds    holder // what holds a process's memory
 }
 
 // Open wires the sources of this run's settings. Past is how long a simulated box has
@@ -77,7 +78,7 @@ func OpenWith(p *command.Program, s *config.Settings, past time.Duration) (*Set,
 		out.Options.Probes = out.Daemon
 		out.Signal, out.flushes = out.Table.Signal, out.Probes
 		out.Log = p.AuditLog(out.Table)
-		out.Segments = segmentsFrom(probe.NewFinder(out.Table))
+		out.Segments, out.holds = segmentsFrom(probe.NewFinder(out.Table)), holdsFrom(probe.NewFinder(out.Table))
 	}
 	out.Options.Devices = out.Driver
 	return out, nil

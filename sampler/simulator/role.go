@@ -80,7 +80,7 @@ func (r *role) hello(id process.Identity) probe.Hello {
 	switch r.runtime {
 	case pytorch:
 		h.Runtimes = []probe.Runtime{{Name: "PyTorch", Version: r.version}}
-		h.Capabilities = []string{"flush", "snapshot"}
+		h.Capabilities = []string{"flush", "snapshot", "holds"}
 	case jax:
 		h.Runtimes = []probe.Runtime{{Name: "JAX", Version: r.version}}
 	}

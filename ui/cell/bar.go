@@ -102,7 +102,11 @@ func (b Parts) draw(lk *Appearance, capacity quantity.Bytes, cells int, more []P
 	}
 }
 
-// boundary is the number of cells that an amount fills.
+// Boundary is the number of cells that an amount fills.
+func Boundary(amount, capacity quantity.Bytes, cells int) int {
+	return boundary(float64(amount), capacity, cells)
+}
+
 func boundary(bytes float64, capacity quantity.Bytes, cells int) int {
 	if capacity <= 0 || cells <= 0 {
 		return 0

@@ -24,7 +24,8 @@ type Input struct {
 	Whole    bool           // it fills the screen; else it stands beside the graph
 	Graph    graph.Graph    // with Whole only
 	Advice   string         // what would save memory, "" for nothing
-	Segments *segments.View // the map that replaces the graph; nil: the graph
+	Segments *segments.View // the map that replaces the graph; nil: none
+	Held     *Held          // what holds the memory, in place of the graph; nil: not asked for
 }
 
 // Panel is the detail. A line without facts is left out.
@@ -125,6 +126,9 @@ func (d Panel) GraphRows(width, height int) int {
 }
 
 func (d Panel) aboveGraph(width, height int) []string {
+	if d.Held != nil {
+		return append(d.besideMap(d.above(width, height), width, height), d.held(width)...)
+	}
 	lines := append(d.above(width, height), "")
 	lines = append(lines, d.totals(width)...)
 	if d.Advice != "" {

@@ -51,7 +51,8 @@ const (
 	Attach
 	Signal
 	Map
-	MapAgain
+	Holders
+	AskAgain
 	Tag
 	Untag
 	PauseGuard
@@ -94,6 +95,7 @@ const (
 	CanFlush
 	CanAttach
 	CanMap         // show the map of a process's segments
+	CanHolders     // show what holds a process's memory
 	CanSave        // save the snapshot
 	CanEnvironment // read a process's environment
 	CanLookNow     // retry the driver at once
@@ -105,7 +107,7 @@ const (
 )
 
 // AllAbilities is every ability.
-const AllAbilities = CanSignal | CanFlush | CanAttach | CanMap | CanSave |
+const AllAbilities = CanSignal | CanFlush | CanAttach | CanMap | CanHolders | CanSave |
 	CanEnvironment | CanLookNow | CanDoctor | CanCopy | CanPauseGuard | CanSample | CanConfigure
 
 // Scope is the part of the screen that receives the keys.

@@ -67,9 +67,11 @@ func bindingTable() []binding {
 		{ID: Fit, scope: InMain, Group: GroupLook, Binding: on("H", "will it fit", "H"), First: "will a job fit?",
 			hints: []Hint{{InMain, 20, 20, "H", "fits?"}}},
 		{ID: Save, scope: InMain, Group: GroupLook, needs: CanSave, Binding: on("w", "save snapshot", "w")},
-		{ID: Map, scope: InDetail, Group: GroupLook, needs: CanMap, Binding: on("v", "map (detail)", "v"),
+		{ID: Map, scope: InDetail, Group: GroupLook, needs: CanMap, Binding: on("v V", "map, holders", "v"),
 			hints: []Hint{{InDetail, 5, 5, "v", "map"}}},
-		{ID: MapAgain, scope: InDetail, needs: CanMap, Binding: on("", "", "r"),
+		{ID: Holders, scope: InDetail, needs: CanHolders, Binding: on("", "", "V"),
+			hints: []Hint{{InDetail, 5, 5, "V", "holders"}}},
+		{ID: AskAgain, scope: InDetail, needs: CanMap, Binding: on("", "", "r"),
 			hints: []Hint{{InDetail, 5, 9, "r", "again"}}},
 
 		// ACT

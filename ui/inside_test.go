@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"vramscope/internal/process"
 	"vramscope/sampler/snapshot"
 	"vramscope/sampler/snapshot/snapshottest"
+	"vramscope/ui/segments"
 	"vramscope/ui/uitest"
 )
 
@@ -105,7 +107,7 @@ func TestVSaysWhyThereIsNoMap(t *testing.T) {
 		m.hides("v map")
 		m.key("v")
 		m.shows(c.want)
-		if s.times() != 0 || m.st.segments != nil {
+		if s.times() != 0 || m.st.inside != nil {
 			t.Errorf("%d is asked", c.pid)
 		}
 	}
@@ -149,23 +151,23 @@ func TestTheMapFollowsTheCursor(t *testing.T) {
 	m.key("v")
 	m.until("more is fragmented")
 	m.onto(3000417)
-	m.run(m.followSegments())
+	m.run(m.followInside())
 	m.until("PID 3000417")
 	m.until("more is fragmented")
 	if s.times() != 2 || s.asked[1] != m.st.live.GPUs[5].Instances[0].UUID {
 		t.Errorf("it asked %v", s.asked)
 	}
 	m.onto(snapshottest.Probeme)
-	m.run(m.followSegments())
+	m.run(m.followInside())
 	m.until("has no probe: only a probe can report")
 	// Holding j down asks no probe on the way.
 	for range 5 {
 		m.key("k")
 	}
 	m.onto(3000417)
-	late := m.segmentsAsked
-	m.run(m.followSegments())
-	if changed, _ := m.update(segmentsDueMsg{late}); changed {
+	late := m.insideAsked
+	m.run(m.followInside())
+	if changed, _ := m.update(insideDueMsg{late}); changed {
 		t.Error("a process that the cursor has left is asked")
 	}
 }
@@ -184,8 +186,8 @@ func TestMapKeysWithoutAMap(t *testing.T) {
 		}
 	})
 	m.press("j", "enter", "v")
-	m.send(segmentsMsg{request: m.st.segments.request, reported: uitest.CarolsSegments()})
-	if m.st.segments.Map == nil {
+	m.send(insideMsg{request: m.st.inside.request, show: func(i *inside) { i.Map = segments.New(uitest.CarolsSegments()) }})
+	if m.st.inside.Map == nil {
 		t.Fatal("no map")
 	}
 	gone := *box
@@ -195,4 +197,83 @@ func TestMapKeysWithoutAMap(t *testing.T) {
 		m.Update(keyNamed(key))
 	}
 	m.check()
+}
+
+// newHoldersModel is a model on the detail of the leaking process with V bound; each answer waits
+// for release.
+func newHoldersModel(t *testing.T) (m *flushModel, asked *atomic.Int32, release chan error) {
+	t.Helper()
+	asked, release = &atomic.Int32{}, make(chan error, 9)
+	m = newFlushModel(t, func(box *snapshot.Snapshot, o *Options) {
+		*box = *fullStats()
+		for i := range box.Rows {
+			switch p := &box.Rows[i]; p.ID.Process.PID {
+			case snapshottest.Leaking:
+				p.Probe.Capabilities = []string{"holds"}
+			case 3000417:
+				p.Probe.Capabilities, p.Probe.ByDaemon = []string{"holds"}, true
+			}
+		}
+		o.Actions.Segments = (&segmentAnswers{}).segments // the two are bound together
+		o.Actions.Holders = func(_ context.Context, _ process.Identity, device string) (snapshot.Held, error) {
+			asked.Add(1)
+			err := <-release
+			return snapshot.Held{Time: box.Time, Allocated: 53 << 30, Classes: []snapshot.HeldClass{
+				{Class: "optimizer_state", Bytes: 16 << 30}, {Class: "unnamed", Bytes: 37 << 30},
+			}}, err
+		}
+	})
+	m.onto(snapshottest.Leaking).key("enter")
+	return m, asked, release
+}
+
+// TestVShowsWhatHoldsTheMemory: asked once, on request; meanwhile it says what it waits for.
+func TestVShowsWhatHoldsTheMemory(t *testing.T) {
+	m, asked, release := newHoldersModel(t)
+	m.shows("V holders")
+	m.key("V")
+	m.shows("asking its probe what holds its memory")
+	then := *m.st.live
+	m.now = m.now.Add(4 * time.Second)
+	then.Time = m.now
+	m.tick(&then)
+	m.shows("waiting for a step, 4s: what a step holds is known when it ends")
+	release <- nil
+	m.until("holders of 53.0G allocated, ")
+	m.shows("optimizer state 16.0G   30%")
+	m.shows("V hide")
+	m.key("j")
+	m.hides("holders of")
+	m.key("k", "V")
+	release <- errors.New("its probe is busy")
+	m.until("its probe is busy")
+	release <- nil
+	m.key("r")
+	m.until("holders of 53.0G")
+	release <- errors.New("no answer in time")
+	m.key("r")
+	m.until("no answer in time")
+	m.shows("holders of 53.0G") // the old answer stays
+	m.key("V")
+	m.hides("holders of")
+	if n := asked.Load(); n != 4 {
+		t.Errorf("its probe was asked %d times", n)
+	}
+}
+
+func TestVSaysWhoCannotBeAsked(t *testing.T) {
+	m, asked, _ := newHoldersModel(t)
+	for pid, want := range map[int]string{
+		snapshottest.Probeme: "has no probe: only a probe can say what holds its memory",
+		2955020:              "its probe cannot say what holds its memory: it can for PyTorch",
+		3000417:              "another user's: its probe says to its owner alone what holds its memory",
+	} {
+		m.onto(pid).draw()
+		m.hides("V holders")
+		m.key("V")
+		m.shows(want)
+	}
+	if n := asked.Load(); n != 0 {
+		t.Errorf("a probe was asked %d times", n)
+	}
 }

@@ -1,0 +1,22 @@
+package snapshot
+
+import (
+	"time"
+
+	"vramscope/internal/quantity"
+)
+
+// Held is what holds the memory that a process has allocated on a device, at one moment. The
+// classes sum to what is allocated.
+type Held struct {
+	Time      time.Time
+	Allocated quantity.Bytes
+	Classes   []HeldClass
+	Notes     []string // hostile input
+}
+
+// HeldClass is what one class holds: "parameters", "activations", …
+type HeldClass struct {
+	Class string
+	Bytes quantity.Bytes
+}

@@ -1,0 +1,196 @@
+package ui
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"vramscope/internal/quantity"
+	"vramscope/internal/text"
+	"vramscope/sampler/snapshot"
+	"vramscope/ui/detail"
+	"vramscope/ui/keys"
+	"vramscope/ui/segments"
+)
+
+// v shows the map of segments in the place of the detail's graph, V what holds the memory above the
+// graph. The probe is asked once, and again with r: an answer costs the program too much to be
+// fetched every second.
+//
+//	v, V, r ─→ askInside ─ cmd: Actions ─→ insideMsg ─→ state.inside ─→ the detail
+//	j, k ────→ followInside ─ a moment ──→ insideDueMsg ─→ askInside
+type inside struct {
+	row     snapshot.RowID
+	request int
+	held    *detail.Held // V: what holds the memory; nil: the map
+	segments.View
+}
+
+type (
+	// insideMsg is the answer of a probe: show takes it in.
+	insideMsg struct {
+		request int
+		show    func(*inside)
+		err     error
+	}
+	// insideDueMsg comes when the cursor has stayed on a process for a moment.
+	insideDueMsg struct{ request int }
+)
+
+const (
+	// segmentsTimeout is how long a probe has to report a map.
+	segmentsTimeout = 15 * time.Second
+	// holdersTimeout is longer than a probe waits for the ends of steps.
+	holdersTimeout = time.Minute
+	// segmentsPause is how long the cursor must stay on a process before its
+	// probe is asked: holding j down asks none on the way.
+	segmentsPause = 300 * time.Millisecond
+)
+
+func (i *inside) key() keys.ID {
+	if i.held != nil {
+		return keys.Holders
+	}
+	return keys.Map
+}
+
+// tells reports whether a process's probe can answer a key.
+func tells(p *snapshot.Process, key keys.ID) bool {
+	if p == nil || p.Probe == nil || p.Probe.State == snapshot.ProbeSilent {
+		return false
+	}
+	if key == keys.Holders {
+		return !p.Probe.ByDaemon && slices.Contains(p.Probe.Capabilities, "holds")
+	}
+	return slices.Contains(p.Probe.Capabilities, "snapshot")
+}
+
+// notTold is why there is no answer to a key.
+func notTold(p *snapshot.Process, key keys.ID) string {
+	what, limit := "report its segments", ""
+	if key == keys.Holders {
+		what, limit = "say what holds its memory", ": it can for PyTorch's own allocator alone"
+	}
+	switch {
+	case p == nil:
+		return "it has exited"
+	case p.Probe == nil:
+		return "PID " + strconv.Itoa(p.ID.Process.PID) + " has no probe: only a probe can " + what
+	case p.Probe.State == snapshot.ProbeSilent:
+		return "its probe is silent"
+	case key == keys.Holders && p.Probe.ByDaemon:
+		return "another user's: its probe says to its owner alone what holds its memory"
+	default:
+		return "its probe cannot " + what + limit
+	}
+}
+
+// toggleInside shows the answer to a key, or the graph again.
+func (m *model) toggleInside(key keys.ID) (bool, tea.Cmd) {
+	if now := m.st.inside; now != nil && now.key() == key {
+		m.st.inside = nil
+		return true, nil
+	}
+	p := m.needCursor()
+	switch {
+	case p == nil:
+		return false, nil
+	case !m.st.past.IsZero():
+		m.say(map[bool]string{true: "holders are", false: "the map is"}[key == keys.Holders] + " of now: L shows the present")
+		return true, nil
+	}
+	if live := m.st.live.Row(p.ID); !tells(live, key) {
+		m.say(notTold(live, key))
+		return true, nil
+	}
+	m.st.inside = &inside{row: p.ID}
+	if key == keys.Holders {
+		m.st.inside.held = &detail.Held{View: &m.st.inside.View}
+	}
+	return m.askInside()
+}
+
+func (m *model) askInside() (bool, tea.Cmd) {
+	now := m.st.inside
+	if now == nil {
+		return false, nil
+	}
+	m.insideAsked++
+	now.request = m.insideAsked
+	live := m.st.live.Row(now.row)
+	if !tells(live, now.key()) {
+		now.Asking, now.Refusal = false, notTold(live, now.key())
+		return true, nil
+	}
+	now.Asking, now.Refusal = true, ""
+	ask, timeout := m.askForMap(now.row), segmentsTimeout
+	if now.held != nil {
+		now.held.Asked = m.st.now
+		ask, timeout = m.askForHolders(now.row), holdersTimeout
+	}
+	request := now.request
+	return true, func() tea.Msg {
+		ctx, cancel := context.WithTimeout(context.Background(), timeout)
+		defer cancel()
+		show, err := ask(ctx)
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = errors.New("no answer from its probe within " + quantity.Duration(timeout))
+		}
+		return insideMsg{request, show, err}
+	}
+}
+
+func (m *model) askForMap(row snapshot.RowID) func(context.Context) (func(*inside), error) {
+	ask, device := m.options.Actions.Segments, m.st.live.DeviceUUID(row)
+	return func(ctx context.Context) (func(*inside), error) {
+		reported, err := ask(ctx, row.Process, device)
+		return func(i *inside) { i.Map = segments.New(reported) }, err
+	}
+}
+
+func (m *model) askForHolders(row snapshot.RowID) func(context.Context) (func(*inside), error) {
+	ask, device := m.options.Actions.Holders, m.st.live.DeviceUUID(row)
+	return func(ctx context.Context) (func(*inside), error) {
+		found, err := ask(ctx, row.Process, device)
+		return func(i *inside) { i.held.Found = &found }, err
+	}
+}
+
+// takeInside shows the answer of the probe, unless a later request replaced it.
+func (m *model) takeInside(msg insideMsg) bool {
+	now := m.st.inside
+	if now == nil || now.request != msg.request {
+		return false
+	}
+	now.Asking = false
+	switch {
+	case msg.err != nil && (now.Map != nil || now.held != nil && now.held.Found != nil):
+		m.say(msg.err.Error()) // the old answer stays, with its age
+	case msg.err != nil:
+		now.Refusal = text.Clean(msg.err.Error())
+	default:
+		msg.show(now)
+	}
+	return true
+}
+
+// followInside moves the map to the process that the cursor has moved to. What holds the memory is
+// asked for with V alone: there it is hidden.
+func (m *model) followInside() tea.Cmd {
+	now := m.st.inside
+	if now == nil || !m.st.Cursor.Active || now.row == m.st.Cursor.ID {
+		return nil
+	}
+	m.insideAsked++
+	if now.held != nil {
+		m.st.inside = nil
+		return nil
+	}
+	request := m.insideAsked
+	m.st.inside = &inside{row: m.st.Cursor.ID, request: request, View: segments.View{Asking: true}}
+	return tea.Tick(segmentsPause, func(time.Time) tea.Msg { return insideDueMsg{request} })
+}
