@@ -17,7 +17,6 @@ type symbol int
 // symbols has the C name of each entry point and, for people, its purpose.
 var symbols []struct{ name, words string }
 
-// define adds an entry point to symbols.
 func define(name, words string) symbol {
 	symbols = append(symbols, struct{ name, words string }{name, words})
 	return symbol(len(symbols) - 1)
@@ -105,7 +104,6 @@ func (s symbolSet) any(choices ...symbol) bool {
 	return slices.ContainsFunc(choices, func(choice symbol) bool { return s[choice] })
 }
 
-// capabilities lists the whole set.
 func (s symbolSet) capabilities() []Capability {
 	list := make([]Capability, 0, len(symbols))
 	for i, entry := range symbols {

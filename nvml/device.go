@@ -18,7 +18,7 @@ type Driver struct {
 	LibraryVersion string
 }
 
-// Device has the facts of a GPU that do not change while it is there.
+// Device has the facts of a GPU, read when the driver is opened.
 type Device struct {
 	Index    int    // NVML's index; CUDA_VISIBLE_DEVICES does not change it
 	UUID     string // "GPU-…", the key of a GPU everywhere in vramscope; "unknown-3" for GPU 3 if it is lost and its UUID was never read
@@ -28,7 +28,7 @@ type Device struct {
 	Minor quantity.Optional[int] // of its device file, /dev/nvidia0
 
 	TemperatureSlowdown quantity.Optional[int]     // °C at which the GPU slows itself down
-	PowerLimit          quantity.Optional[float64] // W, enforced
+	PowerLimit          quantity.Optional[float64] // W, enforced; that of a Reading is newer
 }
 
 // Nameless reports whether the GPU's UUID was never read, so that the GPU
@@ -58,11 +58,11 @@ type Reading struct {
 
 // Memory is a GPU's or a MIG instance's frame buffer.
 //
-//	Total = Used + Free + Reserved     (v2; v1 where Reserved is known)
+//	Total = Used + Free + Reserved
 //
-// With the v1 call Reserved is unknown and Used includes it; the Source of
-// Used is then quantity.DriverV1. On a unified-memory machine all of it is the
-// host's memory and the Source is quantity.System.
+// The older call (v1) counts what is reserved as used: Reserved is unknown then, and the Source of
+// Used is quantity.DriverV1. Where a GPU uses the host's memory, this is the host's, and the Source
+// is quantity.System.
 type Memory struct {
 	Total, Used, Free, Reserved quantity.Optional[quantity.Bytes]
 }

@@ -80,7 +80,6 @@ type direct struct {
 	file   os.FileInfo // the file behind path when it was loaded
 }
 
-// openDirect loads the library.
 func openDirect(name string) (*direct, error) {
 	cname := C.CString(name)
 	defer C.free(unsafe.Pointer(cname))

@@ -56,7 +56,6 @@ func (r *reading) subscribe() {
 	r.events, r.eventless = set, false
 }
 
-// unsubscribe frees the queue.
 func (g *gpu) unsubscribe() {
 	if g.events != nil {
 		_ = g.events.Free() // refused only by a driver that has dropped the set already

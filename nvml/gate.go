@@ -43,7 +43,6 @@ func (g *gate) enter(kind int) error {
 	return nil
 }
 
-// leave counts a call out.
 func (g *gate) leave(kind int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -70,7 +69,6 @@ func (g *gate) begin() (wasOpen bool, err error) {
 	return g.open, nil
 }
 
-// end finishes the change.
 func (g *gate) end(open bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -206,7 +206,6 @@ func (l *Library) describe(lib *loaded, driver *Driver) {
 	}
 }
 
-// shutdown frees everything.
 func (l *Library) shutdown() {
 	for _, g := range l.gpus {
 		g.unsubscribe()

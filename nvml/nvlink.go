@@ -12,7 +12,6 @@ import (
 	"vramscope/metric"
 )
 
-// linkState is a link that the GPU has.
 type linkState struct {
 	link   int
 	active bool
@@ -48,7 +47,7 @@ func (r *reading) readLinkStates(states []linkState) []linkState {
 	return states
 }
 
-// readLinks reads the throughput and the errors of the links that are up.
+// readLinks reads the throughput and the errors of all links.
 func (r *reading) readLinks() {
 	states := r.rare.links
 	if len(states) == 0 || !r.can(symNVLinkState) {

@@ -111,8 +111,8 @@ func (r *reading) askList(list []Process, source processList, device unsafe.Poin
 	return list, gonvml.ERROR_INSUFFICIENT_SIZE
 }
 
-// readUtilization reads how busy each process kept the SMs. Under MIG the driver does not
-// report that.
+// readUtilization reads how busy each process kept the GPU, which the driver does not report under
+// MIG.
 func (r *reading) readUtilization(list []Process) {
 	if len(list) == 0 || r.result.MIGEnabled || !r.can(symProcessUtilization) {
 		return

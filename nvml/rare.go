@@ -110,7 +110,6 @@ func flag(set bool) metric.Int {
 	return quantity.From(0, quantity.Driver)
 }
 
-// readPCIeLink reads the PCIe link's state and its maximum.
 func (r *reading) readPCIeLink() {
 	s := &r.result.Sensors
 	for _, figure := range []struct {

@@ -187,10 +187,9 @@ func (r *reading) askMemoryV2(pointer unsafe.Pointer) (memoryAnswer, gonvml.Retu
 	return answer, ret
 }
 
-// integrated reports whether the GPU has no memory of its own: by its name,
-// or because it has no BAR1, the window through which a host reaches a GPU's
-// memory, either (nvidia-smi -q of a GB10:
-// https://github.com/hashicorp/nomad-device-nvidia/pull/87).
+// integrated reports whether the GPU has no memory of its own: by its name, or because it also
+// lacks BAR1, the window through which a host reaches a GPU's memory.
+// Source: nvidia-smi -q of a GB10, https://github.com/hashicorp/nomad-device-nvidia/pull/87
 func (r *reading) integrated() bool {
 	if namedIntegrated(r.device.Name) {
 		return true

@@ -9,7 +9,6 @@ import (
 	gonvml "github.com/NVIDIA/go-nvml/pkg/nvml"
 )
 
-// newError is the error for a call's return code.
 func newError(call string, c gonvml.Return) *Error {
 	name, ok := codeNames[c]
 	if !ok {

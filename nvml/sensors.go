@@ -97,7 +97,6 @@ func (r *reading) readECC() {
 	}
 }
 
-// eccErrors counts one kind of error.
 func (r *reading) eccErrors(kind gonvml.MemoryErrorType) quantity.Optional[uint64] {
 	if r.can(symECCErrors) {
 		errors, ret := r.handle.GetTotalEccErrors(kind, gonvml.VOLATILE_ECC)

@@ -20,7 +20,7 @@ const utilizationHold = 4 * time.Second
 
 // utilization remembers the samples of one GPU's processes.
 //
-//	driver ── samples newer than since ──→ add ──→ of(pid): per cent, 0 or unknown
+//	driver ── samples newer than since ──→ add ──→ assign: per cent, 0 or unknown
 type utilization struct {
 	since   uint64              // µs, the newest timestamp seen: the driver is asked for newer ones
 	samples []utilizationSample // by pid

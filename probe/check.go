@@ -34,10 +34,8 @@ const (
 	maxAge = 1e9
 )
 
-// clockSlack is how far a reading's time may lie after its arrival, or before the
-// start of its process. Both ends read the same clock, which may be set in
-// between. A report that is older than this is not shown (silentAfter in the
-// sampler), so one from as far in the future has no age either.
+// clockSlack is how far a reading's time may lie after its arrival, or before the start of its
+// process: both ends read the same clock, but it may be set in between.
 const clockSlack = 10 * time.Second
 
 // checkTime returns what is impossible in the time of a reading that arrived now. The

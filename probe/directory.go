@@ -237,7 +237,6 @@ func (d *directory) inode(name string) (uint64, error) {
 	return st.Ino, nil
 }
 
-// remove unlinks a name.
 func (d *directory) remove(name string) error {
 	if err := unix.Unlinkat(int(d.file.Fd()), name, 0); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove %s: %w", filepath.Join(d.path, name), err)
@@ -270,8 +269,8 @@ func spareDirectory(parent string, uid uint32) (*directory, error) {
 	return nil, fmt.Errorf("no directory %s can be made", filepath.Join(parent, prefix+"*"))
 }
 
-// spareDirectories are the paths of a user's spare directories below root, which is a
-// process's. Their prefix is the process's, their owner this program's.
+// spareDirectories are the paths of a user's spare directories below a process's root. The prefix
+// has the user's ID as the process sees it; owner is the ID that this program sees.
 func (l *listings) spareDirectories(root root, prefix string, owner uint32) ([]string, error) {
 	fd, err := root.open(temporary)
 	if err != nil {

@@ -42,7 +42,6 @@ type Error struct {
 	Message string `json:"message"`
 }
 
-// Error implements error.
 func (e *Error) Error() string { return string(e.Code) + ": " + e.Message }
 
 func failure(code Code, format string, args ...any) *Error {

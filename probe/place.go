@@ -11,9 +11,9 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// Place returns the path at which a process of this user and of this program's
-// directories is to serve, and makes its directory: the first that is usable, or else
-// the user's spare directory in /tmp. runtime is its XDG_RUNTIME_DIR.
+// Place returns the path at which a process serves that has this user and sees the same directories
+// as this program, and makes the directory: the first that is usable, or else the user's spare
+// directory in /tmp. runtime is the process's XDG_RUNTIME_DIR.
 func Place(uid int, runtime string, pid int, start uint64) (string, error) {
 	const longest = 107 // of a socket's address, which ends with a NUL
 	var refusals []error

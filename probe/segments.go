@@ -18,8 +18,7 @@ const SegmentsSchema = "vramscope/segments/1"
 const (
 	MaxSegments = 8 << 10
 	MaxBlocks   = 128 << 10 // of all segments
-	// Commas of a map within these bounds: two of a block, and a segment's
-	// fields.
+	// The commas of such a map: two for a block, at most 16 for a segment.
 	maxMapMembers = 2*MaxBlocks + 16*MaxSegments
 )
 
@@ -66,7 +65,6 @@ const (
 	BlockFragmented BlockState = "stuck"
 )
 
-// MarshalJSON implements json.Marshaler.
 func (b Block) MarshalJSON() ([]byte, error) {
 	return fmt.Appendf(nil, "[%d,%q]", int64(b.Size), string(b.State)), nil
 }
@@ -77,7 +75,6 @@ var (
 	errMapObject = errors.New("an object is missing")
 )
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (b *Block) UnmarshalJSON(data []byte) error {
 	inner, ok := bytes.CutPrefix(data, []byte{'['})
 	inner, closed := bytes.CutSuffix(inner, []byte{']'})
@@ -98,15 +95,13 @@ func (b *Block) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// UnmarshalJSON implements json.Unmarshaler. It refuses anything but an object at
-// once: an array of a million numbers would become a million empty segments
-// first.
+// UnmarshalJSON refuses anything but an object at once: an array of a million numbers would become
+// a million empty segments first.
 func (s *Segment) UnmarshalJSON(data []byte) error {
 	type plain Segment
 	return unmarshalObject(data, (*plain)(s))
 }
 
-// UnmarshalJSON implements json.Unmarshaler, as for a Segment.
 func (d *DeviceSegments) UnmarshalJSON(data []byte) error {
 	type plain DeviceSegments
 	return unmarshalObject(data, (*plain)(d))

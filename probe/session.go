@@ -15,7 +15,7 @@ type probeProcess struct {
 	process process.Identity
 	uid     uint32
 	answer  atomic.Pointer[Answer] // never nil
-	final   atomic.Bool            // it is the last: the process exits with an error
+	final   atomic.Bool            // the answer is the last: the process exits
 	asked   chan struct{}          // one slot
 	jobs    chan job
 

@@ -25,7 +25,7 @@ type driver struct {
 	reader  DeviceReader
 
 	state    snapshot.Driver
-	gpus     []*gpu // by index; a GPU is never removed
+	gpus     []*gpu // by index; one is removed only when it is superseded
 	results  chan gpuResult
 	opened   chan openResult // not nil while an Open is in progress
 	openedAt time.Time       // when the last Open was started
@@ -45,8 +45,8 @@ func newDriver(options Options) *driver {
 	}
 }
 
-// read starts a Read of every GPU that can be read, waits for those whose last
-// answer was in time, and returns every GPU ever seen, by index.
+// read starts a Read of every GPU that can be read, waits for those whose last answer was in time,
+// and returns all GPUs by index, also those that are lost.
 func (d *driver) read(now time.Time, interval time.Duration) []*gpu {
 	for _, g := range d.gpus {
 		g.fresh = nil

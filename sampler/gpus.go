@@ -120,7 +120,7 @@ const (
 )
 
 // nameDevice notes that a probe names a device, and its size. It reports whether the device can
-// have a row; there can be too many GPUs.
+// have a row: it may not be in this box, or be one too many.
 func (s *Sampler) nameDevice(now time.Time, uuid string, d *probe.Device) bool {
 	at := s.placeOf(uuid)
 	if at < 0 {

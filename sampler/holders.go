@@ -36,7 +36,8 @@ const (
 	firstSearchWait   = 100 * time.Millisecond // the first tick waits so long: once has no other
 )
 
-// nameHolders adds the holders to GPUs with unattributed memory.
+// nameHolders adds the holders to GPUs with unattributed memory, and to the snapshot those that
+// have no GPU's own file open.
 func (s *Sampler) nameHolders(now time.Time, snap *snapshot.Snapshot) {
 	reader, ok := s.options.Processes.(holderReader)
 	unattributed := slices.ContainsFunc(snap.GPUs, func(g snapshot.GPU) bool { return g.Unattributed.Or(0) >= unattributedLeast })

@@ -16,7 +16,7 @@ import (
 // or when it rebuilds after an out-of-memory error. It ends at the first plateau, a minute and a
 // half in which memory grows more slowly than by loadRate. Until then the forecaster is reset
 // again and again, because long horizons would remember errors of tens of gigabytes for longer
-// than many jobs run.
+// than many jobs run. A rise of five minutes (firstLoad) is no load any more.
 //
 // A later load is a rise of a process that was not expected to fill its GPU. It is compared with
 // earlier loads of the same command. If the GPU would be full within a minute, the rise counts as
@@ -26,7 +26,7 @@ type load struct {
 	from  quantity.Bytes // used then
 	quiet int            // windows in a row
 
-	over     bool // the first load
+	over     bool // the first load has ended
 	rebuilds bool // the load follows an out-of-memory error
 	ended    time.Time
 
@@ -49,7 +49,7 @@ type peaks struct {
 }
 
 const (
-	freed    = 4 // a process that uses this part of its peak has freed most of it
+	freed    = 4 // a process that uses less than this part of its peak, a quarter, has freed most of it
 	maxPeaks = 8
 )
 

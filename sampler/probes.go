@@ -202,7 +202,7 @@ func (s *Sampler) sumParts(p *snapshot.Process, limit quantity.Bytes, shown repo
 	p.Other = s.otherOf(p, held, span{shown.at, shown.arrived})
 	p.Probe.Skewed = p.Used.Known() && !p.Other.Known()
 	if other := p.Other.Or(0); bounded || -other > snapshot.Tolerance(p.Used.Or(0)) {
-		p.Other = snapshot.Bytes{} // or the report was accepted with an older reading
+		p.Other = snapshot.Bytes{} // reserved is a lower bound, or an older reading admitted the report
 	}
 	s.noteMismatch(p, shown.at, held)
 }

@@ -8,8 +8,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Any process may report anything. A report counts only if its process can hold that much: at
-// most, by snapshot.Tolerance, what the driver reports for the process. Without that figure the
+// Any process may report anything. A report counts only if its process can hold that much: no
+// more, by snapshot.Tolerance, than the driver reports for the process. Without that figure the
 // limit is what is left of the device's used memory for all such processes, and without either
 // the size of the device, by the driver or by the probe itself.
 //
@@ -21,8 +21,8 @@ import (
 // at once.
 
 const (
-	// If a process takes and returns memory all the time, k reports in a row exceed each of n
-	// readings once in n+k over k times: here in 74,613.
+	// If a process takes and frees memory all the time, k reports in a row exceed all of n readings
+	// once in (n+k choose k) times: here once in 74,613.
 	recentReadings = 16
 	confirmedDoubt = 6
 )

@@ -28,7 +28,7 @@ type span struct{ from, to time.Time }
 
 // otherMemory remembers a row's readings.
 type otherMemory struct {
-	last       snapshot.Bytes // the last difference of which the readings showed that it counts
+	last       snapshot.Bytes // the last difference whose readings were true at one moment
 	used, held snapshot.Bytes // the first readings after the last large change
 	usedMoved  time.Time      // the end of these
 	heldMoved  time.Time

@@ -249,7 +249,6 @@ func showBox(ctx context.Context, p *command.Program, box *fleet.Opened, s *conf
 	return back, err
 }
 
-// Demo is a fleet of simulated boxes.
 func Demo(p *command.Program) *cobra.Command {
 	f := fleetFlags{simulated: true}
 	cmd := &cobra.Command{
@@ -265,7 +264,6 @@ terminal it is one table, as of vramscope fleet once.`,
 	return cmd
 }
 
-// demoBoxes are the boxes of demo fleet.
 func demoBoxes() []string {
 	const count = 12
 	var names []string

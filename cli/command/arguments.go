@@ -25,7 +25,6 @@ func ChoiceFlag(cmd *cobra.Command, to *string, flag, shorthand string, words ..
 	Complete(cmd, flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// Complete has the value of a flag completed.
 func Complete(cmd *cobra.Command, flag string, with cobra.CompletionFunc) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, with); err != nil {
 		panic(err) // there is no such flag, or it is completed already
@@ -46,11 +45,11 @@ type holder struct {
 
 func (h *holder) Type() string { return h.name }
 
-// checked is a flag's value that is refused before anything is opened or read.
+// checked is a flag's value that is checked before anything is opened or read.
 type checked struct {
 	to       *string
 	name     string // in help
-	required bool   // else an empty value is none
+	required bool   // an empty value is checked, too
 	check    func(string) error
 }
 
@@ -100,7 +99,7 @@ func Moment(to *string) pflag.Value {
 	return Checked(to, func(s string) error { _, err := quantity.ParseMoment(s, time.Time{}); return err })
 }
 
-// Span is one that is a length of time, from a minute on.
+// Span is the value of a flag that is a length of time, a minute at least.
 func Span(to *string) pflag.Value {
 	return Checked(to, func(s string) error { _, err := ParseSpan(s); return err })
 }
@@ -128,7 +127,6 @@ func NameValues(cmd *cobra.Command, names map[string]string) {
 	}
 }
 
-// NoArguments refuses arguments.
 func NoArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -138,7 +136,7 @@ func NoArguments(cmd *cobra.Command, args []string) error {
 	return f
 }
 
-// AtMostOne refuses more than one argument, of a kind.
+// AtMostOne refuses more than one argument; kind names what it is.
 func AtMostOne(kind string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) > 1 {

@@ -31,13 +31,8 @@ type Failure struct {
 	Err     error    // the cause, for errors.Is
 }
 
-// Error implements error. It is the message alone.
 func (f *Failure) Error() string { return f.Message }
-
-// ExitCode is the program's.
 func (f *Failure) ExitCode() int { return f.Code }
-
-// Unwrap is the cause.
 func (f *Failure) Unwrap() error { return f.Err }
 
 // Usage is a failure of the command line or of the configuration.
@@ -72,8 +67,6 @@ func Report(w io.Writer, err error) int {
 type Silent struct{ Code int }
 
 func (s *Silent) Error() string { return fmt.Sprintf("exit code %d", s.Code) }
-
-// ExitCode is the program's.
 func (s *Silent) ExitCode() int { return s.Code }
 
 // coded is a failure, a silent end, or a crash of the screen.

@@ -10,7 +10,7 @@ import (
 const quickProcessors = 2
 
 // QuickStart has a monitor take its first sample on two processors, of however many there
-// are, until StayLight; GOMAXPROCS in the environment comes first. A demo collects its
+// are, until StayLight; GOMAXPROCS in the environment takes precedence. A demo collects its
 // garbage as always: what stays of its past would be spread over 6 MB more.
 func (p *Program) QuickStart() (restore func()) {
 	if !p.Flags.Demo {
@@ -29,7 +29,7 @@ func (p *Program) StayLight() (restore func()) {
 }
 
 // onProcessors has goroutines run on at most n processors, until the returned function is
-// called; GOMAXPROCS in the environment comes first. A monitor has one: waking a second one
+// called; GOMAXPROCS in the environment takes precedence. A monitor has one: waking a second one
 // at each hand-over would take a fifth of its processor time. Long calls have threads of
 // their own all the same.
 func onProcessors(n int) (restore func()) {
@@ -40,21 +40,21 @@ func onProcessors(n int) (restore func()) {
 	return func() { runtime.GOMAXPROCS(before) }
 }
 
-// lookGCPercent has a command that samples once, and a monitor's first sample, collect the
-// first garbage at 32 MB in place of 4: most end before.
+// lookGCPercent has the first garbage collected at 32 MB, not at 4, in a command that samples once
+// and in a monitor's first sample: most end before.
 const lookGCPercent = 800
 
-// CollectLate has garbage collected late; GOGC in the environment comes first.
+// CollectLate has garbage collected late; GOGC in the environment takes precedence.
 func CollectLate() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(lookGCPercent)
 	}
 }
 
-// collectGarbage has garbage collected three times as often as Go does in a program that
-// stays open, until the returned function is called; GOGC in the environment comes first.
-// That saves a fifth of the memory. A small heap has a part that is never touched, and takes
-// no memory: else it would be collected every three seconds.
+// collectGarbage has garbage collected three times as often as usual in a program that stays open,
+// until the returned function is called; GOGC in the environment takes precedence. That saves a
+// fifth of the memory. An untouched part of the heap, which takes no memory, keeps a small heap
+// from being collected every three seconds.
 func (p *Program) collectGarbage() (end func()) {
 	if p.Getenv("GOGC") != "" {
 		return func() {}

@@ -22,14 +22,14 @@ import (
 // Program is one run of the command line.
 type Program struct {
 	Stdin, Stdout, Stderr *os.File
-	NoStdout              bool // there is none: what stands in its place takes everything
+	NoStdout              bool // it was closed at the start: Stdout is /dev/null in its place
 	Getenv                func(string) string
 	Now                   func() time.Time
 	ProbeDirectories      []string       // where probes' sockets are searched; nil: the usual ones
 	DaemonPlaces          []socket.Place // where daemons' sockets are searched; nil: the usual ones
 	DaemonDirectory       string         // of this user's own; "": the usual one
 	Recordings            string         // where recordings are kept; "": the usual place
-	state                 string         // of root's daemon, by its unit; "": BoxState
+	state                 string         // where root's daemon keeps its state, by its unit; "": BoxState
 	Arguments             []string
 	Flags                 GlobalFlags
 	Unwritten             error // why the last Write failed
@@ -167,7 +167,7 @@ func (p *Program) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// Warn writes a line to standard error. The command is started with and without a reader.
+// Warn writes a line to standard error. That this fails does not matter.
 func (p *Program) Warn(format string, args ...any) {
 	_, _ = fmt.Fprintf(p.Stderr, "vramscope: %s\n", text.Clean(fmt.Sprintf(format, args...)))
 }

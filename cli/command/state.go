@@ -17,8 +17,8 @@ import (
 // audit log.
 const BoxState = "/var/lib/vramscope"
 
-// TakeState has a daemon keep its state in the directory that root's unit gives. A
-// user's would be in another place with each systemd, where no other command looks.
+// TakeState has a daemon keep its state in the directory that root's unit gives. A user's unit
+// gives another one with each version of systemd, where no other command looks.
 // Source: https://www.freedesktop.org/software/systemd/man/latest/systemd.exec.html, StateDirectory=
 func (p *Program) TakeState() {
 	given, _, _ := strings.Cut(p.Getenv("STATE_DIRECTORY"), ":")
@@ -43,8 +43,8 @@ func (p *Program) RecordingsOf(simulated bool) string {
 	return directory
 }
 
-// LogDirectory is where this user's audit log is: root's is the box's, but for an
-// XDG_STATE_HOME of root's own.
+// LogDirectory is where this user's audit log is. Root's is with the box's state, unless
+// XDG_STATE_HOME names a directory of root's own.
 func (p *Program) LogDirectory() string {
 	home := StateHome()
 	if named := os.Getenv("XDG_STATE_HOME"); os.Geteuid() != 0 || filepath.IsAbs(named) && home == filepath.Join(named, "vramscope") {

@@ -122,7 +122,6 @@ func (s *Settings) parse(path string, content []byte) error {
 	return refused
 }
 
-// Set sets an option from text, as its flag does.
 func (s *Settings) Set(key, text string) error {
 	options := Options(s)
 	return options[slices.IndexFunc(options, func(o Option) bool { return o.Key == key })].Set(text)

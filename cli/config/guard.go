@@ -76,7 +76,7 @@ func gpuRange(item string) ([]string, error) {
 	return gpus, nil
 }
 
-// tables are those of a list.
+// tables returns the tables of a list.
 func (r *reader) tables(path string, value any, limit int) (tables []map[string]any) {
 	if value == nil {
 		return nil

@@ -172,7 +172,7 @@ func tableColumns() []string {
 	}
 }
 
-// sortColumns are those that it can be sorted by: pictures have no order.
+// sortColumns are the columns by which the table can be sorted: all but the pictures.
 func sortColumns() []string {
 	return slices.DeleteFunc(tableColumns(), func(name string) bool {
 		return name == "BAR" || name == "TREND" || name == "LAST 10m"
@@ -198,7 +198,7 @@ func (s *Settings) sortColumn() Value {
 	}, tomlString)
 }
 
-// column is one more of the columns.
+// column reads an item of Columns, in which each name is once.
 func (s *Settings) column(item string) ([]string, error) {
 	name, ok := columnNamed(tableColumns(), item)
 	switch {

@@ -33,7 +33,6 @@ type Box struct {
 	CacheErr error           // why the native probe's file can be put nowhere
 }
 
-// verdict is how a finding is.
 type verdict string
 
 const (
@@ -55,8 +54,8 @@ type section struct {
 	findings []finding
 }
 
-// Report is everything there is to say of a box at the moment of a snapshot, in lines;
-// refused is why its configuration is, if so.
+// Report is the report on a box at the moment of a snapshot, in lines. refused is why the
+// configuration was refused, nil if it was not.
 func Report(src *sources.Set, snap *snapshot.Snapshot, refused error) []string {
 	b := Box{Set: src, Snapshot: snap, Unusable: src.Unusable(snap)}
 	b.Loaded, b.Devices = src.Driver.Opened()

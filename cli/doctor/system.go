@@ -139,7 +139,7 @@ func signals() finding {
 	return finding{verdict: works, what: "signals", text: "through pidfds: they cannot reach another process"}
 }
 
-// auditLog is whether actions can be logged: what cannot be is not done.
+// auditLog is whether actions can be logged: one that cannot be is refused.
 func (b *Box) auditLog() finding {
 	if err := b.Log.Check(); err != nil {
 		return finding{verdict: fails, what: "audit log", text: text.Clean(err.Error()), next: []string{
@@ -192,7 +192,7 @@ func (b *Box) colours() finding {
 	return f
 }
 
-// daemon is whether one answers, and of what use it is here.
+// daemon is whether a daemon answers, and what it shares with this user.
 func (b *Box) daemon() []finding {
 	if b.Table == nil {
 		return nil // a simulated box has none

@@ -1,7 +1,7 @@
 // Package gather reads out of recordings and the audit log what commands evaluate.
 //
 //	recording ─┬→ Report ──→ recording/report     report
-//	audit log ─┤→ Decisions ─────────────────────  guard log
+//	audit log ─┤→ LoggedDecisions ───────────────  guard log
 //	           ├→ Moments ──→ guard/replay         guard replay
 //	           └→ Trace ────→ forecast/backtest    backtest
 //

@@ -20,7 +20,7 @@ type Command struct {
 	path    string
 	python  bool     // it is a Python interpreter, or a script for one
 	flags   []string // of the interpreter
-	special string   // why no environment reaches it
+	special string   // why it gets no probe: it is setuid, or a Python that is too old
 }
 
 // Inspect finds out what a command is: an interpreter, a script, or another program.

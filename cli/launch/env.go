@@ -138,7 +138,6 @@ func others(value string) []string {
 	return kept
 }
 
-// Env prints the exports that put a probe into programs started elsewhere.
 func Env(p *command.Program) *cobra.Command {
 	directory, native := "", false
 	cmd := &cobra.Command{
@@ -201,8 +200,8 @@ func printEnvironment(p *command.Program, directory string, native bool) error {
 	return p.Print(s)
 }
 
-// preloadExports are the lines of shell that do as launch.WithPreload does. The
-// library is put into a directory for every user, or with the probe's other files.
+// preloadExports are the lines of shell that do as WithPreload does. The library is put into a
+// directory for every user, or with the probe's other files.
 func preloadExports(p *command.Program, directory string, shared bool) (string, error) {
 	var library string
 	var err error

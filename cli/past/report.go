@@ -256,7 +256,7 @@ func (p *period) check() error {
 	return nil
 }
 
-// aPeriod is one that is "A..B".
+// aPeriod is the value of a flag that is "A..B".
 func aPeriod(to *string) pflag.Value {
 	return command.Checked(to, func(s string) error { _, err := endsOf(s, time.Time{}); return err })
 }

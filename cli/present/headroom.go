@@ -260,7 +260,7 @@ func (w *waiting) enough(snap *snapshot.Snapshot, watch time.Duration) bool {
 	return false
 }
 
-// nearest is the place that lacks least.
+// nearest names the place that lacks least.
 func nearest(r *headroom.Report) string {
 	short := slices.DeleteFunc(slices.Clone(r.Places), func(p headroom.Place) bool {
 		return p.Verdict == headroom.Unknown || p.Verdict == headroom.Yes

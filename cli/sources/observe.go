@@ -39,9 +39,9 @@ func (src *Set) ListenFor(ctx context.Context) (listening context.Context, end f
 	}
 }
 
-// Look samples for a command that samples once: again while a report is doubted or its
-// readings are of different moments. Meanwhile the probe is asked for figures of now, and
-// the driver's next readings distinguish a process that grew from a probe that lies.
+// Look samples for a command that samples once, and again while a report is doubted or skewed: the
+// probe is asked for current figures, and the driver's next readings distinguish a process that
+// grew from a probe that lies.
 func (src *Set) Look(ctx context.Context, sampling *sampler.Sampler) *snapshot.Snapshot {
 	const most, pause = 20, 100 * time.Millisecond // others may come meanwhile
 	command.CollectLate()
@@ -62,8 +62,8 @@ func (src *Set) Look(ctx context.Context, sampling *sampler.Sampler) *snapshot.S
 	return snap
 }
 
-// unsettled are the processes whose reports are doubted, and those that this user can ask
-// of whom the driver's readings and the probe's are of different moments.
+// unsettled returns the processes whose reports are doubted, and those with skewed readings whose
+// probes this user can ask again.
 func (src *Set) unsettled(snap *snapshot.Snapshot) (doubted, skewed []process.Identity) {
 	for i := range snap.Rows {
 		switch p := &snap.Rows[i]; {

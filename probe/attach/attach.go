@@ -33,7 +33,6 @@ const (
 // to answer.
 const defaultTimeout = 10 * time.Second
 
-// Options configure an Attacher.
 type Options struct {
 	Proc   string // "": /proc
 	Table  *process.Table
@@ -65,7 +64,6 @@ func New(options Options) *Attacher {
 	}
 }
 
-// Result is the outcome of attaching.
 type Result struct {
 	Method     Method
 	Standstill time.Duration // how long the process was stopped in total
@@ -189,7 +187,6 @@ type givenUp struct {
 // Error implements error, without the context's error.
 func (g *givenUp) Error() string { return "cancelled" + g.when }
 
-// Unwrap returns the context's error.
 func (g *givenUp) Unwrap() error { return g.err }
 
 // notBegun is the error of a payload that did not run in time and will not run any more.
@@ -204,7 +201,6 @@ func (a *Attacher) notBegun(ctx context.Context, plan *Plan) error {
 	return fmt.Errorf("no other thread could run Python for %d s: C code holds the interpreter; nothing will happen later, try again", seconds)
 }
 
-// greet says hello to the process's probe.
 func (a *Attacher) greet(ctx context.Context, id process.Identity) error {
 	g := greeting{finder: a.options.Finder, pid: id.PID}
 	defer g.close()

@@ -20,9 +20,9 @@ import (
 
 // debugger is a gdb that reads its commands from standard input.
 //
-// It has its own session and blocks signals, so that a Ctrl-C for vramscope does
-// not reach it. It writes to a file, since an unread pipe would end it. It is never killed: a gdb that dies during a call takes the process
-// with it.
+// It has its own session and blocks signals, so that a Ctrl-C for vramscope does not reach it. It
+// writes to a file, since an unread pipe would end it. It is never killed: a gdb that dies during a
+// call takes the process with it.
 type debugger struct {
 	cmd   *exec.Cmd
 	input io.WriteCloser

@@ -22,7 +22,6 @@ var settings = []string{
 	"set unwindonsignal on", "handle all nostop noprint pass",
 }
 
-// injection starts the payload's thread in one process by gdb.
 type injection struct {
 	*debugger
 	attacher *Attacher

@@ -144,7 +144,6 @@ func (p *python) take(from *program, names []string) error {
 	return nil
 }
 
-// readMemory reads a process's memory.
 func readMemory(dir string, address uint64, n int) ([]byte, error) {
 	file, err := os.Open(filepath.Join(dir, "mem"))
 	if err != nil {

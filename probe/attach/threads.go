@@ -163,7 +163,6 @@ func (t *thread) in(text []mapping) bool {
 	return slices.ContainsFunc(text, func(m mapping) bool { return m.start <= t.counter && t.counter < m.end })
 }
 
-// calls are system call numbers.
 type calls struct {
 	futex  int
 	others []int

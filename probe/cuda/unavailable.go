@@ -16,14 +16,7 @@ func Start(context.Context, Options) (*Process, error) {
 	return nil, fmt.Errorf("cuda: start: %w", ErrNoCgo)
 }
 
-// Device returns the zero Device.
-func (p *Process) Device() Device { return Device{} }
-
-// Run fails with ErrNoCgo.
-func (p *Process) Run(context.Context) error { return ErrNoCgo }
-
-// Figures returns the zero Figures.
-func (p *Process) Figures() Figures { return Figures{} }
-
-// Close does nothing.
+func (p *Process) Device() Device              { return Device{} }
+func (p *Process) Run(context.Context) error   { return ErrNoCgo }
+func (p *Process) Figures() Figures            { return Figures{} }
 func (p *Process) Close(context.Context) error { return nil }
