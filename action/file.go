@@ -28,9 +28,8 @@ func appendLine(directory string, line []byte) error {
 	return errors.Join(err, file.Close())
 }
 
-// openLog opens the log, or makes it. It is a regular file of ours, 0600, with one
-// name, in a directory that only we write: neither a link nor a FIFO can take its
-// place.
+// openLog opens the log, or makes it. It is a regular file of ours, 0600, with one name, in a
+// directory that only we write: neither a link nor a FIFO can take its place.
 func openLog(directory string) (*os.File, error) {
 	dir, err := openDirectory(directory, true)
 	if err != nil {
@@ -75,9 +74,8 @@ func reserve(file *os.File) error {
 	return nil
 }
 
-// lock keeps other vramscopes from writing until the file is closed: half of their
-// line would look like that of a full disk. It does not wait for one that was
-// stopped meanwhile.
+// lock keeps other vramscopes from writing until the file is closed: half of their line would look
+// like that of a full disk. It does not wait for one that was stopped meanwhile.
 func lock(fd int) {
 	for range 100 {
 		if err := unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB); !errors.Is(err, unix.EWOULDBLOCK) {
@@ -166,10 +164,9 @@ func openDirectory(path string, make bool) (int, error) {
 	return dir, nil
 }
 
-// resolve follows the symbolic links in a path that root alone can have put
-// there (/home → /export/home, /home/alice → /nfs/alice): those in directories
-// that, with all above them, are root's and not writable by others. The last name
-// is never followed.
+// resolve follows the symbolic links in a path that root alone can have put there (/home →
+// /export/home, /home/alice → /nfs/alice): those in directories that, with all above them, are
+// root's and not writable by others. The last name is never followed.
 func resolve(path string) string {
 	done, names := "/", split(path)
 	for links := 0; len(names) > 1 && links < 40; {

@@ -109,8 +109,7 @@ prints one table, as vramscope once does, and ends.`,
 	return root
 }
 
-// helpBelow gives the commands below cmd the flag --help, and those that complete
-// nothing no files.
+// helpBelow gives the commands below cmd the flag --help, and those that complete nothing no files.
 func helpBelow(cmd *cobra.Command) {
 	for _, below := range cmd.Commands() {
 		below.Flags().BoolP("help", "h", false, "help for "+below.Name())

@@ -98,8 +98,7 @@ var (
 // symbolSet is which entry points a loaded library has.
 type symbolSet []bool
 
-// any reports whether the library has one of several entry points; go-nvml
-// itself takes the newest.
+// any reports whether the library has one of several entry points; go-nvml itself takes the newest.
 func (s symbolSet) any(choices ...symbol) bool {
 	return slices.ContainsFunc(choices, func(choice symbol) bool { return s[choice] })
 }
@@ -115,8 +114,7 @@ func (s symbolSet) capabilities() []Capability {
 // essential are the calls without which nothing can be read: one of each group.
 var essential = [][]symbol{{symInit, symInitV1}, {symShutdown}, {symCount, symCountV1}, {symHandle, symHandleV1}, {symUUID}, {symName}}
 
-// missing names the first essential call that the set lacks, "" where it has
-// all of them.
+// missing names the first essential call that the set lacks, "" where it has all of them.
 func (s symbolSet) missing() string {
 	for _, choices := range essential {
 		if !s.any(choices...) {

@@ -67,8 +67,7 @@ type Memory struct {
 	Total, Used, Free, Reserved quantity.Optional[quantity.Bytes]
 }
 
-// Throttle is the set of reasons for lowered clocks: the bits of
-// nvmlClocksEventReasons.
+// Throttle is the set of reasons for lowered clocks: the bits of nvmlClocksEventReasons.
 type Throttle uint64
 
 // The reasons that count as throttling; idle and application settings do not.
@@ -80,8 +79,7 @@ const (
 	ThrottlePowerBrake      Throttle = 0x80
 )
 
-// ECC is the state of error correction. Counts are volatile: since the last
-// driver load.
+// ECC is the state of error correction. Counts are volatile: since the last driver load.
 type ECC struct {
 	Enabled     quantity.Optional[bool]
 	Corrected   quantity.Optional[uint64]

@@ -115,8 +115,7 @@ func (d *direct) lookup(name string) unsafe.Pointer {
 	return C.dlsym(d.handle, cname)
 }
 
-// replaced reports whether the path now leads to another file than the one that
-// was loaded.
+// replaced reports whether the path now leads to another file than the one that was loaded.
 func (d *direct) replaced() bool {
 	if d.file == nil {
 		return false
@@ -142,8 +141,7 @@ func (d *direct) release() string {
 	return version
 }
 
-// list calls one of the process lists with room for capacity entries of
-// unknown size.
+// list calls one of the process lists with room for capacity entries of unknown size.
 func (d *direct) list(call, device unsafe.Pointer, buffer []byte, capacity int) (count int, ret gonvml.Return) {
 	n := C.uint(capacity)
 	ret = gonvml.Return(C.vramscope_list(call, device, &n, unsafe.Pointer(unsafe.SliceData(buffer))))

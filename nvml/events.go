@@ -10,10 +10,9 @@ import (
 // GPU with endless errors is still read.
 const maxEvents = 32
 
-// readEvents collects the critical errors since the last reading. It comes
-// first, because a lost GPU gives its reason here, and its failures do not end
-// the reading. The second reading subscribes; a program that reads once needs
-// no events.
+// readEvents collects the critical errors since the last reading. It comes first, because a lost
+// GPU gives its reason here, and its failures do not end the reading. The second reading
+// subscribes; a program that reads once needs no events.
 func (r *reading) readEvents() {
 	if r.events == nil {
 		if r.readings > 0 && !r.eventless {

@@ -65,9 +65,8 @@ func pciBusID(s string, domain, bus, device uint32) string {
 // unknownUUID is the key of a GPU whose UUID was never read.
 func unknownUUID(index int) string { return fmt.Sprintf("unknown-%d", index) }
 
-// profile is the part of a MIG device's name after "MIG": "3g.40gb" of
-// "NVIDIA H100 80GB HBM3 MIG 3g.40gb". For a name
-// without such a part it is composed of slices and memory.
+// profile is the part of a MIG device's name after "MIG": "3g.40gb" of "NVIDIA H100 80GB HBM3 MIG
+// 3g.40gb". For a name without such a part it is composed of slices and memory.
 func profile(name string, slices int, memoryMiB uint64) string {
 	if _, tail, ok := strings.Cut(name, " MIG "); ok {
 		return strings.TrimSpace(tail)

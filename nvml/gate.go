@@ -50,10 +50,9 @@ func (g *gate) leave(kind int) {
 	g.short -= kind
 }
 
-// begin starts an open or a close and reports whether the library was open.
-// It waits for short calls, and fails with ErrBusy while another call is
-// outstanding or another change is under way. Every begin that succeeds is
-// followed by one end.
+// begin starts an open or a close and reports whether the library was open. It waits for short
+// calls, and fails with ErrBusy while another call is outstanding or another change is under way.
+// Every begin that succeeds is followed by one end.
 func (g *gate) begin() (wasOpen bool, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -42,8 +42,7 @@ type loaded struct {
 	samplesCall unsafe.Pointer // nvmlDeviceGetProcessUtilization, nil where there is none
 }
 
-// processList is one of the calls that list processes, in the newest version
-// that the library has.
+// processList is one of the calls that list processes, in the newest version that the library has.
 type processList struct {
 	symbol   symbol
 	call     unsafe.Pointer
@@ -65,11 +64,10 @@ func New(options Options) *Library {
 	}
 }
 
-// Open loads the library if that has not happened, initialises it, and lists
-// the GPUs that this user may see; a box without GPUs is no error. An open
-// library is initialised again. It fails with ErrBusy while a Read is
-// outstanding, with ErrLibraryNotFound, ErrDriverNotLoaded, ErrVersionMismatch
-// and other errors of the driver; the Driver then still describes the library.
+// Open loads the library if that has not happened, initialises it, and lists the GPUs that this
+// user may see; a box without GPUs is no error. An open library is initialised again. It fails with
+// ErrBusy while a Read is outstanding, with ErrLibraryNotFound, ErrDriverNotLoaded,
+// ErrVersionMismatch and other errors of the driver; the Driver then still describes the library.
 func (l *Library) Open() (Driver, []Device, error) {
 	wasOpen, err := l.gate.begin()
 	if err != nil {
@@ -111,10 +109,9 @@ func (l *Library) Capabilities() []Capability {
 	return nil
 }
 
-// NeedsRestart reports whether only a new process can overcome an error of Open
-// or Read: the kernel driver has another version than the loaded library, and
-// the library on disk is a new one. With an unchanged library the upgrade is
-// unfinished, and a restart would not help.
+// NeedsRestart reports whether only a new process can overcome an error of Open or Read: the kernel
+// driver has another version than the loaded library, and the library on disk is a new one. With an
+// unchanged library the upgrade is unfinished, and a restart would not help.
 func (l *Library) NeedsRestart(err error) bool {
 	lib := l.loaded.Load()
 	return lib != nil && errors.Is(err, ErrVersionMismatch) && lib.replaced()
@@ -147,8 +144,7 @@ func (l *Library) load() (*loaded, error) {
 	return lib, nil
 }
 
-// addList takes the newest version of a process list; the oldest has the short
-// structs.
+// addList takes the newest version of a process list; the oldest has the short structs.
 func (l *loaded) addList(kind ProcessType, newest, older, oldest symbol) {
 	for _, choice := range []symbol{newest, older, oldest} {
 		if !l.symbols[choice] {

@@ -66,15 +66,13 @@ func limitOf(m Memory) uint64 {
 // for drivers that lack the BAR1 call.
 var integratedNames = []string{"GB10", "Orin", "Thor", "Xavier", "Tegra", "nvgpu"}
 
-// namedIntegrated reports whether a name is that of a chip that shares the host's
-// memory.
+// namedIntegrated reports whether a name is that of a chip that shares the host's memory.
 func namedIntegrated(name string) bool {
 	return slices.ContainsFunc(integratedNames, func(part string) bool { return strings.Contains(name, part) })
 }
 
-// hostMemory is the memory of a GPU that shares the host's, unknown where meminfo
-// is of no use. Free is MemAvailable, because the kernel frees page cache for a
-// GPU allocation as for any other.
+// hostMemory is the memory of a GPU that shares the host's, unknown where meminfo is of no use.
+// Free is MemAvailable, because the kernel frees page cache for a GPU allocation as for any other.
 func hostMemory(proc string) Memory {
 	fs, err := procfs.NewFS(proc)
 	if err != nil {

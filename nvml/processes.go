@@ -12,9 +12,8 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// askProcesses reads the process lists, unmerged. Under MIG the GPU's own handle
-// lists the processes of all instances to privileged users only; others read the
-// list of each instance.
+// askProcesses reads the process lists, unmerged. Under MIG the GPU's own handle lists the
+// processes of all instances to privileged users only; others read the list of each instance.
 func (r *reading) askProcesses() ([]Process, error) {
 	list, err := r.askLists(r.processes[:0], r.pointer, true)
 	if err == nil || !r.result.MIGEnabled || r.err != nil {
@@ -46,10 +45,9 @@ type listsAsked struct {
 
 const maxLists = 3
 
-// askLists appends the processes of the compute, graphics and MPS lists. It fails if the
-// compute list does; many GPUs refuse the others. For a whole GPU, a list that was empty is
-// read again when used memory appears that the compute list does not explain, and
-// otherwise rarely.
+// askLists appends the processes of the compute, graphics and MPS lists. It fails if the compute
+// list does; many GPUs refuse the others. For a whole GPU, a list that was empty is read again when
+// used memory appears that the compute list does not explain, and otherwise rarely.
 func (r *reading) askLists(list []Process, device unsafe.Pointer, whole bool) ([]Process, error) {
 	if len(r.lib.lists) == 0 || r.lib.lists[0].kind != Compute {
 		return list, newError(symbols[symComputeV1].name, gonvml.ERROR_FUNCTION_NOT_FOUND)

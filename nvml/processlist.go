@@ -9,18 +9,16 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// A process list is an array of C structs whose size the driver chooses, not
-// the caller:
+// A process list is an array of C structs whose size the driver chooses, not the caller:
 //
 //	16 bytes  pid, memory                            first calls
 //	24 bytes  pid, memory, GPU and compute instance  _v2 and _v3
 //	32 bytes  … and protected memory                 _v3 of the first 535 drivers, until it was taken back
 //
-// and drivers exist that write another size than their call's version
-// promises (https://github.com/NVIDIA/go-nvml/issues/75,
-// https://github.com/XuehaiPan/nvitop/pull/79). So a buffer has room for the
-// largest and is filled with a pattern before the call; the size follows from
-// how much of it the driver has overwritten.
+// and drivers exist that write another size than their call's version promises
+// (https://github.com/NVIDIA/go-nvml/issues/75, https://github.com/XuehaiPan/nvitop/pull/79). So a
+// buffer has room for the largest and is filled with a pattern before the call; the size follows
+// from how much of it the driver has overwritten.
 const (
 	strideV1     = 16
 	strideV2     = 24
@@ -29,8 +27,7 @@ const (
 )
 
 const (
-	// firstProcesses is enough for nearly every GPU, whose list then costs one
-	// call.
+	// firstProcesses is enough for nearly every GPU, whose list then costs one call.
 	firstProcesses = 64
 	// maxProcesses limits the buffer for a driver that keeps asking for more.
 	maxProcesses = 1 << 14
@@ -41,10 +38,9 @@ const (
 // noInstance is the instance number of a process that is in no instance.
 const noInstance = math.MaxUint32
 
-// nextCapacity is the capacity for the next try after INSUFFICIENT_SIZE: what the
-// driver asked for and some slack, because the list may have grown again by
-// then, and at least twice the last one, because some drivers ask for too
-// little. It is false if there should be no next try.
+// nextCapacity is the capacity for the next try after INSUFFICIENT_SIZE: what the driver asked for
+// and some slack, because the list may have grown again by then, and at least twice the last one,
+// because some drivers ask for too little. It is false if there should be no next try.
 func nextCapacity(capacity, asked int) (int, bool) {
 	if capacity >= maxProcesses {
 		return 0, false
@@ -104,8 +100,7 @@ func appendProcesses(list []Process, buffer []byte, count, size int, kind Proces
 	return list
 }
 
-// instanceID is the instance with a pair of numbers, the zero InstanceID if there
-// is none.
+// instanceID is the instance with a pair of numbers, the zero InstanceID if there is none.
 func instanceID(gpu, compute uint32) InstanceID {
 	if gpu == noInstance {
 		return InstanceID{}
@@ -116,10 +111,9 @@ func instanceID(gpu, compute uint32) InstanceID {
 	return InstanceID{MIG: true, GPU: gpu, Compute: compute}
 }
 
-// mergeProcesses makes one entry for each (pid, instance) of overlapping lists, in
-// place: the types add up, and the largest known memory counts, because each list
-// has the whole process's memory. Memory above limit becomes unknown. The result
-// is sorted by pid and instance.
+// mergeProcesses makes one entry for each (pid, instance) of overlapping lists, in place: the types
+// add up, and the largest known memory counts, because each list has the whole process's memory.
+// Memory above limit becomes unknown. The result is sorted by pid and instance.
 func mergeProcesses(list []Process, limit uint64) []Process {
 	slices.SortFunc(list, func(a, b Process) int {
 		if order := cmp.Or(cmp.Compare(a.PID, b.PID), cmp.Compare(a.Instance.GPU, b.Instance.GPU), cmp.Compare(a.Instance.Compute, b.Instance.Compute)); order != 0 || a.Instance.MIG == b.Instance.MIG {

@@ -46,11 +46,10 @@ type reading struct {
 	details bool   // everything is wanted: see Details
 }
 
-// Read takes one reading of a GPU, in which a field that the driver refuses is
-// unknown. Read fails if the GPU or the driver is gone, and if the memory call
-// fails other than by a refusal; the Reading then holds only the critical errors
-// that came before. It fails with ErrUninitialized before Open, and with ErrBusy
-// while Open, Close or another Read of the same GPU is under way.
+// Read takes one reading of a GPU, in which a field that the driver refuses is unknown. Read fails
+// if the GPU or the driver is gone, and if the memory call fails other than by a refusal; the
+// Reading then holds only the critical errors that came before. It fails with ErrUninitialized
+// before Open, and with ErrBusy while Open, Close or another Read of the same GPU is under way.
 func (l *Library) Read(device Device) (Reading, error) {
 	result, err := l.read(device)
 	if err != nil {
@@ -78,8 +77,7 @@ func (l *Library) read(device Device) (Reading, error) {
 	return r.run()
 }
 
-// run makes the calls. Memory comes first of the figures, and its time is the
-// reading's time.
+// run makes the calls. Memory comes first of the figures, and its time is the reading's time.
 func (r *reading) run() (Reading, error) {
 	r.started = r.options.Now()
 	r.result.Device = r.device
@@ -103,8 +101,7 @@ func (r *reading) run() (Reading, error) {
 	return r.result, nil
 }
 
-// can reports whether the library has one of several calls and the reading has
-// not ended.
+// can reports whether the library has one of several calls and the reading has not ended.
 func (r *reading) can(choices ...symbol) bool {
 	return r.err == nil && r.lib.symbols.any(choices...)
 }
@@ -130,8 +127,7 @@ func ask[T any](r *reading, call symbol, get func() (T, gonvml.Return)) (answer 
 	return answer, r.ok(call, ret)
 }
 
-// readMemory reads the GPU's memory. Every failure but a refusal ends the
-// reading.
+// readMemory reads the GPU's memory. Every failure but a refusal ends the reading.
 func (r *reading) readMemory() Memory {
 	memory, call, ret := r.askMemory(r.handle, r.pointer)
 	if r.ok(call, ret) {
@@ -146,8 +142,7 @@ func (r *reading) readMemory() Memory {
 	return Memory{}
 }
 
-// askMemory reads the memory of a GPU or a MIG device with the newest call
-// that answers.
+// askMemory reads the memory of a GPU or a MIG device with the newest call that answers.
 func (r *reading) askMemory(handle gonvml.Device, pointer unsafe.Pointer) (Memory, symbol, gonvml.Return) {
 	last, ret := symMemoryV2, gonvml.ERROR_FUNCTION_NOT_FOUND
 	if r.can(symMemoryV2) {

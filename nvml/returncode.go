@@ -60,8 +60,7 @@ func endsReading(c gonvml.Return) bool {
 	}
 }
 
-// refusesField reports whether a code refuses a figure, as opposed to failing to
-// read it.
+// refusesField reports whether a code refuses a figure, as opposed to failing to read it.
 func refusesField(c gonvml.Return) bool {
 	return errors.Is(kinds[c], ErrNotSupported) || errors.Is(kinds[c], ErrNoPermission)
 }

@@ -13,9 +13,8 @@ import (
 // timestamp in µs, and the per cents of SM, memory, encoder and decoder.
 const utilizationStride = 32
 
-// utilizationHold is how long a sample stays valid. The driver samples each
-// process separately, seconds apart, and returns a sample once; for an idle
-// process it returns none.
+// utilizationHold is how long a sample stays valid. The driver samples each process separately,
+// seconds apart, and returns a sample once; for an idle process it returns none.
 const utilizationHold = 4 * time.Second
 
 // utilization remembers the samples of one GPU's processes.
@@ -37,9 +36,8 @@ type utilizationSample struct {
 // driver counts from the boot, a sample's time is when it was received.
 const wallClock = 1_000_000_000_000_000
 
-// add adds count structs of an answer. Values above 100 per cent are dropped: some
-// drivers return uninitialised entries
-// (https://github.com/Syllo/nvtop/issues/110).
+// add adds count structs of an answer. Values above 100 per cent are dropped: some drivers return
+// uninitialised entries (https://github.com/Syllo/nvtop/issues/110).
 func (u *utilization) add(buffer []byte, count int, now time.Time) {
 	// A timestamp ahead of the clock would silence the driver until then.
 	latest := uint64(max(now.Add(time.Minute).UnixMicro(), 0))
@@ -78,10 +76,9 @@ func (u *utilization) forget(now time.Time) {
 	})
 }
 
-// assign sets the utilisation of each process of a list. A process without a
-// sample was idle if other processes of the GPU have samples or the whole GPU was
-// idle; else it stays unknown, as the driver reports nothing of it (it may be in
-// another container).
+// assign sets the utilisation of each process of a list. A process without a sample was idle if
+// other processes of the GPU have samples or the whole GPU was idle; else it stays unknown, as the
+// driver reports nothing of it (it may be in another container).
 func (u *utilization) assign(list []Process, whole quantity.Optional[int]) {
 	percent, known := whole.Value()
 	idle := known && percent == 0 || slices.ContainsFunc(list, func(p Process) bool {

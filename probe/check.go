@@ -12,8 +12,7 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// The limits on what one probe may report. A line within them decodes to at most
-// a few MiB.
+// The limits on what one probe may report. A line within them decodes to at most a few MiB.
 const (
 	maxDevices      = 64
 	maxAllocators   = 64  // of one device
@@ -112,8 +111,7 @@ func clip(text string) string {
 	return strings.Clone(strings.ToValidUTF8(text[:maxText], ""))
 }
 
-// check returns what is impossible in a report. One impossible figure discredits
-// all of them.
+// check returns what is impossible in a report. One impossible figure discredits all of them.
 func (r *Report) check() error {
 	if len(r.Devices) > maxDevices {
 		return fmt.Errorf("%d devices", len(r.Devices))

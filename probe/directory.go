@@ -13,9 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// directory is an open directory of sockets whose owner and mode have been
-// checked. All access goes through the descriptor, so that later changes of the
-// path do not matter.
+// directory is an open directory of sockets whose owner and mode have been checked. All access goes
+// through the descriptor, so that later changes of the path do not matter.
 type directory struct {
 	path  string
 	file  *os.File
@@ -124,8 +123,7 @@ func (r root) stampAt(path string) (stamp, error) {
 	return stampOf(&st), err
 }
 
-// ownerAt is the owner of a path, without following a link; false if it does not
-// exist.
+// ownerAt is the owner of a path, without following a link; false if it does not exist.
 func ownerAt(path string) (uint32, bool) {
 	var st unix.Stat_t
 	if unix.Lstat(path, &st) != nil {
@@ -248,8 +246,7 @@ func (d *directory) remove(name string) error {
 // only if they find none.
 const maxSpares = 8
 
-// spareDirectory opens the user's spare directory in parent, and makes one if there
-// is none.
+// spareDirectory opens the user's spare directory in parent, and makes one if there is none.
 func spareDirectory(parent string, uid uint32) (*directory, error) {
 	prefix := sparePrefix(int(uid))
 	dir, err := os.OpenFile(parent, unix.O_DIRECTORY, 0)

@@ -159,8 +159,7 @@ func (m *Monitor) connected(ctx context.Context, a *attempt, client *Client, err
 
 var errTooManyProbes = fmt.Errorf("too many probes: the limit is %d, %d of one user", maxProbes, maxProbesPerUser)
 
-// hasCapacity reports whether another probe of that user can be read. The lock
-// is held.
+// hasCapacity reports whether another probe of that user can be read. The lock is held.
 func (m *Monitor) hasCapacity(uid uint32) bool {
 	ofUser := 0
 	for _, p := range m.byProcess {
@@ -215,9 +214,8 @@ func (m *Monitor) remove(p *probeProcess) {
 	m.publish()
 }
 
-// reap forgets the processes that have ended. An open connection does not prove
-// that the process lives, since a forked child may hold it: only answers do. The
-// lock is held.
+// reap forgets the processes that have ended. An open connection does not prove that the process
+// lives, since a forked child may hold it: only answers do. The lock is held.
 func (m *Monitor) reap() {
 	for _, p := range m.byProcess {
 		answering := p.ended != nil && p.answer.Load().Err == nil
@@ -233,8 +231,7 @@ func (m *Monitor) publish() {
 	m.published.Store(&probes)
 }
 
-// Settle waits until every probe that can be found has been asked once, or
-// the context ends.
+// Settle waits until every probe that can be found has been asked once, or the context ends.
 func (m *Monitor) Settle(ctx context.Context) {
 	stop := context.AfterFunc(ctx, func() {
 		m.mu.Lock()
@@ -249,10 +246,9 @@ func (m *Monitor) Settle(ctx context.Context) {
 	}
 }
 
-// Unasked counts the processes whose probes are not known to be asked: a socket
-// that has not been connected to, a process of the driver's that has not been
-// looked at, a probe that has neither answered nor let its time pass. It is 0 once
-// the monitor has settled.
+// Unasked counts the processes whose probes are not known to be asked: a socket that has not been
+// connected to, a process of the driver's that has not been looked at, a probe that has neither
+// answered nor let its time pass. It is 0 once the monitor has settled.
 func (m *Monitor) Unasked() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -4,15 +4,13 @@
 //	probe in a process ── socket ── Client ── Monitor ── Answers
 //	                        Finder: whose socket is it?
 //
-// The probes are in agent (Python) and preload (C). docs/protocol.md describes the
-// protocol for implementers, and every server must pass testdata/conformance. A
-// monitor does not trust probes: message.go bounds what is read, and check.go
-// refuses impossible figures.
+// The probes are in agent (Python) and preload (C). docs/protocol.md describes the protocol for
+// implementers, and every server must pass testdata/conformance. A monitor does not trust probes:
+// message.go bounds what is read, and check.go refuses impossible figures.
 //
 // Every allocator's report obeys, in bytes,
 //
 //	reserved = allocated + cached + fragmented
 //
-// Start reading at protocol.go (the messages), then monitor.go, discovery.go and
-// session.go.
+// Start reading at protocol.go (the messages), then monitor.go, discovery.go and session.go.
 package probe

@@ -28,8 +28,7 @@ type Finder struct {
 	view     func() (view, bool)
 }
 
-// NewFinder finds the probes of the user that runs this program, and for root
-// those of every user.
+// NewFinder finds the probes of the user that runs this program, and for root those of every user.
 func NewFinder(table *process.Table) *Finder {
 	return &Finder{
 		proc: "/proc", table: table, uid: uint32(os.Geteuid()), deadline: StatsDeadline, runtime: os.Getenv("XDG_RUNTIME_DIR"),
@@ -203,9 +202,8 @@ const environmentSize = 256 << 10
 // rootOf is a path to the root directory that a process sees.
 func (f *Finder) rootOf(pid int) string { return filepath.Join(f.proc, strconv.Itoa(pid), "root") }
 
-// openIn connects to a socket in a directory as the process sees it, or as this
-// program sees it if the process's root is inaccessible. The stamp of the directory is
-// taken before the attempt.
+// openIn connects to a socket in a directory as the process sees it, or as this program sees it if
+// the process's root is inaccessible. The stamp of the directory is taken before the attempt.
 func (f *Finder) openIn(root root, pid int, path, name string, who owner) (*Client, stamp, error) {
 	dir, err := root.directory(path, who.uid)
 	if errors.Is(err, fs.ErrPermission) {

@@ -17,8 +17,7 @@ type listing struct {
 	truncated bool     // the directory has more names than are read
 }
 
-// stamp identifies a directory and its state: it changes with every name that
-// is added or removed.
+// stamp identifies a directory and its state: it changes with every name that is added or removed.
 type stamp struct {
 	device, inode     uint64
 	changed, modified time.Time // by the file system's clock
@@ -54,9 +53,8 @@ func (l listing) refresh(dir *directory) (listing, error) {
 	return fresh, err
 }
 
-// listings remember the names in directories for temporary files until a directory
-// changes: every process without a probe is searched for there, and anybody can fill such a
-// directory with names.
+// listings remember the names in directories for temporary files until a directory changes: every
+// process without a probe is searched for there, and anybody can fill such a directory with names.
 type listings struct {
 	mu    sync.Mutex
 	known map[place]names

@@ -48,8 +48,7 @@ func failure(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// request has the fields of every line from a monitor. A command's own fields
-// stand beside these.
+// request has the fields of every line from a monitor. A command's own fields stand beside these.
 type request struct {
 	ID    *uint64 `json:"id"`
 	Cmd   string  `json:"cmd"`
@@ -59,8 +58,7 @@ type request struct {
 
 func (r *request) head() *request { return r }
 
-// reply has the fields of every line from a probe. ID is null if the request's
-// could not be read.
+// reply has the fields of every line from a probe. ID is null if the request's could not be read.
 type reply struct {
 	ID    *uint64 `json:"id"`
 	OK    bool    `json:"ok"`
@@ -132,8 +130,7 @@ func decode(line []byte, into any) error {
 
 const maxMembers = 16 << 10
 
-// sameMajor reports whether a version is compatible: "vramscope/1" and
-// "vramscope/1.4" are.
+// sameMajor reports whether a version is compatible: "vramscope/1" and "vramscope/1.4" are.
 func sameMajor(version string) bool {
 	return version == Version || strings.HasPrefix(version, Version+".")
 }
@@ -154,10 +151,9 @@ type lines struct {
 
 func newLines(source io.Reader) *lines { return &lines{source: bufio.NewReader(source)} }
 
-// next returns the next line without its newline, valid until the next call. It
-// skips empty lines, at most MaxLine bytes of them: a flood would keep the reader
-// busy until its deadline. A stream that ends within a line returns
-// io.ErrUnexpectedEOF.
+// next returns the next line without its newline, valid until the next call. It skips empty lines,
+// at most MaxLine bytes of them: a flood would keep the reader busy until its deadline. A stream
+// that ends within a line returns io.ErrUnexpectedEOF.
 func (l *lines) next() ([]byte, error) {
 	for skipped := 0; ; {
 		line, err := l.source.ReadSlice('\n')

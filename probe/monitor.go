@@ -112,9 +112,8 @@ func NewMonitor(finder *Finder, options MonitorOptions) *Monitor {
 	return m
 }
 
-// Run finds and reads probes until the context ends. It is called once. A panic
-// on one of its goroutines becomes a panic of Run, whose caller restores the
-// terminal.
+// Run finds and reads probes until the context ends. It is called once. A panic on one of its
+// goroutines becomes a panic of Run, whose caller restores the terminal.
 func (m *Monitor) Run(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

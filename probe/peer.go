@@ -51,9 +51,8 @@ func send(conn *net.UnixConn, line []byte, file *os.File) error {
 	return err
 }
 
-// withRightsOf calls act, with another user's rights if this process is root: so
-// that the path, which that user controls, cannot abuse root's rights, and the
-// probe sees its own user.
+// withRightsOf calls act, with another user's rights if this process is root: so that the path,
+// which that user controls, cannot abuse root's rights, and the probe sees its own user.
 //
 // In Linux a thread has its own user and group IDs; only C libraries set them for
 // all threads. The thread is not reused afterwards. Its real and saved IDs stay

@@ -82,8 +82,7 @@ const temporary = "/tmp"
 // process without a runtime directory from serving.
 func sparePrefix(uid int) string { return fmt.Sprintf("%s-%d-", directoryName, uid) }
 
-// usualDirectories are that user's directories if the process's environment is
-// unknown.
+// usualDirectories are that user's directories if the process's environment is unknown.
 func usualDirectories(uid int) []string {
 	return Directories(uid, fmt.Sprintf("/run/user/%d", uid))
 }

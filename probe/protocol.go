@@ -107,8 +107,7 @@ type Allocator struct {
 	// library may have tried again, so they are not errors of the program's.
 	FailedAllocations *int64 `json:"failed_allocations,omitempty"`
 
-	// Peaks are the highest since the process began, or since the program has
-	// reset them.
+	// Peaks are the highest since the process began, or since the program has reset them.
 	PeakAllocatedBytes *quantity.Bytes `json:"peak_allocated_bytes,omitempty"`
 	PeakReservedBytes  *quantity.Bytes `json:"peak_reserved_bytes,omitempty"`
 	Blocks             *int64          `json:"blocks,omitempty"`            // live blocks; of "raw", live allocations
@@ -118,8 +117,7 @@ type Allocator struct {
 	Largest            []Allocation    `json:"largest,omitempty"`           // largest live allocations, largest first
 }
 
-// Pool is a part of an allocator: PyTorch keeps small blocks (up to 1 MiB)
-// apart from large ones.
+// Pool is a part of an allocator: PyTorch keeps small blocks (up to 1 MiB) apart from large ones.
 type Pool struct {
 	Name            string          `json:"name"` // "small", "large"
 	ReservedBytes   *quantity.Bytes `json:"reserved_bytes,omitempty"`
@@ -151,8 +149,7 @@ type Hello struct {
 	StartedBy string `json:"started_by,omitempty"`
 }
 
-// Evictable is a cache of the program itself that a flush may empty, highest
-// priority first.
+// Evictable is a cache of the program itself that a flush may empty, highest priority first.
 type Evictable struct {
 	Name     string  `json:"name"`
 	Priority float64 `json:"priority"`
@@ -200,9 +197,8 @@ const (
 // it, the monitor sends no further one.
 type FlushRequest struct {
 	Level Level `json:"level"`
-	// KeepBytes is how much of its returnable memory the process may keep on each
-	// device. An allocator that can only free everything (PyTorch) does so, with
-	// a note.
+	// KeepBytes is how much of its returnable memory the process may keep on each device. An
+	// allocator that can only free everything (PyTorch) does so, with a note.
 	KeepBytes quantity.Bytes `json:"keep_bytes"`
 	DryRun    bool           `json:"dry_run"` // report what would happen, and do nothing
 	// Devices limits the flush to these UUIDs; empty means all that the process

@@ -22,8 +22,7 @@ type Relayed struct {
 	Devices   []Device  `json:"devices"`
 }
 
-// Relay keeps of the answers what other users may read. Probes that have not reported are
-// left out.
+// Relay keeps of the answers what other users may read. Probes that have not reported are left out.
 func Relay(answers []Answer) []Relayed {
 	relayed := make([]Relayed, 0, len(answers))
 	for i := range answers {
@@ -104,8 +103,7 @@ func Release(version string) string {
 
 const longestRelease = 16
 
-// Answer checks what a daemon has passed on as the monitor checks a probe's own
-// answer.
+// Answer checks what a daemon has passed on as the monitor checks a probe's own answer.
 func (r *Relayed) Answer(now time.Time) (Answer, error) {
 	id := process.Identity{PID: r.PID, StartTime: r.StartTime, Namespace: r.Namespace}
 	if r.PID <= 0 || id.Foreign() {

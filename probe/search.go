@@ -123,17 +123,15 @@ func (m *Monitor) isListed(pid int) bool {
 const (
 	othersInterval = 10 * time.Second
 	maxOthers      = 512
-	// A directory may contain millions of names: no more than this are read of
-	// it at a time. A probe whose socket comes after them is found if the driver
-	// lists its process.
+	// A directory may contain millions of names: no more than this are read of it at a time. A
+	// probe whose socket comes after them is found if the driver lists its process.
 	maxNamesRead      = 16 << 10
 	maxTemporaryNames = 64 << 10 // read of /tmp, to find users' directories
 )
 
-// findOthers finds the directories that are not known by name: this user's spare
-// ones, and for root every user's. Anybody may create any name in /tmp, so a
-// directory must belong to the user that it is named for: otherwise one user could
-// fill the list.
+// findOthers finds the directories that are not known by name: this user's spare ones, and for root
+// every user's. Anybody may create any name in /tmp, so a directory must belong to the user that it
+// is named for: otherwise one user could fill the list.
 func (m *Monitor) findOthers() {
 	found := make(map[string]uint32)
 	spares := make(map[uint32]int)

@@ -56,8 +56,7 @@ type Block struct {
 // BlockState is the state of a block's memory.
 type BlockState string
 
-// The states. A flush frees the cached blocks; free blocks that it cannot free
-// are fragmented.
+// The states. A flush frees the cached blocks; free blocks that it cannot free are fragmented.
 const (
 	BlockLive       BlockState = "live"
 	BlockPending    BlockState = "pending" // freed by the program, still in use by the GPU's streams

@@ -168,8 +168,7 @@ func isDriverLost(err error) bool {
 		errors.Is(err, nvml.ErrVersionMismatch) || errors.Is(err, nvml.ErrLibraryNotFound)
 }
 
-// superseded reports whether a GPU was lost before its UUID was known, and is
-// back under its UUID.
+// superseded reports whether a GPU was lost before its UUID was known, and is back under its UUID.
 func (d *driver) superseded(g *gpu) bool {
 	return !g.listed && g.device.Nameless() && slices.ContainsFunc(d.gpus, func(other *gpu) bool {
 		return other.listed && other.device.Index == g.device.Index

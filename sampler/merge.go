@@ -150,8 +150,7 @@ func largestFirst(gpus []*gpu) (listed []*nvml.Process) {
 	return listed
 }
 
-// mayLive reports whether a process may still run. For another container's process that is
-// unknown.
+// mayLive reports whether a process may still run. For another container's process that is unknown.
 func (s *Sampler) mayLive(id snapshot.RowID) bool {
 	if id.Process.Foreign() {
 		return true

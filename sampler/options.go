@@ -76,8 +76,7 @@ type DeviceReader interface {
 	// Read takes one reading of a GPU. It may hang. It may run for several GPUs at once, but not
 	// twice for the same GPU.
 	Read(device nvml.Device) (nvml.Reading, error)
-	// Close releases the driver. It fails with nvml.ErrBusy while a Read is
-	// outstanding.
+	// Close releases the driver. It fails with nvml.ErrBusy while a Read is outstanding.
 	Close() error
 }
 

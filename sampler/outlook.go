@@ -26,18 +26,16 @@ type outlook struct {
 	growth    snapshot.Bytes // a second
 }
 
-// pace is the least time between two samples that an outlook takes: while the
-// figure moves, and while it is still. The nearest horizon is ten seconds away,
-// and a thousand forecasters at ten samples a second would cost more than the
-// rest of the tick.
+// pace is the least time between two samples that an outlook takes: while the figure moves, and
+// while it is still. The nearest horizon is ten seconds away, and a thousand forecasters at ten
+// samples a second would cost more than the rest of the tick.
 type pace struct {
 	moving, still time.Duration
 	teachable     *int // what is left of maxTaught in this tick; nil: no limit
 }
 
-// maxTaught is about how many past samples new forecasters are taught in one tick, which
-// takes 50 ms: a thousand processes that first move together after half an hour have ten
-// times as many.
+// maxTaught is about how many past samples new forecasters are taught in one tick, which takes 50
+// ms: a thousand processes that first move together after half an hour have ten times as many.
 const maxTaught, mostOfOne = 32 << 10, 700
 
 // quickPace is the pace of a usual box, and of the first samples of any series.

@@ -91,8 +91,7 @@ func allocator(a *probe.Allocator, size quantity.Bytes) snapshot.Allocator {
 	return out
 }
 
-// peakOf is a peak, unknown if it exceeds the device: a library also counts memory that was
-// asleep.
+// peakOf is a peak, unknown if it exceeds the device: a library also counts memory that was asleep.
 func peakOf(peak *quantity.Bytes, size quantity.Bytes) snapshot.Bytes {
 	if size > 0 && valueOf(peak) > size {
 		return snapshot.Bytes{}

@@ -42,9 +42,8 @@ const (
 	driverPause   = 100 * time.Millisecond
 )
 
-// Run flushes. If the context ends meanwhile no further step is begun, but the
-// step under way is waited for and reported. Where nothing was done the error
-// is a *process.Refusal, or the probe's.
+// Run flushes. If the context ends meanwhile no further step is begun, but the step under way is
+// waited for and reported. Where nothing was done the error is a *process.Refusal, or the probe's.
 func (f *Flusher) Run(ctx context.Context, r Request) (Result, error) {
 	before := f.Sample(context.WithoutCancel(ctx))
 	entry := action.NewEntry("flush", r.Process, r.Origin)
@@ -84,9 +83,8 @@ func (f *Flusher) Run(ctx context.Context, r Request) (Result, error) {
 	return result, err
 }
 
-// Refusal is why the process cannot be flushed, nil where it can be tried: one
-// of its rows on the devices can be. A process that is on no GPU is tried: its
-// probe decides.
+// Refusal is why the process cannot be flushed, nil where it can be tried: one of its rows on the
+// devices can be. A process that is on no GPU is tried: its probe decides.
 func Refusal(snap *snapshot.Snapshot, r Request) *process.Refusal {
 	reason := ""
 	for _, row := range action.Rows(snap, r.Process, r.Devices...) {

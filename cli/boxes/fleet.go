@@ -233,8 +233,7 @@ func shell(ctx context.Context, p *command.Program, input *os.File, host string,
 	return fmt.Sprintf("ssh %s: %v", host, err)
 }
 
-// showBox shows one box on the monitor's screen. It reports whether the user wants to go
-// back.
+// showBox shows one box on the monitor's screen. It reports whether the user wants to go back.
 func showBox(ctx context.Context, p *command.Program, box *fleet.Opened, s *config.Settings, input *os.File) (back bool, err error) {
 	ctx, fail := context.WithCancelCause(ctx)
 	var running sync.WaitGroup

@@ -13,8 +13,7 @@ import (
 	"vramscope/internal/process"
 )
 
-// BoxState is where root's state is, where its unit can write: recordings and the
-// audit log.
+// BoxState is where root's state is, where its unit can write: recordings and the audit log.
 const BoxState = "/var/lib/vramscope"
 
 // TakeState has a daemon keep its state in the directory that root's unit gives. A user's unit

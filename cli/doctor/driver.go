@@ -181,8 +181,7 @@ func cudaText(version string) string {
 	return ", CUDA up to " + text.Clean(version)
 }
 
-// OpenIn names the first processes that have a GPU's device file open, "" where
-// there are none.
+// OpenIn names the first processes that have a GPU's device file open, "" where there are none.
 func OpenIn(holders []snapshot.Holder) string {
 	if len(holders) == 0 {
 		return ""

@@ -76,8 +76,7 @@ func explained(problem *probe.Problem) finding {
 		"to remove it      as root: rm -r " + text.Clean(problem.Path)}}
 }
 
-// leftOver separates sockets of processes that have exited, which do no harm, from the
-// problems.
+// leftOver separates sockets of processes that have exited, which do no harm, from the problems.
 func (b *Box) leftOver() (problems []probe.Problem, found []finding) {
 	left, where := 0, ""
 	for _, problem := range b.Problems {

@@ -9,10 +9,9 @@ package launch
 static unsigned long long ignored;
 static int closed;
 
-// Go's runtime installs handlers of its own before any of Go runs, and so
-// forgets which signals the program was started to ignore (but for SIGHUP and
-// SIGINT). It opens /dev/null for a standard descriptor that is closed. This
-// runs before the runtime does.
+// Go's runtime installs handlers of its own before any of Go runs, and so forgets which signals the
+// program was started to ignore (but for SIGHUP and SIGINT). It opens /dev/null for a standard
+// descriptor that is closed. This runs before the runtime does.
 __attribute__((constructor)) static void note_inherited(void)
 {
 	for (int number = 1; number <= 64; number++) {

@@ -20,8 +20,7 @@ import (
 	"vramscope/ui"
 )
 
-// saveSnapshot writes a snapshot as once --format json does, to a file named for
-// its time.
+// saveSnapshot writes a snapshot as once --format json does, to a file named for its time.
 func saveSnapshot(directory string, snap *snapshot.Snapshot) (path string, err error) {
 	content, err := schema.Encode(schema.Of(snap))
 	if err != nil {

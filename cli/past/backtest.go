@@ -101,8 +101,7 @@ func runBacktest(p *command.Program, path string, f backtestFlags) error {
 	return p.PrintAs(f.format, doc, render.Backtest(&doc, render.SignsFor(p.ASCII(&s)), p.OutputWidth()))
 }
 
-// openTrace reads a recording, another file, or standard input for "-"; name is for
-// messages.
+// openTrace reads a recording, another file, or standard input for "-"; name is for messages.
 func openTrace(p *command.Program, path string) (trace *backtest.Trace, name string, err error) {
 	name = filepath.Base(path)
 	if info, err := os.Stat(path); err == nil && info.IsDir() || filepath.Ext(path) == ".db" {
@@ -159,8 +158,7 @@ func reportBadRows(p *command.Program, bad []backtest.BadRow) {
 	_, _ = p.Stderr.Write(b.Bytes()) // standard error is where this would be reported
 }
 
-// replay scores each series. A sample's cost is the forecaster's, without scoring
-// and writing.
+// replay scores each series. A sample's cost is the forecaster's, without scoring and writing.
 func replay(p *command.Program, trace *backtest.Trace, f *backtestFlags) (scores []*backtest.Score, err error) {
 	var dump *backtest.Dump
 	if f.dump != "" {

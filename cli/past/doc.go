@@ -1,5 +1,4 @@
-// Package past has the commands that read recordings: replay, export, report, why and
-// backtest.
+// Package past has the commands that read recordings: replay, export, report, why and backtest.
 //
 //	sources.OpenRecording ─→ recording.Recording ─→ ui, rows, sums, an explanation, scores
 //

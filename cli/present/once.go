@@ -181,8 +181,7 @@ vramscope fleet --ssh runs it on each box.`,
 	}
 }
 
-// runStream writes the driver's state as a line, too, where that ends it; nothing on a
-// usage error.
+// runStream writes the driver's state as a line, too, where that ends it; nothing on a usage error.
 func runStream(ctx context.Context, p *command.Program) error {
 	defer p.StayLight()()
 	src, err := sources.Open(p, sources.DemoPast)

@@ -16,8 +16,7 @@ type backtestReport struct {
 	signs Signs
 }
 
-// Backtest is how forecasts of a trace came true: the figures of all series, then a line
-// for each.
+// Backtest is how forecasts of a trace came true: the figures of all series, then a line for each.
 func Backtest(doc *backtest.Document, signs Signs, width int) string {
 	r := backtestReport{doc, signs}
 	sum := &r.Pooled

@@ -13,8 +13,7 @@ import (
 	"vramscope/schema"
 )
 
-// FlushText is the result of a flush: a line for each GPU, and the sentence that the
-// monitor shows.
+// FlushText is the result of a flush: a line for each GPU, and the sentence that the monitor shows.
 func FlushText(before *snapshot.Snapshot, target *snapshot.Process, r *flush.Result, signs Signs) string {
 	g := grid{columns: []column{
 		{"GPU", true, 0}, {"BEFORE", true, 0}, {"AFTER", true, 0}, {"FREED", true, 0},

@@ -72,8 +72,7 @@ func monitorTitles(configured []string) []string {
 // commandLeast is how much of the command a terminal should show.
 const commandLeast = 16
 
-// nameLeast is how much of a GPU's name is worth a column; with less, the first line
-// has the names.
+// nameLeast is how much of a GPU's name is worth a column; with less, the first line has the names.
 const nameLeast = 12
 
 // fit leaves out columns on a terminal, where a person reads: those that only

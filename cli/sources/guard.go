@@ -87,8 +87,7 @@ func noteDecisions(newestFirst []snapshot.GuardDecision, after time.Time, note f
 	return last
 }
 
-// PauseGuard pauses the daemon's guard or the monitor's own; nil where neither can be
-// there.
+// PauseGuard pauses the daemon's guard or the monitor's own; nil where neither can be there.
 func (src *Set) PauseGuard(own *runner.Runner) func(context.Context, bool, time.Duration) error {
 	if own == nil && src.Daemon == nil {
 		return nil

@@ -77,9 +77,8 @@ func (src *Set) unsettled(snap *snapshot.Snapshot) (doubted, skewed []process.Id
 	return doubted, skewed
 }
 
-// OnceProbing is how long all first answers may take, as long as the driver's. One
-// probe that does not answer takes a fraction of a second; hundreds that do,
-// on a busy machine, may take a second.
+// OnceProbing is how long all first answers may take, as long as the driver's. One probe that does
+// not answer takes a fraction of a second; hundreds that do, on a busy machine, may take a second.
 const OnceProbing = OnceReading
 
 // settled is a reader that waits first until all probes have been asked.

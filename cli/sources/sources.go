@@ -47,8 +47,7 @@ type Set struct {
 	holds    holder // what holds a process's memory
 }
 
-// Open wires the sources of this run's settings. Past is how long a simulated box has
-// already run.
+// Open wires the sources of this run's settings. Past is how long a simulated box has already run.
 func Open(p *command.Program, past time.Duration) (*Set, error) {
 	s, err := p.Settings()
 	if err != nil {
@@ -93,8 +92,7 @@ const (
 	onceNaming     = 500 * time.Millisecond // of users, by a directory service
 )
 
-// Details asks the driver also for what only a page about a GPU, a recording and an
-// exporter show.
+// Details asks the driver also for what only a page about a GPU, a recording and an exporter show.
 func (src *Set) Details(wanted bool) {
 	if src.Library != nil {
 		src.Library.Details(wanted)

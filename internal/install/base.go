@@ -13,10 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Bases are the places for a base directory of this user, the best first: $variable,
-// then below $HOME, then below the home directory that the password database names.
-// The last is there for root under sudo -E, whose HOME is another user's, and for
-// services, which have none.
+// Bases are the places for a base directory of this user, the best first: $variable, then below
+// $HOME, then below the home directory that the password database names. The last is there for root
+// under sudo -E, whose HOME is another user's, and for services, which have none.
 // Source: https://specifications.freedesktop.org/basedir-spec/latest/
 func Bases(getenv func(string) string, variable, below string) iter.Seq[string] {
 	return func(yield func(string) bool) {
@@ -38,9 +37,8 @@ func Bases(getenv func(string) string, variable, below string) iter.Seq[string] 
 // ErrNoHome says that nothing names a directory of this user.
 var ErrNoHome = errors.New("HOME is not set, and the password database names no home directory")
 
-// Own is the first of the bases in which files would not be made in another user's
-// directory (root's does not count); else the first. Under sudo -E root leaves no files
-// in the user's home.
+// Own is the first of the bases in which files would not be made in another user's directory
+// (root's does not count); else the first. Under sudo -E root leaves no files in the user's home.
 func Own(bases iter.Seq[string]) (string, error) {
 	first := ""
 	for base := range bases {

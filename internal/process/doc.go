@@ -1,6 +1,5 @@
-// Package process reads from /proc what a process is: its identity, owner,
-// command, job, and use of the host. It also signals processes safely: through a
-// pidfd, and only while the identity matches.
+// Package process reads from /proc what a process is: its identity, owner, command, job, and use of
+// the host. It also signals processes safely: through a pidfd, and only while the identity matches.
 //
 //	/proc/PID/stat                 often ──┐
 //	status, cmdline, cgroup        seldom ─┼→ Table ── Info by pid

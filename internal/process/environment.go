@@ -128,8 +128,7 @@ func ReadProc(path string, buf []byte, limit int) ([]byte, error) {
 	return buf[:max(n, 0)], err
 }
 
-// Variables iterates over an environment, "NAME=value\0…". An entry without a "=" has a
-// nil value.
+// Variables iterates over an environment, "NAME=value\0…". An entry without a "=" has a nil value.
 func Variables(environment []byte) iter.Seq2[string, []byte] {
 	return func(yield func(string, []byte) bool) {
 		for rest := environment; rest != nil; {

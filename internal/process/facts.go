@@ -34,10 +34,9 @@ const commandSize = 4 << 10
 // hierarchies, with a path of up to 4 KiB.
 const cgroupSize = 64 << 10
 
-// readFacts reads the facts of a process. It may hang, so that every caller has a
-// deadline: for cmdline the kernel takes the process's memory lock, which a
-// hanging driver call may hold for ever, and a pod's host name is on the
-// container's file system.
+// readFacts reads the facts of a process. It may hang, so that every caller has a deadline: for
+// cmdline the kernel takes the process's memory lock, which a hanging driver call may hold for
+// ever, and a pod's host name is on the container's file system.
 func readFacts(t *Table, pid int) facts {
 	var f facts
 	var buf [commandSize]byte
@@ -108,8 +107,7 @@ var errUnread = errors.New("not read")
 // /proc/PID. The files in it are root's where the process cannot be dumped.
 // Source: task_dump_owner in https://github.com/torvalds/linux/blob/master/fs/proc/base.c
 //
-// The line in /proc/PID/status costs four times as much: the first call may read a
-// thousand.
+// The line in /proc/PID/status costs four times as much: the first call may read a thousand.
 func effectiveUID(directory string) quantity.Optional[uint32] {
 	var st syscall.Stat_t
 	if syscall.Stat(directory, &st) != nil {
@@ -155,9 +153,8 @@ func podNames(root, uid, hostname string) (name, namespace string) {
 	return name, cmp.Or(nameIn(dir, account), nameIn(dir, "var/"+account))
 }
 
-// nameIn returns the name in a container's file, "" if there is none. The container
-// controls the file: os.Root refuses a symbolic link that leads outside, and
-// O_NONBLOCK a FIFO that would block.
+// nameIn returns the name in a container's file, "" if there is none. The container controls the
+// file: os.Root refuses a symbolic link that leads outside, and O_NONBLOCK a FIFO that would block.
 func nameIn(dir *os.Root, path string) string {
 	file, err := dir.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {

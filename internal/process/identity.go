@@ -107,8 +107,7 @@ type Host struct {
 	Load        quantity.Optional[float64] // one-minute average
 }
 
-// ticksPerSecond is USER_HZ, 100 on every Linux architecture that has an
-// NVIDIA driver.
+// ticksPerSecond is USER_HZ, 100 on every Linux architecture that has an NVIDIA driver.
 const ticksPerSecond = 100
 
 // Started converts a start time from clock ticks to wall-clock time.

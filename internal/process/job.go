@@ -2,10 +2,9 @@ package process
 
 import "strings"
 
-// jobOf finds the job in /proc/PID/cgroup, lines of "hierarchy:controllers:path": one
-// per hierarchy under cgroup v1 and a single one under v2. A scheduler wins over the
-// container that it runs in, a pod over its container, and any of them over
-// systemd's service:
+// jobOf finds the job in /proc/PID/cgroup, lines of "hierarchy:controllers:path": one per hierarchy
+// under cgroup v1 and a single one under v2. A scheduler wins over the container that it runs in, a
+// pod over its container, and any of them over systemd's service:
 //
 //	slurm        …/slurm/uid_1000/job_88123/step_0          …/slurmstepd.scope/job_88123/step_0
 //	             …/slurmstepd.scope/sEKNKTV3WPV500/step_0   Slurm's unique ID; slurmJobs finds the number
@@ -22,10 +21,9 @@ import "strings"
 //	lxc          …/lxc/<name>                               …/lxc.payload.<name>: LXC's, Incus's and LXD's
 //	service      …/system.slice/ollama.service
 //
-// A login session, which is a scope, and systemd for a user (user@1000.service) are
-// no jobs: each of their processes has its user's name. Users make cgroups of any name
-// below the latter; no scheduler does.
-// The ID of a pod is its uid here; readFacts replaces it by the pod's name.
+// A login session, which is a scope, and systemd for a user (user@1000.service) are no jobs: each
+// of their processes has its user's name. Users make cgroups of any name below the latter; no
+// scheduler does. The ID of a pod is its uid here; readFacts replaces it by the pod's name.
 //
 // procfs would be too slow: it makes three times as many system calls.
 func jobOf(cgroups string) Job {

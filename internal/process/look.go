@@ -13,8 +13,7 @@ var ErrExited = errors.New("no such process")
 // lookTimeout is how long Look waits for the kernel and the directory service.
 const lookTimeout = 500 * time.Millisecond
 
-// Look reads one process without the table's cache. CPU is unknown: it needs two
-// readings.
+// Look reads one process without the table's cache. CPU is unknown: it needs two readings.
 func (t *Table) Look(pid int) (Info, error) {
 	fresh := &Table{
 		Timeout: max(t.Timeout, lookTimeout),

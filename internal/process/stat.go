@@ -39,8 +39,7 @@ var blank = []byte(" ")
 
 var errMalformedStat = errors.New("malformed stat line")
 
-// readStat reads and parses path into buf, in one read: a second one could
-// see another moment.
+// readStat reads and parses path into buf, in one read: a second one could see another moment.
 func readStat(path string, buf []byte) (stat, error) {
 	n, err := readOnce(path, buf)
 	if err != nil {

@@ -15,8 +15,7 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// Table looks processes up in /proc and caches what seldom changes. It is safe for
-// concurrent use.
+// Table looks processes up in /proc and caches what seldom changes. It is safe for concurrent use.
 //
 // A process costs one read of /proc/PID/stat in each window (windowFor). The facts are
 // read when a process is new, when its name changes (an exec), and every refreshEvery.
@@ -113,8 +112,7 @@ func isProc(root string) bool {
 	return unix.Statfs(root, &fs) == nil && fs.Type == unix.PROC_SUPER_MAGIC
 }
 
-// isHidden reports whether a pid that /proc does not show is a process of this pid
-// namespace.
+// isHidden reports whether a pid that /proc does not show is a process of this pid namespace.
 func isHidden(pid int) bool {
 	if pid <= 0 || pid > math.MaxInt32 {
 		return false // to kill(2) a process group
@@ -222,8 +220,7 @@ func noDescriptor(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
 
-// measureCPU converts clock ticks to per cent of one core, at most once in
-// cpuWindow.
+// measureCPU converts clock ticks to per cent of one core, at most once in cpuWindow.
 func (e *entry) measureCPU(now time.Time, ticks uint64) {
 	elapsed := now.Sub(e.cpuAt)
 	switch {
@@ -238,9 +235,8 @@ func (e *entry) measureCPU(now time.Time, ticks uint64) {
 	e.cpuAt, e.cpuTicks = now, ticks
 }
 
-// bootTime is when the machine booted, by the clock that counts start times.
-// /proc/stat takes milliseconds on a machine with hundreds of cores, and has the
-// container's start under lxcfs.
+// bootTime is when the machine booted, by the clock that counts start times. /proc/stat takes
+// milliseconds on a machine with hundreds of cores, and has the container's start under lxcfs.
 func bootTime(now time.Time) time.Time {
 	var sinceBoot unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &sinceBoot); err != nil {

@@ -10,9 +10,8 @@ import (
 	"vramscope/internal/panics"
 )
 
-// users finds the names of user IDs: at once in the local password file, else
-// through a directory service (LDAP, SSSD), which may take seconds or hang and is
-// asked on a goroutine of its own.
+// users finds the names of user IDs: at once in the local password file, else through a directory
+// service (LDAP, SSSD), which may take seconds or hang and is asked on a goroutine of its own.
 type users struct {
 	passwd string // path of the password file
 	lookup func(uid string) (*user.User, error)

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// AppendDuration writes two units in at most 6 cells: "58s", "4m10s",
-// "2h23m", "1d06h", "41d".
+// AppendDuration writes two units in at most 6 cells: "58s", "4m10s", "2h23m", "1d06h", "41d".
 func AppendDuration(dst []byte, d time.Duration) []byte {
 	s := int64(max(d, 0) / time.Second)
 	pair := func(big, small int64, bigUnit, smallUnit byte) []byte {

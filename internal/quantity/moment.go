@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// momentLayouts are the ways to write a moment. Those without a date mean the last
-// such time.
+// momentLayouts are the ways to write a moment. Those without a date mean the last such time.
 var momentLayouts = []struct {
 	layout string
 	dated  bool

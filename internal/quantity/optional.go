@@ -5,8 +5,7 @@ import (
 	"strconv"
 )
 
-// Source is where a value comes from. The zero Source is Nowhere: the value is
-// unknown.
+// Source is where a value comes from. The zero Source is Nowhere: the value is unknown.
 type Source uint8
 
 // The sources.
@@ -40,8 +39,7 @@ func (s Source) String() string {
 	}
 }
 
-// Optional is a value that may be unknown, as its zero value is. It is comparable
-// when T is.
+// Optional is a value that may be unknown, as its zero value is. It is comparable when T is.
 type Optional[T any] struct {
 	value  T
 	source Source

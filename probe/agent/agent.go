@@ -93,8 +93,7 @@ func Install(cache string) (string, error) {
 	return directory, write(directory, 0o600)
 }
 
-// InstallShared writes the agent to a directory that every user can read, as in
-// a container image.
+// InstallShared writes the agent to a directory that every user can read, as in a container image.
 func InstallShared(directory string) error {
 	if err := install.Shared(directory); err != nil {
 		return fmt.Errorf("make the directory of the Python probe: %w", err)

@@ -29,8 +29,7 @@ const (
 	RemoteExec Method = "remote_exec" // sys.remote_exec, Python 3.14
 )
 
-// defaultTimeout limits the search for a usable thread, and then the wait for the probe
-// to answer.
+// defaultTimeout limits the search for a usable thread, and then the wait for the probe to answer.
 const defaultTimeout = 10 * time.Second
 
 type Options struct {
@@ -71,9 +70,8 @@ type Result struct {
 	Hello      probe.Hello
 }
 
-// Enter starts the probe in a process by a plan without a refusal, and returns
-// once the probe answers. If it fails, code that it has already queued in the process
-// finds nothing to run.
+// Enter starts the probe in a process by a plan without a refusal, and returns once the probe
+// answers. If it fails, code that it has already queued in the process finds nothing to run.
 func (a *Attacher) Enter(ctx context.Context, plan *Plan) (Result, error) {
 	began := a.now()
 	result := Result{Method: plan.Method}
@@ -123,9 +121,8 @@ func (a *Attacher) enter(ctx context.Context, plan *Plan, result *Result) error 
 	return err
 }
 
-// lock keeps every other attach of this user out of a process, until the file is
-// closed or this program ends. Other users cannot open the file, so
-// they cannot hold the lock.
+// lock keeps every other attach of this user out of a process, until the file is closed or this
+// program ends. Other users cannot open the file, so they cannot hold the lock.
 func (a *Attacher) lock(ctx context.Context, id process.Identity) (*os.File, error) {
 	file, err := os.Open(filepath.Join(a.options.Proc, strconv.Itoa(id.PID), "maps"))
 	if err != nil {

@@ -78,9 +78,8 @@ func startDebugger(program, directory string, timeout time.Duration) (*debugger,
 	return d, nil
 }
 
-// blockedSignals are blocked in gdb. A signal during a call in the process would
-// leave a thread there without a return address: in tests, SIGINT and SIGTERM
-// killed every second process.
+// blockedSignals are blocked in gdb. A signal during a call in the process would leave a thread
+// there without a return address: in tests, SIGINT and SIGTERM killed every second process.
 var blockedSignals = []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGTSTP, syscall.SIGPIPE, syscall.SIGALRM, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGXFSZ}
 
 // startBlocked starts a program with blockedSignals blocked: it inherits the mask
@@ -150,8 +149,7 @@ func (d *debugger) untaken() (string, error) {
 	return string(content), err
 }
 
-// exited is the error of a gdb that has exited by itself, perhaps at the limit of its
-// output.
+// exited is the error of a gdb that has exited by itself, perhaps at the limit of its output.
 func (d *debugger) exited() error {
 	text, err := d.untaken()
 	if err != nil {
@@ -192,9 +190,8 @@ var errRegisters = errors.New("a newer gdb is needed, or vramscope run: this gdb
 // notWritten is in gdb's complaint about a register.
 const notWritten = "Couldn't write"
 
-// checkRegisters changes a vector register of the stopped thread and restores it. A
-// gdb that cannot would fail within a function call, and leave the process with an
-// interrupted system call.
+// checkRegisters changes a vector register of the stopped thread and restores it. A gdb that cannot
+// would fail within a function call, and leave the process with an interrupted system call.
 func (d *debugger) checkRegisters() error {
 	if runtime.GOARCH != "amd64" {
 		return nil

@@ -9,8 +9,7 @@ import (
 	"vramscope/internal/elffile"
 )
 
-// program is an ELF file mapped into a process, with the addresses of its symbols
-// there.
+// program is an ELF file mapped into a process, with the addresses of its symbols there.
 type program struct {
 	path    string // in the process's own mount namespace
 	symbols map[string]symbol

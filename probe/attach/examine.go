@@ -256,9 +256,8 @@ func (a *Attacher) chooseMethod(ctx context.Context, plan *Plan, info *process.I
 	}
 }
 
-// Pythons lists the processes in /proc whose program or command is named like
-// Python, by pid. It misses embedded Pythons, and only Examine knows whether one
-// really is a Python.
+// Pythons lists the processes in /proc whose program or command is named like Python, by pid. It
+// misses embedded Pythons, and only Examine knows whether one really is a Python.
 func (a *Attacher) Pythons(ctx context.Context) []process.Identity {
 	pids, err := process.NumbersIn(a.options.Proc)
 	if err != nil {

@@ -38,8 +38,7 @@ func (a *Attacher) hindrance(ctx context.Context, pid int) string {
 	return cmp.Or(a.otherFilters(ctx, pid), a.noDescriptors(ctx, pid))
 }
 
-// otherFilters is the reason if a thread has seccomp filters that this program does
-// not run under.
+// otherFilters is the reason if a thread has seccomp filters that this program does not run under.
 func (a *Attacher) otherFilters(ctx context.Context, pid int) string {
 	own, err := readStatus(ctx, a.options.Proc, "self")
 	if err != nil {

@@ -56,8 +56,7 @@ func (a *Attacher) inject(ctx context.Context, plan *Plan, load *payload) (stood
 		return 0, err
 	}
 	if runtime.GOARCH == "arm64" {
-		// On arm64 a called function returns to the program's entry point, which
-		// gdb must know.
+		// On arm64 a called function returns to the program's entry point, which gdb must know.
 		if _, err := d.execute("file /proc/" + strconv.Itoa(plan.Process.PID) + "/exe"); err != nil {
 			return 0, err
 		}
@@ -92,8 +91,7 @@ const (
 	lastPause  = 250 * time.Millisecond
 )
 
-// untilStarted stops the process again and again until one of its threads is
-// usable.
+// untilStarted stops the process again and again until one of its threads is usable.
 func (in *injection) untilStarted(ctx context.Context) error {
 	deadline := in.attacher.now().Add(in.attacher.timeout)
 	for pause := firstPause; ; pause = min(pause*3/2, lastPause) {
@@ -115,8 +113,7 @@ func (in *injection) untilStarted(ctx context.Context) error {
 	}
 }
 
-// tryOnce stops the process once. The process runs again when it returns, whatever
-// happened.
+// tryOnce stops the process once. The process runs again when it returns, whatever happened.
 func (in *injection) tryOnce() (done bool, doing string, err error) {
 	pid := strconv.Itoa(in.plan.Process.PID)
 	output, err := in.execute("attach "+pid, "thread find .")

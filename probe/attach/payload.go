@@ -40,9 +40,8 @@ type payload struct {
 	withdrawn bool   // the process will not start the probe
 }
 
-// newPayload makes a payload. Remote says that the process will open the script by
-// its name. Own is the status of this program. Socket is where the probe is to
-// listen, or "". Root is as in Plan.
+// newPayload makes a payload. Remote says that the process will open the script by its name. Own is
+// the status of this program. Socket is where the probe is to listen, or "". Root is as in Plan.
 func newPayload(remote bool, own *status, socket, root string) (*payload, error) {
 	directory, err := makeDirectory(root)
 	if err != nil {

@@ -12,15 +12,13 @@ import (
 	"vramscope/internal/process"
 )
 
-// procTimeout limits the reading of one file of /proc. For some files the kernel
-// takes the process's memory lock, which a process that hangs in a driver call may
-// hold for ever.
+// procTimeout limits the reading of one file of /proc. For some files the kernel takes the
+// process's memory lock, which a process that hangs in a driver call may hold for ever.
 const procTimeout = 5 * time.Second
 
 var errHung = errors.New("no answer: it hangs in a system call")
 
-// readProc reads a file of /proc within procTimeout. A read that hangs is
-// abandoned.
+// readProc reads a file of /proc within procTimeout. A read that hangs is abandoned.
 func readProc(ctx context.Context, limit int, elements ...string) (string, error) {
 	type answer struct {
 		content []byte
@@ -132,8 +130,7 @@ type mapping struct {
 	path       string // of the file, "" without one
 }
 
-// parseMaps parses the lines. Paths may contain anything but a newline, which the
-// kernel escapes.
+// parseMaps parses the lines. Paths may contain anything but a newline, which the kernel escapes.
 func parseMaps(content string) []mapping {
 	var all []mapping
 	for line := range strings.Lines(content) {

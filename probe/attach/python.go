@@ -28,8 +28,7 @@ type python struct {
 	missing      []string // needed functions that are not exported
 }
 
-// function is a function's address in the process, and its first bytes to verify
-// it by.
+// function is a function's address in the process, and its first bytes to verify it by.
 type function struct {
 	address uint64
 	head    []byte
@@ -45,8 +44,7 @@ var (
 	libraryNames = [...]string{"mmap", "__errno_location", "pthread_create", "pthread_detach"}
 )
 
-// symbolNames are all names that a file is asked for: a hostile file may export
-// millions of others.
+// symbolNames are all names that a file is asked for: a hostile file may export millions of others.
 var symbolNames = slices.Concat(pythonNames[:], libraryNames[:], []string{
 	"Py_Main", "Py_BytesMain", "Py_Version", "_Py_MergeZeroLocalRefcount", "malloc",
 })
@@ -247,8 +245,7 @@ func (v version) atLeast(major, minor int) bool {
 	return v.major > major || v.major == major && v.minor >= minor
 }
 
-// versionOf is a program's version: from a variable since 3.11, from file names
-// before.
+// versionOf is a program's version: from a variable since 3.11, from file names before.
 // Source: https://docs.python.org/3/c-api/apiabiversion.html
 func versionOf(p *program, executable string) version {
 	if hex, ok := p.number("Py_Version"); ok && hex>>24 == 3 {

@@ -125,8 +125,7 @@ func choose(threads []thread, python *python) (thread, bool) {
 	for _, fits := range []func(*thread) bool{
 		func(t *thread) bool { return t.waits(python.library) && !t.inside },
 		func(t *thread) bool { return t.waits(python.library) },
-		// CPython's own code holds no lock of the C library, unless it runs in a
-		// signal handler.
+		// CPython's own code holds no lock of the C library, unless it runs in a signal handler.
 		func(t *thread) bool { return t.call < 0 && !t.inside && t.in(python.text) },
 	} {
 		for i := range threads {
@@ -142,9 +141,8 @@ func choose(threads []thread, python *python) (thread, bool) {
 // C library's heap is held. The heap's locks wait in futex with FUTEX_WAIT;
 // semaphores and conditions (Python's locks and the GIL) with FUTEX_WAIT_BITSET.
 //
-// The C library must have made the call. Otherwise the thread may belong to another
-// runtime, with a stack of any size (a goroutine's has 2 KiB), or wait for a lock
-// of another allocator.
+// The C library must have made the call. Otherwise the thread may belong to another runtime, with a
+// stack of any size (a goroutine's has 2 KiB), or wait for a lock of another allocator.
 // Source: sysdeps/nptl/futex-internal.h and lowlevellock.h of glibc
 func (t *thread) waits(library []mapping) bool {
 	calls := waiting[runtime.GOARCH]
@@ -168,9 +166,8 @@ type calls struct {
 	others []int
 }
 
-// waiting are the system calls in which a thread waits for something unrelated to
-// the C library: poll, select, epoll, sleep, read, receive, accept, wait for a
-// child or a signal.
+// waiting are the system calls in which a thread waits for something unrelated to the C library:
+// poll, select, epoll, sleep, read, receive, accept, wait for a child or a signal.
 // Source: https://github.com/torvalds/linux/tree/master/arch, syscall tables
 var waiting = map[string]*calls{
 	"amd64": {futex: 202, others: []int{

@@ -157,8 +157,7 @@ func (h *holding) mayGrow(reserved, growth quantity.Bytes) (bool, error) {
 	return !h.short, nil
 }
 
-// undo frees a block for which the pool grew more than expected, and remembers by
-// how much.
+// undo frees a block for which the pool grew more than expected, and remembers by how much.
 func (h *holding) undo(at address, before, after quantity.Bytes) error {
 	h.growth = max(h.growth, after-before)
 	return errors.Join(h.pool.deallocate(at), h.device.synchronize(), h.pool.trim(before))

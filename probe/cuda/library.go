@@ -19,8 +19,7 @@ import (
 // library is the loaded driver. It is never unloaded, since it has its own threads.
 type library struct{ driver *C.struct_driver }
 
-// open loads and initialises the driver's library; "" is the one that the loader
-// finds.
+// open loads and initialises the driver's library; "" is the one that the loader finds.
 func open(path string) (*library, error) {
 	name := C.CString(cmp.Or(path, "libcuda.so.1"))
 	defer C.free(unsafe.Pointer(name))

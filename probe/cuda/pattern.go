@@ -60,8 +60,7 @@ type timeline struct {
 	length  time.Duration // until leak and staircase are full
 }
 
-// permanent is the share of the pool that is always live, like a model's weights, in
-// thousandths.
+// permanent is the share of the pool that is always live, like a model's weights, in thousandths.
 func (p Pattern) permanent() int {
 	switch p {
 	case Steady:

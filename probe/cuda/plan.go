@@ -46,8 +46,7 @@ func newPlan(pattern Pattern, size quantity.Bytes, seed uint64) (plan, error) {
 	permanent := down(p.pool/1000*quantity.Bytes(pattern.permanent()), chunk)
 	p.permanent = divide(permanent, chunk, 16)
 	moving := p.pool - permanent
-	// Tens to hundreds of small blocks, at least two in a chunk; odd seeds have twice
-	// as many.
+	// Tens to hundreds of small blocks, at least two in a chunk; odd seeds have twice as many.
 	p.block = chunk / 2
 	if size < 32*quantity.GiB {
 		p.block = chunk / 4

@@ -134,9 +134,8 @@ func (p *Process) step(ctx context.Context, at time.Duration) error {
 // Figures returns the figures after the last step.
 func (p *Process) Figures() Figures { return p.figures }
 
-// Close frees everything and releases the context. It is called once, when the
-// process is no longer in use. If the driver does not answer in time, the end of the
-// program frees everything.
+// Close frees everything and releases the context. It is called once, when the process is no longer
+// in use. If the driver does not answer in time, the end of the program frees everything.
 func (p *Process) Close(ctx context.Context) error {
 	_, err := on(ctx, p.thread, "free everything", func() (struct{}, error) {
 		return struct{}{}, cmp.Or(p.holding.release(), p.holding.device.close())

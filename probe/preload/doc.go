@@ -7,8 +7,7 @@
 //	                                          ↓ socket, vramscope/1
 //	                                        monitor
 //
-// Start reading at shim/shim.h; docs/preload.md says what the library sees and
-// costs. The repository holds the library as source and built: SHA256SUMS, checked
-// by a test, ties them together, and CI compares a fresh build byte for byte.
-// After a change in shim run "make preload".
+// Start reading at shim/shim.h; docs/preload.md says what the library sees and costs. The
+// repository holds the library as source and built: SHA256SUMS, checked by a test, ties them
+// together, and CI compares a fresh build byte for byte. After a change in shim run "make preload".
 package preload

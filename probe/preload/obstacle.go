@@ -76,8 +76,7 @@ func Setuid(path string) string {
 	return ""
 }
 
-// sanitizers are recognised by a library that the program needs or a symbol that
-// it defines.
+// sanitizers are recognised by a library that the program needs or a symbol that it defines.
 var sanitizers = []struct{ name, library, symbol string }{
 	{"AddressSanitizer", "asan", "__asan_init"},
 	{"ThreadSanitizer", "tsan", "__tsan_init"},

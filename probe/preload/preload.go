@@ -34,9 +34,8 @@ func directoryName() string {
 	return fmt.Sprintf("preload-%x", sum[:6])
 }
 
-// Install writes the library to a directory below cache, making both if needed, and
-// returns its path. Both are for this user alone: whoever can write there runs
-// code in the programs.
+// Install writes the library to a directory below cache, making both if needed, and returns its
+// path. Both are for this user alone: whoever can write there runs code in the programs.
 func Install(cache string) (string, error) {
 	if err := preloadable(filepath.Join(cache, directoryName(), FileName)); err != nil {
 		return "", err

@@ -160,8 +160,7 @@ func (e *Evaluator) ecc(found []candidate, snap *snapshot.Snapshot, g *snapshot.
 	return append(found, candidate{hysteresis: atOnce, alert: a})
 }
 
-// xid alerts for the worst critical error of the last minutes, the newest of
-// equal ones.
+// xid alerts for the worst critical error of the last minutes, the newest of equal ones.
 func (e *Evaluator) xid(found []candidate, snap *snapshot.Snapshot, g *snapshot.GPU) []candidate {
 	var worst snapshot.XIDMeaning
 	var seen snapshot.XID

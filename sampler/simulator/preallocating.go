@@ -20,9 +20,8 @@ type preallocating struct {
 	ready  time.Duration
 }
 
-// region is the memory of JAX's allocator (BFC), which it never returns. The largest free block
-// is cached: any one request up to that size succeeds. Free blocks between parameters are
-// fragmented.
+// region is the memory of JAX's allocator (BFC), which it never returns. The largest free block is
+// cached: any one request up to that size succeeds. Free blocks between parameters are fragmented.
 type region struct{ stats allocator.Stats }
 
 // Flush frees nothing: the region stays until the process ends.

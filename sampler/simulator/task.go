@@ -79,8 +79,7 @@ func (t *task) run(now time.Duration) {
 		return
 	}
 	if err := t.program.step(t, now); err != nil && !t.waits {
-		// Writing a traceback and unloading libraries takes time before the
-		// memory is freed.
+		// Writing a traceback and unloading libraries takes time before the memory is freed.
 		const lastWords = 2 * time.Second
 		t.failed, t.busy, t.ends = true, 0, now+lastWords
 	}

@@ -52,8 +52,7 @@ const (
 	EventAttach      EventKind = "attach"
 	EventSignal      EventKind = "signal"
 	EventFailed      EventKind = "failed" // a flush, an attach or a signal: nothing was done, as far as is known
-	// After the driver refused an allocation, other processes freed memory and it succeeded or
-	// not.
+	// After the driver refused an allocation, other processes freed memory and it succeeded or not.
 	EventRescued    EventKind = "rescued"
 	EventNotRescued EventKind = "not_rescued"
 	EventGuard      EventKind = "guard" // what the guard decided; a flush that it did is an EventFlush

@@ -200,8 +200,7 @@ type Pool struct {
 	Segments   quantity.Optional[int64]
 }
 
-// Allocation is one live allocation that a process made itself. API and Library are hostile
-// input.
+// Allocation is one live allocation that a process made itself. API and Library are hostile input.
 type Allocation struct {
 	Bytes   quantity.Bytes
 	Age     quantity.Optional[time.Duration]

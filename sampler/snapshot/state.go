@@ -2,9 +2,8 @@ package snapshot
 
 import "slices"
 
-// offTheBus is the Xid of a GPU that has fallen off the bus: unlike a lost one it
-// comes back only with a reset or a reboot.
-// https://docs.nvidia.com/deploy/xid-errors/
+// offTheBus is the Xid of a GPU that has fallen off the bus: unlike a lost one it comes back only
+// with a reset or a reboot. https://docs.nvidia.com/deploy/xid-errors/
 const offTheBus = 79
 
 // StateWord is the GPU's state in one or two words for a person; it distinguishes more states

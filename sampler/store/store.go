@@ -40,8 +40,7 @@ func newStore(full int64, width, span time.Duration) *Store {
 //
 // The time since the last tick is the wall clock's, so that a suspended machine leaves a gap. If
 // the wall clock was set back, it is the monotonic clock's, and the past moves back with the wall
-// clock: ten minutes ago stays ten minutes ago. Without a monotonic reading such a tick is
-// refused.
+// clock: ten minutes ago stays ten minutes ago. Without a monotonic reading such a tick is refused.
 func (s *Store) Begin(t time.Time) bool {
 	began := s.begin(t.Round(0), t.Sub(s.clock))
 	if began {

@@ -8,8 +8,7 @@ import (
 )
 
 // freeSet holds free blocks ordered by size and then address, so that the best fit is the first
-// block that is large enough. A sorted slice beats a tree for the few hundred blocks of a
-// process.
+// block that is large enough. A sorted slice beats a tree for the few hundred blocks of a process.
 type freeSet []*Block
 
 // position finds the place of a block of that size and address.
