@@ -5,7 +5,10 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"vramscope/sampler/snapshot"
 )
@@ -19,10 +22,15 @@ func processEvent(now time.Time, kind snapshot.EventKind, p *snapshot.Process, m
 
 // endedEvent is the event of a row's end. A process that still runs has only left the GPU.
 // Whether another container's process still runs is unknown.
-func endedEvent(now time.Time, g *snapshot.EndedProcess, running bool) snapshot.Event {
+func endedEvent(now time.Time, g *snapshot.EndedProcess, running bool, signal syscall.Signal) snapshot.Event {
 	message := "exited"
-	if running {
+	switch status := g.ExitStatus.Or(0); {
+	case running:
 		message = "left the GPU"
+	case signal != 0:
+		message = "killed by " + unix.SignalName(signal)
+	case status != 0:
+		message = fmt.Sprintf("exited with %d", status)
 	}
 	if used, ok := g.Last.Used.Value(); ok {
 		message += fmt.Sprintf(", used %s", used)

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"syscall"
 	"time"
 
 	"vramscope/internal/process"
@@ -272,10 +273,18 @@ func (s *Sampler) sweep(now time.Time) []snapshot.EndedProcess {
 		}
 		delete(s.rows, id)
 		g := s.lastRow(now, id, r)
-		ended = append(ended, g)
 		// Alive is asked anew: a process that was there a second ago may have exited.
 		running := id.Process.Foreign() || s.options.Processes.Alive(id.Process)
-		s.history.Append(endedEvent(now, &g, running))
+		var signal syscall.Signal
+		if reader, ok := s.options.Processes.(exitReader); ok && !running {
+			signal = noteExit(&g, reader)
+		}
+		e := endedEvent(now, &g, running, signal)
+		if signal != 0 && !s.asked(&e, signal) {
+			e.Severity = snapshot.Urgent
+		}
+		s.history.Append(e)
+		ended = append(ended, g)
 	}
 	slices.SortStableFunc(ended, func(a, b snapshot.EndedProcess) int {
 		return cmp.Or(cmp.Compare(a.Last.GPU, b.Last.GPU), cmp.Compare(a.Last.ID.Process.PID, b.Last.ID.Process.PID))

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -144,7 +145,7 @@ func (m *model) openIncident() (bool, tea.Cmd) {
 		incident = &unread[0]
 	}
 	if incident == nil {
-		m.say("no incident: no error, no lost GPU, no guard rule turned off")
+		m.say("no incident: no error, no lost GPU, no killed process, no guard rule turned off")
 		return true, nil
 	}
 	seen := m.see(*incident)
@@ -205,12 +206,13 @@ func incidentSentence(i *snapshot.Incident, st *state, lk *cell.Appearance) (hea
 		head = "GPU " + strconv.Itoa(i.GPU) + " "
 	}
 	head += strings.ToUpper(i.Words) + " " + i.Time.Format("15:04")
-	if i.Kind != snapshot.EventOutOfMemory {
+	tail = "  " + text.Clean(cmp.Or(i.Name, "PID "+strconv.Itoa(i.Row.Process.PID)))
+	switch i.Kind {
+	case snapshot.EventEnded:
+		return head, tail + " " + lk.Glyphs.Words(text.Clean(i.Message))
+	case snapshot.EventOutOfMemory:
+	default:
 		return head, "  " + lk.Glyphs.Words(text.Clean(i.Message))
-	}
-	tail = "  " + text.Clean(i.Name)
-	if i.Name == "" {
-		tail = "  PID " + strconv.Itoa(i.Row.Process.PID)
 	}
 	if st.live.Row(i.Row) == nil {
 		tail += " exited"

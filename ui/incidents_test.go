@@ -123,3 +123,22 @@ func TestReplayExplainsTheNewestIncident(t *testing.T) {
 	m.shows("Why it ran out of memory")
 	m.shows("VERDICT")
 }
+
+// TestKilledProcessIsOnTheAlertLine: with its name and its signal, once for all of its GPUs; W
+// shows it among the events.
+func TestKilledProcessIsOnTheAlertLine(t *testing.T) {
+	history := &uitest.CurveHistory{Now: noon().Add(time.Hour), Since: time.Hour, Every: time.Minute, Curve: func(time.Duration) float64 { return 5 }}
+	m := newTestModel(t, smallBox(4, 1, 0), func(o *Options) { o.History = history })
+	after := smallBox(4, 1, 2)
+	killed := errorOn(after, after.Time)
+	killed.Kind, killed.Message = snapshot.EventEnded, "killed by SIGKILL, used 71.2G"
+	other := killed
+	other.GPU, other.GPUUUID = 2, after.GPUs[2].UUID
+	history.Log = []snapshot.Event{killed, other}
+	m.tick(after)
+	m.shows("1 UNREAD")
+	m.shows("! GPU 3 KILLED 12:00  finetune.py killed by SIGKILL, used 71.2G")
+	m.press("W")
+	m.shows("finetune.py: killed by SIGKILL")
+	m.hides("UNREAD")
+}

@@ -2,6 +2,7 @@ package process
 
 import (
 	"errors"
+	"maps"
 	"math"
 	"os"
 	"strconv"
@@ -48,9 +49,13 @@ type Table struct {
 	mu      sync.Mutex
 	buf     [statSize]byte
 	entries map[int]*entry
-	bootAt  time.Time // set by the first call
-	host    Host      // the figures of the machine, read at hostAt
-	hostAt  time.Time
+	gone    map[int]*entry // that have ended a moment ago, those with a pidfd
+
+	exitsUnknown bool // this kernel does not tell how processes end
+
+	bootAt time.Time // set by the first call
+	host   Host      // the figures of the machine, read at hostAt
+	hostAt time.Time
 }
 
 const (
@@ -82,6 +87,7 @@ type entry struct {
 	awaited   bool      // this call found that the process or its program is new
 	cpuAt     time.Time // when cpuTicks was read
 	cpuTicks  uint64
+	pidfd     *os.File // nil: not known how it will end
 }
 
 // NewTable reads the proc file system at root: "/proc", except in tests.
@@ -99,6 +105,7 @@ func NewTable(root string) *Table {
 		device:   deviceOf,
 		slots:    make(chan struct{}, maxReaders),
 		entries:  make(map[int]*entry),
+		gone:     make(map[int]*entry),
 	}
 	if isProc(root) {
 		t.namespace, t.isHidden = Namespace(root, "self", "pid"), isHidden
@@ -164,6 +171,7 @@ func (t *Table) Processes(now time.Time, pids []int, found func(*Info)) {
 			delete(t.entries, e.info.Identity.PID)
 		}
 	}
+	maps.DeleteFunc(t.gone, func(_ int, e *entry) bool { return now.Sub(e.seen) > forgetAfter })
 }
 
 // look reads what changes at each tick, at most once in a window: within one, a pid is
@@ -185,6 +193,7 @@ func (t *Table) look(now time.Time, pid int, window time.Duration) (*entry, erro
 	var path string
 	if e != nil {
 		path = e.statPath
+		t.hold(e, pid)
 	} else {
 		path = t.directory(pid) + "/stat"
 	}
@@ -192,6 +201,9 @@ func (t *Table) look(now time.Time, pid int, window time.Duration) (*entry, erro
 	if e != nil && noDescriptor(err) {
 		e.seen = now // too many files are open here: the process may well be alive
 		return e, nil
+	}
+	if e != nil && e.pidfd != nil && (err != nil || e.info.Identity.StartTime != s.start) {
+		t.gone[pid] = e
 	}
 	if err != nil {
 		delete(t.entries, pid)

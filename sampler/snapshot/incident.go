@@ -7,7 +7,7 @@ import (
 )
 
 // Incident is an event that stays on the screen until its user has seen it: an
-// out-of-memory error, a lost GPU, a rule of the guard that was turned off. An alert ends
+// out-of-memory error, a lost GPU, a killed process, a rule of the guard that was turned off. An alert ends
 // with its cause; an incident does not.
 type Incident struct {
 	Event
@@ -21,6 +21,8 @@ func IncidentOf(e Event) (Incident, bool) {
 		return Incident{e, "out of memory"}, true
 	case e.Kind == EventGPULost && !strings.HasPrefix(e.Message, string(GPUHanging)):
 		return Incident{e, "lost"}, true
+	case e.Kind == EventEnded && e.Severity == Urgent:
+		return Incident{e, "killed"}, true
 	case e.Decision != nil && e.Decision.Kind == GuardTripped:
 		return Incident{e, "guard rule off"}, true
 	default:
@@ -31,11 +33,14 @@ func IncidentOf(e Event) (Incident, bool) {
 // Key is the same for all incidents of one kind of one process, GPU or rule: a user who has seen
 // the newest has seen them all.
 func (i *Incident) Key() string {
-	rule := ""
+	rule, gpu := "", i.GPUUUID
 	if i.Decision != nil {
 		rule = " " + i.Decision.Rule
 	}
-	return fmt.Sprintf("%s %s %d.%d%s", i.Kind, i.GPUUUID, i.Row.Process.PID, i.Row.Process.StartTime, rule)
+	if i.Kind == EventEnded { // on all of its GPUs
+		gpu = ""
+	}
+	return fmt.Sprintf("%s %s %d.%d%s", i.Kind, gpu, i.Row.Process.PID, i.Row.Process.StartTime, rule)
 }
 
 // About reports whether an alert is about the incident.

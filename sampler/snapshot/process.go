@@ -213,5 +213,5 @@ type EndedProcess struct {
 	Last             Process // as it was last seen
 	Ended            time.Time
 	OutOfMemoryCount quantity.Optional[int64]
-	ExitStatus       Int // known only for children of vramscope run
+	ExitStatus       Int // as a shell has it: of a signal 128 more than its number
 }

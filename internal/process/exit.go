@@ -1,0 +1,49 @@
+package process
+
+import (
+	"os"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxHeld is how many processes have a descriptor that tells how they end.
+const maxHeld = 256
+
+// hold opens a descriptor of a process whose identity is known: if that is still the process
+// under the pid afterwards, the descriptor stands for it.
+func (t *Table) hold(e *entry, pid int) {
+	if e.pidfd != nil || t.isHidden == nil || t.exitsUnknown || len(t.entries) > maxHeld {
+		return
+	}
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return
+	}
+	e.pidfd = os.NewFile(uintptr(fd), "pidfd "+strconv.Itoa(pid)) // closed when the entry is forgotten
+	if _, err := exitOf(e.pidfd); err != nil {
+		t.exitsUnknown = true // Linux before 6.13
+	}
+}
+
+func exitOf(pidfd *os.File) (unix.PidfdInfo, error) {
+	info := unix.PidfdInfo{Mask: unix.PIDFD_INFO_EXIT}
+	return info, unix.IoctlPidfdInfo(int(pidfd.Fd()), &info)
+}
+
+// Exit is how a process ended that was looked up at least twice. It is known from Linux 6.15 on,
+// as soon as the process's parent has waited for it.
+func (t *Table) Exit(id Identity) (status syscall.WaitStatus, known bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.gone[id.PID]
+	if e == nil {
+		e = t.entries[id.PID]
+	}
+	if e == nil || e.pidfd == nil || !id.Same(e.info.Identity) {
+		return 0, false
+	}
+	info, err := exitOf(e.pidfd)
+	return syscall.WaitStatus(info.Exit_code), err == nil && info.Mask&unix.PIDFD_INFO_EXIT != 0
+}
