@@ -2,6 +2,7 @@ package gather
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"vramscope/action"
@@ -31,7 +32,7 @@ func Report(r *recording.Recording, q evaluation.Question, log *action.Log) (*ev
 	for i := range processes {
 		b.AddProcess(&processes[i])
 	}
-	sums, err := unwritten(r, sessions)
+	minutes, fives, err := unwritten(r, sessions)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +41,7 @@ func Report(r *recording.Recording, q evaluation.Question, log *action.Log) (*ev
 		if next.After(q.To) {
 			next = q.To
 		}
-		if err := addDay(b, r, from, next, sums); err != nil {
+		if err := addDay(b, r, from, next, &minutes, &fives); err != nil {
 			return nil, err
 		}
 		from = next
@@ -51,26 +52,70 @@ func Report(r *recording.Recording, q evaluation.Question, log *action.Log) (*ev
 	return b, nil
 }
 
-// fromSamples sums the samples themselves where the recorder left no sums: in the minutes in which
+// sums are sums of the samples themselves, for the times at which the recorder left none: in which
 // it ended, was killed, or is still running.
-type fromSamples struct {
-	minutes map[minuteOf]*recording.GPUMinute
-	fives   map[fiveOf]*recording.Process5Min
+type sums[Row any] struct {
+	all map[sumKey]*Row
+	of  func(*Row) (key sumKey, covered time.Duration)
 }
 
-type minuteOf struct {
-	uuid string
+type sumKey struct {
+	row  snapshot.RowID // of a GPU: its UUID alone
 	from int64
 }
 
-type fiveOf struct {
-	row  snapshot.RowID
-	from int64
+// add adds sums, and keeps those that cover more where there are two.
+func (s *sums[Row]) add(some []Row) {
+	for i := range some {
+		if key, covered := s.of(&some[i]); s.all[key] == nil || !s.coversMore(key, covered) {
+			s.all[key] = &some[i]
+		}
+	}
+}
+
+func (s *sums[Row]) coversMore(key sumKey, covered time.Duration) bool {
+	_, more := s.of(s.all[key])
+	return more > covered
+}
+
+// between visits the rows of a time and, in the place of those that cover less, the sums.
+func (s *sums[Row]) between(from, to time.Time, rows func(visit func(*Row)) error, visit func(*Row)) error {
+	var waiting []sumKey
+	for key := range s.all {
+		if key.from >= from.UnixNano() && key.from < to.UnixNano() {
+			waiting = append(waiting, key)
+		}
+	}
+	slices.SortFunc(waiting, func(a, b sumKey) int {
+		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.row.GPUUUID, b.row.GPUUUID), cmp.Compare(a.row.Process.PID, b.row.Process.PID))
+	})
+	before := func(next int64) {
+		for ; len(waiting) > 0 && waiting[0].from < next; waiting = waiting[1:] {
+			if sum := s.all[waiting[0]]; sum != nil {
+				visit(sum)
+			}
+		}
+	}
+	err := rows(func(row *Row) {
+		key, covered := s.of(row)
+		before(key.from)
+		if s.all[key] == nil || !s.coversMore(key, covered) {
+			delete(s.all, key)
+			visit(row)
+		}
+	})
+	before(to.UnixNano())
+	return err
 }
 
 // unwritten sums the last five minutes of each session.
-func unwritten(r *recording.Recording, sessions []recording.Session) (*fromSamples, error) {
-	s := &fromSamples{make(map[minuteOf]*recording.GPUMinute), make(map[fiveOf]*recording.Process5Min)}
+func unwritten(r *recording.Recording, sessions []recording.Session) (minutes sums[recording.GPUMinute], fives sums[recording.Process5Min], err error) {
+	minutes = sums[recording.GPUMinute]{map[sumKey]*recording.GPUMinute{}, func(m *recording.GPUMinute) (sumKey, time.Duration) {
+		return sumKey{snapshot.RowID{GPUUUID: m.GPUUUID}, m.Time.UnixNano()}, m.Covered
+	}}
+	fives = sums[recording.Process5Min]{map[sumKey]*recording.Process5Min{}, func(f *recording.Process5Min) (sumKey, time.Duration) {
+		return sumKey{f.Row, f.Time.UnixNano()}, f.Covered
+	}}
 	done := make(map[time.Time]bool) // a recorder that is killed again and again
 	for i := range sessions {
 		begin := sessions[i].To.UTC().Truncate(fiveMinutes)
@@ -78,68 +123,39 @@ func unwritten(r *recording.Recording, sessions []recording.Session) (*fromSampl
 			continue
 		}
 		done[begin] = true
-		minutes, fives, err := recording.Summed(func(add func(*snapshot.Snapshot)) error {
+		m, f, err := recording.Summed(func(add func(*snapshot.Snapshot)) error {
 			return Moments(r, begin.Add(-time.Minute), begin.Add(fiveMinutes), add)
 		})
 		if err != nil {
-			return nil, err
+			return minutes, fives, err
 		}
-		for i := range minutes {
-			m := &minutes[i]
-			key := minuteOf{m.GPUUUID, m.Time.UnixNano()}
-			if was := s.minutes[key]; was == nil || was.Covered < m.Covered {
-				s.minutes[key] = m
-			}
-		}
-		for i := range fives {
-			f := &fives[i]
-			key := fiveOf{f.Row, f.Time.UnixNano()}
-			if was := s.fives[key]; was == nil || was.Covered < f.Covered {
-				s.fives[key] = f
-			}
-		}
+		minutes.add(m)
+		fives.add(f)
 	}
-	return s, nil
+	return minutes, fives, nil
 }
 
-func addDay(b *evaluation.Builder, r *recording.Recording, from, to time.Time, sums *fromSamples) error {
-	err := r.GPUMinutes(from, to, func(m *recording.GPUMinute) {
-		key := minuteOf{m.GPUUUID, m.Time.UnixNano()}
-		if sum := sums.minutes[key]; sum != nil && m.Covered < sum.Covered {
-			return
-		}
-		delete(sums.minutes, key)
-		b.AddMinute(m)
-	})
+func addDay(b *evaluation.Builder, r *recording.Recording, from, to time.Time, minutes *sums[recording.GPUMinute], fives *sums[recording.Process5Min]) error {
+	err := minutes.between(from, to, func(visit func(*recording.GPUMinute)) error { return r.GPUMinutes(from, to, visit) }, b.AddMinute)
 	if err != nil {
 		return err
-	}
-	for _, m := range sums.minutes {
-		if !m.Time.Before(from) && m.Time.Before(to) {
-			b.AddMinute(m)
-		}
 	}
 	counted, err := stepsOf(r, from, to)
 	if err != nil {
 		return err
 	}
 	from5 := from.Truncate(fiveMinutes) // of the first the report takes its share
-	err = r.Process5Min(from5, to, func(f *recording.Process5Min) {
-		key := fiveOf{f.Row, f.Time.UnixNano()}
-		if sum := sums.fives[key]; sum != nil && f.Covered < sum.Covered {
-			sum.AllocRetries = f.AllocRetries // which samples do not have
-			return
-		}
-		delete(sums.fives, key)
-		b.AddFiveMinutes(f, counted.at(f.Row, f.Time))
-	})
+	err = fives.between(from5, to, func(visit func(*recording.Process5Min)) error {
+		return r.Process5Min(from5, to, func(f *recording.Process5Min) {
+			key, _ := fives.of(f)
+			if sum := fives.all[key]; sum != nil {
+				sum.AllocRetries = f.AllocRetries // which samples do not have
+			}
+			visit(f)
+		})
+	}, func(f *recording.Process5Min) { b.AddFiveMinutes(f, counted.at(f.Row, f.Time)) })
 	if err != nil {
 		return err
-	}
-	for _, f := range sums.fives {
-		if !f.Time.Before(from5) && f.Time.Before(to) {
-			b.AddFiveMinutes(f, counted.at(f.Row, f.Time))
-		}
 	}
 	return addEvents(b, r, from, to)
 }

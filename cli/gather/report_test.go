@@ -1,6 +1,9 @@
 package gather
 
 import (
+	"errors"
+	"math"
+	"os"
 	"testing"
 	"time"
 
@@ -62,5 +65,55 @@ func TestAlertsOfOneTick(t *testing.T) {
 	}
 	if f := b.Report(begin).Forecaster; f.Alerts != 1 || f.Hits != 1 || f.IntervalOf != 1 || f.IntervalHeld != 1 {
 		t.Errorf("%+v", f)
+	}
+}
+
+// TestIdleTimeUpToAKill: the last minutes of a recorder that was killed, and started anew, come
+// in the order of time: an idle GPU is idle up to the kill.
+func TestIdleTimeUpToAKill(t *testing.T) {
+	begin := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	record := func(directory string, from, to time.Duration) *recording.Writer {
+		t.Helper()
+		w, err := recording.Create(directory, recording.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for at := from; at < to; at += 10 * time.Second {
+			snap := *snapshottest.DayOne()
+			snap.Time, snap.Interval, snap.Ended, snap.Alerts, snap.Rows = begin.Add(at), 10*time.Second, nil, nil, nil
+			gpu := snap.GPUs[0]
+			gpu.Memory.Used, gpu.Utilization = quantity.From(2*quantity.GiB, quantity.Driver), quantity.From(0, quantity.Driver)
+			snap.GPUs = []snapshot.GPU{gpu}
+			for w.Append(&snap, nil) != nil {
+				time.Sleep(time.Millisecond) // its queue is full
+			}
+		}
+		return w
+	}
+	before, directory := t.TempDir(), t.TempDir()
+	w := record(before, 0, 13*time.Minute+30*time.Second)
+	for end := time.Now().Add(10 * time.Second); w.State().Ticks < 81; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("nothing is committed")
+		}
+	}
+	if err := errors.Join(os.CopyFS(directory, os.DirFS(before)), w.Close(), record(directory, 20*time.Minute, 22*time.Minute).Close()); err != nil {
+		t.Fatal(err)
+	}
+	r, err := recording.Open(directory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = r.Close() }()
+	b, err := Report(r, evaluation.Question{From: begin, To: begin.Add(time.Hour), By: "gpu"}, &action.Log{Directory: directory})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := b.Report(begin.Add(time.Hour)).GPUs[0]
+	if g.IdleHours == nil {
+		t.Fatal("its idle time is unknown")
+	}
+	if math.Abs(*g.IdleHours*60-13.5) > 0.2 || math.Abs(g.RecordedSeconds-930) > 20 {
+		t.Errorf("idle for %.1f min, recorded %v s", *g.IdleHours*60, g.RecordedSeconds)
 	}
 }
