@@ -38,8 +38,7 @@ type Recorder interface {
 	// Append records a snapshot, and the events since the last one. It does not wait for a slow
 	// disk.
 	Append(snap *snapshot.Snapshot, events []snapshot.Event) error
-	// Paused is why nothing is recorded at present, "" while recording. Any goroutine may call
-	// it.
+	// Paused is why nothing is recorded at present, "" while recording. Any goroutine may call it.
 	Paused() string
 	// Counts returns the failures since the start.
 	Counts() metric.Recorder

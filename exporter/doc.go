@@ -3,10 +3,9 @@
 //	daemon ── Observe ──→ Exporter ←── Collect ── /metrics        (a scrape)
 //	                         └──────────────────→ /snapshot.json, /healthz
 //
-// A scrape reads what was observed last and never a driver. What could not be read
-// has no series, and where the last snapshot is old, no figures are published at all.
-// Names, labels and help are of metric's two tables; docs/exporter.md follows from
-// them, too.
+// A scrape reads what was observed last and never a driver. What could not be read has no series,
+// and where the last snapshot is old, no figures are published at all. Names, labels and help are
+// of metric's two tables; docs/exporter.md follows from them, too.
 //
 // Start reading at Exporter.Collect.
 package exporter

@@ -14,8 +14,7 @@ const mostInstances = 64
 
 var ofInstance = exportedNames(metric.Instance)
 
-// instanceOf reads the label mig, "GPU instance/compute instance"; the zero value is the whole
-// GPU.
+// instanceOf reads the label mig, "GPU instance/compute instance"; the zero value is the whole GPU.
 func instanceOf(label string) (id snapshot.InstanceID) {
 	if n, err := fmt.Sscanf(label, "%d/%d", &id.GPU, &id.Compute); err != nil || n != 2 {
 		return snapshot.InstanceID{}

@@ -21,8 +21,7 @@ type Picture struct {
 	Problems  []string // what could not be had, and what to do about it
 }
 
-// The two ways to ask an engine: for the series of recording rules, or for the rules'
-// expressions.
+// The two ways to ask an engine: for the series of recording rules, or for the rules' expressions.
 const (
 	Recorded = "recorded"
 	Raw      = "raw"

@@ -117,10 +117,9 @@ func (p *Prometheus) search(ctx context.Context) (found asking, err error) {
 	return found, err
 }
 
-// hasRules asks whether the rules of contrib/prometheus/rules.yml are evaluated for every box:
-// one of several engines may lack them. Then a box that has answered for two minutes has no
-// recorded share. The names of series do not show it, as series that ended hours ago have one,
-// too.
+// hasRules asks whether the rules of contrib/prometheus/rules.yml are evaluated for every box: one
+// of several engines may lack them. Then a box that has answered for two minutes has no recorded
+// share. The names of series do not show it, as series that ended hours ago have one, too.
 func hasRules() string {
 	used := own(metric.Used) + `{gpu="0"}`
 	return fmt.Sprintf("count(%[1]s) unless on () count(%[2]s and %[2]s offset 2m unless on (instance) %[1]s)", recordedShare, used)

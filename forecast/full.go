@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// FullIn is when a GPU will be full: the median, and an 80 % interval.
-// Earliest ≤ Median ≤ Latest.
+// FullIn is when a GPU will be full: the median, and an 80 % interval. Earliest ≤ Median ≤ Latest.
 type FullIn struct {
 	Median, Earliest, Latest time.Duration
 }

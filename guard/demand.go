@@ -134,10 +134,9 @@ func (e *Engine) demandOn(rule int, v *view) demand {
 	return demand{}
 }
 
-// givesFor reports whether a row frees memory for a demand. Every process that is not
-// important frees for a program that the configuration calls important. For any other program
-// only its own user's processes free, and memory that they need themselves only if they are
-// less important.
+// givesFor reports whether a row frees memory for a demand. Every process that is not important
+// frees for a program that the configuration calls important. For any other program only its own
+// user's processes free, and memory that they need themselves only if they are less important.
 func (e *Engine) givesFor(d *demand, p *snapshot.Process, step Level) bool {
 	importance := e.standing[p.ID].Importance
 	switch {

@@ -143,8 +143,7 @@ func (e *Engine) Decide(snap *snapshot.Snapshot) []Decision {
 	return out
 }
 
-// Pause stops acting until a time, and returns that as a decision. A time in the past ends a
-// pause.
+// Pause stops acting until a time, and returns that as a decision. A time in the past ends a pause.
 func (e *Engine) Pause(until time.Time) Decision {
 	d := Decision{Time: e.now, Kind: Paused, Reason: "asked to do nothing until " + until.Format(time.TimeOnly)}
 	if e.paused = until; !e.now.Before(until) {

@@ -15,8 +15,7 @@ type episodeKey struct {
 	where device
 }
 
-// episode is the time from when a rule's condition holds on a device until its goal is
-// reached.
+// episode is the time from when a rule's condition holds on a device until its goal is reached.
 type episode struct {
 	since      time.Time // the condition has held without a break; zero while it does not
 	active     bool      // it has held for as long as the rule asks

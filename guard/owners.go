@@ -98,8 +98,7 @@ func (e *Engine) setBusy(id process.Identity, busy bool) {
 	}
 }
 
-// tooMany is why a user can have no action now. Users with memory to free share the limit
-// equally.
+// tooMany is why a user can have no action now. Users with memory to free share the limit equally.
 func (e *Engine) tooMany(owner uint32) string {
 	e.actions = slices.DeleteFunc(e.actions, func(a KeptAction) bool { return e.now.Sub(a.Time) >= time.Minute })
 	if len(e.actions) >= e.policy.MaxPerMinute {

@@ -18,8 +18,7 @@ const (
 	loadTime = time.Minute
 	// growthTime is how far back growth counts as taking memory now.
 	growthTime = 10 * time.Second
-	// emptiedCooldown is how long a process is left alone after others have emptied its
-	// cache.
+	// emptiedCooldown is how long a process is left alone after others have emptied its cache.
 	emptiedCooldown = time.Minute
 	// traceKept is how long a trace outlives its row: a driver may fail to answer, and a
 	// row's back-off must survive that.

@@ -12,9 +12,8 @@ import (
 //	vramscope_mig_memory_used_bytes      of a MIG instance
 //	vramscope_process_memory_used_bytes  of a process
 //
-// The values are in Prometheus' base units; a name that ends in _total is a
-// counter, every other one is a gauge.
-// https://prometheus.io/docs/practices/naming/
+// The values are in Prometheus' base units; a name that ends in _total is a counter, every other
+// one is a gauge. https://prometheus.io/docs/practices/naming/
 const (
 	gpuPrefix      = "vramscope_gpu_"
 	instancePrefix = "vramscope_mig_"

@@ -8,8 +8,7 @@ type (
 	Float = quantity.Optional[float64]
 )
 
-// ID names a metric. A saved history numbers its series by it, so new ones go
-// to the end.
+// ID names a metric. A saved history numbers its series by it, so new ones go to the end.
 type ID uint8
 
 // The metrics. The first ones are memory, and of a process also its load; the

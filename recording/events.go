@@ -204,8 +204,7 @@ func (r *Recording) EventsBeside(t time.Time, forward bool) []snapshot.Event {
 		}
 		if at := d.number(next, t.UnixNano()); at != 0 {
 			events := d.events(-1, "e.time_ns = ?", at)
-			// A late event is in the next day's database, but may be older than this day's
-			// events.
+			// A late event is in the next day's database, but may be older than this day's events.
 			if forward && i+1 < len(paths) {
 				if later, err := r.day(paths[i+1]); err == nil {
 					if early := later.number(next, t.UnixNano()); early != 0 && early < at {

@@ -9,13 +9,12 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// A GPU's time is shared out among its processes and adds up to one GPU. While the GPU is busy,
-// its time belongs to the processes that compute, in proportion to their utilization; otherwise
-// to those that hold its memory, in proportion to that. So no process is busy for longer than it
-// holds the GPU, and together they hold it as long as any process is on it. A job that has been
-// given a GPU holds it also while it runs nothing there. Energy is divided as time. A MIG
-// instance counts by its share of the GPU's slices. No process holds a lost GPU, though probes on
-// it still report.
+// A GPU's time is shared out among its processes and adds up to one GPU. While the GPU is busy, its
+// time belongs to the processes that compute, in proportion to their utilization; otherwise to
+// those that hold its memory, in proportion to that. So no process is busy for longer than it holds
+// the GPU, and together they hold it as long as any process is on it. A job that has been given a
+// GPU holds it also while it runs nothing there. Energy is divided as time. A MIG instance counts
+// by its share of the GPU's slices. No process holds a lost GPU, though probes on it still report.
 
 // share is a process's part of a GPU's time and energy.
 type share struct {

@@ -5,8 +5,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// HeadroomDocument is what `vramscope headroom --format json` writes
-// (docs/headroom.md).
+// HeadroomDocument is what `vramscope headroom --format json` writes (docs/headroom.md).
 type HeadroomDocument struct {
 	Schema    string   `json:"schema"`
 	Time      Time     `json:"time"`

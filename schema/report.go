@@ -24,8 +24,7 @@ type Report struct {
 	Comparison    *ReportComparison `json:"comparison"`
 }
 
-// ReportPeriod is the time that a report is about. Time without samples does not
-// count as recorded.
+// ReportPeriod is the time that a report is about. Time without samples does not count as recorded.
 type ReportPeriod struct {
 	From            Time    `json:"from"`
 	To              Time    `json:"to"`
@@ -105,8 +104,7 @@ type ReportPoint struct {
 	UtilizationPercent *float64       `json:"utilization_percent"`
 }
 
-// ReportGroup is the processes of a user, a job or a command or, by GPU, one
-// process on one GPU.
+// ReportGroup is the processes of a user, a job or a command or, by GPU, one process on one GPU.
 type ReportGroup struct {
 	Name      string `json:"name"`
 	Processes int    `json:"processes"`

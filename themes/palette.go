@@ -8,9 +8,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// palette makes the styles of a theme for a terminal's colour profile. Without colours
-// (NO_COLOR, a terminal that has none) the attributes remain; texture, "!" and ">" say the
-// rest.
+// palette makes the styles of a theme for a terminal's colour profile. Without colours (NO_COLOR, a
+// terminal that has none) the attributes remain; texture, "!" and ">" say the rest.
 type palette struct {
 	profile colorprofile.Profile
 	made    map[string]Style // by escape sequence, so that styles that look alike are equal
@@ -86,10 +85,9 @@ func (p palette) theme(name string, dark bool) Styles {
 	}
 }
 
-// The hues are the same in every theme: slate other, dim grey unknown, calm blue
-// allocated, magenta fragmented, and a bright accent for what a flush frees, the one
-// part that the reader can act on. They differ in lightness too,
-// so that readers who see no hue, and photocopies, distinguish them.
+// The hues are the same in every theme: slate other, dim grey unknown, calm blue allocated, magenta
+// fragmented, and a bright accent for what a flush frees, the one part that the reader can act on.
+// They differ in lightness too, so that readers who see no hue, and photocopies, distinguish them.
 
 // night is for dark grounds, from black to Solarized's base03.
 func (p palette) night() Styles {

@@ -21,8 +21,7 @@ func graphAbout(st *state, lk *cell.Appearance, key snapshot.SeriesKey) graph.Gr
 	return g
 }
 
-// knownSince is the earliest moment of a series: the start of its process, or of the
-// history.
+// knownSince is the earliest moment of a series: the start of its process, or of the history.
 func (st *state) knownSince(key snapshot.SeriesKey) time.Time {
 	if st.history == nil {
 		return time.Time{}

@@ -210,8 +210,7 @@ func (lay *layout) gpuLines() int {
 	return lay.gpus.rows * lay.gpuColumns
 }
 
-// over is the rectangle of a question: the table, and the graph or more where the table
-// is too low.
+// over is the rectangle of a question: the table, and the graph or more where the table is too low.
 func (lay *layout) over(rows int) rect {
 	switch {
 	case lay.table.rows == 0, lay.height < fullHeight && lay.table.rows+lay.graph.rows < rows:

@@ -90,8 +90,7 @@ type Options struct {
 	Details func(wanted bool)
 	// LookNow retries the driver at once. Nil: no such key.
 	LookNow func()
-	// Doctor is the report of vramscope doctor, for a box without a driver. Nil: no
-	// such key.
+	// Doctor is the report of vramscope doctor, for a box without a driver. Nil: no such key.
 	Doctor func() []string
 
 	// Escaped is called when Esc, with nothing left to close or clear, ends the screen.

@@ -47,9 +47,8 @@ func (m *model) overlayRoom() (width, height int) {
 	return m.st.width, min(natural, overlaid(&m.st, &lay).rows)
 }
 
-// askingTime is how long a question must be open before y is accepted. An earlier y
-// comes from text that was pasted into the wrong window, or from keys that a slow line
-// delivered late.
+// askingTime is how long a question must be open before y is accepted. An earlier y comes from text
+// that was pasted into the wrong window, or from keys that a slow line delivered late.
 const askingTime = 250 * time.Millisecond
 
 // pressOverlay passes a key to the overlay. It returns taken false for a key that the

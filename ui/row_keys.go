@@ -38,8 +38,7 @@ func (m *model) copyPID() (bool, tea.Cmd) {
 	return true, tea.Raw(ansi.SetSystemClipboard(pid))
 }
 
-// tag tags the process under the cursor or removes its tag. With set false it removes all
-// tags.
+// tag tags the process under the cursor or removes its tag. With set false it removes all tags.
 func (m *model) tag(set bool) bool {
 	if !set {
 		if len(m.st.Tags) == 0 {

@@ -242,8 +242,7 @@ func (m *model) escape() (bool, tea.Cmd) {
 	return false, nil
 }
 
-// back is Esc: it closes the innermost of what is open, else clears the setting that was set
-// last.
+// back is Esc: it closes the innermost of what is open, else clears the setting that was set last.
 func (m *model) back() bool {
 	switch {
 	case m.st.overlay != nil:

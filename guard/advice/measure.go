@@ -110,8 +110,7 @@ func (m *Measure) of(bytes quantity.Bytes, format string, args ...any) Advice {
 	return Advice{Measure: *m, Text: fmt.Sprintf(format, args...), Bytes: quantity.From(bytes, quantity.Computed)}
 }
 
-// sets reports whether a configuration (an allocator's or an environment) has one of the
-// settings.
+// sets reports whether a configuration (an allocator's or an environment) has one of the settings.
 func sets(config string, settings ...string) bool {
 	config = strings.ReplaceAll(strings.ToLower(config), " ", "")
 	for _, s := range settings {

@@ -1,14 +1,12 @@
-// Package replay computes what a guard would have done over a recording, and with what
-// effect.
+// Package replay computes what a guard would have done over a recording, and with what effect.
 //
 //	snapshot as recorded ─→ less what would be free ─→ guard.Engine ─ act ─→ ledger
 //	                               ↑                                           │
 //	                               └───────────────────────────────────────────┘
 //
-// A process that would have been flushed gets a ledger: from then on its reserved memory is
-// the most that it has needed since, not the recorded figure. A program that waits for
-// memory, or fails for lack of it, still goes on as recorded: a replay cannot show how it
-// would have gone on.
+// A process that would have been flushed gets a ledger: from then on its reserved memory is the
+// most that it has needed since, not the recorded figure. A program that waits for memory, or fails
+// for lack of it, still goes on as recorded: a replay cannot show how it would have gone on.
 //
 // Start at Replay.Step.
 package replay

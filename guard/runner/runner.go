@@ -25,8 +25,7 @@ type Runner struct {
 	Sample func(context.Context) *snapshot.Snapshot
 	// Note takes the events. It must not wait.
 	Note func(snapshot.Event)
-	// Log takes the decisions other than flushes, which are logged by action/flush; may be
-	// nil.
+	// Log takes the decisions other than flushes, which are logged by action/flush; may be nil.
 	Log *action.Log
 	// Failed is called if the audit log cannot be written; may be nil.
 	Failed func(error)
@@ -224,8 +223,7 @@ func EventOf(d *guard.Decision) snapshot.Event {
 	return e
 }
 
-// record logs a decision other than a flush that was done or refused, which is logged
-// already.
+// record logs a decision other than a flush that was done or refused, which is logged already.
 func (r *Runner) record(snap *snapshot.Snapshot, d *guard.Decision) error {
 	if r.Log == nil || d.Kind == guard.Flushed || d.Kind == guard.Refused {
 		return nil

@@ -164,8 +164,7 @@ type event struct {
 // Stayed is what was still free after each of Stays.
 type Stayed [len(Stays)]snapshot.Bytes
 
-// Stays are the times after a flush at which the report checks whether freed memory is still
-// free.
+// Stays are the times after a flush at which the report checks whether freed memory is still free.
 var Stays = [...]time.Duration{time.Minute, 10 * time.Minute}
 
 // shareOf is the recorded share of the five minutes from begin on that is in the period.

@@ -33,9 +33,8 @@ const (
 	outcomeUndecided = "undecided" // the recording does not show it
 )
 
-// fullness tracks when a GPU becomes full (within 1 % of its capacity, less than most
-// allocations) or tight (within 10 %, so that an out-of-memory error was the GPU's and not a
-// limit's).
+// fullness tracks when a GPU becomes full (within 1 % of its capacity, less than most allocations)
+// or tight (within 10 %, so that an out-of-memory error was the GPU's and not a limit's).
 type fullness struct {
 	fills []time.Time
 	tight minuteSet

@@ -68,8 +68,7 @@ func ofNeighbour(p *snapshot.Process) (advice.Advice, bool) {
 	return a, ok
 }
 
-// toothOf is the largest fall of allocated memory in the last minute: what a step takes and
-// frees.
+// toothOf is the largest fall of allocated memory in the last minute: what a step takes and frees.
 func toothOf(e *Evidence) (fall quantity.Bytes) {
 	if e.Steps.Or(0) < leakSteps {
 		return 0

@@ -9,8 +9,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// commandLimit is how many bytes of a command line are looked at: a hostile one has
-// megabytes.
+// commandLimit is how many bytes of a command line are looked at: a hostile one has megabytes.
 const commandLimit = 2048
 
 // ShortCommand is the cleaned command without interpreter, flags and directories.

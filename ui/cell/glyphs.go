@@ -51,8 +51,7 @@ func ASCIIGlyphs() Glyphs {
 	}
 }
 
-// Words cleans a message, which may have been recorded with glyphs that this terminal
-// lacks.
+// Words cleans a message, which may have been recorded with glyphs that this terminal lacks.
 func (g *Glyphs) Words(s string) string {
 	s = text.Clean(s)
 	if g.ASCII {

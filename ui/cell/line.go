@@ -7,8 +7,7 @@ import (
 
 // Line is a row of cells, written from left to right. It never exceeds its width.
 //
-// Text that is written must be clean: text from outside goes through text.Clean
-// first.
+// Text that is written must be clean: text from outside goes through text.Clean first.
 type Line struct {
 	buf     []byte
 	style   themes.Style // of the text written last: text in the same style needs no sequence

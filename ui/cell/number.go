@@ -21,8 +21,7 @@ func AppendBytes(dst []byte, amount snapshot.Bytes, dash string) []byte {
 	return v.Append(dst)
 }
 
-// AppendUnreturnable writes cached memory that no flush frees in at most 5 cells:
-// "(33G)", "(.6G)".
+// AppendUnreturnable writes cached memory that no flush frees in at most 5 cells: "(33G)", "(.6G)".
 func AppendUnreturnable(dst []byte, amount quantity.Bytes) []byte {
 	v, unit := float64(amount)/float64(quantity.KiB), byte('K')
 	for _, u := range []byte("MGTPE") {

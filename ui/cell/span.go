@@ -5,8 +5,7 @@ import (
 	"vramscope/themes"
 )
 
-// Span is a piece of a line in one style. It is an alias, so that literals need no field
-// names.
+// Span is a piece of a line in one style. It is an alias, so that literals need no field names.
 type Span = struct {
 	Style themes.Style
 	Text  string

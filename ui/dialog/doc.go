@@ -6,6 +6,5 @@
 //	Screen ─→ Follow ─→ the Overlay with the newest figures
 //	          Render ─→ lines of cells in a frame
 //
-// Overlays are values; none of them acts. Start reading at overlay.go; form.go
-// lays a question out.
+// Overlays are values; none of them acts. Start reading at overlay.go; form.go lays a question out.
 package dialog

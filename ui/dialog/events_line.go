@@ -145,8 +145,7 @@ func (e Events) style(event *snapshot.Event) themes.Style {
 	return s.Warning
 }
 
-// guardMessage is a decision of the guard, its figures first. The process has a column of its
-// own.
+// guardMessage is a decision of the guard, its figures first. The process has a column of its own.
 func guardMessage(event *snapshot.Event) string {
 	d, why := event.Decision, ""
 	if d.Level != "" {

@@ -12,9 +12,8 @@ import (
 	"vramscope/ui/keys"
 )
 
-// form lays out a question before an action: the process, what will happen, the choices and
-// the keys. It covers only the table, so that the bars above it can be seen while the action
-// runs.
+// form lays out a question before an action: the process, what will happen, the choices and the
+// keys. It covers only the table, so that the bars above it can be seen while the action runs.
 //
 //	┌ title ──────────┐
 //	│ lines           │

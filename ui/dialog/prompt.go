@@ -11,10 +11,9 @@ import (
 	"vramscope/ui/cell"
 )
 
-// Prompt is a line of input in the place of the keys line: what to find, or what to filter
-// by. It is not textinput of bubbles. That measures text with go-runewidth, which disagrees
-// with terminals about widths, and imports a clipboard package that searches PATH at the
-// start of every command.
+// Prompt is a line of input in the place of the keys line: what to find, or what to filter by. It
+// is not textinput of bubbles. That measures text with go-runewidth, which disagrees with terminals
+// about widths, and imports a clipboard package that searches PATH at the start of every command.
 type Prompt struct {
 	look  *cell.Appearance
 	label string // "find", "filter"

@@ -98,8 +98,7 @@ func (d Setup) Settings() Settings {
 
 func (d Setup) Size(int) (extent, int) { return AboveAlert, len(d.lines()) + 2 }
 
-// Press implements Overlay. Most other keys are dropped: the setup would not show what they
-// change.
+// Press implements Overlay. Most other keys are dropped: the setup would not show what they change.
 func (d Setup) Press(name string, _, height int) (Overlay, Outcome) {
 	switch d.look.Keys.Match(name, keys.InOverlay, false) {
 	case keys.Back, keys.Quit, keys.Setup:

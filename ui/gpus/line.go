@@ -22,8 +22,7 @@ func (line Line) parts() *snapshot.Parts {
 	return &line.GPU.Parts
 }
 
-// free is the memory that a process could allocate. A GPU in MIG mode has none: its
-// instances do.
+// free is the memory that a process could allocate. A GPU in MIG mode has none: its instances do.
 func (line Line) free() snapshot.Bytes {
 	if line.Instance == nil && (len(line.GPU.Instances) > 0 || line.GPU.State != snapshot.GPUOK) {
 		return snapshot.Bytes{}

@@ -28,8 +28,7 @@ func UsedBy(id snapshot.RowID) snapshot.SeriesKey {
 	return snapshot.SeriesKey{Metric: metric.Used, GPUUUID: id.GPUUUID, Instance: id.Instance, Row: id}
 }
 
-// SubjectOf gathers what a snapshot knows about a series. A process that has ended keeps its
-// curve.
+// SubjectOf gathers what a snapshot knows about a series. A process that has ended keeps its curve.
 func SubjectOf(s *snapshot.Snapshot, key snapshot.SeriesKey) Subject {
 	subject := Subject{Key: key, Name: "used", Full: "full"}
 	gpu := s.GPU(key.GPUUUID)

@@ -10,8 +10,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// fate is what a flush does with a segment. The driver frees a segment whole or
-// not at all.
+// fate is what a flush does with a segment. The driver frees a segment whole or not at all.
 //
 //	allocated   no free memory in it
 //	fragmented  free memory beside live blocks: a flush cannot free it

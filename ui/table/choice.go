@@ -79,8 +79,7 @@ func (t *Table) SortTitles(width int) []string {
 	return titles
 }
 
-// SortColumns are the sortable columns of this box, also those for which the width has no
-// room.
+// SortColumns are the sortable columns of this box, also those for which the width has no room.
 func (t *Table) SortColumns() []Column {
 	b := t.box()
 	b.chosen = nil

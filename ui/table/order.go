@@ -27,8 +27,7 @@ const endedFresh = time.Minute
 // MaxEnded is how many ended processes are listed; the events have them all.
 const MaxEnded = 2
 
-// List is the rows that focus, mine and filter leave, sorted; at the end those that ended long
-// ago.
+// List is the rows that focus, mine and filter leave, sorted; at the end those that ended long ago.
 func (t *Table) List() []Row {
 	s := t.Snapshot
 	if s == nil {

@@ -17,10 +17,9 @@ import (
 // epoll of its own and close that while it is still being waited on. Here a
 // deadline ends a read, so that no goroutine is left behind.
 //
-// It reports the end of the terminal, because Bubble Tea takes an end of file
-// for silence and would run on, and each Ctrl-C, so that one can be answered
-// even when the event loop hangs. Bubble Tea does not read the next key before
-// the loop has taken the last, so a goroutine reads ahead of it.
+// It reports the end of the terminal, because Bubble Tea takes an end of file for silence and would
+// run on, and each Ctrl-C, so that one can be answered even when the event loop hangs. Bubble Tea
+// does not read the next key before the loop has taken the last, so a goroutine reads ahead of it.
 type input struct {
 	file        *os.File // whose descriptor is asked for modes
 	device      *os.File // the same terminal, opened again so that a read can be ended

@@ -10,18 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// output writes to the terminal without ever waiting for it, so that one that is not
-// being read (a stopped SSH client, a full pipe of a multiplexer) never holds up the
-// event loop.
+// output writes to the terminal without ever waiting for it, so that one that is not being read (a
+// stopped SSH client, a full pipe of a multiplexer) never holds up the event loop.
 //
 //	Write ──→ pending ──→ goroutine ── write(2), may block ──→ terminal
 //
-// A Write waits up to outputTimeout until all is taken, so that output
-// is usually as ordered as if it had been written directly. After that the
-// terminal counts as stalled: the model stops drawing (Stalled) until drained
-// reports that everything has been taken. What is written in between is
-// bounded by pendingLimit; past it bytes are dropped, and the screen has to be
-// drawn anew.
+// A Write waits up to outputTimeout until all is taken, so that output is usually as ordered as if
+// it had been written directly. After that the terminal counts as stalled: the model stops drawing
+// (Stalled) until drained reports that everything has been taken. What is written in between is
+// bounded by pendingLimit; past it bytes are dropped, and the screen has to be drawn anew.
 //
 // It is a term.File: Bubble Tea takes nothing else for a terminal.
 type output struct {

@@ -9,9 +9,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// What a terminal is asked, once, before the first frame. Nothing waits for
-// the answers: they come through the ordinary input, however slow the line,
-// and change the screen when they are there.
+// What a terminal is asked, once, before the first frame. Nothing waits for the answers: they come
+// through the ordinary input, however slow the line, and change the screen when they are there.
 //
 //	question                        answer                        what for
 //	OSC 11 ?                        background colour             dark or light theme

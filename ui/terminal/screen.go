@@ -49,8 +49,7 @@ func newScreen(output io.Writer) *screen {
 	return &screen{output: output, styles: styles{ids: map[string]styleID{"": 0}, all: make([]uv.Style, 1), turns: map[[2]styleID]string{}}}
 }
 
-// Paint draws a frame and sets a view's modes. It writes nothing where nothing has
-// changed.
+// Paint draws a frame and sets a view's modes. It writes nothing where nothing has changed.
 func (s *screen) Paint(view tea.View, frame Frame) {
 	out := s.differences(view, frame)
 	if len(out) > 0 && s.synchronized {

@@ -6,10 +6,9 @@ import (
 	"syscall"
 )
 
-// Signals are those that a program with a terminal in raw mode must answer
-// itself. A closed SSH session sends SIGHUP, one of Ends. SIGTSTP from outside
-// does what Ctrl+Z does; SIGCONT after a SIGSTOP, which cannot be caught, takes
-// the terminal back. SIGWINCH reports a new size.
+// Signals are those that a program with a terminal in raw mode must answer itself. A closed SSH
+// session sends SIGHUP, one of Ends. SIGTSTP from outside does what Ctrl+Z does; SIGCONT after a
+// SIGSTOP, which cannot be caught, takes the terminal back. SIGWINCH reports a new size.
 type Signals struct {
 	Ends, Stops, Continues, Resizes chan os.Signal
 }

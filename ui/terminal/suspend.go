@@ -69,8 +69,7 @@ func (s suspension) Run() error {
 	return err
 }
 
-// SetStdin, SetStdout and SetStderr implement tea.ExecCommand: nothing is run
-// that needs them.
+// SetStdin, SetStdout and SetStderr implement tea.ExecCommand: nothing is run that needs them.
 func (s suspension) SetStdin(io.Reader)  {}
 func (s suspension) SetStdout(io.Writer) {}
 func (s suspension) SetStderr(io.Writer) {}
@@ -99,10 +98,9 @@ func stopGroup() error {
 // stopped counts too.
 const stopTimeout = time.Second
 
-// orphaned reports whether no shell waits for the program: whether among its
-// ancestors, as far as they are in its process group, none has a parent in the
-// same session but another group. The kernel ignores SIGTSTP then (POSIX.1,
-// "orphaned process group"); SIGSTOP it would obey, for good.
+// orphaned reports whether no shell waits for the program: whether among its ancestors, as far as
+// they are in its process group, none has a parent in the same session but another group. The
+// kernel ignores SIGTSTP then (POSIX.1, "orphaned process group"); SIGSTOP it would obey, for good.
 func orphaned() bool {
 	group, err := unix.Getpgid(0)
 	if err != nil {
