@@ -19,6 +19,7 @@ type box struct {
 	host   string
 	failed []snapshot.Event
 	blind  bool // the driver reports nothing
+	demand snapshot.Demands
 }
 
 // row is a process of a box.
@@ -28,6 +29,7 @@ type row struct {
 	user, command     string
 	allocated, cached quantity.Bytes
 	evictable         quantity.Bytes // of allocated
+	peak              quantity.Bytes // of allocated, by the allocator; 0: it reports none
 	importance        snapshot.Int
 	distributed       string
 	probe             *snapshot.Probe
@@ -37,7 +39,7 @@ type row struct {
 }
 
 func newBox(rows ...*row) *box {
-	b := &box{now: time.Date(2026, 11, 22, 3, 0, 0, 0, time.UTC), rows: rows, total: 80 * gib, host: "alice"}
+	b := &box{now: time.Date(2026, 11, 22, 3, 0, 0, 0, time.UTC), rows: rows, total: 80 * gib, host: "alice", demand: make(snapshot.Demands)}
 	for i, r := range rows {
 		r.pid = 100 + i
 		if r.user == "" {
@@ -93,11 +95,15 @@ func (b *box) snapshot() *snapshot.Snapshot {
 		if !r.unknown {
 			p.Allocated, p.Cached, p.Fragmented, p.Returnable = known(r.allocated), known(r.cached), known(0), known(r.cached)
 		}
+		if r.peak > 0 {
+			p.Allocators = []snapshot.Allocator{{PeakAllocated: known(r.peak)}}
+		}
 		if r.evictable > 0 {
 			p.Evictable = []snapshot.Evictable{{Name: "kv", Bytes: known(min(r.evictable, r.allocated))}}
 		}
 		s.Rows = append(s.Rows, p)
 	}
+	b.demand.Estimate(s)
 	return s
 }
 

@@ -46,9 +46,9 @@ func (e *Engine) watchRuns(snap *snapshot.Snapshot) {
 			continue
 		}
 		t := e.traces[p.ID]
-		t.outside = max(p.Used.Or(0)-p.Reserved().Or(0), 0)
+		t.outside = max(p.Other.Or(t.outside), 0) // unknown while driver and probe were read at different moments
 		r := e.runsOf(programOf(p))
-		r.needs, r.holds = max(r.needs, t.outside+max(allocated, highestOf(p))), r.holds+usedOf(p).Or(0)
+		r.needs, r.holds = max(r.needs, t.outside+allocated+p.Demand.Ever), r.holds+usedOf(p).Or(0)
 		r.importance, r.owner, r.seen = e.standing[p.ID].Importance, t.owner, e.now
 	}
 	for i := range snap.Failures {
@@ -80,15 +80,6 @@ func (e *Engine) runsOf(key program) *runs {
 		e.runs[key] = &runs{}
 	}
 	return e.runs[key]
-}
-
-// highestOf returns a process's peak of allocated memory if one allocator reports it. Peaks
-// of several allocators may not coincide.
-func highestOf(p *snapshot.Process) quantity.Bytes {
-	if len(p.Allocators) != 1 {
-		return 0
-	}
-	return p.Allocators[0].PeakAllocated.Or(0)
 }
 
 // demand is memory that programs are expected to ask for and that is not free.

@@ -230,13 +230,16 @@ func TestFlushIsVainUnlessHalfOfItIsLeft(t *testing.T) {
 func TestTheGoalAloneTakesWhatStaysFree(t *testing.T) {
 	for peak, want := range map[quantity.Bytes]int{50 * gib: 0, 20 * gib: 1} {
 		other := &row{command: "other.py", user: "mallory", uid: 1001, allocated: 10 * gib}
-		b := newBox(&row{command: "train.py", allocated: 10 * gib, cached: 40 * gib}, other)
+		train := &row{command: "train.py", allocated: 10 * gib, cached: 40 * gib, peak: 12 * gib}
+		b := newBox(train, other)
 		e, flushed := New(demands(Own), alice), 0
 		for second := range 120 {
-			s := b.snapshot()
-			s.Rows[0].Allocators = []snapshot.Allocator{{PeakAllocated: known(12 * gib)}}
 			if second > 30 {
-				s.Rows[0].Allocators[0].PeakAllocated, other.allocated = known(peak), 28*gib
+				train.peak = peak
+			}
+			s := b.snapshot()
+			if second > 30 {
+				other.allocated = 28 * gib
 			}
 			for _, d := range e.Decide(s) {
 				if d.Kind == Acts {
@@ -252,22 +255,39 @@ func TestTheGoalAloneTakesWhatStaysFree(t *testing.T) {
 
 // A peak between two samples counts as one of its time: what it needs again does not stay free.
 func TestPeakBetweenSamplesIsSeen(t *testing.T) {
-	r := &row{command: "train.py", allocated: 10 * gib, cached: 20 * gib}
+	r := &row{command: "train.py", allocated: 10 * gib, cached: 20 * gib, peak: 12 * gib}
 	b := newBox(r)
 	e := New(rooms(Act), alice)
 	e.Decide(b.snapshot())
-	for i := range 60 + int(peakWindow/time.Second) {
-		s := b.snapshot()
-		s.Rows[0].Allocators = []snapshot.Allocator{{PeakAllocated: known(12 * gib)}}
+	for i := range 60 + int(10*time.Minute/time.Second) {
 		if i > 30 { // an allocator's peak stays
-			s.Rows[0].Allocators[0].PeakAllocated = known(25 * gib)
+			r.peak = 25 * gib
 		}
-		e.Decide(s)
+		e.Decide(b.snapshot())
 		if i == 59 && e.State().Standings[0].Stays.Or(-1) != 5*gib {
 			t.Errorf("%s of 20 GiB should stay free", e.State().Standings[0].Stays.Or(-1))
 		}
 	}
 	if stays := e.State().Standings[0].Stays.Or(-1); stays != 20*gib {
 		t.Errorf("ten minutes later: %s", stays)
+	}
+}
+
+// Right after a program has freed its memory the driver may still show it: that is nothing which it
+// needs outside of its allocators.
+func TestSkewIsNoNeed(t *testing.T) {
+	train := &row{command: "train.py", allocated: 45 * gib}
+	notebook := &row{command: "notebook.py"}
+	b := newBox(train, notebook)
+	policy := demands(Own)
+	policy.Importance = []Importance{{Command: "train.py", Value: 500}}
+	e := New(policy, alice)
+	b.run(e, 60, nil)
+	train.allocated, notebook.cached = 0, 44*gib
+	skewed := b.snapshot()
+	skewed.Rows[0].Used = known(45 * gib) // and Other is unknown
+	e.Decide(skewed)
+	if all := of(b.run(e, 60, nil), Flushed); len(all) != 1 {
+		t.Errorf("%d flushes before the training comes again, want 1", len(all))
 	}
 }

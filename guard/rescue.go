@@ -98,7 +98,7 @@ func (e *Engine) Rescue(snap *snapshot.Snapshot, ask Ask, tried ...snapshot.RowI
 	for p := range snap.GPURows(g.UUID) {
 		if p.ID.Instance == where.instance && p.ID.Process != ask.Process && !slices.Contains(tried, p.ID) && e.rescues(snap, p, own) {
 			givers = append(givers, p)
-			all += e.given(p, Selective)
+			all += given(p, Selective)
 		}
 	}
 	need := ask.Bytes - free
@@ -124,7 +124,7 @@ func (e *Engine) Rescue(snap *snapshot.Snapshot, ask Ask, tried ...snapshot.RowI
 		}
 		give := d
 		give.Level = string(Gradual)
-		if e.given(p, Gradual) < need && evictable(p) >= least {
+		if given(p, Gradual) < need && evictable(p) >= least {
 			give.Level = string(Selective)
 		}
 		amount := expected(p, Level(give.Level))
@@ -132,7 +132,7 @@ func (e *Engine) Rescue(snap *snapshot.Snapshot, ask Ask, tried ...snapshot.RowI
 		give.Expected = quantity.From(amount, quantity.Probe)
 		give.Reason = fmt.Sprintf("PID %d is short of %s; importance %d, which is less than its %d", ask.Process.PID, max(ask.Bytes-free, 0), e.importanceOf(p).value, own)
 		e.begin(&give, ownerOf(asker))
-		need -= e.given(p, Level(give.Level))
+		need -= given(p, Level(give.Level))
 		out = append(out, give)
 	}
 	if len(out) == 0 {
@@ -142,11 +142,10 @@ func (e *Engine) Rescue(snap *snapshot.Snapshot, ask Ask, tried ...snapshot.RowI
 }
 
 // given returns how much a flush of a row at a level leaves for others. Memory that its
-// program needed within the last seconds does not count: the program takes it again at once,
-// or its next allocation fails. A row that is too new to know this counts in full.
-func (e *Engine) given(p *snapshot.Process, at Level) quantity.Bytes {
-	const seconds = 2 // buckets: 10 to 20 s, in which a training makes a step
-	amount := e.traces[p.ID].spare(e.now, p, seconds).Or(p.Frees())
+// program will need within ten seconds does not count: the program takes it again at once, or
+// its next allocation fails. A row that is too new to know this counts in full.
+func given(p *snapshot.Process, at Level) quantity.Bytes {
+	amount := spare(p, p.Demand.Within[0].Upper).Or(p.Frees())
 	if at != Gradual {
 		amount += evictable(p)
 	}
@@ -178,5 +177,5 @@ func (e *Engine) rescues(snap *snapshot.Snapshot, p *snapshot.Process, importanc
 	if t == nil || e.standing[p.ID] == nil || i.value >= importance {
 		return false
 	}
-	return e.permitted(snap, p, i) && e.exclusion(snap, p, i) == "" && !t.busy && e.given(p, Selective) >= least
+	return e.permitted(snap, p, i) && e.exclusion(snap, p, i) == "" && !t.busy && given(p, Selective) >= least
 }

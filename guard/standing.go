@@ -123,7 +123,7 @@ func (e *Engine) judge(snap *snapshot.Snapshot) {
 		p := &snap.Rows[i]
 		t := e.traces[p.ID]
 		imp := e.importanceOf(p)
-		s := &snapshot.GuardStanding{Row: p.ID, Importance: imp.value, Frees: expected(p, Gradual), Stays: t.stays(e.now, p)}
+		s := &snapshot.GuardStanding{Row: p.ID, Importance: imp.value, Frees: expected(p, Gradual), Stays: spare(p, p.Demand.Needs())}
 		e.standing[p.ID] = s
 		where := device{p.ID.GPUUUID, p.ID.Instance}
 		minimum := least

@@ -9,10 +9,7 @@ import (
 
 // Limits of a trace.
 const (
-	peakWindow  = 10 * time.Minute
-	peakBucket  = 10 * time.Second
-	peakBuckets = int(peakWindow / peakBucket)
-	// watchedLeast is how long a row is watched before its needs are estimated.
+	// watchedLeast is how long a row is watched before it is flushed.
 	watchedLeast = 20 * time.Second
 	// loadTime is how long a program is assumed to load its data.
 	loadTime = time.Minute
@@ -28,7 +25,6 @@ const (
 // trace is the past of a row.
 type trace struct {
 	began, seen time.Time
-	peaks       [peakBuckets]peak // a ring, by time
 
 	used, reserved snapshot.Bytes // at the newest snapshot
 	cached         snapshot.Bytes
@@ -37,7 +33,6 @@ type trace struct {
 	emptied        time.Time // when its cache was emptied, but not by this guard
 
 	outside quantity.Bytes // its allocators, by the newest figures
-	highest quantity.Bytes // that it had allocated when it was last seen
 
 	owner   uint32
 	unread  bool           // it was reported that the configuration may protect it
@@ -49,11 +44,6 @@ type trace struct {
 	stage   int       // of the back-off; 0: none
 	until   time.Time // it is left alone until then
 	why     string
-}
-
-type peak struct {
-	at        int64 // the bucket's number
-	allocated quantity.Bytes
 }
 
 // flushed is a past flush. The trace watches how much of its memory the process takes again.
@@ -77,19 +67,6 @@ func (t *trace) add(now time.Time, p *snapshot.Process) {
 		t.began = now // it was taken over
 	}
 	t.owner = ownerOf(p)
-	if allocated, ok := p.Allocated.Value(); ok {
-		number := now.UnixNano() / int64(peakBucket)
-		b := &t.peaks[int(number%int64(peakBuckets)+int64(peakBuckets))%peakBuckets]
-		if b.at != number {
-			*b = peak{at: number}
-		}
-		highest := highestOf(p)
-		if !t.seen.IsZero() && highest > t.highest { // a peak between two samples
-			allocated = max(allocated, highest)
-		}
-		t.highest = max(t.highest, highest)
-		b.allocated = max(b.allocated, allocated)
-	}
 	before, had := t.cached.Value()
 	after, has := p.Cached.Value()
 	// An allocator that frees most of a large cache did so on request.
@@ -109,27 +86,13 @@ func (t *trace) add(now time.Time, p *snapshot.Process) {
 	t.used, t.seen = usedOf(p), now
 }
 
-// stays is how much of a flush should stay free: without what the peak of the last ten
-// minutes needs again.
-func (t *trace) stays(now time.Time, p *snapshot.Process) snapshot.Bytes {
-	return t.spare(now, p, peakBuckets)
-}
-
-// spare is the cached memory that the peak of so many buckets does not need; unknown if the
-// row has not been watched for long.
-func (t *trace) spare(now time.Time, p *snapshot.Process, buckets int) snapshot.Bytes {
-	allocated, ok := p.Allocated.Value()
-	if !ok || now.Sub(t.began) < watchedLeast {
+// spare is how much of a flush should stay free where the process needs so much again; unknown if
+// that is.
+func spare(p *snapshot.Process, needs quantity.Bytes) snapshot.Bytes {
+	if !p.Demand.Known {
 		return snapshot.Bytes{}
 	}
-	highest, number := allocated, now.UnixNano()/int64(peakBucket)
-	for _, b := range t.peaks {
-		if number-b.at < int64(buckets) {
-			highest = max(highest, b.allocated)
-		}
-	}
-	frees := p.Frees()
-	return quantity.From(min(max(p.Cached.Or(frees)-(highest-allocated), 0), frees), quantity.Computed)
+	return quantity.From(p.Spare(needs), quantity.Computed)
 }
 
 func (t *trace) grows() bool {

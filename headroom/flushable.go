@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
-	"vramscope/metric"
 	"vramscope/sampler/snapshot"
 )
 
@@ -64,25 +63,12 @@ func claimedBy(snap *snapshot.Snapshot, p *snapshot.Process) snapshot.Bytes {
 	return p.EvictableBytes()
 }
 
-// lasting is how much of what a flush frees stays free for a while: a process
-// that had allocated more than now takes the difference again. Samples alone do not
-// show what it needs: many report at the trough of each step. Its allocator knows the
-// highest peak ever; those of several need not coincide.
+// lasting is how much of what a flush frees stays free for a while: a process takes again what it
+// will need. What it needs is its highest peak ever while it has not been watched for long enough.
 func lasting(snap *snapshot.Snapshot, history snapshot.History, p *snapshot.Process, returns quantity.Bytes, length time.Duration) quantity.Bytes {
-	allocated, known := p.Allocated.Value()
-	if length == 0 || !known {
+	if length == 0 || !p.Allocated.Known() {
 		return returns
 	}
-	oldest, _ := history.Span()
-	key := snapshot.SeriesKey{Metric: metric.Allocated, GPUUUID: p.ID.GPUUUID, Instance: p.ID.Instance, Row: p.ID}
-	peak := allocated
-	if len(p.Allocators) == 1 {
-		peak = max(peak, p.Allocators[0].PeakAllocated.Or(0))
-	}
-	for _, point := range history.Series(key, oldest.Add(-time.Second), snap.Time, 1) {
-		if point.Known {
-			peak = max(peak, quantity.Bytes(point.Max))
-		}
-	}
-	return min(max(p.Cached.Or(returns)-(peak-allocated), 0), returns)
+	d := snapshot.DemandOf(history, snap.Time, p)
+	return min(p.Spare(d.Upper(length)), returns)
 }

@@ -68,7 +68,9 @@ func TestJudgeForAWhile(t *testing.T) {
 	} {
 		snap := snapshottest.Room(c.free, 10*gib)
 		grows(snap, c.growth)
-		r := Judge(snap, remembers{peak: c.peak}, Question{Need: 20 * gib, Count: 1, Length: c.length, Watched: time.Minute})
+		snap.Rows[0].Demand = snapshot.Demand{Ever: max(c.peak-5*gib, 0), Known: true}
+		snap.Rows[0].Demand.Within[2].Upper = snap.Rows[0].Demand.Ever
+		r := Judge(snap, remembers{}, Question{Need: 20 * gib, Count: 1, Length: c.length, Watched: time.Minute})
 		h := &r.Places[0]
 		near := func(a, b quantity.Bytes) bool { return max(a-b, b-a) <= quantity.KiB } // floats are in between
 		if h.Low == nil || !near(h.Low.Median, c.low.Median) || !near(h.Low.Lower, c.low.Lower) || !near(h.Low.Upper, c.low.Upper) || r.Answer != c.want {

@@ -28,10 +28,11 @@ type row struct {
 	seen       uint64            // the tick that last listed it
 	came       time.Time         // when it started, where the sampler saw that
 	peak       snapshot.Bytes
-	mismatches int       // reports in a row in which the parts exceeded used
-	mismatchAt time.Time // of the last of them
-	outlook    outlook   // of used
-	allocated  outlook   // of allocated, where a probe reports it
+	mismatches int             // reports in a row in which the parts exceeded used
+	mismatchAt time.Time       // of the last of them
+	outlook    outlook         // of used
+	allocated  outlook         // of allocated, where a probe reports it
+	peaks      *snapshot.Peaks // nil where no probe has reported yet
 	load       load
 	held       bool // it would fill its GPU, but is not expected to rise so far
 	oom        quantity.Optional[int64]

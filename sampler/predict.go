@@ -24,6 +24,13 @@ func (r *row) predict(now time.Time, p *snapshot.Process, free quantity.Bytes, e
 	if allocated.Known() {
 		p.PredictedAllocated = r.allocated.predicted
 	}
+	if p.Allocated.Known() {
+		if r.peaks == nil {
+			r.peaks = new(snapshot.Peaks)
+		}
+		r.peaks.Add(now, p)
+		p.Demand = r.peaks.Demand(now, p)
+	}
 	switch {
 	case !p.Used.Known():
 	case r.outlook.at.IsZero():

@@ -147,9 +147,9 @@ func TestFlushEstimatesWhatStaysFree(t *testing.T) {
 		history    func(snapshot.History) snapshot.History
 		change     func(*snapshot.Process)
 	}{
-		{"as drawn", "stays free  about 9.5G: its 10-min peak needs 2.30G back", nil, nil},
+		{"as drawn", "stays free  about 9.5G: it needs 2.30G back within 5m", nil, nil},
 		{"steady", "stays free  all of it, if it goes on as in the last 10 min", func(h snapshot.History) snapshot.History { return h.(peaked).History }, nil},
-		{"a sawtooth", "stays free  none: its 10-min peak needs it back", nil, func(p *snapshot.Process) {
+		{"a sawtooth", "stays free  none: it needs it back within 5m", nil, func(p *snapshot.Process) {
 			p.Allocated = amountIn(.1)
 		}},
 		{"a peak between two samples", "stays free  1.7G if its highest peak, 63.0G, comes again, else up to 9.5G", nil, func(p *snapshot.Process) {

@@ -25,6 +25,7 @@ type Summary struct {
 type Replay struct {
 	policy  guard.Policy
 	engine  *guard.Engine
+	demands snapshot.Demands
 	ledgers map[snapshot.RowID]*ledger
 	below   map[string]*[2]bool // by GPU: without, with
 	watched []watched
@@ -55,7 +56,7 @@ const (
 func New(policy guard.Policy, owner guard.Owner) *Replay {
 	policy.Mode = guard.Act
 	return &Replay{
-		policy: policy, engine: guard.New(policy, owner), ledgers: make(map[snapshot.RowID]*ledger),
+		policy: policy, engine: guard.New(policy, owner), demands: make(snapshot.Demands), ledgers: make(map[snapshot.RowID]*ledger),
 		below: make(map[string]*[2]bool),
 	}
 }
@@ -76,6 +77,7 @@ func (r *Replay) Step(snap *snapshot.Snapshot) (all []guard.Decision) {
 	r.adjust(snap)
 	r.count(snap, step, 1)
 	r.settle(snap)
+	r.demands.Estimate(snap)
 	for _, d := range r.engine.Decide(snap) {
 		switch d.Kind {
 		case guard.Acts:

@@ -20,7 +20,7 @@ func (p *Process) WithoutFigures() Process {
 	out.ClearParts()
 	out.CPU, out.Host = Float{}, Bytes{}
 	out.Probe = nil
-	out.Outlook, out.PredictedAllocated, out.Trend, out.GrowthPerSecond = Outlook{}, nil, TrendUnknown, Bytes{}
+	out.Outlook, out.PredictedAllocated, out.Demand, out.Trend, out.GrowthPerSecond = Outlook{}, nil, Demand{}, TrendUnknown, Bytes{}
 	return out
 }
 

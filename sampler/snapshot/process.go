@@ -80,6 +80,7 @@ type Process struct {
 	Outlook               // of Used, without FullIn: others can fill the GPU, too
 	// PredictedAllocated is the forecast of Allocated, if a probe reports it.
 	PredictedAllocated []Prediction
+	Demand             Demand // of the past it is computed: DemandOf
 }
 
 // ProgramName is the program's name: "train.py" where comm is "python3.11". It is hostile input.

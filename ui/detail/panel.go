@@ -135,6 +135,7 @@ func (d Panel) aboveGraph(width, height int) []string {
 		lines = append(lines, d.text(width, cell.Span{d.Appearance.Styles.Dim, text.Pad("advice", partName)}, cell.Span{d.Appearance.Styles.Text, d.Advice}))
 	}
 	outlook := d.outlook(width)
+	outlook = append(outlook, d.needs(width, height-len(lines)-len(outlook)-graph.GoodHeight)...)
 	// Each allocator has its own lines where the graph keeps a good height.
 	if room := height - len(lines) - len(outlook) - graph.GoodHeight; room > 2 {
 		lines = append(lines, d.allocators(width, min(room, maxAllocatorLines))...)
@@ -175,6 +176,7 @@ func (d Panel) beside(width, height int) []string {
 	who := len(lines)
 	lines = append(lines, d.parts(width)...)
 	totals, outlook := d.totals(width), d.outlook(width)
+	outlook = append(outlook, d.needs(width, height-len(lines)-len(totals)-len(outlook)-2)...)
 	if room := height - len(lines) - len(totals) - len(outlook) - 2; room > 0 {
 		totals = append(totals, d.allocators(width, room)...)
 	}

@@ -125,19 +125,10 @@ func (d Panel) share(amount quantity.Bytes) string {
 	return strconv.FormatFloat(min(percent, 999), 'f', 0, 64) + "%"
 }
 
-// peak is the most memory allocated in the last ten minutes, and how long the process was
-// watched in that time.
-func (d Panel) peak() (amount quantity.Bytes, seen time.Duration, ok bool) {
-	if d.ended != nil {
-		return 0, 0, false
-	}
-	return snapshot.AllocatedPeak(d.History, time.Time(d.Now), d.process.ID)
-}
-
 func (d Panel) allocatedNote() string {
 	var facts []string
-	if peak, seen, ok := d.peak(); ok && seen >= 20*time.Second {
-		facts = append(facts, "peak "+peak.String()+" in "+cell.CoarseDuration(seen))
+	if demand := d.demand(); demand.Known {
+		facts = append(facts, "peak "+demand.Peak.String()+" in "+cell.CoarseDuration(demand.Seen))
 	}
 	var pending, ever snapshot.Bytes
 	for i := range d.process.Allocators {
@@ -183,7 +174,7 @@ func (d Panel) cachedNote() string {
 	case !l.Known:
 		return note
 	case l.Max <= 0:
-		return note + "; its 10-min peak needs it back"
+		return note + "; it needs it back within 5m"
 	case l.Min < l.Max:
 		return note + "; " + l.AtLeast() + " to " + l.AtMost(returnable) + " should stay free"
 	case l.Max >= returnable:

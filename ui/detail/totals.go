@@ -72,6 +72,37 @@ func (d Panel) figuresOfAll(cells int) string {
 	return s
 }
 
+// demand is what the process will need, unknown where it has ended.
+func (d Panel) demand() snapshot.Demand {
+	if d.ended != nil {
+		return snapshot.Demand{}
+	}
+	return snapshot.DemandOf(d.History, time.Time(d.Now), d.process)
+}
+
+// needs is "will need more: 0 in 10s, 2.10G–8.00G in 1m, …": the median and the upper quantile. It is
+// left out where there is no room for it.
+func (d Panel) needs(width, room int) []string {
+	demand := d.demand()
+	if !demand.Known || room <= 0 {
+		return nil
+	}
+	most := max(d.gpuFull-d.process.Allocated.Or(0), 0)
+	var parts []string
+	for i, within := range snapshot.DemandTimes {
+		n := demand.Within[i]
+		if d.gpuFull > 0 {
+			n.Median, n.Upper = min(n.Median, most), min(n.Upper, most)
+		}
+		amount := n.Median.String()
+		if n.Upper > n.Median {
+			amount += d.Appearance.Glyphs.EnDash + n.Upper.String()
+		}
+		parts = append(parts, amount+" in "+quantity.BriefDuration(within))
+	}
+	return []string{d.text(width, cell.Span{d.Appearance.Styles.Text, "will need more: " + strings.Join(parts, ", ")})}
+}
+
 // plus adds a count to a sum; an unknown count changes nothing.
 func plus(sum, count quantity.Optional[int64]) quantity.Optional[int64] {
 	v, ok := count.Value()

@@ -261,19 +261,18 @@ func flushLine(lk *cell.Appearance, pid, user, gpu, used, after, freed, stays st
 func (d Flush) staysFree(t *flushTarget) cell.Span {
 	s := &d.look.Styles
 	l := snapshot.LastingOf(d.history, time.Time(d.now), &t.row)
-	peak := ": its " + strings.ReplaceAll(cell.Minutes(l.Seen), " ", "-") + " peak needs "
 	switch {
 	case t.unknown():
 		return cell.Span{s.Dim, "unknown"}
 	case !l.Known:
 		return cell.Span{s.Dim, "unknown: not watched for long enough"}
 	case l.Max <= 0:
-		return cell.Span{s.Warning, "none" + peak + "it back"}
+		return cell.Span{s.Warning, "none: it needs it back within 5m"}
 	case l.Min < l.Max:
-		return cell.Span{s.Text, l.AtLeast() + " if its highest peak, " + l.Ever.String() + ", comes again, else up to " + l.AtMost(d.frees(t))}
-	case l.Needs <= 0:
+		return cell.Span{s.Text, l.AtLeast() + " if its highest peak, " + (t.row.Allocated.Or(0) + l.Ever).String() + ", comes again, else up to " + l.AtMost(d.frees(t))}
+	case l.Needs() <= 0:
 		return cell.Span{s.Text, "all of it, if it goes on as in the last " + cell.Minutes(l.Seen)}
 	default:
-		return cell.Span{s.Text, "about " + l.Max.About() + peak + l.Needs.String() + " back"}
+		return cell.Span{s.Text, "about " + l.Max.About() + ": it needs " + l.Needs().String() + " back within 5m"}
 	}
 }

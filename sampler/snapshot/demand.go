@@ -1,0 +1,256 @@
+package snapshot
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/metric"
+)
+
+// minWatched is how long a process is watched before its demand is estimated.
+const minWatched = 20 * time.Second
+
+// DemandTimes are the times for which a demand is estimated.
+var DemandTimes = [...]time.Duration{10 * time.Second, time.Minute, 5 * time.Minute}
+
+// Demand is how much more memory than now a process will have allocated at its highest.
+type Demand struct {
+	Within [len(DemandTimes)]Need
+	Ever   quantity.Bytes // if its highest peak comes again
+	Hidden bool           // no sample shows that peak: it may come in each step
+	Peak   quantity.Bytes // the most that it had allocated in the last minutes
+	Seen   time.Duration  // how long it was watched in that time
+	Known  bool
+}
+
+// Need is an estimate. In nine cases of ten less than Upper is needed; docs/guard.md has how it
+// was measured.
+type Need struct{ Median, Upper quantity.Bytes }
+
+// Upper is the most that is needed within a time: by the highest peak ever where that time is
+// longer than any that is estimated, or samples do not show the peaks.
+func (d *Demand) Upper(within time.Duration) quantity.Bytes {
+	for i, t := range DemandTimes {
+		if within <= t && !d.Hidden {
+			return d.Within[i].Upper
+		}
+	}
+	return d.Ever
+}
+
+// DemandOf returns a row's demand: the sampler's or, for a moment of the past, that of the history.
+func DemandOf(history History, now time.Time, p *Process) Demand {
+	if p.Demand.Known || history == nil {
+		return p.Demand
+	}
+	var peaks Peaks
+	key := SeriesKey{Metric: metric.Allocated, GPUUUID: p.ID.GPUUUID, Instance: p.ID.Instance, Row: p.ID}
+	for _, point := range history.Series(key, now.Add(-peakWindow), now, peakBuckets) {
+		if point.Known {
+			peaks.put(point.Time.Add(-peakBucket), quantity.Bytes(point.Max))
+		}
+	}
+	return peaks.Demand(now, p)
+}
+
+const (
+	peakWindow  = 10 * time.Minute
+	peakBucket  = 10 * time.Second
+	peakBuckets = int(peakWindow / peakBucket)
+)
+
+// Peaks are the most that a process had allocated in each ten seconds of the last ten minutes.
+type Peaks struct {
+	buckets [peakBuckets]peak // a ring, by time
+	began   time.Time
+	seen    time.Time
+	sampled quantity.Bytes // the most in any sample
+	ever    quantity.Bytes // by its allocator, when it was last seen
+	median  peak           // of the buckets, when at began
+}
+
+type peak struct {
+	at   int64 // the bucket's number
+	most quantity.Bytes
+}
+
+// Add takes the next sample. A rise of the allocator's own maximum is a peak of that moment, which
+// a sample may have missed.
+func (k *Peaks) Add(now time.Time, p *Process) {
+	allocated, known := p.Allocated.Value()
+	if !known {
+		return
+	}
+	first, ever := k.began.IsZero(), p.peakAllocated()
+	k.seen = now
+	k.put(now, allocated)
+	if !first && ever > k.ever {
+		k.put(now, ever)
+	}
+	k.sampled, k.ever = max(k.sampled, allocated), max(k.ever, ever)
+}
+
+func (k *Peaks) put(at time.Time, allocated quantity.Bytes) {
+	if k.began.IsZero() || at.Before(k.began) {
+		k.began = at
+	}
+	number := at.UnixNano() / int64(peakBucket)
+	b := &k.buckets[(number%int64(peakBuckets)+int64(peakBuckets))%int64(peakBuckets)]
+	if b.at != number {
+		*b = peak{at: number}
+	}
+	b.most = max(b.most, allocated)
+}
+
+// peakAllocated is the most that a process has ever allocated, by its allocator; 0 where that is
+// unknown. The peaks of several allocators need not coincide.
+func (p *Process) peakAllocated() quantity.Bytes {
+	if len(p.Allocators) != 1 {
+		return 0
+	}
+	return p.Allocators[0].PeakAllocated.Or(0)
+}
+
+// Demand estimates: the upper quantile is the most of the last twice as long, the median at most
+// that of the ten seconds' peaks. Where the forecast of allocated memory is higher it counts.
+func (k *Peaks) Demand(now time.Time, p *Process) Demand {
+	allocated, known := p.Allocated.Value()
+	ever := p.peakAllocated()
+	d := Demand{Ever: max(ever, k.sampled, allocated) - allocated, Hidden: true, Seen: min(now.Sub(k.began), peakWindow)}
+	if d.Known = known && !k.began.IsZero() && d.Seen >= minWatched; !d.Known {
+		return d
+	}
+	number := now.UnixNano() / int64(peakBucket)
+	var most [len(DemandTimes)]quantity.Bytes
+	for _, b := range k.buckets {
+		age := number - b.at
+		for i, t := range DemandTimes {
+			if age >= 0 && age < int64(2*t/peakBucket) {
+				most[i] = max(most[i], b.most)
+			}
+		}
+	}
+	if k.median.at != number {
+		k.median = peak{number, k.middle(number)}
+	}
+	for i, t := range DemandTimes {
+		n := Need{max(min(k.median.most, most[i]), allocated), max(most[i], allocated)}
+		for j := range p.PredictedAllocated {
+			if f := &p.PredictedAllocated[j]; f.Horizon <= t {
+				n.Median, n.Upper = max(n.Median, f.Median), max(n.Upper, f.Upper80)
+			}
+		}
+		d.Within[i] = Need{n.Median - allocated, n.Upper - allocated}
+	}
+	d.Peak = max(most[len(most)-1], allocated)
+	d.Ever = max(d.Ever, d.Peak-allocated)
+	d.Hidden = ever > max(k.sampled, d.Peak)+Tolerance(ever)
+	return d
+}
+
+// middle is the median of the ten seconds' peaks.
+func (k *Peaks) middle(number int64) quantity.Bytes {
+	all := make([]quantity.Bytes, 0, peakBuckets)
+	for _, b := range k.buckets {
+		if number-b.at < int64(peakBuckets) {
+			all = append(all, b.most)
+		}
+	}
+	slices.Sort(all)
+	if len(all) == 0 {
+		return 0
+	}
+	return all[len(all)/2]
+}
+
+// Demands estimate the demands of recorded rows. They take each snapshot in turn.
+type Demands map[RowID]*Peaks
+
+// Estimate sets the demand of every row.
+func (d Demands) Estimate(s *Snapshot) {
+	maps.DeleteFunc(d, func(_ RowID, k *Peaks) bool { return s.Time.Sub(k.seen) > peakWindow })
+	for i := range s.Rows {
+		p := &s.Rows[i]
+		if d[p.ID] == nil {
+			d[p.ID] = &Peaks{}
+		}
+		d[p.ID].Add(s.Time, p)
+		p.Demand = d[p.ID].Demand(s.Time, p)
+	}
+}
+
+// Spare is how much of what a flush frees stays free where the process takes so much again.
+func (p *Process) Spare(needs quantity.Bytes) quantity.Bytes {
+	frees := p.Frees()
+	return min(max(p.Cached.Or(frees)-needs, 0), frees)
+}
+
+// Lasting estimates how much of the memory that a flush frees stays free.
+type Lasting struct {
+	Demand
+	Max quantity.Bytes // for five minutes
+	Min quantity.Bytes // if its highest peak comes again
+}
+
+// LastingOf subtracts from cached memory what the process will take back.
+func LastingOf(history History, now time.Time, p *Process) Lasting {
+	l := Lasting{Demand: DemandOf(history, now, p)}
+	if l.Known {
+		l.Max, l.Min = p.Spare(l.Needs()), p.Spare(max(l.Needs(), l.Ever))
+	}
+	return l
+}
+
+// Needs is the most that is needed within five minutes.
+func (d *Demand) Needs() quantity.Bytes { return d.Within[len(d.Within)-1].Upper }
+
+// AtMost is Max as text, rounded unless it is all that a flush frees.
+func (s Lasting) AtMost(freed quantity.Bytes) string {
+	if s.Max >= freed {
+		return s.Max.String()
+	}
+	return s.Max.About()
+}
+
+// AtLeast is Min as text.
+func (s Lasting) AtLeast() string {
+	if s.Min <= 0 {
+		return "none"
+	}
+	return s.Min.About()
+}
+
+// LeastRemedy is the smallest amount likely to stay free for which a flush is named as a remedy.
+const LeastRemedy = 256 * quantity.MiB
+
+// Remedy is the benefit of a flush, as a clause after the PID: the amount likely to stay free
+// even if the process's highest peak comes again; the amount freed now, while its peak is
+// unknown; "" if hardly anything stays.
+func (s Lasting) Remedy(p *Process) string {
+	switch {
+	case !s.Known:
+		return "frees " + p.ReturnableBound().Amount(p.Frees()) + " now"
+	case s.Min < LeastRemedy:
+		return ""
+	case s.Min >= p.Frees():
+		return "keeps " + s.Min.String() + " free"
+	default:
+		return "keeps " + s.Min.About() + " free"
+	}
+}
+
+// TakenWithin is how long what a flush has freed is watched.
+const TakenWithin = time.Minute
+
+// TakenAgain says that a process has taken most of what a flush freed again, after so long:
+// "freed 10.6G, taken again in 0.5 s". It is "" where it has not. The result of the flush alone
+// would say that this much is free now.
+func TakenAgain(freed, left, used quantity.Bytes, after time.Duration) string {
+	if freed <= 0 || used-left < freed*4/5 || after > TakenWithin {
+		return ""
+	}
+	return "freed " + freed.String() + ", taken again in " + strconv.FormatFloat(max(after.Seconds(), .1), 'f', 1, 64) + " s"
+}

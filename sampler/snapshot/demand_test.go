@@ -1,0 +1,100 @@
+package snapshot
+
+import (
+	"testing"
+	"time"
+
+	"vramscope/internal/quantity"
+	"vramscope/metric"
+)
+
+// watched is a process's demand after so many seconds with those figures.
+func watched(seconds int, allocated, ever func(second int) quantity.Bytes, predicted ...Prediction) Demand {
+	var k Peaks
+	now := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
+	p := Process{PredictedAllocated: predicted}
+	for i := range seconds {
+		now = now.Add(time.Second)
+		p.Allocated = quantity.From(allocated(i), quantity.Probe)
+		p.Allocators = []Allocator{{PeakAllocated: quantity.From(ever(i), quantity.Probe)}}
+		k.Add(now, &p)
+	}
+	return k.Demand(now, &p)
+}
+
+func TestDemandIsWhatWasNeededLately(t *testing.T) {
+	const gib = quantity.GiB
+	constant := func(v quantity.Bytes) func(int) quantity.Bytes { return func(int) quantity.Bytes { return v } }
+	// from has more for ten seconds, so long before the end of the ten minutes.
+	from := func(before int, more quantity.Bytes) func(int) quantity.Bytes {
+		return func(i int) quantity.Bytes {
+			if i >= 600-before && i < 610-before {
+				return 10*gib + more
+			}
+			return 10 * gib
+		}
+	}
+	for _, c := range []struct {
+		name            string
+		allocated, ever func(int) quantity.Bytes
+		predicted       []Prediction
+		medians, uppers [3]quantity.Bytes
+		mostEver        quantity.Bytes
+		hidden          bool
+	}{
+		{"steady", constant(10 * gib), constant(10 * gib), nil, [3]quantity.Bytes{}, [3]quantity.Bytes{}, 0, false},
+		{"a peak a minute and a half ago", from(90, 5*gib), constant(15 * gib), nil, [3]quantity.Bytes{}, [3]quantity.Bytes{0, 5 * gib, 5 * gib}, 5 * gib, false},
+		{"a peak of eight minutes ago", from(480, 5*gib), constant(15 * gib), nil, [3]quantity.Bytes{}, [3]quantity.Bytes{0, 0, 5 * gib}, 5 * gib, false},
+		{"a peak in each ten seconds", func(i int) quantity.Bytes { return 10*gib + quantity.Bytes(i%5%4)*gib }, constant(13 * gib), nil,
+			[3]quantity.Bytes{3 * gib, 3 * gib, 3 * gib}, [3]quantity.Bytes{3 * gib, 3 * gib, 3 * gib}, 3 * gib, false},
+		{"a peak between two samples", constant(10 * gib), func(i int) quantity.Bytes { return 12*gib + quantity.Bytes(i/500)*gib }, nil,
+			[3]quantity.Bytes{}, [3]quantity.Bytes{0, 3 * gib, 3 * gib}, 3 * gib, false},
+		{"a peak of before", constant(10 * gib), constant(30 * gib), nil, [3]quantity.Bytes{}, [3]quantity.Bytes{}, 20 * gib, true},
+		{"it grows", constant(10 * gib), constant(10 * gib), []Prediction{{Horizon: time.Minute, Median: 12 * gib, Upper80: 13 * gib}},
+			[3]quantity.Bytes{0, 2 * gib, 2 * gib}, [3]quantity.Bytes{0, 3 * gib, 3 * gib}, 0, false},
+	} {
+		d := watched(600, c.allocated, c.ever, c.predicted...)
+		for i := range DemandTimes {
+			if d.Within[i] != (Need{c.medians[i], c.uppers[i]}) {
+				t.Errorf("%s, within %s: %v", c.name, DemandTimes[i], d.Within[i])
+			}
+		}
+		beyond := c.uppers[1]
+		if c.hidden {
+			beyond = c.mostEver
+		}
+		if !d.Known || d.Ever != c.mostEver || d.Hidden != c.hidden || d.Upper(time.Hour) != c.mostEver || d.Upper(30*time.Second) != beyond {
+			t.Errorf("%s: %+v", c.name, d)
+		}
+	}
+	if d := watched(20, constant(gib), constant(5*gib)); d.Known || d.Upper(time.Second) != 4*gib {
+		t.Errorf("before it is known its highest peak counts: %+v", d)
+	}
+}
+
+// onePeak is a history in which a process had 5 GiB five minutes before a time.
+type onePeak struct {
+	History
+	now time.Time
+}
+
+func (h onePeak) Series(key SeriesKey, from, to time.Time, buckets int) (points []Point) {
+	for at := from; at.Before(to); at = at.Add(to.Sub(from) / time.Duration(buckets)) {
+		points = append(points, Point{Time: at, Known: key.Metric == metric.Allocated, Max: int64(quantity.GiB)})
+	}
+	points[buckets/2].Max = int64(5 * quantity.GiB)
+	return points
+}
+
+// The past has no figures of its own: its demand is that of its history.
+func TestDemandOfThePast(t *testing.T) {
+	now := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
+	p := Process{Allocated: quantity.From(quantity.GiB, quantity.Probe)}
+	d := DemandOf(onePeak{now: now}, now, &p)
+	if !d.Known || d.Needs() != 4*quantity.GiB || d.Within[1].Upper != 0 || d.Peak != 5*quantity.GiB {
+		t.Errorf("%+v", d)
+	}
+	if p.Demand = (Demand{Known: true, Peak: 1}); DemandOf(onePeak{now: now}, now, &p) != p.Demand {
+		t.Error("the sampler's own does not count")
+	}
+}
