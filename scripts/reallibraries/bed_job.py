@@ -1,7 +1,7 @@
 """A real PyTorch process of the bed in docs/guard.md: it plays a course of allocations.
 
-A course is a list of [seconds, GiB]: from then on so much is allocated. A process that
-runs out of memory has failed: it frees all that it has, as its end would, and begins
+A course is a list of [seconds, GiB]: from then on so much is allocated, and with -1
+GiB the process has ended: nothing is cached either. A process that runs out of memory has failed: it frees all that it has, as its end would, and begins
 its course anew after RESTART seconds.
 """
 
@@ -23,7 +23,7 @@ TICK = 0.1
 
 
 def wanted(course, since):
-    """What is allocated so many seconds after the course began.."""
+    """What is allocated so many seconds after the course began."""
     sizes = [size for begin, size in course if begin <= since]
     return sizes[-1] if sizes else 0
 
@@ -34,7 +34,9 @@ def play(torch, begin, seconds, course):
     torch.cuda.empty_cache()
     while (now := time.time()) < begin + seconds:
         goal = wanted(course, now - began) if now >= max(began, dead) else 0
-        del live[goal:]
+        del live[max(goal, 0):]
+        if goal < 0:
+            torch.cuda.empty_cache()
         try:
             while len(live) < goal:
                 asked = time.monotonic()

@@ -17,8 +17,11 @@ import (
 	"vramscope/internal/needs"
 )
 
-// course is what a process allocates: from so many seconds on so many GiB.
+// course is what a process allocates: from so many seconds on so many GiB, or ended.
 type course [][2]int
+
+// ended is a process that has ended: it caches nothing either.
+const ended = -1
 
 // roles are the processes of the bed. train is the important one.
 var roles = []string{"train", "train2", "notebook", "batch"}
@@ -30,7 +33,7 @@ type story struct {
 }
 
 const (
-	storyTime = 50 * time.Second
+	storyTime = 45 * time.Second
 	pressure  = 30 // seconds: when memory becomes short; a guard that has just begun watches for 20
 )
 
@@ -66,6 +69,7 @@ func leaks(perSecond int) (c course) {
 var stories = []story{
 	{"idle notebooks beside a training", map[string]course{"notebook": idles(22), "batch": idles(18), "train": grows(10, 50, 2, 22)}},
 	{"a job that starts large beside idle cache", map[string]course{"notebook": idles(30), "batch": idles(15), "train": {{0, 0}, {pressure, 55}}}},
+	{"a training that comes again beside idle cache", map[string]course{"train": {{0, 45}, {6, ended}, {pressure + 8, 45}}, "notebook": {{10, 44}, {12, 0}}}},
 	{"batch tests that come and go", map[string]course{"train": {{0, 35}, {pressure, 60}}, "batch": peaks(0, 24, 4, 1), "notebook": idles(5)}},
 	// A rescue in vain closes the door of the program for a minute: no story that could be
 	// won comes after one.
