@@ -2,6 +2,7 @@ package sampler
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"vramscope/forecast"
@@ -200,7 +201,8 @@ var warmSpans = [...]struct{ from, to, step time.Duration }{
 	{5 * time.Minute, 0, time.Second},
 }
 
-// Warm feeds an earlier history's last hour to the forecasters, as if the sampler had seen it.
+// Warm feeds an earlier history's last hour to the forecasters and takes the processes that had
+// ended by then, as if the sampler had seen them.
 // Any goroutine may call it once, after the first tick. It reads the history, which takes time,
 // and then waits for the ticking goroutine.
 func (s *Sampler) Warm(before snapshot.History) {
@@ -237,7 +239,11 @@ func (s *Sampler) Warm(before snapshot.History) {
 			gpus[uuid] = o
 		}
 	}
+	earlier, _ := before.At(began)
 	s.do(func() {
+		if earlier != nil {
+			s.ended = append(slices.Clip(s.ended), earlier.Ended...) // the next tick forgets who is back
+		}
 		for id, warmed := range rows {
 			if r := s.rows[id]; r != nil {
 				*r.load.like = max(*r.load.like, *warmed.load.like) // its command's

@@ -69,6 +69,14 @@ func TestWarmForecastersKnowThePast(t *testing.T) {
 	if filling == 0 {
 		t.Error("no GPU of the simulated box fills up")
 	}
+	if len(want.Ended) == 0 {
+		t.Error("no process of the simulated box has ended")
+	}
+	for i := range want.Ended {
+		if id := want.Ended[i].Last.ID; got.EndedRow(id) == nil {
+			t.Errorf("PID %d has ended, and its part of the past belongs to nobody", id.Process.PID)
+		}
+	}
 	for i := range got.Rows {
 		if p := &got.Rows[i]; p.Trend == snapshot.TrendYoung && want.Row(p.ID).Trend != snapshot.TrendYoung {
 			t.Errorf("PID %d: young, want %v", p.ID.Process.PID, want.Row(p.ID).Trend)
