@@ -16,8 +16,8 @@ import (
 //	each reading       memory, utilisation, temperature, power, SM clock, processes
 //	every 10 s         MIG and ECC mode, ECC errors, power limit; fan, P-state, memory clock
 //	with Details also
-//	  each reading     energy, encoder, decoder, throughput of PCIe and NVLink; fan, P-state, memory clock
-//	  every 10 s       PCIe link, highest clocks, BAR1, row remapping, persistence, compute mode, NVLink state
+//	  each reading     encoder, decoder, throughput of PCIe and NVLink; fan, P-state, memory clock
+//	  every 10 s       energy (3 ms of CPU on an H200), PCIe link, highest clocks, BAR1, row remapping, persistence, compute mode, NVLink state
 const rarely = 10 * time.Second
 
 // rare is what a GPU last answered to these questions.
@@ -78,9 +78,12 @@ func (r *reading) readRare() {
 	}
 }
 
-// readModes reads limits, modes and the state of the memory's rows.
+// readModes reads the counter of energy, limits, modes and the state of the memory's rows.
 func (r *reading) readModes() {
 	s := &r.result.Sensors
+	if millijoules, ok := ask(r, symEnergy, r.handle.GetTotalEnergyConsumption); ok && millijoules < highestEnergy*1000 {
+		s.Energy = quantity.From(float64(millijoules)/1000, quantity.Driver)
+	}
 	s.SMClockMax = r.clock(symMaxClock, r.handle.GetMaxClockInfo, gonvml.CLOCK_SM)
 	s.MemoryClockMax = r.clock(symMaxClock, r.handle.GetMaxClockInfo, gonvml.CLOCK_MEM)
 	if bar1, ok := ask(r, symBAR1, r.handle.GetBAR1MemoryInfo); ok && bar1.Bar1Total < largestMemory && bar1.Bar1Used <= bar1.Bar1Total {

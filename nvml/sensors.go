@@ -55,16 +55,10 @@ func (r *reading) clock(call symbol, get func(gonvml.ClockType) (uint32, gonvml.
 	return metric.Int{}
 }
 
-// readPower reads the power that is drawn and, for details, the counter of energy.
+// readPower reads the power that is drawn.
 func (r *reading) readPower() {
 	if milliwatts, ok := ask(r, symPower, r.handle.GetPowerUsage); ok {
 		r.result.Power = watts(milliwatts)
-	}
-	if !r.details {
-		return
-	}
-	if millijoules, ok := ask(r, symEnergy, r.handle.GetTotalEnergyConsumption); ok && millijoules < highestEnergy*1000 {
-		r.result.Energy = quantity.From(float64(millijoules)/1000, quantity.Driver)
 	}
 }
 
