@@ -152,8 +152,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	if words := cmd.Flags().Args(); !cmd.HasParent() && len(words) > 0 {
 		return noCommand(cmd, words)
 	}
-	f := command.Usage("%s", err.Error())
-	f.Next = []string{"  " + cmd.CommandPath() + " --help   lists the flags"}
+	f := command.Usage("%s", err.Error()).Then("  " + cmd.CommandPath() + " --help   lists the flags")
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
 		var names []string
@@ -180,8 +179,7 @@ func noCommand(cmd *cobra.Command, args []string) error {
 	if near := text.Nearest(args[0], names); near != "" {
 		f.Message += "; did you mean " + near + "?"
 	}
-	f.Next = text.Wrap("  commands: "+strings.Join(names, ", "), 78, "          ")
-	return f
+	return f.Then(text.Wrap("  commands: "+strings.Join(names, ", "), 78, "          ")...)
 }
 
 // exitCodes is the section of help and man page.

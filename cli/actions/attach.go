@@ -147,16 +147,13 @@ func attachFailure(plan *attach.Plan, err error) error {
 		}
 	}
 	if len(reasons) < 2 {
-		f := command.Refused(err, "PID %d: %s", plan.Process.PID, text.Clean(refusal.Reason))
-		f.Next = insteadOf(plan)
-		return f
+		return command.Refused(err, "PID %d: %s", plan.Process.PID, text.Clean(refusal.Reason)).Then(insteadOf(plan)...)
 	}
 	f := command.Refused(err, "PID %d can get no probe", plan.Process.PID)
 	for _, reason := range reasons {
-		f.Next = append(f.Next, "  no  "+reason)
+		f.Then("  no  " + reason)
 	}
-	f.Next = append(f.Next, insteadOf(plan)...)
-	return f
+	return f.Then(insteadOf(plan)...)
 }
 
 func insteadOf(plan *attach.Plan) []string {

@@ -49,9 +49,7 @@ func (d *draft) free() error {
 	case !info.Mode().IsRegular() && info.Mode()&fs.ModeSymlink == 0:
 		return command.Usage("%s is not a regular file", text.Clean(d.target))
 	case !d.force:
-		f := command.Usage("%s exists already", text.Clean(d.target))
-		f.Next = []string{"  --force   replaces it"}
-		return f
+		return command.Usage("%s exists already", text.Clean(d.target)).Then("  --force   replaces it")
 	}
 	return nil
 }

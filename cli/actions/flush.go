@@ -186,9 +186,7 @@ func flushFailure(err error, target *snapshot.Process, src *sources.Set) error {
 	var answer *probe.Error
 	switch {
 	case errors.As(err, &refusal):
-		f := command.Refused(err, "%s", text.Clean(refusal.Reason))
-		f.Next = probeAdvice(target, src)
-		return f
+		return command.Refused(err, "%s", text.Clean(refusal.Reason)).Then(probeAdvice(target, src)...)
 	case errors.As(err, &answer) && !errors.Is(err, probe.ErrBroken):
 		return command.Refused(err, "its probe answers %s: %s", text.Clean(string(answer.Code)), text.Clean(answer.Message))
 	case errors.Is(err, probe.ErrNoProbe):
@@ -219,10 +217,8 @@ func canAsk(p *command.Program) bool {
 
 // cannotAsk is a question without a terminal; dry is what --dry-run does.
 func cannotAsk(name string, pid int, dry string) *command.Failure {
-	return &command.Failure{Code: command.ExitUsage, Message: "there is no terminal to ask on", Next: []string{
-		fmt.Sprintf("  vramscope %s %d --dry-run   %s", name, pid, dry),
-		fmt.Sprintf("  vramscope %s %d --yes       does it without asking", name, pid),
-	}}
+	return command.Usage("there is no terminal to ask on").Then(
+		fmt.Sprintf("  vramscope %s %d --dry-run   %s", name, pid, dry), fmt.Sprintf("  vramscope %s %d --yes       does it without asking", name, pid))
 }
 
 func confirm(p *command.Program, question string) error {

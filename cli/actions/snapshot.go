@@ -64,7 +64,7 @@ An existing file is not replaced, unless --force is given.`,
 func (f *snapshotFlags) check(src *sources.Set) error {
 	switch {
 	case f.output == "":
-		return &command.Failure{Code: command.ExitUsage, Message: "snapshot needs a file to write to", Next: []string{"  vramscope snapshot PID -o FILE"}}
+		return command.Usage("snapshot needs a file to write to").Then("  vramscope snapshot PID -o FILE")
 	case f.output == "-" && f.format == string(probe.PyTorchFormat) && command.IsTerminal(src.Program.Stdout):
 		return command.Usage("a pickle cannot be shown in a terminal: name a file with -o FILE")
 	case len(src.Options.Only) > 0:
@@ -210,12 +210,8 @@ func probeFailure(err error, pid int, what string) error {
 	case answered:
 		return &command.Failure{Code: command.ExitFailure, Err: err, Message: "its probe could not " + what + ": " + text.Clean(answer.Message)}
 	case errors.Is(err, probe.ErrNoProbe):
-		f := command.Refused(err, "PID %d has no probe to %s", pid, what)
-		f.Next = []string{
-			"  vramscope run -- CMD…    starts a program with one",
-			"  vramscope attach PID     puts one into a running Python program",
-		}
-		return f
+		return command.Refused(err, "PID %d has no probe to %s", pid, what).Then(
+			"  vramscope run -- CMD…    starts a program with one", "  vramscope attach PID     puts one into a running Python program")
 	case errors.Is(err, probe.ErrLate):
 		return &command.Failure{Code: command.ExitFailure, Err: err, Message: text.Clean(err.Error()) + ": is the process stopped?"}
 	}

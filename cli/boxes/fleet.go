@@ -116,8 +116,8 @@ func (f *fleetFlags) source(ctx context.Context, now func() time.Time) (source f
 		boxes := fleet.NewStreams(demoBoxes(), stream, now)
 		return boxes, "simulated boxes", running(boxes), nil
 	case (f.prometheus == "") == (len(f.ssh) == 0):
-		return nil, "", nil, &command.Failure{Code: command.ExitUsage, Message: "fleet needs either --prometheus or --ssh",
-			Next: []string{"  vramscope fleet --prometheus http://prometheus:9090", "  vramscope fleet --ssh h100-01,h100-02"}}
+		return nil, "", nil, command.Usage("fleet needs either --prometheus or --ssh").
+			Then("  vramscope fleet --prometheus http://prometheus:9090", "  vramscope fleet --ssh h100-01,h100-02")
 	case f.prometheus == "" && f.httpConfig != "":
 		return nil, "", nil, command.Usage("--http-config goes with --prometheus")
 	case f.prometheus == "":

@@ -83,7 +83,7 @@ func runFleetOnce(ctx context.Context, p *command.Program, f *fleetFlags, format
 		return err
 	}
 	if n := totals.Boxes.Or(0); n > 0 && totals.Down.Or(0) == n {
-		return &command.Failure{Code: command.ExitFailure, Message: "fleet: no box answers"}
+		return command.Fail("fleet: no box answers")
 	}
 	return nil
 }
@@ -162,7 +162,7 @@ func runFleetHeadroom(ctx context.Context, p *command.Program, f *fleetFlags, h 
 	settle(ctx, source)
 	rooms, ok := source.(fleet.Rooms)
 	if !ok {
-		return &command.Failure{Code: command.ExitFailure, Message: name + " cannot say where there is room"}
+		return command.Fail("%s cannot say where there is room", name)
 	}
 	q := fleet.RoomQuery{Need: question.Need, Count: question.Count, Filter: filter, Boxes: mostRoomyBoxes, Length: question.Length}
 	for i, horizon := range forecaster.Horizons {

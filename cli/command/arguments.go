@@ -131,9 +131,7 @@ func NoArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	f := Usage("%s takes no argument: %q", cmd.Name(), text.Clean(args[0]))
-	f.Next = []string{"  " + cmd.CommandPath() + " --help   says what it takes"}
-	return f
+	return Usage("%s takes no argument: %q", cmd.Name(), text.Clean(args[0])).Then("  " + cmd.CommandPath() + " --help   says what it takes")
 }
 
 // AtMostOne refuses more than one argument; kind names what it is.
@@ -163,7 +161,7 @@ func OnePID(advice string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) == 0:
-			return &Failure{Code: ExitUsage, Message: cmd.Name() + " needs the PID of a process", Next: []string{advice}}
+			return Usage("%s needs the PID of a process", cmd.Name()).Then(advice)
 		case len(args) > 1:
 			return Usage("%s takes one PID, not %d: one process at a time", cmd.Name(), len(args))
 		}

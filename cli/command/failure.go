@@ -27,7 +27,7 @@ const (
 type Failure struct {
 	Code    int
 	Message string
-	Next    []string // lines below the message, as they stand
+	Next    []string // lines below the message, as they stand: what to do next
 	Err     error    // the cause, for errors.Is
 }
 
@@ -38,6 +38,18 @@ func (f *Failure) Unwrap() error { return f.Err }
 // Usage is a failure of the command line or of the configuration.
 func Usage(format string, args ...any) *Failure {
 	return &Failure{Code: ExitUsage, Message: fmt.Sprintf(format, args...)}
+}
+
+// Fail is the failure of what a command does; as in fmt.Errorf, %w has its cause.
+func Fail(format string, args ...any) *Failure {
+	err := fmt.Errorf(format, args...)
+	return &Failure{Code: ExitFailure, Message: err.Error(), Err: errors.Unwrap(err)}
+}
+
+// Then adds lines below the message: what to do next.
+func (f *Failure) Then(next ...string) *Failure {
+	f.Next = append(f.Next, next...)
+	return f
 }
 
 // Failed is the failure of what a command does, in the error's words.

@@ -90,9 +90,7 @@ func NoRules(p *command.Program, words string) *command.Failure {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		why = " does not exist"
 	}
-	f := command.Usage("%s%s%s", words, text.Clean(path), why)
-	f.Next = []string{"  write rules into it, or name another file with --config; docs/guard.md has examples"}
-	return f
+	return command.Usage("%s%s%s", words, text.Clean(path), why).Then("  write rules into it, or name another file with --config; docs/guard.md has examples")
 }
 
 // cannotAct is why the daemon's guard cannot act, as the daemon says or, where none

@@ -73,7 +73,7 @@ The exit code is CMD's; 127 if CMD was not found, 126 if it cannot be run.`,
 		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault), // any program
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return &command.Failure{Code: command.ExitUsage, Message: "run needs a command", Next: []string{"  vramscope run -- python3 train.py"}}
+				return command.Usage("run needs a command").Then("  vramscope run -- python3 train.py")
 			}
 			return nil
 		},
@@ -164,7 +164,7 @@ func installProbe(p *command.Program, install func(cache string) (string, error)
 	}
 	f := command.Failed(err)
 	if !errors.Is(err, preload.ErrNoLibrary) {
-		f.Next = []string{"  XDG_CACHE_HOME=DIR vramscope …   puts the probe's files into another directory"}
+		f.Then("  XDG_CACHE_HOME=DIR vramscope …   puts the probe's files into another directory")
 	}
 	return "", f
 }

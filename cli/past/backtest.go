@@ -73,8 +73,8 @@ between steady, growing and leak). docs/forecast.md explains the scoring.`,
 func oneTrace(_ *cobra.Command, args []string) error {
 	switch {
 	case len(args) == 0:
-		return &command.Failure{Code: command.ExitUsage, Message: "backtest needs a file",
-			Next: []string{"  FILE.csv         columns t_seconds,series_id,used_bytes,total_bytes", "  FILE.db or DIR   what vramscope daemon --record has written"}}
+		return command.Usage("backtest needs a file").
+			Then("  FILE.csv         columns t_seconds,series_id,used_bytes,total_bytes", "  FILE.db or DIR   what vramscope daemon --record has written")
 	case len(args) > 1:
 		return command.Usage("backtest takes one file, not %d", len(args))
 	}
@@ -119,7 +119,7 @@ func openTrace(p *command.Program, path string) (trace *backtest.Trace, name str
 	}
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, name, &command.Failure{Code: command.ExitFailure, Err: err, Message: fmt.Sprintf("open %s: %v", text.Clean(path), command.WithoutPath(err))}
+		return nil, name, command.Fail("open %s: %w", text.Clean(path), command.WithoutPath(err))
 	}
 	defer func() { _ = file.Close() }() // nothing was written
 	trace, err = parseTrace(file, path)
@@ -131,16 +131,15 @@ func parseTrace(r io.Reader, path string) (*backtest.Trace, error) {
 	if err == nil {
 		return trace, nil
 	}
-	f := &command.Failure{Code: command.ExitFailure, Err: err, Message: fmt.Sprintf("%s: %v", text.Clean(path), err)}
+	f := command.Fail("%s: %w", text.Clean(path), err)
 	_, unreadable := errors.AsType[*fs.PathError](err)
 	switch {
 	case unreadable:
+		return trace, f
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum):
-		f.Next = []string{"  it is cut short or damaged; what can be unpacked:  zcat FILE | vramscope backtest -"}
-	default:
-		f.Next = []string{"  columns: t_seconds,series_id,used_bytes,total_bytes"}
+		return trace, f.Then("  it is cut short or damaged; what can be unpacked:  zcat FILE | vramscope backtest -")
 	}
-	return trace, f
+	return trace, f.Then("  columns: t_seconds,series_id,used_bytes,total_bytes")
 }
 
 // namedRows is how many bad rows standard error names. JSON has them all.

@@ -106,9 +106,7 @@ func (f *exportFlags) ids() (ids []metric.ID, err error) {
 	for _, name := range f.metrics {
 		at := slices.Index(names, name)
 		if at < 0 {
-			f := command.Usage("--metric: %q is not recorded", text.Clean(name))
-			f.Next = text.Wrap("  recorded: "+strings.Join(names, ", "), 78, "          ")
-			return nil, f
+			return nil, command.Usage("--metric: %q is not recorded", text.Clean(name)).Then(text.Wrap("  recorded: "+strings.Join(names, ", "), 78, "          ")...)
 		}
 		ids = append(ids, recorded[at])
 	}

@@ -81,8 +81,7 @@ func runReplay(ctx context.Context, p *command.Program, args []string, f replayF
 		if command.IsTerminal(p.Stdout) {
 			need += fmt.Sprintf(" that can move the cursor: TERM is %q", text.Clean(p.Getenv("TERM")))
 		}
-		return &command.Failure{Code: command.ExitUsage, Message: need,
-			Next: []string{"  vramscope once --at TIME   writes a moment of a recording", "  vramscope export           writes all of it"}}
+		return command.Usage("%s", need).Then("  vramscope once --at TIME   writes a moment of a recording", "  vramscope export           writes all of it")
 	}
 	s, err := p.Settings()
 	if err != nil {
@@ -128,8 +127,7 @@ const largestSnapshot = 64 << 20
 // readSnapshot reads what monitor.saveSnapshot, or once --format json, has written.
 func readSnapshot(path string) (*snapshot.Snapshot, error) {
 	refused := func(err error) error {
-		return &command.Failure{Code: command.ExitFailure, Err: err, Message: fmt.Sprintf("%s: %v", text.Clean(path), command.WithoutPath(err)),
-			Next: []string{"  w in the monitor and vramscope once --format json write snapshots"}}
+		return command.Fail("%s: %w", text.Clean(path), command.WithoutPath(err)).Then("  w in the monitor and vramscope once --format json write snapshots")
 	}
 	file, err := os.Open(path)
 	if err != nil {
@@ -159,13 +157,13 @@ func (f *replayFlags) begin(r *sources.Recording) (*snapshot.Snapshot, error) {
 		kind := eventKinds[slices.Index(eventNames(), f.event)].kind
 		last := r.EventsOf(kind, 1)
 		if len(last) == 0 {
-			return nil, &command.Failure{Code: command.ExitFailure, Message: "no event of this kind is recorded: " + f.event}
+			return nil, command.Fail("no event of this kind is recorded: %s", f.event)
 		}
 		at = last[0].Time
 	}
 	then, ok := r.At(at)
 	if !ok {
-		return nil, &command.Failure{Code: command.ExitFailure, Message: r.Where + ": nothing is recorded in it yet"}
+		return nil, command.Fail("%s: nothing is recorded in it yet", r.Where)
 	}
 	return then, nil
 }

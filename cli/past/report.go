@@ -80,8 +80,7 @@ func runReport(p *command.Program, args []string, f reportFlags) error {
 		}
 		at := slices.IndexFunc(args, isPeriod)
 		if at < 0 {
-			return &command.Failure{Code: command.ExitUsage, Message: "--compare takes two periods",
-				Next: []string{"  vramscope report --compare 03:00..06:00 09:00..12:00"}}
+			return command.Usage("--compare takes two periods").Then("  vramscope report --compare 03:00..06:00 09:00..12:00")
 		}
 		second, args = args[at], slices.Delete(slices.Clone(args), at, at+1)
 		if _, err := endsOf(second, p.Now()); err != nil {
@@ -119,8 +118,7 @@ func runReport(p *command.Program, args []string, f reportFlags) error {
 func (f *reportFlags) periods(r *sources.Recording, second string) (shown period, before *period, err error) {
 	oldest, last := r.Span()
 	if last.IsZero() {
-		return shown, nil, &command.Failure{Code: command.ExitFailure, Message: text.Clean(r.Where) + ": nothing is recorded in it yet",
-			Next: []string{"  vramscope daemon --record   records"}}
+		return shown, nil, command.Fail("%s: nothing is recorded in it yet", text.Clean(r.Where)).Then("  vramscope daemon --record   records")
 	}
 	newest := wholeMinute(last.Local())
 	if f.compare != "" {
@@ -136,9 +134,8 @@ func (f *reportFlags) periods(r *sources.Recording, second string) (shown period
 	}
 	for _, q := range []*period{&shown, before} {
 		if q != nil && (!q.from.Before(newest) || !q.to.After(oldest)) {
-			return shown, nil, &command.Failure{Code: command.ExitFailure,
-				Message: fmt.Sprintf("nothing is recorded from %s to %s", q.from.Format(time.DateTime), q.to.Format(time.DateTime)),
-				Next:    []string{fmt.Sprintf("  %s has %s to %s", text.Clean(r.Where), oldest.Local().Format(time.DateTime), last.Local().Format(time.DateTime))}}
+			return shown, nil, command.Fail("nothing is recorded from %s to %s", q.from.Format(time.DateTime), q.to.Format(time.DateTime)).
+				Then(fmt.Sprintf("  %s has %s to %s", text.Clean(r.Where), oldest.Local().Format(time.DateTime), last.Local().Format(time.DateTime)))
 		}
 	}
 	return shown, before, nil
@@ -182,15 +179,14 @@ func evaluate(p *command.Program, r *sources.Recording, over period, by string) 
 	q := evaluation.Question{From: over.from.Truncate(time.Minute), To: wholeMinute(over.to), Oldest: oldest, Newest: newest, By: by} // sums are of whole minutes
 	b, err := gather.Report(r.Recording, q, p.AuditLog(nil))
 	if err != nil {
-		return nil, &command.Failure{Code: command.ExitFailure, Err: err, Message: text.Clean(err.Error()),
-			Next: []string{"  what can be read of a damaged file is in docs/recording.md"}}
+		return nil, command.Failed(err).Then("  what can be read of a damaged file is in docs/recording.md")
 	}
 	if b.Empty() && newest.Equal(oldest) {
-		return nil, &command.Failure{Code: command.ExitFailure, Message: text.Clean(r.Where) + " has one sample so far: there is nothing to sum", Next: []string{"  try again in a few seconds"}}
+		return nil, command.Fail("%s has one sample so far: there is nothing to sum", text.Clean(r.Where)).Then("  try again in a few seconds")
 	}
 	if b.Empty() {
-		return nil, &command.Failure{Code: command.ExitFailure, Message: fmt.Sprintf("nothing is recorded from %s to %s: the recording has a gap there", over.from.Format(time.DateTime), over.to.Format(time.DateTime)),
-			Next: []string{"  vramscope report --since 30d " + text.Clean(r.Where) + "   shows when there are samples"}}
+		return nil, command.Fail("nothing is recorded from %s to %s: the recording has a gap there", over.from.Format(time.DateTime), over.to.Format(time.DateTime)).
+			Then("  vramscope report --since 30d " + text.Clean(r.Where) + "   shows when there are samples")
 	}
 	return b, nil
 }

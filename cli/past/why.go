@@ -89,8 +89,7 @@ func whichEvent(r *sources.Recording, pid int, at string) (*snapshot.Event, erro
 	case pid != 0 && len(events) == 0:
 		return withoutEvent(r, pid, span)
 	case len(events) == 0:
-		return nil, &command.Failure{Code: command.ExitFailure, Message: "no process has run out of memory; " + span,
-			Next: []string{"  Only a probe sees that: vramscope run -- COMMAND, vramscope attach PID"}}
+		return nil, command.Fail("no process has run out of memory; %s", span).Then("  Only a probe sees that: vramscope run -- COMMAND, vramscope attach PID")
 	case at == "":
 		return &events[0], nil
 	}
@@ -102,7 +101,7 @@ func whichEvent(r *sources.Recording, pid int, at string) (*snapshot.Event, erro
 		return cmp.Compare(a.Time.Sub(moment).Abs(), b.Time.Sub(moment).Abs())
 	})
 	if off := nearest.Time.Sub(moment).Abs(); off > 10*time.Minute {
-		return nil, &command.Failure{Code: command.ExitFailure, Message: "no process ran out of memory then; the nearest event is of " + nearest.Time.Local().Format(time.DateTime)}
+		return nil, command.Fail("no process ran out of memory then; the nearest event is of %s", nearest.Time.Local().Format(time.DateTime))
 	}
 	return &nearest, nil
 }
@@ -123,5 +122,5 @@ func withoutEvent(r *sources.Recording, pid int, span string) (*snapshot.Event, 
 			}, nil
 		}
 	}
-	return nil, &command.Failure{Code: command.ExitFailure, Message: fmt.Sprintf("the recording has no PID %d; %s", pid, span)}
+	return nil, command.Fail("the recording has no PID %d; %s", pid, span)
 }

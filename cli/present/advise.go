@@ -82,7 +82,7 @@ func runAdvise(ctx context.Context, p *command.Program, f adviseFlags, args []st
 		}
 	}
 	if pid != 0 && len(doc.Processes) == 0 {
-		return &command.Failure{Code: command.ExitFailure, Message: fmt.Sprintf("PID %d uses no GPU here", pid), Next: []string{"  vramscope once   lists the processes that do"}}
+		return command.Fail("PID %d uses no GPU here", pid).Then("  vramscope once   lists the processes that do")
 	}
 	return p.PrintAs(f.format, doc, adviseText(&doc, names, pid != 0, cmp.Or(p.OutputWidth(), 100)))
 }

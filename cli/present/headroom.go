@@ -96,8 +96,7 @@ const longestWait = 7 * 24 * time.Hour
 // Question is what the flags ask.
 func (f *HeadroomFlags) Question(interval time.Duration) (q headroom.Question, err error) {
 	if f.Need == "" {
-		return q, &command.Failure{Code: command.ExitUsage, Message: "headroom needs --need: how much memory the job will use",
-			Next: []string{"  vramscope headroom --need 20GiB"}}
+		return q, command.Usage("headroom needs --need: how much memory the job will use").Then("  vramscope headroom --need 20GiB")
 	}
 	if q.Need, err = quantity.ParseBytes(f.Need); err != nil {
 		return q, command.Usage("--need: %v", err)
@@ -188,7 +187,7 @@ func ExitOf(answer headroom.Verdict, unjudged string) error {
 	case headroom.No:
 		return &command.Silent{Code: exitNoRoom}
 	default:
-		return &command.Failure{Code: command.ExitFailure, Message: unjudged}
+		return command.Fail("%s", unjudged)
 	}
 }
 

@@ -94,7 +94,7 @@ func recordedMoment(p *command.Program, at string, args []string) (*snapshot.Sna
 	}
 	then, ok := r.At(t)
 	if !ok {
-		return nil, &command.Failure{Code: command.ExitFailure, Message: "nothing is recorded of " + text.Clean(at)}
+		return nil, command.Fail("nothing is recorded of %s", text.Clean(at))
 	}
 	return then, nil
 }

@@ -90,11 +90,7 @@ func Now(p *command.Program, why error, kept *guard.Kept) error {
 	environ := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, variable+"=") })
 	environ = append(environ, fmt.Sprintf("%s=%s %d %s", variable, number, p.Now().Unix(), why))
 	err := syscall.Exec("/proc/self/exe", os.Args, environ) // also where that file was removed or replaced
-	return &command.Failure{
-		Code: command.ExitFailure, Err: err,
-		Message: fmt.Sprintf("%v, but vramscope could not restart itself for it: %v", why, err),
-		Next:    []string{"  start it again"},
-	}
+	return command.Fail("%v, but vramscope could not restart itself for it: %w", why, err).Then("  start it again")
 }
 
 // Handover is what a process passes on to its successor.

@@ -136,7 +136,7 @@ func runDaemon(p *command.Program, cmd *cobra.Command) error {
 	}
 	directory := cmp.Or(p.DaemonDirectory, socket.Directory(os.Geteuid(), p.Getenv("XDG_RUNTIME_DIR")))
 	if err := socket.MakeDirectory(directory); err != nil {
-		return &command.Failure{Code: command.ExitFailure, Err: err, Message: "daemon: no place for its socket: " + err.Error()}
+		return command.Fail("daemon: no place for its socket: %w", err)
 	}
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
@@ -193,7 +193,7 @@ func runDaemon(p *command.Program, cmd *cobra.Command) error {
 		return restart.Now(p, err, left)
 	}
 	if running, is := errors.AsType[*daemon.Running](err); is {
-		return &command.Failure{Code: command.ExitFailure, Err: running, Message: running.Error()}
+		return command.Fail("%w", running)
 	}
 	return err
 }
@@ -296,7 +296,7 @@ func serveExporter(p *command.Program, s *config.Settings, o *daemon.Options) er
 		if os.IsPermission(err) {
 			hint = "; a port below 1024 is root's"
 		}
-		return &command.Failure{Code: command.ExitFailure, Err: err, Message: fmt.Sprintf("--serve: %v%s", err, hint)}
+		return command.Fail("--serve: %w%s", err, hint)
 	}
 	o.Exporter = server
 	return nil

@@ -49,7 +49,7 @@ func Unmatched(wanted []string, devices []nvml.Device) error {
 		}
 		f := command.Usage("there is no GPU %s here", text.Clean(want))
 		for _, device := range devices {
-			f.Next = append(f.Next, fmt.Sprintf("  %2d  %s  %s", device.Index, device.UUID, text.Clean(device.Name)))
+			f.Then(fmt.Sprintf("  %2d  %s  %s", device.Index, device.UUID, text.Clean(device.Name)))
 		}
 		return f
 	}
@@ -64,15 +64,12 @@ func noGPU(driver nvml.Driver, visible string) error {
 		Message: fmt.Sprintf("driver %s runs and shows no GPU", cmp.Or(driver.Version, "(version unknown)")),
 	}
 	if visible == "void" || visible == "none" {
-		f.Next = []string{fmt.Sprintf("  in a container    NVIDIA_VISIBLE_DEVICES is %q: ask for GPUs   (exit 9)", visible)}
-		return f
+		return f.Then(fmt.Sprintf("  in a container    NVIDIA_VISIBLE_DEVICES is %q: ask for GPUs   (exit 9)", visible))
 	}
-	f.Next = []string{
+	return f.Then(
 		"  in a container    start it with --gpus all        (exit 9)",
 		"  on a GPU box      lspci | grep -i nvidia          none there, or lent to a virtual machine?",
-		"  kernel says       dmesg | grep -i NVRM",
-	}
-	return f
+		"  kernel says       dmesg | grep -i NVRM")
 }
 
 // DriverFailure says why the driver cannot be read.

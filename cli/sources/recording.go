@@ -38,25 +38,23 @@ func noRecording(err error, where string, own bool) error {
 	f := command.Failed(err)
 	switch {
 	case errors.Is(err, recording.ErrForeign):
-		f.Next = []string{"  vramscope daemon --record   makes recordings; docs/recording.md has their format"}
-		return f
+		return f.Then("  vramscope daemon --record   makes recordings; docs/recording.md has their format")
 	case errors.Is(err, fs.ErrPermission):
-		f.Next = []string{"  a recording can be read by the user who made it, and by root"}
-		return f
+		return f.Then("  a recording can be read by the user who made it, and by root")
 	case errors.Is(err, fs.ErrNotExist) && !own:
 		f.Message = text.Clean(where) + ": there is no such file or directory"
 		return f
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, recording.ErrEmpty):
 		f.Message = "there is no recording in " + text.Clean(where)
 	}
-	f.Next = []string{"  vramscope daemon --record   records from now on"}
+	f.Then("  vramscope daemon --record   records from now on")
 	if !own {
 		return f
 	}
-	f.Next = append(f.Next, "  FILE or DIR                 reads another recording")
+	f.Then("  FILE or DIR                 reads another recording")
 	if r, err := recording.Open(filepath.Join(where, "simulated")); err == nil {
 		_ = r.Close() // nothing was written
-		f.Next = append(f.Next, "  --demo                      reads that of the simulated box")
+		f.Then("  --demo                      reads that of the simulated box")
 	}
 	return f
 }
@@ -73,7 +71,7 @@ func (r *Recording) Close() {
 func (r *Recording) Moment(flag, value string) (time.Time, error) {
 	oldest, newest := r.Span()
 	if newest.IsZero() {
-		return newest, &command.Failure{Code: command.ExitFailure, Message: text.Clean(r.Where) + ": nothing is recorded in it yet"}
+		return newest, command.Fail("%s: nothing is recorded in it yet", text.Clean(r.Where))
 	}
 	t, err := quantity.ParseMoment(value, newest.Local())
 	if err != nil {
@@ -81,8 +79,8 @@ func (r *Recording) Moment(flag, value string) (time.Time, error) {
 	}
 	// Times are typed in whole seconds or minutes.
 	if t.Before(oldest.Truncate(time.Minute)) || t.After(newest) {
-		return t, &command.Failure{Code: command.ExitFailure, Message: fmt.Sprintf("--%s %s: nothing is recorded of that time", flag, text.Clean(value)),
-			Next: []string{fmt.Sprintf("  %s has %s to %s", text.Clean(r.Where), oldest.Local().Format(time.DateTime), newest.Local().Format(time.DateTime))}}
+		return t, command.Fail("--%s %s: nothing is recorded of that time", flag, text.Clean(value)).
+			Then(fmt.Sprintf("  %s has %s to %s", text.Clean(r.Where), oldest.Local().Format(time.DateTime), newest.Local().Format(time.DateTime)))
 	}
 	if t.Before(oldest) {
 		t = oldest

@@ -96,7 +96,7 @@ func (src *Set) SegmentsAction(latest func() *snapshot.Snapshot) func(context.Co
 		}
 		out := mapOf(&found)
 		if held, limit := out.Size(), usedOf(snap, id, uuid); held > limit+snapshot.Tolerance(limit) {
-			return snapshot.SegmentMap{}, &command.Failure{Code: command.ExitFailure, Message: fmt.Sprintf("no map of its memory: its probe reports %s, the driver %s", held, limit)}
+			return snapshot.SegmentMap{}, command.Fail("no map of its memory: its probe reports %s, the driver %s", held, limit)
 		}
 		return out, nil
 	}

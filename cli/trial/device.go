@@ -83,7 +83,7 @@ func (b *box) choose(devices []cuda.Device) (cuda.Device, error) {
 		f.Message += fmt.Sprintf(": CUDA_VISIBLE_DEVICES is %q", text.Clean(b.visible))
 	}
 	for _, d := range devices {
-		f.Next = append(f.Next, "  shown  "+b.describe(d))
+		f.Then("  shown  " + b.describe(d))
 	}
 	return cuda.Device{}, f
 }
@@ -134,9 +134,9 @@ func probeFailure(err error, b *box) error {
 	case errors.Is(err, cuda.ErrNoDevice):
 		f.Code, f.Message = command.ExitNoDriver, "CUDA shows no GPU to this process"
 		if b.visible != "" {
-			f.Next = append(f.Next, fmt.Sprintf("  hidden?           CUDA_VISIBLE_DEVICES is %q", text.Clean(b.visible)))
+			f.Then(fmt.Sprintf("  hidden?           CUDA_VISIBLE_DEVICES is %q", text.Clean(b.visible)))
 		}
-		f.Next = append(f.Next,
+		f.Then(
 			"  kernel says       dmesg | grep -i NVRM            (exit 9)",
 			"  just looking      vramscope --demo     a simulated box, marked as such")
 	case errors.Is(err, cuda.ErrNoDriver), errors.Is(err, cuda.ErrTooOld):
@@ -150,18 +150,14 @@ func probeFailure(err error, b *box) error {
 
 // tooLarge refuses a size: a usage error only if the GPU could never hold it.
 func tooLarge(e *cuda.SizeError, b *box) error {
-	f := &command.Failure{Code: command.ExitFailure, Err: e}
-	f.Message = fmt.Sprintf("--size: %s does not fit on %s: %s is free, and 512M of it is left alone",
-		e.Size, b.describe(e.Device), e.Free)
+	f := command.Fail("--size: %s does not fit on %s: %s is free, and 512M of it is left alone", e.Size, b.describe(e.Device), e.Free)
 	if e.Size > e.Device.Total {
-		f.Code = command.ExitUsage
-		f.Message = fmt.Sprintf("--size: %s is more than there is: %s has %s", e.Size, b.describe(e.Device), e.Device.Total)
+		f = command.Usage("--size: %s is more than there is: %s has %s", e.Size, b.describe(e.Device), e.Device.Total)
 	}
 	if e.Fits > 0 {
-		f.Next = append(f.Next, fmt.Sprintf("  would fit now     --size %dMiB", e.Fits>>20))
+		f.Then(fmt.Sprintf("  would fit now     --size %dMiB", e.Fits>>20))
 	}
-	f.Next = append(f.Next, "  another GPU       vramscope probe --gpu INDEX")
-	return f
+	return f.Then("  another GPU       vramscope probe --gpu INDEX")
 }
 
 func noCUDALibrary(err error, b *box) error {
@@ -170,13 +166,12 @@ func noCUDALibrary(err error, b *box) error {
 		Message: fmt.Sprintf("no CUDA driver library on %s: libcuda.so.1 not found", cmp.Or(text.Clean(host), "this machine"))}
 	if len(b.devices) > 0 {
 		// The driver is there, only not this part of it.
-		f.Next = append(f.Next, "  in a container    NVIDIA_DRIVER_CAPABILITIES lacks compute: set it to compute,utility")
+		f.Then("  in a container    NVIDIA_DRIVER_CAPABILITIES lacks compute: set it to compute,utility")
 	} else {
-		f.Next = append(f.Next, "  in a container    start it with --gpus all (NVIDIA Container Toolkit)")
+		f.Then("  in a container    start it with --gpus all (NVIDIA Container Toolkit)")
 	}
-	f.Next = append(f.Next,
+	return f.Then(
 		"  on a GPU box      install the driver's CUDA part (libcuda1, nvidia-driver-cuda)",
 		"  just looking      vramscope --demo     a simulated box, marked as such",
 		"  not sure          vramscope doctor")
-	return f
 }

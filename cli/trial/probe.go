@@ -165,7 +165,7 @@ func becomePreloaded(p *command.Program) error {
 		return err
 	}
 	if p.Getenv(again) != "" { // the loader drops LD_PRELOAD each time
-		return &command.Failure{Code: command.ExitFailure, Message: "the loader preloads no probe: vramscope is setuid here, or has capabilities"}
+		return command.Fail("the loader preloads no probe: vramscope is setuid here, or has capabilities")
 	}
 	return fmt.Errorf("start again with the native probe: %w", syscall.Exec("/proc/self/exe", os.Args, append(environ, again+"=1")))
 }
