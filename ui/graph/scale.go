@@ -107,7 +107,7 @@ func (s yAxis) label(top float64) []string {
 	case s.floor == 0 && s.rows < 7: // one figure has room
 		apart = roundStep(1.5 * s.step)
 	case s.floor == 0:
-		apart = roundStep(apart)
+		apart = s.evenStep(apart)
 	}
 	first := s.floor
 	if s.rows >= 7 { // a lower panel needs a label on each row that can have one
@@ -140,6 +140,24 @@ func roundStep(lower float64) float64 {
 		}
 	}
 	return 10 * decade
+}
+
+// evenStep is the smallest round step that is not below lower, has two labels above 0 and whose
+// labels are evenly apart, to a quarter: 5, 4 and 5 rows, not 2 and 3. If there is none it is the
+// smallest of all.
+func (s yAxis) evenStep(lower float64) float64 {
+	top := s.step * float64(s.rows-1)
+	for step := roundStep(lower); 2*step < top; step = roundStep(step * 1.01) {
+		least, most := math.Inf(1), 0.0
+		for v := step; v < top; v += step {
+			apart := math.Round(v/s.step) - math.Round((v-step)/s.step)
+			least, most = min(least, apart), max(most, apart)
+		}
+		if most-least <= least/4 {
+			return step
+		}
+	}
+	return roundStep(lower)
 }
 
 // decimals is how many the labels need to differ.

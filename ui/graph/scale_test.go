@@ -49,6 +49,20 @@ func TestScaleFromZeroIsRound(t *testing.T) {
 	}
 }
 
+// TestLabelsAreEvenlyApart: on an H200 every 20 GiB would be two rows or three.
+func TestLabelsAreEvenlyApart(t *testing.T) {
+	for _, test := range []struct {
+		gib    float64
+		rows   int
+		labels string
+	}{{140.4, 19, "0 40 80 120 140"}, {140.4, 13, "0 50 100 140"}, {79.6, 19, "0 20 40 60 79.6"}, {23.5, 12, "0 10 20 23.5"}} {
+		s := scaleOf(curves{capacity: test.gib * float64(quantity.GiB), past: past{history: []float64{0, 1}}}, test.rows)
+		if got := strings.Join(strings.Fields(strings.Join(s.labels, " ")), " "); got != test.labels {
+			t.Errorf("%v GiB in %d rows: %s, want %s", test.gib, test.rows, got, test.labels)
+		}
+	}
+}
+
 // TestUncertaintyLeavesTheCurveReadable: the lower bound of a job that may end at
 // any moment is 0. History and median keep half of the rows, and a bound below the
 // panel is not drawn.
