@@ -73,4 +73,4 @@ forecast-gates: ## measure the twelve gates of the forecast (FIRST=SEED: of othe
 
 .PHONY: guard-table
 guard-table: ## play the guard's stories and write docs/guard.md
-	$(GO) run ./internal/guardlab/table -first 20000 -write docs/guard.md
+	$(GO) run ./internal/guardlab/table -first 60000 -write docs/guard.md

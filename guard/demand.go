@@ -95,7 +95,7 @@ type demand struct {
 // the next peaks of all important programs, or else the peak of one program, as peaks seldom
 // coincide: important programs first, then the largest need. Memory that flushes could not
 // free is left out. Otherwise the flushes would be in vain, and a program that claims too
-// much would leave nothing for others.
+// much would leave nothing for others. So is memory that a process takes again at once.
 func (e *Engine) demandOn(rule int, v *view) demand {
 	all, each := demand{important: true}, []demand(nil)
 	for key, r := range e.runs {
@@ -115,7 +115,7 @@ func (e *Engine) demandOn(rule int, v *view) demand {
 		spare := v.free
 		for p := range v.snap.GPURows(v.uuid) {
 			if p.ID.Instance == v.instance && e.givesFor(&d, p, Gradual) {
-				spare += expected(p, Urgent)
+				spare += given(p, Urgent)
 			}
 		}
 		if d.bytes > v.free && d.bytes <= spare {
@@ -161,12 +161,11 @@ func (e *Engine) rests(key episodeKey, v *view) bool {
 			return x.GPUUUID == v.uuid && x.Row.Instance == v.instance && x.Time.After(f.began)
 		})
 		if f.began = (time.Time{}); failed || v.free < f.free {
-			f.until = e.now.Add(backOff[min(f.stage, len(backOff)-1)])
+			f.until = e.now.Add(backOff[min(f.stage+1, len(backOff)-1)])
 			f.stage++
+		} else {
+			f.stage = 0
 		}
-	}
-	if e.now.Sub(f.until) > backOff[len(backOff)-1] {
-		f.stage = 0
 	}
 	return e.now.Before(f.until)
 }

@@ -202,13 +202,13 @@ func afterAFlush(t *testing.T) (e *Engine, b *box, notebook, other *row) {
 	return e, b, notebook, other
 }
 
-// A rule whose flush was in vain is judged after a minute, and rests for another.
+// A rule whose flush was in vain is judged after a minute, and rests for five.
 func TestTheGoalAloneRestsBeforeItIsPursuedAgain(t *testing.T) {
 	e, b, notebook, other := afterAFlush(t)
 	began := b.now
 	notebook.cached, other.allocated = 15*gib, other.allocated+25*gib
-	again := of(b.run(e, 150, nil), Flushed)
-	if len(again) != 1 || again[0].Time.Sub(began) != returnTime+backOff[0] {
+	again := of(b.run(e, 400, nil), Flushed)
+	if len(again) != 1 || again[0].Time.Sub(began) != returnTime+backOff[1] {
 		t.Errorf("flushed at %s, and again: %v", began, again)
 	}
 }
@@ -289,5 +289,29 @@ func TestSkewIsNoNeed(t *testing.T) {
 	e.Decide(skewed)
 	if all := of(b.run(e, 60, nil), Flushed); len(all) != 1 {
 		t.Errorf("%d flushes before the training comes again, want 1", len(all))
+	}
+}
+
+// What a process takes again within seconds is no room for a program: it is not flushed, and what
+// the program needs besides is not asked for.
+func TestWhatIsNeededAtOnceIsNoRoom(t *testing.T) {
+	for period, want := range map[int]bool{2: false, 30: true} {
+		train, steps := &row{command: "train.py", allocated: 25 * gib}, &row{command: "steps.py"}
+		b := newBox(train, steps)
+		policy := demands(Own)
+		policy.Importance = []Importance{{Command: "train.py", Value: 500}}
+		e := New(policy, alice)
+		all := b.run(e, 120, func(second int) {
+			switch {
+			case second < 30:
+			case second%period == 0:
+				train.allocated, steps.allocated, steps.cached = 0, 60*gib, 0 // train.py comes again later
+			default:
+				steps.allocated, steps.cached = 10*gib, 50*gib
+			}
+		})
+		if n := len(of(all, Flushed)); n > 0 != want {
+			t.Errorf("with a peak each %d s: %d flushes: %v", period, n, all)
+		}
 	}
 }

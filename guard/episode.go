@@ -215,7 +215,7 @@ func (e *Engine) gives(rule int, ep *episode, v *view, p *snapshot.Process, step
 		return before == Gradual && step != Gradual && evictable(p) >= least && !e.traces[p.ID].busy
 	}
 	minimum := minFlushOn(v.capacity)
-	if e.traces[p.ID].waits(e.now, p) != "" || expected(p, step) < minimum {
+	if e.traces[p.ID].waits(e.now, p) != "" || given(p, step) < minimum { // or it would take that again at once
 		return false
 	}
 	stays := e.standing[p.ID].Stays.Or(0)

@@ -155,6 +155,8 @@ func (e *Engine) judge(snap *snapshot.Snapshot) {
 		case s.Reason != "":
 		case expected(p, Urgent) < minimum:
 			s.Reason = "nothing to free"
+		case given(p, Urgent) < minimum:
+			s.Reason = "it needs at once again what it caches"
 		case s.Stays.Or(0) < minimum && evictable(p) < minimum:
 			s.Reason = "it needs again what it caches: urgent only"
 		}
