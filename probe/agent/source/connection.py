@@ -7,7 +7,7 @@ class _Connection:
         self.searched = 0  # no newline before this offset
         self.outgoing = b""
         self.fd = None  # a descriptor that came with the current request
-        self.waiting = False  # for its flush or snapshot
+        self.waiting = False  # for its flush, snapshot or holds
         self.last = False  # close once outgoing is written
         self.deadline = _monotonic() + _IDLE_TIME
 
