@@ -29,28 +29,17 @@ func figure(raw, limit uint64, source quantity.Source) quantity.Optional[quantit
 	return quantity.From(quantity.Bytes(raw), source)
 }
 
-// memoryV2 converts an answer of nvmlDeviceGetMemoryInfo_v2, which counts the
-// driver's own memory separately.
-func memoryV2(a memoryAnswer) Memory {
-	m := memoryV1(a)
-	m.Used = figure(a.used, limitOf(m), quantity.Driver)
-	m.Free = figure(a.free, limitOf(m), quantity.Driver)
-	m.Reserved = figure(a.reserved, limitOf(m), quantity.Driver)
-	if total, ok := m.Total.Value(); ok {
-		m.Total = quantity.From(total, quantity.Driver)
-	}
-	return m
-}
-
-// memoryV1 converts an answer of nvmlDeviceGetMemoryInfo, in which used includes
-// the driver's own memory.
-func memoryV1(a memoryAnswer) Memory {
+// memoryOf converts the answer of a memory call. Version 2 (quantity.Driver) counts the driver's own
+// memory separately, version 1 (quantity.DriverV1) as used.
+func memoryOf(a memoryAnswer, source quantity.Source) Memory {
 	var m Memory
 	if a.total > 0 {
-		m.Total = figure(a.total, largestMemory, quantity.DriverV1)
+		m.Total = figure(a.total, largestMemory, source)
 	}
-	m.Used = figure(a.used, limitOf(m), quantity.DriverV1)
-	m.Free = figure(a.free, limitOf(m), quantity.DriverV1)
+	m.Used, m.Free = figure(a.used, limitOf(m), source), figure(a.free, limitOf(m), source)
+	if source == quantity.Driver {
+		m.Reserved = figure(a.reserved, limitOf(m), source)
+	}
 	return m
 }
 

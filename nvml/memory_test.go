@@ -32,7 +32,7 @@ func TestMemoryV2(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if got := memoryV2(test.answer); got != test.want {
+			if got := memoryOf(test.answer, quantity.Driver); got != test.want {
 				t.Errorf("got %+v, want %+v", got, test.want)
 			}
 		})
@@ -41,7 +41,7 @@ func TestMemoryV2(t *testing.T) {
 
 // The old call does not report the driver's own part; the source says so.
 func TestMemoryV1KeepsItsSource(t *testing.T) {
-	got := memoryV1(memoryAnswer{total: 80 * gib, free: 30 * gib, used: 50 * gib})
+	got := memoryOf(memoryAnswer{total: 80 * gib, free: 30 * gib, used: 50 * gib}, quantity.DriverV1)
 	if got.Reserved.Known() {
 		t.Error("reserved is known from a call that does not report it")
 	}
@@ -56,7 +56,7 @@ func FuzzMemory(f *testing.F) {
 	f.Add(valueNotAvailable, uint64(1)<<63, uint64(1), valueNotAvailable-1)
 	f.Fuzz(func(t *testing.T, total, reserved, free, used uint64) {
 		answer := memoryAnswer{total: total, reserved: reserved, free: free, used: used}
-		for _, m := range []Memory{memoryV1(answer), memoryV2(answer)} {
+		for _, m := range []Memory{memoryOf(answer, quantity.DriverV1), memoryOf(answer, quantity.Driver)} {
 			whole, known := m.Total.Value()
 			for _, part := range []quantity.Optional[quantity.Bytes]{m.Used, m.Free, m.Reserved} {
 				if v, ok := part.Value(); ok && (v < 0 || known && v > whole) {

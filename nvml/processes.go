@@ -84,21 +84,30 @@ func (r *reading) unexplained(list []Process) quantity.Bytes {
 	return used / quantity.MiB
 }
 
-// askList appends the processes of one list. The buffer grows a limited number of times if
-// the driver asks for more room.
+// askList appends the processes of one list.
 func (r *reading) askList(list []Process, source processList, device unsafe.Pointer) ([]Process, gonvml.Return) {
-	capacity := max(len(r.buffer)/strideDetail, firstProcesses)
+	count, ret := r.fill(strideDetail, pattern, func(capacity int) (int, gonvml.Return) {
+		return r.lib.list(source.call, device, r.buffer, capacity)
+	})
+	if ret != gonvml.SUCCESS {
+		return list, ret
+	}
+	size := stride(r.buffer, count, source.promised)
+	return appendProcesses(list, r.buffer, count, size, source.kind, r.result.MIGEnabled), ret
+}
+
+// fill has a call fill the buffer with structs of a size, and returns how many it has written. The
+// buffer contains mark in each byte before. It grows a limited number of times if the driver asks
+// for more room.
+func (r *reading) fill(size int, mark byte, call func(capacity int) (int, gonvml.Return)) (count int, ret gonvml.Return) {
+	capacity := max(len(r.buffer)/size, firstProcesses)
 	for range maxTries {
-		r.buffer = slices.Grow(r.buffer[:0], capacity*strideDetail)[:capacity*strideDetail]
-		fillPattern(r.buffer)
-		count, ret := r.lib.list(source.call, device, r.buffer, capacity)
-		if ret == gonvml.SUCCESS {
-			count = min(count, capacity)
-			size := stride(r.buffer, count, source.promised)
-			return appendProcesses(list, r.buffer, count, size, source.kind, r.result.MIGEnabled), ret
+		r.buffer = slices.Grow(r.buffer[:0], capacity*size)[:capacity*size]
+		for i := range r.buffer {
+			r.buffer[i] = mark
 		}
-		if ret != gonvml.ERROR_INSUFFICIENT_SIZE {
-			return list, ret
+		if count, ret = call(capacity); ret != gonvml.ERROR_INSUFFICIENT_SIZE {
+			return min(count, capacity), ret
 		}
 		next, more := nextCapacity(capacity, count)
 		if !more {
@@ -106,7 +115,7 @@ func (r *reading) askList(list []Process, source processList, device unsafe.Poin
 		}
 		capacity = next
 	}
-	return list, gonvml.ERROR_INSUFFICIENT_SIZE
+	return 0, gonvml.ERROR_INSUFFICIENT_SIZE
 }
 
 // readUtilization reads how busy each process kept the GPU, which the driver does not report under
@@ -116,28 +125,17 @@ func (r *reading) readUtilization(list []Process) {
 		return
 	}
 	now := r.options.Now()
-	capacity := max(len(r.buffer)/utilizationStride, firstProcesses)
-	for range maxTries {
-		r.buffer = slices.Grow(r.buffer[:0], capacity*utilizationStride)[:capacity*utilizationStride]
-		clear(r.buffer)
-		count, ret := r.lib.samples(r.lib.samplesCall, r.pointer, r.buffer, r.utilization.since)
-		switch ret {
-		case gonvml.SUCCESS, gonvml.ERROR_NOT_FOUND:
-			if ret == gonvml.ERROR_NOT_FOUND {
-				count = 0 // no sample is newer than those already seen
-			}
-			r.utilization.add(r.buffer, count, now)
-			r.utilization.assign(list, r.result.Utilization)
-			return
-		case gonvml.ERROR_INSUFFICIENT_SIZE:
-			next, more := nextCapacity(capacity, count)
-			if !more {
-				return
-			}
-			capacity = next
-		default:
-			r.ok(symProcessUtilization, ret)
-			return
-		}
+	count, ret := r.fill(utilizationStride, 0, func(int) (int, gonvml.Return) {
+		return r.lib.samples(r.lib.samplesCall, r.pointer, r.buffer, r.utilization.since)
+	})
+	switch ret {
+	case gonvml.ERROR_NOT_FOUND:
+		count = 0 // no sample is newer than those already seen
+	case gonvml.SUCCESS:
+	default:
+		r.ok(symProcessUtilization, ret)
+		return
 	}
+	r.utilization.add(r.buffer, count, now)
+	r.utilization.assign(list, r.result.Utilization)
 }

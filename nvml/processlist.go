@@ -49,13 +49,6 @@ func nextCapacity(capacity, asked int) (int, bool) {
 	return min(max(2*capacity, asked+asked/4+8), maxProcesses), true
 }
 
-// fillPattern prepares a buffer for stride.
-func fillPattern(buffer []byte) {
-	for i := range buffer {
-		buffer[i] = pattern
-	}
-}
-
 // stride is the size of the structs of which the driver has written count into a
 // buffer filled with the pattern. If what was written fits no known size, it is
 // the size that the call's version promises.

@@ -1,6 +1,7 @@
 package nvml
 
 import (
+	"bytes"
 	"encoding/binary"
 	"slices"
 	"testing"
@@ -18,8 +19,7 @@ type entry struct {
 
 // driverList writes entries of a size into a fresh buffer, as a driver does.
 func driverList(size, capacity int, entries ...entry) []byte {
-	buffer := make([]byte, capacity*strideDetail)
-	fillPattern(buffer)
+	buffer := bytes.Repeat([]byte{pattern}, capacity*strideDetail)
 	for i, e := range entries {
 		at := buffer[i*size:]
 		binary.NativeEndian.PutUint32(at, e.pid)

@@ -11,6 +11,8 @@ import (
 	"unsafe"
 
 	gonvml "github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"vramscope/internal/quantity"
 )
 
 // gpu is a GPU of an open library, with the buffers of its readings.
@@ -148,7 +150,7 @@ func (r *reading) askMemory(handle gonvml.Device, pointer unsafe.Pointer) (Memor
 	if r.can(symMemoryV2) {
 		var answer memoryAnswer
 		answer, ret = r.askMemoryV2(pointer)
-		if memory := memoryV2(answer); ret == gonvml.SUCCESS && memory.Total.Known() {
+		if memory := memoryOf(answer, quantity.Driver); ret == gonvml.SUCCESS && memory.Total.Known() {
 			return memory, last, ret
 		}
 	}
@@ -161,7 +163,7 @@ func (r *reading) askMemory(handle gonvml.Device, pointer unsafe.Pointer) (Memor
 	last = symMemory
 	var answer gonvml.Memory
 	answer, ret = handle.GetMemoryInfo()
-	memory := memoryV1(memoryAnswer{total: answer.Total, free: answer.Free, used: answer.Used})
+	memory := memoryOf(memoryAnswer{total: answer.Total, free: answer.Free, used: answer.Used}, quantity.DriverV1)
 	if ret == gonvml.SUCCESS && !memory.Total.Known() {
 		// GPUs without memory of their own report success and nothing.
 		ret = gonvml.ERROR_NOT_SUPPORTED

@@ -73,21 +73,19 @@ func (s *Settings) Load(named string) error {
 	if err := s.parse(path, content); err != nil {
 		return err
 	}
-	if s.Library != library { // code that this program loads
-		if _, err := install.Trusted(path); err != nil {
-			return refuse("nvml_library: %v", err)
-		}
+	needs, lists := "", len(s.Guard.Rules)+len(s.Guard.Importance) // the key for which the file must be trusted
+	switch {
+	case s.Library != library: // code that this program loads
+		needs = "nvml_library"
+	case !slices.Equal(s.AlertCommand, exec): // a command that the daemon runs
+		needs = "alerts.exec"
+	case lists > 0 && s.Guard.Mode != guard.Off || s.Guard.Mode == guard.Act: // what is done to processes, perhaps by --guard=act
+		needs = "guard"
+	default:
+		return nil
 	}
-	if !slices.Equal(s.AlertCommand, exec) { // a command that the daemon runs
-		if _, err := install.Trusted(path); err != nil {
-			return refuse("alerts.exec: %v", err)
-		}
-	}
-	if lists := len(s.Guard.Rules) + len(s.Guard.Importance); lists > 0 && s.Guard.Mode != guard.Off || s.Guard.Mode == guard.Act {
-		// What is done to processes, perhaps by --guard=act.
-		if _, err := install.Trusted(path); err != nil {
-			return refuse("guard: %v", err)
-		}
+	if _, err := install.Trusted(path); err != nil {
+		return refuse("%s: %v", needs, err)
 	}
 	return nil
 }

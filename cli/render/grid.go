@@ -26,47 +26,48 @@ type grid struct {
 	rows    [][]string
 }
 
-// has reports whether there is a column of that title.
-func (g *grid) has(title string) bool {
-	return slices.ContainsFunc(g.columns, func(c column) bool { return c.title == title })
+// place is a column's place by its title, -1 if there is none.
+func (g *grid) place(title string) int {
+	return slices.IndexFunc(g.columns, func(c column) bool { return c.title == title })
 }
 
 // drop takes columns out, by their titles.
 func (g *grid) drop(titles ...string) {
-	for _, title := range titles {
-		i := slices.IndexFunc(g.columns, func(c column) bool { return c.title == title })
-		if i < 0 {
-			continue
-		}
-		g.columns = slices.Delete(g.columns, i, i+1)
-		for j := range g.rows {
-			g.rows[j] = slices.Delete(g.rows[j], i, i+1)
+	var places []int
+	for i, c := range g.columns {
+		if !slices.Contains(titles, c.title) {
+			places = append(places, i)
 		}
 	}
+	g.keep(places)
 }
 
 // arrange keeps the columns with these titles, in this order, and the last column.
 func (g *grid) arrange(titles []string) {
 	var places []int
+	last := len(g.columns) - 1
 	for _, title := range titles {
-		i := slices.IndexFunc(g.columns, func(c column) bool { return c.title == title })
-		if i >= 0 && i < len(g.columns)-1 && !slices.Contains(places, i) {
+		if i := g.place(title); i >= 0 && i < last && !slices.Contains(places, i) {
 			places = append(places, i)
 		}
 	}
-	places = append(places, len(g.columns)-1)
-	columns := make([]column, len(places))
+	g.keep(append(places, last))
+}
+
+func (g *grid) keep(places []int) {
+	g.columns = at(g.columns, places)
+	for i, row := range g.rows {
+		g.rows[i] = at(row, places)
+	}
+}
+
+// at is what a slice has at some places.
+func at[T any](all []T, places []int) []T {
+	some := make([]T, len(places))
 	for to, from := range places {
-		columns[to] = g.columns[from]
+		some[to] = all[from]
 	}
-	g.columns = columns
-	for j, row := range g.rows {
-		cells := make([]string, len(places))
-		for to, from := range places {
-			cells[to] = row[from]
-		}
-		g.rows[j] = cells
-	}
+	return some
 }
 
 // start is the cell in which the last column begins.

@@ -42,7 +42,7 @@ func Table(w io.Writer, snap *snapshot.Snapshot, width int, ascii bool, configur
 	} else {
 		processes.drop("JOB") // scripts count the columns
 	}
-	lines := []string{t.box(width, !gpus.has("NAME"))}
+	lines := []string{t.box(width, gpus.place("NAME") < 0)}
 	if len(gpus.rows) > 0 {
 		lines = append(append(lines, ""), gpus.lines()...)
 	}
