@@ -59,8 +59,8 @@ func growthOf(used []Use, since time.Time) (g Growth, ok bool) {
 	tenth := (g.To - g.From) / 10
 	g.Began, g.End = used[start].Time, used[len(used)-1].Time
 	for _, u := range used[start:] {
-		if u.Used <= g.From+tenth {
-			g.Began = u.Time
+		if u.Used <= used[start].Used+tenth {
+			g.Began, g.From = u.Time, u.Used // two figures of a moment belong together
 		}
 	}
 	for i := len(used) - 1; i >= start && used[i].Used >= g.To-tenth; i-- {
