@@ -151,7 +151,7 @@ func attachFailure(plan *attach.Plan, err error) error {
 	}
 	f := command.Refused(err, "PID %d can get no probe", plan.Process.PID)
 	for _, reason := range reasons {
-		f.Then("  no  " + reason)
+		f = f.Then("  no  " + reason)
 	}
 	return f.Then(insteadOf(plan)...)
 }

@@ -73,8 +73,8 @@ func (s *Settings) Load(named string) error {
 	if err := s.parse(path, content); err != nil {
 		return err
 	}
-	needs, lists := "", len(s.Guard.Rules)+len(s.Guard.Importance) // the key for which the file must be trusted
-	switch {
+	var needs string // the key for which the file must be trusted
+	switch lists := len(s.Guard.Rules) + len(s.Guard.Importance); {
 	case s.Library != library: // code that this program loads
 		needs = "nvml_library"
 	case !slices.Equal(s.AlertCommand, exec): // a command that the daemon runs

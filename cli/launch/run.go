@@ -164,7 +164,7 @@ func installProbe(p *command.Program, install func(cache string) (string, error)
 	}
 	f := command.Failed(err)
 	if !errors.Is(err, preload.ErrNoLibrary) {
-		f.Then("  XDG_CACHE_HOME=DIR vramscope …   puts the probe's files into another directory")
+		f = f.Then("  XDG_CACHE_HOME=DIR vramscope …   puts the probe's files into another directory")
 	}
 	return "", f
 }

@@ -49,7 +49,7 @@ func Unmatched(wanted []string, devices []nvml.Device) error {
 		}
 		f := command.Usage("there is no GPU %s here", text.Clean(want))
 		for _, device := range devices {
-			f.Then(fmt.Sprintf("  %2d  %s  %s", device.Index, device.UUID, text.Clean(device.Name)))
+			f = f.Then(fmt.Sprintf("  %2d  %s  %s", device.Index, device.UUID, text.Clean(device.Name)))
 		}
 		return f
 	}

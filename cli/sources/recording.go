@@ -47,14 +47,14 @@ func noRecording(err error, where string, own bool) error {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, recording.ErrEmpty):
 		f.Message = "there is no recording in " + text.Clean(where)
 	}
-	f.Then("  vramscope daemon --record   records from now on")
+	f = f.Then("  vramscope daemon --record   records from now on")
 	if !own {
 		return f
 	}
-	f.Then("  FILE or DIR                 reads another recording")
+	f = f.Then("  FILE or DIR                 reads another recording")
 	if r, err := recording.Open(filepath.Join(where, "simulated")); err == nil {
 		_ = r.Close() // nothing was written
-		f.Then("  --demo                      reads that of the simulated box")
+		f = f.Then("  --demo                      reads that of the simulated box")
 	}
 	return f
 }

@@ -83,7 +83,7 @@ func (b *box) choose(devices []cuda.Device) (cuda.Device, error) {
 		f.Message += fmt.Sprintf(": CUDA_VISIBLE_DEVICES is %q", text.Clean(b.visible))
 	}
 	for _, d := range devices {
-		f.Then("  shown  " + b.describe(d))
+		f = f.Then("  shown  " + b.describe(d))
 	}
 	return cuda.Device{}, f
 }
@@ -134,9 +134,9 @@ func probeFailure(err error, b *box) error {
 	case errors.Is(err, cuda.ErrNoDevice):
 		f.Code, f.Message = command.ExitNoDriver, "CUDA shows no GPU to this process"
 		if b.visible != "" {
-			f.Then(fmt.Sprintf("  hidden?           CUDA_VISIBLE_DEVICES is %q", text.Clean(b.visible)))
+			f = f.Then(fmt.Sprintf("  hidden?           CUDA_VISIBLE_DEVICES is %q", text.Clean(b.visible)))
 		}
-		f.Then(
+		f = f.Then(
 			"  kernel says       dmesg | grep -i NVRM            (exit 9)",
 			"  just looking      vramscope --demo     a simulated box, marked as such")
 	case errors.Is(err, cuda.ErrNoDriver), errors.Is(err, cuda.ErrTooOld):
@@ -155,7 +155,7 @@ func tooLarge(e *cuda.SizeError, b *box) error {
 		f = command.Usage("--size: %s is more than there is: %s has %s", e.Size, b.describe(e.Device), e.Device.Total)
 	}
 	if e.Fits > 0 {
-		f.Then(fmt.Sprintf("  would fit now     --size %dMiB", e.Fits>>20))
+		f = f.Then(fmt.Sprintf("  would fit now     --size %dMiB", e.Fits>>20))
 	}
 	return f.Then("  another GPU       vramscope probe --gpu INDEX")
 }
@@ -166,9 +166,9 @@ func noCUDALibrary(err error, b *box) error {
 		Message: fmt.Sprintf("no CUDA driver library on %s: libcuda.so.1 not found", cmp.Or(text.Clean(host), "this machine"))}
 	if len(b.devices) > 0 {
 		// The driver is there, only not this part of it.
-		f.Then("  in a container    NVIDIA_DRIVER_CAPABILITIES lacks compute: set it to compute,utility")
+		f = f.Then("  in a container    NVIDIA_DRIVER_CAPABILITIES lacks compute: set it to compute,utility")
 	} else {
-		f.Then("  in a container    start it with --gpus all (NVIDIA Container Toolkit)")
+		f = f.Then("  in a container    start it with --gpus all (NVIDIA Container Toolkit)")
 	}
 	return f.Then(
 		"  on a GPU box      install the driver's CUDA part (libcuda1, nvidia-driver-cuda)",
