@@ -132,6 +132,14 @@ func (r *reading) readPCIeLink() {
 	}
 }
 
+// video reads how busy the video encoder or decoder is, per cent.
+func (r *reading) video(call symbol, get func() (percent, period uint32, ret gonvml.Return)) metric.Int {
+	if percent, ok := ask(r, call, func() (uint32, gonvml.Return) { percent, _, ret := get(); return percent, ret }); ok {
+		return intFigure(percent, 100)
+	}
+	return metric.Int{}
+}
+
 // readDetails reads the changing metrics that only Details asks for.
 func (r *reading) readDetails() {
 	if !r.details {
@@ -139,18 +147,8 @@ func (r *reading) readDetails() {
 		return
 	}
 	r.readUnlisted()
-	if r.can(symEncoder) {
-		percent, _, ret := r.handle.GetEncoderUtilization()
-		if r.ok(symEncoder, ret) {
-			r.result.EncoderUtilization = intFigure(percent, 100)
-		}
-	}
-	if r.can(symDecoder) {
-		percent, _, ret := r.handle.GetDecoderUtilization()
-		if r.ok(symDecoder, ret) {
-			r.result.DecoderUtilization = intFigure(percent, 100)
-		}
-	}
+	r.result.EncoderUtilization = r.video(symEncoder, r.handle.GetEncoderUtilization)
+	r.result.DecoderUtilization = r.video(symDecoder, r.handle.GetDecoderUtilization)
 	r.readThroughput()
 	r.readLinks()
 }

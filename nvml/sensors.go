@@ -46,11 +46,8 @@ func (r *reading) readUnlisted() {
 
 // clock reads one clock in MHz.
 func (r *reading) clock(call symbol, get func(gonvml.ClockType) (uint32, gonvml.Return), kind gonvml.ClockType) metric.Int {
-	if r.can(call) {
-		megahertz, ret := get(kind)
-		if r.ok(call, ret) {
-			return intFigure(megahertz, highestClock)
-		}
+	if megahertz, ok := ask(r, call, func() (uint32, gonvml.Return) { return get(kind) }); ok {
+		return intFigure(megahertz, highestClock)
 	}
 	return metric.Int{}
 }
@@ -92,11 +89,9 @@ func (r *reading) readECC() {
 }
 
 func (r *reading) eccErrors(kind gonvml.MemoryErrorType) quantity.Optional[uint64] {
-	if r.can(symECCErrors) {
-		errors, ret := r.handle.GetTotalEccErrors(kind, gonvml.VOLATILE_ECC)
-		if r.ok(symECCErrors, ret) {
-			return count(errors)
-		}
+	errors, ok := ask(r, symECCErrors, func() (uint64, gonvml.Return) { return r.handle.GetTotalEccErrors(kind, gonvml.VOLATILE_ECC) })
+	if !ok {
+		return quantity.Unknown[uint64]()
 	}
-	return quantity.Unknown[uint64]()
+	return count(errors)
 }
