@@ -5,9 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/signal"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -88,9 +86,7 @@ func runAttach(ctx context.Context, p *command.Program, pid int, f attachFlags) 
 			return err
 		}
 	}
-	// The first Ctrl-C ends the wait for the probe; the second is not caught.
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)
+	ctx, stop := command.UntilSignal(ctx) // which ends the wait for the probe
 	defer stop()
 	// It examines the process again: much may have happened since the question.
 	result, err := a.Run(ctx, attach.Request{Process: id, Origin: action.Command("attach")})

@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os/signal"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -114,9 +112,7 @@ func flushProcess(ctx context.Context, src *sources.Set, sample func(context.Con
 			return err
 		}
 	}
-	// The first Ctrl-C ends the steps; the second is not caught.
-	steps, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
-	context.AfterFunc(steps, stop)
+	steps, stop := command.UntilSignal(ctx)
 	defer stop()
 	result, err := src.Flusher(sample).Run(steps, request)
 	if err != nil {

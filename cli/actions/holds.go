@@ -2,8 +2,6 @@ package actions
 
 import (
 	"context"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -50,7 +48,7 @@ func runHolds(ctx context.Context, p *command.Program, pid int, format string) e
 	if len(src.Options.Only) > 0 {
 		return command.Usage("--gpu: holds covers all GPUs that the process uses: leave it out")
 	}
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	ctx, stop := command.UntilSignal(ctx)
 	defer stop()
 	src.LookOnce()
 	found, err := src.Holds(ctx, pid, func() *snapshot.Snapshot {

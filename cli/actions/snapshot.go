@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os/signal"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -81,7 +79,7 @@ func runSnapshot(ctx context.Context, p *command.Program, pid int, f snapshotFla
 	if err := f.check(src); err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	ctx, stop := command.UntilSignal(ctx)
 	defer stop()
 	out, err := newDraft(f.output, f.force)
 	if err != nil {

@@ -2,11 +2,14 @@ package command
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -98,7 +101,13 @@ func (p *Program) AddGlobalFlags(flags *pflag.FlagSet) {
 	flags.Lookup("seed").Value = &holder{flags.Lookup("seed").Value, "NUMBER"}
 }
 
-// IsTerminal reports whether a file is a terminal.
+// UntilSignal is a context that ends at Ctrl-C or SIGTERM. A second one is not caught.
+func UntilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
+}
+
 func IsTerminal(f *os.File) bool { return f != nil && term.IsTerminal(int(f.Fd())) }
 
 // OutputWidth is the terminal's width; without a terminal 0, no limit.
@@ -130,7 +139,6 @@ func (p *Program) ConfigPath() string {
 	return config.Path()
 }
 
-// ASCII reports whether the output can show only ASCII.
 func (p *Program) ASCII(s *config.Settings) bool { return s.ASCII || !text.UTF8(p.Getenv) }
 
 // Print writes to standard output. A closed pipe ends the program by SIGPIPE.
