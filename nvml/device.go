@@ -7,7 +7,6 @@ import (
 	"vramscope/metric"
 )
 
-// Driver describes the loaded driver.
 type Driver struct {
 	Version     string // kernel driver, "550.163.01"
 	CUDAVersion string // highest CUDA version it serves, "12.4"; "" where unknown
@@ -100,7 +99,6 @@ type InstanceID struct {
 	Compute uint32 // compute instance ID, as nvidia-smi's CI column
 }
 
-// Instance is one MIG device.
 type Instance struct {
 	ID      InstanceID
 	UUID    string // "MIG-…"
@@ -127,7 +125,6 @@ func (t ProcessType) String() string {
 	return [...]string{Compute: "C", Graphics: "G", Compute | Graphics: "C+G"}[t&(Compute|Graphics)]
 }
 
-// Process is a process that holds a context on a GPU.
 type Process struct {
 	PID           int // as the driver names it; may be of another pid namespace
 	Instance      InstanceID

@@ -79,10 +79,8 @@ func (s *Sampler) Latest() *snapshot.Snapshot { return s.latest.Load() }
 // snapshots, but never the newest.
 func (s *Sampler) Updates() <-chan struct{} { return s.updates }
 
-// History is the history of all published snapshots.
 func (s *Sampler) History() *history.History { return s.history }
 
-// Interval is the time between ticks.
 func (s *Sampler) Interval() time.Duration { return time.Duration(s.interval.Load()) }
 
 // SetInterval changes the time between ticks, within MinInterval and MaxInterval.

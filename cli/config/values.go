@@ -15,7 +15,6 @@ import (
 	"vramscope/internal/text"
 )
 
-// Value reads and writes a setting.
 type Value struct {
 	Kind
 	Set     func(text string) error

@@ -15,7 +15,6 @@ import (
 	"vramscope/schema"
 )
 
-// JSON writes the document of a snapshot.
 func JSON(w io.Writer, snap *snapshot.Snapshot) error {
 	encoded, err := schema.Encode(schema.Of(snap))
 	if err == nil {

@@ -114,7 +114,6 @@ func fleetNote(l *fleet.Line) string {
 	return strings.TrimSpace(text.Clean(l.User + " " + l.Program))
 }
 
-// FleetDocument is the fleet as a document.
 func FleetDocument(name string, pic *fleet.Picture, t *fleet.Totals) schema.Fleet {
 	doc := schema.Fleet{
 		Schema: schema.FleetVersion, Time: schema.Time(pic.Time), Source: schema.Text(name), Simulated: pic.Simulated, View: strings.ToLower(pic.Unit.Word()), Queries: schema.Text(pic.Queries),

@@ -71,7 +71,6 @@ func placeOfDevice(snap *snapshot.Snapshot, uuid, dash string) string {
 	return dash
 }
 
-// FlushDocument is the result of a flush as a document.
 func FlushDocument(before *snapshot.Snapshot, target *snapshot.Process, r *flush.Result) schema.FlushDocument {
 	doc := schema.FlushDocument{
 		Schema: schema.Version, Time: schema.Time(before.Time), Host: before.Host.Name, Simulated: before.Simulated,

@@ -44,7 +44,6 @@ func HeadroomText(r *headroom.Report, signs Signs, width int) string {
 	return cutLines(lines, width, signs.Ellipsis)
 }
 
-// HeadroomDocument is the answer as a document.
 func HeadroomDocument(r *headroom.Report) schema.HeadroomDocument {
 	q := &r.Question
 	doc := schema.HeadroomDocument{

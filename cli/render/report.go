@@ -123,7 +123,6 @@ func csvOptional[T int | int64 | float64](v *T) string {
 	return fmt.Sprint(*v)
 }
 
-// ReportMarkdown is a report as a page of Markdown.
 func ReportMarkdown(r *schema.Report) string {
 	l := evaluation.Lay(r, "–", reportRows)
 	var b strings.Builder

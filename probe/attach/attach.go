@@ -19,7 +19,6 @@ import (
 	"vramscope/probe"
 )
 
-// Method is a way into a process.
 type Method string
 
 // The methods. None means that there is no way into the process.

@@ -172,7 +172,6 @@ func (a *Attacher) checkTracing(ctx context.Context, plan *Plan) {
 	}
 }
 
-// checkTracer checks that no other process traces it.
 func (a *Attacher) checkTracer(ctx context.Context, plan *Plan, state *status) {
 	if state.tracer == 0 {
 		plan.pass("no other tracer")
@@ -220,7 +219,6 @@ func (a *Attacher) checkState(ctx context.Context, plan *Plan, state *status) {
 	}
 }
 
-// checkProbe checks that no probe answers yet.
 func (a *Attacher) checkProbe(ctx context.Context, plan *Plan) {
 	if a.options.Finder == nil {
 		return

@@ -26,7 +26,6 @@ type Plan struct {
 	python *python // nil if there is none, or it cannot be read
 }
 
-// Check is one condition for attaching.
 type Check struct {
 	OK   bool
 	Text string

@@ -65,7 +65,6 @@ func (d *device) close() error {
 		d.check("cuDevicePrimaryCtxRelease_v2", C.driver_context_release(d.driver, d.handle)))
 }
 
-// free is the GPU's free memory.
 func (d *device) free() (quantity.Bytes, error) {
 	var free, total C.size_t
 	err := d.check("cuMemGetInfo_v2", C.driver_memory_info(d.driver, &free, &total))

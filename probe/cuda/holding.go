@@ -144,7 +144,6 @@ func (h *holding) allocate(size quantity.Bytes) (address, error) {
 	return at, nil
 }
 
-// mayGrow reports whether the pool may grow.
 func (h *holding) mayGrow(reserved, growth quantity.Bytes) (bool, error) {
 	if reserved+growth > h.plan.pool {
 		return false, nil
@@ -163,7 +162,6 @@ func (h *holding) undo(at address, before, after quantity.Bytes) error {
 	return errors.Join(h.pool.deallocate(at), h.device.synchronize(), h.pool.trim(before))
 }
 
-// update returns the figures of now.
 func (h *holding) update() (Figures, error) {
 	s, err := h.pool.stats()
 	h.figures.Peak = s.peakReserved + h.rawBytes

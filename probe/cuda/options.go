@@ -17,7 +17,6 @@ type Device struct {
 	Total   quantity.Bytes // without what the driver keeps for itself
 }
 
-// Options configure a probe process.
 type Options struct {
 	Library string                         // path of libcuda.so.1; "": found by the loader
 	Choose  func([]Device) (Device, error) // chooses one of CUDA's devices

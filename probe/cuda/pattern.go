@@ -26,10 +26,8 @@ const (
 	Fragment  Pattern = "fragment"
 )
 
-// Patterns lists them all.
 func Patterns() []Pattern { return []Pattern{Steady, Sawtooth, Leak, Staircase, Fragment} }
 
-// ParsePattern reads a pattern's name.
 func ParsePattern(name string) (Pattern, error) {
 	var names []string
 	for _, p := range Patterns() {

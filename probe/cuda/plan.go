@@ -35,7 +35,6 @@ type plan struct {
 	pool      quantity.Bytes // the most that the pool may reserve
 }
 
-// newPlan divides a size.
 func newPlan(pattern Pattern, size quantity.Bytes, seed uint64) (plan, error) {
 	if size < SmallestSize {
 		return plan{}, fmt.Errorf("%s is too small for a pattern: %s at least", size, SmallestSize)

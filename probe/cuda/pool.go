@@ -12,7 +12,6 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// pool is a memory pool of a device.
 type pool struct {
 	*device
 	pool C.CUmemoryPool
@@ -37,7 +36,6 @@ func (p *pool) destroy() error {
 	return p.check("cuMemPoolDestroy", C.driver_pool_destroy(p.driver, p.pool))
 }
 
-// poolStats are the driver's stats of a pool.
 type poolStats struct {
 	reserved, used quantity.Bytes // of the GPU; in live blocks
 	peakReserved   quantity.Bytes // since the pool was made
@@ -45,7 +43,6 @@ type poolStats struct {
 
 func (s poolStats) idle() quantity.Bytes { return max(s.reserved-s.used, 0) }
 
-// stats reads the driver's stats of a pool.
 func (p *pool) stats() (poolStats, error) {
 	var s poolStats
 	for _, figure := range []struct {

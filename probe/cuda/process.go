@@ -92,7 +92,6 @@ func (p *Process) admit(d *device, o *Options) error {
 	return &SizeError{Device: p.device, Size: o.Size, Free: free, Fits: fits}
 }
 
-// Device is the device in use.
 func (p *Process) Device() Device { return p.device }
 
 // Run plays the pattern until the context ends, and then returns nil.
@@ -131,7 +130,6 @@ func (p *Process) step(ctx context.Context, at time.Duration) error {
 	return err
 }
 
-// Figures returns the figures after the last step.
 func (p *Process) Figures() Figures { return p.figures }
 
 // Close frees everything and releases the context. It is called once, when the process is no longer

@@ -56,7 +56,6 @@ func untilFull(d time.Duration) string {
 	return quantity.Duration(d)
 }
 
-// clock is the time of day.
 func clock(t time.Time) string { return t.Format(time.TimeOnly) }
 
 func number(n int) string     { return strconv.Itoa(n) }

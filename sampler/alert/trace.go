@@ -8,7 +8,6 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// rowTrace is the past of a row.
 type rowTrace struct {
 	tick  uint64 // of the snapshot that last had it
 	ended bool
@@ -20,7 +19,6 @@ type rowTrace struct {
 	growth      growth
 }
 
-// gpuTrace is the past of a GPU.
 type gpuTrace struct {
 	tick  uint64
 	rows  []*snapshot.Process // those of this snapshot

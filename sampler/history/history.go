@@ -38,7 +38,6 @@ const (
 	maxGone   = 256 // GPUs that are no longer there: probes can invent some
 )
 
-// New makes an empty History.
 func New() *History {
 	return &History{
 		store: store.New(),
@@ -47,7 +46,6 @@ func New() *History {
 	}
 }
 
-// Record adds a snapshot.
 func (h *History) Record(now time.Time, snap *snapshot.Snapshot) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -155,7 +153,6 @@ func (h *History) Span() (oldest, newest time.Time) {
 	return h.store.Span()
 }
 
-// Append adds an event to the log.
 func (h *History) Append(event snapshot.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

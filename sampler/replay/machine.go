@@ -16,7 +16,6 @@ type Machine struct {
 	running []Process
 }
 
-// Process is a process on the GPU.
 type Process struct {
 	process.Info
 	Used int64 // bytes
@@ -42,7 +41,6 @@ func (m *Machine) Open() (nvml.Driver, []nvml.Device, error) {
 	return nvml.Driver{Version: "recording"}, []nvml.Device{{UUID: "GPU-0", Name: "recording"}}, nil
 }
 
-// Read returns the present sample.
 func (m *Machine) Read(d nvml.Device) (nvml.Reading, error) {
 	reading := nvml.Reading{Device: d, Time: m.now, Memory: m.memory}
 	for i := range m.running {
@@ -52,10 +50,8 @@ func (m *Machine) Read(d nvml.Device) (nvml.Reading, error) {
 	return reading, nil
 }
 
-// Close has nothing to release.
 func (*Machine) Close() error { return nil }
 
-// Processes finds the running processes.
 func (m *Machine) Processes(_ time.Time, pids []int, found func(*process.Info)) {
 	for i := range m.running {
 		if slices.Contains(pids, m.running[i].Identity.PID) {
@@ -64,10 +60,8 @@ func (m *Machine) Processes(_ time.Time, pids []int, found func(*process.Info)) 
 	}
 }
 
-// Alive reports whether a process runs.
 func (m *Machine) Alive(id process.Identity) bool {
 	return slices.ContainsFunc(m.running, func(p Process) bool { return p.Identity == id })
 }
 
-// Host is unknown.
 func (*Machine) Host(time.Time) process.Host { return process.Host{} }

@@ -32,7 +32,6 @@ func New(series *backtest.Series) *Monitor {
 	return m
 }
 
-// Observe takes the next sample of the series.
 func (m *Monitor) Observe(t time.Time, used int64) {
 	sample := &m.series.Samples[m.next]
 	if m.next == 0 && m.series.Age > 0 {
@@ -61,7 +60,6 @@ func (m *Monitor) Forecasts(dst []forecast.Interval) []forecast.Interval {
 	return dst
 }
 
-// FullIn is when the GPU will be full.
 func (m *Monitor) FullIn(int64) (forecast.FullIn, bool) {
 	full := m.gpu().FullIn
 	if full == nil {

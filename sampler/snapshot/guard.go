@@ -29,7 +29,6 @@ type Guard struct {
 	Decisions []GuardDecision // newest first
 }
 
-// GuardRule is a rule of the guard.
 type GuardRule struct {
 	Name    string
 	Off     string    // why it was turned off; "" while it is in force
@@ -46,7 +45,6 @@ type GuardStanding struct {
 	Stays      Bytes          // what of that should stay free
 }
 
-// GuardDecisionKind is the kind of a decision.
 type GuardDecisionKind string
 
 // The kinds of decision.

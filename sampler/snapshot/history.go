@@ -33,7 +33,6 @@ type SeriesKey struct {
 // Point is one bucket of a series.
 type Point = metric.Point
 
-// EventKind is the kind of an event.
 type EventKind string
 
 // The kinds of event.
