@@ -19,6 +19,7 @@ import (
 	"vramscope/cli/doctor"
 	"vramscope/cli/guarding"
 	"vramscope/cli/launch"
+	"vramscope/cli/leases"
 	"vramscope/cli/monitor"
 	"vramscope/cli/past"
 	"vramscope/cli/present"
@@ -132,7 +133,7 @@ func commands(p *command.Program) []*cobra.Command {
 		}
 	}
 	return []*cobra.Command{
-		present.Once(p), present.Stream(p), present.Headroom(p), present.Advise(p), past.Why(p), actions.Flush(p), actions.Attach(p), actions.Snapshot(p), actions.Holds(p), launch.Run(p), launch.Env(p), trial.Probe(p),
+		present.Once(p), present.Stream(p), present.Headroom(p), present.Advise(p), past.Why(p), actions.Flush(p), actions.Attach(p), actions.Snapshot(p), actions.Holds(p), launch.Run(p), leases.Command(p), launch.Env(p), trial.Probe(p),
 		service.Command(p), past.Replay(p), past.Export(p), past.Backtest(p), past.Report(p), guarding.Command(p), boxes.Command(p), trial.Demo(p), doctor.Command(p), configCommand(p),
 		completionCommand(p), manCommand(p),
 	}
@@ -187,7 +188,7 @@ const exitCodes = `  0  all went well
   1  something failed: the error says what
   2  the command line or the configuration file is not valid
   3  refused: nothing was done to the process (flush, attach, snapshot, holds);
-     it does not fit (headroom)
+     it does not fit (headroom, run --need, lease claim)
   4  it fits only after a flush (headroom)
   9  there is a driver library, but no driver or no GPU
  12  there is no driver library`

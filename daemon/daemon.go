@@ -64,6 +64,15 @@ type Guard interface {
 	Run(ctx context.Context)
 }
 
+// Leases has the methods of a ledger that the daemon needs.
+type Leases interface {
+	socket.Leaser
+	// Observe takes a snapshot. It does not wait.
+	Observe(snap *snapshot.Snapshot)
+	// Run applies the snapshots until the context ends.
+	Run(ctx context.Context)
+}
+
 // Options configure a daemon.
 type Options struct {
 	Directory string // of socket and lock; made by the caller
@@ -77,12 +86,13 @@ type Options struct {
 	Recording string                // the Recorder's directory, for the log
 	Alerts    *Alerts               // nil: no command is run
 	Guard     Guard                 // nil: there is none
+	Leases    Leases                // nil: there are none
 	Exporter  Exporter              // nil: nothing is exported
 	// Jobs takes a snapshot and calls ended for each job that has ended, with its use; nil: the
 	// end of a job is not logged.
 	Jobs func(snap *snapshot.Snapshot, ended func(message string, attributes ...any))
-	// Identify returns the process with a pid; nil: no process can ask for a rescue.
-	Identify func(pid int) (process.Identity, error)
+	// Processes identifies those that ask for a rescue or a lease; nil: none can.
+	Processes *process.Table
 	// Check reads the configuration anew, and returns why it is refused.
 	Check   func() error
 	Log     *slog.Logger
@@ -110,8 +120,14 @@ func Run(ctx context.Context, o Options) (err error) {
 		Directory: o.Directory, Share: o.Share, Latest: o.Sampling.Latest, Answers: o.Answers, History: o.Past, Status: d.status,
 	}
 	listening.Failed = func(err error) { o.Log.Error("panic at a client's request", "error", err) }
+	if o.Processes != nil {
+		listening.Identify, listening.Owner = o.Processes.Identify, o.Processes.Owner
+	}
 	if o.Guard != nil {
-		listening.Guard, listening.Rescuer, listening.Identify = o.Guard, o.Guard, o.Identify
+		listening.Guard, listening.Rescuer = o.Guard, o.Guard
+	}
+	if o.Leases != nil {
+		listening.Leaser = o.Leases
 	}
 	server, err := socket.Listen(listening)
 	if err != nil {
@@ -145,6 +161,9 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	if o.Guard != nil {
 		start("guard", func() error { o.Guard.Run(ctx); return nil })
+	}
+	if o.Leases != nil {
+		start("leases", func() error { o.Leases.Run(ctx); return nil })
 	}
 	if o.Exporter != nil {
 		start("exporter", func() error { return o.Exporter.Run(ctx) })
@@ -233,6 +252,9 @@ func (d *daemon) take(snap *snapshot.Snapshot) {
 	}
 	if d.Guard != nil {
 		d.logGuard()
+	}
+	if d.Leases != nil {
+		d.Leases.Observe(snap)
 	}
 	if d.Alerts != nil {
 		d.Alerts.observe(snap)

@@ -99,7 +99,7 @@ func (d *daemon) logGuard() {
 
 // status is the daemon's status for clients. Their goroutines call it.
 func (d *daemon) status() socket.Status {
-	status := socket.Status{Since: schema.Time(d.began), Recording: "off"}
+	status := socket.Status{Since: schema.Time(d.began), Recording: "off", Leases: d.Leases != nil}
 	if latest := d.Sampling.Latest(); latest != nil {
 		status.IntervalNS, status.Simulated = int64(latest.Interval), latest.Simulated
 	}

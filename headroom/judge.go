@@ -20,6 +20,22 @@ type Question struct {
 	Watched time.Duration // before that
 }
 
+// ParseNeed parses "20G", and "2x40G" for 40G on each of two GPUs.
+func ParseNeed(s string) (q Question, ok bool) {
+	q.Count = 1
+	size := strings.TrimSpace(s)
+	if count, each, found := strings.Cut(strings.ToLower(size), "x"); found {
+		var err error
+		if q.Count, err = strconv.Atoi(strings.TrimSpace(count)); err != nil || q.Count < 1 {
+			return q, false
+		}
+		size = strings.TrimSpace(each)
+	}
+	var err error
+	q.Need, err = quantity.ParseBytes(size)
+	return q, err == nil && q.Need >= quantity.MiB // "20" is no size: 20 bytes always fit
+}
+
 // Verdict is the answer for a place, or for all of them.
 type Verdict string
 

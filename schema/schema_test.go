@@ -116,6 +116,9 @@ func TestSchemaFilesHaveTheFieldsOfTheTypes(t *testing.T) {
 		file := name + ".schema.json"
 		f.compare(t, file, "the document", f.load(t, file), in)
 	}
+	leases := f.load(t, "lease.schema.json").Defs
+	f.compare(t, "lease.schema.json", "claimed", leases["claimed"], reflect.TypeFor[schema.LeaseDocument]())
+	f.compare(t, "lease.schema.json", "listed", leases["listed"], reflect.TypeFor[schema.LeasesDocument]())
 }
 
 // The schema of the sensors and their rows in docs/json.md follow from

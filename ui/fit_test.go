@@ -41,7 +41,7 @@ func TestFitIsHeadroom(t *testing.T) {
 		m.takeSnapshot(s)
 		need := []string{"1G", "5G", "12.5G", "20G", "2x20G", "4x8G", "30GB"}[random.IntN(7)]
 		m.setNeed(need)
-		question, ok := gpus.ParseNeed(need)
+		question, ok := headroom.ParseNeed(need)
 		if !ok {
 			t.Fatal(need)
 		}

@@ -32,7 +32,7 @@ func TestInForceReadsBack(t *testing.T) {
 	s := Settings{
 		Interval: 1500 * time.Millisecond, GPUs: []string{"0", "GPU-8f1c"}, Library: "/opt/\"odd\\\x01path", Theme: "light",
 		ASCII: true, ReadOnly: true, Mouse: true, GraphWindow: 90 * time.Minute, GraphStyle: "lines", Sort: "SM%", IdleMinutes: 60, LowMemory: 0,
-		Record: true, Share: "group:gpu users", Keep: 90 * time.Minute, MaxSize: 3 << 29, Commands: "full",
+		Record: true, Share: "group:gpu users", Keep: 90 * time.Minute, MaxSize: 3 << 29, Commands: "full", LeaseReserve: 3 << 28,
 		AlertCommand: []string{"/bin/sh", "-c", "a, \"b\" \\ \n", ""},
 		Serve:        "[::]:9841", WebConfig: "/etc/web \"1\".yml", ServeOpenly: true, ServeSnapshot: true, ProcessLabels: []string{"user", "hpc_job"}, Processes: 3,
 		Guard: guard.Policy{Mode: guard.Off, Every: 500 * time.Millisecond, MaxPerMinute: 60},

@@ -97,6 +97,10 @@ func Options(s *Settings) []Option {
 			Comment: "Who, besides root and this user, may read numbers from the daemon's socket:\n\"none\", \"group:NAME\" or \"all\". Never command lines, paths or actions.",
 		},
 		{
+			Key: "daemon.lease_reserve", Value: size(&s.LeaseReserve),
+			Comment: "What leases leave free on each GPU, for contexts and what else nobody claims: from 16MiB.",
+		},
+		{
 			Key: "exporter.address", Value: word(&s.Serve, address),
 			Comment: "Where vramscope daemon serves /metrics for Prometheus: \"127.0.0.1:9841\". Empty: nowhere.",
 		},

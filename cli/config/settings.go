@@ -36,6 +36,7 @@ type Settings struct {
 	// Of the daemon.
 	Record       bool
 	Share        string // "none", "all", or "group:NAME"
+	LeaseReserve quantity.Bytes
 	Keep         time.Duration
 	MaxSize      quantity.Bytes
 	Commands     string   // "name" or "full"
@@ -63,6 +64,7 @@ func Defaults() Settings {
 		IdleMinutes:   10,
 		LowMemory:     10,
 		Share:         "none",
+		LeaseReserve:  512 * quantity.MiB,
 		Keep:          30 * 24 * time.Hour,
 		MaxSize:       4 * quantity.GiB,
 		Commands:      "name",

@@ -30,11 +30,12 @@ const (
 func Run(p *command.Program) *cobra.Command {
 	verbose := false
 	var preloading Preloading
+	var needs Needs
 	cmd := &cobra.Command{
 		Use: "run [flags] -- CMD…",
 		// Flags behind CMD are CMD's own.
 		DisableFlagsInUseLine: true,
-		Annotations:           map[string]string{command.Takes: ""},
+		Annotations:           map[string]string{command.Takes: "config gpu nvml-library"},
 		Short:                 "start a command with a probe in it",
 		Long: `Becomes CMD, with a probe in CMD and every program that it starts: as soon as
 one of them uses a GPU, vramscope shows what its memory is and can flush what is
@@ -62,14 +63,24 @@ what less important processes cache, and is then tried once more
 (docs/preload.md). Without such a daemon it fails at once, as by itself, and a
 line on standard error says so when CMD starts.
 
+With --need it first claims a lease of so much memory from the daemon, on the
+GPU with the most room, and sets CUDA_VISIBLE_DEVICES to that GPU: never to one
+that is not visible already. NxSIZE is SIZE on each of N GPUs. SIZE is all that
+CMD will use there, CUDA contexts (some hundred MiB each) included. --wait waits
+for its turn and says how far it is; Ctrl-C leaves the queue. The lease ends
+with the last process that CMD has started (docs/sharing.md).
+
 Where the probe's files cannot be written, a line on standard error says so, and
 CMD is started without a probe.
 
-The exit code is CMD's; 127 if CMD was not found, 126 if it cannot be run.`,
+The exit code is CMD's; 3 if there is no room for --need;
+127 if CMD was not found, 126 if it cannot be run.`,
 		Example: `  vramscope run -- python3 train.py --epochs 3
   vramscope run -- torchrun --nproc-per-node 8 train.py
   vramscope run -- ./simulation --steps 1000
-  vramscope run --rescue -- python3 train.py`,
+  vramscope run --rescue -- python3 train.py
+  vramscope run --need 20GiB --wait -- python3 train.py
+  vramscope run --need 2x40GiB --wait=30m --for 2h -- torchrun train.py`,
 		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault), // any program
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -77,7 +88,7 @@ The exit code is CMD's; 127 if CMD was not found, 126 if it cannot be run.`,
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case preloading.Wanted && preloading.Unwanted:
 				return command.Usage("--preload and --no-preload contradict each other")
@@ -85,16 +96,39 @@ The exit code is CMD's; 127 if CMD was not found, 126 if it cannot be run.`,
 				return command.Usage("--rescue and --no-preload contradict each other")
 			}
 			preloading.Wanted = preloading.Wanted || preloading.Rescue
+			if needs.Need == "" {
+				if name := firstGiven(cmd, "wait", "for", "gpu", "config", "nvml-library"); name != "" {
+					return command.Usage("--%s goes with --need", name)
+				}
+				return become(p, args, preloading, verbose)
+			}
+			if _, err := Find(args[0]); err != nil { // before it waits
+				return notStarted(args[0], err)
+			}
+			if err := needs.withLease(p, args, verbose); err != nil {
+				return err
+			}
 			return become(p, args, preloading, verbose)
 		},
 	}
 	// Flags after the command are the command's, with -- and without.
 	cmd.Flags().SetInterspersed(false)
+	needs.Add(cmd)
 	cmd.Flags().BoolVar(&verbose, "verbose", false, "say what is done")
 	cmd.Flags().BoolVar(&preloading.Wanted, "preload", false, "the native probe in Python programs as well")
 	cmd.Flags().BoolVar(&preloading.Unwanted, "no-preload", false, "no native probe")
 	cmd.Flags().BoolVar(&preloading.Rescue, "rescue", false, "an allocation that would fail first asks the guard for memory")
 	return cmd
+}
+
+// firstGiven is the first of these flags that is given, "" if none is.
+func firstGiven(cmd *cobra.Command, names ...string) string {
+	for _, name := range names {
+		if cmd.Flags().Changed(name) {
+			return name
+		}
+	}
+	return ""
 }
 
 // become replaces this process by the command.

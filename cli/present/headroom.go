@@ -153,6 +153,7 @@ func runHeadroom(ctx context.Context, p *command.Program, f HeadroomFlags) error
 	}
 	src.LookOnce()
 	w := &waiting{program: p, question: q, sampling: sampler.New(src.Options), limit: f.wait, began: p.Now(), signs: render.SignsFor(p.ASCII(&s))}
+	w.status = command.Status{Program: p, Ellipsis: w.signs.Ellipsis}
 	snap, err := w.observe(ctx, src)
 	if err != nil {
 		return err
@@ -202,9 +203,8 @@ type waiting struct {
 	began    time.Time
 	signs    render.Signs
 
-	answered bool      // the driver, once
-	written  string    // the answer of the last line, without its figures
-	when     time.Time // of that line
+	answered bool // the driver, once
+	status   command.Status
 }
 
 func (w *waiting) waited() time.Duration { return w.program.Now().Sub(w.began) }
@@ -220,7 +220,7 @@ func (w *waiting) observe(ctx context.Context, src *sources.Set) (*snapshot.Snap
 		}
 	}
 	if watch > 0 && command.IsTerminal(w.program.Stderr) {
-		w.write("vramscope: observing for %s; Ctrl-C ends it\n", quantity.BriefDuration(watch))
+		w.status.Write("vramscope: observing for %s; Ctrl-C ends it\n", quantity.BriefDuration(watch))
 	}
 	if w.limit == 0 {
 		return src.Observe(ctx, w.sampling, watch)
@@ -228,9 +228,7 @@ func (w *waiting) observe(ctx context.Context, src *sources.Set) (*snapshot.Snap
 	snap, err := src.ObserveUntil(ctx, w.sampling, max(w.limit, watch), func(snap *snapshot.Snapshot) bool {
 		return w.enough(snap, watch)
 	})
-	if command.IsTerminal(w.program.Stderr) {
-		w.write("\r\x1b[K") // of the line that changes
-	}
+	w.status.Clear()
 	return snap, err
 }
 
@@ -271,26 +269,7 @@ func nearest(r *headroom.Report) string {
 	return fmt.Sprintf("; GPU %s is %s short", nearest.Label, nearest.Short)
 }
 
-// betweenLines is the least time between two lines outside of a terminal: an
-// answer that changes each second shall not fill a job's log.
-const betweenLines = time.Minute
-
 func (w *waiting) announce(answer, sentence string) {
 	left := quantity.BriefDuration(max(w.limit-w.waited(), 0).Round(time.Second))
-	if width := command.Width(w.program.Stderr); width > 0 {
-		line := fmt.Sprintf("vramscope: waiting, %s left: %s", left, sentence)
-		w.write("\r\x1b[K%s", text.Cut(line, width-1, w.signs.Ellipsis)) // a full line would wrap
-		w.written = answer
-		return
-	}
-	if answer == w.written || !w.when.IsZero() && w.program.Now().Sub(w.when) < betweenLines {
-		return
-	}
-	w.written, w.when = answer, w.program.Now()
-	w.write("vramscope: waiting, %s left: %s\n", left, sentence)
-}
-
-// write writes to standard error; a failure to write it does not matter.
-func (w *waiting) write(format string, args ...any) {
-	_, _ = fmt.Fprintf(w.program.Stderr, format, args...)
+	w.status.Show(answer, fmt.Sprintf("vramscope: waiting, %s left: %s", left, sentence))
 }

@@ -23,8 +23,9 @@ func TestWaitingLinesAreFew(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	p := &command.Program{Stderr: file, Now: func() time.Time { return now }}
 	w := &waiting{
-		program:  &command.Program{Stderr: file, Now: func() time.Time { return now }},
+		program: p, status: command.Status{Program: p},
 		question: headroom.Question{Need: 20 * quantity.GiB, Count: 1}, limit: time.Hour, began: now, signs: render.SignsFor(false),
 		sampling: sampler.New(sampler.Options{}),
 	}

@@ -19,6 +19,7 @@ import (
 	"vramscope/cli/restart"
 	"vramscope/cli/sources"
 	"vramscope/daemon"
+	"vramscope/daemon/leasing"
 	"vramscope/daemon/socket"
 	"vramscope/exporter"
 	"vramscope/guard"
@@ -165,6 +166,7 @@ func runDaemon(p *command.Program, cmd *cobra.Command) error {
 		return err
 	}
 	src.BindGuard(guarding, sampling, &o)
+	keepLeases(src, &s, sampling, &o)
 	switch {
 	case guarding == nil || previous == nil:
 	case previous.Kept != nil:
@@ -222,6 +224,21 @@ func daemonOptions(p *command.Program, src *sources.Set, s *config.Settings, sam
 		o.Alerts = daemon.NewAlerts(s.AlertCommand, p.Now(), o.Log)
 	}
 	return o
+}
+
+// keepLeases gives a daemon of a real box the ledger of leases.
+func keepLeases(src *sources.Set, s *config.Settings, sampling *sampler.Sampler, o *daemon.Options) {
+	if o.Processes = src.Table; src.Table == nil {
+		return
+	}
+	keeper, err := leasing.Open(leasing.Options{
+		Directory: o.Directory, Reserve: s.LeaseReserve, Table: src.Table, Now: o.Now, Note: sampling.Note, Log: o.Log,
+	})
+	if err != nil {
+		o.Log.Error("no leases are given: the file with those before cannot be read", "error", err)
+		return
+	}
+	o.Leases = keeper
 }
 
 // startRecording records from the moment at which it can: a directory that cannot be

@@ -41,9 +41,6 @@ func (src *Set) BindGuard(r *runner.Runner, sampling *sampler.Sampler, o *daemon
 	r.Prove()
 	r.Failed = func(err error) { o.Log.Error("a decision of the guard is not logged", "error", err.Error()) }
 	o.Guard = r
-	if src.Table != nil {
-		o.Identify = src.Table.Identify
-	}
 }
 
 // WatchGuard is the monitor's guard: the daemon's state where that has one, else a

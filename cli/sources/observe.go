@@ -28,6 +28,14 @@ func (src *Set) LookOnce() {
 	}
 }
 
+// GPUs samples all GPUs, without processes.
+func (src *Set) GPUs() *snapshot.Snapshot {
+	src.LookOnce()
+	src.Library.WithoutProcesses()
+	src.Options.Only, src.Options.Probes, src.Options.Single = nil, nil, true
+	return sampler.New(src.Options).Tick(src.Options.Clock())
+}
+
 // ListenFor reads the probes for a command that samples once. Its function ends
 // that and waits; the context ends then, or when reading fails.
 func (src *Set) ListenFor(ctx context.Context) (listening context.Context, end func()) {

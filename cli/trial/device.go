@@ -15,7 +15,6 @@ import (
 	"vramscope/internal/text"
 	"vramscope/nvml"
 	"vramscope/probe/cuda"
-	"vramscope/sampler"
 )
 
 // box is what NVML reports of the GPUs, to choose one; empty without NVML. CUDA
@@ -40,10 +39,7 @@ func boxOf(p *command.Program, s *config.Settings) (*box, error) {
 	if err != nil {
 		return nil, err
 	}
-	src.LookOnce()
-	src.Library.WithoutProcesses()
-	src.Options.Only, src.Options.Probes, src.Options.Single = nil, nil, true
-	snap := sampler.New(src.Options).Tick(p.Now())
+	snap := src.GPUs()
 	_, b.devices = src.Driver.Opened() // where it fails, CUDA reports the same error
 	for i := range snap.GPUs {
 		g := &snap.GPUs[i]

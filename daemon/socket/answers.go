@@ -34,7 +34,7 @@ func (s *Server) serve(ctx context.Context, c *client, own *budget) {
 			return
 		}
 		var reply []byte
-		var r *request // a rescue: it waits for other processes
+		var r *request // a rescue, or a claim that waits: for other processes
 		act := func() time.Duration {
 			began := time.Now()
 			reply, r = s.answer(in.Bytes(), c)
@@ -47,7 +47,11 @@ func (s *Server) serve(ctx context.Context, c *client, own *budget) {
 			}
 			return s.others.use(ctx, act)
 		})
-		if r != nil {
+		switch {
+		case r != nil && r.Cmd == cmdClaim:
+			s.waitForLease(ctx, c, in, r)
+			return
+		case r != nil:
 			reply = encode(s.rescue(ctx, c, r))
 		}
 		if reply == nil || !s.send(conn, reply) {
@@ -66,8 +70,8 @@ func refuse(id uint64, code probe.Code, format string, args ...any) *answer {
 	return &answer{ID: id, Error: &probe.Error{Code: code, Message: fmt.Sprintf(format, args...)}}
 }
 
-// answer returns the line that answers a request. For a rescue, which waits for other
-// processes, it returns the request instead.
+// answer returns the line that answers a request. For one that waits for other processes, it
+// returns the request instead.
 func (s *Server) answer(line []byte, c *client) ([]byte, *request) {
 	var r request
 	if err := json.Unmarshal(line, &r); err != nil {
@@ -76,9 +80,11 @@ func (s *Server) answer(line []byte, c *client) ([]byte, *request) {
 	if err := r.check(); err != nil {
 		return encode(refuse(r.ID, probe.BadRequest, "%v", err)), nil
 	}
-	switch r.Cmd {
-	case cmdRescue:
+	switch {
+	case r.Cmd == cmdRescue, r.Cmd == cmdClaim && r.WaitNS > 0:
 		return nil, &r
+	}
+	switch r.Cmd {
 	case cmdSnapshot, cmdReports:
 		return s.newest(&r, c.owner), nil
 	}
@@ -113,6 +119,8 @@ func (s *Server) known(r *request, c *client) *answer {
 		a.Events = s.events(r.Limit, c.owner)
 	case cmdGuard, cmdPause:
 		return s.guard(r, c.owner)
+	case cmdClaim, cmdRenew, cmdRelease, cmdLeases:
+		return s.lease(c, r)
 	default:
 		return refuse(r.ID, probe.UnknownCommand, "there is no such command")
 	}
@@ -166,7 +174,7 @@ func (s *Server) status(owner bool) *Status {
 	}
 	return &Status{
 		Proto: status.Proto, PID: status.PID, UID: status.UID, Since: status.Since, IntervalNS: status.IntervalNS, Simulated: status.Simulated,
-		Recording: status.Recording, Reason: withoutPaths(status.Reason), View: ViewNumbers,
+		Recording: status.Recording, Reason: withoutPaths(status.Reason), Leases: status.Leases, View: ViewNumbers,
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"vramscope/internal/text"
 	"vramscope/probe"
 	"vramscope/sampler/snapshot"
+	"vramscope/schema"
 )
 
 // Client is a connection to a daemon. Any goroutine may call its methods; each call waits for
@@ -30,6 +31,8 @@ type Client struct {
 	conn *net.UnixConn
 	in   *bufio.Scanner
 	id   uint64
+	// waits gets how far a claim is that waits.
+	waits func(schema.Lease)
 }
 
 // answerTime is how long a client waits: a daemon that samples 16 GPUs on a busy machine may take
@@ -109,7 +112,7 @@ func (c *Client) hello(ctx context.Context) error {
 // clip shortens a text that only people read.
 func clip(s string) string { return s[:min(len(s), 256)] }
 
-// ask sends a request and reads its answer, within answerTime.
+// ask sends a request and reads its answer, within answerTime after it may have waited.
 func (c *Client) ask(ctx context.Context, r *request, into *answer) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -122,7 +125,7 @@ func (c *Client) ask(ctx context.Context, r *request, into *answer) error {
 	if err != nil {
 		return fmt.Errorf("daemon: %s: %w", r.Cmd, err)
 	}
-	deadline := time.Now().Add(answerTime)
+	deadline := time.Now().Add(answerTime + time.Duration(r.WaitNS))
 	if end, ok := ctx.Deadline(); ok && end.Before(deadline) {
 		deadline = end
 	}
@@ -131,22 +134,32 @@ func (c *Client) ask(ctx context.Context, r *request, into *answer) error {
 	defer stop()
 	// A daemon that has closed the connection may have sent the reason.
 	_, sendErr := c.conn.Write(append(line, '\n'))
-	if !c.in.Scan() {
-		// The answer may still come, and would be taken for the answer to a later request.
-		return c.broken(r.Cmd, errors.Join(sendErr, cmp.Or(c.in.Err(), io.EOF)))
+	for c.in.Scan() {
+		*into = answer{}
+		if err := c.understand(r.Cmd, c.in.Bytes(), into); err != nil || into.Waiting == nil || c.waits == nil {
+			return err
+		}
+		clean(into.Waiting)
+		c.waits(*into.Waiting)
 	}
-	if err := decode(c.in.Bytes(), into); err != nil {
-		return c.broken(r.Cmd, err)
+	// The answer may still come, and would be taken for the answer to a later request.
+	return c.broken(r.Cmd, errors.Join(sendErr, cmp.Or(c.in.Err(), io.EOF)))
+}
+
+// understand reads an answer to the last request.
+func (c *Client) understand(cmd string, line []byte, into *answer) error {
+	if err := decode(line, into); err != nil {
+		return c.broken(cmd, err)
 	}
 	switch {
 	case into.Error != nil && !into.OK:
 		refused := &probe.Error{Code: probe.Code(clip(string(into.Error.Code))), Message: text.Clean(clip(into.Error.Message))}
 		if into.ID != c.id {
-			return c.broken(r.Cmd, refused)
+			return c.broken(cmd, refused)
 		}
-		return fmt.Errorf("daemon: %s: %w", r.Cmd, refused)
+		return fmt.Errorf("daemon: %s: %w", cmd, refused)
 	case !into.OK || into.ID != c.id:
-		return c.broken(r.Cmd, errors.New("the answer is to another request"))
+		return c.broken(cmd, errors.New("the answer is to another request"))
 	}
 	return nil
 }
@@ -176,7 +189,7 @@ func decode(line []byte, into *answer) error {
 	if err := json.Unmarshal(line, into); err != nil {
 		return err
 	}
-	if len(into.Processes) > maxProcesses || len(into.Points) > maxBuckets || len(into.Events) > maxEvents {
+	if len(into.Processes) > maxProcesses || len(into.Points) > maxBuckets || len(into.Events) > maxEvents || len(into.Leases) > maxLeases {
 		return errors.New("there are too many items in one line")
 	}
 	return nil

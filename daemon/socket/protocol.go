@@ -23,7 +23,10 @@ const (
 	maxEvents  = 2000
 	maxUUID    = 96
 	maxPause   = 24 * time.Hour // of the guard
-	maxAsked   = 1 << 50        // bytes of one allocation
+	maxAsked   = 1 << 50        // bytes of one allocation, or of a lease on one GPU
+	maxLeased  = 64             // GPUs of a lease
+	maxLeases  = 4096
+	maxWait    = 7 * 24 * time.Hour // for a lease, and until it expires
 )
 
 // The commands.
@@ -39,6 +42,10 @@ const (
 	cmdPause    = "guard_pause" // has the guard do nothing for a while
 	cmdRescue   = "rescue"      // have memory freed for an allocation that has failed
 	cmdRescued  = "rescued"     // what came of it
+	cmdClaim    = "lease_claim"
+	cmdRenew    = "lease_renew"
+	cmdRelease  = "lease_release"
+	cmdLeases   = "leases"
 )
 
 // request is a line from a client.
@@ -67,6 +74,17 @@ type request struct {
 	Bytes     int64 `json:"bytes,omitempty"`
 	Succeeded bool  `json:"succeeded,omitempty"`
 	WaitedMS  int64 `json:"waited_ms,omitempty"`
+
+	// For leases: a claim has Bytes for each GPU, and PID or Self where it is for a process.
+	Lease    string   `json:"lease,omitempty"` // of a claim: one that has waited before
+	Count    int      `json:"count,omitempty"`
+	GPUs     []string `json:"gpus,omitempty"` // that would do; none: all
+	Self     bool     `json:"self,omitempty"` // it is for the process that asks
+	LengthNS int64    `json:"length_ns,omitempty"`
+	TTLNS    int64    `json:"ttl_ns,omitempty"`
+	WaitNS   int64    `json:"wait_ns,omitempty"`
+	Parent   string   `json:"parent,omitempty"`
+	Command  string   `json:"command,omitempty"`
 }
 
 // Status is a daemon's state.
@@ -80,6 +98,7 @@ type Status struct {
 	// Recording is "recording", "paused" or "off"; Reason is why it is paused.
 	Recording string `json:"recording"`
 	Reason    string `json:"reason"`
+	Leases    bool   `json:"leases"` // it keeps them
 	// View is "all" for root and the daemon's user, "numbers" for others.
 	View string `json:"view"`
 }
@@ -105,6 +124,9 @@ type answer struct {
 	Events    []event          `json:"events,omitempty"`
 	Guard     *schema.Guard    `json:"guard,omitempty"`
 	Rescue    *room            `json:"rescue,omitempty"`
+	Lease     *schema.Lease    `json:"lease,omitempty"`
+	Waiting   *schema.Lease    `json:"waiting,omitempty"` // another answer follows
+	Leases    []schema.Lease   `json:"leases,omitempty"`
 }
 
 // point is a bucket of a series: last, minimum and maximum; null if unknown.
@@ -125,6 +147,8 @@ func (r *request) check() error {
 		return fmt.Errorf("%w: a rescue needs a gpu, and bytes from 1 to %d", errRequest, int64(maxAsked))
 	case r.WaitedMS < 0:
 		return fmt.Errorf("%w: waited_ms is %d", errRequest, r.WaitedMS)
+	case r.Cmd == cmdClaim || r.Cmd == cmdRenew:
+		return r.checkLease()
 	case r.Cmd != cmdSeries:
 		return nil
 	case r.Buckets < 1 || r.Buckets > maxBuckets:

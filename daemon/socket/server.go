@@ -14,6 +14,7 @@ import (
 
 	"vramscope/internal/panics"
 	"vramscope/internal/process"
+	"vramscope/internal/quantity"
 	"vramscope/probe"
 	"vramscope/sampler/snapshot"
 )
@@ -32,6 +33,8 @@ type Options struct {
 	// returns the process with a pid.
 	Rescuer  Rescuer
 	Identify func(pid int) (process.Identity, error)
+	Leaser   Leaser                                  // nil: there are no leases
+	Owner    func(pid int) quantity.Optional[uint32] // of a process: whose it is
 }
 
 // Guard has the methods for requests about the guard.
@@ -63,6 +66,7 @@ type Server struct {
 	mu    sync.Mutex
 	bound bound
 	open  map[*net.UnixConn]uint32 // and whose each is
+	waits map[*net.UnixConn]bool   // of these: for a lease
 	users map[uint32]*budget
 	ended bool
 }
@@ -76,7 +80,7 @@ func Listen(options Options) (*Server, error) {
 	return &Server{
 		options: options, bound: b,
 		others: newBudget(othersRate),
-		open:   make(map[*net.UnixConn]uint32), users: make(map[uint32]*budget),
+		open:   make(map[*net.UnixConn]uint32), waits: make(map[*net.UnixConn]bool), users: make(map[uint32]*budget),
 	}, nil
 }
 
@@ -201,6 +205,7 @@ func (s *Server) admit(ctx context.Context, conn *net.UnixConn) {
 			_ = conn.Close() // nothing is left to send
 			s.mu.Lock()
 			delete(s.open, conn)
+			delete(s.waits, conn)
 			s.mu.Unlock()
 		}()
 		s.serve(ctx, &client{conn: conn, uid: peer.Uid, pid: int(peer.Pid), since: since, owner: owner(peer.Uid)}, budget)
@@ -217,7 +222,10 @@ func (s *Server) caught() {
 // full reports whether a user may open no more connections. The lock is held.
 func (s *Server) full(uid uint32) bool {
 	same, others := 0, 0
-	for _, user := range s.open {
+	for conn, user := range s.open {
+		if s.waits[conn] {
+			continue
+		}
 		if user == uid {
 			same++
 		}
@@ -226,7 +234,7 @@ func (s *Server) full(uid uint32) bool {
 		}
 	}
 	if owner(uid) {
-		return len(s.open)-others >= mostOwners
+		return len(s.open)-len(s.waits)-others >= mostOwners
 	}
 	return same >= mostOfAUser || others >= mostOthers
 }

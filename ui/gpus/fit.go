@@ -1,12 +1,10 @@
 package gpus
 
 import (
-	"strconv"
 	"strings"
 	"time"
 
 	"vramscope/headroom"
-	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 	"vramscope/themes"
 	"vramscope/ui/cell"
@@ -21,7 +19,7 @@ type Fit struct {
 
 // FitOf answers about a need; nil where that is no size.
 func FitOf(need string, s *snapshot.Snapshot, history snapshot.History) *Fit {
-	question, ok := ParseNeed(need)
+	question, ok := headroom.ParseNeed(need)
 	if !ok || s == nil || history == nil {
 		return nil
 	}
@@ -29,22 +27,6 @@ func FitOf(need string, s *snapshot.Snapshot, history snapshot.History) *Fit {
 	question.Length = time.Minute
 	f.later = headroom.Judge(s, history, question)
 	return f
-}
-
-// ParseNeed parses "20G", and "2x40G" for 40G on each of two GPUs.
-func ParseNeed(s string) (q headroom.Question, ok bool) {
-	q.Count = 1
-	size := strings.TrimSpace(s)
-	if count, each, found := strings.Cut(strings.ToLower(size), "x"); found {
-		var err error
-		if q.Count, err = strconv.Atoi(strings.TrimSpace(count)); err != nil || q.Count < 1 {
-			return q, false
-		}
-		size = strings.TrimSpace(each)
-	}
-	var err error
-	q.Need, err = quantity.ParseBytes(size)
-	return q, err == nil && q.Need >= quantity.MiB // "20" is no size: 20 bytes always fit
 }
 
 // Words is "need 20G: GPU 4, 6 yes; 0 after a flush (13G); 3 no, full in 4m; 1 no"; without

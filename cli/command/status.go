@@ -1,0 +1,46 @@
+package command
+
+import (
+	"fmt"
+	"time"
+
+	"vramscope/internal/text"
+)
+
+// Status is what a command waits for, on standard error: in a terminal a line that changes,
+// elsewhere a line for each change, at most one a minute.
+type Status struct {
+	Program  *Program
+	Ellipsis string
+	written  string    // the last line, without its figures
+	when     time.Time // of it
+}
+
+// betweenLines is the least time between two lines outside of a terminal: an answer that changes
+// each second shall not fill a job's log.
+const betweenLines = time.Minute
+
+// Show shows a line, which is another than the last one where answer is.
+func (s *Status) Show(answer, line string) {
+	if width := Width(s.Program.Stderr); width > 0 {
+		s.Write("\r\x1b[K%s", text.Cut(line, width-1, s.Ellipsis)) // a full line would wrap
+		s.written = answer
+		return
+	}
+	if now := s.Program.Now(); answer != s.written && (s.when.IsZero() || now.Sub(s.when) >= betweenLines) {
+		s.written, s.when = answer, now
+		s.Write("%s\n", line)
+	}
+}
+
+// Clear removes the line that changes.
+func (s *Status) Clear() {
+	if IsTerminal(s.Program.Stderr) {
+		s.Write("\r\x1b[K")
+	}
+}
+
+// Write writes to standard error; a failure to write it does not matter.
+func (s *Status) Write(format string, args ...any) {
+	_, _ = fmt.Fprintf(s.Program.Stderr, format, args...)
+}

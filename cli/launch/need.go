@@ -1,0 +1,194 @@
+package launch
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"vramscope/cli/command"
+	"vramscope/cli/sources"
+	"vramscope/daemon/socket"
+	"vramscope/headroom"
+	"vramscope/internal/quantity"
+	"vramscope/internal/text"
+	"vramscope/lease"
+	"vramscope/probe"
+	"vramscope/sampler/snapshot"
+	"vramscope/schema"
+)
+
+// Longest is how long a claim may wait, and a lease be claimed for.
+const Longest = 7 * 24 * time.Hour
+
+// Needs are the flags of a claim.
+type Needs struct {
+	Need         string
+	TTL          time.Duration
+	PID          int // of the process that it is for; 0: none
+	wait, length time.Duration
+}
+
+// Add adds the flags that all claims have.
+func (n *Needs) Add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&n.Need, "need", "", "a lease of so much memory: 20GiB, or on each of two GPUs 2x40GiB")
+	flags.Var(command.Duration(&n.wait, time.Second, Longest), "wait", "wait for it, at most for this long (a week)")
+	flags.Lookup("wait").NoOptDefVal = "168h"
+	flags.Var(command.Duration(&n.length, time.Second, Longest), "for", "how long it will take: others' claims may then be met sooner")
+	command.NameValues(cmd, map[string]string{"need": "SIZE", "wait": "DURATION", "for": "DURATION"})
+}
+
+// Claim claims what the flags ask for, among the GPUs that are visible here.
+func (n *Needs) Claim(p *command.Program, claim socket.Claim) (schema.Lease, error) {
+	q, ok := headroom.ParseNeed(n.Need)
+	if !ok {
+		return schema.Lease{}, command.Usage("--need: %q is not an amount of memory: write 20GiB, 512MiB or 2x40GiB", text.Clean(n.Need))
+	}
+	claim.Need, claim.Count, claim.Length, claim.TTL, claim.Wait = q.Need, q.Count, n.length, n.TTL, n.wait
+	claim.Parent, claim.PID = p.Getenv(lease.Variable), n.PID
+	var err error
+	if claim.Among, err = visible(p); err != nil {
+		return schema.Lease{}, err
+	}
+	began := p.Now()
+	status := &command.Status{Program: p, Ellipsis: "..."}
+	given, err := socket.ClaimLease(context.Background(), p.Daemons(), claim, func(waiting schema.Lease) {
+		standing := string(waiting.Standing)
+		status.Show(standing, fmt.Sprintf("vramscope: waiting %s: %s", quantity.BriefDuration(p.Now().Sub(began).Round(time.Second)), standing))
+	})
+	status.Clear()
+	if err != nil {
+		return given, LeaseFailure(err, n.wait)
+	}
+	return given, nil
+}
+
+// LeaseFailure says why there is no lease, and what to do about it. Waited is how long it was waited
+// for.
+func LeaseFailure(err error, waited time.Duration) error {
+	refusal, refused := errors.AsType[*probe.Error](err)
+	switch {
+	case socket.Absent(err):
+		return noDaemon(err)
+	case !refused:
+		return command.Failed(err)
+	case refusal.Code == socket.NoRoom && waited > 0:
+		return command.Refused(err, "no room in %s: %s", quantity.BriefDuration(waited), refusal.Message)
+	case refusal.Code == socket.NoRoom:
+		f := command.Refused(err, "no room: %s", refusal.Message)
+		f.Next = []string{"  --wait waits for it"}
+		return f
+	}
+	return command.Refused(err, "%s", refusal.Message)
+}
+
+func noDaemon(err error) error {
+	return &command.Failure{Code: command.ExitFailure, Err: err, Message: "a daemon keeps the leases, and none answers", Next: []string{
+		"  vramscope daemon &                            yours, among your own processes",
+		"  sudo systemctl enable --now vramscope-daemon  root's, among all users': share in its [daemon]",
+	}}
+}
+
+// visible are the UUIDs of the GPUs and MIG instances that CUDA shows to this process and --gpu allows,
+// in CUDA's order.
+func visible(p *command.Program) ([]string, error) {
+	s, err := p.Settings()
+	if err != nil {
+		return nil, err
+	}
+	src, err := sources.OpenWith(p, &s, 0)
+	if err != nil {
+		return nil, err
+	}
+	snap := src.GPUs()
+	if snap.Driver.State != snapshot.DriverOK || len(snap.GPUs) == 0 {
+		return nil, cmp.Or(src.Unusable(snap), error(command.Failed(errors.New("no GPU is visible here"))))
+	}
+	_, devices := src.Driver.Opened()
+	if err := sources.Unmatched(s.GPUs, devices); err != nil {
+		return nil, err
+	}
+	list, limited := os.LookupEnv("CUDA_VISIBLE_DEVICES")
+	shown, err := shownBy(list, limited, p.Getenv("CUDA_DEVICE_ORDER") == "PCI_BUS_ID", snap.GPUs)
+	if err != nil {
+		return nil, err
+	}
+	shown = slices.DeleteFunc(shown, func(uuid string) bool {
+		g, _ := snap.Device(uuid)
+		return len(s.GPUs) > 0 && !slices.ContainsFunc(s.GPUs, func(want string) bool {
+			return want == strconv.Itoa(g.Index) || len(want) > 3 && (strings.HasPrefix(g.UUID, want) || strings.HasPrefix(uuid, want))
+		})
+	})
+	if len(shown) == 0 {
+		return nil, command.Refused(nil, "no GPU is left: CUDA_VISIBLE_DEVICES is %q", text.Clean(list))
+	}
+	return shown, nil
+}
+
+// shownBy are the devices that CUDA_VISIBLE_DEVICES shows. An entry that names none ends the list.
+// Source: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#env-vars
+func shownBy(list string, limited, byBus bool, gpus []snapshot.GPU) (shown []string, err error) {
+	var all []string
+	for i := range gpus {
+		if !gpus[i].MIG {
+			all = append(all, gpus[i].UUID)
+		}
+		for j := range gpus[i].Instances {
+			all = append(all, gpus[i].Instances[j].UUID)
+		}
+	}
+	if !limited {
+		return all, nil
+	}
+	for entry := range strings.SplitSeq(list, ",") {
+		entry = strings.TrimSpace(entry)
+		index, notNumber := strconv.Atoi(entry)
+		if notNumber == nil && index >= 0 && index < len(gpus) {
+			g := &gpus[index]
+			if !byBus && slices.ContainsFunc(gpus, func(other snapshot.GPU) bool { return other.Name != g.Name }) {
+				return nil, command.Usage("CUDA_VISIBLE_DEVICES has numbers, and CUDA's order of GPUs of several models is not known: "+
+					"export CUDA_DEVICE_ORDER=PCI_BUS_ID, or name them by UUID (%s)", g.UUID)
+			}
+			if entry = g.UUID; g.MIG && len(g.Instances) > 0 {
+				entry = g.Instances[0].UUID
+			}
+		}
+		at := slices.IndexFunc(all, func(uuid string) bool { return len(entry) > 4 && strings.HasPrefix(uuid, entry) })
+		if at < 0 {
+			break
+		}
+		shown = append(shown, all[at])
+	}
+	return shown, nil
+}
+
+// withLease claims a lease for this process, which the command will be, and puts it into the
+// environment.
+func (n *Needs) withLease(p *command.Program, argv []string, verbose bool) error {
+	given, err := n.Claim(p, socket.Claim{Self: true, Ask: lease.Ask{Claim: lease.Claim{Command: strings.Join(argv, " ")}}})
+	if err != nil {
+		return err
+	}
+	uuids, labels := GPUsOf(&given)
+	if verbose || time.Time(given.Since).Sub(time.Time(given.AskedAt)) > time.Second {
+		p.Warn("lease %s: %s on GPU %s", given.ID, given.NeedBytes, labels)
+	}
+	return errors.Join(os.Setenv("CUDA_VISIBLE_DEVICES", uuids), os.Setenv(lease.Variable, string(given.ID)))
+}
+
+// GPUsOf lists the GPUs of a lease: by UUID, and as people name them.
+func GPUsOf(l *schema.Lease) (uuids, labels string) {
+	for i, g := range l.GPUs {
+		separator := [...]string{"", ","}[min(i, 1)]
+		uuids, labels = uuids+separator+g.UUID, labels+separator+string(g.GPU)
+	}
+	return uuids, labels
+}

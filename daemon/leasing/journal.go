@@ -1,0 +1,91 @@
+package leasing
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"vramscope/internal/bounded"
+	"vramscope/lease"
+)
+
+// journal is the ledger on disk: two files, which are written in turn. A daemon that is killed while
+// it writes leaves the one before. Nothing is synced, and no file replaced, which some file systems
+// sync: leases are of no use after a reboot.
+type journal struct {
+	path string // of the files, without .0 and .1
+	turn int
+}
+
+// content is a file's.
+type content struct {
+	Turn   int            `json:"turn"`
+	Boot   string         `json:"boot"`
+	Leases []*lease.Lease `json:"leases"`
+}
+
+// largest is more than perBox leases take.
+const largest = 16 << 20
+
+// boot is the kernel's name of this boot.
+// Source: https://docs.kernel.org/admin-guide/sysctl/kernel.html#random
+func boot() string {
+	name, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // where there is none, each boot is the same
+	return strings.TrimSpace(string(name))
+}
+
+func (j *journal) open(turn, flags int) (*os.File, error) {
+	return os.OpenFile(j.path+"."+strconv.Itoa(turn%2), flags|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
+}
+
+// read returns what was written since the machine was started.
+func (j *journal) read() (leases []*lease.Lease, err error) {
+	for turn := range 2 {
+		file, failed := j.open(turn, os.O_RDONLY)
+		if errors.Is(failed, fs.ErrNotExist) {
+			continue
+		}
+		if failed != nil {
+			return nil, fmt.Errorf("leases: %w", failed)
+		}
+		written, failed := bounded.First(file, largest)
+		_ = file.Close() // only read
+		var c content
+		if failed == nil { // behind the content the file may have the end of a longer one
+			failed = json.NewDecoder(bytes.NewReader(written)).Decode(&c)
+		}
+		if failed != nil {
+			err = fmt.Errorf("leases: %s.%d: %w", j.path, turn, failed)
+		} else if c.Turn > j.turn && c.Boot == boot() {
+			j.turn, leases = c.Turn, c.Leases
+		}
+	}
+	if j.turn > 0 {
+		err = nil // the other one was being written
+	}
+	return leases, err
+}
+
+func (j *journal) write(all []*lease.Lease) error {
+	written, err := json.Marshal(content{j.turn + 1, boot(), all})
+	if err != nil {
+		return fmt.Errorf("leases: %w", err)
+	}
+	file, err := j.open(j.turn+1, os.O_WRONLY|os.O_CREATE)
+	if err != nil {
+		return fmt.Errorf("leases: %w", err)
+	}
+	_, err = file.WriteAt(written, 0)
+	if err = errors.Join(err, file.Truncate(int64(len(written))), file.Close()); err != nil {
+		return fmt.Errorf("leases: %w", err)
+	}
+	j.turn++
+	return nil
+}

@@ -1,0 +1,310 @@
+package leasing
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"vramscope/internal/process"
+	"vramscope/internal/quantity"
+	"vramscope/internal/text"
+	"vramscope/lease"
+	"vramscope/sampler/snapshot"
+	"vramscope/schema"
+)
+
+// Options are what a Keeper needs.
+type Options struct {
+	Directory string // of the journal: the socket's
+	Reserve   quantity.Bytes
+	Table     *process.Table
+	Now       func() time.Time
+	Note      func(snapshot.Event) // takes the events
+	Log       *slog.Logger
+}
+
+// Keeper keeps the ledger. Any goroutine may call its methods.
+type Keeper struct {
+	Options
+	latest chan *snapshot.Snapshot // the newest wins
+	member members                 // Run's alone
+
+	mu       sync.Mutex
+	ledger   lease.Ledger
+	journal  journal
+	unkept   bool                     // the last change could not be written down
+	waits    map[string]chan struct{} // of claims that wait: closed when that is over
+	labels   map[string]string        // of devices
+	exact    map[string]bool
+	troubles map[trouble]standing
+}
+
+const (
+	perUser  = 256  // leases and waiting claims of a user
+	perBox   = 2048 // of all
+	tellTime = 2 * time.Second
+)
+
+// Open reads the journal. Without an error the keeper has what the daemon before had.
+func Open(o Options) (*Keeper, error) {
+	k := &Keeper{
+		Options: o, journal: journal{path: filepath.Join(o.Directory, "leases")}, latest: make(chan *snapshot.Snapshot, 1), waits: map[string]chan struct{}{}, labels: map[string]string{}, exact: map[string]bool{},
+		troubles: map[trouble]standing{}, member: members{table: o.Table, of: map[known]string{}, named: map[known]string{}},
+	}
+	leases, err := k.journal.read()
+	if err != nil {
+		return nil, err
+	}
+	k.ledger = lease.Ledger{Reserve: o.Reserve, NewID: newID}
+	k.ledger.Restore(o.Now(), leases)
+	return k, nil
+}
+
+func newID() string {
+	var id [4]byte
+	_, _ = rand.Read(id[:]) // it never fails
+	return hex.EncodeToString(id[:])
+}
+
+// Observe takes a snapshot; it does not wait.
+func (k *Keeper) Observe(snap *snapshot.Snapshot) {
+	select {
+	case <-k.latest:
+	default:
+	}
+	k.latest <- snap
+}
+
+// Run applies snapshots until the context ends.
+func (k *Keeper) Run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case snap := <-k.latest:
+			k.apply(snap)
+		}
+	}
+}
+
+// apply reads /proc without the lock, and then has the ledger go on.
+func (k *Keeper) apply(snap *snapshot.Snapshot) {
+	k.mu.Lock()
+	var held []lease.Lease
+	idle := true
+	for _, le := range k.ledger.Leases() {
+		idle = false
+		if le.State == lease.Held {
+			held = append(held, *le)
+		}
+	}
+	k.mu.Unlock()
+	var ended []string
+	if !idle {
+		ended = k.member.update(held, snap)
+	}
+	reading := k.read(snap)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, id := range ended {
+		if le := k.ledger.Lease(id); le != nil {
+			k.ledger.End(le)
+		}
+	}
+	for i := range reading.Devices {
+		d := &reading.Devices[i]
+		k.labels[d.UUID], k.exact[d.UUID] = d.Label, d.Exact
+	}
+	k.ledger.Observe(reading)
+	k.ledger.Advance(k.Now())
+	_ = k.settle() // it is logged, and written with the next change
+	k.noteTroubles(snap)
+}
+
+// settle writes down what has changed, and wakes who waits for it. The lock is held.
+func (k *Keeper) settle() error {
+	changed := k.ledger.Changed()
+	var err error
+	if len(changed) > 0 || k.unkept {
+		err = k.journal.write(k.ledger.Leases())
+		k.unkept = err != nil
+	}
+	if err != nil {
+		k.Log.Error("leases cannot be written down", "error", text.Clean(err.Error()))
+	}
+	for _, le := range changed {
+		if le.State == lease.Waiting {
+			continue
+		}
+		if le.State == lease.Ended {
+			k.Log.Info("lease ended", "id", le.ID, "user", k.Table.UserName(le.UID), "need", le.Need.String(), "count", le.Count, "reason", le.Why)
+		}
+		if wait := k.waits[le.ID]; wait != nil {
+			close(wait)
+			delete(k.waits, le.ID)
+		}
+	}
+	return err
+}
+
+// Claim returns a lease, or fails with a *lease.Refusal. While it waits it tells how far it is. An error of tell ends the wait, and so does left. A claim whose
+// wait ends with the context keeps its place for the next daemon.
+func (k *Keeper) Claim(ctx context.Context, left <-chan struct{}, ask lease.Ask, tell func(schema.Lease) error) (schema.Lease, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	le := k.ledger.Back(ask.Ticket, ask.UID)
+	if le == nil {
+		if k.full(ask.UID) {
+			return schema.Lease{}, lease.ErrMany
+		}
+		var err error
+		le, err = k.ledger.Claim(k.Now(), ask.Claim, ask.Wait > 0)
+		if err != nil {
+			_ = k.settle() // others may have changed
+			return schema.Lease{}, err
+		}
+	} else {
+		k.ledger.Advance(k.Now())
+	}
+	if err := k.settle(); err != nil {
+		k.ledger.Release(k.Now(), le, "it could not be written down")
+		_ = k.settle() // as before
+		return schema.Lease{}, err
+	}
+	if err := k.wait(ctx, left, le, ask.Wait, tell); err != nil {
+		return schema.Lease{}, err
+	}
+	return k.shown(le, ask.UID, 0), nil
+}
+
+// wait returns when a claim was granted. The lock is held, but for the waiting.
+func (k *Keeper) wait(ctx context.Context, left <-chan struct{}, le *lease.Lease, limit time.Duration, tell func(schema.Lease) error) error {
+	if le.State != lease.Waiting {
+		return nil
+	}
+	over := make(chan struct{})
+	k.waits[le.ID] = over
+	timeout := time.NewTimer(limit)
+	defer timeout.Stop()
+	ticker := time.NewTicker(tellTime)
+	defer ticker.Stop()
+	for le.State == lease.Waiting {
+		shown := k.shown(le, le.UID, 0)
+		k.mu.Unlock()
+		err := tell(shown)
+		if err == nil {
+			select {
+			case <-over:
+			case <-ticker.C:
+			case <-ctx.Done():
+			case <-left:
+				err = errLeft
+			case <-timeout.C:
+				err = errLeft
+			}
+		}
+		k.mu.Lock()
+		if ctx.Err() != nil { // the connections are closed, too
+			return ctx.Err()
+		}
+		if err != nil && le.State == lease.Waiting {
+			words := k.ledger.Standing(le).Words(&le.Claim)
+			k.ledger.Release(k.Now(), le, "its wait has ended")
+			k.ledger.Advance(k.Now())
+			_ = k.settle() // a wait that ends promises nothing
+			return &lease.Refusal{Reason: words}
+		}
+	}
+	if le.State == lease.Ended {
+		return &lease.Refusal{Never: true, Reason: le.Why}
+	}
+	return nil
+}
+
+var errLeft = errors.New("the wait is over")
+
+func (k *Keeper) full(uid uint32) bool {
+	all := k.ledger.Leases()
+	own := 0
+	for _, le := range all {
+		if le.UID == uid {
+			own++
+		}
+	}
+	return len(all) >= perBox || own >= perUser && uid != 0 && uid != uint32(os.Geteuid())
+}
+
+// Renew has a lease expire after ttl from now.
+func (k *Keeper) Renew(uid uint32, id string, ttl time.Duration) (schema.Lease, error) {
+	return k.change(uid, id, func(le *lease.Lease) { k.ledger.Renew(k.Now(), le, ttl) })
+}
+
+// Release ends a lease. Its processes go on.
+func (k *Keeper) Release(uid uint32, id string) (schema.Lease, error) {
+	return k.change(uid, id, func(le *lease.Lease) { k.ledger.Release(k.Now(), le, "released") })
+}
+
+func (k *Keeper) change(uid uint32, id string, act func(*lease.Lease)) (schema.Lease, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	le := k.ledger.Lease(id)
+	if le == nil || le.UID != uid && uid != 0 {
+		return schema.Lease{}, lease.ErrNone
+	}
+	act(le)
+	k.ledger.Advance(k.Now())
+	return k.shown(le, uid, 0), k.settle()
+}
+
+// Leases are all leases, then the claims that wait in their order, as a user may see them.
+func (k *Keeper) Leases(uid uint32) []schema.Lease {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	out := []schema.Lease{}
+	for i, le := range k.ledger.Leases() {
+		out = append(out, k.shown(le, uid, i))
+	}
+	return out
+}
+
+// shown is a lease as a user may see it: other users' without what names it or its program.
+func (k *Keeper) shown(le *lease.Lease, uid uint32, place int) schema.Lease {
+	out := schema.Lease{
+		State: string(le.State), NeedBytes: le.Need, Count: le.Count, User: schema.Text(k.Table.UserName(le.UID)),
+		AskedAt: schema.Time(le.Asked), Since: schema.Time(le.Since), ExpiresAt: schema.Time(le.Expires), GPUs: []schema.LeasedGPU{},
+	}
+	if le.Process.PID > 0 {
+		out.PID = &le.Process.PID
+	}
+	if le.Length > 0 {
+		seconds := le.Length.Seconds()
+		out.ForSeconds = &seconds
+	}
+	if uid == 0 || uid == le.UID {
+		out.ID, out.Command, out.Parent = schema.Text(le.ID), schema.Text(le.Command), schema.Text(le.Parent)
+	}
+	for _, d := range le.Devices {
+		gpu := schema.LeasedGPU{GPU: schema.Text(k.labels[d]), UUID: d}
+		if k.exact[d] {
+			gpu.UsedBytes = quantity.From(k.ledger.Used(le, d), quantity.Driver)
+		}
+		out.GPUs = append(out.GPUs, gpu)
+	}
+	if le.State == lease.Waiting {
+		s := k.ledger.Standing(le)
+		out.Before, out.Standing = &s.Before, schema.Text(s.Words(&le.Claim))
+	}
+	for t, s := range k.troubles {
+		if s.raised && (t.lease == le.ID || t.lease == "" && slices.Contains(le.Devices, t.device)) {
+			out.Note = schema.Text(s.message)
+		}
+	}
+	return out
+}

@@ -1,0 +1,128 @@
+package leasing
+
+import (
+	"cmp"
+	"os"
+	"slices"
+
+	"vramscope/internal/process"
+	"vramscope/lease"
+	"vramscope/sampler/snapshot"
+)
+
+// known is a process by pid and start time.
+type known struct {
+	pid   int
+	start uint64
+}
+
+// members finds out which processes belong to which lease: the tree below the lease's process, also
+// what has been in it, and those whose environment names it.
+type members struct {
+	table *process.Table
+	of    map[known]string // leases of processes that were seen in one
+	named map[known]string // by the environment of processes on GPUs; "": it names none
+}
+
+// update looks at all processes. It returns the leases whose last process has ended.
+func (m *members) update(held []lease.Lease, snap *snapshot.Snapshot) (ended []string) {
+	links, err := m.table.Links()
+	if err != nil || len(links) == 0 {
+		return nil // it is not known which have ended
+	}
+	roots, owners, kept := map[known]string{}, map[string]uint32{}, map[known]string{}
+	for i := range held {
+		owners[held[i].ID] = held[i].UID
+		if id := held[i].Process; id.PID > 0 {
+			roots[known{id.PID, id.StartTime}] = held[i].ID
+		}
+	}
+	named := m.readNames(snap, links, owners)
+	var find func(pid, depth int) string
+	find = func(pid, depth int) string {
+		link, there := links[pid]
+		p := known{pid, link.Start}
+		if !there || depth > len(links) {
+			return ""
+		}
+		if id, done := kept[p]; done {
+			return id
+		}
+		id := roots[p]
+		for _, before := range []string{m.of[p], named[p]} {
+			if _, held := owners[before]; id == "" && held {
+				id = before
+			}
+		}
+		if id == "" {
+			id = find(link.Parent, depth+1)
+		}
+		kept[p] = id
+		return id
+	}
+	alive := map[string]bool{}
+	for pid := range links {
+		alive[find(pid, 0)] = true
+	}
+	for p, id := range kept {
+		if id == "" {
+			delete(kept, p)
+		}
+	}
+	m.of = kept
+	for i := range held {
+		le := &held[i]
+		if !alive[le.ID] && (le.Process.PID > 0 || le.Seen) && !m.adopt(le, links) {
+			ended = append(ended, le.ID)
+		}
+	}
+	return ended
+}
+
+// readNames reads the environment of each process on a GPU once.
+func (m *members) readNames(snap *snapshot.Snapshot, links map[int]process.Link, owners map[string]uint32) map[known]string {
+	named := map[known]string{}
+	for i := range snap.Rows {
+		row := &snap.Rows[i]
+		p := known{row.ID.Process.PID, row.ID.Process.StartTime}
+		uid, isKnown := row.UID.Value()
+		if links[p.pid].Start != p.start || !isKnown {
+			continue
+		}
+		id, read := m.named[p]
+		if !read {
+			id = m.nameIn(row.ID.Process)
+		}
+		named[p] = id
+		if owners[id] != uid { // whoever names another user's lease is not in it
+			named[p] = ""
+		}
+	}
+	m.named = named
+	return named
+}
+
+func (m *members) nameIn(id process.Identity) string {
+	variables, _ := m.table.Environment(id) // of another user's process nothing is read
+	at := slices.IndexFunc(variables, func(v process.Variable) bool { return v.Name == lease.Variable })
+	if at < 0 {
+		return ""
+	}
+	return variables[at].Value
+}
+
+// adopt looks for a process that has left the tree of a lease before it was seen in it.
+func (m *members) adopt(le *lease.Lease, links map[int]process.Link) bool {
+	for pid, link := range links {
+		if pid == os.Getpid() || cmp.Or(le.Process.StartTime, link.Start) > link.Start {
+			continue
+		}
+		id, err := m.table.Identify(pid)
+		if err != nil || m.table.Owner(pid).Or(^le.UID) != le.UID || m.nameIn(id) != le.ID {
+			continue
+		}
+		m.of[known{pid, link.Start}] = le.ID
+		return true
+	}
+	return false
+}

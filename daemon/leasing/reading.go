@@ -1,0 +1,108 @@
+package leasing
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+
+	"vramscope/internal/quantity"
+	"vramscope/lease"
+	"vramscope/sampler/snapshot"
+)
+
+// read is a snapshot as the ledger reads it.
+func (k *Keeper) read(snap *snapshot.Snapshot) lease.Reading {
+	r := lease.Reading{At: snap.Time, Used: map[lease.Use]quantity.Bytes{}}
+	inexact := map[string]bool{}
+	for i := range snap.Rows {
+		p := &snap.Rows[i]
+		device, id := snap.DeviceUUID(p.ID), p.ID.Process
+		used, isKnown := p.Used.Value()
+		if !isKnown || id.Foreign() {
+			inexact[device] = true
+		}
+		if owner := k.member.of[known{id.PID, id.StartTime}]; owner != "" {
+			r.Used[lease.Use{Lease: owner, Device: device}] += used
+		}
+	}
+	if snap.Driver.State != snapshot.DriverOK {
+		return r
+	}
+	for i := range snap.GPUs {
+		g := &snap.GPUs[i]
+		add := func(uuid, label string, m *snapshot.Memory) {
+			free, isKnown := snapshot.FreeOf(m).Value()
+			r.Devices = append(r.Devices, lease.Device{
+				UUID: uuid, Label: label, Capacity: m.Capacity().Or(0), Free: free,
+				Known: isKnown && g.State == snapshot.GPUOK, Exact: !inexact[uuid] && g.ProcessCount.Known(),
+			})
+		}
+		if !g.MIG {
+			add(g.UUID, strconv.Itoa(g.Index), &g.Memory)
+		}
+		for j := range g.Instances {
+			add(g.Instances[j].UUID, fmt.Sprintf("%d:%d", g.Index, j+1), &g.Instances[j].Memory)
+		}
+	}
+	return r
+}
+
+// trouble is what events are about.
+type trouble struct{ device, lease string }
+
+// standing is a trouble that was seen in one reading, and in two was raised.
+type standing struct {
+	raised  bool
+	message string
+}
+
+// noteTroubles makes an event of what two readings show, and one when that is over. The lock is
+// held.
+func (k *Keeper) noteTroubles(snap *snapshot.Snapshot) {
+	now := map[trouble]standing{}
+	for _, found := range k.ledger.Troubles() {
+		t := trouble{found.Device, found.Lease}
+		before, again := k.troubles[t]
+		s := standing{again, k.words(snap, found)}
+		if again && !before.raised {
+			k.note(snap, found.Device, snapshot.EventAlarm, snapshot.Notice, s.message)
+		}
+		now[t] = s
+	}
+	for t, s := range k.troubles {
+		if _, stands := now[t]; s.raised && !stands {
+			k.note(snap, t.device, snapshot.EventCleared, 0, "over: "+s.message)
+		}
+	}
+	k.troubles = now
+}
+
+// words have no names of programs: other users read them.
+func (k *Keeper) words(snap *snapshot.Snapshot, t lease.Trouble) string {
+	gpu := "GPU " + k.labels[t.Device]
+	if le := k.ledger.Lease(t.Lease); le != nil {
+		used := k.ledger.Used(le, t.Device)
+		return fmt.Sprintf("a lease of %s uses %s on %s, %s more than it was promised", k.Table.UserName(le.UID), used, gpu, t.Bytes)
+	}
+	message := fmt.Sprintf("%s of what leases were promised on %s was taken without a lease", t.Bytes, gpu)
+	var largest *snapshot.Process
+	for i := range snap.Rows {
+		p := &snap.Rows[i]
+		owner := k.member.of[known{p.ID.Process.PID, p.ID.Process.StartTime}]
+		if owner == "" && snap.DeviceUUID(p.ID) == t.Device && (largest == nil || p.Used.Or(0) > largest.Used.Or(0)) {
+			largest = p
+		}
+	}
+	if largest != nil {
+		message += fmt.Sprintf("; the largest there is PID %d (%s) with %s", largest.ID.Process.PID, cmp.Or(largest.User, "?"), largest.Used.Or(0))
+	}
+	return message
+}
+
+func (k *Keeper) note(snap *snapshot.Snapshot, device string, kind snapshot.EventKind, severity snapshot.Severity, message string) {
+	e := snapshot.Event{Time: k.Now(), Kind: kind, Severity: severity, GPUUUID: device, Message: message}
+	if g, _ := snap.Device(device); g != nil {
+		e.GPU, e.GPUUUID = g.Index, g.UUID
+	}
+	k.Note(e)
+}

@@ -1,0 +1,145 @@
+package socket
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"syscall"
+	"time"
+
+	"vramscope/internal/text"
+	"vramscope/lease"
+	"vramscope/probe"
+	"vramscope/schema"
+)
+
+// Claim is a claim of this process, or for others.
+type Claim struct {
+	lease.Ask
+	Self bool // it is for this process
+	PID  int  // or for this one; 0: for none that is there yet
+}
+
+func (c *Claim) request() *request {
+	return &request{
+		Cmd: cmdClaim, Bytes: int64(c.Need), Count: c.Count, GPUs: c.Among, Self: c.Self, PID: c.PID, LengthNS: int64(c.Length),
+		TTLNS: int64(c.TTL), WaitNS: int64(c.Wait), Lease: c.Ticket, Parent: c.Parent, Command: clip(c.Command),
+	}
+}
+
+// Times of a client that claims.
+const (
+	againTime  = 20 * time.Second // for which a daemon that goes away may be started again
+	againPause = time.Second      // at most
+)
+
+// DialLeases connects to root's daemon or, where that shares nothing with this user or keeps no
+// leases, to the user's own.
+func DialLeases(ctx context.Context, places []Place) (client *Client, err error) {
+	err = errNone
+	for _, place := range places {
+		client, failed := Dial(ctx, []Place{place})
+		switch {
+		case failed == nil && client.Status().Leases:
+			return client, nil
+		case failed == nil:
+			failed = errors.New("the daemon keeps no leases: it is of an older version, it samples a simulated box, or its log says why")
+			_ = client.Close() // it is of no use
+		}
+		if !Absent(failed) {
+			err = failed
+		}
+	}
+	return nil, err
+}
+
+// Busy reports whether a daemon has too many connections or claims at present.
+func Busy(err error) bool {
+	refusal, is := errors.AsType[*probe.Error](err)
+	return is && refusal.Code == probe.Busy || errors.Is(err, syscall.EAGAIN) || errors.Is(err, os.ErrDeadlineExceeded)
+}
+
+// ClaimLease claims from the daemon that DialLeases finds. While it waits, waits gets how far the claim is. A claim that waits survives a restart of the daemon.
+func ClaimLease(ctx context.Context, places []Place, claim Claim, waits func(schema.Lease)) (schema.Lease, error) {
+	deadline := time.Now().Add(claim.Wait)
+	var lost time.Time // since when there is no daemon
+	for again := 10 * time.Millisecond; ; again = min(2*again, againPause) {
+		client, err := DialLeases(ctx, places)
+		var given schema.Lease
+		if err == nil {
+			lost = time.Time{}
+			given, err = client.claim(ctx, &claim, func(waiting schema.Lease) {
+				claim.Ticket = string(waiting.ID)
+				waits(waiting)
+			})
+			_ = client.Close() // it has answered, or failed
+		}
+		if err == nil || ctx.Err() != nil || !Busy(err) && (refused(err) || claim.Ticket == "") {
+			return given, err
+		}
+		if lost.IsZero() {
+			lost = time.Now()
+		}
+		if time.Since(lost) > max(againTime, claim.Wait) || !Busy(err) && time.Since(lost) > againTime {
+			return given, err
+		}
+		pause(ctx, again/2+rand.N(again/2)) // so that not all try at once
+		if claim.Wait > 0 {
+			claim.Wait = max(time.Until(deadline), time.Millisecond)
+		}
+	}
+}
+
+// claim claims, once.
+func (c *Client) claim(ctx context.Context, claim *Claim, waits func(schema.Lease)) (schema.Lease, error) {
+	a, r := answer{}, claim.request()
+	c.waits = waits
+	return c.leaseIn(r, &a, c.ask(ctx, r, &a))
+}
+
+func (c *Client) leaseIn(r *request, a *answer, err error) (schema.Lease, error) {
+	if err == nil && a.Lease == nil {
+		err = c.broken(r.Cmd, errors.New("it does not say which lease"))
+	}
+	if err != nil {
+		return schema.Lease{}, err
+	}
+	clean(a.Lease)
+	return *a.Lease, nil
+}
+
+// clean makes the texts of a lease safe to show.
+func clean(l *schema.Lease) {
+	for _, t := range []*schema.Text{&l.ID, &l.User, &l.Command, &l.Parent, &l.Standing, &l.Note} {
+		*t = schema.Text(text.Clean(clip(string(*t))))
+	}
+	for i := range l.GPUs {
+		g := &l.GPUs[i]
+		g.GPU, g.UUID = schema.Text(text.Clean(clip(string(g.GPU)))), text.Clean(clip(g.UUID))
+	}
+}
+
+// RenewLease has a lease expire after ttl from now.
+func (c *Client) RenewLease(ctx context.Context, id string, ttl time.Duration) (schema.Lease, error) {
+	var a answer
+	r := &request{Cmd: cmdRenew, Lease: id, TTLNS: int64(ttl)}
+	return c.leaseIn(r, &a, c.ask(ctx, r, &a))
+}
+
+// ReleaseLease ends a lease.
+func (c *Client) ReleaseLease(ctx context.Context, id string) (schema.Lease, error) {
+	var a answer
+	r := &request{Cmd: cmdRelease, Lease: id}
+	return c.leaseIn(r, &a, c.ask(ctx, r, &a))
+}
+
+// Leases are all leases and claims, as this user may see them.
+func (c *Client) Leases(ctx context.Context) ([]schema.Lease, error) {
+	var a answer
+	err := c.ask(ctx, &request{Cmd: cmdLeases}, &a)
+	for i := range a.Leases {
+		clean(&a.Leases[i])
+	}
+	return a.Leases, err
+}

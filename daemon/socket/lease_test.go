@@ -1,0 +1,190 @@
+package socket
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"vramscope/daemon/leasing"
+	"vramscope/internal/process"
+	"vramscope/internal/quantity"
+	"vramscope/lease"
+	"vramscope/sampler/snapshot"
+	"vramscope/schema"
+)
+
+// serveLeases is a daemon with a ledger of eight empty GPUs of 80 GiB, which it samples 50 times a second.
+func serveLeases(t testing.TB, share Share) (directory string, keeper *leasing.Keeper) {
+	t.Helper()
+	directory, err := os.MkdirTemp("", "vs") // the path of a socket is short
+	if err == nil {
+		err = os.Chmod(directory, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := process.NewTable("/proc")
+	keeper, err = leasing.Open(leasing.Options{
+		Directory: directory, Reserve: quantity.GiB, Table: table, Now: time.Now, Note: func(snapshot.Event) {}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Listen(Options{
+		Directory: directory, Share: share, Latest: func() *snapshot.Snapshot { return nil }, Status: func() Status { return Status{Leases: true} },
+		Leaser: keeper, Identify: table.Identify, Owner: table.Owner,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { s.Serve(ctx) })
+	running.Go(func() { keeper.Run(ctx) })
+	running.Go(func() {
+		for ctx.Err() == nil {
+			snap := &snapshot.Snapshot{Time: time.Now(), Driver: snapshot.Driver{State: snapshot.DriverOK}}
+			all := quantity.From(80*quantity.GiB, quantity.Driver)
+			for i := range 8 {
+				snap.GPUs = append(snap.GPUs, snapshot.GPU{Index: i, UUID: fmt.Sprint("GPU-", i), State: snapshot.GPUOK, ProcessCount: quantity.From(0, quantity.Driver),
+					Memory: snapshot.Memory{Total: all, Free: all}})
+			}
+			keeper.Observe(snap)
+			pause(ctx, 20*time.Millisecond)
+		}
+	})
+	t.Cleanup(func() { cancel(); running.Wait(); _ = os.RemoveAll(directory) })
+	return directory, keeper
+}
+
+// TestThousandClaimsNeverOvercommit: all at once, by as many connections.
+func TestThousandClaimsNeverOvercommit(t *testing.T) {
+	directory, keeper := serveLeases(t, mustShare(t, "none"))
+	places := []Place{{directory, uint32(os.Geteuid())}}
+	var mu sync.Mutex
+	held, most := map[string]quantity.Bytes{}, quantity.Bytes(0)
+	var running sync.WaitGroup
+	for i := range 1000 {
+		running.Go(func() {
+			claim := Claim{Ask: lease.Ask{Claim: lease.Claim{Need: 15 * quantity.GiB, Count: 1 + i%2}, Wait: time.Minute}}
+			given, err := ClaimLease(context.Background(), places, claim, func(schema.Lease) {})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			count := func(sign quantity.Bytes) {
+				mu.Lock()
+				defer mu.Unlock()
+				for _, g := range given.GPUs {
+					held[g.UUID] += sign * claim.Need
+					most = max(most, held[g.UUID])
+				}
+			}
+			count(1)
+			time.Sleep(5 * time.Millisecond)
+			count(-1)
+			if _, err := keeper.Release(uint32(os.Geteuid()), string(given.ID)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	running.Wait()
+	if most > 79*quantity.GiB || most < 60*quantity.GiB {
+		t.Errorf("at most %s of a GPU were promised", most)
+	}
+}
+
+// TestClosedConnectionLeavesTheQueue, so that the next claim has its turn.
+func TestClosedConnectionLeavesTheQueue(t *testing.T) {
+	directory, _ := serveLeases(t, mustShare(t, "none"))
+	claim := func(need int) *net.UnixConn {
+		conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: filepath.Join(directory, Name), Net: "unix"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() }) // it may be closed
+		fmt.Fprintf(conn, `{"id":1,"cmd":"lease_claim","bytes":%d,"count":8,"self":true,"wait_ns":60000000000}`+"\n", need<<30)
+		return conn
+	}
+	answer := func(conn *net.UnixConn, has string) {
+		t.Helper()
+		buf, got := make([]byte, 4096), ""
+		for _ = conn.SetReadDeadline(time.Now().Add(30 * time.Second)); !strings.Contains(got, has); {
+			n, err := conn.Read(buf)
+			if err != nil {
+				t.Fatalf("%v after %s, without %s", err, got, has)
+			}
+			got += string(buf[:n])
+		}
+	}
+	first := claim(60)
+	answer(first, `"lease":{"id":"`)
+	second := claim(70)
+	answer(second, `"waiting":{"id":"`)
+	third := claim(10)
+	answer(third, `1 before you`)
+	_ = second.Close()
+	answer(third, `"lease":{"id":"`)
+}
+
+// TestOthersClaim: by their own right, and for their own processes.
+func TestOthersClaim(t *testing.T) {
+	directory, _ := serveLeases(t, mustShare(t, "all"))
+	got := as(t, alice, alice, directory, `{"id":1,"cmd":"lease_claim","bytes":1073741824,"count":1,"self":true,"command":"train.py"}
+{"id":2,"cmd":"lease_claim","bytes":1073741824,"count":1,"pid":`+fmt.Sprint(os.Getpid())+`}
+{"id":3,"cmd":"leases"}
+`)
+	for _, want := range []string{`"command":"train.py"`, `"id":2,"ok":false,"error":{"code":"forbidden","message":"PID`, `"leases":[{"id":"`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("alice does not get %s in %s", want, got)
+		}
+	}
+	if got := as(t, alice+1, alice+1, directory, `{"id":1,"cmd":"leases"}`+"\n"); strings.Contains(got, "train.py") || !strings.Contains(got, `{"id":null,"state":"held"`) {
+		t.Errorf("bob gets %s", got)
+	}
+}
+
+func TestLimitsOfAClaim(t *testing.T) {
+	good := request{Cmd: cmdClaim, Bytes: 1, Count: 1}
+	if err := good.check(); err != nil {
+		t.Error(err)
+	}
+	for name, spoil := range map[string]func(*request){
+		"bytes": func(r *request) { r.Bytes = 0 }, "more bytes": func(r *request) { r.Bytes = maxAsked + 1 }, "count": func(r *request) { r.Count = 0 },
+		"larger count": func(r *request) { r.Count = maxLeased + 1 }, "gpus": func(r *request) { r.GPUs = make([]string, maxLeased+1) },
+		"wait": func(r *request) { r.WaitNS = -1 }, "ttl": func(r *request) { r.TTLNS = int64(maxWait) + 1 }, "pid": func(r *request) { r.PID = 1 },
+		"renewal": func(r *request) { r.Cmd = cmdRenew },
+	} {
+		r := good
+		if spoil(&r); r.check() == nil {
+			t.Errorf("%s: %+v is no mistake", name, r)
+		}
+	}
+}
+
+// BenchmarkClaim is of a claim and its release over the socket.
+func BenchmarkClaim(b *testing.B) {
+	directory, _ := serveLeases(b, Share{0o600, -1})
+	places := []Place{{directory, uint32(os.Geteuid())}}
+	client, err := DialLeases(context.Background(), places)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		given, err := client.claim(context.Background(), &Claim{Ask: lease.Ask{Claim: lease.Claim{Need: quantity.MiB, Count: 1}}}, nil)
+		if err == nil {
+			_, err = client.ReleaseLease(context.Background(), string(given.ID))
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,17 @@
+// Package lease keeps promises of GPU memory: who has how much on which GPU, who waits, and who
+// is next. It is pure: readings and the time are passed in, and it does no IO.
+//
+//	Claim ──→ queue ──┐
+//	                  ├─ Advance: room, order ──→ held ──→ ended: Release, End, its TTL
+//	Observe(Reading) ─┘
+//
+//	room = the driver's free memory − Σ over leases max(promised − used, 0) − Reserve
+//
+// First come, first served: a claim that does not fit keeps the GPUs that are nearest to it, and
+// after gatherTime all that would do. Later claims pass it on other GPUs, or where they say that
+// they end before it can begin. A claim gets all of its GPUs at once, or none.
+//
+// A lease is a promise among those who ask, not a limit. docs/sharing.md has the rules.
+//
+// Start reading at Ledger.
+package lease

@@ -1,0 +1,136 @@
+package lease
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"vramscope/internal/process"
+	"vramscope/internal/quantity"
+)
+
+// Variable is the environment variable that has the ID of a process's lease.
+const Variable = "VRAMSCOPE_LEASE"
+
+// Claim is what is asked for.
+type Claim struct {
+	Need  quantity.Bytes `json:"need"` // on each of Count devices
+	Count int            `json:"count"`
+	// Among are the UUIDs of the GPUs and MIG instances that would do; nil: all.
+	Among  []string      `json:"among,omitempty"`
+	Length time.Duration `json:"length,omitempty"` // how long it will be held; 0: unknown
+	TTL    time.Duration `json:"ttl,omitempty"`    // it ends after this time if nothing has used it; 0: never
+	UID    uint32        `json:"uid"`
+	// Process is the root of the tree of processes that the lease is for; zero: it is for those
+	// that name it in their environment.
+	Process process.Identity `json:"process"`
+	Command string           `json:"command,omitempty"`
+	Parent  string           `json:"parent,omitempty"` // the lease that it takes from; "": none
+}
+
+// Ask is a claim as a client makes it.
+type Ask struct {
+	Claim
+	Wait   time.Duration // 0: it does not wait
+	Ticket string        // of a claim that waited before its connection was lost; "": none
+}
+
+// The errors of requests about leases.
+var (
+	ErrNone = errors.New("there is no such lease of yours: vramscope lease list shows them")
+	ErrMany = errors.New("there are too many leases and claims")
+)
+
+// State is the state of a lease.
+type State string
+
+// The states.
+const (
+	Waiting State = "waiting"
+	Held    State = "held"
+	Ended   State = "ended"
+)
+
+// Lease is a claim and what came of it. The journal of a daemon has it as JSON.
+type Lease struct {
+	ID string `json:"id"`
+	Claim
+	State   State     `json:"state"`
+	Asked   time.Time `json:"asked"`
+	Since   time.Time `json:"since"`   // when it was granted
+	Expires time.Time `json:"expires"` // zero: it does not, as long as it has a process
+	Devices []string  `json:"devices,omitempty"`
+	Seen    bool      `json:"seen,omitempty"` // a process of it was on one of its devices
+	Why     string    `json:"why,omitempty"`  // it has ended
+
+	away time.Time // since when nobody waits for the answer; zero: somebody does
+}
+
+// Ends is when a lease is expected to end; zero if that is not known.
+func (l *Lease) Ends() time.Time {
+	if l.Length == 0 {
+		return time.Time{}
+	}
+	return l.Since.Add(l.Length)
+}
+
+// Device is a GPU or MIG instance in a reading.
+type Device struct {
+	UUID     string
+	Label    string // "4", "5:1"
+	Capacity quantity.Bytes
+	Free     quantity.Bytes
+	Known    bool // the driver answers and reports what is free
+	Exact    bool // the use of each process there is known
+}
+
+// Use names the use of a lease's processes on a device.
+type Use struct{ Lease, Device string }
+
+// Reading is free memory and use, sampled together.
+type Reading struct {
+	At      time.Time // before the first figure was read
+	Devices []Device
+	// Used has the use of each lease that has a process on a device, 0 where it is not known. It is
+	// without the processes of leases that take from the lease.
+	Used map[Use]quantity.Bytes
+}
+
+// Standing says how far a claim is from its memory.
+type Standing struct {
+	Before int // claims that come first
+	Fits   int // devices with enough room
+	// Nearest is the label of the device that lacks least, Room what it has; "" if no device is
+	// known.
+	Nearest string
+	Room    quantity.Bytes
+	Reason  string // why the claim can never be met, or why there is no figure
+}
+
+// Words are the standing as part of a sentence: "needs 20.0G, most free is GPU 4 with 17.1G; 2
+// before you".
+func (s Standing) Words(c *Claim) string {
+	what := "needs " + c.Need.String()
+	if c.Count > 1 {
+		what = fmt.Sprintf("needs %dx%s, %d of them are there", c.Count, c.Need, s.Fits)
+	}
+	switch {
+	case s.Nearest == "" && s.Reason != "":
+		what += ": " + s.Reason
+	case s.Nearest != "":
+		what += fmt.Sprintf(", most free is GPU %s with %s", s.Nearest, max(s.Room, 0))
+		if s.Reason != "" {
+			what += " (" + s.Reason + ")"
+		}
+	}
+	return what + fmt.Sprintf("; %d before you", s.Before)
+}
+
+// Refusal is why a claim was not met.
+type Refusal struct {
+	Standing Standing
+	Never    bool // waiting would not help
+	Reason   string
+}
+
+func (r *Refusal) Error() string { return r.Reason }

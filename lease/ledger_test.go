@@ -1,0 +1,276 @@
+package lease
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"vramscope/internal/quantity"
+)
+
+const gib = quantity.GiB
+
+// box is a ledger with a clock, and devices of 80 GiB that the test fills.
+type box struct {
+	*testing.T
+	*Ledger
+	now     time.Time
+	devices []Device
+	used    map[Use]quantity.Bytes
+}
+
+func newBox(t *testing.T, devices int) *box {
+	b := &box{T: t, now: time.Unix(1_700_000_000, 0), used: map[Use]quantity.Bytes{}}
+	ids := 0
+	b.Ledger = &Ledger{Reserve: gib / 2, NewID: func() string { ids++; return "L" + strconv.Itoa(ids) }}
+	for i := range devices {
+		b.devices = append(b.devices, Device{UUID: "GPU-" + strconv.Itoa(i), Label: strconv.Itoa(i), Capacity: 80 * gib, Free: 80 * gib, Known: true, Exact: true})
+	}
+	b.sample()
+	return b
+}
+
+// sample is a second later. Free is what the test has set, less what leases use.
+func (b *box) sample() {
+	b.now = b.now.Add(time.Second)
+	r := Reading{At: b.now, Used: map[Use]quantity.Bytes{}}
+	for _, d := range b.devices {
+		for use, bytes := range b.used {
+			if use.Device == d.UUID {
+				d.Free -= bytes
+			}
+		}
+		r.Devices = append(r.Devices, d)
+	}
+	for use, bytes := range b.used {
+		r.Used[use] = bytes
+	}
+	b.Observe(r)
+	b.Advance(b.now)
+}
+
+func (b *box) claim(c Claim) *Lease {
+	b.Helper()
+	c.Count = max(c.Count, 1)
+	le, err := b.Claim(b.now, c, true)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return le
+}
+
+func (b *box) is(le *Lease, state State, devices ...string) {
+	b.Helper()
+	if le.State != state || len(devices) > 0 && strings.Join(le.Devices, " ") != strings.Join(devices, " ") {
+		b.Errorf("%s of %s is %s on %v, want %s on %v", le.ID, le.Need, le.State, le.Devices, state, devices)
+	}
+}
+
+func TestPromiseCountsUntilItIsUsed(t *testing.T) {
+	b := newBox(t, 1)
+	first := b.claim(Claim{Need: 50 * gib})
+	b.is(first, Held, "GPU-0")
+	second := b.claim(Claim{Need: 40 * gib})
+	b.is(second, Waiting)
+	b.used[Use{first.ID, "GPU-0"}] = 20 * gib
+	b.sample()
+	b.is(second, Waiting)
+	third := b.claim(Claim{Need: 20 * gib, Length: time.Minute})
+	b.is(third, Waiting) // nobody knows when the first one ends
+	b.End(first)
+	delete(b.used, Use{first.ID, "GPU-0"})
+	b.sample()
+	b.is(second, Held, "GPU-0")
+	b.is(third, Held, "GPU-0")
+}
+
+func TestUseOfOthersIsUsed(t *testing.T) {
+	b := newBox(t, 2)
+	b.devices[0].Free = 30 * gib
+	b.devices[1].Free = 17 * gib
+	b.sample()
+	_, err := b.Claim(b.now, Claim{Need: 40 * gib, Count: 1}, false)
+	if want := "needs 40.0G, most free is GPU 0 with 29.5G; 0 before you"; err == nil || err.Error() != want {
+		t.Errorf("refused with %v, want %s", err, want)
+	}
+	le := b.claim(Claim{Need: 16 * gib, Count: 2})
+	b.is(le, Held, "GPU-0", "GPU-1")
+	_, err = b.Claim(b.now, Claim{Need: 10 * gib, Count: 2}, false)
+	if want := "needs 2x10.0G, 1 of them are there, most free is GPU 1 with 512M; 0 before you"; err == nil || err.Error() != want {
+		t.Errorf("refused with %v, want %s", err, want)
+	}
+}
+
+func TestWhatNeverFitsIsRefused(t *testing.T) {
+	b := newBox(t, 2)
+	for want, c := range map[string]Claim{
+		"too few GPUs have 80.0G for jobs: the largest has 79.5G": {Need: 80 * gib, Count: 1},
+		"needs 3 GPUs, and there are 2":                           {Need: gib, Count: 3},
+		"needs 1 GPUs, and there are 0":                           {Need: gib, Count: 1, Among: []string{"GPU-7"}},
+	} {
+		if _, err := b.Claim(b.now, c, true); err == nil || err.Error() != want {
+			t.Errorf("%+v: %v, want %s", c, err, want)
+		}
+	}
+}
+
+// TestHeadKeepsWhatItGathers: later claims take other GPUs, after a while none that would do.
+func TestHeadKeepsWhatItGathers(t *testing.T) {
+	b := newBox(t, 2)
+	b.devices[0].Free, b.devices[1].Free = 30*gib, 20*gib
+	b.sample()
+	head := b.claim(Claim{Need: 60 * gib})
+	b.is(head, Waiting)
+	b.is(b.claim(Claim{Need: 10 * gib}), Held, "GPU-1")
+	b.now = b.now.Add(gatherTime)
+	b.is(b.claim(Claim{Need: 5 * gib}), Waiting)
+	b.devices[1].Free = 80 * gib
+	b.sample()
+	b.is(head, Held, "GPU-1")
+}
+
+// TestShortClaimPasses: where it ends before the head can begin.
+func TestShortClaimPasses(t *testing.T) {
+	b := newBox(t, 1)
+	b.is(b.claim(Claim{Need: 50 * gib, Length: time.Hour}), Held)
+	head := b.claim(Claim{Need: 60 * gib})
+	b.is(b.claim(Claim{Need: 10 * gib, Length: 2 * time.Hour}), Waiting)
+	b.is(b.claim(Claim{Need: 10 * gib, Length: 30 * time.Minute}), Held)
+	b.is(head, Waiting)
+	if s := b.Standing(head); s.Before != 0 {
+		t.Errorf("%d before the head", s.Before)
+	}
+}
+
+// TestReleaseCountsUntilTheNextReading: its process may have taken memory since the last one.
+func TestReleaseCountsUntilTheNextReading(t *testing.T) {
+	b := newBox(t, 1)
+	first := b.claim(Claim{Need: 50 * gib})
+	b.Release(b.now, first, "released")
+	second := b.claim(Claim{Need: 60 * gib})
+	b.is(second, Waiting)
+	b.devices[0].Free = 65 * gib // what the process of the first has taken
+	b.sample()
+	b.is(second, Held)
+}
+
+// TestTimeOfSkewIsNotRoom: memory that was taken between the readings of what is free and of what
+// is used is in the second alone.
+func TestTimeOfSkewIsNotRoom(t *testing.T) {
+	b := newBox(t, 1)
+	first := b.claim(Claim{Need: 50 * gib})
+	b.used[Use{first.ID, "GPU-0"}] = 50 * gib
+	b.devices[0].Free = 130 * gib // so that 80 are reported as free
+	b.sample()
+	b.is(b.claim(Claim{Need: 40 * gib}), Waiting)
+}
+
+func TestUnusedLeaseEndsByItsTTL(t *testing.T) {
+	b := newBox(t, 1)
+	unused := b.claim(Claim{Need: gib, TTL: time.Minute})
+	used := b.claim(Claim{Need: gib, TTL: time.Minute})
+	b.used[Use{used.ID, "GPU-0"}] = gib
+	b.sample()
+	b.now = b.now.Add(time.Minute)
+	b.Advance(b.now)
+	b.is(unused, Ended)
+	b.is(used, Held)
+	again := b.claim(Claim{Need: gib, TTL: time.Minute})
+	b.Renew(b.now, again, time.Hour)
+	b.now = b.now.Add(time.Minute)
+	b.Advance(b.now)
+	b.is(again, Held)
+}
+
+// TestUnknownUseAllowsOneLease: nothing is subtracted twice, and nothing is promised twice.
+func TestUnknownUseAllowsOneLease(t *testing.T) {
+	b := newBox(t, 1)
+	b.devices[0].Exact = false
+	b.sample()
+	first := b.claim(Claim{Need: 10 * gib})
+	b.is(first, Held)
+	_, err := b.Claim(b.now, Claim{Need: gib, Count: 1}, false)
+	if err == nil || !strings.Contains(err.Error(), "use per process is not known there, and another lease stands") {
+		t.Errorf("refused with %v", err)
+	}
+	second := b.claim(Claim{Need: gib})
+	third := b.claim(Claim{Need: gib})
+	b.End(first)
+	b.sample()
+	b.is(second, Held)
+	b.is(third, Waiting)
+}
+
+// TestNestedClaimTakesFromItsParent, which stays as large.
+func TestNestedClaimTakesFromItsParent(t *testing.T) {
+	b := newBox(t, 2)
+	b.devices[1].Free = 10 * gib
+	b.sample()
+	outer := b.claim(Claim{Need: 60 * gib})
+	inner := b.claim(Claim{Need: 40 * gib, Parent: outer.ID})
+	b.is(inner, Held, "GPU-0")
+	more := b.claim(Claim{Need: 30 * gib, Parent: outer.ID})
+	b.is(more, Waiting)
+	b.is(b.claim(Claim{Need: 19 * gib}), Held, "GPU-0") // 79.5 − 60: the inner one takes nothing of it
+	if _, err := b.Claim(b.now, Claim{Need: 61 * gib, Count: 1, Parent: outer.ID}, true); err == nil || !strings.Contains(err.Error(), "do not fit into lease L1, which has 1x60.0G") {
+		t.Errorf("refused with %v", err)
+	}
+	// Somebody else's lease is no parent.
+	other := b.claim(Claim{Need: gib, Parent: outer.ID, UID: 7})
+	b.is(other, Held, "GPU-1")
+	b.used[Use{inner.ID, "GPU-0"}] = 40 * gib
+	b.sample()
+	if got := b.Used(outer, "GPU-0"); got != 40*gib {
+		t.Errorf("the outer one uses %s with the inner one", got)
+	}
+	b.End(inner)
+	delete(b.used, Use{inner.ID, "GPU-0"})
+	b.sample()
+	b.is(more, Held, "GPU-0")
+	b.End(outer)
+	if more.Parent != "" {
+		t.Errorf("it takes from %s, which has ended", more.Parent)
+	}
+}
+
+// TestPlaceIsKeptOverARestart for a while.
+func TestPlaceIsKeptOverARestart(t *testing.T) {
+	b := newBox(t, 1)
+	first := b.claim(Claim{Need: 50 * gib})
+	head := b.claim(Claim{Need: 60 * gib})
+	b.sample()
+	next := b.claim(Claim{Need: 10 * gib})
+	b.is(next, Waiting)
+	again := newBox(t, 1)
+	again.now = b.now
+	again.Restore(b.now, []*Lease{first, head, next})
+	again.sample()
+	head, next = again.Lease(head.ID), again.Lease(next.ID)
+	again.is(again.Lease(first.ID), Held, "GPU-0")
+	if again.Back(next.ID, 0) == nil || again.Back(next.ID, 7) != nil {
+		t.Error("who waits is not found, or by somebody else")
+	}
+	again.sample()
+	again.is(next, Waiting) // the head comes first
+	again.now = again.now.Add(awayTime)
+	again.sample()
+	again.is(head, Ended)
+	again.is(next, Held)
+}
+
+func TestTroublesAreFound(t *testing.T) {
+	b := newBox(t, 2)
+	over := b.claim(Claim{Need: 50 * gib, Among: []string{"GPU-0"}})
+	b.claim(Claim{Need: 50 * gib, Among: []string{"GPU-1"}})
+	if found := b.Troubles(); len(found) != 0 {
+		t.Errorf("troubles: %+v", found)
+	}
+	b.used[Use{over.ID, "GPU-0"}] = 53 * gib
+	b.devices[1].Free = 40 * gib
+	b.sample()
+	found := b.Troubles()
+	if len(found) != 2 || found[0] != (Trouble{"GPU-0", over.ID, 3 * gib}) || found[1] != (Trouble{"GPU-1", "", 10 * gib}) {
+		t.Errorf("troubles: %+v", found)
+	}
+}

@@ -1,0 +1,205 @@
+package lease
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"vramscope/internal/quantity"
+)
+
+// family are leases, and by lease those that take from it.
+type family struct {
+	all      []*Lease
+	children map[string][]*Lease
+}
+
+// family is of the leases that count: also of those that were released since the reading.
+func (l *Ledger) family() family {
+	f := family{slices.Clone(l.held), map[string][]*Lease{}}
+	for _, e := range l.ending {
+		f.all = append(f.all, e.Lease)
+	}
+	for _, le := range f.all {
+		if le.Parent != "" {
+			f.children[le.Parent] = append(f.children[le.Parent], le)
+		}
+	}
+	return f
+}
+
+// used is what a lease's processes use for certain, with those of leases that take from it. What a
+// process took between the readings of free memory and of its use would count twice; so the use of
+// the reading before counts where that was less.
+func (l *Ledger) used(f family, le *Lease, device string) quantity.Bytes {
+	sum := min(l.reading.Used[Use{le.ID, device}], l.before[Use{le.ID, device}])
+	for _, child := range f.children[le.ID] {
+		sum += l.used(f, child, device)
+	}
+	return sum
+}
+
+func (l *Ledger) leased(device string) bool {
+	return slices.ContainsFunc(l.family().all, func(le *Lease) bool { return slices.Contains(le.Devices, device) })
+}
+
+// rooms is the room on each device, negative where more is promised than there is. With a parent it
+// is what that lease has left.
+func (l *Ledger) rooms(parent string) []quantity.Bytes {
+	f, rooms := l.family(), make([]quantity.Bytes, len(l.reading.Devices))
+	for i := range l.reading.Devices {
+		if d := &l.reading.Devices[i]; d.Known && parent == "" {
+			rooms[i] = d.Free - l.Reserve
+		}
+	}
+	if le := l.Lease(parent); le != nil {
+		for _, device := range le.Devices {
+			if i, known := l.at[device]; known && l.reading.Devices[i].Exact {
+				rooms[i] = le.Need - min(l.reading.Used[Use{le.ID, device}], le.Need)
+			}
+		}
+	}
+	for _, le := range f.all {
+		if le.Parent != parent {
+			continue
+		}
+		for _, device := range le.Devices {
+			i, known := l.at[device]
+			if !known {
+				continue
+			}
+			used := l.used(f, le, device)
+			if parent != "" {
+				rooms[i] -= max(le.Need, used) // all of it comes out of the parent's
+			} else {
+				rooms[i] -= max(le.Need-used, 0)
+			}
+			if !l.reading.Devices[i].Exact && parent == "" {
+				rooms[i] = min(rooms[i], 0)
+			}
+		}
+	}
+	return rooms
+}
+
+// set are the devices that would do for a claim, were they free.
+func (l *Ledger) set(le *Lease) (set []int) {
+	parent := l.Lease(le.Parent)
+	for i := range l.reading.Devices {
+		d := &l.reading.Devices[i]
+		switch {
+		case le.Among != nil && !slices.Contains(le.Among, d.UUID):
+		case parent != nil && (!slices.Contains(parent.Devices, d.UUID) || parent.Need < le.Need):
+		case parent == nil && d.Capacity-l.Reserve < le.Need:
+		default:
+			set = append(set, i)
+		}
+	}
+	return set
+}
+
+// free is memory that a lease is to leave at a time.
+type free struct {
+	at    time.Time
+	bytes quantity.Bytes
+}
+
+// ends are, by device, when leases end that say so, the earliest first.
+func (l *Ledger) ends(now time.Time, parent string) [][]free {
+	f, ends := l.family(), make([][]free, len(l.reading.Devices))
+	for _, le := range f.all {
+		at := le.Ends()
+		if le.Parent != parent || !at.After(now) {
+			continue
+		}
+		for _, device := range le.Devices {
+			if d, known := l.at[device]; known {
+				ends[d] = append(ends[d], free{at, max(le.Need, l.used(f, le, device))})
+			}
+		}
+	}
+	for d := range ends {
+		slices.SortFunc(ends[d], func(a, b free) int { return a.at.Compare(b.at) })
+	}
+	return ends
+}
+
+// share is what claims can take: of the box, or of a lease that they take from. It has one of each
+// for a device.
+type share struct {
+	room []quantity.Bytes
+	// kept are the devices that waiting claims keep, and until when others may use each; zero: not
+	// at all.
+	kept  []bool
+	until []time.Time
+	ends  [][]free // nil: no claim says when it ends
+}
+
+// begins is the earliest time at which a claim fits if the leases that say when they end do so, and
+// earlier claims begin as early as they can; zero if that is not known.
+func (s *share) begins(le *Lease, now time.Time, set []int) time.Time {
+	var ready []time.Time
+	for _, d := range set {
+		if s.ends == nil || s.kept[d] && s.until[d].IsZero() {
+			continue
+		}
+		at, left := latest(now, s.until[d]), s.room[d]
+		for i := 0; i < len(s.ends[d]) && left < le.Need; i++ {
+			left += s.ends[d][i].bytes
+			at = latest(s.ends[d][i].at, s.until[d])
+		}
+		if left >= le.Need {
+			ready = append(ready, at)
+		}
+	}
+	if len(ready) < le.Count {
+		return time.Time{}
+	}
+	slices.SortFunc(ready, time.Time.Compare)
+	return ready[le.Count-1]
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}
+
+// choose returns the devices with the most room for a claim, nil if there are too few.
+func (s *share) choose(le *Lease, now time.Time, set []int) []int {
+	var free []int
+	for _, d := range set {
+		passes := !s.kept[d] || le.Length > 0 && !now.Add(le.Length).After(s.until[d])
+		if passes && s.room[d] >= le.Need {
+			free = append(free, d)
+		}
+	}
+	if len(free) < le.Count {
+		return nil
+	}
+	slices.SortStableFunc(free, func(a, b int) int { return cmp.Compare(s.room[b], s.room[a]) })
+	return free[:le.Count]
+}
+
+// keep has a claim keep devices until it begins: the nearest, later all that would do.
+func (s *share) keep(le *Lease, now time.Time, set []int) {
+	begins, nearest := s.begins(le, now, set), slices.Clone(set)
+	if now.Sub(le.Asked) < gatherTime {
+		slices.SortStableFunc(nearest, func(a, b int) int {
+			switch { // those of others only where there are no others
+			case s.kept[a] == s.kept[b]:
+				return cmp.Compare(s.room[b], s.room[a])
+			case s.kept[a]:
+				return 1
+			}
+			return -1
+		})
+		nearest = nearest[:le.Count]
+	}
+	for _, d := range nearest {
+		if !s.kept[d] || begins.Before(s.until[d]) {
+			s.kept[d], s.until[d] = true, begins
+		}
+	}
+}
