@@ -71,7 +71,7 @@ func TestAlertLineShowsTheFirstThatApplies(t *testing.T) {
 		{" ! GPU 6 lost since 12:02:03                                 2 of 3, ! next", func() { then.Alerts = nil; then.ProbeSeen = false; st.live = st.shown }},
 		{` start jobs with "vramscope run -- CMD", or a on a Python process`, func() { st.hintOff = true }},
 		{" by owner a alice b bob c carol d dave e erin f frank g gina r root ▄ ?", func() { st.width = 120 }},
-		{" 415G of 557G used   138G free   4.20G reserved   flushes keep 54G free   1 GPU unknown   1 GPU idle but holding memory", func() {}},
+		{" 415G of 557G used   138G free   4.20G reserved   flushes keep 24G free   1 GPU unknown   1 GPU idle but holding memory", func() {}},
 	}
 	for i, step := range steps {
 		if got := alertLine(st, lk); got != step.want {

@@ -18,7 +18,7 @@ func (h peaks) Series(key snapshot.SeriesKey, from, to time.Time, buckets int) [
 	points := make([]snapshot.Point, buckets)
 	for i := range points {
 		at := from.Add(to.Sub(from) * time.Duration(i+1) / time.Duration(buckets))
-		points[i] = snapshot.Point{Time: at, Max: int64(h.of[key.Row.Process.PID]), Known: true}
+		points[i] = snapshot.Point{Time: at, Min: int64(h.of[key.Row.Process.PID]), Max: int64(h.of[key.Row.Process.PID]), Known: true}
 	}
 	return points
 }
