@@ -181,7 +181,6 @@ func (d *database) close() error {
 	return d.db.Close()
 }
 
-// release gives the connection back.
 func (d *database) release() {
 	for _, s := range d.prepared {
 		_ = s.Close() // its connection follows

@@ -112,7 +112,6 @@ func (d *day) begin(snap *snapshot.Snapshot) {
 	d.box = ""
 }
 
-// write adds a tick.
 func (d *day) write(snap *snapshot.Snapshot, events []snapshot.Event) {
 	now := snap.Time.UnixNano()
 	switch {
@@ -230,7 +229,6 @@ func (d *day) finish() error {
 	return d.commit()
 }
 
-// close ends the day.
 func (d *day) close() error {
 	err := d.finish()
 	if closeErr := d.database.close(); err == nil {

@@ -23,13 +23,11 @@ const (
 	RemoteExec = attach.RemoteExec
 )
 
-// Request asks for a probe in a process.
 type Request struct {
 	Process process.Identity
 	Origin  action.Origin
 }
 
-// Result is what came of attaching.
 type Result = attach.Result
 
 // Way gets a probe into a process: probe/attach's Attacher.

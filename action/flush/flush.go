@@ -21,7 +21,6 @@ type Prober interface {
 	Answers() []probe.Answer
 }
 
-// Flusher flushes.
 type Flusher struct {
 	Probes Prober
 	Sample func(context.Context) *snapshot.Snapshot // takes a fresh one

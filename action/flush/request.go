@@ -16,7 +16,6 @@ const (
 	Urgent    = probe.Urgent    // also whatever else can be collected, on all GPUs
 )
 
-// Request asks a process to free cached memory.
 type Request struct {
 	Process process.Identity
 	Level   Level

@@ -13,14 +13,12 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Request asks for a signal to a process.
 type Request struct {
 	Process process.Identity
 	Signal  syscall.Signal
 	Origin  action.Origin
 }
 
-// Result is a signal that was sent.
 type Result struct{ Signal syscall.Signal }
 
 // Sentence is "sent SIGTERM to 2963112".
@@ -31,7 +29,6 @@ func (r Result) Sentence(pid int) string {
 // Name is "SIGTERM" and the like.
 func Name(signal syscall.Signal) string { return unix.SignalName(signal) }
 
-// Sender sends signals.
 type Sender struct {
 	// Send sends one if the identity still holds: to a real process, or to a simulated one.
 	Send   func(context.Context, process.Identity, syscall.Signal) error

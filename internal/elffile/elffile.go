@@ -66,7 +66,6 @@ func Open(path string) (*File, error) {
 	return f, nil
 }
 
-// Close closes the file.
 func (f *File) Close() error { return f.closer.Close() }
 
 // Native reports whether the file is for this processor.
@@ -197,7 +196,6 @@ func (f *File) section(kind elf.SectionType) (content, names []byte, err error) 
 	return nil, nil, nil
 }
 
-// Symbol is an exported symbol.
 type Symbol struct {
 	Value uint64 // its address
 	Data  bool   // a variable, not a function

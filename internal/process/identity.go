@@ -23,7 +23,6 @@ type Key struct {
 	start uint64
 }
 
-// Key is the identity's key.
 func (id Identity) Key() Key { return Key{id.PID, id.StartTime} }
 
 // Foreign reports whether the process is missing from this /proc: it is another

@@ -53,10 +53,8 @@ func From[T any](value T, source Source) Optional[T] {
 	return Optional[T]{value: value, source: source}
 }
 
-// Unknown is the unknown value of T.
 func Unknown[T any]() Optional[T] { return Optional[T]{} }
 
-// Known reports whether there is a value.
 func (o Optional[T]) Known() bool { return o.source != Nowhere }
 
 // Value returns the value and whether it is known.

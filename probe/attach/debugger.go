@@ -173,7 +173,6 @@ func (d *debugger) leave() error {
 	}
 }
 
-// endedWell reports whether gdb has exited with success.
 func (d *debugger) endedWell() bool {
 	select {
 	case <-d.ended:

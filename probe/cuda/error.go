@@ -16,7 +16,6 @@ var (
 	ErrBusy            = errors.New("the driver has not answered yet")
 )
 
-// Error is a result code of a call of the CUDA driver.
 type Error struct {
 	Code int    // CUresult
 	Name string // "CUDA_ERROR_OUT_OF_MEMORY", in the driver's words

@@ -27,7 +27,6 @@ func (e *Evaluator) at(where place) iter.Seq[*snapshot.Process] {
 	}
 }
 
-// present reports whether a row is in this snapshot.
 func (e *Evaluator) present(id snapshot.RowID) bool {
 	t := e.rows[id]
 	return t != nil && !t.ended

@@ -18,7 +18,6 @@ type recorded struct {
 	*store.Series
 }
 
-// of returns the series of a metric, or nil.
 func (m metrics) of(id metric.ID) *store.Series {
 	for _, r := range m {
 		if r.id == id {
