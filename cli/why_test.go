@@ -31,6 +31,8 @@ func recordedFailure(t *testing.T) (directory string, failed snapshot.Event) {
 				Row: p.ID, User: p.User, Name: p.Name, Message: "out of memory: asked for 900.0G",
 				OutOfMemory: &snapshot.OutOfMemory{
 					Requested: quantity.From(900*quantity.GiB, quantity.Probe), Free: quantity.From(quantity.GiB, quantity.Probe), Allocator: "pytorch",
+					Allocated: quantity.From(8*quantity.GiB, quantity.Probe), Stack: []string{"train.py:42 in \x1b[2Jforward", "train.py:88 in main"},
+					Held: []snapshot.HeldClass{{Class: "optimizer_state", Bytes: 5 * quantity.GiB}, {Class: "variables", Name: "kept\x1b in main", Bytes: 2 * quantity.GiB}},
 				},
 			}
 			return []snapshot.Event{failed}
@@ -49,7 +51,9 @@ func TestWhyExplainsTheRecordedEvent(t *testing.T) {
 		if code != command.ExitOK || errs != "" {
 			t.Fatalf("%v: exit code %d: %s", which, code, errs)
 		}
-		for _, want := range []string{"2026-11-20 12:02:00 GPU " + strconv.Itoa(failed.GPU), "PID " + pid + ", " + failed.User, "asked for 900G; 1.00G was free", "VERDICT: too large by itself"} {
+		for _, want := range []string{"2026-11-20 12:02:00 GPU " + strconv.Itoa(failed.GPU), "PID " + pid + ", " + failed.User, "asked for 900G; 1.00G was free", "The line: train.py:42 in ?[2Jforward, called by train.py:88 in main.",
+			"No setting brings 900G onto this device", "WHAT HELD THE 8.00G ALLOCATED", "Optimizer state    ", "The variable kept? in main    ", "Unnamed (gradients, activations, …)    ",
+			"VERDICT: too large by itself"} {
 			if !strings.Contains(page, want) {
 				t.Errorf("%v: no %q in\n%s", which, want, page)
 			}

@@ -24,6 +24,8 @@ const (
 	maxPools        = 8 // of one allocator
 	maxLargest      = 8
 	maxFailed       = 16  // of one device
+	maxStack        = 8   // of an allocation that failed
+	maxHeld         = 16  // of one, too
 	maxText         = 256 // bytes of a message, a reason, a name
 	maxUUID         = 96
 	// More than any GPU has, and small enough that no sum overflows.

@@ -104,12 +104,32 @@ func (d *Device) checkFailed() error {
 			}
 		}
 		f.Allocator, f.API, f.Library = clip(f.Allocator), clip(f.API), clip(f.Library)
+		f.Stack = clipAll(f.Stack, maxStack)
+		f.checkHeld()
 	}
 	if r := d.Rescues; r != nil && (r.Succeeded < 0 || r.Asked < r.Succeeded || r.Last.TimeNS <= 0 || !plausible(r.Last.Bytes) || r.Last.WaitedMS < 0) {
 		return fmt.Errorf("impossible rescues: %+v", *r)
 	}
 	slices.SortStableFunc(d.OutOfMemory, func(a, b FailedAllocation) int { return cmp.Compare(a.TimeNS, b.TimeNS) })
 	return nil
+}
+
+// checkHeld bounds what held the memory, and forgets it where it is more than was allocated.
+func (f *FailedAllocation) checkHeld() {
+	var sum quantity.Bytes
+	f.Held = f.Held[:min(len(f.Held), maxHeld)]
+	for i := range f.Held {
+		h := &f.Held[i]
+		h.Name = clip(h.Name)
+		if !slices.Contains(HeldClasses, h.Class) || !plausible(h.Bytes) {
+			f.Held = nil
+			return
+		}
+		sum += h.Bytes
+	}
+	if f.AllocatedBytes == nil || sum > *f.AllocatedBytes {
+		f.Held = nil
+	}
 }
 
 // size is what the allocator has reserved, or the sum of its known parts.

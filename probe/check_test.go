@@ -3,12 +3,38 @@ package probe
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"vramscope/internal/quantity"
 )
+
+// TestCheckForgetsImpossibleHolders: the error itself stays.
+func TestCheckForgetsImpossibleHolders(t *testing.T) {
+	long, all := strings.Repeat("a", 2*maxText), quantity.GiB
+	for name, c := range map[string]struct {
+		held []Holder
+		want int
+	}{
+		"all of it":        {[]Holder{{Class: "variables", Name: long, Bytes: quantity.GiB - 1}, {Class: "buffers", Bytes: 1}}, 2},
+		"more than all":    {[]Holder{{Class: "variables", Bytes: quantity.GiB}, {Class: "buffers", Bytes: 1}}, 0},
+		"no class":         {[]Holder{{Class: "secrets", Bytes: 1}}, 0},
+		"less than none":   {[]Holder{{Class: "buffers", Bytes: -1}}, 0},
+		"very many":        {make([]Holder, 99), 0},
+		"very many, known": {slices.Repeat([]Holder{{Class: "variables", Bytes: 1}}, 99), maxHeld},
+	} {
+		d := Device{OutOfMemory: []FailedAllocation{{TimeNS: 1, AllocatedBytes: &all, Held: c.held, Stack: slices.Repeat([]string{long}, 99)}}}
+		if err := d.checkFailed(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		f := d.OutOfMemory[0]
+		if len(f.Held) != c.want || len(f.Stack) != maxStack || len(f.Stack[0]) > maxText || c.want > 0 && len(f.Held[0].Name) > maxText {
+			t.Errorf("%s: %+v", name, f)
+		}
+	}
+}
 
 func TestCheckCutsTextsAndLists(t *testing.T) {
 	long := strings.Repeat("ä", maxText)

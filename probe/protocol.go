@@ -82,6 +82,15 @@ type FailedAllocation struct {
 	LargestFreeBytes *quantity.Bytes `json:"largest_free_bytes,omitempty"`
 	API              string          `json:"api,omitempty"`     // "cuMemAlloc"
 	Library          string          `json:"library,omitempty"` // whose code made that call
+	Stack            []string        `json:"stack,omitempty"`   // the functions that led to it, the innermost first: "train.py:42 in forward"
+	Held             []Holder        `json:"held,omitempty"`    // what held the allocated memory then, as far as it is known, most first
+}
+
+// Holder is a class of what held memory, or of its variables one by name.
+type Holder struct {
+	Class HeldBy         `json:"class"`
+	Name  string         `json:"name,omitempty"`
+	Bytes quantity.Bytes `json:"bytes"`
 }
 
 // Allocator is one allocator's stats. A nil figure is one it does not report.

@@ -60,6 +60,13 @@ func (d *day) writeOOM(at int64, e *snapshot.Event, snap *snapshot.Snapshot, gpu
 		for _, s := range []*string{&failed.Allocator, &failed.API, &failed.Library, &failed.Config} {
 			*s = text.Clean(*s)
 		}
+		failed.Stack, failed.Held = slices.Clone(failed.Stack), slices.Clone(failed.Held)
+		for i, call := range failed.Stack {
+			failed.Stack[i] = text.Clean(call)
+		}
+		for i := range failed.Held {
+			failed.Held[i].Name = text.Clean(failed.Held[i].Name)
+		}
 		requested, detail = number(failed.Requested), encoded(&failed)
 	}
 	d.exec(`INSERT INTO ooms (time_ns, gpu, process, message, gpu_total_bytes, gpu_used_bytes, gpu_free_bytes,

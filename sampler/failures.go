@@ -77,7 +77,10 @@ func (s *Sampler) logFailure(now time.Time, p *snapshot.Process, d *probe.Device
 		Requested: quantity.From(failed.Bytes, quantity.Probe), Free: optionalOf(failed.FreeBytes), Limit: optionalOf(failed.LimitBytes),
 		Allocator: failed.Allocator, Reserved: optionalOf(failed.ReservedBytes), Allocated: optionalOf(failed.AllocatedBytes),
 		LargestFree: optionalOf(failed.LargestFreeBytes), API: failed.API, Library: failed.Library,
-		Config: settingsOf(failed.Allocator, d, p),
+		Config: settingsOf(failed.Allocator, d, p), Stack: failed.Stack,
+	}
+	for _, h := range failed.Held {
+		event.OutOfMemory.Held = append(event.OutOfMemory.Held, snapshot.HeldClass{Class: string(h.Class), Name: h.Name, Bytes: h.Bytes})
 	}
 	s.history.Append(event)
 	s.failed = append(s.failed, event)

@@ -83,6 +83,8 @@ var (
 	lazy           = Measure{Contexts, "CUDA_MODULE_LOADING=LAZY", "a kernel's first launch takes longer", sourceLazy}
 	fewerProcesses = Measure{Contexts, "", "threads, or one server for several models, in place of processes", ""}
 	compareMaps    = Measure{Leak, "", "", sourceMap}
+	letGo          = Measure{Leak, "", "", ""}
+	forgetError    = Measure{Leak, "sys.last_traceback = None", "the debugger cannot look at that error any more", ""}
 	flushIdle      = Measure{Idle, "", "it allocates again what it needs", ""}
 	endIdle        = Measure{Idle, "", "its state is lost", ""}
 

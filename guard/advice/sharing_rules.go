@@ -2,6 +2,7 @@ package advice
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"vramscope/internal/quantity"
@@ -178,6 +179,14 @@ func FlushOf(p *snapshot.Process, who string) (Advice, bool) {
 		return Advice{}, false
 	}
 	return flushNeighbour.of(returnable, "a flush of %s: vramscope flush %d", who, p.ID.Process.PID), true
+}
+
+// LetGo is the advice for a program that ran out of memory while a variable, or the traceback of an error, kept much of it.
+func LetGo(brings quantity.Bytes, what string, byError bool) Advice {
+	if byError {
+		return forgetError.of(brings, "%s, then gc.collect(): it keeps %s", forgetError.Setting, strings.TrimSuffix(what, ", kept by sys.last_traceback"))
+	}
+	return letGo.of(brings, "free what %s keeps, as far as it is no longer needed", what)
 }
 
 // HigherLimit is the advice for a process that has reached the limit it has set.

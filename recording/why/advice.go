@@ -27,7 +27,7 @@ func advise(e *Evidence, v *Verdict) []Advice {
 	if !known || v.Cause == TooLarge || v.Cause == CannotTell {
 		return nil
 	}
-	lacking := max(requested-e.Free.Or(0), 1)
+	lacking := lackingOf(e)
 	var all []Advice
 	add := func(a advice.Advice, ok bool) {
 		if brings := a.Bytes.Or(0); ok && brings >= leastAdvice {
@@ -41,6 +41,9 @@ func advise(e *Evidence, v *Verdict) []Advice {
 		for i := range e.Neighbours {
 			add(ofNeighbour(&e.Neighbours[i].Process))
 		}
+	}
+	if v.Cause == Leak || v.Cause == OwnGrowth {
+		add(ofKeeper(e))
 	}
 	if f := e.Event.OutOfMemory; f != nil && e.Reserved.Known() && e.Allocated.Known() {
 		add(advice.Fragmented(f.Allocator, f.Config, e.Reserved.Or(0)-e.Allocated.Or(0), e.Reserved.Or(0)))

@@ -2,6 +2,7 @@ package why
 
 import (
 	"vramscope/internal/quantity"
+	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 	"vramscope/schema"
 )
@@ -30,8 +31,12 @@ type Document struct {
 	API              schema.Text    `json:"api"`
 	Library          schema.Text    `json:"library"`
 
+	Stack []schema.Text        `json:"stack"`
+	Held  []snapshot.HeldClass `json:"held"`
+
 	Neighbours []Process        `json:"neighbours"`
 	Advice     []DocumentAdvice `json:"advice"`
+	NoAdvice   schema.Text      `json:"no_advice"`
 }
 
 // Process is a process at the event.
@@ -73,14 +78,17 @@ func DocumentOf(e *Evidence, v *Verdict) Document {
 		Process: processOf(&e.Process), Verdict: string(v.Cause), Reasons: schema.Texts(v.Reasons), Missing: schema.Texts(v.Missing), Since: schema.Time(v.Since),
 		RequestedBytes: e.Requested, FreeBytes: e.Free, FreeIsExact: e.Free.Known() && !e.FreeAbout, LimitBytes: e.Limit,
 		CapacityBytes: e.Capacity, ReservedBytes: e.Reserved, LargestFreeBytes: e.LargestFree,
-		Neighbours: []Process{}, Advice: []DocumentAdvice{},
+		Neighbours: []Process{}, Advice: []DocumentAdvice{}, NoAdvice: schema.Text(v.None), Stack: []schema.Text{}, Held: []snapshot.HeldClass{},
 	}
 	w.Process.UsedBytes, w.Process.AllocatedBytes = e.Used, e.Allocated
 	if e.UsedLeast {
 		w.Process.UsedBytes = snapshot.Bytes{}
 	}
 	if f := e.Event.OutOfMemory; f != nil {
-		w.API, w.Library = schema.Text(f.API), schema.Text(f.Library)
+		w.API, w.Library, w.Stack = schema.Text(f.API), schema.Text(f.Library), schema.Texts(f.Stack)
+		for _, h := range f.Held {
+			w.Held = append(w.Held, snapshot.HeldClass{Class: h.Class, Name: text.Clean(h.Name), Bytes: h.Bytes})
+		}
 	}
 	if by := v.By; by != nil {
 		w.By = &Taker{FromBytes: by.From, ToBytes: by.To, Began: schema.Time(by.Began), Ended: schema.Time(by.End)}

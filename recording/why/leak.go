@@ -59,6 +59,9 @@ func leakIn(e *Evidence, samples []Sample, steps quantity.Optional[int64]) (Verd
 			reason += fmt.Sprintf(", through %d training steps", steps)
 		}
 		v.Reasons = append(v.Reasons, reason+".")
+		if now := e.Allocated.Or(0); e.Requested.Known() && now > minima[leakWindows-1] {
+			v.Reasons = append(v.Reasons, fmt.Sprintf("At the error it was %s: the lowest points are without what a step takes and frees, and without the last growth.", now))
+		}
 		return v, true
 	}
 	return Verdict{}, false

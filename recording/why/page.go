@@ -22,6 +22,9 @@ func Page(e *Evidence, v *Verdict, width int) []Line {
 	p := page{width: max(width, 20)}
 	p.text(fmt.Sprintf("%s  %s  %s", e.Event.Time.Format(time.DateTime), e.Place, text.Clean(e.GPU)))
 	p.text(what(e))
+	if where := e.Where(); where != "" {
+		p.text("The line: " + where + ".")
+	}
 	if e.Rescue != "" {
 		p.text("The guard was asked: " + text.Clean(e.Rescue) + ".")
 	}
@@ -32,12 +35,19 @@ func Page(e *Evidence, v *Verdict, width int) []Line {
 	for _, missing := range v.Missing {
 		p.text("Not known: " + missing + ".")
 	}
+	p.heading("WHAT WOULD HAVE HELPED")
+	for i := range v.Advice {
+		p.text(v.Advice[i].Words())
+	}
+	p.text(v.None)
 	p.evidence(e)
-	if len(v.Advice) > 0 {
-		p.heading("WHAT WOULD HAVE HELPED")
-		for _, a := range v.Advice {
-			p.advice(a)
+	if held, rest := e.held(); len(held) > 0 {
+		p.heading(fmt.Sprintf("WHAT HELD THE %s ALLOCATED", rest))
+		for i := range held {
+			rest -= held[i].Bytes
+			p.figure(capital(heldBy(&held[i])), quantity.From(held[i].Bytes, quantity.Probe), "")
 		}
+		p.figure("Unnamed (gradients, activations, …)", computed(max(rest, 0)), "")
 	}
 	return p.lines
 }
@@ -89,12 +99,15 @@ func (p *page) evidence(e *Evidence) {
 	p.figure("limit of the allocator", e.Limit, "")
 	p.figure(nameOf(&e.Process), e.Used, atLeast(e.UsedLeast))
 	p.figure("  reserved by its allocator", e.Reserved, "")
-	p.figure("  allocated", e.Allocated, "")
+	p.figure("  alloc", e.Allocated, "")
+	if e.Reserved.Known() && e.Allocated.Known() {
+		p.figure("  reserved, not allocated", computed(e.Reserved.Or(0)-e.Allocated.Or(0)), "")
+	}
 	p.figure("  largest free block", e.LargestFree, "")
 	for i := range e.Neighbours {
 		n := &e.Neighbours[i].Process
 		p.figure(nameOf(n), n.Used, "")
-		p.figure("  allocated", n.Allocated, "")
+		p.figure("  alloc", n.Allocated, "")
 		p.figure("  cached", n.Cached, "")
 		if len(e.Neighbours[i].Used) > 1 {
 			first, last := e.Neighbours[i].Used[0], e.Neighbours[i].Used[len(e.Neighbours[i].Used)-1]
@@ -134,7 +147,8 @@ func (p *page) figure(name string, value snapshot.Bytes, prefix string) {
 	p.lines = append(p.lines, Line{Text: name + strings.Repeat(" ", max(min(p.width, 60)-text.Width(name)-text.Width(shown), 2)) + shown})
 }
 
-func (p *page) advice(a Advice) {
+// Words are "11.8G  a flush of eval.py (PID 12): vramscope flush 12; not enough alone. Price: …."
+func (a *Advice) Words() string {
 	line := fmt.Sprintf("%s  %s", a.Bytes.Or(0), a.Text)
 	if !a.Enough {
 		line += "; not enough alone"
@@ -142,8 +156,10 @@ func (p *page) advice(a Advice) {
 	if a.Price != "" {
 		line += ". Price: " + a.Price
 	}
-	p.text(line + ".")
+	return line + "."
 }
+
+func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 func change(from, to quantity.Bytes) string {
 	switch {

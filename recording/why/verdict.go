@@ -50,6 +50,7 @@ type Verdict struct {
 	Leaked  quantity.Bytes // since then
 	By      *Growth        // of NeighbourTook
 	Advice  []Advice       // at most three, best first
+	None    string         // why there is no advice, "" where there is some
 }
 
 // Brief is the cause in a few words, with a leak's speed up to the error: "leak 25M/s". It is ""
@@ -80,7 +81,11 @@ const (
 // Judge finds the cause, the most certain first: one that does not depend on other processes.
 func Judge(e *Evidence) Verdict {
 	v := judge(e)
+	if h := e.keeper(); h != nil && (v.Cause == Leak || v.Cause == OwnGrowth) {
+		v.Reasons = append(v.Reasons, fmt.Sprintf("%s of the %s allocated was in %s.", h.Bytes, e.Event.OutOfMemory.Allocated.Or(0), heldBy(h)))
+	}
 	v.Advice = advise(e, &v)
+	v.None = noAdvice(e, &v)
 	return v
 }
 

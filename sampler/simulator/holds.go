@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -18,7 +19,7 @@ var trainedClasses = []probe.HeldBy{"parameters", "gradients", "optimizer_state"
 var servedClasses = append(slices.Repeat([]probe.HeldBy{"parameters"}, 7), "variables")
 
 // Holds is what holds a process's memory as its probe reports it, for PyTorch only, and how long a
-// probe would wait for the end of a step. What a program leaks is unnamed.
+// probe would wait for the end of a step.
 func (b *Box) Holds(id process.Identity) (found probe.Holds, wait time.Duration, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -29,18 +30,8 @@ func (b *Box) Holds(id process.Identity) (found probe.Holds, wait time.Duration,
 	if t.cache == nil || t.role.runtime != pytorch {
 		return found, 0, &probe.Error{Code: probe.Unsupported, Message: "only PyTorch can say what holds its memory"}
 	}
-	held := map[probe.HeldBy]batch{}
-	switch p := t.program.(type) {
-	case *training:
-		wait = time.Duration(p.every) * step
-		p.hold(held, trainedClasses)
-		held["activations"] = p.live
-	case *leaking:
-		wait = time.Second
-		p.hold(held, trainedClasses)
-		held["activations"] = p.live
-	case *serving:
-		p.hold(held, servedClasses)
+	held, wait := t.holds()
+	if wait == 0 {
 		found.Notes = []string{"no step of an optimizer ended meanwhile: gradients and activations stay unnamed"}
 	}
 	stats := t.cache.Stats()
@@ -65,6 +56,41 @@ func (b *Box) Holds(id process.Identity) (found probe.Holds, wait time.Duration,
 	}
 	found.TimeNS, found.Exact, found.Devices = b.epoch.Add(b.at).UnixNano(), true, []probe.DeviceHolds{device}
 	return found, wait, nil
+}
+
+// holds are the task's tensors by class, and how long its steps take. What it leaks is in a variable.
+func (t *task) holds() (held map[probe.HeldBy]batch, aStep time.Duration) {
+	held = map[probe.HeldBy]batch{}
+	switch p := t.program.(type) {
+	case *training:
+		p.hold(held, trainedClasses)
+		held["activations"], aStep = p.live, time.Duration(p.every)*step
+	case *leaking:
+		p.hold(held, trainedClasses)
+		held["activations"], held["variables"], aStep = p.live, p.leaked, time.Second
+	case *serving:
+		p.hold(held, servedClasses)
+	}
+	return held, aStep
+}
+
+// heldAtError are the parts that a probe finds as an allocation fails.
+func (t *task) heldAtError() (found []probe.Holder) {
+	held, _ := t.holds()
+	for _, class := range []probe.HeldBy{"variables", "optimizer_state", "parameters"} {
+		one := probe.Holder{Class: class}
+		if class == "variables" {
+			one.Name = "outputs in train"
+		}
+		for _, block := range held[class] {
+			one.Bytes += block.Size()
+		}
+		if one.Bytes > 0 {
+			found = append(found, one)
+		}
+	}
+	slices.SortFunc(found, func(a, b probe.Holder) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	return found
 }
 
 // hold sorts the tensors into classes, in turn.

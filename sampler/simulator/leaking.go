@@ -21,6 +21,7 @@ type leaking struct {
 	sound   time.Duration // until then nothing leaks
 	strikes int
 	pauses  time.Duration // after a failed batch, until then
+	leaked  batch
 }
 
 const (
@@ -50,7 +51,7 @@ func (p *leaking) resume(t *task, now time.Duration) error {
 		}
 	}
 	for second := p.sound + time.Second; second < now; second += time.Second {
-		if _, err := c.Allocate(leaks(t, second)); err != nil {
+		if err := p.leaked.take(c, leaks(t, second)); err != nil {
 			return err
 		}
 	}
@@ -97,7 +98,7 @@ func (p *leaking) train(t *task, c *allocator.Caching, now time.Duration) error 
 		return err
 	}
 	if now > p.sound {
-		if _, err := c.Allocate(leaks(t, now)); err != nil {
+		if err := p.leaked.take(c, leaks(t, now)); err != nil {
 			return err
 		}
 	}

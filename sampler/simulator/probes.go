@@ -156,6 +156,7 @@ func (t *task) observe(size quantity.Bytes) (again bool) {
 	t.failures = append(t.failures[:len(t.failures):len(t.failures)], probe.FailedAllocation{
 		TimeNS: t.epoch.Add(t.now).UnixNano(), Bytes: size, FreeBytes: &free, LimitBytes: &t.frame.total, Allocator: "pytorch",
 		ReservedBytes: &s.Reserved, AllocatedBytes: &s.Allocated, LargestFreeBytes: &s.LargestFree,
+		Stack: []string{t.role.command[1] + ":118 in forward", t.role.command[1] + ":204 in train"}, Held: t.heldAtError(),
 	})
 	t.failures = t.failures[max(len(t.failures)-maxFailures, 0):]
 	return false

@@ -15,8 +15,10 @@ type Held struct {
 	Notes     []string // hostile input
 }
 
-// HeldClass is what one class holds: "parameters", "activations", …
+// HeldClass is what one class holds: "parameters", "activations", …; of an allocation that failed, also what
+// one variable does.
 type HeldClass struct {
-	Class string
-	Bytes quantity.Bytes
+	Class string         `json:"class"`
+	Name  string         `json:"name"` // of the variable, "" for none. Hostile input
+	Bytes quantity.Bytes `json:"bytes"`
 }

@@ -93,4 +93,7 @@ type OutOfMemory struct {
 	API         string `json:"api"`     // the driver's call, where that is known: "cuMemAlloc"
 	Library     string `json:"library"` // whose code made it
 	Config      string `json:"config"`  // the allocator's settings
+
+	Stack []string    `json:"stack"` // the functions that led to it, the innermost first: "train.py:42 in forward"
+	Held  []HeldClass `json:"held"`  // what held Allocated, as far as it is known, most first
 }

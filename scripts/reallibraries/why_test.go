@@ -236,6 +236,13 @@ func (w *whyBox) verdict(t *testing.T, s whyStory, recording string, pid, neighb
 		Missing   []string
 		Requested *int64 `json:"requested_bytes"`
 		By        *struct{ PID *int }
+		Stack     []string
+		Held      []struct {
+			Class, Name string
+			Bytes       int64
+		}
+		Advice   []any
+		NoAdvice *string `json:"no_advice"`
 	}
 	arguments := []string{"why", "--file", recording, strconv.Itoa(pid)}
 	time.Sleep(3 * time.Second) // a recording is committed every two seconds
@@ -256,7 +263,10 @@ func (w *whyBox) verdict(t *testing.T, s whyStory, recording string, pid, neighb
 	if s.want == "neighbour" && (got.By == nil || got.By.PID == nil || *got.By.PID != neighbour) {
 		t.Errorf("by %+v, want PID %d: %q", got.By, neighbour, got.Reasons)
 	}
-	t.Logf("%s: %q", got.Verdict, append(got.Reasons, got.Missing...))
+	if (len(got.Stack) == 0) != s.noProbe || !s.noProbe && !strings.HasPrefix(got.Stack[0], "torch_ways.py:") || len(got.Advice) == 0 == (got.NoAdvice == nil) {
+		t.Errorf("the line is %q, the advice %v, or none: %t", got.Stack, got.Advice, got.NoAdvice != nil)
+	}
+	t.Logf("%s: %q; at %q, held by %v; %d remedies", got.Verdict, append(got.Reasons, got.Missing...), got.Stack, got.Held, len(got.Advice))
 }
 
 func (p *program) asked(format string, arguments []string) ([]byte, error) {

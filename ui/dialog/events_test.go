@@ -10,6 +10,7 @@ import (
 	"vramscope/internal/quantity"
 	"vramscope/recording/why"
 	"vramscope/sampler/snapshot"
+	"vramscope/ui/cell"
 	"vramscope/ui/uitest"
 )
 
@@ -129,6 +130,9 @@ func TestEventsExplainOutOfMemory(t *testing.T) {
 	for _, size := range [][2]int{{80, 21}, {120, 36}, {200, 46}} {
 		t.Run(fmt.Sprintf("%dx%d", size[0], size[1]), func(t *testing.T) { matches(t, w, size[0], size[1]) })
 	}
+	for name, look := range map[string]*cell.Appearance{"ascii": uitest.Appearance(t, "", true), "dark": uitest.Appearance(t, "dark", false)} {
+		t.Run(name, func(t *testing.T) { matches(t, NewWhy(look, oom).Fill(e, why.Judge(e)), 80, 14) })
+	}
 	if _, out := w.Press("w", 80, 14); out != Saved || !strings.Contains(w.Text(), "VERDICT: own growth") {
 		t.Errorf("w: %v\n%s", out, w.Text())
 	}
@@ -145,10 +149,17 @@ func TestEventsExplainOutOfMemory(t *testing.T) {
 
 func whyEvidence(event snapshot.Event) *why.Evidence {
 	size := func(gib int64) snapshot.Bytes { return quantity.From(quantity.Bytes(gib)*quantity.GiB, quantity.Probe) }
-	event.OutOfMemory = &snapshot.OutOfMemory{Allocator: "pytorch", Config: "max_split_size_mb:512"}
+	event.OutOfMemory = &snapshot.OutOfMemory{
+		Allocator: "pytorch", Config: "max_split_size_mb:512", Allocated: size(70), Stack: []string{"train.py:118 in forward", "train.py:204 in main"},
+		Held: []snapshot.HeldClass{{Class: "variables", Name: "outputs in main", Bytes: 30 * quantity.GiB}, {Class: "optimizer_state", Bytes: 20 * quantity.GiB}},
+	}
+	var recent []why.Sample
+	for i := range int64(40) {
+		recent = append(recent, why.Sample{Time: event.Time.Add(time.Duration(i-39) * 15 * time.Second), Used: size(34 + i), Others: size(4)})
+	}
 	return &why.Evidence{
 		Event: event, Process: snapshot.Process{Name: "train.py", User: "alice"}, GPU: "NVIDIA H100 80GB HBM3", Place: "GPU 0",
-		Requested: size(8), Free: size(2), Capacity: size(80), Used: size(74), Reserved: size(73), Allocated: size(70),
+		Recent: recent, Requested: size(8), Free: size(2), Capacity: size(80), Used: size(74), Reserved: size(73), Allocated: size(70),
 		Neighbours: []why.Neighbour{{Process: snapshot.Process{Name: "eval.py", User: "bob", Used: size(4), Returnable: size(3)}}},
 	}
 }

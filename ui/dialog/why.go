@@ -83,8 +83,8 @@ func (w Why) content(width int) [][]cell.Span {
 	if w.evidence == nil {
 		return [][]cell.Span{{{s.Dim, "reading the history"}}}
 	}
-	var lines [][]cell.Span
-	for _, line := range why.Page(w.evidence, &w.verdict, min(width, dialogWidth)-3) {
+	lines := w.picture(width - 3)
+	for _, line := range why.Page(w.evidence, &w.verdict, width-3) {
 		style := s.Text
 		if line.Heading {
 			style = s.Title

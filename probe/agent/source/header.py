@@ -79,6 +79,7 @@ _SNAPSHOT_SHARE = 0.0003  # share of the time that PyTorch's snapshots may take 
 _SNAPSHOT_MOST = 0.02  # … and the longest one
 _ERROR_MOST = 0.002  # … and the longest one inside a failing allocation
 _SLEEPERS = 64  # segments that may be asleep and are looked at for each report
+_ERROR_LOOK, _ERROR_EVERY, _MAX_STACK, _MAX_HELD = 0.02, 10**9, 8, 12  # a look at what holds the memory then; in ns, the time between two
 _MAP_MOST = 0.5  # longest pause that a requested map may cause …
 _MAP_SHARE = 0.02  # … and the share of the time that maps may take
 _HOLD = 0.004  # the question what holds the memory has the GIL for so long at a time …

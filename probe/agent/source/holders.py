@@ -1,6 +1,7 @@
 # The classes of what holds memory. A block that several hold is of the first.
 _CLASSES = ("parameters", "gradients", "optimizer_state", "buffers", "variables")
 _PARAMETERS, _GRADIENTS, _STATE, _BUFFERS, _VARIABLES = range(5)
+_PASSED = type, type(sys), type(_clip), type(len), type(None), int, float, str, bytes  # what holds no tensors
 
 
 class _GlobalHook:
@@ -44,10 +45,10 @@ def _compiling():
 
 
 class _Pace:
-    """Lets the program's threads run: the probe has the GIL for _HOLD at a time, and for _LOOK_MOST in all."""
+    """Lets the program's threads run: the probe has the GIL for _HOLD at a time, and for _LOOK_MOST in all, or once."""
 
-    def __init__(self):
-        self._until, self._calls, self._end = _monotonic() + _HOLD, 0, _monotonic() + _LOOK_MOST
+    def __init__(self, once=0):
+        self._until, self._calls, self._end = _monotonic() + (once or _HOLD), 0, _monotonic() + (once and -1 or _LOOK_MOST)
 
     def breathe(self):
         self._calls += 1
@@ -108,16 +109,36 @@ class _Holders:
         torch = _module("torch")
         # A subclass of Tensor may run the program's code for whatever is read of it.
         with torch._C.DisableTorchFunctionSubclass():
-            for kind, one in self._held(torch, pace):
+            for kind, one in self._held(torch, pace, _look(_variables(), (torch.Tensor, torch.nn.Module, getattr(_module("torch.optim.optimizer"), "Optimizer", torch.nn.Module)))):
                 _add_storage(found, kind, one)
                 one = None  # nothing is kept alive while others run
                 pace.breathe()
         return found
 
-    def _held(self, torch, pace):
+    def at_error(self, ordinal, frame):
+        """What holds a device's memory as an allocation fails on this thread, most first. No gradients: another thread may write them."""
+        torch, found, sums, names, seen, pace = _module("torch"), {}, {}, [""] * _VARIABLES, set(), _Pace(_ERROR_LOOK)
+        if _compiling()() or not _no_fork.acquire(0):
+            return {}
+        try:
+            with _CollectionOff(), torch._C.DisableTorchFunctionSubclass():
+                for kind, one in self._held(torch, pace, []):
+                    _add_storage(found, kind, one)
+                for name, value in _named(frame, _PASSED + (torch.Tensor, torch.nn.Module), seen):
+                    names.append(name)
+                    for one in _look([value], (torch.Tensor,), seen, pace):
+                        _add_storage(found, len(names) - 1, one)  # of the first that has it
+        except Exception:
+            pass  # there is no more time, or a class hides what it holds
+        finally:
+            _no_fork.release()
+        for kind, size, device in map(_opened, found.values()):
+            sums[kind] = sums.get(kind, 0) + (size + 511 & ~511) * (device == ordinal)
+        return {"held": [{"class": _CLASSES[min(kind, _VARIABLES)], "name": _clip(names[kind]), "bytes": sums[kind]} for kind in sorted(sums, key=sums.get, reverse=True)[:_MAX_HELD] if sums[kind]]}
+
+    def _held(self, torch, pace, looked):
         """Yields (class, tensor)."""
-        optimizers, modules, seen = self._steps.living(), self._modules.valuerefs(), set()
-        looked = _look((torch.Tensor, torch.nn.Module, getattr(_module("torch.optim.optimizer"), "Optimizer", torch.nn.Module)))
+        optimizers, modules, seen = self._steps.living(), self._modules.valuerefs() if self._modules is not None else [], set()
         while looked:
             one = looked.pop()
             if issubclass(type(one), torch.Tensor):
@@ -177,15 +198,15 @@ def _tensors(value, deep=3):
     return (value,) if hasattr(value, "is_cuda") else ()
 
 
-def _look(wanted):
-    """The values of these types in variables and in what those hold, three objects deep."""
-    passed = (type, type(sys), type(_look), type(len), type(None), int, float, str, bytes)
-    found, seen, values = [], set(), _variables()
+def _look(values, wanted, seen=None, pace=None):
+    """Those of these types among values and in what those hold, three objects deep."""
+    found, seen, most = [], set() if seen is None else seen, _LOOKED if pace is None else 4 * _LOOKED
     for _ in range(4):
         below = []
         for value in values:
             kind = type(value)
-            if len(seen) >= _LOOKED or issubclass(kind, passed) or id(value) in seen:
+            pace and pace.breathe()
+            if len(seen) >= most or issubclass(kind, _PASSED) or id(value) in seen:
                 continue
             seen.add(id(value))
             if issubclass(kind, wanted):
@@ -202,24 +223,46 @@ def _look(wanted):
 
 
 def _variables():
-    """The values of the variables of the main module and of the functions that run.
+    """The values of the variables of the main module and of the functions that run on other threads."""
+    values = list(vars(_module("__main__")).values()) if _module("__main__") else []
+    for thread, frame in list(sys._current_frames().items())[:_MAX_THREADS]:
+        for _, held in _of_functions(frame) if thread != _get_ident() else ():
+            values.extend(value for _, value in held)
+    return values
+
+
+def _named(frame, opaque, seen):
+    """(name, value) of the variables, or attributes, of what runs on this thread, the outermost first, and of what the last traceback keeps."""
+    functions, kept = list(_of_functions(frame)), getattr(sys, "last_traceback", None)
+    spaces = [vars(_module("__main__"))] + [one.f_globals for one, _ in functions if not _foreign(one.f_code.co_filename)]
+    seen.update(map(id, spaces))
+    places = [("", list(space.items())) for space in spaces] + [(" in " + one.f_code.co_name, held) for one, held in reversed(functions)]
+    while kept is not None:
+        places.append((" in %s, kept by sys.last_traceback" % kept.tb_frame.f_code.co_name, list(kept.tb_frame.f_locals.items())))
+        kept = kept.tb_next
+    for where, held in places:
+        for name, value in held:
+            inside = object.__getattribute__(value, "__dict__") if type(value).__dictoffset__ and not issubclass(type(value), opaque) else None
+            yield from [("%s.%s%s" % (name, key, where), below) for key, below in list(inside.items())] if inside else [(name + where, value)]
+
+
+def _of_functions(frame):
+    """(frame, its variables) of the functions on a stack, the innermost first.
 
     Python before 3.13 keeps the dict of a function's variables, and with it what they held: it is
     emptied. Nothing is looked at where the program may be using that dict itself: where a function
     calls locals() or vars(), runs code by eval() or exec(), is traced, or one that it calls reads f_locals.
     """
-    values = list(vars(_module("__main__")).values()) if _module("__main__") else []
-    for thread, frame in list(sys._current_frames().items())[:_MAX_THREADS]:
-        left, lent = _MAX_FRAMES if thread != _get_ident() else 0, False
-        while left and frame is not None and "f_locals" not in frame.f_code.co_names and frame.f_trace is None:
-            function, names = frame.f_code.co_flags & 2, frame.f_code.co_names  # CO_NEWLOCALS
-            if function and not lent and "locals" not in names and "vars" not in names:
-                held = frame.f_locals
-                values.extend(list(held.values()))
-                if sys.version_info < (3, 13):
-                    held.clear()
-            frame, left, lent = frame.f_back, left - 1, not function
-    return values
+    left, lent = _MAX_FRAMES, False
+    while left and frame is not None and "f_locals" not in frame.f_code.co_names and frame.f_trace is None:
+        function, names = frame.f_code.co_flags & 2, frame.f_code.co_names  # CO_NEWLOCALS
+        if function and not lent and "locals" not in names and "vars" not in names:
+            held = frame.f_locals
+            variables = list(held.items())
+            if sys.version_info < (3, 13):
+                held.clear()
+            yield frame, variables
+        frame, left, lent = frame.f_back, left - 1, not function
 
 
 def _add_storage(found, kind, tensor):
@@ -232,11 +275,8 @@ def _add_storage(found, kind, tensor):
                 address -= end * each
                 dense = tensor.is_contiguous()
                 end += tensor.numel() if dense else 1 + sum((n - 1) * stride for n, stride in zip(tensor.shape, tensor.stride()))
-                entry = _entry(kind, end * each, tensor.get_device())
-                if address in found:
-                    other = _opened(found[address])
-                    entry = _entry(min(kind, other[0]), max(end * each, other[1]), other[2])
-                found[address] = entry
+                other = _opened(found.get(address) or _entry(kind, end * each, tensor.get_device()))
+                found[address] = _entry(min(kind, other[0]), max(end * each, other[1]), other[2])
                 return
     except Exception:
         pass  # no storage: a wrapper, or a tensor without memory

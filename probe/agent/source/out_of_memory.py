@@ -74,16 +74,19 @@ class _OutOfMemory:
         # Only a failure of ours is kept from the program, not its KeyboardInterrupt.
         try:
             error = {"time_ns": _time_ns(), "bytes": asked, "free_bytes": free, "limit_bytes": limit, "allocator": "pytorch"}
-            try:
-                error.update(self._parts(ordinal))
-            except Exception:
-                pass
+            frame = sys._getframe().f_back
+            late = not self._errors or error["time_ns"] - self._errors[-1][1]["time_ns"] >= _ERROR_EVERY
+            for look in (self._parts, _stack) + (_holders.at_error,) * late:
+                try:
+                    error.update(look(ordinal, frame))
+                except Exception:
+                    pass
             self._errors.append((ordinal, error))
             del self._errors[:-_MAX_ERRORS]
         except Exception:
             pass  # it would replace the program's error
 
-    def _parts(self, ordinal):
+    def _parts(self, ordinal, _):
         """The allocator's figures, as far as they are to be had without waiting."""
         runtime = self._runtime
         if not runtime.locks.free():
@@ -103,13 +106,29 @@ class _OutOfMemory:
         try:
             with _CollectionOff():
                 blocks = [
-                    block["size"]
-                    for segment in _attribute(cuda, "memory", "_snapshot")()["segments"]
+                    block["size"] for segment in _attribute(cuda, "memory", "_snapshot")()["segments"]
                     if segment["device"] == ordinal and segment.get("segment_pool_id", (0, 0)) == (0, 0)
-                    for block in segment["blocks"]
-                    if block["state"] == "inactive"
+                    for block in segment["blocks"] if block["state"] == "inactive"
                 ]
         finally:
             _no_fork.release()
         parts["largest_free_bytes"] = min(max(blocks, default=0), reserved - parts["allocated_bytes"])
         return parts
+
+
+def _stack(_, frame):
+    """The functions that led to an error, the innermost first; of libraries the first alone. A backward pass has a thread of its own."""
+    torch, lines = os.path.dirname(_module("torch").__file__), []
+    passes = [] if frame else [one for one in sys._current_frames().values() if one.f_code.co_filename.startswith(torch + "/autograd")]
+    frame = passes[0] if len(passes) == 1 else frame
+    while frame is not None and len(lines) < _MAX_STACK:
+        code, path = frame.f_code, frame.f_code.co_filename
+        line = _clip("%s:%s in %s" % (path.rpartition("/")[2], frame.f_lineno, getattr(code, "co_qualname", code.co_name).partition(".<locals>.<")[0]))
+        if not (path.startswith(torch) or lines and (_foreign(path) or line == lines[-1])):
+            lines.append(line)
+        frame = frame.f_back
+    return {"stack": lines}
+
+
+def _foreign(path):
+    return "-packages/" in path or path.startswith((os.path.dirname(os.__file__), os.path.dirname(_module("torch").__file__), "<frozen"))

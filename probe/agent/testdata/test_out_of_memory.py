@@ -37,6 +37,36 @@ class OutOfMemory(Case):
         job.do("[fail((1 << 40) + n * %d) for n in range(20)]" % MIB)
         self.assertEqual([e["bytes"] - (1 << 40) for e in self.errors(monitor)], [n * MIB for n in range(12, 20)])
 
+    def test_an_error_names_the_line_and_what_holds_the_memory(self):
+        job = self.job(FRESH, "import torch, torch.optim as o", FAIL, "m = torch.nn.Module(); m.register_parameter('w', torch.empty(30 << 20))",
+                       "class Log:\n def __init__(self): self.losses = [torch.empty(20 << 20)]\nlog, shared, a = Log(), {'a': torch.empty(10 << 20)}, o.Optimizer(m._parameters.values())",
+                       "def step(batch, also):\n [fail(1 << 40) for _ in range(1)]; return batch", "class Hidden:\n __slots__ = 'x'\nh = Hidden(); h.x = torch.empty(3 << 20)",
+                       "a.state[m._parameters['w']] = {'exp_avg': torch.empty(40 << 20)}")
+        monitor = self.monitor(job)
+        monitor.ask("stats")
+        job.do("a.step()")
+        job.do("m._parameters['w'].grad = torch.empty(50 << 20)")
+        job.do("done = bool(step(torch.empty(5 << 20), shared))")
+        (error,) = self.errors(monitor)
+        self.assertRegex(error["stack"][0], r"^job:4 in fail$")
+        self.assertRegex(error["stack"][1], r"^job:2 in step$")
+        held = [(part["class"], part["name"], part["bytes"] // MIB) for part in error["held"]]
+        self.assertEqual(held, [("optimizer_state", "", 40), ("parameters", "", 30), ("variables", "log.losses", 20), ("variables", "shared", 10), ("variables", "batch in step", 5)])
+        # At most one look a second, and none that takes long.
+        job.do("fail(1 << 40)")
+        self.assertNotIn("held", self.errors(monitor)[1])
+        job.do("v._ERROR_LOOK = 1e-9; v._ERROR_EVERY = 0")
+        job.do("kept = [Hidden() for _ in range(1000)]")
+        job.do("fail(1 << 40)")
+        self.assertEqual([part["class"] for part in self.errors(monitor)[2]["held"]], ["optimizer_state", "parameters"])
+
+    def test_what_the_last_traceback_keeps_is_named(self):
+        job = self.job(FRESH, "import torch, torch.nn, sys", FAIL, "def run():\n batch = torch.empty(9 << 20); 1 / 0", "try: run()\nexcept ZeroDivisionError: sys.last_traceback = sys.exc_info()[2]")
+        monitor = self.monitor(job)
+        monitor.ask("stats")
+        job.do("fail(1 << 40)")
+        self.assertEqual(self.errors(monitor)[0]["held"], [{"class": "variables", "name": "batch in run, kept by sys.last_traceback", "bytes": 9 * MIB}])
+
     def records(self, job):
         """The records of errors beside the sockets, by name."""
         directory = os.path.join(job.runtime, "vramscope")
@@ -119,7 +149,8 @@ agent.memory = Memory()
         self.assertEqual(self.records(job), {})
 
     def test_a_failure_of_the_observer_does_not_reach_the_program(self):
-        for broken in ("v._time_ns = None", "v._MAX_ERRORS = 'a'", "v._agent.memory._torch.locks.free = None"):
+        for broken in ("v._time_ns = None", "v._MAX_ERRORS = 'a'", "v._agent.memory._torch.locks.free = None",
+                       "v._stack = v._holders.at_error = None", "v._add_storage = None"):
             job = self.job(FRESH, "import torch; live = torch.empty(9, 0)", FAIL)
             monitor = self.monitor(job)
             monitor.ask("stats")
