@@ -161,11 +161,12 @@ func (e *Engine) rests(key episodeKey, v *view) bool {
 			return x.GPUUUID == v.uuid && x.Row.Instance == v.instance && x.Time.After(f.began)
 		})
 		if f.began = (time.Time{}); failed || v.free < f.free {
-			f.until = e.now.Add(backOff[min(f.stage+1, len(backOff)-1)])
+			f.until = e.now.Add(backOff[min(f.stage, len(backOff)-1)])
 			f.stage++
-		} else {
-			f.stage = 0
 		}
+	}
+	if e.now.Sub(f.until) > backOff[len(backOff)-1] {
+		f.stage = 0
 	}
 	return e.now.Before(f.until)
 }

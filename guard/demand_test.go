@@ -202,13 +202,13 @@ func afterAFlush(t *testing.T) (e *Engine, b *box, notebook, other *row) {
 	return e, b, notebook, other
 }
 
-// A rule whose flush was in vain is judged after a minute, and rests for five.
+// A rule whose flush was in vain is judged after a minute, and rests for another.
 func TestTheGoalAloneRestsBeforeItIsPursuedAgain(t *testing.T) {
 	e, b, notebook, other := afterAFlush(t)
 	began := b.now
 	notebook.cached, other.allocated = 15*gib, other.allocated+25*gib
-	again := of(b.run(e, 400, nil), Flushed)
-	if len(again) != 1 || again[0].Time.Sub(began) != returnTime+backOff[1] {
+	again := of(b.run(e, 150, nil), Flushed)
+	if len(again) != 1 || again[0].Time.Sub(began) != returnTime+backOff[0] {
 		t.Errorf("flushed at %s, and again: %v", began, again)
 	}
 }
