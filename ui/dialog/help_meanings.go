@@ -24,7 +24,7 @@ func (h Help) parts() [][]cell.Span {
 	}
 	part := h.look.Swatches()
 	return [][]cell.Span{
-		{head("BAR"), part[0], words(" other: context, libraries   "), part[1],
+		{head("BAR"), part[0], words(" other: CUDA, libraries   "), part[1],
 			words(" unknown: no probe   "), part[2], words(" alloc: live blocks")},
 		{head(""), part[3], words(" frag: fragmented, or cached by JAX   "), part[4],
 			words(" cached" + cached + "   "), part[5], words(" free")},
