@@ -255,6 +255,7 @@ type pool struct {
 
 	stats    func() (Report, error) // replaces the pool's own
 	snapshot string                 // what a snapshot writes
+	recorded *Recording             // and says
 }
 
 func newPool() *pool {
@@ -304,7 +305,7 @@ func (p *pool) Snapshot(_ context.Context, r SnapshotRequest, w io.Writer) (Snap
 	switch r.Format {
 	case "test":
 		_, err := fmt.Fprint(w, p.snapshot)
-		return SnapshotResult{Format: "test/1", Notes: []string{"noted"}}, err
+		return SnapshotResult{Format: "test/1", Notes: []string{"noted"}, Recorded: p.recorded}, err
 	case SegmentsFormat:
 		_, err := fmt.Fprint(w, p.snapshot)
 		return SnapshotResult{Format: SegmentsSchema}, err

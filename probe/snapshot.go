@@ -22,7 +22,19 @@ const (
 	// PyTorchFormat is PyTorch's own snapshot, the pickle that
 	// torch.cuda.memory._dump_snapshot writes and its visualiser opens.
 	PyTorchFormat SnapshotFormat = "pytorch"
+	// SummaryFormat is PyTorch's memory_summary(), a text.
+	SummaryFormat SnapshotFormat = "summary"
 )
+
+// Recording is for how long a process records which of its lines allocate: for some seconds,
+// or until so many steps have ended.
+type Recording struct {
+	Seconds float64 `json:"seconds"`
+	Steps   int64   `json:"steps,omitempty"`
+}
+
+// MaxRecording is the longest.
+const MaxRecording = 30 * time.Minute
 
 // MaxSnapshotFile is the largest snapshot that is accepted in a file: PyTorch's
 // own grows with the history that the program records.
@@ -48,6 +60,8 @@ type SnapshotRequest struct {
 	// Devices limits a map to these UUIDs; empty means all that the process
 	// uses. PyTorch's own snapshot is always whole.
 	Devices []string `json:"devices,omitempty"`
+	// Record has PyTorch record first which lines allocate. Seconds is a whole number.
+	Record *Recording `json:"record,omitempty"`
 }
 
 // check returns the error of an invalid request.
@@ -67,11 +81,16 @@ type SnapshotResult struct {
 	Bytes        int64    `json:"bytes"`  // from the start of the file
 	Notes        []string `json:"notes,omitempty"`
 	Milliseconds float64  `json:"ms,omitempty"`
+	// Recorded is how long the process recorded; nil if it did not.
+	Recorded *Recording `json:"recorded,omitempty"`
 }
 
 func (r *SnapshotResult) check(limit int64) error {
 	if r.Bytes < 0 || r.Bytes > limit {
 		return fmt.Errorf("it wrote %d bytes, the limit is %d", r.Bytes, limit)
+	}
+	if r.Recorded != nil && (checkDuration(r.Recorded.Seconds) != nil || !countable(&r.Recorded.Steps)) {
+		return fmt.Errorf("it recorded %+v", *r.Recorded)
 	}
 	r.Format, r.Notes = clip(r.Format), clipAll(r.Notes, maxNotes)
 	return checkDuration(r.Milliseconds)
@@ -81,6 +100,9 @@ func (r *SnapshotResult) check(limit int64) error {
 // open for writing. After an error the probe may still write to the file.
 func (c *Client) Snapshot(ctx context.Context, wanted SnapshotRequest, file *os.File) (SnapshotResult, error) {
 	if c.Foreign() {
+		if wanted.Record != nil {
+			return SnapshotResult{}, c.wrap(cmdSnapshot, failure(Forbidden, "another user's process records for its owner alone"))
+		}
 		return c.foreignSnapshot(ctx, wanted, file, maxForeignSnapshot)
 	}
 	result, err := c.snapshot(ctx, snapshotDeadline, wanted, file, MaxSnapshotFile)
@@ -121,8 +143,14 @@ func (c *Client) snapshot(ctx context.Context, timeout time.Duration, wanted Sna
 	}
 	var line snapshotLine
 	check := func() error { return line.check(limit) }
+	if wanted.Record != nil {
+		timeout += time.Duration(wanted.Record.Seconds * float64(time.Second))
+	}
 	if err := c.ask(ctx, timeout, &snapshotQuestion{request{Cmd: cmdSnapshot}, wanted, file}, &line, check); err != nil {
 		return SnapshotResult{}, err
+	}
+	if wanted.Record != nil && line.Recorded == nil {
+		return SnapshotResult{}, c.wrap(cmdSnapshot, failure(Unsupported, "its probe is older than this vramscope and records nothing: start the program anew"))
 	}
 	return line.SnapshotResult, nil
 }

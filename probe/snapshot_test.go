@@ -72,6 +72,27 @@ func TestForeignSnapshotIsBounded(t *testing.T) {
 	}
 }
 
+func TestRecordingIsForTheOwnerAlone(t *testing.T) {
+	p := newPool()
+	client, wanted, refusal := dial(t, start(t, p)), SnapshotRequest{Format: "test", Record: &Recording{Seconds: 5}}, new(Error)
+	if _, err := client.Snapshot(soon(t), wanted, scratch(t)); !errors.As(err, &refusal) || refusal.Code != Unsupported {
+		t.Errorf("an older probe, which records nothing: %v", err)
+	}
+	p.recorded = &Recording{Seconds: 4.5, Steps: 3}
+	if result, err := client.Snapshot(soon(t), wanted, scratch(t)); err != nil || *result.Recorded != *p.recorded {
+		t.Errorf("%+v, %v", result, err)
+	}
+	p.recorded = &Recording{Seconds: -1}
+	if _, err := client.Snapshot(soon(t), wanted, scratch(t)); !errors.Is(err, ErrBroken) {
+		t.Errorf("an impossible time: %v", err)
+	}
+	client = dial(t, start(t, p))
+	client.uid++ // as if root asked another user's probe
+	if _, err := client.Snapshot(soon(t), wanted, scratch(t)); !errors.As(err, &refusal) || refusal.Code != Forbidden {
+		t.Errorf("another user's process: %v", err)
+	}
+}
+
 func scratch(t *testing.T) *os.File {
 	t.Helper()
 	file, err := os.Create(filepath.Join(t.TempDir(), "snapshot"))

@@ -30,7 +30,7 @@ class _Holds:
         steps = self._steps.register()
         if steps and not self._steps.living() and (not self._holders.walk(_Pace()) or self._holders.trains):
             met = set()  # until an optimizer makes its second step, and all have made one
-            self._wait(lambda optimizer: id(optimizer) in met or met.add(id(optimizer)), wanted)
+            self._steps.wait(lambda optimizer: id(optimizer) in met or met.add(id(optimizer)), wanted, _STEP_WAIT)
         began, notes = _clock(time.CLOCK_THREAD_CPUTIME_ID), []
         pace = _Pace()
         moving, found, blocks, figures = self._read(pace)
@@ -100,28 +100,8 @@ class _Holds:
             return len(ends) >= _MAX_ENDS or seen.issuperset(map(id, self._steps.living()))
 
         if self._steps.living():
-            self._wait(at_end, wanted)
+            self._steps.wait(at_end, wanted, _STEP_WAIT)
         return ends
-
-    def _wait(self, look, wanted):
-        """Has look(optimizer) called on the program's thread after each step, until it returns true or _STEP_WAIT is over."""
-        until, done = _monotonic() + _STEP_WAIT, _allocate_lock()
-        done.acquire()
-
-        def at_end(optimizer):
-            try:
-                if look(optimizer):
-                    self._steps.at_end.clear()
-                    done.release()
-            except Exception:
-                _log_failure("looking at the end of a step")
-
-        self._steps.at_end[:] = [at_end]
-        try:
-            while not done.acquire(True, 0.1) and _monotonic() < until:
-                wanted()
-        finally:
-            self._steps.at_end.clear()
 
 
 def _workspaces():

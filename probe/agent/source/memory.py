@@ -262,28 +262,24 @@ class _Memory:
 
     def snapshot(self, wanted, out):
         """Writes a snapshot to out, and returns the answer about it."""
-        started = _monotonic()
-        notes = []
-        if wanted["format"] == "segments":
+        started, notes, answer = _monotonic(), [], {}
+        name = wanted["format"]
+        if name == "summary":
+            out.write(_when_free(self._torch.summary).encode("utf-8", "replace"))
+        elif name == "segments":
             name = _MAP_SCHEMA
             self._write_map(_when_free(lambda: self._take_map(wanted["devices"])), out)
             self._map_budget.add(_monotonic() - started)
         else:
-            pickle = _module("pickle")
-            if not hasattr(pickle, "Pickler"):
-                raise _Refusal("unsupported", "the program has not imported pickle")
-            name = "pytorch"
-            recording = self._torch.recording()
-            snapshot, paused = _when_free(self._torch.snapshot)
-            # As PyTorch's _dump_snapshot. The C code writes some 64 KiB at a time,
-            # and other threads run in between.
-            pickle.Pickler(out).dump(snapshot)
-            if recording:
+            history = self._torch.history
+            if self._torch.recording():
                 notes.append("it includes the recorded memory history")
-            if paused > 0.1:
-                notes.append("PyTorch paused the program for %.1f s to make it" % paused)
+            if wanted["record"]:
+                answer["recorded"] = history.record(wanted["record"], out, notes)
+            else:
+                _when_free(lambda: history.write(out, notes))
         out.flush()
-        answer = {"format": name, "bytes": out.offset, "ms": round((_monotonic() - started) * 1000, 3)}
+        answer.update({"format": name, "bytes": out.offset, "ms": round((_monotonic() - started) * 1000, 3)})
         if notes:
             answer["notes"] = notes
         return answer

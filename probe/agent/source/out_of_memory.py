@@ -53,6 +53,7 @@ class _OutOfMemory:
         attach = _attribute(_module("torch"), "_C", "_cuda_attach_out_of_memory_observer")  # since 2.0
         if attach is not None:
             attach(self._observe)
+        self._runtime.history.begin()
 
     def ordinals(self):
         return {ordinal for ordinal, _ in list(self._errors)}
@@ -83,6 +84,7 @@ class _OutOfMemory:
                     pass
             self._errors.append((ordinal, error))
             del self._errors[:-_MAX_ERRORS]
+            self._runtime.history.leave()
         except Exception:
             pass  # it would replace the program's error
 

@@ -32,9 +32,13 @@ def _snapshot_request(request):
     if not isinstance(name, str):
         raise _Refusal("bad_request", "format is not a word")
     devices = _chosen_devices(request)
-    if name not in ("segments", "pytorch"):
-        raise _Refusal("unsupported", "a snapshot here is segments or pytorch, not %s" % _clip(ascii(name)))
-    return {"format": name, "devices": devices}
+    if name not in ("segments", "pytorch", "summary"):
+        raise _Refusal("unsupported", "a snapshot here is segments, pytorch or summary, not %s" % _clip(ascii(name)))
+    record = request.get("record")
+    if record is not None and not (name == "pytorch" and isinstance(record, dict) and _is_count(record.get("seconds"), _RECORD_MOST)
+                                   and _is_count(record.get("steps", 0), _MAX_COUNT)):
+        raise _Refusal("bad_request", "record is for a pytorch snapshot: seconds, at most %d, and steps" % _RECORD_MOST)
+    return {"format": name, "devices": devices, "record": record}
 
 
 def _chosen_devices(request):

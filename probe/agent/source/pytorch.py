@@ -20,6 +20,7 @@ class _PyTorch(_Runtime):
         self._map_cost = self._least_map_cost = 1e-6  # seconds per block: of the last snapshot, of the fastest
         self._history = False
         self.settings = _Settings()
+        self.history = _History(self, _steps)
         self.errors = _OutOfMemory(self)
 
     def initialised(self):
@@ -227,6 +228,11 @@ class _PyTorch(_Runtime):
         began = _monotonic()
         snapshot = self._take_snapshot(self.initialised())
         return snapshot, _monotonic() - began
+
+    def summary(self):
+        self.locks.pass_by()
+        cuda = self.initialised()
+        return "".join(cuda.memory_summary(ordinal) + "\n" for ordinal in self._ordinals(cuda))
 
     def recording(self):
         return bool(self._history or self.recorded())

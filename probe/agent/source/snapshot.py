@@ -72,6 +72,10 @@ class _SnapshotFile:
         if self._size >= 65536:
             self.flush()
 
+    def check(self):
+        if not self._wanted():
+            raise _Refusal("internal", "the monitor has disconnected")
+
     def flush(self):
         buffered, self._buffer, self._size = self._buffer, [], 0
         if buffered:
@@ -83,8 +87,7 @@ class _SnapshotFile:
         if self.offset + len(rest) > _FILE_MOST:
             raise _Refusal("internal", "the snapshot is larger than %s" % _size(_FILE_MOST))
         while len(rest):
-            if not self._wanted():
-                raise _Refusal("internal", "the monitor has disconnected")
+            self.check()
             try:
                 written = posix.pwrite(self._fd, rest[: 1 << 20], self.offset)
                 reason = "nothing was written"

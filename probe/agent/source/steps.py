@@ -53,6 +53,26 @@ class _Steps:
         """The optimizers that have made steps."""
         return [one for one in (entry[0]() for entry in list(self._counted.values())) if one is not None]
 
+    def wait(self, look, wanted, seconds):
+        """Has look(optimizer) called on the program's thread after each step, until it or wanted(), which is called
+        now and then, returns true, or the time is over."""
+        until, done = _monotonic() + seconds, _allocate_lock()
+        done.acquire()
+
+        def at_end(optimizer):
+            try:
+                if done.locked() and look(optimizer):
+                    done.release()
+            except Exception:
+                _log_failure("looking at the end of a step")
+
+        self.at_end.append(at_end)
+        try:
+            while not done.acquire(True, 0.1) and _monotonic() < until and not wanted():
+                pass
+        finally:
+            self.at_end.remove(at_end)
+
     def _counter(self):
         counted, meet, at_end, compiling = self._counted, self._meet, self.at_end, _compiling()
 
@@ -64,7 +84,7 @@ class _Steps:
                 entry[1] += 1
             else:
                 meet(optimizer)
-            for look in at_end:
+            for look in at_end[:]:
                 look(optimizer)
 
         return count_step

@@ -4,6 +4,7 @@ and any call that needs a context, creates that device's context, as in CUDA 12.
 import contextlib
 import itertools
 import os
+import sys
 import threading
 import time
 import types
@@ -23,7 +24,8 @@ _here = threading.local()
 _devices = []
 _allocators = []
 capturing = False  # set by tests: a CUDA graph is being captured
-history = False  # set by tests: torch.cuda.memory._record_memory_history()
+history = False  # set by tests, and by torch.cuda.memory._record_memory_history()
+calls = []  # of that
 snapshots = 0
 traces = 0  # set by tests: the least length of that history
 slowly = 0  # set by tests: seconds that a snapshot takes
@@ -127,8 +129,17 @@ def _snapshot(device=None):
 def _record(device, block, size):
     """Notes an allocation, if history is recorded."""
     if history and getattr(block, "segment", None):  # of the caching allocator
-        block.recorded = True
-        _allocators[device].events.append(size)
+        block.recorded = _frames() if calls else snapshot.FRAMES
+        _allocators[device].events.append((size, block.address, block.recorded) if calls else size)
+
+
+def _frames():
+    """The lines of the program, innermost first, unless the history is without."""
+    frames, frame = [], sys._getframe(4) if calls[-1]["context"] else None  # behind torch.empty
+    while frame is not None:
+        frames.append({"filename": frame.f_code.co_filename, "line": frame.f_lineno, "name": frame.f_code.co_name})
+        frame = frame.f_back
+    return frames
 
 
 def _unsupported(what):
@@ -141,10 +152,26 @@ def _history_enabled():
     return history
 
 
-def _record_memory_history(enabled="all", stacks="all"):
+def _set_history(enabled, options):
     global history
     _unsupported("recordHistory")
     history = enabled is not None
+    calls.append(dict(options, enabled=enabled))
+    if not history:
+        for allocator in _allocators:
+            allocator.events.clear()
+
+
+def _record_memory_history(enabled="all", context="all", stacks="all", max_entries=1 << 63, **more):
+    assert not more or _release > (2, 8), more
+    torch._C._cuda_record_memory_history(enabled, dict(more, context=context, stacks=stacks, max_entries=max_entries))
+
+
+_record_memory_history.__signature__ = "skip_actions" if _release > (2, 8) else ""
+
+
+def memory_summary(device):
+    return "|  PyTorch CUDA memory summary, device ID %d  |" % device
 
 
 class MemPool:
@@ -225,6 +252,7 @@ if _release >= (2, 0):
     torch._C._cuda_attach_out_of_memory_observer = _attach_out_of_memory_observer
 if _release >= (2, 1):
     torch._C._cuda_isHistoryEnabled = _history_enabled
+    torch._C._cuda_record_memory_history = _set_history
 if _release > (2, 8):
     torch._C._accelerator_getAllocatorSettings = _settings  # 2.15 has it, 2.8 not
 torch._C._cuda_hasPrimaryContext = lambda device: bool(_devices) and _devices[device].entered()

@@ -25,7 +25,7 @@ class Block:
     def __init__(self, segment, address, size):
         self.segment, self.address, self.size = segment, address, size
         self.state, self.awaited, self.asked = "inactive", False, 0
-        self.recorded = False  # with history
+        self.recorded = []  # the frames of its allocation, with history
 
 
 class Segment:
@@ -269,7 +269,7 @@ class CachingAllocator:
         if self.release >= (2, 0):
             block["address"], block["requested_size"] = b.address, b.asked
         if self.release >= (2, 1):
-            block["frames"] = FRAMES if b.recorded else []
+            block["frames"] = b.recorded
         elif history:
             block["history"] = FRAMES
         return block

@@ -18,7 +18,8 @@ def settings(release, text):
 
 def event(release, number, size):
     """Of an allocation, in the recorded history."""
-    made = {"action": "alloc", "addr": number, "size": size, "stream": 0, "time_us": number, "frames": FRAMES}
+    size, address, frames = size if isinstance(size, tuple) else (size, number, FRAMES)
+    made = {"action": "alloc", "addr": address, "size": size, "stream": 0, "time_us": number, "frames": frames}
     if release >= (2, 8):
         made["compile_context"] = "N/A"
     if release > (2, 8):

@@ -1,0 +1,125 @@
+class _History:
+    """PyTorch's memory history: which lines of the program allocate, for as long as a monitor asks. From the end of
+    the last step on, blocks get no lines; after the snapshot it is off, whatever happens. A history of the program's
+    own is left as it is, and so is one that it begins or ends meanwhile.
+
+    Source: torch/csrc/cuda/memory_snapshot.cpp, _record_memory_history (2.1 to 2.15).
+    """
+
+    def __init__(self, runtime, steps):
+        self._runtime, self._steps = runtime, steps
+        self._calling, self._theirs = None, False  # the thread that sets it for the probe; the program has set it
+        self._left = 0  # files of out-of-memory errors
+
+    def _set(self, enabled, context="alloc"):
+        record = _attribute(_module("torch"), "cuda", "memory")._record_memory_history
+        more = {"skip_actions": ["free_requested"]} if "skip_actions" in str(record.__signature__) else {}  # not in 2.4
+        self._runtime.locks.pass_by()
+        self._calling = _get_ident()
+        try:
+            record(enabled, context=context, stacks="python", max_entries=_HISTORY, **more)
+        finally:
+            self._calling = None
+
+    def record(self, asked, out, notes):
+        """Records until asked["steps"] steps have ended or asked["seconds"] are over, and writes the snapshot to out.
+        Returns what was recorded."""
+        steps, made, own = asked.get("steps", 0), {}, self._steps.own
+        if self._runtime.recorded() is None:
+            raise _Refusal("unsupported", "recording needs PyTorch 2.1 or newer")
+        if steps and not (self._steps.register() or own):
+            raise _Refusal("unsupported", "no steps are counted in this program: record for some seconds")
+
+        def count():
+            return max(min(made.values(), default=0), self._steps.own - own)
+
+        def look(optimizer):
+            made[id(optimizer)] = made.get(id(optimizer), 0) + 1
+            return 0 < steps <= count() and (self._theirs or self._set("all", None) or True)
+
+        def noting(*args, **kwargs):
+            self._theirs = self._theirs or self._calling != _get_ident()
+            return function(*args, **kwargs)
+
+        c, name = _module("torch")._C, "_cuda_record_memory_history"
+        function = getattr(c, name)
+        self._theirs, began = self._runtime.recorded(), _monotonic()
+        setattr(c, name, noting)
+        try:
+            self._unless_theirs("all")
+            self._steps.wait(look, lambda: out.check() or 0 < steps <= count(), asked["seconds"])
+            recorded = {"seconds": round(_monotonic() - began, 3), "steps": count()}
+            self._unless_theirs("all", None)
+            _when_free(lambda: self.write(out, notes))
+        finally:
+            self._unless_theirs(None)
+            theirs, self._theirs = self._theirs, True  # a late step turns nothing on
+            setattr(c, name, function)
+            self._runtime.forget_snapshot()
+        if theirs:
+            notes.append("the program records a history itself: it was left as it is")
+        if steps > recorded["steps"]:
+            notes.append("%d of %d steps ended in %.0f s" % (recorded["steps"], steps, recorded["seconds"]))
+        return recorded
+
+    def _unless_theirs(self, *how):
+        _when_free(lambda: self._theirs or self._set(*how), _BUSY_TIME if how[0] else float("inf"))
+
+    def write(self, out, notes):
+        self._runtime.locks.pass_by()
+        if _pickled(out.write):
+            return
+        pickle = _module("pickle")
+        if not hasattr(pickle, "Pickler"):
+            raise _Refusal("unsupported", "the program has not imported pickle")
+        snapshot, paused = self._runtime.snapshot()
+        # As PyTorch's _dump_snapshot. The C code writes some 64 KiB at a time, and other threads run in between.
+        pickle.Pickler(out).dump(snapshot)
+        if paused > 0.1:
+            notes.append("PyTorch paused the program for %.1f s to make it" % paused)
+
+    def begin(self):
+        """Records from the start, for vramscope run --snapshot-on-oom."""
+        if os.environ.get("VRAMSCOPE_SNAPSHOT_ON_OOM") and self._runtime.recorded() is False:
+            self._set("all")
+
+    def leave(self):
+        """Writes the snapshot of an allocation that fails."""
+        directory = os.environ.get("VRAMSCOPE_SNAPSHOT_ON_OOM")
+        if directory and self._left < _MAX_LEFT:
+            self._left += 1
+            name = "%s/oom-%d-%d.pickle" % (directory, posix.getpid(), self._left)
+            with _io.FileIO(name, "x", opener=lambda name, flags: posix.open(name, flags, 0o600)) as file:
+                self.write(_SnapshotFile(file.fileno(), lambda: True), [])
+
+
+def _pickled(write):
+    """Calls write() with PyTorch's snapshot as a pickle, which its C++ makes without the GIL: that it has for the
+    lines' names alone. False where this release does not export it. It would import torch._inductor, hundreds of
+    modules, to look for lines of compiled graphs; an empty module stands in for it where the program has not.
+
+    Source: torch/csrc/cuda/memory_snapshot.cpp, _memory_snapshot_pickled (2.0 to 2.15), which returns a
+    std::string: address and size; before GCC's new ABI the size is 24 bytes in front of the text.
+    """
+    foreign, torch, stand_in, mode = _Foreign(), _module("torch"), type(sys)("torch._inductor"), posix.RTLD_NOLOAD | posix.RTLD_NOW
+    text, name = (foreign.ulong * 4)(), "_ZN5torch4cuda24_memory_snapshot_pickled%sEv"
+    try:
+        library = foreign.open("libtorch_cuda.so", mode)
+        free = foreign.open("libstdc++.so.6", mode).get("_ZdlPv", foreign.int, foreign.pointer)
+        try:
+            make, before = library.get(name % "B5cxx11"), 0
+        except AttributeError:
+            make, before = library.get(name % ""), 24
+    except (OSError, AttributeError):
+        return False
+    if "torch._inductor" not in sys.modules:
+        torch._inductor = stand_in
+    try:
+        make(foreign.byref(text))
+        size = foreign.ulong.from_address(text[0] - before).value if before else text[1]
+        write((foreign.char * size).from_address(text[0]))
+    finally:
+        if vars(torch).get("_inductor") is stand_in:
+            del torch._inductor
+        free(text[0] - before if text[0] else None)
+    return True
