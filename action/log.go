@@ -38,7 +38,7 @@ const (
 // Entry is a line of the log, which escapes its text.
 type Entry struct {
 	Time    string `json:"time"`
-	Action  string `json:"action"`  // "flush", "attach", "signal"; "guard" for a decision without an action
+	Action  string `json:"action"`  // "flush", "attach", "signal", "record"; "guard" for a decision without an action
 	Outcome string `json:"outcome"` // "begin" before; after, "refused", "failed", or what was done or decided
 
 	// Who wants it, and why.

@@ -12,6 +12,7 @@ import (
 
 	"vramscope/forecast/backtest"
 	"vramscope/guard/advice"
+	"vramscope/memoryviz"
 	"vramscope/metric"
 	"vramscope/recording/why"
 	"vramscope/schema"
@@ -109,6 +110,7 @@ func TestSchemaFilesHaveTheFieldsOfTheTypes(t *testing.T) {
 	for name, in := range map[string]reflect.Type{
 		"once": reflect.TypeFor[schema.Document](), "flush": reflect.TypeFor[schema.FlushDocument](), "holds": reflect.TypeFor[schema.HoldsDocument](),
 		"headroom": reflect.TypeFor[schema.HeadroomDocument](), "why": reflect.TypeFor[why.Document](), "backtest": reflect.TypeFor[backtest.Document](),
+		"lines": reflect.TypeFor[memoryviz.Document](), "growth": reflect.TypeFor[memoryviz.GrowthDocument](),
 		"alert":  reflect.TypeFor[schema.AlertDocument](),
 		"report": reflect.TypeFor[schema.Report](), "advise": reflect.TypeFor[advice.Document](),
 		"guard": reflect.TypeFor[schema.GuardDocument](), "fleet": reflect.TypeFor[schema.Fleet](), "fleet_headroom": reflect.TypeFor[schema.FleetHeadroom](),

@@ -1,11 +1,13 @@
 package actions
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -22,46 +24,69 @@ type snapshotFlags struct {
 	output string
 	format string
 	force  bool
+
+	record   bool
+	steps    int64
+	duration time.Duration
+	yes      bool
 }
 
 func Snapshot(p *command.Program) *cobra.Command {
 	f := snapshotFlags{}
 	cmd := &cobra.Command{
-		Use:         "snapshot PID -o FILE",
+		Use:         "snapshot PID",
 		Annotations: command.WithoutScreen,
-		Short:       "save where a PyTorch process's memory lies",
+		Short:       "save where a PyTorch process's memory lies; which lines allocate",
 		Long: `Has the probe in a process write a snapshot of PyTorch's allocator into a file:
-every segment that it has from the driver, and every block in it. The program
-stands still while PyTorch puts the snapshot together: some microseconds a
-block, longer if it records its history.
+every segment that it has from the driver, and every block in it.
 
   pytorch    PyTorch's own pickle, as torch.cuda.memory._dump_snapshot writes
              it. https://pytorch.org/memory_viz shows it in a browser
   segments   the map that the key v shows: JSON, ` + probe.SegmentsSchema + `,
              described in docs/protocol.md
 
-If the program records its history (torch.cuda.memory._record_memory_history),
-PyTorch's pickle has that as well.
+With --record PyTorch first records which lines of the program allocate, for so
+many steps of its optimizer or for a time, and stops when you do. The lines are
+printed, and with -o written: as a pickle, or for go tool pprof if the format is
+pprof. It asks first, unless --yes is given, and is logged as a flush is. What
+was allocated before has no line. snapshot diff compares two of these pickles.
+docs/inside.md says what that costs.
 
-The file is readable by you alone (0600) and appears only once it is complete.
+A file is readable by you alone (0600) and appears only once it is complete.
 An existing file is not replaced, unless --force is given.`,
 		Example: `  vramscope snapshot 2963112 -o carol.pickle
-  vramscope snapshot 2963112 --format segments -o - | jq '.devices[].segments | length'`,
+  vramscope snapshot 2963112 --format segments -o - | jq '.devices[].segments | length'
+  vramscope snapshot 2963112 --record --steps 20 -o before.pickle
+  vramscope snapshot 2963112 --record --for 30s --format pprof -o job.pb.gz
+  vramscope snapshot diff before.pickle after.pickle`,
 		Args: command.OnePID("  vramscope once     lists them"),
 		RunE: command.WithPID(func(ctx context.Context, pid int) error { return runSnapshot(ctx, p, pid, f) }),
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&f.output, "output", "o", "", "where to write it; - is standard output")
-	command.ChoiceFlag(cmd, &f.format, "format", "f", string(probe.PyTorchFormat), string(probe.SegmentsFormat))
+	command.ChoiceFlag(cmd, &f.format, "format", "f", string(probe.PyTorchFormat), string(probe.SegmentsFormat), "pprof", "json")
 	flags.BoolVar(&f.force, "force", false, "replace an existing file")
-	command.NameValues(cmd, map[string]string{"output": "FILE"})
+	flags.BoolVar(&f.record, "record", false, "first record which lines allocate")
+	flags.Int64Var(&f.steps, "steps", 0, "record until so many steps have ended")
+	flags.DurationVar(&f.duration, "for", 0, "record for so long; with --steps at most (30s, with --steps 10m)")
+	flags.BoolVarP(&f.yes, "yes", "y", false, "do not ask")
+	command.NameValues(cmd, map[string]string{"output": "FILE", "steps": "N", "for": "DURATION"})
+	cmd.AddCommand(diff(p))
 	return cmd
 }
 
 // check refuses flags that do not go together.
 func (f *snapshotFlags) check(src *sources.Set) error {
 	switch {
-	case f.output == "":
+	case f.record && f.format == string(probe.SegmentsFormat):
+		return command.Usage("a map of segments has no lines: leave out --record or --format segments")
+	case f.record && (f.steps < 0 || f.duration < 0 || f.duration > probe.MaxRecording):
+		return command.Usage("--steps, --for: it records for %s at most", probe.MaxRecording)
+	case f.record && (f.output == "-" || f.output == "" && f.format == "pprof"):
+		return command.Usage("with --record the lines are printed: name a file for the rest, -o FILE")
+	case !f.record && (f.steps != 0 || f.duration != 0 || f.format == "pprof" || f.format == "json"):
+		return command.Usage("--steps, --for, --format pprof and json need --record")
+	case f.output == "" && !f.record:
 		return command.Usage("snapshot needs a file to write to").Then("  vramscope snapshot PID -o FILE")
 	case f.output == "-" && f.format == string(probe.PyTorchFormat) && command.IsTerminal(src.Program.Stdout):
 		return command.Usage("a pickle cannot be shown in a terminal: name a file with -o FILE")
@@ -79,14 +104,23 @@ func runSnapshot(ctx context.Context, p *command.Program, pid int, f snapshotFla
 	if err := f.check(src); err != nil {
 		return err
 	}
+	if f.record {
+		if err := mayRecord(p, src, pid, &f); err != nil {
+			return err
+		}
+	}
 	ctx, stop := command.UntilSignal(ctx)
 	defer stop()
-	out, err := newDraft(f.output, f.force)
+	out, err := newDraft(cmp.Or(f.output, "-"), f.force)
 	if err != nil {
 		return err
 	}
 	defer out.discard()
-	err = takeSnapshot(ctx, p, src, pid, f, out)
+	if f.record {
+		err = recordLines(ctx, src, pid, &f, out)
+	} else {
+		err = takeSnapshot(ctx, p, src, pid, f, out)
+	}
 	if err != nil && ctx.Err() != nil {
 		return &command.Failure{Code: command.ExitFailure, Err: ctx.Err(), Message: "interrupted: no snapshot was written"}
 	}
@@ -94,7 +128,7 @@ func runSnapshot(ctx context.Context, p *command.Program, pid int, f snapshotFla
 }
 
 func takeSnapshot(ctx context.Context, p *command.Program, src *sources.Set, pid int, f snapshotFlags, out *draft) error {
-	written, err := snapshotInto(ctx, src, pid, probe.SnapshotFormat(f.format), out)
+	written, err := snapshotInto(ctx, src, pid, probe.SnapshotRequest{Format: probe.SnapshotFormat(f.format)}, out)
 	if err != nil {
 		return probeFailure(err, pid, "write the snapshot")
 	}
@@ -135,9 +169,9 @@ type writtenSnapshot struct {
 }
 
 // snapshotInto has a process write a snapshot into the draft.
-func snapshotInto(ctx context.Context, src *sources.Set, pid int, format probe.SnapshotFormat, out *draft) (writtenSnapshot, error) {
+func snapshotInto(ctx context.Context, src *sources.Set, pid int, wanted probe.SnapshotRequest, out *draft) (writtenSnapshot, error) {
 	if src.Table == nil {
-		return simulatedSnapshot(ctx, src, pid, format, out)
+		return simulatedSnapshot(ctx, src, pid, wanted.Format, out)
 	}
 	client, hello, err := src.Connect(ctx, pid)
 	if err != nil {
@@ -148,7 +182,7 @@ func snapshotInto(ctx context.Context, src *sources.Set, pid int, format probe.S
 	if len(hello.Runtimes) > 0 {
 		written.runtime = hello.Runtimes[0]
 	}
-	if format == probe.SegmentsFormat {
+	if wanted.Format == probe.SegmentsFormat {
 		found, err := client.Segments(ctx)
 		if err != nil {
 			return written, err
@@ -156,7 +190,7 @@ func snapshotInto(ctx context.Context, src *sources.Set, pid int, format probe.S
 		err = written.writeMap(&found, out)
 		return written, err
 	}
-	written.SnapshotResult, err = client.Snapshot(ctx, probe.SnapshotRequest{Format: format}, out.file)
+	written.SnapshotResult, err = client.Snapshot(ctx, wanted, out.file)
 	return written, err
 }
 

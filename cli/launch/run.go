@@ -28,7 +28,7 @@ const (
 )
 
 func Run(p *command.Program) *cobra.Command {
-	verbose := false
+	verbose, snapshots := false, ""
 	var preloading Preloading
 	var needs Needs
 	cmd := &cobra.Command{
@@ -70,6 +70,10 @@ CMD will use there, CUDA contexts (some hundred MiB each) included. --wait waits
 for its turn and says how far it is; Ctrl-C leaves the queue. The lease ends
 with the last process that CMD has started (docs/sharing.md).
 
+With --snapshot-on-oom PyTorch records which lines allocate, and where an
+allocation fails, the probe writes its snapshot into DIR: oom-PID-1.pickle, up
+to three a process, for https://pytorch.org/memory_viz and snapshot diff.
+
 Where the probe's files cannot be written, a line on standard error says so, and
 CMD is started without a probe.
 
@@ -96,6 +100,11 @@ The exit code is CMD's; 3 if there is no room for --need;
 				return command.Usage("--rescue and --no-preload contradict each other")
 			}
 			preloading.Wanted = preloading.Wanted || preloading.Rescue
+			if snapshots != "" {
+				if err := snapshotsInto(snapshots); err != nil {
+					return err
+				}
+			}
 			if needs.Need == "" {
 				if name := firstGiven(cmd, "wait", "for", "gpu", "config", "nvml-library"); name != "" {
 					return command.Usage("--%s goes with --need", name)
@@ -118,6 +127,8 @@ The exit code is CMD's; 3 if there is no room for --need;
 	cmd.Flags().BoolVar(&preloading.Wanted, "preload", false, "the native probe in Python programs as well")
 	cmd.Flags().BoolVar(&preloading.Unwanted, "no-preload", false, "no native probe")
 	cmd.Flags().BoolVar(&preloading.Rescue, "rescue", false, "an allocation that would fail first asks the guard for memory")
+	cmd.Flags().StringVar(&snapshots, "snapshot-on-oom", "", "where PyTorch's snapshot goes if an allocation fails")
+	command.NameValues(cmd, map[string]string{"snapshot-on-oom": "DIR"})
 	return cmd
 }
 
@@ -129,6 +140,18 @@ func firstGiven(cmd *cobra.Command, names ...string) string {
 		}
 	}
 	return ""
+}
+
+// snapshotsInto has the command's probe write a snapshot into a directory where an allocation fails.
+func snapshotsInto(directory string) error {
+	path, err := filepath.Abs(directory)
+	if err == nil {
+		err = os.MkdirAll(path, 0o700)
+	}
+	if err != nil {
+		return command.Usage("--snapshot-on-oom: %v", command.WithoutPath(err))
+	}
+	return os.Setenv("VRAMSCOPE_SNAPSHOT_ON_OOM", path)
 }
 
 // become replaces this process by the command.

@@ -1,0 +1,138 @@
+package actions
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"vramscope/action"
+	"vramscope/cli/command"
+	"vramscope/cli/render"
+	"vramscope/cli/sources"
+	"vramscope/internal/process"
+	"vramscope/internal/text"
+	"vramscope/memoryviz"
+	"vramscope/probe"
+	"vramscope/schema"
+)
+
+// recording is for how long to record.
+func (f *snapshotFlags) recording() probe.Recording {
+	most := 30 * time.Second
+	if f.steps > 0 {
+		most = 10 * time.Minute
+	}
+	return probe.Recording{Seconds: float64((cmp.Or(f.duration, most) + time.Second - 1) / time.Second), Steps: f.steps}
+}
+
+// mayRecord refuses what may not be recorded, and asks unless --yes is given.
+func mayRecord(p *command.Program, src *sources.Set, pid int, f *snapshotFlags) error {
+	switch {
+	case src.Settings.ReadOnly:
+		return command.Usage("read-only is set, and recording changes something: leave out --read-only, or read_only in the configuration")
+	case src.Table == nil:
+		return command.Refused(nil, "a simulated process has no lines that allocate")
+	case f.yes:
+		return nil
+	case !canAsk(p):
+		return command.Usage("there is no terminal to ask on").Then("  --yes   records without asking")
+	}
+	r, name := f.recording(), "?"
+	if info, err := src.Table.Look(pid); err == nil {
+		name = process.ShortCommand(info.Command, info.Name)
+	}
+	steps := ""
+	if r.Steps > 0 {
+		steps = fmt.Sprintf("%d steps, at most ", r.Steps)
+	}
+	return confirm(p, fmt.Sprintf("PID %d  %s\nPyTorch records which lines allocate GPU memory, for %s%.0f s. Each allocation\ntakes about 1 µs longer meanwhile. Logged in %s\nRecord?",
+		pid, text.Cut(text.Clean(name), 100, "…"), steps, r.Seconds, text.Clean(p.LogDirectory())))
+}
+
+// recordLines has a process record which of its lines allocate, prints them, and writes the file that was asked for.
+func recordLines(ctx context.Context, src *sources.Set, pid int, f *snapshotFlags, out *draft) error {
+	p, wanted := src.Program, f.recording()
+	entry := action.NewEntry("record", process.Identity{PID: pid}, action.Command("snapshot --record"))
+	if info, err := src.Table.Look(pid); err == nil {
+		entry.StartTime = info.Identity.StartTime
+		entry.Runs(info.User, info.Command)
+	}
+	var written writtenSnapshot
+	err := src.Log.Do(entry, func(e *action.Entry) (err error) {
+		e.Outcome = "recorded"
+		written, err = snapshotInto(ctx, src, pid, probe.SnapshotRequest{Format: probe.PyTorchFormat, Record: &wanted}, out)
+		return err
+	})
+	if err != nil {
+		return probeFailure(err, pid, "record which lines allocate")
+	}
+	found, err := memoryviz.Read(io.NewSectionReader(out.file, 0, written.Bytes))
+	if err != nil {
+		return command.Failed(err)
+	}
+	host, _ := os.Hostname() // "" where it is unknown
+	doc := memoryviz.Document{Schema: schema.Version, Time: schema.Time(time.Now()), Host: host}
+	l := &doc.Lines
+	l.PID, l.Runtime, l.Seconds, l.Steps = pid, schema.Text(written.runtime.Name), written.Recorded.Seconds, written.Recorded.Steps
+	l.History, l.Notes, l.Lines = found.Span.Seconds(), schema.Texts(written.Notes), found.Lines()
+	for _, b := range found.Blocks {
+		l.Allocated += b.Size
+	}
+	if f.format == "pprof" {
+		_, err := out.file.Seek(0, io.SeekStart)
+		if err = errors.Join(err, out.file.Truncate(0), found.Profile(out.file, time.Time(doc.Time))); err != nil {
+			return cannotWrite(out.target, err)
+		}
+	}
+	if f.output != "" {
+		if err := out.finish(ctx, p); err != nil {
+			return err
+		}
+	}
+	return p.PrintAs(f.format, doc, render.Lines(&doc, render.SignsFor(p.ASCII(src.Settings))))
+}
+
+func diff(p *command.Program) *cobra.Command {
+	format := "table"
+	cmd := &cobra.Command{
+		Use:         "diff BEFORE AFTER",
+		Annotations: command.WithoutScreen,
+		Short:       "what has more memory in one snapshot than in another, by line",
+		Long: `Compares two pickles of PyTorch's memory and lists what has more live memory in
+the second, the most first: by the line that allocated it where that was
+recorded, else by the size of the blocks. What leaks comes first if both were
+taken at the end of a step, as with snapshot --record --steps.`,
+		Example: `  vramscope snapshot diff before.pickle after.pickle`,
+		Args: func(_ *cobra.Command, files []string) error {
+			if len(files) != 2 {
+				return command.Usage("snapshot diff takes two files, not %d", len(files))
+			}
+			return nil
+		},
+		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault), // files
+		RunE: func(_ *cobra.Command, files []string) error {
+			var read [2]*memoryviz.Snapshot
+			for i, name := range files {
+				file, err := os.Open(name)
+				if err == nil {
+					read[i], err = memoryviz.Read(file)
+					_ = file.Close() // only read
+				}
+				if err != nil {
+					return command.Failed(fmt.Errorf("%s: %w", text.Clean(name), command.WithoutPath(err)))
+				}
+			}
+			doc := memoryviz.GrowthDocument{Schema: schema.Version, Before: schema.Text(files[0]), After: schema.Text(files[1])}
+			doc.Lines, doc.Grown = memoryviz.Growth(read[0], read[1])
+			return p.PrintAs(format, doc, render.Growth(&doc))
+		},
+	}
+	command.ChoiceFlag(cmd, &format, "format", "f", "table", "json")
+	return cmd
+}

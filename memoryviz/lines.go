@@ -1,0 +1,106 @@
+package memoryviz
+
+import (
+	"cmp"
+	"slices"
+
+	"vramscope/internal/quantity"
+	"vramscope/schema"
+)
+
+// Document is what `vramscope snapshot --record --format json` writes.
+type Document struct {
+	Schema string      `json:"schema"`
+	Time   schema.Time `json:"time"` // of the snapshot
+	Host   string      `json:"host"`
+	Lines  struct {
+		PID       int            `json:"pid"`
+		Runtime   schema.Text    `json:"runtime"`
+		Seconds   float64        `json:"recorded_seconds"`
+		Steps     int64          `json:"recorded_steps"`
+		History   float64        `json:"history_seconds"` // from the oldest entry of the history to the newest
+		Allocated quantity.Bytes `json:"allocated_bytes"`
+		Notes     []schema.Text  `json:"notes"`
+		Lines     []Line         `json:"lines"`
+	} `json:"lines"`
+}
+
+// Line is what one line of the program has live, and what it allocated in the history, freed or not.
+type Line struct {
+	At          Frame          `json:"at"`
+	Bytes       quantity.Bytes `json:"bytes"`
+	Blocks      int64          `json:"blocks"`
+	Churn       quantity.Bytes `json:"churn_bytes"`
+	Allocations int64          `json:"allocations"`
+}
+
+// GrowthDocument is what `vramscope snapshot diff --format json` writes.
+type GrowthDocument struct {
+	Schema string         `json:"schema"`
+	Before schema.Text    `json:"before"` // the files
+	After  schema.Text    `json:"after"`
+	Grown  quantity.Bytes `json:"grown_bytes"` // all of it; below 0 it shrank
+	Lines  []Grown        `json:"lines"`
+}
+
+// Grown is what one snapshot has more of than another: a line's blocks or, where no line was recorded, those of one size.
+type Grown struct {
+	At     Frame                             `json:"at"`
+	Each   quantity.Optional[quantity.Bytes] `json:"block_bytes"` // the size of a block without a line
+	Before quantity.Bytes                    `json:"before_bytes"`
+	After  quantity.Bytes                    `json:"after_bytes"`
+	Grown  quantity.Bytes                    `json:"grown_bytes"`
+	Blocks int64                             `json:"grown_blocks"`
+}
+
+// Lines are all lines, those with the most live memory first. A frame without a file is no line, and says why.
+func (s *Snapshot) Lines() []Line {
+	found := map[Frame]Line{}
+	for _, b := range s.Blocks {
+		l := found[b.Stack.own]
+		l.Bytes, l.Blocks = l.Bytes+b.Size, l.Blocks+1
+		found[b.Stack.own] = l
+	}
+	for _, b := range s.Allocated {
+		l := found[b.Stack.own]
+		l.Churn, l.Allocations = l.Churn+b.Size, l.Allocations+1
+		found[b.Stack.own] = l
+	}
+	lines := []Line{}
+	for at, l := range found {
+		l.At = at
+		lines = append(lines, l)
+	}
+	slices.SortFunc(lines, func(a, b Line) int {
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(b.Churn, a.Churn), cmp.Compare(a.At.String(), b.At.String()))
+	})
+	return lines
+}
+
+// Growth is what after has more of than before, lines before what has none and the most first, and by how much
+// all of it grew or, below 0, shrank.
+func Growth(before, after *Snapshot) (_ []Grown, all quantity.Bytes) {
+	found, lines := map[Grown]Grown{}, []Grown{}
+	for sign, s := range map[quantity.Bytes]*Snapshot{-1: before, 1: after} {
+		for _, b := range s.Blocks {
+			key := Grown{At: b.Stack.own}
+			if key.At.File == "" {
+				key.Each = quantity.From(b.Size, quantity.Probe)
+			}
+			g := found[key]
+			g.Before, g.After = g.Before+b.Size*(1-sign)/2, g.After+b.Size*(1+sign)/2
+			g.Grown, g.Blocks, all = g.Grown+b.Size*sign, g.Blocks+int64(sign), all+b.Size*sign
+			found[key] = g
+		}
+	}
+	for key, g := range found {
+		if g.At, g.Each = key.At, key.Each; g.Grown > 0 {
+			lines = append(lines, g)
+		}
+	}
+	slices.SortFunc(lines, func(a, b Grown) int {
+		without := func(g Grown) quantity.Bytes { return min(g.Each.Or(0), 1) }
+		return cmp.Or(cmp.Compare(without(a), without(b)), cmp.Compare(b.Grown, a.Grown), cmp.Compare(a.At.String(), b.At.String()), cmp.Compare(a.Each.Or(0), b.Each.Or(0)))
+	})
+	return lines, all
+}

@@ -1,0 +1,211 @@
+package memoryviz
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"regexp"
+	"runtime"
+	"time"
+
+	"vramscope/internal/bounded"
+	"vramscope/internal/quantity"
+	"vramscope/schema"
+)
+
+// MaxFile is the largest snapshot that is read: a history of 32,768 entries and 100,000 blocks take 13 MiB.
+const MaxFile = 1 << 30
+
+// Frame is a line of the program. Without a file, Function says why there is none.
+type Frame struct {
+	File     schema.Text            `json:"file"`
+	Line     quantity.Optional[int] `json:"line"`
+	Function string                 `json:"function"`
+}
+
+func (f Frame) String() string {
+	if f.File == "" {
+		return "(" + f.Function + ")"
+	}
+	return fmt.Sprintf("%s:%d %s", f.File, f.Line.Or(0), f.Function)
+}
+
+// Stack has the lines that an allocation comes from, the innermost first. Equal stacks are one.
+type Stack struct {
+	Frames []Frame
+	own    Frame // the innermost line that is the program's own: no part of PyTorch or of Python's library
+}
+
+// The stacks of what has no lines.
+var (
+	noLine   = without("no line: allocated before the recording, or after it")
+	noPython = without("no Python: the backward pass, threads of C++")
+)
+
+func without(why string) *Stack { return &Stack{[]Frame{{Function: why}}, Frame{Function: why}} }
+
+// Block is allocated memory.
+type Block struct {
+	place
+	Size  quantity.Bytes
+	Stack *Stack
+}
+
+type place struct{ device, address int64 }
+
+// Snapshot is the memory of a process at one moment, and what it allocated before, as far as the history has it.
+type Snapshot struct {
+	Blocks, Allocated []Block
+	Span              time.Duration // from the history's oldest entry to its newest
+}
+
+// Read reads a snapshot.
+func Read(source io.Reader) (_ *Snapshot, err error) {
+	content, err := bounded.First(source, MaxFile)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		wrong := recover()
+		if _, bounds := wrong.(runtime.Error); bounds {
+			wrong = "it is no whole pickle"
+		}
+		if wrong != nil {
+			err = fmt.Errorf("no snapshot of PyTorch: %v", wrong)
+		}
+	}()
+	whole := decode(content).(*dict)
+	r := reader{left: len(content), lists: map[*list]*Stack{}, stacks: map[string]*Stack{}, latest: map[place]*Stack{}}
+	r.history(whole.get("device_traces"))
+	if whole.get("segments") == nil {
+		panic("it has no segments")
+	}
+	for _, segment := range r.dicts(whole.get("segments")) {
+		r.segment(segment)
+	}
+	return &r.Snapshot, nil
+}
+
+// reader makes a Snapshot. Every list of frames is looked at once: many blocks may share one.
+type reader struct {
+	Snapshot
+	left   int // how many values it may still look at: a list that is in many lists would cost more than its file
+	lists  map[*list]*Stack
+	stacks map[string]*Stack // by their frames
+	latest map[place]*Stack  // of what was allocated there last
+}
+
+// values are a list's.
+func (r *reader) values(value any) []any {
+	l, _ := value.(*list)
+	if l == nil {
+		return nil
+	}
+	if r.left -= len(l.items); r.left < 0 {
+		panic("it has more values than bytes")
+	}
+	return l.items
+}
+
+// dicts are the dictionaries of a list.
+func (r *reader) dicts(value any) (found []*dict) {
+	for _, item := range r.values(value) {
+		if d, ok := item.(*dict); ok {
+			found = append(found, d)
+		}
+	}
+	return found
+}
+
+func number(d *dict, key string) int64 {
+	n, _ := d.get(key).(int64)
+	return n
+}
+
+func word(d *dict, key string) string {
+	s, _ := d.get(key).(string)
+	return s
+}
+
+// stack is noLine for one without frames.
+func (r *reader) stack(d *dict) *Stack {
+	frames, _ := d.get("frames").(*list)
+	if s := r.lists[frames]; s != nil {
+		return s
+	}
+	var key []byte
+	every := r.dicts(d.get("frames"))
+	for _, f := range every {
+		key = fmt.Appendf(key, "%p", f)
+	}
+	s := r.stacks[string(key)]
+	if s == nil && len(every) > 0 {
+		s = &Stack{}
+		for _, f := range every {
+			file := schema.Text(cmp.Or(word(f, "filename"), "?"))
+			s.Frames = append(s.Frames, Frame{file, quantity.From(int(number(f, "line")), quantity.Probe), word(f, "name")})
+		}
+		s.own = own(s.Frames)
+	}
+	s = cmp.Or(s, noLine)
+	r.stacks[string(key)], r.lists[frames] = s, s
+	return s
+}
+
+func (r *reader) segment(segment *dict) {
+	at := place{number(segment, "device"), number(segment, "address")}
+	for _, block := range r.dicts(segment.get("blocks")) {
+		at.address = cmp.Or(number(block, "address"), at.address)
+		size := number(block, "size")
+		if word(block, "state") == "active_allocated" && size > 0 {
+			stack := r.stack(block)
+			if stack == noLine && r.latest[at] == noPython {
+				stack = noPython
+			}
+			r.Blocks = append(r.Blocks, Block{at, quantity.Bytes(size), stack})
+		}
+		at.address += size
+	}
+}
+
+// history reads what each device's history has. What is without lines and before one that has some was
+// allocated without Python; what comes after the last line may have come after the recording.
+func (r *reader) history(traces any) {
+	var first, last int64
+	for device, trace := range r.values(traces) {
+		begin := len(r.Allocated)
+		for _, event := range r.dicts(trace) {
+			if at := number(event, "time_us"); at > 0 {
+				first, last = min(at, cmp.Or(first, at)), max(at, last)
+			}
+			if size := number(event, "size"); word(event, "action") == "alloc" && size > 0 {
+				at := place{int64(device), number(event, "addr")}
+				r.Allocated = append(r.Allocated, Block{at, quantity.Bytes(size), r.stack(event)})
+			}
+		}
+		lines := false
+		for i := len(r.Allocated) - 1; i >= begin; i-- {
+			b := &r.Allocated[i]
+			if lines = lines || b.Stack != noLine; lines && b.Stack == noLine {
+				b.Stack = noPython
+			}
+			if r.latest[b.place] == nil {
+				r.latest[b.place] = b.Stack
+			}
+		}
+	}
+	r.Span = time.Duration(last-first) * time.Microsecond
+}
+
+// below are files of PyTorch and of Python itself: what allocates there does so for its caller.
+var below = regexp.MustCompile(`/torch/(_|nn/|optim/|utils/|autograd/|cuda/|amp/|distributed/|functional\.py|storage\.py|func/|linalg/|fft/|profiler/|jit/|ao/|sparse/)` +
+	`|/lib/python3\.\d+/[^/]+\.py$|/lib/python3\.\d+/(concurrent|asyncio|multiprocessing|collections|importlib)/|^<frozen `)
+
+func own(frames []Frame) Frame {
+	for _, f := range frames {
+		if !below.MatchString(string(f.File)) {
+			return f
+		}
+	}
+	return frames[0]
+}
