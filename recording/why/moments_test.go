@@ -66,5 +66,8 @@ func TestFiguresOfTwoMomentsHaveTheirTimes(t *testing.T) {
 		if strings.Contains(page.String(), "The other processes' figures are of 03:11:59, before the error") != sampled {
 			t.Errorf("sampled before: %v\n%s", sampled, page.String())
 		}
+		if strings.Contains(page.String(), "unchanged since") != sampled { // to the figure above it
+			t.Errorf("sampled before: %v\n%s", sampled, page.String())
+		}
 	}
 }

@@ -109,9 +109,9 @@ func (p *page) evidence(e *Evidence) {
 		p.figure(nameOf(n), n.Used, "")
 		p.figure("  alloc", n.Allocated, "")
 		p.figure("  cached", n.Cached, "")
-		if len(e.Neighbours[i].Used) > 1 {
-			first, last := e.Neighbours[i].Used[0], e.Neighbours[i].Used[len(e.Neighbours[i].Used)-1]
-			p.text(fmt.Sprintf("  %s since %s", change(first.Used, last.Used), first.Time.Format(time.TimeOnly)))
+		if used, known := n.Used.Value(); known && len(e.Neighbours[i].Used) > 1 {
+			first := e.Neighbours[i].Used[0]
+			p.text(fmt.Sprintf("  %s since %s", change(first.Used, used), first.Time.Format(time.TimeOnly)))
 		}
 		if i == 7 && len(e.Neighbours) > 8 {
 			p.text(fmt.Sprintf("and %d more processes", len(e.Neighbours)-8))
