@@ -52,7 +52,7 @@ func TestWhyExplainsTheRecordedEvent(t *testing.T) {
 			t.Fatalf("%v: exit code %d: %s", which, code, errs)
 		}
 		for _, want := range []string{"2026-11-20 12:02:00 GPU " + strconv.Itoa(failed.GPU), "PID " + pid + ", " + failed.User, "asked for 900G; 1.00G was free", "The line: train.py:42 in ?[2Jforward, called by train.py:88 in main.",
-			"No setting brings 900G onto this device", "WHAT HELD THE 8.00G ALLOCATED", "Optimizer state    ", "The variable kept? in main    ", "Unnamed (gradients, activations, …)    ",
+			"No setting brings 900G onto this device", "WHAT HELD THE 8.00G ALLOCATED", "optimizer state    ", "the variable kept? in main    ", "unnamed (gradients, activations, …)    ",
 			"VERDICT: too large by itself"} {
 			if !strings.Contains(page, want) {
 				t.Errorf("%v: no %q in\n%s", which, want, page)

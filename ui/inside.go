@@ -127,36 +127,26 @@ func (m *model) askInside() (bool, tea.Cmd) {
 		return true, nil
 	}
 	now.Asking, now.Refusal = true, ""
-	ask, timeout := m.askForMap(now.row), segmentsTimeout
+	timeout, actions := segmentsTimeout, m.options.Actions
 	if now.held != nil {
-		now.held.Asked = m.st.now
-		ask, timeout = m.askForHolders(now.row), holdersTimeout
+		now.held.Asked, timeout = m.st.now, holdersTimeout
 	}
-	request := now.request
+	request, key, id, device := now.request, now.key(), now.row.Process, m.st.live.DeviceUUID(now.row)
 	return true, func() tea.Msg {
 		ctx, cancel := context.WithTimeout(context.Background(), timeout)
 		defer cancel()
-		show, err := ask(ctx)
-		if errors.Is(err, context.DeadlineExceeded) {
-			err = errors.New("no answer from its probe within " + quantity.Duration(timeout))
+		msg := insideMsg{request: request}
+		if key == keys.Holders {
+			found, err := actions.Holders(ctx, id, device)
+			msg.show, msg.err = func(i *inside) { i.held.Found = &found }, err
+		} else {
+			reported, err := actions.Segments(ctx, id, device)
+			msg.show, msg.err = func(i *inside) { i.Map = segments.New(reported) }, err
 		}
-		return insideMsg{request, show, err}
-	}
-}
-
-func (m *model) askForMap(row snapshot.RowID) func(context.Context) (func(*inside), error) {
-	ask, device := m.options.Actions.Segments, m.st.live.DeviceUUID(row)
-	return func(ctx context.Context) (func(*inside), error) {
-		reported, err := ask(ctx, row.Process, device)
-		return func(i *inside) { i.Map = segments.New(reported) }, err
-	}
-}
-
-func (m *model) askForHolders(row snapshot.RowID) func(context.Context) (func(*inside), error) {
-	ask, device := m.options.Actions.Holders, m.st.live.DeviceUUID(row)
-	return func(ctx context.Context) (func(*inside), error) {
-		found, err := ask(ctx, row.Process, device)
-		return func(i *inside) { i.held.Found = &found }, err
+		if errors.Is(msg.err, context.DeadlineExceeded) {
+			msg.err = errors.New("no answer from its probe within " + quantity.Duration(timeout))
+		}
+		return msg
 	}
 }
 

@@ -2,13 +2,11 @@ package sources
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"vramscope/action"
-	"vramscope/cli/command"
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 	"vramscope/internal/text"
@@ -44,26 +42,10 @@ func holdsFrom(finder *probe.Finder) holder {
 	}
 }
 
-// simulatedHolds answers at the end of a step, as a probe does.
 func simulatedHolds(box *simulator.Box) holder {
-	return func(ctx context.Context, id process.Identity) (Held, error) {
-		_, wait, err := box.Holds(id)
-		if err != nil {
-			return Held{}, err
-		}
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-			return Held{}, ctx.Err()
-		}
-		found, _, err := box.Holds(id)
-		out := Held{Holds: found}
-		for _, a := range box.Answers() {
-			if a.Process == id {
-				out.Runtime = a.Hello.Runtimes[0]
-			}
-		}
-		return out, err
+	return func(_ context.Context, id process.Identity) (Held, error) {
+		found, err := box.Holds(id)
+		return Held{Holds: found, Runtime: probe.Runtime{Name: "PyTorch"}}, err
 	}
 }
 
@@ -114,11 +96,7 @@ func (src *Set) HoldersAction(latest func() *snapshot.Snapshot) func(context.Con
 			err = src.checkHolds(latest(), id, found.Devices)
 		}
 		if err != nil {
-			reason := action.Reason(err)
-			if errors.Is(err, probe.ErrLate) {
-				reason = "no answer in time"
-			}
-			return snapshot.Held{}, &command.Failure{Code: command.ExitFailure, Err: err, Message: "what holds its memory is unknown: " + reason}
+			return snapshot.Held{}, unanswered(err, "what holds its memory is unknown")
 		}
 		out := snapshot.Held{Time: time.Unix(0, found.TimeNS), Notes: found.Notes}
 		i := slices.IndexFunc(found.Devices, func(d probe.DeviceHolds) bool { return d.UUID == device })

@@ -88,11 +88,7 @@ func (src *Set) SegmentsAction(latest func() *snapshot.Snapshot) func(context.Co
 		slices.Sort(devices)
 		found, err := src.Segments(ctx, id, slices.Compact(devices)...)
 		if err != nil {
-			reason := action.Reason(err)
-			if errors.Is(err, probe.ErrLate) {
-				reason = "no answer in time"
-			}
-			return snapshot.SegmentMap{}, &command.Failure{Code: command.ExitFailure, Err: err, Message: "no map of its memory: " + reason}
+			return snapshot.SegmentMap{}, unanswered(err, "no map of its memory")
 		}
 		out := mapOf(&found)
 		if held, limit := out.Size(), usedOf(snap, id, uuid); held > limit+snapshot.Tolerance(limit) {
@@ -100,6 +96,15 @@ func (src *Set) SegmentsAction(latest func() *snapshot.Snapshot) func(context.Co
 		}
 		return out, nil
 	}
+}
+
+// unanswered words why a probe has not answered.
+func unanswered(err error, what string) error {
+	reason := action.Reason(err)
+	if errors.Is(err, probe.ErrLate) {
+		reason = "no answer in time"
+	}
+	return &command.Failure{Code: command.ExitFailure, Err: err, Message: what + ": " + reason}
 }
 
 // usedOf is the most that a process can hold on a GPU: what it uses there or,

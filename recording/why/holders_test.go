@@ -18,11 +18,11 @@ func TestTheLineAndTheHolderAreNamed(t *testing.T) {
 		not  string
 	}{
 		"a variable": {[]snapshot.HeldClass{{Class: "variables", Name: "outputs in train", Bytes: 60 * gib}, {Class: "parameters", Bytes: gib}},
-			[]string{"60.0G of the 79.0G allocated was in the variable outputs in train.", "60.0G free what the variable outputs in train keeps", "Unnamed (gradients, activations, …)                    18.0G"}, "No setting"},
+			[]string{"60.0G of the 79.0G allocated was in the variable outputs in train.", "60.0G free what the variable outputs in train keeps", "unnamed (gradients, activations, …)                    18.0G"}, "No setting"},
 		"a traceback": {[]snapshot.HeldClass{{Class: "variables", Name: "x in f, kept by sys.last_traceback", Bytes: 60 * gib}},
 			[]string{"sys.last_traceback = None, then gc.collect(): it keeps the variable x in f."}, "No setting"},
 		"small ones": {[]snapshot.HeldClass{{Class: "optimizer_state", Bytes: 60 * gib}, {Class: "variables", Name: "x", Bytes: gib}},
-			[]string{"No setting stops a leak", "Optimizer state", "The variable x"}, "was in"},
+			[]string{"No setting stops a leak", "optimizer state", "the variable x"}, "was in"},
 		"unknown": {nil, []string{"No setting stops a leak"}, "WHAT HELD"},
 	} {
 		h := (&story{from: time.Hour, own: full(grows)}).asked(10 * gib)

@@ -45,9 +45,9 @@ func Page(e *Evidence, v *Verdict, width int) []Line {
 		p.heading(fmt.Sprintf("WHAT HELD THE %s ALLOCATED", rest))
 		for i := range held {
 			rest -= held[i].Bytes
-			p.figure(capital(heldBy(&held[i])), quantity.From(held[i].Bytes, quantity.Probe), "")
+			p.figure(heldBy(&held[i]), quantity.From(held[i].Bytes, quantity.Probe), "")
 		}
-		p.figure("Unnamed (gradients, activations, …)", computed(max(rest, 0)), "")
+		p.figure("unnamed (gradients, activations, …)", computed(max(rest, 0)), "")
 	}
 	return p.lines
 }
@@ -158,8 +158,6 @@ func (a *Advice) Words() string {
 	}
 	return line + "."
 }
-
-func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 func change(from, to quantity.Bytes) string {
 	switch {

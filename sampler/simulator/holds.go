@@ -1,10 +1,8 @@
 package simulator
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
-	"time"
 
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
@@ -18,20 +16,19 @@ var trainedClasses = []probe.HeldBy{"parameters", "gradients", "optimizer_state"
 // servedClasses are those of a server, an eighth of which is its key-value cache.
 var servedClasses = append(slices.Repeat([]probe.HeldBy{"parameters"}, 7), "variables")
 
-// Holds is what holds a process's memory as its probe reports it, for PyTorch only, and how long a
-// probe would wait for the end of a step.
-func (b *Box) Holds(id process.Identity) (found probe.Holds, wait time.Duration, err error) {
+// Holds is what holds a process's memory as its probe reports it, for PyTorch only.
+func (b *Box) Holds(id process.Identity) (found probe.Holds, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	t, err := b.find(id)
 	if err != nil {
-		return found, 0, fmt.Errorf("simulator: holds: %w", err)
+		return found, fmt.Errorf("simulator: holds: %w", err)
 	}
 	if t.cache == nil || t.role.runtime != pytorch {
-		return found, 0, &probe.Error{Code: probe.Unsupported, Message: "only PyTorch can say what holds its memory"}
+		return found, &probe.Error{Code: probe.Unsupported, Message: "only PyTorch can say what holds its memory"}
 	}
-	held, wait := t.holds()
-	if wait == 0 {
+	held := t.holds()
+	if _, serves := t.program.(*serving); serves {
 		found.Notes = []string{"no step of an optimizer ended meanwhile: gradients and activations stay unnamed"}
 	}
 	stats := t.cache.Stats()
@@ -47,49 +44,37 @@ func (b *Box) Holds(id process.Identity) (found probe.Holds, wait time.Duration,
 		case class == probe.Unnamed:
 			add(class, left, nil)
 		case n > 0:
-			var size quantity.Bytes
-			for _, block := range held[class] {
-				size += block.Size()
-			}
-			add(class, size, &n)
+			add(class, held[class].bytes(), &n)
 		}
 	}
 	found.TimeNS, found.Exact, found.Devices = b.epoch.Add(b.at).UnixNano(), true, []probe.DeviceHolds{device}
-	return found, wait, nil
+	return found, nil
 }
 
-// holds are the task's tensors by class, and how long its steps take. What it leaks is in a variable.
-func (t *task) holds() (held map[probe.HeldBy]batch, aStep time.Duration) {
-	held = map[probe.HeldBy]batch{}
+// holds are the task's tensors by class. What it leaks is in a variable.
+func (t *task) holds() map[probe.HeldBy]batch {
+	held := map[probe.HeldBy]batch{}
 	switch p := t.program.(type) {
 	case *training:
 		p.hold(held, trainedClasses)
-		held["activations"], aStep = p.live, time.Duration(p.every)*step
+		held["activations"] = p.live
 	case *leaking:
 		p.hold(held, trainedClasses)
-		held["activations"], held["variables"], aStep = p.live, p.leaked, time.Second
+		held["activations"], held["variables"] = p.live, p.leaked
 	case *serving:
 		p.hold(held, servedClasses)
 	}
-	return held, aStep
+	return held
 }
 
 // heldAtError are the parts that a probe finds as an allocation fails.
 func (t *task) heldAtError() (found []probe.Holder) {
-	held, _ := t.holds()
+	held := t.holds()
 	for _, class := range []probe.HeldBy{"variables", "optimizer_state", "parameters"} {
-		one := probe.Holder{Class: class}
-		if class == "variables" {
-			one.Name = "outputs in train"
-		}
-		for _, block := range held[class] {
-			one.Bytes += block.Size()
-		}
-		if one.Bytes > 0 {
-			found = append(found, one)
+		if size := held[class].bytes(); size > 0 {
+			found = append(found, probe.Holder{Class: class, Name: map[probe.HeldBy]string{"variables": "outputs in train"}[class], Bytes: size})
 		}
 	}
-	slices.SortFunc(found, func(a, b probe.Holder) int { return cmp.Compare(b.Bytes, a.Bytes) })
 	return found
 }
 

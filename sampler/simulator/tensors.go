@@ -27,6 +27,13 @@ func (b *batch) take(c *allocator.Caching, sizes ...quantity.Bytes) error {
 	return nil
 }
 
+func (b batch) bytes() (sum quantity.Bytes) {
+	for _, block := range b {
+		sum += block.Size()
+	}
+	return sum
+}
+
 func (b *batch) free(c *allocator.Caching) {
 	for _, block := range *b {
 		c.Free(block)

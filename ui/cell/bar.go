@@ -85,7 +85,7 @@ func (b Parts) draw(lk *Appearance, capacity quantity.Bytes, cells int, more []P
 	drawn, sum := 0, 0.0
 	add := func(ink Span, label string, amount quantity.Bytes) { // nothing for an amount of 0
 		sum += float64(max(amount, 0))
-		if end := boundary(sum, capacity, cells); end > drawn {
+		if end := Boundary(sum, capacity, cells); end > drawn {
 			run(ink, label, end-drawn)
 			drawn = end
 		}
@@ -102,11 +102,7 @@ func (b Parts) draw(lk *Appearance, capacity quantity.Bytes, cells int, more []P
 }
 
 // Boundary is the number of cells that an amount fills.
-func Boundary(amount, capacity quantity.Bytes, cells int) int {
-	return boundary(float64(amount), capacity, cells)
-}
-
-func boundary(bytes float64, capacity quantity.Bytes, cells int) int {
+func Boundary(bytes float64, capacity quantity.Bytes, cells int) int {
 	if capacity <= 0 || cells <= 0 {
 		return 0
 	}
@@ -130,7 +126,7 @@ func (l *Line) MIGBar(lk *Appearance, gpu *snapshot.GPU, cells int, content func
 		instance := &gpu.Instances[i]
 		size := instance.Memory.Capacity().Or(0)
 		sum += float64(size)
-		end := boundary(sum, capacity, inner)
+		end := Boundary(sum, capacity, inner)
 		if instance.Memory.Used.Known() {
 			parts, more := content(instance)
 			l.Bar(lk, parts, size, end-drawn, more...)
@@ -147,7 +143,7 @@ func (l *Line) MIGBar(lk *Appearance, gpu *snapshot.GPU, cells int, content func
 func (l *Line) InstanceBar(lk *Appearance, gpu *snapshot.GPU, instance *snapshot.Instance, cells int, parts Parts, more ...Piece) {
 	start := l.used
 	size := instance.Memory.Capacity().Or(0)
-	own := max(boundary(float64(size), gpu.Memory.Capacity().Or(size), cells), 1)
+	own := max(Boundary(float64(size), gpu.Memory.Capacity().Or(size), cells), 1)
 	if instance.Memory.Used.Known() {
 		l.Bar(lk, parts, size, own, more...)
 	} else {

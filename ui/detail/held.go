@@ -82,9 +82,9 @@ func (d Panel) heldLine(width int, class snapshot.HeldClass, i int, before, all 
 	l.Right(s.Dim, share, partShare)
 	l.Skip(2)
 	cells := width - l.Used() - 1
-	if start := cell.Boundary(before, all, cells); cells > 0 {
+	if start := cell.Boundary(float64(before), all, cells); cells > 0 {
 		l.Skip(start)
-		l.Repeat(ink.Style, ink.Text, cell.Boundary(before+class.Bytes, all, cells)-start)
+		l.Repeat(ink.Style, ink.Text, cell.Boundary(float64(before+class.Bytes), all, cells)-start)
 	}
 	return l.String()
 }

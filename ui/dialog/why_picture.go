@@ -19,7 +19,7 @@ import (
 //	    0 ██████████████████████████████│
 //	      -10m               23:48:57 error
 //	      ▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇
-//	■ context 1.3G  ■ others 2.3G  ■ its alloc 75.9G  · free 10M
+//	■ context 1.3G  ■ others 2.3G  ■ alloc 75.9G  · free 10M
 func (w Why) picture(width int) [][]cell.Span {
 	s, e, v := &w.look.Styles, w.evidence, &w.verdict
 	about, remedy := e.Where(), v.None
@@ -47,72 +47,58 @@ const areaRows, areaAxis = 5, 7
 
 // area is used memory: of the process on top of all others'. Its right end is the error.
 func (w Why) area(width int) [][]cell.Span {
-	s, g, e, inks := &w.look.Styles, &w.look.Glyphs, w.evidence, w.look.Inks()
-	columns := width - areaAxis - 1
-	from, to := e.Recent[0].Time, e.Event.Time
-	own, others := make([]quantity.Bytes, columns), make([]quantity.Bytes, columns)
-	seen := make([]bool, columns)
+	s, e, inks := &w.look.Styles, w.evidence, w.look.Inks()
+	columns, from, to := width-areaAxis-1, e.Recent[0].Time, e.Event.Time
+	tops, others := make([]quantity.Bytes, columns), make([]quantity.Bytes, columns)
 	for _, sample := range e.Recent {
-		at := min(max(int(float64(columns)*float64(sample.Time.Sub(from))/float64(max(to.Sub(from), 1))), 0), columns-1)
-		if sample.Used.Known() && sample.Others.Known() {
-			seen[at], own[at], others[at] = true, max(own[at], sample.Used.Or(0)), max(others[at], sample.Others.Or(0))
+		at := max(int(float64(columns)*float64(sample.Time.Sub(from))/float64(max(to.Sub(from), 1))), 0)
+		for i := at; i < min(at+columns/len(e.Recent)+1, columns); i++ { // fewer samples than columns: each has several
+			tops[i], others[i] = max(tops[i], sample.Used.Or(0)+sample.Others.Or(0)), max(others[i], sample.Others.Or(0))
 		}
 	}
-	for i := 1; i < columns; i++ { // fewer samples than columns: each lasts until the next
-		if !seen[i] && seen[i-1] {
-			seen[i], own[i], others[i] = true, own[i-1], others[i-1]
-		}
-	}
-	capacity := float64(e.Capacity.Or(0))
+	step := e.Capacity.Or(0) / areaRows
 	var lines [][]cell.Span
 	for row := range areaRows {
 		label := map[int]string{0: e.Capacity.Or(0).String(), areaRows - 1: "0"}[row]
 		line := []cell.Span{{s.Dim, strings.Repeat(" ", areaAxis-1-text.Width(label)) + label + " "}}
-		low, high := capacity*float64(areaRows-1-row)/areaRows, capacity*float64(areaRows-row)/areaRows
 		for i := range columns {
-			ink, top := cell.Span{s.Text, " "}, float64(own[i]+others[i])
-			switch part := (top - low) / (high - low); {
-			case !seen[i] || part <= 1.0/16:
-			case float64(others[i]) >= (low+high)/2:
-				ink = inks[1]
-			case part < 1 && len(g.Spark) > 0:
-				ink = cell.Span{inks[2].Style, g.Spark[min(int(part*float64(len(g.Spark))), len(g.Spark)-1)]}
-			default:
-				ink = inks[2]
-			}
-			if w.look.Solid() && ink.Text == g.Solid {
-				ink.Text = "█"
-			}
-			if last := &line[len(line)-1]; i > 0 && last.Style == ink.Style {
-				last.Text += ink.Text
-			} else {
-				line = append(line, ink)
-			}
+			line = append(line, w.areaCell(inks, tops[i], others[i], step*quantity.Bytes(areaRows-1-row), step))
 		}
-		lines = append(lines, append(line, cell.Span{s.Leak, g.Side}))
+		lines = append(lines, append(line, cell.Span{s.Leak, w.look.Glyphs.Side}))
 	}
 	left, right := "-"+quantity.BriefDuration(to.Sub(from).Round(time.Second)), to.Format(time.TimeOnly)+" error"
 	gap := strings.Repeat(" ", max(columns+1-text.Width(left)-text.Width(right), 1))
 	return append(lines, []cell.Span{{s.Dim, strings.Repeat(" ", areaAxis) + left + gap}, {s.Leak, right}})
 }
 
+// areaCell is the cell of a column from low to low+step.
+func (w Why) areaCell(inks [6]cell.Span, top, others, low, step quantity.Bytes) cell.Span {
+	spark, ink := w.look.Glyphs.Spark, inks[2]
+	switch eighths := int(8 * (top - low) / max(step, 1)); {
+	case top <= low || eighths == 0:
+		return cell.Span{w.look.Styles.Text, " "}
+	case others >= low+step/2:
+		ink = inks[1]
+	case eighths < 8 && len(spark) >= 7:
+		return cell.Span{ink.Style, spark[eighths-1]}
+	}
+	if w.look.Solid() {
+		ink.Text = "█"
+	}
+	return ink
+}
+
 // bar is the device's memory at the error, and its legend.
 func (w Why) bar(width int) [][]cell.Span {
 	e, inks, s := w.evidence, w.look.Swatches(), &w.look.Styles
 	used, reserved, allocated := e.Used.Or(0), e.Reserved.Or(e.Process.Reserved().Or(0)), e.Allocated.Or(0)
-	all := e.Capacity.Or(0) - e.Free.Or(0)
-	parts := cell.Parts{max(used-reserved, 0), max(all-used, 0), allocated, max(reserved-allocated, 0)}
-	names := [...]string{"context", "others", "its alloc", "frag"}
-	legend := []cell.Span{}
-	for i, name := range names {
+	parts := cell.Parts{max(used-reserved, 0), max(e.Capacity.Or(0)-e.Free.Or(0)-used, 0), allocated, max(reserved-allocated, 0)}
+	var legend []cell.Span
+	for i, name := range [...]string{"context", "others", "alloc", "frag"} {
 		if parts[i] > 0 {
 			legend = append(legend, inks[i], cell.Span{s.Text, " " + name + " " + parts[i].String() + "  "})
 		}
 	}
 	legend = append(legend, inks[5], cell.Span{s.Text, " free " + string(cell.AppendBytes(nil, e.Free, w.look.Glyphs.Dash))})
-	indent := cell.Span{s.Text, strings.Repeat(" ", areaAxis)}
-	return [][]cell.Span{
-		append([]cell.Span{indent}, parts.Spans(w.look, e.Capacity.Or(0), width-areaAxis-1)...),
-		legend,
-	}
+	return [][]cell.Span{append([]cell.Span{{s.Text, strings.Repeat(" ", areaAxis)}}, parts.Spans(w.look, e.Capacity.Or(0), width-areaAxis-1)...), legend}
 }
