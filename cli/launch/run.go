@@ -106,8 +106,10 @@ The exit code is CMD's; 3 if there is no room for --need;
 				}
 			}
 			if needs.Need == "" {
-				if name := firstGiven(cmd, "wait", "for", "gpu", "config", "nvml-library"); name != "" {
-					return command.Usage("--%s goes with --need", name)
+				for _, name := range []string{"wait", "for", "gpu", "config", "nvml-library"} {
+					if cmd.Flags().Changed(name) {
+						return command.Usage("--%s goes with --need", name)
+					}
 				}
 				return become(p, args, preloading, verbose)
 			}
@@ -130,16 +132,6 @@ The exit code is CMD's; 3 if there is no room for --need;
 	cmd.Flags().StringVar(&snapshots, "snapshot-on-oom", "", "where PyTorch's snapshot goes if an allocation fails")
 	command.NameValues(cmd, map[string]string{"snapshot-on-oom": "DIR"})
 	return cmd
-}
-
-// firstGiven is the first of these flags that is given, "" if none is.
-func firstGiven(cmd *cobra.Command, names ...string) string {
-	for _, name := range names {
-		if cmd.Flags().Changed(name) {
-			return name
-		}
-	}
-	return ""
 }
 
 // snapshotsInto has the command's probe write a snapshot into a directory where an allocation fails.

@@ -42,7 +42,7 @@ program is ever ended. docs/sharing.md has the rules and the JSON.`,
 }
 
 func claimCommand(p *command.Program) *cobra.Command {
-	n, asJSON := launch.Needs{}, false
+	n, format := launch.Needs{}, ""
 	cmd := &cobra.Command{
 		Use: "claim --need SIZE", Short: "claim a lease: prints its ID and the GPUs", Annotations: map[string]string{command.Takes: "config gpu nvml-library"},
 		Long: `Claims SIZE of memory on the GPU with the most room, or SIZE on each of N with
@@ -65,22 +65,20 @@ Exit code 3: there is no room.`,
 				return err
 			}
 			uuids, _ := launch.GPUsOf(&given)
-			return p.PrintAs(format(asJSON), schema.LeaseDocument{Schema: schema.Version, Lease: given}, fmt.Sprintf("%s %s\n", given.ID, uuids))
+			return p.PrintAs(format, schema.LeaseDocument{Schema: schema.Version, Lease: given}, fmt.Sprintf("%s %s\n", given.ID, uuids))
 		},
 	}
 	n.Add(cmd)
 	cmd.Flags().Var(command.Duration(&n.TTL, time.Second, launch.Longest), "ttl", "the lease ends after this time if nothing has used it")
 	cmd.Flags().IntVar(&n.PID, "pid", 0, "the process that it is for, with all that this one starts")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "as a JSON document")
+	asJSON(cmd, &format)
 	command.NameValues(cmd, map[string]string{"ttl": "DURATION", "pid": "PID"})
 	return cmd
 }
 
-func format(asJSON bool) string {
-	if asJSON {
-		return "json"
-	}
-	return ""
+// asJSON adds a flag that sets a format.
+func asJSON(cmd *cobra.Command, format *string) {
+	cmd.Flags().BoolFunc("json", "as a JSON document", func(string) error { *format = "json"; return nil })
 }
 
 func changeCommand(p *command.Program, use, short string, renews bool) *cobra.Command {
@@ -103,10 +101,7 @@ func changeCommand(p *command.Program, use, short string, renews bool) *cobra.Co
 				} else {
 					_, err = client.ReleaseLease(cmd.Context(), args[0])
 				}
-				if err != nil {
-					return launch.LeaseFailure(err, 0)
-				}
-				return nil
+				return err
 			})
 		},
 	}
@@ -118,7 +113,7 @@ func changeCommand(p *command.Program, use, short string, renews bool) *cobra.Co
 }
 
 func listCommand(p *command.Program) *cobra.Command {
-	asJSON := false
+	format := ""
 	cmd := &cobra.Command{
 		Use: "list", Short: "who has leases, and who waits", Annotations: map[string]string{command.Takes: "ascii config"},
 		Args: command.NoArguments,
@@ -130,23 +125,26 @@ func listCommand(p *command.Program) *cobra.Command {
 			return withDaemon(cmd.Context(), p, func(client *socket.Client) error {
 				all, err := client.Leases(cmd.Context())
 				if err != nil {
-					return command.Failed(err)
+					return err
 				}
-				return p.PrintAs(format(asJSON), schema.LeasesDocument{Schema: schema.Version, Leases: all},
+				return p.PrintAs(format, schema.LeasesDocument{Schema: schema.Version, Leases: all},
 					render.Leases(all, p.Now(), render.SignsFor(p.ASCII(&s)), p.OutputWidth()))
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "as a JSON document")
+	asJSON(cmd, &format)
 	return cmd
 }
 
 // withDaemon acts with the daemon that keeps the leases.
 func withDaemon(ctx context.Context, p *command.Program, act func(*socket.Client) error) error {
 	client, err := socket.DialLeases(ctx, p.Daemons())
+	if err == nil {
+		err = act(client)
+		_ = client.Close() // it has answered
+	}
 	if err != nil {
 		return launch.LeaseFailure(err, 0)
 	}
-	defer func() { _ = client.Close() }() // it has answered
-	return act(client)
+	return nil
 }

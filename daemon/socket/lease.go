@@ -42,25 +42,15 @@ const mostWaits = 1024
 
 // checkLease returns the mistake in a claim or a renewal.
 func (r *request) checkLease() error {
-	limits := []struct {
-		name        string
-		value, most int64
-	}{
-		{"length_ns", r.LengthNS, int64(maxWait)}, {"ttl_ns", r.TTLNS, int64(maxWait)}, {"wait_ns", r.WaitNS, int64(maxWait)},
-		{"bytes", r.Bytes, maxAsked}, {"count", int64(r.Count), maxLeased}, {"gpus", int64(len(r.GPUs)), maxLeased},
-	}
-	for _, l := range limits {
-		if l.value < 0 || l.value > l.most {
-			return fmt.Errorf("%w: %s is %d: at most %d", errRequest, l.name, l.value, l.most)
-		}
-	}
 	switch {
+	case min(r.LengthNS, r.TTLNS, r.WaitNS) < 0 || max(r.LengthNS, r.TTLNS, r.WaitNS) > int64(maxWait):
+		return fmt.Errorf("%w: length_ns, ttl_ns and wait_ns are 0 to %d", errRequest, int64(maxWait))
 	case r.Cmd == cmdRenew && r.TTLNS == 0:
 		return fmt.Errorf("%w: a renewal needs ttl_ns", errRequest)
-	case r.Cmd == cmdClaim && (r.Bytes == 0 || r.Count == 0):
-		return fmt.Errorf("%w: a claim needs bytes and a count", errRequest)
-	case r.Cmd == cmdClaim && (r.PID < 0 || r.PID == 1):
-		return fmt.Errorf("%w: a lease for PID %d", errRequest, r.PID)
+	case r.Cmd == cmdRenew:
+		return nil
+	case r.Bytes < 1 || r.Bytes > maxAsked || r.Count < 1 || max(r.Count, len(r.GPUs)) > maxLeased || r.PID < 0 || r.PID == 1:
+		return fmt.Errorf("%w: a claim needs bytes, from 1 to %d, and a count, of at most %d; PID 1 has no lease", errRequest, int64(maxAsked), maxLeased)
 	}
 	return nil
 }

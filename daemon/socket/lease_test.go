@@ -135,10 +135,10 @@ func TestClosedConnectionLeavesTheQueue(t *testing.T) {
 	answer(third, `"lease":{"id":"`)
 }
 
-// TestOthersClaim: by their own right, and for their own processes.
+// TestOthersClaim: for their own processes, and unseen by others.
 func TestOthersClaim(t *testing.T) {
 	directory, _ := serveLeases(t, mustShare(t, "all"))
-	got := as(t, alice, alice, directory, `{"id":1,"cmd":"lease_claim","bytes":1073741824,"count":1,"self":true,"command":"train.py"}
+	got := as(t, alice, alice, directory, `{"id":1,"cmd":"lease_claim","bytes":1073741824,"count":1,"command":"train.py"}
 {"id":2,"cmd":"lease_claim","bytes":1073741824,"count":1,"pid":`+fmt.Sprint(os.Getpid())+`}
 {"id":3,"cmd":"leases"}
 `)
