@@ -117,19 +117,17 @@ func (r *reader) dicts(value any) (found []*dict) {
 	return found
 }
 
-func number(d *dict, key string) int64 {
-	n, _ := d.get(key).(int64)
-	return n
-}
+func number(d *dict, key string) int64 { return field[int64](d, key) }
 
-func word(d *dict, key string) string {
-	s, _ := d.get(key).(string)
-	return s
+// field is the zero value where there is none of that type.
+func field[T any](d *dict, key string) T {
+	value, _ := d.get(key).(T)
+	return value
 }
 
 // stack is noLine for one without frames.
 func (r *reader) stack(d *dict) *Stack {
-	frames, _ := d.get("frames").(*list)
+	frames := field[*list](d, "frames")
 	if s := r.lists[frames]; s != nil {
 		return s
 	}
@@ -142,8 +140,8 @@ func (r *reader) stack(d *dict) *Stack {
 	if s == nil && len(every) > 0 {
 		s = &Stack{}
 		for _, f := range every {
-			file := schema.Text(cmp.Or(word(f, "filename"), "?"))
-			s.Frames = append(s.Frames, Frame{file, quantity.From(int(number(f, "line")), quantity.Probe), word(f, "name")})
+			file := schema.Text(cmp.Or(field[string](f, "filename"), "?"))
+			s.Frames = append(s.Frames, Frame{file, quantity.From(int(number(f, "line")), quantity.Probe), field[string](f, "name")})
 		}
 		s.own = own(s.Frames)
 	}
@@ -157,7 +155,7 @@ func (r *reader) segment(segment *dict) {
 	for _, block := range r.dicts(segment.get("blocks")) {
 		at.address = cmp.Or(number(block, "address"), at.address)
 		size := number(block, "size")
-		if word(block, "state") == "active_allocated" && size > 0 {
+		if field[string](block, "state") == "active_allocated" && size > 0 {
 			stack := r.stack(block)
 			if stack == noLine && r.latest[at] == noPython {
 				stack = noPython
@@ -178,7 +176,7 @@ func (r *reader) history(traces any) {
 			if at := number(event, "time_us"); at > 0 {
 				first, last = min(at, cmp.Or(first, at)), max(at, last)
 			}
-			if size := number(event, "size"); word(event, "action") == "alloc" && size > 0 {
+			if size := number(event, "size"); field[string](event, "action") == "alloc" && size > 0 {
 				at := place{int64(device), number(event, "addr")}
 				r.Allocated = append(r.Allocated, Block{at, quantity.Bytes(size), r.stack(event)})
 			}

@@ -33,9 +33,6 @@ type Recording struct {
 	Steps   int64   `json:"steps,omitempty"`
 }
 
-// MaxRecording is the longest.
-const MaxRecording = 30 * time.Minute
-
 // MaxSnapshotFile is the largest snapshot that is accepted in a file: PyTorch's
 // own grows with the history that the program records.
 const MaxSnapshotFile = 8 << 30

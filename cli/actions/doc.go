@@ -1,6 +1,6 @@
 // Package actions has the commands that do something to one process: flush and
 // attach, which ask first; snapshot, which has a process write where its
-// memory lies; and holds, which asks it what holds that. What is done, refused and logged is in action.
+// memory lies and which lines allocate it; holds and summary, which ask it what that is. What is done, refused and logged is in action.
 //
 //	PID ─→ Set, Table ─→ refusal, question ─→ action/flush, action/attach ─→ text, JSON
 //

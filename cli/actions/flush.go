@@ -198,13 +198,18 @@ func logRefusal(log *action.Log, table *process.Table, name string, pid int, why
 	if log == nil {
 		return why
 	}
-	entry := action.NewEntry(name, process.Identity{PID: pid}, action.Command(name))
+	_ = log.Refuse(entryOf(table, name, name, pid), &process.Refusal{Reason: strings.TrimPrefix(why.Error(), "refused: ")}) // refused it is, logged or not
+	return why
+}
+
+// entryOf begins an entry about a pid, which a command is for.
+func entryOf(table *process.Table, name, command string, pid int) action.Entry {
+	entry := action.NewEntry(name, process.Identity{PID: pid}, action.Command(command))
 	if info, err := table.Look(pid); err == nil {
 		entry.StartTime = info.Identity.StartTime
 		entry.Runs(info.User, info.Command)
 	}
-	_ = log.Refuse(entry, &process.Refusal{Reason: strings.TrimPrefix(why.Error(), "refused: ")}) // refused it is, logged or not
-	return why
+	return entry
 }
 
 func canAsk(p *command.Program) bool {

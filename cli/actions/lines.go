@@ -43,28 +43,22 @@ func mayRecord(p *command.Program, src *sources.Set, pid int, f *snapshotFlags) 
 	case !canAsk(p):
 		return command.Usage("there is no terminal to ask on").Then("  --yes   records without asking")
 	}
-	r, name := f.recording(), "?"
+	r, name, steps := f.recording(), "?", ""
 	if info, err := src.Table.Look(pid); err == nil {
-		name = process.ShortCommand(info.Command, info.Name)
+		name = text.Cut(text.Clean(process.ShortCommand(info.Command, info.Name)), 100, "…")
 	}
-	steps := ""
 	if r.Steps > 0 {
 		steps = fmt.Sprintf("%d steps, at most ", r.Steps)
 	}
-	return confirm(p, fmt.Sprintf("PID %d  %s\nPyTorch records which lines allocate GPU memory, for %s%.0f s. Each allocation\ntakes about 1 µs longer meanwhile. Logged in %s\nRecord?",
-		pid, text.Cut(text.Clean(name), 100, "…"), steps, r.Seconds, text.Clean(p.LogDirectory())))
+	const question = "PID %d  %s\nPyTorch records which lines allocate, for %s%.0f s. An allocation then takes\nabout 1 µs longer. Logged in %s\nRecord?"
+	return confirm(p, fmt.Sprintf(question, pid, name, steps, r.Seconds, text.Clean(p.LogDirectory())))
 }
 
 // recordLines has a process record which of its lines allocate, prints them, and writes the file that was asked for.
 func recordLines(ctx context.Context, src *sources.Set, pid int, f *snapshotFlags, out *draft) error {
 	p, wanted := src.Program, f.recording()
-	entry := action.NewEntry("record", process.Identity{PID: pid}, action.Command("snapshot --record"))
-	if info, err := src.Table.Look(pid); err == nil {
-		entry.StartTime = info.Identity.StartTime
-		entry.Runs(info.User, info.Command)
-	}
 	var written writtenSnapshot
-	err := src.Log.Do(entry, func(e *action.Entry) (err error) {
+	err := src.Log.Do(entryOf(src.Table, "record", "snapshot --record", pid), func(e *action.Entry) (err error) {
 		e.Outcome = "recorded"
 		written, err = snapshotInto(ctx, src, pid, probe.SnapshotRequest{Format: probe.PyTorchFormat, Record: &wanted}, out)
 		return err
@@ -108,15 +102,12 @@ func diff(p *command.Program) *cobra.Command {
 the second, the most first: by the line that allocated it where that was
 recorded, else by the size of the blocks. What leaks comes first if both were
 taken at the end of a step, as with snapshot --record --steps.`,
-		Example: `  vramscope snapshot diff before.pickle after.pickle`,
-		Args: func(_ *cobra.Command, files []string) error {
+		Example:           `  vramscope snapshot diff before.pickle after.pickle`,
+		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault), // files
+		RunE: func(_ *cobra.Command, files []string) error {
 			if len(files) != 2 {
 				return command.Usage("snapshot diff takes two files, not %d", len(files))
 			}
-			return nil
-		},
-		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault), // files
-		RunE: func(_ *cobra.Command, files []string) error {
 			var read [2]*memoryviz.Snapshot
 			for i, name := range files {
 				file, err := os.Open(name)

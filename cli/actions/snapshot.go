@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"vramscope/action"
 	"vramscope/cli/command"
 	"vramscope/cli/sources"
+	"vramscope/internal/bounded"
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 	"vramscope/internal/text"
@@ -46,19 +48,16 @@ every segment that it has from the driver, and every block in it.
              described in docs/protocol.md
 
 With --record PyTorch first records which lines of the program allocate, for so
-many steps of its optimizer or for a time, and stops when you do. The lines are
-printed, and with -o written: as a pickle, or for go tool pprof if the format is
-pprof. It asks first, unless --yes is given, and is logged as a flush is. What
-was allocated before has no line. snapshot diff compares two of these pickles.
-docs/inside.md says what that costs.
+many steps of its optimizer or for a time. They are printed; -o writes them, as
+a pickle or for go tool pprof. It asks first, unless --yes is given, and is
+logged as a flush is. docs/inside.md says what it costs, and what has no line.
 
 A file is readable by you alone (0600) and appears only once it is complete.
 An existing file is not replaced, unless --force is given.`,
 		Example: `  vramscope snapshot 2963112 -o carol.pickle
   vramscope snapshot 2963112 --format segments -o - | jq '.devices[].segments | length'
   vramscope snapshot 2963112 --record --steps 20 -o before.pickle
-  vramscope snapshot 2963112 --record --for 30s --format pprof -o job.pb.gz
-  vramscope snapshot diff before.pickle after.pickle`,
+  vramscope snapshot 2963112 --record --for 30s --format pprof -o job.pb.gz`,
 		Args: command.OnePID("  vramscope once     lists them"),
 		RunE: command.WithPID(func(ctx context.Context, pid int) error { return runSnapshot(ctx, p, pid, f) }),
 	}
@@ -80,8 +79,6 @@ func (f *snapshotFlags) check(src *sources.Set) error {
 	switch {
 	case f.record && f.format == string(probe.SegmentsFormat):
 		return command.Usage("a map of segments has no lines: leave out --record or --format segments")
-	case f.record && (f.steps < 0 || f.duration < 0 || f.duration > probe.MaxRecording):
-		return command.Usage("--steps, --for: it records for %s at most", probe.MaxRecording)
 	case f.record && (f.output == "-" || f.output == "" && f.format == "pprof"):
 		return command.Usage("with --record the lines are printed: name a file for the rest, -o FILE")
 	case !f.record && (f.steps != 0 || f.duration != 0 || f.format == "pprof" || f.format == "json"):
@@ -184,11 +181,7 @@ func snapshotInto(ctx context.Context, src *sources.Set, pid int, wanted probe.S
 	}
 	if wanted.Format == probe.SegmentsFormat {
 		found, err := client.Segments(ctx)
-		if err != nil {
-			return written, err
-		}
-		err = written.writeMap(&found, out)
-		return written, err
+		return written, written.writeMap(found, err, out)
 	}
 	written.SnapshotResult, err = client.Snapshot(ctx, wanted, out.file)
 	return written, err
@@ -205,17 +198,16 @@ func simulatedSnapshot(ctx context.Context, src *sources.Set, pid int, format pr
 		}
 		written := writtenSnapshot{runtime: a.Hello.Runtimes[0]}
 		found, err := src.Segments(ctx, a.Process)
-		if err != nil {
-			return written, err
-		}
-		err = written.writeMap(&found, out)
-		return written, err
+		return written, written.writeMap(found, err, out)
 	}
 	return writtenSnapshot{}, fmt.Errorf("PID %d: %w", pid, probe.ErrNoProbe)
 }
 
-// writeMap writes a map that has been read and checked.
-func (w *writtenSnapshot) writeMap(found *probe.Segments, out *draft) error {
+// writeMap writes a map that has been read and checked, unless that has failed.
+func (w *writtenSnapshot) writeMap(found probe.Segments, failed error, out *draft) error {
+	if failed != nil {
+		return failed
+	}
 	content, err := json.Marshal(found)
 	if err != nil {
 		return fmt.Errorf("encode the map: %w", err)
@@ -248,4 +240,40 @@ func probeFailure(err error, pid int, what string) error {
 		return &command.Failure{Code: command.ExitFailure, Err: err, Message: text.Clean(err.Error()) + ": is the process stopped?"}
 	}
 	return command.Failed(err)
+}
+
+// Summary is the command summary.
+func Summary(p *command.Program) *cobra.Command {
+	return &cobra.Command{
+		Use:         "summary PID",
+		Annotations: command.WithoutScreen,
+		Short:       "PyTorch's own summary of a process's memory",
+		Long:        `Prints what torch.cuda.memory_summary() returns there, for each of its GPUs.`,
+		Example:     `  vramscope summary 2963112`,
+		Args:        command.OnePID("  vramscope once     lists them"),
+		RunE: command.WithPID(func(ctx context.Context, pid int) error {
+			src, err := sources.Open(p, 0)
+			if err != nil {
+				return err
+			}
+			out, err := newDraft("-", false)
+			if err != nil {
+				return err
+			}
+			defer out.discard()
+			written, err := snapshotInto(ctx, src, pid, probe.SnapshotRequest{Format: probe.SummaryFormat}, out)
+			if err != nil {
+				return probeFailure(err, pid, "write PyTorch's summary")
+			}
+			content, err := bounded.First(io.NewSectionReader(out.file, 0, written.Bytes), probe.SnapshotSize)
+			if err != nil {
+				return fmt.Errorf("read the summary: %w", err)
+			}
+			var b strings.Builder
+			for line := range strings.Lines(string(content)) {
+				b.WriteString(text.Clean(strings.TrimSuffix(line, "\n")) + "\n")
+			}
+			return p.Print([]byte(b.String()))
+		}),
+	}
 }

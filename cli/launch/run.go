@@ -100,10 +100,8 @@ The exit code is CMD's; 3 if there is no room for --need;
 				return command.Usage("--rescue and --no-preload contradict each other")
 			}
 			preloading.Wanted = preloading.Wanted || preloading.Rescue
-			if snapshots != "" {
-				if err := snapshotsInto(snapshots); err != nil {
-					return err
-				}
+			if err := snapshotsInto(snapshots); err != nil {
+				return err
 			}
 			if needs.Need == "" {
 				for _, name := range []string{"wait", "for", "gpu", "config", "nvml-library"} {
@@ -136,14 +134,14 @@ The exit code is CMD's; 3 if there is no room for --need;
 
 // snapshotsInto has the command's probe write a snapshot into a directory where an allocation fails.
 func snapshotsInto(directory string) error {
-	path, err := filepath.Abs(directory)
-	if err == nil {
-		err = os.MkdirAll(path, 0o700)
+	if directory == "" {
+		return nil
 	}
-	if err != nil {
+	if err := os.MkdirAll(directory, 0o700); err != nil {
 		return command.Usage("--snapshot-on-oom: %v", command.WithoutPath(err))
 	}
-	return os.Setenv("VRAMSCOPE_SNAPSHOT_ON_OOM", path)
+	path, err := filepath.Abs(directory)
+	return errors.Join(err, os.Setenv("VRAMSCOPE_SNAPSHOT_ON_OOM", path))
 }
 
 // become replaces this process by the command.

@@ -45,9 +45,10 @@ func Growth(doc *memoryviz.GrowthDocument) string {
 
 // withRest has the rows, and how many lines have none.
 func withRest(g *grid, all int) []string {
-	lines := g.lines()
 	if all > shownLines {
-		lines = append(lines, fmt.Sprintf("and %d lines more: --format json", all-shownLines))
+		return append(g.lines(), fmt.Sprintf("and %d lines more: --format json", all-shownLines))
+	} else if all > 0 {
+		return g.lines()
 	}
-	return lines
+	return nil
 }
