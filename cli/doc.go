@@ -6,6 +6,7 @@
 //	past/      recordings: replay, export, report, why, backtest
 //	actions/   on one process: flush, attach, snapshot
 //	launch/    programs with a probe: run, env
+//	leases/    lease claim, renew, release, list
 //	service/   daemon
 //	guarding/  guard check, log, replay
 //	boxes/     fleet, fleet once, fleet headroom
