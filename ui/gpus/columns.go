@@ -34,15 +34,15 @@ const (
 
 // columnsFor shares the width out. A wider screen never has fewer figures.
 func (p *Panel) columnsFor(width int) columns {
-	kinds := p.kinds()
+	mixed := p.mixed()
 	if p.Halves == 2 {
-		return halfColumns(width, kinds > 1)
+		return halfColumns(width, mixed)
 	}
 	c := columns{index: 4, used: 10, free: 5, util: 4, temp: 4, note: minNote}
 	if p.big() {
 		c.used = 12
 	}
-	if kinds > 1 {
+	if mixed {
 		c.name = 8
 	}
 	switch {
@@ -71,20 +71,13 @@ func (p *Panel) columnsFor(width int) columns {
 
 // around is the number of cells outside of bar and note.
 func (c *columns) around() int {
-	cells := c.index + 1 + c.name + c.nameGap() + 1 + c.used
+	cells := c.index + 1 + c.name + min(c.name, 1) + 1 + c.used
 	for _, figure := range c.figures() {
 		if figure > 0 {
 			cells += 1 + figure
 		}
 	}
 	return cells
-}
-
-func (c *columns) nameGap() int {
-	if c.name > 0 {
-		return 1
-	}
-	return 0
 }
 
 // narrow is for panes. It leaves out total and free, then temperature, then utilization, and
@@ -125,19 +118,14 @@ func (p *Panel) big() bool {
 	return slices.ContainsFunc(p.Snapshot.GPUs, func(g snapshot.GPU) bool { return g.Memory.Total.Or(0) >= threshold })
 }
 
-// kinds counts the kinds of GPU, at most 2. GPUs of unknown name do not count.
-func (p *Panel) kinds() int {
-	first := ""
+// mixed reports whether there are GPUs of several kinds. One of unknown name does not count.
+func (p *Panel) mixed() bool {
+	names := map[string]bool{}
 	for i := range p.Snapshot.GPUs {
-		switch name := p.Snapshot.GPUs[i].Name; {
-		case name == "" || name == first:
-		case first != "":
-			return 2
-		default:
-			first = name
-		}
+		names[p.Snapshot.GPUs[i].Name] = true
 	}
-	return min(len(p.Snapshot.GPUs), 1)
+	delete(names, "")
+	return len(names) > 1
 }
 
 // Columns are the titles of a GPU's figures, each with its meaning.
@@ -166,7 +154,7 @@ func (p *Panel) writeTitles(l *cell.Line, c columns, legend bool) {
 	s := &p.Appearance.Styles
 	l.Right(s.Header, "GPU", c.index)
 	l.Skip(1)
-	bar := l.Used() + c.name + c.nameGap() + c.bar
+	bar := l.Used() + c.name + min(c.name, 1) + c.bar
 	if legend {
 		p.WriteLegend(l, bar-l.Used())
 	}

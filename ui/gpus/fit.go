@@ -82,14 +82,11 @@ func (f *Fit) more(i int, amounts bool) string {
 }
 
 // place is the verdict on a GPU, or on a MIG instance; nil where none is asked for or found.
-func (p *Panel) place(gpu *snapshot.GPU, instance *snapshot.Instance) *headroom.Place {
+func (p *Panel) place(line Line) *headroom.Place {
 	if p.Fit == nil {
 		return nil
 	}
-	uuid := gpu.UUID
-	if instance != nil {
-		uuid = instance.UUID
-	}
+	uuid := (&headroom.Place{GPU: line.GPU, Instance: line.Instance}).UUID()
 	for i := range p.Fit.Places {
 		if p.Fit.Places[i].UUID() == uuid {
 			return &p.Fit.Places[i]
@@ -99,8 +96,8 @@ func (p *Panel) place(gpu *snapshot.GPU, instance *snapshot.Instance) *headroom.
 }
 
 // need is what the job that is asked about takes of the free memory.
-func (p *Panel) need(gpu *snapshot.GPU, instance *snapshot.Instance) []cell.Piece {
-	place := p.place(gpu, instance)
+func (p *Panel) need(line Line) []cell.Piece {
+	place := p.place(line)
 	if place == nil {
 		return nil
 	}
@@ -111,7 +108,7 @@ func (p *Panel) need(gpu *snapshot.GPU, instance *snapshot.Instance) []cell.Piec
 
 // fits is the verdict as a note.
 func (p *Panel) fits(line Line) string {
-	place := p.place(line.GPU, line.Instance)
+	place := p.place(line)
 	switch {
 	case place == nil || place.Verdict == headroom.Unknown:
 		return ""

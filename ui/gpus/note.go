@@ -41,7 +41,11 @@ func (p *Panel) note(line Line, c columns) note {
 		if fits := p.fits(line); fits != "" {
 			return note{text: fits}
 		}
-		return note{text: p.instanceOwner(line)}
+		owner := p.owner(line.GPU.UUID, line.Instance.ID, true, false)
+		if owner == "" && line.Instance.ProcessCount.Known() {
+			owner = "empty"
+		}
+		return note{text: owner}
 	}
 	brief := c.note < minNote-6 // an alarm in its shortest form, or nothing
 	if text := p.Appearance.Glyphs.Words(lostNote(line.GPU, p.Now, brief)); text != "" {
@@ -198,16 +202,6 @@ func migNote(gpu *snapshot.GPU) string {
 		text += ", " + strconv.Itoa(spare) + "g spare"
 	}
 	return text
-}
-
-func (p *Panel) instanceOwner(line Line) string {
-	if owner := p.owner(line.GPU.UUID, line.Instance.ID, true, false); owner != "" {
-		return owner
-	}
-	if line.Instance.ProcessCount.Known() {
-		return "empty"
-	}
-	return ""
 }
 
 // owner names the process with the most memory, and counts the others: "dave dlrm.py +1".

@@ -7,7 +7,6 @@ import (
 
 	"vramscope/internal/quantity"
 	"vramscope/internal/text"
-	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
 )
 
@@ -64,15 +63,14 @@ func (p *Panel) findOwners() owners {
 
 // content is what the bar of a GPU or MIG instance shows: the parts, else the owners; then the
 // job that is asked about.
-func (p *Panel) content(gpu *snapshot.GPU, instance *snapshot.Instance) (cell.Parts, []cell.Piece) {
-	line := Line{GPU: gpu, Instance: instance}
+func (p *Panel) content(line Line) (cell.Parts, []cell.Piece) {
 	if p.Parts {
-		return cell.PartsOf(*line.parts(), line.memory().Used), p.need(gpu, instance)
+		return cell.PartsOf(*line.parts(), line.memory().Used), p.need(line)
 	}
 	held := map[string]quantity.Bytes{}
 	rest := line.memory().Used.Or(0)
-	for row := range p.Snapshot.GPURows(gpu.UUID) {
-		if instance == nil || row.ID.Instance == instance.ID {
+	for row := range p.Snapshot.GPURows(line.GPU.UUID) {
+		if line.Instance == nil || row.ID.Instance == line.Instance.ID {
 			held[cell.UserName(row)] += row.Used.Or(0)
 			rest -= row.Used.Or(0)
 		}
@@ -87,7 +85,7 @@ func (p *Panel) content(gpu *snapshot.GPU, instance *snapshot.Instance) (cell.Pa
 		pieces = append(pieces, cell.Piece{Ink: p.owners.inks[name], Amount: held[name], Label: label})
 		held[name] = 0 // unowned may be in the list twice
 	}
-	return cell.Parts{}, append(pieces, p.need(gpu, instance)...)
+	return cell.Parts{}, append(pieces, p.need(line)...)
 }
 
 // OwnerLegend is "by owner ■ alice ■ bob ■ ?".

@@ -122,8 +122,8 @@ func (p *Panel) write(l *cell.Line, line Line, c columns, width int) {
 	case line.Instance != nil:
 		l.Left(s.Dim, text.Clean(line.Instance.Profile), max(c.name, 7), g.Ellipsis)
 		l.Skip(1)
-		cells := c.name + c.nameGap() + c.bar - max(c.name, 7) - 1
-		parts, more := p.content(line.GPU, line.Instance)
+		cells := c.name + min(c.name, 1) + c.bar - max(c.name, 7) - 1
+		parts, more := p.content(line)
 		l.InstanceBar(p.Appearance, line.GPU, line.Instance, cells, parts, more...)
 	case line.GPU.State != snapshot.GPUOK:
 		p.writeName(l, line, c)
@@ -131,13 +131,15 @@ func (p *Panel) write(l *cell.Line, line Line, c columns, width int) {
 		used = snapshot.Bytes{}
 	case len(line.GPU.Instances) > 0:
 		p.writeName(l, line, c)
-		l.MIGBar(p.Appearance, line.GPU, c.bar, func(in *snapshot.Instance) (cell.Parts, []cell.Piece) { return p.content(line.GPU, in) })
+		l.MIGBar(p.Appearance, line.GPU, c.bar, func(in *snapshot.Instance) (cell.Parts, []cell.Piece) {
+			return p.content(Line{GPU: line.GPU, Instance: in})
+		})
 	case !line.GPU.Memory.Used.Known():
 		p.writeName(l, line, c)
 		l.BarWords(p.Appearance, []string{"usage unknown", "unknown"}, c.bar)
 	default:
 		p.writeName(l, line, c)
-		parts, more := p.content(line.GPU, nil)
+		parts, more := p.content(line)
 		l.MemoryBar(p.Appearance, &line.GPU.Memory, parts, c.bar, more...)
 	}
 	l.Skip(1)
@@ -214,36 +216,27 @@ func (p *Panel) writeFigures(l *cell.Line, line Line, c columns) {
 			l.RightFigure(style, text, cells)
 		}
 	}
-	if c.free > 0 {
-		free := line.free()
-		figure(c.free, p.Appearance.Known(free.Known()), cell.AppendBytes(l.Scratch(), free, g.Dash))
-	}
-	if c.flush > 0 {
-		flush := line.flush()
-		figure(c.flush, p.Appearance.Known(flush.Known()), cell.AppendBytes(l.Scratch(), flush, g.Dash))
-	}
+	free, flush := line.free(), line.flush()
+	figure(c.free, p.Appearance.Known(free.Known()), cell.AppendBytes(l.Scratch(), free, g.Dash))
+	figure(c.flush, p.Appearance.Known(flush.Known()), cell.AppendBytes(l.Scratch(), flush, g.Dash))
 	figure(c.util, p.Appearance.Known(r.Utilization.Known()), cell.AppendPercent(l.Scratch(), r.Utilization, g.Dash))
 	figure(c.mem, p.Appearance.Known(r.MemoryUtilization.Known()), cell.AppendPercent(l.Scratch(), r.MemoryUtilization, g.Dash))
-	if c.temp > 0 {
-		style := p.Appearance.Known(r.Temperature.Known())
-		if slow, ok := r.TemperatureSlowdown.Value(); ok && r.Temperature.Or(0) >= slow-5 {
-			style = s.Warning
-		}
-		figure(c.temp, style, cell.AppendTemperature(l.Scratch(), r.Temperature, g.Dash))
+	style := p.Appearance.Known(r.Temperature.Known())
+	if slow, ok := r.TemperatureSlowdown.Value(); ok && r.Temperature.Or(0) >= slow-5 {
+		style = s.Warning
 	}
-	if c.power > 0 {
-		style := p.Appearance.Known(r.Power.Known())
-		if limit, ok := r.PowerLimit.Value(); ok && limit > 0 && r.Power.Or(0) >= limit {
-			style = s.Warning
-		}
-		figure(c.power, style, cell.AppendPower(l.Scratch(), r.Power, r.PowerLimit, g.Dash))
+	figure(c.temp, style, cell.AppendTemperature(l.Scratch(), r.Temperature, g.Dash))
+	style = p.Appearance.Known(r.Power.Known())
+	if limit, ok := r.PowerLimit.Value(); ok && limit > 0 && r.Power.Or(0) >= limit {
+		style = s.Warning
 	}
+	figure(c.power, style, cell.AppendPower(l.Scratch(), r.Power, r.PowerLimit, g.Dash))
 	figure(c.clock, p.Appearance.Known(r.SMClock.Known()), cell.AppendWithin(l.Scratch(), r.SMClock, 0, 99999, "M", g.Dash))
 	var errors snapshot.Int
 	if n, ok := r.ECC.Uncorrected.Value(); ok {
 		errors = quantity.From(int(min(n, 999)), quantity.Driver)
 	}
-	style := p.Appearance.Known(errors.Known())
+	style = p.Appearance.Known(errors.Known())
 	if errors.Or(0) > 0 {
 		style = s.Leak
 	}
