@@ -59,6 +59,8 @@ func (p *Page) measured(gpu *snapshot.GPU) []figure {
 	if slows {
 		heat += ", slows down at " + strconv.Itoa(slow) + "C"
 	}
+	// A slower link is idle; a narrower one has a bad contact.
+	narrow := gpu.PCIeWidth.Known() && gpu.PCIeWidth.Or(0) < gpu.PCIeWidthMax.Or(0)
 	return []figure{
 		{"utilization", w.unit(gpu.Utilization, "%"), false},
 		{"bandwidth", w.unit(gpu.MemoryUtilization, "% of the time"), false},
@@ -72,7 +74,7 @@ func (p *Page) measured(gpu *snapshot.GPU) []figure {
 		{"energy", w.energy(gpu.Energy), false},
 		{"temperature", heat, slows && gpu.Temperature.Or(0) >= slow-5},
 		{"fan", w.unit(gpu.Fan, "%"), false},
-		{"PCIe", w.link(gpu), narrow(gpu)},
+		{"PCIe", w.link(gpu), narrow},
 		{"PCIe rx, tx", w.rates(gpu.PCIeReceived, gpu.PCIeSent), false},
 		{"BAR1", w.pair(w.bytes(gpu.BAR1Used), " of ", w.bytes(gpu.BAR1Total), ""), false},
 		{"ECC", w.ecc(gpu), gpu.ECC.Uncorrected.Or(0) > 0},
@@ -85,14 +87,16 @@ func (p *Page) measured(gpu *snapshot.GPU) []figure {
 	}
 }
 
-// narrow reports whether the PCIe link has fewer lanes than it could have. A slower link is
-// idle; a narrower one has a bad contact.
-func narrow(gpu *snapshot.GPU) bool {
-	return gpu.PCIeWidth.Known() && gpu.PCIeWidth.Or(0) < gpu.PCIeWidthMax.Or(0)
-}
-
 // words writes values with their units, or the dash where they are unknown.
 type words struct{ dash, times string }
+
+// of is a known value in words.
+func of[T any](w words, v quantity.Optional[T], written func(T) string) string {
+	if value, known := v.Value(); known {
+		return written(value)
+	}
+	return w.dash
+}
 
 // mig is the MIG mode, unknown where the GPU does not answer.
 func (w words) mig(gpu *snapshot.GPU) string {
@@ -106,11 +110,7 @@ func (w words) mig(gpu *snapshot.GPU) string {
 }
 
 func (w words) unit(v snapshot.Int, unit string) string {
-	value, known := v.Value()
-	if !known {
-		return w.dash
-	}
-	return strconv.Itoa(value) + unit
+	return of(w, v, func(value int) string { return strconv.Itoa(value) + unit })
 }
 
 func (w words) ofLimit(v, limit snapshot.Int, unit string) string {
@@ -129,28 +129,18 @@ func (w words) pair(one, between, other, end string) string {
 }
 
 func (w words) watts(power snapshot.Float) string {
-	value, known := power.Value()
-	if !known {
-		return w.dash
-	}
-	return strconv.FormatFloat(value, 'f', 0, 64)
+	return of(w, power, func(value float64) string { return strconv.FormatFloat(value, 'f', 0, 64) })
 }
 
 // energy is in kWh, as bills are.
 func (w words) energy(joules snapshot.Float) string {
-	value, known := joules.Value()
-	if !known {
-		return w.dash
-	}
-	return strconv.FormatFloat(value/3.6e6, 'f', 2, 64) + " kWh since driver load"
+	return of(w, joules, func(value float64) string {
+		return strconv.FormatFloat(value/3.6e6, 'f', 2, 64) + " kWh since driver load"
+	})
 }
 
 func (w words) bytes(v snapshot.Int) string {
-	value, known := v.Value()
-	if !known {
-		return w.dash
-	}
-	return quantity.Bytes(value).String()
+	return of(w, v, func(value int) string { return quantity.Bytes(value).String() })
 }
 
 func (w words) rates(received, sent snapshot.Int) string {
@@ -188,11 +178,7 @@ func (w words) ecc(gpu *snapshot.GPU) string {
 }
 
 func (w words) count(v quantity.Optional[uint64]) string {
-	n, known := v.Value()
-	if !known {
-		return w.dash
-	}
-	return strconv.FormatUint(n, 10)
+	return of(w, v, func(n uint64) string { return strconv.FormatUint(n, 10) })
 }
 
 func (w words) rows(gpu *snapshot.GPU) string {

@@ -56,7 +56,8 @@ func (p *Page) Render(width, height int) []string {
 	if !ok {
 		return cell.Fill([]string{cell.Indented(p.Appearance, width, cell.Span{Style: p.Appearance.Styles.Dim, Text: "this GPU is not there; Esc goes back"})}, width, height)
 	}
-	head, body := p.head(&target, width), p.body(&target, width, height)
+	head, rest := p.head(&target, width), p.rest(&target, width)
+	body := append(p.graphs(&target, width, height, height-1-len(rest)), rest...)
 	top := min(max(p.Top, 0), max(1+len(body)-height, 0))
 	return cell.Fill(append([]string{head}, body[min(top, len(body)):]...), width, height)
 }
@@ -101,12 +102,6 @@ func (p *Page) head(target *subject, width int) string {
 	l.To(width - cell.SpansWidth(right) - 1)
 	l.PutSpans(right, width, g.Ellipsis)
 	return l.String()
-}
-
-// body is what scrolls.
-func (p *Page) body(target *subject, width, height int) []string {
-	rest := p.rest(target, width)
-	return append(p.graphs(target, width, height, height-1-len(rest)), rest...)
 }
 
 // rest is all lines below the graphs.
