@@ -15,10 +15,14 @@ import (
 
 func (t *Table) writeCell(l *cell.Line, c *Column, r *Row) {
 	s, g, p := &t.Appearance.Styles, &t.Appearance.Glyphs, r.Process
-	figure := l.Scratch()
+	figure, gpu := l.Scratch(), t.Snapshot.GPU(p.ID.GPUUUID) // nil: it is not listed
 	switch c.id {
 	case columnGPU:
-		l.RightFigure(s.Text, cell.AppendIndex(figure, p.GPU, t.instanceOf(p)), c.cells)
+		instance := 0
+		if gpu != nil {
+			instance = gpu.InstanceNumber(p.ID.Instance)
+		}
+		l.RightFigure(s.Text, cell.AppendIndex(figure, p.GPU, instance), c.cells)
 	case columnPID:
 		if t.Find != "" {
 			pid := strconv.Itoa(p.ID.Process.PID)
@@ -38,7 +42,7 @@ func (t *Table) writeCell(l *cell.Line, c *Column, r *Row) {
 	case columnRuntime:
 		t.writeText(l, p.Runtime, c.cells)
 	case columnJob:
-		t.writeJob(l, p, c.cells)
+		t.writeText(l, p.Job.String(), c.cells)
 	case columnSM:
 		l.RightFigure(t.Appearance.Known(p.SMUtilization.Known()), cell.AppendPercent(figure, p.SMUtilization, g.Dash), c.cells)
 	case columnCPU:
@@ -48,7 +52,12 @@ func (t *Table) writeCell(l *cell.Line, c *Column, r *Row) {
 		}
 		l.RightFigure(t.Appearance.Known(cpu.Known()), cell.AppendPercentOf(figure, cpu, g.Dash), c.cells)
 	case columnBar:
-		t.writeBar(l, p, c.cells)
+		// On the scale of its GPU; none where that is unknown.
+		if gpu == nil || !p.Used.Known() || gpu.Memory.Capacity().Or(0) <= 0 {
+			l.Skip(c.cells)
+			return
+		}
+		l.Bar(t.Appearance, cell.ProcessParts(p), gpu.Memory.Capacity().Or(0), c.cells)
 	case columnPredicted:
 		t.writePrediction(l, p, c.cells)
 	case columnTrend:
@@ -77,30 +86,6 @@ func (t *Table) writeText(l *cell.Line, s string, cells int) {
 	t.left(l, t.Appearance.Styles.Text, text.Clean(s), cells)
 }
 
-// writeJob writes kind and number one after the other: this needs no string for each row.
-func (t *Table) writeJob(l *cell.Line, p *snapshot.Process, cells int) {
-	if p.Job.Kind == "" {
-		t.writeText(l, "", cells)
-		return
-	}
-	if t.Find != "" {
-		t.writeText(l, p.Job.String(), cells)
-		return
-	}
-	start := l.Used()
-	l.Put(t.Appearance.Styles.Text, text.Cut(text.Clean(p.Job.Kind), cells, t.Appearance.Glyphs.Ellipsis))
-	l.Put(t.Appearance.Styles.Text, text.Cut(" ", start+cells-l.Used(), ""))
-	l.Left(t.Appearance.Styles.Text, text.Clean(cell.Limit(p.Job.ID)), start+cells-l.Used(), t.Appearance.Glyphs.Ellipsis)
-}
-
-// instanceOf is the number of the process's instance on its GPU, 0 for none.
-func (t *Table) instanceOf(p *snapshot.Process) int {
-	if gpu := t.Snapshot.GPU(p.ID.GPUUUID); gpu != nil && p.ID.Instance.MIG {
-		return gpu.InstanceNumber(p.ID.Instance)
-	}
-	return 0
-}
-
 // writeAmount writes an amount of memory: dim where the probe is stale, in brackets where no
 // flush frees it.
 func (t *Table) writeAmount(l *cell.Line, c *Column, p *snapshot.Process) {
@@ -122,16 +107,6 @@ func (t *Table) writeAmount(l *cell.Line, c *Column, p *snapshot.Process) {
 		return
 	}
 	l.RightFigure(style, cell.AppendBytes(l.Scratch(), amount, g.Dash), c.cells)
-}
-
-// writeBar writes the bar of a process on the scale of its GPU; none where that is unknown.
-func (t *Table) writeBar(l *cell.Line, p *snapshot.Process, cells int) {
-	gpu := t.Snapshot.GPU(p.ID.GPUUUID)
-	if gpu == nil || !p.Used.Known() || gpu.Memory.Capacity().Or(0) <= 0 {
-		l.Skip(cells)
-		return
-	}
-	l.Bar(t.Appearance, cell.ProcessParts(p), gpu.Memory.Capacity().Or(0), cells)
 }
 
 // writePrediction writes the median of the forecast: dim near the present figure, "full" from

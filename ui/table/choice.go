@@ -53,15 +53,12 @@ func (b box) order() []columnID {
 	if b.chosen != nil {
 		return b.chosen
 	}
-	return usualOrder[:columnCommand]
-}
-
-var usualOrder = func() (ids [columnCount]columnID) {
-	for i := range ids {
-		ids[i] = columnID(i)
+	usual := make([]columnID, columnCommand)
+	for i := range usual {
+		usual[i] = columnID(i)
 	}
-	return ids
-}()
+	return usual
+}
 
 // sortable reports whether the table can be sorted by a column: not by pictures.
 func sortable(id columnID) bool {

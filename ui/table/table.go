@@ -83,20 +83,11 @@ func (t *Table) nothing() []string {
 		return []string{"no process here   Esc: all GPUs", "none   Esc: all GPUs"}
 	case t.Snapshot.Driver.State != snapshot.DriverOK:
 		return []string{""}
-	case t.unattributed():
+	case slices.ContainsFunc(t.Snapshot.GPUs, func(g snapshot.GPU) bool { return g.Unattributed.Or(0) >= quantity.GiB }):
 		return []string{"the driver lists no process, though memory is used: it may hide them here", "processes are hidden here", "hidden"}
 	default:
 		return []string{"no process uses a GPU", "no process"}
 	}
-}
-
-func (t *Table) unattributed() bool {
-	for i := range t.Snapshot.GPUs {
-		if t.Snapshot.GPUs[i].Unattributed.Or(0) >= quantity.GiB {
-			return true
-		}
-	}
-	return false
 }
 
 // writeTitles writes the column titles, and the sort marker right before the title of its column.
