@@ -2,7 +2,6 @@ package exporter
 
 import (
 	"strconv"
-	"time"
 
 	"vramscope/internal/quantity"
 	"vramscope/metric"
@@ -56,7 +55,7 @@ func (w writer) alerts(snap *snapshot.Snapshot) {
 }
 
 func gpuLabels(g *snapshot.GPU) labels {
-	index := number(g.Index)
+	index := strconv.Itoa(g.Index)
 	if g.Index < 0 {
 		index = ""
 	}
@@ -101,7 +100,7 @@ func (w writer) gpu(snap *snapshot.Snapshot, g *snapshot.GPU) {
 		}
 	}
 	for _, p := range g.Predicted {
-		w.exported(metric.Predicted, subject, float64(p.Median), seconds(p.Horizon))
+		w.exported(metric.Predicted, subject, float64(p.Median), strconv.FormatFloat(p.Horizon.Seconds(), 'f', -1, 64))
 	}
 	for i := range g.Instances {
 		w.instance(snap, g, &g.Instances[i])
@@ -109,7 +108,7 @@ func (w writer) gpu(snap *snapshot.Snapshot, g *snapshot.GPU) {
 }
 
 func (w writer) instance(snap *snapshot.Snapshot, g *snapshot.GPU, in *snapshot.Instance) {
-	subject := labelsOf(metric.Instance, number(g.Index), g.UUID, instanceName(in.ID))
+	subject := labelsOf(metric.Instance, strconv.Itoa(g.Index), g.UUID, instanceName(in.ID))
 	w.exported(metric.MIGInfo, subject, 1, in.UUID, in.Profile)
 	sums := sumOf(snap, func(p *snapshot.Process) bool { return p.ID.GPUUUID == g.UUID && p.ID.Instance == in.ID })
 	for id := range metric.FirstSensor {
@@ -129,14 +128,14 @@ func instanceName(id snapshot.InstanceID) string {
 	if !id.MIG {
 		return ""
 	}
-	return number(int(id.GPU)) + "/" + number(int(id.Compute))
+	return strconv.Itoa(int(id.GPU)) + "/" + strconv.Itoa(int(id.Compute))
 }
 
 func sumOf(snap *snapshot.Snapshot, wanted func(*snapshot.Process) bool) *figures {
 	var sums figures
 	for i := range snap.Rows {
 		if p := &snap.Rows[i]; wanted(p) {
-			sums.add(p)
+			sums.add(p.Value)
 		}
 	}
 	return &sums
@@ -145,17 +144,12 @@ func sumOf(snap *snapshot.Snapshot, wanted func(*snapshot.Process) bool) *figure
 // figures are metrics of a process, or their sums over some.
 type figures [metric.FirstSensor]metric.Float
 
-func (f *figures) add(p *snapshot.Process) {
+// add adds what is known of the exported figures.
+func (f *figures) add(value func(metric.ID) metric.Float) {
 	for id := range metric.FirstSensor {
 		if metric.Table[id].ExportedAs(metric.Process) != "" {
-			f[id] = plus(f[id], p.Value(id))
+			f[id] = plus(f[id], value(id))
 		}
-	}
-}
-
-func (f *figures) addAll(other *figures) {
-	for id := range f {
-		f[id] = plus(f[id], other[id])
 	}
 }
 
@@ -166,5 +160,3 @@ func plus(a, b metric.Float) metric.Float {
 	}
 	return quantity.From(a.Or(0)+b.Or(0), quantity.Computed)
 }
-
-func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) }

@@ -2,6 +2,7 @@ package exporter
 
 import (
 	"maps"
+	"strconv"
 	"time"
 
 	"vramscope/metric"
@@ -182,7 +183,7 @@ func (c *counters) write(w writer, snap *snapshot.Snapshot) {
 		g.outOfMemory.write(w, metric.OutOfMemory, subject, snap.Time)
 		g.retries.write(w, metric.AllocRetries, subject, snap.Time)
 		for code, n := range g.xids {
-			w.exported(metric.XIDErrors, subject, float64(n), number(int(code)))
+			w.exported(metric.XIDErrors, subject, float64(n), strconv.Itoa(int(code)))
 		}
 		if snap.Guard != nil {
 			w.exported(metric.Flushes, subject, g.flushes)

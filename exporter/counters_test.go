@@ -2,6 +2,7 @@ package exporter
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -41,7 +42,7 @@ func TestErrorsBeforeTheFirstReport(t *testing.T) {
 	later(4, []snapshot.Event{{Kind: snapshot.EventOutOfMemory, GPUUUID: uuid, Row: old.ID}}, row(1, old.Started, failed), young)
 	later(62, nil, row(1, old.Started, failed), young)
 	text := scrape(t, e)
-	of := `{gpu="` + number(first.Rows[0].GPU) + `",uuid="` + uuid + `"} `
+	of := `{gpu="` + strconv.Itoa(first.Rows[0].GPU) + `",uuid="` + uuid + `"} `
 	has(t, text, "vramscope_gpu_out_of_memory_total"+of+"3", "vramscope_gpu_alloc_retries_total"+of+"4")
 }
 
@@ -70,7 +71,7 @@ func TestCountersOfProbesBeginAtZero(t *testing.T) {
 		return scrape(t, e)
 	}
 	g := snap.GPU(snap.Rows[0].ID.GPUUUID)
-	of := `gpu="` + number(g.Index) + `",uuid="` + g.UUID + `"} `
+	of := `gpu="` + strconv.Itoa(g.Index) + `",uuid="` + g.UUID + `"} `
 	text := at(1, 2)
 	has(t, text, retries+of+"0")
 	if strings.Contains(text, "\n"+outOfMemory) || strings.Count(text, "\n"+retries) != 1 {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"vramscope/metric"
@@ -77,7 +78,7 @@ func (e *Exporter) add(groups map[string]*group, p *snapshot.Process) {
 		g = known
 	}
 	groups[g.key] = g
-	g.add(p)
+	g.add(p.Value)
 }
 
 const pidLabel = "pid"
@@ -85,7 +86,7 @@ const pidLabel = "pid"
 func processLabel(p *snapshot.Process, name string) string {
 	switch name {
 	case pidLabel:
-		return number(p.ID.Process.PID)
+		return strconv.Itoa(p.ID.Process.PID)
 	case "user":
 		return p.User
 	case "runtime":
@@ -129,7 +130,7 @@ func (e *Exporter) largest(groups map[string]*group) []*group {
 		if i < e.Processes && g.key != rest.key {
 			kept = append(kept, g)
 		} else {
-			rest.addAll(&g.figures)
+			rest.add(func(id metric.ID) metric.Float { return g.figures[id] })
 		}
 	}
 	return append(kept, rest)

@@ -32,8 +32,10 @@ func (s *Serving) Check() error {
 	if err != nil {
 		return err
 	}
-	if err := c.check(); err != nil {
-		return fmt.Errorf("%s: %w", s.WebConfig, err)
+	if c.TLS.on() {
+		if _, err := c.TLS.settings(); err != nil {
+			return fmt.Errorf("%s: %w", s.WebConfig, err)
+		}
 	}
 	return s.checkReaders(c)
 }

@@ -93,15 +93,6 @@ func readWebConfig(path string) (*webConfig, error) {
 	return c, nil
 }
 
-// check returns why the exporter cannot be served with this configuration.
-func (c *webConfig) check() error {
-	if !c.TLS.on() {
-		return nil
-	}
-	_, err := c.TLS.settings()
-	return err
-}
-
 // protects reports whether a reader must have a password or a certificate. A certificate
 // protects only with a configured certificate authority: those of the system sign for everybody.
 func (c *webConfig) protects() bool {

@@ -140,8 +140,6 @@ func labelsOf(subject metric.Subject, values ...string) labels {
 	return labels{}.with(subject.Labels(), values)
 }
 
-func number(n int) string { return strconv.Itoa(n) }
-
 // longest is how many characters of a text from outside a label has.
 const longest = 128
 
