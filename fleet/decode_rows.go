@@ -36,18 +36,11 @@ func (d *decoder) process(s *series, id metric.ID) {
 	if p == nil || s.value < -most || s.value > most {
 		return
 	}
-	value := func(source quantity.Source) snapshot.Bytes { return quantity.From(quantity.Bytes(s.value), source) }
-	switch id {
-	case metric.Used:
-		p.Used = value(quantity.Driver)
-	case metric.Allocated:
-		p.Allocated = value(quantity.Probe)
-	case metric.Cached:
-		p.Cached = value(quantity.Probe)
-	case metric.Fragmented:
-		p.Fragmented = value(quantity.Probe)
-	case metric.Returnable:
-		p.Returnable = value(quantity.Probe)
+	to := map[metric.ID]*snapshot.Bytes{
+		metric.Used: &p.Used, metric.Allocated: &p.Allocated, metric.Cached: &p.Cached, metric.Fragmented: &p.Fragmented, metric.Returnable: &p.Returnable,
+	}[id]
+	if to != nil {
+		*to = quantity.From(quantity.Bytes(s.value), metric.Table[id].Source)
 	}
 }
 

@@ -53,13 +53,6 @@ const (
 // aggregation is how the figures of a box's GPUs are combined; the default is the sum.
 var aggregation = map[field]string{utilization: "avg", temperature: "max", slowdown: "min", fullIn: "min", earliest: "min", latest: "min"}
 
-func together(f field) string {
-	if word, ok := aggregation[f]; ok {
-		return word
-	}
-	return "sum"
-}
-
 // summed are the figures that a GPU's MIG instances add up to. For all others, such as the
 // temperature, each instance repeats the GPU's.
 var summed = map[field]bool{used: true, total: true, free: true, reserved: true}

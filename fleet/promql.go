@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -34,11 +35,7 @@ func named(expressions map[field]string) string {
 // The labels that name a GPU to an engine.
 const byGPU = "instance,uuid"
 
-// gpus is a figure of all GPUs, from one exporter for each.
-func (a *asking) gpus(f field, matchers func(*exporter) string) string {
-	return a.each(f, matchers, byGPU)
-}
-
+// each is a figure of all GPUs by some labels, from one exporter for each.
 func (a *asking) each(f field, matchers func(*exporter) string, by string) string {
 	var parts []string
 	for _, e := range a.exporters {
@@ -54,7 +51,7 @@ func (a *asking) each(f field, matchers func(*exporter) string, by string) strin
 }
 
 // wanted is a figure of the GPUs that the filter lets through.
-func (a *asking) wanted(f field) string { return a.filtered(a.gpus(f, nil), byGPU) }
+func (a *asking) wanted(f field) string { return a.filtered(a.each(f, nil, byGPU), byGPU) }
 
 // filtered is the part of an expression that the filter lets through, by the labels that the
 // expression has.
@@ -135,11 +132,11 @@ func (a *asking) down() string {
 
 // boxes combines a figure of the GPUs by box.
 func (a *asking) boxes(f field, matchers func(*exporter) string) string {
-	s := a.gpus(f, matchers)
+	s := a.each(f, matchers, byGPU)
 	if s == "" {
 		return ""
 	}
-	return together(f) + " by (instance) (" + s + ")"
+	return cmp.Or(aggregation[f], "sum") + " by (instance) (" + s + ")"
 }
 
 // ranked selects the first lines in the query's order, with their sort figure.
@@ -251,14 +248,14 @@ func (a *asking) details(instances, uuids []string) string {
 	for _, f := range []field{used, total, free, reserved, allocated, cached, fragmented, returnable, utilization, temperature, slowdown, power, powerLimit, fullIn, earliest, latest} {
 		switch {
 		case a.query.Unit == GPUs:
-			all[f] = a.gpus(f, matchers)
+			all[f] = a.each(f, matchers, byGPU)
 		case f != slowdown: // of one GPU
 			all[f] = a.boxes(f, matchers)
 		}
 	}
 	all["info"] = a.infos(matchers)
 	if a.query.Unit == Boxes {
-		all[count] = "count by (instance) (" + a.gpus(total, matchers) + ")"
+		all[count] = "count by (instance) (" + a.each(total, matchers, byGPU) + ")"
 		all["info"] = "count by (instance,name,host) (" + all["info"] + ")"
 	}
 	return named(all)

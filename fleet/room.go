@@ -89,10 +89,10 @@ func (p *Prometheus) Room(ctx context.Context, q RoomQuery) (Room, error) {
 	}
 	free := fmt.Sprintf("((%s) unless on (instance,uuid) %s)", a.wanted(free), exported(metric.MIGInfo))
 	if q.Length > 0 {
-		free = fmt.Sprintf("(%s - clamp_min(%s - (%s), 0))", free, a.predicted(q.Horizons), a.gpus(used, nil))
+		free = fmt.Sprintf("(%s - clamp_min(%s - (%s), 0))", free, a.predicted(q.Horizons), a.each(used, nil, byGPU))
 	}
 	flushed := free
-	if s := a.gpus(returnable, nil); s != "" {
+	if s := a.each(returnable, nil, byGPU); s != "" {
 		flushed = fmt.Sprintf("(%[1]s + (%[2]s) or %[1]s)", free, s)
 	}
 	fits := func(s string) string {

@@ -168,12 +168,7 @@ func (p *Prometheus) shares(ctx context.Context, a *asking) (*Picture, error) {
 	for _, l := range lines {
 		values := figures[l]
 		l.fill(values)
-		counted := func(f field) snapshot.Int {
-			if n := whole(values, f, 1); n.Known() || figuresFailed[f] != nil {
-				return n
-			}
-			return quantity.From(0, quantity.Computed)
-		}
+		counted := func(f field) snapshot.Int { return counted(values, f, figuresFailed[f]) }
 		l.GPUs, l.Idle, l.Boxes, l.Jobs = counted(count).Or(0), counted("idle"), counted("boxes"), counted("jobs")
 		if !l.GPU.Utilization.Known() {
 			l.Idle = snapshot.Int{}

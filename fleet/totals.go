@@ -22,13 +22,16 @@ func (p *Prometheus) Totals(ctx context.Context, q Query) (Totals, error) {
 			values[f] = s[0].value
 		}
 	}
-	counted := func(f field) snapshot.Int {
-		if n := whole(values, f, 1); n.Known() || failed[f] != nil {
-			return n
-		}
-		return quantity.From(0, quantity.Computed) // an empty vector is none
-	}
+	counted := func(f field) snapshot.Int { return counted(values, f, failed[f]) }
 	t := Totals{Own: a.own(), Memory: memoryOf(values), GPUs: counted(count), Boxes: counted("boxes"), Down: counted("down"), Problems: problemsOf(failed)}
 	t.Parts = partsOf(t.Memory.Used, amount(values, allocated), amount(values, cached), amount(values, fragmented), amount(values, returnable))
 	return t, nil
+}
+
+// counted is a count; an empty vector is none.
+func counted(values map[field]float64, f field, failed error) snapshot.Int {
+	if n := whole(values, f, 1); n.Known() || failed != nil {
+		return n
+	}
+	return quantity.From(0, quantity.Computed)
 }

@@ -203,6 +203,3 @@ func (m *model) helpLines(height int) []string {
 	add("4s old", "since the last answer; asked again every "+m.every+", ALL each third time")
 	return cell.Fill(out[:min(len(out), height)], m.width, height)
 }
-
-// urgent reports whether a line's alert calls for action.
-func urgent(l *fleet.Line) bool { return l.Alert != "" && l.Severity == snapshot.Urgent }

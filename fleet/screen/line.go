@@ -177,7 +177,7 @@ func (m *model) note(l *cell.Line, line *fleet.Line) {
 		put(s.Warning, g.Words(line.Why))
 	case line.Alert != "":
 		style := s.Warning
-		if urgent(line) {
+		if line.Severity == snapshot.Urgent {
 			style = s.Alarm
 		}
 		put(style, m.alertNote(line, cells-2))
