@@ -211,8 +211,7 @@ func share(v, whole float64) *float64 {
 	if whole <= 0 {
 		return nil
 	}
-	percent := 100 * v / whole
-	return &percent
+	return new(100 * v / whole)
 }
 
 // perHour is a count per hour; nil if unknown.
@@ -220,8 +219,7 @@ func perHour(count *int64, over time.Duration) *float64 {
 	if count == nil || over <= 0 {
 		return nil
 	}
-	rate := float64(*count) / over.Hours()
-	return &rate
+	return new(float64(*count) / over.Hours())
 }
 
 // Empty reports whether nothing was recorded.

@@ -222,8 +222,7 @@ func median(v []float64) *float64 {
 		return nil
 	}
 	slices.Sort(v)
-	m := (v[(len(v)-1)/2] + v[len(v)/2]) / 2
-	return &m
+	return new((v[(len(v)-1)/2] + v[len(v)/2]) / 2)
 }
 
 func (b *Builder) flushes() schema.ReportFlushes {

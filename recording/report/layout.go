@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"vramscope/internal/text"
@@ -145,18 +144,19 @@ func Figure(v float64) string {
 	}
 }
 
-func (l *layouter) figure(v *float64) string {
+// known writes what is known.
+func known[T any](l *layouter, v *T, written func(T) string) string {
 	if v == nil {
 		return l.dash
 	}
-	return Figure(*v)
+	return written(*v)
 }
 
-func (l *layouter) count(v *int64) string {
-	if v == nil {
-		return l.dash
-	}
-	return fmt.Sprint(*v)
+func (l *layouter) figure(v *float64) string { return known(l, v, Figure) }
+
+// counted writes a number of things.
+func counted[T int | int64](l *layouter, v *T) string {
+	return known(l, v, func(n T) string { return fmt.Sprint(n) })
 }
 
 // percent is a share: "61%", "4.2%", "<.1%".
@@ -230,10 +230,7 @@ func (l *layouter) shares() Table {
 	t := Table{Title: "Memory", Note: "time-weighted, per cent of the capacity", Columns: append(memoryColumns(),
 		Column{Title: "Utilization", Short: "UTIL"}, Column{Title: "Idle holding", Short: "IDLE"}, Column{Title: "Peak", Short: "PEAK"})}
 	share := func(a *schema.ReportAmount) string {
-		if a == nil {
-			return l.dash
-		}
-		return l.percent(a.Percent)
+		return known(l, a, func(a schema.ReportAmount) string { return l.percent(a.Percent) })
 	}
 	return l.perGPU(t, share, func(g *schema.ReportGPU) []string {
 		return []string{l.percent(g.UtilizationPercent), l.hoursText(g.IdleHours), l.peak(g.PeakBytes)}
@@ -250,21 +247,10 @@ func (l *layouter) hours() Table {
 		t.Note += fmt.Sprintf("; allocations rescued: %d, asked for in vain: %d", total.Rescued, total.NotRescued)
 	}
 	hours := func(a *schema.ReportAmount) string {
-		if a == nil {
-			return l.dash
-		}
-		return Figure(a.GiBHours)
+		return known(l, a, func(a schema.ReportAmount) string { return Figure(a.GiBHours) })
 	}
 	counts := func(f *schema.ReportFailures) []string {
-		return []string{l.count(f.OutOfMemory), l.figure(f.OutOfMemoryPerHour), l.count(f.Retries), l.figure(f.RetriesPerHour)}
+		return []string{counted(l, f.OutOfMemory), l.figure(f.OutOfMemoryPerHour), counted(l, f.Retries), l.figure(f.RetriesPerHour)}
 	}
 	return l.perGPU(t, hours, func(g *schema.ReportGPU) []string { return counts(&g.Failures) }, counts(total)...)
-}
-
-func joinInts(numbers []int) string {
-	words := make([]string, len(numbers))
-	for i, n := range numbers {
-		words[i] = fmt.Sprint(n)
-	}
-	return strings.Join(words, ",")
 }

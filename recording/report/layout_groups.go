@@ -23,7 +23,7 @@ func (l *layouter) identity() (columns []Column, last Column, cells func(*schema
 	}
 	columns = []Column{{Title: "GPU", Short: "GPU"}, {Title: "PID", Short: "PID", Wide: true}, {Title: "User", Short: "USER", Name: true}}
 	return columns, Column{Title: "Command", Short: "COMMAND", Name: true}, func(g *schema.ReportGroup) ([]string, string) {
-		return []string{joinInts(g.GPUs), fmt.Sprint(valueOf(g.PID)), l.word(g.User)}, text.Clean(g.Name)
+		return []string{strings.ReplaceAll(strings.Trim(fmt.Sprint(g.GPUs), "[]"), " ", ","), fmt.Sprint(valueOf(g.PID)), l.word(g.User)}, text.Clean(g.Name)
 	}
 }
 
@@ -59,16 +59,12 @@ func (l *layouter) users() Table {
 			if g.CachedGiBHours != nil {
 				cached = share(*g.CachedGiBHours, valueOf(g.UsedGiBHours))
 			}
-			jobs := l.dash
-			if g.Jobs != nil {
-				jobs = fmt.Sprint(*g.Jobs)
-			}
 			rescued := l.dash
 			if n := g.Failures.Rescued; n > 0 || g.Failures.OutOfMemory != nil { // both are by probes
 				rescued = fmt.Sprint(n)
 			}
 			return []string{l.figure(g.HeldGPUHours), l.figure(g.BusyGPUHours), l.figure(g.IdleGPUHours), l.figure(g.UsedGiBHours), l.peak(g.PeakBytes),
-				l.percent(cached), l.figure(g.EnergyKWh), l.count(g.Failures.OutOfMemory), rescued, jobs}
+				l.percent(cached), l.figure(g.EnergyKWh), counted(l, g.Failures.OutOfMemory), rescued, counted(l, g.Jobs)}
 		})
 }
 
@@ -106,7 +102,7 @@ func (l *layouter) failing() Table {
 		[]Column{{Title: "OOM", Short: "OOM"}, {Title: "per h", Short: "OOM/H"}, {Title: "Retries", Short: "RETRY"}, {Title: "per h", Short: "RETRY/H", Wide: true}, {Title: "Peak", Short: "PEAK", Wide: true}},
 		func(g *schema.ReportGroup) []string {
 			f := &g.Failures
-			return []string{l.count(f.OutOfMemory), l.figure(f.OutOfMemoryPerHour), l.count(f.Retries), l.figure(f.RetriesPerHour), l.peak(g.PeakBytes)}
+			return []string{counted(l, f.OutOfMemory), l.figure(f.OutOfMemoryPerHour), counted(l, f.Retries), l.figure(f.RetriesPerHour), l.peak(g.PeakBytes)}
 		})
 }
 
@@ -157,11 +153,7 @@ func (l *layouter) forecaster() List {
 	add("false", f.False)
 	add("acted on, or the process ended", f.ActedOn)
 	add("undecided: the recording does not show it", f.Undecided)
-	fills := l.dash
-	if f.Fills != nil {
-		fills = fmt.Sprint(*f.Fills)
-	}
-	list.Items = append(list.Items, Item{"times that memory ran out on a GPU", fills})
+	list.Items = append(list.Items, Item{"times that memory ran out on a GPU", counted(l, f.Fills)})
 	add("missed: no alert before", valueOf(f.Missed))
 	add("sudden: within 1 min of a start", valueOf(f.Sudden))
 	if f.MedianLead != nil {

@@ -103,8 +103,7 @@ func rates(name string, first, second *int64, overFirst, overSecond time.Duratio
 	line.Difference = finite(*line.Second - *line.First)
 	// If the rates are the same, each event falls into the second period with this chance.
 	chance := overSecond.Hours() / (overFirst.Hours() + overSecond.Hours())
-	beyond := binomialTails(int(*first+*second), int(*second), chance) < level
-	line.BeyondNoise = &beyond
+	line.BeyondNoise = new(binomialTails(int(*first+*second), int(*second), chance) < level)
 	return line
 }
 

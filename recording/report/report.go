@@ -274,8 +274,7 @@ func (g *group) document() schema.ReportGroup {
 		out.Jobs = new(len(g.jobs))
 	}
 	if g.stepping > 0 {
-		mean := g.steps / float64(g.stepping)
-		out.StepsPerSecond = &mean
+		out.StepsPerSecond = new(g.steps / float64(g.stepping))
 	}
 	return out
 }
