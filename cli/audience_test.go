@@ -88,8 +88,7 @@ func audiences(t *testing.T, snap *snapshot.Snapshot, event *snapshot.Event) map
 		return w.Body.String()
 	}
 
-	w, err := recording.Create(filepath.Join(directory, "recordings"), recording.Options{Commands: recording.NameOnly})
-	must(err)
+	w := recording.Start(filepath.Join(directory, "recordings"), recording.Options{Commands: recording.NameOnly})
 	for i := range 90 { // one after the other: what waits for the disk is bounded
 		next := *snap
 		next.Time = snap.Time.Add(time.Duration(i) * time.Second)

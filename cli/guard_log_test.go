@@ -28,10 +28,7 @@ func TestGuardLogReadsOnlyTheNamedFile(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(own, action.LogName), []byte(line), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	w, err := recording.Create(directory, recording.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := recording.Start(directory, recording.Options{})
 	if err := w.Append(&snapshot.Snapshot{Time: time.Now(), Interval: time.Second}, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -33,10 +33,7 @@ func recorded(t *testing.T, own ...func(*snapshot.Snapshot) []snapshot.Event) (d
 		t.Fatal(err)
 	}
 	s := sampler.New(sampler.Options{Devices: box, Probes: box, Processes: box, Clock: clock, Simulated: true, Deadline: time.Minute})
-	w, err := recording.Create(directory, recording.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := recording.Start(directory, recording.Options{})
 	events := 0
 	for range 150 {
 		snap := s.Tick(now)

@@ -35,10 +35,7 @@ func demoRecording(t *testing.T, length time.Duration) string {
 	}
 	sampling := sampler.New(sampler.Options{Devices: box, Probes: box, Processes: box, Clock: clock, Simulated: true, Deadline: time.Minute, Interval: step})
 	directory := t.TempDir()
-	w, err := recording.Create(directory, recording.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := recording.Start(directory, recording.Options{})
 	for seen := 0; now.Before(begin.Add(length)); {
 		now = now.Add(step)
 		snap := sampling.Tick(now)
@@ -325,10 +322,7 @@ func reportRefusesWithAdvice(t *testing.T, where string) {
 func TestReportOfTheFirstMinute(t *testing.T) {
 	t.Parallel()
 	directory := t.TempDir()
-	w, err := recording.Create(directory, recording.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := recording.Start(directory, recording.Options{})
 	t.Cleanup(func() { _ = w.Close() }) // it was read before
 	tick := ticking(t, time.Date(2026, 11, 20, 12, 0, 10, 0, time.UTC))
 	tick(w, 1)
@@ -346,10 +340,7 @@ func TestReportOfTheFirstMinute(t *testing.T) {
 func TestReportAfterAKill(t *testing.T) {
 	t.Parallel()
 	ended, killed := t.TempDir(), t.TempDir()
-	w, err := recording.Create(ended, recording.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := recording.Start(ended, recording.Options{})
 	// An alloc retry at 12:04:59, which samples do not have; GPU 6 is lost at 12:05:20.
 	ticking(t, time.Date(2026, 11, 20, 12, 4, 50, 0, time.UTC))(w, 29)
 	if err := os.CopyFS(killed, os.DirFS(ended)); err != nil {
@@ -372,10 +363,7 @@ func TestReportAfterAKill(t *testing.T) {
 func TestReportAfterAKillAndARestart(t *testing.T) {
 	t.Parallel()
 	before, killed := t.TempDir(), t.TempDir()
-	w, err := recording.Create(before, recording.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := recording.Start(before, recording.Options{})
 	ticking(t, time.Date(2026, 11, 20, 12, 1, 30, 0, time.UTC))(w, 120)
 	if err := os.CopyFS(killed, os.DirFS(before)); err != nil {
 		t.Fatal(err)
@@ -383,9 +371,7 @@ func TestReportAfterAKillAndARestart(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if w, err = recording.Create(killed, recording.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	w = recording.Start(killed, recording.Options{})
 	ticking(t, time.Date(2026, 11, 20, 12, 10, 0, 0, time.UTC))(w, 90)
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
@@ -400,18 +386,13 @@ func TestReportAfterAKillAndARestart(t *testing.T) {
 func TestReportAfterARestartAndAKill(t *testing.T) {
 	t.Parallel()
 	ended, killed := t.TempDir(), t.TempDir()
-	w, err := recording.Create(ended, recording.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := recording.Start(ended, recording.Options{})
 	tick := ticking(t, time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC))
 	tick(w, 10)
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if w, err = recording.Create(ended, recording.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	w = recording.Start(ended, recording.Options{})
 	tick(w, 35)
 	if err := os.CopyFS(killed, os.DirFS(ended)); err != nil {
 		t.Fatal(err)

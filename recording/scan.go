@@ -16,47 +16,32 @@ func (i into) Scan(v any) error {
 	return nil
 }
 
+// take takes a value of the type that the driver has for a column's.
+func take[V any](set func(V)) into {
+	return func(v any) {
+		if value, ok := v.(V); ok {
+			set(value)
+		}
+	}
+}
+
 func integer[T ~int | ~int64 | ~uint8 | ~uint32 | ~uint64](to *T) into {
-	return func(v any) {
-		if n, ok := v.(int64); ok {
-			*to = T(n)
-		}
-	}
+	return take(func(n int64) { *to = T(n) })
 }
 
-func word[T ~string](to *T) into {
-	return func(v any) {
-		if s, ok := v.(string); ok {
-			*to = T(s)
-		}
-	}
-}
+func word[T ~string](to *T) into { return take(func(s string) { *to = T(s) }) }
 
-func at(to *time.Time) into {
-	return func(v any) {
-		if ns, ok := v.(int64); ok {
-			*to = moment(ns)
-		}
-	}
-}
+func at(to *time.Time) into { return take(func(ns int64) { *to = moment(ns) }) }
 
 // known takes a figure. Its original source is not recorded.
 func known[T ~int | ~int64 | ~uint32](to *quantity.Optional[T], source quantity.Source) into {
-	return func(v any) {
-		if n, ok := v.(int64); ok {
-			*to = quantity.From(T(n), source)
-		}
-	}
+	return take(func(n int64) { *to = quantity.From(T(n), source) })
 }
 
 func computed[T ~int | ~int64](to *quantity.Optional[T]) into { return known(to, quantity.Computed) }
 
 func percent(to *snapshot.Float) into {
-	return func(v any) {
-		if mean, ok := v.(float64); ok {
-			*to = quantity.From(mean, quantity.Computed)
-		}
-	}
+	return take(func(mean float64) { *to = quantity.From(mean, quantity.Computed) })
 }
 
 // instance takes mig_gpu and mig_compute, which are NULL for a whole GPU.

@@ -45,21 +45,15 @@ type subjects struct {
 }
 
 func (s *subjects) gpu(to *Subject) into {
-	return func(v any) {
-		if key, ok := v.(int64); ok {
-			to.GPUUUID = s.uuids[key]
-		}
-	}
+	return take(func(key int64) { to.GPUUUID = s.uuids[key] })
 }
 
 // process takes a process, and its GPU if no other is named.
 func (s *subjects) process(to *Subject) into {
-	return func(v any) {
-		if key, ok := v.(int64); ok {
-			to.Row = s.rows[key]
-			to.GPUUUID = cmp.Or(to.GPUUUID, to.Row.GPUUUID)
-		}
-	}
+	return take(func(key int64) {
+		to.Row = s.rows[key]
+		to.GPUUUID = cmp.Or(to.GPUUUID, to.Row.GPUUUID)
+	})
 }
 
 func (d *dayReader) subjects() (s subjects, err error) {

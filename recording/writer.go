@@ -73,19 +73,8 @@ type State struct {
 	Written   time.Time // of the last commit; zero before the first
 }
 
-// Create starts a recording into a folder, which it makes if missing. It fails if another process
-// records there, or if nothing can be written.
-func Create(directory string, options Options) (*Writer, error) {
-	w, err := newWriter(directory, options)
-	if err != nil {
-		return nil, err
-	}
-	go w.run()
-	return w, nil
-}
-
-// Start is like Create, but if the folder cannot be written yet, the recording is paused until it
-// can.
+// Start starts a recording into a folder, which it makes if missing. While the folder cannot be
+// written, or another process records there, the recording is paused.
 func Start(directory string, options Options) *Writer {
 	w, err := newWriter(directory, options)
 	if err != nil {

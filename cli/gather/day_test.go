@@ -37,10 +37,7 @@ func TestReportIsWhatAnotherSamplerSums(t *testing.T) {
 	}
 	sampling := sampler.New(sampler.Options{Devices: box, Probes: box, Processes: box, Clock: clock, Simulated: true, Deadline: time.Minute, Single: true})
 	directory := t.TempDir()
-	w, err := recording.Create(directory, recording.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := recording.Start(directory, recording.Options{})
 	second := secondSampler{box: box, energy: map[string]float64{}, back: map[string]int{}, processes: map[string]*usedBy{}}
 	for now.Before(begin.Add(length - time.Second)) {
 		now = now.Add(time.Second)

@@ -20,10 +20,7 @@ import (
 func TestJobHoldsAGPUWithoutAProcess(t *testing.T) {
 	for _, killed := range []bool{false, true} {
 		directory := t.TempDir()
-		w, err := recording.Create(directory, recording.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := recording.Start(directory, recording.Options{})
 		begin := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 		job := process.Job{Kind: "slurm", ID: "88123", Account: "physics"}
 		for second := range 600 {

@@ -19,10 +19,7 @@ import (
 // that of an instance of it.
 func TestAlertsOfOneTick(t *testing.T) {
 	directory := t.TempDir()
-	w, err := recording.Create(directory, recording.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := recording.Start(directory, recording.Options{})
 	begin := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	instance := snapshot.InstanceID{MIG: true, GPU: 1}
 	for second := 0; second < 180; second += 10 {
@@ -74,10 +71,7 @@ func TestIdleTimeUpToAKill(t *testing.T) {
 	begin := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	record := func(directory string, from, to time.Duration) *recording.Writer {
 		t.Helper()
-		w, err := recording.Create(directory, recording.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := recording.Start(directory, recording.Options{})
 		for at := from; at < to; at += 10 * time.Second {
 			snap := *snapshottest.DayOne()
 			snap.Time, snap.Interval, snap.Ended, snap.Alerts, snap.Rows = begin.Add(at), 10*time.Second, nil, nil, nil

@@ -60,10 +60,7 @@ func TestReplayOfASavedSnapshot(t *testing.T) {
 // TestReplayBeginsAtTheLastEventOfAKind that is recorded.
 func TestReplayBeginsAtTheLastEventOfAKind(t *testing.T) {
 	directory := filepath.Join(t.TempDir(), "recordings")
-	w, err := recording.Create(directory, recording.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := recording.Start(directory, recording.Options{})
 	snap := snapshottest.DrawnBox()
 	began := snap.Time
 	for second := range 3 {

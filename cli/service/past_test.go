@@ -16,10 +16,7 @@ import (
 // what the one before has recorded, and there is no seam.
 func TestDaemonsPastBeginsWithItsRecording(t *testing.T) {
 	directory := filepath.Join(t.TempDir(), "recordings")
-	writer, err := recording.Create(directory, recording.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	writer := recording.Start(directory, recording.Options{})
 	at := time.Now().Truncate(time.Second).Add(-10 * time.Minute)
 	began := at
 	clock := func() time.Time { return at }

@@ -39,11 +39,8 @@ func record(directory string, length time.Duration) error {
 		return fmt.Errorf("make the box: %w", err)
 	}
 	s := sampler.New(sampler.Options{Devices: box, Probes: box, Processes: box, Clock: clock, Simulated: true, Deadline: time.Minute})
-	w, err := recording.Create(directory, recording.Options{Keep: 1 << 62}) // that night is long ago
-	if err != nil {
-		return fmt.Errorf("record: %w", err)
-	}
-	var newest time.Time // of the events that are recorded
+	w := recording.Start(directory, recording.Options{Keep: 1 << 62}) // that night is long ago
+	var newest time.Time                                              // of the events that are recorded
 	for end := now.Add(length); now.Before(end); now = now.Add(time.Second) {
 		snap := s.Tick(now)
 		var fresh []snapshot.Event
