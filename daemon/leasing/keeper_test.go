@@ -191,7 +191,7 @@ func TestEnvironmentNamesALease(t *testing.T) {
 func TestLeasesSurviveTheDaemon(t *testing.T) {
 	w := newWorld(t)
 	w.sample()
-	shell, _ := w.start("echo; sleep 1000; :")
+	shell, _ := w.start("echo; exec sleep 1000")
 	w.claim(lease.Claim{Need: 60 * quantity.GiB}, shell.Process.Pid)
 	var ticket string
 	ctx, crash := context.WithCancel(context.Background())
