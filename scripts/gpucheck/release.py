@@ -16,7 +16,7 @@ from gpucheck.programs import CannotCheck, flush, once
 
 LEVELS = ("gradual", "selective", "urgent")
 EXACT = 2 * MIB          # nvidia-smi's rounding, and small allocations of the driver
-CHUNK = 32 * MIB         # what a sawtooth may have allocated meanwhile
+CHUNK = 64 * MIB         # what a sawtooth may have allocated meanwhile: two of a pool's pieces, on an H200
 SHOWN_SECONDS = 2.0      # within which the driver must follow
 TOOTH_SECONDS = 15.0     # since the start of a sawtooth, which falls after 2 s and every 12 s
 FULL_SECONDS = 5.0       # since the start, on a busy machine
