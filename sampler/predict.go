@@ -24,13 +24,6 @@ func (r *row) predict(now time.Time, p *snapshot.Process, free quantity.Bytes, e
 	if allocated.Known() {
 		p.PredictedAllocated = r.allocated.predicted
 	}
-	if p.Allocated.Known() {
-		if r.peaks == nil {
-			r.peaks = new(snapshot.Peaks)
-		}
-		r.peaks.Add(now, p)
-		p.Demand = r.peaks.Demand(now, p)
-	}
 	switch {
 	case !p.Used.Known():
 	case r.outlook.at.IsZero():
@@ -38,6 +31,13 @@ func (r *row) predict(now time.Time, p *snapshot.Process, free quantity.Bytes, e
 	default:
 		p.Predicted, p.Doubt = r.outlook.predicted, r.doubt()
 		p.Trend, p.GrowthPerSecond = r.trend(allocated.Known())
+	}
+	if p.Allocated.Known() {
+		if r.peaks == nil {
+			r.peaks = new(snapshot.Peaks)
+		}
+		r.peaks.Add(now, p)
+		p.Demand = r.peaks.Demand(now, p)
 	}
 }
 

@@ -118,7 +118,8 @@ func (p *Process) peakAllocated() quantity.Bytes {
 }
 
 // Demand estimates: the upper quantile is the most of the last twice as long, the median at most
-// that of the ten seconds' peaks. Where the forecast of allocated memory is higher it counts.
+// that of the ten seconds' peaks. Where the forecast of allocated memory is higher it counts,
+// if one of its use is believed: that of a program that loads is as wide as the GPU.
 func (k *Peaks) Demand(now time.Time, p *Process) Demand {
 	allocated, known := p.Allocated.Value()
 	ever := p.peakAllocated()
@@ -142,7 +143,7 @@ func (k *Peaks) Demand(now time.Time, p *Process) Demand {
 	for i, t := range DemandTimes {
 		n := Need{max(min(k.median.most, most[i]), allocated), max(most[i], allocated)}
 		for j := range p.PredictedAllocated {
-			if f := &p.PredictedAllocated[j]; f.Horizon <= t {
+			if f := &p.PredictedAllocated[j]; f.Horizon <= t && (p.Doubt == Believed || p.Doubt == Unsteady) {
 				n.Median, n.Upper = max(n.Median, f.Median), max(n.Upper, f.Upper80)
 			}
 		}

@@ -22,6 +22,23 @@ func watched(seconds int, allocated, ever func(second int) quantity.Bytes, predi
 	return k.Demand(now, &p)
 }
 
+// The forecast of a program that loads reaches to the end of the GPU: its peaks count alone.
+func TestDemandOfALoadingProgramHasNoForecast(t *testing.T) {
+	var k Peaks
+	now := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
+	p := Process{Allocated: quantity.From(10*quantity.GiB, quantity.Probe), PredictedAllocated: []Prediction{{Horizon: 10 * time.Second, Upper80: 90 * quantity.GiB}}}
+	for range 30 {
+		now = now.Add(time.Second)
+		k.Add(now, &p)
+	}
+	for doubt, want := range map[Doubt]quantity.Bytes{Loading: 0, Young: 0, Rebuilding: 0, Unsteady: 80 * quantity.GiB, Believed: 80 * quantity.GiB} {
+		p.Doubt = doubt
+		if d := k.Demand(now, &p); d.Needs() != want {
+			t.Errorf("doubt %q: needs %s, want %s", doubt, d.Needs(), want)
+		}
+	}
+}
+
 func TestDemandIsWhatWasNeededLately(t *testing.T) {
 	const gib = quantity.GiB
 	constant := func(v quantity.Bytes) func(int) quantity.Bytes { return func(int) quantity.Bytes { return v } }
