@@ -67,5 +67,3 @@ const (
 )
 
 func (s *state) quickTau() float64 { return max(quickSeconds, quickSamples*s.Step) }
-
-func (s *state) taus() [lines]float64 { return [...]float64{s.quickTau(), shortTau, longTau} }

@@ -92,7 +92,7 @@ func (s *state) observe(now int64, y float64) {
 		s.Records[i].settle(now, y, h, max(1.5*h, rare*s.Step), s.Gap)
 	}
 	s.Auto.observe(seconds/max(meanTau, rare*s.Step), change, !s.Gap)
-	for i, tau := range s.taus() {
+	for i, tau := range [...]float64{s.quickTau(), shortTau, longTau} {
 		s.Lines[i].observe(seconds/tau, change)
 	}
 	if higher := max(s.Last, y); higher >= minChange && min(s.Last, y) < remnant*higher {

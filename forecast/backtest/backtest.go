@@ -45,9 +45,10 @@ func Replay(m Method, s *Series, listen func(*Sample, *Answer)) *Score {
 		sample := &s.Samples[i]
 		answer := ask(m, s, i, room)
 		for k, in := range answer.Forecasts {
-			j := meets(s, i, due[k], in.Horizon)
+			h := in.Horizon.Seconds()
+			j := meets(s, i, due[k], h)
 			due[k] = j
-			if j < len(s.Samples) && inTime(s.Samples[j].Seconds-sample.Seconds, in.Horizon) {
+			if j < len(s.Samples) && s.Samples[j].Seconds-sample.Seconds-h <= h/2+1+near { // later, it says too little
 				score.At[k].add(in, sample.Used, s.Samples[j].Used)
 			}
 		}
@@ -83,17 +84,12 @@ func ask(m Method, s *Series, i int, room []forecast.Interval) Answer {
 const near = 1e-6
 
 // meets finds the first sample from j on that lies at or after a horizon from sample i.
-func meets(s *Series, i, j int, h time.Duration) int {
-	t := s.Samples[i].Seconds + h.Seconds() - near
+func meets(s *Series, i, j int, h float64) int {
+	t := s.Samples[i].Seconds + h - near
 	for j < len(s.Samples) && s.Samples[j].Seconds < t {
 		j++
 	}
 	return j
-}
-
-// inTime reports whether a sample so many seconds later can score a forecast for h.
-func inTime(seconds float64, h time.Duration) bool {
-	return seconds-h.Seconds() <= h.Seconds()/2+1+near
 }
 
 // Cost measures how long a method takes for a series, without scoring: the shortest of three

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"vramscope/forecast"
 )
 
 // The alarm for methods that raise none themselves, and the scoring of alarms.
@@ -126,14 +125,10 @@ func (f *filling) compare(left float64, answer *Answer) {
 		}
 		b.Answered++
 		f.errors[k] = append(f.errors[k], math.Abs(answer.Full.Median.Seconds()-left)/left)
-		if holds(answer.Full, left) {
+		if full := answer.Full; full.Earliest.Seconds() <= left && (full.Latest == 0 || left <= full.Latest.Seconds()) {
 			b.Covered++
 		}
 	}
-}
-
-func holds(full forecast.FullIn, left float64) bool {
-	return full.Earliest.Seconds() <= left && (full.Latest == 0 || left <= full.Latest.Seconds())
 }
 
 // close ends the score of one fill.
@@ -176,8 +171,5 @@ func median(v []float64) float64 {
 		return math.NaN()
 	}
 	slices.Sort(v)
-	if n := len(v); n%2 == 0 {
-		return (v[n/2-1] + v[n/2]) / 2
-	}
-	return v[len(v)/2]
+	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
 }
