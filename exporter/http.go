@@ -56,7 +56,11 @@ func (e *Exporter) answer(request, header http.Header) []byte {
 	body := e.gather().text(format != classic)
 	if gzipped(request.Values("Accept-Encoding")) {
 		header.Set("Content-Encoding", "gzip")
-		body = compress(body)
+		var packed bytes.Buffer // it takes everything
+		packer := gzip.NewWriter(&packed)
+		_, _ = packer.Write(body)
+		_ = packer.Close()
+		body = packed.Bytes()
 	}
 	return body
 }
@@ -69,14 +73,6 @@ func enter(places chan struct{}) bool {
 	default:
 		return false
 	}
-}
-
-func compress(content []byte) []byte {
-	var out bytes.Buffer
-	packer := gzip.NewWriter(&out)
-	_, _ = packer.Write(content) // a Buffer takes everything
-	_ = packer.Close()
-	return out.Bytes()
 }
 
 const (
