@@ -148,19 +148,16 @@ func each(ctx context.Context, in querier, scan func(*sql.Rows) error, text stri
 var errEndless = fmt.Errorf("a query did not end in %s", queryTime)
 
 // row reads the first row of a query, for queryTime.
-func row(ctx context.Context, in *sql.DB, into []any, text string, args ...any) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, queryTime, errEndless)
-	defer cancel()
-	conn, err := limited(ctx, in)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = conn.Close() }() // it returns to the pool
-	err = conn.QueryRowContext(ctx, text, args...).Scan(into...)
-	if err != nil && ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return err
+func row(ctx context.Context, in querier, into []any, text string, args ...any) error {
+	missing := sql.ErrNoRows
+	err := each(ctx, in, func(rows *sql.Rows) error {
+		if missing == nil {
+			return nil
+		}
+		missing = nil
+		return rows.Scan(into...)
+	}, text, args...)
+	return cmp.Or(err, missing)
 }
 
 // commit makes everything written so far durable.

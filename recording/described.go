@@ -73,13 +73,10 @@ func (d *dayReader) uuids() (map[int64]string, error) {
 // alertsAt returns the alerts that were active at a moment, worst first.
 func (d *dayReader) alertsAt(t int64) []snapshot.Alert {
 	var alerts []snapshot.Alert
-	d.each(func(rows *sql.Rows) error {
-		var a snapshot.Alert
-		err := rows.Scan(slices.Concat(identity(&a.Row), instance(&a.Instance), []any{at(&a.Since), word(&a.Kind), integer(&a.Severity),
-			word(&a.GPUUUID), integer(&a.GPU), word(&a.Note), word(&a.Message), word(&a.Advice)})...)
-		alerts = append(alerts, a)
-		return err
-	}, `SELECT `+identityColumns+`, a.mig_gpu, a.mig_compute, a.since_ns, a.kind, a.severity, g.uuid, g.gpu_index, a.note, a.message, a.advice
+	d.each(collect(&alerts, func(a *snapshot.Alert) []any {
+		return slices.Concat(identity(&a.Row), instance(&a.Instance), []any{at(&a.Since), word(&a.Kind), integer(&a.Severity),
+			word(&a.GPUUUID), integer(&a.GPU), word(&a.Note), word(&a.Message), word(&a.Advice)})
+	}), `SELECT `+identityColumns+`, a.mig_gpu, a.mig_compute, a.since_ns, a.kind, a.severity, g.uuid, g.gpu_index, a.note, a.message, a.advice
 		FROM alerts a LEFT JOIN gpus g ON g.gpu = a.gpu LEFT JOIN processes p ON p.process = a.process
 		WHERE a.from_ns <= ? AND (a.to_ns IS NULL OR a.to_ns > ?) ORDER BY a.severity DESC, a.alert`, t, t)
 	return alerts

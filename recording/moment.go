@@ -36,12 +36,8 @@ type session struct {
 // may overlap: the newer one counts.
 func (d *dayReader) sessions() []session {
 	var all []session
-	d.each(func(rows *sql.Rows) error {
-		var s session
-		err := rows.Scan(&s.id, &s.from, &s.simulated)
-		all = append(all, s)
-		return err
-	}, "SELECT session, from_ns, simulated FROM sessions ORDER BY session DESC")
+	d.each(collect(&all, func(s *session) []any { return []any{&s.id, &s.from, &s.simulated} }),
+		"SELECT session, from_ns, simulated FROM sessions ORDER BY session DESC")
 	return all
 }
 

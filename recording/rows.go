@@ -119,16 +119,12 @@ func (r *Recording) Alerts(from, to time.Time) ([]Alert, error) {
 }
 
 // Decisions returns the guard's decisions in [from, to).
-func (r *Recording) Decisions(from, to time.Time) ([]snapshot.GuardDecision, error) {
-	var all []snapshot.GuardDecision
-	err := r.eachDay(from, to, func(rows *sql.Rows) error {
-		var d snapshot.GuardDecision
-		err := rows.Scan(slices.Concat(identity(&d.Row), instance(&d.Instance), []any{at(&d.Time), word(&d.Kind), word(&d.Rule),
+func (r *Recording) Decisions(from, to time.Time) (all []snapshot.GuardDecision, err error) {
+	err = r.eachDay(from, to, collect(&all, func(d *snapshot.GuardDecision) []any {
+		return slices.Concat(identity(&d.Row), instance(&d.Instance), []any{at(&d.Time), word(&d.Kind), word(&d.Rule),
 			word(&d.GPUUUID), integer(&d.GPU), word(&d.User), word(&d.Name), word(&d.Level),
-			computed(&d.Free), computed(&d.Goal), computed(&d.Expected), computed(&d.Measured), word(&d.Reason), word(&d.Message)})...)
-		all = append(all, d)
-		return err
-	}, `SELECT `+identityColumns+`, d.mig_gpu, d.mig_compute, d.time_ns, d.kind, d.rule, coalesce(g.uuid, (SELECT uuid FROM gpus WHERE gpu = p.gpu)), g.gpu_index,
+			computed(&d.Free), computed(&d.Goal), computed(&d.Expected), computed(&d.Measured), word(&d.Reason), word(&d.Message)})
+	}), `SELECT `+identityColumns+`, d.mig_gpu, d.mig_compute, d.time_ns, d.kind, d.rule, coalesce(g.uuid, (SELECT uuid FROM gpus WHERE gpu = p.gpu)), g.gpu_index,
 			d.user, d.name, d.level, d.free_bytes, d.goal_bytes, d.expected_bytes, d.measured_bytes, d.reason, d.message
 		FROM decisions d LEFT JOIN gpus g ON g.gpu = d.gpu LEFT JOIN processes p ON p.process = d.process
 		WHERE d.time_ns >= ? AND d.time_ns < ? ORDER BY d.time_ns, d.decision`, from.UnixNano(), to.UnixNano())
@@ -234,28 +230,18 @@ func (r *Recording) EventRows(from, to time.Time) ([]EventRow, error) {
 }
 
 // Sessions returns the sessions that wrote in [from, to), oldest first.
-func (r *Recording) Sessions(from, to time.Time) ([]Session, error) {
-	var all []Session
-	err := r.eachDay(from, to, func(rows *sql.Rows) error {
-		var s Session
-		err := rows.Scan(at(&s.To), word(&s.Host), &s.Simulated)
-		all = append(all, s)
-		return err
-	}, `SELECT max(to_ns, coalesce((SELECT max(time_ns) FROM tail WHERE tail.session = sessions.session), 0)) AS last, host, simulated
+func (r *Recording) Sessions(from, to time.Time) (all []Session, err error) {
+	err = r.eachDay(from, to, collect(&all, func(s *Session) []any { return []any{at(&s.To), word(&s.Host), &s.Simulated} }), `SELECT max(to_ns, coalesce((SELECT max(time_ns) FROM tail WHERE tail.session = sessions.session), 0)) AS last, host, simulated
 		FROM sessions WHERE from_ns < ?2 AND last >= ?1 ORDER BY session`,
 		from.UnixNano(), to.UnixNano())
 	return all, err
 }
 
 // GPUs returns the GPUs that were present in [from, to), once for each day.
-func (r *Recording) GPUs(from, to time.Time) ([]GPURow, error) {
-	var all []GPURow
-	err := r.eachDay(from, to, func(rows *sql.Rows) error {
-		var g GPURow
-		err := rows.Scan(&g.UUID, integer(&g.Index), word(&g.Name), known(&g.Total, quantity.Driver), known(&g.Reserved, quantity.Driver))
-		all = append(all, g)
-		return err
-	}, "SELECT uuid, gpu_index, name, total_bytes, reserved_bytes FROM gpus ORDER BY gpu")
+func (r *Recording) GPUs(from, to time.Time) (all []GPURow, err error) {
+	err = r.eachDay(from, to, collect(&all, func(g *GPURow) []any {
+		return []any{&g.UUID, integer(&g.Index), word(&g.Name), known(&g.Total, quantity.Driver), known(&g.Reserved, quantity.Driver)}
+	}), "SELECT uuid, gpu_index, name, total_bytes, reserved_bytes FROM gpus ORDER BY gpu")
 	return all, err
 }
 

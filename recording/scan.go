@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"database/sql"
 	"time"
 
 	"vramscope/internal/quantity"
@@ -14,6 +15,16 @@ type into func(v any)
 func (i into) Scan(v any) error {
 	i(v)
 	return nil
+}
+
+// collect appends a query's rows; columns are the destinations of a row's values.
+func collect[T any](to *[]T, columns func(*T) []any) func(*sql.Rows) error {
+	return func(rows *sql.Rows) error {
+		var row T
+		err := rows.Scan(columns(&row)...)
+		*to = append(*to, row)
+		return err
+	}
 }
 
 // take takes a value of the type that the driver has for a column's.
