@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 	"time"
-
 )
 
 // The alarm for methods that raise none themselves, and the scoring of alarms.
