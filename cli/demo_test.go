@@ -63,8 +63,8 @@ func TestGuardCheckOfTheDemo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { out = printed(t, "guard", "check", "--demo") })
 	for _, want := range []string{
 		"An example\n", "less than 20% is free", "than programs will need", "SIMULATED",
-		`GPU 0  –   alice  train\.py.* protected by the configuration`, `GPU 3  –   carol  finetune\.py.* it needs again what it caches`, `GPU 4  1\.  dave`, `GPU 7  –   erin .* JAX keeps its cache`,
-		`GPU 3  would flush PID 2963112 \(urgent\)`,
+		`GPU 0  –   alice  train\.py.* protected by the configuration`, `GPU 3  –   carol  finetune\.py.* it needs what it caches again within 10 s`, `GPU 4  1\.  dave`, `GPU 7  –   erin .* JAX keeps its cache`,
+		`GPU 3  did nothing: PID 2963112: it needs what it caches again within 10 s; PID 3011876 has no probe`,
 	} {
 		if !regexp.MustCompile(want).MatchString(out) {
 			t.Errorf("no %s in\n%s", want, out)

@@ -156,7 +156,7 @@ func (e *Engine) judge(snap *snapshot.Snapshot) {
 		case expected(p, Urgent) < minimum:
 			s.Reason = "nothing to free"
 		case given(p, Urgent) < minimum:
-			s.Reason = "it needs at once again what it caches"
+			s.Reason = "it needs what it caches again within 10 s"
 		case s.Stays.Or(0) < minimum && evictable(p) < minimum:
 			s.Reason = "it needs again what it caches: urgent only"
 		}
