@@ -19,12 +19,8 @@ func Columns() []Column {
 var alwaysThere = [...]columnID{columnGPU, columnPID, columnUsed}
 
 func columnOf(name string) (columnID, bool) {
-	for i := range allColumns {
-		if c := &allColumns[i]; cmp.Or(c.title, c.Name) == name {
-			return c.id, true
-		}
-	}
-	return 0, false
+	i := slices.IndexFunc(allColumns[:], func(c Column) bool { return cmp.Or(c.title, c.Name) == name })
+	return columnID(max(i, 0)), i >= 0
 }
 
 // chosen are the columns of names; before them those that cannot be left out and are not
