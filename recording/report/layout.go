@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"vramscope/internal/text"
 	"vramscope/schema"
 )
 
@@ -189,13 +188,6 @@ func (l *layouter) hoursText(v *float64) string {
 	}
 }
 
-func (l *layouter) word(s schema.Text) string {
-	if s == "" {
-		return l.dash
-	}
-	return text.Clean(string(s))
-}
-
 // memoryColumns are the columns of the parts of memory, after one for the GPU.
 func memoryColumns() []Column {
 	return []Column{
@@ -233,7 +225,7 @@ func (l *layouter) shares() Table {
 		return known(l, a, func(a schema.ReportAmount) string { return l.percent(a.Percent) })
 	}
 	return l.perGPU(t, share, func(g *schema.ReportGPU) []string {
-		return []string{l.percent(g.UtilizationPercent), l.hoursText(g.IdleHours), l.peak(g.PeakBytes)}
+		return []string{l.percent(g.UtilizationPercent), l.hoursText(g.IdleHours), l.bytes(g.PeakBytes)}
 	}, l.percent(l.report.Total.UtilizationPercent), l.hoursText(l.report.Total.IdleHours), "")
 }
 

@@ -23,7 +23,7 @@ func (l *layouter) identity() (columns []Column, last Column, cells func(*schema
 	}
 	columns = []Column{{Title: "GPU", Short: "GPU"}, {Title: "PID", Short: "PID", Wide: true}, {Title: "User", Short: "USER", Name: true}}
 	return columns, Column{Title: "Command", Short: "COMMAND", Name: true}, func(g *schema.ReportGroup) ([]string, string) {
-		return []string{strings.ReplaceAll(strings.Trim(fmt.Sprint(g.GPUs), "[]"), " ", ","), fmt.Sprint(valueOf(g.PID)), l.word(g.User)}, text.Clean(g.Name)
+		return []string{strings.ReplaceAll(strings.Trim(fmt.Sprint(g.GPUs), "[]"), " ", ","), fmt.Sprint(valueOf(g.PID)), cmp.Or(text.Clean(string(g.User)), l.dash)}, text.Clean(g.Name)
 	}
 }
 
@@ -63,14 +63,14 @@ func (l *layouter) users() Table {
 			if n := g.Failures.Rescued; n > 0 || g.Failures.OutOfMemory != nil { // both are by probes
 				rescued = fmt.Sprint(n)
 			}
-			return []string{l.figure(g.HeldGPUHours), l.figure(g.BusyGPUHours), l.figure(g.IdleGPUHours), l.figure(g.UsedGiBHours), l.peak(g.PeakBytes),
+			return []string{l.figure(g.HeldGPUHours), l.figure(g.BusyGPUHours), l.figure(g.IdleGPUHours), l.figure(g.UsedGiBHours), l.bytes(g.PeakBytes),
 				l.percent(cached), l.figure(g.EnergyKWh), counted(l, g.Failures.OutOfMemory), rescued, counted(l, g.Jobs)}
 		})
 }
 
-func (l *layouter) peak(v snapshot.Bytes) string {
-	if peak, ok := v.Value(); ok {
-		return peak.String()
+func (l *layouter) bytes(v snapshot.Bytes) string {
+	if amount, ok := v.Value(); ok {
+		return amount.String()
 	}
 	return l.dash
 }
@@ -102,7 +102,7 @@ func (l *layouter) failing() Table {
 		[]Column{{Title: "OOM", Short: "OOM"}, {Title: "per h", Short: "OOM/H"}, {Title: "Retries", Short: "RETRY"}, {Title: "per h", Short: "RETRY/H", Wide: true}, {Title: "Peak", Short: "PEAK", Wide: true}},
 		func(g *schema.ReportGroup) []string {
 			f := &g.Failures
-			return []string{counted(l, f.OutOfMemory), l.figure(f.OutOfMemoryPerHour), counted(l, f.Retries), l.figure(f.RetriesPerHour), l.peak(g.PeakBytes)}
+			return []string{counted(l, f.OutOfMemory), l.figure(f.OutOfMemoryPerHour), counted(l, f.Retries), l.figure(f.RetriesPerHour), l.bytes(g.PeakBytes)}
 		})
 }
 
@@ -183,11 +183,7 @@ func (l *layouter) flushes() List {
 	if f.Count == 0 {
 		return list
 	}
-	freed := l.dash
-	if v, ok := f.FreedBytes.Value(); ok {
-		freed = v.String()
-	}
-	list.Items = append(list.Items, Item{"freed", freed})
+	list.Items = append(list.Items, Item{"freed", l.bytes(f.FreedBytes)})
 	for i := range f.StayedFree {
 		s := &f.StayedFree[i]
 		value := l.dash

@@ -114,19 +114,13 @@ type tile struct{ Value, Text string }
 // tiles are the figures at the top of the page.
 func tiles(r *schema.Report) []tile {
 	all := &r.Total
-	known := func(v *float64, format string) string {
-		if v == nil {
-			return "–"
-		}
-		return fmt.Sprintf(format, *v)
-	}
 	used := tile{"–", "of memory used"}
 	wasted := tile{"–", "wasted"}
 	if all.WastedGiBHours != nil {
 		wasted.Value = report.Figure(*all.WastedGiBHours) + " GiB·h"
 	}
 	if m := all.Memory.Used; m != nil {
-		used = tile{known(m.Percent, "%.0f%%"), "of memory used: " + report.Figure(m.GiBHours) + " GiB·h"}
+		used = tile{formatted(m.Percent, "%.0f%%"), "of memory used: " + report.Figure(m.GiBHours) + " GiB·h"}
 		if m.GiBHours > 0 && all.WastedGiBHours != nil {
 			wasted.Text += fmt.Sprintf(": %.0f%% of what was used", 100**all.WastedGiBHours/m.GiBHours)
 		}
@@ -143,17 +137,21 @@ func tiles(r *schema.Report) []tile {
 	if f.False > 0 {
 		alerts.Text += fmt.Sprintf("; %d false", f.False)
 	}
-	count := "–"
-	if n := all.Failures.OutOfMemory; n != nil {
-		count = fmt.Sprint(*n)
-	}
 	return []tile{
 		used,
-		{known(all.UtilizationPercent, "%.0f%%"), "mean utilization"},
+		{formatted(all.UtilizationPercent, "%.0f%%"), "mean utilization"},
 		wasted,
-		{count, "out-of-memory errors, " + known(all.Failures.OutOfMemoryPerHour, "%.2g an hour")},
+		{formatted(all.Failures.OutOfMemory, "%d"), "out-of-memory errors, " + formatted(all.Failures.OutOfMemoryPerHour, "%.2g an hour")},
 		alerts,
 	}
+}
+
+// formatted writes a figure that may be unknown.
+func formatted[T int64 | float64](v *T, format string) string {
+	if v == nil {
+		return "–"
+	}
+	return fmt.Sprintf(format, *v)
 }
 
 func (w *writer) gpu(g *schema.ReportGPU, r *schema.Report) {
