@@ -60,7 +60,7 @@ func (b *box) tick(step time.Duration) *snapshot.Snapshot {
 		events = append(events, fresh[i])
 	}
 	b.writer.write(tick{snap, events})
-	if s := b.writer.State(); !s.Recording {
+	if s := b.writer.State(); s.Paused {
 		b.t.Fatalf("recording is paused: %s", s.Reason)
 	}
 	return snap

@@ -53,7 +53,7 @@ func TestRecordingGoesOnWhereATableIsDamaged(t *testing.T) {
 		w.now = q.now
 		w.record(150)
 		w.record(3)
-		if s := w.w.State(); !s.Recording {
+		if s := w.w.State(); s.Paused {
 			t.Errorf("%s: recording is paused: %s", name, s.Reason)
 		}
 		_ = w.w.end() // what is written at the end alone may be damaged
@@ -147,7 +147,7 @@ func TestForeignAndDamagedFiles(t *testing.T) {
 		w.now = q.now
 		w.record(3)
 		s := w.w.State()
-		if refused := c.name == "newer"; refused == s.Recording || refused && !strings.Contains(s.Reason, c.want) {
+		if refused := c.name == "newer"; refused == !s.Paused || refused && !strings.Contains(s.Reason, c.want) {
 			t.Errorf("%s: recording into its folder: %+v", c.name, s)
 		}
 		_ = w.w.end() // it may have nothing

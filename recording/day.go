@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"cmp"
 	"database/sql"
 	"fmt"
 	"os"
@@ -230,11 +231,7 @@ func (d *day) finish() error {
 }
 
 func (d *day) close() error {
-	err := d.finish()
-	if closeErr := d.database.close(); err == nil {
-		err = closeErr
-	}
-	return err
+	return cmp.Or(d.finish(), d.database.close())
 }
 
 // remove deletes a day's database with its log and index files.

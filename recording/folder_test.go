@@ -119,9 +119,9 @@ func TestFullDisk(t *testing.T) {
 	}
 	q := newQuiet(t, directory, Options{})
 	var safe []*snapshot.Snapshot
-	for q.w.State().Recording {
+	for !q.w.State().Paused {
 		moments := q.record(10)
-		if q.w.State().Recording {
+		if !q.w.State().Paused {
 			safe = append(safe, moments...)
 		}
 		if len(safe) > 100_000 {
@@ -132,14 +132,14 @@ func TestFullDisk(t *testing.T) {
 		t.Errorf("full after %d ticks: %+v", len(safe), s)
 	}
 	q.record(10)
-	if q.w.State().Recording {
+	if !q.w.State().Paused {
 		t.Error("it records on a full disk")
 	}
 	if err := os.Remove(ballast); err != nil {
 		t.Fatal(err)
 	}
 	after := q.record(200)
-	if s := q.w.State(); !s.Recording || s.Reason != "" {
+	if s := q.w.State(); s.Paused || s.Reason != "" {
 		t.Errorf("with room again: %+v", s)
 	}
 	r := q.end()
@@ -165,12 +165,12 @@ func TestFolderTurnsReadOnly(t *testing.T) {
 	_ = q.w.lock.Close()
 	remount(t, directory, unix.MS_RDONLY)
 	q.record(10)
-	if s := q.w.State(); s.Recording || s.Reason != "the folder cannot be written" || s.Lost != 10 {
+	if s := q.w.State(); !s.Paused || s.Reason != "the folder cannot be written" || s.Lost != 10 {
 		t.Errorf("read-only: %+v", s)
 	}
 	remount(t, directory, 0)
 	after := q.record(20)
-	if s := q.w.State(); !s.Recording || s.Reason != "" || s.Lost != 10 {
+	if s := q.w.State(); s.Paused || s.Reason != "" || s.Lost != 10 {
 		t.Errorf("writable again: %+v", s)
 	}
 	r := q.end()
@@ -242,11 +242,11 @@ func TestRecordingGoesOnWhereItsFilesAreRemoved(t *testing.T) {
 			}
 		}
 		q.record(2)
-		if s := q.w.State(); s.Recording || s.Lost != 2 || !strings.Contains(s.Reason, "removed") {
+		if s := q.w.State(); !s.Paused || s.Lost != 2 || !strings.Contains(s.Reason, "removed") {
 			t.Errorf("whole folder %v: %+v", whole, s)
 		}
 		after := q.record(4)
-		if s := q.w.State(); !s.Recording || s.Lost != 2 {
+		if s := q.w.State(); s.Paused || s.Lost != 2 {
 			t.Errorf("whole folder %v: %+v", whole, s)
 		}
 		if _, err := Create(directory, Options{}); err == nil || !strings.Contains(err.Error(), "records there") {
@@ -276,7 +276,7 @@ func TestLockThatIsReplacedIsTakenAnew(t *testing.T) {
 		}
 		q.now = q.now.Add(24 * time.Hour)
 		q.record(3)
-		if s := q.w.State(); s.Recording == taken {
+		if s := q.w.State(); !s.Paused == taken {
 			t.Errorf("taken by another %v: %+v", taken, s)
 		}
 		if other, err := lockFolder(directory); err == nil {

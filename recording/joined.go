@@ -133,18 +133,14 @@ func (j *Joined) Series(key snapshot.SeriesKey, from, to time.Time, buckets int)
 		}
 		old := j.grid(grid{key, width, buckets, k / buckets})
 		if at := buckets - 1 - k%buckets; at < len(old) && old[at].Known {
-			*p = joinPoints(&old[at], p)
+			joined := old[at]
+			if joined.Time = p.Time; p.Known { // two parts of one bucket
+				joined.Min, joined.Max, joined.Last = min(joined.Min, p.Min), max(joined.Max, p.Max), p.Last
+			}
+			*p = joined
 		}
 	}
 	return points
-}
-
-// joinPoints merges two parts of one bucket.
-func joinPoints(before, p *snapshot.Point) snapshot.Point {
-	if !p.Known {
-		return snapshot.Point{Time: p.Time, Min: before.Min, Max: before.Max, Last: before.Last, Known: true}
-	}
-	return snapshot.Point{Time: p.Time, Min: min(before.Min, p.Min), Max: max(before.Max, p.Max), Last: p.Last, Known: true}
 }
 
 // grid returns a series of the earlier history, or nil and has it read.

@@ -29,7 +29,7 @@ func fillFolder(t *testing.T, directory string, box *synthetic, ticks int) time.
 		}
 		spent += time.Since(began)
 	}
-	if s := w.State(); !s.Recording || s.Lost > 0 {
+	if s := w.State(); s.Paused || s.Lost > 0 {
 		t.Fatalf("%+v", s)
 	}
 	if err := w.end(); err != nil {

@@ -143,21 +143,20 @@ func (r *Recording) day(path string) (*dayReader, error) {
 
 // all lists the databases anew: days come and go while the recording is written.
 func (r *Recording) all() []string {
-	if r.directory != "" {
-		if paths, err := days(r.directory); err == nil && len(paths) > 0 {
-			r.mu.Lock()
-			r.paths = paths
-			for path, d := range r.open {
-				if !slices.Contains(paths, path) { // too old, or renamed
-					_ = d.db.Close() // it was only read
-					delete(r.open, path)
-				}
-			}
-			r.mu.Unlock()
-		}
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.directory == "" {
+		return r.paths
+	}
+	if paths, err := days(r.directory); err == nil && len(paths) > 0 {
+		r.paths = paths
+		for path, d := range r.open {
+			if !slices.Contains(paths, path) { // too old, or renamed
+				_ = d.db.Close() // it was only read
+				delete(r.open, path)
+			}
+		}
+	}
 	return r.paths
 }
 

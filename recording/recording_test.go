@@ -220,7 +220,7 @@ func TestBoxWithoutAGPUIsRecorded(t *testing.T) {
 	for i := range 300 {
 		at := start.Add(time.Duration(i) * time.Second)
 		w.write(tick{&snapshot.Snapshot{Time: at, Interval: time.Second, Driver: snapshot.Driver{State: snapshot.DriverAbsent}}, nil})
-		if s := w.State(); !s.Recording {
+		if s := w.State(); s.Paused {
 			t.Fatalf("recording is paused: %s", s.Reason)
 		}
 	}

@@ -85,7 +85,7 @@ func TestOlderVersion(t *testing.T) {
 	again := newQuiet(t, q.w.directory, Options{})
 	again.now = q.now
 	moments = append(moments, again.record(100)...)
-	if s := again.w.State(); !s.Recording {
+	if s := again.w.State(); s.Paused {
 		t.Fatalf("%+v", s)
 	}
 	r = again.end()

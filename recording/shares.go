@@ -44,22 +44,16 @@ type divider struct {
 	rows     []share                   // of the rows
 }
 
-// rowsOf returns the rows of a snapshot, and one for each job that has a GPU and runs nothing on
-// it.
-func rowsOf(snap *snapshot.Snapshot) []snapshot.Process {
-	rows := slices.Clip(snap.Rows) // they are published: nothing is appended in place
+// divide divides the time of a tick among rows, and returns those: the snapshot's, and one for each
+// job that has a GPU and runs nothing on it. Energy is unknown if its counter has gone back or was
+// not read at the last tick.
+func (d *divider) divide(weight, elapsed time.Duration, snap *snapshot.Snapshot) (rows []snapshot.Process) {
+	rows = slices.Clip(snap.Rows) // they are published: nothing is appended in place
 	for i := range snap.GPUs {
 		if a := snap.GPUs[i].Allocation; a != nil {
 			rows = append(rows, a.Row(&snap.GPUs[i]))
 		}
 	}
-	return rows
-}
-
-// divide divides the time of a tick among rows, and returns those. Energy is unknown if its
-// counter has gone back or was not read at the last tick.
-func (d *divider) divide(weight, elapsed time.Duration, snap *snapshot.Snapshot) (rows []snapshot.Process) {
-	rows = rowsOf(snap)
 	if d.counters == nil {
 		d.counters, d.drawn = make(map[string]snapshot.Float), make(map[string]snapshot.Float)
 	}

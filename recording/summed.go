@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"cmp"
 	"database/sql"
 	"math"
 
@@ -21,10 +22,7 @@ func Summed(moments func(add func(*snapshot.Snapshot)) error) (minutes []GPUMinu
 		return nil, nil, err
 	}
 	d := &day{sumsOnly: true, database: &database{db: db, conn: conn, prepared: make(map[string]*sql.Stmt)}}
-	err = moments(func(snap *snapshot.Snapshot) { d.write(snap, nil) })
-	if ended := d.finish(); err == nil {
-		err = ended
-	}
+	err = cmp.Or(moments(func(snap *snapshot.Snapshot) { d.write(snap, nil) }), d.finish())
 	d.release()
 	r := &dayReader{db: db, problem: func(error) {}}
 	if err == nil {

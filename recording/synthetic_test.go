@@ -133,7 +133,7 @@ func BenchmarkAppend(bench *testing.B) {
 				}
 			}
 			bench.StopTimer()
-			if s := w.State(); !s.Recording || s.Lost > 0 {
+			if s := w.State(); s.Paused || s.Lost > 0 {
 				bench.Fatalf("%+v", s)
 			}
 			if err := w.end(); err != nil {

@@ -21,12 +21,6 @@ type Options struct {
 	Commands Commands      // of command lines: NameOnly
 }
 
-func (o Options) withDefaults() Options {
-	o.Keep = cmp.Or(max(o.Keep, 0), 30*24*time.Hour)
-	o.MaxSize = cmp.Or(max(o.MaxSize, 0), 4<<30)
-	return o
-}
-
 const (
 	// commitInterval is how much of the recording a kill may lose.
 	commitInterval = 2 * time.Second
@@ -65,12 +59,9 @@ type tick struct {
 
 // State is the state of a Writer.
 type State struct {
-	Recording bool
-	Reason    string    // why it is paused
-	Ticks     int64     // that are on disk, of this writer
-	Lost      int64     // ticks that are gaps: the disk was slow, or recording was paused
-	Errors    int64     // writes that failed
-	Written   time.Time // of the last commit; zero before the first
+	metric.Recorder
+	Reason string // why it is paused
+	Ticks  int64  // that are on disk, of this writer
 }
 
 // Start starts a recording into a folder, which it makes if missing. While the folder cannot be
@@ -86,10 +77,11 @@ func Start(directory string, options Options) *Writer {
 
 // newWriter returns a writer even with an error, which says why the folder cannot be taken yet.
 func newWriter(directory string, options Options) (*Writer, error) {
+	options.Keep = cmp.Or(max(options.Keep, 0), 30*24*time.Hour)
+	options.MaxSize = cmp.Or(max(options.MaxSize, 0), 4<<30)
 	w := &Writer{
-		directory: directory, options: options.withDefaults(),
+		directory: directory, options: options,
 		queue: make(chan tick, queueTicks), done: make(chan struct{}), retry: retryInterval,
-		state: State{Recording: true},
 	}
 	return w, w.take()
 }
@@ -138,17 +130,14 @@ func (w *Writer) State() State {
 // Paused is why nothing is recorded at present, "" while recording.
 func (w *Writer) Paused() string {
 	state := w.State()
-	if state.Recording {
+	if !state.Paused {
 		return ""
 	}
 	return cmp.Or(state.Reason, "unknown")
 }
 
 // Counts returns the failures since the start.
-func (w *Writer) Counts() metric.Recorder {
-	state := w.State()
-	return metric.Recorder{Errors: state.Errors, Lost: state.Lost, Written: state.Written}
-}
+func (w *Writer) Counts() metric.Recorder { return w.State().Recorder }
 
 // Close writes what was appended and ends the recording. Append must not be called after it.
 func (w *Writer) Close() error {
@@ -265,7 +254,7 @@ func (w *Writer) commit() {
 func (w *Writer) committed() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.state.Recording, w.state.Reason = true, ""
+	w.state.Paused, w.state.Reason = false, ""
 	w.state.Ticks += int64(w.pending)
 	w.state.Written = time.Now()
 	w.pending = 0
@@ -295,7 +284,7 @@ func (w *Writer) fail(err error) {
 	w.retryAt = time.Now().Add(w.retry)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.state.Recording, w.state.Reason = false, reasonOf(err)
+	w.state.Paused, w.state.Reason = true, reasonOf(err)
 	w.state.Errors++
 }
 
