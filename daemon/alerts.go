@@ -35,7 +35,7 @@ type Alerts struct {
 	waiting chan schema.AlertDocument
 
 	// Owned by the goroutine that observes.
-	standing map[alertKey]bool // nil before the first snapshot
+	standing map[snapshot.AlertKey]bool // nil before the first snapshot
 	began    time.Time
 	dropped  int
 	runs     *rate.Limiter
@@ -49,13 +49,6 @@ const (
 	commandsAnHour = 60
 	mostOutput     = 4 << 10 // bytes of its output that are logged where it fails
 )
-
-type alertKey struct {
-	kind     snapshot.AlertKind
-	uuid     string
-	instance snapshot.InstanceID
-	row      snapshot.RowID
-}
 
 // NewAlerts prepares to run a command. Alerts raised before began are old.
 func NewAlerts(command []string, began time.Time, log *slog.Logger) *Alerts {
@@ -81,10 +74,10 @@ func environment(getenv func(string) string) []string {
 
 // observe queues the alerts that are new since the last snapshot.
 func (a *Alerts) observe(snap *snapshot.Snapshot) {
-	standing := make(map[alertKey]bool, len(snap.Alerts))
+	standing := make(map[snapshot.AlertKey]bool, len(snap.Alerts))
 	for i := range snap.Alerts {
 		alert := &snap.Alerts[i]
-		key := alertKey{alert.Kind, alert.GPUUUID, alert.Instance, alert.Row}
+		key := alert.Key()
 		standing[key] = true
 		old := a.standing == nil && alert.Since.Before(a.began) // of the process before
 		if a.standing[key] || old || !a.concerns(snap, alert) {

@@ -11,18 +11,9 @@ import (
 // bell decides when the terminal's bell rings: for each new urgent alert, at most once a minute.
 type bell struct {
 	silent bool // the bell never rings
-	raised map[alarm]bool
+	raised map[snapshot.AlertKey]bool
 	rang   time.Time
 }
-
-// alarm identifies an alert from one snapshot to the next.
-type alarm struct {
-	kind    snapshot.AlertKind
-	gpuUUID string
-	row     snapshot.RowID
-}
-
-func alarmOf(a *snapshot.Alert) alarm { return alarm{a.Kind, a.GPUUUID, a.Row} }
 
 const bellPause = time.Minute
 
@@ -30,13 +21,13 @@ const bellPause = time.Minute
 // first snapshot do not.
 func (b *bell) ring(alerts []snapshot.Alert, now time.Time) bool {
 	first := b.raised == nil
-	raised := make(map[alarm]bool, len(alerts))
+	raised := make(map[snapshot.AlertKey]bool, len(alerts))
 	fresh := false
 	for i := range alerts {
 		if alerts[i].Severity != snapshot.Urgent {
 			continue
 		}
-		key := alarmOf(&alerts[i])
+		key := alerts[i].Key()
 		raised[key] = true
 		fresh = fresh || !b.raised[key]
 	}

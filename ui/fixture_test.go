@@ -1,6 +1,8 @@
 package ui
 
 import (
+	"cmp"
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -190,4 +192,19 @@ func smallBox(gpus, processes, second int) *snapshot.Snapshot {
 		})
 	}
 	return s
+}
+
+const idleAfter = 10 * time.Minute
+
+// withDefaults are the options as cli gives them, where a test has set none.
+func (o Options) withDefaults() Options {
+	o.Input, o.Output = cmp.Or(o.Input, os.Stdin), cmp.Or(o.Output, os.Stdout)
+	o.IdleAfter = cmp.Or(o.IdleAfter, idleAfter)
+	if o.Environ == nil {
+		o.Environ = os.Environ()
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return o
 }

@@ -207,7 +207,7 @@ func TestRunLeavesNothingBehind(t *testing.T) {
 		ended <- Run(ctx, Options{
 			Source: source, Sampling: source, Input: slave, Output: slave,
 			Environ: []string{"TERM=xterm-256color", "LANG=C.UTF-8"},
-		})
+		}.withDefaults())
 	}()
 	select {
 	case <-drawn:

@@ -33,11 +33,11 @@ type model struct {
 	bell      bell
 	clicked   clicked
 
-	digits      digits    // the index of a GPU being typed
-	past        int       // number of the newest request to the history
-	insideAsked int       // number of the newest request for what is inside a process
-	asked       time.Time // when the open question was asked
-	current     alarm     // the alert on the alert line
+	digits      digits            // the index of a GPU being typed
+	past        int               // number of the newest request to the history
+	insideAsked int               // number of the newest request for what is inside a process
+	asked       time.Time         // when the open question was asked
+	current     snapshot.AlertKey // the alert on the alert line
 
 	lines   []string // the frame
 	title   string

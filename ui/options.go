@@ -1,7 +1,6 @@
 package ui
 
 import (
-	"cmp"
 	"context"
 	"os"
 	"time"
@@ -107,30 +106,13 @@ type Options struct {
 	Reversed    bool          // its order
 	Columns     []string      // of the table, in this order; nil: as many as fit, by importance
 	Silent      bool          // no bell
-	IdleAfter   time.Duration // a GPU that holds memory and is unused for longer is marked idle; 0 is ten minutes
+	IdleAfter   time.Duration // a GPU that holds memory and is unused for longer is marked idle
 	Version     string        // of vramscope
 
-	Input, Output *os.File         // nil: standard input and output
-	Environ       []string         // nil: os.Environ()
-	Now           func() time.Time // nil: time.Now
+	Input, Output *os.File
+	Environ       []string
+	Now           func() time.Time
 }
-
-func (o Options) withDefaults() Options {
-	o.Input, o.Output = cmp.Or(o.Input, os.Stdin), cmp.Or(o.Output, os.Stdout)
-	if o.Environ == nil {
-		o.Environ = os.Environ()
-	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	if o.IdleAfter <= 0 {
-		o.IdleAfter = idleAfter
-	}
-	return o
-}
-
-// idleAfter is longer than an evaluation or a checkpoint usually takes.
-const idleAfter = 10 * time.Minute
 
 func (o Options) abilities(t terminal.Traits) keys.Ability {
 	var can keys.Ability

@@ -82,7 +82,7 @@ func perform(play string) int {
 			}
 		}
 	}()
-	err := Run(ctx, options)
+	err := Run(ctx, options.withDefaults())
 	var crash *terminal.Crash
 	switch {
 	case errors.As(err, &crash):

@@ -16,7 +16,6 @@ const firstSnapshotTimeout = 25 * time.Millisecond
 // Run shows the monitor until the user quits; see terminal.Program. The newest snapshot goes
 // from the slot of the source to the event loop.
 func Run(ctx context.Context, options Options) error {
-	options = options.withDefaults()
 	var m *model
 	p := terminal.Program{
 		Input: options.Input, Output: options.Output, Environ: options.Environ,

@@ -117,7 +117,7 @@ func (m *model) keepAlert() {
 	if m.st.alert == 0 {
 		return // the worst one
 	}
-	m.st.alert = max(slices.IndexFunc(alerts, func(a snapshot.Alert) bool { return alarmOf(&a) == m.current }), 0)
+	m.st.alert = max(slices.IndexFunc(alerts, func(a snapshot.Alert) bool { return a.Key() == m.current }), 0)
 }
 
 func (m *model) nextAlert() bool {
@@ -137,7 +137,7 @@ func (m *model) nextAlert() bool {
 		return true
 	}
 	m.st.alert = (m.st.alert + 1) % len(alerts)
-	m.current = alarmOf(&alerts[m.st.alert])
+	m.current = alerts[m.st.alert].Key()
 	return true
 }
 

@@ -164,7 +164,7 @@ func ScreenOptions(p *command.Program, s *config.Settings, input *os.File) ui.Op
 	return ui.Options{
 		Theme: s.Theme, ASCII: s.ASCII, Mouse: s.Mouse, Silent: !s.Bell, IdleAfter: time.Duration(s.IdleMinutes) * time.Minute,
 		GraphWindow: s.GraphWindow, GraphLines: s.GraphStyle == config.Lines, Sort: s.Sort, Reversed: s.Reversed, Columns: s.Columns,
-		Version: command.VersionNumber(), Input: input, Output: p.Stdout, Now: p.Now,
+		Version: command.VersionNumber(), Input: input, Output: p.Stdout, Environ: os.Environ(), Now: p.Now,
 	}
 }
 

@@ -73,7 +73,7 @@ func OpenWith(p *command.Program, s *config.Settings, past time.Duration) (*Set,
 		out.Probes = probe.NewMonitor(probe.NewFinder(out.Table), probe.MonitorOptions{Clock: p.Now, Directories: p.ProbeDirectories})
 		out.Driver = &driverSource{DeviceReader: out.Library, probes: out.Probes}
 		out.Options.Processes, out.Options.Clock = out.Table, p.Now
-		out.Daemon = socket.NewReader(out.Probes, p.DaemonPlaces, p.Now)
+		out.Daemon = socket.NewReader(out.Probes, p.Daemons(), p.Now)
 		out.Options.Probes = out.Daemon
 		out.Signal, out.flushes = out.Table.Signal, out.Probes
 		out.Log = p.AuditLog(out.Table)

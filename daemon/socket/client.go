@@ -43,8 +43,7 @@ const answerTime = 2 * time.Second
 var ErrBroken = errors.New("the daemon breaks the protocol")
 
 // Dial connects to root's daemon or, if none shares with this user, to the user's own.
-// Directories are these two, in this order; nil means the usual ones. If there is no daemon,
-// Absent is true of the error.
+// Directories are these two, in this order. If there is no daemon, Absent is true of the error.
 func Dial(ctx context.Context, directories []Place) (*Client, error) {
 	var refusals []error
 	for _, place := range directories {
