@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -75,29 +76,25 @@ func (b *Box) why(what string) finding {
 	return failed(b.Unusable, what)
 }
 
+// forms are the ends of the names of calls that do the same.
+var forms = regexp.MustCompile(`, (older|oldest|newer) call$`)
+
 // missingCalls lists the calls that the library has in no version, old or new.
 func missingCalls(capabilities []nvml.Capability) []finding {
 	there := make(map[string]bool)
 	for _, c := range capabilities {
-		there[base(c.Name)] = there[base(c.Name)] || c.Available
+		name := forms.ReplaceAllString(c.Name, "")
+		there[name] = there[name] || c.Available
 	}
 	var found []finding
 	listed := make(map[string]bool)
 	for _, c := range capabilities {
-		if name := base(c.Name); !there[name] && !listed[name] {
+		if name := forms.ReplaceAllString(c.Name, ""); !there[name] && !listed[name] {
 			listed[name] = true
 			found = append(found, finding{verdict: neither, what: "missing", text: name + ": this library has no " + c.Symbol})
 		}
 	}
 	return found
-}
-
-// base is a capability's name without a suffix such as "older call".
-func base(name string) string {
-	for _, form := range []string{", older call", ", oldest call", ", newer call"} {
-		name = strings.TrimSuffix(name, form)
-	}
-	return name
 }
 
 // gpus reports each GPU, and what the driver says about its memory.

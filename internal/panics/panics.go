@@ -30,6 +30,12 @@ func To(failed func(error), what string) {
 	}
 }
 
+// Of is what f returns, or its panic.
+func Of[T any](f func() T) (value T, caught *Caught) {
+	defer func() { caught = Catch(recover()) }()
+	return f(), nil
+}
+
 // Again panics where there was a panic. It may be called on nil.
 func (c *Caught) Again() {
 	if c != nil {

@@ -27,17 +27,13 @@ func (t *Table) request(pid int) <-chan facts {
 	answer := make(chan facts, 1)
 	go func() {
 		t.slots <- struct{}{}
-		answer <- t.readCaught(pid)
+		f, caught := panics.Of(func() facts { return t.read(t, pid) })
+		f.panic = caught
+		answer <- f
 		<-t.slots
 		t.pending.Add(-1)
 	}()
 	return answer
-}
-
-// readCaught reads the facts of a process; take panics again where it panics.
-func (t *Table) readCaught(pid int) (f facts) {
-	defer func() { f.panic = panics.Catch(recover()) }()
-	return t.read(t, pid)
 }
 
 // refresh requests the facts of entries, and waits, at most timeout, for those of

@@ -152,18 +152,13 @@ func (s *slurmJobs) askAside(id string) {
 
 // ask asks scontrol, whose answer a later reading of the facts finds.
 func (s *slurmJobs) ask(id string) {
-	answer, caught := s.answer(id)
+	answer, caught := panics.Of(func() slurmAnswer { return s.scontrol(id) })
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asking, s.panic = false, caught
 	if answer.number != "" {
 		s.answers[id] = answer
 	}
-}
-
-func (s *slurmJobs) answer(id string) (answer slurmAnswer, caught *panics.Caught) {
-	defer func() { caught = panics.Catch(recover()) }()
-	return s.scontrol(id), nil
 }
 
 // numberOfStepd is the job's number by the title of a slurmstepd in its cgroup: of a

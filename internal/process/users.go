@@ -68,7 +68,11 @@ func (u *users) ask(uid uint32) <-chan struct{} {
 // resolve asks the directory.
 func (u *users) resolve(uid uint32, answered chan struct{}) {
 	number := strconv.FormatUint(uint64(uid), 10)
-	found, caught, err := u.find(number)
+	var err error
+	found, caught := panics.Of(func() (found *user.User) {
+		found, err = u.lookup(number)
+		return found
+	})
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	defer close(answered)
@@ -83,12 +87,6 @@ func (u *users) resolve(uid uint32, answered chan struct{}) {
 		return
 	}
 	u.names[uid], u.unsure[uid] = number, err != nil && !errors.As(err, &none)
-}
-
-func (u *users) find(number string) (found *user.User, caught *panics.Caught, err error) {
-	defer func() { caught = panics.Catch(recover()) }()
-	found, err = u.lookup(number)
-	return found, nil, err
 }
 
 // load reads the password file, where there is one.
