@@ -127,22 +127,11 @@ func (f Filter) state(l *Line) bool {
 
 // matches reports whether a box with these rows matches the terms that name no state.
 func (f Filter) matches(name string, rows []snapshot.Process) bool {
-	has := func(s, word string) bool { return strings.Contains(strings.ToLower(s), strings.ToLower(word)) }
-	for _, t := range f {
-		host := has(name, t.Word)
-		user := slices.ContainsFunc(rows, func(p snapshot.Process) bool { return has(p.User, t.Word) })
-		job := slices.ContainsFunc(rows, func(p snapshot.Process) bool { return has(p.Job.ID, t.Word) })
-		switch t.Field {
-		case Anywhere:
-			host = host || user || job
-		case InUser:
-			host = user
-		case InJob:
-			host = job
-		case InState:
-			host = true
+	for _, t := range f.named() {
+		has := func(field Field, s string) bool {
+			return (t.Field == Anywhere || t.Field == field) && strings.Contains(strings.ToLower(s), strings.ToLower(t.Word))
 		}
-		if !host {
+		if !has(InHost, name) && !slices.ContainsFunc(rows, func(p snapshot.Process) bool { return has(InUser, p.User) || has(InJob, p.Job.ID) }) {
 			return false
 		}
 	}
