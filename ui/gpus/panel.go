@@ -117,6 +117,10 @@ func (p *Panel) write(l *cell.Line, line Line, c columns, width int) {
 	s, g := &p.Appearance.Styles, &p.Appearance.Glyphs
 	start := l.Used()
 	p.writeIndex(l, line, c)
+	if line.Instance == nil && c.name > 0 {
+		l.Left(s.Dim, tinyName(line.GPU.Name), c.name, "")
+		l.Skip(1)
+	}
 	used, total := line.memory().Used, line.memory().Total
 	switch {
 	case line.Instance != nil:
@@ -126,19 +130,15 @@ func (p *Panel) write(l *cell.Line, line Line, c columns, width int) {
 		parts, more := p.content(line)
 		l.InstanceBar(p.Appearance, line.GPU, line.Instance, cells, parts, more...)
 	case line.GPU.State != snapshot.GPUOK:
-		p.writeName(l, line, c)
 		l.BarWords(p.Appearance, stateWords(line.GPU, p.Now), c.bar)
 		used = snapshot.Bytes{}
 	case len(line.GPU.Instances) > 0:
-		p.writeName(l, line, c)
 		l.MIGBar(p.Appearance, line.GPU, c.bar, func(in *snapshot.Instance) (cell.Parts, []cell.Piece) {
 			return p.content(Line{GPU: line.GPU, Instance: in})
 		})
 	case !line.GPU.Memory.Used.Known():
-		p.writeName(l, line, c)
 		l.BarWords(p.Appearance, []string{"usage unknown", "unknown"}, c.bar)
 	default:
-		p.writeName(l, line, c)
 		parts, more := p.content(line)
 		l.MemoryBar(p.Appearance, &line.GPU.Memory, parts, c.bar, more...)
 	}
@@ -163,13 +163,6 @@ func (p *Panel) writeIndex(l *cell.Line, line Line, c columns) {
 	l.Put(p.Appearance.Styles.Strong, mark)
 	l.RightFigure(p.Appearance.Styles.Text, index, c.index-len(mark))
 	l.Skip(1)
-}
-
-func (p *Panel) writeName(l *cell.Line, line Line, c columns) {
-	if c.name > 0 {
-		l.Left(p.Appearance.Styles.Dim, tinyName(line.GPU.Name), c.name, "")
-		l.Skip(1)
-	}
 }
 
 // From so many per cent on, used memory is coloured where nothing shows how much of it is cached.
