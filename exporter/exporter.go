@@ -12,8 +12,8 @@ import (
 
 // Options are what is exported, and how.
 type Options struct {
-	Version string           // of this program
-	Now     func() time.Time // nil: time.Now
+	Version string // of this program
+	Now     func() time.Time
 	// ProcessLabels are the labels of processes that are exported, of metric.ProcessLabels.
 	// Without "pid" among them, the figures are summed by the others.
 	ProcessLabels []string
@@ -35,9 +35,6 @@ type Exporter struct {
 
 // New makes an exporter that has observed nothing.
 func New(o Options) *Exporter {
-	if o.Now == nil {
-		o.Now = time.Now
-	}
 	return &Exporter{Options: o, names: metric.ProcessLabels(), counters: newCounters()}
 }
 

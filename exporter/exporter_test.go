@@ -179,7 +179,7 @@ func TestWhatIsOldIsNotExported(t *testing.T) {
 	if w := get(t, e, "/healthz"); w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "no sample since 2026-11-20T12:04:17Z") {
 		t.Errorf("%d: %s", w.Code, w.Body)
 	}
-	none := New(Options{})
+	none := New(Options{Now: time.Now})
 	if w := get(t, none, "/healthz"); w.Code != http.StatusServiceUnavailable || scrape(t, none) != "" {
 		t.Errorf("before the first sample: %d", w.Code)
 	}

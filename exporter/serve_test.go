@@ -312,11 +312,11 @@ func TestAnswersAreNotCutOff(t *testing.T) {
 }
 
 func TestServerSaysWhyItEnds(t *testing.T) {
-	s, err := Listen(New(Options{}), Serving{Address: "127.0.0.1:0"}, slog.New(slog.DiscardHandler))
+	s, err := Listen(New(Options{Now: time.Now}), Serving{Address: "127.0.0.1:0"}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Listen(New(Options{}), Serving{Address: s.Address()}, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "address already in use") {
+	if _, err := Listen(New(Options{Now: time.Now}), Serving{Address: s.Address()}, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "address already in use") {
 		t.Errorf("a second one: %v", err)
 	}
 	_ = s.listener.Close()
