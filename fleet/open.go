@@ -189,15 +189,10 @@ func (o *Opened) Series(key snapshot.SeriesKey, from, to time.Time, buckets int)
 		p := &points[i]
 		p.Time = from.Add(width * time.Duration(i+1))
 		for ; at < len(samples) && !samples[at].Time.After(p.Time); at++ {
-			v := samples[at].Value
-			if !p.Known {
-				p.Min, p.Max = v, v
-			}
-			p.Min, p.Max, p.Last, p.Known = min(p.Min, v), max(p.Max, v), v, true
+			p.Add(samples[at].Value)
 		}
 		if !p.Known && at > 0 && at < len(samples) && p.Time.Sub(samples[at-1].Time) < lookback {
-			v := samples[at-1].Value
-			p.Min, p.Max, p.Last, p.Known = v, v, v, true
+			p.Add(samples[at-1].Value)
 		}
 	}
 	return points

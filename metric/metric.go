@@ -153,3 +153,11 @@ type Point struct {
 	Min, Max, Last int64
 	Known          bool // false where there was no sample
 }
+
+// Add adds a sample, the newest.
+func (p *Point) Add(v int64) {
+	if !p.Known {
+		p.Min, p.Max = v, v
+	}
+	p.Min, p.Max, p.Last, p.Known = min(p.Min, v), max(p.Max, v), v, true
+}

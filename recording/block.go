@@ -26,9 +26,6 @@ type column struct {
 	ended  bool // no sample follows: it leaves with the block
 }
 
-// set sets the sample of the newest tick.
-func (b *block) set(c *column, v int64) { c.Set(b.n-1, v) }
-
 // A row of the tail holds the series that are new or have changed since the row before, in order.
 // For each it has the distance to the series before it, whether its value is known, and the
 // difference to its last value.
@@ -103,7 +100,7 @@ func (b *block) replay(r *tailRow) error {
 	}
 	for _, c := range b.columns {
 		if c.known {
-			b.set(c, c.last)
+			c.Set(b.n-1, c.last)
 		}
 	}
 	return nil

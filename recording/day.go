@@ -205,7 +205,7 @@ func (d *day) sample(c **column, id metric.ID, value snapshot.Float, gpu int64, 
 		*c = d.block.column(d.series)
 	}
 	if known {
-		d.block.set(*c, metric.Table[id].Whole(v))
+		(*c).Set(d.block.n-1, metric.Table[id].Whole(v))
 	}
 }
 

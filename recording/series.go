@@ -21,11 +21,7 @@ func (r *Recording) Series(key snapshot.SeriesKey, from, to time.Time, buckets i
 	}
 	add := func(t, v int64) {
 		at := time.Unix(0, t)
-		p := &points[sort.Search(len(points)-1, func(i int) bool { return !points[i].Time.Before(at) })]
-		if !p.Known {
-			p.Min, p.Max = v, v
-		}
-		p.Min, p.Max, p.Last, p.Known = min(p.Min, v), max(p.Max, v), v, true
+		points[sort.Search(len(points)-1, func(i int) bool { return !points[i].Time.Before(at) })].Add(v)
 	}
 	for _, path := range r.between(from, to) {
 		if d, err := r.day(path); err == nil {

@@ -116,9 +116,9 @@ func TestSamplesOfATail(t *testing.T) {
 	for tick := range int64(6) {
 		tail.block.times[tick] = 100 + tick
 		tail.block.n++
-		tail.block.set(other, -1)
+		other.Set(tail.block.n-1, -1)
 		if tick != 3 {
-			tail.block.set(c, tick)
+			c.Set(tail.block.n-1, tick)
 		}
 	}
 	var got []int64

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -57,7 +58,7 @@ type Builder struct {
 // New begins a report.
 func New(q Question) *Builder {
 	return &Builder{
-		question: q, byUUID: map[string]*gpuSums{}, processes: map[snapshot.RowID]*processSums{}, hours: newHours(q),
+		question: q, byUUID: map[string]*gpuSums{}, processes: map[snapshot.RowID]*processSums{}, hours: hours{q.From, make([]hour, int(math.Ceil(q.To.Sub(q.From).Hours())))},
 		recorded: map[int64]time.Duration{}, raised: map[alertKey]bool{},
 	}
 }

@@ -26,10 +26,6 @@ type stepping struct {
 	over  time.Duration
 }
 
-func newHours(q Question) hours {
-	return hours{q.From, make([]hour, int(math.Ceil(q.To.Sub(q.From).Hours())))}
-}
-
 func (h *hours) at(t time.Time) *hour { return &h.blocks[int(t.Sub(h.from)/time.Hour)] }
 
 func (h *hours) addProcess(p *processSums, f *recording.Process5Min, retries, steps int64) {
