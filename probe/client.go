@@ -55,9 +55,6 @@ func newClient(conn *net.UnixConn, path string, id process.Identity, who owner) 
 // Close closes the connection without a bye.
 func (c *Client) Close() error { return c.conn.Close() }
 
-// Process is the process at the other end, as it was when the connection was made.
-func (c *Client) Process() process.Identity { return c.process }
-
 // Hello asks the probe for its version and what it can do.
 func (c *Client) Hello(ctx context.Context) (Hello, error) {
 	var line helloLine

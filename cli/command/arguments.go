@@ -48,24 +48,23 @@ func (h *holder) Type() string { return h.name }
 // checked is a flag's value that is checked before anything is opened or read.
 type checked struct {
 	to       *string
-	name     string // in help
-	required bool   // an empty value is checked, too
+	required bool // an empty value is checked, too
 	check    func(string) error
 }
 
 // Checked is a flag's value that check may refuse. An empty value is none.
 func Checked(to *string, check func(string) error) pflag.Value {
-	return &checked{to: to, name: "string", check: check} // NameValues has a better name
+	return &checked{to: to, check: check}
 }
 
 // Choice is the value of a flag that takes one of a few words.
 func Choice(to *string, name string, words ...string) pflag.Value {
-	return &checked{to: to, name: name, required: true, check: func(value string) error {
+	return &holder{&checked{to: to, required: true, check: func(value string) error {
 		if !slices.Contains(words, value) {
 			return fmt.Errorf("%q is not %s", text.Clean(value), OrList(words))
 		}
 		return nil
-	}}
+	}}, name}
 }
 
 func (c *checked) Set(value string) error {
@@ -81,8 +80,8 @@ func (c *checked) Set(value string) error {
 // String implements pflag.Value: it is the default in help.
 func (c *checked) String() string { return *c.to }
 
-// Type implements pflag.Value: it is what stands for the value in help.
-func (c *checked) Type() string { return c.name }
+// Type implements pflag.Value: NameValues and Choice have a better name.
+func (c *checked) Type() string { return "string" }
 
 // ParseSpan reads how far to look back in a recording.
 func ParseSpan(s string) (time.Duration, error) {

@@ -119,11 +119,6 @@ func (s *Settings) parse(path string, content []byte) error {
 	return refused
 }
 
-func (s *Settings) Set(key, text string) error {
-	options := Options(s)
-	return options[slices.IndexFunc(options, func(o Option) bool { return o.Key == key })].Set(text)
-}
-
 // DefaultFile is a configuration file with every key at its default, explained.
 func DefaultFile() string {
 	s := Defaults()

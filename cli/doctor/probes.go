@@ -21,11 +21,11 @@ const mostProblems = 8
 // probes are those that answer, and those that cannot be read.
 func (b *Box) probes() []finding {
 	live, silent := make(map[int]bool), make(map[int]bool)
-	var rejected []string
+	var rejected []finding
 	for i := range b.Snapshot.Rows {
 		p := &b.Snapshot.Rows[i]
 		if why := p.Rejection(); why != "" {
-			rejected = append(rejected, why)
+			rejected = append(rejected, finding{verdict: fails, what: "rejected", text: why})
 		}
 		switch {
 		case p.Probe == nil:
@@ -45,22 +45,21 @@ func (b *Box) probes() []finding {
 	if n := len(silent); n > 0 {
 		found = append(found, finding{verdict: fails, what: "silent", text: fmt.Sprintf("%d with a probe that does not answer: stopped, or hanging", n)})
 	}
-	for i, why := range rejected {
-		if i == mostProblems {
-			found = append(found, finding{verdict: fails, what: "more", text: strconv.Itoa(len(rejected)-i) + " others are rejected"})
-			break
-		}
-		found = append(found, finding{verdict: fails, what: "rejected", text: why})
-	}
+	found = append(found, first(rejected, " others are rejected")...)
 	found = append(found, b.native()...)
 	problems, left := b.leftOver()
 	found = append(found, left...)
-	for i, problem := range problems {
-		if i == mostProblems {
-			found = append(found, finding{verdict: fails, what: "more", text: strconv.Itoa(len(problems)-i) + " others cannot be read"})
-			break
-		}
-		found = append(found, explained(&problem))
+	var unread []finding
+	for i := range problems {
+		unread = append(unread, explained(&problems[i]))
+	}
+	return append(found, first(unread, " others cannot be read")...)
+}
+
+// first is at most mostProblems of the findings, and how many others there are.
+func first(found []finding, others string) []finding {
+	if more := len(found) - mostProblems; more > 0 {
+		return append(found[:mostProblems], finding{verdict: fails, what: "more", text: strconv.Itoa(more) + others})
 	}
 	return found
 }

@@ -31,9 +31,9 @@ func (b *Box) pythons() []finding {
 	ctx, cancel := context.WithTimeout(context.Background(), pythonsTime)
 	defer cancel()
 	a := sources.WaysInto(table)
-	onGPU := make(map[int]bool)
+	onGPU := make(map[int]int) // 1
 	for i := range b.Snapshot.Rows {
-		onGPU[b.Snapshot.Rows[i].ID.Process.PID] = true
+		onGPU[b.Snapshot.Rows[i].ID.Process.PID] = 1
 	}
 	all := a.Pythons(ctx)
 	if len(all) == 0 {
@@ -45,13 +45,7 @@ func (b *Box) pythons() []finding {
 		return uid, known && err == nil
 	})
 	slices.SortStableFunc(all, func(x, y process.Identity) int {
-		if onGPU[x.PID] != onGPU[y.PID] {
-			if onGPU[x.PID] {
-				return -1
-			}
-			return 1
-		}
-		return cmp.Compare(y.StartTime, x.StartTime)
+		return cmp.Or(onGPU[y.PID]-onGPU[x.PID], cmp.Compare(y.StartTime, x.StartTime))
 	})
 	var found []finding
 	for i, id := range all {
@@ -75,14 +69,11 @@ func (b *Box) pythons() []finding {
 
 // ownersOf separates and counts the processes that are certainly another user's.
 func ownersOf(all []process.Identity, uid int, owner func(process.Identity) (uint32, bool)) (own []process.Identity, others int) {
-	for _, id := range all {
-		if owned, known := owner(id); known && int(owned) != uid {
-			others++
-			continue
-		}
-		own = append(own, id)
-	}
-	return own, others
+	own = slices.DeleteFunc(slices.Clone(all), func(id process.Identity) bool {
+		owned, known := owner(id)
+		return known && int(owned) != uid
+	})
+	return own, len(all) - len(own)
 }
 
 func pythonFinding(plan *attach.Plan) finding {
