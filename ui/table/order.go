@@ -59,21 +59,16 @@ func (t *Table) List() []Row {
 	if t.Tree {
 		underParents(rows[:len(rows)-old])
 	}
-	if t.Held != nil {
-		hold(rows, t.Held)
+	if t.Held != nil { // an earlier order; new rows come last
+		place := func(r Row) int {
+			if i, ok := t.Held[r.Process.ID]; ok {
+				return i
+			}
+			return len(t.Held)
+		}
+		slices.SortStableFunc(rows, func(a, b Row) int { return cmp.Compare(place(a), place(b)) })
 	}
 	return rows
-}
-
-// hold puts rows into an earlier order; new rows come last.
-func hold(rows []Row, order map[snapshot.RowID]int) {
-	place := func(r Row) int {
-		if i, ok := order[r.Process.ID]; ok {
-			return i
-		}
-		return len(order)
-	}
-	slices.SortStableFunc(rows, func(a, b Row) int { return cmp.Compare(place(a), place(b)) })
 }
 
 // Recent is the number of rows that did not end long ago.
