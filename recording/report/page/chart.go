@@ -49,8 +49,9 @@ func drawGPU(g *schema.ReportGPU, period *schema.ReportPeriod, events []schema.R
 	}
 	middle := c.y(float64(c.highest) / 2)
 	c.path("grid", "M %d %d H %d", left, middle, right)
-	for _, run := range runs(g.Timeline) {
-		c.areas(run)
+	all, bucket := runs(g.Timeline)
+	for _, points := range all {
+		c.areas(points, bucket)
 	}
 	c.marks(slices.DeleteFunc(slices.Clone(events), func(e schema.ReportEvent) bool { return e.UUID != g.UUID || classOf(&e) == "" }))
 	c.WriteString("</svg>")
@@ -69,45 +70,35 @@ func (c *chart) y(amount float64) int {
 	return bottom - int(amount/float64(c.highest)*(bottom-top)+.5)
 }
 
-// bucketLength is the length of a bucket: the shortest time between two points.
-func bucketLength(points []schema.ReportPoint) time.Duration {
-	length := time.Duration(0)
+// runs are the points without a gap between them; a bucket has the shortest time between two points.
+func runs(points []schema.ReportPoint) (all [][]schema.ReportPoint, bucket time.Duration) {
+	since := func(i int) time.Duration { return time.Time(points[i].Time).Sub(time.Time(points[i-1].Time)) }
 	for i := 1; i < len(points); i++ {
-		if d := time.Time(points[i].Time).Sub(time.Time(points[i-1].Time)); length == 0 || d < length {
-			length = d
+		if d := since(i); bucket == 0 || d < bucket {
+			bucket = d
 		}
 	}
-	return max(length, time.Minute)
-}
-
-// run is points without a gap between them.
-type run struct {
-	points []schema.ReportPoint
-	length time.Duration
-}
-
-func runs(points []schema.ReportPoint) (all []run) {
-	length, begin := bucketLength(points), 0
-	for i := 1; i <= len(points); i++ {
-		if i == len(points) || time.Time(points[i].Time).Sub(time.Time(points[i-1].Time)) > length {
-			all = append(all, run{points[begin:i], length})
+	bucket = max(bucket, time.Minute)
+	for i, begin := 1, 0; i <= len(points); i++ {
+		if i == len(points) || since(i) > bucket {
+			all = append(all, points[begin:i])
 			begin = i
 		}
 	}
-	return all
+	return all, bucket
 }
 
 // areas draws the stacked parts of a run, the highest first, and the line of peaks. A bucket's
 // value lasts from its beginning to its end, or to the end of the period.
-func (c *chart) areas(r run) {
+func (c *chart) areas(points []schema.ReportPoint, bucket time.Duration) {
 	var x []int
 	sums := [len(parts)][]float64{}
 	var peaks []float64
-	for i := range r.points {
-		p := &r.points[i]
+	for i := range points {
+		p := &points[i]
 		begin := time.Time(p.Time)
 		heights := stacked(p)
-		for _, at := range [...]time.Time{begin, begin.Add(r.length)} {
+		for _, at := range [...]time.Time{begin, begin.Add(bucket)} {
 			x = append(x, min(max(c.x(at), left), right))
 			for k := range parts {
 				sums[k] = append(sums[k], heights[k])
