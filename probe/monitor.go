@@ -56,7 +56,6 @@ type Monitor struct {
 
 // MonitorOptions configure a Monitor. The zero value selects the defaults.
 type MonitorOptions struct {
-	Interval    time.Duration    // between two questions to one probe; 0: a second
 	Clock       func() time.Time // nil: time.Now
 	Directories []string         // scanned for sockets; nil: this user's, and for root everybody's
 }
@@ -83,7 +82,7 @@ func NewMonitor(finder *Finder, options MonitorOptions) *Monitor {
 	m := &Monitor{
 		finder:       finder,
 		clock:        options.Clock,
-		interval:     cmp.Or(options.Interval, defaultInterval),
+		interval:     defaultInterval,
 		scanInterval: defaultScanInterval,
 		own:          options.Directories,
 		wake:         make(chan struct{}, 1),

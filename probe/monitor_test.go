@@ -47,10 +47,8 @@ func slowFinder() *Finder {
 }
 
 func newMonitor(directory string) *Monitor {
-	m := NewMonitor(slowFinder(), MonitorOptions{
-		Interval: 20 * time.Millisecond, Directories: []string{directory},
-	})
-	m.scanInterval = 20 * time.Millisecond
+	m := NewMonitor(slowFinder(), MonitorOptions{Directories: []string{directory}})
+	m.interval, m.scanInterval = 20*time.Millisecond, 20*time.Millisecond
 	return m
 }
 

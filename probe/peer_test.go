@@ -132,7 +132,8 @@ func TestLateProbeInADirectoryThatAnEnvironmentNames(t *testing.T) {
 	if err := os.Rename(runtime, filepath.Join(base, "away")); err != nil {
 		t.Fatal(err)
 	}
-	m := NewMonitor(NewFinder(process.NewTable("/proc")), MonitorOptions{Interval: 20 * time.Millisecond})
+	m := NewMonitor(NewFinder(process.NewTable("/proc")), MonitorOptions{})
+	m.interval = 20 * time.Millisecond
 	run(t, m)
 	m.Listed("GPU-1", []int{c.pid()})
 	attempt := target{pid: c.pid()}
