@@ -63,7 +63,7 @@ type Lease struct {
 	Seen    bool      `json:"seen,omitempty"` // a process of it was on one of its devices
 	Why     string    `json:"why,omitempty"`  // it has ended
 
-	away time.Time // since when nobody waits for the answer; zero: somebody does
+	away time.Time // since when no client waits for the answer; zero: one does
 }
 
 // Ends is when a lease is expected to end; zero if that is not known.

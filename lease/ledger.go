@@ -13,7 +13,7 @@ const (
 	// gatherTime is how long a waiting claim keeps only the devices that are nearest to it. A
 	// stream of smaller claims could use up all others for ever.
 	gatherTime = 5 * time.Minute
-	// awayTime is how long a claim keeps its place while nobody waits for its answer: the daemon
+	// awayTime is how long a claim keeps its place while no client waits for its answer: the daemon
 	// was restarted, and its client connects again.
 	awayTime = 30 * time.Second
 )
@@ -194,7 +194,7 @@ func (l *Ledger) expire(now time.Time) {
 		case le.State == Held && !le.Seen && !le.Expires.IsZero() && !now.Before(le.Expires):
 			l.Release(now, le, "its TTL is over, and nothing has used it")
 		case le.State == Waiting && !le.away.IsZero() && now.Sub(le.away) > awayTime:
-			l.end(le, "nobody waits for it")
+			l.end(le, "no client waits for it")
 		}
 	}
 }

@@ -77,7 +77,7 @@ func TestPromiseCountsUntilItIsUsed(t *testing.T) {
 	b.sample()
 	b.is(second, Waiting)
 	third := b.claim(Claim{Need: 20 * gib, Length: time.Minute})
-	b.is(third, Waiting) // nobody knows when the first one ends
+	b.is(third, Waiting) // it is not known when the first one ends
 	b.End(first)
 	delete(b.used, Use{first.ID, "GPU-0"})
 	b.sample()

@@ -291,7 +291,7 @@ func (c *course) finish() {
 	}
 }
 
-// TestRandomSequences: nothing is overcommitted, no lease is lost, nobody starves.
+// TestRandomSequences: nothing is overcommitted, no lease is lost, no claim starves.
 func TestRandomSequences(t *testing.T) {
 	sequences := uint64(10_000)
 	if testing.Short() {

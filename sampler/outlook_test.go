@@ -74,7 +74,7 @@ func TestWarmForecastersKnowThePast(t *testing.T) {
 	}
 	for i := range want.Ended {
 		if id := want.Ended[i].Last.ID; got.EndedRow(id) == nil {
-			t.Errorf("PID %d has ended, and its part of the past belongs to nobody", id.Process.PID)
+			t.Errorf("PID %d has ended, and its part of the past is unknown", id.Process.PID)
 		}
 	}
 	for i := range got.Rows {

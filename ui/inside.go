@@ -58,8 +58,8 @@ func (i *inside) key() keys.ID {
 	return keys.Map
 }
 
-// tells reports whether a process's probe can answer a key.
-func tells(p *snapshot.Process, key keys.ID) bool {
+// answers reports whether a process's probe can answer a key.
+func answers(p *snapshot.Process, key keys.ID) bool {
 	if p == nil || p.Probe == nil || p.Probe.State == snapshot.ProbeSilent {
 		return false
 	}
@@ -103,7 +103,7 @@ func (m *model) toggleInside(key keys.ID) (bool, tea.Cmd) {
 		m.say(map[bool]string{true: "holders are", false: "the map is"}[key == keys.Holders] + " of now: L shows the present")
 		return true, nil
 	}
-	if live := m.st.live.Row(p.ID); !tells(live, key) {
+	if live := m.st.live.Row(p.ID); !answers(live, key) {
 		m.say(notTold(live, key))
 		return true, nil
 	}
@@ -122,7 +122,7 @@ func (m *model) askInside() (bool, tea.Cmd) {
 	m.insideAsked++
 	now.request = m.insideAsked
 	live := m.st.live.Row(now.row)
-	if !tells(live, now.key()) {
+	if !answers(live, now.key()) {
 		now.Asking, now.Refusal = false, notTold(live, now.key())
 		return true, nil
 	}

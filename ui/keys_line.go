@@ -94,13 +94,13 @@ func (st *state) detailHints(hints []keys.Hint) []keys.Hint {
 		case "v":
 			if st.inside != nil && st.inside.held == nil {
 				h.Text = "graph"
-			} else if !tells(p, keys.Map) || !st.past.IsZero() {
+			} else if !answers(p, keys.Map) || !st.past.IsZero() {
 				continue
 			}
 		case "V":
 			if st.inside != nil && st.inside.held != nil {
 				h.Text = "hide"
-			} else if !tells(p, keys.Holders) || !st.past.IsZero() {
+			} else if !answers(p, keys.Holders) || !st.past.IsZero() {
 				continue
 			}
 		case "r":

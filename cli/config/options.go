@@ -98,7 +98,7 @@ func Options(s *Settings) []Option {
 		},
 		{
 			Key: "daemon.lease_reserve", Value: size(&s.LeaseReserve),
-			Comment: "What leases leave free on each GPU, for contexts and what else nobody claims: from 16MiB.",
+			Comment: "What leases leave free on each GPU, for contexts and for what has no lease: from 16MiB.",
 		},
 		{
 			Key: "exporter.address", Value: word(&s.Serve, address),

@@ -154,7 +154,7 @@ func (k *Keeper) settle() error {
 	return err
 }
 
-// Claim returns a lease, or fails with a *lease.Refusal. While it waits it tells how far it is. An error of tell ends the wait, and so does left. A claim whose
+// Claim returns a lease, or fails with a *lease.Refusal. While it waits, tell is given how far it is. An error of tell ends the wait, and so does left. A claim whose
 // wait ends with the context keeps its place for the next daemon.
 func (k *Keeper) Claim(ctx context.Context, left <-chan struct{}, ask lease.Ask, tell func(schema.Lease) error) (schema.Lease, error) {
 	k.mu.Lock()

@@ -240,7 +240,7 @@ func TestLeasesSurviveTheDaemon(t *testing.T) {
 	}
 }
 
-// TestUnwrittenLeaseIsNotGiven: nobody would know of it after a restart.
+// TestUnwrittenLeaseIsNotGiven: it would be lost in a restart.
 func TestUnwrittenLeaseIsNotGiven(t *testing.T) {
 	w := newWorld(t)
 	w.sample()

@@ -20,7 +20,7 @@ import (
 
 // Leaser has the methods for requests about leases.
 type Leaser interface {
-	// Claim may wait: until left is closed, or tell fails. It tells how far the claim is.
+	// Claim may wait: until left is closed, or tell fails, which is given how far the claim is.
 	Claim(ctx context.Context, left <-chan struct{}, ask lease.Ask, tell func(schema.Lease) error) (schema.Lease, error)
 	Renew(uid uint32, id string, ttl time.Duration) (schema.Lease, error)
 	Release(uid uint32, id string) (schema.Lease, error)
@@ -169,7 +169,7 @@ func (s *Server) waitForLease(ctx context.Context, c *client, in *bufio.Scanner,
 	case err != nil:
 		s.send(c.conn, encode(refusedLease(r.ID, err)))
 	case !s.send(c.conn, encode(&answer{ID: r.ID, OK: true, Lease: &given})):
-		_, _ = s.options.Leaser.Release(c.uid, string(given.ID)) // nobody takes it
+		_, _ = s.options.Leaser.Release(c.uid, string(given.ID)) // its client has left
 	}
 }
 

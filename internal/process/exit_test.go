@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestExit: how a process ended that is not a child of the table's program would be told as well;
+// TestExit: how a process ended that is not a child of the table's program would be known as well;
 // a process that still runs, or was looked up once, has not ended.
 func TestExit(t *testing.T) {
 	for script, want := range map[string]syscall.WaitStatus{
@@ -59,7 +59,7 @@ func TestExit(t *testing.T) {
 	}
 }
 
-// tellsExits reports whether the kernel tells how a process ended that is not there any more.
+// tellsExits reports whether the kernel knows how a process ended that is not there any more.
 func tellsExits() bool {
 	command := exec.Command("true")
 	if command.Start() != nil {
