@@ -62,16 +62,21 @@ class _Steps:
         def at_end(optimizer):
             try:
                 if done.locked() and look(optimizer):
+                    leave()  # not when this thread wakes: then the program may have ended its next step
                     done.release()
             except Exception:
                 _log_failure("looking at the end of a step")
+
+        def leave():
+            if at_end in self.at_end:
+                self.at_end.remove(at_end)
 
         self.at_end.append(at_end)
         try:
             while not done.acquire(True, 0.1) and _monotonic() < until and not wanted():
                 pass
         finally:
-            self.at_end.remove(at_end)
+            leave()
 
     def _counter(self):
         counted, meet, at_end, compiling = self._counted, self._meet, self.at_end, _compiling()
