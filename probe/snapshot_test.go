@@ -73,22 +73,25 @@ func TestForeignSnapshotIsBounded(t *testing.T) {
 }
 
 func TestRecordingIsForTheOwnerAlone(t *testing.T) {
-	p := newPool()
-	client, wanted, refusal := dial(t, start(t, p)), SnapshotRequest{Format: "test", Record: &Recording{Seconds: 5}}, new(Error)
-	if _, err := client.Snapshot(soon(t), wanted, scratch(t)); !errors.As(err, &refusal) || refusal.Code != Unsupported {
+	wanted, refusal := SnapshotRequest{Format: "test", Record: &Recording{Seconds: 5}}, new(Error)
+	answered := func(recorded *Recording, by uint32) (SnapshotResult, error) {
+		p := newPool()
+		p.recorded = recorded
+		client := dial(t, start(t, p))
+		client.uid += by
+		return client.Snapshot(soon(t), wanted, scratch(t))
+	}
+	if _, err := answered(nil, 0); !errors.As(err, &refusal) || refusal.Code != Unsupported {
 		t.Errorf("an older probe, which records nothing: %v", err)
 	}
-	p.recorded = &Recording{Seconds: 4.5, Steps: 3}
-	if result, err := client.Snapshot(soon(t), wanted, scratch(t)); err != nil || *result.Recorded != *p.recorded {
+	recorded := Recording{Seconds: 4.5, Steps: 3}
+	if result, err := answered(&recorded, 0); err != nil || *result.Recorded != recorded {
 		t.Errorf("%+v, %v", result, err)
 	}
-	p.recorded = &Recording{Seconds: -1}
-	if _, err := client.Snapshot(soon(t), wanted, scratch(t)); !errors.Is(err, ErrBroken) {
+	if _, err := answered(&Recording{Seconds: -1}, 0); !errors.Is(err, ErrBroken) {
 		t.Errorf("an impossible time: %v", err)
 	}
-	client = dial(t, start(t, p))
-	client.uid++ // as if root asked another user's probe
-	if _, err := client.Snapshot(soon(t), wanted, scratch(t)); !errors.As(err, &refusal) || refusal.Code != Forbidden {
+	if _, err := answered(&recorded, 1); !errors.As(err, &refusal) || refusal.Code != Forbidden { // as if root asked another user's probe
 		t.Errorf("another user's process: %v", err)
 	}
 }
