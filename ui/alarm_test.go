@@ -12,6 +12,8 @@ func TestBellRingsOnceForEachNewAlarm(t *testing.T) {
 	full := snapshot.Alert{Kind: snapshot.AlertFullIn, Severity: snapshot.Urgent, GPUUUID: "GPU-3"}
 	memory := snapshot.Alert{Kind: snapshot.AlertOutOfMemory, Severity: snapshot.Urgent, GPUUUID: "GPU-4"}
 	lost := snapshot.Alert{Kind: snapshot.AlertLost, Severity: snapshot.Notice, GPUUUID: "GPU-6"}
+	slice := full
+	slice.Instance = snapshot.InstanceID{MIG: true, GPU: 1}
 	var b bell
 	now := noon()
 	for i, step := range []struct {
@@ -27,6 +29,7 @@ func TestBellRingsOnceForEachNewAlarm(t *testing.T) {
 		{time.Second, []snapshot.Alert{full}, false},            // again, within a minute
 		{time.Second, nil, false},                               //
 		{2 * time.Minute, []snapshot.Alert{full, memory}, true}, // two at once: one bell
+		{2 * time.Minute, []snapshot.Alert{full, slice}, true},  // the same of a MIG instance is another
 	} {
 		now = now.Add(step.after)
 		if got := b.ring(step.alerts, now); got != step.rings {
