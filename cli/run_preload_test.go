@@ -4,6 +4,7 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -81,7 +82,7 @@ type reportedAllocator struct {
 // a shell in between.
 func TestRunShowsAndFlushesANativeProgram(t *testing.T) {
 	t.Parallel()
-	if preload.Library() == nil {
+	if errors.Is(preload.Usable(t.TempDir()), preload.ErrNoLibrary) {
 		t.Skip(preload.ErrNoLibrary)
 	}
 	b := newProbeBox(t, 2)
@@ -198,7 +199,7 @@ live.clear()
 func TestRunWithBothProbesInOneProcess(t *testing.T) {
 	t.Parallel()
 	python := pythonWith(t, "ctypes")
-	if preload.Library() == nil {
+	if errors.Is(preload.Usable(t.TempDir()), preload.ErrNoLibrary) {
 		t.Skip(preload.ErrNoLibrary)
 	}
 	b := newProbeBox(t, 2)

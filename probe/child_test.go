@@ -94,7 +94,7 @@ func visitingChild(path string) error {
 		return err
 	}
 	defer dir.close()
-	names, _, err := dir.sockets(maxNames)
+	names, err := dir.sockets()
 	if err != nil {
 		return err
 	}

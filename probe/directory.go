@@ -186,9 +186,9 @@ func checked(fd int, path string, owner uint32) (*directory, error) {
 	return nil, err
 }
 
-// sockets lists the names of sockets and records, at most limit, and maxRecords records. It
-// reads maxNamesRead names of any kind, and reports whether the directory has more.
-func (d *directory) sockets(limit int) (found []string, more bool, err error) {
+// sockets lists the names of sockets and records, at most maxNames, and maxRecords records.
+// It reads maxNamesRead names of any kind.
+func (d *directory) sockets() (found []string, err error) {
 	const batch = 1024
 	records := 0
 	for read := 0; read < maxNamesRead; {
@@ -207,32 +207,31 @@ func (d *directory) sockets(limit int) (found []string, more bool, err error) {
 					continue
 				}
 			}
-			if len(found) == limit {
-				return found, true, nil
+			if len(found) == maxNames {
+				return found, nil
 			}
 			found = append(found, name)
 		}
 		if errors.Is(err, io.EOF) {
-			return found, false, nil
+			return found, nil
 		}
 		if err != nil {
-			return found, false, fmt.Errorf("list %s: %w", d.path, err)
+			return found, fmt.Errorf("list %s: %w", d.path, err)
 		}
 	}
-	return found, true, nil
+	return found, nil
 }
 
-// inode distinguishes two sockets of one name. It returns an error for anything
-// but a socket of the directory's owner.
-func (d *directory) inode(name string) (uint64, error) {
+// checkSocket returns an error for anything but a socket of the directory's owner.
+func (d *directory) checkSocket(name string) error {
 	var st unix.Stat_t
 	if err := unix.Fstatat(int(d.file.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
-		return 0, fmt.Errorf("stat %s: %w", filepath.Join(d.path, name), err)
+		return fmt.Errorf("stat %s: %w", filepath.Join(d.path, name), err)
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFSOCK || st.Uid != d.uid {
-		return 0, fmt.Errorf("%s is not a socket of user %d: refused", filepath.Join(d.path, name), d.uid)
+		return fmt.Errorf("%s is not a socket of user %d: refused", filepath.Join(d.path, name), d.uid)
 	}
-	return st.Ino, nil
+	return nil
 }
 
 func (d *directory) remove(name string) error {

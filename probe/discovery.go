@@ -86,9 +86,6 @@ func (m *Monitor) list(ctx context.Context, path string, owner func() uint32) {
 			err = nil // no probe serves there
 		}
 		m.locked(func() {
-			if found.truncated && !a.listing.truncated {
-				m.scanNow() // what was left to this listing is searched
-			}
 			a.err, a.listing = err, found
 			m.forget(path, found.names)
 		})

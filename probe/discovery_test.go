@@ -153,27 +153,6 @@ func BenchmarkScanLargeDirectory(b *testing.B) {
 	}
 }
 
-// TestSearchRetriesSoonerWithTruncatedListing: a probe that listing may miss is
-// searched by its pid more often.
-func TestSearchRetriesSoonerWithTruncatedListing(t *testing.T) {
-	for truncated, longest := range map[bool]time.Duration{true: searchRetryLimit, false: listedTime} {
-		dir := t.TempDir()
-		m := newMonitor(dir)
-		m.wider, m.own = true, append(m.own, filepath.Join(os.Getenv("XDG_RUNTIME_DIR"), directoryName))
-		m.attempts[target{directory: dir}] = &attempt{listing: listing{truncated: truncated}}
-		own := target{pid: os.Getpid()}
-		m.attempts[own] = &attempt{failures: 10}
-		m.listed["GPU-1"] = []int{os.Getpid()}
-		m.mu.Lock()
-		m.searchListed(t.Context())
-		m.mu.Unlock()
-		m.running.Wait()
-		if wait := time.Until(m.attempts[own].notBefore); wait > longest || wait < longest/2 {
-			t.Errorf("truncated %v: the next search is in %v, want %v", truncated, wait, longest)
-		}
-	}
-}
-
 func TestDirectoryOfWrongOwnerIsIgnored(t *testing.T) {
 	const stranger = 3999999999
 	path := "/tmp/vramscope-" + strconv.Itoa(stranger)

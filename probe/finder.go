@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"vramscope/internal/process"
@@ -25,14 +24,12 @@ type Finder struct {
 	deadline time.Duration // for each answer on its connections
 	runtime  string        // this process's XDG_RUNTIME_DIR, which probes of the same user may share
 	listings listings      // of directories for temporary files
-	view     func() (view, bool)
 }
 
 // NewFinder finds the probes of the user that runs this program, and for root those of every user.
 func NewFinder(table *process.Table) *Finder {
 	return &Finder{
 		proc: "/proc", table: table, uid: uint32(os.Geteuid()), deadline: StatsDeadline, runtime: os.Getenv("XDG_RUNTIME_DIR"),
-		view: sync.OnceValues(func() (view, bool) { return viewOf("/proc", "self", 0) }),
 	}
 }
 
@@ -227,7 +224,7 @@ func (f *Finder) openIn(root root, pid int, path, name string, who owner) (*Clie
 // visit connects to a socket and verifies its process.
 func (f *Finder) visit(dir *directory, name string) (*Client, error) {
 	path := filepath.Join(dir.path, name)
-	if _, err := dir.inode(name); err != nil {
+	if err := dir.checkSocket(name); err != nil {
 		return nil, err
 	}
 	conn, err := dir.connect(name)

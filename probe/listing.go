@@ -11,20 +11,21 @@ import (
 // listing is what a directory of sockets contained when it was last read. An
 // unchanged directory is not read again: it may contain a million names.
 type listing struct {
-	stamp     stamp
-	at        time.Time
-	names     []string // of sockets and records
-	truncated bool     // the directory has more names than are read
+	stamp stamp
+	at    time.Time
+	names []string
 }
 
 // stamp identifies a directory and its state: it changes with every name that is added or removed.
 type stamp struct {
-	device, inode     uint64
+	place
 	changed, modified time.Time // by the file system's clock
 }
 
+type place struct{ device, inode uint64 }
+
 func stampOf(st *unix.Stat_t) stamp {
-	return stamp{st.Dev, st.Ino, time.Unix(st.Ctim.Unix()), time.Unix(st.Mtim.Unix())}
+	return stamp{place{st.Dev, st.Ino}, time.Unix(st.Ctim.Unix()), time.Unix(st.Mtim.Unix())}
 }
 
 const (
@@ -47,7 +48,7 @@ func (l listing) refresh(dir *directory) (listing, error) {
 	}
 	fresh := listing{stamp: dir.stamp, at: time.Now()}
 	var err error
-	if fresh.names, fresh.truncated, err = dir.sockets(maxNames); err != nil {
+	if fresh.names, err = dir.sockets(); err != nil {
 		fresh.stamp = stamp{} // to be read again
 	}
 	return fresh, err
@@ -57,16 +58,7 @@ func (l listing) refresh(dir *directory) (listing, error) {
 // process without a probe is searched for there, and anybody can fill such a directory with names.
 type listings struct {
 	mu    sync.Mutex
-	known map[place]names
-}
-
-type place struct{ device, inode uint64 }
-
-// names are those that begin as this program's directories do.
-type names struct {
-	changed time.Time // when the directory was, by its file system
-	found   []string
-	listed  time.Time
+	known map[place]listing // of the names that begin as this program's directories do
 }
 
 const (
@@ -83,24 +75,21 @@ func (l *listings) in(dir *os.File) []string {
 	if unix.Fstat(int(dir.Fd()), &st) != nil {
 		return nil
 	}
-	at, changed := place{st.Dev, st.Ino}, time.Unix(st.Ctim.Unix())
+	now := stampOf(&st)
 	l.mu.Lock()
-	known, ok := l.known[at]
+	known, ok := l.known[now.place]
 	l.mu.Unlock()
-	now := time.Now()
-	// One that had changed just before it was listed may have changed again at the same time.
-	settled := known.changed.Equal(changed) && known.listed.Sub(changed) > listInterval
-	if ok && (settled || now.Sub(known.listed) < listInterval) {
-		return known.found
+	if ok && (known.current(now) || time.Since(known.at) < listInterval) {
+		return known.names
 	}
-	found := namesWith(dir, directoryName+"-")
-	if len(found) <= maxRemembered {
+	fresh := listing{stamp: now, at: time.Now(), names: namesWith(dir, directoryName+"-")}
+	if len(fresh.names) <= maxRemembered {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if l.known == nil || len(l.known) >= maxListings {
-			l.known = make(map[place]names)
+			l.known = make(map[place]listing)
 		}
-		l.known[at] = names{changed, found, now}
+		l.known[now.place] = fresh
 	}
-	return found
+	return fresh.names
 }

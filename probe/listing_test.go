@@ -49,7 +49,7 @@ func TestUnchangedDirectoryIsNotReadAgain(t *testing.T) {
 	dir := privateDirectory(t)
 	fillDirectory(t, dir, "1-", 1)
 	first := refreshed(t, listing{}, dir)
-	if !slices.Equal(first.names, []string{"1-0.sock"}) || first.truncated {
+	if !slices.Equal(first.names, []string{"1-0.sock"}) {
 		t.Fatalf("first listing: %+v", first)
 	}
 	remembered := first
@@ -69,7 +69,7 @@ func TestUnchangedDirectoryIsNotReadAgain(t *testing.T) {
 }
 
 func TestOldListingIsNotCurrent(t *testing.T) {
-	s := stamp{inode: 1, changed: time.Now().Add(-time.Hour)}
+	s := stamp{place: place{inode: 1}, changed: time.Now().Add(-time.Hour)}
 	for age, want := range map[time.Duration]bool{relistTime / 2: true, relistTime + time.Second: false} {
 		l := listing{stamp: s, at: time.Now().Add(-age)}
 		if l.current(s) != want {
@@ -86,9 +86,9 @@ func TestListingOfLargeDirectoryIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.close()
-	names, more, err := d.sockets(maxNames)
-	if err != nil || !more || len(names) != 0 {
-		t.Errorf("%d sockets, more %v, %v; want none, and more", len(names), more, err)
+	names, err := d.sockets()
+	if err != nil || len(names) != 0 {
+		t.Errorf("%d sockets, %v; want none", len(names), err)
 	}
 	if rest, err := d.file.Readdirnames(-1); err != nil || len(rest) < 1000 {
 		t.Errorf("%d names were left unread, %v", len(rest), err)
@@ -107,10 +107,10 @@ func TestProbeBehindTooManyNamesIsFoundByPID(t *testing.T) {
 	m := watch(t, dir)
 	m.Settle(soon(t))
 	m.mu.Lock()
-	truncated := m.attempts[target{directory: dir}].listing.truncated
+	listed := len(m.attempts[target{directory: dir}].listing.names)
 	m.mu.Unlock()
-	if !truncated {
-		t.Error("the listing is not truncated")
+	if listed != maxNames {
+		t.Errorf("%d names are listed", listed)
 	}
 	m.Listed("GPU-1", []int{c.pid()})
 	eventually(t, "the probe answers", func() bool { return answers(m, c.pid()) })
@@ -140,7 +140,7 @@ func TestListingIsReadOnceASecond(t *testing.T) {
 	}
 	later := func(by time.Duration) {
 		for at, known := range l.known {
-			known.listed = known.listed.Add(-by)
+			known.at = known.at.Add(-by)
 			l.known[at] = known
 		}
 	}
@@ -166,7 +166,7 @@ func TestListingIsReadOnceASecond(t *testing.T) {
 	}
 	at := place{st.Dev, st.Ino}
 	known := l.known[at]
-	known.changed = time.Unix(st.Ctim.Unix())
+	known.stamp = stampOf(&st)
 	l.known[at] = known
 	if got := listed(t, &l, path); len(got) != 3 {
 		t.Errorf("changed as it was listed: %v", got)
@@ -174,8 +174,7 @@ func TestListingIsReadOnceASecond(t *testing.T) {
 	if err := unix.Stat("/", &st); err != nil {
 		t.Fatal(err)
 	}
-	old := time.Unix(st.Ctim.Unix())
-	l.known[place{st.Dev, st.Ino}] = names{old, []string{"remembered"}, old.Add(time.Minute)}
+	l.known[place{st.Dev, st.Ino}] = listing{stamp: stampOf(&st), at: time.Now().Add(-2 * listInterval), names: []string{"remembered"}}
 	if got := listed(t, &l, "/"); !slices.Equal(got, []string{"remembered"}) {
 		t.Errorf("unchanged since: %v", got)
 	}

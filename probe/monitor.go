@@ -46,7 +46,6 @@ type Monitor struct {
 	searching  int          // goroutines that search for pids among them
 	unsearched []int        // pids that are due, and that none of them has taken yet
 	wanted     map[int]bool // the pids that are listed and had no connection at the last scan, nor since
-	truncated  bool         // a directory has more sockets than are considered
 	byProcess  map[process.Key]*probeProcess
 	listed     map[string][]int // the driver's pids, by GPU
 	attempts   map[target]*attempt

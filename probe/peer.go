@@ -146,38 +146,3 @@ func parseOwner(status []byte) (owner, error) {
 }
 
 var errTruncated = errors.New("truncated")
-
-// view is what a process sees: its mount and its user namespace, and its root directory.
-type view struct {
-	mounts, users uint64 // namespaces
-	root          place
-}
-
-// viewOf is the view of a process, "self" or a pid; false where it may not be seen, or
-// where its mount namespace is not the one that is wanted: 0 is any.
-func viewOf(proc, name string, wanted uint64) (view, bool) {
-	mounts := process.Namespace(proc, name, "mnt")
-	if mounts == 0 || wanted != 0 && mounts != wanted {
-		return view{}, false
-	}
-	users := process.Namespace(proc, name, "user")
-	root, err := placeAt(proc + "/" + name + "/root")
-	return view{mounts, users, root}, users != 0 && err == nil
-}
-
-// sharesView reports whether a process sees the same files and users as this program.
-func (f *Finder) sharesView(pid int) bool {
-	ours, known := f.view()
-	if !known {
-		return false
-	}
-	theirs, seen := viewOf(f.proc, strconv.Itoa(pid), ours.mounts)
-	return seen && theirs == ours
-}
-
-// placeAt is where a path leads.
-func placeAt(path string) (place, error) {
-	var st unix.Stat_t
-	err := unix.Stat(path, &st)
-	return place{st.Dev, st.Ino}, err
-}

@@ -3,7 +3,6 @@ package probe
 import (
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"testing"
@@ -28,93 +27,6 @@ func TestParseOwner(t *testing.T) {
 		if who, err := parseOwner([]byte(broken)); err == nil {
 			t.Errorf("%q gives %+v", broken, who)
 		}
-	}
-}
-
-// sleeper starts a process that sleeps, once it has said that it is ready.
-func sleeper(t *testing.T, environ []string, command ...string) (pid int, ok bool) {
-	t.Helper()
-	cmd := exec.Command(command[0], command[1:]...)
-	cmd.Env = append(os.Environ(), environ...)
-	out, err := cmd.StdoutPipe()
-	if err != nil || cmd.Start() != nil {
-		t.Fatal("it does not start", command)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // it sleeps
-		_ = cmd.Wait()         // it was killed
-	})
-	_, err = out.Read(make([]byte, 16))
-	return cmd.Process.Pid, err == nil
-}
-
-// TestOnlyWhatIsNotListedIsSearched: list reads the directories in which most processes
-// would serve. The others are searched one by one.
-func TestOnlyWhatIsNotListedIsSearched(t *testing.T) {
-	t.Setenv("XDG_RUNTIME_DIR", "/run/user/"+strconv.Itoa(os.Geteuid()))
-	m := NewMonitor(NewFinder(process.NewTable("/proc")), MonitorOptions{})
-	const sleep = "echo ready; kill -STOP $$" // no exec, during which a process has no environment
-	for name, c := range map[string]struct {
-		environ []string
-		command []string
-		root    bool // the case is root's
-		want    bool
-	}{
-		"an ordinary process":           {command: []string{"sh", "-c", sleep}, want: true},
-		"another runtime directory":     {environ: []string{"XDG_RUNTIME_DIR=" + t.TempDir()}, command: []string{"sh", "-c", sleep}},
-		"no absolute runtime directory": {environ: []string{"XDG_RUNTIME_DIR=here"}, command: []string{"sh", "-c", sleep}, want: true},
-		"another user's":                {environ: []string{"XDG_RUNTIME_DIR=/run/user/12345"}, command: []string{"sh", "-c", sleep}, root: true, want: true},
-		"another mount namespace":       {command: []string{"unshare", "-m", "sh", "-c", sleep}, root: true},
-		"another user namespace":        {command: []string{"unshare", "-U", "sh", "-c", sleep}, root: true},
-		"another root directory":        {command: []string{"python3", "-c", "import os, time; os.chroot('/proc'); print('ready', flush=True); time.sleep(1000)"}, root: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			needs.Tool(t, c.command[0])
-			if c.root && os.Geteuid() != 0 {
-				t.Skip("a case of root's")
-			}
-			pid, ok := sleeper(t, c.environ, c.command...)
-			if !ok {
-				t.Skip("this machine does not permit it")
-			}
-			if got := m.isListed(pid); got != c.want {
-				t.Errorf("it is listed: %v, want %v", got, c.want)
-			}
-		})
-	}
-	m.wider = false
-	if pid, _ := sleeper(t, nil, "sh", "-c", sleep); m.isListed(pid) {
-		t.Error("only some directories are listed, and yet it is not searched")
-	}
-}
-
-// TestTruncatedListingIsSearched: what was left to a listing is searched once that has
-// more names than are considered.
-func TestTruncatedListingIsSearched(t *testing.T) {
-	m := NewMonitor(NewFinder(process.NewTable("/proc")), MonitorOptions{})
-	dir, own := privateDirectory(t), target{pid: os.Getpid()}
-	m.attempts[own] = &attempt{}
-	m.attempts[own].fail(errListed, listedTime)
-	m.listed["GPU-1"] = []int{os.Getpid()}
-	search := func() error {
-		m.mu.Lock()
-		m.searchListed(t.Context())
-		m.mu.Unlock()
-		m.running.Wait()
-		return m.attempts[own].err
-	}
-	if err := search(); !errors.Is(err, errListed) {
-		t.Errorf("it is searched though it is listed: %v", err)
-	}
-	fillDirectory(t, dir, "4711-", maxNames+1)
-	m.dirty = false
-	m.list(t.Context(), dir, func() uint32 { return uint32(os.Geteuid()) })
-	m.running.Wait()
-	if !m.dirty {
-		t.Error("no scan follows")
-	}
-	if err := search(); errors.Is(err, errListed) {
-		t.Errorf("it is not searched: %v", err)
 	}
 }
 

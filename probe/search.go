@@ -2,8 +2,6 @@ package probe
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -12,10 +10,6 @@ import (
 	"strings"
 	"time"
 )
-
-// errListed means that a process was not searched: if it has a probe, listing the
-// directories finds it.
-var errListed = fmt.Errorf("%w in the directories that are listed", ErrNoProbe)
 
 // searchListed starts the search for the probes of the driver's processes, in
 // the directories where each would serve. The lock is held.
@@ -27,10 +21,8 @@ func (m *Monitor) searchListed(ctx context.Context) {
 			wanted[pid] = true
 		}
 	}
-	m.truncated = len(m.others) >= maxOthers
 	m.unsearched = m.unsearched[:0]
 	for t, a := range m.attempts {
-		m.truncated = m.truncated || a.listing.truncated
 		if t.pid != 0 && !wanted[t.pid] && !a.busy {
 			delete(m.attempts, t)
 		}
@@ -43,7 +35,7 @@ func (m *Monitor) searchListed(ctx context.Context) {
 	now := time.Now()
 	for pid := range wanted {
 		a := m.attempts[target{pid: pid}]
-		if a == nil || !a.busy && (!now.Before(a.notBefore) || m.truncated && errors.Is(a.err, errListed)) {
+		if a == nil || !a.busy && !now.Before(a.notBefore) {
 			m.unsearched = append(m.unsearched, pid)
 		}
 	}
@@ -83,7 +75,7 @@ func (m *Monitor) search(ctx context.Context) {
 
 // searchFor searches for the probe of a process. The lock is held, and released meanwhile.
 func (m *Monitor) searchFor(ctx context.Context, pid int, a *attempt) {
-	truncated, before := m.truncated, a.err
+	before := a.err
 	m.mu.Unlock()
 	defer m.mu.Lock()
 	if len(a.without) > 0 && m.finder.unchanged(pid, a.without, a.searched) {
@@ -91,10 +83,6 @@ func (m *Monitor) searchFor(ctx context.Context, pid int, a *attempt) {
 		return
 	}
 	a.searched, a.without = time.Now(), nil
-	if !truncated && m.isListed(pid) {
-		m.locked(func() { a.err, a.notBefore = errListed, time.Now().Add(listedTime) })
-		return
-	}
 	var client *Client
 	s, err := m.finder.seek(pid)
 	if err == nil {
@@ -102,22 +90,6 @@ func (m *Monitor) searchFor(ctx context.Context, pid int, a *attempt) {
 		a.without = s.without
 	}
 	m.connected(ctx, a, client, err, searchRetryLimit)
-}
-
-// isListed reports whether list finds the probe of a process, if it has one: it has
-// this program's view of files and users, and its environment names no directory that
-// is not listed. That takes a quarter of the system calls of a search.
-func (m *Monitor) isListed(pid int) bool {
-	if !m.wider || !m.finder.sharesView(pid) {
-		return false
-	}
-	runtime, err := m.finder.runtimeOf(pid)
-	if err != nil {
-		return false
-	}
-	_, numeric := parseUser(filepath.Base(runtime))
-	path := filepath.Join(runtime, directoryName)
-	return !filepath.IsAbs(runtime) || slices.Contains(m.own, path) || m.everyone && numeric && filepath.Dir(runtime) == "/run/user"
 }
 
 const (
@@ -220,10 +192,6 @@ const (
 	searchRetryLimit  = 5 * time.Second  // a process in a container, which may start a probe later
 	connectRetryLimit = 30 * time.Second // a socket without a listener, a probe that breaks the protocol
 )
-
-// listedTime is how long a process is taken for one whose directories are listed. It may
-// become another program, with another environment.
-const listedTime = time.Minute
 
 // due reports whether a target may be tried, which leads to no open connection.
 func (a *attempt) due() bool {

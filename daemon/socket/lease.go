@@ -75,7 +75,7 @@ func (s *Server) ask(c *client, r *request) (ask lease.Ask, err error) {
 		ask.Process = peer
 		return ask, err
 	}
-	if peer.Namespace != process.Namespace("/proc", "self", "pid") {
+	if peer.Namespace != process.Namespace("/proc", "self") {
 		return ask, errors.New("your PIDs are of another pid namespace")
 	}
 	ask.Process, err = s.options.Identify(r.PID)

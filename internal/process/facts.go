@@ -181,20 +181,20 @@ func notInHostname(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-' && r != '.'
 }
 
-// Namespace is the inode of a process's namespace, of kind "pid", "mnt" or "user", 0 where
-// it may not be read. The process is a pid, or "self".
-func Namespace(root, process, kind string) uint64 {
+// Namespace is the inode of a process's pid namespace, 0 where it may not be read. The
+// process is a pid, or "self".
+func Namespace(root, process string) uint64 {
 	var link [64]byte
-	n, err := unix.Readlink(root+"/"+process+"/ns/"+kind, link[:])
+	n, err := unix.Readlink(root+"/"+process+"/ns/pid", link[:])
 	if err != nil {
 		return 0
 	}
-	return parseNamespace(string(link[:n]), kind)
+	return parseNamespace(string(link[:n]))
 }
 
 // parseNamespace is the inode in "pid:[4026531836]".
-func parseNamespace(link, kind string) uint64 {
-	number, ok := strings.CutPrefix(strings.TrimSuffix(link, "]"), kind+":[")
+func parseNamespace(link string) uint64 {
+	number, ok := strings.CutPrefix(strings.TrimSuffix(link, "]"), "pid:[")
 	inode, err := strconv.ParseUint(number, 10, 64)
 	if !ok || err != nil {
 		return 0

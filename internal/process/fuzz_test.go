@@ -175,7 +175,7 @@ func FuzzNames(f *testing.F) {
 	seeds(f, "/etc/hostname")
 	f.Add("pid:[4026531836]")
 	f.Fuzz(func(t *testing.T, content string) {
-		if inode := parseNamespace(content, "pid"); inode != 0 && strings.TrimLeft(strings.Trim(content, "pid:[]"), "0") != strconv.FormatUint(inode, 10) {
+		if inode := parseNamespace(content); inode != 0 && strings.TrimLeft(strings.Trim(content, "pid:[]"), "0") != strconv.FormatUint(inode, 10) {
 			t.Errorf("%q: namespace %d", content, inode)
 		}
 		if name := parseHostname([]byte(content)); name != "" && (!strings.Contains(content, name) || strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.") != "") {

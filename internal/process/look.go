@@ -36,7 +36,7 @@ func (t *Table) Identify(pid int) (Identity, error) {
 	if err != nil {
 		return Identity{}, fmt.Errorf("process: PID %d: %w", pid, ErrExited)
 	}
-	return Identity{PID: pid, StartTime: s.start, Namespace: Namespace(t.root, strconv.Itoa(pid), "pid")}, nil
+	return Identity{PID: pid, StartTime: s.start, Namespace: Namespace(t.root, strconv.Itoa(pid))}, nil
 }
 
 // Alive reports whether the process is there now, without the table's cache.

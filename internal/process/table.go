@@ -108,7 +108,7 @@ func NewTable(root string) *Table {
 		gone:     make(map[int]*entry),
 	}
 	if isProc(root) {
-		t.namespace, t.isHidden = Namespace(root, "self", "pid"), isHidden
+		t.namespace, t.isHidden = Namespace(root, "self"), isHidden
 	}
 	return t
 }
@@ -211,7 +211,7 @@ func (t *Table) look(now time.Time, pid int, window time.Duration) (*entry, erro
 	}
 	if e == nil || e.info.Identity.StartTime != s.start {
 		e = &entry{statPath: path}
-		e.info.Identity = Identity{PID: pid, StartTime: s.start, Namespace: Namespace(t.root, strconv.Itoa(pid), "pid")}
+		e.info.Identity = Identity{PID: pid, StartTime: s.start, Namespace: Namespace(t.root, strconv.Itoa(pid))}
 		e.info.Started = Started(t.bootAt, s.start)
 		t.entries[pid] = e
 	}

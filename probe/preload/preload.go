@@ -20,10 +20,6 @@ const FileName = "libvramscope.so"
 // ErrNoLibrary means that there is no library for this system.
 var ErrNoLibrary = errors.New("there is no library to preload for this system: it is for Linux on amd64 and arm64")
 
-// Library returns the library for the system that this program was built for, or
-// nil. The caller must not change it.
-func Library() []byte { return library }
-
 //go:embed SHA256SUMS
 var sums []byte
 
