@@ -130,38 +130,25 @@ func (h *Handover) TakeOver(sampling *sampler.Sampler) {
 	}
 }
 
-// keptSeals show that the file is complete.
-const keptSeals = unix.F_SEAL_SEAL | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE
-
 // writeKept writes what a guard keeps into a file in memory that the next process inherits.
 func writeKept(kept *guard.Kept) (*os.File, error) {
 	content, err := json.Marshal(kept)
 	if err != nil {
 		return nil, err
 	}
-	fd, err := unix.MemfdCreate("vramscope-guard", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	fd, err := unix.MemfdCreate("vramscope-guard", 0)
 	if err != nil {
-		return nil, fmt.Errorf("a file in memory: %w", err)
+		return nil, err
 	}
 	file := os.NewFile(uintptr(fd), "guard")
-	_, err = file.Write(content)
-	if err == nil {
-		_, err = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, keptSeals)
-	}
-	if err == nil {
-		_, err = unix.FcntlInt(uintptr(fd), unix.F_SETFD, 0)
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("a file in memory: %w", err), file.Close())
+	if _, err := file.Write(content); err != nil {
+		return nil, errors.Join(err, file.Close())
 	}
 	return file, nil
 }
 
 // readKept reads what writeKept wrote; nil where it is something else.
 func readKept(fd int) *guard.Kept {
-	if seals, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0); err != nil || seals&keptSeals != keptSeals {
-		return nil
-	}
 	file := os.NewFile(uintptr(fd), "guard")
 	defer func() { _ = file.Close() }() // it was only read from
 	kept := new(guard.Kept)
