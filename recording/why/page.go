@@ -60,7 +60,7 @@ func what(e *Evidence) string {
 	case !known:
 		sentence += " ran out of GPU memory"
 	case e.Free.Known():
-		sentence += fmt.Sprintf(" asked for %s; %s%s was free", requested, about(e.FreeAbout), e.Free.Or(0))
+		sentence += fmt.Sprintf(" asked for %s; %s%s was free", requested, wordsIf(e.FreeAbout, "about "), e.Free.Or(0))
 	default:
 		sentence += fmt.Sprintf(" asked for %s and did not get it", requested)
 	}
@@ -95,9 +95,9 @@ func (p *page) text(s string) {
 func (p *page) evidence(e *Evidence) {
 	p.heading("THE DEVICE THEN")
 	p.figure("capacity", e.Capacity, "")
-	p.figure("free", e.Free, about(e.FreeAbout))
+	p.figure("free", e.Free, wordsIf(e.FreeAbout, "about "))
 	p.figure("limit of the allocator", e.Limit, "")
-	p.figure(nameOf(&e.Process), e.Used, atLeast(e.UsedLeast))
+	p.figure(nameOf(&e.Process), e.Used, wordsIf(e.UsedLeast, "at least "))
 	p.figure("  reserved by its allocator", e.Reserved, "")
 	p.figure("  alloc", e.Allocated, "")
 	if e.Reserved.Known() && e.Allocated.Known() {
@@ -170,16 +170,9 @@ func change(from, to quantity.Bytes) string {
 	}
 }
 
-func atLeast(is bool) string {
+func wordsIf(is bool, words string) string {
 	if is {
-		return "at least "
-	}
-	return ""
-}
-
-func about(is bool) string {
-	if is {
-		return "about "
+		return words
 	}
 	return ""
 }

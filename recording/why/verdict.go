@@ -23,22 +23,10 @@ const (
 
 // Title is the cause in words.
 func (c Cause) Title() string {
-	switch c {
-	case OwnGrowth:
-		return "own growth"
-	case NeighbourTook:
-		return "a neighbour took it"
-	case Fragmentation:
-		return "fragmentation"
-	case Leak:
-		return "a leak"
-	case LimitSet:
-		return "a limit was set"
-	case TooLarge:
-		return "too large by itself"
-	default:
-		return "cannot tell"
-	}
+	return map[Cause]string{
+		OwnGrowth: "own growth", NeighbourTook: "a neighbour took it", Fragmentation: "fragmentation", Leak: "a leak",
+		LimitSet: "a limit was set", TooLarge: "too large by itself", CannotTell: "cannot tell",
+	}[c]
 }
 
 // Verdict is the cause that the evidence proves, with its figures.
@@ -164,13 +152,13 @@ func grown(e *Evidence, requested, free, used, capacity quantity.Bytes) Verdict 
 		}
 		return Verdict{Cause: OwnGrowth, Reasons: reasons}
 	}
-	prefix := atLeast(e.UsedLeast)
+	prefix := wordsIf(e.UsedLeast, "at least ")
 	needs := fmt.Sprintf("It used %s%s and asked for %s more: %s%s of %s.", prefix, used, requested, prefix, needed, capacity)
 	switch {
 	case needed > capacity:
 		return own(needs, "That does not fit, whatever the other processes use.")
 	case others < short:
-		return own(needs, fmt.Sprintf("All else on the device used %s%s: without it, it would not have fit either.", map[bool]string{true: "at most "}[e.UsedLeast], max(others, 0)))
+		return own(needs, fmt.Sprintf("All else on the device used %s%s: without it, it would not have fit either.", wordsIf(e.UsedLeast, "at most "), max(others, 0)))
 	}
 	reference, before, ok := referenceOf(e, needed, short)
 	if !ok {
