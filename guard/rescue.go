@@ -22,8 +22,8 @@ type Ask struct {
 
 // Room is the result of a rescue.
 type Room struct {
-	Freed quantity.Bytes // by the processes that were flushed
-	Free  quantity.Bytes // on the GPU or instance then
+	Freed quantity.Bytes `json:"freed_bytes"` // by the processes that were flushed
+	Free  quantity.Bytes `json:"free_bytes"`  // on the GPU or instance then
 }
 
 // RescueOutcome is the result of the retried allocation.

@@ -128,9 +128,8 @@ func (s Standing) Words(c *Claim) string {
 
 // Refusal is why a claim was not met.
 type Refusal struct {
-	Standing Standing
-	Never    bool // waiting would not help
-	Reason   string
+	Never  bool // waiting would not help
+	Reason string
 }
 
 func (r *Refusal) Error() string { return r.Reason }

@@ -95,7 +95,7 @@ func (l *Ledger) Claim(now time.Time, c Claim, wait bool) (*Lease, error) {
 	if le.State == Waiting && !wait {
 		standing := l.Standing(le)
 		l.queue = slices.DeleteFunc(l.queue, func(other *Lease) bool { return other == le })
-		return nil, &Refusal{Standing: standing, Reason: standing.Words(&c)}
+		return nil, &Refusal{Reason: standing.Words(&c)}
 	}
 	if le.State == Waiting {
 		l.change(le)

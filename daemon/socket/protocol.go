@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"vramscope/guard"
 	"vramscope/metric"
 	"vramscope/probe"
 	"vramscope/sampler/snapshot"
@@ -123,7 +124,7 @@ type answer struct {
 	NewestNS  int64            `json:"newest_ns,omitempty"`
 	Events    []event          `json:"events,omitempty"`
 	Guard     *schema.Guard    `json:"guard,omitempty"`
-	Rescue    *room            `json:"rescue,omitempty"`
+	Rescue    *guard.Room      `json:"rescue,omitempty"`
 	Lease     *schema.Lease    `json:"lease,omitempty"`
 	Waiting   *schema.Lease    `json:"waiting,omitempty"` // another answer follows
 	Leases    []schema.Lease   `json:"leases,omitempty"`

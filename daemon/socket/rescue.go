@@ -22,12 +22,6 @@ type Rescuer interface {
 	Rescue(ctx context.Context, ask guard.Ask) (guard.Room, func(guard.RescueOutcome), error)
 }
 
-// room is a guard.Room in an answer.
-type room struct {
-	FreedBytes quantity.Bytes `json:"freed_bytes"`
-	FreeBytes  quantity.Bytes `json:"free_bytes"` // on the device
-}
-
 // client is one connection.
 type client struct {
 	conn  *net.UnixConn
@@ -68,7 +62,7 @@ func (s *Server) rescue(ctx context.Context, c *client, r *request) *answer {
 		return refuse(r.ID, code, "%v", err)
 	}
 	c.ended = ended
-	return &answer{ID: r.ID, OK: true, Rescue: &room{FreedBytes: made.Freed, FreeBytes: made.Free}}
+	return &answer{ID: r.ID, OK: true, Rescue: &made}
 }
 
 // identify returns the process at the other end. It must be the one that connected: it waits for
