@@ -81,14 +81,14 @@ func audiences(t *testing.T, snap *snapshot.Snapshot, event *snapshot.Event) map
 	e := exporter.New(exporter.Options{
 		ProcessLabels: metric.ProcessLabels(), Processes: 16, Snapshot: true, Now: func() time.Time { return snap.Time },
 	})
-	e.Observe(snap, []snapshot.Event{*event})
+	e.Observe(snap, []snapshot.Event{*event}, nil)
 	get := func(path string) string {
 		w := httptest.NewRecorder()
 		e.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
 		return w.Body.String()
 	}
 
-	w := recording.Start(filepath.Join(directory, "recordings"), recording.Options{Commands: recording.NameOnly})
+	w := recording.Start(filepath.Join(directory, "recordings"), recording.Options{})
 	for i := range 90 { // one after the other: what waits for the disk is bounded
 		next := *snap
 		next.Time = snap.Time.Add(time.Duration(i) * time.Second)

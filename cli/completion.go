@@ -8,7 +8,6 @@ import (
 
 	"vramscope/cli/command"
 	"vramscope/internal/text"
-	"vramscope/themes"
 )
 
 // completionCommand writes a shell's completion script, generated from the commands.
@@ -48,16 +47,5 @@ func completionCommand(p *command.Program) *cobra.Command {
 			}
 			return p.Print(script.Bytes())
 		},
-	}
-}
-
-// completeGlobalFlags teaches completion the values of flags.
-func completeGlobalFlags(root *cobra.Command) {
-	values := map[string][]string{
-		"theme":    themes.Names(),
-		"interval": {"500ms", "1s", "2s", "5s"},
-	}
-	for flag, choices := range values {
-		command.Complete(root, flag, cobra.FixedCompletions(choices, cobra.ShellCompDirectiveNoFileComp))
 	}
 }

@@ -27,6 +27,7 @@ import (
 	"vramscope/cli/trial"
 	"vramscope/internal/startup"
 	"vramscope/internal/text"
+	"vramscope/themes"
 )
 
 // root is the live monitor, with the commands below it. Help is our own: fang would ask
@@ -79,7 +80,8 @@ prints one table, as vramscope once does, and ends.`,
 		return err
 	})
 	p.AddGlobalFlags(root.PersistentFlags())
-	completeGlobalFlags(root)
+	command.Complete(root, "theme", cobra.FixedCompletions(themes.Names(), cobra.ShellCompDirectiveNoFileComp))
+	command.Complete(root, "interval", cobra.FixedCompletions([]string{"500ms", "1s", "2s", "5s"}, cobra.ShellCompDirectiveNoFileComp))
 	root.PersistentPreRunE = p.CheckGlobalFlags
 	root.Flags().BoolP("help", "h", false, "help for a command")
 	root.Flags().BoolVarP(&version, "version", "v", false, "the version")

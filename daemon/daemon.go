@@ -38,9 +38,8 @@ type Recorder interface {
 	// Append records a snapshot, and the events since the last one. It does not wait for a slow
 	// disk.
 	Append(snap *snapshot.Snapshot, events []snapshot.Event) error
-	// Paused is why nothing is recorded at present, "" while recording. Any goroutine may call it.
-	Paused() string
-	// Counts returns the failures since the start.
+	// Counts returns the failures since the start, and why nothing is recorded at present. Any
+	// goroutine may call it.
 	Counts() metric.Recorder
 	// Close returns when everything appended is on disk.
 	Close() error
@@ -48,10 +47,9 @@ type Recorder interface {
 
 // Exporter has the methods of an exporter that the daemon needs.
 type Exporter interface {
-	// Observe takes a snapshot, and the events since the last one. It does not wait.
-	Observe(snap *snapshot.Snapshot, events []snapshot.Event)
-	// Recording takes the recorder's state. It is called only with a recorder.
-	Recording(state metric.Recorder)
+	// Observe takes a snapshot, the events since the last one, and the recorder's state, nil
+	// without one. It does not wait.
+	Observe(snap *snapshot.Snapshot, events []snapshot.Event, recorder *metric.Recorder)
 	// Run serves the observed snapshots until the context ends.
 	Run(ctx context.Context) error
 }
@@ -112,7 +110,7 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	defer func() { _ = held.Close() }() // the lock was all there was to it
-	d := &daemon{Options: o, began: o.Now(), sampled: make(chan struct{})}
+	d := &daemon{Options: o, began: o.Now()}
 	if o.Past == nil {
 		o.Past = o.History
 	}
@@ -136,7 +134,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var running sync.WaitGroup
-	start := func(what string, act func() error) {
+	d.start = func(what string, act func() error) {
 		running.Go(func() {
 			defer panics.To(cancel, "daemon: "+what)
 			if err := act(); err != nil {
@@ -144,29 +142,19 @@ func Run(ctx context.Context, o Options) (err error) {
 			}
 		})
 	}
-	start("socket", func() error { server.Serve(ctx); return nil })
-	start("sampler", func() error { return o.Sampling.Run(ctx) })
-	if o.Warm != nil {
-		start("forecasts", func() error {
-			select {
-			case <-d.sampled:
-				o.Warm()
-			case <-ctx.Done():
-			}
-			return nil
-		})
-	}
+	d.start("socket", func() error { server.Serve(ctx); return nil })
+	d.start("sampler", func() error { return o.Sampling.Run(ctx) })
 	if o.Alerts != nil {
-		start("alerts", func() error { o.Alerts.run(ctx); return nil })
+		d.start("alerts", func() error { o.Alerts.run(ctx); return nil })
 	}
 	if o.Guard != nil {
-		start("guard", func() error { o.Guard.Run(ctx); return nil })
+		d.start("guard", func() error { o.Guard.Run(ctx); return nil })
 	}
 	if o.Leases != nil {
-		start("leases", func() error { o.Leases.Run(ctx); return nil })
+		d.start("leases", func() error { o.Leases.Run(ctx); return nil })
 	}
 	if o.Exporter != nil {
-		start("exporter", func() error { return o.Exporter.Run(ctx) })
+		d.start("exporter", func() error { return o.Exporter.Run(ctx) })
 	}
 	err = d.loop(ctx)
 	cancel(nil)
@@ -192,7 +180,7 @@ type daemon struct {
 	Options
 	began    time.Time
 	ready    bool
-	sampled  chan struct{} // closed with the first snapshot
+	start    func(what string, act func() error) // on a goroutine; an error ends the daemon
 	driver   snapshot.DriverState
 	paused   string
 	cannot   string // why the guard cannot act
@@ -247,8 +235,9 @@ func (d *daemon) take(snap *snapshot.Snapshot) {
 	if d.Jobs != nil {
 		d.Jobs(snap, d.Log.Info)
 	}
+	var recorder *metric.Recorder
 	if d.Recorder != nil {
-		d.logRecording(d.Recorder.Append(snap, events))
+		recorder = d.logRecording(d.Recorder.Append(snap, events))
 	}
 	if d.Guard != nil {
 		d.logGuard()
@@ -260,16 +249,13 @@ func (d *daemon) take(snap *snapshot.Snapshot) {
 		d.Alerts.observe(snap)
 	}
 	if d.Exporter != nil {
-		if d.Recorder != nil {
-			state := d.Recorder.Counts()
-			state.Paused = d.paused != ""
-			d.Exporter.Recording(state)
-		}
-		d.Exporter.Observe(snap, events)
+		d.Exporter.Observe(snap, events, recorder)
 	}
 	if !d.ready {
 		d.ready = true
-		close(d.sampled)
+		if d.Warm != nil {
+			d.start("forecasts", func() error { d.Warm(); return nil })
+		}
 		d.Log.Info("sampling", "gpus", len(snap.GPUs), "driver", string(snap.Driver.State), "interval", snap.Interval.String(),
 			"recording", cmp.Or(d.Recording, "off"), "simulated", snap.Simulated, "socket", d.Directory+"/"+socket.Name)
 		d.Notify.Ready(d.sentence(snap))

@@ -3,6 +3,7 @@ package daemon
 import (
 	"vramscope/daemon/socket"
 	"vramscope/internal/text"
+	"vramscope/metric"
 	"vramscope/sampler/snapshot"
 	"vramscope/schema"
 )
@@ -39,14 +40,16 @@ func (d *daemon) logChanges(snap *snapshot.Snapshot, events []snapshot.Event) {
 }
 
 // logRecording logs once that the recording pauses, and once that it resumes.
-func (d *daemon) logRecording(failed error) {
-	paused := text.Clean(d.Recorder.Paused())
+func (d *daemon) logRecording(failed error) *metric.Recorder {
+	state := d.Recorder.Counts()
+	paused := text.Clean(state.Reason)
 	if failed != nil && paused == "" {
 		paused = text.Clean(failed.Error())
 	}
+	state.Paused = paused != ""
 	switch {
 	case paused == d.paused:
-		return
+		return &state
 	case paused == "":
 		d.Log.Info("recording goes on")
 	case d.paused == "":
@@ -54,6 +57,7 @@ func (d *daemon) logRecording(failed error) {
 	}
 	d.paused = paused
 	d.Notify.Status(d.sentence(d.Sampling.Latest()))
+	return &state
 }
 
 // sentence is the status that systemctl status shows.
@@ -105,7 +109,7 @@ func (d *daemon) status() socket.Status {
 	}
 	if d.Recorder != nil {
 		status.Recording = "recording"
-		if status.Reason = d.Recorder.Paused(); status.Reason != "" {
+		if status.Reason = d.Recorder.Counts().Reason; status.Reason != "" {
 			status.Recording = "paused"
 		}
 	}

@@ -23,7 +23,7 @@ func TestErrorsBeforeTheFirstReport(t *testing.T) {
 	later := func(seconds int, events []snapshot.Event, rows ...snapshot.Process) {
 		snap := *first
 		snap.Time, snap.Rows = first.Time.Add(time.Duration(seconds)*time.Second), append(first.Rows[:1:1], rows...)
-		e.Observe(&snap, events)
+		e.Observe(&snap, events, nil)
 	}
 	row := func(pid int, started time.Time, probe *snapshot.Probe) snapshot.Process {
 		p := first.Rows[0]
@@ -67,7 +67,7 @@ func TestCountersOfProbesBeginAtZero(t *testing.T) {
 		next.Rows[0].Started = snap.Time.Add(500 * time.Millisecond)
 		next.Rows[0].Probe = &snapshot.Probe{State: snapshot.ProbeLive, AllocRetries: quantity.From(retried, quantity.Probe)}
 		e.Now = func() time.Time { return next.Time }
-		e.Observe(&next, events)
+		e.Observe(&next, events, nil)
 		return scrape(t, e)
 	}
 	g := snap.GPU(snap.Rows[0].ID.GPUUUID)
@@ -101,7 +101,7 @@ func TestHealthOfTheDaemon(t *testing.T) {
 		next := *snap
 		next.Time, next.Guard = snap.Time.Add(next.Interval), &g
 		snap = &next
-		e.Observe(snap, nil)
+		e.Observe(snap, nil, nil)
 		text = scrape(t, e)
 		if state == "" {
 			if strings.Contains(text, "vramscope_guard_state{") {
@@ -113,6 +113,6 @@ func TestHealthOfTheDaemon(t *testing.T) {
 	}
 	late := *snap
 	late.Time = snap.Time.Add(5 * snap.Interval)
-	e.Observe(&late, nil)
+	e.Observe(&late, nil, nil)
 	has(t, scrape(t, e), "vramscope_late_samples_total 1")
 }

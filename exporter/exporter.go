@@ -38,19 +38,13 @@ func New(o Options) *Exporter {
 	return &Exporter{Options: o, names: metric.ProcessLabels(), counters: newCounters()}
 }
 
-// Observe takes a snapshot and the events since the one before. The snapshot is not changed.
-func (e *Exporter) Observe(snap *snapshot.Snapshot, events []snapshot.Event) {
+// Observe takes a snapshot, the events since the one before, and how the recorder is doing, nil
+// where nothing is recorded. The snapshot is not changed.
+func (e *Exporter) Observe(snap *snapshot.Snapshot, events []snapshot.Event, recorder *metric.Recorder) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.snap = snap
+	e.snap, e.recorder = snap, recorder
 	e.counters.observe(snap, events)
-}
-
-// Recording takes how the recorder is doing. Before the first call there are no such series.
-func (e *Exporter) Recording(state metric.Recorder) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.recorder = &state
 }
 
 // latest returns the last snapshot, nil where there is none, and whether its figures may be published.

@@ -27,7 +27,7 @@ func exporting(snap *snapshot.Snapshot, change ...func(*Options)) *Exporter {
 		c(&o)
 	}
 	e := New(o)
-	e.Observe(snap, nil)
+	e.Observe(snap, nil, nil)
 	return e
 }
 
@@ -82,7 +82,7 @@ func TestMetricsOfTheDrawnBox(t *testing.T) {
 	later := *snap
 	later.GPUs = append([]snapshot.GPU{}, snap.GPUs...)
 	later.GPUs[0].XIDs = []snapshot.XID{{Code: 31, Time: snap.Time.Add(time.Second)}}
-	e.Observe(&later, events)
+	e.Observe(&later, events, nil)
 	text := scrape(t, e)
 	gpu := `gpu="3",uuid="` + snap.GPUs[3].UUID + `"`
 	zero := `gpu="0",uuid="` + snap.GPUs[0].UUID + `"`
@@ -133,12 +133,12 @@ func TestEveryNameIsExported(t *testing.T) {
 	later := *snap
 	later.GPUs = append([]snapshot.GPU{}, snap.GPUs...)
 	later.GPUs[0].XIDs = []snapshot.XID{{Code: 31, Time: snap.Time.Add(time.Second)}}
-	e.Observe(&later, events)
+	e.Observe(&later, events, nil)
 	if text := scrape(t, e); strings.Contains(text, "vramscope_recording_paused") {
 		t.Error("recording is paused or not where nothing is recorded")
 	}
 	for _, paused := range []bool{false, true} {
-		e.Recording(metric.Recorder{Paused: paused, Errors: 3, Lost: 7, Written: time.Unix(1000, 0)})
+		e.Observe(&later, nil, &metric.Recorder{Paused: paused, Errors: 3, Lost: 7, Written: time.Unix(1000, 0)})
 		for _, line := range []string{"vramscope_recording_errors_total 3", "vramscope_recording_lost_samples_total 7", "vramscope_recording_last_write_timestamp_seconds 1000", "vramscope_driver_failures_total 0"} {
 			has(t, scrape(t, e), line)
 		}
@@ -155,7 +155,7 @@ func TestEveryNameIsExported(t *testing.T) {
 func TestNamesAreAsPrometheusWantsThem(t *testing.T) {
 	snap, events := eventful()
 	e := exporting(snap)
-	e.Observe(snap, events)
+	e.Observe(snap, events, nil)
 	problems, err := promlint.New(strings.NewReader(scrape(t, e))).Lint()
 	if err != nil || len(problems) > 0 {
 		t.Errorf("%v, %+v", err, problems)

@@ -43,7 +43,7 @@ func TestPrometheusClientReadsTheText(t *testing.T) {
 		"drawn": drawn, "16 × 64": sixteen(true), "hostile": snapshottest.Hostile(snapshottest.DrawnBox(), "\xff\n\"} 1\n# EOF\\"),
 	} {
 		e := exporting(snap)
-		e.Observe(snap, events)
+		e.Observe(snap, events, nil)
 		counts := [2]int{}
 		for i, format := range []struct{ accept, module string }{
 			{"application/openmetrics-text;version=1.0.0", "prometheus_client.openmetrics.parser"},

@@ -29,7 +29,7 @@ func TestPrometheusOwnEncoderWritesTheSame(t *testing.T) {
 		"drawn": drawn, "16 × 64": sixteen(true), "hostile": snapshottest.Hostile(snapshottest.DrawnBox(), "\xff\n\"} 1\n# EOF\\"),
 	} {
 		e := exporting(snap)
-		e.Observe(snap, events)
+		e.Observe(snap, events, nil)
 		w := e.gather()
 		families, err := parse(string(w.text(false)))
 		if err != nil {

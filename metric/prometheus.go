@@ -73,6 +73,7 @@ type Exported struct {
 // Recorder is how a recorder is doing, as it is exported.
 type Recorder struct {
 	Paused  bool
+	Reason  string    // why it is paused
 	Errors  int64     // writes that failed
 	Lost    int64     // samples that are gaps
 	Written time.Time // of the last commit; zero before the first

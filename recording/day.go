@@ -17,9 +17,9 @@ import (
 // day writes the database of one day. One goroutine uses it.
 type day struct {
 	*database
-	path     string
-	commands Commands
-	sumsOnly bool // no samples
+	path         string
+	fullCommands bool
+	sumsOnly     bool // no samples
 
 	session int64
 	block   block
@@ -60,8 +60,8 @@ const suffix = ".db"
 
 // openDay opens the database of the day that includes now, and seals the tail that another
 // recorder has left in it.
-func openDay(directory string, now time.Time, commands Commands) (*day, error) {
-	d := &day{path: filepath.Join(directory, fileOf(now)), commands: commands}
+func openDay(directory string, now time.Time, fullCommands bool) (*day, error) {
+	d := &day{path: filepath.Join(directory, fileOf(now)), fullCommands: fullCommands}
 	var err error
 	if d.database, err = openDatabase(d.path); err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func (d *day) begin(snap *snapshot.Snapshot) {
 	d.gpus, d.rows, d.alerts = make(map[string]*gpuRecord), make(map[snapshot.RowID]*rowRecord), make(map[snapshot.AlertKey]int64)
 	now := snap.Time.UnixNano()
 	d.session = d.exec("INSERT INTO sessions (from_ns, to_ns, host, user, simulated, arguments) VALUES (?, ?, ?, ?, ?, ?)",
-		now, now, text.Clean(snap.Host.Name), text.Clean(snap.Host.User), snap.Simulated, d.commands == Full)
+		now, now, text.Clean(snap.Host.Name), text.Clean(snap.Host.User), snap.Simulated, d.fullCommands)
 	d.box = ""
 }
 

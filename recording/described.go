@@ -47,26 +47,23 @@ func (d *dayReader) processes() (map[int64]*ProcessRow, error) {
 }
 
 func (d *dayReader) identities() (map[int64]snapshot.RowID, error) {
-	all := make(map[int64]snapshot.RowID)
-	err := each(ctx, d.db, func(rows *sql.Rows) error {
-		var id int64
-		var row snapshot.RowID
-		err := rows.Scan(append([]any{&id}, identity(&row)...)...)
-		all[id] = row
-		return err
-	}, "SELECT p.process, "+identityColumns+" FROM processes p")
-	return all, err
+	return keyed(d, identity, "SELECT p.process, "+identityColumns+" FROM processes p")
 }
 
 func (d *dayReader) uuids() (map[int64]string, error) {
-	all := make(map[int64]string)
+	return keyed(d, func(uuid *string) []any { return []any{uuid} }, "SELECT gpu, uuid FROM gpus")
+}
+
+// keyed collects the rows of a query by its first column.
+func keyed[T any](d *dayReader, columns func(*T) []any, query string) (map[int64]T, error) {
+	all := make(map[int64]T)
 	err := each(ctx, d.db, func(rows *sql.Rows) error {
-		var id int64
-		var uuid string
-		err := rows.Scan(&id, &uuid)
-		all[id] = uuid
+		var key int64
+		var row T
+		err := rows.Scan(append([]any{&key}, columns(&row)...)...)
+		all[key] = row
 		return err
-	}, "SELECT gpu, uuid FROM gpus")
+	}, query)
 	return all, err
 }
 

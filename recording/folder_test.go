@@ -302,20 +302,20 @@ func TestStartWaitsForItsFolder(t *testing.T) {
 	w.fail(err)
 	snap := snapshottest.DrawnBox()
 	w.write(tick{snap, nil})
-	if reason := w.Paused(); !strings.Contains(reason, "not a directory") {
+	if reason := w.Counts().Reason; !strings.Contains(reason, "not a directory") {
 		t.Errorf("%q", reason)
 	}
 	if err := os.Remove(directory); err != nil {
 		t.Fatal(err)
 	}
 	w.write(tick{snap, nil})
-	if w.Paused() == "" {
+	if w.Counts().Reason == "" {
 		t.Error("it is tried again at once")
 	}
 	w.retryAt = time.Time{}
 	w.write(tick{snap, nil})
 	w.commit()
-	if reason := w.Paused(); reason != "" {
+	if reason := w.Counts().Reason; reason != "" {
 		t.Errorf("then: %q", reason)
 	}
 	if got := w.Counts(); got.Errors != 1 || got.Lost != 2 || got.Written.IsZero() {

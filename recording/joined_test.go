@@ -15,7 +15,7 @@ import (
 // A monitor that starts while a daemon records shows the same as one that has
 // run all the time.
 func TestJoinedHistoriesAreOne(t *testing.T) {
-	b := newBox(t, Options{Commands: Full})
+	b := newBox(t, Options{FullCommands: true})
 	for range 200 {
 		b.tick(time.Second)
 	}

@@ -19,7 +19,7 @@ func TestRecordingEqualsTheLiveHistory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow")
 	}
-	b := newBox(t, Options{Commands: Full})
+	b := newBox(t, Options{FullCommands: true})
 	var moments []time.Time
 	for range 500 {
 		moments = append(moments, b.tick(time.Second).Time)

@@ -115,7 +115,7 @@ func (f *Process5Min) columns(s *subjects) (string, []any) {
 
 // Alerts returns the alerts that were raised in [from, to), oldest first, as all rows are.
 func (r *Recording) Alerts(from, to time.Time) ([]Alert, error) {
-	return rows[Alert](r, "alerts", from, to)
+	return rows(r, "alerts", (*Alert).columns, from, to)
 }
 
 // Decisions returns the guard's decisions in [from, to).
@@ -134,12 +134,12 @@ func (r *Recording) Decisions(from, to time.Time) (all []snapshot.GuardDecision,
 // GPUMinutes visits the minutes that begin in [from, to). The row is valid until
 // visit returns: a month of eight GPUs has 350,000.
 func (r *Recording) GPUMinutes(from, to time.Time, visit func(*GPUMinute)) error {
-	return eachRow(r, "gpu_minute", from, to, visit)
+	return eachRow(r, "gpu_minute", (*GPUMinute).columns, from, to, visit)
 }
 
 // Process5Min visits the five minutes that begin in [from, to), as GPUMinutes does.
 func (r *Recording) Process5Min(from, to time.Time, visit func(*Process5Min)) error {
-	return eachRow(r, "process_5min", from, to, visit)
+	return eachRow(r, "process_5min", (*Process5Min).columns, from, to, visit)
 }
 
 // Processes returns the processes that ran in [from, to), by their first moment, then by PID. A
@@ -226,7 +226,7 @@ func (e *EventRow) columns(s *subjects) (string, []any) {
 
 // EventRows returns the events in [from, to).
 func (r *Recording) EventRows(from, to time.Time) ([]EventRow, error) {
-	return rows[EventRow](r, "events", from, to)
+	return rows(r, "events", (*EventRow).columns, from, to)
 }
 
 // Sessions returns the sessions that wrote in [from, to), oldest first.

@@ -215,8 +215,8 @@ func queryRow(t *testing.T, r *Recording, query string) string {
 
 // Arguments are recorded only where that was asked for.
 func TestCommandLines(t *testing.T) {
-	for commands, want := range map[Commands]string{NameOnly: "python3 train.py", Full: "python3 /home/alice/train.py --token hunter2"} {
-		q := newQuiet(t, t.TempDir(), Options{Commands: commands})
+	for commands, want := range map[bool]string{false: "python3 train.py", true: "python3 /home/alice/train.py --token hunter2"} {
+		q := newQuiet(t, t.TempDir(), Options{FullCommands: commands})
 		q.snap.Rows[0].Command = []string{"python3", "/home/alice/train.py", "--token", "hunter2"}
 		q.snap.Rows[1].Command = []string{"\x1b]0;gotcha\x07", "--token", "hunter2"}
 		q.record(3)
@@ -224,7 +224,7 @@ func TestCommandLines(t *testing.T) {
 		if got := processCommand(then, q.snap.Rows[0].ID); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
-		if got := processCommand(then, q.snap.Rows[1].ID); commands == NameOnly && got != "?]0;gotcha?" {
+		if got := processCommand(then, q.snap.Rows[1].ID); !commands && got != "?]0;gotcha?" {
 			t.Errorf("%q", got)
 		}
 	}

@@ -119,8 +119,12 @@ func (d *day) insertRow(r *rowRecord, now int64, p *snapshot.Process) {
 }
 
 func (d *day) updateNames(r *rowRecord, p *snapshot.Process) {
+	command := process.Program(p.Command)
+	if d.fullCommands {
+		command = strings.Join(p.Command, " ")
+	}
 	d.exec(`UPDATE processes SET parent = ?, uid = ?, user = ?, name = ?, command = ?, job_kind = ?, job_id = ?, job_step = ?, job_namespace = ?, job_container = ?, job_account = ?, type = ?, runtime = ?, runtime_version = ?, started_ns = ? WHERE process = ?`,
-		orNull(p.Parent), number(p.UID), words(p.User), words(p.Name), words(d.commands.of(p)), words(p.Job.Kind), words(p.Job.ID),
+		orNull(p.Parent), number(p.UID), words(p.User), words(p.Name), words(command), words(p.Job.Kind), words(p.Job.ID),
 		words(p.Job.Step), words(p.Job.Namespace), words(p.Job.Container), words(p.Job.Account),
 		words(p.Type), words(p.Runtime), words(p.RuntimeVersion), orNull(nanoseconds(p.Started)), r.id)
 }
@@ -167,23 +171,6 @@ func endColumns(columns iter.Seq[*column]) {
 			c.ended = true
 		}
 	}
-}
-
-// Commands says how much of a command line is recorded.
-type Commands uint8
-
-// The choices. Arguments can hold secrets.
-const (
-	NameOnly Commands = iota // the program and its script or module, without arguments
-	Full                     // all arguments
-)
-
-// of is the part of a row's command line that is recorded.
-func (c Commands) of(p *snapshot.Process) string {
-	if c == Full {
-		return strings.Join(p.Command, " ")
-	}
-	return process.Program(p.Command)
 }
 
 // number is a value for a column, nil if unknown.

@@ -26,10 +26,10 @@ func Summed(moments func(add func(*snapshot.Snapshot)) error) (minutes []GPUMinu
 	d.release()
 	r := &dayReader{db: db, problem: func(error) {}}
 	if err == nil {
-		err = eachDayRow(r, "gpu_minute", 0, math.MaxInt64, func(m *GPUMinute) { minutes = append(minutes, *m) })
+		err = eachDayRow(r, "gpu_minute", (*GPUMinute).columns, 0, math.MaxInt64, func(m *GPUMinute) { minutes = append(minutes, *m) })
 	}
 	if err == nil {
-		err = eachDayRow(r, "process_5min", 0, math.MaxInt64, func(f *Process5Min) { fives = append(fives, *f) })
+		err = eachDayRow(r, "process_5min", (*Process5Min).columns, 0, math.MaxInt64, func(f *Process5Min) { fives = append(fives, *f) })
 	}
 	return minutes, fives, err
 }

@@ -11,18 +11,18 @@ import (
 )
 
 // rows reads a table over all days.
-func rows[T any, R tableRow[T]](r *Recording, table string, from, to time.Time) (all []T, err error) {
-	err = eachRow[T, R](r, table, from, to, func(row *T) { all = append(all, *row) })
+func rows[T any](r *Recording, table string, columns columns[T], from, to time.Time) (all []T, err error) {
+	err = eachRow(r, table, columns, from, to, func(row *T) { all = append(all, *row) })
 	return all, err
 }
 
 // eachRow visits the rows of a table over all days. It skips the rest of a damaged day, which
 // Problems reports.
-func eachRow[T any, R tableRow[T]](r *Recording, table string, from, to time.Time, visit func(*T)) error {
+func eachRow[T any](r *Recording, table string, columns columns[T], from, to time.Time, visit func(*T)) error {
 	for _, path := range r.between(from, to) {
 		d, err := r.day(path)
 		if err == nil {
-			err = eachDayRow[T, R](d, table, from.UnixNano(), to.UnixNano(), visit)
+			err = eachDayRow(d, table, columns, from.UnixNano(), to.UnixNano(), visit)
 		}
 		if err = r.unless(path, err); err != nil {
 			return fmt.Errorf("recording: %s: %s: %w", path, table, err)
@@ -31,12 +31,8 @@ func eachRow[T any, R tableRow[T]](r *Recording, table string, from, to time.Tim
 	return nil
 }
 
-// tableRow is a row of a table.
-type tableRow[T any] interface {
-	*T
-	// columns names the columns, the time first, and the destinations of their values.
-	columns(*subjects) (names string, to []any)
-}
+// columns names a table's columns, the time first, and the destinations of a row's values.
+type columns[T any] func(*T, *subjects) (names string, to []any)
 
 // subjects are the GPUs and processes of a day, by their keys.
 type subjects struct {
@@ -64,17 +60,17 @@ func (d *dayReader) subjects() (s subjects, err error) {
 }
 
 // eachDayRow visits the rows of a day's table.
-func eachDayRow[T any, R tableRow[T]](d *dayReader, table string, from, to int64, visit func(*T)) error {
+func eachDayRow[T any](d *dayReader, table string, columns columns[T], from, to int64, visit func(*T)) error {
 	about, err := d.subjects()
 	if err != nil {
 		return err
 	}
 	var row, zero T
-	names, columns := R(&row).columns(&about)
+	names, values := columns(&row, &about)
 	time, _, _ := strings.Cut(names, ",")
 	return each(ctx, d.db, func(rows *sql.Rows) error {
 		row = zero
-		if err := rows.Scan(columns...); err != nil {
+		if err := rows.Scan(values...); err != nil {
 			return err
 		}
 		visit(&row)

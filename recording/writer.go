@@ -16,9 +16,11 @@ import (
 
 // Options are a Writer's settings. The zero value means the defaults.
 type Options struct {
-	Keep     time.Duration // how long: 30 days
-	MaxSize  int64         // of all databases, in bytes: 4 GiB
-	Commands Commands      // of command lines: NameOnly
+	Keep    time.Duration // how long: 30 days
+	MaxSize int64         // of all databases, in bytes: 4 GiB
+	// FullCommands records command lines with their arguments, which can hold secrets; else the
+	// program and its script or module.
+	FullCommands bool
 }
 
 const (
@@ -60,8 +62,7 @@ type tick struct {
 // State is the state of a Writer.
 type State struct {
 	metric.Recorder
-	Reason string // why it is paused
-	Ticks  int64  // that are on disk, of this writer
+	Ticks int64 // that are on disk, of this writer
 }
 
 // Start starts a recording into a folder, which it makes if missing. While the folder cannot be
@@ -127,16 +128,7 @@ func (w *Writer) State() State {
 	return w.state
 }
 
-// Paused is why nothing is recorded at present, "" while recording.
-func (w *Writer) Paused() string {
-	state := w.State()
-	if !state.Paused {
-		return ""
-	}
-	return cmp.Or(state.Reason, "unknown")
-}
-
-// Counts returns the failures since the start.
+// Counts returns the failures since the start, and why nothing is recorded at present.
 func (w *Writer) Counts() metric.Recorder { return w.State().Recorder }
 
 // Close writes what was appended and ends the recording. Append must not be called after it.
@@ -187,7 +179,7 @@ func (w *Writer) write(t tick) {
 		day, err := w.open(t.snap.Time)
 		if err != nil && damaged(err) {
 			setAside(filepath.Join(w.directory, fileOf(t.snap.Time)))
-			day, err = openDay(w.directory, t.snap.Time, w.options.Commands)
+			day, err = openDay(w.directory, t.snap.Time, w.options.FullCommands)
 		}
 		if err != nil {
 			w.lose(1)
@@ -219,7 +211,7 @@ func (w *Writer) open(at time.Time) (*day, error) {
 			return nil, err
 		}
 	}
-	return openDay(w.directory, at, w.options.Commands)
+	return openDay(w.directory, at, w.options.FullCommands)
 }
 
 func (w *Writer) holds() bool {

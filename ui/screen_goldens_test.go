@@ -96,7 +96,7 @@ func (e *engine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	x := exporter.New(exporter.Options{Version: "1.2.3", ProcessLabels: metric.ProcessLabels(), Processes: 16, Now: func() time.Time { return e.box.Time }})
-	x.Observe(e.box, nil)
+	x.Observe(e.box, nil, nil)
 	scraped := httptest.NewRecorder()
 	x.Handler().ServeHTTP(scraped, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	past := strings.HasSuffix(r.URL.Path, "/query_range")

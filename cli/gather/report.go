@@ -153,43 +153,34 @@ func addDay(b *evaluation.Builder, r *recording.Recording, from, to time.Time, m
 			}
 			visit(f)
 		})
-	}, func(f *recording.Process5Min) { b.AddFiveMinutes(f, counted.at(f.Row, f.Time)) })
+	}, func(f *recording.Process5Min) { b.AddFiveMinutes(f, counted(f.Row, f.Time)) })
 	if err != nil {
 		return err
 	}
 	return addEvents(b, r, from, to)
 }
 
-// steps are the counts of steps at the end of each five minutes.
-type steps struct {
-	from   time.Time
-	counts map[snapshot.RowID][]snapshot.Point
-}
-
 const fiveMinutes = 5 * time.Minute
 
-// stepsOf reads the steps of the processes that are counted.
-func stepsOf(r *recording.Recording, from, to time.Time) (*steps, error) {
+// stepsOf returns the counts of steps at the end of five minutes, of the processes that are counted.
+func stepsOf(r *recording.Recording, from, to time.Time) (func(snapshot.RowID, time.Time) evaluation.Count, error) {
 	counted, err := r.Recorded(metric.Steps, from, to)
 	if err != nil {
 		return nil, err
 	}
-	s := &steps{from.Truncate(fiveMinutes), make(map[snapshot.RowID][]snapshot.Point)}
-	n := int((to.Sub(s.from) + fiveMinutes - 1) / fiveMinutes)
+	from, counts := from.Truncate(fiveMinutes), make(map[snapshot.RowID][]snapshot.Point)
+	n := int((to.Sub(from) + fiveMinutes - 1) / fiveMinutes)
 	for row := range counted {
 		key := snapshot.SeriesKey{Metric: metric.Steps, GPUUUID: row.GPUUUID, Instance: row.Instance, Row: row}
-		s.counts[row] = r.Series(key, s.from, s.from.Add(time.Duration(n)*fiveMinutes), n)
+		counts[row] = r.Series(key, from, from.Add(time.Duration(n)*fiveMinutes), n)
 	}
-	return s, nil
-}
-
-func (s *steps) at(row snapshot.RowID, t time.Time) evaluation.Count {
-	points := s.counts[row]
-	i := int(t.Sub(s.from) / fiveMinutes)
-	if i < 0 || i >= len(points) || !points[i].Known {
-		return evaluation.Count{}
-	}
-	return quantity.From(points[i].Last, quantity.Probe)
+	return func(row snapshot.RowID, t time.Time) evaluation.Count {
+		points, i := counts[row], int(t.Sub(from)/fiveMinutes)
+		if i < 0 || i >= len(points) || !points[i].Known {
+			return evaluation.Count{}
+		}
+		return quantity.From(points[i].Last, quantity.Probe)
+	}, nil
 }
 
 func addEvents(b *evaluation.Builder, r *recording.Recording, from, to time.Time) error {

@@ -244,11 +244,7 @@ func keepLeases(src *sources.Set, s *config.Settings, sampling *sampler.Sampler,
 // startRecording records from the moment at which it can: a directory that cannot be
 // written to now may be later.
 func startRecording(s *config.Settings, directory string) *recording.Writer {
-	options := recording.Options{Keep: s.Keep, MaxSize: int64(s.MaxSize), Commands: recording.NameOnly}
-	if s.Commands == "full" {
-		options.Commands = recording.Full
-	}
-	return recording.Start(directory, options)
+	return recording.Start(directory, recording.Options{Keep: s.Keep, MaxSize: int64(s.MaxSize), FullCommands: s.Commands == "full"})
 }
 
 // longPast returns what a daemon, or the one before it, has recorded, nil while that is

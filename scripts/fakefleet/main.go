@@ -141,7 +141,7 @@ func (f *simulated) answer(w http.ResponseWriter, r *http.Request, number int) {
 	default:
 		// The exporter of that box, as it would be: nothing of it is kept.
 		e := exporter.New(exporter.Options{Now: f.now, ProcessLabels: metric.ProcessLabels(), Processes: 12})
-		e.Observe(boxAt(number, f.gpus, at, f.ahead), nil)
+		e.Observe(boxAt(number, f.gpus, at, f.ahead), nil, nil)
 		r.URL.Path = "/metrics"
 		e.Handler().ServeHTTP(w, r)
 	}
