@@ -38,7 +38,12 @@ func (p *Prometheus) Look(ctx context.Context, q Query) (*Picture, error) {
 		return nil, err
 	}
 	c := &choice{unit: a.query.Unit, lines: map[string]*Line{}}
-	c.take(answers, ranking)
+	c.take(answers)
+	for _, s := range answers[ranking] {
+		if q.Sort != ByWorst || len(c.lines) < q.Lines { // what has a problem comes first
+			c.line(&s)
+		}
+	}
 	_, asked := queries["idle"]
 	c.allIdle = asked && failed["idle"] == nil && len(answers["idle"]) < q.Lines
 	if err := p.fill(ctx, a, c); err != nil {
@@ -106,10 +111,7 @@ func (c *choice) at(box, uuid string) *Line {
 	return made
 }
 
-func (c *choice) take(answers map[field][]series, ranking field) {
-	for _, s := range answers[ranking] {
-		c.line(&s)
-	}
+func (c *choice) take(answers map[field][]series) {
 	for _, s := range answers["alert"] {
 		severity := snapshot.Notice
 		if s.value >= 2 {

@@ -48,6 +48,10 @@ const (
 	earliest    field = "earliest"
 	latest      field = "latest"
 	count       field = "count"
+	idle        field = "idle"
+	idleMemory  field = "idle_memory"
+	boxes       field = "boxes"
+	jobs        field = "jobs"
 )
 
 // aggregation is how the figures of a box's GPUs are combined; the default is the sum.

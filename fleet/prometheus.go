@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -60,8 +61,8 @@ func (p *Prometheus) discover(ctx context.Context, q Query) (*asking, error) {
 }
 
 // fewest is the number of boxes up to which all queries name the boxes that a filter leaves, so
-// that the engine reads no others.
-const fewest = 200
+// that the engine reads no others. Prometheus finds up to 256 alternatives by its index.
+const fewest = 250
 
 // narrow asks for the boxes that match the filter.
 func (p *Prometheus) narrow(ctx context.Context, a *asking) error {
@@ -107,11 +108,14 @@ func (p *Prometheus) search(ctx context.Context) (found asking, err error) {
 	if found.jobs, err = values("job", since); err != nil {
 		return found, err
 	}
-	rules, err := p.ask(ctx, hasRules(), time.Time{})
-	if err != nil {
+	const sums = "sums"
+	answers, failed := p.askAll(ctx, map[field]string{Recorded: hasRules(), sums: "count without (user) (user:" + recordedOfUsers[used] + ")"})
+	if err := cmp.Or(failed[Recorded], failed[sums]); err != nil {
 		return found, err
 	}
-	found.recorded = len(rules) > 0
+	found.recorded = len(answers[Recorded]) > 0
+	// Behind an engine of several engines these series have more labels: the sums may count a GPU twice.
+	found.summed = found.recorded && len(answers[sums]) == 1 && len(answers[sums][0].labels) == 0
 	simulated, err := values("simulated", since)
 	found.simulated = slices.Contains(simulated, "true")
 	return found, err

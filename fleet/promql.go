@@ -17,6 +17,7 @@ type asking struct {
 	jobs      []string    // Prometheus' names of what scrapes them
 	simulated bool        // some box is simulated
 	recorded  bool        // the engine has the rules of contrib/prometheus/rules.yml
+	summed    bool        // these cover all processes of a user or job
 	query     Query
 	within    string // a matcher of the few instances that the filter leaves; "": of all
 }
@@ -159,18 +160,18 @@ func (a *asking) ranked() string {
 	return a.top(s)
 }
 
-// share is the used share of the memory. The rules cover only vramscope's exporter.
+// share is the used share of the memory.
 func (a *asking) share(figure func(field) string) string {
 	recorded := map[Unit]string{GPUs: "max by (instance,uuid) (gpu:vramscope_memory_used:ratio{" + a.within + "})", Boxes: "max by (instance) (" + recordedShare + "{" + a.within + "})"}[a.query.Unit]
-	if a.recorded && len(a.exporters) == 1 {
+	if a.queries() == Recorded {
 		return a.filtered(recorded, map[Unit]string{GPUs: byGPU, Boxes: "instance"}[a.query.Unit])
 	}
 	return "(" + figure(used) + ") / (" + figure(total) + ")"
 }
 
-// queries is the way in which the engine is asked.
+// queries is the way in which the engine is asked. The rules cover only vramscope's exporter.
 func (a *asking) queries() string {
-	if a.recorded {
+	if a.recorded && (len(a.exporters) == 1 || a.query.Unit.OfProcesses()) {
 		return Recorded
 	}
 	return Raw
@@ -213,7 +214,7 @@ func (a *asking) idleBy(by string) string {
 	switch {
 	case by == byGPU:
 		return a.idle() + " * 0 + 1"
-	case a.recorded && len(a.exporters) == 1:
+	case a.queries() == Recorded:
 		return "max by (instance) (" + recordedIdleGPUs + "{" + a.within + "})"
 	}
 	return "count by (instance) (" + a.idle() + ")"

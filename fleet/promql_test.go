@@ -39,7 +39,7 @@ func TestFiltersNarrowWhatTheEngineReads(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, query := range asked {
-			if !strings.Contains(query, want) && !strings.Contains(query, "last_sample") && !strings.HasPrefix(query, "count("+recordedShare+")") {
+			if !strings.Contains(query, want) && !strings.Contains(query, "last_sample") && !strings.HasPrefix(query, "count("+recordedShare+")") && !strings.HasPrefix(query, "count without") {
 				t.Errorf("%d boxes: %s", boxes, query)
 			}
 			if strings.Contains(query, "up{") {
@@ -71,5 +71,52 @@ func TestQueriesGrowWithTheFilter(t *testing.T) {
 	}
 	if one, six := longest(1), longest(6); six > 10*one {
 		t.Errorf("one word: %d bytes, six: %d", one, six)
+	}
+}
+
+// TestSumsOfSeveralEnginesAreNotTaken: behind an engine of several engines the series of users have
+// more labels, and two of them may cover the same GPU.
+func TestSumsOfSeveralEnginesAreNotTaken(t *testing.T) {
+	alices, _ := ParseFilter("user=alice")
+	host, _ := ParseFilter("host=box")
+	for _, c := range []struct {
+		unit   Unit
+		filter Filter
+		labels string // of the sums
+		want   string
+	}{
+		{Users, nil, `{}`, "user:vramscope_"},
+		{Users, alices, `{}`, "user:vramscope_"},
+		{Users, host, `{}`, "gpu_user_job:vramscope_"},
+		{Users, nil, `{"cluster":"a"}`, "gpu_user_job:vramscope_"},
+		{Jobs, nil, `{}`, "user_job:vramscope_"},
+		{Jobs, nil, `{"cluster":"a"}`, "gpu_user_job:vramscope_"},
+	} {
+		var mu sync.Mutex
+		var ranking string
+		url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			_ = r.ParseForm()
+			query, found := r.Form.Get("query"), ""
+			switch {
+			case strings.Contains(r.URL.Path, "/label/"):
+				answering(`{"status":"success","data":["vramscope_gpu_memory_used_bytes"]}`)(w, r)
+				return
+			case strings.HasPrefix(query, "topk("):
+				mu.Lock()
+				ranking = query
+				mu.Unlock()
+			case strings.HasPrefix(query, "count without"):
+				found = `{"metric":` + c.labels + `,"value":[1795373837,"1"]}`
+			case strings.HasPrefix(query, "count("+recordedShare), strings.HasPrefix(query, "group by (instance)"):
+				found = `{"metric":{"instance":"box:1"},"value":[1795373837,"1"]}`
+			}
+			answering(`{"status":"success","data":{"resultType":"vector","result":[`+found+`]}}`)(w, r)
+		})
+		if _, err := engineAt(t, url, "").Look(t.Context(), Query{Lines: 10, Unit: c.unit, Sort: ByUsed, Filter: c.filter}); err != nil {
+			t.Fatal(err)
+		}
+		if at := strings.Index(ranking, c.want); at < 0 || at > 0 && ranking[at-1] == '_' {
+			t.Errorf("%s %v %s: %s", c.unit.Word(), c.filter, c.labels, ranking)
+		}
 	}
 }

@@ -38,6 +38,34 @@ func TestRulesAreUsedWhereEveryBoxHasThem(t *testing.T) {
 			tests += fmt.Sprintf("    exp_samples: [{labels: '{}', value: %d}]\n", c.boxes)
 		}
 	}
+	evaluate(t, tool, tests)
+}
+
+// TestIdleIsWhatTheFirstExporterSays: of two exporters of a GPU, also where only the second finds
+// nothing running now.
+func TestIdleIsWhatTheFirstExporterSays(t *testing.T) {
+	tool := needs.Tool(t, "promtool")
+	a := &asking{exporters: exporters[:2]}
+	evaluate(t, tool, fmt.Sprintf(`evaluation_interval: 15s
+tests:
+- interval: 15s
+  input_series:
+  - {series: 'vramscope_gpu_memory_used_bytes{instance="a:9841",uuid="GPU-a"}', values: '4294967296x39'}
+  - {series: 'vramscope_gpu_utilization_ratio{instance="a:9841",uuid="GPU-a"}', values: '1x35 0x3'}
+  - {series: 'DCGM_FI_DEV_FB_USED{instance="a:9400",UUID="GPU-a"}', values: '4096x39'}
+  - {series: 'DCGM_FI_DEV_GPU_UTIL{instance="a:9400",UUID="GPU-a"}', values: '100x35 0x3'}
+  - {series: 'DCGM_FI_DEV_FB_USED{instance="b:9400",UUID="GPU-b"}', values: '4096x39'}
+  - {series: 'DCGM_FI_DEV_GPU_UTIL{instance="b:9400",UUID="GPU-b"}', values: '100x35 0x3'}
+  promql_expr_test:
+  - expr: '%s'
+    eval_time: 590s
+    exp_samples: [{labels: '{instance="b:9400",uuid="GPU-b"}', value: 4294967296}]
+`, a.idle()))
+}
+
+// evaluate has Prometheus' own evaluator run tests.
+func evaluate(t *testing.T, tool, tests string) {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "tests.yml")
 	if err := os.WriteFile(path, []byte(tests), 0o600); err != nil {
 		t.Fatal(err)

@@ -1,10 +1,12 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"vramscope/internal/quantity"
 	"vramscope/metric"
@@ -37,15 +39,7 @@ func (a *asking) held(f field, matchers string) string {
 
 // theirs is held, by box.
 func (a *asking) theirs(f field, matchers string) string {
-	matchers += more(a.within)
-	for _, t := range a.query.Filter {
-		switch t.Field {
-		case InUser:
-			matchers += ",user=~" + containing(t.Word)
-		case InJob:
-			matchers += ",hpc_job=~" + containing(t.Word)
-		}
-	}
+	matchers = a.people() + more(a.within) + more(matchers)
 	s := a.processes(f, matchers)
 	for _, t := range a.query.Filter.of(Anywhere, InHost) {
 		hosts, _ := a.matching(Term{InHost, t.Word})
@@ -58,6 +52,19 @@ func (a *asking) theirs(f field, matchers string) string {
 		s = "(" + set + ")"
 	}
 	return s
+}
+
+// people are matchers of the users and jobs that the filter names.
+func (a *asking) people() (matchers string) {
+	for _, t := range a.query.Filter {
+		switch t.Field {
+		case InUser:
+			matchers += ",user=~" + containing(t.Word)
+		case InJob:
+			matchers += ",hpc_job=~" + containing(t.Word)
+		}
+	}
+	return matchers
 }
 
 // processes is a figure by byProcess: the recorded series, or the rule's expression.
@@ -75,8 +82,8 @@ func (a *asking) processes(f field, matchers string) string {
 // other exporters, that run nothing now.
 func (a *asking) idle() string {
 	var each []string
-	for _, e := range a.exporters {
-		used, busy := e.expression(used, a.within, byGPU), e.expression(utilization, a.within, byGPU)
+	for i, e := range a.exporters {
+		held, busy := e.expression(used, a.within, byGPU), e.expression(utilization, a.within, byGPU)
 		switch {
 		case e.people && a.recorded:
 			each = append(each, fmt.Sprintf("max by (%s) (%s{%s})", byGPU, recordedIdle, a.within))
@@ -84,9 +91,87 @@ func (a *asking) idle() string {
 		case e.people:
 			busy = fmt.Sprintf("max by (%s) (max_over_time(%s{%s}[5m]))", byGPU, own(metric.Utilization), a.within)
 		}
-		each = append(each, fmt.Sprintf("(%s > 2 ^ 30 and %s == 0)", used, busy))
+		s := fmt.Sprintf("(%s > 2 ^ 30 and %s == 0", held, busy)
+		for _, before := range a.exporters[:i] { // whose word on a GPU counts
+			s += " unless on (uuid) " + before.expression(used, a.within, "uuid")
+		}
+		each = append(each, s+")")
 	}
 	return "(" + strings.Join(each, " or on (uuid) ") + ")"
+}
+
+// The series of users and jobs that contrib/prometheus/rules.yml has.
+var (
+	recordedOfUsers = map[field]string{
+		used: "vramscope_process_memory_used_bytes:sum", allocated: "vramscope_process_memory_allocated_bytes:sum", cached: "vramscope_process_memory_cached_bytes:sum",
+		fragmented: "vramscope_process_memory_fragmented_bytes:sum", returnable: "vramscope_process_memory_returnable_bytes:sum",
+		count: "vramscope_gpus:count", idle: "vramscope_idle_gpus:count", idleMemory: "vramscope_idle_memory_bytes:sum", boxes: "vramscope_boxes:count", jobs: "vramscope_jobs:count",
+		total: "vramscope_gpu_memory_total_bytes:sum", reserved: "vramscope_gpu_memory_reserved_bytes:sum", utilization: "vramscope_gpu_utilization_ratio:avg",
+	}
+	recordedOfJobs = map[field]string{used: recordedOfUsers[used], returnable: recordedOfUsers[returnable], idleMemory: recordedOfUsers[idleMemory]}
+)
+
+// shared is a figure of users or jobs: the recorded one, where the filter leaves no part of a
+// user or job out, or the sum of what their processes have on each GPU.
+func (a *asking) shared(f field, matchers string) string {
+	by, level, names := "user", "user", recordedOfUsers
+	if a.query.Unit == Jobs {
+		by, level, names = "user,hpc_job", "user_job", recordedOfJobs
+	}
+	parted := a.query.Filter.of(Anywhere, InHost)
+	if a.query.Unit == Users {
+		parted = append(parted, a.query.Filter.of(InJob)...)
+	}
+	if name := names[f]; name != "" && a.summed && len(parted) == 0 {
+		return fmt.Sprintf("%s:%s{%s}", level, name, strings.TrimPrefix(a.people()+more(matchers), ","))
+	}
+	if _, ok := parts[f]; ok {
+		return fmt.Sprintf("sum by (%s) (%s)", by, a.held(f, matchers))
+	}
+	each := func(label, matchers string) string {
+		return fmt.Sprintf("group by (%s,%s) (%s)", by, label, a.theirs(used, matchers))
+	}
+	how, s := "count", each("uuid", matchers)
+	switch f {
+	case count:
+	case boxes:
+		s = each("instance", matchers)
+	case jobs:
+		s = each("hpc_job", `hpc_job!=""`+more(matchers))
+	case idle, idleMemory:
+		if f == idleMemory {
+			how = "sum"
+		}
+		s += " * on (uuid) group_left () max by (uuid) (" + a.idle() + ")"
+	default:
+		how = cmp.Or(aggregation[f], "sum")
+		s += " * on (uuid) group_left () (" + a.each(f, nil, "uuid") + ")"
+	}
+	return fmt.Sprintf("%s by (%s) (%s)", how, by, s)
+}
+
+// narrowTo has all queries name the GPUs of the chosen jobs if these are few, or their boxes.
+func (p *Prometheus) narrowTo(ctx context.Context, a *asking, lines map[string]*Line, chosen string) error {
+	on, err := p.ask(ctx, fmt.Sprintf(`group by (instance,uuid,user,hpc_job) (%s{%s} or %s{%[2]s,pid=""})`, exported(metric.ProcessInfo), chosen+a.people()+more(a.within), metric.Table[metric.Used].ExportedAs(metric.Process)), time.Time{})
+	for _, label := range []string{"uuid", "instance"} {
+		var values []string
+		for i := range on {
+			if lines[shareOf(&on[i]).key()] != nil { // another user's job may have its ID
+				values = append(values, on[i].label(label))
+			}
+		}
+		slices.Sort(values)
+		if values = slices.Compact(values); len(values) <= fewest {
+			a.within = strings.TrimPrefix(a.within+","+oneOf(label, values), ",")
+			break
+		}
+	}
+	return err
+}
+
+// shareOf is the line of a series' user or job.
+func shareOf(s *series) *Line {
+	return &Line{User: s.label("user"), Job: s.label("hpc_job"), GPU: snapshot.GPU{Index: -1}}
 }
 
 // errNobody is the problem of a view of users or jobs if no exporter names them.
@@ -100,64 +185,50 @@ func (p *Prometheus) shares(ctx context.Context, a *asking) (*Picture, error) {
 		pic.Time, pic.Problems = p.now(), []string{errNobody}
 		return pic, nil
 	}
-	by, label := "user", "user"
+	label, order := "user", used
 	if a.query.Unit == Jobs {
-		by, label = "user,hpc_job", "hpc_job"
+		label = "hpc_job"
 	}
-	order := used
 	if a.query.Sort == ByCached {
 		order = returnable
 	}
-	idle := func(matchers string) string {
-		return fmt.Sprintf(`group by (%s,uuid) (%s) * on (uuid) group_left () max by (uuid) (%s)`, by, a.theirs(used, matchers), a.idle())
+	rankings := map[field]string{order: a.top(a.shared(order, ""))}
+	if a.query.Sort == ByWorst {
+		rankings[idleMemory] = a.top(a.shared(idleMemory, ""))
 	}
-	answers, failed := p.askAll(ctx, map[field]string{"most": a.top(fmt.Sprintf("sum by (%s) (%s)", by, a.held(order, ""))), "idle": a.top("sum by (" + by + ") (" + idle("") + ")")})
+	ranked, failed := p.askAll(ctx, rankings)
+	err := failed[order]
+	if err != nil {
+		return nil, err
+	}
 	if a.query.Filter.ByState() {
 		pic.Problems = append(pic.Problems, "state= says nothing of users and jobs")
 	}
-	if err := failed["most"]; err != nil {
-		return nil, err
-	}
 	lines, names := map[string]*Line{}, []string{}
-	at := func(s *series) *Line {
-		made := &Line{User: s.label("user"), Job: s.label("hpc_job"), GPU: snapshot.GPU{Index: -1}}
-		if lines[made.key()] == nil {
-			lines[made.key()] = made
+	for _, s := range slices.Concat(ranked[idleMemory], ranked[order]) {
+		if l := shareOf(&s); lines[l.key()] == nil && len(lines) < a.query.Lines {
+			lines[l.key()] = l
 			names = append(names, s.label(label))
 		}
-		return lines[made.key()]
 	}
-	for _, list := range [][]series{answers["most"], answers["idle"]} {
-		for i := range list {
-			at(&list[i])
+	queries, chosen := map[field]string{}, oneOf(label, names)
+	if len(names) > 0 {
+		if a.query.Unit == Jobs {
+			err = p.narrowTo(ctx, a, lines, chosen)
+		}
+		for _, f := range []field{count, idle, boxes, jobs, total, reserved, utilization, used, allocated, cached, fragmented, returnable} {
+			queries[f] = a.shared(f, chosen)
 		}
 	}
-	chosen := oneOf(label, names)
-	on := func(f field) string {
-		return fmt.Sprintf("group by (%s,uuid) (%s) * on (uuid) group_left () (%s)", by, a.theirs(used, chosen), a.each(f, nil, "uuid"))
+	if err != nil {
+		return nil, err
 	}
-	queries := map[field]string{
-		count:       fmt.Sprintf("count by (%s) (group by (%[1]s,uuid) (%s))", by, a.theirs(used, chosen)),
-		"idle":      fmt.Sprintf("count by (%s) (%s)", by, idle(chosen)),
-		total:       fmt.Sprintf("sum by (%s) (%s)", by, on(total)),
-		reserved:    fmt.Sprintf("sum by (%s) (%s)", by, on(reserved)),
-		utilization: fmt.Sprintf("avg by (%s) (%s)", by, on(utilization)),
-		"boxes":     fmt.Sprintf("count by (%s) (group by (%[1]s,instance) (%s))", by, a.theirs(used, chosen)),
-		"jobs":      fmt.Sprintf(`count by (%s) (group by (%[1]s,hpc_job) (%s))`, by, a.theirs(used, chosen+`,hpc_job!=""`)),
-	}
-	for f := range parts {
-		queries[f] = fmt.Sprintf("sum by (%s) (%s)", by, a.held(f, chosen))
-	}
-	if len(names) == 0 {
-		queries = nil
-	}
-	answers, figuresFailed := p.askAll(ctx, queries)
-	pic.Time, pic.Problems = p.engineTime(), slices.Concat(pic.Problems, problemsOf(failed), problemsOf(figuresFailed), p.warnings())
+	answers, missing := p.askAll(ctx, queries)
+	pic.Time, pic.Problems = p.engineTime(), slices.Concat(pic.Problems, problemsOf(failed), problemsOf(missing), p.warnings())
 	figures := map[*Line]map[field]float64{}
 	for f, list := range answers {
 		for i := range list {
-			made := Line{User: list[i].label("user"), Job: list[i].label("hpc_job")}
-			if l := lines[made.key()]; l != nil {
+			if l := lines[shareOf(&list[i]).key()]; l != nil {
 				if figures[l] == nil {
 					figures[l] = map[field]float64{}
 				}
@@ -168,8 +239,8 @@ func (p *Prometheus) shares(ctx context.Context, a *asking) (*Picture, error) {
 	for _, l := range lines {
 		values := figures[l]
 		l.fill(values)
-		counted := func(f field) snapshot.Int { return counted(values, f, figuresFailed[f]) }
-		l.GPUs, l.Idle, l.Boxes, l.Jobs = counted(count).Or(0), counted("idle"), counted("boxes"), counted("jobs")
+		counted := func(f field) snapshot.Int { return counted(values, f, missing[f]) }
+		l.GPUs, l.Idle, l.Boxes, l.Jobs = counted(count).Or(0), counted(idle), counted(boxes), counted(jobs)
 		if !l.GPU.Utilization.Known() {
 			l.Idle = snapshot.Int{}
 		}

@@ -53,12 +53,18 @@ func TestSharesAreTheUsersOwn(t *testing.T) {
 			t.Parallel()
 			url, _, _ := engine(t, strings.TrimPrefix(s.URL, "http://"), paths, time.Second, c.rules)
 			evaluated(t, url, c.rules != "")
-			for unit, want := range map[fleet.Unit]map[string]*has{fleet.Users: users, fleet.Jobs: jobs} {
+			all, _ := fleet.ParseFilter("host=box")
+			for _, asked := range []struct {
+				unit   fleet.Unit
+				filter fleet.Filter
+				want   map[string]*has
+			}{{fleet.Users, nil, users}, {fleet.Jobs, nil, jobs}, {fleet.Users, all, users}, {fleet.Jobs, all, jobs}} {
+				unit, want := asked.unit, asked.want
 				source, _, err := fleet.NewPrometheus(url, "")
 				if err != nil {
 					t.Fatal(err)
 				}
-				pic := look(t, source, fleet.Query{Lines: 100, Unit: unit}, func(p *fleet.Picture) bool { return p.Queries == c.queries && len(p.Lines) == len(want) })
+				pic := look(t, source, fleet.Query{Lines: 100, Unit: unit, Filter: asked.filter}, func(p *fleet.Picture) bool { return p.Queries == c.queries && len(p.Lines) == len(want) })
 				for i := range pic.Lines {
 					l := &pic.Lines[i]
 					key := l.User

@@ -121,17 +121,26 @@ func BenchmarkFirstLines(b *testing.B) {
 	for name, rules := range map[string]string{fleet.Recorded: shippedRules, fleet.Raw: ""} {
 		url, stop, _ := engine(b, strings.TrimPrefix(s.URL, "http://"), names, 15*time.Second, rules)
 		time.Sleep(20 * time.Second) // the rules are evaluated once more
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				source, _, err := fleet.NewPrometheus(url, "")
-				if err != nil {
-					b.Fatal(err)
+		for _, unit := range []fleet.Unit{fleet.Boxes, fleet.GPUs, fleet.Users, fleet.Jobs} {
+			b.Run(name+"/"+unit.Word(), func(b *testing.B) {
+				var each []time.Duration
+				for b.Loop() {
+					began := time.Now()
+					source, _, err := fleet.NewPrometheus(url, "")
+					if err != nil {
+						b.Fatal(err)
+					}
+					pic, err := source.Look(b.Context(), fleet.Query{Lines: 55, Fit: 35, Unit: unit})
+					if err != nil || len(pic.Lines) < 10 || pic.Queries != name || len(pic.Problems) > 0 {
+						b.Errorf("%+v, %v", pic, err)
+					}
+					each = append(each, time.Since(began))
 				}
-				if pic, err := source.Look(b.Context(), fleet.Query{Lines: 55, Fit: 35}); err != nil || len(pic.Lines) < 55 || pic.Queries != name {
-					b.Fatalf("%+v, %v", pic, err)
-				}
-			}
-		})
+				slices.Sort(each)
+				b.ReportMetric(float64(each[len(each)/2].Milliseconds()), "ms-median")
+				b.ReportMetric(float64(each[len(each)-1].Milliseconds()), "ms-max")
+			})
+		}
 		stop()
 	}
 }
