@@ -23,6 +23,7 @@ type Evidence struct {
 	FreeAbout bool           // Free is the driver's at the samples before and after
 	Limit     snapshot.Bytes // what the allocator may reserve, if less than the device has
 	Capacity  snapshot.Bytes // what processes can use of the device
+	Driver    snapshot.Bytes // what the driver reserves of it
 
 	Used        snapshot.Bytes // by the process when it failed
 	UsedLeast   bool           // Used is its allocator's alone: what else it used then is not known
@@ -135,9 +136,9 @@ func (e *Evidence) fromSnapshot(at *snapshot.Snapshot, event *snapshot.Event) {
 	if g == nil {
 		return
 	}
-	e.GPU, e.Capacity = g.Name, g.Memory.Capacity()
+	e.GPU, e.Capacity, e.Driver = g.Name, g.Memory.Capacity(), g.Memory.Reserved
 	if in := g.Instance(event.Row.Instance); event.Row.Instance.MIG && in != nil {
-		e.Capacity = in.Memory.Capacity()
+		e.Capacity, e.Driver = in.Memory.Capacity(), in.Memory.Reserved
 		e.Place += fmt.Sprintf(", instance %d (%s)", in.ID.GPU, in.Profile)
 	}
 	for i := range at.Rows {
@@ -169,6 +170,17 @@ func (e *Evidence) fromFailure(history snapshot.History, f *snapshot.OutOfMemory
 		e.Used, e.UsedLeast = f.Reserved, true // that other memory is of another moment
 	}
 	e.Reserved, e.Allocated, e.LargestFree = f.Reserved, f.Allocated, f.LargestFree
+}
+
+// Total is the device's memory, as every other place names it.
+func (e *Evidence) Total() quantity.Bytes { return e.Capacity.Or(0) + e.Driver.Or(0) }
+
+// size is the total in words.
+func (e *Evidence) size() string {
+	if e.Driver.Or(0) == 0 {
+		return e.Total().String()
+	}
+	return fmt.Sprintf("%s, of which the driver reserves %s", e.Total(), e.Driver.Or(0))
 }
 
 // inUse is the used memory of all processes at the failure, if it is exact.

@@ -94,7 +94,8 @@ func (p *page) text(s string) {
 
 func (p *page) evidence(e *Evidence) {
 	p.heading("THE DEVICE THEN")
-	p.figure("capacity", e.Capacity, "")
+	p.figure("total", quantity.Sum(e.Capacity, computed(e.Driver.Or(0))), "")
+	p.figure("reserved by the driver", e.Driver, "")
 	p.figure("free", e.Free, wordsIf(e.FreeAbout, "about "))
 	p.figure("limit of the allocator", e.Limit, "")
 	p.figure(nameOf(&e.Process), e.Used, wordsIf(e.UsedLeast, "at least "))

@@ -88,7 +88,7 @@ func judge(e *Evidence) Verdict {
 	}
 	if requested > capacity {
 		return Verdict{Cause: TooLarge, Reasons: []string{
-			fmt.Sprintf("It asked for %s at once, and the device has %s.", requested, capacity),
+			fmt.Sprintf("It asked for %s at once, and the device has %s.", requested, e.size()),
 		}}
 	}
 	free, known := e.Free.Value()
@@ -97,7 +97,7 @@ func judge(e *Evidence) Verdict {
 	}
 	if limit, ok := e.Limit.Value(); ok && e.Reserved.Known() && e.Reserved.Or(0)+requested > limit && free >= requested {
 		return Verdict{Cause: LimitSet, Reasons: []string{
-			fmt.Sprintf("PyTorch may reserve %s of the device's %s (set_per_process_memory_fraction), and it had %s.", limit, capacity, e.Reserved.Or(0)),
+			fmt.Sprintf("PyTorch may reserve %s of the device's %s (set_per_process_memory_fraction), and it had %s.", limit, e.Total(), e.Reserved.Or(0)),
 			fmt.Sprintf("%s was free on the device: without the limit it would have fit.", free),
 		}}
 	}
@@ -113,7 +113,7 @@ func judge(e *Evidence) Verdict {
 	}
 	if other := used - e.Reserved.Or(used); e.Reserved.Known() && requested+other > capacity {
 		return Verdict{Cause: TooLarge, Reasons: []string{fmt.Sprintf(
-			"It asked for %s at once. The device has %s, and the process's context takes %s of it.", requested, capacity, other)}}
+			"It asked for %s at once. The device has %s, and the process's context takes %s of it.", requested, e.size(), other)}}
 	}
 	return grown(e, requested, free, used, capacity)
 }
@@ -153,7 +153,7 @@ func grown(e *Evidence, requested, free, used, capacity quantity.Bytes) Verdict 
 		return Verdict{Cause: OwnGrowth, Reasons: reasons}
 	}
 	prefix := wordsIf(e.UsedLeast, "at least ")
-	needs := fmt.Sprintf("It used %s%s and asked for %s more: %s%s of %s.", prefix, used, requested, prefix, needed, capacity)
+	needs := fmt.Sprintf("It used %s%s and asked for %s more: %s%s of %s.", prefix, used, requested, prefix, needed, e.size())
 	switch {
 	case needed > capacity:
 		return own(needs, "That does not fit, whatever the other processes use.")

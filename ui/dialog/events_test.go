@@ -154,12 +154,16 @@ func whyEvidence(event snapshot.Event) *why.Evidence {
 		Held: []snapshot.HeldClass{{Class: "variables", Name: "outputs in main", Bytes: 30 * quantity.GiB}, {Class: "optimizer_state", Bytes: 20 * quantity.GiB}},
 	}
 	var recent []why.Sample
-	for i := range int64(40) {
-		recent = append(recent, why.Sample{Time: event.Time.Add(time.Duration(i-39) * 15 * time.Second), Used: size(34 + i), Others: size(4)})
+	for i := range int64(40) { // samples may be closer than before
+		ago := 15*time.Second*time.Duration(29-i) + 30*time.Second
+		if i >= 30 {
+			ago = 3 * time.Second * time.Duration(39-i)
+		}
+		recent = append(recent, why.Sample{Time: event.Time.Add(-ago), Used: size(34 + i), Others: size(4)})
 	}
 	return &why.Evidence{
 		Event: event, Process: snapshot.Process{Name: "train.py", User: "alice"}, GPU: "NVIDIA H100 80GB HBM3", Place: "GPU 0",
-		Recent: recent, Requested: size(8), Free: size(2), Capacity: size(80), Used: size(74), Reserved: size(73), Allocated: size(70),
+		Recent: recent, Requested: size(8), Free: size(2), Capacity: size(80), Driver: quantity.From(640*quantity.MiB, quantity.Driver), Used: size(74), Reserved: size(73), Allocated: size(70),
 		Neighbours: []why.Neighbour{{Process: snapshot.Process{Name: "eval.py", User: "bob", Used: size(4), Returnable: size(3)}}},
 	}
 }

@@ -42,24 +42,37 @@ func (w Why) picture(width int) [][]cell.Span {
 	return append(lines, nil)
 }
 
-// areaRows is how high the picture of the last minutes is, and areaAxis how wide its axis.
-const areaRows, areaAxis = 5, 7
+// areaRows is how high the picture of the last minutes is, and areaAxis how wide its axis. A
+// longer pause between two samples is a gap.
+const (
+	areaRows, areaAxis = 5, 7
+	longestPause       = 20 * time.Second
+)
 
 // area is used memory: of the process on top of all others'. Its right end is the error.
 func (w Why) area(width int) [][]cell.Span {
 	s, e, inks := &w.look.Styles, w.evidence, w.look.Inks()
 	columns, from, to := width-areaAxis-1, e.Recent[0].Time, e.Event.Time
 	tops, others := make([]quantity.Bytes, columns), make([]quantity.Bytes, columns)
-	for _, sample := range e.Recent {
-		at := max(int(float64(columns)*float64(sample.Time.Sub(from))/float64(max(to.Sub(from), 1))), 0)
-		for i := at; i < min(at+columns/len(e.Recent)+1, columns); i++ { // fewer samples than columns: each has several
+	column := func(t time.Time) int {
+		return int(float64(columns) * float64(t.Sub(from)) / float64(max(to.Sub(from), 1)))
+	}
+	for k, sample := range e.Recent {
+		at, next := column(sample.Time), to
+		if k+1 < len(e.Recent) {
+			next = e.Recent[k+1].Time
+		}
+		if next.Sub(sample.Time) > longestPause {
+			next = sample.Time
+		}
+		for i := max(at, 0); i < min(max(column(next), at+1), columns); i++ { // fewer samples than columns: each has several
 			tops[i], others[i] = max(tops[i], sample.Used.Or(0)+sample.Others.Or(0)), max(others[i], sample.Others.Or(0))
 		}
 	}
-	step := e.Capacity.Or(0) / areaRows
+	step := e.Total() / areaRows
 	var lines [][]cell.Span
 	for row := range areaRows {
-		label := map[int]string{0: e.Capacity.Or(0).String(), areaRows - 1: "0"}[row]
+		label := map[int]string{0: e.Total().String(), areaRows - 1: "0"}[row]
 		line := []cell.Span{{s.Dim, strings.Repeat(" ", areaAxis-1-text.Width(label)) + label + " "}}
 		for i := range columns {
 			line = append(line, w.areaCell(inks, tops[i], others[i], step*quantity.Bytes(areaRows-1-row), step))
@@ -100,5 +113,13 @@ func (w Why) bar(width int) [][]cell.Span {
 		}
 	}
 	legend = append(legend, inks[5], cell.Span{s.Text, " free " + string(cell.AppendBytes(nil, e.Free, w.look.Glyphs.Dash))})
-	return [][]cell.Span{append([]cell.Span{{s.Text, strings.Repeat(" ", areaAxis)}}, parts.Spans(w.look, e.Capacity.Or(0), width-areaAxis-1)...), legend}
+	drawn := append([]cell.Span{{s.Text, strings.Repeat(" ", areaAxis)}}, parts.Spans(w.look, e.Capacity.Or(0), width-areaAxis-1)...)
+	if e.Driver.Or(0) > 0 {
+		side := cell.Span{s.Rule, w.look.Glyphs.Side}
+		drawn = append(drawn, side)
+		if reserved := " driver " + e.Driver.Or(0).String(); cell.SpansWidth(legend)+3+len(reserved) <= width {
+			legend = append(legend, cell.Span{s.Text, "  "}, side, cell.Span{s.Text, reserved})
+		}
+	}
+	return [][]cell.Span{drawn, legend}
 }
