@@ -112,7 +112,7 @@ func (a *area) write(l *cell.Line, mark asciigraph.AnsiColor, run string) {
 			}
 		}
 		switch median := a.median(column); {
-		case r == ' ' && median != "":
+		case r == ' ' && median != "" && a.covers(column):
 			l.Repeat(s.Edge(s.Median, a.behind(column)), median, 1)
 		case r == ' ':
 			style, glyph := a.at(column)
@@ -191,6 +191,11 @@ func (a *area) at(column int) (themes.Style, string) {
 	default:
 		return a.inks[upper], eighths[top]
 	}
+}
+
+// covers reports whether the area fills the cell. In its highest cell the edge is the median.
+func (a *area) covers(column int) bool {
+	return a.tops[column][layerBand] >= float64(a.row)+15./16
 }
 
 // behind is the style of the layer in the middle of the cell.

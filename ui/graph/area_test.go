@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/charmbracelet/x/ansi"
 
@@ -246,5 +247,90 @@ func TestSawtoothIsNotHidden(t *testing.T) {
 	}
 	if !strings.Contains(text, starts(styles.Faded[4])) {
 		t.Error("the swing of 10G is not faded")
+	}
+}
+
+// TestForecastIsAsHighAsItSays: also where its median runs through the highest cell, in low graphs,
+// too. So it goes on from the curve, and from frame to frame moves as little as the figures do.
+func TestForecastIsAsHighAsItSays(t *testing.T) {
+	for _, rows := range []int{4, 5, 7, 9, 13, 20} {
+		for used := 60.0; used < 62; used += .05 {
+			g := areaGraph(t)
+			g.Subject.Capacity = uitest.Known(79)
+			g.Subject.Used, g.Subject.Predicted = uitest.Known(used), uitest.Predictions(used, .025, .01)
+			g.Running, g.At = true, uitest.DrawnAt
+			const columns = 80
+			lines := g.Render(columns+leftCells+rightCells, rows+around)
+			g.ahead = g.horizon(columns)
+			c := g.curves(columns)
+			scale := scaleOf(c, rows)
+			a := newArea(g.Appearance, &c, scale)
+			for i := len(c.parts); i < columns; i++ {
+				want := min(a.tops[i][layerBand], float64(rows-1)) // above is the capacity
+				if got := drawnHeight(lines[2:1+rows], i); math.Abs(got-want) > .1 {
+					t.Fatalf("%d rows, %.2fG used: column %d is drawn %.2f rows high, want %.2f\n%s", rows, used, i, got, want, strings.Join(lines, "\n"))
+				}
+			}
+		}
+	}
+}
+
+// drawnHeight is how high a column is filled, in rows.
+func drawnHeight(lines []string, column int) (height float64) {
+	for _, line := range lines {
+		cells, ground := 0, false
+		for line != "" {
+			if sequence, rest, found := strings.Cut(line, "m"); found && strings.HasPrefix(line, "\x1b[") {
+				ground, line = strings.Contains(sequence, "48;"), rest
+				continue
+			}
+			r, size := utf8.DecodeRuneInString(line)
+			line = line[size:]
+			if cells++; cells != leftCells+column+1 {
+				continue
+			}
+			switch at := strings.IndexRune("▁▂▃▄▅▆▇█", r); {
+			case ground || height > 0:
+				height++
+			case at >= 0:
+				height = float64(at/len("█")+1) / 8
+			}
+		}
+	}
+	return height
+}
+
+// TestLegendNamesWhatIsDrawn: and no part that is not.
+func TestLegendNamesWhatIsDrawn(t *testing.T) {
+	g := areaGraph(t)
+	if title := ansi.Strip(g.Render(120, 12)[0]); !strings.Contains(title, "■ other ■ alloc ■ frag ■ cached") {
+		t.Errorf("the parts are named %q", title)
+	}
+	g.Subject.Rows = nil // no probe
+	if title := ansi.Strip(g.Render(120, 12)[0]); !strings.Contains(title, "■ unknown  ") || strings.Contains(title, "alloc") {
+		t.Errorf("memory without a probe is named %q", title)
+	}
+}
+
+// TestMissingForecastMovesNothing: while there is no forecast, its place stays empty.
+func TestMissingForecastMovesNothing(t *testing.T) {
+	g := areaGraph(t)
+	g.Running = true
+	g.Subject.Used, g.Subject.Predicted = uitest.Known(60), uitest.Predictions(60, .1, .02)
+	with := body(g.Render(100, 12))
+	for _, doubt := range []snapshot.Doubt{snapshot.Young, snapshot.Loading, snapshot.Rebuilding} {
+		g.Subject.Predicted, g.Subject.Doubt = nil, doubt
+		lines := g.Render(100, 12)
+		without := body(lines)
+		before, _, _ := strings.Cut(ansi.Strip(lines[len(lines)-1]), "now")
+		now := len(before) - leftCells
+		for row := range without {
+			if got, want := []rune(without[row])[:now], []rune(with[row])[:now]; !slices.Equal(got, want) {
+				t.Errorf("%s, row %d: got %q, want %q", doubt, row, string(got), string(want))
+			}
+			if rest := string([]rune(without[row])[now+3:]); row > 0 && strings.TrimSpace(rest) != "" {
+				t.Errorf("%s, row %d: a forecast: %q", doubt, row, rest)
+			}
+		}
 	}
 }

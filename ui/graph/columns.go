@@ -38,7 +38,7 @@ func (g Graph) curves(columns int) curves {
 	for len(c.history) < columns {
 		c.history = append(c.history, math.NaN())
 	}
-	if c.ahead > 0 {
+	if c.ahead > 0 && len(g.Subject.Predicted) > 0 {
 		subject := g.forecast(g.Window / time.Duration(now))
 		c.forecast(subject.Used, subject.path(), now, columns)
 		if in := subject.FullIn; in != nil && in.Median <= c.ahead {

@@ -24,7 +24,9 @@ type Graph struct {
 	Stacks     *Stacks       // what was read for earlier frames; nil: everything is read for each frame
 	Since      time.Time     // where the subject's history begins; zero: before any window
 
-	ahead time.Duration // the part of the width for the forecast; set by Render
+	// Set by Render:
+	ahead time.Duration // the part of the width for the forecast
+	drawn column        // the most of each part that is drawn
 }
 
 // The cells around the curves: labels and axis at the left, title and time axis.
@@ -57,6 +59,11 @@ func (g Graph) Render(width, height int) []string {
 	if curves.full > 0 && len(curves.parts) > 0 {
 		g.Subject.FullIn = nil // the tick says it
 	}
+	for _, parts := range curves.parts {
+		for i, v := range parts {
+			g.drawn[i] = max(g.drawn[i], v)
+		}
+	}
 	scale := scaleOf(curves, rows)
 	lines := make([]string, 0, height)
 	lines = append(lines, g.title(width, len(curves.median) > 0, scale.letter))
@@ -85,10 +92,11 @@ func (g Graph) WindowFor(height int) time.Duration {
 	return widest
 }
 
-// horizon is how far ahead the forecast is drawn: at most 40 % of the width. It is 0 without
-// a forecast, or where there would be no label for "now".
+// horizon is how far ahead the forecast is drawn: at most 40 % of the width. While it is withheld
+// its place stays empty, so that only time moves the curve. It is 0 where there will be none, or
+// would be no label for "now".
 func (g Graph) horizon(columns int) time.Duration {
-	if len(g.Subject.Predicted) == 0 || !g.Subject.Used.Known() || g.Window > 2*time.Hour {
+	if len(g.Subject.Predicted) == 0 && g.Subject.Doubt == snapshot.Believed || !g.Subject.Used.Known() || g.Window > 2*time.Hour {
 		return 0
 	}
 	for _, ahead := range [...]time.Duration{
@@ -134,7 +142,10 @@ func (g Graph) legend(room int, forecast bool, glyphs *cell.Glyphs) []cell.Span 
 	switch {
 	case g.area():
 		for i, name := range [...]string{"other", "unknown", "alloc", "frag", "cached"} {
-			if i > 0 {
+			if g.drawn[i] == 0 {
+				continue
+			}
+			if used != nil {
 				used = append(used, cell.Span{s.Dim, " "})
 			}
 			used = append(used, cell.Span{g.Appearance.Inks()[i].Style, glyphs.Swatch}, cell.Span{s.Dim, " " + name})
