@@ -5,16 +5,20 @@ import (
 	"math/rand/v2"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"vramscope/internal/guardlab/story"
+	"vramscope/internal/guardlab/world"
 	"vramscope/internal/quantity"
 	"vramscope/sampler"
 	"vramscope/sampler/simulator"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
+	"vramscope/ui/graph"
 )
 
 // demo is the simulated box on a screen, on a clock that the test moves.
@@ -44,51 +48,79 @@ func newDemo(t *testing.T, seed uint64) *demo {
 	return d
 }
 
-// TestScreenNeverDisagrees runs the demo for ten minutes with each of some seeds and random
-// keys, and reads each frame at two sizes as a user does: no two places say different things.
-// With VRAMSCOPE_FULL there are 200 seeds.
+// TestScreenNeverDisagrees runs the demo, and a story of jobs that share a GPU, for ten minutes
+// with each of some seeds and random keys, and reads each frame as a user does: no two places say
+// different things. With VRAMSCOPE_FULL there are 200 seeds.
 func TestScreenNeverDisagrees(t *testing.T) {
+	const length = 10 * time.Minute
 	seeds := uint64(1)
 	if os.Getenv("VRAMSCOPE_FULL") != "" {
 		seeds = 200
 	}
+	stories := story.All()
 	var seen reader
-	for seed := uint64(1); seed <= seeds && !t.Failed(); seed++ {
+	for seed := uint64(1); seed <= seeds; seed++ {
 		d := newDemo(t, seed)
-		keys := rand.New(rand.NewPCG(seed, 1))
-		for second := range 600 {
+		seen.begin(d.testModel, seed)
+		for range length / time.Second {
 			d.advance(time.Second)
-			d.send(snapshotMsg{d.sampler.Tick(d.options.Now())})
-			if second%7 == 6 {
-				names := [...]string{"j", "k", "esc", "esc", "3", "0", "!", "enter", "i", "s", "z", "M", "M"}
-				d.press(names[keys.IntN(len(names))])
-			}
-			for _, size := range [...][2]int{{120, 40}, {80, 24}} {
-				d.resize(size[0], size[1])
-				d.draw()
-				seen.read(d.screen(), &d.st)
-				for _, fault := range seen.faults {
-					t.Errorf("seed %d, second %d, %d×%d: %s", seed, second, size[0], size[1], fault)
-				}
-				if t.Failed() {
-					t.Fatal("\n" + d.screen())
-				}
-			}
+			seen.next("the demo", d.sampler.Tick(d.options.Now()))
 		}
+		told := stories[seed%uint64(len(stories))]
+		w := told.Draw(seed).World(seed, world.Cost{})
+		s := w.NewSampler()
+		seen.begin(newTestModel(t, s.Tick(w.Time()), func(o *Options) { o.History, o.Now = s.History(), w.Time }), seed)
+		w.Run(length, func() { seen.next(told.Name, s.Tick(w.Time())) })
 	}
-	t.Logf("%d frames: %d alerts of memory that fills, %d graphs with a tick, %d panels, %d axes, %d errors, %d sums",
-		seen.frames, seen.full, seen.ticks, seen.ahead, seen.axes, seen.errors, seen.sums)
-	if seen.full == 0 || seen.ticks == 0 || seen.ahead == 0 || seen.axes == 0 || seen.errors == 0 || seen.sums == 0 {
+	t.Logf("%d frames: %d alerts of memory that fills, %d graphs with a tick, %d tiles, %d panels, %d axes, %d errors, %d sums",
+		seen.frames, seen.full, seen.ticks, seen.tiles, seen.ahead, seen.axes, seen.errors, seen.sums)
+	if seen.full == 0 || seen.ticks == 0 || seen.tiles == 0 || seen.ahead == 0 || seen.axes == 0 || seen.errors == 0 || seen.sums == 0 {
 		t.Error("something was never on the screen")
+	}
+}
+
+// begin turns to another run.
+func (r *reader) begin(m *testModel, seed uint64) {
+	r.model, r.seed, r.keys, r.second = m, seed, rand.New(rand.NewPCG(seed, 1)), 0
+	r.failed, r.labels = make(map[string]time.Time), make(map[string]string)
+}
+
+// next shows a snapshot and reads it at three sizes, at the largest now and then.
+func (r *reader) next(box string, s *snapshot.Snapshot) {
+	m := r.model
+	m.t.Helper()
+	m.send(snapshotMsg{s})
+	if r.second++; r.second%7 == 0 {
+		names := [...]string{"j", "k", "esc", "esc", "3", "0", "!", "enter", "i", "s", "z", "M", "M"}
+		m.press(names[r.keys.IntN(len(names))])
+	}
+	for _, size := range [...][2]int{{300, 80}, {120, 40}, {80, 24}} {
+		if size[0] == 300 && r.second%5 > 0 {
+			continue
+		}
+		m.resize(size[0], size[1])
+		m.draw()
+		r.read(m.screen(), &m.st)
+		for _, fault := range r.faults {
+			m.t.Errorf("%s, seed %d, second %d, %d×%d: %s", box, r.seed, r.second, size[0], size[1], fault)
+		}
+		if m.t.Failed() {
+			m.t.Fatal("\n" + m.screen())
+		}
 	}
 }
 
 // reader reads frames and counts what it has found.
 type reader struct {
-	faults                                         []string
-	frames, full, ticks, ahead, axes, errors, sums int
-	failed                                         map[string]time.Time // when a GPU's memory last ran out, by UUID
-	last                                           time.Time
+	model  *testModel
+	seed   uint64
+	keys   *rand.Rand
+	second int
+	failed map[string]time.Time // when a GPU's memory last ran out, by UUID
+	labels map[string]string    // of a graph's axes, by its title and size
+
+	faults                                                []string
+	frames, full, ticks, tiles, ahead, axes, errors, sums int
 }
 
 func (r *reader) fault(format string, args ...any) {
@@ -101,6 +133,7 @@ var (
 	alertFull = regexp.MustCompile(`^ ! GPU (\d+) (full in \S+ \([^)]*\))`)
 	axisTop   = regexp.MustCompile(`^ *([\d.]+)[┼┤]`)
 	graphName = regexp.MustCompile(`^── (?:GPU (\d+)|PID (\d+)|used)\b.*, \S+ back`)
+	tileUsed  = regexp.MustCompile(`── GPU (\d+) ─+ (\S+) used`)
 	graphFull = regexp.MustCompile(` full (\d\d:\d\d:\d\d)`)
 	inAMinute = regexp.MustCompile(`\+1m (\S+)`)
 	sums      = regexp.MustCompile(`^ (\S+) of (\S+) used   (\S+) free(?:   .*)?   (\S+) reserved`)
@@ -111,16 +144,13 @@ func (r *reader) read(screen string, st *state) {
 	r.faults = nil
 	r.frames++
 	s := st.shown
-	if r.failed == nil || s.Time.Before(r.last) {
-		r.failed = make(map[string]time.Time)
-	}
-	r.last = s.Time
 	lines := strings.Split(screen, "\n")
 	notes := make(map[string]string)  // "full in …" by GPU
 	totals := make(map[string]string) // by GPU
+	used := make(map[string]string)
 	for _, line := range lines {
 		if m := gpuLine.FindStringSubmatch(line); m != nil {
-			totals[m[1]] = m[3]
+			used[m[1]], totals[m[1]] = m[2], m[3]
 			if note := fullNote.FindStringSubmatch(m[4]); note != nil {
 				notes[m[1]] = note[1]
 			}
@@ -131,7 +161,7 @@ func (r *reader) read(screen string, st *state) {
 		r.afterError(&s.GPUs[i], s, screen)
 	}
 	subject, title := "", ""
-	for _, line := range lines {
+	for i, line := range lines {
 		if m := alertFull.FindStringSubmatch(line); m != nil {
 			r.full++
 			if note, listed := notes[m[1]]; listed && note != m[2] || !listed && len(totals) > 0 {
@@ -143,10 +173,17 @@ func (r *reader) read(screen string, st *state) {
 			if g := graphSubject(s, st, m[1]); g != nil && g.Doubt.Words() != "" && len(g.Predicted) == 0 && !strings.Contains(line, g.Doubt.Words()) {
 				r.fault("there is no forecast, and the graph does not say why: %q", line)
 			}
+			r.stays(m, st, lines[i:])
+		}
+		for _, m := range tileUsed.FindAllStringSubmatch(line, -1) {
+			r.tiles++
+			if size, err := quantity.ParseBytes(m[2]); m[2] != "–" && (err != nil || fmt.Sprintf("%.1f", float64(size)/float64(quantity.GiB)) != used[m[1]]) {
+				r.fault("the graph of GPU %s says %s, its line %s", m[1], m[2], used[m[1]])
+			}
 		}
 		if m := axisTop.FindStringSubmatch(line); m != nil && title != "" && subject != "" {
 			r.axes++
-			if total := totals[subject]; total != "" && m[1] != total {
+			if total := totals[subject]; total != "" && m[1] != total && m[1]+".0" != total { // an axis has three digits
 				r.fault("GPU %s has %sG, its graph's axis ends at %s", subject, total, m[1])
 			}
 			if m := graphFull.FindStringSubmatch(line); m != nil {
@@ -174,6 +211,31 @@ func graphSubject(s *snapshot.Snapshot, st *state, index string) *snapshot.GPU {
 		}
 	}
 	return nil
+}
+
+// stays holds that a graph's axes stay where they are: nothing but time moves the curve.
+func (r *reader) stays(name []string, st *state, lines []string) {
+	key := graph.SubjectOf(st.shown, followed(st)).Key
+	pid, _ := strconv.Atoi(name[2])
+	known := pid != 0 && st.shown.Row(key.Row) != nil
+	for i := range st.shown.GPUs {
+		g := &st.shown.GPUs[i]
+		known = known || name[1] == strconv.Itoa(g.Index) && g.Memory.Used.Known()
+	}
+	end := slices.IndexFunc(lines, func(line string) bool { return strings.Contains(line+" ", " now ") })
+	if !known || end < 0 {
+		return
+	}
+	var axes strings.Builder
+	for _, line := range lines[1:end] {
+		axes.WriteString(string([]rune(line)[:6]))
+	}
+	axes.WriteString(lines[end])
+	title := fmt.Sprint(name[0], st.width, st.height, end)
+	if before, drawn := r.labels[title]; drawn && before != axes.String() {
+		r.fault("the axes of %s are\n%s\nand were\n%s", name[0], axes.String(), before)
+	}
+	r.labels[title] = axes.String()
 }
 
 // tick compares the graph's tick with the note.
