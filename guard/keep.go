@@ -4,6 +4,7 @@ import (
 	"maps"
 	"time"
 
+	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 )
 
@@ -16,6 +17,18 @@ type Kept struct {
 	// Actions are the last minute's: reading the configuration anew does not reset the limit.
 	Actions []KeptAction
 	Failing map[uint32]time.Time // until when no other user waits for flushes of this user's processes
+	Runs    []KeptRun
+}
+
+// KeptRun is what a program has needed on a device.
+type KeptRun struct {
+	GPUUUID    string
+	Instance   snapshot.InstanceID
+	User, Name string
+	Needs      quantity.Bytes
+	Importance int
+	Owner      uint32
+	Seen       time.Time
 }
 
 // KeptAction is an action.
@@ -50,6 +63,9 @@ func (e *Engine) Keep() Kept {
 			k.Rows = append(k.Rows, KeptRow{ID: id, Until: t.until, Why: t.why, Stage: t.stage, Flushes: t.flushes})
 		}
 	}
+	for key, r := range e.runs {
+		k.Runs = append(k.Runs, KeptRun{key.uuid, key.instance, key.user, key.name, r.needs, r.importance, r.owner, r.seen})
+	}
 	for i := range e.rules {
 		k.Rules[e.policy.Rules[i].Name] = e.rules[i]
 	}
@@ -63,6 +79,9 @@ func (e *Engine) TakeOver(k Kept, now time.Time) {
 	maps.Copy(e.failing, k.Failing)
 	for _, row := range k.Rows {
 		e.traces[row.ID] = &trace{seen: now, until: row.Until, why: row.Why, stage: row.Stage, flushes: row.Flushes}
+	}
+	for _, r := range k.Runs {
+		*e.runsOf(program{device{r.GPUUUID, r.Instance}, r.User, r.Name}) = runs{needs: r.Needs, importance: r.Importance, owner: r.Owner, seen: r.Seen}
 	}
 	for i := range e.rules {
 		maps.Copy(e.rules[i], k.Rules[e.policy.Rules[i].Name])

@@ -63,3 +63,24 @@ func TestFlushUnderWayOverARestart(t *testing.T) {
 		t.Errorf("flushed at %s, and again: %v", acts[0].Time, again)
 	}
 }
+
+// What a program has needed is known after a SIGHUP: it is expected to start again.
+func TestNeedsOverARestart(t *testing.T) {
+	train := &row{command: "train.py", allocated: 30 * gib}
+	notebook := &row{command: "notebook.py", allocated: 5 * gib, cached: 30 * gib}
+	b := newBox(train, notebook)
+	old := New(demands(Own), alice)
+	b.run(old, 5, nil)
+	b.fails(train, known(20*gib))
+	b.run(old, 2, nil)
+	train.gone, b.failed = true, nil
+	var kept Kept
+	if content, err := json.Marshal(old.Keep()); err != nil || json.Unmarshal(content, &kept) != nil {
+		t.Fatal(err)
+	}
+	next := New(demands(Own), alice)
+	next.TakeOver(kept, b.now)
+	if all := b.run(next, 120, nil); len(of(all, Flushed)) != 1 {
+		t.Errorf("%v", all)
+	}
+}
