@@ -95,16 +95,16 @@
 // management, streams, events, stream-ordered allocation with its pools,
 // capture, graphs, sharing between processes, and cuGetProcAddress in both
 // versions; cuda/prototypes.h lists every call. There are no modules and no
-// kernels, so that launching a graph does nothing, and none of the private
-// tables of cuGetExportTable, without which NVIDIA's runtime library does not
-// start. Copies check their addresses and move nothing. Hot calls see a
+// kernels, so that launching a graph does nothing, and of the private tables of
+// cuGetExportTable only the function that gives a primary context: NVIDIA's
+// runtime library needs more of them. Copies check their addresses and move nothing. Hot calls see a
 // rewritten state file after one tick of the kernel's clock, all others at once.
 //
 // # The runtime API
 //
 // Programs that link libcudart (PyTorch, for one) get one of this package's own:
 // CompileRuntime. Its calls are the driver's, found through cuGetProcAddress as
-// NVIDIA's finds them, so that memory is real in the sense above; launching a
+// NVIDIA's finds them, and its context is made current as there, so that memory is real in the sense above; launching a
 // kernel does nothing. cudart/prototypes.h lists every call. A program with a
 // static cudart (CuPy) does not run. CompileStandIns makes the other libraries
 // that a wheel needs, without their functions: cuDNN's convolutions fail.

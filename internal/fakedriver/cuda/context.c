@@ -6,6 +6,7 @@
 #include "driver.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define DEFAULT_CONTEXT_BYTES (500 * MIB)
 #define DEEPEST 128
@@ -79,6 +80,38 @@ static struct CUctx_st *new_context(struct device *device, unsigned int flags)
 	return context;
 }
 
+static struct CUctx_st *primary_of(struct device *device)
+{
+	if (!device->primary)
+		device->primary = new_context(device, device->primary_flags);
+	return device->primary;
+}
+
+/* The handle of a primary context, which need not be retained yet. */
+static CUresult runtime_context(CUcontext *context, CUdevice ordinal)
+{
+	struct call call;
+	struct device *device;
+	CUresult answer = call_begin(&call, "cuGetExportTable", INITIALISED);
+	if (answer == CUDA_SUCCESS)
+		answer = call_device(&call, ordinal, &device);
+	if (answer == CUDA_SUCCESS && !(*context = primary_of(device)))
+		answer = CUDA_ERROR_OUT_OF_MEMORY;
+	return call_end(&call, answer);
+}
+
+/* Of the tables that NVIDIA's runtime asks for, this is the one with a function that a probe could miss. */
+CUresult cuGetExportTable(const void **table, const CUuuid *id)
+{
+	static const unsigned char runtime[16] = { 0x6b, 0xd5, 0xfb, 0x6c, 0x5b, 0xf4, 0xe7, 0x4a,
+		                                   0x89, 0x87, 0xd9, 0x39, 0x12, 0xfd, 0x9d, 0xf9 };
+	static const void *functions[] = { NULL, NULL, (const void *)runtime_context };
+	if (!table || !id || memcmp(id, runtime, sizeof runtime) != 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	*table = functions;
+	return CUDA_SUCCESS;
+}
+
 CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice ordinal)
 {
 	struct call call;
@@ -88,8 +121,7 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice ordinal)
 		answer = call_device(&call, ordinal, &device);
 	if (answer == CUDA_SUCCESS && !context)
 		answer = CUDA_ERROR_INVALID_VALUE;
-	if (answer == CUDA_SUCCESS && !device->primary &&
-	    !(device->primary = new_context(device, device->primary_flags)))
+	if (answer == CUDA_SUCCESS && !primary_of(device))
 		answer = CUDA_ERROR_OUT_OF_MEMORY;
 	if (answer == CUDA_SUCCESS && !device->primary->alive) {
 		device->primary->flags = device->primary_flags;

@@ -28,6 +28,7 @@ CUresult cuDeviceGetPCIBusId(char *id, int length, CUdevice device);
 CUresult cuDeviceGetByPCIBusId(CUdevice *device, const char *id);
 CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer);
 
+CUresult cuGetExportTable(const void **table, const CUuuid *id);
 CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device);
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device);
 CUresult cuDevicePrimaryCtxReset_v2(CUdevice device);

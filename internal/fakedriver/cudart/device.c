@@ -9,15 +9,31 @@ static _Thread_local int thread_device;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static CUcontext primary[MOST]; /* retained once, for the process's life */
 
+/*
+ * As NVIDIA's runtime does (libcudart 13.0, with cudaMalloc and cudaSetDevice): the context becomes
+ * current first, by a handle from a table that the driver does not export, and is retained then.
+ */
+static CUresult make_current(CUcontext *context, CUdevice device)
+{
+	static const unsigned char runtime[16] = { 0x6b, 0xd5, 0xfb, 0x6c, 0x5b, 0xf4, 0xe7, 0x4a,
+		                                   0x89, 0x87, 0xd9, 0x39, 0x12, 0xfd, 0x9d, 0xf9 };
+	const void *table;
+	CUresult answer = driver.cuGetExportTable(&table, (const CUuuid *)runtime);
+	if (answer != CUDA_SUCCESS)
+		return answer;
+	CUresult (*handle)(CUcontext *, CUdevice) = ((__typeof__(handle) const *)table)[2];
+	return handle(context, device) ?: driver.cuCtxSetCurrent(*context) ?: driver.cuDevicePrimaryCtxRetain(context, device);
+}
+
 cudaError_t thread_device_ready(void)
 {
-	CUcontext context;
 	pthread_mutex_lock(&mutex);
-	CUresult answer = primary[thread_device] ? CUDA_SUCCESS
-	                                         : driver.cuDevicePrimaryCtxRetain(&primary[thread_device], thread_device);
-	context = primary[thread_device];
+	CUcontext context = primary[thread_device];
+	CUresult answer = context ? driver.cuCtxSetCurrent(context) : make_current(&context, thread_device);
+	if (answer == CUDA_SUCCESS)
+		primary[thread_device] = context;
 	pthread_mutex_unlock(&mutex);
-	return (cudaError_t)(answer ?: driver.cuCtxSetCurrent(context));
+	return (cudaError_t)answer;
 }
 
 cudaError_t cudaDriverGetVersion(int *version)

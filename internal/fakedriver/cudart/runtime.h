@@ -27,6 +27,7 @@
 	X(cuDeviceGetPCIBusId, 4010, cuDeviceGetPCIBusId) \
 	X(cuDeviceGetByPCIBusId, 4010, cuDeviceGetByPCIBusId) \
 	X(cuDeviceCanAccessPeer, 4000, cuDeviceCanAccessPeer) \
+	X(cuGetExportTable, 3000, cuGetExportTable) \
 	X(cuDevicePrimaryCtxRetain, 7000, cuDevicePrimaryCtxRetain) \
 	X(cuDevicePrimaryCtxReset, 11000, cuDevicePrimaryCtxReset_v2) \
 	X(cuDevicePrimaryCtxGetState, 7000, cuDevicePrimaryCtxGetState) \

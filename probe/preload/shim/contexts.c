@@ -15,7 +15,8 @@ struct context {
 	uint64_t handle; /* 0: unused number */
 	uint32_t retained;
 	uint16_t epoch;
-	uint8_t device, primary, alive;
+	uint8_t device; /* NOWHERE: not known yet */
+	uint8_t primary, alive;
 };
 
 static struct {
@@ -42,7 +43,7 @@ static uint16_t number_for(CUcontext handle, CUdevice device)
 			number = (uint16_t)i;
 	if (!number && contexts.last + 1 < CONTEXTS)
 		number = (uint16_t)(contexts.last + 1);
-	if (!number || device < 0 || device >= DEVICES)
+	if (!number || device < 0 || device > NOWHERE)
 		return 0;
 	struct context *context = &contexts.list[number];
 	__atomic_store_n(&context->device, (uint8_t)device, __ATOMIC_RELAXED);
@@ -101,16 +102,30 @@ void context_retained(CUcontext handle, CUdevice device)
 	serve_wanted();
 }
 
+/* NVIDIA's runtime makes its primary context current before it retains it. */
+static uint16_t number_current(CUcontext handle)
+{
+	uint16_t number = number_of(handle);
+	if (number)
+		return number;
+	stats_lock(&contexts.lock);
+	number = number_of(handle); /* another thread may have retained it */
+	if (!number)
+		number = number_for(handle, NOWHERE);
+	stats_unlock(&contexts.lock);
+	return number;
+}
+
 void context_push(CUcontext handle)
 {
-	push(number_of(handle));
+	push(number_current(handle));
 }
 
 void context_set(CUcontext handle)
 {
 	context_pop();
 	if (handle)
-		push(number_of(handle));
+		push(number_current(handle));
 }
 
 void context_pop(void)
@@ -199,7 +214,7 @@ void context_ended(struct teardown teardown, int succeeded)
 			context_pop();
 	}
 	/* A device's pools are freed with its last context. */
-	if (!device_in_use(device))
+	if (device != NOWHERE && !device_in_use(device))
 		ledger_drop(&process.ledger, is_pooled_there, &device);
 }
 
