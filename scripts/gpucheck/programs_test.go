@@ -122,7 +122,7 @@ var programRows = [][2]string{
 // otherRows are some of the rows about trainings, graphs, other libraries and
 // native programs.
 var otherRows = [][2]string{
-	{"preloaded", "allocated, by memory_stats, MiB"}, {"preloaded", "other, MiB"},
+	{"preloaded", "allocated, by memory_stats, MiB"}, {"preloaded", "other, MiB"}, {"preloaded", "rescues asked for"},
 	{"training", "continues"}, {"graph", "a flush afterwards"}, {"graph", "the captured graph makes"},
 	{"cupy", "allocated, by used_bytes, MiB"}, {"cupy", "freed, by the driver, MiB"}, {"jax", "reserved, by pool_bytes, MiB"},
 	{"native", "raw, by its own sums, MiB"}, {"native", "other, by a context alone, MiB"},

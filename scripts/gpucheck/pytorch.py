@@ -73,9 +73,12 @@ def check_pending(where, job, probe, findings):
 
 
 def check_preloaded(bench, findings):
-    """With the preloaded library too: its ledger contains PyTorch's segments, which must not be counted twice."""
+    """With the preloaded library too: its ledger contains PyTorch's segments, which must not be counted twice.
+
+    It asks for a rescue where an allocation is refused, though no daemon answers.
+    """
     where = "preloaded"
-    with torch_job(bench, flags=("--preload",)) as job:
+    with torch_job(bench, flags=("--rescue",)) as job:
         fill(job, findings, where)
         job.ask("train")
         job.ask("rest")
@@ -91,6 +94,13 @@ def check_preloaded(bench, findings):
             findings.rows.append(noted(where, "raw beside PyTorch's, MiB", show(in_mib(beside)), libraries_of(raw)))
             if other is not None:
                 findings.rows.append(judged(where, "other, MiB", "0 or more: nothing twice", show(in_mib(other)), other >= 0))
+            job.ask("refused")
+            findings.rows += settled_rows(lambda: [compare_rescues(where, probe)])
+
+
+def compare_rescues(where, probe):
+    asked = probe.ask("stats")["devices"][0].get("rescues", {}).get("asked", 0)
+    return judged(where, "rescues asked for", "1 or more", show(asked), asked > 0)
 
 
 def libraries_of(raw):

@@ -79,6 +79,15 @@ def meet():
         held[name] = [tensor for number, tensor in enumerate(held[name]) if number % each]
         torch.cuda.synchronize(0)
 
+    def refused():
+        """Asks twice for more than any GPU has."""
+        for _ in range(2):
+            try:
+                torch.empty(1 << 45, dtype=torch.uint8, device=0)
+            except RuntimeError:
+                continue
+            raise Missing("an allocation of 32 TiB succeeded")
+
     def stats():
         return {key: value for key, value in torch.cuda.memory_stats(0).items() if isinstance(value, int)}
 
@@ -166,14 +175,14 @@ def meet():
         torch.cuda.synchronize(0)
         return [capture["y"].min().item(), capture["y"].max().item()]
 
-    steps = (context, take, give, stats, segments, train, trained, rest, begin_slowly, is_slow, end_slowly,
+    steps = (context, take, give, refused, stats, segments, train, trained, rest, begin_slowly, is_slow, end_slowly,
              pend, synchronize, empty, captures, begin_capture, end_capture, replay)
     return torch.__version__, {step.__name__: step for step in steps}
 
 
 def step_of(torch):
     """A step of a small training, or only its allocations if there is no torch.nn."""
-    if not hasattr(torch, "nn"):
+    if not hasattr(getattr(torch, "nn", None), "Linear"):
         def churn():
             tensors = [torch.empty(size << 20, dtype=torch.uint8, device=0) for size in (24, 12, 3)]
             torch.cuda.synchronize(0)
