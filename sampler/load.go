@@ -16,7 +16,8 @@ import (
 // or when it rebuilds after an out-of-memory error. It ends at the first plateau, a minute and a
 // half in which memory grows more slowly than by loadRate. Until then the forecaster is reset
 // again and again, because long horizons would remember errors of tens of gigabytes for longer
-// than many jobs run. A rise of five minutes (firstLoad) is no load any more.
+// than many jobs run. A rise of five minutes (firstLoad) is no load any more, nor is one in which
+// a training goes on: its first steps take all that a step needs.
 //
 // A later load is a rise of a process that was not expected to fill its GPU. It is compared with
 // earlier loads of the same command. If the GPU would be full within a minute, the rise counts as
@@ -35,7 +36,10 @@ type load struct {
 	used quantity.Bytes // now
 	free quantity.Bytes // on its GPU or MIG instance
 	top  quantity.Bytes // the highest level at which a rise has ended
-	like *time.Duration // how long the longest earlier rise of the command took; nil: unknown
+
+	steps  int64          // training steps at the begin of the window
+	counts int            // windows in a row with steps
+	like   *time.Duration // how long the longest earlier rise of the command took; nil: unknown
 
 	peaks
 }
@@ -83,6 +87,7 @@ const (
 	longer    = 1.25             // times the longest similar rise
 	fading    = 0.8              // by which the remembered time shrinks with each rise: programs change
 	urgent    = time.Minute      // to full
+	training  = 2                // windows with steps: the first may be that of the first steps
 )
 
 // rebuild notes that the process has run out of memory and loads again.
@@ -117,14 +122,14 @@ func (l *load) later() bool {
 // unbelieved reports whether the memory rises because of a load.
 func (l *load) unbelieved() bool { return !l.over && !l.rose.IsZero() || l.later() }
 
-// watch takes a sample and reports whether memory has grown as fast as in a load since
-// the last window.
-func (l *load) watch(now time.Time, used, free quantity.Bytes) (grew bool) {
+// watch takes a sample, with the program's training steps so far, and reports whether memory has
+// grown as fast as in a load since the last window.
+func (l *load) watch(now time.Time, used, free quantity.Bytes, steps int64) (grew bool) {
 	l.used, l.free = used, free
 	passed := now.Sub(l.begin)
 	switch {
 	case l.begin.IsZero() || passed < 0:
-		l.begin, l.from = now, used
+		l.begin, l.from, l.steps = now, used, steps
 		return false
 	case passed < loadWindow:
 		return false
@@ -138,12 +143,15 @@ func (l *load) watch(now time.Time, used, free quantity.Bytes) (grew bool) {
 	if grew && !l.over && l.rose.IsZero() {
 		l.rose = l.begin
 	}
-	l.begin, l.from = now, used
+	if l.counts++; steps == l.steps {
+		l.counts = 0
+	}
+	l.begin, l.from, l.steps = now, used, steps
 	if grew && !l.rose.IsZero() {
 		l.grew = now
 	}
 	ended := l.quiet >= plateau
-	switch long := !l.rose.IsZero() && l.grew.Sub(l.rose) >= firstLoad; {
+	switch long := !l.rose.IsZero() && l.grew.Sub(l.rose) >= firstLoad || l.trains() && !l.rebuilds; {
 	case !l.over && (ended && (used >= nothing || l.rebuilds) || long):
 		l.over, l.ended, l.rose = true, now, time.Time{}
 		if ended {
@@ -158,6 +166,9 @@ func (l *load) watch(now time.Time, used, free quantity.Bytes) (grew bool) {
 	return grew
 }
 
+// trains reports whether the program makes training steps.
+func (l *load) trains() bool { return l.counts >= training }
+
 func (l *load) learn() {
 	l.top = max(l.used, quantity.Bytes(fading*float64(l.top)))
 	if lasted := l.grew.Sub(l.rose); l.like != nil && lasted < firstLoad {
@@ -167,7 +178,7 @@ func (l *load) learn() {
 
 // watchLoad takes a sample of a process, and the free memory of its GPU. During the first load it
 // resets the row's forecasters.
-func (r *row) watchLoad(now, started time.Time, used, free quantity.Bytes) {
+func (r *row) watchLoad(now, started time.Time, used, free quantity.Bytes, steps int64) {
 	l := &r.load
 	young := func(since time.Time) bool { return !since.IsZero() && now.Sub(since) < loadsWithin }
 	switch {
@@ -178,10 +189,10 @@ func (r *row) watchLoad(now, started time.Time, used, free quantity.Bytes) {
 	}
 	l.peaks.watch(used)
 	from := l.begin
-	switch grew := l.watch(now, used, free); {
-	case l.over && grew && l.rose.IsZero() && !r.outlook.fills(free):
+	switch grew := l.watch(now, used, free, steps); {
+	case l.over && grew && l.rose.IsZero() && !l.trains() && !r.outlook.fills(free):
 		l.rose, l.grew = from, now
-	case !l.over && (grew || l.rebuilds):
+	case !l.over && (grew && l.counts == 0 || l.rebuilds):
 		r.outlook, r.allocated = outlook{}, outlook{}
 	}
 }

@@ -228,3 +228,21 @@ func TestSmallProcessHidesNoForecast(t *testing.T) {
 		}
 	}
 }
+
+// A program that makes training steps has loaded: memory that grows meanwhile fills the GPU.
+func TestRiseDuringTrainingStepsIsNoLoad(t *testing.T) {
+	for steps, want := range map[int64]bool{0: false, 3: true} {
+		i := newIdler(gib)
+		i.answer(100, "GPU-0", gib, 0, 0, 0)
+		alarmed, made := 0, int64(0)
+		for range 150 {
+			made += steps
+			i.answers[0].At, i.answers[0].Report.Steps = i.now.Add(time.Second), &made
+			i.move(400*mib, 1)
+			alarmed += i.alarmed
+		}
+		if want && alarmed < 60 || !want && alarmed > 0 {
+			t.Errorf("with %d steps a second %d of 150 s alarmed", steps, alarmed)
+		}
+	}
+}

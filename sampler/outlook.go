@@ -219,7 +219,7 @@ func (s *Sampler) Warm(before snapshot.History) {
 			r.came = p.Started
 		}
 		warm(before, snapshot.SeriesKey{Metric: metric.Used, Row: p.ID}, began, func(at time.Time, used snapshot.Bytes) {
-			r.watchLoad(at, p.Started, used.Or(0), math.MaxInt64)
+			r.watchLoad(at, p.Started, used.Or(0), math.MaxInt64, 0)
 			r.outlook.learn(at, used.Or(0))
 		})
 		warm(before, snapshot.SeriesKey{Metric: metric.Allocated, Row: p.ID}, began, func(at time.Time, allocated snapshot.Bytes) {

@@ -199,7 +199,7 @@ func TestLoadIsUpToFirstPlateau(t *testing.T) {
 		used, over, grew := 10*gib, 0, 0
 		for i := range 600 {
 			used += c.rate(i)
-			if !l.over && l.watch(start.Add(time.Duration(i)*time.Second), used, 40*gib) {
+			if !l.over && l.watch(start.Add(time.Duration(i)*time.Second), used, 40*gib, 0) {
 				grew++
 			}
 			if l.over && over == 0 {

@@ -15,7 +15,7 @@ func (r *row) predict(now time.Time, p *snapshot.Process, free quantity.Bytes, e
 	allocated := freshlyAllocated(p)
 	if r.latest != nil {
 		if used, ok := p.Used.Value(); ok {
-			r.watchLoad(now, p.Started, used, free)
+			r.watchLoad(now, p.Started, used, free, p.Steps.Or(0))
 		}
 		r.outlook.observe(now, p.Used, every)
 		r.bound(p.Used.Or(0), free)
