@@ -20,7 +20,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     marker = item.get_closest_marker("gpu_memory")
     if marker is None:
         return (yield)
-    limit = _limit(*marker.args, **marker.kwargs)
+    limit = _limit(marker)
     _reset_peaks()
     before = _allocators(self())  # which also has the probe notice what the test imports
     result = yield
@@ -28,11 +28,13 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     return result
 
 
-def _limit(limit: Any) -> int:
+def _limit(marker: pytest.Mark) -> int:
     """Bytes of "2GiB" or "2G", which are the same, "2GB" (2,000,000,000) or a number."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?) ?([KMGT]?)(i?)(B?)", str(limit))
-    if not found or found.group(3) and not found.group(2):
-        raise pytest.UsageError('gpu_memory: "2GiB" is a limit, %r is none' % (limit,))
+    given = (*marker.args, *marker.kwargs.values())
+    found = re.fullmatch(r"(\d+(?:\.\d+)?) ?([KMGT]?)(I?)(B?)", str(given[0]).upper()) if len(given) == 1 else None
+    if not found or found.group(3) and not found.group(2) or set(marker.kwargs) - {"limit"}:
+        args = [repr(value) for value in marker.args] + ["%s=%r" % pair for pair in marker.kwargs.items()]
+        pytest.fail('want @pytest.mark.gpu_memory(limit="2GiB"), not gpu_memory(%s)' % ", ".join(args), pytrace=False)
     number, unit, binary, byte = found.groups()
     return int(float(number) * (1000 if byte and not binary else 1024) ** " KMGT".index(unit or " "))
 
@@ -67,8 +69,11 @@ def _judge(limit: int, before: Dict[_Key, Allocator], after: Dict[_Key, Allocato
             unmeasured.append("%s reports no peak" % kind)
             continue
         if old is not None and peak <= old and peak > limit:
-            unmeasured.append("the peak of %s, %s, is from before the test" % (kind, size(peak)))
-            continue
+            held = max(stats.get("allocated_bytes") or 0 for stats in (before[key], allocator))
+            if held <= limit:
+                unmeasured.append("the peak of %s, %s, is from before the test" % (kind, size(peak)))
+                continue
+            peak = held
         peaks[uuid] = peaks.get(uuid, 0) + peak
         now: Any = allocator
         figures = ["%s %s" % (part, size(now.get(part + "_bytes"))) for part in ("allocated", "cached", "fragmented")]
@@ -77,4 +82,4 @@ def _judge(limit: int, before: Dict[_Key, Allocator], after: Dict[_Key, Allocato
     if over:
         pytest.fail("the test used more GPU memory than its limit: " + "\n".join(over), pytrace=False)
     if unmeasured:
-        pytest.skip("its GPU memory was not measured: " + "; ".join(unmeasured))
+        raise pytest.skip.Exception("its GPU memory was not measured: " + "; ".join(unmeasured), _use_item_location=True)
