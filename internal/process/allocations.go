@@ -96,15 +96,23 @@ func (t *Table) lookForAllocations(now time.Time, before map[string]allocated) {
 	}
 }
 
-// parseGRES are the indexes of the GPUs in "gpu:h100:2(IDX:0-1,3),gpu:a100:1(IDX:4)"; none
-// where it has something else, or another number of them than it says.
+// parseGRES are the indexes of the GPUs in "gpu:h100:2(IDX:0-1,3),gpu:a100:1(IDX:4),tmp(CNT:1)"; none
+// where it has parts of GPUs (shard, mps), or another number of them than it says.
 // Source: gres_sock_str in https://github.com/SchedMD/slurm/blob/master/src/interfaces/gres.c
 func parseGRES(detail string) (gpus []int) {
-	for detail != "" {
-		name, rest, hasIndexes := strings.Cut(detail, "(IDX:")
-		indexes, rest, closed := strings.Cut(rest, ")")
+	within := 0 // parentheses
+	for _, part := range strings.FieldsFunc(detail, func(r rune) bool {
+		within += strings.Count("(", string(r)) - strings.Count(")", string(r))
+		return r == ',' && within == 0
+	}) {
+		name, indexes, hasIndexes := strings.Cut(part, "(IDX:")
+		kind, _, _ := strings.Cut(name, ":")
+		if kind != "gpu" && kind != "shard" && kind != "mps" {
+			continue // a site's own, for one
+		}
+		indexes, closed := strings.CutSuffix(indexes, ")")
 		count, err := strconv.Atoi(name[strings.LastIndex(name, ":")+1:])
-		if !hasIndexes || !closed || !strings.HasPrefix(name, "gpu:") || err != nil {
+		if kind != "gpu" || !hasIndexes || !closed || err != nil {
 			return nil
 		}
 		before := len(gpus)
@@ -125,7 +133,6 @@ func parseGRES(detail string) (gpus []int) {
 		if len(gpus)-before != count {
 			return nil
 		}
-		detail = strings.TrimPrefix(rest, ",")
 	}
 	return gpus
 }

@@ -80,10 +80,14 @@ func TestGRES(t *testing.T) {
 		"gpu:h100:1":                         nil,
 		"gpu:h100:1(IDX:0":                   nil,
 		"gpu:1(IDX:0),shard:2(0/2)":          nil,
-		"mps:100(IDX:0)":                     nil,
-		"gpu:1(IDX:99999999999999999999)":    nil,
-		"gpu:2147483648(IDX:0-2147483647)":   nil,
-		"":                                   nil,
+		"gpu:p100:1(IDX:3),lscratch(CNT:50)": {3}, // a site's own
+		"lscratch(CNT:50),nic:2(IDX:0-1),gpu:2(IDX:0-1),craynetwork(CNT:1)": {0, 1},
+		"lscratch(CNT:50)":                 nil,
+		"gpu:1(IDX:0),mps:50(IDX:1)":       nil,
+		"mps:100(IDX:0)":                   nil,
+		"gpu:1(IDX:99999999999999999999)":  nil,
+		"gpu:2147483648(IDX:0-2147483647)": nil,
+		"":                                 nil,
 	} {
 		if got := parseGRES(detail); !reflect.DeepEqual(got, want) {
 			t.Errorf("%q: %v, want %v", detail, got, want)

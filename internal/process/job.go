@@ -17,7 +17,8 @@ import "strings"
 //	nomad        …/nomad/<allocation>.<task>                …/nomad.slice/…/<allocation>.<task>.scope
 //	docker       …/docker/<id>                               …/docker-<id>.scope
 //	podman       …/libpod_parent/libpod-<id>                 …/libpod-<id>.scope
-//	containerd   …/nerdctl-<id>.scope
+//	             …/libpod-payload-<id>, which is not below a service
+//	containerd   …/nerdctl-<id>.scope                       …/<any>/<id>
 //	lxc          …/lxc/<name>                               …/lxc.payload.<name>: LXC's, Incus's and LXD's
 //	service      …/system.slice/ollama.service
 //
@@ -68,8 +69,11 @@ func jobOfPath(path string) Job {
 			best.Container = lastID(part)
 		default:
 			job = container(part, above.parent)
+			if payload, ok := strings.CutPrefix(part, "libpod-payload-"); ok && best.Kind == "" { // --cgroups=split; a quadlet is its service
+				job = Job{Kind: "podman", ID: shortID(payload)}
+			}
 		}
-		if job.ID != "" && (rank(job) > rank(best) || job.Kind == "service" && best.Kind == "service") {
+		if job.ID != "" && (rank(job) > rank(best) || job.Kind == "service" && best.Kind == "service" && !strings.HasPrefix(best.ID, "systemd-nspawn@")) {
 			best = job
 		}
 		above.enter(part)
@@ -171,6 +175,9 @@ func container(part, parent string) Job {
 	}
 	if parent == "docker" {
 		return Job{Kind: "docker", ID: shortID(part)}
+	}
+	if id := shortID(part); id != "" { // docker --cgroup-parent, nerdctl, crictl: containerd runs it
+		return Job{Kind: "containerd", ID: id}
 	}
 	if payload, ok := strings.CutPrefix(part, "lxc.payload."); (ok || parent == "lxc" || parent == "lxc.payload") && !strings.ContainsFunc(payload, notInName) {
 		return Job{Kind: "lxc", ID: payload}

@@ -98,6 +98,46 @@ func TestJobOfDocumentedPaths(t *testing.T) {
 		{"/system.slice/nerdctl-" + container + ".scope", "containerd 0123456789ab"},
 		{"/system.slice/vllm.service", "service vllm"},
 
+		// Sources: runc's and crun's cgroup managers, podman-run(1) (--cgroups), dockerd(8) (--cgroup-parent),
+		// kubelet's --cgroup-root, cri-o's conmon_cgroup, Apptainer's internal/pkg/cgroups, systemd.special(7),
+		// systemd-nspawn(1), systemd-run(1), Flux's sdexec, Slurm's prolog and CgroupSlice.
+		{"/gpu-jobs/" + container, "containerd 0123456789ab"}, // docker run --cgroup-parent gpu-jobs, cgroupfs
+		{"/default/" + container, "containerd 0123456789ab"},  // nerdctl, cgroupfs
+		{"/k8s.io/" + container, "containerd 0123456789ab"},   // crictl run
+		{"/../" + container, "containerd 0123456789ab"},       // a neighbour, seen from a container
+		{"/../docker-" + container + ".scope", "docker 0123456789ab"},
+		{"/../../pod" + uid + "/" + container, "pod " + uid + ", container 0123456789ab"},
+		{"/batch.slice/docker-" + container + ".scope", "docker 0123456789ab"},
+		{"/mycluster.slice/mycluster-kubepods.slice/mycluster-kubepods-pod" + strings.ReplaceAll(uid, "-", "_") + ".slice/cri-containerd-" + container + ".scope", "pod " + uid + ", container 0123456789ab"},
+		{"/kubelet/kubepods/burstable/pod" + uid + "/" + container, "pod " + uid + ", container 0123456789ab"}, // kind
+		{"/kubepods/besteffort/pod" + uid + "/crio-" + container, "pod " + uid + ", container 0123456789ab"},
+		{"/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" + strings.ReplaceAll(uid, "-", "_") + ".slice/crio-" + container + ".scope/container", "pod " + uid + ", container 0123456789ab"},
+		{"/system.slice/containerd.service/kubepods-besteffort-pod" + strings.ReplaceAll(uid, "-", "_") + ".slice:cri-containerd:" + container, "pod " + uid + ", container 0123456789ab"},
+		{"/system.slice/vllm.service/libpod-payload-" + container, "service vllm"}, // a quadlet
+		{user + "/app.slice/vllm.service/libpod-payload-" + container, "service vllm"},
+		{"/user.slice/user-1000.slice/session-3.scope/libpod-payload-" + container, "podman 0123456789ab"}, // --cgroups=split by hand
+		{"/machine.slice/machine-libpod_pod_" + container + ".slice/libpod-" + container + ".scope", "podman 0123456789ab"},
+		{user + "/user.slice/libpod-" + container + ".scope/container", "podman 0123456789ab"},
+		{user + "/user.slice/nerdctl-" + container + ".scope", "containerd 0123456789ab"},
+		{user + "/user.slice/apptainer-4711.scope", ""},
+		{"/system.slice/apptainer-4711.scope", ""},
+		{"/apptainer/4711", ""},
+		{"/singularity/4711", ""},                                // by APPTAINER_NAME
+		{user + "/app.slice/run-u17.service", "service run-u17"}, // systemd-run --user
+		{user + "/app.slice/run-r0123456789abcdef0123456789abcdef.scope", ""},
+		{"/system.slice/run-p812-i4711.service", "service run-p812-i4711"},
+		{"/system.slice/system-vllm.slice/vllm@0.service", "service vllm@0"},
+		{"/system.slice/jupyter-alice-singleuser.service", "service jupyter-alice-singleuser"},
+		{"/machine.slice/systemd-nspawn@a.service/payload/system.slice/vllm.service", "service systemd-nspawn@a"}, // and @b has one, too
+		{"/user.slice/user-989.slice/user@989.service/app.slice/imp-shell-0-f2Bc.service", "service imp-shell-0-f2Bc"},
+		{"/ai.slice/slurmstepd.scope/job_88123/step_0/user/task_0", "slurm 88123, step 0"},
+		{"/kubepods.slice/kubepods-pod" + strings.ReplaceAll(uid, "-", "_") + ".slice/cri-containerd-" + container + ".scope/system.slice/slurmstepd.scope/job_5/step_0/user/task_0", "slurm 5, step 0"}, // Slinky
+		{"/lsf/cluster1/job.513.4382.1459455623/" + container, "lsf 513"}, // LSF's Docker
+		{"/pbs_jobs.service/jobid/12.server/" + container, "pbs 12"},
+		{"/system.slice/condor.service/condor_var_lib_condor_execute_slot1_1@node7/docker-" + container + ".scope", "htcondor slot1_1"},
+		{"/lxc.payload.train/docker/" + container, "lxc train"},
+		{"/docker/" + container + "/docker/" + strings.Repeat("f", 64), "docker 0123456789ab"},
+
 		// Made by a user.
 		{user + "/app.slice/slurmstepd.scope/job_1/step_0", ""},
 		{user + "/app.slice/slurmstepd.scope/sEKNKTV3WPV500/step_0", ""},
@@ -105,8 +145,8 @@ func TestJobOfDocumentedPaths(t *testing.T) {
 		{user + "/app.slice/lsf/cluster1/job.513.4382.1", ""},
 		{user + "/app.slice/oar/alice_12345", ""},
 		{user + "/app.slice/htcondor/condor_x_slot1", ""},
-		{user + "/app.slice/kubepods/pod" + uid + "/" + container, ""},
-		{user + "/app.slice/ecs/" + task + "/" + container, ""},
+		{user + "/app.slice/k3s-rootless.service/kubepods/pod" + uid + "/" + container, "containerd 0123456789ab"}, // no pod
+		{user + "/app.slice/ecs/" + task + "/" + container, "containerd 0123456789ab"},
 		{user + "/app.slice/nomad/" + uid + ".train", ""},
 		// Like a scheduler's, and not of its form.
 		{"/system.slice/slurmstepd.scope/sEKNKTV3WPV50/step_0", ""},

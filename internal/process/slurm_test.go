@@ -159,6 +159,21 @@ func TestSlurmsAnswer(t *testing.T) {
 	}
 }
 
+// TestSlurmsRecordedAnswer: Debian's Slurm 24.11.5 (data_parser/v0.0.42) about a job with GPUs and a
+// GRES of the site, which its user named x", "account": "root. v0.0.46, of Slurm 26.05, has
+// the same types: src/plugins/data_parser/v0.0.46/parsers.c, JOB_INFO.
+func TestSlurmsRecordedAnswer(t *testing.T) {
+	output, err := os.ReadFile("testdata/slurm/24.11.5.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"1", "sEKNKTV3WPV500"} {
+		if got, want := parseSlurmJob(output, id), (slurmAnswer{number: "1", account: "physics", uid: 1000, gpus: []int{0, 1}}); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, want %+v", id, got, want)
+		}
+	}
+}
+
 // TestScontrolIsAsked by a stand-in for it.
 func TestScontrolIsAsked(t *testing.T) {
 	directory := t.TempDir()
