@@ -55,7 +55,7 @@ const (
 )
 
 // aggregation is how the figures of a box's GPUs are combined; the default is the sum.
-var aggregation = map[field]string{utilization: "avg", temperature: "max", slowdown: "min", fullIn: "min", earliest: "min", latest: "min"}
+var aggregation = map[field]string{idle: "count", utilization: "avg", temperature: "max", slowdown: "min", fullIn: "min", earliest: "min", latest: "min"}
 
 // summed are the figures that a GPU's MIG instances add up to. For all others, such as the
 // temperature, each instance repeats the GPU's.

@@ -108,14 +108,13 @@ func (p *Prometheus) search(ctx context.Context) (found asking, err error) {
 	if found.jobs, err = values("job", since); err != nil {
 		return found, err
 	}
-	const sums = "sums"
-	answers, failed := p.askAll(ctx, map[field]string{Recorded: hasRules(), sums: "count without (user) (user:" + recordedOfUsers[used] + ")"})
-	if err := cmp.Or(failed[Recorded], failed[sums]); err != nil {
+	answers, failed := p.askAll(ctx, map[field]string{Recorded: hasRules(), used: "count without (user) (user:" + recordedOfUsers[used] + ")"})
+	if err := cmp.Or(failed[Recorded], failed[used]); err != nil {
 		return found, err
 	}
 	found.recorded = len(answers[Recorded]) > 0
 	// Behind an engine of several engines these series have more labels: the sums may count a GPU twice.
-	found.summed = found.recorded && len(answers[sums]) == 1 && len(answers[sums][0].labels) == 0
+	found.summed = found.recorded && len(answers[used]) == 1 && len(answers[used][0].labels) == 0
 	simulated, err := values("simulated", since)
 	found.simulated = slices.Contains(simulated, "true")
 	return found, err

@@ -93,12 +93,9 @@ func (a *asking) matching(t Term) (hosts, people []string) {
 			hosts = append(hosts, e.hosts(containing(t.Word)))
 		}
 	}
-	for _, person := range []struct {
-		field Field
-		label string
-	}{{InUser, "user"}, {InJob, "hpc_job"}} {
-		if t.Field == Anywhere || t.Field == person.field {
-			people = append(people, fmt.Sprintf("%s{%s=~%s}", exported(metric.ProcessInfo), person.label, containing(t.Word)))
+	for _, f := range []Field{InUser, InJob} {
+		if t.Field == Anywhere || t.Field == f {
+			people = append(people, fmt.Sprintf("%s{%s=~%s}", exported(metric.ProcessInfo), personLabels[f], containing(t.Word)))
 		}
 	}
 	return hosts, people

@@ -37,7 +37,7 @@ type Room struct {
 	Now, AfterFlush []RoomyBox
 	// Nearest lists the boxes that lack the least, if no box has room. Largest is the highest
 	// number of judged GPUs in a box: if it is below Count, no box is near.
-	Nearest  []NearBox
+	Nearest  []RoomyBox
 	Largest  int
 	Problems []string
 }
@@ -45,16 +45,10 @@ type Room struct {
 // maxNearest is how many boxes are named if none has room.
 const maxNearest = 5
 
-// RoomyBox is a box with room.
+// RoomyBox is a box with room, or near to it.
 type RoomyBox struct {
 	Box, Name string
-	GPUs      int // that have room
-}
-
-// NearBox is a box without room, even after a flush.
-type NearBox struct {
-	Box, Name string
-	GPUs      int            // that have room, perhaps after a flush
+	GPUs      int            // that have room; in Nearest perhaps after a flush
 	Short     quantity.Bytes // what is missing on the fullest of the GPUs that the job would have, after a flush
 }
 
@@ -117,7 +111,7 @@ func (p *Prometheus) Room(ctx context.Context, q RoomQuery) (Room, error) {
 	for name, to := range map[field]*[]RoomyBox{"now": &r.Now, "flushed": &r.AfterFlush} {
 		for _, s := range answers[name] {
 			l := Line{Box: s.label("instance")}
-			*to = append(*to, RoomyBox{l.Box, l.Name(), int(s.value)})
+			*to = append(*to, RoomyBox{l.Box, l.Name(), int(s.value), 0})
 		}
 	}
 	r.finish()
@@ -130,7 +124,7 @@ func (p *Prometheus) Room(ctx context.Context, q RoomQuery) (Room, error) {
 		}
 		for _, s := range answers["last"] {
 			l := Line{Box: s.label("instance")}
-			r.Nearest = append(r.Nearest, NearBox{l.Box, l.Name(), fit[l.Box], max(q.Need-quantity.Bytes(s.value), 0)})
+			r.Nearest = append(r.Nearest, RoomyBox{l.Box, l.Name(), fit[l.Box], max(q.Need-quantity.Bytes(s.value), 0)})
 		}
 		for _, s := range answers["gpus"] {
 			r.Largest = max(r.Largest, int(s.value))
@@ -150,16 +144,15 @@ func (q *RoomQuery) nearest(free string) map[field]string {
 	}
 }
 
-// finish removes boxes that have room now from AfterFlush, and sorts both.
+// finish removes boxes that have room now from AfterFlush, and sorts all.
 func (r *Room) finish() {
 	r.AfterFlush = slices.DeleteFunc(r.AfterFlush, func(b RoomyBox) bool {
 		return slices.ContainsFunc(r.Now, func(n RoomyBox) bool { return n.Box == b.Box })
 	})
-	slices.SortStableFunc(r.Nearest, func(a, b NearBox) int {
-		return cmp.Or(cmp.Compare(a.Short, b.Short), cmp.Compare(b.GPUs, a.GPUs), cmp.Compare(a.Name, b.Name))
-	})
-	for _, boxes := range [][]RoomyBox{r.Now, r.AfterFlush} {
-		slices.SortStableFunc(boxes, func(a, b RoomyBox) int { return cmp.Or(cmp.Compare(b.GPUs, a.GPUs), cmp.Compare(a.Name, b.Name)) })
+	for _, boxes := range [][]RoomyBox{r.Now, r.AfterFlush, r.Nearest} {
+		slices.SortStableFunc(boxes, func(a, b RoomyBox) int {
+			return cmp.Or(cmp.Compare(a.Short, b.Short), cmp.Compare(b.GPUs, a.GPUs), cmp.Compare(a.Name, b.Name))
+		})
 	}
 }
 
@@ -206,12 +199,12 @@ func (s *SSH) Room(_ context.Context, q RoomQuery) (Room, error) {
 			}
 		}
 		if fits >= q.Count {
-			r.Now = append(r.Now, RoomyBox{l.Box, l.Name(), fits})
+			r.Now = append(r.Now, RoomyBox{l.Box, l.Name(), fits, 0})
 		} else if flushed >= q.Count {
-			r.AfterFlush = append(r.AfterFlush, RoomyBox{l.Box, l.Name(), flushed})
+			r.AfterFlush = append(r.AfterFlush, RoomyBox{l.Box, l.Name(), flushed, 0})
 		} else if r.Largest = max(r.Largest, len(left)); len(left) >= q.Count {
 			slices.SortFunc(left, func(a, b quantity.Bytes) int { return cmp.Compare(b, a) })
-			r.Nearest = append(r.Nearest, NearBox{l.Box, l.Name(), flushed, q.Need - left[q.Count-1]})
+			r.Nearest = append(r.Nearest, RoomyBox{l.Box, l.Name(), flushed, q.Need - left[q.Count-1]})
 		}
 	}
 	if len(s.boxes) > 0 && len(r.Problems) == len(s.boxes) {

@@ -45,8 +45,8 @@ func (a *asking) theirs(f field, matchers string) string {
 		hosts, _ := a.matching(Term{InHost, t.Word})
 		set := fmt.Sprintf("(%s) and on (instance) (%s)", s, strings.Join(hosts, " or "))
 		if t.Field == Anywhere {
-			for _, label := range []string{"user", "hpc_job"} {
-				set += " or " + a.processes(f, matchers+","+label+"=~"+containing(t.Word))
+			for _, field := range []Field{InUser, InJob} {
+				set += " or " + a.processes(f, matchers+","+personLabels[field]+"=~"+containing(t.Word))
 			}
 		}
 		s = "(" + set + ")"
@@ -54,15 +54,12 @@ func (a *asking) theirs(f field, matchers string) string {
 	return s
 }
 
+var personLabels = map[Field]string{InUser: "user", InJob: "hpc_job"}
+
 // people are matchers of the users and jobs that the filter names.
 func (a *asking) people() (matchers string) {
-	for _, t := range a.query.Filter {
-		switch t.Field {
-		case InUser:
-			matchers += ",user=~" + containing(t.Word)
-		case InJob:
-			matchers += ",hpc_job=~" + containing(t.Word)
-		}
+	for _, t := range a.query.Filter.of(InUser, InJob) {
+		matchers += "," + personLabels[t.Field] + "=~" + containing(t.Word)
 	}
 	return matchers
 }
@@ -114,15 +111,11 @@ var (
 // shared is a figure of users or jobs: the recorded one, where the filter leaves no part of a
 // user or job out, or the sum of what their processes have on each GPU.
 func (a *asking) shared(f field, matchers string) string {
-	by, level, names := "user", "user", recordedOfUsers
+	by, level, names, parting := "user", "user", recordedOfUsers, []Field{Anywhere, InHost, InJob}
 	if a.query.Unit == Jobs {
-		by, level, names = "user,hpc_job", "user_job", recordedOfJobs
+		by, level, names, parting = "user,hpc_job", "user_job", recordedOfJobs, parting[:2]
 	}
-	parted := a.query.Filter.of(Anywhere, InHost)
-	if a.query.Unit == Users {
-		parted = append(parted, a.query.Filter.of(InJob)...)
-	}
-	if name := names[f]; name != "" && a.summed && len(parted) == 0 {
+	if name := names[f]; name != "" && a.summed && len(a.query.Filter.of(parting...)) == 0 {
 		return fmt.Sprintf("%s:%s{%s}", level, name, strings.TrimPrefix(a.people()+more(matchers), ","))
 	}
 	if _, ok := parts[f]; ok {
@@ -138,14 +131,13 @@ func (a *asking) shared(f field, matchers string) string {
 		s = each("instance", matchers)
 	case jobs:
 		s = each("hpc_job", `hpc_job!=""`+more(matchers))
-	case idle, idleMemory:
-		if f == idleMemory {
-			how = "sum"
-		}
-		s += " * on (uuid) group_left () max by (uuid) (" + a.idle() + ")"
 	default:
 		how = cmp.Or(aggregation[f], "sum")
-		s += " * on (uuid) group_left () (" + a.each(f, nil, "uuid") + ")"
+		of := a.each(f, nil, "uuid")
+		if f == idle || f == idleMemory {
+			of = "max by (uuid) (" + a.idle() + ")"
+		}
+		s += " * on (uuid) group_left () (" + of + ")"
 	}
 	return fmt.Sprintf("%s by (%s) (%s)", how, by, s)
 }
@@ -174,21 +166,15 @@ func shareOf(s *series) *Line {
 	return &Line{User: s.label("user"), Job: s.label("hpc_job"), GPU: snapshot.GPU{Index: -1}}
 }
 
-// errNobody is the problem of a view of users or jobs if no exporter names them.
-const errNobody = "no exporter here names users and jobs: vramscope daemon --serve does"
-
 // shares implements Look for users and jobs: it first chooses the lines, then asks for their
 // figures.
 func (p *Prometheus) shares(ctx context.Context, a *asking) (*Picture, error) {
 	pic := &Picture{Unit: a.query.Unit, Simulated: a.simulated, Queries: a.queries()}
 	if !a.exporters[0].people {
-		pic.Time, pic.Problems = p.now(), []string{errNobody}
+		pic.Time, pic.Problems = p.now(), []string{"no exporter here names users and jobs: vramscope daemon --serve does"}
 		return pic, nil
 	}
-	label, order := "user", used
-	if a.query.Unit == Jobs {
-		label = "hpc_job"
-	}
+	label, order := map[Unit]string{Users: "user", Jobs: "hpc_job"}[a.query.Unit], used
 	if a.query.Sort == ByCached {
 		order = returnable
 	}
@@ -225,19 +211,19 @@ func (p *Prometheus) shares(ctx context.Context, a *asking) (*Picture, error) {
 	}
 	answers, missing := p.askAll(ctx, queries)
 	pic.Time, pic.Problems = p.engineTime(), slices.Concat(pic.Problems, problemsOf(failed), problemsOf(missing), p.warnings())
-	figures := map[*Line]map[field]float64{}
+	figures := map[string]map[field]float64{}
+	for key := range lines {
+		figures[key] = map[field]float64{}
+	}
 	for f, list := range answers {
 		for i := range list {
-			if l := lines[shareOf(&list[i]).key()]; l != nil {
-				if figures[l] == nil {
-					figures[l] = map[field]float64{}
-				}
-				figures[l][f] = list[i].value
+			if values := figures[shareOf(&list[i]).key()]; values != nil {
+				values[f] = list[i].value
 			}
 		}
 	}
-	for _, l := range lines {
-		values := figures[l]
+	for key, l := range lines {
+		values := figures[key]
 		l.fill(values)
 		counted := func(f field) snapshot.Int { return counted(values, f, missing[f]) }
 		l.GPUs, l.Idle, l.Boxes, l.Jobs = counted(count).Or(0), counted(idle), counted(boxes), counted(jobs)
@@ -257,12 +243,11 @@ func (s *SSH) shares(q Query) []Line {
 		if snap == nil {
 			continue
 		}
-		counted := map[string]bool{} // what of the box
+		counted := map[string]int{} // what of the box
 		once := func(what string) int {
-			if counted[what] {
+			if counted[what]++; counted[what] > 1 {
 				return 0
 			}
-			counted[what] = true
 			return 1
 		}
 		add := func(to *snapshot.Int, n int) { *to = quantity.From(to.Or(0)+n, quantity.Computed) }

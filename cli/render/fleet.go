@@ -188,7 +188,7 @@ func RoomTable(q *fleet.RoomQuery, r *fleet.Room, verdict headroom.Verdict, sign
 }
 
 // missing says what a box lacks for the job.
-func missing(b *fleet.NearBox, count int) string {
+func missing(b *fleet.RoomyBox, count int) string {
 	if short := count - b.GPUs; short > 1 {
 		return fmt.Sprintf("up to %s on each of %d more GPUs, also after a flush", b.Short, short)
 	}

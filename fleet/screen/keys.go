@@ -30,7 +30,7 @@ func init() { // help draws bindings and is one of them
 		{[]string{"?", "f1", "h"}, "? F1", "this help", "help", (*model).showHelp},
 		{[]string{"q", "f10", "ctrl+c"}, "q F10", "quit", "quit", (*model).quit},
 		{[]string{"enter"}, "Enter", "open the box: its GPUs, processes and past; Esc returns", "open", (*model).open},
-		{[]string{"tab", "b"}, "Tab b", "a line is a box, a GPU, a user or a job", "boxes", (*model).nextUnit},
+		{[]string{"tab", "b"}, "Tab b", "a line is a box, a GPU, a user or a job", "boxes", func(m *model) tea.Cmd { return m.change(func(p *Place) { p.Unit = m.unit().Next() }) }},
 		{[]string{"o"}, "o", "ssh -t BOX vramscope, after a question", "ssh", (*model).askShell},
 		{[]string{"/", "f", "f3", "f4", "\\"}, "/ f F4", "filter: a host, user or job; host= user= job= state=", "filter", (*model).askFilter},
 		{[]string{"s", "f6"}, "s S F6", "sort: worst, used, free, cached, utilization", "sort", func(m *model) tea.Cmd { return m.sort(1) }},
@@ -95,10 +95,6 @@ func (m *model) change(what func(*Place)) tea.Cmd {
 	m.place.Cursor, m.place.top, m.place.lines = Key{}, 0, 0
 	m.ask()
 	return nil
-}
-
-func (m *model) nextUnit() tea.Cmd {
-	return m.change(func(p *Place) { p.Unit = m.unit().Next() })
 }
 
 func (m *model) back() tea.Cmd {

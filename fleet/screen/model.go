@@ -103,10 +103,7 @@ func (m *model) restyle() {
 	}
 }
 
-// messageTime is how long a message stays.
-const messageTime = 10 * time.Second
-
-func (m *model) say(s string) { m.message, m.until = s, m.now().Add(messageTime) }
+func (m *model) say(s string) { m.message, m.until = s, m.now().Add(10*time.Second) }
 
 // Init implements tea.Model.
 func (m *model) Init() tea.Cmd { return nil }

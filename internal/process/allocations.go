@@ -100,17 +100,14 @@ func (t *Table) lookForAllocations(now time.Time, before map[string]allocated) {
 // where it has parts of GPUs (shard, mps), or another number of them than it says.
 // Source: gres_sock_str in https://github.com/SchedMD/slurm/blob/master/src/interfaces/gres.c
 func parseGRES(detail string) (gpus []int) {
-	within := 0 // parentheses
-	for _, part := range strings.FieldsFunc(detail, func(r rune) bool {
-		within += strings.Count("(", string(r)) - strings.Count(")", string(r))
-		return r == ',' && within == 0
-	}) {
+	for detail != "" {
+		part, rest, closed := strings.Cut(detail, ")")
+		detail = strings.TrimPrefix(rest, ",")
 		name, indexes, hasIndexes := strings.Cut(part, "(IDX:")
 		kind, _, _ := strings.Cut(name, ":")
-		if kind != "gpu" && kind != "shard" && kind != "mps" {
+		if closed && kind != "gpu" && kind != "shard" && kind != "mps" {
 			continue // a site's own, for one
 		}
-		indexes, closed := strings.CutSuffix(indexes, ")")
 		count, err := strconv.Atoi(name[strings.LastIndex(name, ":")+1:])
 		if kind != "gpu" || !hasIndexes || !closed || err != nil {
 			return nil

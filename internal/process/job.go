@@ -173,10 +173,9 @@ func container(part, parent string) Job {
 			return Job{Kind: known.kind, ID: shortID(id)}
 		}
 	}
-	if parent == "docker" {
-		return Job{Kind: "docker", ID: shortID(part)}
-	}
-	if id := shortID(part); id != "" { // docker --cgroup-parent, nerdctl, crictl: containerd runs it
+	if id := shortID(part); id != "" && parent == "docker" {
+		return Job{Kind: "docker", ID: id}
+	} else if id != "" { // docker --cgroup-parent, nerdctl, crictl: containerd runs it
 		return Job{Kind: "containerd", ID: id}
 	}
 	if payload, ok := strings.CutPrefix(part, "lxc.payload."); (ok || parent == "lxc" || parent == "lxc.payload") && !strings.ContainsFunc(payload, notInName) {
