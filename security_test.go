@@ -66,9 +66,9 @@ func hasTest(t *testing.T, folder, name string) bool {
 	})
 }
 
-// networks are the packages that may open a connection or listen, and only where a flag
-// says where; and the one that reads their settings of TLS.
-var networks = []string{"vramscope/exporter", "vramscope/fleet", "vramscope/internal/promconfig"}
+// networks are the packages that may open a connection or listen, and only where a flag says
+// where, or to the server that the user has asked for a release; and the one that reads their settings of TLS.
+var networks = []string{"vramscope/exporter", "vramscope/fleet", "vramscope/internal/promconfig", "vramscope/server"}
 
 // TestNoNetwork: no package but these has code for HTTP, TLS or the Internet's sockets.
 func TestNoNetwork(t *testing.T) {

@@ -30,9 +30,9 @@ type Log struct {
 
 // Outcomes of an action that are not its own.
 const (
-	begun   = "begin"   // the line before
-	refused = "refused" // nothing was done
-	failed  = "failed"
+	Begun   = "begin"   // the line before
+	Refusal = "refused" // nothing was done
+	Failed  = "failed"
 )
 
 // Entry is a line of the log, which escapes its text.
@@ -84,7 +84,7 @@ func (l *Log) Do(e Entry, act func(*Entry) error) (err error) {
 	if l == nil {
 		return act(&e)
 	}
-	e.Outcome = begun
+	e.Outcome = Begun
 	if err := l.write(&e); err != nil {
 		return &process.Refusal{Reason: err.Error()}
 	}
@@ -92,9 +92,9 @@ func (l *Log) Do(e Entry, act func(*Entry) error) (err error) {
 	defer func() {
 		e.DurationMS = Milliseconds(l.now().Sub(began))
 		if err != nil {
-			e.Outcome, e.Reason = failed, Reason(err)
+			e.Outcome, e.Reason = Failed, Reason(err)
 			if Refused(err) {
-				e.Outcome = refused
+				e.Outcome = Refusal
 			}
 		}
 		unlogged := l.write(&e)
@@ -144,7 +144,7 @@ func (l *Log) Refuse(e Entry, refusal *process.Refusal) error {
 	if l == nil {
 		return refusal
 	}
-	e.Outcome, e.Reason = refused, refusal.Reason
+	e.Outcome, e.Reason = Refusal, refusal.Reason
 	return errors.Join(refusal, l.write(&e))
 }
 

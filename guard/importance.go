@@ -53,7 +53,7 @@ type patterns struct {
 
 func (entry *Importance) patterns() patterns {
 	kind, _, _ := strings.Cut(entry.Job, ":")
-	return patterns{compile(entry.User), compile(entry.Command), compile(entry.Job), compile(kind)}
+	return patterns{Pattern(entry.User), Pattern(entry.Command), Pattern(entry.Job), Pattern(kind)}
 }
 
 // match reports whether every pattern matches. If that depends on an attribute that could not
@@ -85,10 +85,10 @@ func (of *patterns) match(p *snapshot.Process) (matches bool, unread string) {
 	return matches, unread
 }
 
-// compile makes a regular expression of a pattern: "*" is any text, "?" any character, and
+// Pattern makes a regular expression of a pattern: "*" is any text, "?" any character, and
 // the rest is literal. It returns nil for an empty pattern, which matches everything. A
 // command line may be hostile: matching takes time in proportion to its length.
-func compile(pattern string) *regexp.Regexp {
+func Pattern(pattern string) *regexp.Regexp {
 	if pattern == "" {
 		return nil
 	}

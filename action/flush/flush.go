@@ -12,6 +12,7 @@ import (
 	"vramscope/internal/quantity"
 	"vramscope/probe"
 	"vramscope/sampler/snapshot"
+	"vramscope/server"
 )
 
 // Prober asks a process's probe to flush: a real one, or a simulated box's.
@@ -22,11 +23,12 @@ type Prober interface {
 }
 
 type Flusher struct {
-	Probes Prober
-	Sample func(context.Context) *snapshot.Snapshot // takes a fresh one
-	Log    *action.Log                              // nil: nothing is logged
-	Note   func(snapshot.Event)                     // takes the event of a flush, or of its failure; may be nil
-	Clock  func() time.Time
+	Probes  Prober
+	Sample  func(context.Context) *snapshot.Snapshot // takes a fresh one
+	Log     *action.Log                              // nil: nothing is logged
+	Note    func(snapshot.Event)                     // takes the event of a flush, or of its failure; may be nil
+	Clock   func() time.Time
+	Servers func(process.Identity) (*server.Server, error) // finds a process's
 
 	sleep func(context.Context, time.Duration) // in tests; nil: Sleep
 }
@@ -48,21 +50,31 @@ func (f *Flusher) Run(ctx context.Context, r Request) (Result, error) {
 	entry := action.NewEntry("flush", r.Process, r.Origin)
 	entry.About(before, r.Process)
 	entry.Level, entry.Devices, entry.Reason = string(r.Level), r.Devices, r.Reason
-	expected := Returnable(before, r)
+	expected, act := Returnable(before, r), f.flush
+	refusal := Refusal(before, r)
+	if OfServer(r.Level) {
+		refusal = nil // it says itself
+		a, err := f.ask(ctx, r, before)
+		if errors.As(err, &refusal); err == nil {
+			expected, act, entry.Method, entry.Version = a.expected, a.run, a.server.Key, a.state.Version
+		} else if refusal == nil {
+			return Result{}, err
+		}
+	}
 	entry.Expected = &expected
-	if refusal := Refusal(before, r); refusal != nil {
+	if refusal != nil {
 		if r.DryRun {
 			return Result{}, refusal
 		}
 		return Result{}, f.Log.Refuse(entry, refusal)
 	}
 	if r.DryRun {
-		return f.flush(ctx, r, before)
+		return act(ctx, r, before)
 	}
 	var result Result
 	flushed := false
 	err := f.Log.Do(entry, func(e *action.Entry) (err error) {
-		if result, err = f.flush(ctx, r, before); err == nil {
+		if result, err = act(ctx, r, before); err == nil {
 			flushed = true
 			freed := result.Freed()
 			e.Outcome, e.Reason, e.FreedBytes = result.Outcome(), result.Reason, &freed

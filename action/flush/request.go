@@ -14,6 +14,8 @@ const (
 	Gradual   = probe.Gradual   // what allocators cache, in steps where that is possible
 	Selective = probe.Selective // also the caches that the program has registered
 	Urgent    = probe.Urgent    // also whatever else can be collected, on all GPUs
+	Sleep     = Level("sleep")  // its server releases what its models take, on all GPUs
+	Wake      = Level("wake")   // its server takes it again
 )
 
 type Request struct {

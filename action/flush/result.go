@@ -21,6 +21,9 @@ type Result struct {
 	Stopped     bool          // the context ended before the last step
 	Reason      string        // why nothing, or less than asked, was freed
 	Notes       []string      // of the probe
+
+	Server  string // that was asked, with its version; then all figures are the driver's
+	Pending bool   // it has answered or not, and nothing has changed so far
 }
 
 // Device is one GPU's or MIG instance's part of a Result.
@@ -83,7 +86,7 @@ func (r *Result) Used() (before, after snapshot.Bytes) {
 }
 
 // Failed reports whether there was something to free and nothing was.
-func (r *Result) Failed() bool { return !r.DryRun && r.Freed() <= 0 && r.Returnable > 0 }
+func (r *Result) Failed() bool { return !r.DryRun && (r.Pending || r.Freed() <= 0 && r.Returnable > 0) }
 
 // Differs reports whether the probe says that it freed memory, and a driver's
 // figure did not fall by as much, less what the allocators have reserved since.
@@ -109,6 +112,10 @@ func (r *Result) Outcome() string {
 	switch {
 	case r.DryRun:
 		return "dry_run"
+	case r.Pending:
+		return "pending"
+	case r.Level == Wake:
+		return "woken"
 	case r.Stopped:
 		return "stopped"
 	case r.Failed():

@@ -17,6 +17,9 @@ func (r *Result) Sentence(subject string) string {
 	if subject != "" {
 		subject = " " + subject
 	}
+	if r.Server != "" {
+		return r.serverSentence(subject)
+	}
 	from, to := r.fromTo()
 	own := r.ownCaches()
 	switch freed := r.Freed(); {
@@ -52,7 +55,7 @@ func (r *Result) Sentence(subject string) string {
 func (r *Result) Sentences(subject string) []string {
 	full := r.Sentence(subject)
 	switch {
-	case r.DryRun || r.Stopped || r.Reason != "" || r.Freed() <= 0:
+	case r.DryRun || r.Server != "" || r.Stopped || r.Reason != "" || r.Freed() <= 0:
 		return []string{full}
 	case r.Differs():
 		return []string{full, strings.Replace(full, r.fall(), "", 1)}

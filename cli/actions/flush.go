@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -24,6 +25,7 @@ import (
 )
 
 type flushFlags struct {
+	name   string // of the command
 	level  string
 	dryRun bool
 	yes    bool
@@ -44,6 +46,9 @@ a moment.
   gradual     what is cached; in steps, if the allocator can free a part
   selective   also the caches that the program has registered as evictable
   urgent      also whatever else can be collected, on all its GPUs
+  sleep       asks its server (vLLM, SGLang, Ollama, or one that a [[server]] of
+              the configuration names) to release its memory: docs/sharing.md.
+              vramscope resume has it take the memory again
 
 It asks first, unless --yes is given. Ctrl-C stops a gradual flush after the
 current step.
@@ -59,13 +64,30 @@ ended, refuses, or you said no.`,
   vramscope flush 2963112 --level gradual --yes
   vramscope flush 2963112 --yes --format json | jq .flush.freed_bytes`,
 		Args: command.OnePID("  vramscope once     lists them; FLUSH is what a flush of each would free"),
-		RunE: command.WithPID(func(ctx context.Context, pid int) error { return runFlush(ctx, p, pid, f) }),
 	}
+	cmd.RunE = command.WithPID(func(ctx context.Context, pid int) error {
+		if f.name = cmd.Name(); f.name == "resume" {
+			f.level = string(flush.Wake)
+		}
+		return runFlush(ctx, p, pid, f)
+	})
 	flags := cmd.Flags()
-	command.ChoiceFlag(cmd, &f.level, "level", "", string(probe.Gradual), string(probe.Selective), string(probe.Urgent))
+	command.ChoiceFlag(cmd, &f.level, "level", "", string(flush.Gradual), string(flush.Selective), string(flush.Urgent), string(flush.Sleep))
 	flags.BoolVarP(&f.dryRun, "dry-run", "n", false, "say what would happen, and do nothing")
 	flags.BoolVarP(&f.yes, "yes", "y", false, "do not ask")
 	command.ChoiceFlag(cmd, &f.format, "format", "f", "text", "json")
+	return cmd
+}
+
+// Resume is the way back from flush --level sleep.
+func Resume(p *command.Program) *cobra.Command {
+	cmd := Flush(p)
+	cmd.Use, cmd.Short = "resume PID", "have a server take the GPU memory again that it released"
+	cmd.Long = `Asks the server of a process, which vramscope flush --level sleep has put to
+sleep, to take its memory again, and reports what it took, by the driver. Where
+others have taken the memory meanwhile a server can fail.`
+	cmd.Example = `  vramscope resume 2963112 --yes`
+	cmd.Flags().Lookup("level").Hidden = true
 	return cmd
 }
 
@@ -78,7 +100,7 @@ func runFlush(ctx context.Context, p *command.Program, pid int, f flushFlags) er
 		return command.Usage("read-only is set, and a flush changes something: leave out --read-only, or read_only in the configuration")
 	}
 	if !f.dryRun && !f.yes && !canAsk(p) {
-		return cannotAsk("flush", pid, "says what would happen")
+		return cannotAsk(f.name, pid, "says what would happen")
 	}
 	src.LookOnce()
 	_, end := src.ListenFor(ctx)
@@ -91,7 +113,14 @@ func runFlush(ctx context.Context, p *command.Program, pid int, f flushFlags) er
 func flushProcess(ctx context.Context, src *sources.Set, sample func(context.Context) *snapshot.Snapshot, pid int, f flushFlags) error {
 	p, signs := src.Program, render.SignsFor(src.Program.ASCII(src.Settings))
 	before := sample(ctx)
+	asksServer := flush.OfServer(flush.Level(f.level))
 	target := flushTarget(before, pid)
+	if target == nil && asksServer && src.Servers != nil {
+		below := src.Servers.Below(pid)
+		if at := slices.IndexFunc(before.Rows, func(row snapshot.Process) bool { return below[row.ID.Process.Key()] }); at >= 0 {
+			target = &before.Rows[at] // of a server that has its models in other processes
+		}
+	}
 	if target == nil {
 		err := notThere(before, src, pid)
 		if f.dryRun {
@@ -100,23 +129,39 @@ func flushProcess(ctx context.Context, src *sources.Set, sample func(context.Con
 		return logRefusal(src.Log, src.Table, "flush", pid, err)
 	}
 	request := flush.Request{
-		Process: target.ID.Process, Level: flush.Level(f.level), DryRun: f.dryRun, Origin: action.Command("flush"),
+		Process: target.ID.Process, Level: flush.Level(f.level), DryRun: f.dryRun, Origin: action.Command(f.name),
 	}
 	if len(src.Options.Only) > 0 {
 		for _, row := range action.Rows(before, request.Process) {
 			request.Devices = append(request.Devices, before.DeviceUUID(row.ID))
 		}
 	}
-	if !f.dryRun && !f.yes && flush.Refusal(before, request) == nil {
-		if err := confirm(p, render.FlushQuestion(before, target, request, signs)); err != nil {
+	if !f.dryRun && !f.yes && (asksServer || flush.Refusal(before, request) == nil) {
+		question := render.FlushQuestion(before, target, request, signs)
+		if asksServer {
+			request.DryRun = true
+			would, err := src.Flusher(sample).Run(ctx, request)
+			if err != nil {
+				return flushFailure(err, target, src, true)
+			}
+			request.DryRun, question = false, signs.Words(would.Sentence(""))+"\nAsk it?"
+		}
+		if err := confirm(p, question); err != nil {
 			return err
 		}
+	}
+	status := command.Status{Program: p, Ellipsis: signs.Ellipsis}
+	if asksServer {
+		request.Progress = func(r flush.Result) { status.Show(r.Outcome(), signs.Words(r.Sentence(""))) }
 	}
 	steps, stop := command.UntilSignal(ctx)
 	defer stop()
 	result, err := src.Flusher(sample).Run(steps, request)
+	if asksServer {
+		status.Clear()
+	}
 	if err != nil {
-		return flushFailure(err, target, src)
+		return flushFailure(err, target, src, asksServer)
 	}
 	if err := p.PrintAs(f.format, render.FlushDocument(before, target, &result), render.FlushText(before, target, &result, signs)); err != nil {
 		return err
@@ -177,10 +222,12 @@ func notThere(snap *snapshot.Snapshot, src *sources.Set, pid int) error {
 	return command.Refused(nil, "PID %d is on no GPU", pid)
 }
 
-func flushFailure(err error, target *snapshot.Process, src *sources.Set) error {
+func flushFailure(err error, target *snapshot.Process, src *sources.Set, asksServer bool) error {
 	var refusal *process.Refusal
 	var answer *probe.Error
 	switch {
+	case errors.As(err, &refusal) && asksServer:
+		return command.Refused(err, "%s", text.Clean(refusal.Reason))
 	case errors.As(err, &refusal):
 		return command.Refused(err, "%s", text.Clean(refusal.Reason)).Then(probeAdvice(target, src)...)
 	case errors.As(err, &answer) && !errors.Is(err, probe.ErrBroken):

@@ -79,6 +79,8 @@ func (s *Settings) Load(named string) error {
 		needs = "nvml_library"
 	case !slices.Equal(s.AlertCommand, exec): // a command that the daemon runs
 		needs = "alerts.exec"
+	case len(s.Servers) > 0: // where its keys are sent
+		needs = "server"
 	case lists > 0 && s.Guard.Mode != guard.Off || s.Guard.Mode == guard.Act: // what is done to processes, perhaps by --guard=act
 		needs = "guard"
 	default:
@@ -110,6 +112,7 @@ func (s *Settings) parse(path string, content []byte) error {
 	table, _ := values["guard"].(map[string]any)
 	r.readRules(&s.Guard, table["rule"])
 	r.readImportance(&s.Guard, table["importance"])
+	r.readServers(&s.Servers, values[serverList])
 	if len(r.mistakes) == 0 {
 		return nil
 	}
@@ -131,7 +134,7 @@ func InForce(path string, s *Settings) string {
 	if _, err := os.Stat(path); err != nil {
 		path += " (not there)"
 	}
-	return "# " + text.Clean(path) + "\n" + written(s, false) + guardLists(&s.Guard)
+	return "# " + text.Clean(path) + "\n" + written(s, false) + lists(s)
 }
 
 // written is the options of settings in TOML.

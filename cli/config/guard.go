@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"vramscope/guard"
+	"vramscope/server"
 )
 
 // The lists of the guard's table have no flags: [[guard.rule]] and [[guard.importance]].
@@ -125,14 +126,18 @@ func (r *reader) readImportance(p *guard.Policy, value any) {
 	}
 }
 
-// guardLists is the rules and the importance as TOML that reads back.
-func guardLists(p *guard.Policy) string {
+// lists are the lists of settings as TOML that reads back.
+func lists(s *Settings) string {
 	var b strings.Builder
+	p := &s.Guard
 	for i := range p.Rules {
 		writeElement(&b, ruleList, ruleOptions(&p.Rules[i]), ruleOptions(&guard.Rule{}))
 	}
 	for i := range p.Importance {
 		writeElement(&b, importanceList, importanceOptions(&p.Importance[i]), importanceOptions(&guard.Importance{}))
+	}
+	for i := range s.Servers {
+		writeElement(&b, serverList, serverOptions(&s.Servers[i]), serverOptions(&server.Entry{}))
 	}
 	return b.String()
 }

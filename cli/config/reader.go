@@ -92,7 +92,7 @@ func (r *reader) read(root, prefix string, table map[string]any, options []Optio
 		inner, isTable := value.(map[string]any)
 		items, isList := value.([]any)
 		switch {
-		case path == ruleList || path == importanceList: // readRules and readImportance do
+		case path == ruleList || path == importanceList || path == serverList: // readRules and the like do
 		case at >= 0 && options[at].Kind != command && isList && len(items) == 0:
 			if root != "" {
 				r.fail(path, errors.New("the list is empty: without the key it is all"))
@@ -118,7 +118,7 @@ func (r *reader) read(root, prefix string, table map[string]any, options []Optio
 func (r *reader) unknown(root, key string, options []Option) {
 	m := mistake{line: r.line(root + key)}
 	if root == "" {
-		options = append(options, Option{Key: ruleList}, Option{Key: importanceList})
+		options = append(options, Option{Key: ruleList}, Option{Key: importanceList}, Option{Key: serverList})
 		m.hints = []string{"  vramscope config --print   lists every key"}
 	}
 	table := key[:strings.LastIndexByte(key, '.')+1]

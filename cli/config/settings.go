@@ -12,6 +12,7 @@ import (
 	"vramscope/guard"
 	"vramscope/internal/quantity"
 	"vramscope/metric"
+	"vramscope/server"
 	"vramscope/themes"
 )
 
@@ -51,6 +52,8 @@ type Settings struct {
 	Processes     int
 
 	Guard guard.Policy // without rules it only answers rescues, where it acts
+
+	Servers []server.Entry // how servers are asked
 }
 
 // Defaults are the settings without a configuration file and flags.

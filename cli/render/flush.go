@@ -26,6 +26,9 @@ func FlushText(before *snapshot.Snapshot, target *snapshot.Process, r *flush.Res
 			placeOfDevice(before, d.UUID, signs.Dash), d.Before.String(), d.After.String(), d.Freed().String(),
 			signs.bytes(d.DriverBefore), signs.bytes(d.DriverAfter), signs.bytes(d.DriverFreed()),
 		})
+		if r.Server != "" { // no probe reports any
+			copy(g.rows[i][1:4], []string{signs.Dash, signs.Dash, signs.Dash})
+		}
 		if d.Whole && d.DriverBefore.Known() {
 			notes = append(notes, "the driver does not report the process's memory: its figures are the whole GPU's")
 		}

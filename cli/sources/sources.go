@@ -22,6 +22,7 @@ import (
 	"vramscope/sampler"
 	"vramscope/sampler/simulator"
 	"vramscope/sampler/snapshot"
+	"vramscope/server"
 )
 
 // Set is what a sampler reads: the real box, or a simulated one. Behind
@@ -44,7 +45,8 @@ type Set struct {
 	Note    func(snapshot.Event) // into the monitor's event log; nil in other commands
 	// segments asks a probe for its memory map on some devices, or on all.
 	Segments mapper
-	holds    holder // what holds a process's memory
+	holds    holder         // what holds a process's memory
+	Servers  *server.Finder // nil in a demo
 }
 
 // Open wires the sources of this run's settings. Past is how long a simulated box has already run.
@@ -77,6 +79,7 @@ func OpenWith(p *command.Program, s *config.Settings, past time.Duration) (*Set,
 		out.Options.Probes = out.Daemon
 		out.Signal, out.flushes = out.Table.Signal, out.Probes
 		out.Log = p.AuditLog(out.Table)
+		out.Servers = &server.Finder{Table: out.Table, Entries: s.Servers}
 		out.Segments, out.holds = segmentsFrom(probe.NewFinder(out.Table)), holdsFrom(probe.NewFinder(out.Table))
 	}
 	out.Options.Devices = out.Driver
@@ -204,7 +207,7 @@ func Refresher(sampling *sampler.Sampler) func(context.Context) *snapshot.Snapsh
 
 // Flusher flushes; sample takes a fresh snapshot.
 func (src *Set) Flusher(sample func(context.Context) *snapshot.Snapshot) *flush.Flusher {
-	return &flush.Flusher{Probes: src.flushes, Sample: sample, Log: src.Log, Clock: src.Options.Clock}
+	return &flush.Flusher{Probes: src.flushes, Sample: sample, Log: src.Log, Clock: src.Options.Clock, Servers: src.Servers.Find}
 }
 
 // Attacher attaches probes, and logs that.

@@ -1,0 +1,373 @@
+package flush
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"vramscope/action"
+	"vramscope/internal/process"
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+	"vramscope/server"
+)
+
+// standIn is a stand-in for a server of a kind, written from its sources, and the driver's figure of its memory.
+type standIn struct {
+	kind, fault string
+	child       *exec.Cmd // which has the memory
+	id          process.Identity
+
+	mu       sync.Mutex
+	clock    time.Time
+	asleep   bool
+	changes  []change // of the memory, to come
+	used     quantity.Bytes
+	asked    []string // POSTs
+	inFlight sync.WaitGroup
+	requests int
+	version  string
+}
+
+type change struct {
+	at   time.Time
+	used quantity.Bytes
+}
+
+const (
+	serverHolds = 38 * quantity.GiB
+	serverKeeps = quantity.GiB
+)
+
+func newStandIn(t *testing.T, kind, fault string) (*standIn, *Flusher) {
+	t.Helper()
+	s := &standIn{kind: kind, fault: fault, clock: time.Unix(1_700_000_000, 0), used: serverHolds, version: "17.0.0"}
+	s.child = exec.Command("sleep", "1000")
+	if err := s.child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.child.Process.Kill(); _ = s.child.Wait() }) // it may have ended
+	table := process.NewTable("/proc")
+	var err error
+	if s.id, err = table.Identify(s.child.Process.Pid); err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewServer(s)
+	t.Cleanup(web.Close)
+	t.Cleanup(web.CloseClientConnections)
+	finder := &server.Finder{Table: table, Entries: []server.Entry{{
+		Matches: regexp.MustCompile("flush.test"), Kind: kind, Address: web.Listener.Addr().String(), KeyEnv: "VRAMSCOPE_TEST_KEY", Release: "/free", Resume: "/load",
+	}}}
+	return s, &Flusher{
+		Sample: s.sample, Clock: s.now, Log: &action.Log{Directory: filepath.Join(t.TempDir(), "state")},
+		Servers: func(id process.Identity) (*server.Server, error) {
+			found, err := finder.Find(id)
+			if found != nil {
+				found.Limit = 10 * time.Second
+			}
+			return found, err
+		},
+		sleep: func(_ context.Context, d time.Duration) {
+			if s.fault != "hang" {
+				s.inFlight.Wait()
+			}
+			time.Sleep(5 * time.Millisecond) // the answer is on its way
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.clock = s.clock.Add(d)
+		},
+	}
+}
+
+func (s *standIn) now() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.clock
+}
+
+// sample is what the driver reports.
+func (s *standIn) sample(context.Context) *snapshot.Snapshot {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(s.changes) > 0 && !s.changes[0].at.After(s.clock) {
+		s.used, s.changes = s.changes[0].used, s.changes[1:]
+	}
+	snap := &snapshot.Snapshot{
+		Host: snapshot.Host{User: "root", MemoryTotal: quantity.From(quantity.TiB, quantity.System), MemoryUsed: quantity.From(quantity.GiB, quantity.System)},
+		GPUs: []snapshot.GPU{{UUID: "GPU-1", Name: "H100", State: snapshot.GPUOK, ProcessCount: quantity.From(1, quantity.Driver)}},
+	}
+	if s.used > 0 {
+		snap.Rows = []snapshot.Process{{ID: snapshot.RowID{Process: s.id, GPUUUID: "GPU-1"}, Used: quantity.From(s.used, quantity.Driver)}}
+	}
+	return snap
+}
+
+// goesTo has the memory change after a time.
+func (s *standIn) goesTo(used quantity.Bytes, after time.Duration) {
+	s.changes = append(s.changes, change{s.clock.Add(after), used})
+}
+
+func (s *standIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.inFlight.Add(1)
+	defer s.inFlight.Done()
+	say := func(code int, answer any) {
+		w.WriteHeader(code)
+		if text, ok := answer.(string); ok {
+			_, _ = fmt.Fprint(w, text) // the client may be gone
+		} else {
+			_ = json.NewEncoder(w).Encode(answer)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.fault == "another program":
+		say(http.StatusOK, "<html>hello</html>")
+		return
+	case s.fault == "credentials refused" || r.Header.Get("Authorization") != bearer:
+		say(http.StatusUnauthorized, "who says "+r.Header.Get("Authorization"))
+		return
+	case r.Method == http.MethodGet:
+		answers := map[string]any{
+			"vllm /version": map[string]any{"version": s.version}, "vllm /is_sleeping": map[string]any{"is_sleeping": s.asleep},
+			"vllm /metrics":       fmt.Sprintf("# HELP x y\nvllm:num_requests_running{engine=\"0\",model_name=\"a b}\"} %d.0\nvllm:num_requests_waiting{engine=\"0\"} 0.0\nvllm:kv_cache_usage_perc{engine=\"0\"} 0.12\n", s.requests),
+			"sglang /server_info": map[string]any{"version": s.version, "enable_memory_saver": s.fault != "not started for it", "enable_weights_cpu_backup": true},
+			"sglang /v1/loads": map[string]any{"loads": []any{map[string]any{"num_running_reqs": s.requests, "num_waiting_reqs": 0, "token_usage": .12,
+				"memory": map[string]any{"weight_gb": 14.5, "kv_cache_gb": 22.5, "graph_gb": .5}}}},
+			"ollama /api/version": map[string]any{"version": s.version}, "ollama /api/ps": map[string]any{"models": []any{map[string]any{"name": "llama", "size_vram": 37 * quantity.GiB}}},
+		}
+		if s.asleep {
+			answers["ollama /api/ps"] = map[string]any{"models": []any{}}
+		}
+		if answer, ok := answers[s.kind+" "+r.URL.Path]; ok && (s.fault != "not started for it" || r.URL.Path != "/is_sleeping") {
+			say(http.StatusOK, answer)
+			return
+		}
+		say(http.StatusNotFound, "no such route")
+		return
+	}
+	var body map[string]any
+	_ = json.NewDecoder(r.Body).Decode(&body) // there may be none
+	s.asked = append(s.asked, fmt.Sprint(r.URL.String(), " ", body))
+	switch r.URL.Path {
+	case "/pause_generation", "/continue_generation":
+		say(http.StatusOK, "ok")
+	case "/wake_up", "/resume_memory_occupation", "/load":
+		s.asleep = false
+		s.goesTo(serverHolds, time.Second)
+		say(http.StatusOK, "ok")
+	case "/sleep", "/release_memory_occupation", "/api/generate", "/free":
+		s.release(w, r, say)
+	default:
+		say(http.StatusNotFound, "no such route")
+	}
+}
+
+func (s *standIn) release(w http.ResponseWriter, r *http.Request, say func(int, any)) {
+	left := serverKeeps
+	if s.kind == "ollama" {
+		left = 0 // its process ends
+	}
+	switch s.fault {
+	case "500":
+		say(http.StatusInternalServerError, "CUDA error, said to "+r.Header.Get("Authorization"))
+	case "hang":
+		s.mu.Unlock()
+		<-r.Context().Done()
+		s.mu.Lock()
+	case "half an answer":
+		w.Header().Set("Content-Length", "100")
+		say(http.StatusOK, "{")
+	case "dies":
+		_ = s.child.Process.Kill() // with all that it has
+		_ = s.child.Wait()
+		s.goesTo(0, 0)
+		connection, _, _ := http.NewResponseController(w).Hijack()
+		_ = connection.Close()
+	case "slow":
+		s.goesTo(left, 5*time.Second)
+		say(http.StatusOK, "ok")
+	case "wakes":
+		s.goesTo(left, 200*time.Millisecond)
+		s.goesTo(serverHolds, 800*time.Millisecond)
+		say(http.StatusOK, "ok")
+	case "liar":
+		say(http.StatusOK, "ok")
+	default:
+		s.asleep = true
+		s.goesTo(left, 400*time.Millisecond)
+		say(http.StatusOK, "ok")
+	}
+}
+
+const bearer = "Bearer secret-1234"
+
+// TestServersThroughBadCases: each server, through what can go wrong.
+func TestServersThroughBadCases(t *testing.T) {
+	t.Setenv("VRAMSCOPE_TEST_KEY", "secret-1234")
+	type want struct {
+		outcome, says string // of the result
+		err           string
+		refused       bool
+		pending       bool // it was said to be pending meanwhile
+	}
+	const over = "it answered, and in 10s the driver's figure has not fallen"
+	for fault, c := range map[string]struct {
+		want
+		of map[string]want // where a kind differs
+	}{
+		"right":               {want{outcome: "flushed", says: "asleep: NAME (PID 7): 38.0G to 1.00G, freed 37.0G in"}, map[string]want{"ollama": {outcome: "flushed", says: "38.0G to 0, freed 38.0G in"}}},
+		"slow":                {want{outcome: "flushed", says: "asleep: NAME (PID 7): 38.0G to 1.00G", pending: true}, map[string]want{"ollama": {outcome: "flushed", says: "38.0G to 0", pending: true}}},
+		"liar":                {want{outcome: "nothing_freed", says: "nothing freed by NAME (PID 7): 38.0G to 38.0G: " + over, pending: true}, nil},
+		"500":                 {want{err: "500 "}, nil},
+		"hang":                {want{err: "has not answered in 10s: it may still happen"}, nil},
+		"half an answer":      {want{err: "half an answer"}, nil},
+		"another program":     {want{err: "does not answer as NAME does", refused: true}, map[string]want{"paths": {outcome: "nothing_freed", says: over, pending: true}}},
+		"credentials refused": {want{err: "401 it does not take the key", refused: true}, map[string]want{"paths": {err: "401 it does not take the key"}}},
+		"dies":                {want{err: "has ended meanwhile"}, map[string]want{"ollama": {err: "EOF"}, "paths": {err: "EOF"}}},
+		"wakes":               {want{outcome: "nothing_freed", says: "it has taken 37.0G again"}, map[string]want{"ollama": {outcome: "nothing_freed", says: "it has taken 38.0G again"}}},
+	} {
+		for kind, name := range map[string]string{"vllm": "vLLM", "sglang": "SGLang", "ollama": "Ollama", "paths": "its server"} {
+			t.Run(fault+"/"+kind, func(t *testing.T) {
+				s, f := newStandIn(t, kind, fault)
+				expect, differs := c.of[kind]
+				if !differs {
+					expect = c.want
+				}
+				if kind != "paths" {
+					name += " 17.0.0"
+				}
+				pending := false
+				r := Request{Process: s.id, Level: Sleep, Origin: action.Command("flush"), Progress: func(so Result) { pending = pending || so.Outcome() == "pending" }}
+				result, err := f.Run(t.Context(), r)
+				says := strings.Replace(result.Sentence(fmt.Sprint(s.id.PID)), fmt.Sprintf("(PID %d)", s.id.PID), "(PID 7)", 1)
+				switch {
+				case expect.err == "" && err != nil, expect.err != "" && err == nil:
+					t.Fatalf("%s: %v", says, err)
+				case err != nil && (!strings.Contains(err.Error(), strings.Replace(expect.err, "NAME", strings.TrimSuffix(name, " 17.0.0"), 1)) || action.Refused(err) != expect.refused):
+					t.Errorf("it fails with %v, refused: %v", err, action.Refused(err))
+				case err == nil && (result.Outcome() != expect.outcome || !strings.Contains(says, strings.Replace(expect.says, "NAME", name, 1)) || pending != expect.pending && fault != "wakes"):
+					t.Errorf("%s, pending: %v: %s", result.Outcome(), pending, says)
+				}
+				if expect.refused && len(s.asked) > 0 {
+					t.Errorf("it was asked: %q", s.asked)
+				}
+				log, _ := os.ReadFile(f.Log.Path())
+				if text := fmt.Sprint(err, says, string(log)); strings.Contains(text, "secret-1234") {
+					t.Errorf("the key is in %s", text)
+				}
+				if lines := strings.Count(string(log), "\n"); lines != 2 && !expect.refused || lines != 1 && expect.refused {
+					t.Errorf("the audit log has\n%s", log)
+				}
+			})
+		}
+	}
+}
+
+// TestServersAreLeftAlone: those that are busy, old, asleep or could not do it; nothing is asked of them.
+func TestServersAreLeftAlone(t *testing.T) {
+	t.Setenv("VRAMSCOPE_TEST_KEY", "secret-1234")
+	for name, c := range map[string]struct {
+		kinds  []string
+		fault  string
+		change func(*standIn)
+		want   string
+	}{
+		"busy":               {[]string{"vllm", "sglang"}, "", func(s *standIn) { s.requests = 2 }, "is busy: it has 2 requests"},
+		"old":                {[]string{"vllm", "sglang", "ollama"}, "", func(s *standIn) { s.version = "0.4.9rc1" }, "cannot sleep: it is version 0.4.9rc1: before"},
+		"asleep":             {[]string{"vllm", "ollama"}, "", func(s *standIn) { s.asleep = true }, "sleeps already"},
+		"not started for it": {[]string{"vllm", "sglang"}, "not started for it", nil, "cannot sleep: it was started without "},
+		"no version":         {[]string{"vllm", "sglang", "ollama"}, "", func(s *standIn) { s.version = "" }, "does not answer as "},
+		"no figure":          {[]string{"vllm", "paths"}, "", func(s *standIn) { s.used = 0 }, "the driver reports no memory of"},
+		"another identity":   {[]string{"vllm"}, "", func(s *standIn) { s.id.StartTime++ }, "has ended"},
+	} {
+		for _, kind := range c.kinds {
+			s, f := newStandIn(t, kind, c.fault)
+			if c.change != nil {
+				c.change(s)
+			}
+			_, err := f.Run(t.Context(), Request{Process: s.id, Level: Sleep, Origin: action.Command("flush")})
+			if !action.Refused(err) || !strings.Contains(err.Error(), c.want) || len(s.asked) > 0 {
+				t.Errorf("%s, %s: %v; asked: %q", name, kind, err, s.asked)
+			}
+		}
+	}
+}
+
+// TestServersWake: as they were put to sleep, and SGLang not unless it was.
+func TestServersWake(t *testing.T) {
+	t.Setenv("VRAMSCOPE_TEST_KEY", "secret-1234")
+	wants := map[string][]string{
+		"vllm": {"/sleep?level=1&mode=wait map[]", "/wake_up map[]"}, "paths": {"/free map[]", "/load map[]"},
+		"sglang": {"/pause_generation map[mode:retract]", "/release_memory_occupation map[tags:[kv_cache weights]]",
+			"/resume_memory_occupation map[tags:[kv_cache weights]]", "/continue_generation map[]"},
+		"ollama": {"/api/generate map[keep_alive:0 model:llama]"},
+	}
+	for kind, want := range wants {
+		s, f := newStandIn(t, kind, "")
+		wake := Request{Process: s.id, Level: Wake, Origin: action.Command("resume")}
+		if _, err := f.Run(t.Context(), wake); kind != "paths" && !action.Refused(err) {
+			t.Errorf("%s wakes while it is awake: %v", kind, err)
+		}
+		if _, err := f.Run(t.Context(), Request{Process: s.id, Level: Sleep, Origin: action.Command("flush")}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Run(t.Context(), Request{Process: s.id, Level: Sleep, Origin: action.Command("flush")}); !action.Refused(err) {
+			t.Errorf("%s is put to sleep twice: %v", kind, err)
+		}
+		result, err := f.Run(t.Context(), wake)
+		if says := result.Sentence(""); kind != "ollama" && (err != nil || result.Outcome() != "woken" || !strings.Contains(says, "1.00G to 38.0G, took 37.0G in")) {
+			t.Errorf("%s: %s, %v", kind, says, err)
+		}
+		if kind == "ollama" && !action.Refused(err) {
+			t.Errorf("Ollama wakes by itself: %v", err)
+		}
+		if kind == "paths" {
+			s.asked = s.asked[len(s.asked)-2:]
+		}
+		if !slices.Equal(s.asked, want) {
+			t.Errorf("%s was asked %q", kind, s.asked)
+		}
+	}
+}
+
+// TestServersGoOnAfterARefusal: SGLang, which was paused, continues.
+func TestServersGoOnAfterARefusal(t *testing.T) {
+	t.Setenv("VRAMSCOPE_TEST_KEY", "secret-1234")
+	s, f := newStandIn(t, "sglang", "500")
+	_, err := f.Run(t.Context(), Request{Process: s.id, Level: Sleep, Origin: action.Command("flush")})
+	if last := s.asked[len(s.asked)-1]; err == nil || last != "/continue_generation map[]" {
+		t.Errorf("%v; last asked: %s", err, last)
+	}
+	for _, level := range []Level{Sleep, Wake} {
+		if _, err = f.Run(t.Context(), Request{Process: s.id, Level: level, Origin: action.Command("resume")}); !action.Refused(err) {
+			t.Errorf("%s: it is asked, and it is not known whether it sleeps: %v", level, err)
+		}
+	}
+}
+
+// TestServerThatIsLeftWhilePending: Ctrl-C ends the wait, not the release.
+func TestServerThatIsLeftWhilePending(t *testing.T) {
+	t.Setenv("VRAMSCOPE_TEST_KEY", "secret-1234")
+	s, f := newStandIn(t, "vllm", "liar")
+	ctx, stop := context.WithCancel(t.Context())
+	result, err := f.Run(ctx, Request{Process: s.id, Level: Sleep, Origin: action.Command("flush"), Progress: func(Result) { stop() }})
+	if err != nil || result.Outcome() != "pending" || result.Done() {
+		t.Errorf("%s, %v", result.Outcome(), err)
+	}
+	if _, err := f.ask(t.Context(), Request{Process: process.Identity{PID: os.Getpid()}, Level: Sleep}, s.sample(ctx)); !action.Refused(err) {
+		t.Error(errors.Unwrap(err))
+	}
+}

@@ -1,0 +1,105 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"vramscope/internal/bounded"
+	"vramscope/internal/text"
+)
+
+// asker speaks to one address. The key is in a header, and in no message.
+type asker struct {
+	base  string // "http://127.0.0.1:8000"
+	key   string
+	paths []step // of a program of one's own: its release, its resume
+}
+
+// client goes nowhere else: no proxy, no redirect, no connection that stays.
+var client = &http.Client{
+	Transport:     &http.Transport{DisableKeepAlives: true},
+	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+}
+
+const longestAnswer = 4 << 20 // more is not read
+
+// statusError is an answer that is not 2xx.
+type statusError struct {
+	code int
+	said string
+}
+
+func (e *statusError) Error() string { return strconv.Itoa(e.code) + " " + e.said }
+
+// isStatus reports whether an error is an answer with one of some statuses, or with any.
+func isStatus(err error, codes ...int) bool {
+	status, ok := errors.AsType[*statusError](err)
+	return ok && (len(codes) == 0 || slices.Contains(codes, status.code))
+}
+
+// get reads an answer, which must be JSON, into a value.
+func (a *asker) get(ctx context.Context, path string, into any) error {
+	content, err := a.ask(ctx, http.MethodGet, step{path: path})
+	if err == nil && json.Unmarshal(content, into) != nil {
+		err = fmt.Errorf("GET %s: not the JSON of such a server", path)
+	}
+	return err
+}
+
+// ask asks, and returns the body of the answer.
+func (a *asker) ask(ctx context.Context, method string, s step) (content []byte, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("%s %s: %w", method, s.path, err)
+		}
+	}()
+	request, err := http.NewRequestWithContext(ctx, method, a.base+s.path, strings.NewReader(s.send))
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	if a.key != "" {
+		request.Header.Set("Authorization", "Bearer "+a.key)
+	}
+	answer, err := client.Do(request)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return nil, errors.New("no answer in time")
+	case err != nil:
+		return nil, errors.Unwrap(err) // without the URL
+	}
+	defer func() { _ = answer.Body.Close() }() // it was read
+	if content, err = bounded.First(answer.Body, longestAnswer); err != nil {
+		return nil, fmt.Errorf("half an answer: %w", err)
+	}
+	said := text.Cut(text.Clean(string(content)), 200, "…")
+	switch refused := answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden; {
+	case answer.StatusCode/100 == 2:
+		return content, nil
+	case refused && a.key == "":
+		said = "it wants a key: name key_file or key_env in a [[server]] of the configuration"
+	case refused:
+		said = "it does not take the key"
+	case a.key != "" && strings.Contains(said, a.key):
+		said = ""
+	}
+	return nil, &statusError{answer.StatusCode, said}
+}
+
+// sums adds up the metrics of a text of Prometheus by name, over their labels.
+func sums(metrics []byte) map[string]float64 {
+	sum := map[string]float64{}
+	for line := range strings.Lines(string(metrics)) {
+		name, _, _ := strings.Cut(strings.ReplaceAll(line, "{", " "), " ")
+		if value, err := strconv.ParseFloat(strings.TrimSpace(line[strings.LastIndexByte(line, ' ')+1:]), 64); err == nil {
+			sum[name] += value
+		}
+	}
+	return sum
+}

@@ -1,0 +1,170 @@
+package server
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/prometheus/procfs"
+
+	"vramscope/internal/process"
+)
+
+// Entry is a server that the configuration names.
+type Entry struct {
+	Command         string // a pattern of the short command line; "": any of the kind
+	Matches         *regexp.Regexp
+	Kind            string // of Kinds
+	Address         string // "host:port"; "": where it listens
+	KeyFile, KeyEnv string // where its key is
+	Release, Resume string // paths, of the kind Paths
+}
+
+// Finder finds the servers of processes.
+type Finder struct {
+	Table   *process.Table
+	Entries []Entry
+}
+
+// Find finds the server that a process is, or that has started it, and that this user may ask.
+// A *process.Refusal says why there is none.
+func (f *Finder) Find(id process.Identity) (*Server, error) {
+	if f == nil {
+		return nil, &process.Refusal{Reason: "a simulated process has no server to ask"}
+	}
+	owner, known := f.Table.Owner(id.PID).Value()
+	own := known && owner == uint32(os.Geteuid())
+	variables, err := f.Table.Environment(id) // of another user's process only root reads it
+	switch {
+	case !f.Table.Alive(id):
+		return nil, &process.Refusal{Reason: fmt.Sprintf("PID %d has ended", id.PID)}
+	case !own && (err != nil || !slices.Contains(variables, process.Variable{Name: "VRAMSCOPE_SLEEP", Value: "root"})):
+		return nil, &process.Refusal{Reason: fmt.Sprintf("PID %d is %s's: another user's server is asked by root alone, and only where it was started with VRAMSCOPE_SLEEP=root",
+			id.PID, cmp.Or(f.Table.UserName(owner), "another user"))}
+	}
+	for pid, depth := id.PID, 0; pid > 1 && depth < 16; depth++ {
+		info, err := f.Table.Look(pid)
+		if err != nil || info.UID.Or(^owner) != owner {
+			break
+		}
+		entry, kind := &Entry{}, kindOf(info.Command)
+		if at := slices.IndexFunc(f.Entries, func(e Entry) bool { return e.names(&info) }); own && at >= 0 { // a key is for no other user's process
+			entry, kind = &f.Entries[at], f.Entries[at].Kind
+		}
+		if made, ok := Kinds[kind]; ok {
+			s := &Server{Kind: made, Key: kind, Process: info.Identity, Limit: time.Minute, Finder: f}
+			s.asker.paths = []step{{path: entry.Release}, {path: entry.Resume}}
+			s.asker.key, err = entry.key()
+			if s.asker.base = "http://" + entry.Address; err == nil && entry.Address == "" {
+				s.asker.base, err = s.address(info.Command)
+			}
+			if err != nil {
+				return nil, &process.Refusal{Reason: fmt.Sprintf("%s, PID %d: %s", s.Name, pid, err)}
+			}
+			return s, nil
+		}
+		pid = info.Parent
+	}
+	return nil, &process.Refusal{Reason: fmt.Sprintf("PID %d is of no server that is known (vLLM, SGLang, Ollama) or that a [[server]] of the configuration names", id.PID)}
+}
+
+func (e *Entry) names(info *process.Info) bool {
+	if e.Matches == nil {
+		return e.Kind == kindOf(info.Command)
+	}
+	return e.Matches.MatchString(process.ShortCommand(info.Command, info.Name))
+}
+
+// kindOf is the kind of server that a command line is of, "" if of none.
+func kindOf(command []string) string {
+	line := "/" + strings.Join(command[:min(len(command), 8)], " ") + " "
+	for key := range Kinds {
+		if slices.ContainsFunc(Kinds[key].commands, func(has string) bool { return strings.Contains(line, has) }) {
+			return key
+		}
+	}
+	return ""
+}
+
+var portFlag = regexp.MustCompile(` --port[= ](\d+)`)
+
+// address is where a server listens: loopback, or an address of its own.
+func (s *Server) address(command []string) (string, error) {
+	addresses := listens(s.Process.PID)
+	port := uint64(s.port)
+	if flag := portFlag.FindStringSubmatch(strings.Join(command, " ")); flag != nil {
+		port, _ = strconv.ParseUint(flag[1], 10, 16) // one that is none is listened to by nobody
+	}
+	at := slices.IndexFunc(addresses, func(a netip.AddrPort) bool { return uint64(a.Port()) == port })
+	switch {
+	case len(addresses) == 0:
+		return "", errors.New("it listens on no port that is seen from here (in a container?): name its address in a [[server]] of the configuration")
+	case at < 0 && len(addresses) > 1:
+		return "", fmt.Errorf("it listens on %d ports, none of them %d: name its address in a [[server]] of the configuration", len(addresses), port)
+	}
+	address := addresses[max(at, 0)]
+	if address.Addr().IsUnspecified() { // on all: [::] takes IPv4, too
+		address = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), address.Port())
+	}
+	return "http://" + address.String(), nil
+}
+
+// listens returns the TCP addresses on which a process listens: none in another network namespace than this one's.
+func listens(pid int) (addresses []netip.AddrPort) {
+	own, _ := os.Readlink("/proc/self/ns/net")
+	its, _ := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", pid)) // of another user's process root alone reads it
+	fs, err := procfs.NewDefaultFS()
+	proc, gone := procfs.NewProc(pid)
+	if err != nil || gone != nil || its != own {
+		return nil
+	}
+	open, _ := proc.FileDescriptorTargets() // none of a process that has ended
+	four, _ := fs.NetTCP()                  //nolint:staticcheck // netlink would be a library more
+	six, _ := fs.NetTCP6()                  //nolint:staticcheck // as above
+	for _, line := range append(four, six...) {
+		ip, ok := netip.AddrFromSlice(line.LocalAddr)
+		if ok && line.St == 0x0A && slices.Contains(open, fmt.Sprintf("socket:[%d]", line.Inode)) { // it listens
+			addresses = append(addresses, netip.AddrPortFrom(ip.Unmap(), uint16(line.LocalPort)))
+		}
+	}
+	return addresses
+}
+
+// key is a server's key, without what ends its line.
+func (e *Entry) key() (string, error) {
+	if e.KeyFile == "" {
+		return os.Getenv(e.KeyEnv), nil
+	}
+	info, err := os.Stat(e.KeyFile)
+	if err == nil && (info.Mode().Perm()&0o077 != 0 || !info.Mode().IsRegular()) {
+		err = fmt.Errorf("the key in %s can be read by others: chmod 600 it", e.KeyFile)
+	}
+	if err != nil {
+		return "", err
+	}
+	content, err := process.ReadLimited(e.KeyFile, 4<<10)
+	return strings.TrimSpace(string(content)), err
+}
+
+// Below are a process and all that it has started, and these.
+func (f *Finder) Below(root int) map[process.Key]bool {
+	links, _ := f.Table.Links() // those that were read
+	below := map[process.Key]bool{}
+	for pid, link := range links {
+		at := pid
+		for depth := 0; at > 1 && at != root && depth < 16; depth++ {
+			at = links[at].Parent
+		}
+		if at == root {
+			below[process.Identity{PID: pid, StartTime: link.Start}.Key()] = true
+		}
+	}
+	return below
+}

@@ -1,0 +1,37 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"vramscope/internal/quantity"
+)
+
+// lookAtOllama was read of its modules 0.17.4, 0.9.0 and 0.5.0 (server/routes.go, sched.go):
+// each model is in a child process, which ends when the model is unloaded, after the requests that it
+// has. The next request loads it again: there is nothing to resume.
+func lookAtOllama(ctx context.Context, a *asker) (s State, err error) {
+	var answer struct {
+		Version string `json:"version"`
+		Models  []struct {
+			Name string         `json:"name"`
+			VRAM quantity.Bytes `json:"size_vram"`
+		} `json:"models"`
+	}
+	if err = a.get(ctx, "/api/version", &answer); err == nil {
+		err = a.get(ctx, "/api/ps", &answer)
+	}
+	if err == nil && (answer.Models == nil) {
+		err = errors.New("GET /api/ps: no models")
+	}
+	s.Version, s.Waits = answer.Version, true
+	for _, m := range answer.Models {
+		name, _ := json.Marshal(m.Name) // a text
+		s.release = append(s.release, step{"/api/generate", fmt.Sprintf(`{"model": %s, "keep_alive": 0}`, name)})
+		s.words, s.held = append(s.words, m.Name+" "+m.VRAM.String()), s.held+max(m.VRAM, 0)
+	}
+	s.Asleep, s.Releases = quantity.From(len(answer.Models) == 0, quantity.Probe), quantity.From(s.held, quantity.Probe)
+	return s, err
+}

@@ -1,0 +1,134 @@
+// Package server knows the interfaces of inference servers: what they hold, whether they are busy,
+// and how they release their GPU memory and take it again.
+//
+//	a process on a GPU ─→ Finder.Find (up the tree; command line, listening port) ─→ Server
+//	Server.Look ─→ State (version, requests, asleep, what it holds) ─→ Server.Ask
+//
+// What a server answers is a claim: action/flush asks the driver what came of it. One file each has
+// a server's routes, with the releases of which they were read.
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"vramscope/internal/process"
+	"vramscope/internal/quantity"
+	"vramscope/internal/text"
+)
+
+// Kind is a kind of servers.
+type Kind struct {
+	Name  string // "vLLM"
+	Keeps bool   // it keeps its processes when it releases their memory
+
+	look     func(context.Context, *asker) (State, error)
+	oldest   string   // of the versions whose release is known to be safe
+	port     uint16   // where it listens by default
+	commands []string // what its command line has in it
+}
+
+// Paths is the kind of programs with two paths of their own.
+const Paths = "paths"
+
+// Kinds are the kinds that are known, by the name that the configuration and the audit log have.
+var Kinds = map[string]Kind{
+	"vllm":   {"vLLM", true, lookAtVLLM, "0.17.0", 8000, []string{"/vllm serve ", " -m vllm.entrypoints."}},
+	"sglang": {"SGLang", true, lookAtSGLang, "0.5.10", 30000, []string{"/sglang serve ", " -m sglang.launch_server "}},
+	"ollama": {"Ollama", false, lookAtOllama, "0.5.0", 11434, []string{"/ollama serve "}},
+	Paths:    {Name: "its server"},
+}
+
+// Server is a server that was found, and how it is asked.
+type Server struct {
+	Kind
+	Key     string           // of Kinds
+	Process process.Identity // which listens
+	Limit   time.Duration    // for a release, after which it has failed
+	Finder  *Finder
+	asker   asker
+}
+
+// State is what a server reports of itself.
+type State struct {
+	Version  string
+	Cannot   string                 // why it cannot release its memory; "" where it can
+	Requests quantity.Optional[int] // that run or wait; unknown where it does not say
+	Waits    bool                   // a release waits for them, and aborts none
+	Asleep   quantity.Optional[bool]
+
+	Moves    bool                              // a release moves weights to the host's memory
+	Releases quantity.Optional[quantity.Bytes] // what a release should free
+	words    []string                          // "KV cache 12 % in use"
+	held     quantity.Bytes                    // as far as it says
+	release  []step
+	resume   []step
+	back     step // where it refuses the release
+}
+
+// step is a POST: a path, and JSON or nothing.
+type step struct{ path, send string }
+
+// Words are what the server reports of its memory, as far as the driver reports as much.
+func (s *State) Words(used quantity.Bytes) string {
+	if s.held > used+used/50 && !s.Asleep.Or(false) {
+		return fmt.Sprintf("%s, which is refused: the driver says %s", s.held, used)
+	}
+	return text.Clean(strings.Join(s.words, ", "))
+}
+
+// Look asks a server what it is and does. A *process.Refusal says why it is not what it was taken for.
+func (s *Server) Look(ctx context.Context) (State, error) {
+	if s.Key == Paths {
+		return State{Waits: true, release: s.asker.paths[:1], resume: s.asker.paths[1:]}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	state, err := s.look(ctx, &s.asker)
+	if err == nil && state.Version == "" {
+		err = errors.New("it has no version")
+	}
+	if err != nil {
+		return State{}, &process.Refusal{Reason: s.asker.base + " does not answer as " + s.Name + " does: " + err.Error()}
+	}
+	if state.Cannot == "" && older(state.Version, s.oldest) {
+		state.Cannot = "it is version " + text.Clean(state.Version) + ": before " + s.oldest + " a release is not known to be safe"
+	}
+	return state, nil
+}
+
+// Ask asks the server to release its memory, or to take it again. It returns when the server has answered.
+func (s *Server) Ask(ctx context.Context, state *State, release bool) error {
+	steps := state.resume
+	if release {
+		steps = state.release
+	}
+	for _, step := range steps {
+		if _, err := s.asker.ask(ctx, http.MethodPost, step); err != nil {
+			if isStatus(err) && release && state.back.path != "" {
+				_, _ = s.asker.ask(ctx, http.MethodPost, state.back) // the first error says more
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// Ended reports whether the process that listens has ended or, where they are kept, one that has the memory.
+func (s *Server) Ended(id process.Identity) bool {
+	return !s.Finder.Table.Alive(s.Process) || s.Keeps && !s.Finder.Table.Alive(id)
+}
+
+// older compares the numbers of two versions: "0.17.0rc1" has 0, 17 and 0.
+func older(version, than string) bool {
+	var numbers [2][3]int
+	for i, text := range []string{version, than} {
+		_, _ = fmt.Sscanf(text, "%d.%d.%d", &numbers[i][0], &numbers[i][1], &numbers[i][2]) // as many as it has
+	}
+	return slices.Compare(numbers[0][:], numbers[1][:]) < 0
+}

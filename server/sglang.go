@@ -1,0 +1,67 @@
+package server
+
+import (
+	"context"
+	"fmt"
+
+	"vramscope/internal/quantity"
+)
+
+// lookAtSGLang was read of its wheels 0.5.6 to 0.5.23
+// (sglang/srt/entrypoints/http_server.py, managers/scheduler_components/weight_updater.py):
+//
+//   - A release asserts that the scheduler is idle, and a resume that it was released: if not, the
+//     server ends. It does not say which it is: whoever asks has to know.
+//   - A request that comes after a release meets memory that is not there, unless the server was paused
+//     before: in mode retract requests wait until it continues.
+//   - Weights survive with --enable-weights-cpu-backup alone: without, only the KV cache is released.
+//   - Without --enable-memory-saver a release answers 200, and frees nothing.
+func lookAtSGLang(ctx context.Context, a *asker) (s State, err error) {
+	var info struct {
+		Version string `json:"version"`
+		Saver   bool   `json:"enable_memory_saver"`
+		Backup  bool   `json:"enable_weights_cpu_backup"`
+	}
+	if err = a.get(ctx, "/server_info", &info); err != nil {
+		return s, err
+	}
+	s.Version, s.Moves = info.Version, info.Backup
+	if !info.Saver {
+		s.Cannot = "it was started without --enable-memory-saver"
+	}
+	tags := `{"tags": ["kv_cache"]}`
+	if info.Backup {
+		tags = `{"tags": ["kv_cache", "weights"]}`
+	}
+	s.back = step{"/continue_generation", "{}"}
+	s.release = []step{{"/pause_generation", `{"mode": "retract"}`}, {"/release_memory_occupation", tags}}
+	s.resume = []step{{"/resume_memory_occupation", tags}, s.back}
+	var answer struct {
+		Loads []struct { // one for each rank of data parallelism
+			Running int     `json:"num_running_reqs"`
+			Waiting int     `json:"num_waiting_reqs"`
+			Usage   float64 `json:"token_usage"`
+			Memory  struct {
+				Weights float64 `json:"weight_gb"`
+				KV      float64 `json:"kv_cache_gb"`
+				Graphs  float64 `json:"graph_gb"`
+			} `json:"memory"`
+		} `json:"loads"`
+	}
+	if err = a.get(ctx, "/v1/loads", &answer); err != nil || len(answer.Loads) == 0 {
+		return s, err
+	}
+	requests, share, parts := 0, 0.0, [3]quantity.Bytes{}
+	for _, l := range answer.Loads {
+		requests, share = requests+l.Running+l.Waiting, max(share, l.Usage)
+		for i, gib := range []float64{l.Memory.KV, l.Memory.Weights, l.Memory.Graphs} { // it says GB
+			parts[i] += quantity.Bytes(max(0, min(gib, 1<<20)) * float64(quantity.GiB))
+		}
+	}
+	s.Requests, s.Releases, s.held = quantity.From(requests, quantity.Probe), quantity.From(parts[0], quantity.Probe), parts[0]+parts[1]+parts[2]
+	s.words = []string{fmt.Sprintf("KV cache %s, %.0f %% in use, weights %s, CUDA graphs %s", parts[0], 100*share, parts[1], parts[2])}
+	if info.Backup {
+		s.Releases = quantity.From(parts[0]+parts[1], quantity.Probe)
+	}
+	return s, nil
+}

@@ -1,0 +1,46 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"vramscope/internal/quantity"
+)
+
+// lookAtVLLM was read of its wheels 0.33.0 (vllm/entrypoints/serve/dev/sleep,
+// vllm/v1/metrics/loggers.py), 0.16.0 and 0.11.0. Before 0.17.0 a sleeping engine goes on to schedule
+// (https://github.com/vllm-project/vllm/pull/34528): a request meets memory that is not there.
+//
+// It sleeps at level 1: level 2 discards the weights. The default mode would abort requests.
+func lookAtVLLM(ctx context.Context, a *asker) (s State, err error) {
+	var answer struct {
+		Version  string `json:"version"`
+		Sleeping *bool  `json:"is_sleeping"`
+	}
+	if err = a.get(ctx, "/version", &answer); err != nil {
+		return s, err
+	}
+	s.Version, s.Moves = answer.Version, true
+	s.release, s.resume = []step{{path: "/sleep?level=1&mode=wait"}}, []step{{path: "/wake_up"}}
+	if err = a.get(ctx, "/is_sleeping", &answer); isStatus(err, http.StatusNotFound) {
+		s.Cannot = "it was started without VLLM_SERVER_DEV_MODE=1 and --enable-sleep-mode"
+	} else if err != nil {
+		return s, err
+	}
+	if answer.Sleeping != nil {
+		s.Asleep = quantity.From(*answer.Sleeping, quantity.Probe)
+	}
+	metrics, err := a.ask(ctx, http.MethodGet, step{path: "/metrics"})
+	values := sums(metrics)
+	running, ok := values["vllm:num_requests_running"]
+	if waiting, also := values["vllm:num_requests_waiting"]; ok && also {
+		s.Requests = quantity.From(int(running+waiting), quantity.Probe)
+	}
+	engines := max(strings.Count(string(metrics), "\nvllm:kv_cache_usage_perc{"), 1)
+	if share, ok := values["vllm:kv_cache_usage_perc"]; ok {
+		s.words = []string{fmt.Sprintf("KV cache %.0f %% in use", 100*share/float64(engines))}
+	}
+	return s, err
+}
