@@ -117,7 +117,7 @@ func writable(dir int, path string) error {
 	return install.Room(reach(dir), path)
 }
 
-// reach is a path to what a descriptor is open for.
+// reach returns a path to what a descriptor is open for.
 func reach(dir int) string { return fmt.Sprintf("/proc/self/fd/%d", dir) }
 
 // openDirectory opens a directory for its names; where it is not there it makes

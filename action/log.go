@@ -70,7 +70,7 @@ type Entry struct {
 	Reason       string          `json:"reason,omitempty"`
 }
 
-// Milliseconds is a duration as the log has it.
+// Milliseconds returns a duration as the log has it.
 func Milliseconds(d time.Duration) *float64 {
 	ms := float64(d.Round(100*time.Microsecond)) / float64(time.Millisecond)
 	return &ms
@@ -119,14 +119,14 @@ func (l *Log) Record(e Entry) error {
 	return l.write(&e)
 }
 
-// Path is the log's file.
+// Path returns the log's file.
 func (l *Log) Path() string { return filepath.Join(l.Directory, LogName) }
 
-// Check is nil if a line could be written, as far as that is known without writing,
+// Check returns nil if a line could be written, as far as that is known without writing,
 // else why not. It changes nothing.
 func (l *Log) Check() error { return checkLog(l.Directory) }
 
-// Prove is nil if a line can be written, else why not: it makes the log, and has the
+// Prove returns nil if a line can be written, else why not: it makes the log, and has the
 // file system keep room for the next lines.
 func (l *Log) Prove() error {
 	if l == nil {
@@ -148,7 +148,7 @@ func (l *Log) Refuse(e Entry, refusal *process.Refusal) error {
 	return errors.Join(refusal, l.write(&e))
 }
 
-// Reason is a refusal's reason, a probe's own message, or the error.
+// Reason returns a refusal's reason, a probe's own message, or the error.
 func Reason(err error) string {
 	if answer, ok := errors.AsType[*probe.Error](err); ok && !errors.Is(err, probe.ErrBroken) {
 		return answer.Message
@@ -184,7 +184,7 @@ func (l *Log) write(e *Entry) error {
 	return unwritable(err)
 }
 
-// unwritable is the error of a log that cannot be written, with what to do.
+// unwritable returns the error for a log that cannot be written; it says what to do.
 func unwritable(err error) error {
 	if err == nil {
 		return nil

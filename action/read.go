@@ -31,7 +31,7 @@ func (l *Log) Read(visit func(*Entry)) error {
 	return lines.Err()
 }
 
-// At is when a line was written; the zero time, before all, where that is unreadable.
+// At returns when a line was written; the zero time if that cannot be read.
 func (e *Entry) At() time.Time {
 	at, _ := time.Parse(timeLayout, e.Time)
 	return at

@@ -15,13 +15,13 @@ type Origin struct {
 	Why string `json:"why"` // "key F", "vramscope flush", a rule's name
 }
 
-// Key is the origin of what is done on the screen.
+// Key returns the origin of what is done on the screen.
 func Key(name string) Origin { return Origin{By: "key", Why: "key " + name} }
 
-// Policy is the origin of what a rule of the guard has done.
+// Policy returns the origin of what a rule of the guard has done.
 func Policy(rule string) Origin { return Origin{By: "policy", Why: rule} }
 
-// Command is the origin of what a command of vramscope does.
+// Command returns the origin of what a command of vramscope does.
 func Command(name string) Origin { return Origin{By: "command", Why: "vramscope " + name} }
 
 // A command line may be long, and may hold secrets further on.
@@ -54,7 +54,7 @@ func (e *Entry) Runs(user string, command []string) {
 	}
 }
 
-// Rows are a process's rows on some devices, on all where none is named. A
+// Rows returns a process's rows on some devices, on all where none is named. A
 // device is the UUID of a GPU or a MIG instance.
 func Rows(snap *snapshot.Snapshot, id process.Identity, devices ...string) []*snapshot.Process {
 	var rows []*snapshot.Process
@@ -69,7 +69,7 @@ func Rows(snap *snapshot.Snapshot, id process.Identity, devices ...string) []*sn
 	return rows
 }
 
-// NewEvent is the screen's event of an action, about the process's row on a device.
+// NewEvent returns the screen's event of an action, about the process's row on a device.
 func NewEvent(now time.Time, snap *snapshot.Snapshot, kind snapshot.EventKind, id process.Identity, devices ...string) snapshot.Event {
 	event := snapshot.Event{Time: now, Kind: kind, Row: snapshot.RowID{Process: id}}
 	rows := append(Rows(snap, id, devices...), Rows(snap, id)...)
@@ -82,7 +82,7 @@ func NewEvent(now time.Time, snap *snapshot.Snapshot, kind snapshot.EventKind, i
 	return event
 }
 
-// NewFailure is the event of an action that failed: "flush failed: …".
+// NewFailure returns the event of an action that failed: "flush failed: …".
 func NewFailure(now time.Time, snap *snapshot.Snapshot, what string, id process.Identity, err error, devices ...string) snapshot.Event {
 	event := NewEvent(now, snap, snapshot.EventFailed, id, devices...)
 	event.Severity, event.Message = snapshot.Notice, what+" failed: "+Reason(err)

@@ -28,7 +28,7 @@ func manCommand(p *command.Program) *cobra.Command {
 	}
 }
 
-// manPage is the page in roff, in the macros of man(7).
+// manPage returns the page in roff, in the macros of man(7).
 func manPage(root *cobra.Command) string {
 	var r roff
 	r.line(`.TH VRAMSCOPE 1 "" "vramscope ` + escaped(command.VersionNumber()) + `" "User Commands"`)

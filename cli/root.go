@@ -30,7 +30,7 @@ import (
 	"vramscope/themes"
 )
 
-// root is the live monitor, with the commands below it. Help is our own: fang would ask
+// root returns the live monitor, with the commands below it. Help is our own: fang would ask
 // the terminal for its colours first, and wait.
 func root(p *command.Program) *cobra.Command {
 	version := false
@@ -123,7 +123,7 @@ func helpBelow(cmd *cobra.Command) {
 	}
 }
 
-// commands are those below root. The ones that start in front of other programs, or for
+// commands returns the commands below root. The ones that start in front of other programs, or for
 // a status bar, are made alone: all of them take a fifth of a millisecond.
 func commands(p *command.Program) []*cobra.Command {
 	if len(p.Arguments) > 0 {
@@ -195,7 +195,7 @@ const exitCodes = `  0  all went well
   9  there is a driver library, but no driver or no GPU
  12  there is no driver library`
 
-// usageOf is how a command is used. cobra's templates would write it, too, but keep each
+// usageOf returns how a command is used. cobra's templates would write it, too, but keep each
 // exported method in the program file: 3 MB.
 func usageOf(cmd *cobra.Command) string {
 	var b strings.Builder

@@ -58,7 +58,7 @@ func NewAlerts(command []string, began time.Time, log *slog.Logger) *Alerts {
 	}
 }
 
-// environment is the command's whole environment.
+// environment returns the command's whole environment.
 func environment(getenv func(string) string) []string {
 	environ := []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
 	if account, err := user.LookupId(strconv.Itoa(os.Geteuid())); err == nil {
@@ -156,7 +156,7 @@ func CheckCommand(command []string) error {
 	return err
 }
 
-// programOf is the path of a command's program. No other user may write it or its directories,
+// programOf returns the path of a command's program. No other user may write it or its directories,
 // nor those of the configuration that names it.
 func programOf(command []string) (string, error) {
 	path, err := exec.LookPath(command[0])

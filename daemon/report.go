@@ -60,7 +60,7 @@ func (d *daemon) logRecording(failed error) *metric.Recorder {
 	return &state
 }
 
-// sentence is the status that systemctl status shows.
+// sentence returns the status that systemctl status shows.
 func (d *daemon) sentence(snap *snapshot.Snapshot) string {
 	s := text.Plural(len(snap.GPUs), "GPU", "GPUs")
 	if snap.Driver.State != snapshot.DriverOK {
@@ -101,7 +101,7 @@ func (d *daemon) logGuard() {
 	d.Notify.Status(d.sentence(d.Sampling.Latest()))
 }
 
-// status is the daemon's status for clients. Their goroutines call it.
+// status returns the daemon's status for clients. Their goroutines call it.
 func (d *daemon) status() socket.Status {
 	status := socket.Status{Since: schema.Time(d.began), Recording: "off", Leases: d.Leases != nil}
 	if latest := d.Sampling.Latest(); latest != nil {

@@ -17,7 +17,7 @@ import (
 	"vramscope/internal/bounded"
 )
 
-// NewLog is the daemon's log on a file, usually standard error. Lines begin with the time, or
+// NewLog returns the daemon's log on a file, usually standard error. Lines begin with the time, or
 // with a priority if the file leads to systemd's journal, which adds the time.
 func NewLog(file *os.File, getenv func(string) string) *slog.Logger {
 	return slog.New(newHandler(file, toJournal(file, getenv("JOURNAL_STREAM"))))
@@ -91,7 +91,7 @@ func (h *handler) WithGroup(name string) slog.Handler {
 	return &next
 }
 
-// priority is syslog's.
+// priority returns the syslog priority of a level.
 // Source: https://man7.org/linux/man-pages/man3/sd-daemon.3.html
 func priority(level slog.Level) int {
 	switch {

@@ -123,7 +123,7 @@ func (w writer) instance(snap *snapshot.Snapshot, g *snapshot.GPU, in *snapshot.
 	}
 }
 
-// instanceName is a MIG instance's name within its GPU: GPU instance and compute instance.
+// instanceName returns a MIG instance's name within its GPU: GPU instance and compute instance.
 func instanceName(id snapshot.InstanceID) string {
 	if !id.MIG {
 		return ""
@@ -153,7 +153,7 @@ func (f *figures) add(value func(metric.ID) metric.Float) {
 	}
 }
 
-// plus is the sum of what is known of two values.
+// plus returns the sum of what is known of two values.
 func plus(a, b metric.Float) metric.Float {
 	if !a.Known() && !b.Known() {
 		return a

@@ -63,7 +63,7 @@ func (c *connections) closeOldest() bool {
 	return true
 }
 
-// note is the server's ConnState.
+// note implements the server's ConnState.
 func (c *connections) note(conn net.Conn, state http.ConnState) {
 	if over, ok := conn.(*tls.Conn); ok {
 		conn = over.NetConn()

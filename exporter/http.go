@@ -48,7 +48,7 @@ func inMemory(next http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// answer is all series, in the form that a client likes best, and the header of that.
+// answer returns all series in the format that the client prefers, and the format's header.
 func (e *Exporter) answer(request, header http.Header) []byte {
 	format := formatFor(request.Values("Accept"))
 	header.Set("Content-Type", format)
@@ -80,7 +80,7 @@ const (
 	openMetrics = "application/openmetrics-text"
 )
 
-// formatFor is the media type of the format that a client likes best.
+// formatFor returns the media type of the format that a client likes best.
 func formatFor(accept []string) string {
 	for _, o := range offersOf(accept) {
 		switch version := o.parameters["version"]; {
@@ -107,7 +107,7 @@ type offer struct {
 	quality    float64
 }
 
-// offersOf is what a client accepts, the best first.
+// offersOf returns what a client accepts, the best first.
 func offersOf(header []string) (all []offer) {
 	for part := range strings.SplitSeq(strings.Join(header, ","), ",") {
 		kind, parameters, err := mime.ParseMediaType(part)
@@ -132,7 +132,7 @@ func landing(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write([]byte("<!doctype html><title>vramscope</title><h1>vramscope</h1><p><a href=\"/metrics\">metrics</a> <a href=\"/healthz\">healthz</a>\n"))
 }
 
-// healthz is for a load balancer or a liveness probe: whether there are new samples.
+// healthz tells a load balancer or a liveness probe whether there are new samples.
 func (e *Exporter) healthz(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	switch snap, fresh := e.latest(); {
@@ -161,7 +161,7 @@ func (e *Exporter) snapshotJSON(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write(encoded)
 }
 
-// withoutArguments is the snapshot with programs in place of command lines, which may
+// withoutArguments returns the snapshot with programs in place of command lines, which may
 // hold secrets, and without the path of the audit log.
 func withoutArguments(snap *snapshot.Snapshot) *snapshot.Snapshot {
 	out := *snap

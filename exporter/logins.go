@@ -92,7 +92,7 @@ func newLogins() *logins {
 	return l
 }
 
-// unknownUser is the hash of a password that no user knows, at the highest cost of all users:
+// unknownUser returns the hash of a password that no user knows, at the highest cost of all users:
 // so an unknown name takes as long to refuse as a known one.
 func unknownUser(users map[string]string) string {
 	highest := bcrypt.MinCost
@@ -103,7 +103,7 @@ func unknownUser(users map[string]string) string {
 	return fmt.Sprintf("$2y$%02d$QOauhQNbBCuQDKes6eFzPeMqBSjb7Mr5DUmpZ/VcEd00UAV/LDeSi", highest)
 }
 
-// check is why a request's name and password let it read nothing.
+// check returns why a request's name and password are refused.
 func (l *logins) check(r *http.Request, users map[string]string) error {
 	name, password, given := r.BasicAuth()
 	if !given {

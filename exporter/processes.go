@@ -109,7 +109,7 @@ func processLabel(p *snapshot.Process, name string) string {
 	return ""
 }
 
-// largest are the groups with the most memory, largest first, and one that sums the others.
+// largest returns the groups with the most memory, largest first, and one that sums the others.
 func (e *Exporter) largest(groups map[string]*group) []*group {
 	ordered := slices.SortedFunc(maps.Values(groups), func(a, b *group) int {
 		return cmp.Or(cmp.Compare(b.size(), a.size()), strings.Compare(a.key, b.key))

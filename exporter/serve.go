@@ -23,7 +23,7 @@ type Serving struct {
 	Openly    bool   // also where other machines can read it and nothing asks who they are
 }
 
-// Check is why nothing can be served so; what it returns says which setting to change.
+// Check returns why the settings allow no serving; the error says which one to change.
 func (s *Serving) Check() error {
 	if s.WebConfig == "" {
 		return s.checkReaders(&webConfig{})
@@ -40,7 +40,7 @@ func (s *Serving) Check() error {
 	return s.checkReaders(c)
 }
 
-// checkReaders is why other machines must not read what is served.
+// checkReaders returns why other machines must not read what is served.
 func (s *Serving) checkReaders(c *webConfig) error {
 	if s.Openly || s.local() || c.protects() {
 		return nil
@@ -49,7 +49,7 @@ func (s *Serving) checkReaders(c *webConfig) error {
 		"give --web.config.file with basic_auth_users, or with client_auth_type and client_ca_file, serve on 127.0.0.1, or add --serve-openly", s.Address)
 }
 
-// CheckFree is why the address cannot be listened on now.
+// CheckFree returns why the address cannot be listened on now.
 func (s *Serving) CheckFree() error {
 	listener, err := net.Listen("tcp", s.Address)
 	if err != nil {
@@ -81,7 +81,7 @@ func Listen(e *Exporter, s Serving, log *slog.Logger) (*Server, error) {
 	return &Server{e, s, limitConnections(listener, mostConnections), log}, nil
 }
 
-// Address is where it listens.
+// Address returns where it listens.
 func (s *Server) Address() string { return s.listener.Addr().String() }
 
 // Run serves until the context ends.

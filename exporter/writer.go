@@ -51,7 +51,7 @@ func (w writer) exported(id metric.ExportedID, subject labels, value float64, va
 	w.add(m.Name, func() string { return m.Help }, subject.with(m.Labels, values), value)
 }
 
-// text is all series, ordered by names and labels, in the classic text or in OpenMetrics:
+// text returns all series, ordered by names and labels, in the classic text or in OpenMetrics:
 //
 //	https://prometheus.io/docs/instrumenting/exposition_formats/
 //	https://github.com/prometheus/OpenMetrics/blob/v1.0.0/specification/OpenMetrics.md
@@ -99,7 +99,7 @@ type label struct{ name, value string }
 // labels are sorted by name; none has an empty value.
 type labels []label
 
-// with are the labels and others, as far as these have a value.
+// with returns the labels and others, as far as these have a value.
 func (l labels) with(names, values []string) labels {
 	if len(values) == 0 {
 		return l
@@ -143,7 +143,7 @@ func labelsOf(subject metric.Subject, values ...string) labels {
 // longest is how many characters of a text from outside a label has.
 const longest = 128
 
-// clean is a text from outside as a label's value: short, printable UTF-8.
+// clean returns a text from outside as a label's value: short, printable UTF-8.
 func clean(s string) string {
 	if len(s) <= longest {
 		return text.Clean(s)

@@ -37,7 +37,7 @@ func (p *Prometheus) Box(ctx context.Context, box string, at time.Time) (*snapsh
 	return snap, nil
 }
 
-// standsStill is the age of a box's figures if its exporter answers but no longer samples; 0 if
+// standsStill returns the age of a box's figures if its exporter answers but no longer samples; 0 if
 // it samples, or if that is unknown.
 func (p *Prometheus) standsStill(ctx context.Context, box string, all []series) time.Duration {
 	i := slices.IndexFunc(all, func(s series) bool { return s.label("__name__") == exported(metric.LastSample) })
@@ -107,7 +107,7 @@ func (p *Prometheus) Past(ctx context.Context, box string, from, to time.Time) (
 	return past, nil
 }
 
-// seriesKey is the history's name for a series, and the factor for its values.
+// seriesKey returns the history's name for a series, and the factor for its values.
 func seriesKey(s *series) (key snapshot.SeriesKey, unit float64, ok bool) {
 	name, uuid := s.label("__name__"), s.label("uuid")
 	if id, found := ofGPU[name]; found {

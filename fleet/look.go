@@ -63,7 +63,7 @@ func (p *Prometheus) Look(ctx context.Context, q Query) (*Picture, error) {
 	return pic, nil
 }
 
-// fitting is the unit GPU if all GPUs that the filter lets through fit in view, else Boxes. If
+// fitting returns the unit GPU if all GPUs that the filter lets through fit in view, else Boxes. If
 // there are more boxes than lines, GPUs are not counted, which takes an engine longer.
 func (p *Prometheus) fitting(ctx context.Context, a *asking) (Unit, error) {
 	for _, query := range []string{"count(" + a.filtered(a.up(), "instance") + ")", "count(" + a.wanted(total) + ")"} {

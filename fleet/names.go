@@ -135,7 +135,7 @@ var exporters = []*exporter{
 	},
 }
 
-// expression is a figure of the GPUs, "" if the exporter has none.
+// expression returns a figure of the GPUs, "" if the exporter has none.
 func (e *exporter) expression(f field, matchers, by string) string {
 	if f == total && e.metrics[total] == "" { // dcgm-exporter has the parts of it
 		in := func(f field) string { return e.vector(f, e.metrics[f], matchers, by) }
@@ -152,7 +152,7 @@ func (e *exporter) expression(f field, matchers, by string) string {
 	return s
 }
 
-// oneOf is a matcher for a label with one of some values.
+// oneOf returns a matcher for a label with one of some values.
 func oneOf(label string, values []string) string {
 	quoted := make([]string, len(values))
 	for i, v := range values {
@@ -161,5 +161,5 @@ func oneOf(label string, values []string) string {
 	return label + "=~" + strconv.Quote(strings.Join(quoted, "|"))
 }
 
-// containing is a pattern of values that contain a word, as a string of PromQL.
+// containing returns a pattern of values that contain a word, as a string of PromQL.
 func containing(word string) string { return strconv.Quote("(?i).*" + regexp.QuoteMeta(word) + ".*") }

@@ -110,7 +110,7 @@ func silent(since time.Time, why string) snapshot.Alert {
 // alertSilent reports that the source has nothing newer. It is about the box, not a GPU.
 const alertSilent snapshot.AlertKind = "silent"
 
-// Now is the source's clock.
+// Now returns the source's clock.
 func (o *Opened) Now() time.Time { return o.now() }
 
 func (o *Opened) append(s *snapshot.Snapshot) {

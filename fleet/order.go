@@ -46,7 +46,7 @@ func alertRank(kind snapshot.AlertKind) int {
 	return len(alertOrder)
 }
 
-// figure is the sort key of a line in an order, the greatest first; NaN if unknown.
+// figure returns the sort key of a line in an order, the greatest first; NaN if unknown.
 func (l *Line) figure(by Sort) float64 {
 	switch by {
 	case ByFree:
@@ -76,7 +76,7 @@ func orNaN[T ~int | ~int64](o quantity.Optional[T]) float64 {
 	return math.NaN()
 }
 
-// step is how far a figure moves before its line does.
+// step returns how far a figure moves before its line does.
 func (l *Line) step(by Sort) float64 {
 	if l.Box == "" && by != ByUtilization {
 		return .05 * float64(l.GPU.Memory.Used.Or(0))

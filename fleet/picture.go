@@ -68,7 +68,7 @@ const (
 	Stopped
 )
 
-// Name is the box's name, without the port of its exporter.
+// Name returns the box's name, without the port of its exporter.
 func (l *Line) Name() string {
 	if l.Box == "" {
 		return cmp.Or(l.Job, l.User)
@@ -82,7 +82,7 @@ func (l *Line) Name() string {
 	return l.Box
 }
 
-// StateWord is the state in a word: the box's or, if that answers, the GPU's.
+// StateWord returns the state in a word: the box's or, if that answers, the GPU's.
 func (l *Line) StateWord() string {
 	if l.State == OK {
 		return string(cmp.Or(l.GPU.State, snapshot.GPUOK))
@@ -98,7 +98,7 @@ func (l *Line) key() string {
 	return l.Box + "\x00" + l.GPU.UUID
 }
 
-// Used is the used share of the memory, false if unknown.
+// Used returns the used share of the memory, false if unknown.
 func (l *Line) Used() (float64, bool) {
 	used, known := l.GPU.Memory.Used.Value()
 	capacity := l.GPU.Memory.Capacity().Or(0)
@@ -108,7 +108,7 @@ func (l *Line) Used() (float64, bool) {
 	return float64(used) / float64(capacity), true
 }
 
-// partsOf are the parts of a GPU by its exported sums: cached memory that no flush frees counts
+// partsOf returns the parts of a GPU by its exported sums: cached memory that no flush frees counts
 // as fragmented, and used memory that no probe explains is unknown.
 func partsOf(used, allocated, cached, fragmented, returnable snapshot.Bytes) snapshot.Parts {
 	p := snapshot.Parts{Allocated: allocated, Fragmented: fragmented, Returnable: returnable}

@@ -46,10 +46,10 @@ func NewPoller(source Source, every time.Duration, now func() time.Time) *Poller
 	return &Poller{source: source, every: every, now: now, changed: make(chan struct{}, 1), wake: make(chan struct{}, 1)}
 }
 
-// Every is the time from an answer to the next question.
+// Every returns the time from an answer to the next question.
 func (p *Poller) Every() time.Duration { return p.every }
 
-// View is the newest view.
+// View returns the newest view.
 func (p *Poller) View() View {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -189,7 +189,7 @@ func (p *Prometheus) warnings() []string {
 	return all
 }
 
-// engineTime is the engine's clock at its last answer.
+// engineTime returns the engine's clock at its last answer.
 func (p *Prometheus) engineTime() time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()

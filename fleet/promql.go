@@ -36,7 +36,7 @@ func named(expressions map[field]string) string {
 // The labels that name a GPU to an engine.
 const byGPU = "instance,uuid"
 
-// each is a figure of all GPUs by some labels, from one exporter for each.
+// each returns a figure of all GPUs by some labels, from one exporter for each.
 func (a *asking) each(f field, matchers func(*exporter) string, by string) string {
 	var parts []string
 	for _, e := range a.exporters {
@@ -51,10 +51,10 @@ func (a *asking) each(f field, matchers func(*exporter) string, by string) strin
 	return strings.Join(parts, " or on (uuid) ")
 }
 
-// wanted is a figure of the GPUs that the filter lets through.
+// wanted returns a figure of the GPUs that the filter lets through.
 func (a *asking) wanted(f field) string { return a.filtered(a.each(f, nil, byGPU), byGPU) }
 
-// filtered is the part of an expression that the filter lets through, by the labels that the
+// filtered returns the part of an expression that the filter lets through, by the labels that the
 // expression has.
 func (a *asking) filtered(s, labels string) string {
 	if s == "" {
@@ -101,7 +101,7 @@ func (a *asking) matching(t Term) (hosts, people []string) {
 	return hosts, people
 }
 
-// instances are the boxes that match the filter, "" if it names nothing.
+// instances returns the boxes that match the filter, "" if it names nothing.
 func (a *asking) instances() string {
 	var terms []string
 	for _, t := range a.query.Filter.named() {
@@ -157,7 +157,7 @@ func (a *asking) ranked() string {
 	return a.top(s)
 }
 
-// share is the used share of the memory.
+// share returns the used share of the memory.
 func (a *asking) share(figure func(field) string) string {
 	recorded := map[Unit]string{GPUs: "max by (instance,uuid) (gpu:vramscope_memory_used:ratio{" + a.within + "})", Boxes: "max by (instance) (" + recordedShare + "{" + a.within + "})"}[a.query.Unit]
 	if a.queries() == Recorded {
@@ -166,7 +166,7 @@ func (a *asking) share(figure func(field) string) string {
 	return "(" + figure(used) + ") / (" + figure(total) + ")"
 }
 
-// queries is the way in which the engine is asked. The rules cover only vramscope's exporter.
+// queries returns the way in which the engine is asked. The rules cover only vramscope's exporter.
 func (a *asking) queries() string {
 	if a.recorded && (len(a.exporters) == 1 || a.query.Unit.OfProcesses()) {
 		return Recorded
@@ -222,7 +222,7 @@ func moving(instances []string) string {
 	return fmt.Sprintf("max by (instance) (changes(%s{%s}[2m]) > 0)", exported(metric.LastSample), oneOf("instance", instances))
 }
 
-// intervals are the times between the samples of some boxes.
+// intervals returns the times between the samples of some boxes.
 func intervals(instances []string) string {
 	return fmt.Sprintf("max by (instance) (%s{%s})", exported(metric.SampleInterval), oneOf("instance", instances))
 }
@@ -266,7 +266,7 @@ func (a *asking) owners(instances, uuids []string) string {
 		metric.Table[metric.Used].ExportedAs(metric.Process), m, exported(metric.ProcessInfo), m)
 }
 
-// predicted is the highest median forecast of GPUs at these horizons.
+// predicted returns the highest median forecast of GPUs at these horizons.
 func (a *asking) predicted(horizons []time.Duration) string {
 	labels := make([]string, len(horizons))
 	for i, h := range horizons {
@@ -275,7 +275,7 @@ func (a *asking) predicted(horizons []time.Duration) string {
 	return fmt.Sprintf("max by (%s) (%s{%s})", byGPU, exported(metric.Predicted), oneOf("horizon", labels)+more(a.within))
 }
 
-// totals are the sums over all GPUs that the filter lets through, each counted once: two engines
+// totals returns the sums over all GPUs that the filter lets through, each counted once: two engines
 // or two exporters report a GPU with the same UUID.
 func (a *asking) totals() map[field]string {
 	each := func(f field) string { return a.each(f, nil, "uuid") }

@@ -52,7 +52,7 @@ type RoomyBox struct {
 	Short     quantity.Bytes // what is missing on the fullest of the GPUs that the job would have, after a flush
 }
 
-// Unjudged is why no GPU could be judged.
+// Unjudged returns why no GPU could be judged.
 func (q *RoomQuery) Unjudged(r *Room) string {
 	switch {
 	case r.Matched > 0:
@@ -218,7 +218,7 @@ func (s *SSH) Room(_ context.Context, q RoomQuery) (Room, error) {
 	return r, nil
 }
 
-// growth is the highest predicted growth of a GPU's used memory, by the medians of its forecasts;
+// growth returns the highest predicted growth of a GPU's used memory, by the medians of its forecasts;
 // false without a forecast.
 func (q *RoomQuery) growth(g *snapshot.GPU) (growth quantity.Bytes, known bool) {
 	known = q.Length == 0

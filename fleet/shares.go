@@ -31,13 +31,13 @@ var parts = map[field]metric.ID{
 	used: metric.Used, allocated: metric.Allocated, cached: metric.Cached, fragmented: metric.Fragmented, returnable: metric.Returnable,
 }
 
-// held is a figure of the processes that the filter and more matchers let through. A GPU that is
+// held returns a figure of the processes that the filter and more matchers let through. A GPU that is
 // scraped twice counts once.
 func (a *asking) held(f field, matchers string) string {
 	return fmt.Sprintf("max by (uuid,user,hpc_job) (%s)", a.theirs(f, matchers))
 }
 
-// theirs is held, by box.
+// theirs returns what held returns, by box.
 func (a *asking) theirs(f field, matchers string) string {
 	matchers = a.people() + more(a.within) + more(matchers)
 	s := a.processes(f, matchers)
@@ -64,7 +64,7 @@ func (a *asking) people() (matchers string) {
 	return matchers
 }
 
-// processes is a figure by byProcess: the recorded series, or the rule's expression.
+// processes returns a figure by byProcess: the recorded series, or the rule's expression.
 func (a *asking) processes(f field, matchers string) string {
 	matchers = strings.TrimPrefix(matchers, ",")
 	name := metric.Table[parts[f]].ExportedAs(metric.Process)
@@ -75,7 +75,7 @@ func (a *asking) processes(f field, matchers string) string {
 		byProcess, name, exported(metric.ProcessInfo), matchers, more(a.within), more(matchers))
 }
 
-// idle is the used memory of the GPUs that hold some and have run nothing for five minutes; for
+// idle returns the used memory of the GPUs that hold some and have run nothing for five minutes; for
 // other exporters, that run nothing now.
 func (a *asking) idle() string {
 	var each []string
@@ -108,7 +108,7 @@ var (
 	recordedOfJobs = map[field]string{used: recordedOfUsers[used], returnable: recordedOfUsers[returnable], idleMemory: recordedOfUsers[idleMemory]}
 )
 
-// shared is a figure of users or jobs: the recorded one, where the filter leaves no part of a
+// shared returns a figure of users or jobs: the recorded one, where the filter leaves no part of a
 // user or job out, or the sum of what their processes have on each GPU.
 func (a *asking) shared(f field, matchers string) string {
 	by, level, names, parting := "user", "user", recordedOfUsers, []Field{Anywhere, InHost, InJob}
@@ -161,7 +161,7 @@ func (p *Prometheus) narrowTo(ctx context.Context, a *asking, lines map[string]*
 	return err
 }
 
-// shareOf is the line of a series' user or job.
+// shareOf returns the line of a series' user or job.
 func shareOf(s *series) *Line {
 	return &Line{User: s.label("user"), Job: s.label("hpc_job"), GPU: snapshot.GPU{Index: -1}}
 }
@@ -286,7 +286,7 @@ func (s *SSH) shares(q Query) []Line {
 	return all
 }
 
-// idleGPU is 1 if a GPU holds memory and runs nothing, else 0.
+// idleGPU returns 1 if a GPU holds memory and runs nothing, else 0.
 func idleGPU(g *snapshot.GPU) snapshot.Int {
 	busy, known := g.Utilization.Value()
 	held, knownToo := g.Memory.Used.Value()

@@ -51,12 +51,12 @@ const (
 	Jobs
 )
 
-// Word is the name of a unit.
+// Word returns the name of a unit.
 func (u Unit) Word() string {
 	return [...]string{Fitting: "", GPUs: "GPUs", Boxes: "boxes", Users: "users", Jobs: "jobs"}[u]
 }
 
-// Next is the unit after this one.
+// Next returns the unit after this one.
 func (u Unit) Next() Unit {
 	return [...]Unit{Fitting: Boxes, Boxes: GPUs, GPUs: Users, Users: Jobs, Jobs: Boxes}[u]
 }
@@ -77,10 +77,10 @@ const (
 	sortCount
 )
 
-// Word is the name of an order.
+// Word returns the name of an order.
 func (s Sort) Word() string {
 	return [...]string{"worst", "used", "free", "cached", "utilization"}[s]
 }
 
-// Next is the order so many places after this one, or before it.
+// Next returns the order so many places after this one, or before it.
 func (s Sort) Next(by int) Sort { return Sort((int(s) + by + int(sortCount)) % int(sortCount)) }

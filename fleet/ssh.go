@@ -74,7 +74,7 @@ func NewSSH(hosts []string, now func() time.Time) *SSH {
 // Stream hands out the snapshots of a box until the context ends, or it fails.
 type Stream func(ctx context.Context, host string, take func(*snapshot.Snapshot)) error
 
-// NewStreams is like NewSSH, with another transport.
+// NewStreams does what NewSSH does, over another transport.
 func NewStreams(hosts []string, stream Stream, now func() time.Time) *SSH {
 	s := NewSSH(hosts, now)
 	s.other = stream
@@ -218,14 +218,14 @@ func (l *LastLine) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String is that line.
+// String returns that line.
 func (l *LastLine) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return strings.TrimSpace(text.Clean(string(bytes.TrimPrefix(bytes.TrimPrefix(l.line, byVramscope), bySSH))))
 }
 
-// line is the box as a line, and its newest snapshot, or nil.
+// line returns the box as a line, and its newest snapshot, or nil.
 func (b *sshBox) line(now time.Time) (Line, *snapshot.Snapshot) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

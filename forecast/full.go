@@ -12,7 +12,7 @@ type FullIn struct {
 	Median, Earliest, Latest time.Duration
 }
 
-// FullIn is when the series will have grown by free bytes.
+// FullIn returns when the series will have grown by free bytes.
 func (f *Forecaster) FullIn(free int64) (FullIn, bool) { return WhenFull(free, f) }
 
 // WhenFull predicts when several series together will have grown by free bytes: the first time at
@@ -71,7 +71,7 @@ func WhenFull(free int64, series ...*Forecaster) (FullIn, bool) {
 // is unknown.
 func (f *Forecaster) Bound(room int64) { f.state.Room = float32(room) }
 
-// rise is the growth that is expected at a horizon.
+// rise returns the growth that is expected at a horizon.
 func (s *state) rise(at int) float64 {
 	return min(s.Outlook[at].Rise, cmp.Or(float64(s.Room), math.Inf(1)))
 }
@@ -84,7 +84,7 @@ func (s *state) expected() bool {
 // path is the growth at each horizon, and linear between them.
 type path [len(Horizons)]float64
 
-// crosses is when the path rises above room.
+// crosses returns when the path rises above room.
 func (p *path) crosses(room float64) (time.Duration, bool) {
 	before, start := 0.0, time.Duration(0)
 	for i, h := range Horizons {

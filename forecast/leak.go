@@ -73,7 +73,7 @@ func (l *lows) judge(minute float64) {
 	}
 }
 
-// leak is the rate of the newest lows of a row, if they are a leak.
+// leak returns the rate of the newest lows of a row, if they are a leak.
 func (l *lows) leak(row int, slot float64) float64 {
 	r := &l.Rows[row]
 	if r.Size < judged {

@@ -99,7 +99,7 @@ func (s *state) follow(quick line, seconds, change float64) {
 		s.Last-c.Top > farMiss*c.Usual*math.Sqrt(float64(s.Now-c.Since)/float64(Horizons[0])) && c.Since-s.Began > minPast
 }
 
-// rise is how far the course leads. One that slows continues to slow, as a saturation does.
+// rise returns how far the course leads. One that slows continues to slow, as a saturation does.
 func (c *course) rise(seconds float64) float64 {
 	if c.Fades == 0 {
 		return float64(c.Slope) * seconds

@@ -90,7 +90,7 @@ func (r *residuals) add(now int64, apart, tolerance, err float64) {
 	}.times(float32(math.Exp(float64(r.Scale))))
 }
 
-// quantile is the error with a conformal rank: of n errors the k-th has k/(n+1) below it. With
+// quantile returns the error with a conformal rank: of n errors the k-th has k/(n+1) below it. With
 // too few errors for a rank it lies beyond the worst.
 func (r *residuals) quantile(p float64) float32 {
 	last := float64(r.Size) - 1

@@ -88,7 +88,7 @@ func (s *seasons) peaked(p peak) {
 	s.Peaks[0] = p
 }
 
-// period is the average length of a cycle, in ns. It is 0 if cycles are too few, too uneven, or
+// period returns the average length of a cycle, in ns. It is 0 if cycles are too few, too uneven, or
 // no larger than chance makes them, or if the next peak is long overdue.
 func (s *seasons) period(now int64) int64 {
 	n := int(s.Size) - 1
@@ -118,7 +118,7 @@ func (s *seasons) fell() bool {
 	return before-s.Lowest > max(notable*before, slack*(s.Peaks[0].Height-s.Lowest))
 }
 
-// at is the value of the series at a time.
+// at returns the value of the series at a time.
 func (s *seasons) at(t int64) float64 {
 	return float64(s.Bins[min(max((t+s.Bin/2)/s.Bin, s.Oldest), s.Newest)%pastCap])
 }
@@ -162,12 +162,12 @@ func (s *seasons) phase(now int64, y float64) seasonalPhase {
 	return r
 }
 
-// at is the value of the last cycle at a phase.
+// at returns the value of the last cycle at a phase.
 func (r *seasonalPhase) at(phase float64) float64 {
 	return r.seasons.at(r.seasons.Peaks[1].At + int64(min(phase, r.last)*1e9))
 }
 
-// ahead is the phase that the last cycle reaches in so many seconds, and the peaks passed.
+// ahead returns the phase that the last cycle reaches in so many seconds, and the peaks passed.
 func (r *seasonalPhase) ahead(seconds float64) (phase, peaks float64) {
 	rest := r.phase + seconds - r.whole
 	if rest < 0 {
@@ -177,7 +177,7 @@ func (r *seasonalPhase) ahead(seconds float64) (phase, peaks float64) {
 	return (rest - (peaks-1)*r.length) * r.last / r.length, peaks
 }
 
-// claim is the predicted change of the series. The present cycle continues as the last one did
+// claim returns the predicted change of the series. The present cycle continues as the last one did
 // from this phase. Later cycles repeat the last one, each higher by the growth.
 func (r *seasonalPhase) claim(seconds, last float64) float64 {
 	if r.length == 0 || r.seasons.Peaks[1].At < r.seasons.Oldest*r.seasons.Bin {
@@ -190,7 +190,7 @@ func (r *seasonalPhase) claim(seconds, last float64) float64 {
 	return r.at(phase) + (1+peaks)*r.growth - last
 }
 
-// crest is the change to the highest peak within so many seconds. It is 0 unless each of the last
+// crest returns the change to the highest peak within so many seconds. It is 0 unless each of the last
 // peaks was above the one before: an equal peak does not fill the GPU. It expects as many further
 // rises as there have been.
 func (r *seasonalPhase) crest(seconds, last float64) float64 {

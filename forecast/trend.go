@@ -24,7 +24,7 @@ func (f *Forecaster) Trend() Trend {
 	return trend
 }
 
-// GrowthPerSecond is the growth of a series that is Growing, Shrinking (negative) or a Leak (of
+// GrowthPerSecond returns the growth of a series that is Growing, Shrinking (negative) or a Leak (of
 // what is never freed), and false otherwise.
 func (f *Forecaster) GrowthPerSecond() (bytes float64, ok bool) {
 	_, rate := f.state.trend()
@@ -44,7 +44,7 @@ func (s *state) trend() (Trend, float64) {
 	return [...]Trend{Shrinking, Steady, Growing}[1+cmp.Compare(rate, 0)], rate
 }
 
-// growth is in bytes per second. It is 0 unless the line explains most of the series
+// growth returns bytes per second: 0 unless the line explains most of the series
 // and changes by a notable share of it within tau seconds.
 func (l line) growth(tau, level float64) float64 {
 	if l.explained < mostly || math.Abs(l.slope*tau) < max(notable*level, minChange) {

@@ -120,7 +120,7 @@ func (r *Rule) holds(v *view) bool {
 	return v.free < r.goal(v)
 }
 
-// goal is what should be free.
+// goal returns what should be free.
 func (r *Rule) goal(v *view) quantity.Bytes { return max(r.Goal.Of(v.capacity), v.demand.bytes) }
 
 // reached ends an episode in which something was done.

@@ -29,7 +29,7 @@ const (
 	tripShare = .1
 )
 
-// limited is why a rule can do nothing to a row of a device now, "" if it can.
+// limited returns why a rule can do nothing to a row of a device now, "" if it can.
 func (e *Engine) limited(where device, t *trace) string {
 	if limit := e.tooMany(t.owner); limit != "" {
 		return limit

@@ -51,7 +51,7 @@ func WithoutDigits(r rune) rune {
 	return r
 }
 
-// whyNone is why no row can be flushed.
+// whyNone returns why no row can be flushed.
 func (e *Engine) whyNone(rule int, v *view) string {
 	var reasons, of []string // each once, with the first process that it holds for
 	for p := range v.snap.GPURows(v.uuid) {

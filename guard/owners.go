@@ -98,7 +98,7 @@ func (e *Engine) setBusy(id process.Identity, busy bool) {
 	}
 }
 
-// tooMany is why a user can have no action now. Users with memory to free share the limit equally.
+// tooMany returns why a user can have no action now. Users with memory to free share the limit equally.
 func (e *Engine) tooMany(owner uint32) string {
 	e.actions = slices.DeleteFunc(e.actions, func(a KeptAction) bool { return e.now.Sub(a.Time) >= time.Minute })
 	if len(e.actions) >= e.policy.MaxPerMinute {
@@ -148,7 +148,7 @@ func (e *Engine) Withdraw(d Decision) {
 	}
 }
 
-// off is why a rule is turned off, and for which users; "" while it is in force for all.
+// off returns why a rule is turned off, and for which users; "" while it is in force for all.
 func (e *Engine) off(rule int) string {
 	var reasons []string
 	for _, owner := range slices.Sorted(maps.Keys(e.rules[rule])) {

@@ -81,7 +81,7 @@ type Amount struct {
 	Percent float64
 }
 
-// Of is the amount on a GPU of that capacity.
+// Of returns the amount on a GPU of that capacity.
 func (a Amount) Of(capacity quantity.Bytes) quantity.Bytes {
 	if a.Percent > 0 {
 		return quantity.Bytes(a.Percent / 100 * float64(capacity))
@@ -125,7 +125,7 @@ const (
 	MostImportant  = 1000
 )
 
-// Steps are the default steps of a rule.
+// Steps returns the default steps of a rule.
 func Steps() []Level { return []Level{Gradual, Selective, Urgent} }
 
 // Check returns a rule's mistake as a key and an error, or "" and nil.

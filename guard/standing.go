@@ -14,12 +14,12 @@ import (
 // figure it could not be measured.
 const least = 64 * quantity.MiB
 
-// minFlushOn is the least that a rule flushes on a GPU of that capacity: 1/200 of it. A flush
+// minFlushOn returns the least that a rule flushes on a GPU of that capacity: 1/200 of it. A flush
 // stops the program for a moment, and a threshold is a percentage of the GPU: without this
 // limit a full server would be flushed without end for little.
 func minFlushOn(capacity quantity.Bytes) quantity.Bytes { return max(least, capacity/200) }
 
-// exclusion is why no rule may flush the row, for any owner; "" if one may.
+// exclusion returns why no rule may flush the row, for any owner; "" if one may.
 func (e *Engine) exclusion(snap *snapshot.Snapshot, p *snapshot.Process, i importance) string {
 	viewer := snap.Host.User
 	if e.owner.Root || snap.Simulated {
@@ -81,7 +81,7 @@ func (e *Engine) permitted(snap *snapshot.Snapshot, p *snapshot.Process, i impor
 	return e.owns(snap, p) || slices.ContainsFunc(e.rulesAt(snap, p.ID.GPUUUID), func(rule int) bool { return e.allowed(snap, p, rule) })
 }
 
-// waits is why the row is not flushed at this moment, "" if it can be.
+// waits returns why the row is not flushed at this moment, "" if it can be.
 func (t *trace) waits(now time.Time, p *snapshot.Process) string {
 	age := now.Sub(t.began)
 	if !p.Started.IsZero() {
@@ -102,7 +102,7 @@ func (t *trace) waits(now time.Time, p *snapshot.Process) string {
 	return ""
 }
 
-// expected is how much a flush at a level frees, by known figures.
+// expected returns how much a flush at a level frees, by known figures.
 func expected(p *snapshot.Process, at Level) quantity.Bytes {
 	amount := p.Frees()
 	if at != Gradual {
@@ -111,7 +111,7 @@ func expected(p *snapshot.Process, at Level) quantity.Bytes {
 	return min(amount, p.Used.Or(amount))
 }
 
-// evictable is the size of the caches that a program registered, as far as it reports them.
+// evictable returns the size of the caches that a program registered, as far as it reports them.
 func evictable(p *snapshot.Process) quantity.Bytes { return max(p.EvictableBytes().Or(0), 0) }
 
 // judge sets the standing of every row.

@@ -54,7 +54,7 @@ type flushed struct {
 	base     snapshot.Bytes // the least since
 }
 
-// usedOf is a row's memory, by the driver if it reports that.
+// usedOf returns a row's memory, by the driver if it reports that.
 func usedOf(p *snapshot.Process) snapshot.Bytes {
 	if p.Used.Known() {
 		return p.Used
@@ -86,7 +86,7 @@ func (t *trace) add(now time.Time, p *snapshot.Process) {
 	t.used, t.seen = usedOf(p), now
 }
 
-// spare is how much of a flush should stay free where the process needs so much again; unknown if
+// spare returns how much of a flush should stay free where the process needs so much again; unknown if
 // that is.
 func spare(p *snapshot.Process, needs quantity.Bytes) snapshot.Bytes {
 	if !p.Demand.Known {

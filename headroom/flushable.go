@@ -50,7 +50,7 @@ func (p *Place) findReturnable(snap *snapshot.Snapshot, history snapshot.History
 	}
 }
 
-// claimedBy is what the program's caches have; unknown where it is on several GPUs, as
+// claimedBy returns what the program's caches have; unknown where it is on several GPUs, as
 // nothing shows on which of them a cache is.
 func claimedBy(snap *snapshot.Snapshot, p *snapshot.Process) snapshot.Bytes {
 	rows := 0
@@ -63,7 +63,7 @@ func claimedBy(snap *snapshot.Snapshot, p *snapshot.Process) snapshot.Bytes {
 	return p.EvictableBytes()
 }
 
-// lasting is how much of what a flush frees stays free for a while: a process takes again what it
+// lasting returns how much of what a flush frees stays free for a while: a process takes again what it
 // will need. What it needs is its highest peak ever while it has not been watched for long enough.
 func lasting(snap *snapshot.Snapshot, history snapshot.History, p *snapshot.Process, returns quantity.Bytes, length time.Duration) quantity.Bytes {
 	if length == 0 || !p.Allocated.Known() {

@@ -73,7 +73,7 @@ type Place struct {
 	Reason  string         // why there is no better verdict; "" where the figures or the GPU's state say so
 }
 
-// UUID is that of the MIG instance, or of the GPU.
+// UUID returns the UUID of the MIG instance, or of the GPU.
 func (p *Place) UUID() string {
 	if p.Instance != nil {
 		return p.Instance.UUID
@@ -81,7 +81,7 @@ func (p *Place) UUID() string {
 	return p.GPU.UUID
 }
 
-// FullIn is when the place will be full.
+// FullIn returns when the place will be full.
 func (p *Place) FullIn() *snapshot.FullIn {
 	if p.Instance != nil {
 		return p.Instance.FullIn
@@ -110,7 +110,7 @@ func Judge(snap *snapshot.Snapshot, history snapshot.History, q Question) Report
 	return r
 }
 
-// conclude is the answer for all places: the job must fit on enough of them.
+// conclude returns the answer for all places: the job must fit on enough of them.
 func (r *Report) conclude() Verdict {
 	now, after, not := len(r.On(Yes)), len(r.On(AfterFlush)), len(r.On(No))
 	switch {
@@ -176,12 +176,12 @@ func (p *Place) judge(snap *snapshot.Snapshot, history snapshot.History, q Quest
 // capacity: a flush must free that much before any of it is left for a job.
 type LowPoint struct{ Median, Lower, Upper quantity.Bytes }
 
-// Shown is the low point as free memory, which is never negative.
+// Shown returns the low point as free memory, which is never negative.
 func (l LowPoint) Shown() LowPoint {
 	return LowPoint{max(l.Median, 0), max(l.Lower, 0), max(l.Upper, 0)}
 }
 
-// lowest is the least that is free until length, on straight lines from now to
+// lowest returns the least that is free until length, on straight lines from now to
 // the first horizon and from each to the next. The interval's ends are those of
 // the forecasts on the way. It is nil where nothing is predicted that far.
 func lowest(free, used quantity.Bytes, predicted []snapshot.Prediction, length time.Duration) *LowPoint {
@@ -210,7 +210,7 @@ func between(a, b snapshot.Prediction, at time.Duration) snapshot.Prediction {
 	}
 }
 
-// Sentence is the answer in a line: "yes: 20.0G for 10m fits on GPU 0, 6".
+// Sentence returns the answer in a line: "yes: 20.0G for 10m fits on GPU 0, 6".
 func (r *Report) Sentence() string {
 	what := r.Question.Need.String()
 	if r.Question.Count > 1 {
@@ -241,7 +241,7 @@ func (r *Report) Sentence() string {
 	}
 }
 
-// Why is the reason of the verdict, "" where it fits.
+// Why returns the reason of the verdict, "" where it fits.
 func (p *Place) Why() string {
 	switch {
 	case p.GPU.State != snapshot.GPUOK:

@@ -66,7 +66,7 @@ type Lease struct {
 	away time.Time // since when no client waits for the answer; zero: one does
 }
 
-// Ends is when a lease is expected to end; zero if that is not known.
+// Ends returns when a lease is expected to end; zero if that is not known.
 func (l *Lease) Ends() time.Time {
 	if l.Length == 0 {
 		return time.Time{}
@@ -107,7 +107,7 @@ type Standing struct {
 	Reason  string // why the claim can never be met, or why there is no figure
 }
 
-// Words are the standing as part of a sentence: "needs 20.0G, most free is GPU 4 with 17.1G; 2
+// Words returns the standing as part of a sentence: "needs 20.0G, most free is GPU 4 with 17.1G; 2
 // before you".
 func (s Standing) Words(c *Claim) string {
 	what := "needs " + c.Need.String()

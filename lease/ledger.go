@@ -51,7 +51,7 @@ func (l *Ledger) Restore(now time.Time, leases []*Lease) {
 	}
 }
 
-// Leases are those that are held, and those that wait, in their order.
+// Leases returns the held leases, then the waiting claims in their order.
 func (l *Ledger) Leases() []*Lease { return slices.Concat(l.held, l.queue) }
 
 // Changed returns the leases that were made, granted, changed or ended since the last call.
@@ -246,7 +246,7 @@ func (l *Ledger) grant(now time.Time, le *Lease, chosen []int, room []quantity.B
 	l.change(le)
 }
 
-// Standing is how far a waiting claim is.
+// Standing returns how far a waiting claim is.
 func (l *Ledger) Standing(le *Lease) (s Standing) {
 	set := l.set(le)
 	for _, other := range l.queue {

@@ -14,7 +14,7 @@ type family struct {
 	children map[string][]*Lease
 }
 
-// family is of the leases that count: also of those that were released since the reading.
+// family returns the leases that count, also those released since the reading.
 func (l *Ledger) family() family {
 	f := family{slices.Clone(l.held), map[string][]*Lease{}}
 	for _, e := range l.ending {
@@ -28,7 +28,7 @@ func (l *Ledger) family() family {
 	return f
 }
 
-// used is what a lease's processes use for certain, with those of leases that take from it. What a
+// used returns what a lease's processes use for certain, with those of leases that take from it. What a
 // process took between the readings of free memory and of its use would count twice; so the use of
 // the reading before counts where that was less.
 func (l *Ledger) used(f family, le *Lease, device string) quantity.Bytes {
@@ -43,7 +43,7 @@ func (l *Ledger) leased(device string) bool {
 	return slices.ContainsFunc(l.family().all, func(le *Lease) bool { return slices.Contains(le.Devices, device) })
 }
 
-// rooms is the room on each device, negative where more is promised than there is. With a parent it
+// rooms returns the room on each device, negative where more is promised than there is. With a parent it
 // is what that lease has left.
 func (l *Ledger) rooms(parent string) []quantity.Bytes {
 	f, rooms := l.family(), make([]quantity.Bytes, len(l.reading.Devices))
@@ -82,7 +82,7 @@ func (l *Ledger) rooms(parent string) []quantity.Bytes {
 	return rooms
 }
 
-// set are the devices that would do for a claim, were they free.
+// set returns the devices that would do for a claim, were they free.
 func (l *Ledger) set(le *Lease) (set []int) {
 	parent := l.Lease(le.Parent)
 	for i := range l.reading.Devices {
@@ -135,7 +135,7 @@ type share struct {
 	ends  [][]free // nil: no claim says when it ends
 }
 
-// begins is the earliest time at which a claim fits if the leases that say when they end do so, and
+// begins returns the earliest time at which a claim fits if the leases that say when they end do so, and
 // earlier claims begin as early as they can; zero if that is not known.
 func (s *share) begins(le *Lease, now time.Time, set []int) time.Time {
 	var ready []time.Time

@@ -53,7 +53,8 @@ type Grown struct {
 	Blocks int64                             `json:"grown_blocks"`
 }
 
-// Lines are all lines, those with the most live memory first. A frame without a file is no line, and says why.
+// Lines returns all lines, those with the most live memory first. A frame without a file counts as
+// no line; its text says why.
 func (s *Snapshot) Lines() []Line {
 	found := map[Frame]Line{}
 	for _, b := range s.Blocks {
@@ -77,8 +78,8 @@ func (s *Snapshot) Lines() []Line {
 	return lines
 }
 
-// Growth is what after has more of than before, lines before what has none and the most first, and by how much
-// all of it grew or, below 0, shrank.
+// Growth returns what grew between two snapshots: lines first, then what has no line, each with the
+// most growth first; and by how much all of it grew or, below 0, shrank.
 func Growth(before, after *Snapshot) (_ []Grown, all quantity.Bytes) {
 	found, lines := map[Grown]Grown{}, []Grown{}
 	for sign, s := range map[quantity.Bytes]*Snapshot{-1: before, 1: after} {

@@ -13,7 +13,7 @@ type (
 	dict struct{ items []any }
 )
 
-// get is the value of a key, or nil. Dictionaries of a snapshot have at most 20.
+// get returns the value of a key, or nil. Dictionaries of a snapshot have at most 20.
 func (d *dict) get(key string) any {
 	for i := 0; i < min(len(d.items), 2*64); i += 2 {
 		if name, ok := d.items[i].(string); ok && name == key {
@@ -34,7 +34,7 @@ type machine struct {
 	memo  []any
 }
 
-// decode is the value of a pickle: of Python's, or of PyTorch's C++.
+// decode returns the value of a pickle that Python or PyTorch's C++ wrote.
 func decode(content []byte) any {
 	m := machine{rest: content}
 	for op := m.take(1)[0]; op != '.'; op = m.take(1)[0] {

@@ -95,7 +95,7 @@ type reader struct {
 	latest map[place]*Stack  // of what was allocated there last
 }
 
-// values are a list's.
+// values returns the values of a list.
 func (r *reader) values(value any) []any {
 	l, _ := value.(*list)
 	if l == nil {
@@ -107,7 +107,7 @@ func (r *reader) values(value any) []any {
 	return l.items
 }
 
-// dicts are the dictionaries of a list.
+// dicts returns the dictionaries of a list.
 func (r *reader) dicts(value any) (found []*dict) {
 	for _, item := range r.values(value) {
 		if d, ok := item.(*dict); ok {
@@ -119,13 +119,13 @@ func (r *reader) dicts(value any) (found []*dict) {
 
 func number(d *dict, key string) int64 { return field[int64](d, key) }
 
-// field is the zero value where there is none of that type.
+// field returns the zero value where there is none of that type.
 func field[T any](d *dict, key string) T {
 	value, _ := d.get(key).(T)
 	return value
 }
 
-// stack is noLine for one without frames.
+// stack returns an allocation's stack, noLine if it has no frames.
 func (r *reader) stack(d *dict) *Stack {
 	frames := field[*list](d, "frames")
 	if s := r.lists[frames]; s != nil {

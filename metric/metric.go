@@ -84,7 +84,7 @@ var named = func() map[string]ID {
 	return ids
 }()
 
-// Named is the metric of a name, Count where there is none.
+// Named returns the metric of a name, Count where there is none.
 func Named(name string) ID {
 	if id, ok := named[name]; ok {
 		return id
@@ -92,7 +92,7 @@ func Named(name string) ID {
 	return Count
 }
 
-// Value is a sensor's value, unknown also where it is not a finite number.
+// Value returns a sensor's value, unknown also where it is not a finite number.
 func (s *Sensors) Value(id ID) Float {
 	switch m := &Table[id]; {
 	case m.whole != nil:
@@ -115,7 +115,7 @@ func (s *Sensors) Set(id ID, value Float) {
 	}
 }
 
-// Finite is the sensors, each unknown where it is not a finite number.
+// Finite returns the sensors, each unknown where it is not a finite number.
 func (s Sensors) Finite() Sensors {
 	for id := FirstSensor; id < Count; id++ {
 		if m := &Table[id]; m.fraction != nil {
@@ -125,7 +125,7 @@ func (s Sensors) Finite() Sensors {
 	return s
 }
 
-// Finite is a value, unknown where it is NaN or infinite.
+// Finite returns a value, unknown where it is NaN or infinite.
 func Finite(value Float) Float {
 	if v := value.Or(0); math.IsNaN(v) || math.IsInf(v, 0) {
 		return Float{}
@@ -133,7 +133,7 @@ func Finite(value Float) Float {
 	return value
 }
 
-// Whole is a value as the history keeps it: a whole number and, of a noisy
+// Whole returns a value as the history keeps it: a whole number and, of a noisy
 // metric, the binary digits that the screen shows. A day of the others would take
 // more room than all memory figures, which are kept to the byte. Whoever reports
 // more than 2^62 bytes reports nonsense, of which no digits are kept.

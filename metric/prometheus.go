@@ -20,7 +20,7 @@ const (
 	processPrefix  = "vramscope_process_"
 )
 
-// ExportedAs is the metric's name in the exporter, of one subject; "" where the
+// ExportedAs returns the metric's name in the exporter, of one subject; "" where the
 // metric is not exported. What is measured of processes is exported of a GPU and of
 // an instance, too, as the sum of their processes.
 func (m *Metric) ExportedAs(of Subject) string {
@@ -37,7 +37,7 @@ func (m *Metric) ExportedAs(of Subject) string {
 	return ""
 }
 
-// ExportedHelp is the help in the exporter, where what is unknown has no series.
+// ExportedHelp returns the help in the exporter, where what is unknown has no series.
 func (m *Metric) ExportedHelp() string {
 	help, _, _ := strings.Cut(m.Help, "; `null`")
 	if m.Unit == Percent {
@@ -164,10 +164,10 @@ var ExportTable = [ExportedCount]Exported{
 	ProcessInfo: {Name: "vramscope_process_info", Of: Process, Labels: []string{"user", "runtime", "name", "hpc_job", "namespace", "pod", "container"}, Help: "1, with the process's names as labels."},
 }
 
-// ProcessLabels are the labels of processes beside uuid, of which some can be left out.
+// ProcessLabels returns the labels of processes beside uuid, of which some can be left out.
 func ProcessLabels() []string { return append([]string{"pid"}, ExportTable[ProcessInfo].Labels...) }
 
-// Labels are the labels of what is measured of a subject. A row of a process on a MIG
+// Labels returns the labels of what is measured of a subject. A row of a process on a MIG
 // instance has the label mig, too.
 func (s Subject) Labels() []string {
 	switch s {

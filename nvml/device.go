@@ -117,7 +117,7 @@ const (
 	MPS // a client of the Multi-Process Service, whose server owns the contexts
 )
 
-// String is nvidia-smi's notation: C, G, C+G, M+C.
+// String returns nvidia-smi's notation: C, G, C+G, M+C.
 func (t ProcessType) String() string {
 	if t&MPS != 0 {
 		return "M+C"

@@ -108,7 +108,7 @@ func openDirect(name string) (*direct, error) {
 	return d, nil
 }
 
-// lookup is the address of an entry point, nil if the library lacks it.
+// lookup returns the address of an entry point, nil if the library lacks it.
 func (d *direct) lookup(name string) unsafe.Pointer {
 	cname := C.CString(name)
 	defer C.free(unsafe.Pointer(cname))
@@ -127,7 +127,7 @@ func (d *direct) replaced() bool {
 	return !os.SameFile(d.file, now) || d.file.Size() != now.Size() || !d.file.ModTime().Equal(now.ModTime())
 }
 
-// release is the driver release in the library's file name: "550.163.01" of
+// release returns the driver release in the library's file name: "550.163.01" of
 // libnvidia-ml.so.550.163.01; "" where it has none.
 func (d *direct) release() string {
 	target, err := filepath.EvalSymlinks(d.path)
@@ -177,7 +177,7 @@ func (d *direct) memoryV2(call, device unsafe.Pointer, bare bool) (memoryAnswer,
 	}, ret
 }
 
-// devicePointer is the nvmlDevice_t inside go-nvml's Device, which is a
+// devicePointer returns the nvmlDevice_t inside go-nvml's Device, which is a
 // struct of one exported field in an unexported type.
 func devicePointer(device gonvml.Device) (unsafe.Pointer, error) {
 	value := reflect.ValueOf(device)

@@ -53,7 +53,7 @@ func cudaVersion(number int) string {
 	return fmt.Sprintf("%d.%d", number/1000, number%1000/10)
 }
 
-// pciBusID is the bus ID as nvidia-smi prints it: the string of newer calls, or
+// pciBusID returns the bus ID as nvidia-smi prints it: the string of newer calls, or
 // the numbers of all calls.
 func pciBusID(s string, domain, bus, device uint32) string {
 	if s = text.Strip(s); s != "" {
@@ -62,10 +62,10 @@ func pciBusID(s string, domain, bus, device uint32) string {
 	return fmt.Sprintf("%08X:%02X:%02X.0", domain, bus, device)
 }
 
-// unknownUUID is the key of a GPU whose UUID was never read.
+// unknownUUID returns the key of a GPU whose UUID was never read.
 func unknownUUID(index int) string { return fmt.Sprintf("unknown-%d", index) }
 
-// profile is the part of a MIG device's name after "MIG": "3g.40gb" of "NVIDIA H100 80GB HBM3 MIG
+// profile returns the part of a MIG device's name after "MIG": "3g.40gb" of "NVIDIA H100 80GB HBM3 MIG
 // 3g.40gb". For a name without such a part it is composed of slices and memory.
 func profile(name string, slices int, memoryMiB uint64) string {
 	if _, tail, ok := strings.Cut(name, " MIG "); ok {

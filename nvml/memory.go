@@ -43,7 +43,7 @@ func memoryOf(a memoryAnswer, source quantity.Source) Memory {
 	return m
 }
 
-// limitOf is the limit of each part of a memory.
+// limitOf returns the limit of each part of a memory.
 func limitOf(m Memory) uint64 {
 	if total, ok := m.Total.Value(); ok {
 		return uint64(total)
@@ -60,7 +60,7 @@ func namedIntegrated(name string) bool {
 	return slices.ContainsFunc(integratedNames, func(part string) bool { return strings.Contains(name, part) })
 }
 
-// hostMemory is the memory of a GPU that shares the host's, unknown where meminfo is of no use.
+// hostMemory returns the memory of a GPU that shares the host's, unknown where meminfo is of no use.
 // Free is MemAvailable, because the kernel frees page cache for a GPU allocation as for any other.
 func hostMemory(proc string) Memory {
 	fs, err := procfs.NewFS(proc)

@@ -98,7 +98,7 @@ func plus(sum, more metric.Int) metric.Int {
 	return quantity.From(sum.Or(0)+more.Or(0), quantity.Driver)
 }
 
-// rate is the bytes a second of a field since the last reading, by the driver's clock.
+// rate returns the bytes a second of a field since the last reading, by the driver's clock.
 func (l *links) rate(at int) metric.Int {
 	now := &l.now[at]
 	i := slices.IndexFunc(l.before, func(v gonvml.FieldValue) bool { return v.FieldId == now.FieldId && v.ScopeId == now.ScopeId })
@@ -118,7 +118,7 @@ func (l *links) rate(at int) metric.Int {
 	return quantity.From(int(bytes), quantity.Driver)
 }
 
-// counter is the value of a field that counts.
+// counter returns the value of a field that counts.
 func counter(v *gonvml.FieldValue) quantity.Optional[uint64] {
 	if gonvml.Return(v.NvmlReturn) != gonvml.SUCCESS {
 		return quantity.Optional[uint64]{}

@@ -75,7 +75,7 @@ func (r *reading) askLists(list []Process, device unsafe.Pointer, whole bool) ([
 	return list, nil
 }
 
-// unexplained is the used memory that a list does not account for, in MiB.
+// unexplained returns the used memory that a list does not account for, in MiB.
 func (r *reading) unexplained(list []Process) quantity.Bytes {
 	used := r.result.Memory.Used.Or(0)
 	for i := range list {

@@ -38,7 +38,7 @@ const (
 // noInstance is the instance number of a process that is in no instance.
 const noInstance = math.MaxUint32
 
-// nextCapacity is the capacity for the next try after INSUFFICIENT_SIZE: what the driver asked for
+// nextCapacity returns the capacity for the next try after INSUFFICIENT_SIZE: what the driver asked for
 // and some slack, because the list may have grown again by then, and at least twice the last one,
 // because some drivers ask for too little. It is false if there should be no next try.
 func nextCapacity(capacity, asked int) (int, bool) {
@@ -49,7 +49,7 @@ func nextCapacity(capacity, asked int) (int, bool) {
 	return min(max(2*capacity, asked+asked/4+8), maxProcesses), true
 }
 
-// stride is the size of the structs of which the driver has written count into a
+// stride returns the size of the structs of which the driver has written count into a
 // buffer filled with the pattern. If what was written fits no known size, it is
 // the size that the call's version promises.
 func stride(buffer []byte, count, promised int) int {
@@ -93,7 +93,7 @@ func appendProcesses(list []Process, buffer []byte, count, size int, kind Proces
 	return list
 }
 
-// instanceID is the instance with a pair of numbers, the zero InstanceID if there is none.
+// instanceID returns the instance with a pair of numbers, the zero InstanceID if there is none.
 func instanceID(gpu, compute uint32) InstanceID {
 	if gpu == noInstance {
 		return InstanceID{}

@@ -101,7 +101,7 @@ func (u *utilization) assign(list []Process, whole quantity.Optional[int]) {
 	}
 }
 
-// find is the index of a pid's sample, or where to insert it.
+// find returns the index of a pid's sample, or where to insert it.
 func (u *utilization) find(pid int) (at int, found bool) {
 	return slices.BinarySearchFunc(u.samples, pid, func(s utilizationSample, pid int) int { return cmp.Compare(s.pid, pid) })
 }

@@ -132,7 +132,7 @@ func (f *FailedAllocation) checkHeld() {
 	}
 }
 
-// size is what the allocator has reserved, or the sum of its known parts.
+// size returns what the allocator has reserved, or the sum of its known parts.
 func (a *Allocator) size() quantity.Bytes {
 	if a.ReservedBytes != nil {
 		return *a.ReservedBytes

@@ -108,7 +108,7 @@ func (r root) open(path string) (int, error) {
 	return fd, nil
 }
 
-// stampAt is the stamp of the directory path below the root, zero where there is none.
+// stampAt returns the stamp of the directory path below the root, zero where there is none.
 func (r root) stampAt(path string) (stamp, error) {
 	fd, err := r.open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -123,7 +123,7 @@ func (r root) stampAt(path string) (stamp, error) {
 	return stampOf(&st), err
 }
 
-// ownerAt is the owner of a path, without following a link; false if it does not exist.
+// ownerAt returns the owner of a path, without following a link; false if it does not exist.
 func ownerAt(path string) (uint32, bool) {
 	var st unix.Stat_t
 	if unix.Lstat(path, &st) != nil {
@@ -265,7 +265,7 @@ func spareDirectory(parent string, uid uint32) (*directory, error) {
 	return nil, fmt.Errorf("no directory %s can be made", filepath.Join(parent, prefix+"*"))
 }
 
-// spareDirectories are the paths of a user's spare directories below a process's root. The prefix
+// spareDirectories returns the paths of a user's spare directories below a process's root. The prefix
 // has the user's ID as the process sees it; owner is the ID that this program sees.
 func (l *listings) spareDirectories(root root, prefix string, owner uint32) ([]string, error) {
 	fd, err := root.open(temporary)

@@ -182,7 +182,7 @@ func (f *Finder) fromEnvironment(pid, inner int) []string {
 	return Directories(inner, runtime)
 }
 
-// runtimeOf is the XDG_RUNTIME_DIR in a process's environment, "" where it has none.
+// runtimeOf returns the XDG_RUNTIME_DIR in a process's environment, "" where it has none.
 // Reading it may wait for a lock held by a process that hangs in the driver.
 func (f *Finder) runtimeOf(pid int) (string, error) {
 	var buf [4 << 10]byte
@@ -196,7 +196,7 @@ func (f *Finder) runtimeOf(pid int) (string, error) {
 // environmentSize limits how much of an environment is read.
 const environmentSize = 256 << 10
 
-// rootOf is a path to the root directory that a process sees.
+// rootOf returns a path to the root directory that a process sees.
 func (f *Finder) rootOf(pid int) string { return filepath.Join(f.proc, strconv.Itoa(pid), "root") }
 
 // openIn connects to a socket in a directory as the process sees it, or as this program sees it if
@@ -268,7 +268,7 @@ func (f *Finder) recognise(conn *net.UnixConn, dir *directory, name string) (*Cl
 	return client, nil
 }
 
-// innerUID is the user's ID inside the process's user namespace.
+// innerUID returns the user's ID inside the process's user namespace.
 // Source: https://man7.org/linux/man-pages/man7/user_namespaces.7.html
 func innerUID(proc string, pid int, uid uint32) int {
 	var buf [256]byte // a mapping takes 34 bytes, and most processes have one or two

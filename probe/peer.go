@@ -14,7 +14,7 @@ import (
 	"vramscope/internal/process"
 )
 
-// reach is a path to a name in the directory that fits the 108 bytes of a socket
+// reach returns a path to a name in the directory that fits the 108 bytes of a socket
 // address, whatever the length of the directory's own path.
 // Source: https://man7.org/linux/man-pages/man7/unix.7.html
 func (d *directory) reach(name string) string {

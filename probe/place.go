@@ -41,7 +41,7 @@ func Place(uid int, runtime string, pid int, start uint64) (string, error) {
 	return "", errors.Join(refusals...)
 }
 
-// OwnPlace is Place for this process.
+// OwnPlace returns Place for this process.
 func OwnPlace() (string, error) {
 	start, err := ownStart()
 	if err != nil {
@@ -50,7 +50,7 @@ func OwnPlace() (string, error) {
 	return Place(os.Geteuid(), os.Getenv("XDG_RUNTIME_DIR"), os.Getpid(), start)
 }
 
-// ownStart is this process's start time in clock ticks since boot. /proc may be of another
+// ownStart returns this process's start time in clock ticks since boot. /proc may be of another
 // pid namespace, but /proc/self is always this process.
 func ownStart() (uint64, error) {
 	self, err := procfs.Self()
@@ -64,7 +64,7 @@ func ownStart() (uint64, error) {
 // directoryName is the directory of sockets below $XDG_RUNTIME_DIR.
 const directoryName = "vramscope"
 
-// Directories are the directories where a user's process may serve, in order of preference.
+// Directories returns the directories where a user's process may serve, in order of preference.
 // runtime is its XDG_RUNTIME_DIR, or "".
 func Directories(uid int, runtime string) []string {
 	var dirs []string
@@ -82,7 +82,7 @@ const temporary = "/tmp"
 // process without a runtime directory from serving.
 func sparePrefix(uid int) string { return fmt.Sprintf("%s-%d-", directoryName, uid) }
 
-// usualDirectories are that user's directories if the process's environment is unknown.
+// usualDirectories returns that user's directories if the process's environment is unknown.
 func usualDirectories(uid int) []string {
 	return Directories(uid, fmt.Sprintf("/run/user/%d", uid))
 }
@@ -90,13 +90,13 @@ func usualDirectories(uid int) []string {
 // A socket's suffix, and that of the record of an error that the program has exited with.
 const socketSuffix, recordSuffix = ".sock", ".last"
 
-// socketName is "4711-190284.sock": the process's own pid, in its own pid
+// socketName returns "4711-190284.sock": the process's own pid, in its own pid
 // namespace, and its start time in clock ticks (field 22 of /proc/PID/stat).
 func socketName(pid int, start uint64) string {
 	return strconv.Itoa(pid) + "-" + strconv.FormatUint(start, 10) + socketSuffix
 }
 
-// socketOf is the name of the socket beside which a record lies; false for any other name.
+// socketOf returns the name of the socket beside which a record lies; false for any other name.
 func socketOf(record string) (name string, ok bool) {
 	name, ok = strings.CutSuffix(record, recordSuffix)
 	return name + socketSuffix, ok

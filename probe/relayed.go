@@ -77,10 +77,10 @@ func CommonKind(kind string) string {
 	return common(kind, "pytorch", "cuda_pool", "cuda_graph", "cupy", "rmm", "jax", "tensorflow", "raw")
 }
 
-// CommonPool is the name of a part of an allocator.
+// CommonPool returns the name of a part of an allocator.
 func CommonPool(name string) string { return common(name, "small", "large") }
 
-// CommonRuntime is the name of a library.
+// CommonRuntime returns the name of a library.
 func CommonRuntime(name string) string {
 	return common(name, "PyTorch", "CuPy", "RMM", "JAX", "TensorFlow", "CUDA")
 }
@@ -92,7 +92,7 @@ func common(name string, known ...string) string {
 	return "other"
 }
 
-// Release is the number that a version begins with: "2.6.0" of "2.6.0+bob.secret".
+// Release returns the number that a version begins with: "2.6.0" of "2.6.0+bob.secret".
 func Release(version string) string {
 	end := strings.IndexFunc(version, func(r rune) bool { return r != '.' && (r < '0' || r > '9') })
 	if end < 0 {

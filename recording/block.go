@@ -159,7 +159,7 @@ func checked(of, at int64, data []byte) []byte {
 // errChecksum is damage that SQLite does not see.
 var errChecksum = errors.New("samples are malformed: their checksum is wrong")
 
-// content is a row's data without its checksum.
+// content returns a row's data without its checksum.
 func content(codec, of, at int64, data []byte) ([]byte, error) {
 	switch {
 	case codec == codecPlain:

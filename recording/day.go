@@ -156,7 +156,7 @@ func (d *day) write(snap *snapshot.Snapshot, events []snapshot.Event) {
 	d.exec("INSERT INTO tail VALUES (?, ?, ?, ?)", now, d.session, d.work, codecChecked)
 }
 
-// weightOf is the time that a tick counts for: the time since the one before. More than two
+// weightOf returns the time that a tick counts for: the time since the one before. More than two
 // intervals are a gap.
 func weightOf(elapsed time.Duration, snap *snapshot.Snapshot) time.Duration {
 	return min(elapsed, 2*max(snap.Interval, time.Second))
@@ -209,7 +209,7 @@ func (d *day) sample(c **column, id metric.ID, value snapshot.Float, gpu int64, 
 	}
 }
 
-// instanceColumns are the columns of a MIG instance, NULL for a whole GPU.
+// instanceColumns returns the columns of a MIG instance, NULL for a whole GPU.
 func instanceColumns(in snapshot.InstanceID) (gpu, compute any) {
 	if !in.MIG {
 		return nil, nil

@@ -75,7 +75,7 @@ func (d *day) writeOOM(at int64, e *snapshot.Event, snap *snapshot.Snapshot, gpu
 		number(p.Used), number(p.Allocated), number(p.Cached), number(p.Fragmented), requested, detail)
 }
 
-// subjects are the IDs of a GPU and a row, nil if there is none.
+// subjects returns the IDs of a GPU and a row, nil if there is none.
 func (d *day) subjects(uuid string, row snapshot.RowID) (gpu, process any) {
 	if uuid == "" {
 		uuid = row.GPUUUID

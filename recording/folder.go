@@ -79,7 +79,7 @@ func files(directory string) ([]string, error) {
 	return paths, nil
 }
 
-// sizeOf is the size of databases with their log and index files.
+// sizeOf returns the size of databases with their log and index files.
 func sizeOf(paths ...string) (size int64) {
 	for _, path := range paths {
 		for _, also := range []string{"", "-wal", "-shm"} {
@@ -112,7 +112,7 @@ func (w *Writer) prune(now time.Time) {
 	}
 }
 
-// present is the time from which the age of days is measured: now, or the end of the newest day
+// present returns the time from which the age of days is measured: now, or the end of the newest day
 // before the current one. So a clock that is set years ahead for a moment removes nothing, nor
 // does a box that was off for long.
 func (w *Writer) present(paths []string, now time.Time) time.Time {

@@ -75,7 +75,7 @@ func (j *Jobs) Observe(snap *snapshot.Snapshot, ended func(message string, attri
 	}
 }
 
-// of is the job of a row, nil if it has none.
+// of returns the job of a row, nil if it has none.
 func (j *Jobs) of(p *snapshot.Process) *jobUse {
 	job := keyOfJob(p)
 	if job.ID == "" || job.Kind == "service" || p.User == "" { // whose it is will be known in a moment
@@ -129,7 +129,7 @@ func (u *jobUse) add(now time.Time, p *snapshot.Process, part share) {
 	}
 }
 
-// attributes are a job's figures for its log line; an unknown one is "–". Its GPU hours cover the
+// attributes returns a job's figures for its log line; an unknown one is "–". Its GPU hours cover the
 // time in which it was watched, which is less if the daemon started later.
 func (u *jobUse) attributes(user string) []any {
 	hours := func(ns float64) string {

@@ -35,7 +35,7 @@ type grid struct {
 	before int
 }
 
-// span is the time that a grid covers. The seam itself belongs to the live history.
+// span returns the time that a grid covers. The seam itself belongs to the live history.
 func (g grid) span(seam time.Time) (from, to time.Time) {
 	length := time.Duration(g.count) * g.width
 	end := seam.Add(-time.Duration(g.before) * length)
@@ -61,7 +61,7 @@ func Join(live snapshot.History, failed func(error)) *Joined {
 	return j
 }
 
-// Whole is the whole history; its methods wait for the earlier part.
+// Whole returns the whole history; its methods wait for the earlier part.
 func (j *Joined) Whole() snapshot.History { return &j.whole }
 
 // Before puts an earlier history before the live one, which must have begun. It reads that

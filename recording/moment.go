@@ -201,7 +201,7 @@ func (d *dayReader) figures(t int64) (f figures, ok bool) {
 	return f, true
 }
 
-// lastAt is the index of the last time at or before t, 0 if there is none.
+// lastAt returns the index of the last time at or before t, 0 if there is none.
 func lastAt(times []int64, t int64) int {
 	i, found := slices.BinarySearch(times, t)
 	if !found && i > 0 {

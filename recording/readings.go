@@ -22,7 +22,7 @@ type Reading struct {
 	figures   *values
 }
 
-// Value is a metric in its unit, false if unknown.
+// Value returns a metric in its unit, false if unknown.
 func (r *Reading) Value(id metric.ID) (int64, bool) { return r.figures.value[id], r.figures.known[id] }
 
 // Readings visits all readings recorded in [from, to), by time; at each tick GPUs come first,

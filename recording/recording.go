@@ -174,7 +174,7 @@ func (r *Recording) between(from, to time.Time) []string {
 	})
 }
 
-// Span is the time that the recording covers; both are zero while it is empty.
+// Span returns the time that the recording covers; both are zero while it is empty.
 func (r *Recording) Span() (oldest, newest time.Time) {
 	paths := r.all()
 	for _, path := range paths {
@@ -267,7 +267,7 @@ func (d *dayReader) each(scan func(*sql.Rows) error, query string, args ...any) 
 	}
 }
 
-// span is the first and the last tick.
+// span returns the first and the last tick.
 func (d *dayReader) span() (from, to int64) {
 	return d.number("SELECT min(from_ns) FROM sessions"), max(d.number("SELECT max(to_ns) FROM sessions"), d.number("SELECT max(time_ns) FROM tail"))
 }

@@ -205,7 +205,7 @@ type GPURow struct {
 	Total, Reserved snapshot.Bytes
 }
 
-// Capacity is the total without the memory that the driver reserves.
+// Capacity returns the total without the memory that the driver reserves.
 func (g *GPURow) Capacity() snapshot.Bytes {
 	return snapshot.Memory{Total: g.Total, Reserved: g.Reserved}.Capacity()
 }

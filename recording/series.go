@@ -50,7 +50,7 @@ func (d *dayReader) samples(key snapshot.SeriesKey, from, to int64, visit func(t
 	})
 }
 
-// find is the condition for a key's series; "" if the day does not have its subject.
+// find returns the condition for a key's series; "" if the day does not have its subject.
 func (d *dayReader) find(key snapshot.SeriesKey) (where string, args []any) {
 	uuid, instance := key.GPUUUID, key.Instance
 	if key.Row != (snapshot.RowID{}) {
@@ -105,7 +105,7 @@ type tailCache struct {
 	block                *block
 }
 
-// tailOf is a session's tail, or nil.
+// tailOf returns a session's tail, or nil.
 func (d *dayReader) tailOf(session int64) *tailCache {
 	d.mu.Lock()
 	defer d.mu.Unlock()

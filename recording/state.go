@@ -223,7 +223,7 @@ func encoded(state any) string {
 	return string(data)
 }
 
-// nanoseconds is a moment in Unix nanoseconds, 0 for none.
+// nanoseconds returns a moment in Unix nanoseconds, 0 for none.
 func nanoseconds(t time.Time) int64 {
 	if t.IsZero() {
 		return 0

@@ -173,7 +173,7 @@ func endColumns(columns iter.Seq[*column]) {
 	}
 }
 
-// number is a value for a column, nil if unknown.
+// number returns a value for a column, nil if unknown.
 func number[T quantity.Bytes | int | int64 | uint32](v quantity.Optional[T]) any {
 	if value, ok := v.Value(); ok {
 		return int64(value)
@@ -181,7 +181,7 @@ func number[T quantity.Bytes | int | int64 | uint32](v quantity.Optional[T]) any
 	return nil
 }
 
-// words is text for a column, cleaned; nil if empty.
+// words returns text for a column, cleaned; nil if empty.
 func words(s string) any {
 	if s == "" {
 		return nil
@@ -189,7 +189,7 @@ func words(s string) any {
 	return text.Clean(s)
 }
 
-// orNull is nil for zero.
+// orNull returns nil for zero.
 func orNull[T int | int64](v T) any {
 	if v == 0 {
 		return nil

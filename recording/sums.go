@@ -153,7 +153,7 @@ func (d *day) flushGPU(r *gpuRecord) {
 	s.covered = 0
 }
 
-// latestKnown is a value, or the one before if it is unknown.
+// latestKnown returns a value, or the one before if it is unknown.
 func latestKnown[T any](v, before quantity.Optional[T]) quantity.Optional[T] {
 	if v.Known() {
 		return v

@@ -26,7 +26,7 @@ func (w *whole) Away() bool {
 	return ok && remote.Away()
 }
 
-// began is when the live history begins; zero while it is empty.
+// began returns when the live history begins; zero while it is empty.
 func (w *whole) began() time.Time {
 	oldest, _ := w.live.Span()
 	return oldest

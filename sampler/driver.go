@@ -220,7 +220,7 @@ func (d *driver) lose(now time.Time, err error) {
 	d.state.RetryAt = now.Add(d.backoff.next())
 }
 
-// driverWord is the driver's name for an error, or else the error's text.
+// driverWord returns the driver's name for an error, or else the error's text.
 func driverWord(err error) string {
 	var e *nvml.Error
 	if errors.As(err, &e) {

@@ -20,7 +20,7 @@ func processEvent(now time.Time, kind snapshot.EventKind, p *snapshot.Process, m
 	}
 }
 
-// endedEvent is the event of a row's end. A process that still runs has only left the GPU.
+// endedEvent returns the event of a row's end. A process that still runs has only left the GPU.
 // Whether another container's process still runs is unknown.
 func endedEvent(now time.Time, g *snapshot.EndedProcess, running bool, signal syscall.Signal) snapshot.Event {
 	message := "exited"
@@ -171,7 +171,7 @@ func (s *Sampler) applyRules(now time.Time, snap *snapshot.Snapshot) []snapshot.
 	return alerts
 }
 
-// cleared is the message of the event that ends an alert. The figures of the alert's own message
+// cleared returns the message of the event that ends an alert. The figures of the alert's own message
 // no longer hold.
 func cleared(now time.Time, a *snapshot.Alert) string {
 	what, ok := map[snapshot.AlertKind]string{

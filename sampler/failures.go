@@ -97,7 +97,7 @@ func (s *Sampler) recentlyFailed(now time.Time) []snapshot.Event {
 	return slices.Clip(s.failed)
 }
 
-// settingsOf are the settings of an allocator, from the report or else from the row.
+// settingsOf returns the settings of an allocator, from the report or else from the row.
 func settingsOf(kind string, d *probe.Device, p *snapshot.Process) string {
 	settings := ""
 	if d != nil {
@@ -115,7 +115,7 @@ func settingsOf(kind string, d *probe.Device, p *snapshot.Process) string {
 	return settings
 }
 
-// lastOf is the newest state of a row, ended or not; nil if it was never seen.
+// lastOf returns the newest state of a row, ended or not; nil if it was never seen.
 func (s *Sampler) lastOf(id snapshot.RowID) *snapshot.Process {
 	if r := s.rows[id]; r != nil {
 		return r.latest

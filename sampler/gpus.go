@@ -166,12 +166,12 @@ func (s *Sampler) forgetProbeOnly(now time.Time) {
 	s.probeOnly = s.probeOnly[:used]
 }
 
-// placeOf is a GPU's place among those that only probes name; negative if it has none.
+// placeOf returns a GPU's place among those that only probes name; negative if it has none.
 func (s *Sampler) placeOf(uuid string) int {
 	return slices.IndexFunc(s.probeOnly, func(g probeOnlyGPU) bool { return g.uuid == uuid })
 }
 
-// totalByProbes is a device's size as its probes report it, unknown if they disagree.
+// totalByProbes returns a device's size as its probes report it, unknown if they disagree.
 func (s *Sampler) totalByProbes(uuid string) snapshot.Bytes {
 	if at := s.placeOf(uuid); at >= 0 && !s.probeOnly[at].disputed {
 		return s.probeOnly[at].total
@@ -179,7 +179,7 @@ func (s *Sampler) totalByProbes(uuid string) snapshot.Bytes {
 	return snapshot.Bytes{}
 }
 
-// indexOf is a GPU's index by the driver. GPUs that only probes name follow the driver's, in the
+// indexOf returns a GPU's index by the driver. GPUs that only probes name follow the driver's, in the
 // order of their places.
 func (s *Sampler) indexOf(uuid string) int {
 	if g := s.driver.find(uuid); g != nil {

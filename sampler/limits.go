@@ -76,7 +76,7 @@ func (l *limits) check(p *snapshot.Process, d *probe.Device, at span) (shown rep
 	return shown, now.limit, rejected
 }
 
-// size is a device's size by the driver or by the probe itself; 0 if unknown.
+// size returns a device's size by the driver or by the probe itself; 0 if unknown.
 func (l *limits) size(p *snapshot.Process, d *probe.Device) quantity.Bytes {
 	return l.device(place{p.ID.GPUUUID, p.ID.Instance}).total.Or(valueOf(d.TotalBytes))
 }
@@ -124,7 +124,7 @@ func (l *limits) caches(p *snapshot.Process) []snapshot.Evictable {
 	return p.Evictable
 }
 
-// allocated is a process's allocated memory on all its GPUs; false if it is unknown on one.
+// allocated returns a process's allocated memory on all its GPUs; false if it is unknown on one.
 func (l *limits) allocated(id process.Identity) (sum quantity.Bytes, known bool) {
 	for i := range l.rows {
 		if p := &l.rows[i]; p.ID.Process == id {
@@ -143,7 +143,7 @@ func (s *Sampler) forgetReports() {
 	maps.DeleteFunc(s.reports, func(_ snapshot.RowID, r *reports) bool { return r.seen != s.sequence })
 }
 
-// memoryOf is the memory of a GPU, or of one of its instances.
+// memoryOf returns the memory of a GPU, or of one of its instances.
 func memoryOf(r *nvml.Reading, id snapshot.InstanceID) nvml.Memory {
 	if !id.MIG {
 		return r.Memory

@@ -66,7 +66,7 @@ func (p *peaks) watch(used quantity.Bytes) {
 	p.now = max(p.now, used)
 }
 
-// room is how much the process is expected to grow at most; 0 is unknown.
+// room returns how much the process is expected to grow at most; 0 is unknown.
 func (p *peaks) room(used quantity.Bytes) quantity.Bytes {
 	if len(p.past) == 0 {
 		return 0
@@ -241,7 +241,7 @@ func (s *Sampler) loadsAt(at *region) (all loads) {
 	return all
 }
 
-// believe is the time to full during loads: unknown during a first load, and during a later one
+// believe returns the time to full during loads: unknown during a first load, and during a later one
 // unless little time is left.
 func (l loads) believe(full *snapshot.FullIn) *snapshot.FullIn {
 	if full == nil || l.first || l.later && (l.known || full.Median >= urgent) {

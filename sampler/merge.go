@@ -138,7 +138,7 @@ func (s *Sampler) identify(now time.Time, gpus []*gpu, answers []probe.Answer) {
 	maps.DeleteFunc(s.byPID, func(_ int, known *identified) bool { return known.named != s.sequence })
 }
 
-// largestFirst is the order in which the first tick looks up names. It does not wait for all of
+// largestFirst returns the order in which the first tick looks up names. It does not wait for all of
 // thousands of names, and the first screen shows the largest processes.
 func largestFirst(gpus []*gpu) (listed []*nvml.Process) {
 	for _, g := range gpus {
@@ -217,7 +217,7 @@ func (s *Sampler) finish(now time.Time, p *snapshot.Process) {
 	r.seen = s.sequence
 }
 
-// freeBeside is the free memory of a row's GPU or MIG instance; if unknown, the largest number.
+// freeBeside returns the free memory of a row's GPU or MIG instance; if unknown, the largest number.
 func (s *Sampler) freeBeside(id snapshot.RowID) quantity.Bytes {
 	const unknown = math.MaxInt64
 	g := s.driver.find(id.GPUUUID)
@@ -293,7 +293,7 @@ func (s *Sampler) sweep(now time.Time) []snapshot.EndedProcess {
 	return ended
 }
 
-// lastRow is the last state of an ended row. A program that exits with an error may report it
+// lastRow returns the last state of an ended row. A program that exits with an error may report it
 // only in its last report, whose figures no row has shown.
 func (s *Sampler) lastRow(now time.Time, id snapshot.RowID, r *row) snapshot.EndedProcess {
 	g := snapshot.EndedProcess{Last: *r.latest, Ended: now, OutOfMemoryCount: r.oom}

@@ -60,7 +60,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// deadline is how long a tick at this interval waits for a GPU.
+// deadline returns how long a tick at this interval waits for a GPU.
 func (o Options) deadline(interval time.Duration) time.Duration {
 	if o.Deadline > 0 {
 		return o.Deadline

@@ -145,7 +145,7 @@ func (o *outlook) move() {
 	}
 }
 
-// fullIn is when this memory will be full.
+// fullIn returns when this memory will be full.
 func (o *outlook) fullIn(m *snapshot.Memory) *snapshot.FullIn {
 	if o.forecaster == nil {
 		return nil
@@ -153,7 +153,7 @@ func (o *outlook) fullIn(m *snapshot.Memory) *snapshot.FullIn {
 	return whenFull(o.at, m, o.forecaster)
 }
 
-// whenFull is when several series together, with samples up to now, will fill a memory.
+// whenFull returns when several series together, with samples up to now, will fill a memory.
 func whenFull(now time.Time, m *snapshot.Memory, series ...*forecast.Forecaster) *snapshot.FullIn {
 	used, known := m.Used.Value()
 	capacity, limited := m.Capacity().Value()
@@ -167,7 +167,7 @@ func whenFull(now time.Time, m *snapshot.Memory, series ...*forecast.Forecaster)
 	return &snapshot.FullIn{Median: full.Median, Earliest: full.Earliest, Latest: full.Latest, Made: now}
 }
 
-// unmoved is the forecast of a series that has never moved.
+// unmoved returns the forecast of a series that has never moved.
 func unmoved(v quantity.Bytes) []snapshot.Prediction {
 	out := make([]snapshot.Prediction, len(forecast.Horizons))
 	for i, h := range forecast.Horizons {

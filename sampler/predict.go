@@ -53,7 +53,7 @@ func (r *row) doubt() snapshot.Doubt {
 	return r.outlook.doubt()
 }
 
-// freshlyAllocated is the allocated memory that the process's probe reports, unknown if the
+// freshlyAllocated returns the allocated memory that the process's probe reports, unknown if the
 // report is old.
 func freshlyAllocated(p *snapshot.Process) snapshot.Bytes {
 	if p.Probe == nil || p.Probe.State != snapshot.ProbeLive {
@@ -62,7 +62,7 @@ func freshlyAllocated(p *snapshot.Process) snapshot.Bytes {
 	return p.Allocated
 }
 
-// trend is the trend of the row's memory, and its growth. If a probe reports allocated memory,
+// trend returns the trend of the row's memory, and its growth. If a probe reports allocated memory,
 // that decides what a leak is: a growing cache can be flushed, and a leak into a cache does not
 // show in used memory.
 func (r *row) trend(probed bool) (snapshot.Trend, snapshot.Bytes) {
@@ -186,5 +186,5 @@ func (at *region) doubt(o *snapshot.Outlook) {
 	}
 }
 
-// shown is a trend as a snapshot has it, which lists them in the same order.
+// shown returns a trend as a snapshot has it, which lists them in the same order.
 func shown(t forecast.Trend) snapshot.Trend { return snapshot.TrendYoung + snapshot.Trend(t) }

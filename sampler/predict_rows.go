@@ -125,7 +125,7 @@ func (s *Sampler) sumOf(own []snapshot.Prediction, at *region) (path []snapshot.
 	return path
 }
 
-// spreadOf is the distance of the intervals' ends from the median.
+// spreadOf returns the distance of the intervals' ends from the median.
 func spreadOf(p *snapshot.Prediction) [4]quantity.Bytes {
 	return [4]quantity.Bytes{p.Median - p.Lower95, p.Median - p.Lower80, p.Upper80 - p.Median, p.Upper95 - p.Median}
 }

@@ -58,7 +58,7 @@ func moved(before snapshot.Bytes, now quantity.Bytes) bool {
 	return !known || max(was-now, now-was) > skewTolerance
 }
 
-// otherOf is a process's used memory less what its allocators held at heldAt.
+// otherOf returns a process's used memory less what its allocators held at heldAt.
 func (s *Sampler) otherOf(p *snapshot.Process, held quantity.Bytes, heldAt span) snapshot.Bytes {
 	used, known := p.Used.Value()
 	g, r := s.driver.find(p.ID.GPUUUID), s.reports[p.ID]
@@ -91,7 +91,7 @@ func allocator(a *probe.Allocator, size quantity.Bytes) snapshot.Allocator {
 	return out
 }
 
-// peakOf is a peak, unknown if it exceeds the device: a library also counts memory that was asleep.
+// peakOf returns a peak, unknown if it exceeds the device: a library also counts memory that was asleep.
 func peakOf(peak *quantity.Bytes, size quantity.Bytes) snapshot.Bytes {
 	if size > 0 && valueOf(peak) > size {
 		return snapshot.Bytes{}

@@ -72,7 +72,7 @@ func New(options Options) *Sampler {
 	return s
 }
 
-// Latest is the newest snapshot, nil before the first tick.
+// Latest returns the newest snapshot, nil before the first tick.
 func (s *Sampler) Latest() *snapshot.Snapshot { return s.latest.Load() }
 
 // Updates receives a value for each new snapshot. It holds one value: a slow reader misses
@@ -140,7 +140,7 @@ func (s *Sampler) Run(ctx context.Context) (err error) {
 	}
 }
 
-// aligned is the other clock's last tick up to t.
+// aligned returns the other clock's last tick up to t.
 func (s *Sampler) aligned(t time.Time) time.Time {
 	at := s.beside.Load()
 	if at == nil {

@@ -88,7 +88,7 @@ type GuardReplay struct {
 	OutOfMemory     int            `json:"out_of_memory_events"`
 }
 
-// GuardOf is a guard's state; nil where there is none.
+// GuardOf returns a guard's state; nil where there is none.
 func GuardOf(g *snapshot.Guard) *Guard {
 	if g == nil {
 		return nil
@@ -108,7 +108,7 @@ func GuardOf(g *snapshot.Guard) *Guard {
 	return out
 }
 
-// DecisionsOf are decisions, in their order.
+// DecisionsOf returns decisions, in their order.
 func DecisionsOf(decisions []snapshot.GuardDecision) []Decision {
 	out := make([]Decision, 0, len(decisions))
 	for i := range decisions {
@@ -141,7 +141,7 @@ func RowOf(id snapshot.RowID) Row {
 // mostGuarded bounds the lists of a guard that comes from outside.
 const mostGuarded = 4096
 
-// Restore is the state that a document describes; nil where it describes none.
+// Restore returns the state that a document describes; nil where it describes none.
 // Texts of a document from outside are cleaned.
 func (g *Guard) Restore() *snapshot.Guard {
 	if g == nil {

@@ -126,7 +126,7 @@ type AlertDocument struct {
 	Dropped int `json:"dropped"`
 }
 
-// AlertOf is an alert of a snapshot, with its GPU and its process as they are then.
+// AlertOf returns an alert of a snapshot, with its GPU and its process as they are then.
 func AlertOf(snap *snapshot.Snapshot, a *snapshot.Alert) AlertDocument {
 	doc := AlertDocument{Schema: AlertVersion, Time: Time(snap.Time), Host: snap.Host.Name, Simulated: snap.Simulated, Alert: alertOf(a)}
 	if g := snap.GPU(a.GPUUUID); g != nil {

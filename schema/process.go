@@ -156,7 +156,7 @@ func processOf(p *snapshot.Process) Process {
 	return out
 }
 
-// sourceOf is who asked the probe: this program, or the daemon.
+// sourceOf returns who asked the probe: this program, or the daemon.
 func sourceOf(p *snapshot.Probe) string {
 	if p.ByDaemon {
 		return "daemon"

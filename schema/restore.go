@@ -17,7 +17,7 @@ const (
 	mostRows  = 4096
 )
 
-// Snapshot is the moment that a document describes, without what a document
+// Snapshot returns the moment that a document describes, without what a document
 // lacks: the peaks, trends and parents of processes. Impossible figures become unknown.
 func (d *Document) Snapshot() *snapshot.Snapshot {
 	s := &snapshot.Snapshot{
@@ -152,7 +152,7 @@ func restored(predictions []Prediction) []snapshot.Prediction {
 	return out
 }
 
-// row is a process on a GPU.
+// row returns a process on a GPU.
 func (p *Process) row(g *GPU) snapshot.Process {
 	out := snapshot.Process{
 		ID:      snapshot.RowID{Process: process.Identity{PID: p.PID}, GPUUUID: g.UUID},

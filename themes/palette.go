@@ -42,7 +42,7 @@ func (p palette) style(s lipgloss.Style) Style {
 	return p.made[open]
 }
 
-// ink is a colour, by hand for 24 bits and for the 256 colours of xterm: rounding to those
+// ink returns a colour, by hand for 24 bits and for the 256 colours of xterm: rounding to those
 // turns dim blue into teal, and grey text too.
 func (p palette) ink(hex string, index uint8) lipgloss.Style {
 	if p.profile == colorprofile.ANSI256 {
@@ -55,12 +55,12 @@ func (p palette) color(hex string, index uint8) Style { return p.style(p.ink(hex
 
 func (p palette) bold(hex string, index uint8) Style { return p.style(p.ink(hex, index).Bold(true)) }
 
-// alarm is bold text on the colour.
+// alarm returns bold text on the colour.
 func (p palette) alarm(hex string, index uint8) Style {
 	return p.style(p.ink(hex, index).Bold(true).Reverse(true))
 }
 
-// hues are the colours of owners.
+// hues returns the colours of owners.
 func (p palette) hues(inks [6]string, indexes [6]uint8) (styles [6]Style) {
 	for i := range styles {
 		styles[i] = p.color(inks[i], indexes[i])
@@ -89,7 +89,7 @@ func (p palette) theme(name string, dark bool) Styles {
 // fragmented, and a bright accent for what a flush frees, the one part that the reader can act on.
 // They differ in lightness too, so that readers who see no hue, and photocopies, distinguish them.
 
-// night is for dark grounds, from black to Solarized's base03.
+// night is the theme for dark grounds, from black to Solarized's base03.
 func (p palette) night() Styles {
 	s := p.plain(true)
 	s.Dim, s.Header, s.Rule = p.color("#93a1b0", 247), p.color("#93a1b0", 247), p.color("#7d8b9a", 245)
@@ -108,7 +108,7 @@ func (p palette) night() Styles {
 	return s
 }
 
-// day is for light grounds, from white to Solarized's base3.
+// day is the theme for light grounds, from white to Solarized's base3.
 func (p palette) day() Styles {
 	s := p.plain(false)
 	s.Dim, s.Header, s.Rule = p.color("#57606a", 241), p.color("#57606a", 241), p.color("#67707a", 242)

@@ -18,7 +18,7 @@ type drawn struct {
 	onBlanks bool
 }
 
-// Lipgloss is the same style for text that lipgloss lays out.
+// Lipgloss returns the same style for text that lipgloss lays out.
 func (s Style) Lipgloss() lipgloss.Style {
 	if s.drawn == nil {
 		return lipgloss.NewStyle()
@@ -97,7 +97,7 @@ type Styles struct {
 // edge is a cell in which one area ends and another begins.
 type edge struct{ lower, upper Style }
 
-// Edge is the style of a cell whose lower part has the colour of one style and the rest the
+// Edge returns the style of a cell whose lower part has the colour of one style and the rest the
 // colour of another. A glyph that fills the cell from below is drawn in it.
 func (s *Styles) Edge(lower, upper Style) Style {
 	if style, ok := s.edges[edge{lower, upper}]; ok {

@@ -39,7 +39,7 @@ func (b *bell) ring(alerts []snapshot.Alert, now time.Time) bool {
 	return true
 }
 
-// titleOf is the terminal's title: "vramscope host ! 3 full 4m" for an urgent alert.
+// titleOf returns the terminal's title: "vramscope host ! 3 full 4m" for an urgent alert.
 func titleOf(s *snapshot.Snapshot) string {
 	if s == nil {
 		return "vramscope"

@@ -48,7 +48,7 @@ func writeAlert(l *cell.Line, st *state, lk *cell.Appearance) {
 // speaking reports whether the message of the last action is shown.
 func (st *state) speaking() bool { return st.message != "" && st.now.Before(st.messageUntil) }
 
-// standstill is what the line says while the screen is frozen or shows the past, else "".
+// standstill returns what the line says while the screen is frozen or shows the past, else "".
 func (st *state) standstill() string {
 	switch {
 	case st.shown == nil || st.speaking() || st.progress != "":
@@ -143,7 +143,7 @@ func writeAlertSentence(l *cell.Line, st *state, lk *cell.Appearance) {
 
 const whyHint = "W why"
 
-// counterAt is the column of "1 of 3". It does not depend on the sentence.
+// counterAt returns the column of "1 of 3". It does not depend on the sentence.
 func counterAt(width int) int {
 	switch {
 	case width >= 120:
@@ -196,7 +196,7 @@ func (st *state) advice(alert *snapshot.Alert, lk *cell.Appearance) string {
 	return ": " + lk.Glyphs.Words(alert.Advice)
 }
 
-// fullInSentence is the sentence about a GPU that fills up, with the time of day and the
+// fullInSentence returns the sentence about a GPU that fills up, with the time of day and the
 // process if they fit.
 func fullInSentence(alert *snapshot.Alert, gpu *snapshot.GPU, st *state, lk *cell.Appearance, width int) (head, tail string) {
 	head = "GPU " + strconv.Itoa(gpu.Index) + " "
@@ -235,7 +235,7 @@ func fullInSentence(alert *snapshot.Alert, gpu *snapshot.GPU, st *state, lk *cel
 	return head, tail
 }
 
-// remedy is what F on a process is good for. It is "" where F cannot flush it or hardly anything
+// remedy returns what F on a process is good for. It is "" where F cannot flush it or hardly anything
 // stays free.
 func (st *state) remedy(p *snapshot.Process, lk *cell.Appearance) string {
 	amount, ok := p.Returnable.Value()

@@ -63,7 +63,7 @@ func (m *model) openAttach() (bool, tea.Cmd) {
 	}
 }
 
-// attachRefusal is why no probe can be attached, as far as that is known without
+// attachRefusal returns why no probe can be attached, as far as that is known without
 // examining the process; else "".
 func attachRefusal(p *snapshot.Process) string {
 	pid := p.ID.Process.PID

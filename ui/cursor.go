@@ -59,7 +59,7 @@ func (m *model) toTop() {
 	m.st.Cursor = table.Cursor{}
 }
 
-// keepCursor is called when the rows may have changed. Where the process is no longer
+// keepCursor must be called when the rows may have changed. Where the process is no longer
 // listed, the cursor moves to its neighbour.
 func (m *model) keepCursor() {
 	c := &m.st.Cursor
@@ -85,7 +85,7 @@ func (m *model) dropCursor() bool {
 	return had
 }
 
-// atCursor is the running or ended process under the cursor, nil where there is none.
+// atCursor returns the running or ended process under the cursor, nil where there is none.
 func (m *model) atCursor() *snapshot.Process {
 	if !m.st.Cursor.Active {
 		return nil
@@ -104,7 +104,7 @@ func findProcess(s *snapshot.Snapshot, id snapshot.RowID) *snapshot.Process {
 	return nil
 }
 
-// needCursor is atCursor for a key that needs a process. Where there is no cursor it puts
+// needCursor returns atCursor for a key that needs a process. Where there is no cursor it puts
 // one on the process whose detail stands beside the graph, else on the first row. Where no
 // process is listed it says so.
 func (m *model) needCursor() *snapshot.Process {

@@ -13,7 +13,7 @@ import (
 	"vramscope/ui/table"
 )
 
-// newDetail is the detail of the process under the cursor. With whole it fills the screen
+// newDetail returns the detail of the process under the cursor. With whole it fills the screen
 // and has a graph.
 func newDetail(st *state, lk *cell.Appearance, rows []table.Row, whole bool) detail.Panel {
 	in := detail.Input{Appearance: lk, Snapshot: st.shown, History: st.history, Now: cell.Moment(st.moment()), Width: st.width, Whole: whole}
@@ -39,7 +39,7 @@ func newDetail(st *state, lk *cell.Appearance, rows []table.Row, whole bool) det
 	return detail.New(in)
 }
 
-// detailed is the row under the cursor, else the row of the shown alert if it is listed,
+// detailed returns the row under the cursor, else the row of the shown alert if it is listed,
 // else the first one.
 func detailed(st *state, rows []table.Row) snapshot.RowID {
 	if st.Cursor.Active {

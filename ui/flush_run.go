@@ -236,7 +236,7 @@ func (r *flushRun) report(text string) {
 	}
 }
 
-// await is a command that waits for the next progress.
+// await returns a command that waits for the next progress.
 func (r *flushRun) await() tea.Msg {
 	if text, ok := <-r.steps; ok {
 		return flushStepMsg{text}

@@ -21,7 +21,7 @@ func graphAbout(st *state, lk *cell.Appearance, key snapshot.SeriesKey) graph.Gr
 	return g
 }
 
-// knownSince is the earliest moment of a series: the start of its process, or of the history.
+// knownSince returns the earliest moment of a series: the start of its process, or of the history.
 func (st *state) knownSince(key snapshot.SeriesKey) time.Time {
 	if st.history == nil {
 		return time.Time{}
@@ -33,7 +33,7 @@ func (st *state) knownSince(key snapshot.SeriesKey) time.Time {
 	return oldest
 }
 
-// followed is the series that the graph shows: the pinned one, else the GPU in focus, else
+// followed returns the series that the graph shows: the pinned one, else the GPU in focus, else
 // the process under the cursor, else the GPU of the worst alert, else the fullest GPU.
 func followed(st *state) snapshot.SeriesKey {
 	if st.pinned != nil {
@@ -58,7 +58,7 @@ func followedUnpinned(st *state) snapshot.SeriesKey {
 	return snapshot.SeriesKey{Metric: metric.Used, GPUUUID: fullest(s)}
 }
 
-// fullest is the GPU with the largest share of its memory in use, "" where there is none.
+// fullest returns the GPU with the largest share of its memory in use, "" where there is none.
 func fullest(s *snapshot.Snapshot) string {
 	highest, uuid := -1.0, ""
 	for i := range s.GPUs {
@@ -73,7 +73,7 @@ func fullest(s *snapshot.Snapshot) string {
 	return uuid
 }
 
-// alarmed is the urgent alert on the alert line, else the worst urgent one, or nil.
+// alarmed returns the urgent alert on the alert line, else the worst urgent one, or nil.
 func alarmed(alerts []snapshot.Alert, current int) *snapshot.Alert {
 	urgent := func(a *snapshot.Alert) bool { return a.Severity == snapshot.Urgent && a.GPUUUID != "" }
 	if current >= 0 && current < len(alerts) && urgent(&alerts[current]) {

@@ -21,7 +21,7 @@ func (st *state) gpuPage(lk *cell.Appearance) gpupage.Page {
 	}
 }
 
-// pageInView is "1-22/40" where the page does not fit the screen, else "".
+// pageInView returns "1-22/40" where the page does not fit the screen, else "".
 func (st *state) pageInView(lk *cell.Appearance) string {
 	if st.page == nil || st.shown == nil {
 		return ""

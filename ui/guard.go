@@ -14,7 +14,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// guardWords is the state of the guard in the header: "GUARD dry-run", "GUARD", "GUARD paused 9m",
+// guardWords returns the state of the guard in the header: "GUARD dry-run", "GUARD", "GUARD paused 9m",
 // "GUARD cannot act"; "" where none runs.
 func guardWords(s *snapshot.Snapshot, now time.Time) string {
 	g := s.Guard
@@ -37,7 +37,7 @@ func hindered(g *snapshot.Guard, now time.Time) bool {
 	return g != nil && (g.Cannot != "" || g.Paused.After(now))
 }
 
-// guardStyle is the style of guardWords: a warning where something hinders the guard.
+// guardStyle returns the style of guardWords: a warning where something hinders the guard.
 func guardStyle(s *snapshot.Snapshot, now time.Time, styles *themes.Styles) themes.Style {
 	switch {
 	case hindered(s.Guard, now):

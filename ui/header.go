@@ -63,7 +63,7 @@ func writeHeader(l *cell.Line, st *state, lk *cell.Appearance) {
 // shortestWarning is the fewest cells to which a warning is cut: "recording paused".
 const shortestWarning = 16
 
-// clock is the time, or the moment of the past that is shown.
+// clock returns the time, or the moment of the past that is shown.
 func (st *state) clock() string {
 	switch {
 	case st.now.IsZero():
@@ -99,7 +99,7 @@ func (st *state) badges() []string {
 	return badges
 }
 
-// headerItems are the items of the header, the most important first; shorter in a pane.
+// headerItems returns the items of the header, the most important first; shorter in a pane.
 func headerItems(st *state, lk *cell.Appearance) []cell.Span {
 	s, shown := &lk.Styles, st.shown
 	pane, wide := st.width < fullWidth, st.width >= gpus.LegendWidth
@@ -186,7 +186,7 @@ func recordingWords(shown *snapshot.Snapshot, wide bool) string {
 	}
 }
 
-// boxName is "8×H100 80GB HBM3", or a list where there are several kinds of GPU. GPUs of
+// boxName returns "8×H100 80GB HBM3", or a list where there are several kinds of GPU. GPUs of
 // unknown name count to the only kind, or as a kind of their own.
 func boxName(shown *snapshot.Snapshot, lk *cell.Appearance, pane, wide bool) string {
 	var names []string
@@ -230,7 +230,7 @@ func boxName(shown *snapshot.Snapshot, lk *cell.Appearance, pane, wide bool) str
 	}
 }
 
-// headerName is the name of a GPU, shorter in a pane and in full on a wide screen.
+// headerName returns the name of a GPU, shorter in a pane and in full on a wide screen.
 func headerName(name string, pane, wide bool) string {
 	if wide {
 		return gpus.FullName(name)

@@ -125,7 +125,7 @@ func (m *model) see(seen ...snapshot.Incident) tea.Cmd {
 	}
 }
 
-// seeAll is M.
+// seeAll handles M: it marks all incidents as read.
 func (m *model) seeAll() (bool, tea.Cmd) {
 	unread := m.st.incidents.unread
 	if len(unread) == 0 {
@@ -136,7 +136,7 @@ func (m *model) seeAll() (bool, tea.Cmd) {
 	return true, m.see(unread...)
 }
 
-// openIncident is W: it explains the newest unread incident, else the newest up to the shown
+// openIncident handles W: it explains the newest unread incident, else the newest up to the shown
 // moment. Only errors have an explanation: of the others it shows the events around it.
 func (m *model) openIncident() (bool, tea.Cmd) {
 	list := dialog.NewEvents(&m.look, m.st.screen())
@@ -157,7 +157,7 @@ func (m *model) openIncident() (bool, tea.Cmd) {
 	return true, tea.Batch(seen, m.explain(page))
 }
 
-// opened is the incident that W explains in the present: the newest unread one, else the newest.
+// opened returns the incident that W explains in the present: the newest unread one, else the newest.
 func (n *incidents) opened() *snapshot.Incident {
 	if len(n.unread) > 0 {
 		return &n.unread[0]
@@ -171,7 +171,7 @@ func (n *incidents) opened() *snapshot.Incident {
 	return newest
 }
 
-// leading is the unread incident that is on the alert line, nil where there is none: a newer
+// leading returns the unread incident that is on the alert line, nil where there is none: a newer
 // one, and not in the past, where the line says that.
 func (st *state) leading() *snapshot.Incident {
 	if u := st.incidents.unread; len(u) > 0 && st.past.IsZero() && st.now.Sub(u[0].Time) < leadTime {
@@ -180,7 +180,7 @@ func (st *state) leading() *snapshot.Incident {
 	return nil
 }
 
-// headlines are what the alert line can show, the worst first: urgent alerts, the newest
+// headlines returns what the alert line can show, the worst first: urgent alerts, the newest
 // unread incident, other alerts. The alert about the incident stands for both.
 func (st *state) headlines() []snapshot.Alert {
 	alerts, incident := st.shown.Alerts, st.leading()
@@ -223,7 +223,7 @@ func incidentSentence(i *snapshot.Incident, st *state, lk *cell.Appearance) (hea
 	return head, tail
 }
 
-// unreadSpans are "1 unread: out of memory 23:48   W why", where the alert line no longer
+// unreadSpans returns "1 unread: out of memory 23:48   W why", where the alert line no longer
 // shows an incident.
 func (st *state) unreadSpans(s *themes.Styles) []cell.Span {
 	unread := st.incidents.unread

@@ -69,7 +69,7 @@ func answers(p *snapshot.Process, key keys.ID) bool {
 	return slices.Contains(p.Probe.Capabilities, "snapshot")
 }
 
-// notTold is why there is no answer to a key.
+// notTold returns why there is no answer to a key.
 func notTold(p *snapshot.Process, key keys.ID) string {
 	what, limit := "report its segments", ""
 	if key == keys.Holders {

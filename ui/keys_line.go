@@ -45,7 +45,7 @@ func writeKeys(l *cell.Line, st *state, lk *cell.Appearance, view view) {
 	l.PutSpans(status, l.Width(), "")
 }
 
-// hints are the hints of the present scope. Without a table only help and Enter are left.
+// hints returns the hints of the present scope. Without a table only help and Enter are left.
 func (st *state) hints(lk *cell.Appearance, view view) []keys.Hint {
 	if question, ok := st.overlay.(dialog.Question); ok {
 		return question.Hints()
@@ -172,7 +172,7 @@ func keysStatus(st *state, lk *cell.Appearance, view view) []cell.Span {
 	return parts
 }
 
-// gpusInView is "28/32 GPU" where not all GPU lines are in view.
+// gpusInView returns "28/32 GPU" where not all GPU lines are in view.
 func (st *state) gpusInView(lk *cell.Appearance, lay *layout) string {
 	room := lay.gpuLines()
 	if st.shown == nil || st.noDriver() || room <= 0 {
@@ -238,7 +238,7 @@ func (st *state) behind() bool {
 	return late > 3*st.shown.Interval && late > 3*time.Second
 }
 
-// interval is the interval last chosen, which begins with the next sample, else the shown
+// interval returns the interval last chosen, which begins with the next sample, else the shown
 // snapshot's.
 func (st *state) interval() time.Duration {
 	if st.chosen > 0 && st.past.IsZero() {
@@ -267,7 +267,7 @@ type view struct {
 	total       int // all rows
 }
 
-// inView is "1-12/13".
+// inView returns "1-12/13".
 func (v view) inView() string {
 	if v.total == 0 {
 		return "0/0"

@@ -165,7 +165,7 @@ func (lay *layout) tile(gpus, free int) (height int) {
 	return height
 }
 
-// tilesOf is how many tiles stand side by side, and the height of each.
+// tilesOf returns how many tiles stand side by side, and the height of each.
 func (lay *layout) tilesOf(gpus int) (across, height int) {
 	return (gpus + lay.tileRows - 1) / lay.tileRows, lay.tiles.rows / lay.tileRows
 }
@@ -177,7 +177,7 @@ func (lay *layout) besideGraph() {
 	}
 }
 
-// tableFor is the height of a table with so many rows: the graph gets the others. It changes
+// tableFor returns the height of a table with so many rows: the graph gets the others. It changes
 // in steps, so that one process more or less moves nothing.
 func tableFor(rows, step int) int {
 	return 1 + (rows/step+1)*step
@@ -210,7 +210,7 @@ func (lay *layout) gpuLines() int {
 	return lay.gpus.rows * lay.gpuColumns
 }
 
-// over is the rectangle of a question: the table, and the graph or more where the table is too low.
+// over returns the rectangle of a question: the table, and the graph or more where the table is too low.
 func (lay *layout) over(rows int) rect {
 	switch {
 	case lay.table.rows == 0, lay.height < fullHeight && lay.table.rows+lay.graph.rows < rows:
@@ -222,7 +222,7 @@ func (lay *layout) over(rows int) rect {
 	}
 }
 
-// page is the rectangle of the detail and of a GPU's page: everything between the header and
+// page returns the rectangle of the detail and of a GPU's page: everything between the header and
 // the alert line. A pane gives them the header's line too.
 func (lay *layout) page() rect {
 	r := lay.above()
@@ -232,12 +232,12 @@ func (lay *layout) page() rect {
 	return r
 }
 
-// above is everything above the alert line.
+// above returns everything above the alert line.
 func (lay *layout) above() rect {
 	return rect{0, max(lay.height-lay.alert.rows-lay.keys.rows, 0), lay.width}
 }
 
-// below is everything below the header: the rectangle of the help.
+// below returns everything below the header: the rectangle of the help.
 func (lay *layout) below() rect {
 	return rect{lay.header.rows, lay.height - lay.header.rows, lay.width}
 }

@@ -140,7 +140,7 @@ func (m *model) digit(d int) (bool, tea.Cmd) {
 	return m.focusGPU(d), nil
 }
 
-// lastIndex is the highest index of a GPU. Not every index need be there.
+// lastIndex returns the highest index of a GPU. Not every index need be there.
 func lastIndex(s *snapshot.Snapshot) int {
 	last := 0
 	for i := range s.GPUs {

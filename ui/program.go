@@ -71,7 +71,7 @@ func (o *Options) feed(ctx context.Context, send func(tea.Msg)) {
 	}
 }
 
-// clockAfter is how long after a snapshot the clockMsg is sent if no other snapshot comes.
+// clockAfter returns how long after a snapshot the clockMsg is sent if no other snapshot comes.
 // It is whole seconds: Go wakes the process up at the moment that the timer had before its
 // Reset, and a snapshot comes at that moment anyway.
 func clockAfter(interval time.Duration) time.Duration {

@@ -34,7 +34,7 @@ func (m *model) tableHeight() int {
 	return lay.rows()
 }
 
-// widestCommand is how far the COMMAND column can be scrolled.
+// widestCommand returns how far the COMMAND column can be scrolled.
 func (m *model) widestCommand() int {
 	widest := 0
 	t := m.table()
@@ -74,7 +74,7 @@ func (m *model) openSortBy() bool {
 	return m.openOverlay(dialog.NewSortBy(&m.look, items(t.SortColumns()), order.Column, order.Reversed))
 }
 
-// items are columns as menus show them.
+// items returns columns as menus show them.
 func items(columns []table.Column) []dialog.Item {
 	list := make([]dialog.Item, len(columns))
 	for i, c := range columns {

@@ -114,7 +114,7 @@ func beside(st *state, lk *cell.Appearance, lay *layout, rows []table.Row) []str
 	return lines
 }
 
-// bottom is the last line: the prompt, the alert where it has no line of its own, or the keys.
+// bottom returns the last line: the prompt, the alert where it has no line of its own, or the keys.
 func bottom(st *state, lk *cell.Appearance, lay *layout, view view) []string {
 	switch {
 	case st.typing != nil:
@@ -126,7 +126,7 @@ func bottom(st *state, lk *cell.Appearance, lay *layout, view view) []string {
 	}
 }
 
-// alertAndBadges is the last line where it shows the alert, with the badges of the header
+// alertAndBadges returns the last line where it shows the alert, with the badges of the header
 // where that is not to be seen.
 func alertAndBadges(st *state, lk *cell.Appearance, lay *layout) string {
 	var badges []string
@@ -188,7 +188,7 @@ func covered(lines []string, st *state, lay *layout) []string {
 	return append(out, lines[end:]...)
 }
 
-// overlaid is the rectangle over whose middle the overlay lies.
+// overlaid returns the rectangle over whose middle the overlay lies.
 func overlaid(st *state, lay *layout) rect {
 	extent, rows := st.overlay.Size(st.width)
 	switch r := lay.below(); {
@@ -231,7 +231,7 @@ func (st *state) noDriver() bool {
 	return st.shown != nil && st.shown.Driver.State != snapshot.DriverOK && st.shown.Driver.State != ""
 }
 
-// moment is the shown moment, from which ages are measured.
+// moment returns the shown moment, from which ages are measured.
 func (st *state) moment() time.Time {
 	if st.shown != nil && (!st.past.IsZero() || st.frozen || st.now.Before(st.shown.Time)) {
 		return st.shown.Time
@@ -246,7 +246,7 @@ func viewOf(lay layout, t *table.Table) view {
 	return v
 }
 
-// drawn is a line as write writes it.
+// drawn returns a line as write writes it.
 func drawn(width int, write func(l *cell.Line)) []string {
 	l := cell.NewLine(width)
 	write(l)

@@ -13,7 +13,7 @@ import (
 	"vramscope/ui/table"
 )
 
-// intervals are the steps of + and -.
+// intervals returns the steps of + and -.
 func intervals() []time.Duration {
 	return []time.Duration{
 		100 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond, time.Second,
@@ -55,7 +55,7 @@ func (m *model) nextTheme() bool {
 	return true
 }
 
-// windows are the steps of z.
+// windows returns the steps of z.
 func windows() []time.Duration {
 	return []time.Duration{5 * time.Minute, 10 * time.Minute, 30 * time.Minute, 2 * time.Hour, 24 * time.Hour}
 }
@@ -101,7 +101,7 @@ func (m *model) graphStyle() bool {
 	return true
 }
 
-// settings are the settings in force.
+// settings returns the settings in force.
 func (m *model) settings() Settings {
 	s := Settings{
 		Theme: m.theme, Sort: m.st.Sort.Column, Reversed: m.st.Sort.Reversed, Lines: m.st.lines, Window: m.st.window,

@@ -55,7 +55,7 @@ func (m *model) noPast(forward bool) bool {
 // atPresent reports whether the screen shows the newest snapshot.
 func (m *model) atPresent() bool { return m.st.past.IsZero() && !m.st.frozen }
 
-// at is the moment that was asked for last, else the shown one.
+// at returns the moment that was asked for last, else the shown one.
 func (m *model) at() time.Time {
 	switch {
 	case !m.st.past.IsZero():
@@ -158,7 +158,7 @@ func near(events []snapshot.Event, from time.Time, forward bool) []snapshot.Even
 	return slices.DeleteFunc(events, func(e snapshot.Event) bool { return !e.Time.Equal(at) })
 }
 
-// eventsNote is the worst of the events of one moment, and the number of the others.
+// eventsNote returns the worst of the events of one moment, and the number of the others.
 func eventsNote(events []snapshot.Event) string {
 	worst := &events[0]
 	for i := range events {

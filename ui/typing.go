@@ -139,7 +139,7 @@ func (m *model) findNext(step int) bool {
 	return true
 }
 
-// found is "2 of 5 rows contain train": which match the cursor is on.
+// found returns "2 of 5 rows contain train": which match the cursor is on.
 func (m *model) found() string {
 	which, all := 0, 0
 	for _, id := range m.rowIDs() {

@@ -51,7 +51,7 @@ func (m *model) press(msg tea.KeyPressMsg) (bool, tea.Cmd) {
 	return m.do(id, name)
 }
 
-// afterEscape is the key after Esc where both arrived together, which looks like Alt.
+// afterEscape returns the key after Esc where both arrived together, which looks like Alt.
 func afterEscape(msg tea.KeyPressMsg) (key tea.KeyPressMsg, merged bool) {
 	if msg.Mod&^tea.ModShift != tea.ModAlt || msg.Code <= ' ' || msg.Code >= 0x7f {
 		return msg, false
@@ -228,7 +228,7 @@ func (m *model) do(id keys.ID, name string) (bool, tea.Cmd) {
 	return false, nil
 }
 
-// escape is Esc on a screen that another one has opened, too: it returns there.
+// escape handles Esc also on a screen that another one has opened: it returns there.
 func (m *model) escape() (bool, tea.Cmd) {
 	switch changed := m.back(); {
 	case changed:
@@ -242,7 +242,7 @@ func (m *model) escape() (bool, tea.Cmd) {
 	return false, nil
 }
 
-// back is Esc: it closes the innermost of what is open, else clears the setting that was set last.
+// back handles Esc: it closes the innermost of what is open, else clears the setting that was set last.
 func (m *model) back() bool {
 	switch {
 	case m.st.overlay != nil:

@@ -61,7 +61,7 @@ func (f *Flusher) awaitStats(ctx context.Context, id process.Identity, asked tim
 	return false
 }
 
-// driverFigure is what the driver reports that a process uses of a device;
+// driverFigure returns what the driver reports that a process uses of a device;
 // where it does not report that, what is used of the whole device.
 func driverFigure(snap *snapshot.Snapshot, id process.Identity, uuid string) (used snapshot.Bytes, whole bool) {
 	for _, p := range action.Rows(snap, id, uuid) {
@@ -78,7 +78,7 @@ func driverFigure(snap *snapshot.Snapshot, id process.Identity, uuid string) (us
 	return snapshot.Bytes{}, true
 }
 
-// reservedFigure is what a process's allocators reserve of a device by its
+// reservedFigure returns what a process's allocators reserve of a device by its
 // probe's newest stats; unknown where these are old, or one does not report it.
 func reservedFigure(snap *snapshot.Snapshot, id process.Identity, uuid string) snapshot.Bytes {
 	rows := action.Rows(snap, id, uuid)

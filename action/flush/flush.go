@@ -94,7 +94,7 @@ func (f *Flusher) Run(ctx context.Context, r Request) (Result, error) {
 	return result, err
 }
 
-// Refusal is why the process cannot be flushed, nil where it can be tried: one of its rows on the
+// Refusal returns why the process cannot be flushed, nil where it can be tried: one of its rows on the
 // devices can be. A process that is on no GPU is tried: its probe decides.
 func Refusal(snap *snapshot.Snapshot, r Request) *process.Refusal {
 	reason := ""
@@ -162,7 +162,7 @@ func (f *Flusher) flush(ctx context.Context, r Request, before *snapshot.Snapsho
 	return result, nil
 }
 
-// Returnable is what a flush of the process should free, by its probe.
+// Returnable returns what a flush of the process should free, by its probe.
 func Returnable(snap *snapshot.Snapshot, r Request) quantity.Bytes {
 	var sum quantity.Bytes
 	for _, p := range action.Rows(snap, r.Process, r.Devices...) {
@@ -171,7 +171,7 @@ func Returnable(snap *snapshot.Snapshot, r Request) quantity.Bytes {
 	return sum
 }
 
-// keeps is what the process may keep after each step.
+// keeps returns what the process may keep after each step.
 func keeps(snap *snapshot.Snapshot, r Request) []quantity.Bytes {
 	var largest quantity.Bytes
 	parts := r.Level == Gradual && !r.DryRun

@@ -41,10 +41,10 @@ type Device struct {
 	Since snapshot.Bytes
 }
 
-// Freed is what the flush freed on the device, by the probe.
+// Freed returns what the flush freed on the device, by the probe.
 func (d *Device) Freed() quantity.Bytes { return d.Before - d.After }
 
-// DriverFreed is by how much the driver's figure fell.
+// DriverFreed returns by how much the driver's figure fell.
 func (d *Device) DriverFreed() snapshot.Bytes {
 	before, ok := d.DriverBefore.Value()
 	after, also := d.DriverAfter.Value()
@@ -54,28 +54,28 @@ func (d *Device) DriverFreed() snapshot.Bytes {
 	return quantity.From(before-after, quantity.Driver)
 }
 
-// Before is what the process's allocators reserved before the flush.
+// Before returns what the process's allocators reserved before the flush.
 func (r *Result) Before() quantity.Bytes {
 	return r.sum(func(d *Device) quantity.Bytes { return d.Before })
 }
 
-// After is what the process's allocators reserved after the flush.
+// After returns what the process's allocators reserved after the flush.
 func (r *Result) After() quantity.Bytes {
 	return r.sum(func(d *Device) quantity.Bytes { return d.After })
 }
 
-// Freed is what was freed; negative where the program took more meanwhile.
+// Freed returns what was freed; negative where the program took more meanwhile.
 func (r *Result) Freed() quantity.Bytes { return r.Before() - r.After() }
 
-// DriverFreed is by how much the driver's figures fell; unknown if one is unknown.
+// DriverFreed returns by how much the driver's figures fell; unknown if one is unknown.
 func (r *Result) DriverFreed() snapshot.Bytes { return r.known(quantity.Driver, (*Device).DriverFreed) }
 
-// Since is what the allocators have reserved since; unknown if a device's is.
+// Since returns what the allocators have reserved since; unknown if a device's is.
 func (r *Result) Since() snapshot.Bytes {
 	return r.known(quantity.Probe, func(d *Device) snapshot.Bytes { return d.Since })
 }
 
-// Used is what the process uses, by the driver; unknown if it reports no processes.
+// Used returns what the process uses, by the driver; unknown if it reports no processes.
 func (r *Result) Used() (before, after snapshot.Bytes) {
 	if slices.ContainsFunc(r.Devices, func(d Device) bool { return d.Whole }) {
 		return snapshot.Bytes{}, snapshot.Bytes{}
@@ -107,7 +107,7 @@ func (r *Result) lacksFigure() bool {
 // Done reports whether the flush did what it was asked for, as far as is known.
 func (r *Result) Done() bool { return !r.Failed() && !r.Stopped && !r.Differs() }
 
-// Outcome is the result in one word, for documents and the audit log.
+// Outcome returns the result in one word, for documents and the audit log.
 func (r *Result) Outcome() string {
 	switch {
 	case r.DryRun:
@@ -136,7 +136,7 @@ func (r *Result) ownCaches() bool {
 	return r.DryRun && slices.ContainsFunc(r.Notes, func(note string) bool { return strings.HasPrefix(note, "would empty ") })
 }
 
-// Sum is the result of several flushes together.
+// Sum returns the result of several flushes together.
 func Sum(results []Result) Result {
 	sum := results[0]
 	sum.Reason, sum.Stopped, sum.Devices = "", false, slices.Clone(sum.Devices)

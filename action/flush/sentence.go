@@ -50,7 +50,7 @@ func (r *Result) Sentence(subject string) string {
 	}
 }
 
-// Sentences are Sentence and, where something was freed, shorter ones: on a
+// Sentences returns Sentence and, where something was freed, shorter ones: on a
 // narrow screen the driver's figure must not be what is cut off.
 func (r *Result) Sentences(subject string) []string {
 	full := r.Sentence(subject)
@@ -68,7 +68,7 @@ func (r *Result) Sentences(subject string) []string {
 	}
 }
 
-// fromTo is the process's memory before and after, by the driver if it reports it.
+// fromTo returns the process's memory before and after, by the driver if it reports it.
 func (r *Result) fromTo() (from, to quantity.Bytes) {
 	used, usedAfter := r.Used()
 	before, ok := used.Value()
@@ -83,7 +83,7 @@ func (r *Result) fromTo() (from, to quantity.Bytes) {
 	}
 }
 
-// freedOf is "4.00G of 8.00G", or "8.00G" where no more was expected.
+// freedOf returns "4.00G of 8.00G", or "8.00G" where no more was expected.
 func (r *Result) freedOf() string {
 	if r.Freed() >= r.Returnable {
 		return r.Freed().String()
@@ -91,7 +91,7 @@ func (r *Result) freedOf() string {
 	return r.Freed().String() + " of " + r.Returnable.String()
 }
 
-// fall is "70.6G to 58.9G, ", by the driver; "" where that is unknown.
+// fall returns "70.6G to 58.9G, ", by the driver; "" where that is unknown.
 func (r *Result) fall() string {
 	if _, after := r.Used(); !after.Known() {
 		return ""
@@ -149,7 +149,7 @@ func signed(amount quantity.Bytes) string {
 	}
 }
 
-// spent is a short time: "84 ms", "1.2 s".
+// spent returns a short time: "84 ms", "1.2 s".
 func spent(d time.Duration) string {
 	switch {
 	case d < time.Millisecond:

@@ -21,12 +21,12 @@ type Request struct {
 
 type Result struct{ Signal syscall.Signal }
 
-// Sentence is "sent SIGTERM to 2963112".
+// Sentence returns "sent SIGTERM to 2963112".
 func (r Result) Sentence(pid int) string {
 	return "sent " + Name(r.Signal) + " to " + strconv.Itoa(pid)
 }
 
-// Name is "SIGTERM" and the like.
+// Name returns "SIGTERM" and the like.
 func Name(signal syscall.Signal) string { return unix.SignalName(signal) }
 
 type Sender struct {

@@ -96,7 +96,7 @@ func runAttach(ctx context.Context, p *command.Program, pid int, f attachFlags) 
 	return p.Print([]byte(attachedText(pid, &result)))
 }
 
-// planText is what the monitor's dialog says, in lines.
+// planText returns what the monitor's dialog says, in lines.
 func planText(p *command.Program, table *process.Table, plan *attach.Plan) string {
 	var b strings.Builder
 	who, started := "?", ""

@@ -172,7 +172,7 @@ func flushProcess(ctx context.Context, src *sources.Set, sample func(context.Con
 	return nil
 }
 
-// flushTarget is a row of the process, if possible one that can be flushed.
+// flushTarget returns a row of the process, if possible one that can be flushed.
 func flushTarget(snap *snapshot.Snapshot, pid int) *snapshot.Process {
 	var target *snapshot.Process
 	for i := range snap.Rows {
@@ -184,7 +184,7 @@ func flushTarget(snap *snapshot.Snapshot, pid int) *snapshot.Process {
 	return target
 }
 
-// probeAdvice is what is known of the probe of a process that cannot be flushed.
+// probeAdvice returns what is known of the probe of a process that cannot be flushed.
 func probeAdvice(target *snapshot.Process, src *sources.Set) (advice []string) {
 	pid := target.ID.Process.PID
 	if src.Probes != nil {
@@ -249,7 +249,7 @@ func logRefusal(log *action.Log, table *process.Table, name string, pid int, why
 	return why
 }
 
-// entryOf begins an entry about a pid, which a command is for.
+// entryOf begins the audit log's entry of a command on a process.
 func entryOf(table *process.Table, name, command string, pid int) action.Entry {
 	entry := action.NewEntry(name, process.Identity{PID: pid}, action.Command(command))
 	if info, err := table.Look(pid); err == nil {
@@ -263,7 +263,7 @@ func canAsk(p *command.Program) bool {
 	return command.IsTerminal(p.Stdin) && command.IsTerminal(p.Stderr)
 }
 
-// cannotAsk is a question without a terminal; dry is what --dry-run does.
+// cannotAsk returns the failure of a question without a terminal; dry says what --dry-run does.
 func cannotAsk(name string, pid int, dry string) *command.Failure {
 	return command.Usage("there is no terminal to ask on").Then(
 		fmt.Sprintf("  vramscope %s %d --dry-run   %s", name, pid, dry), fmt.Sprintf("  vramscope %s %d --yes       does it without asking", name, pid))

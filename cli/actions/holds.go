@@ -15,7 +15,7 @@ import (
 	"vramscope/schema"
 )
 
-// Holds is the command holds.
+// Holds returns the command holds.
 func Holds(p *command.Program) *cobra.Command {
 	format := "table"
 	cmd := &cobra.Command{

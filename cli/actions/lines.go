@@ -22,7 +22,7 @@ import (
 	"vramscope/schema"
 )
 
-// recording is for how long to record.
+// recording returns how long to record.
 func (f *snapshotFlags) recording() probe.Recording {
 	most := 30 * time.Second
 	if f.steps > 0 {

@@ -100,7 +100,7 @@ func (f *fleetFlags) addBoxes(cmd *cobra.Command) {
 	command.ChoiceFlag(cmd, &f.view, "view", "", "auto", "boxes", "gpus", "users", "jobs")
 }
 
-// source is where the figures come from, and its name. Until end is called ssh runs.
+// source returns where the figures come from, and its name. Until end is called ssh runs.
 func (f *fleetFlags) source(ctx context.Context, now func() time.Time) (source fleet.Source, name string, end func(), err error) {
 	running := func(boxes *fleet.SSH) func() {
 		ctx, cancel := context.WithCancel(ctx)
@@ -131,7 +131,7 @@ func (f *fleetFlags) source(ctx context.Context, now func() time.Time) (source f
 	return engine, name, func() {}, nil
 }
 
-// refresh is the time between two questions: engines scrape every 15 s or less often,
+// refresh returns the time between two questions: engines scrape every 15 s or less often,
 // boxes send a line a second.
 func (f *fleetFlags) refresh() (lines, open time.Duration) {
 	if f.prometheus == "" {
@@ -140,7 +140,7 @@ func (f *fleetFlags) refresh() (lines, open time.Duration) {
 	return 10 * time.Second, 5 * time.Second
 }
 
-// query is what the flags ask for.
+// query returns what the flags ask for.
 func (f *fleetFlags) query(lines, fit int) (fleet.Query, error) {
 	filter, err := fleet.ParseFilter(f.filter)
 	if err != nil {

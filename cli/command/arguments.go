@@ -31,7 +31,7 @@ func Complete(cmd *cobra.Command, flag string, with cobra.CompletionFunc) {
 	}
 }
 
-// OrList is "table, json or csv".
+// OrList returns "table, json or csv".
 func OrList(words []string) string {
 	last := len(words) - 1
 	return strings.Join(words[:last], ", ") + " or " + words[last]
@@ -52,12 +52,12 @@ type checked struct {
 	check    func(string) error
 }
 
-// Checked is a flag's value that check may refuse. An empty value is none.
+// Checked returns a flag's value that check may refuse. An empty value is none.
 func Checked(to *string, check func(string) error) pflag.Value {
 	return &checked{to: to, check: check}
 }
 
-// Choice is the value of a flag that takes one of a few words.
+// Choice returns the value of a flag that takes one of a few words.
 func Choice(to *string, name string, words ...string) pflag.Value {
 	return &holder{&checked{to: to, required: true, check: func(value string) error {
 		if !slices.Contains(words, value) {
@@ -88,17 +88,17 @@ func ParseSpan(s string) (time.Duration, error) {
 	return config.Duration(s, time.Minute, config.Longest)
 }
 
-// Duration is the value of a flag that is a time from least to most.
+// Duration returns the value of a flag that is a time from least to most.
 func Duration(to *time.Duration, minimum, maximum time.Duration) pflag.Value {
 	return Checked(new(string), func(s string) (err error) { *to, err = config.Duration(s, minimum, maximum); return err })
 }
 
-// Moment is the value of a flag that is a time of a recording.
+// Moment returns the value of a flag that is a time of a recording.
 func Moment(to *string) pflag.Value {
 	return Checked(to, func(s string) error { _, err := quantity.ParseMoment(s, time.Time{}); return err })
 }
 
-// Span is the value of a flag that is a length of time, a minute at least.
+// Span returns the value of a flag that is a length of time, a minute at least.
 func Span(to *string) pflag.Value {
 	return Checked(to, func(s string) error { _, err := ParseSpan(s); return err })
 }
@@ -143,7 +143,7 @@ func AtMostOne(kind string) cobra.PositionalArgs {
 	}
 }
 
-// PID is the process that the first argument names; 0 without arguments.
+// PID returns the process that the first argument names; 0 without arguments.
 func PID(args []string) (int, error) {
 	if len(args) == 0 {
 		return 0, nil

@@ -35,12 +35,12 @@ func (f *Failure) Error() string { return f.Message }
 func (f *Failure) ExitCode() int { return f.Code }
 func (f *Failure) Unwrap() error { return f.Err }
 
-// Usage is a failure of the command line or of the configuration.
+// Usage returns a failure of the command line or of the configuration.
 func Usage(format string, args ...any) *Failure {
 	return &Failure{Code: ExitUsage, Message: fmt.Sprintf(format, args...)}
 }
 
-// Fail is the failure of what a command does; as in fmt.Errorf, %w has its cause.
+// Fail returns the failure of what a command does; as in fmt.Errorf, %w has its cause.
 func Fail(format string, args ...any) *Failure {
 	err := fmt.Errorf(format, args...)
 	return &Failure{Code: ExitFailure, Message: err.Error(), Err: errors.Unwrap(err)}
@@ -52,7 +52,7 @@ func (f *Failure) Then(next ...string) *Failure {
 	return f
 }
 
-// Failed is the failure of what a command does, in the error's words.
+// Failed returns the failure of what a command does, in the error's words.
 func Failed(err error) *Failure {
 	return &Failure{Code: ExitFailure, Message: text.Clean(err.Error()), Err: err}
 }
@@ -87,7 +87,7 @@ type coded interface {
 	ExitCode() int
 }
 
-// ExitCode is the exit code of what a command returned.
+// ExitCode returns the exit code of what a command returned.
 func ExitCode(err error) int {
 	if err == nil {
 		return ExitOK
@@ -98,7 +98,7 @@ func ExitCode(err error) int {
 	return ExitFailure
 }
 
-// Refused is the failure of an action that was not done.
+// Refused returns the failure of an action that was not done.
 func Refused(err error, format string, args ...any) *Failure {
 	return &Failure{Code: ExitRefused, Err: err, Message: "refused: " + strings.TrimPrefix(fmt.Sprintf(format, args...), "refused: ")}
 }

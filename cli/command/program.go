@@ -47,7 +47,7 @@ type GlobalFlags struct {
 	all    *pflag.FlagSet
 }
 
-// Settings are this run's: the configuration file's, overridden by flags.
+// Settings returns the settings of this run: the configuration file's, overridden by flags.
 func (p *Program) Settings() (config.Settings, error) {
 	s := config.Defaults()
 	if p.Flags.all.Changed("seed") && !p.Flags.Demo {
@@ -101,7 +101,7 @@ func (p *Program) AddGlobalFlags(flags *pflag.FlagSet) {
 	flags.Lookup("seed").Value = &holder{flags.Lookup("seed").Value, "NUMBER"}
 }
 
-// UntilSignal is a context that ends at Ctrl-C or SIGTERM. A second one is not caught.
+// UntilSignal returns a context that ends at Ctrl-C or SIGTERM. A second one is not caught.
 func UntilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
@@ -110,10 +110,10 @@ func UntilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
 
 func IsTerminal(f *os.File) bool { return f != nil && term.IsTerminal(int(f.Fd())) }
 
-// OutputWidth is the terminal's width; without a terminal 0, no limit.
+// OutputWidth returns the terminal's width; without a terminal 0, no limit.
 func (p *Program) OutputWidth() int { return Width(p.Stdout) }
 
-// Width is a terminal's width, 80 if it is unknown; 0 of another file.
+// Width returns a terminal's width, 80 if it is unknown; 0 of another file.
 func Width(f *os.File) int {
 	if !IsTerminal(f) {
 		return 0
@@ -131,7 +131,7 @@ func (p *Program) HasScreen() bool {
 	return IsTerminal(p.Stdout) && kind != "" && kind != "dumb"
 }
 
-// ConfigPath is the file that this run reads.
+// ConfigPath returns the file that this run reads.
 func (p *Program) ConfigPath() string {
 	if p.Flags.Config != "" {
 		return p.Flags.Config

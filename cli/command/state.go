@@ -26,7 +26,7 @@ func (p *Program) TakeState() {
 	}
 }
 
-// RecordingsOf is where recordings are kept: root's are the box's. Those of a
+// RecordingsOf returns where recordings are kept: root's are the box's. Those of a
 // simulated box are apart.
 func (p *Program) RecordingsOf(simulated bool) string {
 	if p.Recordings != "" {
@@ -42,7 +42,7 @@ func (p *Program) RecordingsOf(simulated bool) string {
 	return directory
 }
 
-// LogDirectory is where this user's audit log is. Root's is with the box's state, unless
+// LogDirectory returns where this user's audit log is. Root's is with the box's state, unless
 // XDG_STATE_HOME names a directory of root's own.
 func (p *Program) LogDirectory() string {
 	home := StateHome()
@@ -52,12 +52,12 @@ func (p *Program) LogDirectory() string {
 	return cmp.Or(p.state, BoxState)
 }
 
-// AuditLog is this user's audit log; without a table only for reading.
+// AuditLog returns this user's audit log; without a table only for reading.
 func (p *Program) AuditLog(table *process.Table) *action.Log {
 	return &action.Log{Directory: p.LogDirectory(), User: func() string { return table.Host(time.Time{}).User }, Clock: p.Now}
 }
 
-// Daemons are where the sockets of daemons are searched.
+// Daemons returns where the sockets of daemons are searched.
 func (p *Program) Daemons() []socket.Place {
 	if p.DaemonPlaces != nil {
 		return p.DaemonPlaces
@@ -65,7 +65,7 @@ func (p *Program) Daemons() []socket.Place {
 	return socket.Places(p.Getenv)
 }
 
-// StateHome is $XDG_STATE_HOME/vramscope, "" where this user has no directory.
+// StateHome returns $XDG_STATE_HOME/vramscope, "" where this user has no directory.
 func StateHome() string {
 	base, err := install.Own(install.Bases(os.Getenv, "XDG_STATE_HOME", ".local/state"))
 	if err != nil {

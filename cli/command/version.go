@@ -10,7 +10,7 @@ import (
 // version and builder are set by the linker: -X vramscope/cli/command.version=1.0.0.
 var version, builder string
 
-// VersionNumber is the linker's version, or else what Go knows of the source.
+// VersionNumber returns the linker's version, or else what Go knows of the source.
 func VersionNumber() string {
 	if version != "" {
 		return strings.TrimPrefix(version, "v")
@@ -33,7 +33,7 @@ func VersionNumber() string {
 	return v
 }
 
-// VersionLine is what --version prints after the program's name.
+// VersionLine returns what --version prints after the program's name.
 func VersionLine() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -42,7 +42,7 @@ func VersionLine() string {
 	return VersionNumber() + " (" + buildText(info) + ")"
 }
 
-// buildText is how, from which commit, and by what a program was built.
+// buildText returns how, from which commit, and by what a program was built.
 func buildText(info *debug.BuildInfo) string {
 	cgo := "without cgo"
 	if buildSetting(info, "CGO_ENABLED") == "1" {

@@ -36,7 +36,7 @@ func refuse(format string, args ...any) *Error {
 
 const longestMessage = 1000
 
-// Path is the file that is read where --config names none: the first one in $XDG_CONFIG_HOME and
+// Path returns the file that is read where --config names none: the first one in $XDG_CONFIG_HOME and
 // $XDG_CONFIG_DIRS or, without any, where it would be. Under sudo -E it is not another user's.
 func Path() string {
 	xdg.Reload() // the package reads the environment when the program starts, before a test can set it
@@ -122,14 +122,14 @@ func (s *Settings) parse(path string, content []byte) error {
 	return refused
 }
 
-// DefaultFile is a configuration file with every key at its default, explained.
+// DefaultFile returns a configuration file with every key at its default, explained.
 func DefaultFile() string {
 	s := Defaults()
 	return "# The configuration of vramscope, with every key at its default.\n" +
 		"# Flags on the command line override it.\n" + written(&s, true)
 }
 
-// InForce is the settings of a run, as a configuration file.
+// InForce returns the settings of a run, as a configuration file.
 func InForce(path string, s *Settings) string {
 	if _, err := os.Stat(path); err != nil {
 		path += " (not there)"
@@ -137,7 +137,7 @@ func InForce(path string, s *Settings) string {
 	return "# " + text.Clean(path) + "\n" + written(s, false) + lists(s)
 }
 
-// written is the options of settings in TOML.
+// written returns the options of settings in TOML.
 func written(s *Settings, explained bool) string {
 	var b strings.Builder
 	current := ""

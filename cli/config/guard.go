@@ -56,7 +56,7 @@ func ruleName(name string) error {
 // lastGPU is the highest index in a range: no box has more GPUs.
 const lastGPU = 1023
 
-// gpuRange is "2", "0-3" or a GPU's UUID.
+// gpuRange returns "2", "0-3" or a GPU's UUID.
 func gpuRange(item string) ([]string, error) {
 	if strings.HasPrefix(item, "GPU-") && len(item) > len("GPU-") {
 		return []string{item}, nil

@@ -18,7 +18,7 @@ type Option struct {
 	Value
 }
 
-// Options are all options of settings, in the order of the documentation.
+// Options returns all options of settings, in the order of the documentation.
 func Options(s *Settings) []Option {
 	return []Option{
 		{
@@ -155,7 +155,7 @@ func Options(s *Settings) []Option {
 	}
 }
 
-// columnList is the names in two lines of the documentation.
+// columnList returns the names in two lines of the documentation.
 func columnList() string {
 	names := tableColumns()
 	half := len(names) / 2

@@ -58,11 +58,11 @@ func linesOf(content []byte) map[string]int {
 	return lines
 }
 
-// shortened is a path without its end where it is longer than any key: a file may have a
+// shortened returns a path without its end where it is longer than any key: a file may have a
 // thousand keys in a table with a long name.
 func shortened(path string) string { return path[:min(len(path), 200)] }
 
-// line is that of a key, or of the nearest table around it.
+// line returns the line of a key, or of the nearest table around it.
 func (r *reader) line(path string) int {
 	for path = shortened(path); path != ""; path = path[:max(strings.LastIndexAny(path, ".["), 0)] {
 		if line, ok := r.lines[path]; ok {

@@ -40,7 +40,7 @@ func Save(path string, change func(*Settings), keys []string) error {
 
 var errUnchanged = errors.New("nothing to write: these settings are configured already")
 
-// current is the file that a path leads to, and its content; of a new file, its first line.
+// current returns the file that a path leads to, and its content; of a new file, its first line.
 func current(path string) (target string, content []byte, err error) {
 	target, err = filepath.EvalSymlinks(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -70,7 +70,7 @@ func cannotWrite(path string, err error) error {
 	return fmt.Errorf("cannot write %s: %w", text.Clean(path), err)
 }
 
-// edit is a file's content with the changed keys.
+// edit returns a file's content with the changed keys.
 func edit(path string, content []byte, change func(*Settings), keys []string) ([]byte, error) {
 	now := Defaults()
 	if err := now.parse(path, content); err != nil {
@@ -91,7 +91,7 @@ func edit(path string, content []byte, change func(*Settings), keys []string) ([
 	return content, nil
 }
 
-// withValue is a TOML file with another value of a key that is in no table.
+// withValue returns a TOML file with another value of a key that is in no table.
 func withValue(content []byte, key, literal string) []byte {
 	var parser unstable.Parser
 	parser.Reset(content)
@@ -122,7 +122,7 @@ func withValue(content []byte, key, literal string) []byte {
 	return slices.Concat(content[:at], []byte(line), content[at:])
 }
 
-// valueStart is where the value of a key begins.
+// valueStart returns where the value of a key begins.
 func valueStart(content []byte, expression *unstable.Node) int {
 	at := int(expression.Raw.Offset)
 	for key := expression.Key(); key.Next(); {
@@ -136,7 +136,7 @@ func valueStart(content []byte, expression *unstable.Node) int {
 	return at
 }
 
-// lineEnd is the first byte of the line after.
+// lineEnd returns the first byte of the line after.
 func lineEnd(content []byte, from int) int {
 	if i := bytes.IndexByte(content[from:], '\n'); i >= 0 {
 		return from + i + 1
@@ -144,7 +144,7 @@ func lineEnd(content []byte, from int) int {
 	return len(content)
 }
 
-// headEnd is the end of the comment at the head of a file, which stays above the first key.
+// headEnd returns the end of the comment at the head of a file, which stays above the first key.
 // What stands right above a table is the table's.
 func headEnd(content []byte) int {
 	at, end := 0, 0

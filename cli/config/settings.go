@@ -56,7 +56,7 @@ type Settings struct {
 	Servers []server.Entry // how servers are asked
 }
 
-// Defaults are the settings without a configuration file and flags.
+// Defaults returns the settings without a configuration file and flags.
 func Defaults() Settings {
 	return Settings{
 		Interval:      time.Second,
@@ -114,7 +114,7 @@ func inDays(d time.Duration) string {
 	return quantity.BriefDuration(d)
 }
 
-// LowMemoryFraction is LowMemory as the sampler takes it: negative where it is off.
+// LowMemoryFraction returns LowMemory as the sampler takes it: negative where it is off.
 func (s *Settings) LowMemoryFraction() float64 {
 	if s.LowMemory == 0 {
 		return -1
@@ -145,7 +145,7 @@ func (s *Settings) graphWindow() Value {
 	})
 }
 
-// gpu is an index or a UUID.
+// gpu returns an index or a UUID.
 func gpu(item string) ([]string, error) {
 	_, err := strconv.ParseUint(item, 10, 16)
 	switch {
@@ -168,7 +168,7 @@ func theme(name string) error {
 
 func themeList() string { return strings.Join(themes.Names(), ", ") }
 
-// tableColumns are the columns of the monitor's table, in their usual order. A test of cli
+// tableColumns returns the columns of the monitor's table, in their usual order. A test of cli
 // compares them with the table's own.
 func tableColumns() []string {
 	return []string{
@@ -177,7 +177,7 @@ func tableColumns() []string {
 	}
 }
 
-// sortColumns are the columns by which the table can be sorted: all but the pictures.
+// sortColumns returns the columns by which the table can be sorted: all but the pictures.
 func sortColumns() []string {
 	return slices.DeleteFunc(tableColumns(), func(name string) bool {
 		return name == "BAR" || name == "TREND" || name == "LAST 10m"
@@ -239,7 +239,7 @@ func address(text string) error {
 // noLabels leaves processes out.
 const noLabels = "none"
 
-// processLabels are a list in which "job" stands for hpc_job: Prometheus gives every series
+// processLabels returns a list in which "job" stands for hpc_job: Prometheus gives every series
 // a label job of its own.
 func (s *Settings) processLabels() Value {
 	known := metric.ProcessLabels()

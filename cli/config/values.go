@@ -48,7 +48,7 @@ var kinds = [...]struct {
 	command: {`a list of texts, like ["mail", "-s", "GPU", "bob"]`, []reflect.Kind{reflect.Slice}},
 }
 
-// textOf is a TOML value as the text that Set takes.
+// textOf returns a TOML value as the text that Set takes.
 func (k Kind) textOf(value any) (string, error) {
 	kind, items := reflect.ValueOf(value).Kind(), []string{}
 	switch {
@@ -73,7 +73,7 @@ func (k Kind) textOf(value any) (string, error) {
 	return strings.Join(items, ","), nil
 }
 
-// value is a setting whose text read understands and write writes.
+// value returns a setting whose text read understands and write writes.
 func value[T any](kind Kind, to *T, read func(text string) (T, error), write func(T) string) Value {
 	return Value{kind, func(text string) error {
 		v, err := read(text)
@@ -94,7 +94,7 @@ func truth(to *bool) Value {
 	}, strconv.FormatBool)
 }
 
-// word is a text that check accepts.
+// word returns a text that check accepts.
 func word[T ~string](to *T, check func(string) error) Value {
 	return value(words, to, func(text string) (T, error) { return T(text), check(text) }, tomlString)
 }
@@ -112,7 +112,7 @@ func shown(text string) error {
 	return nil
 }
 
-// choice is one of two or three words.
+// choice returns one of two or three words.
 func choice[T ~string](to *T, names ...T) Value {
 	return word(to, func(text string) error {
 		switch {
@@ -131,7 +131,7 @@ func duration(to *time.Duration, shortest, longest time.Duration) Value {
 
 func tomlDuration(d time.Duration) string { return strconv.Quote(inDays(d)) }
 
-// whole is a whole number; what it counts begins with "of" or is empty.
+// whole returns a whole number; what it counts begins with "of" or is empty.
 func whole(to *int, what string, lowest, highest int) Value {
 	return value(number, to, func(given string) (int, error) {
 		n, err := strconv.Atoi(given)
@@ -142,7 +142,7 @@ func whole(to *int, what string, lowest, highest int) Value {
 	}, strconv.Itoa)
 }
 
-// list is comma-separated items, each of which stands for what read returns.
+// list returns comma-separated items, each of which stands for what read returns.
 func list[T ~string](to *[]T, read func(item string) ([]T, error)) Value {
 	return Value{List, func(text string) error {
 		*to = nil
@@ -157,7 +157,7 @@ func list[T ~string](to *[]T, read func(item string) ([]T, error)) Value {
 	}, func() string { return tomlList(*to) }}
 }
 
-// program is a command with its arguments, as a list in JSON.
+// program returns a command with its arguments, as a list in JSON.
 func program(to *[]string) Value {
 	return value(command, to, func(text string) (words []string, err error) {
 		switch err := json.Unmarshal([]byte(text), &words); {
@@ -184,7 +184,7 @@ func size(to *quantity.Bytes) Value {
 	}, tomlBytes)
 }
 
-// tomlBytes is an amount in the largest unit without a fraction.
+// tomlBytes returns an amount in the largest unit without a fraction.
 func tomlBytes(b quantity.Bytes) string {
 	for _, u := range []struct {
 		size quantity.Bytes
@@ -197,7 +197,7 @@ func tomlBytes(b quantity.Bytes) string {
 	return fmt.Sprintf(`"%d"`, int64(b))
 }
 
-// amount is a share, "10%", or a size, "8GiB".
+// amount returns a share, "10%", or a size, "8GiB".
 func amount(to *guard.Amount) Value {
 	return value(words, to, func(text string) (a guard.Amount, err error) {
 		if number, share := strings.CutSuffix(text, "%"); share {

@@ -54,7 +54,7 @@ type section struct {
 	findings []finding
 }
 
-// Report is the report on a box at the moment of a snapshot, in lines. refused is why the
+// Report returns the report on a box at the moment of a snapshot, in lines. refused is why the
 // configuration was refused, nil if it was not.
 func Report(src *sources.Set, snap *snapshot.Snapshot, refused error) []string {
 	b := Box{Set: src, Snapshot: snap, Unusable: src.Unusable(snap)}
@@ -133,7 +133,7 @@ func failed(err error, what string) finding {
 	return f
 }
 
-// trimmed is advice without indentation, blank lines, exit codes and the pointer to doctor.
+// trimmed returns advice without indentation, blank lines, exit codes and the pointer to doctor.
 func trimmed(advice []string) []string {
 	var lines []string
 	for _, line := range advice {

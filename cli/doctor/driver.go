@@ -15,7 +15,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// driver is the library, the driver behind it, and the calls it lacks.
+// driver returns the library, the driver behind it, and the calls it lacks.
 func (b *Box) driver() []finding {
 	if b.Snapshot.Driver.State != snapshot.DriverOK {
 		return b.noDriver()
@@ -67,7 +67,7 @@ func (b *Box) noDriver() []finding {
 	return found
 }
 
-// why is the reason with which the monitor would exit.
+// why returns the reason with which the monitor would exit.
 func (b *Box) why(what string) finding {
 	if b.Unusable == nil {
 		// A probe answers, so the monitor works without a driver.

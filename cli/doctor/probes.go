@@ -18,7 +18,7 @@ import (
 // mostProblems bounds the probes that doctor explains one by one.
 const mostProblems = 8
 
-// probes are those that answer, and those that cannot be read.
+// probes returns those that answer, and those that cannot be read.
 func (b *Box) probes() []finding {
 	live, silent := make(map[int]bool), make(map[int]bool)
 	var rejected []finding
@@ -56,7 +56,7 @@ func (b *Box) probes() []finding {
 	return append(found, first(unread, " others cannot be read")...)
 }
 
-// first is at most mostProblems of the findings, and how many others there are.
+// first returns at most mostProblems findings, and how many others there are.
 func first(found []finding, others string) []finding {
 	if more := len(found) - mostProblems; more > 0 {
 		return append(found[:mostProblems], finding{verdict: fails, what: "more", text: strconv.Itoa(more) + others})
@@ -64,7 +64,7 @@ func first(found []finding, others string) []finding {
 	return found
 }
 
-// explained is why a probe, or a directory of them, cannot be read.
+// explained returns why a probe, or a directory of them, cannot be read.
 func explained(problem *probe.Problem) finding {
 	why := text.Clean(problem.Err.Error())
 	if !errors.Is(problem.Err, probe.ErrTaken) || problem.Path == "" {
@@ -92,7 +92,7 @@ func (b *Box) leftOver() (problems []probe.Problem, found []finding) {
 	return problems, found
 }
 
-// native is whether CUDA programs that are not Python can be given a probe
+// native reports whether CUDA programs that are not Python can be given a probe
 // here, and which of those that run now could not have been.
 func (b *Box) native() []finding {
 	if b.Snapshot.Simulated {

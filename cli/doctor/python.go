@@ -21,7 +21,7 @@ const (
 	commandCells = 40
 )
 
-// pythons is whether the Python processes of this /proc could get a probe. Those
+// pythons reports whether the Python processes of this /proc could get a probe. Those
 // on a GPU come first, then the newest. Other users' are only counted.
 func (b *Box) pythons() []finding {
 	table := b.Table

@@ -16,7 +16,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// processes is what can be known of, and done to, processes with GPU memory.
+// processes returns what can be known of, and done to, processes with GPU memory.
 func (b *Box) processes() []finding {
 	var found []finding
 	if b.Snapshot.Driver.State == snapshot.DriverOK && len(b.Snapshot.GPUs) > 0 {
@@ -28,7 +28,7 @@ func (b *Box) processes() []finding {
 	return append(found, b.container(), procRights(), signals(), b.auditLog())
 }
 
-// perProcess is whether the driver reports the memory of each process.
+// perProcess reports whether the driver reports the memory of each process.
 func (b *Box) perProcess() finding {
 	reported := 0
 	for i := range b.Snapshot.Rows {
@@ -57,7 +57,7 @@ func (b *Box) perProcess() finding {
 	return f
 }
 
-// visibility is whether the driver's pids are those of this /proc.
+// visibility reports whether the driver's pids are those of this /proc.
 func (b *Box) visibility() finding {
 	foreign, hidden := 0, 0
 	for i := range b.Snapshot.Rows {
@@ -93,7 +93,7 @@ func (b *Box) visibility() finding {
 // Source: PROC_PID_INIT_INO in include/linux/proc_ns.h.
 const initPIDNamespace = 0xEFFFFFFC
 
-// container is whether this is one, which hides processes.
+// container reports whether vramscope runs in a container, which hides processes.
 func (b *Box) container() finding {
 	f := finding{verdict: neither, what: "container"}
 	self, err := b.Table.Look(os.Getpid())
@@ -113,7 +113,7 @@ func (b *Box) container() finding {
 	return f
 }
 
-// procRights is how much of other users' processes can be read.
+// procRights returns how much of other users' processes can be read.
 func procRights() finding {
 	f := finding{verdict: works, what: "/proc"}
 	_, hidden := os.Stat("/proc/1/stat")
@@ -131,7 +131,7 @@ func procRights() finding {
 	return f
 }
 
-// signals is whether a process can be signalled safely.
+// signals reports whether a process can be signalled safely.
 func signals() finding {
 	if err := process.CanSignal(); err != nil {
 		return finding{verdict: fails, what: "signals", text: "no pidfds (they need Linux 5.3 and a sandbox that permits them): the key x is refused"}
@@ -139,7 +139,7 @@ func signals() finding {
 	return finding{verdict: works, what: "signals", text: "through pidfds: they cannot reach another process"}
 }
 
-// auditLog is whether actions can be logged: one that cannot be is refused.
+// auditLog reports whether actions can be logged: one that cannot be is refused.
 func (b *Box) auditLog() finding {
 	if err := b.Log.Check(); err != nil {
 		return finding{verdict: fails, what: "audit log", text: text.Clean(err.Error()), next: []string{
@@ -149,7 +149,7 @@ func (b *Box) auditLog() finding {
 	return finding{verdict: works, what: "audit log", text: text.Clean(b.Log.Path())}
 }
 
-// terminal is what the screen can be drawn with.
+// terminal returns what the screen can be drawn with.
 func (b *Box) terminal() []finding {
 	if !command.IsTerminal(b.Program.Stdout) {
 		return []finding{{verdict: neither, what: "terminal", text: "standard output is not a terminal: the monitor would write one table and end"}}
@@ -192,7 +192,7 @@ func (b *Box) colours() finding {
 	return f
 }
 
-// daemon is whether a daemon answers, and what it shares with this user.
+// daemon reports whether a daemon answers, and what it shares with this user.
 func (b *Box) daemon() []finding {
 	if b.Table == nil {
 		return nil // a simulated box has none

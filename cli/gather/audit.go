@@ -12,7 +12,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// LoggedDecisions are the guard's decisions in the audit log since a time. Its lines have no
+// LoggedDecisions returns the guard's decisions in the audit log since a time. Its lines have no
 // message: it is written anew.
 func LoggedDecisions(log *action.Log, since time.Time) (found []snapshot.GuardDecision, err error) {
 	err = log.Read(func(e *action.Entry) {

@@ -195,7 +195,7 @@ func addEvents(b *evaluation.Builder, r *recording.Recording, from, to time.Time
 	return cmp.Or(err, failed)
 }
 
-// stayed is what a flushed process had not taken again: how far its memory was
+// stayed returns what a flushed process had not taken again: how far its memory was
 // below what it was before the flush, up to what was freed.
 func stayed(r *recording.Recording, a *recording.EventRow) (out evaluation.Stayed) {
 	freed, ok := a.Bytes.Value()

@@ -93,7 +93,7 @@ func NoRules(p *command.Program, words string) *command.Failure {
 	return command.Usage("%s%s%s", words, text.Clean(path), why).Then("  write rules into it, or name another file with --config; docs/guard.md has examples")
 }
 
-// cannotAct is why the daemon's guard cannot act, as the daemon says or, where none
+// cannotAct returns why the daemon's guard cannot act, as the daemon says or, where none
 // answers, as far as that is known without one; "" where it can.
 func cannotAct(p *command.Program) string {
 	ctx, cancel := context.WithTimeout(context.Background(), sources.OnceReading)
@@ -238,12 +238,12 @@ func importanceInWords(entries []guard.Importance) string {
 	return s + "Processes of a distributed job are never touched.\n"
 }
 
-// decisionLine is a decision in a log: "03:12:07 GPU 0  flushed PID …".
+// decisionLine returns a decision in a log: "03:12:07 GPU 0  flushed PID …".
 func decisionLine(at time.Time, gpu string, message string) string {
 	return at.Local().Format(time.DateTime) + "  " + gpu + text.Clean(message) + "\n"
 }
 
-// examplePolicy is what guard check --demo explains where the configuration has no rules.
+// examplePolicy returns what guard check --demo explains where the configuration has no rules.
 func examplePolicy() guard.Policy {
 	return guard.Policy{
 		Mode: guard.DryRun, Every: time.Second, MaxPerMinute: guard.DefaultMaxPerMinute,

@@ -66,7 +66,7 @@ func isPython(path string) bool {
 	return false
 }
 
-// oldPython is an interpreter's version if it is too old for the probe, by its
+// oldPython returns an interpreter's version if it is too old for the probe, by its
 // file's name, python3.6 or a link to it; else "".
 func oldPython(path string) string {
 	if file, err := filepath.EvalSymlinks(path); err == nil {
@@ -117,7 +117,7 @@ func afterEnv(arguments []string) []string {
 	return nil
 }
 
-// pythonFlags are an interpreter's single-letter flags before the script, -c or -m.
+// pythonFlags returns an interpreter's single-letter flags before the script, -c or -m.
 // Source: https://docs.python.org/3/using/cmdline.html
 func pythonFlags(arguments []string) []string {
 	var flags []string

@@ -16,7 +16,7 @@ import (
 	"vramscope/probe/preload"
 )
 
-// Cache is the directory below which the probes' files are kept.
+// Cache returns the directory below which the probes' files are kept.
 func Cache(getenv func(string) string) (string, error) {
 	base, err := install.Own(install.Bases(getenv, "XDG_CACHE_HOME", ".cache"))
 	if err != nil {
@@ -60,7 +60,7 @@ func WithPythonPath(environ []string, directory string) []string {
 // one: it might kill the program for a system call of the probe's.
 const SeccompFilters = "VRAMSCOPE_SECCOMP_FILTERS"
 
-// WithSeccompFilters is an environment with this program's own count. Where that
+// WithSeccompFilters returns an environment with this program's own count. Where that
 // is unknown, one that was set further out stays.
 func WithSeccompFilters(environ []string) []string {
 	count, err := process.SeccompFilters("/proc/self/status")
@@ -71,7 +71,7 @@ func WithSeccompFilters(environ []string) []string {
 	return append(environ, SeccompFilters+"="+strconv.Itoa(count))
 }
 
-// ExportSeccompFilters is the line of shell that does as WithSeccompFilters does.
+// ExportSeccompFilters returns the line of shell that does as WithSeccompFilters does.
 func ExportSeccompFilters() string {
 	count, err := process.SeccompFilters("/proc/self/status")
 	if err != nil {
@@ -80,7 +80,7 @@ func ExportSeccompFilters() string {
 	return fmt.Sprintf("export %s=%d\n", SeccompFilters, count)
 }
 
-// WithPreload is an environment with a library behind whatever else is
+// WithPreload returns an environment with a library behind whatever else is
 // preloaded. A child built with AddressSanitizer checks that nothing was loaded
 // before its own library, and would end: ASAN_OPTIONS turns that check off.
 func WithPreload(environ []string, library string) []string {
@@ -92,14 +92,14 @@ func WithPreload(environ []string, library string) []string {
 	return append(environ, "LD_PRELOAD="+strings.Join(append(others(list), library), ":"), "ASAN_OPTIONS="+options)
 }
 
-// WithRescue is an environment in which the native probe asks the daemon for memory
+// WithRescue returns an environment in which the native probe asks the daemon for memory
 // before an allocation fails.
 func WithRescue(environ []string) []string {
 	_, environ = split(environ, "VRAMSCOPE_RESCUE")
 	return append(environ, "VRAMSCOPE_RESCUE=1")
 }
 
-// WithNativeProbe is an environment with the native probe, whose library it installs; nil
+// WithNativeProbe returns an environment with the native probe, whose library it installs; nil
 // if the probe is there already.
 func WithNativeProbe(p *command.Program, environ []string) ([]string, error) {
 	if list, _ := split(environ, "LD_PRELOAD"); strings.Contains(list, preload.FileName) {
@@ -112,7 +112,7 @@ func WithNativeProbe(p *command.Program, environ []string) ([]string, error) {
 	return WithPreload(environ, library), nil
 }
 
-// split is a variable's value and a copy of the environment without it.
+// split returns a variable's value and a copy of the environment without it.
 func split(environ []string, name string) (value string, rest []string) {
 	rest = make([]string, 0, len(environ)+2)
 	for _, v := range environ {
@@ -125,7 +125,7 @@ func split(environ []string, name string) (value string, rest []string) {
 	return value, rest
 }
 
-// others are the entries of LD_PRELOAD that are not the native probe, of
+// others returns the entries of LD_PRELOAD that are not the native probe, of
 // whatever version: below another vramscope run it is there already.
 func others(value string) []string {
 	entries := strings.FieldsFunc(value, func(r rune) bool { return r == ':' || r == ' ' })
@@ -200,7 +200,7 @@ func printEnvironment(p *command.Program, directory string, native bool) error {
 	return p.Print(s)
 }
 
-// preloadExports are the lines of shell that do as WithPreload does. The library is put into a
+// preloadExports returns the lines of shell that do as WithPreload does. The library is put into a
 // directory for every user, or with the probe's other files.
 func preloadExports(p *command.Program, directory string, shared bool) (string, error) {
 	var library string

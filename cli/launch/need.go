@@ -97,8 +97,8 @@ func noDaemon(err error) error {
 	}}
 }
 
-// visible are the UUIDs of the GPUs and MIG instances that CUDA shows to this process and --gpu allows,
-// in CUDA's order.
+// visible returns the UUIDs of the GPUs and MIG instances that CUDA shows to this process and --gpu
+// allows, in CUDA's order.
 func visible(p *command.Program) ([]string, error) {
 	s, err := p.Settings()
 	if err != nil {
@@ -133,7 +133,7 @@ func visible(p *command.Program) ([]string, error) {
 	return shown, nil
 }
 
-// shownBy are the devices that CUDA_VISIBLE_DEVICES shows. An entry that names none ends the list.
+// shownBy returns the devices that CUDA_VISIBLE_DEVICES shows. An entry that names none ends the list.
 // Source: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#env-vars
 func shownBy(list string, limited, byBus bool, gpus []snapshot.GPU) (shown []string, err error) {
 	var all []string

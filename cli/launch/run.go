@@ -161,7 +161,7 @@ func become(p *command.Program, argv []string, preloading Preloading, verbose bo
 	return notStarted(argv[0], err)
 }
 
-// Find is a command's file, as execvp(3) finds it. Its error is ENOENT or what is in
+// Find returns a command's file, as execvp(3) finds it. Its error is ENOENT or what is in
 // the way: EACCES also where the only file of that name in PATH is not executable.
 func Find(name string) (string, error) {
 	path, err := exec.LookPath(name)
@@ -216,7 +216,7 @@ func installProbe(p *command.Program, install func(cache string) (string, error)
 	return "", f
 }
 
-// withProbes is the command's environment. Where a probe's files can be put nowhere,
+// withProbes returns the command's environment. Where a probe's files can be put nowhere,
 // the command is started without it.
 func withProbes(p *command.Program, c Command, preloading Preloading, verbose bool) []string {
 	directory, err := installProbe(p, InstallAgent)
@@ -260,7 +260,7 @@ func withProbes(p *command.Program, c Command, preloading Preloading, verbose bo
 // rescuerTime is how long a command's start waits for daemons.
 const rescuerTime = time.Second
 
-// rescuer is the daemon that makes room for allocations that fail, or why there is none.
+// rescuer returns the daemon that makes room for allocations that fail, or why there is none.
 func rescuer(p *command.Program) (who string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), rescuerTime)
 	defer cancel()
@@ -294,7 +294,7 @@ func daemonOf(place socket.Place) string {
 	return "your daemon"
 }
 
-// acts is why a guard, or what came of the question for it, makes no room; nil: it does.
+// acts returns nil if a guard makes room, else the reason why none does.
 func acts(g *snapshot.Guard, asked error) error {
 	refusal, refused := errors.AsType[*probe.Error](asked)
 	switch {

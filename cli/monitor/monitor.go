@@ -26,7 +26,7 @@ import (
 	"vramscope/ui"
 )
 
-// Run is the live screen, or one table without a terminal that can show it.
+// Run shows the live screen, or one table if the terminal cannot show it.
 func Run(ctx context.Context, p *command.Program) error {
 	if !p.HasScreen() {
 		return InsteadOfScreen(p, present.Table(ctx, p))
@@ -53,7 +53,7 @@ func InsteadOfScreen(p *command.Program, err error) error {
 	return err
 }
 
-// Keyboard is the terminal, also where standard input is something else.
+// Keyboard returns the terminal, also where standard input is something else.
 func Keyboard(p *command.Program) (*os.File, error) {
 	if command.IsTerminal(p.Stdin) {
 		return p.Stdin, nil
@@ -108,7 +108,7 @@ func watch(ctx context.Context, src *sources.Set, input *os.File) error {
 	return err
 }
 
-// unusable is why there is nothing to show after the first sample.
+// unusable returns why there is nothing to show after the first sample.
 func unusable(ctx context.Context, src *sources.Set, sampling *sampler.Sampler) error {
 	first := sampling.Latest()
 	if first.Driver.State != snapshot.DriverOK && first.Driver.ProbesAnswering == 0 && src.Probes != nil {
@@ -159,7 +159,7 @@ func show(ctx context.Context, failed context.CancelCauseFunc, src *sources.Set,
 	return ui.Run(ctx, o)
 }
 
-// ScreenOptions are what every screen of the monitor takes from the settings.
+// ScreenOptions returns what every screen of the monitor takes from the settings.
 func ScreenOptions(p *command.Program, s *config.Settings, input *os.File) ui.Options {
 	return ui.Options{
 		Theme: s.Theme, ASCII: s.ASCII, Mouse: s.Mouse, Silent: !s.Bell, IdleAfter: time.Duration(s.IdleMinutes) * time.Minute,
@@ -259,7 +259,7 @@ func goesOn(recorded snapshot.History, now time.Time) bool {
 	return now.Sub(newest) < 2*time.Minute
 }
 
-// pastOf is what a daemon has and, before that, what this user's recordings have,
+// pastOf returns what a daemon has and, before that, what this user's recordings have,
 // which may have ended long ago. Either may have nothing.
 func pastOf(own, daemon snapshot.History) snapshot.History {
 	if own == nil {
@@ -318,7 +318,7 @@ func (f *inflight) end(timeout time.Duration) {
 	bounded.Wait(&f.calls, timeout)
 }
 
-// during is an action that the program's end waits for.
+// during returns an action that the program's end waits for.
 func during[Request, Result any](f *inflight, run func(context.Context, Request) (Result, error)) func(context.Context, Request) (Result, error) {
 	return func(ctx context.Context, r Request) (result Result, err error) {
 		if ended := f.do(ctx, func(ctx context.Context) { result, err = run(ctx, r) }); ended != nil {

@@ -90,7 +90,7 @@ func saveSettings(p *command.Program, set ui.Settings) (string, error) {
 // seenFile says which incidents a user has seen: {"out_of_memory GPU-… 4711.99": "2026-11-20T12:04:17Z"}.
 const seenFile = "seen.json"
 
-// readSeen are the incidents that the user has seen. A file that cannot be read has none.
+// readSeen returns the incidents that the user has seen. A file that cannot be read has none.
 func readSeen(directory string) map[string]time.Time {
 	const maxFile = 1 << 20
 	var seen map[string]time.Time

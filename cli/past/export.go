@@ -97,7 +97,7 @@ func runExport(p *command.Program, args []string, f exportFlags) error {
 	return cmp.Or(unwritten, err) // if it cannot be written, the recording is not at fault
 }
 
-// ids are the metrics to write.
+// ids returns the metrics to write.
 func (f *exportFlags) ids() (ids []metric.ID, err error) {
 	recorded, names := recordedMetrics()
 	if len(f.metrics) == 0 {

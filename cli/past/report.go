@@ -114,7 +114,7 @@ func runReport(p *command.Program, args []string, f reportFlags) error {
 	return writeReport(p, &document, f.format, render.SignsFor(p.ASCII(&s)))
 }
 
-// periods are the period to show and, with --compare, the one before.
+// periods returns the period to show and, with --compare, the one before.
 func (f *reportFlags) periods(r *sources.Recording, second string) (shown period, before *period, err error) {
 	oldest, last := r.Span()
 	if last.IsZero() {
@@ -141,7 +141,7 @@ func (f *reportFlags) periods(r *sources.Recording, second string) (shown period
 	return shown, before, nil
 }
 
-// period is the one that --since, --from and --to name. Without them it is the last
+// period returns the period that --since, --from and --to name. Without them it is the last
 // day, or what there is of it.
 func (f *reportFlags) period(oldest, newest time.Time) (p period, err error) {
 	if f.since != "" && f.from != "" {
@@ -191,7 +191,7 @@ func evaluate(p *command.Program, r *sources.Recording, over period, by string) 
 	return b, nil
 }
 
-// wholeMinute is the end of the minute that a moment is in.
+// wholeMinute returns the end of the minute that a moment is in.
 func wholeMinute(t time.Time) time.Time { return t.Add(time.Minute - 1).Truncate(time.Minute) }
 
 func writeReport(p *command.Program, r *schema.Report, format string, signs render.Signs) error {
@@ -252,7 +252,7 @@ func (p *period) check() error {
 	return nil
 }
 
-// aPeriod is the value of a flag that is "A..B".
+// aPeriod returns the value of a flag that is "A..B".
 func aPeriod(to *string) pflag.Value {
 	return command.Checked(to, func(s string) error { _, err := endsOf(s, time.Time{}); return err })
 }

@@ -75,7 +75,7 @@ func runWhy(p *command.Program, f whyFlags, args []string) error {
 	return p.PrintAs(f.format, why.DocumentOf(evidence, &verdict), page.String())
 }
 
-// whichEvent is the event to explain.
+// whichEvent returns the event to explain.
 func whichEvent(r *sources.Recording, pid int, at string) (*snapshot.Event, error) {
 	var events []snapshot.Event // the newest first
 	for _, e := range r.EventsOf(snapshot.EventOutOfMemory, 0) {
@@ -106,7 +106,7 @@ func whichEvent(r *sources.Recording, pid int, at string) (*snapshot.Event, erro
 	return &nearest, nil
 }
 
-// withoutEvent is the end of a process of which no out-of-memory event is known:
+// withoutEvent returns the end of a process of which no out-of-memory event is known:
 // what the box shows may still help.
 func withoutEvent(r *sources.Recording, pid int, span string) (*snapshot.Event, error) {
 	oldest, newest := r.Span()

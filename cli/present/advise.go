@@ -121,7 +121,7 @@ func observePast(ctx context.Context, src *sources.Set, watch time.Duration) (*s
 	return snap, sampling.History(), end, nil
 }
 
-// adviceFor is what a row needs, with its environment where that can be read.
+// adviceFor returns what a row needs, with its environment where that can be read.
 func adviceFor(src *sources.Set, snap *snapshot.Snapshot, history snapshot.History, id snapshot.RowID) []advice.Advice {
 	in := advice.Input{Snapshot: snap, History: history}
 	if src.Table != nil {
@@ -130,7 +130,7 @@ func adviceFor(src *sources.Set, snap *snapshot.Snapshot, history snapshot.Histo
 	return advice.Of(in, id)
 }
 
-// adviseText is a paragraph for each process that needs advice:
+// adviseText returns a paragraph for each process that needs advice:
 //
 //	PID 4711 (train.py, alice) on GPU 3, 76.0G
 //	  12.4G  PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: the 12.4G …
@@ -183,7 +183,7 @@ func adviseText(doc *advice.Document, names map[int]string, named bool, width in
 	return b.String()
 }
 
-// adviseLimits is what the figures do not cover.
+// adviseLimits returns what the figures do not cover.
 func adviseLimits(doc *advice.Document, unprobed int) string {
 	var s string
 	if unprobed > 0 {

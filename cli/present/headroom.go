@@ -93,7 +93,7 @@ const leastNeed = quantity.MiB
 // longestWait is a week: no cluster's usual limit of a job is above it.
 const longestWait = 7 * 24 * time.Hour
 
-// Question is what the flags ask.
+// Question returns what the flags ask.
 func (f *HeadroomFlags) Question(interval time.Duration) (q headroom.Question, err error) {
 	if f.Need == "" {
 		return q, command.Usage("headroom needs --need: how much memory the job will use").Then("  vramscope headroom --need 20GiB")
@@ -131,7 +131,7 @@ func (f *HeadroomFlags) Question(interval time.Duration) (q headroom.Question, e
 	return q, nil
 }
 
-// leastWatch is the time for the samples that a forecast needs, and two more in
+// leastWatch returns the time for the samples that a forecast needs, and two more in
 // case one is late. Forecasters take at most one a second.
 func leastWatch(interval time.Duration) time.Duration {
 	return (forecaster.MinSamples + 2) * max(interval, time.Second)
@@ -178,7 +178,7 @@ func writeHeadroom(p *command.Program, r *headroom.Report, w *waiting, format st
 	return ExitOf(r.Answer, "no GPU could be judged")
 }
 
-// ExitOf is the exit code of an answer, with a message where there is none.
+// ExitOf returns the exit code of an answer, with a message if there is no answer.
 func ExitOf(answer headroom.Verdict, unjudged string) error {
 	switch answer {
 	case headroom.Yes:

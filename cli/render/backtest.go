@@ -16,7 +16,7 @@ type backtestReport struct {
 	signs Signs
 }
 
-// Backtest is how forecasts of a trace came true: the figures of all series, then a line for each.
+// Backtest returns how forecasts of a trace came true: the figures of all series, then a line for each.
 func Backtest(doc *backtest.Document, signs Signs, width int) string {
 	r := backtestReport{doc, signs}
 	sum := &r.Pooled
@@ -37,7 +37,7 @@ func Backtest(doc *backtest.Document, signs Signs, width int) string {
 	return cutLines(lines, width, r.signs.Ellipsis)
 }
 
-// figure is a figure in a format; the dash where it is unknown.
+// figure returns a figure in a format; the dash where it is unknown.
 func (r *backtestReport) figure(format string, f backtest.Figure) string {
 	if !f.Known() {
 		return r.signs.Dash
@@ -88,7 +88,7 @@ func (r *backtestReport) full(f *backtest.FullSummary) string {
 		f.From, r.signs.EnDash, f.To, r.percent(f.Error), r.percent(f.Coverage), f.Answered, f.Asked)
 }
 
-// series is a line for each series: relative errors, alerts and leaks.
+// series returns a line for each series: relative errors, alerts and leaks.
 func (r *backtestReport) series() *grid {
 	g := &grid{columns: []column{{title: "SAMPLES", right: true}}}
 	for i := range r.Series {

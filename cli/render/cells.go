@@ -22,7 +22,7 @@ func (t *table) word(s string) string { return cmp.Or(oneWord(s), t.signs.Dash) 
 
 func (t *table) bytes(b snapshot.Bytes) string { return t.signs.bytes(b) }
 
-// metric is a metric of a GPU or a process, in its unit.
+// metric returns a metric of a GPU or a process, in its unit.
 func (t *table) metric(subject interface {
 	Value(metric.ID) snapshot.Float
 }, id metric.ID) string {
@@ -41,7 +41,7 @@ func (t *table) metric(subject interface {
 	}
 }
 
-// power is "612/700W", or "612W" without a limit.
+// power returns "612/700W", or "612W" without a limit.
 func (t *table) power(power, limit snapshot.Float) string {
 	v, ok := metric.Finite(power).Value()
 	if !ok {
@@ -53,7 +53,7 @@ func (t *table) power(power, limit snapshot.Float) string {
 	return fmt.Sprintf("%.0fW", v)
 }
 
-// fullIn is "4m10s(3m–6m)", in one word.
+// fullIn returns "4m10s(3m–6m)", in one word.
 func (t *table) fullIn(full *snapshot.FullIn) string {
 	if full == nil {
 		return t.signs.Dash
@@ -65,7 +65,7 @@ func (t *table) fullIn(full *snapshot.FullIn) string {
 	return shortDuration(full.Median) + "(" + shortDuration(full.Earliest) + latest + ")"
 }
 
-// shortDuration is "58s", "4m10s", "3m" or "2h05m".
+// shortDuration returns "58s", "4m10s", "3m" or "2h05m".
 func shortDuration(d time.Duration) string {
 	d = d.Round(time.Second)
 	switch {
@@ -80,7 +80,7 @@ func shortDuration(d time.Duration) string {
 	}
 }
 
-// commandOf is what a process runs, as a table shows it.
+// commandOf returns what a process runs, as a table shows it.
 func commandOf(p *snapshot.Process) string {
 	switch {
 	case p.ID.Process.Hidden():
@@ -91,7 +91,7 @@ func commandOf(p *snapshot.Process) string {
 	return text.Clean(process.ShortCommand(p.Command, p.Name))
 }
 
-// placeOf is "5", or "5:1" for the first MIG instance of GPU 5.
+// placeOf returns "5", or "5:1" for the first MIG instance of GPU 5.
 func (t *table) placeOf(p *snapshot.Process) string {
 	if p.ID.Instance.MIG {
 		if g := t.snap.GPU(p.ID.GPUUUID); g != nil && g.Instance(p.ID.Instance) != nil {
@@ -160,7 +160,7 @@ func StatusLine(w io.Writer, snap *snapshot.Snapshot, ascii bool) error {
 	return err
 }
 
-// total is the memory of all GPUs whose memory is known.
+// total returns the memory of all GPUs whose memory is known.
 func (t *table) total() string {
 	var used, total []snapshot.Bytes
 	for i := range t.snap.GPUs {
@@ -171,7 +171,7 @@ func (t *table) total() string {
 	return t.share(quantity.Sum(used...), quantity.Sum(total...))
 }
 
-// share is "60.8/79.6G", whole from 100 GiB on.
+// share returns "60.8/79.6G", whole from 100 GiB on.
 func (t *table) share(used, total snapshot.Bytes) string {
 	whole, ok := total.Value()
 	if !ok {
@@ -188,7 +188,7 @@ func (t *table) share(used, total snapshot.Bytes) string {
 	return fmt.Sprintf("%s/%.*fG", held, digits, float64(whole)/float64(quantity.GiB))
 }
 
-// fullest is the GPU with the greatest share of its capacity in use.
+// fullest returns the GPU with the greatest share of its capacity in use.
 func fullest(snap *snapshot.Snapshot) *snapshot.GPU {
 	var best *snapshot.GPU
 	highest := -1.0

@@ -27,7 +27,7 @@ func JSON(w io.Writer, snap *snapshot.Snapshot) error {
 // of a GPU prefixed (docs/json.md).
 type csvCell struct{ name, value string }
 
-// csvCells is one record, of a GPU and perhaps a process on it. New metrics, from
+// csvCells returns one record, of a GPU and perhaps a process on it. New metrics, from
 // metric.Fan on, go to the end.
 func csvCells(s *snapshot.Snapshot, row *gpuRow) []csvCell {
 	g, p := row.gpu, cmp.Or(row.process, &snapshot.Process{})

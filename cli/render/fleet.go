@@ -15,7 +15,7 @@ import (
 	"vramscope/ui/cell"
 )
 
-// FleetTable is the fleet as text. Only cells of the last column contain blanks.
+// FleetTable returns the fleet as text. Only cells of the last column contain blanks.
 func FleetTable(pic *fleet.Picture, t *fleet.Totals, filter fleet.Filter, signs Signs, width int) string {
 	g := grid{columns: []column{{"BOX", false, 8}, {"GPU", true, 3}, {"USED", true, 5}, {"TOTAL", true, 5}, {"FREE", true, 5}, {"ALLOC", true, 5}, {"FLUSH", true, 5}, {"UTIL", true, 4}, {"STATE", false, 5}, {"NOTE", false, 0}}}
 	for i := range pic.Lines {
@@ -57,7 +57,7 @@ func FleetTable(pic *fleet.Picture, t *fleet.Totals, filter fleet.Filter, signs 
 	return cutLines(lines, width, signs.Ellipsis)
 }
 
-// shareGrid is the table of what users or jobs use.
+// shareGrid returns the table of what users or jobs use.
 func shareGrid(pic *fleet.Picture, signs Signs) grid {
 	g := grid{columns: []column{{"USER", false, 8}, {"JOBS", true, 4}, {"BOXES", true, 5}, {"GPUS", true, 4}, {"IDLE", true, 4}, {"USED", true, 5}, {"ALLOC", true, 5}, {"FLUSH", true, 5}, {"UTIL", true, 4}}}
 	if pic.Unit == fleet.Jobs {
@@ -99,7 +99,7 @@ func fleetSums(t *fleet.Totals, signs Signs) string {
 	return s + fmt.Sprintf(", %s allocated, %s cached", signs.bytes(t.Parts.Allocated), signs.bytes(t.Parts.Returnable))
 }
 
-// fleetNote is the worst problem of a line or, without one, who uses its GPUs.
+// fleetNote returns the worst problem of a line or, without one, who uses its GPUs.
 func fleetNote(l *fleet.Line) string {
 	switch {
 	case l.State != fleet.OK:
@@ -141,7 +141,7 @@ func FleetDocument(name string, pic *fleet.Picture, t *fleet.Totals) schema.Flee
 	return doc
 }
 
-// boxName is the name of a line's box, "" for a user or a job.
+// boxName returns the name of a line's box, "" for a user or a job.
 func boxName(l *fleet.Line) string {
 	if l.Box == "" {
 		return ""
@@ -149,7 +149,7 @@ func boxName(l *fleet.Line) string {
 	return l.Name()
 }
 
-// RoomTable is where in a fleet a job has room, as text.
+// RoomTable returns where in a fleet a job has room, as text.
 func RoomTable(q *fleet.RoomQuery, r *fleet.Room, verdict headroom.Verdict, signs Signs, width int) string {
 	what := fmt.Sprintf("%s on %s of one box", q.Need, text.Plural(q.Count, "GPU", "GPUs"))
 	if q.Length > 0 {
@@ -195,7 +195,7 @@ func missing(b *fleet.RoomyBox, count int) string {
 	return fmt.Sprintf("%s on one more GPU, also after a flush", b.Short)
 }
 
-// RoomDocument is the same as a document.
+// RoomDocument returns the same as a document.
 func RoomDocument(name string, q *fleet.RoomQuery, r *fleet.Room, verdict headroom.Verdict) schema.FleetHeadroom {
 	doc := schema.FleetHeadroom{
 		Schema: schema.FleetVersion, Time: schema.Time(r.Time), Source: schema.Text(name), Simulated: r.Simulated, NeedBytes: q.Need, Count: q.Count,

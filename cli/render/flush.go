@@ -13,7 +13,7 @@ import (
 	"vramscope/schema"
 )
 
-// FlushText is the result of a flush: a line for each GPU, and the sentence that the monitor shows.
+// FlushText returns the result of a flush: a line for each GPU, and the sentence that the monitor shows.
 func FlushText(before *snapshot.Snapshot, target *snapshot.Process, r *flush.Result, signs Signs) string {
 	g := grid{columns: []column{
 		{"GPU", true, 0}, {"BEFORE", true, 0}, {"AFTER", true, 0}, {"FREED", true, 0},
@@ -47,7 +47,7 @@ func FlushText(before *snapshot.Snapshot, target *snapshot.Process, r *flush.Res
 	return cutLines(lines, 0, "")
 }
 
-// FlushQuestion is what is asked before a flush.
+// FlushQuestion returns what is asked before a flush.
 func FlushQuestion(snap *snapshot.Snapshot, target *snapshot.Process, request flush.Request, signs Signs) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "PID %d  %s  %s", target.ID.Process.PID, cmp.Or(text.Clean(target.User), "?"), commandOf(target))
@@ -63,7 +63,7 @@ func FlushQuestion(snap *snapshot.Snapshot, target *snapshot.Process, request fl
 	return b.String()
 }
 
-// placeOfDevice is "3", "5:1" for a MIG instance, or the dash for an unknown device.
+// placeOfDevice returns "3", "5:1" for a MIG instance, or the dash for an unknown device.
 func placeOfDevice(snap *snapshot.Snapshot, uuid, dash string) string {
 	switch g, instance := snap.Device(uuid); {
 	case instance != nil:

@@ -26,7 +26,7 @@ type grid struct {
 	rows    [][]string
 }
 
-// place is a column's place by its title, -1 if there is none.
+// place returns a column's place by its title, -1 if there is none.
 func (g *grid) place(title string) int {
 	return slices.IndexFunc(g.columns, func(c column) bool { return c.title == title })
 }
@@ -61,7 +61,7 @@ func (g *grid) keep(places []int) {
 	}
 }
 
-// at is what a slice has at some places.
+// at returns what a slice has at some places.
 func at[T any](all []T, places []int) []T {
 	some := make([]T, len(places))
 	for to, from := range places {
@@ -70,7 +70,7 @@ func at[T any](all []T, places []int) []T {
 	return some
 }
 
-// start is the cell in which the last column begins.
+// start returns the cell in which the last column begins.
 func (g *grid) start() int {
 	last := len(g.columns) - 1
 	cells := len(gap) * last
@@ -87,7 +87,7 @@ func (g *grid) start() int {
 // gap is between two columns.
 const gap = "  "
 
-// lines are the titles and the rows.
+// lines returns the titles and the rows.
 func (g *grid) lines() []string {
 	columns := make([]string, len(g.columns))
 	for i, c := range g.columns {
@@ -128,7 +128,7 @@ func cutLine(line string, width int, ellipsis string) string {
 	return line
 }
 
-// oneWord is clean text without blanks: one column for awk.
+// oneWord returns clean text without blanks: one column for awk.
 func oneWord(s string) string { return strings.ReplaceAll(text.Clean(s), " ", "_") }
 
 // Signs are the few signs in text output that are not ASCII.

@@ -6,7 +6,7 @@ import (
 	"vramscope/schema"
 )
 
-// HeadroomText is the answer in a line, and a line for each place:
+// HeadroomText returns the answer in a line, and a line for each place:
 //
 //	yes: 20.0G for 10m fits on GPU 0, 6; after a flush on GPU 4
 //

@@ -9,7 +9,7 @@ import (
 	"vramscope/schema"
 )
 
-// Holds is what holds a process's memory, a line for each class with memory and the last one,
+// Holds returns what holds a process's memory, a line for each class with memory and the last one,
 // which is what the probe cannot name.
 //
 //	GPU 0: 62.1G allocated

@@ -15,7 +15,7 @@ import (
 // reportRows is how many processes a table of the report has.
 const reportRows = 10
 
-// Report is a report for a terminal:
+// Report returns a report for a terminal:
 //
 //	h100-03  SIMULATED  2026-11-20 12:00 to 2026-11-21 12:00 UTC
 //	recorded 21 h 40 min of 24 h
@@ -94,7 +94,7 @@ func reportGrid(t *evaluation.Table, width int) *grid {
 	return g
 }
 
-// ReportCSV is who used what: a line for each group, with the names of the JSON document.
+// ReportCSV returns who used what: a line for each group, with the names of the JSON document.
 func ReportCSV(r *schema.Report) (string, error) {
 	records := [][]string{{"from", "to", "by", "name", "pid", "user", "held_gpu_hours", "used_gpu_hours", "idle_gpu_hours", "used_gib_hours", "cached_gib_hours",
 		"peak_bytes", "energy_kwh", "out_of_memory_count", "rescued_count", "jobs", "processes"}}

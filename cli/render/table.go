@@ -56,7 +56,7 @@ func Table(w io.Writer, snap *snapshot.Snapshot, width int, ascii bool, configur
 	return err
 }
 
-// monitorTitles are the columns of the monitor by their titles here, with those that are
+// monitorTitles returns the columns of the monitor by their titles here, with those that are
 // always there.
 func monitorTitles(configured []string) []string {
 	titles := slices.Clone(configured)
@@ -98,7 +98,7 @@ func (t *table) fit(gpus, processes *grid, width int) {
 	}
 }
 
-// box is the line about the box, of as much as fits: the names of the GPUs where their
+// box returns the line about the box, of as much as fits: the names of the GPUs where their
 // table lacks them, before versions.
 func (t *table) box(width int, names bool) string {
 	s := t.snap
@@ -209,7 +209,7 @@ var processMetrics = []struct {
 	{"CACHE", metric.Cached}, {"OTHER", metric.Other}, {"FLUSH", metric.Returnable},
 }
 
-// processes is a line for each process, the biggest first, unknown sizes last.
+// processes returns a line for each process, the biggest first, unknown sizes last.
 func (t *table) processes() grid {
 	g := grid{columns: []column{
 		{"GPU", true, 3}, {"PID", true, 7}, {"USER", false, 8}, {"TYPE", false, 4}, {"RUNTIME", false, 7},
@@ -265,7 +265,7 @@ func bySize(a, b *snapshot.Process) int {
 		cmp.Compare(a.ID.Process.StartTime, b.ID.Process.StartTime))
 }
 
-// inAMinute is the forecast for a minute from now.
+// inAMinute returns the forecast for a minute from now.
 func inAMinute(predictions []snapshot.Prediction) (quantity.Bytes, bool) {
 	for _, p := range predictions {
 		if p.Horizon == time.Minute {

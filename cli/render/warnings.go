@@ -10,7 +10,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// warnings are the table's last lines: GPUs that are not ok, alerts, where a flush
+// warnings returns the table's last lines: GPUs that are not ok, alerts, where a flush
 // would help, and memory of processes that the driver does not list.
 func (t *table) warnings() []string {
 	if t.snap.Driver.State != snapshot.DriverOK {
@@ -62,8 +62,8 @@ func (t *table) byDaemon() []string {
 	return []string{"note   the parts of " + text.Plural(n, "process", "processes") + " are by root's daemon: you may not ask their probes"}
 }
 
-// rejected are the probes whose figures are not in the table, and how many may be
-// missing because there was no time to ask them.
+// rejected returns notes about the probes whose figures are not in the table, and about those that
+// may be missing because there was no time to ask them.
 func (t *table) rejected() (lines []string) {
 	if n := t.snap.ProbesUnasked; n > 0 {
 		lines = append(lines, "note   "+text.Plural(n, "process", "processes")+" could not be asked for a probe in time: the parts are unknown; --watch waits for them")

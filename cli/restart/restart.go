@@ -100,7 +100,7 @@ type Handover struct {
 	Kept *guard.Kept // nil: there was no guard, or it could not be kept
 }
 
-// Previous is what this process continues from; nil if it was not restarted.
+// Previous returns what this process continues from; nil if it was not restarted.
 func Previous(p *command.Program) *Handover {
 	value := p.Getenv(variable)
 	if value == "" {

@@ -72,7 +72,7 @@ configuration anew. docs/daemon.md has the rest, and units for systemd.`,
 	return cmd
 }
 
-// daemonSettings are the settings with the command's own flags.
+// daemonSettings returns the settings with the command's own flags.
 func daemonSettings(p *command.Program, cmd *cobra.Command) (config.Settings, error) {
 	s, err := p.Settings()
 	if err != nil {
@@ -267,7 +267,7 @@ func longPast(directory string, now func() time.Time) func() snapshot.History {
 	}
 }
 
-// servingOf is the address at which the settings serve the exporter.
+// servingOf returns how the settings let the exporter serve: its address, its logins.
 func servingOf(s *config.Settings) *exporter.Serving {
 	return &exporter.Serving{Address: s.Serve, WebConfig: s.WebConfig, Openly: s.ServeOpenly}
 }

@@ -16,7 +16,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Unusable is why there is nothing to show: no driver, no GPU, or not the GPU that was asked for.
+// Unusable returns why there is nothing to show: no driver, no GPU, or not the GPU that was asked for.
 // It is nil where there is anything to show, if only a probe.
 func (src *Set) Unusable(snap *snapshot.Snapshot) error {
 	driver, devices := src.Driver.Opened()
@@ -56,7 +56,7 @@ func Unmatched(wanted []string, devices []nvml.Device) error {
 	return nil
 }
 
-// noGPU is a driver without a GPU. The container toolkit sets
+// noGPU returns the error of a driver without a GPU. The container toolkit sets
 // NVIDIA_VISIBLE_DEVICES so where no GPU was asked for.
 func noGPU(driver nvml.Driver, visible string) error {
 	f := &command.Failure{
@@ -111,7 +111,7 @@ func (src *Set) DriverFailure(snap *snapshot.Snapshot) error {
 	return f
 }
 
-// NoCgo is a program that was built without C; cause says what it lacks.
+// NoCgo returns the error of a program that was built without C; cause says what it lacks.
 func NoCgo(cause error) error {
 	return &command.Failure{Code: command.ExitNoLibrary, Err: cause, Message: cause.Error(), Next: []string{
 		"",

@@ -33,7 +33,7 @@ func OpenRecording(p *command.Program, named ...string) (*Recording, error) {
 	return &Recording{r, where, p}, nil
 }
 
-// noRecording is the failure to open a recording, with what to do.
+// noRecording returns the failure to open a recording; it says what to do.
 func noRecording(err error, where string, own bool) error {
 	f := command.Failed(err)
 	switch {
@@ -88,7 +88,7 @@ func (r *Recording) Moment(flag, value string) (time.Time, error) {
 	return t, nil
 }
 
-// MomentOr is Moment, or fallback without a value.
+// MomentOr returns Moment, or fallback without a value.
 func (r *Recording) MomentOr(flag, value string, fallback time.Time) (time.Time, error) {
 	if value == "" {
 		return fallback, nil
@@ -96,7 +96,7 @@ func (r *Recording) MomentOr(flag, value string, fallback time.Time) (time.Time,
 	return r.Moment(flag, value)
 }
 
-// Between are the times of --from and --to, or else of the whole recording.
+// Between returns the times of --from and --to, or else of the whole recording.
 func (r *Recording) Between(from, to string) (begin, end time.Time, err error) {
 	oldest, newest := r.Span()
 	if end, err = r.MomentOr("to", to, newest.Add(1)); err != nil {

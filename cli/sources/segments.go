@@ -107,7 +107,7 @@ func unanswered(err error, what string) error {
 	return &command.Failure{Code: command.ExitFailure, Err: err, Message: what + ": " + reason}
 }
 
-// usedOf is the most that a process can hold on a GPU: what it uses there or,
+// usedOf returns the most that a process can hold on a GPU: what it uses there or,
 // where the driver does not report that, what is used there, or what there is.
 func usedOf(snap *snapshot.Snapshot, id process.Identity, uuid string) quantity.Bytes {
 	var used quantity.Bytes

@@ -58,7 +58,7 @@ func Open(p *command.Program, past time.Duration) (*Set, error) {
 	return OpenWith(p, &s, past)
 }
 
-// OpenWith is Open with settings that a command has made.
+// OpenWith does what Open does, with settings that a command has made.
 func OpenWith(p *command.Program, s *config.Settings, past time.Duration) (*Set, error) {
 	out := &Set{Program: p, Settings: s, Options: sampler.Options{
 		Interval:  s.Interval,
@@ -102,7 +102,7 @@ func (src *Set) Details(wanted bool) {
 	}
 }
 
-// DetailsOn is details for a screen, which shows them at once.
+// DetailsOn returns details for a screen, which shows them at once.
 func (src *Set) DetailsOn(ctx context.Context, sampling *sampler.Sampler) func(bool) {
 	return func(wanted bool) {
 		src.Details(wanted)
@@ -169,7 +169,7 @@ func (d *driverSource) Read(device nvml.Device) (nvml.Reading, error) {
 	return reading, err
 }
 
-// Opened is what the last Open gave.
+// Opened returns what the last Open gave.
 func (d *driverSource) Opened() (nvml.Driver, []nvml.Device) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -71,7 +71,7 @@ func newShortage(ctx context.Context, p *command.Program, line string, rescue bo
 	return s, nil
 }
 
-// outcome is the newest event that says what came of the shortage; nil before it.
+// outcome returns the newest event that says what came of the shortage; nil before it.
 func (s *shortage) outcome() *snapshot.Event {
 	for _, e := range s.sampling.History().Events(20) {
 		switch e.Kind {
@@ -82,7 +82,7 @@ func (s *shortage) outcome() *snapshot.Event {
 	return nil
 }
 
-// row is a program's row; nil where it does not run.
+// row returns a program's row; nil where it does not run.
 func (s *shortage) row(name string) *snapshot.Process {
 	snap := s.sampling.Latest()
 	for i := range snap.Rows {
@@ -214,7 +214,7 @@ func (t *teller) beginning() []byte {
 		t.beside(func(box *shortage) string { return spelled(cell.Span{s.Strong, "$ " + box.command}) }))
 }
 
-// scene is what happened on each box, and its memory at that moment.
+// scene returns what happened on each box, and its memory at that moment.
 func (t *teller) scene(title string, after time.Duration, says func(*shortage) string) []byte {
 	s := &t.look.Styles
 	heading := fmt.Sprintf("%3s  %s", quantity.BriefDuration(after.Truncate(time.Second)), title)
@@ -238,7 +238,7 @@ func (t *teller) end() []byte {
 	return []byte(legend + "\n" + spelled(cell.Span{s.Dim, "For real: vramscope daemon --guard=act; vramscope run --rescue -- ./train.py"}) + "\n")
 }
 
-// Demo is --demo as a command, with what else can be seen without a GPU below it.
+// Demo returns --demo as a command, with what else can be seen without a GPU below it.
 func Demo(p *command.Program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo [rescue|fleet]",

@@ -84,7 +84,7 @@ func (b *box) choose(devices []cuda.Device) (cuda.Device, error) {
 	return cuda.Device{}, f
 }
 
-// wantedUUID is the UUID, or its beginning, of the GPU asked for. An index is
+// wantedUUID returns the UUID, or its beginning, of the GPU asked for. An index is
 // NVML's, and CUDA's own only where there is no NVML.
 func (b *box) wantedUUID(devices []cuda.Device) (string, error) {
 	index, err := strconv.Atoi(b.wanted)

@@ -145,7 +145,7 @@ func runProbe(ctx context.Context, p *command.Program, f probeFlags) error {
 	return nil
 }
 
-// endedEarly is the end by a signal before the first line: Ctrl-C is no failure.
+// endedEarly returns the error of an end by a signal before the first line: Ctrl-C is no failure.
 func endedEarly(ctx context.Context) error {
 	cause := context.Cause(ctx)
 	if strings.HasPrefix(cause.Error(), os.Interrupt.String()) {
@@ -170,7 +170,7 @@ func becomePreloaded(p *command.Program) error {
 	return fmt.Errorf("start again with the native probe: %w", syscall.Exec("/proc/self/exe", os.Args, append(environ, again+"=1")))
 }
 
-// socketOf is the path of the native probe's socket. The probe makes it on a thread
+// socketOf returns the path of the native probe's socket. The probe makes it on a thread
 // of its own, which the first call of CUDA starts.
 func socketOf(ctx context.Context) (string, error) {
 	path, err := probe.OwnPlace()

@@ -34,7 +34,7 @@ type content struct {
 // largest is more than perBox leases take.
 const largest = 16 << 20
 
-// boot is the kernel's name of this boot.
+// boot returns the kernel's name of this boot.
 // Source: https://docs.kernel.org/admin-guide/sysctl/kernel.html#random
 func boot() string {
 	name, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // where there is none, each boot is the same

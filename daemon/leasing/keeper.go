@@ -263,7 +263,7 @@ func (k *Keeper) change(uid uint32, id string, act func(*lease.Lease)) (schema.L
 	return k.shown(le, uid, 0), k.settle()
 }
 
-// Leases are all leases, then the claims that wait in their order, as a user may see them.
+// Leases returns all leases, then the waiting claims in their order, as a user may see them.
 func (k *Keeper) Leases(uid uint32) []schema.Lease {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -274,7 +274,7 @@ func (k *Keeper) Leases(uid uint32) []schema.Lease {
 	return out
 }
 
-// shown is a lease as a user may see it: other users' without what names it or its program.
+// shown returns a lease as a user may see it: other users' without what names it or its program.
 func (k *Keeper) shown(le *lease.Lease, uid uint32, place int) schema.Lease {
 	out := schema.Lease{
 		State: string(le.State), NeedBytes: le.Need, Count: le.Count, User: schema.Text(k.Table.UserName(le.UID)),

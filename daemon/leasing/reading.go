@@ -10,7 +10,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// read is a snapshot as the ledger reads it.
+// read returns a snapshot as the ledger reads it.
 func (k *Keeper) read(snap *snapshot.Snapshot) lease.Reading {
 	r := lease.Reading{At: snap.Time, Used: map[lease.Use]quantity.Bytes{}}
 	inexact := map[string]bool{}

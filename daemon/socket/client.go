@@ -75,7 +75,7 @@ type Place struct {
 	Owner     uint32
 }
 
-// Places are root's directory, and this user's.
+// Places returns root's directory, and this user's.
 func Places(getenv func(string) string) []Place {
 	places := []Place{{RootDirectory, 0}}
 	if uid := os.Geteuid(); uid != 0 {
@@ -88,7 +88,7 @@ func newClient(conn *net.UnixConn) *Client {
 	return &Client{conn: conn, in: bounded.Lines(conn, maxAnswer)}
 }
 
-// Status is the daemon's last status.
+// Status returns the daemon's last status.
 func (c *Client) Status() Status { return *c.status.Load() }
 
 // Close closes the connection. A waiting call gets an error.
@@ -210,7 +210,7 @@ func (c *Client) reports(ctx context.Context, now func() time.Time) ([]probe.Ans
 	return answers, nil
 }
 
-// Guard is the state of the daemon's guard; nil if it has none.
+// Guard returns the state of the daemon's guard; nil if it has none.
 func (c *Client) Guard(ctx context.Context) (*snapshot.Guard, error) {
 	return c.askGuard(ctx, &request{Cmd: cmdGuard})
 }

@@ -55,7 +55,7 @@ func (r *request) checkLease() error {
 	return nil
 }
 
-// ask is a claim's request as the ledger takes it.
+// ask returns a claim's request as the ledger takes it.
 func (s *Server) ask(c *client, r *request) (ask lease.Ask, err error) {
 	ask = lease.Ask{Wait: time.Duration(r.WaitNS), Ticket: r.Lease, Claim: lease.Claim{
 		Need: quantity.Bytes(r.Bytes), Count: r.Count, Among: r.GPUs, Length: time.Duration(r.LengthNS), TTL: time.Duration(r.TTLNS),

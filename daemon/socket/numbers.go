@@ -10,7 +10,7 @@ import (
 // Other users see only the fields that are copied here one by one: a new field stays hidden until
 // it is added here and in testdata/others.txt.
 
-// numbers is a snapshot for other users: without names, command lines, jobs, and the names of
+// numbers returns a snapshot for other users: without names, command lines, jobs, and the names of
 // libraries, caches and settings.
 func numbers(snap *snapshot.Snapshot) *snapshot.Snapshot {
 	if snap == nil {
@@ -41,7 +41,7 @@ func numbers(snap *snapshot.Snapshot) *snapshot.Snapshot {
 	return out
 }
 
-// withoutPaths is why recording is paused, unless the reason names a file.
+// withoutPaths returns why recording is paused, unless the reason names a file.
 func withoutPaths(reason string) string {
 	if strings.Contains(reason, "/") {
 		return "the daemon's log says why"
@@ -49,7 +49,7 @@ func withoutPaths(reason string) string {
 	return reason
 }
 
-// numbersOfGPU is a GPU without its users.
+// numbersOfGPU returns a GPU without its users.
 func numbersOfGPU(g *snapshot.GPU) snapshot.GPU {
 	return snapshot.GPU{
 		Index: g.Index, UUID: g.UUID, Name: g.Name, PCIBusID: g.PCIBusID, State: g.State, Since: g.Since, Message: g.Message,
@@ -58,7 +58,7 @@ func numbersOfGPU(g *snapshot.GPU) snapshot.GPU {
 	}
 }
 
-// numbersOfGuard is the guard's state without the parts about processes.
+// numbersOfGuard returns the guard's state without the parts about processes.
 func numbersOfGuard(g *snapshot.Guard) *snapshot.Guard {
 	if g == nil {
 		return nil
@@ -109,7 +109,7 @@ func numbersOfAllocator(a *snapshot.Allocator) snapshot.Allocator {
 	return out
 }
 
-// sharedEvent is an event for other users, nil if they may not see it: only a process's user and
+// sharedEvent returns an event for other users, nil if they may not see it: only a process's user and
 // root may see actions on it.
 func sharedEvent(e *snapshot.Event) *snapshot.Event {
 	switch e.Kind {

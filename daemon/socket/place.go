@@ -28,7 +28,7 @@ const (
 // RootDirectory is the directory of the socket of root's daemon.
 const RootDirectory = "/run/vramscope"
 
-// Directory is the directory of the socket and the lock of a user's daemon. Runtime is the user's
+// Directory returns the directory of the socket and the lock of a user's daemon. Runtime is the user's
 // XDG_RUNTIME_DIR, or "".
 func Directory(uid int, runtime string) string {
 	if uid == 0 {

@@ -164,7 +164,7 @@ func (r *request) check() error {
 	return nil
 }
 
-// key is the series of a request.
+// key returns the series of a request.
 func (r *request) key() snapshot.SeriesKey {
 	row := schema.Row{
 		PID: r.PID, StartTimeTicks: r.StartTime, PIDNamespace: r.Namespace, GPUUUID: r.GPU, GPUInstance: r.GPUInstance, ComputeInstance: r.ComputeInstance,

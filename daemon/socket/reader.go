@@ -106,7 +106,7 @@ func (r *Reader) useful(client *Client) bool {
 	return status.UID != os.Geteuid() && !status.Simulated
 }
 
-// RecordingPaused is why the daemon records nothing at present, by its last status; "" if it
+// RecordingPaused returns why the daemon records nothing at present, by its last status; "" if it
 // records or need not, or there is no daemon.
 func (r *Reader) RecordingPaused() string {
 	if client, _ := r.Client(); client != nil {
@@ -123,7 +123,7 @@ func (r *Reader) set(client *Client, err error) {
 	r.client, r.err = client, err
 }
 
-// Client is the connection; nil without a daemon, with the reason.
+// Client returns the connection; nil without a daemon, with the reason.
 func (r *Reader) Client() (*Client, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -164,7 +164,7 @@ func (r *Reader) Answers() []probe.Answer {
 	return all
 }
 
-// Guard is the last state of the daemon's guard; nil if no daemon answers, or it has none.
+// Guard returns the last state of the daemon's guard; nil if no daemon answers, or it has none.
 func (r *Reader) Guard() *snapshot.Guard { return r.guard.Load() }
 
 // PauseGuard pauses the guard of the connected daemon.

@@ -239,7 +239,7 @@ func (s *Server) full(uid uint32) bool {
 	return same >= mostOfAUser || others >= mostOthers
 }
 
-// budgetOf is a user's budget. It outlives its connections while it is in use. The lock is held.
+// budgetOf returns a user's budget. It outlives its connections while it is in use. The lock is held.
 func (s *Server) budgetOf(uid uint32) *budget {
 	for other, b := range s.users {
 		if b.full() && !slices.Contains(slices.Collect(maps.Values(s.open)), other) {

@@ -83,7 +83,7 @@ func (m *model) keys(l *cell.Line) {
 	l.Put(s.Dim, status)
 }
 
-// status is the place in the lines, the order, and the age of the figures.
+// status returns the place in the lines, the order, and the age of the figures.
 func (m *model) status() string {
 	var words []string
 	if n := len(m.lines()); n > 0 {

@@ -21,7 +21,7 @@ import (
 //	? help  q quit  Enter open  o ssh …                        1-19 of 62  worst  4s
 const around = 5
 
-// rows is the number of the fleet's lines that fit.
+// rows returns the number of the fleet's lines that fit.
 func (m *model) rows() int { return max(m.height-around, 0) }
 
 // A smaller screen shows nothing.

@@ -111,7 +111,7 @@ func (m *model) back() tea.Cmd {
 	return nil
 }
 
-// chosen is the cursor's line, or else the first.
+// chosen returns the cursor's line, or else the first.
 func (m *model) chosen() *fleet.Line {
 	lines := m.lines()
 	if at := m.cursor(); at >= 0 {

@@ -171,7 +171,7 @@ func (m *model) take(v fleet.View) {
 	m.scroll()
 }
 
-// unit is the unit of the lines that are shown, or else of those that are asked for.
+// unit returns the unit of the lines that are shown, or else of those that are asked for.
 func (m *model) unit() fleet.Unit {
 	if m.place.Unit == fleet.Fitting && m.view.Picture != nil {
 		return m.view.Picture.Unit
@@ -192,7 +192,7 @@ func (m *model) lines() []fleet.Line {
 	return m.view.Picture.Lines
 }
 
-// cursor is the index of the cursor's line, -1 if there is none.
+// cursor returns the index of the cursor's line, -1 if there is none.
 func (m *model) cursor() int {
 	if m.place.Cursor == (Key{}) {
 		return -1

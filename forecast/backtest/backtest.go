@@ -62,7 +62,7 @@ func Replay(m Method, s *Series, listen func(*Sample, *Answer)) *Score {
 	return score
 }
 
-// start is the time of the first sample of every series.
+// start returns the time of the first sample of every series.
 func start() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
 
 // ask gives a method its next sample and asks for all forecasts.

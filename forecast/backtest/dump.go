@@ -79,7 +79,7 @@ func (d *Dump) write(id string, sample *Sample, answer *Answer) {
 	}
 }
 
-// stateOf is the state as in leaks.csv, "" for too few samples.
+// stateOf returns the state as in leaks.csv, "" for too few samples.
 func stateOf(trend forecast.Trend) string {
 	switch trend {
 	case forecast.Young:

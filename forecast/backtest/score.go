@@ -54,12 +54,12 @@ func (b *Bounds) add(lower, upper, came int64, alpha float64) {
 	}
 }
 
-// outside is how far a value lies outside an interval, in bytes.
+// outside returns how far a value lies outside an interval, in bytes.
 func outside(lower, upper, came int64) float64 {
 	return max(float64(lower)-float64(came), float64(came)-float64(upper), 0)
 }
 
-// relative is the mean error divided by the naive forecast's.
+// relative returns the mean error divided by the naive forecast's.
 func (a *Accuracy) relative() float64 {
 	n := float64(a.Scored)
 	return (a.Loss/n + tolerance) / (a.Naive/n + tolerance)

@@ -108,7 +108,7 @@ func preallocation(f *facts) []Advice {
 	return all
 }
 
-// Preallocated is the advice for a process of JAX or TensorFlow that holds memory without
+// Preallocated returns the advice for a process of JAX or TensorFlow that holds memory without
 // using it. Neither library frees before it exits, so the process keeps its peak in any case.
 func Preallocated(p *snapshot.Process, environment string) (Advice, bool) {
 	held := p.Unreturnable().Or(0)

@@ -122,7 +122,7 @@ func (f *facts) measureSteps() {
 // sleeps reports whether memory of the process is asleep: its allocator's peaks include that.
 func (f *facts) sleeps() bool { return f.process.Asleep.Or(0) > 0 }
 
-// share is a part of the capacity, or 0 if the capacity is unknown.
+// share returns a part of the capacity, or 0 if the capacity is unknown.
 func (f *facts) share(part float64) quantity.Bytes {
 	return quantity.Bytes(part * float64(f.capacity.Or(0)))
 }

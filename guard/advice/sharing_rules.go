@@ -148,7 +148,7 @@ func idle(f *facts) []Advice {
 	return []Advice{endIdle.of(used, "idle for %s with %s, of which no flush frees anything: its end frees it", since, used)}
 }
 
-// idleFor is how long the process, or else its whole GPU, has done nothing.
+// idleFor returns how long the process, or else its whole GPU, has done nothing.
 func (f *facts) idleFor() time.Duration {
 	if f.process.SMUtilization.Or(0) > 0 {
 		return 0
@@ -181,7 +181,8 @@ func FlushOf(p *snapshot.Process, who string) (Advice, bool) {
 	return flushNeighbour.of(returnable, "a flush of %s: vramscope flush %d", who, p.ID.Process.PID), true
 }
 
-// LetGo is the advice for a program that ran out of memory while a variable, or the traceback of an error, kept much of it.
+// LetGo returns the advice for a program that ran out of memory while a variable, or the traceback
+// of an error, kept much of it.
 func LetGo(brings quantity.Bytes, what string, byError bool) Advice {
 	if byError {
 		return forgetError.of(brings, "%s, then gc.collect(): it keeps %s", forgetError.Setting, strings.TrimSuffix(what, ", kept by sys.last_traceback"))
@@ -189,7 +190,7 @@ func LetGo(brings quantity.Bytes, what string, byError bool) Advice {
 	return letGo.of(brings, "free what %s keeps, as far as it is no longer needed", what)
 }
 
-// HigherLimit is the advice for a process that has reached the limit it has set.
+// HigherLimit returns the advice for a process that has reached the limit it has set.
 func HigherLimit(brings quantity.Bytes) Advice {
 	return higherLimit.of(brings, "a higher limit: %s", higherLimit.Setting)
 }

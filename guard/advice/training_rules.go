@@ -23,7 +23,7 @@ const (
 	margin = 0.05
 )
 
-// Checkpointing is the advice for a process that takes and frees this much in each step.
+// Checkpointing returns the advice for a process that takes and frees this much in each step.
 func Checkpointing(tooth quantity.Bytes) Advice {
 	return checkpointing.of(quantity.Bytes(checkpointedShare*float64(tooth)),
 		"activation checkpointing: about 60 %% of the %s that it takes and frees in a step", tooth)
@@ -42,7 +42,7 @@ func activations(f *facts) []Advice {
 	}
 }
 
-// peakGap is how much more the process reserved at its peak than now.
+// peakGap returns how much more the process reserved at its peak than now.
 func (f *facts) peakGap() quantity.Bytes {
 	if f.allocator == nil || f.sleeps() || !f.allocator.PeakReserved.Known() || !f.allocator.Reserved.Known() {
 		return 0

@@ -233,7 +233,7 @@ func (r *Runner) pause(ctx context.Context) {
 	}
 }
 
-// freeOn is how much is free on a GPU or instance by the newest snapshot, 0 if unknown.
+// freeOn returns how much is free on a GPU or instance by the newest snapshot, 0 if unknown.
 func (r *Runner) freeOn(device string) quantity.Bytes {
 	switch g, in := r.newest().Device(device); {
 	case in != nil:

@@ -75,7 +75,7 @@ func (r *Runner) Observe(snap *snapshot.Snapshot) *snapshot.Guard {
 	return r.State()
 }
 
-// State is the guard's state.
+// State returns the guard's state.
 func (r *Runner) State() *snapshot.Guard {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -207,7 +207,7 @@ func (r *Runner) publish(snap *snapshot.Snapshot, decisions []guard.Decision) {
 	}
 }
 
-// EventOf is the event of a decision.
+// EventOf returns the event of a decision.
 func EventOf(d *guard.Decision) snapshot.Event {
 	kept := *d
 	e := snapshot.Event{

@@ -24,7 +24,7 @@ func (b *Buffer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Bytes is what was kept, until the next Write or Reset.
+// Bytes returns what was kept, until the next Write or Reset.
 func (b *Buffer) Bytes() []byte { return b.kept }
 
 // Dropped reports whether more was written than the limit.
@@ -33,7 +33,7 @@ func (b *Buffer) Dropped() bool { return b.dropped }
 // Reset empties the buffer and keeps its memory.
 func (b *Buffer) Reset() { b.kept, b.dropped = b.kept[:0], false }
 
-// First is the first bytes of a source, at most limit.
+// First returns the first bytes of a source, at most limit.
 func First(source io.Reader, limit int) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(source, int64(limit)))
 }

@@ -251,7 +251,7 @@ func (p *peer) answer(t *testing.T) map[string]any {
 	return answer
 }
 
-// scratch is an empty file to send, possibly open for reading only.
+// scratch returns an empty file to send, possibly open for reading only.
 func scratch(t *testing.T, readonly bool) *os.File {
 	t.Helper()
 	file, err := os.CreateTemp(t.TempDir(), "snapshot")

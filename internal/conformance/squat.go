@@ -14,7 +14,7 @@ import (
 
 var squatted atomic.Int32
 
-// Squatted is a user whose directory in /tmp another user has taken: a program that
+// Squatted returns a user whose directory in /tmp another user has taken: a program that
 // is started with it, and without XDG_RUNTIME_DIR, can serve in a spare directory
 // only. The user lives in a user namespace; prefix is what the paths of the spare
 // directories begin with.

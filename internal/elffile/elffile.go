@@ -158,7 +158,7 @@ func (f *File) At(address uint64, n int) ([]byte, error) {
 	return nil, fmt.Errorf("%#x is not in the file", address)
 }
 
-// Interpreter is the path of a program's loader, "" if it has none.
+// Interpreter returns the path of a program's loader, "" if it has none.
 func (f *File) Interpreter() string {
 	for i := range f.Segments {
 		if s := &f.Segments[i]; elf.ProgType(s.Type) == elf.PT_INTERP {
@@ -201,7 +201,7 @@ type Symbol struct {
 	Data  bool   // a variable, not a function
 }
 
-// Symbols are those of the wanted symbols that the file exports: functions and
+// Symbols returns those of the wanted symbols that the file exports: functions and
 // variables. Of two with one name it is the last.
 func (f *File) Symbols(wanted ...string) (map[string]Symbol, error) {
 	content, names, err := f.section(elf.SHT_DYNSYM)
@@ -225,7 +225,7 @@ func (f *File) Symbols(wanted ...string) (map[string]Symbol, error) {
 	return found, nil
 }
 
-// Needed are the libraries that the file needs, at most a few thousand.
+// Needed returns the libraries that the file needs, at most a few thousand.
 func (f *File) Needed() ([]string, error) {
 	content, names, err := f.section(elf.SHT_DYNAMIC)
 	if err != nil {

@@ -14,7 +14,7 @@ const (
 // that no process of the machine is mistaken for one of a box.
 const firstPID = 4_200_001
 
-// Box is a box of H100s with so many busy processes on each. Its figures depend on
+// Box returns a box of H100s with so many busy processes on each. Its figures depend on
 // the two numbers alone.
 func Box(gpus, processes int) State {
 	state := State{Driver: defaultDriver()}
@@ -54,7 +54,7 @@ func defaultDriver() Driver {
 	return Driver{Version: "550.163.01", NVMLVersion: "12.550.163.01", CUDAVersion: 12040, Generation: 1}
 }
 
-// H100 is an NVIDIA H100 80GB HBM3 with nothing on it, as number index of a box.
+// H100 returns an NVIDIA H100 80GB HBM3 with nothing on it, as number index of a box.
 func H100(index int) GPU {
 	i := uint64(index)
 	return GPU{

@@ -51,7 +51,7 @@ func Build(tb needs.TB, variant Variant) string {
 	return library
 }
 
-// Compile is Build outside of tests.
+// Compile does outside of tests what Build does in them.
 func Compile(variant Variant) (string, error) {
 	header, err := headerDirectory()
 	if err != nil {
@@ -85,10 +85,10 @@ func Compile(variant Variant) (string, error) {
 	return compile(nvml, cuda)
 }
 
-// CUDA is the libcuda.so.1 beside a libnvidia-ml.so.1.
+// CUDA returns the libcuda.so.1 beside a libnvidia-ml.so.1.
 func CUDA(library string) string { return filepath.Join(filepath.Dir(library), "libcuda.so.1") }
 
-// Environment is added to os.Environ() for a program to find the library and its
+// Environment returns what to add to os.Environ() for a program to find the library and its
 // state, and libraries and programs in more directories.
 func Environment(library, state string, more ...string) []string {
 	search := strings.Join(append([]string{filepath.Dir(library)}, more...), ":")
@@ -102,7 +102,7 @@ func Environment(library, state string, more ...string) []string {
 	return environment
 }
 
-// headerDirectory is where go-nvml keeps the nvml.h that it was generated from.
+// headerDirectory returns where go-nvml keeps the nvml.h that it was generated from.
 func headerDirectory() (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// cacheDirectory is where built libraries are kept: in the user's cache, or, without
+// cacheDirectory returns where built libraries are kept: in the user's cache, or, without
 // a home, in a directory of the user's own under /tmp.
 func cacheDirectory() (string, error) {
 	if cache, err := os.UserCacheDir(); err == nil {
@@ -33,7 +33,7 @@ func cacheDirectory() (string, error) {
 	return directory, nil
 }
 
-// moduleRoot is where the sources of this package are, "" if they are not there, as
+// moduleRoot returns where the sources of this package are, "" if they are not there, as
 // with -trimpath.
 func moduleRoot() string {
 	_, file, _, ok := runtime.Caller(0)

@@ -62,7 +62,7 @@ func (g *GPU) take(p Process, bytes uint64) {
 	}
 }
 
-// held is how many bytes of the GPU's memory the process uses, 0 if unknown.
+// held returns how many bytes of the GPU's memory the process uses, 0 if unknown.
 func held(p Process) uint64 {
 	if p.Used == Unavailable || p.Used == Absent {
 		return 0

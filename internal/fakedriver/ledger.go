@@ -6,7 +6,7 @@ import (
 	"os"
 )
 
-// Ledger is the path of the ledger of the state file at path. A program must not
+// Ledger returns the path of the ledger of the state file at path. A program must not
 // open it: closing any descriptor of it frees the program's own GPU memory
 // (state/ledger.h).
 func Ledger(path string) string { return path + ".ledger" }

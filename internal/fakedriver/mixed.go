@@ -2,7 +2,7 @@ package fakedriver
 
 import "math"
 
-// MIG is a box of two H100s, of which the first is cut into three instances:
+// MIG returns a box of two H100s, of which the first is cut into three instances:
 // 3g.40gb and 2g.20gb with a process each, 1g.10gb empty, one slice spare.
 func MIG() State {
 	state := State{Driver: defaultDriver(), GPUs: []GPU{H100(0), H100(1)}}
@@ -13,7 +13,7 @@ func MIG() State {
 	return state
 }
 
-// Mixed is the box of ui/testdata/drawings: a leak on GPU 3, a lost GPU 6, MIG
+// Mixed returns the box of ui/testdata/drawings: a leak on GPU 3, a lost GPU 6, MIG
 // on GPU 5, an idle process with memory on 2, a foreign pid on 7, a
 // graphics process on 0. Before GPU 6 is lost: set Lost to false.
 func Mixed() State {

@@ -39,7 +39,7 @@ func CompileDevices() (string, error) {
 	return compile(product{name: "with-devices", flags: []string{"-Wall"}, sources: []string{"devices"}})
 }
 
-// RuntimeDriver is a driver that is new enough for each runtime of CompileRuntime.
+// RuntimeDriver returns a driver that is new enough for each runtime of CompileRuntime.
 func RuntimeDriver() Driver {
 	return Driver{Version: "580.95.05", NVMLVersion: "13.580.95.05", CUDAVersion: 13000, Generation: 1}
 }

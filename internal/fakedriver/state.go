@@ -158,7 +158,7 @@ type Process struct {
 	Command []string `state:"-"`
 }
 
-// NewProcess is a process in the compute list, in no MIG instance.
+// NewProcess returns a process in the compute list, in no MIG instance.
 func NewProcess(pid, used uint64) Process {
 	return Process{
 		Lists: "C", PID: pid, Used: used, GraphicsUsed: Absent, GPUInstance: Absent, Compute: Absent,
@@ -191,7 +191,7 @@ type XID struct {
 	Compute     uint64 `state:"ci"`
 }
 
-// Clone is a copy that shares nothing with s.
+// Clone returns a copy that shares nothing with s.
 func (s State) Clone() State {
 	s.Faults = slices.Clone(s.Faults)
 	s.GPUs = slices.Clone(s.GPUs)

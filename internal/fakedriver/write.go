@@ -40,7 +40,7 @@ func (s State) Write(path string) error {
 	return nil
 }
 
-// MustWrite is Write for tests.
+// MustWrite does what Write does, for tests.
 func (s State) MustWrite(tb needs.TB, path string) {
 	tb.Helper()
 	if err := s.Write(path); err != nil {
@@ -48,7 +48,7 @@ func (s State) MustWrite(tb needs.TB, path string) {
 	}
 }
 
-// String is the text of the state file.
+// String returns the text of the state file.
 func (s State) String() string {
 	var b strings.Builder
 	for _, f := range fields(s.Driver) {

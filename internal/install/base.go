@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Bases are the places for a base directory of this user, the best first: $variable, then below
+// Bases returns the places for a base directory of this user, the best first: $variable, then below
 // $HOME, then below the home directory that the password database names. The last is there for root
 // under sudo -E, whose HOME is another user's, and for services, which have none.
 // Source: https://specifications.freedesktop.org/basedir-spec/latest/
@@ -37,7 +37,7 @@ func Bases(getenv func(string) string, variable, below string) iter.Seq[string] 
 // ErrNoHome says that nothing names a directory of this user.
 var ErrNoHome = errors.New("HOME is not set, and the password database names no home directory")
 
-// Own is the first of the bases in which files would not be made in another user's directory
+// Own returns the first of the bases in which files would not be made in another user's directory
 // (root's does not count); else the first. Under sudo -E root leaves no files in the user's home.
 func Own(bases iter.Seq[string]) (string, error) {
 	first := ""
@@ -55,7 +55,7 @@ func Own(bases iter.Seq[string]) (string, error) {
 	return first, nil
 }
 
-// existing is the part of a path that is there.
+// existing returns the part of a path that is there.
 func existing(path string) string {
 	for path != filepath.Dir(path) {
 		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
@@ -72,7 +72,7 @@ func owner(path string) (uint32, error) {
 	return st.Uid, err
 }
 
-// Possible is the part of a cache's path that is there. It refuses a cache in which
+// Possible returns the part of a cache's path that is there. It refuses a cache in which
 // Below could make nothing.
 func Possible(cache string) (string, error) {
 	path, err := Trusted(cache)
@@ -86,7 +86,7 @@ func Possible(cache string) (string, error) {
 	return path, Room(path, path)
 }
 
-// Room is nil where a file in a directory can hold something, as far as that is
+// Room returns nil if a file in a directory can hold something, as far as that is
 // known: quotas are not. The name is the directory's in the error.
 func Room(directory, name string) error {
 	var fs unix.Statfs_t

@@ -75,7 +75,7 @@ func File(path string, content []byte, mode fs.FileMode) error {
 	return Replace(path, content, mode, func(*os.File) error { return nil })
 }
 
-// Replace is File with something that is done to the file before it has its name, which
+// Replace does what File does, and runs a function on the file before it has its name, which
 // another user may let lead elsewhere from then on.
 func Replace(path string, content []byte, mode fs.FileMode, prepare func(*os.File) error) error {
 	draft, err := os.CreateTemp(filepath.Dir(path), ".new-")

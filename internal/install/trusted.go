@@ -17,7 +17,7 @@ import (
 // they are sticky. The path itself is then as safe as the resolved one.
 func Trusted(path string) (string, error) { return TrustedBelow("", path) }
 
-// TrustedBelow is Trusted for a path in another root directory: a process's
+// TrustedBelow does what Trusted does for a path in another root directory: a process's
 // /proc/PID/root. The result is a path in it too.
 func TrustedBelow(root, path string) (string, error) {
 	return trusted(root, path, uint32(os.Geteuid()), uint32(os.Getegid()))

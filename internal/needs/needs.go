@@ -14,7 +14,7 @@ type TB interface {
 	Fatalf(format string, args ...any)
 }
 
-// Tool is the path of a program.
+// Tool returns the path of a program.
 func Tool(t TB, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
@@ -24,7 +24,7 @@ func Tool(t TB, name string) string {
 	return path
 }
 
-// Vramscope is the path of the program itself, built for the test. To save that, .ci/run
+// Vramscope returns the path of the program itself, built for the test. To save that, .ci/run
 // builds one for all tests, and names it in VRAMSCOPE_BUILT.
 func Vramscope(t TB) string {
 	t.Helper()

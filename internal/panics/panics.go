@@ -30,7 +30,7 @@ func To(failed func(error), what string) {
 	}
 }
 
-// Of is what f returns, or its panic.
+// Of returns what f returns, or its panic.
 func Of[T any](f func() T) (value T, caught *Caught) {
 	defer func() { caught = Catch(recover()) }()
 	return f(), nil

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// ShortCommand is a command line for a table: without the interpreter, its flags,
+// ShortCommand returns a command line for a table: without the interpreter, its flags,
 // and the directories of absolute paths, which most rows have in common.
 //
 //	/usr/bin/python3 -u /home/alice/train.py --cfg /data/llama.yaml  →  train.py --cfg llama.yaml
@@ -25,7 +25,7 @@ func ShortCommand(command []string, name string) string {
 	return strings.Join(short, " ")
 }
 
-// Program is the program of a command line and, of an interpreter, its script or
+// Program returns the program of a command line and, of an interpreter, its script or
 // module: "python3 train.py", "python3 -m torch.distributed.run". Arguments, which
 // may hold secrets, are left out. It is hostile input.
 func Program(command []string) string {

@@ -32,7 +32,7 @@ func exitOf(pidfd *os.File) (unix.PidfdInfo, error) {
 	return info, unix.IoctlPidfdInfo(int(pidfd.Fd()), &info)
 }
 
-// Exit is how a process ended that was looked up at least twice. It is known from Linux 6.15 on,
+// Exit returns how a process ended that was looked up at least twice. It is known from Linux 6.15 on,
 // as soon as the process's parent has waited for it.
 func (t *Table) Exit(id Identity) (status syscall.WaitStatus, known bool) {
 	t.mu.Lock()

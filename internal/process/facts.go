@@ -103,7 +103,7 @@ func jobIn(environment []byte, job Job) Job {
 // errUnread stands for a file that was not needed and not read.
 var errUnread = errors.New("not read")
 
-// effectiveUID is the user whose rights a process has: the owner of its directory,
+// effectiveUID returns the user whose rights a process has: the owner of its directory,
 // /proc/PID. The files in it are root's where the process cannot be dumped.
 // Source: task_dump_owner in https://github.com/torvalds/linux/blob/master/fs/proc/base.c
 //
@@ -134,7 +134,7 @@ func parseCommand(line []byte) []string {
 	return strings.Split(string(line), "\x00")
 }
 
-// podNames are the name and the namespace of a pod, from files of its container. The
+// podNames returns the name and the namespace of a pod, from files of its container. The
 // host name is the pod's name in Kubernetes. It is the start of the uid where the pod
 // is in the host's network, and has the host's name, or where it cannot be read.
 // Source: https://kubernetes.io/docs/tasks/run-application/access-api-from-pod/
@@ -181,7 +181,7 @@ func notInHostname(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-' && r != '.'
 }
 
-// Namespace is the inode of a process's pid namespace, 0 where it may not be read. The
+// Namespace returns the inode of a process's pid namespace, 0 where it may not be read. The
 // process is a pid, or "self".
 func Namespace(root, process string) uint64 {
 	var link [64]byte
@@ -192,7 +192,7 @@ func Namespace(root, process string) uint64 {
 	return parseNamespace(string(link[:n]))
 }
 
-// parseNamespace is the inode in "pid:[4026531836]".
+// parseNamespace returns the inode in "pid:[4026531836]".
 func parseNamespace(link string) uint64 {
 	number, ok := strings.CutPrefix(strings.TrimSuffix(link, "]"), "pid:[")
 	inode, err := strconv.ParseUint(number, 10, 64)

@@ -60,7 +60,7 @@ func NumbersIn(directory string) ([]int, error) {
 	return numbers, err
 }
 
-// holder is nil for a process that has none of the files open, or may not be looked at.
+// holder returns nil for a process that has none of the files open, or may not be looked at.
 func (t *Table) holder(pid int) *Holder {
 	path := filepath.Join(t.root, strconv.Itoa(pid), "fd")
 	dir, err := os.Open(path)
@@ -92,7 +92,7 @@ func (t *Table) holder(pid int) *Holder {
 	return found
 }
 
-// deviceOf is the GPU whose device file an open file is. A process can have another
+// deviceOf returns the GPU whose device file an open file is. A process can have another
 // file under that name in its own mount namespace: the device's number is the kernel's.
 // Source: the driver's README, "Chapter 5. Listing of Installed Components", and
 // https://docs.kernel.org/admin-guide/devices.html (195)

@@ -62,7 +62,7 @@ type Job struct {
 	Account   string // of a Slurm job
 }
 
-// Details are the other facts known about a job: "step 0".
+// Details returns the other facts known about a job: "step 0".
 func (j Job) Details() []string {
 	var details []string
 	for _, part := range []struct{ name, value string }{{"step", j.Step}, {"namespace", j.Namespace}, {"container", j.Container}, {"account", j.Account}} {
@@ -73,7 +73,7 @@ func (j Job) Details() []string {
 	return details
 }
 
-// String is the form the screen shows: "slurm 88123".
+// String returns the form the screen shows: "slurm 88123".
 func (j Job) String() string {
 	if j.Kind == "" {
 		return ""
@@ -119,7 +119,7 @@ func SinceBoot(ticks uint64) time.Duration {
 	return time.Duration(ticks) * (time.Second / ticksPerSecond)
 }
 
-// Ticks is the present time as Identity.StartTime counts it: no process that has started
+// Ticks returns the present time as Identity.StartTime counts it: no process that has started
 // by now has a later start time.
 func Ticks() uint64 {
 	var sinceBoot unix.Timespec

@@ -187,14 +187,14 @@ func container(part, parent string) Job {
 	return Job{}
 }
 
-// lastID is the short ID at the end of a pod's container: "<id>", "crio-<id>.scope",
+// lastID returns the short ID at the end of a pod's container: "<id>", "crio-<id>.scope",
 // "cri-containerd-<id>.scope", "….slice:cri-containerd:<id>".
 func lastID(part string) string {
 	part = strings.TrimSuffix(part, ".scope")
 	return shortID(part[strings.LastIndexAny(part, "-:")+1:])
 }
 
-// shortID is the twelve digits that docker ps shows of a container's ID, ""
+// shortID returns the twelve digits that docker ps shows of a container's ID, ""
 // where id is none (libpod-conmon-…, for one, is podman's own watcher).
 func shortID(id string) string {
 	if len(id) != 64 || strings.Trim(id, "0123456789abcdef") != "" {
@@ -226,7 +226,7 @@ func podUID(part string) string {
 	return taskID(strings.ReplaceAll(uid, "_", "-"))
 }
 
-// taskID is id where it is 36 digits and dashes, or 32 digits: a static pod's, which is
+// taskID returns id where it is 36 digits and dashes, or 32 digits: a static pod's, which is
 // a hash, or an ECS task's.
 func taskID(id string) string {
 	if (len(id) != 36 && len(id) != 32) || strings.Trim(id, "0123456789abcdef-") != "" {
@@ -242,7 +242,7 @@ func isSLUID(name string) bool {
 	return len(name) == 14 && name[0] == 's' && strings.Trim(name[1:], "0123456789ABCDEFGHJKMNPQRSTVWXYZ") == ""
 }
 
-// numberAtStart is the number of a job, with its index in an array, in "12.server",
+// numberAtStart returns the number of a job, with its index in an array, in "12.server",
 // "12[3].server" or systemd's "12\x5b3\x5d.server"; "" where there is none.
 func numberAtStart(name string) string {
 	name, _, _ = strings.Cut(name, ".")
@@ -257,7 +257,7 @@ func numberAtStart(name string) string {
 	}
 }
 
-// slotName is the name of an HTCondor slot in "slot1_1@node", "" where there is none.
+// slotName returns the name of an HTCondor slot in "slot1_1@node", "" where there is none.
 func slotName(part string) string {
 	name, _, _ := strings.Cut(part, "@")
 	number, ok := strings.CutPrefix(name, "slot")
@@ -271,7 +271,7 @@ func slotName(part string) string {
 // a host name, or of a container in an Incus project ("project_name").
 func notInName(r rune) bool { return notInHostname(r) && r != '_' }
 
-// digits is the decimal number that text is, or "".
+// digits returns the decimal number that text is, or "".
 func digits(text string) string {
 	if text == "" || strings.Trim(text, "0123456789") != "" {
 		return ""
@@ -279,7 +279,7 @@ func digits(text string) string {
 	return text
 }
 
-// word is a step's name: "0", "batch", "extern", "interactive", "0+1" in a heterogeneous
+// word returns a step's name: "0", "batch", "extern", "interactive", "0+1" in a heterogeneous
 // job; "" where text is none.
 func word(text string) string {
 	if strings.Trim(text, "0123456789abcdefghijklmnopqrstuvwxyz+") != "" {

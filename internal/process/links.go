@@ -29,5 +29,5 @@ func (t *Table) Links() (map[int]Link, error) {
 	return links, err
 }
 
-// Owner is the user whose rights a process has.
+// Owner returns the user whose rights a process has.
 func (t *Table) Owner(pid int) quantity.Optional[uint32] { return t.owner(t.directory(pid)) }

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Peer is the process at the other end of a socket: for a server the one that connected,
+// Peer returns the process at the other end of a socket: for a server the one that connected,
 // for a client the one that called listen. Its pid is in this process's pid namespace, and
 // 0 for a process outside of it.
 func Peer(conn *net.UnixConn) (*unix.Ucred, error) {

@@ -33,7 +33,7 @@ func ParseSeccompFilters(status []byte) (int, error) {
 
 var errNoSeccomp = errors.New("the kernel does not say whether there are seccomp filters")
 
-// field is the number in a line "NAME:\tNUMBER" of a status file.
+// field returns the number in a line "NAME:\tNUMBER" of a status file.
 func field(status []byte, name string) (int, bool) {
 	words := StatusFields(status, name)
 	if len(words) != 1 {

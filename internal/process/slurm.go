@@ -57,7 +57,7 @@ func newSlurmJobs() *slurmJobs {
 	return &slurmJobs{cgroups: "/sys/fs/cgroup", scontrol: askScontrol, numbers: make(map[string]string), answers: make(map[string]slurmAnswer), asked: make(map[string]time.Time)}
 }
 
-// slurmJob is a job of Slurm with its number, as far as that can be found; no job where its
+// slurmJob returns a job of Slurm with its number, as far as that can be found; no job where its
 // cgroup is another user's than root's, who may have made it.
 func (t *Table) slurmJob(job Job, cgroups string) Job {
 	directory := slurmDirectory(job.ID, cgroups)
@@ -76,7 +76,7 @@ func (t *Table) slurmJob(job Job, cgroups string) Job {
 	return job
 }
 
-// slurmDirectory is the path of a job's cgroup in the hierarchy of cgroup v2, "" where it
+// slurmDirectory returns the path of a job's cgroup in the hierarchy of cgroup v2, "" where it
 // has none there.
 func slurmDirectory(id, cgroups string) string {
 	for line := range strings.Lines(cgroups) {
@@ -90,7 +90,7 @@ func slurmDirectory(id, cgroups string) string {
 	return ""
 }
 
-// number is the number of a job, "" while it is not known.
+// number returns the number of a job, "" while it is not known.
 func (s *slurmJobs) number(sluid string, stepd func() string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,7 +107,7 @@ func (s *slurmJobs) number(sluid string, stepd func() string) string {
 	return s.answers[sluid].number
 }
 
-// named is a job with the number that has become known since its process was read, so that
+// named returns a job with the number that has become known since its process was read, so that
 // all processes of a job have its number from the same moment on.
 func (s *slurmJobs) named(job Job) Job {
 	if job.Kind == "slurm" && isSLUID(job.ID) {
@@ -118,7 +118,7 @@ func (s *slurmJobs) named(job Job) Job {
 	return job
 }
 
-// account is the account of a job, "" while it is not known. It is asked for when it is
+// account returns the account of a job, "" while it is not known. It is asked for when it is
 // wanted for the second time: a program that looks once does not trouble Slurm's controller.
 func (s *slurmJobs) account(id string) string {
 	s.mu.Lock()
@@ -161,7 +161,7 @@ func (s *slurmJobs) ask(id string) {
 	}
 }
 
-// numberOfStepd is the job's number by the title of a slurmstepd in its cgroup: of a
+// numberOfStepd returns the job's number by the title of a slurmstepd in its cgroup: of a
 // process of root, in a directory of root into which no user can move one.
 func (t *Table) numberOfStepd(directory string) string {
 	isRoots := func(directory string) bool {
@@ -196,7 +196,7 @@ func (t *Table) numberOfStepd(directory string) string {
 	return ""
 }
 
-// parseStepdTitle is the job's number in "slurmstepd: [88123.0]", "[88123.batch]" or
+// parseStepdTitle returns the job's number in "slurmstepd: [88123.0]", "[88123.batch]" or
 // "[88123.0 stepmgr]".
 func parseStepdTitle(command []string) string {
 	if len(command) == 0 {

@@ -70,7 +70,7 @@ const (
 	maxReaders   = 16
 )
 
-// windowFor is how long a reading of stat is used, given the number of processes.
+// windowFor returns how long a reading of stat is used, given the number of processes.
 func windowFor(processes int) time.Duration {
 	n := time.Duration(processes) * time.Second
 	return max(statWindow, max(min(n/statsASecond, maxStatAge), n/maxStatReads)-100*time.Millisecond)
@@ -128,7 +128,7 @@ func isHidden(pid int) bool {
 	return err == nil || errors.Is(err, unix.EPERM)
 }
 
-// directory is a process's directory in /proc. filepath.Join would clean the path each time.
+// directory returns a process's directory in /proc. filepath.Join would clean the path each time.
 func (t *Table) directory(pid int) string { return t.root + "/" + strconv.Itoa(pid) }
 
 // Processes looks up pids and calls found for each that is in this /proc or is hidden
@@ -247,7 +247,7 @@ func (e *entry) measureCPU(now time.Time, ticks uint64) {
 	e.cpuAt, e.cpuTicks = now, ticks
 }
 
-// bootTime is when the machine booted, by the clock that counts start times. /proc/stat takes
+// bootTime returns when the machine booted, by the clock that counts start times. /proc/stat takes
 // milliseconds on a machine with hundreds of cores, and has the container's start under lxcfs.
 func bootTime(now time.Time) time.Time {
 	var sinceBoot unix.Timespec

@@ -34,7 +34,7 @@ func newUsers(passwd string) *users {
 	}
 }
 
-// name is the user's name, the number where there is none, "" while the directory
+// name returns the user's name, the number where there is none, "" while the directory
 // has not answered. It is unsure where the directory failed.
 func (u *users) name(uid uint32) (name string, unsure bool) {
 	u.mu.Lock()

@@ -47,7 +47,7 @@ func Resolve(file string, paths ...*string) {
 // Values reads what a configuration names. The first error stays.
 type Values struct{ Err error }
 
-// Text is a text of the configuration, or else that of a file, which is read anew each time.
+// Text returns a text of the configuration, or else that of a file, which is read anew each time.
 func (v *Values) Text(text, file string) string {
 	if file == "" {
 		return text
@@ -57,7 +57,7 @@ func (v *Values) Text(text, file string) string {
 	return strings.TrimSpace(string(content))
 }
 
-// Pick is the value of a name. Without a name it is the zero value.
+// Pick returns the value of a name. Without a name it is the zero value.
 func Pick[T any](v *Values, kind, name string, values map[string]T) T {
 	value, ok := values[name]
 	if !ok && name != "" {
@@ -66,7 +66,7 @@ func Pick[T any](v *Values, kind, name string, values map[string]T) T {
 	return value
 }
 
-// TLSVersion is the version of a name: TLS10 to TLS13.
+// TLSVersion returns the version of a name: TLS10 to TLS13.
 func (v *Values) TLSVersion(name string) uint16 {
 	return Pick(v, "TLS version", name, map[string]uint16{"TLS10": tls.VersionTLS10, "TLS11": tls.VersionTLS11, "TLS12": tls.VersionTLS12, "TLS13": tls.VersionTLS13})
 }

@@ -19,7 +19,7 @@ const (
 	EiB Bytes = 1 << 60
 )
 
-// String is at most five cells wide: three digits and a binary unit ("842M",
+// String returns at most five cells: three digits and a binary unit ("842M",
 // "9.87G", "61.8G", "140G", "1.18T"), "0" for zero.
 func (b Bytes) String() string { return string(b.Append(nil)) }
 

@@ -31,10 +31,10 @@ func AppendDuration(dst []byte, d time.Duration) []byte {
 	}
 }
 
-// Duration is AppendDuration as a string.
+// Duration returns AppendDuration as a string.
 func Duration(d time.Duration) string { return string(AppendDuration(nil, d)) }
 
-// BriefDuration is a duration's String without zero units: "5m", "2h".
+// BriefDuration returns a duration's String without zero units: "5m", "2h".
 func BriefDuration(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {

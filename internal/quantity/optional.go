@@ -19,7 +19,7 @@ const (
 	Forecast               // a forecaster's median
 )
 
-// String is the name of the source in JSON and in doctor.
+// String returns the name of the source in JSON and in doctor.
 func (s Source) String() string {
 	switch s {
 	case Driver:
@@ -68,7 +68,7 @@ func (o Optional[T]) Or(fallback T) T {
 	return o.value
 }
 
-// Source is where the value comes from, Nowhere for an unknown one.
+// Source returns where the value comes from, Nowhere for an unknown one.
 func (o Optional[T]) Source() Source { return o.source }
 
 // MarshalJSON writes the bare value, or null where it is unknown.

@@ -2,5 +2,5 @@
 
 package startup
 
-// StdoutClosed is false: without C nothing runs before Go's runtime.
+// StdoutClosed returns false: without C nothing runs before Go's runtime.
 func StdoutClosed() bool { return false }

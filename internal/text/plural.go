@@ -2,7 +2,7 @@ package text
 
 import "strconv"
 
-// Plural is "1 process", "3 processes".
+// Plural returns "1 process", "3 processes".
 func Plural(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one

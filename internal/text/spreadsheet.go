@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// SpreadsheetCell is Clean for a field of CSV. Spreadsheets take text that begins with = + -
+// SpreadsheetCell returns Clean for a field of CSV. Spreadsheets take text that begins with = + -
 // or @ for a formula and run it: a quote before it prevents that. Numbers stay.
 func SpreadsheetCell(s string) string {
 	cleaned := Clean(s)

@@ -6,7 +6,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Width is the number of terminal cells that text takes. Escape sequences take none.
+// Width returns the number of terminal cells that text takes. Escape sequences take none.
 func Width(s string) int {
 	cells := 0
 	for _, r := range s {

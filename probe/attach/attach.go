@@ -185,7 +185,7 @@ func (g *givenUp) Error() string { return "cancelled" + g.when }
 
 func (g *givenUp) Unwrap() error { return g.err }
 
-// notBegun is the error of a payload that did not run in time and will not run any more.
+// notBegun returns the error of a payload that did not run in time and will not run any more.
 func (a *Attacher) notBegun(ctx context.Context, plan *Plan) error {
 	seconds := int(a.timeout / time.Second)
 	if reason := a.hindrance(ctx, plan.Process.PID); reason != "" {
@@ -242,7 +242,7 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// firstLines is the beginning of an untrusted text, on one line.
+// firstLines returns the beginning of an untrusted text, on one line.
 func firstLines(text string) string {
 	const limit = 300
 	text = strings.Join(strings.Fields(text), " ")
@@ -256,7 +256,7 @@ func firstLines(text string) string {
 // collected its exit status.
 var errExited = errors.New("the process has exited")
 
-// exited is errExited with what is known about how the process exited.
+// exited returns errExited with what is known about how the process exited.
 func (a *Attacher) exited(ctx context.Context, plan *Plan, load *payload) error {
 	when := "before the probe's code ran in it"
 	if plan.root != "" || load.begun() { // the payload's files have gone with its root
@@ -265,7 +265,7 @@ func (a *Attacher) exited(ctx context.Context, plan *Plan, load *payload) error 
 	return fmt.Errorf("%w%s %s", errExited, a.exitStatus(ctx, plan.Process.PID), when)
 }
 
-// exitStatus is how a process exited, in brackets, or "" if its parent has already
+// exitStatus returns how a process exited, in brackets, or "" if its parent has already
 // collected the exit status.
 // Source: https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html
 func (a *Attacher) exitStatus(ctx context.Context, pid int) string {

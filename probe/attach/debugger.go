@@ -138,7 +138,7 @@ const outputSize = 8 << 20
 
 var errEndless = fmt.Errorf("gdb prints more than %d MiB", outputSize>>20)
 
-// untaken is the part of gdb's output that has not been returned yet.
+// untaken returns the part of gdb's output that has not been returned yet.
 func (d *debugger) untaken() (string, error) {
 	file, err := os.Open(d.path)
 	if err != nil {
@@ -149,7 +149,7 @@ func (d *debugger) untaken() (string, error) {
 	return string(content), err
 }
 
-// exited is the error of a gdb that has exited by itself, perhaps at the limit of its output.
+// exited returns the error of a gdb that has exited by itself, perhaps at the limit of its output.
 func (d *debugger) exited() error {
 	text, err := d.untaken()
 	if err != nil {

@@ -85,7 +85,7 @@ func (p *program) read(maps []mapping) error {
 // pageSize is the smallest page: mappings are multiples of it.
 const pageSize = 4096
 
-// function is a function's address, 0 if the file does not export it.
+// function returns a function's address, 0 if the file does not export it.
 func (p *program) function(name string) uint64 {
 	if s := p.symbols[name]; !s.data {
 		return s.address
@@ -105,7 +105,7 @@ func (p *program) bytesAt(address uint64, n int) ([]byte, error) {
 	return content, nil
 }
 
-// number is the value in the file of a variable of eight bytes.
+// number returns the value in the file of a variable of eight bytes.
 func (p *program) number(name string) (uint64, bool) {
 	s := p.symbols[name]
 	if !s.data || s.address == 0 {

@@ -57,7 +57,7 @@ func writesRegisters(ctx context.Context, path string, timeout time.Duration) bo
 	return !strings.Contains(out, notWritten)
 }
 
-// gdbVersion is the last word of "GNU gdb (Debian 13.1-3) 13.1".
+// gdbVersion returns the last word of "GNU gdb (Debian 13.1-3) 13.1".
 func gdbVersion(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
 	line = strings.TrimSpace(line)
@@ -68,7 +68,7 @@ func gdbVersion(text string) string {
 	return last
 }
 
-// complaint is gdb's reason for a failure: the kernel's error, or its last line.
+// complaint returns gdb's reason for a failure: the kernel's error, or its last line.
 func complaint(output string) string {
 	last := "gdb gives no reason"
 	for line := range strings.Lines(output) {
@@ -95,7 +95,7 @@ func pattern(expression string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
 }
 
-// numberAfter is the number that gdb has printed after a word, decimal or with 0x.
+// numberAfter returns the number that gdb has printed after a word, decimal or with 0x.
 func numberAfter(word *regexp.Regexp, output string) (uint64, bool) {
 	match := word.FindStringSubmatch(output)
 	if match == nil {
@@ -105,7 +105,7 @@ func numberAfter(word *regexp.Regexp, output string) (uint64, bool) {
 	return n, err == nil
 }
 
-// numberOf is gdb's own number for a thread, from its list of all threads.
+// numberOf returns gdb's own number for a thread, from its list of all threads.
 func numberOf(chosen thread, output string) string {
 	for _, match := range foundThread().FindAllStringSubmatch(output, -1) {
 		if match[2] == strconv.Itoa(chosen.id) {

@@ -32,13 +32,13 @@ func (a *Attacher) checkHindrance(ctx context.Context, plan *Plan, state *status
 	}
 }
 
-// hindrance is what would make the payload's system calls fail or kill the process, or "".
+// hindrance returns what would make the payload's system calls fail or kill the process, or "".
 // It is checked more than once, because it may appear at any time.
 func (a *Attacher) hindrance(ctx context.Context, pid int) string {
 	return cmp.Or(a.otherFilters(ctx, pid), a.noDescriptors(ctx, pid))
 }
 
-// otherFilters is the reason if a thread has seccomp filters that this program does not run under.
+// otherFilters returns the reason if a thread has seccomp filters that this program does not run under.
 func (a *Attacher) otherFilters(ctx context.Context, pid int) string {
 	own, err := readStatus(ctx, a.options.Proc, "self")
 	if err != nil {
@@ -61,7 +61,7 @@ func (a *Attacher) otherFilters(ctx context.Context, pid int) string {
 	return ""
 }
 
-// filtered is the reason if a thread has seccomp filters that this program, whose
+// filtered returns the reason if a thread has seccomp filters that this program, whose
 // status is own, does not run under: one may kill the process for a system call of
 // the probe. A container's filters are those of all its processes.
 func (s *status) filtered(own *status) string {
@@ -77,7 +77,7 @@ func (s *status) filtered(own *status) string {
 	}
 }
 
-// seccompLine is the text in the status of a thread with as many filters as this
+// seccompLine returns the text in the status of a thread with as many filters as this
 // program, whose status is s.
 func (s *status) seccompLine() string {
 	return fmt.Sprintf("\nSeccomp:\t2\nSeccomp_filters:\t%d\n", s.filters)
@@ -87,7 +87,7 @@ func (s *status) seccompLine() string {
 // and answers: those of its sockets, directories and the files that it reads.
 const descriptorsNeeded = 8
 
-// noDescriptors is the reason if a process has too few free file descriptors.
+// noDescriptors returns the reason if a process has too few free file descriptors.
 // Python 3.14 reports on the program's output that it cannot open the script.
 func (a *Attacher) noDescriptors(ctx context.Context, pid int) string {
 	dir := filepath.Join(a.options.Proc, strconv.Itoa(pid))
@@ -154,7 +154,7 @@ func (a *Attacher) frozen(ctx context.Context, pid int) bool {
 	return false
 }
 
-// freezers are the files, below the mount point of cgroups, with the state of a
+// freezers returns the files, below the mount point of cgroups, with the state of a
 // process's cgroups. Its path begins with /.. where it is outside this program's
 // cgroup namespace; no file is outside the mount point.
 func freezers(content string) []string {

@@ -81,7 +81,7 @@ func makeDirectory(root string) (string, error) {
 	return directory, nil
 }
 
-// payloadText is the Python code. It sets no name of the program. An interrupt of
+// payloadText returns the Python code. It sets no name of the program. An interrupt of
 // the main thread is the program's: a thread repeats the signal after the code.
 func payloadText(directory, socket string, remote bool, seccomp string) string {
 	truth := map[bool]string{false: "False", true: "True"}
@@ -96,7 +96,7 @@ except BaseException:
 `
 }
 
-// pythonBytes is a literal of Python.
+// pythonBytes returns a literal of Python.
 func pythonBytes(content []byte) string {
 	var b strings.Builder
 	b.WriteString("b'")
@@ -127,7 +127,7 @@ func (p *payload) withdraw() bool {
 	return p.withdrawn
 }
 
-// failure is the payload's error in the process, or "".
+// failure returns the payload's error in the process, or "".
 func (p *payload) failure() string {
 	reason, err := os.Readlink(filepath.Join(p.directory, failedName))
 	if err != nil {

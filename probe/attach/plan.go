@@ -54,7 +54,7 @@ func (p *Plan) Refusal() *process.Refusal {
 func (p *Plan) pass(text string) { p.Checks = append(p.Checks, Check{true, text}) }
 func (p *Plan) fail(text string) { p.Checks = append(p.Checks, Check{false, text}) }
 
-// instead is the command line that starts a program with a probe, for a shell, or
+// instead returns the command line that starts a program with a probe, for a shell, or
 // "" if the process's command line does not tell: a Python that reads its program
 // from standard input, or a process that has replaced its command line by a title.
 func instead(command []string) string {

@@ -49,7 +49,7 @@ var symbolNames = slices.Concat(pythonNames[:], libraryNames[:], []string{
 	"Py_Main", "Py_BytesMain", "Py_Version", "_Py_MergeZeroLocalRefcount", "malloc",
 })
 
-// reachable is the path by which to open a file of a process. The program itself
+// reachable returns the path by which to open a file of a process. The program itself
 // can be opened even after it has been replaced.
 func (a *Attacher) reachable(pid int, path, executable string) string {
 	if path == executable {
@@ -58,7 +58,7 @@ func (a *Attacher) reachable(pid int, path, executable string) string {
 	return filepath.Join(a.options.Proc, strconv.Itoa(pid), "root", path)
 }
 
-// pythonFiles are the mapped files that may be an interpreter. The program comes
+// pythonFiles returns the mapped files that may be an interpreter. The program comes
 // first: its exports take precedence over a library's.
 func pythonFiles(executable string, maps []mapping) []string {
 	candidates := []string{executable}
@@ -194,7 +194,7 @@ func isMusl(path string) bool {
 	return strings.HasPrefix(name, "ld-musl-") || strings.HasPrefix(name, "libc.musl-")
 }
 
-// runnable is the path to run a process's program by, or "". It is the program's
+// runnable returns the path to run a process's program by, or "". It is the program's
 // name if that still leads to it, so that it finds its libraries.
 func (a *Attacher) runnable(pid int, executable string) string {
 	link := filepath.Join(a.options.Proc, strconv.Itoa(pid), "exe")
@@ -245,7 +245,7 @@ func (v version) atLeast(major, minor int) bool {
 	return v.major > major || v.major == major && v.minor >= minor
 }
 
-// versionOf is a program's version: from a variable since 3.11, from file names before.
+// versionOf returns a program's version: from a variable since 3.11, from file names before.
 // Source: https://docs.python.org/3/c-api/apiabiversion.html
 func versionOf(p *program, executable string) version {
 	if hex, ok := p.number("Py_Version"); ok && hex>>24 == 3 {

@@ -71,7 +71,7 @@ func disables(command []string) bool {
 	return false
 }
 
-// variable is the value of an environment variable that a process was started with, "" without one.
+// variable returns the value of an environment variable that a process was started with, "" without one.
 func (a *Attacher) variable(ctx context.Context, pid int, name string) string {
 	content, err := readProc(ctx, 1<<20, a.options.Proc, strconv.Itoa(pid), "environ")
 	if err != nil {

@@ -30,7 +30,7 @@ const (
 	textAt    = 320
 )
 
-// imageSize is the size of the memory for the code and a text, in whole pages.
+// imageSize returns the size of the memory for the code and a text, in whole pages.
 func imageSize(text string) int {
 	return (textAt + len(text) + pageSize) / pageSize * pageSize // with the NUL at the end
 }

@@ -58,7 +58,7 @@ type timeline struct {
 	length  time.Duration // until leak and staircase are full
 }
 
-// permanent is the share of the pool that is always live, like a model's weights, in thousandths.
+// permanent returns the share of the pool that is always live, like a model's weights, in thousandths.
 func (p Pattern) permanent() int {
 	switch p {
 	case Steady:
@@ -107,7 +107,7 @@ func (s *timeline) below(block int, at, whole time.Duration) bool {
 	return at >= whole || float64(block) < float64(s.blocks)*float64(at)/float64(whole)
 }
 
-// hash is splitmix64 over the seed and two numbers.
+// hash returns splitmix64 over the seed and two numbers.
 // Source: https://prng.di.unimi.it/splitmix64.c
 func (s *timeline) hash(a, b uint64) uint64 {
 	z := s.seed + a*0x9e3779b97f4a7c15 + b*0xd1b54a32d192ed03

@@ -19,7 +19,7 @@ type Question struct {
 	By             string    // one of Groupings
 }
 
-// bounds are the ends of the period. Sums of whole minutes that reach beyond the samples are cut
+// bounds returns the ends of the period. Sums of whole minutes that reach beyond the samples are cut
 // off at them.
 func (q *Question) bounds() (from, to time.Time) {
 	from, to = q.From, q.To
@@ -168,7 +168,7 @@ type Stayed [len(Stays)]snapshot.Bytes
 // Stays are the times after a flush at which the report checks whether freed memory is still free.
 var Stays = [...]time.Duration{time.Minute, 10 * time.Minute}
 
-// shareOf is the recorded share of the five minutes from begin on that is in the period.
+// shareOf returns the recorded share of the five minutes from begin on that is in the period.
 func (b *Builder) shareOf(begin time.Time) float64 {
 	q := &b.question
 	end := begin.Add(fiveMinutes)
@@ -195,7 +195,7 @@ func (b *Builder) within(t time.Time) bool {
 	return !t.Before(b.question.From) && t.Before(b.question.To)
 }
 
-// recordedTime is the time in which any GPU was recorded.
+// recordedTime returns the time in which any GPU was recorded.
 func (b *Builder) recordedTime() (total time.Duration) {
 	for _, covered := range b.recorded {
 		total += covered
@@ -207,7 +207,7 @@ func gibHours(amount quantity.Bytes, over time.Duration) float64 {
 	return float64(amount) / float64(quantity.GiB) * over.Hours()
 }
 
-// share is v as a percentage of a whole; nil if the whole is 0.
+// share returns v as a percentage of a whole; nil if the whole is 0.
 func share(v, whole float64) *float64 {
 	if whole <= 0 {
 		return nil
@@ -215,7 +215,7 @@ func share(v, whole float64) *float64 {
 	return new(100 * v / whole)
 }
 
-// perHour is a count per hour; nil if unknown.
+// perHour returns a count per hour; nil if unknown.
 func perHour(count *int64, over time.Duration) *float64 {
 	if count == nil || over <= 0 {
 		return nil

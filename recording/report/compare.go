@@ -46,7 +46,7 @@ func (h *hours) addProcess(p *processSums, f *recording.Process5Min, retries, st
 // leastOfHour is how much of an hour must be recorded for it to count.
 const leastOfHour = time.Hour / 2
 
-// values are a figure by hours; NaN for an unknown hour.
+// values returns a figure by hours; NaN for an unknown hour.
 func (h *hours) values(value func(*hour) float64) []float64 {
 	values := make([]float64, len(h.blocks))
 	for i := range h.blocks {

@@ -254,7 +254,7 @@ func (b *Builder) flushes() schema.ReportFlushes {
 	return out
 }
 
-// index is the index of a GPU, -1 if unknown.
+// index returns the index of a GPU, -1 if unknown.
 func (b *Builder) index(uuid string) int {
 	if g := b.byUUID[uuid]; g != nil {
 		return g.Index

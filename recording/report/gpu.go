@@ -35,7 +35,7 @@ func (p *part) join(other *part) {
 	p.known = p.known || other.known
 }
 
-// hoursOrNil is the amount in GiB·h.
+// hoursOrNil returns the amount in GiB·h.
 func (p *part) hoursOrNil() *float64 {
 	if !p.known {
 		return nil
@@ -85,7 +85,7 @@ func (l *load) join(other *load) {
 	l.over += other.over
 }
 
-// mean is nil if unknown.
+// mean returns nil if unknown.
 func (l *load) mean() *float64 {
 	if l.over == 0 {
 		return nil
@@ -140,7 +140,7 @@ func (m *memory) document() schema.ReportMemory {
 	}
 }
 
-// idleHours is the time of idle holding, nil if unknown.
+// idleHours returns the time of idle holding, nil if unknown.
 func (m *memory) idleHours() *float64 {
 	if m.load.over == 0 || !m.used.known {
 		return nil

@@ -103,7 +103,7 @@ func RecordedText(p *schema.ReportPeriod) string {
 	return fmt.Sprintf("recorded %s of %s", spell(p.RecordedSeconds), spell(p.Seconds))
 }
 
-// spell is "21 h 40 min", "3 d 2 h", "5 min" or "40 s".
+// spell returns "21 h 40 min", "3 d 2 h", "5 min" or "40 s".
 func spell(seconds float64) string {
 	d := time.Duration(seconds * float64(time.Second)).Round(time.Second)
 	pair := func(big, small time.Duration, bigUnit, smallUnit string) string {
@@ -126,7 +126,7 @@ func spell(seconds float64) string {
 	}
 }
 
-// Figure is a number of three digits: "1466", "88.3", "4.21", "0".
+// Figure returns a number of three digits: "1466", "88.3", "4.21", "0".
 func Figure(v float64) string {
 	a := max(v, -v)
 	switch {
@@ -158,7 +158,7 @@ func counted[T int | int64](l *layouter, v *T) string {
 	return known(l, v, func(n T) string { return fmt.Sprint(n) })
 }
 
-// percent is a share: "61%", "4.2%", "<.1%".
+// percent returns a share: "61%", "4.2%", "<.1%".
 func (l *layouter) percent(v *float64) string {
 	switch {
 	case v == nil:
@@ -172,7 +172,7 @@ func (l *layouter) percent(v *float64) string {
 	}
 }
 
-// hoursText is a time in hours and minutes: "2h10m", "40m", "0".
+// hoursText returns a time in hours and minutes: "2h10m", "40m", "0".
 func (l *layouter) hoursText(v *float64) string {
 	if v == nil {
 		return l.dash
@@ -188,7 +188,7 @@ func (l *layouter) hoursText(v *float64) string {
 	}
 }
 
-// memoryColumns are the columns of the parts of memory, after one for the GPU.
+// memoryColumns returns the columns of the parts of memory, after one for the GPU.
 func memoryColumns() []Column {
 	return []Column{
 		{Title: "GPU", Short: "GPU"}, {Title: "Used", Short: "USED"}, {Title: "Allocated", Short: "ALLOC"}, {Title: "Cached", Short: "CACHE"},
@@ -217,7 +217,7 @@ func (l *layouter) perGPU(t Table, cell func(*schema.ReportAmount) string, rest 
 	return t
 }
 
-// shares is the table of the parts as percentages of the capacity, and of the load.
+// shares returns the table of the parts as percentages of the capacity, and of the load.
 func (l *layouter) shares() Table {
 	t := Table{Title: "Memory", Note: "time-weighted, per cent of the capacity", Columns: append(memoryColumns(),
 		Column{Title: "Utilization", Short: "UTIL"}, Column{Title: "Idle holding", Short: "IDLE"}, Column{Title: "Peak", Short: "PEAK"})}
@@ -229,7 +229,7 @@ func (l *layouter) shares() Table {
 	}, l.percent(l.report.Total.UtilizationPercent), l.hoursText(l.report.Total.IdleHours), "")
 }
 
-// hours is the table of the parts in GiB·h, and of how often memory ran out.
+// hours returns the table of the parts in GiB·h, and of how often memory ran out.
 func (l *layouter) hours() Table {
 	t := Table{Title: "Memory over time", Note: "GiB·h; out-of-memory errors (OOM) and alloc retries, in all and per hour", Columns: append(memoryColumns(),
 		Column{Title: "OOM", Short: "OOM"}, Column{Title: "per h", Short: "OOM/H", Wide: true},

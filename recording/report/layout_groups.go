@@ -90,7 +90,7 @@ func (l *layouter) wasters() Table {
 	return t
 }
 
-// failing is the table of groups that ran out of memory or whose allocator tried again.
+// failing returns the table of groups that ran out of memory or whose allocator tried again.
 func (l *layouter) failing() Table {
 	groups := slices.DeleteFunc(slices.Clone(l.report.Groups), func(g schema.ReportGroup) bool {
 		return valueOf(g.Failures.OutOfMemory) == 0 && valueOf(g.Failures.Retries) == 0

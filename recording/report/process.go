@@ -49,7 +49,7 @@ func (u *use) document(g *schema.ReportGroup) {
 	}
 }
 
-// useOf is the use in five minutes, of which a share is in the period.
+// useOf returns the use in five minutes, of which a share is in the period.
 func useOf(f *recording.Process5Min, share float64) use {
 	scaled := func(count Count, unit float64) *float64 {
 		v, ok := count.Value()

@@ -126,7 +126,7 @@ func sumOf[T int64 | float64](a, b *T) *T {
 	return new(*a + *b)
 }
 
-// shownEvents are the events in the timeline, without alerts.
+// shownEvents returns the events in the timeline, without alerts.
 func (b *Builder) shownEvents() []schema.ReportEvent {
 	shown := []schema.ReportEvent{}
 	for i := range b.events {
@@ -205,7 +205,7 @@ func (b *Builder) groups() (out []schema.ReportGroup, leftOut int) {
 	return out, leftOut
 }
 
-// valueOf is a figure, zero if unknown.
+// valueOf returns a figure, zero if unknown.
 func valueOf[T any](figure *T) (v T) {
 	if figure != nil {
 		v = *figure

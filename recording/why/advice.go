@@ -60,7 +60,7 @@ func advise(e *Evidence, v *Verdict) []Advice {
 	return all[:min(len(all), mostAdvice)]
 }
 
-// ofNeighbour is how much of a neighbour's memory the process would have had.
+// ofNeighbour returns how much of a neighbour's memory the process would have had.
 func ofNeighbour(p *snapshot.Process) (advice.Advice, bool) {
 	who := nameOf(p)
 	if a, ok := advice.FlushOf(p, who); ok {
@@ -71,7 +71,7 @@ func ofNeighbour(p *snapshot.Process) (advice.Advice, bool) {
 	return a, ok
 }
 
-// toothOf is the largest fall of allocated memory in the last minute: what a step takes and frees.
+// toothOf returns the largest fall of allocated memory in the last minute: what a step takes and frees.
 func toothOf(e *Evidence) (fall quantity.Bytes) {
 	if e.Steps.Or(0) < leakSteps {
 		return 0

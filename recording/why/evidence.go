@@ -111,7 +111,7 @@ const (
 	mostEvents = 2000
 )
 
-// rescueOf is the guard's answer to the allocation.
+// rescueOf returns the guard's answer to the allocation.
 func rescueOf(history snapshot.History, event *snapshot.Event) string {
 	for _, e := range history.Events(mostEvents) {
 		near := event.Time.Sub(e.Time).Abs() <= rescueNear
@@ -172,10 +172,10 @@ func (e *Evidence) fromFailure(history snapshot.History, f *snapshot.OutOfMemory
 	e.Reserved, e.Allocated, e.LargestFree = f.Reserved, f.Allocated, f.LargestFree
 }
 
-// Total is the device's memory, as every other place names it.
+// Total returns the device's memory, as every other place names it.
 func (e *Evidence) Total() quantity.Bytes { return e.Capacity.Or(0) + e.Driver.Or(0) }
 
-// size is the total in words.
+// size returns the total in words.
 func (e *Evidence) size() string {
 	if e.Driver.Or(0) == 0 {
 		return e.Total().String()
@@ -183,7 +183,7 @@ func (e *Evidence) size() string {
 	return fmt.Sprintf("%s, of which the driver reserves %s", e.Total(), e.Driver.Or(0))
 }
 
-// inUse is the used memory of all processes at the failure, if it is exact.
+// inUse returns the used memory of all processes at the failure, if it is exact.
 func (e *Evidence) inUse() (used quantity.Bytes, known bool) {
 	return e.Capacity.Or(0) - e.Free.Or(0), e.Capacity.Known() && e.Free.Known() && !e.FreeAbout
 }
@@ -205,7 +205,7 @@ func (e *Evidence) sampledBefore() (at time.Time, moved bool) {
 	return at, known && sum > all && !at.IsZero()
 }
 
-// otherOf is the process's other memory as last known, since the readings of a growing process
+// otherOf returns the process's other memory as last known, since the readings of a growing process
 // are skewed.
 func (e *Evidence) otherOf(history snapshot.History) snapshot.Bytes {
 	if e.Process.Other.Known() {

@@ -10,7 +10,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Where is the line whose allocation failed: "train.py:42 in forward, called by train.py:88 in main", "" where unknown.
+// Where returns the line whose allocation failed: "train.py:42 in forward, called by train.py:88 in
+// main", "" where unknown.
 func (e *Evidence) Where() string {
 	f := e.Event.OutOfMemory
 	if f == nil || len(f.Stack) == 0 {
@@ -27,7 +28,7 @@ func heldBy(h *snapshot.HeldClass) string {
 	return text.Clean(strings.ReplaceAll(h.Class, "_", " "))
 }
 
-// held is what held the allocated memory, most first, and how much was allocated.
+// held returns what held the allocated memory, most first, and how much was allocated.
 func (e *Evidence) held() (held []snapshot.HeldClass, allocated quantity.Bytes) {
 	if f := e.Event.OutOfMemory; f != nil && f.Allocated.Known() {
 		return f.Held, f.Allocated.Or(0)
@@ -35,7 +36,7 @@ func (e *Evidence) held() (held []snapshot.HeldClass, allocated quantity.Bytes) 
 	return nil, 0
 }
 
-// keeper is the variable that held most, if that is a tenth of what was allocated.
+// keeper returns the variable that held most, if that is a tenth of what was allocated.
 func (e *Evidence) keeper() *snapshot.HeldClass {
 	held, allocated := e.held()
 	for i := range held {
@@ -49,7 +50,7 @@ func (e *Evidence) keeper() *snapshot.HeldClass {
 	return nil
 }
 
-// ofKeeper is what the program would have had without what one variable keeps.
+// ofKeeper returns what the program would have had without what one variable keeps.
 func ofKeeper(e *Evidence) (advice.Advice, bool) {
 	if h := e.keeper(); h != nil {
 		return advice.LetGo(h.Bytes, heldBy(h), strings.HasSuffix(h.Name, "kept by sys.last_traceback")), true
@@ -76,8 +77,8 @@ func noAdvice(e *Evidence, v *Verdict) string {
 		lackingOf(e), roundedUp(e.Used.Or(0)+requested))
 }
 
-// roundedUp is a size as vramscope headroom takes it: "21G".
+// roundedUp returns a size as vramscope headroom takes it: "21G".
 func roundedUp(b quantity.Bytes) string { return fmt.Sprintf("%dG", (b+quantity.GiB-1)/quantity.GiB) }
 
-// lackingOf is what was asked for and not free.
+// lackingOf returns by how much the request exceeded the free memory.
 func lackingOf(e *Evidence) quantity.Bytes { return max(e.Requested.Or(0)-e.Free.Or(0), 1) }

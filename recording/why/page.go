@@ -148,7 +148,7 @@ func (p *page) figure(name string, value snapshot.Bytes, prefix string) {
 	p.lines = append(p.lines, Line{Text: name + strings.Repeat(" ", max(min(p.width, 60)-text.Width(name)-text.Width(shown), 2)) + shown})
 }
 
-// Words are "11.8G  a flush of eval.py (PID 12): vramscope flush 12; not enough alone. Price: …."
+// Words returns "11.8G  a flush of eval.py (PID 12): vramscope flush 12; not enough alone. Price: …."
 func (a *Advice) Words() string {
 	line := fmt.Sprintf("%s  %s", a.Bytes.Or(0), a.Text)
 	if !a.Enough {

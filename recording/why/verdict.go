@@ -21,7 +21,7 @@ const (
 	CannotTell    Cause = "cannot_tell"
 )
 
-// Title is the cause in words.
+// Title returns the cause in words.
 func (c Cause) Title() string {
 	return map[Cause]string{
 		OwnGrowth: "own growth", NeighbourTook: "a neighbour took it", Fragmentation: "fragmentation", Leak: "a leak",
@@ -41,7 +41,7 @@ type Verdict struct {
 	None    string         // why there is no advice, "" where there is some
 }
 
-// Brief is the cause in a few words, with a leak's speed up to the error: "leak 25M/s". It is ""
+// Brief returns the cause in a few words, with a leak's speed up to the error: "leak 25M/s". It is ""
 // if the cause is unknown.
 func (v *Verdict) Brief(at time.Time) string {
 	switch took := at.Sub(v.Since).Seconds(); {

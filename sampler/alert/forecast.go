@@ -54,7 +54,7 @@ func (c *candidate) announce(full *snapshot.FullIn) {
 	c.alert.Note, c.alert.Message = note(words), "GPU "+c.label+" "+text
 }
 
-// FullIn is the time to full in a standing alert. The alert outlives the forecast that raised it
+// FullIn returns the time to full in a standing alert. The alert outlives the forecast that raised it
 // by some snapshots.
 func (e *Evaluator) FullIn(a *snapshot.Alert) *snapshot.FullIn {
 	if l := e.latches[keyOf(a)]; l != nil && l.standing {
@@ -63,7 +63,7 @@ func (e *Evaluator) FullIn(a *snapshot.Alert) *snapshot.FullIn {
 	return nil
 }
 
-// refutedBelow is the use below which the forecast that memory will be full is refuted. Use falls
+// refutedBelow returns the use below which the forecast that memory will be full is refuted. Use falls
 // below it when a process crashes or frees memory: by more than the forecast's interval allows
 // or, if the interval is wide, by more than was free and a tenth of the capacity.
 func refutedBelow(m *snapshot.Memory, predicted []snapshot.Prediction) quantity.Bytes {
@@ -75,7 +75,7 @@ func refutedBelow(m *snapshot.Memory, predicted []snapshot.Prediction) quantity.
 	return used - max(allowed, capacity/100)
 }
 
-// grower is the process that the alert of a GPU filling up names: the one it named before, else
+// grower returns the process that the alert of a GPU filling up names: the one it named before, else
 // the fastest growing, else the most returnable.
 func (e *Evaluator) grower(where place, k key) snapshot.RowID {
 	if row := e.named(k); row != (snapshot.RowID{}) {

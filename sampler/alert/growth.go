@@ -98,7 +98,7 @@ func (s *slots) growing() bool {
 	return true
 }
 
-// total is how far the lows have risen over all finished slots.
+// total returns how far the lows have risen over all finished slots.
 func (s *slots) total() quantity.Bytes { return s.done[len(s.done)-1].low - s.done[0].low }
 
 // levelling reports whether the last rise is less than three quarters of the average one.

@@ -124,7 +124,7 @@ func withheld(g *snapshot.GPU, instance snapshot.InstanceID) bool {
 	return doubt == snapshot.Young || doubt == snapshot.Rebuilding
 }
 
-// usedOn is the used memory of a GPU or MIG instance. Unknown use is the largest number, which
+// usedOn returns the used memory of a GPU or MIG instance. Unknown use is the largest number, which
 // refutes no alert.
 func usedOn(g *snapshot.GPU, instance snapshot.InstanceID) quantity.Bytes {
 	used := g.Memory.Used

@@ -32,7 +32,7 @@ func (e *Evaluator) present(id snapshot.RowID) bool {
 	return t != nil && !t.ended
 }
 
-// named is the row that a standing alert names; zero if it names none or the row has ended.
+// named returns the row that a standing alert names; zero if it names none or the row has ended.
 func (e *Evaluator) named(k key) snapshot.RowID {
 	if l := e.latches[k]; l != nil && e.present(l.newest.alert.Row) {
 		return l.newest.alert.Row
@@ -40,7 +40,7 @@ func (e *Evaluator) named(k key) snapshot.RowID {
 	return snapshot.RowID{}
 }
 
-// mostReturnable is the row of a place whose flush frees most, nil if none frees anything.
+// mostReturnable returns the row of a place whose flush frees most, nil if none frees anything.
 func (e *Evaluator) mostReturnable(where place) *snapshot.Process {
 	var best *snapshot.Process
 	for p := range e.at(where) {
@@ -58,7 +58,7 @@ func frees(p *snapshot.Process) bool {
 	return p.Returnable.Or(0) > 0 && !refuses && !p.ID.Process.Foreign()
 }
 
-// remedy is the flush in a place that is likely to keep most memory free; "" if none is worth it.
+// remedy returns the flush in a place that is likely to keep most memory free; "" if none is worth it.
 func (e *Evaluator) remedy(where place) string {
 	var best *snapshot.Process
 	var lasts snapshot.Lasting
@@ -73,7 +73,7 @@ func (e *Evaluator) remedy(where place) string {
 	return flushAdvice(best, lasts)
 }
 
-// flushAdvice is the benefit of a flush of p, "" if it has none.
+// flushAdvice returns the benefit of a flush of p, "" if it has none.
 func flushAdvice(p *snapshot.Process, lasts snapshot.Lasting) string {
 	if p == nil || lasts.Remedy(p) == "" {
 		return ""

@@ -61,7 +61,7 @@ func clock(t time.Time) string { return t.Format(time.TimeOnly) }
 func number(n int) string     { return strconv.Itoa(n) }
 func decimal(n uint64) string { return strconv.FormatUint(n, 10) }
 
-// counted is "1 error", "2 errors".
+// counted returns "1 error", "2 errors".
 func counted(n uint64, what string) string {
 	if n == 1 {
 		return "1 " + what

@@ -146,7 +146,7 @@ func (h *History) NoteAlerts(now time.Time, alerts []snapshot.Alert) {
 	}
 }
 
-// Span is the time that the history covers; both are zero while it is empty.
+// Span returns the time that the history covers; both are zero while it is empty.
 func (h *History) Span() (oldest, newest time.Time) {
 	h.mu.RLock()
 	defer h.mu.RUnlock()

@@ -56,7 +56,7 @@ func (m metrics) drop() {
 	}
 }
 
-// value is a metric at a moment, unknown if not recorded.
+// value returns a metric at a moment, unknown if not recorded.
 func (m metrics) value(id metric.ID, t time.Time) snapshot.Float {
 	series := m.of(id)
 	if series == nil {
@@ -111,7 +111,7 @@ func (s *spans[T]) add(now time.Time, value T) {
 	*s = append(*s, span[T]{now, value})
 }
 
-// at is the value at a moment, or the first one, and since when it applied.
+// at returns the value at a moment, or the first one, and since when it applied.
 func (s spans[T]) at(t time.Time) (value T, from time.Time) {
 	for i, span := range slices.Backward(s) {
 		if i == 0 || !span.From.After(t) {

@@ -68,7 +68,7 @@ func (m *Monitor) FullIn(int64) (forecast.FullIn, bool) {
 	return forecast.FullIn{Median: full.Median, Earliest: full.Earliest, Latest: full.Latest}, true
 }
 
-// Trend is the process's trend. A snapshot lists the trends in the forecaster's order.
+// Trend returns the process's trend. A snapshot lists the trends in the forecaster's order.
 func (m *Monitor) Trend() forecast.Trend {
 	return forecast.Trend(max(m.snap.Rows[0].Trend, snapshot.TrendYoung) - snapshot.TrendYoung)
 }
@@ -78,7 +78,7 @@ func (m *Monitor) Alarm() bool {
 	return slices.ContainsFunc(m.snap.Alerts, func(a snapshot.Alert) bool { return a.Kind == snapshot.AlertFullIn })
 }
 
-// Within is the time to full below which that alert is raised.
+// Within returns the time to full below which that alert is raised.
 func (m *Monitor) Within() time.Duration { return alert.FullWithin }
 
 func bytesOf(v int64) quantity.Optional[quantity.Bytes] {

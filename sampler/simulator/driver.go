@@ -107,7 +107,7 @@ func (g *board) reading(seed uint64, now time.Time, at time.Duration) nvml.Readi
 	return r
 }
 
-// clock is the SM clock: high during work and for a moment after.
+// clock returns the SM clock: high during work and for a moment after.
 func (g *board) clock(wobble float64) int {
 	const lingers = 10 * time.Second
 	if g.idleFor > lingers {
@@ -120,7 +120,7 @@ func (g *board) clock(wobble float64) int {
 	return busyClock - bin*int(math.Round(1+wobble))
 }
 
-// percent is a share as the driver reports it: whole, and 0 only if nothing ran.
+// percent returns a share as the driver reports it: whole, and 0 only if nothing ran.
 func percent(share, wobble float64) int {
 	if share <= 0 {
 		return 0
@@ -195,7 +195,7 @@ func (g *board) details(r *nvml.Reading, wobble func(uint64) float64) {
 	s.NVLinkSent, s.NVLinkReceived = driver(sent), driver(received)
 }
 
-// rate is a share of a link's capacity, in bytes/s.
+// rate returns a share of a link's capacity, in bytes/s.
 func rate(share, full, wobble float64) int {
 	return int(math.Round(max(share*full*(1+0.1*wobble), 0)))
 }

@@ -16,7 +16,7 @@ var trainedClasses = []probe.HeldBy{"parameters", "gradients", "optimizer_state"
 // servedClasses are those of a server, an eighth of which is its key-value cache.
 var servedClasses = append(slices.Repeat([]probe.HeldBy{"parameters"}, 7), "variables")
 
-// Holds is what holds a process's memory as its probe reports it, for PyTorch only.
+// Holds returns what holds a process's memory as its probe reports it, for PyTorch only.
 func (b *Box) Holds(id process.Identity) (found probe.Holds, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -51,7 +51,7 @@ func (b *Box) Holds(id process.Identity) (found probe.Holds, err error) {
 	return found, nil
 }
 
-// holds are the task's tensors by class. What it leaks is in a variable.
+// holds returns the task's tensors by class. What it leaks is in a variable.
 func (t *task) holds() map[probe.HeldBy]batch {
 	held := map[probe.HeldBy]batch{}
 	switch p := t.program.(type) {
@@ -67,7 +67,7 @@ func (t *task) holds() map[probe.HeldBy]batch {
 	return held
 }
 
-// heldAtError are the parts that a probe finds as an allocation fails.
+// heldAtError returns the parts that a probe finds as an allocation fails.
 func (t *task) heldAtError() (found []probe.Holder) {
 	held := t.holds()
 	for _, class := range []probe.HeldBy{"variables", "optimizer_state", "parameters"} {

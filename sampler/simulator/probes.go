@@ -162,7 +162,7 @@ func (t *task) observe(size quantity.Bytes) (again bool) {
 	return false
 }
 
-// Segments is the map of a process's memory as its probe reports it, for PyTorch only.
+// Segments returns the map of a process's memory as its probe reports it, for PyTorch only.
 func (b *Box) Segments(id process.Identity) (probe.Segments, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -179,7 +179,7 @@ func (b *Box) Segments(id process.Identity) (probe.Segments, error) {
 	}, nil
 }
 
-// uuid is the UUID of the task's GPU or MIG instance.
+// uuid returns the UUID of the task's GPU or MIG instance.
 func (t *task) uuid() string {
 	if t.instance != nil {
 		return t.instance.uuid

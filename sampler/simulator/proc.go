@@ -52,7 +52,7 @@ func (b *Box) info(t *task) process.Info {
 	}
 }
 
-// cpu is a percentage of a core, with a little noise.
+// cpu returns a percentage of a core, with a little noise.
 func (b *Box) cpu(t *task) float64 {
 	cpu := t.role.cpu
 	if cpu == 0 {
@@ -62,7 +62,7 @@ func (b *Box) cpu(t *task) float64 {
 	return math.Round(cpu*10) / 10
 }
 
-// resident is host memory, which grows at the start.
+// resident returns host memory, which grows at the start.
 func (b *Box) resident(t *task) quantity.Bytes {
 	const loading = 25 * time.Second
 	share := min(1, 0.1+float64(b.at-t.started)/float64(loading))
@@ -71,7 +71,7 @@ func (b *Box) resident(t *task) quantity.Bytes {
 	return quantity.Bytes(share*float64(t.role.host)) / page * page
 }
 
-// Host is the machine.
+// Host returns the machine.
 func (b *Box) Host(_ time.Time) process.Host {
 	b.mu.Lock()
 	defer b.mu.Unlock()

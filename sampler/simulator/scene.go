@@ -76,7 +76,7 @@ func (r role) running(pid int, age time.Duration) role {
 	return r
 }
 
-// costs is the role's use of the host: resident memory and percentage of a core.
+// costs returns the role's use of the host: resident memory and percentage of a core.
 func (r role) costs(gigabytes, cpu float64) role {
 	r.host, r.cpu = gibibytes(gigabytes), cpu
 	return r

@@ -6,7 +6,7 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// shortageScene is gina's notebook, idle with 22 GiB in its cache, and alice's training, which
+// shortageScene returns gina's notebook, idle with 22 GiB in its cache, and alice's training, which
 // starts beside it and needs more than is free.
 func shortageScene() scene {
 	book := script(gina, "notebook.py").running(4711, 3*time.Hour).costs(2.2, 0)

@@ -152,7 +152,7 @@ func (s *slot) reschedule(now, starts time.Duration) time.Duration {
 	return starts
 }
 
-// within is how far a moment lies into its period; the prelude has negative moments.
+// within returns how far a moment lies into its period; the prelude has negative moments.
 func within(now, period time.Duration) time.Duration {
 	return ((now % period) + period) % period
 }

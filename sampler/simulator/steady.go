@@ -25,7 +25,7 @@ func (p *steady) step(t *task, now time.Duration) error {
 	return t.hold(p.target(t, now))
 }
 
-// target is its present use, in the granularity of the driver.
+// target returns the task's present use, in the granularity of the driver.
 func (p *steady) target(t *task, now time.Duration) quantity.Bytes {
 	size := p.size
 	if p.swing > 0 {

@@ -10,7 +10,7 @@ import (
 
 func gibibytes(n float64) quantity.Bytes { return quantity.Bytes(n*1024) * mib }
 
-// sawtoothScene is one rank of alice's data-parallel training.
+// sawtoothScene returns one rank of alice's data-parallel training.
 func sawtoothScene(rank int) scene {
 	train := script(alice, "train.py", "--cfg", "llama-7b.yaml", "--rank", itoa(rank)).
 		slurm(88120, 2963090).running(2963101+rank, 30*time.Hour+14*time.Minute).costs(31.2-0.2*float64(rank), 104-float64(rank))
@@ -45,7 +45,7 @@ func display() role {
 	return x
 }
 
-// serverScene is bob's LLM server, idle for 42 minutes.
+// serverScene returns bob's LLM server, idle for 42 minutes.
 func serverScene() scene {
 	serve := script(bob, "/opt/conda/bin/vllm", "serve", "qwen2.5-32b", "--port", "8000").
 		container("pod", "vllm-7c9f", 1288350, 1).running(1288410, 76*time.Hour+8*time.Minute).costs(12.4, 2)
@@ -62,7 +62,7 @@ func serverScene() scene {
 	return scene{roles: []role{serve}}
 }
 
-// leakScene is carol's leak, with bob's evaluation beside it.
+// leakScene returns carol's leak, with bob's evaluation beside it.
 func leakScene() scene {
 	eval := script(bob, "eval.py", "--suite", "mmlu", "--ckpt", "last").
 		slurm(88131, 3011850).running(3011876, 6*time.Minute+12*time.Second).costs(4.1, 99).
@@ -84,7 +84,7 @@ func leakScene() scene {
 	return scene{roles: []role{eval, tune}}
 }
 
-// fragmentedScene is dave's recommender, with gina's notebook and tests.
+// fragmentedScene returns dave's recommender, with gina's notebook and tests.
 func fragmentedScene() scene {
 	shard := script(dave, "dlrm.py", "--batch", "65536").
 		container("docker", "3fa2c1", 2701380, 42).running(2701455, 19*time.Hour+40*time.Minute).costs(18.9, 88)
@@ -110,7 +110,7 @@ func fragmentedScene() scene {
 	return scene{roles: []role{shard, book, tests}, corrected: 3, errorEvery: 97 * time.Minute}
 }
 
-// migScene is a GPU of three instances, two of them used by frank.
+// migScene returns a GPU of three instances, two of them used by frank.
 func migScene() scene {
 	book := script(frank, "-m", "ipykernel_launcher", "-f", "kernel-b72.json").
 		container("pod", "nb-frank-0", 3000340, 58).running(3000417, 52*time.Minute+10*time.Second).costs(6, 97)
@@ -144,7 +144,7 @@ func migScene() scene {
 	}
 }
 
-// lostScene is hal's pretraining on a GPU that is lost.
+// lostScene returns hal's pretraining on a GPU that is lost.
 func lostScene() scene {
 	train := script(hal, "pretrain.py", "--resume", "auto").
 		slurm(88117, 2873980).running(2874001, 5*time.Hour+11*time.Minute).costs(27.5, 100)
@@ -161,7 +161,7 @@ func lostScene() scene {
 	return scene{roles: []role{train}, lost: true}
 }
 
-// jaxScene is erin's JAX job, with a process of another container beside it.
+// jaxScene returns erin's JAX job, with a process of another container beside it.
 func jaxScene() scene {
 	train := script(erin, "t5x/train.py", "--gin_file=base.gin").
 		slurm(88125, 2954990).running(2955020, 4*time.Hour+47*time.Minute).costs(14.8, 61)

@@ -91,5 +91,5 @@ func (t *task) release() {
 	t.memory, t.cache, t.plain = nil, nil, 0
 }
 
-// stream is the number of the task's noise.
+// stream returns the number of the task's noise.
 func (t *task) stream() uint64 { return uint64(t.identity.PID) << 8 }

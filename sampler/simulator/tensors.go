@@ -102,7 +102,7 @@ func (w *weights) loadSmall(c *allocator.Caching) error {
 	return nil
 }
 
-// share is the number of tensors to load in a step so that all are loaded after the given time.
+// share returns the number of tensors to load in a step so that all are loaded after the given time.
 func (w *weights) share(over time.Duration) int {
 	return max(1, w.count*int(step)/int(over))
 }

@@ -24,7 +24,7 @@ type training struct {
 
 const validation = 9 * time.Second
 
-// bucket is the present length of sequences; false while validating.
+// bucket returns the present length of sequences; false while validating.
 func (p *training) bucket(now time.Duration) (int, bool) {
 	if p.epoch == 0 {
 		return 0, true

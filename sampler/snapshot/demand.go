@@ -31,7 +31,7 @@ type Demand struct {
 // was measured.
 type Need struct{ Median, Upper quantity.Bytes }
 
-// Upper is the most that is needed within a time: by the highest peak ever where that time is
+// Upper returns the most that is needed within a time: by the highest peak ever where that time is
 // longer than any that is estimated, or samples do not show the peaks.
 func (d *Demand) Upper(within time.Duration) quantity.Bytes {
 	for i, t := range DemandTimes {
@@ -108,7 +108,7 @@ func (k *Peaks) put(at time.Time, allocated quantity.Bytes) {
 	b.most, b.least = max(b.most, allocated), min(b.least, allocated)
 }
 
-// peakAllocated is the most that a process has ever allocated, by its allocator; 0 where that is
+// peakAllocated returns the most that a process has ever allocated, by its allocator; 0 where that is
 // unknown. The peaks of several allocators need not coincide.
 func (p *Process) peakAllocated() quantity.Bytes {
 	if len(p.Allocators) != 1 {
@@ -177,7 +177,7 @@ func (k *Peaks) fallsUntil(number int64) (falls int) {
 	return falls
 }
 
-// middle is the median of the ten seconds' peaks.
+// middle returns the median of the ten seconds' peaks.
 func (k *Peaks) middle(number int64) quantity.Bytes {
 	all := make([]quantity.Bytes, 0, peakBuckets)
 	for _, b := range k.buckets {
@@ -208,7 +208,7 @@ func (d Demands) Estimate(s *Snapshot) {
 	}
 }
 
-// Spare is how much of what a flush frees stays free where the process takes so much again.
+// Spare returns how much of what a flush frees stays free where the process takes so much again.
 func (p *Process) Spare(needs quantity.Bytes) quantity.Bytes {
 	frees := p.Frees()
 	return min(max(p.Cached.Or(frees)-needs, 0), frees)
@@ -239,10 +239,10 @@ func LastingOf(history History, now time.Time, p *Process) Lasting {
 // flushes that are recommended in the stories of internal/guardlab keep what they are said to.
 const beyondPeak = .4
 
-// Needs is the most that is needed within five minutes.
+// Needs returns the most that is needed within five minutes.
 func (d *Demand) Needs() quantity.Bytes { return d.Within[len(d.Within)-1].Upper }
 
-// AtMost is Max as text, rounded unless it is all that a flush frees.
+// AtMost returns Max as text, rounded unless it is all that a flush frees.
 func (s Lasting) AtMost(freed quantity.Bytes) string {
 	if s.Max >= freed {
 		return s.Max.String()
@@ -250,7 +250,7 @@ func (s Lasting) AtMost(freed quantity.Bytes) string {
 	return s.Max.About()
 }
 
-// AtLeast is Min as text.
+// AtLeast returns Min as text.
 func (s Lasting) AtLeast() string {
 	if s.Min <= 0 {
 		return "none"
@@ -261,7 +261,7 @@ func (s Lasting) AtLeast() string {
 // LeastRemedy is the smallest amount likely to stay free for which a flush is named as a remedy.
 const LeastRemedy = 256 * quantity.MiB
 
-// Remedy is the benefit of a flush, as a clause after the PID: the amount likely to stay free
+// Remedy returns the benefit of a flush, as a clause after the PID: the amount likely to stay free
 // even if the process's highest peak comes again; the amount freed now, while its peak is
 // unknown; "" if hardly anything stays.
 func (s Lasting) Remedy(p *Process) string {

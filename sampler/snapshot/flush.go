@@ -57,7 +57,7 @@ func (b Bound) Words() string {
 	return map[Bound]string{Most: "up to ", Least: "at least ", About: "about "}[b]
 }
 
-// Amount is an amount with its bound: "up to 4.00G". If a flush may free memory that no figure
+// Amount returns an amount with its bound: "up to 4.00G". If a flush may free memory that no figure
 // shows, it is "an unknown amount".
 func (b Bound) Amount(amount quantity.Bytes) string {
 	if amount <= 0 && b.Unlimited() {
@@ -69,7 +69,7 @@ func (b Bound) Amount(amount quantity.Bytes) string {
 // Unlimited reports whether a flush may free more.
 func (b Bound) Unlimited() bool { return b == Least || b == About }
 
-// And is the bound of a sum.
+// And returns the bound of a sum.
 func (b Bound) And(other Bound) Bound {
 	switch {
 	case b == other || other == Exactly:
@@ -81,7 +81,7 @@ func (b Bound) And(other Bound) Bound {
 	}
 }
 
-// ReturnableBound is how exact Returnable is.
+// ReturnableBound returns how exact Returnable is.
 func (p *Process) ReturnableBound() Bound {
 	bound := Exactly
 	for i := range p.Allocators {
@@ -90,7 +90,7 @@ func (p *Process) ReturnableBound() Bound {
 	return bound
 }
 
-// Bound is the allocator's own bound or, for a memory pool, one that follows from its kind. How
+// Bound returns the allocator's own bound or, for a memory pool, one that follows from its kind. How
 // much of a pool's cache is fragmented shows only in a flush, and changes after it; and a
 // driver's pool may count as used what streams have not yet freed.
 func (a *Allocator) Bound() Bound {
@@ -138,7 +138,7 @@ func (p *Process) FragmentedKnown() bool {
 
 const postFlush = "post_flush"
 
-// FlushRefusal is why the viewer cannot flush the process, "" if the viewer can try. The viewer
+// FlushRefusal returns why the viewer cannot flush the process, "" if the viewer can try. The viewer
 // is the user who asks; "root" may ask every user's process.
 func (p *Process) FlushRefusal(viewer string) string {
 	pid := p.ID.Process.PID
@@ -172,7 +172,7 @@ func (p *Process) FlushRefusal(viewer string) string {
 	return ""
 }
 
-// keeps is why a library frees nothing, with the setting that makes it reserve no more than it
+// keeps returns why a library frees nothing, with the setting that makes it reserve no more than it
 // needs, unless the process was started with that.
 func (a *Allocator) keeps(library string, settings ...string) string {
 	for _, setting := range settings {
@@ -183,7 +183,7 @@ func (a *Allocator) keeps(library string, settings ...string) string {
 	return library + " keeps its cache. To reserve less: " + settings[0]
 }
 
-// Rejection is why the figures of the process's probe are rejected, "" if they are not.
+// Rejection returns why the figures of the process's probe are rejected, "" if they are not.
 func (p *Process) Rejection() string {
 	if p.Probe == nil || p.Probe.Rejected == "" {
 		return ""
@@ -191,14 +191,14 @@ func (p *Process) Rejection() string {
 	return fmt.Sprintf("PID %d: its probe is rejected: %s", p.ID.Process.PID, p.Probe.Rejected)
 }
 
-// Frees is how much a flush should free, by the process's probe. An allocator that does not
+// Frees returns how much a flush should free, by the process's probe. An allocator that does not
 // report that counts with its cache. The sum is at most the process's used memory.
 func (p *Process) Frees() quantity.Bytes {
 	frees := p.Returnable.Or(p.Cached.Or(0))
 	return max(min(frees, p.Used.Or(frees)), 0)
 }
 
-// NothingToFlush is why a flush would free nothing now, by the process's stats; "" if it would
+// NothingToFlush returns why a flush would free nothing now, by the process's stats; "" if it would
 // free something.
 func (p *Process) NothingToFlush() string {
 	switch {

@@ -81,7 +81,7 @@ type GuardDecision struct {
 	Message  string // the whole as a sentence
 }
 
-// Sentence is the decision in one line: the action, the process, the figures, and the reason.
+// Sentence returns the decision in one line: the action, the process, the figures, and the reason.
 func (d *GuardDecision) Sentence() string {
 	s := ""
 	pid := "PID " + strconv.Itoa(d.Row.Process.PID)
@@ -120,7 +120,7 @@ func amount(b Bytes) string {
 	return "an unknown amount"
 }
 
-// ofRule is " [name]".
+// ofRule returns " [name]".
 func (d *GuardDecision) ofRule() string {
 	if d.Rule == "" {
 		return ""

@@ -30,7 +30,7 @@ func IncidentOf(e Event) (Incident, bool) {
 	}
 }
 
-// Key is the same for all incidents of one kind of one process, GPU or rule: a user who has seen
+// Key returns the same for all incidents of one kind of one process, GPU or rule: a user who has seen
 // the newest has seen them all.
 func (i *Incident) Key() string {
 	rule, gpu := "", i.GPUUUID

@@ -45,7 +45,7 @@ func (s *Snapshot) Device(uuid string) (*GPU, *Instance) {
 	return nil, nil
 }
 
-// DeviceUUID is the UUID of a row's device: the GPU's or, if known, the MIG instance's.
+// DeviceUUID returns the UUID of a row's device: the GPU's or, if known, the MIG instance's.
 func (s *Snapshot) DeviceUUID(id RowID) string {
 	if g := s.GPU(id.GPUUUID); g != nil && id.Instance.MIG {
 		if in := g.Instance(id.Instance); in != nil {
@@ -60,7 +60,7 @@ func (g *GPU) Instance(id InstanceID) *Instance {
 	return find(g.Instances, func(in *Instance) bool { return in.ID == id })
 }
 
-// MemoryOf is the memory of a MIG instance, or the GPU's if it has none of that ID.
+// MemoryOf returns the memory of a MIG instance, or the GPU's if it has none of that ID.
 func (g *GPU) MemoryOf(id InstanceID) *Memory {
 	if in := g.Instance(id); in != nil {
 		return &in.Memory
@@ -68,7 +68,7 @@ func (g *GPU) MemoryOf(id InstanceID) *Memory {
 	return &g.Memory
 }
 
-// InstanceNumber is the place of a MIG instance among its GPU's, from 1; 0 if the GPU has none of
+// InstanceNumber returns the place of a MIG instance among its GPU's, from 1; 0 if the GPU has none of
 // that ID.
 func (g *GPU) InstanceNumber(id InstanceID) int {
 	return 1 + slices.IndexFunc(g.Instances, func(in Instance) bool { return in.ID == id })

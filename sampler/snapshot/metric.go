@@ -14,7 +14,7 @@ var (
 	RecordedOfGPU     = metric.KeptOf(metric.GPU, metric.Recorded)
 )
 
-// Value is a metric of the GPU, unknown if the metric is not of GPUs.
+// Value returns a metric of the GPU, unknown if the metric is not of GPUs.
 func (g *GPU) Value(id metric.ID) Float {
 	switch {
 	case id == metric.Unattributed:
@@ -26,7 +26,7 @@ func (g *GPU) Value(id metric.ID) Float {
 	}
 }
 
-// Value is a metric of the memory.
+// Value returns a metric of the memory.
 func (m *Memory) Value(id metric.ID) Float {
 	switch id {
 	case metric.Used:
@@ -54,7 +54,7 @@ var processBytes = [metric.Count]func(*Process) *Bytes{
 	metric.Host:       func(p *Process) *Bytes { return &p.Host },
 }
 
-// Value is a metric of the process, unknown if the metric is not of processes.
+// Value returns a metric of the process, unknown if the metric is not of processes.
 func (p *Process) Value(id metric.ID) Float {
 	if id < metric.Count && processBytes[id] != nil {
 		return number(*processBytes[id](p))

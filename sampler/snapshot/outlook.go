@@ -29,7 +29,7 @@ const (
 	Unsteady   Doubt = "unsteady"   // it has risen and freed again before, and is expected to get as far
 )
 
-// Words are a sentence about the doubt, "" without one.
+// Words returns a sentence about the doubt, "" without one.
 func (d Doubt) Words() string {
 	return map[Doubt]string{
 		Young: "too young for a forecast", Loading: "loading: no forecast yet",
@@ -52,7 +52,7 @@ type Prediction struct {
 	Median, Lower80, Upper80, Lower95, Upper95 quantity.Bytes
 }
 
-// After is the same forecast when that much time has passed.
+// After returns the forecast as it reads once some time has passed.
 func (f *FullIn) After(passed time.Duration) *FullIn {
 	if f == nil || passed <= 0 {
 		return f

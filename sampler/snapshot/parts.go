@@ -92,7 +92,7 @@ func (g *GPU) CountProcesses(rows []Process) {
 	}
 }
 
-// FreeOf is the memory that processes can still allocate.
+// FreeOf returns the memory that processes can still allocate.
 func FreeOf(m *Memory) Bytes {
 	if m.Free.Known() {
 		return m.Free
@@ -105,7 +105,7 @@ func FreeOf(m *Memory) Bytes {
 	return quantity.From(max(capacity-used, 0), quantity.Computed)
 }
 
-// Tolerance is how far two matching measurements of the same memory may differ: a probe's and the
+// Tolerance returns how far two matching measurements of the same memory may differ: a probe's and the
 // driver's, of an amount or of a change. The driver counts in pages of 2 MiB and reads a moment
 // later, and a small allocation or two may lie between the readings.
 func Tolerance(amount quantity.Bytes) quantity.Bytes {

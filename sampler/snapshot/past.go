@@ -12,7 +12,7 @@ import (
 // A history uses these to rebuild a moment: it takes rows and GPUs as they were last described,
 // and sets the figures of that moment.
 
-// WithoutFigures is the row without the figures that change at every tick.
+// WithoutFigures returns the row without the figures that change at every tick.
 func (p *Process) WithoutFigures() Process {
 	out := *p
 	out.SMUtilization, out.Used = Int{}, Bytes{}
@@ -49,7 +49,7 @@ func (p *Process) SetFigures(value func(metric.ID) Float) {
 	}
 }
 
-// whole is an amount of memory among recorded values.
+// whole returns an amount of memory among recorded values.
 func whole(v Float) Bytes { return quantity.From(quantity.Bytes(v.Or(0)), v.Source()) }
 
 // SetFigures sets the figures of a GPU and its instances to recorded values, with the rows of

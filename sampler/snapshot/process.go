@@ -83,16 +83,16 @@ type Process struct {
 	Demand             Demand // of the past it is computed: DemandOf
 }
 
-// ProgramName is the program's name: "train.py" where comm is "python3.11". It is hostile input.
+// ProgramName returns the program's name: "train.py" where comm is "python3.11". It is hostile input.
 func (p *Process) ProgramName() string {
 	name, _, _ := strings.Cut(process.ShortCommand(p.Command, p.Name), " ")
 	return name
 }
 
-// Reserved is the memory that its allocators reserve; unknown if no part of that is known.
+// Reserved returns the memory that its allocators reserve; unknown if no part of that is known.
 func (p *Process) Reserved() Bytes { return quantity.Sum(p.Allocated, p.Cached, p.Fragmented) }
 
-// EvictableBytes is the size of the program's own caches, as far as their sizes are known.
+// EvictableBytes returns the size of the program's own caches, as far as their sizes are known.
 func (p *Process) EvictableBytes() Bytes {
 	var sum Bytes
 	for i := range p.Evictable {
@@ -101,7 +101,7 @@ func (p *Process) EvictableBytes() Bytes {
 	return sum
 }
 
-// Unreturnable is memory that is free inside the process and that no flush frees: fragmented, or
+// Unreturnable returns memory that is free inside the process and that no flush frees: fragmented, or
 // cached by an allocator that keeps it.
 func (p *Process) Unreturnable() Bytes {
 	cached, ok := p.Cached.Value()
@@ -111,7 +111,7 @@ func (p *Process) Unreturnable() Bytes {
 	return quantity.From(p.Fragmented.Or(0)+cached-p.FlushableCache().Or(0), quantity.Computed)
 }
 
-// FlushableCache is the cached memory that a flush frees; Unreturnable has the rest.
+// FlushableCache returns the cached memory that a flush frees; Unreturnable has the rest.
 func (p *Process) FlushableCache() Bytes {
 	cached, ok := p.Cached.Value()
 	if !ok {
@@ -120,7 +120,7 @@ func (p *Process) FlushableCache() Bytes {
 	return quantity.From(min(cached, p.Returnable.Or(cached)), quantity.Computed)
 }
 
-// Kept is what stays allocated after a flush, which also frees pending memory.
+// Kept returns what stays allocated after a flush, which also frees pending memory.
 func (p *Process) Kept() Bytes {
 	allocated, ok := p.Allocated.Value()
 	if !ok {

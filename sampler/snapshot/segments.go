@@ -15,7 +15,7 @@ type SegmentMap struct {
 	Left int
 }
 
-// Size is the sum of the segments.
+// Size returns the sum of the segments.
 func (m *SegmentMap) Size() quantity.Bytes {
 	var sum quantity.Bytes
 	for i := range m.Segments {

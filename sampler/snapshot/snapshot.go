@@ -156,7 +156,7 @@ type JobAllocation struct {
 	Since time.Time // since when nothing of it runs on the GPU, as far as that was seen
 }
 
-// Row is the allocation as a row of the recording: one with PID 0 and without memory.
+// Row returns the allocation as a row of the recording: one with PID 0 and without memory.
 func (a *JobAllocation) Row(g *GPU) Process {
 	number, _ := strconv.ParseUint(a.Job.ID, 10, 64)
 	return Process{
@@ -165,7 +165,7 @@ func (a *JobAllocation) Row(g *GPU) Process {
 	}
 }
 
-// JobAllocation is the allocation that a row represents, nil if the row is a process.
+// JobAllocation returns the allocation that a row represents, nil if the row is a process.
 func (p *Process) JobAllocation() *JobAllocation {
 	if p.ID.Process.PID != 0 || p.Type != "" || p.Job.ID == "" {
 		return nil
@@ -173,7 +173,7 @@ func (p *Process) JobAllocation() *JobAllocation {
 	return &JobAllocation{Job: p.Job, User: p.User, Since: p.Started}
 }
 
-// String is the text on the screen: "slurm 88123 (alice) holds it".
+// String returns the text on the screen: "slurm 88123 (alice) holds it".
 func (a *JobAllocation) String() string {
 	return a.Job.String() + " (" + cmp.Or(a.User, "?") + ") holds it"
 }
@@ -192,7 +192,7 @@ type Memory struct {
 	Total, Used, Free, Reserved Bytes
 }
 
-// Capacity is the memory that processes can use: total − driver-reserved. It is the scale of the
+// Capacity returns the memory that processes can use: total − driver-reserved. It is the scale of the
 // bar, and "full" means used up to it.
 func (m Memory) Capacity() Bytes {
 	total, ok := m.Total.Value()

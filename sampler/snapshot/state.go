@@ -6,7 +6,7 @@ import "slices"
 // with a reset or a reboot. https://docs.nvidia.com/deploy/xid-errors/
 const offTheBus = 79
 
-// StateWord is the GPU's state in one or two words for a person; it distinguishes more states
+// StateWord returns the GPU's state in one or two words for a person; it distinguishes more states
 // than documents do.
 func (g *GPU) StateWord() string {
 	switch {
@@ -21,7 +21,7 @@ func (g *GPU) StateWord() string {
 	}
 }
 
-// StateSince is why a GPU is not ok, and since when: "lost since 12:02:03". It is the driver's
+// StateSince returns why a GPU is not ok, and since when: "lost since 12:02:03". It is the driver's
 // message if that says more, and may be hostile.
 func (g *GPU) StateSince() string {
 	what := string(g.State)

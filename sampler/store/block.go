@@ -123,7 +123,7 @@ func takeFrame(s []byte) (f frame, rest []byte, ok bool) {
 	return f, s[length:], true
 }
 
-// span is the first place with a value, how many there are, and whether they are adjacent.
+// span returns the first place with a value, how many there are, and whether they are adjacent.
 func (m *mask) span() (first, count int, whole bool) {
 	count = m.count()
 	first = bits.TrailingZeros64(m[0])

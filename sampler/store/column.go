@@ -207,7 +207,7 @@ func takeRuns(s []byte, value int64, shift int, out []int64) ([]byte, bool) {
 func zigzag(v int64) uint64   { return uint64(v)<<1 ^ uint64(v>>63) }
 func unzigzag(u uint64) int64 { return int64(u>>1) ^ -int64(u&1) }
 
-// trailing is the number of trailing zero bits, up to the largest shift; 0 for zero.
+// trailing returns the number of trailing zero bits, up to the largest shift; 0 for zero.
 func trailing(u uint64) int {
 	if u == 0 {
 		return 0

@@ -27,13 +27,13 @@ func newColumns(s *Store, from, to time.Time, n int) *columns {
 	return c
 }
 
-// end is the last moment of column i.
+// end returns the last moment of column i.
 func (c *columns) end(i int) int64 {
 	k := int64(i + 1)
 	return c.from + c.quotient*k + c.rest*k/int64(len(c.out))
 }
 
-// column is the column of a moment in (from, to]. Moments must come in order.
+// column returns the column of a moment in (from, to]. Moments must come in order.
 func (c *columns) column(t int64) int {
 	for c.end(c.next) < t {
 		c.next++

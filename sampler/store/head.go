@@ -38,7 +38,7 @@ func (h *head) set(i int, v int64) {
 	h.present.set(i)
 }
 
-// at is the value at place i, which must be present.
+// at returns the value at place i, which must be present.
 func (h *head) at(i int) int64 {
 	if values := h.values[i/partTicks]; values != nil {
 		return values[i%partTicks]

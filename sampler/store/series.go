@@ -27,7 +27,7 @@ func (s *Store) Open() *Series {
 	return r
 }
 
-// oldest is the ordinal of the first place in full resolution.
+// oldest returns the ordinal of the first place in full resolution.
 func (r *Series) oldest() int64 { return r.start - r.store.full }
 
 // Append sets the series' value at the open tick. Outside a tick and on a closed
@@ -65,7 +65,7 @@ func (r *Series) roll() {
 	r.buckets.forget(s.buckets.first)
 }
 
-// At is the last sample at or before t, in the resolution that covers t, and its time. It returns
+// At returns the last sample at or before t, in the resolution that covers t, and its time. It returns
 // false if the tick at or before t is a gap, or forgotten. In the coarse resolution the sample is
 // the last one of the bucket, and its time the bucket's end.
 func (r *Series) At(t time.Time) (v int64, at time.Time, ok bool) {

@@ -16,10 +16,10 @@ func (b *Block) Set(i int, v int64) {
 	b.values[i] = v
 }
 
-// At is the sample at place i; false for a gap.
+// At returns the sample at place i; false for a gap.
 func (b *Block) At(i int) (int64, bool) { return b.values[i], b.present.has(i) }
 
-// Count is the number of samples.
+// Count returns the number of samples.
 func (b *Block) Count() int { return b.present.count() }
 
 // Reset makes all places gaps.

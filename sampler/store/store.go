@@ -92,10 +92,10 @@ func (s *Store) Commit() {
 	s.buckets.forget(s.oldestBucket())
 }
 
-// oldestBucket is the ordinal of the oldest bucket within the span.
+// oldestBucket returns the ordinal of the oldest bucket within the span.
 func (s *Store) oldestBucket() int64 { return s.buckets.after(s.now - s.span - s.width) }
 
-// Span is the time that the store covers; both are zero while it is empty.
+// Span returns the time that the store covers; both are zero while it is empty.
 func (s *Store) Span() (oldest, newest time.Time) {
 	if s.ticks.empty() {
 		return time.Time{}, time.Time{}
@@ -108,7 +108,7 @@ func (s *Store) Span() (oldest, newest time.Time) {
 // two fits an int64 of nanoseconds.
 const reach = 1 << 32
 
-// shift is the store's time minus the wall clock's.
+// shift returns the store's time minus the wall clock's.
 func (s *Store) shift() int64 { return s.now - s.clock.UnixNano() }
 
 // wall converts the store's time to the wall clock's.

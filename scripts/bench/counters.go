@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cpuTime is the time that a process's threads have been on a processor, those
+// cpuTime returns the time that a process's threads have been on a processor, those
 // that have ended included: the process's CPU clock, whose number is made of its
 // pid (clock_getcpuclockid(3); CPUCLOCK_SCHED in linux/posix-timers.h). 0 where
 // the process has ended.
@@ -30,7 +30,7 @@ func cpuTime(pid int) time.Duration {
 	return time.Duration(now.Nano())
 }
 
-// memoryOf is a process's resident memory and the anonymous part of it, in bytes, and
+// memoryOf returns a process's resident memory and the anonymous part of it, in bytes, and
 // how many threads it has; 0 where it has ended.
 func memoryOf(pid int) (resident, anonymous int64, threads int) {
 	process, err := procfs.NewProc(pid)
@@ -42,7 +42,7 @@ func memoryOf(pid int) (resident, anonymous int64, threads int) {
 	return int64(status.VmRSS), int64(status.RssAnon), len(tasks)
 }
 
-// switchesOf is how often the threads of a process have left a processor, by
+// switchesOf returns how often the threads of a process have left a processor, by
 // themselves or not: each one is a wake-up.
 func switchesOf(pid int) int64 {
 	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid)) // the pattern is well-formed

@@ -39,7 +39,7 @@ func (r *report) oneShot(dir string, programs []program, o options) error {
 	return nil
 }
 
-// ms is a median with its spread, in milliseconds.
+// ms returns a median with its spread, in milliseconds.
 func ms(took []float64) string {
 	s := spreadOf(took)
 	return fmt.Sprintf("%.1f ms (%.1f–%.1f)", s.median, s.least, s.most)

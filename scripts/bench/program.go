@@ -82,7 +82,7 @@ func findPrograms(dir string, o options) ([]program, error) {
 	return found, nil
 }
 
-// pythonPeers is where the monitors in Python are, which are installed into a cache.
+// pythonPeers returns where the monitors in Python are, which are installed into a cache.
 func pythonPeers() (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {

@@ -28,7 +28,7 @@ func (r *report) open() {
 		time.Now().Format(time.DateOnly), runtime.GOARCH, runtime.NumCPU(), load(), r.options.runs, r.options.length, r.options.warmUp)
 }
 
-// load is the machine's load of the last minute.
+// load returns the machine's load of the last minute.
 func load() string {
 	text, _ := os.ReadFile("/proc/loadavg") // every Linux has it
 	first, _, _ := strings.Cut(string(text), " ")

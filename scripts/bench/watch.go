@@ -162,7 +162,7 @@ func (s *screen) closed() bool {
 	return s.ended
 }
 
-// painted is when a GPU was first on the screen, and when the screen was whole: when
+// painted returns when a GPU was first on the screen, and when the screen was whole: when
 // it had 95 of 100 of the letters and digits that it has now. Nothing is timed afterwards.
 func (s *screen) painted() (first, whole time.Duration) {
 	s.mu.Lock()

@@ -60,7 +60,7 @@ func mix(n uint64) uint64 {
 	return n ^ n>>31
 }
 
-// boxAt is a simulated box at a moment. Its jobs are ahead of it by so much.
+// boxAt returns a simulated box at a moment. Its jobs are ahead of it by so much.
 func boxAt(number, gpus int, now time.Time, ahead time.Duration) *snapshot.Snapshot {
 	s := &snapshot.Snapshot{
 		Sequence: uint64(now.Unix()), Time: now, Interval: time.Second, Simulated: true, ProbeSeen: true,
@@ -132,7 +132,7 @@ func gpuAt(number, index int, now time.Time) (snapshot.GPU, []snapshot.Process) 
 	return g, rows
 }
 
-// courseOf is how far a job of this length is, from 0 to 1.
+// courseOf returns how far a job of this length is, from 0 to 1.
 func courseOf(seed uint64, now time.Time, length time.Duration) float64 {
 	at := time.Duration(now.UnixNano()) + time.Duration(seed%uint64(length))
 	return float64(at%length) / float64(length)

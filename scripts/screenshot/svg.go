@@ -100,7 +100,7 @@ func content(c *uv.Cell) string {
 	return c.Content
 }
 
-// block is how a block element covers its cell: so many eighths from below.
+// block returns how a block element covers its cell: so many eighths from below.
 func block(glyph string) (opacity float64, eighths int, ok bool) {
 	switch glyph {
 	case "▓":

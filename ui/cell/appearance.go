@@ -16,7 +16,7 @@ type Appearance struct {
 	commands commandCache
 }
 
-// Known is the style of a figure: dim where it is unknown.
+// Known returns the style of a figure: dim where it is unknown.
 func (a *Appearance) Known(known bool) themes.Style {
 	if known {
 		return a.Styles.Text
@@ -24,7 +24,7 @@ func (a *Appearance) Known(known bool) themes.Style {
 	return a.Styles.Dim
 }
 
-// Inks are how the parts of a bar are drawn: other, unknown, allocated, fragmented,
+// Inks returns how the parts of a bar are drawn: other, unknown, allocated, fragmented,
 // cached and free. Where their colours differ enough, all parts have the same glyph, which
 // leaves a thin gap between lines. Else each part has a texture of its own, in a theme with
 // colours one that leaves cached memory the brightest.
@@ -45,7 +45,7 @@ func (a *Appearance) Inks() [6]Span {
 	return inks
 }
 
-// Swatches are the inks for a legend. A swatch must not look like data.
+// Swatches returns the inks for a legend. A swatch must not look like data.
 func (a *Appearance) Swatches() [6]Span {
 	swatches := a.Inks()
 	if a.Solid() {

@@ -15,7 +15,7 @@ import (
 // Parts are the amounts of a bar, without free memory; 0 where unknown.
 type Parts [5]quantity.Bytes
 
-// PartsOf are the parts of a GPU. Used memory that is in no part counts as unknown.
+// PartsOf returns the parts of a GPU. Used memory that is in no part counts as unknown.
 func PartsOf(parts snapshot.Parts, used snapshot.Bytes) Parts {
 	b := Parts{
 		parts.Other.Or(0), parts.Unknown.Or(0), parts.Allocated.Or(0), parts.Fragmented.Or(0), parts.Returnable.Or(0),
@@ -101,7 +101,7 @@ func (b Parts) draw(lk *Appearance, capacity quantity.Bytes, cells int, more []P
 	}
 }
 
-// Boundary is the number of cells that an amount fills.
+// Boundary returns the number of cells that an amount fills.
 func Boundary(bytes float64, capacity quantity.Bytes, cells int) int {
 	if capacity <= 0 || cells <= 0 {
 		return 0

@@ -12,7 +12,7 @@ import (
 // commandLimit is how many bytes of a command line are looked at: a hostile one has megabytes.
 const commandLimit = 2048
 
-// ShortCommand is the cleaned command without interpreter, flags and directories.
+// ShortCommand returns the cleaned command without interpreter, flags and directories.
 func ShortCommand(p *snapshot.Process) string {
 	switch {
 	case p.ID.Process.Hidden():
@@ -63,13 +63,13 @@ func Limit(text string) string {
 	return text
 }
 
-// ProgramName is the program of a process in one word, without "_launcher".
+// ProgramName returns the program of a process in one word, without "_launcher".
 func (a *Appearance) ProgramName(p *snapshot.Process) string {
 	command, _, _ := strings.Cut(a.ShortCommand(p), " ")
 	return strings.TrimSuffix(command[strings.LastIndexByte(command, '/')+1:], "_launcher")
 }
 
-// UserName is the cleaned user of a process, "?" where unknown.
+// UserName returns the cleaned user of a process, "?" where unknown.
 func UserName(p *snapshot.Process) string {
 	return text.Clean(Limit(cmp.Or(p.User, "?")))
 }

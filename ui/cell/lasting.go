@@ -8,7 +8,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Minutes is "10 min", or "40 s" below a minute.
+// Minutes returns "10 min", or "40 s" below a minute.
 func Minutes(d time.Duration) string {
 	if d < time.Minute {
 		return strconv.Itoa(int(d/time.Second)) + " s"
@@ -20,7 +20,7 @@ func SizesKnown(caches []snapshot.Evictable) bool {
 	return slices.ContainsFunc(caches, func(c snapshot.Evictable) bool { return c.Bytes.Known() })
 }
 
-// SizeOf is a size in running text.
+// SizeOf returns a size in running text.
 func SizeOf(size snapshot.Bytes, unknown string) string {
 	if v, ok := size.Value(); ok {
 		return v.String()

@@ -24,10 +24,10 @@ func (l *Line) Used() int { return l.used }
 
 func (l *Line) Width() int { return l.width }
 
-// Scratch is an empty buffer for the next figure.
+// Scratch returns an empty buffer for the next figure.
 func (l *Line) Scratch() []byte { return l.scratch[:0] }
 
-// Unpadded is what was written, without padding.
+// Unpadded returns what was written, without padding.
 func (l *Line) Unpadded() string { return string(l.buf) }
 
 func NewLine(width int) *Line { return &Line{buf: make([]byte, 0, 2*width+32), width: width} }
@@ -52,7 +52,7 @@ func (l *Line) Put(style themes.Style, s string) {
 	l.used += cells
 }
 
-// PutMarked is Put for text that In writes in its second style.
+// PutMarked does what Put does, and marks the text: In writes it in its second style.
 func (l *Line) PutMarked(style themes.Style, s string) {
 	from := len(l.buf)
 	l.Put(style, s)
@@ -79,7 +79,7 @@ func (l *Line) Right(style themes.Style, s string, cells int) {
 	l.Put(style, s)
 }
 
-// RightFigure is Right for a figure.
+// RightFigure does what Right does, for a figure.
 func (l *Line) RightFigure(style themes.Style, figure []byte, cells int) {
 	l.Skip(cells - cellsOfFigure(figure))
 	l.putFigure(style, figure)
@@ -123,7 +123,7 @@ func (l *Line) Skip(n int) {
 // To skips to a column; it does nothing where the line is past it.
 func (l *Line) To(column int) { l.Skip(column - l.used) }
 
-// In is the padded line in one style, and in a second style what is marked. Only plain text
+// In returns the padded line in one style, and in a second style what is marked. Only plain text
 // may have been written.
 func (l *Line) In(style, marked themes.Style) string {
 	l.To(l.width)
@@ -136,7 +136,7 @@ func (l *Line) In(style, marked themes.Style) string {
 	return string(style.Append(out, string(l.buf[at:])))
 }
 
-// String is the padded line.
+// String returns the padded line.
 func (l *Line) String() string {
 	l.To(l.width)
 	l.turn(themes.Style{})

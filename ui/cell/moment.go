@@ -5,13 +5,13 @@ import "time"
 // Moment is the time from which a panel measures ages.
 type Moment time.Time
 
-// Since is how long ago t was, in whole seconds of the wall clock and never negative: all
+// Since returns how long ago t was, in whole seconds of the wall clock and never negative: all
 // ages on the screen change together, once a second.
 func (m Moment) Since(t time.Time) time.Duration {
 	return time.Duration(max(time.Time(m).Unix()-t.Unix(), 0)) * time.Second
 }
 
-// Clock is the time of t, with the day where that is not today.
+// Clock returns the time of t, with the day where that is not today.
 func (m Moment) Clock(t time.Time) string {
 	now := time.Time(m)
 	t = t.In(now.Location())

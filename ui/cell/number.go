@@ -127,7 +127,7 @@ func AppendPercentOf(dst []byte, value snapshot.Int, dash string) []byte {
 	return append(AppendInt(dst, v), '%')
 }
 
-// CoarseDuration is a duration in its largest unit: "42m".
+// CoarseDuration returns a duration in its largest unit: "42m".
 func CoarseDuration(d time.Duration) string {
 	d = max(d, 0)
 	switch {
@@ -142,12 +142,12 @@ func CoarseDuration(d time.Duration) string {
 	}
 }
 
-// FullIn is "full in 4m10s (3m–6m)": the median and the 80 % interval in whole minutes.
+// FullIn returns "full in 4m10s (3m–6m)": the median and the 80 % interval in whole minutes.
 func FullIn(f snapshot.FullIn, g *Glyphs) string {
 	return "full in " + UntilFull(f) + " (" + fullBounds(f, g) + ")"
 }
 
-// UntilFull is the median alone, in two units below ten minutes.
+// UntilFull returns the median alone, in two units below ten minutes.
 func UntilFull(f snapshot.FullIn) string {
 	if f.Median >= 10*time.Minute {
 		return CoarseDuration(f.Median)
@@ -168,7 +168,7 @@ func fullBounds(f snapshot.FullIn, g *Glyphs) string {
 	return text + g.EnDash + strconv.FormatInt(latest, 10) + "m"
 }
 
-// PerSecond is a rate of growth: "25M/s".
+// PerSecond returns a rate of growth: "25M/s".
 func PerSecond(rate quantity.Bytes) string { return rate.String() + "/s" }
 
 // Rounded rounds an amount as the screen shows it. Columns are sorted by that, so that noise

@@ -7,7 +7,7 @@ import (
 	"vramscope/themes"
 )
 
-// TitledRule is the line above a panel: "── title ──────── right ──". Where both do
+// TitledRule returns the line above a panel: "── title ──────── right ──". Where both do
 // not fit, the right part is left out; then the title is cut.
 func TitledRule(lk *Appearance, width int, title string, style themes.Style, right []Span) string {
 	s, rule := &lk.Styles, lk.Glyphs.Rule
@@ -47,5 +47,5 @@ func Fill(lines []string, width, height int) []string {
 	return lines
 }
 
-// Blank is height blank lines.
+// Blank returns height blank lines.
 func Blank(width, height int) []string { return Fill(nil, width, height) }

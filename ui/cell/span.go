@@ -19,7 +19,7 @@ func SpansWidth(spans []Span) int {
 	return n
 }
 
-// Indented is a line of spans, after a blank.
+// Indented returns a line of spans, after a blank.
 func Indented(lk *Appearance, width int, spans ...Span) string {
 	l := NewLine(width)
 	l.Skip(1)

@@ -38,7 +38,7 @@ func CutWords(s string, cells int, ellipsis string) string {
 	return text.Cut(strings.TrimRight(head, " ,;:")+ellipsis, cells, "")
 }
 
-// Fitting is the first wording that fits, else the last one.
+// Fitting returns the first wording that fits, else the last one.
 func Fitting(wordings []string, cells int) string {
 	if i := slices.IndexFunc(wordings, func(w string) bool { return text.Width(w) <= cells }); i >= 0 {
 		return wordings[i]

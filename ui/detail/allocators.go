@@ -17,7 +17,7 @@ const kindRaw = "raw"
 
 const maxAllocatorLines = 12
 
-// allocators is the figures of each allocator, in at most maxLines lines:
+// allocators returns the figures of each allocator, in at most maxLines lines:
 //
 //	pytorch     69.3G reserved   peak 72.0G   small 1.20G in 400, large 68.1G in 412
 //	            expandable_segments:True,max_split_size_mb:512
@@ -63,7 +63,7 @@ func (d Panel) inShort(width int) []string {
 	return []string{d.text(width, cell.Span{s.Text, words})}
 }
 
-// allocator is the lines about one allocator. A single allocator without further facts has
+// allocator returns the lines about one allocator. A single allocator without further facts has
 // none: the parts have said everything.
 func (d Panel) allocator(width int, a *snapshot.Allocator, among bool) []string {
 	s := &d.Appearance.Styles
@@ -128,7 +128,7 @@ func (d Panel) allocatorFacts(a *snapshot.Allocator) []string {
 	return facts
 }
 
-// allocation is "4.00G  2h03m old  cuMemAlloc by libcublas.so.12".
+// allocation returns "4.00G  2h03m old  cuMemAlloc by libcublas.so.12".
 func (d Panel) allocation(a *snapshot.Allocation) string {
 	size := a.Bytes.String()
 	s := strings.Repeat(" ", max(partBytes-text.Width(size), 0)) + size

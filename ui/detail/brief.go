@@ -10,7 +10,7 @@ import (
 // minHeight is the height from which the detail has a line for each part.
 const minHeight = 4
 
-// brief is the detail for a screen of a few lines: the process with its memory, its command,
+// brief returns the detail for a screen of a few lines: the process with its memory, its command,
 // and its state.
 func (d Panel) brief(width int) []string {
 	s, p := &d.Appearance.Styles, d.process

@@ -7,7 +7,7 @@ import (
 	"vramscope/ui/cell"
 )
 
-// commandLines is how many lines the whole command may take.
+// commandLines returns how many lines the whole command may take.
 func (d Panel) commandLines(height int) int {
 	switch {
 	case height < 20:
@@ -19,7 +19,7 @@ func (d Panel) commandLines(height int) int {
 	}
 }
 
-// command is the whole command, wrapped. It is left out where the line above shows it whole.
+// command returns the whole command, wrapped. It is left out where the line above shows it whole.
 func (d Panel) command(width, maxLines int) []string {
 	p := d.process
 	room := max(width-2, 1)

@@ -8,7 +8,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// guardWords is "guard: importance -500, would be flushed second", "" where no guard
+// guardWords returns "guard: importance -500, would be flushed second", "" where no guard
 // looks at the row.
 func guardWords(guard *snapshot.Guard, id snapshot.RowID) string {
 	if guard == nil {

@@ -23,7 +23,7 @@ type Held struct {
 // heldName is the cells of a class's name.
 const heldName = 16
 
-// held is what holds the allocated memory, in place of the allocators' figures. A bar begins where
+// held returns what holds the allocated memory, in place of the allocators' figures. A bar begins where
 // the one above it ends:
 //
 //	── holders of 62.1G allocated, 23:48:57, 2s ago ───────── r: again   V: hide ──
@@ -64,7 +64,7 @@ func (d Panel) held(width int) []string {
 	return lines
 }
 
-// heldLine is a class's line; i is its place among the classes, the last of which is unnamed.
+// heldLine returns a class's line; i is its place among the classes, the last of which is unnamed.
 func (d Panel) heldLine(width int, class snapshot.HeldClass, i int, before, all quantity.Bytes) string {
 	s, inks := &d.Appearance.Styles, d.Appearance.Inks()
 	ink := cell.Span{s.Owners[i%len(s.Owners)], inks[2].Text}
@@ -89,7 +89,7 @@ func (d Panel) heldLine(width int, class snapshot.HeldClass, i int, before, all 
 	return l.String()
 }
 
-// wrapped is prose, over the panel's width.
+// wrapped returns prose, over the panel's width.
 func (d Panel) wrapped(width int, style themes.Style, words string) []string {
 	var lines []string
 	const maxLines = 3

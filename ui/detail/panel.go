@@ -94,7 +94,7 @@ func (d Panel) Render(width, height int) []string {
 	}
 }
 
-// whole is the full screen: the facts, then the graph with what is left.
+// whole returns the full screen: the facts, then the graph with what is left.
 func (d Panel) whole(width, height int) []string {
 	p := d.process
 	if p == nil {
@@ -114,7 +114,7 @@ func (d Panel) whole(width, height int) []string {
 	return lines
 }
 
-// GraphRows is how high the graph of the full screen is, 0 where it has none.
+// GraphRows returns how high the graph of the full screen is, 0 where it has none.
 func (d Panel) GraphRows(width, height int) int {
 	if d.process == nil || d.Segments != nil {
 		return 0
@@ -145,7 +145,7 @@ func (d Panel) aboveGraph(width, height int) []string {
 	return blanked(append(lines, outlook...), width)
 }
 
-// above is the upper part: who the process is, and what its memory consists of.
+// above returns the upper part: who the process is, and what its memory consists of.
 func (d Panel) above(width, height int) []string {
 	s, p := &d.Appearance.Styles, d.process
 	lines := []string{d.text(width,
@@ -191,13 +191,13 @@ func (d Panel) beside(width, height int) []string {
 	return append(lines, totals...)
 }
 
-// line is the empty line on which the next one is written.
+// line returns the empty line on which the next one is written.
 func (d Panel) line(width int) *cell.Line {
 	d.scratch.Reset(width)
 	return d.scratch
 }
 
-// text is a line of spans, indented by a cell.
+// text returns a line of spans, indented by a cell.
 func (d Panel) text(width int, spans ...cell.Span) string {
 	l := d.line(width)
 	l.Skip(1)
@@ -205,7 +205,7 @@ func (d Panel) text(width int, spans ...cell.Span) string {
 	return l.String()
 }
 
-// facts are what is known about the process besides its memory, the runtime first.
+// facts returns what is known about the process besides its memory, the runtime first.
 func (d Panel) facts(all bool) []string {
 	p := d.process
 	var facts []string
@@ -241,7 +241,7 @@ func (d Panel) facts(all bool) []string {
 	return facts
 }
 
-// allocatorName is which of PyTorch's two allocators the process uses.
+// allocatorName returns which of PyTorch's two allocators the process uses.
 func allocatorName(p *snapshot.Process) string {
 	if p.Runtime != "PyTorch" || len(p.Allocators) == 0 {
 		return ""

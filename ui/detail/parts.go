@@ -22,7 +22,7 @@ const (
 	partShare = 6
 )
 
-// parts is used memory and its parts, each with its share and a note.
+// parts returns used memory and its parts, each with its share and a note.
 func (d Panel) parts(width int) []string {
 	s, p := &d.Appearance.Styles, d.process
 	lines := []string{d.usedLine(width)}
@@ -67,7 +67,7 @@ func (d Panel) parts(width int) []string {
 	return lines
 }
 
-// usedLine is the total with its bar, to the scale of used.
+// usedLine returns the total with its bar, to the scale of used.
 func (d Panel) usedLine(width int) string {
 	p := d.process
 	l := d.line(width)
@@ -85,7 +85,7 @@ func (d Panel) usedLine(width int) string {
 	return l.String()
 }
 
-// part is "alloc      52.9G   75%  note".
+// part returns "alloc      52.9G   75%  note".
 func (d Panel) part(width int, name string, style themes.Style, amount snapshot.Bytes, note string) string {
 	return d.named(width, name, style, amount, d.share(amount.Or(0)), note)
 }
@@ -115,7 +115,7 @@ func (d Panel) figures(l *cell.Line, name string, style themes.Style, amount sna
 	l.Skip(2)
 }
 
-// share is an amount in per cent of used, "" where that is unknown.
+// share returns an amount in per cent of used, "" where that is unknown.
 func (d Panel) share(amount quantity.Bytes) string {
 	used := d.process.Used.Or(0)
 	if used <= 0 || amount < 0 {
@@ -214,7 +214,7 @@ func (d Panel) fragmentedNote() string {
 	}
 }
 
-// splitSegments is ", in 212 of 812 segments", where that is known.
+// splitSegments returns ", in 212 of 812 segments", where that is known.
 func (d Panel) splitSegments() string {
 	var split, segments quantity.Optional[int64]
 	for i := range d.process.Allocators {

@@ -12,7 +12,7 @@ import (
 	"vramscope/ui/cell"
 )
 
-// totals is the figures of all allocators together, and the evictable caches.
+// totals returns the figures of all allocators together, and the evictable caches.
 func (d Panel) totals(width int) []string {
 	var lines []string
 	if facts := d.figuresOfAll(width - 2); facts != "" {
@@ -24,7 +24,7 @@ func (d Panel) totals(width int) []string {
 	return lines
 }
 
-// figuresOfAll is "largest free 2.00G   segments 812   …", as many as fit.
+// figuresOfAll returns "largest free 2.00G   segments 812   …", as many as fit.
 func (d Panel) figuresOfAll(cells int) string {
 	p := d.process
 	var largest snapshot.Bytes
@@ -72,7 +72,7 @@ func (d Panel) figuresOfAll(cells int) string {
 	return s
 }
 
-// demand is what the process will need, unknown where it has ended.
+// demand returns what the process will need, unknown where it has ended.
 func (d Panel) demand() snapshot.Demand {
 	if d.ended != nil {
 		return snapshot.Demand{}
@@ -80,8 +80,8 @@ func (d Panel) demand() snapshot.Demand {
 	return snapshot.DemandOf(d.History, time.Time(d.Now), d.process)
 }
 
-// needs is "will need more: 0 in 10s, 2.10G–8.00G in 1m, …": the median and the upper quantile. It is
-// left out where there is no room for it.
+// needs returns "will need more: 0 in 10s, 2.10G–8.00G in 1m, …": the median and the upper
+// quantile. It is left out where there is no room for it.
 func (d Panel) needs(width, room int) []string {
 	demand := d.demand()
 	if !demand.Known || room <= 0 {
@@ -137,7 +137,7 @@ func (d Panel) evictable() string {
 // The forecast stands in this column of the trend's line.
 const outlookColumn = 30
 
-// outlook is the line of trend and forecast; none where there is neither.
+// outlook returns the line of trend and forecast; none where there is neither.
 func (d Panel) outlook(width int) []string {
 	trend, style := d.trend()
 	ahead := d.ahead()
@@ -195,7 +195,7 @@ func (d Panel) trend() (string, themes.Style) {
 // outlookHorizons are the two forecasts for which the line has room.
 var outlookHorizons = [...]time.Duration{time.Minute, 5 * time.Minute}
 
-// ahead is "+1m 72.1G (71.9–72.4)   +5m full (75.9G–full)".
+// ahead returns "+1m 72.1G (71.9–72.4)   +5m full (75.9G–full)".
 func (d Panel) ahead() string {
 	var parts []string
 	for _, horizon := range outlookHorizons {
@@ -211,7 +211,7 @@ func (d Panel) ahead() string {
 	return strings.Join(parts, "   ")
 }
 
-// amount is a predicted amount, or "full" from the GPU's capacity on.
+// amount returns a predicted amount, or "full" from the GPU's capacity on.
 func (d Panel) amount(v quantity.Bytes) string {
 	if d.gpuFull > 0 && v >= d.gpuFull {
 		return "full"
@@ -219,7 +219,7 @@ func (d Panel) amount(v quantity.Bytes) string {
 	return max(v, 0).String()
 }
 
-// bounds is " (71.9–72.4)", "" where both equal the median.
+// bounds returns " (71.9–72.4)", "" where both equal the median.
 func (d Panel) bounds(f *snapshot.Prediction) string {
 	low, high := d.amount(f.Lower80), d.amount(f.Upper80)
 	if low == high && low == d.amount(f.Median) {
@@ -231,7 +231,7 @@ func (d Panel) bounds(f *snapshot.Prediction) string {
 	return " (" + low + d.Appearance.Glyphs.EnDash + high + ")"
 }
 
-// reachable is the maximum that a process could use beside the other processes on its GPU or
+// reachable returns the maximum that a process could use beside the other processes on its GPU or
 // instance.
 func reachable(gpu *snapshot.GPU, p *snapshot.Process) snapshot.Bytes {
 	memory := gpu.MemoryOf(p.ID.Instance)

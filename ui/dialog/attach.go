@@ -26,7 +26,7 @@ func NewAttach(lk *cell.Appearance, now *Screen, id snapshot.RowID, home, log st
 	return Attach{subject: newSubject(lk, now, id), home: home, log: log}
 }
 
-// Fill is the question with the plan.
+// Fill returns the question with the plan.
 func (d Attach) Fill(plan attach.Plan) Attach {
 	d.plan, d.looked = plan, true
 	return d
@@ -56,7 +56,7 @@ func (d Attach) Press(name string, _, height int) (Overlay, Outcome) {
 	}
 }
 
-// refusals are the reasons why no probe can be attached.
+// refusals returns the reasons why no probe can be attached.
 func (d Attach) refusals() []string {
 	var reasons []string
 	switch {
@@ -103,7 +103,7 @@ func (d Attach) where(inner int) []cell.Span {
 	return []cell.Span{{d.look.Styles.Text, cell.Fitting(wordings, inner)}}
 }
 
-// facts are GPU, memory, interpreter and start of the process.
+// facts returns GPU, memory, interpreter and start of the process.
 func (d Attach) facts(path string) string {
 	p := &d.target
 	facts := []string{"GPU " + strconv.Itoa(p.GPU)}
@@ -122,7 +122,7 @@ func (d Attach) facts(path string) string {
 	return strings.Join(facts, ", ")
 }
 
-// wait is the question while the process is examined. It is as high as the question with the
+// wait draws the question while the process is examined. It is as high as the question with the
 // plan will be.
 func (d Attach) wait(out *form, inner int) {
 	ready := form{look: d.look}

@@ -39,7 +39,7 @@ func (b box) Render(width, height int) []string {
 	return strings.Split(placed, "\n")
 }
 
-// inside is the lines in the frame.
+// inside returns the lines in the frame.
 func (b box) inside(width, rows int) []string {
 	skip := min(max(b.skip, 0), max(len(b.lines)-rows, 0))
 	lines := make([]string, rows)
@@ -54,7 +54,7 @@ func (b box) inside(width, rows int) []string {
 	return lines
 }
 
-// top is "┌ title ───── right ┐". A narrow box drops the clauses of right one by one.
+// top returns "┌ title ───── right ┐". A narrow box drops the clauses of right one by one.
 func (b box) top(width int) string {
 	s, g, title, right := &b.look.Styles, &b.look.Glyphs, b.title, b.right
 	for !titleFits(title, right, width) {

@@ -41,7 +41,7 @@ const maxEvents = 5000
 
 func NewEvents(lk *cell.Appearance, now *Screen) Events { return Events{look: lk}.following(now) }
 
-// following is the list with the newest log. A list that is scrolled stays on its events.
+// following returns the list with the newest log. A list that is scrolled stays on its events.
 func (e Events) following(now *Screen) Events {
 	e.now, e.until = cell.Moment(now.Now), now.Past
 	before := len(e.log)
@@ -126,7 +126,7 @@ func (e Events) why() Why {
 	return w
 }
 
-// NewestIncident is the newest incident of the list, nil where it has none.
+// NewestIncident returns the newest incident of the list, nil where it has none.
 func (e Events) NewestIncident() *snapshot.Incident {
 	for i := range e.log {
 		if incident, is := snapshot.IncidentOf(e.log[i]); is {
@@ -136,7 +136,7 @@ func (e Events) NewestIncident() *snapshot.Incident {
 	return nil
 }
 
-// On is the list with the cursor on an event.
+// On returns the list with the cursor on an event.
 func (e Events) On(event *snapshot.Event) Events {
 	e.at = max(slices.Index(e.log, *event), 0)
 	return e
@@ -147,7 +147,7 @@ func (e Events) explains() bool {
 	return len(e.log) > 0 && e.log[e.at].Kind == snapshot.EventOutOfMemory
 }
 
-// view is the first line in view, so that the line of the cursor is in view too.
+// view returns the first line in view, so that the line of the cursor is in view too.
 func (e Events) view(rows int) int {
 	line := slices.Index(e.shown, e.at)
 	top := min(e.top, line, max(len(e.shown)-rows, 0))
@@ -169,7 +169,7 @@ func (e Events) sideways(right bool, width int) Events {
 	return e
 }
 
-// beyond is the number of cells by which the longest message is too wide.
+// beyond returns the number of cells by which the longest message is too wide.
 func (e Events) beyond(width int) int { return max(e.longest-e.room(width), 0) }
 
 func (e Events) room(width int) int {

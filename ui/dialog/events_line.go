@@ -63,7 +63,7 @@ func (e Events) line(cells eventColumns, event *snapshot.Event, room int) []cell
 	}
 }
 
-// message is the last column. The GPU and the process, which an alert names, have columns of
+// message returns the last column. The GPU and the process, which an alert names, have columns of
 // their own.
 func (e Events) message(event *snapshot.Event) string {
 	marker := "  "
@@ -126,7 +126,7 @@ func taken(history snapshot.History, event *snapshot.Event) string {
 	return ""
 }
 
-// style is the style of an event. It is never reversed, as an alert on the alert line may be.
+// style returns the style of an event. It is never reversed, as an alert on the alert line may be.
 func (e Events) style(event *snapshot.Event) themes.Style {
 	s := &e.look.Styles
 	if event.Severity == snapshot.Urgent {
@@ -145,7 +145,7 @@ func (e Events) style(event *snapshot.Event) themes.Style {
 	return s.Warning
 }
 
-// guardMessage is a decision of the guard, its figures first. The process has a column of its own.
+// guardMessage returns a decision of the guard, its figures first. The process has a column of its own.
 func guardMessage(event *snapshot.Event) string {
 	d, why := event.Decision, ""
 	if d.Level != "" {

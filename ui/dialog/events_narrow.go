@@ -16,7 +16,7 @@ import (
 // cursor is shown, in full.
 const minFramed = 5
 
-// foot is the event under the cursor in full, where a narrow list cuts messages. It takes at
+// foot returns the event under the cursor in full, where a narrow list cuts messages. It takes at
 // most a third of the height.
 func (e Events) foot(width, height int) []string {
 	switch {
@@ -33,7 +33,7 @@ func (e Events) foot(width, height int) []string {
 // framedWidth is the minimum width for all columns.
 const framedWidth = 60
 
-// lines is the number of events in view: the height without frame, titles and foot.
+// lines returns the number of events in view: the height without frame, titles and foot.
 func (e Events) lines(width, height int) int {
 	rows := height - 3
 	if width < framedWidth && e.beyond(width) > 0 {
@@ -42,7 +42,7 @@ func (e Events) lines(width, height int) int {
 	return max(rows, 0)
 }
 
-// sentence is an event with what else stands in columns.
+// sentence returns an event with what else stands in columns.
 func (e Events) sentence(event *snapshot.Event) string {
 	words := ""
 	if event.GPUUUID != "" {
@@ -57,12 +57,12 @@ func (e Events) sentence(event *snapshot.Event) string {
 	return words + strings.TrimLeft(e.message(event), " ")
 }
 
-// clock is the time of an event's day.
+// clock returns the time of an event's day.
 func (e Events) clock(event *snapshot.Event) string {
 	return event.Time.In(time.Time(e.now).Location()).Format(time.TimeOnly)
 }
 
-// unframed are lines over the whole width.
+// unframed returns lines over the whole width.
 func (e Events) unframed(lines []string, width int) []string {
 	out := make([]string, len(lines))
 	for i, line := range lines {

@@ -35,7 +35,7 @@ type flushTarget struct {
 	ranks  bool           // its job has other processes on other GPUs
 }
 
-// levels are the choices, the gentlest first.
+// levels returns the choices, the gentlest first.
 func levels() []flush.Level { return []flush.Level{flush.Gradual, flush.Selective, flush.Urgent} }
 
 // NewFlush asks about rows. It begins with the gentlest level that frees something.
@@ -52,7 +52,7 @@ func NewFlush(lk *cell.Appearance, now *Screen, ids []snapshot.RowID) Flush {
 	return d
 }
 
-// following is the question with the newest figures of the processes.
+// following returns the question with the newest figures of the processes.
 func (d Flush) following(now *Screen) Flush {
 	d.history = now.History
 	if now.Live == nil {
@@ -88,10 +88,10 @@ func (t flushTarget) follow(s *snapshot.Snapshot) flushTarget {
 	return t
 }
 
-// Level is the chosen level.
+// Level returns the chosen level.
 func (d Flush) Level() flush.Level { return levels()[d.chosen] }
 
-// refusal is why a target cannot be flushed, "" where it can.
+// refusal returns why a target cannot be flushed, "" where it can.
 func (d Flush) refusal(t *flushTarget) string {
 	if t.ended {
 		return "it has ended"
@@ -99,12 +99,12 @@ func (d Flush) refusal(t *flushTarget) string {
 	return text.Clean(FlushRefusal(&t.row, d.viewer))
 }
 
-// FlushRefusal is why a process cannot be flushed, "" where it can.
+// FlushRefusal returns why a process cannot be flushed, "" where it can.
 func FlushRefusal(p *snapshot.Process, viewer string) string {
 	return cmp.Or(p.FlushRefusal(viewer), p.NothingToFlush())
 }
 
-// frees is what the chosen level frees of a target at least.
+// frees returns what the chosen level frees of a target at least.
 func (d Flush) frees(t *flushTarget) quantity.Bytes {
 	if d.Level() == flush.Urgent {
 		return t.all
@@ -117,7 +117,7 @@ func (t *flushTarget) unknown() bool {
 	return t.row.Frees() <= 0 && t.row.ReturnableBound().Unlimited()
 }
 
-// gentlest is the gentlest level that frees something, or may free something.
+// gentlest returns the gentlest level that frees something, or may free something.
 func (d Flush) gentlest() flush.Level {
 	level := flush.Urgent
 	for i := range d.targets {
@@ -133,7 +133,7 @@ func (d Flush) gentlest() flush.Level {
 	return level
 }
 
-// Willing is the number of targets that can be flushed.
+// Willing returns the number of targets that can be flushed.
 func (d Flush) Willing() int {
 	n := 0
 	for i := range d.targets {
@@ -144,7 +144,7 @@ func (d Flush) Willing() int {
 	return n
 }
 
-// Only is the first target: its process, whether that has ended, and why it cannot be flushed.
+// Only returns the first target: its process, whether that has ended, and why it cannot be flushed.
 func (d Flush) Only() (p *snapshot.Process, ended bool, refusal string) {
 	t := &d.targets[0]
 	return &t.row, t.ended, d.refusal(t)
@@ -155,13 +155,13 @@ func (d Flush) InSteps() bool {
 	return d.Level() == flush.Gradual && slices.ContainsFunc(d.targets, func(t flushTarget) bool { return t.row.FlushesInParts() })
 }
 
-// DryRunDone is the question after its dry run: it takes keys again.
+// DryRunDone returns the question after its dry run: it takes keys again.
 func (d Flush) DryRunDone() Flush {
 	d.running = false
 	return d
 }
 
-// Requests are what y asks for. An urgent flush frees memory of the whole process, whatever
+// Requests returns what y asks for. An urgent flush frees memory of the whole process, whatever
 // rows are tagged: there is one request for each process.
 func (d Flush) Requests(dryRun bool) []flush.Request {
 	var requests []flush.Request

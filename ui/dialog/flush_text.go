@@ -44,7 +44,7 @@ func (d Flush) form(width int) form {
 	return out
 }
 
-// labelled is "cost        …".
+// labelled returns "cost        …".
 func (d Flush) labelled(label string, s cell.Span) []cell.Span {
 	return []cell.Span{{d.look.Styles.Dim, text.Pad(label, flushLabel)}, s}
 }
@@ -62,7 +62,7 @@ func (d Flush) who(t *flushTarget) [][]cell.Span {
 	return [][]cell.Span{first, {{s.Text, strings.Join(facts, ", ")}}}
 }
 
-// nowAndAfter are the bars before and after the flush, on the scale of what is used now.
+// nowAndAfter returns the bars before and after the flush, on the scale of what is used now.
 func (d Flush) nowAndAfter(t *flushTarget, inner int) [][]cell.Span {
 	s, p := &d.look.Styles, &t.row
 	parts := cell.ProcessParts(p)
@@ -93,7 +93,7 @@ func (d Flush) nowAndAfter(t *flushTarget, inner int) [][]cell.Span {
 	return lines
 }
 
-// amount is what the chosen level frees, and on how many GPUs if on several.
+// amount returns what the chosen level frees, and on how many GPUs if on several.
 func (d Flush) amount(t *flushTarget) string {
 	text := t.row.ReturnableBound().Amount(d.frees(t))
 	if d.Level() == flush.Urgent && t.gpus > 1 {
@@ -116,7 +116,7 @@ func (d Flush) cost(t *flushTarget) string {
 	}
 }
 
-// choices are the levels with what each would free.
+// choices returns the levels with what each would free.
 func (d Flush) choices() []choice {
 	var sum quantity.Bytes
 	var runtime string
@@ -180,7 +180,7 @@ func addCaches(sum, caches []snapshot.Evictable) []snapshot.Evictable {
 	return sum
 }
 
-// cachesInWords is "kv_cache 2.31G, loader –".
+// cachesInWords returns "kv_cache 2.31G, loader –".
 func cachesInWords(caches []snapshot.Evictable, unknown string) string {
 	known := cell.SizesKnown(caches)
 	words := make([]string, len(caches))
@@ -200,7 +200,7 @@ func cachesInWords(caches []snapshot.Evictable, unknown string) string {
 // listedAtMost is how many of the tagged processes are listed.
 const listedAtMost = 4
 
-// list is a line for each of the processes, and their sum.
+// list returns a line for each of the processes, and their sum.
 func (d Flush) list() [][]cell.Span {
 	s, g := &d.look.Styles, &d.look.Glyphs
 	var lines [][]cell.Span

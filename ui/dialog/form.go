@@ -76,7 +76,7 @@ func (f *form) refuse(title string, reasons ...string) {
 // dialogWidth is the greatest width of a question and of the help.
 const dialogWidth = 80
 
-// height is the height of the form where there is room.
+// height returns the height of the form where there is room.
 func (f form) height() int {
 	n := 2 + len(f.lines) + len(f.choices) + 1
 	if f.aside == nil {
@@ -149,7 +149,7 @@ func (f form) shortened(room int) [][]cell.Span {
 	return kept
 }
 
-// choiceLines are "> g     gradual    what it does".
+// choiceLines returns "> g     gradual    what it does".
 func (f form) choiceLines() [][]cell.Span {
 	s := &f.look.Styles
 	lines := make([][]cell.Span, 0, len(f.choices))
@@ -169,7 +169,7 @@ func (f form) choiceLines() [][]cell.Span {
 	return lines
 }
 
-// buttonLine is "y  flush        Esc  cancel", with smaller gaps in less room.
+// buttonLine returns "y  flush        Esc  cancel", with smaller gaps in less room.
 func (f form) buttonLine(cells int) []cell.Span {
 	s := &f.look.Styles
 	if f.aside != nil {
@@ -206,7 +206,7 @@ func (f form) buttonSpans(apart int) []cell.Span {
 	return line
 }
 
-// hints are the keys of the question for the bottom line.
+// hints returns the keys of the question for the bottom line.
 func (f form) hints() []keys.Hint {
 	hints := make([]keys.Hint, 0, len(f.buttons)+1)
 	for _, b := range f.buttons {
@@ -228,7 +228,7 @@ type Question interface {
 	Hints() []keys.Hint
 }
 
-// choose is the index of the choice after a key: the key of a choice, or ↑ and ↓.
+// choose returns the index of the choice after a key: the key of a choice, or ↑ and ↓.
 func (f form) choose(name string) int {
 	if i := slices.IndexFunc(f.choices, func(c choice) bool { return c.key == name }); i >= 0 {
 		return i

@@ -73,7 +73,7 @@ func (h Help) content(width int) [][]cell.Span {
 	}
 }
 
-// firstKeys are the keys to begin with, in two columns where these fit.
+// firstKeys returns the keys to begin with, in two columns where these fit.
 func (h Help) firstKeys(width int) [][]cell.Span {
 	var lines [][]cell.Span
 	n := 1
@@ -88,7 +88,7 @@ func (h Help) firstKeys(width int) [][]cell.Span {
 	return sideBySide(lines, n, width/n)
 }
 
-// shown is a key as help names it.
+// shown returns a key as help names it.
 func (h Help) shown(i int) string {
 	b := &h.look.Keys.All[i]
 	if h.look.Glyphs.ASCII && b.ASCIIKeys != "" {
@@ -162,7 +162,7 @@ func (h Help) entryLine(line []cell.Span, e entry, cells int) []cell.Span {
 	return append(line, cell.Span{s.Text, "  "}, cell.Span{s.Key, keys}, cell.Span{s.Text, does})
 }
 
-// entries are the lines of a group under its heading; none where the group is empty.
+// entries returns the lines of a group under its heading; none where the group is empty.
 func (h Help) entries(of keys.Group) []entry {
 	var list []entry
 	for i := range h.look.Keys.All {

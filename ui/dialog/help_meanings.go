@@ -42,7 +42,7 @@ func (h Help) signs() [][]cell.Span {
 	}
 }
 
-// meanings is the third page: a line for every column and mark, in as many columns as fit.
+// meanings returns the third page: a line for every column and mark, in as many columns as fit.
 func (h Help) meanings(width int) [][]cell.Span {
 	const oneColumn, twoColumns = 117, 197 // without the frame
 	n := 1
@@ -66,7 +66,7 @@ func (h Help) meanings(width int) [][]cell.Span {
 	return sideBySide(lines, n, cells)
 }
 
-// meaning is an item in one line, or in more where a narrow screen needs them.
+// meaning returns an item in one line, or in more where a narrow screen needs them.
 func (h Help) meaning(item Item, cells int) [][]cell.Span {
 	const indent, minText = 2, 20
 	names := nameCells + 2

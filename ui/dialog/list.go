@@ -30,7 +30,7 @@ type list struct {
 	top  int
 }
 
-// moved is the list after a key that moves the cursor among total lines, of which rows are in view.
+// moved returns the list after a key that moves the cursor among total lines, of which rows are in view.
 func (l list) moved(name string, total, rows int) (list, bool) {
 	at, moved := scroll(l.at).moved(l.look.Keys.Match(name, keys.InOverlay, false), total, 1)
 	if moved {
@@ -47,7 +47,7 @@ func (l list) inView(total, rows int) list {
 	return l
 }
 
-// marked is the lines with the cursor's reversed over the whole width.
+// marked returns the lines with the cursor's reversed over the whole width.
 func (l list) marked(lines [][]cell.Span, width int) [][]cell.Span {
 	if l.at < len(lines) {
 		line := marked(l.look.Styles.Cursor, lines[l.at])
@@ -57,7 +57,7 @@ func (l list) marked(lines [][]cell.Span, width int) [][]cell.Span {
 	return lines
 }
 
-// marked is a line in one style.
+// marked returns a line in one style.
 func marked(style themes.Style, line []cell.Span) []cell.Span {
 	var words strings.Builder
 	for _, span := range line {

@@ -26,7 +26,7 @@ func (p page) press(name string, total, rows int) (page, Outcome) {
 	return p, Ignored
 }
 
-// box is the frame around the page's lines.
+// box returns the frame around the page's lines.
 func (p page) box(title string, lines [][]cell.Span, height int) box {
 	b := box{look: p.look, title: title, right: "Esc closes", lines: lines, skip: int(p.top)}
 	if len(lines) > height-2 {
@@ -38,7 +38,7 @@ func (p page) box(title string, lines [][]cell.Span, height int) box {
 // scroll is the first line in view.
 type scroll int
 
-// moved is the position after a key that scrolls; false for any other key.
+// moved returns the position after a key that scrolls; false for any other key.
 func (s scroll) moved(id keys.ID, total, rows int) (scroll, bool) {
 	switch id {
 	case keys.Up:

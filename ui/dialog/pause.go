@@ -30,7 +30,7 @@ func (d Pause) following(now *Screen) Pause {
 	return d
 }
 
-// For is how long the guard is to pause; 0 ends its pause.
+// For returns how long the guard is to pause; 0 ends its pause.
 func (d Pause) For() time.Duration {
 	if d.paused() {
 		return 0

@@ -18,7 +18,7 @@ type Report struct {
 // NewReport waits for the report, which Fill brings.
 func NewReport(lk *cell.Appearance) Report { return Report{page: page{look: lk, opener: "d"}} }
 
-// Fill is the panel with the report.
+// Fill returns the panel with the report.
 func (r Report) Fill(lines []string) Report {
 	r.lines, r.read = lines, true
 	return r
@@ -37,7 +37,7 @@ func (r Report) Render(width, height int) []string {
 	return r.box("Doctor", r.content(width), height).Render(width, height)
 }
 
-// content is the lines in the frame. A long line goes on in the next one, further indented.
+// content returns the lines in the frame. A long line goes on in the next one, further indented.
 func (r Report) content(width int) [][]cell.Span {
 	s, g := &r.look.Styles, &r.look.Glyphs
 	if !r.read {

@@ -59,7 +59,7 @@ func NewSetup(lk *cell.Appearance, now Settings, choices Choices) Setup {
 	return d
 }
 
-// columnsOf are all columns, the shown ones first: those of names in that order, after the
+// columnsOf returns all columns, the shown ones first: those of names in that order, after the
 // fixed ones that it lacks. Without names it is the usual columns in their usual places.
 func (d Setup) columnsOf(names []string) []shownColumn {
 	var first, named, others []shownColumn
@@ -79,7 +79,7 @@ func (d Setup) columnsOf(names []string) []shownColumn {
 	return slices.Concat(first, named, others)
 }
 
-// Settings are the settings as they are now.
+// Settings returns the settings as they are now.
 func (d Setup) Settings() Settings {
 	s := d.settings
 	s.Columns = nil
@@ -126,10 +126,10 @@ func (d Setup) Press(name string, _, height int) (Overlay, Outcome) {
 	return d.shown(height), Handled
 }
 
-// count is the number of lines on which the cursor can stand.
+// count returns the number of lines on which the cursor can stand.
 func (d Setup) count() int { return len(d.rows()) + len(d.columns) }
 
-// column is the one under the cursor, -1 for a setting.
+// column returns the one under the cursor, -1 for a setting.
 func (d Setup) column() int { return max(d.at-len(d.rows()), -1) }
 
 // change changes the setting under the cursor, or shows or hides the column.
@@ -214,7 +214,7 @@ func (d Setup) shown(height int) Setup {
 	return d
 }
 
-// lineOf is the line of the cursor's place: a heading stands between settings and columns.
+// lineOf returns the line of the cursor's place: a heading stands between settings and columns.
 func (d Setup) lineOf(at int) int {
 	if at >= len(d.rows()) {
 		return at + 2

@@ -49,7 +49,7 @@ func windowName(d time.Duration) string {
 	return quantity.BriefDuration(d)
 }
 
-// next is the value after or before another in a list, around its ends.
+// next returns the value after or before another in a list, around its ends.
 func next[T comparable](list []T, now T, by int) T {
 	if len(list) == 0 {
 		return now

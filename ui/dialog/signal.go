@@ -24,7 +24,7 @@ type signalChoice struct {
 	choice
 }
 
-// signalChoices are the signals. The first one, the gentlest, is the default. KILL is on 9,
+// signalChoices returns the signals. The first one, the gentlest, is the default. KILL is on 9,
 // as in kill -9, because k moves the cursor.
 func signalChoices() []signalChoice {
 	return []signalChoice{
@@ -42,7 +42,7 @@ func NewSignal(lk *cell.Appearance, now *Screen, id snapshot.RowID) Signal {
 	return Signal{subject: newSubject(lk, now, id)}
 }
 
-// Signal is the chosen signal.
+// Signal returns the chosen signal.
 func (d Signal) Signal() syscall.Signal { return signalChoices()[d.chosen].signal }
 
 func (d Signal) Follow(now *Screen) Overlay {
@@ -70,7 +70,7 @@ func (d Signal) Press(name string, _, height int) (Overlay, Outcome) {
 	return d, Handled
 }
 
-// refusals are the reasons why no signal can be sent.
+// refusals returns the reasons why no signal can be sent.
 func (d Signal) refusals() []string {
 	var reasons []string
 	if d.target.ID.Process.Foreign() {

@@ -23,16 +23,16 @@ func NewWhy(lk *cell.Appearance, event snapshot.Event) Why {
 	return Why{page: page{look: lk}, event: event}
 }
 
-// Event is the event that it explains.
+// Event returns the event that it explains.
 func (w Why) Event() *snapshot.Event { return &w.event }
 
-// Fill is the panel with the explanation.
+// Fill returns the panel with the explanation.
 func (w Why) Fill(e *why.Evidence, v why.Verdict) Why {
 	w.evidence, w.verdict = e, v
 	return w
 }
 
-// Text is the page as it is saved, "" before it is known.
+// Text returns the page as it is saved, "" before it is known.
 func (w Why) Text() string {
 	if w.evidence == nil {
 		return ""

@@ -49,7 +49,7 @@ const (
 	longestPause       = 20 * time.Second
 )
 
-// area is used memory: of the process on top of all others'. Its right end is the error.
+// area draws used memory, the process's on top of all others'. The error is at its right end.
 func (w Why) area(width int) [][]cell.Span {
 	s, e, inks := &w.look.Styles, w.evidence, w.look.Inks()
 	columns, from, to := width-areaAxis-1, e.Recent[0].Time, e.Event.Time
@@ -84,7 +84,7 @@ func (w Why) area(width int) [][]cell.Span {
 	return append(lines, []cell.Span{{s.Dim, strings.Repeat(" ", areaAxis) + left + gap}, {s.Leak, right}})
 }
 
-// areaCell is the cell of a column from low to low+step.
+// areaCell returns the cell of a column from low to low+step.
 func (w Why) areaCell(inks [6]cell.Span, top, others, low, step quantity.Bytes) cell.Span {
 	spark, ink := w.look.Glyphs.Spark, inks[2]
 	switch eighths := int(8 * (top - low) / max(step, 1)); {
@@ -101,7 +101,7 @@ func (w Why) areaCell(inks [6]cell.Span, top, others, low, step quantity.Bytes) 
 	return ink
 }
 
-// bar is the device's memory at the error, and its legend.
+// bar returns the device's memory at the error, and its legend.
 func (w Why) bar(width int) [][]cell.Span {
 	e, inks, s := w.evidence, w.look.Swatches(), &w.look.Styles
 	used, reserved, allocated := e.Used.Or(0), e.Reserved.Or(e.Process.Reserved().Or(0)), e.Allocated.Or(0)

@@ -47,7 +47,7 @@ func (p *Page) grid(figures []figure, width int) []string {
 	return lines
 }
 
-// measured are the figures of the whole GPU.
+// measured returns the figures of the whole GPU.
 func (p *Page) measured(gpu *snapshot.GPU) []figure {
 	w := words{p.Appearance.Glyphs.Dash, p.Appearance.Glyphs.Times}
 	slow, slows := gpu.TemperatureSlowdown.Value()
@@ -90,7 +90,7 @@ func (p *Page) measured(gpu *snapshot.GPU) []figure {
 // words writes values with their units, or the dash where they are unknown.
 type words struct{ dash, times string }
 
-// of is a known value in words.
+// of returns a known value in words.
 func of[T any](w words, v quantity.Optional[T], written func(T) string) string {
 	if value, known := v.Value(); known {
 		return written(value)
@@ -98,7 +98,7 @@ func of[T any](w words, v quantity.Optional[T], written func(T) string) string {
 	return w.dash
 }
 
-// mig is the MIG mode, unknown where the GPU does not answer.
+// mig returns the MIG mode, unknown where the GPU does not answer.
 func (w words) mig(gpu *snapshot.GPU) string {
 	switch {
 	case gpu.State != snapshot.GPUOK:
@@ -120,7 +120,7 @@ func (w words) ofLimit(v, limit snapshot.Int, unit string) string {
 	return w.unit(v, "") + " of " + w.unit(limit, unit)
 }
 
-// pair is two values, the dash where both are unknown.
+// pair returns two values, the dash where both are unknown.
 func (w words) pair(one, between, other, end string) string {
 	if one == w.dash && other == w.dash {
 		return w.dash
@@ -132,7 +132,7 @@ func (w words) watts(power snapshot.Float) string {
 	return of(w, power, func(value float64) string { return strconv.FormatFloat(value, 'f', 0, 64) })
 }
 
-// energy is in kWh, as bills are.
+// energy returns kWh, the unit of bills.
 func (w words) energy(joules snapshot.Float) string {
 	return of(w, joules, func(value float64) string {
 		return strconv.FormatFloat(value/3.6e6, 'f', 2, 64) + " kWh since driver load"
@@ -147,7 +147,7 @@ func (w words) rates(received, sent snapshot.Int) string {
 	return w.pair(w.bytes(received), "/s, ", w.bytes(sent), "/s")
 }
 
-// link is "gen 5 ×16", followed by what is possible where that is more.
+// link returns "gen 5 ×16", followed by what is possible where that is more.
 func (w words) link(gpu *snapshot.GPU) string {
 	now := w.pair(w.unit(gpu.PCIeGeneration, ""), " "+w.times, w.unit(gpu.PCIeWidth, ""), "")
 	if now == w.dash {

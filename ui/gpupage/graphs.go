@@ -12,7 +12,7 @@ const (
 	sideBySide = 160 // the minimum width for meters beside the memory
 )
 
-// graphRows are the heights of the memory's graph and of the meters below it; 0 where there
+// graphRows returns the heights of the memory's graph and of the meters below it; 0 where there
 // are none. Graphs take a part of the height, and whatever room the rest leaves.
 func (p *Page) graphRows(target *subject, width, height, room int) (memory, meters int) {
 	if height < graphsFrom {
@@ -24,7 +24,7 @@ func (p *Page) graphRows(target *subject, width, height, room int) (memory, mete
 	return max(min(max(height*2/5, graph.MinHeight), 16), room-meters), meters
 }
 
-// graphs are the memory and, of a whole GPU, utilisation and memory bandwidth.
+// graphs returns the memory and, of a whole GPU, utilisation and memory bandwidth.
 func (p *Page) graphs(target *subject, width, height, room int) []string {
 	rows, under := p.graphRows(target, width, height, room)
 	if rows == 0 {

@@ -113,7 +113,7 @@ func (p *Page) processes(target *subject, width int) []string {
 	return lines
 }
 
-// holders are the processes that have the device file open and are not in the driver's list.
+// holders returns the processes that have the device file open and are not in the driver's list.
 func (p *Page) holders(target *subject, width int) []string {
 	if target.instance != nil || len(target.gpu.Holders) == 0 {
 		return nil
@@ -129,7 +129,7 @@ func (p *Page) holders(target *subject, width int) []string {
 	return lines
 }
 
-// xids are the critical errors of the last hour, with what they mean.
+// xids returns the critical errors of the last hour, with what they mean.
 func (p *Page) xids(target *subject, width int) []string {
 	if len(target.gpu.XIDs) == 0 {
 		return nil

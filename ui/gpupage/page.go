@@ -62,7 +62,7 @@ func (p *Page) Render(width, height int) []string {
 	return cell.Fill(append([]string{head}, body[min(top, len(body)):]...), width, height)
 }
 
-// Lines is how many lines there are, of which Render shows height.
+// Lines returns how many lines there are, of which Render shows height.
 func (p *Page) Lines(width, height int) int {
 	target, ok := p.subject()
 	if !ok {
@@ -73,7 +73,7 @@ func (p *Page) Lines(width, height int) int {
 	return 1 + memory + meters + rest
 }
 
-// head is the first line, which does not scroll.
+// head returns the first line, which does not scroll.
 func (p *Page) head(target *subject, width int) string {
 	s, g := &p.Appearance.Styles, &p.Appearance.Glyphs
 	l := cell.NewLine(width)
@@ -104,7 +104,7 @@ func (p *Page) head(target *subject, width int) string {
 	return l.String()
 }
 
-// rest is all lines below the graphs.
+// rest returns all lines below the graphs.
 func (p *Page) rest(target *subject, width int) []string {
 	lines := p.identity(target, width)
 	if target.instance != nil {
@@ -118,7 +118,7 @@ func (p *Page) rest(target *subject, width int) []string {
 	return append(lines, p.links(target, width)...)
 }
 
-// identity is how the driver and the machine name the GPU or instance.
+// identity returns how the driver and the machine name the GPU or instance.
 func (p *Page) identity(target *subject, width int) []string {
 	uuid := text.Clean(target.gpu.UUID)
 	if target.instance != nil {
@@ -161,7 +161,7 @@ func (p *Page) rule(width int, title string) string {
 	return cell.TitledRule(p.Appearance, width, title, p.Appearance.Styles.Title, nil)
 }
 
-// style is the style of a figure: a warning, dim where it is unknown, or plain.
+// style returns the style of a figure: a warning, dim where it is unknown, or plain.
 func (p *Page) style(f *figure) themes.Style {
 	switch {
 	case f.warn:

@@ -69,7 +69,7 @@ func (p *Panel) columnsFor(width int) columns {
 	return c
 }
 
-// around is the number of cells outside of bar and note.
+// around returns the number of cells outside of bar and note.
 func (c *columns) around() int {
 	cells := c.index + 1 + c.name + min(c.name, 1) + 1 + c.used
 	for _, figure := range c.figures() {
@@ -80,8 +80,8 @@ func (c *columns) around() int {
 	return cells
 }
 
-// narrow is for panes. It leaves out total and free, then temperature, then utilization, and
-// last the owner.
+// narrow fits the columns to a pane. It leaves out total and free, then temperature, then
+// utilization, and last the owner.
 func (c *columns) narrow(width int) {
 	c.index, c.name, c.free = 3, 0, 0
 	if width < 74 {
@@ -99,7 +99,7 @@ func (c *columns) narrow(width int) {
 	c.bar = width - c.around() - c.note
 }
 
-// halfColumns is for two lines side by side, each of so many cells.
+// halfColumns returns the columns for two lines side by side, each of so many cells.
 func halfColumns(width int, percent bool) columns {
 	c := columns{index: 3, used: 5, util: 4, temp: 3, halves: true, percent: percent}
 	if width >= (LegendWidth-2)/2 {
@@ -128,7 +128,7 @@ func (p *Panel) mixed() bool {
 	return len(names) > 1
 }
 
-// Columns are the titles of a GPU's figures, each with its meaning.
+// Columns returns the titles of a GPU's figures, each with its meaning.
 func Columns() [][2]string {
 	return [][2]string{
 		{"USED/TOTAL", "used memory, and all of it"},
@@ -145,7 +145,7 @@ func Columns() [][2]string {
 	}
 }
 
-// figures are the cells of the figures between the used memory and the note.
+// figures returns the cells of the figures between the used memory and the note.
 func (c *columns) figures() [9]int {
 	return [...]int{c.free, c.flush, c.util, c.mem, c.temp, c.power, c.clock, c.ecc, c.processes}
 }

@@ -29,7 +29,7 @@ func FitOf(need string, s *snapshot.Snapshot, history snapshot.History) *Fit {
 	return f
 }
 
-// Words is "need 20G: GPU 4, 6 yes; 0 after a flush (13G); 3 no, full in 4m; 1 no"; without
+// Words returns "need 20G: GPU 4, 6 yes; 0 after a flush (13G); 3 no, full in 4m; 1 no"; without
 // amounts it leaves out what a flush frees.
 func (f *Fit) Words(need string, amounts bool) string {
 	var answers []string
@@ -64,7 +64,7 @@ func VerdictWords(v headroom.Verdict) string {
 	return string(v)
 }
 
-// more is what the line adds to the verdict on a place.
+// more returns what the line adds to the verdict on a place.
 func (f *Fit) more(i int, amounts bool) string {
 	p := &f.Places[i]
 	s := ""
@@ -81,7 +81,7 @@ func (f *Fit) more(i int, amounts bool) string {
 	return s
 }
 
-// place is the verdict on a GPU, or on a MIG instance; nil where none is asked for or found.
+// place returns the verdict on a GPU, or on a MIG instance; nil where none is asked for or found.
 func (p *Panel) place(line Line) *headroom.Place {
 	if p.Fit == nil {
 		return nil
@@ -95,7 +95,7 @@ func (p *Panel) place(line Line) *headroom.Place {
 	return nil
 }
 
-// need is what the job that is asked about takes of the free memory.
+// need returns what the job that is asked about takes of the free memory.
 func (p *Panel) need(line Line) []cell.Piece {
 	place := p.place(line)
 	if place == nil {
@@ -106,7 +106,7 @@ func (p *Panel) need(line Line) []cell.Piece {
 	return []cell.Piece{{Ink: cell.Span{Style: style, Text: "+"}, Amount: p.Fit.Question.Need}}
 }
 
-// fits is the verdict as a note.
+// fits returns the verdict as a note.
 func (p *Panel) fits(line Line) string {
 	place := p.place(line)
 	switch {

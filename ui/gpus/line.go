@@ -22,7 +22,7 @@ func (line Line) parts() *snapshot.Parts {
 	return &line.GPU.Parts
 }
 
-// free is the memory that a process could allocate. A GPU in MIG mode has none: its instances do.
+// free returns the memory that a process could allocate. A GPU in MIG mode has none: its instances do.
 func (line Line) free() snapshot.Bytes {
 	if line.Instance == nil && (len(line.GPU.Instances) > 0 || line.GPU.State != snapshot.GPUOK) {
 		return snapshot.Bytes{}
@@ -30,7 +30,7 @@ func (line Line) free() snapshot.Bytes {
 	return line.memory().Free
 }
 
-// flush is what flushes of all processes there would free.
+// flush returns what flushes of all processes there would free.
 func (line Line) flush() snapshot.Bytes {
 	if line.Instance == nil && line.GPU.State != snapshot.GPUOK {
 		return snapshot.Bytes{}

@@ -111,7 +111,7 @@ func lostNote(gpu *snapshot.GPU, now time.Time, brief bool) string {
 	return s
 }
 
-// stateWords are the wordings in the bar of a GPU that does not answer, the longest first.
+// stateWords returns the wordings in the bar of a GPU that does not answer, the longest first.
 func stateWords(gpu *snapshot.GPU, now time.Time) []string {
 	word := gpu.StateWord()
 	if gpu.State == snapshot.GPUHanging {
@@ -127,7 +127,7 @@ func stateWords(gpu *snapshot.GPU, now time.Time) []string {
 	return []string{since + " ago", since, word}
 }
 
-// calmNote is the note of a GPU without an alarm: throttled, idle, or its owner.
+// calmNote returns the note of a GPU without an alarm: throttled, idle, or its owner.
 func (p *Panel) calmNote(line Line, c columns) string {
 	gpu := line.GPU
 	if gpu.MIG || len(gpu.Instances) > 0 {

@@ -61,7 +61,7 @@ func (p *Panel) findOwners() owners {
 	return o
 }
 
-// content is what the bar of a GPU or MIG instance shows: the parts, else the owners; then the
+// content returns what the bar of a GPU or MIG instance shows: the parts, else the owners; then the
 // job that is asked about.
 func (p *Panel) content(line Line) (cell.Parts, []cell.Piece) {
 	if p.Parts {
@@ -88,7 +88,7 @@ func (p *Panel) content(line Line) (cell.Parts, []cell.Piece) {
 	return cell.Parts{}, append(pieces, p.need(line)...)
 }
 
-// OwnerLegend is "by owner ■ alice ■ bob ■ ?".
+// OwnerLegend returns "by owner ■ alice ■ bob ■ ?".
 func (p *Panel) OwnerLegend() []cell.Span {
 	s := &p.Appearance.Styles
 	spans, all := []cell.Span{{s.Header, "by owner"}}, p.findOwners()

@@ -82,7 +82,7 @@ func (p Panel) Render(width, height int) []string {
 	return out
 }
 
-// Visible is the lines in view: all, or those with an alert and a part of the others.
+// Visible returns the lines in view: all, or those with an alert and a part of the others.
 func (p *Panel) Visible(room int) []Line {
 	if len(p.Lines) <= room || room <= 0 {
 		return p.Lines[:min(len(p.Lines), max(room, 0))]

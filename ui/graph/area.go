@@ -90,7 +90,7 @@ func (a *area) stack(tops *[layers]float64, parts *column, factor, solid, end fl
 	}
 }
 
-// height is the height of an amount, in rows from the lower edge of the panel. asciigraph
+// height returns the height of an amount, in rows from the lower edge of the panel. asciigraph
 // draws a value in the middle of its row.
 func (a *area) height(scale yAxis, amount float64) float64 {
 	return (amount/float64(scale.unit)-scale.floor)/scale.step + .5
@@ -123,7 +123,7 @@ func (a *area) write(l *cell.Line, mark asciigraph.AnsiColor, run string) {
 	}
 }
 
-// mark is the tick where the forecast is full, or its label in the row of the capacity; ""
+// mark returns the tick where the forecast is full, or its label in the row of the capacity; ""
 // elsewhere.
 func (a *area) mark(column int, r rune) string {
 	switch at := column - a.from; {
@@ -138,7 +138,7 @@ func (a *area) mark(column int, r rune) string {
 	}
 }
 
-// median is the forecast's line where it runs through the cell, "" where it does not.
+// median returns the forecast's line where it runs through the cell, "" where it does not.
 func (a *area) median(column int) string {
 	if column >= len(a.line) || math.IsNaN(a.line[column]) {
 		return ""
@@ -156,7 +156,7 @@ var quarters = [...]string{"⣀", "⠤", "⠒", "⠉"}
 // eighths fill a cell from below.
 var eighths = [...]string{" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"}
 
-// at is the cell of a column in the row. It shows at most two layers.
+// at returns the cell of a column in the row. It shows at most two layers.
 func (a *area) at(column int) (themes.Style, string) {
 	bottom := float64(a.row)
 	lower, upper := -1, -1
@@ -198,7 +198,7 @@ func (a *area) covers(column int) bool {
 	return a.tops[column][layerBand] >= float64(a.row)+15./16
 }
 
-// behind is the style of the layer in the middle of the cell.
+// behind returns the style of the layer in the middle of the cell.
 func (a *area) behind(column int) themes.Style {
 	middle := float64(a.row) + .5
 	for k, height := range a.tops[column] {

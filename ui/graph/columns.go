@@ -57,7 +57,7 @@ const (
 	least extreme = true
 )
 
-// series is an extreme of a series in the time of each column. The last column ends at g.At.
+// series returns an extreme of a series in the time of each column. The last column ends at g.At.
 // While time runs, columns begin at multiples of their width: the curve moves by whole columns,
 // and the value of a column that has ended does not change.
 func (g Graph) series(of snapshot.SeriesKey, columns int, e extreme) []float64 {
@@ -86,7 +86,7 @@ func (g Graph) series(of snapshot.SeriesKey, columns int, e extreme) []float64 {
 	return values
 }
 
-// tolerance is how many empty columns may lie between two consecutive samples or after the
+// tolerance returns how many empty columns may lie between two consecutive samples or after the
 // newest one. toCome is the part of the last column that is in the future.
 func (g Graph) tolerance(each, toCome time.Duration) int {
 	apart := g.Interval
@@ -169,7 +169,7 @@ func (c *curves) limited(v float64) float64 {
 	return max(v, 0)
 }
 
-// between is a curve of the forecast at a distance, NaN past its last horizon.
+// between returns a curve of the forecast at a distance, NaN past its last horizon.
 func between(predicted []snapshot.Prediction, used quantity.Bytes, distance time.Duration, amount func(snapshot.Prediction) quantity.Bytes) float64 {
 	before, from := time.Duration(0), float64(used)
 	for _, p := range predicted {
@@ -182,7 +182,7 @@ func between(predicted []snapshot.Prediction, used quantity.Bytes, distance time
 	return math.NaN()
 }
 
-// extremes are the minimum of history and median, and the maximum of all but the capacity.
+// extremes returns the minimum of history and median, and the maximum of all but the capacity.
 func (c *curves) extremes() (low, high float64) {
 	if low = 0; len(c.parts) == 0 && !c.zero { // a stack begins at 0
 		low = lowest(append(slices.Clone(c.history), c.median...))
@@ -198,7 +198,7 @@ func (c *curves) extremes() (low, high float64) {
 	return low, high
 }
 
-// lowest is the minimum of the known values, NaN where there are none.
+// lowest returns the minimum of the known values, NaN where there are none.
 func lowest(values []float64) float64 {
 	low := math.NaN()
 	for _, v := range values {

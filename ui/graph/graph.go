@@ -74,7 +74,7 @@ func (g Graph) Render(width, height int) []string {
 	return cell.Fill(lines, width, height)
 }
 
-// WindowFor is the window that was set, else one that grows with the history from one minute
+// WindowFor returns the window that was set, else one that grows with the history from one minute
 // to 5, or to 10 in a tall panel.
 func (g Graph) WindowFor(height int) time.Duration {
 	if g.Window > 0 {
@@ -92,7 +92,7 @@ func (g Graph) WindowFor(height int) time.Duration {
 	return widest
 }
 
-// horizon is how far ahead the forecast is drawn: at most 40 % of the width. While it is withheld
+// horizon returns how far ahead the forecast is drawn: at most 40 % of the width. While it is withheld
 // its place stays empty, so that only time moves the curve. It is 0 where there will be none, or
 // would be no label for "now".
 func (g Graph) horizon(columns int) time.Duration {
@@ -111,7 +111,7 @@ func (g Graph) horizon(columns int) time.Duration {
 
 func (g Graph) area() bool { return !g.Lines && g.Appearance.Areas() }
 
-// title is "── GPU 3 used, 5m back and 5m ahead ──── ─ used  - forecast … ──".
+// title returns "── GPU 3 used, 5m back and 5m ahead ──── ─ used  - forecast … ──".
 func (g Graph) title(width int, forecast bool, unit string) string {
 	s, glyphs := &g.Appearance.Styles, &g.Appearance.Glyphs
 	name := text.Clean(g.Subject.Name)
@@ -135,7 +135,7 @@ func (g Graph) title(width int, forecast bool, unit string) string {
 	return cell.TitledRule(g.Appearance, width, name, s.Title, g.legend(width-text.Width(name)-10, forecast, glyphs))
 }
 
-// legend is the right end of the title, at most room cells wide.
+// legend returns the right end of the title, at most room cells wide.
 func (g Graph) legend(room int, forecast bool, glyphs *cell.Glyphs) []cell.Span {
 	s := &g.Appearance.Styles
 	var used []cell.Span
@@ -186,7 +186,7 @@ func (g Graph) legend(room int, forecast bool, glyphs *cell.Glyphs) []cell.Span 
 	return nil
 }
 
-// fullAt is " at 12:08:27 (12:07–12:10)", the bounds rounded outward, "" where unknown.
+// fullAt returns " at 12:08:27 (12:07–12:10)", the bounds rounded outward, "" where unknown.
 func (g Graph) fullAt() string {
 	in := g.Subject.FullIn
 	if in == nil {

@@ -35,7 +35,7 @@ var tickSteps = [...]time.Duration{
 	time.Hour, 2 * time.Hour, 3 * time.Hour, 4 * time.Hour, 6 * time.Hour, 12 * time.Hour,
 }
 
-// ticksFor is how many ticks fit at round times, one at now; 0 where none do.
+// ticksFor returns how many ticks fit at round times, one at now; 0 where none do.
 func ticksFor(window, ahead time.Duration, columns int) int {
 	for _, step := range tickSteps {
 		if step < time.Minute && window >= 3*time.Minute {
@@ -120,7 +120,7 @@ func plotKeyOf(c *curves, scale yAxis, axis timeAxis) plotKey {
 	return key
 }
 
-// lined is what asciigraph draws.
+// lined returns what asciigraph draws.
 func lined(lk *cell.Appearance, c *curves, scale yAxis, axis timeAxis) string {
 	g := &lk.Glyphs
 	const maxSeries = 5 // capacity, bounds, median, history

@@ -55,7 +55,7 @@ func scaleOf(c curves, rows int) yAxis {
 	return s
 }
 
-// row is where an amount is drawn, counted from the bottom, unrounded.
+// row returns where an amount is drawn, counted from the bottom, unrounded.
 func (s yAxis) row(amount float64) float64 {
 	r := (amount/float64(s.unit) - s.floor) / s.step
 	return min(max(r, 0), float64(s.rows-1))
@@ -131,7 +131,7 @@ func (s yAxis) label(top float64) []string {
 	return labels
 }
 
-// roundStep is the smallest step that people count in and that is not below lower.
+// roundStep returns the smallest step that people count in and that is not below lower.
 func roundStep(lower float64) float64 {
 	decade := math.Pow(10, math.Floor(math.Log10(lower)))
 	for _, factor := range [...]float64{1, 2, 2.5, 4, 5, 8} {
@@ -142,7 +142,7 @@ func roundStep(lower float64) float64 {
 	return 10 * decade
 }
 
-// evenStep is the smallest round step that is not below lower, has two labels above 0 and whose
+// evenStep returns the smallest round step that is not below lower, has two labels above 0 and whose
 // labels are evenly apart, to a quarter: 5, 4 and 5 rows, not 2 and 3. If there is none it is the
 // smallest of all.
 func (s yAxis) evenStep(lower float64) float64 {
@@ -160,7 +160,7 @@ func (s yAxis) evenStep(lower float64) float64 {
 	return roundStep(lower)
 }
 
-// decimals is how many the labels need to differ.
+// decimals returns how many the labels need to differ.
 func (s yAxis) decimals(first, apart float64) int {
 	for decimals := range 2 {
 		scale := math.Pow(10, float64(decimals))
@@ -194,7 +194,7 @@ func fixed(v float64, decimals int) string {
 	}
 }
 
-// unitOf is the unit that Bytes.String writes an amount in, and its letter.
+// unitOf returns the unit that Bytes.String writes an amount in, and its letter.
 func unitOf(amount quantity.Bytes) (unit quantity.Bytes, letter string) {
 	const letters = "BKMGTPE"
 	text := amount.String()

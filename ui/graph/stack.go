@@ -39,7 +39,7 @@ type Stacks struct {
 	of map[snapshot.SeriesKey]*Stacks // of small graphs, which are drawn side by side
 }
 
-// Of is what is kept for the small graph of a series.
+// Of returns what is kept for the small graph of a series.
 func (s *Stacks) Of(key snapshot.SeriesKey) *Stacks {
 	if s.of == nil {
 		s.of = make(map[snapshot.SeriesKey]*Stacks)
@@ -66,7 +66,7 @@ type forecastKey struct {
 
 const longestForecast = 5 * time.Second
 
-// forecast is the subject with the forecast to draw. It moves when the curve moves, not with
+// forecast returns the subject with the forecast to draw. It moves when the curve moves, not with
 // every sample.
 func (g Graph) forecast(each time.Duration) Subject {
 	if g.Stacks == nil || !g.Running {
@@ -169,7 +169,7 @@ func (p *column) fit(used float64) {
 	}
 }
 
-// sum is all parts.
+// sum returns the sum of all parts.
 func (p *column) sum() (sum float64) {
 	for _, v := range p {
 		sum += v

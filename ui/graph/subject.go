@@ -23,7 +23,7 @@ type Subject struct {
 	Rows      []snapshot.RowID // the processes that the memory belongs to
 }
 
-// UsedBy is the series of a row's used memory.
+// UsedBy returns the series of a row's used memory.
 func UsedBy(id snapshot.RowID) snapshot.SeriesKey {
 	return snapshot.SeriesKey{Metric: metric.Used, GPUUUID: id.GPUUUID, Instance: id.Instance, Row: id}
 }
@@ -64,7 +64,7 @@ func SubjectOf(s *snapshot.Snapshot, key snapshot.SeriesKey) Subject {
 	return subject
 }
 
-// path is the subject's forecast, up to the time at which it is full.
+// path returns the subject's forecast, up to the time at which it is full.
 func (s *Subject) path() []snapshot.Prediction {
 	if s.FullIn == nil {
 		return s.Predicted
@@ -81,7 +81,7 @@ func (s *Subject) path() []snapshot.Prediction {
 	return append(s.Predicted[:until:until], full)
 }
 
-// rowsOf are the rows, running or ended, of whose memory a series is the sum.
+// rowsOf returns the rows, running or ended, of whose memory a series is the sum.
 func rowsOf(s *snapshot.Snapshot, key snapshot.SeriesKey) []snapshot.RowID {
 	if key.Row != (snapshot.RowID{}) {
 		return []snapshot.RowID{key.Row}

@@ -190,7 +190,8 @@ func New(abilities Ability, readOnly bool) *Bindings {
 	return b
 }
 
-// Match is what a key (tea.KeyPressMsg.String) does in a scope; while the past is shown no key acts.
+// Match returns what a key (tea.KeyPressMsg.String) does in a scope; while the past is shown no key
+// acts.
 func (b *Bindings) Match(name string, where Scope, past bool) ID {
 	for _, i := range b.byKey[name] {
 		entry := &b.All[i]
@@ -202,7 +203,7 @@ func (b *Bindings) Match(name string, where Scope, past bool) ID {
 	return None
 }
 
-// Needs is the ability that a key needs in a scope; false where it is not bound.
+// Needs returns the ability that a key needs in a scope; false where it is not bound.
 func (b *Bindings) Needs(name string, where Scope) (Ability, bool) {
 	for _, i := range b.byKey[name] {
 		if b.All[i].scope&where != 0 {

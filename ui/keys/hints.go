@@ -7,7 +7,7 @@ import (
 	"vramscope/internal/text"
 )
 
-// Hints are the hints of a scope by position; last is the highest index of a GPU.
+// Hints returns the hints of a scope by position; last is the highest index of a GPU.
 func (b *Bindings) Hints(where Scope, past bool, last int) []Hint {
 	found := make([]Hint, 0, 24)
 	for i := range b.All {

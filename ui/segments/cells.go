@@ -46,7 +46,7 @@ func (b *band) cells(unit quantity.Bytes, strip int) []mapCell {
 	return out
 }
 
-// apartBy is the number of gaps before a segment, as far as the next row where it must begin there.
+// apartBy returns the number of gaps before a segment, as far as the next row where it must begin there.
 func apartBy(at, cells, strip int) int {
 	column := at % strip
 	switch {
@@ -71,7 +71,7 @@ func (b *band) count(unit quantity.Bytes, strip int) int {
 	return n
 }
 
-// cellsFor is the number of cells of an amount, rounded, at least one.
+// cellsFor returns the number of cells of an amount, rounded, at least one.
 func cellsFor(size, unit quantity.Bytes) int {
 	n := int(size / unit)
 	if size%unit*2 >= unit || n == 0 && size > 0 {
@@ -152,7 +152,7 @@ func rowsOf(bands []band, unit quantity.Bytes, strip int) int {
 	return rows
 }
 
-// unitFor is the smallest round cell at which bands fit.
+// unitFor returns the smallest round cell at which bands fit.
 func unitFor(bands []band, strip, rows int) quantity.Bytes {
 	unit := minUnit
 	for step := 0; unit < maxUnit && rowsOf(bands, unit, strip) > rows; step++ {

@@ -43,7 +43,7 @@ func (b blockSums) total() quantity.Bytes {
 	return b[snapshot.BlockLive] + b[snapshot.BlockPending] + b[snapshot.BlockCached] + b[snapshot.BlockFragmented]
 }
 
-// held is what is not free.
+// held returns what is not free.
 func (b blockSums) held() quantity.Bytes {
 	return b[snapshot.BlockLive] + b[snapshot.BlockPending]
 }
@@ -148,7 +148,7 @@ func bandsOf(all []*segment, class func(*segment) int) []band {
 	return bands
 }
 
-// heldShare is how much of a segment is not free, 0 to 1.
+// heldShare returns how much of a segment is not free, 0 to 1.
 func (s *segment) heldShare() float64 { return float64(s.sums.held()) / float64(s.sums.total()) }
 
 // blame finds the segments that keep half of the fragmented memory with the smallest share of
@@ -169,7 +169,7 @@ func (m *Map) blame() {
 	}
 }
 
-// ofFate is all segments of one fate, nil where there are none.
+// ofFate returns all segments of one fate, nil where there are none.
 func (m *Map) ofFate(f fate) *band {
 	for i := range m.byFate {
 		if m.byFate[i].fate == f {
@@ -179,7 +179,7 @@ func (m *Map) ofFate(f fate) *band {
 	return nil
 }
 
-// bands are the bands to draw: by size where there is a row for each of them, else by fate.
+// bands returns the bands to draw: by size where there is a row for each of them, else by fate.
 func (m *Map) bands(rows int) (list []band, sized bool) {
 	const spare = 3
 	if len(m.bySize)+spare <= rows {

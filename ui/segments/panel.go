@@ -84,7 +84,7 @@ func (p Panel) title(width int) string {
 	return cell.TitledRule(p.Appearance, width, title, s.Title, right)
 }
 
-// legend is the last line: the states with their sums, and the scale.
+// legend returns the last line: the states with their sums, and the scale.
 func (p Panel) legend(width int, unit quantity.Bytes) string {
 	s := &p.Appearance.Styles
 	m := p.Map

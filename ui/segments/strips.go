@@ -58,7 +58,7 @@ func (p Panel) strips(width, body int) ([]string, quantity.Bytes) {
 	return rows, unit
 }
 
-// label is " frag       20.0M  ×212  7.40G  ".
+// label writes " frag       20.0M  ×212  7.40G  ".
 func (p Panel) label(l *cell.Line, b *band, first, sized bool) {
 	s := &p.Appearance.Styles
 	l.Skip(1)
@@ -82,7 +82,7 @@ func (p Panel) label(l *cell.Line, b *band, first, sized bool) {
 	l.Skip(2)
 }
 
-// sizeClass is the lower bound of sizes of one power of two: "64M+".
+// sizeClass returns the lower bound of sizes of one power of two: "64M+".
 func sizeClass(size quantity.Bytes) string {
 	class := minUnit
 	for class*2 <= size {

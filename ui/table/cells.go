@@ -131,7 +131,7 @@ func (t *Table) writePrediction(l *cell.Line, p *snapshot.Process, cells int) {
 	l.RightFigure(style, median.Append(l.Scratch()), cells)
 }
 
-// trend is the trend in one cell; blank where it is steady.
+// trend returns the trend in one cell; blank where it is steady.
 func (t *Table) trend(p *snapshot.Process) (string, themes.Style) {
 	s, g := &t.Appearance.Styles, &t.Appearance.Glyphs
 	switch p.Trend {

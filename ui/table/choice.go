@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Columns are all columns in their default order.
+// Columns returns all columns in their default order.
 func Columns() []Column {
 	list := slices.Clone(allColumns[:])
 	for i := range list {
@@ -23,7 +23,7 @@ func columnOf(name string) (columnID, bool) {
 	return columnID(max(i, 0)), i >= 0
 }
 
-// chosen are the columns of names; before them those that cannot be left out and are not
+// chosen returns the columns of names; before them those that cannot be left out and are not
 // named. It is nil without names.
 func chosen(names []string) []columnID {
 	if len(names) == 0 {
@@ -44,7 +44,7 @@ func chosen(names []string) []columnID {
 	return append(missing, ids...)
 }
 
-// order is the columns from left to right, without the command.
+// order returns the columns from left to right, without the command.
 func (b box) order() []columnID {
 	if b.chosen != nil {
 		return b.chosen
@@ -56,12 +56,12 @@ func (b box) order() []columnID {
 	return usual
 }
 
-// sortable reports whether the table can be sorted by a column: not by pictures.
+// sortable reports whether the table can be sorted by a column: by any but a picture.
 func sortable(id columnID) bool {
 	return id != columnSpark && id != columnBar && id != columnTrend
 }
 
-// SortTitles are the titles of the sortable columns at a width.
+// SortTitles returns the titles of the sortable columns at a width.
 func (t *Table) SortTitles(width int) []string {
 	var titles []string
 	for _, c := range columnsAt(width, t.box()) {
@@ -72,7 +72,7 @@ func (t *Table) SortTitles(width int) []string {
 	return titles
 }
 
-// SortColumns are the sortable columns of this box, also those for which the width has no room.
+// SortColumns returns the sortable columns of this box, also those for which the width has no room.
 func (t *Table) SortColumns() []Column {
 	b := t.box()
 	b.chosen = nil

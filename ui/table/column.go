@@ -84,7 +84,7 @@ const (
 	longCommand = 80 // and on a wide screen, before other columns grow
 )
 
-// columnsAt is the columns of a table of this width, added by importance while the command
+// columnsAt returns the columns of a table of this width, added by importance while the command
 // keeps its part. In each group the first column that does not fit is the last to be tried, so
 // that a wider screen never has fewer columns. The first group fits into 66 cells.
 func columnsAt(width int, b box) []Column {
@@ -146,7 +146,7 @@ type box struct {
 	chosen []columnID // the user's columns in their order; nil: all, by importance
 }
 
-// CommandCells is how wide the COMMAND column of a table of this width is.
+// CommandCells returns how wide the COMMAND column of a table of this width is.
 func (t *Table) CommandCells(width int) int {
 	columns := columnsAt(width, t.box())
 	return columns[len(columns)-1].cells
@@ -185,7 +185,7 @@ func (b box) cells(id columnID) int {
 	return allColumns[id].cells
 }
 
-// SortTitleAt is the sortable title at a cell of the title line.
+// SortTitleAt returns the sortable title at a cell of the title line.
 func (t *Table) SortTitleAt(width, x int) (string, bool) {
 	start := 1 // after the mark
 	for _, c := range columnsAt(width, t.box()) {

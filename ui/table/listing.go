@@ -42,7 +42,7 @@ type Order struct {
 	Reversed bool
 }
 
-// Words are "USED, largest first".
+// Words returns "USED, largest first".
 func (o Order) Words() string {
 	up, down := "smallest first", "largest first"
 	switch columnNamed(o.Column) {

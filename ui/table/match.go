@@ -9,7 +9,7 @@ import (
 	"vramscope/ui/cell"
 )
 
-// left is Line.Left with marks on what the user searches for.
+// left does what Line.Left does, with marks on what the user searches for.
 func (t *Table) left(l *cell.Line, style themes.Style, s string, cells int) {
 	if t.Find == "" {
 		l.Left(style, s, cells, t.Appearance.Glyphs.Ellipsis)
@@ -30,7 +30,7 @@ func (t *Table) left(l *cell.Line, style themes.Style, s string, cells int) {
 	l.Skip(cells - (l.Used() - start))
 }
 
-// indexFold is the first place of a part in a text, in either case; -1 for none.
+// indexFold returns the first place of a part in a text, in either case; -1 for none.
 func indexFold(s, part string) (from, to int) {
 	runes := utf8.RuneCountInString(part)
 	for i := range s {

@@ -27,7 +27,7 @@ const endedFresh = time.Minute
 // MaxEnded is how many ended processes are listed; the events have them all.
 const MaxEnded = 2
 
-// List is the rows that focus, mine and filter leave, sorted; at the end those that ended long ago.
+// List returns the rows that focus, mine and filter leave, sorted; at the end those that ended long ago.
 func (t *Table) List() []Row {
 	s := t.Snapshot
 	if s == nil {
@@ -71,7 +71,7 @@ func (t *Table) List() []Row {
 	return rows
 }
 
-// Recent is the number of rows that did not end long ago.
+// Recent returns the number of rows that did not end long ago.
 func Recent(rows []Row) int {
 	if i := slices.IndexFunc(rows, func(r Row) bool { return r.old }); i >= 0 {
 		return i
@@ -106,7 +106,7 @@ func containsFold(text, part string) bool {
 	return strings.Contains(strings.ToLower(text), strings.ToLower(part))
 }
 
-// Order is what the table sorts by: allocated for used where no driver reports that.
+// Order returns what the table sorts by: allocated for used where no driver reports that.
 func (t *Table) Order() Order {
 	o := t.Sort
 	o.Column = cmp.Or(o.Column, "USED")
@@ -168,7 +168,7 @@ func sortRows(rows []Row, order Order) {
 	}
 }
 
-// compareIdentity is never 0 for two different rows.
+// compareIdentity never returns 0 for two different rows.
 func compareIdentity(a, b *snapshot.Process) int {
 	return cmp.Or(
 		cmp.Compare(a.GPU, b.GPU),
@@ -181,7 +181,7 @@ func compareIdentity(a, b *snapshot.Process) int {
 	)
 }
 
-// keyOf is what a column shows of a process, as something to sort by.
+// keyOf returns what a column shows of a process, as something to sort by.
 func keyOf(p *snapshot.Process, column columnID) sortKey {
 	switch column {
 	case columnGPU:

@@ -28,7 +28,7 @@ type Table struct {
 	columns []Column // set by Render
 }
 
-// First is the first row in view, so that the cursor stays on its line; 0 without a cursor.
+// First returns the first row in view, so that the cursor stays on its line; 0 without a cursor.
 func (t *Table) First(room int) int {
 	if !t.Cursor.Active {
 		return 0
@@ -169,7 +169,7 @@ func (t *Table) writeRow(l *cell.Line, r *Row, atCursor bool) {
 	}
 }
 
-// lastPart is the last column that words can replace.
+// lastPart returns the last column that words can replace.
 func (t *Table) lastPart(from int) int {
 	last := from
 	for last+1 < len(t.columns) && (t.columns[last+1].id == columnFragmented || t.columns[last+1].id == columnCached) {
@@ -178,7 +178,7 @@ func (t *Table) lastPart(from int) int {
 	return last
 }
 
-// span is the cells from one column to another with the blanks between them.
+// span returns the cells from one column to another with the blanks between them.
 func (t *Table) span(from, to int) int {
 	cells := to - from
 	for i := from; i <= to; i++ {
@@ -248,7 +248,7 @@ func names(id columnID) bool {
 	return id == columnGPU || id == columnPID || id == columnUser || id == columnCommand
 }
 
-// endedRun is the widest run of columns that do not identify the process.
+// endedRun returns the widest run of columns that do not identify the process.
 func (t *Table) endedRun() (first, end int) {
 	widest := 0
 	for i := 0; i < len(t.columns); i++ {
@@ -264,7 +264,7 @@ func (t *Table) endedRun() (first, end int) {
 	return first, end
 }
 
-// endedText is how a process ended, as fully as fits.
+// endedText returns how a process ended, as fully as fits.
 func endedText(e *snapshot.EndedProcess, now time.Time, cells int) string {
 	head := "ended " + quantity.Duration(now.Sub(e.Ended))
 	was, colon, peak, short, long := "", "", "", "", ""

@@ -36,7 +36,7 @@ type Hold struct {
 	width bool // the width of █ is not known yet
 }
 
-// NewHold is the Hold of a terminal that takes all output, without a Program.
+// NewHold returns the Hold of a terminal that takes all output, without a Program.
 func NewHold(t Traits) Hold {
 	return Hold{Traits: t, End: func() {}, Stalled: func() bool { return false }, Suspend: func() tea.Cmd { return nil }}
 }

@@ -265,7 +265,7 @@ func (p painted) Init() tea.Cmd {
 
 func (p painted) Update(msg tea.Msg) (tea.Model, tea.Cmd) { return p, p.take(msg) }
 
-// take is Update with its panics caught.
+// take calls Update and catches its panics.
 func (p painted) take(msg tea.Msg) tea.Cmd {
 	defer p.crashes.caught()
 	switch msg.(type) {

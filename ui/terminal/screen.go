@@ -60,7 +60,7 @@ func (s *screen) Paint(view tea.View, frame Frame) {
 	}
 }
 
-// differences is the output that turns the shown frame into another one; it is empty where
+// differences returns the output that turns the shown frame into another one; it is empty where
 // they are equal.
 func (s *screen) differences(view tea.View, frame Frame) []byte {
 	s.out = s.out[:0]

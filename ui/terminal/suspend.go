@@ -123,7 +123,7 @@ func orphaned() bool {
 	return true
 }
 
-// parentOf is the parent of a process, 0 where /proc does not show it.
+// parentOf returns the parent of a process, 0 where /proc does not show it.
 func parentOf(pid int) int {
 	process, err := procfs.NewProc(pid)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// CarolsSegments is a map of the process of the drawings, made as PyTorch's
+// CarolsSegments returns a map of the process of the drawings, made as PyTorch's
 // native allocator would: 2 MiB for small blocks, 20 MiB for middling ones, and
 // each large block's own size. Its sums are those of the detail, nearly.
 func CarolsSegments() snapshot.SegmentMap {
@@ -59,7 +59,7 @@ func CarolsSegments() snapshot.SegmentMap {
 	return m
 }
 
-// ExpandableSegments is the map of a process whose memory is two segments that grow.
+// ExpandableSegments returns the map of a process whose memory is two segments that grow.
 func ExpandableSegments() snapshot.SegmentMap {
 	const gib = quantity.GiB
 	return snapshot.SegmentMap{Time: DrawnAt.Add(-75 * time.Second), Left: 7, Segments: []snapshot.Segment{

@@ -67,7 +67,7 @@ func (h CurveHistory) Series(_ snapshot.SeriesKey, from, to time.Time, buckets i
 	return points
 }
 
-// Leak is the used memory of carol's process: it grows by 25 MiB a second, in steps, to
+// Leak returns the used memory of carol's process: it grows by 25 MiB a second, in steps, to
 // 72.9 GiB now.
 func Leak(age time.Duration) float64 {
 	grown := 25.0 / 1024 * age.Seconds()
@@ -91,7 +91,7 @@ func Predictions(from, perSecond, spread float64) []snapshot.Prediction {
 	return list
 }
 
-// Appearance is a theme with every key bound, without colours where no theme is
+// Appearance returns a theme with every key bound, without colours where no theme is
 // named.
 func Appearance(t testing.TB, theme string, ascii bool) *cell.Appearance {
 	t.Helper()
@@ -140,7 +140,7 @@ func (h PointsHistory) Series(_ snapshot.SeriesKey, from, to time.Time, buckets 
 	return points
 }
 
-// EventLog is a day of events, newest first.
+// EventLog returns a day of events, newest first.
 func EventLog() []snapshot.Event {
 	id := func(pid int) snapshot.RowID { return snapshot.RowID{Process: process.Identity{PID: pid, StartTime: 1}} }
 	return []snapshot.Event{

@@ -148,7 +148,7 @@ func watch(pid, encoded string) error {
 	return nil
 }
 
-// place is the path of the state: the user's own, which is kept, or one in a
+// place returns the path of the state: the user's own, which is kept, or one in a
 // directory that is removed at the end.
 func place(wanted string) (path string, remove func(), err error) {
 	if wanted != "" {

@@ -12,7 +12,7 @@ import (
 	"vramscope/internal/fakedriver"
 )
 
-// runtimeDirectories are those of the CUDA runtime and of stand-ins for what the
+// runtimeDirectories returns the directories of the CUDA runtime and of stand-ins for what the
 // Python packages that the command can import need.
 func runtimeDirectories(command []string) ([]string, error) {
 	runtime, err := fakedriver.CompileRuntime()
@@ -38,7 +38,7 @@ func runtimeDirectories(command []string) ([]string, error) {
 	return []string{runtime, standIns}, nil
 }
 
-// importFolders are where the command's Python, or python3, looks for packages,
+// importFolders returns where the command's Python, or python3, looks for packages,
 // apart from its own library. Without a Python there are none.
 func importFolders(command []string) ([]string, error) {
 	python := "python3"

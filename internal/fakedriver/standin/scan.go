@@ -119,7 +119,7 @@ func read(path string, wanted libraries) error {
 	return nil
 }
 
-// longest is the longest of prefixes that a name begins with, "" for none.
+// longest returns the longest of prefixes that a name begins with, "" for none.
 func longest(name string, prefixes iter.Seq[string]) string {
 	found := ""
 	for prefix := range prefixes {

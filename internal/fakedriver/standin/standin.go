@@ -97,7 +97,7 @@ func (l *library) build(compiler, directory string) error {
 	return nil
 }
 
-// source is the C of the library.
+// source returns the C of the library.
 func (l *library) source() []byte {
 	var text bytes.Buffer
 	var empty []string
@@ -115,7 +115,7 @@ func (l *library) source() []byte {
 	return text.Bytes()
 }
 
-// versions is the linker's script: each symbol in the version in which it is
+// versions returns the linker's script: each symbol in the version in which it is
 // asked for. One that is asked for without a version is found in any.
 func (l *library) versions() []byte {
 	byVersion := map[string][]string{}

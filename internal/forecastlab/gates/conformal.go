@@ -10,7 +10,7 @@ var probabilities = [...]float64{0.025, 0.1, 0.5, 0.9, 0.975}
 
 type quantiles [len(probabilities)]float64
 
-// crps is the weighted interval score, which approximates the continuous ranked
+// crps returns the weighted interval score, which approximates the continuous ranked
 // probability score from a median and two intervals (Bracher, Ray, Gneiting, Reich,
 // Evaluating epidemic forecasts in an interval format, 2021).
 func (q quantiles) crps(y float64) float64 {

@@ -7,7 +7,7 @@ import (
 	"vramscope/internal/forecastlab/regime"
 )
 
-// mixedWeeks is gate 9.
+// mixedWeeks returns gate 9.
 func mixedWeeks(o *options) []row {
 	var days []tally
 	for _, w := range each(o.count(9), func(i int) watched { return watch(week(regime.NewShared(regime.Seeded(o.first+uint64(i)))), 1) }) {
@@ -28,7 +28,7 @@ func mixedWeeks(o *options) []row {
 	}
 }
 
-// alertsAFill is gate 7.
+// alertsAFill returns gate 7.
 func alertsAFill(o *options) []row {
 	var missing []string
 	worst, fills, n := 0.0, 0, o.count(18)

@@ -106,7 +106,7 @@ func one(is bool) float64 {
 	return 0
 }
 
-// forecasts are gates 1 to 6.
+// forecasts returns gates 1 to 6.
 func forecasts(o *options) []row {
 	var timely []row
 	var failed []string

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// within is how long after an alert the GPU must be full for the alert to be right: twice
+// within returns how long after an alert the GPU must be full for the alert to be right: twice
 // the time that it announced, or half as long again as the latest that it announced.
 func (a *alert) within() float64 { return max(2*a.median, 1.5*a.latest) }
 
@@ -33,7 +33,7 @@ func (w *watched) judge(a *alert) verdict {
 	return wrong
 }
 
-// lead is how many seconds before a fill its first alert was raised; 0 where none was.
+// lead returns how many seconds before a fill its first alert was raised; 0 where none was.
 // Its alerts stand when it comes, or were raised during its growth and were right: the
 // refusal of another process may have cleared them.
 func (w *watched) lead(k int) float64 {
@@ -50,7 +50,7 @@ func (w *watched) lead(k int) float64 {
 // slow reports that a fill came of a slow leak or ramp that could be seen.
 func (f *fill) slow() bool { return f.Grew >= 60 }
 
-// enough is the lead that a slow fill must have: two minutes, or half of its growth.
+// enough returns the lead that a slow fill must have: two minutes, or half of its growth.
 func (f *fill) enough() float64 { return min(120, f.Grew/2) }
 
 // tally counts what the alerts of some time were worth.
@@ -67,7 +67,7 @@ func (t *tally) add(o tally) {
 
 const day = 86_400
 
-// days are the tallies of each day of a scene.
+// days returns the tallies of each day of a scene.
 func (w *watched) days() []tally {
 	all := make([]tally, int(math.Ceil(w.seconds/day)))
 	for i := range all {
@@ -102,7 +102,7 @@ func total(days []tally) (sum tally) {
 	return sum
 }
 
-// bootstrap is a figure of all days, and its 95 % interval by drawing days anew.
+// bootstrap returns a figure of all days, and its 95 % interval by drawing days anew.
 func bootstrap(days []tally, figure func(*tally) float64) (all, low, high float64) {
 	r := rand.New(rand.NewPCG(1, 2))
 	drawn := make([]float64, 2000)
@@ -118,7 +118,7 @@ func bootstrap(days []tally, figure func(*tally) float64) (all, low, high float6
 	return figure(&sum), drawn[len(drawn)/40], drawn[len(drawn)-len(drawn)/40-1]
 }
 
-// share is k of n with its 95 % interval (Wilson, Probable Inference, 1927).
+// share writes k of n as a percentage with its 95 % interval (Wilson, Probable Inference, 1927).
 func share(k, n int) string {
 	if n == 0 {
 		return "–"

@@ -42,7 +42,7 @@ func ledByHalf(w *watched, begins float64) bool {
 	return false
 }
 
-// trials are gates 8, 10 and 11.
+// trials returns gates 8, 10 and 11.
 func trials() []trial {
 	all := []trial{
 		{10, "saturating growth alarmed", 0, 0.1, 60, 1, plain(regime.Saturating), alarmed},

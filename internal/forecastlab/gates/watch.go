@@ -35,7 +35,7 @@ type watched struct {
 // scene is what happens on a GPU, sample by sample: the processes, and what was refused.
 type scene = iter.Seq2[[]regime.Process, *regime.Refusal]
 
-// alone is a scene of one process, which is old. It runs out of memory where the series
+// alone returns a scene of one process, which is old. It runs out of memory where the series
 // reaches the capacity.
 func alone(bytes []float64) scene {
 	return func(yield func([]regime.Process, *regime.Refusal) bool) {
@@ -51,7 +51,7 @@ func alone(bytes []float64) scene {
 	}
 }
 
-// week is a scene of a shared GPU.
+// week returns a scene of a shared GPU.
 func week(gpu *regime.Shared) scene {
 	return func(yield func([]regime.Process, *regime.Refusal) bool) {
 		for range 7 * day {

@@ -24,7 +24,7 @@ var kinds = []kind{
 	{"batch", 0.08, []string{"python batch.py", "python encode.py"}, batch},
 }
 
-// loading is how weights are read: evenly, or in shards.
+// loading returns how weights are read: evenly, or in shards.
 func loading(r *rand.Rand, from, lasts, size float64) part {
 	shards := max(math.Round(between(r, -16, 24)), 0)
 	return func(t float64) float64 { return size * sharded(climbs(t, from, lasts), shards) }
@@ -51,7 +51,7 @@ func training(r *rand.Rand) work {
 	}}
 }
 
-// growing is a job that loads, has a texture, and grows from some time after its load on.
+// growing returns a job that loads, has a texture, and grows from some time after its load on.
 func growing(r *rand.Rand, which int, starts, rate float64) work {
 	base, lasts := between(r, 4, 30)*GiB, logarithmic(r, 3, 60)
 	load := loading(r, between(r, 2, 20), lasts, base)
@@ -108,7 +108,7 @@ func servingSaturates(r *rand.Rand) work {
 	}}
 }
 
-// sleeper is a server that gives up its memory while no request comes, and takes it again.
+// sleeper returns a server that gives up its memory while no request comes, and takes it again.
 func sleeper(r *rand.Rand) work {
 	top, lasts, wakes := between(r, 12, 50)*GiB, logarithmic(r, 5, 60), logarithmic(r, 1, 15)
 	load, cycles := loading(r, 5, lasts, 0.6*top), cycling(r, logarithmic(r, 600, 7200), 0.5)

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// steps is constant between jumps, with noise or without.
+// steps returns constant between jumps, with noise or without.
 func steps(r *rand.Rand) []float64 {
 	now, every := between(r, 10, 50)*GiB, between(r, 180, 1200)
 	return series(7200, noise(r, max(between(r, -0.4, 0.6), 0)*GiB), func(float64) float64 {
@@ -22,7 +22,7 @@ func Noise(r *rand.Rand) []float64 {
 	return series(5400, level(between(r, 20, 65)*GiB), wandering(r, between(r, 0.1, 2)*GiB, math.Exp(-1/logarithmic(r, 0.3, 120))))
 }
 
-// BoundedWalk is a random walk between two levels that crosses from one to the other
+// BoundedWalk returns a random walk between two levels that crosses from one to the other
 // in ten minutes to three hours.
 func BoundedWalk(r *rand.Rand) []float64 {
 	low, height := between(r, 5, 40)*GiB, between(r, 1, 35)*GiB
@@ -60,7 +60,7 @@ func Sawtooth(r *rand.Rand) []float64 {
 	return series(3600, level(between(r, 20, 71)*GiB), sawing(r, between(r, 2, 8)*GiB, between(r, 20, 200), 0.1), noise(r, between(r, 5, 50)*MiB))
 }
 
-// LongFirstEpoch is a sawtooth whose first cycle lasts for eight minutes to an hour,
+// LongFirstEpoch returns a sawtooth whose first cycle lasts for eight minutes to an hour,
 // up to three times as long as the others. Until it ends it looks like a leak.
 func LongFirstEpoch(r *rand.Rand) []float64 {
 	height, first, bent := between(r, 2, 30)*GiB, logarithmic(r, 480, 3600), between(r, 0.7, 1.2)
@@ -77,7 +77,7 @@ func LongFirstEpoch(r *rand.Rand) []float64 {
 // page is what drivers allocate at least.
 const page = 2 * MiB
 
-// recorded is memory as recordings have it: constant nearly all the time, with steps of
+// recorded returns memory as recordings have it: constant nearly all the time, with steps of
 // whole pages whose sizes and distances cover orders of magnitude, often short.
 func recorded(r *rand.Rand, p part) []float64 {
 	return series(int(logarithmic(r, 120, 3600)), func(t float64) float64 {
@@ -85,7 +85,7 @@ func recorded(r *rand.Rand, p part) []float64 {
 	})
 }
 
-// pauses is true where a pause ends. Their lengths have a heavy tail (Pareto's).
+// pauses returns true where a pause ends. The lengths of pauses have a heavy tail (Pareto's).
 func pauses(r *rand.Rand, shortest float64) func(t float64) bool {
 	next := 0.0
 	return func(t float64) bool {
@@ -97,7 +97,7 @@ func pauses(r *rand.Rand, shortest float64) func(t float64) bool {
 	}
 }
 
-// served is a server whose cache grows to what the largest request so far needed.
+// served returns a server whose cache grows to what the largest request so far needed.
 func served(r *rand.Rand) []float64 {
 	base, largest := between(r, 2, 50)*GiB, between(r, 1, 25)*GiB
 	comes, trims := pauses(r, logarithmic(r, 2, 60)), between(r, 0, 0.02)
@@ -138,18 +138,18 @@ func Leak(r *rand.Rand) []float64 {
 	return series(7200, level(between(r, 5, 50)*GiB), line(0, between(r, 15, 60)*MiB), noise(r, between(r, 5, 100)*MiB))
 }
 
-// leakAfterPlateau is a plateau of ten to fifty minutes, then a leak.
+// leakAfterPlateau returns a plateau of ten to fifty minutes, then a leak.
 func leakAfterPlateau(r *rand.Rand) []float64 {
 	return series(9000, level(between(r, 20, 55)*GiB), line(between(r, 600, 3000), between(r, 15, 60)*MiB), noise(r, between(r, 5, 50)*MiB))
 }
 
-// LeakUnderSawtooth is a sawtooth on top of a leak.
+// LeakUnderSawtooth returns a sawtooth on top of a leak.
 func LeakUnderSawtooth(r *rand.Rand) []float64 {
 	saw := sawing(r, between(r, 2, 8)*GiB, between(r, 20, 200), 0.1)
 	return series(7200, level(between(r, 5, 40)*GiB), line(0, between(r, 15, 60)*MiB), saw, noise(r, between(r, 5, 50)*MiB))
 }
 
-// leakUnderLongSawtooth is a leak under a sawtooth of 200 to 900 seconds.
+// leakUnderLongSawtooth returns a leak under a sawtooth of 200 to 900 seconds.
 func leakUnderLongSawtooth(r *rand.Rand) []float64 {
 	base, height, period := between(r, 5, 30)*GiB, between(r, 4, 16)*GiB, logarithmic(r, 200, 900)
 	rate := (Capacity - base - height) / (period * between(r, 6, 20))
@@ -162,7 +162,7 @@ func alternationOverLeak(r *rand.Rand) []float64 {
 	return series(7200, level(between(r, 5, 25)*GiB), line(0, between(r, 10, 40)*MiB), up)
 }
 
-// staircase is a leak in even steps, less than a minute apart.
+// staircase returns a leak in even steps, less than a minute apart.
 func staircase(r *rand.Rand) []float64 {
 	rate, every := between(r, 15, 60)*MiB, math.Round(between(r, 10, 60))
 	return series(7200, level(between(r, 5, 40)*GiB), noise(r, between(r, 1, 20)*MiB), func(t float64) float64 {
@@ -170,7 +170,7 @@ func staircase(r *rand.Rand) []float64 {
 	})
 }
 
-// stairs is a leak in five to twenty steps that fill the GPU, one to ten minutes apart.
+// stairs returns a leak in five to twenty steps that fill the GPU, one to ten minutes apart.
 // Some steps end with an evaluation.
 func stairs(r *rand.Rand) []float64 {
 	base, at, uneven := between(r, 5, 40)*GiB, cycling(r, logarithmic(r, 60, 600), between(r, 0, 0.15)), between(r, 0, 0.3)
@@ -186,7 +186,7 @@ func stairs(r *rand.Rand) []float64 {
 	})
 }
 
-// bursts is a leak in bursts at random moments.
+// bursts returns a leak in bursts at random moments.
 func bursts(r *rand.Rand) []float64 {
 	rate, every, sum := between(r, 15, 60)*MiB, between(r, 3, 15), 0.0
 	return series(7200, level(between(r, 5, 50)*GiB), func(float64) float64 {
@@ -197,7 +197,7 @@ func bursts(r *rand.Rand) []float64 {
 	})
 }
 
-// growingPeaks is a level with evaluations, each of which takes more than the one
+// growingPeaks returns a level with evaluations, each of which takes more than the one
 // before, until one fills the GPU.
 func growingPeaks(r *rand.Rand) []float64 {
 	base, peaks, at := between(r, 5, 40)*GiB, between(r, 8, 25), cycling(r, logarithmic(r, 60, 400), between(r, 0, 0.1))
@@ -213,7 +213,7 @@ func growingPeaks(r *rand.Rand) []float64 {
 // RampTextures are the names of what lies on the ramps of TexturedRamp.
 var RampTextures = [...]string{clean: "clean", sawtoothed: "sawtooth", trainAndEvaluate: "train and evaluate", noisy: "noise", inSteps: "steps"}
 
-// TexturedRamp is a level out of which a straight line leads to full within one and a half
+// TexturedRamp returns a level out of which a straight line leads to full within one and a half
 // to ten minutes, and when it begins, in seconds.
 func TexturedRamp(r *rand.Rand, which int) (y []float64, begins float64) {
 	base, lasts, begins := between(r, 5, 55)*GiB, logarithmic(r, 90, 600), logarithmic(r, 300, 2400)
@@ -228,7 +228,7 @@ func TexturedRamp(r *rand.Rand, which int) (y []float64, begins float64) {
 	}), begins
 }
 
-// LateLeak is a leak that fills the GPU in twenty minutes to four hours, out of a level with
+// LateLeak returns a leak that fills the GPU in twenty minutes to four hours, out of a level with
 // a texture, and when it begins, in seconds.
 func LateLeak(r *rand.Rand) (y []float64, begins float64) {
 	base, lasts, begins := between(r, 5, 50)*GiB, logarithmic(r, 1200, 14_400), logarithmic(r, 600, 7200)
@@ -236,12 +236,12 @@ func LateLeak(r *rand.Rand) (y []float64, begins float64) {
 	return series(int(begins+lasts)+300, level(base), moves, line(begins, (Capacity-base-height)/lasts)), begins
 }
 
-// Saturating is a cache that grows ever more slowly, after a while at a level, and never
+// Saturating returns a cache that grows ever more slowly, after a while at a level, and never
 // fills the GPU.
 func Saturating(r *rand.Rand) []float64 {
 	base, top, fade, begins := between(r, 5, 30)*GiB, between(r, 35, 68)*GiB, logarithmic(r, 60, 900), logarithmic(r, 120, 1800)
 	return series(int(begins+6*fade)+600, level(base), saturation(begins, top-base, fade), tremble(r))
 }
 
-// LateLoads is a process that idles, loads weights, and frees them at times.
+// LateLoads returns a process that idles, loads weights, and frees them at times.
 func LateLoads(r *rand.Rand) []float64 { return series(7200, idleNotebook(r).level) }

@@ -28,7 +28,7 @@ func series(n int, parts ...part) []float64 {
 
 func between(r *rand.Rand, low, high float64) float64 { return low + (high-low)*r.Float64() }
 
-// logarithmic is drawn evenly from the logarithms between two numbers.
+// logarithmic draws a number between two others whose logarithm is uniform.
 func logarithmic(r *rand.Rand, low, high float64) float64 {
 	return math.Exp(between(r, math.Log(low), math.Log(high)))
 }
@@ -39,12 +39,12 @@ func level(bytes float64) part { return func(float64) float64 { return bytes } }
 // line grows from a time on, by so many bytes a second.
 func line(from, rate float64) part { return func(t float64) float64 { return rate * max(t-from, 0) } }
 
-// noise is that of memory that is called flat: so many bytes.
+// noise returns Gaussian noise of the given size, in bytes.
 func noise(r *rand.Rand, size float64) part {
 	return func(float64) float64 { return size * r.NormFloat64() }
 }
 
-// tremble is often no noise at all.
+// tremble returns noise, often none at all.
 func tremble(r *rand.Rand) part {
 	return noise(r, max(math.Exp(between(r, math.Log(0.5), math.Log(60)))-3, 0)*MiB)
 }
@@ -54,7 +54,7 @@ func saturation(from, size, fade float64) part {
 	return func(t float64) float64 { return -size * math.Expm1(-max(t-from, 0)/fade) }
 }
 
-// climbs is the share of a rise from a time on that lasts so many seconds.
+// climbs returns the share of a rise from a time on that lasts so many seconds.
 func climbs(t, from, lasts float64) float64 {
 	if t < from {
 		return 0
@@ -62,7 +62,7 @@ func climbs(t, from, lasts float64) float64 {
 	return min((t-from)/max(lasts, 1e-9), 1)
 }
 
-// sharded is a share that is reached in so many steps; 0: evenly.
+// sharded returns a share that is reached in so many steps; 0: evenly.
 func sharded(share, shards float64) float64 {
 	if shards == 0 {
 		return share
@@ -77,7 +77,7 @@ type cycle struct {
 	drawn         float64 // 0…1, another number for each
 }
 
-// left is the seconds until it ends.
+// left returns the seconds until it ends.
 func (c *cycle) left() float64 { return c.length - c.since }
 
 // cycling divides time into cycles whose lengths vary by a share of the period.
@@ -135,7 +135,7 @@ const (
 	inSteps // nothing moves, but growth comes in steps
 )
 
-// texture is one of them, and how far it rises.
+// texture returns a texture, and how far it rises.
 func texture(r *rand.Rand, which int) (height float64, at part) {
 	switch which {
 	case sawtoothed:

@@ -20,7 +20,7 @@ type Regime struct {
 	Step  float64                      // seconds between samples; 0: one
 }
 
-// Every is the seconds between samples.
+// Every returns the seconds between samples.
 func (g *Regime) Every() float64 { return cmp.Or(g.Step, 1) }
 
 // Family is regimes that move alike.
@@ -29,7 +29,7 @@ type Family struct {
 	Regimes []Regime
 }
 
-// Families are all regimes.
+// Families returns all regimes.
 func Families() []Family {
 	const fills = true
 	return []Family{
@@ -50,7 +50,7 @@ func Families() []Family {
 	}
 }
 
-// All is the regimes of all families.
+// All returns the regimes of all families.
 func All() []Regime {
 	var all []Regime
 	for _, f := range Families() {
@@ -59,5 +59,5 @@ func All() []Regime {
 	return all
 }
 
-// Seeded is the randomness of one series.
+// Seeded returns the randomness of one series.
 func Seeded(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 42)) }

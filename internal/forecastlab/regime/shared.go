@@ -48,10 +48,10 @@ type work struct {
 	starts  float64 // its age when it begins to grow without end; 0: it does not
 }
 
-// NewShared is an empty GPU.
+// NewShared returns an empty GPU.
 func NewShared(r *rand.Rand) *Shared { return &Shared{r: r} }
 
-// Next is the next second: the processes, and what was refused in it, nil mostly.
+// Next returns the next second: the processes, and what was refused in it, nil mostly.
 func (s *Shared) Next() ([]Process, *Refusal) {
 	for s.now >= s.comes {
 		s.comes += 3000 * s.r.ExpFloat64()

@@ -95,7 +95,7 @@ type client struct {
 	until time.Duration   // it asks for none before
 }
 
-// rescue is World.Rescue. The asker waits for each flush in turn.
+// rescue implements World.Rescue. The asker waits for each flush in turn.
 func (b *bed) rescue(asker *world.Job, size quantity.Bytes) time.Duration {
 	now, c := b.world.Now(), b.clients[asker.Identity()]
 	if c == nil {

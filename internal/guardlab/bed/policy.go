@@ -18,7 +18,7 @@ type Policy struct {
 	Rescue     bool
 }
 
-// Policies are the policies of the table. The first is no guard, the last but two the
+// Policies returns the policies of the table. The first is no guard, the last but two the
 // simple threshold that is best on the seeds below 1000.
 func Policies() []Policy {
 	return []Policy{
@@ -34,7 +34,7 @@ func Policies() []Policy {
 // guards reports whether there is a guard.
 func (p Policy) guards() bool { return p.Below > 0 || p.Demand || p.Rescue }
 
-// configuration is the policy that a [guard] section would give.
+// configuration returns the policy that a [guard] section would give.
 func (p Policy) configuration(jobs []*world.Job) guard.Policy {
 	c := guard.Policy{Mode: guard.Act, Every: world.Tick}
 	if p.Below > 0 || p.Demand {

@@ -14,21 +14,21 @@ type draw struct {
 	total, context quantity.Bytes
 }
 
-// fits is what so many jobs can allocate: the rest is their contexts, the driver's
+// fits returns what so many jobs can allocate: the rest is their contexts, the driver's
 // part, and what rounding and fragments cost.
 func (d draw) fits(jobs int) float64 {
 	const rest = .08
 	return 1 - rest - float64(jobs)*float64(d.context)/float64(d.total)
 }
 
-// between is uniform.
+// between draws from a uniform distribution.
 func (d draw) between(low, high float64) float64 { return low + (high-low)*d.Float64() }
 
 func (d draw) duration(low, high time.Duration) time.Duration {
 	return low + time.Duration(d.Float64()*float64(high-low))
 }
 
-// share is so much of the GPU's memory.
+// share returns so much of the GPU's memory.
 func (d draw) share(s float64) quantity.Bytes { return quantity.Bytes(s * float64(d.total)) }
 
 // until draws anew until the parameters are as they must be.

@@ -67,7 +67,7 @@ func (s Story) Draw(seed uint64) Cast {
 	return Cast{Total: d.total, Jobs: jobs}
 }
 
-// World is the GPU with its jobs.
+// World returns the GPU with its jobs.
 func (c Cast) World(seed uint64, cost world.Cost) *world.World {
 	return world.New(seed, c.Total, cost, c.Jobs)
 }

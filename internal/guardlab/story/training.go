@@ -37,7 +37,7 @@ const (
 	batches = 8 // of an evaluation
 )
 
-// run is one life of the job. After a failure it goes on from its last checkpoint.
+// run runs one life of the job. After a failure it goes on from its last checkpoint.
 func (t training) run(j *world.Job) error {
 	var kept held
 	if err := t.begin(j, &kept); err != nil {
@@ -94,7 +94,7 @@ func (t training) due(work, step time.Duration) bool {
 	return since < step
 }
 
-// once is a step.
+// once runs a step.
 func (t training) once(j *world.Job, number int, kept *held) error {
 	share := 1 - t.vary*j.Random.Float64()
 	var live held
@@ -143,7 +143,7 @@ func (t training) evaluate(j *world.Job) error {
 	return nil
 }
 
-// ladder is what the layers' activations take of a total: each layer half as much
+// ladder returns what the layers' activations take of a total: each layer half as much
 // again as the one before it.
 func ladder(total quantity.Bytes) []quantity.Bytes {
 	const ratio = 1.5
@@ -155,7 +155,7 @@ func ladder(total quantity.Bytes) []quantity.Bytes {
 	return sizes
 }
 
-// parts are four tensors of a total.
+// parts returns four tensors of a total.
 func parts(total quantity.Bytes) []quantity.Bytes {
 	return []quantity.Bytes{total * 4 / 10, total * 3 / 10, total * 2 / 10, total / 10}
 }

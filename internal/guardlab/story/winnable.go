@@ -13,7 +13,7 @@ import (
 // least fails.
 const fails = 1.03
 
-// trained is a training with parameters that no story cares for.
+// trained returns a training with parameters that no story cares for.
 func (d draw) trained(weights, activations quantity.Bytes) training {
 	return training{
 		weights: weights, activations: activations, load: d.between(.5e9, 4e9), step: d.duration(300*time.Millisecond, 2*time.Second),
@@ -30,7 +30,7 @@ func (d draw) evaluates(t training, size quantity.Bytes) training {
 	return t
 }
 
-// seldom is a training that evaluates at its start, and then seldom.
+// seldom makes a training evaluate at its start and then rarely.
 func (d draw) seldom(t training, size quantity.Bytes) training {
 	t = d.evaluates(t, size)
 	t.evalFirst = d.duration(10*time.Second, time.Minute)

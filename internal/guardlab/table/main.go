@@ -78,7 +78,7 @@ func replace(document, tables string) (string, error) {
 	return before + begin + tables + end + after, nil
 }
 
-// grid is a table: words left, figures right.
+// grid returns a table: words left, figures right.
 func grid(titles []string, rows [][]string) string {
 	var b strings.Builder
 	b.WriteString("| " + strings.Join(titles, " | ") + " |\n|---|" + strings.Repeat("---:|", len(titles)-1) + "\n")

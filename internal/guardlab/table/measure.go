@@ -43,7 +43,7 @@ func scoreOf(r bed.Result) score {
 	return s
 }
 
-// busiest is the most actions a minute in any ten minutes of the second half, in
+// busiest returns the most actions a minute in any ten minutes of the second half, in
 // which every job has started.
 func busiest(r bed.Result) float64 {
 	const window = 10 * time.Minute
@@ -109,7 +109,7 @@ func measure(stories []story.Story, policies []bed.Policy, of seeds, cost world.
 	return m
 }
 
-// pooled is the sum over the stories of a kind under a policy.
+// pooled returns the sum over the stories of a kind under a policy.
 func (m *measured) pooled(kind story.Kind, policy int) (total score) {
 	for i := range m.stories {
 		if m.stories[i].Kind == kind {
@@ -119,7 +119,7 @@ func (m *measured) pooled(kind story.Kind, policy int) (total score) {
 	return total
 }
 
-// fewer is how many fewer out-of-memory events of important jobs a policy has than
+// fewer returns how many fewer out-of-memory events of important jobs a policy has than
 // none, as a share, in the stories that can be won; with its 95 % interval: the
 // seeds of each story drawn anew 1,000 times.
 func (m *measured) fewer(policy int) (share, low, high float64) {

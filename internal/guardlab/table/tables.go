@@ -15,7 +15,7 @@ func (m *measured) heading() string {
 
 func figure(format string, v float64) string { return fmt.Sprintf(format, v) }
 
-// change is the difference of a from b in per cent.
+// change returns the difference of a from b in per cent.
 func change(a, b float64) string {
 	if b == 0 {
 		return "–"
@@ -94,7 +94,7 @@ func (m *measured) quietTable() string {
 	return grid(titles, rows)
 }
 
-// index is that of a policy.
+// index returns the index of a policy.
 func (m *measured) index(name string) int {
 	for i := range m.policies {
 		if m.policies[i].Name == name {
@@ -147,7 +147,7 @@ func verdict(held bool) string {
 	return "**missed**"
 }
 
-// slower are the stories in which the jobs that are not important lose more than 2 %.
+// slower returns the stories in which the jobs that are not important lose more than 2 %.
 func (m *measured) slower(policy int) string {
 	var names []string
 	for i, s := range m.stories {
@@ -159,7 +159,7 @@ func (m *measured) slower(policy int) string {
 	return strings.Join(names, ", ")
 }
 
-// steady is the most actions a minute, in any ten minutes, where jobs do not come and go.
+// steady returns the most actions a minute, in any ten minutes, where jobs do not come and go.
 func (m *measured) steady(policy int) (most float64) {
 	for i, s := range m.stories {
 		if !s.Passes {
@@ -169,7 +169,7 @@ func (m *measured) steady(policy int) (most float64) {
 	return most
 }
 
-// passing are those where they do.
+// passing adds the most actions a minute where jobs come and go, if more than one.
 func (m *measured) passing(policy int) string {
 	var most float64
 	for i, s := range m.stories {

@@ -75,7 +75,7 @@ func (a *account) reserved(j *Job) {
 	}
 }
 
-// Result is what came of the run so far.
+// Result returns what came of the run so far.
 func (w *World) Result() Result {
 	r := Result{Time: w.now, OutOfMemory: w.account.failures, Flushes: w.account.flushes}
 	r.Allocated = w.account.byteHours / (float64(w.Total) * w.now.Hours())

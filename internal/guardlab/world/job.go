@@ -69,10 +69,10 @@ var errEnded = errors.New("world: the end")
 // Running reports whether there is a process.
 func (j *Job) Running() bool { return j.next != nil }
 
-// Identity is that of the process, or of the last one.
+// Identity returns the identity of the process, or of the last one.
 func (j *Job) Identity() process.Identity { return j.identity }
 
-// Done is the work that the job has done and not lost.
+// Done returns the work that the job has done and not lost.
 func (j *Job) Done() time.Duration { return j.done + j.unsaved }
 
 // run runs the program until it waits, starting it if it does not run.

@@ -69,7 +69,7 @@ func (j *Job) fail(err error) error {
 	return err
 }
 
-// stats are the allocator's.
+// stats returns the allocator's stats.
 func (j *Job) stats() allocator.Stats {
 	if j.cache == nil {
 		return allocator.Stats{}
@@ -82,7 +82,7 @@ func (j *Job) stats() allocator.Stats {
 	return s
 }
 
-// Used is what the process uses.
+// Used returns what the process uses.
 func (j *Job) Used() quantity.Bytes { return j.context + j.reserved }
 
 // Flush has the process free its cache, for somebody else's sake, and returns how
@@ -102,7 +102,7 @@ func (j *Job) Flush() quantity.Bytes {
 // device is the GPU as a job's allocator sees it.
 type device Job
 
-// Reserve is cudaMalloc.
+// Reserve plays cudaMalloc.
 func (d *device) Reserve(size quantity.Bytes) bool {
 	j := (*Job)(d)
 	w := j.world
@@ -126,7 +126,7 @@ func (d *device) Reserve(size quantity.Bytes) bool {
 	return true
 }
 
-// Release is cudaFree.
+// Release plays cudaFree.
 func (d *device) Release(size quantity.Bytes) {
 	d.reserved -= size
 	d.world.release(size)

@@ -16,7 +16,7 @@ const UUID = "GPU-00000000-0000-0000-0000-000000000000"
 // epoch is when a World begins.
 var epoch = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 
-// NewSampler is the monitor's, on this World. It is ticked with Time.
+// NewSampler returns a sampler like the monitor's that reads this World. Tick it with Time.
 func (w *World) NewSampler() *sampler.Sampler {
 	return sampler.New(sampler.Options{
 		Devices: sources{w}, Probes: sources{w}, Processes: sources{w},
@@ -25,7 +25,7 @@ func (w *World) NewSampler() *sampler.Sampler {
 	})
 }
 
-// Time is now.
+// Time returns now.
 func (w *World) Time() time.Time { return epoch.Add(w.now) }
 
 // sources are the driver, the probes and /proc.
@@ -82,7 +82,7 @@ func (sources) Host(time.Time) process.Host { return process.Host{Name: "simulat
 
 func (sources) Unasked() int { return 0 }
 
-// Answers are the probes' figures of this moment.
+// Answers returns the probes' figures of this moment.
 func (w sources) Answers() []probe.Answer {
 	var answers []probe.Answer
 	for _, j := range w.Jobs {
@@ -153,7 +153,7 @@ func (j *Job) answer() probe.Answer {
 	}
 }
 
-// running is the process with a pid, nil where there is none.
+// running returns the process with a pid, nil where there is none.
 func (w *World) running(pid int) *Job {
 	for _, j := range w.Jobs {
 		if j.Running() && j.identity.PID == pid {

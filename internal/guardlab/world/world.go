@@ -41,7 +41,7 @@ type action struct {
 	do func()
 }
 
-// New is a GPU on which jobs with these specs will run.
+// New returns a GPU on which jobs with these specs will run.
 func New(seed uint64, total quantity.Bytes, cost Cost, specs []Spec) *World {
 	const (
 		driverPart = 128 // of the GPU's memory is the driver's: 637 MiB of 80 GiB on an H100
@@ -54,13 +54,13 @@ func New(seed uint64, total quantity.Bytes, cost Cost, specs []Spec) *World {
 	return w
 }
 
-// Capacity is what processes can use.
+// Capacity returns what processes can use.
 func (w *World) Capacity() quantity.Bytes { return w.Total - w.Reserved }
 
-// Used is the memory that processes use.
+// Used returns the memory that processes use.
 func (w *World) Used() quantity.Bytes { return w.used }
 
-// Now is the time since the World began.
+// Now returns the time since the World began.
 func (w *World) Now() time.Duration { return w.now }
 
 // After has something happen at a later time.
@@ -93,7 +93,7 @@ func (w *World) Run(until time.Duration, tick func()) {
 	w.advance(until)
 }
 
-// soonest is what happens next: actions first, then jobs in their order.
+// soonest returns what happens next: actions first, then jobs in their order.
 func (w *World) soonest() (time.Duration, func()) {
 	at, do := never, func() {}
 	for _, j := range w.Jobs {

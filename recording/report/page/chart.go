@@ -70,7 +70,7 @@ func (c *chart) y(amount float64) int {
 	return bottom - int(amount/float64(c.highest)*(bottom-top)+.5)
 }
 
-// runs are the points without a gap between them; a bucket has the shortest time between two points.
+// runs returns the points without a gap between them; a bucket has the shortest time between two points.
 func runs(points []schema.ReportPoint) (all [][]schema.ReportPoint, bucket time.Duration) {
 	since := func(i int) time.Duration { return time.Time(points[i].Time).Sub(time.Time(points[i-1].Time)) }
 	for i := 1; i < len(points); i++ {
@@ -170,7 +170,7 @@ func (c *chart) marks(events []schema.ReportEvent) {
 	}
 }
 
-// classOf is the class with which an event is drawn; "" for an event that is not drawn.
+// classOf returns the class with which an event is drawn; "" for an event that is not drawn.
 func classOf(e *schema.ReportEvent) string {
 	switch e.Kind {
 	case "out_of_memory":

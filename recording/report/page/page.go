@@ -111,7 +111,7 @@ const legend = `<h2>GPUs <small>memory over time</small></h2>
 
 type tile struct{ Value, Text string }
 
-// tiles are the figures at the top of the page.
+// tiles returns the figures at the top of the page.
 func tiles(r *schema.Report) []tile {
 	all := &r.Total
 	used := tile{"–", "of memory used"}

@@ -75,7 +75,7 @@ type Block struct {
 	state    state
 }
 
-// Size is the block's size in its segment: the requested size, rounded up.
+// Size returns the block's size in its segment: the requested size, rounded up.
 func (b *Block) Size() quantity.Bytes { return b.size }
 
 func (b *Block) whole() bool { return b.previous == nil && b.next == nil }

@@ -26,7 +26,7 @@ func (s *freeSet) remove(b *Block) {
 	*s = slices.Delete(*s, at, at+1)
 }
 
-// fit is the smallest block of at least size, or nil.
+// fit returns the smallest block of at least size, or nil.
 func (s freeSet) fit(size quantity.Bytes) *Block {
 	if at := s.position(size, 0); at < len(s) {
 		return s[at]

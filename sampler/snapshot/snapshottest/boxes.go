@@ -10,7 +10,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// DayOne is the drawn box without probes: the same processes, and of their
+// DayOne returns the drawn box without probes: the same processes, and of their
 // memory only what is used. No GPU is lost, and nothing is forecast yet.
 func DayOne() *snapshot.Snapshot {
 	s := DrawnBox()
@@ -39,7 +39,7 @@ func DayOne() *snapshot.Snapshot {
 	return s
 }
 
-// NoDriver is the drawn box twelve seconds after its driver went away: seven
+// NoDriver returns the drawn box twelve seconds after its driver went away: seven
 // probes still answer.
 func NoDriver() *snapshot.Snapshot {
 	s := DrawnBox()
@@ -65,7 +65,7 @@ func NoDriver() *snapshot.Snapshot {
 	return s
 }
 
-// SixteenGPUs is a board of sixteen A100: training on most, a leak on 13, a
+// SixteenGPUs returns a board of sixteen A100: training on most, a leak on 13, a
 // lost GPU 14, one process without a probe on 15.
 func SixteenGPUs() *snapshot.Snapshot {
 	s := &snapshot.Snapshot{
@@ -136,7 +136,7 @@ func SixteenGPUs() *snapshot.Snapshot {
 	return s
 }
 
-// ampere is an A100 of 40 GB.
+// ampere returns an A100 of 40 GB.
 func ampere(index int, used float64) snapshot.GPU {
 	return snapshot.GPU{
 		Index: index, UUID: "GPU-a2a2a2a2-0000-4000-8000-0000000000" + strconv.Itoa(10+index), Name: "NVIDIA A100-SXM4-40GB",
@@ -147,7 +147,7 @@ func ampere(index int, used float64) snapshot.GPU {
 	}
 }
 
-// Crowded is a box of so many GPUs with so many processes on each, for
+// Crowded returns a box of so many GPUs with so many processes on each, for
 // benchmarks and for scrolling.
 func Crowded(gpus, processes int) *snapshot.Snapshot {
 	s := DrawnBox()
@@ -197,7 +197,7 @@ func Hostile(s *snapshot.Snapshot, text string) *snapshot.Snapshot {
 	return s
 }
 
-// OneSample is the drawn box as a single sample sees it: nothing that takes
+// OneSample returns the drawn box as a single sample sees it: nothing that takes
 // time to know.
 func OneSample() *snapshot.Snapshot {
 	snap := DrawnBox()
@@ -211,7 +211,7 @@ func OneSample() *snapshot.Snapshot {
 	return snap
 }
 
-// Room is a box with a GPU of 79 GiB, of which so much is free, and a process with
+// Room returns a box with a GPU of 79 GiB, of which so much is free, and a process with
 // a probe, of which a flush frees so much.
 func Room(free, returns quantity.Bytes) *snapshot.Snapshot {
 	snap := &snapshot.Snapshot{Host: snapshot.Host{Name: "h100-03", User: "alice"}, Driver: snapshot.Driver{State: snapshot.DriverOK}}

@@ -8,15 +8,15 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Now is the moment of the drawings.
+// Now returns the moment of the drawings.
 func Now() time.Time { return time.Date(2026, 11, 20, 12, 4, 17, 0, time.UTC) }
 
-// gib is an amount in GiB, from the driver.
+// gib returns an amount in GiB, from the driver.
 func gib(amount float64) snapshot.Bytes {
 	return quantity.From(quantity.Bytes(amount*float64(quantity.GiB)), quantity.Driver)
 }
 
-// reported is an amount in GiB, from a probe.
+// reported returns an amount in GiB, from a probe.
 func reported(amount float64) snapshot.Bytes {
 	return quantity.From(quantity.Bytes(amount*float64(quantity.GiB)), quantity.Probe)
 }
@@ -67,7 +67,7 @@ func (r row) probed(runtime, version string, allocated, fragmented, cached float
 	return r
 }
 
-// kept is for an allocator that never frees cached memory.
+// kept builds an allocator that never frees cached memory.
 func (r row) kept(kind string) row {
 	r.Returnable = reported(0)
 	r.Allocators[0].Kind, r.Allocators[0].Basis, r.Allocators[0].Returnable = kind, "largest_free", r.Returnable
@@ -85,7 +85,7 @@ func (r row) job(kind, id string) row {
 	return r
 }
 
-// costs is the process's use of its GPU (per cent; below zero is unknown) and of
+// costs returns the process's use of its GPU (per cent; below zero is unknown) and of
 // its host (per cent of a core, GiB).
 func (r row) costs(sm int, cpu, host float64) row {
 	if sm >= 0 {
@@ -96,7 +96,7 @@ func (r row) costs(sm int, cpu, host float64) row {
 	return r
 }
 
-// heading is the trend of the process, and what it uses in 60 s.
+// heading returns the trend of the process, and what it uses in 60 s.
 func (r row) heading(trend snapshot.Trend, in60 float64) row {
 	r.Trend = trend
 	r.Predicted = []snapshot.Prediction{predictionAt(time.Minute, in60, 0.2)}

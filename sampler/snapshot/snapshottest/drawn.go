@@ -20,7 +20,7 @@ func Instance(number int) snapshot.InstanceID {
 	return snapshot.InstanceID{MIG: true, GPU: uint32(number), Compute: 0}
 }
 
-// DrawnBox is the box of the drawings: a leak on GPU 3, GPU 6 lost, GPU 5 cut
+// DrawnBox returns the box of the drawings: a leak on GPU 3, GPU 6 lost, GPU 5 cut
 // into instances, an idle holder on 2, a fragmented job on 4, JAX on 7,
 // processes without a probe, a foreign pid, two that ended.
 func DrawnBox() *snapshot.Snapshot {
@@ -113,7 +113,7 @@ func drawnGPUs() []snapshot.GPU {
 	return gpus
 }
 
-// hopper is an H100 of 80 GB: 79.6 GiB, of which the driver keeps 0.6.
+// hopper returns an H100 of 80 GB: 79.6 GiB, of which the driver keeps 0.6.
 func hopper(index int, used float64) snapshot.GPU {
 	return snapshot.GPU{
 		Index: index, UUID: "GPU-5d2c1a00-0000-4000-8000-00000000000" + strconv.Itoa(index), Name: "NVIDIA H100 80GB HBM3",

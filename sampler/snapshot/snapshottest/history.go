@@ -9,7 +9,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// History is the last day of a box, a sample a second: each process's memory
+// History returns the last day of a box, a sample a second: each process's memory
 // follows its trend.
 func History(s *snapshot.Snapshot) snapshot.History { return past{s} }
 
@@ -119,7 +119,7 @@ func (h past) curve(key snapshot.SeriesKey) (curve, bool) {
 	return curve{}, false
 }
 
-// at is the amount so long ago, false where it was not known.
+// at returns the amount so long ago, false where it was not known.
 func (c curve) at(age time.Duration) (float64, bool) {
 	const lost = 134 * time.Second
 	if !c.known && age < lost {
