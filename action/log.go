@@ -55,9 +55,9 @@ type Entry struct {
 
 	// What is done to it.
 	Level       string   `json:"level,omitempty"`   // of a flush
-	Devices     []string `json:"devices,omitempty"` // of a flush; none: all that the process uses
+	Devices     []string `json:"devices,omitempty"` // the devices flushed; none: all that the process uses
 	Signal      string   `json:"signal,omitempty"`
-	Method      string   `json:"method,omitempty"` // of attaching, as the rest
+	Method      string   `json:"method,omitempty"` // how the probe was attached; so is the rest about attaching
 	Interpreter string   `json:"interpreter,omitempty"`
 	Version     string   `json:"version,omitempty"`
 

@@ -79,7 +79,7 @@ func (a *Alerts) observe(snap *snapshot.Snapshot) {
 		alert := &snap.Alerts[i]
 		key := alert.Key()
 		standing[key] = true
-		old := a.standing == nil && alert.Since.Before(a.began) // of the process before
+		old := a.standing == nil && alert.Since.Before(a.began) // the daemon before this one has reported it
 		if a.standing[key] || old || !a.concerns(snap, alert) {
 			continue
 		}

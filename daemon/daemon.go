@@ -73,13 +73,13 @@ type Leases interface {
 
 // Options configure a daemon.
 type Options struct {
-	Directory string // of socket and lock; made by the caller
+	Directory string // holds the socket and the lock; the caller makes it
 	Share     socket.Share
 	Sampling  Sampling
-	History   snapshot.History      // of the sampler
+	History   snapshot.History      // the sampler's history
 	Past      snapshot.History      // for clients; nil: the same
 	Warm      func()                // called once, after the first snapshot; nil: nothing is known of before
-	Answers   func() []probe.Answer // of the probes; nil where none are read
+	Answers   func() []probe.Answer // what the probes answer; nil where none are read
 	Recorder  Recorder              // nil: nothing is recorded
 	Recording string                // the Recorder's directory, for the log
 	Alerts    *Alerts               // nil: no command is run

@@ -14,8 +14,8 @@ type counters struct {
 	gpus      map[string]*gpuCounters // by UUID
 	decisions map[decision]int
 	rescues   map[string]int
-	began     time.Time // of the first snapshot
-	newest    time.Time // of the last one
+	began     time.Time // when the first snapshot was taken
+	newest    time.Time // when the last one was taken
 	late      float64   // snapshots that came later than they should
 	probes    map[snapshot.RowID]reported
 }
@@ -28,13 +28,13 @@ type gpuCounters struct {
 	outOfMemory, retries probeCounter
 	flushes, flushed     float64
 	xids                 map[uint64]int
-	newest               time.Time // of the Xids that were counted
+	newest               time.Time // when the newest counted Xid was reported
 }
 
 // probeCounter counts what probes report: nothing is known of it before one has.
 type probeCounter struct {
 	n     float64
-	since time.Time // of the first report; zero before it
+	since time.Time // when the first report came; zero before it
 }
 
 // firstZero is how long a series that comes with a probe stays 0: Prometheus sees no
@@ -83,7 +83,7 @@ func (c *counters) observe(snap *snapshot.Snapshot, events []snapshot.Event) {
 		if c.gpus[g.UUID] == nil {
 			c.gpus[g.UUID] = &gpuCounters{xids: map[uint64]int{}}
 			if len(g.XIDs) > 0 {
-				c.gpus[g.UUID].newest = g.XIDs[0].Time // of before
+				c.gpus[g.UUID].newest = g.XIDs[0].Time // Xids from before the start do not count
 			}
 		}
 		c.gpus[g.UUID].takeXIDs(g.XIDs)

@@ -20,7 +20,7 @@ const mostUnlisted = 16
 // group is what is exported of one process or, without pids, of all with the same labels.
 type group struct {
 	key    string   // unique on its GPU
-	values []string // of metric.ProcessLabels; "" where the label is left out
+	values []string // the values of metric.ProcessLabels; "" where the label is left out
 	mig    string
 	figures
 }

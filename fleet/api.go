@@ -30,7 +30,7 @@ type api struct {
 	client *http.Client
 	config *httpConfig
 	base   *url.URL
-	slots  chan struct{} // of queries at a time
+	slots  chan struct{} // one slot for each query at a time
 }
 
 // connect makes the client of an engine, and returns the engine's name. It contacts no server.
@@ -61,8 +61,8 @@ type answer[T any] struct {
 
 // refusal is an answer without data, from an engine or from a proxy before it.
 type refusal struct {
-	code       int    // of HTTP
-	kind, text string // of the engine; "": what answers is no Prometheus, and text what it says
+	code       int    // the HTTP status
+	kind, text string // the engine's own words; if kind is "", what answered is no Prometheus
 }
 
 // Error implements error.

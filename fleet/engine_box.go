@@ -100,7 +100,7 @@ func (p *Prometheus) Past(ctx context.Context, box string, from, to time.Time) (
 		}
 	}
 	for key, samples := range foreign {
-		if past[key] == nil { // else the box's own daemon has it
+		if past[key] == nil { // where there is one, the box's own daemon reported it
 			past[key] = samples
 		}
 	}

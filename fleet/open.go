@@ -78,7 +78,7 @@ func (o *Opened) Run(ctx context.Context) {
 
 // take makes a snapshot the newest, and appends its figures to the past.
 func (o *Opened) take(s *snapshot.Snapshot) {
-	s.Interval = o.every // that of what is shown, not the box's own
+	s.Interval = o.every // the interval of the figures shown, not the box's own
 	o.mu.Lock()
 	if o.latest != nil {
 		s.Sequence = o.latest.Sequence + 1

@@ -60,7 +60,7 @@ func (l *Line) figure(by Sort) float64 {
 			return -full.Median.Seconds()
 		}
 	}
-	if l.Box == "" { // of GPUs that others use, too
+	if l.Box == "" { // a user or job, whose GPUs others may use, too
 		return orNaN(l.GPU.Memory.Used)
 	}
 	if v, ok := l.Used(); ok {

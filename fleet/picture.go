@@ -43,14 +43,14 @@ type Line struct {
 	Host string // the box's own name, where it is another one
 	// GPU is the GPU or, for a box, the sum of its GPUs, with the index -1.
 	GPU  snapshot.GPU
-	GPUs int // of a box, or on which these processes run
+	GPUs int // how many the box has, or how many these processes use
 	// Idle counts the GPUs that hold memory and run nothing. Boxes and Jobs count those of a
 	// user's or a job's processes.
 	Idle, Boxes, Jobs snapshot.Int
 
 	State    State
-	Since    time.Time // of the newest figures, where these are old
-	Why      string    // of a state that is not OK
+	Since    time.Time // the time of the newest figures, if they are old
+	Why      string    // why the state is not OK
 	Alert    snapshot.AlertKind
 	Severity snapshot.Severity
 	// User, Program and Job have most of the GPU's memory, or name the line.

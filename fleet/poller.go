@@ -32,12 +32,12 @@ const looksASum = 3
 
 // View is the newest answer with its problems.
 type View struct {
-	Query    Query     // of Picture and Totals
+	Query    Query     // the query that Picture and Totals answer
 	Picture  *Picture  // nil before the first
 	Totals   *Totals   // nil before the first
 	Answered time.Time // when Picture came
 	Asked    time.Time // since when an answer is awaited; zero: none is
-	Err      error     // of the last attempt; Picture is an older one
+	Err      error     // why the last attempt failed; Picture is older
 }
 
 // NewPoller makes a Poller that asks nothing before Ask. Every is the time from an answer to the
@@ -139,7 +139,7 @@ func (p *Poller) once(ctx context.Context, q Query) {
 		if v.Asked, v.Err = (time.Time{}), err; err == nil {
 			p.order.sort(pic.Lines, q.Sort)
 			if !slices.Equal(v.Query.Filter, q.Filter) {
-				v.Totals = nil // of other lines
+				v.Totals = nil // the old totals are of other lines
 			}
 			v.Picture, v.Answered, v.Query = pic, p.now(), q
 		}

@@ -247,7 +247,7 @@ func (a *asking) details(instances, uuids []string) string {
 		switch {
 		case a.query.Unit == GPUs:
 			all[f] = a.each(f, matchers, byGPU)
-		case f != slowdown: // of one GPU
+		case f != slowdown: // a figure of one GPU
 			all[f] = a.boxes(f, matchers)
 		}
 	}

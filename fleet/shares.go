@@ -89,7 +89,7 @@ func (a *asking) idle() string {
 			busy = fmt.Sprintf("max by (%s) (max_over_time(%s{%s}[5m]))", byGPU, own(metric.Utilization), a.within)
 		}
 		s := fmt.Sprintf("(%s > 2 ^ 30 and %s == 0", held, busy)
-		for _, before := range a.exporters[:i] { // whose word on a GPU counts
+		for _, before := range a.exporters[:i] { // an earlier exporter's figure of a GPU wins
 			s += " unless on (uuid) " + before.expression(used, a.within, "uuid")
 		}
 		each = append(each, s+")")

@@ -32,7 +32,7 @@ type Sample struct {
 // Query selects a part of a fleet.
 type Query struct {
 	Lines  int // at most so many, of each kind of problem and of the rest
-	Fit    int // of them so many are in view: see Fitting
+	Fit    int // how many lines fit in view: see Fitting
 	Unit   Unit
 	Sort   Sort
 	Filter Filter

@@ -59,7 +59,7 @@ const (
 	mostPause  = time.Minute
 	quiet      = 15 * time.Second // a stream samples once a second
 	mostSkew   = time.Minute
-	mostQuiet  = time.Minute // of a connection: a driver may take a while to open
+	mostQuiet  = time.Minute // the longest silence of a connection: a driver may take a while to open
 )
 
 // NewSSH makes a source that contacts no box before Run. The hosts must be valid destinations.

@@ -119,7 +119,7 @@ func boxLine(box Line, gpus []Line) Line {
 		if n, ok := gpus[i].Idle.Value(); ok {
 			box.Idle = quantity.From(box.Idle.Or(0)+n, quantity.Computed)
 		}
-		if gpus[i].GPU.Memory.Used.Known() { // else it would count in the total alone
+		if gpus[i].GPU.Memory.Used.Known() { // without this test it would count only in the total
 			sum(&box.GPU, &gpus[i].GPU)
 		}
 		if u, ok := gpus[i].GPU.Utilization.Value(); ok {
@@ -165,7 +165,7 @@ func (s *SSH) Totals(_ context.Context, q Query) (Totals, error) {
 			}
 		}
 		for i := range snap.GPUs {
-			if snap.GPUs[i].Memory.Used.Known() && passes(q.Filter, l.Name(), snap.GPUs[i].UUID, snap) { // else it would count in the total alone
+			if snap.GPUs[i].Memory.Used.Known() && passes(q.Filter, l.Name(), snap.GPUs[i].UUID, snap) { // without this test it would count only in the total
 				count++
 				sum(&all, &snap.GPUs[i])
 			}

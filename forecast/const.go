@@ -39,7 +39,7 @@ const (
 	sure    = 2    // quick time constants for which a course must have lasted: by then a server has its KV cache
 
 	minRamp = 50e9 // from a course to full, ns: a server takes its KV cache faster
-	minPast = 60e9 // of a job, ns, before it can be forecast to fill a GPU
+	minPast = 60e9 // how long a job must have run, in ns, before it can be forecast to fill a GPU
 	loads   = 1.25 // times its lowest level: a job that gets there in its first minute loads, and will stop
 
 	pastCap = 800 // bins of the past: cycles may be half as long

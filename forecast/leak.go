@@ -16,11 +16,11 @@ import "math"
 //     nearly half a day.
 type lows struct {
 	Rows    [scales]lowRow
-	Minutes uint32  // that are over
+	Minutes uint32  // complete minutes
 	Lowest  float32 // of the open minute
 	Misses  uint8   // minutes in a row since the last that found a leak
 	Ends    int64   // of the open minute, ns
-	Rate    float64 // of the leak, bytes per second; 0: there is none
+	Rate    float64 // how fast it leaks, bytes per second; 0: no leak
 }
 
 // lowRow is the lows of slots of one length.
@@ -94,7 +94,7 @@ func (l *lows) leak(row int, slot float64) float64 {
 	bends -= xx / size * sum
 	total, straight, bent := squares-sum*sum/size, rises*rises/xx, bends*bends/(xxxx-xx*xx/size)
 	curved := math.Sqrt(bent*size) > 2*math.Sqrt(max(total-straight-bent, 0))+minChange
-	top := y[judged-1] // of what came before, also in longer slots
+	top := y[judged-1] // the top of what came before, also in longer slots
 	for i, newer := row, judged; i < scales; i, newer = i+1, newer/2+1 {
 		for _, low := range l.Rows[i].Lows[min(newer, int(l.Rows[i].Size)):l.Rows[i].Size] {
 			top = max(top, low)

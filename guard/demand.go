@@ -143,7 +143,7 @@ func (e *Engine) givesFor(d *demand, p *snapshot.Process, step Level) bool {
 
 // vain is what the flushes for a rule's goal have brought on a device.
 type vain struct {
-	began time.Time      // of a flush whose effect is not known yet
+	began time.Time      // when a flush began whose effect is not known yet
 	free  quantity.Bytes // what is free afterwards if it has brought anything
 	stage int            // of the back-off
 	until time.Time

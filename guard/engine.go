@@ -34,7 +34,7 @@ type Owner struct {
 
 // Outcome is the result of a decision to act.
 type Outcome struct {
-	Time    time.Time      // of its end
+	Time    time.Time      // when it ended
 	Freed   quantity.Bytes // by the probe
 	Driver  snapshot.Bytes // by how much the driver's figure fell; unknown where it reports none
 	Refused string         // why nothing was done; "" where something was
@@ -47,8 +47,8 @@ type Engine struct {
 	patterns []patterns // as policy.Importance
 	owner    Owner
 
-	began   time.Time // of the first snapshot
-	now     time.Time // of the newest
+	began   time.Time // the time of the first snapshot
+	now     time.Time // the time of the newest snapshot
 	applied time.Time // when the rules last were
 	paused  time.Time
 	cannot  string // why it only reports, though it is to act
@@ -61,7 +61,7 @@ type Engine struct {
 	slots    map[slot]*slotState
 	failing  map[uint32]time.Time // users for whose flushes others do not wait until then
 	sharing  map[uint32]bool      // users with something to free, by the newest snapshot
-	actions  []KeptAction         // of the last minute
+	actions  []KeptAction         // those of the last minute
 	standing map[snapshot.RowID]*snapshot.GuardStanding
 	state    *snapshot.Guard
 	recent   []Decision // newest first

@@ -19,7 +19,7 @@ type episodeKey struct {
 type episode struct {
 	since      time.Time // the condition has held without a break; zero while it does not
 	active     bool      // it has held for as long as the rule asks
-	step       int       // of the rule's
+	step       int       // an index into the rule's steps
 	done       map[snapshot.RowID]Level
 	acted      int
 	wouldFree  quantity.Bytes // in dry-run: by the decisions so far
@@ -215,7 +215,7 @@ func (e *Engine) gives(rule int, ep *episode, v *view, p *snapshot.Process, step
 		return before == Gradual && step != Gradual && evictable(p) >= least && !e.traces[p.ID].busy
 	}
 	minimum := minFlushOn(v.capacity)
-	if e.traces[p.ID].waits(e.now, p) != "" || given(p, step) < minimum { // or it would take that again at once
+	if e.traces[p.ID].waits(e.now, p) != "" || given(p, step) < minimum { // less than that it would take again at once
 		return false
 	}
 	stays := e.standing[p.ID].Stays.Or(0)

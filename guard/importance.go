@@ -48,7 +48,7 @@ func (e *Engine) importanceOf(p *snapshot.Process) importance {
 // patterns are the patterns of one entry.
 type patterns struct {
 	user, command, job *regexp.Regexp // nil: any
-	kind               *regexp.Regexp // of the job
+	kind               *regexp.Regexp // matches the job's kind
 }
 
 func (entry *Importance) patterns() patterns {

@@ -111,7 +111,7 @@ func (a Amount) above(b Amount) bool {
 // entry sets the value; any matching entry that protects does so.
 type Importance struct {
 	User    string // a pattern, as the next two: "*" is any text, "?" any character; "": any
-	Command string // of the short command line: "train.py --cfg a.yaml"
+	Command string // a pattern for the short command line: "train.py --cfg a.yaml"
 	Job     string // "slurm:88123", "pod:*"
 
 	Value       int

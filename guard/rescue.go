@@ -15,7 +15,7 @@ import (
 // Ask is the request of a process that is short of memory.
 type Ask struct {
 	Process process.Identity
-	UID     uint32 // whose it is, by the kernel
+	UID     uint32 // the user who owns it, by the kernel
 	GPUUUID string
 	Bytes   quantity.Bytes // what its allocation needs
 }
@@ -30,7 +30,7 @@ type Room struct {
 type RescueOutcome struct {
 	Known     bool // the process has reported it
 	Succeeded bool
-	Waited    time.Duration // of the thread that allocates
+	Waited    time.Duration // how long the allocating thread waited
 }
 
 // RescueError is why no process frees memory.

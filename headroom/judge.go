@@ -15,7 +15,7 @@ import (
 // Question is what is asked.
 type Question struct {
 	Need    quantity.Bytes
-	Count   int           // of places on which the job must fit
+	Count   int           // how many places the job must fit on
 	Length  time.Duration // for how long; 0: now
 	Watched time.Duration // before that
 }

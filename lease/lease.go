@@ -32,7 +32,7 @@ type Claim struct {
 type Ask struct {
 	Claim
 	Wait   time.Duration // 0: it does not wait
-	Ticket string        // of a claim that waited before its connection was lost; "": none
+	Ticket string        // names a claim that waited before its connection was lost; "": none
 }
 
 // The errors of requests about leases.

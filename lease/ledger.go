@@ -20,11 +20,11 @@ const (
 
 // Ledger has all leases and claims of a box. One goroutine at a time may use it.
 type Ledger struct {
-	Reserve quantity.Bytes // of each device: for contexts
+	Reserve quantity.Bytes // kept free on each device, for contexts
 	NewID   func() string
 
 	reading Reading
-	before  map[Use]quantity.Bytes // of the reading before
+	before  map[Use]quantity.Bytes // uses in the reading before
 	at      map[string]int         // the place of a device in the reading
 	held    []*Lease
 	queue   []*Lease // by arrival

@@ -92,7 +92,7 @@ type reader struct {
 	left   int // how many values it may still look at: a list that is in many lists would cost more than its file
 	lists  map[*list]*Stack
 	stacks map[string]*Stack // by their frames
-	latest map[place]*Stack  // of what was allocated there last
+	latest map[place]*Stack  // by place, the stack of its last allocation
 }
 
 // values returns the values of a list.

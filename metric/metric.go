@@ -16,7 +16,7 @@ type Metric struct {
 	Of      Subject
 	Source  quantity.Source // who reports it; GPUs of unified memory and older drivers differ
 	History History
-	Live    Subject // of these the latest value alone: there is no history, and nothing is exported
+	Live    Subject // only the latest value is kept: no history, no export
 	Digits  int     // binary digits that the history keeps; 0: whole numbers exactly
 	// Prometheus is the end of the exported name, in base units: ExportedAs has the
 	// whole. "" where the metric is not exported.
@@ -49,7 +49,7 @@ type Subject uint8
 const (
 	GPU Subject = 1 << iota
 	Process
-	Instance // of MIG; only the exporter names it
+	Instance // a MIG instance; only the exporter names it
 )
 
 // History is what the history keeps of a metric.

@@ -76,7 +76,7 @@ type Recorder struct {
 	Reason  string    // why it is paused
 	Errors  int64     // writes that failed
 	Lost    int64     // samples that are gaps
-	Written time.Time // of the last commit; zero before the first
+	Written time.Time // when the last commit was; zero before the first
 }
 
 // ExportedID names a metric of the exporter.

@@ -39,7 +39,7 @@ var kinds = map[gonvml.Return]error{
 	gonvml.ERROR_FUNCTION_NOT_FOUND:      ErrNotSupported,
 	gonvml.ERROR_DEPRECATED:              ErrNotSupported,
 	gonvml.ERROR_NO_PERMISSION:           ErrNoPermission,
-	gonvml.ERROR_OPERATING_SYSTEM:        ErrNoPermission, // of a device cgroup that hides the GPU
+	gonvml.ERROR_OPERATING_SYSTEM:        ErrNoPermission, // a device cgroup hides the GPU
 	gonvml.ERROR_DRIVER_NOT_LOADED:       ErrDriverNotLoaded,
 	gonvml.ERROR_TIMEOUT:                 ErrTimeout,
 	gonvml.ERROR_LIBRARY_NOT_FOUND:       ErrLibraryNotFound,

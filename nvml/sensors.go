@@ -33,7 +33,7 @@ func (r *reading) readLoad() {
 // readUnlisted reads the changing metrics that no table of GPUs shows.
 func (r *reading) readUnlisted() {
 	if percent, ok := ask(r, symFan, r.handle.GetFanSpeed); ok {
-		r.result.Fan = intFigure(percent, 200) // of the intended speed, which a fan may exceed
+		r.result.Fan = intFigure(percent, 200) // per cent of the intended speed, which a fan may exceed
 	} else {
 		r.result.Fan = metric.Int{}
 	}

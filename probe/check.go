@@ -199,7 +199,7 @@ func (h *Hello) check(pid int, start uint64) error {
 	switch h.StartedBy {
 	case "run", "import", "attach", "preload":
 	default:
-		h.StartedBy = "" // of a later minor version
+		h.StartedBy = "" // a word of a later minor version
 	}
 	return nil
 }

@@ -143,7 +143,7 @@ func (m *Monitor) connected(ctx context.Context, a *attempt, client *Client, err
 	case p == nil:
 		a.fail(errTooManyProbes, connectRetryLimit)
 	case p.ended != nil || ctx.Err() != nil:
-		a.probe = p // which has a connection: this target leads to it as well
+		a.probe = p // it is connected already: this target leads to it as well
 	default:
 		a.probe, a.err = p, nil
 		p.ended = make(chan struct{})

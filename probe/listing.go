@@ -58,7 +58,7 @@ func (l listing) refresh(dir *directory) (listing, error) {
 // process without a probe is searched for there, and anybody can fill such a directory with names.
 type listings struct {
 	mu    sync.Mutex
-	known map[place]listing // of the names that begin as this program's directories do
+	known map[place]listing // only names that begin as this program's directories do
 }
 
 const (

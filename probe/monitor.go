@@ -67,7 +67,7 @@ const (
 	maxProbesPerUser = 1024 // so that no user takes all of root's
 	maxSearches      = 48
 	maxNames         = 512 // sockets considered in one directory
-	maxRecords       = 64  // of one directory and of one user: no process has to live for them
+	maxRecords       = 64  // per directory and per user; a record can outlive its process
 
 	// A process without a connection is forgotten after this time, the longest
 	// between two samples and the search after the second.

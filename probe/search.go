@@ -171,12 +171,12 @@ type attempt struct {
 	busy      bool
 	failures  int
 	notBefore time.Time     // on the real clock
-	probe     *probeProcess // that it led to
+	probe     *probeProcess // the probe that it led to
 	err       error
-	listing   listing  // of a directory
-	left      []string // of its names: those that have not been visited yet
+	listing   listing  // the listing of a directory
+	left      []string // names not visited yet
 
-	searched time.Time // for the probe of a process, everywhere; only a search touches these
+	searched time.Time // when all places were searched for the process's probe; only a search touches these
 	without  []visited // see sought
 }
 

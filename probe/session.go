@@ -59,9 +59,9 @@ type session struct {
 	clock    func() time.Time
 	interval time.Duration
 	helloAt  time.Time        // zero before the first
-	lastSeen time.Time        // of the last answer of any kind, at first of the connecting
-	lastAsk  time.Time        // of the last question because of an Ask
-	fresh    []chan<- flushed // of the callers of Renew
+	lastSeen time.Time        // when the last answer of any kind came, or the connection began
+	lastAsk  time.Time        // when an Ask last caused a question
+	fresh    []chan<- flushed // the callers of Renew wait on these
 }
 
 // run asks until the connection breaks, and returns why, or the context ends.

@@ -47,7 +47,7 @@ type rowRecord struct {
 	id, gpu int64
 	tick    int64
 	at      int64             // ns, of that tick
-	last    *snapshot.Process // of the newest snapshot that has it
+	last    *snapshot.Process // as in the newest snapshot that has it
 	used    snapshot.Bytes    // the last that was known: an exiting process may have none
 	columns [metric.Count]*column
 	sums    processSums

@@ -78,7 +78,7 @@ func (j *Jobs) Observe(snap *snapshot.Snapshot, ended func(message string, attri
 // of returns the job of a row, nil if it has none.
 func (j *Jobs) of(p *snapshot.Process) *jobUse {
 	job := keyOfJob(p)
-	if job.ID == "" || job.Kind == "service" || p.User == "" { // whose it is will be known in a moment
+	if job.ID == "" || job.Kind == "service" || p.User == "" { // its user will be known in a moment
 		return nil
 	}
 	if was := j.rows[p.ID]; was != job && j.running[job] == nil && j.running[was] != nil { // Slurm's number has become known

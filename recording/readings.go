@@ -64,7 +64,7 @@ type walk struct {
 }
 
 func (d *dayReader) walk(w *walk) error {
-	tail := d.tailOf(w.id) // read first: what is sealed meanwhile comes with the chunks
+	tail := d.tailOf(w.id) // read before the chunks: what is sealed in between is then in them
 	sealed := int64(0)
 	blocks, err := d.ticksOf(w.id, "from_ns < ? AND to_ns >= ? ORDER BY from_ns", w.to, w.from)
 	if err != nil {

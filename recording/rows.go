@@ -216,7 +216,7 @@ type EventRow struct {
 	Subject
 	Kind    snapshot.EventKind
 	Message string
-	Bytes   snapshot.Bytes // of an action: what it freed
+	Bytes   snapshot.Bytes // what an action freed
 }
 
 func (e *EventRow) columns(s *subjects) (string, []any) {

@@ -39,7 +39,7 @@ func rounded(v float64, known bool) quantity.Optional[int64] {
 
 // divider divides GPUs among their processes, tick by tick.
 type divider struct {
-	counters map[string]snapshot.Float // of energy at the last tick
+	counters map[string]snapshot.Float // the energy counters at the last tick
 	drawn    map[string]snapshot.Float // energy since then
 	rows     []share                   // of the rows
 }

@@ -147,7 +147,7 @@ type processState struct {
 
 type probeState struct {
 	State        snapshot.ProbeState `json:"state"`
-	Reported     int64               `json:"reported_ns,omitempty"` // of one that is not live: its last report
+	Reported     int64               `json:"reported_ns,omitempty"` // the last report of a probe that is not live
 	StartedBy    string              `json:"started_by,omitempty"`
 	Capabilities []string            `json:"capabilities,omitempty"`
 	Mismatch     bool                `json:"mismatch,omitempty"`

@@ -60,7 +60,7 @@ func (w *window) measure(sums []sum, weight time.Duration, figures []figure) {
 	sums[last].add(figures[last], weight)
 	used := &sums[0]
 	switch known := figures[0].known; {
-	case known && used.covered == 0: // the first
+	case known && used.covered == 0: // the first value
 		w.covered = 0
 		clear(sums[:last])
 	case !known && used.covered > 0:

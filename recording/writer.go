@@ -40,7 +40,7 @@ type Writer struct {
 	lock      *os.File
 	queue     chan tick
 	done      chan struct{}
-	err       error // of closing
+	err       error // the error of closing
 
 	// Used by the writing goroutine only.
 	day     *day
@@ -62,7 +62,7 @@ type tick struct {
 // State is the state of a Writer.
 type State struct {
 	metric.Recorder
-	Ticks int64 // that are on disk, of this writer
+	Ticks int64 // ticks of this writer that are on disk
 }
 
 // Start starts a recording into a folder, which it makes if missing. While the folder cannot be

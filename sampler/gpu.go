@@ -36,7 +36,7 @@ type gpu struct {
 	held      *snapshot.JobAllocation // while no process is on it
 	xids      []snapshot.XID
 	expected  expected
-	instances map[snapshot.InstanceID]*expected // of its MIG instances
+	instances map[snapshot.InstanceID]*expected // its MIG instances
 }
 
 type gpuResult struct {

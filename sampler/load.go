@@ -23,7 +23,7 @@ import (
 // earlier loads of the same command. If the GPU would be full within a minute, the rise counts as
 // growth sooner, but not below the level at which an earlier load of the process ended.
 type load struct {
-	begin time.Time      // of the window; zero before the first sample
+	begin time.Time      // when the window began; zero before the first sample
 	from  quantity.Bytes // used then
 	quiet int            // windows in a row
 

@@ -29,7 +29,7 @@ type row struct {
 	came       time.Time         // when it started, where the sampler saw that
 	peak       snapshot.Bytes
 	mismatches int             // reports in a row in which the parts exceeded used
-	mismatchAt time.Time       // of the last of them
+	mismatchAt time.Time       // when the last of them came
 	outlook    outlook         // of used
 	allocated  outlook         // of allocated, where a probe reports it
 	peaks      *snapshot.Peaks // nil where no probe has reported yet

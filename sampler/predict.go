@@ -119,7 +119,7 @@ func (s *Sampler) predictGPU(now time.Time, g *gpu, out *snapshot.GPU, rows []sn
 	if out.MIG { // a process can use only its instance
 		out.FullIn, out.Doubt = nil, g.expected.doubt()
 	}
-	if g.fresh != nil { // else the instances are unknown
+	if g.fresh != nil { // without a fresh reading the instances are unknown
 		maps.DeleteFunc(g.instances, func(id snapshot.InstanceID, _ *expected) bool { return out.Instance(id) == nil })
 	}
 	for _, o := range g.instances {

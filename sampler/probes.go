@@ -61,7 +61,7 @@ func (s *Sampler) addProbes(now time.Time, m *merged, answers []probe.Answer) in
 			s.addDevice(now, m, place, &limits, a, &a.Report.Devices[j])
 		}
 	}
-	limits.rows = m.rows // which the rows that probes add may have moved
+	limits.rows = m.rows // rows that probes added may have moved the slice
 	for i := range m.rows {
 		m.rows[i].Evictable = limits.caches(&m.rows[i])
 	}

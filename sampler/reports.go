@@ -37,7 +37,7 @@ type report struct {
 // bound is a limit by the driver's figures at a moment.
 type bound struct {
 	limit quantity.Bytes
-	name  string // of the limit, in a reason
+	name  string // what a reason calls the limit
 	at    time.Time
 }
 

@@ -29,7 +29,7 @@ type Sampler struct {
 	failed       []snapshot.Event        // oldest first
 	alerts       *alert.Evaluator
 	rulesApplied time.Time
-	standing     []snapshot.Alert     // of the last time the rules were applied
+	standing     []snapshot.Alert     // the alerts when the rules were last applied
 	logged       []snapshot.Alert     // raised in the log, and not cleared
 	down         map[string]time.Time // GPUs that are down by the event log, and since when
 	probeSeen    bool
@@ -102,7 +102,7 @@ func (s *Sampler) Run(ctx context.Context) (err error) {
 			err = fmt.Errorf("sampler: panic: %w", c)
 		}
 	}()
-	defer s.driver.close() // which may panic, with a reading that came late
+	defer s.driver.close() // may panic with a reading that came late
 	next, first := time.Now(), s.Latest() == nil
 	timer := time.NewTimer(0)
 	defer timer.Stop()

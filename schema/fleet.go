@@ -58,9 +58,9 @@ type FleetLine struct {
 	User               Text           `json:"user"`
 	Program            Text           `json:"program"`
 	Job                Text           `json:"job"`
-	Boxes              snapshot.Int   `json:"boxes"` // of a user or a job, as is jobs
+	Boxes              snapshot.Int   `json:"boxes"` // set for a user or a job, like jobs
 	Jobs               snapshot.Int   `json:"jobs"`
-	IdleGPUs           snapshot.Int   `json:"idle_gpus"` // that hold memory and run nothing
+	IdleGPUs           snapshot.Int   `json:"idle_gpus"` // GPUs that hold memory and run nothing
 }
 
 // SeverityOf returns the word for a severity.
@@ -90,7 +90,7 @@ type FleetHeadroom struct {
 type FleetRoom struct {
 	Box     Text   `json:"box"`
 	Target  Text   `json:"target"`
-	GPUs    int    `json:"gpus"` // that have room
+	GPUs    int    `json:"gpus"` // GPUs with room
 	Verdict string `json:"verdict"`
 }
 
@@ -98,6 +98,6 @@ type FleetRoom struct {
 type FleetNear struct {
 	Box        Text           `json:"box"`
 	Target     Text           `json:"target"`
-	GPUs       int            `json:"gpus"`        // that have room
+	GPUs       int            `json:"gpus"`        // GPUs with room
 	ShortBytes quantity.Bytes `json:"short_bytes"` // on the fullest of the others that the job would have
 }

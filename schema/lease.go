@@ -33,7 +33,7 @@ type Lease struct {
 	ExpiresAt  Time           `json:"expires_at"`
 	GPUs       []LeasedGPU    `json:"gpus"`
 	Before     *int           `json:"before"`
-	Standing   Text           `json:"standing"` // of a claim that waits: what it lacks, in words
+	Standing   Text           `json:"standing"` // what a waiting claim lacks, in words
 	Note       Text           `json:"note"`     // what is wrong with it
 }
 

@@ -181,7 +181,7 @@ type ReportEvent struct {
 	GPU     int    `json:"gpu"`
 	UUID    string `json:"uuid"`
 	Kind    string `json:"kind"`
-	Outcome Text   `json:"outcome"` // of an alert that the GPU will be full
+	Outcome Text   `json:"outcome"` // what came of an alert that the GPU will be full
 	Process Text   `json:"process"`
 	Message Text   `json:"message"`
 }

@@ -25,7 +25,7 @@ func (t Text) MarshalJSON() ([]byte, error) {
 	return json.Marshal(strings.ToValidUTF8(string(t), "\uFFFD"))
 }
 
-var null = []byte("null") // which json copies
+var null = []byte("null") // json copies it
 
 // escaped reports whether json.Marshal may write a character as another.
 func escaped(r rune) bool {
@@ -45,7 +45,7 @@ func (t Time) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads what MarshalJSON has written.
 func (t *Time) UnmarshalJSON(encoded []byte) error {
-	var at time.Time // of null it stays zero
+	var at time.Time // null leaves it zero
 	err := json.Unmarshal(encoded, &at)
 	*t = Time(at)
 	return err

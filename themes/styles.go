@@ -77,7 +77,7 @@ type Styles struct {
 
 	AllocatedName Style // allocated memory in words
 
-	Owners [6]Style // of users, where bars are divided by them
+	Owners [6]Style // users' colours, where bars are divided by user
 
 	// Solid: the colours of the parts tell them apart; else textures do. Hatched: colours and
 	// textures, where the texture of cached memory must show enough of its colour.

@@ -26,7 +26,7 @@ type incidents struct {
 	found  map[string]snapshot.Incident // by key, the newest of each
 	seen   map[string]time.Time         // by key, up to when
 	causes map[string]string            // by key, in words, "" while it is sought
-	newest snapshot.Event               // of the history, when it was last read
+	newest snapshot.Event               // the newest event when the history was last read
 	read   time.Time                    // when all events were read
 	unread []snapshot.Incident          // newest first
 }

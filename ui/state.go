@@ -14,7 +14,7 @@ import (
 // state is what the screen shows. Only Update changes it.
 type state struct {
 	width, height int
-	now           time.Time // of the last tick or key
+	now           time.Time // the time of the last tick or key
 
 	live  *snapshot.Snapshot // the newest; nil until the first arrives
 	shown *snapshot.Snapshot // live, frozen, or rebuilt from the history
@@ -57,8 +57,8 @@ type state struct {
 	overlay dialog.Overlay // nil: none
 	typing  *typing        // the line being typed, in the place of the keys line; nil: none
 
-	progress     string // of the running action, on the alert line until it ends
-	message      string // of the last action, on the alert line until messageUntil
+	progress     string // how far the running action is, on the alert line until it ends
+	message      string // what the last action did, on the alert line until messageUntil
 	messageUntil time.Time
 	chosen       time.Duration // the interval last asked for; 0: none
 	hintOff      bool          // Esc has dismissed the hint

@@ -24,7 +24,7 @@ type Request struct {
 	Devices []string // UUIDs of GPUs and MIG instances; none: all that the process uses
 	DryRun  bool     // report what would happen, and do nothing
 	Origin  action.Origin
-	Reason  string // of a policy, with its figures: it stands in the audit log's line before
+	Reason  string // a policy's reason, with its figures: it stands in the audit log's line before
 	// Progress gets the result so far after each step but the last. It must not wait; may be nil.
 	Progress func(Result)
 }

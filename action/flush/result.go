@@ -16,7 +16,7 @@ type Result struct {
 	Returnable quantity.Bytes // what was expected of it
 	Devices    []Device
 
-	Took        time.Duration // of the program's time, without the pauses between steps
+	Took        time.Duration // how long the program was busy, without the pauses between steps
 	Step, Steps int           // the last step that was done, of how many
 	Stopped     bool          // the context ended before the last step
 	Reason      string        // why nothing, or less than asked, was freed
@@ -29,7 +29,7 @@ type Result struct {
 // Device is one GPU's or MIG instance's part of a Result.
 type Device struct {
 	UUID          string
-	Index         snapshot.Int   // of the GPU; unknown where the driver does not list it
+	Index         snapshot.Int   // the GPU's index; unknown where the driver does not list it
 	Before, After quantity.Bytes // reserved by the process's allocators, by its probe
 
 	// What the driver reports as used: by the process or, where it does not

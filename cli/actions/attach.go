@@ -86,7 +86,7 @@ func runAttach(ctx context.Context, p *command.Program, pid int, f attachFlags) 
 			return err
 		}
 	}
-	ctx, stop := command.UntilSignal(ctx) // which ends the wait for the probe
+	ctx, stop := command.UntilSignal(ctx) // a signal ends the wait for the probe
 	defer stop()
 	// It examines the process again: much may have happened since the question.
 	result, err := a.Run(ctx, attach.Request{Process: id, Origin: action.Command("attach")})

@@ -30,7 +30,7 @@ type Program struct {
 	Now                   func() time.Time
 	ProbeDirectories      []string       // where probes' sockets are searched; nil: the usual ones
 	DaemonPlaces          []socket.Place // where daemons' sockets are searched; nil: the usual ones
-	DaemonDirectory       string         // of this user's own; "": the usual one
+	DaemonDirectory       string         // where this user's own daemon has its socket; "": the usual place
 	Recordings            string         // where recordings are kept; "": the usual place
 	state                 string         // where root's daemon keeps its state, by its unit; "": BoxState
 	Arguments             []string
@@ -43,7 +43,7 @@ type GlobalFlags struct {
 	Demo   bool
 	Seed   uint64
 	Config string
-	given  map[string]string // of the options, by their keys
+	given  map[string]string // the values of options, by their keys
 	all    *pflag.FlagSet
 }
 

@@ -13,7 +13,7 @@ type Status struct {
 	Program  *Program
 	Ellipsis string
 	written  string    // the last line, without its figures
-	when     time.Time // of it
+	when     time.Time // when the status was read
 }
 
 // betweenLines is the least time between two lines outside of a terminal: an answer that changes

@@ -17,7 +17,7 @@ import (
 
 // reader sets options from the tables of a file, and collects the mistakes in them.
 type reader struct {
-	lines    map[string]int // of each key: "guard.rule[0].goal"
+	lines    map[string]int // the line of each key: "guard.rule[0].goal"
 	mistakes []mistake
 }
 

@@ -28,7 +28,7 @@ type Settings struct {
 	GraphWindow time.Duration
 	GraphStyle  string // Area or Lines
 	Bell        bool
-	Columns     []string // of the table of processes; empty is all
+	Columns     []string // the columns of the table of processes; empty: all
 	Sort        string
 	Reversed    bool // the order of Sort
 	IdleMinutes int  // after which a GPU on which nothing runs is idle
@@ -48,7 +48,7 @@ type Settings struct {
 	WebConfig     string // a file of exporter-toolkit
 	ServeOpenly   bool
 	ServeSnapshot bool
-	ProcessLabels []string // of metric.ProcessLabels
+	ProcessLabels []string // some of metric.ProcessLabels
 	Processes     int
 
 	Guard guard.Policy // without rules it only answers rescues, where it acts

@@ -29,7 +29,7 @@ const (
 	period      // "1s", or a number of seconds
 	Truth
 	number
-	List    // of texts and numbers, separated by commas in a flag
+	List    // texts and numbers, separated by commas in a flag
 	ranges  // one of these, or a list
 	command // a program and its arguments
 )

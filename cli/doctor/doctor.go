@@ -26,7 +26,7 @@ import (
 type Box struct {
 	*sources.Set
 	Snapshot *snapshot.Snapshot
-	Unusable error           // that the monitor would end with; nil where it would work
+	Unusable error           // the error with which the monitor would end; nil where it would work
 	Loaded   nvml.Driver     // as the driver was opened
 	Devices  []nvml.Device   // all there are, also where only some are sampled
 	Problems []probe.Problem // probes that cannot be read

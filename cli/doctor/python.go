@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	mostPythons  = 8               // that doctor looks at one by one
+	mostPythons  = 8               // doctor examines this many one by one
 	pythonsTime  = 5 * time.Second // for all of them
 	commandCells = 40
 )

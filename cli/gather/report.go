@@ -60,7 +60,7 @@ type sums[Row any] struct {
 }
 
 type sumKey struct {
-	row  snapshot.RowID // of a GPU: its UUID alone
+	row  snapshot.RowID // for a GPU, only the UUID is set
 	from int64
 }
 
@@ -144,12 +144,12 @@ func addDay(b *evaluation.Builder, r *recording.Recording, from, to time.Time, m
 	if err != nil {
 		return err
 	}
-	from5 := from.Truncate(fiveMinutes) // of the first the report takes its share
+	from5 := from.Truncate(fiveMinutes) // the report counts its share of the first five minutes
 	err = fives.between(from5, to, func(visit func(*recording.Process5Min)) error {
 		return r.Process5Min(from5, to, func(f *recording.Process5Min) {
 			key, _ := fives.of(f)
 			if sum := fives.all[key]; sum != nil {
-				sum.AllocRetries = f.AllocRetries // which samples do not have
+				sum.AllocRetries = f.AllocRetries // samples do not have it
 			}
 			visit(f)
 		})

@@ -19,7 +19,7 @@ type Command struct {
 	Name    string
 	path    string
 	python  bool     // it is a Python interpreter, or a script for one
-	flags   []string // of the interpreter
+	flags   []string // flags of the interpreter
 	special string   // why it gets no probe: it is setuid, or a Python that is too old
 }
 

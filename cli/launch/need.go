@@ -32,7 +32,7 @@ const Longest = 7 * 24 * time.Hour
 type Needs struct {
 	Need         string
 	TTL          time.Duration
-	PID          int // of the process that it is for; 0: none
+	PID          int // the process that it is for; 0: none
 	wait, length time.Duration
 }
 

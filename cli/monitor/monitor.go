@@ -194,7 +194,7 @@ func environment(src *sources.Set) func(process.Identity) ([]string, error) {
 // actions binds what the screen may do to the box.
 func actions(src *sources.Set, sampling *sampler.Sampler, underway *inflight) ui.Actions {
 	if src.Settings.ReadOnly {
-		return ui.Actions{Segments: src.SegmentsAction(sampling.Latest), Holders: src.HoldersAction(sampling.Latest)} // which only read
+		return ui.Actions{Segments: src.SegmentsAction(sampling.Latest), Holders: src.HoldersAction(sampling.Latest)} // these actions only read
 	}
 	flusher := src.Flusher(sources.Refresher(sampling))
 	flusher.Note = sampling.Note

@@ -97,7 +97,7 @@ func (t *table) placeOf(p *snapshot.Process) string {
 		if g := t.snap.GPU(p.ID.GPUUUID); g != nil && g.Instance(p.ID.Instance) != nil {
 			return instanceName(p.GPU, g.InstanceNumber(p.ID.Instance))
 		}
-		return instanceName(p.GPU, int(p.ID.Instance.GPU)) // of an instance that is not there any more
+		return instanceName(p.GPU, int(p.ID.Instance.GPU)) // the instance is not there any more
 	}
 	return strconv.Itoa(p.GPU)
 }

@@ -48,7 +48,7 @@ const (
 type upgradeWatch struct {
 	sampler.DeviceReader
 	library interface{ NeedsRestart(error) bool }
-	since   time.Time // of the last restart, zero where there was none
+	since   time.Time // when the last restart was; zero where there was none
 	now     func() time.Time
 	act     func() // does not wait
 }
@@ -153,7 +153,7 @@ func readKept(fd int) *guard.Kept {
 	defer func() { _ = file.Close() }() // it was only read from
 	kept := new(guard.Kept)
 	if _, err := file.Seek(0, io.SeekStart); err != nil || json.NewDecoder(file).Decode(kept) != nil {
-		return nil // another version's
+		return nil // another version wrote it
 	}
 	return kept
 }

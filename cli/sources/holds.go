@@ -74,7 +74,7 @@ func (src *Set) checkHolds(snap *snapshot.Snapshot, id process.Identity, devices
 	if src.Table != nil && !src.Table.Alive(id) { // no driver's figure of it could limit the answer
 		return &process.Refusal{Reason: fmt.Sprintf("PID %d has exited", id.PID)}
 	}
-	sums := map[string]quantity.Bytes{} // of a GPU: MIG instances share its limit
+	sums := map[string]quantity.Bytes{} // by GPU: its MIG instances share one limit
 	for _, d := range devices {
 		uuid := d.UUID
 		if g, _ := snap.Device(uuid); g != nil {

@@ -92,7 +92,7 @@ const (
 	MonitorTimeout = 400 * time.Millisecond
 	OnceOpening    = 15 * time.Second
 	OnceReading    = 2 * time.Second
-	onceNaming     = 500 * time.Millisecond // of users, by a directory service
+	onceNaming     = 500 * time.Millisecond // how long a single sample waits for a directory service to name users
 )
 
 // Details asks the driver also for what only a page about a GPU, a recording and an exporter show.

@@ -176,7 +176,7 @@ func demoRescue(ctx context.Context, p *command.Program) error {
 type teller struct {
 	look   cell.Appearance
 	boxes  [2]*shortage
-	column int // of each box
+	column int // the column of each box
 	print  func([]byte) error
 }
 

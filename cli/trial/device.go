@@ -119,7 +119,7 @@ func probeFailure(err error, b *box) error {
 	f := command.Failed(err)
 	var size *cuda.SizeError
 	switch worded, ok := errors.AsType[*command.Failure](err); {
-	case ok: // of the choice of a GPU
+	case ok: // a GPU was chosen
 		return worded
 	case errors.As(err, &size):
 		return tooLarge(size, b)

@@ -20,7 +20,7 @@ import (
 // it writes leaves the one before. Nothing is synced, and no file replaced, which some file systems
 // sync: leases are of no use after a reboot.
 type journal struct {
-	path string // of the files, without .0 and .1
+	path string // the path of both files, without .0 and .1
 	turn int
 }
 
@@ -56,7 +56,7 @@ func (j *journal) read() (leases []*lease.Lease, err error) {
 			return nil, fmt.Errorf("leases: %w", failed)
 		}
 		written, failed := bounded.First(file, largest)
-		_ = file.Close() // only read
+		_ = file.Close() // the file was only read
 		var c content
 		if failed == nil { // behind the content the file may have the end of a longer one
 			failed = json.NewDecoder(bytes.NewReader(written)).Decode(&c)

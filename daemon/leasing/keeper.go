@@ -22,7 +22,7 @@ import (
 
 // Options are what a Keeper needs.
 type Options struct {
-	Directory string // of the journal: the socket's
+	Directory string // where the journal is: the socket's directory
 	Reserve   quantity.Bytes
 	Table     *process.Table
 	Now       func() time.Time
@@ -40,15 +40,15 @@ type Keeper struct {
 	ledger   lease.Ledger
 	journal  journal
 	unkept   bool                     // the last change could not be written down
-	waits    map[string]chan struct{} // of claims that wait: closed when that is over
-	labels   map[string]string        // of devices
+	waits    map[string]chan struct{} // by waiting claim; a channel is closed when the wait is over
+	labels   map[string]string        // the labels of devices
 	exact    map[string]bool
 	troubles map[trouble]standing
 }
 
 const (
 	perUser  = 256  // leases and waiting claims of a user
-	perBox   = 2048 // of all
+	perBox   = 2048 // all users together
 	tellTime = 2 * time.Second
 )
 

@@ -103,7 +103,7 @@ func (m *members) readNames(snap *snapshot.Snapshot, links map[int]process.Link,
 }
 
 func (m *members) nameIn(id process.Identity) string {
-	variables, _ := m.table.Environment(id) // of another user's process nothing is read
+	variables, _ := m.table.Environment(id) // another user's process gives none
 	at := slices.IndexFunc(variables, func(v process.Variable) bool { return v.Name == lease.Variable })
 	if at < 0 {
 		return ""

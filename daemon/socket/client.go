@@ -69,7 +69,7 @@ func Dial(ctx context.Context, directories []Place) (*Client, error) {
 
 var errNone = fmt.Errorf("no daemon answers: %w", os.ErrNotExist)
 
-// Place is a directory in which a daemon of that user may have its socket.
+// Place is a directory in which a daemon may have its socket. Owner is the user who runs that daemon.
 type Place struct {
 	Directory string
 	Owner     uint32

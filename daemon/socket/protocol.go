@@ -19,8 +19,8 @@ const Version = "vramscope-daemon/1"
 const (
 	maxRequest = 4 << 10            // bytes of a line from a client
 	maxAnswer  = 16 << 20           // bytes of a line from a daemon: 1,024 processes take 3 MiB
-	maxBuckets = 2048               // of a series in one answer
-	maxSpan    = 8 * 24 * time.Hour // of a series: a month of one is a second of reading
+	maxBuckets = 2048               // in one answer about a series
+	maxSpan    = 8 * 24 * time.Hour // of a series; to read a month of one takes a second
 	maxEvents  = 2000
 	maxUUID    = 96
 	maxPause   = 24 * time.Hour // of the guard

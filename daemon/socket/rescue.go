@@ -29,7 +29,7 @@ type client struct {
 	pid   int    // in the daemon's namespace; 0: of another one
 	since uint64 // in ticks, as start times of processes
 	owner bool
-	ended func(guard.RescueOutcome) // of its rescue; nil: none is open
+	ended func(guard.RescueOutcome) // called with the outcome; nil: no rescue is open
 }
 
 // end ends the client's open rescue with its outcome.

@@ -24,7 +24,7 @@ type Options struct {
 	Directory string
 	Share     Share
 	Latest    func() *snapshot.Snapshot // nil before the first
-	Answers   func() []probe.Answer     // of the probes; nil where none are read
+	Answers   func() []probe.Answer     // what the probes answer; nil where none are read
 	History   snapshot.History
 	Status    func() Status // but for Proto, PID, UID and View
 	Failed    func(error)   // takes a panic, which ends the client's connection; may be nil
@@ -34,7 +34,7 @@ type Options struct {
 	Rescuer  Rescuer
 	Identify func(pid int) (process.Identity, error)
 	Leaser   Leaser                                  // nil: there are no leases
-	Owner    func(pid int) quantity.Optional[uint32] // of a process: whose it is
+	Owner    func(pid int) quantity.Optional[uint32] // the user who owns a process
 }
 
 // Guard has the methods for requests about the guard.
@@ -47,12 +47,12 @@ type Guard interface {
 // The limits on clients.
 const (
 	mostOwners  = 32 // connections of root and the daemon's user
-	mostOthers  = 32 // of all others
+	mostOthers  = 32 // connections of all other users together
 	mostOfAUser = 8
 	idleTime    = 2 * time.Minute      // for a request: an idle connection is closed after it
 	writeTime   = 2 * time.Second      // for a client to take an answer
 	socketCheck = 5 * time.Second      // between two checks of the socket's name
-	acceptRate  = .05                  // of a core, for connections,
+	acceptRate  = .05                  // the share of a core for accepting connections,
 	acceptCost  = 5 * time.Microsecond // beside what admit takes
 )
 
@@ -66,7 +66,7 @@ type Server struct {
 	mu    sync.Mutex
 	bound bound
 	open  map[*net.UnixConn]uint32 // and whose each is
-	waits map[*net.UnixConn]bool   // of these: for a lease
+	waits map[*net.UnixConn]bool   // those of them that wait for a lease
 	users map[uint32]*budget
 	ended bool
 }
@@ -269,7 +269,7 @@ const (
 	userRate   = .02
 	othersRate = .05 // all users but the owner and root
 	ownersRate = .25
-	burst      = 250 * time.Millisecond // that may be saved up
+	burst      = 250 * time.Millisecond // the most time that may be saved up
 	// The system calls of a request, without its answer.
 	requestCost = 30 * time.Microsecond
 )
@@ -286,7 +286,7 @@ func (b *budget) use(ctx context.Context, act func() time.Duration) (cost time.D
 		return 0
 	}
 	cost = act()
-	now, most := time.Now(), time.Duration(b.left.Burst()) // of one reservation
+	now, most := time.Now(), time.Duration(b.left.Burst()) // the limit of one reservation
 	for owed := cost; owed > 0; owed -= most {
 		b.left.ReserveN(now, int(min(owed, most)))
 	}

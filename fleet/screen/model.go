@@ -24,7 +24,7 @@ type Place struct {
 	Filter fleet.Filter
 	Cursor Key // zero: none, the top is shown
 	top    int
-	lines  int // how many are asked for beyond those in view
+	lines  int // how many lines to ask for beyond those in view
 }
 
 // Key identifies a line: of a GPU, or of a user or a job.

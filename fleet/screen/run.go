@@ -14,8 +14,8 @@ import (
 
 // Options configure Run.
 type Options struct {
-	Poller *fleet.Poller // which Run runs
-	Name   string        // of the source: "http://prometheus:9090", "ssh"
+	Poller *fleet.Poller // Run starts it
+	Name   string        // the source's name: "http://prometheus:9090", "ssh"
 	// Open fetches a box to open. It may take as long as its context.
 	Open   func(ctx context.Context, box string) (*fleet.Opened, error)
 	Resume *Place // where the screen was left; nil: the top

@@ -46,11 +46,11 @@ type filling struct {
 	right  float64
 	Filling
 
-	next     int // of fills
+	next     int // the index of the next fill
 	hits     int
 	misses   int
 	standing bool
-	errors   [len(bands)][]float64 // of the present fill
+	errors   [len(bands)][]float64 // the errors of the present fill
 }
 
 func newFilling(s *Series, m Method) *filling {

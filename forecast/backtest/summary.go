@@ -47,7 +47,7 @@ type Summary struct {
 type HorizonSummary struct {
 	Seconds   float64         `json:"horizon_seconds"`
 	Forecasts int             `json:"forecasts"`
-	Series    int             `json:"series"` // that had any scored
+	Series    int             `json:"series"` // series with a scored forecast
 	Relative  Figure          `json:"relative_mae"`
 	MAE       Figure          `json:"mae_bytes"`
 	NaiveMAE  Figure          `json:"naive_mae_bytes"`
@@ -88,7 +88,7 @@ type FullSummary struct {
 
 // LeakSummary scores the reported leaks.
 type LeakSummary struct {
-	Series int    `json:"series"` // that were ever called one
+	Series int    `json:"series"` // series that were ever called a leak
 	Flags  int    `json:"flags"`
 	Share  Figure `json:"share_of_samples"`
 	First  Figure `json:"first_t_seconds"` // of one series

@@ -25,10 +25,10 @@ type facts struct {
 	now         time.Time
 	process     *snapshot.Process
 	allocator   *snapshot.Allocator // its PyTorch, JAX or TensorFlow one; nil without
-	config      string              // that of the allocator, and the environment
+	config      string              // the allocator's configuration and the environment's
 	environment string
 	gpu         *snapshot.GPU
-	capacity    snapshot.Bytes // of its GPU or MIG instance
+	capacity    snapshot.Bytes // the capacity of its GPU or MIG instance
 	neighbours  []*snapshot.Process
 
 	trough snapshot.Bytes // allocated at a step's end

@@ -26,7 +26,7 @@ const (
 	Contexts      Rule = "contexts"
 	Leak          Rule = "leak"
 	Idle          Rule = "idle"
-	Returnable    Rule = "returnable" // of a neighbour, after an out-of-memory event
+	Returnable    Rule = "returnable" // a neighbour's memory, after an out-of-memory event
 	LimitTooLow   Rule = "limit_too_low"
 )
 
@@ -42,7 +42,7 @@ type Measure struct {
 type Advice struct {
 	Measure
 	Text  string         // what to do, and the figures that it follows from
-	Bytes snapshot.Bytes // that it would bring; unknown where it brings time, or where that was not measured
+	Bytes snapshot.Bytes // what it would bring; unknown if it brings time, or was not measured
 }
 
 // Where the settings are documented.

@@ -161,7 +161,7 @@ func (r *Runner) Carry(ctx context.Context, d guard.Decision, device string) gua
 	case err != nil:
 		o.Reason = action.Reason(err)
 		fallthrough
-	case known && !wholeGPU(&result): // else others allocate in the same figure
+	case known && !wholeGPU(&result): // otherwise the figure contains what others allocate
 		o.Driver = quantity.From(dropped, quantity.Driver)
 	}
 	return o

@@ -51,7 +51,7 @@ func Mixed() State {
 
 	gpu = set(7, 64, 60, 377)
 	gpu.Start(busy(2955020, amount(59.7), 64, "python3", "t5x/train.py", "--gin_file=base.gin"))
-	gpu.Start(busy(firstPID+184, amount(9.20), Absent)) // of another container: in no /proc
+	gpu.Start(busy(firstPID+184, amount(9.20), Absent)) // runs in another container: in no /proc
 	return state
 }
 

@@ -89,7 +89,7 @@ type GPU struct {
 	PowerLimitMax     uint64 `state:"power_limit_max"`
 	Energy            uint64 `state:"energy"` // mJ
 
-	GraphicsClock    uint64 `state:"clock_graphics"` // MHz, as all of these
+	GraphicsClock    uint64 `state:"clock_graphics"` // MHz, like the other clocks
 	SMClock          uint64 `state:"clock_sm"`
 	MemoryClock      uint64 `state:"clock_memory"`
 	VideoClock       uint64 `state:"clock_video"`

@@ -24,7 +24,7 @@ type facts struct {
 	command []string
 	job     Job
 	hints   Hints
-	panic   *panics.Caught // of the reader
+	panic   *panics.Caught // the reader's panic
 }
 
 // commandSize is how much of a command line is kept: some have hundreds of KiB.

@@ -50,7 +50,7 @@ const (
 	scontrolTime  = 2 * time.Second
 	scontrolSize  = 16 << 20        // an array has an entry of 5 to 10 KiB for each of its tasks, by default at most 1,001
 	scontrolEvery = 5 * time.Minute // for a job that it does not know
-	maxSlurmJobs  = 4096            // that are remembered
+	maxSlurmJobs  = 4096            // the most jobs to remember
 )
 
 func newSlurmJobs() *slurmJobs {

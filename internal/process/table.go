@@ -49,7 +49,7 @@ type Table struct {
 	mu      sync.Mutex
 	buf     [statSize]byte
 	entries map[int]*entry
-	gone    map[int]*entry // that have ended a moment ago, those with a pidfd
+	gone    map[int]*entry // processes with a pidfd that ended a moment ago
 
 	exitsUnknown bool // this kernel does not tell how processes end
 

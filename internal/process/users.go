@@ -21,7 +21,7 @@ type users struct {
 	names  map[uint32]string
 	unsure map[uint32]bool          // the name is the number: the directory failed
 	asked  map[uint32]chan struct{} // being asked; closed when the directory has answered
-	panic  *panics.Caught           // of a goroutine that asked
+	panic  *panics.Caught           // a panic of the goroutine that asked
 }
 
 func newUsers(passwd string) *users {

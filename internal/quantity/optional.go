@@ -82,7 +82,7 @@ func (o Optional[T]) MarshalJSON() ([]byte, error) {
 	return json.Marshal(o.value)
 }
 
-var null = []byte("null") // which json copies
+var null = []byte("null") // json copies it
 
 // UnmarshalJSON reads what MarshalJSON has written. The source is not in it: a
 // known value counts as computed.

@@ -9,7 +9,7 @@ import (
 // or @ for a formula and run it: a quote before it prevents that. Numbers stay.
 func SpreadsheetCell(s string) string {
 	cleaned := Clean(s)
-	begins := strings.TrimLeft(cleaned, " ") // which may have been tabs or line ends
+	begins := strings.TrimLeft(cleaned, " ") // Clean makes blanks of tabs and line ends
 	if begins == "" || !strings.ContainsRune("=+-@＝＋－＠", []rune(begins)[0]) {
 		return cleaned
 	}

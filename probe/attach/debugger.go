@@ -26,7 +26,7 @@ import (
 type debugger struct {
 	cmd   *exec.Cmd
 	input io.WriteCloser
-	path  string // of its output
+	path  string // where its output is
 	taken int64  // how much of the output has been read
 	turn  int
 	ended chan struct{}

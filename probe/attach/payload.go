@@ -50,7 +50,7 @@ func newPayload(remote bool, own *status, socket, root string) (*payload, error)
 	p := &payload{directory: directory}
 	p.text = payloadText(directory, socket, remote, own.seccompLine())
 	err = os.WriteFile(filepath.Join(p.directory, claimName), nil, 0o600)
-	name := imageName // which gdb needs later: the place for it is taken before the process stops
+	name := imageName // gdb needs it later; its place is taken before the process stops
 	if remote {
 		name = scriptName
 	}

@@ -40,7 +40,7 @@ func watchStandstill(proc string, pid int) *standstill {
 // stops adds up how long a process was stopped, from its state at moments.
 type stops struct {
 	sum     time.Duration
-	last    time.Time // of the newest state
+	last    time.Time // when the newest state was read
 	stopped bool      // whether that was a stop by the debugger
 }
 

@@ -42,9 +42,9 @@ func ParsePattern(name string) (Pattern, error) {
 // The times of the patterns that repeat.
 const (
 	fillTime   = 2 * time.Second  // until the pattern is full for the first time
-	toothTime  = 12 * time.Second // of a sawtooth
+	toothTime  = 12 * time.Second // how long a sawtooth's tooth lasts
 	fullTime   = time.Second / 2  // for which it stays full, at the end of both
-	turnTime   = 20 * time.Second // until the other half is freed in fragment
+	turnTime   = 20 * time.Second // fragment frees the other half after this time
 	wanderTime = 5 * time.Second  // until the free tenth of steady moves on
 )
 

@@ -37,7 +37,7 @@ func (p *pool) destroy() error {
 }
 
 type poolStats struct {
-	reserved, used quantity.Bytes // of the GPU; in live blocks
+	reserved, used quantity.Bytes // taken from the GPU; in live blocks
 	peakReserved   quantity.Bytes // since the pool was made
 }
 

@@ -96,7 +96,7 @@ func (l *load) mean() *float64 {
 // memory sums the memory of one GPU or of all over time.
 type memory struct {
 	recorded time.Duration
-	measured time.Duration // of it with used memory
+	measured time.Duration // the part of it with known used memory
 	capacity part
 	parts
 	unknown, free part
@@ -184,7 +184,7 @@ func isIdle(utilization snapshot.Int, held snapshot.Bytes) bool {
 
 // idleRun is the time since which idle memory has been held.
 type idleRun struct {
-	begin   time.Time // of what has not turned out to be idle yet
+	begin   time.Time // start of a time that may turn out to be idle
 	next    time.Time
 	pending time.Duration
 }

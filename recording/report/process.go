@@ -19,7 +19,7 @@ type processSums struct {
 	idle     idleRun
 	idleHeld part    // GiB·h held idle
 	pending  float64 // GiB·h of a run that may turn out to be idle
-	doubtful float64 // of it what is wasted only then
+	doubtful float64 // the part that is wasted only if it is idle
 	wasted   part    // known where a probe reported, or the process was idle
 	peak     snapshot.Bytes
 

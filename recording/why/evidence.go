@@ -27,7 +27,7 @@ type Evidence struct {
 
 	Used        snapshot.Bytes // by the process when it failed
 	UsedLeast   bool           // Used is its allocator's alone: what else it used then is not known
-	Reserved    snapshot.Bytes // of Used, by the allocator
+	Reserved    snapshot.Bytes // the part of Used that the allocator reserves
 	Allocated   snapshot.Bytes
 	LargestFree snapshot.Bytes
 	Steps       quantity.Optional[int64] // made while the samples in Long were taken
@@ -167,7 +167,7 @@ func (e *Evidence) fromFailure(history snapshot.History, f *snapshot.OutOfMemory
 	other := e.otherOf(history)
 	e.Used = quantity.Sum(f.Reserved, other)
 	if known, ok := e.inUse(); !other.Known() || ok && e.Used.Or(0) > known {
-		e.Used, e.UsedLeast = f.Reserved, true // that other memory is of another moment
+		e.Used, e.UsedLeast = f.Reserved, true // the other memory was read at another moment
 	}
 	e.Reserved, e.Allocated, e.LargestFree = f.Reserved, f.Allocated, f.LargestFree
 }

@@ -34,9 +34,9 @@ type Verdict struct {
 	Cause   Cause
 	Reasons []string       // sentences with the figures that decide
 	Missing []string       // what would have to be known; of CannotTell
-	Since   time.Time      // of a leak
+	Since   time.Time      // when the leak began
 	Leaked  quantity.Bytes // since then
-	By      *Growth        // of NeighbourTook
+	By      *Growth        // the growth behind NeighbourTook
 	Advice  []Advice       // at most three, best first
 	None    string         // why there is no advice, "" where there is some
 }

@@ -114,8 +114,8 @@ type errorCount struct {
 	known bool
 	first uint64 // in the first snapshot, or after the driver was reloaded
 	value uint64
-	since time.Time // of the first snapshot
-	risen time.Time // of the last rise
+	since time.Time // when the first snapshot was taken
+	risen time.Time // when it last rose
 }
 
 func (c *errorCount) add(now time.Time, count quantity.Optional[uint64]) {

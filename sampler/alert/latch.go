@@ -25,7 +25,7 @@ type latch struct {
 	standing bool
 	hits     int
 	misses   int
-	first    time.Time // of the hits in a row
+	first    time.Time // when the hits in a row began
 	last     time.Time
 	newest   candidate
 	tick     uint64 // the snapshot that last had it

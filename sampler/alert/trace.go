@@ -9,7 +9,7 @@ import (
 )
 
 type rowTrace struct {
-	tick  uint64 // of the snapshot that last had it
+	tick  uint64 // the tick of the last snapshot with it
 	ended bool
 	row   *snapshot.Process // as last seen
 

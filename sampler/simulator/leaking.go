@@ -16,7 +16,7 @@ type leaking struct {
 	weights
 	ladder
 	loading time.Duration
-	holds   quantity.Bytes // of its GPU when the story begins
+	holds   quantity.Bytes // what it holds of its GPU when the story begins
 
 	sound   time.Duration // until then nothing leaks
 	strikes int

@@ -27,7 +27,7 @@ type role struct {
 	comm    string
 	parent  int // the pid that started it; 0: not known
 	job     process.Job
-	foreign bool // of another container: its pid is not in this /proc
+	foreign bool // it runs in another container: its pid is not in this /proc
 	nsPID   int  // its pid in its own container; 0: not in one
 
 	instance int // MIG instance that it runs on, from 1; 0: the whole GPU
@@ -42,8 +42,8 @@ type role struct {
 	cpu     float64 // per cent of a core
 	program func() program
 
-	pid   int           // of the one that runs when the story begins
-	age   time.Duration // of that one; 0: none runs then
+	pid   int           // the pid of the process that runs when the story begins
+	age   time.Duration // the age of that process; 0: none runs then
 	first time.Duration // when the first one starts, if none runs then
 	life  span          // zero: until it fails
 	pause span          // from an end to the next start; zero: no next start

@@ -17,7 +17,7 @@ type slot struct {
 	random   *rand.Rand
 	task     *task
 	starts   time.Duration // when the next task starts, while the slot is empty
-	pid      int           // of the next task; 0: the next free one
+	pid      int           // the pid of the next task; 0: the next free one
 }
 
 func (b *Box) visit(s *slot, now time.Duration) {

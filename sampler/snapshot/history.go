@@ -70,8 +70,8 @@ type Event struct {
 	Message  string // "exited, used 60.1G, peak 71.3G, out of memory x1 (allocator)"
 	Bytes    quantity.Optional[quantity.Bytes]
 
-	Decision    *GuardDecision // of the guard, also of a flush that it did
-	OutOfMemory *OutOfMemory   // of an out-of-memory event, where the probe has seen the allocation that failed
+	Decision    *GuardDecision // what the guard decided, also about a flush that it did
+	OutOfMemory *OutOfMemory   // set for an out-of-memory event whose failed allocation the probe has seen
 }
 
 // NothingDone reports whether the event says that the guard did nothing. There are many such

@@ -80,7 +80,7 @@ type Process struct {
 	Outlook               // of Used, without FullIn: others can fill the GPU, too
 	// PredictedAllocated is the forecast of Allocated, if a probe reports it.
 	PredictedAllocated []Prediction
-	Demand             Demand // of the past it is computed: DemandOf
+	Demand             Demand // DemandOf computes it for a past moment
 }
 
 // ProgramName returns the program's name: "train.py" where comm is "python3.11". It is hostile input.
@@ -143,7 +143,7 @@ const (
 // Probe is the probe of a process.
 type Probe struct {
 	State            ProbeState
-	Age              time.Duration // of its last report, or of its silence where there was none
+	Age              time.Duration // time since its last report, or since its silence began
 	Mismatch         bool          // parts exceed used within the tolerance, confirmed three times in a row
 	Doubted          bool          // its figures are unknown until the driver's next readings show whether they are possible
 	Skewed           bool          // Other is unknown until both sides have been read again

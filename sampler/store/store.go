@@ -11,7 +11,7 @@ type Store struct {
 	width int64 // of a bucket, ns
 	span  int64 // how far back the buckets reach, ns
 
-	ticks   moments // of those in full resolution: the older ones are in buckets
+	ticks   moments // ticks in full resolution; older ones are in buckets
 	buckets moments // when each bucket that has a tick begins
 	open    bool
 	now     int64                 // of the open or last tick, on the store's own time scale

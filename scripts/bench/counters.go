@@ -50,7 +50,7 @@ func switchesOf(pid int) int64 {
 	for _, file := range files {
 		status, err := os.ReadFile(file)
 		if err != nil {
-			continue // that thread has ended
+			continue // the thread has ended
 		}
 		for line := range strings.Lines(string(status)) {
 			if _, count, ok := strings.Cut(line, "ctxt_switches:"); ok {

@@ -30,7 +30,7 @@ func (d Flush) form(width int) form {
 	} else {
 		out.title += ", " + strconv.Itoa(d.Willing()) + " of " + strconv.Itoa(len(d.targets)) + " tagged"
 		out.lines = d.list()
-		for i := len(out.lines) - 3; i > 1; i-- { // of the list itself, but for its first row
+		for i := len(out.lines) - 3; i > 1; i-- { // lines of the list itself, except its first row
 			out.drop = append(out.drop, i)
 		}
 		if d.Willing() == 0 {

@@ -32,7 +32,7 @@ var noteOrder = [...]struct {
 type note struct {
 	text  string
 	alarm bool         // a mark stands before it
-	style themes.Style // of an alarm
+	style themes.Style // the style of an alarm
 	owner string       // who uses the GPU, where an alarm leaves room for that
 }
 

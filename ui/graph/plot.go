@@ -41,7 +41,7 @@ func ticksFor(window, ahead time.Duration, columns int) int {
 		if step < time.Minute && window >= 3*time.Minute {
 			continue
 		}
-		cells := 7 // of a label: "-10m", and "-1m30s" below a minute
+		cells := 7 // the width of a label: "-10m", and "-1m30s" below a minute
 		if step < time.Minute {
 			cells = 9
 		}
@@ -151,7 +151,7 @@ func lined(lk *cell.Appearance, c *curves, scale yAxis, axis timeAxis) string {
 		add(lower, markBounds, asciigraph.CreateCharSet(g.Bound))
 		add(c.upper, markBounds, asciigraph.CreateCharSet(g.Bound))
 	}
-	if len(c.median) > 0 && !area { // which has the median between rows, too
+	if len(c.median) > 0 && !area { // an area shows the median between rows, too
 		add(c.median, markMedian, asciigraph.CreateCharSet(g.Median))
 	}
 	if !area {

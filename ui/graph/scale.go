@@ -71,7 +71,7 @@ func (s yAxis) below(amount float64) bool {
 func roundFloor(low, top float64, rows int) (floor, step float64) {
 	intervals := float64(rows - 1)
 	fromZero := top / intervals
-	if rows >= rowsFromZero && low < top/2 { // else half of the panel would say nothing
+	if rows >= rowsFromZero && low < top/2 { // otherwise half of the panel would be empty
 		return 0, fromZero
 	}
 	// A flat line is not magnified without end: the panel spans at least a

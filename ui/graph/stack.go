@@ -36,7 +36,7 @@ type Stacks struct {
 	ahead forecastKey
 	from  Subject // with the forecast that is drawn
 
-	of map[snapshot.SeriesKey]*Stacks // of small graphs, which are drawn side by side
+	of map[snapshot.SeriesKey]*Stacks // small graphs, drawn side by side
 }
 
 // Of returns what is kept for the small graph of a series.

@@ -82,7 +82,7 @@ func cellsFor(size, unit quantity.Bytes) int {
 
 type drawing struct {
 	cells  []mapCell
-	filled quantity.Bytes    // of the cell that is being filled
+	filled quantity.Bytes    // how much of the present cell is filled
 	owed   [4]quantity.Bytes // by state: memory that no cell has shown yet
 	seen   [4]quantity.Bytes // in this cell
 }

@@ -57,7 +57,7 @@ type segment struct {
 // band is the segments of one fate, or of one fate and like size.
 type band struct {
 	fate     fate
-	min      quantity.Bytes // of their sizes
+	min      quantity.Bytes // the smallest of their sizes
 	max      quantity.Bytes
 	sums     blockSums
 	segments []*segment

@@ -40,7 +40,7 @@ func (t *Table) List() []Row {
 		}
 	}
 	old, listed := 0, 0
-	for i := range s.Ended { // the newest first
+	for i := range s.Ended { // newest first
 		ended := &s.Ended[i]
 		atCursor := t.Cursor.Active && t.Cursor.ID == ended.Last.ID
 		if !t.lists(&ended.Last) || listed >= MaxEnded && !atCursor {

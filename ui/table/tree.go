@@ -21,7 +21,7 @@ const (
 // tree orders rows as a tree. It identifies a row by its index in the sorted list.
 type tree struct {
 	rows     []Row
-	children map[int][]int // of the first row of a process
+	children map[int][]int // by the first row of a process
 	ordered  []Row
 	placed   []bool
 }

@@ -21,7 +21,7 @@ import (
 // run on, and each Ctrl-C, so that one can be answered even when the event loop hangs. Bubble Tea
 // does not read the next key before the loop has taken the last, so a goroutine reads ahead of it.
 type input struct {
-	file        *os.File // whose descriptor is asked for modes
+	file        *os.File // asked for modes
 	device      *os.File // the same terminal, opened again so that a read can be ended
 	ended       func(error)
 	interrupted func()

@@ -22,7 +22,7 @@ import (
 //
 // It is a term.File: Bubble Tea takes nothing else for a terminal.
 type output struct {
-	file    *os.File        // whose descriptor is asked for size and modes
+	file    *os.File        // asked for size and modes
 	device  *os.File        // the same terminal, opened again so that a write can be ended
 	drained func(lost bool) // called without the lock, from the writing goroutine
 	failed  func(error)     // as drained; once

@@ -168,7 +168,7 @@ func (p *Program) obey(ctx context.Context) {
 			p.program.Send(suspendMsg{})
 		case <-p.signals.Continues:
 			p.program.Send(continuedMsg{})
-			p.program.Send(tea.WindowSizeMsg{}) // which may have changed meanwhile
+			p.program.Send(tea.WindowSizeMsg{}) // the size may have changed meanwhile
 		case <-p.signals.Resizes:
 			p.program.Send(tea.WindowSizeMsg{})
 		}

@@ -31,7 +31,7 @@ type screen struct {
 	rows          [][]cell // its cells
 	next          []cell   // a line of the frame that is being drawn
 	valid         bool     // the terminal shows the frame; if not, the next one is drawn completely
-	view          tea.View // whose modes are set
+	view          tea.View // the view whose modes are set
 	synchronized  bool     // frames are wrapped in mode 2026: the terminal shows none half drawn
 
 	out     []byte

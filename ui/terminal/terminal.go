@@ -179,7 +179,7 @@ func (t *terminal) leave(sure bool) {
 
 // enterAgain takes the screen back after a leave. The next frame is drawn completely.
 func (t *terminal) enterAgain() {
-	t.screen.valid, t.screen.view = false, tea.View{} // whose modes are off
+	t.screen.valid, t.screen.view = false, tea.View{} // a view whose modes are all off
 	t.entered.Store(true)
 	t.Send(t.modesOn())
 }

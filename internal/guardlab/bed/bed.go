@@ -20,7 +20,7 @@ type Result struct {
 	world.Result
 	Tripped int // rules that the circuit breaker turned off
 	Asked   int // rescues
-	Rescued int // of them: after which there was room
+	Rescued int // those of them after which there was room
 }
 
 // Play plays a story with the parameters of a seed.
@@ -114,7 +114,7 @@ func (b *bed) rescue(asker *world.Job, size quantity.Bytes) time.Duration {
 	snap := b.sampler.Tick(b.world.Time())
 	var freed quantity.Bytes
 	var gives []guard.Decision
-	if !b.engine.UnderWay(world.UUID) { // else that flush is waited for
+	if !b.engine.UnderWay(world.UUID) { // if one is under way, wait for it
 		gives = b.engine.Rescue(snap, guard.Ask{Process: asker.Identity(), GPUUUID: world.UUID, Bytes: size})
 	}
 	for _, give := range gives {

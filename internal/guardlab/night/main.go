@@ -39,7 +39,7 @@ func record(directory string, length time.Duration) error {
 		return fmt.Errorf("make the box: %w", err)
 	}
 	s := sampler.New(sampler.Options{Devices: box, Probes: box, Processes: box, Clock: clock, Simulated: true, Deadline: time.Minute})
-	w := recording.Start(directory, recording.Options{Keep: 1 << 62}) // that night is long ago
+	w := recording.Start(directory, recording.Options{Keep: 1 << 62}) // the night is long ago: keep everything
 	var newest time.Time                                              // of the events that are recorded
 	for end := now.Add(length); now.Before(end); now = now.Add(time.Second) {
 		snap := s.Tick(now)

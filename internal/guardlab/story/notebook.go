@@ -13,7 +13,7 @@ import (
 // cache while the person reads, thinks, or sleeps. A cell that fails ends no process.
 type notebook struct {
 	live    quantity.Bytes
-	scratch quantity.Bytes // of a cell, the largest
+	scratch quantity.Bytes // the most that a cell needs
 	cell    drawn          // how long one runs
 	pause   drawn          // and the person between two
 }

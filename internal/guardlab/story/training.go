@@ -15,7 +15,7 @@ type training struct {
 	load        float64        // bytes a second
 	spike       quantity.Bytes // a copy that is freed once the weights are there
 	step        time.Duration
-	activations quantity.Bytes // of a step, the longest
+	activations quantity.Bytes // the activations of the longest step
 	vary        float64        // how much smaller those of a step may be, as a share
 	strands     quantity.Bytes // kept between activations in some steps: fragments segments
 
@@ -26,15 +26,15 @@ type training struct {
 	evalFor   time.Duration
 
 	leak   quantity.Bytes // kept of each step
-	save   time.Duration  // of work, between two checkpoints
-	length time.Duration  // of work in one life; 0: it does not end
+	save   time.Duration  // work between two checkpoints
+	length time.Duration  // work in one life; 0: it does not end
 }
 
 // The parts of a model in this lab: few, so that hours of it are quick.
 const (
 	tensors = 16
 	layers  = 6
-	batches = 8 // of an evaluation
+	batches = 8 // in an evaluation
 )
 
 // run runs one life of the job. After a failure it goes on from its last checkpoint.

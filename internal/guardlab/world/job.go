@@ -15,7 +15,7 @@ import (
 
 // Spec is a job.
 type Spec struct {
-	Name       string // of its program, and its user's
+	Name       string // the name of its program and of its user
 	Importance int    // −1000 to 1000
 	Important  bool   // the evaluation counts its out-of-memory events apart
 	Context    quantity.Bytes
@@ -55,7 +55,7 @@ type Job struct {
 	asked    quantity.Bytes           // by the newest allocation
 	failed   []probe.FailedAllocation // the newest
 	refused  int                      // by the driver, in this allocation
-	owed     time.Duration            // that memory has cost and that has not passed yet
+	owed     time.Duration            // time that memory has cost and that has not passed yet
 
 	// Work, in time that it takes a job that never waits.
 	done, unsaved time.Duration

@@ -66,7 +66,7 @@ func (f *filler) fill(v reflect.Value, path string) {
 		}
 		for i := range v.NumField() {
 			field, name := v.Field(i), v.Type().Field(i)
-			if !name.IsExported() { // of an Optional
+			if !name.IsExported() { // a field of an Optional
 				field = reflect.NewAt(field.Type(), unsafe.Pointer(field.UnsafeAddr())).Elem()
 				f.fill(field, path)
 				continue

@@ -78,7 +78,7 @@ func (h past) Series(key snapshot.SeriesKey, from, to time.Time, buckets int) []
 type curve struct {
 	trend snapshot.Trend
 	now   float64 // GiB
-	known bool    // else it was known until the GPU was lost
+	known bool    // false: it was known until the GPU was lost
 }
 
 func curveOf(trend snapshot.Trend, now quantity.Bytes, known bool) (curve, bool) {
