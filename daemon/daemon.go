@@ -77,7 +77,7 @@ type Options struct {
 	Share     socket.Share
 	Sampling  Sampling
 	History   snapshot.History      // the sampler's history
-	Past      snapshot.History      // for clients; nil: the same
+	Past      snapshot.History      // what clients see of the past; nil: History
 	Warm      func()                // called once, after the first snapshot; nil: nothing is known of before
 	Answers   func() []probe.Answer // what the probes answer; nil where none are read
 	Recorder  Recorder              // nil: nothing is recorded
@@ -91,7 +91,7 @@ type Options struct {
 	Jobs func(snap *snapshot.Snapshot, ended func(message string, attributes ...any))
 	// Processes identifies those that ask for a rescue or a lease; nil: none can.
 	Processes *process.Table
-	// Check reads the configuration anew, and returns why it is refused.
+	// Check reads the configuration again, and returns why it is refused.
 	Check   func() error
 	Log     *slog.Logger
 	Notify  *Notifier
@@ -99,7 +99,7 @@ type Options struct {
 	Now     func() time.Time
 }
 
-// ErrReload ends Run at SIGHUP: the caller executes the program anew.
+// ErrReload ends Run at SIGHUP: the caller executes the program again.
 var ErrReload = errors.New("the configuration is read anew")
 
 // Run samples until SIGTERM or SIGINT, or until the context ends, whose cause it returns. If

@@ -6,7 +6,7 @@
 //	                          └─→ socket.Server monitors ask: snapshot, probes, past
 //
 // There is one for each box and user: Lock. Run ends at SIGTERM, and with ErrReload at SIGHUP:
-// its caller then executes the program anew, which reads its configuration and goes on with the
+// its caller then executes the program again, which reads its configuration and goes on with the
 // same past.
 //
 // Start reading at Run.

@@ -128,7 +128,7 @@ func (n *Notifier) Ready(status string) { n.send("READY=1\nSTATUS=" + status) }
 // Stopping reports that it ends.
 func (n *Notifier) Stopping() { n.send("STOPPING=1") }
 
-// Reloading reports that it reads its configuration anew; Ready follows.
+// Reloading reports that it reads its configuration again; Ready follows.
 func (n *Notifier) Reloading() {
 	var now unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) // there is such a clock

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// guarded serves what the web configuration lets a client read. The file is read anew for
+// guarded serves what the web configuration lets a client read. The file is read again for
 // each request, but for the rate limit: nothing is served once it does not ask who reads.
 //
 //	request ─→ rate limit ─→ headers ─→ password: known, or its turn at bcrypt ─→ scrape

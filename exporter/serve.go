@@ -124,7 +124,7 @@ func (s *Server) Run(ctx context.Context) error {
 	return fmt.Errorf("exporter: %w", err)
 }
 
-// useTLS has the certificates read anew for each connection. Whether there is TLS, and
+// useTLS has the certificates read again for each connection. Whether there is TLS, and
 // HTTP/2, stays as it was when the server began.
 func useTLS(server *http.Server, path string, http2 bool) {
 	protocols := []string{"http/1.1"}

@@ -17,7 +17,7 @@ import (
 )
 
 // httpConfig is a file for --http-config, in Prometheus' own form. The files that it names are
-// read anew for each query or connection, except the authority's.
+// read again for each query or connection, except the authority's.
 // https://prometheus.io/docs/prometheus/latest/configuration/configuration/#http_config
 type httpConfig struct {
 	BasicAuth            *basicAuth            `yaml:"basic_auth"`

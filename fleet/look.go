@@ -137,7 +137,7 @@ func (c *choice) take(answers map[field][]series) {
 }
 
 // judge decides for boxes with an old time whether their figures stand still, their clock
-// differs, or they sample seldom.
+// differs, or they sample rarely.
 func (c *choice) judge(goOn, intervals []series) {
 	differ := 0
 	for i := range c.old {

@@ -94,7 +94,7 @@ func (l *Line) step(by Sort) float64 {
 	return .05
 }
 
-// Order sorts lines that are shown once.
+// Order sorts lines once, and remembers no places.
 func Order(lines []Line, by Sort) { (&order{}).sort(lines, by) }
 
 // order sorts lines, and remembers their places.

@@ -13,7 +13,7 @@ import (
 // asking builds the queries of a look. Every expression has the labels instance and uuid, or for
 // boxes instance alone; in joined expressions the label m names the figure.
 type asking struct {
-	exporters []*exporter // those that there are
+	exporters []*exporter // the exporters that were found
 	jobs      []string    // Prometheus' names of what scrapes them
 	simulated bool        // some box is simulated
 	recorded  bool        // the engine has the rules of contrib/prometheus/rules.yml
@@ -183,7 +183,7 @@ func (a *asking) top(s string) string {
 }
 
 // oldest is the age in seconds from which a box's figures are old, whatever the scrape interval.
-// A box that samples seldom must also have missed this many samples.
+// A box that samples rarely must also have missed this many samples.
 const oldest, missed = 60, 3
 
 // problems selects alerts, states of GPUs, boxes that are down or stopped, and clocks that

@@ -19,7 +19,7 @@ type RoomQuery struct {
 	Need   quantity.Bytes
 	Count  int
 	Filter Filter
-	Boxes  int // at most so many are named
+	Boxes  int // how many boxes to name at most
 	// Length is for how long; 0 means now. Horizons are the forecasts up to then, all of which
 	// must leave Need free.
 	Length   time.Duration

@@ -40,7 +40,7 @@ func (s *state) claim(p *panel, seconds float64) (out claims) {
 		reverting:  -p.level * math.Expm1(-p.speed*seconds),
 		seasonal:   p.phase.claim(seconds, s.Last),
 	} {
-		if math.Abs(claim) < math.MaxFloat32 { // and a number
+		if math.Abs(claim) < math.MaxFloat32 { // also false for NaN
 			out[i] = float32(claim)
 		}
 	}

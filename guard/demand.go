@@ -92,7 +92,7 @@ type demand struct {
 }
 
 // demandOn returns how much should be free on a device beyond what programs hold. It covers
-// the next peaks of all important programs, or else the peak of one program, as peaks seldom
+// the next peaks of all important programs, or else the peak of one program, as peaks rarely
 // coincide: important programs first, then the largest need. Memory that flushes could not
 // free is left out. Otherwise the flushes would be in vain, and a program that claims too
 // much would leave nothing for others. So is memory that a process takes again at once.

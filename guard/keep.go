@@ -14,7 +14,7 @@ type Kept struct {
 	Paused time.Time
 	Rows   []KeptRow
 	Rules  map[string]map[uint32]KeptRule // by name and user
-	// Actions are the last minute's: reading the configuration anew does not reset the limit.
+	// Actions are the last minute's: reading the configuration again does not reset the limit.
 	Actions []KeptAction
 	Failing map[uint32]time.Time // until when no other user waits for flushes of this user's processes
 	Runs    []KeptRun

@@ -32,7 +32,7 @@ type trace struct {
 	lowAt          time.Time
 	emptied        time.Time // when its cache was emptied, but not by this guard
 
-	outside quantity.Bytes // its allocators, by the newest figures
+	outside quantity.Bytes // used outside its allocators, by the newest figures
 
 	owner   uint32
 	unread  bool           // it was reported that the configuration may protect it

@@ -30,7 +30,7 @@ func (l *Ledger) family() family {
 
 // used returns what a lease's processes use for certain, with those of leases that take from it. What a
 // process took between the readings of free memory and of its use would count twice; so the use of
-// the reading before counts where that was less.
+// the reading before counts if that was less.
 func (l *Ledger) used(f family, le *Lease, device string) quantity.Bytes {
 	sum := min(l.reading.Used[Use{le.ID, device}], l.before[Use{le.ID, device}])
 	for _, child := range f.children[le.ID] {

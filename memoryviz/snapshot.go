@@ -166,7 +166,7 @@ func (r *reader) segment(segment *dict) {
 	}
 }
 
-// history reads what each device's history has. What is without lines and before one that has some was
+// history reads each device's history. Entries without lines, before the first that has some, were
 // allocated without Python; what comes after the last line may have come after the recording.
 func (r *reader) history(traces any) {
 	var first, last int64

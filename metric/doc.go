@@ -16,7 +16,7 @@
 //  1. metric/table.go: an ID, a field of Sensors and a row of Table, with its name
 //     in Prometheus. JSON, CSV, history, exporter and the JSON Schema follow from it.
 //  2. nvml/capability.go: the NVML function's entry point, if it is a new one.
-//  3. nvml/sensors.go: the call; in nvml/rare.go if it seldom changes.
+//  3. nvml/sensors.go: the call; in nvml/rare.go if it rarely changes.
 //  4. internal/fakedriver/state.go: a key of the fake driver's state file.
 //  5. internal/fakedriver/nvml/sensors.c: the function that answers with it.
 //

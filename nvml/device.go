@@ -49,7 +49,7 @@ type Reading struct {
 	Instances      []Instance // MIG instances in NVML's order
 	Processes      []Process  // one entry per (pid, GPU instance, compute instance)
 	// ProcessesFrom and ProcessesTo are the times between which Processes were read;
-	// zero where that is Time.
+	// zero if that is Time.
 	ProcessesFrom, ProcessesTo time.Time
 	// ProcessesError is why the process list could not be read, nil where it was.
 	ProcessesError error

@@ -11,7 +11,7 @@ import (
 	"vramscope/metric"
 )
 
-// rarely is how often things are read that seldom change: modes, limits, error counts, links.
+// rarely is how often things are read that rarely change: modes, limits, error counts, links.
 //
 //	each reading       memory, utilisation, temperature, power, SM clock, processes
 //	every 10 s         MIG and ECC mode, ECC errors, power limit; fan, P-state, memory clock
@@ -44,7 +44,7 @@ func due(now, at time.Time) bool {
 	return age >= rarely || age < 0
 }
 
-// readRare reads what seldom changes, or takes the last answers. It comes before the
+// readRare reads what rarely changes, or takes the last answers. It comes before the
 // figures whose meaning MIG changes.
 func (r *reading) readRare() {
 	kept := &r.rare

@@ -15,9 +15,9 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// recordLine is what a probe leaves of an out-of-memory error that its program exits
-// with, in a file beside the sockets: the last stats, and who sent them. No monitor may
-// have found the probe in a program that lives for a second.
+// recordLine is what a probe writes when its program exits with an out-of-memory error,
+// into a file beside the sockets: the last stats, and who sent them. A program that
+// lives for a second may end before any monitor has found its probe.
 type recordLine struct {
 	reply
 	Hello

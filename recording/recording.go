@@ -141,7 +141,7 @@ func (r *Recording) day(path string) (*dayReader, error) {
 	return d, nil
 }
 
-// all lists the databases anew: days come and go while the recording is written.
+// all lists the databases again: days come and go while the recording is written.
 func (r *Recording) all() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -253,7 +253,7 @@ func (w *Writer) committed() {
 }
 
 // drop closes a day that cannot be written. Committed data is safe. The next attempt opens the
-// database anew or, if it is damaged, another one.
+// database again or, if it is damaged, another one.
 func (w *Writer) drop(err error) {
 	w.lose(int64(w.pending))
 	_ = w.day.database.close() // err is why

@@ -30,7 +30,7 @@ type access uint8
 const (
 	open      access = iota
 	opening          // it was closed, not lost, and is being opened again
-	openHangs        // and that takes longer than openTimeout
+	openHangs        // opening takes longer than openTimeout
 	away
 )
 

@@ -86,7 +86,7 @@ const (
 	laterLoad = time.Minute      // if no earlier one is known
 	longer    = 1.25             // times the longest similar rise
 	fading    = 0.8              // by which the remembered time shrinks with each rise: programs change
-	urgent    = time.Minute      // to full
+	urgent    = time.Minute      // time to full
 	training  = 2                // windows with steps: the first may be that of the first steps
 )
 

@@ -274,7 +274,7 @@ func (s *Sampler) sweep(now time.Time) []snapshot.EndedProcess {
 		}
 		delete(s.rows, id)
 		g := s.lastRow(now, id, r)
-		// Alive is asked anew: a process that was there a second ago may have exited.
+		// Alive is asked again: a process that was there a second ago may have exited.
 		running := id.Process.Foreign() || s.options.Processes.Alive(id.Process)
 		var signal syscall.Signal
 		if reader, ok := s.options.Processes.(exitReader); ok && !running {

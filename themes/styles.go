@@ -10,7 +10,7 @@ import (
 type Style struct{ *drawn }
 
 // drawn is a style with its escape sequence, computed once per theme, because
-// rendering a style anew for each cell is what costs time in a frame.
+// rendering a style again for each cell is what costs time in a frame.
 type drawn struct {
 	style lipgloss.Style
 	open  string // the sequence that starts it

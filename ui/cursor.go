@@ -49,7 +49,7 @@ func (m *model) setCursor(id snapshot.RowID, line int) {
 }
 
 // toTop shows the first rows after a change of order or filter. The cursor stays on its
-// process where that is among them. Else it is removed, so that it never stands on a
+// process if that is among them. Otherwise it is removed, so that it never stands on a
 // process that the user has not chosen.
 func (m *model) toTop() {
 	if at := slices.Index(m.rowIDs(), m.st.Cursor.ID); m.st.Cursor.Active && at >= 0 && at < m.tableHeight() {

@@ -28,7 +28,7 @@ type (
 		note     string    // on the alert line; "" for none
 	}
 	// fillMsg completes the overlay that waits for it. It is given the open one, and
-	// returns false where that is another.
+	// returns false if that is another.
 	fillMsg func(dialog.Overlay) (dialog.Overlay, bool)
 	// attachedMsg is the result of attaching, in words.
 	attachedMsg struct{ text string }

@@ -76,7 +76,7 @@ func newModel(options Options, hold terminal.Hold) (*model, error) {
 		Listing:   table.Listing{Tags: make(map[snapshot.RowID]bool), Sort: table.Order{Column: cmp.Or(options.Sort, "USED"), Reversed: options.Reversed}, Columns: options.Columns},
 		window:    options.GraphWindow,
 		lines:     options.GraphLines,
-		hintOff:   options.Escaped != nil, // there it would take one Esc
+		hintOff:   options.Escaped != nil, // in a nested screen it would take one Esc
 		nested:    options.Escaped != nil,
 		stacks:    &graph.Stacks{},
 		incidents: incidents{seen: options.Seen},

@@ -127,7 +127,7 @@ func bottom(st *state, lk *cell.Appearance, lay *layout, view view) []string {
 }
 
 // alertAndBadges returns the last line where it shows the alert, with the badges of the header
-// where that is not to be seen.
+// if that is not to be seen.
 func alertAndBadges(st *state, lk *cell.Appearance, lay *layout) string {
 	var badges []string
 	if st.hidesHeader(lay) {

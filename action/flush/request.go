@@ -15,7 +15,7 @@ const (
 	Selective = probe.Selective // also the caches that the program has registered
 	Urgent    = probe.Urgent    // also whatever else can be collected, on all GPUs
 	Sleep     = Level("sleep")  // its server releases what its models take, on all GPUs
-	Wake      = Level("wake")   // its server takes it again
+	Wake      = Level("wake")   // its server takes that memory again
 )
 
 type Request struct {

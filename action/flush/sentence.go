@@ -91,7 +91,7 @@ func (r *Result) freedOf() string {
 	return r.Freed().String() + " of " + r.Returnable.String()
 }
 
-// fall returns "70.6G to 58.9G, ", by the driver; "" where that is unknown.
+// fall returns "70.6G to 58.9G, ", by the driver; "" if that is unknown.
 func (r *Result) fall() string {
 	if _, after := r.Used(); !after.Known() {
 		return ""

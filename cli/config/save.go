@@ -162,7 +162,7 @@ func headEnd(content []byte) int {
 	return at
 }
 
-// replace writes a file anew, with the mode and the owner that it has.
+// replace rewrites a file and keeps its mode and owner.
 func replace(path string, content []byte) error {
 	mode, owner, group := fs.FileMode(0o644), -1, -1
 	file, err := os.OpenFile(path, os.O_WRONLY, 0) // it is not replaced where it may not be written

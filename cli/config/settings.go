@@ -203,7 +203,7 @@ func (s *Settings) sortColumn() Value {
 	}, tomlString)
 }
 
-// column reads an item of Columns, in which each name is once.
+// column reads an item of Columns. A name may occur only once.
 func (s *Settings) column(item string) ([]string, error) {
 	name, ok := columnNamed(tableColumns(), item)
 	switch {

@@ -139,7 +139,7 @@ func pythonFlags(arguments []string) []string {
 				return flags
 			case 'W', 'X':
 				if j == len(argument)-2 {
-					i++ // its value is the next argument
+					i++ // the option's value is the next argument
 				}
 			default:
 				flags = append(flags, "-"+string(letter))

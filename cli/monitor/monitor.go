@@ -92,7 +92,7 @@ func watch(ctx context.Context, src *sources.Set, input *os.File) error {
 	}()
 
 	underway := newInflight()
-	waits := previous != nil // for the driver, which may be upgraded in steps
+	waits := previous != nil // wait for the driver: it may be upgraded in steps
 	err := show(ctx, cancel, src, sampling, input, underway, waits, src.PauseGuard(watching))
 	cancel(nil)
 	underway.end(actionTimeout)

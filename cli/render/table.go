@@ -29,7 +29,7 @@ type table struct {
 	signs Signs
 }
 
-// Table writes the table, its lines cut to width where that is not 0, and then with the
+// Table writes the table, its lines cut to width if that is not 0, and then with the
 // configured columns of processes, if any.
 func Table(w io.Writer, snap *snapshot.Snapshot, width int, ascii bool, configured ...string) error {
 	t := table{snap: snap, signs: SignsFor(ascii)}

@@ -43,7 +43,7 @@ func (src *Set) BindGuard(r *runner.Runner, sampling *sampler.Sampler, o *daemon
 	o.Guard = r
 }
 
-// WatchGuard returns the monitor's guard: the daemon's state where that has one, else a
+// WatchGuard returns the monitor's guard: the daemon's state if that has one, else a
 // dry run of its own, whatever the mode: only a daemon acts.
 func (src *Set) WatchGuard() *runner.Runner {
 	policy := src.Settings.Guard

@@ -175,7 +175,7 @@ func (k *Keeper) Claim(ctx context.Context, left <-chan struct{}, ask lease.Ask,
 	}
 	if err := k.settle(); err != nil {
 		k.ledger.Release(k.Now(), le, "it could not be written down")
-		_ = k.settle() // as before
+		_ = k.settle() // the ledger is as it was
 		return schema.Lease{}, err
 	}
 	if err := k.wait(ctx, left, le, ask.Wait, tell); err != nil {
@@ -218,7 +218,7 @@ func (k *Keeper) wait(ctx context.Context, left <-chan struct{}, le *lease.Lease
 			words := k.ledger.Standing(le).Words(&le.Claim)
 			k.ledger.Release(k.Now(), le, "its wait has ended")
 			k.ledger.Advance(k.Now())
-			_ = k.settle() // a wait that ends promises nothing
+			_ = k.settle() // the end of a wait promises no memory, so nothing need be kept
 			return &lease.Refusal{Reason: words}
 		}
 	}

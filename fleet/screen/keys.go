@@ -89,7 +89,7 @@ func (m *model) showHelp() tea.Cmd {
 	return nil
 }
 
-// change asks anew, from the top.
+// change asks again, from the top.
 func (m *model) change(what func(*Place)) tea.Cmd {
 	what(&m.place)
 	m.place.Cursor, m.place.top, m.place.lines = Key{}, 0, 0

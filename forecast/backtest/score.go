@@ -69,7 +69,7 @@ func (a *Accuracy) relative() float64 {
 type Leak struct {
 	Flags   int     // how often it was raised
 	Samples int     // at how many it stood
-	First   float64 // when it was first raised, t_seconds; where Flags > 0
+	First   float64 // when it was first raised, in t_seconds; meaningless while Flags is 0
 	stands  bool
 }
 

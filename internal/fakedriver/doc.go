@@ -110,5 +110,5 @@
 // that a wheel needs, without their functions: cuDNN's convolutions fail.
 //
 // A process in another pid namespace is listed by the pid that the asking
-// process's namespace has for it, or, where that has none, by its own.
+// process's namespace has for it, or, if that has none, by its own.
 package fakedriver

@@ -19,7 +19,7 @@ import (
 
 // slurmJobs finds the numbers of jobs whose cgroups are named by their SLUID, as Slurm 26.05
 // names them. The number comes from root's side: the title of the job's slurmstepd or,
-// where that cannot be read (hidepid), Slurm's own scontrol, which also knows the accounts
+// if that cannot be read (hidepid), Slurm's own scontrol, which also knows the accounts
 // of jobs. A process's environment is its user's and is not trusted.
 //
 //	<job>/step_<id>/slurm/cgroup.procs ── slurmstepd ── "slurmstepd: [88123.0]"
@@ -133,7 +133,7 @@ func (s *slurmJobs) account(id string) string {
 	return s.answers[id].account
 }
 
-// forgetAll forgets what is known of jobs where that is of too many.
+// forgetAll forgets what is known of jobs if that is of too many.
 func (s *slurmJobs) forgetAll() {
 	if len(s.numbers)+len(s.asked) >= maxSlurmJobs {
 		clear(s.numbers)

@@ -16,7 +16,7 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// Table looks processes up in /proc and caches what seldom changes. It is safe for concurrent use.
+// Table looks processes up in /proc and caches what rarely changes. It is safe for concurrent use.
 //
 // A process costs one read of /proc/PID/stat in each window (windowFor). The facts are
 // read when a process is new, when its name changes (an exec), and every refreshEvery.
@@ -122,7 +122,7 @@ func isProc(root string) bool {
 // isHidden reports whether a pid that /proc does not show is a process of this pid namespace.
 func isHidden(pid int) bool {
 	if pid <= 0 || pid > math.MaxInt32 {
-		return false // to kill(2) a process group
+		return false // kill(2) takes a negative pid for a process group
 	}
 	err := unix.Kill(pid, 0)
 	return err == nil || errors.Is(err, unix.EPERM)

@@ -47,7 +47,7 @@ func Resolve(file string, paths ...*string) {
 // Values reads what a configuration names. The first error stays.
 type Values struct{ Err error }
 
-// Text returns a text of the configuration, or else that of a file, which is read anew each time.
+// Text returns a text of the configuration, or else that of a file, which is read again each time.
 func (v *Values) Text(text, file string) string {
 	if file == "" {
 		return text

@@ -105,7 +105,7 @@ func (p *program) bytesAt(address uint64, n int) ([]byte, error) {
 	return content, nil
 }
 
-// number returns the value in the file of a variable of eight bytes.
+// number returns the initial value of an eight-byte variable, as the file has it.
 func (p *program) number(name string) (uint64, bool) {
 	s := p.symbols[name]
 	if !s.data || s.address == 0 {

@@ -60,7 +60,7 @@ func (l *layouter) users() Table {
 				cached = share(*g.CachedGiBHours, valueOf(g.UsedGiBHours))
 			}
 			rescued := l.dash
-			if n := g.Failures.Rescued; n > 0 || g.Failures.OutOfMemory != nil { // both are by probes
+			if n := g.Failures.Rescued; n > 0 || g.Failures.OutOfMemory != nil { // only probes report these
 				rescued = fmt.Sprint(n)
 			}
 			return []string{l.figure(g.HeldGPUHours), l.figure(g.BusyGPUHours), l.figure(g.IdleGPUHours), l.figure(g.UsedGiBHours), l.bytes(g.PeakBytes),

@@ -84,7 +84,7 @@ func (l *latch) hit(now time.Time, tick uint64, c candidate) {
 	}
 }
 
-// miss notes a snapshot without the candidate. A latch that does not stand starts anew with the
+// miss notes a snapshot without the candidate. A latch that does not stand starts again with the
 // next hit.
 func (l *latch) miss(now time.Time) {
 	l.misses++

@@ -138,7 +138,7 @@ func (h *History) noteDriver(now time.Time, d *snapshot.Driver) {
 type gpuRecord struct {
 	GPU       snapshot.GPU // as last seen
 	First     time.Time    // when it was first seen
-	Last      time.Time    // and last
+	Last      time.Time    // when it was last seen
 	States    spans[state]
 	Instances []*instanceRecord
 	metrics   metrics

@@ -48,7 +48,7 @@ type task struct {
 	stopped bool // by SIGSTOP
 
 	rescue  func(id process.Identity, gpu string, size quantity.Bytes) // nil: an allocation that fails, fails
-	waits   bool                                                       // for Retry
+	waits   bool                                                       // it waits for Retry
 	retries bool                                                       // it does: a second failure is final
 }
 

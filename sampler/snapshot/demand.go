@@ -108,7 +108,7 @@ func (k *Peaks) put(at time.Time, allocated quantity.Bytes) {
 	b.most, b.least = max(b.most, allocated), min(b.least, allocated)
 }
 
-// peakAllocated returns the most that a process has ever allocated, by its allocator; 0 where that is
+// peakAllocated returns the most that a process has ever allocated, by its allocator; 0 if that is
 // unknown. The peaks of several allocators need not coincide.
 func (p *Process) peakAllocated() quantity.Bytes {
 	if len(p.Allocators) != 1 {

@@ -47,7 +47,7 @@ var jobs = [...]job{
 	{"notebook", "", steady(.24), nil, nil, 0},
 }
 
-// leak fills the GPU in the course of half an hour, and then starts anew.
+// leak fills the GPU in the course of half an hour, and then starts again.
 var leak = job{"dlrm.py", "PyTorch", func(course float64) float64 { return .30 + .68*course }, steady(.01), steady(.008), 93}
 
 const leakTime = 30 * time.Minute

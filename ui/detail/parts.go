@@ -115,7 +115,7 @@ func (d Panel) figures(l *cell.Line, name string, style themes.Style, amount sna
 	l.Skip(2)
 }
 
-// share returns an amount in per cent of used, "" where that is unknown.
+// share returns an amount in per cent of used, "" if that is unknown.
 func (d Panel) share(amount quantity.Bytes) string {
 	used := d.process.Used.Or(0)
 	if used <= 0 || amount < 0 {
@@ -214,7 +214,7 @@ func (d Panel) fragmentedNote() string {
 	}
 }
 
-// splitSegments returns ", in 212 of 812 segments", where that is known.
+// splitSegments returns ", in 212 of 812 segments", if that is known.
 func (d Panel) splitSegments() string {
 	var split, segments quantity.Optional[int64]
 	for i := range d.process.Allocators {

@@ -126,7 +126,7 @@ func (d Signal) where() []string {
 	return facts
 }
 
-// warning names the owner where that is another user.
+// warning names the owner if that is another user.
 func (d Signal) warning() string {
 	owner := d.target.User
 	switch {

@@ -17,7 +17,7 @@ type Fit struct {
 	later headroom.Report // for a minute: what of a flush stays free
 }
 
-// FitOf answers about a need; nil where that is no size.
+// FitOf answers about a need; nil if that is no size.
 func FitOf(need string, s *snapshot.Snapshot, history snapshot.History) *Fit {
 	question, ok := headroom.ParseNeed(need)
 	if !ok || s == nil || history == nil {

@@ -125,7 +125,7 @@ func bridge(values []float64, columns, atEnd int) {
 			values[j] = values[from]
 		}
 	}
-	nowAndThen := func(k int) bool { // another column is empty not far away
+	nowAndThen := func(k int) bool { // whether another column nearby is empty
 		const near = 8
 		for d := 1; d <= near; d++ {
 			if pause(k-d) > 0 || pause(k+d) > 0 {

@@ -102,7 +102,7 @@ func (g Graph) plot(c *curves, scale yAxis, axis timeAxis, width int) []string {
 }
 
 // plotKey is what asciigraph's part of an area depends on: the capacity, the labels and the
-// axes. They seldom change.
+// axes. They rarely change.
 type plotKey struct {
 	columns, rows int
 	capacity      float64

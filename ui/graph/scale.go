@@ -8,7 +8,7 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// yAxis maps bytes to rows. The top row is the capacity or, where that is unknown or below
+// yAxis maps bytes to rows. The top row is the capacity or, if that is unknown or below
 // the data, the maximum of the data. The bottom row is 0 in a tall panel that this does not
 // leave half empty, else a round number below the data, so that changes fill the panel. The
 // lower bound of a forecast, which is 0 for a job that may end soon, takes at most half of

@@ -13,7 +13,7 @@ type (
 	DrainedMsg struct{ Lost bool }
 	// ResumedMsg comes at the end of a suspension, or instead of one.
 	ResumedMsg struct{ Err error }
-	// RedrawMsg has the whole screen drawn anew.
+	// RedrawMsg has the whole screen drawn again.
 	RedrawMsg struct{}
 )
 

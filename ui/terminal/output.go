@@ -18,7 +18,7 @@ import (
 // A Write waits up to outputTimeout until all is taken, so that output is usually as ordered as if
 // it had been written directly. After that the terminal counts as stalled: the model stops drawing
 // (Stalled) until drained reports that everything has been taken. What is written in between is
-// bounded by pendingLimit; past it bytes are dropped, and the screen has to be drawn anew.
+// bounded by pendingLimit; past it bytes are dropped, and the screen has to be drawn again.
 //
 // It is a term.File: Bubble Tea takes nothing else for a terminal.
 type output struct {

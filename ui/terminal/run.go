@@ -53,7 +53,7 @@ type Program struct {
 var errQuit = errors.New("asked to end")
 
 // Run shows the model until it ends itself, a signal ends it, the terminal closes,
-// or the context is done; it then returns the cause of the context where that is not a
+// or the context is done; it then returns the cause of the context if that is not a
 // plain cancellation. It always restores the terminal.
 //
 //	Feed ── Send (blocks) ──────────────────────────────────┐

@@ -102,7 +102,7 @@ func total(days []tally) (sum tally) {
 	return sum
 }
 
-// bootstrap returns a figure of all days, and its 95 % interval by drawing days anew.
+// bootstrap returns a figure of all days, and its 95 % interval by resampling the days.
 func bootstrap(days []tally, figure func(*tally) float64) (all, low, high float64) {
 	r := rand.New(rand.NewPCG(1, 2))
 	drawn := make([]float64, 2000)

@@ -54,7 +54,7 @@ func other(name string, importance int, start time.Duration, program func(*world
 	return world.Spec{Name: name, Importance: importance, Start: start, Program: program}
 }
 
-// evaluationPeaks: the other training evaluates seldom, and keeps that memory.
+// evaluationPeaks: the other training evaluates rarely, and keeps that memory.
 func evaluationPeaks(d draw) []world.Spec {
 	var w, a, e, w2, a2, x float64
 	until(func() bool {
