@@ -6,8 +6,8 @@ import "time"
 const (
 	minute, hour = float64(time.Minute) / 1e9, float64(time.Hour) / 1e9
 	mebibyte     = 1 << 20     // what an allocator's rounding does to a figure, bytes
-	singular     = 1e-9        // shares of a sum that rounding can make
-	level        = 0.90 - 0.10 // of the intervals
+	singular     = 1e-9        // a share of a sum small enough to be rounding
+	level        = 0.90 - 0.10 // of the intervals: 80 %
 
 	// The time constants of the regressions and the autoregression. Each covers at least so many
 	// samples, however rare. The quick line shows growth within half a minute; a shorter one
@@ -17,52 +17,52 @@ const (
 	shortTau                   = minute
 	longTau                    = 5 * minute  // long enough for a staircase to look like a line
 	meanTau                    = 20 * minute // long enough for noise to return to its mean several times
-	rare                       = 120         // samples to remember where they are far apart
+	rare                       = 120         // samples to remember if they are far apart
 
 	pendingCap   = 14  // forecasts that a horizon keeps: with 10 the error at 10 s is larger by 4 %
-	outlier      = 1.5 // claims that one change counts for at most
+	outlier      = 1.5 // a change counts for at most so many claims
 	priorSamples = 3   // forecasts that the next shorter horizon's verdict counts as
 
-	neverArrives = 3.0 // expected times until an arrival is given up: with 2 an interval holds too little
-	unsure       = 0.5 // the error of an arrival before there are any: it takes half to one and a half times as long
+	neverArrives = 3.0 // an arrival is given up after so many times its expected time: with 2 an interval holds too little
+	unsure       = 0.5 // the assumed error before any arrival was seen: half to one and a half times as long
 
 	residualCap     = 48         // errors that a horizon keeps: the 95 % bound has one beyond it
-	enoughResiduals = 1/0.10 - 1 // from which its interval is its own: the largest has the rank of 90 %
+	enoughResiduals = 1/0.10 - 1 // with this many a horizon has its own interval: the largest has the rank of 90 %
 
-	beyond   = 1.3  // factor on the worst error where there are too few for a rank
+	beyond   = 1.3  // factor on the worst error if there are too few for a rank
 	adapting = 0.01 // step of the adaptive conformal correction: a dozen misses widen by a tenth
 
-	farMiss = 2.5  // usual 80 % bounds that no noise makes: three standard deviations
-	bent    = 0.4  // a series without a course explains less
-	until   = 2    // horizons that a course is followed: then forecasts made since have come due
-	ended   = 0.15 // quick time constants for which a series that has ended to rise lies below its line
+	farMiss = 2.5  // a miss of so many usual 80 % bounds is no noise: three standard deviations
+	bent    = 0.4  // a line through a series without a course explains less of the variance
+	until   = 2    // a course is followed for so many horizons: by then its first forecasts have come due
+	ended   = 0.15 // a series has stopped rising if it is this many quick time constants below its line
 	sure    = 2    // quick time constants for which a course must have lasted: by then a server has its KV cache
 
 	minRamp = 50e9 // from a course to full, ns: a server takes its KV cache faster
 	minPast = 60e9 // how long a job must have run, in ns, before it can be forecast to fill a GPU
-	loads   = 1.25 // times its lowest level: a job that gets there in its first minute loads, and will stop
+	loads   = 1.25 // a job that reaches so many times its lowest level in its first minute is loading, and will stop
 
-	pastCap = 800 // bins of the past: cycles may be half as long
-	peakCap = 5   // each above the last before the next is expected to be: one in 120 by chance
+	pastCap = 800 // bins of the past: a cycle may be half as long as the past
+	peakCap = 5   // so many peaks must rise before the next is expected to: one in 120 does by chance
 	// A rise must exceed a twentieth. It was a step if no further rise follows for so many bins,
 	// and for twice its own length.
 	further, rest = 1.05, 10
-	clarity       = 2.8 // times as far as a random walk gets: a cycle. With less one alarm more is wrong
-	uneven        = 1.5 // a cycle's length to another's, and the present one's to the mean
-	slack         = 0.1 // share of a cycle in which its pace is not known yet
+	clarity       = 2.8 // a cycle swings so many times as far as a random walk gets. With less, one more alarm is wrong
+	uneven        = 1.5 // the highest ratio of two cycles' lengths, and of the present one's to the mean
+	slack         = 0.1 // the first part of a cycle, in which its pace is not known yet
 
 	scales    = 8           // rows of lows: the slots of the last have two hours
 	judged    = 8           // lows that make a leak: the shortest one has eight minutes
-	lowCap    = 20          // lows of a row: those before a leak say what is new
+	lowCap    = 20          // lows of a row: those before a leak show whether the growth is new
 	onLine    = 0.97        // share of the lows' variance that the line of a leak explains: of six steps,
 	evenly    = 0.99        // and while a first epoch may last, of ten
-	plateau   = 0.25        // rises by less than this share of the growth that follows
-	halfDay   = 13 * hour   // and an hour: so long no day rises
-	dayCourse = halfDay / 4 // in which memory doubles; a day's sine needs 3.8 hours
+	plateau   = 0.25        // a plateau rises by less than this share of the growth that follows
+	halfDay   = 13 * hour   // plus an hour: no daily curve rises for longer
+	dayCourse = halfDay / 4 // if memory takes longer to double, that may be a daily curve; a day's sine needs 3.8 hours
 
 	mostly    = 0.85          // share of the variance that the line of a growing series explains
-	notable   = 0.02          // share of the level from which a change counts
-	minChange = 16 * mebibyte // or so many bytes
+	notable   = 0.02          // a change counts from this share of the level,
+	minChange = 16 * mebibyte // or from so many bytes
 	remnant   = 0.05          // share of its memory that a job leaves behind
 )
 

@@ -88,8 +88,8 @@ func (s *state) follow(quick line, seconds, change float64) {
 	c.Line.observe(seconds/longTau, change)
 	c.Slope, c.Pace, c.Fades = float32(c.Line.line(longTau).slope), float32(quick.slope), 0
 	c.Sure = float64(s.Now-c.Since) >= sure*1e9*s.quickTau() && quick.height < ended*quick.slope*s.quickTau()
-	// The course ends if the slope of the last seconds differs by two standard errors. The line
-	// has the slope of its middle.
+	// The course ends if the slope of the last seconds differs by two standard errors.
+	// The line's slope is the slope at its middle.
 	n, ratio := s.Lines[0].N, float64(c.Slope/c.Pace)
 	if c.Sure && quick.explained > mostly && n > 2*quickSamples &&
 		ratio > 1+2*math.Sqrt((1-quick.explained)/quick.explained/(n-2)) {

@@ -63,7 +63,7 @@ type Lease struct {
 	Seen    bool      `json:"seen,omitempty"` // a process of it was on one of its devices
 	Why     string    `json:"why,omitempty"`  // it has ended
 
-	away time.Time // since when no client waits for the answer; zero: one does
+	away time.Time // when the client stopped waiting for the answer; zero while one waits
 }
 
 // Ends returns when a lease is expected to end; zero if that is not known.

@@ -109,7 +109,7 @@ func (l *links) rate(at int) metric.Int {
 	was, before := counter(&l.before[i]).Value()
 	micros := now.Timestamp - l.before[i].Timestamp
 	if !known || !before || kib < was || micros <= 0 {
-		return metric.Int{} // a counter that fell has begun anew
+		return metric.Int{} // a counter that fell has started again
 	}
 	bytes := float64(kib-was) * 1024 * 1e6 / float64(micros)
 	if bytes > highestLinkRate {

@@ -18,7 +18,7 @@ type Bound string
 const (
 	Most  Bound = "most"  // it may free less
 	Least Bound = "least" // it may free more
-	About Bound = "about" // either
+	About Bound = "about" // it may free less or more
 )
 
 // Basis says how an allocator's fragmentation is determined.

@@ -78,7 +78,7 @@ func (s *sums[Row]) coversMore(key sumKey, covered time.Duration) bool {
 	return more > covered
 }
 
-// between visits the rows of a time and, in the place of those that cover less, the sums.
+// between visits the rows of a time, or in a row's place the sum, if that covers more or has no row.
 func (s *sums[Row]) between(from, to time.Time, rows func(visit func(*Row)) error, visit func(*Row)) error {
 	var waiting []sumKey
 	for key := range s.all {

@@ -20,7 +20,7 @@ import (
 
 // Leaser has the methods for requests about leases.
 type Leaser interface {
-	// Claim may wait: until left is closed, or tell fails, which is given how far the claim is.
+	// Claim may wait until left is closed or tell fails. It reports its progress to tell.
 	Claim(ctx context.Context, left <-chan struct{}, ask lease.Ask, tell func(schema.Lease) error) (schema.Lease, error)
 	Renew(uid uint32, id string, ttl time.Duration) (schema.Lease, error)
 	Release(uid uint32, id string) (schema.Lease, error)

@@ -27,7 +27,7 @@ type Demand struct {
 	Known  bool
 }
 
-// Need is an estimate. In nine cases of ten less than Upper is needed; docs/guard.md has how it
+// Need is an estimate. In nine cases of ten less than Upper is needed; docs/guard.md says how that
 // was measured.
 type Need struct{ Median, Upper quantity.Bytes }
 

@@ -49,7 +49,7 @@ const (
 	Exactly Bound = ""
 	Most    Bound = "most"  // it may free less
 	Least   Bound = "least" // it may free more
-	About   Bound = "about" // either
+	About   Bound = "about" // it may free less or more
 )
 
 // Words stand before an amount: "up to ".

@@ -50,7 +50,7 @@ func (r *Series) Drop() { r.dropped = true }
 func (r *Series) roll() {
 	s := r.store
 	if r.start+blockTicks > s.ticks.end() {
-		return // opened at this tick, or the one that began it was never committed
+		return // the block was opened at this tick, or its first tick was never committed
 	}
 	if m := r.head.present; m != (mask{}) {
 		work := &s.work

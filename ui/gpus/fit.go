@@ -95,7 +95,7 @@ func (p *Panel) place(line Line) *headroom.Place {
 	return nil
 }
 
-// need returns what the job that is asked about takes of the free memory.
+// need returns the part of the free memory that the job in question would take.
 func (p *Panel) need(line Line) []cell.Piece {
 	place := p.place(line)
 	if place == nil {

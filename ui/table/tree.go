@@ -15,7 +15,7 @@ const (
 	bracketFirst
 	bracketMiddle
 	bracketLast
-	bracketUnder // below the last one: what that has started
+	bracketUnder // for processes that the last one has started
 )
 
 // tree orders rows as a tree. It identifies a row by its index in the sorted list.

@@ -47,7 +47,7 @@ func (w *watched) lead(k int) float64 {
 	return 0
 }
 
-// slow reports that a fill came of a slow leak or ramp that could be seen.
+// slow reports whether a visible slow leak or ramp led to the fill.
 func (f *fill) slow() bool { return f.Grew >= 60 }
 
 // enough returns the lead that a slow fill must have: two minutes, or half of its growth.

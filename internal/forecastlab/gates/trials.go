@@ -7,7 +7,7 @@ import (
 	"vramscope/internal/forecastlab/regime"
 )
 
-// trial is a gate that asks in how many of several series something is so.
+// trial is a gate on the share of series for which something holds.
 type trial struct {
 	gate        int
 	what        string
