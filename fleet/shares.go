@@ -56,7 +56,7 @@ func (a *asking) theirs(f field, matchers string) string {
 
 var personLabels = map[Field]string{InUser: "user", InJob: "hpc_job"}
 
-// people are matchers of the users and jobs that the filter names.
+// people returns matchers of the users and jobs that the filter names.
 func (a *asking) people() (matchers string) {
 	for _, t := range a.query.Filter.of(InUser, InJob) {
 		matchers += "," + personLabels[t.Field] + "=~" + containing(t.Word)

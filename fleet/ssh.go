@@ -218,7 +218,7 @@ func (l *LastLine) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String returns that line.
+// String returns the kept line without the name of its program.
 func (l *LastLine) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

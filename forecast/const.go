@@ -21,7 +21,7 @@ const (
 
 	pendingCap   = 14  // forecasts that a horizon keeps: with 10 the error at 10 s is larger by 4 %
 	outlier      = 1.5 // a change counts for at most so many claims
-	priorSamples = 3   // forecasts that the next shorter horizon's verdict counts as
+	priorSamples = 3   // the next shorter horizon's result counts as so many forecasts
 
 	neverArrives = 3.0 // an arrival is given up after so many times its expected time: with 2 an interval holds too little
 	unsure       = 0.5 // the assumed error before any arrival was seen: half to one and a half times as long

@@ -55,7 +55,7 @@ func (f *Finder) Find(id process.Identity) (*Server, error) {
 			break
 		}
 		entry, kind := &Entry{}, kindOf(info.Command)
-		if at := slices.IndexFunc(f.Entries, func(e Entry) bool { return e.names(&info) }); own && at >= 0 { // a key is for no other user's process
+		if at := slices.IndexFunc(f.Entries, func(e Entry) bool { return e.names(&info) }); own && at >= 0 { // never send a key to another user's process
 			entry, kind = &f.Entries[at], f.Entries[at].Kind
 		}
 		if made, ok := Kinds[kind]; ok {
@@ -82,7 +82,7 @@ func (e *Entry) names(info *process.Info) bool {
 	return e.Matches.MatchString(process.ShortCommand(info.Command, info.Name))
 }
 
-// kindOf is the kind of server that a command line is of, "" if of none.
+// kindOf returns the kind of server that a command line starts, "" if none.
 func kindOf(command []string) string {
 	line := "/" + strings.Join(command[:min(len(command), 8)], " ") + " "
 	for key := range Kinds {
@@ -95,7 +95,7 @@ func kindOf(command []string) string {
 
 var portFlag = regexp.MustCompile(` --port[= ](\d+)`)
 
-// address is where a server listens: loopback, or an address of its own.
+// address returns where a server listens: loopback, or an address of its own.
 func (s *Server) address(command []string) (string, error) {
 	addresses := listens(s.Process.PID)
 	port := uint64(s.port)
@@ -137,7 +137,7 @@ func listens(pid int) (addresses []netip.AddrPort) {
 	return addresses
 }
 
-// key is a server's key, without what ends its line.
+// key returns a server's key, without the end of its line.
 func (e *Entry) key() (string, error) {
 	if e.KeyFile == "" {
 		return os.Getenv(e.KeyEnv), nil
@@ -153,7 +153,7 @@ func (e *Entry) key() (string, error) {
 	return strings.TrimSpace(string(content)), err
 }
 
-// Below are a process and all that it has started, and these.
+// Below returns a process and all its descendants.
 func (f *Finder) Below(root int) map[process.Key]bool {
 	links, _ := f.Table.Links() // those that were read
 	below := map[process.Key]bool{}

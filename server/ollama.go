@@ -9,7 +9,7 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// lookAtOllama was read of its modules 0.17.4, 0.9.0 and 0.5.0 (server/routes.go, sched.go):
+// lookAtOllama follows the source in Ollama's modules 0.17.4, 0.9.0 and 0.5.0 (server/routes.go, sched.go):
 // each model is in a child process, which ends when the model is unloaded, after the requests that it
 // has. The next request loads it again: there is nothing to resume.
 func lookAtOllama(ctx context.Context, a *asker) (s State, err error) {

@@ -74,7 +74,7 @@ type State struct {
 // step is a POST: a path, and JSON or nothing.
 type step struct{ path, send string }
 
-// Words are what the server reports of its memory, as far as the driver reports as much.
+// Words returns what the server reports of its memory, refused if the driver reports less.
 func (s *State) Words(used quantity.Bytes) string {
 	if s.held > used+used/50 && !s.Asleep.Or(false) {
 		return fmt.Sprintf("%s, which is refused: the driver says %s", s.held, used)

@@ -7,7 +7,7 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// lookAtSGLang was read of its wheels 0.5.6 to 0.5.23
+// lookAtSGLang follows the source in SGLang's wheels 0.5.6 to 0.5.23
 // (sglang/srt/entrypoints/http_server.py, managers/scheduler_components/weight_updater.py):
 //
 //   - A release asserts that the scheduler is idle, and a resume that it was released: if not, the

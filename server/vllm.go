@@ -9,7 +9,7 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// lookAtVLLM was read of its wheels 0.33.0 (vllm/entrypoints/serve/dev/sleep,
+// lookAtVLLM follows the source in vLLM's wheels 0.33.0 (vllm/entrypoints/serve/dev/sleep,
 // vllm/v1/metrics/loggers.py), 0.16.0 and 0.11.0. Before 0.17.0 a sleeping engine goes on to schedule
 // (https://github.com/vllm-project/vllm/pull/34528): a request meets memory that is not there.
 //

@@ -89,7 +89,7 @@ func (p palette) theme(name string, dark bool) Styles {
 // fragmented, and a bright accent for what a flush frees, the one part that the reader can act on.
 // They differ in lightness too, so that readers who see no hue, and photocopies, distinguish them.
 
-// night is the theme for dark grounds, from black to Solarized's base03.
+// night returns the theme for dark grounds, from black to Solarized's base03.
 func (p palette) night() Styles {
 	s := p.plain(true)
 	s.Dim, s.Header, s.Rule = p.color("#93a1b0", 247), p.color("#93a1b0", 247), p.color("#7d8b9a", 245)
@@ -108,7 +108,7 @@ func (p palette) night() Styles {
 	return s
 }
 
-// day is the theme for light grounds, from white to Solarized's base3.
+// day returns the theme for light grounds, from white to Solarized's base3.
 func (p palette) day() Styles {
 	s := p.plain(false)
 	s.Dim, s.Header, s.Rule = p.color("#57606a", 241), p.color("#57606a", 241), p.color("#67707a", 242)

@@ -149,7 +149,7 @@ func lastIndex(s *snapshot.Snapshot) int {
 	return last
 }
 
-// digitsDone is called when no second digit came.
+// digitsDone acts on one digit when no second one came.
 func (m *model) digitsDone(wait int) bool {
 	if !m.digits.open || m.digits.wait != wait {
 		return false

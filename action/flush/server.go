@@ -79,7 +79,7 @@ func (f *Flusher) ask(ctx context.Context, r Request, before *snapshot.Snapshot)
 	return a, nil
 }
 
-// sleptBefore is what the audit log says of a server: unknown where the last that was asked did not end, or failed.
+// sleptBefore returns what the audit log says of a server: unknown if the last request did not end, or failed.
 func (f *Flusher) sleptBefore(members map[process.Key]bool) quantity.Optional[bool] {
 	slept := quantity.From(false, quantity.System)
 	_ = f.Log.Read(func(e *action.Entry) { // as far as it is read
@@ -94,7 +94,7 @@ func (f *Flusher) sleptBefore(members map[process.Key]bool) quantity.Optional[bo
 	return slept
 }
 
-// devices are those that the server uses, and those of before, with what the driver reports now.
+// devices returns the devices that the server uses or used before, with what the driver reports now.
 func (a *asked) devices(snap *snapshot.Snapshot, devices []Device) []Device {
 	members, none := a.server.Finder.Below(a.server.Process.PID), quantity.From(quantity.Bytes(0), quantity.Driver)
 	for i := range devices {

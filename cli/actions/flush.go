@@ -79,7 +79,7 @@ ended, refuses, or you said no.`,
 	return cmd
 }
 
-// Resume is the way back from flush --level sleep.
+// Resume returns the command that undoes flush --level sleep.
 func Resume(p *command.Program) *cobra.Command {
 	cmd := Flush(p)
 	cmd.Use, cmd.Short = "resume PID", "have a server take the GPU memory again that it released"

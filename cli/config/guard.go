@@ -126,7 +126,7 @@ func (r *reader) readImportance(p *guard.Policy, value any) {
 	}
 }
 
-// lists are the lists of settings as TOML that reads back.
+// lists returns the settings that are lists, as TOML that reads back.
 func lists(s *Settings) string {
 	var b strings.Builder
 	p := &s.Guard

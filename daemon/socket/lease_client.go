@@ -134,7 +134,7 @@ func (c *Client) ReleaseLease(ctx context.Context, id string) (schema.Lease, err
 	return c.leaseIn(r, &a, c.ask(ctx, r, &a))
 }
 
-// Leases are all leases and claims, as this user may see them.
+// Leases returns all leases and claims, as this user may see them.
 func (c *Client) Leases(ctx context.Context) ([]schema.Lease, error) {
 	var a answer
 	err := c.ask(ctx, &request{Cmd: cmdLeases}, &a)

@@ -25,7 +25,7 @@ const (
 type sampled struct {
 	mean     float64
 	n        float64 // independent hours
-	variance float64 // of an hour
+	variance float64 // the variance of the hours
 }
 
 func sampleOf(values []float64) sampled {

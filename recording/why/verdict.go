@@ -35,7 +35,7 @@ type Verdict struct {
 	Reasons []string       // sentences with the figures that decide
 	Missing []string       // what would have to be known; of CannotTell
 	Since   time.Time      // when the leak began
-	Leaked  quantity.Bytes // since then
+	Leaked  quantity.Bytes // memory leaked since then
 	By      *Growth        // the growth behind NeighbourTook
 	Advice  []Advice       // at most three, best first
 	None    string         // why there is no advice, "" where there is some
@@ -186,7 +186,7 @@ func grown(e *Evidence, requested, free, used, capacity quantity.Bytes) Verdict 
 		reference.Time.Format(time.TimeOnly), ownGrowth, growth))
 }
 
-// beginsLate reports whether the process was there before the history began, minutes ago.
+// beginsLate reports whether the process is older than the history, which began minutes ago.
 func beginsLate(e *Evidence) bool {
 	first := e.Recent[0]
 	return first.Used.Or(0) > 0 && e.Event.Time.Sub(first.Time) < recentTime-lateTime
