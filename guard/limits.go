@@ -153,7 +153,7 @@ func (e *Engine) watchReturn(snap *snapshot.Snapshot, id snapshot.RowID, t *trac
 	f.base = quantity.From(base, quantity.Driver)
 	if back := used - base; back >= least/2 && back >= f.freed/2 {
 		t.flushed = nil
-		back = min(back, f.freed) // what it took besides is new
+		back = min(back, f.freed) // memory taken beyond what was freed is new
 		d := f.decision
 		d.Kind, d.Time, d.Measured = CameBack, e.now, quantity.From(back, quantity.Driver)
 		d.Expected = quantity.From(f.freed, quantity.Driver)

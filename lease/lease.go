@@ -61,7 +61,7 @@ type Lease struct {
 	Expires time.Time `json:"expires"` // zero: it does not, as long as it has a process
 	Devices []string  `json:"devices,omitempty"`
 	Seen    bool      `json:"seen,omitempty"` // a process of it was on one of its devices
-	Why     string    `json:"why,omitempty"`  // it has ended
+	Why     string    `json:"why,omitempty"`  // why it has ended
 
 	away time.Time // when the client stopped waiting for the answer; zero while one waits
 }

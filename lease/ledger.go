@@ -121,7 +121,7 @@ func (l *Ledger) never(le *Lease) string {
 	return fmt.Sprintf("too few GPUs have %s for jobs: the largest has %s", le.Need, max(largest, 0))
 }
 
-// Back reports whether a claim or lease of this user is there, after its client has connected again.
+// Back returns a claim or lease of this user after its client has connected again; nil if there is none.
 func (l *Ledger) Back(id string, uid uint32) *Lease {
 	le := l.Lease(id)
 	if le == nil || le.UID != uid {

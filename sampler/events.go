@@ -35,7 +35,7 @@ func endedEvent(now time.Time, g *snapshot.EndedProcess, running bool, signal sy
 	if used, ok := g.Last.Used.Value(); ok {
 		message += fmt.Sprintf(", used %s", used)
 	}
-	if peak, ok := g.Last.Peak.Value(); ok { // alone where the driver was away at the end
+	if peak, ok := g.Last.Peak.Value(); ok { // the peak stands alone if the driver was away at the end
 		message += fmt.Sprintf(", peak %s", peak)
 	}
 	if n, ok := g.OutOfMemoryCount.Value(); ok && n > 0 {

@@ -33,7 +33,7 @@ type state struct {
 	table.Listing           // the rows of the table
 	find          string    // what n and N look for
 	need          string    // H: the size of a job that is to fit; "": none is asked for
-	fit           *gpus.Fit // whether it does; nil: need is no size
+	fit           *gpus.Fit // whether need fits; nil: need is not a size
 	onGPUs        bool      // Tab: the movement keys move among the GPUs
 	onTable       bool      // Enter in a small pane: the table replaces the GPU lines
 	gpuTop        int       // first GPU line in view where they do not all fit

@@ -103,7 +103,7 @@ func Duration(value string, minimum, maximum time.Duration) (time.Duration, erro
 
 const day = 24 * time.Hour
 
-// Longest is the longest time that a recording is kept, and that is looked back in one.
+// Longest limits how long a recording is kept, and how far back in it one can look.
 const Longest = 3650 * day
 
 // inDays writes what Duration reads: more than one whole day as "7d".

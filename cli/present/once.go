@@ -129,7 +129,7 @@ func runOnce(ctx context.Context, p *command.Program, f onceFlags) error {
 	}
 	src.Options.Single = f.watch == 0
 	if src.Library != nil && f.line && src.Options.Single {
-		src.Library.WithoutProcesses() // the line has none, and without a past no forecast
+		src.Library.WithoutProcesses() // the line shows no process, and without a past there is no forecast
 	}
 	src.WatchGuard()
 	snap, err := src.Observe(ctx, sampler.New(src.Options), f.watch)

@@ -49,7 +49,7 @@ type task struct {
 
 	rescue  func(id process.Identity, gpu string, size quantity.Bytes) // nil: an allocation that fails, fails
 	waits   bool                                                       // it waits for Retry
-	retries bool                                                       // it does: a second failure is final
+	retries bool                                                       // it is retrying: a second failure is final
 }
 
 func byPID(a, b *task) int { return cmp.Compare(a.identity.PID, b.identity.PID) }

@@ -160,7 +160,7 @@ func (s yAxis) evenStep(lower float64) float64 {
 	return roundStep(lower)
 }
 
-// decimals returns how many the labels need to differ.
+// decimals returns how many decimals the labels need to differ from each other.
 func (s yAxis) decimals(first, apart float64) int {
 	for decimals := range 2 {
 		scale := math.Pow(10, float64(decimals))

@@ -206,7 +206,7 @@ func (t *terminal) Close() {
 // finds an ordinary screen. It may be called while Close is running.
 func (t *terminal) Abandon() {
 	t.Output.Interrupt()
-	// TCFLSH with TCOFLUSH is tcflush(3); it fails only on what is no terminal.
+	// TCFLSH with TCOFLUSH is tcflush(3); it fails only if the descriptor is not a terminal's.
 	_ = unix.IoctlSetInt(int(t.Output.Fd()), unix.TCFLSH, unix.TCOFLUSH)
 	t.leave(true)
 	t.Output.Flush(flushTimeout)
