@@ -9,7 +9,7 @@ import (
 	"vramscope/schema"
 )
 
-// writeHost writes what is of the whole box, and known however old the snapshot is.
+// writeHost writes the figures of the whole box, which are known however old the snapshot is.
 func (e *Exporter) writeHost(w writer, snap *snapshot.Snapshot) {
 	w.exported(metric.HostInfo, nil, 1, snap.Host.Name, e.Version, snap.Driver.Version, snap.Driver.CUDAVersion, strconv.FormatBool(snap.Simulated))
 	w.exported(metric.LastSample, nil, float64(snap.Time.UnixNano())/1e9)

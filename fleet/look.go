@@ -152,7 +152,7 @@ func (c *choice) judge(goOn, intervals []series) {
 			}
 			continue
 		}
-		maps.DeleteFunc(c.lines, func(_ string, l *Line) bool { return l.Box == box }) // what they say is no more
+		maps.DeleteFunc(c.lines, func(_ string, l *Line) bool { return l.Box == box }) // their figures are out of date
 		l := c.at(box, "")
 		l.State, l.Why = Stopped, "its figures are "+quantity.BriefDuration(time.Duration(c.old[i].value)*time.Second)+" old"
 	}

@@ -16,7 +16,7 @@ type Picture struct {
 	Unit      Unit      // GPUs or Boxes
 	Lines     []Line
 	Queries   string       // Recorded or Raw; "": no engine is asked
-	Down      snapshot.Int // boxes that do not answer; unknown where they are more than lines
+	Down      snapshot.Int // boxes that do not answer; unknown if there are more of them than lines
 	Simulated bool
 	Problems  []string // what could not be had, and what to do about it
 }

@@ -85,8 +85,8 @@ func (e *Engine) runsOf(key program) *runs {
 // demand is memory that programs are expected to ask for and that is not free.
 type demand struct {
 	bytes      quantity.Bytes // 0: none
-	important  bool           // of important programs: of all together, or of
-	whose      program        // this one
+	important  bool           // important programs need it: all together, or whose alone
+	whose      program        // the one program that needs it; none: several do
 	importance int
 	owner      uint32
 }

@@ -15,7 +15,7 @@ type importance struct {
 	named       bool // an entry matches it
 	distributed bool // it may be touched although it is a part of a distributed job
 
-	unread string // "job": an entry may name it, by what could not be read of the process
+	unread string // "job": what could not be read of the process, and an entry may match
 }
 
 // importanceOf applies the entries. A process may lower its own importance, never raise it.

@@ -8,7 +8,7 @@ import (
 	"vramscope/internal/text"
 )
 
-// Figures above these limits are marks or uninitialised memory.
+// Figures above these limits are markers for no value, or uninitialised memory.
 const (
 	highestTemperature = 200       // °C
 	highestClock       = 100_000   // MHz

@@ -193,7 +193,7 @@ const (
 	connectRetryLimit = 30 * time.Second // a socket without a listener, a probe that breaks the protocol
 )
 
-// due reports whether a target may be tried, which leads to no open connection.
+// due reports whether a target without an open connection may be tried now.
 func (a *attempt) due() bool {
 	return (a.probe == nil || a.probe.ended == nil) && !time.Now().Before(a.notBefore)
 }

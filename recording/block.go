@@ -23,7 +23,7 @@ type column struct {
 	listed bool // in a row of the tail since the block began
 	known  bool // at the tick before
 	last   int64
-	ended  bool // no sample follows: it leaves with the block
+	ended  bool // no sample follows: the series is dropped with the block
 }
 
 // A row of the tail holds the series that are new or have changed since the row before, in order.

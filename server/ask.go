@@ -18,7 +18,7 @@ import (
 type asker struct {
 	base  string // "http://127.0.0.1:8000"
 	key   string
-	paths []step // of a program of one's own: its release, its resume
+	paths []step // the user's own program: the path to release, and to resume
 }
 
 // client goes nowhere else: no proxy, no redirect, no connection that stays.

@@ -187,7 +187,7 @@ func recordingWords(shown *snapshot.Snapshot, wide bool) string {
 }
 
 // boxName returns "8×H100 80GB HBM3", or a list where there are several kinds of GPU. GPUs of
-// unknown name count to the only kind, or as a kind of their own.
+// unknown name count as the only kind if there is one, else as a kind of their own.
 func boxName(shown *snapshot.Snapshot, lk *cell.Appearance, pane, wide bool) string {
 	var names []string
 	counts := make(map[string]int, 1)

@@ -28,7 +28,7 @@ type Flusher struct {
 	Log     *action.Log                              // nil: nothing is logged
 	Note    func(snapshot.Event)                     // takes the event of a flush, or of its failure; may be nil
 	Clock   func() time.Time
-	Servers func(process.Identity) (*server.Server, error) // finds a process's
+	Servers func(process.Identity) (*server.Server, error) // finds the server of a process
 
 	sleep func(context.Context, time.Duration) // in tests; nil: Sleep
 }

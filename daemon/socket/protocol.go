@@ -71,7 +71,7 @@ type request struct {
 	ToNS            int64   `json:"to_ns,omitempty"`
 	Buckets         int     `json:"buckets,omitempty"`
 
-	// For rescue, with GPU, and for the report of its outcome, rescued.
+	// For rescue, together with GPU, and for rescued, which reports its outcome.
 	Bytes     int64 `json:"bytes,omitempty"`
 	Succeeded bool  `json:"succeeded,omitempty"`
 	WaitedMS  int64 `json:"waited_ms,omitempty"`

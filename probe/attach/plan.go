@@ -18,7 +18,7 @@ type Plan struct {
 	Method      Method
 	Checks      []Check
 	Instead     string // the command line that starts it with a probe
-	HasProbe    bool   // so that no attaching is needed
+	HasProbe    bool   // a probe is there: no attaching is needed
 	Note        string // what the program cannot do with a probe, or ""
 
 	gdb    string  // the program

@@ -67,8 +67,8 @@ func (h *holding) allocatePermanent() error {
 	return nil
 }
 
-// step frees the blocks that are not live at a time and allocates those that are, at
-// most that many. A failed allocation is tried again in the next step.
+// step frees the blocks that are not live at a time and allocates the live ones, at
+// most limit of them. A failed allocation is tried again in the next step.
 func (h *holding) step(s *timeline, at time.Duration, limit int) error {
 	freed := false
 	for i, block := range h.blocks {

@@ -16,7 +16,7 @@ type mapCell uint8
 
 const cellGap mapCell = 255
 
-// apartFrom is the mean number of cells of a segment from which on gaps separate segments.
+// apartFrom is how many cells a segment must have on average for gaps to separate segments.
 const apartFrom = 4
 
 // apart reports whether gaps separate the segments of a band.

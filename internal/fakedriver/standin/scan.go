@@ -40,7 +40,7 @@ func (l libraries) add(name, function string) {
 // family is one of NVIDIA's libraries.
 type family struct {
 	prefix string   // how the names of its functions begin
-	opened []string // how programs name it that open it themselves, with CUDA 12 and 13
+	opened []string // the names under which programs open it themselves, with CUDA 12 and 13
 }
 
 var families = map[string]family{
