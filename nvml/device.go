@@ -131,7 +131,7 @@ type Process struct {
 	Type          ProcessType
 	Used          quantity.Optional[quantity.Bytes]
 	SMUtilization quantity.Optional[int] // per cent over the driver's last sampling period, as are the next
-	// MemoryUtilization is of the time in which memory was read or written.
+	// MemoryUtilization is the share of time in which memory was read or written.
 	MemoryUtilization  quantity.Optional[int]
 	EncoderUtilization quantity.Optional[int]
 	DecoderUtilization quantity.Optional[int]

@@ -18,7 +18,7 @@ func CompileRuntime() (string, error) {
 	return filepath.Dir(library), err
 }
 
-// CompileStandIns compiles empty stand-ins for NVIDIA's libraries that those below
+// CompileStandIns compiles empty stand-ins for the NVIDIA libraries that libraries below
 // folders need, and returns their directory, for Environment.
 func CompileStandIns(folders ...string) (string, error) {
 	compiler, err := findCompiler()

@@ -3,7 +3,7 @@ package text
 import "strings"
 
 // Wrap breaks text at spaces into lines of a number of cells; only a longer word makes a longer
-// line. All lines begin with the spaces of the first one, all others also with hanging.
+// line. All lines begin with the spaces of the first one; after them, all but the first have hanging.
 func Wrap(s string, cells int, hanging string) (lines []string) {
 	indent := s[:len(s)-len(strings.TrimLeft(s, " "))]
 	line := ""
