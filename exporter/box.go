@@ -148,15 +148,7 @@ type figures [metric.FirstSensor]metric.Float
 func (f *figures) add(value func(metric.ID) metric.Float) {
 	for id := range metric.FirstSensor {
 		if metric.Table[id].ExportedAs(metric.Process) != "" {
-			f[id] = plus(f[id], value(id))
+			f[id] = quantity.Sum(f[id], value(id))
 		}
 	}
-}
-
-// plus returns the sum of what is known of two values.
-func plus(a, b metric.Float) metric.Float {
-	if !a.Known() && !b.Known() {
-		return a
-	}
-	return quantity.From(a.Or(0)+b.Or(0), quantity.Computed)
 }

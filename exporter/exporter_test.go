@@ -120,7 +120,7 @@ func TestEveryNameIsExported(t *testing.T) {
 	for id := metric.FirstSensor; id < metric.Count; id++ {
 		g.Set(id, quantity.From(1.0, quantity.Driver))
 	}
-	g.ECC = snapshot.ECC{Enabled: quantity.From(true, quantity.Driver), Corrected: quantity.From(uint64(1), quantity.Driver)}
+	g.ECC = metric.ECC{Enabled: quantity.From(true, quantity.Driver), Corrected: quantity.From(uint64(1), quantity.Driver)}
 	g.Predicted = []snapshot.Prediction{{Horizon: time.Minute, Median: 1}}
 	g.Unattributed = quantity.From(quantity.GiB, quantity.Computed)
 	snap.GPUs[5].Instances[0].Memory.Reserved = g.Unattributed

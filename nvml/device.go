@@ -42,12 +42,12 @@ type Reading struct {
 	Memory         Memory
 	metric.Sensors // but for the facts in Device
 	Throttle       quantity.Optional[Throttle]
-	ECC            ECC
-	NVLinks        []NVLink   // in the driver's order; nil where there are none, or where they were not asked for
-	XIDs           []XID      // critical errors since the last reading
-	MIGEnabled     bool       // current MIG mode
-	Instances      []Instance // MIG instances in NVML's order
-	Processes      []Process  // one entry per (pid, GPU instance, compute instance)
+	ECC            metric.ECC
+	NVLinks        []metric.NVLink // in the driver's order; nil where there are none, or where they were not asked for
+	XIDs           []XID           // critical errors since the last reading
+	MIGEnabled     bool            // current MIG mode
+	Instances      []Instance      // MIG instances in NVML's order
+	Processes      []Process       // one entry per (pid, GPU instance, compute instance)
 	// ProcessesFrom and ProcessesTo are the times between which Processes were read;
 	// zero if that is Time.
 	ProcessesFrom, ProcessesTo time.Time
@@ -78,13 +78,6 @@ const (
 	ThrottlePowerBrake      Throttle = 0x80
 )
 
-// ECC is the state of error correction. Counts are volatile: since the last driver load.
-type ECC struct {
-	Enabled     quantity.Optional[bool]
-	Corrected   quantity.Optional[uint64]
-	Uncorrected quantity.Optional[uint64]
-}
-
 // XID is a critical error that the driver reported on a GPU.
 // Source: https://docs.nvidia.com/deploy/xid-errors/
 type XID struct {
@@ -92,12 +85,8 @@ type XID struct {
 	Time time.Time
 }
 
-// InstanceID names a part of a MIG GPU. The zero value means "the whole GPU".
-type InstanceID struct {
-	MIG     bool
-	GPU     uint32 // GPU instance ID, as nvidia-smi's GI column
-	Compute uint32 // compute instance ID, as nvidia-smi's CI column
-}
+// InstanceID names a part of a MIG GPU.
+type InstanceID = metric.InstanceID
 
 type Instance struct {
 	ID      InstanceID
@@ -135,16 +124,6 @@ type Process struct {
 	MemoryUtilization  quantity.Optional[int]
 	EncoderUtilization quantity.Optional[int]
 	DecoderUtilization quantity.Optional[int]
-}
-
-// NVLink is one link of a GPU to another one or to a switch.
-type NVLink struct {
-	Link           int // the driver's number
-	Active         bool
-	Received, Sent metric.Int                // bytes/s of data since the last reading
-	Replays        quantity.Optional[uint64] // since the driver was loaded, as are the next
-	Recoveries     quantity.Optional[uint64]
-	CRCErrors      quantity.Optional[uint64]
 }
 
 // Options configure a Library. The zero value suits every box.

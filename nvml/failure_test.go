@@ -13,6 +13,7 @@ import (
 
 	"vramscope/internal/fakedriver"
 	"vramscope/internal/quantity"
+	"vramscope/metric"
 )
 
 // One refused field is unknown; every other figure stays.
@@ -56,7 +57,7 @@ func TestRefusedFieldCostsThatFieldOnly(t *testing.T) {
 		{"nvmlDeviceGetCurrentClocksEventReasons", func(r *Reading) {
 			r.Throttle, r.ClockReasons = quantity.Unknown[Throttle](), unknown
 		}},
-		{"nvmlDeviceGetEccMode", func(r *Reading) { r.ECC = ECC{} }},
+		{"nvmlDeviceGetEccMode", func(r *Reading) { r.ECC = metric.ECC{} }},
 		{"nvmlDeviceGetTotalEccErrors", func(r *Reading) {
 			r.ECC.Corrected, r.ECC.Uncorrected = quantity.Unknown[uint64](), quantity.Unknown[uint64]()
 		}},

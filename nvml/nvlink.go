@@ -69,7 +69,7 @@ func (r *reading) readLinks() {
 	var sent, received, errors metric.Int
 	for i, state := range states {
 		at := i * len(linkFields)
-		link := NVLink{
+		link := metric.NVLink{
 			Link: state.link, Active: state.active,
 			Sent: l.rate(at), Received: l.rate(at + 1),
 			Replays: counter(&l.now[at+2]), Recoveries: counter(&l.now[at+3]), CRCErrors: counter(&l.now[at+4]),
@@ -77,10 +77,10 @@ func (r *reading) readLinks() {
 		if link.Active {
 			active++
 		}
-		sent, received = plus(sent, link.Sent), plus(received, link.Received)
+		sent, received = quantity.Sum(sent, link.Sent), quantity.Sum(received, link.Received)
 		for _, count := range []quantity.Optional[uint64]{link.Replays, link.Recoveries, link.CRCErrors} {
 			if n, known := count.Value(); known && n < highestCount {
-				errors = plus(errors, quantity.From(int(n), quantity.Driver))
+				errors = quantity.Sum(errors, quantity.From(int(n), quantity.Driver))
 			}
 		}
 		r.result.NVLinks = append(r.result.NVLinks, link)
@@ -88,14 +88,6 @@ func (r *reading) readLinks() {
 	s := &r.result.Sensors
 	s.NVLinkCount, s.NVLinksUp = quantity.From(len(states), quantity.Driver), quantity.From(active, quantity.Driver)
 	s.NVLinkSent, s.NVLinkReceived, s.NVLinkErrors = sent, received, errors
-}
-
-// plus adds what is known.
-func plus(sum, more metric.Int) metric.Int {
-	if !more.Known() {
-		return sum
-	}
-	return quantity.From(sum.Or(0)+more.Or(0), quantity.Driver)
 }
 
 // rate returns the bytes a second of a field since the last reading, by the driver's clock.

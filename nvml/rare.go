@@ -27,7 +27,7 @@ type rare struct {
 	mig        bool
 	sensors    metric.Sensors
 	powerLimit metric.Float
-	ecc        ECC
+	ecc        metric.ECC
 	links      []linkState
 }
 

@@ -9,6 +9,7 @@ import (
 
 	gonvml "github.com/NVIDIA/go-nvml/pkg/nvml"
 
+	"vramscope/internal/bounded"
 	"vramscope/internal/panics"
 	"vramscope/internal/quantity"
 	"vramscope/metric"
@@ -62,10 +63,7 @@ func (r *reading) readThroughput() {
 	}
 	if pending := t.pending; pending != nil && r.complete.Load() && t.measured.IsZero() {
 		t.mu.Unlock()
-		select {
-		case <-pending:
-		case <-time.After(throughputTimeout):
-		}
+		bounded.Ended(pending, throughputTimeout)
 		t.mu.Lock()
 	}
 	if age := r.options.Now().Sub(t.measured); age >= 0 && age < throughputHold {

@@ -75,14 +75,12 @@ func (d *driver) ensureOpen(now time.Time, interval time.Duration) {
 	case d.access(now) == opening:
 		timeout = max(timeout, d.options.deadline(interval)/2)
 	}
-	timer := time.NewTimer(timeout)
-	defer timer.Stop()
 	select {
 	case r := <-d.opened:
 		d.opened = nil
 		r.panic.Again()
 		d.takeOpen(now, r)
-	case <-timer.C:
+	case <-time.After(timeout):
 	}
 }
 
@@ -117,21 +115,15 @@ func (d *driver) closeReader() bool {
 	}
 	closed := make(chan error, 1)
 	go func() {
-		defer func() {
-			if c := panics.Catch(recover()); c != nil {
-				closed <- c
-			}
-		}()
-		closed <- d.reader.Close()
+		err, _ := panics.Of(d.reader.Close)
+		closed <- err
 	}()
-	timeout := time.NewTimer(300 * time.Millisecond)
-	defer timeout.Stop()
 	select {
 	case err := <-closed:
 		if errors.Is(err, nvml.ErrBusy) {
 			return false
 		}
-	case <-timeout.C:
+	case <-time.After(300 * time.Millisecond):
 	}
 	d.isOpen = false
 	return true

@@ -63,15 +63,12 @@ func (s *Sampler) describeGPU(g *gpu, out *snapshot.GPU, rows []snapshot.Process
 	out.Memory, out.Sensors = snapshot.Memory(r.Memory), r.Sensors
 	out.TemperatureSlowdown, out.PowerLimit = r.Device.TemperatureSlowdown, r.Device.PowerLimit
 	out.Throttled = throttled(r.Throttle)
-	out.ECC = snapshot.ECC(r.ECC)
-	for _, link := range r.NVLinks {
-		out.NVLinks = append(out.NVLinks, snapshot.NVLink(link))
-	}
+	out.ECC, out.NVLinks = r.ECC, r.NVLinks
 	out.Parts = snapshot.PartsOf(out.Memory.Used, rows, func(p *snapshot.Process) bool { return p.ID.GPUUUID == g.device.UUID })
 	for i := range r.Instances {
 		in := &r.Instances[i]
 		out.Instances = append(out.Instances, snapshot.Instance{
-			ID: snapshot.InstanceID(in.ID), UUID: in.UUID, Profile: in.Profile, Slices: in.Slices,
+			ID: in.ID, UUID: in.UUID, Profile: in.Profile, Slices: in.Slices,
 			Memory: snapshot.Memory(in.Memory),
 		})
 		out.Instances[i].Sum(g.device.UUID, rows)

@@ -149,7 +149,7 @@ func memoryOf(r *nvml.Reading, id snapshot.InstanceID) nvml.Memory {
 		return r.Memory
 	}
 	for i := range r.Instances {
-		if snapshot.InstanceID(r.Instances[i].ID) == id {
+		if r.Instances[i].ID == id {
 			return r.Instances[i].Memory
 		}
 	}

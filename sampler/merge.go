@@ -165,7 +165,7 @@ func (s *Sampler) mayLive(id snapshot.RowID) bool {
 func (s *Sampler) driverRow(g *gpu, p *nvml.Process) snapshot.Process {
 	r := s.describe(p.PID)
 	r.ID.GPUUUID = g.device.UUID
-	r.ID.Instance = snapshot.InstanceID(p.Instance)
+	r.ID.Instance = p.Instance
 	r.GPU = g.device.Index
 	r.Type = p.Type.String()
 	r.SMUtilization, r.MemoryUtilization = p.SMUtilization, p.MemoryUtilization
@@ -228,7 +228,7 @@ func (s *Sampler) freeBeside(id snapshot.RowID) quantity.Bytes {
 		return g.last.Memory.Free.Or(unknown)
 	}
 	for i := range g.last.Instances {
-		if in := &g.last.Instances[i]; snapshot.InstanceID(in.ID) == id.Instance {
+		if in := &g.last.Instances[i]; in.ID == id.Instance {
 			m := snapshot.Memory(in.Memory)
 			return snapshot.FreeOf(&m).Or(unknown)
 		}

@@ -134,8 +134,8 @@ func (s *Sampler) addDevice(now time.Time, m *merged, place map[snapshot.RowID]i
 	for i := range shown.device.Allocators {
 		al := allocator(&shown.device.Allocators[i], limits.size(p, d))
 		p.Allocators = append(p.Allocators, al)
-		p.Probe.OutOfMemoryCount = add(p.Probe.OutOfMemoryCount, al.OutOfMemoryCount)
-		p.Probe.AllocRetries = add(p.Probe.AllocRetries, al.AllocRetries)
+		p.Probe.OutOfMemoryCount = quantity.Sum(p.Probe.OutOfMemoryCount, al.OutOfMemoryCount)
+		p.Probe.AllocRetries = quantity.Sum(p.Probe.AllocRetries, al.AllocRetries)
 	}
 	s.sumParts(p, limit, shown)
 }
@@ -150,7 +150,7 @@ func (s *Sampler) locate(a *probe.Answer, d *probe.Device) snapshot.RowID {
 		for i := range g.last.Instances {
 			if g.last.Instances[i].UUID == d.UUID {
 				id.GPUUUID = g.device.UUID
-				id.Instance = snapshot.InstanceID(g.last.Instances[i].ID)
+				id.Instance = g.last.Instances[i].ID
 			}
 		}
 	}
@@ -247,13 +247,6 @@ func optionalOf[T cmp.Ordered](v *T) quantity.Optional[T] {
 		return quantity.Optional[T]{}
 	}
 	return quantity.From(*v, quantity.Probe)
-}
-
-func add(a, b quantity.Optional[int64]) quantity.Optional[int64] {
-	if !a.Known() && !b.Known() {
-		return a
-	}
-	return quantity.From(a.Or(0)+b.Or(0), quantity.Probe)
 }
 
 // adopt replaces the identity in an answer from a daemon by the one that the process has here:

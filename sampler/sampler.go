@@ -192,16 +192,15 @@ const doTimeout = 300 * time.Millisecond
 // do runs act on the ticking goroutine, between two ticks, and waits for it at most doTimeout.
 func (s *Sampler) do(act func()) {
 	done := make(chan struct{})
-	timeout := time.NewTimer(doTimeout)
-	defer timeout.Stop()
+	timeout := time.After(doTimeout)
 	select {
 	case s.control <- func() { act(); close(done) }:
-	case <-timeout.C:
+	case <-timeout:
 		return
 	}
 	select {
 	case <-done:
-	case <-timeout.C:
+	case <-timeout:
 	}
 }
 

@@ -82,11 +82,11 @@ func (g *GPU) restore(rows []snapshot.Process) snapshot.GPU {
 	out := snapshot.GPU{
 		Index: *g.Index, UUID: g.UUID, Name: string(g.Name), PCIBusID: string(g.PCIBusID),
 		State: snapshot.GPUState(g.State), Since: time.Time(g.Since), Message: string(g.Message),
-		Memory: g.Memory.restore(), Sensors: sensors(g.Sensors), Throttled: g.Throttled, ECC: snapshot.ECC(g.ECC), MIG: g.MIG,
+		Memory: g.Memory.restore(), Sensors: sensors(g.Sensors), Throttled: g.Throttled, ECC: metric.ECC(g.ECC), MIG: g.MIG,
 		Outlook: snapshot.Outlook{FullIn: g.FullIn.restore(), Predicted: restored(g.Predicted), Doubt: snapshot.Doubt(g.Doubt)},
 	}
 	for _, link := range g.NVLinks {
-		out.NVLinks = append(out.NVLinks, snapshot.NVLink(link))
+		out.NVLinks = append(out.NVLinks, metric.NVLink(link))
 	}
 	for _, x := range g.XIDs {
 		out.XIDs = append(out.XIDs, snapshot.XID{Code: x.Code, Time: time.Time(x.Time)})

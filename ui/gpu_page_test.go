@@ -14,6 +14,7 @@ import (
 
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
+	"vramscope/metric"
 	"vramscope/sampler/snapshot"
 	"vramscope/sampler/snapshot/snapshottest"
 	"vramscope/ui/cell"
@@ -33,12 +34,12 @@ func pagedBox() *snapshot.Snapshot {
 	g.PCIeGeneration, g.PCIeGenerationMax, g.PCIeWidth, g.PCIeWidthMax = c(4), c(5), c(8), c(16)
 	g.PCIeReceived, g.PCIeSent = c(3_200_000_000), c(910_000_000)
 	g.BAR1Used, g.BAR1Total = c(3<<20), c(128<<30)
-	g.ECC = snapshot.ECC{Enabled: c(true), Corrected: c(uint64(17)), Uncorrected: c(uint64(1))}
+	g.ECC = metric.ECC{Enabled: c(true), Corrected: c(uint64(17)), Uncorrected: c(uint64(1))}
 	g.RemappedCorrectable, g.RemappedUncorrectable, g.RemappingPending, g.RemappingFailed = c(3), c(1), c(1), c(0)
 	g.Persistence, g.ComputeMode = c(1), c(3)
 	g.NVLinkCount, g.NVLinksUp, g.NVLinkErrors, g.NVLinkReceived, g.NVLinkSent = c(18), c(17), c(48), c(95<<30), c(90<<30)
 	for link := range 18 {
-		l := snapshot.NVLink{Link: link, Active: link != 17}
+		l := metric.NVLink{Link: link, Active: link != 17}
 		if l.Active {
 			l.Received, l.Sent = c(5_600_000_000+link<<20), c(5_300_000_000)
 			l.CRCErrors, l.Replays, l.Recoveries = c(uint64(0)), c(uint64(0)), c(uint64(0))

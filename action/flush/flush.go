@@ -211,10 +211,8 @@ func (f *Flusher) pause(ctx context.Context, d time.Duration) {
 		f.sleep(ctx, d)
 		return
 	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 	case <-ctx.Done():
 	}
 }

@@ -97,10 +97,7 @@ func watch(ctx context.Context, src *sources.Set, input *os.File) error {
 	cancel(nil)
 	underway.end(actionTimeout)
 	// A driver call that hangs holds the sampler; the program ends anyway.
-	select {
-	case <-finished:
-	case <-time.After(500 * time.Millisecond):
-	}
+	bounded.Ended(finished, 500*time.Millisecond)
 	waitForProbes()
 	if errors.Is(err, restart.ErrUpgraded) {
 		return restart.Now(src.Program, err, nil)

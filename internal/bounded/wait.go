@@ -12,6 +12,12 @@ func Wait(running *sync.WaitGroup, timeout time.Duration) bool {
 		running.Wait()
 		close(ended)
 	}()
+	return Ended(ended, timeout)
+}
+
+// Ended waits until a channel is closed or has a value, and reports whether that was within the
+// timeout.
+func Ended[T any](ended <-chan T, timeout time.Duration) bool {
 	select {
 	case <-ended:
 		return true

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"vramscope/internal/bounded"
 	"vramscope/internal/panics"
 )
 
@@ -47,10 +48,7 @@ func (t *Table) Allocations(now time.Time, wait time.Duration) []Allocation {
 	looking := s.held.looking
 	s.mu.Unlock()
 	if wait > 0 && looking != nil {
-		select {
-		case <-looking:
-		case <-time.After(wait):
-		}
+		bounded.Ended(looking, wait)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -3,6 +3,7 @@ package process
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,9 +14,6 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
-
-	"vramscope/internal/panics"
 )
 
 // Variable is one variable of a process's environment: hostile input.
@@ -56,34 +54,33 @@ var errHanging = errors.New("it does not answer: a system call hangs")
 // readEnvironment reads with a deadline, because the kernel takes the process's memory lock
 // for the read. A read that hangs keeps its slot.
 func (t *Table) readEnvironment(pid int) ([]byte, error) {
-	type answer struct {
-		content []byte
-		err     error
-		panic   *panics.Caught
-	}
-	deadline := time.NewTimer(lookTimeout)
-	defer deadline.Stop()
+	ctx, cancel := context.WithTimeoutCause(context.Background(), lookTimeout, errHanging)
+	defer cancel()
 	select {
 	case t.slots <- struct{}{}:
-	case <-deadline.C:
+	case <-ctx.Done():
 		return nil, errHanging
 	}
-	answers := make(chan answer, 1)
+	path := filepath.Join(t.root, strconv.Itoa(pid), "environ")
+	return ReadAside(ctx, path, environmentSize, func() { <-t.slots })
+}
+
+// ReadAside is ReadLimited, until the context ends: a read that hangs is abandoned. It calls
+// ended after the read, whenever that is.
+func ReadAside(ctx context.Context, path string, limit int, ended func()) ([]byte, error) {
+	done := make(chan struct{})
+	var read []byte
+	var failed error
 	go func() {
-		var a answer
-		defer func() {
-			a.panic = panics.Catch(recover())
-			answers <- a
-			<-t.slots
-		}()
-		a.content, a.err = ReadLimited(filepath.Join(t.root, strconv.Itoa(pid), "environ"), environmentSize)
+		defer ended()
+		defer close(done)
+		read, failed = ReadLimited(path, limit)
 	}()
 	select {
-	case a := <-answers:
-		a.panic.Again()
-		return a.content, a.err
-	case <-deadline.C:
-		return nil, errHanging
+	case <-done:
+		return read, failed
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/procfs"
 
+	"vramscope/internal/bounded"
 	"vramscope/internal/quantity"
 )
 
@@ -47,10 +48,7 @@ func (t *Table) UserName(uid uint32) string {
 	if name, _ := t.users.name(uid); name != "" {
 		return name
 	}
-	select {
-	case <-t.users.ask(uid):
-	case <-time.After(timeout):
-	}
+	bounded.Ended(t.users.ask(uid), timeout)
 	name, _ := t.users.name(uid)
 	return name
 }

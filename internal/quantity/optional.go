@@ -97,17 +97,11 @@ func (o *Optional[T]) UnmarshalJSON(encoded []byte) error {
 }
 
 // Sum adds the known values of amounts; it is unknown when none is known.
-func Sum(amounts ...Optional[Bytes]) Optional[Bytes] {
-	var total Bytes
-	known := false
+func Sum[T ~int | ~int64 | ~float64](amounts ...Optional[T]) (total Optional[T]) {
 	for _, amount := range amounts {
 		if v, ok := amount.Value(); ok {
-			total += v
-			known = true
+			total = From(total.value+v, Computed)
 		}
 	}
-	if !known {
-		return Optional[Bytes]{}
-	}
-	return From(total, Computed)
+	return total
 }

@@ -20,25 +20,10 @@ var errHung = errors.New("no answer: it hangs in a system call")
 
 // readProc reads a file of /proc within procTimeout. A read that hangs is abandoned.
 func readProc(ctx context.Context, limit int, elements ...string) (string, error) {
-	type answer struct {
-		content []byte
-		err     error
-	}
-	answers := make(chan answer, 1)
-	go func() {
-		content, err := process.ReadLimited(filepath.Join(elements...), limit)
-		answers <- answer{content, err}
-	}()
-	deadline := time.NewTimer(procTimeout)
-	defer deadline.Stop()
-	select {
-	case a := <-answers:
-		return string(a.content), a.err
-	case <-deadline.C:
-		return "", errHung
-	case <-ctx.Done():
-		return "", ctx.Err()
-	}
+	ctx, cancel := context.WithTimeoutCause(ctx, procTimeout, errHung)
+	defer cancel()
+	content, err := process.ReadAside(ctx, filepath.Join(elements...), limit, func() {})
+	return string(content), err
 }
 
 // status has the fields of /proc/PID/status that matter for attaching.

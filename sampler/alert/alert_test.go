@@ -7,6 +7,7 @@ import (
 
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
+	"vramscope/metric"
 	"vramscope/sampler/snapshot"
 )
 
@@ -98,7 +99,7 @@ func TestNewECCErrorsAreUrgent(t *testing.T) {
 		a.Message != "GPU 1 has 2 new uncorrectable ECC errors, 5 since the driver was loaded" {
 		t.Errorf("new errors: %+v", a)
 	}
-	g.State, g.ECC = snapshot.GPULost, snapshot.ECC{}
+	g.State, g.ECC = snapshot.GPULost, metric.ECC{}
 	s.tick()
 	if a := s.alert(snapshot.AlertECC); a == nil || a.Severity != snapshot.Urgent {
 		t.Errorf("while it is lost: %+v", a)

@@ -76,7 +76,7 @@ func (g *board) reading(seed uint64, now time.Time, at time.Duration) nvml.Readi
 			ClockReasons:     driver(g.clockReasons()),
 		},
 		Throttle: driver(nvml.Throttle(0)),
-		ECC: nvml.ECC{
+		ECC: metric.ECC{
 			Enabled:     driver(true),
 			Corrected:   driver(g.corrected),
 			Uncorrected: driver(uint64(0)),
@@ -184,7 +184,7 @@ func (g *board) details(r *nvml.Reading, wobble func(uint64) float64) {
 	s.RemappingPending, s.RemappingFailed = driver(0), driver(0)
 	sent, received := 0, 0
 	for link := range linkCount {
-		l := nvml.NVLink{
+		l := metric.NVLink{
 			Link: link, Active: true, Replays: driver(uint64(0)), Recoveries: driver(uint64(0)), CRCErrors: driver(uint64(0)),
 			Sent: driver(rate(0.3*g.busy, linkFull, wobble(32+uint64(link)))), Received: driver(rate(0.3*g.busy, linkFull, wobble(64+uint64(link)))),
 		}

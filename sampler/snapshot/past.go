@@ -61,7 +61,7 @@ func (g *GPU) SetFigures(rows []Process, value func(metric.ID) Float, instance f
 			g.Set(id, value(id))
 		}
 	}
-	g.Throttled, g.ECC, g.NVLinks = nil, ECC{}, nil
+	g.Throttled, g.ECC, g.NVLinks = nil, metric.ECC{}, nil
 	g.XIDs, g.IdleSince, g.Outlook, g.Holders, g.Allocation = nil, time.Time{}, Outlook{}, nil, nil
 	g.Parts = PartsOf(g.Memory.Used, rows, func(p *Process) bool { return p.ID.GPUUUID == g.UUID })
 	g.CountProcesses(rows)

@@ -125,8 +125,8 @@ type GPU struct {
 
 	metric.Sensors
 	Throttled []string // why the clocks are held down: "thermal", "power", "hardware"; nil when they are not
-	ECC       ECC
-	NVLinks   []NVLink
+	ECC       metric.ECC
+	NVLinks   []metric.NVLink
 	XIDs      []XID // of the last hour, newest first
 
 	MIG       bool
@@ -212,23 +212,6 @@ type Parts struct {
 	Other, Unknown, Allocated, Fragmented, Returnable Bytes
 }
 
-// ECC is the state of error correction; counts are since the driver's load.
-type ECC struct {
-	Enabled     quantity.Optional[bool]
-	Corrected   quantity.Optional[uint64]
-	Uncorrected quantity.Optional[uint64]
-}
-
-// NVLink is one link of a GPU; counts are since the driver's load.
-type NVLink struct {
-	Link           int
-	Active         bool
-	Received, Sent Int // bytes/s
-	Replays        quantity.Optional[uint64]
-	Recoveries     quantity.Optional[uint64]
-	CRCErrors      quantity.Optional[uint64]
-}
-
 // XID is a critical error that the driver reported.
 type XID struct {
 	Code uint64
@@ -249,11 +232,7 @@ type Instance struct {
 }
 
 // InstanceID identifies a MIG instance; its zero value is the whole GPU.
-type InstanceID struct {
-	MIG     bool
-	GPU     uint32 // GPU instance
-	Compute uint32 // compute instance
-}
+type InstanceID = metric.InstanceID
 
 // Severity orders alerts.
 type Severity uint8

@@ -219,7 +219,7 @@ func (d Panel) splitSegments() string {
 	var split, segments quantity.Optional[int64]
 	for i := range d.process.Allocators {
 		if a := &d.process.Allocators[i]; a.StrandedSegments.Known() {
-			split, segments = plus(split, a.StrandedSegments), plus(segments, a.Segments)
+			split, segments = quantity.Sum(split, a.StrandedSegments), quantity.Sum(segments, a.Segments)
 		}
 	}
 	v, ok := split.Value()

@@ -35,7 +35,7 @@ func (d Panel) figuresOfAll(cells int) string {
 			largest = a.LargestFree
 		}
 		if a.Kind != kindRaw { // it has its own line
-			segments, blocks = plus(segments, a.Segments), plus(blocks, a.Blocks)
+			segments, blocks = quantity.Sum(segments, a.Segments), quantity.Sum(blocks, a.Blocks)
 		}
 	}
 	var facts []string
@@ -101,15 +101,6 @@ func (d Panel) needs(width, room int) []string {
 		parts = append(parts, amount+" in "+quantity.BriefDuration(within))
 	}
 	return []string{d.text(width, cell.Span{d.Appearance.Styles.Text, "will need more: " + strings.Join(parts, ", ")})}
-}
-
-// plus adds a count to a sum; an unknown count changes nothing.
-func plus(sum, count quantity.Optional[int64]) quantity.Optional[int64] {
-	v, ok := count.Value()
-	if !ok {
-		return sum
-	}
-	return quantity.From(sum.Or(0)+v, quantity.Probe)
 }
 
 // evictable names the caches that a selective flush evicts, in that order.

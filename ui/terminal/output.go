@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"vramscope/internal/bounded"
 )
 
 // output writes to the terminal without ever waiting for it, so that one that is not being read (a
@@ -83,7 +85,7 @@ func (o *output) Write(p []byte) (int, error) {
 	o.mu.Unlock()
 
 	o.signal()
-	if wait && !await(taken, outputTimeout) {
+	if wait && !bounded.Ended(taken, outputTimeout) {
 		o.mu.Lock()
 		o.stalled = o.taken != nil // it may have been taken just now
 		o.mu.Unlock()
@@ -103,7 +105,7 @@ func (o *output) Flush(timeout time.Duration) bool {
 	o.mu.Lock()
 	taken := o.taken
 	o.mu.Unlock()
-	return taken == nil || await(taken, timeout)
+	return taken == nil || bounded.Ended(taken, timeout)
 }
 
 // Interrupt drops what is pending, and reports whether the write under way was ended.
@@ -133,17 +135,6 @@ func (o *output) Stop() {
 		if o.device != o.file {
 			_ = o.device.Close() // all has been written
 		}
-	}
-}
-
-func await(taken <-chan struct{}, timeout time.Duration) bool {
-	timer := time.NewTimer(timeout)
-	defer timer.Stop()
-	select {
-	case <-taken:
-		return true
-	case <-timer.C:
-		return false
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
 	"github.com/charmbracelet/x/ansi"
+
+	"vramscope/internal/bounded"
 )
 
 // endTimeout is how long an orderly end may take before the watchdog exits.
@@ -182,12 +184,8 @@ func (p *Program) watch(ctx context.Context, finished <-chan struct{}) {
 		return
 	case <-ctx.Done():
 	}
-	timer := time.NewTimer(endTimeout)
-	defer timer.Stop()
-	select {
-	case <-finished:
+	if bounded.Ended(finished, endTimeout) {
 		return
-	case <-timer.C:
 	}
 	p.terminal.Abandon()
 	code := 0

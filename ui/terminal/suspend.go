@@ -11,6 +11,8 @@ import (
 
 	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
+
+	"vramscope/internal/bounded"
 )
 
 // suspension is Ctrl+Z: the terminal is handed back as it was found, the driver
@@ -53,7 +55,7 @@ func (s suspension) Run() error {
 			defer close(released)
 			s.Driver.Suspend()
 		}()
-		await(released, releaseTimeout)
+		bounded.Ended(released, releaseTimeout)
 	}
 
 	err := stopGroup()
@@ -87,10 +89,7 @@ func stopGroup() error {
 		return fmt.Errorf("stopping: %w", err)
 	}
 	// The stop reaches this thread a moment after the call has returned.
-	select {
-	case <-continued:
-	case <-time.After(stopTimeout):
-	}
+	bounded.Ended(continued, stopTimeout)
 	return nil
 }
 

@@ -143,7 +143,7 @@ func ampere(index int, used float64) snapshot.GPU {
 		State: snapshot.GPUOK, LastUsed: gib(used), ProcessCount: whole(1),
 		Memory:  snapshot.Memory{Total: gib(40), Used: gib(used), Free: gib(39.4 - used), Reserved: gib(0.6)},
 		Sensors: metric.Sensors{TemperatureSlowdown: whole(92), PowerLimit: float(400)},
-		ECC:     snapshot.ECC{Enabled: count(true), Corrected: count(uint64(0)), Uncorrected: count(uint64(0))},
+		ECC:     metric.ECC{Enabled: count(true), Corrected: count(uint64(0)), Uncorrected: count(uint64(0))},
 	}
 }
 

@@ -119,7 +119,7 @@ func hopper(index int, used float64) snapshot.GPU {
 		Index: index, UUID: "GPU-5d2c1a00-0000-4000-8000-00000000000" + strconv.Itoa(index), Name: "NVIDIA H100 80GB HBM3",
 		PCIBusID: "00000000:" + strconv.Itoa(index+1) + "8:00.0", State: snapshot.GPUOK, LastUsed: gib(used),
 		Memory:  snapshot.Memory{Total: gib(79.6), Used: gib(used), Free: gib(79.0 - used), Reserved: gib(0.6)},
-		Sensors: metric.Sensors{TemperatureSlowdown: whole(87), PowerLimit: float(700)}, ECC: snapshot.ECC{Enabled: count(true), Corrected: count(uint64(0))},
+		Sensors: metric.Sensors{TemperatureSlowdown: whole(87), PowerLimit: float(700)}, ECC: metric.ECC{Enabled: count(true), Corrected: count(uint64(0))},
 	}
 }
 
