@@ -49,10 +49,8 @@ func (d *day) writeOOM(at int64, e *snapshot.Event, snap *snapshot.Snapshot, gpu
 		m = g.Memory
 	}
 	var p snapshot.Process
-	if row := snap.Row(e.Row); row != nil {
+	if row := snap.AnyRow(e.Row); row != nil {
 		p = *row
-	} else if ended := snap.EndedRow(e.Row); ended != nil {
-		p = ended.Last
 	}
 	var requested, detail any
 	if e.OutOfMemory != nil {

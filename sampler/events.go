@@ -159,13 +159,13 @@ func (s *Sampler) applyRules(now time.Time, snap *snapshot.Snapshot) []snapshot.
 			continue
 		}
 		s.logged = append(s.logged, *a)
-		s.logAlert(snap, now, snapshot.EventAlarm, a, a.Message)
+		s.logAlert(now, snapshot.EventAlarm, a, a.Message)
 	}
 	s.logged = slices.DeleteFunc(s.logged, func(a snapshot.Alert) bool {
 		if s.alerts.Stands(&a) { // also where a worse one of the same place is shown instead
 			return false
 		}
-		s.logAlert(snap, now, snapshot.EventCleared, &a, cleared(now, &a))
+		s.logAlert(now, snapshot.EventCleared, &a, cleared(now, &a))
 		return true
 	})
 	return alerts
@@ -189,7 +189,7 @@ func cleared(now time.Time, a *snapshot.Alert) string {
 
 // logAlert logs that an alert was raised or cleared, unless its cause has an event of its own. If
 // the alert's process has ended, its name comes from the ended rows.
-func (s *Sampler) logAlert(snap *snapshot.Snapshot, now time.Time, kind snapshot.EventKind, a *snapshot.Alert, message string) {
+func (s *Sampler) logAlert(now time.Time, kind snapshot.EventKind, a *snapshot.Alert, message string) {
 	switch a.Kind {
 	case snapshot.AlertLost, snapshot.AlertHanging, snapshot.AlertDriver, snapshot.AlertXID, snapshot.AlertOutOfMemory:
 		return
@@ -199,10 +199,8 @@ func (s *Sampler) logAlert(snap *snapshot.Snapshot, now time.Time, kind snapshot
 	if kind == snapshot.EventAlarm {
 		e.Severity = a.Severity
 	}
-	if r := s.rows[a.Row]; r != nil {
-		e.User, e.Name = r.latest.User, r.latest.ProgramName()
-	} else if ended := snap.EndedRow(a.Row); ended != nil {
-		e.User, e.Name = ended.Last.User, ended.Last.ProgramName()
+	if p := s.lastOf(a.Row); p != nil {
+		e.User, e.Name = p.User, p.ProgramName()
 	}
 	s.history.Append(e)
 }

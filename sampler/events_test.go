@@ -240,9 +240,8 @@ func TestClearedAlertNamesItsEndedProcess(t *testing.T) {
 	row := snapshot.RowID{Process: process.Identity{PID: 7, StartTime: 3}, GPUUUID: "GPU-3"}
 	ended := snapshot.Process{ID: row, User: "carol", Command: []string{"python3", "finetune.py"}, Name: "python3"}
 	other := snapshot.Process{ID: snapshot.RowID{Process: process.Identity{PID: 7, StartTime: 4}, GPUUUID: "GPU-3"}, User: "dave"}
-	snap := &snapshot.Snapshot{Ended: []snapshot.EndedProcess{{Last: other}, {Last: ended}, {Last: other}}}
-	s := &Sampler{history: history.New()}
-	s.logAlert(snap, time.Now(), snapshot.EventCleared, &snapshot.Alert{Row: row}, "cleared")
+	s := &Sampler{history: history.New(), ended: []snapshot.EndedProcess{{Last: other}, {Last: ended}, {Last: other}}}
+	s.logAlert(time.Now(), snapshot.EventCleared, &snapshot.Alert{Row: row}, "cleared")
 	e := s.history.Events(0)[0]
 	if e.User != "carol" || e.Name != "finetune.py" {
 		t.Errorf("it is of %q by %q", e.Name, e.User)

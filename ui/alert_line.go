@@ -201,9 +201,9 @@ func (st *state) advice(alert *snapshot.Alert, lk *cell.Appearance) string {
 func fullInSentence(alert *snapshot.Alert, gpu *snapshot.GPU, st *state, lk *cell.Appearance, width int) (head, tail string) {
 	head = "GPU " + strconv.Itoa(gpu.Index) + " "
 	if width < 66 {
-		head += "full in " + cell.UntilFull(*gpu.FullIn)
+		head += gpu.FullIn.Brief()
 	} else {
-		head += cell.FullIn(*gpu.FullIn, &lk.Glyphs)
+		head += gpu.FullIn.Words(lk.Glyphs.EnDash)
 	}
 	wide := width >= 120
 	if wide {

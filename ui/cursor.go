@@ -90,18 +90,7 @@ func (m *model) atCursor() *snapshot.Process {
 	if !m.st.Cursor.Active {
 		return nil
 	}
-	return findProcess(m.st.shown, m.st.Cursor.ID)
-}
-
-// findProcess finds a running or ended row.
-func findProcess(s *snapshot.Snapshot, id snapshot.RowID) *snapshot.Process {
-	if p := s.Row(id); p != nil {
-		return p
-	}
-	if ended := s.EndedRow(id); ended != nil {
-		return &ended.Last
-	}
-	return nil
+	return m.st.shown.AnyRow(m.st.Cursor.ID)
 }
 
 // needCursor returns atCursor for a key that needs a process. Where there is no cursor it puts

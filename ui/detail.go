@@ -32,7 +32,7 @@ func newDetail(st *state, lk *cell.Appearance, rows []table.Row, whole bool) det
 			in.Segments = &now.View
 		}
 	}
-	if st.shown.Row(in.Row) != nil || st.shown.EndedRow(in.Row) != nil {
+	if st.shown.AnyRow(in.Row) != nil {
 		in.Graph = graphAbout(st, lk, graph.UsedBy(in.Row))
 		in.Graph.Subject.Name = "used"
 	}

@@ -143,7 +143,7 @@ func (m *model) findNext(step int) bool {
 func (m *model) found() string {
 	which, all := 0, 0
 	for _, id := range m.rowIDs() {
-		if p := findProcess(m.st.shown, id); p == nil || !table.Matches(p, m.st.find) {
+		if p := m.st.shown.AnyRow(id); p == nil || !table.Matches(p, m.st.find) {
 			continue
 		}
 		if all++; id == m.st.Cursor.ID {
@@ -165,7 +165,7 @@ func (m *model) find(from, step int) bool {
 		if j < 0 {
 			j += len(ids)
 		}
-		if p := findProcess(m.st.shown, ids[j]); p != nil && table.Matches(p, m.st.find) {
+		if p := m.st.shown.AnyRow(ids[j]); p != nil && table.Matches(p, m.st.find) {
 			m.moveTo(ids, j)
 			return true
 		}

@@ -105,7 +105,7 @@ func fleetNote(l *fleet.Line) string {
 	case l.State != fleet.OK:
 		return text.Clean(l.Why)
 	case l.Alert == snapshot.AlertFullIn && l.GPU.FullIn != nil:
-		return "full in " + cell.UntilFull(*l.GPU.FullIn)
+		return l.GPU.FullIn.Brief()
 	case l.Alert == "" && l.Idle.Or(0) > 0:
 		return strings.TrimSpace(fmt.Sprintf("%d idle  %s", l.Idle.Or(0), text.Clean(l.User+" "+l.Program)))
 	case l.Alert != "":

@@ -224,10 +224,10 @@ func (m *model) shareNote(line *fleet.Line) string {
 
 func (m *model) alertNote(line *fleet.Line, cells int) string {
 	if full := line.GPU.FullIn; line.Alert == snapshot.AlertFullIn && full != nil {
-		if words := cell.FullIn(*full, &m.look.Glyphs); full.Earliest > 0 && text.Width(words) <= cells {
+		if words := full.Words(m.look.Glyphs.EnDash); full.Earliest > 0 && text.Width(words) <= cells {
 			return words
 		}
-		return "full in " + cell.UntilFull(*full)
+		return full.Brief()
 	}
 	if words := alertWords[line.Alert]; words != "" {
 		return words

@@ -124,10 +124,8 @@ func rescueOf(history snapshot.History, event *snapshot.Event) string {
 
 func (e *Evidence) fromSnapshot(at *snapshot.Snapshot, event *snapshot.Event) {
 	e.Process = snapshot.Process{ID: event.Row, GPU: event.GPU, User: event.User, Name: event.Name}
-	if row := at.Row(event.Row); row != nil {
+	if row := at.AnyRow(event.Row); row != nil {
 		e.Process = *row
-	} else if ended := at.EndedRow(event.Row); ended != nil {
-		e.Process = ended.Last
 	}
 	e.Used = e.Process.Used
 	e.Allocated = e.Process.Allocated

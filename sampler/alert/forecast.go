@@ -45,10 +45,10 @@ func (e *Evaluator) fullPlace(found []candidate, g *snapshot.GPU, where place, f
 
 // announce writes when the place will be full.
 func (c *candidate) announce(full *snapshot.FullIn) {
-	text := formatFullIn(*full)
+	text := full.Words("–")
 	words := text
 	if c.alert.Instance.MIG {
-		words = c.label + " " + briefFullIn(*full) // the GPU line stands for all its instances
+		words = c.label + " " + full.Brief() // the GPU line stands for all its instances
 	}
 	c.soon, c.announced = full.Median, full
 	c.alert.Note, c.alert.Message = note(words), "GPU "+c.label+" "+text

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
+	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 )
 
@@ -143,12 +144,12 @@ func (e *Evaluator) ecc(found []candidate, snap *snapshot.Snapshot, g *snapshot.
 	a := snapshot.Alert{
 		Kind: snapshot.AlertECC, Severity: snapshot.Notice, GPU: g.Index, GPUUUID: g.UUID, Since: c.since,
 		Note:    note("ECC " + decimal(c.value) + " uncorrectable"),
-		Message: "GPU " + number(g.Index) + " has " + counted(c.value, "uncorrectable ECC error") + " from before this start",
+		Message: "GPU " + number(g.Index) + " has " + text.Plural(int(c.value), "uncorrectable ECC error", "uncorrectable ECC errors") + " from before this start",
 		Advice:  "reset the GPU when its jobs are done",
 	}
 	if fresh := c.value - c.first; fresh > 0 {
 		a.Since = c.risen
-		a.Message = "GPU " + number(g.Index) + " has " + counted(fresh, "new uncorrectable ECC error")
+		a.Message = "GPU " + number(g.Index) + " has " + text.Plural(int(fresh), "new uncorrectable ECC error", "new uncorrectable ECC errors")
 		if c.first > 0 {
 			a.Message += ", " + decimal(c.value) + " since the driver was loaded"
 		}

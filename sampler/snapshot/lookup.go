@@ -96,6 +96,17 @@ func (s *Snapshot) EndedRow(id RowID) *EndedProcess {
 	return find(s.Ended, func(e *EndedProcess) bool { return e.Last.ID == id })
 }
 
+// AnyRow finds the row of a process that lives or has exited, or returns nil.
+func (s *Snapshot) AnyRow(id RowID) *Process {
+	if p := s.Row(id); p != nil {
+		return p
+	}
+	if ended := s.EndedRow(id); ended != nil {
+		return &ended.Last
+	}
+	return nil
+}
+
 // ProcessRows returns the live rows of a process: one for each of its devices.
 func (s *Snapshot) ProcessRows(id process.Identity) iter.Seq[*Process] {
 	return s.rows(func(p *Process) bool { return p.ID.Process == id })

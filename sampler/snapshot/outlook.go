@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"slices"
+	"strconv"
 	"time"
 
 	"vramscope/internal/quantity"
@@ -44,6 +45,39 @@ type FullIn struct {
 
 	// Made is the time of the newest sample in the forecast.
 	Made time.Time `json:"-"`
+}
+
+// Until is the median alone: in two units, from ten minutes on in minutes.
+func (f *FullIn) Until() string {
+	minutes := int(f.Median.Round(time.Minute) / time.Minute)
+	if f.Median >= 10*time.Minute && minutes < 100 {
+		return strconv.Itoa(minutes) + "m"
+	}
+	return quantity.Duration(f.Median)
+}
+
+// Brief is "full in 4m10s".
+func (f *FullIn) Brief() string {
+	if f.Median <= 0 {
+		return "full"
+	}
+	return "full in " + f.Until()
+}
+
+// Words are "full in 4m10s (3m–6m)" in at most 22 cells: the bounds are rounded outward to
+// minutes, and a bound beyond 99 minutes is open ("3m+").
+func (f *FullIn) Words(dash string) string {
+	if f.Median <= 0 {
+		return f.Brief()
+	}
+	const open = 99
+	earliest := int(max(min(f.Earliest, f.Median), 0) / time.Minute)
+	latest := int((max(f.Latest, f.Median) + time.Minute - 1) / time.Minute)
+	end := "+"
+	if f.Latest > 0 && latest <= open {
+		end = dash + strconv.Itoa(latest) + "m"
+	}
+	return f.Brief() + " (" + strconv.Itoa(min(earliest, open)) + "m" + end + ")"
 }
 
 // Prediction is a forecast of used memory at one horizon.

@@ -142,33 +142,7 @@ func CoarseDuration(d time.Duration) string {
 	}
 }
 
-// FullIn returns "full in 4m10s (3m–6m)": the median and the 80 % interval in whole minutes.
-func FullIn(f snapshot.FullIn, g *Glyphs) string {
-	return "full in " + UntilFull(f) + " (" + fullBounds(f, g) + ")"
-}
-
-// UntilFull returns the median alone, in two units below ten minutes.
-func UntilFull(f snapshot.FullIn) string {
-	if f.Median >= 10*time.Minute {
-		return CoarseDuration(f.Median)
-	}
-	return quantity.Duration(f.Median)
-}
-
-func fullBounds(f snapshot.FullIn, g *Glyphs) string {
-	earliest := int64(max(f.Earliest, 0) / time.Minute)
-	text := strconv.FormatInt(earliest, 10) + "m"
-	if f.Latest <= 0 && earliest == 0 {
-		return "any time"
-	}
-	if f.Latest <= 0 {
-		return text + "+"
-	}
-	latest := int64((f.Latest + time.Minute - 1) / time.Minute)
-	return text + g.EnDash + strconv.FormatInt(latest, 10) + "m"
-}
-
-// PerSecond returns a rate of growth: "25M/s".
+// PerSecond is a rate of growth: "25M/s".
 func PerSecond(rate quantity.Bytes) string { return rate.String() + "/s" }
 
 // Rounded rounds an amount as the screen shows it. Columns are sorted by that, so that noise

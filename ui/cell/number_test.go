@@ -3,10 +3,8 @@ package cell
 import (
 	"math/rand/v2"
 	"testing"
-	"time"
 
 	"vramscope/internal/quantity"
-	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 )
 
@@ -23,29 +21,6 @@ func TestUnreturnable(t *testing.T) {
 		amount := quantity.Bytes(rand.Int64() >> rand.IntN(63))
 		if got := AppendUnreturnable(nil, amount); len(got) > 5 {
 			t.Fatalf("%d takes %d cells: %s", amount, len(got), got)
-		}
-	}
-}
-
-func TestFullIn(t *testing.T) {
-	minutes := func(median, earliest, latest float64) snapshot.FullIn {
-		at := func(m float64) time.Duration { return time.Duration(m * float64(time.Minute)) }
-		return snapshot.FullIn{Median: at(median), Earliest: at(earliest), Latest: at(latest)}
-	}
-	for _, c := range []struct {
-		in   snapshot.FullIn
-		want string
-	}{
-		{minutes(4.17, 3.2, 5.6), "full in 4m10s (3m–6m)"},
-		{minutes(4.17, 3.9, 6), "full in 4m10s (3m–6m)"},
-		{minutes(4.17, 3.2, 0), "full in 4m10s (3m+)"},
-		{minutes(4.17, 0.2, 0), "full in 4m10s (any time)"},
-		{minutes(12.4, 9.5, 13.1), "full in 12m (9m–14m)"},
-		{minutes(0.5, 0.2, 0.9), "full in 30s (0m–1m)"},
-	} {
-		g := UnicodeGlyphs()
-		if got := FullIn(c.in, &g); got != c.want || text.Width(got) > 24 {
-			t.Errorf("%v: %q, want %q", c.in, got, c.want)
 		}
 	}
 }

@@ -91,7 +91,7 @@ func (p *Page) head(target *subject, width int) string {
 	if target.gpu.State != snapshot.GPUOK {
 		right = []cell.Span{{Style: s.Warning, Text: string(target.gpu.State) + " for " + quantity.Duration(p.Now.Since(target.gpu.Since))}}
 	} else if outlook.FullIn != nil {
-		right = append(right, cell.Span{Style: s.Leak, Text: "  " + cell.FullIn(*outlook.FullIn, g)})
+		right = append(right, cell.Span{Style: s.Leak, Text: "  " + outlook.FullIn.Words(g.EnDash)})
 	} else if words := outlook.Doubt.Words(); words != "" {
 		right = append(right, cell.Span{Style: s.Dim, Text: "  " + words})
 	}

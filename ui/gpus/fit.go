@@ -76,7 +76,7 @@ func (f *Fit) more(i int, amounts bool) string {
 		s += ")"
 	}
 	if full := p.FullIn(); full != nil {
-		s += ", full in " + cell.UntilFull(*full)
+		s += ", " + full.Brief()
 	}
 	return s
 }

@@ -59,9 +59,9 @@ func (p *Panel) note(line Line, c columns) note {
 			}
 			switch fills := rule.kind == snapshot.AlertFullIn && line.GPU.FullIn != nil; {
 			case fills && brief:
-				n.text = cell.UntilFull(*line.GPU.FullIn)
+				n.text = line.GPU.FullIn.Until()
 			case fills:
-				n.text = cell.FullIn(*line.GPU.FullIn, &p.Appearance.Glyphs)
+				n.text = line.GPU.FullIn.Words(p.Appearance.Glyphs.EnDash)
 			case brief:
 				n.text = rule.brief
 			}

@@ -1,14 +1,12 @@
-package alert
+package snapshot
 
 import (
 	"testing"
 	"time"
 	"unicode/utf8"
-
-	"vramscope/sampler/snapshot"
 )
 
-func TestFormatFullIn(t *testing.T) {
+func TestFullInWords(t *testing.T) {
 	const m = time.Minute
 	for _, tc := range []struct {
 		median, earliest, latest time.Duration
@@ -27,19 +25,19 @@ func TestFormatFullIn(t *testing.T) {
 		{30 * time.Hour, 20 * time.Hour, 0, "full in 1d06h (99m+)"},
 		{2 * m, 5 * m, m, "full in 2m00s (2m–2m)"}, // bounds that are none
 	} {
-		f := snapshot.FullIn{Median: tc.median, Earliest: tc.earliest, Latest: tc.latest}
-		if got := formatFullIn(f); got != tc.want {
+		f := FullIn{Median: tc.median, Earliest: tc.earliest, Latest: tc.latest}
+		if got := f.Words("–"); got != tc.want {
 			t.Errorf("%+v: %q, want %q", f, got, tc.want)
 		}
 	}
 }
 
-func FuzzFormatFullInFitsANote(f *testing.F) {
+func FuzzFullInFitsANote(f *testing.F) {
 	f.Add(int64(250e9), int64(200e9), int64(340e9))
 	f.Add(int64(599e9), int64(-1), int64(1)<<62)
 	f.Fuzz(func(t *testing.T, median, earliest, latest int64) {
-		text := formatFullIn(snapshot.FullIn{Median: time.Duration(median), Earliest: time.Duration(earliest), Latest: time.Duration(latest)})
-		if n := utf8.RuneCountInString(text); n > noteCells || text == "" {
+		text := (&FullIn{Median: time.Duration(median), Earliest: time.Duration(earliest), Latest: time.Duration(latest)}).Words("–")
+		if n := utf8.RuneCountInString(text); n > 22 || text == "" {
 			t.Errorf("%q has %d cells", text, n)
 		}
 	})
