@@ -25,18 +25,10 @@ type driverScreen struct {
 // Render returns exactly height lines of exactly width cells. Sentences are wrapped on a narrow screen.
 func (d driverScreen) Render(width, height int) []string {
 	s := &d.look.Styles
-	const indent = 3
 	out := make([]string, 0, height)
 	write := func(style themes.Style, name, text string) {
-		for i, part := range cell.Wrap(text, width-indent-1-len(name), 3, d.look.Glyphs.Ellipsis) {
-			l := cell.NewLine(width)
-			l.Skip(indent)
-			if i == 0 {
-				l.Put(s.Dim, name)
-			}
-			l.To(indent + len(name))
-			l.Put(style, part)
-			out = append(out, l.String())
+		for _, spans := range d.look.Paragraph(cell.Span{s.Dim, "  " + name}, style, text, width-2, 3) {
+			out = append(out, cell.Indented(d.look, width, spans...))
 		}
 	}
 	if height >= 6 {

@@ -188,7 +188,7 @@ func printEnvironment(p *command.Program, directory string, native bool) error {
 			return command.Failed(err)
 		}
 	}
-	s := fmt.Appendf(nil, "export PYTHONPATH=%s${PYTHONPATH:+:$PYTHONPATH}\n", shellQuote(directory))
+	s := fmt.Appendf(nil, "export PYTHONPATH=%s${PYTHONPATH:+:$PYTHONPATH}\n", text.ShellQuote(directory))
 	s = append(s, ExportSeccompFilters()...)
 	if native {
 		exports, err := preloadExports(p, directory, shared)
@@ -213,10 +213,6 @@ func preloadExports(p *command.Program, directory string, shared bool) (string, 
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("export LD_PRELOAD=${LD_PRELOAD:+$LD_PRELOAD:}%s\n", shellQuote(library)) +
+	return fmt.Sprintf("export LD_PRELOAD=${LD_PRELOAD:+$LD_PRELOAD:}%s\n", text.ShellQuote(library)) +
 		"export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0\n", nil
-}
-
-func shellQuote(word string) string {
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

@@ -2,6 +2,7 @@ package process
 
 import (
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -70,10 +71,16 @@ func afterInterpreter(command []string) []string {
 	return command
 }
 
+// NamesProgram reports whether the command line of an interpreter says what it runs.
+func NamesProgram(command []string) bool {
+	at := slices.Index(command, "-c")
+	return len(afterInterpreter(command)) < len(command) || at >= 0 && at+1 < len(command)
+}
+
 // interpreterFlags reports whether name is an interpreter, and its flags that take
 // a value in the next argument, each followed by a space.
 func interpreterFlags(name string) (withValue string, ok bool) {
-	switch strings.TrimRight(name, "0123456789.t") { // python3.14t is free-threaded
+	switch strings.TrimRight(name, "0123456789.td") { // python3.14t is free-threaded, python3d for debugging
 	case "python", "pypy":
 		return "-X -W --check-hash-based-pycs ", true
 	case "bash", "sh", "dash", "zsh":

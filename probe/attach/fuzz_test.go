@@ -193,6 +193,9 @@ func FuzzCgroupFiles(f *testing.F) {
 	})
 }
 
+// plainWord has the characters that a shell does not interpret.
+const plainWord = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-+/:@%=,"
+
 var quotedWords = regexp.MustCompile(`'[^']*'|\\'`)
 
 // FuzzStart: what disables remote debugging and a variable's value are in the

@@ -61,13 +61,13 @@ func instead(command []string) string {
 	if len(command) == 0 || command[0] == "" || strings.ContainsAny(command[0], " \t\n:") {
 		return ""
 	}
-	if isPythonName(base(command[0])) && !hasScript(command[1:]) {
+	if isPythonName(base(command[0])) && !process.NamesProgram(command) {
 		return ""
 	}
 	const limit = 400 // bytes; a screen's width several times
 	line := "vramscope run --"
 	for _, word := range command {
-		quoted := shellQuote(word)
+		quoted := text.ShellQuote(word)
 		if len(line)+len(quoted) > limit || strings.ContainsFunc(word, func(r rune) bool { return !text.Printable(r) }) {
 			return line + " …"
 		}
@@ -75,35 +75,6 @@ func instead(command []string) string {
 	}
 	return line
 }
-
-// hasScript reports whether a Python's arguments name what it runs.
-// Source: https://docs.python.org/3/using/cmdline.html
-func hasScript(args []string) bool {
-	for i := 0; i < len(args); i++ {
-		switch word := args[i]; {
-		case word == "-m" || word == "-c":
-			return i+1 < len(args)
-		case word == "-X" || word == "-W" || word == "--check-hash-based-pycs":
-			i++ // its value
-		case word == "-":
-			return false
-		case !strings.HasPrefix(word, "-"):
-			return true
-		}
-	}
-	return false
-}
-
-// shellQuote quotes a word if a shell would interpret it.
-func shellQuote(word string) string {
-	if word != "" && strings.Trim(word, plainWord) == "" {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-}
-
-// plainWord has the characters that a shell does not interpret.
-const plainWord = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-+/:@%=,"
 
 func base(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 

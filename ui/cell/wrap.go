@@ -7,6 +7,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"vramscope/internal/text"
+	"vramscope/themes"
 )
 
 // Wrap breaks clean text into lines, at blanks where it can. The last of at most maxLines
@@ -19,6 +20,17 @@ func Wrap(s string, cells, maxLines int, ellipsis string) []string {
 	if len(lines) > maxLines {
 		rest := strings.Join(lines[maxLines-1:], " ")
 		lines = append(lines[:maxLines-1], text.Cut(rest, cells, ellipsis))
+	}
+	return lines
+}
+
+// Paragraph wraps text into lines of cells: the first after a label, the others below it.
+func (a *Appearance) Paragraph(label Span, style themes.Style, words string, cells, maxLines int) [][]Span {
+	room := text.Width(label.Text)
+	var lines [][]Span
+	for _, part := range Wrap(words, max(cells-room, 1), maxLines, a.Glyphs.Ellipsis) {
+		lines = append(lines, []Span{label, {style, part}})
+		label.Text = strings.Repeat(" ", room)
 	}
 	return lines
 }

@@ -33,7 +33,7 @@ func (d Panel) command(width, maxLines int) []string {
 			whole.WriteString(argument[:max(left, 0)])
 			break
 		}
-		whole.WriteString(quoted(argument))
+		whole.WriteString(text.ShellQuote(argument))
 	}
 	s := text.Clean(whole.String())
 	head := text.Width("GPU " + d.index + "  PID  " + cell.UserName(p) + "  ")
@@ -47,14 +47,6 @@ func (d Panel) command(width, maxLines int) []string {
 		lines = append(lines, d.text(width, cell.Span{d.Appearance.Styles.Dim, l}))
 	}
 	return lines
-}
-
-// quoted puts an argument that a shell would split in quotes.
-func quoted(argument string) string {
-	if argument == "" || strings.ContainsAny(argument, " \t\n\"'") {
-		return "'" + argument + "'"
-	}
-	return argument
 }
 
 // isInterpreter reports whether the short command leaves out a bare "python".

@@ -239,13 +239,7 @@ func (d Attach) refuse(out *form, reasons []string, inner int) {
 	out.lines = [][]cell.Span{nameOf(d.look, &d.target), nil}
 	const maxLines = 3
 	for _, reason := range reasons {
-		for i, words := range cell.Wrap(cell.Limit(reason), max(inner-checkIndent, 1), maxLines, d.look.Glyphs.Ellipsis) {
-			mark := cell.Span{s.Warning, "  no  "}
-			if i > 0 {
-				mark = cell.Span{s.Text, "      "}
-			}
-			out.lines = append(out.lines, []cell.Span{mark, {s.Text, words}})
-		}
+		out.lines = append(out.lines, d.look.Paragraph(cell.Span{s.Warning, "  no  "}, s.Text, cell.Limit(reason), inner, maxLines)...)
 	}
 	out.buttons = []button{{"Esc", "close"}}
 	if d.plan.Instead == "" {

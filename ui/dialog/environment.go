@@ -60,9 +60,7 @@ func (e Environment) content(width int) [][]cell.Span {
 		nil,
 	}
 	say := func(words string) {
-		for _, l := range cell.Wrap(words, cells, maxVariable, g.Ellipsis) {
-			lines = append(lines, []cell.Span{{s.Text, l}})
-		}
+		lines = append(lines, e.look.Paragraph(cell.Span{}, s.Text, words, cells, maxVariable)...)
 	}
 	switch {
 	case !e.read:

@@ -198,10 +198,8 @@ func (e Events) Render(width, height int) []string {
 		return cell.Fill(e.unframed(foot, width), width, height)
 	}
 	if len(e.log) == 0 {
-		for _, text := range cell.Wrap("no events since vramscope was started. Listed here: processes that start and exit, "+
-			"alerts, lost GPUs, out-of-memory errors, flushes, attached probes, signals.", width-3, 4, e.look.Glyphs.Ellipsis) {
-			lines = append(lines, []cell.Span{{s.Dim, text}})
-		}
+		lines = e.look.Paragraph(cell.Span{}, s.Dim, "no events since vramscope was started. Listed here: processes that start and exit, "+
+			"alerts, lost GPUs, out-of-memory errors, flushes, attached probes, signals.", width-3, 4)
 	} else {
 		lines = append(lines, []cell.Span{{s.Header, cells.write(e.look, "TIME", "GPU", "PID", "USER") + "EVENT"}})
 		rows := e.lines(width, height)

@@ -64,12 +64,8 @@ func (e Events) clock(event *snapshot.Event) string {
 
 // unframed returns lines over the whole width.
 func (e Events) unframed(lines []string, width int) []string {
-	out := make([]string, len(lines))
 	for i, line := range lines {
-		l := cell.NewLine(width)
-		l.Skip(1)
-		l.Put(e.look.Styles.Text, line)
-		out[i] = l.String()
+		lines[i] = cell.Indented(e.look, width, cell.Span{e.look.Styles.Text, line})
 	}
-	return out
+	return lines
 }

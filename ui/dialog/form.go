@@ -88,9 +88,7 @@ func (f form) height() int {
 // add wraps a paragraph into lines of inner cells.
 func (f *form) add(text string, inner int) {
 	const maxLines = 6
-	for _, part := range cell.Wrap(text, inner, maxLines, f.look.Glyphs.Ellipsis) {
-		f.lines = append(f.lines, []cell.Span{{f.look.Styles.Text, part}})
-	}
+	f.lines = append(f.lines, f.look.Paragraph(cell.Span{}, f.look.Styles.Text, text, inner, maxLines)...)
 }
 
 // Render draws the form. Where the height is too small it drops the blank lines, then those in

@@ -73,15 +73,8 @@ func (h Help) meaning(item Item, cells int) [][]cell.Span {
 	if cells < names+indent+minText {
 		names = text.Width(item.Name) + 1
 	}
-	var lines [][]cell.Span
-	for i, part := range cell.Wrap(h.look.Glyphs.Words(item.Help), max(cells-indent-names-1, 1), 4, h.look.Glyphs.Ellipsis) {
-		name := ""
-		if i == 0 {
-			name = item.Name
-		}
-		lines = append(lines, []cell.Span{{h.look.Styles.Key, "  " + text.Pad(name, names)}, {h.look.Styles.Text, part}})
-	}
-	return lines
+	label := cell.Span{h.look.Styles.Key, "  " + text.Pad(item.Name, names)}
+	return h.look.Paragraph(label, h.look.Styles.Text, h.look.Glyphs.Words(item.Help), cells-1, 4)
 }
 
 // sideBySide breaks lines into n columns, each of the same number of cells.

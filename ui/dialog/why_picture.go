@@ -32,9 +32,7 @@ func (w Why) picture(width int) [][]cell.Span {
 		remedy = v.Advice[0].Words()
 	}
 	lines := [][]cell.Span{{{s.Leak, strings.ToUpper(v.Cause.Title())}, {s.Text, "  " + w.look.Glyphs.Words(about)}}}
-	for i, part := range cell.Wrap(w.look.Glyphs.Words(remedy), max(width-8, 1), 2, w.look.Glyphs.Ellipsis) {
-		lines = append(lines, []cell.Span{{s.Strong, [...]string{"remedy  ", "        "}[i]}, {s.Text, part}})
-	}
+	lines = append(lines, w.look.Paragraph(cell.Span{s.Strong, "remedy  "}, s.Text, w.look.Glyphs.Words(remedy), width, 2)...)
 	if len(e.Recent) > 1 && e.Capacity.Or(0) > 0 && width >= 30 {
 		lines = append(lines, w.area(width)...)
 		lines = append(lines, w.bar(width)...)

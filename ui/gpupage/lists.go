@@ -145,12 +145,9 @@ func (p *Page) xids(target *subject, width int) []string {
 		if m.Words != "" {
 			words = m.Words + ": " + words
 		}
-		for i, part := range cell.Wrap(words, max(width-20, 12), 3, p.Appearance.Glyphs.Ellipsis) {
-			head := strings.Repeat(" ", 17)
-			if i == 0 {
-				head = text.Pad(p.Now.Clock(x.Time), 9) + text.Pad("Xid "+strconv.FormatUint(x.Code, 10), 8)
-			}
-			lines = append(lines, cell.Indented(p.Appearance, width, cell.Span{Style: style, Text: head}, cell.Span{Style: p.Appearance.Styles.Text, Text: part}))
+		head := text.Pad(p.Now.Clock(x.Time), 9) + text.Pad("Xid "+strconv.FormatUint(x.Code, 10), 8)
+		for _, spans := range p.Appearance.Paragraph(cell.Span{Style: style, Text: head}, p.Appearance.Styles.Text, words, max(width-3, 29), 3) {
+			lines = append(lines, cell.Indented(p.Appearance, width, spans...))
 		}
 	}
 	return lines

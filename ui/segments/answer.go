@@ -10,18 +10,14 @@ import (
 	"vramscope/ui/keys"
 )
 
-func (p Panel) waiting(cells int) []cell.Span {
+func (p Panel) waiting(cells int) [][]cell.Span {
 	s := &p.Appearance.Styles
 	style, text := s.Dim, "asking its probe for a map of its memory"
 	if p.Refusal != "" {
 		style, text = s.Warning, p.Refusal
 	}
-	var lines []cell.Span
 	const maxLines = 6
-	for _, part := range cell.Wrap(text, cells, maxLines, p.Appearance.Glyphs.Ellipsis) {
-		lines = append(lines, cell.Span{style, part})
-	}
-	return lines
+	return p.Appearance.Paragraph(cell.Span{}, style, text, cells, maxLines)
 }
 
 // answer says what a flush frees, and why not more.

@@ -41,7 +41,7 @@ func (p Panel) Render(width, height int) []string {
 	if m == nil {
 		lines := []string{p.title(width)}
 		for _, text := range p.waiting(max(width-2, 1)) {
-			lines = append(lines, cell.Indented(p.Appearance, width, text))
+			lines = append(lines, cell.Indented(p.Appearance, width, text...))
 		}
 		return cell.Fill(lines, width, height)
 	}
