@@ -120,10 +120,8 @@ func (s *Sampler) lastOf(id snapshot.RowID) *snapshot.Process {
 	if r := s.rows[id]; r != nil {
 		return r.latest
 	}
-	for i := range s.ended {
-		if s.ended[i].Last.ID == id {
-			return &s.ended[i].Last
-		}
+	if ended := snapshot.Find(s.ended, func(e *snapshot.EndedProcess) bool { return e.Last.ID == id }); ended != nil {
+		return &ended.Last
 	}
 	return nil
 }

@@ -148,10 +148,8 @@ func memoryOf(r *nvml.Reading, id snapshot.InstanceID) nvml.Memory {
 	if !id.MIG {
 		return r.Memory
 	}
-	for i := range r.Instances {
-		if r.Instances[i].ID == id {
-			return r.Instances[i].Memory
-		}
+	if in := snapshot.Find(r.Instances, func(in *nvml.Instance) bool { return in.ID == id }); in != nil {
+		return in.Memory
 	}
 	return nvml.Memory{}
 }

@@ -224,16 +224,8 @@ func (s *Sampler) freeBeside(id snapshot.RowID) quantity.Bytes {
 	if g == nil || g.last == nil {
 		return unknown
 	}
-	if !id.Instance.MIG {
-		return g.last.Memory.Free.Or(unknown)
-	}
-	for i := range g.last.Instances {
-		if in := &g.last.Instances[i]; in.ID == id.Instance {
-			m := snapshot.Memory(in.Memory)
-			return snapshot.FreeOf(&m).Or(unknown)
-		}
-	}
-	return unknown
+	m := snapshot.Memory(memoryOf(g.last, id.Instance))
+	return snapshot.FreeOf(&m).Or(unknown)
 }
 
 // arrived reports whether a new row is a process that started: those in a GPU's first list were

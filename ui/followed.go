@@ -79,10 +79,5 @@ func alarmed(alerts []snapshot.Alert, current int) *snapshot.Alert {
 	if current >= 0 && current < len(alerts) && urgent(&alerts[current]) {
 		return &alerts[current]
 	}
-	for i := range alerts {
-		if urgent(&alerts[i]) {
-			return &alerts[i]
-		}
-	}
-	return nil
+	return snapshot.Find(alerts, urgent)
 }

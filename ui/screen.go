@@ -210,10 +210,8 @@ func (st *state) box() box {
 	b.gpus, b.running = len(st.shown.GPUs), len(st.shown.Rows)
 	if f := st.Focus; f != nil {
 		b.focused = true
-		for p := range st.shown.GPURows(f.GPUUUID) {
-			if !f.Instance.MIG || p.ID.Instance == f.Instance {
-				b.inFocus++
-			}
+		for range st.shown.PlaceRows(f.GPUUUID, f.Instance) {
+			b.inFocus++
 		}
 	}
 	for i := range st.shown.GPUs {

@@ -105,13 +105,8 @@ func (t *table) placeOf(p *snapshot.Process) string {
 func instanceName(gpu, number int) string { return fmt.Sprintf("%d:%d", gpu, number) }
 
 // users lists who is on a GPU, or on one of its instances, the biggest first.
-func (t *table) users(uuid string, instance *snapshot.InstanceID) string {
-	var rows []*snapshot.Process
-	for p := range t.snap.GPURows(uuid) {
-		if instance == nil || p.ID.Instance == *instance {
-			rows = append(rows, p)
-		}
-	}
+func (t *table) users(uuid string, instance snapshot.InstanceID) string {
+	rows := slices.Collect(t.snap.PlaceRows(uuid, instance))
 	slices.SortStableFunc(rows, bySize)
 	var names []string
 	for _, p := range rows {

@@ -188,13 +188,13 @@ func (t *table) gpus() grid {
 		add(t.fullIn(gpu.FullIn),
 			strconv.Itoa(gpu.Index), t.bytes(gpu.Memory.Used), t.bytes(gpu.Memory.Total), free, t.bytes(gpu.Parts.Returnable),
 			t.metric(gpu, metric.Utilization), t.metric(gpu, metric.Temperature), t.power(gpu.Power, gpu.PowerLimit),
-			oneWord(gpu.StateWord()), t.users(gpu.UUID, nil), text.Clean(strings.TrimPrefix(gpu.Name, "NVIDIA ")))
+			oneWord(gpu.StateWord()), t.users(gpu.UUID, snapshot.InstanceID{}), text.Clean(strings.TrimPrefix(gpu.Name, "NVIDIA ")))
 		for j := range gpu.Instances {
 			instance := &gpu.Instances[j]
 			add(t.fullIn(instance.FullIn),
 				instanceName(gpu.Index, j+1), t.bytes(instance.Memory.Used), t.bytes(instance.Memory.Total),
 				t.bytes(instance.Memory.Free), t.bytes(instance.Parts.Returnable),
-				t.signs.Dash, t.signs.Dash, t.signs.Dash, oneWord(gpu.StateWord()), t.users(gpu.UUID, &instance.ID),
+				t.signs.Dash, t.signs.Dash, t.signs.Dash, oneWord(gpu.StateWord()), t.users(gpu.UUID, instance.ID),
 				"MIG "+text.Clean(instance.Profile))
 		}
 	}

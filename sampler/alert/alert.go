@@ -22,7 +22,7 @@ const (
 type Evaluator struct {
 	low     float64 // fraction of a GPU's capacity
 	history snapshot.History
-	now     time.Time
+	snap    *snapshot.Snapshot // the newest
 	latches map[key]*latch
 	rows    map[snapshot.RowID]*rowTrace
 	gpus    map[string]*gpuTrace
@@ -74,7 +74,7 @@ type candidate struct {
 // change the snapshot, and ignores its Alerts.
 func (e *Evaluator) Evaluate(snap *snapshot.Snapshot) []snapshot.Alert {
 	e.tick++
-	e.now = snap.Time
+	e.snap = snap
 	e.trace(snap)
 
 	var found []candidate

@@ -113,7 +113,7 @@ func (e *Evaluator) leaks(found []candidate, g *snapshot.GPU) []candidate {
 		}
 		advice := ""
 		if frees(p) {
-			advice = flushAdvice(p, snapshot.LastingOf(e.history, e.now, p))
+			advice = flushAdvice(p, snapshot.LastingOf(e.history, e.snap.Time, p))
 		}
 		found = append(found, candidate{
 			hysteresis: forecasted,

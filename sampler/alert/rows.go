@@ -14,17 +14,7 @@ type place struct {
 
 // at returns the rows of a place in this snapshot.
 func (e *Evaluator) at(where place) iter.Seq[*snapshot.Process] {
-	return func(yield func(*snapshot.Process) bool) {
-		g := e.gpus[where.gpuUUID]
-		if g == nil {
-			return
-		}
-		for _, p := range g.rows {
-			if (!where.instance.MIG || p.ID.Instance == where.instance) && !yield(p) {
-				return
-			}
-		}
-	}
+	return e.snap.PlaceRows(where.gpuUUID, where.instance)
 }
 
 func (e *Evaluator) present(id snapshot.RowID) bool {
@@ -66,7 +56,7 @@ func (e *Evaluator) remedy(where place) string {
 		if !frees(p) || best != nil && p.Frees() <= lasts.Min {
 			continue
 		}
-		if l := snapshot.LastingOf(e.history, e.now, p); best == nil || l.Min > lasts.Min {
+		if l := snapshot.LastingOf(e.history, e.snap.Time, p); best == nil || l.Min > lasts.Min {
 			best, lasts = p, l
 		}
 	}

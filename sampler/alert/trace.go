@@ -21,8 +21,7 @@ type rowTrace struct {
 
 type gpuTrace struct {
 	tick  uint64
-	rows  []*snapshot.Process // those of this snapshot
-	young bool                // one of them has just started
+	young bool // a process on it has just started
 
 	growth growth
 	errors errorCount
@@ -57,8 +56,7 @@ const warmUp = 5 * time.Minute
 // trace adds a snapshot to the traces, before the rules are applied.
 func (e *Evaluator) trace(snap *snapshot.Snapshot) {
 	for _, g := range e.gpus {
-		clear(g.rows)
-		g.rows, g.young = g.rows[:0], false
+		g.young = false
 	}
 	for i := range snap.Rows {
 		e.traceRow(snap.Time, &snap.Rows[i])
@@ -86,7 +84,6 @@ func (e *Evaluator) traceRow(now time.Time, p *snapshot.Process) {
 	}
 	t.growth.add(now, p.Used, t.young(now))
 	g := e.gpu(p.ID.GPUUUID)
-	g.rows = append(g.rows, p)
 	g.young = g.young || t.young(now)
 }
 

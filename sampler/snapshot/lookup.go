@@ -13,10 +13,11 @@ func (s *Snapshot) GPU(uuid string) *GPU {
 	if s == nil {
 		return nil
 	}
-	return find(s.GPUs, func(g *GPU) bool { return g.UUID == uuid })
+	return Find(s.GPUs, func(g *GPU) bool { return g.UUID == uuid })
 }
 
-func find[T any](all []T, wanted func(*T) bool) *T {
+// Find returns the first element that is wanted, or nil.
+func Find[T any](all []T, wanted func(*T) bool) *T {
 	for i := range all {
 		if wanted(&all[i]) {
 			return &all[i]
@@ -57,7 +58,7 @@ func (s *Snapshot) DeviceUUID(id RowID) string {
 
 // Instance finds a MIG instance by its ID, or returns nil.
 func (g *GPU) Instance(id InstanceID) *Instance {
-	return find(g.Instances, func(in *Instance) bool { return in.ID == id })
+	return Find(g.Instances, func(in *Instance) bool { return in.ID == id })
 }
 
 // MemoryOf returns the memory of a MIG instance, or the GPU's if it has none of that ID.
@@ -79,7 +80,7 @@ func (s *Snapshot) Row(id RowID) *Process {
 	if s == nil {
 		return nil
 	}
-	return find(s.Rows, func(p *Process) bool { return p.ID == id })
+	return Find(s.Rows, func(p *Process) bool { return p.ID == id })
 }
 
 // Own reports whether the user of vramscope may act on a process, as its owner or as root.
@@ -93,7 +94,7 @@ func (s *Snapshot) EndedRow(id RowID) *EndedProcess {
 	if s == nil {
 		return nil
 	}
-	return find(s.Ended, func(e *EndedProcess) bool { return e.Last.ID == id })
+	return Find(s.Ended, func(e *EndedProcess) bool { return e.Last.ID == id })
 }
 
 // AnyRow finds the row of a process that lives or has exited, or returns nil.
@@ -113,8 +114,13 @@ func (s *Snapshot) ProcessRows(id process.Identity) iter.Seq[*Process] {
 }
 
 // GPURows returns the live rows of a GPU, including its MIG instances'.
-func (s *Snapshot) GPURows(uuid string) iter.Seq[*Process] {
-	return s.rows(func(p *Process) bool { return p.ID.GPUUUID == uuid })
+func (s *Snapshot) GPURows(uuid string) iter.Seq[*Process] { return s.PlaceRows(uuid, InstanceID{}) }
+
+// PlaceRows returns the live rows of a MIG instance, or of a whole GPU.
+func (s *Snapshot) PlaceRows(uuid string, instance InstanceID) iter.Seq[*Process] {
+	return s.rows(func(p *Process) bool {
+		return p.ID.GPUUUID == uuid && (!instance.MIG || p.ID.Instance == instance)
+	})
 }
 
 func (s *Snapshot) rows(wanted func(*Process) bool) iter.Seq[*Process] {

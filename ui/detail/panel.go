@@ -62,11 +62,7 @@ func New(in Input) Panel {
 			d.also = append(d.also, strconv.Itoa(other.GPU))
 		}
 	}
-	for i := range s.Alerts {
-		if a := &s.Alerts[i]; a.Kind == snapshot.AlertLeak && a.Row == id {
-			d.leak = a
-		}
-	}
+	d.leak = snapshot.Find(s.Alerts, func(a *snapshot.Alert) bool { return a.Kind == snapshot.AlertLeak && a.Row == id })
 	d.index = strconv.Itoa(d.process.GPU)
 	if gpu := s.GPU(id.GPUUUID); gpu != nil {
 		d.index = string(cell.AppendIndex(nil, gpu.Index, gpu.InstanceNumber(id.Instance)))

@@ -87,12 +87,7 @@ func (p *Panel) place(line Line) *headroom.Place {
 		return nil
 	}
 	uuid := (&headroom.Place{GPU: line.GPU, Instance: line.Instance}).UUID()
-	for i := range p.Fit.Places {
-		if p.Fit.Places[i].UUID() == uuid {
-			return &p.Fit.Places[i]
-		}
-	}
-	return nil
+	return snapshot.Find(p.Fit.Places, func(place *headroom.Place) bool { return place.UUID() == uuid })
 }
 
 // need returns the part of the free memory that the job in question would take.

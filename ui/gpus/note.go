@@ -81,12 +81,7 @@ func (p *Panel) note(line Line, c columns) note {
 }
 
 func (p *Panel) alert(gpu *snapshot.GPU, kind snapshot.AlertKind) *snapshot.Alert {
-	for i := range p.Snapshot.Alerts {
-		if a := &p.Snapshot.Alerts[i]; a.Kind == kind && a.GPUUUID == gpu.UUID {
-			return a
-		}
-	}
-	return nil
+	return snapshot.Find(p.Snapshot.Alerts, func(a *snapshot.Alert) bool { return a.Kind == kind && a.GPUUUID == gpu.UUID })
 }
 
 func lostNote(gpu *snapshot.GPU, now time.Time, brief bool) string {
@@ -208,10 +203,7 @@ func migNote(gpu *snapshot.GPU) string {
 func (p *Panel) owner(gpuUUID string, instance snapshot.InstanceID, program, count bool) string {
 	var biggest *snapshot.Process
 	others := -1
-	for row := range p.Snapshot.GPURows(gpuUUID) {
-		if instance.MIG && row.ID.Instance != instance {
-			continue
-		}
+	for row := range p.Snapshot.PlaceRows(gpuUUID, instance) {
 		if row.Type != "G" {
 			others++
 		}

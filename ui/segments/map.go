@@ -171,12 +171,7 @@ func (m *Map) blame() {
 
 // ofFate returns all segments of one fate, nil where there are none.
 func (m *Map) ofFate(f fate) *band {
-	for i := range m.byFate {
-		if m.byFate[i].fate == f {
-			return &m.byFate[i]
-		}
-	}
-	return nil
+	return snapshot.Find(m.byFate, func(b *band) bool { return b.fate == f })
 }
 
 // bands returns the bands to draw: by size where there is a row for each of them, else by fate.
