@@ -4,7 +4,6 @@ import (
 	"math"
 	"time"
 
-	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 )
 
@@ -103,7 +102,7 @@ func (e *Evaluator) unfounded(k key, l *latch, g *snapshot.GPU) bool {
 	exited := row != (snapshot.RowID{}) && !e.present(row)
 	switch k.kind {
 	case snapshot.AlertFullIn:
-		return !answers || exited || withheld(g, k.instance) || usedOn(g, k.instance) < l.newest.refuted
+		return !answers || exited || withheld(g, k.instance) || g.MemoryOf(k.instance).Used.Or(math.MaxInt64) < l.newest.refuted // unknown use refutes nothing
 	case snapshot.AlertLowMemory:
 		return !answers || exited
 	case snapshot.AlertThrottled:
@@ -122,17 +121,4 @@ func withheld(g *snapshot.GPU, instance snapshot.InstanceID) bool {
 		doubt = in.Doubt
 	}
 	return doubt == snapshot.Young || doubt == snapshot.Rebuilding
-}
-
-// usedOn returns the used memory of a GPU or MIG instance. Unknown use is the largest number, which
-// refutes no alert.
-func usedOn(g *snapshot.GPU, instance snapshot.InstanceID) quantity.Bytes {
-	used := g.Memory.Used
-	if instance.MIG {
-		used = snapshot.Bytes{}
-		if in := g.Instance(instance); in != nil {
-			used = in.Memory.Used
-		}
-	}
-	return used.Or(math.MaxInt64)
 }
