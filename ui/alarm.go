@@ -48,10 +48,8 @@ func titleOf(s *snapshot.Snapshot) string {
 	if s.Host.Name != "" {
 		title += " " + text.Clean(s.Host.Name)
 	}
-	for i := range s.Alerts {
-		if a := &s.Alerts[i]; a.Severity == snapshot.Urgent {
-			return title + " ! " + alertTitle(s, a)
-		}
+	if a := snapshot.Find(s.Alerts, func(a *snapshot.Alert) bool { return a.Severity == snapshot.Urgent }); a != nil {
+		return title + " ! " + alertTitle(s, a)
 	}
 	return title
 }

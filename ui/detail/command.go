@@ -42,11 +42,7 @@ func (d Panel) command(width, maxLines int) []string {
 	if s == "" || said && head+8+text.Width(short) < width {
 		return nil
 	}
-	var lines []string
-	for _, l := range cell.Wrap(s, room, maxLines, d.Appearance.Glyphs.Ellipsis) {
-		lines = append(lines, d.text(width, cell.Span{d.Appearance.Styles.Dim, l}))
-	}
-	return lines
+	return d.wrapped(width, maxLines, d.Appearance.Styles.Dim, s)
 }
 
 // isInterpreter reports whether the short command leaves out a bare "python".

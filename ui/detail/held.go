@@ -44,7 +44,7 @@ func (d Panel) held(width int) []string {
 		} else if waited >= time.Second {
 			words = "waiting for a step, " + quantity.Duration(waited) + ": what a step holds is known when it ends (15s at most)"
 		}
-		return append([]string{cell.TitledRule(d.Appearance, width, title, s.Title, right)}, d.wrapped(width, style, words)...)
+		return append([]string{cell.TitledRule(d.Appearance, width, title, s.Title, right)}, d.wrapped(width, noteLines, style, words)...)
 	}
 	title += " of " + found.Allocated.String() + " allocated, " + d.Now.Clock(found.Time)
 	if ago := d.Now.Since(found.Time); ago >= time.Second {
@@ -59,7 +59,7 @@ func (d Panel) held(width int) []string {
 		before += class.Bytes
 	}
 	for _, note := range found.Notes {
-		lines = append(lines, d.wrapped(width, s.Dim, d.Appearance.Glyphs.Words(cell.Limit(note)))...)
+		lines = append(lines, d.wrapped(width, noteLines, s.Dim, d.Appearance.Glyphs.Words(cell.Limit(note)))...)
 	}
 	return lines
 }
@@ -89,10 +89,12 @@ func (d Panel) heldLine(width int, class snapshot.HeldClass, i int, before, all 
 	return l.String()
 }
 
-// wrapped returns prose, over the panel's width.
-func (d Panel) wrapped(width int, style themes.Style, words string) []string {
+// noteLines is the most that a note takes.
+const noteLines = 3
+
+// wrapped is prose, over the panel's width.
+func (d Panel) wrapped(width, maxLines int, style themes.Style, words string) []string {
 	var lines []string
-	const maxLines = 3
 	for _, line := range cell.Wrap(words, max(width-2, 1), maxLines, d.Appearance.Glyphs.Ellipsis) {
 		lines = append(lines, d.text(width, cell.Span{style, line}))
 	}

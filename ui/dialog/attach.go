@@ -235,13 +235,8 @@ func (d Attach) checks(inner int) [][]cell.Span {
 // refuse lists the reasons, and what can be done instead.
 func (d Attach) refuse(out *form, reasons []string, inner int) {
 	s := &d.look.Styles
-	out.title = "Cannot attach"
-	out.lines = [][]cell.Span{nameOf(d.look, &d.target), nil}
-	const maxLines = 3
-	for _, reason := range reasons {
-		out.lines = append(out.lines, d.look.Paragraph(cell.Span{s.Warning, "  no  "}, s.Text, cell.Limit(reason), inner, maxLines)...)
-	}
-	out.buttons = []button{{"Esc", "close"}}
+	out.lines = [][]cell.Span{nameOf(d.look, &d.target)}
+	out.refuse("Cannot attach", inner, reasons...)
 	if d.plan.Instead == "" {
 		return
 	}

@@ -20,7 +20,7 @@ func (d Flush) form(width int) form {
 		t := &d.targets[0]
 		out.lines = d.who(t)
 		if reason := d.refusal(t); reason != "" {
-			out.refuse("Cannot flush", reason)
+			out.refuse("Cannot flush", min(width, dialogWidth)-3, reason)
 			return out
 		}
 		out.lines = append(out.lines, d.nowAndAfter(t, min(width, dialogWidth)-4)...)

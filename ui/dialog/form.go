@@ -64,11 +64,12 @@ func startAndJob(now cell.Moment, p *snapshot.Process) []string {
 }
 
 // refuse replaces the question by the reasons against the action.
-func (f *form) refuse(title string, reasons ...string) {
+func (f *form) refuse(title string, inner int, reasons ...string) {
+	const maxLines = 3
 	f.title = title
 	f.lines = append(f.lines, nil)
 	for _, reason := range reasons {
-		f.lines = append(f.lines, []cell.Span{{f.look.Styles.Warning, "  no  "}, {f.look.Styles.Text, reason}})
+		f.lines = append(f.lines, f.look.Paragraph(cell.Span{f.look.Styles.Warning, "  no  "}, f.look.Styles.Text, cell.Limit(reason), inner, maxLines)...)
 	}
 	f.buttons = []button{{"Esc", "close"}}
 }

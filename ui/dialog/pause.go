@@ -67,7 +67,7 @@ func (d Pause) form(width int) form {
 	inner := min(width, dialogWidth) - 4
 	if d.guard == nil {
 		f.add("No guard runs: the configuration has no [[guard.rule]], or its mode is off. vramscope guard check explains it.", inner)
-		f.refuse("Cannot pause the guard", "there is nothing to pause")
+		f.refuse("Cannot pause the guard", inner, "there is nothing to pause")
 		return f
 	}
 	where := "this monitor's guard"

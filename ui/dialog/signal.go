@@ -86,7 +86,7 @@ func (d Signal) form() form {
 	s := &d.look.Styles
 	out := form{look: d.look, title: "Send a signal", lines: d.who()}
 	if reasons := d.refusals(); len(reasons) > 0 {
-		out.refuse("Cannot send a signal", reasons...)
+		out.refuse("Cannot send a signal", dialogWidth-3, reasons...)
 		return out
 	}
 	if warning := d.warning(); warning != "" {
