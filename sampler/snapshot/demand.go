@@ -22,6 +22,7 @@ type Demand struct {
 	Ever   quantity.Bytes // if its highest peak comes again
 	Hidden bool           // no sample shows that peak: it may come in each step
 	Turns  bool           // it frees and allocates by turns
+	Took   quantity.Bytes // what its allocators took again after the last flush
 	Peak   quantity.Bytes // the most that it had allocated in the last minutes
 	Seen   time.Duration  // how long it was watched in that time
 	Known  bool
@@ -73,6 +74,10 @@ type Peaks struct {
 	ever    quantity.Bytes // by its allocator, when it was last seen
 	median  peak           // of the buckets, when at began
 	falls   int            // in the last ten minutes, until then
+
+	reserved, least quantity.Bytes // by its allocators: in the last sample; since they last freed cached memory
+	freed           time.Time      // when that was
+	took            quantity.Bytes // in the minute after it
 }
 
 type peak struct {
@@ -94,6 +99,18 @@ func (k *Peaks) Add(now time.Time, p *Process) {
 		k.put(now, ever)
 	}
 	k.sampled, k.ever = max(k.sampled, allocated), max(k.ever, ever)
+	k.addReserved(now, p.Reserved().Or(0))
+}
+
+// addReserved notes what is taken again after a flush, or after the allocator has freed its cache by itself.
+func (k *Peaks) addReserved(now time.Time, reserved quantity.Bytes) {
+	if k.reserved-reserved >= LeastRemedy {
+		k.freed, k.least, k.took = now, reserved, 0
+	} else if now.Sub(k.freed) <= TakenWithin {
+		k.least = min(k.least, reserved)
+		k.took = max(k.took, reserved-k.least)
+	}
+	k.reserved = reserved
 }
 
 func (k *Peaks) put(at time.Time, allocated quantity.Bytes) {
@@ -151,7 +168,7 @@ func (k *Peaks) Demand(now time.Time, p *Process) Demand {
 	}
 	d.Peak = max(most[len(most)-1], allocated)
 	d.Ever = max(d.Ever, d.Peak-allocated)
-	d.Turns = time.Duration(k.falls)*fallEvery > d.Seen
+	d.Took, d.Turns = k.took, time.Duration(k.falls)*fallEvery > d.Seen
 	d.Hidden = ever > max(k.sampled, d.Peak)+Tolerance(ever)
 	return d
 }
@@ -229,7 +246,7 @@ func LastingOf(history History, now time.Time, p *Process) Lasting {
 		if l.Turns {
 			needs += quantity.Bytes(beyondPeak * float64(p.Allocated.Or(0)+needs))
 		}
-		l.Max, l.Min = p.Spare(l.Needs()), p.Spare(needs)
+		l.Max, l.Min = p.Spare(l.Needs()), p.Spare(max(needs, l.Took))
 	}
 	return l
 }

@@ -115,3 +115,32 @@ func TestDemandOfThePast(t *testing.T) {
 		t.Error("the sampler's own does not count")
 	}
 }
+
+// A server frees its cache, and its requests fill it again beyond any peak: a flush is no remedy, until one stays.
+func TestWhatWasTakenAgainIsNotPromised(t *testing.T) {
+	const gib = quantity.GiB
+	var k Peaks
+	now := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
+	known := func(v quantity.Bytes) Bytes { return quantity.From(v, quantity.Probe) }
+	var p Process
+	remedyAfter := func(seconds int, cached func(second int) quantity.Bytes) string {
+		for i := range seconds {
+			now = now.Add(time.Second)
+			p.Allocated, p.Fragmented, p.Cached, p.Returnable = known(10*gib), known(0), known(cached(i)), known(cached(i))
+			k.Add(now, &p)
+		}
+		p.Demand = k.Demand(now, &p)
+		return LastingOf(nil, now, &p).Remedy(&p)
+	}
+	full := func(int) quantity.Bytes { return 20 * gib }
+	grows := func(i int) quantity.Bytes { return min(quantity.Bytes(i)*gib, 20*gib) }
+	for _, c := range []struct {
+		seconds int
+		cached  func(int) quantity.Bytes
+		want    string
+	}{{60, full, "keeps 20.0G free"}, {90, grows, ""}, {90, func(i int) quantity.Bytes { return grows(i) / 5 }, ""}, {600, full, "keeps 16G free"}} {
+		if got := remedyAfter(c.seconds, c.cached); got != c.want {
+			t.Errorf("after %d s: %q, want %q", c.seconds, got, c.want)
+		}
+	}
+}
