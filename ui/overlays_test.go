@@ -106,6 +106,27 @@ func TestQClosesOverlayThenDetail(t *testing.T) {
 	}
 }
 
+// TestHelpedKeyActs: whoever reads a key in the help presses it there.
+func TestHelpedKeyActs(t *testing.T) {
+	m := newTestModel(t, smallBox(4, 3, 0), nil)
+	m.press("?", "H")
+	m.shows("will it fit")
+	m.press("2", "0", "G")
+	m.shows("will it fit 20G")
+	m.press("esc", "?", "j", "Y")
+	m.shows("keys and signs") // j scrolls, Y is no key
+	m.press("3")
+	m.hides("keys and signs")
+	if m.st.Focus == nil {
+		t.Error("GPU 3 is not in focus")
+	}
+	m.press("j", "enter", "?", "z")
+	m.hides("keys and signs")
+	if !m.st.detail {
+		t.Error("the detail is closed")
+	}
+}
+
 func TestTooLargeDialogCloses(t *testing.T) {
 	m := newTestModel(t, smallBox(4, 3, 0), func(o *Options) {
 		o.Actions.Signal = func(context.Context, signal.Request) (signal.Result, error) {

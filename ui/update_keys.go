@@ -33,6 +33,12 @@ func (m *model) press(msg tea.KeyPressMsg) (bool, tea.Cmd) {
 		if changed, cmd, taken := m.pressOverlay(name); taken {
 			return changed, cmd
 		}
+		if help, is := m.st.overlay.(dialog.Help); is { // it has named the key
+			m.closeOverlay()
+			if m.look.Keys.Match(name, m.st.scope(), !m.st.past.IsZero()) == keys.None {
+				m.openOverlay(help)
+			}
+		}
 	}
 	id := m.look.Keys.Match(name, m.st.scope(), !m.st.past.IsZero())
 	if m.digits.open && id != keys.GPU {
