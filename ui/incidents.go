@@ -145,7 +145,7 @@ func (m *model) openIncident() (bool, tea.Cmd) {
 		incident = &unread[0]
 	}
 	if incident == nil {
-		m.say("no incident: no error, no lost GPU, no killed process, no guard rule turned off")
+		m.say("no incident: no error, lost GPU, killed process or guard rule turned off")
 		return true, nil
 	}
 	seen := m.see(*incident)

@@ -38,7 +38,7 @@ func writeDayOne(l *cell.Line, st *state, lk *cell.Appearance) {
 	}
 	l.Skip(1)
 	for _, wording := range [...][]cell.Span{
-		slices.Concat(owners, unknown, ways), slices.Concat(owners, ways), slices.Concat(owners, run), slices.Concat(owners, run[1:2]), ways, run, run[1:2],
+		slices.Concat(owners, unknown, ways), slices.Concat(owners, ways), slices.Concat(owners, unknown, run), slices.Concat(owners, run), slices.Concat(owners, run[1:2]), ways, run, run[1:2],
 	} {
 		if cell.SpansWidth(wording) < l.Width() {
 			l.PutSpans(wording, l.Width(), "")

@@ -132,9 +132,10 @@ var (
 	fullNote  = regexp.MustCompile(`! (full in \S+ \([^)]*\))`)
 	alertFull = regexp.MustCompile(`^ ! GPU (\d+) (full in \S+ \([^)]*\))`)
 	axisTop   = regexp.MustCompile(`^ *([\d.]+)[┼┤]`)
-	graphName = regexp.MustCompile(`^── (?:GPU (\d+)|PID (\d+)|used)\b.*, \S+ back`)
+	graphName = regexp.MustCompile(`^── (?:GPU (\d+)|PID (\d+)|used)\b.*?, \S+ back`)
 	tileUsed  = regexp.MustCompile(`── GPU (\d+) ─+ (\S+) used`)
 	graphFull = regexp.MustCompile(` full (\d\d:\d\d:\d\d)`)
+	timeAxis  = regexp.MustCompile(`^.* now(?: +\+\S+)*`) // another graph may be beside it
 	inAMinute = regexp.MustCompile(`\+1m (\S+)`)
 	sums      = regexp.MustCompile(`^ (\S+) of (\S+) used   (\S+) free(?:   .*)?   (\S+) reserved`)
 )
@@ -230,7 +231,7 @@ func (r *reader) stays(name []string, st *state, lines []string) {
 	for _, line := range lines[1:end] {
 		axes.WriteString(string([]rune(line)[:6]))
 	}
-	axes.WriteString(lines[end])
+	axes.WriteString(timeAxis.FindString(lines[end]))
 	title := fmt.Sprint(name[0], st.width, st.height, end)
 	if before, drawn := r.labels[title]; drawn && before != axes.String() {
 		r.fault("the axes of %s are\n%s\nand were\n%s", name[0], axes.String(), before)
