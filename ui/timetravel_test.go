@@ -81,8 +81,7 @@ func TestEscInThePastSaysWhatGoesBack(t *testing.T) {
 	m := newTestModel(t, box, func(o *Options) {
 		o.History = fakeHistory{[]*snapshot.Snapshot{smallBox(2, 2, 0), smallBox(2, 2, 30), box}}
 	})
-	m.press("esc", "esc", ",", ",")
-	m.press("esc", "esc")
+	m.press(",", ",", "esc")
 	m.shows("L goes to the present")
 	if m.st.past.IsZero() {
 		t.Error("Esc left the past")

@@ -266,7 +266,7 @@ func (m *model) back() bool {
 		m.st.onTable = false
 	case m.clearLast():
 	case m.dropCursor():
-	case !m.st.hintOff:
+	case !m.st.hintOff && m.st.past.IsZero():
 		m.st.hintOff = true
 	default:
 		return false
