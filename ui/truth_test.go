@@ -2,6 +2,7 @@ package ui
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"regexp"
@@ -162,6 +163,7 @@ func (r *reader) read(screen string, st *state) {
 		r.afterError(&s.GPUs[i], s, screen)
 	}
 	subject, title := "", ""
+	const rounding = .056 // of a figure with one digit after the point and one with two
 	for i, line := range lines {
 		if m := alertFull.FindStringSubmatch(line); m != nil {
 			r.full++
@@ -178,7 +180,9 @@ func (r *reader) read(screen string, st *state) {
 		}
 		for _, m := range tileUsed.FindAllStringSubmatch(line, -1) {
 			r.tiles++
-			if size, err := quantity.ParseBytes(m[2]); m[2] != "–" && (err != nil || fmt.Sprintf("%.1f", float64(size)/float64(quantity.GiB)) != used[m[1]]) {
+			size, err := quantity.ParseBytes(m[2])
+			listed, _ := strconv.ParseFloat(used[m[1]], 64)
+			if off := math.Abs(float64(size)/float64(quantity.GiB) - listed); m[2] != "–" && (err != nil || off > rounding) {
 				r.fault("the graph of GPU %s says %s, its line %s", m[1], m[2], used[m[1]])
 			}
 		}
