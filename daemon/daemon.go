@@ -161,7 +161,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	if errors.Is(err, ErrReload) {
 		o.Notify.Reloading()
 	} else {
-		o.Notify.Stopping()
+		o.Notify.send("STOPPING=1")
 	}
 	// The recording ends first: a driver that hangs holds up the sampler.
 	if o.Recorder != nil {
@@ -221,7 +221,7 @@ func (d *daemon) loop(ctx context.Context) error {
 			// sampler.
 			latest := d.Sampling.Latest()
 			if latest == nil || d.Now().Sub(d.lastTick) < latest.Interval+d.Notify.watchdog {
-				d.Notify.alive()
+				d.Notify.send("WATCHDOG=1")
 			}
 		}
 	}
@@ -258,7 +258,7 @@ func (d *daemon) take(snap *snapshot.Snapshot) {
 		}
 		d.Log.Info("sampling", "gpus", len(snap.GPUs), "driver", string(snap.Driver.State), "interval", snap.Interval.String(),
 			"recording", cmp.Or(d.Recording, "off"), "simulated", snap.Simulated, "socket", d.Directory+"/"+socket.Name)
-		d.Notify.Ready(d.sentence(snap))
+		d.Notify.send("READY=1\nSTATUS=" + d.sentence(snap))
 	}
 }
 

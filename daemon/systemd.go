@@ -122,13 +122,7 @@ func NewNotifier(getenv func(string) string) *Notifier {
 	return n
 }
 
-// Ready reports that the daemon samples and answers.
-func (n *Notifier) Ready(status string) { n.send("READY=1\nSTATUS=" + status) }
-
-// Stopping reports that it ends.
-func (n *Notifier) Stopping() { n.send("STOPPING=1") }
-
-// Reloading reports that it reads its configuration again; Ready follows.
+// Reloading reports that it reads its configuration anew; READY=1 follows.
 func (n *Notifier) Reloading() {
 	var now unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) // there is such a clock
@@ -137,8 +131,6 @@ func (n *Notifier) Reloading() {
 
 // Status sets the text that systemctl status shows.
 func (n *Notifier) Status(status string) { n.send("STATUS=" + status) }
-
-func (n *Notifier) alive() { n.send("WATCHDOG=1") }
 
 // send never blocks the daemon: systemd reads its socket, or the message is lost.
 func (n *Notifier) send(message string) {

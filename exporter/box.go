@@ -9,13 +9,6 @@ import (
 	"vramscope/schema"
 )
 
-// writeHost writes the figures of the whole box, which are known however old the snapshot is.
-func (e *Exporter) writeHost(w writer, snap *snapshot.Snapshot) {
-	w.exported(metric.HostInfo, nil, 1, snap.Host.Name, e.Version, snap.Driver.Version, snap.Driver.CUDAVersion, strconv.FormatBool(snap.Simulated))
-	w.exported(metric.LastSample, nil, float64(snap.Time.UnixNano())/1e9)
-	w.exported(metric.SampleInterval, nil, snap.Interval.Seconds())
-}
-
 // alerts writes how many alerts of each kind stand on each GPU; and the driver's state,
 // of which one is the reason.
 func (w writer) alerts(snap *snapshot.Snapshot) {

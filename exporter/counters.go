@@ -64,13 +64,6 @@ type decision struct {
 	kind snapshot.GuardDecisionKind
 }
 
-func newCounters() counters {
-	return counters{
-		gpus: map[string]*gpuCounters{}, decisions: map[decision]int{}, probes: map[snapshot.RowID]reported{},
-		rescues: map[string]int{string(snapshot.EventRescued): 0, string(snapshot.EventNotRescued): 0},
-	}
-}
-
 func (c *counters) observe(snap *snapshot.Snapshot, events []snapshot.Event) {
 	if c.began.IsZero() {
 		c.began = snap.Time

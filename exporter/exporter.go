@@ -3,6 +3,7 @@ package exporter
 import (
 	"net/http"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -35,7 +36,10 @@ type Exporter struct {
 
 // New makes an exporter that has observed nothing.
 func New(o Options) *Exporter {
-	return &Exporter{Options: o, names: metric.ProcessLabels(), counters: newCounters()}
+	return &Exporter{Options: o, names: metric.ProcessLabels(), counters: counters{
+		gpus: map[string]*gpuCounters{}, decisions: map[decision]int{}, probes: map[snapshot.RowID]reported{},
+		rescues: map[string]int{string(snapshot.EventRescued): 0, string(snapshot.EventNotRescued): 0},
+	}}
 }
 
 // Observe takes a snapshot, the events since the one before, and how the recorder is doing, nil
@@ -72,7 +76,10 @@ func (e *Exporter) gather() writer {
 	if snap == nil {
 		return w
 	}
-	e.writeHost(w, snap)
+	// These are known however old the snapshot is.
+	w.exported(metric.HostInfo, nil, 1, snap.Host.Name, e.Version, snap.Driver.Version, snap.Driver.CUDAVersion, strconv.FormatBool(snap.Simulated))
+	w.exported(metric.LastSample, nil, float64(snap.Time.UnixNano())/1e9)
+	w.exported(metric.SampleInterval, nil, snap.Interval.Seconds())
 	if !fresh {
 		return w
 	}

@@ -170,15 +170,3 @@ func (e *Engine) rests(key episodeKey, v *view) bool {
 	}
 	return e.now.Before(f.until)
 }
-
-// awaits schedules the judgement of a flush a minute later.
-func (e *Engine) awaits(key episodeKey, free quantity.Bytes) {
-	f := e.vain[key]
-	if f == nil {
-		f = &vain{}
-		e.vain[key] = f
-	}
-	if f.began.IsZero() {
-		f.began, f.free = e.now, free
-	}
-}

@@ -254,7 +254,13 @@ func (e *Engine) flush(rule int, ep *episode, v *view, p *snapshot.Process, step
 	}
 	e.begin(&d, ownerOf(p))
 	if r.When.Demand && v.demand.bytes == 0 {
-		e.awaits(episodeKey{rule, v.device}, v.free+amount/2)
+		key := episodeKey{rule, v.device}
+		if e.vain[key] == nil {
+			e.vain[key] = &vain{}
+		}
+		if f := e.vain[key]; f.began.IsZero() { // rests judges it a minute later
+			f.began, f.free = e.now, v.free+amount/2
+		}
 	}
 	return d
 }

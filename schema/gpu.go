@@ -186,8 +186,7 @@ func FullInOf(full *snapshot.FullIn) *FullIn {
 	}
 	out := &FullIn{MedianSeconds: full.Median.Seconds(), EarliestSeconds: full.Earliest.Seconds()}
 	if full.Latest > 0 {
-		latest := full.Latest.Seconds()
-		out.LatestSeconds = &latest
+		out.LatestSeconds = new(full.Latest.Seconds())
 	}
 	return out
 }

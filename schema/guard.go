@@ -121,8 +121,7 @@ func DecisionsOf(decisions []snapshot.GuardDecision) []Decision {
 			one.GPU = &d.GPU
 		}
 		if d.Row.Process.PID != 0 {
-			row := RowOf(d.Row)
-			one.Process = &row
+			one.Process = new(RowOf(d.Row))
 		}
 		out = append(out, one)
 	}

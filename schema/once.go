@@ -137,8 +137,7 @@ func AlertOf(snap *snapshot.Snapshot, a *snapshot.Alert) AlertDocument {
 		doc.GPU = &gpu
 	}
 	if p := snap.Row(a.Row); p != nil {
-		process := processOf(p)
-		doc.Process = &process
+		doc.Process = new(processOf(p))
 	}
 	return doc
 }

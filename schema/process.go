@@ -150,18 +150,11 @@ func processOf(p *snapshot.Process) Process {
 			State: string(p.Probe.State), AgeSeconds: p.Probe.Age.Seconds(),
 			OutOfMemoryCount: p.Probe.OutOfMemoryCount, AllocRetries: p.Probe.AllocRetries,
 			StartedBy: Text(p.Probe.StartedBy), Capabilities: Texts(p.Probe.Capabilities),
-			Rejected: Text(p.Probe.Rejected), ClaimedBytes: p.Probe.Claimed, Source: sourceOf(p.Probe),
+			Rejected: Text(p.Probe.Rejected), ClaimedBytes: p.Probe.Claimed,
+			Source: map[bool]string{true: "daemon", false: "process"}[p.Probe.ByDaemon], // who asked it
 		}
 	}
 	return out
-}
-
-// sourceOf returns who asked the probe: this program, or the daemon.
-func sourceOf(p *snapshot.Probe) string {
-	if p.ByDaemon {
-		return "daemon"
-	}
-	return "process"
 }
 
 func allocatorOf(a *snapshot.Allocator) Allocator {

@@ -15,7 +15,6 @@ import (
 	"vramscope/cli/sources"
 	"vramscope/internal/process"
 	"vramscope/internal/text"
-	"vramscope/probe"
 )
 
 type attachFlags struct{ dryRun, yes bool }
@@ -93,7 +92,12 @@ func runAttach(ctx context.Context, p *command.Program, pid int, f attachFlags) 
 	if err != nil {
 		return attachFailure(&plan, err)
 	}
-	return p.Print([]byte(attachedText(pid, &result)))
+	var names []string
+	for _, r := range result.Hello.Runtimes {
+		names = append(names, strings.TrimSpace(text.Clean(r.Name)+" "+text.Clean(r.Version)))
+	}
+	return p.Print(fmt.Appendf(nil, "%s; its probe answered after %.1f s; %s\n",
+		attach.Sentence(pid, result), result.Took.Seconds(), cmp.Or(strings.Join(names, ", "), "it uses no GPU so far")))
 }
 
 // planText returns what the monitor's dialog says, in lines.
@@ -157,17 +161,4 @@ func insteadOf(plan *attach.Plan) []string {
 		return nil
 	}
 	return []string{"  instead: start it with  " + text.Clean(plan.Instead)}
-}
-
-func attachedText(pid int, result *attach.Result) string {
-	names := cmp.Or(runtimesOf(result.Hello.Runtimes), "it uses no GPU so far")
-	return fmt.Sprintf("%s; its probe answered after %.1f s; %s\n", attach.Sentence(pid, *result), result.Took.Seconds(), names)
-}
-
-func runtimesOf(runtimes []probe.Runtime) string {
-	names := make([]string, len(runtimes))
-	for i, r := range runtimes {
-		names[i] = strings.TrimSpace(text.Clean(r.Name) + " " + text.Clean(r.Version))
-	}
-	return strings.Join(names, ", ")
 }

@@ -22,7 +22,10 @@ func (b *Box) driver() []finding {
 	}
 	found := []finding{
 		{verdict: works, what: "library", text: text.Clean(cmp.Or(b.Loaded.LibraryPath, "loaded")) + parenthesis(b.Loaded.LibraryVersion)},
-		{verdict: works, what: "driver", text: text.Clean(cmp.Or(b.Loaded.Version, "version unknown")) + cudaText(b.Loaded.CUDAVersion)},
+		{verdict: works, what: "driver", text: text.Clean(cmp.Or(b.Loaded.Version, "version unknown"))},
+	}
+	if cuda := b.Loaded.CUDAVersion; cuda != "" {
+		found[1].text += ", CUDA up to " + text.Clean(cuda)
 	}
 	if b.Unusable != nil {
 		found = append(found, b.why("GPUs"))
@@ -146,22 +149,20 @@ func (b *Box) gpus() []finding {
 
 // memoryCall reports which of the two memory calls answers, and what that means.
 func (b *Box) memoryCall() finding {
-	f := finding{verdict: works, what: "memory"}
 	sources := make(map[quantity.Source]bool)
 	for i := range b.Snapshot.GPUs {
 		sources[b.Snapshot.GPUs[i].Memory.Used.Source()] = true
 	}
 	switch {
 	case sources[quantity.System]:
-		f.text = "unified: the GPU uses the host's memory, and that is what is shown"
+		return finding{works, "memory", "unified: the GPU uses the host's memory, and that is what is shown", nil}
 	case b.Snapshot.Driver.MemoryCall == "v2" || sources[quantity.Driver]:
-		f.text = "what the driver reserves for itself is reported apart (memory call v2)"
+		return finding{works, "memory", "what the driver reserves for itself is reported apart (memory call v2)", nil}
 	case b.Snapshot.Driver.MemoryCall == "v1" || sources[quantity.DriverV1]:
-		f.verdict, f.text = neither, "what the driver reserves for itself is counted as used (memory call v1)"
+		return finding{neither, "memory", "what the driver reserves for itself is counted as used (memory call v1)", nil}
 	default:
-		f.verdict, f.text = fails, "no GPU reports its memory"
+		return finding{fails, "memory", "no GPU reports its memory", nil}
 	}
-	return f
 }
 
 func gpuCount(there, shown int) string {
@@ -169,13 +170,6 @@ func gpuCount(there, shown int) string {
 		return strconv.Itoa(there)
 	}
 	return fmt.Sprintf("%d, of which %d are sampled (--gpu, gpus)", there, shown)
-}
-
-func cudaText(version string) string {
-	if version == "" {
-		return ""
-	}
-	return ", CUDA up to " + text.Clean(version)
 }
 
 // OpenIn names the first processes that have a GPU's device file open, "" where there are none.

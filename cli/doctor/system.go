@@ -3,6 +3,7 @@ package doctor
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"vramscope/cli/command"
 	"vramscope/daemon/socket"
 	"vramscope/internal/process"
+	"vramscope/internal/quantity"
 	"vramscope/internal/text"
 	"vramscope/sampler/snapshot"
 )
@@ -36,25 +38,20 @@ func (b *Box) perProcess() finding {
 			reported++
 		}
 	}
-	f := finding{verdict: works, what: "memory of each"}
+	const what = "memory of each"
+	used := slices.ContainsFunc(b.Snapshot.GPUs, func(g snapshot.GPU) bool { return g.Memory.Used.Or(0) >= quantity.GiB })
 	switch all := len(b.Snapshot.Rows); {
+	case all == 0 && used:
+		return finding{fails, what, "GPU memory is used, but the driver lists no process",
+			[]string{"in a container    start it with --pid=host (Kubernetes: hostPID: true)"}}
 	case all == 0:
-		f.verdict, f.text = neither, "no process is on a GPU now"
-		for i := range b.Snapshot.GPUs {
-			if used, ok := b.Snapshot.GPUs[i].Memory.Used.Value(); ok && used >= 1<<30 {
-				f.verdict, f.text = fails, "GPU memory is used, but the driver lists no process"
-				f.next = []string{"in a container    start it with --pid=host (Kubernetes: hostPID: true)"}
-				break
-			}
-		}
+		return finding{neither, what, "no process is on a GPU now", nil}
 	case reported == all:
-		f.text = fmt.Sprintf("reported for all %d", all)
+		return finding{works, what, fmt.Sprintf("reported for all %d", all), nil}
 	default:
-		f.verdict = fails
-		f.text = fmt.Sprintf("reported for %d of %d", reported, all)
-		f.next = []string{"why               WSL, containers, and some drivers do not report it for other users' processes", "what remains      a GPU's line shows what is unattributed"}
+		return finding{fails, what, fmt.Sprintf("reported for %d of %d", reported, all), []string{
+			"why               WSL, containers, and some drivers do not report it for other users' processes", "what remains      a GPU's line shows what is unattributed"}}
 	}
-	return f
 }
 
 // visibility reports whether the driver's pids are those of this /proc.
@@ -68,25 +65,19 @@ func (b *Box) visibility() finding {
 			foreign++
 		}
 	}
-	f := finding{verdict: works, what: "who they are"}
+	const what = "who they are"
 	switch all := len(b.Snapshot.Rows); {
 	case all == 0:
-		f.verdict, f.text = neither, "no process is on a GPU now"
+		return finding{neither, what, "no process is on a GPU now", nil}
 	case foreign+hidden == 0:
-		f.text = "all PIDs are in this /proc"
+		return finding{works, what, "all PIDs are in this /proc", nil}
 	case foreign == 0:
-		f.verdict = fails
-		f.text = fmt.Sprintf("%d of %d PIDs hidden (hidepid): other users' processes", hidden, all)
+		return finding{fails, what, fmt.Sprintf("%d of %d PIDs hidden (hidepid): other users' processes", hidden, all), nil}
 	default:
-		f.verdict = fails
-		verb := "are"
-		if foreign == 1 {
-			verb = "is"
-		}
-		f.text = fmt.Sprintf("%d of %d PIDs %s outside this /proc: processes of another container", foreign, all, verb)
-		f.next = []string{"to see them       run vramscope on the host, or in a container with --pid=host"}
+		verb := map[bool]string{true: "is", false: "are"}[foreign == 1]
+		return finding{fails, what, fmt.Sprintf("%d of %d PIDs %s outside this /proc: processes of another container", foreign, all, verb),
+			[]string{"to see them       run vramscope on the host, or in a container with --pid=host"}}
 	}
-	return f
 }
 
 // initPIDNamespace is the inode of the machine's own pid namespace.
@@ -115,20 +106,17 @@ func (b *Box) container() finding {
 
 // procRights returns how much of other users' processes can be read.
 func procRights() finding {
-	f := finding{verdict: works, what: "/proc"}
 	_, hidden := os.Stat("/proc/1/stat")
 	_, link := os.Readlink("/proc/1/ns/pid")
 	switch {
 	case hidden != nil:
-		f.verdict = fails
-		f.text = "other users' processes are hidden (hidepid)"
-		f.next = []string{"to see them       run as root, or in the group that /proc is mounted for (gid=)"}
+		return finding{fails, "/proc", "other users' processes are hidden (hidepid)",
+			[]string{"to see them       run as root, or in the group that /proc is mounted for (gid=)"}}
 	case link != nil && os.Geteuid() != 0:
-		f.text = "command and user of all processes readable; environment and signals of your own only"
+		return finding{works, "/proc", "command and user of all processes readable; environment and signals of your own only", nil}
 	default:
-		f.text = "all processes readable"
+		return finding{works, "/proc", "all processes readable", nil}
 	}
-	return f
 }
 
 // signals reports whether a process can be signalled safely.
@@ -154,42 +142,35 @@ func (b *Box) terminal() []finding {
 	if !command.IsTerminal(b.Program.Stdout) {
 		return []finding{{verdict: neither, what: "terminal", text: "standard output is not a terminal: the monitor would write one table and end"}}
 	}
-	var found []finding
-	kind := b.Program.Getenv("TERM")
+	kind := text.Clean(b.Program.Getenv("TERM"))
+	screen := finding{verdict: works, what: "terminal"}
 	switch width, height, err := term.GetSize(int(b.Program.Stdout.Fd())); {
 	case !b.Program.HasScreen():
-		found = append(found, finding{verdict: neither, what: "terminal", text: fmt.Sprintf("TERM=%q cannot move its cursor: the monitor would write one table and end", text.Clean(kind))})
+		screen.verdict, screen.text = neither, fmt.Sprintf("TERM=%q cannot move its cursor: the monitor would write one table and end", kind)
 	case err != nil:
-		found = append(found, finding{verdict: fails, what: "terminal", text: text.Clean(kind) + ", of unknown size"})
+		screen.verdict, screen.text = fails, kind+", of unknown size"
 	case width < 30 || height < 3:
-		found = append(found, finding{verdict: fails, what: "terminal", text: fmt.Sprintf("%s, %d×%d: vramscope needs 30×3", text.Clean(kind), width, height)})
+		screen.verdict, screen.text = fails, fmt.Sprintf("%s, %d×%d: vramscope needs 30×3", kind, width, height)
 	default:
-		found = append(found, finding{verdict: works, what: "terminal", text: fmt.Sprintf("%s, %d×%d", text.Clean(kind), width, height)})
+		screen.text = fmt.Sprintf("%s, %d×%d", kind, width, height)
 	}
-	found = append(found, b.colours())
-	if text.UTF8(b.Program.Getenv) {
-		return append(found, finding{verdict: works, what: "characters", text: "UTF-8"})
+	characters := finding{works, "characters", "UTF-8", nil}
+	if !text.UTF8(b.Program.Getenv) {
+		characters = finding{neither, "characters", "the locale is not UTF-8: ASCII only", []string{"if it is          export LC_ALL=C.UTF-8"}}
 	}
-	return append(found, finding{verdict: neither, what: "characters", text: "the locale is not UTF-8: ASCII only",
-		next: []string{"if it is          export LC_ALL=C.UTF-8"}})
+	return []finding{screen, b.colours(), characters}
 }
 
 func (b *Box) colours() finding {
-	f := finding{verdict: works, what: "colours"}
 	if b.Program.Getenv("NO_COLOR") != "" {
-		return finding{verdict: neither, what: "colours", text: "NO_COLOR is set: none"}
+		return finding{neither, "colours", "NO_COLOR is set: none", nil}
 	}
-	switch profile := colorprofile.Env(os.Environ()); profile {
-	case colorprofile.TrueColor:
-		f.text = "24 bit"
-	case colorprofile.ANSI256:
-		f.text = "256"
-	case colorprofile.ANSI:
-		f.text = "16"
-	default:
-		f.verdict, f.text = neither, "none: "+strings.ToLower(profile.String())
+	profile := colorprofile.Env(os.Environ())
+	depth := map[colorprofile.Profile]string{colorprofile.TrueColor: "24 bit", colorprofile.ANSI256: "256", colorprofile.ANSI: "16"}[profile]
+	if depth == "" {
+		return finding{neither, "colours", "none: " + strings.ToLower(profile.String()), nil}
 	}
-	return f
+	return finding{works, "colours", depth, nil}
 }
 
 // daemon reports whether a daemon answers, and what it shares with this user.

@@ -78,8 +78,8 @@ func runGuardReplay(p *command.Program, args []string, f guardReplayFlags) error
 	ooms := len(slices.DeleteFunc(events, func(e recording.EventRow) bool { return e.Kind != snapshot.EventOutOfMemory }))
 	doc := schema.GuardDocument{Schema: schema.GuardVersion, Decisions: schema.DecisionsOf(decisions), Replay: &schema.GuardReplay{
 		From: schema.Time(summary.From), To: schema.Time(summary.To), ObservedSeconds: summary.Observed.Seconds(), Flushes: summary.Flushes,
-		FreedBytes: summary.Freed, StayedBytes: summary.Stayed, CameBack: summary.CameBack, BelowWithout: summary.BelowWithout, BelowWith: summary.BelowWith,
-		SecondsWithout: summary.SecondsWithout, SecondsWith: summary.SecondsWith, OutOfMemory: ooms,
+		FreedBytes: summary.Freed, StayedBytes: summary.Stayed, CameBack: summary.CameBack, BelowWithout: summary.Below[0], BelowWith: summary.Below[1],
+		SecondsWithout: summary.Seconds[0], SecondsWith: summary.Seconds[1], OutOfMemory: ooms,
 	}}
 	return p.PrintAs(f.format, doc, replayInWords(decisions, &summary, ooms))
 }
@@ -128,7 +128,7 @@ func replayInWords(decisions []snapshot.GuardDecision, s *guardreplay.Summary, o
 	fmt.Fprintf(&b, "%s to %s, %s observed\n", s.From.Local().Format(time.DateTime), s.To.Local().Format(time.DateTime), s.Observed.Round(time.Second))
 	fmt.Fprintf(&b, "would have flushed %s: %s freed, of which %s had stayed free a minute later\n", text.Plural(s.Flushes, "time", "times"), s.Freed, s.Stayed)
 	fmt.Fprintf(&b, "below a threshold  without: %s, %s   with: %s, %s\n",
-		text.Plural(s.BelowWithout, "time", "times"), seconds(s.SecondsWithout), text.Plural(s.BelowWith, "time", "times"), seconds(s.SecondsWith))
+		text.Plural(s.Below[0], "time", "times"), seconds(s.Seconds[0]), text.Plural(s.Below[1], "time", "times"), seconds(s.Seconds[1]))
 	fmt.Fprintf(&b, "out of memory      %s recorded; a replay cannot tell which would not have been\n", text.Plural(ooms, "event", "events"))
 	return b.String()
 }

@@ -71,15 +71,6 @@ func WithSeccompFilters(environ []string) []string {
 	return append(environ, SeccompFilters+"="+strconv.Itoa(count))
 }
 
-// ExportSeccompFilters returns the line of shell that does as WithSeccompFilters does.
-func ExportSeccompFilters() string {
-	count, err := process.SeccompFilters("/proc/self/status")
-	if err != nil {
-		return ""
-	}
-	return fmt.Sprintf("export %s=%d\n", SeccompFilters, count)
-}
-
 // WithPreload returns an environment with a library behind whatever else is
 // preloaded. A child built with AddressSanitizer checks that nothing was loaded
 // before its own library, and would end: ASAN_OPTIONS turns that check off.
@@ -90,13 +81,6 @@ func WithPreload(environ []string, library string) []string {
 		options = strings.TrimPrefix(options+":verify_asan_link_order=0", ":")
 	}
 	return append(environ, "LD_PRELOAD="+strings.Join(append(others(list), library), ":"), "ASAN_OPTIONS="+options)
-}
-
-// WithRescue returns an environment in which the native probe asks the daemon for memory
-// before an allocation fails.
-func WithRescue(environ []string) []string {
-	_, environ = split(environ, "VRAMSCOPE_RESCUE")
-	return append(environ, "VRAMSCOPE_RESCUE=1")
 }
 
 // WithNativeProbe returns an environment with the native probe, whose library it installs; nil
@@ -189,7 +173,9 @@ func printEnvironment(p *command.Program, directory string, native bool) error {
 		}
 	}
 	s := fmt.Appendf(nil, "export PYTHONPATH=%s${PYTHONPATH:+:$PYTHONPATH}\n", text.ShellQuote(directory))
-	s = append(s, ExportSeccompFilters()...)
+	for _, variable := range WithSeccompFilters(nil) {
+		s = fmt.Appendf(s, "export %s\n", variable)
+	}
 	if native {
 		exports, err := preloadExports(p, directory, shared)
 		if err != nil {

@@ -247,7 +247,8 @@ func withProbes(p *command.Program, c Command, preloading Preloading, verbose bo
 		p.Warn("%s is preloaded; it serves as soon as a GPU is used", library)
 	}
 	if preloading.Rescue {
-		environ = WithRescue(environ)
+		_, environ = split(environ, "VRAMSCOPE_RESCUE")
+		environ = append(environ, "VRAMSCOPE_RESCUE=1") // the native probe asks before an allocation fails
 		if who, err := rescuer(p); err != nil {
 			p.Warn("no rescue: %v", err)
 		} else if verbose {

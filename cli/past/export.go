@@ -149,14 +149,6 @@ func exportedOf(r *recording.Reading) exported {
 	return e
 }
 
-// subjectOf returns what a reading is about. An instance has the metrics of a GPU.
-func subjectOf(r *recording.Reading) metric.Subject {
-	if r.Process != nil {
-		return metric.Process
-	}
-	return metric.GPU
-}
-
 func jsonLines(out *bufio.Writer, ids []metric.ID) func(*recording.Reading) error {
 	var line []byte
 	return func(r *recording.Reading) error {
@@ -165,8 +157,12 @@ func jsonLines(out *bufio.Writer, ids []metric.ID) func(*recording.Reading) erro
 			return fmt.Errorf("export: %w", err)
 		}
 		line = append(line[:0], head[:len(head)-1]...)
+		subject := metric.GPU // also of an instance
+		if r.Process != nil {
+			subject = metric.Process
+		}
 		for _, id := range ids {
-			if metric.Table[id].Of&subjectOf(r) == 0 {
+			if metric.Table[id].Of&subject == 0 {
 				continue
 			}
 			line = append(append(append(line, `,"`...), metric.Table[id].Name...), `":`...)

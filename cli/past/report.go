@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"vramscope/cli/command"
 	"vramscope/cli/gather"
@@ -61,7 +60,7 @@ one file without scripts. docs/report.md has the rules.`,
 	flags := cmd.Flags()
 	flags.Var(command.Span(&f.since), "since", "the last so long (24h)")
 	command.FromTo(cmd, &f.from, &f.to)
-	flags.Var(aPeriod(&f.compare), "compare", "compare with this period; an argument is the other")
+	flags.Var(command.Checked(&f.compare, func(s string) error { _, err := endsOf(s, time.Time{}); return err }), "compare", "compare with this period; an argument is the other")
 	command.ChoiceFlag(cmd, &f.by, "by", "", evaluation.Groupings...)
 	command.ChoiceFlag(cmd, &f.format, "format", "f", "text", "markdown", "json", "html", "csv")
 	command.NameValues(cmd, map[string]string{"since": "DURATION", "compare": "A..B"})
@@ -250,9 +249,4 @@ func (p *period) check() error {
 		return fmt.Errorf("a period from %s to %s is shorter than a minute", p.from.Format(time.DateTime), p.to.Format(time.DateTime))
 	}
 	return nil
-}
-
-// aPeriod returns the value of a flag that is "A..B".
-func aPeriod(to *string) pflag.Value {
-	return command.Checked(to, func(s string) error { _, err := endsOf(s, time.Time{}); return err })
 }

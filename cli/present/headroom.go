@@ -120,7 +120,8 @@ func (f *HeadroomFlags) Question(interval time.Duration) (q headroom.Question, e
 	if q.Length, err = config.Duration(f.Length, time.Second, farthest); err != nil {
 		return q, command.Usage("--for: %v; a forecast reaches no further", err)
 	}
-	minimum := leastWatch(interval)
+	// The samples that a forecast needs, at most one a second, and two more in case one is late.
+	minimum := (forecaster.MinSamples + 2) * max(interval, time.Second)
 	if f.watch == "" {
 		q.Watched = max(usualWatch, minimum)
 		return q, nil
@@ -129,12 +130,6 @@ func (f *HeadroomFlags) Question(interval time.Duration) (q headroom.Question, e
 		return q, command.Usage("--watch: %v; a forecast takes %d samples", err, forecaster.MinSamples)
 	}
 	return q, nil
-}
-
-// leastWatch returns the time for the samples that a forecast needs, and two more in
-// case one is late. Forecasters take at most one a second.
-func leastWatch(interval time.Duration) time.Duration {
-	return (forecaster.MinSamples + 2) * max(interval, time.Second)
 }
 
 func runHeadroom(ctx context.Context, p *command.Program, f HeadroomFlags) error {
@@ -169,8 +164,7 @@ func runHeadroom(ctx context.Context, p *command.Program, f HeadroomFlags) error
 func writeHeadroom(p *command.Program, r *headroom.Report, w *waiting, format string) error {
 	doc := render.HeadroomDocument(r)
 	if w.limit > 0 {
-		limit, waited := w.limit.Seconds(), w.waited().Seconds()
-		doc.Headroom.WaitSeconds, doc.Headroom.WaitedSeconds = &limit, &waited
+		doc.Headroom.WaitSeconds, doc.Headroom.WaitedSeconds = new(w.limit.Seconds()), new(w.waited().Seconds())
 	}
 	if err := p.PrintAs(format, doc, render.HeadroomText(r, w.signs, p.OutputWidth())); err != nil {
 		return err

@@ -202,8 +202,7 @@ func RoomDocument(name string, q *fleet.RoomQuery, r *fleet.Room, verdict headro
 		Answer: string(verdict), GPUsJudged: r.Judged, Boxes: []schema.FleetRoom{}, Nearest: []schema.FleetNear{}, Problems: schema.Texts(r.Problems),
 	}
 	if q.Length > 0 {
-		seconds := q.Length.Seconds()
-		doc.ForSeconds = &seconds
+		doc.ForSeconds = new(q.Length.Seconds())
 	}
 	for _, b := range r.Nearest {
 		doc.Nearest = append(doc.Nearest, schema.FleetNear{Box: schema.Text(b.Name), Target: schema.Text(b.Box), GPUs: b.GPUs, ShortBytes: b.Short})

@@ -111,21 +111,16 @@ func (g *grid) lines() []string {
 	return lines
 }
 
-// cutLines joins lines, each cut to so many cells.
+// cutLines joins lines, each cut to so many cells; 0 leaves them whole.
 func cutLines(lines []string, width int, ellipsis string) string {
 	var b strings.Builder
 	for _, line := range lines {
-		b.WriteString(strings.TrimRight(cutLine(line, width, ellipsis), " ") + "\n")
+		if width > 0 && text.Width(line) > width {
+			line = text.Cut(line, width, ellipsis)
+		}
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
 	return b.String()
-}
-
-// cutLine cuts a line to so many cells; 0 leaves it whole.
-func cutLine(line string, width int, ellipsis string) string {
-	if width > 0 && text.Width(line) > width {
-		return text.Cut(line, width, ellipsis)
-	}
-	return line
 }
 
 // oneWord returns clean text without blanks: one column for awk.

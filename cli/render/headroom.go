@@ -51,8 +51,7 @@ func HeadroomDocument(r *headroom.Report) schema.HeadroomDocument {
 		Headroom: schema.Headroom{NeedBytes: q.Need, Count: q.Count, Answer: string(r.Answer), Places: []schema.Place{}},
 	}
 	if q.Length > 0 {
-		length, watched := q.Length.Seconds(), q.Watched.Seconds()
-		doc.Headroom.ForSeconds, doc.Headroom.WatchedSeconds = &length, &watched
+		doc.Headroom.ForSeconds, doc.Headroom.WatchedSeconds = new(q.Length.Seconds()), new(q.Watched.Seconds())
 	}
 	for i := range r.Places {
 		doc.Headroom.Places = append(doc.Headroom.Places, placeOf(&r.Places[i]))

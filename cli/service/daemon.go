@@ -189,8 +189,7 @@ func runDaemon(p *command.Program, cmd *cobra.Command) error {
 		signal.Ignore(syscall.SIGHUP) // a second one does not end the new process before it listens
 		var left *guard.Kept
 		if guarding != nil {
-			kept := guarding.Keep()
-			left = &kept
+			left = new(guarding.Keep())
 		}
 		return restart.Now(p, err, left)
 	}
@@ -211,7 +210,9 @@ func daemonOptions(p *command.Program, src *sources.Set, s *config.Settings, sam
 	}
 	if s.Record {
 		recordings := p.RecordingsOf(p.Flags.Demo)
-		o.Recorder, o.Recording = startRecording(s, recordings), recordings
+		// A directory that cannot be written to now may be later.
+		o.Recorder = recording.Start(recordings, recording.Options{Keep: s.Keep, MaxSize: int64(s.MaxSize), FullCommands: s.Commands == "full"})
+		o.Recording = recordings
 		before := longPast(recordings, p.Now)
 		o.Past = recording.Whole(o.History, before)
 		o.Warm = func() {
@@ -239,12 +240,6 @@ func keepLeases(src *sources.Set, s *config.Settings, sampling *sampler.Sampler,
 		return
 	}
 	o.Leases = keeper
-}
-
-// startRecording records from the moment at which it can: a directory that cannot be
-// written to now may be later.
-func startRecording(s *config.Settings, directory string) *recording.Writer {
-	return recording.Start(directory, recording.Options{Keep: s.Keep, MaxSize: int64(s.MaxSize), FullCommands: s.Commands == "full"})
 }
 
 // longPast returns what a daemon, or the one before it, has recorded, nil while that is

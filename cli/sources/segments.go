@@ -133,21 +133,15 @@ func mapOf(found *probe.Segments) snapshot.SegmentMap {
 		d := &found.Devices[i]
 		out.Left += int(d.Left)
 		for j := range d.Segments {
-			out.Segments = append(out.Segments, segmentOf(&d.Segments[j]))
+			s := &d.Segments[j]
+			segment := snapshot.Segment{Address: s.Address, Size: s.Size, Private: s.Private, Expandable: s.Expandable}
+			for _, b := range s.Blocks {
+				segment.Blocks = append(segment.Blocks, snapshot.Block{Size: b.Size, State: blockStates[b.State]})
+			}
+			out.Segments = append(out.Segments, segment)
 		}
 	}
 	slices.SortStableFunc(out.Segments, func(a, b snapshot.Segment) int { return cmp.Compare(a.Address, b.Address) })
-	return out
-}
-
-func segmentOf(s *probe.Segment) snapshot.Segment {
-	out := snapshot.Segment{
-		Address: s.Address, Size: s.Size, Private: s.Private, Expandable: s.Expandable,
-		Blocks: make([]snapshot.Block, len(s.Blocks)),
-	}
-	for i, b := range s.Blocks {
-		out.Blocks[i] = snapshot.Block{Size: b.Size, State: blockStates[b.State]}
-	}
 	return out
 }
 

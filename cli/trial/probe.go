@@ -138,7 +138,12 @@ func runProbe(ctx context.Context, p *command.Program, f probeFlags) error {
 	if early {
 		return endedEarly(ctx)
 	}
-	say(p, "%s\n", probeSummary(process.Figures(), p.Now().Sub(began), o.Size, err == nil))
+	figures, freed := process.Figures(), "; all freed"
+	if err != nil {
+		freed = ""
+	}
+	say(p, "probe %d ended after %s: at most %s of %s; allocations %d, refused %d%s\n",
+		os.Getpid(), p.Now().Sub(began).Round(time.Second), figures.Peak, o.Size, figures.Allocations, figures.OutOfMemory, freed)
 	if err != nil {
 		return command.Failed(err)
 	}
@@ -201,15 +206,6 @@ func play(ctx context.Context, process *cuda.Process, length time.Duration) erro
 		defer cancel()
 	}
 	return process.Run(ctx)
-}
-
-func probeSummary(f cuda.Figures, took time.Duration, size quantity.Bytes, clean bool) string {
-	line := fmt.Sprintf("probe %d ended after %s: at most %s of %s; allocations %d, refused %d",
-		os.Getpid(), took.Round(time.Second), f.Peak, size, f.Allocations, f.OutOfMemory)
-	if clean {
-		line += "; all freed"
-	}
-	return line
 }
 
 // say writes a line to standard output, which may be closed meanwhile.

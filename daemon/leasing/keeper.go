@@ -284,8 +284,7 @@ func (k *Keeper) shown(le *lease.Lease, uid uint32, place int) schema.Lease {
 		out.PID = &le.Process.PID
 	}
 	if le.Length > 0 {
-		seconds := le.Length.Seconds()
-		out.ForSeconds = &seconds
+		out.ForSeconds = new(le.Length.Seconds())
 	}
 	if uid == 0 || uid == le.UID {
 		out.ID, out.Command, out.Parent = schema.Text(le.ID), schema.Text(le.Command), schema.Text(le.Parent)

@@ -93,12 +93,13 @@ func ClaimLease(ctx context.Context, places []Place, claim Claim, waits func(sch
 
 // claim claims, once.
 func (c *Client) claim(ctx context.Context, claim *Claim, waits func(schema.Lease)) (schema.Lease, error) {
-	a, r := answer{}, claim.request()
 	c.waits = waits
-	return c.leaseIn(r, &a, c.ask(ctx, r, &a))
+	return c.askLease(ctx, claim.request())
 }
 
-func (c *Client) leaseIn(r *request, a *answer, err error) (schema.Lease, error) {
+func (c *Client) askLease(ctx context.Context, r *request) (schema.Lease, error) {
+	var a answer
+	err := c.ask(ctx, r, &a)
 	if err == nil && a.Lease == nil {
 		err = c.broken(r.Cmd, errors.New("it does not say which lease"))
 	}
@@ -122,16 +123,12 @@ func clean(l *schema.Lease) {
 
 // RenewLease has a lease expire after ttl from now.
 func (c *Client) RenewLease(ctx context.Context, id string, ttl time.Duration) (schema.Lease, error) {
-	var a answer
-	r := &request{Cmd: cmdRenew, Lease: id, TTLNS: int64(ttl)}
-	return c.leaseIn(r, &a, c.ask(ctx, r, &a))
+	return c.askLease(ctx, &request{Cmd: cmdRenew, Lease: id, TTLNS: int64(ttl)})
 }
 
 // ReleaseLease ends a lease.
 func (c *Client) ReleaseLease(ctx context.Context, id string) (schema.Lease, error) {
-	var a answer
-	r := &request{Cmd: cmdRelease, Lease: id}
-	return c.leaseIn(r, &a, c.ask(ctx, r, &a))
+	return c.askLease(ctx, &request{Cmd: cmdRelease, Lease: id})
 }
 
 // Leases returns all leases and claims, as this user may see them.

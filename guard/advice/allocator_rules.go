@@ -68,11 +68,7 @@ func cachedLong(f *facts) []Advice {
 	if !known || short == nil || !f.covers(points, cachedTime, cachedTime/120) {
 		return nil
 	}
-	stayed := quantity.Bytes(points[0].Min)
-	for _, p := range points {
-		stayed = min(stayed, quantity.Bytes(p.Min))
-	}
-	stayed = min(stayed, f.process.Returnable.Or(0))
+	stayed := min(lowest(points), f.process.Returnable.Or(0))
 	if stayed < max(quantity.GiB, f.share(fragmentedShare)) {
 		return nil
 	}

@@ -1,6 +1,8 @@
 package advice
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"vramscope/internal/quantity"
@@ -87,6 +89,10 @@ func (f *facts) covers(points []snapshot.Point, back, bucket time.Duration) bool
 	return len(points) > 0 && f.now.Sub(points[0].Time) >= back*9/10 && len(points) >= int(back/bucket)*9/10
 }
 
+func lowest(points []snapshot.Point) quantity.Bytes {
+	return quantity.Bytes(slices.MinFunc(points, func(a, b snapshot.Point) int { return cmp.Compare(a.Min, b.Min) }).Min)
+}
+
 // measureSteps measures the memory that a step takes and frees. One sample a second misses a
 // step's peak, so it uses the allocator's own peak, which is never reset.
 func (f *facts) measureSteps() {
@@ -106,10 +112,7 @@ func (f *facts) measureSteps() {
 	if len(allocated) < fewestSteps {
 		return
 	}
-	trough := quantity.Bytes(allocated[0].Min)
-	for _, point := range allocated {
-		trough = min(trough, quantity.Bytes(point.Min))
-	}
+	trough := lowest(allocated)
 	f.trough = quantity.From(trough, quantity.Computed)
 	if f.allocator == nil {
 		return

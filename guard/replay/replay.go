@@ -11,14 +11,14 @@ import (
 
 // Summary counts what the policy would have done.
 type Summary struct {
-	From, To                    time.Time
-	Observed                    time.Duration // the time covered, without gaps
-	Flushes                     int
-	Freed                       quantity.Bytes
-	Stayed                      quantity.Bytes // the part of Freed that was still free a minute later
-	CameBack                    int
-	BelowWithout, BelowWith     int // how often free memory fell below a rule's threshold
-	SecondsWithout, SecondsWith float64
+	From, To time.Time
+	Observed time.Duration // the time covered, without gaps
+	Flushes  int
+	Freed    quantity.Bytes
+	Stayed   quantity.Bytes // the part of Freed that was still free a minute later
+	CameBack int
+	Below    [2]int     // how often free memory fell below a rule's threshold: without the policy, and with it
+	Seconds  [2]float64 // and for how long
 }
 
 // Replay replays one policy.
@@ -214,14 +214,10 @@ func (r *Replay) count(snap *snapshot.Snapshot, step time.Duration, which int) {
 			was = new([2]bool)
 			r.below[g.UUID] = was
 		}
-		times, seconds := &r.summary.BelowWithout, &r.summary.SecondsWithout
-		if which == 1 {
-			times, seconds = &r.summary.BelowWith, &r.summary.SecondsWith
-		}
 		if low {
-			*seconds += step.Seconds()
+			r.summary.Seconds[which] += step.Seconds()
 			if !was[which] {
-				*times++
+				r.summary.Below[which]++
 			}
 		}
 		was[which] = low

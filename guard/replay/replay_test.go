@@ -52,7 +52,7 @@ func TestReplayKeepsWhatWouldBeFree(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	// Of ten peaks only the first finds the notebook's cache, for three seconds.
-	if s.BelowWithout != 10 || s.BelowWith != 1 || s.SecondsWithout != 100 || s.SecondsWith < 1 || s.SecondsWith > 5 || s.Observed != 599*time.Second {
+	if s.Below != [2]int{10, 1} || s.Seconds[0] != 100 || s.Seconds[1] < 1 || s.Seconds[1] > 5 || s.Observed != 599*time.Second {
 		t.Errorf("%+v", s)
 	}
 }

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -161,19 +162,10 @@ func (r *Runner) Carry(ctx context.Context, d guard.Decision, device string) gua
 	case err != nil:
 		o.Reason = action.Reason(err)
 		fallthrough
-	case known && !wholeGPU(&result): // otherwise the figure contains what others allocate
+	case known && !slices.ContainsFunc(result.Devices, func(d flush.Device) bool { return d.Whole }): // else others allocate in the same figure
 		o.Driver = quantity.From(dropped, quantity.Driver)
 	}
 	return o
-}
-
-func wholeGPU(result *flush.Result) bool {
-	for i := range result.Devices {
-		if result.Devices[i].Whole {
-			return true
-		}
-	}
-	return false
 }
 
 // finish hands an outcome to the engine, with its events.

@@ -175,7 +175,7 @@ func grown(e *Evidence, requested, free, used, capacity quantity.Bytes) Verdict 
 	case before:
 		return unknown(fmt.Sprintf("why it failed: at %s it had as much, and since then nothing else has grown by the %s that it lacked",
 			reference.Time.Format(time.TimeOnly), short))
-	case !leaking && beginsLate(e):
+	case !leaking && e.Recent[0].Used.Or(0) > 0 && e.Event.Time.Sub(e.Recent[0].Time) < recentTime-lateTime: // it was there before the history
 		return unknown(fmt.Sprintf("which of them grew before %s, when %s: since then it grew by %s with that, and all else on the device by %s",
 			reference.Time.Format(time.TimeOnly), map[bool]string{true: "a gap in the history ends", false: "the history begins"}[e.Gap], ownGrowth, growth))
 	case leaking, float64(growth) <= ownShare*float64(ownGrowth), growth < short:
@@ -184,12 +184,6 @@ func grown(e *Evidence, requested, free, used, capacity quantity.Bytes) Verdict 
 	}
 	return unknown(fmt.Sprintf("which of them was to have the memory: since %s it grew by %s, and all else on the device by %s",
 		reference.Time.Format(time.TimeOnly), ownGrowth, growth))
-}
-
-// beginsLate reports whether the process is older than the history, which began minutes ago.
-func beginsLate(e *Evidence) bool {
-	first := e.Recent[0]
-	return first.Used.Or(0) > 0 && e.Event.Time.Sub(first.Time) < recentTime-lateTime
 }
 
 // cameLater reports whether the process grew only after everything else on the device had stopped
