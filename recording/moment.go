@@ -100,6 +100,21 @@ func (s *seriesOf) scan(rows *sql.Rows, before ...any) error {
 	return err
 }
 
+func newFigures() figures {
+	return figures{gpus: make(map[int64]*values), rows: make(map[int64]*values), instance: make(map[instanceKey]int64)}
+}
+
+// instancesOf has the used memory of a GPU's instances.
+func (f *figures) instancesOf(gpu int64) func(snapshot.InstanceID) snapshot.Float {
+	return func(in snapshot.InstanceID) snapshot.Float {
+		v, known := f.instance[instanceKey{gpu, in}]
+		if !known {
+			return snapshot.Float{}
+		}
+		return quantity.From(float64(v), quantity.Driver)
+	}
+}
+
 // add adds a sample. A row exists even without one.
 func (f *figures) add(s seriesOf, v int64, known bool) {
 	byID, id := f.gpus, s.gpu
@@ -145,13 +160,7 @@ func (d *dayReader) at(t time.Time) (*snapshot.Snapshot, bool) {
 	})
 	snapshot.SortRows(then.Rows)
 	for id, g := range gpus {
-		g.SetFigures(then.Rows, f.gpus[id].at, func(in snapshot.InstanceID) snapshot.Float {
-			v, known := f.instance[instanceKey{id, in}]
-			if !known {
-				return snapshot.Float{}
-			}
-			return quantity.From(float64(v), quantity.Driver)
-		})
+		g.SetFigures(then.Rows, f.gpus[id].at, f.instancesOf(id))
 		g.Allocation = held[g.UUID]
 		then.GPUs = append(then.GPUs, g)
 	}
@@ -163,6 +172,7 @@ func (d *dayReader) at(t time.Time) (*snapshot.Snapshot, bool) {
 
 // figures returns the samples at the last tick at or before t.
 func (d *dayReader) figures(t int64) (f figures, ok bool) {
+	f = newFigures()
 	for _, s := range d.sessions() {
 		if s.from <= t {
 			f.session, ok = s, true
@@ -172,7 +182,6 @@ func (d *dayReader) figures(t int64) (f figures, ok bool) {
 	if !ok {
 		return f, false
 	}
-	f.gpus, f.rows, f.instance = make(map[int64]*values), make(map[int64]*values), make(map[instanceKey]int64)
 	var times []int64
 	var columns []readColumn
 	var err error

@@ -29,10 +29,89 @@ func (r *Reading) Value(id metric.ID) (int64, bool) { return r.figures.value[id]
 // then instances, then processes. It ends at an error of visit. A damaged day is read up to the
 // damage, which Problems reports.
 func (r *Recording) Readings(from, to time.Time, visit func(*Reading) error) error {
+	return r.ticks(from, to, func(w *walk, t int64, i int, columns []readColumn) error {
+		for len(columns) > 0 {
+			series := columns[0].series
+			n := slices.IndexFunc(columns, func(c readColumn) bool { return c.series.compare(series) != 0 })
+			if n < 0 {
+				n = len(columns)
+			}
+			if r := w.reading(t, i, columns[:n]); r != nil {
+				if err := visit(r); err != nil {
+					return err
+				}
+			}
+			columns = columns[n:]
+		}
+		return nil
+	})
+}
+
+// describeEvery is how long a description of the GPUs is used. It says which ones are lost.
+const describeEvery = 5 * time.Minute
+
+// Moments visits every recorded moment in [from, to) as a snapshot, from the samples alone: At,
+// which reads everything else too, would take a hundred times as long.
+func (r *Recording) Moments(from, to time.Time, visit func(*snapshot.Snapshot)) error {
+	var base *snapshot.Snapshot
+	var described time.Time
+	return r.ticks(from, to, func(w *walk, t int64, i int, columns []readColumn) error {
+		snap := &snapshot.Snapshot{Time: moment(t), Past: true, Simulated: w.simulated, ProbeSeen: true, Driver: snapshot.Driver{State: snapshot.DriverOK}}
+		if base == nil || snap.Time.Sub(described) >= describeEvery {
+			if then, ok := r.At(snap.Time); ok {
+				base = then
+			}
+			described = snap.Time
+		}
+		if base == nil {
+			return nil
+		}
+		snap.Host, snap.Interval = base.Host, base.Interval
+		f := newFigures()
+		for _, c := range columns {
+			if v, known := c.At(i); known {
+				f.add(c.series, v, true)
+			}
+		}
+		held := make(map[string]*snapshot.JobAllocation)
+		for id := range f.rows {
+			row := w.processes[id]
+			if row == nil {
+				continue // the database is damaged
+			}
+			p := row.WithoutFigures()
+			p.SetFigures(f.rows[id].at)
+			if g := base.GPU(p.ID.GPUUUID); g != nil {
+				p.GPU = g.Index
+			}
+			if a := p.JobAllocation(); a != nil {
+				held[p.ID.GPUUUID] = a
+			} else {
+				snap.Rows = append(snap.Rows, p)
+			}
+		}
+		snapshot.SortRows(snap.Rows)
+		for k := range base.GPUs {
+			g := base.GPUs[k]
+			if id := w.gpu(g.UUID); f.gpus[id] != nil { // it answered
+				g.SetFigures(snap.Rows, f.gpus[id].at, f.instancesOf(id))
+				g.Allocation = held[g.UUID]
+				snap.GPUs = append(snap.GPUs, g)
+			}
+		}
+		visit(snap)
+		return nil
+	})
+}
+
+// visitor takes the samples of a moment: place i of the columns, which are in the order of their subjects.
+type visitor func(w *walk, t int64, i int, columns []readColumn) error
+
+func (r *Recording) ticks(from, to time.Time, visit visitor) error {
 	for _, path := range r.between(from, to) {
 		d, err := r.day(path)
 		if err == nil {
-			err = d.readings(from.UnixNano(), to.UnixNano(), visit)
+			err = d.ticks(from.UnixNano(), to.UnixNano(), visit)
 		}
 		if err = r.unless(path, err); err != nil {
 			return fmt.Errorf("recording: %s: %w", path, err)
@@ -41,7 +120,7 @@ func (r *Recording) Readings(from, to time.Time, visit func(*Reading) error) err
 	return nil
 }
 
-func (d *dayReader) readings(from, to int64, visit func(*Reading) error) error {
+func (d *dayReader) ticks(from, to int64, visit visitor) error {
 	uuids, err := d.uuids()
 	if err != nil {
 		return err
@@ -60,7 +139,17 @@ type walk struct {
 	from, to  int64
 	uuids     map[int64]string
 	processes map[int64]*ProcessRow
-	visit     func(*Reading) error
+	visit     visitor
+}
+
+// gpu is the key of a GPU, 0 if the day has none.
+func (w *walk) gpu(uuid string) int64 {
+	for id, known := range w.uuids {
+		if known == uuid {
+			return id
+		}
+	}
+	return 0
 }
 
 func (d *dayReader) walk(w *walk) error {
@@ -159,21 +248,10 @@ func (w *walk) ticks(times []int64, columns []readColumn) error {
 	columns = slices.DeleteFunc(columns, func(c readColumn) bool { return c.series.metric == metric.Count })
 	slices.SortStableFunc(columns, func(a, b readColumn) int { return a.series.compare(b.series) })
 	for i, t := range times {
-		if t < w.from || t >= w.to {
-			continue
-		}
-		for rest := columns; len(rest) > 0; {
-			series := rest[0].series
-			n := slices.IndexFunc(rest, func(c readColumn) bool { return c.series.compare(series) != 0 })
-			if n < 0 {
-				n = len(rest)
+		if t >= w.from && t < w.to {
+			if err := w.visit(w, t, i, columns); err != nil {
+				return err
 			}
-			if r := w.reading(t, i, rest[:n]); r != nil {
-				if err := w.visit(r); err != nil {
-					return err
-				}
-			}
-			rest = rest[n:]
 		}
 	}
 	return nil

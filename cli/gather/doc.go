@@ -2,7 +2,6 @@
 //
 //	recording ─┬→ Report ──→ recording/report     report
 //	audit log ─┤→ LoggedDecisions ───────────────  guard log
-//	           ├→ Moments ──→ guard/replay         guard replay
 //	           └→ Trace ────→ forecast/backtest    backtest
 //
 // The evaluations are pure; this is what they are given. Start at report.go.

@@ -124,7 +124,7 @@ func unwritten(r *recording.Recording, sessions []recording.Session) (minutes su
 		}
 		done[begin] = true
 		m, f, err := recording.Summed(func(add func(*snapshot.Snapshot)) error {
-			return Moments(r, begin.Add(-time.Minute), begin.Add(fiveMinutes), add)
+			return r.Moments(begin.Add(-time.Minute), begin.Add(fiveMinutes), add)
 		})
 		if err != nil {
 			return minutes, fives, err

@@ -86,7 +86,7 @@ func runGuardReplay(p *command.Program, args []string, f guardReplayFlags) error
 
 func replayed(r *recording.Recording, policy guard.Policy, from, to time.Time) (all []snapshot.GuardDecision, s guardreplay.Summary, err error) {
 	var engine *guardreplay.Replay
-	err = gather.Moments(r, from, to, func(snap *snapshot.Snapshot) {
+	err = r.Moments(from, to, func(snap *snapshot.Snapshot) {
 		if engine == nil {
 			engine = guardreplay.New(policy, ownerOf(snap))
 		}
