@@ -1,6 +1,8 @@
 package recording
 
 import (
+	"cmp"
+	"database/sql"
 	"fmt"
 	"math"
 	"strings"
@@ -226,4 +228,30 @@ var joinedMeans = map[string]string{
 	"percent": "(coalesce(%[1]s, excluded.%[1]s) * 1.0 * covered_ns + coalesce(excluded.%[1]s, %[1]s) * 1.0 * excluded.covered_ns) / (covered_ns + excluded.covered_ns)",
 	"bytes": "CASE WHEN coalesce(%[1]s, excluded.%[1]s) IS NOT NULL THEN CAST(round((coalesce(%[1]s, 0) * 1.0 * covered_ns + " +
 		"coalesce(excluded.%[1]s, 0) * 1.0 * excluded.covered_ns) / (covered_ns + excluded.covered_ns)) AS INTEGER) END",
+}
+
+// Summed sums moments as a Writer does, by writing them into memory. A Writer writes a GPU's row
+// each minute and a process's row each five minutes: the newest are missing while it runs, and
+// for good after it was killed.
+func Summed(moments func(add func(*snapshot.Snapshot)) error) (minutes []GPUMinute, fives []Process5Min, err error) {
+	db, err := inMemory()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { _ = db.Close() }() // it was in memory
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	d := &day{sumsOnly: true, database: &database{db: db, conn: conn, prepared: make(map[string]*sql.Stmt)}}
+	err = cmp.Or(moments(func(snap *snapshot.Snapshot) { d.write(snap, nil) }), d.finish())
+	d.release()
+	r := &dayReader{db: db, problem: func(error) {}}
+	if err == nil {
+		err = eachDayRow(r, "gpu_minute", (*GPUMinute).columns, 0, math.MaxInt64, func(m *GPUMinute) { minutes = append(minutes, *m) })
+	}
+	if err == nil {
+		err = eachDayRow(r, "process_5min", (*Process5Min).columns, 0, math.MaxInt64, func(f *Process5Min) { fives = append(fives, *f) })
+	}
+	return minutes, fives, err
 }

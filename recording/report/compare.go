@@ -1,7 +1,10 @@
 package report
 
 import (
+	"cmp"
+	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"vramscope/recording"
@@ -95,4 +98,138 @@ func (b *Builder) Compare(first *Builder) *schema.ReportComparison {
 		})
 	}
 	return out
+}
+
+// Two periods always differ. A difference exceeds noise if Welch's t test of their hours rejects,
+// at 1 %, that both have the same mean (Welch 1947). Successive hours are correlated, so n hours
+// count as n (1−r)/(1+r) independent ones, where r is their autocorrelation at one hour (Bayley &
+// Hammersley 1946). Out-of-memory errors are rare events: their rates are compared by the
+// conditional test of two Poisson rates (Przyborowski & Wilenski 1940).
+const (
+	level = 0.01
+	// With fewer independent hours in either period, the comparison says nothing.
+	leastHours = 4
+)
+
+// sampled is the mean of a period's hours and its standard error.
+type sampled struct {
+	mean     float64
+	n        float64 // independent hours
+	variance float64 // of an hour
+}
+
+func sampleOf(values []float64) sampled {
+	s := sampled{}
+	for _, v := range values {
+		if !math.IsNaN(v) {
+			s.n++
+			s.mean += v
+		}
+	}
+	if s.n == 0 {
+		return sampled{mean: math.NaN()}
+	}
+	s.mean /= s.n
+	var sum, product, pairs float64
+	for i, v := range values {
+		if math.IsNaN(v) {
+			continue
+		}
+		sum += (v - s.mean) * (v - s.mean)
+		if i > 0 && !math.IsNaN(values[i-1]) {
+			product += (v - s.mean) * (values[i-1] - s.mean)
+			pairs++
+		}
+	}
+	if s.n > 1 {
+		s.variance = sum / (s.n - 1)
+	}
+	if s.variance > 0 && pairs > 0 {
+		// The mean is of the same hours, which makes r too small by about 1/n.
+		r := min(max(product/pairs/(sum/s.n)+1/s.n, 0), 1)
+		s.n *= (1 - r) / (1 + r)
+	}
+	return s
+}
+
+// compared compares a figure of both periods; ok is false if neither has it.
+func compared(name, unit string, first, second []float64) (line schema.ReportCompared, ok bool) {
+	a, b := sampleOf(first), sampleOf(second)
+	line = schema.ReportCompared{Name: name, Unit: unit, First: finite(a.mean), Second: finite(b.mean), Difference: finite(b.mean - a.mean)}
+	if a.n >= leastHours && b.n >= leastHours {
+		ea, eb := a.variance/a.n, b.variance/b.n
+		noise := 0.0
+		if ea+eb > 0 {
+			freedom := (ea + eb) * (ea + eb) / (ea*ea/(a.n-1) + eb*eb/(b.n-1)) // Satterthwaite 1946
+			noise = quantileT(freedom) * math.Sqrt(ea+eb)
+		}
+		beyond := math.Abs(b.mean-a.mean) > noise
+		line.Noise, line.BeyondNoise = &noise, &beyond
+	}
+	return line, line.First != nil || line.Second != nil
+}
+
+func finite(v float64) *float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	return &v
+}
+
+// quantileT is Student's t below which all but level/2 lies (Abramowitz & Stegun,
+// 26.7.5; within 4 % from three degrees of freedom on).
+func quantileT(freedom float64) float64 {
+	z := math.Sqrt2 * math.Erfinv(1-level)
+	z3, z5, z7 := z*z*z, z*z*z*z*z, z*z*z*z*z*z*z
+	return z + (z3+z)/(4*freedom) + (5*z5+16*z3+3*z)/(96*freedom*freedom) +
+		(3*z7+19*z5+17*z3-15*z)/(384*freedom*freedom*freedom)
+}
+
+func rates(name string, first, second *int64, overFirst, overSecond time.Duration) schema.ReportCompared {
+	line := schema.ReportCompared{Name: name, Unit: "per_hour", First: perHour(first, overFirst), Second: perHour(second, overSecond)}
+	if line.First == nil || line.Second == nil {
+		return line
+	}
+	line.Difference = finite(*line.Second - *line.First)
+	// If the rates are the same, each event falls into the second period with this chance.
+	chance := overSecond.Hours() / (overFirst.Hours() + overSecond.Hours())
+	line.BeyondNoise = new(binomialTails(int(*first+*second), int(*second), chance) < level)
+	return line
+}
+
+// binomialTails is the chance of k, or of something as unlikely, among n.
+func binomialTails(n, k int, chance float64) float64 {
+	log := func(i int) float64 {
+		a, _ := math.Lgamma(float64(n + 1))
+		b, _ := math.Lgamma(float64(i + 1))
+		c, _ := math.Lgamma(float64(n - i + 1))
+		return a - b - c + float64(i)*math.Log(chance) + float64(n-i)*math.Log1p(-chance)
+	}
+	limit, total := log(k)+1e-9, 0.0
+	for i := range n + 1 {
+		if p := log(i); p <= limit {
+			total += math.Exp(p)
+		}
+	}
+	return total
+}
+
+// steppingCommands are the commands with the most steps in both periods.
+func (b *Builder) steppingCommands(first *Builder) []string {
+	const most = 5
+	count := func(h *hours) map[string]int64 {
+		sums := map[string]int64{}
+		for i := range h.blocks {
+			for command, s := range h.blocks[i].steps {
+				sums[command] += s.steps
+			}
+		}
+		return sums
+	}
+	before, after := count(&first.hours), count(&b.hours)
+	maps.DeleteFunc(after, func(command string, n int64) bool { return n == 0 || before[command] == 0 })
+	commands := slices.SortedFunc(maps.Keys(after), func(x, y string) int {
+		return cmp.Or(cmp.Compare(after[y], after[x]), cmp.Compare(x, y))
+	})
+	return commands[:min(len(commands), most)]
 }
