@@ -72,9 +72,9 @@ func (l *Ledger) Lease(id string) *Lease {
 	if id == "" {
 		return nil
 	}
-	for _, all := range [][]*Lease{l.held, l.queue} {
-		if i := slices.IndexFunc(all, func(le *Lease) bool { return le.ID == id }); i >= 0 {
-			return all[i]
+	for _, le := range l.Leases() {
+		if le.ID == id {
+			return le
 		}
 	}
 	return nil

@@ -86,9 +86,7 @@ func (d *day) subjects(uuid string, row snapshot.RowID) (gpu, process any) {
 	if r := d.rows[row]; r != nil {
 		process = r.id
 	} else if row.Process.PID != 0 {
-		id := row.Process
-		migGPU, migCompute := instanceColumns(row.Instance)
-		if found := d.find(findProcess, id.PID, int64(id.StartTime), int64(id.Namespace), gpu, migGPU, migCompute); found != 0 {
+		if found := d.find(findProcess, keyColumns(row, gpu)...); found != 0 {
 			process = found
 		}
 	}
@@ -98,13 +96,11 @@ func (d *day) subjects(uuid string, row snapshot.RowID) (gpu, process any) {
 // exited returns the process of an error that has no row, and inserts it if no tick has shown it.
 // It belongs to the event's user, as any user can leave an error record with another user's pid.
 func (d *day) exited(at int64, e *snapshot.Event, gpu any) int64 {
-	id := e.Row.Process
-	migGPU, migCompute := instanceColumns(e.Row.Instance)
-	if found := d.find(findProcess+" AND user IS ?", id.PID, int64(id.StartTime), int64(id.Namespace), gpu, migGPU, migCompute, words(e.User)); found != 0 {
+	if found := d.find(findProcess+" AND user IS ?", keyColumns(e.Row, gpu, words(e.User))...); found != 0 {
 		return found
 	}
 	return d.exec(`INSERT INTO processes (pid, start_time, pid_namespace, gpu, mig_gpu, mig_compute, user, name, first_ns, last_ns, ended_ns) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		id.PID, int64(id.StartTime), int64(id.Namespace), gpu, migGPU, migCompute, words(e.User), words(e.Name), at, at, at)
+		keyColumns(e.Row, gpu, words(e.User), words(e.Name), at, at, at)...)
 }
 
 // writeAlerts records new and cleared alerts.

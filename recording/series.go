@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"cmp"
 	"database/sql"
 	"sort"
 	"time"
@@ -52,20 +53,15 @@ func (d *dayReader) samples(key snapshot.SeriesKey, from, to int64, visit func(t
 
 // find returns the condition for a key's series; "" if the day does not have its subject.
 func (d *dayReader) find(key snapshot.SeriesKey) (where string, args []any) {
-	uuid, instance := key.GPUUUID, key.Instance
-	if key.Row != (snapshot.RowID{}) {
-		uuid, instance = key.Row.GPUUUID, key.Row.Instance
-	}
-	gpu := d.number("SELECT gpu FROM gpus WHERE uuid = ?", uuid)
+	gpu := d.number("SELECT gpu FROM gpus WHERE uuid = ?", cmp.Or(key.Row.GPUUUID, key.GPUUUID))
 	if gpu == 0 {
 		return "", nil
 	}
-	migGPU, migCompute := instanceColumns(instance)
 	if key.Row == (snapshot.RowID{}) {
+		migGPU, migCompute := instanceColumns(key.Instance)
 		return "gpu = ? AND mig_gpu IS ? AND mig_compute IS ? AND process IS NULL", []any{gpu, migGPU, migCompute}
 	}
-	id := key.Row.Process
-	process := d.number(findProcess, id.PID, int64(id.StartTime), int64(id.Namespace), gpu, migGPU, migCompute)
+	process := d.number(findProcess, keyColumns(key.Row, gpu)...)
 	if process == 0 {
 		return "", nil
 	}

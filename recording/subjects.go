@@ -102,16 +102,19 @@ func (d *day) writeRow(now int64, weight time.Duration, p *snapshot.Process, par
 
 const findProcess = `SELECT process FROM processes WHERE pid = ? AND start_time = ? AND pid_namespace = ? AND gpu = ? AND mig_gpu IS ? AND mig_compute IS ?`
 
+// keyColumns are the values for findProcess, and more.
+func keyColumns(id snapshot.RowID, gpu any, more ...any) []any {
+	migGPU, migCompute := instanceColumns(id.Instance)
+	return append([]any{id.Process.PID, int64(id.Process.StartTime), int64(id.Process.Namespace), gpu, migGPU, migCompute}, more...)
+}
+
 // insertRow finds the row in the database or inserts it.
 func (d *day) insertRow(r *rowRecord, now int64, p *snapshot.Process) {
-	id := p.ID.Process
-	gpu := d.gpuID(p.ID.GPUUUID, now)
-	r.gpu = gpu
-	migGPU, migCompute := instanceColumns(p.ID.Instance)
-	r.id = d.find(findProcess, id.PID, int64(id.StartTime), int64(id.Namespace), gpu, migGPU, migCompute)
+	r.gpu = d.gpuID(p.ID.GPUUUID, now)
+	r.id = d.find(findProcess, keyColumns(p.ID, r.gpu)...)
 	if r.id == 0 {
 		r.id = d.exec(`INSERT INTO processes (pid, start_time, pid_namespace, gpu, mig_gpu, mig_compute, first_ns, last_ns) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-			id.PID, int64(id.StartTime), int64(id.Namespace), gpu, migGPU, migCompute, now, now)
+			keyColumns(p.ID, r.gpu, now, now)...)
 	}
 	d.exec("UPDATE processes SET ended_ns = NULL WHERE process = ?", r.id)
 	d.updateNames(r, p)

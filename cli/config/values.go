@@ -223,20 +223,17 @@ func amount(to *guard.Amount) Value {
 // tomlString writes a TOML basic string. Bytes that are not UTF-8 cannot be in a TOML file.
 func tomlString[T ~string](s T) string {
 	var b strings.Builder
-	b.WriteByte('"')
 	for _, r := range strings.ToValidUTF8(string(s), "\uFFFD") {
 		switch {
 		case r == '"' || r == '\\':
-			b.WriteByte('\\')
-			b.WriteRune(r)
+			b.WriteString(`\` + string(r))
 		case r < 0x20 || r == 0x7f:
 			fmt.Fprintf(&b, `\u%04x`, r)
 		default:
 			b.WriteRune(r)
 		}
 	}
-	b.WriteByte('"')
-	return b.String()
+	return `"` + b.String() + `"`
 }
 
 func tomlList[T ~string](items []T) string {

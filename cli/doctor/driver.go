@@ -27,10 +27,14 @@ func (b *Box) driver() []finding {
 	if cuda := b.Loaded.CUDAVersion; cuda != "" {
 		found[1].text += ", CUDA up to " + text.Clean(cuda)
 	}
+	count := strconv.Itoa(len(b.Devices))
+	if shown := len(b.Snapshot.GPUs); shown != len(b.Devices) {
+		count += fmt.Sprintf(", of which %d are sampled (--gpu, gpus)", shown)
+	}
 	if b.Unusable != nil {
 		found = append(found, b.why("GPUs"))
 	} else {
-		found = append(found, finding{verdict: works, what: "GPUs", text: gpuCount(len(b.Devices), len(b.Snapshot.GPUs))})
+		found = append(found, finding{verdict: works, what: "GPUs", text: count})
 	}
 	if b.Library == nil {
 		return found // a simulated box
@@ -163,13 +167,6 @@ func (b *Box) memoryCall() finding {
 	default:
 		return finding{fails, "memory", "no GPU reports its memory", nil}
 	}
-}
-
-func gpuCount(there, shown int) string {
-	if there == shown {
-		return strconv.Itoa(there)
-	}
-	return fmt.Sprintf("%d, of which %d are sampled (--gpu, gpus)", there, shown)
 }
 
 // OpenIn names the first processes that have a GPU's device file open, "" where there are none.

@@ -167,14 +167,6 @@ func (s *Command) Refusal() string {
 	return ""
 }
 
-// Describe says what will happen.
-func (s *Command) Describe(directory string) string {
-	if s.python {
-		return "the probe is in " + text.Clean(directory) + "; it serves as soon as a GPU is used"
-	}
-	return text.Clean(s.Name) + " is not Python; a Python program that it starts has the probe"
-}
-
 // Preloading is whether a command gets the native probe.
 type Preloading struct {
 	Wanted, Unwanted bool // --preload, --no-preload

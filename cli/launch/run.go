@@ -226,8 +226,10 @@ func withProbes(p *command.Program, c Command, preloading Preloading, verbose bo
 	}
 	if why := c.Refusal(); why != "" {
 		p.Warn("no probe: %s", why)
+	} else if verbose && c.python {
+		p.Warn("the probe is in %s; it serves as soon as a GPU is used", directory)
 	} else if verbose {
-		p.Warn("%s", c.Describe(directory))
+		p.Warn("%s is not Python; a Python program that it starts has the probe", c.Name)
 	}
 	environ := WithSeccompFilters(WithPythonPath(os.Environ(), directory))
 	yes, why := preloading.Decide(&c)

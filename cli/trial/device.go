@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -54,13 +55,7 @@ func boxOf(p *command.Program, s *config.Settings) (*box, error) {
 // choose finds the device asked for, or the one with the most free memory.
 func (b *box) choose(devices []cuda.Device) (cuda.Device, error) {
 	if b.wanted == "" {
-		best := devices[0]
-		for _, d := range devices[1:] {
-			if b.free[d.UUID] > b.free[best.UUID] {
-				best = d
-			}
-		}
-		return best, nil
+		return slices.MaxFunc(devices, func(x, y cuda.Device) int { return cmp.Compare(b.free[x.UUID], b.free[y.UUID]) }), nil
 	}
 	uuid, err := b.wantedUUID(devices)
 	if err != nil {

@@ -115,18 +115,13 @@ func (b *Builder) AddFiveMinutes(f *recording.Process5Min, steps Count) {
 	}
 	used := useOf(f, share)
 	p.use.join(&used)
-	if share < 1 {
-		some := *f
-		some.Covered = time.Duration(share * float64(f.Covered))
-		f = &some
-	}
+	some := *f
+	some.Covered = time.Duration(share * float64(f.Covered))
 	if p.used.known && !f.Used.Mean.Known() {
-		some := *f
 		some.Allocated, some.Cached, some.Fragmented, some.Other = snapshot.Bytes{}, snapshot.Bytes{}, snapshot.Bytes{}, snapshot.Bytes{}
-		f = &some
 	}
-	retried, stepped := p.add(f, steps, b.byUUID[f.Row.GPUUUID])
-	b.hours.addProcess(p, f, retried, stepped)
+	retried, stepped := p.add(&some, steps, b.byUUID[f.Row.GPUUUID])
+	b.hours.addProcess(p, &some, retried, stepped)
 }
 
 // AddAlert adds an alert, once for as long as it stands.

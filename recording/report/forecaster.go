@@ -121,9 +121,8 @@ func (b *Builder) forecaster(events []schema.ReportEvent) (schema.ReportForecast
 		}
 		out.Alerts++
 		outcome, at := b.judge(a, fills[a.GPUUUID])
-		switch outcome {
-		case outcomeHit:
-			out.Hits++
+		*map[string]*int{outcomeHit: &out.Hits, outcomeFalse: &out.False, outcomeActedOn: &out.ActedOn, outcomeUndecided: &out.Undecided}[outcome]++
+		if outcome == outcomeHit {
 			lead := max(at.at.Sub(a.Time), 0)
 			if !at.led {
 				at.led = true
@@ -137,12 +136,6 @@ func (b *Builder) forecaster(events []schema.ReportEvent) (schema.ReportForecast
 				}
 				errors = append(errors, 100*math.Abs((median-lead).Seconds())/max(lead, time.Minute).Seconds())
 			}
-		case outcomeFalse:
-			out.False++
-		case outcomeActedOn:
-			out.ActedOn++
-		default:
-			out.Undecided++
 		}
 		events = append(events, schema.ReportEvent{
 			Time: schema.Time(a.Time), GPU: b.index(a.GPUUUID), UUID: a.GPUUUID, Kind: string(a.Kind), Outcome: schema.Text(outcome),
