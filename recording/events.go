@@ -222,7 +222,17 @@ func (r *Recording) EventsBeside(t time.Time, forward bool) []snapshot.Event {
 // events returns the events that meet a condition, newest first; a negative limit is none.
 func (d *dayReader) events(limit int, where string, args ...any) []snapshot.Event {
 	var events []snapshot.Event
-	d.each(func(rows *sql.Rows) error {
+	d.each(collectEvents(&events), selectEvents+where+` ORDER BY e.time_ns DESC, e.event DESC LIMIT `+strconv.Itoa(limit), args...)
+	return events
+}
+
+const selectEvents = `SELECT ` + identityColumns + `, e.time_ns, e.kind, e.severity, g.uuid, g.gpu_index, e.user, e.name, e.message, e.bytes,
+		(SELECT o.detail FROM ooms o WHERE e.kind = 'out_of_memory' AND o.time_ns = e.time_ns AND o.process IS e.process)
+	FROM events e LEFT JOIN gpus g ON g.gpu = e.gpu LEFT JOIN processes p ON p.process = e.process WHERE `
+
+// collectEvents reads the rows of selectEvents.
+func collectEvents(events *[]snapshot.Event) func(*sql.Rows) error {
+	return func(rows *sql.Rows) error {
 		var e snapshot.Event
 		var detail sql.NullString
 		err := rows.Scan(append(identity(&e.Row), at(&e.Time), word(&e.Kind), integer(&e.Severity), word(&e.GPUUUID), integer(&e.GPU),
@@ -230,11 +240,7 @@ func (d *dayReader) events(limit int, where string, args ...any) []snapshot.Even
 		if failed := new(snapshot.OutOfMemory); detail.Valid && json.Unmarshal([]byte(detail.String), failed) == nil {
 			e.OutOfMemory = failed
 		}
-		events = append(events, e)
+		*events = append(*events, e)
 		return err
-	}, `SELECT `+identityColumns+`, e.time_ns, e.kind, e.severity, g.uuid, g.gpu_index, e.user, e.name, e.message, e.bytes,
-			(SELECT o.detail FROM ooms o WHERE e.kind = 'out_of_memory' AND o.time_ns = e.time_ns AND o.process IS e.process)
-		FROM events e LEFT JOIN gpus g ON g.gpu = e.gpu LEFT JOIN processes p ON p.process = e.process
-		WHERE `+where+` ORDER BY e.time_ns DESC, e.event DESC LIMIT `+strconv.Itoa(limit), args...)
-	return events
+	}
 }

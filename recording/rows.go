@@ -114,8 +114,9 @@ func (f *Process5Min) columns(s *subjects) (string, []any) {
 }
 
 // Alerts returns the alerts that were raised in [from, to), oldest first, as all rows are.
-func (r *Recording) Alerts(from, to time.Time) ([]Alert, error) {
-	return rows(r, "alerts", (*Alert).columns, from, to)
+func (r *Recording) Alerts(from, to time.Time) (all []Alert, err error) {
+	err = eachRow(r, "alerts", (*Alert).columns, from, to, func(a *Alert) { all = append(all, *a) })
+	return all, err
 }
 
 // Decisions returns the guard's decisions in [from, to).
@@ -210,23 +211,10 @@ func (g *GPURow) Capacity() snapshot.Bytes {
 	return snapshot.Memory{Total: g.Total, Reserved: g.Reserved}.Capacity()
 }
 
-// EventRow is an event of the log.
-type EventRow struct {
-	Time time.Time
-	Subject
-	Kind    snapshot.EventKind
-	Message string
-	Bytes   snapshot.Bytes // what an action freed
-}
-
-func (e *EventRow) columns(s *subjects) (string, []any) {
-	return "time_ns, gpu, process, kind, message, bytes",
-		[]any{at(&e.Time), s.gpu(&e.Subject), s.process(&e.Subject), word(&e.Kind), word(&e.Message), computed(&e.Bytes)}
-}
-
-// EventRows returns the events in [from, to).
-func (r *Recording) EventRows(from, to time.Time) ([]EventRow, error) {
-	return rows(r, "events", (*EventRow).columns, from, to)
+// EventsBetween returns the events in [from, to), oldest first.
+func (r *Recording) EventsBetween(from, to time.Time) (all []snapshot.Event, err error) {
+	err = r.eachDay(from, to, collectEvents(&all), selectEvents+"e.time_ns >= ? AND e.time_ns < ? ORDER BY e.time_ns, e.event", from.UnixNano(), to.UnixNano())
+	return all, err
 }
 
 // Sessions returns the sessions that wrote in [from, to), oldest first.

@@ -134,9 +134,9 @@ func TestPlainRows(t *testing.T) {
 	r := q.end()
 	from, to := first[0].Time, q.now.Add(time.Second)
 
-	events, err := r.EventRows(from, to)
-	of := func(kind snapshot.EventKind) []EventRow {
-		return slices.DeleteFunc(slices.Clone(events), func(e EventRow) bool { return e.Kind != kind })
+	events, err := r.EventsBetween(from, to)
+	of := func(kind snapshot.EventKind) []snapshot.Event {
+		return slices.DeleteFunc(slices.Clone(events), func(e snapshot.Event) bool { return e.Kind != kind })
 	}
 	ooms := of(snapshot.EventOutOfMemory)
 	if err != nil || len(ooms) != 1 || ooms[0].Row != key || ooms[0].GPUUUID != gpu.UUID || ooms[0].Message != "out of memory?[31m x1" || !ooms[0].Time.Equal(snap.Time) {

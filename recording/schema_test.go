@@ -63,7 +63,7 @@ func TestOlderVersion(t *testing.T) {
 		t.Helper()
 		has(t, r, moments)
 		from, to := moments[0].Time, q.now
-		if ooms, err := r.EventRows(from, to); err != nil || len(ooms) != 1 || ooms[0].Message != "out of memory" {
+		if ooms, err := r.EventsBetween(from, to); err != nil || len(ooms) != 1 || ooms[0].Message != "out of memory" {
 			t.Errorf("%+v, %v", ooms, err)
 		}
 		if p, err := r.Processes(from, to); err != nil || len(p) != 6 || p[0].AllocRetries.Known() || p[0].RuntimeVersion != "" {

@@ -10,12 +10,6 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// rows reads a table over all days.
-func rows[T any](r *Recording, table string, columns columns[T], from, to time.Time) (all []T, err error) {
-	err = eachRow(r, table, columns, from, to, func(row *T) { all = append(all, *row) })
-	return all, err
-}
-
 // eachRow visits the rows of a table over all days. It skips the rest of a damaged day, which
 // Problems reports.
 func eachRow[T any](r *Recording, table string, columns columns[T], from, to time.Time, visit func(*T)) error {

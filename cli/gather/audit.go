@@ -72,8 +72,7 @@ func addFlushes(b *evaluation.Builder, r *recording.Recording, processes []recor
 			return
 		}
 		row := &processes[place]
-		a := recording.EventRow{Time: at, Subject: recording.Subject{GPUUUID: row.ID.GPUUUID, Row: row.ID}, Kind: snapshot.EventFlush}
-		a.Message = e.Level + " flush"
+		a := snapshot.Event{Time: at, GPUUUID: row.ID.GPUUUID, Row: row.ID, Kind: snapshot.EventFlush, Message: e.Level + " flush"}
 		switch {
 		case e.DriverBytes != nil:
 			a.Bytes = quantity.From(*e.DriverBytes, quantity.Driver)

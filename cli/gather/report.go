@@ -185,7 +185,7 @@ func stepsOf(r *recording.Recording, from, to time.Time) (func(snapshot.RowID, t
 
 func addEvents(b *evaluation.Builder, r *recording.Recording, from, to time.Time) error {
 	alerts, err := r.Alerts(from, to)
-	events, failed := r.EventRows(from, to)
+	events, failed := r.EventsBetween(from, to)
 	for i := range alerts {
 		b.AddAlert(alerts[i])
 	}
@@ -197,7 +197,7 @@ func addEvents(b *evaluation.Builder, r *recording.Recording, from, to time.Time
 
 // stayed returns what a flushed process had not taken again: how far its memory was
 // below what it was before the flush, up to what was freed.
-func stayed(r *recording.Recording, a *recording.EventRow) (out evaluation.Stayed) {
+func stayed(r *recording.Recording, a *snapshot.Event) (out evaluation.Stayed) {
 	freed, ok := a.Bytes.Value()
 	if !ok || a.Kind != snapshot.EventFlush || a.Row == (snapshot.RowID{}) {
 		return out

@@ -71,11 +71,11 @@ func runGuardReplay(p *command.Program, args []string, f guardReplayFlags) error
 	if err != nil {
 		return err
 	}
-	events, err := r.EventRows(from, to)
+	events, err := r.EventsBetween(from, to)
 	if err != nil {
 		return err
 	}
-	ooms := len(slices.DeleteFunc(events, func(e recording.EventRow) bool { return e.Kind != snapshot.EventOutOfMemory }))
+	ooms := len(slices.DeleteFunc(events, func(e snapshot.Event) bool { return e.Kind != snapshot.EventOutOfMemory }))
 	doc := schema.GuardDocument{Schema: schema.GuardVersion, Decisions: schema.DecisionsOf(decisions), Replay: &schema.GuardReplay{
 		From: schema.Time(summary.From), To: schema.Time(summary.To), ObservedSeconds: summary.Observed.Seconds(), Flushes: summary.Flushes,
 		FreedBytes: summary.Freed, StayedBytes: summary.Stayed, CameBack: summary.CameBack, BelowWithout: summary.Below[0], BelowWith: summary.Below[1],

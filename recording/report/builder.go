@@ -140,7 +140,7 @@ type alertKey struct {
 
 // AddEvent adds an event. Stayed is how much of the memory that it freed was still free after
 // each of Stays.
-func (b *Builder) AddEvent(e *recording.EventRow, stayed Stayed) {
+func (b *Builder) AddEvent(e *snapshot.Event, stayed Stayed) {
 	if b.within(e.Time) && slices.Contains(evaluated, e.Kind) {
 		b.events = append(b.events, event{*e, stayed})
 	}
@@ -153,7 +153,7 @@ var evaluated = []snapshot.EventKind{
 }
 
 type event struct {
-	recording.EventRow
+	snapshot.Event
 	stayed Stayed
 }
 

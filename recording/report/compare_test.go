@@ -119,7 +119,7 @@ func TestPeriodsAreCompared(t *testing.T) {
 	before, after := period(60, 2), period(40, 2.5)
 	after.processes[row(1, gpuA)].OutOfMemoryCount = count(0)
 	for m := range 20 {
-		before.AddEvent(&recording.EventRow{Kind: snapshot.EventOutOfMemory, Time: at(60 * m), Subject: on(gpuA)}, Stayed{})
+		before.AddEvent(&snapshot.Event{Kind: snapshot.EventOutOfMemory, Time: at(60 * m), GPUUUID: gpuA}, Stayed{})
 	}
 	lines := map[string]schema.ReportCompared{}
 	for _, line := range after.Compare(before).Lines {
@@ -157,11 +157,11 @@ func FuzzAnyRowsMakeAReport(f *testing.F) {
 			case 2:
 				b.AddFiveMinutes(&recording.Process5Min{Time: when, Subject: of(id), Covered: time.Duration(x) * time.Second, Used: recording.Sum{Min: amount, Mean: amount, Max: amount}}, count(int(x)))
 			case 3:
-				b.AddEvent(&recording.EventRow{Kind: snapshot.EventOutOfMemory, Time: when, Subject: of(id)}, Stayed{})
+				b.AddEvent(&snapshot.Event{Kind: snapshot.EventOutOfMemory, Time: when, GPUUUID: id.GPUUUID, Row: id}, Stayed{})
 			case 4:
 				b.alarm(int(x)%80-10, id)
 			case 5:
-				b.AddEvent(&recording.EventRow{Time: when, Kind: snapshot.EventFlush, Subject: on(gpuA), Bytes: amount}, Stayed{})
+				b.AddEvent(&snapshot.Event{Time: when, Kind: snapshot.EventFlush, GPUUUID: gpuA, Bytes: amount}, Stayed{})
 			}
 		}
 		r := b.report()

@@ -41,11 +41,11 @@ func TestAlertsAreJudged(t *testing.T) {
 		{"out of memory on a GPU that is nearly full", func(b box) {
 			b.use(0, 60, 75, 50)
 			b.alarm(30, snapshot.RowID{})
-			b.AddEvent(&recording.EventRow{Kind: snapshot.EventOutOfMemory, Time: at(38), Subject: on(gpuA)}, Stayed{})
+			b.AddEvent(&snapshot.Event{Kind: snapshot.EventOutOfMemory, Time: at(38), GPUUUID: gpuA}, Stayed{})
 		}, schema.ReportForecaster{Alerts: 1, Hits: 1, Fills: new(int(1)), IntervalOf: 1}},
 		{"out of memory by a limit", func(b box) {
 			b.use(0, 60, 20, 50)
-			b.AddEvent(&recording.EventRow{Kind: snapshot.EventOutOfMemory, Time: at(38), Subject: on(gpuA)}, Stayed{})
+			b.AddEvent(&snapshot.Event{Kind: snapshot.EventOutOfMemory, Time: at(38), GPUUUID: gpuA}, Stayed{})
 		}, schema.ReportForecaster{}},
 		{"false", func(b box) {
 			b.use(0, 60, 60, 50)
@@ -54,7 +54,7 @@ func TestAlertsAreJudged(t *testing.T) {
 		{"acted on by a flush", func(b box) {
 			b.use(0, 60, 60, 50)
 			b.alarm(30, snapshot.RowID{})
-			b.AddEvent(&recording.EventRow{Time: at(31), Kind: snapshot.EventFlush, Subject: on(gpuA)}, Stayed{})
+			b.AddEvent(&snapshot.Event{Time: at(31), Kind: snapshot.EventFlush, GPUUUID: gpuA}, Stayed{})
 		}, schema.ReportForecaster{Alerts: 1, ActedOn: 1}},
 		{"its process ended", func(b box) {
 			b.use(0, 60, 60, 50)
@@ -140,12 +140,12 @@ func TestFlushesSumWhatStayedFree(t *testing.T) {
 	flush := func(freed snapshot.Bytes, stayed ...snapshot.Bytes) {
 		var stays Stayed
 		copy(stays[:], stayed)
-		b.AddEvent(&recording.EventRow{Time: at(1), Kind: snapshot.EventFlush, Subject: on(gpuA), Bytes: freed}, stays)
+		b.AddEvent(&snapshot.Event{Time: at(1), Kind: snapshot.EventFlush, GPUUUID: gpuA, Bytes: freed}, stays)
 	}
 	flush(gib(10), gib(10), gib(4))
 	flush(gib(6), gib(8)) // more than was freed: it shrank besides; and it ended before ten minutes were over
 	flush(snapshot.Bytes{})
-	b.AddEvent(&recording.EventRow{Time: at(2), Kind: snapshot.EventSignal, Subject: on(gpuA)}, Stayed{})
+	b.AddEvent(&snapshot.Event{Time: at(2), Kind: snapshot.EventSignal, GPUUUID: gpuA}, Stayed{})
 	got := b.report().Flushes
 	if got.Count != 3 || got.NotMeasured != 1 || got.FreedBytes.Or(0) != 16*quantity.GiB {
 		t.Errorf("%+v", got)

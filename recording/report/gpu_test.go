@@ -83,9 +83,9 @@ func TestRescuesAreCounted(t *testing.T) {
 	for _, gpu := range []string{gpuA, gpuB} {
 		b.AddMinute(&recording.GPUMinute{Time: at(0), Subject: on(gpu), Covered: time.Minute, Used: level80(8)})
 	}
-	for i, a := range []recording.EventRow{
-		{Kind: snapshot.EventRescued, Subject: on(gpuA)}, {Kind: snapshot.EventRescued, Subject: on(gpuA)}, {Kind: snapshot.EventNotRescued, Subject: on(gpuB)},
-		{Kind: snapshot.EventFlush, Subject: on(gpuA)},
+	for i, a := range []snapshot.Event{
+		{Kind: snapshot.EventRescued, GPUUUID: gpuA}, {Kind: snapshot.EventRescued, GPUUUID: gpuA}, {Kind: snapshot.EventNotRescued, GPUUUID: gpuB},
+		{Kind: snapshot.EventFlush, GPUUUID: gpuA},
 	} {
 		a.Time = at(0).Add(time.Duration(i) * time.Second)
 		b.AddEvent(&a, Stayed{})
@@ -106,7 +106,7 @@ func TestRescuesAreCounted(t *testing.T) {
 
 func TestALostGPUIsNamed(t *testing.T) {
 	b := newBox("gpu", 1)
-	b.AddEvent(&recording.EventRow{Time: at(1), Subject: on(gpuB), Kind: snapshot.EventGPULost}, Stayed{})
+	b.AddEvent(&snapshot.Event{Time: at(1), GPUUUID: gpuB, Kind: snapshot.EventGPULost}, Stayed{})
 	if events := b.report().Events; len(events) != 1 || events[0].GPU != 1 {
 		t.Errorf("%+v, want GPU 1", events)
 	}

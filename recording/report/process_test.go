@@ -86,7 +86,7 @@ func TestGroupsSumTheirProcesses(t *testing.T) {
 			b.AddProcess(p)
 			b.five(p.ID, 0, 12, 6, recording.Utilization{})
 			b.five(p.ID, 5, 12, 6, recording.Utilization{})
-			b.AddEvent(&recording.EventRow{Kind: snapshot.EventOutOfMemory, Time: at(5), Subject: of(p.ID)}, Stayed{})
+			b.AddEvent(&snapshot.Event{Kind: snapshot.EventOutOfMemory, Time: at(5), GPUUUID: p.ID.GPUUUID, Row: p.ID}, Stayed{})
 		}
 		// The second process is on another GPU, too: it is one process.
 		second := processRow(row(2, gpuB), "alice", "train.py")
@@ -156,7 +156,7 @@ func TestErrorsThatNobodyWatchedForAreUnknown(t *testing.T) {
 			t.Errorf("%s: errors of a process that was watched are unknown", what)
 		}
 	}
-	b.AddEvent(&recording.EventRow{Kind: snapshot.EventOutOfMemory, Time: at(1), Subject: of(row(1, gpuA))}, Stayed{})
+	b.AddEvent(&snapshot.Event{Kind: snapshot.EventOutOfMemory, Time: at(1), GPUUUID: gpuA, Row: row(1, gpuA)}, Stayed{})
 	if n := b.report().GPUs[0].Failures.OutOfMemory; n == nil || *n != 1 {
 		t.Error("an error that was seen is not counted")
 	}
@@ -189,7 +189,7 @@ func TestUnknownIsNoZero(t *testing.T) {
 	if r.Forecaster.Fills == nil {
 		t.Error("used memory shows when it ran out")
 	}
-	b.AddEvent(&recording.EventRow{Time: at(1), Kind: snapshot.EventFlush, Subject: on(gpuA)}, Stayed{})
+	b.AddEvent(&snapshot.Event{Time: at(1), Kind: snapshot.EventFlush, GPUUUID: gpuA}, Stayed{})
 	if f := b.report().Flushes; f.Count != 1 || f.FreedBytes.Known() {
 		t.Errorf("a flush that was not measured: %+v", f)
 	}
