@@ -11,38 +11,31 @@ import (
 
 const processColumns = "p.process, " + identityColumns + `,
 	p.parent, p.uid, p.user, p.name, p.command, p.job_kind, p.job_id, p.job_step, p.job_namespace, p.job_container, p.job_account, p.type, p.runtime, p.runtime_version, p.started_ns, p.used_bytes, p.peak_bytes,
-	p.ended_ns, p.exit_status, p.out_of_memory_count, (SELECT gpu_index FROM gpus WHERE gpu = p.gpu)`
-
-// described is a row as the table processes has it.
-type described struct {
-	id int64
-	snapshot.EndedProcess
-}
+	p.first_ns, p.last_ns, p.ended_ns, p.exit_status, p.out_of_memory_count, p.alloc_retries, (SELECT gpu_index FROM gpus WHERE gpu = p.gpu)`
 
 // scanProcess reads processColumns and the columns after them.
-func scanProcess(rows *sql.Rows, more ...any) (out described, err error) {
+func scanProcess(rows *sql.Rows, p *ProcessRow, more ...any) error {
 	var command string
-	p := &out.Last
-	err = rows.Scan(slices.Concat([]any{&out.id}, identity(&p.ID), []any{
+	err := rows.Scan(slices.Concat([]any{&p.key}, identity(&p.ID), []any{
 		integer(&p.Parent), known(&p.UID, quantity.System), word(&p.User), word(&p.Name), word(&command),
 		word(&p.Job.Kind), word(&p.Job.ID), word(&p.Job.Step), word(&p.Job.Namespace), word(&p.Job.Container), word(&p.Job.Account),
 		word(&p.Type), word(&p.Runtime), word(&p.RuntimeVersion), at(&p.Started), known(&p.Used, quantity.Driver), computed(&p.Peak),
-		at(&out.Ended), known(&out.ExitStatus, quantity.System), known(&out.OutOfMemoryCount, quantity.Probe), integer(&p.GPU)}, more)...)
+		at(&p.First), at(&p.Last), at(&p.Ended), known(&p.ExitStatus, quantity.System), known(&p.OutOfMemoryCount, quantity.Probe),
+		known(&p.AllocRetries, quantity.Probe), integer(&p.GPU)}, more)...)
 	if command != "" {
 		p.Command = strings.Fields(command)
 	}
-	return out, err
+	return err
 }
 
 func (d *dayReader) processes() (map[int64]*ProcessRow, error) {
 	all := make(map[int64]*ProcessRow)
 	err := each(ctx, d.db, func(rows *sql.Rows) error {
-		var row ProcessRow
-		p, err := scanProcess(rows, at(&row.First), at(&row.Last), known(&row.AllocRetries, quantity.Probe))
-		row.Process, row.Ended, row.OutOfMemoryCount = p.Last, p.Ended, p.OutOfMemoryCount
-		all[p.id] = &row
+		row := new(ProcessRow)
+		err := scanProcess(rows, row)
+		all[row.key] = row
 		return err
-	}, "SELECT "+processColumns+", p.first_ns, p.last_ns, p.alloc_retries FROM processes p")
+	}, "SELECT "+processColumns+" FROM processes p")
 	return all, err
 }
 

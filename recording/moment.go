@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"database/sql"
 	"encoding/json"
+	"maps"
 	"slices"
 	"time"
 
@@ -248,26 +249,23 @@ func (d *dayReader) gpusAt(f *figures) map[int64]snapshot.GPU {
 }
 
 func (d *dayReader) rowsAt(f *figures) []snapshot.Process {
-	ids := make([]int64, 0, len(f.rows))
-	for id := range f.rows {
-		ids = append(ids, id)
-	}
 	var all []snapshot.Process
 	d.each(func(rows *sql.Rows) error {
 		var text sql.NullString
-		r, err := scanProcess(rows, &text)
+		var r ProcessRow
+		err := scanProcess(rows, &r, &text)
 		var state processState
 		if err != nil || !text.Valid || json.Unmarshal([]byte(text.String), &state) != nil {
 			return err // not there at this tick
 		}
-		p := &r.Last
+		p := &r.Process
 		state.restore(p, f.time)
-		p.Peak = snapshot.Bytes{} // the peak is from a later time
-		p.SetFigures(f.rows[r.id].at)
+		p.Peak = snapshot.Bytes{} // of later
+		p.SetFigures(f.rows[r.key].at)
 		all = append(all, *p)
 		return nil
 	}, "SELECT "+processColumns+`, (SELECT state FROM process_states WHERE process = p.process AND session = ? AND from_ns <= ? ORDER BY from_ns DESC LIMIT 1)
-		FROM json_each(?) ids JOIN processes p ON p.process = ids.value`, f.id, f.time, encoded(ids))
+		FROM json_each(?) ids JOIN processes p ON p.process = ids.value`, f.id, f.time, encoded(slices.Collect(maps.Keys(f.rows))))
 	return all
 }
 
@@ -276,8 +274,9 @@ func (d *dayReader) endedAt(f *figures) []snapshot.EndedProcess {
 	const keep, most = 3 * time.Hour, 200
 	var all []snapshot.EndedProcess
 	d.each(func(rows *sql.Rows) error {
-		r, err := scanProcess(rows)
-		all = append(all, r.EndedProcess)
+		var r ProcessRow
+		err := scanProcess(rows, &r)
+		all = append(all, snapshot.EndedProcess{Last: r.Process, Ended: r.Ended, OutOfMemoryCount: r.OutOfMemoryCount, ExitStatus: r.ExitStatus})
 		return err
 	}, "SELECT "+processColumns+" FROM processes p WHERE pid != 0 AND ended_ns <= ? AND ended_ns > ? ORDER BY ended_ns DESC LIMIT ?", f.time, f.time-int64(keep), most)
 	return all

@@ -25,8 +25,10 @@ type ProcessRow struct {
 	snapshot.Process // identity, names, Used (the last), Peak
 	First, Last      time.Time
 	Ended            time.Time // zero while it runs
+	ExitStatus       snapshot.Int
 	OutOfMemoryCount quantity.Optional[int64]
 	AllocRetries     quantity.Optional[int64]
+	key              int64
 }
 
 // Alert is an alert, and its forecast of when the GPU would be full. It is recorded again when a
