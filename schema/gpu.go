@@ -116,14 +116,8 @@ type JobAllocation struct {
 	Since   Time `json:"since"`
 }
 
-func holdersOf(holders []snapshot.Holder) []Holder {
-	out := []Holder{}
-	for _, h := range holders {
-		out = append(out, Holder{
-			PID: h.Process.PID, User: Text(h.User), Name: Text(h.Name), Command: Text(strings.Join(h.Command, " ")), Job: Text(h.Job.String()),
-		})
-	}
-	return out
+func holderOf(h *snapshot.Holder) Holder {
+	return Holder{PID: h.Process.PID, User: Text(h.User), Name: Text(h.Name), Command: Text(strings.Join(h.Command, " ")), Job: Text(h.Job.String())}
 }
 
 func gpuOf(g *snapshot.GPU) GPU {
@@ -132,39 +126,32 @@ func gpuOf(g *snapshot.GPU) GPU {
 		State: string(g.State), Since: Time(g.Since), Message: Text(g.Message),
 		Memory:            MemoryOf(g.Memory),
 		UnattributedBytes: g.Unattributed,
-		Holders:           holdersOf(g.Holders),
+		Holders:           List(g.Holders, holderOf),
 		ReturnableBytes:   g.Parts.Returnable,
 		Sensors:           g.Finite(),
 		Throttled:         append([]string{}, g.Throttled...),
 		ECC:               ECC(g.ECC),
-		NVLinks:           []NVLink{},
-		XIDs:              []XID{},
+		NVLinks:           List(g.NVLinks, func(link *snapshot.NVLink) NVLink { return NVLink(*link) }),
+		XIDs:              List(g.XIDs, func(x *snapshot.XID) XID { return XID{x.Code, Time(x.Time)} }),
 		MIG:               g.MIG,
-		Instances:         []Instance{},
+		Instances:         List(g.Instances, instanceOf),
 		Processes:         []Process{},
 		FullIn:            FullInOf(g.FullIn),
-		Predicted:         predictedOf(g.Predicted),
+		Predicted:         List(g.Predicted, predictionOf),
 		Doubt:             Text(g.Doubt),
 	}
 	if a := g.Allocation; a != nil {
 		out.Allocation = &JobAllocation{Text(a.Job.String()), Text(a.User), Text(a.Job.Account), Time(a.Since)}
 	}
-	for _, link := range g.NVLinks {
-		out.NVLinks = append(out.NVLinks, NVLink(link))
-	}
-	for _, xid := range g.XIDs {
-		out.XIDs = append(out.XIDs, XID{xid.Code, Time(xid.Time)})
-	}
-	for i := range g.Instances {
-		instance := &g.Instances[i]
-		out.Instances = append(out.Instances, Instance{
-			GPUInstance: instance.ID.GPU, ComputeInstance: instance.ID.Compute,
-			UUID: instance.UUID, Profile: Text(instance.Profile),
-			Memory: MemoryOf(instance.Memory), ReturnableBytes: instance.Parts.Returnable,
-			FullIn: FullInOf(instance.FullIn), Predicted: predictedOf(instance.Predicted), Doubt: Text(instance.Doubt),
-		})
-	}
 	return out
+}
+
+func instanceOf(in *snapshot.Instance) Instance {
+	return Instance{
+		GPUInstance: in.ID.GPU, ComputeInstance: in.ID.Compute, UUID: in.UUID, Profile: Text(in.Profile),
+		Memory: MemoryOf(in.Memory), ReturnableBytes: in.Parts.Returnable,
+		FullIn: FullInOf(in.FullIn), Predicted: List(in.Predicted, predictionOf), Doubt: Text(in.Doubt),
+	}
 }
 
 // MemoryOf converts a frame buffer.
@@ -191,10 +178,6 @@ func FullInOf(full *snapshot.FullIn) *FullIn {
 	return out
 }
 
-func predictedOf(predictions []snapshot.Prediction) []Prediction {
-	out := make([]Prediction, 0, len(predictions))
-	for _, p := range predictions {
-		out = append(out, Prediction{p.Horizon.Seconds(), p.Median, p.Lower80, p.Upper80, p.Lower95, p.Upper95})
-	}
-	return out
+func predictionOf(p *snapshot.Prediction) Prediction {
+	return Prediction{p.Horizon.Seconds(), p.Median, p.Lower80, p.Upper80, p.Lower95, p.Upper95}
 }

@@ -93,37 +93,29 @@ func GuardOf(g *snapshot.Guard) *Guard {
 	if g == nil {
 		return nil
 	}
-	out := &Guard{
+	return &Guard{
 		Mode: string(g.Mode), Cannot: Text(g.Cannot), ByDaemon: g.ByDaemon, PausedUntil: Time(g.Paused),
-		Rules: []GuardRule{}, Standings: []GuardStanding{}, Decisions: DecisionsOf(g.Decisions),
+		Rules:     List(g.Rules, func(r *snapshot.GuardRule) GuardRule { return GuardRule{r.Name, Text(r.Off), Time(r.Reached)} }),
+		Decisions: DecisionsOf(g.Decisions),
+		Standings: List(g.Standings, func(s *snapshot.GuardStanding) GuardStanding {
+			return GuardStanding{RowOf(s.Row), s.Importance, s.Order, Text(s.Reason), s.Frees, s.Stays}
+		}),
 	}
-	for _, r := range g.Rules {
-		out.Rules = append(out.Rules, GuardRule{Name: r.Name, Off: Text(r.Off), Holds: Time(r.Reached)})
-	}
-	for _, s := range g.Standings {
-		out.Standings = append(out.Standings, GuardStanding{
-			Process: RowOf(s.Row), Importance: s.Importance, Order: s.Order, Reason: Text(s.Reason), FreesBytes: s.Frees, StaysBytes: s.Stays,
-		})
-	}
-	return out
 }
 
 // DecisionsOf returns decisions, in their order.
-func DecisionsOf(decisions []snapshot.GuardDecision) []Decision {
-	out := make([]Decision, 0, len(decisions))
-	for i := range decisions {
-		d := &decisions[i]
-		one := Decision{
-			Time: Time(d.Time), Kind: string(d.Kind), Rule: Text(d.Rule), User: Text(d.User), Name: Text(d.Name), Level: Text(d.Level),
-			FreeBytes: d.Free, GoalBytes: d.Goal, ExpectedBytes: d.Expected, MeasuredBytes: d.Measured, Reason: d.Reason, Message: d.Message,
-		}
-		if d.GPUUUID != "" {
-			one.GPU = &d.GPU
-		}
-		if d.Row.Process.PID != 0 {
-			one.Process = new(RowOf(d.Row))
-		}
-		out = append(out, one)
+func DecisionsOf(decisions []snapshot.GuardDecision) []Decision { return List(decisions, decisionOf) }
+
+func decisionOf(d *snapshot.GuardDecision) Decision {
+	out := Decision{
+		Time: Time(d.Time), Kind: string(d.Kind), Rule: Text(d.Rule), User: Text(d.User), Name: Text(d.Name), Level: Text(d.Level),
+		FreeBytes: d.Free, GoalBytes: d.Goal, ExpectedBytes: d.Expected, MeasuredBytes: d.Measured, Reason: d.Reason, Message: d.Message,
+	}
+	if d.GPUUUID != "" {
+		out.GPU = &d.GPU
+	}
+	if d.Row.Process.PID != 0 {
+		out.Process = new(RowOf(d.Row))
 	}
 	return out
 }
@@ -146,20 +138,19 @@ func (g *Guard) Restore() *snapshot.Guard {
 	if g == nil {
 		return nil
 	}
-	out := &snapshot.Guard{Mode: snapshot.GuardMode(g.Mode), Cannot: text.Clean(string(g.Cannot)), ByDaemon: g.ByDaemon, Paused: time.Time(g.PausedUntil)}
-	for _, r := range g.Rules[:min(len(g.Rules), mostGuarded)] {
-		out.Rules = append(out.Rules, snapshot.GuardRule{Name: text.Clean(r.Name), Off: text.Clean(string(r.Off)), Reached: time.Time(r.Holds)})
+	return &snapshot.Guard{
+		Mode: snapshot.GuardMode(g.Mode), Cannot: text.Clean(string(g.Cannot)), ByDaemon: g.ByDaemon, Paused: time.Time(g.PausedUntil),
+		Rules: List(g.Rules[:min(len(g.Rules), mostGuarded)], func(r *GuardRule) snapshot.GuardRule {
+			return snapshot.GuardRule{Name: text.Clean(r.Name), Off: text.Clean(string(r.Off)), Reached: time.Time(r.Holds)}
+		}),
+		Standings: List(g.Standings[:min(len(g.Standings), mostGuarded)], func(s *GuardStanding) snapshot.GuardStanding {
+			return snapshot.GuardStanding{
+				Row: s.Process.RowID(), Importance: s.Importance, Order: max(s.Order, 0), Reason: text.Clean(string(s.Reason)),
+				Frees: max(min(s.FreesBytes, mostBytes), 0), Stays: sane(s.StaysBytes, quantity.Computed),
+			}
+		}),
+		Decisions: List(g.Decisions[:min(len(g.Decisions), mostGuarded)], (*Decision).restore),
 	}
-	for _, s := range g.Standings[:min(len(g.Standings), mostGuarded)] {
-		out.Standings = append(out.Standings, snapshot.GuardStanding{
-			Row: s.Process.RowID(), Importance: s.Importance, Order: max(s.Order, 0), Reason: text.Clean(string(s.Reason)),
-			Frees: max(min(s.FreesBytes, mostBytes), 0), Stays: sane(s.StaysBytes, quantity.Computed),
-		})
-	}
-	for i := range g.Decisions[:min(len(g.Decisions), mostGuarded)] {
-		out.Decisions = append(out.Decisions, g.Decisions[i].restore())
-	}
-	return out
 }
 
 // RowID is the inverse of RowOf.

@@ -66,9 +66,9 @@ func Of(snap *snapshot.Snapshot) Document {
 		},
 		Probes:     Probes{snap.Driver.ProbesAnswering, snap.ProbesUnasked},
 		GPUs:       make([]GPU, 0, len(snap.GPUs)),
-		Holders:    holdersOf(snap.Holders),
+		Holders:    List(snap.Holders, holderOf),
 		HostMemory: HostMemory{snap.Host.MemoryTotal, snap.Host.MemoryUsed},
-		Alerts:     make([]Alert, 0, len(snap.Alerts)),
+		Alerts:     List(snap.Alerts, alertOf),
 		Guard:      GuardOf(snap.Guard),
 	}
 	place := make(map[string]int, len(snap.GPUs))
@@ -88,9 +88,6 @@ func Of(snap *snapshot.Snapshot) Document {
 			doc.GPUs = append(doc.GPUs, extra)
 		}
 		doc.GPUs[at].Processes = append(doc.GPUs[at].Processes, processOf(&snap.Rows[i]))
-	}
-	for i := range snap.Alerts {
-		doc.Alerts = append(doc.Alerts, alertOf(&snap.Alerts[i]))
 	}
 	return doc
 }

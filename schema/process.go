@@ -123,15 +123,13 @@ func processOf(p *snapshot.Process) Process {
 		UsedBytes: p.Used, AllocatedBytes: p.Allocated, CachedBytes: p.Cached,
 		FragmentedBytes: p.Fragmented, OtherBytes: p.Other, ReturnableBytes: p.Returnable,
 		ReturnableBound: Text(p.ReturnableBound()), AsleepBytes: p.Asleep,
-		Allocators:     []Allocator{},
-		RuntimeVersion: Text(p.RuntimeVersion), Evictable: []Evictable{},
+		Allocators:           List(p.Allocators, allocatorOf),
+		RuntimeVersion:       Text(p.RuntimeVersion),
+		Evictable:            List(p.Evictable, func(c *snapshot.Evictable) Evictable { return Evictable{Text(c.Name), c.Priority, c.Bytes} }),
 		SMUtilizationPercent: p.SMUtilization, MemoryUtilizationPercent: p.MemoryUtilization,
 		EncoderUtilizationPercent: p.EncoderUtilization, DecoderUtilizationPercent: p.DecoderUtilization,
 		CPUPercent: p.Value(metric.CPU), HostBytes: p.Host,
-		Predicted: predictedOf(p.Predicted), PredictedAllocated: predictedOf(p.PredictedAllocated), Doubt: Text(p.Doubt),
-	}
-	for _, cache := range p.Evictable {
-		out.Evictable = append(out.Evictable, Evictable{Text(cache.Name), cache.Priority, cache.Bytes})
+		Predicted: List(p.Predicted, predictionOf), PredictedAllocated: List(p.PredictedAllocated, predictionOf), Doubt: Text(p.Doubt),
 	}
 	if instance := p.ID.Instance; instance.MIG {
 		out.GPUInstance, out.ComputeInstance = &instance.GPU, &instance.Compute
@@ -141,9 +139,6 @@ func processOf(p *snapshot.Process) Process {
 	}
 	if id := p.ID.Process; id.Namespace != 0 {
 		out.PIDNamespace = &id.Namespace
-	}
-	for i := range p.Allocators {
-		out.Allocators = append(out.Allocators, allocatorOf(&p.Allocators[i]))
 	}
 	if p.Probe != nil {
 		out.Probe = &Probe{
@@ -158,7 +153,7 @@ func processOf(p *snapshot.Process) Process {
 }
 
 func allocatorOf(a *snapshot.Allocator) Allocator {
-	out := Allocator{
+	return Allocator{
 		Kind: a.Kind, Basis: Text(a.Basis),
 		ReservedBytes: a.Reserved, AllocatedBytes: a.Allocated, CachedBytes: a.Cached, FragmentedBytes: a.Fragmented,
 		ReturnableBytes: a.Returnable, ReturnableBound: Text(a.Bound()), PendingBytes: a.Pending, LargestFreeBytes: a.LargestFree, AsleepBytes: a.Asleep,
@@ -166,17 +161,11 @@ func allocatorOf(a *snapshot.Allocator) Allocator {
 		PeakAllocatedBytes: a.PeakAllocated, PeakReservedBytes: a.PeakReserved,
 		Blocks: a.Blocks, StrandedSegments: a.StrandedSegments, Config: Text(a.Config),
 		FailedAllocations: a.FailedAllocations,
-		Pools:             []Pool{}, Largest: []Allocation{},
+		Pools: List(a.Pools, func(p *snapshot.Pool) Pool {
+			return Pool{Text(p.Name), p.Reserved, p.Allocated, p.Fragmented, p.Segments}
+		}),
+		Largest: List(a.Largest, func(l *snapshot.Allocation) Allocation {
+			return Allocation{l.Bytes, quantity.From(l.Age.Or(0).Seconds(), l.Age.Source()), Text(l.API), Text(l.Library)}
+		}),
 	}
-	for _, p := range a.Pools {
-		out.Pools = append(out.Pools, Pool{Text(p.Name), p.Reserved, p.Allocated, p.Fragmented, p.Segments})
-	}
-	for _, l := range a.Largest {
-		age := snapshot.Float{}
-		if held, ok := l.Age.Value(); ok {
-			age = quantity.From(held.Seconds(), l.Age.Source())
-		}
-		out.Largest = append(out.Largest, Allocation{l.Bytes, age, Text(l.API), Text(l.Library)})
-	}
-	return out
 }

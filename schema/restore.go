@@ -41,9 +41,7 @@ func (d *Document) Snapshot() *snapshot.Snapshot {
 			s.GPUs = append(s.GPUs, g.restore(s.Rows))
 		}
 	}
-	for i := range d.Alerts {
-		s.Alerts = append(s.Alerts, d.Alerts[i].restore(s))
-	}
+	s.Alerts = List(d.Alerts, func(a *Alert) snapshot.Alert { return a.restore(s) })
 	s.Guard = d.Guard.Restore()
 	return s
 }
@@ -84,12 +82,8 @@ func (g *GPU) restore(rows []snapshot.Process) snapshot.GPU {
 		State: snapshot.GPUState(g.State), Since: time.Time(g.Since), Message: string(g.Message),
 		Memory: g.Memory.restore(), Sensors: sensors(g.Sensors), Throttled: g.Throttled, ECC: metric.ECC(g.ECC), MIG: g.MIG,
 		Outlook: snapshot.Outlook{FullIn: g.FullIn.restore(), Predicted: restored(g.Predicted), Doubt: snapshot.Doubt(g.Doubt)},
-	}
-	for _, link := range g.NVLinks {
-		out.NVLinks = append(out.NVLinks, metric.NVLink(link))
-	}
-	for _, x := range g.XIDs {
-		out.XIDs = append(out.XIDs, snapshot.XID{Code: x.Code, Time: time.Time(x.Time)})
+		NVLinks: List(g.NVLinks, func(link *NVLink) metric.NVLink { return metric.NVLink(*link) }),
+		XIDs:    List(g.XIDs, func(x *XID) snapshot.XID { return snapshot.XID{Code: x.Code, Time: time.Time(x.Time)} }),
 	}
 	out.Parts = snapshot.PartsOf(out.Memory.Used, rows, func(p *snapshot.Process) bool { return p.ID.GPUUUID == g.UUID })
 	out.Parts.Returnable = sane(g.ReturnableBytes, quantity.Computed)
@@ -163,6 +157,10 @@ func (p *Process) row(g *GPU) snapshot.Process {
 		Used: sane(p.UsedBytes, quantity.Driver), Allocated: sane(p.AllocatedBytes, quantity.Probe), Cached: sane(p.CachedBytes, quantity.Probe),
 		Fragmented: sane(p.FragmentedBytes, quantity.Probe), Returnable: sane(p.ReturnableBytes, quantity.Probe), Asleep: sane(p.AsleepBytes, quantity.Probe), Other: signed(p.OtherBytes),
 		Outlook: snapshot.Outlook{Predicted: restored(p.Predicted), Doubt: snapshot.Doubt(p.Doubt)}, PredictedAllocated: restored(p.PredictedAllocated),
+		Probe: p.Probe.restore(), Allocators: List(p.Allocators, (*Allocator).restore),
+		Evictable: List(p.Evictable, func(c *Evictable) snapshot.Evictable {
+			return snapshot.Evictable{Name: string(c.Name), Priority: c.Priority, Bytes: sane(c.Bytes, quantity.Probe)}
+		}),
 	}
 	if g.Index != nil {
 		out.GPU = *g.Index
@@ -179,13 +177,6 @@ func (p *Process) row(g *GPU) snapshot.Process {
 	if kind, id, found := strings.Cut(string(p.Job), " "); found {
 		out.Job = process.Job{Kind: kind, ID: id, Step: string(p.JobStep), Namespace: string(p.JobNamespace), Container: string(p.JobContainer)}
 	}
-	for i := range p.Allocators {
-		out.Allocators = append(out.Allocators, p.Allocators[i].restore())
-	}
-	for _, cache := range p.Evictable {
-		out.Evictable = append(out.Evictable, snapshot.Evictable{Name: string(cache.Name), Priority: cache.Priority, Bytes: sane(cache.Bytes, quantity.Probe)})
-	}
-	out.Probe = p.Probe.restore()
 	return out
 }
 
@@ -196,39 +187,34 @@ func (p *Probe) restore() *snapshot.Probe {
 	out := &snapshot.Probe{
 		State: snapshot.ProbeState(p.State), OutOfMemoryCount: p.OutOfMemoryCount, AllocRetries: p.AllocRetries,
 		StartedBy: string(p.StartedBy), Rejected: string(p.Rejected), Claimed: sane(p.ClaimedBytes, quantity.Probe), ByDaemon: p.Source == "daemon",
+		Capabilities: List(p.Capabilities, func(word *Text) string { return string(*word) }),
 	}
 	if seconds(p.AgeSeconds) {
 		out.Age = durationOf(p.AgeSeconds)
-	}
-	for _, word := range p.Capabilities {
-		out.Capabilities = append(out.Capabilities, string(word))
 	}
 	return out
 }
 
 func (a *Allocator) restore() snapshot.Allocator {
 	size := func(b snapshot.Bytes) snapshot.Bytes { return sane(b, quantity.Probe) }
-	out := snapshot.Allocator{
+	return snapshot.Allocator{
 		Kind: a.Kind, Basis: string(a.Basis), ReturnableBound: snapshot.Bound(a.ReturnableBound), Config: string(a.Config),
 		Reserved: size(a.ReservedBytes), Allocated: size(a.AllocatedBytes), Cached: size(a.CachedBytes), Fragmented: size(a.FragmentedBytes),
 		Returnable: size(a.ReturnableBytes), Pending: size(a.PendingBytes), LargestFree: size(a.LargestFreeBytes), Asleep: size(a.AsleepBytes),
 		PeakAllocated: size(a.PeakAllocatedBytes), PeakReserved: size(a.PeakReservedBytes),
 		Segments: a.Segments, OutOfMemoryCount: a.OutOfMemoryCount, AllocRetries: a.AllocRetries, Blocks: a.Blocks,
 		StrandedSegments: a.StrandedSegments, FailedAllocations: a.FailedAllocations,
+		Pools: List(a.Pools, func(p *Pool) snapshot.Pool {
+			return snapshot.Pool{Name: string(p.Name), Reserved: size(p.ReservedBytes), Allocated: size(p.AllocatedBytes), Fragmented: size(p.FragmentedBytes), Segments: p.Segments}
+		}),
+		Largest: List(a.Largest, func(l *Allocation) snapshot.Allocation {
+			allocation := snapshot.Allocation{Bytes: l.Bytes, API: string(l.API), Library: string(l.Library)}
+			if age, known := l.AgeSeconds.Value(); known && seconds(age) {
+				allocation.Age = quantity.From(durationOf(age), quantity.Probe)
+			}
+			return allocation
+		}),
 	}
-	for _, p := range a.Pools {
-		out.Pools = append(out.Pools, snapshot.Pool{
-			Name: string(p.Name), Reserved: size(p.ReservedBytes), Allocated: size(p.AllocatedBytes), Fragmented: size(p.FragmentedBytes), Segments: p.Segments,
-		})
-	}
-	for _, l := range a.Largest {
-		allocation := snapshot.Allocation{Bytes: l.Bytes, API: string(l.API), Library: string(l.Library)}
-		if age, known := l.AgeSeconds.Value(); known && seconds(age) {
-			allocation.Age = quantity.From(durationOf(age), quantity.Probe)
-		}
-		out.Largest = append(out.Largest, allocation)
-	}
-	return out
 }
 
 // restore finds what the alert is about. Its advice is at the end of its message.

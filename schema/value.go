@@ -64,10 +64,13 @@ func Encode(value any) ([]byte, error) {
 }
 
 // Texts converts a list; the result is never null.
-func Texts(words []string) []Text {
-	out := make([]Text, len(words))
-	for i, word := range words {
-		out[i] = Text(word)
+func Texts(words []string) []Text { return List(words, func(word *string) Text { return Text(*word) }) }
+
+// List converts a list; the result is never null.
+func List[To, From any](from []From, convert func(*From) To) []To {
+	out := make([]To, len(from))
+	for i := range from {
+		out[i] = convert(&from[i])
 	}
 	return out
 }
