@@ -115,38 +115,32 @@ func fleetNote(l *fleet.Line) string {
 }
 
 func FleetDocument(name string, pic *fleet.Picture, t *fleet.Totals) schema.Fleet {
-	doc := schema.Fleet{
+	return schema.Fleet{
 		Schema: schema.FleetVersion, Time: schema.Time(pic.Time), Source: schema.Text(name), Simulated: pic.Simulated, View: strings.ToLower(pic.Unit.Word()), Queries: schema.Text(pic.Queries),
 		Totals: schema.FleetTotals{Boxes: t.Boxes, BoxesDown: t.Down, GPUs: t.GPUs, Own: t.Own, Memory: schema.MemoryOf(t.Memory), AllocatedBytes: t.Parts.Allocated, FragmentedBytes: t.Parts.Fragmented, ReturnableBytes: t.Parts.Returnable},
-		Lines:  []schema.FleetLine{}, Problems: schema.Texts(pic.Problems),
+		Lines:  schema.List(pic.Lines, fleetLine), Problems: schema.Texts(pic.Problems),
 	}
-	for i := range pic.Lines {
-		l := &pic.Lines[i]
-		g := &l.GPU
-		line := schema.FleetLine{
-			Box: schema.Text(boxName(l)), Target: schema.Text(l.Box), UUID: schema.Text(g.UUID), Name: schema.Text(g.Name), GPUs: l.GPUs, State: l.StateWord(),
-			Reason: schema.Text(l.Why), Memory: schema.MemoryOf(g.Memory), AllocatedBytes: g.Parts.Allocated, FragmentedBytes: g.Parts.Fragmented,
-			ReturnableBytes: g.Parts.Returnable, UtilizationPercent: g.Utilization, TemperatureCelsius: g.Temperature, PowerWatts: g.Power,
-			FullIn: schema.FullInOf(g.FullIn), Alert: schema.Text(l.Alert), User: schema.Text(l.User), Program: schema.Text(l.Program), Job: schema.Text(l.Job),
-			Boxes: l.Boxes, Jobs: l.Jobs, IdleGPUs: l.Idle,
-		}
-		if g.Index >= 0 {
-			line.GPU = &g.Index
-		}
-		if l.Alert != "" {
-			line.Severity = schema.Text(schema.SeverityOf(l.Severity))
-		}
-		doc.Lines = append(doc.Lines, line)
-	}
-	return doc
 }
 
-// boxName returns the name of a line's box, "" for a user or a job.
-func boxName(l *fleet.Line) string {
-	if l.Box == "" {
-		return ""
+func fleetLine(l *fleet.Line) schema.FleetLine {
+	g := &l.GPU
+	line := schema.FleetLine{
+		Target: schema.Text(l.Box), UUID: schema.Text(g.UUID), Name: schema.Text(g.Name), GPUs: l.GPUs, State: l.StateWord(),
+		Reason: schema.Text(l.Why), Memory: schema.MemoryOf(g.Memory), AllocatedBytes: g.Parts.Allocated, FragmentedBytes: g.Parts.Fragmented,
+		ReturnableBytes: g.Parts.Returnable, UtilizationPercent: g.Utilization, TemperatureCelsius: g.Temperature, PowerWatts: g.Power,
+		FullIn: schema.FullInOf(g.FullIn), Alert: schema.Text(l.Alert), User: schema.Text(l.User), Program: schema.Text(l.Program), Job: schema.Text(l.Job),
+		Boxes: l.Boxes, Jobs: l.Jobs, IdleGPUs: l.Idle,
 	}
-	return l.Name()
+	if l.Box != "" { // it is no user and no job
+		line.Box = schema.Text(l.Name())
+	}
+	if g.Index >= 0 {
+		line.GPU = &g.Index
+	}
+	if l.Alert != "" {
+		line.Severity = schema.Text(schema.SeverityOf(l.Severity))
+	}
+	return line
 }
 
 // RoomTable returns where in a fleet a job has room, as text.
@@ -199,13 +193,13 @@ func missing(b *fleet.RoomyBox, count int) string {
 func RoomDocument(name string, q *fleet.RoomQuery, r *fleet.Room, verdict headroom.Verdict) schema.FleetHeadroom {
 	doc := schema.FleetHeadroom{
 		Schema: schema.FleetVersion, Time: schema.Time(r.Time), Source: schema.Text(name), Simulated: r.Simulated, NeedBytes: q.Need, Count: q.Count,
-		Answer: string(verdict), GPUsJudged: r.Judged, Boxes: []schema.FleetRoom{}, Nearest: []schema.FleetNear{}, Problems: schema.Texts(r.Problems),
+		Answer: string(verdict), GPUsJudged: r.Judged, Boxes: []schema.FleetRoom{}, Problems: schema.Texts(r.Problems),
+		Nearest: schema.List(r.Nearest, func(b *fleet.RoomyBox) schema.FleetNear {
+			return schema.FleetNear{Box: schema.Text(b.Name), Target: schema.Text(b.Box), GPUs: b.GPUs, ShortBytes: b.Short}
+		}),
 	}
 	if q.Length > 0 {
 		doc.ForSeconds = new(q.Length.Seconds())
-	}
-	for _, b := range r.Nearest {
-		doc.Nearest = append(doc.Nearest, schema.FleetNear{Box: schema.Text(b.Name), Target: schema.Text(b.Box), GPUs: b.GPUs, ShortBytes: b.Short})
 	}
 	for i, boxes := range [][]fleet.RoomyBox{r.Now, r.AfterFlush} {
 		for _, b := range boxes {

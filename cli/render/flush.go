@@ -75,7 +75,7 @@ func placeOfDevice(snap *snapshot.Snapshot, uuid, dash string) string {
 }
 
 func FlushDocument(before *snapshot.Snapshot, target *snapshot.Process, r *flush.Result) schema.FlushDocument {
-	doc := schema.FlushDocument{
+	return schema.FlushDocument{
 		Schema: schema.Version, Time: schema.Time(before.Time), Host: before.Host.Name, Simulated: before.Simulated,
 		Flush: schema.Flush{
 			PID: target.ID.Process.PID, StartTime: schema.Time(target.Started), User: schema.Text(target.User),
@@ -83,23 +83,19 @@ func FlushDocument(before *snapshot.Snapshot, target *snapshot.Process, r *flush
 			Level: string(r.Level), DryRun: r.DryRun, Outcome: r.Outcome(), Reason: schema.Text(r.Reason),
 			Notes: schema.Texts(r.Notes), StepsDone: r.Step, Steps: r.Steps, TookMS: r.Took.Seconds() * 1000,
 			ReturnableBytes: r.Returnable, BeforeBytes: r.Before(), AfterBytes: r.After(), FreedBytes: r.Freed(),
-			Devices: []schema.FlushDevice{},
+			Devices: schema.List(r.Devices, flushedOn),
 		},
 	}
-	for i := range r.Devices {
-		d := &r.Devices[i]
-		done := schema.FlushDevice{
-			GPU: d.Index, UUID: d.UUID, BeforeBytes: d.Before, AfterBytes: d.After, FreedBytes: d.Freed(),
-			DriverBeforeBytes: d.DriverBefore, DriverAfterBytes: d.DriverAfter, DriverFreedBytes: d.DriverFreed(),
-			TakenSinceBytes: d.Since,
-		}
-		if d.DriverBefore.Known() {
-			done.DriverOf = "process"
-			if d.Whole {
-				done.DriverOf = "gpu"
-			}
-		}
-		doc.Flush.Devices = append(doc.Flush.Devices, done)
+}
+
+func flushedOn(d *flush.Device) schema.FlushDevice {
+	done := schema.FlushDevice{
+		GPU: d.Index, UUID: d.UUID, BeforeBytes: d.Before, AfterBytes: d.After, FreedBytes: d.Freed(),
+		DriverBeforeBytes: d.DriverBefore, DriverAfterBytes: d.DriverAfter, DriverFreedBytes: d.DriverFreed(),
+		TakenSinceBytes: d.Since,
 	}
-	return doc
+	if d.DriverBefore.Known() {
+		done.DriverOf = schema.Text(map[bool]string{true: "gpu", false: "process"}[d.Whole])
+	}
+	return done
 }

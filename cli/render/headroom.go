@@ -48,13 +48,10 @@ func HeadroomDocument(r *headroom.Report) schema.HeadroomDocument {
 	q := &r.Question
 	doc := schema.HeadroomDocument{
 		Schema: schema.Version, Time: schema.Time(r.Snapshot.Time), Host: r.Snapshot.Host.Name, Simulated: r.Snapshot.Simulated,
-		Headroom: schema.Headroom{NeedBytes: q.Need, Count: q.Count, Answer: string(r.Answer), Places: []schema.Place{}},
+		Headroom: schema.Headroom{NeedBytes: q.Need, Count: q.Count, Answer: string(r.Answer), Places: schema.List(r.Places, placeOf)},
 	}
 	if q.Length > 0 {
 		doc.Headroom.ForSeconds, doc.Headroom.WatchedSeconds = new(q.Length.Seconds()), new(q.Watched.Seconds())
-	}
-	for i := range r.Places {
-		doc.Headroom.Places = append(doc.Headroom.Places, placeOf(&r.Places[i]))
 	}
 	return doc
 }
@@ -63,7 +60,12 @@ func placeOf(h *headroom.Place) schema.Place {
 	out := schema.Place{
 		GPU: h.GPU.Index, UUID: h.UUID(), Name: schema.Text(h.GPU.Name), State: string(h.GPU.State), Verdict: string(h.Verdict), Reason: schema.Text(h.Why()),
 		FreeBytes: h.Free, ReturnableBytes: h.Returnable, ReturnableIsExact: h.Exact, StayingBytes: h.Staying,
-		FullIn: schema.FullInOf(h.FullIn()), Flushable: []schema.Flushable{},
+		FullIn: schema.FullInOf(h.FullIn()), Flushable: schema.List(h.Flushable, func(f *headroom.Flushable) schema.Flushable {
+			return schema.Flushable{
+				PID: f.Process.ID.Process.PID, StartTime: schema.Time(f.Process.Started), User: schema.Text(f.Process.User), Name: schema.Text(f.Process.Name),
+				ReturnableBytes: f.Frees, StayingBytes: f.Stays, EvictableBytes: f.Claimed,
+			}
+		}),
 	}
 	if h.Instance != nil {
 		out.GPUInstance, out.ComputeInstance = &h.Instance.ID.GPU, &h.Instance.ID.Compute
@@ -75,13 +77,6 @@ func placeOf(h *headroom.Place) schema.Place {
 	if h.Low != nil {
 		low := h.Low.Shown()
 		out.LowPoint = &schema.LowPoint{MedianBytes: low.Median, Lower80Bytes: low.Lower, Upper80Bytes: low.Upper}
-	}
-	for i := range h.Flushable {
-		f := &h.Flushable[i]
-		out.Flushable = append(out.Flushable, schema.Flushable{
-			PID: f.Process.ID.Process.PID, StartTime: schema.Time(f.Process.Started), User: schema.Text(f.Process.User), Name: schema.Text(f.Process.Name),
-			ReturnableBytes: f.Frees, StayingBytes: f.Stays, EvictableBytes: f.Claimed,
-		})
 	}
 	return out
 }

@@ -40,12 +40,11 @@ type DocumentAdvice struct {
 
 // AdvisedOf describes a row with its advice.
 func AdvisedOf(snap *snapshot.Snapshot, p *snapshot.Process, all []Advice) Advised {
-	out := Advised{
+	return Advised{
 		PID: p.ID.Process.PID, StartTime: schema.Time(p.Started), User: schema.Text(p.User), Name: schema.Text(p.Name), GPU: p.GPU,
-		UUID: snap.DeviceUUID(p.ID), UsedBytes: p.Used, Probe: p.Probe != nil, Advice: []DocumentAdvice{},
+		UUID: snap.DeviceUUID(p.ID), UsedBytes: p.Used, Probe: p.Probe != nil,
+		Advice: schema.List(all, func(a *Advice) DocumentAdvice {
+			return DocumentAdvice{string(a.Rule), schema.Text(a.Text), a.Bytes, schema.Text(a.Setting), schema.Text(a.Price), schema.Text(a.Source)}
+		}),
 	}
-	for _, a := range all {
-		out.Advice = append(out.Advice, DocumentAdvice{string(a.Rule), schema.Text(a.Text), a.Bytes, schema.Text(a.Setting), schema.Text(a.Price), schema.Text(a.Source)})
-	}
-	return out
 }

@@ -78,7 +78,11 @@ func DocumentOf(e *Evidence, v *Verdict) Document {
 		Process: processOf(&e.Process), Verdict: string(v.Cause), Reasons: schema.Texts(v.Reasons), Missing: schema.Texts(v.Missing), Since: schema.Time(v.Since),
 		RequestedBytes: e.Requested, FreeBytes: e.Free, FreeIsExact: e.Free.Known() && !e.FreeAbout, LimitBytes: e.Limit,
 		CapacityBytes: e.Capacity, ReservedBytes: e.Reserved, LargestFreeBytes: e.LargestFree,
-		Neighbours: []Process{}, Advice: []DocumentAdvice{}, NoAdvice: schema.Text(v.None), Stack: []schema.Text{}, Held: []snapshot.HeldClass{},
+		Neighbours: schema.List(e.Neighbours, func(n *Neighbour) Process { return processOf(&n.Process) }),
+		Advice: schema.List(v.Advice, func(a *Advice) DocumentAdvice {
+			return DocumentAdvice{schema.Text(a.Text), a.Bytes.Or(0), a.Enough, schema.Text(a.Price), string(a.Rule), schema.Text(a.Setting), schema.Text(a.Source)}
+		}),
+		NoAdvice: schema.Text(v.None), Stack: []schema.Text{}, Held: []snapshot.HeldClass{},
 	}
 	w.Process.UsedBytes, w.Process.AllocatedBytes = e.Used, e.Allocated
 	if e.UsedLeast {
@@ -86,21 +90,15 @@ func DocumentOf(e *Evidence, v *Verdict) Document {
 	}
 	if f := e.Event.OutOfMemory; f != nil {
 		w.API, w.Library, w.Stack = schema.Text(f.API), schema.Text(f.Library), schema.Texts(f.Stack)
-		for _, h := range f.Held {
-			w.Held = append(w.Held, snapshot.HeldClass{Class: h.Class, Name: text.Clean(h.Name), Bytes: h.Bytes})
-		}
+		w.Held = schema.List(f.Held, func(h *snapshot.HeldClass) snapshot.HeldClass {
+			return snapshot.HeldClass{Class: h.Class, Name: text.Clean(h.Name), Bytes: h.Bytes}
+		})
 	}
 	if by := v.By; by != nil {
 		w.By = &Taker{FromBytes: by.From, ToBytes: by.To, Began: schema.Time(by.Began), Ended: schema.Time(by.End)}
 		if by.Neighbour != nil {
 			w.By.PID = &by.Neighbour.Process.ID.Process.PID
 		}
-	}
-	for i := range e.Neighbours {
-		w.Neighbours = append(w.Neighbours, processOf(&e.Neighbours[i].Process))
-	}
-	for _, a := range v.Advice {
-		w.Advice = append(w.Advice, DocumentAdvice{schema.Text(a.Text), a.Bytes.Or(0), a.Enough, schema.Text(a.Price), string(a.Rule), schema.Text(a.Setting), schema.Text(a.Source)})
 	}
 	return w
 }
