@@ -169,10 +169,10 @@ func withoutArguments(snap *snapshot.Snapshot) *snapshot.Snapshot {
 	for i := range out.Rows {
 		out.Rows[i].Command = program(out.Rows[i].Command)
 	}
-	out.Holders = programsOf(snap.Holders)
+	out.Holders = schema.List(snap.Holders, withProgram)
 	out.GPUs = append([]snapshot.GPU{}, snap.GPUs...)
 	for i := range out.GPUs {
-		out.GPUs[i].Holders = programsOf(out.GPUs[i].Holders)
+		out.GPUs[i].Holders = schema.List(out.GPUs[i].Holders, withProgram)
 	}
 	if snap.Guard != nil && snap.Guard.Cannot != "" {
 		guard := *snap.Guard
@@ -182,11 +182,9 @@ func withoutArguments(snap *snapshot.Snapshot) *snapshot.Snapshot {
 	return &out
 }
 
-func programsOf(holders []snapshot.Holder) []snapshot.Holder {
-	out := append([]snapshot.Holder{}, holders...)
-	for i := range out {
-		out[i].Command = program(out[i].Command)
-	}
+func withProgram(h *snapshot.Holder) snapshot.Holder {
+	out := *h
+	out.Command = program(h.Command)
 	return out
 }
 

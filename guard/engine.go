@@ -151,10 +151,7 @@ func (e *Engine) Pause(until time.Time) Decision {
 		d.Kind, d.Reason = Resumed, "asked to go on"
 	}
 	clear(e.episodes)
-	all := []Decision{d}
-	e.note(all)
-	e.state = e.newState(nil)
-	return all[0]
+	return e.finish([]Decision{d})[0]
 }
 
 // Cannot makes an acting engine only report, for a reason; "" lets it act again.

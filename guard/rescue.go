@@ -116,10 +116,7 @@ func (e *Engine) Rescue(snap *snapshot.Snapshot, ask Ask, tried ...snapshot.RowI
 	})
 	var out []Decision
 	for _, p := range givers {
-		if need <= 0 && len(out) > 0 {
-			break
-		}
-		if e.tooMany(ownerOf(asker)) != "" {
+		if need <= 0 && len(out) > 0 || e.tooMany(ownerOf(asker)) != "" {
 			break
 		}
 		give := d

@@ -190,20 +190,16 @@ func environment(src *sources.Set) func(process.Identity) ([]string, error) {
 
 // actions binds what the screen may do to the box.
 func actions(src *sources.Set, sampling *sampler.Sampler, underway *inflight) ui.Actions {
+	actions := ui.Actions{Segments: src.SegmentsAction(sampling.Latest), Holders: src.HoldersAction(sampling.Latest)} // which only read
 	if src.Settings.ReadOnly {
-		return ui.Actions{Segments: src.SegmentsAction(sampling.Latest), Holders: src.HoldersAction(sampling.Latest)} // these actions only read
+		return actions
 	}
 	flusher := src.Flusher(sources.Refresher(sampling))
 	flusher.Note = sampling.Note
 	sender := &signal.Sender{
 		Send: src.Signal, Latest: sampling.Latest, Log: src.Log, Note: sampling.Note, Clock: src.Options.Clock,
 	}
-	actions := ui.Actions{
-		Segments: src.SegmentsAction(sampling.Latest),
-		Holders:  src.HoldersAction(sampling.Latest),
-		Flush:    during(underway, flusher.Run),
-		Signal:   during(underway, sender.Run),
-	}
+	actions.Flush, actions.Signal = during(underway, flusher.Run), during(underway, sender.Run)
 	if src.Table == nil {
 		return actions // a simulated process has no inside
 	}

@@ -181,7 +181,7 @@ func (k *Keeper) Claim(ctx context.Context, left <-chan struct{}, ask lease.Ask,
 	if err := k.wait(ctx, left, le, ask.Wait, tell); err != nil {
 		return schema.Lease{}, err
 	}
-	return k.shown(le, ask.UID, 0), nil
+	return k.shown(le, ask.UID), nil
 }
 
 // wait returns when a claim was granted. The lock is held, but for the waiting.
@@ -196,7 +196,7 @@ func (k *Keeper) wait(ctx context.Context, left <-chan struct{}, le *lease.Lease
 	ticker := time.NewTicker(tellTime)
 	defer ticker.Stop()
 	for le.State == lease.Waiting {
-		shown := k.shown(le, le.UID, 0)
+		shown := k.shown(le, le.UID)
 		k.mu.Unlock()
 		err := tell(shown)
 		if err == nil {
@@ -260,22 +260,18 @@ func (k *Keeper) change(uid uint32, id string, act func(*lease.Lease)) (schema.L
 	}
 	act(le)
 	k.ledger.Advance(k.Now())
-	return k.shown(le, uid, 0), k.settle()
+	return k.shown(le, uid), k.settle()
 }
 
 // Leases returns all leases, then the waiting claims in their order, as a user may see them.
 func (k *Keeper) Leases(uid uint32) []schema.Lease {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	out := []schema.Lease{}
-	for i, le := range k.ledger.Leases() {
-		out = append(out, k.shown(le, uid, i))
-	}
-	return out
+	return schema.List(k.ledger.Leases(), func(le **lease.Lease) schema.Lease { return k.shown(*le, uid) })
 }
 
 // shown returns a lease as a user may see it: other users' without what names it or its program.
-func (k *Keeper) shown(le *lease.Lease, uid uint32, place int) schema.Lease {
+func (k *Keeper) shown(le *lease.Lease, uid uint32) schema.Lease {
 	out := schema.Lease{
 		State: string(le.State), NeedBytes: le.Need, Count: le.Count, User: schema.Text(k.Table.UserName(le.UID)),
 		AskedAt: schema.Time(le.Asked), Since: schema.Time(le.Since), ExpiresAt: schema.Time(le.Expires), GPUs: []schema.LeasedGPU{},

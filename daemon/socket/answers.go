@@ -83,9 +83,7 @@ func (s *Server) answer(line []byte, c *client) ([]byte, *request) {
 	switch {
 	case r.Cmd == cmdRescue, r.Cmd == cmdClaim && r.WaitNS > 0:
 		return nil, &r
-	}
-	switch r.Cmd {
-	case cmdSnapshot, cmdReports:
+	case r.Cmd == cmdSnapshot, r.Cmd == cmdReports:
 		return s.newest(&r, c.owner), nil
 	}
 	return encode(s.known(&r, c)), nil

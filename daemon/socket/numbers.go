@@ -5,6 +5,7 @@ import (
 
 	"vramscope/probe"
 	"vramscope/sampler/snapshot"
+	"vramscope/schema"
 )
 
 // Other users see only the fields that are copied here one by one: a new field stays hidden until
@@ -16,29 +17,20 @@ func numbers(snap *snapshot.Snapshot) *snapshot.Snapshot {
 	if snap == nil {
 		return nil
 	}
-	out := &snapshot.Snapshot{
+	return &snapshot.Snapshot{
 		Time: snap.Time, Simulated: snap.Simulated,
 		Host: snapshot.Host{Name: snap.Host.Name, MemoryTotal: snap.Host.MemoryTotal, MemoryUsed: snap.Host.MemoryUsed},
 		Driver: snapshot.Driver{
 			Version: snap.Driver.Version, CUDAVersion: snap.Driver.CUDAVersion, State: snap.Driver.State, Message: snap.Driver.Message,
 			MemoryCall: snap.Driver.MemoryCall, ProbesAnswering: snap.Driver.ProbesAnswering,
 		},
-		GPUs: make([]snapshot.GPU, len(snap.GPUs)), Rows: make([]snapshot.Process, len(snap.Rows)), Alerts: make([]snapshot.Alert, len(snap.Alerts)),
-		ProbesUnasked: snap.ProbesUnasked, Holders: numbersOfHolders(snap.Holders), Guard: numbersOfGuard(snap.Guard),
+		GPUs: schema.List(snap.GPUs, numbersOfGPU), Rows: schema.List(snap.Rows, numbersOf), Alerts: schema.List(snap.Alerts, numbersOfAlert),
+		ProbesUnasked: snap.ProbesUnasked, Holders: schema.List(snap.Holders, numbersOfHolder), Guard: numbersOfGuard(snap.Guard),
 	}
-	for i := range snap.GPUs {
-		out.GPUs[i] = numbersOfGPU(&snap.GPUs[i])
-	}
-	for i := range snap.Rows {
-		out.Rows[i] = numbersOf(&snap.Rows[i])
-	}
-	for i := range snap.Alerts {
-		a := &snap.Alerts[i]
-		out.Alerts[i] = snapshot.Alert{
-			Kind: a.Kind, Severity: a.Severity, GPU: a.GPU, GPUUUID: a.GPUUUID, Row: a.Row, Message: a.Message, Advice: a.Advice,
-		}
-	}
-	return out
+}
+
+func numbersOfAlert(a *snapshot.Alert) snapshot.Alert {
+	return snapshot.Alert{Kind: a.Kind, Severity: a.Severity, GPU: a.GPU, GPUUUID: a.GPUUUID, Row: a.Row, Message: a.Message, Advice: a.Advice}
 }
 
 // withoutPaths returns why recording is paused, unless the reason names a file.
@@ -54,7 +46,7 @@ func numbersOfGPU(g *snapshot.GPU) snapshot.GPU {
 	return snapshot.GPU{
 		Index: g.Index, UUID: g.UUID, Name: g.Name, PCIBusID: g.PCIBusID, State: g.State, Since: g.Since, Message: g.Message,
 		Memory: g.Memory, Parts: g.Parts, Sensors: g.Sensors, Throttled: g.Throttled, ECC: g.ECC, NVLinks: g.NVLinks, XIDs: g.XIDs,
-		MIG: g.MIG, Instances: g.Instances, Outlook: g.Outlook, Unattributed: g.Unattributed, Holders: numbersOfHolders(g.Holders),
+		MIG: g.MIG, Instances: g.Instances, Outlook: g.Outlook, Unattributed: g.Unattributed, Holders: schema.List(g.Holders, numbersOfHolder),
 	}
 }
 
@@ -66,12 +58,8 @@ func numbersOfGuard(g *snapshot.Guard) *snapshot.Guard {
 	return &snapshot.Guard{Mode: g.Mode, ByDaemon: g.ByDaemon, Paused: g.Paused}
 }
 
-func numbersOfHolders(holders []snapshot.Holder) []snapshot.Holder {
-	out := make([]snapshot.Holder, len(holders))
-	for i := range holders {
-		out[i] = snapshot.Holder{Process: holders[i].Process, User: holders[i].User}
-	}
-	return out
+func numbersOfHolder(h *snapshot.Holder) snapshot.Holder {
+	return snapshot.Holder{Process: h.Process, User: h.User}
 }
 
 func numbersOf(p *snapshot.Process) snapshot.Process {
@@ -80,10 +68,7 @@ func numbersOf(p *snapshot.Process) snapshot.Process {
 		Type: p.Type, SMUtilization: p.SMUtilization, MemoryUtilization: p.MemoryUtilization, EncoderUtilization: p.EncoderUtilization,
 		DecoderUtilization: p.DecoderUtilization, Used: p.Used, Runtime: probe.CommonRuntime(p.Runtime), RuntimeVersion: probe.Release(p.RuntimeVersion),
 		Allocated: p.Allocated, Cached: p.Cached, Fragmented: p.Fragmented, Asleep: p.Asleep, Returnable: p.Returnable, Other: p.Other,
-		Allocators: make([]snapshot.Allocator, len(p.Allocators)), Outlook: p.Outlook, PredictedAllocated: p.PredictedAllocated,
-	}
-	for i := range p.Allocators {
-		out.Allocators[i] = numbersOfAllocator(&p.Allocators[i])
+		Allocators: schema.List(p.Allocators, numbersOfAllocator), Outlook: p.Outlook, PredictedAllocated: p.PredictedAllocated,
 	}
 	if shared := p.Probe; shared != nil {
 		out.Probe = &snapshot.Probe{
@@ -95,18 +80,15 @@ func numbersOf(p *snapshot.Process) snapshot.Process {
 }
 
 func numbersOfAllocator(a *snapshot.Allocator) snapshot.Allocator {
-	out := snapshot.Allocator{
+	return snapshot.Allocator{
 		Kind: probe.CommonKind(a.Kind), Basis: a.Basis, ReturnableBound: a.ReturnableBound, Reserved: a.Reserved, Allocated: a.Allocated,
 		Cached: a.Cached, Fragmented: a.Fragmented, Asleep: a.Asleep, Returnable: a.Returnable, Pending: a.Pending, LargestFree: a.LargestFree, Segments: a.Segments,
 		OutOfMemoryCount: a.OutOfMemoryCount, AllocRetries: a.AllocRetries, FailedAllocations: a.FailedAllocations, PeakAllocated: a.PeakAllocated,
 		PeakReserved: a.PeakReserved, Blocks: a.Blocks, StrandedSegments: a.StrandedSegments,
+		Pools: schema.List(a.Pools, func(p *snapshot.Pool) snapshot.Pool {
+			return snapshot.Pool{Name: probe.CommonPool(p.Name), Reserved: p.Reserved, Allocated: p.Allocated, Fragmented: p.Fragmented, Segments: p.Segments}
+		}),
 	}
-	for _, p := range a.Pools {
-		out.Pools = append(out.Pools, snapshot.Pool{
-			Name: probe.CommonPool(p.Name), Reserved: p.Reserved, Allocated: p.Allocated, Fragmented: p.Fragmented, Segments: p.Segments,
-		})
-	}
-	return out
 }
 
 // sharedEvent returns an event for other users, nil if they may not see it: only a process's user and

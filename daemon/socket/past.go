@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"vramscope/sampler/snapshot"
+	"vramscope/schema"
 )
 
 // Past is the history of a daemon as a snapshot.History: at least since the daemon's start. When
@@ -99,11 +100,7 @@ func (p *Past) Events(limit int) []snapshot.Event {
 	if !ok {
 		return nil
 	}
-	events := make([]snapshot.Event, len(a.Events))
-	for i := range a.Events {
-		events[i] = a.Events[i].snapshot()
-	}
-	return events
+	return schema.List(a.Events, (*event).snapshot)
 }
 
 // Series implements snapshot.History: in answers of at most maxBuckets.
