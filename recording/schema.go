@@ -132,7 +132,9 @@ func upgrade(ctx context.Context, db *sql.DB) error {
 	err := missing(db, func(table string, has, lacks []string) error {
 		added = true
 		if len(has) == 0 {
-			_, err := db.ExecContext(ctx, statementOf(table))
+			_, after, _ := strings.Cut(schema, "CREATE TABLE "+table+" ")
+			body, _, _ := strings.Cut(after, ";")
+			_, err := db.ExecContext(ctx, "CREATE TABLE "+table+" "+body)
 			return err
 		}
 		for _, column := range lacks {
@@ -146,12 +148,6 @@ func upgrade(ctx context.Context, db *sql.DB) error {
 		_, err = db.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", schemaVersion))
 	}
 	return err
-}
-
-func statementOf(table string) string {
-	_, after, _ := strings.Cut(schema, "CREATE TABLE "+table+" ")
-	body, _, _ := strings.Cut(after, ";")
-	return "CREATE TABLE " + table + " " + body
 }
 
 // supplement adds what an older database lacks, as unknown, for this connection alone: a view in

@@ -77,7 +77,10 @@ func LeaseFailure(err error, waited time.Duration) error {
 	refusal, refused := errors.AsType[*probe.Error](err)
 	switch {
 	case socket.Absent(err):
-		return noDaemon(err)
+		return &command.Failure{Code: command.ExitFailure, Err: err, Message: "a daemon keeps the leases, and none answers", Next: []string{
+			"  vramscope daemon &                            yours, among your own processes",
+			"  sudo systemctl enable --now vramscope-daemon  root's, among all users': share in its [daemon]",
+		}}
 	case !refused:
 		return command.Failed(err)
 	case refusal.Code == socket.NoRoom && waited > 0:
@@ -90,15 +93,8 @@ func LeaseFailure(err error, waited time.Duration) error {
 	return command.Refused(err, "%s", refusal.Message)
 }
 
-func noDaemon(err error) error {
-	return &command.Failure{Code: command.ExitFailure, Err: err, Message: "a daemon keeps the leases, and none answers", Next: []string{
-		"  vramscope daemon &                            yours, among your own processes",
-		"  sudo systemctl enable --now vramscope-daemon  root's, among all users': share in its [daemon]",
-	}}
-}
-
 // visible returns the UUIDs of the GPUs and MIG instances that CUDA shows to this process and --gpu
-// allows, in CUDA's order.
+// in CUDA's order.
 func visible(p *command.Program) ([]string, error) {
 	s, err := p.Settings()
 	if err != nil {

@@ -150,7 +150,12 @@ func show(ctx context.Context, failed context.CancelCauseFunc, src *sources.Set,
 		o.Seen, o.KeepSeen = readSeen(command.StateHome()), func(seen map[string]time.Time) error { return keepSeen(command.StateHome(), seen, p.Now()) }
 	}
 	o.PauseGuard = pauseGuard
-	o.Details = src.DetailsOn(ctx, sampling)
+	o.Details = func(wanted bool) {
+		src.Details(wanted)
+		if wanted && src.Library != nil {
+			go sampling.Refresh(ctx) // the screen shows them at once
+		}
+	}
 	o.LookNow = sampling.SampleNow
 	o.Doctor = func() []string { return doctor.Report(src, sampling.Latest(), nil) }
 	return ui.Run(ctx, o)

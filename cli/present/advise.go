@@ -78,7 +78,11 @@ func runAdvise(ctx context.Context, p *command.Program, f adviseFlags, args []st
 		row := &snap.Rows[i]
 		names[row.ID.Process.PID] = row.ProgramName()
 		if pid == 0 || row.ID.Process.PID == pid {
-			doc.Processes = append(doc.Processes, advice.AdvisedOf(snap, row, adviceFor(src, snap, history, row.ID)))
+			in := advice.Input{Snapshot: snap, History: history}
+			if src.Table != nil {
+				in.Environment, _ = src.Table.Environment(row.ID.Process) // nil, unknown, where it may not be read
+			}
+			doc.Processes = append(doc.Processes, advice.AdvisedOf(snap, row, advice.Of(in, row.ID)))
 		}
 	}
 	if pid != 0 && len(doc.Processes) == 0 {
@@ -119,15 +123,6 @@ func observePast(ctx context.Context, src *sources.Set, watch time.Duration) (*s
 		return snap, before, end, nil
 	}
 	return snap, sampling.History(), end, nil
-}
-
-// adviceFor returns what a row needs, with its environment where that can be read.
-func adviceFor(src *sources.Set, snap *snapshot.Snapshot, history snapshot.History, id snapshot.RowID) []advice.Advice {
-	in := advice.Input{Snapshot: snap, History: history}
-	if src.Table != nil {
-		in.Environment, _ = src.Table.Environment(id.Process) // nil, unknown, where it may not be read
-	}
-	return advice.Of(in, id)
 }
 
 // adviseText returns a paragraph for each process that needs advice:

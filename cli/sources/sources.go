@@ -102,16 +102,6 @@ func (src *Set) Details(wanted bool) {
 	}
 }
 
-// DetailsOn returns details for a screen, which shows them at once.
-func (src *Set) DetailsOn(ctx context.Context, sampling *sampler.Sampler) func(bool) {
-	return func(wanted bool) {
-		src.Details(wanted)
-		if wanted && src.Library != nil {
-			go sampling.Refresh(ctx)
-		}
-	}
-}
-
 // probeAsker is what a driverSource needs of the monitor of probes.
 type probeAsker interface {
 	Ask()

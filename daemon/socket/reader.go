@@ -75,7 +75,8 @@ func (r *Reader) follow(ctx context.Context, client *Client, first func()) error
 	for ctx.Err() == nil {
 		interval, answers := lookInterval, []probe.Answer{}
 		var err error
-		if r.useful(client) {
+		// A daemon that is not this user's may ask others' probes; a simulated box's is of no use.
+		if status := client.Status(); status.UID != os.Geteuid() && !status.Simulated {
 			interval = askInterval
 			answers, err = client.reports(ctx, r.now)
 		}
@@ -97,13 +98,6 @@ func (r *Reader) follow(ctx context.Context, client *Client, first func()) error
 		pause(ctx, interval)
 	}
 	return nil
-}
-
-// useful reports whether the daemon may ask probes that this user may not. A simulated box's
-// daemon is of no use to a real box.
-func (r *Reader) useful(client *Client) bool {
-	status := client.Status()
-	return status.UID != os.Geteuid() && !status.Simulated
 }
 
 // RecordingPaused returns why the daemon records nothing at present, by its last status; "" if it
