@@ -212,10 +212,10 @@ type Trouble struct {
 	Bytes  quantity.Bytes
 }
 
-// tolerance is by how much two readings of the same memory may differ.
+// tolerance returns by how much two readings of the same memory may differ.
 func tolerance(promised quantity.Bytes) quantity.Bytes { return max(promised/50, 32*quantity.MiB) }
 
-// Troubles are those of the newest reading, by device.
+// Troubles returns those of the newest reading, by device.
 func (l *Ledger) Troubles() (found []Trouble) {
 	for i := range l.reading.Devices {
 		d := &l.reading.Devices[i]
@@ -240,7 +240,7 @@ func (l *Ledger) Troubles() (found []Trouble) {
 	return found
 }
 
-// Used is what a lease's processes use on a device, with those of leases that take from it.
+// Used returns what a lease's processes use on a device, with those of leases that take from it.
 func (l *Ledger) Used(le *Lease, device string) quantity.Bytes {
 	sum := l.reading.Used[Use{le.ID, device}]
 	for _, child := range l.held {

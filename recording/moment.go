@@ -260,7 +260,7 @@ func (d *dayReader) rowsAt(f *figures) []snapshot.Process {
 		}
 		p := &r.Process
 		state.restore(p, f.time)
-		p.Peak = snapshot.Bytes{} // of later
+		p.Peak = snapshot.Bytes{} // the peak is from a later time
 		p.SetFigures(f.rows[r.key].at)
 		all = append(all, *p)
 		return nil

@@ -13,7 +13,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Trace is the used memory of each process of a recording, with the capacity of its GPU.
+// Trace returns the used memory of each process of a recording, with the capacity of its GPU.
 func Trace(r *recording.Recording) (*backtest.Trace, error) {
 	oldest, newest := r.Span()
 	end := newest.Add(1)

@@ -94,7 +94,7 @@ func LeaseFailure(err error, waited time.Duration) error {
 }
 
 // visible returns the UUIDs of the GPUs and MIG instances that CUDA shows to this process and --gpu
-// in CUDA's order.
+// allows, in CUDA's order.
 func visible(p *command.Program) ([]string, error) {
 	s, err := p.Settings()
 	if err != nil {

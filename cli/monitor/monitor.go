@@ -195,7 +195,7 @@ func environment(src *sources.Set) func(process.Identity) ([]string, error) {
 
 // actions binds what the screen may do to the box.
 func actions(src *sources.Set, sampling *sampler.Sampler, underway *inflight) ui.Actions {
-	actions := ui.Actions{Segments: src.SegmentsAction(sampling.Latest), Holders: src.HoldersAction(sampling.Latest)} // which only read
+	actions := ui.Actions{Segments: src.SegmentsAction(sampling.Latest), Holders: src.HoldersAction(sampling.Latest)} // these actions only read
 	if src.Settings.ReadOnly {
 		return actions
 	}

@@ -162,7 +162,7 @@ func (r *Runner) Carry(ctx context.Context, d guard.Decision, device string) gua
 	case err != nil:
 		o.Reason = action.Reason(err)
 		fallthrough
-	case known && !slices.ContainsFunc(result.Devices, func(d flush.Device) bool { return d.Whole }): // else others allocate in the same figure
+	case known && !slices.ContainsFunc(result.Devices, func(d flush.Device) bool { return d.Whole }): // otherwise the figure contains what others allocate
 		o.Driver = quantity.From(dropped, quantity.Driver)
 	}
 	return o

@@ -176,7 +176,7 @@ func finite(v float64) *float64 {
 	return &v
 }
 
-// quantileT is Student's t below which all but level/2 lies (Abramowitz & Stegun,
+// quantileT returns Student's t below which all but level/2 lies (Abramowitz & Stegun,
 // 26.7.5; within 4 % from three degrees of freedom on).
 func quantileT(freedom float64) float64 {
 	z := math.Sqrt2 * math.Erfinv(1-level)
@@ -197,7 +197,7 @@ func rates(name string, first, second *int64, overFirst, overSecond time.Duratio
 	return line
 }
 
-// binomialTails is the chance of k, or of something as unlikely, among n.
+// binomialTails returns the chance of k, or of something as unlikely, among n.
 func binomialTails(n, k int, chance float64) float64 {
 	log := func(i int) float64 {
 		a, _ := math.Lgamma(float64(n + 1))
@@ -214,7 +214,7 @@ func binomialTails(n, k int, chance float64) float64 {
 	return total
 }
 
-// steppingCommands are the commands with the most steps in both periods.
+// steppingCommands returns the commands with the most steps in both periods.
 func (b *Builder) steppingCommands(first *Builder) []string {
 	const most = 5
 	count := func(h *hours) map[string]int64 {
