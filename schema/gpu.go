@@ -131,7 +131,7 @@ func gpuOf(g *snapshot.GPU) GPU {
 		Sensors:           g.Finite(),
 		Throttled:         append([]string{}, g.Throttled...),
 		ECC:               ECC(g.ECC),
-		NVLinks:           List(g.NVLinks, func(link *snapshot.NVLink) NVLink { return NVLink(*link) }),
+		NVLinks:           List(g.NVLinks, func(link *metric.NVLink) NVLink { return NVLink(*link) }),
 		XIDs:              List(g.XIDs, func(x *snapshot.XID) XID { return XID{x.Code, Time(x.Time)} }),
 		MIG:               g.MIG,
 		Instances:         List(g.Instances, instanceOf),
