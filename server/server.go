@@ -74,9 +74,12 @@ type State struct {
 // step is a POST: a path, and JSON or nothing.
 type step struct{ path, send string }
 
+// Exceeds reports whether a server reports more memory than the driver does.
+func (s *State) Exceeds(used quantity.Bytes) bool { return s.held > used+used/50 }
+
 // Words returns what the server reports of its memory, refused if the driver reports less.
 func (s *State) Words(used quantity.Bytes) string {
-	if s.held > used+used/50 && !s.Asleep.Or(false) {
+	if s.Exceeds(used) && !s.Asleep.Or(false) {
 		return fmt.Sprintf("%s, which is refused: the driver says %s", s.held, used)
 	}
 	return text.Clean(strings.Join(s.words, ", "))

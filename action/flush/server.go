@@ -69,6 +69,8 @@ func (f *Flusher) ask(ctx context.Context, r Request, before *snapshot.Snapshot)
 		a.expected = 0
 	case asleep:
 		return refuse("%s sleeps already", s.Name)
+	case s.Key == "sglang" && a.state.Exceeds(used):
+		return refuse("SGLang may sleep already, and a release would end it: it reports more memory than the driver does")
 	case requests > 0:
 		return refuse("%s is busy: it has %d requests", s.Name, requests)
 	case !counted && !a.state.Waits:

@@ -288,6 +288,7 @@ func TestServersAreLeftAlone(t *testing.T) {
 		"busy":               {[]string{"vllm", "sglang"}, "", func(s *standIn) { s.requests = 2 }, "is busy: it has 2 requests"},
 		"old":                {[]string{"vllm", "sglang", "ollama"}, "", func(s *standIn) { s.version = "0.4.9rc1" }, "cannot sleep: it is version 0.4.9rc1: before"},
 		"asleep":             {[]string{"vllm", "ollama"}, "", func(s *standIn) { s.asleep = true }, "sleeps already"},
+		"asleep for others":  {[]string{"sglang"}, "", func(s *standIn) { s.used = serverKeeps }, "may sleep already"},
 		"not started for it": {[]string{"vllm", "sglang"}, "not started for it", nil, "cannot sleep: it was started without "},
 		"no version":         {[]string{"vllm", "sglang", "ollama"}, "", func(s *standIn) { s.version = "" }, "does not answer as "},
 		"no figure":          {[]string{"vllm", "paths"}, "", func(s *standIn) { s.used = 0 }, "the driver reports no memory of"},
