@@ -40,10 +40,10 @@ func TestOnceAsksForWhatItPrints(t *testing.T) {
 
 	// Of a GPU: 8 calls that make it known, 13 for a line, 4 more for a table with its processes,
 	// NVLink's 18 links and 16 more for JSON. Of the driver: 5.
-	// Of a process: for the search ns/mnt, ns/user, root, environ; for the table stat, ns/pid,
+	// Of a process: for the search stat, ns/pid, status, uid_map, root, environ; for the table stat, ns/pid,
 	// the directory, cgroup, cmdline, environ.
 	for flag, most := range map[string]struct{ calls, files int }{
-		"--line": {5 + gpus*21, 0}, "--format=table": {5 + gpus*25, 10}, "--format=json": {5 + gpus*59, 10},
+		"--line": {5 + gpus*21, 0}, "--format=table": {5 + gpus*25, 12}, "--format=json": {5 + gpus*59, 12},
 	} {
 		t.Run(flag, func(t *testing.T) {
 			count, trace := filepath.Join(t.TempDir(), "count"), filepath.Join(t.TempDir(), "trace")
