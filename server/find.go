@@ -100,7 +100,7 @@ func (s *Server) address(command []string) (string, error) {
 	addresses := listens(s.Process.PID)
 	port := uint64(s.port)
 	if flag := portFlag.FindStringSubmatch(strings.Join(command, " ")); flag != nil {
-		port, _ = strconv.ParseUint(flag[1], 10, 16) // one that is none is listened to by nobody
+		port, _ = strconv.ParseUint(flag[1], 10, 16) // 0 if it is no number: no server listens there
 	}
 	at := slices.IndexFunc(addresses, func(a netip.AddrPort) bool { return uint64(a.Port()) == port })
 	switch {

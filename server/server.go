@@ -80,7 +80,7 @@ func (s *State) Exceeds(used quantity.Bytes) bool { return s.held > used+used/50
 // Words returns what the server reports of its memory, refused if the driver reports less.
 func (s *State) Words(used quantity.Bytes) string {
 	if s.Exceeds(used) && !s.Asleep.Or(false) {
-		return fmt.Sprintf("%s, which is refused: the driver says %s", s.held, used)
+		return fmt.Sprintf("%s, which is refused: the driver reports %s", s.held, used)
 	}
 	return text.Clean(strings.Join(s.words, ", "))
 }

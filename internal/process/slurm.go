@@ -244,7 +244,7 @@ func parseSlurmJob(output []byte, id string) slurmAnswer {
 	for _, job := range document.Jobs {
 		if number := strconv.FormatUint(uint64(job.Number), 10); job.Number != 0 && (number == id || isSLUID(id)) {
 			answer := slurmAnswer{number: number, account: job.Account}
-			// If the nodes have different GPUs, this machine's cannot be told from the others'.
+			// If the nodes have different GPUs, this machine's cannot be distinguished from the others'.
 			if job.UID != nil && len(job.GRES) > 0 && len(slices.Compact(job.GRES)) == 1 {
 				answer.uid, answer.gpus = *job.UID, parseGRES(job.GRES[0])
 			}

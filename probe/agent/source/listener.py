@@ -171,7 +171,7 @@ class _Listener:
         if os.path.isabs(runtime):
             yield os.path.join(os.path.normpath(runtime), "vramscope")
         yield "/tmp/vramscope-%d" % self._uid
-        # Another user may have taken that name. Nobody can take one that is random.
+        # Another user may have taken that name. A random name cannot be taken.
         prefix = "/tmp/vramscope-%d-" % self._uid
         yield _own_directory(prefix, self._uid) or prefix + posix.urandom(8).hex()
 

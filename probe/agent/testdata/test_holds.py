@@ -19,7 +19,7 @@ class Holds(Case):
         job = self.job(*BEGIN, *setup)
         return job, self.monitor(job)
 
-    def told(self, answer):
+    def by_class(self, answer):
         """The classes with memory; they must sum to what is allocated."""
         self.assertTrue(answer["ok"], answer)
         (device,) = answer["devices"]
@@ -30,7 +30,7 @@ class Holds(Case):
         job, monitor = self.begin("m = [m, m]")
         self.assertIn("holds", monitor.ask("hello")["capabilities"])
         answer = monitor.ask("holds")
-        self.assertEqual(self.told(answer), {"parameters": 8 * MIB, "buffers": 512})
+        self.assertEqual(self.by_class(answer), {"parameters": 8 * MIB, "buffers": 512})
         self.assertEqual((answer["moving"], answer["exact"]), (False, True))
         self.assertNotIn("activations", [part["class"] for part in answer["devices"][0]["parts"]])
         (a,) = self.allocators(monitor).values()
@@ -39,15 +39,15 @@ class Holds(Case):
     def test_optimizers_hold_state_and_parameters_of_no_module(self):
         job, monitor = self.begin("w = m._parameters['w']; own = torch.empty(2 << 20)", "a = o.Optimizer([w, own])",
                                   "a.state[w] = {'step': 7, 'exp_avg': torch.empty(3 << 20), 'more': [{'deep': torch.empty(1 << 20)}]}")
-        self.assertEqual(self.told(monitor.ask("holds")), {"parameters": 10 * MIB, "optimizer_state": 4 * MIB, "buffers": 512})
+        self.assertEqual(self.by_class(monitor.ask("holds")), {"parameters": 10 * MIB, "optimizer_state": 4 * MIB, "buffers": 512})
 
     def test_variables_and_what_nobody_names(self):
         class_ = "class Hidden:\n __slots__ = 'tensor'\nh = Hidden(); h.tensor = torch.empty(7 << 20)"
         job, monitor = self.begin(class_, "numbers = [[n] * 10000 for n in range(300)]; kept = {'batch': [torch.empty(2 << 20)]}", "t = torch.empty(4 << 20); t.record_stream(); del t")
-        self.assertEqual(self.told(monitor.ask("holds")),
+        self.assertEqual(self.by_class(monitor.ask("holds")),
                          {"parameters": 8 * MIB, "buffers": 512, "variables": 2 * MIB, "unnamed": 7 * MIB, "pending": 4 * MIB})
         job.do("del kept")
-        self.assertEqual(self.told(monitor.ask("holds"))["unnamed"], 7 * MIB)
+        self.assertEqual(self.by_class(monitor.ask("holds"))["unnamed"], 7 * MIB)
 
     def test_what_ends_with_the_step_is_activations(self):
         job, monitor = self.begin("class Hidden:\n __slots__ = 'tensor'\nh, g = Hidden(), Hidden()", "v._STEP_WAIT = 60; a, b = o.Optimizer(m._parameters.values()), o.Optimizer(inner._parameters.values())",
@@ -62,13 +62,13 @@ class Holds(Case):
         while asking.is_alive():
             job.do("step() if v._steps.at_end else None")
             time.sleep(0.01)
-        self.assertEqual(self.told(answers[0]), {"parameters": 8 * MIB, "gradients": 3 * MIB, "buffers": 512, "activations": 6 * MIB, "unnamed": 9 * MIB})
+        self.assertEqual(self.by_class(answers[0]), {"parameters": 8 * MIB, "gradients": 3 * MIB, "buffers": 512, "activations": 6 * MIB, "unnamed": 9 * MIB})
         self.assertEqual(job.do("v._steps.at_end"), [])
 
     def test_without_a_snapshot_sizes_are_rounded(self):
         job, monitor = self.begin("v._HOLD_MOST = 0", "kept = torch.empty(100)")
         answer = monitor.ask("holds")
-        self.assertEqual(self.told(answer), {"parameters": 8 * MIB, "buffers": 512, "variables": 512})
+        self.assertEqual(self.by_class(answer), {"parameters": 8 * MIB, "buffers": 512, "variables": 512})
         self.assertFalse(answer["exact"])
 
     def test_memory_that_comes_and_goes_is_not_named(self):
@@ -76,7 +76,7 @@ class Holds(Case):
                                   "def moving(self, pace):\n found = walk(self, pace); parameter(m, 'w', 3); return found\nv._Holders.walk = moving")
         answer = monitor.ask("holds")
         self.assertTrue(answer["moving"])
-        self.assertLessEqual(self.told(answer)["parameters"], 8 * MIB)
+        self.assertLessEqual(self.by_class(answer)["parameters"], 8 * MIB)
 
     def test_a_hook_that_is_the_programs_stays_alone(self):
         job = self.job("import vramscope_probe as v; v._Holders.watch = lambda self: None", "import torch, torch.nn.modules.module as module",
@@ -87,16 +87,16 @@ class Holds(Case):
     def test_modules_that_are_gone_are_forgotten(self):
         job, monitor = self.begin("v._holders._room = 64", "for _ in range(1000): parameter(torch.nn.Module(), 'w', 0)")
         self.assertLessEqual(job.do("len(v._holders._modules)"), 64)
-        self.assertEqual(self.told(monitor.ask("holds"))["parameters"], 8 * MIB)
+        self.assertEqual(self.by_class(monitor.ask("holds"))["parameters"], 8 * MIB)
 
     def test_a_function_keeps_its_variables(self):
         """The dict of a function's variables stays empty, and the function has them all."""
         job, monitor = self.begin("gate, result = [], []",
                                   "def run():\n batch = torch.empty(2 << 20)\n import time\n while not gate: time.sleep(0.01)\n result.append(batch)\n",
                                   "import threading; thread = threading.Thread(target=run); thread.start()")
-        self.assertEqual(self.told(monitor.ask("holds"))["variables"], 2 * MIB)
+        self.assertEqual(self.by_class(monitor.ask("holds"))["variables"], 2 * MIB)
         job.do("gate.append(1); thread.join(); result.clear()")
-        self.assertNotIn("variables", self.told(monitor.ask("holds")))
+        self.assertNotIn("variables", self.by_class(monitor.ask("holds")))
 
     def test_variables_that_the_program_has_in_a_dict_stay_there(self):
         """Python before 3.13 has one dict of a function's variables, which eval, exec and vars use."""
@@ -106,7 +106,7 @@ class Holds(Case):
                                           "def wait():\n begun.append(1)\n while not gate: time.sleep(0.01)\n return 0\n",
                                           "def run():\n one = 1\n result.append(%s)\n" % what,
                                           "thread = threading.Thread(target=run); thread.start()", "while not begun: time.sleep(0.01)")
-                self.told(monitor.ask("holds"))
+                self.by_class(monitor.ask("holds"))
                 job.do("gate.append(1); thread.join()")
                 self.assertIn(1, job.do("result"))
 
