@@ -67,11 +67,11 @@ func TestScreenNeverDisagrees(t *testing.T) {
 			d.advance(time.Second)
 			seen.next("the demo", d.sampler.Tick(d.options.Now()))
 		}
-		told := stories[seed%uint64(len(stories))]
-		w := told.Draw(seed).World(seed, world.Cost{})
+		story := stories[seed%uint64(len(stories))]
+		w := story.Draw(seed).World(seed, world.Cost{})
 		s := w.NewSampler()
 		seen.begin(newTestModel(t, s.Tick(w.Time()), func(o *Options) { o.History, o.Now = s.History(), w.Time }), seed)
-		w.Run(length, func() { seen.next(told.Name, s.Tick(w.Time())) })
+		w.Run(length, func() { seen.next(story.Name, s.Tick(w.Time())) })
 	}
 	t.Logf("%d frames: %d alerts of memory that fills, %d graphs with a tick, %d tiles, %d panels, %d axes, %d errors, %d sums",
 		seen.frames, seen.full, seen.ticks, seen.tiles, seen.ahead, seen.axes, seen.errors, seen.sums)

@@ -219,12 +219,12 @@ func TestLeasesSurviveTheDaemon(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for torn, want := range map[string]string{
+	for broken, want := range map[string]string{
 		string(written) + "tail of a longer one":                    "held 30.0G",
 		string(written[:len(written)/2]):                            "held 60.0G; waiting 30.0G",
 		strings.Replace(string(written), boot(), "another boot", 1): "held 60.0G; waiting 30.0G",
 	} {
-		if err := os.WriteFile(newest, []byte(torn), 0o600); err != nil {
+		if err := os.WriteFile(newest, []byte(broken), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		w.open(w.Directory)

@@ -217,7 +217,7 @@ func TestStories(t *testing.T) {
 		{"a model too large beside a steady neighbour", (&story{from: hour, own: full(jump(-1, 45*gib, 20)), neighbours: neighbours(constant(30 * gib))}).asked(10 * gib), OwnGrowth, 0},
 		{"a model that loads", (&story{from: 2 * time.Minute, own: full(growing(.6*float64(gib), 78*gib))}).asked(2 * gib), OwnGrowth, 0},
 		{"a slow leak", (&story{from: hour, own: full(growing(float64(20*quantity.MiB), 79*gib)), steps: steps}).asked(gib), Leak, 0},
-		{"a leak below teeth", (&story{from: hour, own: func(s float64) (quantity.Bytes, quantity.Bytes) {
+		{"a leak below a sawtooth", (&story{from: hour, own: func(s float64) (quantity.Bytes, quantity.Bytes) {
 			v := growing(float64(15*quantity.MiB), 60*gib)(s) + tooth(0, 19*gib)(s)
 			return v, v
 		}, steps: steps}).asked(2 * gib), Leak, 0},
