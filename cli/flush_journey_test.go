@@ -56,21 +56,28 @@ func (b *probeBox) returnable(pid int) (quantity.Bytes, bool) {
 	return 0, false
 }
 
-// flush flushes a process and returns the JSON that it prints. A probe that did
-// not answer in time, as happens on a loaded machine, is asked again.
+// flush flushes a process and returns the JSON that it prints.
 func (b *probeBox) flush(pid int) []byte {
 	b.Helper()
-	var out []byte
-	var err error
-	eventually(func() bool {
-		cmd := b.command("flush", strconv.Itoa(pid), "--level", "urgent", "--yes", "--format", "json")
-		out, err = cmd.Output()
-		return cmd.ProcessState.ExitCode() != command.ExitRefused
-	})
+	out, err := b.command("flush", strconv.Itoa(pid), "--level", "urgent", "--yes", "--format", "json").Output()
 	if err != nil {
 		b.Fatalf("flush: %v\n%s", err, out)
 	}
 	return out
+}
+
+// TestFlushOfAProcessThatAnswersLate: a flush waits longer for its process's probe than a sample
+// does, as a busy machine holds it up.
+func TestFlushOfAProcessThatAnswersLate(t *testing.T) {
+	t.Parallel()
+	b := newProbeBox(t, 1)
+	p := b.start("--pattern", "steady", "--size", "1GiB")
+	b.cached(p.cmd.Process.Pid)
+	if err := p.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(600*time.Millisecond, func() { _ = p.cmd.Process.Signal(syscall.SIGCONT) })
+	b.flush(p.cmd.Process.Pid)
 }
 
 // withTerminal is the box's environment on a terminal.

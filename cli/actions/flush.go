@@ -103,6 +103,7 @@ func runFlush(ctx context.Context, p *command.Program, pid int, f flushFlags) er
 		return cannotAsk(f.name, pid, "says what would happen")
 	}
 	src.LookOnce()
+	src.Asked = pid
 	_, end := src.ListenFor(ctx)
 	defer end()
 	sampling := sampler.New(src.Options)

@@ -70,15 +70,15 @@ func (src *Set) Look(ctx context.Context, sampling *sampler.Sampler) *snapshot.S
 	return snap
 }
 
-// unsettled returns the processes whose reports are doubted, and those with skewed readings whose
-// probes this user can ask again.
+// unsettled returns the processes whose reports are doubted, and those whose probes this user can
+// ask again: with skewed readings, or the silent one that a command acts on.
 func (src *Set) unsettled(snap *snapshot.Snapshot) (doubted, skewed []process.Identity) {
 	for i := range snap.Rows {
 		switch p := &snap.Rows[i]; {
 		case p.Probe == nil:
 		case p.Probe.Doubted:
 			doubted = append(doubted, p.ID.Process)
-		case p.Probe.Skewed && !p.Probe.ByDaemon:
+		case !p.Probe.ByDaemon && (p.Probe.Skewed || p.Probe.State == snapshot.ProbeSilent && p.ID.Process.PID == src.Asked):
 			skewed = append(skewed, p.ID.Process)
 		}
 	}

@@ -64,6 +64,9 @@ func connect(ctx context.Context, finder *probe.Finder, id process.Identity) (*p
 		return nil, probe.Hello{}, err
 	}
 	hello, err := client.Hello(ctx)
+	for i := 1; i < 5 && errors.Is(err, probe.ErrLate); i++ { // a busy machine: for a second in all
+		hello, err = client.Hello(ctx)
+	}
 	if errors.Is(err, probe.ErrLate) {
 		err = &process.Refusal{Reason: fmt.Sprintf("the probe of PID %d does not answer: a stopped process cannot", id.PID)}
 	}

@@ -47,6 +47,7 @@ type Set struct {
 	Segments mapper
 	holds    holder         // what holds a process's memory
 	Servers  *server.Finder // nil in a demo
+	Asked    int            // the PID whose probe a command acts on, which may answer late
 }
 
 // Open wires the sources of this run's settings. Past is how long a simulated box has already run.
