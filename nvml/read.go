@@ -61,10 +61,10 @@ func (l *Library) Read(device Device) (Reading, error) {
 }
 
 func (l *Library) read(device Device) (Reading, error) {
-	if err := l.gate.enter(longCall); err != nil {
+	if err := l.gate.enter(); err != nil {
 		return Reading{}, err
 	}
-	defer l.gate.leave(longCall)
+	defer l.gate.leave()
 	g := l.gpus[device.UUID]
 	switch {
 	case g == nil:

@@ -57,7 +57,7 @@ func (r *reading) readThroughput() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.panic.Again()
-	if t.pending == nil && (t.started.IsZero() || r.started.Sub(t.started) >= throughputInterval) && r.gate.enter(shortCall) == nil {
+	if t.pending == nil && (t.started.IsZero() || r.started.Sub(t.started) >= throughputInterval) && r.gate.enter() == nil {
 		t.started, t.pending = r.started, make(chan struct{})
 		go t.measure(r.handle, &r.gate, r.options.Now)
 	}
@@ -76,7 +76,7 @@ func (t *throughput) measure(handle gonvml.Device, gate *gate, now func() time.T
 	var received, sent metric.Int
 	defer func() {
 		caught := panics.Catch(recover())
-		gate.leave(shortCall)
+		gate.leave()
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		t.received, t.sent, t.measured, t.panic = received, sent, now(), caught
