@@ -15,6 +15,7 @@ import (
 
 	"vramscope/cli/command"
 	"vramscope/daemon/socket"
+	"vramscope/internal/startup"
 	"vramscope/internal/text"
 	"vramscope/probe"
 	"vramscope/probe/preload"
@@ -151,7 +152,7 @@ func become(p *command.Program, argv []string, preloading Preloading, verbose bo
 		return notStarted(argv[0], err)
 	}
 	environ := withProbes(p, Inspect(path, argv), preloading, verbose)
-	AsInherited()
+	startup.AsInherited()
 	err = execute(path, argv, environ)
 	if errors.Is(err, syscall.E2BIG) {
 		// The kernel limits arguments and environment together.

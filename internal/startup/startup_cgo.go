@@ -1,18 +1,18 @@
 //go:build linux && cgo
 
-package launch
+package startup
 
 /*
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 
 static unsigned long long ignored;
 static int closed;
 
 // Go's runtime installs handlers of its own before any of Go runs, and so forgets which signals the
-// program was started to ignore (but for SIGHUP and SIGINT). It opens /dev/null for a standard
-// descriptor that is closed. This runs before the runtime does.
-__attribute__((constructor)) static void note_inherited(void)
+// program was started to ignore (but for SIGHUP and SIGINT).
+__attribute__((constructor)) static void before_go(void)
 {
 	for (int number = 1; number <= 64; number++) {
 		struct sigaction action;
@@ -22,6 +22,12 @@ __attribute__((constructor)) static void note_inherited(void)
 	for (int descriptor = 0; descriptor <= 2; descriptor++)
 		if (fcntl(descriptor, F_GETFD) < 0)
 			closed |= 1 << descriptor;
+#ifdef M_ARENA_MAX
+	// glibc gives each thread a heap of its own. Calls of the driver come one after another,
+	// on whatever thread Go has: each heap would keep what the driver needs once. This runs
+	// before there is a second thread.
+	mallopt(M_ARENA_MAX, 1);
+#endif
 }
 
 static unsigned long long ignored_at_start(void) { return ignored; }
@@ -33,6 +39,9 @@ import (
 	"os/signal"
 	"syscall"
 )
+
+// StdoutClosed reports whether the program was started without a standard output.
+func StdoutClosed() bool { return C.closed_at_start()&(1<<syscall.Stdout) != 0 }
 
 // AsInherited prepares the exec of a command: it ignores the signals that this
 // program was started to ignore ("nohup", a job in the background of a script), and
