@@ -119,7 +119,11 @@ func (o *order) sort(lines []Line, by Sort) {
 	o.placed = placed
 	slices.SortStableFunc(lines, func(a, b Line) int {
 		if by == ByWorst {
-			if d := cmp.Or(cmp.Compare(a.class(), b.class()), cmp.Compare(alertRank(a.Alert), alertRank(b.Alert)), cmp.Compare(b.Idle.Or(0), a.Idle.Or(0))); d != 0 {
+			d := cmp.Or(cmp.Compare(a.class(), b.class()), cmp.Compare(alertRank(a.Alert), alertRank(b.Alert)))
+			if d == 0 && a.Alert != snapshot.AlertFullIn {
+				d = cmp.Compare(b.Idle.Or(0), a.Idle.Or(0))
+			}
+			if d != 0 {
 				return d
 			}
 		}

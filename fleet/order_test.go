@@ -3,6 +3,7 @@ package fleet
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
@@ -30,15 +31,18 @@ func TestWorstFirst(t *testing.T) {
 	down, lost, full, leak, unknown := lineWith("down", -1), lineWith("lost", -1), lineWith("full", 90), lineWith("leak", 30), lineWith("unknown", -1)
 	down.State, lost.GPU.State = Down, snapshot.GPULost
 	full.Alert, full.Severity = snapshot.AlertFullIn, snapshot.Urgent
+	full.GPU.FullIn = &snapshot.FullIn{Median: time.Minute}
+	later := full // what is idle there is no reason to look at it first
+	later.Box, later.Idle, later.GPU.FullIn = "later", quantity.From(1, quantity.Computed), &snapshot.FullIn{Median: time.Hour}
 	leak.Alert = snapshot.AlertLeak
 	oom, idle, idler := lineWith("oom", 5), lineWith("idle", 60), lineWith("idler", 20)
 	oom.Alert = snapshot.AlertOutOfMemory
 	idle.Idle, idler.Idle = quantity.From(1, quantity.Computed), quantity.From(2, quantity.Computed)
 	low := lineWith("low", 99) // full is normal
 	low.Alert, low.Severity = snapshot.AlertLowMemory, snapshot.Urgent
-	lines := []Line{lineWith("calm", 10), unknown, low, leak, lost, idle, lineWith("busy", 98), down, full, idler, oom}
+	lines := []Line{lineWith("calm", 10), unknown, low, leak, lost, idle, lineWith("busy", 98), later, down, full, idler, oom}
 	Order(lines, ByWorst)
-	if got := names(lines); got != "oom full down lost idler idle leak low busy calm unknown" {
+	if got := names(lines); got != "oom full later down lost idler idle leak low busy calm unknown" {
 		t.Errorf("order: %s", got)
 	}
 	Order(lines, ByFree)

@@ -210,7 +210,7 @@ func spelled(spans ...cell.Span) string {
 
 func (t *teller) beginning() []byte {
 	s := &t.look.Styles
-	return []byte(spelled(cell.Span{s.Badge, "SIMULATED"}, cell.Span{s.Dim, " one GPU, played twice at once; the guard and the allocators are real"}) + "\n" +
+	return []byte(spelled(cell.Span{s.Badge, "SIMULATED"}, cell.Span{s.Dim, " one GPU, played twice at once; the guard is the real one"}) + "\n" +
 		t.beside(func(box *shortage) string { return spelled(cell.Span{s.Strong, "$ " + box.command}) }))
 }
 
