@@ -1,6 +1,8 @@
 package why
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -224,6 +226,7 @@ func TestStories(t *testing.T) {
 		{"a leak beside a neighbour that takes a little", (&story{from: hour, own: full(growing(float64(15*quantity.MiB), 66*gib)), steps: steps, neighbours: neighbours(jump(10*gib, 13*gib, 60))}).asked(gib), Leak, 0},
 		{"a leak for hours without a count of steps", (&story{from: 3 * hour, own: full(growing(float64(7*quantity.MiB), 79*gib))}).asked(gib), Leak, 0},
 		{"hidden neighbours", (&story{from: hour, hidden: true, own: full(tooth(15*gib, 15*gib)), neighbours: neighbours(jump(10*gib, 47*gib, 25))}).asked(8 * gib), NeighbourTook, 0},
+		{"a neighbour that shrank", (&story{from: hour, own: full(jump(5*gib, 38*gib, 30)), neighbours: neighbours(jump(60*gib, 20*gib, 40))}).asked(30 * gib), OwnGrowth, 0},
 		// Evidence is withheld.
 		{"no allocation seen", &story{from: hour, own: full(growing(float64(20*quantity.MiB), 79*gib)), steps: steps}, CannotTell, 0},
 		{"free memory unknown, and enough before", withFailure((&story{from: hour, own: full(constant(10 * gib))}).asked(gib), func(f *snapshot.OutOfMemory) { f.Free = snapshot.Bytes{} }), CannotTell, 0},
@@ -249,6 +252,9 @@ func TestStories(t *testing.T) {
 			}
 			if (len(v.Missing) > 0) != (v.Cause == CannotTell) || len(v.Reasons) == 0 && v.Cause != CannotTell {
 				t.Errorf("reasons %q, missing %q", v.Reasons, v.Missing)
+			}
+			if strings.Contains(strings.Join(slices.Concat(v.Reasons, v.Missing), " "), "by -") {
+				t.Errorf("grown by less than nothing: %q", v.Reasons)
 			}
 			for _, line := range Page(e, &v, 60) {
 				if n := len([]rune(line.Text)); n > 60 {

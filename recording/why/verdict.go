@@ -169,6 +169,10 @@ func grown(e *Evidence, requested, free, used, capacity quantity.Bytes) Verdict 
 		return own(needs, fmt.Sprintf("All else on the device used %s. That grew, too, but it was over at %s, before the process began to grow.",
 			others, end.Format(time.TimeOnly)))
 	}
+	rest := fmt.Sprintf("all else on the device by %s", growth)
+	if growth < 0 {
+		rest = fmt.Sprintf("all else on the device shrank by %s", -growth)
+	}
 	switch {
 	case growth >= short && (before || leaking && growth >= leak.Leaked || !leaking && float64(growth) >= neighbourShare*float64(ownGrowth)):
 		return neighbourOf(e, reference, growth, short, before)
@@ -176,14 +180,14 @@ func grown(e *Evidence, requested, free, used, capacity quantity.Bytes) Verdict 
 		return unknown(fmt.Sprintf("why it failed: at %s it had as much, and since then nothing else has grown by the %s that it lacked",
 			reference.Time.Format(time.TimeOnly), short))
 	case !leaking && e.Recent[0].Used.Or(0) > 0 && e.Event.Time.Sub(e.Recent[0].Time) < recentTime-lateTime: // it was there before the history
-		return unknown(fmt.Sprintf("which of them grew before %s, when %s: since then it grew by %s with that, and all else on the device by %s",
-			reference.Time.Format(time.TimeOnly), map[bool]string{true: "a gap in the history ends", false: "the history begins"}[e.Gap], ownGrowth, growth))
+		return unknown(fmt.Sprintf("which of them grew before %s, when %s: since then it grew by %s with that, and %s",
+			reference.Time.Format(time.TimeOnly), map[bool]string{true: "a gap in the history ends", false: "the history begins"}[e.Gap], ownGrowth, rest))
 	case leaking, float64(growth) <= ownShare*float64(ownGrowth), growth < short:
-		return own(needs, fmt.Sprintf("Since %s it has grown by %s with that, and all else on the device by %s.",
-			reference.Time.Format(time.TimeOnly), ownGrowth, growth))
+		return own(needs, fmt.Sprintf("Since %s it has grown by %s with that, and %s.",
+			reference.Time.Format(time.TimeOnly), ownGrowth, rest))
 	}
-	return unknown(fmt.Sprintf("which of them was to have the memory: since %s it grew by %s, and all else on the device by %s",
-		reference.Time.Format(time.TimeOnly), ownGrowth, growth))
+	return unknown(fmt.Sprintf("which of them was to have the memory: since %s it grew by %s, and %s",
+		reference.Time.Format(time.TimeOnly), ownGrowth, rest))
 }
 
 // cameLater reports whether the process grew only after everything else on the device had stopped
