@@ -182,12 +182,10 @@ func (o *Opened) Series(key snapshot.SeriesKey, from, to time.Time, buckets int)
 	o.mu.Lock()
 	samples := o.past[key]
 	o.mu.Unlock()
-	points := make([]snapshot.Point, buckets)
-	width := to.Sub(from) / time.Duration(max(buckets, 1))
+	points := snapshot.Points(from, to, buckets)
 	at := sort.Search(len(samples), func(i int) bool { return samples[i].Time.After(from) })
 	for i := range points {
 		p := &points[i]
-		p.Time = from.Add(width * time.Duration(i+1))
 		for ; at < len(samples) && !samples[at].Time.After(p.Time); at++ {
 			p.Add(samples[at].Value)
 		}

@@ -13,10 +13,7 @@ import (
 
 // Series returns a metric between from and to in equal buckets; see snapshot.History.
 func (r *Recording) Series(key snapshot.SeriesKey, from, to time.Time, buckets int) []snapshot.Point {
-	points := make([]snapshot.Point, max(buckets, 0))
-	for i := range points {
-		points[i].Time = from.Add(to.Sub(from) * time.Duration(i+1) / time.Duration(buckets))
-	}
+	points := snapshot.Points(from, to, buckets)
 	if len(points) == 0 || !to.After(from) {
 		return points
 	}

@@ -179,11 +179,7 @@ func (m moment) Span() (oldest, newest time.Time) { return m.then.Time, m.then.T
 func (m moment) Events(int) []snapshot.Event { return nil }
 
 func (m moment) Series(_ snapshot.SeriesKey, from, to time.Time, buckets int) []snapshot.Point {
-	points := make([]snapshot.Point, buckets)
-	for i := range points {
-		points[i].Time = from.Add(to.Sub(from) * time.Duration(i+1) / time.Duration(buckets))
-	}
-	return points
+	return snapshot.Points(from, to, buckets)
 }
 
 func (m moment) Latest() *snapshot.Snapshot { return m.then }

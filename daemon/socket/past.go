@@ -105,20 +105,16 @@ func (p *Past) Events(limit int) []snapshot.Event {
 
 // Series implements snapshot.History: in answers of at most maxBuckets.
 func (p *Past) Series(key snapshot.SeriesKey, from, to time.Time, buckets int) []snapshot.Point {
-	out := make([]snapshot.Point, max(buckets, 0))
-	if buckets <= 0 || !to.After(from) {
+	out := snapshot.Points(from, to, buckets)
+	if !to.After(from) {
 		return out
-	}
-	end := func(i int) time.Time { return from.Add(to.Sub(from) * time.Duration(i) / time.Duration(buckets)) }
-	for i := range out {
-		out[i].Time = end(i + 1)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	first := 0
+	stop := from
 	for part := range slices.Chunk(out, maxBuckets) {
-		begin, stop := end(first), end(first+len(part))
-		first += len(part)
+		begin := stop
+		stop = part[len(part)-1].Time
 		oldest, newest := p.span()
 		if newest.IsZero() || !stop.After(oldest) || begin.After(newest) {
 			continue

@@ -100,7 +100,9 @@ func (h *History) retire(now time.Time, sequence uint64) {
 		first++
 	}
 	for _, r := range h.ended[:first] {
-		r.metrics.drop()
+		for _, series := range r.metrics {
+			series.Drop() // before the retention ends
+		}
 	}
 	h.ended = slices.Delete(h.ended, 0, first)
 	h.forgetGPUs(now)
@@ -180,11 +182,7 @@ func (h *History) Series(key snapshot.SeriesKey, from, to time.Time, buckets int
 	if series := h.find(key); series != nil && to.After(from) {
 		return series.Buckets(from, to, buckets)
 	}
-	points := make([]snapshot.Point, max(buckets, 0))
-	for i := range points {
-		points[i].Time = from.Add(to.Sub(from) * time.Duration(i+1) / time.Duration(buckets))
-	}
-	return points
+	return snapshot.Points(from, to, buckets)
 }
 
 // find looks a series up; nil if there is none.
@@ -238,7 +236,7 @@ func (h *History) At(t time.Time) (*snapshot.Snapshot, bool) {
 	}
 	snapshot.SortRows(then.Rows)
 	for _, r := range h.gpus {
-		if r.present(t, h.latest.Time) {
+		if !r.First.After(t) && (!r.Last.Before(t) || !r.Last.Before(h.latest.Time)) {
 			then.GPUs = append(then.GPUs, r.at(t, then.Rows))
 		}
 	}

@@ -57,6 +57,15 @@ const (
 	EventGuard      EventKind = "guard" // what the guard decided; a flush that it did is an EventFlush
 )
 
+// Points returns buckets of equal width without values.
+func Points(from, to time.Time, buckets int) []Point {
+	points := make([]Point, max(buckets, 0))
+	for i := range points {
+		points[i].Time = from.Add(to.Sub(from) * time.Duration(i+1) / time.Duration(buckets))
+	}
+	return points
+}
+
 // Event is one line of the event log.
 type Event struct {
 	Time     time.Time
