@@ -89,7 +89,9 @@ func (r *reading) run() (Reading, error) {
 	r.result.Memory = r.readMemory()
 	r.result.Time = r.options.Now()
 	r.readLoad()
-	r.readPower()
+	if milliwatts, ok := ask(r, symPower, r.handle.GetPowerUsage); ok {
+		r.result.Power = watts(milliwatts)
+	}
 	r.readThrottle()
 	r.readDetails()
 	r.readInstances()
@@ -135,7 +137,7 @@ func (r *reading) readMemory() Memory {
 	if r.ok(call, ret) {
 		return memory
 	}
-	if !refusesField(ret) && r.err == nil {
+	if kind := kinds[ret]; !errors.Is(kind, ErrNotSupported) && !errors.Is(kind, ErrNoPermission) && r.err == nil {
 		r.err = newError(symbols[call].name, ret)
 	}
 	if r.err == nil && errors.Is(kinds[ret], ErrNotSupported) && !r.result.MIGEnabled && r.integrated() {

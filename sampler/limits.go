@@ -1,7 +1,6 @@
 package sampler
 
 import (
-	"maps"
 	"time"
 
 	"vramscope/internal/process"
@@ -136,11 +135,6 @@ func (l *limits) allocated(id process.Identity) (sum quantity.Bytes, known bool)
 		}
 	}
 	return sum, known
-}
-
-// forgetReports forgets the rows without a report in this tick.
-func (s *Sampler) forgetReports() {
-	maps.DeleteFunc(s.reports, func(_ snapshot.RowID, r *reports) bool { return r.seen != s.sequence })
 }
 
 // memoryOf returns the memory of a GPU, or of one of its instances.

@@ -90,9 +90,6 @@ const (
 	training  = 2                // windows with steps: the first may be that of the first steps
 )
 
-// rebuild notes that the process has run out of memory and loads again.
-func (l *load) rebuild() { *l = load{rebuilds: true, top: l.top, like: l.like, peaks: l.peaks} }
-
 // loads reports whether the first load is in progress. A process that has nearly no memory and
 // does not grow is waiting, and is forecast like any other.
 func (l *load) loads() bool { return !l.over && (l.used >= nothing || !l.rose.IsZero() || l.rebuilds) }
@@ -216,13 +213,6 @@ func (r *row) bound(used, free quantity.Bytes) {
 	room := r.load.room(used)
 	r.held = room > 0 && room < free && r.outlook.fills(free)
 	f.Bound(int64(room))
-}
-
-// excuse drops the forecasts that a load has proved wrong, without scoring them.
-func (o *outlook) excuse() {
-	if o.forecaster != nil {
-		o.forecaster.Excuse()
-	}
 }
 
 type loads struct {

@@ -250,7 +250,7 @@ func (s *Sampler) noteOutOfMemory(now time.Time, p *snapshot.Process, r *row) {
 	switch f := s.failures[p.ID]; {
 	case known && count > before:
 		s.noteRise(now, p, count)
-		r.load.rebuild()
+		r.load = load{rebuilds: true, top: r.load.top, like: r.load.like, peaks: r.load.peaks} // it loads again
 	case !known && count > 0 && f != nil:
 		f.logged = 0 // the first count has those of the first report
 	}

@@ -69,7 +69,7 @@ func (r *row) trend(probed bool) (snapshot.Trend, snapshot.Bytes) {
 	used, inside := &r.outlook, &r.allocated
 	switch {
 	case !probed || inside.trend == forecast.Young || (used.trend == forecast.Leak) == (inside.trend == forecast.Leak):
-		return shown(used.trend), used.growth
+		return snapshot.TrendYoung + snapshot.Trend(used.trend), used.growth // in the same order
 	case inside.trend == forecast.Leak:
 		return snapshot.TrendLeak, inside.growth
 	default:
@@ -154,8 +154,8 @@ type expected struct {
 func (s *Sampler) outlookOf(now time.Time, o *expected, at *region) snapshot.Outlook {
 	o.observe(now, at.Used, quickPace)
 	loads := s.loadsAt(at)
-	if loads.first {
-		o.excuse()
+	if loads.first && o.forecaster != nil {
+		o.forecaster.Excuse() // the load has proved its forecasts wrong: they are not scored
 	}
 	if !at.Used.Known() {
 		return snapshot.Outlook{}
@@ -185,6 +185,3 @@ func (at *region) doubt(o *snapshot.Outlook) {
 		}
 	}
 }
-
-// shown returns a trend as a snapshot has it, which lists them in the same order.
-func shown(t forecast.Trend) snapshot.Trend { return snapshot.TrendYoung + snapshot.Trend(t) }

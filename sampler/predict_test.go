@@ -367,7 +367,7 @@ func TestTrendsAreListedInTheSameOrder(t *testing.T) {
 		forecast.Young: snapshot.TrendYoung, forecast.Steady: snapshot.TrendSteady, forecast.Growing: snapshot.TrendGrowing,
 		forecast.Shrinking: snapshot.TrendShrinking, forecast.Sawtooth: snapshot.TrendSawtooth, forecast.Leak: snapshot.TrendLeak,
 	} {
-		if got := shown(trend); got != want {
+		if got := snapshot.TrendYoung + snapshot.Trend(trend); got != want {
 			t.Errorf("%d is shown as %d, want %d", trend, got, want)
 		}
 	}

@@ -2,6 +2,7 @@ package sampler
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -26,7 +27,7 @@ const (
 // does not list. It returns how many probes are not silent.
 func (s *Sampler) addProbes(now time.Time, m *merged, answers []probe.Answer) int {
 	defer s.forgetProbeOnly(now)
-	defer s.forgetReports()
+	defer maps.DeleteFunc(s.reports, func(_ snapshot.RowID, r *reports) bool { return r.seen != s.sequence })
 	defer s.forgetFailures(now, answers)
 	answering := 0
 	if len(answers) == 0 {
@@ -65,7 +66,7 @@ func (s *Sampler) addProbes(now time.Time, m *merged, answers []probe.Answer) in
 	for i := range m.rows {
 		m.rows[i].Evictable = limits.caches(&m.rows[i])
 	}
-	s.probeSeen = s.probeSeen || m.hasProbe()
+	s.probeSeen = s.probeSeen || slices.ContainsFunc(m.rows, func(p snapshot.Process) bool { return p.Probe != nil && p.Probe.State != snapshot.ProbeSilent })
 	return answering
 }
 
@@ -76,10 +77,6 @@ func (m *merged) setProbe(id process.Identity, p snapshot.Probe) {
 			m.rows[i].Probe = &p
 		}
 	}
-}
-
-func (m *merged) hasProbe() bool {
-	return slices.ContainsFunc(m.rows, func(p snapshot.Process) bool { return p.Probe != nil && p.Probe.State != snapshot.ProbeSilent })
 }
 
 func probeOf(a *probe.Answer, age time.Duration) snapshot.Probe {

@@ -116,12 +116,6 @@ func (m *model) takeOutcome(next dialog.Overlay, out dialog.Outcome) (changed bo
 	return true, nil, true
 }
 
-func (m *model) refreshOverlay() {
-	if o, ok := m.st.overlay.(dialog.Follower); ok {
-		m.st.overlay = o.Follow(m.st.screen())
-	}
-}
-
 // fill completes the overlay that waits for a message, if that is still open.
 func (m *model) fill(complete fillMsg) bool {
 	next, ok := complete(m.st.overlay)

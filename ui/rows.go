@@ -68,12 +68,6 @@ func (m *model) reverse() bool {
 	return m.sortAs(t.Order().Column, !m.st.Sort.Reversed)
 }
 
-func (m *model) openSortBy() bool {
-	t := m.table()
-	order := t.Order()
-	return m.openOverlay(dialog.NewSortBy(&m.look, items(t.SortColumns()), order.Column, order.Reversed))
-}
-
 // items returns columns as menus show them.
 func items(columns []table.Column) []dialog.Item {
 	list := make([]dialog.Item, len(columns))

@@ -8,6 +8,7 @@ import (
 
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
+	"vramscope/ui/dialog"
 	"vramscope/ui/terminal"
 )
 
@@ -101,7 +102,9 @@ func (m *model) show(s *snapshot.Snapshot) {
 	m.setNeed(m.st.need)
 	m.keepAlert()
 	m.keepCursor()
-	m.refreshOverlay()
+	if o, ok := m.st.overlay.(dialog.Follower); ok {
+		m.st.overlay = o.Follow(m.st.screen())
+	}
 }
 
 // ring rings the bell for a new urgent alert, also while the screen shows the past.

@@ -187,7 +187,8 @@ func (m *model) do(id keys.ID, name string) (bool, tea.Cmd) {
 	case keys.SortBack:
 		return m.stepSort(-1), nil
 	case keys.SortBy:
-		return m.openSortBy(), nil
+		t := m.table()
+		return m.openOverlay(dialog.NewSortBy(&m.look, items(t.SortColumns()), t.Order().Column, t.Order().Reversed)), nil
 	case keys.Reverse:
 		return m.reverse(), nil
 	case keys.Tree:

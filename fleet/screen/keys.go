@@ -27,7 +27,7 @@ func init() { // help draws bindings and is one of them
 	to := func(lines int) func(*model) tea.Cmd { return func(m *model) tea.Cmd { m.move(lines); return nil } }
 	page := func(by int) func(*model) tea.Cmd { return func(m *model) tea.Cmd { m.move(by * m.rows()); return nil } }
 	bindings = []binding{
-		{[]string{"?", "f1", "h"}, "? F1", "this help", "help", (*model).showHelp},
+		{[]string{"?", "f1", "h"}, "? F1", "this help", "help", func(m *model) tea.Cmd { m.giveUp(); m.help = true; return nil }},
 		{[]string{"q", "f10", "ctrl+c"}, "q F10", "quit", "quit", (*model).quit},
 		{[]string{"enter"}, "Enter", "open the box: its GPUs, processes and past; Esc returns", "open", (*model).open},
 		{[]string{"tab", "b"}, "Tab b", "a line is a box, a GPU, a user or a job", "boxes", func(m *model) tea.Cmd { return m.change(func(p *Place) { p.Unit = m.unit().Next() }) }},
@@ -80,12 +80,6 @@ func (m *model) press(msg tea.KeyPressMsg) tea.Cmd {
 	if len(msg.Text) > 0 || len(name) > 1 && name[0] == 'f' {
 		m.say(name + " has no function here: ? lists the keys, Enter opens a box")
 	}
-	return nil
-}
-
-func (m *model) showHelp() tea.Cmd {
-	m.giveUp()
-	m.help = true
 	return nil
 }
 

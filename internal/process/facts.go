@@ -51,7 +51,8 @@ func readFacts(t *Table, pid int) facts {
 	jobUnread := err != nil || f.job.Kind == "slurm" && isSLUID(f.job.ID)
 	f.command = readCommand(dir+"/cmdline", buf[:])
 	uid, known := f.uid.Value()
-	own := known && int(uid) == os.Geteuid() && mayName(f.job) // another user's process may claim any job
+	own := known && int(uid) == os.Geteuid() && // another user's process may claim any job
+		(f.job.Kind == "slurm" || rank(f.job) <= rank(Job{Kind: "service"})) // else the cgroups say enough
 	var environment []byte
 	err = errUnread
 	if own || t.Hints {
@@ -72,9 +73,6 @@ func readFacts(t *Table, pid int) facts {
 	}
 	return f
 }
-
-// mayName reports whether an environment may say more about a job than the cgroups do.
-func mayName(job Job) bool { return job.Kind == "slurm" || rank(job) <= rank(Job{Kind: "service"}) }
 
 // jobIn adds what an environment says about a job: Slurm's number where Slurm makes no
 // cgroups, and Apptainer's image, since Apptainer makes a cgroup only for a container with limits.

@@ -53,10 +53,6 @@ const (
 	maxSlurmJobs  = 4096            // the most jobs to remember
 )
 
-func newSlurmJobs() *slurmJobs {
-	return &slurmJobs{cgroups: "/sys/fs/cgroup", scontrol: askScontrol, numbers: make(map[string]string), answers: make(map[string]slurmAnswer), asked: make(map[string]time.Time)}
-}
-
 // slurmJob returns a job of Slurm with its number, as far as that can be found; no job where its
 // cgroup is another user's than root's, who may have made it.
 func (t *Table) slurmJob(job Job, cgroups string) Job {

@@ -99,7 +99,7 @@ func NewTable(root string) *Table {
 		hostname: hostname,
 		boot:     bootTime,
 		users:    newUsers("/etc/passwd"),
-		slurm:    newSlurmJobs(),
+		slurm:    &slurmJobs{cgroups: "/sys/fs/cgroup", scontrol: askScontrol, numbers: make(map[string]string), answers: make(map[string]slurmAnswer), asked: make(map[string]time.Time)},
 		read:     readFacts,
 		owner:    effectiveUID,
 		device:   deviceOf,
@@ -107,16 +107,11 @@ func NewTable(root string) *Table {
 		entries:  make(map[int]*entry),
 		gone:     make(map[int]*entry),
 	}
-	if isProc(root) {
+	var fs unix.Statfs_t
+	if unix.Statfs(root, &fs) == nil && fs.Type == unix.PROC_SUPER_MAGIC { // the kernel's
 		t.namespace, t.isHidden = Namespace(root, "self"), isHidden
 	}
 	return t
-}
-
-// isProc reports whether a directory is the kernel's proc file system.
-func isProc(root string) bool {
-	var fs unix.Statfs_t
-	return unix.Statfs(root, &fs) == nil && fs.Type == unix.PROC_SUPER_MAGIC
 }
 
 // isHidden reports whether a pid that /proc does not show is a process of this pid namespace.

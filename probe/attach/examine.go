@@ -188,7 +188,7 @@ func (a *Attacher) checkTracer(ctx context.Context, plan *Plan, state *status) {
 func checkLibrary(plan *Plan, maps []mapping) {
 	for _, path := range files(maps) {
 		switch {
-		case isMusl(path):
+		case strings.HasPrefix(base(path), "ld-musl-"), strings.HasPrefix(base(path), "libc.musl-"): // loader and library in one
 			plan.fail("musl: only glibc is supported")
 			return
 		case isGlibc(path):

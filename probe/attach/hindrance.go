@@ -77,12 +77,6 @@ func (s *status) filtered(own *status) string {
 	}
 }
 
-// seccompLine returns the text in the status of a thread with as many filters as this
-// program, whose status is s.
-func (s *status) seccompLine() string {
-	return fmt.Sprintf("\nSeccomp:\t2\nSeccomp_filters:\t%d\n", s.filters)
-}
-
 // descriptorsNeeded are the file descriptors that a probe has open while it starts
 // and answers: those of its sockets, directories and the files that it reads.
 const descriptorsNeeded = 8

@@ -48,7 +48,7 @@ func newPayload(remote bool, own *status, socket, root string) (*payload, error)
 		return nil, err
 	}
 	p := &payload{directory: directory}
-	p.text = payloadText(directory, socket, remote, own.seccompLine())
+	p.text = payloadText(directory, socket, remote, fmt.Sprintf("\nSeccomp:\t2\nSeccomp_filters:\t%d\n", own.filters)) // in the status of a thread with as many as this program
 	err = os.WriteFile(filepath.Join(p.directory, claimName), nil, 0o600)
 	name := imageName // gdb needs it later; its place is taken before the process stops
 	if remote {

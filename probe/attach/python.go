@@ -92,8 +92,9 @@ func (a *Attacher) findPython(pid int, executable string, maps []mapping) (*pyth
 }
 
 func (a *Attacher) readPython(pid int, p *program, executable string, maps []mapping) (*python, error) {
+	notLibrary := func(m mapping) bool { return !m.code || !isGlibc(m.path) && !isThreads(m.path) }
 	found := &python{
-		text: p.text, library: libraryText(maps), functions: make(map[string]function),
+		text: p.text, library: slices.DeleteFunc(slices.Clone(maps), notLibrary), functions: make(map[string]function),
 		version: versionOf(p, executable),
 		// Exported by free-threaded builds only.
 		freeThreaded: p.has("_Py_MergeZeroLocalRefcount") || strings.Contains(base(p.path), "t.so") || isPythonName(base(executable)) && strings.HasSuffix(executable, "t"),
@@ -179,19 +180,6 @@ func isGlibc(path string) bool {
 // isThreads recognises libpthread-2.31.so, where threads were before glibc 2.34.
 func isThreads(path string) bool {
 	return strings.HasPrefix(base(path), "libpthread-2.") || base(path) == "libpthread.so.0"
-}
-
-// libraryText returns the mappings of the C library's code.
-func libraryText(maps []mapping) []mapping {
-	return slices.DeleteFunc(slices.Clone(maps), func(m mapping) bool {
-		return !m.code || !isGlibc(m.path) && !isThreads(m.path)
-	})
-}
-
-// isMusl recognises musl, which is loader and library in one.
-func isMusl(path string) bool {
-	name := base(path)
-	return strings.HasPrefix(name, "ld-musl-") || strings.HasPrefix(name, "libc.musl-")
 }
 
 // runnable returns the path to run a process's program by, or "". It is the program's

@@ -49,13 +49,6 @@ func (m metrics) close() {
 	}
 }
 
-// drop forgets closed series before the retention ends.
-func (m metrics) drop() {
-	for _, r := range m {
-		r.Drop()
-	}
-}
-
 // value returns a metric at a moment, unknown if not recorded.
 func (m metrics) value(id metric.ID, t time.Time) snapshot.Float {
 	series := m.of(id)
@@ -196,11 +189,6 @@ func (r *gpuRecord) append(s *store.Store, now time.Time, g *snapshot.GPU) {
 		}
 		record.metrics.append(s, metric.Used, in.Memory.Value(metric.Used))
 	}
-}
-
-// present reports whether the GPU was in the snapshots of a moment.
-func (r *gpuRecord) present(t, newest time.Time) bool {
-	return !r.First.After(t) && (!r.Last.Before(t) || !r.Last.Before(newest))
 }
 
 func (r *gpuRecord) at(t time.Time, rows []snapshot.Process) snapshot.GPU {

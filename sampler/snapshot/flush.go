@@ -20,10 +20,6 @@ const (
 	kindTensorFlow = "tensorflow"
 )
 
-// divisible reports whether the allocator can free a part of its cache.
-// PyTorch's and CuPy's free all or nothing.
-func (a *Allocator) divisible() bool { return a.Kind == kindPool || a.Kind == kindGraph }
-
 // FlushesInParts reports whether a flush of the process can be done in steps:
 // every allocator with something to free can free a part of it.
 func (p *Process) FlushesInParts() bool {
@@ -33,7 +29,7 @@ func (p *Process) FlushesInParts() bool {
 		if a.Returnable.Or(a.Cached.Or(0)) <= 0 {
 			continue
 		}
-		if !a.divisible() {
+		if a.Kind != kindPool && a.Kind != kindGraph { // PyTorch's and CuPy's free all or nothing
 			return false
 		}
 		found = true

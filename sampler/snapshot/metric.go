@@ -61,7 +61,8 @@ func (p *Process) Value(id metric.ID) Float {
 	}
 	switch id {
 	case metric.CPU:
-		return tenths(p.CPU)
+		cpu := metric.Finite(p.CPU)
+		return quantity.From(math.Round(cpu.Or(0)*10)/10, cpu.Source()) // the precision of the kernel's clock ticks
 	case metric.SMUtilization:
 		return number(p.SMUtilization)
 	case metric.MemoryUtilization:
@@ -79,10 +80,4 @@ func (p *Process) Value(id metric.ID) Float {
 
 func number[T quantity.Bytes | int | int64](value quantity.Optional[T]) Float {
 	return quantity.From(float64(value.Or(0)), value.Source())
-}
-
-// tenths rounds to one decimal, the precision of the kernel's clock ticks.
-func tenths(value Float) Float {
-	value = metric.Finite(value)
-	return quantity.From(math.Round(value.Or(0)*10)/10, value.Source())
 }

@@ -44,13 +44,6 @@ type Pool struct {
 	Segments                        int
 }
 
-// noteTaken updates the peaks after an allocation.
-func (s *Stats) noteTaken() {
-	s.Blocks++
-	s.PeakAllocated = max(s.PeakAllocated, s.Allocated)
-	s.PeakReserved = max(s.PeakReserved, s.Reserved)
-}
-
 type segmentStats struct {
 	pool      *Pool
 	fragments int // free blocks that do not fill the segment

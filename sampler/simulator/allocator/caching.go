@@ -73,7 +73,8 @@ func (c *Caching) Allocate(size quantity.Bytes) (*Block, error) {
 	b.state = live
 	c.stats.Allocated += b.size
 	b.segment.pool.Allocated += b.size
-	c.stats.noteTaken()
+	c.stats.Blocks++
+	c.stats.PeakAllocated, c.stats.PeakReserved = max(c.stats.PeakAllocated, c.stats.Allocated), max(c.stats.PeakReserved, c.stats.Reserved)
 	return b, nil
 }
 
