@@ -67,8 +67,9 @@ func hasTest(t *testing.T, folder, name string) bool {
 }
 
 // networks are the packages that may open a connection or listen, and only where a flag says
-// where, or to the server that the user has asked for a release; and the one that reads their settings of TLS.
-var networks = []string{"vramscope/exporter", "vramscope/fleet", "vramscope/internal/promconfig", "vramscope/server"}
+// where, or to the server that the user has asked for a release; the one that reads their settings of TLS; and the one that asks
+// the kubelet, by its Unix socket.
+var networks = []string{"vramscope/exporter", "vramscope/fleet", "vramscope/internal/kubelet", "vramscope/internal/promconfig", "vramscope/server"}
 
 // TestNoNetwork: no package but these has code for HTTP, TLS or the Internet's sockets.
 func TestNoNetwork(t *testing.T) {

@@ -66,8 +66,13 @@ func jobsOf(allocations []process.Allocation, snap *snapshot.Snapshot) map[int]*
 	held := make(map[int]*process.Allocation)
 	for i := range allocations {
 		a := &allocations[i]
+		for _, uuid := range a.UUIDs { // others are an instance's, or a part of a GPU
+			if g := snap.GPU(uuid); g != nil {
+				a.GPUs = append(a.GPUs, g.Index)
+			}
+		}
 		for _, index := range a.GPUs {
-			if held[index] != nil || !slices.ContainsFunc(snap.GPUs, func(g snapshot.GPU) bool { return g.Index == index && !g.MIG }) {
+			if held[index] != nil && held[index] != a || !slices.ContainsFunc(snap.GPUs, func(g snapshot.GPU) bool { return g.Index == index && !g.MIG }) {
 				return nil
 			}
 			held[index] = a

@@ -16,6 +16,9 @@ func TestJobThatRunsNothingHoldsItsGPU(t *testing.T) {
 	job := func(id string, gpus ...int) process.Allocation {
 		return process.Allocation{Job: process.Job{Kind: "slurm", ID: id}, User: "alice", GPUs: gpus}
 	}
+	pod := func(uuids ...string) process.Allocation {
+		return process.Allocation{Job: process.Job{Kind: "pod", ID: "train-0", Namespace: "ml"}, UUIDs: uuids}
+	}
 	for _, c := range []struct {
 		name   string
 		held   []process.Allocation
@@ -24,6 +27,9 @@ func TestJobThatRunsNothingHoldsItsGPU(t *testing.T) {
 	}{
 		{"held", []process.Allocation{job("88123", 0, 1)}, nil, "slurm 88123 (alice) holds it"},
 		{"another user is there", []process.Allocation{job("88123", 1)}, nil, "slurm 88123 (alice) holds it"},
+		{"of a pod", []process.Allocation{pod("GPU-1", "GPU-1", "MIG-7", "GPU-0::2")}, nil, "pod train-0 (ml) holds it"}, // two of its containers share it
+		{"a part of it is a pod's", []process.Allocation{pod("GPU-1::2")}, nil, ""},
+		{"a pod's, and a job's", []process.Allocation{pod("GPU-1"), job("88123", 1)}, nil, ""},
 		{"a process", []process.Allocation{job("88123", 0)}, nil, ""},
 		{"busy", []process.Allocation{job("88123", 1)}, func(b *box) {
 			r := b.readings["GPU-1"]

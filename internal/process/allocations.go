@@ -1,20 +1,24 @@
 package process
 
 import (
+	"context"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"vramscope/internal/bounded"
+	"vramscope/internal/kubelet"
 	"vramscope/internal/panics"
 )
 
-// Allocation is a job that Slurm has given GPUs of this machine.
+// Allocation is a job that Slurm has given GPUs of this machine, or a pod that has them.
 type Allocation struct {
-	Job  Job
-	User string // "" while unknown
-	GPUs []int  // by index
+	Job   Job
+	User  string   // "" while unknown
+	GPUs  []int    // by index
+	UUIDs []string // of a pod, in place of indexes
 }
 
 // allocations are those of the jobs that have cgroups here. A job keeps its GPUs for as long
@@ -22,8 +26,11 @@ type Allocation struct {
 //
 //	system.slice/slurmstepd.scope/job_88123    devices/slurm/uid_1000/job_88123 (cgroup v1)
 //	        └── scontrol --json show job 88123 ── user_id, "gres_detail": ["gpu:h100:2(IDX:0-1)"]
+//
+// Pods are asked for at each search: their kubelet answers at once.
 type allocations struct {
 	jobs    map[string]allocated // by number or SLUID
+	pods    []Allocation
 	due     time.Time
 	looking chan struct{} // closed at the end of the search; nil while none runs
 }
@@ -53,10 +60,10 @@ func (t *Table) Allocations(now time.Time, wait time.Duration) []Allocation {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.panic.Again()
-	var out []Allocation
+	out := slices.Clone(s.held.pods)
 	for _, job := range s.held.jobs {
 		if len(job.gpus) > 0 {
-			out = append(out, Allocation{Job{Kind: "slurm", ID: job.number, Account: job.account}, job.user, job.gpus})
+			out = append(out, Allocation{Job: Job{Kind: "slurm", ID: job.number, Account: job.account}, User: job.user, GPUs: job.gpus})
 		}
 	}
 	return out
@@ -65,6 +72,7 @@ func (t *Table) Allocations(now time.Time, wait time.Duration) []Allocation {
 func (t *Table) lookForAllocations(now time.Time, before map[string]allocated) {
 	s := t.slurm
 	found := make(map[string]allocated)
+	var pods []Allocation
 	defer func() {
 		caught := panics.Catch(recover())
 		s.mu.Lock()
@@ -73,7 +81,7 @@ func (t *Table) lookForAllocations(now time.Time, before map[string]allocated) {
 			s.panic = caught
 		}
 		close(s.held.looking)
-		s.held.jobs, s.held.looking = found, nil
+		s.held.jobs, s.held.pods, s.held.looking = found, pods, nil
 	}()
 	for _, pattern := range []string{"/system.slice/*slurmstepd.scope/*", "/devices/slurm*/uid_*/job_*"} {
 		directories, _ := filepath.Glob(s.cgroups + pattern)
@@ -90,6 +98,12 @@ func (t *Table) lookForAllocations(now time.Time, before map[string]allocated) {
 				job.user = t.UserName(job.uid)
 			}
 			found[id] = job
+		}
+	}
+	if uid, known := t.owner(s.kubelet).Value(); known && uid == 0 {
+		given, _ := kubelet.Pods(context.Background(), s.kubelet) // while it does not answer, nothing is known
+		for _, pod := range given {
+			pods = append(pods, Allocation{Job: Job{Kind: "pod", ID: pod.Name, Namespace: pod.Namespace}, UUIDs: pod.Devices})
 		}
 	}
 }

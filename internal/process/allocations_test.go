@@ -1,6 +1,9 @@
 package process
 
 import (
+	"io"
+	"net"
+	"net/http"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -102,5 +105,37 @@ func TestLookAtAProcessOfSlurm(t *testing.T) {
 	tree.write(500, "cgroup", "5:devices:/slurm/uid_1000/job_7/step_0\n")
 	if info, err := tree.table().Look(500); err != nil || info.Job.String() != "slurm 7" {
 		t.Errorf("%+v, %v", info, err)
+	}
+}
+
+// TestAllocationsOfPods: they are root's kubelet's word alone.
+func TestAllocationsOfPods(t *testing.T) {
+	tree := newTree(t)
+	table := tree.table()
+	table.slurm.cgroups, table.slurm.kubelet = filepath.Join(tree.root, "cgroups"), filepath.Join(t.TempDir(), "s")
+	listener, err := net.Listen("unix", table.slurm.kubelet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var http2 http.Protocols
+	http2.SetUnencryptedHTTP2(true)
+	server := &http.Server{Protocols: &http2, ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Trailer", "Grpc-Status")
+		_, _ = io.WriteString(w, "\x00\x00\x00\x00\x1b\n\x19\n\atrain-0\x12\x02ml\x1a\n\x12\b\n\x01n\x12\x03GPU")
+		w.Header().Set("Grpc-Status", "0")
+	})}
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(func() { _ = server.Close() })
+	if got := table.Allocations(at(0), time.Minute); len(got) != 0 {
+		t.Errorf("a user's socket: %+v", got)
+	}
+	tree.uids.Store(table.slurm.kubelet, uint32(0))
+	want := []Allocation{{Job: Job{Kind: "pod", ID: "train-0", Namespace: "ml"}, UUIDs: []string{"GPU"}}}
+	if got := table.Allocations(at(20), time.Minute); !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	_ = server.Close()
+	if got := table.Allocations(at(40), time.Minute); len(got) != 0 {
+		t.Errorf("its kubelet has ended: %+v", got)
 	}
 }

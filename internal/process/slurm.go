@@ -27,6 +27,7 @@ import (
 // Source: https://slurm.schedmd.com/cgroup_v2.html
 type slurmJobs struct {
 	cgroups  string // "/sys/fs/cgroup"
+	kubelet  string // the socket of pods' allocations
 	scontrol func(id string) slurmAnswer
 	held     allocations
 

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"vramscope/internal/kubelet"
 	"vramscope/internal/quantity"
 )
 
@@ -99,7 +100,7 @@ func NewTable(root string) *Table {
 		hostname: hostname,
 		boot:     bootTime,
 		users:    newUsers("/etc/passwd"),
-		slurm:    &slurmJobs{cgroups: "/sys/fs/cgroup", scontrol: askScontrol, numbers: make(map[string]string), answers: make(map[string]slurmAnswer), asked: make(map[string]time.Time)},
+		slurm:    &slurmJobs{cgroups: "/sys/fs/cgroup", kubelet: kubelet.Socket, scontrol: askScontrol, numbers: make(map[string]string), answers: make(map[string]slurmAnswer), asked: make(map[string]time.Time)},
 		read:     readFacts,
 		owner:    effectiveUID,
 		device:   deviceOf,

@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"cmp"
+	"hash/crc32"
 	"strconv"
 	"time"
 
@@ -158,7 +159,10 @@ type JobAllocation struct {
 
 // Row returns the allocation as a row of the recording: one with PID 0 and without memory.
 func (a *JobAllocation) Row(g *GPU) Process {
-	number, _ := strconv.ParseUint(a.Job.ID, 10, 64)
+	number, err := strconv.ParseUint(a.Job.ID, 10, 64)
+	if err != nil { // a pod: what distinguishes it from the one before
+		number = uint64(crc32.ChecksumIEEE([]byte(a.Job.Namespace + "/" + a.Job.ID)))
+	}
 	return Process{
 		ID: RowID{Process: process.Identity{StartTime: number}, GPUUUID: g.UUID}, GPU: g.Index,
 		User: a.User, Job: a.Job, Started: a.Since, Used: quantity.From(quantity.Bytes(0), quantity.Computed),
@@ -175,7 +179,7 @@ func (p *Process) JobAllocation() *JobAllocation {
 
 // String returns the text on the screen: "slurm 88123 (alice) holds it".
 func (a *JobAllocation) String() string {
-	return a.Job.String() + " (" + cmp.Or(a.User, "?") + ") holds it"
+	return a.Job.String() + " (" + cmp.Or(a.User, a.Job.Namespace, "?") + ") holds it"
 }
 
 // Holder is a process that may use a GPU's memory without being listed; the amount is unknown.

@@ -137,7 +137,7 @@ func (p *Panel) calmNote(line Line, c columns) string {
 		if named := idle + text.Clean(a.String()); text.Width(named) <= c.note-4 {
 			return named
 		}
-		return idle + text.Clean(cmp.Or(a.User, "?"))
+		return idle + text.Clean(cmp.Or(a.User, a.Job.String()))
 	case p.idle(gpu):
 		s := "idle " + cell.CoarseDuration(p.Now.Sub(gpu.IdleSince))
 		if owner != "" {

@@ -1,0 +1,138 @@
+// Package kubelet asks a node's kubelet which devices it has given to which pods.
+//
+//	/var/lib/kubelet/pod-resources/kubelet.sock ── PodResourcesLister/List ──→ []Pod
+//
+// The socket is root's, and the call needs no account in the cluster. It is one gRPC call
+// without a request, which net/http makes: gRPC's own library would double the program.
+package kubelet
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"vramscope/internal/bounded"
+)
+
+// Socket is where a kubelet listens.
+const Socket = "/var/lib/kubelet/pod-resources/kubelet.sock"
+
+const (
+	timeout = 2 * time.Second
+	maxSize = 16 << 20 // of a node's list, as in NVIDIA's exporter
+)
+
+// Pod is a pod with the IDs of the devices that its containers have. Those of NVIDIA's device
+// plugin are UUIDs, with "::" and a number where a GPU is shared.
+type Pod struct {
+	Namespace, Name string
+	Devices         []string
+}
+
+// Pods returns the pods that the kubelet has given devices.
+// Source: https://github.com/kubernetes/kubelet/blob/master/pkg/apis/podresources/v1/api.proto
+func Pods(ctx context.Context, socket string) ([]Pod, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	var http2 http.Protocols
+	http2.SetUnencryptedHTTP2(true)
+	transport := &http.Transport{Protocols: &http2, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", socket)
+	}}
+	defer transport.CloseIdleConnections()
+	const empty = "\x00\x00\x00\x00\x00" // not compressed, of length 0
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://localhost/v1.PodResourcesLister/List", strings.NewReader(empty))
+	if err != nil {
+		return nil, err
+	}
+	request.Header = http.Header{"Content-Type": {"application/grpc"}, "Te": {"trailers"}}
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	answer, err := bounded.First(response.Body, maxSize)
+	if err != nil {
+		return nil, err
+	}
+	if status := response.Trailer.Get("Grpc-Status"); status != "0" {
+		return nil, fmt.Errorf("the kubelet answers with status %q", status)
+	}
+	if len(answer) < len(empty) || answer[0] != 0 || int(binary.BigEndian.Uint32(answer[1:])) != len(answer)-len(empty) {
+		return nil, errMalformed
+	}
+	return podsOf(answer[len(empty):])
+}
+
+var errMalformed = errors.New("malformed answer of the kubelet")
+
+func podsOf(list []byte) (pods []Pod, err error) {
+	err = fields(list, func(number protowire.Number, pod []byte) error {
+		if number != 1 {
+			return nil
+		}
+		var p Pod
+		err := fields(pod, func(number protowire.Number, value []byte) error {
+			switch number {
+			case 1:
+				p.Name = string(value)
+			case 2:
+				p.Namespace = string(value)
+			case 3:
+				return p.addContainer(value)
+			}
+			return nil
+		})
+		if len(p.Devices) > 0 {
+			pods = append(pods, p)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return pods, nil
+}
+
+func (p *Pod) addContainer(container []byte) error {
+	return fields(container, func(number protowire.Number, devices []byte) error {
+		if number != 2 {
+			return nil
+		}
+		return fields(devices, func(number protowire.Number, id []byte) error {
+			if number == 2 {
+				p.Devices = append(p.Devices, string(id))
+			}
+			return nil
+		})
+	})
+}
+
+// fields calls each for the messages and strings in a message.
+func fields(message []byte, each func(protowire.Number, []byte) error) error {
+	for len(message) > 0 {
+		number, kind, n := protowire.ConsumeTag(message)
+		if n < 0 {
+			return errMalformed
+		}
+		value := message[n:]
+		if n = protowire.ConsumeFieldValue(number, kind, value); n < 0 {
+			return errMalformed
+		}
+		message = value[n:]
+		if kind == protowire.BytesType {
+			bytes, _ := protowire.ConsumeBytes(value)
+			if err := each(number, bytes); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
