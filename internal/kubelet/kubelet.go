@@ -16,8 +16,6 @@ import (
 	"strings"
 	"time"
 
-	"google.golang.org/protobuf/encoding/protowire"
-
 	"vramscope/internal/bounded"
 )
 
@@ -74,12 +72,12 @@ func Pods(ctx context.Context, socket string) ([]Pod, error) {
 var errMalformed = errors.New("malformed answer of the kubelet")
 
 func podsOf(list []byte) (pods []Pod, err error) {
-	err = fields(list, func(number protowire.Number, pod []byte) error {
+	err = fields(list, func(number uint64, pod []byte) error {
 		if number != 1 {
 			return nil
 		}
 		var p Pod
-		err := fields(pod, func(number protowire.Number, value []byte) error {
+		err := fields(pod, func(number uint64, value []byte) error {
 			switch number {
 			case 1:
 				p.Name = string(value)
@@ -102,11 +100,11 @@ func podsOf(list []byte) (pods []Pod, err error) {
 }
 
 func (p *Pod) addContainer(container []byte) error {
-	return fields(container, func(number protowire.Number, devices []byte) error {
+	return fields(container, func(number uint64, devices []byte) error {
 		if number != 2 {
 			return nil
 		}
-		return fields(devices, func(number protowire.Number, id []byte) error {
+		return fields(devices, func(number uint64, id []byte) error {
 			if number == 2 {
 				p.Devices = append(p.Devices, string(id))
 			}
@@ -115,23 +113,32 @@ func (p *Pod) addContainer(container []byte) error {
 	})
 }
 
-// fields calls each for the messages and strings in a message.
-func fields(message []byte, each func(protowire.Number, []byte) error) error {
+// fields calls each for the messages and strings in a message, by their numbers.
+// Source: https://protobuf.dev/programming-guides/encoding/
+func fields(message []byte, each func(uint64, []byte) error) error {
 	for len(message) > 0 {
-		number, kind, n := protowire.ConsumeTag(message)
-		if n < 0 {
+		tag, n := binary.Uvarint(message)
+		length, used := uint64(0), 0
+		switch message = message[max(n, 0):]; tag & 7 {
+		case 0:
+			_, used = binary.Uvarint(message)
+		case 1:
+			used = 8
+		case 2:
+			length, used = binary.Uvarint(message)
+		case 5:
+			used = 4
+		}
+		if n <= 0 || used <= 0 || used > len(message) || length > uint64(len(message)-used) {
 			return errMalformed
 		}
-		value := message[n:]
-		if n = protowire.ConsumeFieldValue(number, kind, value); n < 0 {
-			return errMalformed
+		value := message[used:][:length]
+		message = message[used:][length:]
+		if tag&7 != 2 {
+			continue
 		}
-		message = value[n:]
-		if kind == protowire.BytesType {
-			bytes, _ := protowire.ConsumeBytes(value)
-			if err := each(number, bytes); err != nil {
-				return err
-			}
+		if err := each(tag>>3, value); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -62,7 +62,9 @@ func framed(m string) string {
 }
 
 func TestPods(t *testing.T) {
-	cpus := string(protowire.AppendVarint(protowire.AppendTag(nil, 3, protowire.VarintType), 7))
+	cpus := string(protowire.AppendVarint(protowire.AppendTag(nil, 3, protowire.VarintType), 1<<40))
+	cpus += string(protowire.AppendFixed32(protowire.AppendTag(nil, 100, protowire.Fixed32Type), 7))
+	cpus += string(protowire.AppendFixed64(protowire.AppendTag(nil, 101, protowire.Fixed64Type), 7))
 	list := message(
 		1, message(1, "train-0", 2, "ml", 3, message(1, "main")+devices("GPU-a", "GPU-b")+cpus, 3, message(1, "side")+devices("GPU-c")),
 		1, message(1, "web", 2, "default", 3, message(1, "nginx")+cpus),
