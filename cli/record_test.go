@@ -53,7 +53,7 @@ func TestRecordedLines(t *testing.T) {
 		t.Errorf("the log has %s, %v", log, err)
 	}
 
-	said, code = j.vramscope("snapshot", "--record", "--for", "1s", "--yes", "--format", "json")
+	said, code = j.vramscope("record", "--for", "1s", "--yes", "--format", "json")
 	var doc memoryviz.Document
 	if err := json.Unmarshal([]byte(said), &doc); err != nil || code != 0 {
 		t.Fatalf("%d: %s", code, said)

@@ -68,9 +68,26 @@ An existing file is not replaced, unless --force is given.`,
 	flags.BoolVar(&f.record, "record", false, "first record which lines allocate")
 	flags.Int64Var(&f.steps, "steps", 0, "record until so many steps have ended")
 	flags.DurationVar(&f.duration, "for", 0, "record for so long; with --steps at most (30s, with --steps 10m)")
+	flags.Lookup("for").DefValue = "" // not "(default 0s)" in the help
 	flags.BoolVarP(&f.yes, "yes", "y", false, "do not ask")
 	command.NameValues(cmd, map[string]string{"output": "FILE", "steps": "N", "for": "DURATION"})
 	cmd.AddCommand(diff(p))
+	return cmd
+}
+
+// Record returns snapshot --record as a command.
+func Record(p *command.Program) *cobra.Command {
+	cmd := Snapshot(p)
+	cmd.RemoveCommand(cmd.Commands()...)
+	cmd.Use, cmd.Short = "record PID", "find which lines of a PyTorch process allocate GPU memory"
+	cmd.Long = `Has PyTorch in a process record which lines of the program allocate, for so many
+steps of its optimizer or for a time, and prints those that hold the most. It is
+vramscope snapshot --record, and asks first, unless --yes is given.`
+	cmd.Example = `  vramscope record 2963112 --steps 20
+  vramscope record 2963112 --for 30s --format pprof -o job.pb.gz`
+	record := cmd.Flags().Lookup("record")
+	record.Hidden = true
+	_ = record.Value.Set("true") // a flag of true and false takes it
 	return cmd
 }
 
