@@ -278,7 +278,7 @@ func (l *Ledger) Standing(le *Lease) (s Standing) {
 		switch {
 		case !d.Known:
 			s.Reason = "the driver does not report what is free there"
-		case !d.Exact && slices.ContainsFunc(l.family().all, func(le *Lease) bool { return slices.Contains(le.Devices, d.UUID) }):
+		case !d.Exact && l.leased(d.UUID):
 			s.Reason = "use per process is not known there, and another lease stands"
 		}
 	}

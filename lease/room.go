@@ -39,6 +39,10 @@ func (l *Ledger) used(f family, le *Lease, device string) quantity.Bytes {
 	return sum
 }
 
+func (l *Ledger) leased(device string) bool {
+	return slices.ContainsFunc(l.family().all, func(le *Lease) bool { return slices.Contains(le.Devices, device) })
+}
+
 // rooms returns the room on each device, negative where more is promised than there is. With a parent it
 // is what that lease has left.
 func (l *Ledger) rooms(parent string) []quantity.Bytes {

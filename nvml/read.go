@@ -89,9 +89,7 @@ func (r *reading) run() (Reading, error) {
 	r.result.Memory = r.readMemory()
 	r.result.Time = r.options.Now()
 	r.readLoad()
-	if milliwatts, ok := ask(r, symPower, r.handle.GetPowerUsage); ok {
-		r.result.Power = watts(milliwatts)
-	}
+	r.readPower()
 	r.readThrottle()
 	r.readDetails()
 	r.readInstances()
@@ -137,7 +135,7 @@ func (r *reading) readMemory() Memory {
 	if r.ok(call, ret) {
 		return memory
 	}
-	if kind := kinds[ret]; !errors.Is(kind, ErrNotSupported) && !errors.Is(kind, ErrNoPermission) && r.err == nil {
+	if !refusesField(ret) && r.err == nil {
 		r.err = newError(symbols[call].name, ret)
 	}
 	if r.err == nil && errors.Is(kinds[ret], ErrNotSupported) && !r.result.MIGEnabled && r.integrated() {

@@ -3,6 +3,7 @@
 package nvml
 
 import (
+	"errors"
 	"fmt"
 
 	gonvml "github.com/NVIDIA/go-nvml/pkg/nvml"
@@ -57,4 +58,9 @@ func endsReading(c gonvml.Return) bool {
 	default:
 		return false
 	}
+}
+
+// refusesField reports whether a code refuses a figure, as opposed to failing to read it.
+func refusesField(c gonvml.Return) bool {
+	return errors.Is(kinds[c], ErrNotSupported) || errors.Is(kinds[c], ErrNoPermission)
 }

@@ -52,6 +52,13 @@ func (r *reading) clock(call symbol, get func(gonvml.ClockType) (uint32, gonvml.
 	return metric.Int{}
 }
 
+// readPower reads the power that is drawn.
+func (r *reading) readPower() {
+	if milliwatts, ok := ask(r, symPower, r.handle.GetPowerUsage); ok {
+		r.result.Power = watts(milliwatts)
+	}
+}
+
 // readThrottle reads the reasons for lowered clocks. Release 535 renamed the call;
 // the bits are the same.
 func (r *reading) readThrottle() {

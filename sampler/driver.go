@@ -148,10 +148,8 @@ func (d *driver) conclude(now time.Time) {
 		if g.busy && g.state == snapshot.GPUHanging {
 			d.state.Hanging++
 		}
-		for _, whole := range []error{nvml.ErrUninitialized, nvml.ErrDriverNotLoaded, nvml.ErrVersionMismatch, nvml.ErrLibraryNotFound} {
-			if errors.Is(g.err, whole) { // it concerns the whole driver
-				lost = g.err
-			}
+		if isDriverLost(g.err) {
+			lost = g.err
 		}
 		if g.wantsRestart {
 			g.wantsRestart = false
@@ -162,6 +160,12 @@ func (d *driver) conclude(now time.Time) {
 		d.lose(now, lost)
 		d.closeReader()
 	}
+}
+
+// isDriverLost reports whether an error concerns the whole driver, not one GPU.
+func isDriverLost(err error) bool {
+	return errors.Is(err, nvml.ErrUninitialized) || errors.Is(err, nvml.ErrDriverNotLoaded) ||
+		errors.Is(err, nvml.ErrVersionMismatch) || errors.Is(err, nvml.ErrLibraryNotFound)
 }
 
 // superseded reports whether a GPU was lost before its UUID was known, and is back under its UUID.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"vramscope/internal/quantity"
@@ -87,6 +88,15 @@ func (g *board) partition(profiles ...instance) {
 		p.frame.Reserve(idle)
 		g.instances = append(g.instances, &p)
 	}
+}
+
+func (g *board) add(t *task) {
+	at, _ := slices.BinarySearchFunc(g.tasks, t, byPID)
+	g.tasks = slices.Insert(g.tasks, at, t)
+}
+
+func (g *board) remove(t *task) {
+	g.tasks = slices.DeleteFunc(g.tasks, func(other *task) bool { return other == t })
 }
 
 // draw makes power follow the load at once, and temperature with the inertia of the heat sink.

@@ -2,7 +2,6 @@ package simulator
 
 import (
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"vramscope/internal/process"
@@ -106,17 +105,15 @@ func (b *Box) newTask(s *slot, pid int, started time.Duration) *task {
 	t.probe.schedule(t)
 	s.task = t
 	b.tasks[t.identity.PID] = t
-	at, _ := slices.BinarySearchFunc(s.board.tasks, t, byPID)
-	s.board.tasks = slices.Insert(s.board.tasks, at, t)
+	s.board.add(t)
 	return t
 }
 
 func (b *Box) end(s *slot, now time.Duration) {
 	t := s.task
-	t.frame.Release(t.used()) // as the driver does when a process exits
-	t.memory, t.cache, t.plain = nil, nil, 0
+	t.release()
 	delete(b.tasks, t.identity.PID)
-	s.board.tasks = slices.DeleteFunc(s.board.tasks, func(other *task) bool { return other == t })
+	s.board.remove(t)
 	s.task = nil
 	s.starts = never
 	if s.role.pause.longest > 0 {

@@ -85,5 +85,11 @@ func (t *task) run(now time.Duration) {
 	}
 }
 
+// release frees all memory, as the driver does when a process exits.
+func (t *task) release() {
+	t.frame.Release(t.used())
+	t.memory, t.cache, t.plain = nil, nil, 0
+}
+
 // stream returns the number of the task's noise.
 func (t *task) stream() uint64 { return uint64(t.identity.PID) << 8 }

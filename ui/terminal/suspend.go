@@ -9,7 +9,6 @@ import (
 	"syscall"
 	"time"
 
-	tea "charm.land/bubbletea/v2"
 	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 
@@ -68,9 +67,7 @@ func (s suspension) Run() error {
 		return rawErr
 	}
 	s.terminal.Input.resume()
-	s.terminal.screen.valid, s.terminal.screen.view = false, tea.View{} // a view whose modes are all off
-	s.terminal.entered.Store(true)
-	s.terminal.Send(s.terminal.modesOn())
+	s.terminal.enterAgain()
 	return err
 }
 

@@ -177,6 +177,13 @@ func (t *terminal) leave(sure bool) {
 	_, _ = t.Output.Write([]byte(out)) // as in Enter
 }
 
+// enterAgain takes the screen back after a leave. The next frame is drawn completely.
+func (t *terminal) enterAgain() {
+	t.screen.valid, t.screen.view = false, tea.View{} // a view whose modes are all off
+	t.entered.Store(true)
+	t.Send(t.modesOn())
+}
+
 // flushTimeout is how long the end of the program waits for the terminal.
 const flushTimeout = 250 * time.Millisecond
 
