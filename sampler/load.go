@@ -250,8 +250,10 @@ type habit struct{ user, program string }
 // maxHabits limits the remembered programs: a box usually runs fewer in a week.
 const maxHabits = 256
 
+func habitOf(p *snapshot.Process) habit { return habit{p.User, p.ProgramName()} }
+
 func (h *habits) of(p *snapshot.Process) *time.Duration {
-	key := habit{p.User, p.ProgramName()}
+	key := habitOf(p)
 	if key.program == "" {
 		return new(time.Duration)
 	}

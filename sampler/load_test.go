@@ -1,10 +1,15 @@
 package sampler
 
 import (
+	"errors"
+	"math"
+	"math/rand/v2"
 	"testing"
 	"time"
 
 	"vramscope/internal/quantity"
+	"vramscope/nvml"
+	"vramscope/recording"
 	"vramscope/sampler/snapshot"
 )
 
@@ -164,6 +169,53 @@ func TestCommandsRisesAreRemembered(t *testing.T) {
 	}
 }
 
+// A sampler that starts anew knows from the recording how long a program's last load took, also of
+// a process that has ended, and does not alarm in the next one.
+func TestNewSamplerKnowsEarlierLoads(t *testing.T) {
+	for _, tc := range []struct{ knows, ended bool }{{true, true}, {true, false}, {false, true}} {
+		directory := t.TempDir()
+		writer := recording.Start(directory, recording.Options{})
+		i := newIdler(10 * gib)
+		recorded := func(rate quantity.Bytes, seconds int) {
+			for range seconds {
+				i.move(rate, 1)
+				for until := time.Now().Add(testTimeout); writer.Append(i.s.Latest(), nil) != nil && time.Now().Before(until); { // the writer is behind
+					time.Sleep(time.Millisecond)
+				}
+			}
+		}
+		recorded(0, 60)
+		recorded(150*mib, 240)
+		recorded(0, 6000)
+		i.used = 15 * gib
+		recorded(0, 60)
+		if tc.ended {
+			r := i.readings["GPU-0"]
+			i.readings["GPU-0"] = nvml.Reading{Memory: r.Memory}
+			i.tick(i.s)
+			r.Processes[0].PID = 200
+			i.readings["GPU-0"], i.processes[200] = r, info(200, 2000)
+			delete(i.processes, 100)
+			recorded(0, 10)
+		}
+		if err := errors.Join(writer.Close(), i.Close()); err != nil {
+			t.Fatal(err)
+		}
+		i.s = i.sampler(noDeadline)
+		i.move(0, 2)
+		if before, err := recording.Open(directory); err != nil {
+			t.Fatal(err)
+		} else if tc.knows {
+			warmed(t, i.s, before)
+		}
+		i.move(0, 600)
+		i.move(150*mib, 230)
+		if tc.knows == (i.alarmed > 0) {
+			t.Errorf("%+v: %d of 230 s alarmed", tc, i.alarmed)
+		}
+	}
+}
+
 // After an out-of-memory error nothing is forecast until memory is steady; a leak after
 // that is.
 func TestRebuildingIsNotForecast(t *testing.T) {
@@ -243,6 +295,65 @@ func TestRiseDuringTrainingStepsIsNoLoad(t *testing.T) {
 		}
 		if want && alarmed < 60 || !want && alarmed > 0 {
 			t.Errorf("with %d steps a second %d of 150 s alarmed", steps, alarmed)
+		}
+	}
+}
+
+// Little memory is free where a server has taken it: that is no alert, unless memory goes on to grow.
+func TestFullServerIsNotLowOnMemory(t *testing.T) {
+	const seconds = 1800
+	for name, history := range map[string]func(*rand.Rand) func(second int) quantity.Bytes{
+		"noise": func(random *rand.Rand) func(int) quantity.Bytes {
+			amplitude := int64(1) << (20 + random.IntN(12))
+			return func(int) quantity.Bytes { return 73*gib + quantity.Bytes(random.Int64N(amplitude)) }
+		},
+		"a load that levels off": func(random *rand.Rand) func(int) quantity.Bytes {
+			span := 20 + 200*random.Float64()
+			return func(i int) quantity.Bytes {
+				return quantity.Bytes(77 * float64(gib) * (1 - math.Exp(-float64(i)/span*3)))
+			}
+		},
+		"a single step": func(random *rand.Rand) func(int) quantity.Bytes {
+			at, size := random.IntN(seconds), quantity.Bytes(1+random.IntN(5))*gib
+			return func(i int) quantity.Bytes {
+				if i < at {
+					return 73 * gib
+				}
+				return 73*gib + size
+			}
+		},
+		"an epoch's sawtooth": func(random *rand.Rand) func(int) quantity.Bytes {
+			period := 3 + random.IntN(40)
+			return func(i int) quantity.Bytes {
+				return 73*gib + quantity.Bytes((i+period-1)%period)*4*gib/quantity.Bytes(period)
+			}
+		},
+		"shrinking": func(*rand.Rand) func(int) quantity.Bytes {
+			return func(i int) quantity.Bytes { return 78*gib - quantity.Bytes(i)*3*mib }
+		},
+		"growing": func(*rand.Rand) func(int) quantity.Bytes {
+			return func(i int) quantity.Bytes { return 73*gib + quantity.Bytes(i)*6*mib }
+		},
+	} {
+		alarmed := 0
+		for seed := range uint64(5) {
+			i := newIdler(gib)
+			at := history(rand.New(rand.NewPCG(seed, 11)))
+			just := i.processes[100]
+			just.Started = i.now
+			i.processes[100] = just
+			low := false
+			for second := range seconds {
+				i.used = at(second)
+				i.move(0, 1)
+				low = low || hasAlert(i.s.Latest(), snapshot.AlertLowMemory) != nil || hasAlert(i.s.Latest(), snapshot.AlertFullIn) != nil
+			}
+			if low {
+				alarmed++
+			}
+		}
+		if want := map[bool]int{true: 5}[name == "growing"]; alarmed != want {
+			t.Errorf("%s: %d of 5 alarmed, want %d", name, alarmed, want)
 		}
 	}
 }

@@ -193,16 +193,19 @@ func predictions(f *forecast.Forecaster) []snapshot.Prediction {
 	return out
 }
 
-// Forecasters are warmed with the last hour, which has most of what they learn from. A sample
-// every ten seconds, the nearest horizon, is enough, except in the last minutes: a young process
-// has no older samples.
-var warmSpans = [...]struct{ from, to, step time.Duration }{
-	{time.Hour, 5 * time.Minute, 10 * time.Second},
+type warmSpan struct{ from, to, step time.Duration }
+
+// Forecasters are warmed with the last hour, which has most of what they learn from, and loads with
+// six. A sample every ten seconds, the nearest horizon, is enough, except in the last
+// minutes: a young process has no older samples.
+var warmSpans = [...]warmSpan{
+	{6 * time.Hour, time.Hour, loadWindow},
+	{time.Hour, 5 * time.Minute, loadWindow},
 	{5 * time.Minute, 0, time.Second},
 }
 
-// Warm feeds an earlier history's last hour to the forecasters and takes the processes that had
-// ended by then, as if the sampler had seen them.
+// Warm feeds an earlier history's last hour to the forecasters, and takes the processes that had
+// ended by then and how long the rises of all programs lasted, as if the sampler had seen them.
 // Any goroutine may call it once, after the first tick. It reads the history, which takes time,
 // and then waits for the ticking goroutine.
 func (s *Sampler) Warm(before snapshot.History) {
@@ -211,43 +214,53 @@ func (s *Sampler) Warm(before snapshot.History) {
 	if latest == nil || began.IsZero() {
 		return
 	}
-	rows := make(map[snapshot.RowID]*row)
-	for i := range latest.Rows {
-		p := &latest.Rows[i]
-		r := &row{load: load{like: new(time.Duration)}}
-		if p.Started.After(began.Add(-warmSpans[0].from)) {
+	earlier, ok := before.At(began)
+	if !ok {
+		return
+	}
+	var learnt habits
+	known := slices.Clone(earlier.Rows)
+	for i := range earlier.Ended { // the newest of each program
+		if p := &earlier.Ended[i].Last; learnt.lasted[habitOf(p)] == nil {
+			learnt.of(p)
+			known = append(known, *p)
+		}
+	}
+	rows, recent := make(map[snapshot.RowID]*row), began.Add(-warmSpans[1].from)
+	for i := range known {
+		p := &known[i]
+		r := &row{latest: p, load: load{like: learnt.of(p)}}
+		if p.Started.After(recent) {
 			r.came = p.Started
 		}
-		warm(before, snapshot.SeriesKey{Metric: metric.Used, Row: p.ID}, began, func(at time.Time, used snapshot.Bytes) {
+		warm(before, snapshot.SeriesKey{Metric: metric.Used, Row: p.ID}, began, warmSpans[:], func(at time.Time, used snapshot.Bytes) {
 			r.watchLoad(at, p.Started, used.Or(0), math.MaxInt64, 0)
-			r.outlook.learn(at, used.Or(0))
+			if at.After(recent) {
+				r.outlook.learn(at, used.Or(0))
+			}
 		})
-		warm(before, snapshot.SeriesKey{Metric: metric.Allocated, Row: p.ID}, began, func(at time.Time, allocated snapshot.Bytes) {
+		warm(before, snapshot.SeriesKey{Metric: metric.Allocated, Row: p.ID}, began, warmSpans[1:], func(at time.Time, allocated snapshot.Bytes) {
 			r.allocated.learn(at, allocated.Or(0))
 		})
-		if r.outlook.given > 0 {
-			rows[p.ID] = r
-		}
+		rows[p.ID] = r
 	}
 	gpus := make(map[string]outlook)
 	for i := range latest.GPUs {
 		uuid, o := latest.GPUs[i].UUID, outlook{}
-		warm(before, snapshot.SeriesKey{Metric: metric.Used, GPUUUID: uuid}, began, func(at time.Time, used snapshot.Bytes) {
+		warm(before, snapshot.SeriesKey{Metric: metric.Used, GPUUUID: uuid}, began, warmSpans[1:], func(at time.Time, used snapshot.Bytes) {
 			o.learn(at, used.Or(0))
 		})
 		if o.given > 0 {
 			gpus[uuid] = o
 		}
 	}
-	earlier, _ := before.At(began)
 	s.do(func() {
-		if earlier != nil {
-			s.ended = append(slices.Clip(s.ended), earlier.Ended...) // the next tick forgets who is back
-		}
+		s.ended = append(slices.Clip(s.ended), earlier.Ended...) // the next tick forgets who is back
 		for id, warmed := range rows {
-			if r := s.rows[id]; r != nil {
-				*r.load.like = max(*r.load.like, *warmed.load.like) // its command's
-				warmed.load.like = r.load.like
+			like := s.habits.of(warmed.latest)
+			*like = max(*like, *warmed.load.like)
+			if r := s.rows[id]; r != nil && warmed.outlook.given > 0 {
+				warmed.load.like = like
 				r.outlook, r.allocated, r.load, r.came = warmed.outlook, warmed.allocated, warmed.load, warmed.came
 			}
 		}
@@ -259,9 +272,9 @@ func (s *Sampler) Warm(before snapshot.History) {
 	})
 }
 
-// warm visits the last hour of a series up to a moment.
-func warm(before snapshot.History, key snapshot.SeriesKey, to time.Time, visit func(time.Time, snapshot.Bytes)) {
-	for _, span := range warmSpans {
+// warm visits a series before a moment.
+func warm(before snapshot.History, key snapshot.SeriesKey, to time.Time, spans []warmSpan, visit func(time.Time, snapshot.Bytes)) {
+	for _, span := range spans {
 		// The moment itself belongs to the live history.
 		for _, p := range before.Series(key, to.Add(-span.from), to.Add(-span.to-1), int((span.from-span.to)/span.step)) {
 			if p.Known {

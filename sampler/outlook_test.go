@@ -32,18 +32,17 @@ func lateSampler(t testing.TB, ran time.Duration) (late, early *Sampler, tick fu
 	}
 }
 
-func TestWarmForecastersKnowThePast(t *testing.T) {
-	late, early, tick := lateSampler(t, 20*time.Minute)
-	tick()
-	tick()
+// warmed calls Warm, and lets it act as Run does.
+func warmed(t *testing.T, s *Sampler, before snapshot.History) {
+	t.Helper()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		late.Warm(early.History())
+		s.Warm(before)
 	}()
-	for waiting := true; waiting; { // as Run does
+	for waiting := true; waiting; {
 		select {
-		case act := <-late.control:
+		case act := <-s.control:
 			act()
 		case <-done:
 			waiting = false
@@ -51,6 +50,13 @@ func TestWarmForecastersKnowThePast(t *testing.T) {
 			t.Fatal("Warm does not end")
 		}
 	}
+}
+
+func TestWarmForecastersKnowThePast(t *testing.T) {
+	late, early, tick := lateSampler(t, 20*time.Minute)
+	tick()
+	tick()
+	warmed(t, late, early.History())
 	for range 5 {
 		tick()
 	}
