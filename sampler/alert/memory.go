@@ -102,7 +102,7 @@ func (e *Evaluator) strain(now time.Time, where place, named snapshot.RowID) str
 		if within(now, t.retries.risen, strainRemembered) {
 			retried = larger(retried, p, named)
 		}
-		if within(now, t.growth.grew, growthRemembered) {
+		if within(now, t.grew, growthRemembered) {
 			grown = larger(grown, p, named)
 		}
 	}
@@ -115,7 +115,7 @@ func (e *Evaluator) strain(now time.Time, where place, named snapshot.RowID) str
 		return strain{snapshot.Notice, "growing", who(grown) + " grows", grown.ID}
 	}
 	gpu := e.gpus[where.gpuUUID]
-	if !anyKnown && !where.instance.MIG && within(now, gpu.growth.grew, growthRemembered) {
+	if !anyKnown && !where.instance.MIG && within(now, gpu.grew, growthRemembered) {
 		return strain{snapshot.Notice, "growing", "and it grows", snapshot.RowID{}}
 	}
 	return strain{}

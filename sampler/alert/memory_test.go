@@ -1,8 +1,6 @@
 package alert
 
 import (
-	"math"
-	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -15,10 +13,11 @@ const nearlyFull = 73 * quantity.GiB // of 79, so 6 GiB or 7.6 % are free
 func TestLowMemoryWithALeak(t *testing.T) {
 	s := newScene()
 	s.row(0).Returnable = bytes(quantity.GiB)
-	at := s.until(snapshot.AlertLowMemory, 60, func(i int) {
-		s.use(0, 71*quantity.GiB-100*quantity.MiB+quantity.Bytes(i)*25*quantity.MiB)
-	})
-	if at < 10 || at > 20 {
+	s.use(0, 71*quantity.GiB+350*quantity.MiB)
+	s.ticks(60)
+	s.calm(t, "before it grows")
+	s.row(0).GrowthPerSecond = bytes(25 * quantity.MiB)
+	if at := s.until(snapshot.AlertLowMemory, 60, nil); at != 2 {
 		t.Fatalf("raised after %d s", at)
 	}
 	a := *s.alert(snapshot.AlertLowMemory)
@@ -26,6 +25,7 @@ func TestLowMemoryWithALeak(t *testing.T) {
 		a.Note != "7.66G free, growing" || a.Message != "GPU 0 has 7.66G free of 80.0G, PID 100 alice grows" {
 		t.Errorf("got %+v", a)
 	}
+	s.row(0).GrowthPerSecond = snapshot.Bytes{}
 	s.ticks(55)
 	if !s.has(snapshot.AlertLowMemory) {
 		t.Error("growth is forgotten too early")
@@ -34,13 +34,18 @@ func TestLowMemoryWithALeak(t *testing.T) {
 	s.calm(t, "a minute after it has stopped growing")
 }
 
-func TestLowMemoryWithSteps(t *testing.T) {
-	s := newScene()
-	at := s.until(snapshot.AlertLowMemory, 400, func(i int) {
-		s.use(0, nearlyFull+quantity.Bytes(i/25)*100*quantity.MiB)
-	})
-	if at < 60 || at > 180 {
-		t.Errorf("raised after %d s", at)
+// What grows while its process loads is no reason, nor is what shrinks.
+func TestLowMemoryWithoutGrowth(t *testing.T) {
+	for name, change := range map[string]func(p *snapshot.Process){
+		"just started": func(p *snapshot.Process) { p.Started, p.GrowthPerSecond = noon, bytes(quantity.GiB) },
+		"shrinks":      func(p *snapshot.Process) { p.GrowthPerSecond = bytes(-quantity.GiB) },
+		"unknown":      func(p *snapshot.Process) { p.Trend = snapshot.TrendGrowing },
+	} {
+		s := newScene()
+		s.use(0, nearlyFull)
+		change(s.row(0))
+		s.ticks(200)
+		s.calm(t, name)
 	}
 }
 
@@ -132,11 +137,13 @@ func TestLowMemoryThreshold(t *testing.T) {
 
 func TestLowMemoryWithoutProcessFigures(t *testing.T) {
 	s := newScene()
-	at := s.until(snapshot.AlertLowMemory, 60, func(i int) {
-		s.use(0, nearlyFull+quantity.Bytes(i)*25*quantity.MiB)
-		s.row(0).Used = snapshot.Bytes{}
-		s.gpu(0).Memory.Free = snapshot.Bytes{}
-	})
+	s.use(0, nearlyFull)
+	s.row(0).Used = snapshot.Bytes{}
+	s.gpu(0).Memory.Free = snapshot.Bytes{}
+	s.ticks(60)
+	s.calm(t, "before it is forecast to be full")
+	s.gpu(0).FullIn = &snapshot.FullIn{Median: time.Hour}
+	at := s.until(snapshot.AlertLowMemory, 60, nil)
 	if a := s.alert(snapshot.AlertLowMemory); at < 0 || a.Row != (snapshot.RowID{}) || a.Advice != "" {
 		t.Errorf("at %d: %+v", at, s.standing)
 	}
@@ -152,94 +159,10 @@ func TestLowMemoryOfAnInstance(t *testing.T) {
 		{ID: second, Memory: snapshot.Memory{Total: bytes(20 * quantity.GiB), Free: bytes(quantity.GiB)}},
 	}
 	s.row(0).ID.Instance = second
-	at := s.until(snapshot.AlertLowMemory, 60, func(i int) {
-		s.row(0).Used = bytes(quantity.Bytes(i) * 25 * quantity.MiB)
-	})
+	s.row(0).GrowthPerSecond = bytes(25 * quantity.MiB)
+	at := s.until(snapshot.AlertLowMemory, 60, nil)
 	if at < 0 || len(s.standing) != 1 || s.standing[0].Message != "GPU 0:2 has 1.00G free of 20.0G, PID 100 alice grows" {
 		t.Errorf("at %d: %+v", at, s.standing)
-	}
-}
-
-// None of these raises an alert, with any seed.
-func TestNormalLoadsRaiseNoAlert(t *testing.T) {
-	const seconds = 1800
-	histories := map[string]func(*rand.Rand) func(s *scene, second int){
-		"a server that preallocates": func(random *rand.Rand) func(*scene, int) {
-			begin := 20 + random.IntN(60)
-			return func(s *scene, i int) {
-				s.row(0).Started = noon.Add(time.Duration(begin-10) * time.Second)
-				used := 500 * quantity.MiB
-				switch {
-				case i > begin+30:
-					used = 75 * quantity.GiB
-				case i > begin:
-					used += quantity.Bytes(i-begin) * 2 * quantity.GiB // its weights
-				}
-				s.use(0, used)
-			}
-		},
-		"noise": func(random *rand.Rand) func(*scene, int) {
-			amplitude := int64(1) << (20 + random.IntN(12))
-			return func(s *scene, _ int) { s.use(0, nearlyFull+quantity.Bytes(random.Int64N(amplitude))) }
-		},
-		"a warm-up that levels off": func(random *rand.Rand) func(*scene, int) {
-			span := 20 + 200*random.Float64()
-			return func(s *scene, i int) {
-				s.row(0).Started = noon
-				s.use(0, quantity.Bytes(77*float64(quantity.GiB)*(1-math.Exp(-float64(i)/span*3))))
-			}
-		},
-		"a single step": func(random *rand.Rand) func(*scene, int) {
-			at, size := random.IntN(seconds), quantity.Bytes(1+random.IntN(5))*quantity.GiB
-			return func(s *scene, i int) {
-				used := nearlyFull
-				if i >= at {
-					used += size
-				}
-				s.use(0, used)
-			}
-		},
-		"an epoch's sawtooth": func(random *rand.Rand) func(*scene, int) {
-			period := 3 + random.IntN(40)
-			return func(s *scene, i int) { // begins at its top
-				s.use(0, nearlyFull+quantity.Bytes((i+period-1)%period)*4*quantity.GiB/quantity.Bytes(period))
-			}
-		},
-		"shrinking": func(*rand.Rand) func(*scene, int) {
-			return func(s *scene, i int) { s.use(0, 78*quantity.GiB-quantity.Bytes(i)*3*quantity.MiB) }
-		},
-	}
-	for name, history := range histories {
-		for seed := range uint64(30) {
-			s := newScene()
-			step := history(rand.New(rand.NewPCG(seed, 11)))
-			for i := range seconds {
-				step(s, i)
-				if s.tick(); len(s.standing) > 0 {
-					t.Errorf("%s, seed %d, second %d: %+v", name, seed, i, s.standing[0])
-					break
-				}
-			}
-		}
-	}
-}
-
-func TestGrowthAtAnyInterval(t *testing.T) {
-	for _, interval := range []time.Duration{100 * time.Millisecond, time.Second, 10 * time.Second, time.Minute} {
-		var g growth
-		now := noon
-		grew := time.Duration(-1)
-		for grew < 0 && now.Sub(noon) < time.Hour {
-			age := now.Sub(noon)
-			g.add(now, bytes(quantity.Bytes(age.Seconds()*25*float64(quantity.MiB))), false)
-			if g.growing() {
-				grew = age
-			}
-			now = now.Add(interval)
-		}
-		if most := max(16*time.Second, 4*slotSamples*interval); grew < 0 || grew > most {
-			t.Errorf("at %v: seen after %v, want at most %v", interval, grew, most)
-		}
 	}
 }
 
@@ -259,20 +182,15 @@ func TestLowMemoryNamesTheLargestGrowingProcess(t *testing.T) {
 	other := *s.row(0)
 	other.ID.Process.PID, other.User = 99, ""
 	s.snap.Rows = append(s.snap.Rows, other)
-	grow := func(i int) {
-		s.use(0, nearlyFull+quantity.Bytes(i)*60*quantity.MiB)
-		s.row(0).Used = bytes(30*quantity.GiB + quantity.Bytes(i)*25*quantity.MiB)
-		s.row(2).Used = bytes(31*quantity.GiB - 100*quantity.MiB + quantity.Bytes(i)*35*quantity.MiB)
-	}
-	at := s.until(snapshot.AlertLowMemory, 60, grow)
+	s.use(0, 74*quantity.GiB+51*quantity.MiB)
+	s.row(0).Used, s.row(0).GrowthPerSecond = bytes(30*quantity.GiB), bytes(25*quantity.MiB)
+	s.row(2).Used, s.row(2).GrowthPerSecond = bytes(31*quantity.GiB), bytes(35*quantity.MiB)
+	at := s.until(snapshot.AlertLowMemory, 60, nil)
 	if at < 0 || s.standing[0].Row != s.row(2).ID || s.standing[0].Message != "GPU 0 has 4.95G free of 80.0G, PID 99 grows" {
 		t.Fatalf("at %d: %+v", at, s.standing)
 	}
-	for i := at; i < at+20; i++ {
-		grow(i)
-		s.row(0).Used = bytes(40*quantity.GiB + quantity.Bytes(i)*25*quantity.MiB)
-		s.tick()
-	}
+	s.row(0).Used = bytes(40 * quantity.GiB)
+	s.ticks(20)
 	if s.standing[0].Row != s.row(2).ID {
 		t.Error("the alert has changed its subject")
 	}

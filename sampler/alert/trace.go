@@ -16,14 +16,14 @@ type rowTrace struct {
 	since       time.Time
 	outOfMemory counter
 	retries     counter
-	growth      growth
+	grew        time.Time // when it was last forecast to grow, after the warm-up
 }
 
 type gpuTrace struct {
 	tick  uint64
 	young bool // a process on it has just started
 
-	growth growth
+	grew   time.Time // when it was last forecast to be full
 	errors errorCount
 }
 
@@ -50,8 +50,9 @@ func (c *counter) add(now time.Time, count quantity.Optional[int64]) {
 	c.known, c.value = true, v
 }
 
-// warmUp is how long after its start a process loads data: growth does not count then.
-const warmUp = 5 * time.Minute
+// warmUp is how long after its start a process loads data, and five minutes in which the forecast
+// still knows that: growth does not count then.
+const warmUp = 10 * time.Minute
 
 // trace adds a snapshot to the traces, before the rules are applied.
 func (e *Evaluator) trace(snap *snapshot.Snapshot) {
@@ -82,7 +83,9 @@ func (e *Evaluator) traceRow(now time.Time, p *snapshot.Process) {
 		t.outOfMemory.add(now, p.Probe.OutOfMemoryCount)
 		t.retries.add(now, p.Probe.AllocRetries)
 	}
-	t.growth.add(now, p.Used, t.young(now))
+	if p.GrowthPerSecond.Or(0) > 0 && !t.young(now) {
+		t.grew = now
+	}
 	g := e.gpu(p.ID.GPUUUID)
 	g.young = g.young || t.young(now)
 }
@@ -130,5 +133,7 @@ func (e *Evaluator) traceGPU(now time.Time, g *snapshot.GPU) {
 		return
 	}
 	t.errors.add(now, g.ECC.Uncorrected)
-	t.growth.add(now, g.Memory.Used, t.young)
+	if g.FullIn != nil && !t.young {
+		t.grew = now
+	}
 }
