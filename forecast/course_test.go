@@ -124,3 +124,75 @@ func TestSaturatingGrowthFillsNoGPU(t *testing.T) {
 		}
 	}
 }
+
+// A ramp below a sawtooth, or below training and evaluation in turn, leads to full before half of it
+// is over: once the falls stay above all that was there before.
+func TestRampUnderATextureIsSeen(t *testing.T) {
+	for _, which := range []int{1, 2} {
+		seen := 0
+		const series = 12
+		for seed := range uint64(series) {
+			y, begins := regime.TexturedRamp(regime.Seeded(41_000+seed), which)
+			f, row, rows := New(), 0, 0
+			for i, v := range y[:(len(y)+int(begins))/2] {
+				f.Observe(after(float64(i)), int64(v))
+				left := float64(len(y) - 1 - i)
+				if in, ok := f.FullIn(int64(regime.Capacity - v)); ok && left < 2*in.Median.Seconds() && left > in.Median.Seconds()/2 {
+					row++
+				} else {
+					row = 0
+				}
+				rows = max(rows, row)
+			}
+			if rows >= 3 {
+				seen++
+			}
+		}
+		if seen < series-1 {
+			t.Errorf("%s: %d of %d ramps", regime.RampTextures[which], seen, series)
+		}
+	}
+}
+
+// What ends below all that was there before leads nowhere, however straight it was, and a plateau
+// after a rise is none of the course's falls.
+func TestPlateauAfterARiseIsNoCourse(t *testing.T) {
+	saw := regime.Sawtooth(regime.Seeded(1))[:1200]
+	y := noisy(4, 20*mib, 2400, func(t float64) float64 {
+		return saw[int(t)%1200] + 100*mib*min(max(t-1200, 0), 160)
+	})
+	f, late := New(), 0
+	for i, v := range y {
+		f.Observe(after(float64(i)), int64(v))
+		if f.state.Course.Lifted && i > 1200+160 {
+			late++
+		}
+	}
+	if late > 55 {
+		t.Errorf("a plateau is lifted for %d s", late)
+	}
+}
+
+// A leak in bursts seems to return to a level that it has not reached yet: that can fill a GPU. A
+// sawtooth's falls do not slow the leak below it.
+func TestUnevenLeakFills(t *testing.T) {
+	most := map[string]float64{"bursts": 0.33, "leak under a sawtooth": 0.05}
+	for _, g := range regime.All() {
+		for _, seed := range map[string][]uint64{"bursts": {2, 5}, "leak under a sawtooth": {41_009}}[g.Name] {
+			y := g.Make(regime.Seeded(seed))
+			f, none, all := New(), 0, 0.0
+			for i, v := range y {
+				f.Observe(after(float64(i)), int64(v))
+				if left := len(y) - 1 - i; left >= 60 && left <= 600 {
+					all++
+					if _, ok := f.FullIn(int64(regime.Capacity - v)); !ok {
+						none++
+					}
+				}
+			}
+			if float64(none) > most[g.Name]*all {
+				t.Errorf("%s, seed %d: no time to full in %d of %.0f s", g.Name, seed, none, all)
+			}
+		}
+	}
+}

@@ -103,6 +103,11 @@ func (s *state) observe(now int64, y float64) {
 	s.Lows.observe(now, y, s.Step)
 	if y >= s.Top.Height || float64(now-s.Top.At) > meanTau*1e9 {
 		s.Top = peak{now, y}
+		for _, p := range s.Seasons.Peaks {
+			if p.Height > s.Top.Height && float64(now-p.At) < meanTau*1e9 {
+				s.Top = p
+			}
+		}
 	}
 	s.Count, s.Now, s.Last, s.Gap = s.Count+1, now, y, false
 	s.look(seconds, change)

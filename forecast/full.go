@@ -27,7 +27,14 @@ func (f *Forecaster) FullIn(free int64) (FullIn, bool) { return WhenFull(free, f
 //   - for a time longer than the past of the series that grows most, or than twice the age of a
 //     new course: a rise of unknown age lasts as long again at even odds;
 //   - for a course that would fill the memory as fast as a server allocates its KV cache.
-func WhenFull(free int64, series ...*Forecaster) (FullIn, bool) {
+func WhenFull(free int64, series ...*Forecaster) (in FullIn, ok bool) {
+	if in, ok = whenFull(free, true, series); !ok { // a lifted course hides no other forecast
+		in, ok = whenFull(free, false, series)
+	}
+	return in, ok
+}
+
+func whenFull(free int64, lifted bool, series []*Forecaster) (FullIn, bool) {
 	var rise path
 	var step, early, late, largest float64
 	known := int64(0)
@@ -35,7 +42,7 @@ func WhenFull(free int64, series ...*Forecaster) (FullIn, bool) {
 		if s := &f.state; s.expected() {
 			step = max(step, s.Step)
 			for i := range rise {
-				rise[i] += s.rise(i)
+				rise[i] += s.rise(i, lifted)
 			}
 		}
 	}
@@ -46,14 +53,15 @@ func WhenFull(free int64, series ...*Forecaster) (FullIn, bool) {
 	next, _ := slices.BinarySearch(Horizons[:], at)
 	for _, f := range series {
 		if s := &f.state; s.expected() {
-			if s.Course.Announced && s.Now-s.Course.Since+int64(at) < minRamp {
+			c, ahead := &s.Course, Horizons[next].Seconds()
+			if (c.Announced || lifted && c.Lifted) && s.Now-c.Since+int64(at) < minRamp {
 				return FullIn{}, false
 			}
 			age := s.Now - s.Began
-			if s.Course.Announced && s.Outlook[next].Rise <= s.Course.rise(Horizons[next].Seconds()) {
-				age = until * (s.Now - s.Course.Since)
+			if c.leads(ahead, s.Now, lifted) && s.Outlook[next].Rise <= c.rise(ahead) {
+				age = until * (s.Now - c.Since)
 			}
-			share := s.rise(next) / rise[next]
+			share := s.rise(next, lifted) / rise[next]
 			if share > largest {
 				known, largest = age, share
 			}
@@ -72,8 +80,12 @@ func WhenFull(free int64, series ...*Forecaster) (FullIn, bool) {
 func (f *Forecaster) Bound(room int64) { f.state.Room = float32(room) }
 
 // rise returns the growth that is expected at a horizon.
-func (s *state) rise(at int) float64 {
-	return min(s.Outlook[at].Rise, cmp.Or(float64(s.Room), math.Inf(1)))
+func (s *state) rise(at int, lifted bool) float64 {
+	rise, h := s.Outlook[at].Rise, Horizons[at].Seconds()
+	if s.Course.leads(h, s.Now, lifted) {
+		rise = max(rise, s.Course.rise(h))
+	}
+	return min(rise, cmp.Or(float64(s.Room), math.Inf(1)))
 }
 
 // expected reports whether the series is known long enough to expect growth.

@@ -12,7 +12,7 @@ type outlook struct {
 // look makes the forecasts. Each horizon also uses the record of the next shorter one.
 func (s *state) look(seconds, change float64) {
 	p := s.panel()
-	s.follow(p.quick, seconds, change)
+	s.follow(p.quick, p.short, seconds, change)
 	shorter := verdict{}
 	for i := range s.Records {
 		r, o, h := &s.Records[i], &s.Outlook[i], Horizons[i].Seconds()
@@ -28,7 +28,7 @@ func (s *state) look(seconds, change float64) {
 				rise = min(rise, 0)
 			}
 		}
-		if lasting == reverting { // what returns to a level does not fill a GPU
+		if lasting == reverting && s.Last+rise <= s.Top.Height { // what returns to a level does not fill a GPU
 			rise = min(rise, 0)
 		}
 		if s.Now-s.Began < minPast && (s.Last > loads*float64(s.Lows.Lowest) || p.short.explained < onLine) {
@@ -38,11 +38,11 @@ func (s *state) look(seconds, change float64) {
 		if p.phase.length > 0 {
 			o.Rise = max(o.Rise, p.phase.crest(h, s.Last))
 		}
-		if age := float64(s.Now-s.Course.Since) / 1e9; s.Course.Announced && h > age/until {
+		if s.Course.leads(h, s.Now, false) {
 			o.Rise = max(o.Rise, s.Course.rise(h))
 			o.Change = o.Rise
 		}
-		if s.Course.Fades > 0 {
+		if s.Course.Fades > 0 && !s.Course.Rough {
 			o.Rise = min(o.Rise, s.Course.rise(h))
 		}
 		switch {
@@ -62,7 +62,8 @@ func (s *state) look(seconds, change float64) {
 }
 
 // course is a rise that has just begun, by the quick line. Its own line starts with it, so it has
-// a ramp's slope from the first second.
+// a ramp's slope from the first second. One that begins out of a sawtooth lasts through the falls
+// that stay above all that was there before it.
 type course struct {
 	Since      int64      // the last sample before it, ns
 	Top, Usual float64    // the highest level until then, and the usual error, bytes
@@ -70,33 +71,47 @@ type course struct {
 	Slope      float32    // bytes per second
 	Pace       float32    // the slope of the last seconds
 	Fades      float32    // by which share of itself the pace falls in a second; 0: it is straight
+	Rough      bool       // it began out of a sawtooth
 	Sure       bool       // it has lasted and still rises
 	Announced  bool       // it is straight, leads where the series has not been, and will fill a GPU
+	Lifted     bool       // its own line is straight, though the sawtooth goes on
 }
 
 // follow updates the course by the quick line. After a burst of loading has ended, the series
 // lies below that line.
-func (s *state) follow(quick line, seconds, change float64) {
+func (s *state) follow(quick, short line, seconds, change float64) {
 	c := &s.Course
 	if quick == (line{}) {
 		return // too few samples, as after a pause
 	}
-	if quick.explained < bent || quick.slope < 0 || s.Seasons.swings(s.Now) {
-		*c = course{Since: s.Now, Top: s.Top.Height, Usual: max(float64(s.Outlook[0].Spread.Upper80), mebibyte), Line: oneSample}
+	c.Line.observe(seconds/longTau, change)
+	own, age, lasts, sinceTop := c.Line.line(longTau), float64(s.Now-c.Since)/1e9, sure*s.quickTau(), float64(s.Now-s.Top.At)/1e9
+	swings := s.Seasons.swings(s.Now)
+	rough := quick.explained < bent || quick.slope < 0 || swings
+	if rough && (!c.Rough || s.Last <= c.Top || sinceTop > shortTau) {
+		*c = course{Since: s.Now, Top: s.Top.Height, Usual: max(float64(s.Outlook[0].Spread.Upper80), mebibyte), Line: oneSample, Rough: swings}
 		return
 	}
-	c.Line.observe(seconds/longTau, change)
-	c.Slope, c.Pace, c.Fades = float32(c.Line.line(longTau).slope), float32(quick.slope), 0
-	c.Sure = float64(s.Now-c.Since) >= sure*1e9*s.quickTau() && quick.height < ended*quick.slope*s.quickTau()
-	// The course ends if the slope of the last seconds differs by two standard errors.
-	// The line's slope is the slope at its middle.
-	n, ratio := s.Lines[0].N, float64(c.Slope/c.Pace)
-	if c.Sure && quick.explained > mostly && n > 2*quickSamples &&
-		ratio > 1+2*math.Sqrt((1-quick.explained)/quick.explained/(n-2)) {
-		c.Fades = float32(math.Log(ratio) / min(float64(s.Now-c.Since)/(2*1e9), longTau))
+	n, pace := s.Lines[0].N, quick
+	if rough {
+		n, pace = s.Lines[1].N, short
 	}
-	c.Announced = c.Sure && quick.explained > mostly &&
-		s.Last-c.Top > farMiss*c.Usual*math.Sqrt(float64(s.Now-c.Since)/float64(Horizons[0])) && c.Since-s.Began > minPast
+	c.Slope, c.Pace, c.Fades = float32(own.slope), float32(pace.slope), 0
+	c.Sure = !rough && age >= lasts && quick.height < ended*quick.slope*s.quickTau()
+	// The course ends if the slope of the last seconds, or of a sawtooth's last minute, differs by two
+	// standard errors. The line's slope is the slope at its middle.
+	if ratio := float64(c.Slope / c.Pace); (c.Sure || rough) && pace.explained > mostly && n > 2*quickSamples &&
+		ratio > 1+2*math.Sqrt((1-pace.explained)/pace.explained/(n-2)) {
+		c.Fades = float32(math.Log(ratio) / min(age/2, longTau))
+	}
+	old := c.Since-s.Began > minPast
+	c.Announced = old && c.Sure && quick.explained > mostly && s.Last-c.Top > farMiss*c.Usual*math.Sqrt(age/Horizons[0].Seconds())
+	c.Lifted = old && c.Rough && age >= lasts && own.explained > mostly && (s.Last+own.height <= s.Top.Height || sinceTop < lasts)
+}
+
+// leads reports whether the growth at a horizon may be the course's.
+func (c *course) leads(seconds float64, now int64, lifted bool) bool {
+	return (c.Announced || lifted && c.Lifted) && seconds > float64(now-c.Since)/1e9/until
 }
 
 // rise returns how far the course leads. One that slows continues to slow, as a saturation does.
