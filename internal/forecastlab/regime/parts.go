@@ -9,10 +9,16 @@ import (
 // one time after the other.
 type part func(t float64) float64
 
+// At is called before each sample of a series; false ends it. Nil outside of an oracle's play.
+var At func(i int) bool
+
 // series samples the sum of parts until it is full or n seconds have gone.
 func series(n int, parts ...part) []float64 {
 	y := make([]float64, 0, n)
 	for t := range n {
+		if At != nil && !At(t) {
+			break
+		}
 		sum := 0.0
 		for _, p := range parts {
 			sum += p(float64(t))
