@@ -103,7 +103,7 @@ func (p palette) night() Styles {
 	s.History, s.Median = p.color("#4b93f7", 69), p.color("#f0c674", 222)
 	s.Bounds, s.Capacity = p.color("#a3a8b0", 248), p.color("#ff7b72", 203)
 	s.Faded = [5]Style{p.color("#3b4257", 60), p.color("#3a3c40", 238), p.color("#27477a", 25), p.color("#66407a", 96), p.color("#26706a", 30)}
-	s.Veil, s.Band = p.color("#4f5868", 240), p.color("#343a45", 236)
+	s.Veil = [3]Style{p.color("#4f5868", 240), p.color("#343a45", 236), p.color("#23272f", 234)}
 	s.Owners = p.hues([6]string{"#5aa9e6", "#e08e6d", "#9ccc65", "#b39ddb", "#d78fbf", "#3fb8a9"}, [6]uint8{74, 173, 149, 140, 175, 37})
 	return s
 }
@@ -122,7 +122,7 @@ func (p palette) day() Styles {
 	s.History, s.Median = p.color("#2b6fd6", 26), p.color("#7d5300", 94)
 	s.Bounds, s.Capacity = p.color("#646b74", 242), p.color("#b3141d", 124)
 	s.Faded = [5]Style{p.color("#b6bfd3", 146), p.color("#d3d6da", 251), p.color("#a9c6f2", 153), p.color("#dcb4e2", 182), p.color("#9ed6d1", 116)}
-	s.Veil, s.Band = p.color("#c3cad4", 250), p.color("#dfe3e9", 254)
+	s.Veil = [3]Style{p.color("#c3cad4", 250), p.color("#dfe3e9", 254), p.color("#eff1f4", 255)}
 	s.Owners = p.hues([6]string{"#1f6fb2", "#b3521e", "#4d7c0f", "#6a4fb3", "#b02a7a", "#0b7c72"}, [6]uint8{25, 130, 64, 61, 125, 30})
 	return s
 }
@@ -141,7 +141,7 @@ func (p palette) contrast(dark bool) Styles {
 		s.History, s.Median = p.color("#70b1ff", 75), p.color("#ffe14d", 221)
 		s.Bounds, s.Capacity = p.color("#c8ccd2", 251), p.color("#ff8080", 210)
 		s.Faded = [5]Style{p.color("#4a5273", 60), p.color("#4b4e53", 239), p.color("#35588a", 25), p.color("#7c4a80", 96), p.color("#3f8a84", 30)}
-		s.Veil, s.Band = p.color("#667080", 242), p.color("#454b57", 237)
+		s.Veil = [3]Style{p.color("#667080", 242), p.color("#454b57", 237), p.color("#2b2f37", 235)}
 		s.Owners = p.hues([6]string{"#7cc4ff", "#ffb08f", "#b8f26b", "#cdb8ff", "#ff9bd5", "#5cf0dc"}, [6]uint8{117, 216, 155, 183, 212, 86})
 		return s
 	}
@@ -153,7 +153,7 @@ func (p palette) contrast(dark bool) Styles {
 	s.History, s.Median = p.color("#0c3fae", 19), p.color("#5c3d00", 58)
 	s.Bounds, s.Capacity = p.color("#565c64", 240), p.color("#8f0000", 88)
 	s.Faded = [5]Style{p.color("#9aa4bd", 103), p.color("#bcc0c6", 249), p.color("#8fb0ea", 111), p.color("#cf9bd0", 176), p.color("#7cc7c0", 79)}
-	s.Veil, s.Band = p.color("#aab3c0", 248), p.color("#cfd5de", 252)
+	s.Veil = [3]Style{p.color("#aab3c0", 248), p.color("#cfd5de", 252), p.color("#e8ebef", 255)}
 	s.Owners = p.hues([6]string{"#0b3f8a", "#7a2f00", "#2f5500", "#45258f", "#7d0050", "#00554d"}, [6]uint8{19, 88, 22, 55, 89, 23})
 	return s
 }

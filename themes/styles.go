@@ -86,10 +86,10 @@ type Styles struct {
 	History, Median, Bounds, Capacity Style // curves of the graph
 
 	// Faded is the parts where they are not certain: in the forecast, and where memory was only
-	// for a part of a column's time; zero: no areas. Veil is the forecast's interval up to the
-	// median, Band the rest of it.
-	Faded      [5]Style
-	Veil, Band Style
+	// for a part of a column's time; zero: no areas. Veil is the forecast's interval, which thins
+	// out from the median on.
+	Faded [5]Style
+	Veil  [3]Style
 
 	edges map[edge]Style
 }
@@ -108,7 +108,7 @@ func (s *Styles) Edge(lower, upper Style) Style {
 
 // joinAreas makes the edges between the areas of a graph.
 func (s *Styles) joinAreas(p palette) {
-	areas := append([]Style{s.Other, s.Unknown, s.Allocated, s.Fragmented, s.Returnable, s.Veil, s.Band}, s.Faded[:]...)
+	areas := append([]Style{s.Other, s.Unknown, s.Allocated, s.Fragmented, s.Returnable}, append(s.Faded[:], s.Veil[:]...)...)
 	s.edges = make(map[edge]Style)
 	for _, lower := range append(areas, s.Median) {
 		for _, upper := range areas {

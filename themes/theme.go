@@ -38,7 +38,7 @@ func New(name string, dark bool, profile colorprofile.Profile) (Styles, error) {
 	if styles.AllocatedName = styles.Allocated; styles.Allocated.Lipgloss().GetForeground() == ansi.Blue {
 		styles.AllocatedName = styles.Text
 	}
-	if styles.Band != (Style{}) {
+	if styles.Veil[0] != (Style{}) {
 		styles.joinAreas(p)
 	}
 	return styles, nil

@@ -59,4 +59,4 @@ func (a *Appearance) Swatches() [6]Span {
 // Solid reports whether bars are drawn in colours alone, without textures.
 func (a *Appearance) Solid() bool { return a.Styles.Solid && !a.Glyphs.ASCII }
 
-func (a *Appearance) Areas() bool { return a.Styles.Band != (themes.Style{}) && !a.Glyphs.ASCII }
+func (a *Appearance) Areas() bool { return a.Styles.Veil[0] != (themes.Style{}) && !a.Glyphs.ASCII }

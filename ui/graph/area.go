@@ -11,27 +11,28 @@ import (
 )
 
 // area is what lies under the curves: the parts of the history, stacked, and right of now the
-// forecast: the same parts, faded, and a veil over its 80 % range. Faded, too, is memory that
-// was used for a part of a column's time only. Edges have a resolution of an eighth of a row,
-// so that a slope does not look like stairs.
+// forecast: the same parts, faded, up to its median, and a veil over its 80 % range, which thins
+// out towards the bounds. Faded, too, is memory that was used for a part of a column's time only.
+// Edges have a resolution of an eighth of a row, so that a slope does not look like stairs.
 type area struct {
-	look *cell.Appearance
-	inks [layers]themes.Style // by layer
-	tops [][layers]float64    // by column: the top of each layer in rows, NaN where there is none
-	line []float64            // by column: the median in rows, NaN where there is none
-	row  int                  // the row that is written, from the bottom
-	full int                  // the column in which the forecast is full; 0: none
-	when string               // its label
-	from int                  // the label's first column
+	look  *cell.Appearance
+	inks  [layers]themes.Style // by layer
+	tops  [][layers]float64    // by column: the top of each layer in rows, NaN where there is none
+	ahead []bounds             // by column
+	row   int                  // the row that is written, from the bottom
+	full  int                  // the column in which the forecast is full; 0: none
+	when  string               // its label
+	from  int                  // the label's first column
 }
 
-// The layers, from below: the parts, the parts faded, the forecast's interval below and above
-// its median.
+// bounds are a forecast in rows, NaN where there is none.
+type bounds struct{ lower, median, upper float64 }
+
+// The layers, from below: the parts, the parts faded, and the veil above the forecast's median.
 const (
 	layerFaded = len(column{}) * (iota + 1)
 	layerVeil
-	layerBand = layerVeil + 1
-	layers    = layerBand + 1
+	layers = layerVeil + len(themes.Styles{}.Veil)
 )
 
 func newArea(lk *cell.Appearance, c *curves, scale yAxis) area {
@@ -42,31 +43,29 @@ func newArea(lk *cell.Appearance, c *curves, scale yAxis) area {
 	}
 	copy(a.inks[:], []themes.Style{s.Other, s.Unknown, s.Allocated, s.Fragmented, s.Returnable})
 	copy(a.inks[layerFaded:], s.Faded[:])
-	a.inks[layerVeil], a.inks[layerBand] = s.Veil, s.Band
+	copy(a.inks[layerVeil:], s.Veil[:])
 	if len(c.parts) == 0 {
 		return a
 	}
-	a.tops = make([][layers]float64, len(c.history))
-	a.line = make([]float64, len(c.median))
-	for i, v := range c.median {
-		if a.line[i] = math.NaN(); i >= len(c.parts) { // the history's last column has its own top
-			a.line[i] = a.height(scale, v)
-		}
-	}
+	a.tops, a.ahead = make([][layers]float64, len(c.history)), make([]bounds, len(c.history))
 	for i := range a.tops {
 		tops := &a.tops[i]
 		for k := range tops {
 			tops[k] = math.NaN()
 		}
+		a.ahead[i] = bounds{math.NaN(), math.NaN(), math.NaN()}
 		switch {
 		case i < len(c.parts):
 			a.stack(tops, &c.parts[i], 1, c.least[i], c.history[i], scale)
 		case len(c.median) > i && !math.IsNaN(c.median[i]):
 			if now := c.parts[len(c.parts)-1]; now.sum() > 0 {
-				a.stack(tops, &now, c.median[i]/now.sum(), 0, c.lower[i], scale)
+				a.stack(tops, &now, c.median[i]/now.sum(), 0, c.median[i], scale)
 			}
-			tops[layerVeil] = a.height(scale, c.median[i])
-			tops[layerBand] = a.height(scale, c.upper[i])
+			b := bounds{a.height(scale, c.lower[i]), a.height(scale, c.median[i]), a.height(scale, c.upper[i])}
+			for k := range s.Veil {
+				tops[layerVeil+k] = b.median + (b.upper-b.median)*float64(k+1)/float64(len(s.Veil))
+			}
+			a.ahead[i] = b
 		}
 	}
 	return a
@@ -111,8 +110,8 @@ func (a *area) write(l *cell.Line, mark asciigraph.AnsiColor, run string) {
 				continue
 			}
 		}
-		switch median := a.median(column); {
-		case r == ' ' && median != "" && a.covers(column):
+		switch median := a.ahead[column].line(a.row); {
+		case r == ' ' && median != "":
 			l.Repeat(s.Edge(s.Median, a.behind(column)), median, 1)
 		case r == ' ':
 			style, glyph := a.at(column)
@@ -138,16 +137,26 @@ func (a *area) mark(column int, r rune) string {
 	}
 }
 
-// median returns the forecast's line where it runs through the cell, "" where it does not.
-func (a *area) median(column int) string {
-	if column >= len(a.line) || math.IsNaN(a.line[column]) {
-		return ""
-	}
-	quarter := int(math.Floor(float64(len(quarters)) * (a.line[column] - float64(a.row))))
-	if quarter < 0 || quarter >= len(quarters) {
+// line returns the median where it runs through the row, "" where it does not. Where the range
+// ends in the row, the edge of the parts is the median.
+func (b bounds) line(row int) string {
+	quarter := int(math.Floor(float64(len(quarters)) * (b.median - float64(row))))
+	if quarter < 0 || quarter >= len(quarters) || b.upper < float64(row)+15./16 {
 		return ""
 	}
 	return quarters[quarter]
+}
+
+// veil returns what covers the parts where they fill a row within the range, "" where nothing does.
+func (b bounds) veil(row int) string {
+	switch nearness := (float64(row) + .5 - b.lower) / (b.median - b.lower); {
+	case !(nearness > 0) || b.median < float64(row+1): // NaN without a forecast
+		return ""
+	case nearness > .5:
+		return "▒"
+	default:
+		return "░"
+	}
 }
 
 // quarters are a line at four heights of a cell, from below.
@@ -158,6 +167,9 @@ var eighths = [...]string{" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", 
 
 // at returns the cell of a column in the row. It shows at most two layers.
 func (a *area) at(column int) (themes.Style, string) {
+	if veil := a.ahead[column].veil(a.row); veil != "" {
+		return a.look.Styles.Edge(a.look.Styles.Veil[0], a.behind(column)), veil
+	}
 	bottom := float64(a.row)
 	lower, upper := -1, -1
 	edge, top := 0, 0 // in eighths
@@ -169,7 +181,11 @@ func (a *area) at(column int) (themes.Style, string) {
 		if end <= top {
 			continue
 		}
-		switch {
+		switch veiled := k >= layerVeil && lower >= 0 && lower < layerVeil; {
+		case veiled && end < 8: // the edge of the parts is the median, and shows
+			continue
+		case veiled && upper >= 0 && upper < layerVeil:
+			lower, edge, upper = upper, top, k
 		case lower < 0:
 			lower, edge = k, end
 		default:
@@ -191,11 +207,6 @@ func (a *area) at(column int) (themes.Style, string) {
 	default:
 		return a.inks[upper], eighths[top]
 	}
-}
-
-// covers reports whether the area fills the cell. In its highest cell the edge is the median.
-func (a *area) covers(column int) bool {
-	return a.tops[column][layerBand] >= float64(a.row)+15./16
 }
 
 // behind returns the style of the layer in the middle of the cell.

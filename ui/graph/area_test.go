@@ -2,7 +2,9 @@ package graph
 
 import (
 	"math"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -250,8 +252,8 @@ func TestSawtoothIsNotHidden(t *testing.T) {
 	}
 }
 
-// TestForecastIsAsHighAsItSays: also where its median runs through the highest cell, in low graphs,
-// too. So it goes on from the curve, and from frame to frame moves as little as the figures do.
+// TestForecastIsAsHighAsItSays: its parts end at the median, also in the highest cell and in low
+// graphs. So it goes on from the curve, and from frame to frame moves as little as the figures do.
 func TestForecastIsAsHighAsItSays(t *testing.T) {
 	for _, rows := range []int{4, 5, 7, 9, 13, 20} {
 		for used := 60.0; used < 62; used += .05 {
@@ -266,11 +268,51 @@ func TestForecastIsAsHighAsItSays(t *testing.T) {
 			scale := scaleOf(c, rows)
 			a := newArea(g.Appearance, &c, scale)
 			for i := len(c.parts); i < columns; i++ {
-				want := min(a.tops[i][layerBand], float64(rows-1)) // above is the capacity
+				want := min(a.ahead[i].median, float64(rows-1)) // above is the capacity
+				if math.Ceil(a.ahead[i].upper+1./16) > math.Ceil(want-1./16) {
+					continue // the veil fills the cell or begins in the next
+				}
 				if got := drawnHeight(lines[2:1+rows], i); math.Abs(got-want) > .1 {
 					t.Fatalf("%d rows, %.2fG used: column %d is drawn %.2f rows high, want %.2f\n%s", rows, used, i, got, want, strings.Join(lines, "\n"))
 				}
 			}
+		}
+	}
+}
+
+// TestForecastIsItsPartsUnderAVeil: the parts go on, faded, up to the median; the range is a veil that
+// thins out towards both bounds.
+func TestForecastIsItsPartsUnderAVeil(t *testing.T) {
+	for _, theme := range []string{"dark", "light", "high-contrast", "colorblind"} {
+		g := areaGraph(t)
+		g.Appearance = uitest.Appearance(t, theme, false)
+		g.Subject.Used, g.Subject.Predicted = uitest.Known(60), uitest.Predictions(60, 0, 8)
+		g.Render(100, 40)
+		g.Window = g.WindowFor(40)
+		g.ahead = g.horizon(90)
+		c := g.curves(90)
+		const rows = 37
+		a := newArea(g.Appearance, &c, scaleOf(c, rows))
+		column := len(c.history) - 2
+		ahead, s := a.ahead[column], &g.Appearance.Styles
+		var below, above string // the layers, and what covers them, from below
+		for a.row = range rows - 1 {
+			style, glyph := a.at(column)
+			middle, behind := float64(a.row)+.5, a.behind(column)
+			faded, veil := slices.Index(s.Faded[:], behind), slices.Index(s.Veil[:], behind)
+			switch {
+			case middle < ahead.median && faded < 0:
+				t.Errorf("%s, row %d: there is no part below the median", theme, a.row)
+			case middle < ahead.median && style == s.Edge(s.Veil[0], behind):
+				below += glyph
+			case middle > ahead.median && middle < ahead.upper:
+				above += strconv.Itoa(veil)
+			case middle < ahead.lower && strings.Contains("░▒", glyph), middle > ahead.upper+.5 && glyph != " ":
+				t.Errorf("%s, row %d: %q outside of the range", theme, a.row, glyph)
+			}
+		}
+		if !regexp.MustCompile("^░+▒+$").MatchString(below) || !regexp.MustCompile("^0+1+2+$").MatchString(above) {
+			t.Errorf("%s: the veil is %q below the median and %q above it", theme, below, above)
 		}
 	}
 }

@@ -157,7 +157,7 @@ func (g Graph) legend(room int, forecast bool, glyphs *cell.Glyphs) []cell.Span 
 	if forecast {
 		curves = []cell.Span{{s.Median, glyphs.Median}, {s.Dim, " forecast  "}, {s.Bounds, glyphs.Bound}, {s.Dim, " 80 % range"}}
 		if g.area() {
-			curves = []cell.Span{{s.Median, quarters[1]}, {s.Dim, " forecast  "}, {s.Veil, glyphs.Swatch}, {s.Dim, " 80 % range"}}
+			curves = []cell.Span{{s.Median, quarters[1]}, {s.Dim, " forecast  "}, {s.Veil[0], glyphs.Swatch}, {s.Dim, " 80 % range"}}
 		}
 	}
 	var capacity, until []cell.Span
