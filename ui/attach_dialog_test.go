@@ -100,8 +100,8 @@ func TestRefusedAttachAsDrawn(t *testing.T) {
 // TestAttachDialogKeepsItsHeight: the plan does not change the height.
 func TestAttachDialogKeepsItsHeight(t *testing.T) {
 	_, d := askedToAttach(drawnLook(t), snapshottest.Probeme, 80, 24)
-	_, before := d.Size(80)
-	_, after := d.Fill(drawnPlan()).Size(80)
+	before := d.Size(80)
+	after := d.Fill(drawnPlan()).Size(80)
 	if before != after {
 		t.Errorf("it grows from %d lines to %d", before, after)
 	}

@@ -210,11 +210,12 @@ func (lay *layout) gpuLines() int {
 	return lay.gpus.rows * lay.gpuColumns
 }
 
-// over returns the rectangle of a question: the table, and the graph or more where the table is too low.
+// over returns the rectangle over whose middle an overlay lies: the table, and the graph or more
+// where the table is too low.
 func (lay *layout) over(rows int) rect {
 	switch {
 	case lay.table.rows == 0, lay.height < fullHeight && lay.table.rows+lay.graph.rows < rows:
-		return lay.above()
+		return lay.page()
 	case lay.table.rows < rows:
 		return rect{lay.table.top, lay.table.rows + lay.graph.rows, lay.width}
 	default:
@@ -235,9 +236,4 @@ func (lay *layout) page() rect {
 // above returns everything above the alert line.
 func (lay *layout) above() rect {
 	return rect{0, max(lay.height-lay.alert.rows-lay.keys.rows, 0), lay.width}
-}
-
-// below returns everything below the header: the rectangle of the help.
-func (lay *layout) below() rect {
-	return rect{lay.header.rows, lay.height - lay.header.rows, lay.width}
 }

@@ -8,6 +8,7 @@ import (
 	"vramscope/sampler/snapshot/snapshottest"
 	"vramscope/ui/cell"
 	"vramscope/ui/dialog"
+	"vramscope/ui/table"
 )
 
 // TestFewGPUsGetAGraph: a workstation's screen of 80×24 shows the graph
@@ -92,25 +93,21 @@ func TestFocusGivesRowsToTheGraph(t *testing.T) {
 	}
 }
 
-// TestOverlaysLeaveGPULinesInSight: whatever fits below the GPU lines lies there.
+// TestOverlaysLeaveGPULinesInSight: what is longer than the room below them scrolls.
 func TestOverlaysLeaveGPULinesInSight(t *testing.T) {
 	lk := drawnLook(t)
-	for _, c := range []struct {
-		width, height int
-		overlay       dialog.Overlay
-		fits          bool
-	}{
-		{80, 24, dialog.NewHelp(lk), true},
-		{80, 24, allKeys(lk), false},
-		{120, 40, allKeys(lk), true},
-		{80, 24, dialog.NewEvents(lk, &dialog.Screen{}), true},
+	for _, overlay := range []dialog.Overlay{
+		dialog.NewHelp(lk), allKeys(lk), dialog.NewEvents(lk, &dialog.Screen{}), dialog.NewReport(lk),
+		dialog.NewSetup(lk, dialog.Settings{}, dialog.Choices{Columns: items(table.Columns())}), dialog.NewSortBy(lk, items(table.Columns()), "USED", false),
 	} {
-		st := screenOf(snapshottest.DrawnBox(), c.width, c.height)
-		lay := arrange(st.width, st.height, st.box())
-		before := frame(st, lk)[:lay.table.top]
-		st.overlay = c.overlay
-		if got := slices.Equal(frame(st, lk)[:lay.table.top], before); got != c.fits {
-			t.Errorf("%dx%d: %T leaves the GPU lines: %v, want %v", c.width, c.height, c.overlay, got, c.fits)
+		for _, size := range [][2]int{{80, 24}, {120, 40}} {
+			st := screenOf(snapshottest.DrawnBox(), size[0], size[1])
+			lay := arrange(st.width, st.height, st.box())
+			before := frame(st, lk)[:lay.table.top]
+			st.overlay = overlay
+			if !slices.Equal(frame(st, lk)[:lay.table.top], before) {
+				t.Errorf("%v: %T covers the GPU lines", size, overlay)
+			}
 		}
 	}
 }

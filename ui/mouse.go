@@ -55,7 +55,7 @@ func (m *model) takeClick(x, y int) (bool, tea.Cmd) {
 	lay := m.layout()
 	switch {
 	case m.st.overlay != nil:
-		r := overlaid(&m.st, &lay)
+		r := lay.over(m.st.overlay.Size(m.st.width))
 		_, height := m.overlayRoom()
 		top := r.top + (r.rows-height)/2
 		menu, ok := m.st.overlay.(dialog.Clickable)

@@ -43,8 +43,8 @@ func (m *model) holdRows() {
 
 func (m *model) overlayRoom() (width, height int) {
 	lay := m.layout()
-	_, natural := m.st.overlay.Size(m.st.width)
-	return m.st.width, min(natural, overlaid(&m.st, &lay).rows)
+	rows := m.st.overlay.Size(m.st.width)
+	return m.st.width, min(rows, lay.over(rows).rows)
 }
 
 // askingTime is how long a question must be open before y is accepted. An earlier y comes from text

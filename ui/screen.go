@@ -169,8 +169,8 @@ func (st *state) hidesHeader(lay *layout) bool {
 	if st.overlay == nil {
 		return false
 	}
-	r := overlaid(st, lay)
-	_, rows := st.overlay.Size(st.width)
+	rows := st.overlay.Size(st.width)
+	r := lay.over(rows)
 	return r.top == 0 && r.rows-rows < 2
 }
 
@@ -180,26 +180,12 @@ func (st *state) speaks() bool {
 }
 
 func covered(lines []string, st *state, lay *layout) []string {
-	r := overlaid(st, lay)
+	r := lay.over(st.overlay.Size(st.width))
 	top, end := min(r.top, len(lines)), min(r.top+r.rows, len(lines))
 	out := make([]string, 0, len(lines))
 	out = append(out, lines[:top]...)
 	out = append(out, dialog.Overlaid(lines[top:end], st.overlay, st.width)...)
 	return append(out, lines[end:]...)
-}
-
-// overlaid returns the rectangle over whose middle the overlay lies.
-func overlaid(st *state, lay *layout) rect {
-	extent, rows := st.overlay.Size(st.width)
-	switch r := lay.below(); {
-	case extent == dialog.OverTable, rows <= lay.table.rows+lay.graph.rows:
-		return lay.over(rows)
-	case extent == dialog.AboveAlert:
-		r.rows = max(r.rows-lay.alert.rows-lay.keys.rows, 0)
-		return r
-	default:
-		return r
-	}
 }
 
 func (st *state) box() box {

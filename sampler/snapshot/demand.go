@@ -22,7 +22,7 @@ type Demand struct {
 	Ever   quantity.Bytes // if its highest peak comes again
 	Hidden bool           // no sample shows that peak: it may come in each step
 	Turns  bool           // it frees and allocates by turns
-	Took   quantity.Bytes // what its allocators took again after the last flush
+	Took   quantity.Bytes // what its allocators take again if it goes on as after the last flush
 	Peak   quantity.Bytes // the most that it had allocated in the last minutes
 	Seen   time.Duration  // how long it was watched in that time
 	Known  bool
@@ -75,9 +75,9 @@ type Peaks struct {
 	median  peak           // of the buckets, when at began
 	falls   int            // in the last ten minutes, until then
 
-	reserved, least quantity.Bytes // by its allocators: in the last sample; since they last freed cached memory
-	freed           time.Time      // when that was
-	took            quantity.Bytes // in the minute after it
+	reserved quantity.Bytes // by its allocators, in the last sample
+	freed    time.Time      // when they last freed cached memory
+	most     quantity.Bytes // reserved in the ten minutes after that
 }
 
 type peak struct {
@@ -102,15 +102,14 @@ func (k *Peaks) Add(now time.Time, p *Process) {
 	k.addReserved(now, p.Reserved().Or(0))
 }
 
-// addReserved notes what is taken again after a flush, or after the allocator has freed its cache by itself.
+// addReserved notes the most that is reserved after a flush, or after the allocator has freed its cache by itself.
 func (k *Peaks) addReserved(now time.Time, reserved quantity.Bytes) {
 	if k.reserved-reserved >= LeastRemedy {
-		k.freed, k.least, k.took = now, reserved, 0
-	} else if now.Sub(k.freed) <= TakenWithin {
-		k.least = min(k.least, reserved)
-		k.took = max(k.took, reserved-k.least)
+		k.freed, k.most = now, 0
 	}
-	k.reserved = reserved
+	if k.reserved = reserved; now.Sub(k.freed) <= peakWindow {
+		k.most = max(k.most, reserved)
+	}
 }
 
 func (k *Peaks) put(at time.Time, allocated quantity.Bytes) {
@@ -168,7 +167,10 @@ func (k *Peaks) Demand(now time.Time, p *Process) Demand {
 	}
 	d.Peak = max(most[len(most)-1], allocated)
 	d.Ever = max(d.Ever, d.Peak-allocated)
-	d.Took, d.Turns = k.took, time.Duration(k.falls)*fallEvery > d.Seen
+	if !k.freed.IsZero() {
+		d.Took = k.most - p.Reserved().Or(0) + p.Cached.Or(0)
+	}
+	d.Turns = time.Duration(k.falls)*fallEvery > d.Seen
 	d.Hidden = ever > max(k.sampled, d.Peak)+Tolerance(ever)
 	return d
 }
@@ -252,9 +254,10 @@ func LastingOf(history History, now time.Time, p *Process) Lasting {
 }
 
 // beyondPeak is the part of its highest peak that the allocator of a program takes besides that
-// frees and allocates by turns: blocks do not fit into each other's gaps. With it, half of the
-// flushes that are recommended in the stories of internal/guardlab keep what they are said to.
-const beyondPeak = .4
+// frees and allocates by turns: blocks do not fit into each other's gaps. With it, 50 of 62
+// flushes that are recommended in the stories of internal/guardlab keep 80 % of what is said, and
+// 7 of 11 of a server whose longest requests come at any time.
+const beyondPeak = .6
 
 // Needs returns the most that is needed within five minutes.
 func (d *Demand) Needs() quantity.Bytes { return d.Within[len(d.Within)-1].Upper }

@@ -37,7 +37,7 @@ func (d Attach) Follow(now *Screen) Overlay {
 	return d
 }
 
-func (d Attach) Size(width int) (extent, int) { return OverTable, d.form(width).height() }
+func (d Attach) Size(width int) int { return d.form(width).height() }
 
 func (d Attach) Render(width, height int) []string {
 	return d.form(width).Render(width, height)

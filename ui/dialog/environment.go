@@ -34,9 +34,7 @@ func (e Environment) Fill(lines []string, err error) Environment {
 	return e
 }
 
-func (e Environment) Size(width int) (extent, int) {
-	return OverTable, len(e.content(width)) + 2
-}
+func (e Environment) Size(width int) int { return len(e.content(width)) + 2 }
 
 func (e Environment) Press(name string, width, height int) (Overlay, Outcome) {
 	var out Outcome

@@ -78,7 +78,7 @@ func (e Events) following(now *Screen) Events {
 func (e Events) Follow(now *Screen) Overlay { return e.following(now) }
 
 // Size implements Overlay: all lines, so that the frame does not change.
-func (e Events) Size(int) (extent, int) { return OverTable, allLines }
+func (e Events) Size(int) int { return allLines }
 
 func (e Events) Press(name string, width, height int) (Overlay, Outcome) {
 	id := e.look.Keys.Match(name, keys.InOverlay, false)

@@ -183,7 +183,7 @@ func (d Flush) Requests(dryRun bool) []flush.Request {
 
 func (d Flush) Follow(now *Screen) Overlay { return d.following(now) }
 
-func (d Flush) Size(width int) (extent, int) { return OverTable, d.form(width).height() }
+func (d Flush) Size(width int) int { return d.form(width).height() }
 
 func (d Flush) Render(width, height int) []string { return d.form(width).Render(width, height) }
 

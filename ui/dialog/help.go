@@ -31,7 +31,7 @@ func NewHelp(lk *cell.Appearance, columns ...Section) Help {
 	return Help{page: page{look: lk}, columns: columns}
 }
 
-func (h Help) Size(width int) (extent, int) { return BelowHeader, len(h.content(width)) + 2 }
+func (h Help) Size(width int) int { return len(h.content(width)) + 2 }
 
 func (h Help) Press(name string, width, height int) (Overlay, Outcome) {
 	last := len(helpTitles) - 1

@@ -89,7 +89,7 @@ func TestHelpBeginsWithTenKeys(t *testing.T) {
 			}
 		}
 	}
-	if _, rows := h.Size(80); n != 10 || rows > 13 {
+	if rows := h.Size(80); n != 10 || rows > 13 {
 		t.Errorf("%d keys in %d lines, want 10 in at most 13", n, rows)
 	}
 }

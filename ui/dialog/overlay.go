@@ -14,9 +14,9 @@ type Overlay interface {
 	// Press takes a key (tea.KeyPressMsg.String) while the overlay fills height
 	// lines of width cells.
 	Press(name string, width, height int) (Overlay, Outcome)
-	// Size is what it covers and how many lines it would fill at this width. It
-	// is drawn with fewer where there are fewer.
-	Size(width int) (extent, int)
+	// Size is how many lines it would fill at this width. It is drawn with fewer where
+	// there are fewer.
+	Size(width int) int
 }
 
 // Follower is an overlay that shows the newest figures.
@@ -50,17 +50,6 @@ const (
 	Changed                  // a setting: apply it, and leave the overlay open
 )
 
-// extent is what an overlay lies over.
-type extent uint8
-
-// The extents. A question leaves the GPU lines, the alert line and the keys visible. A menu
-// leaves the alert line and the keys visible, which say what its keys have done.
-const (
-	OverTable extent = iota
-	BelowHeader
-	AboveAlert
-)
-
 // allLines is the size of an overlay that fills what it covers.
 const allLines = 1 << 16
 
@@ -69,8 +58,7 @@ const MinLines = 6
 
 // Overlaid draws an overlay over the middle of lines.
 func Overlaid(lines []string, o Overlay, width int) []string {
-	_, natural := o.Size(width)
-	height := min(natural, len(lines))
+	height := min(o.Size(width), len(lines))
 	if height <= 0 {
 		return lines
 	}

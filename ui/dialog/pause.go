@@ -45,7 +45,7 @@ func (d Pause) paused() bool { return d.guard != nil && d.guard.Paused.After(d.n
 
 func (d Pause) Follow(now *Screen) Overlay { return d.following(now) }
 
-func (d Pause) Size(width int) (extent, int) { return OverTable, d.form(width).height() }
+func (d Pause) Size(width int) int { return d.form(width).height() }
 
 func (d Pause) Render(width, height int) []string { return d.form(width).Render(width, height) }
 

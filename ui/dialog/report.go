@@ -25,7 +25,7 @@ func (r Report) Fill(lines []string) Report {
 }
 
 // Size implements Overlay: all lines, so that the frame stays when the report comes.
-func (r Report) Size(int) (extent, int) { return BelowHeader, allLines }
+func (r Report) Size(int) int { return allLines }
 
 func (r Report) Press(name string, width, height int) (Overlay, Outcome) {
 	var out Outcome

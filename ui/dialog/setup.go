@@ -96,7 +96,7 @@ func (d Setup) Settings() Settings {
 	return s
 }
 
-func (d Setup) Size(int) (extent, int) { return AboveAlert, len(d.lines()) + 2 }
+func (d Setup) Size(int) int { return len(d.lines()) + 2 }
 
 // Press implements Overlay. Most other keys are dropped: the setup would not show what they change.
 func (d Setup) Press(name string, _, height int) (Overlay, Outcome) {

@@ -50,7 +50,7 @@ func (d Signal) Follow(now *Screen) Overlay {
 	return d
 }
 
-func (d Signal) Size(int) (extent, int) { return OverTable, d.form().height() }
+func (d Signal) Size(int) int { return d.form().height() }
 
 func (d Signal) Render(width, height int) []string { return d.form().Render(width, height) }
 

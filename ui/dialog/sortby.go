@@ -34,7 +34,7 @@ func (d SortBy) Column() (name string, reversed bool) {
 	return name, name == d.now && !d.reversed
 }
 
-func (d SortBy) Size(int) (extent, int) { return AboveAlert, len(d.columns) + 2 }
+func (d SortBy) Size(int) int { return len(d.columns) + 2 }
 
 func (d SortBy) Press(name string, _, height int) (Overlay, Outcome) {
 	id := d.look.Keys.Match(name, keys.InOverlay, false)

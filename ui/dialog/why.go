@@ -55,7 +55,7 @@ func (w Why) Follow(now *Screen) Overlay {
 }
 
 // Size implements Overlay: all lines, so that the frame stays when the page comes.
-func (w Why) Size(int) (extent, int) { return OverTable, allLines }
+func (w Why) Size(int) int { return allLines }
 
 func (w Why) Press(name string, width, height int) (Overlay, Outcome) {
 	if w.look.Keys.Match(name, keys.InOverlay, false) == keys.Back || name == "q" || name == "enter" {

@@ -181,7 +181,11 @@ func (a *area) at(column int) (themes.Style, string) {
 		if end <= top {
 			continue
 		}
-		switch veiled := k >= layerVeil && lower >= 0 && lower < layerVeil; {
+		veiled := k >= layerVeil && lower >= 0 && lower < layerVeil
+		if veiled && end >= 4 {
+			end = 8
+		}
+		switch {
 		case veiled && end < 8: // the edge of the parts is the median, and shows
 			continue
 		case veiled && upper >= 0 && upper < layerVeil:

@@ -15,8 +15,8 @@ import (
 )
 
 // TestRecommendedFlushKeepsWhatItSays: of what the alert line says that a flush keeps free, half
-// of the flushes keep 80 % or more for thirty seconds, and half of it in each story. A process that
-// needs more than before is not foreseen. With VRAMSCOPE_FULL there are twenty seeds.
+// of the flushes keep 80 % or more for thirty seconds, in each story. A process that needs more
+// than before is not foreseen. With VRAMSCOPE_FULL there are twenty seeds.
 func TestRecommendedFlushKeepsWhatItSays(t *testing.T) {
 	seeds := uint64(4)
 	if os.Getenv("VRAMSCOPE_FULL") != "" {
@@ -30,7 +30,7 @@ func TestRecommendedFlushKeepsWhatItSays(t *testing.T) {
 		}
 		all = append(all, kept...)
 		t.Logf("%-40s %s", s.Name, figures(kept))
-		if len(kept) >= 10 && middle(kept) < .5 {
+		if len(kept) >= 10 && middle(kept) < .8 {
 			t.Errorf("%s: the middle flush keeps %.0f %% of what was said", s.Name, 100*middle(kept))
 		}
 	}
