@@ -26,7 +26,7 @@ func lookAtOllama(ctx context.Context, a *asker) (s State, err error) {
 	if err == nil && (answer.Models == nil) {
 		err = errors.New("GET /api/ps: no models")
 	}
-	s.Version, s.Waits = answer.Version, true
+	s.Version, s.Waits, s.Unloads = answer.Version, true, "models, which the next request loads again"
 	for _, m := range answer.Models {
 		name, _ := json.Marshal(m.Name) // a text
 		s.release = append(s.release, step{"/api/generate", fmt.Sprintf(`{"model": %s, "keep_alive": 0}`, name)})

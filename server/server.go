@@ -63,6 +63,7 @@ type State struct {
 	Asleep   quantity.Optional[bool]
 
 	Moves    bool                              // a release moves weights to the host's memory
+	Unloads  string                            // what a release takes off the GPU
 	Releases quantity.Optional[quantity.Bytes] // what a release should free
 	words    []string                          // "KV cache 12 % in use"
 	held     quantity.Bytes                    // as far as it says

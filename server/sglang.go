@@ -25,13 +25,13 @@ func lookAtSGLang(ctx context.Context, a *asker) (s State, err error) {
 	if err = a.get(ctx, "/server_info", &info); err != nil {
 		return s, err
 	}
-	s.Version, s.Moves = info.Version, info.Backup
+	s.Version, s.Moves, s.Unloads = info.Version, info.Backup, "KV cache"
 	if !info.Saver {
 		s.Cannot = "it was started without --enable-memory-saver"
 	}
 	tags := `{"tags": ["kv_cache"]}`
 	if info.Backup {
-		tags = `{"tags": ["kv_cache", "weights"]}`
+		tags, s.Unloads = `{"tags": ["kv_cache", "weights"]}`, "KV cache; weights, which go to the host's memory"
 	}
 	s.back = step{"/continue_generation", "{}"}
 	s.release = []step{{"/pause_generation", `{"mode": "retract"}`}, {"/release_memory_occupation", tags}}

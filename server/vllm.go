@@ -22,7 +22,7 @@ func lookAtVLLM(ctx context.Context, a *asker) (s State, err error) {
 	if err = a.get(ctx, "/version", &answer); err != nil {
 		return s, err
 	}
-	s.Version, s.Moves = answer.Version, true
+	s.Version, s.Moves, s.Unloads = answer.Version, true, "KV cache; weights, which go to the host's memory"
 	s.release, s.resume = []step{{path: "/sleep?level=1&mode=wait"}}, []step{{path: "/wake_up"}}
 	if err = a.get(ctx, "/is_sleeping", &answer); isStatus(err, http.StatusNotFound) {
 		s.Cannot = "it was started without VLLM_SERVER_DEV_MODE=1 and --enable-sleep-mode"

@@ -39,11 +39,18 @@ type (
 		wordings []string
 		freed    freed
 	}
+	// serverMsg is what the server of the process of a row would do; opens: no question is open yet.
+	serverMsg struct {
+		ids    []snapshot.RowID
+		opens  bool
+		result flush.Result
+		err    error
+	}
 )
 
 // openFlush opens the question about the tagged processes or the one under the cursor, or
 // says why it cannot.
-func (m *model) openFlush() bool {
+func (m *model) openFlush() (bool, tea.Cmd) {
 	var ids []snapshot.RowID
 	for _, id := range m.rowIDs() {
 		if m.st.Tags[id] {
@@ -53,24 +60,48 @@ func (m *model) openFlush() bool {
 	if len(ids) == 0 {
 		p := m.needCursor()
 		if p == nil {
-			return false
+			return false, nil
 		}
 		ids = append(ids, p.ID)
 	}
-	if m.flush != nil {
-		m.say("one action at a time: a flush is running")
-		return true
-	}
-	if m.attaching {
-		m.say("one action at a time: a probe is being attached")
-		return true
+	if m.flush != nil || m.attaching {
+		m.say("one action at a time: " + map[bool]string{true: "a flush is running", false: "a probe is being attached"}[m.flush != nil])
+		return true, nil
 	}
 	d := dialog.NewFlush(&m.look, m.st.screen(), ids)
-	if len(ids) == 1 && d.Willing() == 0 {
-		m.say(m.withAdvice(d.Only()))
-		return true
+	var asking tea.Cmd
+	opens := len(ids) == 1 && d.Willing() == 0
+	if ask := m.options.Actions.Server; ask != nil && len(ids) == 1 {
+		asking = func() tea.Msg {
+			result, err := ask(context.Background(), ids[0].Process)
+			return serverMsg{ids, opens, result, err}
+		}
 	}
-	return m.openOverlay(d)
+	if opens && asking == nil {
+		m.say(m.withAdvice(d.Only()))
+	}
+	return opens || m.openOverlay(d), asking
+}
+
+// takeServer completes the question with what the server would do, or opens it.
+func (m *model) takeServer(msg serverMsg) bool {
+	d, open := m.st.overlay.(dialog.Flush)
+	if !open {
+		d = dialog.NewFlush(&m.look, m.st.screen(), msg.ids)
+	}
+	p, _, _ := d.Only()
+	d = d.Fill(msg.result, msg.err)
+	switch {
+	case p.ID != msg.ids[0] || !open && (!msg.opens || m.st.overlay != nil):
+		return false
+	case open:
+		m.st.overlay = d
+	case d.Willing() > 0:
+		return m.openOverlay(d)
+	default:
+		m.say(m.withAdvice(d.Only()))
+	}
+	return true
 }
 
 func (m *model) withAdvice(p *snapshot.Process, ended bool, refusal string) string {
@@ -178,7 +209,7 @@ func flushAll(ctx context.Context, act func(context.Context, flush.Request) (flu
 		return []string{failure}, freed{}
 	}
 	wordings := done[0].Sentences(strconv.Itoa(requests[0].Process.PID))
-	if _, left := done[0].Used(); left.Known() && !requests[0].DryRun {
+	if _, left := done[0].Used(); left.Known() && !requests[0].DryRun && done[0].Server == "" {
 		return wordings, freed{requests[0].Process, done[0].Freed(), left.Or(0), time.Time{}}
 	}
 	return wordings, freed{}
@@ -204,7 +235,12 @@ func together(done []flush.Result, asked int, failure string) []string {
 
 func flushing(requests []flush.Request, at int, r flush.Result) string {
 	verb := "flushing "
-	if requests[at].DryRun {
+	switch {
+	case r.Server != "":
+		return r.Sentence("")
+	case flush.OfServer(requests[at].Level):
+		verb = "asking the server of "
+	case requests[at].DryRun:
 		verb = "dry run of "
 	}
 	text := verb + strconv.Itoa(requests[at].Process.PID)

@@ -370,3 +370,69 @@ func TestFlushSaysWhatWasTakenAgain(t *testing.T) {
 		}
 	}
 }
+
+// TestFlushOffersSleepAndWake: F asks the server of a process what it would do, and y asks it
+// for that; a process without a server is asked about as before.
+func TestFlushOffersSleepAndWake(t *testing.T) {
+	var would flush.Result
+	var refused error
+	m := newFlushModel(t, func(_ *snapshot.Snapshot, o *Options) {
+		o.Actions.Server = func(context.Context, process.Identity) (flush.Result, error) { return would, refused }
+	}).onto(snapshottest.Probeme)
+	m.answer = func(_ context.Context, r flush.Request) (flush.Result, error) {
+		done := drawnResult(r)
+		if done.Level = r.Level; flush.OfServer(r.Level) {
+			done.Server = "vLLM 0.33.0"
+		}
+		return done, nil
+	}
+	server := func(level flush.Level) flush.Result {
+		r := drawnResult(flush.Request{DryRun: true})
+		r.Level, r.Server, r.Notes = level, "vLLM 0.33.0", []string{"reported by the server: KV cache 12 % in use"}
+		return r
+	}
+	m.key("F")
+	m.until("PID 3011876 has no probe")
+	if m.st.overlay != nil {
+		t.Fatal("a question without a server")
+	}
+	would = server(flush.Sleep)
+	m.key("F")
+	m.until("> z     sleep  vLLM 0.33.0 would free up to 11.8G of 69.3G")
+	for _, want := range []string{"It can free no cached memory: PID 3011876 has no probe.", "reported by the server: KV cache 12 % in use", "ask it"} {
+		if !strings.Contains(m.content(), want) {
+			t.Errorf("no %q on\n%s", want, m.content())
+		}
+	}
+	m.key("d")
+	m.until("dry run: vLLM 0.33.0")
+	m.key("y")
+	m.until("asleep: vLLM 0.33.0: 69.3G to 57.6G, freed 11.7G")
+	would = server(flush.Wake)
+	m.key("F")
+	m.until("> w     wake  vLLM 0.33.0 would take its memory again")
+	m.key("w", "y")
+	m.until("woken: vLLM 0.33.0")
+	if len(m.asked) != 3 || !m.asked[0].DryRun || m.asked[1].Level != flush.Sleep || m.asked[2].Level != flush.Wake || m.asked[2].Process.PID != snapshottest.Probeme {
+		t.Errorf("it asked for %+v", m.asked)
+	}
+	// A process that a flush helps, too, has both.
+	m.onto(snapshottest.Leaking)
+	would, refused = flush.Result{}, &process.Refusal{Reason: "vLLM is busy: it has 3 requests"}
+	m.key("F")
+	m.until("z     sleep      no: vLLM is busy: it has 3 requests")
+	if !strings.Contains(m.screen(), "> g     gradual") {
+		t.Errorf("no flush on\n%s", m.content())
+	}
+	m.key("z", "k", "y")
+	m.until("flushed 2963112")
+	if last := m.asked[len(m.asked)-1]; last.Level != flush.Urgent {
+		t.Errorf("one above sleep is %s", last.Level)
+	}
+	// An answer after Esc opens nothing.
+	m.key("F", "esc")
+	m.Update(<-m.answers)
+	if m.st.overlay != nil {
+		t.Error("the question is open again")
+	}
+}

@@ -48,6 +48,8 @@ func (m *model) update(msg tea.Msg) (changed bool, cmd tea.Cmd) {
 		return m.takePast(msg), nil
 	case fillMsg:
 		return m.fill(msg), nil
+	case serverMsg:
+		return m.takeServer(msg), nil
 	case flushStepMsg:
 		return m.takeStep(msg)
 	case flushedMsg:

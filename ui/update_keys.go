@@ -213,7 +213,7 @@ func (m *model) do(id keys.ID, name string) (bool, tea.Cmd) {
 	case keys.AskAgain:
 		return m.askInside()
 	case keys.Flush:
-		return m.openFlush(), nil
+		return m.openFlush()
 	case keys.Attach:
 		return m.openAttach()
 	case keys.Signal:

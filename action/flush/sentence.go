@@ -55,7 +55,9 @@ func (r *Result) Sentence(subject string) string {
 func (r *Result) Sentences(subject string) []string {
 	full := r.Sentence(subject)
 	switch {
-	case r.DryRun || r.Server != "" || r.Stopped || r.Reason != "" || r.Freed() <= 0:
+	case r.Server != "":
+		return []string{full, r.Sentence("")}
+	case r.DryRun || r.Stopped || r.Reason != "" || r.Freed() <= 0:
 		return []string{full}
 	case r.Differs():
 		return []string{full, strings.Replace(full, r.fall(), "", 1)}

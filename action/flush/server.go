@@ -137,6 +137,9 @@ func (a *asked) run(ctx context.Context, r Request, before *snapshot.Snapshot) (
 	if words := a.state.Words(result.Before()); words != "" {
 		result.Notes = []string{"reported by the server: " + words}
 	}
+	if a.state.Unloads != "" && r.DryRun && r.Level == Sleep {
+		result.Notes = append(result.Notes, "a sleep unloads "+a.state.Unloads)
+	}
 	if r.DryRun {
 		return result, nil
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"vramscope/action/flush"
 	"vramscope/action/signal"
 	"vramscope/cli/command"
 	"vramscope/cli/config"
@@ -207,6 +208,18 @@ func actions(src *sources.Set, sampling *sampler.Sampler, underway *inflight) ui
 	actions.Flush, actions.Signal = during(underway, flusher.Run), during(underway, sender.Run)
 	if src.Table == nil {
 		return actions // a simulated process has no inside
+	}
+	actions.Server = func(ctx context.Context, id process.Identity) (flush.Result, error) {
+		if _, err := src.Servers.Find(id); err != nil {
+			return flush.Result{}, nil //nolint:nilerr // it is of no server that may be asked
+		}
+		would, err := flusher.Run(ctx, flush.Request{Process: id, Level: flush.Sleep, DryRun: true})
+		if err != nil {
+			if wakes, failed := flusher.Run(ctx, flush.Request{Process: id, Level: flush.Wake, DryRun: true}); failed == nil {
+				return wakes, nil
+			}
+		}
+		return would, err
 	}
 	attacher := sources.Attacher(src.Table, src.Log)
 	attacher.Latest, attacher.Note = sampling.Latest, sampling.Note

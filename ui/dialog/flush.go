@@ -3,6 +3,7 @@ package dialog
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"vramscope/action"
 	"vramscope/action/flush"
@@ -22,7 +23,9 @@ type Flush struct {
 	viewer  string
 	targets []flushTarget
 	chosen  int
-	running bool // a dry run is under way
+	running bool     // a dry run is under way
+	server  choice   // what its server can be asked; without a name there is none
+	notes   []string // of the server
 }
 
 // flushTarget is a row whose cached memory is to be freed.
@@ -89,7 +92,21 @@ func (t flushTarget) follow(s *snapshot.Snapshot) flushTarget {
 }
 
 // Level returns the chosen level.
-func (d Flush) Level() flush.Level { return levels()[d.chosen] }
+func (d Flush) Level() flush.Level {
+	choices := d.choices()
+	return flush.Level(choices[min(d.chosen, len(choices)-1)].name)
+}
+
+// Fill returns the question with what the process's server would do, or why it would not.
+func (d Flush) Fill(would flush.Result, err error) Flush {
+	d.notes, d.server = would.Notes, choice{"z", string(would.Level), strings.TrimPrefix(would.Sentence(""), "dry run: ")}
+	if err != nil {
+		d.server = choice{"z", string(flush.Sleep), "no: " + text.Clean(action.Reason(err))}
+	} else if would.Level == flush.Wake {
+		d.server.key = "w"
+	}
+	return d
+}
 
 // refusal returns why a target cannot be flushed, "" where it can.
 func (d Flush) refusal(t *flushTarget) string {
@@ -141,6 +158,9 @@ func (d Flush) Willing() int {
 			n++
 		}
 	}
+	if n == 0 && d.server.name != "" && !d.targets[0].ended {
+		return 1
+	}
 	return n
 }
 
@@ -165,6 +185,9 @@ func (d Flush) DryRunDone() Flush {
 // rows are tagged: there is one request for each process.
 func (d Flush) Requests(dryRun bool) []flush.Request {
 	var requests []flush.Request
+	if flush.OfServer(d.Level()) {
+		return append(requests, flush.Request{Process: d.targets[0].row.ID.Process, Level: d.Level(), DryRun: dryRun, Origin: action.Key("F")})
+	}
 	for i := range d.targets {
 		t := &d.targets[i]
 		if d.refusal(t) != "" {

@@ -19,14 +19,22 @@ func (d Flush) form(width int) form {
 	if len(d.targets) == 1 {
 		t := &d.targets[0]
 		out.lines = d.who(t)
-		if reason := d.refusal(t); reason != "" {
-			out.refuse("Cannot flush", min(width, dialogWidth)-3, reason)
+		inner := min(width, dialogWidth) - 4
+		switch reason := d.refusal(t); {
+		case reason != "" && d.Willing() == 0:
+			out.refuse("Cannot flush", inner+1, reason)
 			return out
+		case reason != "":
+			out.add("It can free no cached memory: "+reason+".", inner)
+		default:
+			out.lines = append(out.lines, d.nowAndAfter(t, inner)...)
+			out.lines = append(out.lines, d.labelled("stays free", d.staysFree(t)), d.labelled("cost", cell.Span{s.Text, d.cost(t)}))
+			const factsLine, nowLine, staysLine, costLine = 1, 2, 4, 5
+			out.drop = []int{factsLine, nowLine, costLine, staysLine}
 		}
-		out.lines = append(out.lines, d.nowAndAfter(t, min(width, dialogWidth)-4)...)
-		out.lines = append(out.lines, d.labelled("stays free", d.staysFree(t)), d.labelled("cost", cell.Span{s.Text, d.cost(t)}))
-		const factsLine, nowLine, staysLine, costLine = 1, 2, 4, 5
-		out.drop = []int{factsLine, nowLine, costLine, staysLine}
+		for _, note := range d.notes {
+			out.add(text.Clean(note), inner)
+		}
 	} else {
 		out.title += ", " + strconv.Itoa(d.Willing()) + " of " + strconv.Itoa(len(d.targets)) + " tagged"
 		out.lines = d.list()
@@ -39,8 +47,8 @@ func (d Flush) form(width int) form {
 		}
 	}
 	out.choices = d.choices()
-	out.chosen = d.chosen
-	out.buttons = []button{{"y", "flush"}, {"d", "dry run"}, {"Esc", "cancel"}}
+	out.chosen = min(d.chosen, len(out.choices)-1)
+	out.buttons = []button{{"y", map[bool]string{true: "ask it", false: "flush"}[flush.OfServer(d.Level())]}, {"d", "dry run"}, {"Esc", "cancel"}}
 	return out
 }
 
@@ -116,7 +124,7 @@ func (d Flush) cost(t *flushTarget) string {
 	}
 }
 
-// choices returns the levels with what each would free.
+// choices returns the levels with what each would free, and what its server can be asked.
 func (d Flush) choices() []choice {
 	var sum quantity.Bytes
 	var runtime string
@@ -158,9 +166,16 @@ func (d Flush) choices() []choice {
 	if pytorch {
 		urgent = "on all its GPUs: as s, and gc, cuFFT plans, IPC handles"
 	}
-	return []choice{
-		{"g", string(flush.Gradual), gradual}, {"s", string(flush.Selective), selective}, {"u", string(flush.Urgent), urgent},
+	all := []choice{
+		{"g", string(flush.Gradual), gradual}, {"s", string(flush.Selective), selective}, {"u", string(flush.Urgent), urgent}, d.server,
 	}
+	switch {
+	case d.server.name == "":
+		return all[:3]
+	case d.refusal(&d.targets[0]) != "":
+		return all[3:]
+	}
+	return all
 }
 
 // addCaches adds caches up by name; an unknown size makes the sum unknown.
