@@ -7,11 +7,8 @@ import (
 
 // FlushDocument is what `vramscope flush --format json` writes.
 type FlushDocument struct {
-	Schema    string `json:"schema"`
-	Time      Time   `json:"time"`
-	Host      string `json:"host"`
-	Simulated bool   `json:"simulated"`
-	Flush     Flush  `json:"flush"`
+	Head
+	Flush Flush `json:"flush"`
 }
 
 type Flush struct {

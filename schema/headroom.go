@@ -7,11 +7,8 @@ import (
 
 // HeadroomDocument is what `vramscope headroom --format json` writes (docs/headroom.md).
 type HeadroomDocument struct {
-	Schema    string   `json:"schema"`
-	Time      Time     `json:"time"`
-	Host      string   `json:"host"`
-	Simulated bool     `json:"simulated"`
-	Headroom  Headroom `json:"headroom"`
+	Head
+	Headroom Headroom `json:"headroom"`
 }
 
 // Headroom is the question and its answer.

@@ -7,12 +7,21 @@ import (
 // Unlisted is the state of a GPU that only a probe names.
 const Unlisted snapshot.GPUState = "unlisted"
 
+// Head begins a document about a box.
+type Head struct {
+	Schema    string `json:"schema"`
+	Time      Time   `json:"time"`
+	Host      string `json:"host"`
+	Simulated bool   `json:"simulated"`
+}
+
+func HeadOf(version string, snap *snapshot.Snapshot) Head {
+	return Head{version, Time(snap.Time), snap.Host.Name, snap.Simulated}
+}
+
 // Document is what `vramscope once --format json` writes.
 type Document struct {
-	Schema     string     `json:"schema"`
-	Time       Time       `json:"time"`
-	Host       string     `json:"host"`
-	Simulated  bool       `json:"simulated"`
+	Head
 	Driver     Driver     `json:"driver"`
 	Probes     Probes     `json:"probes"`
 	GPUs       []GPU      `json:"gpus"`
@@ -53,10 +62,7 @@ type Alert struct {
 // Of converts a snapshot.
 func Of(snap *snapshot.Snapshot) Document {
 	doc := Document{
-		Schema:    Version,
-		Time:      Time(snap.Time),
-		Host:      snap.Host.Name,
-		Simulated: snap.Simulated,
+		Head: HeadOf(Version, snap),
 		Driver: Driver{
 			Version:     Text(snap.Driver.Version),
 			CUDAVersion: Text(snap.Driver.CUDAVersion),
@@ -111,13 +117,10 @@ const AlertVersion = "vramscope/alert/1"
 
 // AlertDocument is an alert at the moment it was raised (docs/daemon.md).
 type AlertDocument struct {
-	Schema    string   `json:"schema"`
-	Time      Time     `json:"time"`
-	Host      string   `json:"host"`
-	Simulated bool     `json:"simulated"`
-	Alert     Alert    `json:"alert"`
-	GPU       *GPU     `json:"gpu"`
-	Process   *Process `json:"process"`
+	Head
+	Alert   Alert    `json:"alert"`
+	GPU     *GPU     `json:"gpu"`
+	Process *Process `json:"process"`
 	// Dropped counts the alerts since the command last ran for which it was not
 	// run: there were too many.
 	Dropped int `json:"dropped"`
@@ -125,7 +128,7 @@ type AlertDocument struct {
 
 // AlertOf returns an alert of a snapshot, with its GPU and its process as they are then.
 func AlertOf(snap *snapshot.Snapshot, a *snapshot.Alert) AlertDocument {
-	doc := AlertDocument{Schema: AlertVersion, Time: Time(snap.Time), Host: snap.Host.Name, Simulated: snap.Simulated, Alert: alertOf(a)}
+	doc := AlertDocument{Head: HeadOf(AlertVersion, snap), Alert: alertOf(a)}
 	if g := snap.GPU(a.GPUUUID); g != nil {
 		gpu := gpuOf(g)
 		for p := range snap.GPURows(g.UUID) {

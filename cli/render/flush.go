@@ -76,7 +76,7 @@ func placeOfDevice(snap *snapshot.Snapshot, uuid, dash string) string {
 
 func FlushDocument(before *snapshot.Snapshot, target *snapshot.Process, r *flush.Result) schema.FlushDocument {
 	return schema.FlushDocument{
-		Schema: schema.Version, Time: schema.Time(before.Time), Host: before.Host.Name, Simulated: before.Simulated,
+		Head: schema.HeadOf(schema.Version, before),
 		Flush: schema.Flush{
 			PID: target.ID.Process.PID, StartTime: schema.Time(target.Started), User: schema.Text(target.User),
 			Name: schema.Text(target.Name), Command: schema.Text(strings.Join(target.Command, " ")), Runtime: schema.Text(target.Runtime),

@@ -47,7 +47,7 @@ func HeadroomText(r *headroom.Report, signs Signs, width int) string {
 func HeadroomDocument(r *headroom.Report) schema.HeadroomDocument {
 	q := &r.Question
 	doc := schema.HeadroomDocument{
-		Schema: schema.Version, Time: schema.Time(r.Snapshot.Time), Host: r.Snapshot.Host.Name, Simulated: r.Snapshot.Simulated,
+		Head:     schema.HeadOf(schema.Version, r.Snapshot),
 		Headroom: schema.Headroom{NeedBytes: q.Need, Count: q.Count, Answer: string(r.Answer), Places: schema.List(r.Places, placeOf)},
 	}
 	if q.Length > 0 {

@@ -15,17 +15,12 @@ type Signals struct {
 
 // CatchSignals must come before the terminal is changed, or a signal could leave it so.
 func CatchSignals() *Signals {
-	s := &Signals{
-		Ends:      make(chan os.Signal, 1),
-		Stops:     make(chan os.Signal, 1),
-		Continues: make(chan os.Signal, 1),
-		Resizes:   make(chan os.Signal, 1),
+	caught := func(signals ...os.Signal) chan os.Signal {
+		c := make(chan os.Signal, 1)
+		signal.Notify(c, signals...)
+		return c
 	}
-	signal.Notify(s.Ends, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
-	signal.Notify(s.Stops, syscall.SIGTSTP)
-	signal.Notify(s.Continues, syscall.SIGCONT)
-	signal.Notify(s.Resizes, syscall.SIGWINCH)
-	return s
+	return &Signals{caught(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT), caught(syscall.SIGTSTP), caught(syscall.SIGCONT), caught(syscall.SIGWINCH)}
 }
 
 // Release restores the signals' defaults, except that of SIGHUP: it may follow the end
