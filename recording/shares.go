@@ -39,9 +39,29 @@ func rounded(v float64, known bool) quantity.Optional[int64] {
 
 // divider divides GPUs among their processes, tick by tick.
 type divider struct {
-	counters map[string]snapshot.Float // the energy counters at the last tick
-	drawn    map[string]snapshot.Float // energy since then
-	rows     []share                   // of the rows
+	meters map[string]meter
+	drawn  map[string]snapshot.Float // energy since the last tick
+	rows   []share                   // of the rows
+}
+
+// meter is a GPU's energy counter, which is read every ten seconds. Until then a tick's energy is
+// by the power that is drawn. A reading settles by how much that was wrong, in the ticks after it
+// where it was too much.
+type meter struct {
+	counter     snapshot.Float // at the last tick
+	ahead, owed float64        // J given that the counter does not have yet; of it, before the last reading
+}
+
+// give returns the energy of a tick in which the counter went on by so much.
+func (m *meter) give(power, counted float64) (given float64) {
+	if counted > 0 {
+		left := counted - m.ahead
+		m.ahead, m.owed = max(-left, 0), max(-left, 0)
+		return max(left, 0)
+	}
+	given = max(power-m.owed, 0)
+	m.ahead, m.owed = m.ahead+given, m.owed-(power-given)
+	return given
 }
 
 // divide divides the time of a tick among rows, and returns those: the snapshot's, and one for each
@@ -54,19 +74,23 @@ func (d *divider) divide(weight, elapsed time.Duration, snap *snapshot.Snapshot)
 			rows = append(rows, a.Row(&snap.GPUs[i]))
 		}
 	}
-	if d.counters == nil {
-		d.counters, d.drawn = make(map[string]snapshot.Float), make(map[string]snapshot.Float)
+	if d.meters == nil {
+		d.meters, d.drawn = make(map[string]meter), make(map[string]snapshot.Float)
 	}
 	clear(d.drawn)
 	d.rows = append(d.rows[:0], make([]share, len(rows))...)
 	for i := range snap.GPUs {
 		g := &snap.GPUs[i]
+		m := d.meters[g.UUID]
 		now, known := g.Energy.Value()
-		before, counted := d.counters[g.UUID].Value()
+		before, counted := m.counter.Value()
 		if known && counted && now >= before && elapsed > 0 && weight == elapsed {
-			d.drawn[g.UUID] = quantity.From(now-before, quantity.Computed)
+			d.drawn[g.UUID] = quantity.From(m.give(g.Power.Or(0)*elapsed.Seconds(), now-before), quantity.Computed)
+			m.counter = g.Energy
+		} else {
+			m = meter{counter: g.Energy}
 		}
-		d.counters[g.UUID] = g.Energy
+		d.meters[g.UUID] = m
 		if weight <= 0 {
 			continue
 		}

@@ -102,6 +102,28 @@ func TestEnergyThatCannotBeKnownIsAGap(t *testing.T) {
 	}
 }
 
+// TestEnergyIsOfThoseThatDrewIt: between two readings of the counter one process follows another.
+func TestEnergyIsOfThoseThatDrewIt(t *testing.T) {
+	var d divider
+	drawn := map[int]float64{}
+	for second := range 101 {
+		pid, watts := 1, 300.0
+		if second%10 > 3 {
+			pid, watts = 2, 100
+		}
+		g := snapshot.GPU{UUID: "GPU-1", Sensors: metric.Sensors{
+			Power:  quantity.From(1.1*watts, quantity.Driver), // the sensor errs; the counter is right
+			Energy: quantity.From(float64(second/10)*1500, quantity.Driver),
+		}}
+		p := snapshot.Process{ID: snapshot.RowID{Process: process.Identity{PID: pid}, GPUUUID: g.UUID}}
+		d.divide(time.Second, time.Second, &snapshot.Snapshot{GPUs: []snapshot.GPU{g}, Rows: []snapshot.Process{p}})
+		drawn[pid] += d.rows[0].energy
+	}
+	if sum := drawn[1] + drawn[2]; math.Abs(sum-15000) > 150 || math.Abs(drawn[1]-9000) > 900 {
+		t.Errorf("%v J of 9000 and 6000", drawn)
+	}
+}
+
 // TestSharedTimeIsOfThoseThatComputeOrHold: alice computes with a little memory, bob holds
 // the rest and computes nothing. What no process does is divided equally.
 func TestSharedTimeIsOfThoseThatComputeOrHold(t *testing.T) {
