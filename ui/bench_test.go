@@ -22,6 +22,9 @@ func BenchmarkView300x80(b *testing.B) { benchmarkFrame(b, 300, 80) }
 
 func benchmarkFrame(b *testing.B, width, height int) {
 	st := screenOf(snapshottest.Crowded(8, 8), width, height)
+	for i := range st.shown.Rows {
+		st.shown.Rows[i].Demand = snapshot.Demand{Known: true, Seen: time.Minute} // as the sampler has it
+	}
 	lk := lookOf(b, "dark", true, colorprofile.TrueColor, cell.UnicodeGlyphs())
 	b.ReportAllocs()
 	for b.Loop() {

@@ -100,10 +100,11 @@ func (l *Line) Repeat(style themes.Style, glyph string, n int) {
 		return
 	}
 	l.turn(style)
+	buf := l.buf
 	for range n {
-		l.buf = append(l.buf, glyph...)
+		buf = append(buf, glyph...)
 	}
-	l.used += n
+	l.buf, l.used = buf, l.used+n
 }
 
 func (l *Line) Skip(n int) {
@@ -114,10 +115,11 @@ func (l *Line) Skip(n int) {
 	if l.style.OnBlanks() {
 		l.turn(themes.Style{})
 	}
+	buf := l.buf
 	for range n {
-		l.buf = append(l.buf, ' ')
+		buf = append(buf, ' ')
 	}
-	l.used += n
+	l.buf, l.used = buf, l.used+n
 }
 
 // To skips to a column; it does nothing where the line is past it.
@@ -144,8 +146,9 @@ func (l *Line) String() string {
 }
 
 func (l *Line) turn(style themes.Style) {
-	l.buf = style.Switch(l.buf, l.style)
-	l.style = style
+	if style != l.style {
+		l.buf, l.style = style.Switch(l.buf, l.style), style
+	}
 }
 
 // cellsOfFigure counts the runes, none of which is wide.
