@@ -138,10 +138,10 @@ func (a *area) mark(column int, r rune) string {
 }
 
 // line returns the median where it runs through the row, "" where it does not. Where the range
-// ends in the row, the edge of the parts is the median.
+// is narrow, the edge of the parts is the median.
 func (b bounds) line(row int) string {
 	quarter := int(math.Floor(float64(len(quarters)) * (b.median - float64(row))))
-	if quarter < 0 || quarter >= len(quarters) || b.upper < float64(row)+15./16 {
+	if quarter < 0 || quarter >= len(quarters) || b.upper-b.median < 1 {
 		return ""
 	}
 	return quarters[quarter]
@@ -182,11 +182,8 @@ func (a *area) at(column int) (themes.Style, string) {
 			continue
 		}
 		veiled := k >= layerVeil && lower >= 0 && lower < layerVeil
-		if veiled && end >= 4 {
-			end = 8
-		}
 		switch {
-		case veiled && end < 8: // the edge of the parts is the median, and shows
+		case veiled && (k < layers-1 || end < 4): // the edge of the parts is the median, and shows
 			continue
 		case veiled && upper >= 0 && upper < layerVeil:
 			lower, edge, upper = upper, top, k
@@ -195,7 +192,8 @@ func (a *area) at(column int) (themes.Style, string) {
 		default:
 			upper = k
 		}
-		if top = end; top == 8 {
+		if top = end; veiled || top == 8 {
+			top = 8
 			break
 		}
 	}

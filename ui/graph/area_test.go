@@ -58,7 +58,7 @@ func areaGraph(t *testing.T) Graph {
 // median rises by quarters of a row.
 func TestForecastEndsWhereTheAxisEnds(t *testing.T) {
 	g := areaGraph(t)
-	g.Subject.Used, g.Subject.Predicted = uitest.Known(60), uitest.Predictions(60, .1, .02)
+	g.Subject.Used, g.Subject.Predicted = uitest.Known(60), uitest.Predictions(60, .1, .1)
 	const width = 100
 	lines := g.Render(width, 24)
 	heights := map[float64]bool{}
@@ -324,11 +324,11 @@ func TestForecastIsItsPartsUnderAVeil(t *testing.T) {
 // drawnHeight is how high a column is filled with parts, in rows.
 func drawnHeight(lines []string, column int, veils string) (height float64) {
 	for _, line := range lines {
-		cells, ground := 0, false
+		cells, ground, veil := 0, false, false
 		for line != "" {
 			if sequence, rest, found := strings.Cut(line, "m"); found && strings.HasPrefix(line, "\x1b[") {
-				_, colour, _ := strings.Cut(sequence, "48;")
-				ground, line = colour != "" && !strings.Contains(veils, colour), rest
+				ink, colour, _ := strings.Cut(sequence, ";48;")
+				veil, ground, line = strings.Contains(veils, ink), colour != "" && !strings.Contains(veils, colour), rest
 				continue
 			}
 			r, size := utf8.DecodeRuneInString(line)
@@ -339,7 +339,7 @@ func drawnHeight(lines []string, column int, veils string) (height float64) {
 			switch at := strings.IndexRune("▁▂▃▄▅▆▇█", r); {
 			case ground || height > 0:
 				height++
-			case at >= 0:
+			case at >= 0 && !veil:
 				height = float64(at/len("█")+1) / 8
 			}
 		}
