@@ -13,6 +13,11 @@ import (
 // restarts within minutes.
 const absentTime = 10 * time.Minute
 
+// nextPart limits the allocation that is expected to follow one that has failed, to this part of
+// a GPU. A program that is too large for its GPU soon asks in vain, instead of for a tensor more
+// after each failure.
+const nextPart = 16
+
 // program identifies a command and its user on a device. The next run is expected to need
 // what the last one needed.
 type program struct {
@@ -62,8 +67,11 @@ func (e *Engine) watchRuns(snap *snapshot.Snapshot) {
 		if t := e.traces[f.Row]; t != nil {
 			outside = t.outside
 		}
-		r := e.runs[key]
-		r.needs = max(r.needs, outside+f.OutOfMemory.Allocated.Or(0)+f.OutOfMemory.Requested.Or(0))
+		r, asked := e.runs[key], f.OutOfMemory.Requested.Or(0)
+		if g := snap.GPU(f.GPUUUID); g != nil {
+			asked += min(asked, g.Memory.Capacity().Or(0)/nextPart)
+		}
+		r.needs = max(r.needs, outside+f.OutOfMemory.Allocated.Or(0)+asked)
 		if f.Time.After(r.seen) {
 			r.seen = f.Time
 		}
@@ -141,16 +149,19 @@ func (e *Engine) givesFor(d *demand, p *snapshot.Process, step Level) bool {
 	return importance < d.importance || step == Gradual
 }
 
-// vain is what the flushes for a rule's goal have brought on a device.
+// vain is the newest flush for a rule's goal alone on a device.
 type vain struct {
-	began time.Time      // when a flush began whose effect is not known yet
+	began time.Time      // zero once its effect is known
 	free  quantity.Bytes // what is free afterwards if it has brought anything
-	stage int            // of the back-off
-	until time.Time
+	until time.Time      // there is no other one before
 }
 
-// rests reports whether a rule waits before it flushes for its goal again: a minute after its
-// last flush, the freed memory was gone or an allocation had failed all the same.
+// goalRests is how long a rule does not flush for its goal alone after it has done so in vain.
+const goalRests = time.Hour
+
+// rests reports whether a rule waits before it flushes for its goal alone again. It waits for a
+// minute, to see what the flush has brought, and longer if the freed memory is gone by then or an
+// allocation has failed all the same.
 func (e *Engine) rests(key episodeKey, v *view) bool {
 	f := e.vain[key]
 	if f == nil {
@@ -161,12 +172,8 @@ func (e *Engine) rests(key episodeKey, v *view) bool {
 			return x.GPUUUID == v.uuid && x.Row.Instance == v.instance && x.Time.After(f.began)
 		})
 		if f.began = (time.Time{}); failed || v.free < f.free {
-			f.until = e.now.Add(backOff[min(f.stage, len(backOff)-1)])
-			f.stage++
+			f.until = e.now.Add(goalRests)
 		}
-	}
-	if e.now.Sub(f.until) > backOff[len(backOff)-1] {
-		f.stage = 0
 	}
 	return e.now.Before(f.until)
 }

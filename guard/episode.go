@@ -97,7 +97,8 @@ func (e *Engine) applyAt(rule int, snap *snapshot.Snapshot, g *snapshot.GPU, whe
 	case !ep.active && ep.since.IsZero():
 		ep.since = e.now
 	}
-	if rests && v.demand.bytes == 0 {
+	if rests && v.demand.bytes == 0 && free < r.goal(v) {
+		ep.step, ep.done = 0, nil
 		return nil
 	}
 	if !ep.active && e.now.Sub(ep.since) < r.When.For {
@@ -254,13 +255,7 @@ func (e *Engine) flush(rule int, ep *episode, v *view, p *snapshot.Process, step
 	}
 	e.begin(&d, ownerOf(p))
 	if r.When.Demand && v.demand.bytes == 0 {
-		key := episodeKey{rule, v.device}
-		if e.vain[key] == nil {
-			e.vain[key] = &vain{}
-		}
-		if f := e.vain[key]; f.began.IsZero() { // rests judges it a minute later
-			f.began, f.free = e.now, v.free+amount/2
-		}
+		e.vain[episodeKey{rule, v.device}] = &vain{began: e.now, free: v.free + amount/2, until: e.now.Add(returnTime)}
 	}
 	return d
 }

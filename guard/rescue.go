@@ -53,8 +53,8 @@ func (e *RescueError) Error() string { return e.Reason }
 const rescueRule = "rescue"
 
 // Rescue decides which processes free memory for an allocation that has failed. It takes the
-// least important first, only processes that are less important than the one that asks, and
-// only as much as is needed. If that much cannot be had it takes none: the one decision is
+// least important first, only processes that are less important than the one that asks or, of
+// its own user, as important, and only as much as is needed. If that much cannot be had it takes none: the one decision is
 // Nothing, with the reason. The caller carries out each decision to act and hands its outcome
 // to Finished, or withdraws it. It passes the rows tried before, which are not asked again.
 func (e *Engine) Rescue(snap *snapshot.Snapshot, ask Ask, tried ...snapshot.RowID) []Decision {
@@ -96,14 +96,14 @@ func (e *Engine) Rescue(snap *snapshot.Snapshot, ask Ask, tried ...snapshot.RowI
 	var givers []*snapshot.Process
 	var all quantity.Bytes
 	for p := range snap.GPURows(g.UUID) {
-		if p.ID.Instance == where.instance && p.ID.Process != ask.Process && !slices.Contains(tried, p.ID) && e.rescues(snap, p, own) {
+		if p.ID.Instance == where.instance && p.ID.Process != ask.Process && !slices.Contains(tried, p.ID) && e.rescues(snap, p, ask.UID, own) {
 			givers = append(givers, p)
 			all += given(p, Selective)
 		}
 	}
 	need := ask.Bytes - free
 	if all < need {
-		return refuse("%s are missing, and less important processes can spare %s", max(need, 0), all)
+		return refuse("%s are missing, and processes that are no more important can spare %s", max(need, 0), all)
 	}
 	failing := func(p *snapshot.Process) int { // last: the process that asks cannot wait
 		if e.isFailing(ownerOf(p)) {
@@ -127,7 +127,7 @@ func (e *Engine) Rescue(snap *snapshot.Snapshot, ask Ask, tried ...snapshot.RowI
 		amount := expected(p, Level(give.Level))
 		give.Kind, give.Row, give.User, give.Name = Acts, p.ID, p.User, text.Clean(p.ProgramName())
 		give.Expected = quantity.From(amount, quantity.Probe)
-		give.Reason = fmt.Sprintf("PID %d is short of %s; importance %d, which is less than its %d", ask.Process.PID, max(ask.Bytes-free, 0), e.importanceOf(p).value, own)
+		give.Reason = fmt.Sprintf("PID %d is short of %s; importance %d, its own is %d", ask.Process.PID, max(ask.Bytes-free, 0), e.importanceOf(p).value, own)
 		e.begin(&give, ownerOf(asker))
 		need -= given(p, Level(give.Level))
 		out = append(out, give)
@@ -166,12 +166,12 @@ func (e *Engine) Late(d Decision) {
 	}
 }
 
-// rescues reports whether a row frees memory for a process of that importance. A rescue
+// rescues reports whether a row frees memory for a user's process of that importance. A rescue
 // ignores the needs of the next minutes and the rules' back-offs: the allocation fails now,
 // and that costs more than a flush in vain.
-func (e *Engine) rescues(snap *snapshot.Snapshot, p *snapshot.Process, importance int) bool {
+func (e *Engine) rescues(snap *snapshot.Snapshot, p *snapshot.Process, user uint32, importance int) bool {
 	i, t := e.importanceOf(p), e.traces[p.ID]
-	if t == nil || e.standing[p.ID] == nil || i.value >= importance {
+	if t == nil || e.standing[p.ID] == nil || i.value > importance || i.value == importance && ownerOf(p) != user {
 		return false
 	}
 	return e.permitted(snap, p, i) && e.exclusion(snap, p, i) == "" && !t.busy && given(p, Selective) >= least

@@ -76,6 +76,26 @@ func TestRescueNeedsNoRule(t *testing.T) {
 	}
 }
 
+// For a process that is as important another one gives only if both are one user's. Nothing more
+// important gives.
+func TestRescueByProcessesThatAreAsImportant(t *testing.T) {
+	for _, c := range []struct{ asker, giver, want int }{{0, 0, 1}, {300, 300, 1}, {300, 299, 1}, {300, 301, 0}} {
+		for _, uid := range []uint32{alice.UID, 1001} {
+			asker := &row{command: "train.py", allocated: 40 * gib}
+			b := newBox(asker, &row{command: "test.py", allocated: 5 * gib, cached: 34 * gib, user: "someone", uid: uid})
+			e := New(Policy{Mode: Act, Importance: []Importance{{Command: "train.py", Value: c.asker}, {Command: "test.py", Value: c.giver}}}, root)
+			b.run(e, 60, nil)
+			want := c.want
+			if uid != alice.UID && c.asker == c.giver {
+				want = 0
+			}
+			if acts := of(e.Rescue(b.snapshot(), Ask{Process: asker.id().Process, UID: alice.UID, GPUUUID: uuid, Bytes: 10 * gib}), Acts); len(acts) != want {
+				t.Errorf("%+v, user %d: %d flushes, want %d", c, uid, len(acts), want)
+			}
+		}
+	}
+}
+
 // A rescue keeps to the policy's limit of actions a minute.
 func TestRescueKeepsToLimitAMinute(t *testing.T) {
 	asker := &row{command: "train.py", allocated: 40 * gib}

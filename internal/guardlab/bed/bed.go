@@ -115,7 +115,7 @@ func (b *bed) rescue(asker *world.Job, size quantity.Bytes) time.Duration {
 	var freed quantity.Bytes
 	var gives []guard.Decision
 	if !b.engine.UnderWay(world.UUID) { // if one is under way, wait for it
-		gives = b.engine.Rescue(snap, guard.Ask{Process: asker.Identity(), GPUUUID: world.UUID, Bytes: size})
+		gives = b.engine.Rescue(snap, guard.Ask{Process: asker.Identity(), UID: world.UID, GPUUUID: world.UUID, Bytes: size})
 	}
 	for _, give := range gives {
 		if give.Kind == guard.Acts {

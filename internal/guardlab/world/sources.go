@@ -13,6 +13,9 @@ import (
 // UUID is that of the GPU.
 const UUID = "GPU-00000000-0000-0000-0000-000000000000"
 
+// UID is the jobs' user: they are one user's, as limits are each user's own.
+const UID = 1
+
 // epoch is when a World begins.
 var epoch = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 
@@ -66,7 +69,7 @@ func (w sources) Processes(_ time.Time, pids []int, found func(*process.Info)) {
 	for _, pid := range pids {
 		if j := w.running(pid); j != nil {
 			found(&process.Info{
-				Identity: j.identity, UID: quantity.From(uint32(1), quantity.System), // one user's: limits are each user's own
+				Identity: j.identity, UID: quantity.From(uint32(UID), quantity.System),
 				User: j.Name, Name: "python3", Command: []string{"python3", j.Name + ".py"}, Started: epoch.Add(j.started),
 			})
 		}
@@ -125,7 +128,7 @@ func (j *Job) noteFailed() {
 // leaveRecord leaves what the probe of a job that ends has to say.
 func (j *Job) leaveRecord() {
 	a := j.answer()
-	a.Exited = &process.Info{Identity: j.identity, UID: quantity.From(uint32(1), quantity.System), User: j.Name, Command: []string{"python3", j.Name + ".py"}}
+	a.Exited = &process.Info{Identity: j.identity, UID: quantity.From(uint32(UID), quantity.System), User: j.Name, Command: []string{"python3", j.Name + ".py"}}
 	j.world.records = append(j.world.records, record{j.world.now, a})
 }
 
