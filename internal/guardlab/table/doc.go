@@ -6,6 +6,7 @@
 //
 //	-first, -seeds   the seeds: below 5000 for tuning, others for a report
 //	-details         every story under every policy
+//	-floors T        what other jobs lose with the policies and oracles whose names have this text
 //	-write F         write between the marks of a document instead of printing
 //
 // Start reading at run (main.go).

@@ -19,6 +19,7 @@ func main() {
 	flag.Uint64Var(&o.seeds.first, "first", 0, "the first seed")
 	flag.DurationVar(&o.length, "length", time.Hour, "simulated time of each run")
 	flag.BoolVar(&o.details, "details", false, "every story under every policy, without the sweep")
+	flag.StringVar(&o.floors, "floors", "", "what other jobs lose with the policies and oracles whose names have this")
 	flag.StringVar(&o.write, "write", "", "write the tables between the marks of this document, in place of printing")
 	flag.Parse()
 	if err := o.run(); err != nil {
@@ -32,6 +33,7 @@ type options struct {
 	length  time.Duration
 	details bool
 	write   string
+	floors  string
 }
 
 type seeds struct{ first, count uint64 }
@@ -42,6 +44,10 @@ func (s seeds) String() string { return fmt.Sprintf("%d to %d", s.first, s.first
 var usualCost = world.Cost{Sync: 50 * time.Millisecond, PerGiB: time.Millisecond}
 
 func (o *options) run() error {
+	if o.floors != "" {
+		_, err := fmt.Print(floors(o.seeds, o.length, o.floors))
+		return err
+	}
 	m := measure(story.All(), bed.Policies(), o.seeds, usualCost, o.length)
 	if o.details {
 		_, err := fmt.Print(m.policyTable() + "\n" + m.details())

@@ -84,3 +84,11 @@ func TestAimsAreJudged(t *testing.T) {
 		t.Errorf("%v (%v to %v) fewer", share, low, high)
 	}
 }
+
+// Each policy and each oracle of that name has a row, and none the first.
+func TestFloorsHaveThePlayers(t *testing.T) {
+	got := floors(seeds{100, 1}, time.Minute, "give")
+	if rows := strings.Count(got, "\n") - 2; rows != 7 || !strings.Contains(got, "| none |") || !strings.Contains(got, "| oracle: all give |") {
+		t.Errorf("%d rows:\n%s", rows, got)
+	}
+}

@@ -14,6 +14,7 @@ type Result struct {
 	Allocated   float64 // of the GPU's memory, averaged over time
 	Work        time.Duration
 	Important   time.Duration // work of the important jobs
+	Stood       time.Duration // how long the others stood still for flushes and memory that they reserved
 }
 
 // Failure is an out-of-memory event.
@@ -21,6 +22,7 @@ type Failure struct {
 	At        time.Duration
 	Job       string
 	Important bool
+	Gave      bool // it would not have failed had the job kept what flushes freed
 }
 
 // Flush is a flush for others' sake.
@@ -59,7 +61,7 @@ func (a *account) pass(w *World, d time.Duration) {
 
 func (a *account) failed(j *Job) {
 	j.noteFailed()
-	a.failures = append(a.failures, Failure{At: j.world.now, Job: j.Name, Important: j.Important})
+	a.failures = append(a.failures, Failure{At: j.world.now, Job: j.Name, Important: j.Important, Gave: j.given > 0 && j.given >= j.world.used+j.asked-j.world.Capacity()})
 }
 
 func (a *account) flushed(j *Job, freed quantity.Bytes) {
@@ -83,6 +85,8 @@ func (w *World) Result() Result {
 		r.Work += j.Done()
 		if j.Important {
 			r.Important += j.Done()
+		} else {
+			r.Stood += j.stood
 		}
 	}
 	return r

@@ -52,6 +52,7 @@ type Job struct {
 	cache    *allocator.Caching
 	context  quantity.Bytes // 0 before it is there
 	reserved quantity.Bytes
+	given    quantity.Bytes           // freed by flushes in this life, and not reserved again
 	asked    quantity.Bytes           // by the newest allocation
 	failed   []probe.FailedAllocation // the newest
 	refused  int                      // by the driver, in this allocation
@@ -59,6 +60,7 @@ type Job struct {
 
 	// Work, in time that it takes a job that never waits.
 	done, unsaved time.Duration
+	stood         time.Duration // for flushes, and for memory that it reserved
 }
 
 const never = time.Duration(math.MaxInt64)
@@ -121,7 +123,7 @@ func (j *Job) stopProgram() {
 	j.next, j.end, j.yield = nil, nil, nil
 	j.world.account.allocated -= j.stats().Allocated
 	j.world.release(j.context + j.reserved)
-	j.cache, j.context, j.reserved, j.owed, j.failed = nil, 0, 0, 0, nil
+	j.cache, j.context, j.reserved, j.given, j.owed, j.failed = nil, 0, 0, 0, 0, nil
 }
 
 // Compute uses the GPU for a time, and for what memory has cost since the last one.

@@ -14,7 +14,7 @@ type Block = *allocator.Block
 // open makes the CUDA context and the allocator.
 func (j *Job) open() error {
 	j.asked = j.Context + j.Region
-	if !j.world.take(j.Context) {
+	if !j.world.take(j.Context) && (!j.world.Contexts || !j.rescued(j.Context)) {
 		return j.fail(allocator.ErrOutOfMemory)
 	}
 	j.context = j.Context
@@ -94,7 +94,9 @@ func (j *Job) Flush() quantity.Bytes {
 	freed := j.cache.Flush()
 	if !j.idle {
 		j.wake += j.world.Cost.Sync
+		j.stood += j.world.Cost.Sync
 	}
+	j.given += freed
 	j.world.account.flushed(j, freed)
 	return freed
 }
@@ -109,21 +111,37 @@ func (d *device) Reserve(size quantity.Bytes) bool {
 	if !w.take(size) {
 		j.refused++
 		if j.refused == 1 && j.Region == 0 {
-			j.owed += w.Cost.Sync // the allocator now frees its own cache
+			j.owes(w.Cost.Sync) // the allocator now frees its own cache
 			return false
 		}
-		if w.Rescue == nil {
-			return false
-		}
-		j.owed += w.Rescue(j, size)
-		if !w.take(size) {
+		if !j.rescued(size) {
 			return false
 		}
 	}
 	j.reserved += size
-	j.owed += time.Duration(float64(w.Cost.PerGiB) * float64(size) / float64(quantity.GiB))
+	j.given -= min(j.given, size)
+	j.owes(time.Duration(float64(w.Cost.PerGiB) * float64(size) / float64(quantity.GiB)))
 	w.account.reserved(j)
 	return true
+}
+
+// rescued asks for a rescue and takes what the driver has refused, if it can.
+func (j *Job) rescued(size quantity.Bytes) bool {
+	w := j.world
+	if w.Grants != nil && w.Grants(j) {
+		w.used += size
+		return true
+	}
+	if w.Rescue != nil {
+		j.owes(w.Rescue(j, size))
+	}
+	return w.take(size)
+}
+
+// owes has the job stand still for a time.
+func (j *Job) owes(d time.Duration) {
+	j.owed += d
+	j.stood += d
 }
 
 // Release plays cudaFree.
@@ -141,3 +159,11 @@ func (w *World) take(size quantity.Bytes) bool {
 }
 
 func (w *World) release(size quantity.Bytes) { w.used -= size }
+
+// Spare returns what a flush would free.
+func (j *Job) Spare() quantity.Bytes {
+	if !j.Running() || j.cache == nil || j.Region > 0 {
+		return 0
+	}
+	return j.cache.Stats().Returnable
+}

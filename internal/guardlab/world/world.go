@@ -20,7 +20,9 @@ type Rescuer func(asker *Job, size quantity.Bytes) (waited time.Duration)
 type World struct {
 	Total, Reserved quantity.Bytes // of the GPU; what the driver keeps for itself
 	Cost            Cost
-	Rescue          Rescuer // nil: an allocation that fails, fails
+	Rescue          Rescuer         // nil: an allocation that fails, fails
+	Contexts        bool            // a rescue is asked for CUDA contexts, too
+	Grants          func(*Job) bool // whether what does not fit is given to a job all the same; nil: to none
 	Jobs            []*Job
 
 	seed    uint64
