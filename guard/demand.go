@@ -13,9 +13,8 @@ import (
 // restarts within minutes.
 const absentTime = 10 * time.Minute
 
-// nextPart limits the allocation that is expected to follow one that has failed, to this part of
-// a GPU. A program that is too large for its GPU soon asks in vain, instead of for a tensor more
-// after each failure.
+// nextPart limits the allocation that is expected after one that failed, to this part of a GPU. With
+// it a program that is too large soon needs more than can be freed.
 const nextPart = 16
 
 // program identifies a command and its user on a device. The next run is expected to need

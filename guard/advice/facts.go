@@ -14,7 +14,6 @@ import (
 const (
 	stepTime   = 2 * time.Minute // for what is allocated at a step's end
 	loopTime   = 10 * time.Minute
-	hour       = time.Hour
 	cachedTime = 2 * time.Hour
 )
 
@@ -147,7 +146,7 @@ func (f *facts) events(kind snapshot.EventKind) (found []snapshot.Event) {
 	}
 	const read = 500
 	for _, e := range f.History.Events(read) {
-		if e.Kind == kind && e.GPUUUID == f.process.ID.GPUUUID && f.now.Sub(e.Time) <= hour && !e.Time.After(f.now) {
+		if e.Kind == kind && e.GPUUUID == f.process.ID.GPUUUID && f.now.Sub(e.Time) <= time.Hour && !e.Time.After(f.now) {
 			found = append(found, e)
 		}
 	}

@@ -153,7 +153,7 @@ func (f *facts) idleFor() time.Duration {
 	if f.process.SMUtilization.Or(0) > 0 {
 		return 0
 	}
-	points := f.points(metric.SMUtilization, hour, 15*time.Second)
+	points := f.points(metric.SMUtilization, time.Hour, 15*time.Second)
 	if f.covers(points, idleLeast, 15*time.Second) {
 		began := points[0].Time
 		for _, p := range points {

@@ -65,8 +65,8 @@ func optimizer(f *facts) []Advice {
 // roomToGrow advises a process whose GPU has been far from full for an hour.
 func roomToGrow(f *facts) []Advice {
 	tooth, ok := f.tooth.Value()
-	used := f.points(metric.Used, hour, 15*time.Second)
-	if !ok || tooth < least || len(f.neighbours) > 0 || !f.capacity.Known() || !f.covers(used, hour, 15*time.Second) {
+	used := f.points(metric.Used, time.Hour, 15*time.Second)
+	if !ok || tooth < least || len(f.neighbours) > 0 || !f.capacity.Known() || !f.covers(used, time.Hour, 15*time.Second) {
 		return nil
 	}
 	var peak quantity.Bytes

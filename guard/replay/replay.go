@@ -126,12 +126,7 @@ func (r *Replay) flush(snap *snapshot.Snapshot, d *guard.Decision) guard.Outcome
 
 // adjust subtracts from a snapshot the memory that would have been free.
 func (r *Replay) adjust(snap *snapshot.Snapshot) {
-	freed := make(map[string]quantity.Bytes)
-	type instance struct {
-		uuid string
-		id   snapshot.InstanceID
-	}
-	instances := make(map[instance]quantity.Bytes)
+	freed, instances := make(map[string]quantity.Bytes), make(map[snapshot.RowID]quantity.Bytes) // of no process
 	for id := range r.ledgers {
 		if snap.Row(id) == nil {
 			delete(r.ledgers, id)
@@ -154,13 +149,13 @@ func (r *Replay) adjust(snap *snapshot.Snapshot) {
 		}
 		p.Used, p.Cached, p.Returnable = minus(p.Used, less), minus(p.Cached, less), minus(p.Returnable, less)
 		freed[p.ID.GPUUUID] += less
-		instances[instance{p.ID.GPUUUID, p.ID.Instance}] += less
+		instances[snapshot.RowID{GPUUUID: p.ID.GPUUUID, Instance: p.ID.Instance}] += less
 	}
 	for i := range snap.GPUs {
 		g := &snap.GPUs[i]
 		take(&g.Memory, freed[g.UUID])
 		for j := range g.Instances {
-			take(&g.Instances[j].Memory, instances[instance{g.UUID, g.Instances[j].ID}])
+			take(&g.Instances[j].Memory, instances[snapshot.RowID{GPUUUID: g.UUID, Instance: g.Instances[j].ID}])
 		}
 	}
 }
