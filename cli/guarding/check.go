@@ -147,8 +147,8 @@ func policyInWords(s *config.Settings, path, cannot string) string {
 const rescuesInWords = `There is no [[guard.rule]]: whatever is free, the daemon's guard flushes nothing by itself.
 It answers rescues: where an allocation of a program under vramscope run --rescue fails,
 processes on that GPU that are no more important free what they cache, at most %s a minute.
-  gives    your own processes; where root runs the daemon, another user's only if it is less
-           important, and matches a [[guard.importance]] that does not protect it
+  gives    your own processes; where root runs the daemon, another user's only if it
+           matches a [[guard.importance]] that does not protect it, and is less important
 `
 
 func ruleInWords(r *guard.Rule) string {
