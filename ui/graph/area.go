@@ -19,7 +19,9 @@ type area struct {
 	inks  [layers]themes.Style // by layer
 	tops  [][layers]float64    // by column: the top of each layer in rows, NaN where there is none
 	ahead []bounds             // by column
+	wide  int                  // columns
 	row   int                  // the row that is written, from the bottom
+	top   int                  // the row of the capacity
 	full  int                  // the column in which the forecast is full; 0: none
 	when  string               // its label
 	from  int                  // the label's first column
@@ -37,7 +39,7 @@ const (
 
 func newArea(lk *cell.Appearance, c *curves, scale yAxis) area {
 	s := &lk.Styles
-	a := area{look: lk, full: c.full, when: " full " + c.when + " ", from: c.full + 1}
+	a := area{look: lk, wide: len(c.history), top: int(math.Round(scale.row(c.capacity))), full: c.full, when: " full " + c.when + " ", from: c.full + 1}
 	if a.from+len(a.when) > len(c.history) {
 		a.from = c.full - len(a.when)
 	}
@@ -100,15 +102,13 @@ func (a *area) write(l *cell.Line, mark asciigraph.AnsiColor, run string) {
 	s := &a.look.Styles
 	for i, r := range run {
 		column := l.Used() - leftCells
+		if tick := a.tick(column, r); tick != "" {
+			l.Repeat(s.Capacity, tick, 1)
+			continue
+		}
 		if column < 0 || column >= len(a.tops) {
 			l.Repeat(inkOf(mark, s), run[i:i+utf8.RuneLen(r)], 1)
 			continue
-		}
-		if a.full > 0 {
-			if mark := a.mark(column, r); mark != "" {
-				l.Repeat(s.Capacity, mark, 1)
-				continue
-			}
 		}
 		switch median := a.ahead[column].line(a.row); {
 		case r == ' ' && median != "":
@@ -122,15 +122,21 @@ func (a *area) write(l *cell.Line, mark asciigraph.AnsiColor, run string) {
 	}
 }
 
-// mark returns the tick where the forecast is full, or its label in the row of the capacity; ""
-// elsewhere.
-func (a *area) mark(column int, r rune) string {
+// tick returns a piece of the line where the forecast is full, or of its label in the capacity's;
+// "" elsewhere.
+func (a *area) tick(column int, r rune) string {
 	switch at := column - a.from; {
+	case a.full == 0 || column < 0:
+		return ""
 	case column == a.full && r == ' ':
-		return "│"
+		return a.look.Glyphs.Side
+	case a.row != a.top:
+		return ""
+	case column == a.full && a.look.Glyphs.ASCII:
+		return "+"
 	case column == a.full:
 		return "╤"
-	case r != ' ' && at >= 0 && at < len(a.when):
+	case at >= 0 && at < len(a.when):
 		return a.when[at : at+1]
 	default:
 		return ""

@@ -208,6 +208,23 @@ func TestWindowGrowsWithTheHistory(t *testing.T) {
 // TestFullIsATick: the forecast ends in a line at the time at which the memory is full, with the
 // clock time at the capacity, and nothing is drawn after it.
 func TestFullIsATick(t *testing.T) {
+	for _, ascii := range []bool{false, true} {
+		g := areaGraph(t)
+		g.Appearance, g.Lines = uitest.Appearance(t, "dark", ascii), true
+		g.Subject.Used, g.Subject.Predicted = uitest.Known(60), uitest.Predictions(60, .2, .02)
+		g.Subject.FullIn = &snapshot.FullIn{Median: time.Minute}
+		lines := body(g.Render(100, 24))
+		tick := strings.IndexAny(lines[0][leftCells:], "╤+") + leftCells
+		if _, label, _ := strings.Cut(lines[0], " full "); !strings.HasPrefix(label, g.At.Add(time.Minute).Format(time.TimeOnly)+" ") {
+			t.Errorf("the capacity's line is %q", lines[0])
+		}
+		column := len([]rune(lines[0][:tick]))
+		for i, line := range lines[1:] {
+			if cells := []rune(line); !strings.ContainsRune("│|-·.", cells[column]) || strings.TrimSpace(string(cells[column+1:])) != "" {
+				t.Errorf("lines, row %d: %q", i, line)
+			}
+		}
+	}
 	g := areaGraph(t)
 	g.Subject.Used, g.Subject.Predicted = uitest.Known(60), uitest.Predictions(60, .2, .02)
 	for median, edge := range map[time.Duration]string{time.Minute: "left", 170 * time.Second: "right"} {

@@ -56,7 +56,7 @@ func (g Graph) Render(width, height int) []string {
 	}
 	g.ahead = g.horizon(columns)
 	curves := g.curves(columns)
-	if curves.full > 0 && len(curves.parts) > 0 {
+	if curves.full > 0 {
 		g.Subject.FullIn = nil // the tick of the full time says it already
 	}
 	for _, parts := range curves.parts {

@@ -91,7 +91,7 @@ func (g Graph) plot(c *curves, scale yAxis, axis timeAxis, width int) []string {
 	under := newArea(lk, c, scale)
 	for row := range strings.SplitSeq(text, "\n") {
 		l.Reset(width)
-		if area && len(lines) < scale.rows {
+		if len(lines) < scale.rows {
 			under.row = scale.rows - 1 - len(lines)
 			lines = append(lines, restyled(lk, l, row, &under))
 			continue
@@ -218,7 +218,7 @@ func restyled(lk *cell.Appearance, l *cell.Line, row string, under *area) string
 		if last == markCapacity {
 			tail = lk.Glyphs.Capacity
 		}
-		under.write(l, last, strings.Repeat(tail, max(leftCells+len(under.tops)-l.Used(), 0)))
+		under.write(l, last, strings.Repeat(tail, max(leftCells+under.wide-l.Used(), 0)))
 	}
 	return l.String()
 }
