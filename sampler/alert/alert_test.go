@@ -266,12 +266,12 @@ func TestFullInHysteresis(t *testing.T) {
 		}
 	}
 	g.FullIn = late
-	s.ticks(4)
+	s.ticks(19)
 	if !s.has(snapshot.AlertFullIn) {
 		t.Error("taken down too early")
 	}
 	s.tick()
-	s.calm(t, "five samples without")
+	s.calm(t, "20 samples without")
 }
 
 // Still memory is forecast every 2.7 s: three snapshots may have one forecast.
