@@ -92,7 +92,7 @@ func (m *model) takeServer(msg serverMsg) bool {
 	p, _, _ := d.Only()
 	d = d.Fill(msg.result, msg.err)
 	switch {
-	case p.ID != msg.ids[0] || !open && (!msg.opens || m.st.overlay != nil):
+	case p.ID != msg.ids[0] || !open && (!msg.opens || m.st.overlay != nil || m.flush != nil || m.attaching):
 		return false
 	case open:
 		m.st.overlay = d

@@ -429,6 +429,17 @@ func TestFlushOffersSleepAndWake(t *testing.T) {
 	if last := m.asked[len(m.asked)-1]; last.Level != flush.Urgent {
 		t.Errorf("one above sleep is %s", last.Level)
 	}
+	// An answer about a process that has no other question waits for no flush to end.
+	m.onto(snapshottest.Probeme)
+	would, refused = server(flush.Sleep), nil
+	m.key("F")
+	late := <-m.answers
+	m.testModel.flush = &flushRun{}
+	if m.Update(late); m.st.overlay != nil {
+		t.Fatal("a question while a flush is running")
+	}
+	m.testModel.flush = nil
+	m.onto(snapshottest.Leaking)
 	// An answer after Esc opens nothing.
 	m.key("F", "esc")
 	m.Update(<-m.answers)

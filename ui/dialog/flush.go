@@ -99,6 +99,9 @@ func (d Flush) Level() flush.Level {
 
 // Fill returns the question with what the process's server would do, or why it would not.
 func (d Flush) Fill(would flush.Result, err error) Flush {
+	if len(d.targets) > 1 {
+		return d // it was asked about one alone
+	}
 	d.notes, d.server = would.Notes, choice{"z", string(would.Level), strings.TrimPrefix(would.Sentence(""), "dry run: ")}
 	if err != nil {
 		d.server = choice{"z", string(flush.Sleep), "no: " + text.Clean(action.Reason(err))}
