@@ -18,7 +18,7 @@ import (
 // of the flushes keep 80 % or more for thirty seconds, in each story. A process that needs more
 // than before is not foreseen. With VRAMSCOPE_FULL there are twenty seeds.
 func TestRecommendedFlushKeepsWhatItSays(t *testing.T) {
-	seeds := uint64(4)
+	seeds := uint64(5)
 	if os.Getenv("VRAMSCOPE_FULL") != "" {
 		seeds = 20
 	}
