@@ -66,7 +66,7 @@ func reserve(file *os.File) error {
 	}
 	err = unix.Fallocate(int(file.Fd()), unix.FALLOC_FL_KEEP_SIZE, info.Size(), nextLines)
 	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) {
-		return install.Room(filepath.Dir(file.Name()))
+		return install.Room(reach(int(file.Fd())), file.Name())
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", file.Name(), err)
@@ -98,16 +98,27 @@ func checkLog(directory string) error {
 	var stat unix.Stat_t
 	switch err := unix.Fstatat(dir, LogName, &stat, unix.AT_SYMLINK_NOFOLLOW); {
 	case errors.Is(err, unix.ENOENT):
-		return install.Writable(directory)
+		return writable(dir, directory)
 	case err != nil:
 		return fmt.Errorf("%s: %w", filepath.Join(directory, LogName), err)
 	default:
-		return cmp.Or(checkFile(filepath.Join(directory, LogName), &stat), install.Room(directory))
+		return cmp.Or(checkFile(filepath.Join(directory, LogName), &stat), install.Room(reach(dir), directory))
 	}
 }
 
 // errCanBeMade says that a directory is not there, and could be made.
 var errCanBeMade = errors.New("not there yet")
+
+// writable returns nil if names can be made in a directory, and a file can hold something.
+func writable(dir int, path string) error {
+	if err := unix.Faccessat(unix.AT_FDCWD, reach(dir), unix.W_OK|unix.X_OK, unix.AT_EACCESS); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return install.Room(reach(dir), path)
+}
+
+// reach returns a path to what a descriptor is open for.
+func reach(dir int) string { return fmt.Sprintf("/proc/self/fd/%d", dir) }
 
 // openDirectory opens a directory for its names; where it is not there it makes
 // it, or says that it could. It follows no symbolic link but root's: see resolve.
@@ -118,30 +129,33 @@ func openDirectory(path string, make bool) (int, error) {
 	if !filepath.IsAbs(path) {
 		return 0, fmt.Errorf("%s is not an absolute path", path)
 	}
-	path = resolve(path)
-	there := install.Existing(path)
-	if target, err := filepath.EvalSymlinks(there); err == nil && target != there {
-		return 0, errLink(path)
-	}
-	if there != path {
-		if !make {
-			return 0, cmp.Or(install.Writable(there), errCanBeMade)
+	names := split(resolve(path))
+	dir, err := unix.Open("/", openFlags, 0)
+	walked := "/"
+	for _, name := range names {
+		if err != nil {
+			break
 		}
-		if err := os.MkdirAll(path, 0o700); err != nil {
-			return 0, err
+		walked = filepath.Join(walked, name)
+		next, failed := unix.Openat(dir, name, openFlags, 0)
+		if errors.Is(failed, unix.ENOENT) && !make {
+			if failed = writable(dir, filepath.Dir(walked)); failed == nil {
+				failed = errCanBeMade
+			}
+		} else if errors.Is(failed, unix.ENOENT) {
+			if failed = unix.Mkdirat(dir, name, 0o700); failed == nil || errors.Is(failed, unix.EEXIST) {
+				next, failed = unix.Openat(dir, name, openFlags, 0)
+			}
 		}
+		_ = unix.Close(dir)
+		dir, err = next, failed
 	}
-	dir, err := unix.Open(path, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return 0, openError(path, err)
+		return 0, openError(walked, err)
 	}
 	var stat unix.Stat_t
-	opened, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", dir))
-	if err == nil && opened != path { // a link came meanwhile
-		err = errLink(path)
-	}
-	if err == nil {
-		err = cmp.Or(unix.Fstat(dir, &stat), checkDirectory(path, &stat))
+	if err = unix.Fstat(dir, &stat); err == nil {
+		err = checkDirectory(path, &stat)
 	}
 	if err != nil {
 		_ = unix.Close(dir)
@@ -177,16 +191,21 @@ func split(path string) []string {
 	return strings.FieldsFunc(filepath.Clean(path), func(r rune) bool { return r == '/' })
 }
 
-// openError says what ELOOP means where links are not followed.
+const openFlags = unix.O_PATH | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
+
+// openError says what ELOOP and ENOTDIR mean where links are not followed.
 func openError(path string, err error) error {
-	if errors.Is(err, unix.ELOOP) {
-		return errLink(path)
+	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR) {
+		var stat unix.Stat_t
+		if unix.Lstat(path, &stat) == nil && stat.Mode&unix.S_IFMT == unix.S_IFLNK {
+			return errLink(path)
+		}
 	}
 	return fmt.Errorf("%s: %w", path, err)
 }
 
 func errLink(path string) error {
-	return fmt.Errorf("%s is a symbolic link, or below one, which could lead anywhere", path)
+	return fmt.Errorf("%s is a symbolic link, which could lead anywhere", path)
 }
 
 func checkDirectory(path string, stat *unix.Stat_t) error {

@@ -45,7 +45,7 @@ func Own(bases iter.Seq[string]) (string, error) {
 		if first == "" {
 			first = base
 		}
-		if owner, err := owner(Existing(base)); err == nil && (owner == uint32(os.Geteuid()) || owner == 0) {
+		if owner, err := owner(existing(base)); err == nil && (owner == uint32(os.Geteuid()) || owner == 0) {
 			return base, nil
 		}
 	}
@@ -55,8 +55,8 @@ func Own(bases iter.Seq[string]) (string, error) {
 	return first, nil
 }
 
-// Existing returns the part of a path that is there.
-func Existing(path string) string {
+// existing returns the part of a path that is there.
+func existing(path string) string {
 	for path != filepath.Dir(path) {
 		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 			return path
@@ -79,21 +79,16 @@ func Possible(cache string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	path = Existing(path)
-	return path, Writable(path)
-}
-
-// Writable returns nil if names can be made in a directory, and a file can hold something.
-func Writable(directory string) error {
-	if err := unix.Faccessat(unix.AT_FDCWD, directory, unix.W_OK|unix.X_OK, unix.AT_EACCESS); err != nil {
-		return fmt.Errorf("%s: %w", directory, err)
+	path = existing(path)
+	if err := unix.Faccessat(unix.AT_FDCWD, path, unix.W_OK|unix.X_OK, unix.AT_EACCESS); err != nil {
+		return "", fmt.Errorf("%s: %w", path, err)
 	}
-	return Room(directory)
+	return path, Room(path, path)
 }
 
 // Room returns nil if a file in a directory can hold something, as far as that is
-// known: quotas are not.
-func Room(directory string) error {
+// known: quotas are not. The name is the directory's in the error.
+func Room(directory, name string) error {
 	var fs unix.Statfs_t
 	if unix.Statfs(directory, &fs) != nil || fs.Blocks == 0 {
 		return nil
@@ -103,7 +98,7 @@ func Room(directory string) error {
 		free = fs.Bfree
 	}
 	if free == 0 || fs.Files > 0 && fs.Ffree == 0 {
-		return fmt.Errorf("%s: %w", directory, unix.ENOSPC)
+		return fmt.Errorf("%s: %w", name, unix.ENOSPC)
 	}
 	return nil
 }
