@@ -96,7 +96,7 @@ func TestOracleRepeatsThePast(t *testing.T) {
 
 // BenchmarkFloorError: gate 1, in the second half of each series.
 func BenchmarkFloorError(b *testing.B) {
-	const first, origins, drawn = 41_000, 25, 15
+	const first, origins, drawn = 40_000, 25, 15
 	families, logs := regime.Families(), 0.0
 	for range b.N {
 		logs = 0
@@ -104,7 +104,8 @@ func BenchmarkFloorError(b *testing.B) {
 			for k := range family.Regimes {
 				g, n := &family.Regimes[k], 18/len(family.Regimes)
 				for i := range n {
-					o, fresh, r := newOracle(g.Make, uint64(first+i)), rand.NewPCG(uint64(i), 7), rand.New(rand.NewPCG(uint64(i), 9))
+					seed := uint64(first + i)
+					o, fresh, r := newOracle(g.Make, seed), rand.NewPCG(seed, 7), rand.New(rand.NewPCG(seed, 9))
 					ahead, miss, still := int(60/g.Every()), origins*regime.MiB, origins*regime.MiB
 					for range origins {
 						now := len(o.y)/2 + r.IntN(max(len(o.y)/2-ahead-1, 1))
