@@ -61,8 +61,8 @@ vramscope doctor say why.
 With --rescue, which implies --preload, an allocation that the driver refuses
 for lack of memory waits up to two seconds while a daemon whose guard acts frees
 what less important processes cache, and your own that are as important, and is
-then tried once more (docs/preload.md). Without such a daemon it fails at once, as by itself, and a
-line on standard error says so when CMD starts.
+then tried once more (docs/preload.md). Without such a daemon it fails at once,
+as by itself, and a line on standard error says so when CMD starts.
 
 With --need it first claims a lease of so much memory from the daemon, on the
 GPU with the most room, and sets CUDA_VISIBLE_DEVICES to that GPU: never to one
