@@ -27,6 +27,7 @@ type row struct {
 	pid               int
 	uid               uint32
 	user, command     string
+	job               process.Job
 	allocated, cached quantity.Bytes
 	evictable         quantity.Bytes // of allocated
 	peak              quantity.Bytes // of allocated, by the allocator; 0: it reports none
@@ -88,7 +89,7 @@ func (b *box) snapshot() *snapshot.Snapshot {
 		}
 		probe := *r.probe
 		p := snapshot.Process{
-			ID: r.id(), User: r.user, UID: quantity.From(r.uid, quantity.System), Command: []string{r.command}, Name: r.command, Started: r.started,
+			ID: r.id(), Job: r.job, User: r.user, UID: quantity.From(r.uid, quantity.System), Command: []string{r.command}, Name: r.command, Started: r.started,
 			Hints: process.Hints{Importance: r.importance, Distributed: quantity.From(r.distributed, quantity.System)},
 			Used:  known(r.allocated + r.cached), Probe: &probe,
 		}

@@ -96,7 +96,7 @@ func (e *Engine) Rescue(snap *snapshot.Snapshot, ask Ask, tried ...snapshot.RowI
 	var givers []*snapshot.Process
 	var all quantity.Bytes
 	for p := range snap.GPURows(g.UUID) {
-		if p.ID.Instance == where.instance && p.ID.Process != ask.Process && !slices.Contains(tried, p.ID) && e.rescues(snap, p, ask.UID, own) {
+		if p.ID.Instance == where.instance && p.ID.Process != ask.Process && !slices.Contains(tried, p.ID) && e.rescues(snap, p, asker, ask.UID) {
 			givers = append(givers, p)
 			all += given(p, Selective)
 		}
@@ -166,12 +166,14 @@ func (e *Engine) Late(d Decision) {
 	}
 }
 
-// rescues reports whether a row frees memory for a user's process of that importance. A rescue
+// rescues reports whether a row frees memory for a user's process. A rescue
 // ignores the needs of the next minutes and the rules' back-offs: the allocation fails now,
 // and that costs more than a flush in vain.
-func (e *Engine) rescues(snap *snapshot.Snapshot, p *snapshot.Process, user uint32, importance int) bool {
-	i, t := e.importanceOf(p), e.traces[p.ID]
-	if t == nil || e.standing[p.ID] == nil || i.value > importance || i.value == importance && ownerOf(p) != user {
+func (e *Engine) rescues(snap *snapshot.Snapshot, p, asker *snapshot.Process, user uint32) bool {
+	i, t, importance := e.importanceOf(p), e.traces[p.ID], e.importanceOf(asker).value
+	// Containers of different people may all be root's.
+	same := ownerOf(p) == user && (user != 0 || p.Job.Kind == asker.Job.Kind && p.Job.ID == asker.Job.ID)
+	if t == nil || e.standing[p.ID] == nil || i.value > importance || i.value == importance && !same {
 		return false
 	}
 	return e.permitted(snap, p, i) && e.exclusion(snap, p, i) == "" && !t.busy && given(p, Selective) >= least

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 )
@@ -92,6 +93,19 @@ func TestRescueByProcessesThatAreAsImportant(t *testing.T) {
 			if acts := of(e.Rescue(b.snapshot(), Ask{Process: asker.id().Process, UID: alice.UID, GPUUUID: uuid, Bytes: 10 * gib}), Acts); len(acts) != want {
 				t.Errorf("%+v, user %d: %d flushes, want %d", c, uid, len(acts), want)
 			}
+		}
+	}
+}
+
+// Every container's root may be the same user to the kernel: its equals are of one job.
+func TestRescueOfRootInContainers(t *testing.T) {
+	for name, want := range map[string]int{"train-0": 1, "another": 0} {
+		asker := &row{command: "train.py", allocated: 40 * gib, user: "root", job: process.Job{Kind: "pod", ID: "train-0"}}
+		b := newBox(asker, &row{command: "test.py", allocated: 5 * gib, cached: 34 * gib, user: "root", job: process.Job{Kind: "pod", ID: name}})
+		e := New(Policy{Mode: Act}, root)
+		b.run(e, 60, nil)
+		if acts := of(e.Rescue(b.snapshot(), Ask{Process: asker.id().Process, GPUUUID: uuid, Bytes: 10 * gib}), Acts); len(acts) != want {
+			t.Errorf("beside %s: %d flushes, want %d", name, len(acts), want)
 		}
 	}
 }

@@ -87,7 +87,7 @@ func (d *divider) divide(weight, elapsed time.Duration, snap *snapshot.Snapshot)
 		if known && counted && now >= before && elapsed > 0 && weight == elapsed {
 			d.drawn[g.UUID] = quantity.From(m.give(g.Power.Or(0)*elapsed.Seconds(), now-before), quantity.Computed)
 			m.counter = g.Energy
-		} else {
+		} else if !known || !counted || now != before { // else a gap between two readings: what was given before it counts
 			m = meter{counter: g.Energy}
 		}
 		d.meters[g.UUID] = m

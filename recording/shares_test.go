@@ -124,6 +124,28 @@ func TestEnergyIsOfThoseThatDrewIt(t *testing.T) {
 	}
 }
 
+// TestEnergyAfterAGap: what was given by the power before a gap is not given again by the counter.
+func TestEnergyAfterAGap(t *testing.T) {
+	var d divider
+	sum, gaps := 0.0, 0
+	for second := range 1001 {
+		elapsed := time.Second
+		if second%31 == 7 {
+			elapsed, gaps = 2*time.Second, gaps+1
+		}
+		g := snapshot.GPU{UUID: "GPU-1", Sensors: metric.Sensors{
+			Power:  quantity.From(300.0, quantity.Driver),
+			Energy: quantity.From(float64((second+gaps)/10)*3000, quantity.Driver),
+		}}
+		p := snapshot.Process{ID: snapshot.RowID{Process: process.Identity{PID: 1}, GPUUUID: g.UUID}}
+		d.divide(time.Second, elapsed, &snapshot.Snapshot{GPUs: []snapshot.GPU{g}, Rows: []snapshot.Process{p}})
+		sum += d.rows[0].energy
+	}
+	if drawn := float64(1000+gaps) * 300; sum > 1.005*drawn || sum < .95*drawn {
+		t.Errorf("%.0f J of %.0f", sum, drawn)
+	}
+}
+
 // TestSharedTimeIsOfThoseThatComputeOrHold: alice computes with a little memory, bob holds
 // the rest and computes nothing. What no process does is divided equally.
 func TestSharedTimeIsOfThoseThatComputeOrHold(t *testing.T) {

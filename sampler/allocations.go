@@ -64,14 +64,19 @@ func (s *Sampler) nameAllocations(now time.Time, snap *snapshot.Snapshot) {
 // GPU, if a GPU is missing or has instances, or if a job runs on a GPU that it was not given.
 func jobsOf(allocations []process.Allocation, snap *snapshot.Snapshot) map[int]*process.Allocation {
 	held := make(map[int]*process.Allocation)
+	var twice []int // of two pods: one may have ended
 	for i := range allocations {
 		a := &allocations[i]
 		for _, uuid := range a.UUIDs { // others are an instance's, or a part of a GPU
-			if g := snap.GPU(uuid); g != nil {
+			if g := snap.GPU(uuid); g != nil && !g.MIG {
 				a.GPUs = append(a.GPUs, g.Index)
 			}
 		}
 		for _, index := range a.GPUs {
+			if other := held[index]; other != nil && other != a && len(a.UUIDs) > 0 && len(other.UUIDs) > 0 {
+				twice = append(twice, index)
+				continue
+			}
 			if held[index] != nil && held[index] != a || !slices.ContainsFunc(snap.GPUs, func(g snapshot.GPU) bool { return g.Index == index && !g.MIG }) {
 				return nil
 			}
@@ -81,10 +86,13 @@ func jobsOf(allocations []process.Allocation, snap *snapshot.Snapshot) map[int]*
 	for i := range snap.Rows {
 		p := &snap.Rows[i]
 		for _, a := range allocations {
-			if p.Job.Kind == a.Job.Kind && p.Job.ID == a.Job.ID && !slices.Contains(a.GPUs, p.GPU) {
+			if len(a.UUIDs) == 0 && p.Job.Kind == a.Job.Kind && p.Job.ID == a.Job.ID && !slices.Contains(a.GPUs, p.GPU) {
 				return nil
 			}
 		}
+	}
+	for _, index := range twice {
+		delete(held, index)
 	}
 	return held
 }

@@ -219,21 +219,24 @@ func (s *Sampler) Warm(before snapshot.History) {
 		return
 	}
 	var learnt habits
-	known := slices.Clone(earlier.Rows)
+	known, ended := slices.Clone(earlier.Rows), make(map[habit]bool)
 	for i := range earlier.Ended { // the newest of each program
-		if p := &earlier.Ended[i].Last; learnt.lasted[habitOf(p)] == nil {
-			learnt.of(p)
+		if p := &earlier.Ended[i].Last; !ended[habitOf(p)] {
+			ended[habitOf(p)] = true
 			known = append(known, *p)
 		}
 	}
 	rows, recent := make(map[snapshot.RowID]*row), began.Add(-warmSpans[1].from)
 	for i := range known {
-		p := &known[i]
+		p, spans := &known[i], warmSpans[:]
+		if i < len(earlier.Rows) && learnt.lasted[habitOf(p)] != nil { // one of each program is enough for its loads
+			spans = warmSpans[1:]
+		}
 		r := &row{latest: p, load: load{like: learnt.of(p)}}
 		if p.Started.After(recent) {
 			r.came = p.Started
 		}
-		warm(before, snapshot.SeriesKey{Metric: metric.Used, Row: p.ID}, began, warmSpans[:], func(at time.Time, used snapshot.Bytes) {
+		warm(before, snapshot.SeriesKey{Metric: metric.Used, Row: p.ID}, began, spans, func(at time.Time, used snapshot.Bytes) {
 			r.watchLoad(at, p.Started, used.Or(0), math.MaxInt64, 0)
 			if at.After(recent) {
 				r.outlook.learn(at, used.Or(0))

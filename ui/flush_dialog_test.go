@@ -130,6 +130,15 @@ func TestFlushDialogFollowsItsProcess(t *testing.T) {
 	if got := shownText(d.Follow(st.screen())); !strings.Contains(got, "frees 3.00G") {
 		t.Errorf("the dialog does not follow:\n%s", got)
 	}
+	// What was chosen is no longer there: y is no other action.
+	next.Rows[at].Probe = nil
+	server := d.Fill(flush.Result{Level: flush.Sleep, Server: "vLLM 0.33.0"}, nil).Follow(st.screen())
+	if _, out := server.Press("y", 80, 14); out != dialog.Handled || !strings.Contains(shownText(server), "sleep") {
+		t.Errorf("y comes out as %v of\n%s", out, shownText(server))
+	}
+	if chosen, _ := server.Press("z", 80, 14); chosen.(dialog.Flush).Level() != flush.Sleep {
+		t.Error("z does not choose it")
+	}
 	// The pid goes to another process.
 	next.Rows[at].ID.Process.StartTime++
 	gone := d.Follow(st.screen())

@@ -77,8 +77,11 @@ func (m *model) openFlush() (bool, tea.Cmd) {
 			return serverMsg{ids, opens, result, err}
 		}
 	}
-	if opens && asking == nil {
+	switch {
+	case opens && asking == nil:
 		m.say(m.withAdvice(d.Only()))
+	case opens:
+		m.say("asking its server, if it is one")
 	}
 	return opens || m.openOverlay(d), asking
 }
@@ -92,7 +95,7 @@ func (m *model) takeServer(msg serverMsg) bool {
 	p, _, _ := d.Only()
 	d = d.Fill(msg.result, msg.err)
 	switch {
-	case p.ID != msg.ids[0] || !open && (!msg.opens || m.st.overlay != nil || m.flush != nil || m.attaching):
+	case p.ID != msg.ids[0] || !open && (!msg.opens || m.st.Cursor.ID != msg.ids[0] || m.st.overlay != nil || m.flush != nil || m.attaching):
 		return false
 	case open:
 		m.st.overlay = d

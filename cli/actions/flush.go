@@ -107,7 +107,10 @@ func runFlush(ctx context.Context, p *command.Program, pid int, f flushFlags) er
 	_, end := src.ListenFor(ctx)
 	defer end()
 	sampling := sampler.New(src.Options)
-	sample := func(ctx context.Context) *snapshot.Snapshot { return src.Look(ctx, sampling) }
+	sample := func(ctx context.Context) *snapshot.Snapshot {
+		defer func() { src.Asked = 0 }() // it has been waited for once
+		return src.Look(ctx, sampling)
+	}
 	return flushProcess(ctx, src, sample, pid, f)
 }
 

@@ -52,11 +52,12 @@ func (src *Set) ListenFor(ctx context.Context) (listening context.Context, end f
 // grew from a probe that lies.
 func (src *Set) Look(ctx context.Context, sampling *sampler.Sampler) *snapshot.Snapshot {
 	const most, pause = 20, 100 * time.Millisecond // others may come meanwhile
+	began := time.Now()
 	command.CollectLate()
 	snap := sampling.Tick(src.Options.Clock())
 	for i := 1; i < most && ctx.Err() == nil; i++ {
 		doubted, skewed := src.unsettled(snap)
-		if len(doubted) == 0 && (len(skewed) == 0 || i > most/2) {
+		if len(doubted) == 0 && (len(skewed) == 0 || time.Since(began) > most/2*pause) {
 			break
 		}
 		if i > 1 {

@@ -41,10 +41,9 @@ func Pods(ctx context.Context, socket string) ([]Pod, error) {
 	defer cancel()
 	var http2 http.Protocols
 	http2.SetUnencryptedHTTP2(true)
-	transport := &http.Transport{Protocols: &http2, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	transport := &http.Transport{Protocols: &http2, DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", socket)
 	}}
-	defer transport.CloseIdleConnections()
 	const empty = "\x00\x00\x00\x00\x00" // not compressed, of length 0
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://localhost/v1.PodResourcesLister/List", strings.NewReader(empty))
 	if err != nil {

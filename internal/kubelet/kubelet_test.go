@@ -107,6 +107,15 @@ func TestBadAnswers(t *testing.T) {
 	if _, err := Pods(ctx, silent); err == nil {
 		t.Error("a kubelet that does not answer")
 	}
+	conn, err := listener.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+	if _, err := io.Copy(io.Discard, conn); err != nil {
+		t.Errorf("its connection stays open: %v", err)
+	}
 }
 
 func FuzzPods(f *testing.F) {

@@ -1,14 +1,16 @@
 package alert
 
 import (
+	"time"
+
 	"vramscope/internal/quantity"
 	"vramscope/sampler/snapshot"
 )
 
 // forecasted is the hysteresis of alerts from forecasts. The forecast of still memory is repeated
 // for several snapshots; each counts once. Where a time near FullWithin comes and goes, 5 misses
-// raised the same alert up to ten times in six minutes.
-var forecasted = hysteresis{samples: 3, misses: 20}
+// alone raised the same alert up to ten times in six minutes.
+var forecasted = hysteresis{samples: 3, misses: 5, hold: 20 * time.Second}
 
 // fullIn alerts if a GPU or a MIG instance is forecast to be full soon.
 func (e *Evaluator) fullIn(found []candidate, g *snapshot.GPU) []candidate {

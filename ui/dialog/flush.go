@@ -22,10 +22,10 @@ type Flush struct {
 	now     cell.Moment
 	viewer  string
 	targets []flushTarget
-	chosen  int
-	running bool     // a dry run is under way
-	server  choice   // what its server can be asked; without a name there is none
-	notes   []string // of the server
+	level   flush.Level // the chosen one; "" where none can be
+	running bool        // a dry run is under way
+	server  choice      // what its server can be asked; without a name there is none
+	notes   []string    // of the server
 }
 
 // flushTarget is a row whose cached memory is to be freed.
@@ -38,9 +38,6 @@ type flushTarget struct {
 	ranks  bool           // its job has other processes on other GPUs
 }
 
-// levels returns the choices, the gentlest first.
-func levels() []flush.Level { return []flush.Level{flush.Gradual, flush.Selective, flush.Urgent} }
-
 // NewFlush asks about rows. It begins with the gentlest level that frees something.
 func NewFlush(lk *cell.Appearance, now *Screen, ids []snapshot.RowID) Flush {
 	d := Flush{look: lk, targets: make([]flushTarget, len(ids))}
@@ -51,7 +48,9 @@ func NewFlush(lk *cell.Appearance, now *Screen, ids []snapshot.RowID) Flush {
 		}
 	}
 	d = d.following(now)
-	d.chosen = slices.Index(levels(), d.gentlest())
+	if d.Willing() > 0 {
+		d.level = d.gentlest()
+	}
 	return d
 }
 
@@ -91,11 +90,15 @@ func (t flushTarget) follow(s *snapshot.Snapshot) flushTarget {
 	return t
 }
 
-// Level returns the chosen level.
+// Level returns the chosen level, "" where it is no longer offered: y never means another one.
 func (d Flush) Level() flush.Level {
-	choices := d.choices()
-	return flush.Level(choices[min(d.chosen, len(choices)-1)].name)
+	if slices.ContainsFunc(d.choices(), d.isChosen) {
+		return d.level
+	}
+	return ""
 }
+
+func (d Flush) isChosen(c choice) bool { return c.name == string(d.level) }
 
 // Fill returns the question with what the process's server would do, or why it would not.
 func (d Flush) Fill(would flush.Result, err error) Flush {
@@ -107,6 +110,9 @@ func (d Flush) Fill(would flush.Result, err error) Flush {
 		d.server = choice{"z", string(flush.Sleep), "no: " + text.Clean(action.Reason(err))}
 	} else if would.Level == flush.Wake {
 		d.server.key = "w"
+	}
+	if d.level == "" {
+		d.level = flush.Level(d.server.name)
 	}
 	return d
 }
@@ -219,7 +225,7 @@ func (d Flush) Press(name string, _, height int) (Overlay, Outcome) {
 	switch {
 	case refuses(name):
 		return d, Closed
-	case d.Willing() == 0 || height < MinLines || d.running:
+	case d.Willing() == 0 || height < MinLines || d.running, d.Level() == "" && (name == "y" || name == "d"):
 		return d, Handled
 	case name == "y":
 		return d, Confirmed
@@ -227,6 +233,8 @@ func (d Flush) Press(name string, _, height int) (Overlay, Outcome) {
 		d.running = true
 		return d, Rehearsed
 	}
-	d.chosen = d.form(dialogWidth).choose(name)
+	if f := d.form(dialogWidth); f.choose(name) >= 0 {
+		d.level = flush.Level(f.choices[f.choose(name)].name)
+	}
 	return d, Handled
 }

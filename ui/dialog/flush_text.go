@@ -47,7 +47,7 @@ func (d Flush) form(width int) form {
 		}
 	}
 	out.choices = d.choices()
-	out.chosen = min(d.chosen, len(out.choices)-1)
+	out.chosen = slices.IndexFunc(out.choices, d.isChosen)
 	out.buttons = []button{{"y", map[bool]string{true: "ask it", false: "flush"}[flush.OfServer(d.Level())]}, {"d", "dry run"}, {"Esc", "cancel"}}
 	return out
 }
