@@ -72,9 +72,9 @@ func TestThousandClaimsNeverOvercommit(t *testing.T) {
 	var mu sync.Mutex
 	held, most := map[string]quantity.Bytes{}, quantity.Bytes(0)
 	var running sync.WaitGroup
-	claims := 1000
+	claims, holding := 1000, 5*time.Millisecond
 	if testing.Short() { // under the race detector a thousand take a minute of a core
-		claims = 200
+		claims, holding = 200, 25*time.Millisecond
 	}
 	for i := range claims {
 		running.Go(func() {
@@ -93,7 +93,7 @@ func TestThousandClaimsNeverOvercommit(t *testing.T) {
 				}
 			}
 			count(1)
-			time.Sleep(5 * time.Millisecond)
+			time.Sleep(holding)
 			count(-1)
 			if _, err := keeper.Release(uint32(os.Geteuid()), string(given.ID)); err != nil {
 				t.Error(err)
