@@ -14,7 +14,7 @@ import (
 // informed of when memory is needed. What it costs the other jobs is a floor for a guard's cost.
 type Oracle struct {
 	Name string
-	// Nowhere gives the important jobs memory that is nobody's: others lose only because these
+	// Nowhere gives the important jobs memory that no job had: others lose only because these
 	// jobs live, and take what they need.
 	Nowhere bool
 	// Helps reports whether a job gives its cache for one that asks.

@@ -9,7 +9,7 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// With an oracle the important job does not fail, whether others give or nobody does.
+// With an oracle the important job does not fail, whether others give or none does.
 func TestImportantJobLivesWithAnOracle(t *testing.T) {
 	s := named(t, "job that starts large beside idle cache")
 	failures := func(r world.Result) (important, flushes int) {
