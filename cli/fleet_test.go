@@ -93,7 +93,7 @@ func TestFleetOnceFailsWhereNoBoxAnswers(t *testing.T) {
 }
 
 func TestFleetOnceSaysThatNothingMatches(t *testing.T) {
-	for _, words := range []string{"user=nobody", "state=lost"} {
+	for _, words := range []string{"user=zoe", "state=lost"} {
 		if out, errs, code := overSSH(t, "fleet", "once", "--ssh", "box1", "--filter", words); code != command.ExitOK || !strings.HasSuffix(out, "\n\nnothing matches --filter "+words+"\n") {
 			t.Errorf("exit code %d:\n%s%s", code, out, errs)
 		}
@@ -112,7 +112,7 @@ func TestFleetHeadroomOverSSH(t *testing.T) {
 			t.Errorf("%s: exit code %d:\n%s%s", c.need, code, out, errs)
 		}
 	}
-	for words, want := range map[string]string{"user=nobody": "no GPU matches --filter user=nobody", "host=box9": "no GPU matches --filter host=box9"} {
+	for words, want := range map[string]string{"user=zoe": "no GPU matches --filter user=zoe", "host=box9": "no GPU matches --filter host=box9"} {
 		if _, errs, code := overSSH(t, "fleet", "headroom", "--ssh", "box1", "--need", "10GiB", "--filter", words); code != command.ExitFailure || !strings.Contains(errs, want) {
 			t.Errorf("%s: exit code %d: %s", words, code, errs)
 		}

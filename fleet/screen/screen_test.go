@@ -291,7 +291,7 @@ func TestEverySizeHasItsLegend(t *testing.T) {
 func TestNothingMatches(t *testing.T) {
 	for width := leastWidth; width < 120; width++ {
 		m := shown(t, width, 24)
-		m.view.Query.Filter, _ = fleet.ParseFilter("user=nobody")
+		m.view.Query.Filter, _ = fleet.ParseFilter("user=zoe")
 		if lines := strings.Split(ansi.Strip(m.text()), "\n"); strings.TrimSpace(lines[3]) != "nothing matches the filter   Esc: all" {
 			t.Errorf("at %d cells: %q", width, lines[3])
 		}
