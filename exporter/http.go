@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"vramscope/internal/process"
+	"vramscope/internal/sorted"
 	"vramscope/sampler/snapshot"
 	"vramscope/schema"
 )
@@ -122,7 +123,7 @@ func offersOf(header []string) (all []offer) {
 			all = append(all, offer{kind, parameters, quality})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b offer) int { return cmp.Compare(b.quality, a.quality) })
+	sorted.Stable(all, func(a, b offer) int { return cmp.Compare(b.quality, a.quality) })
 	return all
 }
 

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"vramscope/internal/sorted"
 	"vramscope/internal/text"
 	"vramscope/metric"
 )
@@ -64,7 +65,7 @@ func (w writer) text(openMetrics bool) []byte {
 	for _, sample := range slices.Sorted(maps.Keys(w)) {
 		all, name, kind := w[sample].series, sample, "gauge"
 		// Of two series with the same labels the first stays.
-		slices.SortStableFunc(all, func(a, b series) int { return a.labels.compare(b.labels) })
+		sorted.Stable(all, func(a, b series) int { return a.labels.compare(b.labels) })
 		all = slices.CompactFunc(all, func(a, b series) bool { return slices.Equal(a.labels, b.labels) })
 		if metric.IsCounter(name) {
 			kind = "counter"
@@ -110,7 +111,7 @@ func (l labels) with(names, values []string) labels {
 			out = append(out, label{names[i], value})
 		}
 	}
-	slices.SortStableFunc(out, func(a, b label) int { return strings.Compare(a.name, b.name) })
+	sorted.Stable(out, func(a, b label) int { return strings.Compare(a.name, b.name) })
 	return out
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
+	"vramscope/internal/sorted"
 	"vramscope/sampler/snapshot"
 )
 
@@ -115,7 +116,7 @@ func (e *Engine) demandOn(rule int, v *view) demand {
 			all.bytes += missing
 		}
 	}
-	slices.SortFunc(each, func(a, b demand) int {
+	sorted.Stable(each, func(a, b demand) int {
 		return cmp.Or(cmp.Compare(max(min(b.importance, 1), 0), max(min(a.importance, 1), 0)), cmp.Compare(b.bytes, a.bytes), cmp.Compare(a.whose.user+a.whose.name, b.whose.user+b.whose.name))
 	})
 	for _, d := range slices.Insert(each, 0, all) {

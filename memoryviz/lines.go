@@ -2,9 +2,9 @@ package memoryviz
 
 import (
 	"cmp"
-	"slices"
 
 	"vramscope/internal/quantity"
+	"vramscope/internal/sorted"
 	"vramscope/schema"
 )
 
@@ -72,7 +72,7 @@ func (s *Snapshot) Lines() []Line {
 		l.At = at
 		lines = append(lines, l)
 	}
-	slices.SortFunc(lines, func(a, b Line) int {
+	sorted.Stable(lines, func(a, b Line) int {
 		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(b.Churn, a.Churn), cmp.Compare(a.At.String(), b.At.String()))
 	})
 	return lines
@@ -99,7 +99,7 @@ func Growth(before, after *Snapshot) (_ []Grown, all quantity.Bytes) {
 			lines = append(lines, g)
 		}
 	}
-	slices.SortFunc(lines, func(a, b Grown) int {
+	sorted.Stable(lines, func(a, b Grown) int {
 		without := func(g Grown) quantity.Bytes { return min(g.Each.Or(0), 1) }
 		return cmp.Or(cmp.Compare(without(a), without(b)), cmp.Compare(b.Grown, a.Grown), cmp.Compare(a.At.String(), b.At.String()), cmp.Compare(a.Each.Or(0), b.Each.Or(0)))
 	})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
+	"vramscope/internal/sorted"
 	"vramscope/metric"
 	"vramscope/sampler/snapshot"
 )
@@ -165,7 +166,7 @@ func (d *dayReader) at(t time.Time) (*snapshot.Snapshot, bool) {
 		g.Allocation = held[g.UUID]
 		then.GPUs = append(then.GPUs, g)
 	}
-	slices.SortStableFunc(then.GPUs, func(a, b snapshot.GPU) int { return cmp.Or(cmp.Compare(a.Index, b.Index), cmp.Compare(a.UUID, b.UUID)) })
+	sorted.Stable(then.GPUs, func(a, b snapshot.GPU) int { return cmp.Or(cmp.Compare(a.Index, b.Index), cmp.Compare(a.UUID, b.UUID)) })
 	then.Ended = d.endedAt(&f)
 	then.Alerts = d.alertsAt(f.time)
 	return then, true

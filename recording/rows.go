@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
+	"vramscope/internal/sorted"
 	"vramscope/metric"
 	"vramscope/sampler/snapshot"
 )
@@ -180,7 +181,7 @@ func (r *Recording) Processes(from, to time.Time) ([]ProcessRow, error) {
 			all[i] = whole
 		}
 	}
-	slices.SortStableFunc(all, func(a, b ProcessRow) int {
+	sorted.Stable(all, func(a, b ProcessRow) int {
 		return cmp.Or(a.First.Compare(b.First), cmp.Compare(a.ID.Process.PID, b.ID.Process.PID), cmp.Compare(a.ID.GPUUUID, b.ID.GPUUUID))
 	})
 	return all, nil

@@ -10,6 +10,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"vramscope/internal/sorted"
 	"vramscope/internal/text"
 	"vramscope/recording/why"
 	"vramscope/sampler/snapshot"
@@ -88,7 +89,7 @@ func (n *incidents) count(now time.Time) {
 			n.unread = append(n.unread, i)
 		}
 	}
-	slices.SortFunc(n.unread, func(a, b snapshot.Incident) int { return b.Time.Compare(a.Time) })
+	sorted.Stable(n.unread, func(a, b snapshot.Incident) int { return b.Time.Compare(a.Time) })
 }
 
 func (m *model) findCause(i *snapshot.Incident) tea.Cmd {

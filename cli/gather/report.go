@@ -2,11 +2,11 @@ package gather
 
 import (
 	"cmp"
-	"slices"
 	"time"
 
 	"vramscope/action"
 	"vramscope/internal/quantity"
+	"vramscope/internal/sorted"
 	"vramscope/metric"
 	"vramscope/recording"
 	evaluation "vramscope/recording/report"
@@ -86,7 +86,7 @@ func (s *sums[Row]) between(from, to time.Time, rows func(visit func(*Row)) erro
 			waiting = append(waiting, key)
 		}
 	}
-	slices.SortFunc(waiting, func(a, b sumKey) int {
+	sorted.Stable(waiting, func(a, b sumKey) int {
 		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.row.GPUUUID, b.row.GPUUUID), cmp.Compare(a.row.Process.PID, b.row.Process.PID))
 	})
 	before := func(next int64) {

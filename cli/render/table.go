@@ -11,6 +11,7 @@ import (
 
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
+	"vramscope/internal/sorted"
 	"vramscope/internal/text"
 	"vramscope/metric"
 	"vramscope/sampler/snapshot"
@@ -230,7 +231,7 @@ func (t *table) processes() grid {
 	for i := range t.snap.Rows {
 		rows[i] = &t.snap.Rows[i]
 	}
-	slices.SortStableFunc(rows, bySize)
+	sorted.Stable(rows, bySize)
 	for _, p := range rows {
 		row := []string{
 			t.placeOf(p), strconv.Itoa(p.ID.Process.PID), oneWord(cmp.Or(p.User, "?")),

@@ -12,6 +12,7 @@ import (
 	"vramscope/cli/command"
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
+	"vramscope/internal/sorted"
 	"vramscope/probe"
 	"vramscope/sampler/snapshot"
 )
@@ -144,7 +145,7 @@ func mapOf(found *probe.Segments) snapshot.SegmentMap {
 			out.Segments = append(out.Segments, segment)
 		}
 	}
-	slices.SortStableFunc(out.Segments, func(a, b snapshot.Segment) int { return cmp.Compare(a.Address, b.Address) })
+	sorted.Stable(out.Segments, func(a, b snapshot.Segment) int { return cmp.Compare(a.Address, b.Address) })
 	return out
 }
 

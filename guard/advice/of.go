@@ -6,6 +6,7 @@ import (
 
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
+	"vramscope/internal/sorted"
 	"vramscope/sampler/snapshot"
 )
 
@@ -41,7 +42,7 @@ func Of(in Input, id snapshot.RowID) []Advice {
 // best puts the best advice of each rule first, by what it brings, and the rest after them. A
 // leak comes before all: it takes whatever another change brings.
 func best(all []Advice) []Advice {
-	slices.SortStableFunc(all, func(a, b Advice) int {
+	sorted.Stable(all, func(a, b Advice) int {
 		if leak := a.Rule == Leak; leak != (b.Rule == Leak) {
 			return map[bool]int{true: -1, false: 1}[leak]
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
+	"vramscope/internal/sorted"
 	"vramscope/sampler/snapshot"
 )
 
@@ -145,7 +146,7 @@ func (e *Evidence) fromSnapshot(at *snapshot.Snapshot, event *snapshot.Event) {
 			e.Neighbours = append(e.Neighbours, Neighbour{Process: *p})
 		}
 	}
-	slices.SortStableFunc(e.Neighbours, func(a, b Neighbour) int {
+	sorted.Stable(e.Neighbours, func(a, b Neighbour) int {
 		return cmp.Compare(b.Process.Used.Or(-1), a.Process.Used.Or(-1))
 	})
 }

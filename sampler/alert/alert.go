@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
+	"vramscope/internal/sorted"
 	"vramscope/sampler/snapshot"
 )
 
@@ -95,7 +96,7 @@ func (e *Evaluator) Evaluate(snap *snapshot.Snapshot) []snapshot.Alert {
 	}
 	standing := e.latch(snap, found)
 	standing = withoutRepetition(standing)
-	slices.SortStableFunc(standing, worstFirst)
+	sorted.Stable(standing, worstFirst)
 	var alerts []snapshot.Alert
 	for i := range standing {
 		alerts = append(alerts, standing[i].alert)

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"vramscope/internal/sorted"
 	"vramscope/sampler/snapshot"
 	"vramscope/sampler/store"
 )
@@ -240,7 +241,7 @@ func (h *History) At(t time.Time) (*snapshot.Snapshot, bool) {
 			then.GPUs = append(then.GPUs, r.at(t, then.Rows))
 		}
 	}
-	slices.SortStableFunc(then.GPUs, func(a, b snapshot.GPU) int { return cmp.Compare(a.Index, b.Index) })
+	sorted.Stable(then.GPUs, func(a, b snapshot.GPU) int { return cmp.Compare(a.Index, b.Index) })
 	for _, g := range h.latest.Ended {
 		if !g.Ended.After(t) {
 			then.Ended = append(then.Ended, g)

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"vramscope/internal/sorted"
 	"vramscope/internal/text"
 	"vramscope/ui/cell"
 	"vramscope/ui/keys"
@@ -75,7 +76,7 @@ func (d Setup) columnsOf(names []string) []shownColumn {
 			others = append(others, shownColumn{c, false})
 		}
 	}
-	slices.SortFunc(named, func(a, b shownColumn) int { return slices.Index(names, a.Name) - slices.Index(names, b.Name) })
+	sorted.Stable(named, func(a, b shownColumn) int { return slices.Index(names, a.Name) - slices.Index(names, b.Name) })
 	return slices.Concat(first, named, others)
 }
 
@@ -186,7 +187,7 @@ func (d Setup) MenuHints() []keys.Hint {
 	if d.look.Keys.Can(keys.CanConfigure) {
 		hints = append(hints, keys.Hint{Position: 4, Rank: 3, Key: "w", Text: "write to the configuration"})
 	}
-	slices.SortStableFunc(hints, func(a, b keys.Hint) int { return a.Position - b.Position })
+	sorted.Stable(hints, func(a, b keys.Hint) int { return a.Position - b.Position })
 	return hints
 }
 
