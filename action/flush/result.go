@@ -36,8 +36,8 @@ type Device struct {
 	// report that, on the whole GPU. Unknown where it reports neither.
 	DriverBefore, DriverAfter snapshot.Bytes
 	Whole                     bool
-	// Since is what the allocators have reserved between the flush and
-	// DriverAfter; negative what they have freed. Unknown without newer stats.
+	// Since is by how much the allocators' reserved memory grew between the flush and DriverAfter.
+	// Unknown without newer stats.
 	Since snapshot.Bytes
 }
 
