@@ -80,7 +80,7 @@ func (d *draft) finish(ctx context.Context, stdout io.Writer) error {
 		if refused := d.free(); refused != nil {
 			return refused
 		}
-		// A file system without links.
+		// The file system has no hard links.
 	}
 	if err := os.Rename(d.file.Name(), d.target); err != nil {
 		return cannotWrite(d.target, err)

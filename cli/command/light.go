@@ -40,8 +40,8 @@ func onProcessors(n int) (restore func()) {
 	return func() { runtime.GOMAXPROCS(before) }
 }
 
-// lookGCPercent has the first garbage collected at 32 MB, not at 4, in a command that samples once
-// and in a monitor's first sample: most end before.
+// lookGCPercent has garbage first collected at 32 MB instead of 4, in a command that samples once
+// and in a monitor's first sample: most of them end before that.
 const lookGCPercent = 800
 
 // CollectLate has garbage collected late; GOGC in the environment takes precedence.

@@ -181,7 +181,7 @@ vramscope fleet --ssh runs it on each box.`,
 	}
 }
 
-// runStream writes the driver's state as a line, too, where that ends it; nothing on a usage error.
+// runStream also writes the driver's state where it ends the stream; nothing on a usage error.
 func runStream(ctx context.Context, p *command.Program) error {
 	defer p.StayLight()()
 	src, err := sources.Open(p, sources.DemoPast)

@@ -61,7 +61,7 @@ func (g *grid) keep(places []int) {
 	}
 }
 
-// at returns what a slice has at some places.
+// at returns the elements of a slice at some places.
 func at[T any](all []T, places []int) []T {
 	some := make([]T, len(places))
 	for to, from := range places {

@@ -210,7 +210,7 @@ func daemonOptions(p *command.Program, src *sources.Set, s *config.Settings, sam
 	}
 	if s.Record {
 		recordings := p.RecordingsOf(p.Flags.Demo)
-		// A directory that cannot be written to now may be later.
+		// A directory that is not writable now may be later.
 		o.Recorder = recording.Start(recordings, recording.Options{Keep: s.Keep, MaxSize: int64(s.MaxSize), FullCommands: s.Commands == "full"})
 		o.Recording = recordings
 		before := longPast(recordings, p.Now)

@@ -56,8 +56,8 @@ func Unmatched(wanted []string, devices []nvml.Device) error {
 	return nil
 }
 
-// noGPU returns the error of a driver without a GPU. The container toolkit sets
-// NVIDIA_VISIBLE_DEVICES so where no GPU was asked for.
+// noGPU returns the error of a driver without a GPU. Visible is NVIDIA_VISIBLE_DEVICES, which the
+// container toolkit sets to void or none where no GPU was asked for.
 func noGPU(driver nvml.Driver, visible string) error {
 	f := &command.Failure{
 		Code:    command.ExitNoDriver,

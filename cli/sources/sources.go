@@ -25,8 +25,8 @@ import (
 	"vramscope/server"
 )
 
-// Set is what a sampler reads: the real box, or a simulated one. Behind
-// them there is no difference.
+// Set is what a sampler reads: the real box, or a simulated one. The sampler cannot tell them
+// apart.
 type Set struct {
 	Program  *command.Program
 	Settings *config.Settings
@@ -187,7 +187,7 @@ func (src *Set) Listen(ctx context.Context, failed func(error)) (wait func()) {
 	return running.Wait
 }
 
-// Refresher takes fresh samples. A GPU that hangs does not hold what waits for one.
+// Refresher takes fresh samples. A GPU that hangs does not delay the caller.
 func Refresher(sampling *sampler.Sampler) func(context.Context) *snapshot.Snapshot {
 	return func(ctx context.Context) *snapshot.Snapshot {
 		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
