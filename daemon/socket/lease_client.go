@@ -91,7 +91,7 @@ func ClaimLease(ctx context.Context, places []Place, claim Claim, waits func(sch
 	}
 }
 
-// claim claims, once.
+// claim asks for the lease once.
 func (c *Client) claim(ctx context.Context, claim *Claim, waits func(schema.Lease)) (schema.Lease, error) {
 	c.waits = waits
 	return c.askLease(ctx, claim.request())
