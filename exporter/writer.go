@@ -94,13 +94,12 @@ func appendValue(out []byte, value float64, openMetrics bool) []byte {
 	return append(out, digits...)
 }
 
-// label is a name and its value.
 type label struct{ name, value string }
 
 // labels are sorted by name; none has an empty value.
 type labels []label
 
-// with returns the labels and others, as far as these have a value.
+// with returns the labels and others, without those that have no value.
 func (l labels) with(names, values []string) labels {
 	if len(values) == 0 {
 		return l
@@ -141,7 +140,7 @@ func labelsOf(subject metric.Subject, values ...string) labels {
 	return labels{}.with(subject.Labels(), values)
 }
 
-// longest is how many characters of a text from outside a label has.
+// longest limits a text from outside in a label, in characters.
 const longest = 128
 
 // clean returns a text from outside as a label's value: short, printable UTF-8.
