@@ -83,7 +83,7 @@ func (f *facts) points(id metric.ID, back, bucket time.Duration) (known []snapsh
 	return known
 }
 
-// covers reports whether samples reach back for nearly that long, without large gaps.
+// covers reports whether samples reach back for nearly all of back, without large gaps.
 func (f *facts) covers(points []snapshot.Point, back, bucket time.Duration) bool {
 	return len(points) > 0 && f.now.Sub(points[0].Time) >= back*9/10 && len(points) >= int(back/bucket)*9/10
 }
