@@ -38,7 +38,7 @@ func (t *Table) Environment(id Identity) ([]Variable, error) {
 	if err != nil {
 		return nil, fmt.Errorf("process: environment of PID %d: %w", id.PID, err)
 	}
-	// Compared after the read: then the content is this process's.
+	// The process is identified again after the read: then the content is its own.
 	now, err := t.Identify(id.PID)
 	if err != nil {
 		return nil, err
