@@ -8,7 +8,7 @@ import (
 	"vramscope/internal/quantity"
 )
 
-// family are leases, and by lease those that take from it.
+// family has leases, and for each lease those that take from it.
 type family struct {
 	all      []*Lease
 	children map[string][]*Lease
@@ -98,13 +98,13 @@ func (l *Ledger) set(le *Lease) (set []int) {
 	return set
 }
 
-// free is memory that a lease is to leave at a time.
+// free is memory that a lease will leave, and when.
 type free struct {
 	at    time.Time
 	bytes quantity.Bytes
 }
 
-// ends are, by device, when leases end that say so, the earliest first.
+// ends returns, by device, when the leases that have a known end will end, the earliest first.
 func (l *Ledger) ends(now time.Time, parent string) [][]free {
 	f, ends := l.family(), make([][]free, len(l.reading.Devices))
 	for _, le := range f.all {
@@ -124,12 +124,12 @@ func (l *Ledger) ends(now time.Time, parent string) [][]free {
 	return ends
 }
 
-// share is what claims can take: of the box, or of a lease that they take from. It has one of each
-// for a device.
+// share is what claims can take: of the box, or of a lease that they take from. Each list has an
+// element for each device.
 type share struct {
 	room []quantity.Bytes
-	// kept are the devices that waiting claims keep, and until when others may use each; zero: not
-	// at all.
+	// kept are the devices that waiting claims keep, and until when others may use each; the zero
+	// time: others may not use it.
 	kept  []bool
 	until []time.Time
 	ends  [][]free // nil: no claim says when it ends
@@ -215,7 +215,7 @@ type Trouble struct {
 // tolerance returns by how much two readings of the same memory may differ.
 func tolerance(promised quantity.Bytes) quantity.Bytes { return max(promised/50, 32*quantity.MiB) }
 
-// Troubles returns those of the newest reading, by device.
+// Troubles returns the troubles of the newest reading, by device.
 func (l *Ledger) Troubles() (found []Trouble) {
 	for i := range l.reading.Devices {
 		d := &l.reading.Devices[i]
