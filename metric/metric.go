@@ -65,7 +65,7 @@ const (
 // FirstSensor is the first of the sensors; they reach up to Count.
 const FirstSensor = Utilization
 
-// KeptOf lists the metrics of a subject of which the history keeps that.
+// KeptOf lists the metrics of a subject that the history keeps in this way.
 func KeptOf(of Subject, history History) []ID {
 	var ids []ID
 	for id := range Count {
