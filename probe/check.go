@@ -88,7 +88,7 @@ func checkDevices(uuids []string) *Error {
 	return nil
 }
 
-// checkDuration returns an impossible duration of a flush or a snapshot.
+// checkDuration returns the error of an impossible duration of a flush or a snapshot.
 func checkDuration(ms float64) error {
 	if ms < 0 || ms > 1e9 {
 		return fmt.Errorf("it took %g ms", ms)

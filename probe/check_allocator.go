@@ -115,7 +115,7 @@ func (d *Device) checkFailed() error {
 	return nil
 }
 
-// checkHeld bounds what held the memory, and forgets it where it is more than was allocated.
+// checkHeld bounds the holders of memory, and drops them if they hold more than was allocated.
 func (f *FailedAllocation) checkHeld() {
 	var sum quantity.Bytes
 	f.Held = f.Held[:min(len(f.Held), maxHeld)]

@@ -8,8 +8,8 @@ import (
 	"vramscope/internal/process"
 )
 
-// checkContainer checks that it is in the same container. Its mounts may be its own,
-// as those of a service with a private /tmp.
+// checkContainer checks that the process is in this program's container. Its mounts may differ, as
+// those of a service with a private /tmp do.
 func (a *Attacher) checkContainer(plan *Plan, info *process.Info) {
 	reason := a.apart(info)
 	if dir := filepath.Join(a.options.Proc, strconv.Itoa(info.Identity.PID)); reason == "" && !a.shares("mnt", dir) {
