@@ -13,7 +13,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// The rows of the tables of the same names.
+// Each type is a row of the table of that name.
 
 // Subject names the GPU and row that a record is about. UUID is "" and Row zero if it has none.
 type Subject struct {

@@ -67,7 +67,7 @@ const (
 	recentSamples = 600
 	longTime      = 24 * time.Hour
 	longSamples   = 1440
-	// If the samples begin this much after the last minutes do, the time before them is open.
+	// If the samples begin this much after the last minutes do, what came before is unknown.
 	lateTime = recentTime / 10
 	// A neighbour that took memory within one sampling interval shows in the next sample.
 	after = 3 * time.Second
