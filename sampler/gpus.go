@@ -110,7 +110,7 @@ type probeOnlyGPU struct {
 }
 
 const (
-	// maxProbeOnlyGPUs limits them: any process may name some.
+	// maxProbeOnlyGPUs limits these GPUs: any process may name some.
 	maxProbeOnlyGPUs = 64
 	// probeOnlyKept is how long a GPU keeps its index after no probe names it: a program that
 	// restarts finds its GPU where it was.

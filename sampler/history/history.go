@@ -31,7 +31,6 @@ type alertSpan struct {
 	Cleared time.Time // zero while it stands
 }
 
-// The history's limits.
 const (
 	maxEvents = 10_000
 	maxEnded  = 5000
@@ -124,7 +123,7 @@ func (h *History) forgetGPUs(now time.Time) {
 	}
 }
 
-// NoteAlerts records when each alert began and ended to stand.
+// NoteAlerts records from when until when each alert stood.
 func (h *History) NoteAlerts(now time.Time, alerts []snapshot.Alert) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
