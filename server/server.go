@@ -123,7 +123,7 @@ func (s *Server) Ask(ctx context.Context, state *State, release bool) error {
 	return nil
 }
 
-// Ended reports whether the listening process has ended, or a kept process that has the memory.
+// Ended reports whether the listening process has ended, or the process that keeps the memory.
 func (s *Server) Ended(id process.Identity) bool {
 	return !s.Finder.Table.Alive(s.Process) || s.Keeps && !s.Finder.Table.Alive(id)
 }
