@@ -245,8 +245,8 @@ func (st *state) remedy(p *snapshot.Process, lk *cell.Appearance) string {
 	return snapshot.LastingOf(st.history, st.shown.Time, p).Remedy(p)
 }
 
-// asksFit reports whether the alert line is about a job's size: while that is typed, and then
-// unless an urgent alert is to be seen.
+// asksFit reports whether the alert line is about a job's size: while the size is typed, and then
+// until there is an urgent alert.
 func (st *state) asksFit() bool {
 	if st.typing != nil && st.typing.kind == typingNeed {
 		return true

@@ -29,8 +29,8 @@ type Source interface {
 // Sampling controls the sampler.
 type Sampling interface {
 	SetInterval(interval time.Duration)
-	// Align has samples taken at the ticks of a clock with a period of one second, of
-	// which at is one: both then share their wake-ups.
+	// Align has samples taken at the ticks of a clock with a period of one second, one of which is
+	// at: both then share their wake-ups.
 	Align(at time.Time)
 	// Suspend closes the driver, so that it can be unloaded and GPUs can sleep;
 	// Resume opens it again. Both may block.
@@ -58,7 +58,7 @@ type Actions struct {
 	AuditLog string
 	// Segments asks the probe of a process for its segments on a GPU.
 	Segments func(context.Context, process.Identity, string) (snapshot.SegmentMap, error)
-	// Holders asks it what holds what it has allocated there.
+	// Holders asks the probe what holds the process's allocated memory on a GPU.
 	Holders func(context.Context, process.Identity, string) (snapshot.Held, error)
 }
 

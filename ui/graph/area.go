@@ -122,8 +122,8 @@ func (a *area) write(l *cell.Line, mark asciigraph.AnsiColor, run string) {
 	}
 }
 
-// tick returns a piece of the line where the forecast is full, or of its label in the capacity's;
-// "" elsewhere.
+// tick returns a piece of the line that marks when memory will be full, or, in the capacity's row,
+// of its label; "" elsewhere.
 func (a *area) tick(column int, r rune) string {
 	switch at := column - a.from; {
 	case a.full == 0 || column < 0:
