@@ -164,9 +164,9 @@ func openDirectory(path string, make bool) (int, error) {
 	return dir, nil
 }
 
-// resolve follows the symbolic links in a path that root alone can have put there (/home →
-// /export/home, /home/alice → /nfs/alice): those in directories that, with all above them, are
-// root's and not writable by others. The last name is never followed.
+// resolve follows the symbolic links in a path that only root can have put there (/home →
+// /export/home, /home/alice → /nfs/alice): those in directories that, like all above them, belong
+// to root and are not writable by others. It never follows the last name.
 func resolve(path string) string {
 	done, names := "/", split(path)
 	for links := 0; len(names) > 1 && links < 40; {

@@ -109,9 +109,9 @@ func (r *Result) because() string {
 	return ": " + r.Reason
 }
 
-// agreement compares the driver's figure with the probe's. The driver counts in
-// pages of 2 MiB and is read a moment later: a small difference is none, and
-// so is what a busy program has reserved since, by its probe.
+// agreement compares the driver's figure with the probe's. The driver counts in pages of 2 MiB
+// and is read a moment later: a small difference does not count, nor does memory that a busy
+// program has reserved since.
 func (r *Result) agreement() string {
 	dropped, ok := r.DriverFreed().Value()
 	if !ok || r.DryRun {

@@ -32,7 +32,7 @@ type asked struct {
 // OfServer reports whether a level is for the process's server, which frees memory on all its GPUs.
 func OfServer(level Level) bool { return level == Sleep || level == Wake }
 
-// ask finds the process's server and asks what it does: nothing is changed.
+// ask finds the process's server and asks for its state. It changes nothing.
 func (f *Flusher) ask(ctx context.Context, r Request, before *snapshot.Snapshot) (*asked, error) {
 	refuse := func(format string, args ...any) (*asked, error) {
 		return nil, &process.Refusal{Reason: fmt.Sprintf(format, args...)}
