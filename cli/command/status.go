@@ -17,7 +17,7 @@ type Status struct {
 }
 
 // betweenLines is the least time between two lines outside of a terminal: an answer that changes
-// each second shall not fill a job's log.
+// each second must not fill a job's log.
 const betweenLines = time.Minute
 
 // Show shows a line: in a terminal always, elsewhere only if answer has changed.

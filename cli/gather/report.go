@@ -196,8 +196,8 @@ func addEvents(b *evaluation.Builder, r *recording.Recording, from, to time.Time
 	return cmp.Or(err, failed)
 }
 
-// stayed returns what a flushed process had not taken again: how far its memory was
-// below what it was before the flush, up to what was freed.
+// stayed returns how much freed memory a flushed process had not taken again: by how much its
+// memory was below its memory before the flush, at most what was freed.
 func stayed(r *recording.Recording, a *snapshot.Event) (out evaluation.Stayed) {
 	freed, ok := a.Bytes.Value()
 	if !ok || a.Kind != snapshot.EventFlush || a.Row == (snapshot.RowID{}) {

@@ -91,8 +91,8 @@ func runAdvise(ctx context.Context, p *command.Program, f adviseFlags, args []st
 	return p.PrintAs(f.format, doc, adviseText(&doc, names, pid != 0, cmp.Or(p.OutputWidth(), 100)))
 }
 
-// observePast takes a snapshot, and the longest past there is of it: what is watched
-// now, a recording's or a daemon's.
+// observePast takes a snapshot, and returns it with the longest past available: that of watching
+// now, of a recording or of a daemon.
 func observePast(ctx context.Context, src *sources.Set, watch time.Duration) (*snapshot.Snapshot, snapshot.History, func(), error) {
 	sampling, nothing := sampler.New(src.Options), func() {}
 	if src.Options.Simulated {

@@ -76,9 +76,9 @@ const commandLeast = 16
 // nameLeast is how much of a GPU's name is worth a column; with less, the first line has the names.
 const nameLeast = 12
 
-// fit leaves out columns on a terminal, where a person reads: those that only
-// a probe fills while there is none, and then as many as it takes for the
-// command to be seen. What goes into a pipe always has them all but the jobs.
+// fit leaves out columns on a terminal, where a person reads: first those that only a probe
+// fills, if there is none, then as many as it takes to show the command. A pipe always gets all
+// columns but the jobs.
 func (t *table) fit(gpus, processes *grid, width int) {
 	probed := slices.ContainsFunc(t.snap.Rows, func(p snapshot.Process) bool { return p.Probe != nil || p.Runtime != "" })
 	if !probed {
@@ -99,8 +99,8 @@ func (t *table) fit(gpus, processes *grid, width int) {
 	}
 }
 
-// box returns the line about the box, of as much as fits: the names of the GPUs where their
-// table lacks them, before versions.
+// box returns the line about the box, with as much as fits. The names of the GPUs, if their table
+// lacks them, come before versions.
 func (t *table) box(width int, names bool) string {
 	s := t.snap
 	var driver []string

@@ -16,8 +16,8 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Unusable returns why there is nothing to show: no driver, no GPU, or not the GPU that was asked for.
-// It is nil where there is anything to show, if only a probe.
+// Unusable returns why there is nothing to show: no driver, no GPU, or not the GPU that was asked
+// for. It is nil if there is anything to show, even if only a probe.
 func (src *Set) Unusable(snap *snapshot.Snapshot) error {
 	driver, devices := src.Driver.Opened()
 	if snap.Driver.State == snapshot.DriverOK {

@@ -111,8 +111,8 @@ func unanswered(err error, what string) error {
 	return &command.Failure{Code: command.ExitFailure, Err: err, Message: what + ": " + reason}
 }
 
-// usedOf returns the most that a process can hold on a GPU: what it uses there or,
-// where the driver does not report that, what is used there, or what there is.
+// usedOf returns the most that a process can hold on a GPU: its used memory or, if the driver
+// does not report that, the GPU's used or total memory.
 func usedOf(snap *snapshot.Snapshot, id process.Identity, uuid string) quantity.Bytes {
 	var used quantity.Bytes
 	known := false

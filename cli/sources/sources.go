@@ -109,8 +109,8 @@ type probeAsker interface {
 	Listed(gpu string, pids []int)
 }
 
-// driverSource is the driver. It remembers the last Open, also one that failed:
-// the library that was found, and every GPU before the filter.
+// driverSource is the driver. It remembers the last Open, even a failed one: the library that was
+// found, and every GPU before the filter.
 type driverSource struct {
 	sampler.DeviceReader
 	probes probeAsker // nil where there are none to ask
