@@ -31,7 +31,7 @@ type Client struct {
 	conn *net.UnixConn
 	in   *bufio.Scanner
 	id   uint64
-	// waits gets how far a claim is that waits.
+	// waits is told how far a waiting claim is.
 	waits func(schema.Lease)
 }
 
