@@ -134,7 +134,7 @@ func sumOf(snap *snapshot.Snapshot, wanted func(*snapshot.Process) bool) *figure
 	return &sums
 }
 
-// figures are metrics of a process, or their sums over some.
+// figures are a process's metrics, or the sums of several processes' metrics.
 type figures [metric.FirstSensor]metric.Float
 
 // add adds what is known of the exported figures.

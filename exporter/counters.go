@@ -31,7 +31,7 @@ type gpuCounters struct {
 	newest               time.Time // when the newest counted Xid was reported
 }
 
-// probeCounter counts what probes report: nothing is known of it before one has.
+// probeCounter counts what probes report; it is unknown before the first report.
 type probeCounter struct {
 	n     float64
 	since time.Time // when the first report came; zero before it
