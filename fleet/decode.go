@@ -13,7 +13,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Limits on a box from outside, as those of a document of schema "vramscope/1".
+// Limits on a box from outside, like those on a document of schema "vramscope/1".
 const (
 	mostGPUs = 256
 	mostRows = 4096
