@@ -196,7 +196,7 @@ func (t *trace) sample(fields []string) (s Sample, id string, err error) {
 	return s, id, nil
 }
 
-// amount reads bytes, also as "1.5e10" and "42.0", as other programs write them.
+// amount reads a number of bytes, which other programs may write as "1.5e10" or "42.0".
 func amount(s string) (int64, error) {
 	v, err := strconv.ParseInt(s, 10, 64)
 	if err != nil {
