@@ -65,8 +65,8 @@ func (t *Table) readEnvironment(pid int) ([]byte, error) {
 	return ReadAside(ctx, path, environmentSize, func() { <-t.slots })
 }
 
-// ReadAside is ReadLimited, until the context ends: a read that hangs is abandoned. It calls
-// ended after the read, whenever that is.
+// ReadAside does what ReadLimited does until the context ends: a read that hangs is abandoned. It
+// calls ended after the read, whenever that is.
 func ReadAside(ctx context.Context, path string, limit int, ended func()) ([]byte, error) {
 	done := make(chan struct{})
 	var read []byte
