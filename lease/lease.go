@@ -16,7 +16,7 @@ const Variable = "VRAMSCOPE_LEASE"
 type Claim struct {
 	Need  quantity.Bytes `json:"need"` // on each of Count devices
 	Count int            `json:"count"`
-	// Among are the UUIDs of the GPUs and MIG instances that would do; nil: all.
+	// Among are the UUIDs of the acceptable GPUs and MIG instances; nil: all.
 	Among  []string      `json:"among,omitempty"`
 	Length time.Duration `json:"length,omitempty"` // how long it will be held; 0: unknown
 	TTL    time.Duration `json:"ttl,omitempty"`    // it ends after this time if nothing has used it; 0: never

@@ -67,7 +67,7 @@ func (l *Ledger) change(le *Lease) {
 	}
 }
 
-// Lease finds a lease that is held or waits; nil: there is none.
+// Lease finds a lease that is held or waits, or returns nil.
 func (l *Ledger) Lease(id string) *Lease {
 	if id == "" {
 		return nil

@@ -14,7 +14,7 @@ type family struct {
 	children map[string][]*Lease
 }
 
-// family returns the leases that count, also those released since the reading.
+// family returns the leases that count, including those released since the reading.
 func (l *Ledger) family() family {
 	f := family{slices.Clone(l.held), map[string][]*Lease{}}
 	for _, e := range l.ending {
@@ -28,9 +28,9 @@ func (l *Ledger) family() family {
 	return f
 }
 
-// used returns what a lease's processes use for certain, with those of leases that take from it. What a
-// process took between the readings of free memory and of its use would count twice; so the use of
-// the reading before counts if that was less.
+// used returns how much a lease's processes certainly use, with those of leases that take from
+// it. Memory taken between the readings of free memory and of use would count twice, so the use
+// in the reading before counts if it was less.
 func (l *Ledger) used(f family, le *Lease, device string) quantity.Bytes {
 	sum := min(l.reading.Used[Use{le.ID, device}], l.before[Use{le.ID, device}])
 	for _, child := range f.children[le.ID] {
@@ -43,8 +43,8 @@ func (l *Ledger) leased(device string) bool {
 	return slices.ContainsFunc(l.family().all, func(le *Lease) bool { return slices.Contains(le.Devices, device) })
 }
 
-// rooms returns the room on each device, negative where more is promised than there is. With a parent it
-// is what that lease has left.
+// rooms returns the room on each device, negative where more is promised than there is. With a
+// parent it returns what that lease has left.
 func (l *Ledger) rooms(parent string) []quantity.Bytes {
 	f, rooms := l.family(), make([]quantity.Bytes, len(l.reading.Devices))
 	for i := range l.reading.Devices {
@@ -135,7 +135,7 @@ type share struct {
 	ends  [][]free // nil: no claim says when it ends
 }
 
-// begins returns the earliest time at which a claim fits if the leases that say when they end do so, and
+// begins returns the earliest time at which a claim fits, if leases with a known end end then and
 // earlier claims begin as early as they can; zero if that is not known.
 func (s *share) begins(le *Lease, now time.Time, set []int) time.Time {
 	var ready []time.Time
@@ -182,7 +182,7 @@ func (s *share) choose(le *Lease, now time.Time, set []int) []int {
 	return free[:le.Count]
 }
 
-// keep has a claim keep devices until it begins: the nearest, later all that would do.
+// keep has a claim keep devices until it begins: at first the nearest, later all that would do.
 func (s *share) keep(le *Lease, now time.Time, set []int) {
 	begins, nearest := s.begins(le, now, set), slices.Clone(set)
 	if now.Sub(le.Asked) < gatherTime {
