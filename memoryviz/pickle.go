@@ -51,7 +51,7 @@ func (m *machine) take(n uint64) []byte {
 
 func (m *machine) push(value any) { m.stack = append(m.stack, value) }
 
-// pop takes so many values, none of them from below the last mark.
+// pop takes n values, none of them from below the last mark.
 func (m *machine) pop(n int) []any {
 	from := len(m.stack) - n
 	if len(m.marks) > 0 && from < m.marks[len(m.marks)-1] {
