@@ -49,9 +49,9 @@ func nextCapacity(capacity, asked int) (int, bool) {
 	return min(max(2*capacity, asked+asked/4+8), maxProcesses), true
 }
 
-// stride returns the size of the structs of which the driver has written count into a
-// buffer filled with the pattern. If what was written fits no known size, it is
-// the size that the call's version promises.
+// stride returns the size of the count structs that the driver has written into a buffer filled
+// with the pattern. If what was written fits no known size, it is the size that the call's
+// version promises.
 func stride(buffer []byte, count, promised int) int {
 	if count <= 0 || count*strideDetail > len(buffer) {
 		return promised
