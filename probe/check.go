@@ -96,7 +96,7 @@ func checkDuration(ms float64) error {
 	return nil
 }
 
-// clipAll cuts a list of texts to at most limit texts, and each of them.
+// clipAll cuts a list of texts to at most limit texts, and clips each of them.
 func clipAll(texts []string, limit int) []string {
 	texts = texts[:min(len(texts), limit)]
 	for i, text := range texts {

@@ -184,7 +184,7 @@ type Answer struct {
 	// Arrived is when the report first came: it was read between At and Arrived.
 	Arrived time.Time
 	Err     error // why the last exchange failed, nil if it did not
-	// Exited describes the process where nothing but its record is left; nil otherwise.
+	// Exited describes a process of which only the record is left; nil otherwise.
 	Exited *process.Info
 	// Daemon reports that a daemon asked the probe, and passed its report on.
 	Daemon bool

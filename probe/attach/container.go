@@ -50,7 +50,7 @@ func (a *Attacher) apart(info *process.Info) string {
 	return ""
 }
 
-// shares reports whether a process, by its directory in /proc, is in this program's
+// shares reports whether the process with this directory in /proc is in this program's
 // namespace of a kind.
 func (a *Attacher) shares(kind, dir string) bool {
 	its, err := os.Readlink(filepath.Join(dir, "ns", kind))

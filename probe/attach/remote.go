@@ -12,7 +12,7 @@ import (
 )
 
 // Since Python 3.14, an interpreter of the same version and build can make a
-// process run a script at its next safe point. The process's own is used.
+// process run a script at its next safe point. The process's own interpreter does that.
 // Source: https://docs.python.org/3.14/library/sys.html#sys.remote_exec
 const (
 	askEnabled = `import sys; print(hasattr(sys, "remote_exec") and sys.is_remote_debug_enabled())`
