@@ -270,7 +270,7 @@ func (d *dayReader) rowsAt(f *figures) []snapshot.Process {
 	return all
 }
 
-// endedAt returns the processes that had ended, newest first, as many as a snapshot has.
+// endedAt returns the processes that had ended, newest first, as many as a snapshot holds.
 func (d *dayReader) endedAt(f *figures) []snapshot.EndedProcess {
 	const keep, most = 3 * time.Hour, 200
 	var all []snapshot.EndedProcess

@@ -64,9 +64,9 @@ func (m *meter) give(power, counted float64) (given float64) {
 	return given
 }
 
-// divide divides the time of a tick among rows, and returns those: the snapshot's, and one for each
-// job that has a GPU and runs nothing on it. Energy is unknown if its counter has gone back or was
-// not read at the last tick.
+// divide divides the time of a tick among rows, and returns the rows: the snapshot's, and one for
+// each job that has a GPU and runs nothing on it. Energy is unknown if its counter has gone back
+// or was not read at the last tick.
 func (d *divider) divide(weight, elapsed time.Duration, snap *snapshot.Snapshot) (rows []snapshot.Process) {
 	rows = slices.Clip(snap.Rows) // they are published: nothing is appended in place
 	for i := range snap.GPUs {

@@ -60,7 +60,7 @@ func advise(e *Evidence, v *Verdict) []Advice {
 	return all[:min(len(all), mostAdvice)]
 }
 
-// ofNeighbour returns how much of a neighbour's memory the process would have had.
+// ofNeighbour advises to free a neighbour's memory, if there is a way.
 func ofNeighbour(p *snapshot.Process) (advice.Advice, bool) {
 	who := nameOf(p)
 	if a, ok := advice.FlushOf(p, who); ok {
