@@ -98,8 +98,8 @@ func (t *rowTrace) young(now time.Time) bool {
 	return now.Sub(t.row.Started) < warmUp
 }
 
-// traceEnded adds the last reports of processes that ended: one that exits for lack of memory
-// reports its error in the last.
+// traceEnded adds the last reports of processes that ended: a process that exits for lack of
+// memory reports its error there.
 func (e *Evaluator) traceEnded(snap *snapshot.Snapshot) {
 	for id, t := range e.rows {
 		if t.tick == e.tick {

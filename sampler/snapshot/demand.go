@@ -253,8 +253,8 @@ func LastingOf(history History, now time.Time, p *Process) Lasting {
 	return l
 }
 
-// beyondPeak is how much more than its highest peak the allocator of a program that frees and
-// allocates by turns takes, as blocks do not fit into each other's gaps. With it, 50 of 62 flushes
+// beyondPeak is a part of the highest peak. An allocator takes so much more if its program frees
+// and allocates by turns, as blocks do not fit into each other's gaps. With it, 50 of 62 flushes
 // that are recommended in the stories of internal/guardlab keep 80 % of what is said, and 7 of 11
 // of a server whose longest requests come at any time.
 const beyondPeak = .6
@@ -297,11 +297,11 @@ func (s Lasting) Remedy(p *Process) string {
 	}
 }
 
-// TakenWithin is how long memory is watched that a flush has freed.
+// TakenWithin is how long freed memory is watched after a flush.
 const TakenWithin = time.Minute
 
-// TakenAgain says that a process has taken most of what a flush freed again, after so long:
-// "freed 10.6G, taken again in 0.5 s". It is "" where it has not. The result of the flush alone
+// TakenAgain says that a process has taken most of the freed memory again, and after how long:
+// "freed 10.6G, taken again in 0.5 s". It is "" if it has not. The result of the flush alone
 // would say that this much is free now.
 func TakenAgain(freed, left, used quantity.Bytes, after time.Duration) string {
 	if freed <= 0 || used-left < freed*4/5 || after > TakenWithin {

@@ -35,8 +35,8 @@ type Snapshot struct {
 	// Failures are the allocations that failed within the last ten minutes, the newest last.
 	Failures []Event
 
-	// ProbeSeen reports whether a probe has answered since the start. Then the columns of parts
-	// stay.
+	// ProbeSeen reports whether a probe has answered since the start. From then on the columns of
+	// parts stay.
 	ProbeSeen bool
 	// ProbesUnasked counts processes that may have a probe which has not been asked yet: their
 	// parts are unknown for this reason.
