@@ -12,8 +12,8 @@ import (
 	"vramscope/ui/keys"
 )
 
-// writeAlert writes the line above the keys: the first of message, progress, moment of the past,
-// alert, hint and legend that there is. The line is always there, so that no alert moves the screen.
+// writeAlert writes the line above the keys: the first that there is of message, progress, moment
+// of the past, alert, hint and legend. The line is always there, so that no alert moves the screen.
 func writeAlert(l *cell.Line, st *state, lk *cell.Appearance) {
 	s := &lk.Styles
 	switch {

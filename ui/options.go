@@ -43,8 +43,8 @@ type Actions struct {
 	// Flush makes a process free cached memory, if its identity is still the same. It
 	// begins no step after the end of the context.
 	Flush func(context.Context, flush.Request) (flush.Result, error)
-	// Server asks the server of a process what a sleep, or waking it, would do; its result has
-	// no level where there is no server that is known. Nil: no server is asked.
+	// Server asks the server of a process what a sleep, or waking it, would do; the result has no
+	// level if no server is known. Nil: no server is asked.
 	Server func(context.Context, process.Identity) (flush.Result, error)
 	// Signal sends a signal, if the identity is still the same.
 	Signal func(context.Context, signal.Request) (signal.Result, error)

@@ -60,8 +60,8 @@ func NewSetup(lk *cell.Appearance, now Settings, choices Choices) Setup {
 	return d
 }
 
-// columnsOf returns all columns, the shown ones first: those of names in that order, after the
-// fixed ones that it lacks. Without names it is the usual columns in their usual places.
+// columnsOf returns all columns, the shown ones first: the fixed ones that names lacks, then
+// names. Without names it returns the usual columns in their usual places.
 func (d Setup) columnsOf(names []string) []shownColumn {
 	var first, named, others []shownColumn
 	for _, c := range d.choices.Columns {

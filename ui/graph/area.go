@@ -73,8 +73,8 @@ func newArea(lk *cell.Appearance, c *curves, scale yAxis) area {
 	return a
 }
 
-// stack stacks the parts, times a factor, up to an amount: up to solid in their own colours,
-// then faded.
+// stack stacks the parts, multiplied by factor, up to end: in their own colours up to solid, then
+// faded.
 func (a *area) stack(tops *[layers]float64, parts *column, factor, solid, end float64, scale yAxis) {
 	sum := 0.0
 	for k, v := range parts {
