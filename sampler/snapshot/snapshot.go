@@ -269,8 +269,14 @@ type AlertKey struct {
 	Row      RowID
 }
 
-// Key identifies the alert.
-func (a *Alert) Key() AlertKey { return AlertKey{a.Kind, a.GPUUUID, a.Instance, a.Row} }
+// Key identifies the alert. The key of a GPU's alert has no row, as the process that it names may change.
+func (a *Alert) Key() AlertKey {
+	key := AlertKey{Kind: a.Kind, GPUUUID: a.GPUUUID, Instance: a.Instance}
+	if a.Kind == AlertLeak || a.Kind == AlertOutOfMemory {
+		key.Row = a.Row
+	}
+	return key
+}
 
 // AlertKind names a rule.
 type AlertKind string
