@@ -124,6 +124,21 @@ func (f *facts) measureSteps() {
 // sleeps reports whether memory of the process is asleep: its allocator's peaks include that.
 func (f *facts) sleeps() bool { return f.process.Asleep.Or(0) > 0 }
 
+// held returns what some classes hold, 0 if unknown.
+func (f *facts) held(classes ...string) (sum quantity.Bytes) {
+	for i := range f.Held {
+		if slices.Contains(classes, f.Held[i].Class) {
+			sum += f.Held[i].Bytes
+		}
+	}
+	return sum
+}
+
+// full reports whether the process fills its GPU or has failed to allocate.
+func (f *facts) full() bool {
+	return f.process.Used.Or(0)+f.peakGap() >= f.share(nearFull) || f.failures() > 0
+}
+
 // share returns a part of the capacity, or 0 if the capacity is unknown.
 func (f *facts) share(part float64) quantity.Bytes {
 	return quantity.Bytes(part * float64(f.capacity.Or(0)))

@@ -20,7 +20,8 @@ const least = 256 * quantity.MiB
 type Input struct {
 	Snapshot    *snapshot.Snapshot
 	History     snapshot.History
-	Environment []process.Variable // of the process
+	Environment []process.Variable   // of the process
+	Held        []snapshot.HeldClass // what holds its memory on that device, as its probe reports it
 }
 
 // Of returns the advice for a row, best first.
@@ -32,7 +33,7 @@ func Of(in Input, id snapshot.RowID) []Advice {
 	var all []Advice
 	for _, rule := range []func(*facts) []Advice{
 		leaks, fragmentation, cachedLong, flushedInVain, emptiedInLoop, preallocation,
-		optimizer, limits, activations, roomToGrow, contexts, idle,
+		optimizer, precision, limits, activations, roomToGrow, contexts, idle,
 	} {
 		all = append(all, rule(f)...)
 	}
