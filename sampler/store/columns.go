@@ -13,6 +13,7 @@ type columns struct {
 	quotient int64 // the width in ns, and
 	rest     int64 // the rest of the division, spread over all
 	next     int   // the column of the sample before
+	until    int64 // its end
 	narrow   bool  // columns are narrower than buckets
 }
 
@@ -24,6 +25,7 @@ func newColumns(s *Store, from, to time.Time, n int) *columns {
 		c.out[i].Time = from.Add(time.Duration(c.end(i) - c.from))
 	}
 	c.out[n-1].Time = to
+	c.until = c.end(0)
 	return c
 }
 
@@ -35,8 +37,9 @@ func (c *columns) end(i int) int64 {
 
 // column returns the column of a moment in (from, to]. Moments must come in order.
 func (c *columns) column(t int64) int {
-	for c.end(c.next) < t {
+	for c.until < t {
 		c.next++
+		c.until = c.end(c.next)
 	}
 	return c.next
 }
@@ -90,7 +93,7 @@ func (c *columns) addBucket(begin, stop int64, e extent) {
 func (c *columns) addSamples(r *Series) {
 	ticks := &r.store.ticks
 	first, end := max(r.oldest(), ticks.after(c.from)), ticks.after(c.to)
-	c.next = 0
+	c.next, c.until = 0, c.end(0)
 	var m mask
 	var values [blockTicks]int64
 	add := func(start int64) {
