@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
-	"vramscope/internal/sorted"
 	"vramscope/internal/text"
 	"vramscope/metric"
 	"vramscope/sampler/snapshot"
@@ -151,7 +150,7 @@ func (r *Room) finish() {
 		return slices.ContainsFunc(r.Now, func(n RoomyBox) bool { return n.Box == b.Box })
 	})
 	for _, boxes := range [][]RoomyBox{r.Now, r.AfterFlush, r.Nearest} {
-		sorted.Stable(boxes, func(a, b RoomyBox) int {
+		slices.SortStableFunc(boxes, func(a, b RoomyBox) int {
 			return cmp.Or(cmp.Compare(a.Short, b.Short), cmp.Compare(b.GPUs, a.GPUs), cmp.Compare(a.Name, b.Name))
 		})
 	}

@@ -12,7 +12,7 @@ import (
 	"vramscope/sampler/snapshot"
 )
 
-// Question asks whether a job fits.
+// Question is what is asked.
 type Question struct {
 	Need    quantity.Bytes
 	Count   int           // how many places the job must fit on

@@ -70,7 +70,7 @@ type Exported struct {
 	Help   string
 }
 
-// Recorder is the exported state of a recorder.
+// Recorder is how a recorder is doing, as it is exported.
 type Recorder struct {
 	Paused  bool
 	Reason  string    // why it is paused

@@ -13,7 +13,6 @@ import (
 	"vramscope/internal/bounded"
 	"vramscope/internal/panics"
 	"vramscope/internal/process"
-	"vramscope/internal/sorted"
 )
 
 // Monitor keeps a connection to every probe that it finds, asks each for its
@@ -280,7 +279,7 @@ func (m *Monitor) Problems() []Problem {
 			found = append(found, Problem{PID: t.pid, Path: t.path(), Err: a.err})
 		}
 	}
-	sorted.Stable(found, func(a, b Problem) int {
+	slices.SortStableFunc(found, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.PID, b.PID), cmp.Compare(a.Path, b.Path))
 	})
 	return found

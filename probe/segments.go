@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"vramscope/internal/quantity"
-	"vramscope/internal/sorted"
 )
 
 // SegmentsSchema is the layout of a map of segments.
@@ -157,7 +156,7 @@ func (s *Segments) check() error {
 			}
 			blocks += len(d.Segments[j].Blocks)
 		}
-		sorted.Stable(d.Segments, func(a, b Segment) int { return cmp.Compare(a.Address, b.Address) })
+		slices.SortStableFunc(d.Segments, func(a, b Segment) int { return cmp.Compare(a.Address, b.Address) })
 	}
 	if segments > MaxSegments || blocks > MaxBlocks {
 		return errTooMany

@@ -76,11 +76,7 @@ func (m *model) keepAdvice() {
 		return
 	}
 	st.advised = advised{row: id, at: at}
-	in := advice.Input{Snapshot: st.shown, History: st.history}
-	if now := st.inside; now != nil && now.row == id && now.held != nil && now.held.Found != nil {
-		in.Held = now.held.Found.Classes
-	}
-	best := advice.Of(in, id)
+	best := advice.Of(advice.Input{Snapshot: st.shown, History: st.history}, id)
 	if len(best) == 0 {
 		return
 	}

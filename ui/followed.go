@@ -11,7 +11,7 @@ import (
 
 func graphAbout(st *state, lk *cell.Appearance, key snapshot.SeriesKey) graph.Graph {
 	g := graph.Graph{
-		Appearance: lk, History: st.history, Window: st.window, Lines: st.lines, Stacks: st.stacks,
+		Appearance: lk, History: st.history, Window: st.window, Lines: st.lines, Stacks: st.stacks, Snapshot: st.shown,
 		At: st.now, Running: !st.frozen && st.past.IsZero(),
 		Subject: graph.SubjectOf(st.shown, key), Since: st.knownSince(key),
 	}

@@ -78,7 +78,7 @@ func newModel(options Options, hold terminal.Hold) (*model, error) {
 		lines:     options.GraphLines,
 		hintOff:   options.Escaped != nil, // in a nested screen it would take one Esc
 		nested:    options.Escaped != nil,
-		stacks:    &graph.Stacks{},
+		stacks:    m.st.stacks,
 		incidents: incidents{seen: options.Seen},
 	}
 	m.bell.silent = options.Silent
@@ -87,7 +87,7 @@ func newModel(options Options, hold terminal.Hold) (*model, error) {
 
 func (m *model) restyle() {
 	if styles, err := themes.New(m.theme, m.dark, m.Traits.Profile); err == nil {
-		m.look.Styles = styles
+		m.look.Styles, m.st.stacks = styles, &graph.Stacks{}
 	}
 }
 

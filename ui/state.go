@@ -30,7 +30,9 @@ type state struct {
 	mouse     bool
 	partsEver bool // a probe has been seen: the columns of parts stay
 
-	table.Listing           // the rows of the table
+	table.Listing // the rows of the table
+	sparks        table.Sparks
+	holders       gpus.Holders
 	find          string    // what n and N look for
 	need          string    // H: the size of a job that is to fit; "": none is asked for
 	fit           *gpus.Fit // whether need fits; nil: need is not a size
@@ -68,7 +70,7 @@ type state struct {
 func (st *state) table(lk *cell.Appearance) table.Table {
 	t := table.Table{
 		Listing: st.Listing, Appearance: lk, Snapshot: st.shown, History: st.history,
-		Now: st.moment(), Past: !st.past.IsZero(), Parts: st.partsShown(), Find: st.find,
+		Now: st.moment(), Past: !st.past.IsZero(), Parts: st.partsShown(), Find: st.find, Sparks: &st.sparks,
 		Forecasts: st.shown != nil && st.shown.Forecasting || st.live != nil && st.live.Forecasting,
 	}
 	t.Rows = t.List()
@@ -78,7 +80,7 @@ func (st *state) table(lk *cell.Appearance) table.Table {
 func (st *state) gpus(lk *cell.Appearance, lay *layout) gpus.Panel {
 	p := gpus.Panel{
 		Appearance: lk, Snapshot: st.shown, Now: st.moment(), Instances: lay.instances, Parts: st.partsShown(),
-		IdleAfter: st.idleAfter, Halves: lay.gpuColumns, Header: lay.gpuHeader, Top: st.gpuTop,
+		IdleAfter: st.idleAfter, Halves: lay.gpuColumns, Header: lay.gpuHeader, Top: st.gpuTop, Holders: &st.holders,
 	}
 	if st.fit != nil {
 		p.Fit = &st.fit.Report

@@ -143,7 +143,7 @@ func Figure(v float64) string {
 	}
 }
 
-// known writes a value, or the dash if it is unknown.
+// known writes what is known.
 func known[T any](l *layouter, v *T, written func(T) string) string {
 	if v == nil {
 		return l.dash
@@ -197,7 +197,7 @@ func memoryColumns() []Column {
 	}
 }
 
-// perGPU adds a row for each GPU and one for all: the parts of memory, then the cells of rest.
+// perGPU adds a row for each GPU and one for all: the parts of memory, then the cells of more.
 func (l *layouter) perGPU(t Table, cell func(*schema.ReportAmount) string, rest func(*schema.ReportGPU) []string, all ...string) Table {
 	add := func(name string, m *schema.ReportMemory, rest []string, all bool) {
 		row := Row{Cells: []string{name}, All: all}

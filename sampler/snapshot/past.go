@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
-	"vramscope/internal/sorted"
 	"vramscope/metric"
 )
 
@@ -89,7 +88,7 @@ func (m *Memory) setUsed(used Bytes) {
 func SortRows(rows []Process) {
 	for i := 1; i < len(rows); i++ {
 		if byPlace(&rows[i-1], &rows[i]) > 0 {
-			sorted.Stable(rows, func(a, b Process) int { return byPlace(&a, &b) })
+			slices.SortStableFunc(rows, func(a, b Process) int { return byPlace(&a, &b) })
 			return
 		}
 	}

@@ -100,11 +100,10 @@ func (l *Line) Repeat(style themes.Style, glyph string, n int) {
 		return
 	}
 	l.turn(style)
-	buf := l.buf
 	for range n {
-		buf = append(buf, glyph...)
+		l.buf = append(l.buf, glyph...) // written in place: a copy of the slice costs while memory is collected
 	}
-	l.buf, l.used = buf, l.used+n
+	l.used += n
 }
 
 func (l *Line) Skip(n int) {
@@ -115,11 +114,10 @@ func (l *Line) Skip(n int) {
 	if l.style.OnBlanks() {
 		l.turn(themes.Style{})
 	}
-	buf := l.buf
 	for range n {
-		buf = append(buf, ' ')
+		l.buf = append(l.buf, ' ')
 	}
-	l.buf, l.used = buf, l.used+n
+	l.used += n
 }
 
 // To skips to a column; it does nothing where the line is past it.

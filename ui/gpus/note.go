@@ -201,29 +201,20 @@ func migNote(gpu *snapshot.GPU) string {
 
 // owner names the process with the most memory, and counts the others: "dave dlrm.py +1".
 func (p *Panel) owner(gpuUUID string, instance snapshot.InstanceID, program, count bool) string {
-	var biggest *snapshot.Process
-	others := -1
-	for row := range p.Snapshot.PlaceRows(gpuUUID, instance) {
-		if row.Type != "G" {
-			others++
-		}
-		if biggest == nil || row.Used.Or(0) > biggest.Used.Or(0) {
-			biggest = row
-		}
-	}
-	if biggest == nil {
+	held := p.holder(place{gpuUUID, instance})
+	if held.process == nil {
 		return ""
 	}
 	name, more := "", ""
-	if program && !biggest.ID.Process.Foreign() {
-		if name = p.Appearance.ProgramName(biggest); name != "" {
+	if program && !held.process.ID.Process.Foreign() {
+		if name = p.Appearance.ProgramName(held.process); name != "" {
 			name = " " + name
 		}
 	}
-	if count && others > 0 {
-		more = " +" + strconv.Itoa(others)
+	if count && held.others > 0 {
+		more = " +" + strconv.Itoa(held.others)
 	}
-	return cell.UserName(biggest) + name + more
+	return cell.UserName(held.process) + name + more
 }
 
 // writeNote writes the note into the last cells, after an alarm's mark or its blank.

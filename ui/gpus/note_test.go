@@ -53,7 +53,7 @@ func TestBarWordsAreWhole(t *testing.T) {
 func TestNoteNamesWhoHoldsAnIdleGPU(t *testing.T) {
 	now := time.Unix(10_000, 0)
 	held := &snapshot.JobAllocation{Job: process.Job{Kind: "slurm", ID: "88123"}, User: "alice", Since: now.Add(-42 * time.Minute)}
-	p := Panel{Snapshot: &snapshot.Snapshot{}, Appearance: uitest.Appearance(t, "", false)}
+	p := Panel{Snapshot: &snapshot.Snapshot{}, Holders: &Holders{}, Appearance: uitest.Appearance(t, "", false)}
 	p.Now = now
 	for note, want := range map[int]string{maxNote: "idle 42m, slurm 88123 (alice) holds it", minNote: "idle 42m, alice"} {
 		if got := p.calmNote(Line{GPU: &snapshot.GPU{Allocation: held}}, columns{note: note}); got != want {

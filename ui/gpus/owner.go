@@ -7,6 +7,7 @@ import (
 
 	"vramscope/internal/quantity"
 	"vramscope/internal/text"
+	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
 )
 
@@ -27,9 +28,12 @@ func (p *Panel) findOwners() owners {
 	o, taken := owners{inks: map[string]cell.Span{unowned: p.Appearance.Inks()[1]}}, map[uint32]bool{}
 	hues := &p.Appearance.Styles.Owners
 	held := map[string]bool{}
-	for i := range p.Snapshot.Rows {
-		if row := &p.Snapshot.Rows[i]; row.Used.Or(0) > 0 {
-			held[cell.UserName(row)] = true
+	p.holder(place{})
+	for _, h := range p.Holders.at {
+		for name, amount := range h.owners {
+			if amount > 0 {
+				held[name] = true
+			}
 		}
 	}
 	for i := range p.Snapshot.GPUs {
@@ -61,29 +65,79 @@ func (p *Panel) findOwners() owners {
 	return o
 }
 
+// Holders are who holds the memory of each place, kept for all frames that show one snapshot.
+type Holders struct {
+	of *snapshot.Snapshot
+	at map[place]holder
+}
+
+type place struct {
+	uuid     string
+	instance snapshot.InstanceID // zero: the GPU
+}
+
+type holder struct {
+	process *snapshot.Process // with the most memory
+	others  int               // beside it that compute
+	owners  map[string]quantity.Bytes
+}
+
+// holder looks through the rows once for all places: a large box has ten thousand.
+func (p *Panel) holder(at place) holder {
+	kept := p.Holders
+	if kept.of == p.Snapshot {
+		return kept.at[at]
+	}
+	*kept = Holders{p.Snapshot, make(map[place]holder)}
+	hold := func(at place, row *snapshot.Process) {
+		h := kept.at[at]
+		if h.process == nil {
+			h = holder{row, -1, make(map[string]quantity.Bytes)}
+		}
+		if row.Type != "G" {
+			h.others++
+		}
+		if row.Used.Or(0) > h.process.Used.Or(0) {
+			h.process = row
+		}
+		h.owners[cell.UserName(row)] += row.Used.Or(0)
+		kept.at[at] = h
+	}
+	for i := range p.Snapshot.Rows {
+		row := &p.Snapshot.Rows[i]
+		hold(place{uuid: row.ID.GPUUUID}, row)
+		if row.ID.Instance.MIG {
+			hold(place{row.ID.GPUUUID, row.ID.Instance}, row)
+		}
+	}
+	return kept.at[at]
+}
+
 // content returns what the bar of a GPU or MIG instance shows: the parts, else the owners; then the
 // job that is asked about.
 func (p *Panel) content(line Line) (cell.Parts, []cell.Piece) {
 	if p.Parts {
 		return cell.PartsOf(*line.parts(), line.memory().Used), p.need(line)
 	}
-	held := map[string]quantity.Bytes{}
-	rest := line.memory().Used.Or(0)
-	for row := range p.Snapshot.GPURows(line.GPU.UUID) {
-		if line.Instance == nil || row.ID.Instance == line.Instance.ID {
-			held[cell.UserName(row)] += row.Used.Or(0)
-			rest -= row.Used.Or(0)
-		}
+	at := place{uuid: line.GPU.UUID}
+	if line.Instance != nil {
+		at.instance = line.Instance.ID
 	}
-	held[unowned] += max(rest, 0)
+	held, rest := p.holder(at).owners, line.memory().Used.Or(0)
+	for _, amount := range held {
+		rest -= amount
+	}
 	pieces := make([]cell.Piece, 0, len(held)+1)
-	for _, name := range append(p.owners.names, unowned) {
+	for _, name := range slices.Compact(append(slices.Clip(p.owners.names), unowned)) {
 		label := name
 		if !p.Appearance.Solid() {
 			label = " " + name + " " // apart from its initials
 		}
-		pieces = append(pieces, cell.Piece{Ink: p.owners.inks[name], Amount: held[name], Label: label})
-		held[name] = 0 // unowned may be in the list twice
+		amount := held[name]
+		if name == unowned {
+			amount += max(rest, 0)
+		}
+		pieces = append(pieces, cell.Piece{Ink: p.owners.inks[name], Amount: amount, Label: label})
 	}
 	return cell.Parts{}, append(pieces, p.need(line)...)
 }

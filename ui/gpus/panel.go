@@ -28,8 +28,9 @@ type Panel struct {
 	Top           int    // the first line in view, among those that scroll
 	Lines         []Line // as List returns them
 
-	Fit    *headroom.Report // whether a job of some size fits; nil: none is asked for
-	owners owners           // set by Render where Parts is false
+	Fit     *headroom.Report // whether a job of some size fits; nil: none is asked for
+	Holders *Holders         // what was found for earlier frames
+	owners  owners           // set by Render where Parts is false
 }
 
 func (p *Panel) List() []Line {
@@ -165,7 +166,7 @@ func (p *Panel) writeIndex(l *cell.Line, line Line, c columns) {
 	l.Skip(1)
 }
 
-// From these percentages on, used memory is coloured if nothing shows how much of it is cached.
+// From so many per cent on, used memory is coloured where nothing shows how much of it is cached.
 const nearlyFull, almostFull = 90, 95
 
 func (p *Panel) writeUsed(l *cell.Line, used, total snapshot.Bytes, c columns) {

@@ -17,7 +17,7 @@ import (
 type area struct {
 	look  *cell.Appearance
 	inks  [layers]themes.Style // by layer
-	tops  [][layers]float64    // by column: the top of each layer in rows, NaN where there is none
+	tops  [][layers]float64    // by column: the top of each layer in rows, 0 where there is none
 	ahead []bounds             // by column
 	wide  int                  // columns
 	row   int                  // the row that is written, from the bottom
@@ -27,7 +27,7 @@ type area struct {
 	from  int                  // the label's first column
 }
 
-// bounds are a forecast in rows, NaN where there is none.
+// bounds are a forecast in rows, 0 where there is none.
 type bounds struct{ lower, median, upper float64 }
 
 // The layers, from below: the parts, the parts faded, and the veil above the forecast's median.
@@ -50,31 +50,31 @@ func newArea(lk *cell.Appearance, c *curves, scale yAxis) area {
 		return a
 	}
 	a.tops, a.ahead = make([][layers]float64, len(c.history)), make([]bounds, len(c.history))
-	for i := range a.tops {
+	for i := range c.parts {
+		a.stack(&a.tops[i], &c.parts[i], 1, c.least[i], c.history[i], scale)
+	}
+	now := c.parts[len(c.parts)-1]
+	sum := now.sum()
+	for i := len(c.parts); i < len(c.median); i++ {
+		median := c.median[i]
+		if math.IsNaN(median) {
+			continue
+		}
 		tops := &a.tops[i]
-		for k := range tops {
-			tops[k] = math.NaN()
+		if sum > 0 {
+			a.stack(tops, &now, median/sum, 0, median, scale)
 		}
-		a.ahead[i] = bounds{math.NaN(), math.NaN(), math.NaN()}
-		switch {
-		case i < len(c.parts):
-			a.stack(tops, &c.parts[i], 1, c.least[i], c.history[i], scale)
-		case len(c.median) > i && !math.IsNaN(c.median[i]):
-			if now := c.parts[len(c.parts)-1]; now.sum() > 0 {
-				a.stack(tops, &now, c.median[i]/now.sum(), 0, c.median[i], scale)
-			}
-			b := bounds{a.height(scale, c.lower[i]), a.height(scale, c.median[i]), a.height(scale, c.upper[i])}
-			for k := range s.Veil {
-				tops[layerVeil+k] = b.median + (b.upper-b.median)*float64(k+1)/float64(len(s.Veil))
-			}
-			a.ahead[i] = b
+		b := bounds{a.height(scale, c.lower[i]), a.height(scale, median), a.height(scale, c.upper[i])}
+		for k := range s.Veil {
+			tops[layerVeil+k] = b.median + (b.upper-b.median)*float64(k+1)/float64(len(s.Veil))
 		}
+		a.ahead[i] = b
 	}
 	return a
 }
 
-// stack stacks the parts, multiplied by factor, up to end: in their own colours up to solid, then
-// faded.
+// stack stacks the parts, times a factor, up to an amount: up to solid in their own colours,
+// then faded.
 func (a *area) stack(tops *[layers]float64, parts *column, factor, solid, end float64, scale yAxis) {
 	sum := 0.0
 	for k, v := range parts {
@@ -97,38 +97,43 @@ func (a *area) height(scale yAxis, amount float64) float64 {
 	return (amount/float64(scale.unit)-scale.floor)/scale.step + .5
 }
 
-// write writes a run of cells with one mark. Where the run is blank, the area shows.
+// write writes a run of cells with one mark.
 func (a *area) write(l *cell.Line, mark asciigraph.AnsiColor, run string) {
-	s := &a.look.Styles
+	column := l.Used() - leftCells
+	style, glyph, cells := themes.Style{}, "", 0
 	for i, r := range run {
-		column := l.Used() - leftCells
-		if tick := a.tick(column, r); tick != "" {
-			l.Repeat(s.Capacity, tick, 1)
-			continue
+		s, g := a.cell(column, mark, run[i:i+utf8.RuneLen(r)])
+		if s != style || g != glyph {
+			l.Repeat(style, glyph, cells)
+			style, glyph, cells = s, g, 0
 		}
-		if column < 0 || column >= len(a.tops) {
-			l.Repeat(inkOf(mark, s), run[i:i+utf8.RuneLen(r)], 1)
-			continue
-		}
-		switch median := a.ahead[column].line(a.row); {
-		case r == ' ' && median != "":
-			l.Repeat(s.Edge(s.Median, a.behind(column)), median, 1)
-		case r == ' ':
-			style, glyph := a.at(column)
-			l.Repeat(style, glyph, 1)
-		default:
-			l.Repeat(inkOf(mark, s), run[i:i+utf8.RuneLen(r)], 1)
-		}
+		column, cells = column+1, cells+1
 	}
+	l.Repeat(style, glyph, cells)
 }
 
-// tick returns a piece of the line that marks when memory will be full, or, in the capacity's row,
-// of its label; "" elsewhere.
-func (a *area) tick(column int, r rune) string {
+// cell returns what to draw in a column of the row. Where the curves are blank, the area shows.
+func (a *area) cell(column int, mark asciigraph.AnsiColor, curve string) (themes.Style, string) {
+	s := &a.look.Styles
+	if tick := a.tick(column, curve == " "); tick != "" {
+		return s.Capacity, tick
+	}
+	if curve != " " || column < 0 || column >= len(a.tops) {
+		return inkOf(mark, s), curve
+	}
+	if median := a.ahead[column].line(a.row); median != "" {
+		return s.Edge(s.Median, a.behind(column)), median
+	}
+	return a.at(column)
+}
+
+// tick returns a piece of the line where the forecast is full, or of its label in the capacity's;
+// "" elsewhere.
+func (a *area) tick(column int, blank bool) string {
 	switch at := column - a.from; {
 	case a.full == 0 || column < 0:
 		return ""
-	case column == a.full && r == ' ':
+	case column == a.full && blank:
 		return a.look.Glyphs.Side
 	case a.row != a.top:
 		return ""
@@ -146,17 +151,19 @@ func (a *area) tick(column int, r rune) string {
 // line returns the median where it runs through the row, "" where it does not. Where the range
 // is narrow, the edge of the parts is the median.
 func (b bounds) line(row int) string {
-	quarter := int(math.Floor(float64(len(quarters)) * (b.median - float64(row))))
-	if quarter < 0 || quarter >= len(quarters) || b.upper-b.median < 1 {
-		return ""
+	if height := b.median - float64(row); height >= 0 && height < 1 && b.upper-b.median >= 1 {
+		return quarters[int(float64(len(quarters))*height)]
 	}
-	return quarters[quarter]
+	return ""
 }
 
 // veil returns what covers the parts where they fill a row within the range, "" where nothing does.
 func (b bounds) veil(row int) string {
+	if b.median < float64(row+1) {
+		return ""
+	}
 	switch nearness := (float64(row) + .5 - b.lower) / (b.median - b.lower); {
-	case !(nearness > 0) || b.median < float64(row+1): // NaN without a forecast
+	case !(nearness > 0): // NaN where the bounds are equal
 		return ""
 	case nearness > .5:
 		return "▒"
@@ -180,7 +187,7 @@ func (a *area) at(column int) (themes.Style, string) {
 	lower, upper := -1, -1
 	edge, top := 0, 0 // in eighths
 	for k, height := range a.tops[column] {
-		if math.IsNaN(height) || height <= bottom {
+		if height <= bottom {
 			continue
 		}
 		end := int(math.Round(min(height-bottom, 1) * 8))
@@ -221,7 +228,7 @@ func (a *area) at(column int) (themes.Style, string) {
 func (a *area) behind(column int) themes.Style {
 	middle := float64(a.row) + .5
 	for k, height := range a.tops[column] {
-		if !math.IsNaN(height) && height >= middle {
+		if height >= middle {
 			return a.inks[k]
 		}
 	}

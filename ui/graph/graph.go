@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -13,7 +14,8 @@ import (
 // Graph is used memory over time, with the forecast where there is one.
 type Graph struct {
 	Appearance *cell.Appearance
-	History    snapshot.History // nil while there is none
+	Snapshot   *snapshot.Snapshot // that the subject is of; nil while there is none
+	History    snapshot.History   // nil while there is none
 	Subject    Subject
 	Window     time.Duration // back from At; 0: as WindowFor says
 	At         time.Time     // the right end of what is known
@@ -21,7 +23,7 @@ type Graph struct {
 	Interval   time.Duration // between samples: a pause up to this long is no gap
 	Lines      bool          // curves alone, where an area is possible too
 	Tile       bool          // one of many: the title is short
-	Stacks     *Stacks       // what was read for earlier frames; nil: everything is read for each frame
+	Stacks     *Stacks       // what was drawn for earlier frames; nil: everything is drawn for each frame
 	Since      time.Time     // where the subject's history begins; zero: before any window
 
 	// Set by Render:
@@ -45,6 +47,16 @@ const (
 
 // Render returns exactly height lines of exactly width cells.
 func (g Graph) Render(width, height int) []string {
+	if g.Stacks == nil || g.Snapshot == nil || !g.Running {
+		return g.render(width, height)
+	}
+	if key := (frameKey{g.Snapshot, g.Subject.Key, g.Window, width, height, g.Lines}); g.Stacks.frame != key {
+		g.Stacks.frame, g.Stacks.lines = key, g.render(width, height)
+	}
+	return slices.Clone(g.Stacks.lines)
+}
+
+func (g Graph) render(width, height int) []string {
 	if width <= 0 || height <= 0 {
 		return cell.Blank(max(width, 0), height)
 	}

@@ -24,11 +24,11 @@ const (
 	partCached
 )
 
-// Stacks keeps what was read and drawn for earlier frames: the past, which does not change
-// between two samples; the axes; and the forecast, which stays as it is until the curve moves.
+// Stacks keeps what was drawn for earlier frames: all of it for those that show one snapshot; the
+// axes; and the forecast, which stays as it is until the curve moves.
 type Stacks struct {
-	key  pastKey
-	past past
+	frame frameKey
+	lines []string
 
 	plot plotKey
 	text string
@@ -78,28 +78,20 @@ func (g Graph) forecast(each time.Duration) Subject {
 	return g.Stacks.from
 }
 
-type pastKey struct {
-	series  snapshot.SeriesKey
-	at      time.Time
-	window  time.Duration
-	columns int
-	rows    int
-	area    bool
+// frameKey is what a drawn graph depends on while time runs.
+type frameKey struct {
+	of            *snapshot.Snapshot
+	series        snapshot.SeriesKey
+	window        time.Duration
+	width, height int
+	curvesAlone   bool
 }
 
-// past reads the history. While time runs it does so once for all frames between two samples.
+// past reads the history.
 func (g Graph) past(columns int) past {
-	key := pastKey{g.Subject.Key, g.At, g.Window, columns, len(g.Subject.Rows), g.area()}
-	keeps := g.Stacks != nil && g.Running
-	if keeps && g.Stacks.key == key {
-		return g.Stacks.past
-	}
 	p := past{history: g.series(g.Subject.Key, columns, most)}
 	if g.area() {
 		p.least, p.parts = g.series(g.Subject.Key, columns, least), g.stackOf(p.history, columns)
-	}
-	if keeps {
-		g.Stacks.key, g.Stacks.past = key, p
 	}
 	return p
 }
@@ -169,6 +161,7 @@ func (p *column) fit(used float64) {
 	}
 }
 
+// sum returns the sum of all parts.
 func (p *column) sum() (sum float64) {
 	for _, v := range p {
 		sum += v

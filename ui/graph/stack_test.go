@@ -1,7 +1,7 @@
 package graph
 
 import (
-	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -9,33 +9,29 @@ import (
 	"vramscope/ui/uitest"
 )
 
-// A past that comes late, as a recording's does, is shown with the next sample, and at once
-// while nothing runs.
+// A past that comes late, as a recording's does, is shown with the next snapshot, and at once
+// while nothing runs. Frames that show one snapshot have one graph.
 func TestLatePastIsShown(t *testing.T) {
 	g := leakGraph(uitest.Appearance(t, "", false), time.Hour, false)
-	g.Window, g.Stacks, g.Subject.Key = 10*time.Minute, &Stacks{}, snapshot.SeriesKey{GPUUUID: "GPU-3"}
-	known := func(after time.Duration, since time.Duration) int {
-		g.At = uitest.DrawnAt.Add(after)
+	g.Window, g.Stacks, g.Snapshot = 10*time.Minute, &Stacks{}, &snapshot.Snapshot{}
+	drawn := func(since time.Duration) string {
 		g.History = uitest.CurveHistory{Curve: uitest.Leak, Now: g.At, Every: time.Second, Since: since}
-		n := 0
-		for _, v := range g.past(141).history {
-			if !math.IsNaN(v) {
-				n++
-			}
-		}
-		return n
+		return strings.Join(g.Render(80, 12), "\n")
 	}
-	if n := known(0, time.Minute); n > 20 {
-		t.Fatalf("%d columns of a minute are known", n)
+	short := drawn(time.Minute)
+	if drawn(time.Hour) != short {
+		t.Error("two frames of one snapshot have two graphs")
 	}
-	if n := known(time.Second, time.Hour); n != 141 {
-		t.Errorf("%d columns are known a second later", n)
+	g.Lines = true
+	if drawn(time.Hour) == short {
+		t.Error("another graph is not drawn")
+	}
+	g.Lines, g.Snapshot = false, &snapshot.Snapshot{Sequence: 1}
+	if drawn(time.Hour) == short {
+		t.Error("the past is not shown with the next snapshot")
 	}
 	g.Running = false
-	if n := known(time.Second, time.Minute); n > 20 {
-		t.Errorf("%d columns of a screen that stands", n)
-	}
-	if n := known(time.Second, time.Hour); n != 141 {
-		t.Errorf("%d columns of a screen that stands, later", n)
+	if drawn(time.Minute) == drawn(time.Hour) {
+		t.Error("a screen that stands shows what was kept")
 	}
 }

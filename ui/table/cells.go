@@ -52,7 +52,7 @@ func (t *Table) writeCell(l *cell.Line, c *Column, r *Row) {
 		}
 		l.RightFigure(t.Appearance.Known(cpu.Known()), cell.AppendPercentOf(figure, cpu, g.Dash), c.cells)
 	case columnBar:
-		// The scale is the GPU's; without it there is no bar.
+		// On the scale of its GPU; none if that is unknown.
 		if gpu == nil || !p.Used.Known() || gpu.Memory.Capacity().Or(0) <= 0 {
 			l.Skip(c.cells)
 			return
@@ -153,13 +153,31 @@ func (t *Table) trend(p *snapshot.Process) (string, themes.Style) {
 // sparkWindow is the time that the column LAST 10m shows.
 const sparkWindow = 10 * time.Minute
 
-// writeSpark draws the maximum of used memory in each minute, so that no spike vanishes, where
-// that has changed by more than a tenth.
+// Sparks keeps the column LAST 10m for all frames that show one snapshot.
+type Sparks struct {
+	of    *snapshot.Snapshot
+	drawn map[*snapshot.Process]string
+}
+
 func (t *Table) writeSpark(l *cell.Line, p *snapshot.Process, cells int) {
+	kept := t.Sparks
+	if kept.of != t.Snapshot {
+		*kept = Sparks{t.Snapshot, make(map[*snapshot.Process]string)}
+	}
+	spark, ok := kept.drawn[p]
+	if !ok {
+		spark = t.spark(p, cells)
+		kept.drawn[p] = spark
+	}
+	l.Right(t.Appearance.Styles.Dim, spark, cells)
+}
+
+// spark draws the maximum of used memory in each minute, so that no spike vanishes, where
+// that has changed by more than a tenth. It leaves out the blanks before the first.
+func (t *Table) spark(p *snapshot.Process, cells int) string {
 	g := &t.Appearance.Glyphs
 	if t.History == nil || len(g.Spark) == 0 {
-		l.Skip(cells)
-		return
+		return ""
 	}
 	key := snapshot.SeriesKey{Metric: metric.Used, GPUUUID: p.ID.GPUUUID, Instance: p.ID.Instance, Row: p.ID}
 	points := t.History.Series(key, t.Now.Add(-sparkWindow), t.Now, cells)
@@ -169,15 +187,20 @@ func (t *Table) writeSpark(l *cell.Line, p *snapshot.Process, cells int) {
 			low, high = min(low, point.Max), max(high, point.Max)
 		}
 	}
-	span := high - low
-	for i := range cells {
-		if i >= len(points) || !points[i].Known || span < max(high/10, 1) {
-			l.Skip(1)
-			continue
-		}
-		level := int(float64(points[i].Max-low) / float64(span) * float64(len(g.Spark)))
-		l.Put(t.Appearance.Styles.Dim, g.Spark[min(max(level, 0), len(g.Spark)-1)])
+	span, spark := high-low, ""
+	if span < max(high/10, 1) {
+		return ""
 	}
+	for _, point := range points {
+		level := int(float64(point.Max-low) / float64(span) * float64(len(g.Spark)))
+		switch {
+		case point.Known:
+			spark += g.Spark[min(max(level, 0), len(g.Spark)-1)]
+		case spark != "":
+			spark += " "
+		}
+	}
+	return spark
 }
 
 // writeCommand writes the command, scrolled by ← →, after a warning or replaced by one.

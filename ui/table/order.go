@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"vramscope/internal/quantity"
-	"vramscope/internal/sorted"
 	"vramscope/sampler/snapshot"
 	"vramscope/ui/cell"
 )
@@ -67,7 +66,7 @@ func (t *Table) List() []Row {
 			}
 			return len(t.Held)
 		}
-		sorted.Stable(rows, func(a, b Row) int { return cmp.Compare(place(a), place(b)) })
+		slices.SortStableFunc(rows, func(a, b Row) int { return cmp.Compare(place(a), place(b)) })
 	}
 	return rows
 }
@@ -149,7 +148,7 @@ func sortRows(rows []Row, order Order) {
 			return 0
 		}
 	}
-	sorted.Stable(list, func(a, b keyed) int {
+	slices.SortFunc(list, func(a, b keyed) int {
 		c := cmp.Compare(group(a), group(b))
 		switch {
 		case c != 0:

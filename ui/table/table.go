@@ -24,6 +24,7 @@ type Table struct {
 	Forecasts  bool             // the columns of forecasts are shown
 	Find       string           // what the user searches for, which is marked in the rows; "" for nothing
 	Rows       []Row            // as List returns them
+	Sparks     *Sparks          // what was read for earlier frames
 
 	columns []Column // set by Render
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"vramscope/internal/quantity"
-	"vramscope/internal/sorted"
 	"vramscope/probe"
 )
 
@@ -193,7 +192,7 @@ func (c *Caching) Segments() []probe.Segment {
 		}
 		segments = append(segments, s)
 	}
-	sorted.Stable(segments, func(a, b probe.Segment) int { return cmp.Compare(a.Address, b.Address) })
+	slices.SortFunc(segments, func(a, b probe.Segment) int { return cmp.Compare(a.Address, b.Address) })
 	return segments
 }
 
