@@ -29,7 +29,7 @@ func (d *daemon) logChanges(snap *snapshot.Snapshot, events []snapshot.Event) {
 		case snapshot.EventGPULost, snapshot.EventXID:
 			d.Log.Warn(text.Clean(e.Message), "gpu", e.GPU, "event", string(e.Kind))
 		case snapshot.EventGPUBack, snapshot.EventAlarm, snapshot.EventCleared, snapshot.EventGuard,
-			snapshot.EventRescued, snapshot.EventNotRescued:
+			snapshot.EventRescued, snapshot.EventNotRescued, snapshot.EventIdleServer:
 			d.Log.Info(text.Clean(e.Message), "gpu", e.GPU, "event", string(e.Kind))
 		case snapshot.EventFlush:
 			if e.Decision != nil {

@@ -92,6 +92,7 @@ func (e *Exporter) gather() writer {
 		}
 	}
 	e.writeProcesses(w, snap)
+	e.writeServers(w, snap)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if r := e.recorder; r != nil {

@@ -127,6 +127,7 @@ func TestEveryNameIsExported(t *testing.T) {
 	snap.Rows = slices.Clone(snap.Rows)
 	for i := range snap.Rows {
 		snap.Rows[i].Asleep = quantity.From(quantity.GiB, quantity.Probe)
+		snap.Rows[i].Served = &snapshot.Served{KVCacheUsed: quantity.From(.12, quantity.Probe), Parts: []snapshot.ServedPart{{Name: "weights"}}, Requests: quantity.From(1, quantity.Probe)}
 	}
 	snap.GPUs[5].Instances[0].FullIn = &snapshot.FullIn{Median: time.Hour, Earliest: time.Minute}
 	e := exporting(snap)

@@ -63,6 +63,26 @@ func (e *Exporter) writeProcesses(w writer, snap *snapshot.Snapshot) {
 	}
 }
 
+// writeServers writes what servers report of themselves; of several processes' one server the first series stay.
+func (e *Exporter) writeServers(w writer, snap *snapshot.Snapshot) {
+	for i := range snap.Rows {
+		s := snap.Rows[i].Served
+		if s == nil || !e.keeps(pidLabel) {
+			continue
+		}
+		pid := strconv.Itoa(s.Process.PID)
+		for _, part := range s.Parts {
+			w.exported(metric.ServerMemory, nil, float64(part.Bytes), pid, s.Name, part.Name)
+		}
+		if used, known := s.KVCacheUsed.Value(); known {
+			w.exported(metric.ServerKVCacheUsed, nil, used, pid, s.Name)
+		}
+		if requests, known := s.Requests.Value(); known {
+			w.exported(metric.ServerRequests, nil, float64(requests), pid, s.Name)
+		}
+	}
+}
+
 func (e *Exporter) add(groups map[string]*group, p *snapshot.Process) {
 	values, mig := make([]string, len(e.names)), ""
 	for i, name := range e.names {

@@ -120,6 +120,9 @@ const (
 	MIGInfo
 	MIGFullIn
 	ProcessInfo
+	ServerMemory
+	ServerKVCacheUsed
+	ServerRequests
 	ExportedCount // how many there are
 )
 
@@ -162,6 +165,10 @@ var ExportTable = [ExportedCount]Exported{
 	MIGInfo:     {Name: "vramscope_mig_info", Of: Instance, Labels: []string{"mig_uuid", "profile"}, Help: "1, with the instance's names as labels."},
 	MIGFullIn:   {Name: "vramscope_mig_full_in_seconds", Of: Instance, Help: "Time until the instance's memory is full, the median. No series: no forecast of that."},
 	ProcessInfo: {Name: "vramscope_process_info", Of: Process, Labels: []string{"user", "runtime", "name", "hpc_job", "namespace", "pod", "container"}, Help: "1, with the process's names as labels."},
+
+	ServerMemory:      {Name: "vramscope_server_memory_bytes", Labels: []string{"pid", "server", "part"}, Help: "Memory of a watched server, as reported by the server: kv_cache, weights, graphs or models. No series: it does not say, or the driver reports less."},
+	ServerKVCacheUsed: {Name: "vramscope_server_kv_cache_usage_ratio", Labels: []string{"pid", "server"}, Help: "Share of its KV cache that a watched server has in use, as reported by the server, 0 to 1."},
+	ServerRequests:    {Name: "vramscope_server_requests", Labels: []string{"pid", "server"}, Help: "Requests that run or wait in a watched server, as reported by the server."},
 }
 
 // ProcessLabels returns the labels of processes beside uuid, of which some can be left out.

@@ -235,6 +235,11 @@ func (s *Sampler) Tick(now time.Time) *snapshot.Snapshot {
 	snap.GPUs = s.gpus(now, readings, merged)
 	s.nameHolders(now, snap)
 	s.nameAllocations(now, snap)
+	if s.options.Servers != nil {
+		for _, e := range s.options.Servers(snap) {
+			s.history.Append(e)
+		}
+	}
 	snap.Alerts = s.applyRules(now, snap)
 	s.agree(snap)
 	if s.options.Guard != nil {

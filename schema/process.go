@@ -38,6 +38,7 @@ type Process struct {
 	RuntimeVersion Text        `json:"runtime_version"`
 	Evictable      []Evictable `json:"evictable"`
 	Probe          *Probe      `json:"probe"`
+	Server         *Server     `json:"server"`
 
 	SMUtilizationPercent      snapshot.Int   `json:"sm_utilization_percent"`
 	MemoryUtilizationPercent  snapshot.Int   `json:"memory_utilization_percent"`
@@ -114,6 +115,20 @@ type Probe struct {
 	Source           string                   `json:"source"`
 }
 
+// Server is what the watched server of a process reports of itself.
+type Server struct {
+	PID         int                     `json:"pid"`
+	Name        Text                    `json:"name"`
+	Version     Text                    `json:"version"`
+	Reported    Text                    `json:"reported"`
+	Refused     Text                    `json:"refused"`
+	Parts       []snapshot.ServedPart   `json:"parts"`
+	KVCacheUsed snapshot.Float          `json:"kv_cache_used_ratio"`
+	Requests    snapshot.Int            `json:"requests"`
+	Asleep      quantity.Optional[bool] `json:"asleep"`
+	IdleSince   Time                    `json:"idle_since"`
+}
+
 func processOf(p *snapshot.Process) Process {
 	out := Process{
 		PID: p.ID.Process.PID, StartTime: Time(p.Started),
@@ -139,6 +154,9 @@ func processOf(p *snapshot.Process) Process {
 	}
 	if id := p.ID.Process; id.Namespace != 0 {
 		out.PIDNamespace = &id.Namespace
+	}
+	if s := p.Served; s != nil {
+		out.Server = &Server{s.Process.PID, Text(s.Name), Text(s.Version), Text(s.Words), Text(s.Refused), append([]snapshot.ServedPart{}, s.Parts...), s.KVCacheUsed, s.Requests, s.Asleep, Time(s.IdleSince)}
 	}
 	if p.Probe != nil {
 		out.Probe = &Probe{

@@ -25,6 +25,7 @@ type Entry struct {
 	Address         string // "host:port"; "": where it listens
 	KeyFile, KeyEnv string // where its key is
 	Release, Resume string // paths, of the kind Paths
+	Watch           bool   // it is asked for what it holds, every ten seconds
 }
 
 // Finder finds the servers of processes.
@@ -59,7 +60,8 @@ func (f *Finder) Find(id process.Identity) (*Server, error) {
 			entry, kind = &f.Entries[at], f.Entries[at].Kind
 		}
 		if made, ok := Kinds[kind]; ok {
-			s := &Server{Kind: made, Key: kind, Process: info.Identity, Limit: time.Minute, Finder: f}
+			s := &Server{Kind: made, Key: kind, Process: info.Identity, Limit: time.Minute, Finder: f, command: process.ShortCommand(info.Command, info.Name)}
+			s.Watched = slices.ContainsFunc(f.Entries, func(e Entry) bool { return e.Watch && e.Kind == kind && e.names(&info) })
 			s.asker.paths = []step{{path: entry.Release}, {path: entry.Resume}}
 			s.asker.key, err = entry.key()
 			if s.asker.base = "http://" + entry.Address; err == nil && entry.Address == "" {

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
 )
 
 // lookAtOllama follows the source in Ollama's modules 0.17.4, 0.9.0 and 0.5.0 (server/routes.go, sched.go):
@@ -27,11 +29,13 @@ func lookAtOllama(ctx context.Context, a *asker) (s State, err error) {
 		err = errors.New("GET /api/ps: no models")
 	}
 	s.Version, s.Waits, s.Unloads = answer.Version, true, "models, which the next request loads again"
+	var held quantity.Bytes
 	for _, m := range answer.Models {
 		name, _ := json.Marshal(m.Name) // a text
 		s.release = append(s.release, step{"/api/generate", fmt.Sprintf(`{"model": %s, "keep_alive": 0}`, name)})
-		s.words, s.held = append(s.words, m.Name+" "+m.VRAM.String()), s.held+max(m.VRAM, 0)
+		s.Words, held = s.Words+", "+m.Name+" "+m.VRAM.String(), held+max(m.VRAM, 0)
 	}
-	s.Asleep, s.Releases = quantity.From(len(answer.Models) == 0, quantity.Probe), quantity.From(s.held, quantity.Probe)
+	s.Words, s.Parts = strings.TrimPrefix(s.Words, ", "), []snapshot.ServedPart{{Name: "models", Bytes: held}}
+	s.Asleep, s.Releases = quantity.From(len(answer.Models) == 0, quantity.Probe), quantity.From(held, quantity.Probe)
 	return s, err
 }

@@ -14,12 +14,12 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"vramscope/internal/process"
 	"vramscope/internal/quantity"
 	"vramscope/internal/text"
+	"vramscope/sampler/snapshot"
 )
 
 // Kind is a kind of servers.
@@ -51,49 +51,69 @@ type Server struct {
 	Process process.Identity // which listens
 	Limit   time.Duration    // for a release, after which it has failed
 	Finder  *Finder
+	Watched bool // the configuration has it asked for what it holds
+	command string
 	asker   asker
 }
 
 // State is what a server reports of itself.
 type State struct {
-	Version  string
-	Cannot   string                 // why it cannot release its memory; "" where it can
-	Requests quantity.Optional[int] // that run or wait; unknown where it does not say
-	Waits    bool                   // a release waits for them, and aborts none
-	Asleep   quantity.Optional[bool]
+	snapshot.Served
+	Cannot  string // why it cannot release its memory; "" where it can
+	Waits   bool   // a release waits for its requests, and aborts none
+	Moves   bool   // a release moves weights to the host's memory
+	Unloads string // what a release takes off the GPU
 
-	Moves    bool                              // a release moves weights to the host's memory
-	Unloads  string                            // what a release takes off the GPU
-	Releases quantity.Optional[quantity.Bytes] // what a release should free
-	words    []string                          // "KV cache 12 % in use"
-	held     quantity.Bytes                    // as far as it says
-	release  []step
-	resume   []step
-	back     step // where it refuses the release
+	release []step
+	resume  []step
+	back    step // where it refuses the release
 }
 
 // step is a POST: a path, and JSON or nothing.
 type step struct{ path, send string }
 
-// Exceeds reports whether a server reports more memory than the driver does.
-func (s *State) Exceeds(used quantity.Bytes) bool { return s.held > used+used/50 }
-
-// Words returns what the server reports of its memory, refused if the driver reports less.
-func (s *State) Words(used quantity.Bytes) string {
-	if s.Exceeds(used) && !s.Asleep.Or(false) {
-		return fmt.Sprintf("%s, which is refused: the driver reports %s", s.held, used)
+// Held returns how much memory a server reports.
+func (s *State) Held() (sum quantity.Bytes) {
+	for _, part := range s.Parts {
+		sum += part.Bytes
 	}
-	return text.Clean(strings.Join(s.words, ", "))
+	return sum
+}
+
+// Exceeds reports whether a server reports more memory than the driver does.
+func (s *State) Exceeds(used quantity.Bytes) bool { return s.Held() > used+used/50 }
+
+// uses sets which share of the KV cache is in use. What is no share is refused.
+func (s *State) uses(share float64) {
+	if share >= 0 && share <= 1 {
+		s.KVCacheUsed, s.Words = quantity.From(share, quantity.Probe), fmt.Sprintf("KV cache %.0f %% in use", 100*share)
+	}
+}
+
+// Checked returns what the server reports: without figures where it sleeps, and where the driver reports less.
+func (s *State) Checked(used snapshot.Bytes) snapshot.Served {
+	out := s.Served
+	switch {
+	case s.Asleep.Or(false):
+		out.Words = "asleep"
+	case s.Exceeds(used.Or(0)):
+		out.Words, out.Refused = "", fmt.Sprintf("reports %s, the driver %s", s.Held(), used.Or(0))
+	default:
+		return out
+	}
+	out.Parts, out.KVCacheUsed, out.Releases = nil, snapshot.Float{}, snapshot.Bytes{}
+	return out
 }
 
 // Look asks a server what it is and does. A *process.Refusal says why it is not what it was taken for.
 func (s *Server) Look(ctx context.Context) (State, error) {
 	if s.Key == Paths {
-		return State{Waits: true, release: s.asker.paths[:1], resume: s.asker.paths[1:]}, nil
+		return State{Served: snapshot.Served{Process: s.Process, Name: s.Name, Command: s.command}, Waits: true, release: s.asker.paths[:1], resume: s.asker.paths[1:]}, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	state, err := s.look(ctx, &s.asker)
+	state.Process, state.Name, state.Command, state.Words = s.Process, s.Name, s.command, text.Clean(state.Words)
 	if err == nil && state.Version == "" {
 		err = errors.New("it has no version")
 	}

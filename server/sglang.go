@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
 )
 
 // lookAtSGLang follows the source in SGLang's wheels 0.5.6 to 0.5.23
@@ -58,8 +59,10 @@ func lookAtSGLang(ctx context.Context, a *asker) (s State, err error) {
 			parts[i] += quantity.Bytes(max(0, min(gib, 1<<20)) * float64(quantity.GiB))
 		}
 	}
-	s.Requests, s.Releases, s.held = quantity.From(requests, quantity.Probe), quantity.From(parts[0], quantity.Probe), parts[0]+parts[1]+parts[2]
-	s.words = []string{fmt.Sprintf("KV cache %s, %.0f %% in use, weights %s, CUDA graphs %s", parts[0], 100*share, parts[1], parts[2])}
+	s.Requests, s.Releases = quantity.From(requests, quantity.Probe), quantity.From(parts[0], quantity.Probe)
+	s.Parts = []snapshot.ServedPart{{Name: "kv_cache", Bytes: parts[0]}, {Name: "weights", Bytes: parts[1]}, {Name: "graphs", Bytes: parts[2]}}
+	s.uses(share)
+	s.Words += fmt.Sprintf(" of %s, weights %s, CUDA graphs %s", parts[0], parts[1], parts[2])
 	if info.Backup {
 		s.Releases = quantity.From(parts[0]+parts[1], quantity.Probe)
 	}

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"strings"
 
@@ -40,7 +39,7 @@ func lookAtVLLM(ctx context.Context, a *asker) (s State, err error) {
 	}
 	engines := max(strings.Count(string(metrics), "\nvllm:kv_cache_usage_perc{"), 1)
 	if share, ok := values["vllm:kv_cache_usage_perc"]; ok {
-		s.words = []string{fmt.Sprintf("KV cache %.0f %% in use", 100*share/float64(engines))}
+		s.uses(share / float64(engines))
 	}
 	return s, err
 }

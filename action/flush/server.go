@@ -134,7 +134,8 @@ func (a *asked) run(ctx context.Context, r Request, before *snapshot.Snapshot) (
 		result.Devices[i].DriverBefore = result.Devices[i].DriverAfter
 	}
 	result.Devices = a.devices(before, result.Devices)
-	if words := a.state.Words(result.Before()); words != "" {
+	reported := a.state.Checked(quantity.From(result.Before(), quantity.Driver))
+	if words := reported.Report(); words != "" {
 		result.Notes = []string{"reported by the server: " + words}
 	}
 	if a.state.Unloads != "" && r.DryRun && r.Level == Sleep {

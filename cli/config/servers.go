@@ -21,6 +21,7 @@ func serverOptions(e *server.Entry) []Option {
 		{Key: "key_env", Value: word(&e.KeyEnv, shown)},
 		{Key: "release", Value: word(&e.Release, shown)},
 		{Key: "resume", Value: word(&e.Resume, shown)},
+		{Key: "watch", Value: truth(&e.Watch)},
 	}
 }
 
@@ -36,6 +37,8 @@ func (r *reader) readServers(to *[]server.Entry, value any) {
 			r.fail(root+"kind", errors.New("say which: vllm, sglang, ollama or paths"))
 		case own && (e.Command == "" || !strings.HasPrefix(e.Release, "/") || !strings.HasPrefix(e.Resume, "/")):
 			r.fail(root+"kind", errors.New(`paths need match = { command = "render.py*" }, release = "/free" and resume = "/load"`))
+		case own && e.Watch:
+			r.fail(root+"watch", errors.New("paths report nothing: there is nothing to watch"))
 		}
 		*to = append(*to, e)
 	}

@@ -15,6 +15,9 @@ import (
 // LookOnce sets the timeouts of a command that samples only once.
 func (src *Set) LookOnce() {
 	src.Options.OpenDeadline, src.Options.Deadline = OnceOpening, OnceReading
+	if src.watcher != nil {
+		src.watcher.First = onceNaming
+	}
 	if src.Table != nil {
 		src.Table.Timeout = onceNaming
 	}

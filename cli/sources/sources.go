@@ -45,9 +45,10 @@ type Set struct {
 	Note    func(snapshot.Event) // into the monitor's event log; nil in other commands
 	// segments asks a probe for its memory map on some devices, or on all.
 	Segments mapper
-	holds    holder         // what holds a process's memory
-	Servers  *server.Finder // nil in a demo
-	Asked    int            // the PID whose probe a command acts on, which may answer late
+	holds    holder          // what holds a process's memory
+	Servers  *server.Finder  // nil in a demo
+	watcher  *server.Watcher // of those that are watched; nil: none
+	Asked    int             // the PID whose probe a command acts on, which may answer late
 }
 
 // Open wires the sources of this run's settings. Past is how long a simulated box has already run.
@@ -81,6 +82,10 @@ func OpenWith(p *command.Program, s *config.Settings, past time.Duration) (*Set,
 		out.Signal, out.flushes = out.Table.Signal, out.Probes
 		out.Log = p.AuditLog(out.Table)
 		out.Servers = &server.Finder{Table: out.Table, Entries: s.Servers}
+		if slices.ContainsFunc(s.Servers, func(e server.Entry) bool { return e.Watch }) {
+			out.watcher = server.NewWatcher(out.Servers)
+			out.Options.Servers = out.watcher.Add
+		}
 		out.Segments, out.holds = segmentsFrom(probe.NewFinder(out.Table)), holdsFrom(probe.NewFinder(out.Table))
 	}
 	out.Options.Devices = out.Driver
@@ -93,7 +98,7 @@ const (
 	MonitorTimeout = 400 * time.Millisecond
 	OnceOpening    = 15 * time.Second
 	OnceReading    = 2 * time.Second
-	onceNaming     = 500 * time.Millisecond // how long a single sample waits for a directory service to name users
+	onceNaming     = 500 * time.Millisecond // how long a single sample waits for a directory service to name users, or for servers
 )
 
 // Details asks the driver also for what only a page about a GPU, a recording and an exporter show.
@@ -181,6 +186,9 @@ func (src *Set) Listen(ctx context.Context, failed func(error)) (wait func()) {
 		})
 	}
 	start(src.Probes.Run)
+	if src.watcher != nil {
+		start(src.watcher.Run)
+	}
 	if src.Daemon != nil {
 		start(src.Daemon.Run)
 	}

@@ -70,6 +70,9 @@ func numbersOf(p *snapshot.Process) snapshot.Process {
 		Allocated: p.Allocated, Cached: p.Cached, Fragmented: p.Fragmented, Asleep: p.Asleep, Returnable: p.Returnable, Other: p.Other,
 		Allocators: schema.List(p.Allocators, numbersOfAllocator), Outlook: p.Outlook, PredictedAllocated: p.PredictedAllocated,
 	}
+	if s := p.Served; s != nil {
+		out.Served = &snapshot.Served{Process: s.Process, Name: s.Name, Parts: s.Parts, KVCacheUsed: s.KVCacheUsed, Requests: s.Requests, Asleep: s.Asleep}
+	}
 	if shared := p.Probe; shared != nil {
 		out.Probe = &snapshot.Probe{
 			State: shared.State, Age: shared.Age, Rejected: shared.Rejected, Claimed: shared.Claimed, ByDaemon: shared.ByDaemon,

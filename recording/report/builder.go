@@ -149,7 +149,7 @@ func (b *Builder) AddEvent(e *snapshot.Event, stayed Stayed) {
 // evaluated are the kinds of events in a report. The other kinds have many events.
 var evaluated = []snapshot.EventKind{
 	snapshot.EventOutOfMemory, snapshot.EventFlush, snapshot.EventSignal, snapshot.EventRescued, snapshot.EventNotRescued,
-	snapshot.EventGPULost, snapshot.EventGPUBack,
+	snapshot.EventGPULost, snapshot.EventGPUBack, snapshot.EventIdleServer,
 }
 
 type event struct {

@@ -84,6 +84,9 @@ func Lay(r *schema.Report, dash string, limit int) Layout {
 		}
 	}
 	out.Lists = append(out.Lists, l.forecaster(), l.flushes())
+	if idle := l.idleServers(); len(idle.Items) > 0 {
+		out.Lists = append(out.Lists, idle)
+	}
 	return out
 }
 

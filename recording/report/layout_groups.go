@@ -75,6 +75,18 @@ func (l *layouter) bytes(v snapshot.Bytes) string {
 	return l.dash
 }
 
+// idleServers names the servers that held memory and served nothing, the newest last.
+func (l *layouter) idleServers() List {
+	list := List{Title: "Idle servers", Note: "they held memory and served nothing, as they reported"}
+	for i := range l.report.Events {
+		if e := &l.report.Events[i]; e.Kind == string(snapshot.EventIdleServer) {
+			list.Items = append(list.Items, Item{fmt.Sprintf("%s GPU %d", time.Time(e.Time).Format("2006-01-02 15:04"), e.GPU), string(e.Message)})
+		}
+	}
+	list.Items = list.Items[max(len(list.Items)-l.most, 0):]
+	return list
+}
+
 func (l *layouter) wasters() Table {
 	groups := slices.DeleteFunc(slices.Clone(l.report.Groups), func(g schema.ReportGroup) bool { return valueOf(g.WastedGiBHours) == 0 })
 	t := l.table("Wasted", "GiB·h used while idle, or cached or fragmented", groups,

@@ -54,7 +54,8 @@ const (
 	// After the driver refused an allocation, other processes freed memory and it succeeded or not.
 	EventRescued    EventKind = "rescued"
 	EventNotRescued EventKind = "not_rescued"
-	EventGuard      EventKind = "guard" // what the guard decided; a flush that it did is an EventFlush
+	EventIdleServer EventKind = "idle_server" // it holds memory and serves nothing, by its own report; or does so again
+	EventGuard      EventKind = "guard"       // what the guard decided; a flush that it did is an EventFlush
 )
 
 // Points returns buckets of equal width without values.

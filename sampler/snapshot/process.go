@@ -67,6 +67,7 @@ type Process struct {
 	Allocators     []Allocator
 	Evictable      []Evictable // the program's own caches that a selective flush evicts, in that order
 	Probe          *Probe      // nil where there is none
+	Served         *Served     // nil where no server of it is watched
 
 	// Steps are the training steps since the program began; unknown if nothing counts them.
 	Steps quantity.Optional[int64]
@@ -154,6 +155,38 @@ type Probe struct {
 	ByDaemon         bool          // the daemon asked it: this user may not
 	OutOfMemoryCount quantity.Optional[int64]
 	AllocRetries     quantity.Optional[int64]
+}
+
+// Served is what a watched server reports of itself, with all its processes. It is a claim: where the driver's
+// figures of them are less, it is refused.
+type Served struct {
+	Process process.Identity // which listens
+	Name    string           // "vLLM"
+	Version string           // hostile input, as are Command and Words
+	Command string           // as the monitor shows it
+	Words   string           // "KV cache 12 % in use"
+	Refused string           // why its figures are unknown: "reports 512T, the driver 13.0G"; "" where they are not refused
+
+	Parts       []ServedPart // "kv_cache", "weights", "graphs", "models"
+	KVCacheUsed Float        // a share, 0 to 1
+	Requests    Int          // that run or wait
+	Asleep      quantity.Optional[bool]
+	Releases    Bytes     // what a release should free
+	IdleSince   time.Time // it has had no request since, and the driver reports no work; zero where that is not so
+}
+
+// ServedPart is a part of a server's memory, by its own report.
+type ServedPart struct {
+	Name  string         `json:"name"`
+	Bytes quantity.Bytes `json:"bytes"`
+}
+
+// Report returns what it reports in words, "" for nothing.
+func (s *Served) Report() string {
+	if s.Refused != "" {
+		return "refused: it " + s.Refused
+	}
+	return s.Words
 }
 
 // Allocator is one allocator's stats, as in the protocol.

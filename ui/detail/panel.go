@@ -152,7 +152,7 @@ func (d Panel) above(width, height int) []string {
 	if d.guard != "" {
 		lines = append(lines, d.text(width, cell.Span{s.Text, d.guard}))
 	}
-	return append(append(lines, ""), d.parts(width)...)
+	return append(append(append(lines, d.served(width)...), ""), d.parts(width)...)
 }
 
 func (d Panel) beside(width, height int) []string {
@@ -169,6 +169,7 @@ func (d Panel) beside(width, height int) []string {
 	if d.guard != "" {
 		lines = append(lines, d.text(width, cell.Span{s.Text, d.guard}))
 	}
+	lines = append(lines, d.served(width)...)
 	who := len(lines)
 	lines = append(lines, d.parts(width)...)
 	totals, outlook := d.totals(width), d.outlook(width)

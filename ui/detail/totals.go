@@ -1,6 +1,7 @@
 package detail
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"time"
@@ -70,6 +71,21 @@ func (d Panel) figuresOfAll(cells int) string {
 		s += fact
 	}
 	return s
+}
+
+// served returns what the process's server reports of itself.
+func (d Panel) served(width int) []string {
+	s := d.process.Served
+	if s == nil || d.ended != nil {
+		return nil
+	}
+	words := cmp.Or(s.Report(), "nothing of its memory")
+	if idle := d.Now.Since(s.IdleSince); !s.IdleSince.IsZero() && idle >= time.Minute {
+		words += ", no request for " + quantity.Duration(idle)
+	} else if requests, ok := s.Requests.Value(); ok && requests > 0 {
+		words += ", " + text.Plural(requests, "request", "requests")
+	}
+	return []string{d.text(width, cell.Span{d.Appearance.Styles.Dim, "reported by the server: "}, cell.Span{d.Appearance.Styles.Text, text.Clean(words)})}
 }
 
 // demand returns what the process will need, unknown where it has ended.

@@ -238,7 +238,7 @@ func (w *writer) events(r *schema.Report) {
 `)
 	for _, e := range slices.Backward(r.Events[len(r.Events)-shown:]) {
 		kind := map[string]string{
-			"out_of_memory": "out of memory", "full_in": "alert: full soon", "flush": "flush", "gpu_lost": "GPU lost", "gpu_back": "GPU back",
+			"out_of_memory": "out of memory", "full_in": "alert: full soon", "flush": "flush", "gpu_lost": "GPU lost", "gpu_back": "GPU back", "idle_server": "idle server",
 		}[e.Kind]
 		if e.Outcome != "" {
 			kind += map[string]string{"hit": ", right", "false": ", false", "acted_on": ", acted on", "undecided": ", undecided"}[string(e.Outcome)]

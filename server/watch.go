@@ -1,0 +1,172 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"vramscope/internal/process"
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+// Watcher asks the servers that the configuration has watched, beside the samples: one after the other, each for a
+// moment. One that hangs costs the others their turn for that long, and a sample nothing.
+type Watcher struct {
+	First time.Duration // how long the first sample waits for answers
+
+	finder   *Finder
+	rows     chan []process.Identity // of the newest sample
+	answered chan struct{}           // closed after the first round
+
+	mu sync.Mutex
+	of map[process.Key]*watched // by its own process, and by those on a GPU
+}
+
+// watched is a server and its newest answer.
+type watched struct {
+	state State
+	at    time.Time
+	idle  time.Time // since when it has served nothing; zero: it serves, or does not say
+	named bool      // an event says that it is idle
+}
+
+const (
+	watchEvery = 10 * time.Second // between two rounds
+	watchTime  = 2 * time.Second  // for one server
+	watchOld   = 45 * time.Second // from then on an answer is none
+	idleLonger = 10 * time.Minute
+	idleLeast  = quantity.GiB
+)
+
+func NewWatcher(finder *Finder) *Watcher {
+	return &Watcher{finder: finder, rows: make(chan []process.Identity, 1), answered: make(chan struct{})}
+}
+
+// Run asks until the context ends.
+func (w *Watcher) Run(ctx context.Context) {
+	for first := true; ; first = false {
+		select {
+		case <-ctx.Done():
+			return
+		case ids := <-w.rows:
+			w.ask(ctx, ids)
+		}
+		if first {
+			close(w.answered)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(watchEvery):
+		}
+	}
+}
+
+// ask asks the server of each process, once.
+func (w *Watcher) ask(ctx context.Context, ids []process.Identity) {
+	of := map[process.Key]*watched{}
+	for _, id := range ids {
+		s, err := w.finder.Find(id)
+		if err != nil || !s.Watched {
+			continue
+		}
+		key := s.Process.Key()
+		if _, asked := of[key]; !asked {
+			of[key] = w.look(ctx, s)
+		}
+		of[id.Key()] = of[key]
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.of = of
+}
+
+// look returns a server with its newest answer; nil: it has none.
+func (w *Watcher) look(ctx context.Context, s *Server) *watched {
+	ctx, cancel := context.WithTimeout(ctx, watchTime)
+	defer cancel()
+	state, err := s.Look(ctx)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	before := w.of[s.Process.Key()]
+	if err != nil {
+		return before
+	}
+	next := &watched{state: state, at: time.Now()}
+	next.idle = next.at
+	if before != nil {
+		next.named = before.named
+		if !before.idle.IsZero() {
+			next.idle = before.idle
+		}
+	}
+	if state.Requests.Or(1) > 0 || state.Asleep.Or(false) {
+		next.idle = time.Time{}
+	}
+	return next
+}
+
+// Add adds the newest answers to the rows of a snapshot, and returns events about servers that serve nothing.
+func (w *Watcher) Add(snap *snapshot.Snapshot) (events []snapshot.Event) {
+	var ids []process.Identity
+	for i := range snap.Rows {
+		ids = append(ids, snap.Rows[i].ID.Process)
+	}
+	select {
+	case w.rows <- ids:
+	default: // they are asked, or have been a moment ago
+	}
+	if w.First > 0 {
+		select {
+		case <-w.answered:
+		case <-time.After(w.First):
+		}
+		w.First = 0
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now, rows := time.Now(), map[*watched][]*snapshot.Process{}
+	for i := range snap.Rows {
+		p := &snap.Rows[i]
+		if s := w.of[p.ID.Process.Key()]; s != nil && now.Sub(s.at) < watchOld {
+			rows[s] = append(rows[s], p)
+		}
+	}
+	for s, of := range rows {
+		events = append(events, s.add(now, snap, of)...)
+	}
+	return events
+}
+
+// add adds a server's answer to the rows of its processes.
+func (s *watched) add(now time.Time, snap *snapshot.Snapshot, rows []*snapshot.Process) []snapshot.Event {
+	var used snapshot.Bytes
+	for _, p := range rows {
+		used = quantity.Sum(used, p.Used)
+		works := p.SMUtilization
+		if g := snap.GPU(p.ID.GPUUUID); !works.Known() && g != nil {
+			works = g.Utilization
+		}
+		if works.Or(1) > 0 && !s.idle.IsZero() {
+			s.idle = now // it has worked between two questions
+		}
+	}
+	reported := s.state.Checked(used)
+	reported.IdleSince = s.idle
+	for _, p := range rows {
+		p.Served = &reported
+	}
+	idle, message := !s.idle.IsZero() && now.Sub(s.idle) >= idleLonger && used.Or(0) >= idleLeast, "%s (PID %d) serves again, and holds %s"
+	if idle == s.named {
+		return nil
+	}
+	if s.named = idle; idle {
+		message = "%s (PID %d) has served nothing for 10m, by its own report, and holds %s"
+	}
+	p := rows[0]
+	return []snapshot.Event{{
+		Time: snap.Time, Kind: snapshot.EventIdleServer, Severity: snapshot.Notice, GPU: p.GPU, GPUUUID: p.ID.GPUUUID, Row: p.ID, User: p.User, Name: p.ProgramName(),
+		Message: fmt.Sprintf(message, reported.Name, reported.Process.PID, used.Or(0)), Bytes: used,
+	}}
+}
