@@ -37,6 +37,7 @@ type row struct {
 	unknown           bool // its parts
 	started           time.Time
 	gone              bool
+	served            *snapshot.Served
 }
 
 func newBox(rows ...*row) *box {
@@ -91,7 +92,7 @@ func (b *box) snapshot() *snapshot.Snapshot {
 		p := snapshot.Process{
 			ID: r.id(), Job: r.job, User: r.user, UID: quantity.From(r.uid, quantity.System), Command: []string{r.command}, Name: r.command, Started: r.started,
 			Hints: process.Hints{Importance: r.importance, Distributed: quantity.From(r.distributed, quantity.System)},
-			Used:  known(r.allocated + r.cached), Probe: &probe,
+			Used:  known(r.allocated + r.cached), Probe: &probe, Served: r.served,
 		}
 		if !r.unknown {
 			p.Allocated, p.Cached, p.Fragmented, p.Returnable = known(r.allocated), known(r.cached), known(0), known(r.cached)
@@ -114,6 +115,11 @@ func (b *box) row(r *row) *snapshot.Process { return b.snapshot().Row(r.id()) }
 // flush does what a decision asks for, and returns the outcome.
 func (b *box) flush(d Decision) Outcome {
 	for _, r := range b.rows {
+		if r.id() == d.Row && d.Level == string(Sleep) {
+			freed := r.allocated
+			r.allocated, r.served = 0, &snapshot.Served{Command: r.served.Command, Asleep: quantity.From(true, quantity.Probe)}
+			return Outcome{Time: b.now, Freed: freed, Driver: known(freed)}
+		}
 		if r.id() == d.Row && !r.gone {
 			freed := r.cached
 			r.cached = 0

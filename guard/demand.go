@@ -122,7 +122,9 @@ func (e *Engine) demandOn(rule int, v *view) demand {
 		spare := v.free
 		for p := range v.snap.GPURows(v.uuid) {
 			if p.ID.Instance == v.instance && e.givesFor(&d, p, Gradual) {
-				spare += given(p, Urgent)
+				if spare += given(p, Urgent); e.stayAwake(rule, v.snap, p) == "" {
+					spare += expected(p, Sleep) - given(p, Urgent)
+				}
 			}
 		}
 		if d.bytes > v.free && d.bytes <= spare {

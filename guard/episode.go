@@ -209,6 +209,11 @@ func (e *Engine) next(rule int, ep *episode, v *view, step Level, waiting map[ui
 // gives reports whether a row is flushed at a step. A step is skipped if it does the same for
 // the process as the one before it.
 func (e *Engine) gives(rule int, ep *episode, v *view, p *snapshot.Process, step Level) bool {
+	goalOfDemand := e.policy.Rules[rule].When.Demand && v.demand.bytes == 0
+	if step == Sleep {
+		return !goalOfDemand && ep.done[p.ID] != Sleep && e.allowed(v.snap, p, rule) && e.givesFor(&v.demand, p, step) &&
+			e.stayAwake(rule, v.snap, p) == "" && expected(p, step) >= minFlushOn(v.capacity)
+	}
 	if !e.allowed(v.snap, p, rule) || !e.givesFor(&v.demand, p, step) || e.exclusion(v.snap, p, e.importanceOf(p)) != "" {
 		return false
 	}
@@ -220,7 +225,6 @@ func (e *Engine) gives(rule int, ep *episode, v *view, p *snapshot.Process, step
 		return false
 	}
 	stays := e.standing[p.ID].Stays.Or(0)
-	goalOfDemand := e.policy.Rules[rule].When.Demand && v.demand.bytes == 0
 	switch {
 	case step == Gradual, goalOfDemand: // no program needs it yet: what would be taken again stays
 		return stays >= minimum
@@ -238,11 +242,14 @@ func (e *Engine) flush(rule int, ep *episode, v *view, p *snapshot.Process, step
 	d.Kind, d.Row, d.Level = Acts, p.ID, string(step)
 	d.User, d.Name = p.User, text.Clean(p.ProgramName())
 	amount := expected(p, step)
-	if _, again := ep.done[p.ID]; again {
+	if _, again := ep.done[p.ID]; again && step != Sleep {
 		amount = evictable(p)
 	}
 	d.Expected = quantity.From(amount, quantity.Probe)
 	d.Reason = r.condition(v) + fmt.Sprintf("; importance %d, %s of %s should stay free", standing.Importance, standing.Stays.Or(0), amount)
+	if step == Sleep {
+		d.Reason = r.condition(v) + fmt.Sprintf("; importance %d, %s has no requests", standing.Importance, p.Served.Name)
+	}
 	if ep.done == nil {
 		ep.done = make(map[snapshot.RowID]Level)
 	}

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -59,6 +60,9 @@ func (e *Engine) whyNone(rule int, v *view) string {
 			continue
 		}
 		why := e.standing[p.ID].Reason
+		if p.Served != nil && len(e.policy.Rules[rule].Sleep) > 0 {
+			why = cmp.Or(e.stayAwake(rule, v.snap, p), why)
+		}
 		if !e.touches(v.snap, p, rule) {
 			why = "another user's process"
 		} else if !e.allowed(v.snap, p, rule) {

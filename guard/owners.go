@@ -82,7 +82,11 @@ func (e *Engine) watchFlight(id snapshot.RowID, t *trace) {
 	if e.now.Sub(began) >= flushTime {
 		e.failing[t.owner] = e.now.Add(failingTime)
 	}
-	if e.now.Sub(began) >= actionTimeout {
+	limit := actionTimeout
+	if t.flight.Level == string(Sleep) { // action/flush itself waits a minute
+		limit *= 2
+	}
+	if e.now.Sub(began) >= limit {
 		t.flight = nil
 		e.setBusy(id.Process, false)
 		t.wait(began, cooldown, "a flush of it was not reported")

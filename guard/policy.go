@@ -29,6 +29,7 @@ const (
 	Gradual   Level = "gradual"
 	Selective Level = "selective"
 	Urgent    Level = "urgent"
+	Sleep     Level = "sleep" // its server releases its memory; no default step
 )
 
 // Policy configures a guard.
@@ -64,6 +65,7 @@ type Rule struct {
 	Users Users
 	Goal  Amount // what should be free
 	Steps []Level
+	Sleep []string // patterns of the commands of servers that the step Sleep may put to sleep
 }
 
 // When is a condition. If it has two parts, both must hold; use two rules for "either".
@@ -143,13 +145,17 @@ func (r *Rule) Check() (key string, err error) {
 	default:
 		return "goal", fmt.Errorf("%s is not above when.free_below (%s): the rule would start again as soon as it has stopped", r.Goal, r.When.FreeBelow)
 	}
+	all := append(Steps(), Sleep)
 	for i, level := range r.Steps {
-		if !slices.Contains(Steps(), level) {
-			return "steps", fmt.Errorf("%q is none of gradual, selective and urgent", level)
+		if !slices.Contains(all, level) {
+			return "steps", fmt.Errorf("%q is none of gradual, selective, urgent and sleep", level)
 		}
-		if i > 0 && slices.Index(Steps(), level) <= slices.Index(Steps(), r.Steps[i-1]) {
+		if i > 0 && slices.Index(all, level) <= slices.Index(all, r.Steps[i-1]) {
 			return "steps", fmt.Errorf("%s after %s: name them from the gentlest on", level, r.Steps[i-1])
 		}
+	}
+	if slices.Contains(r.Steps, Sleep) != (len(r.Sleep) > 0) {
+		return "sleep", errors.New(`the step "sleep" and whom it may put to sleep belong together: sleep = ["vllm serve*"]`)
 	}
 	return "", nil
 }

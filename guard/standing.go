@@ -19,12 +19,8 @@ const least = 64 * quantity.MiB
 // limit a full server would be flushed without end for little.
 func minFlushOn(capacity quantity.Bytes) quantity.Bytes { return max(least, capacity/200) }
 
-// exclusion returns why no rule may flush the row, for any owner; "" if one may.
-func (e *Engine) exclusion(snap *snapshot.Snapshot, p *snapshot.Process, i importance) string {
-	viewer := snap.Host.User
-	if e.owner.Root || snap.Simulated {
-		viewer = "root"
-	}
+// untouchable returns why no rule may do anything to the row; "" if one may.
+func untouchable(snap *snapshot.Snapshot, p *snapshot.Process, i importance) string {
 	distributed, known := p.Hints.Distributed.Value()
 	switch {
 	case i.protect:
@@ -37,6 +33,20 @@ func (e *Engine) exclusion(snap *snapshot.Snapshot, p *snapshot.Process, i impor
 		return "part of a distributed job (" + distributed + "), which the configuration does not list"
 	case !known && !i.distributed && !snap.Past && !snap.Simulated:
 		return "it is not known whether it is part of a distributed job"
+	}
+	return ""
+}
+
+// exclusion returns why no rule may flush the row, for any owner; "" if one may.
+func (e *Engine) exclusion(snap *snapshot.Snapshot, p *snapshot.Process, i importance) string {
+	viewer := snap.Host.User
+	if e.owner.Root || snap.Simulated {
+		viewer = "root"
+	}
+	why := untouchable(snap, p, i)
+	switch {
+	case why != "":
+		return why
 	case p.FlushRefusal(viewer) != "":
 		return p.FlushRefusal(viewer)
 	case p.Probe == nil:
@@ -51,6 +61,27 @@ func (e *Engine) exclusion(snap *snapshot.Snapshot, p *snapshot.Process, i impor
 		return "its figures are unknown"
 	}
 	return ""
+}
+
+// stayAwake returns why a rule does not put the row's server to sleep, "" if it can.
+func (e *Engine) stayAwake(rule int, snap *snapshot.Snapshot, p *snapshot.Process) string {
+	requests, counted := 0, false
+	if p.Served != nil {
+		requests, counted = p.Served.Requests.Value()
+	}
+	switch s := p.Served; {
+	case s == nil:
+		return "no server of it is watched"
+	case !slices.ContainsFunc(e.policy.Rules[rule].Sleep, func(pattern string) bool { return Pattern(pattern).MatchString(s.Command) }):
+		return "the rule puts no such server to sleep"
+	case s.Asleep.Or(false):
+		return "its server sleeps"
+	case s.Refused != "" || !counted:
+		return "its server does not say whether it is busy"
+	case requests > 0:
+		return "its server is busy"
+	}
+	return cmp.Or(untouchable(snap, p, e.importanceOf(p)), e.traces[p.ID].waits(e.now, p))
 }
 
 func (e *Engine) owns(snap *snapshot.Snapshot, p *snapshot.Process) bool {
@@ -105,7 +136,9 @@ func (t *trace) waits(now time.Time, p *snapshot.Process) string {
 // expected returns how much a flush at a level frees, by known figures.
 func expected(p *snapshot.Process, at Level) quantity.Bytes {
 	amount := p.Frees()
-	if at != Gradual {
+	if at == Sleep && p.Served != nil {
+		amount = p.Served.Releases.Or(p.Used.Or(0))
+	} else if at != Gradual {
 		amount += evictable(p)
 	}
 	return min(amount, p.Used.Or(amount))
@@ -159,6 +192,9 @@ func (e *Engine) judge(snap *snapshot.Snapshot) {
 			s.Reason = "it needs what it caches again within 10 s"
 		case s.Stays.Or(0) < minimum && evictable(p) < minimum:
 			s.Reason = "it needs again what it caches: urgent only"
+		}
+		if s.Reason != "" && slices.ContainsFunc(rules, func(rule int) bool { return e.allowed(snap, p, rule) && e.stayAwake(rule, snap, p) == "" }) {
+			s.Reason = "its server is put to sleep where flushes are not enough"
 		}
 		if s.Reason == "" {
 			inOrder[where] = append(inOrder[where], s)

@@ -32,6 +32,7 @@ func ruleOptions(r *guard.Rule) []Option {
 		{Key: "users", Value: choice(&r.Users, guard.Own, guard.All)},
 		{Key: "goal.free", Value: amount(&r.Goal)},
 		{Key: "steps", Value: list(&r.Steps, func(item string) ([]guard.Level, error) { return []guard.Level{guard.Level(item)}, nil })},
+		{Key: "sleep", Value: list(&r.Sleep, func(item string) ([]string, error) { return []string{item}, shown(item) })},
 	}
 }
 

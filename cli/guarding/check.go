@@ -176,7 +176,11 @@ func ruleInWords(r *guard.Rule) string {
 	}
 	var steps []string
 	for i, step := range r.Steps {
-		steps = append(steps, fmt.Sprintf("    %d. %-10s %s", i+1, step, stepsInWords[step]))
+		words := stepsInWords[step]
+		if step == guard.Sleep {
+			words += text.Clean(strings.Join(r.Sleep, ", "))
+		}
+		steps = append(steps, fmt.Sprintf("    %d. %-10s %s", i+1, step, words))
 	}
 	goal := r.Goal.String()
 	if demand {
@@ -203,6 +207,7 @@ var stepsInWords = map[guard.Level]string{
 	guard.Gradual:   "caches that should stay free",
 	guard.Selective: "also caches that programs have registered, of known size",
 	guard.Urgent:    "also what the program needs back within ten minutes",
+	guard.Sleep:     "watched servers without requests, until somebody wakes them: ",
 }
 
 func importanceInWords(entries []guard.Importance) string {

@@ -72,7 +72,7 @@ type GuardDecision struct {
 	Row      RowID // zero where it is about no process
 	User     string
 	Name     string // of the process, cleaned
-	Level    string // of the flush: "gradual", "selective", "urgent"
+	Level    string // of the flush: "gradual", "selective", "urgent", "sleep"
 	Free     Bytes  // on the GPU or instance then
 	Goal     Bytes  // what should be free
 	Expected Bytes  // what the flush should free

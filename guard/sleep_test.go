@@ -1,0 +1,128 @@
+package guard
+
+import (
+	"strings"
+	"testing"
+
+	"vramscope/internal/quantity"
+	"vramscope/sampler/snapshot"
+)
+
+// serving is a server that is watched, with no requests, and a training that has cached some.
+func serving(requests int) (server, training *row) {
+	server = &row{command: "VLLM::EngineCore", allocated: 60 * gib, probe: &snapshot.Probe{State: snapshot.ProbeSilent}, served: &snapshot.Served{
+		Name: "vLLM", Command: "vllm serve m", Requests: quantity.From(requests, quantity.Probe),
+	}}
+	return server, &row{command: "train.py", allocated: 12 * gib, cached: 3 * gib}
+}
+
+func sleeps(mode Mode, whom ...string) Policy {
+	p := rooms(mode)
+	p.Rules[0].Sleep, p.Rules[0].Steps = whom, append(Steps(), Sleep)
+	return p
+}
+
+// TestServersArePutToSleepLast: after what flushes bring, of those that the rule names alone, and once.
+func TestServersArePutToSleepLast(t *testing.T) {
+	server, training := serving(0)
+	b := newBox(server, training)
+	all := b.run(New(sleeps(Act, "vllm serve*"), alice), 200, nil)
+	acts := of(all, Acts)
+	if pids(acts) != "101 100 " && pids(acts) != "100 " || acts[len(acts)-1].Level != "sleep" || acts[len(acts)-1].Expected.Or(0) != 60*gib {
+		t.Errorf("it acts on %s: %+v", pids(acts), acts)
+	}
+	if reached := of(all, Reached); len(reached) != 1 || server.allocated > 0 {
+		t.Errorf("%+v", reached)
+	}
+	server, training = serving(0)
+	would := of(newBox(server, training).run(New(sleeps(DryRun, "vllm serve*"), alice), 100, nil), Would)
+	if len(would) == 0 || !strings.Contains(would[len(would)-1].Message, "would flush PID 100 (sleep), 60.0G expected") || !strings.Contains(would[len(would)-1].Message, "vLLM has no requests [room]") {
+		t.Errorf("%+v", would)
+	}
+}
+
+// TestServersAreLeftAwake: what is busy, or may be, protected, another user's or not named.
+func TestServersAreLeftAwake(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*row)
+		policy Policy
+		why    string
+	}{
+		"busy":      {func(r *row) { r.served.Requests = quantity.From(2, quantity.Probe) }, sleeps(Act, "*"), "PID 100: its server is busy"},
+		"silent":    {func(r *row) { r.served.Requests = snapshot.Int{} }, sleeps(Act, "*"), "PID 100: its server does not say whether it is busy"},
+		"refused":   {func(r *row) { r.served.Refused = "reports 512G, the driver 60.0G" }, sleeps(Act, "*"), "does not say"},
+		"asleep":    {func(r *row) { r.served.Asleep = quantity.From(true, quantity.Probe) }, sleeps(Act, "*"), "PID 100: its server sleeps"},
+		"not named": {nil, sleeps(Act, "ollama*"), "the rule puts no such server to sleep"},
+		"unwatched": {func(r *row) { r.served = nil }, sleeps(Act, "*"), ""},
+		"another's": {func(r *row) { r.user, r.uid = "bob", 1001 }, sleeps(Act, "*"), "PID 100: another user's process"},
+		"no step":   {nil, rooms(Act), ""},
+		"protected": {nil, Policy{Mode: Act, Rules: sleeps(Act, "*").Rules, Importance: []Importance{{Command: "VLLM*", Protect: true}}}, "protected by the configuration"},
+	} {
+		server, training := serving(0)
+		if c.change != nil {
+			c.change(server)
+		}
+		all := newBox(server, training).run(New(c.policy, alice), 100, nil)
+		if strings.Contains(pids(of(all, Acts)), "100") {
+			t.Errorf("%s: it is put to sleep: %+v", name, of(all, Acts))
+		}
+		nothing := of(all, Nothing)
+		if len(nothing) == 0 || !strings.Contains(nothing[len(nothing)-1].Reason, c.why) {
+			t.Errorf("%s: %+v", name, nothing)
+		}
+	}
+}
+
+// TestSleepsThatFailBackOff: 1, 5, 25 minutes, and three in a row turn the rule off.
+func TestSleepsThatFailBackOff(t *testing.T) {
+	server, training := serving(0)
+	b, e := newBox(server, training), New(sleeps(Act, "vllm*"), alice)
+	var at []int
+	for second := range 3600 {
+		for _, d := range e.Decide(b.snapshot()) {
+			switch {
+			case d.Kind == Acts && d.Level == "sleep":
+				at = append(at, second)
+				e.Finished(d, Outcome{Time: b.now, Reason: "it answered, and in 1m0s the driver's figure has not fallen"})
+			case d.Kind == Acts:
+				e.Finished(d, b.flush(d))
+			}
+		}
+	}
+	if len(at) != 3 || at[1]-at[0] < 60 || at[2]-at[1] < 300 || e.State().Rules[0].Off == "" {
+		t.Errorf("it was asked at %v, %+v", at, e.State().Rules)
+	}
+}
+
+// TestServersSleepForADemand: of an important program that has failed, where no cache is enough.
+func TestServersSleepForADemand(t *testing.T) {
+	server, _ := serving(0)
+	training := &row{command: "train.py", allocated: 2 * gib}
+	b := newBox(server, training)
+	p := sleeps(Act, "vllm*")
+	p.Rules[0].When, p.Importance = When{Demand: true}, []Importance{{Command: "train.py", Value: 500}}
+	all := b.run(New(p, alice), 60, func(second int) {
+		if second == 30 {
+			b.failed = []snapshot.Event{{Time: b.now, GPUUUID: uuid, Row: training.id(), User: "alice", Name: "train.py", OutOfMemory: &snapshot.OutOfMemory{Requested: known(30 * gib), Allocated: known(2 * gib)}}}
+		}
+	})
+	if acts := of(all, Acts); pids(acts) != "100 " || acts[0].Level != "sleep" {
+		t.Errorf("%+v", all)
+	}
+}
+
+func TestSleepIsNamed(t *testing.T) {
+	for _, steps := range [][]Level{{Sleep}, {Urgent}} {
+		r := sleeps(Act, "vllm*").Rules[0]
+		if r.Steps = steps; steps[0] == Sleep {
+			r.Sleep = nil
+		}
+		if key, err := r.Check(); key != "sleep" || err == nil {
+			t.Errorf("%v: %s, %v", steps, key, err)
+		}
+	}
+	r := sleeps(Act, "vllm*").Rules[0]
+	if key, err := r.Check(); err != nil {
+		t.Errorf("%s: %v", key, err)
+	}
+}
