@@ -27,11 +27,16 @@ type day struct {
 	box     string
 	gpus    map[string]*gpuRecord
 	rows    map[snapshot.RowID]*rowRecord
-	alerts  map[snapshot.AlertKey]int64
+	alerts  map[snapshot.AlertKey]alertRecord
 	last    int64 // ns, of the newest tick, which may be of the day before; 0: there is none
 	ticks   int64 // written so far
 	divider divider
 	work    []byte
+}
+
+type alertRecord struct {
+	id    int64
+	named bool // its process is recorded
 }
 
 type gpuRecord struct {
@@ -106,7 +111,7 @@ func (d *day) begin(snap *snapshot.Snapshot) {
 	d.seal()
 	d.endAlerts(d.last)
 	d.block = block{}
-	d.gpus, d.rows, d.alerts = make(map[string]*gpuRecord), make(map[snapshot.RowID]*rowRecord), make(map[snapshot.AlertKey]int64)
+	d.gpus, d.rows, d.alerts = make(map[string]*gpuRecord), make(map[snapshot.RowID]*rowRecord), make(map[snapshot.AlertKey]alertRecord)
 	now := snap.Time.UnixNano()
 	d.session = d.exec("INSERT INTO sessions (from_ns, to_ns, host, user, simulated, arguments) VALUES (?, ?, ?, ?, ?, ?)",
 		now, now, text.Clean(snap.Host.Name), text.Clean(snap.Host.User), snap.Simulated, d.fullCommands)

@@ -110,19 +110,25 @@ func (d *day) writeAlerts(now int64, snap *snapshot.Snapshot) {
 		a := &snap.Alerts[i]
 		key := a.Key()
 		standing[key] = true
-		if _, known := d.alerts[key]; known {
+		before, known := d.alerts[key]
+		if known && (before.named || a.Row == (snapshot.RowID{})) {
 			continue
 		}
 		gpu, process := d.subjects(a.GPUUUID, a.Row)
+		if known { // its process is known from now on
+			d.exec("UPDATE alerts SET process = ? WHERE alert = ?", process, before.id)
+			d.alerts[key] = alertRecord{before.id, true}
+			continue
+		}
 		migGPU, migCompute := instanceColumns(a.Instance)
 		id := d.exec("INSERT INTO alerts (from_ns, since_ns, kind, severity, gpu, mig_gpu, mig_compute, process, note, message, advice) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 			now, orNull(nanoseconds(a.Since)), a.Kind, a.Severity, gpu, migGPU, migCompute, process, text.Clean(a.Note), text.Clean(a.Message), text.Clean(a.Advice))
-		d.alerts[key] = id
+		d.alerts[key] = alertRecord{id, process != nil}
 		d.writeForecasts(id, now, a, snap, gpu, process)
 	}
-	for key, id := range d.alerts {
+	for key, a := range d.alerts {
 		if !standing[key] {
-			d.exec("UPDATE alerts SET to_ns = ? WHERE alert = ?", now, id)
+			d.exec("UPDATE alerts SET to_ns = ? WHERE alert = ?", now, a.id)
 			delete(d.alerts, key)
 		}
 	}

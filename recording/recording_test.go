@@ -302,6 +302,23 @@ func TestAlertsThatBeginLater(t *testing.T) {
 	}
 }
 
+// TestAlertWhoseProcessBecomesKnown is one alert, with the process.
+func TestAlertWhoseProcessBecomesKnown(t *testing.T) {
+	q := newQuiet(t, t.TempDir(), Options{})
+	alert := snapshot.Alert{Kind: snapshot.AlertFullIn, GPUUUID: q.snap.GPUs[0].UUID}
+	for i := range 4 {
+		if i == 2 {
+			alert.Row = q.snap.Rows[0].ID
+		}
+		q.snap.Alerts = []snapshot.Alert{alert}
+		q.record(1)
+	}
+	then, ok := q.end().At(q.now)
+	if !ok || len(then.Alerts) != 1 || then.Alerts[0].Row != alert.Row {
+		t.Errorf("%v, %+v", ok, then.Alerts)
+	}
+}
+
 // TestEventsBesideADamagedDay: a day that cannot be read hides no other's events.
 func TestEventsBesideADamagedDay(t *testing.T) {
 	q := newQuiet(t, t.TempDir(), Options{})
