@@ -169,3 +169,31 @@ func FuzzRead(f *testing.F) {
 		Growth(&Snapshot{}, s)
 	})
 }
+
+// TestFlamesShowWhatIsLive: each call as wide as its share of the one above, the largest first, and
+// hostile names as text.
+func TestFlamesShowWhatIsLive(t *testing.T) {
+	outer, hostile := Frame{File: "a.py", Function: "main"}, Frame{File: "<script>.py", Function: "f"}
+	inner := Frame{File: "a.py", Function: "loss"}
+	s := &Snapshot{Blocks: []Block{
+		{Size: 10, Stack: &Stack{[]Frame{hostile, outer}, hostile}},
+		{Size: 30, Stack: &Stack{[]Frame{inner, outer}, inner}},
+		{Size: 40, Stack: noLine},
+	}}
+	var page strings.Builder
+	if err := s.Flames(&page, "PID 7"); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"<title>PID 7: 80B live</title>",
+		`width:50.000%"><p title="40B a.py:0 main">40B main a.py:0<`, `width:75.000%"><p class=own title="30B a.py:0 loss">`,
+		`width:25.000%"><p class=own title="10B &lt;script&gt;.py:0 f`, `width:50.000%"><p title="40B (no line`,
+	} {
+		if !strings.Contains(page.String(), want) {
+			t.Errorf("no %q in %s", want, &page)
+		}
+	}
+	if strings.Contains(page.String(), "<script") {
+		t.Error(page.String())
+	}
+}

@@ -78,9 +78,15 @@ func recordLines(ctx context.Context, src *sources.Set, pid int, f *snapshotFlag
 	for _, b := range found.Blocks {
 		l.Allocated += b.Size
 	}
-	if f.format == "pprof" {
+	if f.format == "pprof" || f.format == "html" {
 		_, err := out.file.Seek(0, io.SeekStart)
-		if err = errors.Join(err, out.file.Truncate(0), found.Profile(out.file, time.Time(doc.Time))); err != nil {
+		err = errors.Join(err, out.file.Truncate(0))
+		if f.format == "html" {
+			err = errors.Join(err, found.Flames(out.file, fmt.Sprintf("PID %d", pid)))
+		} else {
+			err = errors.Join(err, found.Profile(out.file, time.Time(doc.Time)))
+		}
+		if err != nil {
 			return cannotWrite(out.target, err)
 		}
 	}

@@ -49,8 +49,9 @@ every segment that it has from the driver, and every block in it.
 
 With --record PyTorch first records which lines of the program allocate, for so
 many steps of its optimizer or for a time. They are printed; -o writes them, as
-a pickle or for go tool pprof. It asks first, unless --yes is given, and is
-logged as a flush is. docs/inside.md says what it costs, and what has no line.
+a pickle, for go tool pprof or as a flame graph (html). It asks first, unless
+--yes is given, and is logged as a flush is. docs/inside.md says what it costs,
+and what has no line.
 
 A file is readable by you alone (0600) and appears only once it is complete.
 An existing file is not replaced, unless --force is given.`,
@@ -63,7 +64,7 @@ An existing file is not replaced, unless --force is given.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&f.output, "output", "o", "", "where to write it; - is standard output")
-	command.ChoiceFlag(cmd, &f.format, "format", "f", string(probe.PyTorchFormat), string(probe.SegmentsFormat), "pprof", "json")
+	command.ChoiceFlag(cmd, &f.format, "format", "f", string(probe.PyTorchFormat), string(probe.SegmentsFormat), "pprof", "html", "json")
 	flags.BoolVar(&f.force, "force", false, "replace an existing file")
 	flags.BoolVar(&f.record, "record", false, "first record which lines allocate")
 	flags.Int64Var(&f.steps, "steps", 0, "record until so many steps have ended")
@@ -93,13 +94,14 @@ vramscope snapshot --record, and asks first, unless --yes is given.`
 
 // check refuses flags that do not go together.
 func (f *snapshotFlags) check(src *sources.Set) error {
+	file := f.format == "pprof" || f.format == "html"
 	switch {
 	case f.record && f.format == string(probe.SegmentsFormat):
 		return command.Usage("a map of segments has no lines: leave out --record or --format segments")
-	case f.record && (f.output == "-" || f.output == "" && f.format == "pprof"):
+	case f.record && (f.output == "-" || f.output == "" && file):
 		return command.Usage("with --record the lines are printed: name a file for the rest, -o FILE")
-	case !f.record && (f.steps != 0 || f.duration != 0 || f.format == "pprof" || f.format == "json"):
-		return command.Usage("--steps, --for, --format pprof and json need --record")
+	case !f.record && (f.steps != 0 || f.duration != 0 || file || f.format == "json"):
+		return command.Usage("--steps, --for, --format pprof, html and json need --record")
 	case f.output == "" && !f.record:
 		return command.Usage("snapshot needs a file to write to").Then("  vramscope snapshot PID -o FILE")
 	case f.output == "-" && f.format == string(probe.PyTorchFormat) && command.IsTerminal(src.Program.Stdout):
